@@ -1,0 +1,58 @@
+# One entry point for people and CI. Everything real is done by the go command;
+# this file only makes sure that what a build needs is there.
+#
+# Why not a shell script for each target: "make help" is where people look
+# first, and the targets depend on one another.
+
+GO      ?= go
+BIN     := bin/alleria
+DEMO    := demo-out
+# The lowest Go version that go.mod accepts; read from there, not repeated here.
+NEED_GO := $(shell sed -n 's/^go //p' go.mod)
+SOURCES := $(shell find . -path ./.git -prune -o -path ./testdata/build -prune -o \
+	\( -name '*.go' -o -name '*.[chS]' -o -name '*.xsd' -o -name '*.ksy' -o -name '*.sql' \) -print)
+# Passed on to the benchmark: make bench BENCH="-short -only bzip2".
+BENCH   ?=
+# Passed on to "go test": make test TEST="-run Heat ./analysis".
+TEST    ?= ./...
+
+.PHONY: all build demo test bench fmt lint help clean check-go build-deps test-deps
+
+all: build
+
+build: $(BIN) ## build bin/alleria
+
+# The prerequisites after "|" must hold, but do not make the binary out of date.
+$(BIN): $(SOURCES) go.mod go.sum | check-go build-deps
+	$(GO) build -o $@ ./cmd/alleria
+
+demo: build ## record a real program and draw its heat map
+	@.ci/demo $(BIN) $(DEMO)
+
+test: check-go build-deps test-deps ## run all tests
+	$(GO) test -timeout 20m $(TEST)
+
+bench: build ## measure against native and the rivals that are installed (BENCH="-short …" passes flags)
+	$(GO) run ./bench -alleria $(BIN) $(BENCH)
+
+fmt: ## format the source
+	gofmt -l -w $$(git ls-files '*.go')
+
+lint: check-go build-deps ## gofmt, vet, staticcheck and the import check
+	@.ci/lint
+
+clean: ## remove what the other targets made
+	rm -rf bin $(DEMO) bench-out testdata/build
+
+help: ## list the targets
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | \
+		while IFS="$$(printf '\t')" read -r t d; do printf '  %-8s %s\n' "$$t" "$$d"; done
+
+check-go:
+	@GO="$(GO)" .ci/check-go $(NEED_GO)
+
+build-deps:
+	@.ci/deps build
+
+test-deps:
+	@.ci/deps test

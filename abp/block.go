@@ -1,0 +1,212 @@
+package abp
+
+import "fmt"
+
+// NoWord stands where an Access or a Block has no such word.
+const NoWord = -1
+
+// AccessKind tells how an Access's addresses and sizes come out of the words of
+// an execution. The numbers are the file's.
+type AccessKind uint8
+
+// Kinds of accesses. "word" is Access.Word's word plus Offset, "aux" is
+// Access.AuxWord's.
+const (
+	AccessPlain  AccessKind = iota // Size bytes at word
+	AccessString                   // Size bytes each from word (before) to aux (after), downwards if after < before
+	AccessMasked                   // Lanes elements of Size bytes from word on; lane i if bit i of aux
+	AccessPacked                   // one access of popcount(aux's low Lanes bits) elements of Size bytes at word
+	AccessGather                   // Lanes elements at word + index*Scale; lane i if bit i of aux
+	AccessSized                    // aux bytes at word; none if zero
+	AccessBits                     // Size bytes at word + (aux >> log2(8*Size)) * Size
+	accessKinds
+)
+
+// Segments whose base is added to an access's address.
+const (
+	SegNone uint8 = iota
+	SegFS
+	SegGS
+)
+
+// Access is one memory operand of an instruction, explicit or implicit.
+type Access struct {
+	Kind      AccessKind
+	Store     bool
+	Seg       uint8
+	Lanes     uint8
+	Scale     uint8
+	IndexSize uint8 // bytes of a gather's index
+	AddrBits  uint8 // 64, or 32: cut to 32 bits before the segment's base is added
+	Size      uint32
+	Word      int16 // which word Offset is added to; NoWord: Offset alone
+	AuxWord   int16
+	IndexWord int16 // first word of a gather's packed indices
+	Value     int16 // first word of the bytes read or written; NoWord: not recorded
+	Offset    int64
+}
+
+// InsFlags says what is recorded of one instruction and what it is.
+type InsFlags uint16
+
+// Flags of an instruction.
+const (
+	InsRecorded InsFlags = 1 << iota // it is part of the profile
+	InsAddrs                         // with its accesses' addresses and sizes
+	InsValues                        // with their values
+	InsTime                          // with a time stamp
+	InsRoutine                       // with its function
+	InsBranch                        // with its direction and target
+	InsMemory                        // it reads or writes memory, recorded or not
+)
+
+// BranchKind is how a block's last instruction leaves it.
+type BranchKind uint8
+
+// Kinds of branches.
+const (
+	BranchNone    BranchKind = iota // falls through
+	BranchCond                      // conditional: the branch word is 1 if taken
+	BranchJump                      // direct jump
+	BranchCall                      // direct call
+	BranchIndJump                   // indirect jump: the branch word is the target
+	BranchIndCall                   // indirect call
+	BranchRet                       // return
+	BranchSyscall                   // system call
+	branchKinds
+)
+
+// Ins is one instruction of a block. Its operands are
+// Block.Accesses[AccFrom:AccTo].
+type Ins struct {
+	Off            uint16 // from the block's address
+	Len            uint8
+	Flags          InsFlags
+	AccFrom, AccTo uint16
+	Func           uint32 // number in the function table, 0 none
+}
+
+// Block is a static basic block: what its executions have in common.
+// Immutable. Operands lie in one array, not one a instruction, because a large
+// program has hundreds of thousands of blocks.
+type Block struct {
+	ID         uint32
+	Image      uint32 // number in the image table, 0 none
+	Addr       uint64
+	Target     uint64 // of a direct branch
+	Words      int    // words of one execution
+	TimeWord   int16  // TSC at the start of the block
+	BranchWord int16
+	Branch     BranchKind
+	Code       []byte
+	Ins        []Ins
+	Accesses   []Access
+
+	// Derived by Prepare: what one complete execution counts for by itself, and
+	// whether the words have to be looked at for the rest.
+	Static  Counts
+	Dynamic bool
+}
+
+// Counts are the totals of a stretch of execution.
+type Counts struct {
+	Instructions    uint64 `json:"instructions"`
+	MemInstructions uint64 `json:"memory_instructions"`
+	Loads           uint64 `json:"loads"`
+	Stores          uint64 `json:"stores"`
+	BytesRead       uint64 `json:"bytes_read"`
+	BytesWritten    uint64 `json:"bytes_written"`
+}
+
+// Add adds n times d to c.
+func (c *Counts) Add(d Counts, n uint64) {
+	c.Instructions += d.Instructions * n
+	c.MemInstructions += d.MemInstructions * n
+	c.Loads += d.Loads * n
+	c.Stores += d.Stores * n
+	c.BytesRead += d.BytesRead * n
+	c.BytesWritten += d.BytesWritten * n
+}
+
+// Sub takes d away from c.
+func (c *Counts) Sub(d Counts) {
+	c.Instructions -= d.Instructions
+	c.MemInstructions -= d.MemInstructions
+	c.Loads -= d.Loads
+	c.Stores -= d.Stores
+	c.BytesRead -= d.BytesRead
+	c.BytesWritten -= d.BytesWritten
+}
+
+func (c *Counts) access(store bool, n, bytes uint64) {
+	if store {
+		c.Stores += n
+		c.BytesWritten += bytes
+		return
+	}
+	c.Loads += n
+	c.BytesRead += bytes
+}
+
+// InsAccesses returns the operands of instruction i in the order in which they
+// execute.
+func (b *Block) InsAccesses(i int) []Access {
+	in := &b.Ins[i]
+	return b.Accesses[in.AccFrom:in.AccTo]
+}
+
+// InsAddr returns the address of instruction i.
+func (b *Block) InsAddr(i int) uint64 { return b.Addr + uint64(b.Ins[i].Off) }
+
+// InsCode returns the bytes of instruction i.
+func (b *Block) InsCode(i int) []byte {
+	in := &b.Ins[i]
+	return b.Code[in.Off : int(in.Off)+int(in.Len)]
+}
+
+// End returns the address behind the block's last byte.
+func (b *Block) End() uint64 { return b.Addr + uint64(len(b.Code)) }
+
+// Counted reports whether instruction i's accesses count: it is recorded with
+// its addresses.
+func (b *Block) Counted(i int) bool {
+	const both = InsRecorded | InsAddrs
+	return b.Ins[i].Flags&both == both
+}
+
+// Prepare computes the derived fields and checks the others, so that everything
+// behind it may index without looking. It returns what is wrong with the block.
+func (b *Block) Prepare() error {
+	if err := b.check(); err != nil {
+		return fmt.Errorf("block %d: %w", b.ID, err)
+	}
+	b.Static, b.Dynamic = b.StaticCounts(len(b.Ins))
+	return nil
+}
+
+// StaticCounts returns what the first completed instructions count for by
+// themselves, and whether some of their accesses depend on the words.
+func (b *Block) StaticCounts(completed int) (c Counts, dynamic bool) {
+	for i := range b.Ins[:completed] {
+		in := &b.Ins[i]
+		if in.Flags&InsRecorded == 0 {
+			continue
+		}
+		c.Instructions++
+		if in.Flags&InsMemory != 0 {
+			c.MemInstructions++
+		}
+		if !b.Counted(i) {
+			continue
+		}
+		for _, a := range b.InsAccesses(i) {
+			switch a.Kind {
+			case AccessPlain, AccessBits:
+				c.access(a.Store, 1, uint64(a.Size))
+			default:
+				dynamic = true
+			}
+		}
+	}
+	return c, dynamic
+}

@@ -1,0 +1,117 @@
+package abp
+
+import "fmt"
+
+// Append appends a block's row to a BLOCKS section's payload.
+func (b *Block) Append(dst []byte) []byte {
+	return appendRow(dst, rowPlain, func(e *wireEnc) {
+		e.u32(b.ID)
+		e.u32(b.Image)
+		e.u64(b.Addr)
+		e.u64(b.Target)
+		e.u16(uint16(b.Words))
+		e.u16(uint16(b.TimeWord))
+		e.u16(uint16(b.BranchWord))
+		e.u8(uint8(b.Branch))
+		e.u8(0)
+		e.bytes(b.Code)
+		e.u32(uint32(len(b.Ins)))
+		e.u32(uint32(len(b.Accesses)))
+		for i := range b.Ins {
+			in := &b.Ins[i]
+			e.u16(in.Off)
+			e.u8(in.Len)
+			e.u8(uint8(in.AccTo - in.AccFrom))
+			e.u16(uint16(in.Flags))
+			e.u32(in.Func)
+		}
+		for i := range b.Accesses {
+			b.Accesses[i].append(e)
+		}
+	})
+}
+
+// Sizes of the parts of a block's row, for bounds.
+const (
+	insBytes    = 10
+	accessBytes = 28
+)
+
+// append writes one operand. Store and segment share a byte, because no operand
+// needs more and blocks have many.
+func (a *Access) append(e *wireEnc) {
+	flags := a.Seg << 1
+	if a.Store {
+		flags |= 1
+	}
+	for _, v := range [...]uint8{uint8(a.Kind), flags, a.Lanes, a.Scale, a.IndexSize, a.AddrBits} {
+		e.u8(v)
+	}
+	e.u16(0)
+	e.u32(a.Size)
+	for _, v := range [...]int16{a.Word, a.AuxWord, a.IndexWord, a.Value} {
+		e.u16(uint16(v))
+	}
+	e.u64(uint64(a.Offset))
+}
+
+// decode reads what append wrote. Values that make no sense are Prepare's to find.
+func (a *Access) decode(d *wireDec) {
+	a.Kind = AccessKind(d.u8())
+	flags := d.u8()
+	a.Store, a.Seg = flags&1 != 0, flags>>1
+	a.Lanes, a.Scale, a.IndexSize, a.AddrBits = d.u8(), d.u8(), d.u8(), d.u8()
+	d.u16()
+	a.Size = d.u32()
+	for _, p := range [...]*int16{&a.Word, &a.AuxWord, &a.IndexWord, &a.Value} {
+		*p = int16(d.u16())
+	}
+	a.Offset = int64(d.u64())
+}
+
+// decode reads a block's row and prepares the block. Fields behind the known
+// ones are those of a later version, and ignored.
+func (b *Block) decode(d *wireDec) error {
+	b.ID = d.u32()
+	b.Image = d.u32()
+	b.Addr = d.u64()
+	b.Target = d.u64()
+	b.Words = int(d.u16())
+	b.TimeWord = int16(d.u16())
+	b.BranchWord = int16(d.u16())
+	b.Branch = BranchKind(d.u8())
+	d.u8()
+	b.Code = d.bytes()
+	// Bounds before anything is allocated: a row must not ask for more memory
+	// than it has bytes.
+	nIns, nAcc := int(d.u32()), int(d.u32())
+	if nIns > 1<<16 || nAcc > 1<<16 || nIns*insBytes+nAcc*accessBytes > len(d.b) {
+		return fmt.Errorf("block %d: %d instructions with %d operands: %w", b.ID, nIns, nAcc, ErrCorrupt)
+	}
+	b.Ins = make([]Ins, nIns)
+	b.Accesses = make([]Access, nAcc)
+	// The file has the number of operands of each instruction, memory where they
+	// lie, which is what readers ask for.
+	at := 0
+	for i := range b.Ins {
+		in := &b.Ins[i]
+		in.Off, in.Len = d.u16(), d.u8()
+		n := int(d.u8())
+		in.Flags, in.Func = InsFlags(d.u16()), d.u32()
+		in.AccFrom, in.AccTo = uint16(at), uint16(at+n)
+		at += n
+	}
+	for i := range b.Accesses {
+		b.Accesses[i].decode(d)
+	}
+	if d.err != nil {
+		return d.err
+	}
+	if at != nAcc {
+		return fmt.Errorf("block %d: operands of instructions do not add up: %w", b.ID, ErrCorrupt)
+	}
+	if err := b.Prepare(); err != nil {
+		return fmt.Errorf("%w: %w", err, ErrCorrupt)
+	}
+	return nil
+}

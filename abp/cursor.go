@@ -1,0 +1,293 @@
+package abp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"alleria/abp/frame"
+)
+
+// step is what a cursor met.
+type step uint8
+
+const (
+	stepEnd step = iota
+	stepThread
+	stepWindows
+	stepExec
+)
+
+// cursor walks the words of a list of frames, one execution or mark at a time.
+// It holds one decoded batch, never a frame, so that memory does not grow with
+// the profile. All orders are made of cursors: by storage and by thread one
+// cursor walks all frames, by time each thread has its own.
+type cursor struct {
+	query *Query
+	procs []*Process  // of each frame
+	refs  []*FrameRef // in the order in which they are walked
+	next  int         // the frame after the current one
+
+	dec     *frame.Decoder
+	shapes  *Process // whose blocks dec knows
+	payload []byte
+	words   []uint64
+	left    uint64 // words of the frame that were not yet decoded
+	cut     int    // pending cut, -1 none
+
+	x      Exec
+	last   uint32 // thread of the last frame, 0 none
+	lastOf *Process
+	// wants reports whether a frame that executes these blocks may hold something
+	// that matches; nil: it need not be asked.
+	wants  func(p *Process, blocks []frame.Touched) bool
+	blocks []frame.Touched
+	again  bool // the last execution is to be yielded once more
+	ahead  step // what peek found
+	err    error
+}
+
+// newCursor returns a cursor in front of nothing; add gives it frames.
+func newCursor(q *Query) *cursor { return &cursor{query: q, cut: -1} }
+
+// add appends a frame to those that are walked.
+func (c *cursor) add(p *Process, ref *FrameRef) {
+	c.procs = append(c.procs, p)
+	c.refs = append(c.refs, ref)
+}
+
+// open starts the next frame that the query wants. It returns stepEnd behind
+// the last one or on an error.
+func (c *cursor) open() step {
+	for ; c.next < len(c.refs); c.next++ {
+		p, ref := c.procs[c.next], c.refs[c.next]
+		if !c.query.wantsFrame(&ref.FrameHeader) {
+			continue
+		}
+		wanted, err := c.start(p, ref)
+		if err != nil {
+			c.err = fmt.Errorf("%s: frame at offset %d: %w", ref.File.path, ref.File.sections[ref.Section].Offset, err)
+			return stepEnd
+		}
+		if !wanted {
+			continue
+		}
+		c.next++
+		if c.last != ref.Thread || c.lastOf != p {
+			c.last, c.lastOf = ref.Thread, p
+			return stepThread
+		}
+		return stepWindows // the state may differ from that of the frame before
+	}
+	return stepEnd
+}
+
+// start reads a frame and takes its state over. It returns false if nothing in
+// it matches.
+func (c *cursor) start(p *Process, ref *FrameRef) (wanted bool, err error) {
+	// Into the same memory again: the batch that was yielded last points into the
+	// decoder, not here, but for streams stored raw, which are behind us too.
+	payload, err := ref.File.readPayload(&ref.File.sections[ref.Section], c.payload)
+	if err != nil {
+		return false, err
+	}
+	c.payload = payload
+	var h FrameHeader
+	body, err := h.decode(payload)
+	if err != nil {
+		return false, err
+	}
+	// A decoder keeps what it has learnt about blocks from frame to frame; that of
+	// another process has other blocks under the same numbers.
+	if c.shapes != p {
+		c.dec = frame.NewDecoder(p.shape)
+		c.shapes = p
+	}
+	if c.wants != nil {
+		if c.blocks, err = c.dec.Blocks(payload[body:], c.blocks[:0]); err != nil {
+			return false, corrupt(err)
+		}
+		if !hasEmulated(&h, c.blocks) && !c.wants(p, c.blocks) {
+			return false, nil
+		}
+	}
+	if err := c.dec.Start(payload[body:]); err != nil {
+		return false, corrupt(err)
+	}
+	x := &c.x
+	x.Process, x.Thread, x.OSID = p, h.Thread, h.OSID
+	x.Ordinal, x.Windows, x.FSBase, x.GSBase = h.Ordinal, h.Windows, h.FSBase, h.GSBase
+	x.TSC = h.FirstTSC
+	x.Block, x.Completed = nil, 0
+	c.words, c.left, c.cut = nil, h.Words, -1
+	return true, nil
+}
+
+// hasEmulated reports whether a frame has executions by the tracer, whose blocks
+// are not listed.
+func hasEmulated(h *FrameHeader, blocks []frame.Touched) bool {
+	n := uint64(0)
+	for i := range blocks {
+		n += blocks[i].Execs
+	}
+	return n != h.Execs
+}
+
+// corrupt marks an error of the decoder as one of the file.
+func corrupt(err error) error {
+	if err == nil || errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrCorrupt, err)
+}
+
+// shape is what the decoder looks blocks up with.
+func (p *Process) shape(id uint32) *frame.Shape {
+	if b := p.Block(id); b != nil {
+		return b.Shape()
+	}
+	return nil
+}
+
+// step goes on to the next execution or change of state. What it yields lies in
+// c.x and is overwritten by the next step.
+func (c *cursor) step() step {
+	if c.again {
+		c.again = false
+		return stepExec
+	}
+	for c.err == nil {
+		if len(c.words) == 0 {
+			if c.left == 0 {
+				return c.open()
+			}
+			if !c.fill() {
+				return stepEnd
+			}
+		}
+		if !IsMark(c.words[0]) {
+			return c.exec()
+		}
+		if s := c.mark(); s != stepEnd || c.err != nil {
+			return s
+		}
+	}
+	return stepEnd
+}
+
+// fill decodes the next batch.
+func (c *cursor) fill() bool {
+	words, err := c.dec.Next()
+	// The header is the authority on a frame's length: the counts in it were added
+	// up from what it says.
+	if err == nil && uint64(len(words)) > c.left {
+		err = fmt.Errorf("more words than the header says")
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		c.err = fmt.Errorf("thread %d: %w", c.x.Thread, corrupt(err))
+		return false
+	}
+	c.words = words
+	c.left -= uint64(len(words))
+	return true
+}
+
+// exec takes one execution off the words.
+func (c *cursor) exec() step {
+	x := &c.x
+	x.advance()
+	b := x.Process.Block(uint32(c.words[0]))
+	if b == nil || len(c.words) <= b.Words {
+		c.err = fmt.Errorf("thread %d: block %d: %w", x.Thread, c.words[0], ErrCorrupt)
+		return stepEnd
+	}
+	// No copy: the batch stays until the next fill, which is behind the caller's
+	// next step.
+	x.Block = b
+	x.Words = c.words[1 : 1+b.Words]
+	c.words = c.words[1+b.Words:]
+	x.Completed = len(b.Ins)
+	x.IsEmulated = false
+	if c.cut >= 0 {
+		x.Completed = min(c.cut, x.Completed)
+		c.cut = -1
+	}
+	if x.Timed = b.TimeWord >= 0; x.Timed {
+		x.TSC = x.Words[b.TimeWord]
+	}
+	return stepExec
+}
+
+// advance counts the execution that was yielded last. It comes late, because
+// Ordinal is that of the execution while the caller looks at it.
+func (x *Exec) advance() {
+	if x.Block != nil {
+		x.Ordinal += x.instructions()
+		x.Block = nil
+	}
+}
+
+// instructions returns how many recorded instructions the execution has.
+func (x *Exec) instructions() uint64 {
+	if x.Completed == len(x.Block.Ins) {
+		return x.Block.Static.Instructions
+	}
+	n := uint64(0)
+	for i := range x.Block.Ins[:x.Completed] {
+		// InsRecorded is bit 0.
+		n += uint64(x.Block.Ins[i].Flags & InsRecorded)
+	}
+	return n
+}
+
+// mark takes one mark off the words.
+func (c *cursor) mark() step {
+	x := &c.x
+	n := MarkLen(c.words)
+	if n == 0 {
+		c.err = fmt.Errorf("thread %d: mark %#x: %w", x.Thread, c.words[0], ErrCorrupt)
+		return stepEnd
+	}
+	w := c.words[:n]
+	c.words = c.words[n:]
+	kind, payload := SplitMark(w[0])
+	switch kind {
+	case MarkCut:
+		c.cut = int(min(payload, 1<<16)) // more than any block has means all
+	case MarkFS:
+		x.FSBase = w[1]
+	case MarkGS:
+		x.GSBase = w[1]
+	case MarkChunk:
+		// Never back: a part of a chunk that was drained early carries the time of
+		// the whole chunk's opening.
+		x.TSC = max(x.TSC, w[1])
+	case MarkWindows:
+		x.advance()
+		x.Windows = payload
+		return stepWindows
+	case MarkThread:
+		x.OSID = uint32(w[2])
+	case MarkEmulated:
+		return c.emulated(uint32(payload), w[2:])
+	}
+	return stepEnd
+}
+
+// emulated takes an execution by the tracer off the words.
+func (c *cursor) emulated(id uint32, pairs []uint64) step {
+	x := &c.x
+	x.advance()
+	b := x.Process.Block(id)
+	if b == nil {
+		c.err = fmt.Errorf("thread %d: block %d: %w", x.Thread, id, ErrCorrupt)
+		return stepEnd
+	}
+	x.Block, x.Words, x.Emulated, x.IsEmulated = b, nil, pairs, true
+	x.Completed = len(b.Ins)
+	x.Timed = false // the tracer's stop took longer than anything a stamp could say
+	return stepExec
+}

@@ -1,0 +1,92 @@
+package abp
+
+// EntryKind says which fields of an Entry mean something.
+type EntryKind uint8
+
+// Kinds of entries.
+const (
+	EntryHeader    EntryKind = iota + 1 // a thread's (or in another order its next) stretch begins
+	EntryIns                            // an instruction
+	EntryMem                            // an access of the instruction before it
+	EntryBranch                         // what the instruction before it branched to
+	EntryWindows                        // the set of open windows changed
+	EntrySyscall                        // a system call
+	EntryProcessor                      // the thread runs on this processor from here on
+	EntryRegion                         // a region of a snapshot
+)
+
+// Entry is one entry of a profile. It and what it points at are valid until the
+// next call on the Reader that it came from.
+type Entry struct {
+	Kind    EntryKind
+	Process uint32
+	Thread  uint32
+	OSID    uint32 // the thread's
+	Windows uint64 // bit i: window i is open
+
+	Ins     Instruction // Ins; for Mem and Branch the instruction they belong to
+	Mem     Mem         // Mem
+	Branch  Branch      // Branch
+	Syscall *Syscall    // Syscall
+	Region  *Region     // Region
+	Package uint32      // Processor
+	Core    uint32      // Processor
+}
+
+// Instruction is one executed instruction.
+type Instruction struct {
+	Ordinal uint64 // within its thread's recorded instructions, from 0
+	Addr    uint64
+	Phys    uint64 // 0: not recorded
+	Func    uint32 // in the function table, 0: none or not recorded
+	// TSC is the block's time stamp if Timed, else when the chunk was opened.
+	TSC   uint64
+	Timed bool
+	Code  []byte // its encoding
+	Block *Block
+	Index int // in Block.Ins
+}
+
+// Branch is what a block's last instruction did.
+type Branch struct {
+	Kind   BranchKind
+	Taken  bool
+	Target uint64 // 0: unknown
+}
+
+// Trace is an instruction with what hangs on it.
+type Trace struct {
+	Process uint32
+	Thread  uint32
+	OSID    uint32
+	Windows uint64
+	Ins     Instruction
+	Mems    []Mem
+	Branch  *Branch  // nil: none or not recorded
+	Syscall *Syscall // nil: none or not recorded
+}
+
+// branch returns what the execution's last instruction did, if that is recorded.
+func (x *Exec) branch(br *Branch) bool {
+	b := x.Block
+	last := len(b.Ins) - 1
+	if last < 0 || x.Completed <= last || b.Ins[last].Flags&InsBranch == 0 {
+		return false
+	}
+	*br = Branch{Kind: b.Branch, Taken: true, Target: b.Target}
+	var w uint64
+	known := b.BranchWord >= 0 && !x.IsEmulated
+	if known {
+		w = x.Words[b.BranchWord]
+	}
+	switch b.Branch {
+	case BranchNone, BranchSyscall:
+		return false
+	case BranchCond:
+		br.Taken = w != 0
+		return known
+	case BranchIndJump, BranchIndCall, BranchRet:
+		br.Target = w
+	}
+	return true
+}

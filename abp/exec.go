@@ -1,0 +1,136 @@
+package abp
+
+import (
+	"math/bits"
+)
+
+// Mem is one access to memory. What Value points at is valid until the next
+// call on the Reader that it came from.
+type Mem struct {
+	Addr  uint64
+	Phys  uint64 // physical address, 0: not recorded
+	Size  uint32
+	Ins   uint16 // which instruction of the block
+	Lane  uint8  // of a masked access or a gather
+	Store bool
+	// Mask is the whole lane mask of the vector access that this one belongs to,
+	// 0 elsewhere.
+	Mask uint64
+	// Value is what was read or stored, nil where it was not recorded.
+	Value []byte
+}
+
+// Exec is one execution of a block. It and what it points at are valid until
+// the next call on the Reader that it came from.
+type Exec struct {
+	Process *Process
+	Thread  uint32
+	OSID    uint32
+	Block   *Block
+	Words   []uint64 // nil when emulated
+	// Completed is how many of the block's instructions completed: all of them,
+	// unless it was cut.
+	Completed int
+	// Emulated executions carry their accesses here, as pairs of address and
+	// size | EmulatedStore, and have no words.
+	IsEmulated bool
+	Emulated   []uint64
+
+	Ordinal uint64 // of its first recorded instruction in the thread, from 0
+	Windows uint64 // bit i: window i is open
+	FSBase  uint64
+	GSBase  uint64
+	// TSC is the block's own time stamp if Timed, else when the ring's chunk that
+	// holds it was opened.
+	TSC   uint64
+	Timed bool
+
+	scratch []byte // packed values, reused
+}
+
+// Counts returns what the execution counts for.
+func (x *Exec) Counts() Counts {
+	b := x.Block
+	if !b.Dynamic && !x.IsEmulated && x.Completed == len(b.Ins) {
+		return b.Static
+	}
+	if x.IsEmulated {
+		return b.EmulatedCounts(x.Emulated)
+	}
+	c, dynamic := b.StaticCounts(x.Completed)
+	if dynamic {
+		b.DynamicCounts(x.Words, x.Completed, func(_ int, d Counts) { c.Add(d, 1) })
+	}
+	return c
+}
+
+// EmulatedCounts returns what an emulated execution of the block counts for: its
+// instruction as the block says, its accesses as they were.
+func (b *Block) EmulatedCounts(pairs []uint64) (c Counts) {
+	c.Instructions, c.MemInstructions = b.Static.Instructions, b.Static.MemInstructions
+	if len(b.Ins) == 0 || !b.Counted(0) {
+		return c
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		c.access(pairs[i+1]&EmulatedStore != 0, 1, pairs[i+1]&^EmulatedStore)
+	}
+	return c
+}
+
+// DynamicCounts calls add for each of the first completed instructions that
+// has counted accesses whose number or size depends on the words, with what
+// these accesses count for.
+func (b *Block) DynamicCounts(words []uint64, completed int, add func(ins int, c Counts)) {
+	for i := range b.Ins[:completed] {
+		if !b.Counted(i) {
+			continue
+		}
+		var c Counts
+		any := false
+		for k := range b.InsAccesses(i) {
+			a := &b.Accesses[int(b.Ins[i].AccFrom)+k]
+			if a.Kind == AccessPlain || a.Kind == AccessBits {
+				continue
+			}
+			any = true
+			n, bytes := a.dynamic(words)
+			if n != 0 {
+				c.access(a.Store, n, bytes)
+			}
+		}
+		if any {
+			add(i, c)
+		}
+	}
+}
+
+// dynamic returns the number of accesses that the operand makes and how many
+// bytes they have together.
+func (a *Access) dynamic(words []uint64) (n, bytes uint64) {
+	aux := words[a.AuxWord]
+	switch a.Kind {
+	case AccessString:
+		d := aux - words[a.Word]
+		if int64(d) < 0 {
+			d = -d
+		}
+		n = d / uint64(a.Size)
+		return n, n * uint64(a.Size)
+	case AccessMasked, AccessGather:
+		n = uint64(bits.OnesCount64(aux & laneMask(a.Lanes)))
+		return n, n * uint64(a.Size)
+	case AccessPacked:
+		n = uint64(bits.OnesCount64(aux & laneMask(a.Lanes)))
+		return min(n, 1), n * uint64(a.Size)
+	case AccessSized:
+		return min(aux, 1), aux
+	}
+	return 1, uint64(a.Size)
+}
+
+func laneMask(lanes uint8) uint64 {
+	if lanes >= 64 {
+		return ^uint64(0)
+	}
+	return 1<<lanes - 1
+}

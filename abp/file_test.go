@@ -1,0 +1,192 @@
+package abp
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"alleria/abp/frame"
+)
+
+// sample is a block that loads and stores.
+func sample() *Block {
+	b := &Block{
+		ID: 1, Addr: 0x1000, Words: 2, TimeWord: NoWord, BranchWord: NoWord,
+		Code: []byte{0x8b, 0x07, 0x89, 0x06},
+		Ins: []Ins{
+			{Off: 0, Len: 2, Flags: InsRecorded | InsAddrs | InsMemory, AccTo: 1},
+			{Off: 2, Len: 2, Flags: InsRecorded | InsAddrs | InsMemory, AccFrom: 1, AccTo: 2},
+		},
+		Accesses: []Access{
+			{AddrBits: 64, Size: 4, Word: 0, AuxWord: NoWord, IndexWord: NoWord, Value: NoWord},
+			{AddrBits: 64, Size: 4, Word: 1, AuxWord: NoWord, IndexWord: NoWord, Value: NoWord, Store: true},
+		},
+	}
+	if err := b.Prepare(); err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// sampleFile is a whole profile: main and frames in one file.
+func sampleFile(t testing.TB) []byte {
+	t.Helper()
+	b := sample()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Type: TypeMain, Process: 3, Executable: "/bin/x", CommandLine: []string{"x", "-y"}, User: [UserSize]byte{1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := frame.NewEncoder(func(uint32) *frame.Shape { return b.Shape() }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc.Begin()
+	if err := enc.Chunk([]uint64{1, 0x5000, 0x6000, 1, 0x5004, 0x6004}, 10, 20); err != nil {
+		t.Fatal(err)
+	}
+	h := &FrameHeader{
+		Thread: 1, OSID: 9, Chunks: 1, MaxBlock: 1, FirstTSC: 10, LastTSC: 20, Execs: 2, Words: enc.Words,
+		Counts: Counts{4, 4, 2, 2, 8, 8},
+	}
+	err = errors.Join(
+		w.Section(SectionImages, 0, (&Image{Number: 1, Path: "/bin/x", BuildID: []byte{1}, Segments: []Segment{{1, 2, 3, 4}}}).Append(nil)),
+		w.Section(SectionBlocks, 0, b.Append(nil)),
+		w.Section(SectionUser+7, 0, []byte("mine")),
+		w.Section(99, 0, []byte("of a later version")),
+		w.Frame(h, enc.Finish(nil)),
+		w.Finish(&EndInfo{Ended: 1e9, Counts: h.Counts, Reason: "exit"}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func openBytes(b []byte) (*Profile, error) {
+	f, err := newFile("bytes", bytes.NewReader(b), uint64(len(b)))
+	if err != nil {
+		return nil, err
+	}
+	proc := &Process{main: f, files: []*File{f}}
+	if err := proc.load(); err != nil {
+		return nil, err
+	}
+	return &Profile{processes: []*Process{proc}}, nil
+}
+
+func TestFile(t *testing.T) {
+	p, err := openBytes(sampleFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := p.Process(3).Header()
+	if h.Executable != "/bin/x" || !slices.Equal(h.CommandLine, []string{"x", "-y"}) || h.Ended != time.Unix(1, 0) || h.User[1] != 2 || h.Counts.Stores != 2 {
+		t.Errorf("header %+v", h)
+	}
+	if !p.Complete() {
+		t.Error("not complete")
+	}
+	f := p.Process(3).Main()
+	i := slices.IndexFunc(f.Sections(), func(s Section) bool { return s.Type == SectionUser+7 })
+	if mine, err := f.ReadSection(i, nil); err != nil || string(mine) != "mine" {
+		t.Errorf("user section %q: %v", mine, err)
+	}
+	var addrs []uint64
+	err = p.EachExec(Query{}, func(x *Exec) error {
+		x.ForEachAccess(func(m *Mem) { addrs = append(addrs, m.Addr) })
+		return nil
+	})
+	if err != nil || !slices.Equal(addrs, []uint64{0x5000, 0x6000, 0x5004, 0x6004}) {
+		t.Errorf("accesses %x: %v", addrs, err)
+	}
+}
+
+// FuzzOpen: whatever a file holds, opening and reading it ends in entries or an
+// error.
+func FuzzOpen(f *testing.F) {
+	whole := sampleFile(f)
+	f.Add(whole)
+	f.Add(whole[:len(whole)-1])
+	f.Add(whole[:HeaderSize])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := openBytes(b)
+		if err != nil {
+			if p != nil {
+				t.Fatal("a profile and an error")
+			}
+			return
+		}
+		n := 0
+		r := p.Reader(Query{Order: OrderTime})
+		for n < 1<<16 && r.NextExec() { // not entries: a string access may have any length
+			n++
+		}
+	})
+}
+
+func TestRowsRoundTrip(t *testing.T) {
+	rows := []struct {
+		in     interface{ Append([]byte) []byte }
+		out    any
+		decode func(any, *wireDec)
+	}{
+		{&CPUIDLeaf{1, 2, 3, 4, 5, 6, 7}, new(CPUIDLeaf), func(v any, d *wireDec) { v.(*CPUIDLeaf).decode(d) }},
+		{&Image{2, true, "/p", []byte{9}, 1, 2, 3, []Segment{{1, 2, 3, 4}, {5, 6, 7, 8}}}, new(Image), func(v any, d *wireDec) { v.(*Image).decode(d) }},
+		{&Function{1, 2, "_Zf", "f", 3, 4, "f.c", 5}, new(Function), func(v any, d *wireDec) { v.(*Function).decode(d) }},
+		{&FamilyRow{1, 2, 3, true, 4, 5, true, -9, []string{"a", ""}}, new(FamilyRow), func(v any, d *wireDec) { v.(*FamilyRow).decode(d) }},
+		{&WindowDef{1, "w", "d"}, new(WindowDef), func(v any, d *wireDec) { v.(*WindowDef).decode(d) }},
+		{&WindowEvent{1, true, "call", 2, 3, 4, 5, 6, 7, 8}, new(WindowEvent), func(v any, d *wireDec) { v.(*WindowEvent).decode(d) }},
+		{&Syscall{1, 2, 3, 4, 5, [6]uint64{1, 2, 3, 4, 5, 6}, -7, 8}, new(Syscall), func(v any, d *wireDec) { v.(*Syscall).decode(d) }},
+		{&Signal{1, 2, 3, 4, -5, 6, 7, 8}, new(Signal), func(v any, d *wireDec) { v.(*Signal).decode(d) }},
+		{&Snapshot{1, "open", []Region{{1, 2, 3, true, 4, 5, "heap", 6}}}, new(Snapshot), func(v any, d *wireDec) { v.(*Snapshot).decode(d) }},
+		{&SubProfile{1, "1.abp"}, new(SubProfile), func(v any, d *wireDec) { v.(*SubProfile).decode(d) }},
+		{&QueryMessage{"q", "t", -1, 2, 3}, new(QueryMessage), func(v any, d *wireDec) { v.(*QueryMessage).decode(d) }},
+		{&EndInfo{1, 2, Counts{1, 2, 3, 4, 5, 6}, 3, 4, "r"}, new(EndInfo), func(v any, d *wireDec) { v.(*EndInfo).decode(d) }},
+	}
+	for _, r := range rows {
+		payload := r.in.Append(nil)
+		if err := eachRow(payload, func(_ uint16, d *wireDec) {
+			r.decode(r.out, d)
+			if len(d.b) != 0 {
+				t.Errorf("%T: %d bytes left", r.in, len(d.b))
+			}
+		}); err != nil || !reflect.DeepEqual(r.in, r.out) {
+			t.Errorf("%+v became %+v: %v", r.in, r.out, err)
+		}
+		// A row of a later version has more fields.
+		longer := append(append([]byte(nil), payload...), 1, 2, 3)
+		longer[4] += 3
+		if err := eachRow(longer, func(_ uint16, d *wireDec) { r.decode(r.out, d) }); err != nil {
+			t.Errorf("%T with new fields: %v", r.in, err)
+		}
+		for n := range payload {
+			if n > 0 && eachRow(payload[:n], func(_ uint16, d *wireDec) { r.decode(r.out, d) }) == nil {
+				t.Errorf("%T cut at %d is taken", r.in, n)
+			}
+		}
+	}
+}
+
+func TestRunFile(t *testing.T) {
+	dir := t.TempDir()
+	exit := 3
+	want := &Run{Format: 1, Tool: "x", Command: []string{"a"}, Outcome: Outcome{State: OutcomeRunning}, Processes: []ProcessEntry{{Number: 1, Exit: &exit}}}
+	if err := want.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	want.Outcome.State = OutcomeComplete
+	if err := want.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadRun(dir)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v: %v", got, err)
+	}
+	if _, err := Open(dir); err != nil {
+		t.Errorf("a run without recorded processes: %v", err)
+	}
+}

@@ -1,0 +1,264 @@
+package frame
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// batchWords is about how many words Next returns. Large enough that the cost
+// of a call does not count, small enough to stay in a first-level cache.
+const batchWords = 2048
+
+// Decoder gives the words of frames back.
+type Decoder struct {
+	model
+	in unpacker
+
+	runs, symbols, numbers []byte
+	words, pay             []byte
+	valClasses, valPay     []byte
+	times, branch          []byte
+	marks, blocksMet       []byte
+
+	items  uint64 // left
+	idHits int    // predicted blocks left
+	symbol int    // what is behind them; -1: another run
+	newID  uint32 // the last block that was new
+	hits   run    // of address words
+	vals   run    // of value words
+
+	// A branch word waits in out[patch] for the item behind it, if patch ≥ 0.
+	patch     int
+	waiting   *op    // that it is decoded by
+	waitingAt uint64 // the address of its block
+	outcome   outcomes
+	// The next item's block (0: a mark), if it had to be looked at ahead.
+	ahead   uint32
+	isAhead bool
+
+	out []uint64
+	err error
+}
+
+// run is a position in a stream of runs and classes.
+type run struct {
+	hits  int // right predictions left
+	class int // of the surprise behind them; -1: another byte follows
+}
+
+// outcomes is a position in the stream of branch exceptions.
+type outcomes struct {
+	gap  uint64 // right outcomes in front of the next exception
+	word uint64
+	more bool // there is one
+}
+
+// NewDecoder returns a decoder for frames whose blocks shape looks up.
+func NewDecoder(shape func(id uint32) *Shape) *Decoder {
+	return &Decoder{model: newModel(shape)}
+}
+
+// Start begins with a frame's body, which must stay as it is until the next
+// Start.
+func (d *Decoder) Start(body []byte) error {
+	d.reset()
+	d.err, d.items = nil, 0
+	if err := d.in.open(body); err != nil {
+		d.err = err
+		return err
+	}
+	s := &d.in.streams
+	d.runs, d.symbols, d.numbers = s[streamRuns], s[streamSymbols], s[streamNumbers]
+	d.words, d.pay = s[streamWords], s[streamPay]
+	d.valClasses, d.valPay = s[streamValClasses], s[streamValPay]
+	d.times, d.branch, d.marks = s[streamTimes], s[streamBranch], s[streamMarks]
+	d.blocksMet = s[streamTouched]
+	d.items = d.in.items
+	d.idHits, d.symbol = 0, -1
+	d.hits, d.vals = run{0, -1}, run{0, -1}
+	d.newID, d.patch, d.isAhead = 0, -1, false
+	d.nextException()
+	return d.err
+}
+
+// Next returns the next batch of whole marks and executions, io.EOF behind the
+// last. The batch is valid until the next call.
+func (d *Decoder) Next() ([]uint64, error) {
+	d.out = d.out[:0]
+	for d.err == nil && d.items > 0 && len(d.out) < batchWords {
+		id := d.item()
+		switch {
+		case d.err != nil:
+		case id == 0:
+			d.mark()
+		default:
+			d.exec(id)
+		}
+	}
+	if d.err == nil && d.patch >= 0 {
+		d.lookAhead()
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	if len(d.out) == 0 {
+		return nil, io.EOF
+	}
+	return d.out, nil
+}
+
+// lookAhead settles the batch's last branch word by the item behind the batch.
+func (d *Decoder) lookAhead() {
+	next := uint64(0)
+	if d.items > 0 {
+		id := d.item()
+		if d.err != nil {
+			return
+		}
+		d.ahead, d.isAhead = id, true
+		next = d.addrOf(id) // 0 for a mark
+	}
+	d.settle(next)
+}
+
+// fail notes the first error.
+func (d *Decoder) fail(what string) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%s: %w", what, ErrMalformed)
+	}
+}
+
+// item decodes what comes next: a block, 0 for a mark. The block is touched and
+// the history goes on.
+func (d *Decoder) item() uint32 {
+	if d.isAhead {
+		d.isAhead = false
+		return d.ahead
+	}
+	index := idIndex(d.hist)
+	var id uint32
+	// A prediction of 0, and one of a block that this frame has not met, can only
+	// come from a damaged stream; touched finds both.
+	if d.idHits > 0 || d.symbol < 0 && d.run() {
+		d.idHits--
+		id = d.ids[index]
+	} else if id = d.surprise(index); id == 0 {
+		return 0
+	}
+	if !d.touched(id) {
+		d.fail("a block that was not met")
+		return 0
+	}
+	d.hist = idHistory(d.hist, id)
+	d.last = id
+	return id
+}
+
+// run reads runs until there is a predicted block or a symbol. It returns
+// whether it is the former.
+func (d *Decoder) run() bool {
+	for d.idHits == 0 && d.symbol < 0 && d.err == nil {
+		d.idHits = int(d.nextByte(&d.runs))
+		if d.idHits != idRun {
+			d.symbol = int(d.nextByte(&d.symbols))
+		}
+	}
+	return d.err == nil && d.idHits > 0
+}
+
+// surprise decodes a symbol; 0: a mark, or an error.
+func (d *Decoder) surprise(index uint32) uint32 {
+	if d.err != nil {
+		return 0
+	}
+	last := &d.past[d.last]
+	sym := d.symbol
+	d.symbol = -1
+	var id uint32
+	switch sym {
+	case symMark:
+		return 0
+	case symNext:
+		id = last.next
+	case symNext2:
+		id = last.next2
+	case symNew:
+		id = d.meetNext()
+	case symNumber:
+		id = d.last + uint32(unzigzag(d.uvarint(&d.numbers)))
+	}
+	if !d.touched(id) {
+		d.fail("a block that was not met")
+		return 0
+	}
+	d.learnSuccessor(index, id)
+	return id
+}
+
+// meetNext touches the next block of the list of those that the frame meets.
+func (d *Decoder) meetNext() uint32 {
+	id := d.newID + uint32(unzigzag(d.uvarint(&d.blocksMet)))
+	d.uvarint(&d.blocksMet) // how often it is executed
+	d.newID = id
+	if d.err == nil && (d.touched(id) || !d.touch(id)) {
+		d.err = fmt.Errorf("block %d is unknown: %w", id, ErrMalformed)
+	}
+	return id
+}
+
+func (d *Decoder) uvarint(s *[]byte) uint64 {
+	v, n := binary.Uvarint(*s)
+	if n <= 0 {
+		d.fail("a number is cut short")
+		return 0
+	}
+	*s = (*s)[n:]
+	return v
+}
+
+// mark decodes a mark.
+func (d *Decoder) mark() {
+	d.settle(0)
+	// How long a mark is stands in its first two words.
+	avail := len(d.marks) / 8
+	var head [2]uint64
+	for i := range min(avail, 2) {
+		head[i] = binary.LittleEndian.Uint64(d.marks[8*i:])
+	}
+	n := 0
+	if avail > 0 {
+		n = markSize(head[0], head[1], avail)
+	}
+	if n == 0 || !IsMark(head[0]) {
+		d.fail("marks end early")
+		return
+	}
+	for i := range n {
+		d.out = append(d.out, binary.LittleEndian.Uint64(d.marks[8*i:]))
+	}
+	d.marks = d.marks[8*n:]
+	d.items--
+}
+
+// Touched is a block of a frame and how often the frame executes it.
+type Touched struct {
+	ID    uint32
+	Execs uint64
+}
+
+// Blocks appends the blocks that a frame executes to dst, by its body alone and
+// without decoding the rest. It ends what Start has begun.
+func (d *Decoder) Blocks(body []byte, dst []Touched) ([]Touched, error) {
+	d.items, d.patch, d.isAhead = 0, -1, false
+	if d.err = d.in.openOnly(streamTouched, body); d.err != nil {
+		return dst, d.err
+	}
+	s := d.in.streams[streamTouched]
+	id := uint32(0)
+	for len(s) > 0 && d.err == nil {
+		id += uint32(unzigzag(d.uvarint(&s)))
+		dst = append(dst, Touched{id, d.uvarint(&s)})
+	}
+	return dst, d.err
+}

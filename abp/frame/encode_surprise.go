@@ -1,0 +1,115 @@
+package frame
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// unpredicted writes the block of the execution at words[at], which is not the
+// predicted one, after making sure that all of the execution is there.
+func (e *Encoder) unpredicted(index uint32, words []uint64, at int) error {
+	id := uint32(words[at])
+	isNew := !e.touched(id)
+	// Whether all is well is known before anything is written: after an error the
+	// frame must still decode to what precedes.
+	if isNew {
+		if !e.touch(id) {
+			return e.unknown(words, at)
+		}
+		e.Touched = append(e.Touched, id)
+	}
+	if int(e.blocks[id].words) >= len(words)-at {
+		if isNew {
+			e.past[id].gen = e.gen - 1
+			e.Touched = e.Touched[:len(e.Touched)-1]
+		}
+		return e.cutShort(words, at)
+	}
+	// Successors before numbers: they are most of the surprises, and a symbol says
+	// all. A new block needs none either, because the list of blocks has it.
+	p := &e.past[e.last]
+	switch {
+	case isNew:
+		e.symbol(symNew)
+	case p.next == id:
+		e.symbol(symNext)
+	case p.next2 == id:
+		e.symbol(symNext2)
+	default:
+		e.symbol(symNumber)
+		e.numbers = binary.AppendUvarint(e.numbers, zigzag(int64(id)-int64(e.last)))
+	}
+	e.learnSuccessor(index, id)
+	return nil
+}
+
+// unknown is the error of a block that the caller has no shape for.
+func (e *Encoder) unknown(words []uint64, at int) error {
+	return fmt.Errorf("block %d at word %d is unknown: %w", words[at], at, ErrMalformed)
+}
+
+// stop ends blocksOf with an error. Its caller finishes the frame: the history
+// may already hold what was not written.
+func (e *Encoder) stop(at int, idHits, hits uint64, err error) (int, error) {
+	e.idHits, e.hits = idHits, hits
+	return at, err
+}
+
+// cutShort is the error of a record that the chunk does not hold whole. The
+// engine never splits one: the chunk was damaged, or read while it was written.
+func (e *Encoder) cutShort(words []uint64, at int) error {
+	return fmt.Errorf("block %d at word %d is cut short: %w", words[at], at, ErrMalformed)
+}
+
+// surprised writes a surprising address word of the last block, the one with
+// left-1 more behind it, after so many predicted ones.
+func (e *Encoder) surprised(b *blockState, s *slot, v uint64, left int, hits uint64) {
+	if hits >= wordRun {
+		hits = e.runOfWords(hits)
+	}
+	j := int(b.words) - left
+	// The table is written only here. While a slot's other prediction holds, what
+	// it would learn is what that prediction knows.
+	f := &e.fcm[fcmIndex(s.last)]
+	class, payload := s.surprise(v, e.prev, e.stack, s.other(*f))
+	e.words = append(e.words, byte(class<<4)|byte(hits))
+	e.pay.put(payload, classLen(class))
+	*f = v
+	s.learn(class, v, e.prev, e.stack, j == int(b.stack))
+	s.last = v
+	switch s.mode {
+	case modeStride:
+		return
+	case modeStack:
+		e.stack = v
+	}
+	b.flags |= flagMixed // for the rest of the frame: few slots find back to strides
+}
+
+// address encodes word j of a block with other words than addresses.
+func (e *Encoder) address(b *blockState, s *slot, j int, v uint64) {
+	if v == e.expect(s) {
+		e.hits++
+		s.last = v
+		if s.mode == modeStack {
+			e.stack = v
+		}
+	} else {
+		e.surprised(b, s, v, int(b.words)-j, e.hits)
+		e.hits = 0
+	}
+	e.prev = v
+}
+
+// expect predicts a slot's next word.
+func (m *model) expect(s *slot) uint64 {
+	switch s.mode {
+	case modeStride:
+		return s.last + uint64(int64(s.d))
+	case modeStack:
+		return m.stack + uint64(int64(s.d))
+	case modePrev:
+		return m.prev + uint64(int64(s.d))
+	}
+	return m.fcm[fcmIndex(s.last)]
+}

@@ -1,0 +1,123 @@
+package frame
+
+import "unsafe"
+
+const (
+	slotSize  = unsafe.Sizeof(slot{})
+	blockSize = unsafe.Sizeof(blockState{})
+)
+
+// blocksOf encodes executions from words[at] on, up to a mark or the end, and
+// returns where it stopped. It is the loop that the whole recorder's speed
+// hangs on. Surprises, and blocks with words that are no addresses, are left to
+// functions.
+//
+// Three things make it fast. It advances at word by word, in a loop whose count
+// the processor predicts, instead of by the record's length, whose load it would
+// have to wait for before it could look at the next record: that alone is a
+// factor of two. It computes the history from the numbers in the ring, not from
+// those that the table predicted, although they are the same, so that no look-up
+// waits for the one before. And it indexes without bounds checks: a block's
+// slots were allocated with it, and the room for a record is checked for all of
+// its words at once. Choices between predictions are written as assignments, which
+// compile to conditional moves; only the table is worth a branch.
+func (e *Encoder) blocksOf(words []uint64, at int) (int, error) {
+	w0 := unsafe.Pointer(unsafe.SliceData(words))
+	ids := (*[1 << idBits]uint32)(e.ids)
+	blocks, slots := unsafe.Pointer(unsafe.SliceData(e.blocks)), unsafe.Pointer(unsafe.SliceData(e.slots))
+	hist, idHits, hits := e.hist, e.idHits, e.hits
+	var err error
+	for at < len(words) {
+		w := *(*uint64)(unsafe.Add(w0, at*8))
+		index := idIndex(hist)
+		if uint64(ids[uint16(index)]) == w {
+			idHits++
+		} else {
+			if IsMark(w) {
+				break
+			}
+			e.idHits = idHits
+			if err = e.unpredicted(index, words, at); err != nil {
+				break
+			}
+			idHits = 0
+			blocks, slots = unsafe.Pointer(unsafe.SliceData(e.blocks)), unsafe.Pointer(unsafe.SliceData(e.slots))
+		}
+		id := uint32(w)
+		b := (*blockState)(unsafe.Add(blocks, uintptr(id)*blockSize))
+		left := int(b.words)
+		if left >= len(words)-at {
+			// It was predicted, else unpredicted would have complained.
+			return e.stop(at, idHits-1, hits, e.cutShort(words, at))
+		}
+		hist = idHistory(hist, id)
+		e.last = id
+		b.execs++
+		e.Weight += uint64(b.weight)
+		at++
+		off := uintptr(b.base) * slotSize
+		switch {
+		case b.flags == 0:
+			for ; left > 0; left-- {
+				sl := (*slot)(unsafe.Add(slots, off))
+				v := *(*uint64)(unsafe.Add(w0, at*8))
+				if v == sl.last+uint64(int64(sl.d)) {
+					sl.last = v
+					hits++
+				} else {
+					if left < int(b.words) {
+						e.prev = *(*uint64)(unsafe.Add(w0, at*8-8))
+					}
+					e.surprised(b, sl, v, left, hits)
+					hits = 0
+				}
+				at++
+				off += slotSize
+			}
+			if b.words != 0 {
+				e.prev = *(*uint64)(unsafe.Add(w0, at*8-8))
+			}
+		case b.flags == flagMixed:
+			stack, prev := e.stack, e.prev
+			for ; left > 0; left-- {
+				sl := (*slot)(unsafe.Add(slots, off))
+				v := *(*uint64)(unsafe.Add(w0, at*8))
+				want := sl.last
+				mode := sl.mode
+				if mode == modeStack {
+					want = stack
+				}
+				if mode == modePrev {
+					want = prev
+				}
+				want += uint64(int64(sl.d))
+				if mode == modeFCM {
+					want = e.fcm[fcmIndex(sl.last)]
+				}
+				if v == want {
+					sl.last = v
+					hits++
+					if mode == modeStack {
+						stack = v
+					}
+				} else {
+					e.stack, e.prev = stack, prev
+					e.surprised(b, sl, v, left, hits)
+					hits, stack = 0, e.stack
+				}
+				prev = v
+				at++
+				off += slotSize
+			}
+			e.stack, e.prev = stack, prev
+		case id == 0: // what an empty entry of the table predicts
+			return e.stop(at-1, idHits-1, hits, e.unknown(words, at-1))
+		default:
+			e.hits = hits
+			at = e.special(id, b, words, at)
+			hits = e.hits
+		}
+	}
+	e.hist, e.idHits, e.hits = hist, idHits, hits
+	return at, err
+}

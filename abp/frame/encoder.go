@@ -1,0 +1,214 @@
+package frame
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Symbols of blocks that were not predicted.
+const (
+	symNext   = iota // the successor that the last block had the last time
+	symNext2         // the successor before
+	symNew           // the next of the blocks that the frame has not met
+	symNumber        // a block by its number
+	symMark          // no block: a mark
+)
+
+// idRun in the stream of runs: so many predicted blocks, and no symbol.
+const idRun = 255
+
+// Encoder encodes one frame after the other: Begin, Chunk as often as wanted,
+// Finish.
+type Encoder struct {
+	model
+	out packer
+
+	// Touched are the blocks that were executed in this frame, in the order of
+	// their first executions.
+	Touched []uint32
+	// Dynamic and Marks are where in the words of the latest Chunk the executions
+	// of dynamic blocks and the marks lie.
+	Dynamic []int
+	Marks   []int
+	// Words is how many words the frame has so far, Weight the sum of the weights
+	// of its executions. Marks do not change the latter.
+	Words, Weight uint64
+	// Done is how many words of the latest Chunk were encoded: all, unless it
+	// returned an error.
+	Done int
+
+	idHits uint64 // predicted blocks since the last symbol
+	items  uint64 // executions and marks up to the last symbol
+	marked uint64 // marks
+	hits   uint64 // predicted address words since the last surprise
+
+	runs, symbols, numbers []byte
+	words                  []byte // control bytes of address words
+	pay                    payloads
+	valClasses             []byte
+	valPay                 payloads
+	valHits                int
+	times, branch, marks   []byte
+	outcomes               uint64 // since the last branch exception
+}
+
+// NewEncoder returns an encoder for the blocks that shape looks up. level is
+// zstd's; 0: its fastest, with streams that it gains nothing on left alone;
+// below 0: no compression.
+func NewEncoder(shape func(id uint32) *Shape, level int) (*Encoder, error) {
+	p, err := newPacker(level)
+	if err != nil {
+		return nil, err
+	}
+	return &Encoder{model: newModel(shape), out: p}, nil
+}
+
+// Begin starts a frame.
+func (e *Encoder) Begin() {
+	e.reset()
+	e.Touched, e.Dynamic, e.Marks = e.Touched[:0], e.Dynamic[:0], e.Marks[:0]
+	e.Words, e.Weight, e.Done = 0, 0, 0
+	for _, s := range e.streams() {
+		*s = (*s)[:0]
+	}
+	e.pay.n, e.valPay.n = 0, 0
+	e.idHits, e.items, e.marked, e.hits, e.valHits, e.outcomes = 0, 0, 0, 0, 0, 0
+}
+
+// streams returns the streams in the order in which they are stored.
+func (e *Encoder) streams() [numStreams]*[]byte {
+	return [numStreams]*[]byte{
+		streamRuns: &e.runs, streamSymbols: &e.symbols, streamNumbers: &e.numbers,
+		streamWords: &e.words, streamPay: &e.pay.b,
+		streamValClasses: &e.valClasses, streamValPay: &e.valPay.b,
+		streamTimes: &e.times, streamBranch: &e.branch, streamMarks: &e.marks,
+	}
+}
+
+// Execs returns how many executions the frame has so far.
+func (e *Encoder) Execs() uint64 { return e.items + e.idHits - e.marked }
+
+// Size returns about how many bytes the frame has so far, before zstd.
+func (e *Encoder) Size() int {
+	n := e.pay.n - len(e.pay.b) + e.valPay.n - len(e.valPay.b)
+	for _, s := range e.streams() {
+		n += len(*s)
+	}
+	return n
+}
+
+// Chunk appends the words of a ring's chunk, which was opened and completed at
+// these times. On an error what precedes the wrong word has been encoded, and the
+// frame is to be finished.
+func (e *Encoder) Chunk(words []uint64, opened, completed uint64) error {
+	e.Dynamic, e.Marks, e.Done = e.Dynamic[:0], e.Marks[:0], 0
+	e.mark([]uint64{Mark(MarkChunk, 0), opened, completed})
+	e.pay.reserve(len(words))
+	e.valPay.reserve(len(words))
+	for e.Done < len(words) {
+		at, err := e.blocksOf(words, e.Done)
+		e.Words += uint64(at - e.Done)
+		e.Done = at
+		if err != nil {
+			return err
+		}
+		if at == len(words) {
+			break
+		}
+		m := MarkLen(words[at:])
+		if m == 0 {
+			return fmt.Errorf("mark %#x at word %d: %w", words[at], at, ErrMalformed)
+		}
+		if kind, _ := SplitMark(words[at]); kind != MarkSkip {
+			e.Marks = append(e.Marks, at)
+			e.mark(words[at : at+m])
+		}
+		e.Done += m
+	}
+	return nil
+}
+
+// mark writes a mark. Marks are rare: their words are stored as they are.
+func (e *Encoder) mark(words []uint64) {
+	e.symbol(symMark)
+	for _, w := range words {
+		e.marks = binary.LittleEndian.AppendUint64(e.marks, w)
+	}
+	e.marked++
+	e.Words += uint64(len(words))
+}
+
+// symbol ends a run of predicted blocks.
+func (e *Encoder) symbol(sym byte) {
+	e.items += e.idHits + 1
+	for ; e.idHits >= idRun; e.idHits -= idRun {
+		e.runs = append(e.runs, idRun)
+	}
+	e.runs = append(e.runs, byte(e.idHits))
+	e.symbols = append(e.symbols, sym)
+	e.idHits = 0
+}
+
+// runOfWords writes that so many words were predicted, and returns what is left
+// and fits the next control byte.
+func (e *Encoder) runOfWords(hits uint64) uint64 {
+	for hits >= wordRun {
+		c := min(bits.Len64(hits/wordRun)-1, 15)
+		e.words = append(e.words, byte(c<<4|wordRun))
+		hits -= wordRun << c
+	}
+	return hits
+}
+
+// Finish ends the frame and appends its body to dst.
+func (e *Encoder) Finish(dst []byte) []byte {
+	items := e.items + e.idHits
+	e.symbol(symMark) // ends the run; the decoder stops before it looks
+	e.items--
+	e.words = append(e.words, byte(e.runOfWords(e.hits))) // likewise
+	if e.valHits > 0 {
+		e.valClasses = append(e.valClasses, byte(e.runOfValues(e.valHits)))
+		e.valHits = 0
+	}
+	touched := make([]byte, 0, 4*len(e.Touched))
+	last := uint32(0)
+	for _, id := range e.Touched {
+		touched = binary.AppendUvarint(touched, zigzag(int64(id)-int64(last)))
+		touched = binary.AppendUvarint(touched, uint64(e.blocks[id].execs))
+		last = id
+	}
+	e.pay.b, e.valPay.b = e.pay.b[:e.pay.n], e.valPay.b[:e.valPay.n]
+	return e.out.body(dst, items, e.streams(), touched)
+}
+
+// ExecsOf returns how often a block was executed in this frame.
+func (e *Encoder) ExecsOf(id uint32) uint64 {
+	if e.touched(id) {
+		return uint64(e.blocks[id].execs)
+	}
+	return 0
+}
+
+// payloads is a stream of numbers of few bytes. Each is written with all of its
+// eight, and overwritten from where it ends; room for the worst case is made
+// once a chunk.
+type payloads struct {
+	b []byte
+	n int // bytes in use
+}
+
+// reserve makes room for so many numbers.
+func (p *payloads) reserve(numbers int) {
+	if need := p.n + 8*numbers + 8; need > len(p.b) {
+		p.b = slices.Grow(p.b[:p.n], need-p.n)
+		p.b = p.b[:cap(p.b)]
+	}
+}
+
+// put appends the n low bytes of v.
+func (p *payloads) put(v uint64, n int) {
+	binary.LittleEndian.PutUint64(p.b[p.n:], v)
+	p.n += n
+}

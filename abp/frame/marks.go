@@ -1,0 +1,90 @@
+package frame
+
+// The words of a frame. A word whose upper half is zero is the number of a
+// block, and Shape.Words words follow it. A word with a non-zero top byte is a
+// mark with the payload in its other bytes.
+const (
+	markShift   = 56
+	markPayload = 1<<markShift - 1
+)
+
+// Marks in a frame's words.
+const (
+	// MarkCut: of the execution that follows directly, only the first payload
+	// instructions completed.
+	MarkCut = 0x81
+	// MarkFS and MarkGS: from here on the thread's segment base is the next word.
+	MarkFS = 0x82
+	MarkGS = 0x83
+	// MarkWindows: payload bit i: window i is open from here on. The next word is
+	// the TSC.
+	MarkWindows = 0x84
+	// MarkThread: the thread's record starts (payload 1) or ends (payload 0); the
+	// next words are its number, its OS id and the TSC.
+	MarkThread = 0x85
+	// MarkSkip: payload words follow that mean nothing. The encoder drops it.
+	MarkSkip = 0x86
+	// MarkEmulated: payload is a block whose one instruction the tracer executed.
+	// The next word is a number n; n pairs follow: address, size | store<<63.
+	MarkEmulated = 0x87
+	// MarkChunk: a ring's chunk starts here. The next words are the TSC when it
+	// was opened and completed. Only in files, not in rings: it is what lets
+	// threads be merged by time where nothing carries a time stamp.
+	MarkChunk = 0x88
+)
+
+// EmulatedStore is the bit of an emulated access's size word that makes it a
+// store.
+const EmulatedStore = 1 << 63
+
+// Mark makes a mark's first word.
+func Mark(kind uint8, payload uint64) uint64 {
+	return uint64(kind)<<markShift | payload&markPayload
+}
+
+// IsMark reports whether w is a mark, rather than a block's number.
+func IsMark(w uint64) bool { return w>>32 != 0 }
+
+// SplitMark takes a mark's first word apart.
+func SplitMark(w uint64) (kind uint8, payload uint64) {
+	return uint8(w >> markShift), w & markPayload
+}
+
+// MarkLen returns how many words the mark at the start of words has, its first
+// included; 0 if the mark is unknown or cut short. A cut's execution is not
+// part of it.
+func MarkLen(words []uint64) int {
+	second := uint64(0)
+	if len(words) > 1 {
+		second = words[1]
+	}
+	return markSize(words[0], second, len(words))
+}
+
+// markSize is MarkLen by the mark's first two words and the number of words
+// that there are.
+func markSize(first, second uint64, avail int) int {
+	n := uint64(0)
+	kind, payload := SplitMark(first)
+	switch kind {
+	case MarkCut:
+		n = 1
+	case MarkFS, MarkGS, MarkWindows:
+		n = 2
+	case MarkChunk:
+		n = 3
+	case MarkThread:
+		n = 4
+	case MarkSkip:
+		n = 1 + payload
+	case MarkEmulated:
+		if avail < 2 || second > uint64(avail) {
+			return 0
+		}
+		n = 2 + 2*second
+	}
+	if n > uint64(avail) {
+		return 0
+	}
+	return int(n)
+}

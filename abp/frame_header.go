@@ -1,0 +1,76 @@
+package abp
+
+import "fmt"
+
+// FrameHeaderSize is the size of what precedes a frame's body in the payload of
+// a PROFILE section.
+const FrameHeaderSize = 168
+
+// FrameHeader is what is known of a frame without decoding it.
+type FrameHeader struct {
+	Thread  uint32
+	OSID    uint32
+	Seq     uint64 // the frame's number within the thread, from 0
+	Ordinal uint64 // of its first recorded instruction within the thread, from 0
+	Chunk   uint64 // number of its first chunk within the thread, from 0
+	Chunks  uint32
+	// MaxBlock is the highest block number that it refers to.
+	MaxBlock uint32
+	FirstTSC uint64
+	LastTSC  uint64
+	// The thread's state at its start.
+	Windows uint64
+	FSBase  uint64
+	GSBase  uint64
+	Counts  Counts
+	Execs   uint64 // executions of blocks, cut and emulated ones included
+	Words   uint64 // that the body decodes to
+}
+
+// frameCodec is the version of the body's encoding.
+const frameCodec = 1
+
+// Append appends the header to a PROFILE section's payload.
+func (h *FrameHeader) Append(dst []byte) []byte {
+	start := len(dst)
+	e := wireEnc{dst}
+	e.u16(FrameHeaderSize)
+	e.u16(frameCodec)
+	e.u32(0) // flags of later versions
+	e.u32(h.Thread)
+	e.u32(h.OSID)
+	e.u64(h.Seq)
+	e.u64(h.Ordinal)
+	e.u64(h.Chunk)
+	e.u32(h.Chunks)
+	e.u32(h.MaxBlock)
+	for _, v := range [...]uint64{h.FirstTSC, h.LastTSC, h.Windows, h.FSBase, h.GSBase} {
+		e.u64(v)
+	}
+	e.counts(h.Counts)
+	e.u64(h.Execs)
+	e.u64(h.Words)
+	return append(e.b, make([]byte, FrameHeaderSize-(len(e.b)-start))...)
+}
+
+// decode reads the header and returns the place of the body behind it.
+func (h *FrameHeader) decode(b []byte) (body int, err error) {
+	d := wireDec{b: b}
+	size, codec := int(d.u16()), d.u16()
+	if d.err != nil || size < FrameHeaderSize || size > len(b) {
+		return 0, fmt.Errorf("frame header: %w", ErrCorrupt)
+	}
+	if codec != frameCodec {
+		return 0, fmt.Errorf("frame encoding %d: %w", codec, ErrVersion)
+	}
+	d.u32()
+	h.Thread, h.OSID = d.u32(), d.u32()
+	h.Seq, h.Ordinal, h.Chunk = d.u64(), d.u64(), d.u64()
+	h.Chunks, h.MaxBlock = d.u32(), d.u32()
+	for _, p := range [...]*uint64{&h.FirstTSC, &h.LastTSC, &h.Windows, &h.FSBase, &h.GSBase} {
+		*p = d.u64()
+	}
+	d.counts(&h.Counts)
+	h.Execs, h.Words = d.u64(), d.u64()
+	return size, d.err
+}

@@ -1,0 +1,220 @@
+package abp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+)
+
+// Magic is what every file starts with. Like PNG's it is neither text nor
+// survives a conversion of line ends.
+const Magic = "\x89ABP\r\n\x1a\n"
+
+// Versions of the format. A reader takes every minor version of its major one;
+// minor versions only add sections, rows, fields and bits.
+//
+//	1.0  the first
+const (
+	VersionMajor = 1
+	VersionMinor = 0
+)
+
+// HeaderSize is the size of the fixed header. Bytes from headerOurs on are
+// reserved for later versions of this format, those from headerUser on for
+// users.
+const (
+	HeaderSize = 1024
+	UserSize   = 512
+
+	headerOurs = 112
+	headerUser = HeaderSize - UserSize
+	headerCRC  = 16
+)
+
+// ProfileType says what a file is.
+type ProfileType uint8
+
+// Types of profiles.
+const (
+	TypeMain         ProfileType = iota + 1 // main.abp
+	TypeSub                                 // a processing thread's file
+	TypeInterceptors                        // interceptors.abp
+	TypeRegions                             // regions.abp
+)
+
+// Values of the header's small fields.
+const (
+	OSLinux = 1
+
+	VendorOther = 0
+	VendorIntel = 1
+	VendorAMD   = 2
+
+	ArchX8664 = 1
+)
+
+// HeaderFlags say what a profile holds.
+type HeaderFlags uint32
+
+// Header flags.
+const (
+	FlagInstructions HeaderFlags = 1 << iota // PROFILE sections are present
+	FlagAddresses                            // with addresses and sizes of accesses
+	FlagValues                               // with their values
+	FlagTimeStamps                           // with time stamps
+	FlagRoutines                             // with functions
+	FlagBranches                             // with branch outcomes
+	FlagSchedule                             // with processors
+	FlagSyscalls
+	FlagSignals
+)
+
+// Header is what a file says about itself and its process. The numbers are in
+// the file's first bytes, the strings in its INFO section; Ended, Counts and
+// the address bounds come from the END section, or from the frames where a run
+// was cut off.
+type Header struct {
+	Major, Minor            uint16
+	Type                    ProfileType
+	OS                      uint8
+	Vendor                  uint8 // of the processor
+	Arch                    uint8 // of the processor
+	TargetArch              uint8 // that the program was built for
+	VirtualBits             uint8 // size of virtual addresses
+	PhysicalBits            uint8 // size of physical ones, 0: not recorded
+	PageSize                uint32
+	Created, Started, Ended time.Time
+	TSCAtStart              uint64 // the time stamp counter at Started
+	TSCFrequency            uint64 // Hz
+	Process                 uint32
+	PID                     uint32
+	Stream                  uint32 // number of a sub-profile, 0 in a main one
+	Flags                   HeaderFlags
+	Memory                  uint64 // installed, bytes
+	LowestAddr, HighestAddr uint64 // of the application
+	Counts                  Counts
+
+	Executable  string
+	SystemDir   string
+	WorkDir     string
+	OSVersion   string
+	CommandLine []string
+
+	User [UserSize]byte
+}
+
+// Errors of files that are none of ours.
+var (
+	ErrNotProfile = errors.New("not a profile")
+	ErrVersion    = errors.New("profile of an unknown version")
+)
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// checksum is CRC-32C, which processors compute at memory speed.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
+
+func unixNano(t time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return uint64(t.UnixNano())
+}
+
+func fromUnixNano(v uint64) time.Time {
+	if v == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(v))
+}
+
+// AppendFixed appends the fixed header.
+func (h *Header) AppendFixed(dst []byte) []byte {
+	e := wireEnc{make([]byte, 0, HeaderSize)}
+	e.b = append(e.b, Magic...)
+	e.u16(VersionMajor)
+	e.u16(VersionMinor)
+	e.u32(HeaderSize)
+	e.u32(0) // the checksum
+	for _, v := range [...]uint8{uint8(h.Type), h.OS, h.Vendor, h.Arch, h.TargetArch, h.VirtualBits, h.PhysicalBits, 0} {
+		e.u8(v)
+	}
+	e.u32(h.PageSize)
+	e.u64(unixNano(h.Created))
+	e.u64(unixNano(h.Started))
+	e.u64(h.TSCAtStart)
+	e.u64(h.TSCFrequency)
+	for _, v := range [...]uint32{h.Process, h.PID, h.Stream, uint32(h.Flags)} {
+		e.u32(v)
+	}
+	e.u64(h.Memory)
+	e.u64(h.LowestAddr)
+	e.u64(h.HighestAddr)
+	e.b = append(e.b, make([]byte, headerUser-len(e.b))...)
+	e.b = append(e.b, h.User[:]...)
+	binary.LittleEndian.PutUint32(e.b[headerCRC:], checksum(e.b))
+	return append(dst, e.b...)
+}
+
+// decodeFixed reads the fixed header.
+func (h *Header) decodeFixed(b []byte) error {
+	if len(b) < HeaderSize || string(b[:len(Magic)]) != Magic {
+		return ErrNotProfile
+	}
+	d := wireDec{b: b[len(Magic):HeaderSize]}
+	h.Major, h.Minor = d.u16(), d.u16()
+	if h.Major != VersionMajor {
+		return fmt.Errorf("%w: %d.%d", ErrVersion, h.Major, h.Minor)
+	}
+	if n := d.u32(); n != HeaderSize {
+		return fmt.Errorf("header of %d bytes: %w", n, ErrCorrupt)
+	}
+	want := d.u32()
+	zeroed := append([]byte(nil), b[:HeaderSize]...)
+	clear(zeroed[headerCRC : headerCRC+4])
+	if checksum(zeroed) != want {
+		return fmt.Errorf("header checksum: %w", ErrCorrupt)
+	}
+	h.Type = ProfileType(d.u8())
+	h.OS, h.Vendor, h.Arch, h.TargetArch = d.u8(), d.u8(), d.u8(), d.u8()
+	h.VirtualBits, h.PhysicalBits, _ = d.u8(), d.u8(), d.u8()
+	h.PageSize = d.u32()
+	h.Created, h.Started = fromUnixNano(d.u64()), fromUnixNano(d.u64())
+	h.TSCAtStart, h.TSCFrequency = d.u64(), d.u64()
+	h.Process, h.PID, h.Stream, h.Flags = d.u32(), d.u32(), d.u32(), HeaderFlags(d.u32())
+	h.Memory, h.LowestAddr, h.HighestAddr = d.u64(), d.u64(), d.u64()
+	copy(h.User[:], b[headerUser:HeaderSize])
+	return d.err
+}
+
+// AppendInfo appends the header's strings, as the payload of an INFO section.
+func (h *Header) AppendInfo(dst []byte) []byte {
+	return appendRow(dst, rowPlain, func(e *wireEnc) {
+		e.str(h.Executable)
+		e.str(h.SystemDir)
+		e.str(h.WorkDir)
+		e.str(h.OSVersion)
+		e.strs(h.CommandLine)
+	})
+}
+
+func (h *Header) decodeInfo(d *wireDec) {
+	h.Executable = d.str()
+	h.SystemDir = d.str()
+	h.WorkDir = d.str()
+	h.OSVersion = d.str()
+	h.CommandLine = d.strs()
+}
+
+// TimeOf converts a time stamp to wall-clock time, as well as the header's
+// frequency allows.
+func (h *Header) TimeOf(tsc uint64) time.Time {
+	if h.TSCFrequency == 0 {
+		return h.Started
+	}
+	ticks := int64(tsc - h.TSCAtStart)
+	seconds := float64(ticks) / float64(h.TSCFrequency)
+	return h.Started.Add(time.Duration(seconds * float64(time.Second)))
+}

@@ -1,0 +1,141 @@
+package abp
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// maxBlockID bounds block numbers, so that a damaged row cannot make the table
+// of blocks arbitrarily large.
+const maxBlockID = 1 << 24
+
+// load reads the tables of the main profile. All at once, and before anything is
+// asked: readers then need no lock, and a profile's tables are small beside its
+// frames. A damaged table is an error, not a gap: what refers to it would be
+// shown under wrong names.
+func (p *Process) load() error {
+	for i := range p.main.sections {
+		s := &p.main.sections[i]
+		add := p.table(s.Type)
+		if add == nil {
+			continue
+		}
+		payload, err := p.main.ReadSection(i, nil)
+		if err != nil {
+			return err
+		}
+		// eachRow knows of rows that are too short; whether a row makes sense is what
+		// add says.
+		var rowErr error
+		err = eachRow(payload, func(kind uint16, d *wireDec) {
+			if err := add(kind, d); err != nil && rowErr == nil {
+				rowErr = err
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("%s section at offset %d: %w: %w", s.Type, s.Offset, ErrCorrupt, err)
+		}
+		if rowErr != nil {
+			return fmt.Errorf("%s section at offset %d: %w", s.Type, s.Offset, rowErr)
+		}
+	}
+	p.images = lastOf(p.images, func(r *Image) uint32 { return r.Number })
+	p.functions = lastOf(p.functions, func(r *Function) uint32 { return r.Number })
+	p.family = lastOf(p.family, func(r *FamilyRow) uint32 { return r.Number })
+	p.subs = lastOf(p.subs, func(r *SubProfile) uint32 { return r.Number })
+	// By thread, for the look-up by ordinal while entries are made.
+	p.syscallsBy = map[uint32][]Syscall{}
+	for _, s := range p.syscalls {
+		p.syscallsBy[s.Thread] = append(p.syscallsBy[s.Thread], s)
+	}
+	for _, rows := range p.syscallsBy {
+		slices.SortStableFunc(rows, func(a, b Syscall) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	}
+	return p.indexFrames()
+}
+
+// table returns what takes a row of that section type, nil if it is no table.
+func (p *Process) table(t SectionType) func(kind uint16, d *wireDec) error {
+	switch t {
+	case SectionBlocks:
+		return p.addBlock
+	case SectionWindows:
+		return p.addWindow
+	case SectionImages:
+		return rowOf(&p.images, (*Image).decode)
+	case SectionFunctions:
+		return rowOf(&p.functions, (*Function).decode)
+	case SectionProcessFamily:
+		return rowOf(&p.family, (*FamilyRow).decode)
+	case SectionCPUID:
+		return rowOf(&p.cpuid, (*CPUIDLeaf).decode)
+	case SectionSyscalls:
+		return rowOf(&p.syscalls, (*Syscall).decode)
+	case SectionSignals:
+		return rowOf(&p.signals, (*Signal).decode)
+	case SectionLLW:
+		return rowOf(&p.snapshots, (*Snapshot).decode)
+	case SectionQueries:
+		return rowOf(&p.queries, (*QueryMessage).decode)
+	case SectionSubProfiles:
+		return rowOf(&p.subs, (*SubProfile).decode)
+	}
+	return nil
+}
+
+// rowOf makes a function that decodes rows of one kind into a table.
+func rowOf[T any](rows *[]T, decode func(*T, *wireDec)) func(uint16, *wireDec) error {
+	return func(kind uint16, d *wireDec) error {
+		if kind != rowPlain {
+			return nil
+		}
+		var r T
+		decode(&r, d)
+		*rows = append(*rows, r)
+		return nil
+	}
+}
+
+// addWindow sorts the two kinds of rows of WINDOWS.
+func (p *Process) addWindow(kind uint16, d *wireDec) error {
+	switch kind {
+	case rowWindowDef:
+		return rowOf(&p.defs, (*WindowDef).decode)(rowPlain, d)
+	case rowWindowEvent:
+		return rowOf(&p.events, (*WindowEvent).decode)(rowPlain, d)
+	}
+	return nil
+}
+
+// addBlock adds a block. Numbers are dense, hence a slice and no map.
+func (p *Process) addBlock(kind uint16, d *wireDec) error {
+	if kind != rowPlain {
+		return nil
+	}
+	b := new(Block)
+	if err := b.decode(d); err != nil {
+		return err
+	}
+	if b.ID >= maxBlockID {
+		return fmt.Errorf("block %d: %w", b.ID, ErrCorrupt)
+	}
+	if n := int(b.ID) + 1 - len(p.blocks); n > 0 {
+		p.blocks = append(p.blocks, make([]*Block, n)...)
+	}
+	p.blocks[b.ID] = b
+	return nil
+}
+
+// lastOf orders rows by number and keeps the last that was written of each.
+func lastOf[T any](rows []T, key func(*T) uint32) []T {
+	slices.SortStableFunc(rows, func(a, b T) int { return cmp.Compare(key(&a), key(&b)) })
+	out := rows[:0]
+	for i := range rows {
+		if i+1 < len(rows) && key(&rows[i]) == key(&rows[i+1]) {
+			continue
+		}
+		out = append(out, rows[i])
+	}
+	return out
+}

@@ -1,0 +1,138 @@
+package abp
+
+import (
+	"slices"
+	"sort"
+)
+
+// verdict is what is known of a block and the filters on code.
+type verdict uint8
+
+const (
+	verdictUnknown verdict = iota
+	verdictNone            // no instruction matches
+	verdictSome
+	verdictAll
+)
+
+// matcher applies a query to one process's executions. What depends on the
+// block alone is decided once a block.
+type matcher struct {
+	q       *Query
+	p       *Process
+	plain   bool // everything matches
+	byCode  bool // filters on functions or addresses are present
+	funcs   map[uint32]bool
+	ranges  []Range // of these functions
+	blocks  []verdict
+	dataHit bool
+	inData  func(*Mem) // sets dataHit; made once, so that no call allocates
+}
+
+// newMatcher resolves the query's names in one process.
+func newMatcher(p *Process, q *Query) *matcher {
+	m := &matcher{q: q, p: p, byCode: len(q.Functions) > 0 || !q.Code.All()}
+	m.plain = !m.byCode && q.Data.All() && q.Time.All() && q.Ordinals.All()
+	m.blocks = make([]verdict, len(p.blocks))
+	m.inData = func(a *Mem) {
+		if q.Data.overlaps(a.Addr, a.Addr+uint64(max(a.Size, 1))-1) {
+			m.dataHit = true
+		}
+	}
+	if len(q.Functions) == 0 {
+		return m
+	}
+	m.funcs = map[uint32]bool{}
+	for i := range p.functions {
+		f := &p.functions[i]
+		if slices.Contains(q.Functions, f.Name) || f.Demangled != "" && slices.Contains(q.Functions, f.Demangled) {
+			m.funcs[f.Number] = true
+			m.ranges = append(m.ranges, Range{f.Addr, f.Addr + f.Size})
+		}
+	}
+	sort.Slice(m.ranges, func(i, j int) bool { return m.ranges[i].From < m.ranges[j].From })
+	return m
+}
+
+// code reports whether the filters on code take instruction i of a block.
+func (m *matcher) code(b *Block, i int) bool {
+	addr := b.InsAddr(i)
+	if !m.q.Code.Contains(addr) {
+		return false
+	}
+	if len(m.q.Functions) == 0 {
+		return true
+	}
+	// What the recorder noted is right also where functions overlap; the address is
+	// for code whose function was not asked for.
+	if f := b.Ins[i].Func; f != 0 {
+		return m.funcs[f]
+	}
+	// Functions do not nest: the last that starts at or before the address is the
+	// only one that may hold it.
+	n := sort.Search(len(m.ranges), func(k int) bool { return m.ranges[k].From > addr })
+	return n > 0 && addr < m.ranges[n-1].To
+}
+
+// block returns what the filters on code say of a block.
+func (m *matcher) block(b *Block) verdict {
+	v := &m.blocks[b.ID]
+	if *v != verdictUnknown {
+		return *v
+	}
+	n, recorded := 0, 0
+	for i := range b.Ins {
+		if b.Ins[i].Flags&InsRecorded == 0 {
+			continue
+		}
+		recorded++
+		if m.code(b, i) {
+			n++
+		}
+	}
+	switch {
+	case n == 0:
+		*v = verdictNone
+	case n == recorded:
+		*v = verdictAll
+	default:
+		*v = verdictSome
+	}
+	return *v
+}
+
+// exec reports whether anything of the execution matches.
+func (m *matcher) exec(x *Exec) bool {
+	if m.plain {
+		return true
+	}
+	if m.byCode && m.block(x.Block) == verdictNone || !m.q.Time.Contains(x.TSC) {
+		return false
+	}
+	if n := x.instructions(); !m.q.Ordinals.All() && (n == 0 || !m.q.Ordinals.overlaps(x.Ordinal, x.Ordinal+n-1)) {
+		return false
+	}
+	if m.q.Data.All() {
+		return true
+	}
+	// Last, because it expands the execution.
+	m.dataHit = false
+	x.ForEachAccess(m.inData)
+	return m.dataHit
+}
+
+// ins reports whether instruction i of a matching execution matches.
+func (m *matcher) ins(x *Exec, i int, ordinal uint64) bool {
+	if m.plain {
+		return true
+	}
+	if !m.q.Ordinals.Contains(ordinal) {
+		return false
+	}
+	return !m.byCode || m.block(x.Block) == verdictAll || m.code(x.Block, i)
+}
+
+// mem reports whether an access matches: any byte of it in the range.
+func (m *matcher) mem(a *Mem) bool {
+	return m.plain || m.q.Data.All() || m.q.Data.overlaps(a.Addr, a.Addr+uint64(max(a.Size, 1))-1)
+}

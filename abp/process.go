@@ -1,0 +1,222 @@
+package abp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+)
+
+// Process is one recorded process: its tables and the frames of its threads.
+// Immutable once opened.
+type Process struct {
+	main  *File
+	files []*File // that hold frames; main itself where it was opened alone
+
+	blocks    []*Block // by number
+	images    []Image
+	functions []Function
+	defs      []WindowDef
+	events    []WindowEvent
+	family    []FamilyRow
+	cpuid     []CPUIDLeaf
+	syscalls  []Syscall
+	// syscallsBy has each thread's system calls in the order of their ordinals.
+	syscallsBy map[uint32][]Syscall
+	signals    []Signal
+	snapshots  []Snapshot
+	queries    []QueryMessage
+	subs       []SubProfile
+
+	threads []Thread
+}
+
+// Thread is one application thread's part of a process's profile.
+type Thread struct {
+	Number uint32
+	OSID   uint32
+	Counts Counts
+	Frames []*FrameRef // by Seq
+}
+
+// Number returns the process's number in the run.
+func (p *Process) Number() uint32 { return p.main.header.Process }
+
+// Header returns the main profile's header, with the totals of all files.
+func (p *Process) Header() *Header { return &p.main.header }
+
+// Main returns the main profile.
+func (p *Process) Main() *File { return p.main }
+
+// Files returns the files that hold frames.
+func (p *Process) Files() []*File { return p.files }
+
+// Threads returns the recorded threads by number.
+func (p *Process) Threads() []Thread { return p.threads }
+
+// Block returns the block of that number, nil if there is none.
+func (p *Process) Block(id uint32) *Block {
+	if int64(id) >= int64(len(p.blocks)) {
+		return nil
+	}
+	return p.blocks[id]
+}
+
+// Blocks returns all blocks by number; entries may be nil.
+func (p *Process) Blocks() []*Block { return p.blocks }
+
+// Images returns the image table in the order of its numbers.
+func (p *Process) Images() []Image { return p.images }
+
+// Image returns the image of that number, nil if there is none.
+func (p *Process) Image(number uint32) *Image {
+	return find(p.images, number, func(r *Image) uint32 { return r.Number })
+}
+
+// Functions returns the function table in the order of its numbers.
+func (p *Process) Functions() []Function { return p.functions }
+
+// Function returns the function of that number, nil if there is none.
+func (p *Process) Function(number uint32) *Function {
+	return find(p.functions, number, func(r *Function) uint32 { return r.Number })
+}
+
+// WindowDefs returns the windows of the configuration.
+func (p *Process) WindowDefs() []WindowDef { return p.defs }
+
+// WindowEvents returns the openings and closings in this process, in the order
+// in which they were written.
+func (p *Process) WindowEvents() []WindowEvent { return p.events }
+
+// Family returns the processes of the tree as far as this process's file knows
+// them, by number.
+func (p *Process) Family() []FamilyRow { return p.family }
+
+// CPUID returns the leaves of the processors.
+func (p *Process) CPUID() []CPUIDLeaf { return p.cpuid }
+
+// Syscalls returns the recorded system calls as they were written.
+func (p *Process) Syscalls() []Syscall { return p.syscalls }
+
+// Signals returns the recorded signals as they were written.
+func (p *Process) Signals() []Signal { return p.signals }
+
+// Snapshots returns the snapshots of the address space in the main profile.
+func (p *Process) Snapshots() []Snapshot { return p.snapshots }
+
+// Queries returns the messages of relational queries.
+func (p *Process) Queries() []QueryMessage { return p.queries }
+
+// Counts returns the sum of what the frames' headers say.
+func (p *Process) Counts() (c Counts) {
+	for i := range p.threads {
+		c.Add(p.threads[i].Counts, 1)
+	}
+	return c
+}
+
+// Complete reports whether all of the process's files were closed in order.
+func (p *Process) Complete() bool {
+	for _, f := range p.files {
+		if !f.Complete() {
+			return false
+		}
+	}
+	return p.main.Complete()
+}
+
+func openProcess(path string) (*Process, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{main: f}
+	if err := p.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open profile %s: %w", path, err), f.Close())
+	}
+	return p, nil
+}
+
+// openSubs opens the sub-profiles beside the main one, and those that it says
+// lie elsewhere.
+func (p *Process) openSubs(dir string, outputs []string) error {
+	seen := map[int]bool{}
+	dirs := []string{dir}
+	for _, out := range outputs {
+		dirs = append(dirs, filepath.Join(out, filepath.Base(dir)))
+	}
+	for _, d := range dirs {
+		names, err := filepath.Glob(filepath.Join(d, "*.abp"))
+		if err != nil {
+			return fmt.Errorf("list sub-profiles: %w", err)
+		}
+		for _, name := range names {
+			n := subNumber(name)
+			if n == 0 || seen[n] {
+				continue
+			}
+			f, err := OpenFile(name)
+			if errors.Is(err, ErrCutOff) {
+				continue // cut off before its first section
+			}
+			if err != nil {
+				return err
+			}
+			seen[n] = true
+			p.files = append(p.files, f)
+		}
+	}
+	slices.SortFunc(p.files, func(a, b *File) int { return cmp.Compare(a.header.Stream, b.header.Stream) })
+	return p.indexFrames()
+}
+
+func (p *Process) close() error {
+	errs := []error{p.main.Close()}
+	for _, f := range p.files {
+		if f != p.main {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// indexFrames collects the frames of all files by thread.
+func (p *Process) indexFrames() error {
+	p.threads = nil
+	for _, f := range p.files {
+		for i := range f.frames {
+			t := p.thread(f.frames[i].Thread)
+			t.OSID = f.frames[i].OSID
+			t.Counts.Add(f.frames[i].Counts, 1)
+			t.Frames = append(t.Frames, &f.frames[i])
+		}
+	}
+	slices.SortFunc(p.threads, func(a, b Thread) int { return cmp.Compare(a.Number, b.Number) })
+	if p.main.end == nil {
+		p.main.header.Counts = p.Counts()
+	}
+	for i := range p.threads {
+		slices.SortStableFunc(p.threads[i].Frames, func(a, b *FrameRef) int { return cmp.Compare(a.Seq, b.Seq) })
+	}
+	return nil
+}
+
+func (p *Process) thread(number uint32) *Thread {
+	for i := range p.threads {
+		if p.threads[i].Number == number {
+			return &p.threads[i]
+		}
+	}
+	p.threads = append(p.threads, Thread{Number: number})
+	return &p.threads[len(p.threads)-1]
+}
+
+// find looks a row up in a table ordered by number.
+func find[T any](rows []T, number uint32, key func(*T) uint32) *T {
+	i, ok := slices.BinarySearchFunc(rows, number, func(r T, n uint32) int { return cmp.Compare(key(&r), n) })
+	if !ok {
+		return nil
+	}
+	return &rows[i]
+}

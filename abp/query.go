@@ -1,0 +1,62 @@
+package abp
+
+import (
+	"slices"
+)
+
+// Order is the order in which a Reader yields.
+type Order uint8
+
+// Orders.
+const (
+	// OrderThread yields process after process, thread after thread, each in the
+	// order of execution.
+	OrderThread Order = iota
+	// OrderStorage yields as the files have it: the cheapest on a slow disk.
+	OrderStorage
+	// OrderTime merges all threads by time stamp; by the chunks' where the
+	// instructions have none. It keeps a decoder for every thread.
+	OrderTime
+)
+
+// Range is a range of addresses, time stamps or ordinals: From ≤ x < To. The
+// zero Range is everything; To 0 is no upper bound.
+type Range struct{ From, To uint64 }
+
+// Contains reports whether v lies in the range.
+func (r Range) Contains(v uint64) bool { return v >= r.From && (r.To == 0 || v < r.To) }
+
+// All reports whether the range is everything.
+func (r Range) All() bool { return r == Range{} }
+
+// overlaps reports whether first … last (inclusive) and the range meet.
+func (r Range) overlaps(first, last uint64) bool {
+	return last >= r.From && (r.To == 0 || first < r.To)
+}
+
+// Query says what a Reader yields. The zero Query is everything.
+type Query struct {
+	Order     Order
+	Processes []uint32 // numbers; none: all
+	Threads   []uint32 // numbers within their process; none: all
+	// Functions are names, as linked or demangled; none: all. An instruction
+	// whose function was not recorded matches by its block's address.
+	Functions []string
+	Code      Range // addresses of instructions
+	Data      Range // addresses of accesses; instructions without any do not match
+	Time      Range // TSC
+	Ordinals  Range // of instructions within their thread
+}
+
+// wantsFrame reports whether a frame may hold something that matches, by its
+// header alone.
+func (q *Query) wantsFrame(h *FrameHeader) bool {
+	if len(q.Threads) > 0 && !slices.Contains(q.Threads, h.Thread) {
+		return false
+	}
+	if !q.Time.All() && !q.Time.overlaps(h.FirstTSC, h.LastTSC) {
+		return false
+	}
+	last := h.Ordinal + h.Counts.Instructions
+	return q.Ordinals.All() || q.Ordinals.overlaps(h.Ordinal, last)
+}

@@ -1,0 +1,227 @@
+package abp
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"slices"
+
+	"alleria/abp/frame"
+)
+
+// ErrNoSuchPlace: what Seek was asked for is not in the profile.
+var ErrNoSuchPlace = errors.New("not in the profile")
+
+// Reader yields what a query matches, as executions (NextExec), entries (Next)
+// or traces (NextTrace); a caller stays with one of them. It belongs to one
+// goroutine. Readers need not be closed.
+type Reader struct {
+	profile *Profile
+	query   Query
+	cursors []*cursor // one; in OrderTime a heap with one for each thread
+	cur     *cursor   // that yielded last
+	lastCur *cursor   // whose thread's Header was yielded last
+	match   map[*Process]*matcher
+	// switched: in OrderTime another thread goes on where it was, so that a
+	// Header is due.
+	switched bool
+	from     uint64 // first ordinal wanted, after Seek
+
+	entries entryState
+	trace   Trace
+	err     error
+}
+
+// Reader returns a Reader of what q matches.
+func (p *Profile) Reader(q Query) *Reader {
+	r := &Reader{profile: p, query: q, match: map[*Process]*matcher{}}
+	for _, proc := range p.processes {
+		if r.wantsProcess(proc) {
+			r.match[proc] = newMatcher(proc, &r.query)
+		}
+	}
+	r.rewind()
+	return r
+}
+
+// wantsProcess reports whether the query takes a process.
+func (r *Reader) wantsProcess(p *Process) bool {
+	return len(r.query.Processes) == 0 || slices.Contains(r.query.Processes, p.Number())
+}
+
+// rewind puts the cursors in front of everything.
+func (r *Reader) rewind() {
+	r.cursors, r.cur, r.lastCur, r.err, r.from, r.switched = nil, nil, nil, nil, 0, false
+	r.entries = entryState{}
+	switch r.query.Order {
+	case OrderStorage:
+		r.byStorage()
+	case OrderTime:
+		r.byTime()
+	default:
+		r.byThread()
+	}
+}
+
+// newCursor returns a cursor that skips the frames whose blocks cannot match.
+func (r *Reader) newCursor() *cursor {
+	c := newCursor(&r.query)
+	if len(r.query.Functions) > 0 || !r.query.Code.All() {
+		c.wants = func(p *Process, blocks []frame.Touched) bool {
+			m := r.match[p]
+			return slices.ContainsFunc(blocks, func(t frame.Touched) bool {
+				b := p.Block(t.ID)
+				return b == nil || m.block(b) != verdictNone // what is wrong is found when it is decoded
+			})
+		}
+	}
+	return c
+}
+
+// byStorage walks all files from their beginnings to their ends.
+func (r *Reader) byStorage() {
+	c := r.newCursor()
+	for _, p := range r.profile.processes {
+		if !r.wantsProcess(p) {
+			continue
+		}
+		for _, f := range p.files {
+			for i := range f.frames {
+				c.add(p, &f.frames[i])
+			}
+		}
+	}
+	r.cursors = []*cursor{c}
+}
+
+// byThread walks each thread's frames by their numbers, in whatever files.
+func (r *Reader) byThread() {
+	c := r.newCursor()
+	for _, p := range r.profile.processes {
+		if !r.wantsProcess(p) {
+			continue
+		}
+		for i := range p.threads {
+			for _, ref := range p.threads[i].Frames {
+				c.add(p, ref)
+			}
+		}
+	}
+	r.cursors = []*cursor{c}
+}
+
+// byTime gives each thread a cursor of its own, one step ahead of what it has
+// yielded: a heap of them needs to know when each goes on.
+func (r *Reader) byTime() {
+	for _, p := range r.profile.processes {
+		if !r.wantsProcess(p) {
+			continue
+		}
+		for i := range p.threads {
+			c := r.newCursor()
+			for _, ref := range p.threads[i].Frames {
+				c.add(p, ref)
+			}
+			if c.peek() {
+				r.cursors = append(r.cursors, c)
+			} else if c.err != nil {
+				r.err = c.err
+			}
+		}
+	}
+	heap.Init((*cursorHeap)(&r.cursors))
+}
+
+// Err returns what ended the iteration before its end, nil if nothing did.
+func (r *Reader) Err() error { return r.err }
+
+// NextExec goes on to the next execution that has anything that matches.
+func (r *Reader) NextExec() bool {
+	for {
+		switch s := r.step(); s {
+		case stepEnd:
+			return false
+		case stepExec:
+			if x := &r.cur.x; r.match[x.Process].exec(x) {
+				return true
+			}
+		}
+	}
+}
+
+// Exec returns the current execution.
+func (r *Reader) Exec() *Exec { return &r.cur.x }
+
+// EachExec calls f for every execution that q matches, until f returns an error.
+func (p *Profile) EachExec(q Query, f func(x *Exec) error) error {
+	r := p.Reader(q)
+	for r.NextExec() {
+		if err := f(r.Exec()); err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}
+
+// step goes one step on in the order that the query asks for.
+func (r *Reader) step() step {
+	if r.err != nil {
+		return stepEnd
+	}
+	if r.query.Order == OrderTime {
+		return r.stepTime()
+	}
+	r.cur = r.cursors[0]
+	s := r.cur.step()
+	if s == stepEnd {
+		r.err = r.cur.err
+	}
+	return s
+}
+
+// Seek goes to that instruction of a thread (by its number in the first process
+// that the query matches), by one look-up in the frames' headers: the next
+// entry is that instruction, the next execution the one that it belongs to.
+// What follows is the rest of the thread. OrderThread only.
+func (r *Reader) Seek(thread uint32, ordinal uint64) error {
+	for _, p := range r.profile.processes {
+		if r.wantsProcess(p) {
+			return r.SeekIn(p, thread, ordinal)
+		}
+	}
+	return fmt.Errorf("seek: no process: %w", ErrNoSuchPlace)
+}
+
+// SeekIn is Seek for a thread of that process.
+func (r *Reader) SeekIn(p *Process, thread uint32, ordinal uint64) error {
+	if r.query.Order != OrderThread {
+		return errors.New("seek: the reader's order is not that of threads")
+	}
+	r.rewind()
+	c := r.cursors[0]
+	// Linear in the number of frames, which is small beside decoding one.
+	for i, ref := range c.refs {
+		last := ref.Ordinal + ref.Counts.Instructions
+		if c.procs[i] == p && ref.Thread == thread && ordinal >= ref.Ordinal && ordinal < last {
+			c.next = i
+			return r.skipTo(ordinal)
+		}
+	}
+	return fmt.Errorf("seek: thread %d, instruction %d: %w", thread, ordinal, ErrNoSuchPlace)
+}
+
+// skipTo skips executions until the one that holds the instruction.
+func (r *Reader) skipTo(ordinal uint64) error {
+	c := r.cursors[0]
+	for {
+		s := c.step()
+		if s == stepEnd {
+			return errors.Join(fmt.Errorf("seek: instruction %d: %w", ordinal, ErrNoSuchPlace), c.err)
+		}
+		if s == stepExec && ordinal < c.x.Ordinal+c.x.instructions() {
+			c.again = true // the caller's first step shall yield it
+			r.from = ordinal
+			return nil
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package abp
+
+import (
+	"cmp"
+	"slices"
+)
+
+// entryState is where a Reader is within an execution. The accesses of the
+// whole execution are expanded at once, into memory that is used again.
+type entryState struct {
+	active  bool
+	ins     int    // the next instruction
+	ordinal uint64 // of the next recorded instruction
+	phase   phase
+	mems    []Mem
+	mem     int // the next of mems
+	values  []byte
+	entry   Entry
+	branch  Branch
+	header  bool // a Header is due
+	windows bool // a Windows entry is due
+	shown   uint64
+	collect func(*Mem)
+}
+
+// phase is what comes next of the current instruction.
+type phase uint8
+
+const (
+	phaseIns phase = iota
+	phaseMem
+	phaseBranch
+	phaseSyscall
+)
+
+// Next goes on to the next entry that matches.
+func (r *Reader) Next() bool {
+	for {
+		// The rest of an execution comes before what was met behind it.
+		if r.entries.active && r.nextOfExec() {
+			return true
+		}
+		if r.entries.header {
+			r.entries.header = false
+			r.announce(EntryHeader)
+			return true
+		}
+		if r.entries.windows {
+			r.entries.windows = false
+			r.announce(EntryWindows)
+			return true
+		}
+		if !r.advance() {
+			return false
+		}
+	}
+}
+
+// Entry returns the current entry.
+func (r *Reader) Entry() *Entry { return &r.entries.entry }
+
+// announce makes an entry that carries only the thread's state.
+func (r *Reader) announce(kind EntryKind) {
+	x := &r.cur.x
+	e := &r.entries.entry
+	e.Kind = kind
+	e.Process, e.Thread, e.OSID, e.Windows = x.Process.Number(), x.Thread, x.OSID, x.Windows
+}
+
+// advance takes the next step of the cursors and prepares what it yields.
+func (r *Reader) advance() bool {
+	st := &r.entries
+	s := r.step()
+	x := (*Exec)(nil)
+	if s != stepEnd {
+		x = &r.cur.x
+	}
+	switch s {
+	case stepEnd:
+		return false
+	case stepThread:
+		// A frame of another thread than the last begins.
+		st.header, st.windows = true, x.Windows != 0
+		st.shown = x.Windows
+	case stepWindows:
+		// The next frame of a thread repeats its state; only a change is worth an
+		// entry.
+		if x.Windows != st.shown {
+			st.windows, st.shown = true, x.Windows
+		}
+	case stepExec:
+		if r.switched { // in OrderTime another thread goes on where it was
+			r.switched = false
+			st.header, st.windows, st.shown = true, false, x.Windows
+		}
+		if r.match[x.Process].exec(x) {
+			r.expand(x)
+		}
+	}
+	return true
+}
+
+// expand prepares the entries of one execution.
+func (r *Reader) expand(x *Exec) {
+	st := &r.entries
+	st.active, st.ins, st.phase, st.mem = true, 0, phaseIns, 0
+	st.ordinal = x.Ordinal
+	st.mems, st.values = st.mems[:0], st.values[:0]
+	if st.collect == nil {
+		st.collect = func(m *Mem) {
+			a := *m
+			if m.Value != nil {
+				// Values live in one array; growing it leaves earlier ones in the old
+				// one, which stays reachable through them.
+				n := len(st.values)
+				st.values = append(st.values, m.Value...)
+				a.Value = st.values[n:len(st.values):len(st.values)]
+			}
+			st.mems = append(st.mems, a)
+		}
+	}
+	// All at once, though the caller may want a few: Next would else have to keep
+	// its place within a gather.
+	x.ForEachAccess(st.collect)
+}
+
+// nextOfExec makes the next entry of the current execution; false: there is
+// none left.
+func (r *Reader) nextOfExec() bool {
+	st := &r.entries
+	if st.header {
+		return false
+	}
+	x := &r.cur.x
+	for {
+		switch st.phase {
+		case phaseIns:
+			if !r.nextIns(x) {
+				st.active = false
+				return false
+			}
+			st.phase = phaseMem
+			return true
+		case phaseMem:
+			if r.nextMem(x) {
+				return true
+			}
+			st.phase = phaseBranch
+		// Branch and system call belong to the block's last instruction, and only if
+		// that was yielded: nextIns leaves st.ins behind the one that it yielded.
+		case phaseBranch:
+			st.phase = phaseSyscall
+			if st.ins == len(x.Block.Ins) && x.branch(&st.entry.Branch) {
+				st.entry.Kind = EntryBranch
+				return true
+			}
+		case phaseSyscall:
+			st.phase = phaseIns
+			if st.ins == len(x.Block.Ins) && x.Block.Branch == BranchSyscall {
+				if sc := x.Process.syscallAt(x.Thread, st.entry.Ins.Ordinal); sc != nil {
+					st.entry.Kind, st.entry.Syscall = EntrySyscall, sc
+					return true
+				}
+			}
+		}
+	}
+}
+
+// nextIns makes the entry of the next instruction that matches.
+func (r *Reader) nextIns(x *Exec) bool {
+	st := &r.entries
+	m := r.match[x.Process]
+	for st.ins < x.Completed {
+		i := st.ins
+		st.ins++
+		in := &x.Block.Ins[i]
+		if in.Flags&InsRecorded == 0 {
+			continue
+		}
+		// Ordinals count all recorded instructions, also those filtered away: they
+		// are places in the thread, not in the answer.
+		ordinal := st.ordinal
+		st.ordinal++
+		if ordinal < r.from || !m.ins(x, i, ordinal) {
+			continue
+		}
+		if !m.q.Data.All() && !r.touches(m, i) {
+			continue
+		}
+		r.announce(EntryIns)
+		e := &st.entry.Ins
+		*e = Instruction{Ordinal: ordinal, Addr: x.Block.InsAddr(i), TSC: x.TSC, Code: x.Block.InsCode(i), Block: x.Block, Index: i}
+		e.Timed = x.Timed && in.Flags&InsTime != 0
+		if in.Flags&InsRoutine != 0 {
+			e.Func = in.Func
+		}
+		return true
+	}
+	return false
+}
+
+// touches reports whether instruction i has an access that matches.
+func (r *Reader) touches(m *matcher, i int) bool {
+	for k := range r.entries.mems {
+		if a := &r.entries.mems[k]; int(a.Ins) == i && m.mem(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// nextMem makes the entry of the next access of the current instruction.
+func (r *Reader) nextMem(x *Exec) bool {
+	st := &r.entries
+	m := r.match[x.Process]
+	for st.mem < len(st.mems) {
+		a := &st.mems[st.mem]
+		if int(a.Ins) > st.ins-1 {
+			return false
+		}
+		st.mem++
+		if int(a.Ins) == st.ins-1 && m.mem(a) {
+			st.entry.Kind = EntryMem
+			st.entry.Mem = *a
+			return true
+		}
+	}
+	return false
+}
+
+// NextTrace goes on to the next instruction that matches.
+func (r *Reader) NextTrace() bool {
+	st := &r.entries
+	for {
+		if st.active && r.nextIns(&r.cur.x) {
+			r.fillTrace(&r.cur.x)
+			return true
+		}
+		// Headers and windows are fields of a trace, not traces.
+		st.active, st.header, st.windows = false, false, false
+		if !r.advance() {
+			return false
+		}
+	}
+}
+
+// Trace returns the current trace.
+func (r *Reader) Trace() *Trace { return &r.trace }
+
+// fillTrace puts the current instruction and what hangs on it together. Values lie
+// in the same memory as those of entries.
+func (r *Reader) fillTrace(x *Exec) {
+	st, t := &r.entries, &r.trace
+	e := &st.entry
+	t.Process, t.Thread, t.OSID, t.Windows = e.Process, e.Thread, e.OSID, e.Windows
+	t.Ins = e.Ins
+	t.Mems = t.Mems[:0]
+	for r.nextMem(x) {
+		t.Mems = append(t.Mems, e.Mem)
+	}
+	t.Branch, t.Syscall = nil, nil
+	if st.ins != len(x.Block.Ins) {
+		return
+	}
+	if x.branch(&st.branch) {
+		t.Branch = &st.branch
+	}
+	if x.Block.Branch == BranchSyscall {
+		t.Syscall = x.Process.syscallAt(x.Thread, e.Ins.Ordinal)
+	}
+}
+
+// syscallAt returns the system call that a thread's instruction made. Rows of
+// one thread are in the order of their ordinals.
+func (p *Process) syscallAt(thread uint32, ordinal uint64) *Syscall {
+	rows := p.syscallsBy[thread]
+	i, ok := slices.BinarySearchFunc(rows, ordinal, func(s Syscall, o uint64) int { return cmp.Compare(s.Ordinal, o) })
+	if !ok {
+		return nil
+	}
+	return &rows[i]
+}

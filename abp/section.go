@@ -1,0 +1,194 @@
+package abp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// SectionType says what a section holds. Types from SectionUser on are for
+// users; readers skip types that they do not know.
+type SectionType uint32
+
+// Section types.
+const (
+	SectionInfo          SectionType = iota + 1 // the header's strings
+	SectionCPUID                                // CPUIDLeaf rows
+	SectionProfile                              // one frame
+	SectionBlocks                               // Block rows
+	SectionWindows                              // WindowDef and WindowEvent rows
+	SectionLLW                                  // Snapshot rows
+	SectionInterceptors                         // captured calls
+	SectionTypes                                // the configuration's types
+	SectionProcessFamily                        // FamilyRow rows
+	SectionImages                               // Image rows
+	SectionFunctions                            // Function rows
+	SectionSyscalls                             // Syscall rows
+	SectionSignals                              // Signal rows
+	SectionQueries                              // QueryMessage rows
+	SectionSubProfiles                          // SubProfile rows
+	SectionFrameIndex                           // the frames' headers again, with their places
+	SectionEnd                                  // one EndInfo row
+	SectionDirectory                            // where all sections are
+
+	SectionUser SectionType = 0x80000000
+)
+
+var sectionNames = [...]string{
+	"", "INFO", "CPUID", "PROFILE", "BLOCKS", "WINDOWS", "LLW", "INTERCEPTORS", "TYPES",
+	"PROCESS_FAMILY", "IMAGE_TABLE", "FUNC_TABLE", "SYSCALLS", "SIGNALS", "QUERIES",
+	"SUBPROFILES", "FRAME_INDEX", "END", "DIRECTORY",
+}
+
+// String returns the type's name.
+func (t SectionType) String() string {
+	if t > 0 && int(t) < len(sectionNames) {
+		return sectionNames[t]
+	}
+	if t >= SectionUser {
+		return fmt.Sprintf("USER+%d", uint32(t-SectionUser))
+	}
+	return fmt.Sprintf("TYPE %d", uint32(t))
+}
+
+// SectionFlags say how a section is stored.
+type SectionFlags uint16
+
+// SectionZstd: the payload is one zstd frame, whose header has its decompressed
+// size. PROFILE sections compress their own parts instead.
+const SectionZstd SectionFlags = 1
+
+// SectionHeaderSize is the size of the header that precedes each payload: sync
+// word, type, length of the payload (uint64), CRC-32C of the payload, flags and
+// a reserved uint16, a reserved uint32, and the CRC-32C of these bytes.
+const SectionHeaderSize = 32
+
+// sectionSync starts every section header, so that a scan behind a damaged one
+// can find the next.
+const sectionSync = 0x53504241 // "ABPS"
+
+// Section is where a section lies.
+type Section struct {
+	Type   SectionType
+	Flags  SectionFlags
+	Offset uint64 // of its header in the file
+	Length uint64 // of its payload
+	CRC    uint32 // of its payload
+}
+
+// Payload returns the payload's place.
+func (s *Section) Payload() uint64 { return s.Offset + SectionHeaderSize }
+
+// End returns the place behind the payload.
+func (s *Section) End() uint64 { return s.Payload() + s.Length }
+
+// Errors of files that are ours, but broken.
+var (
+	// ErrCorrupt: bytes are not what was written.
+	ErrCorrupt = errors.New("profile is corrupt")
+	// ErrCutOff: the file ends before what should be there.
+	ErrCutOff = errors.New("profile is cut off")
+)
+
+// AppendSection appends a section with this payload, its header included.
+func AppendSection(dst []byte, t SectionType, flags SectionFlags, payload []byte) []byte {
+	s := Section{Type: t, Flags: flags, Length: uint64(len(payload)), CRC: checksum(payload)}
+	return append(s.appendHeader(dst), payload...)
+}
+
+func (s *Section) appendHeader(dst []byte) []byte {
+	start := len(dst)
+	e := wireEnc{dst}
+	e.u32(sectionSync)
+	e.u32(uint32(s.Type))
+	e.u64(s.Length)
+	e.u32(s.CRC)
+	e.u16(uint16(s.Flags))
+	e.u16(0)
+	e.u32(0)
+	e.u32(checksum(e.b[start:]))
+	return e.b
+}
+
+// decodeHeader reads a section's header. The offset is the caller's to set.
+func (s *Section) decodeHeader(b []byte) error {
+	if len(b) < SectionHeaderSize {
+		return ErrCutOff
+	}
+	b = b[:SectionHeaderSize]
+	if binary.LittleEndian.Uint32(b) != sectionSync ||
+		binary.LittleEndian.Uint32(b[SectionHeaderSize-4:]) != checksum(b[:SectionHeaderSize-4]) {
+		return fmt.Errorf("section header: %w", ErrCorrupt)
+	}
+	d := wireDec{b: b[4:]}
+	s.Type = SectionType(d.u32())
+	s.Length = d.u64()
+	s.CRC = d.u32()
+	s.Flags = SectionFlags(d.u16())
+	if s.Length > 1<<56 { // keeps sums of offsets from wrapping
+		return fmt.Errorf("section of %d bytes: %w", s.Length, ErrCorrupt)
+	}
+	return nil
+}
+
+// The DIRECTORY section's payload is a sequence of entries of directoryEntry
+// bytes; behind the section, at the file's very end, stands the trailer that
+// finds it.
+const (
+	directoryEntry = 32
+	trailerSize    = 24
+	trailerMagic   = "ABPDIREC"
+)
+
+func appendDirectory(dst []byte, sections []Section) []byte {
+	e := wireEnc{dst}
+	for i := range sections {
+		s := &sections[i]
+		e.u32(uint32(s.Type))
+		e.u16(uint16(s.Flags))
+		e.u16(0)
+		e.u64(s.Offset)
+		e.u64(s.Length)
+		e.u32(s.CRC)
+		e.u32(0)
+	}
+	return e.b
+}
+
+func decodeDirectory(b []byte) ([]Section, error) {
+	if len(b)%directoryEntry != 0 {
+		return nil, fmt.Errorf("directory of %d bytes: %w", len(b), ErrCorrupt)
+	}
+	sections := make([]Section, 0, len(b)/directoryEntry)
+	d := wireDec{b: b}
+	for len(d.b) > 0 {
+		s := Section{Type: SectionType(d.u32()), Flags: SectionFlags(d.u16())}
+		d.u16()
+		s.Offset, s.Length, s.CRC = d.u64(), d.u64(), d.u32()
+		d.u32()
+		sections = append(sections, s)
+	}
+	return sections, nil
+}
+
+// appendTrailer appends the file's last bytes: magic, offset of the DIRECTORY
+// section's header, the CRC-32C of both, and a reserved uint32.
+func appendTrailer(dst []byte, directory uint64) []byte {
+	start := len(dst)
+	e := wireEnc{append(dst, trailerMagic...)}
+	e.u64(directory)
+	e.u32(checksum(e.b[start:]))
+	e.u32(0)
+	return e.b
+}
+
+// decodeTrailer returns the DIRECTORY section's offset.
+func decodeTrailer(b []byte) (directory uint64, ok bool) {
+	if len(b) != trailerSize || string(b[:8]) != trailerMagic {
+		return 0, false
+	}
+	d := wireDec{b: b[8:]}
+	directory = d.u64()
+	sum, reserved := d.u32(), d.u32()
+	return directory, sum == checksum(b[:16]) && reserved == 0
+}

@@ -1,0 +1,208 @@
+package abp
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Problem is something that Verify found.
+type Problem struct {
+	Path   string
+	Offset uint64 // in the file, where it is known
+	// CutOff: what is missing was never written, because the recorder was ended;
+	// else what is there is wrong.
+	CutOff bool
+	Text   string
+}
+
+// String returns the problem as one line.
+func (p Problem) String() string {
+	kind := "corrupt"
+	if p.CutOff {
+		kind = "cut off"
+	}
+	return fmt.Sprintf("%s: offset %d: %s: %s", p.Path, p.Offset, kind, p.Text)
+}
+
+// verifier goes through files in three passes, each of which needs what the one
+// before found whole: bytes (checksums, directory against scan), tables (rows,
+// references), frames (decoded, counted again, in order).
+type verifier struct {
+	report   func(Problem)
+	complete bool // the run says that it is
+	corrupt  bool // a problem that is no cut was found
+	cut      bool
+	cursor   *cursor
+}
+
+// Verify reads everything under a path (as Open takes it) and reports what is
+// not as it should be. It returns an error only where it could not look.
+func Verify(path string, report func(Problem)) (err error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	v := &verifier{report: report, complete: true, cursor: newCursor(&Query{})}
+	files, err := v.files(path, st.IsDir())
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	// First each file by itself, so that damage is reported where it is and not as
+	// what follows from it.
+	whole := true
+	for _, name := range files {
+		ok, err := v.file(name)
+		if err != nil {
+			return fmt.Errorf("verify: %w", err)
+		}
+		whole = whole && ok
+	}
+	if !whole {
+		return nil // what follows would only say the same again, less clearly
+	}
+	p, err := Open(path)
+	if err != nil {
+		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrCutOff) || errors.Is(err, ErrVersion) || errors.Is(err, ErrNotProfile) {
+			v.found(path, 0, errors.Is(err, ErrCutOff), "%v", err)
+			return nil
+		}
+		return fmt.Errorf("verify: %w", err)
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	for _, proc := range p.processes {
+		v.tables(proc)
+		v.threads(proc)
+	}
+	return nil
+}
+
+// found reports a problem.
+func (v *verifier) found(path string, offset uint64, cutOff bool, format string, args ...any) {
+	if cutOff {
+		v.cut = true
+	} else {
+		v.corrupt = true
+	}
+	v.report(Problem{Path: path, Offset: offset, CutOff: cutOff, Text: fmt.Sprintf(format, args...)})
+}
+
+// files lists the profiles under a path and looks at run.json, which decides
+// whether gaps are expected.
+func (v *verifier) files(path string, dir bool) ([]string, error) {
+	if !dir {
+		return []string{path}, nil
+	}
+	if names, err := filepath.Glob(filepath.Join(path, "*.abp")); err != nil || len(names) > 0 {
+		return names, err
+	}
+	run, err := ReadRun(path)
+	if err != nil {
+		if !errors.Is(err, ErrCorrupt) {
+			return nil, err
+		}
+		v.found(filepath.Join(path, RunFile), 0, false, "%v", err)
+		run = &Run{Outcome: Outcome{State: OutcomeComplete}}
+	}
+	if run.Outcome.State != OutcomeComplete {
+		v.complete = false
+		reason := run.Outcome.Reason
+		if run.Outcome.State == OutcomeRunning {
+			reason = "the recorder is still running, or was killed"
+		}
+		v.found(filepath.Join(path, RunFile), 0, true, "outcome %q: %s", run.Outcome.State, reason)
+	}
+	var all []string
+	for _, root := range append([]string{path}, run.Outputs...) {
+		names, err := filepath.Glob(filepath.Join(root, "p*", "*.abp"))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, names...)
+	}
+	return all, nil
+}
+
+// file verifies one file's bytes. It returns false if it cannot be used.
+func (v *verifier) file(name string) (bool, error) {
+	r, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer r.Close() // read only: nothing can be lost
+	st, err := r.Stat()
+	if err != nil {
+		return false, err
+	}
+	f := &File{path: name, r: r, size: uint64(st.Size())}
+	fixed := make([]byte, min(f.size, HeaderSize))
+	if err := f.readAt(fixed, 0); err != nil {
+		return false, err
+	}
+	if err := f.header.decodeFixed(fixed); err != nil {
+		v.found(name, 0, f.size < HeaderSize, "%v", err)
+		return false, nil
+	}
+	return v.sections(f), nil
+}
+
+// sections walks a file's sections and compares them with the directory.
+func (v *verifier) sections(f *File) bool {
+	whole := true
+	var found []Section
+	at := uint64(HeaderSize)
+	var buf []byte
+	end := false // the DIRECTORY section was found
+	for at < f.size && !end {
+		s, err := f.sectionAt(at)
+		if err == nil && s.End() > f.size {
+			err = ErrCutOff
+		}
+		if err != nil {
+			// A header that is not all there was being written; one that is there and
+			// wrong was damaged, and what follows cannot be found.
+			cut := errors.Is(err, ErrCutOff)
+			v.found(f.path, at, cut, "%d bytes behind the last whole section", f.size-at)
+			if !cut {
+				whole = false
+			}
+			break
+		}
+		// A wrong payload leaves its length right: the walk goes on behind it.
+		if buf, err = f.readPayload(&s, buf); err != nil {
+			v.found(f.path, at, false, "%v", err)
+			whole = false
+		}
+		if s.Type == SectionDirectory {
+			end = true
+		} else {
+			found = append(found, s)
+		}
+		at = s.End()
+	}
+	if !end || f.size != at+trailerSize {
+		v.found(f.path, f.size, true, "no directory at the end")
+		return whole
+	}
+	return v.directory(f, found) && whole
+}
+
+// directory compares the directory with what a walk found.
+func (v *verifier) directory(f *File, found []Section) bool {
+	if err := f.readDirectory(); err != nil {
+		v.found(f.path, f.size-trailerSize, false, "directory: %v", err)
+		return false
+	}
+	if len(f.sections) != len(found) {
+		v.found(f.path, f.size-trailerSize, false, "directory has %d sections, the file %d", len(f.sections), len(found))
+		return false
+	}
+	for i := range found {
+		if f.sections[i] != found[i] {
+			v.found(f.path, found[i].Offset, false, "%s section is not as the directory says", found[i].Type)
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,102 @@
+package abp
+
+// tables verifies what the rows of a process's tables refer to.
+func (v *verifier) tables(p *Process) {
+	path := p.main.path
+	for id, b := range p.blocks {
+		if b == nil {
+			continue
+		}
+		if b.Image != 0 && p.Image(b.Image) == nil {
+			v.found(path, 0, false, "block %d refers to image %d, which is not in the table", id, b.Image)
+		}
+		// Instructions follow one another without gaps: a block is straight code.
+		end := uint16(0)
+		for i := range b.Ins {
+			in := &b.Ins[i]
+			if in.Func != 0 && p.Function(in.Func) == nil {
+				v.found(path, 0, false, "block %d refers to function %d, which is not in the table", id, in.Func)
+			}
+			if in.Off != end || in.Len == 0 || in.Len > 15 {
+				v.found(path, 0, false, "block %d: instruction %d has %d bytes at %d, expected at %d", id, i, in.Len, in.Off, end)
+			}
+			end = in.Off + uint16(in.Len)
+		}
+		if int(end) != len(b.Code) {
+			v.found(path, 0, false, "block %d: instructions have %d bytes, the block %d", id, end, len(b.Code))
+		}
+	}
+	for i := range p.functions {
+		if f := &p.functions[i]; f.Image != 0 && p.Image(f.Image) == nil {
+			v.found(path, 0, false, "function %d refers to image %d, which is not in the table", f.Number, f.Image)
+		}
+	}
+	// Rows of windows are optional: a profile may record without naming any.
+	for i := range p.events {
+		e := &p.events[i]
+		known := len(p.defs) == 0
+		for k := range p.defs {
+			known = known || p.defs[k].Index == e.Window
+		}
+		if !known {
+			v.found(path, 0, false, "window event %d refers to window %d, which is not in the table", i, e.Window)
+		}
+	}
+	v.ends(p)
+}
+
+// ends verifies that END sections say what the frames add up to, and that the
+// index of frames is the frames.
+func (v *verifier) ends(p *Process) {
+	for _, f := range p.files {
+		var sum Counts
+		for i := range f.frames {
+			sum.Add(f.frames[i].Counts, 1)
+		}
+		if f.end != nil && f.header.Type == TypeSub && f.end.Counts != sum {
+			v.found(f.path, 0, false, "END says %+v, the frames add up to %+v", f.end.Counts, sum)
+		}
+		v.frameIndex(f)
+	}
+	// The process's totals can only be compared when all of its files are open,
+	// rather than one of them by itself.
+	all := len(p.files) > 0 && p.files[0] != p.main
+	for _, s := range p.subs {
+		all = all && p.sub(s.Number) != nil
+	}
+	if p.main.end != nil && all && len(p.subs) == len(p.files) && p.main.end.Counts != p.Counts() {
+		v.found(p.main.path, 0, false, "END says %+v, all frames add up to %+v", p.main.end.Counts, p.Counts())
+	}
+	for _, s := range p.subs {
+		if all || p.sub(s.Number) != nil || len(p.files) == 1 {
+			continue
+		}
+		v.found(p.main.path, 0, false, "sub-profile %s is missing", s.Path)
+	}
+}
+
+// sub returns the open sub-profile of that number, nil if it is not open.
+func (p *Process) sub(number uint32) *File {
+	for _, f := range p.files {
+		if f.header.Stream == number && f.header.Type == TypeSub {
+			return f
+		}
+	}
+	return nil
+}
+
+// frameIndex compares the headers that were read from the index with the frames.
+func (v *verifier) frameIndex(f *File) {
+	head := make([]byte, FrameHeaderSize)
+	for i := range f.frames {
+		s := &f.sections[f.frames[i].Section]
+		var h FrameHeader
+		err := f.readAt(head[:min(s.Length, FrameHeaderSize)], s.Payload())
+		if err == nil {
+			_, err = h.decode(head)
+		}
+		if err != nil || h != f.frames[i].FrameHeader {
+			v.found(f.path, s.Offset, false, "frame is not as the index says")
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package abp
+
+import (
+	"fmt"
+	"io"
+)
+
+// Writer appends sections to one file. It does not lock and does not buffer:
+// a section is handed to the file in one write, so that whatever ends the
+// recorder leaves whole sections behind.
+type Writer struct {
+	w        io.Writer
+	sections []Section
+	index    []byte // frame headers, for FRAME_INDEX
+	size     uint64 // of whole sections
+	buf      []byte
+	err      error // the first error; the file is left alone after it
+}
+
+// NewWriter writes the header and returns a Writer for what follows.
+func NewWriter(w io.Writer, h *Header) (*Writer, error) {
+	out := &Writer{w: w}
+	out.put(h.AppendFixed(nil))
+	if out.err != nil {
+		return nil, fmt.Errorf("profile header: %w", out.err)
+	}
+	if err := out.Section(SectionInfo, 0, h.AppendInfo(nil)); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (w *Writer) put(b []byte) {
+	if w.err != nil {
+		return
+	}
+	if _, w.err = w.w.Write(b); w.err == nil {
+		w.size += uint64(len(b))
+	}
+}
+
+// Size returns how many bytes the file has up to its last whole section. What a
+// failed write left behind it may be cut off.
+func (w *Writer) Size() uint64 { return w.size }
+
+// Section appends a section.
+func (w *Writer) Section(t SectionType, flags SectionFlags, payload []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	s := Section{Type: t, Flags: flags, Offset: w.size, Length: uint64(len(payload)), CRC: checksum(payload)}
+	w.buf = append(s.appendHeader(w.buf[:0]), payload...)
+	w.put(w.buf)
+	if w.err != nil {
+		return fmt.Errorf("%s section: %w", t, w.err)
+	}
+	w.sections = append(w.sections, s)
+	return nil
+}
+
+// Frame appends a PROFILE section: a frame's header and its encoded body.
+func (w *Writer) Frame(h *FrameHeader, body []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	// Room for the section's header comes first, so that the body is copied
+	// once and checked where it lies.
+	buf := append(w.buf[:0], make([]byte, SectionHeaderSize)...)
+	buf = append(h.Append(buf), body...)
+	payload := buf[SectionHeaderSize:]
+	s := Section{Type: SectionProfile, Offset: w.size, Length: uint64(len(payload)), CRC: checksum(payload)}
+	s.appendHeader(buf[:0])
+	w.buf = buf
+	w.put(buf)
+	if w.err != nil {
+		return fmt.Errorf("%s section: %w", s.Type, w.err)
+	}
+	w.sections = append(w.sections, s)
+	w.index = append(w.index, payload[:FrameHeaderSize]...)
+	return nil
+}
+
+// Finish appends the index of the frames, the END section, the directory and
+// the trailer. The caller closes the file.
+func (w *Writer) Finish(end *EndInfo) error {
+	if len(w.index) > 0 {
+		if err := w.Section(SectionFrameIndex, 0, w.index); err != nil {
+			return err
+		}
+	}
+	if err := w.Section(SectionEnd, 0, end.Append(nil)); err != nil {
+		return err
+	}
+	at := w.size
+	buf := AppendSection(nil, SectionDirectory, 0, appendDirectory(nil, w.sections))
+	w.put(appendTrailer(buf, at))
+	if w.err != nil {
+		return fmt.Errorf("directory: %w", w.err)
+	}
+	return nil
+}

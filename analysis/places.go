@@ -1,0 +1,192 @@
+package analysis
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sort"
+
+	"alleria/abp"
+)
+
+// places finds the function and the image that an address of one process lies
+// in. Profiles name both where they were recorded; where not, the tables'
+// addresses tell. Immutable once made.
+type places struct {
+	proc      *abp.Process
+	functions []*abp.Function // by address
+	segments  []placed        // by address
+}
+
+// placed is one segment of an image. Images are looked up by segment because
+// their segments may have other images' between them.
+type placed struct {
+	lo, hi uint64
+	image  *abp.Image
+}
+
+// newPlaces sorts the tables once; look-ups are binary searches. A map by
+// address would need an entry for each instruction.
+func newPlaces(p *abp.Process) *places {
+	pl := &places{proc: p}
+	for i := range p.Functions() {
+		if f := &p.Functions()[i]; f.Addr != 0 {
+			pl.functions = append(pl.functions, f)
+		}
+	}
+	// Stable, so that of aliases at one address the first of the table wins.
+	sort.SliceStable(pl.functions, func(i, j int) bool { return pl.functions[i].Addr < pl.functions[j].Addr })
+	for i := range p.Images() {
+		img := &p.Images()[i]
+		for _, s := range img.Segments {
+			pl.segments = append(pl.segments, placed{s.Start, s.End, img})
+		}
+	}
+	sort.SliceStable(pl.segments, func(i, j int) bool { return pl.segments[i].lo < pl.segments[j].lo })
+	return pl
+}
+
+// function returns the function of an instruction, nil if there is none.
+func (pl *places) function(b *abp.Block, ins int) *abp.Function {
+	if n := b.Ins[ins].Func; n != 0 {
+		return pl.proc.Function(n)
+	}
+	return pl.functionAt(b.InsAddr(ins))
+}
+
+// functionAt returns the function that holds an address. Symbols without a
+// size hold their first byte only: guessing that they reach up to the next
+// one would give a stripped library's code to its last exported function.
+func (pl *places) functionAt(addr uint64) *abp.Function {
+	n := sort.Search(len(pl.functions), func(i int) bool { return pl.functions[i].Addr > addr })
+	if n == 0 {
+		return nil
+	}
+	f := pl.functions[n-1]
+	for n >= 2 && pl.functions[n-2].Addr == f.Addr {
+		n--
+		f = pl.functions[n-1]
+	}
+	if addr-f.Addr < max(f.Size, 1) {
+		return f
+	}
+	return nil
+}
+
+// image returns the image of a block, nil for code in none.
+func (pl *places) image(b *abp.Block) *abp.Image {
+	if b.Image != 0 {
+		return pl.proc.Image(b.Image)
+	}
+	return pl.imageAt(b.Addr)
+}
+
+// imageAt returns the image that holds an address. Unloaded images still
+// answer, and where two used the same addresses one after the other, the one
+// that was mapped last: the tables don't say when a block ran.
+func (pl *places) imageAt(addr uint64) *abp.Image {
+	n := sort.Search(len(pl.segments), func(i int) bool { return pl.segments[i].lo > addr })
+	if n == 0 || addr >= pl.segments[n-1].hi {
+		return nil
+	}
+	return pl.segments[n-1].image
+}
+
+// noImage is what code in no image is called in tables: a JIT's, mostly.
+const noImage = "[no image]"
+
+// imageName is what tables call an image: the file name. The path is in the
+// report's JSON.
+func imageName(img *abp.Image) string {
+	if img == nil {
+		return noImage
+	}
+	return filepath.Base(img.Path)
+}
+
+// describe names an address for people: function and offset, else image and
+// offset, else nothing.
+func (pl *places) describe(addr uint64) string {
+	if f := pl.functionAt(addr); f != nil {
+		return withOffset(f.Display(), addr-f.Addr)
+	}
+	if img := pl.imageAt(addr); img != nil {
+		return withOffset(imageName(img), addr-img.Base)
+	}
+	return ""
+}
+
+// withOffset writes a place as debuggers do.
+func withOffset(name string, off uint64) string {
+	if off == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s+%#x", name, off)
+}
+
+// Regions returns the named regions of a process's address space, for labels:
+// those of its snapshots; without one, those that can be told from the images
+// and the usual layout.
+func Regions(p *abp.Process) []Region {
+	var out []Region
+	if snaps := p.Snapshots(); len(snaps) > 0 {
+		// The last snapshot knows the most; earlier ones add what is gone by then.
+		for _, s := range slices.Backward(snaps) {
+			for _, r := range s.Regions {
+				if r.Label != "" && !covered(out, r.Start) {
+					out = append(out, Region{r.Start, r.End, filepath.Base(r.Label)})
+				}
+			}
+		}
+		return out
+	}
+	return layoutRegions(p)
+}
+
+// Where Linux puts things in a 47-bit address space: the stack within 16 GiB of
+// the top, the heap within 64 GiB of the executable's end, and all other
+// mappings below the stack's part.
+const (
+	stackFloor = 0x7ffc_0000_0000
+	userTop    = 0x7fff_ffff_f000
+	heapReach  = 64 << 30
+)
+
+// layoutRegions names regions without a snapshot: the images by their segments,
+// and heap and stack by where they lie. Without randomisation the loader's
+// mappings lie in the stack's part as well, but below the stack.
+func layoutRegions(p *abp.Process) []Region {
+	var out []Region
+	var heap uint64
+	stack := uint64(stackFloor)
+	for i := range p.Images() {
+		img := &p.Images()[i]
+		for _, s := range img.Segments {
+			out = append(out, Region{s.Start, s.End, imageName(img)})
+			if img.Main {
+				heap = max(heap, s.End)
+			}
+			if s.End < userTop && imageName(img) != "[vdso]" {
+				stack = max(stack, s.End)
+			}
+		}
+	}
+	if heap > 0 {
+		end := heap + heapReach
+		for _, r := range out {
+			if r.Lo >= heap {
+				end = min(end, r.Lo)
+			}
+		}
+		out = append(out, Region{heap, min(end, stack), "[heap]"})
+	}
+	if len(out) > 0 {
+		out = append(out, Region{stack, userTop, "[stack]"})
+	}
+	return out
+}
+
+// covered reports whether a later snapshot has already named an address.
+func covered(regions []Region, addr uint64) bool {
+	return slices.ContainsFunc(regions, func(r Region) bool { return addr >= r.Lo && addr < r.Hi })
+}

@@ -1,0 +1,189 @@
+package analysis
+
+import (
+	"alleria/abp"
+)
+
+// tally counts one thread's executions. Blocks run millions of times and there
+// are only thousands of them, so that what each run has in common is counted
+// once a run (runs) and multiplied in the end; only what runs differ in (repeated
+// and masked accesses, cut blocks) is added up as it comes (parts).
+type tally struct {
+	byWindows map[uint64]*windowTally
+	last      *windowTally // of the execution before
+	lastMask  uint64
+}
+
+// windowTally is the part of a tally during which the same windows were open.
+type windowTally struct {
+	runs  []uint64 // complete runs, by block number
+	parts map[insKey]abp.Counts
+}
+
+// insKey is an instruction, by block as in the dump.
+type insKey struct {
+	block *abp.Block
+	ins   int
+}
+
+// newTally starts with nothing counted.
+func newTally() *tally { return &tally{byWindows: map[uint64]*windowTally{}} }
+
+// windows returns the part for a set of open windows. The set hardly ever
+// changes from one execution to the next, so the map is asked only when it
+// does.
+func (t *tally) windows(mask uint64) *windowTally {
+	if t.last != nil && t.lastMask == mask {
+		return t.last
+	}
+	w := t.byWindows[mask]
+	if w == nil {
+		w = &windowTally{parts: map[insKey]abp.Counts{}}
+		t.byWindows[mask] = w
+	}
+	t.last, t.lastMask = w, mask
+	return w
+}
+
+// exec counts one execution.
+func (t *tally) exec(x *abp.Exec) {
+	w := t.windows(x.Windows)
+	b := x.Block
+	if x.IsEmulated || x.Completed < len(b.Ins) {
+		w.partial(x)
+		return
+	}
+	if int(b.ID) >= len(w.runs) {
+		w.runs = append(w.runs, make([]uint64, max(int(b.ID)+1-len(w.runs), len(w.runs)))...)
+	}
+	w.runs[b.ID]++
+	if b.Dynamic {
+		w.dynamic(x)
+	}
+}
+
+// dynamic adds the accesses whose number or size only this execution's words
+// tell.
+func (w *windowTally) dynamic(x *abp.Exec) {
+	x.Block.DynamicCounts(x.Words, x.Completed, func(ins int, c abp.Counts) { w.add(x.Block, ins, c) })
+}
+
+// partial counts an execution that did not run as a whole, instruction by
+// instruction. They are rare: a fault, a signal, a window's exact end.
+func (w *windowTally) partial(x *abp.Exec) {
+	b := x.Block
+	if x.IsEmulated {
+		if len(b.Ins) > 0 {
+			w.add(b, 0, x.Counts())
+		}
+		return
+	}
+	for i := range x.Completed {
+		w.add(b, i, insCounts(b, i))
+	}
+	w.dynamic(x)
+}
+
+// add adds to the part of one instruction.
+func (w *windowTally) add(b *abp.Block, ins int, c abp.Counts) {
+	k := insKey{b, ins}
+	sum := w.parts[k]
+	sum.Add(c, 1)
+	w.parts[k] = sum
+}
+
+// insCounts is what one run of one instruction counts for by itself.
+func insCounts(b *abp.Block, ins int) (c abp.Counts) {
+	in := &b.Ins[ins]
+	if in.Flags&abp.InsRecorded == 0 {
+		return c
+	}
+	c.Instructions = 1
+	if in.Flags&abp.InsMemory != 0 {
+		c.MemInstructions = 1
+	}
+	if !b.Counted(ins) {
+		return c
+	}
+	for _, a := range b.InsAccesses(ins) {
+		switch {
+		case a.Kind != abp.AccessPlain && a.Kind != abp.AccessBits:
+		case a.Store:
+			c.Stores++
+			c.BytesWritten += uint64(a.Size)
+		default:
+			c.Loads++
+			c.BytesRead += uint64(a.Size)
+		}
+	}
+	return c
+}
+
+// entry counts one entry, where a filter picks single instructions or accesses
+// out of executions.
+func (t *tally) entry(e *abp.Entry) {
+	w := t.windows(e.Windows)
+	switch e.Kind {
+	case abp.EntryIns:
+		c := abp.Counts{Instructions: 1}
+		if e.Ins.Block.Ins[e.Ins.Index].Flags&abp.InsMemory != 0 {
+			c.MemInstructions = 1
+		}
+		w.add(e.Ins.Block, e.Ins.Index, c)
+	case abp.EntryMem:
+		c := abp.Counts{Loads: 1, BytesRead: uint64(e.Mem.Size)}
+		if e.Mem.Store {
+			c = abp.Counts{Stores: 1, BytesWritten: uint64(e.Mem.Size)}
+		}
+		w.add(e.Ins.Block, e.Ins.Index, c)
+	}
+}
+
+// each calls f with the sums of every instruction that ran, and the windows that
+// were open.
+func (t *tally) each(p *abp.Process, f func(windows uint64, b *abp.Block, ins int, c abp.Counts)) {
+	for mask, w := range t.byWindows {
+		for id, n := range w.runs {
+			if n == 0 {
+				continue
+			}
+			b := p.Block(uint32(id))
+			for i := range b.Ins {
+				one := insCounts(b, i)
+				if one.Instructions == 0 {
+					continue
+				}
+				var c abp.Counts
+				c.Add(one, n)
+				f(mask, b, i, c)
+			}
+		}
+		for k, c := range w.parts {
+			f(mask, k.block, k.ins, c)
+		}
+	}
+}
+
+// tallyOf runs a query, which names one process and one thread, through a tally.
+func tallyOf(p *abp.Profile, q abp.Query, m *meter) (*tally, error) {
+	defer m.finish()
+	t := newTally()
+	r := p.Reader(q)
+	if picksInstructions(q) {
+		for r.Next() {
+			t.entry(r.Entry())
+			m.tick()
+		}
+		return t, r.Err()
+	}
+	for r.NextExec() {
+		t.exec(r.Exec())
+		m.tick()
+	}
+	return t, r.Err()
+}
+
+// picksInstructions reports whether a query takes executions apart.
+func picksInstructions(q abp.Query) bool {
+	return len(q.Functions) > 0 || !q.Code.All() || !q.Data.All() || !q.Ordinals.All()
+}

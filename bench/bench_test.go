@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fakeTracer stands for alleria: it runs the program, and writes run.json where
+// an output directory is named. What "record --only translate" does to the
+// output is up to the test.
+func fakeTracer(t *testing.T, translate string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tracer")
+	script := `#!/bin/sh
+out= only=
+while [ "$1" != -- ]; do
+	case $1 in
+	-o) out=$2; shift ;;
+	--only) only=$2; shift ;;
+	esac
+	shift
+done
+shift
+if [ -n "$out" ]; then
+	mkdir -p "$out"
+	echo '{"format":1,"processes":[{"number":1,"instructions":1000}]}' >"$out/run.json"
+	head -c 4000 /dev/zero >"$out/data"
+fi
+[ "$only" != count ] || echo "process 1: 5000 instructions" >&2
+[ "$only" != translate ] || { ` + translate + `; }
+exec "$@"
+`
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func runBench(t *testing.T, args ...string) (int, []row, string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status := run(append([]string{"-dir", t.TempDir(), "-short", "-json"}, args...), &out, &errs)
+	var rows []row
+	if out.Len() > 0 {
+		if err := json.Unmarshal(out.Bytes(), &rows); err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+	}
+	return status, rows, errs.String()
+}
+
+func TestBenchMeasures(t *testing.T) {
+	status, rows, errs := runBench(t, "-alleria", fakeTracer(t, "sleep 0.2"), "-n", "2", "-only", "true,perl", "-modes", "translate,disk")
+	if status != 0 || len(rows) != 6 {
+		t.Fatalf("status %d, %d rows\n%s", status, len(rows), errs)
+	}
+	for i, want := range []string{"perl native", "perl translate", "perl disk", "true native", "true translate", "true disk"} {
+		if got := rows[i].Program + " " + rows[i].Mode; got != want {
+			t.Errorf("row %d is %q, want %q", i, got, want)
+		}
+	}
+	if r := rows[4]; r.Seconds < 0.2 || r.Ratio < 2 {
+		t.Errorf("0.2 s of sleep were measured as %+v", r)
+	}
+	if r := rows[2]; r.Instructions != 1000 || r.BytesPerInstruction < 4 || r.BytesPerInstruction > 4.2 {
+		t.Errorf("4,000 bytes and run.json for 1,000 instructions: %+v", r)
+	}
+	if r := rows[0]; r.Ratio != 1 || r.NativeRSS == 0 {
+		t.Errorf("native: %+v", r)
+	}
+}
+
+func TestBenchReadsCounts(t *testing.T) {
+	_, rows, _ := runBench(t, "-alleria", fakeTracer(t, "true"), "-n", "1", "-only", "true", "-modes", "count")
+	if len(rows) != 2 || rows[1].Instructions != 5000 || rows[0].InstructionsPerSec == 0 || rows[1].BytesPerInstruction != 0 {
+		t.Errorf("%+v", rows)
+	}
+}
+
+func TestBenchNoticesWrongRuns(t *testing.T) {
+	for _, c := range []struct{ translate, says string }{
+		{"echo more", "output differs"},
+		{"exit 3", "exit status 3"},
+		{"kill -9 $$", "exit status -1"},
+		{"sleep 9", "not done after"},
+	} {
+		status, rows, _ := runBench(t, "-alleria", fakeTracer(t, c.translate), "-n", "1", "-timeout", "500ms", "-only", "true", "-modes", "translate")
+		if status != 1 || len(rows) != 2 || !strings.Contains(rows[1].Failure, c.says) {
+			t.Errorf("%s: status %d, %+v", c.translate, status, rows)
+		}
+	}
+}
+
+func TestBenchFlags(t *testing.T) {
+	for _, args := range [][]string{{"-only", "nosuch"}, {"-modes", "nosuch"}, {"-n", "0"}, {"extra"}} {
+		if status, _, errs := runBench(t, args...); status != 2 || errs == "" {
+			t.Errorf("%v: status %d, %q", args, status, errs)
+		}
+	}
+	var out bytes.Buffer
+	if status := run([]string{"-list"}, &out, &out); status != 0 || !strings.Contains(out.String(), "cc1") || !strings.Contains(out.String(), "dr-disk") {
+		t.Errorf("-list: %d\n%s", status, out.String())
+	}
+}
+
+func TestTargets(t *testing.T) {
+	none := func(string) float64 { return 0 }
+	if got := targetOf("disk", "bzip2", none); got.must != 38.0/3 || got.reach != 38.0/5 || got.mustBytes != 0.505 {
+		t.Errorf("without the rival: %+v", got)
+	}
+	here := func(m string) float64 { return map[string]float64{"dr-inscount": 4, "dr-inscount-nt": 3}[m] }
+	if got := targetOf("count", "bzip2", here); got.must != 3 || got.reach != 1.5 {
+		t.Errorf("the rival's better setting does not count: %+v", got)
+	}
+	if got := targetOf("count", "perl", none); got.must != 0 {
+		t.Errorf("a figure for a program that has none: %+v", got)
+	}
+	for _, c := range []struct {
+		got, must, reach float64
+		want             string
+	}{{1, 2, 1.5, "✓✓"}, {1.8, 2, 1.5, "✓"}, {2.5, 2, 1.5, "✗"}, {1, 0, 0, ""}, {1.5, 2, 0, "✓"}} {
+		if v := verdictOf(c.got, c.must, c.reach); v != c.want {
+			t.Errorf("%+v: %q", c, v)
+		}
+	}
+}
+
+func TestMedianAndMeans(t *testing.T) {
+	if median([]float64{3, 1, 2}) != 2 || median([]float64{4, 1, 2, 3}) != 2.5 || median(nil) != 0 {
+		t.Error("median")
+	}
+	rows := means([]row{{Program: "a", Mode: "m", Ratio: 2}, {Program: "b", Mode: "m", Ratio: 8}, {Program: "true", Mode: "m", Ratio: 100},
+		{Program: "c", Mode: "m", Ratio: 5, Failure: "x"}}, []mode{{name: "m"}})
+	if len(rows) != 1 || rows[0].Ratio < 3.999 || rows[0].Ratio > 4.001 {
+		t.Errorf("%+v", rows)
+	}
+}
+
+func TestTableLinesUp(t *testing.T) {
+	var out bytes.Buffer
+	printTable(&out, []row{
+		{Program: "bzip2", Mode: "native", Seconds: 1.25, Ratio: 1, Low: 0.99, High: 1.01},
+		{Program: "bzip2", Mode: "translate", Seconds: 1.5, Ratio: 1.2, Low: 1.1, High: 1.3, Must: 1.05, TracerRSS: 64 << 20},
+		{Program: "bzip2", Mode: "count", Failure: "its output differs from the native one"},
+	})
+	lines := strings.Split(out.String(), "\n")
+	if strings.Index(lines[0], "ratio")+len("ratio") != strings.Index(lines[2], "1.20")+len("1.20") {
+		t.Errorf("columns do not line up:\n%s", out.String())
+	}
+	if !strings.Contains(lines[2], "✗") || !strings.Contains(lines[3], "differs") {
+		t.Errorf("verdicts:\n%s", out.String())
+	}
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// bench is one run of the benchmark, as its flags say.
+type bench struct {
+	alleria string
+	dir     string
+	n       int
+	short   bool
+	asJSON  bool
+	timeout time.Duration
+	modes   []mode
+	progs   []program
+	stdout  io.Writer
+	stderr  io.Writer
+}
+
+// main is trivial, so that tests can call run.
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the whole command. The status is 1 as soon as one row has no
+// figures: a rival that is missing is not a row, but an output that differs
+// is a failure of the day.
+func run(args []string, stdout, stderr io.Writer) int {
+	b, err := parse(args, stdout, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return 2
+	}
+	if b == nil {
+		return 0
+	}
+	rows, err := b.measure()
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return 1
+	}
+	rows = append(rows, means(rows, b.modes)...)
+	if b.asJSON {
+		err = printJSON(stdout, rows)
+	} else {
+		printTable(stdout, rows)
+	}
+	if err != nil || slices.ContainsFunc(rows, func(r row) bool { return r.Failure != "" }) {
+		return 1
+	}
+	return 0
+}
+
+// parse reads the flags. It returns nil for a run that was only to list.
+func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
+	b := &bench{stdout: stdout, stderr: stderr}
+	fl := flag.NewFlagSet("bench", flag.ContinueOnError)
+	fl.SetOutput(stderr)
+	fl.StringVar(&b.alleria, "alleria", "bin/alleria", "the `command` to measure")
+	fl.StringVar(&b.dir, "dir", "bench-out", "`directory` for inputs and outputs")
+	fl.IntVar(&b.n, "n", 3, "`number` of runs of each row")
+	fl.BoolVar(&b.short, "short", false, "inputs a fifth as large")
+	fl.BoolVar(&b.asJSON, "json", false, "print JSON")
+	fl.DurationVar(&b.timeout, "timeout", 10*time.Minute, "`time` that one run may take")
+	only := fl.String("only", "", "only these `programs`, comma-separated")
+	which := fl.String("modes", "", "only these `modes`, comma-separated (native always); all: also the slow rivals")
+	list := fl.Bool("list", false, "list programs and modes, and which rivals are missing")
+	if err := fl.Parse(args); err != nil {
+		return nil, err
+	}
+	if fl.NArg() > 0 || b.n < 1 {
+		return nil, errors.New("only flags are taken, and -n is at least 1")
+	}
+	var err error
+	if b.alleria, err = filepath.Abs(b.alleria); err != nil {
+		return nil, err
+	}
+	if b.dir, err = filepath.Abs(b.dir); err != nil {
+		return nil, err
+	}
+	all := modes(b.alleria, filepath.Join(b.dir, "armed.xml"))
+	if *list {
+		listAll(stdout, all)
+		return nil, nil
+	}
+	if b.progs, err = choose(*only, programs(), func(p program) string { return p.name }, func(program) bool { return true }); err != nil {
+		return nil, err
+	}
+	names := *which
+	if names == "all" {
+		names = ""
+	}
+	b.modes, err = choose(names, all, func(m mode) string { return m.name },
+		func(m mode) bool { return m.missing == "" && (!m.slow || *which == "all") })
+	if err != nil {
+		return nil, err
+	}
+	if b.modes[0].name != nativeMode {
+		b.modes = append(all[:1:1], b.modes...)
+	}
+	return b, nil
+}
+
+// choose picks by a comma-separated list; an empty one takes the defaults.
+func choose[T any](list string, all []T, name func(T) string, isDefault func(T) bool) ([]T, error) {
+	var out []T
+	wanted := strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+	for _, x := range all {
+		if len(wanted) == 0 && isDefault(x) || slices.Contains(wanted, name(x)) {
+			out = append(out, x)
+		}
+	}
+	for _, w := range wanted {
+		if !slices.ContainsFunc(all, func(x T) bool { return name(x) == w }) {
+			return nil, fmt.Errorf("nothing is called %q; -list lists what there is", w)
+		}
+	}
+	return out, nil
+}
+
+// listAll prints what can be chosen, and why a rival is missing.
+func listAll(w io.Writer, all []mode) {
+	fmt.Fprintln(w, "programs:")
+	for _, p := range programs() {
+		fmt.Fprintf(w, "  %s\n", p.name)
+	}
+	fmt.Fprintln(w, "modes:")
+	for _, m := range all {
+		note := ""
+		switch {
+		case m.missing != "":
+			note = " [missing: " + m.missing + "]"
+		case m.slow:
+			note = " [slow: only when named]"
+		}
+		fmt.Fprintf(w, "  %-15s %s%s\n", m.name, m.about, note)
+	}
+}
+
+// measure runs everything.
+func (b *bench) measure() ([]row, error) {
+	if err := os.MkdirAll(b.dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "armed.xml"), []byte(armedConfig), 0o644); err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, p := range b.progs {
+		argv, err := p.prepare(b.dir, b.short)
+		if err == nil {
+			argv[0], err = exec.LookPath(argv[0])
+		}
+		if err != nil {
+			rows = append(rows, row{Program: p.name, Mode: nativeMode, Failure: err.Error()})
+			continue
+		}
+		rows = append(rows, b.program(p.name, argv)...)
+	}
+	return rows, nil
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// outcome is one run of one command.
+type outcome struct {
+	Seconds float64
+	// Digest is of what the command wrote to standard output, cut to the length
+	// that the native run wrote: some rivals add their own lines at the end.
+	Digest [sha256.Size]byte
+	Length int64
+	Exit   int
+	// Messages is what the command wrote to standard error.
+	Messages string
+	// Peak memory in bytes: resident sets of the command itself (the tracer) and
+	// of its largest child (the target), and the command's private part.
+	TracerRSS, TracerPrivate, TargetRSS uint64
+}
+
+// limits bound one run.
+type limits struct {
+	timeout time.Duration
+	output  int64 // bytes of output that count; 0: all
+}
+
+// runOnce runs a command to its end. Its output goes to a file: a pipe would
+// make the reader part of the measurement.
+func runOnce(argv, env []string, dir string, l limits) (o outcome, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
+	defer cancel()
+	out, err := os.Create(filepath.Join(dir, "stdout"))
+	if err != nil {
+		return o, fmt.Errorf("measurement: %w", err)
+	}
+	defer out.Close()
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = out, &stderr
+	cmd.Dir = dir
+	// The group of its own lets a timeout end a tracer's target too.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return o, err
+	}
+	watch := watchMemory(cmd.Process.Pid)
+	err = cmd.Wait()
+	o.Seconds = time.Since(start).Seconds()
+	o.TracerRSS, o.TracerPrivate, o.TargetRSS = watch.stop()
+	o.Messages = stderr.String()
+	if ctx.Err() != nil {
+		return o, fmt.Errorf("not done after %v", l.timeout)
+	}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		o.Exit = exit.ExitCode()
+	case err != nil:
+		return o, err
+	}
+	return o, o.digest(out, l.output)
+}
+
+// digest sums up the file that a run wrote. Comparing digests and not files
+// keeps one output on the disk, not one for each mode.
+func (o *outcome) digest(f *os.File, length int64) error {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	o.Length = st.Size()
+	if length == 0 {
+		length = o.Length
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, length)); err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	copy(o.Digest[:], sum.Sum(nil))
+	return nil
+}
+
+// lastLine is the last line of what a program complained: the one that says why
+// it ended.
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// memoryWatch looks at a process and its children from time to time. Peak
+// resident sets are the kernel's own high-water marks, so that nothing is
+// missed between looks but what happens after the last one; what wait4 reports
+// would be the larger of tracer and target, without saying which.
+type memoryWatch struct {
+	done   chan struct{}
+	result chan [3]uint64
+}
+
+// watchEvery is how often memory is looked at: a look costs some 50 µs, a
+// thousandth of the pause.
+const watchEvery = 50 * time.Millisecond
+
+// watchMemory starts looking.
+func watchMemory(pid int) *memoryWatch {
+	w := &memoryWatch{make(chan struct{}), make(chan [3]uint64, 1)}
+	go func() {
+		var most [3]uint64
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			lookAt(pid, &most)
+			select {
+			case <-w.done:
+				w.result <- most
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return w
+}
+
+// stop ends the looking and returns the peaks.
+func (w *memoryWatch) stop() (tracer, private, target uint64) {
+	close(w.done)
+	r := <-w.result
+	return r[0], r[1], r[2]
+}
+
+// lookAt takes one look. Only direct children are looked at: a tracer's
+// target is one, or is the tracer itself for tools that run inside of it.
+func lookAt(pid int, most *[3]uint64) {
+	peak, private := memoryOf(pid)
+	most[0], most[1] = max(most[0], peak), max(most[1], private)
+	for _, child := range children(pid) {
+		peak, _ := memoryOf(child)
+		most[2] = max(most[2], peak)
+	}
+}
+
+// memoryOf returns a process's highest resident set and its private part now;
+// zeros when it is gone.
+func memoryOf(pid int) (peak, private uint64) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		kb, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		if err != nil {
+			continue
+		}
+		switch name {
+		case "VmHWM":
+			peak = kb << 10
+		case "RssAnon":
+			private = kb << 10
+		}
+	}
+	return peak, private
+}
+
+// children lists a process's children, whichever of its threads made them.
+func children(pid int) []int {
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue // the thread is gone
+		}
+		for _, f := range strings.Fields(string(text)) {
+			if n, err := strconv.Atoi(f); err == nil {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}

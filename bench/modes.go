@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"alleria/abp"
+)
+
+// mode is a way to run a program: a column of the questions.
+type mode struct {
+	name  string
+	about string
+	// command wraps the program's command. dir is an empty directory of the
+	// run's own for what the tool writes.
+	command func(program []string, dir string) []string
+	// after reads what the run left in dir; nil: nothing.
+	after func(dir string) (volume, error)
+	// told reads what the tool printed to standard error; nil: nothing.
+	told func(messages string) volume
+	// missing says why the tool cannot run here; empty: it can.
+	missing string
+	// slow modes only run when they are named.
+	slow bool
+	// rival: its output may have lines added behind the program's.
+	rival bool
+}
+
+// volume is what a run recorded.
+type volume struct {
+	instructions uint64
+	bytes        uint64
+}
+
+// nativeMode is the mode that all ratios are to.
+const nativeMode = "native"
+
+// modes lists everything that can be measured, alleria's modes first. The
+// options are those that users have; there are none for benchmarks only.
+func modes(alleria, config string) []mode {
+	record := func(name, about string, after func(string) (volume, error), flags ...string) mode {
+		return mode{name: name, about: about, after: after, command: func(program []string, dir string) []string {
+			argv := []string{alleria, "record", "-q"}
+			for _, f := range flags {
+				if f == "DIR" {
+					f = filepath.Join(dir, "run")
+				}
+				argv = append(argv, f)
+			}
+			return append(append(argv, "--"), program...)
+		}}
+	}
+	addresses := []string{"--select", "any", "--fields", "address"}
+	all := []string{"--select", "any", "--fields", "time,function,address,value"}
+	ours := []mode{
+		{name: nativeMode, about: "the program by itself", command: func(p []string, _ string) []string { return p }},
+		record("armed", "no window open, an event armed that never fires", nil, "-c", config, "--discard"),
+		record("translate", "translation alone", nil, "--only", "translate"),
+		counting(alleria),
+		record("blocks", "every basic block, entries dropped", nil, "--only", "blocks", "--discard"),
+		record("addresses", "every block and address, entries dropped", nil, append(addresses, "--discard")...),
+		record("disk", "every block and address to disk", recorded, append(addresses, "-o", "DIR")...),
+		record("all", "instructions, addresses, values and time to disk", recorded, append(all, "-o", "DIR")...),
+	}
+	return append(ours, rivals()...)
+}
+
+// counting is the one mode that is not quiet: counts are what it prints.
+func counting(alleria string) mode {
+	return mode{name: "count", about: "exact instruction counts", told: counted, command: func(program []string, _ string) []string {
+		return append([]string{alleria, "record", "--only", "count", "--"}, program...)
+	}}
+}
+
+// counted adds up the processes' counts in what record --only count prints.
+func counted(messages string) (v volume) {
+	for line := range strings.Lines(messages) {
+		var process, n uint64
+		if _, err := fmt.Sscanf(line, "process %d: %d instructions", &process, &n); err == nil {
+			v.instructions += n
+		}
+	}
+	return v
+}
+
+// armedConfig is the configuration of the mode armed: windows that wait for
+// events which need no counting and never come.
+const armedConfig = `<AlleriaConfig version="1.0">
+  <Window>
+    <On><Call name="no_such_function"/></On>
+    <Profile><Process><Thread><Image><Function><Instruction cat="any"/></Function></Image></Thread></Process></Profile>
+  </Window>
+  <Window>
+    <On><Return name="no_such_function"/></On>
+    <Profile><Process><Thread><Image><Function><Instruction cat="any"/></Function></Image></Thread></Process></Profile>
+  </Window>
+</AlleriaConfig>
+`
+
+// recorded reads a run's counts, and the size of everything that it wrote.
+func recorded(dir string) (v volume, err error) {
+	run, err := abp.ReadRun(filepath.Join(dir, "run"))
+	if err != nil {
+		return v, err
+	}
+	for _, p := range run.Processes {
+		v.instructions += p.Instructions
+	}
+	v.bytes, err = sizeOf(dir)
+	return v, err
+}
+
+// sizeOf adds up everything that a run wrote, but for the program's own
+// output.
+func sizeOf(dir string) (sum uint64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || d.Name() == "stdout" {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			sum += uint64(info.Size())
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("size of the output: %w", err)
+	}
+	return sum, nil
+}
+
+// freshDir empties the directory of a run.
+func freshDir(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o755)
+}

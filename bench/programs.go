@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// program is a row of the table: a real program on a generated input.
+type program struct {
+	name string
+	// prepare makes the inputs in dir and returns the command. An error of a
+	// program that is not installed wraps exec.ErrNotFound.
+	prepare func(dir string, short bool) ([]string, error)
+}
+
+// programs are the ones that the figures to reach are about, then two that tell
+// of threads and of starting up. Each takes one to two seconds natively, with
+// -short a fifth of that.
+func programs() []program {
+	return []program{
+		{"bzip2", func(dir string, short bool) ([]string, error) {
+			in, err := textFile(dir, pick(short, 20<<20, 4<<20))
+			return []string{"bzip2", "-9", "-c", in}, err
+		}},
+		{"gzip", func(dir string, short bool) ([]string, error) {
+			in, err := textFile(dir, pick(short, 20<<20, 4<<20))
+			return []string{"gzip", "-9", "-n", "-c", in}, err
+		}},
+		{"sqlite3", script("sql", func(short bool) string { return sqlScript(pick(short, 400_000, 80_000)) },
+			"sqlite3", ":memory:", ".read %s")},
+		{"python3", script("py", func(short bool) string { return pythonScript(pick(short, 180_000, 40_000)) },
+			"python3", "-S", "-E", "%s")},
+		{"perl", script("pl", func(short bool) string { return perlScript(pick(short, 900_000, 180_000)) },
+			"perl", "%s")},
+		{"cc1", prepareCC1},
+		{"threads", func(dir string, short bool) ([]string, error) {
+			in, err := textFile(dir, pick(short, 20<<20, 4<<20))
+			return []string{"zstd", "-q", "-12", "-T4", "-c", in}, err
+		}},
+		{"true", func(string, bool) ([]string, error) { return []string{"true"}, nil }},
+	}
+}
+
+// pick chooses the size of an input.
+func pick(short bool, full, less int) int {
+	if short {
+		return less
+	}
+	return full
+}
+
+// textFile makes the text of that size. Programs share it.
+func textFile(dir string, size int) (string, error) {
+	path := filepath.Join(dir, fmt.Sprintf("text-%d.txt", size))
+	return path, writeOnce(path, func(w *bufio.Writer) { writeText(w, size) })
+}
+
+// script makes a program out of an interpreter and a generated script, whose
+// path replaces %s in the arguments.
+func script(ext string, text func(short bool) string, command ...string) func(string, bool) ([]string, error) {
+	return func(dir string, short bool) ([]string, error) {
+		path := filepath.Join(dir, fmt.Sprintf("script-%s.%s", map[bool]string{false: "full", true: "short"}[short], ext))
+		err := writeOnce(path, func(w *bufio.Writer) { _, _ = w.WriteString(text(short)) })
+		args := make([]string, len(command))
+		for i, a := range command {
+			args[i] = strings.ReplaceAll(a, "%s", path)
+		}
+		return args, err
+	}
+}
+
+// prepareCC1 runs the compiler proper and not the gcc driver: that is the
+// process whose speed the figures are about.
+func prepareCC1(dir string, short bool) ([]string, error) {
+	functions := pick(short, 130, 26)
+	path := filepath.Join(dir, fmt.Sprintf("generated-%d.c", functions))
+	if err := writeOnce(path, func(w *bufio.Writer) { writeC(w, functions) }); err != nil {
+		return nil, err
+	}
+	out, err := exec.Command("gcc", "-print-prog-name=cc1").Output()
+	if err != nil {
+		return nil, fmt.Errorf("cc1: %w", err)
+	}
+	cc1 := strings.TrimSpace(string(out))
+	if !filepath.IsAbs(cc1) { // gcc echoes the bare name of what it does not have
+		return nil, fmt.Errorf("cc1: %w", exec.ErrNotFound)
+	}
+	return []string{cc1, "-O2", "-quiet", path, "-o", "/dev/stdout"}, nil
+}

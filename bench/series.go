@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// series is the runs of one program in one mode.
+type series struct {
+	mode    mode
+	runs    []outcome
+	volume  volume
+	failure string
+	expect  *outcome // of the native series: what every run has to put out
+}
+
+// program runs one program in all modes, N times, the modes taking turns.
+func (b *bench) program(name string, argv []string) []row {
+	all := make([]*series, len(b.modes))
+	for i, m := range b.modes {
+		all[i] = &series{mode: m, failure: m.missing}
+	}
+	native := all[0]
+	// The first run of a program reads it and its input from the disk. It is not
+	// counted, but it is what the other runs' outputs are compared with.
+	if err := b.once(native, native, argv); err != nil {
+		native.failure = err.Error()
+		return b.rows(name, all[:1])
+	}
+	first := native.runs[0]
+	native.runs = nil
+	native.expect = &first
+	for range b.n {
+		for _, s := range all {
+			if s.failure != "" {
+				continue
+			}
+			fmt.Fprintf(b.stderr, "%s %s\n", name, s.mode.name)
+			if err := b.once(s, native, argv); err != nil {
+				s.failure = err.Error()
+			}
+		}
+	}
+	return b.rows(name, all)
+}
+
+// once makes one run and compares it with what the native one put out.
+func (b *bench) once(s, native *series, argv []string) error {
+	dir := filepath.Join(b.dir, "run")
+	if err := freshDir(dir); err != nil {
+		return err
+	}
+	l := limits{timeout: b.timeout}
+	if s.mode.rival && native.expect != nil {
+		l.output = native.expect.Length
+	}
+	// Fixed seeds: interpreters that hash at random would do different work.
+	env := []string{"PYTHONHASHSEED=0", "PERL_HASH_SEED=0", "LC_ALL=C"}
+	o, err := runOnce(s.mode.command(argv, dir), env, dir, l)
+	if err != nil {
+		return err
+	}
+	first := o
+	if native.expect != nil {
+		first = *native.expect
+	}
+	switch {
+	case o.Exit != first.Exit || s == native && o.Exit != 0:
+		return fmt.Errorf("exit status %d: %s", o.Exit, lastLine(o.Messages))
+	case o.Digest != first.Digest || !s.mode.rival && o.Length != first.Length:
+		return fmt.Errorf("its output differs from the native one")
+	}
+	s.runs = append(s.runs, o)
+	if s.mode.told != nil {
+		s.volume = s.mode.told(o.Messages)
+	}
+	if s.mode.after != nil {
+		if s.volume, err = s.mode.after(dir); err != nil {
+			return err
+		}
+	}
+	return freshDir(dir) // the next run may need the room
+}
+
+// rows makes the table's lines of one program.
+func (b *bench) rows(name string, all []*series) []row {
+	nativeTime := median(seconds(all[0].runs))
+	ratio := func(mode string) float64 {
+		for _, s := range all {
+			if s.mode.name == mode && s.failure == "" && nativeTime > 0 {
+				return median(seconds(s.runs)) / nativeTime
+			}
+		}
+		return 0
+	}
+	// Modes that write nothing count nothing either: they share what a recording
+	// of the same work has counted, which is the same for all.
+	var instructions uint64
+	for _, s := range all {
+		instructions = max(instructions, s.volume.instructions)
+	}
+	var out []row
+	for _, s := range all {
+		r := row{Program: name, Mode: s.mode.name, Failure: s.failure}
+		if s.failure == "" {
+			r.figures(s, nativeTime, instructions)
+			r.NativeRSS = peak(all[0].runs, func(o outcome) uint64 { return o.TracerRSS })
+			t := targetOf(s.mode.name, name, ratio)
+			r.Must, r.Reach, r.MustBytes, r.ReachBytes = t.must, t.reach, t.mustBytes, t.reachBytes
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// figures fills a row in from a series that succeeded.
+func (r *row) figures(s *series, nativeTime float64, instructions uint64) {
+	times := seconds(s.runs)
+	r.Seconds = median(times)
+	if nativeTime > 0 {
+		r.Ratio, r.Low, r.High = r.Seconds/nativeTime, minOf(times)/nativeTime, maxOf(times)/nativeTime
+	}
+	r.Instructions = instructions
+	if instructions > 0 {
+		r.InstructionsPerSec = float64(instructions) / r.Seconds
+		if s.volume.bytes > 0 && s.mode.name != "count" { // counts have a size, but no entries
+			r.BytesPerInstruction = float64(s.volume.bytes) / float64(instructions)
+		}
+	}
+	r.TracerRSS = peak(s.runs, func(o outcome) uint64 { return o.TracerRSS })
+	r.TracerPrivate = peak(s.runs, func(o outcome) uint64 { return o.TracerPrivate })
+	r.TargetRSS = peak(s.runs, func(o outcome) uint64 { return o.TargetRSS })
+	if s.mode.name == nativeMode {
+		r.TracerRSS, r.TracerPrivate = 0, 0 // there is no tool
+	}
+}
+
+// seconds are the times of the runs.
+func seconds(runs []outcome) []float64 {
+	out := make([]float64, len(runs))
+	for i, o := range runs {
+		out[i] = o.Seconds
+	}
+	return out
+}
+
+// peak is the highest of a figure over the runs. Memory does not vary as
+// times do, and its median would hide what has to fit.
+func peak(runs []outcome, of func(outcome) uint64) (most uint64) {
+	for _, o := range runs {
+		most = max(most, of(o))
+	}
+	return most
+}
+
+// minOf is the least of at least one value.
+func minOf(v []float64) float64 {
+	least := v[0]
+	for _, x := range v {
+		least = min(least, x)
+	}
+	return least
+}
+
+// maxOf is the most of at least one value.
+func maxOf(v []float64) float64 {
+	most := v[0]
+	for _, x := range v {
+		most = max(most, x)
+	}
+	return most
+}

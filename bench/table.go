@@ -1,0 +1,179 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+// row is one program in one mode: a line of the table.
+type row struct {
+	Program string  `json:"program"`
+	Mode    string  `json:"mode"`
+	Seconds float64 `json:"seconds"` // median
+	// Ratio is to the native median. Low and High bound the runs' own ratios.
+	Ratio float64 `json:"ratio"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Must  float64 `json:"must,omitempty"`
+	Reach float64 `json:"reach,omitempty"`
+
+	Instructions        uint64  `json:"instructions,omitempty"`
+	InstructionsPerSec  float64 `json:"instructions_per_second,omitempty"`
+	BytesPerInstruction float64 `json:"bytes_per_instruction,omitempty"`
+	MustBytes           float64 `json:"must_bytes,omitempty"`
+	ReachBytes          float64 `json:"reach_bytes,omitempty"`
+
+	TracerRSS     uint64 `json:"tracer_rss,omitempty"`
+	TracerPrivate uint64 `json:"tracer_private,omitempty"`
+	TargetRSS     uint64 `json:"target_rss,omitempty"`
+	NativeRSS     uint64 `json:"native_rss,omitempty"`
+	// Failure is why the row has no figures, or why they don't count.
+	Failure string `json:"failure,omitempty"`
+}
+
+// median of an odd or even number of values; 0 of none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	s := slices.Clone(values)
+	slices.Sort(s)
+	m := len(s) / 2
+	if len(s)%2 == 1 {
+		return s[m]
+	}
+	return (s[m-1] + s[m]) / 2
+}
+
+// means adds a row for each mode that ran on more than one program.
+func means(rows []row, modes []mode) []row {
+	var out []row
+	for _, m := range modes {
+		sum, n := 0.0, 0
+		for _, r := range rows {
+			// Starting up is not a slowdown: true would drown the others.
+			if r.Mode == m.name && r.Failure == "" && r.Ratio > 0 && r.Program != "true" {
+				sum += math.Log(r.Ratio)
+				n++
+			}
+		}
+		if n > 1 && m.name != nativeMode {
+			t := meanTarget(m.name)
+			out = append(out, row{Program: "geometric mean", Mode: m.name, Ratio: math.Exp(sum / float64(n)), Must: t.must, Reach: t.reach})
+		}
+	}
+	return out
+}
+
+// printTable prints the rows, a program's name only in its first.
+func printTable(w io.Writer, rows []row) {
+	head := []string{"program", "mode", "seconds", "ratio", "(range)", "must", "reach", "", "M ins/s", "B/ins", "must", "reach", "", "tracer", "private", "target+"}
+	lines := [][]string{head}
+	last := ""
+	for _, r := range rows {
+		name := r.Program
+		if name == last {
+			name = ""
+		}
+		last = r.Program
+		if r.Failure != "" {
+			lines = append(lines, []string{name, r.Mode, r.Failure})
+			continue
+		}
+		lines = append(lines, []string{
+			name, r.Mode, number(r.Seconds, "%.3f"), number(r.Ratio, "%.2f"), spread(r),
+			number(r.Must, "%.2f"), number(r.Reach, "%.2f"), verdictOf(r.Ratio, r.Must, r.Reach),
+			number(r.InstructionsPerSec/1e6, "%.0f"), number(r.BytesPerInstruction, "%.2f"),
+			number(r.MustBytes, "%.2f"), number(r.ReachBytes, "%.2f"), verdictOf(r.BytesPerInstruction, r.MustBytes, r.ReachBytes),
+			mib(r.TracerRSS), mib(r.TracerPrivate), more(r.TargetRSS, r.NativeRSS),
+		})
+	}
+	writeColumns(w, lines)
+	fmt.Fprintln(w, "\nratio: median to native's median. must, reach: slowdowns to be reached; where a rival ran, from its figure.")
+	fmt.Fprintln(w, "tracer, private, target+: peak MiB of the tool, of its private memory, and of the program beyond its native peak.")
+}
+
+// writeColumns lines the table up: names to the left, figures to the right.
+// text/tabwriter cannot do both in one table.
+func writeColumns(w io.Writer, lines [][]string) {
+	widths := make([]int, len(lines[0]))
+	for _, l := range lines {
+		if len(l) < len(widths) { // a failure's text reaches over all columns
+			l = l[:2]
+		}
+		for i, c := range l {
+			widths[i] = max(widths[i], len([]rune(c)))
+		}
+	}
+	for _, l := range lines {
+		var b strings.Builder
+		for i, c := range l {
+			pad := strings.Repeat(" ", max(0, widths[i]-len([]rune(c))))
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			if i < 2 || len(l) < len(widths) {
+				b.WriteString(c + pad)
+			} else {
+				b.WriteString(pad + c)
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+}
+
+// verdictOf marks a figure that must not exceed another: ✓✓ reached what it
+// reaches for, ✓ what it must.
+func verdictOf(got, must, reach float64) string {
+	switch {
+	case got == 0 || must == 0:
+		return ""
+	case reach > 0 && got <= reach:
+		return "✓✓"
+	case got <= must:
+		return "✓"
+	}
+	return "✗"
+}
+
+// number leaves out what there is no figure for: a zero would read as one.
+func number(v float64, format string) string {
+	if v == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, v)
+}
+
+// spread is the range of the runs' ratios, the measure of how much the median
+// is worth.
+func spread(r row) string {
+	if r.Low == 0 {
+		return ""
+	}
+	return fmt.Sprintf("(%.2f–%.2f)", r.Low, r.High)
+}
+
+// mib is bytes in whole MiB.
+func mib(n uint64) string { return number(float64(n>>20), "%.0f") }
+
+// more is what a figure exceeds the native one by.
+func more(n, native uint64) string {
+	if n <= native {
+		return ""
+	}
+	return mib(n - native)
+}
+
+// printJSON prints the rows for programs.
+func printJSON(w io.Writer, rows []row) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(rows); err != nil {
+		return fmt.Errorf("table: %w", err)
+	}
+	return nil
+}

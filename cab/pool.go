@@ -1,0 +1,250 @@
+package cab
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// Sink is what one processing thread does with the words of the rings.
+type Sink interface {
+	// Consume takes words of the ring of the application thread that tag names.
+	// Chunks of one ring come to the sinks in runs, in order within a run, while another
+	// sink may be given the following run.
+	Consume(tag any, c Chunk) error
+	// Leave says that the sink will not get what follows in a ring.
+	Leave(tag any) error
+	// Flush makes what was consumed so far safe.
+	Flush() error
+}
+
+// Pool is a fixed number of processing threads that consume rings.
+type Pool struct {
+	bell     *Bell
+	interval time.Duration
+	mu       sync.Mutex
+	rings    []*entry // guarded by mu; replaced, never changed
+	stop     atomic.Bool
+	wg       sync.WaitGroup
+	err      atomic.Pointer[error]
+	onError  func(error)
+	idle     atomic.Int64 // nanoseconds that processing threads waited
+}
+
+type entry struct {
+	*Ring
+	tag any
+}
+
+// NewPool starts a processing thread for each sink. onError is called once, from a
+// processing thread, with the first error of a sink; from then on rings are
+// drained and thrown away, so that no producer is held up.
+func NewPool(bell *Bell, interval time.Duration, sinks []Sink, onError func(error)) *Pool {
+	p := &Pool{bell: bell, interval: interval, onError: onError}
+	p.wg.Add(len(sinks))
+	for _, s := range sinks {
+		go p.run(s)
+	}
+	return p
+}
+
+// Add hands a ring to the pool.
+func (p *Pool) Add(r *Ring, tag any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rings = append(p.rings[:len(p.rings):len(p.rings)], &entry{r, tag})
+}
+
+// Remove drains a ring whose producer has ended and takes it out of the pool.
+// It returns when everything has been consumed.
+func (p *Pool) Remove(r *Ring) {
+	r.closed.Store(true)
+	for {
+		p.wake()
+		p.mu.Lock()
+		there := false
+		for _, e := range p.rings {
+			there = there || e.Ring == r
+		}
+		p.mu.Unlock()
+		if !there {
+			return
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+// drop takes a drained ring out of the list.
+func (p *Pool) drop(r *Ring) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var left []*entry
+	for _, e := range p.rings {
+		if e.Ring != r {
+			left = append(left, e)
+		}
+	}
+	p.rings = left
+}
+
+// Close drains all rings, flushes all sinks and ends the processing threads. It
+// returns the first error of a sink.
+func (p *Pool) Close() error {
+	p.stop.Store(true)
+	p.wake()
+	p.wg.Wait()
+	if e := p.err.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// Idle is how long the processing threads waited, together.
+func (p *Pool) Idle() time.Duration { return time.Duration(p.idle.Load()) }
+
+func (p *Pool) wake() {
+	p.bell.u32(layout.ConsumerBell).Add(1)
+	sys.FutexWake(p.bell.word(), 1<<20)
+}
+
+// worker is one processing thread: its sink and the leases it works on.
+type worker struct {
+	*Pool
+	sink Sink
+	held map[*Ring]*Lease
+}
+
+// run is one processing thread.
+func (p *Pool) run(s Sink) {
+	defer p.wg.Done()
+	runtime.LockOSThread()
+	w := &worker{p, s, make(map[*Ring]*Lease)}
+	last := time.Now()
+	for {
+		stopping := p.stop.Load()
+		bell := p.bell.u32(layout.ConsumerBell).Load()
+		due := time.Since(last) >= p.interval
+		did := w.round(due || stopping)
+		if due || stopping {
+			w.giveBack()
+			last = time.Now()
+		}
+		if stopping && !did {
+			return
+		}
+		if !did && !stopping {
+			w.wait(bell)
+		}
+	}
+}
+
+// round consumes what each ring holds; false if there was nothing.
+func (w *worker) round(open bool) bool {
+	w.mu.Lock()
+	rings := w.rings
+	w.mu.Unlock()
+	did := false
+	for _, e := range rings {
+		closed := e.closed.Load()
+		l := w.held[e.Ring]
+		if l == nil {
+			l = e.Acquire(open || closed)
+		}
+		if l != nil {
+			did = w.consume(e, l, open || closed) || did
+		}
+		if closed {
+			if l := w.held[e.Ring]; l != nil {
+				w.leave(e, l)
+			}
+			if e.drained() {
+				w.drop(e.Ring)
+			}
+		}
+	}
+	return did
+}
+
+// consume takes what a lease holds and keeps the lease until it is used up.
+func (w *worker) consume(e *entry, l *Lease, open bool) (did bool) {
+	w.held[e.Ring] = l
+	for {
+		c, ok := l.Take(open)
+		if !ok {
+			break
+		}
+		did = true
+		if !e.drops.Load() {
+			if err := w.sink.Consume(e.tag, c); err != nil {
+				w.note(err)
+				e.drops.Store(true)
+			}
+		}
+		l.Release(c)
+	}
+	if l.at == l.end {
+		w.leave(e, l)
+	}
+	return did
+}
+
+// leave ends the work at a ring.
+func (w *worker) leave(e *entry, l *Lease) {
+	delete(w.held, e.Ring)
+	w.note(w.sink.Leave(e.tag))
+	l.GiveBack()
+}
+
+// giveBack makes everything safe that was consumed, and leaves the rings to
+// whoever comes first.
+func (w *worker) giveBack() {
+	w.note(w.sink.Flush())
+	for r, l := range w.held {
+		delete(w.held, r)
+		l.GiveBack()
+	}
+}
+
+// note keeps the first error.
+func (p *Pool) note(err error) {
+	if err != nil && p.err.CompareAndSwap(nil, &err) && p.onError != nil {
+		p.onError(err)
+	}
+}
+
+// wait sleeps until a producer rings or the interval is over.
+func (w *worker) wait(bell uint32) {
+	start := time.Now()
+	b := w.bell.u32(layout.ConsumerBell)
+	asleep := w.bell.u32(layout.ConsumerAsleep)
+	asleep.Add(1)
+	if b.Load() == bell && !w.pending() {
+		sys.FutexWait(w.bell.word(), bell, w.interval)
+	}
+	asleep.Add(^uint32(0))
+	w.idle.Add(int64(time.Since(start)))
+}
+
+// pending tells whether some ring has chunks for this processing thread.
+func (w *worker) pending() bool {
+	w.mu.Lock()
+	rings := w.rings
+	w.mu.Unlock()
+	for _, e := range rings {
+		if l := w.held[e.Ring]; l != nil {
+			if l.ready(false) {
+				return true
+			}
+			continue
+		}
+		if l := e.Acquire(false); l != nil {
+			w.held[e.Ring] = l
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,149 @@
+package cab
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"alleria/internal/layout"
+)
+
+const (
+	testChunk  = 16 << 10
+	testChunks = 8
+)
+
+// producer is the producer's side in Go: what translated code and the assembly
+// routine do.
+type producer struct {
+	*Ring
+	bell *Bell
+}
+
+func newProducer() *producer {
+	p := &producer{NewRing(make([]byte, layout.RingOff+testChunk*testChunks)), NewBell(make([]byte, layout.ControlSize))}
+	p.u64(layout.RingBase).Store(layout.RingOff)
+	p.u64(layout.ChunkBytes).Store(testChunk)
+	p.u64(layout.Chunks).Store(testChunks)
+	p.u64(layout.Buf).Store(layout.RingOff)
+	return p
+}
+
+// put appends words, which stay together.
+func (p *producer) put(words ...uint64) {
+	buf := p.u64(layout.Buf).Load()
+	n := p.u64(layout.Head).Load()
+	if base := p.base(n); buf+uint64(8*len(words)) > base+testChunk {
+		ctl := layout.ChunkCtl + int(n%layout.MaxChunks)*layout.ChunkCtlSize
+		p.u64(ctl + layout.ChunkUsed).Store(buf - base)
+		p.u64(layout.Head).Store(n + 1)
+		p.bell.u32(layout.ConsumerBell).Add(1)
+		for n+1-p.u64(layout.Tail).Load() >= testChunks {
+			time.Sleep(time.Microsecond)
+		}
+		buf = p.base(n + 1)
+	}
+	for i, w := range words {
+		binary.LittleEndian.PutUint64(p.slot[buf+uint64(8*i):], w)
+	}
+	p.u64(layout.Buf).Store(buf + uint64(8*len(words)))
+}
+
+// collector is a sink that keeps what it got, by place, and checks that a ring's
+// chunks come in order to it within a run.
+type collector struct {
+	mu   *sync.Mutex
+	got  map[[2]uint64][]uint64
+	wait time.Duration
+}
+
+func (c *collector) Consume(_ any, ch Chunk) error {
+	if c.wait > 0 {
+		time.Sleep(rand.N(c.wait))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.got[[2]uint64{ch.Number, ch.First}] = append([]uint64(nil), ch.Words...)
+	return nil
+}
+
+func (c *collector) Leave(any) error { return nil }
+func (c *collector) Flush() error    { return nil }
+
+// TestEveryWordOnceInOrder lets several sinks consume one ring and puts together what
+// they got by its place.
+func TestEveryWordOnceInOrder(t *testing.T) {
+	for _, sinks := range []int{1, 2, 5} {
+		p := newProducer()
+		var mu sync.Mutex
+		got := make(map[[2]uint64][]uint64)
+		var s []Sink
+		for range sinks {
+			s = append(s, &collector{&mu, got, 200 * time.Microsecond})
+		}
+		pool := NewPool(p.bell, 2*time.Millisecond, s, func(err error) { t.Error(err) })
+		pool.Add(p.Ring, nil)
+		const total = 60000
+		rng := rand.New(rand.NewPCG(1, uint64(sinks)))
+		for n := uint64(0); n < total; {
+			var words []uint64
+			for range 1 + rng.IntN(40) {
+				words = append(words, n)
+				n++
+			}
+			p.put(words...)
+		}
+		pool.Remove(p.Ring)
+		if err := pool.Close(); err != nil {
+			t.Fatal(err)
+		}
+		at, next := [2]uint64{}, uint64(0)
+		for len(got) > 0 {
+			words, ok := got[at]
+			if !ok {
+				at = [2]uint64{at[0] + 1, 0} // the chunk ended there
+				if words, ok = got[at]; !ok {
+					t.Fatalf("%d sinks: nothing at chunk %d after word %d", sinks, at[0], next)
+				}
+			}
+			delete(got, at)
+			for _, w := range words {
+				if w != next {
+					t.Fatalf("%d sinks: word %d where %d belongs", sinks, w, next)
+				}
+				next++
+			}
+			at[1] += uint64(len(words))
+		}
+		if next < total {
+			t.Errorf("%d sinks: %d words of %d", sinks, next, total)
+		}
+	}
+}
+
+// TestTakenWordsStay checks that words that the producer's side takes back are
+// not consumed, and that it can tell those that are.
+func TestTakenWordsStay(t *testing.T) {
+	p := newProducer()
+	p.put(1, 2, 3)
+	l := p.Acquire(true)
+	if l == nil {
+		t.Fatal("nothing to lease")
+	}
+	c, ok := l.Take(true)
+	if !ok || len(c.Words) != 3 || c.Whole {
+		t.Fatalf("took %+v", c)
+	}
+	l.Release(c)
+	if taken := p.u64(layout.Taken).Load(); taken != layout.RingOff+24 {
+		t.Errorf("taken up to %#x", taken)
+	}
+	if _, ok := l.Take(true); ok {
+		t.Error("took words twice")
+	}
+	if p.Acquire(true) != nil {
+		t.Error("two leases of the same words")
+	}
+}

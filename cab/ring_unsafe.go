@@ -1,0 +1,191 @@
+package cab
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// Ring is the consumers' side of one application thread's ring. Several
+// processing threads may consume it at a time, each a Lease: a stretch of
+// chunks that follow each other.
+type Ring struct {
+	slot   []byte
+	closed atomic.Bool
+	drops  atomic.Bool
+
+	mu     sync.Mutex
+	leases []*Lease // not yet wholly released, in order; guarded by mu
+	next   uint64   // first chunk that no lease covers; guarded by mu
+}
+
+// Lease is a processing thread's right to a stretch of a ring's chunks.
+type Lease struct {
+	ring *Ring
+	at   uint64 // the chunk to be taken next
+	end  uint64 // behind the last
+	done uint64 // words of chunk at that were taken already
+	held bool   // a processing thread works on it; guarded by ring.mu
+}
+
+// NewRing returns the consumer's side of the ring in a thread's slot.
+func NewRing(slot []byte) *Ring { return &Ring{slot: slot} }
+
+func (r *Ring) u64(off int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&r.slot[off])) }
+func (r *Ring) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&r.slot[off])) }
+
+// Chunk is a stretch of words that the producer has completed.
+type Chunk struct {
+	Words    []uint64
+	Number   uint64 // of the ring's chunk, counted from 0
+	First    uint64 // which word of the chunk comes first
+	Whole    bool   // to the end of the chunk
+	Opened   uint64 // TSC when the chunk was begun
+	Complete uint64 // TSC when it was completed, or now for a part of an open one
+}
+
+// Acquire returns a lease with something to take: one that was given back before it
+// was used up, or a new one. It is nil if there is none for now. With open, what the
+// chunk being written holds counts too.
+//
+// A lease is as long as half of the ring, so that a second thread works at the
+// later half while the first still does the earlier.
+func (r *Ring) Acquire(open bool) *Lease {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.leases {
+		if !l.held && l.ready(open) {
+			l.held = true
+			return l
+		}
+	}
+	head := r.u64(layout.Head).Load()
+	if head < r.next || head == r.next && !open {
+		return nil
+	}
+	l := &Lease{ring: r, at: r.next, end: r.next + max(r.u64(layout.Chunks).Load()/2, 1)}
+	if !l.ready(open) {
+		return nil
+	}
+	l.held = true
+	r.next = l.end
+	r.leases = append(r.leases, l)
+	return l
+}
+
+// GiveBack ends the work at a lease for now.
+func (l *Lease) GiveBack() {
+	l.ring.mu.Lock()
+	l.held = false
+	l.ring.mu.Unlock()
+}
+
+// ready tells whether there is something to take.
+func (l *Lease) ready(open bool) bool {
+	head := l.ring.u64(layout.Head).Load()
+	if l.at < l.end && l.at < head {
+		return true
+	}
+	if !open || l.at != head || l.at == l.end {
+		return false
+	}
+	return l.ring.u64(layout.Buf).Load() > l.ring.base(l.at)+8*l.done
+}
+
+// Take returns the next words: the rest of a completed chunk or, with open, what the
+// chunk being written holds so far. ok is false if there are none. Until
+// Release the words stay as they are. Only the holder of the lease calls it.
+func (l *Lease) Take(open bool) (c Chunk, ok bool) {
+	if l.at == l.end {
+		return Chunk{}, false
+	}
+	r := l.ring
+	ctl := layout.ChunkCtl + int(l.at%layout.MaxChunks)*layout.ChunkCtlSize
+	if r.u64(layout.Head).Load() > l.at {
+		used := r.u64(ctl+layout.ChunkUsed).Load() / 8
+		return Chunk{r.words(l.at, l.done, used), l.at, l.done, true, r.u64(ctl + layout.ChunkOpened).Load(), r.u64(ctl + layout.ChunkComplete).Load()}, true
+	}
+	if !open {
+		return Chunk{}, false
+	}
+	base := r.base(l.at)
+	buf := r.u64(layout.Buf).Load()
+	if r.u64(layout.Head).Load() != l.at || buf <= base+8*l.done || buf > base+r.u64(layout.ChunkBytes).Load() {
+		return Chunk{}, false // completed meanwhile, or nothing new
+	}
+	// The tracer takes a record back that turns out not to have completed, unless it
+	// has been taken: it changes Buf and looks at Taken, in this order.
+	r.u64(layout.Taken).Store(buf)
+	if r.u64(layout.Buf).Load() < buf {
+		return Chunk{}, false
+	}
+	return Chunk{r.words(l.at, l.done, (buf-base)/8), l.at, l.done, false, r.u64(ctl + layout.ChunkOpened).Load(), sys.TSC()}, true
+}
+
+// Release gives the words of a chunk back. The producer gets chunks in their
+// order: those of a later lease wait for those of an earlier one.
+func (l *Lease) Release(c Chunk) {
+	if !c.Whole {
+		l.done += uint64(len(c.Words))
+		return
+	}
+	r := l.ring
+	r.mu.Lock()
+	l.at++
+	l.done = 0
+	for len(r.leases) > 0 && r.leases[0].at == r.leases[0].end {
+		r.leases = r.leases[1:]
+	}
+	tail := r.next
+	if len(r.leases) > 0 {
+		tail = r.leases[0].at
+	}
+	r.u64(layout.Tail).Store(tail)
+	r.mu.Unlock()
+	starved := r.u32(layout.Starved)
+	if starved.Load() != 0 && starved.Swap(0) != 0 {
+		sys.FutexWake((*uint32)(unsafe.Pointer(&r.slot[layout.Starved])), 1)
+	}
+}
+
+// drained tells whether everything that the producer wrote has been taken.
+func (r *Ring) drained() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.leases {
+		if l.held || l.ready(true) {
+			return false
+		}
+	}
+	head := r.u64(layout.Head).Load()
+	return head < r.next || head == r.next && r.u64(layout.Buf).Load() == r.base(head)
+}
+
+// base is the target address of a chunk.
+func (r *Ring) base(n uint64) uint64 {
+	return r.u64(layout.RingBase).Load() + n%r.u64(layout.Chunks).Load()*r.u64(layout.ChunkBytes).Load()
+}
+
+// words are words [from, to) of a chunk in the tracer's mapping.
+func (r *Ring) words(n, from, to uint64) []uint64 {
+	off := layout.RingOff + n%r.u64(layout.Chunks).Load()*r.u64(layout.ChunkBytes).Load()
+	return unsafe.Slice((*uint64)(unsafe.Pointer(&r.slot[off])), to)[from:]
+}
+
+// Waits tells how often and for how many TSC ticks the producer waited.
+func (r *Ring) Waits() (times, ticks uint64) {
+	return r.u64(layout.Waits).Load(), r.u64(layout.WaitTSC).Load()
+}
+
+// Bell is where processing threads sleep until a chunk is complete.
+type Bell struct{ control []byte }
+
+// NewBell returns the bell in a process's control area.
+func NewBell(control []byte) *Bell { return &Bell{control} }
+
+func (b *Bell) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&b.control[off])) }
+
+func (b *Bell) word() *uint32 { return (*uint32)(unsafe.Pointer(&b.control[layout.ConsumerBell])) }

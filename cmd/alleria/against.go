@@ -1,0 +1,214 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"alleria/config"
+	"alleria/internal/symbols"
+)
+
+// target is a program as its process will look after start: the images that the
+// kernel and the dynamic loader map. It is found out from files, without running
+// anything, so that it can be had of a program that one would rather not start.
+type target struct {
+	path    string           // as it was found
+	scripts []symbols.Script // how path leads to the program, empty for a program
+	cache   *symbols.Cache
+	images  []targetImage // the program first
+	missing []symbols.Library
+	decoded map[bool]*inventory // by whether it has forms, once asked for
+}
+
+// targetImage is one image, with what a configuration knows it by.
+type targetImage struct {
+	*symbols.Image
+	key config.ImageKey
+	// asked are names that lead to the image and are not its own: links.
+	asked []string
+	keys  []config.FuncKey // of the functions, once they are asked for
+}
+
+// openTarget finds a program and its libraries. A file that cannot be executed
+// but read (a library, a program without the permission) is taken as it is.
+func openTarget(name string) (*target, error) {
+	// As a shell looks a program up, and unlike findProgram not asking whether it may
+	// be executed: it is not going to be.
+	path := name
+	if !strings.Contains(name, "/") {
+		found, err := exec.LookPath(name)
+		if err != nil && !errors.Is(err, exec.ErrDot) {
+			return nil, &statusError{statusNotFound, fmt.Errorf("%s: no such program in PATH", name)}
+		}
+		path = found
+	}
+	t := &target{path: path, cache: symbols.NewCache(symbols.Options{Fetcher: symbols.FetcherFromEnv()})}
+	// Asked for the way from a script to its interpreter; that it cannot be traced
+	// (setuid, say) is record's business and no reason to know nothing of it.
+	program, refused := symbols.Classify(path)
+	t.scripts = program.Scripts
+	if program.Path != "" {
+		path = program.Path
+	}
+	// Two reasons may be at hand, what execve would say and what reading says. The
+	// first is better where both are about the same thing.
+	if err := t.open(path); err != nil {
+		t.cache.Close()
+		if refused == nil || errors.Is(refused, symbols.ErrPermission) {
+			refused = err // reading is all that is wanted here
+		}
+		status := statusNotTraced
+		if errors.Is(refused, symbols.ErrNotFound) {
+			status = statusNotFound
+		}
+		return nil, &statusError{status, refused}
+	}
+	return t, nil
+}
+
+// open fills images.
+func (t *target) open(path string) error {
+	im, err := t.cache.Open(path)
+	if err != nil {
+		return err
+	}
+	// Once for all images: it reads ld.so.conf and what that includes.
+	system := symbols.SystemDirs("/")
+	t.add(im, absolute(path), path, true, system)
+	libs, err := t.cache.Libraries(path, symbols.LoaderEnvFrom(os.Getenv))
+	if err != nil {
+		return err
+	}
+	for _, l := range libs {
+		// Not an error: the loader will say so itself, and the rest is there to be
+		// looked at.
+		if l.Image == nil {
+			t.missing = append(t.missing, l)
+			continue
+		}
+		t.add(l.Image, l.Path, l.Name, false, system)
+	}
+	return nil
+}
+
+// add appends an image under the path that a process's maps will show.
+func (t *target) add(im *symbols.Image, path, asked string, main bool, system []string) {
+	i := targetImage{Image: im, key: config.ImageKey{Path: path, Name: filepath.Base(path), Main: main}}
+	// The rule of symbols.Map, which needs a process.
+	i.key.System = slices.ContainsFunc(system, func(d string) bool { return strings.HasPrefix(path, strings.TrimSuffix(d, "/")+"/") })
+	// The SONAME too: what a program asks for, and what a person knows a library by,
+	// need not be the name of any link that exists.
+	for _, name := range []string{asked, filepath.Base(asked), im.SOName()} {
+		if name != "" && name != i.key.Name && name != path && !slices.Contains(i.asked, name) {
+			i.asked = append(i.asked, name)
+		}
+	}
+	t.images = append(t.images, i)
+}
+
+// Close lets go of all images.
+func (t *target) Close() { t.cache.Close() } // only reading: nothing can be lost
+
+// absolute is a path as maps shows it.
+func absolute(path string) string {
+	// The same as the symbols package does for libraries: maps shows no links.
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// name is what messages call the program.
+func (t *target) name() string { return t.images[0].key.Name }
+
+// image finds an image by its name, its path, or a link to it.
+func (t *target) image(name string) (*targetImage, bool) {
+	// In the loader's order, so that of two images of one name it is the one that the
+	// loader prefers.
+	for i := range t.images {
+		im := &t.images[i]
+		if name == im.key.Name || name == im.key.Path || slices.Contains(im.asked, name) {
+			return im, true
+		}
+	}
+	return nil, false
+}
+
+// imageNames lists the images by file name, the program first.
+func (t *target) imageNames() []string {
+	out := make([]string, len(t.images))
+	for i := range t.images {
+		out[i] = t.images[i].key.Name
+	}
+	return out
+}
+
+// notices tells what of the target could surprise whoever reads figures of it.
+func (t *target) notices(w io.Writer) {
+	for _, s := range t.scripts {
+		fmt.Fprintf(w, "alleria: %s is a script: its process runs %s\n", s.Path, s.Interpreter)
+	}
+	// First the reasons why figures could be about something else, then why they could
+	// be too small.
+	for _, l := range t.missing {
+		fmt.Fprintf(w, "alleria: %s needs %s, which the loader will find nowhere\n", filepath.Base(l.By), l.Name)
+	}
+	if im := &t.images[0]; im.Interp == "" && im.Entry != 0 && im.Dynamic && !im.PIE {
+		fmt.Fprintf(w, "alleria: %s has no dynamic loader: only the file itself is looked at\n", im.key.Name)
+	}
+}
+
+// funcKeys describes the image's functions to the configuration, as a session
+// does: what matches here is what will match there. They are kept, because
+// demangling the names of a C++ library takes longer than decoding its code.
+func (im *targetImage) funcKeys() []config.FuncKey {
+	// Not guarded: one command, one goroutine.
+	if im.keys != nil {
+		return im.keys
+	}
+	fns := im.Functions()
+	im.keys = make([]config.FuncKey, len(fns))
+	for i := range fns {
+		k := &im.keys[i]
+		k.Linked, k.Demangled = fns[i].Linked(), fns[i].Name()
+		// Aliases go in as linked only, like a session's: a demangled alias that
+		// matches here and not there would be a promise that nobody keeps.
+		for _, a := range fns[i].Aliases {
+			k.Aliases = append(k.Aliases, config.FuncKey{Linked: a.Linked})
+		}
+	}
+	return im.keys
+}
+
+// compare holds a configuration against the target: the names and selectors that
+// match nothing, and what the others select.
+func (t *target) compare(c *config.Config) ([]config.Warning, *estimate) {
+	warnings := t.checkNames(c)
+	forms := usesForms(c)
+	if t.decoded == nil {
+		t.decoded = make(map[bool]*inventory)
+	}
+	inv := t.decoded[forms]
+	if inv == nil {
+		inv = t.takeInventory(forms)
+		t.decoded[forms] = inv
+	}
+	warnings = append(warnings, inv.checkSelectors(c)...)
+	// Both checks walk the file in their own order; an editor's list of problems has
+	// one.
+	slices.SortStableFunc(warnings, func(a, b config.Warning) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	e := inv.estimate(t.path, c)
+	return warnings, &e
+}

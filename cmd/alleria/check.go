@@ -1,0 +1,220 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"alleria/config"
+	"alleria/schemas"
+)
+
+// checkCommand is both the checker and the language's dictionary, because
+// both are asked while writing a configuration.
+func (a *app) checkCommand() *cobra.Command {
+	asJSON := false
+	element, against := "", ""
+	c := &cobra.Command{
+		Use:   "check [FILE...]",
+		Short: "Check window configurations and say in words what they do",
+		Long: `check loads each window configuration (without a FILE, the one that record would
+use here), reports all errors and warnings with their places, and explains in
+plain words when its windows open and close and what they record.
+With --against it also looks every image and function that a file names up in a
+program and the libraries that it is linked with, and counts how much of their
+code each window selects. Nothing is executed for that.
+--element explains an element of the language instead, like alleria explain.
+
+With --json a list of errors and warnings is printed, with --against an object
+that holds that list as "diagnostics" and the counts as "estimates".`,
+		Example: "  alleria check window.xml\n  alleria check --against gzip window.xml\n  alleria check --element Call",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if element != "" {
+				text, err := config.ExplainElement(element)
+				if err != nil {
+					return &statusError{statusUsage, err}
+				}
+				fmt.Fprintln(a.stdout, strings.TrimSpace(text))
+				return nil
+			}
+			if len(args) == 0 {
+				found := config.Find("", ".", "")
+				if found == "" {
+					return usagef("there is no %s here; name a file", config.DefaultName)
+				}
+				args = []string{found}
+			}
+			return a.check(args, against, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print errors and warnings as JSON")
+	c.Flags().StringVar(&against, "against", "", "look names up in this `program` and its libraries, and count what is selected")
+	c.Flags().StringVar(&element, "element", "", "explain this `element` of the language")
+	return c
+}
+
+// diagnostic is a line of check --json.
+type diagnostic struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Severity string `json:"severity"`
+	What     string `json:"what"`
+	Right    string `json:"right,omitempty"`
+}
+
+// diagnosticOf is an error or a warning in JSON's form.
+func diagnosticOf(e config.Error, severity string) diagnostic {
+	return diagnostic{e.File, e.Line, e.Col, severity, e.What, e.Right}
+}
+
+// check checks every file before it gives its verdict, so that one run finds
+// everything.
+func (a *app) check(files []string, against string, asJSON bool) error {
+	var t *target
+	if against != "" {
+		var err error
+		if t, err = openTarget(against); err != nil {
+			return err
+		}
+		defer t.Close()
+		t.notices(a.messages())
+	}
+	r := checkResult{app: a, asJSON: asJSON, list: []diagnostic{}, estimates: []*estimate{}}
+	for _, file := range files {
+		if err := r.file(file, t); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		if err := r.print(t != nil); err != nil {
+			return err
+		}
+		if len(r.errs) > 0 {
+			return &statusError{status: statusUsage}
+		}
+		return nil
+	}
+	if len(r.errs) > 0 {
+		return &statusError{statusUsage, &located{errors.Join(r.errs...)}}
+	}
+	return nil
+}
+
+// checkResult is what has been found so far.
+type checkResult struct {
+	*app
+	asJSON    bool
+	errs      []error
+	list      []diagnostic
+	estimates []*estimate
+}
+
+// file checks one file. What it returns is a failure of ours; what is wrong with
+// the file goes into errs.
+func (r *checkResult) file(file string, t *target) error {
+	c, warnings, err := config.Load(file)
+	r.warn(warnings, "warning")
+	var errs config.Errors
+	if errors.As(err, &errs) {
+		for _, e := range errs {
+			r.list = append(r.list, diagnosticOf(e, "error"))
+			r.errs = append(r.errs, e)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// Such a file is right and says what it means; but to find out only when
+	// recording that it cannot be run yet would be late.
+	for _, e := range c.Unsupported() {
+		r.warn([]config.Warning{config.Warning(e)}, "unsupported")
+	}
+	r.warn(c.Ignored(), "warning")
+	var e *estimate
+	if t != nil {
+		warnings, e = t.compare(c)
+		r.warn(warnings, "warning")
+		r.estimates = append(r.estimates, e)
+	}
+	if r.asJSON || r.quiet {
+		return nil
+	}
+	fmt.Fprintf(r.stdout, "%s is correct.\n\n", file)
+	if err := c.Explain(r.stdout); err != nil {
+		return err
+	}
+	if e != nil {
+		return e.print(r.stdout)
+	}
+	return nil
+}
+
+// warn notes warnings and prints them, in the form of errors.
+func (r *checkResult) warn(warnings []config.Warning, severity string) {
+	for _, w := range warnings {
+		r.list = append(r.list, diagnosticOf(config.Error(w), severity))
+		if !r.asJSON {
+			fmt.Fprintf(r.messages(), "%s (%s)\n", w, severity)
+		}
+	}
+}
+
+// print writes what was found as JSON. Without a program it is the bare list,
+// as it has been before there were estimates.
+func (r *checkResult) print(estimates bool) error {
+	enc := json.NewEncoder(r.stdout)
+	enc.SetIndent("", "  ")
+	if !estimates {
+		return enc.Encode(r.list)
+	}
+	return enc.Encode(struct {
+		Diagnostics []diagnostic `json:"diagnostics"`
+		Estimates   []*estimate  `json:"estimates"`
+	}{r.list, r.estimates})
+}
+
+// schemaCommand prints what is embedded, so that the schema always is the one
+// of this very program.
+func (a *app) schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema [NAME]",
+		Short: "Print the XML schema of window configurations, or another schema",
+		Long: `schema prints the XML schema of window configurations, for editors and for
+xmllint --schema. With a NAME it prints another of the built-in schemas; --help
+does not list them, a wrong name does.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := schemas.ConfigName
+			if len(args) == 1 {
+				name = args[0]
+			}
+			text, err := schemas.Files.ReadFile(name)
+			if err != nil || strings.HasSuffix(name, ".go") {
+				return usagef("no schema %q; there are %s", name, strings.Join(schemaNames(), ", "))
+			}
+			_, err = a.stdout.Write(text)
+			return err
+		},
+	}
+}
+
+// schemaNames lists what can be printed. The folder's Go file is embedded
+// too, by its pattern, and is none.
+func schemaNames() []string {
+	entries, err := schemas.Files.ReadDir(".")
+	if err != nil {
+		return nil // embedded: cannot happen, and the message is whole without
+	}
+	var names []string
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}

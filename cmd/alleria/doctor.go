@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// verdict is how one of the doctor's findings bears on recording.
+type verdict string
+
+// The verdicts.
+const (
+	good verdict = "ok"   // nothing to do
+	info verdict = "info" // a fact worth knowing
+	warn verdict = "warn" // recording works, with the limit that the finding names
+	bad  verdict = "bad"  // recording does not work
+)
+
+// finding is one line of the doctor's table.
+type finding struct {
+	Check   string  `json:"check"`
+	Verdict verdict `json:"verdict"`
+	Found   string  `json:"found"`
+	Remedy  string  `json:"remedy,omitempty"`
+}
+
+// doctorCommand prints all findings also when one is bad: they often have one
+// cause.
+func (a *app) doctorCommand() *cobra.Command {
+	asJSON := false
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what this machine allows, and what to do where it does not",
+		Long: `doctor tries what recording needs: attaching to a child, executable memory files,
+/proc, and room in the address space. It names the remedy for what is refused.
+The exit status is 126 if recording cannot work here.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			findings := diagnose(thisHost())
+			if asJSON {
+				enc := json.NewEncoder(a.stdout)
+				enc.SetIndent("", "  ")
+				if err := enc.Encode(findings); err != nil {
+					return err
+				}
+			} else {
+				printFindings(a.stdout, findings)
+			}
+			for _, f := range findings {
+				if f.Verdict == bad {
+					return &statusError{statusNotTraced, fmt.Errorf("programs cannot be traced on this machine: %s", f.Found)}
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// printFindings writes a line for each finding, and its remedy below it:
+// remedies are too long for a column.
+func printFindings(w io.Writer, findings []finding) {
+	for _, f := range findings {
+		fmt.Fprintf(w, "%-5s %-18s %s\n", f.Verdict, f.Check, f.Found)
+		if f.Remedy != "" {
+			fmt.Fprintf(w, "      %-18s → %s\n", "", f.Remedy)
+		}
+	}
+}
+
+// host is what the doctor asks. The answers are functions so that tests can
+// play other machines; thisHost gives the real ones.
+type host struct {
+	file     func(path string) (string, error) // a small file's text
+	seize    func() error                      // attach to a child of ours
+	execFile func() error                      // map an anonymous file executable
+	asLimit  func() (uint64, bool)             // ulimit -v, if there is one
+	machine  string                            // GOARCH's name
+}
+
+// diagnose asks everything, the most decisive first.
+func diagnose(h host) []finding {
+	var all []finding
+	for _, check := range []func(host) []finding{
+		checkProcessor, checkPtrace, checkSeccomp, checkMemfd, checkProc, checkMemory,
+	} {
+		all = append(all, check(h)...)
+	}
+	return all
+}
+
+// checkMemfd tries what the code cache rests on.
+func checkMemfd(h host) []finding {
+	if err := h.execFile(); err != nil {
+		return []finding{{"memory files", bad, fmt.Sprintf("an anonymous file cannot be mapped executable: %v", err),
+			"sysctl vm.memfd_noexec=0; with SELinux, allow execmem for this domain"}}
+	}
+	return []finding{{"memory files", good, "memfd_create and executable mappings work", ""}}
+}
+
+// checkProc sees whether /proc is there: containers and chroots may lack it,
+// and the target's memory and mappings are read through it.
+func checkProc(h host) []finding {
+	if _, err := h.file("/proc/self/maps"); err != nil {
+		return []finding{{"/proc", bad, fmt.Sprintf("/proc is not usable: %v", err), "mount -t proc proc /proc"}}
+	}
+	return []finding{{"/proc", good, "mounted", ""}}
+}
+
+// hostFile reads one of /proc's files.
+func hostFile(path string) (string, error) {
+	b, err := os.ReadFile(path)
+	return string(b), err
+}

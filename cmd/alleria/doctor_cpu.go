@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+)
+
+// checkProcessor names the features that translation makes use of. All but the
+// architecture only make things faster, or are things that targets may use.
+func checkProcessor(h host) []finding {
+	if h.machine != "amd64" {
+		return []finding{{"processor", bad, "this is " + h.machine + "; only x86-64 programs are traced", "use an x86-64 machine"}}
+	}
+	model := field(h, "/proc/cpuinfo", "model name")
+	if model == "" {
+		model = "x86-64"
+	}
+	out := []finding{{"processor", good, fmt.Sprintf("%s, %d available", model, runtime.NumCPU()), ""}}
+	if runtime.NumCPU() == 1 {
+		out[0].Verdict = warn
+		out[0].Remedy = "give it a second processor: target and tracer work side by side"
+	}
+	flags := " " + field(h, "/proc/cpuinfo", "flags") + " "
+	for _, feature := range []struct{ flag, name, with, without string }{
+		{"bmi2", "BMI2", "present: shifts that leave the flags alone", "absent: slower look-ups"},
+		{"fsgsbase", "FSGSBASE", "present: targets may change segment bases without a system call", "absent"},
+		{"avx512f", "AVX-512", "present: masked accesses are recorded lane by lane", "absent"},
+		{"rtm", "RTM", "present: targets' transactions take their fallback path", "absent"},
+		{"user_shstk", "shadow stacks", "present: targets run without them while traced", "absent"},
+		{"constant_tsc", "constant TSC", "present: time stamps of all processors agree", "absent: time stamps may differ between processors"},
+	} {
+		f := finding{feature.name, info, feature.with, ""}
+		if !strings.Contains(flags, " "+feature.flag+" ") {
+			f.Found = feature.without
+		}
+		out = append(out, f)
+	}
+	return out
+}

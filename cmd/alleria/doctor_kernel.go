@@ -1,0 +1,170 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"alleria/internal/sys"
+)
+
+// thisHost answers from the machine that runs us.
+func thisHost() host {
+	return host{
+		file:     hostFile,
+		seize:    trySeize,
+		execFile: tryExecFile,
+		asLimit: func() (uint64, bool) {
+			var r syscall.Rlimit
+			if err := syscall.Getrlimit(syscall.RLIMIT_AS, &r); err != nil || r.Cur == ^uint64(0) {
+				return 0, false
+			}
+			return r.Cur, true
+		},
+		machine: runtime.GOARCH,
+	}
+}
+
+// trySeize does what recording does first: attach to a child. The child is this
+// very program, stopped at its exec by PTRACE_TRACEME and let go again in a
+// stopped state, so that no other program is needed and nothing of it runs.
+func trySeize() error {
+	runtime.LockOSThread() // ptrace requests belong to the thread that attached
+	defer runtime.UnlockOSThread()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	fd := null.Fd()
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{"alleria", "version"}, &syscall.ProcAttr{
+		Files: []uintptr{fd, fd, fd},
+		Sys:   &syscall.SysProcAttr{Ptrace: true},
+	})
+	if err != nil {
+		return fmt.Errorf("PTRACE_TRACEME in a child: %w", err)
+	}
+	var status syscall.WaitStatus
+	defer func() {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // gone already: nothing to do
+		_, _ = syscall.Wait4(pid, &status, syscall.WALL, nil)
+	}()
+	if _, err := syscall.Wait4(pid, &status, syscall.WALL, nil); err != nil {
+		return err
+	}
+	if err := sys.Detach(pid, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return sys.Seize(pid)
+}
+
+// tryExecFile makes a memory file and maps it executable, as the code cache is.
+func tryExecFile() error {
+	f, err := sys.Memfd("alleria-doctor", 4096)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	m, err := syscall.Mmap(int(f.Fd()), 0, 4096, syscall.PROT_READ|syscall.PROT_EXEC, syscall.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("mmap with PROT_EXEC: %w", err)
+	}
+	return syscall.Munmap(m)
+}
+
+// checkPtrace tries, and reads Yama's scope only to explain: a scope says what
+// is allowed in general, the attempt what is allowed to us.
+func checkPtrace(h host) []finding {
+	scope := "absent"
+	if s, err := h.file("/proc/sys/kernel/yama/ptrace_scope"); err == nil {
+		scope = strings.TrimSpace(s)
+	}
+	if err := h.seize(); err != nil {
+		remedy := "run as the user who owns the target; in a container, add --cap-add=SYS_PTRACE or --security-opt seccomp=unconfined"
+		switch {
+		case scope == "2":
+			remedy = "sysctl kernel.yama.ptrace_scope=1, or run as root"
+		case scope == "3":
+			remedy = "kernel.yama.ptrace_scope=3 holds until the next boot; set 1 in /etc/sysctl.d and restart"
+		case errors.Is(err, syscall.ENOSYS):
+			remedy = "this kernel, or the sandbox around it, has no ptrace; run on the host"
+		}
+		return []finding{{"ptrace", bad, fmt.Sprintf("a child cannot be traced: %v (Yama scope %s)", err, scope), remedy}}
+	}
+	return []finding{{"ptrace", good, fmt.Sprintf("a child was traced (Yama scope %s)", scope), ""}}
+}
+
+// checkSeccomp says whether a filter is there. What it refuses cannot be
+// read; the other checks try what matters.
+func checkSeccomp(h host) []finding {
+	switch field(h, "/proc/self/status", "Seccomp") {
+	case "":
+		return []finding{{"seccomp", info, "this kernel does not say", ""}}
+	case "0":
+		return []finding{{"seccomp", good, "no filter", ""}}
+	}
+	return []finding{{"seccomp", info, "a filter is active (container or sandbox); what it refuses, the other lines say", ""}}
+}
+
+// checkMemory looks at what bounds mappings. What a recording maps in the target
+// is sparse: address space, not memory.
+func checkMemory(h host) []finding {
+	var out []finding
+	if limit, set := h.asLimit(); set {
+		out = append(out, finding{"ulimit -v", warn, fmt.Sprintf("the address space is limited to %s", formatSize(limit)),
+			"ulimit -v unlimited, in the shell that starts alleria"})
+	} else {
+		out = append(out, finding{"ulimit -v", good, "unlimited", ""})
+	}
+	mode, err := h.file("/proc/sys/vm/overcommit_memory")
+	switch {
+	case err != nil:
+		out = append(out, finding{"overcommit", info, "this kernel does not say", ""})
+	case strings.TrimSpace(mode) == "2":
+		out = append(out, finding{"overcommit", warn, "never (vm.overcommit_memory=2): sparse mappings count in full",
+			"sysctl vm.overcommit_memory=0, or a larger vm.overcommit_ratio"})
+	default:
+		out = append(out, finding{"overcommit", good, "allowed (vm.overcommit_memory=" + strings.TrimSpace(mode) + ")", ""})
+	}
+	if kb, err := strconv.ParseUint(strings.TrimSuffix(field(h, "/proc/meminfo", "MemAvailable"), " kB"), 10, 64); err == nil {
+		f := finding{"memory", good, formatSize(kb<<10) + " available", ""}
+		if kb < 512<<10 {
+			f.Verdict, f.Remedy = warn, "free some: buffers and tables take a few hundred MiB for a large target"
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// field reads "Name: value" out of one of /proc's tables, the first of that name.
+func field(h host, path, name string) string {
+	text, err := h.file(path)
+	if err != nil {
+		return ""
+	}
+	for _, line := range strings.Split(text, "\n") {
+		key, value, ok := strings.Cut(line, ":")
+		if ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// formatSize writes bytes for people, in the largest unit that leaves a number
+// of at least one.
+func formatSize(n uint64) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	v, u := float64(n), 0
+	for v >= 1024 && u < len(units)-1 {
+		v, u = v/1024, u+1
+	}
+	if u == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, units[u])
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"alleria/config"
+)
+
+func TestExplainCommand(t *testing.T) {
+	status, out, _ := command(t, "explain")
+	for _, name := range config.ElementNames() {
+		if status != 0 || !strings.Contains(out, "\n  "+name+" ") {
+			t.Errorf("%s is not listed: %d", name, status)
+		}
+	}
+	for _, c := range []struct {
+		args   string
+		status int
+		says   []string
+	}{
+		{"Call", 0, []string{"Call\n", "Attributes", "threshold", "Example", "<Call name="}},
+		{"Call Image", 0, []string{"Call\n", "\nImage\n"}},
+		{"Instruction.sample", 0, []string{"sample of Instruction", "1/100"}},
+		{"anyThread", 0, []string{"anyThread of Accesses", "anyThread of Instructions", "false if absent"}},
+		{"Call Widnow", 2, []string{"Window"}},
+		{"timestamp", 2, []string{"the attribute timeStamp"}},
+	} {
+		status, out, errs := command(t, append([]string{"explain"}, strings.Fields(c.args)...)...)
+		for _, s := range c.says {
+			if status != c.status || !strings.Contains(out+errs, s) || (status == 0) != (errs == "") || (status == 0) == (out == "") {
+				t.Errorf("explain %s: %d %q %q, want %q", c.args, status, out, errs, s)
+			}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"alleria/abp"
+)
+
+// openProfiles opens every path and hands them to use, then closes them.
+func openProfiles(paths []string, use func([]*abp.Profile) error) (err error) {
+	var open []*abp.Profile
+	defer func() {
+		for _, p := range open {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	for _, path := range paths {
+		p, err := abp.Open(path)
+		if err != nil {
+			return &statusError{statusUsage, err}
+		}
+		open = append(open, p)
+	}
+	return use(open)
+}
+
+// queryFlags are the filters that all commands which read profiles have.
+type queryFlags struct {
+	processes []uint
+	threads   []uint
+	functions []string
+	address   string
+	data      string
+	time      string
+}
+
+// register declares the flags, the same for every command.
+func (f *queryFlags) register(fl *pflag.FlagSet) {
+	fl.UintSliceVar(&f.processes, "process", nil, "only these processes, by `number`")
+	fl.UintSliceVar(&f.threads, "thread", nil, "only these threads, by `number` within their process")
+	fl.StringArrayVar(&f.functions, "function", nil, "only instructions of this `function`; may be repeated")
+	fl.StringVar(&f.address, "address", "", "only instructions in this `range`: 0x401000-0x402000, 0x401000+0x100 or one address")
+	fl.StringVar(&f.data, "data", "", "only accesses to this `range` of addresses")
+	fl.StringVar(&f.time, "time", "", "only this `range` of seconds since the start: 0.5-1.5")
+}
+
+// query makes the reading library's query. Times count from the start of each
+// process, whose clock the first one with a frequency lends.
+func (f *queryFlags) query(profiles []*abp.Profile) (q abp.Query, err error) {
+	q.Functions = f.functions
+	for _, n := range f.processes {
+		q.Processes = append(q.Processes, uint32(n))
+	}
+	for _, n := range f.threads {
+		q.Threads = append(q.Threads, uint32(n))
+	}
+	if q.Code, err = parseRange(f.address); err != nil {
+		return q, usagef("--address: %w", err)
+	}
+	if q.Data, err = parseRange(f.data); err != nil {
+		return q, usagef("--data: %w", err)
+	}
+	if f.time != "" {
+		q.Time, err = parseTimeRange(f.time, profiles)
+	}
+	return q, err
+}
+
+// parseRange reads FROM-TO (TO not included), FROM+SIZE or one address.
+func parseRange(s string) (r abp.Range, err error) {
+	if s == "" {
+		return r, nil
+	}
+	bad := fmt.Errorf("%q is not a range like 0x401000-0x402000 or 0x401000+0x100", s)
+	first, second, sign := s, "1", "+"
+	if i := strings.IndexAny(s, "-+"); i > 0 {
+		first, sign, second = s[:i], s[i:i+1], s[i+1:]
+	}
+	from, err := strconv.ParseUint(first, 0, 64)
+	if err != nil {
+		return r, bad
+	}
+	to, err := strconv.ParseUint(second, 0, 64)
+	if err != nil {
+		return r, bad
+	}
+	if sign == "+" {
+		to += from
+	}
+	if to <= from {
+		return r, fmt.Errorf("the range %q is empty", s)
+	}
+	return abp.Range{From: from, To: to}, nil
+}
+
+// parseTimeRange turns seconds into time stamps. All processes of a run read
+// the same counter, so that one of them can lend its frequency.
+func parseTimeRange(s string, profiles []*abp.Profile) (r abp.Range, err error) {
+	from, to, found := strings.Cut(s, "-")
+	a, errA := strconv.ParseFloat(from, 64)
+	b, errB := strconv.ParseFloat(to, 64)
+	if !found || errA != nil || errB != nil || a < 0 || b <= a {
+		return r, usagef("--time: %q is not a range of seconds like 0.5-1.5", s)
+	}
+	for _, p := range profiles {
+		for _, proc := range p.Processes() {
+			if h := proc.Header(); h.TSCFrequency != 0 {
+				at := func(sec float64) uint64 { return h.TSCAtStart + uint64(sec*float64(h.TSCFrequency)) }
+				return abp.Range{From: at(a), To: at(b)}, nil
+			}
+		}
+	}
+	return r, usagef("--time: the profile does not know how fast its clock ran")
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"alleria/analysis"
+)
+
+// progressEvery is how often the line is rewritten, and how long work has to
+// take before there is one at all.
+const progressEvery = 500 * time.Millisecond
+
+// reading shows how far reading a profile has got, on a terminal. stop takes
+// the line away again; it must be called before anything else is printed.
+func (a *app) reading() (progress *analysis.Progress, stop func()) {
+	out := a.progress()
+	if out == nil {
+		return nil, func() {}
+	}
+	progress = new(analysis.Progress)
+	done := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for shown := false; ; shown = true {
+			select {
+			case <-done:
+				if shown {
+					fmt.Fprint(out, "\r\x1b[K")
+				}
+				return
+			case <-tick.C:
+				fmt.Fprintf(out, "\rreading: %3.0f %%", 100*progress.Share())
+			}
+		}
+	})
+	return progress, func() {
+		close(done)
+		wait.Wait()
+	}
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"alleria/analysis"
+	"alleria/analysis/synthetic"
+)
+
+func syntheticRun(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := synthetic.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func decode[T any](t *testing.T, args ...string) (out T) {
+	t.Helper()
+	status, stdout, stderr := command(t, args...)
+	if status != 0 {
+		t.Fatalf("%v: status %d: %s", args, status, stderr)
+	}
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil {
+		t.Fatalf("%v: %v\n%.200s", args, err, stdout)
+	}
+	return out
+}
+
+func TestReportCommand(t *testing.T) {
+	run := syntheticRun(t)
+	r := decode[analysis.Report](t, "report", "--json", run)
+	if len(r.Processes) != 2 || r.Processes[0].Instructions != 423 {
+		t.Errorf("%+v", r.Processes)
+	}
+	if r := decode[analysis.Report](t, "report", "--json", "--thread", "2", run); r.Processes[0].Instructions != 20 {
+		t.Errorf("thread 2: %+v", r.Processes[0].Counts)
+	}
+	// Half a second after the start, memcpy begins; a tenth later it ends.
+	if r := decode[analysis.Report](t, "report", "--json", "--function", "memcpy", "--time", "0.4-0.6", run); r.Processes[0].Loads != 64 {
+		t.Errorf("memcpy in its time: %+v", r.Processes[0].Counts)
+	}
+	status, out, _ := command(t, "report", "--top", "1", run)
+	if status != 0 || !strings.Contains(out, "demo::work") || !strings.Contains(out, "… and 3 more") {
+		t.Errorf("report: %d\n%s", status, out)
+	}
+	// Parts of a run are profiles too.
+	for _, part := range []string{"p1", "p1/main.abp", "p1/1.abp"} {
+		if status, _, errs := command(t, "report", filepath.Join(run, part)); status != 0 {
+			t.Errorf("report of %s: %d %s", part, status, errs)
+		}
+	}
+}
+
+func TestDumpCommand(t *testing.T) {
+	run := syntheticRun(t)
+	status, out, errs := command(t, "dump", "--thread", "1", "--from", "398", "--count", "2", run)
+	if status != 0 || !strings.Contains(out, "mov [rdi], eax") || strings.Contains(out, "call") || strings.Count(out, "demo::work") != 2 {
+		t.Errorf("dump: %d %s\n%s", status, errs, out)
+	}
+	_, out, _ = command(t, "dump", "--address", "0x401000+4", "--syntax", "att", run)
+	if !strings.Contains(out, "mov -0x8(%rbp), %rax") || strings.Contains(out, "call") {
+		t.Errorf("dump of one address:\n%.300s", out)
+	}
+	status, out, _ = command(t, "dump", "--by-time", "--count", "5", run)
+	if status != 0 || !strings.Contains(out, "thread 1") {
+		t.Errorf("dump by time: %d %s", status, out)
+	}
+}
+
+func TestHeatmapCommand(t *testing.T) {
+	run, dir := syntheticRun(t), t.TempDir()
+	name := func(n string) string { return filepath.Join(dir, n) }
+	status, _, errs := command(t, "heatmap", "-o", name("h.png"), "-o", name("h.svg"), "-o", name("h.csv"), "-o", name("h.html"), "--block", "64K", run)
+	if status != 0 || strings.Count(errs, "wrote") != 4 {
+		t.Fatalf("heatmap: %d %s", status, errs)
+	}
+	f, err := os.Open(name("h.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := png.Decode(f); err != nil {
+		t.Error(err)
+	}
+	table, err := os.ReadFile(name("h.csv"))
+	if err != nil || !strings.Contains(string(table), "0x4c0000,65536,64,174,[heap]") {
+		t.Errorf("%v\n%s", err, table)
+	}
+}
+
+func TestWindowsAndTreeCommands(t *testing.T) {
+	run := syntheticRun(t)
+	list := decode[[]openingLine](t, "windows", "--json", run)
+	if len(list) != 2 || list[1].Window != "copying" || list[1].Closed == nil || list[1].Closed.Reason != "Return memcpy" {
+		t.Errorf("%+v", list)
+	}
+	if _, out, _ := command(t, "windows", "--window", "copying", run); strings.Count(out, "\n") != 1 || !strings.Contains(out, "Call memcpy") {
+		t.Errorf("windows of one name:\n%s", out)
+	}
+	tree := decode[[]*treeNode](t, "tree", "--json", run)
+	if len(tree) != 1 || len(tree[0].Children) != 1 {
+		t.Fatalf("%+v", tree)
+	}
+	if child := tree[0].Children[0]; child.Number != 2 || child.Followed || child.Exit == nil || *child.Exit != 137 {
+		t.Errorf("child %+v", child)
+	}
+	if _, out, _ := command(t, "tree", run); !strings.Contains(out, "\n  2 (pid 105, exit status 137) child") {
+		t.Errorf("tree:\n%s", out)
+	}
+}
+
+func TestReadingErrors(t *testing.T) {
+	run := syntheticRun(t)
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("not a profile"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"report"}, "requires at least 1 arg"},
+		{[]string{"report", "/no/such"}, "no such file"},
+		{[]string{"report", text}, "profile"},
+		{[]string{"dump", "--address", "main", run}, "not a range"},
+		{[]string{"dump", "--address", "0x20-0x10", run}, "is empty"},
+		{[]string{"dump", "--syntax", "masm", run}, "intel or att"},
+		{[]string{"dump", "--by-time", "--from", "3", run}, "--from"},
+		{[]string{"report", "--time", "2-1", run}, "range of seconds"},
+		{[]string{"heatmap", "--block", "1000", run}, "power of two"},
+		{[]string{"heatmap", "--columns", "0", run}, "--columns"},
+		{[]string{"heatmap", "-o", "x.bmp", run}, ".png"},
+		{[]string{"heatmap", "--process", "7", run}, "no such process"},
+		{[]string{"verify", "/no/such"}, "no such"},
+	} {
+		status, _, errs := command(t, c.args...)
+		if status != 2 || !strings.Contains(errs, c.says) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%v: status %d, %q", c.args, status, errs)
+		}
+	}
+}
+
+func TestVerifyCommand(t *testing.T) {
+	run := syntheticRun(t)
+	if status, out, errs := command(t, "verify", run); status != 0 || !strings.Contains(out, "is sound") {
+		t.Errorf("a sound run: %d %s%s", status, out, errs)
+	}
+	name := filepath.Join(run, "p1", "1.abp")
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := append([]byte(nil), whole...)
+	damaged[len(damaged)/2] ^= 0x40
+	for what, data := range map[string][]byte{"damaged": damaged, "cut off": whole[:len(whole)*2/3]} {
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		status, out, errs := command(t, "verify", run)
+		if status != statusProblems || !strings.Contains(out, what) || !strings.Contains(out, "1.abp") {
+			t.Errorf("%s: status %d\n%s%s", what, status, out, errs)
+		}
+		var list []problemLine
+		_, out, _ = command(t, "verify", "--json", run)
+		if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) == 0 {
+			t.Errorf("%s: %v %s", what, err, out)
+		}
+	}
+}

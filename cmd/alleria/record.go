@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"alleria/config"
+	"alleria/internal/session"
+)
+
+// recordFlags are the flags as written, before they are checked.
+type recordFlags struct {
+	opts     session.Options
+	window   windowFlags
+	compress string
+	chunk    string
+	maxSize  string
+	maxTime  string
+	maxIns   string
+}
+
+// recordCommand declares the flags. What they mean is checked in one place
+// afterwards, so that messages name the flag and what would be right.
+func (a *app) recordCommand() *cobra.Command {
+	f := &recordFlags{}
+	c := &cobra.Command{
+		Use:   "record [flags] [--] PROGRAM [ARGUMENT...]",
+		Short: "Run a program and record what a window configuration says",
+		Long: `record runs PROGRAM and writes a profile of it.
+
+What is recorded is said by a window configuration (--config; else
+alleria.config in the working directory or the output directory; else every
+memory access of every process), or by the flags from --on-call to --fields for
+a single window. The program's input, output, arguments and
+environment are its own. The exit status is the program's, 128+N where signal N
+ended it.`,
+		Example: `  alleria record -- gzip -9 -k big.txt
+  alleria record -c window.xml -o out -- python3 script.py
+  alleria record --on-call compress --till-return compress -- ./tool
+  alleria record --only count -- make -j4`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.record(f, args) },
+	}
+	fl := c.Flags()
+	fl.SetInterspersed(false) // flags behind the program's name are the program's
+	o := &f.opts
+	f.window.register(fl)
+	fl.StringArrayVarP(&o.Outputs, "output", "o", nil, "output `directory`; several spread the streams over several disks")
+	fl.BoolVar(&o.Force, "force", false, "replace an output directory that exists")
+	fl.StringVar(&o.Only, "only", "", "`translate` (record nothing), count (instructions by process, thread and function) or blocks (no accesses)")
+	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
+	fl.BoolVar(&o.NoASLR, "no-aslr", false, "switch the target's address-space randomisation off")
+	fl.StringVar(&f.maxSize, "max-size", "", "stop recording when the profile has so many `bytes` (64K, 10M, 2G)")
+	fl.StringVar(&f.maxTime, "max-time", "", "stop recording after this `time` (500ms, 10s)")
+	fl.StringVar(&f.maxIns, "max-instructions", "", "stop recording after this many `instructions` (10k, 5M, 2G)")
+	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
+	fl.IntVar(&o.Threads, "threads", 0, "`number` of processing threads (0 adapts it)")
+	fl.StringVar(&f.chunk, "buffer-chunk", "", "`size` of a buffer's chunk (64K …)")
+	return c
+}
+
+// record checks the flags, finds the program and hands over to the session.
+func (a *app) record(f *recordFlags, args []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	opts := f.opts
+	program, err := findProgram(args[0])
+	if err != nil {
+		return err
+	}
+	opts.Program, opts.Args = program, args
+	messages := a.messages()
+	if opts.Only == session.OnlyTranslate || opts.Only == session.OnlyCount {
+		messages = io.Discard // neither asks what the configuration says
+	}
+	if opts.Config, opts.ConfigFrom, err = f.window.load(messages, opts.Outputs); err != nil {
+		return err
+	}
+	// The session would refuse it too, but cannot know how mistakes in a file are
+	// printed.
+	if bad := opts.Config.Unsupported(); len(bad) > 0 && opts.Only == session.OnlyAll {
+		return configError(config.Errors(bad))
+	}
+	log, err := a.openLog()
+	if err != nil {
+		return err
+	}
+	if log != nil {
+		defer log.Close()
+		opts.Log = log
+	}
+	opts.Messages, opts.Progress = a.messages(), a.progress()
+
+	ctx, stop := outlive()
+	defer stop()
+	exit, err := session.Record(ctx, opts)
+	switch {
+	case errors.Is(err, session.ErrIncomplete) && exit != 0:
+		// The program ran to its end, and its failure matters more to scripts than
+		// that of its recording.
+		return &statusError{exit, err}
+	case err != nil:
+		return err
+	case exit != 0:
+		return &statusError{status: exit}
+	}
+	return nil
+}
+
+// outlive keeps the signals that a terminal sends to the whole foreground group
+// from ending alleria before the target, which gets them too and decides. Being
+// asked to end, or losing the terminal, cancels the context: the profile is
+// closed properly.
+//
+// Notify and not Ignore: an ignored signal would stay ignored in the target.
+// A signal that alleria was started with ignored is left that way, as nohup's
+// users expect.
+func outlive() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	got := make(chan os.Signal, 4)
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if !signal.Ignored(s) {
+			signal.Notify(got, s)
+		}
+	}
+	go func() {
+		for {
+			select {
+			case s := <-got:
+				if s == syscall.SIGTERM || s == syscall.SIGHUP {
+					cancel()
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(got)
+		cancel()
+	}
+}
+
+// check turns the texts into the options' values.
+func (f *recordFlags) check() (err error) {
+	o := &f.opts
+	switch o.Only {
+	case session.OnlyAll, session.OnlyTranslate, session.OnlyCount, session.OnlyBlocks:
+	default:
+		return usagef("--only is translate, count or blocks, not %q", o.Only)
+	}
+	if o.Discard && len(o.Outputs) > 0 {
+		return usagef("--discard writes nothing, so that --output has no meaning")
+	}
+	if o.Threads < 0 {
+		return usagef("--threads is a number from 0, not %d", o.Threads)
+	}
+	if o.Compress, err = parseCompress(f.compress); err != nil {
+		return err
+	}
+	return f.checkBounds()
+}
+
+// checkBounds reads the flags that are quantities.
+func (f *recordFlags) checkBounds() (err error) {
+	o := &f.opts
+	if f.maxSize != "" {
+		if o.MaxSize, err = parseSize(f.maxSize); err != nil {
+			return usagef("--max-size: %w", err)
+		}
+	}
+	if f.maxTime != "" {
+		if o.MaxTime, err = parseDuration(f.maxTime); err != nil {
+			return usagef("--max-time: %w", err)
+		}
+	}
+	if f.maxIns != "" {
+		if o.MaxInstructions, err = parseCount(f.maxIns); err != nil {
+			return usagef("--max-instructions: %w", err)
+		}
+	}
+	if f.chunk != "" {
+		n, err := parseSize(f.chunk)
+		if err != nil {
+			return usagef("--buffer-chunk: %w", err)
+		}
+		o.BufferChunk = int(n)
+	}
+	return nil
+}
+
+// parseCompress reads a level. 0 is no level that can be asked for: it stands
+// for the writer's own choice.
+func parseCompress(s string) (int, error) {
+	switch s {
+	case "":
+		return session.CompressDefault, nil
+	case "off":
+		return session.CompressOff, nil
+	}
+	level, err := strconv.Atoi(s)
+	if err != nil || level < 1 || level > 22 {
+		return 0, usagef("--compress is a level from 1 to 22 or off, not %q", s)
+	}
+	return level, nil
+}
+
+// findProgram looks a program up as a shell does. That it is there and may be
+// executed is checked before anything is set up, so that a misspelt name leaves
+// no output directory behind.
+func findProgram(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil, errors.Is(err, exec.ErrDot): // a PATH that holds "." was the user's choice
+		return path, nil
+	case errors.Is(err, exec.ErrNotFound):
+		return "", &statusError{statusNotFound, fmt.Errorf("%s: no such program in PATH", name)}
+	case errors.Is(err, fs.ErrNotExist):
+		return "", &statusError{statusNotFound, fmt.Errorf("%s: no such file", name)}
+	}
+	// Not a file, or not executable for us: LookPath says which.
+	var reason *exec.Error
+	if errors.As(err, &reason) {
+		err = reason.Err
+	}
+	return "", &statusError{statusNotTraced, fmt.Errorf("%s cannot be executed: %w", name, err)}
+}

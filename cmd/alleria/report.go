@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"alleria/abp"
+	"alleria/analysis"
+)
+
+// reportCommand takes several profiles, each with a part of its own in the
+// report.
+func (a *app) reportCommand() *cobra.Command {
+	var filter queryFlags
+	asJSON, top := false, 0
+	c := &cobra.Command{
+		Use:   "report PROFILE...",
+		Short: "Sum profiles up: instructions, loads and stores by image, function and window",
+		Long: `report counts what was recorded: by process, thread, window, image and function
+(exclusive of what it calls), and what the output took. PROFILE is a run's
+directory, a process's within it, or one .abp file.`,
+		Example: "  alleria report out\n  alleria report --function BZ2_compressBlock --json out",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return openProfiles(args, func(profiles []*abp.Profile) error {
+				q, err := filter.query(profiles)
+				if err != nil {
+					return err
+				}
+				progress, stop := a.reading()
+				r, err := analysis.Summarise(profiles, q, progress)
+				stop()
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return r.WriteJSON(a.stdout)
+				}
+				return r.WriteText(a.stdout, top)
+			})
+		},
+	}
+	filter.register(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, everything in it")
+	c.Flags().IntVar(&top, "top", 20, "show this `number` of images and functions a process; 0: all")
+	return c
+}

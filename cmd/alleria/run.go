@@ -1,0 +1,118 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// app is what all subcommands share: the streams, and the flags of the root.
+type app struct {
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+
+	quiet   bool   // -q
+	logPath string // --log
+}
+
+// run is the whole command: arguments in, exit status out.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.root()
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetArgs(oldSpelling(root, args))
+	return a.status(root.Execute())
+}
+
+// root builds the tree of commands anew for each run: cobra keeps the values
+// of flags in the commands themselves, so that a tree is good for one run only.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "alleria",
+		Short: "Trace unmodified Linux programs through windows",
+		Long: `alleria runs a program under a dynamic binary translator outside of its process
+and records its instructions and memory accesses, only where and when a window
+configuration says. The other commands read what was recorded.
+
+Exit status: the target's own; 128+N where signal N ended it; 2 bad usage or
+configuration; 125 alleria's own failure; 126 cannot be executed or traced;
+127 not found.`,
+		Args:          unknownCommand,
+		SilenceErrors: true, // status prints them, once and in one form
+		SilenceUsage:  true, // a screenful of flags hides the one line that says what is wrong
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_ = cmd.Help() // writes to stdout; nothing to do if that is closed
+			return usagef("a command is needed")
+		},
+	}
+	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no messages but errors")
+	root.PersistentFlags().StringVar(&a.logPath, "log", "", "append what happens inside to this `file`, for developers")
+	root.AddCommand(
+		a.recordCommand(), a.checkCommand(), a.schemaCommand(), a.newCommand(), a.functionsCommand(), a.explainCommand(),
+		a.reportCommand(), a.dumpCommand(), a.heatmapCommand(), a.windowsCommand(), a.treeCommand(), a.verifyCommand(),
+		a.doctorCommand(), a.versionCommand(), a.manCommand(root),
+	)
+	for _, c := range root.Commands() {
+		markOwnErrors(c)
+	}
+	return root
+}
+
+// unknownCommand says what a misspelt command may have been meant to be. Cobra's
+// own suggestion takes several lines.
+func unknownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	root.SuggestionsMinimumDistance = 2
+	hint := ""
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usagef("unknown command %q%s", args[0], hint)
+}
+
+// messages is where warnings and notices go.
+func (a *app) messages() io.Writer {
+	if a.quiet {
+		return io.Discard
+	}
+	return a.stderr
+}
+
+// progress is where progress goes: nil unless stderr is a terminal, so that
+// log files of other programs stay free of it.
+func (a *app) progress() io.Writer {
+	if f, ok := a.stderr.(*os.File); ok && !a.quiet && isTerminal(f) {
+		return f
+	}
+	return nil
+}
+
+// isTerminal takes any character device but /dev/null for a terminal. The
+// precise question is an ioctl, and a wrong answer here costs a line of text.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
+
+// openLog opens --log's file; nil without the flag. The caller closes it.
+func (a *app) openLog() (*os.File, error) {
+	if a.logPath == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(a.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, usagef("log file: %w", err)
+	}
+	return f, nil
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"alleria/internal/session"
+)
+
+// command runs alleria in this process and returns what a shell would see.
+func command(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = run(args, strings.NewReader(""), &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+func TestUsageErrors(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"", 2, "a command is needed"},
+		{"recrod -- true", 2, `unknown command "recrod"; did you mean record?`},
+		{"record", 2, "requires at least 1 arg"},
+		{"record --nosuch true", 2, "unknown flag: --nosuch"},
+		{"record --only everything true", 2, "--only is translate, count or blocks"},
+		{"record --compress 99 true", 2, "--compress is a level from 1 to 22"},
+		{"record --compress fast true", 2, "--compress is a level"},
+		{"record --max-size ten true", 2, "is not a size"},
+		{"record --max-time 1fortnight true", 2, "is not a time"},
+		{"record --max-instructions -1 true", 2, "is not a count"},
+		{"record --threads -1 true", 2, "--threads is a number from 0"},
+		{"record -c w.xml --on-call f true", 2, "exclude each other"},
+		{"record --discard -o x true", 2, "--discard writes nothing"},
+		{"record alleria-no-such-program", 127, "no such program in PATH"},
+		{"record /no/such/file", 127, "no such file"},
+		{"record " + plain, 126, "cannot be executed: permission denied"},
+		{"record /", 126, "cannot be executed"},
+		{"man nosuch", 2, "no command"},
+		{"version extra", 2, `unknown command "extra"`},
+	} {
+		status, _, stderr := command(t, strings.Fields(c.args)...)
+		if status != c.status || !strings.Contains(stderr, c.says) {
+			t.Errorf("%q: status %d, %q; want %d and %q", c.args, status, stderr, c.status, c.says)
+		}
+		if strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: not one line: %q", c.args, stderr)
+		}
+	}
+}
+
+func TestOldSpelling(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"record -cfg w.xml prog", "record --config w.xml prog"},
+		{"record -cfg=w.xml prog", "record --config=w.xml prog"},
+		{"record -q -o out -cfg w.xml -- prog -cfg x", "record -q -o out --config w.xml -- prog -cfg x"},
+		{"record -oout prog -cfg x", "record -oout prog -cfg x"},
+		{"record --only count prog -cfg x", "record --only count prog -cfg x"},
+		{"-q record -cfg w.xml prog", "-q record --config w.xml prog"},
+		{"--log f record -cfg w.xml prog", "--log f record --config w.xml prog"},
+		{"version -cfg x", "version -cfg x"},
+	} {
+		a := &app{}
+		got := strings.Join(oldSpelling(a.root(), strings.Fields(c.in)), " ")
+		if got != c.want {
+			t.Errorf("%q became %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestStatusOfSession(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		status int
+	}{
+		{errors.New("disk on fire"), statusOwn},
+		{errors.Join(errors.New("exec"), session.ErrNotFound), statusNotFound},
+		{errors.Join(errors.New("exec"), session.ErrCannotTrace), statusNotTraced},
+		{errors.Join(errors.New("flags"), session.ErrUsage), statusUsage},
+	} {
+		if got := statusOf(c.err); got != c.status {
+			t.Errorf("%v: status %d, want %d", c.err, got, c.status)
+		}
+	}
+	a := &app{stderr: &bytes.Buffer{}}
+	if got := a.status(&statusError{status: 143}); got != 143 || a.stderr.(*bytes.Buffer).Len() != 0 {
+		t.Errorf("the target's own status became %d with message %q", got, a.stderr)
+	}
+}
+
+func TestQuantities(t *testing.T) {
+	for in, want := range map[string]uint64{"0": 0, "17": 17, "0x10": 16, "5k": 5000, "2M": 2e6, "3G": 3e9, "1T": 1e12} {
+		if got, err := parseCount(in); err != nil || got != want {
+			t.Errorf("count %q: %d, %v; want %d", in, got, err, want)
+		}
+	}
+	for in, want := range map[string]int64{"1": 1, "64K": 65536, "64k": 65536, "10MB": 10 << 20, "2GiB": 2 << 30} {
+		if got, err := parseSize(in); err != nil || got != want {
+			t.Errorf("size %q: %d, %v; want %d", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "k", "-1", "1.5G", "99999999999999T", "1X"} {
+		if got, err := parseCount(in); err == nil {
+			t.Errorf("count %q was read as %d", in, got)
+		}
+	}
+	if d, err := parseDuration("1.5"); err != nil || d.Milliseconds() != 1500 {
+		t.Errorf("a bare number of seconds was read as %v, %v", d, err)
+	}
+}
+
+func TestVersionAndMan(t *testing.T) {
+	status, out, _ := command(t, "version", "--json")
+	var v map[string]string
+	if err := json.Unmarshal([]byte(out), &v); status != 0 || err != nil || v["version"] != version {
+		t.Errorf("version --json: status %d, %q, %v", status, out, err)
+	}
+	status, out, _ = command(t, "man", "record")
+	if status != 0 || !strings.Contains(out, ".TH") || !strings.Contains(out, "till-return") {
+		t.Errorf("man record: status %d, %.80q", status, out)
+	}
+	dir := t.TempDir()
+	if status, _, errs := command(t, "man", "--dir", dir); status != 0 {
+		t.Errorf("man --dir: %d %s", status, errs)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "alleria-record.1")); err != nil {
+		t.Error(err)
+	}
+	if status, out, _ := command(t, "completion", "bash"); status != 0 || !strings.Contains(out, "__start_alleria") {
+		t.Errorf("completion bash: %d %.80q", status, out)
+	}
+}
+
+// TestEveryFlagIsExplained keeps the manual complete.
+func TestEveryFlagIsExplained(t *testing.T) {
+	root := (&app{}).root()
+	for _, c := range root.Commands() {
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: short help %q", c.Name(), c.Short)
+		}
+	}
+}
+
+func TestCheckAndConfigErrors(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good.xml"), filepath.Join(dir, "bad.xml")
+	text := `<AlleriaConfig version="1.0"><Window><On><Call name="main"/></On>
+<Profile><Process><Thread><Image><Function><Instruction cat="any"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`
+	for path, s := range map[string]string{good: text, bad: strings.Replace(text, "Call", "Cal", 1)} {
+		if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, out, errs := command(t, "check", good)
+	if status != 0 || !strings.Contains(out, "main of the main executable is entered") {
+		t.Errorf("check of a good file: %d %q %q", status, out, errs)
+	}
+	// Both ways in which a file is loaded report it alike: place first, no prefix.
+	for _, args := range [][]string{{"check", good, bad}, {"record", "-c", bad, "true"}, {"record", "-cfg", bad, "true"}} {
+		status, _, errs := command(t, args...)
+		if status != 2 || !strings.Contains("\n"+errs, "\n"+bad+":1:") || !strings.Contains(errs, "Call") {
+			t.Errorf("%v: %d %q", args, status, errs)
+		}
+	}
+	status, out, _ = command(t, "check", "--json", bad)
+	var list []diagnostic
+	if err := json.Unmarshal([]byte(out), &list); err != nil || status != 2 || len(list) == 0 || list[0].Line != 1 || list[0].Severity != "error" {
+		t.Errorf("check --json: %d %q %v", status, out, err)
+	}
+	if status, out, _ := command(t, "schema"); status != 0 || !strings.Contains(out, "AlleriaConfig") {
+		t.Errorf("schema: %d %.60q", status, out)
+	}
+	for _, flags := range []string{"--fields tim", "--select foo=1", "--on-instructions many"} {
+		args := append(append([]string{"record"}, strings.Fields(flags)...), "true")
+		if status, _, errs := command(t, args...); status != 2 || strings.Count(errs, "\n") != 1 {
+			t.Errorf("record %s: %d %q", flags, status, errs)
+		}
+	}
+}

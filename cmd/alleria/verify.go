@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"alleria/abp"
+)
+
+// statusProblems is verify's status for a profile that is not as it should be,
+// as grep's and diff's: the command worked, the answer is no.
+const statusProblems = 1
+
+// problemLine is a line of verify --json.
+type problemLine struct {
+	Profile string `json:"profile"`
+	Path    string `json:"path"`
+	Offset  uint64 `json:"offset"`
+	CutOff  bool   `json:"cut_off"`
+	Text    string `json:"text"`
+}
+
+// verifyCommand checks all profiles before it gives its verdict.
+func (a *app) verifyCommand() *cobra.Command {
+	asJSON := false
+	c := &cobra.Command{
+		Use:   "verify PROFILE...",
+		Short: "Read everything in a profile and check that it is sound",
+		Long: `verify reads every section and entry and reports what is damaged, and what is
+missing because the recording was cut off. The exit status is 1 if there is
+anything to report.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			found := []problemLine{}
+			for _, path := range args {
+				// A misspelt name is a usage error and not a profile that is cut off.
+				if _, err := os.Stat(path); err != nil {
+					return &statusError{statusUsage, err}
+				}
+				err := abp.Verify(path, func(p abp.Problem) {
+					found = append(found, problemLine{path, p.Path, p.Offset, p.CutOff, p.Text})
+				})
+				if err != nil {
+					return &statusError{statusUsage, err}
+				}
+			}
+			if asJSON {
+				enc := json.NewEncoder(a.stdout)
+				enc.SetIndent("", "  ")
+				if err := enc.Encode(found); err != nil {
+					return err
+				}
+			} else {
+				a.printProblems(args, found)
+			}
+			if len(found) > 0 {
+				return &statusError{status: statusProblems}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// printProblems writes a line for each problem, or that there is none.
+func (a *app) printProblems(paths []string, found []problemLine) {
+	for _, p := range found {
+		kind := "damaged"
+		if p.CutOff {
+			kind = "cut off"
+		}
+		where := p.Path
+		if p.Offset > 0 {
+			where = fmt.Sprintf("%s at byte %d", p.Path, p.Offset)
+		}
+		fmt.Fprintf(a.stdout, "%s: %s: %s\n", where, kind, p.Text)
+	}
+	if len(found) == 0 && !a.quiet {
+		for _, path := range paths {
+			fmt.Fprintf(a.stdout, "%s is sound.\n", path)
+		}
+	}
+}

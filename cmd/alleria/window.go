@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"alleria/config"
+)
+
+// windowFlags say which window configuration a command uses: a file, or a window
+// for a single use put together from flags.
+type windowFlags struct {
+	path   string
+	oneOff config.OneOffOptions
+	fields string
+}
+
+// register declares the flags. Their names are those of the language's
+// elements and attributes where there is one.
+func (f *windowFlags) register(fl *pflag.FlagSet) {
+	o := &f.oneOff
+	fl.StringVarP(&f.path, "config", "c", "", "window configuration `file` (also -cfg)")
+	fl.StringVar(&o.OnCall, "on-call", "", "open the window when this `function` is entered (function@image: another image's)")
+	fl.StringVar(&o.TillReturn, "till-return", "", "close the window when this `function` has returned")
+	fl.StringVar(&o.OnInstructions, "on-instructions", "", "open the window after this `number` of instructions (10k, 5M, 2G)")
+	fl.StringVar(&o.TillInstructions, "till-instructions", "", "close the window after this `number` of instructions")
+	fl.BoolVar(&o.Reopenable, "reopenable", false, "let the window open again")
+	fl.StringVar(&o.Image, "image", "", "record only this `image`: main, app (all but the system's), a file name or a path")
+	fl.StringVar(&o.Function, "function", "", "record only functions of this `name`, which may hold *")
+	fl.StringVar(&o.Select, "select", "", "record only these `instructions`: any, anyMem (default), or form=, class=, isa=, ext= or cat= and a XED name")
+	fl.StringVar(&f.fields, "fields", "", "what to record of each instruction: a comma-separated `list` of time, function, address, value, branch; none is the instruction alone, all everything")
+}
+
+// load returns the configuration and where it is from. Warnings go to messages.
+func (f *windowFlags) load(messages io.Writer, outputs []string) (*config.Config, string, error) {
+	// Comparing with the zero value sees flags that are added later too.
+	oneOff := f.oneOff != config.OneOffOptions{} || f.fields != ""
+	if f.path != "" && oneOff {
+		return nil, "", usagef("--config and a window of flags (--on-call … --fields) exclude each other")
+	}
+	if oneOff {
+		return f.fromFlags()
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		wd = "" // it was removed: nothing to find there
+	}
+	first := ""
+	if len(outputs) > 0 {
+		first = outputs[0]
+	}
+	path := config.Find(f.path, wd, first)
+	if path == "" {
+		fmt.Fprintln(messages, "alleria: no configuration: recording every memory access of every process")
+		return config.Default(), "built-in", nil
+	}
+	c, err := loadConfig(messages, path)
+	return c, path, err
+}
+
+// fromFlags builds the window that the flags describe.
+func (f *windowFlags) fromFlags() (c *config.Config, from string, err error) {
+	if f.fields != "" {
+		if f.oneOff.Fields, err = config.ParseFields(f.fields); err != nil {
+			return nil, "", usagef("--fields: %w", err)
+		}
+	}
+	c, err = config.OneOff(f.oneOff)
+	if err != nil {
+		return nil, "", &statusError{statusUsage, err}
+	}
+	return c, "options", nil
+}
+
+// loadConfig loads a file and prints its warnings.
+func loadConfig(messages io.Writer, path string) (*config.Config, error) {
+	c, warnings, err := config.Load(path)
+	for _, w := range warnings {
+		fmt.Fprintln(messages, w, "(warning)")
+	}
+	if err != nil {
+		return nil, configError(err)
+	}
+	return c, nil
+}
+
+// configError gives errors of a configuration their status and leaves them in
+// the form that editors jump to: no prefix of ours.
+func configError(err error) error {
+	var all config.Errors
+	if errors.As(err, &all) {
+		return &statusError{status: statusUsage, err: &located{all}}
+	}
+	return &statusError{statusUsage, err}
+}
+
+// located marks an error whose lines begin with a place in a file.
+type located struct{ error }
+
+// Unwrap gives errors.As the list inside.
+func (l *located) Unwrap() error { return l.error }

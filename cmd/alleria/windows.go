@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"alleria/abp"
+	"alleria/analysis"
+)
+
+// openingLine is a line of windows --json.
+type openingLine struct {
+	Profile string `json:"profile"`
+	Process uint32 `json:"process"`
+	Window  string `json:"window"`
+	Number  int    `json:"opening"` // from 1
+	analysis.WindowOpening
+}
+
+// windowsCommand lists what the report only sums up.
+func (a *app) windowsCommand() *cobra.Command {
+	asJSON := false
+	var only []string
+	c := &cobra.Command{
+		Use:   "windows PROFILE...",
+		Short: "List every opening and closing of the windows",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return openProfiles(args, func(profiles []*abp.Profile) error {
+				list := openings(profiles, only)
+				if asJSON {
+					enc := json.NewEncoder(a.stdout)
+					enc.SetIndent("", "  ")
+					return enc.Encode(list)
+				}
+				for _, o := range list {
+					fmt.Fprintf(a.stdout, "process %d window %s #%d: opened %s\n", o.Process, o.Window, o.Number, o.Words())
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringArrayVar(&only, "window", nil, "only the window of this `name`; may be repeated")
+	return c
+}
+
+// openings lists them process by process, window by window. By time would mix
+// processes whose clocks start apart.
+func openings(profiles []*abp.Profile, only []string) []openingLine {
+	list := []openingLine{}
+	for _, p := range profiles {
+		for _, proc := range p.Processes() {
+			for _, def := range proc.WindowDefs() {
+				if len(only) > 0 && !slices.Contains(only, def.Name) {
+					continue
+				}
+				for i, o := range analysis.Openings(proc, def.Index) {
+					list = append(list, openingLine{p.Path(), proc.Number(), def.Name, i + 1, o})
+				}
+			}
+		}
+	}
+	return list
+}

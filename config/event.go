@@ -1,0 +1,125 @@
+package config
+
+import "time"
+
+// EventKind is what an Event waits for.
+type EventKind uint8
+
+// The kinds of events, named like their elements.
+const (
+	EventNone EventKind = iota
+	EventAll
+	EventOne
+	EventCreation
+	EventTermination
+	EventLoad
+	EventUnload
+	EventCall
+	EventReturn
+	EventThreads
+	EventAccesses
+	EventInstructions
+	EventTime
+	EventSyscall
+	EventAddress
+	EventSignal
+	EventExec
+	EventFork
+	EventSample
+)
+
+// eventKindNames is indexed by EventKind: the elements' names.
+var eventKindNames = [...]string{
+	EventNone: "", EventAll: "All", EventOne: "One", EventCreation: "Creation", EventTermination: "Termination",
+	EventLoad: "Load", EventUnload: "Unload", EventCall: "Call", EventReturn: "Return", EventThreads: "Threads",
+	EventAccesses: "Accesses", EventInstructions: "Instructions", EventTime: "Time", EventSyscall: "Syscall",
+	EventAddress: "Address", EventSignal: "Signal", EventExec: "Exec", EventFork: "Fork", EventSample: "Sample",
+}
+
+// String returns the element's name.
+func (k EventKind) String() string {
+	if int(k) < len(eventKindNames) {
+		return eventKindNames[k]
+	}
+	return "EventKind?"
+}
+
+// eventKindOf is the inverse of String; EventNone for what is no event.
+func eventKindOf(name string) EventKind {
+	for k, n := range eventKindNames {
+		if n == name {
+			return EventKind(k)
+		}
+	}
+	return EventNone
+}
+
+// Event is one node of an event tree. One struct for all kinds: the consumers
+// switch on Kind anyway, and a type for each would repeat Process, Thread and
+// Threshold a dozen times. Each field names the kinds that use it; in the
+// others it is zero.
+type Event struct {
+	Pos
+	Kind EventKind
+	// Children: All, One.
+	Children []*Event
+
+	// Process is 0 for "each process by itself". Creation and Termination
+	// always name one.
+	Process int
+	// Thread is 0 for any. Creation, Termination, Call, Return, Accesses,
+	// Instructions, Time, Syscall.
+	Thread int
+	// AnyThread: Accesses, Instructions. One thread alone must reach the count.
+	AnyThread bool
+	// SinceOpen: Accesses, Instructions. Count from the opening of the window.
+	SinceOpen bool
+
+	// Name is the image's file name (Load, Unload), the function's name (Call,
+	// Return) or the system call's (Syscall).
+	Name string
+	// Path is the image's full path: Load, Unload.
+	Path string
+	// ImageName, ImagePath: Call, Return. Neither is the main executable.
+	ImageName, ImagePath string
+	// Decorated: Call, Return. Name is the symbol as linked and nothing else.
+	Decorated bool
+
+	// Threshold is how many instructions (Instructions), or on which occurrence
+	// the event fires (Call, Return, Syscall, Address), where 0 and 1 are the first.
+	Threshold uint64
+	// SmallerEqual, LargerEqual: Threads. 0 is no bound.
+	SmallerEqual, LargerEqual uint64
+	// Total, Reads, Writes: Accesses. 0 is no bound.
+	Total, Reads, Writes uint64
+	// After is the threshold of Time.
+	After time.Duration
+
+	// Number is the system call's (Syscall, with HasNumber), the signal's
+	// (Signal, 0 any) or which time it happens (Exec, Fork, 0 any).
+	Number    uint64
+	HasNumber bool
+
+	// Image and Offset, or Value with HasValue: Address.
+	Image    string
+	Offset   uint64
+	Value    uint64
+	HasValue bool
+
+	// Period, Burst: Sample, in instructions.
+	Period, Burst uint64
+}
+
+// Walk calls f for the event and everything inside it, parents first.
+func (e *Event) Walk(f func(*Event)) {
+	if e == nil {
+		return
+	}
+	f(e)
+	for _, c := range e.Children {
+		c.Walk(f)
+	}
+}
+
+// Occurrence is Threshold read as "on the N-th time": at least 1.
+func (e *Event) Occurrence() uint64 { return max(e.Threshold, 1) }

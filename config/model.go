@@ -1,0 +1,165 @@
+package config
+
+import "strconv"
+
+// Config is a validated configuration. It is immutable.
+type Config struct {
+	Pos
+	Types   Types
+	Windows []*Window
+}
+
+// Window is a stretch of execution and what is recorded in it.
+type Window struct {
+	Pos
+	// Name as given; Label never is empty.
+	Name string
+	// Number is the window's position in the file, from 1.
+	Number     int
+	Reopenable bool
+	// On is nil when the window is open from the first instruction, Till when it
+	// stays open until the process ends.
+	On, Till *Event
+	Profile  *Profile
+}
+
+// Label is what messages and profiles call the window: its name, else its number.
+func (w *Window) Label() string {
+	if w.Name != "" {
+		return w.Name
+	}
+	return strconv.Itoa(w.Number)
+}
+
+// Profile is what is recorded while its window is open.
+type Profile struct {
+	Pos
+	Processes []*Process
+}
+
+// Process selects processes by number.
+type Process struct {
+	Pos
+	// N counts from 1 in creation order; 0 is every process that no other
+	// Process of the profile names.
+	N       int
+	Threads []*Thread
+}
+
+// Thread selects threads of a process.
+type Thread struct {
+	Pos
+	// N counts from 1 in creation order within the process; 0 is every other one.
+	N        int
+	Syscalls bool
+	Signals  bool
+	Images   []*Image
+}
+
+// Image selects code by the file it comes from. At most one of the four fields
+// is set; none is all code, also that in no image.
+type Image struct {
+	Pos
+	Name      string
+	Path      string
+	Main      bool
+	AnyButSys bool
+	Functions []*Function
+}
+
+// Function selects functions of an image.
+type Function struct {
+	Pos
+	// Name is empty for all functions and the code in none. It may hold *.
+	Name         string
+	Decorated    bool
+	Instructions []*Instruction
+	Intercept    *Intercept
+}
+
+// SelectorKind is by what an Instruction selects. The order is that of
+// specificity, the most specific first.
+type SelectorKind uint8
+
+// The selectors, most specific first.
+const (
+	ByForm SelectorKind = iota
+	ByClass
+	ByISA
+	ByExt
+	ByCat
+	AnyMemory
+	AnyInstruction
+)
+
+// Instruction selects instructions and says which facts of each are recorded.
+type Instruction struct {
+	Pos
+	By SelectorKind
+	// Value is the XED name; empty for AnyMemory and AnyInstruction.
+	Value     string
+	Fields    Fields
+	Registers []string
+	// Sample keeps one in Sample at random; 0 and 1 keep all.
+	Sample int
+}
+
+// Selector returns the attribute and value that select the instruction.
+func (i *Instruction) Selector() (attribute, value string) {
+	switch i.By {
+	case AnyMemory:
+		return "cat", "anyMem"
+	case AnyInstruction:
+		return "cat", "any"
+	}
+	return selectorAttributes[i.By], i.Value
+}
+
+// selectorAttributes is indexed by SelectorKind.
+var selectorAttributes = [...]string{ByForm: "form", ByClass: "class", ByISA: "isa", ByExt: "ext", ByCat: "cat"}
+
+// Fields is the set of facts recorded of an instruction.
+type Fields uint8
+
+// The facts. Recorded alone is the instruction's address.
+const (
+	Recorded Fields = 1 << iota
+	TimeStamp
+	RoutineID
+	AccessAddressAndSize
+	AccessValue // always with AccessAddressAndSize
+	Branch
+)
+
+// Has tells whether all of the given facts are in the set.
+func (f Fields) Has(all Fields) bool { return f&all == all }
+
+// Attributes lists the attributes that ask for the facts of the set, in the
+// order of help and files; Recorded has none.
+func (f Fields) Attributes() []string {
+	var out []string
+	for _, row := range fieldRows {
+		if f.Has(row.field) {
+			out = append(out, row.attr)
+		}
+	}
+	return out
+}
+
+// fieldRow ties a fact to its attribute, its short name in options and its
+// words in explanations.
+type fieldRow struct {
+	field Fields
+	attr  string
+	short string
+	words string
+}
+
+// fieldRows is in the order in which facts are written and spoken of.
+var fieldRows = []fieldRow{
+	{TimeStamp, "timeStamp", "time", "the time"},
+	{RoutineID, "routineId", "function", "its function"},
+	{AccessAddressAndSize, "accessAddressAndSize", "address", "the address and size of each access"},
+	{AccessValue, "accessValue", "value", "the address, size and bytes of each access"},
+	{Branch, "branch", "branch", "where it branched to, if it did"},
+}

@@ -1,0 +1,134 @@
+package config
+
+import "fmt"
+
+// limit is one thing that the language can say and that record cannot run yet.
+// The table is the whole of it: when record learns something, its row goes.
+type limit struct {
+	// hits tells whether a node of the model is affected; it gets every node.
+	hits  func(x any) bool
+	what  string
+	right string
+}
+
+// Rows are tests on nodes of the model rather than names of attributes, because
+// it is values that cannot be run: threshold="1" can, threshold="2" cannot.
+
+// runnableEvents is what limits would leave over, for their messages.
+const runnableEvents = "it runs All, One, Call, Return, Address and Instructions so far"
+
+var limits = []limit{
+	{onEvent(EventCreation, nil), "record does not wait for the creation of threads yet", runnableEvents},
+	{onEvent(EventTermination, nil), "record does not wait for the termination of threads yet", runnableEvents},
+	{onEvent(EventLoad, nil), "record does not wait for images to be loaded yet", runnableEvents},
+	{onEvent(EventUnload, nil), "record does not wait for images to be unloaded yet", runnableEvents},
+	{onEvent(EventThreads, nil), "record does not wait for a number of threads yet", runnableEvents},
+	{onEvent(EventAccesses, nil), "record does not count accesses for events yet", "count Instructions; " + runnableEvents},
+	{onEvent(EventTime, nil), "record does not wait for a time yet", "count Instructions; " + runnableEvents},
+	{onEvent(EventSyscall, nil), "record does not wait for system calls yet", runnableEvents},
+	{onEvent(EventSignal, nil), "record does not wait for signals yet", runnableEvents},
+	{onEvent(EventExec, nil), "record does not wait for programs to be executed yet", runnableEvents},
+	{onEvent(EventFork, nil), "record does not wait for forks yet", runnableEvents},
+	{onEvent(EventSample, nil), "record does not sample in bursts yet", "make the window reopenable on another event; " + runnableEvents},
+	{onFunction(func(e *Event) bool { return e.Process > 1 }),
+		"record follows the first process only, so far", "leave process out"},
+	{onEvent(EventInstructions, func(e *Event) bool { return e.SinceOpen }),
+		"record counts instructions from the process's first, so far", "leave since out"},
+	{onEvent(EventInstructions, func(e *Event) bool { return e.Process > 1 }),
+		"record follows the first process only, so far", "leave process out"},
+	{func(x any) bool { _, ok := x.(*Intercept); return ok },
+		"record does not intercept functions yet", "record the function's instructions, or leave Intercept out"},
+	{func(x any) bool { i, ok := x.(*Instruction); return ok && len(i.Registers) > 0 },
+		"record does not record registers yet", "leave registers out"},
+	{func(x any) bool { i, ok := x.(*Instruction); return ok && i.Sample > 1 },
+		"record does not sample instructions yet", "leave sample out: every instruction is then recorded"},
+	{func(x any) bool { t, ok := x.(*Thread); return ok && t.N != 0 },
+		"record selects the same of all threads, so far", "leave n out"},
+	{func(x any) bool { t, ok := x.(*Thread); return ok && t.Syscalls },
+		"record does not record system calls yet", "leave syscalls out"},
+	{func(x any) bool { t, ok := x.(*Thread); return ok && t.Signals },
+		"record does not record signals yet", "leave signals out"},
+}
+
+// onEvent makes a test for events of one kind.
+func onEvent(kind EventKind, test func(*Event) bool) func(any) bool {
+	return func(x any) bool {
+		e, ok := x.(*Event)
+		return ok && e.Kind == kind && (test == nil || test(e))
+	}
+}
+
+// onFunction makes a test for Call and Return, which share all of their
+// attributes.
+func onFunction(test func(*Event) bool) func(any) bool {
+	return func(x any) bool {
+		e, ok := x.(*Event)
+		return ok && (e.Kind == EventCall || e.Kind == EventReturn) && test(e)
+	}
+}
+
+// Unsupported lists what the configuration says and record cannot run yet, each
+// with its place. Empty: it can be run. It is not part of Parse because such a
+// file is right, and check and explain have uses for it.
+func (c *Config) Unsupported() []Error {
+	var f faults
+	c.visit(func(p Pos, x any) {
+		// All rows, not the first that hits: a Call with both thread and threshold has
+		// two things to be changed.
+		for _, l := range limits {
+			if l.hits(x) {
+				f.rule(p, l.what, l.right)
+			}
+		}
+	})
+	f.sort()
+	return f.errs
+}
+
+// Ignored lists what record passes over, so far, without harm to the rest.
+func (c *Config) Ignored() []Warning {
+	var f faults
+	c.visit(func(p Pos, x any) {
+		if proc, ok := x.(*Process); ok && proc.N > 1 {
+			f.warn(p, fmt.Sprintf("record follows the first process only, so far: process %d is ignored", proc.N),
+				"processes without number and number 1 are recorded")
+		}
+	})
+	f.sort()
+	return f.warns
+}
+
+// visit calls f for every node of the windows, parents first.
+func (c *Config) visit(f func(Pos, any)) {
+	// In reading order as far as the language fixes one, so that sorting has little to
+	// do.
+	for _, w := range c.Windows {
+		f(w.Pos, w)
+		w.On.Walk(func(e *Event) { f(e.Pos, e) })
+		w.Till.Walk(func(e *Event) { f(e.Pos, e) })
+		for _, p := range w.Profile.Processes {
+			f(p.Pos, p)
+			for _, t := range p.Threads {
+				f(t.Pos, t)
+				for _, i := range t.Images {
+					i.visit(f)
+				}
+			}
+		}
+	}
+}
+
+// visit goes on below an image; apart only to keep the nesting of loops
+// readable.
+func (i *Image) visit(f func(Pos, any)) {
+	f(i.Pos, i)
+	for _, fn := range i.Functions {
+		f(fn.Pos, fn)
+		for _, ins := range fn.Instructions {
+			f(ins.Pos, ins)
+		}
+		if fn.Intercept != nil {
+			f(fn.Intercept.Pos, fn.Intercept)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package emit
+
+import (
+	"fmt"
+
+	"alleria/abp"
+	"alleria/abp/frame"
+)
+
+// walker consumes words without writing them: it looks at every record, counts,
+// and forgets.
+type walker struct {
+	thread *ThreadState // whose executions execs counts
+	execs  []uint32     // by block
+	words  []uint16     // of a block's record, and walkDynamic, by block
+	ids    []uint32     // whose execs are not zero
+	sum    uint64       // of all words, so that each is read
+	blocks *blockTable
+}
+
+// walkDynamic marks the blocks whose words decide what they count for.
+const walkDynamic = 1 << 15
+
+// discard is Consume where nothing is to be written.
+func (s *Stream) discard(thread uint32, words []uint64) error {
+	w := &s.walker
+	if w.thread == nil || w.thread.Number != thread {
+		w.settle()
+		w.thread = s.p.thread(thread)
+		w.blocks = &s.p.blocks
+	}
+	for at := 0; at < len(words); {
+		n, err := w.records(words, at)
+		if err != nil {
+			return fmt.Errorf("thread %d: %w", thread, err)
+		}
+		if at = n; at == len(words) {
+			break
+		}
+		m := frame.MarkLen(words[at:])
+		if m == 0 {
+			return fmt.Errorf("thread %d: mark %#x: %w", thread, words[at], frame.ErrMalformed)
+		}
+		at += m
+		// What marks change in the counts (cuts, emulation) is left out: the figures
+		// of a discarded run are a courtesy.
+	}
+	return nil
+}
+
+// records walks executions until a mark or the end. The index is advanced word
+// by word, not by the record's length: then the processor need not wait for the
+// length to know where the next record is, because it predicts the loop.
+func (w *walker) records(words []uint64, at int) (int, error) {
+	sum := uint64(0)
+	for at < len(words) {
+		id := words[at]
+		if id>>32 != 0 {
+			break
+		}
+		// Zero executions stand for a block that was not met since the last settling.
+		if id >= uint64(len(w.execs)) || w.execs[id] == 0 {
+			if !w.meet(uint32(id)) {
+				return at, fmt.Errorf("block %d: %w", id, frame.ErrMalformed)
+			}
+		}
+		n := w.words[id]
+		if n&walkDynamic != 0 {
+			n &^= walkDynamic
+			w.dynamic(uint32(id), words[at+1:], int(n))
+		}
+		if int(n) >= len(words)-at {
+			return at, fmt.Errorf("block %d is cut short: %w", id, frame.ErrMalformed)
+		}
+		w.execs[id]++
+		at++
+		for ; n > 0; n-- {
+			sum += words[at]
+			at++
+		}
+	}
+	w.sum += sum
+	return at, nil
+}
+
+// meet prepares the counting of a block.
+func (w *walker) meet(id uint32) bool {
+	b := w.blocks.get(id)
+	if id == 0 || b == nil {
+		return false
+	}
+	if n := int(id) + 1 - len(w.execs); n > 0 {
+		w.execs = append(w.execs, make([]uint32, n)...)
+		w.words = append(w.words, make([]uint16, n)...)
+	}
+	w.words[id] = uint16(b.shape.Words)
+	w.ids = append(w.ids, id)
+	if b.full != nil {
+		w.words[id] |= walkDynamic
+	}
+	return true
+}
+
+// dynamic counts the accesses of an execution that depend on its words.
+func (w *walker) dynamic(id uint32, words []uint64, n int) {
+	if n > len(words) {
+		return // the caller complains
+	}
+	b := w.blocks.get(id).full // kept for blocks of this kind
+	b.DynamicCounts(words, len(b.Ins), func(_ int, c abp.Counts) { w.thread.add(c) })
+}
+
+// settle adds what was counted to the thread's counts.
+func (w *walker) settle() {
+	for _, id := range w.ids {
+		var c abp.Counts
+		c.Add(w.blocks.get(id).static(), uint64(w.execs[id]))
+		w.thread.add(c)
+		w.execs[id] = 0
+	}
+	w.ids = w.ids[:0]
+}

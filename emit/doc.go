@@ -1,0 +1,25 @@
+// Package emit writes profiles: it turns the raw words of the rings into the
+// files that package abp reads.
+//
+// In a nutshell: a Run is a directory, a ProcessWriter one process's part of
+// it, a Stream what one processing thread writes. A Stream keeps a frame open
+// for each application thread whose chunks it gets, encodes chunk after chunk
+// into it, and writes it when it is large, when it is flushed, or when it
+// notices that the thread's chunks went on to another Stream. Before a frame is
+// written, the blocks that it refers to and that no file defines yet are
+// written to the main profile.
+//
+// internal/session calls it: images, functions, windows and the family of
+// processes from the tracer's goroutine, Consume and Flush from processing
+// threads (package cab).
+//
+// Guards: ProcessWriter.mu guards the main profile, its pending rows and the
+// list of threads; it is taken for a frame only while blocks are missing. A
+// Stream belongs to one goroutine. What must survive from chunk to chunk of one
+// application thread lies in its ThreadState, which belongs to whoever consumes
+// that thread; the ring that hands the thread over orders the accesses. Block
+// facts are immutable and published by atomic pointers.
+//
+// The package does not know where words come from, and draws no conclusions
+// from them beyond counts.
+package emit

@@ -1,0 +1,72 @@
+package emit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"alleria/abp"
+)
+
+// output is a file that is being written. After its first error it takes
+// nothing any more: the error is returned once, so that a full disk is reported
+// once, and the file is cut back to its last whole section.
+type output struct {
+	path   string
+	file   *os.File
+	w      *abp.Writer
+	failed bool
+}
+
+// create makes a file that must not be there: whatever made it is still using it,
+// or was not cleared away, and neither is ours to overwrite.
+func create(path string, h *abp.Header) (*output, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("create profile: %w", err)
+	}
+	w, err := abp.NewWriter(f, h)
+	if err != nil {
+		return nil, fmt.Errorf("create profile %s: %w", path, errors.Join(err, f.Close()))
+	}
+	return &output{path: path, file: f, w: w}, nil
+}
+
+// check turns the first error into what the caller sees, and later ones into
+// nothing.
+func (o *output) check(err error) error {
+	if err == nil || o.failed {
+		return nil
+	}
+	o.failed = true
+	// A profile with half a section is readable too; one without is tidier. That
+	// the file cannot be cut adds nothing to the error that led here.
+	_ = o.file.Truncate(int64(o.w.Size()))
+	return fmt.Errorf("write %s: %w", o.path, err)
+}
+
+// section appends a section.
+func (o *output) section(t abp.SectionType, flags abp.SectionFlags, payload []byte) error {
+	if o.failed {
+		return nil
+	}
+	return o.check(o.w.Section(t, flags, payload))
+}
+
+// frame appends a frame.
+func (o *output) frame(h *abp.FrameHeader, body []byte) error {
+	if o.failed {
+		return nil
+	}
+	return o.check(o.w.Frame(h, body))
+}
+
+// finish writes what closes a file. A file that failed stays without: its
+// reader shall see that something is missing.
+func (o *output) finish(end *abp.EndInfo) error {
+	if o.failed {
+		return o.file.Close()
+	}
+	err := o.check(o.w.Finish(end))
+	return errors.Join(err, o.file.Close())
+}

@@ -1,0 +1,244 @@
+package emit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"alleria/abp"
+	"alleria/internal/layout"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// ProcessWriter writes one process's part of a run.
+type ProcessWriter struct {
+	run    *Run
+	header abp.Header // immutable
+	blocks blockTable
+
+	mu      sync.Mutex
+	main    *output                    // guarded by mu; nil with Discard
+	pending map[abp.SectionType][]byte // rows not yet written; guarded by mu
+	order   []abp.SectionType          // of pending's keys; guarded by mu
+	enc     *zstd.Encoder              // for tables; guarded by mu
+	threads map[uint32]*ThreadState    // guarded by mu
+	streams []*Stream                  // guarded by mu
+	closed  bool                       // guarded by mu
+}
+
+// NewProcess makes the directory and the main profile of a process. blocks is
+// the engine's table of its recorded blocks.
+func (r *Run) NewProcess(h abp.Header, blocks *layout.Blocks) (*ProcessWriter, error) {
+	p := &ProcessWriter{run: r, header: h, pending: map[abp.SectionType][]byte{}, threads: map[uint32]*ThreadState{}}
+	p.blocks.raw = blocks
+	p.header.Type = abp.TypeMain
+	if p.header.Created.IsZero() {
+		p.header.Created = time.Now()
+	}
+	if !r.opts.Discard {
+		for _, dir := range r.opts.Dirs {
+			if err := os.MkdirAll(filepath.Join(dir, p.dirName()), 0o755); err != nil {
+				return nil, fmt.Errorf("output of process %d: %w", h.Process, err)
+			}
+		}
+		enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+			zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true))
+		if err != nil {
+			return nil, fmt.Errorf("output of process %d: %w", h.Process, err)
+		}
+		p.enc = enc
+		if p.main, err = create(filepath.Join(p.Dir(), abp.MainFile), &p.header); err != nil {
+			return nil, err
+		}
+	}
+	r.mu.Lock()
+	r.proc = append(r.proc, p)
+	r.mu.Unlock()
+	return p, nil
+}
+
+func (p *ProcessWriter) dirName() string { return "p" + strconv.Itoa(int(p.header.Process)) }
+
+// Dir returns the process's directory, empty with Discard.
+func (p *ProcessWriter) Dir() string {
+	if p.run.opts.Discard {
+		return ""
+	}
+	return filepath.Join(p.run.opts.Dirs[0], p.dirName())
+}
+
+// row is a row of one of abp's tables.
+type row interface{ Append(dst []byte) []byte }
+
+// add keeps a row for the next FlushTables.
+func (p *ProcessWriter) add(t abp.SectionType, r row) {
+	if p.run.opts.Discard {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pend(t, r)
+}
+
+// pend is add with p.mu held.
+func (p *ProcessWriter) pend(t abp.SectionType, r row) {
+	if _, ok := p.pending[t]; !ok {
+		p.order = append(p.order, t)
+	}
+	p.pending[t] = r.Append(p.pending[t])
+}
+
+// AddImage adds an image, or replaces what was said of it before.
+func (p *ProcessWriter) AddImage(r abp.Image) { p.add(abp.SectionImages, &r) }
+
+// AddFunction adds a function. It comes before the first block that refers to it
+// is executed.
+func (p *ProcessWriter) AddFunction(r abp.Function) { p.add(abp.SectionFunctions, &r) }
+
+// AddWindow adds a window of the configuration.
+func (p *ProcessWriter) AddWindow(r abp.WindowDef) { p.add(abp.SectionWindows, &r) }
+
+// AddWindowEvent adds an opening or a closing.
+func (p *ProcessWriter) AddWindowEvent(r abp.WindowEvent) { p.add(abp.SectionWindows, &r) }
+
+// AddFamily adds a process of the tree, or replaces what was said of it before.
+func (p *ProcessWriter) AddFamily(r abp.FamilyRow) { p.add(abp.SectionProcessFamily, &r) }
+
+// AddCPUID adds a leaf.
+func (p *ProcessWriter) AddCPUID(r abp.CPUIDLeaf) { p.add(abp.SectionCPUID, &r) }
+
+// AddSyscall adds a system call.
+func (p *ProcessWriter) AddSyscall(r abp.Syscall) { p.add(abp.SectionSyscalls, &r) }
+
+// AddSignal adds a signal.
+func (p *ProcessWriter) AddSignal(r abp.Signal) { p.add(abp.SectionSignals, &r) }
+
+// AddSnapshot adds a snapshot of the address space.
+func (p *ProcessWriter) AddSnapshot(r abp.Snapshot) { p.add(abp.SectionLLW, &r) }
+
+// AddQueryMessage adds a message of a relational query.
+func (p *ProcessWriter) AddQueryMessage(r abp.QueryMessage) { p.add(abp.SectionQueries, &r) }
+
+// AddSection writes a section as it is: for users' own types and for packages
+// with formats of their own.
+func (p *ProcessWriter) AddSection(t abp.SectionType, payload []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.main == nil {
+		return nil
+	}
+	return p.section(t, payload)
+}
+
+// FlushTables writes the rows that were added since the last time.
+func (p *ProcessWriter) FlushTables() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.flushTables()
+}
+
+func (p *ProcessWriter) flushTables() error {
+	if p.main == nil {
+		return nil
+	}
+	// In the order in which the first row of each came: images before the functions
+	// in them.
+	for _, t := range p.order {
+		if err := p.section(t, p.pending[t]); err != nil {
+			return err
+		}
+		delete(p.pending, t)
+	}
+	p.order = p.order[:0]
+	return nil
+}
+
+// section writes a table's section, compressed where that makes it smaller.
+func (p *ProcessWriter) section(t abp.SectionType, payload []byte) error {
+	// Small payloads do not pay for zstd's header and the reader's call.
+	if p.run.opts.Level >= 0 && len(payload) > 256 {
+		if packed := p.enc.EncodeAll(payload, nil); len(packed) < len(payload) {
+			return p.main.section(t, abp.SectionZstd, packed)
+		}
+	}
+	return p.main.section(t, 0, payload)
+}
+
+// define writes the blocks that no file defines yet, with what they refer to.
+// It returns false if they could not be written: now, with the error, or at all
+// since an earlier one.
+func (p *ProcessWriter) define(ids []uint32) (bool, error) {
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool { return p.blocks.get(id).defined.Load() })
+	if len(missing) == 0 {
+		return true, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := p.flushTables()
+	var rows []byte
+	for _, id := range missing {
+		if !p.blocks.get(id).defined.Load() { // another stream may have come first
+			rows = append(rows, p.blocks.get(id).row...)
+		}
+	}
+	if err == nil && len(rows) > 0 {
+		err = p.section(abp.SectionBlocks, rows)
+	}
+	if err != nil || p.main.failed {
+		return false, err
+	}
+	// Only now: who sees the flag may write a frame at once.
+	for _, id := range missing {
+		b := p.blocks.get(id)
+		b.row = nil
+		b.defined.Store(true)
+	}
+	return true, nil
+}
+
+// Counts returns what was recorded so far and in how many threads. While
+// processing threads run it is what they had counted at some moment.
+func (p *ProcessWriter) Counts() (c abp.Counts, threads int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.threads {
+		c.Add(t.total(), 1)
+	}
+	return c, len(p.threads)
+}
+
+// Close closes the streams and the main profile. No one consumes any more.
+func (p *ProcessWriter) Close(end abp.EndInfo) error {
+	var errs []error
+	streams := p.streamsToClose()
+	for _, s := range streams { // all, before one is closed: frames wait for those of other streams
+		errs = append(errs, s.Flush())
+	}
+	for _, s := range streams {
+		errs = append(errs, s.close(&end))
+	}
+	end.Counts, _ = p.Counts()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.main == nil {
+		return errors.Join(errs...)
+	}
+	errs = append(errs, p.flushTables(), p.main.finish(&end))
+	return errors.Join(errs...)
+}
+
+func (p *ProcessWriter) streamsToClose() []*Stream {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	return p.streams
+}

@@ -1,0 +1,187 @@
+package emit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"alleria/abp"
+)
+
+// Options say where and how profiles are written.
+type Options struct {
+	// Dirs are the run's directories: the first holds run.json and the main
+	// profiles; streams take turns at all of them.
+	Dirs []string
+	// Force lets the files of an earlier run in Dirs be replaced.
+	Force bool
+	// Discard writes nothing: entries are walked and dropped.
+	Discard bool
+	// Level is zstd's, 1 to 22; 0: the fastest, left out where it gains little;
+	// below 0: no compression.
+	Level int
+}
+
+// ErrExists: the output directory holds something already.
+var ErrExists = errors.New("output exists")
+
+// configName is a file that a directory may hold and still count as new.
+const configName = "alleria.config"
+
+// Run is the output of one recording.
+type Run struct {
+	opts Options
+	mu   sync.Mutex
+	info abp.Run          // guarded by mu
+	proc []*ProcessWriter // guarded by mu
+}
+
+// NewRun makes the directories and writes run.json, whose outcome says that the
+// run is being recorded until Finish says otherwise. With Discard it makes
+// nothing.
+func NewRun(opts Options, info abp.Run) (*Run, error) {
+	r := &Run{opts: opts, info: info}
+	r.info.Format = 1
+	r.info.Outcome = abp.Outcome{State: abp.OutcomeRunning}
+	if r.info.Started.IsZero() {
+		r.info.Started = time.Now()
+	}
+	if opts.Discard {
+		return r, nil
+	}
+	if len(opts.Dirs) == 0 {
+		return nil, errors.New("output: no directory")
+	}
+	for _, dir := range opts.Dirs {
+		if err := prepareDir(dir, opts.Force); err != nil {
+			return nil, fmt.Errorf("output: %w", err)
+		}
+	}
+	// Absolute, because readers find the run by its first directory, from wherever
+	// they are.
+	for _, dir := range opts.Dirs[1:] {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, fmt.Errorf("output: %w", err)
+		}
+		r.info.Outputs = append(r.info.Outputs, abs)
+	}
+	return r, r.info.Write(opts.Dirs[0])
+}
+
+// Dir returns the run's first directory, empty with Discard.
+func (r *Run) Dir() string {
+	if r.opts.Discard {
+		return ""
+	}
+	return r.opts.Dirs[0]
+}
+
+// prepareDir makes a directory, or takes one that holds nothing but a
+// configuration. With force the files of an earlier run are removed, and
+// nothing else: a mistyped path must not cost more than that.
+func prepareDir(dir string, force bool) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == configName {
+			continue
+		}
+		if !force {
+			return fmt.Errorf("%s: %w", dir, ErrExists)
+		}
+		if !ours(e) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ours reports whether an entry of an output directory is part of a run.
+func ours(e fs.DirEntry) bool {
+	if number, ok := strings.CutPrefix(e.Name(), "p"); ok && e.IsDir() {
+		_, err := strconv.ParseUint(number, 10, 32)
+		return err == nil
+	}
+	return e.Name() == abp.RunFile || e.Name() == "window.xml"
+}
+
+// Note adds a warning to run.json.
+func (r *Run) Note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.info.Notes, text) {
+		r.info.Notes = append(r.info.Notes, text)
+	}
+}
+
+// AddProcess sets what run.json says of a process, recorded or not, by its
+// number. Its counts and its directory are added when it was recorded.
+func (r *Run) AddProcess(e abp.ProcessEntry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.info.Processes {
+		if r.info.Processes[i].Number == e.Number {
+			r.info.Processes[i] = e
+			return
+		}
+	}
+	r.info.Processes = append(r.info.Processes, e)
+}
+
+// Finish writes what became of the run. All processes have been closed.
+func (r *Run) Finish(outcome abp.Outcome) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	r.info.Ended = &now
+	r.info.Outcome = outcome
+	for _, p := range r.proc {
+		r.sum(p)
+	}
+	slices.SortFunc(r.info.Processes, func(a, b abp.ProcessEntry) int { return int(a.Number) - int(b.Number) })
+	if r.opts.Discard {
+		return nil
+	}
+	return r.info.Write(r.opts.Dirs[0])
+}
+
+// sum adds a recorded process's counts to its entry. r.mu is held.
+func (r *Run) sum(p *ProcessWriter) {
+	// The caller knows more of a process than its counts (parent, exit status), but
+	// need not have said so.
+	i := slices.IndexFunc(r.info.Processes, func(e abp.ProcessEntry) bool { return e.Number == p.header.Process })
+	if i < 0 {
+		r.info.Processes = append(r.info.Processes, abp.ProcessEntry{
+			Number: p.header.Process, PID: p.header.PID, Command: p.header.CommandLine, Followed: true,
+		})
+		i = len(r.info.Processes) - 1
+	}
+	e := &r.info.Processes[i]
+	e.Counts, e.Threads = p.Counts()
+	if !r.opts.Discard {
+		e.Dir = p.dirName()
+	}
+}
+
+// Info returns run.json as it stands. After Finish it is what was written.
+func (r *Run) Info() abp.Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.info
+}

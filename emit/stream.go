@@ -1,0 +1,306 @@
+package emit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"alleria/abp"
+	"alleria/abp/frame"
+)
+
+const (
+	// A frame is closed when it has so many words. Larger ones compress hardly
+	// better (the model has long settled), smaller ones do worse: at a quarter
+	// of it 5 % on cc1.
+	frameWords = 4 << 20
+	// A stream keeps so many frames open at most. One more thread than that
+	// closes the frame that has waited longest: each has a model of its own.
+	maxOpen = 16
+)
+
+// Stream is what one processing thread writes: a sub-profile.
+type Stream struct {
+	p      *ProcessWriter
+	number uint32
+	mu     sync.Mutex
+	out    *output // nil until the first frame; guarded by mu
+	open   []*openFrame
+	free   []*frame.Encoder
+	clock  uint64 // counts chunks, to find the frame that has waited longest
+	body   []byte
+	counts abp.Counts  // guarded by mu
+	walker walker      // for Discard
+	failed atomic.Bool // an error ended the output
+}
+
+// openFrame is a frame that an application thread's chunks go into.
+type openFrame struct {
+	thread *ThreadState
+	enc    *frame.Encoder
+	header abp.FrameHeader
+	// What does not follow from how often blocks were executed: to be added, and
+	// to be taken away.
+	plus, minus abp.Counts
+	state       change   // what its marks change
+	ids         []uint32 // blocks that only marks refer to
+	from, next  Place    // where it starts, and what would continue it
+	used        uint64   // Stream.clock when it was last appended to
+}
+
+// NewStream adds a stream. Its file is made with its first frame.
+func (p *ProcessWriter) NewStream() *Stream {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := &Stream{p: p, number: uint32(len(p.streams) + 1)}
+	p.streams = append(p.streams, s)
+	return s
+}
+
+// Consume takes the words of the next chunk of an application thread. Calls for
+// one thread come in the order of its chunks, one at a time, to whatever stream.
+func (s *Stream) Consume(thread int, words []uint64, opened, completed uint64) error {
+	t := s.p.thread(uint32(thread))
+	t.mu.Lock()
+	n := t.fed
+	t.fed++
+	t.mu.Unlock()
+	return s.ConsumeAt(thread, Place{Chunk: n}, Place{Chunk: n + 1}, words, opened, completed)
+}
+
+// ConsumeAt takes the words of an application thread from one place to another:
+// a chunk or a part of one. The places that the streams are given cover the
+// thread's records without gaps; a stream gets its own in order. An error of the
+// output is returned once; after that chunks are dropped.
+func (s *Stream) ConsumeAt(thread int, from, to Place, words []uint64, opened, completed uint64) error {
+	if s.failed.Load() {
+		return nil
+	}
+	if s.p.run.opts.Discard {
+		return s.discard(uint32(thread), words)
+	}
+	f, err := s.frameFor(uint32(thread), from)
+	if err != nil {
+		return err
+	}
+	err = f.enc.Chunk(words, opened, completed)
+	if f.header.Chunks == 0 {
+		f.header.FirstTSC = opened
+	}
+	f.header.Chunks++
+	f.header.LastTSC = max(f.header.LastTSC, completed)
+	f.next = to
+	s.clock++
+	f.used = s.clock
+	if walkErr := f.walk(s.p, words); err == nil {
+		err = walkErr
+	}
+	if err != nil {
+		// The ring holds what no engine writes: go on with what was good, and say so.
+		return errors.Join(fmt.Errorf("thread %d, chunk %d: %w", thread, from.Chunk, err), s.close1(f))
+	}
+	if f.enc.Words >= frameWords {
+		return s.close1(f)
+	}
+	return nil
+}
+
+// CloseThread ends the frame of an application thread: the stream will not get
+// what comes next, and whoever does must not have to wait.
+func (s *Stream) CloseThread(thread int) error {
+	for _, f := range s.open {
+		if f.thread.Number == uint32(thread) {
+			return s.close1(f)
+		}
+	}
+	return nil
+}
+
+// frameFor returns the open frame that the thread's next chunk continues.
+func (s *Stream) frameFor(thread uint32, from Place) (*openFrame, error) {
+	for _, f := range s.open {
+		if f.thread.Number != thread {
+			continue
+		}
+		if f.next == from {
+			return f, nil
+		}
+		// Chunks in between went to another stream.
+		if err := s.close1(f); err != nil {
+			return nil, err
+		}
+		break
+	}
+	// The one that has waited longest is the least likely to be continued.
+	if len(s.open) >= maxOpen {
+		oldest := slices.MinFunc(s.open, func(a, b *openFrame) int { return cmp.Compare(a.used, b.used) })
+		if err := s.close1(oldest); err != nil {
+			return nil, err
+		}
+	}
+	return s.begin(s.p.thread(thread), from)
+}
+
+// begin opens a frame.
+func (s *Stream) begin(t *ThreadState, from Place) (*openFrame, error) {
+	f := &openFrame{thread: t, from: from}
+	// Encoders are used again: what they know of blocks is worth keeping, their
+	// tables are megabytes.
+	if n := len(s.free); n > 0 {
+		f.enc = s.free[n-1]
+		s.free = s.free[:n-1]
+	} else {
+		enc, err := frame.NewEncoder(s.p.blocks.shape, s.p.run.opts.Level)
+		if err != nil {
+			return nil, fmt.Errorf("stream %d: %w", s.number, err)
+		}
+		f.enc = enc
+	}
+	f.enc.Begin()
+	f.header = abp.FrameHeader{Thread: t.Number}
+	s.open = append(s.open, f)
+	return f, nil
+}
+
+// Flush writes all open frames, so that what was consumed is safe.
+func (s *Stream) Flush() error {
+	var errs []error
+	s.walker.settle()
+	for len(s.open) > 0 {
+		errs = append(errs, s.close1(s.open[0]))
+	}
+	return errors.Join(errs...)
+}
+
+// ready is a frame that is encoded and has to be written in its turn.
+type ready struct {
+	stream *Stream
+	header abp.FrameHeader
+	body   []byte
+	ids    []uint32
+	weight uint64 // instructions
+	state  change
+	next   Place
+}
+
+// close1 ends a frame and writes it, or leaves that to whoever writes the one
+// before it.
+func (s *Stream) close1(f *openFrame) error {
+	s.open = slices.DeleteFunc(s.open, func(o *openFrame) bool { return o == f })
+	f.sum(s.p)
+	s.body = f.enc.Finish(s.body[:0])
+	ids := append(f.ids, f.enc.Touched...)
+	f.header.Execs += f.enc.Execs()
+	f.header.Words = f.enc.Words
+	if len(ids) > 0 {
+		f.header.MaxBlock = slices.Max(ids)
+	}
+	s.free = append(s.free, f.enc)
+	r := &ready{stream: s, header: f.header, body: s.body, ids: ids, weight: f.header.Counts.Instructions, state: f.state, next: f.next}
+	t := f.thread
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f.from != t.at {
+		r.body, r.ids = slices.Clone(r.body), slices.Clone(ids) // the encoder will use its own again
+		if t.pending == nil {
+			t.pending = make(map[Place]*ready)
+		}
+		t.pending[f.from] = r
+		return nil
+	}
+	var errs []error
+	for r != nil {
+		errs = append(errs, r.commit(t))
+		r = t.pending[t.at]
+		delete(t.pending, t.at)
+	}
+	return errors.Join(errs...)
+}
+
+// commit writes a frame whose turn it is. t.mu is held.
+func (r *ready) commit(t *ThreadState) error {
+	h := &r.header
+	h.Seq, h.Ordinal, h.Chunk = t.seq, t.ordinal, t.chunk
+	h.Windows, h.FSBase, h.GSBase = t.windows, t.fs, t.gs
+	t.seq++
+	t.ordinal += r.weight
+	t.chunk += uint64(h.Chunks)
+	t.apply(&r.state)
+	h.OSID = t.osid // known from the thread's first mark, which may lie in this frame
+	t.at = r.next
+	s := r.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed.Load() {
+		return nil
+	}
+	if err := s.write(h, r.ids, r.body); err != nil {
+		s.failed.Store(true)
+		return err
+	}
+	t.add(h.Counts)
+	s.counts.Add(h.Counts, 1)
+	return nil
+}
+
+// write writes a frame. s.mu is held.
+func (s *Stream) write(h *abp.FrameHeader, ids []uint32, body []byte) error {
+	ok, err := s.p.define(ids)
+	if err != nil {
+		return err
+	}
+	if !ok { // an earlier error, already reported, ended the output
+		s.failed.Store(true)
+		return nil
+	}
+	if s.out == nil {
+		if s.out, err = s.create(); err != nil {
+			return err
+		}
+	}
+	return s.out.frame(h, body)
+}
+
+// create makes the stream's file and tells the main profile where it is.
+func (s *Stream) create() (*output, error) {
+	// Round-robin over the disks, fixed for the life of the stream.
+	opts := &s.p.run.opts
+	dir := opts.Dirs[int(s.number-1)%len(opts.Dirs)]
+	name := strconv.Itoa(int(s.number)) + ".abp"
+	path := filepath.Join(dir, s.p.dirName(), name)
+	// The process's header again: a sub-profile by itself says whose it is.
+	h := s.p.header
+	h.Type, h.Stream = abp.TypeSub, s.number
+	row := abp.SubProfile{Number: s.number, Path: name}
+	if dir != opts.Dirs[0] {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("stream %d: %w", s.number, err)
+		}
+		row.Path = abs
+	}
+	out, err := create(path, &h)
+	if err != nil {
+		return nil, err
+	}
+	s.p.add(abp.SectionSubProfiles, &row)
+	return out, nil
+}
+
+// close writes what is open and ends the file.
+func (s *Stream) close(end *abp.EndInfo) error {
+	err := s.Flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.out == nil {
+		return err
+	}
+	e := *end
+	e.Counts = s.counts
+	return errors.Join(err, s.out.finish(&e))
+}

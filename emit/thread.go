@@ -1,0 +1,60 @@
+package emit
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"alleria/abp"
+)
+
+// Place is a place in the records of an application thread: a chunk of its ring
+// and a word of it.
+type Place struct{ Chunk, Word uint64 }
+
+// ThreadState is what must survive from frame to frame of one application
+// thread, whichever stream writes the next. Streams encode frames of one thread at
+// the same time; a frame is written once those before it have been, because
+// only then its place among the instructions is known.
+type ThreadState struct {
+	Number uint32
+
+	mu      sync.Mutex
+	osid    uint32 // guarded by mu, as are all down to pending
+	seq     uint64 // the next frame's
+	chunk   uint64 // the next chunk's
+	ordinal uint64 // the next instruction's
+	windows uint64
+	fs, gs  uint64
+	at      Place            // where the frame that comes next starts
+	pending map[Place]*ready // frames that wait for those before them
+	fed     uint64           // chunks that Consume, which knows no places, was given
+
+	// counts of the frames written so far; read by others while it grows.
+	counts [6]atomic.Uint64
+}
+
+// thread returns the state of an application thread.
+func (p *ProcessWriter) thread(number uint32) *ThreadState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.threads[number]
+	if t == nil {
+		t = &ThreadState{Number: number}
+		p.threads[number] = t
+	}
+	return t
+}
+
+func (t *ThreadState) add(c abp.Counts) {
+	for i, v := range [...]uint64{c.Instructions, c.MemInstructions, c.Loads, c.Stores, c.BytesRead, c.BytesWritten} {
+		t.counts[i].Add(v)
+	}
+}
+
+func (t *ThreadState) total() abp.Counts {
+	return abp.Counts{
+		Instructions: t.counts[0].Load(), MemInstructions: t.counts[1].Load(),
+		Loads: t.counts[2].Load(), Stores: t.counts[3].Load(),
+		BytesRead: t.counts[4].Load(), BytesWritten: t.counts[5].Load(),
+	}
+}

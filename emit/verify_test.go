@@ -1,0 +1,302 @@
+package emit
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"alleria/abp"
+)
+
+func problems(t *testing.T, path string) (all []abp.Problem) {
+	t.Helper()
+	if err := abp.Verify(path, func(p abp.Problem) { all = append(all, p) }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestVerifyGood(t *testing.T) {
+	for seed := range uint64(5) {
+		r := record(t, seed, 40, 60, Options{})
+		if all := problems(t, r.dir); len(all) > 0 {
+			t.Errorf("seed %d: %v", seed, all)
+		}
+		for _, name := range []string{"p1", "p1/main.abp", "p1/1.abp"} {
+			if all := problems(t, filepath.Join(r.dir, name)); len(all) > 0 {
+				t.Errorf("seed %d: %s: %v", seed, name, all)
+			}
+		}
+	}
+}
+
+// readAll opens what is there and iterates over everything, so that a panic or
+// an endless loop would show. It returns the number of entries.
+func readAll(path string) (int, error) {
+	p, err := abp.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer p.Close()
+	n := 0
+	for _, o := range []abp.Order{abp.OrderThread, abp.OrderTime, abp.OrderStorage} {
+		r := p.Reader(abp.Query{Order: o})
+		for r.Next() {
+			n++
+		}
+		if r.Err() != nil {
+			return n, r.Err()
+		}
+	}
+	return n, nil
+}
+
+// replace writes a file anew.
+func replace(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTruncation cuts each file of a small run at every byte: what precedes the
+// cut must be readable, and the problem must be a cut.
+func TestTruncation(t *testing.T) {
+	r := record(t, 7, 3, 3, Options{})
+	for _, name := range []string{"p1/main.abp", "p1/1.abp"} {
+		path := filepath.Join(r.dir, name)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sections := 0
+		for n := abp.HeaderSize; n < len(whole); n++ {
+			replace(t, path, whole[:n])
+			f, err := abp.OpenFile(path)
+			if err != nil {
+				t.Fatalf("%s cut at %d: %v", name, n, err)
+			}
+			if len(f.Sections()) < sections {
+				t.Fatalf("%s cut at %d: %d sections, were %d", name, n, len(f.Sections()), sections)
+			}
+			sections = len(f.Sections())
+			if f.Complete() {
+				t.Errorf("%s cut at %d is complete", name, n)
+			}
+			f.Close()
+			if name == "p1/1.abp" && n%16 == 0 {
+				if _, err := readAll(r.dir); err != nil {
+					t.Fatalf("%s cut at %d: %v", name, n, err)
+				}
+			}
+			if n%16 > 1 && n < len(whole)-64 {
+				continue // opening is what may go wrong at any byte
+			}
+			all := problems(t, path)
+			if len(all) == 0 {
+				t.Fatalf("%s cut at %d: no problem", name, n)
+			}
+			if name == "p1/1.abp" && !all[0].CutOff {
+				t.Fatalf("%s cut at %d: %v", name, n, all[0])
+			}
+		}
+		for n := range abp.HeaderSize {
+			replace(t, path, whole[:n])
+			if _, err := abp.OpenFile(path); err == nil {
+				t.Fatalf("%s cut at %d opens", name, n)
+			}
+		}
+		replace(t, path, whole)
+	}
+}
+
+// TestBitFlips flips each bit in turn: Verify must find every one, as what it
+// is.
+func TestBitFlips(t *testing.T) {
+	r := record(t, 8, 3, 3, Options{})
+	for _, name := range []string{"p1/main.abp", "p1/1.abp"} {
+		path := filepath.Join(r.dir, name)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(whole); i += 5 {
+			b := bytes.Clone(whole)
+			b[i] ^= 1 << (i % 8)
+			replace(t, path, b)
+			if len(problems(t, path)) == 0 {
+				t.Errorf("%s: flip at %d not found", name, i)
+			}
+			if i%64 == 0 {
+				_, _ = readAll(r.dir) // must end without a panic
+			}
+		}
+		replace(t, path, whole)
+	}
+}
+
+// TestKilled leaves a run as a killed recorder does: no directory, no last
+// words, run.json still says running.
+func TestKilled(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	prog := newProgram(3, 20)
+	run, err := NewRun(Options{Dirs: []string{dir}}, abp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := run.NewProcess(abp.Header{Process: 1}, prog.blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint32(4) {
+		p.AddFunction(abp.Function{Number: i})
+		p.AddImage(abp.Image{Number: i})
+	}
+	s := p.NewStream()
+	in := &interpreter{p: prog}
+	for i := range 50 {
+		var words []uint64
+		for range 30 {
+			words = prog.item(words)
+		}
+		if err := s.Consume(1, words, uint64(i), uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+		in.chunk(words)
+	}
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	profile, err := abp.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer profile.Close()
+	if profile.Complete() || profile.Run().Outcome.State != abp.OutcomeRunning {
+		t.Error("complete")
+	}
+	n := 0
+	err = profile.EachExec(abp.Query{}, func(x *abp.Exec) error {
+		n++
+		return in.out[n-1].same(x)
+	})
+	if err != nil || n != len(in.out) {
+		t.Errorf("%d executions of %d: %v", n, len(in.out), err)
+	}
+	for _, problem := range problems(t, dir) {
+		if !problem.CutOff {
+			t.Error(problem)
+		}
+	}
+}
+
+func TestOutputDirectory(t *testing.T) {
+	dir := t.TempDir()
+	replace(t, filepath.Join(dir, configName), nil)
+	if _, err := NewRun(Options{Dirs: []string{dir}}, abp.Run{}); err != nil {
+		t.Errorf("a configuration alone: %v", err)
+	}
+	replace(t, filepath.Join(dir, "precious"), []byte("x"))
+	if err := os.MkdirAll(filepath.Join(dir, "p12"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewRun(Options{Dirs: []string{dir}}, abp.Run{}); err == nil || !strings.Contains(err.Error(), ErrExists.Error()) {
+		t.Errorf("occupied: %v", err)
+	}
+	if _, err := NewRun(Options{Dirs: []string{dir}, Force: true}, abp.Run{}); err != nil {
+		t.Errorf("forced: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "p12")); !os.IsNotExist(err) {
+		t.Errorf("old process directory: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "precious")); err != nil {
+		t.Errorf("someone else's file: %v", err)
+	}
+}
+
+// TestWriteError: an error of the output comes back once, what follows is
+// dropped, and what precedes stays readable.
+func TestWriteError(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	prog := newProgram(5, 20)
+	run, err := NewRun(Options{Dirs: []string{dir}}, abp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := run.NewProcess(abp.Header{Process: 1}, prog.blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.NewStream()
+	in := &interpreter{p: prog}
+	feed := func() error {
+		words := prog.loop(prog.item(nil))
+		in.chunk(words)
+		return errors.Join(s.Consume(1, words, 0, 0), s.Flush())
+	}
+	for range 3 {
+		if err := feed(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good := len(in.out)
+	s.out.file.Close() // as good as a full disk
+	if err := feed(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("first: %v", err)
+	}
+	if err := feed(); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	profile, err := abp.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer profile.Close()
+	n := 0
+	err = profile.EachExec(abp.Query{}, func(x *abp.Exec) error {
+		n++
+		return in.out[n-1].same(x)
+	})
+	if err != nil || n != good {
+		t.Errorf("%d executions, want %d: %v", n, good, err)
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	prog := newProgram(4, 30)
+	run, err := NewRun(Options{Discard: true}, abp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := run.NewProcess(abp.Header{Process: 1}, prog.blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.NewStream()
+	want := uint64(0)
+	for range 20 {
+		var words []uint64
+		for range 50 {
+			b := prog.list[prog.rng.IntN(len(prog.list))]
+			words = prog.record(words, b)
+			for i := range b.Ins {
+				want += uint64(b.Ins[i].Flags & 1)
+			}
+		}
+		if err := s.Consume(1, words, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Close(abp.EndInfo{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := p.Counts(); got.Instructions != want {
+		t.Errorf("%d instructions, want %d", got.Instructions, want)
+	}
+	if err := run.Finish(abp.Outcome{State: abp.OutcomeComplete}); err != nil {
+		t.Fatal(err)
+	}
+}

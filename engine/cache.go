@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"sort"
+
+	"alleria/internal/sys"
+)
+
+// Variant is what translated code does besides what the application does.
+type Variant uint8
+
+// The variants, each with blocks, links and a look-up table of its own.
+const (
+	Plain  Variant = iota // nothing
+	Count                 // counts block executions
+	Record                // writes raw records
+	numVariants
+)
+
+// reach is how far from an area's every byte code may lie to be translated
+// into it: a 32-bit displacement less a margin for operands that lie beyond
+// their image.
+const reach = 1<<31 - 64<<20
+
+// area is a stretch of the code cache: executable in the target, writable in
+// the tracer. It grows upwards and is never reused while the process lives,
+// except by a flush.
+type area struct {
+	base uint64
+	mem  []byte
+	next int // where the next unit goes; grows up to coldAt
+	// cold is where the next stub goes: code and literals that are seldom used
+	// lie apart, so that they take no room in the instruction cache.
+	cold int
+	size int
+	rt   routines
+	// blocks in the order of their code; so also of their addresses.
+	blocks  []*block
+	veneers map[uint64]uint64 // jumps to other areas, by where they lead
+}
+
+func newArea(f *os.File, offset int64, size int, base uint64) (*area, error) {
+	mem, err := sys.MapShared(f, offset, size)
+	if err != nil {
+		return nil, fmt.Errorf("code cache: %w", err)
+	}
+	a := &area{base: base, mem: mem, size: size, rt: routineOffsets()}
+	copy(mem, routineCode())
+	a.next = int(a.rt.size+63) &^ 63
+	a.cold = size / 4 * 3
+	return a, nil
+}
+
+func (a *area) contains(addr uint64) bool { return addr-a.base < uint64(a.size) }
+
+// near tells whether code at addr can be translated into the area with its
+// relative operands intact. Addresses that fit in 31 bits need not be near:
+// their operands become absolute.
+func (a *area) near(addr uint64) bool {
+	lo, hi := int64(addr-a.base), int64(addr-(a.base+uint64(a.size)))
+	return lo > -reach && lo < reach && hi > -reach && hi < reach
+}
+
+// find returns the block whose code holds the cache address, nil if it lies in
+// a stub or a routine.
+func (a *area) find(addr uint64) *block {
+	i := sort.Search(len(a.blocks), func(i int) bool { return a.blocks[i].code > addr })
+	if i == 0 {
+		return nil
+	}
+	if b := a.blocks[i-1]; addr < b.code+uint64(b.size) {
+		return b
+	}
+	return nil
+}
+
+// position says where an application instruction lies in its block's code:
+// start is where its instrumentation begins and the state is clean but for the
+// spilled registers, exec where the instruction itself executes.
+type position struct{ start, exec uint16 }
+
+// block is one translated basic block.
+type block struct {
+	app     uint64 // application address
+	code    uint64 // cache address: where links and heads lead
+	size    uint32 // bytes of code
+	appSize uint16
+	variant Variant
+	dead    bool // invalidated
+	// compared is where the code behind the comparison with the application's
+	// begins, 0 without one.
+	compared uint16
+	term     terminator
+	pos      []position // one an instruction
+	lens     []uint8    // of the application's instructions
+	rec      *recording // nil unless Record
+}
+
+// terminator is the shape of the code that ends a block; it tells what the
+// registers mean there.
+type terminator uint8
+
+const (
+	termNone     terminator = iota
+	termDirect              // branches with nothing spilled
+	termIndirect            // rcx and rdx in S0 and S1 after exec
+	termSyscall
+	termTrap // a request: the tracer executes the instruction
+)
+
+// insAddr is the application address of instruction i; i may be len(b.lens).
+func (b *block) insAddr(i int) uint64 {
+	addr := b.app
+	for _, l := range b.lens[:i] {
+		addr += uint64(l)
+	}
+	return addr
+}
+
+// at returns the instruction whose code holds the offset, and whether the
+// offset is its clean start.
+func (b *block) at(off uint32) (i int, clean bool) {
+	i = sort.Search(len(b.pos), func(i int) bool { return uint32(b.pos[i].start) > off }) - 1
+	if i < 0 {
+		return 0, false
+	}
+	return i, uint32(b.pos[i].start) == off
+}
+
+// exit is a direct branch whose target had no translation when it was written.
+// It is linked once the target has one.
+type exit struct {
+	site   uint64 // cache address of the displacement
+	target uint64 // application address
+	area   *area
+	v      Variant
+	fixed  bool   // never linked: the tracer wants to be asked (notify points, system calls)
+	call   bool   // follows a SyscallNotify call
+	need   uint16 // a block of so many instructions that exceeds the budget
+	spent  bool   // behind a block that used the budget up
+	stale  *block // the code of this block has changed
+	trap   *block // the tracer executes this block's last instruction
+}

@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// childKind is what is known of a process or thread that is being born: its
+// parent's event and its own first stop come in either order.
+type childKind struct {
+	event  int
+	parent *Thread
+	seen   bool
+}
+
+// born takes the event of a parent.
+func (tr *Tracer) born(parent *Thread, event int) error {
+	id, err := sys.EventMsg(parent.tid)
+	if err != nil {
+		return err
+	}
+	k := tr.children[int(id)]
+	k.parent = parent
+	if k.event, err = parent.bornAs(event); err != nil {
+		return err
+	}
+	tr.children[int(id)] = k
+	if k.seen {
+		if err := tr.adopt(int(id), k); err != nil {
+			return err
+		}
+	}
+	return tr.resume(parent, 0)
+}
+
+// Flags of clone (include/uapi/linux/sched.h).
+const (
+	cloneVM     = 0x100
+	cloneThread = 0x10000
+)
+
+// bornAs tells what a thread that is within a call of the clone family brings
+// forth: eventClone for a thread, eventVfork for a process that shares the
+// address space, eventFork for any other. The kernel's event tells them apart
+// by other marks, such as the signal that the parent gets.
+func (t *Thread) bornAs(event int) (int, error) {
+	var regs sys.Regs
+	if err := sys.GetRegs(t.tid, &regs); err != nil {
+		return 0, err
+	}
+	var flags uint64
+	switch regs.Orig_rax {
+	case sysClone:
+		flags = regs.Rdi
+	case sysClone3:
+		var b [8]byte
+		if _, err := t.p.mem.ReadAt(b[:], int64(regs.Rdi)); err != nil {
+			return 0, fmt.Errorf("arguments of clone3: %w", err)
+		}
+		flags = binary.LittleEndian.Uint64(b[:])
+	default:
+		return event, nil
+	}
+	switch {
+	case flags&cloneThread != 0:
+		return eventClone, nil
+	case flags&cloneVM != 0:
+		return eventVfork, nil
+	}
+	return eventFork, nil
+}
+
+// unknown takes a report about a process that is not one of the threads.
+func (tr *Tracer) unknown(s sys.Stop) error {
+	k, known := tr.children[s.TID]
+	if s.Status.Exited() || s.Status.Signaled() {
+		delete(tr.children, s.TID)
+		return nil
+	}
+	if known && k.event != 0 {
+		return tr.adopt(s.TID, k)
+	}
+	k.seen = true
+	tr.children[s.TID] = k
+	return nil
+}
+
+// adopt decides about a new thread or process that stands before its first
+// instruction.
+func (tr *Tracer) adopt(tid int, k childKind) error {
+	delete(tr.children, tid)
+	p := k.parent.p
+	var regs sys.Regs
+	if err := sys.GetRegs(tid, &regs); err != nil {
+		return err
+	}
+	t := &Thread{p: p, tid: tid, stopped: true, appGS: k.parent.appGS, native: k.parent.native}
+	switch k.event {
+	case eventFork:
+		return tr.letGo(t, &regs)
+	case eventVfork:
+		t.vfork = true
+	}
+	if err := p.addThread(t); errors.Is(err, errSlots) {
+		return tr.letGoThread(t, &regs)
+	} else if err != nil {
+		return err
+	}
+	p.list = nil
+	if !t.vfork {
+		if err := tr.client.ThreadStarted(t); err != nil {
+			return err
+		}
+	} else {
+		p.letGo++
+		tr.status.LetGo++
+	}
+	if err := tr.afterClone(t, &regs); err != nil {
+		return err
+	}
+	if !t.vfork {
+		tr.segmentChanged(t, &regs)
+	}
+	return tr.enter(t, &regs, 0)
+}
+
+// letGoThread lets a new thread run on untraced.
+func (tr *Tracer) letGoThread(t *Thread, regs *sys.Regs) error {
+	tr.status.LetGoThreads++
+	t.slot = t.p.slots[0] // clean looks at a slot; a thread behind a system call has nothing there
+	if err := tr.afterClone(t, regs); err != nil {
+		return err
+	}
+	regs.Gs_base = t.appGS
+	if err := sys.SetRegs(t.tid, regs); err != nil {
+		return err
+	}
+	return sys.Detach(t.tid, 0)
+}
+
+// afterClone turns the registers of a new thread, which stands behind the
+// system call in the cache, into the application's.
+func (tr *Tracer) afterClone(t *Thread, regs *sys.Regs) error {
+	if t.p.areaAt(regs.Rip) == nil {
+		return nil
+	}
+	if !tr.clean(t, regs, false) {
+		return tr.lost(t, regs)
+	}
+	return nil
+}
+
+// letGo cleans a forked child of everything of ours, before its first
+// instruction, and lets it go.
+func (tr *Tracer) letGo(t *Thread, regs *sys.Regs) error {
+	tr.proc.letGo++
+	tr.status.LetGo++
+	p := t.p
+	t.slot = p.slots[0] // clean looks at a slot; a child behind a system call has nothing there
+	if err := tr.afterClone(t, regs); err != nil {
+		return err
+	}
+	regs.Gs_base = t.appGS
+	mem, err := openMem(t.tid)
+	if err != nil {
+		return err
+	}
+	defer mem.Close()
+	for at, orig := range p.probes {
+		if _, err := mem.WriteAt([]byte{orig}, int64(at)); err != nil {
+			return fmt.Errorf("code at %#x of process %d: %w", at, t.tid, err)
+		}
+	}
+	if err := sys.SetRegs(t.tid, regs); err != nil {
+		return err
+	}
+	if p.ctl.u32(layout.NoCalls).Load() != 0 { // its filter could kill it for the calls below
+		return sys.Detach(t.tid, 0)
+	}
+	in, err := injectAt(t, mem, regs.Rip)
+	if err != nil {
+		return err
+	}
+	for _, a := range p.areas {
+		if _, err := in.call(sysMunmap, a.base, uint64(a.size)); err != nil {
+			return fmt.Errorf("unmapping the code cache of process %d: %w", t.tid, err)
+		}
+	}
+	if _, err := in.call(sysMunmap, p.slotsBase, slotsBytes+controlBytes); err != nil {
+		return fmt.Errorf("unmapping the rings of process %d: %w", t.tid, err)
+	}
+	if err := in.close(); err != nil {
+		return err
+	}
+	return sys.Detach(t.tid, 0)
+}
+
+// exec handles a thread that executed another program.
+func (tr *Tracer) exec(t *Thread) error {
+	p := t.p
+	if t.vfork { // a child of ours by vfork: it leaves our address space and is let go
+		tr.forget(t)
+		return sys.Detach(t.tid, 0)
+	}
+	for _, o := range p.running() {
+		o.endRing()
+		tr.client.ThreadEnded(o)
+	}
+	tr.client.Ended(p)
+	tr.setControl(nil)
+	p.close()
+	tr.proc = nil
+	if err := tr.started(t.tid); err != nil {
+		return tr.untraced(t.tid, err)
+	}
+	return nil
+}
+
+// untraced lets a program that the target has executed and that cannot be
+// traced run to its end.
+func (tr *Tracer) untraced(pid int, why error) error {
+	if p := tr.proc; p != nil {
+		tr.client.Ended(p)
+		tr.setControl(nil)
+		p.close()
+	}
+	tr.proc, tr.later = nil, nil
+	tr.status.Untraced, tr.done = why, true
+	if err := sys.Detach(pid, 0); err != nil {
+		return err
+	}
+	for s := range tr.stops {
+		if s.TID == pid && (s.Status.Exited() || s.Status.Signaled()) {
+			tr.endStatus(s)
+			return nil
+		}
+		if s.TID == pid && s.Status.Stopped() {
+			// It has made us, its parent, its tracer: signals are passed on.
+			sig := s.Signal()
+			if sig == sigTrap {
+				sig = 0
+			}
+			if err := sys.Cont(pid, sig); err != nil && !sys.Gone(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// segmentChanged notes the bases of fs and gs where records need them.
+func (tr *Tracer) segmentChanged(t *Thread, regs *sys.Regs) {
+	if t.fsBase != regs.Fs_base || !t.fsKnown {
+		t.fsBase, t.fsKnown = regs.Fs_base, true
+		t.mark(layout.Mark(layout.MarkFS, 0), regs.Fs_base)
+	}
+	if t.gsNoted != t.appGS {
+		t.gsNoted = t.appGS
+		t.mark(layout.Mark(layout.MarkGS, 0), t.appGS)
+	}
+}

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+const askOff = layout.Ask
+
+// count writes the increment of the block's counter. With the flags dead it is
+// one instruction; else a register is borrowed.
+func (u *unit) count(b *block, ins []x86.Insn) {
+	p := u.p
+	n := len(p.counters)
+	if n == layout.MaxCounters {
+		return
+	}
+	p.counters = append(p.counters, b)
+	off := layout.CounterOff + 8*n
+	a := &u.asm
+	if flagsDead(ins, 0) {
+		a.bytes(0x65, 0x48, 0x83, 0x04, 0x25) // add qword gs:[off], 1
+		a.u32(uint32(off))
+		a.bytes(1)
+		return
+	}
+	a.store(layout.S0, x86.RAX)
+	a.load(x86.RAX, off)
+	a.leaDisp(x86.RAX, x86.RAX, 1)
+	a.store(off, x86.RAX)
+	a.load(x86.RAX, layout.S0)
+}
+
+// flagsDead tells whether every arithmetic flag is written before it is read
+// from instruction i on.
+func flagsDead(ins []x86.Insn, i int) bool {
+	left := uint8(x86.AllFlags)
+	for ; i < len(ins); i++ {
+		in := &ins[i]
+		if in.FlagsRead&left != 0 {
+			return false
+		}
+		left &^= in.FlagsAlways()
+		if left == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Counts calls f for each counted block that the thread executed: its address,
+// how many instructions it has and how often it ran.
+func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
+	for i, b := range t.p.counters {
+		if n := t.slot.get(layout.CounterOff + 8*i); n != 0 {
+			f(b.app, len(b.lens), n)
+		}
+	}
+	for addr, n := range t.emulated {
+		f(addr, 1, n)
+	}
+	for _, c := range t.partial {
+		f(c.b.app, 1, -uint64(len(c.b.lens)-c.done))
+	}
+}
+
+// countEmulated counts an instruction that the tracer executed.
+func (t *Thread) countEmulated(addr uint64) {
+	if t.emulated == nil {
+		t.emulated = make(map[uint64]uint64)
+	}
+	t.emulated[addr]++
+}
+
+// partial is an execution of a counted block that was left early.
+type partial struct {
+	b    *block
+	done int
+}

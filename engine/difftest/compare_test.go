@@ -1,0 +1,208 @@
+package difftest
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"alleria/engine"
+	"alleria/engine/step"
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+// variants are the ways in which each program runs under the translator.
+func variants() []variant {
+	return []variant{
+		{name: "plain", mode: engine.ModePlain},
+		{name: "count", mode: engine.ModeCount},
+		{name: "addresses", mode: engine.ModeRecord, want: layout.InsRecorded | layout.InsAddrs},
+		{name: "everything", mode: engine.ModeRecord, want: everything},
+		// Small chunks change often, and one block a unit links differently.
+		{name: "timed", mode: engine.ModeRecord, want: everything | layout.InsTime, chunk: 16 << 10,
+			opts: func(o *engine.Options) { o.NoFollow, o.NoAhead = true, true }},
+	}
+}
+
+// oracle runs a program under the oracle and keeps its entries.
+func oracle(t testing.TB, path string) (outcome, []entry) {
+	t.Helper()
+	var list []entry
+	o := single(t, path, step.Options{}, func(in *step.Ins) error {
+		e := entry{addr: in.Addr, code: bytes.Clone(in.Bytes), taken: -1, target: in.To}
+		if in.Branch {
+			e.taken = 0
+			if in.Taken {
+				e.taken = 1
+			}
+		}
+		for _, a := range in.Accesses {
+			e.acc = append(e.acc, access{a.Addr, a.Size, a.Store, bytes.Clone(a.Value)})
+		}
+		list = append(list, e)
+		return nil
+	})
+	return o, list
+}
+
+// check runs a program in every way and compares. The native run's status is
+// the measure; it is returned.
+func check(t testing.TB, path string) outcome {
+	t.Helper()
+	want := native(t, path)
+	got, steps := oracle(t, path)
+	sameOutcome(t, "oracle", got, want)
+	for _, v := range variants() {
+		got, rec := translate(t, path, v)
+		sameOutcome(t, v.name, got, want)
+		if v.mode == engine.ModeCount && rec.counted != uint64(len(steps)) {
+			t.Errorf("%s: %d instructions, the oracle has %d", v.name, rec.counted, len(steps))
+		}
+		if v.mode != engine.ModeRecord {
+			continue
+		}
+		entries, err := expand(rec.words, rec.blocks)
+		if err != nil {
+			t.Errorf("%s: %v", v.name, err)
+		}
+		if msg := difference(entries, steps, v.want); msg != "" {
+			t.Errorf("%s: %s", v.name, msg)
+		}
+	}
+	return want
+}
+
+func sameOutcome(t testing.TB, name string, got, want outcome) {
+	t.Helper()
+	if got.status != want.status {
+		t.Errorf("%s: ended with %s, natively %s", name, got.status, want.status)
+	}
+	if got.output != want.output {
+		at := 0
+		for at < min(len(got.output), len(want.output)) && got.output[at] == want.output[at] {
+			at++
+		}
+		t.Errorf("%s: output differs from the native one at byte %d; %d bytes, natively %d", name, at, len(got.output), len(want.output))
+	}
+}
+
+// difference describes the first entry in which got, the translator's, is not
+// want, the oracle's; empty if there is none.
+func difference(got, want []entry, flags layout.InsFlags) string {
+	for i := range want {
+		if i >= len(got) {
+			return fmt.Sprintf("%d entries, the oracle has %d; the next is\n%s", len(got), len(want), around(want, i))
+		}
+		if what := entryDiffers(&got[i], &want[i], flags); what != "" {
+			return fmt.Sprintf("entry %d: %s\n%s translator: %s", i, what, around(want, i), text(&got[i]))
+		}
+	}
+	if len(got) > len(want) {
+		return fmt.Sprintf("%d entries, the oracle has %d; the next is\n%s", len(got), len(want), text(&got[len(want)]))
+	}
+	return ""
+}
+
+func entryDiffers(got, want *entry, flags layout.InsFlags) string {
+	switch {
+	case got.addr != want.addr:
+		return "address"
+	case !bytes.Equal(got.code, want.code):
+		return "encoding"
+	case got.flags&^layout.InsMemory != flags:
+		return fmt.Sprintf("flags %b, asked for %b", got.flags, flags)
+	case got.taken >= 0 && got.taken != want.taken:
+		return "branch taken"
+	case got.taken >= 0 && got.target != want.target && want.target != 0:
+		return "branch target"
+	case flags&layout.InsBranch != 0 && want.taken >= 0 && got.taken < 0 && !got.emulated:
+		return "branch not recorded"
+	case len(got.acc) != len(want.acc):
+		return "number of accesses"
+	}
+	for k := range want.acc {
+		g, w := &got.acc[k], &want.acc[k]
+		switch {
+		case g.addr != w.addr || g.size != w.size || g.store != w.store:
+			return fmt.Sprintf("access %d", k)
+		case g.value != nil && w.value != nil && !overwritten(want, k) && !sameValue(want, g.value, w.value):
+			return fmt.Sprintf("value of access %d", k)
+		}
+	}
+	return ""
+}
+
+// overwritten tells a store that a later one of the same instruction overlaps: a
+// scatter's lanes may, and the oracle sees what is left in the end.
+func overwritten(e *entry, k int) bool {
+	a := &e.acc[k]
+	for i := k + 1; a.store && i < len(e.acc); i++ {
+		if b := &e.acc[i]; b.store && b.addr < a.addr+uint64(a.size) && a.addr < b.addr+uint64(b.size) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameValue compares values but for the address of the last x87 instruction,
+// which the processor notes itself: in the cache it is another.
+func sameValue(e *entry, a, b []byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	from, to := 0, 0
+	switch name := className(e); {
+	case strings.HasPrefix(name, "fxsave"), strings.HasPrefix(name, "fxrstor"):
+		from, to = 8, 16
+	case name == "fnstenv", name == "fldenv", name == "fnsave", name == "frstor":
+		from, to = 12, 16
+		if len(a) == 14 || len(a) == 94 { // sixteen-bit form
+			from, to = 6, 8
+		}
+	}
+	if to > len(a) {
+		from, to = 0, 0
+	}
+	return bytes.Equal(a[:from], b[:from]) && bytes.Equal(a[to:], b[to:])
+}
+
+// around shows the entries before i and i itself.
+func around(list []entry, i int) string {
+	var b strings.Builder
+	for k := max(0, i-6); k <= i; k++ {
+		fmt.Fprintf(&b, "%12d: %s\n", k, text(&list[k]))
+	}
+	return b.String()
+}
+
+func text(e *entry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%#x %s [% x]", e.addr, className(e), e.code)
+	if e.taken >= 0 {
+		fmt.Fprintf(&b, " taken %d to %#x", e.taken, e.target)
+	}
+	for k, a := range e.acc {
+		if k == 8 {
+			fmt.Fprintf(&b, " … %d more", len(e.acc)-k)
+			break
+		}
+		kind := 'L'
+		if a.store {
+			kind = 'S'
+		}
+		fmt.Fprintf(&b, " %c%d@%#x", kind, a.size, a.addr)
+		if a.value != nil {
+			fmt.Fprintf(&b, "=%x", a.value)
+		}
+	}
+	return b.String()
+}
+
+func className(e *entry) string {
+	var one [1]x86.Insn
+	if n, _ := x86.Decode(e.code, e.addr, one[:]); n == 0 {
+		return "?"
+	}
+	return one[0].ClassName()
+}

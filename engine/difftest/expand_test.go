@@ -1,0 +1,257 @@
+package difftest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+
+	"alleria/internal/layout"
+)
+
+// access is one access of an entry; value is nil where it is not known.
+type access struct {
+	addr  uint64
+	size  uint32
+	store bool
+	value []byte
+}
+
+// entry is one instruction as either side tells it.
+type entry struct {
+	addr   uint64
+	code   []byte
+	acc    []access
+	taken  int8 // -1: not told
+	target uint64
+	flags  layout.InsFlags
+	// emulated: the tracer executed it, and its mark has no place for values or
+	// a branch's target.
+	emulated bool
+}
+
+// expander turns raw words into entries, as internal/layout describes them.
+type expander struct {
+	blocks *layout.Blocks
+	fs, gs uint64
+	out    []entry
+}
+
+// expand is the one entry point: all words of one thread.
+func expand(words []uint64, blocks *layout.Blocks) ([]entry, error) {
+	x := &expander{blocks: blocks}
+	cut := -1
+	for i := 0; i < len(words); {
+		w := words[i]
+		if w>>32 == 0 {
+			n, err := x.block(uint32(w), words[i+1:], cut)
+			if err != nil {
+				return x.out, fmt.Errorf("word %d of %d: %w", i, len(words), err)
+			}
+			i += 1 + n
+			cut = -1
+			continue
+		}
+		n, err := x.mark(w, words[i+1:], &cut)
+		if err != nil {
+			return x.out, fmt.Errorf("word %d of %d: %w", i, len(words), err)
+		}
+		i += 1 + n
+	}
+	return x.out, nil
+}
+
+// mark takes a mark and returns how many words follow it.
+func (x *expander) mark(w uint64, rest []uint64, cut *int) (int, error) {
+	if *cut >= 0 {
+		return 0, fmt.Errorf("mark %#x between a cut and its record", w)
+	}
+	payload := w & layout.MarkPayload
+	switch w >> layout.MarkShift {
+	case layout.MarkCut:
+		*cut = int(payload)
+		return 0, nil
+	case layout.MarkFS:
+		x.fs = rest[0]
+		return 1, nil
+	case layout.MarkGS:
+		x.gs = rest[0]
+		return 1, nil
+	case layout.MarkWindows:
+		return 1, nil
+	case layout.MarkThread:
+		return 3, nil
+	case layout.MarkSkip:
+		return int(payload), nil
+	case layout.MarkEmulated:
+		return x.emulated(uint32(payload), rest)
+	}
+	return 0, fmt.Errorf("unknown mark %#x", w)
+}
+
+// emulated takes an instruction that the tracer executed.
+func (x *expander) emulated(id uint32, rest []uint64) (int, error) {
+	b := x.blocks.Get(id)
+	if b == nil || len(b.Ins) != 1 {
+		return 0, fmt.Errorf("emulated block %d", id)
+	}
+	e := entry{addr: b.Addr, code: b.Code, taken: -1, flags: b.Ins[0].Flags, emulated: true}
+	n := int(rest[0])
+	for k := range n {
+		s := rest[2+2*k]
+		e.acc = append(e.acc, access{addr: rest[1+2*k], size: uint32(s), store: s>>63 != 0})
+	}
+	x.out = append(x.out, e)
+	return 1 + 2*n, nil
+}
+
+// block takes a block's record of which only the first cut instructions count;
+// all if it is negative.
+func (x *expander) block(id uint32, w []uint64, cut int) (int, error) {
+	b := x.blocks.Get(id)
+	if b == nil {
+		return 0, fmt.Errorf("no block %d", id)
+	}
+	if len(w) < b.Words {
+		return 0, fmt.Errorf("block %d: %d words of %d", id, len(w), b.Words)
+	}
+	w = w[:b.Words]
+	for i := range b.Ins {
+		if cut >= 0 && i >= cut {
+			break
+		}
+		in := &b.Ins[i]
+		e := entry{addr: b.Addr + uint64(in.Off), code: b.Code[in.Off:][:in.Len], taken: -1, flags: in.Flags}
+		x.accesses(&e, in.Accesses, w)
+		if i == len(b.Ins)-1 {
+			x.branch(&e, b, w)
+		}
+		x.out = append(x.out, e)
+	}
+	return b.Words, nil
+}
+
+func (x *expander) branch(e *entry, b *layout.Block, w []uint64) {
+	if b.BranchWord == layout.NoWord {
+		if b.Branch == layout.BranchJump || b.Branch == layout.BranchCall {
+			e.taken, e.target = 1, b.Target
+		}
+		return
+	}
+	v := w[b.BranchWord]
+	switch b.Branch {
+	case layout.BranchCond:
+		e.taken = int8(v)
+		e.target = e.addr + uint64(len(e.code))
+		if v == 1 {
+			e.target = b.Target
+		}
+	default:
+		e.taken, e.target = 1, v
+	}
+}
+
+// accesses expands an instruction's accesses. Those of string instructions
+// alternate, iteration by iteration.
+func (x *expander) accesses(e *entry, list []layout.Access, w []uint64) {
+	var iterations uint64
+	for i := range list {
+		a := &list[i]
+		if a.Kind != layout.AccessString {
+			x.one(e, a, w)
+			continue
+		}
+		from, to := w[a.Word], w[a.AuxWord]
+		d := int64(to - from)
+		if a.AddrBits == 32 {
+			d = int64(int32(d))
+		}
+		iterations = uint64(max(d, -d)) / uint64(a.Size)
+	}
+	for n := range iterations {
+		for i := range list {
+			a := &list[i]
+			step := uint64(a.Size)
+			if d := w[a.AuxWord] - w[a.Word]; int64(d) < 0 {
+				step = -step
+			}
+			e.acc = append(e.acc, access{addr: x.cut(a, w[a.Word]+uint64(a.Offset)+n*step), size: a.Size, store: a.Store})
+		}
+	}
+}
+
+// cut applies the address size and the segment.
+func (x *expander) cut(a *layout.Access, addr uint64) uint64 {
+	if a.AddrBits == 32 {
+		addr = uint64(uint32(addr))
+	}
+	switch a.Seg {
+	case layout.SegFS:
+		addr += x.fs
+	case layout.SegGS:
+		addr += x.gs
+	}
+	return addr
+}
+
+// one expands an access that is none of a repeated string instruction.
+func (x *expander) one(e *entry, a *layout.Access, w []uint64) {
+	base := uint64(a.Offset)
+	if a.Word != layout.NoWord {
+		base += w[a.Word]
+	}
+	add := func(addr uint64, size uint32, lane int) {
+		acc := access{addr: addr, size: size, store: a.Store}
+		if a.Value != layout.NoWord {
+			acc.value = packed(w[a.Value:], lane*int(a.Size), int(size))
+		}
+		e.acc = append(e.acc, acc)
+	}
+	switch a.Kind {
+	case layout.AccessMasked:
+		for lane := range uint64(a.Lanes) {
+			if w[a.AuxWord]>>lane&1 != 0 {
+				add(x.cut(a, base+lane*uint64(a.Size)), a.Size, int(lane))
+			}
+		}
+	case layout.AccessPacked:
+		mask := w[a.AuxWord]
+		if a.Lanes < 64 {
+			mask &= 1<<a.Lanes - 1
+		}
+		if n := bits.OnesCount64(mask); n > 0 {
+			add(x.cut(a, base), uint32(n)*a.Size, 0)
+		}
+	case layout.AccessGather:
+		for lane := range int(a.Lanes) {
+			if w[a.AuxWord]>>lane&1 == 0 {
+				continue
+			}
+			b := packed(w[a.IndexWord:], lane*int(a.IndexSize), int(a.IndexSize))
+			var index int64
+			if a.IndexSize == 4 {
+				index = int64(int32(binary.LittleEndian.Uint32(b)))
+			} else {
+				index = int64(binary.LittleEndian.Uint64(b))
+			}
+			add(x.cut(a, base+uint64(index*int64(a.Scale))), a.Size, lane)
+		}
+	case layout.AccessSized:
+		if n := w[a.AuxWord]; n != 0 {
+			add(x.cut(a, base), uint32(n), 0)
+		}
+	case layout.AccessBits:
+		shift := bits.TrailingZeros32(8 * a.Size)
+		add(x.cut(a, base+uint64(int64(w[a.AuxWord])>>shift*int64(a.Size))), a.Size, 0)
+	default:
+		add(x.cut(a, base), a.Size, 0)
+	}
+}
+
+// packed is n bytes at off of words that hold bytes.
+func packed(w []uint64, off, n int) []byte {
+	b := make([]byte, 0, n)
+	for i := off; i < off+n; i++ {
+		b = append(b, byte(w[i/8]>>(i%8*8)))
+	}
+	return b
+}

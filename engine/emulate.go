@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// maxEmulated bounds the accesses that are recorded of one instruction that
+// the tracer executed.
+const maxEmulated = 256
+
+// emulated is what is known of an instruction's accesses before the tracer lets
+// it execute.
+type emulated struct {
+	facts *layout.Block
+	in    x86.Insn
+	ops   []x86.Operand
+	regs  [x86.NumRegs]uint64
+	addrs []uint64
+	size  []uint64
+}
+
+// trapToRecord tells instructions that the tracer executes so that they can be
+// recorded.
+func (u *unit) trapToRecord(in *x86.Insn) bool { return in.Complex() }
+
+// trapBlock writes a block whose one instruction the tracer executes.
+func (u *unit) trapBlock(b *block, in *x86.Insn) {
+	b.term = termTrap
+	b.pos[0].exec = uint16(u.asm.here() - b.code)
+	u.askTrap(b)
+	if u.v != Record {
+		return
+	}
+	var want [1]Want
+	ins := []x86.Insn{*in}
+	image := u.p.tr.client.Plan(u.p, ins, want[:])
+	if want[0].Flags == 0 {
+		return
+	}
+	f := u.p.newFacts(b, ins, want[:], image)
+	if len(in.Accesses(nil)) > 0 {
+		f.Ins[0].Flags |= layout.InsMemory
+	}
+	u.p.facts.Add(f)
+	b.rec = &recording{facts: f, from: ^uint32(0), to: ^uint32(0)}
+}
+
+// beforeEmulation notes the addresses of the instruction in block b.
+func (tr *Tracer) beforeEmulation(t *Thread, b *block, regs *sys.Regs) *emulated {
+	e := &emulated{facts: b.rec.facts}
+	var one [1]x86.Insn
+	if n, _ := x86.Decode(e.facts.Code, b.app, one[:]); n != 1 {
+		return e
+	}
+	e.in = one[0]
+	if e.facts.Ins[0].Flags&(layout.InsAddrs|layout.InsValues) != 0 {
+		e.ops = e.in.Accesses(nil)
+	}
+	g := generals(regs)
+	e.regs = g
+	for i := range e.ops {
+		a := e.ops[i].Address(&g, regs.Fs_base, t.appGS)
+		e.addrs = append(e.addrs, a)
+		e.size = append(e.size, t.p.operandSize(&e.in, &e.ops[i], a))
+	}
+	return e
+}
+
+// operandSize is an operand's size in bytes; that of an XSAVE area is in its
+// header.
+func (p *Process) operandSize(in *x86.Insn, o *x86.Operand, addr uint64) uint64 {
+	if !in.Complex() {
+		return uint64(o.Size)
+	}
+	var h [16]byte
+	if _, err := p.mem.ReadAt(h[:], int64(addr+512)); err != nil {
+		return uint64(o.Size)
+	}
+	return x86.XSaveSize(binary.LittleEndian.Uint64(h[:]), binary.LittleEndian.Uint64(h[8:]))
+}
+
+// afterEmulation records the instruction that was executed.
+func (tr *Tracer) afterEmulation(t *Thread, b *block, e *emulated, regs *sys.Regs) {
+	m := emulatedMark{words: []uint64{layout.Mark(layout.MarkEmulated, uint64(e.facts.ID)), 0}}
+	for i := range e.ops {
+		o := &e.ops[i]
+		size := e.size[i]
+		if e.in.Complex() {
+			if o.Store {
+				size = t.p.operandSize(&e.in, o, e.addrs[i])
+			} else if e.in.Mnem == x86.MXSAVE || e.in.Mnem == x86.MXSAVE64 || e.in.Mnem == x86.MXSAVEOPT || e.in.Mnem == x86.MXSAVEOPT64 {
+				continue // the header it reads is part of what it writes
+			}
+		}
+		if o.Kind != layout.AccessString {
+			m.add(e.addrs[i], size, o.Store)
+		}
+	}
+	if e.repeats() {
+		m.iterations(e, generals(regs))
+	}
+	t.mark(m.words...)
+}
+
+// emulatedMark is a MarkEmulated being made.
+type emulatedMark struct{ words []uint64 }
+
+func (m *emulatedMark) add(addr, size uint64, store bool) {
+	if m.words[1] == maxEmulated {
+		return
+	}
+	if store {
+		size |= 1 << 63
+	}
+	m.words = append(m.words, addr, size)
+	m.words[1]++
+}
+
+// iterations adds the accesses of a repeated string instruction, those of one
+// iteration together; after is the registers behind it.
+func (m *emulatedMark) iterations(e *emulated, after [x86.NumRegs]uint64) {
+	d := int64(after[e.ops[0].Base] - e.regs[e.ops[0].Base])
+	if e.ops[0].AddrBits == 32 {
+		d = int64(int32(d))
+	}
+	step := int64(e.ops[0].Size)
+	if d < 0 {
+		d, step = -d, -step
+	}
+	for k := range min(d/int64(e.ops[0].Size), maxEmulated) {
+		for i := range e.ops {
+			m.add(e.addrs[i]+uint64(k*step), uint64(e.ops[i].Size), e.ops[i].Store)
+		}
+	}
+}
+
+// repeatsAt tells whether a string instruction with a repeat prefix lies at addr.
+func (p *Process) repeatsAt(addr uint64) bool {
+	var code [15]byte
+	n, _ := p.mem.ReadAt(code[:], int64(addr))
+	var one [1]x86.Insn
+	if k, _ := x86.Decode(code[:n], addr, one[:]); k == 0 {
+		return false
+	}
+	e := emulated{ops: one[0].Accesses(nil)}
+	return e.repeats()
+}
+
+// repeats tells a string instruction with a repeat prefix.
+func (e *emulated) repeats() bool {
+	for i := range e.ops {
+		if e.ops[i].Kind == layout.AccessString {
+			return true
+		}
+	}
+	return false
+}
+
+// generals puts the general registers in the order of their numbers.
+func generals(r *sys.Regs) [x86.NumRegs]uint64 {
+	return [...]uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, r.Rsp, r.Rbp, r.Rsi, r.Rdi,
+		r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15}
+}

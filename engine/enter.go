@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"fmt"
+
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// enter lets a stopped thread go on from the application state regs, as the
+// process's mode says: in the cache or natively. Signals that were held come
+// first.
+func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
+	p := t.p
+	if k := len(t.held); k > 0 {
+		h := t.held[0]
+		t.held = t.held[1:]
+		return tr.deliver(t, regs, h)
+	}
+	if p.notify[regs.Rip] && !t.vfork {
+		tr.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
+	}
+	if p.mode == ModeNative && !t.vfork {
+		return tr.native(t, regs, sig)
+	}
+	t.native = false
+	v := p.mode.variant()
+	if t.vfork {
+		v = Plain
+	}
+	t.useVariant(v)
+	if !t.vfork {
+		tr.client.Entering(t)
+	}
+	b := p.blocks[v][regs.Rip]
+	if b == nil {
+		b = p.translate(regs.Rip, v)
+	}
+	if b == nil {
+		return tr.native(t, regs, sig)
+	}
+	t.slot.set(layout.AppGS, t.appGS)
+	r := *regs
+	r.Rip, r.Gs_base = b.code, t.slot.base
+	if r.Orig_rax != ^uint64(0) && restarts(r.Rax) {
+		// The kernel will restart a call: two bytes before the address must lie
+		// a syscall instruction.
+		a := p.areas[0]
+		t.slot.set(layout.ReqArg, regs.Rip)
+		r.Rip = a.base + a.rt.syscallAfter
+	}
+	if err := sys.SetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	return tr.resume(t, sig)
+}
+
+// restarts tells results that make the kernel restart a system call.
+func restarts(rax uint64) bool {
+	switch int64(rax) {
+	case -512, -513, -514, -516:
+		return true
+	}
+	return false
+}
+
+// native lets a stopped thread run its own code.
+func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
+	if nr, ok := vsyscallNumber(regs.Rip); ok && t.p.mode != ModeNative && sig == 0 {
+		return tr.vsyscall(t, regs, nr)
+	}
+	t.native, t.inCall = true, false
+	r := *regs
+	r.Gs_base = t.appGS
+	if err := sys.SetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	if t.p.probes[r.Rip] != 0 {
+		if err := tr.overProbe(t, r.Rip); err != nil {
+			return err
+		}
+	}
+	for ; len(t.held) > 1; t.held = t.held[1:] { // each handler is entered before the next signal
+		if err := sys.SetSiginfo(t.tid, &t.held[0].info); err != nil {
+			return err
+		}
+		if err := sys.Step(t.tid, t.held[0].sig); err != nil {
+			return err
+		}
+		if err := tr.stepped(t); err != nil {
+			return err
+		}
+	}
+	if len(t.held) == 1 {
+		h := t.held[0]
+		t.held = nil
+		return tr.passOn(t, h)
+	}
+	return tr.resume(t, sig)
+}
+
+// breakpoint handles an int3: a native probe, or the application's. done is false for the last.
+func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
+	p := t.p
+	at := regs.Rip - 1
+	if p.areaAt(at) != nil { // none is ever reached there
+		return true, tr.lost(t, regs)
+	}
+	if _, ok := p.probes[at]; ok {
+		regs.Rip = at
+		t.appGS = regs.Gs_base
+		if !p.notify[at] { // removed meanwhile
+			return true, tr.native(t, regs, 0)
+		}
+		return true, tr.enter(t, regs, 0)
+	}
+	return false, nil
+}
+
+// trapped handles a thread that waits for the tracer to execute the last
+// instruction of b.
+func (tr *Tracer) trapped(t *Thread, b *block) error {
+	regs, err := tr.fetchWaiting(t, b.insAddr(len(b.pos)-1))
+	if err != nil {
+		return err
+	}
+	t.p.stats.Traps++
+	if b.term == termSyscall {
+		regs.Rcx, regs.R11 = 0, 0
+		return tr.trapSyscall(t, regs, b.code+uint64(b.size)-sysTail)
+	}
+	return tr.emulate(t, b, regs)
+}
+
+// emulate lets the thread execute one instruction natively, in the
+// application's own code, and goes on in the cache behind it.
+func (tr *Tracer) emulate(t *Thread, b *block, regs *sys.Regs) error {
+	r := *regs
+	r.Gs_base = t.appGS
+	var rec *emulated
+	if b.rec != nil {
+		rec = tr.beforeEmulation(t, b, &r)
+	}
+	if err := sys.SetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	for again := true; again; { // a repeated string instruction stops at each iteration
+		if err := tr.step(t); err != nil {
+			return err
+		}
+		if err := sys.GetRegs(t.tid, &r); err != nil {
+			return err
+		}
+		again = r.Rip == regs.Rip && len(t.held) == 0 && t.p.repeatsAt(r.Rip)
+	}
+	t.appGS = r.Gs_base
+	if b.variant == Count && r.Rip != regs.Rip {
+		t.countEmulated(b.app)
+	}
+	if k := len(t.held); k > 0 && t.held[k-1].fault() {
+		h := t.held[k-1]
+		t.held = t.held[:k-1]
+		if rec != nil && r.Rip == rec.in.Next() { // a trap, such as int3's, not a fault
+			tr.afterEmulation(t, b, rec, &r)
+		}
+		return tr.deliverNative(t, &r, h)
+	}
+	if rec != nil {
+		tr.afterEmulation(t, b, rec, &r)
+	}
+	tr.segmentChanged(t, &r)
+	return tr.enter(t, &r, 0)
+}
+
+// deliverNative delivers a fault that the application's own code raised at
+// regs, which are the application's already.
+func (tr *Tracer) deliverNative(t *Thread, regs *sys.Regs, h heldSignal) error {
+	return tr.deliver(t, regs, h)
+}
+
+// areaAt returns the area that holds a cache address.
+func (p *Process) areaAt(addr uint64) *area {
+	for _, a := range p.areas {
+		if a.contains(addr) {
+			return a
+		}
+	}
+	return nil
+}
+
+func (a *area) inRequest(addr uint64) bool {
+	off := addr - a.base
+	return off >= a.rt.requestCore && off <= a.rt.requestEnd
+}
+
+func (tr *Tracer) inCache(t *Thread, addr uint64) bool { return t.p.areaAt(addr) != nil }
+
+// lost reports a thread whose state could not be rebuilt: a defect. It says
+// where, for those who look for it.
+func (tr *Tracer) lost(t *Thread, regs *sys.Regs) error {
+	where := "a stub"
+	if a := t.p.areaAt(regs.Rip); a == nil {
+		where = "outside the cache"
+	} else if off := regs.Rip - a.base; off < a.rt.size {
+		where = fmt.Sprintf("routine+%#x", off)
+	} else if b := a.find(regs.Rip); b != nil {
+		where = fmt.Sprintf("code of %#x+%#x, variant %d, end %d", b.app, regs.Rip-b.code, b.variant, b.term)
+	}
+	return fmt.Errorf("the application's state at cache address %#x (%s) cannot be rebuilt", regs.Rip, where)
+}
+
+// regOf is the field of a general register.
+func regOf(r *sys.Regs, n x86.Reg) *uint64 {
+	return [...]*uint64{&r.Rax, &r.Rcx, &r.Rdx, &r.Rbx, &r.Rsp, &r.Rbp, &r.Rsi, &r.Rdi,
+		&r.R8, &r.R9, &r.R10, &r.R11, &r.R12, &r.R13, &r.R14, &r.R15}[n]
+}

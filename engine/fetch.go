@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"sort"
+
+	"alleria/engine/x86"
+	"alleria/internal/sys"
+)
+
+const pageSize = 4096
+
+// codePages caches the application's code as it was read from the target.
+type codePages struct {
+	pages map[uint64]*[pageSize]byte
+	maps  []sys.Mapping // executable ones, sorted
+	valid bool
+	buf   [2 * pageSize]byte // the stretch being decoded
+	base  uint64
+	n     int
+}
+
+// fetch reads up to n bytes of code at addr; fewer where executable memory
+// ends. The result is valid until the next fetch.
+func (p *Process) fetch(addr uint64, n int) []byte {
+	c := &p.code
+	c.base, c.n = addr, 0
+	for c.n < n {
+		at := addr + uint64(c.n)
+		page := p.page(at &^ (pageSize - 1))
+		if page == nil {
+			break
+		}
+		off := int(at & (pageSize - 1))
+		c.n += copy(c.buf[c.n:n], page[off:])
+	}
+	return c.buf[:c.n]
+}
+
+// page returns a page of code, nil if it is not executable or not readable.
+func (p *Process) page(addr uint64) *[pageSize]byte {
+	pg := p.code.pages[addr]
+	if pg != nil && !p.changing(addr) {
+		return pg
+	}
+	if !p.executable(addr) {
+		return nil
+	}
+	if pg == nil {
+		pg = new([pageSize]byte)
+	}
+	if _, err := p.mem.ReadAt(pg[:], int64(addr)); err != nil {
+		return nil
+	}
+	for at, orig := range p.probes {
+		if at-addr < pageSize {
+			pg[at-addr] = orig
+		}
+	}
+	if p.code.pages == nil {
+		p.code.pages = make(map[uint64]*[pageSize]byte)
+	}
+	p.code.pages[addr] = pg
+	return pg
+}
+
+// executable tells whether the application may execute at addr.
+func (p *Process) executable(addr uint64) bool {
+	c := &p.code
+	if !c.valid {
+		p.readMaps()
+	}
+	return c.mapping(addr) != nil
+}
+
+// mapping returns the executable mapping that holds addr, nil if none does.
+func (c *codePages) mapping(addr uint64) *sys.Mapping {
+	i := sort.Search(len(c.maps), func(i int) bool { return c.maps[i].End > addr })
+	if i == len(c.maps) || c.maps[i].Start > addr {
+		return nil
+	}
+	return &c.maps[i]
+}
+
+// readMaps reads where the application's executable memory is.
+func (p *Process) readMaps() {
+	c := &p.code
+	c.maps = c.maps[:0]
+	c.valid = true
+	maps, err := sys.Maps(p.pid)
+	if err != nil {
+		return
+	}
+	for _, m := range maps {
+		if m.Exec() && !p.ours(m.Start) && m.Path != "[vsyscall]" {
+			c.maps = append(c.maps, m)
+		}
+	}
+}
+
+// ours tells whether an address belongs to the mappings that the tracer made.
+func (p *Process) ours(addr uint64) bool {
+	if addr-p.slotsBase < slotsBytes+controlBytes {
+		return true
+	}
+	for _, a := range p.areas {
+		if a.contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// insBytes is the code of an instruction of the block decoded last.
+func (p *Process) insBytes(in *x86.Insn) []byte {
+	off := in.Addr - p.code.base
+	return p.code.buf[off : off+uint64(in.Len)]
+}
+
+// positions returns room for n positions.
+func (p *Process) positions(n int) []position {
+	if len(p.posArena) < n {
+		p.posArena = make([]position, 1<<14)
+	}
+	s := p.posArena[:n:n]
+	p.posArena = p.posArena[n:]
+	return s
+}
+
+// lengths returns the lengths of the instructions.
+func (p *Process) lengths(ins []x86.Insn) []uint8 {
+	if len(p.lenArena) < len(ins) {
+		p.lenArena = make([]uint8, 1<<15)
+	}
+	s := p.lenArena[:len(ins):len(ins)]
+	p.lenArena = p.lenArena[len(ins):]
+	for i := range ins {
+		s[i] = ins[i].Len
+	}
+	return s
+}
+
+// splits tells whether a block must begin at addr because something watches it.
+func (p *Process) splits(addr uint64) bool { return len(p.notify) > 0 && p.notify[addr] }

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// System calls that the tracer executes in the target.
+const (
+	sysOpen   = 2
+	sysClose  = 3
+	sysMmap   = 9
+	sysMunmap = 11
+
+	protRead, protWrite, protExec = 1, 2, 4
+	mapShared                     = 1
+	mapNoReserve                  = 0x4000
+	mapFixedNoReplace             = 0x100000
+)
+
+// injector executes system calls in a stopped thread and gives its registers
+// and the code that it borrowed back when it is closed.
+type injector struct {
+	t     *Thread
+	mem   *os.File
+	saved sys.Regs
+	at    uint64 // address of a syscall instruction
+	orig  []byte // what was there, if it was written
+}
+
+// injectAt borrows the thread, writing a syscall instruction over the code at
+// addr: for a process that has no code cache yet, or is about to lose it.
+func injectAt(t *Thread, mem *os.File, addr uint64) (*injector, error) {
+	in := &injector{t: t, mem: mem, at: addr, orig: make([]byte, 2)}
+	if err := sys.GetRegs(t.tid, &in.saved); err != nil {
+		return nil, err
+	}
+	if _, err := mem.ReadAt(in.orig, int64(addr)); err != nil {
+		return nil, fmt.Errorf("code at %#x: %w", addr, err)
+	}
+	if _, err := mem.WriteAt([]byte{0x0f, 0x05}, int64(addr)); err != nil {
+		return nil, fmt.Errorf("code at %#x: %w", addr, err)
+	}
+	return in, nil
+}
+
+// call executes a system call; its error is the kernel's.
+func (in *injector) call(nr uint64, args ...uint64) (uint64, error) {
+	r := in.saved
+	r.Rip, r.Rax, r.Orig_rax = in.at, nr, ^uint64(0)
+	for i, dst := range []*uint64{&r.Rdi, &r.Rsi, &r.Rdx, &r.R10, &r.R8, &r.R9} {
+		*dst = 0
+		if i < len(args) {
+			*dst = args[i]
+		}
+	}
+	if err := sys.SetRegs(in.t.tid, &r); err != nil {
+		return 0, err
+	}
+	if err := in.t.p.tr.call(in.t); err != nil {
+		return 0, err
+	}
+	if err := sys.GetRegs(in.t.tid, &r); err != nil {
+		return 0, err
+	}
+	if r.Rax > ^uint64(4095) {
+		return 0, sys.Errno(-int64(r.Rax))
+	}
+	return r.Rax, nil
+}
+
+// close restores what was borrowed.
+func (in *injector) close() error {
+	if in.orig != nil {
+		if _, err := in.mem.WriteAt(in.orig, int64(in.at)); err != nil {
+			return fmt.Errorf("code at %#x: %w", in.at, err)
+		}
+	}
+	return sys.SetRegs(in.t.tid, &in.saved)
+}
+
+// ignoreTrap makes the kernel ignore SIGTRAP again.
+func (t *Thread) ignoreTrap() error {
+	const (
+		sysSigaction = 13
+		scratch      = 0x800 // nothing else in a slot uses it
+	)
+	a := t.p.areas[0]
+	in := &injector{t: t, at: a.base + a.rt.inject}
+	if err := sys.GetRegs(t.tid, &in.saved); err != nil {
+		return err
+	}
+	for i, w := range []uint64{1, 0, 0, 0} { // SIG_IGN, no flags, no restorer, no mask
+		t.slot.set(scratch+8*i, w)
+	}
+	if _, err := in.call(sysSigaction, sigTrap, t.slot.base+scratch, 0, 8); err != nil {
+		return fmt.Errorf("disposition of SIGTRAP: %w", err)
+	}
+	return in.close()
+}
+
+// mapShared maps the shared file in the target, which stands before its first
+// instruction, and in the tracer.
+func (p *Process) mapShared() error {
+	t := &Thread{p: p, tid: p.pid, stopped: true}
+	// The stop lies within execve, which still writes its result into rax: it
+	// has to end before another call can be made.
+	if err := p.tr.callStops(t, 1); err != nil {
+		return err
+	}
+	var regs sys.Regs
+	if err := sys.GetRegs(p.pid, &regs); err != nil {
+		return err
+	}
+	in, err := injectAt(t, p.mem, regs.Rip)
+	if err != nil {
+		return err
+	}
+	err = p.mapWith(in, regs.Rsp)
+	if cerr := in.close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// mapWith opens the shared file in the target by the tracer's descriptor and
+// maps its parts.
+func (p *Process) mapWith(in *injector, rsp uint64) error {
+	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.file.Fd())), 0)
+	at := (rsp - 4096) &^ 63 // below what the program's start finds on its stack
+	if _, err := p.mem.WriteAt(path, int64(at)); err != nil {
+		return fmt.Errorf("stack of process %d: %w", p.pid, err)
+	}
+	fd, err := in.call(sysOpen, at, uint64(os.O_RDWR), 0)
+	if err != nil {
+		return fmt.Errorf("opening the shared memory in the target: %w", err)
+	}
+	if _, err := p.mem.WriteAt(make([]byte, len(path)), int64(at)); err != nil {
+		return fmt.Errorf("stack of process %d: %w", p.pid, err)
+	}
+	pl, err := p.place()
+	if err != nil {
+		return err
+	}
+	size := slotsBytes + controlBytes
+	p.slotsBase, err = mapNear(in, fd, pl.slots, -1<<30, size, protRead|protWrite, 0)
+	if err != nil {
+		return fmt.Errorf("mapping the rings in the target: %w", err)
+	}
+	for i, base := range pl.areas {
+		off := size + uint64(i)*areaBytes
+		base, err = mapNear(in, fd, base, -areaBytes, areaBytes, protRead|protExec, off)
+		if err != nil {
+			return fmt.Errorf("mapping the code cache in the target: %w", err)
+		}
+		a, err := newArea(p.file, int64(off), areaBytes, base)
+		if err != nil {
+			return err
+		}
+		p.areas = append(p.areas, a)
+	}
+	if _, err := in.call(sysClose, fd); err != nil {
+		return fmt.Errorf("closing the shared memory in the target: %w", err)
+	}
+	return p.initControl()
+}
+
+// mapNear maps size bytes of fd at addr, or a few steps further on if something
+// is there.
+func mapNear(in *injector, fd, addr uint64, step int64, size, prot, off uint64) (uint64, error) {
+	var err error
+	for range 5 {
+		var got uint64
+		got, err = in.call(sysMmap, addr, size, prot, mapShared|mapNoReserve|mapFixedNoReplace, fd, off)
+		if err == nil && got == addr {
+			return addr, nil
+		}
+		addr += uint64(step)
+	}
+	return 0, err
+}
+
+// initControl maps the control area in the tracer and fills the table of
+// system calls.
+func (p *Process) initControl() error {
+	mem, err := sys.MapShared(p.file, int64(slotsBytes), controlBytes)
+	if err != nil {
+		return fmt.Errorf("control area: %w", err)
+	}
+	p.ctl = &control{mem}
+	if p.tr.filtered {
+		p.ctl.u32(layout.NoCalls).Store(1)
+	}
+	for nr, what := range specialCalls() {
+		mem[layout.SyscallTable+nr] = what
+	}
+	return nil
+}
+
+// placement is where the target's memory has room for ours.
+type placement struct {
+	slots uint64
+	areas []uint64
+}
+
+// place chooses addresses: an area a gigabyte below the loader, where the
+// libraries come, and one below the main program if that lies high; both out
+// of the way of brk, the stack, the first two gigabytes, Go's arenas and
+// sanitizers' shadows. The slots lie further down.
+func (p *Process) place() (placement, error) {
+	maps, err := sys.Maps(p.pid)
+	if err != nil {
+		return placement{}, err
+	}
+	var lib, exe uint64
+	for _, m := range maps {
+		switch {
+		case m.Start >= 0x7e0000000000 && m.Path != "[stack]" && m.Path != "[vdso]" && m.Path != "[vvar]" && m.Path != "[vsyscall]" && lib == 0:
+			lib = m.Start
+		case m.Start >= 1<<31 && m.Start < 0x7e0000000000 && exe == 0:
+			exe = m.Start
+		}
+	}
+	if lib == 0 {
+		for _, m := range maps {
+			if m.Path == "[stack]" {
+				lib = m.Start - 64<<30
+			}
+		}
+	}
+	lib &^= 0xfffff
+	pl := placement{slots: lib - 160<<30, areas: []uint64{lib - 1<<30}}
+	if exe != 0 {
+		pl.areas = append(pl.areas, exe&^0xfffff-512<<20)
+	}
+	return pl, nil
+}
+
+// putWord writes a word of the application's memory.
+func (p *Process) putWord(addr, v uint64) error {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	_, err := p.mem.WriteAt(b[:], int64(addr))
+	return err
+}

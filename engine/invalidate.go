@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// hasCode tells whether any block was translated from [start, end).
+func (p *Process) hasCode(start, end uint64) bool {
+	for a := start &^ (pageSize - 1); a < end; a += pageSize {
+		if p.code.pages[a] != nil {
+			return true
+		}
+		if len(p.code.pages) < int((end-a)/pageSize) { // a huge range: look from the other side
+			for pg := range p.code.pages {
+				if pg >= start&^(pageSize-1) && pg < end {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	return false
+}
+
+// invalidate forgets the code in [start, end) and every translation of it:
+// each block's entry becomes a request for a new one. Threads that are inside
+// such a block leave it at its end.
+func (p *Process) invalidate(start, end uint64) {
+	for pg := range p.code.pages {
+		if pg+pageSize > start && pg < end {
+			delete(p.code.pages, pg)
+		}
+	}
+	var dead []*block
+	for v := range p.blocks {
+		for app, b := range p.blocks[v] {
+			if app < end && app+uint64(b.appSize) > start {
+				dead = append(dead, b)
+			}
+		}
+	}
+	if len(dead) > 0 {
+		p.forget(dead)
+	}
+}
+
+// forget replaces translations by requests for others.
+func (p *Process) forget(dead []*block) {
+	stood := p.tr.standStill(p, dead)
+	for _, b := range dead {
+		p.kill(b)
+	}
+	for _, t := range stood {
+		if len(t.held) > 0 {
+			p.tr.threadError(t, p.tr.switchStopped(t))
+			continue
+		}
+		p.tr.threadError(t, p.tr.resume(t, 0))
+	}
+}
+
+// standStill stops the threads that run in the cache outside of the bytes that
+// kill is about to overwrite, and returns those that it stopped. A thread that
+// waits for the tracer is not there; one alone waits.
+//
+// The refused alternative pads every block so that one aligned store can
+// replace an instruction of five bytes at its entry: that makes all code larger
+// for the sake of what is rare.
+func (tr *Tracer) standStill(p *Process, dead []*block) []*Thread {
+	var stood []*Thread
+	for _, t := range p.running() {
+		if t.stopped || t.native || t.slot.u32(layout.Req).Load() != 0 {
+			continue
+		}
+		regs, err := tr.halt(t)
+		for err == nil && overwritten(dead, regs.Rip) {
+			if err = tr.step(t); err == nil {
+				err = sys.GetRegs(t.tid, regs)
+			}
+		}
+		if err != nil {
+			tr.threadError(t, err)
+			continue
+		}
+		stood = append(stood, t)
+	}
+	return stood
+}
+
+// entryBytes is how much of a block kill overwrites: a jump.
+const entryBytes = 5
+
+// overwritten tells whether a thread at a cache address would go on in the
+// middle of the jump that kill writes.
+func overwritten(dead []*block, rip uint64) bool {
+	for _, b := range dead {
+		if rip-b.code-1 < entryBytes-1 {
+			return true
+		}
+	}
+	return false
+}
+
+// kill makes a block's entry lead to another translation, once there is one,
+// and ask for it until then.
+func (p *Process) kill(b *block) {
+	delete(p.blocks[b.variant], b.app)
+	b.dead = true
+	ar := p.areaAt(b.code)
+	stub := asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.cold}
+	stub.alignRel32(1)
+	at := stub.here()
+	stub.bytes(0xe9)
+	site := stub.here()
+	stub.u32(0) // to what follows
+	n := p.newExit(exit{site: site, target: b.app, area: ar, v: b.variant})
+	stub.storeImm(askOff, uint32(n)+1)
+	stub.jmp(ar.base + ar.rt.request)
+	ar.cold = (stub.pos + 7) &^ 7
+	entry := asm{buf: ar.mem, base: ar.base, pos: int(b.code - ar.base)}
+	entry.jmp(at)
+}
+
+// dropHead forgets the head of an address: a new one will be made in front of
+// it, and the old one leads to a dead block's entry.
+func (p *Process) dropHead(k headKey) {
+	delete(p.heads, k)
+}

@@ -1,0 +1,185 @@
+package engine
+
+// key32 is a slot of a look-up table.
+func slotOf(app uint64) uint16 { return uint16(app) }
+
+// newExit enters an exit and returns its number. Exits to notify points are
+// never linked: the tracer wants to be asked each time.
+func (p *Process) newExit(e exit) int {
+	if p.notify[e.target] {
+		e.fixed = true
+	}
+	var n int
+	if k := len(p.freeExits); k > 0 {
+		n = p.freeExits[k-1]
+		p.freeExits = p.freeExits[:k-1]
+		p.exits[n] = e
+	} else {
+		n = len(p.exits)
+		p.exits = append(p.exits, e)
+	}
+	if !e.fixed {
+		w := &p.waiting[e.v]
+		(*w)[e.target] = append((*w)[e.target], int32(n))
+		p.aheadOf(e.target, e.v)
+	}
+	return n
+}
+
+// enter makes a block known. The exits that wait for it are linked once the
+// unit is complete.
+func (p *Process) enter(b *block) {
+	p.blocks[b.variant][b.app] = b
+	p.entered = append(p.entered, b)
+}
+
+// linkEntered links the exits that waited for the blocks just written.
+func (p *Process) linkEntered() {
+	for _, b := range p.entered {
+		if p.notify[b.app] {
+			continue
+		}
+		w := p.waiting[b.variant]
+		for _, n := range w[b.app] {
+			p.link(int(n), b)
+		}
+		delete(w, b.app)
+	}
+	p.entered = p.entered[:0]
+}
+
+// link patches an exit's branch to lead to b. The exit's number is free again
+// once no thread can still be on its way through the stub; a thread that is
+// gets its answer from the request, which names the target as well.
+func (p *Process) link(n int, b *block) {
+	e := &p.exits[n]
+	if e.fixed || e.site == 0 {
+		return
+	}
+	to := b.code
+	if !e.area.contains(to) {
+		to = p.veneer(e.area, to)
+	}
+	off := e.site - e.area.base
+	patch32(e.area.mem[off:], uint32(int64(to)-int64(e.site+4)))
+	e.site = 0
+}
+
+// veneer returns a place in ar that jumps to a cache address in another area.
+func (p *Process) veneer(ar *area, to uint64) uint64 {
+	if v := ar.veneers[to]; v != 0 {
+		return v
+	}
+	a := asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.cold}
+	v := a.here()
+	a.jmpLiteral(to)
+	ar.cold = (a.pos + 7) &^ 7
+	if ar.veneers == nil {
+		ar.veneers = make(map[uint64]uint64)
+	}
+	ar.veneers[to] = v
+	return v
+}
+
+// head is where indirect branches to one application address arrive, and the
+// last of its slot's chain is where the slot leads.
+type headKey struct {
+	v   Variant
+	app uint64
+}
+
+// indirect finds or makes the head of app and its block; nil if there is no
+// code at app. It also points the thread's table at the head.
+func (p *Process) indirect(t *Thread, app uint64) *block {
+	v := t.variant
+	s := slotOf(app)
+	b, ok := p.head(app, v)
+	if !ok {
+		return nil
+	}
+	t.slot.set(int(tableOff(v))+8*int(s), p.slotHeads[v][s])
+	if b == nil {
+		b = p.translate(app, v)
+	}
+	return b
+}
+
+// head finds or makes the head of app in variant v and, with it, its block; ok
+// is false if there is no code at app.
+func (p *Process) head(app uint64, v Variant) (b *block, ok bool) {
+	k := headKey{v, app}
+	b = p.blocks[v][app]
+	if p.heads[k] == 0 {
+		ar := p.areaFor(app)
+		if ar == nil || b == nil && !p.executable(app) {
+			return nil, false
+		}
+		first := p.unit(ar, v, func(u *unit) *block {
+			if !u.head(app) {
+				return nil
+			}
+			if b != nil {
+				u.jmpAnywhere(b.code)
+				return b
+			}
+			return u.chain(app)
+		})
+		if b == nil {
+			b = first
+		}
+	}
+	return b, true
+}
+
+// aheadOf notes that target may be wanted soon.
+func (p *Process) aheadOf(target uint64, v Variant) {
+	if len(p.aheadQueue) < aheadMax {
+		p.aheadQueue = append(p.aheadQueue, aheadItem{target, v})
+	}
+}
+
+type aheadItem struct {
+	app uint64
+	v   Variant
+}
+
+// aheadMax bounds how much one request can lead to be translated before the
+// next is looked at.
+const aheadMax = 64
+
+// translateAhead translates one address that recent translations lead to. It
+// tells whether there was one.
+func (p *Process) translateAhead() bool {
+	for len(p.aheadQueue) > 0 {
+		k := len(p.aheadQueue) - 1
+		it := p.aheadQueue[k]
+		p.aheadQueue = p.aheadQueue[:k]
+		if p.noAhead || it.v != p.variant || p.notify[it.app] || p.aheadLeft <= 0 {
+			continue
+		}
+		if p.blocks[it.v][it.app] != nil {
+			continue
+		}
+		p.translate(it.app, it.v)
+		p.aheadLeft--
+		return true
+	}
+	return false
+}
+
+// publishHeads points the threads' tables at the heads of the unit just
+// written. The threads may be looking at the entries: both what one held and
+// what it holds now lead on to every older head of the slot.
+func (p *Process) publishHeads(heads []uint64, v Variant) {
+	for _, app := range heads {
+		s := slotOf(app)
+		for _, t := range p.running() {
+			if t.filled[v] && t.epoch[v] == p.epoch[v] {
+				t.slot.set(int(tableOff(v))+8*int(s), p.slotHeads[v][s])
+			}
+		}
+	}
+}
+
+// tableMiss is where a look-up table's entry leads when nothing is known.
+func (p *Process) tableMiss() uint64 { return p.areas[0].base + p.areas[0].rt.indirect }

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"fmt"
+
+	"alleria/internal/sys"
+)
+
+// PID is the process's id in the kernel.
+func (p *Process) PID() int { return p.pid }
+
+// Mode returns how the process's threads run.
+func (p *Process) Mode() Mode { return p.mode }
+
+// ReadAt reads the application's memory.
+func (p *Process) ReadAt(b []byte, addr int64) (int, error) {
+	n, err := p.mem.ReadAt(b, addr)
+	if err != nil {
+		return n, fmt.Errorf("memory of process %d at %#x: %w", p.pid, addr, err)
+	}
+	return n, nil
+}
+
+// SetMode changes how the process's threads run. Called by the client, it takes
+// effect for the thread concerned at once and for the others as they are
+// stopped one by one.
+func (p *Process) SetMode(m Mode) {
+	if p.mode == m {
+		return
+	}
+	p.mode = m
+	if m != ModeNative {
+		p.variant = m.variant()
+	}
+	p.aheadQueue = p.aheadQueue[:0]
+	p.tr.modeChanged = true
+}
+
+// Notify asks for Client.Notified whenever a thread is about to execute addr.
+// In native code a probe is put there.
+func (p *Process) Notify(addr uint64) error {
+	if p.notify[addr] {
+		return nil
+	}
+	p.notify[addr] = true
+	p.watch(addr)
+	if p.mode == ModeNative {
+		return p.addProbe(addr)
+	}
+	return nil
+}
+
+// Unnotify undoes Notify.
+func (p *Process) Unnotify(addr uint64) {
+	if !p.notify[addr] {
+		return
+	}
+	delete(p.notify, addr)
+	p.watch(addr)
+	p.removeProbe(addr)
+}
+
+// watch makes all translations of code at addr be made anew, so that they
+// begin a block there that is entered through the tracer, or no longer do.
+func (p *Process) watch(addr uint64) {
+	p.invalidate(addr, addr+1)
+	for k := range p.heads {
+		if k.app == addr {
+			p.dropHead(k)
+		}
+	}
+}
+
+// modeDiffers tells whether a thread runs otherwise than its process should.
+func (tr *Tracer) modeDiffers(t *Thread) bool {
+	p := t.p
+	if t.vfork {
+		return false
+	}
+	if p.mode == ModeNative {
+		return !t.native
+	}
+	v := p.mode.variant()
+	return t.native || t.variant != v || t.epoch[v] != p.epoch[v] || t.budgetEpoch != p.budgetEpoch
+}
+
+// Replan forgets what blocks record: each is planned anew.
+func (p *Process) Replan() {
+	p.epoch[Record]++
+	clear(p.blocks[Record])
+	clear(p.waiting[Record])
+	clear(p.slotHeads[Record])
+	for k := range p.heads {
+		if k.v == Record {
+			delete(p.heads, k)
+		}
+	}
+	p.tr.modeChanged = true
+}
+
+// switchWaiting takes a thread that waits in the request routine for app over
+// to the process's mode. Between variants of translated code nothing has to be
+// stopped.
+func (tr *Tracer) switchWaiting(t *Thread, app uint64) error {
+	p := t.p
+	if p.mode != ModeNative {
+		t.useVariant(p.mode.variant())
+		tr.client.Entering(t)
+		b := p.blocks[t.variant][app]
+		if b == nil {
+			b = p.translate(app, t.variant)
+		}
+		if b == nil {
+			return tr.leaveAt(t, app)
+		}
+		tr.reply(t, b.code)
+		return nil
+	}
+	regs, err := tr.fetchWaiting(t, app)
+	if err != nil {
+		return err
+	}
+	if err := tr.placeProbes(p); err != nil {
+		return err
+	}
+	return tr.native(t, regs, 0)
+}
+
+// placeProbes puts native probes at all notify points.
+func (tr *Tracer) placeProbes(p *Process) error {
+	for addr := range p.notify {
+		if err := p.addProbe(addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// switchOthers takes the threads over that do not run as the mode says.
+func (tr *Tracer) switchOthers() {
+	p := tr.proc
+	tr.modeChanged = false
+	if p.mode == ModeNative {
+		tr.threadError(nil, tr.placeProbes(p))
+	}
+	for _, t := range p.running() {
+		if tr.modeDiffers(t) && !t.stopped {
+			tr.threadError(t, tr.switchThread(t))
+		}
+	}
+}
+
+// switchThread stops a thread wherever it is and lets it go on as the mode says.
+func (tr *Tracer) switchThread(t *Thread) error {
+	if _, err := tr.halt(t); err != nil {
+		return err
+	}
+	return tr.switchStopped(t)
+}
+
+// switchStopped is switchThread for a thread that is stopped outside of any
+// request.
+func (tr *Tracer) switchStopped(t *Thread) error {
+	regs := new(sys.Regs)
+	if err := sys.GetRegs(t.tid, regs); err != nil {
+		return err
+	}
+	var none heldSignal
+	if err := tr.toClean(t, regs, &none); err != nil {
+		return err
+	}
+	return tr.enter(t, regs, 0)
+}
+
+// addProbe writes a breakpoint into the application's code.
+func (p *Process) addProbe(addr uint64) error {
+	if _, ok := p.probes[addr]; ok {
+		return nil
+	}
+	var b [1]byte
+	if _, err := p.mem.ReadAt(b[:], int64(addr)); err != nil {
+		return fmt.Errorf("code at %#x: %w", addr, err)
+	}
+	if _, err := p.mem.WriteAt([]byte{0xcc}, int64(addr)); err != nil {
+		return fmt.Errorf("code at %#x: %w", addr, err)
+	}
+	p.probes[addr] = b[0]
+	return nil
+}
+
+// removeProbe gives the application its code back.
+func (p *Process) removeProbe(addr uint64) {
+	orig, ok := p.probes[addr]
+	if !ok {
+		return
+	}
+	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err == nil {
+		delete(p.probes, addr)
+	}
+}
+
+// overProbe lets a thread that stands at a probe execute the instruction under
+// it.
+func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
+	p := t.p
+	orig := p.probes[addr]
+	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err != nil {
+		return fmt.Errorf("code at %#x: %w", addr, err)
+	}
+	err := tr.step(t)
+	if _, werr := p.mem.WriteAt([]byte{0xcc}, int64(addr)); werr != nil && err == nil {
+		err = fmt.Errorf("code at %#x: %w", addr, werr)
+	}
+	return err
+}

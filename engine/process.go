@@ -1,0 +1,284 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/cpu"
+
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// Sizes of the shared file's parts.
+const (
+	slotsBytes   = uint64(layout.MaxSlots) * layout.SlotSize
+	controlBytes = 1 << 20
+	areaBytes    = 256 << 20
+)
+
+// Mode is how a process's threads run.
+type Mode uint8
+
+// The modes.
+const (
+	ModeNative Mode = iota // their own code
+	ModePlain              // translated, nothing recorded
+	ModeCount              // translated, block executions counted
+	ModeRecord             // translated, records written
+)
+
+func (m Mode) variant() Variant { return Variant(m - ModePlain) }
+
+// Process is one traced program image: from its execve to its end or the next
+// execve. Only the tracer's goroutine touches it.
+type Process struct {
+	tr   *Tracer
+	pid  int
+	mem  *os.File // /proc/PID/mem, opened when the image started
+	file *os.File // the memory shared with the target
+
+	slotsBase uint64
+	ctl       *control
+	slots     []*slot // by index; nil where none was needed yet
+	freeSlots []int
+	areas     []*area // the first is the default
+
+	blocks     [numVariants]map[uint64]*block
+	waiting    [numVariants]map[uint64][]int32
+	heads      map[headKey]uint64
+	slotHeads  [numVariants][]uint64
+	exits      []exit
+	freeExits  []int
+	entered    []*block
+	aheadQueue []aheadItem
+	aheadLeft  int
+	notify     map[uint64]bool
+	probes     map[uint64]byte // original bytes under native breakpoints
+	scratch    unit
+	code       codePages
+	posArena   []position
+	lenArena   []uint8
+	insArena   []layout.Ins
+	accArena   []layout.Access
+	codeArena  []byte
+
+	threads         map[int]*Thread
+	list            []*Thread // threads, in a slice; nil when it is to be made again
+	lastNum         int
+	mode            Mode
+	epoch           [numVariants]int // how often a translation was forgotten
+	variant         Variant
+	noFollow        bool
+	noAhead         bool
+	predict         bool
+	budgeted        bool
+	budgetEpoch     int
+	hasAVX, hasBMI2 bool
+	counters        []*block // counted blocks by counter
+	facts           layout.Blocks
+	stats           Stats
+	letGo           int  // children that were let go
+	trapIgnored     bool // the program was started with SIGTRAP ignored
+	watchCalls      int  // system calls that native threads still stop at: see callStop
+}
+
+// Stats is what the engine did.
+type Stats struct {
+	Requests, Indirect, Units, Blocks, Stops, Signals, Traps int
+	CacheBytes                                               int
+}
+
+// Thread is one thread of a traced process.
+type Thread struct {
+	p               *Process
+	tid             int
+	num             int // from 1, in order of creation
+	slot            *slot
+	variant         Variant
+	native          bool
+	stopped         bool
+	vfork           bool // a child that shares the address space until it executes or ends
+	appGS           uint64
+	filled          [numVariants]bool
+	budgetEpoch     int
+	epoch           [numVariants]int
+	held            []heldSignal      // signals to be delivered at the next clean point
+	groupStopped    bool              // job control stopped it: it may only go on when that lets it
+	inCall          bool              // between the stops at a watched system call
+	partial         []partial         // counted blocks that it left early
+	emulated        map[uint64]uint64 // executions of counted instructions that the tracer executed, by address
+	fsBase, gsNoted uint64
+	fsKnown         bool
+}
+
+// Num is the thread's number within its process, from 1.
+func (t *Thread) Num() int { return t.num }
+
+// TID is the thread's id in the kernel.
+func (t *Thread) TID() int { return t.tid }
+
+// userCS is the code segment of 64-bit programs (__USER_CS).
+const userCS = 0x33
+
+// newProcess prepares a process image whose one thread is stopped before its
+// first instruction.
+func newProcess(tr *Tracer, pid int) (*Process, error) {
+	p := &Process{tr: tr, pid: pid, threads: make(map[int]*Thread), heads: make(map[headKey]uint64),
+		notify: make(map[uint64]bool), probes: make(map[uint64]byte)}
+	for v := range p.blocks {
+		p.blocks[v] = make(map[uint64]*block)
+		p.waiting[v] = make(map[uint64][]int32)
+		p.slotHeads[v] = make([]uint64, layout.TableEntries)
+	}
+	p.noFollow, p.noAhead, p.predict = tr.opts.NoFollow, tr.opts.NoAhead, tr.opts.Predict
+	p.watchCalls = watchedCalls
+	if sets, err := sys.ReadSignalSets(pid); err == nil {
+		p.trapIgnored = sets.Ignored>>(sigTrap-1)&1 != 0
+	}
+	p.hasAVX, p.hasBMI2 = cpu.X86.HasAVX, cpu.X86.HasBMI2
+	var regs sys.Regs
+	if err := sys.GetRegs(pid, &regs); err != nil {
+		return nil, err
+	}
+	if regs.Cs != userCS {
+		return nil, errors.New("a 32-bit program")
+	}
+	mem, err := openMem(pid)
+	if err != nil {
+		return nil, err
+	}
+	p.mem = mem
+	p.file, err = sys.Memfd("alleria", int64(slotsBytes)+controlBytes+2*areaBytes)
+	if err != nil {
+		mem.Close()
+		return nil, err
+	}
+	if err := p.mapShared(); err != nil {
+		p.close()
+		return nil, err
+	}
+	t := &Thread{p: p, tid: pid, stopped: true}
+	if err := p.addThread(t); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// close releases what the tracer holds for the process.
+func (p *Process) close() {
+	for _, s := range p.slots {
+		if s != nil {
+			sys.Unmap(s.mem)
+		}
+	}
+	for _, a := range p.areas {
+		sys.Unmap(a.mem)
+	}
+	if p.ctl != nil {
+		sys.Unmap(p.ctl.mem)
+	}
+	p.file.Close()
+	p.mem.Close()
+}
+
+// areaFor returns the area that code at app is translated into.
+func (p *Process) areaFor(app uint64) *area {
+	for _, a := range p.areas {
+		if a.near(app) {
+			return p.room(a)
+		}
+	}
+	return p.room(p.areas[0])
+}
+
+// room returns the area, flushed first if it is nearly full.
+func (p *Process) room(a *area) *area {
+	if a.next+unitReserve > a.size/4*3 || a.cold+unitReserve > a.size {
+		p.tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid))
+		return nil
+	}
+	return a
+}
+
+// addThread gives a thread its number and slot.
+func (p *Process) addThread(t *Thread) error {
+	s, err := p.takeSlot()
+	if err != nil {
+		return err
+	}
+	if !t.vfork {
+		p.lastNum++
+		t.num = p.lastNum
+	}
+	t.slot = s
+	if len(p.counters) > 0 {
+		clear(s.mem[layout.CounterOff : layout.CounterOff+8*len(p.counters)])
+	}
+	s.set(layout.ControlPtr, p.slotsBase+slotsBytes)
+	s.set(layout.SlotIndex, uint64(s.index))
+	s.set(layout.SlotsBase, p.slotsBase)
+	s.set(layout.Resp, 0)
+	s.u32(layout.Req).Store(0)
+	s.u32(layout.Asleep).Store(0)
+	s.set(layout.SignMask, 1<<63)
+	s.set(layout.Budget, 1<<62)
+	if !t.vfork {
+		p.initRing(s)
+	}
+	p.threads[t.tid] = t
+	return nil
+}
+
+// errSlots means that no further thread can have a slot.
+var errSlots = errors.New("too many threads at a time")
+
+// takeSlot returns a slot that no thread uses.
+func (p *Process) takeSlot() (*slot, error) {
+	if k := len(p.freeSlots); k > 0 {
+		i := p.freeSlots[k-1]
+		p.freeSlots = p.freeSlots[:k-1]
+		return p.slots[i], nil
+	}
+	i := len(p.slots)
+	if i == layout.MaxSlots {
+		return nil, errSlots
+	}
+	mem, err := sys.MapShared(p.file, int64(i)*layout.SlotSize, layout.SlotSize)
+	if err != nil {
+		return nil, fmt.Errorf("thread area: %w", err)
+	}
+	s := &slot{mem: mem, index: i, base: p.slotsBase + uint64(i)*layout.SlotSize}
+	p.slots = append(p.slots, s)
+	return s, nil
+}
+
+// useVariant makes a thread run in variant v from its next block on.
+func (t *Thread) useVariant(v Variant) {
+	if e := t.p.epoch[v]; !t.filled[v] || t.epoch[v] != e {
+		t.slot.fillTable(v, t.p.tableMiss())
+		t.filled[v], t.epoch[v] = true, e
+	}
+	t.variant, t.budgetEpoch = v, t.p.budgetEpoch
+}
+
+// running returns the process's threads.
+func (p *Process) running() []*Thread {
+	if p.list == nil {
+		for _, t := range p.threads {
+			p.list = append(p.list, t)
+		}
+	}
+	return p.list
+}
+
+// openMem opens the memory of a process.
+func openMem(pid int) (*os.File, error) {
+	mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("memory of process %d: %w", pid, err)
+	}
+	return mem, nil
+}

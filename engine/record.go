@@ -1,0 +1,452 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+// Planner says what recorded blocks record.
+type Planner interface {
+	// Plan is asked once for each block that is translated to be recorded. It
+	// sets want for each instruction: layout.InsRecorded and what goes with it;
+	// and its function's number. It returns the number of the block's image. A
+	// block of which nothing is wanted runs as it is.
+	Plan(p *Process, ins []x86.Insn, want []Want) (image uint32)
+}
+
+// Want is what is to be recorded of one instruction.
+type Want struct {
+	Flags layout.InsFlags
+	Func  uint32
+}
+
+// Spill words of recording code; indirect branches use S0 and S1.
+const (
+	spillA = 0x20
+	spillB = 0x28
+	spillF = 0x30 // rax while the flags lie in it
+)
+
+// recording is what a recorded block's code does with registers and records.
+type recording struct {
+	facts    *layout.Block
+	ra, rb   x86.Reg
+	hasB     bool
+	from, to uint32 // between these offsets ra and rb are in their spill words
+}
+
+// recorder is the working state for one recorded block.
+type recorder struct {
+	u     *unit
+	b     *block
+	ins   []x86.Insn
+	want  []Want
+	ops   [maxBlockInsns][]x86.Operand // accesses to be recorded, one list an instruction
+	rec   *recording
+	facts *layout.Block
+	sym   symbols
+	words int
+	check int // the instruction before which the chunk's end is checked; -1 at the start, with the flags kept
+}
+
+// recordBlock writes a block that records itself.
+func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
+	want := u.wants[:len(ins)]
+	clear(want)
+	image := u.p.tr.client.Plan(u.p, ins, want)
+	any := false
+	for i := range want {
+		any = any || want[i].Flags != 0
+	}
+	if !any {
+		u.spend(b, ins)
+		return u.plainBlock(b, ins)
+	}
+	r := &u.rec
+	*r = recorder{u: u, b: b, want: want}
+	u.opBuf = u.opBuf[:0]
+	n := r.prefix(ins)
+	if n < len(ins) {
+		ins = ins[:n]
+		b.pos, b.lens = b.pos[:n], b.lens[:n]
+	}
+	r.ins, r.want = ins, want[:n]
+	r.facts = u.p.newFacts(b, ins, r.want, image)
+	r.rec.facts = r.facts
+	b.rec = r.rec
+	return r.emit()
+}
+
+// newFacts makes a block's static facts and gives them an id.
+func (p *Process) newFacts(b *block, ins []x86.Insn, want []Want, image uint32) *layout.Block {
+	f := &layout.Block{Addr: b.app, Image: image, TimeWord: layout.NoWord, BranchWord: layout.NoWord, Ins: p.factIns(len(ins))}
+	last := &ins[len(ins)-1]
+	f.Code = p.factCode(int(last.Next() - b.app))[:0]
+	for i := range ins {
+		in := &ins[i]
+		f.Code = append(f.Code, p.insBytes(in)...)
+		f.Ins[i] = layout.Ins{Off: uint16(in.Addr - b.app), Len: in.Len, Flags: want[i].Flags, Func: want[i].Func}
+	}
+	f.Branch, f.Target = branchKind(last)
+	return f
+}
+
+// branchKind tells how an instruction leaves its block.
+func branchKind(in *x86.Insn) (layout.BranchKind, uint64) {
+	direct := in.Opcode != 0xff
+	switch in.Mnem {
+	case x86.MXBEGIN: // always to its fallback
+		return layout.BranchJump, in.Target()
+	case x86.MXABORT:
+		return layout.BranchNone, 0
+	}
+	switch in.Cat {
+	case x86.CatCONDBR:
+		return layout.BranchCond, in.Target()
+	case x86.CatUNCONDBR:
+		if direct {
+			return layout.BranchJump, in.Target()
+		}
+		return layout.BranchIndJump, 0
+	case x86.CatCALL:
+		if direct {
+			return layout.BranchCall, in.Target()
+		}
+		return layout.BranchIndCall, 0
+	case x86.CatRET:
+		return layout.BranchRet, 0
+	case x86.CatSYSCALL, x86.CatINTERRUPT:
+		return layout.BranchSyscall, 0
+	}
+	return layout.BranchNone, 0
+}
+
+// prefix finds how many of the instructions can be one recorded block: as long
+// as two registers are left that none of them mentions.
+func (r *recorder) prefix(ins []x86.Insn) int {
+	used := uint16(1 << x86.RSP)
+	r.rec = &recording{}
+	if r.wantsTime() {
+		used |= 1<<x86.RAX | 1<<x86.RDX
+	}
+	for i := range ins {
+		u := used | ins[i].Mentions() | r.reserved(&ins[i])
+		if i > 0 && (freeRegs(u) < 2 || r.words+roomFor(&ins[i]) > layout.MaxRecordWords-8) {
+			r.pick(used)
+			return i
+		}
+		used = u
+		r.words += roomFor(&ins[i])
+	}
+	r.pick(used)
+	r.words = 0
+	return len(ins)
+}
+
+// roomFor bounds how many words of a record an instruction needs.
+func roomFor(in *x86.Insn) int {
+	n := 2
+	for i := range in.Mems[:in.NMem] {
+		n += 14 + 2*int(min(in.Mems[i].Size, maxValue)+7)/8
+	}
+	if in.Enc == x86.EncEVEX || in.Enc == x86.EncVEX {
+		n += 16
+	}
+	return n
+}
+
+// reserved is the registers that the block's branch needs for itself.
+func (r *recorder) reserved(in *x86.Insn) uint16 {
+	switch in.Cat {
+	case x86.CatRET, x86.CatUNCONDBR, x86.CatCALL:
+		if in.Opcode == 0xff || in.Cat == x86.CatRET {
+			return 1<<x86.RCX | 1<<x86.RDX
+		}
+	}
+	return 0
+}
+
+func freeRegs(used uint16) int {
+	n := 0
+	for i := range 16 {
+		if used&(1<<i) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// pick chooses the two registers: rcx second if it is free, for the check that
+// leaves the flags alone; low ones, whose code is shorter.
+func (r *recorder) pick(used uint16) {
+	r.words = 0
+	take := func(order ...x86.Reg) x86.Reg {
+		for _, g := range order {
+			if used&(1<<uint(g)) == 0 {
+				used |= 1 << uint(g)
+				return g
+			}
+		}
+		return x86.NoReg
+	}
+	r.rec.rb = take(x86.RCX)
+	// rbp last: what faults with it as a base may raise another signal.
+	order := []x86.Reg{x86.RBX, x86.RSI, x86.RDI, x86.RDX, x86.RAX, x86.R8, x86.R9, x86.R10, x86.R11, x86.R12, x86.R13, x86.R14, x86.R15, x86.RBP}
+	r.rec.ra = take(order...)
+	if r.rec.rb == x86.NoReg {
+		r.rec.rb = take(order...)
+	}
+}
+
+// emit writes the block.
+func (r *recorder) emit() (next uint64) {
+	u, b := r.u, r.b
+	r.operands()
+	r.place()
+	u.spend(b, r.ins)
+	r.prologue()
+	last := len(r.ins) - 1
+	for i := range r.ins {
+		in := &r.ins[i]
+		if i > 0 {
+			b.pos[i].start = uint16(u.asm.here() - b.code)
+		}
+		if i == r.check {
+			r.checkEnd()
+		}
+		r.before(i)
+		if i == last {
+			return r.finish(i, in)
+		}
+		b.pos[i].exec = uint16(u.asm.here() - b.code)
+		r.execute(i, in)
+		r.after(i)
+		r.sym.step(in)
+	}
+	return 0
+}
+
+// operands derives what is to be recorded and sets the static facts that need
+// no code.
+func (r *recorder) operands() {
+	for i := range r.ins {
+		in := &r.ins[i]
+		if in.NMem == 0 {
+			continue
+		}
+		from := len(r.u.opBuf)
+		r.u.opBuf = in.Accesses(r.u.opBuf)
+		ops := r.u.opBuf[from:]
+		if len(ops) > 0 {
+			r.facts.Ins[i].Flags |= layout.InsMemory
+		}
+		if r.want[i].Flags&(layout.InsAddrs|layout.InsValues) != 0 {
+			r.ops[i] = ops
+			r.facts.Ins[i].Accesses = r.u.p.accesses(len(ops))
+		}
+	}
+}
+
+// place decides where the chunk's end is checked: before the last instruction
+// that finds the flags dead, since by then most of the record's words are
+// not written yet or all are; with none, at the block's start.
+func (r *recorder) place() {
+	r.check = -1
+	for i := range r.ins {
+		if flagsDead(r.ins, i) {
+			r.check = i
+			return
+		}
+	}
+}
+
+// prologue borrows the registers and writes the block's id.
+func (r *recorder) prologue() {
+	u, rec := r.u, r.rec
+	a := &u.asm
+	rec.hasB = r.needsB()
+	a.store(spillA, rec.ra)
+	if rec.hasB {
+		a.store(spillB, rec.rb)
+	}
+	if r.check < 0 && rec.rb != x86.RCX {
+		r.checkKeepingFlags()
+	}
+	rec.from = uint32(a.here() - r.b.code)
+	a.load(rec.ra, layout.Buf)
+	if r.check < 0 && rec.rb == x86.RCX {
+		r.checkByRCX()
+	}
+	a.putImm(rec.ra, 0, r.idFor())
+	if r.wantsTime() {
+		r.time()
+	}
+}
+
+// needsB tells whether the block uses its second register: for addresses that
+// have to be computed, values, masks, or the check that keeps the flags.
+func (r *recorder) needsB() bool {
+	if r.check < 0 {
+		return true
+	}
+	for i := range r.ins {
+		if len(r.ops[i]) > 0 && r.want[i].Flags&layout.InsValues != 0 {
+			return true
+		}
+		for j := range r.ops[i] {
+			o := &r.ops[i][j]
+			if o.Index != x86.NoReg || o.AL || o.Kind != layout.AccessPlain && o.Kind != layout.AccessString {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// idFor enters the facts in the table of blocks; their remaining fields are set
+// before any code of the block can run.
+func (r *recorder) idFor() uint32 { return r.u.p.facts.Add(r.facts) }
+
+// newWord reserves the record's next word and returns its index and where it
+// lies relative to the record's start.
+func (r *recorder) newWord() (index int16, off int) {
+	w := r.words
+	r.words++
+	return int16(w), 8 * (w + 1)
+}
+
+func (r *recorder) wantsTime() bool {
+	for i := range r.want {
+		if r.want[i].Flags&layout.InsTime != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// time writes the time-stamp counter. rdtsc destroys rax and rdx, which pick
+// has kept out of the way.
+func (r *recorder) time() {
+	a := &r.u.asm
+	w, off := r.newWord()
+	r.facts.TimeWord = w
+	a.store(spillF, x86.RAX)
+	a.store(spillF+8, x86.RDX)
+	a.bytes(0x0f, 0x31)
+	a.put32(r.rec.ra, off, x86.RAX)
+	a.put32(r.rec.ra, off+4, x86.RDX)
+	a.load(x86.RAX, spillF)
+	a.load(x86.RDX, spillF+8)
+}
+
+// put32 writes mov dword [base+disp], reg.
+func (a *asm) put32(base x86.Reg, disp int, reg x86.Reg) {
+	a.mem(nil, 0x40, []byte{0x89}, byte(reg), operand{base: base, index: x86.NoReg, disp: int64(disp)}, 0)
+}
+
+// finish writes the end of the record, gives the registers back and writes the
+// block's last instruction.
+func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
+	u, b := r.u, r.b
+	branch := r.want[i].Flags&layout.InsBranch != 0 && r.facts.Branch != layout.BranchNone
+	if !r.isBranch(in) {
+		b.pos[i].exec = uint16(u.asm.here() - b.code)
+		r.execute(i, in)
+		r.after(i)
+		r.epilogue()
+		return in.Next()
+	}
+	if branch && r.facts.Branch == layout.BranchCond {
+		return r.finishCond(i, in)
+	}
+	indirect := in.Cat == x86.CatRET || in.Opcode == 0xff && (in.Cat == x86.CatCALL || in.Cat == x86.CatUNCONDBR)
+	if indirect && (branch || r.valueOfTarget(i)) {
+		return r.finishIndirect(i, in, branch)
+	}
+	r.epilogue()
+	b.pos[i].exec = uint16(u.asm.here() - b.code)
+	return u.branch(b, in)
+}
+
+func (r *recorder) isBranch(in *x86.Insn) bool {
+	switch in.Cat {
+	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatCALL, x86.CatRET, x86.CatSYSCALL:
+		return true
+	}
+	return in.Mnem == x86.MXBEGIN || in.Mnem == x86.MXABORT
+}
+
+// epilogue advances the ring pointer past the record and restores the borrowed
+// registers.
+func (r *recorder) epilogue() {
+	a := &r.u.asm
+	r.facts.Words = r.words
+	a.leaDisp(r.rec.ra, r.rec.ra, int64(8*(r.words+1)))
+	a.store(layout.Buf, r.rec.ra)
+	a.load(r.rec.ra, spillA)
+	if r.rec.hasB {
+		a.load(r.rec.rb, spillB)
+	}
+	r.rec.to = uint32(a.here() - r.b.code)
+}
+
+// finishCond records whether a conditional branch is taken.
+func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
+	u, b := r.u, r.b
+	a := &u.asm
+	w, off := r.newWord()
+	r.facts.BranchWord = w
+	switch in.Mnem {
+	case x86.MLOOP, x86.MLOOPE, x86.MLOOPNE, x86.MJRCXZ, x86.MJECXZ: // no condition that setcc knows
+		a.putImm(r.rec.ra, off, 1)
+		r.epilogue()
+		b.pos[i].exec = uint16(a.here() - b.code)
+		next = u.branch(b, in)
+		a.store(spillA, r.rec.ra)
+		a.load(r.rec.ra, layout.Buf)
+		a.putImm(r.rec.ra, off-8*(r.words+1), 0)
+		a.load(r.rec.ra, spillA)
+		return next
+	}
+	a.putImm(r.rec.ra, off, 0)
+	a.mem(nil, 0x40, []byte{0x0f, 0x90 | in.Opcode&0xf}, 0, operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off)}, 0)
+	r.epilogue()
+	b.pos[i].exec = uint16(a.here() - b.code)
+	return u.branch(b, in)
+}
+
+// valueOfTarget tells whether the value that an indirect branch loads is wanted.
+func (r *recorder) valueOfTarget(i int) bool {
+	return r.want[i].Flags&layout.InsValues != 0 && len(r.ops[i]) > 0
+}
+
+// finishIndirect records the target of an indirect branch: it is loaded once,
+// into rcx, from where both the record and the look-up take it.
+func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64) {
+	u, b := r.u, r.b
+	a := &u.asm
+	b.term = termIndirect
+	a.store(layout.S0, x86.RCX)
+	b.pos[i].exec = uint16(a.here() - b.code)
+	if in.Cat == x86.CatRET {
+		a.get(x86.RCX, x86.RSP, 0)
+	} else {
+		u.loadTarget(in)
+	}
+	if branch {
+		w, off := r.newWord()
+		r.facts.BranchWord = w
+		a.put(r.rec.ra, off, x86.RCX)
+	}
+	r.targetValue(i, in)
+	r.epilogue()
+	switch in.Cat {
+	case x86.CatRET:
+		u.retLookUp(in)
+		return 0
+	case x86.CatCALL:
+		return u.call(in, (*unit).lookUp)
+	}
+	u.lookUp()
+	return 0
+}

@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+// maxValue is the largest operand whose value is recorded, in bytes.
+const maxValue = 512
+
+// How an operand's value gets into the record.
+type valueWay uint8
+
+const (
+	valueNone     valueWay = iota
+	valueRegister          // from a general register: before for a store, after for a load
+	valueVector            // from a vector register, likewise
+	valueStatic            // it is known
+	valueMemory            // read from memory: before for a load, after for a store
+	valueTarget            // an indirect branch's own load
+)
+
+// wayOf decides how the value of access j of instruction i is recorded. What
+// the instruction moves between memory and a register is taken from the
+// register, so it is what the instruction obtained or stored; operands of
+// arithmetic are read beside it.
+func (r *recorder) wayOf(i, j int) (valueWay, x86.Op) {
+	in, o := &r.ins[i], &r.ops[i][j]
+	switch o.Kind {
+	case layout.AccessMasked, layout.AccessGather:
+		return r.laneWay(in, o)
+	case layout.AccessPlain, layout.AccessBits:
+	default:
+		return valueNone, x86.Op{}
+	}
+	if o.Kind == layout.AccessBits || o.Size > maxValue || o.Size == 0 {
+		return valueNone, x86.Op{}
+	}
+	switch in.Mnem {
+	case x86.MMOV, x86.MMOVZX, x86.MMOVSX, x86.MMOVSXD, x86.MMOVNTI:
+		if op, ok := in.GPRBeside(o.Store); ok {
+			return valueRegister, op
+		}
+	case x86.MPUSH:
+		if o.Store && in.NMem == 1 && in.OpBits == 64 && in.Ops[0].Kind == x86.OpReg && in.Ops[0].Class == x86.ClassGPR64 {
+			return valueRegister, in.Ops[0]
+		}
+	case x86.MPOP:
+		if !o.Store && in.NMem == 1 && in.OpBits == 64 && in.Ops[0].Kind == x86.OpReg && in.Ops[0].Class == x86.ClassGPR64 {
+			return valueRegister, in.Ops[0]
+		}
+	case x86.MCALL:
+		if o.Store {
+			return valueStatic, x86.Op{}
+		}
+		return valueTarget, x86.Op{}
+	case x86.MRET, x86.MJMP:
+		return valueTarget, x86.Op{}
+	}
+	if op, ok := vectorBeside(in, o); ok {
+		return valueVector, op
+	}
+	return valueMemory, x86.Op{}
+}
+
+// laneWay is wayOf for accesses by lanes: only a move's own register will do,
+// since inactive lanes must not be touched.
+func (r *recorder) laneWay(in *x86.Insn, o *x86.Operand) (valueWay, x86.Op) {
+	if o.Kind == layout.AccessGather && o.Mask == x86.MaskNone {
+		return valueNone, x86.Op{}
+	}
+	if op, ok := vectorBeside(in, o); ok && (in.Cat == x86.CatDATAXFER || o.Kind == layout.AccessGather || isMaskMove(in)) {
+		return valueVector, op
+	}
+	return valueNone, x86.Op{}
+}
+
+func isMaskMove(in *x86.Insn) bool {
+	switch in.Mnem {
+	case x86.MVMASKMOVPS, x86.MVMASKMOVPD, x86.MVPMASKMOVD, x86.MVPMASKMOVQ:
+		return true
+	}
+	return false
+}
+
+// vectorBeside is the vector register that a move loads or stores whole.
+func vectorBeside(in *x86.Insn, o *x86.Operand) (x86.Op, bool) {
+	if !in.VectorMove() && o.Kind != layout.AccessGather && !isMaskMove(in) {
+		return x86.Op{}, false
+	}
+	k := 0
+	if o.Store {
+		k = 1
+		if in.NOps > 2 && in.Ops[2].Kind == x86.OpReg && in.Ops[2].Class >= x86.ClassXMM && in.Ops[2].Class <= x86.ClassZMM {
+			k = 2
+		}
+	}
+	op := in.Ops[k]
+	if op.Kind != x86.OpReg || op.Class < x86.ClassXMM || op.Class > x86.ClassZMM {
+		return x86.Op{}, false
+	}
+	return op, true
+}
+
+// valueWords is how many words a value of the access takes.
+func valueWords(o *x86.Operand) int {
+	n := int(o.Size)
+	if o.Kind == layout.AccessMasked || o.Kind == layout.AccessGather {
+		n *= int(o.Lanes)
+	}
+	return (n + 7) / 8
+}
+
+// valuesBefore writes the values that are known or at hand ahead of
+// instruction i.
+func (r *recorder) valuesBefore(i int) {
+	for j := range r.ops[i] {
+		o := &r.ops[i][j]
+		way, op := r.wayOf(i, j)
+		switch {
+		case way == valueRegister && o.Store:
+			r.u.asm.put(r.rec.ra, r.valueWord(i, j), x86.Reg(op.ID))
+		case way == valueVector && o.Store:
+			r.vectorValue(i, j, op)
+		case way == valueStatic:
+			off := r.valueWord(i, j)
+			r.u.asm.movImm(r.rec.rb, r.ins[i].Next())
+			r.u.asm.put(r.rec.ra, off, r.rec.rb)
+		case way == valueMemory && !o.Store:
+			r.memoryValue(i, j)
+		}
+	}
+}
+
+// valuesAfter writes the values that exist behind instruction i.
+func (r *recorder) valuesAfter(i int) {
+	for j := range r.ops[i] {
+		o := &r.ops[i][j]
+		way, op := r.wayOf(i, j)
+		switch {
+		case way == valueRegister && !o.Store:
+			r.u.asm.put(r.rec.ra, r.valueWord(i, j), x86.Reg(op.ID))
+		case way == valueVector && !o.Store:
+			r.vectorValue(i, j, op)
+		case way == valueMemory && o.Store:
+			r.memoryValue(i, j)
+		}
+	}
+}
+
+// targetValue records what an indirect branch loaded, which is in rcx.
+func (r *recorder) targetValue(i int, in *x86.Insn) {
+	if r.want[i].Flags&layout.InsValues == 0 {
+		return
+	}
+	for j := range r.ops[i] {
+		if way, _ := r.wayOf(i, j); way == valueTarget && !r.ops[i][j].Store {
+			r.u.asm.put(r.rec.ra, r.valueWord(i, j), x86.RCX)
+		}
+	}
+}
+
+// valueWord reserves the words of a value and returns where they lie.
+func (r *recorder) valueWord(i, j int) int {
+	w, off := r.newWord()
+	r.words += valueWords(&r.ops[i][j]) - 1
+	r.facts.Ins[i].Accesses[j].Value = w
+	return off
+}
+
+func (r *recorder) vectorValue(i, j int, op x86.Op) {
+	o := &r.ops[i][j]
+	off := r.valueWord(i, j)
+	size := 8 * valueWords(o)
+	if size < 16 {
+		r.words += (16 - size) / 8 // the store below writes sixteen bytes
+		size = 16
+	}
+	r.putVector(off, op.ID, size, r.ins[i].Enc == x86.EncEVEX || op.ID > 15)
+}
+
+// memoryValue reads a value from memory, eight bytes at a time, at the address
+// that the record holds.
+func (r *recorder) memoryValue(i, j int) {
+	off := r.valueWord(i, j)
+	acc := &r.facts.Ins[i].Accesses[j]
+	a := &r.u.asm
+	rb := r.rec.rb
+	for at := 0; at < int(acc.Size); at += 8 {
+		for part, left := 0, min(8, int(acc.Size)-at); left > 0; {
+			n := 8
+			for n > left {
+				n /= 2
+			}
+			r.loadAddress(acc, int64(at+part))
+			var prefix []byte
+			if acc.Seg == layout.SegFS {
+				prefix = []byte{0x64}
+			}
+			src := operand{base: rb, index: x86.NoReg}
+			switch n {
+			case 8:
+				a.mem(prefix, rexW, []byte{0x8b}, byte(rb), src, 0)
+			case 4:
+				a.mem(prefix, 0x40, []byte{0x8b}, byte(rb), src, 0)
+			case 2:
+				a.mem(prefix, 0x40, []byte{0x0f, 0xb7}, byte(rb), src, 0)
+			case 1:
+				a.mem(prefix, 0x40, []byte{0x0f, 0xb6}, byte(rb), src, 0)
+			}
+			r.putSized(off+at+part, n)
+			part += n
+			left -= n
+		}
+	}
+}
+
+// loadAddress writes the address of an access plus extra into rb.
+func (r *recorder) loadAddress(acc *layout.Access, extra int64) {
+	a, rb := &r.u.asm, r.rec.rb
+	addr := acc.Offset + extra
+	if acc.Word == layout.NoWord {
+		a.movImm(rb, uint64(addr))
+		return
+	}
+	a.get(rb, r.rec.ra, 8*(int(acc.Word)+1))
+	if !a.lea(rb, operand{base: rb, index: x86.NoReg, disp: addr}) {
+		panic("displacement of a derived address")
+	}
+	if acc.AddrBits == 32 { // mov rb32, rb32
+		rex := byte(0x40)
+		if rb >= 8 {
+			rex |= 5
+		}
+		a.bytes(rex, 0x89, 0xc0|byte(rb&7)<<3|byte(rb&7))
+	}
+}
+
+// putSized writes the low n bytes of rb into the record.
+func (r *recorder) putSized(off, n int) {
+	a := &r.u.asm
+	m := operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off)}
+	switch n {
+	case 8:
+		a.mem(nil, rexW, []byte{0x89}, byte(r.rec.rb), m, 0)
+	case 4:
+		a.mem(nil, 0x40, []byte{0x89}, byte(r.rec.rb), m, 0)
+	case 2:
+		a.mem([]byte{0x66}, 0x40, []byte{0x89}, byte(r.rec.rb), m, 0)
+	case 1:
+		a.mem(nil, 0x40, []byte{0x88}, byte(r.rec.rb), m, 0)
+	}
+}
+
+// execute writes the instruction itself.
+func (r *recorder) execute(_ int, in *x86.Insn) { r.u.copy(in) }

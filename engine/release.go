@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"alleria/internal/sys"
+)
+
+// errTracesItself is why a program that asks to be traced by its parent, or
+// wants to know whether it is, is let go.
+var errTracesItself = errors.New("it traces itself")
+
+// traceMe handles PTRACE_TRACEME: the kernel would refuse it, since the thread
+// is traced by us. A child that shares the address space until it executes, as
+// a debugger's does, is let go; for any other thread the whole program is. regs
+// is the application's state at the system call.
+func (tr *Tracer) traceMe(t *Thread, regs *sys.Regs) error {
+	if !t.vfork {
+		return tr.release(t, regs, errTracesItself)
+	}
+	if err := t.goNative(regs); err != nil {
+		return err
+	}
+	tr.forget(t)
+	return sys.Detach(t.tid, 0)
+}
+
+// goNative gives a stopped thread the application's registers.
+func (t *Thread) goNative(regs *sys.Regs) error {
+	r := *regs
+	r.Gs_base = t.appGS
+	return sys.SetRegs(t.tid, &r)
+}
+
+// release lets the process go for good: all threads run natively and untraced.
+// t is stopped with the application's registers in regs; the others are stopped
+// here. The memory that we share stays mapped: it is out of the way, and
+// taking it away would be system calls in the program's name.
+func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
+	p := tr.proc
+	for addr := range p.probes {
+		p.removeProbe(addr)
+	}
+	for _, o := range p.running() {
+		if o == t {
+			continue
+		}
+		if err := tr.bringHome(o); err != nil {
+			tr.threadError(o, err)
+		}
+	}
+	if err := t.goNative(regs); err != nil {
+		return err
+	}
+	for _, o := range p.running() {
+		o.endRing()
+		if !o.vfork {
+			tr.client.ThreadEnded(o)
+		}
+		if o.tid != p.pid {
+			sys.Detach(o.tid, o.heldSignal())
+		}
+	}
+	return tr.untraced(p.pid, why)
+}
+
+// bringHome stops a thread and gives it the application's registers.
+func (tr *Tracer) bringHome(t *Thread) error {
+	regs, err := tr.halt(t)
+	if err != nil {
+		return err
+	}
+	var none heldSignal
+	if err := tr.toClean(t, regs, &none); err != nil {
+		return fmt.Errorf("leaving the cache: %w", err)
+	}
+	return t.goNative(regs)
+}
+
+// heldSignal is the signal that a thread is let go with, 0 for none.
+func (t *Thread) heldSignal() sys.Signal {
+	if len(t.held) == 0 {
+		return 0
+	}
+	return t.held[0].sig
+}

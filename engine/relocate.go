@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+)
+
+// copy writes an instruction that is no branch so that it does the same from
+// the cache: its bytes, with an operand relative to RIP adjusted.
+func (u *unit) copy(in *x86.Insn) {
+	code := u.p.insBytes(in)
+	switch {
+	case in.RIPRelative():
+		u.relocate(in, code)
+	case in.Mnem == x86.MXTEST: // there are no transactions: ZF is set, the other flags cleared
+		u.xtest()
+	case in.Mnem == x86.MXEND:
+		u.asm.bytes(code...)
+	default:
+		u.asm.bytes(code...)
+	}
+}
+
+// relocate writes an instruction with a RIP-relative operand: as an absolute
+// one where the address fits in 31 bits, relative where the area is near, else
+// through a register that holds the address.
+func (u *unit) relocate(in *x86.Insn, code []byte) {
+	addr := u.ripTarget(in)
+	a := &u.asm
+	m, d := int(in.ModRMOff), int(in.DispOff)
+	if addr < 1<<31 {
+		a.bytes(code[:m]...)
+		a.bytes(in.ModRM&^7|4, 0x25)
+		a.u32(uint32(addr))
+		a.bytes(code[d+4:]...)
+		u.clearXB(in, len(code)+1)
+		return
+	}
+	disp := int64(addr) - int64(a.here()+uint64(in.Len))
+	if disp == int64(int32(disp)) {
+		a.bytes(code[:d]...)
+		a.u32(uint32(disp))
+		a.bytes(code[d+4:]...)
+		return
+	}
+	r := scratchFor(in.Mentions())
+	a.store(farSpill, r)
+	a.movImm(r, addr)
+	a.bytes(code[:m]...)
+	a.bytes(in.ModRM&^7 | byte(r))
+	a.bytes(code[d+4:]...)
+	u.clearXB(in, len(code)-4)
+	a.load(r, farSpill)
+}
+
+// farSpill is the spill word of relocate.
+const farSpill = 0x10 // layout.S2
+
+// ripTarget is the absolute address of a RIP-relative operand.
+func (u *unit) ripTarget(in *x86.Insn) uint64 {
+	code := u.p.insBytes(in)
+	d := int(in.DispOff)
+	disp := int32(uint32(code[d]) | uint32(code[d+1])<<8 | uint32(code[d+2])<<16 | uint32(code[d+3])<<24)
+	addr := in.Next() + uint64(int64(disp))
+	if in.AddrBits == 32 {
+		addr = uint64(uint32(addr))
+	}
+	return addr
+}
+
+// clearXB clears the bits that extend a base and an index register in the
+// instruction of n bytes just written: a RIP-relative operand ignores them, the
+// operand that replaced it would not.
+func (u *unit) clearXB(in *x86.Insn, n int) {
+	ins := u.asm.buf[u.asm.pos-n : u.asm.pos]
+	p := int(in.PrefixEnd)
+	switch in.Enc {
+	case x86.EncLegacy:
+		if in.Rex != 0 {
+			ins[p] &^= 3
+		}
+	case x86.EncVEX, x86.EncEVEX:
+		for i, b := range ins { // the first C4 or 62 is the prefix: only 67, 2e … come before it
+			if b == 0xc4 || b == 0x62 {
+				ins[i+1] |= 0x60
+				return
+			}
+			if b == 0xc5 {
+				return
+			}
+		}
+	}
+}
+
+// scratchFor picks a low register that is not in the set; one of the first
+// eight, so that it needs no REX bit, and neither rsp nor rbp, which would need
+// a displacement. Some are always free: no instruction names six.
+func scratchFor(used uint16) x86.Reg {
+	for _, r := range []x86.Reg{x86.RAX, x86.RCX, x86.RDX, x86.RBX, x86.RSI, x86.RDI} {
+		if used&(1<<uint(r)) == 0 {
+			return r
+		}
+	}
+	panic("no scratch register")
+}
+
+// xtest writes what xtest does outside a transaction: cmp with itself sets ZF
+// and PF and clears the others; xtest clears PF too, so a sum without parity
+// would be wrong: the flags are loaded through ah.
+func (u *unit) xtest() {
+	a := &u.asm
+	a.store(farSpill, x86.RAX)
+	a.bytes(0x31, 0xc0)       // xor eax, eax: OF clear
+	a.bytes(0xb4, 0x40, 0x9e) // mov ah, ZF; sahf
+	a.load(x86.RAX, farSpill)
+}

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// request answers what a running thread asks for through its mailbox.
+func (tr *Tracer) request(t *Thread, req uint32) error {
+	p, s := t.p, t.slot
+	p.stats.Requests++
+	p.aheadLeft = aheadBudget
+	if req == layout.ReqIndirect {
+		p.stats.Indirect++
+		return tr.answer(t, s.get(layout.ReqArg), true)
+	}
+	e := &p.exits[req-1]
+	target := e.target
+	if e.call {
+		p.afterCall(s, uint32(s.get(layout.ReqArg)))
+		if t.stopped {
+			return nil
+		}
+	}
+	switch {
+	case e.trap != nil:
+		return tr.trapped(t, e.trap)
+	case e.stale != nil:
+		p.stale(e.stale)
+	case e.need != 0:
+		return tr.shortBudget(t, target, e.need)
+	case e.spent:
+		tr.client.BudgetLow(t, target)
+	}
+	return tr.answer(t, target, false)
+}
+
+// aheadBudget is how many units may be translated ahead of each request.
+const aheadBudget = 8
+
+// answer lets a thread that waits in the request routine go on at app.
+func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
+	p, s := t.p, t.slot
+	if p.notify[app] {
+		tr.client.Notified(t, app, NotifiedRegs{s.get(layout.Save + 4*8), s.get(layout.Save + 7*8)})
+	}
+	if tr.modeDiffers(t) {
+		return tr.switchWaiting(t, app)
+	}
+	var b *block
+	if indirect && !p.notify[app] {
+		b = p.indirect(t, app)
+	} else {
+		b = p.blocks[t.variant][app]
+		if b == nil {
+			b = p.translate(app, t.variant)
+		}
+	}
+	if b == nil {
+		return tr.leaveAt(t, app)
+	}
+	tr.reply(t, b.code)
+	return nil
+}
+
+// reply writes the answer and wakes the thread if it sleeps.
+func (tr *Tracer) reply(t *Thread, code uint64) {
+	s := t.slot
+	s.u32(layout.Req).Store(0)
+	s.set(layout.Resp, code)
+	if s.u32(layout.Asleep).Swap(0) != 0 {
+		sys.FutexWake(s.word(layout.Asleep), 1)
+	}
+}
+
+// leaveAt lets a thread that waits run natively at an address that has no
+// translatable code: the kernel raises the fault that belongs there.
+func (tr *Tracer) leaveAt(t *Thread, app uint64) error {
+	regs, err := tr.fetchWaiting(t, app)
+	if err != nil {
+		return err
+	}
+	return tr.native(t, regs, 0)
+}
+
+// fetchWaiting stops a thread that waits in the request routine and returns the
+// application's registers, as before the instruction at app.
+func (tr *Tracer) fetchWaiting(t *Thread, app uint64) (*sys.Regs, error) {
+	regs, err := tr.halt(t)
+	if err != nil {
+		return nil, err
+	}
+	p := t.p
+	if a := p.areaAt(regs.Rip); a != nil && a.inRequest(regs.Rip) {
+		t.savedRegs(regs)
+	}
+	t.slot.u32(layout.Req).Store(0)
+	t.slot.set(layout.Resp, 0)
+	regs.Rip = app
+	return regs, nil
+}
+
+// savedRegs replaces the registers that the routines use by what they saved.
+func (t *Thread) savedRegs(r *sys.Regs) {
+	s := t.slot
+	get := func(i int) uint64 { return s.get(layout.Save + 8*i) }
+	r.Rax, r.Rcx, r.Rdx, r.Rsi, r.Rdi = get(0), get(1), get(2), get(6), get(7)
+	r.R8, r.R9, r.R10, r.R11 = get(8), get(9), get(10), get(11)
+	r.Eflags = flagsFrom(r.Eflags, s.get(layout.SaveFlags))
+	r.Orig_rax = ^uint64(0)
+}
+
+// flagsFrom puts the arithmetic flags as lahf and seto left them into eflags.
+func flagsFrom(eflags, saved uint64) uint64 {
+	const mask = 0x8d5
+	f := saved >> 8 & 0xd5
+	if saved&1 != 0 {
+		f |= 0x800
+	}
+	return eflags&^mask | f
+}

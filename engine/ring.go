@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"time"
+
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// initRing prepares a thread's ring, empty. The chunk size is a power of two.
+func (p *Process) initRing(s *slot) {
+	o := &p.tr.opts
+	chunk := uint64(o.ChunkBytes)
+	if chunk == 0 {
+		return
+	}
+	s.set(layout.RingBase, s.base+layout.RingOff)
+	s.set(layout.ChunkBytes, chunk)
+	s.set(layout.Chunks, uint64(o.Chunks))
+	s.set(layout.Head, 0)
+	s.set(layout.Tail, 0)
+	s.openChunk(0)
+}
+
+// openChunk makes chunk number n the one that is written.
+func (s *slot) openChunk(n uint64) {
+	base := s.get(layout.RingBase) + n%s.get(layout.Chunks)*s.get(layout.ChunkBytes)
+	end := base + s.get(layout.ChunkBytes) - layout.RingSlack
+	s.set(layout.ChunkCtl+int(n%layout.MaxChunks)*layout.ChunkCtlSize+layout.ChunkOpened, sys.TSC())
+	s.set(layout.End, end)
+	s.set(layout.NegEnd, -end)
+	s.set(layout.Buf, base)
+}
+
+// mark appends words to the ring of a thread that does not run code of the
+// cache.
+func (t *Thread) mark(words ...uint64) {
+	s := t.slot
+	if s.get(layout.ChunkBytes) == 0 || t.vfork {
+		return
+	}
+	if s.get(layout.Buf) > s.get(layout.End) {
+		t.switchChunk()
+	}
+	buf := s.get(layout.Buf)
+	for i, w := range words {
+		s.set(int(buf-s.base)+8*i, w)
+	}
+	s.set(layout.Buf, buf+uint64(8*len(words)))
+}
+
+// switchChunk does what the assembly routine does, for the tracer.
+func (t *Thread) switchChunk() {
+	s := t.slot
+	n := s.get(layout.Head)
+	ctl := layout.ChunkCtl + int(n%layout.MaxChunks)*layout.ChunkCtlSize
+	base := s.get(layout.RingBase) + n%s.get(layout.Chunks)*s.get(layout.ChunkBytes)
+	s.set(ctl+layout.ChunkUsed, s.get(layout.Buf)-base)
+	s.set(ctl+layout.ChunkComplete, sys.TSC())
+	s.set(layout.Head, n+1)
+	t.p.ringConsumers()
+	for n+1-s.get(layout.Tail) >= s.get(layout.Chunks) {
+		time.Sleep(50 * time.Microsecond)
+	}
+	s.openChunk(n + 1)
+}
+
+// endRing makes the ring of a thread that is no more consistent: it may have
+// been killed within the change to another chunk, with the full one published
+// and the next one not opened.
+func (t *Thread) endRing() {
+	s := t.slot
+	size := s.get(layout.ChunkBytes)
+	if size == 0 || t.vfork {
+		return
+	}
+	n, chunks := s.get(layout.Head), s.get(layout.Chunks)
+	base := s.get(layout.RingBase) + n%chunks*size
+	if buf := s.get(layout.Buf); buf >= base && buf <= base+size {
+		return
+	}
+	t.p.ringConsumers()
+	for n-s.get(layout.Tail) >= chunks {
+		time.Sleep(50 * time.Microsecond)
+	}
+	s.openChunk(n)
+}
+
+// ringConsumers wakes processing threads that wait for chunks.
+func (p *Process) ringConsumers() {
+	p.ctl.u32(layout.ConsumerBell).Add(1)
+	if p.ctl.u32(layout.ConsumerAsleep).Load() != 0 {
+		sys.FutexWake(p.ctl.word(layout.ConsumerBell), 1<<20)
+	}
+}
+
+// Mark appends words to the thread's records. The client calls it from within
+// its call-backs about the thread.
+func (t *Thread) Mark(words ...uint64) { t.mark(words...) }
+
+// SlotMemory is the tracer's view of the thread's shared memory, for the
+// consumer of its ring.
+func (t *Thread) SlotMemory() []byte { return t.slot.mem }
+
+// ControlMemory is the tracer's view of the process's control area.
+func (p *Process) ControlMemory() []byte { return p.ctl.mem }
+
+// Blocks is the process's recorded blocks.
+func (p *Process) Blocks() *layout.Blocks { return &p.facts }
+
+// cut makes the record of a block that was left before instruction i say so.
+// at is where in the block's code the thread stands: behind the record's end
+// the pointer has been advanced already.
+func (t *Thread) cut(b *block, i int, at uint32) {
+	s, r := t.slot, b.rec
+	size := uint64(8 * (1 + r.facts.Words))
+	start := s.get(layout.Buf)
+	if at >= r.to {
+		start -= size
+		s.set(layout.Buf, start)
+		if s.get(layout.Taken) > start { // a processing thread has it already: it stays whole
+			s.set(layout.Buf, start+size)
+			return
+		}
+	} else if at < r.from || i == 0 {
+		return // nothing of it has executed
+	}
+	off := int(start - s.base)
+	for w := int(size) - 8; w >= 0; w -= 8 {
+		s.set(off+w+8, s.get(off+w))
+	}
+	s.set(off, layout.Mark(layout.MarkCut, uint64(i)))
+	s.set(off+8, uint64(r.facts.ID))
+	s.set(layout.Buf, start+8+size)
+}

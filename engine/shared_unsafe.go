@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"alleria/internal/layout"
+)
+
+// slot is the tracer's view of one thread's shared memory. Every access is
+// atomic: the thread's translated code works on the same words.
+type slot struct {
+	mem   []byte
+	index int
+	base  uint64 // its address in the target: the thread's gs base
+}
+
+func (s *slot) u64(off int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&s.mem[off])) }
+func (s *slot) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&s.mem[off])) }
+
+func (s *slot) get(off int) uint64    { return s.u64(off).Load() }
+func (s *slot) set(off int, v uint64) { s.u64(off).Store(v) }
+
+// fillTable makes every entry of a variant's look-up table lead to the miss
+// routine.
+func (s *slot) fillTable(v Variant, miss uint64) {
+	off := int(tableOff(v))
+	t := unsafe.Slice((*uint64)(unsafe.Pointer(&s.mem[off])), layout.TableEntries)
+	for i := range t {
+		t[i] = miss
+	}
+}
+
+// control is the tracer's view of the control area.
+type control struct{ mem []byte }
+
+func (c *control) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&c.mem[off])) }
+
+// word is the futex word at off, for sys.FutexWait and FutexWake.
+func (c *control) word(off int) *uint32 { return (*uint32)(unsafe.Pointer(&c.mem[off])) }
+
+func (s *slot) word(off int) *uint32 { return (*uint32)(unsafe.Pointer(&s.mem[off])) }
+
+// patch32 replaces a displacement in the code cache by one store: other
+// threads may be executing it.
+func patch32(b []byte, v uint32) {
+	atomic.StoreUint32((*uint32)(unsafe.Pointer(&b[0])), v)
+}

@@ -1,0 +1,407 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// heldSignal is a signal that the kernel was about to deliver.
+type heldSignal struct {
+	sig  sys.Signal
+	info sys.Siginfo
+}
+
+func hold(t *Thread, sig sys.Signal) (heldSignal, error) {
+	h := heldSignal{sig: sig}
+	return h, sys.GetSiginfo(t.tid, &h.info)
+}
+
+// fault tells whether the signal was raised by the instruction that the thread
+// stands at, not sent.
+func (h *heldSignal) fault() bool {
+	switch h.sig {
+	case 4, 5, 7, 8, 11: // ILL, TRAP, BUS, FPE, SEGV
+		return h.info.Code() > 0
+	}
+	return false
+}
+
+// Codes of SIGTRAP.
+const (
+	codeBreak  = 1
+	codeTrace  = 2
+	codeKernel = 0x80 // int3
+)
+
+// signal handles a signal-delivery stop.
+func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
+	p := t.p
+	regs := new(sys.Regs)
+	if err := sys.GetRegs(t.tid, regs); err != nil {
+		return err
+	}
+	h, err := hold(t, sig)
+	if err != nil {
+		return err
+	}
+	if sig == sigTrap {
+		switch h.info.Code() {
+		case codeKernel, codeBreak:
+			if done, err := tr.breakpoint(t, regs); done {
+				return err
+			}
+		case codeTrace:
+			// The application has set the trap flag: it sees a trap behind each
+			// instruction of its own, not behind those between.
+			if tr.inCache(t, regs.Rip) && !tr.clean(t, regs, false) {
+				return tr.resume(t, 0)
+			}
+		}
+	}
+	p.stats.Signals++
+	return tr.deliver(t, regs, h)
+}
+
+// deliver delivers a signal: with the application's registers where it has a
+// handler or ends the process.
+func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
+	// A thread may also be native because it went where there is no code: its
+	// fault is delivered here and it goes on in the cache.
+	if t.native && t.p.mode == ModeNative && !tr.inCache(t, regs.Rip) {
+		return tr.passOn(t, h)
+	}
+	sets, err := sys.ReadSignalSets(t.tid)
+	if err != nil {
+		return tr.passOn(t, h)
+	}
+	bit := uint64(1) << (h.sig - 1)
+	caught := sets.Caught&bit != 0
+	if !caught && !h.fault() && (sets.Ignored&bit != 0 || harmless(h.sig)) {
+		return tr.passOn(t, h)
+	}
+	if err := tr.toClean(t, regs, &h); err != nil {
+		return err
+	}
+	switch h.sig {
+	case sigIll, sigTrap, sigFPE: // si_addr is where the instruction is
+		if h.fault() && tr.inCache(t, h.info.Addr()) {
+			h.info.SetAddr(regs.Rip)
+		}
+	}
+	if err := sys.SetRegs(t.tid, regs); err != nil {
+		return err
+	}
+	if err := sys.SetSiginfo(t.tid, &h.info); err != nil {
+		return err
+	}
+	if !caught || h.fault() && sets.Blocked&bit != 0 { // it ends the process
+		return tr.resume(t, h.sig)
+	}
+	own := regs.Eflags&flagTrap != 0
+	if err := sys.Step(t.tid, h.sig); err != nil {
+		return err
+	}
+	if err := tr.stepped(t); err != nil {
+		return err
+	}
+	if err := sys.GetRegs(t.tid, regs); err != nil {
+		return err
+	}
+	if !own {
+		t.p.cleanFrame(regs)
+	}
+	return tr.enter(t, regs, 0)
+}
+
+// frameFlags is where a handler's ucontext, to which rdx points, has the flags.
+const frameFlags = 40 + 17*8
+
+// cleanFrame takes the trap flag of the step out of a signal's frame: the kernel
+// leaves it there if the interrupted instruction is a popf or iret. A program
+// that reads a frame which is gone finds what it deserves, so errors are none.
+func (p *Process) cleanFrame(regs *sys.Regs) {
+	var b [8]byte
+	at := regs.Rdx + frameFlags
+	if _, err := p.mem.ReadAt(b[:], int64(at)); err != nil {
+		return
+	}
+	if f := binary.LittleEndian.Uint64(b[:]); f&flagTrap != 0 {
+		_ = p.putWord(at, f&^flagTrap)
+	}
+}
+
+// passOn delivers a signal to a thread as it stands.
+func (tr *Tracer) passOn(t *Thread, h heldSignal) error {
+	if err := sys.SetSiginfo(t.tid, &h.info); err != nil {
+		return err
+	}
+	return tr.resume(t, h.sig)
+}
+
+// harmless tells signals whose default action neither ends the process nor
+// looks at its registers.
+func harmless(sig sys.Signal) bool {
+	switch sig {
+	case 17, 18, 19, 20, 21, 22, 23, 28: // CHLD CONT STOP TSTP TTIN TTOU URG WINCH
+		return true
+	}
+	return false
+}
+
+// faultSignals is the signals that instructions raise; blocked, they would end
+// the process.
+const faultSignals = 1<<(sigIll-1) | 1<<(sigTrap-1) | 1<<(sigBus-1) | 1<<(sigFPE-1) | 1<<(sigSegv-1)
+
+// toClean turns the registers of a thread that a signal found in the cache into
+// the application's: at once for a fault or at a clean point, else after
+// stepping to the next one. Other signals stay with the kernel meanwhile: the
+// handler of the one that is being delivered may block them, and a held one
+// could not be given back.
+func (tr *Tracer) toClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
+	if tr.clean(t, regs, h.fault()) {
+		return nil
+	}
+	mask, err := sys.SignalMask(t.tid)
+	if err != nil {
+		return err
+	}
+	if err := sys.SetSignalMask(t.tid, mask|^uint64(faultSignals)); err != nil {
+		return err
+	}
+	if err := tr.stepToClean(t, regs, h); err != nil {
+		return err
+	}
+	return sys.SetSignalMask(t.tid, mask)
+}
+
+// stepToClean steps until the thread is at a clean point.
+func (tr *Tracer) stepToClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
+	for n := 0; ; n++ {
+		if n > 0 && tr.clean(t, regs, false) {
+			return nil
+		}
+		if n > 400 {
+			return tr.lost(t, regs)
+		}
+		tr.awaitRoom(t, regs)
+		if err := tr.stepHidden(t, regs); err != nil {
+			return err
+		}
+		if k := len(t.held); k > 0 && t.held[k-1].fault() { // the application's own fault comes first
+			first := t.held[k-1]
+			t.held[k-1] = *h
+			if h.sig == 0 { // no signal is being delivered
+				t.held = t.held[:k-1]
+			}
+			*h = first
+			if !tr.clean(t, regs, true) {
+				return tr.lost(t, regs)
+			}
+			return nil
+		}
+	}
+}
+
+// awaitRoom waits, if a thread that is to be stepped waits for room in its ring
+// itself, until there is some: a thread that is stepped would spin or sleep.
+// Processing threads work meanwhile.
+func (tr *Tracer) awaitRoom(t *Thread, regs *sys.Regs) {
+	a := t.p.areaAt(regs.Rip)
+	if a == nil {
+		return
+	}
+	if off := regs.Rip - a.base; off < a.rt.chunkCore || off >= a.rt.chunkTail {
+		return
+	}
+	s := t.slot
+	for s.get(layout.Head)-s.get(layout.Tail) >= s.get(layout.Chunks) {
+		t.p.ringConsumers()
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+// flagTrap is the trap flag's bit.
+const flagTrap = 0x100
+
+// popMask is the flags that popf can change and a tracer can set.
+const popMask = 0x44dd5
+
+// stepHidden executes one instruction of the cache and reads the registers
+// again. Unless the application has set the trap flag itself, it does not find
+// the step's: pushf would push it. A popf is done by hand: once the kernel has
+// stepped one, it takes the trap flag of all further steps for the
+// application's own, until the thread runs freely again.
+func (tr *Tracer) stepHidden(t *Thread, regs *sys.Regs) error {
+	own := regs.Eflags&flagTrap != 0
+	var code [2]byte
+	n, _ := t.p.mem.ReadAt(code[:], int64(regs.Rip))
+	pushes := n == 2 && (code[0] == 0x9c || code == [2]byte{0x66, 0x9c})
+	var word [8]byte
+	if n == 2 && code[0] == 0x9d {
+		if _, err := t.p.mem.ReadAt(word[:], int64(regs.Rsp)); err == nil {
+			regs.Eflags = regs.Eflags&^popMask | binary.LittleEndian.Uint64(word[:])&popMask
+			regs.Rsp += 8
+			regs.Rip++
+			return sys.SetRegs(t.tid, regs)
+		}
+	}
+	if err := tr.step(t); err != nil {
+		return err
+	}
+	if err := sys.GetRegs(t.tid, regs); err != nil {
+		return err
+	}
+	if own {
+		return nil
+	}
+	if k := len(t.held); pushes && (k == 0 || !t.held[k-1].fault()) {
+		var b [1]byte
+		at := int64(regs.Rsp + 1)
+		if _, err := t.p.mem.ReadAt(b[:], at); err != nil {
+			return fmt.Errorf("pushed flags: %w", err)
+		}
+		b[0] &^= flagTrap >> 8
+		if _, err := t.p.mem.WriteAt(b[:], at); err != nil {
+			return fmt.Errorf("pushed flags: %w", err)
+		}
+	}
+	if regs.Eflags&flagTrap == 0 {
+		return nil
+	}
+	regs.Eflags &^= flagTrap
+	return sys.SetRegs(t.tid, regs)
+}
+
+// clean rebuilds the application's registers if the thread stands where that is
+// possible. exact is true for a fault: the instruction at RIP itself faulted.
+func (tr *Tracer) clean(t *Thread, regs *sys.Regs, exact bool) bool {
+	p := t.p
+	a := p.areaAt(regs.Rip)
+	if a == nil {
+		return true // outside the cache
+	}
+	off := regs.Rip - a.base
+	if off < a.rt.size {
+		return tr.cleanRoutine(t, a, off, regs)
+	}
+	b := a.find(regs.Rip)
+	if b == nil {
+		return false // a stub: a few instructions lead out of it
+	}
+	return tr.cleanBlock(t, b, regs, exact)
+}
+
+// cleanBlock rebuilds the registers at a place in a block.
+func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bool {
+	at := uint32(regs.Rip - b.code)
+	i, clean := b.at(at)
+	last := i == len(b.pos)-1
+	if b.term == termSyscall && last && at > uint32(b.pos[i].start) {
+		return tr.cleanSyscall(t, b, i, at, regs)
+	}
+	if exact && at < uint32(b.compared) { // the code itself cannot be read
+		regs.Rcx, regs.Rdx, regs.Rip = t.slot.get(layout.S0), t.slot.get(layout.S1), b.app
+		return true
+	}
+	switch {
+	case exact && last && b.term == termIndirect && at > uint32(b.pos[i].exec):
+		regs.Rcx = t.slot.get(layout.S0)
+	case exact:
+		b.unspill(t, at, regs)
+	case clean, at == uint32(b.pos[i].exec): // also between the iterations of a repeated string instruction
+		b.unspill(t, at, regs)
+	default:
+		return false
+	}
+	if at > 0 {
+		t.refund(b, i)
+	}
+	switch {
+	case b.rec != nil && b.term != termTrap:
+		t.cut(b, i, at)
+	case b.variant == Count && at > 0:
+		t.partial = append(t.partial, partial{b, i})
+	}
+	regs.Rip = b.insAddr(i)
+	return true
+}
+
+// cleanSyscall rebuilds the registers within a translated system call: before
+// the call nothing of the application's has changed but what the call itself
+// destroys, after it the next address is where it continues.
+func (tr *Tracer) cleanSyscall(t *Thread, b *block, i int, at uint32, regs *sys.Regs) bool {
+	size := b.size
+	plain := size - sysTail // the last syscall instruction
+	notify := plain - askSize - (10 + askSize) - 2
+	switch {
+	case at <= notify || at == plain || at == plain-askSize:
+		t.refund(b, i)
+		if b.rec != nil {
+			t.cut(b, i, at)
+		} else if b.variant == Count {
+			t.partial = append(t.partial, partial{b, i})
+		}
+		regs.Rip = b.insAddr(i)
+	case at == plain+2 || at == notify+2:
+		regs.Rip = b.insAddr(i + 1)
+		regs.Rcx = regs.Rip
+	default:
+		return false
+	}
+	return true
+}
+
+// unspill takes the registers that the block borrowed from the spill words.
+func (b *block) unspill(t *Thread, at uint32, regs *sys.Regs) {
+	if r := b.rec; r != nil && at >= r.from && at < r.to {
+		*regOf(regs, r.ra) = t.slot.get(spillA)
+		if r.hasB {
+			*regOf(regs, r.rb) = t.slot.get(spillB)
+		}
+	}
+}
+
+// cleanRoutine rebuilds the registers of a thread in an assembly routine.
+func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) bool {
+	switch {
+	case off >= a.rt.requestCore && off <= a.rt.requestEnd:
+		app, ok := t.wanted()
+		if !ok {
+			return false
+		}
+		t.savedRegs(regs)
+		regs.Rip = app
+		t.slot.u32(layout.Req).Store(0)
+		t.slot.set(layout.Resp, 0)
+		return true
+	case off == a.rt.syscallAfter:
+		regs.Rip = t.slot.get(layout.ReqArg)
+		regs.Rcx = regs.Rip
+		return true
+	case off == a.rt.syscall:
+		regs.Rip = t.slot.get(layout.ReqArg) - 2
+		return true
+	}
+	return false
+}
+
+// wanted is the application address that a thread in the request routine asks
+// for; false once it has been answered.
+func (t *Thread) wanted() (uint64, bool) {
+	req := t.slot.u32(layout.Req).Load()
+	switch {
+	case req == 0:
+		return 0, false
+	case req == layout.ReqIndirect:
+		return t.slot.get(layout.ReqArg), true
+	}
+	e := &t.p.exits[req-1]
+	if e.call {
+		t.p.afterCall(t.slot, uint32(t.slot.get(layout.ReqArg)))
+	}
+	return e.target, true
+}

@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"alleria/internal/sys"
+)
+
+// ptrace events (include/uapi/linux/ptrace.h).
+const (
+	eventFork      = 1
+	eventVfork     = 2
+	eventClone     = 3
+	eventExec      = 4
+	eventVforkDone = 5
+	eventStop      = 128
+)
+
+const (
+	sigIll  = 4
+	sigTrap = 5
+	sigBus  = 7
+	sigFPE  = 8
+	sigStop = 19
+	sigTstp = 20
+	sigTtin = 21
+	sigTtou = 22
+	sigSegv = 11
+)
+
+// stop handles one report of the kernel.
+func (tr *Tracer) stop(s sys.Stop) {
+	p := tr.proc
+	if p == nil { // the program that runs now is not traced
+		return
+	}
+	t := p.threads[s.TID]
+	if t == nil {
+		tr.threadError(nil, tr.unknown(s))
+		return
+	}
+	if s.Status.Exited() || s.Status.Signaled() {
+		tr.ended(t, s)
+		return
+	}
+	t.stopped = true
+	p.stats.Stops++
+	var err error
+	switch ev := s.Event(); ev {
+	case 0:
+		if s.Signal() == sigCall {
+			err = tr.callStop(t)
+		} else {
+			err = tr.signal(t, s.Signal())
+		}
+	case eventExec:
+		err = tr.exec(t)
+	case eventFork, eventVfork, eventClone:
+		err = tr.born(t, ev)
+	case eventStop:
+		err = tr.groupStop(t, s)
+	case eventVforkDone:
+		err = tr.resume(t, 0)
+	}
+	tr.threadError(t, err)
+}
+
+// groupStop leaves a thread in a stop that job control asked for; other stops of
+// the kind are the tracer's own and over.
+func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
+	switch s.Signal() {
+	case sigStop, sigTstp, sigTtin, sigTtou:
+		t.groupStopped = true
+		return tr.resume(t, 0)
+	}
+	if tr.modeDiffers(t) { // it was to be stopped for that, and something else came first
+		return tr.switchStopped(t)
+	}
+	return tr.resume(t, 0)
+}
+
+// ended takes the end of a thread.
+func (tr *Tracer) ended(t *Thread, s sys.Stop) {
+	p := t.p
+	if t.tid == p.pid {
+		tr.endStatus(s)
+	}
+	tr.forget(t)
+	if len(p.threads) == 0 {
+		tr.done = true
+	}
+}
+
+// endStatus notes how the target ended.
+func (tr *Tracer) endStatus(s sys.Stop) {
+	tr.status.Exited, tr.status.Code = s.Status.Exited(), s.Status.ExitStatus()
+	if s.Status.Signaled() {
+		tr.status.Signal = s.Status.Signal()
+	}
+}
+
+// forget removes a thread that is no more.
+func (tr *Tracer) forget(t *Thread) {
+	p := t.p
+	delete(p.threads, t.tid)
+	p.list = nil
+	if !t.vfork {
+		t.endRing()
+		tr.client.ThreadEnded(t)
+	}
+	p.freeSlots = append(p.freeSlots, t.slot.index)
+}
+
+// resume lets a stopped thread run on from where it is, or, if job control
+// stopped it, once that lets it.
+func (tr *Tracer) resume(t *Thread, sig sys.Signal) error {
+	t.stopped = false
+	if t.groupStopped {
+		t.groupStopped = false
+		if sys.Listen(t.tid) == nil {
+			return nil
+		}
+	}
+	if t.native && t.p.watchCalls > 0 {
+		return sys.ContToCall(t.tid, sig)
+	}
+	return sys.Cont(t.tid, sig)
+}
+
+// halt stops a running thread and returns its registers. A signal that it was
+// about to take instead is held and comes first when the thread is entered
+// again; the stop that was asked for then still comes, and means nothing. Of
+// anything else the thread reports, errBusy: it is put back for later, and
+// groupStop does what the caller wanted afterwards.
+func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
+	regs := new(sys.Regs)
+	if !t.stopped {
+		if err := sys.Interrupt(t.tid); err != nil {
+			return nil, err
+		}
+		s, err := tr.waitFor(t)
+		if err != nil {
+			return nil, err
+		}
+		if s.Status.Exited() || s.Status.Signaled() {
+			tr.later = append(tr.later, s)
+			return nil, errEnded
+		}
+		switch {
+		case s.Event() == eventStop:
+			t.stopped = true
+			t.groupStopped = s.Signal() != sigTrap
+		case s.Event() == 0 && s.Signal() != sigCall:
+			h, err := hold(t, s.Signal())
+			if err != nil {
+				return nil, err
+			}
+			t.stopped = true
+			t.held = append(t.held, h)
+		default:
+			tr.later = append(tr.later, s)
+			return nil, errBusy
+		}
+	}
+	return regs, sys.GetRegs(t.tid, regs)
+}
+
+// step executes one instruction of a stopped thread and waits for it. Signals
+// that arrive instead are held until the thread is at a clean point.
+//
+// While a thread blocks SIGTRAP, the kernel would take the step's trap as a
+// reason to forget the application's handler: the signal is unblocked meanwhile.
+// It also does if SIGTRAP is ignored; that is looked after where the program
+// was started so, since programs themselves hardly ever do it.
+func (tr *Tracer) step(t *Thread) error {
+	const bit = 1 << (sigTrap - 1)
+	mask, err := sys.SignalMask(t.tid)
+	if err != nil {
+		return err
+	}
+	ignored := t.p.trapIgnored && t.slot != nil
+	if ignored {
+		sets, err := sys.ReadSignalSets(t.tid)
+		ignored = err == nil && sets.Ignored&bit != 0
+	}
+	if mask&bit != 0 {
+		if err := sys.SetSignalMask(t.tid, mask&^bit); err != nil {
+			return err
+		}
+	}
+	if err := sys.Step(t.tid, 0); err != nil {
+		return err
+	}
+	err = tr.stepped(t)
+	if mask&bit != 0 && err == nil {
+		err = sys.SetSignalMask(t.tid, mask)
+	}
+	if ignored && err == nil {
+		err = t.ignoreTrap()
+	}
+	return err
+}
+
+// call executes the system call that a stopped thread stands at, and leaves it
+// at the call's end. Unlike a step it raises no signal.
+func (tr *Tracer) call(t *Thread) error { return tr.callStops(t, 2) }
+
+// callStops lets a thread run to the nth of the stops that a call has at its
+// entry and its end.
+func (tr *Tracer) callStops(t *Thread, n int) error {
+	for stops := 0; stops < n; {
+		if err := sys.ContToCall(t.tid, 0); err != nil {
+			return err
+		}
+		s, err := tr.waitFor(t)
+		if err != nil {
+			return err
+		}
+		switch {
+		case s.Status.Exited() || s.Status.Signaled():
+			tr.later = append(tr.later, s)
+			return errEnded
+		case s.Event() == 0 && s.Signal() == sigCall:
+			stops++
+		case s.Event() == 0:
+			h, err := hold(t, s.Signal())
+			if err != nil {
+				return err
+			}
+			t.held = append(t.held, h)
+		}
+	}
+	return nil
+}
+
+// stepped waits for the end of a step.
+func (tr *Tracer) stepped(t *Thread) error {
+	for {
+		s, err := tr.waitFor(t)
+		if err != nil {
+			return err
+		}
+		if s.Status.Exited() || s.Status.Signaled() {
+			tr.later = append(tr.later, s)
+			return errEnded
+		}
+		if s.Event() == 0 {
+			h, err := hold(t, s.Signal())
+			if err != nil {
+				return err
+			}
+			if h.sig == sigTrap && h.info.Code() > 0 && h.info.Code() != codeKernel {
+				return nil
+			}
+			t.held = append(t.held, h)
+			if h.fault() {
+				return nil
+			}
+		}
+		if err := sys.Step(t.tid, 0); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,291 @@
+/* Routines that translated code reaches by jumps. They are copied from this
+ * binary into each code-cache area of a target, so they are position
+ * independent and touch nothing but the thread's slot through gs; the
+ * application's stack is never used. The constants are those of
+ * internal/layout; a test compares them.
+ *
+ * Between a routine's _core and _end labels every register that the routine
+ * uses is in the save area: that is where the tracer takes the application's
+ * registers from when a signal finds a thread there.
+ */
+
+#define TGT      0x58
+#define BUF      0x40
+#define END      0x48
+#define NEGEND   0x50
+#define S0       0x00
+#define S1       0x08
+#define REQ      0x80
+#define ASK      0x90
+#define REQARG   0x88
+#define RESP     0xc0
+#define ASLEEP   0xc8
+#define HEAD     0x100
+#define RINGBASE 0x108
+#define CHUNKB   0x110
+#define CHUNKS   0x118
+#define WAITS    0x120
+#define WAITTSC  0x128
+#define TAIL     0x140
+#define STARVED  0x148
+#define CONTROL  0x180
+#define CARRY    0x198
+#define RESUME   0x1a0
+#define SAVE     0x200
+#define SFLAGS   0x280
+#define CHUNKCTL 0x1000
+#define MAXCHUNK 1024
+#define SLACK    8192
+#define DOORBELL 0x00
+#define TASLEEP  0x40
+#define CBELL    0x80
+#define CASLEEP  0xc0
+#define NOCALLS  0x100
+#define SPINS    4000
+#define SYS_futex 202
+#define REQ_INDIRECT 0xf0000001
+
+	.intel_syntax noprefix
+	.section .rodata
+	.p2align 6
+	.globl alleria_stubs, alleria_stubs_end
+
+.macro SAVEALL
+	mov gs:[SAVE+0], rax
+	lahf
+	seto al
+	mov gs:[SFLAGS], rax
+	mov gs:[SAVE+8], rcx
+	mov gs:[SAVE+16], rdx
+	mov gs:[SAVE+32], rsp
+	mov gs:[SAVE+48], rsi
+	mov gs:[SAVE+56], rdi
+	mov gs:[SAVE+64], r8
+	mov gs:[SAVE+72], r9
+	mov gs:[SAVE+80], r10
+	mov gs:[SAVE+88], r11
+.endm
+
+.macro RESTOREALL
+	mov r11, gs:[SAVE+88]
+	mov r10, gs:[SAVE+80]
+	mov r9, gs:[SAVE+72]
+	mov r8, gs:[SAVE+64]
+	mov rdi, gs:[SAVE+56]
+	mov rsi, gs:[SAVE+48]
+	mov rdx, gs:[SAVE+16]
+	mov rcx, gs:[SAVE+8]
+	mov rax, gs:[SFLAGS]
+	add al, 127
+	sahf
+	mov rax, gs:[SAVE+0]
+.endm
+
+alleria_stubs:
+
+/* An indirect branch found no translation: its target is in rcx, the
+ * application's rcx and rdx are in S0 and S1. */
+	.globl alleria_indirect
+alleria_indirect:
+	mov gs:[REQARG], rcx
+	mov rcx, gs:[S0]
+	mov rdx, gs:[S1]
+	mov dword ptr gs:[ASK], REQ_INDIRECT
+/* A request is in ASK, every register is the application's. The tracer sees it
+ * in REQ, when it finds the registers saved too. */
+	.globl alleria_request
+alleria_request:
+	SAVEALL
+	mov eax, gs:[ASK]
+	mov gs:[REQ], eax
+	.globl alleria_request_core
+alleria_request_core:
+	mov r8, gs:[CONTROL]
+	mfence				/* REQ before the look at TASLEEP */
+	cmp dword ptr [r8+TASLEEP], 0
+	jne 3f
+1:	mov edx, SPINS
+2:	mov rcx, gs:[RESP]
+	test rcx, rcx
+	jnz 5f
+	pause
+	dec edx
+	jnz 2b
+	cmp dword ptr [r8+NOCALLS], 0
+	jne 1b
+	/* Sleep: the tracer clears ASLEEP after RESP and wakes. */
+	mov dword ptr gs:[ASLEEP], 1
+	mfence
+	mov rcx, gs:[RESP]
+	test rcx, rcx
+	jnz 5f
+	mov rdi, gs:[CONTROL+16]	/* SlotIndex */
+	shl rdi, 26
+	add rdi, gs:[CONTROL+40]	/* SlotsBase */
+	add rdi, ASLEEP
+	xor esi, esi
+	mov edx, 1
+	xor r10d, r10d
+	mov eax, SYS_futex
+	syscall
+	jmp 1b
+3:	lock inc dword ptr [r8+DOORBELL]
+	cmp dword ptr [r8+NOCALLS], 0
+	jne 1b
+	lea rdi, [r8+DOORBELL]
+	mov esi, 1
+	mov edx, 1
+	mov eax, SYS_futex
+	syscall
+	jmp 1b
+5:	mov gs:[TGT], rcx
+	mov qword ptr gs:[RESP], 0
+	mov dword ptr gs:[ASLEEP], 0
+	.globl alleria_request_end
+alleria_request_end:
+	RESTOREALL
+	jmp qword ptr gs:[TGT]
+
+/* The ring's chunk is full. CARRY words of an unfinished record lie at BUF and
+ * go to the next chunk; the routine goes on at RESUME, with all registers and
+ * flags as they were. */
+	.globl alleria_switch
+alleria_switch:
+	SAVEALL
+	.globl alleria_switch_core
+alleria_switch_core:
+	rdtsc
+	shl rdx, 32
+	or rax, rdx
+	mov r8, rax			/* now */
+	mov rcx, gs:[HEAD]
+	mov rdx, gs:[CHUNKS]
+	dec rdx
+	and rdx, rcx
+	imul rdx, gs:[CHUNKB]
+	add rdx, gs:[RINGBASE]		/* start of this chunk */
+	mov rsi, gs:[BUF]
+	mov rax, rsi
+	sub rax, rdx			/* bytes used */
+	mov rdi, rcx
+	and edi, MAXCHUNK-1
+	shl edi, 5
+	mov gs:[rdi+CHUNKCTL], rax
+	mov gs:[rdi+CHUNKCTL+16], r8
+	inc rcx
+	mov gs:[HEAD], rcx		/* published: x86 keeps stores in order */
+	mov r9, gs:[CONTROL]
+	mfence
+	cmp dword ptr [r9+CASLEEP], 0
+	jne 7f
+1:	mov rax, rcx
+	sub rax, gs:[TAIL]
+	cmp rax, gs:[CHUNKS]
+	jae 3f
+2:	/* open the next chunk */
+	mov rdi, rcx
+	and edi, MAXCHUNK-1
+	shl edi, 5
+	mov gs:[rdi+CHUNKCTL+8], r8
+	mov rdx, gs:[CHUNKS]
+	dec rdx
+	and rdx, rcx
+	imul rdx, gs:[CHUNKB]
+	add rdx, gs:[RINGBASE]
+	mov rax, rdx
+	add rax, gs:[CHUNKB]
+	sub rax, SLACK
+	mov gs:[END], rax
+	neg rax
+	mov gs:[NEGEND], rax
+	mov rdi, gs:[CARRY]
+4:	test rdi, rdi
+	jz 5f
+	mov rax, [rsi+rdi*8-8]
+	mov [rdx+rdi*8-8], rax
+	dec rdi
+	jmp 4b
+5:	mov gs:[BUF], rdx
+	.globl alleria_switch_end
+alleria_switch_end:
+	RESTOREALL
+	jmp qword ptr gs:[RESUME]
+	/* no room: spin, then sleep until the consumer releases a chunk */
+	.globl alleria_switch_wait
+alleria_switch_wait:
+3:	inc qword ptr gs:[WAITS]
+8:	mov edi, SPINS
+6:	pause
+	mov rax, rcx
+	sub rax, gs:[TAIL]
+	cmp rax, gs:[CHUNKS]
+	jb 9f
+	dec edi
+	jnz 6b
+	cmp dword ptr [r9+NOCALLS], 0
+	jne 8b
+	mov dword ptr gs:[STARVED], 1
+	mfence
+	mov rax, rcx
+	sub rax, gs:[TAIL]
+	cmp rax, gs:[CHUNKS]
+	jb 9f
+	mov gs:[SAVE+96], rcx
+	mov gs:[SAVE+104], rsi
+	mov rdi, gs:[CONTROL+16]
+	shl rdi, 26
+	add rdi, gs:[CONTROL+40]
+	add rdi, STARVED
+	xor esi, esi
+	mov edx, 1
+	xor r10d, r10d
+	mov eax, SYS_futex
+	syscall
+	mov rcx, gs:[SAVE+96]
+	mov rsi, gs:[SAVE+104]
+	jmp 3b
+9:	mov dword ptr gs:[STARVED], 0
+	mov r10, rdx
+	rdtsc
+	shl rdx, 32
+	or rax, rdx
+	mov rdx, rax
+	sub rax, r8
+	add gs:[WAITTSC], rax
+	mov r8, rdx
+	jmp 2b
+7:	lock inc dword ptr [r9+CBELL]
+	cmp dword ptr [r9+NOCALLS], 0
+	jne 1b
+	mov gs:[SAVE+96], rcx
+	mov gs:[SAVE+104], rsi
+	lea rdi, [r9+CBELL]
+	mov esi, 1
+	mov edx, 1
+	mov eax, SYS_futex
+	syscall
+	mov rcx, gs:[SAVE+96]
+	mov rsi, gs:[SAVE+104]
+	jmp 1b
+	.globl alleria_switch_tail
+alleria_switch_tail:
+
+/* A thread that was stopped in a system call goes on here: the kernel restarts
+ * calls two bytes before where it left. The instruction after is reached with
+ * the application's next address in REQARG and asks for its translation. */
+	.globl alleria_syscall, alleria_syscall_after
+alleria_syscall:
+	syscall
+alleria_syscall_after:
+	mov rcx, gs:[REQARG]
+	mov dword ptr gs:[ASK], REQ_INDIRECT
+	jmp alleria_request
+/* The tracer's own system calls end here. */
+	.globl alleria_inject, alleria_inject_after
+alleria_inject:
+	syscall
+alleria_inject_after:
+	int3
+alleria_stubs_end:
+	nop
+	.section .note.GNU-stack,"",@progbits

@@ -1,0 +1,51 @@
+package engine
+
+/*
+#include <stdint.h>
+extern const uint8_t alleria_stubs[], alleria_stubs_end[], alleria_indirect[], alleria_request[],
+	alleria_request_core[], alleria_request_end[], alleria_switch[], alleria_switch_core[], alleria_switch_end[],
+	alleria_switch_wait[], alleria_switch_tail[], alleria_syscall[], alleria_syscall_after[], alleria_inject[], alleria_inject_after[];
+#define OFF(l) static uint64_t off_##l(void) { return (uint64_t)(alleria_##l - alleria_stubs); }
+OFF(stubs_end) OFF(indirect) OFF(request) OFF(request_core) OFF(request_end) OFF(switch) OFF(switch_core)
+OFF(switch_end) OFF(switch_wait) OFF(switch_tail) OFF(syscall) OFF(syscall_after) OFF(inject) OFF(inject_after)
+*/
+import "C"
+
+import "unsafe"
+
+// routines is where the assembly routines lie in an area, as offsets from the
+// start of their copy.
+type routines struct {
+	size                       uint64
+	indirect                   uint64
+	request, requestCore       uint64
+	requestEnd                 uint64
+	chunk, chunkCore, chunkEnd uint64
+	chunkWait, chunkTail       uint64
+	syscall, syscallAfter      uint64
+	inject, injectAfter        uint64
+}
+
+func routineOffsets() routines {
+	return routines{
+		size:         uint64(C.off_stubs_end()),
+		indirect:     uint64(C.off_indirect()),
+		request:      uint64(C.off_request()),
+		requestCore:  uint64(C.off_request_core()),
+		requestEnd:   uint64(C.off_request_end()),
+		chunk:        uint64(C.off_switch()),
+		chunkCore:    uint64(C.off_switch_core()),
+		chunkEnd:     uint64(C.off_switch_end()),
+		chunkWait:    uint64(C.off_switch_wait()),
+		chunkTail:    uint64(C.off_switch_tail()),
+		syscall:      uint64(C.off_syscall()),
+		syscallAfter: uint64(C.off_syscall_after()),
+		inject:       uint64(C.off_inject()),
+		injectAfter:  uint64(C.off_inject_after()),
+	}
+}
+
+// routineCode is the machine code of the routines.
+func routineCode() []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(&C.alleria_stubs)), int(C.off_stubs_end()))
+}

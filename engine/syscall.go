@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// Numbers of the system calls that the tracer has a part in.
+const (
+	sysMprotect    = 10
+	sysSigreturn   = 15
+	sysMremap      = 25
+	sysShmat       = 30
+	sysShmdt       = 67
+	sysClone       = 56
+	sysPtrace      = 101
+	sysPrctl       = 157
+	sysArchPrctl   = 158
+	sysSeccomp     = 317
+	sysClone3      = 435
+	sysPkeyProtect = 329
+	sysRseq        = 334
+
+	archSetGS = 0x1001
+	archSetFS = 0x1002
+	archGetFS = 0x1003
+	archGetGS = 0x1004
+
+	enosys = 38
+
+	prSetSeccomp = 22
+
+	ptraceTraceMe = 0
+)
+
+// specialCalls says which system calls translated code does not just execute.
+func specialCalls() map[int]byte {
+	return map[int]byte{
+		sysSigreturn: layout.SyscallTracer,
+		sysArchPrctl: layout.SyscallTracer,
+		sysPtrace:    layout.SyscallTracer,
+		sysPrctl:     layout.SyscallTracer,
+		sysSeccomp:   layout.SyscallTracer,
+		sysRseq:      layout.SyscallTracer,
+		sysMmap:      layout.SyscallNotify, sysMunmap: layout.SyscallNotify,
+		sysMprotect: layout.SyscallNotify, sysPkeyProtect: layout.SyscallNotify,
+		sysMremap: layout.SyscallNotify, sysShmat: layout.SyscallNotify, sysShmdt: layout.SyscallNotify,
+	}
+}
+
+// trapSyscall handles a system call that translated code stopped at. regs is
+// the application's state at the syscall instruction; plain is the cache
+// address of a syscall instruction that goes on after the call.
+func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64) error {
+	switch uint32(regs.Rax) {
+	case sysRseq: // as a kernel without it: sequences would be aborted to addresses outside the cache
+		minus := int64(-enosys)
+		return tr.finishSyscall(t, regs, uint64(minus))
+	case sysSigreturn:
+		return tr.sigreturn(t, regs)
+	case sysPtrace:
+		if regs.Rdi == ptraceTraceMe {
+			return tr.traceMe(t, regs)
+		}
+	case sysArchPrctl:
+		switch regs.Rdi {
+		case archSetGS:
+			t.appGS = regs.Rsi
+			t.slot.set(layout.AppGS, regs.Rsi)
+			return tr.finishSyscall(t, regs, 0)
+		case archGetGS:
+			if t.p.putWord(regs.Rsi, t.appGS) != nil {
+				efault := int64(-14)
+				return tr.finishSyscall(t, regs, uint64(efault))
+			}
+			return tr.finishSyscall(t, regs, 0)
+		}
+	}
+	filter := uint32(regs.Rax) == sysSeccomp || uint32(regs.Rax) == sysPrctl && regs.Rdi == prSetSeccomp
+	calls := t.p.ctl.u32(layout.NoCalls)
+	had := calls.Load()
+	if filter {
+		calls.Store(1)
+	}
+	r := *regs
+	r.Rip, r.Gs_base = plain, t.slot.base
+	if err := sys.SetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	if err := tr.call(t); err != nil {
+		return err
+	}
+	if err := sys.GetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	switch failed := r.Rax > ^uint64(4095); {
+	case filter && failed:
+		calls.Store(had)
+	case filter:
+		tr.filtered = true
+	}
+	tr.segmentChanged(t, &r)
+	if len(t.held) > 0 {
+		return tr.switchStopped(t)
+	}
+	return tr.resume(t, 0)
+}
+
+// finishSyscall answers a system call without executing it.
+func (tr *Tracer) finishSyscall(t *Thread, regs *sys.Regs, result uint64) error {
+	regs.Rax = result
+	regs.Rip += 2
+	regs.Rcx, regs.R11 = regs.Rip, regs.Eflags
+	regs.Orig_rax = ^uint64(0)
+	return tr.enter(t, regs, 0)
+}
+
+// sigreturn executes rt_sigreturn from the cache's own syscall instruction and
+// goes on with the translation of where it returned to.
+func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
+	a := t.p.areas[0]
+	r := *regs
+	r.Rip = a.base + a.rt.inject
+	if err := sys.SetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	if err := tr.call(t); err != nil {
+		return err
+	}
+	if err := sys.GetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	return tr.enter(t, &r, 0)
+}
+
+// afterCall looks at what a SyscallNotify call did: nr with its arguments and
+// its result as the thread saved them.
+func (p *Process) afterCall(s *slot, nr uint32) {
+	res := s.get(layout.Save)
+	if res > ^uint64(4095) {
+		return
+	}
+	addr, length := s.get(layout.Save+7*8), s.get(layout.Save+6*8)
+	switch nr {
+	case sysMmap:
+		p.mapped(res, length, s.get(layout.Save+2*8)&protExec != 0)
+	case sysMremap:
+		p.mapped(addr, length, false)
+		p.mapped(res, s.get(layout.Save+2*8), false)
+		p.code.valid = false
+	case sysMunmap:
+		p.mapped(addr, length, false)
+	case sysMprotect, sysPkeyProtect:
+		p.mapped(addr, length, s.get(layout.Save+2*8)&protExec != 0)
+	default:
+		p.code.valid = false
+		p.invalidate(0, 1<<47)
+	}
+}
+
+// mapped notes that a stretch of the address space changed.
+func (p *Process) mapped(addr, length uint64, exec bool) {
+	if exec {
+		p.code.valid = false
+		p.tr.client.ImagesChanged(p)
+	}
+	end := addr + (length+pageSize-1)&^(pageSize-1)
+	if p.hasCode(addr, end) {
+		p.code.valid = false
+		p.invalidate(addr, end)
+	}
+}

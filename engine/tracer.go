@@ -1,0 +1,348 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// Options is what to run and how.
+type Options struct {
+	Path   string   // the executable
+	Argv   []string // with argv[0]
+	Env    []string
+	Dir    string // "": the tracer's
+	NoASLR bool
+
+	// The rings: chunks of ChunkBytes each, powers of two; 0: nothing can be
+	// recorded.
+	ChunkBytes, Chunks int
+
+	// Switches of optimisations, for comparison.
+	NoFollow bool // blocks don't continue along direct jumps and calls
+	Predict  bool // calls and returns go by the return predictor; slower where it was measured
+	NoAhead  bool // nothing is translated before it is asked for
+}
+
+// Client is who the engine works for. All calls come from the goroutine that
+// Run was called on, while the thread concerned does not run application code.
+type Client interface {
+	// Started is called when a program image stands before its first
+	// instruction. The client sets the mode and the notify points.
+	Started(p *Process) error
+	// Notified is called when a thread is about to execute an address that
+	// Process.Notify was called with.
+	Notified(t *Thread, addr uint64, regs NotifiedRegs)
+	// Entering is called when a thread, which is stopped or waits, is about to
+	// run translated code after something may have changed its mode.
+	Entering(t *Thread)
+	// BudgetLow is called when a thread, about to execute addr, has too little of
+	// its budget left for the block there: maybe nothing (see
+	// Process.CountInstructions). The client may raise it.
+	BudgetLow(t *Thread, addr uint64)
+	// ImagesChanged is called when executable memory was mapped or its
+	// protection changed.
+	ImagesChanged(p *Process)
+	// ThreadStarted and ThreadEnded frame a thread's life.
+	ThreadStarted(t *Thread) error
+	ThreadEnded(t *Thread)
+	// Ended is called when a program image is gone, by exit or execve, before
+	// the memory shared with it is released.
+	Ended(p *Process)
+	// Poll is called now and then; it may change the mode.
+	Poll(p *Process)
+	// Planner says what recorded blocks record.
+	Planner
+}
+
+// NotifiedRegs are the registers that a notification comes with.
+type NotifiedRegs struct{ SP, DI uint64 }
+
+// Tracer runs one target. Its methods are for the goroutine of Run, but for Stop
+// and Wake.
+type Tracer struct {
+	opts   Options
+	client Client
+	proc   *Process
+	stops  chan sys.Stop
+	// later holds stops that came while another thread's was waited for.
+	later       []sys.Stop
+	children    map[int]childKind // processes that were born and not seen, or seen and not known
+	ctlMu       sync.Mutex
+	ctl         *control // guarded by ctlMu; nil while there is no process image
+	status      Status
+	done        bool
+	err         error
+	waitErr     atomic.Pointer[error]
+	modeChanged bool
+	filtered    bool // the program has installed a filter of system calls; stays so through execve
+}
+
+// Status is how the target ended.
+type Status struct {
+	Exited bool
+	Code   int
+	Signal sys.Signal
+	LetGo  int // child processes that ran untraced
+	// LetGoThreads is how many threads ran untraced, because too many lived at a
+	// time.
+	LetGoThreads int
+	// Untraced says why the program that the target executed last ran untraced;
+	// nil if it did not.
+	Untraced error
+	Stats    Stats
+}
+
+// New prepares a run.
+func New(o Options, c Client) *Tracer {
+	return &Tracer{opts: o, client: c, stops: make(chan sys.Stop, 1024), children: make(map[int]childKind)}
+}
+
+// Run executes the target to its end. The error is the tracer's; the target's
+// own end is in Status. An ExecError means that nothing was executed.
+func (tr *Tracer) Run() (Status, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	l, err := launch(&tr.opts)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := sys.Seize(l.pid); err != nil {
+		return Status{}, fmt.Errorf("tracing is not permitted: %w", err)
+	}
+	if err := l.proceed(); err != nil {
+		return Status{}, err
+	}
+	go tr.wait()
+	if err := tr.firstExec(l); err != nil {
+		return Status{}, err
+	}
+	for !tr.done {
+		tr.turn()
+	}
+	if tr.proc != nil {
+		tr.status.Stats = tr.proc.stats
+		tr.client.Ended(tr.proc)
+		tr.setControl(nil)
+		tr.proc.close()
+	}
+	return tr.status, tr.err
+}
+
+// wait passes on what the kernel reports until there is nothing left to wait
+// for.
+func (tr *Tracer) wait() {
+	for {
+		s, err := sys.Wait()
+		if err != nil {
+			tr.waitErr.Store(&err)
+			close(tr.stops)
+			tr.ring()
+			return
+		}
+		tr.stops <- s
+		tr.ring()
+	}
+}
+
+// ring wakes the tracer's goroutine if it sleeps.
+func (tr *Tracer) ring() {
+	tr.ctlMu.Lock()
+	defer tr.ctlMu.Unlock()
+	c := tr.ctl
+	if c == nil {
+		return
+	}
+	c.u32(layout.Doorbell).Add(1)
+	if c.u32(layout.TracerAsleep).Load() != 0 {
+		sys.FutexWake(c.word(layout.Doorbell), 1)
+	}
+}
+
+// setControl says which control area's doorbell to ring.
+func (tr *Tracer) setControl(c *control) {
+	tr.ctlMu.Lock()
+	tr.ctl = c
+	tr.ctlMu.Unlock()
+}
+
+// firstExec waits for the launcher to execute the target.
+func (tr *Tracer) firstExec(l *launched) error {
+	errno := make(chan error, 1)
+	go func() { errno <- l.execErrno() }()
+	for s := range tr.stops {
+		if s.TID != l.pid {
+			tr.later = append(tr.later, s)
+			continue
+		}
+		switch {
+		case s.Status.Exited() || s.Status.Signaled():
+			if err := <-errno; err != nil {
+				return &ExecError{tr.opts.Path, err}
+			}
+			return errors.New("the launcher ended before it executed the target")
+		case s.Event() == eventExec:
+			return tr.started(s.TID)
+		case s.Status.Stopped():
+			if err := sys.Cont(s.TID, s.Signal()); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.New("the launcher disappeared")
+}
+
+// started sets a new program image up and lets it run.
+func (tr *Tracer) started(pid int) error {
+	p, err := newProcess(tr, pid)
+	if err != nil {
+		return err
+	}
+	tr.proc = p
+	tr.setControl(p.ctl)
+	t := p.threads[pid]
+	if err := tr.client.Started(p); err != nil {
+		return err
+	}
+	if err := tr.client.ThreadStarted(t); err != nil {
+		return err
+	}
+	var regs sys.Regs
+	if err := sys.GetRegs(pid, &regs); err != nil {
+		return err
+	}
+	tr.segmentChanged(t, &regs)
+	return tr.enter(t, &regs, 0)
+}
+
+// spinTurns is how many idle turns the tracer makes before it sleeps.
+const spinTurns = 20000
+
+// turn does what there is to do, or waits a little for something to do.
+func (tr *Tracer) turn() {
+	p := tr.proc
+	for spin := 0; spin < spinTurns; spin++ {
+		if tr.anyRequest() || spin&63 == 0 || tr.modeChanged {
+			if tr.work() {
+				return
+			}
+		}
+		if len(p.aheadQueue) > 0 && p.translateAhead() {
+			spin = 0
+		}
+	}
+	asleep := p.ctl.u32(layout.TracerAsleep)
+	bell := p.ctl.u32(layout.Doorbell).Load()
+	asleep.Store(1)
+	if !tr.anyRequest() && len(tr.stops) == 0 {
+		nap := 100 * time.Millisecond
+		if p.ctl.u32(layout.NoCalls).Load() != 0 {
+			nap = 100 * time.Microsecond // nobody rings
+		}
+		sys.FutexWait(p.ctl.word(layout.Doorbell), bell, nap)
+	}
+	asleep.Store(0)
+	tr.client.Poll(p)
+}
+
+// anyRequest tells whether a thread asks for something.
+func (tr *Tracer) anyRequest() bool {
+	for _, t := range tr.proc.running() {
+		if t.slot.u32(layout.Req).Load() != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// work handles one round of requests and stops; false if there was none.
+func (tr *Tracer) work() bool {
+	did := false
+	p := tr.proc
+	if tr.modeChanged {
+		tr.switchOthers()
+	}
+	for _, t := range p.running() {
+		if req := t.slot.u32(layout.Req).Load(); req != 0 && !t.stopped {
+			did = true
+			if err := tr.request(t, req); err != nil {
+				tr.threadError(t, err)
+			}
+			if tr.done { // let go
+				return true
+			}
+		}
+	}
+	for len(tr.later) > 0 {
+		s := tr.later[0]
+		tr.later = tr.later[1:]
+		tr.stop(s)
+		did = true
+	}
+	select {
+	case s, ok := <-tr.stops:
+		if !ok {
+			tr.done = true
+			return true
+		}
+		tr.stop(s)
+		return true
+	default:
+	}
+	return did
+}
+
+// threadError takes an error of an operation on a thread, or on the process if
+// t is nil: one that the kernel killed meanwhile is not worth a word, its end
+// will be reported. With any other the thread stands still, in a state that
+// nobody knows: the process is ended, so that it does not hang.
+func (tr *Tracer) threadError(t *Thread, err error) {
+	if err == nil || sys.Gone(err) || errors.Is(err, errEnded) || errors.Is(err, errBusy) {
+		return
+	}
+	if t != nil {
+		err = fmt.Errorf("thread %d: %w", t.tid, err)
+	}
+	tr.fail(fmt.Errorf("%w; the program was ended", err))
+	if tr.proc != nil {
+		sys.Kill(tr.proc.pid)
+	}
+}
+
+// fail notes the first error of the tracer. The target runs on.
+func (tr *Tracer) fail(err error) {
+	if tr.err == nil {
+		tr.err = err
+	}
+}
+
+// waitFor waits for the next stop of a thread; what other threads report
+// meanwhile is handled later.
+func (tr *Tracer) waitFor(t *Thread) (sys.Stop, error) {
+	for i, s := range tr.later {
+		if s.TID == t.tid {
+			tr.later = append(tr.later[:i:i], tr.later[i+1:]...)
+			return s, nil
+		}
+	}
+	for s := range tr.stops {
+		if s.TID == t.tid {
+			return s, nil
+		}
+		tr.later = append(tr.later, s)
+	}
+	return sys.Stop{}, errors.New("nothing left to wait for")
+}
+
+// Instead of stopping as asked for, a thread ended, or has something else to
+// report.
+var (
+	errEnded = errors.New("the thread ended")
+	errBusy  = errors.New("the thread has another stop to report")
+)

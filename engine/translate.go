@@ -1,0 +1,308 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+)
+
+// Bounds of a translation unit: how far one request translates along
+// fall-throughs, direct jumps and calls.
+const (
+	maxBlockInsns = 64
+	maxUnitBlocks = 6
+	fetchBytes    = 512
+	// unitReserve is the room that must be left in an area before a unit is
+	// begun: more than any unit can need.
+	unitReserve = 256 << 10
+)
+
+// unit is one stretch of code being written: blocks that follow each other and
+// the cold stubs behind them. It is the translator's working state for one
+// request.
+type unit struct {
+	p       *Process
+	ar      *area
+	v       Variant
+	asm     asm
+	warm    []coldStub // used as often as the code that leads there
+	cold    []coldStub
+	heads   []uint64 // application addresses that got a head
+	limit   int      // of the next block's instructions, for one that is used once; 0 none
+	headFor uint64   // a return address whose head comes next
+	lits    []literal
+	ins     [maxBlockInsns]x86.Insn
+	// What recording a block needs, kept to be used again.
+	wants [maxBlockInsns]Want
+	opBuf []x86.Operand
+	rec   recorder
+}
+
+// literal is a 64-bit constant that code at site refers to relatively.
+type literal struct {
+	site  int // position of the 32-bit displacement
+	value uint64
+}
+
+// coldStub is code to be placed behind the unit: emit writes it once the hot
+// code is complete; the displacement at site leads to it.
+type coldStub struct {
+	site int
+	emit func(u *unit)
+}
+
+// translate translates the code at app, and ahead along its direct successors,
+// in variant v. It returns nil if there is no executable code at app.
+func (p *Process) translate(app uint64, v Variant) *block {
+	ar := p.areaFor(app)
+	if ar == nil {
+		return nil
+	}
+	return p.unit(ar, v, func(u *unit) *block { return u.chain(app) })
+}
+
+// unit runs body with a fresh unit in ar and completes what it wrote.
+func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
+	u := &p.scratch
+	u.p, u.ar, u.v = p, ar, v
+	u.asm = asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.next}
+	u.warm, u.cold, u.lits, u.heads, u.headFor = u.warm[:0], u.cold[:0], u.lits[:0], u.heads[:0], 0
+	b := body(u)
+	for i := 0; i < len(u.warm); i++ {
+		c := u.warm[i]
+		u.setRel(c.site, u.asm.here())
+		c.emit(u)
+	}
+	ar.next = (u.asm.pos + 15) &^ 15
+	u.asm.pos = ar.cold
+	for i := 0; i < len(u.cold); i++ {
+		c := u.cold[i]
+		u.setRel(c.site, u.asm.here())
+		c.emit(u)
+	}
+	if len(u.lits) > 0 {
+		u.asm.align8(0)
+	}
+	for _, l := range u.lits {
+		u.setRel(l.site, u.asm.here())
+		u.asm.u64(l.value)
+	}
+	if u.asm.full {
+		panic("code cache: unit larger than its reserve")
+	}
+	ar.cold = (u.asm.pos + 7) &^ 7
+	p.linkEntered()
+	p.publishHeads(u.heads, v)
+	return b
+}
+
+// setRel makes the displacement at site lead to target.
+func (u *unit) setRel(site int, target uint64) {
+	a := asm{buf: u.asm.buf, base: u.asm.base, pos: site}
+	a.rel32(target)
+}
+
+// chain writes blocks from app onwards until one ends indirectly, its successor
+// exists already, or the unit is long enough. It returns the first.
+func (u *unit) chain(app uint64) *block {
+	var first *block
+	for n := 0; ; n++ {
+		if u.headFor != 0 {
+			u.headFor = 0
+			if !u.head(app) {
+				return first
+			}
+		}
+		if b := u.p.blocks[u.v][app]; b != nil || n == maxUnitBlocks || n > 0 && u.p.notify[app] {
+			if n > 0 {
+				u.jumpTo(app)
+			}
+			return first
+		}
+		b, next := u.block(app)
+		if b == nil { // no code there: whoever gets there faults there
+			if n > 0 {
+				u.jumpTo(app)
+			}
+			return first
+		}
+		if first == nil {
+			first = b
+		}
+		if next == 0 {
+			return first
+		}
+		app = next
+	}
+}
+
+// block translates one block. next is where the code goes on contiguously, 0
+// if it does not.
+func (u *unit) block(app uint64) (b *block, next uint64) {
+	n, why := u.decode(app)
+	if n == 0 && why == x86.OutOfBytes {
+		return nil, 0
+	}
+	ins := u.ins[:n]
+	b = &block{app: app, variant: u.v}
+	if n == 0 { // undecodable
+		b.code = u.asm.here()
+		if u.p.changing(app) {
+			u.compareSelf(b, min(u.p.code.n, 15))
+		}
+		u.trap(b, app, 1)
+		u.finish(b)
+		return b, 0
+	}
+	n = u.untilTrap(ins)
+	if u.limit > 0 && u.limit < n {
+		n = u.limit
+	}
+	changing := u.p.changing(app)
+	if changing {
+		n = untilStore(u.ins[:n])
+	}
+	ins = u.ins[:n]
+	b.pos = u.p.positions(n)
+	b.lens = u.p.lengths(ins)
+	b.code = u.asm.here()
+	if changing {
+		u.compareSelf(b, int(ins[n-1].Next()-app))
+	}
+	switch {
+	case u.mustTrap(&ins[0]):
+		u.spend(b, ins)
+		u.trapBlock(b, &ins[0])
+	case u.v == Record:
+		next = u.recordBlock(b, ins)
+	case u.v == Count:
+		u.spend(b, ins)
+		u.count(b, ins)
+		next = u.plainBlock(b, ins)
+	default:
+		u.spend(b, ins)
+		next = u.plainBlock(b, ins)
+	}
+	u.finish(b)
+	return b, next
+}
+
+// finish enters the block into the tables.
+func (u *unit) finish(b *block) {
+	// Room for the jump that may replace the entry: a block whose only
+	// instruction is a jump that was followed has no code at all.
+	if n := u.asm.here() - b.code; n < entryBytes {
+		u.asm.nop(int(entryBytes - n))
+	}
+	b.size = uint32(u.asm.here() - b.code)
+	last := len(b.lens) - 1
+	b.appSize = uint16(b.insAddr(last+1) - b.app)
+	u.ar.blocks = append(u.ar.blocks, b)
+	if u.limit == 0 {
+		u.p.enter(b)
+	}
+}
+
+// decode decodes the block at app into u.ins.
+func (u *unit) decode(app uint64) (int, x86.Why) {
+	code := u.p.fetch(app, fetchBytes)
+	n, why := x86.Decode(code, app, u.ins[:])
+	if n > 0 && why == x86.OutOfBytes && len(code) == fetchBytes {
+		why = x86.Full
+	}
+	for i := 1; i < n; i++ {
+		if u.p.splits(u.ins[i].Addr) {
+			return i, x86.Full
+		}
+	}
+	return n, why
+}
+
+// untilTrap returns how many of the instructions belong in one block when those
+// that the tracer must execute stand in blocks of their own.
+func (u *unit) untilTrap(ins []x86.Insn) int {
+	for i := range ins {
+		if u.mustTrap(&ins[i]) {
+			return max(i, 1)
+		}
+	}
+	return len(ins)
+}
+
+// mustTrap tells whether the tracer has to execute the instruction itself.
+func (u *unit) mustTrap(in *x86.Insn) bool {
+	switch in.Mnem {
+	case x86.MRDGSBASE, x86.MWRGSBASE, x86.MINT, x86.MINT1, x86.MINT3, x86.MINTO, x86.MIRETQ, x86.MSYSENTER,
+		x86.MUD0, x86.MUD1, x86.MUD2, x86.MHLT:
+		return true
+	case x86.MWRFSBASE:
+		return u.v == Record
+	}
+	if in.Has(x86.AttrGS) && in.NMem > 0 && in.Cat != x86.CatNOP && in.Cat != x86.CatWIDENOP && in.Mnem != x86.MLEA {
+		return true
+	}
+	switch in.Cat {
+	case x86.CatCALL, x86.CatUNCONDBR, x86.CatRET:
+		return in.Mnem != x86.MXABORT && u.odd(in)
+	}
+	return u.v == Record && u.trapToRecord(in)
+}
+
+// odd tells far branches and branches with prefixes that change their meaning.
+func (u *unit) odd(in *x86.Insn) bool {
+	switch in.Opcode {
+	case 0xe8, 0xe9, 0xeb, 0xc3, 0xc2:
+		return in.OpBits != 64 && in.OpBits != 32 && in.Mnem == x86.MRET
+	case 0xff:
+		r := in.ModRM >> 3 & 7
+		return r != 2 && r != 4 || in.OpBits != 64
+	}
+	return true
+}
+
+// trap writes a block of one instruction that the tracer executes.
+func (u *unit) trap(b *block, app uint64, length uint8) {
+	b.term = termTrap
+	b.pos = []position{{}}
+	b.lens = []uint8{length}
+	u.askTrap(b)
+}
+
+// askTrap writes the request that makes the tracer execute the block's last
+// instruction.
+//
+// The refused alternative is an int3, shorter and not slower: while a thread
+// blocks SIGTRAP, the kernel takes it as a reason to unblock the signal and to
+// forget the application's handler.
+func (u *unit) askTrap(b *block) {
+	n := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, trap: b})
+	u.ask(uint32(n) + 1)
+}
+
+// plainBlock writes the instructions as they are and the branch.
+func (u *unit) plainBlock(b *block, ins []x86.Insn) (next uint64) {
+	last := len(ins) - 1
+	for i := range ins {
+		off := uint16(u.asm.here() - b.code)
+		b.pos[i] = position{off, off}
+		if i == 0 {
+			b.pos[0].start = 0
+		}
+		if i == last {
+			return u.last(b, &ins[i])
+		}
+		u.copy(&ins[i])
+	}
+	return 0
+}
+
+// last writes the block's last instruction, whatever it is.
+func (u *unit) last(b *block, in *x86.Insn) (next uint64) {
+	switch in.Cat {
+	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatCALL, x86.CatRET, x86.CatSYSCALL:
+		return u.branch(b, in)
+	}
+	if in.Mnem == x86.MXBEGIN || in.Mnem == x86.MXABORT {
+		return u.branch(b, in)
+	}
+	u.copy(in)
+	return in.Next()
+}

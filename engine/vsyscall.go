@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"alleria/internal/sys"
+)
+
+// vsyscallPage is where three calls lie, 1 KiB apart, that old programs make as
+// functions. The kernel emulates each as a whole when it is jumped to.
+const vsyscallPage = 0xffffffffff600000
+
+// vsyscallNumber is the system call that an address in the page stands for.
+func vsyscallNumber(addr uint64) (nr uint64, ok bool) {
+	switch addr {
+	case vsyscallPage:
+		return 96, true // gettimeofday
+	case vsyscallPage + 0x400:
+		return 201, true // time
+	case vsyscallPage + 0x800:
+		return 309, true // getcpu
+	}
+	return 0, false
+}
+
+// vsyscall executes the call that regs, the application's, are about to make
+// through the page, and goes on where it returns to. Left to the kernel, the
+// thread would return to the application's own code and escape.
+func (tr *Tracer) vsyscall(t *Thread, regs *sys.Regs, nr uint64) error {
+	var ret [8]byte
+	if _, err := t.p.mem.ReadAt(ret[:], int64(regs.Rsp)); err != nil {
+		return fmt.Errorf("return address of a vsyscall: %w", err)
+	}
+	a := t.p.areas[0]
+	r := *regs
+	r.Rip, r.Rax, r.Orig_rax = a.base+a.rt.inject, nr, ^uint64(0)
+	if err := sys.SetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	if err := tr.call(t); err != nil {
+		return err
+	}
+	if err := sys.GetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	regs.Rax = r.Rax
+	regs.Rip, regs.Rsp = binary.LittleEndian.Uint64(ret[:]), regs.Rsp+8
+	return tr.enter(t, regs, 0)
+}

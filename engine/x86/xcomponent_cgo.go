@@ -1,0 +1,31 @@
+package x86
+
+/*
+#include <cpuid.h>
+static void component(unsigned n, unsigned *size, unsigned *off) {
+	unsigned a = 0, b = 0, c = 0, d = 0;
+	__get_cpuid_count(0xd, n, &a, &b, &c, &d);
+	*size = a; *off = b;
+}
+*/
+import "C"
+
+// State components of an XSAVE area beyond the legacy region.
+const (
+	StateYMM     = 2 // upper halves of ymm0 … ymm15
+	StateK       = 5 // k0 … k7
+	StateZMM     = 6 // upper halves of zmm0 … zmm15
+	StateHiZMM   = 7 // zmm16 … zmm31
+	StateLegacy  = 512
+	StateHeader  = 64
+	StateXMM0Off = 160 // xmm0 in the legacy region
+)
+
+// StateComponent is where a state component of more than the legacy region lies
+// in an XSAVE area of the standard format, and its size: 0 if the processor has
+// no such component.
+func StateComponent(n int) (offset, size uint32) {
+	var s, o C.uint
+	C.component(C.uint(n), &s, &o)
+	return uint32(o), uint32(s)
+}

@@ -1,0 +1,151 @@
+package acceptance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestBadInput gives alleria what it cannot work with: one clear sentence, the
+// exit status of the documentation, and nothing left behind.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name, data string, mode os.FileMode) string {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, []byte(data), mode); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	elf, err := os.ReadFile("/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := append([]byte(nil), elf...)
+	foreign[18] = 183 // e_machine: aarch64
+	record := func(args ...string) []string {
+		return append([]string{"record", "-o", "out", "--on-call", "main"}, args...)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "there"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file("there/x", "", 0o644)
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		says   string
+	}{
+		{"missing path", record("--", "./missing"), 127, "no such file"},
+		{"missing name", record("--", "no-such-program-here"), 127, "no such program in PATH"},
+		{"directory", record("--", "/etc"), 126, "directory"},
+		{"missing interpreter", record("--", file("script", "#!/nonexistent/sh\n", 0o755)), 126, "/nonexistent/sh"},
+		{"no first line", record("--", file("noshebang", "echo hi\n", 0o755)), 126, "#!"},
+		{"not executable", record("--", file("data", "x", 0o644)), 126, "permission denied"},
+		{"another architecture", record("--", file("foreign", string(foreign), 0o755)), 126, "aarch64"},
+		{"cut off", record("--", file("cutoff", string(elf[:100]), 0o755)), 126, "not an executable format"},
+		{"empty", record("--", file("empty", "", 0o755)), 126, "not an executable format"},
+		{"output there", []string{"record", "-o", "there", "--on-call", "main", "--", "/bin/true"}, 2, "there"},
+		{"no program", []string{"record"}, 2, "at least 1"},
+		{"unknown flag", []string{"record", "--frobnicate", "--", "/bin/true"}, 2, "frobnicate"},
+		{"unknown value", []string{"record", "--only", "foo", "--", "/bin/true"}, 2, "foo"},
+		{"unknown command", []string{"recrod"}, 2, "recrod"},
+		{"no configuration", []string{"record", "-c", "nofile.xml", "--", "/bin/true"}, 2, "nofile.xml"},
+		{"bad configuration", []string{"record", "-c", file("bad.xml", "<AlleriaConfig><Window>", 0o644), "--", "/bin/true"}, 2, "<Window>"},
+		{"report of nothing", []string{"report", "nothing"}, 2, "nothing"},
+		{"report of no profile", []string{"report", dir}, 2, "run.json"},
+		{"verify of no profile", []string{"verify", file("noprofile", "hello", 0o644)}, 1, "not a profile"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := run(t, command{argv: append([]string{alleria()}, c.args...), dir: dir})
+			if r.status != c.status {
+				t.Errorf("status %d, want %d", r.status, c.status)
+			}
+			said := string(r.stderr) + string(r.stdout)
+			if !strings.Contains(said, c.says) || strings.Count(said, "\n") != 1 || strings.Contains(said, "goroutine") {
+				t.Errorf("it says %q; want one line with %q", said, c.says)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+				t.Error("an output directory was left behind")
+			}
+		})
+	}
+}
+
+// Test32Bit: a 32-bit program is refused, and one that a traced program executes
+// runs untraced.
+func Test32Bit(t *testing.T) {
+	t.Parallel()
+	prog := build(t, programs+"/manual/exit32.S", "-m32 -nostdlib -static")
+	if r := run(t, command{argv: []string{alleria(), "record", "--discard", "--on-call", "main", "--", prog}, dir: t.TempDir()}); r.status != 126 || !strings.Contains(string(r.stderr), "32-bit") {
+		t.Errorf("status %d, %q; want 126 and a word of 32-bit", r.status, r.stderr)
+	}
+	if r := run(t, command{argv: []string{prog}, dir: t.TempDir()}); r.status != 7 {
+		t.Skipf("this kernel runs no 32-bit programs (status %d)", r.status)
+	}
+	for _, m := range modes() {
+		if r := runIn(t, []string{find("env"), prog}, &m); r.status != 7 {
+			t.Errorf("%s: status %d, natively 7\n%s", m.name, r.status, clip(r.stderr))
+		}
+	}
+}
+
+// TestUnknownFunction: an event that never happens is told of, and the program
+// runs as it does.
+func TestUnknownFunction(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := run(t, command{argv: []string{alleria(), "record", "--discard", "--on-call", "no_such_function", "--", "/bin/false"}, dir: dir})
+	if r.status != 1 || !strings.Contains(string(r.stderr), "no_such_function") {
+		t.Errorf("status %d, %q", r.status, r.stderr)
+	}
+}
+
+// nobody is a user without rights.
+var nobody = syscall.Credential{Uid: 65534, Gid: 65534}
+
+// TestPrivileged: a set-user-id program would lose its rights under a tracer
+// without them, so it is refused; root may trace it.
+func TestPrivileged(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can install a set-user-id program")
+	}
+	t.Parallel()
+	prog := build(t, programs+"/manual/privileged.c", "")
+	suid := prog + "-suid"
+	data, err := os.ReadFile(prog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(suid, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(suid, 0o755|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	as := &syscall.SysProcAttr{Credential: &nobody, Setpgid: true}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	tmp := &syscall.SysProcAttr{Setpgid: true}
+	argv := []string{alleria(), "-q", "record", "--discard", "--", suid}
+	if r := run(t, command{argv: []string{suid}, dir: "/", attr: as}); string(r.stdout) != "0\n" {
+		t.Skipf("set-user-id has no effect here: %q", r.stdout)
+	}
+	if r := run(t, command{argv: argv, dir: "/", attr: as}); r.status != 126 || strings.Count(string(r.stderr), "\n") != 1 {
+		t.Errorf("as nobody: status %d, %q; want 126 and one line", r.status, r.stderr)
+	}
+	if r := run(t, command{argv: argv, dir: "/", attr: tmp}); r.status != 0 || string(r.stdout) != "0\n" {
+		t.Errorf("as root: status %d, %q, %q", r.status, r.stdout, r.stderr)
+	}
+	if r := run(t, command{argv: []string{alleria(), "-q", "record", "--discard", "--", prog}, dir: "/", attr: as}); r.status != 0 || string(r.stdout) != "65534\n" {
+		t.Errorf("an ordinary program as nobody: status %d, %q, %q", r.status, r.stdout, r.stderr)
+	}
+	if r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", "/no-rights-here", "--", prog}, dir: "/", attr: as}); r.status == 0 || strings.Count(string(r.stderr), "\n") != 1 {
+		t.Errorf("output without rights: status %d, %q; want one line", r.status, r.stderr)
+	}
+}

@@ -1,0 +1,206 @@
+package acceptance
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fixture is a program of testdata/programs, as its first lines describe it.
+// They are comments of the form
+//
+//	expect stdout: TEXT     what it prints, without the last line end
+//	expect stderr: TEXT
+//	expect exit: N          default 0; 128+N for a signal
+//	build: FLAGS            for the compiler; one line for each way to build it; "musl" first: musl-gcc
+//	needs: FLAG             of /proc/cpuinfo; skipped without
+//	skip MODE: REASON       a limit that the documentation names
+type fixture struct {
+	file           string
+	stdout, stderr string
+	exit           int
+	builds         []string
+	needs          string
+	skip           map[string]string // by mode
+}
+
+// readFixture reads a source file's description.
+func readFixture(path string) (fixture, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return fixture{}, err
+	}
+	defer f.Close()
+	fx := fixture{file: path, skip: make(map[string]string)}
+	sc := bufio.NewScanner(f)
+	for n := 0; n < 20 && sc.Scan(); n++ {
+		line := strings.TrimSpace(strings.TrimSuffix(strings.TrimLeft(sc.Text(), "/*# "), "*/"))
+		key, val, _ := strings.Cut(line, ": ")
+		switch key {
+		case "expect stdout":
+			fx.stdout = val + "\n"
+		case "expect stderr":
+			fx.stderr = val + "\n"
+		case "expect exit":
+			if fx.exit, err = strconv.Atoi(val); err != nil {
+				return fx, fmt.Errorf("%s: %w", path, err)
+			}
+		case "build":
+			fx.builds = append(fx.builds, val)
+		case "needs":
+			fx.needs = val
+		default:
+			if m, ok := strings.CutPrefix(key, "skip "); ok {
+				fx.skip[m] = val
+			}
+		}
+	}
+	if len(fx.builds) == 0 {
+		fx.builds = []string{""}
+	}
+	return fx, sc.Err()
+}
+
+// compiled remembers what was built: one build for each source and flags,
+// however many tests ask at a time.
+var compiled sync.Map // "file flags" → func() (string, error)
+
+// build compiles a fixture with flags and returns the program's path.
+func build(t testing.TB, file, flags string) string {
+	t.Helper()
+	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	out := filepath.Join(testRoot, name+strings.ReplaceAll(flags, " ", ""))
+	once, _ := compiled.LoadOrStore(file+" "+flags, sync.OnceValues(func() (string, error) {
+		argv := compiler(file, strings.Fields(flags), out)
+		if find(argv[0]) == "" && argv[0] != "go" && argv[0] != "rustc" {
+			return "", nil
+		}
+		if msg, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, msg)
+		}
+		return out, nil
+	}))
+	path, err := once.(func() (string, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path == "" {
+		t.Skipf("no compiler for %s %s", file, flags)
+	}
+	return path
+}
+
+// compiler is the command that builds a file.
+func compiler(file string, flags []string, out string) []string {
+	cc := "gcc"
+	common := []string{"-O1", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread"}
+	switch filepath.Ext(file) {
+	case ".go":
+		return []string{"go", "build", "-o", out, file}
+	case ".rs":
+		return []string{"rustc", "-O", "-o", out, file}
+	case ".cc":
+		cc = "g++"
+	case ".S":
+		common = nil
+	}
+	if len(flags) > 0 && flags[0] == "musl" {
+		cc, flags = "musl-gcc", flags[1:]
+	}
+	argv := append([]string{cc}, common...)
+	argv = append(append(argv, flags...), "-o", out, file, "-lm")
+	for _, f := range flags {
+		if f == "-nostdlib" {
+			argv = argv[:len(argv)-1]
+		}
+	}
+	return argv
+}
+
+// TestFixtures runs every fixture natively, to know that it says the truth, and in
+// every mode.
+func TestFixtures(t *testing.T) {
+	files, err := filepath.Glob(programs + "/*.*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no fixtures: %v", err)
+	}
+	for _, file := range files {
+		if filepath.Ext(file) == ".h" {
+			continue
+		}
+		fx, err := readFixture(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, flags := range fx.builds {
+			name := filepath.Base(file)
+			if len(fx.builds) > 1 {
+				name += " " + flags
+			}
+			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+				t.Parallel()
+				fx.test(t, flags)
+			})
+		}
+	}
+}
+
+// test builds a fixture and runs it.
+func (fx *fixture) test(t *testing.T, flags string) {
+	if fx.needs != "" && !cpuHas(fx.needs) {
+		t.Skipf("this processor has no %s", fx.needs)
+	}
+	bin := build(t, fx.file, flags)
+	if !t.Run("native", func(t *testing.T) { fx.check(t, runIn(t, []string{bin}, nil)) }) {
+		return
+	}
+	for _, m := range modes() {
+		t.Run(m.name, func(t *testing.T) {
+			if why := fx.skip[m.name]; why != "" {
+				t.Skip(why)
+			}
+			if m.name == "main" && filepath.Ext(fx.file) == ".S" {
+				t.Skip("a program without main")
+			}
+			fx.check(t, runIn(t, []string{bin}, &m))
+		})
+	}
+}
+
+// runIn runs a command in an empty directory, natively or in a mode.
+func runIn(t *testing.T, argv []string, m *mode) result {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "work")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if m != nil {
+		argv = m.under(argv)
+	}
+	r := run(t, command{argv: argv, dir: dir})
+	if m != nil && m.disk {
+		verify(t, filepath.Dir(dir))
+	}
+	return r
+}
+
+// check compares what a run showed with what the fixture expects.
+func (fx *fixture) check(t *testing.T, r result) {
+	t.Helper()
+	same(t, result{stdout: []byte(fx.stdout), stderr: []byte(fx.stderr), status: fx.exit}, r)
+}
+
+// cpuHas tells whether the processor has a feature.
+func cpuHas(flag string) bool {
+	b, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return false
+	}
+	return strings.Contains(string(b), " "+flag+" ")
+}

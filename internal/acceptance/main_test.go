@@ -1,0 +1,56 @@
+package acceptance
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/transparency.md anew")
+
+// testRoot is a directory for everything that is made once; set by TestMain
+// before any test runs.
+var testRoot string
+
+// TestMain builds the command that all tests run. A binary from elsewhere can
+// be named by ALLERIA, to test what is about to be shipped.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "alleria-acceptance-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		// Some tests run as another user, who has to reach the fixtures.
+		if err := os.Chmod(dir, 0o755); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		testRoot = dir
+		if bin := os.Getenv("ALLERIA"); bin != "" {
+			if err := os.Symlink(bin, alleria()); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+			return m.Run()
+		}
+		build := exec.Command("go", "build", "-o", alleria(), "alleria/cmd/alleria")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "building alleria:", err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// alleria is the path of the command under test.
+func alleria() string { return filepath.Join(testRoot, "alleria") }
+
+// programs is the folder of fixture sources, relative to this package.
+const programs = "../../testdata/programs"

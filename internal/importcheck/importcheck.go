@@ -1,0 +1,195 @@
+// Package importcheck keeps the folders' import directions, and the places of
+// unsafe code, as the architecture page draws them.
+//
+// In a nutshell: Check parses the import clauses of every Go file below a root
+// and compares them with one table, rules. A folder without a row is an error
+// as well, so that a new folder has to say what it may use. Parsing beats
+// asking "go list": it needs no build, no module download and no C compiler,
+// and it reports the line.
+//
+// Its test runs it over the whole repository, and the CI script runs that test
+// by name. It does not judge test files: a test may use what it likes to make
+// its inputs. It keeps no state.
+package importcheck
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Module is the path that imports of this project begin with.
+const Module = "alleria"
+
+// all stands in a rule for every folder that is not a command.
+const all = "*"
+
+// rules says for each folder which of our other folders it may import. A
+// folder's row holds for what lies below it too, unless that has its own.
+// It is a function and not a variable so that nothing can change it.
+func rules() map[string][]string {
+	return map[string][]string{
+		"schemas":      {},
+		"config":       {"schemas"},
+		"abp":          {},
+		"emit":         {"cab", "abp", "internal/layout"},
+		"analysis":     {"abp", "cab"},
+		"engine":       {"internal/sys", "internal/layout"},
+		"cab":          {"internal/sys", "internal/layout"},
+		"window":       {"config"},
+		"proctree":     {"internal/sys"},
+		"interceptors": {"config", "engine", "cab", "internal/layout"},
+
+		"internal/layout":      {},
+		"internal/sys":         {},
+		"internal/symbols":     {},
+		"internal/importcheck": {},
+		"internal/acceptance":  {}, // tests through the command line only
+		"internal/session":     {all},
+
+		"cmd":   {all},
+		"bench": {"abp"},
+	}
+}
+
+// Violation is one import, or one file, that breaks a rule.
+type Violation struct {
+	File string // relative to the root, with slashes
+	Line int
+	What string
+}
+
+// String gives the violation as compilers do, for editors to jump to.
+func (v Violation) String() string { return fmt.Sprintf("%s:%d: %s", v.File, v.Line, v.What) }
+
+// Check returns every violation below root, in the order of file names. The
+// error tells of files that cannot be read or parsed.
+func Check(root string) ([]Violation, error) {
+	var found []Violation
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if d.IsDir() {
+			return skipDir(rel, d.Name())
+		}
+		if !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go") {
+			return nil
+		}
+		v, err := checkFile(name, rel)
+		found = append(found, v...)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("import check: %w", err)
+	}
+	return found, nil
+}
+
+// skipDir leaves out what the go command leaves out of "./..." as well: fixture
+// programs below testdata are not part of the build.
+func skipDir(rel, base string) error {
+	if rel != "." && (base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// checkFile judges one file's imports.
+func checkFile(name, rel string) ([]Violation, error) {
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, rel, src, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	folder := path.Dir(rel)
+	own, allowed, known := ruleFor(folder)
+	if !known {
+		return []Violation{{rel, 1, fmt.Sprintf("folder %s has no row in the import rules; add one to internal/importcheck", folder)}}, nil
+	}
+	var found []Violation
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		if what := judge(rel, own, allowed, imported); what != "" {
+			found = append(found, Violation{rel, fset.Position(spec.Pos()).Line, what})
+		}
+	}
+	return found, nil
+}
+
+// ruleFor finds the row of the nearest folder above, so that a nested row (a
+// command inside a library's folder, say) wins over its parent's.
+func ruleFor(folder string) (own string, allowed []string, known bool) {
+	table := rules()
+	for f := folder; f != "."; f = path.Dir(f) {
+		if allowed, known = table[f]; known {
+			return f, allowed, true
+		}
+	}
+	return folder, nil, false
+}
+
+// judge says what is wrong with one import; the empty string if nothing is.
+func judge(rel, own string, allowed []string, imported string) string {
+	switch {
+	case imported == "unsafe" && !hasSuffix(rel, "_unsafe", "_cgo"):
+		return "unsafe is imported only by files named *_unsafe.go or *_cgo.go"
+	case imported == "C" && !hasSuffix(rel, "_cgo"):
+		return "cgo is used only by files named *_cgo.go"
+	case strings.HasPrefix(imported, Module+"/"):
+		return judgeOurs(own, allowed, strings.TrimPrefix(imported, Module+"/"))
+	}
+	return ""
+}
+
+// judgeOurs judges an import of one of our own folders.
+func judgeOurs(own string, allowed []string, target string) string {
+	if within(target, own) {
+		return ""
+	}
+	for _, a := range allowed {
+		if a == all && !within(target, "cmd") || within(target, a) {
+			return ""
+		}
+	}
+	if len(allowed) == 0 {
+		return fmt.Sprintf("%s may import none of our folders, but imports %s", own, target)
+	}
+	return fmt.Sprintf("%s may import %s, but imports %s", own, strings.Join(allowed, ", "), target)
+}
+
+// within reports whether a folder is another or lies below it. A common
+// prefix of names is not enough: cab is not above cabinet.
+func within(target, folder string) bool {
+	return target == folder || strings.HasPrefix(target, folder+"/")
+}
+
+// hasSuffix looks at the name before .go, with Go's own suffix for the
+// processor taken off: stubs_unsafe_amd64.go counts as *_unsafe.go.
+func hasSuffix(rel string, suffixes ...string) bool {
+	name := strings.TrimSuffix(strings.TrimSuffix(rel, ".go"), "_amd64")
+	for _, s := range suffixes {
+		if strings.HasSuffix(name, s) {
+			return true
+		}
+	}
+	return false
+}

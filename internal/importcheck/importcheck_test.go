@@ -1,0 +1,92 @@
+package importcheck
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRepository is the check itself: CI runs it by this name.
+func TestRepository(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		t.Fatalf("not the module's root: %v", err)
+	}
+	found, err := Check(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range found {
+		t.Error(v)
+	}
+}
+
+// TestCheck proves that the check bites, one file per rule.
+func TestCheck(t *testing.T) {
+	files := map[string]string{
+		"schemas/a.go":                `import "alleria/config"`,
+		"config/a.go":                 `import "alleria/schemas"`,
+		"engine/deep/a.go":            `import "alleria/emit"`,
+		"engine/b.go":                 `import "alleria/engine/deep"`,
+		"internal/session/a.go":       `import "alleria/cmd/alleria"`,
+		"internal/session/b.go":       `import "alleria/engine"`,
+		"cmd/alleria/a.go":            `import "alleria/internal/session"`,
+		"abp/a.go":                    `import "unsafe"`,
+		"abp/a_unsafe.go":             `import "unsafe"`,
+		"abp/a_unsafe_amd64.go":       `import "unsafe"`,
+		"abp/b.go":                    `import "C"`,
+		"abp/b_cgo.go":                "import \"C\"\nimport \"unsafe\"",
+		"abp/a_test.go":               `import "alleria/engine"`,
+		"analysis/testdata/x/main.go": `import "alleria/engine"`,
+		"novel/a.go":                  `import "fmt"`,
+		"cab/a.go":                    `import "alleria/cabinet"`,
+	}
+	root := t.TempDir()
+	for name, body := range files {
+		full := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte("package p\n\n"+body+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"abp/a.go:3: unsafe",
+		"abp/b.go:3: cgo",
+		"cab/a.go:3: cab may import internal/sys, internal/layout, but imports cabinet",
+		"engine/deep/a.go:3: engine may import",
+		"internal/session/a.go:3: internal/session may import",
+		"novel/a.go:1: folder novel has no row",
+		"schemas/a.go:3: schemas may import none",
+	}
+	found, err := Check(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != len(want) {
+		t.Fatalf("found %d violations, want %d: %v", len(found), len(want), found)
+	}
+	for i, v := range found {
+		if !strings.HasPrefix(v.String(), want[i]) {
+			t.Errorf("violation %d: %q, want %q…", i, v, want[i])
+		}
+	}
+}
+
+func TestCheckReportsUnparsable(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "abp"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "abp/a.go"), []byte("pack age"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Check(root); err == nil {
+		t.Fatal("a file that does not parse went unnoticed")
+	}
+}

@@ -1,0 +1,113 @@
+package layout
+
+// Geometry of a thread slot, in bytes from its start, which is where the
+// thread's gs base points. One file and one mapping hold all slots, so that
+// nothing has to be mapped in the target when a thread starts.
+const (
+	SlotSize = 64 << 20 // distance between the slots of two threads
+	MaxSlots = 1024     // threads of one process that can be recorded at a time
+
+	// One look-up table a variant of translated code: TableEntries code-cache
+	// addresses each, by the low 16 bits of an application address.
+	TableOff     = 1 << 20
+	TableEntries = 1 << 16
+	TableSize    = 8 * TableEntries
+	Variants     = 4
+
+	CounterOff  = 4 << 20        // block counters: one uint64 a counted block
+	MaxCounters = (24 << 20) / 8 // counted blocks a process can have
+	RingOff     = 32 << 20       // the ring's chunks
+	RingMax     = 32 << 20       // most bytes a ring can grow to
+)
+
+// Words of the thread area, in bytes from the slot's start. "code" is the
+// thread's translated code, "tracer" the engine, "consumer" the processing
+// thread that owns the ring at the time.
+const (
+	// Spill words of the block or the stub that runs (code).
+	S0 = 0x00
+	S1 = 0x08
+	S2 = 0x10
+	S3 = 0x18
+
+	Buf    = 0x40 // where the next raw record goes (code; tracer while the thread is stopped)
+	End    = 0x48 // Buf beyond this: change chunk at the next check (code)
+	NegEnd = 0x50 // minus End, for the check that leaves the flags alone (code)
+	Tgt    = 0x58 // where a stub jumps to last (code)
+	Budget = 0x60 // instructions left before the tracer must look (code, tracer)
+
+	// The mailbox. Req is written by code and cleared by the tracer; Resp the
+	// other way round. They lie in cache lines of their own.
+	Req    = 0x080 // uint32: what is asked, 0 nothing
+	Ask    = 0x090 // uint32: what will be asked in Req once the registers are saved (code)
+	ReqArg = 0x088 // uint64: the address the request is about
+	Resp   = 0x0c0 // uint64: code-cache address to continue at, 0 not answered yet
+	Asleep = 0x0c8 // uint32: 1 while code waits for Resp in a futex
+
+	// Ring control. Head is written by code (release after the chunk's words),
+	// Tail by the consumer.
+	Head       = 0x100 // uint64: chunks that the producer has completed
+	RingBase   = 0x108 // uint64: target address of chunk 0 (tracer, immutable)
+	ChunkBytes = 0x110 // uint64: size of a chunk (tracer, immutable)
+	Chunks     = 0x118 // uint64: chunks in the ring now, a power of two (tracer, only grows while the thread is stopped)
+	Waits      = 0x120 // uint64: times the producer waited for room (code)
+	WaitTSC    = 0x128 // uint64: TSC ticks spent waiting (code)
+	Tail       = 0x140 // uint64: chunks the consumer has released
+	Taken      = 0x150 // uint64: up to where the consumer has taken words of the open chunk (consumer)
+	Starved    = 0x148 // uint32: 1 while the producer waits for Tail in a futex (code)
+
+	// Doorbell lies in the process's control slot, see Control; code reaches it
+	// through this pointer.
+	ControlPtr = 0x180 // uint64: target address of the control area (tracer, immutable)
+	AppGS      = 0x188 // uint64: the application's own gs base (tracer)
+	SlotIndex  = 0x190 // uint64: which slot this is (tracer, immutable)
+	Carry      = 0x198 // uint64: words of a partial record to carry into the next chunk (code)
+	Resume     = 0x1a0 // uint64: where a routine returns to (code)
+	SlotsBase  = 0x1a8 // uint64: target address of slot 0 (tracer, immutable)
+	SignMask   = 0x1b0 // uint64: 1<<63, for pext (tracer, immutable)
+
+	// Save area of the assembly routines (code): rax, rcx, rdx, rbx, rsp, rbp,
+	// rsi, rdi, r8 … r15, then the flags as lahf and seto leave them.
+	Save      = 0x200
+	SaveFlags = Save + 16*8
+
+	// Chunk control: for chunk number n (counted from the start, never reset),
+	// entry n mod MaxChunks.
+	ChunkCtl  = 0x1000
+	MaxChunks = 1024
+	// An entry: how many bytes of the chunk hold words, and the TSC when it was
+	// opened and completed (code).
+	ChunkCtlSize  = 32
+	ChunkUsed     = 0
+	ChunkOpened   = 8
+	ChunkComplete = 16
+)
+
+// RingSlack is how many bytes before the end of a chunk End lies: more than
+// two of the largest records, so that a block checks once.
+const RingSlack = 8192
+
+// MaxRecordWords bounds a block's record, its id included.
+const MaxRecordWords = RingSlack / 8 / 2
+
+// Control area: one page a process, the last slot-sized stretch of the file.
+const (
+	Doorbell       = 0x00  // uint32: futex word, incremented by code after a request
+	TracerAsleep   = 0x40  // uint32: 1 while the tracer waits on Doorbell
+	ConsumerBell   = 0x80  // uint32: futex word, incremented by code after a chunk
+	ConsumerAsleep = 0xc0  // uint32: number of processing threads waiting on ConsumerBell
+	NoCalls        = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)
+	SyscallTable   = 0x1000
+	SyscallEntries = 1 << 16 // one byte a system call, by the low 16 bits of its number: see Syscall…
+	ControlSize    = 0x11000
+)
+
+// What translated code does with a system call, by number.
+const (
+	SyscallPlain  = 0 // execute it
+	SyscallTracer = 1 // stop for the tracer, which executes it or answers
+	SyscallNotify = 2 // execute it, then leave through an exit, so that the tracer looks at what it did
+)
+
+// Requests in Req: ReqIndirect, or the number of an exit plus one.
+const ReqIndirect = 0xf0000001 // ReqArg: the application address that an indirect branch goes to

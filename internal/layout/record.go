@@ -1,0 +1,165 @@
+package layout
+
+// Raw records. A ring is a sequence of 64-bit words. A word whose upper half is
+// zero is the id of a Block, and Block.Words words follow it: what the block's
+// execution yielded that its static facts cannot tell. A word with a non-zero
+// top byte is a mark.
+//
+// A record may not lie in two chunks.
+const (
+	MarkShift   = 56
+	MarkPayload = 1<<MarkShift - 1
+)
+
+// Marks: the top byte of a word, with the payload in the others and the words
+// that follow.
+const (
+	// MarkCut: of the block record that follows directly, only the first
+	// payload instructions completed (a fault, a signal, a window's exact end);
+	// the words of the others are meaningless.
+	MarkCut = 0x81
+	// MarkFS and MarkGS: from here on the thread's segment base is the next word.
+	MarkFS = 0x82
+	MarkGS = 0x83
+	// MarkWindows: the set of open windows changed; payload bit i: window i is
+	// open. The next word is the TSC.
+	MarkWindows = 0x84
+	// MarkThread: the thread's record starts (payload 1) or ends (payload 0);
+	// the next words: its number within the process, its OS id, the TSC.
+	MarkThread = 0x85
+	// MarkSkip: payload words follow that mean nothing.
+	MarkSkip = 0x86
+	// MarkEmulated: the payload is a block id; the tracer executed the block's
+	// one instruction itself. The next word is the number of accesses n, then n
+	// times two words: address, and size | store<<63; they replace the block's
+	// own accesses. Values are absent.
+	MarkEmulated = 0x87
+)
+
+// Mark makes a mark's first word.
+func Mark(kind uint8, payload uint64) uint64 {
+	return uint64(kind)<<MarkShift | payload&MarkPayload
+}
+
+// AccessKind tells how an Access's addresses and sizes come out of a record.
+type AccessKind uint8
+
+const (
+	// AccessPlain: one access of Size bytes at the address.
+	AccessPlain AccessKind = iota
+	// AccessString: a string instruction with a repeat prefix. Word is the
+	// pointer before, AuxWord the pointer after the instruction; accesses of
+	// Size bytes each lie from before to after, downwards if after < before;
+	// none if equal. The accesses of one iteration come together: where an
+	// instruction has two string accesses, they alternate.
+	AccessString
+	// AccessMasked: Lanes elements of Size bytes from the address upwards; bit
+	// i of the word AuxWord says whether lane i is accessed.
+	AccessMasked
+	// AccessPacked: as many consecutive elements of Size bytes as bits are set
+	// in the low Lanes bits of AuxWord, together one access (expand, compress).
+	AccessPacked
+	// AccessGather: Lanes elements of Size bytes; lane i is accessed if bit i of
+	// AuxWord is set, at address + index i * Scale, with the signed indices of
+	// IndexSize bytes packed in the words from IndexWord. Also scatter.
+	AccessGather
+	// AccessSized: one access whose size in bytes is the word AuxWord; none if
+	// that is zero (xsave families: header and marked components).
+	AccessSized
+	// AccessBits: a bit string (bt, bts, btr, btc with a register): the word
+	// AuxWord is the sign-extended bit offset; the access of Size bytes lies at
+	// address + (offset >> log2(8*Size)) * Size.
+	AccessBits
+)
+
+// Segments of an Access.
+const (
+	SegNone uint8 = iota
+	SegFS         // add the thread's fs base
+	SegGS         // add the thread's gs base
+)
+
+// NoWord stands where an Access has no such word.
+const NoWord = -1
+
+// Access is one memory operand of an instruction, explicit or implicit.
+type Access struct {
+	Kind  AccessKind
+	Store bool
+	Seg   uint8
+	Lanes uint8
+	Scale uint8
+	// IndexSize is the size in bytes of a gather's index.
+	IndexSize uint8
+	// AddrBits is 64, or 32 where the address is to be cut to 32 bits before the
+	// segment's base is added.
+	AddrBits uint8
+	Size     uint32
+	// Word is the index, in the words after the id, of the word that Offset is
+	// added to; NoWord where the address is Offset alone.
+	Word      int16
+	AuxWord   int16
+	IndexWord int16
+	// Value is the index of the first word of the bytes read or written, packed
+	// from the lowest address (for masked and gather accesses: Lanes elements,
+	// also the inactive ones); NoWord where values are not recorded.
+	Value  int16
+	Offset int64
+}
+
+// InsFlags says what is recorded of one instruction and what it is.
+type InsFlags uint16
+
+const (
+	InsRecorded InsFlags = 1 << iota // it is part of the profile
+	InsAddrs                         // with its accesses' addresses and sizes
+	InsValues                        // with their values
+	InsTime                          // with a time stamp: the block's TimeWord
+	InsRoutine                       // with its function
+	InsBranch                        // with its direction and target: the block's BranchWord
+	InsMemory                        // reads or writes memory (static fact, whether recorded or not)
+)
+
+// Branch kinds: how the block's last instruction leaves it (static fact).
+type BranchKind uint8
+
+const (
+	BranchNone    BranchKind = iota // falls through (the block was cut)
+	BranchCond                      // jcc, loop, jrcxz: BranchWord is 1 if taken
+	BranchJump                      // direct jmp
+	BranchCall                      // direct call
+	BranchIndJump                   // indirect jmp: BranchWord is the target
+	BranchIndCall                   // indirect call
+	BranchRet                       // ret
+	BranchSyscall                   // syscall and the like
+)
+
+// Ins is one instruction of a block.
+type Ins struct {
+	Off   uint16 // from the block's address
+	Len   uint8
+	Flags InsFlags
+	// Func is the number of its function in the process's function table, 0
+	// none. The engine copies what its client says.
+	Func     uint32
+	Accesses []Access // in the order in which they execute
+}
+
+// Block is the static facts of a recorded basic block. Immutable once its id
+// has been used in a record.
+type Block struct {
+	ID    uint32 // from 1
+	Words int    // words after the id in a raw record
+	Addr  uint64 // application address of the first instruction
+	// Image is the number of the block's image in the process's image table, 0
+	// none (JIT code). The engine copies what its client says.
+	Image uint32
+	Code  []byte // the bytes of all its instructions
+	Ins   []Ins
+	// TimeWord is the TSC at the start of the block, BranchWord what the
+	// block's last instruction did; NoWord where not recorded.
+	TimeWord   int16
+	BranchWord int16
+	Branch     BranchKind
+	Target     uint64 // of a direct branch
+}

@@ -1,0 +1,17 @@
+// Package session is one recording from launch to closed profiles: it wires
+// configuration, windows, engine, rings and profiles together for one run.
+//
+// In a nutshell: Record checks what can be checked before anything runs,
+// then lets the engine launch the target and works as the engine's client
+// (run). When a program image starts, its images and functions are read
+// (images), the events of its windows become addresses to be notified of (events), and
+// the mode is set: native while nothing has to be watched in the cache, else
+// plain, counting or recording. When a window opens or closes the mode
+// changes and a mark goes into the stream of each thread. What a translated
+// block records is decided once for each block (plan). Rings are consumed by
+// processing threads, which write profiles, drop the records, or count.
+//
+// cmd/alleria calls Record. All call-backs come on the goroutine of Record; what
+// processing threads share with it is said at each field. The package parses no
+// flags and prints no tables.
+package session

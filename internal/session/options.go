@@ -1,0 +1,90 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"alleria/config"
+)
+
+// What a run is for, as record's --only says. The empty string records what
+// the configuration asks for.
+const (
+	OnlyAll       = ""          // what the configuration asks for
+	OnlyTranslate = "translate" // run in the code cache, record nothing: the cost of translation alone
+	OnlyCount     = "count"     // count instructions by process, thread and function; no entries
+	OnlyBlocks    = "blocks"    // record which blocks ran, without accesses
+)
+
+// Levels of Options.Compress besides zstd's own 1 to 22.
+const (
+	CompressDefault = 0  // the profile writer's choice
+	CompressOff     = -1 // blocks of entries are stored as they are
+)
+
+// Errors that decide a command's exit status. Record wraps them; everything
+// else that it returns is a failure of alleria itself.
+var (
+	// ErrNotFound: there is no such program (exit status 127).
+	ErrNotFound = errors.New("program not found")
+	// ErrCannotTrace: the program cannot be executed, or this machine does not
+	// allow tracing it (exit status 126).
+	ErrCannotTrace = errors.New("program cannot be traced")
+	// ErrUsage: the options or the configuration contradict each other or the
+	// machine (exit status 2).
+	ErrUsage = errors.New("bad usage")
+)
+
+// Options is everything that a recording depends on besides the environment.
+// The command line fills it; Record only reads it. The zero value of each field
+// is its default, so that callers name only what they want to change.
+type Options struct {
+	// Program is the path to execute, already looked up in PATH, and Args its
+	// arguments, Args[0] included, which may differ from Program.
+	Program string
+	Args    []string
+	// Env and Dir are the target's environment and working directory. Nil and
+	// empty: those of alleria.
+	Env []string
+	Dir string
+
+	// Config is the window configuration; nil is config.Default. ConfigFrom says
+	// for run.json where it was read: a path, or words for options and built-in.
+	Config     *config.Config
+	ConfigFrom string
+
+	// Outputs are the directories of the run. The first holds run.json and the
+	// main profiles; streams are spread over all of them. Empty: a name made
+	// of the program and the time.
+	Outputs []string
+	// Force lets an existing output directory be replaced.
+	Force bool
+	// Discard consumes the entries and drops them: nothing is written.
+	Discard bool
+	// Compress is a zstd level, or one of the Compress constants.
+	Compress int
+
+	// Only is one of the Only constants.
+	Only string
+	// NoASLR switches address-space randomisation off for the target.
+	NoASLR bool
+	// MaxSize, MaxTime and MaxInstructions close all windows for good when the
+	// profile has so many bytes, the target has run so long or so many
+	// instructions were recorded; the target then runs on natively. 0: no bound.
+	MaxSize         int64
+	MaxTime         time.Duration
+	MaxInstructions uint64
+
+	// Threads is the number of processing threads; 0 adapts it to the load.
+	Threads int
+	// BufferChunk is the size of a ring's chunk in bytes, 0 the default.
+	BufferChunk int
+
+	// Log receives diagnostics for developers, nil none. Messages is where
+	// warnings and the closing line go (stderr, or nothing with -q). Progress is
+	// where progress goes; nil unless that is a terminal.
+	Log      io.Writer
+	Messages io.Writer
+	Progress io.Writer
+}

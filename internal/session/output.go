@@ -1,0 +1,130 @@
+package session
+
+import (
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"alleria/abp"
+	"alleria/cab"
+	"alleria/config"
+	"alleria/emit"
+	"alleria/engine"
+	"alleria/internal/layout"
+	"alleria/internal/symbols"
+	"alleria/internal/sys"
+	"alleria/window"
+)
+
+// output is where a program image's records and tables go.
+type output struct {
+	w *emit.ProcessWriter
+}
+
+// image enters an image into the profile.
+func (o output) image(number uint32, l *symbols.Loaded) {
+	if o.w == nil {
+		return
+	}
+	im := abp.Image{Number: number, Main: l.Main, Path: l.Path, BuildID: buildID(l), Base: l.Bias, Loaded: sys.TSC()}
+	for _, s := range l.Image.Segments {
+		im.Segments = append(im.Segments, abp.Segment{Start: s.Vaddr + l.Bias, End: s.Vaddr + l.Bias + s.MemSize, Offset: s.Offset, Prot: uint32(s.Prot)})
+	}
+	o.w.AddImage(im)
+}
+
+// buildID is an image's build-id as bytes.
+func buildID(l *symbols.Loaded) []byte {
+	id, err := hex.DecodeString(l.Image.BuildID)
+	if err != nil {
+		return nil
+	}
+	return id
+}
+
+// unloaded notes that an image is gone.
+func (o output) unloaded(uint32, uint64) {}
+
+// function enters a function into the profile.
+func (o output) function(number, image uint32, l *symbols.Loaded, fn *symbols.Function) {
+	if o.w == nil {
+		return
+	}
+	f := abp.Function{Number: number, Image: image, Name: fn.Linked(), Addr: fn.Addr + l.Bias, Size: fn.Size}
+	if name := fn.Name(); name != f.Name {
+		f.Demangled = name
+	}
+	o.w.AddFunction(f)
+}
+
+// windows enters the configuration's windows.
+func (o output) windows(defs []abp.WindowDef) {
+	if o.w == nil {
+		return
+	}
+	for _, d := range defs {
+		o.w.AddWindow(d)
+	}
+}
+
+// event enters the opening or closing of a window.
+func (o output) event(c window.Change, t *engine.Thread, addr uint64) {
+	if o.w == nil {
+		return
+	}
+	e := abp.WindowEvent{Window: uint32(c.Index), Opened: c.Opened, Reason: c.Reason(), TSC: sys.TSC(), Addr: addr}
+	if t != nil {
+		e.Thread = uint32(t.Num())
+	}
+	n, _ := o.w.Counts()
+	e.Instructions, e.Loads, e.Stores = n.Instructions, n.Loads, n.Stores
+	o.w.AddWindowEvent(e)
+}
+
+// sink writes the records of whatever rings it gets to one stream.
+type sink struct {
+	stream *emit.Stream
+}
+
+// Consume is cab.Sink's.
+func (s *sink) Consume(tag any, c cab.Chunk) error {
+	t, ok := tag.(*engine.Thread)
+	if !ok {
+		return fmt.Errorf("ring of %T", tag)
+	}
+	from := emit.Place{Chunk: c.Number, Word: c.First}
+	to := emit.Place{Chunk: c.Number, Word: c.First + uint64(len(c.Words))}
+	if c.Whole {
+		to = emit.Place{Chunk: c.Number + 1}
+	}
+	return s.stream.ConsumeAt(t.Num(), from, to, c.Words, c.Opened, c.Complete)
+}
+
+// Leave is cab.Sink's.
+func (s *sink) Leave(tag any) error {
+	t, ok := tag.(*engine.Thread)
+	if !ok {
+		return fmt.Errorf("ring of %T", tag)
+	}
+	return s.stream.CloseThread(t.Num())
+}
+
+// Flush is cab.Sink's.
+func (s *sink) Flush() error { return s.stream.Flush() }
+
+// flushInterval is how long a record may lie in memory before it is written.
+const flushInterval = 100 * time.Millisecond
+
+// threadMark is the mark that begins or ends a thread's records.
+func threadMark(t *engine.Thread, begins uint64) []uint64 {
+	return []uint64{layout.Mark(layout.MarkThread, begins), uint64(t.Num()), uint64(t.TID()), sys.TSC()}
+}
+
+// windowDefs describes the configuration's windows to the profile.
+func windowDefs(c *config.Config) []abp.WindowDef {
+	var defs []abp.WindowDef
+	for i, w := range c.Windows {
+		defs = append(defs, abp.WindowDef{Index: uint32(i), Name: w.Label()})
+	}
+	return defs
+}

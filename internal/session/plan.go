@@ -1,0 +1,211 @@
+package session
+
+import (
+	"strings"
+
+	"alleria/config"
+	"alleria/engine"
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+	"alleria/internal/symbols"
+)
+
+// planner decides what a block records. It remembers its answers for an image
+// and a function; they hold as long as the same windows are open.
+type planner struct {
+	tables *tables
+	thread *config.ThreadMatcher
+	images map[*symbols.Loaded]*imagePlan
+	none   *imagePlan
+	insns  map[insKind]config.InsKey
+	forms  bool // some selector names a form, which is made anew for each instruction
+	blocks bool // only which blocks ran
+}
+
+// imagePlan is what holds for the code of one image.
+type imagePlan struct {
+	matcher *config.ImageMatcher
+	uniform *config.FunctionMatcher
+	same    bool // uniform holds for all functions
+	funcs   map[*symbols.Function]*config.FunctionMatcher
+	none    *config.FunctionMatcher // code in no function
+	noneSet bool
+	number  uint32
+}
+
+// insKind identifies what selectors look at of an instruction.
+type insKind struct {
+	mnem, isa uint16
+	cat, ext  uint8
+	mem       bool
+}
+
+// newPlanner compiles what the open windows record of process 1.
+func newPlanner(t *tables, profiles []*config.Profile, blocks bool) *planner {
+	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), insns: make(map[insKind]config.InsKey), blocks: blocks}
+	for _, pr := range profiles {
+		p.forms = p.forms || selectsForms(pr)
+	}
+	if !blocks {
+		p.thread, _ = config.NewMatcher(profiles...).Match(1, 1)
+	}
+	return p
+}
+
+// plan answers for one block; see engine.Planner.
+func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
+	im, l := p.image(ins[0].Addr)
+	if p.blocks {
+		for i := range want {
+			want[i].Flags = layout.InsRecorded
+			_, want[i].Func = p.function(l, ins[i].Addr)
+		}
+		return im.number
+	}
+	if im.matcher == nil {
+		return im.number
+	}
+	var fn *symbols.Function
+	var matcher *config.FunctionMatcher
+	var number uint32
+	for i := range ins {
+		in := &ins[i]
+		if i == 0 || fn == nil || !fn.Contains(l.Address(in.Addr)) {
+			fn, number = p.function(l, in.Addr)
+			matcher = im.function(fn)
+		}
+		if matcher == nil {
+			continue
+		}
+		sel := matcher.Instruction(p.key(in))
+		want[i] = engine.Want{Flags: flagsOf(sel.Fields), Func: number}
+	}
+	return im.number
+}
+
+// function finds the function at an address and its number in the profile.
+func (p *planner) function(l *symbols.Loaded, addr uint64) (*symbols.Function, uint32) {
+	if l == nil {
+		return nil, 0
+	}
+	fn := l.Image.Lookup(l.Address(addr))
+	return fn, p.tables.function(l, fn)
+}
+
+// image returns what holds for the image at an address.
+func (p *planner) image(addr uint64) (*imagePlan, *symbols.Loaded) {
+	l, _ := p.tables.symbols.ByAddr(addr)
+	if l == nil {
+		if p.none == nil {
+			p.none = &imagePlan{}
+			if p.thread != nil {
+				p.none.matcher = p.thread.Image(config.ImageKey{})
+				p.none.set()
+			}
+		}
+		return p.none, nil
+	}
+	im := p.images[l]
+	if im == nil {
+		im = &imagePlan{number: p.tables.image(l)}
+		if p.thread != nil {
+			im.matcher = p.thread.Image(imageKey(l))
+			im.set()
+		}
+		p.images[l] = im
+	}
+	return im, l
+}
+
+func (im *imagePlan) set() {
+	if im.matcher == nil {
+		return
+	}
+	im.funcs = make(map[*symbols.Function]*config.FunctionMatcher)
+	im.uniform, im.same = im.matcher.Uniform()
+}
+
+// function returns what holds for a function of the image, nil: nothing.
+func (im *imagePlan) function(fn *symbols.Function) *config.FunctionMatcher {
+	if im.same {
+		return im.uniform
+	}
+	if fn == nil {
+		if !im.noneSet {
+			im.none, im.noneSet = im.matcher.Function(config.FuncKey{}), true
+		}
+		return im.none
+	}
+	m, ok := im.funcs[fn]
+	if !ok {
+		m = im.matcher.Function(funcKey(fn))
+		im.funcs[fn] = m
+	}
+	return m
+}
+
+// imageKey describes an image to the configuration.
+func imageKey(l *symbols.Loaded) config.ImageKey {
+	return config.ImageKey{Path: l.Path, Name: l.Name, Main: l.Main, System: l.System}
+}
+
+// funcKey describes a function to the configuration; a part or a copy of a function is
+// known by its parent's name as well.
+func funcKey(fn *symbols.Function) config.FuncKey {
+	k := config.FuncKey{Linked: fn.Linked(), Demangled: fn.Name()}
+	for _, a := range fn.Aliases {
+		k.Aliases = append(k.Aliases, config.FuncKey{Linked: a.Linked})
+	}
+	return k
+}
+
+// key describes an instruction in XED's names.
+func (p *planner) key(in *x86.Insn) config.InsKey {
+	mem := in.NMem > 0 && len(in.Accesses(nil)) > 0
+	kind := insKind{in.Mnem, in.ISA, in.Cat, in.Ext, mem}
+	k, ok := p.insns[kind]
+	if !ok {
+		k = config.InsKey{Class: strings.ToUpper(in.ClassName()), ISA: in.ISASetName(), Ext: in.ExtensionName(),
+			Cat: in.CategoryName(), Memory: mem}
+		p.insns[kind] = k
+	}
+	if p.forms {
+		k.Form = in.FormName()
+	}
+	return k
+}
+
+// selectsForms tells whether a profile has a selector by form.
+func selectsForms(p *config.Profile) bool {
+	for _, pr := range p.Processes {
+		for _, t := range pr.Threads {
+			for _, im := range t.Images {
+				for _, fn := range im.Functions {
+					for _, in := range fn.Instructions {
+						if in.By == config.ByForm {
+							return true
+						}
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// flagsOf translates the configuration's fields.
+func flagsOf(f config.Fields) layout.InsFlags {
+	var w layout.InsFlags
+	for _, m := range []struct {
+		f config.Fields
+		w layout.InsFlags
+	}{
+		{config.Recorded, layout.InsRecorded}, {config.TimeStamp, layout.InsTime}, {config.RoutineID, layout.InsRoutine},
+		{config.AccessAddressAndSize, layout.InsAddrs}, {config.AccessValue, layout.InsValues}, {config.Branch, layout.InsBranch},
+	} {
+		if f.Has(m.f) {
+			w |= m.w
+		}
+	}
+	return w
+}

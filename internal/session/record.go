@@ -1,0 +1,232 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"alleria/abp"
+	"alleria/config"
+	"alleria/emit"
+	"alleria/engine"
+	"alleria/internal/layout"
+	"alleria/internal/symbols"
+)
+
+// Rings: a chunk fits in the second-level cache several times over.
+const (
+	defaultChunk = 256 << 10
+	ringBytes    = 16 << 20
+	gcPercent    = 40
+)
+
+// Record runs opts.Program, records it and returns the exit status that a shell
+// would report for it. On an error the status is still the program's if it ran
+// to its end; then errors.Is(err, ErrIncomplete).
+func Record(ctx context.Context, opts Options) (exit int, err error) {
+	// The facts of translated code stay; letting the heap double before each
+	// collection would waste as much again.
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	r := &run{opts: &opts, cache: symbols.NewCache(symbols.Options{})}
+	defer r.cache.Close()
+	path, err := r.prepare()
+	if err != nil {
+		return 0, err
+	}
+	if err := r.openRun(); err != nil {
+		return 0, err
+	}
+	stop := context.AfterFunc(ctx, func() { r.end("alleria was asked to end") })
+	defer stop()
+	env := opts.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	r.started = time.Now()
+	r.tracer = engine.New(engine.Options{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR,
+		ChunkBytes: r.chunk(), Chunks: ringBytes / r.chunk()}, r)
+	st, err := r.tracer.Run()
+	var ee *engine.ExecError
+	switch {
+	case errors.As(err, &ee):
+		r.abandon()
+		return 0, fmt.Errorf("%w: %w", ErrCannotTrace, err)
+	case err != nil:
+		r.finish(st, err)
+		return 0, fmt.Errorf("tracing %s: %w", opts.Program, err)
+	}
+	return r.status(st), r.finish(st, nil)
+}
+
+// chunk is the size of a ring's chunk: a power of two that leaves at least four
+// in a ring.
+func (r *run) chunk() int {
+	n := defaultChunk
+	if r.opts.BufferChunk > 0 {
+		n = 16 << 10
+		for n < r.opts.BufferChunk && n < ringBytes/4 {
+			n *= 2
+		}
+	}
+	return n
+}
+
+// prepare checks the program and the configuration.
+func (r *run) prepare() (path string, err error) {
+	o := r.opts
+	if o.Config == nil {
+		o.Config, o.ConfigFrom = config.Default(), "built-in"
+	}
+	if bad := o.Config.Unsupported(); len(bad) > 0 && o.Only == OnlyAll {
+		var lines []string
+		for _, e := range bad {
+			lines = append(lines, e.Error())
+		}
+		return "", fmt.Errorf("%w: %s", ErrUsage, strings.Join(lines, "\n"))
+	}
+	for _, w := range o.Config.Ignored() {
+		r.notes = append(r.notes, w.String())
+	}
+	path, err = filepath.Abs(o.Program)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	_, err = symbols.Classify(path)
+	switch {
+	case errors.Is(err, symbols.ErrNotFound):
+		return "", fmt.Errorf("%w: %w", ErrNotFound, err)
+	case errors.Is(err, symbols.ErrPrivileged) && os.Geteuid() == 0: // root may trace it
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", ErrCannotTrace, err)
+	}
+	return o.Program, nil
+}
+
+// openRun makes the output, if there is to be one.
+func (r *run) openRun() error {
+	o := r.opts
+	if o.Only == OnlyTranslate || o.Only == OnlyCount {
+		return nil
+	}
+	if len(o.Outputs) == 0 && !o.Discard {
+		o.Outputs = []string{fmt.Sprintf("alleria-%s-%s", filepath.Base(o.Program), time.Now().Format("20060102-150405"))}
+	}
+	info := abp.Run{Tool: "alleria", Command: o.Args, Config: o.ConfigFrom, Host: host()}
+	info.WorkDir, _ = os.Getwd()
+	var err error
+	r.emit, err = emit.NewRun(emit.Options{Dirs: o.Outputs, Force: o.Force, Discard: o.Discard, Level: o.Compress}, info)
+	if errors.Is(err, emit.ErrExists) {
+		return fmt.Errorf("%w: %w; name another directory or give --force", ErrUsage, err)
+	}
+	if err != nil {
+		return err
+	}
+	for _, n := range r.notes {
+		r.emit.Note(n)
+	}
+	if o.Discard {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(r.emit.Dir(), "window.xml"), o.Config.XML(), 0o644); err != nil {
+		return fmt.Errorf("configuration as used: %w", err)
+	}
+	return nil
+}
+
+// end asks for the recording to end; the target runs on.
+func (r *run) end(why string) {
+	r.why.CompareAndSwap(nil, &why)
+	r.over.Store(true)
+}
+
+// status is the exit status that a shell would report.
+func (r *run) status(st engine.Status) int {
+	if st.Signal != 0 {
+		return 128 + int(st.Signal)
+	}
+	return st.Code
+}
+
+// abandon removes what was written for a program that never ran.
+func (r *run) abandon() {
+	if r.emit == nil || r.opts.Discard {
+		return
+	}
+	for _, dir := range r.opts.Outputs {
+		for _, f := range []string{abp.RunFile, "window.xml"} {
+			os.Remove(filepath.Join(dir, f))
+		}
+		os.Remove(dir) // stays if something else is in it
+	}
+}
+
+// ErrIncomplete: the program ran to its end, but not everything was recorded.
+var ErrIncomplete = errors.New("the recording is incomplete")
+
+// finish completes run.json and tells the user how it went.
+func (r *run) finish(st engine.Status, err error) error {
+	if f := r.failed.Load(); f != nil && err == nil {
+		err = fmt.Errorf("%w: %w", ErrIncomplete, *f)
+	}
+	if st.LetGo > 0 {
+		r.note(fmt.Sprintf("%d child processes ran untraced", st.LetGo))
+	}
+	if st.LetGoThreads > 0 {
+		r.note(fmt.Sprintf("%d threads ran untraced: only %d can be traced at a time", st.LetGoThreads, layout.MaxSlots))
+	}
+	if st.Untraced != nil {
+		r.note(fmt.Sprintf("the program that was executed last ran untraced: %v", st.Untraced))
+	}
+	if r.image != nil && r.image.events != nil {
+		for _, m := range r.image.events.missing() {
+			r.note(m)
+		}
+	}
+	outcome := abp.Outcome{State: abp.OutcomeComplete}
+	if why := r.why.Load(); why != nil {
+		outcome.Reason = *why
+		r.notes = append(r.notes, "recording ended early: "+*why)
+	}
+	code := r.status(st)
+	outcome.Status = &code
+	if err != nil {
+		outcome.State, outcome.Reason = abp.OutcomeCutOff, err.Error()
+	}
+	if r.emit != nil {
+		if ferr := r.emit.Finish(outcome); ferr != nil && err == nil {
+			err = fmt.Errorf("%w: %w", ErrIncomplete, ferr)
+		}
+	}
+	r.report(st)
+	return err
+}
+
+// report writes the closing lines.
+func (r *run) report(st engine.Status) {
+	w := r.opts.Messages
+	if w == nil {
+		return
+	}
+	for _, n := range r.notes {
+		fmt.Fprintln(w, "alleria:", n)
+	}
+	switch {
+	case r.opts.Only == OnlyCount:
+		r.counts.print(w)
+	case r.emit != nil && !r.opts.Discard:
+		n := r.emit.Info()
+		var c abp.Counts
+		for _, p := range n.Processes {
+			c.Add(p.Counts, 1)
+		}
+		fmt.Fprintf(w, "alleria: %d instructions, %d loads, %d stores recorded in %s\n", c.Instructions, c.Loads, c.Stores, r.emit.Dir())
+	}
+	if log := r.opts.Log; log != nil {
+		fmt.Fprintf(log, "engine: %+v\nwaits: %d times, %d ticks\n", st.Stats, r.waits.times, r.waits.ticks)
+	}
+}

@@ -1,0 +1,296 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"alleria/cab"
+	"alleria/emit"
+	"alleria/engine"
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+	"alleria/internal/symbols"
+	"alleria/internal/sys"
+	"alleria/window"
+)
+
+// run is one recording: the engine's client. Its methods run on the goroutine
+// of Record.
+type run struct {
+	opts    *Options
+	tracer  *engine.Tracer
+	cache   *symbols.Cache
+	emit    *emit.Run // nil where nothing is emitted (translate, count)
+	image   *image    // the program image that runs now
+	images  int
+	counts  counts
+	notes   []string
+	over    atomic.Bool // recording is to end: a limit, a full disk, a signal to us
+	why     atomic.Pointer[string]
+	failed  atomic.Pointer[error] // of a processing thread
+	waits   waits
+	started time.Time
+}
+
+// image is what belongs to one program image: from an execve to the next or to
+// the end.
+type image struct {
+	p       *engine.Process
+	tables  *tables
+	windows *window.Set
+	events  *events
+	budget  *budget // nil where no event counts instructions
+	planner *planner
+	planned uint64 // the open windows that planner is for
+	writer  *emit.ProcessWriter
+	pool    *cab.Pool
+	rings   map[*engine.Thread]*cab.Ring
+	marked  map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
+}
+
+// waits sums up how long application threads waited for room in their rings.
+type waits struct{ times, ticks uint64 }
+
+// Started is engine.Client's: a program image stands before its first
+// instruction.
+func (r *run) Started(p *engine.Process) error {
+	r.images++
+	im := &image{p: p, rings: make(map[*engine.Thread]*cab.Ring), marked: make(map[*engine.Thread]uint64)}
+	r.image = im
+	if err := r.openWriter(im); err != nil {
+		return err
+	}
+	im.tables = newTables(p.PID(), r.cache, output{im.writer})
+	if _, err := im.tables.update(p.PID()); err != nil {
+		return err
+	}
+	switch r.opts.Only {
+	case OnlyTranslate:
+		p.SetMode(engine.ModePlain)
+		return nil
+	case OnlyCount:
+		p.SetMode(engine.ModeCount)
+		return nil
+	}
+	if r.over.Load() {
+		return nil
+	}
+	im.windows = window.New(r.opts.Config)
+	output{im.writer}.windows(windowDefs(r.opts.Config))
+	im.events = newEvents(r, im)
+	if leaves := countingLeaves(im.windows); len(leaves) > 0 {
+		im.budget = &budget{im: im, leaves: leaves, granted: make(map[*engine.Thread]uint64)}
+		p.CountInstructions()
+	}
+	r.changed(nil, im.windows.Start(), 0)
+	if err := im.events.arm(); err != nil {
+		return err
+	}
+	r.setMode()
+	return nil
+}
+
+// changed carries out transitions: marks, rows, and what blocks record.
+func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
+	im := r.image
+	if len(changes) == 0 {
+		return
+	}
+	for _, c := range changes {
+		output{im.writer}.event(c, t, addr)
+	}
+	r.setMode()
+	if im.budget != nil {
+		im.p.Rebudget()
+	}
+	if t != nil {
+		r.Entering(t)
+	}
+	if im.windows.Done() && im.events != nil {
+		im.events.disarm()
+	}
+}
+
+// setMode makes the target run as the open windows ask.
+func (r *run) setMode() {
+	im := r.image
+	open := im.windows.Open()
+	switch {
+	case r.opts.Only == OnlyTranslate || r.opts.Only == OnlyCount:
+	case open != 0:
+		if im.planner == nil || im.planned != open {
+			if im.planner != nil {
+				im.p.Replan()
+			}
+			im.planner, im.planned = newPlanner(im.tables, im.windows.Profiles(), r.opts.Only == OnlyBlocks), open
+		}
+		im.p.SetMode(engine.ModeRecord)
+	case im.windows.Reopens() || im.budget != nil && im.budget.waiting():
+		im.p.SetMode(engine.ModePlain)
+	default:
+		im.p.SetMode(engine.ModeNative)
+	}
+}
+
+// Entering is engine.Client's: a thread is about to run in a mode that may be
+// new to it.
+func (r *run) Entering(t *engine.Thread) {
+	im := r.image
+	if im.windows == nil {
+		return
+	}
+	if im.budget != nil {
+		im.budget.renew(t)
+	}
+	if im.pool == nil {
+		return
+	}
+	open := im.windows.Open()
+	if im.marked[t] == open+1 {
+		return
+	}
+	im.marked[t] = open + 1
+	t.Mark(layout.Mark(layout.MarkWindows, open), sys.TSC())
+}
+
+// Notified is engine.Client's: a thread is about to execute a watched address.
+func (r *run) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) {
+	im := r.image
+	if im.events == nil {
+		return
+	}
+	for _, l := range im.events.at(t, addr, regs) {
+		if n := l.Event.Thread; n != 0 && n != t.Num() {
+			continue
+		}
+		r.changed(t, im.windows.Fire(l), addr)
+	}
+}
+
+// BudgetLow is engine.Client's: a count of instructions may be reached.
+func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
+	im := r.image
+	if im.budget == nil {
+		t.SetBudget(unlimited)
+		return
+	}
+	for {
+		l := im.budget.reached(t)
+		if l == nil {
+			break
+		}
+		changes := im.windows.Fire(l)
+		r.changed(t, changes, addr)
+	}
+	im.budget.renew(t)
+}
+
+// ImagesChanged is engine.Client's.
+func (r *run) ImagesChanged(p *engine.Process) {
+	im := r.image
+	loaded, err := im.tables.update(p.PID())
+	if err != nil || len(loaded) == 0 || im.events == nil {
+		return
+	}
+	r.warn(im.events.arm())
+}
+
+// Plan is engine.Client's.
+func (r *run) Plan(_ *engine.Process, ins []x86.Insn, want []engine.Want) uint32 {
+	if r.image.planner == nil {
+		return 0
+	}
+	return r.image.planner.plan(ins, want)
+}
+
+// ThreadStarted is engine.Client's.
+func (r *run) ThreadStarted(t *engine.Thread) error {
+	im := r.image
+	if im.pool == nil {
+		return nil
+	}
+	ring := cab.NewRing(t.SlotMemory())
+	im.rings[t] = ring
+	t.Mark(threadMark(t, 1)...)
+	r.Entering(t)
+	im.pool.Add(ring, t)
+	return nil
+}
+
+// ThreadEnded is engine.Client's.
+func (r *run) ThreadEnded(t *engine.Thread) {
+	im := r.image
+	if r.opts.Only == OnlyCount {
+		r.counts.add(im.tables, t)
+	}
+	if im.events != nil {
+		im.events.forget(t)
+	}
+	if im.budget != nil {
+		im.budget.forget(t)
+	}
+	ring := im.rings[t]
+	if ring == nil {
+		return
+	}
+	t.Mark(threadMark(t, 0)...)
+	im.pool.Remove(ring)
+	times, ticks := ring.Waits()
+	r.waits.times += times
+	r.waits.ticks += ticks
+	delete(im.rings, t)
+	delete(im.marked, t)
+}
+
+// Ended is engine.Client's: a program image is gone.
+func (r *run) Ended(p *engine.Process) {
+	im := r.image
+	if im.windows != nil {
+		for _, c := range im.windows.Finish() {
+			output{im.writer}.event(c, nil, 0)
+		}
+	}
+	r.closeWriter(im)
+}
+
+// Poll is engine.Client's: limits are looked at.
+func (r *run) Poll(p *engine.Process) {
+	im := r.image
+	r.limits(im)
+	if r.over.Load() && im.windows != nil && !im.windows.Done() {
+		r.changed(nil, im.windows.Finish(), 0)
+		im.events.disarm()
+		p.SetMode(engine.ModeNative)
+	}
+}
+
+// warn notes something that the user has to be told when the run is over.
+func (r *run) warn(err error) {
+	if err != nil {
+		r.note(err.Error())
+	}
+}
+
+func (r *run) note(text string) {
+	for _, n := range r.notes {
+		if n == text {
+			return
+		}
+	}
+	r.notes = append(r.notes, text)
+	if r.emit != nil {
+		r.emit.Note(text)
+	}
+}
+
+// memoryOf opens the memory of a process for reading, nil if that is not
+// possible.
+func memoryOf(pid int) *os.File {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return nil
+	}
+	return f
+}

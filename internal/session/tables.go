@@ -1,0 +1,73 @@
+package session
+
+import (
+	"fmt"
+	"os"
+
+	"alleria/internal/symbols"
+	"alleria/internal/sys"
+)
+
+// tables are the images and functions of one program image, numbered as the
+// profile numbers them: in the order in which they are first needed.
+type tables struct {
+	symbols *symbols.Map
+	out     output
+	images  map[*symbols.Loaded]uint32
+	funcs   map[*symbols.Function]uint32
+}
+
+// newTables prepares the tables of a process.
+func newTables(pid int, cache *symbols.Cache, out output) *tables {
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		exe = ""
+	}
+	m := symbols.NewMap(symbols.MapOptions{Cache: cache, Exe: exe, Memory: memoryOf(pid)})
+	return &tables{symbols: m, out: out, images: make(map[*symbols.Loaded]uint32), funcs: make(map[*symbols.Function]uint32)}
+}
+
+// update reads which images are loaded now.
+func (t *tables) update(pid int) (loaded []*symbols.Loaded, err error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return nil, fmt.Errorf("address space of process %d: %w", pid, err)
+	}
+	defer f.Close()
+	maps, err := symbols.ParseMaps(f)
+	if err != nil {
+		return nil, fmt.Errorf("address space of process %d: %w", pid, err)
+	}
+	loaded, unloaded := t.symbols.Update(maps)
+	for _, l := range unloaded {
+		if n := t.images[l]; n != 0 {
+			t.out.unloaded(n, sys.TSC())
+		}
+	}
+	return loaded, nil
+}
+
+// image returns an image's number and enters it into the profile at first.
+func (t *tables) image(l *symbols.Loaded) uint32 {
+	n := t.images[l]
+	if n == 0 {
+		n = uint32(len(t.images)) + 1
+		t.images[l] = n
+		t.out.image(n, l)
+	}
+	return n
+}
+
+// function returns a function's number, 0 for none.
+func (t *tables) function(l *symbols.Loaded, fn *symbols.Function) uint32 {
+	if fn == nil {
+		return 0
+	}
+	n := t.funcs[fn]
+	if n == 0 {
+		n = uint32(len(t.funcs)) + 1
+		t.funcs[fn] = n
+		t.out.function(n, t.image(l), l, fn)
+	}
+	return n
+}

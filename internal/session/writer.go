@@ -1,0 +1,191 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"alleria/abp"
+	"alleria/cab"
+	"alleria/config"
+	"alleria/internal/sys"
+)
+
+// openWriter makes an image's profile and its processing threads.
+func (r *run) openWriter(im *image) error {
+	if r.emit == nil {
+		return nil
+	}
+	h := r.header(im)
+	h.Process = uint32(r.images) // a program executed by the process is a part of the run of its own
+	w, err := r.emit.NewProcess(h, im.p.Blocks())
+	if err != nil {
+		return err
+	}
+	im.writer = w
+	for _, l := range sys.CPUIDLeaves() {
+		w.AddCPUID(abp.CPUIDLeaf{Leaf: l.Leaf, Subleaf: l.Subleaf, EAX: l.EAX, EBX: l.EBX, ECX: l.ECX, EDX: l.EDX})
+	}
+	w.AddFamily(abp.FamilyRow{Number: h.Process, PID: h.PID, Followed: true, Started: time.Now().UnixNano(), Command: h.CommandLine})
+	threads := r.opts.Threads
+	if threads == 0 {
+		threads = runtime.NumCPU()
+	}
+	sinks := make([]cab.Sink, threads)
+	for i := range sinks {
+		sinks[i] = &sink{stream: w.NewStream()}
+	}
+	im.pool = cab.NewPool(cab.NewBell(im.p.ControlMemory()), flushInterval, sinks, func(err error) {
+		r.failed.CompareAndSwap(nil, &err)
+		r.end("writing failed: " + err.Error())
+	})
+	return nil
+}
+
+// header describes an image's process.
+func (r *run) header(im *image) abp.Header {
+	pid := im.p.PID()
+	now := time.Now()
+	h := abp.Header{OS: abp.OSLinux, Arch: abp.ArchX8664, TargetArch: abp.ArchX8664, VirtualBits: 48,
+		PageSize: uint32(os.Getpagesize()), Created: now, Started: now, TSCAtStart: sys.TSC(), TSCFrequency: sys.TSCFrequency(),
+		PID: uint32(pid), Flags: flagsOfConfig(r.opts.Config), Memory: memory(), SystemDir: "/usr/lib", OSVersion: osVersion()}
+	switch sys.CPUVendor() {
+	case "GenuineIntel":
+		h.Vendor = abp.VendorIntel
+	case "AuthenticAMD":
+		h.Vendor = abp.VendorAMD
+	}
+	h.Executable, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	h.WorkDir, _ = os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
+		h.CommandLine = strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+	}
+	return h
+}
+
+// flagsOfConfig sums up what the configuration can record.
+func flagsOfConfig(c *config.Config) abp.HeaderFlags {
+	f := abp.FlagInstructions
+	for _, w := range c.Windows {
+		for _, p := range w.Profile.Processes {
+			for _, t := range p.Threads {
+				for _, im := range t.Images {
+					for _, fn := range im.Functions {
+						for _, in := range fn.Instructions {
+							f |= flagsOfFields(in.Fields)
+						}
+					}
+				}
+			}
+		}
+	}
+	return f
+}
+
+func flagsOfFields(f config.Fields) abp.HeaderFlags {
+	var h abp.HeaderFlags
+	for _, m := range []struct {
+		f config.Fields
+		h abp.HeaderFlags
+	}{
+		{config.AccessAddressAndSize, abp.FlagAddresses}, {config.AccessValue, abp.FlagValues}, {config.TimeStamp, abp.FlagTimeStamps},
+		{config.RoutineID, abp.FlagRoutines}, {config.Branch, abp.FlagBranches},
+	} {
+		if f.Has(m.f) {
+			h |= m.h
+		}
+	}
+	return h
+}
+
+// closeWriter drains the rings and closes an image's profile.
+func (r *run) closeWriter(im *image) {
+	if im.pool != nil {
+		if err := im.pool.Close(); err != nil {
+			r.failed.CompareAndSwap(nil, &err)
+		}
+		im.pool = nil
+	}
+	if im.writer == nil {
+		return
+	}
+	end := abp.EndInfo{Ended: time.Now().UnixNano(), EndTSC: sys.TSC(), Reason: "the process ended"}
+	if why := r.why.Load(); why != nil {
+		end.Reason = *why
+	}
+	if err := im.writer.Close(end); err != nil {
+		r.failed.CompareAndSwap(nil, &err)
+	}
+	im.writer = nil
+}
+
+// limits ends the recording when it has gone on for long enough.
+func (r *run) limits(im *image) {
+	o := r.opts
+	if r.over.Load() || im.writer == nil {
+		return
+	}
+	if o.MaxTime > 0 && time.Since(r.started) >= o.MaxTime {
+		r.end(fmt.Sprintf("--max-time %v", o.MaxTime))
+	}
+	if o.MaxInstructions > 0 {
+		if c, _ := im.writer.Counts(); c.Instructions >= o.MaxInstructions {
+			r.end(fmt.Sprintf("--max-instructions %d", o.MaxInstructions))
+		}
+	}
+	if o.MaxSize > 0 && r.written() >= o.MaxSize {
+		r.end(fmt.Sprintf("--max-size %d", o.MaxSize))
+	}
+}
+
+// written is how many bytes the run's files have.
+func (r *run) written() int64 {
+	var n int64
+	for _, dir := range r.opts.Outputs {
+		n += dirBytes(dir)
+	}
+	return n
+}
+
+func dirBytes(dir string) int64 {
+	var n int64
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			n += dirBytes(dir + "/" + e.Name())
+		} else if info, err := e.Info(); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
+// host describes the machine.
+func host() abp.Host {
+	h := abp.Host{Processors: runtime.NumCPU(), Memory: memory(), Kernel: osVersion(), Processor: sys.CPUBrand()}
+	h.Name, _ = os.Hostname()
+	return h
+}
+
+func memory() uint64 {
+	var s unix.Sysinfo_t
+	if unix.Sysinfo(&s) != nil {
+		return 0
+	}
+	return s.Totalram * uint64(s.Unit)
+}
+
+func osVersion() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:])
+}

@@ -1,0 +1,274 @@
+package symbols
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Find gives the functions that a name means, by address. The name may hold *.
+// It is compared with names as linked (every alias, with and without a version)
+// and, unless linked is set, also with demangled names without parameters; a
+// name without '<' then matches with any template arguments. image+0xOFFSET
+// means the function that begins there.
+//
+// Parts and copies (foo.cold, foo.constprop.0) are found only by a name that
+// spells the suffix out: calling them is not calling foo. Select includes them.
+func (im *Image) Find(pattern string, linked bool) []*Function {
+	p := NewPattern(pattern)
+	m := matcher{p: p, linked: linked, clones: namesClone(pattern)}
+	return im.match(&m)
+}
+
+// Select is Find together with the parts and copies of what is found: all code
+// that belongs to the name.
+func (im *Image) Select(pattern string, linked bool) []*Function {
+	m := matcher{p: NewPattern(pattern), linked: linked, clones: true, parents: true}
+	return im.match(&m)
+}
+
+// matcher is a compiled Find.
+type matcher struct {
+	p       Pattern
+	linked  bool
+	clones  bool   // parts and copies count
+	parents bool   // and match by the name of what they belong to
+	must    string // what a mangled name has to contain, for not demangling all
+}
+
+// match runs a matcher over the table.
+func (im *Image) match(m *matcher) []*Function {
+	// A walk over all names, and no index: comparing 20,000 names takes 0.2 ms, a
+	// configuration asks a few dozen times, and a map would cost memory for each
+	// image of each run.
+	fns := im.Functions()
+	if m.p.Exact() {
+		if f := im.atOffset(m.p.text); f != nil {
+			return []*Function{f}
+		}
+		m.must = finalIdentifier(m.p.text)
+	}
+	var names []demangledName
+	if !m.linked && m.must == "" {
+		names = im.demangledNames()
+	}
+	var out []*Function
+	for i := range fns {
+		f := &fns[i]
+		if (m.clones || f.Parent() == "") && m.matches(f, names, i) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// matches compares one function's names.
+func (m *matcher) matches(f *Function, names []demangledName, i int) bool {
+	// Making the name of a nameless function is the expensive part, so first.
+	if len(f.Aliases) == 0 {
+		return !m.p.Exact() && m.p.Match(f.Linked()) // exact ones are found by offset
+	}
+	for _, a := range f.Aliases {
+		if m.matchesLinked(a) {
+			return true
+		}
+		if !m.linked && mangled(a.Linked) && (m.must == "" || strings.Contains(a.Linked, m.must)) {
+			// The best name is cached; of the other aliases (constructors' C1 and C2, ICF)
+			// the demangled form is usually the same, but not always.
+			d := demangledName{}
+			if names != nil && a.Linked == f.Aliases[0].Linked {
+				d = names[i]
+			} else {
+				d = demangleBoth(a.Linked)
+			}
+			if m.matchesDemangled(d) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matchesLinked compares a name as linked.
+func (m *matcher) matchesLinked(a Alias) bool {
+	if m.p.Match(a.Linked) || m.p.Match(cutRename(a.Linked)) {
+		return true
+	}
+	// Versions only count when asked for: memcpy means all of them.
+	if a.Version != "" && strings.IndexByte(m.p.text, '@') >= 0 && m.p.Match(a.String()) {
+		return true
+	}
+	if !m.parents {
+		return false
+	}
+	base, suffix := cutClone(a.Linked)
+	return suffix != "" && (m.p.Match(base) || m.p.Match(cutRename(base)))
+}
+
+// matchesDemangled compares a demangled name, of a part or copy also without
+// the suffix.
+func (m *matcher) matchesDemangled(d demangledName) bool {
+	if m.p.Match(d.full) || m.p.Match(d.short) {
+		return true
+	}
+	if !m.parents {
+		return false
+	}
+	full, suffix := cutClone(d.full)
+	short, _ := cutClone(d.short)
+	return suffix != "" && (m.p.Match(full) || m.p.Match(short))
+}
+
+// atOffset finds the function that image+0xOFFSET names. The image may go by
+// the name of the link that it was opened through as well.
+func (im *Image) atOffset(name string) *Function {
+	at := strings.LastIndex(name, offsetMark)
+	if at < 0 || name[:at] != im.Name && name[:at] != filepath.Base(im.Path) {
+		return nil
+	}
+	offset := name[at+len(offsetMark):]
+	vaddr, err := strconv.ParseUint(offset, 16, 64)
+	if err != nil {
+		return nil
+	}
+	if i := im.index(&Function{Addr: vaddr}); i < len(im.fns) && im.fns[i].Addr == vaddr {
+		return &im.fns[i]
+	}
+	return nil
+}
+
+// demangledNames are the best names of all functions, made once: a wildcard
+// has to see them all.
+func (im *Image) demangledNames() []demangledName {
+	im.nameOnce.Do(func() {
+		fns := im.Functions()
+		im.demangled = make([]demangledName, len(fns))
+		for i := range fns {
+			if len(fns[i].Aliases) > 0 {
+				im.demangled[i] = demangleBoth(fns[i].Linked())
+			}
+		}
+	})
+	return im.demangled
+}
+
+// finalIdentifier is the last part of ns::Class::method where that is certain
+// to be spelled out in the mangled name, else "". It is not for constructors
+// (their name is encoded as "constructor"), operators, and anything with
+// punctuation or letters outside of ASCII.
+func finalIdentifier(name string) string {
+	rest, last := "", name
+	if at := strings.LastIndex(name, "::"); at >= 0 {
+		rest, last = name[:at], name[at+2:]
+	}
+	if dot := strings.IndexByte(last, '.'); dot > 0 {
+		last = last[:dot]
+	}
+	for i := range len(last) {
+		if c := last[i]; c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return ""
+		}
+	}
+	// A class and its constructor: std::basic_string is mangled as "Ss".
+	class, _, _ := strings.Cut(rest[strings.LastIndex(rest, "::")+1:], "<")
+	if strings.TrimPrefix(class, ":") == last {
+		return ""
+	}
+	return last
+}
+
+// namesClone reports whether a pattern spells out the suffix of a part or copy.
+func namesClone(pattern string) bool {
+	// By substring: with wildcards the number behind it may be missing.
+	for _, mark := range []string{".cold", ".part", ".constprop", ".isra"} {
+		if strings.Contains(pattern, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// Nearest gives up to n names of the image that resemble one which Find does
+// not know, the nearest first: what an error message suggests.
+func (im *Image) Nearest(name string, n int) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var best []candidate
+	// A third of the letters wrong is a guess, more is noise.
+	limit := max(len(name)/3, 1)
+	want := strings.ToLower(name)
+	fns := im.Functions()
+	for i, d := range im.demangledNames() {
+		// Suggesting a stub would lead to a name that works and means something else.
+		if fns[i].Kind == PLT || d.full == "" {
+			continue
+		}
+		distance := nameDistance(want, d.short, limit)
+		if distance > limit {
+			continue
+		}
+		best = append(best, candidate{d.full, distance})
+	}
+	slices.SortFunc(best, func(x, y candidate) int {
+		if c := cmp.Compare(x.distance, y.distance); c != 0 {
+			return c
+		}
+		return strings.Compare(x.name, y.name)
+	})
+	best = slices.CompactFunc(best, func(x, y candidate) bool { return x.name == y.name })
+	out := make([]string, 0, n)
+	for _, c := range best[:min(n, len(best))] {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// nameDistance compares a wanted name (in lower case) with one of the table:
+// as a whole, or, where the namespace was forgotten, with its last part.
+func nameDistance(want, name string, limit int) int {
+	name = strings.ToLower(name)
+	if name == want {
+		return 0
+	}
+	d := editDistance(want, name, limit)
+	if at := strings.LastIndex(name, "::"); at >= 0 && !strings.Contains(want, "::") {
+		// One behind a whole match, for a tie would be unfair to that.
+		d = min(d, editDistance(want, name[at+2:], limit)+1)
+	}
+	return d
+}
+
+// editDistance counts insertions, deletions, replacements and swaps of
+// neighbours between two names, or gives more than limit as soon as it is sure.
+func editDistance(a, b string, limit int) int {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
+	}
+	// Three rows of the table of distances suffice; the third is for swaps.
+	before, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		low := i
+		for j := 1; j <= len(b); j++ {
+			cost := b2i(a[i-1] != b[j-1])
+			d := min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, before[j-2]+1)
+			}
+			row[j] = d
+			low = min(low, d)
+		}
+		if low > limit {
+			return limit + 1
+		}
+		before, prev, row = prev, row, before
+	}
+	return prev[len(b)]
+}

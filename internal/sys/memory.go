@@ -1,0 +1,55 @@
+package sys
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const mfdExec = 0x10 // MFD_EXEC, Linux 6.3: execution allowed whatever vm.memfd_noexec says
+
+// Memfd makes an anonymous file of that size that may be mapped executable.
+func Memfd(name string, size int64) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|mfdExec)
+	if err == unix.EINVAL {
+		fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC) // kernels before 6.3 don't know the flag and don't need it
+	}
+	if err != nil {
+		return nil, fmt.Errorf("memfd_create: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if err := f.Truncate(size); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("size of %s: %w", name, err)
+	}
+	return f, nil
+}
+
+// MapShared maps length bytes of f at offset into this process, readable and
+// writable.
+func MapShared(f *os.File, offset int64, length int) ([]byte, error) {
+	b, err := unix.Mmap(int(f.Fd()), offset, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("mmap of %s: %w", f.Name(), err)
+	}
+	return b, nil
+}
+
+// Unmap undoes MapShared.
+func Unmap(b []byte) error { return unix.Munmap(b) }
+
+// Discard gives the pages of a stretch of a shared file back.
+func Discard(f *os.File, offset, length int64) error {
+	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, length)
+}
+
+// DupInherited duplicates f to a free descriptor, none of the first three, that
+// children inherit.
+func DupInherited(f *os.File) (int, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 3)
+	if err != nil {
+		return -1, fmt.Errorf("duplicating %s: %w", f.Name(), err)
+	}
+	return fd, nil
+}

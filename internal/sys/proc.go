@@ -1,0 +1,75 @@
+package sys
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Mapping is one line of /proc/PID/maps.
+type Mapping struct {
+	Start, End uint64
+	Prot       string // such as "r-xp"
+	Offset     uint64
+	Dev        string
+	Inode      uint64
+	Path       string // "[heap]", "[vdso]", a file's path, or ""
+}
+
+// Exec tells whether the mapping may be executed.
+func (m *Mapping) Exec() bool { return len(m.Prot) > 2 && m.Prot[2] == 'x' }
+
+// Writable tells whether the mapping may be written.
+func (m *Mapping) Writable() bool { return len(m.Prot) > 1 && m.Prot[1] == 'w' }
+
+// Shared tells whether what is written in another mapping of the same memory
+// shows here.
+func (m *Mapping) Shared() bool { return len(m.Prot) > 3 && m.Prot[3] == 's' }
+
+// Maps reads the address space of a process.
+func Maps(pid int) ([]Mapping, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return nil, fmt.Errorf("address space of process %d: %w", pid, err)
+	}
+	defer f.Close()
+	var maps []Mapping
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		m, err := parseMapping(sc.Text())
+		if err != nil {
+			return nil, fmt.Errorf("address space of process %d: %w", pid, err)
+		}
+		maps = append(maps, m)
+	}
+	return maps, sc.Err()
+}
+
+// parseMapping takes "start-end prot offset dev inode   path".
+func parseMapping(line string) (Mapping, error) {
+	var m Mapping
+	f := strings.SplitN(line, " ", 6)
+	if len(f) < 5 {
+		return m, fmt.Errorf("maps line %q", line)
+	}
+	lo, hi, ok := strings.Cut(f[0], "-")
+	var errs [4]error
+	m.Start, errs[0] = strconv.ParseUint(lo, 16, 64)
+	m.End, errs[1] = strconv.ParseUint(hi, 16, 64)
+	m.Prot = f[1]
+	m.Offset, errs[2] = strconv.ParseUint(f[2], 16, 64)
+	m.Dev = f[3]
+	m.Inode, errs[3] = strconv.ParseUint(f[4], 10, 64)
+	if len(f) == 6 {
+		m.Path = strings.TrimLeft(f[5], " ")
+	}
+	for _, err := range errs {
+		if err != nil || !ok {
+			return m, fmt.Errorf("maps line %q", line)
+		}
+	}
+	return m, nil
+}

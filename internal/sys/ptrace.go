@@ -1,0 +1,137 @@
+package sys
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Regs is the general registers of a tracee, as the kernel's user_regs_struct.
+type Regs = unix.PtraceRegs
+
+// Signal is a signal number.
+type Signal = unix.Signal
+
+// Error is a ptrace request that the kernel refused.
+type Error struct {
+	Op  string
+	TID int
+	Err error
+}
+
+// Error says which request on which thread failed and why.
+func (e *Error) Error() string { return fmt.Sprintf("%s of thread %d: %v", e.Op, e.TID, e.Err) }
+
+// Unwrap returns the kernel's error; errors.Is(err, unix.ESRCH) tells a thread that is gone.
+func (e *Error) Unwrap() error { return e.Err }
+
+func wrap(op string, tid int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{op, tid, err}
+}
+
+// traceOptions are what every tracee has: events for children, exec and exit,
+// and death with the tracer, so that no target is left behind in the cache of a
+// tracer that was killed.
+const traceOptions = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK |
+	unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACEVFORKDONE
+
+// Seize attaches to a process without stopping it.
+func Seize(pid int) error {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(pid), 0, traceOptions, 0, 0)
+	if e != 0 {
+		return wrap("PTRACE_SEIZE", pid, e)
+	}
+	return nil
+}
+
+// Interrupt asks a running tracee to stop.
+func Interrupt(tid int) error { return wrap("PTRACE_INTERRUPT", tid, unix.PtraceInterrupt(tid)) }
+
+// GetRegs reads the general registers of a stopped tracee.
+func GetRegs(tid int, r *Regs) error { return wrap("PTRACE_GETREGS", tid, unix.PtraceGetRegs(tid, r)) }
+
+// SetRegs writes the general registers of a stopped tracee.
+func SetRegs(tid int, r *Regs) error { return wrap("PTRACE_SETREGS", tid, unix.PtraceSetRegs(tid, r)) }
+
+// Cont lets a stopped tracee run and delivers sig to it, if not 0.
+func Cont(tid int, sig Signal) error { return wrap("PTRACE_CONT", tid, unix.PtraceCont(tid, int(sig))) }
+
+// ContToCall is Cont until the next entry or end of a system call.
+func ContToCall(tid int, sig Signal) error {
+	return wrap("PTRACE_SYSCALL", tid, unix.PtraceSyscall(tid, int(sig)))
+}
+
+// Step lets a stopped tracee execute one instruction and delivers sig, if not
+// 0; with a handler, it stops before the handler's first instruction.
+func Step(tid int, sig Signal) error {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SINGLESTEP, uintptr(tid), 0, uintptr(sig), 0, 0)
+	if e != 0 {
+		return wrap("PTRACE_SINGLESTEP", tid, e)
+	}
+	return nil
+}
+
+// Listen leaves a tracee in its group stop and still reports what happens.
+func Listen(tid int) error {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_LISTEN, uintptr(tid), 0, 0, 0, 0)
+	if e != 0 {
+		return wrap("PTRACE_LISTEN", tid, e)
+	}
+	return nil
+}
+
+// Detach lets a stopped tracee go and delivers sig, if not 0.
+func Detach(tid int, sig Signal) error {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(tid), 0, uintptr(sig), 0, 0)
+	if e != 0 {
+		return wrap("PTRACE_DETACH", tid, e)
+	}
+	return nil
+}
+
+// Kill ends a process.
+func Kill(pid int) error { return wrap("SIGKILL", pid, unix.Kill(pid, unix.SIGKILL)) }
+
+// EventMsg reads what a ptrace event stop is about: a child's id, an exit status.
+func EventMsg(tid int) (uint, error) {
+	m, err := unix.PtraceGetEventMsg(tid)
+	return m, wrap("PTRACE_GETEVENTMSG", tid, err)
+}
+
+// Stop is what wait reports of a tracee.
+type Stop struct {
+	TID    int
+	Status unix.WaitStatus
+}
+
+// Event is the ptrace event of the stop, 0 for none.
+func (s Stop) Event() int { return int(s.Status>>16) & 0xff }
+
+// Signal is the signal of a signal-delivery stop.
+func (s Stop) Signal() Signal { return s.Status.StopSignal() }
+
+// Wait waits for any tracee or child to change state. It returns ECHILD's
+// error when there is none left.
+func Wait() (Stop, error) {
+	for {
+		var st unix.WaitStatus
+		tid, err := unix.Wait4(-1, &st, unix.WALL, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return Stop{}, fmt.Errorf("wait4: %w", err)
+		}
+		return Stop{tid, st}, nil
+	}
+}
+
+// Errno is an error number of the kernel.
+type Errno = unix.Errno
+
+// Gone tells an error that means that the thread does not exist any more.
+func Gone(err error) bool { return errors.Is(err, unix.ESRCH) }

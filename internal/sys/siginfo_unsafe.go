@@ -1,0 +1,59 @@
+package sys
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Siginfo is the kernel's siginfo_t, kept as it is.
+type Siginfo [128]byte
+
+// Code is si_code.
+func (s *Siginfo) Code() int32 { return *(*int32)(unsafe.Pointer(&s[8])) }
+
+// Addr is si_addr (or si_call_addr).
+func (s *Siginfo) Addr() uint64 { return *(*uint64)(unsafe.Pointer(&s[16])) }
+
+// SetAddr replaces si_addr.
+func (s *Siginfo) SetAddr(a uint64) { *(*uint64)(unsafe.Pointer(&s[16])) = a }
+
+// GetSiginfo reads what a signal-delivery stop is about.
+func GetSiginfo(tid int, s *Siginfo) error {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(s)), 0, 0)
+	if e != 0 {
+		return wrap("PTRACE_GETSIGINFO", tid, e)
+	}
+	return nil
+}
+
+// SetSiginfo replaces what will be delivered with the next continuation.
+func SetSiginfo(tid int, s *Siginfo) error {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(s)), 0, 0)
+	if e != 0 {
+		return wrap("PTRACE_SETSIGINFO", tid, e)
+	}
+	return nil
+}
+
+// SignalSets are a thread's signal masks from /proc, bit n-1 for signal n.
+type SignalSets struct{ Blocked, Ignored, Caught uint64 }
+
+// SignalMask reads a stopped tracee's blocked signals, bit n-1 for signal n.
+func SignalMask(tid int) (uint64, error) {
+	var m uint64
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGMASK, uintptr(tid), 8, uintptr(unsafe.Pointer(&m)), 0, 0)
+	if e != 0 {
+		return 0, wrap("PTRACE_GETSIGMASK", tid, e)
+	}
+	return m, nil
+}
+
+// SetSignalMask replaces a stopped tracee's blocked signals.
+func SetSignalMask(tid int, m uint64) error {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGMASK, uintptr(tid), 8, uintptr(unsafe.Pointer(&m)), 0, 0)
+	if e != 0 {
+		return wrap("PTRACE_SETSIGMASK", tid, e)
+	}
+	return nil
+}

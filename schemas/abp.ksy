@@ -1,0 +1,785 @@
+# The binary profile: container, tables and the streams of a frame. What the
+# streams mean is the transform of docs/format.md, which no description of bytes
+# can express; doc texts below say which stream is read when.
+#
+# Sections with flag zstd, and streams stored in way 1, are opaque here: give
+# their bytes to zstd and parse what comes out with the types below.
+meta:
+  id: abp
+  title: Alleria binary profile
+  file-extension: abp
+  endian: le
+  encoding: UTF-8
+doc: |
+  A header, then sections up to the end of the file. Behind the last section,
+  DIRECTORY, stand 24 bytes (type trailer) that tell where it is. A file that was
+  cut off lacks them, and may end within a section: what precedes is valid.
+seq:
+  - id: header
+    type: header
+    size: 1024
+  - id: sections
+    type: section
+    repeat: until
+    repeat-until: _.type == section_type::directory or _io.eof
+  - id: trailer
+    type: trailer
+    if: not _io.eof
+enums:
+  profile_type:
+    1: main
+    2: sub
+    3: interceptors
+    4: regions
+  section_type:
+    1: info
+    2: cpuid
+    3: profile
+    4: blocks
+    5: windows
+    6: llw
+    7: interceptors
+    8: types
+    9: process_family
+    10: image_table
+    11: func_table
+    12: syscalls
+    13: signals
+    14: queries
+    15: subprofiles
+    16: frame_index
+    17: end
+    18: directory
+  access_kind:
+    0: plain
+    1: string
+    2: masked
+    3: packed
+    4: gather
+    5: sized
+    6: bits
+  branch_kind:
+    0: none
+    1: conditional
+    2: jump
+    3: call
+    4: indirect_jump
+    5: indirect_call
+    6: ret
+    7: syscall
+types:
+  header:
+    seq:
+      - id: magic
+        contents: [0x89, "ABP", 0x0d, 0x0a, 0x1a, 0x0a]
+      - id: major
+        type: u2
+        doc: 1. Other major versions cannot be read by this description.
+      - id: minor
+        type: u2
+      - id: len_header
+        type: u4
+      - id: crc
+        type: u4
+        doc: CRC-32C of the header's bytes with this field zero.
+      - id: type
+        type: u1
+        enum: profile_type
+      - id: os
+        type: u1
+      - id: vendor
+        type: u1
+      - id: arch
+        type: u1
+      - id: target_arch
+        type: u1
+      - id: virtual_bits
+        type: u1
+      - id: physical_bits
+        type: u1
+      - id: reserved
+        type: u1
+      - id: page_size
+        type: u4
+      - id: created
+        type: s8
+        doc: Unix time in nanoseconds.
+      - id: started
+        type: s8
+      - id: tsc_at_start
+        type: u8
+      - id: tsc_frequency
+        type: u8
+      - id: process
+        type: u4
+      - id: pid
+        type: u4
+      - id: stream
+        type: u4
+      - id: flags
+        type: u4
+      - id: memory
+        type: u8
+      - id: lowest_address
+        type: u8
+      - id: highest_address
+        type: u8
+      - id: reserved_ours
+        size: 408
+      - id: user
+        size: 512
+  section:
+    seq:
+      - id: sync
+        contents: "ABPS"
+      - id: type
+        type: u4
+        enum: section_type
+      - id: len_payload
+        type: u8
+      - id: crc
+        type: u4
+        doc: CRC-32C of the payload as stored.
+      - id: flags
+        type: u2
+        doc: "1: the payload is one zstd frame."
+      - id: reserved1
+        type: u2
+      - id: reserved2
+        type: u4
+      - id: header_crc
+        type: u4
+        doc: CRC-32C of the 28 bytes before.
+      - id: payload
+        size: len_payload
+        type:
+          switch-on: "flags == 0 ? type : section_type::interceptors"
+          cases:
+            'section_type::info': rows_info
+            'section_type::cpuid': rows_cpuid
+            'section_type::profile': frame
+            'section_type::blocks': rows_block
+            'section_type::windows': rows_window
+            'section_type::llw': rows_snapshot
+            'section_type::process_family': rows_family
+            'section_type::image_table': rows_image
+            'section_type::func_table': rows_function
+            'section_type::syscalls': rows_syscall
+            'section_type::signals': rows_signal
+            'section_type::queries': rows_query
+            'section_type::subprofiles': rows_subprofile
+            'section_type::frame_index': frame_index
+            'section_type::end': rows_end
+            'section_type::directory': directory
+  trailer:
+    seq:
+      - id: magic
+        contents: "ABPDIREC"
+      - id: directory
+        type: u8
+        doc: Offset of the DIRECTORY section's header.
+      - id: crc
+        type: u4
+        doc: CRC-32C of the 16 bytes before.
+      - id: reserved
+        type: u4
+  directory:
+    seq:
+      - id: entries
+        type: directory_entry
+        repeat: eos
+  directory_entry:
+    seq:
+      - id: type
+        type: u4
+        enum: section_type
+      - id: flags
+        type: u2
+      - id: reserved1
+        type: u2
+      - id: offset
+        type: u8
+      - id: len_payload
+        type: u8
+      - id: crc
+        type: u4
+      - id: reserved2
+        type: u4
+  str4:
+    seq:
+      - id: len
+        type: u4
+      - id: value
+        type: str
+        size: len
+  row_head:
+    doc: Fields that this description does not know may follow the known ones.
+    seq:
+      - id: kind
+        type: u2
+      - id: reserved
+        type: u2
+      - id: len_fields
+        type: u4
+  rows_info:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: info
+  info:
+    seq:
+      - id: executable
+        type: str4
+      - id: system_dir
+        type: str4
+      - id: work_dir
+        type: str4
+      - id: os_version
+        type: str4
+      - id: num_args
+        type: u4
+      - id: args
+        type: str4
+        repeat: expr
+        repeat-expr: num_args
+  rows_cpuid:
+    seq:
+      - id: rows
+        type: row_cpuid
+        repeat: eos
+  row_cpuid:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: cpuid
+  cpuid:
+    seq:
+      - id: package
+        type: u4
+      - id: leaf
+        type: u4
+      - id: subleaf
+        type: u4
+      - id: eax
+        type: u4
+      - id: ebx
+        type: u4
+      - id: ecx
+        type: u4
+      - id: edx
+        type: u4
+  rows_block:
+    seq:
+      - id: rows
+        type: row_block
+        repeat: eos
+  row_block:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: block
+  block:
+    seq:
+      - id: number
+        type: u4
+      - id: image
+        type: u4
+      - id: address
+        type: u8
+      - id: target
+        type: u8
+      - id: num_words
+        type: u2
+      - id: time_word
+        type: s2
+      - id: branch_word
+        type: s2
+      - id: branch
+        type: u1
+        enum: branch_kind
+      - id: reserved
+        type: u1
+      - id: len_code
+        type: u4
+      - id: code
+        size: len_code
+      - id: num_instructions
+        type: u4
+      - id: num_accesses
+        type: u4
+      - id: instructions
+        type: instruction
+        repeat: expr
+        repeat-expr: num_instructions
+      - id: accesses
+        type: access
+        repeat: expr
+        repeat-expr: num_accesses
+        doc: Of all instructions, one after the other.
+  instruction:
+    seq:
+      - id: offset
+        type: u2
+      - id: length
+        type: u1
+      - id: num_accesses
+        type: u1
+      - id: flags
+        type: u2
+        doc: 1 recorded, 2 accesses, 4 values, 8 time, 16 function, 32 branch, 64 touches memory.
+      - id: function
+        type: u4
+  access:
+    seq:
+      - id: kind
+        type: u1
+        enum: access_kind
+      - id: flags
+        type: u1
+        doc: Bit 0 store; the others the segment, 0 none, 1 fs, 2 gs.
+      - id: lanes
+        type: u1
+      - id: scale
+        type: u1
+      - id: index_size
+        type: u1
+      - id: address_bits
+        type: u1
+      - id: reserved
+        type: u2
+      - id: len
+        type: u4
+      - id: word
+        type: s2
+      - id: aux_word
+        type: s2
+      - id: index_word
+        type: s2
+      - id: value_word
+        type: s2
+      - id: offset
+        type: s8
+  rows_window:
+    seq:
+      - id: rows
+        type: row_window
+        repeat: eos
+  row_window:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type:
+          switch-on: head.kind
+          cases:
+            1: window_def
+            2: window_event
+  window_def:
+    seq:
+      - id: index
+        type: u4
+      - id: name
+        type: str4
+      - id: description
+        type: str4
+  window_event:
+    seq:
+      - id: window
+        type: u4
+      - id: opened
+        type: u1
+      - id: reason
+        type: str4
+      - id: tsc
+        type: u8
+      - id: thread
+        type: u4
+      - id: address
+        type: u8
+      - id: instructions
+        type: u8
+      - id: loads
+        type: u8
+      - id: stores
+        type: u8
+      - id: overshoot
+        type: u8
+  rows_snapshot:
+    seq:
+      - id: rows
+        type: row_snapshot
+        repeat: eos
+  row_snapshot:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: snapshot
+  snapshot:
+    seq:
+      - id: tsc
+        type: u8
+      - id: reason
+        type: str4
+      - id: num_regions
+        type: u4
+      - id: regions
+        type: region
+        repeat: expr
+        repeat-expr: num_regions
+  region:
+    seq:
+      - id: start
+        type: u8
+      - id: end
+        type: u8
+      - id: protection
+        type: u4
+      - id: shared
+        type: u1
+      - id: kind
+        type: u1
+      - id: offset
+        type: u8
+      - id: label
+        type: str4
+      - id: resident
+        type: u8
+  rows_family:
+    seq:
+      - id: rows
+        type: row_family
+        repeat: eos
+  row_family:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: family
+  family:
+    seq:
+      - id: number
+        type: u4
+      - id: pid
+        type: u4
+      - id: parent
+        type: u4
+      - id: followed
+        type: u1
+      - id: started
+        type: s8
+      - id: ended
+        type: s8
+      - id: exited
+        type: u1
+      - id: exit_status
+        type: s4
+      - id: num_args
+        type: u4
+      - id: command
+        type: str4
+        repeat: expr
+        repeat-expr: num_args
+  rows_image:
+    seq:
+      - id: rows
+        type: row_image
+        repeat: eos
+  row_image:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: image
+  image:
+    seq:
+      - id: number
+        type: u4
+      - id: main
+        type: u1
+      - id: path
+        type: str4
+      - id: len_build_id
+        type: u4
+      - id: build_id
+        size: len_build_id
+      - id: base
+        type: u8
+      - id: loaded
+        type: u8
+      - id: unloaded
+        type: u8
+      - id: num_segments
+        type: u4
+      - id: segments
+        type: segment
+        repeat: expr
+        repeat-expr: num_segments
+  segment:
+    seq:
+      - id: start
+        type: u8
+      - id: end
+        type: u8
+      - id: offset
+        type: u8
+      - id: protection
+        type: u4
+  rows_function:
+    seq:
+      - id: rows
+        type: row_function
+        repeat: eos
+  row_function:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: function
+  function:
+    seq:
+      - id: number
+        type: u4
+      - id: image
+        type: u4
+      - id: name
+        type: str4
+      - id: demangled
+        type: str4
+      - id: address
+        type: u8
+      - id: len
+        type: u8
+      - id: file
+        type: str4
+      - id: line
+        type: u4
+  rows_syscall:
+    seq:
+      - id: rows
+        type: row_syscall
+        repeat: eos
+  row_syscall:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: system_call
+  system_call:
+    seq:
+      - id: thread
+        type: u4
+      - id: number
+        type: u4
+      - id: ordinal
+        type: u8
+      - id: tsc
+        type: u8
+      - id: end_tsc
+        type: u8
+      - id: args
+        type: u8
+        repeat: expr
+        repeat-expr: 6
+      - id: result
+        type: s8
+      - id: errno
+        type: s4
+  rows_signal:
+    seq:
+      - id: rows
+        type: row_signal
+        repeat: eos
+  row_signal:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: signal
+  signal:
+    seq:
+      - id: thread
+        type: u4
+      - id: number
+        type: u4
+      - id: ordinal
+        type: u8
+      - id: tsc
+        type: u8
+      - id: code
+        type: s4
+      - id: sender
+        type: u4
+      - id: address
+        type: u8
+      - id: ip
+        type: u8
+  rows_query:
+    seq:
+      - id: rows
+        type: row_query
+        repeat: eos
+  row_query:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: query
+  query:
+    seq:
+      - id: query
+        type: str4
+      - id: text
+        type: str4
+      - id: value
+        type: s8
+      - id: tsc
+        type: u8
+      - id: thread
+        type: u4
+  rows_subprofile:
+    seq:
+      - id: rows
+        type: row_subprofile
+        repeat: eos
+  row_subprofile:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: subprofile
+  subprofile:
+    seq:
+      - id: number
+        type: u4
+      - id: path
+        type: str4
+  rows_end:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: end_info
+  end_info:
+    seq:
+      - id: ended
+        type: s8
+      - id: end_tsc
+        type: u8
+      - id: counts
+        type: counts
+      - id: lowest_address
+        type: u8
+      - id: highest_address
+        type: u8
+      - id: reason
+        type: str4
+  counts:
+    seq:
+      - id: instructions
+        type: u8
+      - id: memory_instructions
+        type: u8
+      - id: loads
+        type: u8
+      - id: stores
+        type: u8
+      - id: bytes_read
+        type: u8
+      - id: bytes_written
+        type: u8
+  frame_index:
+    seq:
+      - id: headers
+        type: frame_header
+        repeat: eos
+  frame_header:
+    seq:
+      - id: len_header
+        type: u2
+      - id: encoding
+        type: u2
+        doc: 1. Another number is another transform.
+      - id: reserved
+        type: u4
+      - id: thread
+        type: u4
+      - id: os_id
+        type: u4
+      - id: seq_number
+        type: u8
+      - id: ordinal
+        type: u8
+      - id: first_chunk
+        type: u8
+      - id: num_chunks
+        type: u4
+      - id: max_block
+        type: u4
+      - id: first_tsc
+        type: u8
+      - id: last_tsc
+        type: u8
+      - id: windows
+        type: u8
+      - id: fs_base
+        type: u8
+      - id: gs_base
+        type: u8
+      - id: counts
+        type: counts
+      - id: num_executions
+        type: u8
+      - id: num_words
+        type: u8
+      - id: reserved_end
+        size: 16
+  frame:
+    doc: |
+      One stretch of one thread. Decoding starts with an empty model and takes
+      num_items items: a predicted block while the run from stream runs lasts,
+      then what the next of symbols says. Each block's words follow from the
+      words streams; see docs/format.md for what is predicted.
+    seq:
+      - id: header
+        type: frame_header
+      - id: num_items
+        type: u8
+      - id: stored
+        type: stored_stream
+        repeat: expr
+        repeat-expr: 11
+      - id: streams
+        size: stored[_index].len_stored
+        repeat: expr
+        repeat-expr: 11
+        doc: |
+          In this order: runs, symbols, block numbers (LEB128, zigzag), control
+          bytes of address words, their payloads, control bytes of value words,
+          their payloads, times, branch exceptions (pairs of LEB128), words of
+          marks (u8), blocks met (pairs of LEB128).
+  stored_stream:
+    seq:
+      - id: how
+        type: u1
+        doc: 0 as it is, 1 zstd.
+      - id: len
+        type: u4
+      - id: len_stored
+        type: u4

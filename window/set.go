@@ -1,0 +1,274 @@
+package window
+
+import (
+	"fmt"
+
+	"alleria/config"
+)
+
+// Set is the instances of all windows of a configuration in one process.
+type Set struct {
+	windows []*instance
+}
+
+// instance is one window in one process.
+type instance struct {
+	def      *config.Window
+	index    int
+	on, till *node
+	state    state
+	openings uint64
+}
+
+type state uint8
+
+const (
+	closed state = iota // waiting for On
+	open
+	over // not reopenable, and closed
+)
+
+// node is an event of a tree with what has happened of it.
+type node struct {
+	event    *config.Event
+	leaf     *Leaf // nil for All and One
+	children []*node
+	fired    bool
+}
+
+// Leaf is one event that something outside watches for.
+type Leaf struct {
+	Event *config.Event
+	// Window is the window's index in the configuration, from 0, and Till tells
+	// whether the event is to close it.
+	Window int
+	Till   bool
+	count  uint64
+	node   *node
+	inst   *instance
+}
+
+// Change is one opening or closing.
+type Change struct {
+	Window *config.Window
+	Index  int // of the window in the configuration, from 0
+	Opened bool
+	Cause  *config.Event // nil: the start or the end of the process
+}
+
+// Reason says in words what made the change.
+func (c *Change) Reason() string {
+	switch {
+	case c.Cause != nil && c.Cause.Name != "":
+		return fmt.Sprintf("%s %s", c.Cause.Kind, c.Cause.Name)
+	case c.Cause != nil:
+		return c.Cause.Kind.String()
+	case c.Opened:
+		return "start of the process"
+	}
+	return "end of the process"
+}
+
+// New makes the instances of cfg's windows for a process, all closed.
+func New(cfg *config.Config) *Set {
+	s := &Set{}
+	for i, w := range cfg.Windows {
+		in := &instance{def: w, index: i}
+		in.on = in.tree(w.On, false)
+		in.till = in.tree(w.Till, true)
+		s.windows = append(s.windows, in)
+	}
+	return s
+}
+
+func (in *instance) tree(e *config.Event, till bool) *node {
+	if e == nil {
+		return nil
+	}
+	n := &node{event: e}
+	if e.Kind == config.EventAll || e.Kind == config.EventOne {
+		for _, c := range e.Children {
+			n.children = append(n.children, in.tree(c, till))
+		}
+		return n
+	}
+	n.leaf = &Leaf{Event: e, Window: in.index, Till: till, node: n, inst: in}
+	return n
+}
+
+// Start opens the windows that have no On. Called once, before the process's
+// first instruction.
+func (s *Set) Start() []Change {
+	var changes []Change
+	for _, in := range s.windows {
+		if in.on == nil {
+			changes = append(changes, in.open(nil))
+		}
+	}
+	return changes
+}
+
+// Leaves returns every event of every window, armed or not.
+func (s *Set) Leaves() []*Leaf {
+	var all []*Leaf
+	for _, in := range s.windows {
+		all = in.till.leaves(in.on.leaves(all))
+	}
+	return all
+}
+
+func (n *node) leaves(out []*Leaf) []*Leaf {
+	if n == nil {
+		return out
+	}
+	if n.leaf != nil {
+		return append(out, n.leaf)
+	}
+	for _, c := range n.children {
+		out = c.leaves(out)
+	}
+	return out
+}
+
+// Armed tells whether the event's next occurrence would count: its window is in
+// the state that it ends, and the event has not fired yet.
+func (l *Leaf) Armed() bool {
+	in := l.inst
+	if l.node.fired {
+		return false
+	}
+	if l.Till {
+		return in.state == open
+	}
+	return in.state == closed
+}
+
+// Fire says that the event has happened once more. It returns the transitions
+// that follow, none if the event is not armed or has to happen more often.
+func (s *Set) Fire(l *Leaf) []Change {
+	if !l.Armed() {
+		return nil
+	}
+	l.count++
+	if l.count < l.Event.Occurrence() && l.counted() {
+		return nil
+	}
+	l.node.fired = true
+	in := l.inst
+	if l.Till {
+		if in.till.satisfied() {
+			return []Change{in.close(l.Event)}
+		}
+		return nil
+	}
+	if in.on.satisfied() {
+		return []Change{in.open(l.Event)}
+	}
+	return nil
+}
+
+// counted tells events whose threshold counts occurrences, not something that
+// the watcher counts itself.
+func (l *Leaf) counted() bool {
+	switch l.Event.Kind {
+	case config.EventCall, config.EventReturn, config.EventSyscall, config.EventAddress:
+		return true
+	}
+	return false
+}
+
+func (n *node) satisfied() bool {
+	if n.leaf != nil {
+		return n.fired
+	}
+	for _, c := range n.children {
+		if c.satisfied() == (n.event.Kind == config.EventOne) {
+			return n.event.Kind == config.EventOne
+		}
+	}
+	return n.event.Kind == config.EventAll
+}
+
+func (n *node) reset() {
+	if n == nil {
+		return
+	}
+	n.fired = false
+	if n.leaf != nil {
+		n.leaf.count = 0
+	}
+	for _, c := range n.children {
+		c.reset()
+	}
+}
+
+func (in *instance) open(cause *config.Event) Change {
+	in.state = open
+	in.openings++
+	in.till.reset()
+	return Change{in.def, in.index, true, cause}
+}
+
+func (in *instance) close(cause *config.Event) Change {
+	in.state = over
+	if in.def.Reopenable {
+		in.state = closed
+		in.on.reset()
+	}
+	return Change{in.def, in.index, false, cause}
+}
+
+// Finish closes all windows for good: the process ended, or recording did.
+func (s *Set) Finish() []Change {
+	var changes []Change
+	for _, in := range s.windows {
+		if in.state == open {
+			changes = append(changes, in.close(nil))
+		}
+		in.state = over
+	}
+	return changes
+}
+
+// Open is the windows that are open, bit i for the window of index i.
+func (s *Set) Open() uint64 {
+	var bits uint64
+	for _, in := range s.windows {
+		if in.state == open {
+			bits |= 1 << in.index
+		}
+	}
+	return bits
+}
+
+// Profiles are what the open windows record.
+func (s *Set) Profiles() []*config.Profile {
+	var p []*config.Profile
+	for _, in := range s.windows {
+		if in.state == open {
+			p = append(p, in.def.Profile)
+		}
+	}
+	return p
+}
+
+// Done tells that no window is open and none can open any more.
+func (s *Set) Done() bool {
+	for _, in := range s.windows {
+		if in.state != over {
+			return false
+		}
+	}
+	return true
+}
+
+// Reopens tells whether some closed window may open again and again: code then
+// stays in the cache while all windows are closed.
+func (s *Set) Reopens() bool {
+	for _, in := range s.windows {
+		if in.state == closed && in.def.Reopenable && in.openings > 0 {
+			return true
+		}
+	}
+	return false
+}
