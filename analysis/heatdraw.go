@@ -20,7 +20,10 @@ const (
 	headHeight   = 118
 	legendSteps  = 256
 	maxRows      = 4000
-	labelLetters = 58 // where a label is cut
+	labelLetters = 58  // where a label is cut
+	legendText   = 120 // the width of the words before the legend
+	titleLetter  = 11  // the width of a letter of the title
+	endNumber    = 32  // what the last number of the legend has behind its mark
 )
 
 // canvas is what a heat map is drawn on. There are two, pixels and SVG; drawing
@@ -101,7 +104,7 @@ func (m *HeatMap) size() (w, h int) {
 }
 
 // mapWidth is the width of one of the two maps. Few columns still leave room
-// for the legend above them.
+// for the title and the legend above them.
 func (m *HeatMap) mapWidth() int { return max(m.Columns*cellWidth, 256) }
 
 // rowHeight is a line's height with the gap below it.
@@ -126,7 +129,7 @@ func (m *HeatMap) draw(c canvas) {
 	c.Rect(0, 0, w, h, paper, "")
 	left := margin + addrWidth
 	right := left + m.mapWidth() + mapGap
-	m.drawHead(c, left, right)
+	m.drawHead(c, left, right, w)
 	y := headHeight
 	if len(m.Rows) == 0 {
 		c.Text(left, y+foldHeight-8, textStyle{Color: faintColor}, "no memory access was recorded")
@@ -160,9 +163,13 @@ func (m *HeatMap) drawRow(c canvas, r HeatRow, left, right, y int) {
 	}
 }
 
-// drawHead draws the title, the legend and the columns' heads.
-func (m *HeatMap) drawHead(c canvas, left, right int) {
-	c.Text(margin, 34, textStyle{Big: true, Bold: true, Color: inkColor}, cut(m.Title, 90))
+// drawHead draws the title, the legend and the columns' heads in a picture of a
+// width. The legend ends at the right margin, not at the maps' end: with few
+// columns that would lie under the title, which is cut to what is left of it.
+func (m *HeatMap) drawHead(c canvas, left, right, width int) {
+	legend := width - margin - 2*legendSteps - endNumber
+	letters := min(90, (legend-legendText-2*margin)/titleLetter)
+	c.Text(margin, 34, textStyle{Big: true, Bold: true, Color: inkColor}, cut(m.Title, letters))
 	c.Text(margin, 58, textStyle{Color: faintColor}, fmt.Sprintf("%s reads, %s writes; blocks of %s, %s a line; %d blocks touched",
 		FormatCount(m.Total.Reads), FormatCount(m.Total.Writes), FormatBytes(m.Block), FormatBytes(m.Block*uint64(m.Columns)), m.Touched))
 	for _, side := range []struct {
@@ -179,7 +186,7 @@ func (m *HeatMap) drawHead(c canvas, left, right int) {
 		}
 	}
 	if m.Max > 0 {
-		m.drawLegend(c, right+m.mapWidth()-2*legendSteps-40, 22)
+		m.drawLegend(c, legend, 22)
 	}
 }
 
