@@ -25,14 +25,19 @@ const sigCall = sigTrap | 0x80
 func (tr *Tracer) callStop(t *Thread) error {
 	p := t.p
 	t.inCall = !t.inCall
-	if !t.inCall {
-		return tr.resume(t, 0)
-	}
-	p.watchCalls--
 	var regs sys.Regs
 	if err := sys.GetRegs(t.tid, &regs); err != nil {
 		return err
 	}
+	if !t.inCall {
+		// What the dynamic linker maps at the start is seen here; a translated
+		// thread reports it itself (afterCall).
+		if regs.Orig_rax == sysMmap && regs.Rdx&protExec != 0 && regs.Rax <= ^uint64(4095) {
+			tr.client.ImagesChanged(p)
+		}
+		return tr.resume(t, 0)
+	}
+	p.watchCalls--
 	if regs.Orig_rax == sysRseq {
 		regs.Orig_rax = ^uint64(0) // no call: the kernel has put -ENOSYS into rax already
 		if err := sys.SetRegs(t.tid, &regs); err != nil {

@@ -20,6 +20,7 @@ type events struct {
 	frames  map[*engine.Thread][]frame
 	sites   map[uint64]int  // awaited return addresses, and by how many frames
 	starts  map[uint64]bool // call sites in start code, where rdi is main
+	linkers map[uint64]bool // where dynamic linkers say that they have mapped something
 	found   map[*window.Leaf]bool
 	done    map[*symbols.Loaded]bool
 	off     bool
@@ -34,7 +35,7 @@ type frame struct {
 
 func newEvents(r *run, im *image) *events {
 	return &events{run: r, im: im, calls: make(map[uint64][]*window.Leaf), returns: make(map[uint64][]*window.Leaf),
-		frames: make(map[*engine.Thread][]frame), sites: make(map[uint64]int), starts: make(map[uint64]bool),
+		frames: make(map[*engine.Thread][]frame), sites: make(map[uint64]int), starts: make(map[uint64]bool), linkers: make(map[uint64]bool),
 		found: make(map[*window.Leaf]bool), done: make(map[*symbols.Loaded]bool)}
 }
 
@@ -55,6 +56,7 @@ func (e *events) arm() error {
 			continue
 		}
 		e.done[l] = true
+		errs = append(errs, e.watchLinker(l))
 		for _, leaf := range leaves {
 			if ev := leaf.Event; ev.Kind == config.EventAddress && !ev.HasValue && ev.MatchesImage(imageKey(l)) {
 				errs = append(errs, e.watch(leaf, ev.Offset+l.Bias))
@@ -65,6 +67,27 @@ func (e *events) arm() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// linkerHook is the function that a dynamic linker calls, for debuggers, when it
+// has mapped or is about to unmap images; glibc and musl both export it.
+const linkerHook = "_dl_debug_state"
+
+// watchLinker has an image's linker hook reported, if it has one: a process that
+// runs natively tells of no mmap, and what dlopen brings may hold a function that
+// an event waits for. The refused alternative, a stop at every system call, costs
+// programs that make many a multiple of their time.
+func (e *events) watchLinker(l *symbols.Loaded) error {
+	for _, fn := range l.Image.Find(linkerHook, true) {
+		if fn.Kind == symbols.PLT {
+			continue
+		}
+		e.linkers[fn.Addr+l.Bias] = true
+		if err := e.im.p.Notify(fn.Addr + l.Bias); err != nil {
+			return fmt.Errorf("watching the dynamic linker %s: %w", l.Path, err)
+		}
+	}
+	return nil
 }
 
 // resolve finds a leaf's function in an image and watches its entry.
@@ -127,6 +150,9 @@ func (e *events) at(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) []*
 		return nil
 	}
 	var fired []*window.Leaf
+	if e.linkers[addr] {
+		e.run.ImagesChanged(e.im.p)
+	}
 	if e.sites[addr] > 0 {
 		fired = e.returned(t, addr, regs.SP)
 	}
@@ -236,6 +262,9 @@ func (e *events) disarm() {
 		e.im.p.Unnotify(addr)
 	}
 	for addr := range e.sites {
+		e.im.p.Unnotify(addr)
+	}
+	for addr := range e.linkers {
 		e.im.p.Unnotify(addr)
 	}
 }
