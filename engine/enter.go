@@ -24,6 +24,9 @@ func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	if p.mode == ModeNative && !t.vfork {
 		return tr.native(t, regs, sig)
 	}
+	if t.native {
+		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
+	}
 	t.native = false
 	v := p.mode.variant()
 	if t.vfork {
