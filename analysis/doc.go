@@ -9,4 +9,15 @@
 // cmd/alleria calls it, and the session for what is counted while recording. An
 // accumulator belongs to one goroutine; those that can be merged say so. The
 // package opens no profiles and parses no flags.
+//
+// What guards what: nothing in here takes a lock while it reads. Work over several
+// threads of a profile goes through eachThread, which gives each reader a count of
+// its own; results meet in slots of their own or under one lock that is taken once
+// a thread. Progress is the only thing that is looked at while it changes, and is
+// atomic. A Profile may be read by any number of these at a time.
+//
+// Numbers mean what docs/format.md says: an instruction counts when it retired,
+// `rep` once however many iterations, each iteration's operand is an access, and
+// what ran natively or outside of any window is not in the profile and therefore
+// not here either.
 package analysis

@@ -13,6 +13,7 @@ import (
 
 // DumpOptions say what a dump shows.
 type DumpOptions struct {
+	// Syntax is how instructions are written.
 	Syntax Syntax
 	// Count ends the dump after so many instructions; 0: none.
 	Count uint64
@@ -26,6 +27,10 @@ type DumpOptions struct {
 // Dump writes what q matches as text: a line for each instruction, then one for
 // each of its accesses, and lines for threads, windows and system calls. It
 // streams: memory does not grow with the profile.
+//
+// The query's filters apply as they do everywhere in abp. An error of the profile
+// comes after everything before it was written, so that a cut-off profile is dumped
+// up to its last complete frame.
 func Dump(w io.Writer, p *abp.Profile, q abp.Query, o DumpOptions) error {
 	dis, err := NewDisassembler(o.Syntax)
 	if err != nil {
@@ -79,6 +84,9 @@ const maxTexts = 1 << 17
 
 // seek goes to the instruction that the dump begins with: the thread is the one
 // that the query names, else the only one.
+//
+// An ordinal counts the recorded instructions of one thread: without a thread there
+// is no such thing as "the millionth". Where the query names none, the first is meant.
 func (d *dumper) seek(r *abp.Reader, p *abp.Profile, q abp.Query) error {
 	for _, proc := range p.Processes() {
 		if !wants(q.Processes, proc.Number()) {
@@ -94,6 +102,9 @@ func (d *dumper) seek(r *abp.Reader, p *abp.Profile, q abp.Query) error {
 }
 
 // entry writes one entry; false: the dump is at its end.
+//
+// Kinds that it does not know are passed over: a profile of a newer minor version
+// may have them.
 func (d *dumper) entry(e *abp.Entry) bool {
 	switch e.Kind {
 	case abp.EntryHeader:
@@ -127,6 +138,8 @@ func (d *dumper) entry(e *abp.Entry) bool {
 
 // header names the thread that the lines from here on are of. It begins with
 // # so that scripts can leave it out.
+// The format of these lines is what scripts split a dump by: fields may be added
+// behind, never changed.
 func (d *dumper) header(e *abp.Entry) {
 	d.headed = true
 	fmt.Fprintf(d.out, "# process %d thread %d (tid %d)\n", e.Process, e.Thread, e.OSID)
@@ -153,6 +166,8 @@ func (d *dumper) flush(l []byte) {
 }
 
 // appendAddr appends 0x and sixteen digits.
+// All addresses have one width, so that columns stay columns and sorting lines as
+// text sorts them by address.
 func appendAddr(l []byte, v uint64) []byte {
 	const digits = "0123456789abcdef"
 	l = append(l, "0x"...)
@@ -163,6 +178,7 @@ func appendAddr(l []byte, v uint64) []byte {
 }
 
 // appendPadded appends a decimal number to the right of a column.
+// A number wider than its column pushes the line to the right; nothing is cut.
 func appendPadded(l []byte, v uint64, width int) []byte {
 	var room [20]byte
 	n := strconv.AppendUint(room[:0], v, 10)
@@ -173,6 +189,9 @@ func appendPadded(l []byte, v uint64, width int) []byte {
 }
 
 // text returns what is the same for each execution of an instruction.
+// The place, the bytes and the disassembly are made once and remembered: a line of
+// a loop is written as often as the loop runs, and making this text takes far
+// longer than the rest of the line.
 func (d *dumper) text(e *abp.Entry) string {
 	key := textKey{e.Ins.Block, e.Ins.Index}
 	if s, ok := d.texts[key]; ok {
@@ -211,6 +230,10 @@ func (d *dumper) placesOf(process uint32) *places {
 
 // access writes one access. Numbers of up to eight bytes are written as numbers,
 // longer values as bytes in the order of their addresses.
+//
+// Its eleven spaces set it apart from instructions, whose numbers are indented by nine
+// at the most, for scripts that want only the ones or the others. Lane and mask are those of gathers, scatters and masked
+// moves, of which only active lanes are accesses.
 func (d *dumper) access(m *abp.Mem) {
 	l := append(d.line[:0], "           load  "...)
 	if m.Store {
@@ -240,6 +263,7 @@ func (d *dumper) access(m *abp.Mem) {
 
 // branch writes where the instruction above went. Only those that were not
 // taken need saying so.
+// The place is that of the target: the branch itself has been named on its line.
 func (d *dumper) branch(e *abp.Entry) {
 	if !e.Branch.Taken {
 		fmt.Fprintln(d.out, "           not taken")
@@ -253,6 +277,10 @@ func (d *dumper) branch(e *abp.Entry) {
 }
 
 // windowNames lists the open windows.
+//
+// The stream's mark has 64 bits, one a window; configurations with more keep the
+// further ones out of it. A bit that no definition explains (the table was lost) is
+// shown as it is and not dropped.
 func (d *dumper) windowNames(e *abp.Entry) string {
 	var names []string
 	for _, def := range d.profile.Process(e.Process).WindowDefs() {

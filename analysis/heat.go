@@ -22,6 +22,8 @@ const heatPage = 4096
 const heatCache = 1 << 12
 
 // Traffic is what a stretch of memory has seen.
+// Reads and writes are accesses, not bytes: a load of 64 bytes and one of a single
+// byte count alike, as in the paper's figure 11 (Alleria, section 6).
 type Traffic struct {
 	Reads  uint64 `json:"reads"`
 	Writes uint64 `json:"writes"`
@@ -33,12 +35,17 @@ type Traffic struct {
 // Merge them.
 type Heat struct {
 	shift uint // log2 of the grain
+	// every page met; entries are never removed, so that pointers stay good
 	pages map[uint64]*Traffic
+	// direct-mapped by the page's low bits
 	cache [heatCache]heatEntry
 }
 
 // heatEntry is a line of the look-aside table. The page is kept as a whole,
 // not only its upper bits: that saves a shift and a compare with zero.
+//
+// The zero entry names page 0 without a traffic: Add tests the pointer too, because
+// page 0 is a page like any other to a program that maps it.
 type heatEntry struct {
 	page    uint64
 	traffic *Traffic
@@ -46,12 +53,17 @@ type heatEntry struct {
 
 // NewHeat makes an empty count, fine enough for blocks of that size, which is a
 // power of two.
+//
+// The grain is the smaller of block and 4 KiB. Blocks that are no power of two must
+// have been refused: there is no error, they would be counted at the grain of their
+// lowest set bit.
 func NewHeat(block uint64) *Heat {
 	grain := min(block, heatPage)
 	return &Heat{shift: uint(bits.TrailingZeros64(grain)), pages: map[uint64]*Traffic{}}
 }
 
 // Add counts n accesses at an address.
+// n may be more than one, so that merging and counting ahead are the same call.
 func (h *Heat) Add(addr uint64, store bool, n uint64) {
 	page := addr >> h.shift
 	e := &h.cache[page%heatCache]
@@ -66,6 +78,7 @@ func (h *Heat) Add(addr uint64, store bool, n uint64) {
 }
 
 // miss is kept out of Add so that the compiler inlines the rest of it.
+// It replaces whatever the line held: that page's count stays in the map.
 func (h *Heat) miss(e *heatEntry, page uint64) {
 	t := h.pages[page]
 	if t == nil {
@@ -76,6 +89,8 @@ func (h *Heat) miss(e *heatEntry, page uint64) {
 }
 
 // Merge adds what another count, made for the same block size, has.
+// other is left as it was. Through Add and not into the map directly, so that the
+// look-aside table cannot hold a pointer that the map has replaced.
 func (h *Heat) Merge(other *Heat) {
 	for page, t := range other.pages {
 		h.Add(page<<h.shift, false, t.Reads)
@@ -94,6 +109,9 @@ type Cell struct {
 
 // Cells returns the counts in stretches of that size (a power of two, at least
 // the grain), by address, those without any traffic left out.
+//
+// A page without any traffic comes from an Add of nothing. The result is the
+// caller's own.
 func (h *Heat) Cells(size uint64) []Cell {
 	size = max(size, h.Grain())
 	sums := map[uint64]Traffic{}

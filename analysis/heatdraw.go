@@ -8,6 +8,11 @@ import (
 )
 
 // Measures of a drawn heat map, in pixels.
+//
+// A cell is narrow and high: 256 of them in a row, twice, have to fit on a screen,
+// while the number of rows is small, and three pixels are the least that a pointer
+// finds. What is drawn to the right of the maps has a fixed width because text
+// cannot be measured on an SVG's canvas.
 const (
 	cellWidth    = 3
 	cellHeight   = 18
@@ -64,6 +69,8 @@ var heatColors = [...]color.RGBA{
 // heatColor gives a count its colour. The scale is logarithmic: counts of
 // neighbouring blocks differ by powers of ten, and a linear scale shows one dark
 // block and nothing else.
+// A count of nothing has a colour of its own, outside of the scale: that memory was
+// not touched is another fact than that it was touched once.
 func heatColor(n, most uint64) color.RGBA {
 	if n == 0 {
 		return emptyColor
@@ -72,6 +79,8 @@ func heatColor(n, most uint64) color.RGBA {
 }
 
 // heatPosition is where a count lies on the scale, 0 to 1.
+// A map whose hottest block has a single access is all at the top: the logarithm of
+// one is no divisor.
 func heatPosition(n, most uint64) float64 {
 	if most <= 1 || n >= most {
 		return 1
@@ -91,6 +100,7 @@ func scaleColor(t float64) color.RGBA {
 }
 
 // size returns the picture's measures.
+// It must agree with draw, line by line: both go by rowHeight.
 func (m *HeatMap) size() (w, h int) {
 	w = margin*2 + addrWidth + 2*m.mapWidth() + mapGap + labelWidth
 	h = headHeight + margin
@@ -116,6 +126,8 @@ func rowHeight(r HeatRow) int {
 }
 
 // drawable refuses maps that no picture can hold.
+// The bound is one of PNG viewers and of memory: 4,000 lines are 80,000 pixels of
+// height and two thirds of a gigabyte of pixels. HTML and CSV have no such bound.
 func (m *HeatMap) drawable() error {
 	if len(m.Rows) > maxRows {
 		return fmt.Errorf("heat map: %d lines are too many for a picture; take larger blocks than %s", len(m.Rows), FormatBytes(m.Block))
@@ -124,6 +136,7 @@ func (m *HeatMap) drawable() error {
 }
 
 // draw draws the whole map.
+// The order matters on both canvases: what comes later lies on top.
 func (m *HeatMap) draw(c canvas) {
 	w, h := m.size()
 	c.Rect(0, 0, w, h, paper, "")
@@ -218,6 +231,7 @@ func (m *HeatMap) drawLegend(c canvas, x, y int) {
 }
 
 // shortCount writes a legend's number: powers of ten as 1, 10, 100, 1 k …
+// At most five letters fit between two marks.
 func shortCount(n uint64) string {
 	if n >= 1000 && n < 100_000 {
 		return fmt.Sprintf("%.3g k", float64(n)/1000)
@@ -235,6 +249,7 @@ func shortCount(n uint64) string {
 
 // cut shortens a text to so many letters, the last of which then says that it
 // was.
+// Letters are runes: a name is cut between characters, never within one.
 func cut(s string, letters int) string {
 	r := []rune(s)
 	if len(r) <= letters {

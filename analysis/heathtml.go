@@ -14,6 +14,7 @@ import (
 var heatPageHTML string
 
 // heatData is what the page's script reads.
+// Its field names are the script's: heat.html has to change with them.
 type heatData struct {
 	Title   string       `json:"title"`
 	Grain   uint64       `json:"grain"`   // bytes a page
@@ -40,6 +41,10 @@ const maxHTMLCells = 1 << 19
 // WriteHTML writes the map as one page that needs no other file: it zooms by
 // changing the size of the blocks, down to a page of memory. Counts above 2^53
 // lose their last digits in it, as JavaScript has no other numbers.
+//
+// The counts are embedded as differences of page numbers: neighbours are usual, and
+// a small number is one or two letters where an address is twelve. Compressing them
+// was refused: the page would need a decompressor, or a browser that brings one.
 func (m *HeatMap) WriteHTML(w io.Writer) error {
 	grain := max(m.heat.Grain(), heatPage) // finer page numbers exceed 2^53
 	cells := m.heat.Cells(grain)

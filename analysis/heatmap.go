@@ -23,6 +23,7 @@ type HeatRow struct {
 
 // HeatMap is a drawn-up heat map, ready for any of the outputs.
 type HeatMap struct {
+	// what the picture is headed with
 	Title   string
 	Block   uint64 // bytes
 	Columns int
@@ -31,7 +32,9 @@ type HeatMap struct {
 	Max     uint64 // the hottest block's reads or writes, whichever is more
 	Touched int    // blocks with any access
 
-	heat    *Heat
+	// kept for the outputs that go below the blocks: HTML and CSV
+	heat *Heat
+	// by Lo; labels only, drawing does not depend on them
 	regions []Region
 }
 
@@ -41,6 +44,10 @@ const foldFrom = 2
 
 // Map draws the count up in lines of columns blocks. A 64-bit address space has
 // 68 billion such lines, nearly all of them empty: they are folded.
+//
+// Blocks smaller than the grain become the grain. The map refers to the count and
+// reads it again when it is written as HTML or CSV: nothing must be added to it in
+// between.
 func (h *Heat) Map(title string, block uint64, columns int, regions []Region) *HeatMap {
 	m := &HeatMap{Title: title, Block: max(block, h.Grain()), Columns: columns, heat: h}
 	m.regions = append(m.regions, regions...)
@@ -63,6 +70,8 @@ func (h *Heat) Map(title string, block uint64, columns int, regions []Region) *H
 }
 
 // extend adds lines up to the given one, folding what is empty in between.
+// row and span count in lines and bytes. Cells come by address, so that a line is
+// never returned to.
 func (m *HeatMap) extend(row, span uint64) {
 	if len(m.Rows) > 0 {
 		done := m.Rows[len(m.Rows)-1].Addr / span
@@ -94,6 +103,7 @@ func (m *HeatMap) fold(addr, size uint64) HeatRow {
 // labelRows names on each line the regions that were accessed there. It goes by
 // the grain and not by the blocks: a library that is mapped into a block but was
 // left alone explains nothing.
+// Pages and rows are both sorted by address: one walk over both.
 func (m *HeatMap) labelRows(pages []Cell) {
 	row, seen := 0, map[string]bool{}
 	span := m.Block * uint64(m.Columns)
@@ -132,6 +142,7 @@ func (m *HeatMap) namesAt(addr uint64) []string {
 }
 
 // FormatBytes writes a number of bytes for people, with a binary unit.
+// Whole numbers have no decimals, others one: "4 KiB", "1.5 GiB".
 func FormatBytes(n uint64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	v, u := float64(n), 0
@@ -146,6 +157,8 @@ func FormatBytes(n uint64) string {
 
 // FormatCount writes a number for people: exact below 100,000, with three
 // digits and a decimal unit above.
+// Exactness ends where nobody reads the digits any more; tables that are compared
+// with other tools' use group instead.
 func FormatCount(n uint64) string {
 	if n < 100_000 {
 		return fmt.Sprint(n)

@@ -16,6 +16,8 @@ import (
 )
 
 // WritePNG draws the map as a picture.
+// The picture is opaque and needs no font on the machine. A map with too many lines
+// is refused with an error that says what to do.
 func (m *HeatMap) WritePNG(w io.Writer) error {
 	if err := m.drawable(); err != nil {
 		return err
@@ -34,11 +36,14 @@ func (m *HeatMap) WritePNG(w io.Writer) error {
 }
 
 // pixels is the canvas of a PNG.
+// Faces are not safe for concurrent use, and so neither is a canvas.
 type pixels struct {
 	img   *image.RGBA
 	faces map[textStyle]font.Face // keyed by Big and Bold only
 }
 
+// newPixels makes a canvas, transparent until draw fills it.
+//
 // The Go fonts come with golang.org/x/image: text looks the same on machines
 // without any font, which build servers are.
 func newPixels(w, h int) (*pixels, error) {
@@ -72,6 +77,7 @@ func (p *pixels) close() {
 }
 
 // Rect implements canvas.
+// A PNG has no tips.
 func (p *pixels) Rect(x, y, w, h int, c color.RGBA, _ string) {
 	draw.Draw(p.img, image.Rect(x, y, x+w, y+h), image.NewUniform(c), image.Point{}, draw.Src)
 }

@@ -2,58 +2,38 @@ package analysis
 
 import (
 	"fmt"
-	"runtime"
-	"slices"
 	"sync"
 
 	"alleria/abp"
 )
 
-// HeatOf counts the accesses of one process that q matches. Threads are counted
-// side by side. progress may be nil.
+// HeatOf counts the accesses of one process that q matches, for a map with
+// blocks of so many bytes. Threads are counted side by side, each into a count of
+// its own: one shared count would be a lock or an atomic for each access, where
+// merging costs one addition a page and thread. progress may be nil.
 func HeatOf(p *abp.Profile, proc *abp.Process, q abp.Query, block uint64, progress *Progress) (*Heat, error) {
-	q.Processes = []uint32{proc.Number()}
 	all := NewHeat(block)
-	var (
-		lock sync.Mutex // guards all and fail
-		fail error
-		wait sync.WaitGroup
-	)
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for _, t := range proc.Threads() {
-		if !wants(q.Threads, t.Number) {
-			continue
-		}
-		tq := q
-		tq.Threads = []uint32{t.Number}
-		m := &meter{progress: progress, left: progress.expect(&t)}
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			h, err := heatOfThread(p, tq, block, m)
-			lock.Lock()
-			defer lock.Unlock()
-			if err != nil && fail == nil {
-				fail = err
-			}
-			all.Merge(h)
-		})
-	}
-	wait.Wait()
-	if fail != nil {
-		return nil, fmt.Errorf("heat map of %s: %w", p.Path(), fail)
+	var lock sync.Mutex // guards all
+	_, err := eachThread(proc, q, progress, func(_ int, tq abp.Query, m *meter) error {
+		h, err := heatOfThread(p, tq, block, m)
+		// Merged at once and not at the end: at most one count a processor is held.
+		lock.Lock()
+		defer lock.Unlock()
+		all.Merge(h)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("heat map of %s: %w", p.Path(), err)
 	}
 	return all, nil
 }
 
-// wants reports whether a query's list, where empty means all, has n.
-func wants(list []uint32, n uint32) bool { return len(list) == 0 || slices.Contains(list, n) }
-
 // heatOfThread counts what a query that names one thread matches. A filter
 // that takes executions apart costs the slow path, entry by entry: it is also
 // the one that yields little.
+//
+// The count is returned also with an error: what a cut-off profile has is shown.
 func heatOfThread(p *abp.Profile, q abp.Query, block uint64, m *meter) (*Heat, error) {
-	defer m.finish()
 	h := NewHeat(block)
 	r := p.Reader(q)
 	if picksInstructions(q) {
@@ -77,6 +57,8 @@ func heatOfThread(p *abp.Profile, q abp.Query, block uint64, m *meter) (*Heat, e
 // accesses, an address input plus an offset: those are counted straight from
 // the words. Building a Mem for each of a billion accesses costs several times
 // as much.
+// Plans are by block number, which the recorder gives out one after the other, so
+// that a slice serves where a map would cost more than the counting.
 type heatFeed struct {
 	heat  *Heat
 	plans []heatPlan     // by block number
@@ -105,6 +87,8 @@ func newHeatFeed(h *Heat) *heatFeed {
 
 // exec counts one execution, by the block's plan if it ran to its end and has
 // one.
+// The slice doubles, like append's own growth: block numbers arrive in the order of
+// translation, one new one at a time.
 func (f *heatFeed) exec(x *abp.Exec) {
 	b := x.Block
 	if int(b.ID) >= len(f.plans) {
@@ -131,6 +115,10 @@ func (f *heatFeed) exec(x *abp.Exec) {
 // planOf looks at a block once. A single access that is not plain makes the
 // whole block take the general path: mixing both would count out of order,
 // and such blocks are rare.
+//
+// Refused are: segment overrides, whose base is a word of its own; 32-bit addresses,
+// which wrap; and everything whose number of accesses only the run tells (strings,
+// lanes). What the recorder did not record of an instruction does not count.
 func planOf(b *abp.Block) heatPlan {
 	p := heatPlan{known: true}
 	for i := range b.Ins {

@@ -13,6 +13,8 @@ import (
 
 // WriteSVG draws the map as a scalable picture whose blocks tell their numbers
 // on hovering.
+// Texts name only a generic font: the width of a label differs between viewers, and
+// nothing is placed by it. A map with too many lines is refused, as for PNG.
 func (m *HeatMap) WriteSVG(w io.Writer) error {
 	if err := m.drawable(); err != nil {
 		return err
@@ -58,6 +60,8 @@ func (v *vectors) Text(x, y int, style textStyle, s string) {
 }
 
 // escape makes a text safe inside of an element.
+// XML 1.0 has no way to write most control characters; EscapeText replaces them, as
+// file names may have any.
 func escape(s string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(s)) // a Builder takes everything
@@ -65,6 +69,10 @@ func escape(s string) string {
 }
 
 // WriteCSV writes a line for each block that was accessed.
+//
+// Addresses are hexadecimal with 0x, everything else decimal; regions are separated
+// by spaces. Blocks without an access have no line: the file's size goes with what
+// was touched and not with the address space.
 func (m *HeatMap) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"address", "bytes", "reads", "writes", "regions"}) // errors wait for Flush
@@ -83,6 +91,8 @@ func (m *HeatMap) WriteCSV(w io.Writer) error {
 }
 
 // namesIn returns the regions that a block reaches into.
+// Unlike a row's label, which goes by what was accessed, these are all that the
+// block covers: a table is filtered afterwards, a picture is not.
 func (m *HeatMap) namesIn(block uint64) []string {
 	var names []string
 	seen := map[string]bool{}

@@ -27,6 +27,9 @@ type placed struct {
 
 // newPlaces sorts the tables once; look-ups are binary searches. A map by
 // address would need an entry for each instruction.
+//
+// Functions without an address (a profile that kept names only) are left to the
+// numbers that instructions carry.
 func newPlaces(p *abp.Process) *places {
 	pl := &places{proc: p}
 	for i := range p.Functions() {
@@ -47,6 +50,8 @@ func newPlaces(p *abp.Process) *places {
 }
 
 // function returns the function of an instruction, nil if there is none.
+// The number in the block wins over the address: a JIT's or an unloaded library's
+// code may lie where another function's was.
 func (pl *places) function(b *abp.Block, ins int) *abp.Function {
 	if n := b.Ins[ins].Func; n != 0 {
 		return pl.proc.Function(n)
@@ -57,6 +62,7 @@ func (pl *places) function(b *abp.Block, ins int) *abp.Function {
 // functionAt returns the function that holds an address. Symbols without a
 // size hold their first byte only: guessing that they reach up to the next
 // one would give a stripped library's code to its last exported function.
+// Aliases sort stably; the walk back finds the first one at the address.
 func (pl *places) functionAt(addr uint64) *abp.Function {
 	n := sort.Search(len(pl.functions), func(i int) bool { return pl.functions[i].Addr > addr })
 	if n == 0 {
@@ -106,6 +112,8 @@ func imageName(img *abp.Image) string {
 
 // describe names an address for people: function and offset, else image and
 // offset, else nothing.
+// The result is for reading and not for parsing: a function's name may contain any
+// character, a plus sign included.
 func (pl *places) describe(addr uint64) string {
 	if f := pl.functionAt(addr); f != nil {
 		return withOffset(f.Display(), addr-f.Addr)
@@ -127,6 +135,9 @@ func withOffset(name string, off uint64) string {
 // Regions returns the named regions of a process's address space, for labels:
 // those of its snapshots; without one, those that can be told from the images
 // and the usual layout.
+//
+// A snapshot's regions without a label, which are anonymous mappings, are left out:
+// "[anonymous]" on every line of a heat map tells nothing.
 func Regions(p *abp.Process) []Region {
 	var out []Region
 	if snaps := p.Snapshots(); len(snaps) > 0 {
@@ -155,6 +166,8 @@ const (
 // layoutRegions names regions without a snapshot: the images by their segments,
 // and heap and stack by where they lie. Without randomisation the loader's
 // mappings lie in the stack's part as well, but below the stack.
+// The result is a guess, good enough for a label and for nothing else; it is only
+// made when the run took no snapshots.
 func layoutRegions(p *abp.Process) []Region {
 	var out []Region
 	var heap uint64

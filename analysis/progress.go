@@ -18,6 +18,8 @@ type Progress struct {
 const progressStep = 1 << 14
 
 // Share returns how much of what is to be read has been, from 0 to 1.
+// It may fall when another process's frames are announced: what is still to come is
+// only known when that process is read.
 func (p *Progress) Share() float64 {
 	total := p.total.Load()
 	if total == 0 {
@@ -28,6 +30,7 @@ func (p *Progress) Share() float64 {
 
 // expect announces a thread's frames. Filters may skip some: they count as read
 // when the thread is done, see finish.
+// Frame headers tell the number; nothing is decoded for it.
 func (p *Progress) expect(t *abp.Thread) uint64 {
 	var n uint64
 	for _, f := range t.Frames {
@@ -39,6 +42,7 @@ func (p *Progress) expect(t *abp.Thread) uint64 {
 	return n
 }
 
+// add counts n executions as read.
 func (p *Progress) add(n uint64) {
 	if p != nil {
 		p.done.Add(n)
@@ -46,6 +50,8 @@ func (p *Progress) add(n uint64) {
 }
 
 // meter counts one reader's executions and passes them on in steps.
+// One belongs to one goroutine; only what it passes on is shared, so that counting
+// costs an increment and no atomic.
 type meter struct {
 	progress *Progress
 	left     uint64 // of what was expected

@@ -2,12 +2,9 @@ package analysis
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"alleria/abp"
@@ -21,6 +18,8 @@ type Report struct {
 }
 
 // ProfileReport is what concerns a profile as a whole.
+// Fields that only run.json knows are missing for a single file that was opened
+// without its directory.
 type ProfileReport struct {
 	Path     string     `json:"path"`
 	Command  []string   `json:"command,omitempty"`
@@ -36,6 +35,9 @@ type ProfileReport struct {
 }
 
 // ProcessReport is one process of the tree.
+//
+// The lists are never null in JSON. PerThread, Images and Functions each add up to
+// the process's counts; windows do not, as several may be open at a time.
 type ProcessReport struct {
 	Profile  string   `json:"profile"`
 	Number   uint32   `json:"number"`
@@ -53,6 +55,8 @@ type ProcessReport struct {
 }
 
 // ThreadReport is one thread of a process.
+// Number is the order of creation within the process, from 1; OSID the kernel's
+// thread id, which may be used again.
 type ThreadReport struct {
 	Number uint32 `json:"number"`
 	OSID   uint32 `json:"tid"`
@@ -68,6 +72,7 @@ type ImageReport struct {
 }
 
 // FunctionReport is one function, exclusive of what it calls.
+// Name is demangled where it can be. File and Line are those of the definition.
 type FunctionReport struct {
 	Name   string `json:"name"`
 	Linked string `json:"linked_name,omitempty"` // where it differs
@@ -78,6 +83,7 @@ type FunctionReport struct {
 }
 
 // WindowReport is one window of the configuration in one process.
+// First and Last are null for a window that never opened.
 type WindowReport struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description,omitempty"`
@@ -88,6 +94,11 @@ type WindowReport struct {
 }
 
 // WindowOpening is an opening of a window, or its closing.
+//
+// Instructions, Loads and Stores are the process's totals at that moment, counted
+// from its start, recorded or not where the configuration had them counted.
+// Overshoot is by how many instructions a count over several threads was exceeded;
+// within one thread counts are exact.
 type WindowOpening struct {
 	Reason       string         `json:"reason"`
 	Seconds      float64        `json:"seconds"` // since the process's start
@@ -103,6 +114,11 @@ type WindowOpening struct {
 
 // Summarise reads profiles once and makes their report. What q excludes is not
 // counted. progress may be nil.
+//
+// Processes come by number within a profile, profiles in the order given. A process
+// of the tree that was not followed is listed without counts, so that the tree is
+// whole. The first unreadable process ends it with an error; a cut-off file is no
+// error, its profile says so.
 func Summarise(profiles []*abp.Profile, q abp.Query, progress *Progress) (*Report, error) {
 	r := &Report{Profiles: []ProfileReport{}, Processes: []ProcessReport{}}
 	for _, p := range profiles {
@@ -149,6 +165,7 @@ func profileReport(p *abp.Profile, processes []ProcessReport) ProfileReport {
 }
 
 // outputBytes adds up the files that entries and tables are in.
+// A main profile may also carry entries, and is then in the list already.
 func outputBytes(p *abp.Profile) (sum uint64) {
 	for _, proc := range p.Processes() {
 		files := proc.Files()
@@ -167,28 +184,12 @@ func outputBytes(p *abp.Profile) (sum uint64) {
 // summariseProcess counts a process's threads side by side: each has frames of
 // its own, and readers share nothing.
 func summariseProcess(p *abp.Profile, proc *abp.Process, q abp.Query, progress *Progress) (*ProcessReport, error) {
-	var threads []abp.Thread
-	for _, t := range proc.Threads() {
-		if wants(q.Threads, t.Number) {
-			threads = append(threads, t)
-		}
-	}
-	tallies := make([]*tally, len(threads))
-	errs := make([]error, len(threads))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wait sync.WaitGroup
-	for i, t := range threads {
-		tq := q
-		tq.Processes, tq.Threads = []uint32{proc.Number()}, []uint32{t.Number}
-		m := &meter{progress: progress, left: progress.expect(&t)}
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			tallies[i], errs[i] = tallyOf(p, tq, m)
-		})
-	}
-	wait.Wait()
-	if err := errors.Join(errs...); err != nil {
+	tallies := make([]*tally, len(proc.Threads())) // as many as there can be
+	threads, err := eachThread(proc, q, progress, func(i int, tq abp.Query, m *meter) (err error) {
+		tallies[i], err = tallyOf(p, tq, m)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	s := newSummary(proc)
@@ -202,6 +203,9 @@ func summariseProcess(p *abp.Profile, proc *abp.Process, q abp.Query, progress *
 }
 
 // fromRun completes a process's report with what run.json knows of it.
+// run.json is written at the end of a run and may be missing or older than the
+// tables: what the tables say is only overridden where they cannot know, which is
+// how the process ended and who its parent was.
 func fromRun(pr *ProcessReport, p *abp.Profile) {
 	if p.Run() == nil {
 		return

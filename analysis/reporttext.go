@@ -11,6 +11,8 @@ import (
 )
 
 // WriteJSON writes the report in its documented form.
+// One object, indented, with a line end; the fields are those of docs/user-guide.md
+// and the order of processes is that of their numbers.
 func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -22,6 +24,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 
 // WriteText writes the report for people, with at most top functions and images
 // a process (0: all).
+// It is meant for reading only: its layout may change, the JSON form may not.
 func (r *Report) WriteText(w io.Writer, top int) error {
 	out := bufio.NewWriter(w)
 	for i, p := range r.Profiles {
@@ -71,6 +74,7 @@ func (p *ProfileReport) writeText(w io.Writer) {
 
 // writeText writes one process: totals first, then threads, windows, images
 // and functions.
+// A process that was not followed has nothing to count and gets one line.
 func (p *ProcessReport) writeText(w io.Writer, top int) {
 	fmt.Fprintf(w, "\nProcess %d (pid %d): %s\n", p.Number, p.PID, joinCommand(p.Command))
 	if !p.Followed {
@@ -171,6 +175,8 @@ func (o *WindowOpening) moment() string {
 }
 
 // joinCommand writes a command as it might have been typed.
+// It quotes for a POSIX shell, so that the line can be pasted: within single quotes
+// nothing is special but the quote itself.
 func joinCommand(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {

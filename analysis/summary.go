@@ -21,6 +21,7 @@ type summary struct {
 }
 
 // functionKey is a function, or the code of an image that is in none.
+// By pointer and not by name: a static function may exist once a source file.
 type functionKey struct {
 	function *abp.Function
 	image    *abp.Image
@@ -36,6 +37,7 @@ func newSummary(p *abp.Process) *summary {
 
 // thread adds one thread's tally. Instructions are attributed here, once for
 // each that ran, and not while reading, once for each time that it ran.
+// Threads come in any order; the report's are in the order of calls.
 func (s *summary) thread(t *abp.Thread, counted *tally) {
 	tr := ThreadReport{Number: t.Number, OSID: t.OSID}
 	counted.each(s.proc, func(windows uint64, b *abp.Block, ins int, c abp.Counts) {
@@ -89,6 +91,8 @@ func (s *summary) report() *ProcessReport {
 }
 
 // shellStatus turns minus a signal into what shells report.
+// 128 plus the signal is what every shell's $? shows, and what `alleria record`
+// itself exits with.
 func shellStatus(status int32) int {
 	if status < 0 {
 		return 128 - int(status)
@@ -157,11 +161,16 @@ func (s *summary) windowReports() []WindowReport {
 }
 
 // Openings returns all openings of a process's window, each with its closing.
+// They are in the order of the profile's table, which is that of time. Addresses
+// are named from the tables, which may make the first call slow: callers with
+// several windows of a large process pay for that once a window.
 func Openings(p *abp.Process, window uint32) []WindowOpening { return newPlaces(p).openings(window) }
 
 // openings pairs openings with closings in the order in which they were
 // written. One without the other is an opening that lasted to the end, or a
 // closing whose opening was lost; the latter is left out.
+// A process's windows open for all of its threads, so that no two openings of one
+// window can overlap.
 func (pl *places) openings(window uint32) []WindowOpening {
 	var out []WindowOpening
 	for _, e := range pl.proc.WindowEvents() {
@@ -180,6 +189,7 @@ func (pl *places) openings(window uint32) []WindowOpening {
 }
 
 // opening words one event. Its time counts from the process's start.
+// An event without a time stamp, which a run without a clock has, gets none.
 func (pl *places) opening(e *abp.WindowEvent) WindowOpening {
 	o := WindowOpening{
 		Reason: e.Reason, Thread: e.Thread, Address: e.Addr, Place: pl.describe(e.Addr),

@@ -8,6 +8,9 @@ import (
 // are only thousands of them, so that what each run has in common is counted
 // once a run (runs) and multiplied in the end; only what runs differ in (repeated
 // and masked accesses, cut blocks) is added up as it comes (parts).
+//
+// Sums are kept for each set of windows that was open, since a report wants them by
+// window and a run's cost must not grow with the number of windows.
 type tally struct {
 	byWindows map[uint64]*windowTally
 	last      *windowTally // of the execution before
@@ -46,6 +49,8 @@ func (t *tally) windows(mask uint64) *windowTally {
 }
 
 // exec counts one execution.
+// An emulated execution stands for one instruction that the engine carried out
+// itself, with accesses of its own.
 func (t *tally) exec(x *abp.Exec) {
 	w := t.windows(x.Windows)
 	b := x.Block
@@ -93,6 +98,8 @@ func (w *windowTally) add(b *abp.Block, ins int, c abp.Counts) {
 }
 
 // insCounts is what one run of one instruction counts for by itself.
+// Accesses of the kinds that are counted as they come are left out here; the whole
+// is the sum of both.
 func insCounts(b *abp.Block, ins int) (c abp.Counts) {
 	in := &b.Ins[ins]
 	if in.Flags&abp.InsRecorded == 0 {
@@ -121,6 +128,8 @@ func insCounts(b *abp.Block, ins int) (c abp.Counts) {
 
 // entry counts one entry, where a filter picks single instructions or accesses
 // out of executions.
+// The accesses of an instruction that a filter leaves out come without it: they
+// still count for it.
 func (t *tally) entry(e *abp.Entry) {
 	w := t.windows(e.Windows)
 	switch e.Kind {
@@ -141,6 +150,7 @@ func (t *tally) entry(e *abp.Entry) {
 
 // each calls f with the sums of every instruction that ran, and the windows that
 // were open.
+// The order is that of maps: callers add up and sort.
 func (t *tally) each(p *abp.Process, f func(windows uint64, b *abp.Block, ins int, c abp.Counts)) {
 	for mask, w := range t.byWindows {
 		for id, n := range w.runs {
@@ -165,8 +175,8 @@ func (t *tally) each(p *abp.Process, f func(windows uint64, b *abp.Block, ins in
 }
 
 // tallyOf runs a query, which names one process and one thread, through a tally.
+// The tally is good also with an error, up to where reading ended.
 func tallyOf(p *abp.Profile, q abp.Query, m *meter) (*tally, error) {
-	defer m.finish()
 	t := newTally()
 	r := p.Reader(q)
 	if picksInstructions(q) {

@@ -9,6 +9,8 @@ import (
 
 // textTable lines up columns: the first text columns to the left, the others,
 // numbers, to the right.
+// text/tabwriter was refused: it aligns a whole table to one side, and numbers that
+// are not right-aligned cannot be compared at a glance.
 type textTable struct {
 	rows [][]string
 	text int // columns of text
@@ -25,6 +27,8 @@ func (t *textTable) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 // write writes the table unless it is empty, each line after the indent; what
 // the indent has before its last line end comes once, before the table.
+// Widths are in runes, which is wrong for wide scripts and good enough for names of
+// functions.
 func (t *textTable) write(w io.Writer, indent string) {
 	if len(t.rows) == 1 {
 		return

@@ -22,6 +22,10 @@ import (
 )
 
 // Addresses of the program's functions, heap and stack.
+//
+// They are where Linux puts a position-dependent executable, its heap, a library and
+// the stack when randomisation is off, so that what guesses by address (labels of
+// heat maps) is tested with the real layout.
 const (
 	Main = 0x401000
 	Work = 0x401100
@@ -39,6 +43,7 @@ const (
 // recorded.
 const everything = abp.InsRecorded | abp.InsAddrs | abp.InsValues | abp.InsRoutine
 
+// It asks for everything a configuration can, so that readers meet every field.
 // blocks are the program's static blocks, made anew for each caller because
 // Prepare writes into them.
 func blocks() []*abp.Block {
@@ -83,21 +88,31 @@ func blocks() []*abp.Block {
 }
 
 // mainRun is one execution of main's block, with its time stamp.
+// The words are in the order that the block's accesses name them, the block's
+// number first: that is all an execution is in the stream.
 func mainRun(tsc uint64) []uint64 {
 	return []uint64{blockMain, Top + 0x100, 0x1122334455667788, Top, tsc}
 }
 
 // workRun is one execution of work's block: the i-th stores the i-th number.
+// The stores are four bytes apart, so that a hundred of them touch seven lines and
+// one page: sums by address can be told in the head.
 func workRun(i uint64) []uint64 {
 	return []uint64{blockWork, Heap + 4*i, i, Top - 8, Main + 9}
 }
 
 // copyRun copies n bytes from the heap's start to its second page.
+// A repeated instruction is one execution however long it was: its accesses follow
+// from the registers before and after.
 func copyRun(n uint64) []uint64 {
 	return []uint64{blockCopy, Heap, Heap + n, Heap + 0x1000, Heap + 0x1000 + n}
 }
 
 // Write writes the run into a directory that it makes.
+//
+// Times, ids and addresses are constants: what is made of the run can be compared
+// with a golden file to the byte. The second process has no directory, as one that
+// was not followed.
 func Write(dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "p1"), 0o755); err != nil {
 		return fmt.Errorf("synthetic run: %w", err)
@@ -124,6 +139,9 @@ func Write(dir string) error {
 }
 
 // writeFile writes one file of the format, closed in order.
+// "In order" means with END and the directory of sections, as a run that was not
+// killed leaves them. Errors of closing are errors: a full disk says so
+// there.
 func writeFile(path string, h *abp.Header, put func(*abp.Writer, *abp.Header) error) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -143,6 +161,8 @@ func writeFile(path string, h *abp.Header, put func(*abp.Writer, *abp.Header) er
 type row interface{ Append([]byte) []byte }
 
 // writeTables writes what main.abp has besides the header.
+// Sections come in the order in which the reading library needs no second pass:
+// blocks, what they refer to, then events.
 func writeTables(w *abp.Writer, _ *abp.Header) error {
 	var all []row
 	for _, b := range blocks() {
@@ -183,6 +203,10 @@ func writeTables(w *abp.Writer, _ *abp.Header) error {
 }
 
 // writeThreads writes thread 1 in two frames and thread 2 in one.
+//
+// Between them the frames have all that a reader must carry from one to the next:
+// windows that were open before, an ordinal that goes on, and marks in the middle.
+// The cut stands for a fault: main's second instruction did not run.
 func writeThreads(w *abp.Writer, h *abp.Header) error {
 	var first []uint64
 	for i := range uint64(100) {
@@ -209,6 +233,7 @@ func writeThreads(w *abp.Writer, h *abp.Header) error {
 }
 
 // writeFrame encodes words as one frame.
+// Blocks are prepared anew for each frame, since an encoder keeps their shapes.
 func writeFrame(w *abp.Writer, file *abp.Header, h *abp.FrameHeader, words []uint64) error {
 	all := blocks()
 	for _, b := range all {
@@ -231,6 +256,9 @@ func writeFrame(w *abp.Writer, file *abp.Header, h *abp.FrameHeader, words []uin
 
 // WriteLarge writes a run whose only thread executes main and work in turn, runs
 // times each, for measurements.
+//
+// It is regular and therefore compresses beyond anything real: good for measuring
+// the reader's own work, wrong for judging sizes.
 func WriteLarge(dir string, runs int) error {
 	const perFrame = 100_000
 	if err := os.MkdirAll(filepath.Join(dir, "p1"), 0o755); err != nil {
