@@ -1,7 +1,6 @@
 package abp
 
 import (
-	"slices"
 	"sort"
 )
 
@@ -45,7 +44,7 @@ func newMatcher(p *Process, q *Query) *matcher {
 	m.funcs = map[uint32]bool{}
 	for i := range p.functions {
 		f := &p.functions[i]
-		if slices.Contains(q.Functions, f.Name) || f.Demangled != "" && slices.Contains(q.Functions, f.Demangled) {
+		if q.WantsFunction(f) {
 			m.funcs[f.Number] = true
 			m.ranges = append(m.ranges, Range{f.Addr, f.Addr + f.Size})
 		}

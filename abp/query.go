@@ -2,6 +2,7 @@ package abp
 
 import (
 	"slices"
+	"strings"
 )
 
 // Order is the order in which a Reader yields.
@@ -39,13 +40,44 @@ type Query struct {
 	Order     Order
 	Processes []uint32 // numbers; none: all
 	Threads   []uint32 // numbers within their process; none: all
-	// Functions are names, as linked or demangled; none: all. An instruction
-	// whose function was not recorded matches by its block's address.
+	// Functions are names, as linked or demangled, where * stands for anything;
+	// none: all. An instruction whose function was not recorded matches by its
+	// block's address.
 	Functions []string
 	Code      Range // addresses of instructions
 	Data      Range // addresses of accesses; instructions without any do not match
 	Time      Range // TSC
 	Ordinals  Range // of instructions within their thread
+}
+
+// WantsFunction reports whether one of Functions is a function's name.
+func (q *Query) WantsFunction(f *Function) bool {
+	return slices.ContainsFunc(q.Functions, func(pattern string) bool {
+		return matchName(pattern, f.Name) || f.Demangled != "" && matchName(pattern, f.Demangled)
+	})
+}
+
+// matchName compares a name with a pattern. The name itself matches even where
+// it holds an asterisk, as "operator*" does.
+func matchName(pattern, name string) bool {
+	if pattern == name {
+		return true
+	}
+	first, rest, stars := strings.Cut(pattern, "*")
+	if !stars || !strings.HasPrefix(name, first) {
+		return false
+	}
+	name = name[len(first):]
+	parts := strings.Split(rest, "*")
+	// All but the last as early as they come: that leaves the most to the others.
+	for _, part := range parts[:len(parts)-1] {
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name = name[i+len(part):]
+	}
+	return strings.HasSuffix(name, parts[len(parts)-1])
 }
 
 // wantsFrame reports whether a frame may hold something that matches, by its

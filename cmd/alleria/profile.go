@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"alleria/abp"
+	"alleria/config"
 )
 
 // openProfiles opens every path and hands them to use, then closes them.
@@ -43,7 +45,7 @@ type queryFlags struct {
 func (f *queryFlags) register(fl *pflag.FlagSet) {
 	fl.UintSliceVar(&f.processes, "process", nil, "only these processes, by `number`")
 	fl.UintSliceVar(&f.threads, "thread", nil, "only these threads, by `number` within their process")
-	fl.StringArrayVar(&f.functions, "function", nil, "only instructions of this `function`; may be repeated")
+	fl.StringArrayVar(&f.functions, "function", nil, "only instructions of this `function`; * stands for anything; may be repeated")
 	fl.StringVar(&f.address, "address", "", "only instructions in this `range`: 0x401000-0x402000, 0x401000+0x100 or one address")
 	fl.StringVar(&f.data, "data", "", "only accesses to this `range` of addresses")
 	fl.StringVar(&f.time, "time", "", "only this `range` of seconds since the start: 0.5-1.5")
@@ -59,6 +61,9 @@ func (f *queryFlags) query(profiles []*abp.Profile) (q abp.Query, err error) {
 	for _, n := range f.threads {
 		q.Threads = append(q.Threads, uint32(n))
 	}
+	if err := f.known(&q, profiles); err != nil {
+		return q, err
+	}
 	if q.Code, err = parseRange(f.address); err != nil {
 		return q, usagef("--address: %w", err)
 	}
@@ -69,6 +74,41 @@ func (f *queryFlags) query(profiles []*abp.Profile) (q abp.Query, err error) {
 		q.Time, err = parseTimeRange(f.time, profiles)
 	}
 	return q, err
+}
+
+// known refuses names and numbers that none of the profiles has: an empty answer
+// to a misspelt question looks like a fact about the program.
+func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
+	var names []string
+	numbers := make(map[uint32]bool)
+	for _, p := range profiles {
+		for _, proc := range p.Processes() {
+			numbers[proc.Header().Process] = true
+			for i := range proc.Functions() {
+				names = append(names, proc.Functions()[i].Display(), proc.Functions()[i].Name)
+			}
+		}
+	}
+	for _, n := range q.Processes {
+		if !numbers[n] {
+			return usagef("--process %d: there is no such process in the profile; alleria tree lists them", n)
+		}
+	}
+	for _, name := range q.Functions {
+		one := abp.Query{Functions: []string{name}}
+		if !slices.ContainsFunc(names, func(s string) bool { return one.WantsFunction(&abp.Function{Name: s}) }) {
+			return usagef("--function %s: nothing of such a function was recorded%s", name, nearestRecorded(name, names))
+		}
+	}
+	return nil
+}
+
+// nearestRecorded is the end of a sentence: the name that resembles a wrong one.
+func nearestRecorded(name string, names []string) string {
+	if near := config.Nearest(name, names); near != "" {
+		return "; the nearest name is " + near
+	}
+	return "; alleria report --top 0 lists what was"
 }
 
 // parseRange reads FROM-TO (TO not included), FROM+SIZE or one address.

@@ -48,7 +48,12 @@ ended it.`,
   alleria record -c window.xml -o out -- python3 script.py
   alleria record --on-call compress --till-return compress -- ./tool
   alleria record --only count -- make -j4`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("no program is named: alleria record [flags] [--] PROGRAM [ARGUMENT...]")
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error { return a.record(f, args) },
 	}
 	fl := c.Flags()

@@ -32,7 +32,7 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		{"", 2, "a command is needed"},
 		{"recrod -- true", 2, `unknown command "recrod"; did you mean record?`},
-		{"record", 2, "requires at least 1 arg"},
+		{"record", 2, "no program is named"},
 		{"record --nosuch true", 2, "unknown flag: --nosuch"},
 		{"record --only everything true", 2, "--only is translate, count or blocks"},
 		{"record --compress 99 true", 2, "--compress is a level from 1 to 22"},

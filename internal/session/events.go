@@ -268,14 +268,3 @@ func (e *events) disarm() {
 		e.im.p.Unnotify(addr)
 	}
 }
-
-// missing names the events whose function no loaded image has.
-func (e *events) missing() []string {
-	var out []string
-	for _, l := range e.im.windows.Leaves() {
-		if ev := l.Event; (ev.Kind == config.EventCall || ev.Kind == config.EventReturn) && !e.found[l] {
-			out = append(out, fmt.Sprintf("%s: no loaded image that the event names has a function %s", ev.Pos, ev.Name))
-		}
-	}
-	return out
-}

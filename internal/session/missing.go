@@ -1,0 +1,88 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"alleria/config"
+	"alleria/internal/symbols"
+)
+
+// optionsFile is what config calls the text that it makes of a command's flags.
+const optionsFile = "(options)"
+
+// missing names the events whose function no loaded image has, with what comes
+// nearest: after the run, because a library may be loaded as late as that.
+func (e *events) missing() []string {
+	var out []string
+	for _, l := range e.im.windows.Leaves() {
+		if ev := l.Event; (ev.Kind == config.EventCall || ev.Kind == config.EventReturn) && !e.found[l] {
+			out = append(out, fmt.Sprintf("%s: %s", eventPlace(ev), e.whyMissing(ev)))
+		}
+	}
+	return out
+}
+
+// eventPlace says where an event was written: its line, or the flag it came by.
+func eventPlace(ev *config.Event) string {
+	pos := ev.Pos.String()
+	if !strings.HasPrefix(pos, optionsFile) {
+		return pos
+	}
+	if ev.Kind == config.EventReturn {
+		return "--till-return " + ev.Name
+	}
+	return "--on-call " + ev.Name
+}
+
+// whyMissing says why an event found no function: its image was never loaded, or has
+// no such function, and then which it has.
+func (e *events) whyMissing(ev *config.Event) string {
+	var near []string
+	matched := 0
+	for _, l := range e.im.tables.symbols.Images() {
+		if !ev.MatchesImage(imageKey(l)) {
+			continue
+		}
+		matched++
+		near = append(near, l.Image.Nearest(ev.Name, 3)...)
+	}
+	image := ev.ImageName + ev.ImagePath
+	switch {
+	case matched == 0:
+		return fmt.Sprintf("no image %s was loaded; loaded were %s", image, e.loadedNames())
+	case len(near) > 0:
+		slices.Sort(near)
+		return fmt.Sprintf("there is no function %s in %s; the nearest: %s", ev.Name, imageOr(image), strings.Join(slices.Compact(near), ", "))
+	default:
+		return fmt.Sprintf("there is no function %s in %s; alleria functions lists what can be named", ev.Name, imageOr(image))
+	}
+}
+
+// imageOr names the image of an event, which without one is the main executable.
+func imageOr(image string) string {
+	if image == "" {
+		return "the main executable"
+	}
+	return image
+}
+
+// loadedNames lists images by name, those of the kernel left out.
+func (e *events) loadedNames() string {
+	var names []string
+	for _, l := range e.im.tables.symbols.Images() {
+		if name := loadedName(l); name != "" {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// loadedName is an image's name as a configuration would give it, "" for the vdso.
+func loadedName(l *symbols.Loaded) string {
+	if strings.HasPrefix(l.Name, "[") {
+		return ""
+	}
+	return l.Name
+}
