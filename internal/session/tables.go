@@ -23,7 +23,7 @@ func newTables(pid int, cache *symbols.Cache, out output) *tables {
 	if err != nil {
 		exe = ""
 	}
-	m := symbols.NewMap(symbols.MapOptions{Cache: cache, Exe: exe, Memory: memoryOf(pid)})
+	m := symbols.NewMap(symbols.MapOptions{Cache: cache, Exe: exe, Memory: memoryOf(pid), SystemDirs: symbols.SystemDirs("/")})
 	return &tables{symbols: m, out: out, images: make(map[*symbols.Loaded]uint32), funcs: make(map[*symbols.Function]uint32)}
 }
 

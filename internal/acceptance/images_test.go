@@ -1,0 +1,49 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestImagesSelected records a program that spends its time in its own code, in
+// libraries of the system and in one of its own, by each way to select images.
+func TestImagesSelected(t *testing.T) {
+	dir := workDir(t)
+	prog := build(t, "../../testdata/windows/late.c", "-O1 -ldl")
+	lib := build(t, "../../testdata/windows/late.c", "-O1 -shared -fPIC -DLIBRARY")
+	name := func(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+	for image, want := range map[string][]string{
+		`main="true"`:                 {name(prog)},
+		`anyButSys="true"`:            {name(prog), name(lib)},
+		`name="` + name(lib) + `"`:    {name(lib)},
+		`path="` + lib + `"`:          {name(lib)},
+		`name="libc.so.6"`:            {"libc.so.6"},
+		`name="ld-linux-x86-64.so.2"`: {"ld-linux-x86-64.so.2"},
+		``:                            {name(prog), name(lib), "libc.so.6", "ld-linux-x86-64.so.2"},
+	} {
+		writeConfig(t, dir, strings.Replace(everything(""), "<Image>", "<Image "+image+">", 1))
+		r := run(t, command{argv: []string{alleria(), "-q", "record", "--force", "-c", "w.xml", "-o", profileDir, "--", prog, lib}, dir: dir})
+		if r.status != 0 || len(r.stderr) > 0 {
+			t.Fatalf("<Image %s>: status %d\n%s", image, r.status, clip(r.stderr))
+		}
+		var report struct {
+			Processes []struct{ Images []struct{ Name string } }
+		}
+		if err := json.Unmarshal(run(t, command{argv: []string{alleria(), "report", "--json", profileDir}, dir: dir}).stdout, &report); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, im := range report.Processes[0].Images {
+			if !strings.HasPrefix(im.Name, "[") {
+				got = append(got, im.Name)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("<Image %s>: recorded %v, want %v", image, got, want)
+		}
+	}
+}
