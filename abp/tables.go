@@ -63,6 +63,15 @@ type FamilyRow struct {
 	Command    []string
 }
 
+// ShellStatus is the exit status as a shell's $? has it: 128 plus the signal for
+// a process that one ended. It means nothing while Exited is false.
+func (r *FamilyRow) ShellStatus() int {
+	if r.ExitStatus < 0 {
+		return 128 - int(r.ExitStatus)
+	}
+	return int(r.ExitStatus)
+}
+
 // WindowDef is a window of the configuration.
 type WindowDef struct {
 	Index       uint32 // bit in MarkWindows and in Exec.Windows

@@ -82,22 +82,12 @@ func (s *summary) report() *ProcessReport {
 		if row.Number == h.Process {
 			pr.Parent = row.Parent
 			if row.Exited {
-				exit := shellStatus(row.ExitStatus)
+				exit := row.ShellStatus()
 				pr.Exit = &exit
 			}
 		}
 	}
 	return pr
-}
-
-// shellStatus turns minus a signal into what shells report.
-// 128 plus the signal is what every shell's $? shows, and what `alleria record`
-// itself exits with.
-func shellStatus(status int32) int {
-	if status < 0 {
-		return 128 - int(status)
-	}
-	return int(status)
 }
 
 // imageReports lists the images that anything was recorded of, the busiest

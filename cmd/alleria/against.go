@@ -18,16 +18,23 @@ import (
 // target is a program as its process will look after start: the images that the
 // kernel and the dynamic loader map. It is found out from files, without running
 // anything, so that it can be had of a program that one would rather not start.
+//
+// It is an approximation of the process in two ways that cannot be helped: what the
+// program loads later with dlopen is not in it, and a LD_LIBRARY_PATH that a wrapper
+// would set is only seen if it is set here as well. Whoever reports on a target says
+// "when it starts".
 type target struct {
 	path    string           // as it was found
 	scripts []symbols.Script // how path leads to the program, empty for a program
 	cache   *symbols.Cache
 	images  []targetImage // the program first
 	missing []symbols.Library
+	// Decoding takes seconds for a browser, and one command may check many files.
 	decoded map[bool]*inventory // by whether it has forms, once asked for
 }
 
 // targetImage is one image, with what a configuration knows it by.
+// The embedded Image belongs to the target's cache and is closed with it.
 type targetImage struct {
 	*symbols.Image
 	key config.ImageKey
@@ -38,6 +45,9 @@ type targetImage struct {
 
 // openTarget finds a program and its libraries. A file that cannot be executed
 // but read (a library, a program without the permission) is taken as it is.
+//
+// Errors carry the exit status that record would end with for the same program:
+// 127 not found, 126 not to be read. The caller closes the target.
 func openTarget(name string) (*target, error) {
 	// As a shell looks a program up, and unlike findProgram not asking whether it may
 	// be executed: it is not going to be.
@@ -74,6 +84,8 @@ func openTarget(name string) (*target, error) {
 }
 
 // open fills images.
+// Only the program itself has to be readable; of the libraries, what is missing is
+// noted and reported.
 func (t *target) open(path string) error {
 	im, err := t.cache.Open(path)
 	if err != nil {
@@ -99,6 +111,10 @@ func (t *target) open(path string) error {
 }
 
 // add appends an image under the path that a process's maps will show.
+//
+// asked is what the image was asked for by, which is how people know it: libz.so.1
+// where the file is libz.so.1.3.1. system are the directories whose images count as
+// the system's (anyButSys in the language).
 func (t *target) add(im *symbols.Image, path, asked string, main bool, system []string) {
 	i := targetImage{Image: im, key: config.ImageKey{Path: path, Name: filepath.Base(path), Main: main}}
 	// The rule of symbols.Map, which needs a process.
@@ -132,6 +148,7 @@ func absolute(path string) string {
 func (t *target) name() string { return t.images[0].key.Name }
 
 // image finds an image by its name, its path, or a link to it.
+// A name that is the program's and a library's finds the program.
 func (t *target) image(name string) (*targetImage, bool) {
 	// In the loader's order, so that of two images of one name it is the one that the
 	// loader prefers.
@@ -154,6 +171,9 @@ func (t *target) imageNames() []string {
 }
 
 // notices tells what of the target could surprise whoever reads figures of it.
+//
+// They go to standard error: none of them makes the result wrong, and a script that
+// parses the result must not have to skip them.
 func (t *target) notices(w io.Writer) {
 	for _, s := range t.scripts {
 		fmt.Fprintf(w, "alleria: %s is a script: its process runs %s\n", s.Path, s.Interpreter)
@@ -192,6 +212,9 @@ func (im *targetImage) funcKeys() []config.FuncKey {
 
 // compare holds a configuration against the target: the names and selectors that
 // match nothing, and what the others select.
+//
+// The inventory is kept for the next file, once with forms and once without: most
+// files need none, and with them it is several times as large.
 func (t *target) compare(c *config.Config) ([]config.Warning, *estimate) {
 	warnings := t.checkNames(c)
 	forms := usesForms(c)

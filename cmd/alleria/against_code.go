@@ -12,11 +12,15 @@ import (
 )
 
 // insKind is what selectors can tell apart in instructions.
+//
+// Numbers are Zydis's, which are XED's: comparing them costs nothing, where their
+// names are strings to be fetched from C.
 type insKind struct {
 	mnem, isa uint16
 	cat, ext  uint8
-	accesses  uint8
-	form      string // only where a selector asks for forms
+	// memory operands; more than 255 are no instruction's
+	accesses uint8
+	form     string // only where a selector asks for forms
 }
 
 // kindInfo is a kind in the configuration's words.
@@ -28,6 +32,9 @@ type kindInfo struct {
 // inventory is the instructions of a target, counted by function and kind. They
 // are decoded once, for all windows; matching then goes over kinds, of which a
 // function has some dozens, and not over instructions.
+//
+// It is complete and read-only once takeInventory returns. Memory goes with the
+// number of different kinds, some thousands for all of libc, times functions.
 type inventory struct {
 	kinds  map[insKind]kindInfo
 	images []imageInventory
@@ -51,6 +58,9 @@ type functionInventory struct {
 
 // takeInventory decodes all functions. forms tells whether forms are needed,
 // which cost more to name than everything else together.
+//
+// Overlaps are common: assembly with several entry points, and compilers' cold parts
+// that symbol tables give the whole function's size.
 func (t *target) takeInventory(forms bool) *inventory {
 	inv := &inventory{kinds: make(map[insKind]kindInfo), forms: forms}
 	for i := range t.images {
@@ -90,6 +100,10 @@ const maxFunction = 16 << 20
 
 // walk decodes the code from an address to an end, in order, as long as f says
 // so. Bytes that are no instruction (tables in hand-written code) are passed over.
+//
+// It decodes straight on, without following branches: the same instructions as in
+// objdump, whose output is what users compare with. f gets instructions that are
+// only good during the call.
 func walk(im *symbols.Image, from, end uint64, f func(*x86.Insn) bool) {
 	// A function of no size is one that something else begins at as well.
 	if end <= from || end-from > maxFunction {
@@ -126,6 +140,8 @@ func walk(im *symbols.Image, from, end uint64, f func(*x86.Insn) bool) {
 
 // boundary tells whether an instruction of a function begins at an address, and
 // else where the one that covers it does.
+// The answer is only as good as straight decoding: data within a function can shift
+// it. That is why a caller makes no more than a warning of it.
 func boundary(im *symbols.Image, f *symbols.Function, addr uint64) (at uint64, ok bool) {
 	at = f.Addr
 	walk(im, f.Addr, f.Addr+f.Size, func(in *x86.Insn) bool {
@@ -175,6 +191,7 @@ func usesForms(c *config.Config) bool {
 }
 
 // eachFunction calls f for every Function of every Profile.
+// Intercepted functions are among them: an Intercept is an attribute of Function.
 func eachFunction(c *config.Config, f func(*config.Image, *config.Function)) {
 	for _, w := range c.Windows {
 		for _, p := range w.Profile.Processes {
@@ -218,6 +235,7 @@ func (inv *inventory) checkSelectors(c *config.Config) []config.Warning {
 
 // names are the names of one kind that the instructions of the functions have
 // which an element selects; any tells that there are such functions.
+// by must be one of the five selectors that have a name.
 func (inv *inventory) names(i *config.Image, f *config.Function, by config.SelectorKind) (names map[string]bool, any bool) {
 	// A set, as the same name is met in nearly every function.
 	names = make(map[string]bool)

@@ -15,6 +15,7 @@ import (
 // estimate is what a configuration selects of a target's code. It counts
 // instructions as they stand in the files: how often each will run, nobody can
 // say without running it.
+// Its JSON is an element of "estimates" in check --against --json.
 type estimate struct {
 	Program      string       `json:"program"`
 	Images       int          `json:"images"`
@@ -59,6 +60,9 @@ type imageCost struct {
 }
 
 // estimate counts what each window selects.
+//
+// Selections are taken in the file's order. A general one (N absent) is matched by a
+// number one above all that are named, which no specific selection claims.
 func (inv *inventory) estimate(program string, c *config.Config) estimate {
 	// The whole is counted before any window: shares of different windows can then be
 	// compared.
@@ -120,6 +124,7 @@ func (inv *inventory) selection(tm *config.ThreadMatcher, sc *selectionCost) {
 }
 
 // function counts what is selected of one function.
+// cost counts for the image, sc for the selection; both are added to.
 func (inv *inventory) function(m *config.ImageMatcher, f *functionInventory, cost *imageCost, sc *selectionCost) {
 	fm := m.Function(f.key)
 	if fm == nil {

@@ -12,6 +12,10 @@ import (
 // nameCheck collects the names in a configuration that mean nothing in a target.
 // They are warnings and never errors: the program may load another image later,
 // start another program, or be another build tomorrow.
+//
+// A warning has two halves everywhere: what was not found, and the most likely right
+// name. The second is worth the effort: most such mistakes are a version
+// suffix, a link's name, or a letter.
 type nameCheck struct {
 	*target
 	found []config.Warning
@@ -44,6 +48,8 @@ func (n *nameCheck) warn(p config.Pos, what, right string) {
 }
 
 // event checks what an event names. All and One name nothing themselves.
+//
+// Events on time, instructions, system calls and the like name nothing in a file.
 func (n *nameCheck) event(e *config.Event) {
 	switch e.Kind {
 	// What is waited for may well be a plug-in, so this is the check most often wrong;

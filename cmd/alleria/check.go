@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +13,10 @@ import (
 
 // checkCommand is both the checker and the language's dictionary, because
 // both are asked while writing a configuration.
+//
+// Without a file it looks for the one that record would find in this directory, so
+// that "check, then record" is about the same file. An output directory is no place
+// to look in here: there is none yet.
 func (a *app) checkCommand() *cobra.Command {
 	asJSON := false
 	element, against := "", ""
@@ -57,6 +60,8 @@ that holds that list as "diagnostics" and the counts as "estimates".`,
 }
 
 // diagnostic is a line of check --json.
+// Line and Column count from 1; 0 is "the file as a whole". Severity is error,
+// warning, or unsupported: right in itself, but not to be recorded by this version.
 type diagnostic struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
@@ -73,6 +78,10 @@ func diagnosticOf(e config.Error, severity string) diagnostic {
 
 // check checks every file before it gives its verdict, so that one run finds
 // everything.
+//
+// The exit status is 2 with at least one error, else 0: warnings, also those of
+// names that were not found, leave it at 0, since a program may load later what it
+// does not map at its start. With --json they are in the list only.
 func (a *app) check(files []string, against string, asJSON bool) error {
 	var t *target
 	if against != "" {
@@ -105,6 +114,8 @@ func (a *app) check(files []string, against string, asJSON bool) error {
 }
 
 // checkResult is what has been found so far.
+// errs and list hold the same errors twice, once to be joined into the command's
+// own and once for JSON.
 type checkResult struct {
 	*app
 	asJSON    bool
@@ -115,6 +126,9 @@ type checkResult struct {
 
 // file checks one file. What it returns is a failure of ours; what is wrong with
 // the file goes into errs.
+//
+// A file with errors is not explained and not held against the program: there is no
+// model of it to do that with.
 func (r *checkResult) file(file string, t *target) error {
 	c, warnings, err := config.Load(file)
 	r.warn(warnings, "warning")
@@ -167,12 +181,10 @@ func (r *checkResult) warn(warnings []config.Warning, severity string) {
 // print writes what was found as JSON. Without a program it is the bare list,
 // as it has been before there were estimates.
 func (r *checkResult) print(estimates bool) error {
-	enc := json.NewEncoder(r.stdout)
-	enc.SetIndent("", "  ")
 	if !estimates {
-		return enc.Encode(r.list)
+		return r.printJSON(r.list)
 	}
-	return enc.Encode(struct {
+	return r.printJSON(struct {
 		Diagnostics []diagnostic `json:"diagnostics"`
 		Estimates   []*estimate  `json:"estimates"`
 	}{r.list, r.estimates})
@@ -180,6 +192,7 @@ func (r *checkResult) print(estimates bool) error {
 
 // schemaCommand prints what is embedded, so that the schema always is the one
 // of this very program.
+// A packaged file would be the schema of whatever was installed last.
 func (a *app) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [NAME]",

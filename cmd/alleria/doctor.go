@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +9,7 @@ import (
 )
 
 // verdict is how one of the doctor's findings bears on recording.
+// The words are part of the JSON form.
 type verdict string
 
 // The verdicts.
@@ -21,6 +21,9 @@ const (
 )
 
 // finding is one line of the doctor's table.
+//
+// Found says what is, Remedy what to type; a remedy is only given where something
+// can be done by the person who runs the command.
 type finding struct {
 	Check   string  `json:"check"`
 	Verdict verdict `json:"verdict"`
@@ -30,6 +33,9 @@ type finding struct {
 
 // doctorCommand prints all findings also when one is bad: they often have one
 // cause.
+//
+// It tries things rather than reading settings: a container's runtime, a security
+// module and a kernel option can each refuse, and only the attempt asks them all.
 func (a *app) doctorCommand() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
@@ -42,9 +48,7 @@ The exit status is 126 if recording cannot work here.`,
 		RunE: func(*cobra.Command, []string) error {
 			findings := diagnose(thisHost())
 			if asJSON {
-				enc := json.NewEncoder(a.stdout)
-				enc.SetIndent("", "  ")
-				if err := enc.Encode(findings); err != nil {
+				if err := a.printJSON(findings); err != nil {
 					return err
 				}
 			} else {
@@ -64,6 +68,7 @@ The exit status is 126 if recording cannot work here.`,
 
 // printFindings writes a line for each finding, and its remedy below it:
 // remedies are too long for a column.
+// The columns fit the longest names of checks and verdicts, which are all in here.
 func printFindings(w io.Writer, findings []finding) {
 	for _, f := range findings {
 		fmt.Fprintf(w, "%-5s %-18s %s\n", f.Verdict, f.Check, f.Found)
@@ -75,6 +80,7 @@ func printFindings(w io.Writer, findings []finding) {
 
 // host is what the doctor asks. The answers are functions so that tests can
 // play other machines; thisHost gives the real ones.
+// Nothing in it may be nil.
 type host struct {
 	file     func(path string) (string, error) // a small file's text
 	seize    func() error                      // attach to a child of ours
@@ -84,6 +90,7 @@ type host struct {
 }
 
 // diagnose asks everything, the most decisive first.
+// The order is that of the table: what makes the rest pointless comes first.
 func diagnose(h host) []finding {
 	var all []finding
 	for _, check := range []func(host) []finding{
@@ -95,6 +102,7 @@ func diagnose(h host) []finding {
 }
 
 // checkMemfd tries what the code cache rests on.
+// memfd_create(2) with execution: since Linux 6.3 vm.memfd_noexec can forbid it.
 func checkMemfd(h host) []finding {
 	if err := h.execFile(); err != nil {
 		return []finding{{"memory files", bad, fmt.Sprintf("an anonymous file cannot be mapped executable: %v", err),
@@ -105,6 +113,8 @@ func checkMemfd(h host) []finding {
 
 // checkProc sees whether /proc is there: containers and chroots may lack it,
 // and the target's memory and mappings are read through it.
+// hidepid and subset mounts leave one's own entries readable, so this finds a
+// missing mount only; a target's own files are tried when it is recorded.
 func checkProc(h host) []finding {
 	if _, err := h.file("/proc/self/maps"); err != nil {
 		return []finding{{"/proc", bad, fmt.Sprintf("/proc is not usable: %v", err), "mount -t proc proc /proc"}}
@@ -113,6 +123,7 @@ func checkProc(h host) []finding {
 }
 
 // hostFile reads one of /proc's files.
+// Such files have no size to stat and are read as a whole.
 func hostFile(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	return string(b), err

@@ -8,6 +8,11 @@ import (
 
 // checkProcessor names the features that translation makes use of. All but the
 // architecture only make things faster, or are things that targets may use.
+//
+// A single processor is a warning: the target waits for translations in a loop, and
+// the tracer that is to answer gets the processor only when that loop gives up.
+// Features are as /proc/cpuinfo names them, which is what the kernel lets programs
+// use and not only what the processor could do.
 func checkProcessor(h host) []finding {
 	if h.machine != "amd64" {
 		return []finding{{"processor", bad, "this is " + h.machine + "; only x86-64 programs are traced", "use an x86-64 machine"}}

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"syscall"
 
+	"alleria/analysis"
 	"alleria/internal/sys"
 )
 
 // thisHost answers from the machine that runs us.
+// The limits are those that a target started from here would inherit.
 func thisHost() host {
 	return host{
 		file:     hostFile,
@@ -32,6 +34,10 @@ func thisHost() host {
 // trySeize does what recording does first: attach to a child. The child is this
 // very program, stopped at its exec by PTRACE_TRACEME and let go again in a
 // stopped state, so that no other program is needed and nothing of it runs.
+//
+// PTRACE_SEIZE needs a child that is not traced yet, hence the detour: it is traced
+// at first so that it stops before it runs, then let go in a stop (SIGSTOP), then
+// seized as recording does. It is killed in the end whatever came out.
 func trySeize() error {
 	runtime.LockOSThread() // ptrace requests belong to the thread that attached
 	defer runtime.UnlockOSThread()
@@ -63,6 +69,8 @@ func trySeize() error {
 }
 
 // tryExecFile makes a memory file and maps it executable, as the code cache is.
+// PROT_EXEC on a shared mapping is what noexec mounts, SELinux's execmem and
+// vm.memfd_noexec refuse, each on its own.
 func tryExecFile() error {
 	f, err := sys.Memfd("alleria-doctor", 4096)
 	if err != nil {
@@ -78,6 +86,10 @@ func tryExecFile() error {
 
 // checkPtrace tries, and reads Yama's scope only to explain: a scope says what
 // is allowed in general, the attempt what is allowed to us.
+//
+// Yama's scopes (Documentation/admin-guide/LSM/Yama.rst): 0 anything of the same
+// user, 1 descendants only, 2 with CAP_SYS_PTRACE, 3 nothing. A child of ours is a
+// descendant, so that 0 and 1 are both fine.
 func checkPtrace(h host) []finding {
 	scope := "absent"
 	if s, err := h.file("/proc/sys/kernel/yama/ptrace_scope"); err == nil {
@@ -112,10 +124,13 @@ func checkSeccomp(h host) []finding {
 
 // checkMemory looks at what bounds mappings. What a recording maps in the target
 // is sparse: address space, not memory.
+//
+// With overcommit_memory=2 the kernel counts the whole of a sparse mapping as if it
+// were used, and a target's cache areas are some GiB of address space.
 func checkMemory(h host) []finding {
 	var out []finding
 	if limit, set := h.asLimit(); set {
-		out = append(out, finding{"ulimit -v", warn, fmt.Sprintf("the address space is limited to %s", formatSize(limit)),
+		out = append(out, finding{"ulimit -v", warn, fmt.Sprintf("the address space is limited to %s", analysis.FormatBytes(limit)),
 			"ulimit -v unlimited, in the shell that starts alleria"})
 	} else {
 		out = append(out, finding{"ulimit -v", good, "unlimited", ""})
@@ -131,7 +146,7 @@ func checkMemory(h host) []finding {
 		out = append(out, finding{"overcommit", good, "allowed (vm.overcommit_memory=" + strings.TrimSpace(mode) + ")", ""})
 	}
 	if kb, err := strconv.ParseUint(strings.TrimSuffix(field(h, "/proc/meminfo", "MemAvailable"), " kB"), 10, 64); err == nil {
-		f := finding{"memory", good, formatSize(kb<<10) + " available", ""}
+		f := finding{"memory", good, analysis.FormatBytes(kb<<10) + " available", ""}
 		if kb < 512<<10 {
 			f.Verdict, f.Remedy = warn, "free some: buffers and tables take a few hundred MiB for a large target"
 		}
@@ -141,6 +156,8 @@ func checkMemory(h host) []finding {
 }
 
 // field reads "Name: value" out of one of /proc's tables, the first of that name.
+// Empty: no such file, or no such line in it; no check can tell them apart
+// usefully.
 func field(h host, path, name string) string {
 	text, err := h.file(path)
 	if err != nil {
@@ -153,18 +170,4 @@ func field(h host, path, name string) string {
 		}
 	}
 	return ""
-}
-
-// formatSize writes bytes for people, in the largest unit that leaves a number
-// of at least one.
-func formatSize(n uint64) string {
-	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"}
-	v, u := float64(n), 0
-	for v >= 1024 && u < len(units)-1 {
-		v, u = v/1024, u+1
-	}
-	if u == 0 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %s", v, units[u])
 }

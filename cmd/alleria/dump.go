@@ -11,12 +11,8 @@ import (
 // several.
 func (a *app) dumpCommand() *cobra.Command {
 	var (
-		filter  queryFlags
-		options analysis.DumpOptions
-		syntax  string
-		byTime  bool
-		count   string
-		from    string
+		filter queryFlags
+		dump   dumpFlags
 	)
 	c := &cobra.Command{
 		Use:   "dump PROFILE",
@@ -29,27 +25,17 @@ their own that begin with #.`,
   alleria dump --thread 1 --from 1M --count 50 out
   alleria dump --function main --syntax att out`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) (err error) {
-			switch options.Syntax = analysis.Syntax(syntax); options.Syntax {
-			case analysis.Intel, analysis.ATT:
-			default:
-				return usagef("--syntax is intel or att, not %q", syntax)
-			}
-			if options.From, err = optionalCount("--from", from); err != nil {
+		RunE: func(_ *cobra.Command, args []string) error {
+			options, err := dump.options()
+			if err != nil {
 				return err
-			}
-			if options.Count, err = optionalCount("--count", count); err != nil {
-				return err
-			}
-			if byTime && options.From > 0 {
-				return usagef("--from counts within one thread, which --by-time mixes with others")
 			}
 			return openProfiles(args, func(profiles []*abp.Profile) error {
 				q, err := filter.query(profiles)
 				if err != nil {
 					return err
 				}
-				if byTime {
+				if dump.byTime {
 					q.Order = abp.OrderTime
 				}
 				return analysis.Dump(a.stdout, profiles[0], q, options)
@@ -58,12 +44,40 @@ their own that begin with #.`,
 	}
 	fl := c.Flags()
 	filter.register(fl)
-	fl.StringVar(&syntax, "syntax", string(analysis.Intel), "assembler `syntax`: intel or att")
-	fl.StringVar(&from, "from", "", "begin with this `instruction` of the thread, counted from 0")
-	fl.StringVar(&count, "count", "", "end after this `number` of instructions")
-	fl.BoolVar(&byTime, "by-time", false, "mix threads by time instead of one after the other")
-	fl.BoolVar(&options.NoCode, "no-bytes", false, "leave out the instructions' bytes")
+	fl.StringVar(&dump.syntax, "syntax", string(analysis.Intel), "assembler `syntax`: intel or att")
+	fl.StringVar(&dump.from, "from", "", "begin with this `instruction` of the thread, counted from 0")
+	fl.StringVar(&dump.count, "count", "", "end after this `number` of instructions")
+	fl.BoolVar(&dump.byTime, "by-time", false, "mix threads by time instead of one after the other")
+	fl.BoolVar(&dump.noBytes, "no-bytes", false, "leave out the instructions' bytes")
 	return c
+}
+
+// dumpFlags are the flags that are dump's own, as they were written.
+type dumpFlags struct {
+	syntax      string
+	from, count string // empty: from the start, to the end
+	byTime      bool
+	noBytes     bool
+}
+
+// options checks the flags before a profile is opened.
+func (f *dumpFlags) options() (o analysis.DumpOptions, err error) {
+	switch o.Syntax = analysis.Syntax(f.syntax); o.Syntax {
+	case analysis.Intel, analysis.ATT:
+	default:
+		return o, usagef("--syntax is intel or att, not %q", f.syntax)
+	}
+	if o.From, err = optionalCount("--from", f.from); err != nil {
+		return o, err
+	}
+	if o.Count, err = optionalCount("--count", f.count); err != nil {
+		return o, err
+	}
+	if f.byTime && o.From > 0 {
+		return o, usagef("--from counts within one thread, which --by-time mixes with others")
+	}
+	o.NoCode = f.noBytes
+	return o, nil
 }
 
 // optionalCount reads a flag that takes suffixes, which pflag's own numbers

@@ -11,6 +11,9 @@ import (
 
 // explainCommand is the language's dictionary. Its texts are those of the
 // schema's annotations, so that editor and terminal say the same.
+//
+// It is the same as check --element, which came first and stays for scripts; here
+// several names may be given at a time, and attributes too.
 func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [ELEMENT | ATTRIBUTE | ELEMENT.ATTRIBUTE]...",

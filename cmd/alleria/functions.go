@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,6 +31,10 @@ type functionsFlags struct {
 
 // functionsCommand answers the question that comes first in writing a configuration:
 // what is it called?
+//
+// It shows names in the form that Call, Return and Function compare with. nm and
+// objdump show others: with parameters, versions, or only what the file's own table
+// has, without the debug file's.
 func (a *app) functionsCommand() *cobra.Command {
 	f := &functionsFlags{}
 	c := &cobra.Command{
@@ -119,9 +122,7 @@ func (a *app) functions(f *functionsFlags, program string, patterns []string) er
 	// Stable, from the table's order of addresses: equals stay sorted by that.
 	slices.SortStableFunc(rows, order)
 	if f.asJSON {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(rows)
+		return a.printJSON(rows)
 	}
 	if err := f.print(a, rows); err != nil {
 		return err
@@ -135,6 +136,7 @@ func (a *app) functions(f *functionsFlags, program string, patterns []string) er
 
 // imageFor finds the image to list. A path that the program is not linked with
 // is opened as it is: it may be loaded later.
+// The image is added to the target, so that it is closed with it.
 func (t *target) imageFor(name string) (*targetImage, error) {
 	if im, ok := t.image(name); ok {
 		return im, nil
@@ -154,6 +156,7 @@ func (t *target) imageFor(name string) (*targetImage, error) {
 
 // rows selects and describes functions. They are described before they are sorted
 // because two of the three keys are part of the description.
+// No pattern selects everything. The order is that of addresses, from the table.
 func (f *functionsFlags) rows(im *targetImage, patterns []string) []functionRow {
 	// A set rather than a list of results: patterns may overlap.
 	var found map[*symbols.Function]bool
@@ -214,6 +217,8 @@ func (f *functionsFlags) name(r *functionRow) string {
 
 // print writes one function a line, address first like nm does, and the name
 // before what may be long or absent.
+// JSON has everything; this has what fits a line, in columns that cut(1) can take
+// apart but for the name, which comes last because C++ names hold spaces.
 func (f *functionsFlags) print(a *app, rows []functionRow) error {
 	var b strings.Builder
 	lines := 0

@@ -18,6 +18,9 @@ import (
 
 // heatmapCommand checks its flags before it reads anything: reading may take
 // minutes.
+//
+// One profile and not several: a map of two runs side by side would need a common
+// scale, and address spaces differ from run to run with randomisation on.
 func (a *app) heatmapCommand() *cobra.Command {
 	var (
 		filter  queryFlags
@@ -82,6 +85,9 @@ type heatmaps struct {
 
 // draw draws a map for each process: address spaces have nothing to do with
 // each other, and one picture of several would add up strangers.
+//
+// An address space is counted once, for all outputs. Files are written as each
+// process is done: with many, the first can be looked at while the rest is read.
 func (h *heatmaps) draw() error {
 	var procs []*abp.Process
 	for _, p := range h.profile.Processes() {
@@ -119,6 +125,7 @@ func (h *heatmaps) draw() error {
 }
 
 // heatWriter says how a file of that name is written.
+// The error is one of usage: it is asked for every file before anything is read.
 func heatWriter(name string) (func(*analysis.HeatMap, io.Writer) error, error) {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".png":
@@ -135,6 +142,7 @@ func heatWriter(name string) (func(*analysis.HeatMap, io.Writer) error, error) {
 
 // writeHeat writes one file. A half-written one is left behind on an error,
 // which names it.
+// It is not removed, because the name may have been a device or a link.
 func writeHeat(m *analysis.HeatMap, name string) error {
 	write, err := heatWriter(name)
 	if err != nil {

@@ -10,6 +10,15 @@
 //
 // Nothing here is shared between goroutines, and nothing outlives run, so that
 // tests can call it as often as they like.
+//
+// What goes where: results to standard output, everything else to standard error,
+// so that a pipe holds nothing but what was asked for. A message is one sentence
+// that begins with "alleria:", or with a place in a file where an editor can jump
+// to one. What is wrong with the command line is said before anything is opened,
+// started or written.
+//
+// It has no configuration file, reads no environment variable of its own, and
+// never asks the user anything: scripts are its users too.
 package main
 
 import "os"

@@ -10,6 +10,7 @@ import (
 
 // manCommand makes the manual pages out of the same texts as --help, so that
 // there is no second place to keep up to date.
+// The pages are in mdoc's older sibling man(7), which every system can show.
 func (a *app) manCommand(root *cobra.Command) *cobra.Command {
 	dir := ""
 	c := &cobra.Command{

@@ -111,6 +111,9 @@ func recordableNames() []string {
 
 // newConfig writes the file, after the parser and, where there is one, the
 // program have nothing against it.
+//
+// Nothing is written before everything was checked: the exit status is 2 and no file
+// is left for a name that does not exist or events that contradict each other.
 func (a *app) newConfig(f *newFlags) error {
 	// Written first and read back: then nothing can be written that would not load,
 	// and the checks of files serve for options too.
@@ -176,6 +179,7 @@ func (f *newFlags) write(a *app, text []byte) error {
 
 // configWriter makes the text. It is written here and not by config, whose XML keeps
 // no comments: those are the point of this file.
+// Errors cannot occur: it writes into memory.
 type configWriter struct{ bytes.Buffer }
 
 // put writes a line.
@@ -273,6 +277,9 @@ func (f *newFlags) window(w *configWriter, on, till string) {
 
 // profile writes what is recorded. Each level gets a comment that says what else
 // could stand there, since whoever edits the file has not read the language.
+//
+// The image's default is the main executable, unlike record's, which is everything:
+// a file is made to be narrowed, and a run without one to miss nothing.
 func (f *newFlags) profile(w *configWriter, r recordable) {
 	// Process and Thread select everything. They cannot be left out in the language,
 	// and so are where a number would go.
@@ -345,6 +352,7 @@ func (f *newFlags) events() (on, till string, err error) {
 }
 
 // event writes an event: a function's or a number of instructions.
+// A function wins over a number; events has refused both together.
 func event(kind, function, instructions string) string {
 	switch {
 	case function != "":

@@ -14,6 +14,10 @@ import (
 )
 
 // openProfiles opens every path and hands them to use, then closes them.
+//
+// One that cannot be opened is a usage error and ends the command before any other
+// is read: half a report on two profiles is none. Nothing that use keeps may outlive
+// it.
 func openProfiles(paths []string, use func([]*abp.Profile) error) (err error) {
 	var open []*abp.Profile
 	defer func() {
@@ -32,6 +36,9 @@ func openProfiles(paths []string, use func([]*abp.Profile) error) (err error) {
 }
 
 // queryFlags are the filters that all commands which read profiles have.
+//
+// Numbers are those of the configuration language: processes by order of creation in
+// the tree, threads by order of creation in their process (Alleria, section 2.5).
 type queryFlags struct {
 	processes []uint
 	threads   []uint
@@ -42,6 +49,8 @@ type queryFlags struct {
 }
 
 // register declares the flags, the same for every command.
+// Lists may be given as --thread 1,2 or by repeating the flag; functions only by
+// repeating, since C++ names hold commas.
 func (f *queryFlags) register(fl *pflag.FlagSet) {
 	fl.UintSliceVar(&f.processes, "process", nil, "only these processes, by `number`")
 	fl.UintSliceVar(&f.threads, "thread", nil, "only these threads, by `number` within their process")
@@ -53,6 +62,8 @@ func (f *queryFlags) register(fl *pflag.FlagSet) {
 
 // query makes the reading library's query. Times count from the start of each
 // process, whose clock the first one with a frequency lends.
+// A flag that was not given filters nothing. The reading library knows nothing of
+// seconds: they are turned into time stamps here.
 func (f *queryFlags) query(profiles []*abp.Profile) (q abp.Query, err error) {
 	q.Functions = f.functions
 	for _, n := range f.processes {
@@ -112,6 +123,7 @@ func nearestRecorded(name string, names []string) string {
 }
 
 // parseRange reads FROM-TO (TO not included), FROM+SIZE or one address.
+// The empty text is the range of everything, which abp.Range's zero value is.
 func parseRange(s string) (r abp.Range, err error) {
 	if s == "" {
 		return r, nil
@@ -140,6 +152,7 @@ func parseRange(s string) (r abp.Range, err error) {
 
 // parseTimeRange turns seconds into time stamps. All processes of a run read
 // the same counter, so that one of them can lend its frequency.
+// The invariant TSC of all processors counts alike, which doctor checks for.
 func parseTimeRange(s string, profiles []*abp.Profile) (r abp.Range, err error) {
 	from, to, found := strings.Cut(s, "-")
 	a, errA := strconv.ParseFloat(from, 64)

@@ -14,6 +14,11 @@ const progressEvery = 500 * time.Millisecond
 
 // reading shows how far reading a profile has got, on a terminal. stop takes
 // the line away again; it must be called before anything else is printed.
+//
+// The line is rewritten in place by a goroutine of its own, so that the readers never
+// wait for a slow terminal. The escape at its end (CSI K, ECMA-48) clears the line.
+// Without a terminal, or with --quiet, there is nobody to tell: progress is nil,
+// which every reader takes, and stop does nothing.
 func (a *app) reading() (progress *analysis.Progress, stop func()) {
 	out := a.progress()
 	if out == nil {

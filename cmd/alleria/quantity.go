@@ -9,10 +9,13 @@ import (
 
 // parseCount reads a count: decimal or 0x…, with the configuration language's
 // suffixes k, M and G, which are powers of a thousand.
+// 0x is for whoever copies a number from a debugger; octal and binary come with the
+// same conversion and do no harm.
 func parseCount(s string) (uint64, error) { return scaled(s, 1000) }
 
 // parseSize reads a number of bytes. Its suffixes are powers of 1024 as in
 // other tools' options, with or without B or iB behind them.
+// The bound of 1<<62 keeps sums of two sizes within an int64.
 func parseSize(s string) (int64, error) {
 	t := strings.TrimSuffix(strings.TrimSuffix(s, "B"), "i")
 	n, err := scaled(t, 1024)
@@ -24,6 +27,10 @@ func parseSize(s string) (int64, error) {
 
 // scaled reads a number and at most one suffix, each of which is a further
 // power of unit.
+//
+// A product above 64 bits is refused and does not wrap: `--max-instructions 99999999T`
+// would else stop at once. Negative numbers and fractions are refused by the
+// conversion.
 func scaled(s string, unit uint64) (uint64, error) {
 	digits, factor := s, uint64(1)
 	for i, suffix := range []string{"k", "M", "G", "T"} {
@@ -48,6 +55,7 @@ func scaled(s string, unit uint64) (uint64, error) {
 
 // parseDuration reads a time like 500ms or 10s; a bare number means seconds,
 // as for timeout(1).
+// Durations are never negative; zero is allowed where the flag gives it a meaning.
 func parseDuration(s string) (time.Duration, error) {
 	if secs, err := strconv.ParseFloat(s, 64); err == nil {
 		s = strconv.FormatFloat(secs, 'f', -1, 64) + "s"

@@ -19,6 +19,9 @@ import (
 )
 
 // recordFlags are the flags as written, before they are checked.
+//
+// opts is filled by check; what could be bound to it directly is. The texts are kept
+// apart because a message has to quote what was typed.
 type recordFlags struct {
 	opts     session.Options
 	window   windowFlags
@@ -75,6 +78,11 @@ ended it.`,
 }
 
 // record checks the flags, finds the program and hands over to the session.
+//
+// Order matters: flags, program and configuration are checked before the output
+// directory is made and before anything runs, each with an exit status of its own.
+// From the session on, the exit status is the target's unless recording failed
+// before the target could start.
 func (a *app) record(f *recordFlags, args []string) error {
 	if err := f.check(); err != nil {
 		return err
@@ -131,6 +139,9 @@ func (a *app) record(f *recordFlags, args []string) error {
 // Notify and not Ignore: an ignored signal would stay ignored in the target.
 // A signal that alleria was started with ignored is left that way, as nohup's
 // users expect.
+//
+// The returned function stops it all; the goroutine ends with the context. The
+// channel has room for a signal of each kind, because Notify does not wait.
 func outlive() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	got := make(chan os.Signal, 4)
@@ -158,6 +169,8 @@ func outlive() (context.Context, func()) {
 }
 
 // check turns the texts into the options' values.
+// What contradicts itself is refused, though one of the two could win: a flag that
+// is silently without effect is how measurements go wrong.
 func (f *recordFlags) check() (err error) {
 	o := &f.opts
 	switch o.Only {
@@ -178,6 +191,7 @@ func (f *recordFlags) check() (err error) {
 }
 
 // checkBounds reads the flags that are quantities.
+// Zero, which is also a flag that was not given, is "no bound".
 func (f *recordFlags) checkBounds() (err error) {
 	o := &f.opts
 	if f.maxSize != "" {
@@ -207,6 +221,7 @@ func (f *recordFlags) checkBounds() (err error) {
 
 // parseCompress reads a level. 0 is no level that can be asked for: it stands
 // for the writer's own choice.
+// 1 to 22 are zstd's own levels, the fastest first.
 func parseCompress(s string) (int, error) {
 	switch s {
 	case "":
@@ -224,6 +239,9 @@ func parseCompress(s string) (int, error) {
 // findProgram looks a program up as a shell does. That it is there and may be
 // executed is checked before anything is set up, so that a misspelt name leaves
 // no output directory behind.
+//
+// The path is returned as PATH gave it and not resolved: a program may look at its
+// own name, and the kernel is given the same path as by a shell.
 func findProgram(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	switch {

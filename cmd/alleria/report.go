@@ -9,6 +9,9 @@ import (
 
 // reportCommand takes several profiles, each with a part of its own in the
 // report.
+//
+// Filters apply to all of them alike. What is filtered out is not counted, also not
+// in shares: percentages are of what is left.
 func (a *app) reportCommand() *cobra.Command {
 	var filter queryFlags
 	asJSON, top := false, 0

@@ -9,6 +9,10 @@ import (
 )
 
 // app is what all subcommands share: the streams, and the flags of the root.
+//
+// There is one for each run. Subcommands are its methods, and get at nothing of the
+// process but through it, the environment and the file system excepted: that is what
+// lets tests run commands.
 type app struct {
 	stdin  io.Reader
 	stdout io.Writer
@@ -19,6 +23,7 @@ type app struct {
 }
 
 // run is the whole command: arguments in, exit status out.
+// It never calls os.Exit itself and leaves the arguments as they were.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	root := a.root()
@@ -31,6 +36,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // root builds the tree of commands anew for each run: cobra keeps the values
 // of flags in the commands themselves, so that a tree is good for one run only.
+//
+// Flags of the root hold for every subcommand and may stand before or behind its
+// name. markOwnErrors comes last, when every command has its RunE.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "alleria",
@@ -65,6 +73,7 @@ configuration; 125 alleria's own failure; 126 cannot be executed or traced;
 
 // unknownCommand says what a misspelt command may have been meant to be. Cobra's
 // own suggestion takes several lines.
+// An edit distance of 2 finds a letter left out, doubled or exchanged.
 func unknownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -78,6 +87,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 }
 
 // messages is where warnings and notices go.
+// Errors do not go through it: they are printed also with --quiet.
 func (a *app) messages() io.Writer {
 	if a.quiet {
 		return io.Discard
@@ -106,6 +116,8 @@ func isTerminal(f *os.File) bool {
 }
 
 // openLog opens --log's file; nil without the flag. The caller closes it.
+// It is appended to, so that a log of several runs, or of a run that starts
+// another, stays whole.
 func (a *app) openLog() (*os.File, error) {
 	if a.logPath == "" {
 		return nil, nil

@@ -10,6 +10,11 @@ import (
 // oldSpelling turns the published profiler's -cfg into --config. Left alone,
 // -cfg would be read as -c with the value "fg". Only flags of ours may be
 // touched: what follows the program's name or "--" belongs to the target.
+//
+// The walk over the arguments repeats what pflag will do, with the one difference
+// that matters: it has to know which flags take the next argument as their value, lest
+// it take that for the program's name. An argument list that it misjudges is left as
+// it was.
 func oldSpelling(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
 	if err != nil || cmd == root || cmd.Flags().Lookup("config") == nil {
@@ -40,6 +45,9 @@ func oldSpelling(root *cobra.Command, args []string) []string {
 }
 
 // takesNext tells whether a flag's value is the argument after it.
+//
+// A flag that may stand alone (a switch, or one with a default when no value is
+// given) has NoOptDefVal set. Combined short flags (-qc) are none of ours.
 func takesNext(cmd *cobra.Command, arg string) bool {
 	if strings.Contains(arg, "=") {
 		return false

@@ -11,6 +11,9 @@ import (
 
 // Exit statuses besides the target's own. 125 to 127 are what env, nohup and
 // timeout use, so that scripts already know them.
+//
+// They are documented in the help of the root and in the user guide, and never change
+// meaning. A target's own status may be one of them too; standard error tells which.
 const (
 	statusUsage     = 2
 	statusOwn       = 125
@@ -73,6 +76,7 @@ func statusOf(err error) int {
 }
 
 // status prints the error, if there is one to print, and returns its status.
+// It is the only place that prints errors, so that each is printed once.
 func (a *app) status(err error) int {
 	if err == nil {
 		return 0

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 )
 
 // treeNode is one process of tree --json.
+// Exit is null while unknown, Instructions what was recorded or counted, 0 for a
+// process that was not followed.
 type treeNode struct {
 	Number       uint32      `json:"number"`
 	PID          uint32      `json:"pid"`
@@ -28,6 +29,10 @@ type treeNode struct {
 }
 
 // treeCommand shows the tree of one run; numbers of several would collide.
+//
+// The numbers are the point: they are what Process elements select by, and running a
+// program once under `--only count` is how to find them out, as the paper suggests
+// (Alleria, section 2.5).
 func (a *app) treeCommand() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
@@ -40,9 +45,7 @@ configurations name them by, what they ran and how they ended.`,
 			return openProfiles(args, func(profiles []*abp.Profile) error {
 				roots := processTree(profiles[0])
 				if asJSON {
-					enc := json.NewEncoder(a.stdout)
-					enc.SetIndent("", "  ")
-					return enc.Encode(roots)
+					return a.printJSON(roots)
 				}
 				for _, n := range roots {
 					a.printNode(n, 0)
@@ -57,6 +60,7 @@ configurations name them by, what they ran and how they ended.`,
 
 // printNode prints a process and, below it and further to the right, its
 // children.
+// Seconds are between creation and end of the process, with what it waited.
 func (a *app) printNode(n *treeNode, depth int) {
 	end := ""
 	switch {
@@ -76,6 +80,7 @@ func (a *app) printNode(n *treeNode, depth int) {
 
 // processTree puts together what the processes' files and run.json know: the
 // files have times, run.json the counts, and either may be missing.
+// run.json wins where both know a thing: it is written last, when all is over.
 func processTree(p *abp.Profile) []*treeNode {
 	nodes := map[uint32]*treeNode{}
 	node := func(number uint32) *treeNode {
@@ -120,10 +125,7 @@ func (n *treeNode) fromFamily(row *abp.FamilyRow) {
 		n.Started = &started
 	}
 	if row.Exited {
-		exit := int(row.ExitStatus)
-		if exit < 0 { // minus the signal
-			exit = 128 - exit
-		}
+		exit := row.ShellStatus()
 		n.Exit = &exit
 		if row.Started != 0 && row.Ended != 0 {
 			n.Seconds = time.Duration(row.Ended - row.Started).Seconds()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 
@@ -15,6 +14,8 @@ import (
 const statusProblems = 1
 
 // problemLine is a line of verify --json.
+// Offset is where in the file the section or frame begins, 0 where the problem is
+// the file's as a whole.
 type problemLine struct {
 	Profile string `json:"profile"`
 	Path    string `json:"path"`
@@ -24,6 +25,10 @@ type problemLine struct {
 }
 
 // verifyCommand checks all profiles before it gives its verdict.
+//
+// A profile that was cut off (a killed tracer, a full disk) has problems by this
+// command's measure although it can be read up to there: they are told apart by
+// cut_off, and both give status 1.
 func (a *app) verifyCommand() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
@@ -48,9 +53,7 @@ anything to report.`,
 				}
 			}
 			if asJSON {
-				enc := json.NewEncoder(a.stdout)
-				enc.SetIndent("", "  ")
-				if err := enc.Encode(found); err != nil {
+				if err := a.printJSON(found); err != nil {
 					return err
 				}
 			} else {
@@ -67,6 +70,7 @@ anything to report.`,
 }
 
 // printProblems writes a line for each problem, or that there is none.
+// Problems are results and go to standard output, as a linter's do.
 func (a *app) printProblems(paths []string, found []problemLine) {
 	for _, p := range found {
 		kind := "damaged"

@@ -13,6 +13,8 @@ import (
 const version = "0.1.0"
 
 // versionCommand prints the release and what it was built from.
+// The commit is what the Go toolchain stamped into the binary; a build outside of a
+// checkout, or with -buildvcs=false, has none.
 func (a *app) versionCommand() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{

@@ -13,6 +13,8 @@ import (
 
 // windowFlags say which window configuration a command uses: a file, or a window
 // for a single use put together from flags.
+// path and the others exclude each other: flags that change a file's window would
+// leave nobody able to say what was recorded.
 type windowFlags struct {
 	path   string
 	oneOff config.OneOffOptions
@@ -36,6 +38,10 @@ func (f *windowFlags) register(fl *pflag.FlagSet) {
 }
 
 // load returns the configuration and where it is from. Warnings go to messages.
+//
+// Where a configuration is looked for, first match wins: --config, alleria.config in
+// the working directory, alleria.config in the first output directory. Without any,
+// the built-in one records every access, as the published profiler does.
 func (f *windowFlags) load(messages io.Writer, outputs []string) (*config.Config, string, error) {
 	// Comparing with the zero value sees flags that are added later too.
 	oneOff := f.oneOff != config.OneOffOptions{} || f.fields != ""
@@ -77,6 +83,7 @@ func (f *windowFlags) fromFlags() (c *config.Config, from string, err error) {
 }
 
 // loadConfig loads a file and prints its warnings.
+// They come before the errors, as in the file they mostly do.
 func loadConfig(messages io.Writer, path string) (*config.Config, error) {
 	c, warnings, err := config.Load(path)
 	for _, w := range warnings {

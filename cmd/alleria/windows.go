@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 )
 
 // openingLine is a line of windows --json.
+// The fields of the opening itself are those of report --json's first and last.
 type openingLine struct {
 	Profile string `json:"profile"`
 	Process uint32 `json:"process"`
@@ -21,6 +21,8 @@ type openingLine struct {
 }
 
 // windowsCommand lists what the report only sums up.
+// A window of a name that the profile does not have gives an empty list and no
+// error: with several profiles, some may have it.
 func (a *app) windowsCommand() *cobra.Command {
 	asJSON := false
 	var only []string
@@ -32,9 +34,7 @@ func (a *app) windowsCommand() *cobra.Command {
 			return openProfiles(args, func(profiles []*abp.Profile) error {
 				list := openings(profiles, only)
 				if asJSON {
-					enc := json.NewEncoder(a.stdout)
-					enc.SetIndent("", "  ")
-					return enc.Encode(list)
+					return a.printJSON(list)
 				}
 				for _, o := range list {
 					fmt.Fprintf(a.stdout, "process %d window %s #%d: opened %s\n", o.Process, o.Window, o.Number, o.Words())
@@ -50,6 +50,8 @@ func (a *app) windowsCommand() *cobra.Command {
 
 // openings lists them process by process, window by window. By time would mix
 // processes whose clocks start apart.
+// Every opening is in memory at a time: some 200 bytes each, after all of the
+// process's events that the profile's tables hold anyway.
 func openings(profiles []*abp.Profile, only []string) []openingLine {
 	list := []openingLine{}
 	for _, p := range profiles {
