@@ -9,15 +9,25 @@
 // chunks, so the two never touch the same cache lines at a time, and the chunks
 // of a ring in use stay within the second-level cache.
 //
-// by leases: stretches of half a ring's chunks. While one thread works at the
-// earlier half another may do the later one, so that a single application
+// Who consumes which chunks is settled by leases: stretches of half a ring's
+// chunks. While one thread works at the earlier half another may do the later one, so that a single application
 // thread can keep several busy; the producer gets chunks back in order. What is
 // waiting in a ring's open chunk is drained after at most the pool's interval
 // as well.
 //
+// What differs from the paper: a full chunk is told by a counter and not by
+// cleared words (Head and Tail where it has CLEAR), since clearing would write
+// every line of the ring once more; the end of a chunk is checked once a block
+// and not once a word; and one ring may have several consumers, one after the
+// other by lease, where the paper's section 3.3 allows a single one.
+//
 // Locking: a Ring's mutex guards its list of leases and is held for a few
 // instructions; a Lease's cursor belongs to who holds it;
 // the pool's list of rings is guarded by a mutex that no one holds while
-// consuming. The package knows nothing of what the words mean but where
+// consuming. Neither is taken while the other is held. The producer takes none:
+// it is another process, which may be killed at any instruction.
+//
+// The engine makes rings, internal/session the pool and its sinks (emit). The
+// package knows nothing of what the words mean but where
 // internal/layout puts the ring's control words.
 package cab

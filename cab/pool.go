@@ -11,6 +11,8 @@ import (
 )
 
 // Sink is what one processing thread does with the words of the rings.
+// Each sink belongs to one processing thread: its methods are never called by two
+// at a time. An error of Consume is the end of recording for that ring.
 type Sink interface {
 	// Consume takes words of the ring of the application thread that tag names.
 	// Chunks of one ring come to the sinks in runs, in order within a run, while another
@@ -23,6 +25,10 @@ type Sink interface {
 }
 
 // Pool is a fixed number of processing threads that consume rings.
+//
+// A processing thread is an OS thread (the paper's processing threads, Alleria
+// section 2.1), so that consuming goes on while Go's scheduler is busy elsewhere.
+// The methods may be called from any goroutine.
 type Pool struct {
 	bell     *Bell
 	interval time.Duration
@@ -35,6 +41,7 @@ type Pool struct {
 	idle     atomic.Int64 // nanoseconds that processing threads waited
 }
 
+// entry is a ring with what the sinks know it by.
 type entry struct {
 	*Ring
 	tag any
@@ -53,6 +60,9 @@ func NewPool(bell *Bell, interval time.Duration, sinks []Sink, onError func(erro
 }
 
 // Add hands a ring to the pool.
+//
+// The list is replaced and never changed: processing threads go over the one that
+// they have without the lock.
 func (p *Pool) Add(r *Ring, tag any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,6 +71,9 @@ func (p *Pool) Add(r *Ring, tag any) {
 
 // Remove drains a ring whose producer has ended and takes it out of the pool.
 // It returns when everything has been consumed.
+//
+// It polls, since this happens once a thread's life, and a condition variable would
+// have to be signalled on the consumers' path.
 func (p *Pool) Remove(r *Ring) {
 	r.closed.Store(true)
 	for {
@@ -106,6 +119,8 @@ func (p *Pool) Close() error {
 // Idle is how long the processing threads waited, together.
 func (p *Pool) Idle() time.Duration { return time.Duration(p.idle.Load()) }
 
+// wake makes every processing thread look again. The bell is changed before the
+// futex is woken: whoever was just about to sleep then finds another value.
 func (p *Pool) wake() {
 	p.bell.u32(layout.ConsumerBell).Add(1)
 	sys.FutexWake(p.bell.word(), 1<<20)
@@ -143,6 +158,9 @@ func (p *Pool) run(s Sink) {
 }
 
 // round consumes what each ring holds; false if there was nothing.
+//
+// closed is read before anything is taken: what was written before the ring was
+// closed is then sure to be seen in this round.
 func (w *worker) round(open bool) bool {
 	w.mu.Lock()
 	rings := w.rings
@@ -170,6 +188,9 @@ func (w *worker) round(open bool) bool {
 }
 
 // consume takes what a lease holds and keeps the lease until it is used up.
+//
+// After an error the words are still taken and released: the producer must not
+// wait for room that nobody will make.
 func (w *worker) consume(e *entry, l *Lease, open bool) (did bool) {
 	w.held[e.Ring] = l
 	for {
@@ -217,6 +238,10 @@ func (p *Pool) note(err error) {
 }
 
 // wait sleeps until a producer rings or the interval is over.
+//
+// asleep is raised before the bell is looked at, and the producer changes the bell
+// before it looks at asleep: one of the two sees the other, so that no chunk is left
+// lying for longer than the interval.
 func (w *worker) wait(bell uint32) {
 	start := time.Now()
 	b := w.bell.u32(layout.ConsumerBell)

@@ -13,9 +13,12 @@ import (
 // processing threads may consume it at a time, each a Lease: a stretch of
 // chunks that follow each other.
 type Ring struct {
-	slot   []byte
+	// the thread's slot, shared with the target
+	slot []byte
+	// the producer has ended: nothing more will come
 	closed atomic.Bool
-	drops  atomic.Bool
+	// what comes is thrown away, after a sink's error
+	drops atomic.Bool
 
 	mu     sync.Mutex
 	leases []*Lease // not yet wholly released, in order; guarded by mu
@@ -34,6 +37,9 @@ type Lease struct {
 // NewRing returns the consumer's side of the ring in a thread's slot.
 func NewRing(slot []byte) *Ring { return &Ring{slot: slot} }
 
+// u64 is the control word at an offset. The target writes it at the same time, so
+// that it is only ever touched by atomics; on x86-64 they order stores before it as
+// the other side needs.
 func (r *Ring) u64(off int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&r.slot[off])) }
 func (r *Ring) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&r.slot[off])) }
 
@@ -84,6 +90,8 @@ func (l *Lease) GiveBack() {
 }
 
 // ready tells whether there is something to take.
+// The holder calls it, or somebody under
+// ring.mu for a lease that nobody holds: at and done stay as they are meanwhile.
 func (l *Lease) ready(open bool) bool {
 	head := l.ring.u64(layout.Head).Load()
 	if l.at < l.end && l.at < head {
@@ -165,6 +173,8 @@ func (r *Ring) drained() bool {
 }
 
 // base is the target address of a chunk.
+//
+// The address is as the target sees it; words has the tracer's.
 func (r *Ring) base(n uint64) uint64 {
 	return r.u64(layout.RingBase).Load() + n%r.u64(layout.Chunks).Load()*r.u64(layout.ChunkBytes).Load()
 }
@@ -176,6 +186,8 @@ func (r *Ring) words(n, from, to uint64) []uint64 {
 }
 
 // Waits tells how often and for how many TSC ticks the producer waited.
+// They are the paper's atwt, the time that application threads waited for a free
+// buffer (Alleria, section 5.3).
 func (r *Ring) Waits() (times, ticks uint64) {
 	return r.u64(layout.Waits).Load(), r.u64(layout.WaitTSC).Load()
 }
@@ -186,6 +198,8 @@ type Bell struct{ control []byte }
 // NewBell returns the bell in a process's control area.
 func NewBell(control []byte) *Bell { return &Bell{control} }
 
+// u32 is a word of the control area, shared with the target.
 func (b *Bell) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&b.control[off])) }
 
+// word is the futex. The kernel wants its plain address.
 func (b *Bell) word() *uint32 { return (*uint32)(unsafe.Pointer(&b.control[layout.ConsumerBell])) }

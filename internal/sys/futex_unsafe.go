@@ -7,6 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Operations of futex(2). Without FUTEX_PRIVATE_FLAG, since the word is in memory
+// that two processes share.
 const (
 	futexWait = 0
 	futexWake = 1
@@ -14,6 +16,8 @@ const (
 
 // FutexWait sleeps while *word is val, at most for timeout (0: without end).
 // The futex is a shared one: the other side is another process.
+// It may also return for no reason, or at once when the word had changed: callers
+// look at their word again in any case, which is why the result is not returned.
 func FutexWait(word *uint32, val uint32, timeout time.Duration) {
 	var ts *unix.Timespec
 	if timeout > 0 {
@@ -24,6 +28,7 @@ func FutexWait(word *uint32, val uint32, timeout time.Duration) {
 }
 
 // FutexWake wakes up to n waiters of word.
+// The caller must have changed the word before.
 func FutexWake(word *uint32, n int) {
 	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, uintptr(n), 0, 0, 0)
 }

@@ -10,6 +10,8 @@ import (
 const mfdExec = 0x10 // MFD_EXEC, Linux 6.3: execution allowed whatever vm.memfd_noexec says
 
 // Memfd makes an anonymous file of that size that may be mapped executable.
+// It is sparse: pages cost memory once they are touched. The name is what
+// /proc/PID/maps shows, behind "memfd:".
 func Memfd(name string, size int64) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|mfdExec)
 	if err == unix.EINVAL {
@@ -28,6 +30,8 @@ func Memfd(name string, size int64) (*os.File, error) {
 
 // MapShared maps length bytes of f at offset into this process, readable and
 // writable.
+// MAP_NORESERVE, because the areas are sized for the largest target and mostly stay
+// empty: they are not to count against the machine's commit limit.
 func MapShared(f *os.File, offset int64, length int) ([]byte, error) {
 	b, err := unix.Mmap(int(f.Fd()), offset, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE)
 	if err != nil {
@@ -37,15 +41,20 @@ func MapShared(f *os.File, offset int64, length int) ([]byte, error) {
 }
 
 // Unmap undoes MapShared.
+// The slice must not be used any more, by anybody.
 func Unmap(b []byte) error { return unix.Munmap(b) }
 
 // Discard gives the pages of a stretch of a shared file back.
+// Reading them afterwards gives zeroes, in all processes that map the file; the
+// file's size stays.
 func Discard(f *os.File, offset, length int64) error {
 	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, length)
 }
 
 // DupInherited duplicates f to a free descriptor, none of the first three, that
 // children inherit.
+// The first three are the target's standard streams, which are put in place later.
+// The caller closes the copy once the child has it.
 func DupInherited(f *os.File) (int, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 3)
 	if err != nil {

@@ -29,6 +29,9 @@ func (m *Mapping) Writable() bool { return len(m.Prot) > 1 && m.Prot[1] == 'w' }
 func (m *Mapping) Shared() bool { return len(m.Prot) > 3 && m.Prot[3] == 's' }
 
 // Maps reads the address space of a process.
+// A process that runs may map meanwhile: the kernel gives each page of the file as
+// one moment, not the whole. A line of a path with a newline in it is escaped by
+// the kernel (\012).
 func Maps(pid int) ([]Mapping, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {

@@ -15,8 +15,10 @@ type Signal = unix.Signal
 
 // Error is a ptrace request that the kernel refused.
 type Error struct {
+	// the request's name in ptrace(2)
 	Op  string
 	TID int
+	// the kernel's
 	Err error
 }
 
@@ -26,6 +28,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s of thread %d: %v", e.Op,
 // Unwrap returns the kernel's error; errors.Is(err, unix.ESRCH) tells a thread that is gone.
 func (e *Error) Unwrap() error { return e.Err }
 
+// wrap makes an Error of a refused request, nil of none.
 func wrap(op string, tid int, err error) error {
 	if err == nil {
 		return nil
@@ -36,10 +39,15 @@ func wrap(op string, tid int, err error) error {
 // traceOptions are what every tracee has: events for children, exec and exit,
 // and death with the tracer, so that no target is left behind in the cache of a
 // tracer that was killed.
+//
+// There is no PTRACE_O_TRACEEXIT: a dying thread would stop once more, and a tracer
+// that is slow to answer would hold up exit_group.
 const traceOptions = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK |
 	unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACEVFORKDONE
 
 // Seize attaches to a process without stopping it.
+// Unlike PTRACE_ATTACH it sends no SIGSTOP, which the target could see; children
+// are seized with it and stop with PTRACE_EVENT_STOP.
 func Seize(pid int) error {
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(pid), 0, traceOptions, 0, 0)
 	if e != 0 {
@@ -49,6 +57,7 @@ func Seize(pid int) error {
 }
 
 // Interrupt asks a running tracee to stop.
+// The stop comes later, as PTRACE_EVENT_STOP; there may be another one before it.
 func Interrupt(tid int) error { return wrap("PTRACE_INTERRUPT", tid, unix.PtraceInterrupt(tid)) }
 
 // GetRegs reads the general registers of a stopped tracee.
@@ -76,6 +85,8 @@ func Step(tid int, sig Signal) error {
 }
 
 // Listen leaves a tracee in its group stop and still reports what happens.
+// PTRACE_LISTEN is what keeps job control working under a tracer: a stopped job
+// stays stopped, and SIGCONT is reported.
 func Listen(tid int) error {
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_LISTEN, uintptr(tid), 0, 0, 0, 0)
 	if e != 0 {
@@ -85,6 +96,7 @@ func Listen(tid int) error {
 }
 
 // Detach lets a stopped tracee go and delivers sig, if not 0.
+// Breakpoints, changed registers and mappings of ours must be gone by then.
 func Detach(tid int, sig Signal) error {
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(tid), 0, uintptr(sig), 0, 0)
 	if e != 0 {
@@ -104,11 +116,14 @@ func EventMsg(tid int) (uint, error) {
 
 // Stop is what wait reports of a tracee.
 type Stop struct {
-	TID    int
+	// the thread that stopped or ended
+	TID int
+	// as wait4 gave it, the ptrace event included
 	Status unix.WaitStatus
 }
 
 // Event is the ptrace event of the stop, 0 for none.
+// The kernel puts it above the sixteen bits that wait(2) documents.
 func (s Stop) Event() int { return int(s.Status>>16) & 0xff }
 
 // Signal is the signal of a signal-delivery stop.
@@ -116,6 +131,10 @@ func (s Stop) Signal() Signal { return s.Status.StopSignal() }
 
 // Wait waits for any tracee or child to change state. It returns ECHILD's
 // error when there is none left.
+//
+// It is the only wait for tracees of a recording, so that no stop is taken by a stranger: os/exec's
+// Wait is not used for targets. __WALL includes threads made by clone with another
+// exit signal than SIGCHLD.
 func Wait() (Stop, error) {
 	for {
 		var st unix.WaitStatus

@@ -7,9 +7,15 @@ import (
 )
 
 // Siginfo is the kernel's siginfo_t, kept as it is.
+// Only what signal handlers are lied to about is taken apart: addresses within the
+// code cache become the application's. The layout is the x86-64 ABI's
+// (include/uapi/asm-generic/siginfo.h): signo, errno, code, padding, then the
+// union.
 type Siginfo [128]byte
 
 // Code is si_code.
+// It is positive for what the kernel found (SEGV_MAPERR, ILL_ILLOPN …), zero or
+// negative for what a process sent.
 func (s *Siginfo) Code() int32 { return *(*int32)(unsafe.Pointer(&s[8])) }
 
 // Addr is si_addr (or si_call_addr).
@@ -19,6 +25,7 @@ func (s *Siginfo) Addr() uint64 { return *(*uint64)(unsafe.Pointer(&s[16])) }
 func (s *Siginfo) SetAddr(a uint64) { *(*uint64)(unsafe.Pointer(&s[16])) = a }
 
 // GetSiginfo reads what a signal-delivery stop is about.
+// In a group stop there is none, and the kernel answers EINVAL.
 func GetSiginfo(tid int, s *Siginfo) error {
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(s)), 0, 0)
 	if e != 0 {
@@ -36,10 +43,9 @@ func SetSiginfo(tid int, s *Siginfo) error {
 	return nil
 }
 
-// SignalSets are a thread's signal masks from /proc, bit n-1 for signal n.
-type SignalSets struct{ Blocked, Ignored, Caught uint64 }
-
 // SignalMask reads a stopped tracee's blocked signals, bit n-1 for signal n.
+// PTRACE_GETSIGMASK gives the mask that will be in force once the thread runs on,
+// where /proc shows the one of the moment: they differ within sigsuspend.
 func SignalMask(tid int) (uint64, error) {
 	var m uint64
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGMASK, uintptr(tid), 8, uintptr(unsafe.Pointer(&m)), 0, 0)

@@ -7,7 +7,17 @@ import (
 	"strings"
 )
 
+// SignalSets are a thread's signal masks from /proc, bit n-1 for signal n.
+type SignalSets struct {
+	Blocked uint64 // the thread's mask: SigBlk
+	Ignored uint64 // the process's dispositions: SigIgn
+	Caught  uint64 // signals that have a handler: SigCgt
+}
+
 // ReadSignalSets reads a thread's signal masks and dispositions.
+//
+// The masks are hexadecimal, the highest signal first. A thread that is gone gives an
+// error of the file.
 func ReadSignalSets(tid int) (SignalSets, error) {
 	var s SignalSets
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))

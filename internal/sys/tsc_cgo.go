@@ -14,10 +14,16 @@ import (
 )
 
 // TSC reads the time-stamp counter.
+// Through C, since Go has no intrinsic for it: some tens of nanoseconds a call. That is why
+// records take their time stamps in the target.
 func TSC() uint64 { return uint64(C.tsc()) }
 
 // TSCFrequency is how many ticks the time-stamp counter makes a second: what
 // the processor says, else measured for a few milliseconds.
+//
+// Leaf 0x15 (Intel SDM volume 2, CPUID) gives the ratio to the crystal and the
+// crystal's frequency; many processors and most virtual machines leave one of them
+// zero. Three milliseconds are good to about a thousandth.
 func TSCFrequency() uint64 {
 	if r, ok := cpuid(0x15, 0); ok && r[0] != 0 && r[1] != 0 && r[2] != 0 {
 		return uint64(r[2]) * uint64(r[1]) / uint64(r[0])
@@ -28,6 +34,8 @@ func TSCFrequency() uint64 {
 	return uint64(float64(ticks) / took.Seconds())
 }
 
+// cpuid asks one leaf, in the order EAX, EBX, ECX, EDX; ok is false for one that the
+// processor does not have.
 func cpuid(leaf, sub uint32) (r [4]uint32, ok bool) {
 	var c [4]C.uint
 	ok = C.leaf(C.uint(leaf), C.uint(sub), &c[0]) != 0
@@ -41,6 +49,9 @@ func cpuid(leaf, sub uint32) (r [4]uint32, ok bool) {
 type CPUIDLeaf struct{ Leaf, Subleaf, EAX, EBX, ECX, EDX uint32 }
 
 // CPUIDLeaves reads the processor's leaves, basic and extended.
+//
+// They are those of the processor that runs the calling thread at the moment. The bound
+// of 64 guards against a virtual machine that claims leaves without end.
 func CPUIDLeaves() []CPUIDLeaf {
 	var out []CPUIDLeaf
 	for _, base := range []uint32{0, 0x80000000} {
@@ -57,6 +68,8 @@ func CPUIDLeaves() []CPUIDLeaf {
 }
 
 // subleaves is how many subleaves of a leaf are read.
+// Leaves that say themselves how many they have (4, 7, 0xd …) are read to a bound
+// that holds for all processors known; empty ones are written as they are.
 func subleaves(leaf uint32) uint32 {
 	switch leaf {
 	case 4, 7, 0xb, 0x14, 0x18, 0x1f:
@@ -86,6 +99,7 @@ func CPUBrand() string {
 	return strings.TrimSpace(strings.TrimRight(text(words...), "\x00"))
 }
 
+// text puts registers together to the string that they hold, lowest byte first.
 func text(words ...uint32) string {
 	var b []byte
 	for _, w := range words {
