@@ -56,33 +56,49 @@ func (u *unit) compareSelf(b *block, n int) {
 	a.store(layout.S0, x86.RCX)
 	a.store(layout.S1, x86.RDX)
 	for at := 0; at < n; {
-		size := 8
-		for size > n-at && size > 1 {
-			size /= 2
-		}
-		if n >= 8 && at > 0 && size < 8 { // the rest, together with what was compared already
-			at, size = n-8, 8
-		}
-		u.comparePiece(b.app+uint64(at), code[at:at+size])
+		piece := u.pieceAt(b.app+uint64(at), n-at)
+		u.comparePiece(piece, code[at:at+piece.n])
 		a.bytes(0xe3, 5, 0xe9) // jrcxz over the jump
 		u.coldAsk(ask, func(u *unit) {
 			u.asm.load(x86.RCX, layout.S0)
 			u.asm.load(x86.RDX, layout.S1)
 		})
-		at += size
+		at += piece.n
 	}
 	a.load(x86.RCX, layout.S0)
 	a.load(x86.RDX, layout.S1)
 	b.compared = uint16(a.here() - b.code)
 }
 
-// comparePiece leaves 0 in rcx if memory at addr holds want, 1, 2, 4 or 8 bytes.
-func (u *unit) comparePiece(addr uint64, want []byte) {
+// piece is what one load compares: n bytes, which begin skip bytes into the
+// aligned word of size bytes at addr.
+type piece struct {
+	addr          uint64
+	size, skip, n int
+}
+
+// pieceAt is the first piece of the n bytes at addr. Loads are aligned, because a
+// program may have alignment checked (EFLAGS.AC, as the Java virtual machine does
+// for a moment to tell processors apart) and would be sent SIGBUS for one of
+// ours. An aligned word that sticks out at the ends lies in the same page.
+func (u *unit) pieceAt(addr uint64, n int) piece {
+	if u.p.hasBMI2 {
+		skip := int(addr & 7)
+		return piece{addr &^ 7, 8, skip, min(8-skip, n)}
+	}
+	// Without shifts that leave the flags alone: what is aligned by itself.
+	size := 8
+	for addr&uint64(size-1) != 0 || size > n {
+		size /= 2
+	}
+	return piece{addr, size, 0, size}
+}
+
+// comparePiece leaves 0 in rcx if a piece of memory holds want.
+func (u *unit) comparePiece(pc piece, want []byte) {
 	a := &u.asm
-	var w [8]byte
-	copy(w[:], want)
 	op, rex := []byte{0x8b}, byte(0)
-	switch len(want) {
+	switch pc.size {
 	case 1:
 		op = []byte{0x0f, 0xb6}
 	case 2:
@@ -90,13 +106,25 @@ func (u *unit) comparePiece(addr uint64, want []byte) {
 	case 8:
 		rex = rexW
 	}
-	if u.ar.near(addr) {
-		a.mem(nil, rex, op, byte(x86.RCX), operand{base: x86.RIP, index: x86.NoReg, disp: int64(addr)}, 0)
+	if u.ar.near(pc.addr) {
+		a.mem(nil, rex, op, byte(x86.RCX), operand{base: x86.RIP, index: x86.NoReg, disp: int64(pc.addr)}, 0)
 	} else {
-		a.movImm(x86.RDX, addr)
+		a.movImm(x86.RDX, pc.addr)
 		a.mem(nil, rex, op, byte(x86.RCX), operand{base: x86.RDX, index: x86.NoReg}, 0)
 	}
-	a.movImm(x86.RDX, -binary.LittleEndian.Uint64(w[:]))
+	var w [8]byte
+	copy(w[:], want)
+	value := binary.LittleEndian.Uint64(w[:])
+	if pc.skip > 0 {
+		a.movImm(x86.RDX, uint64(8*pc.skip))
+		a.bytes(0xc4, 0xe2, 0xeb, 0xf7, 0xc9) // shrx rcx, rcx, rdx
+	}
+	if above := pc.size - pc.n; above > 0 {
+		a.movImm(x86.RDX, uint64(8*above))
+		a.bytes(0xc4, 0xe2, 0xe9, 0xf7, 0xc9) // shlx rcx, rcx, rdx
+		value <<= 8 * above
+	}
+	a.movImm(x86.RDX, -value)
 	a.lea(x86.RCX, operand{base: x86.RCX, index: x86.RDX, scale: 1})
 }
 
