@@ -3,10 +3,14 @@ package abp
 import "fmt"
 
 // NoWord stands where an Access or a Block has no such word.
+// It is negative so that the test for it is a comparison of signs.
 const NoWord = -1
 
 // AccessKind tells how an Access's addresses and sizes come out of the words of
 // an execution. The numbers are the file's.
+//
+// A kind exists where the number or the place of an operand's accesses depends on more
+// than one input: everything else is AccessPlain, which nearly all operands are.
 type AccessKind uint8
 
 // Kinds of accesses. "word" is Access.Word's word plus Offset, "aux" is
@@ -22,6 +26,7 @@ const (
 	accessKinds
 )
 
+// The others' bases are zero in 64-bit mode (AMD64 manual, volume 2, chapter 4).
 // Segments whose base is added to an access's address.
 const (
 	SegNone uint8 = iota
@@ -30,23 +35,29 @@ const (
 )
 
 // Access is one memory operand of an instruction, explicit or implicit.
+//
+// It says how to compute addresses, not what they are: the words of an execution give
+// the inputs that the block could not know. Fields that a kind does not use are zero,
+// words NoWord.
 type Access struct {
 	Kind      AccessKind
-	Store     bool
-	Seg       uint8
-	Lanes     uint8
-	Scale     uint8
-	IndexSize uint8 // bytes of a gather's index
-	AddrBits  uint8 // 64, or 32: cut to 32 bits before the segment's base is added
-	Size      uint32
-	Word      int16 // which word Offset is added to; NoWord: Offset alone
-	AuxWord   int16
-	IndexWord int16 // first word of a gather's packed indices
-	Value     int16 // first word of the bytes read or written; NoWord: not recorded
-	Offset    int64
+	Store     bool   // else a load; a read-modify-write is two Accesses
+	Seg       uint8  // a Seg… constant
+	Lanes     uint8  // elements of a vector operand, at most 64
+	Scale     uint8  // of a gather's index: 1, 2, 4 or 8
+	IndexSize uint8  // bytes of a gather's index
+	AddrBits  uint8  // 64, or 32: cut to 32 bits before the segment's base is added
+	Size      uint32 // bytes, of an element where there are lanes
+	Word      int16  // which word Offset is added to; NoWord: Offset alone
+	AuxWord   int16  // see the kinds; NoWord for a plain one
+	IndexWord int16  // first word of a gather's packed indices
+	Value     int16  // first word of the bytes read or written; NoWord: not recorded
+	Offset    int64  // displacement, and what the block added to the register before
 }
 
 // InsFlags says what is recorded of one instruction and what it is.
+// What is recorded is decided once, when the block is translated, so that it stands
+// here and not with each execution.
 type InsFlags uint16
 
 // Flags of an instruction.
@@ -61,6 +72,9 @@ const (
 )
 
 // BranchKind is how a block's last instruction leaves it.
+//
+// BranchNone is a block that was ended for another reason: its length, a following
+// block's start, an instruction that the tracer carries out.
 type BranchKind uint8
 
 // Kinds of branches.
@@ -78,6 +92,7 @@ const (
 
 // Ins is one instruction of a block. Its operands are
 // Block.Accesses[AccFrom:AccTo].
+// The lengths of all instructions add up to the block's code without gaps.
 type Ins struct {
 	Off            uint16 // from the block's address
 	Len            uint8
@@ -89,17 +104,20 @@ type Ins struct {
 // Block is a static basic block: what its executions have in common.
 // Immutable. Operands lie in one array, not one a instruction, because a large
 // program has hundreds of thousands of blocks.
+//
+// The same code translated twice (with other windows open, or after it was changed) is
+// two blocks with numbers of their own: an execution never depends on when it happened.
 type Block struct {
-	ID         uint32
+	ID         uint32 // from 1, dense within a process
 	Image      uint32 // number in the image table, 0 none
-	Addr       uint64
+	Addr       uint64 // of its first instruction, as the application sees it
 	Target     uint64 // of a direct branch
 	Words      int    // words of one execution
 	TimeWord   int16  // TSC at the start of the block
 	BranchWord int16
 	Branch     BranchKind
-	Code       []byte
-	Ins        []Ins
+	Code       []byte // the application's bytes, when the block was translated
+	Ins        []Ins  // in the order of their addresses
 	Accesses   []Access
 
 	// Derived by Prepare: what one complete execution counts for by itself, and
@@ -109,16 +127,21 @@ type Block struct {
 }
 
 // Counts are the totals of a stretch of execution.
+//
+// What counts as what: one instruction is one retirement; a read-modify-write is a load
+// and a store; prefetches, lea and nops access nothing, and what faulted does not
+// count. Sums wrap after 2^64 and not before.
 type Counts struct {
-	Instructions    uint64 `json:"instructions"`
-	MemInstructions uint64 `json:"memory_instructions"`
-	Loads           uint64 `json:"loads"`
-	Stores          uint64 `json:"stores"`
+	Instructions    uint64 `json:"instructions"`        // retired; rep counts once
+	MemInstructions uint64 `json:"memory_instructions"` // of these, with a memory operand
+	Loads           uint64 `json:"loads"`               // accesses, one an iteration and active lane
+	Stores          uint64 `json:"stores"`              // likewise
 	BytesRead       uint64 `json:"bytes_read"`
 	BytesWritten    uint64 `json:"bytes_written"`
 }
 
 // Add adds n times d to c.
+// n is how often; multiplying here is what makes counting by blocks cheap.
 func (c *Counts) Add(d Counts, n uint64) {
 	c.Instructions += d.Instructions * n
 	c.MemInstructions += d.MemInstructions * n
@@ -129,6 +152,8 @@ func (c *Counts) Add(d Counts, n uint64) {
 }
 
 // Sub takes d away from c.
+// The caller knows that d is part of c: nothing here keeps a difference from
+// wrapping.
 func (c *Counts) Sub(d Counts) {
 	c.Instructions -= d.Instructions
 	c.MemInstructions -= d.MemInstructions
@@ -138,6 +163,7 @@ func (c *Counts) Sub(d Counts) {
 	c.BytesWritten -= d.BytesWritten
 }
 
+// access adds n accesses of bytes together.
 func (c *Counts) access(store bool, n, bytes uint64) {
 	if store {
 		c.Stores += n
@@ -150,6 +176,8 @@ func (c *Counts) access(store bool, n, bytes uint64) {
 
 // InsAccesses returns the operands of instruction i in the order in which they
 // execute.
+// For a read-modify-write that is the load, then the store. The slice is the
+// block's own and must not be changed.
 func (b *Block) InsAccesses(i int) []Access {
 	in := &b.Ins[i]
 	return b.Accesses[in.AccFrom:in.AccTo]
@@ -159,6 +187,7 @@ func (b *Block) InsAccesses(i int) []Access {
 func (b *Block) InsAddr(i int) uint64 { return b.Addr + uint64(b.Ins[i].Off) }
 
 // InsCode returns the bytes of instruction i.
+// It is the block's own, and not what is in memory now.
 func (b *Block) InsCode(i int) []byte {
 	in := &b.Ins[i]
 	return b.Code[in.Off : int(in.Off)+int(in.Len)]
@@ -169,6 +198,8 @@ func (b *Block) End() uint64 { return b.Addr + uint64(len(b.Code)) }
 
 // Counted reports whether instruction i's accesses count: it is recorded with
 // its addresses.
+// An instruction that was recorded without them counts as an instruction only, even
+// if it accesses memory.
 func (b *Block) Counted(i int) bool {
 	const both = InsRecorded | InsAddrs
 	return b.Ins[i].Flags&both == both
@@ -176,6 +207,9 @@ func (b *Block) Counted(i int) bool {
 
 // Prepare computes the derived fields and checks the others, so that everything
 // behind it may index without looking. It returns what is wrong with the block.
+//
+// It is called once, by whoever made the block: before that, Shape and counting give
+// nonsense, and expansion may panic.
 func (b *Block) Prepare() error {
 	if err := b.check(); err != nil {
 		return fmt.Errorf("block %d: %w", b.ID, err)
@@ -186,6 +220,7 @@ func (b *Block) Prepare() error {
 
 // StaticCounts returns what the first completed instructions count for by
 // themselves, and whether some of their accesses depend on the words.
+// completed must not exceed the number of instructions.
 func (b *Block) StaticCounts(completed int) (c Counts, dynamic bool) {
 	for i := range b.Ins[:completed] {
 		in := &b.Ins[i]

@@ -10,6 +10,8 @@ import (
 // up. A reader that met more would have to be reading garbage.
 const MaxBlockWords = 4096
 
+// What a block can have wrong. They say no more than what, since Prepare names the
+// block and its caller the section.
 var (
 	errBlockID    = errors.New("has no number")
 	errBlockWords = errors.New("word count out of bounds")
@@ -21,6 +23,9 @@ var (
 // afterwards each of its executions is expanded without a look. What is only odd
 // (overlapping instructions, unknown functions) is left to Verify, because a
 // profile with oddities is still worth reading.
+//
+// An operand whose addresses are not recorded is not looked at: its words mean nothing
+// and nobody expands it.
 func (b *Block) check() error {
 	if b.ID == 0 {
 		return errBlockID
@@ -61,6 +66,8 @@ func (b *Block) hasWord(w int16, n int) bool {
 }
 
 // checkAccess verifies one operand.
+//
+// Offsets and displacements may be anything: addresses wrap, as the processor's do.
 func (b *Block) checkAccess(a *Access) error {
 	if a.Kind >= accessKinds {
 		return fmt.Errorf("access kind %d", a.Kind)

@@ -3,6 +3,9 @@ package abp
 import "fmt"
 
 // Append appends a block's row to a BLOCKS section's payload.
+//
+// The row has fixed-size parts only, code excepted, and is not compressed by itself:
+// BLOCKS sections are, and similar rows one after the other compress well.
 func (b *Block) Append(dst []byte) []byte {
 	return appendRow(dst, rowPlain, func(e *wireEnc) {
 		e.u32(b.ID)
@@ -32,6 +35,8 @@ func (b *Block) Append(dst []byte) []byte {
 }
 
 // Sizes of the parts of a block's row, for bounds.
+// They are the widths that Append writes; decode refuses a row that claims more parts
+// than it has bytes for.
 const (
 	insBytes    = 10
 	accessBytes = 28
@@ -39,6 +44,7 @@ const (
 
 // append writes one operand. Store and segment share a byte, because no operand
 // needs more and blocks have many.
+// The two bytes behind the small fields are reserved, and zero.
 func (a *Access) append(e *wireEnc) {
 	flags := a.Seg << 1
 	if a.Store {

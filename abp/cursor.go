@@ -22,6 +22,9 @@ const (
 // It holds one decoded batch, never a frame, so that memory does not grow with
 // the profile. All orders are made of cursors: by storage and by thread one
 // cursor walks all frames, by time each thread has its own.
+//
+// Errors are sticky: after one, step gives stepEnd for good. What was yielded before is
+// right, since a frame's checksum is verified before its first word is decoded.
 type cursor struct {
 	query *Query
 	procs []*Process  // of each frame
@@ -51,6 +54,7 @@ type cursor struct {
 func newCursor(q *Query) *cursor { return &cursor{query: q, cut: -1} }
 
 // add appends a frame to those that are walked.
+// Only before the first step.
 func (c *cursor) add(p *Process, ref *FrameRef) {
 	c.procs = append(c.procs, p)
 	c.refs = append(c.refs, ref)
@@ -58,6 +62,7 @@ func (c *cursor) add(p *Process, ref *FrameRef) {
 
 // open starts the next frame that the query wants. It returns stepEnd behind
 // the last one or on an error.
+// Frames that the query rules out by their headers are never read from disk.
 func (c *cursor) open() step {
 	for ; c.next < len(c.refs); c.next++ {
 		p, ref := c.procs[c.next], c.refs[c.next]
@@ -84,6 +89,10 @@ func (c *cursor) open() step {
 
 // start reads a frame and takes its state over. It returns false if nothing in
 // it matches.
+//
+// Everything that the thread's earlier frames have changed (segment bases, open
+// windows, ordinal) stands in the header again: that is what makes a frame readable
+// by itself.
 func (c *cursor) start(p *Process, ref *FrameRef) (wanted bool, err error) {
 	// Into the same memory again: the batch that was yielded last points into the
 	// decoder, not here, but for streams stored raw, which are behind us too.
@@ -125,6 +134,8 @@ func (c *cursor) start(p *Process, ref *FrameRef) (wanted bool, err error) {
 
 // hasEmulated reports whether a frame has executions by the tracer, whose blocks
 // are not listed.
+// Their marks name the block, so that a filter on code cannot rule the frame out by
+// the list alone.
 func hasEmulated(h *FrameHeader, blocks []frame.Touched) bool {
 	n := uint64(0)
 	for i := range blocks {
@@ -151,6 +162,9 @@ func (p *Process) shape(id uint32) *frame.Shape {
 
 // step goes on to the next execution or change of state. What it yields lies in
 // c.x and is overwritten by the next step.
+//
+// MarkCut and its execution may lie in two batches, which is why the pending cut is
+// kept here and not with the words.
 func (c *cursor) step() step {
 	if c.again {
 		c.again = false
@@ -196,6 +210,9 @@ func (c *cursor) fill() bool {
 }
 
 // exec takes one execution off the words.
+//
+// The block must exist and the batch hold all of its words: the decoder hands out whole
+// executions, so that anything else is a damaged table.
 func (c *cursor) exec() step {
 	x := &c.x
 	x.advance()
@@ -231,6 +248,7 @@ func (x *Exec) advance() {
 }
 
 // instructions returns how many recorded instructions the execution has.
+// A cut execution is counted one by one; it is rare.
 func (x *Exec) instructions() uint64 {
 	if x.Completed == len(x.Block.Ins) {
 		return x.Block.Static.Instructions
@@ -244,6 +262,10 @@ func (x *Exec) instructions() uint64 {
 }
 
 // mark takes one mark off the words.
+//
+// Marks change the state and mostly yield nothing: stepEnd then means "go on". Those of
+// kinds that a later version may add have a length here too, or the rest could not be
+// found: an unknown kind is an error.
 func (c *cursor) mark() step {
 	x := &c.x
 	n := MarkLen(c.words)
@@ -278,6 +300,7 @@ func (c *cursor) mark() step {
 }
 
 // emulated takes an execution by the tracer off the words.
+// pairs are addresses and sizes, in the batch.
 func (c *cursor) emulated(id uint32, pairs []uint64) step {
 	x := &c.x
 	x.advance()

@@ -7,6 +7,9 @@ import (
 
 // findSections fills f.sections from the directory at the end, or by a scan
 // where there is none (the run was cut off) or where it is damaged.
+//
+// The scan is the slow way, one small read a section, and the only one when the
+// recorder was killed: such a file is to be readable up to its last whole section.
 func (f *File) findSections() error {
 	if f.readDirectory() == nil {
 		return nil
@@ -19,6 +22,8 @@ func (f *File) findSections() error {
 
 // readDirectory reads the directory that the trailer points at. Any error means
 // the same to the caller: scan instead.
+// It must end exactly where the trailer begins: bytes between them mean that
+// something was appended later, and then a scan knows better.
 func (f *File) readDirectory() error {
 	if f.size < HeaderSize+trailerSize {
 		return ErrCutOff
@@ -72,6 +77,10 @@ func (f *File) sectionAt(off uint64) (Section, error) {
 // one's checksum is verified, because what a crash of the whole machine leaves
 // behind may have the right length and the wrong bytes; those before it are
 // verified when they are read.
+//
+// A damaged header ends the walk, although a search for the next sync word could go on
+// behind it: what was lost between would go unnoticed, and Verify is there to say where
+// the damage is. leftover is what remains unread.
 func (f *File) scan() (sections []Section, leftover uint64, err error) {
 	at := uint64(HeaderSize)
 	for at < f.size {
@@ -102,6 +111,8 @@ func (f *File) scan() (sections []Section, leftover uint64, err error) {
 
 // readFrameHeaders fills f.frames from the index, or from the frames themselves
 // where there is none.
+// The index is read before any frame so that opening a file of many gigabytes reads
+// kilobytes.
 func (f *File) readFrameHeaders() error {
 	for i := range f.sections {
 		if f.sections[i].Type == SectionFrameIndex {
@@ -135,6 +146,8 @@ func (f *File) readFrameHeaders() error {
 	return nil
 }
 
+// decodeFrameIndex takes the headers from the index.
+//
 // The FRAME_INDEX section's payload is a sequence of frame headers, one for
 // each PROFILE section of the file, in their order.
 func (f *File) decodeFrameIndex(payload []byte) error {

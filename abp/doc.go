@@ -24,4 +24,15 @@
 // mapping was refused: a file cut short while it is read would kill the reader.
 //
 // The package does not symbolise, decode instructions or aggregate.
+//
+// What guards what: nothing needs a lock. Open reads all tables before it returns and
+// nothing writes them afterwards; readers keep what they change (decoders, batches,
+// the current entry) to themselves. A Writer is guarded by whoever owns its file, in
+// emit a Stream's mutex.
+//
+// Trust: a file may be anything, so that every number out of it is checked before it
+// sizes or indexes something. Checks happen once and early (Block.Prepare for what
+// executions index by, frame's decoder for what a stream says), which is why the
+// loops behind them look careless. An error wraps ErrCorrupt, ErrCutOff, ErrVersion
+// or ErrNotProfile, and says which file, section and offset.
 package abp

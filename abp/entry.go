@@ -1,6 +1,8 @@
 package abp
 
 // EntryKind says which fields of an Entry mean something.
+// They are the entries of the published profiler's PROFILE section (Alleria,
+// section 2.8), plus Branch and Windows.
 type EntryKind uint8
 
 // Kinds of entries.
@@ -17,10 +19,14 @@ const (
 
 // Entry is one entry of a profile. It and what it points at are valid until the
 // next call on the Reader that it came from.
+//
+// One struct for all kinds, and not an interface: entries come by the hundred million,
+// and a value of an interface type would be an allocation each. Fields of other kinds
+// hold what they held before.
 type Entry struct {
 	Kind    EntryKind
-	Process uint32
-	Thread  uint32
+	Process uint32 // number in the run
+	Thread  uint32 // number in the process
 	OSID    uint32 // the thread's
 	Windows uint64 // bit i: window i is open
 
@@ -34,6 +40,7 @@ type Entry struct {
 }
 
 // Instruction is one executed instruction.
+// Code and Block are the profile's own and must not be changed.
 type Instruction struct {
 	Ordinal uint64 // within its thread's recorded instructions, from 0
 	Addr    uint64
@@ -50,23 +57,25 @@ type Instruction struct {
 // Branch is what a block's last instruction did.
 type Branch struct {
 	Kind   BranchKind
-	Taken  bool
+	Taken  bool   // only conditional ones may not be
 	Target uint64 // 0: unknown
 }
 
 // Trace is an instruction with what hangs on it.
+// It is what AbpHelp's trace iterators give (Alleria, section 2.8).
 type Trace struct {
-	Process uint32
-	Thread  uint32
-	OSID    uint32
-	Windows uint64
+	Process uint32 // number in the run
+	Thread  uint32 // number in the process
+	OSID    uint32 // the kernel's thread id
+	Windows uint64 // bit i: window i is open
 	Ins     Instruction
-	Mems    []Mem
+	Mems    []Mem    // in the order in which they happened
 	Branch  *Branch  // nil: none or not recorded
 	Syscall *Syscall // nil: none or not recorded
 }
 
 // branch returns what the execution's last instruction did, if that is recorded.
+// An emulated execution has no words, so that only its direct branches have a target.
 func (x *Exec) branch(br *Branch) bool {
 	b := x.Block
 	last := len(b.Ins) - 1

@@ -6,8 +6,11 @@ import (
 
 // Mem is one access to memory. What Value points at is valid until the next
 // call on the Reader that it came from.
+//
+// One Mem is one access as programs count them, also within one instruction: each
+// iteration of a string operation and each active lane has its own.
 type Mem struct {
-	Addr  uint64
+	Addr  uint64 // linear: segment base and address size applied
 	Phys  uint64 // physical address, 0: not recorded
 	Size  uint32
 	Ins   uint16 // which instruction of the block
@@ -22,11 +25,14 @@ type Mem struct {
 
 // Exec is one execution of a block. It and what it points at are valid until
 // the next call on the Reader that it came from.
+//
+// It is the cheapest view of a profile: what all executions of a block share is behind
+// Block, so that counting needs neither addresses nor a loop over instructions.
 type Exec struct {
 	Process *Process
-	Thread  uint32
-	OSID    uint32
-	Block   *Block
+	Thread  uint32   // number in the process
+	OSID    uint32   // the kernel's thread id
+	Block   *Block   // what was executed
 	Words   []uint64 // nil when emulated
 	// Completed is how many of the block's instructions completed: all of them,
 	// unless it was cut.
@@ -38,7 +44,7 @@ type Exec struct {
 
 	Ordinal uint64 // of its first recorded instruction in the thread, from 0
 	Windows uint64 // bit i: window i is open
-	FSBase  uint64
+	FSBase  uint64 // segment bases while it ran
 	GSBase  uint64
 	// TSC is the block's own time stamp if Timed, else when the ring's chunk that
 	// holds it was opened.
@@ -49,6 +55,8 @@ type Exec struct {
 }
 
 // Counts returns what the execution counts for.
+// It costs a copy for most blocks, and a look at the words for those with strings
+// or lanes.
 func (x *Exec) Counts() Counts {
 	b := x.Block
 	if !b.Dynamic && !x.IsEmulated && x.Completed == len(b.Ins) {
@@ -80,6 +88,8 @@ func (b *Block) EmulatedCounts(pairs []uint64) (c Counts) {
 // DynamicCounts calls add for each of the first completed instructions that
 // has counted accesses whose number or size depends on the words, with what
 // these accesses count for.
+//
+// Addresses are not computed: a `rep movsb` of a gigabyte is two subtractions here.
 func (b *Block) DynamicCounts(words []uint64, completed int, add func(ins int, c Counts)) {
 	for i := range b.Ins[:completed] {
 		if !b.Counted(i) {
@@ -106,6 +116,8 @@ func (b *Block) DynamicCounts(words []uint64, completed int, add func(ins int, c
 
 // dynamic returns the number of accesses that the operand makes and how many
 // bytes they have together.
+// What the recorder notes afterwards (the pointer behind a string, the mask that
+// was left) makes interrupted operations come out right by themselves.
 func (a *Access) dynamic(words []uint64) (n, bytes uint64) {
 	aux := words[a.AuxWord]
 	switch a.Kind {
@@ -128,6 +140,7 @@ func (a *Access) dynamic(words []uint64) (n, bytes uint64) {
 	return 1, uint64(a.Size)
 }
 
+// laneMask has a bit for each lane.
 func laneMask(lanes uint8) uint64 {
 	if lanes >= 64 {
 		return ^uint64(0)

@@ -8,6 +8,9 @@ import (
 // ForEachAccess calls f for every counted access of the execution, in the order
 // in which they executed. m is reused: f copies what it keeps. A call back was
 // chosen over a slice because a string instruction may have millions.
+//
+// Only completed instructions are expanded, and of them those whose addresses are
+// recorded: the accesses that it yields are those that Counts counts.
 func (x *Exec) ForEachAccess(f func(m *Mem)) {
 	for i := 0; i < x.Completed; i++ {
 		x.InsAccesses(i, f)
@@ -15,6 +18,7 @@ func (x *Exec) ForEachAccess(f func(m *Mem)) {
 }
 
 // InsAccesses calls f for every counted access of the execution's instruction i.
+// i must be less than Completed.
 func (x *Exec) InsAccesses(i int, f func(m *Mem)) {
 	b := x.Block
 	if !b.Counted(i) {
@@ -49,6 +53,8 @@ func (x *Exec) emulatedAccesses(m *Mem, f func(m *Mem)) {
 }
 
 // base returns the address that the words and the offset alone give.
+// Offset already holds what earlier instructions of the block added to the
+// register.
 func (x *Exec) base(a *Access) uint64 {
 	addr := uint64(a.Offset)
 	if a.Word >= 0 {
@@ -59,6 +65,9 @@ func (x *Exec) base(a *Access) uint64 {
 
 // linear cuts the address to the operand's address size and adds the segment's
 // base.
+//
+// In this order: an address-size prefix cuts the effective address, the segment's base
+// is added with 64 bits (Intel SDM volume 1, section 3.7).
 func (x *Exec) linear(a *Access, addr uint64) uint64 {
 	if a.AddrBits == 32 {
 		addr = uint64(uint32(addr))
@@ -114,6 +123,7 @@ func (x *Exec) expand(a *Access, m *Mem, f func(m *Mem)) {
 
 // stringRange returns the first address (before the segment's base is added),
 // the step and the number of a string operand's accesses.
+// Word holds the pointer before the instruction, AuxWord the one after it.
 func (x *Exec) stringRange(a *Access) (addr, step, n uint64) {
 	step = uint64(a.Size)
 	// The direction flag is not recorded: which way the pointer went tells it.
@@ -126,6 +136,8 @@ func (x *Exec) stringRange(a *Access) (addr, step, n uint64) {
 
 // expandString calls f for each iteration's access. The segment's base is added
 // to each address after it was cut to its size, as the processor does.
+// Values of a string that ran downwards are packed from its lowest address too:
+// that is what copying memory out gives.
 func (x *Exec) expandString(a *Access, m *Mem, f func(m *Mem)) {
 	addr, step, n := x.stringRange(a)
 	for i := range n {
@@ -167,6 +179,8 @@ func (x *Exec) stringPair(in *Ins, m *Mem, f func(m *Mem)) bool {
 
 // expandLanes calls f for each active lane, from the lowest on. The order in which
 // a gather's lanes are read is not architectural.
+// Inactive lanes access nothing, also where their addresses would be bad: that is
+// what the instructions promise (Intel SDM volume 2, VMASKMOV, VPGATHER).
 func (x *Exec) expandLanes(a *Access, addr uint64, m *Mem, f func(m *Mem)) {
 	mask := x.Words[a.AuxWord] & laneMask(a.Lanes)
 	m.Mask = mask
@@ -184,6 +198,7 @@ func (x *Exec) expandLanes(a *Access, addr uint64, m *Mem, f func(m *Mem)) {
 }
 
 // index returns a gather's signed index of that lane.
+// Packed indices never straddle two words, as their sizes are powers of two.
 func (x *Exec) index(a *Access, lane int) int64 {
 	bit := uint(lane) * uint(a.IndexSize) * 8
 	w := x.Words[int(a.IndexWord)+int(bit/64)] >> (bit % 64)
@@ -201,6 +216,10 @@ func (x *Exec) index(a *Access, lane int) int64 {
 // value returns size recorded bytes of the operand from byte off on, nil where
 // they are not there. Words are numbers in memory; the bytes are laid out anew
 // rather than reinterpreted, so that readers need no unsafe code.
+//
+// The result is overwritten by the next call: entries copy it, callers of ForEachAccess
+// look at it at once. A length that the words cannot hold gives no value and no error:
+// it is that of an operand whose bytes were too many to be recorded.
 func (x *Exec) value(a *Access, off, size uint64) []byte {
 	if a.Value < 0 {
 		return nil

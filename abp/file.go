@@ -10,6 +10,7 @@ import (
 )
 
 // File is one open .abp file. Any number of goroutines may read it.
+// Only reads at given places are used, so that goroutines need not take turns.
 type File struct {
 	path     string
 	r        io.ReaderAt
@@ -24,17 +25,23 @@ type File struct {
 }
 
 // FrameRef is a frame's header and its place in its file.
+// References are into the file's own list, and stay good until it is closed.
 type FrameRef struct {
 	FrameHeader
-	File    *File
-	Section int // index in File.Sections
+	File    *File // that the frame is in
+	Section int   // index in File.Sections
 }
 
 // maxPayload bounds what a table section may decompress to.
+// It is far above any table met and keeps a damaged size from exhausting memory.
 const maxPayload = 1 << 31
 
 // OpenFile opens one file by itself: header, sections and frame headers, no
 // tables.
+//
+// Errors: those of the file system; ErrNotProfile, ErrVersion for a file that is none
+// or of another major version; ErrCutOff for one that has not even a header; ErrCorrupt.
+// A file that merely lacks its end opens without one, see Complete.
 func OpenFile(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -53,6 +60,8 @@ func OpenFile(path string) (*File, error) {
 }
 
 // newFile reads what is needed to find everything else.
+// The order is that of dependence: sections need the header's version, everything
+// else the sections.
 func newFile(path string, r io.ReaderAt, size uint64) (*File, error) {
 	f := &File{path: path, r: r, size: size}
 	fixed := make([]byte, HeaderSize)
@@ -76,6 +85,7 @@ func newFile(path string, r io.ReaderAt, size uint64) (*File, error) {
 }
 
 // Close closes the file.
+// Readers of the profile must be done.
 func (f *File) Close() error {
 	if f.closer == nil {
 		return nil
@@ -103,6 +113,7 @@ func (f *File) Complete() bool { return !f.rebuilt && f.end != nil }
 // Leftover returns how many bytes behind the last complete section are unusable.
 func (f *File) Leftover() uint64 { return f.leftover }
 
+// readAt fills b from that place, or fails with ErrCutOff.
 func (f *File) readAt(b []byte, off uint64) error {
 	// Against the size at opening: a file that grows while it is read shows what
 	// it was, and one that shrinks yields errors, not torn tables.
@@ -117,6 +128,7 @@ func (f *File) readAt(b []byte, off uint64) error {
 
 // ReadSection returns the payload of section i, checked and decompressed,
 // appended to buf[:0] if it fits there.
+// An uncompressed payload may be buf itself; a compressed one never is.
 func (f *File) ReadSection(i int, buf []byte) ([]byte, error) {
 	s := &f.sections[i]
 	raw, err := f.readPayload(s, buf)
@@ -131,6 +143,8 @@ func (f *File) ReadSection(i int, buf []byte) ([]byte, error) {
 }
 
 // readPayload returns a section's bytes as stored, after checking them.
+// The checksum is verified at every read: memory between disk and here is not
+// trusted any longer than needed, and CRC-32C costs less than the read.
 func (f *File) readPayload(s *Section, buf []byte) ([]byte, error) {
 	// Before anything is allocated: a damaged directory must not exhaust memory.
 	if s.Length > f.size {

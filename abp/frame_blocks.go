@@ -10,6 +10,9 @@ type BlockCount = frame.Touched
 // follow from that: no execution was cut or emulated, and none has accesses
 // whose number or size depends on the words. Then sums over functions need no
 // decoding at all.
+//
+// dst is appended to and returned also with an error. A frame without executions is
+// exact. The list costs little beside the frame: that is why a frame has it.
 func (p *Process) FrameBlocks(ref *FrameRef, dst []BlockCount) (blocks []BlockCount, exact bool, err error) {
 	payload, err := ref.File.readPayload(&ref.File.sections[ref.Section], nil)
 	if err != nil {

@@ -4,20 +4,24 @@ import "fmt"
 
 // FrameHeaderSize is the size of what precedes a frame's body in the payload of
 // a PROFILE section.
+// A later minor version may make it larger: the header begins with its own size.
 const FrameHeaderSize = 168
 
 // FrameHeader is what is known of a frame without decoding it.
+//
+// It has what a reader needs to skip a frame (time, ordinals, thread) and what it needs
+// to begin in the middle of a thread (windows, segment bases).
 type FrameHeader struct {
-	Thread  uint32
-	OSID    uint32
+	Thread  uint32 // number in the process
+	OSID    uint32 // the kernel's thread id
 	Seq     uint64 // the frame's number within the thread, from 0
 	Ordinal uint64 // of its first recorded instruction within the thread, from 0
 	Chunk   uint64 // number of its first chunk within the thread, from 0
-	Chunks  uint32
+	Chunks  uint32 // of the ring that it covers
 	// MaxBlock is the highest block number that it refers to.
 	MaxBlock uint32
-	FirstTSC uint64
-	LastTSC  uint64
+	FirstTSC uint64 // when its first chunk was opened
+	LastTSC  uint64 // when its last chunk was completed
 	// The thread's state at its start.
 	Windows uint64
 	FSBase  uint64
@@ -28,9 +32,12 @@ type FrameHeader struct {
 }
 
 // frameCodec is the version of the body's encoding.
+// Another number is another encoding: such a frame is not skipped but refused,
+// since counts would silently lack it.
 const frameCodec = 1
 
 // Append appends the header to a PROFILE section's payload.
+// Its end is filled with zeroes, for fields to come.
 func (h *FrameHeader) Append(dst []byte) []byte {
 	start := len(dst)
 	e := wireEnc{dst}

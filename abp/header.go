@@ -10,6 +10,8 @@ import (
 
 // Magic is what every file starts with. Like PNG's it is neither text nor
 // survives a conversion of line ends.
+// The first byte keeps text tools away, the line ends show a transfer in text mode,
+// and 0x1a ends the file for DOS's type.
 const Magic = "\x89ABP\r\n\x1a\n"
 
 // Versions of the format. A reader takes every minor version of its major one;
@@ -56,6 +58,9 @@ const (
 )
 
 // HeaderFlags say what a profile holds.
+//
+// They say what the configuration asked for, not what happened to be recorded: a file
+// without a single branch may well have FlagBranches.
 type HeaderFlags uint32
 
 // Header flags.
@@ -75,10 +80,13 @@ const (
 // the file's first bytes, the strings in its INFO section; Ended, Counts and
 // the address bounds come from the END section, or from the frames where a run
 // was cut off.
+//
+// Its fields are those of the published profiler's header (Alleria, section 2.8).
+// Numbers that were not found out are zero.
 type Header struct {
-	Major, Minor            uint16
+	Major, Minor            uint16 // the version that the file was written in
 	Type                    ProfileType
-	OS                      uint8
+	OS                      uint8 // OSLinux
 	Vendor                  uint8 // of the processor
 	Arch                    uint8 // of the processor
 	TargetArch              uint8 // that the program was built for
@@ -88,21 +96,21 @@ type Header struct {
 	Created, Started, Ended time.Time
 	TSCAtStart              uint64 // the time stamp counter at Started
 	TSCFrequency            uint64 // Hz
-	Process                 uint32
-	PID                     uint32
+	Process                 uint32 // number in the run, in order of creation
+	PID                     uint32 // the kernel's
 	Stream                  uint32 // number of a sub-profile, 0 in a main one
 	Flags                   HeaderFlags
 	Memory                  uint64 // installed, bytes
 	LowestAddr, HighestAddr uint64 // of the application
-	Counts                  Counts
+	Counts                  Counts // recorded in this file; of a main profile, in all
 
-	Executable  string
-	SystemDir   string
-	WorkDir     string
-	OSVersion   string
-	CommandLine []string
+	Executable  string   // path of the program
+	SystemDir   string   // where the system's libraries are
+	WorkDir     string   // the process's at its start
+	OSVersion   string   // as uname has it
+	CommandLine []string // argv, as it was
 
-	User [UserSize]byte
+	User [UserSize]byte // free for users; readers hand it through
 }
 
 // Errors of files that are none of ours.
@@ -111,11 +119,14 @@ var (
 	ErrVersion    = errors.New("profile of an unknown version")
 )
 
+// castagnoli returns the polynomial's table, which crc32 makes once: no variable of
+// ours is needed.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // checksum is CRC-32C, which processors compute at memory speed.
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
 
+// unixNano and fromUnixNano keep the zero Time, which UnixNano is not defined for, as 0.
 func unixNano(t time.Time) uint64 {
 	if t.IsZero() {
 		return 0
@@ -131,6 +142,7 @@ func fromUnixNano(v uint64) time.Time {
 }
 
 // AppendFixed appends the fixed header.
+// The checksum covers all bytes, its own as zeroes.
 func (h *Header) AppendFixed(dst []byte) []byte {
 	e := wireEnc{make([]byte, 0, HeaderSize)}
 	e.b = append(e.b, Magic...)
@@ -159,6 +171,9 @@ func (h *Header) AppendFixed(dst []byte) []byte {
 }
 
 // decodeFixed reads the fixed header.
+//
+// Magic and version are looked at before the checksum: a file of another format is not
+// to be called damaged.
 func (h *Header) decodeFixed(b []byte) error {
 	if len(b) < HeaderSize || string(b[:len(Magic)]) != Magic {
 		return ErrNotProfile
@@ -200,6 +215,7 @@ func (h *Header) AppendInfo(dst []byte) []byte {
 	})
 }
 
+// decodeInfo reads what AppendInfo wrote.
 func (h *Header) decodeInfo(d *wireDec) {
 	h.Executable = d.str()
 	h.SystemDir = d.str()
@@ -210,6 +226,9 @@ func (h *Header) decodeInfo(d *wireDec) {
 
 // TimeOf converts a time stamp to wall-clock time, as well as the header's
 // frequency allows.
+//
+// It is as good as the frequency is: an error in that adds up from the start on.
+// Without a frequency all times are the start.
 func (h *Header) TimeOf(tsc uint64) time.Time {
 	if h.TSCFrequency == 0 {
 		return h.Started

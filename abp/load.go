@@ -14,6 +14,9 @@ const maxBlockID = 1 << 24
 // asked: readers then need no lock, and a profile's tables are small beside its
 // frames. A damaged table is an error, not a gap: what refers to it would be
 // shown under wrong names.
+//
+// Rows may come in any order and in several sections of a type: the recorder writes them
+// as things happen, and whatever was written last of a number holds.
 func (p *Process) load() error {
 	for i := range p.main.sections {
 		s := &p.main.sections[i]
@@ -56,6 +59,8 @@ func (p *Process) load() error {
 }
 
 // table returns what takes a row of that section type, nil if it is no table.
+// Section types without rows here (INTERCEPTORS, TYPES, users') are for others to
+// read.
 func (p *Process) table(t SectionType) func(kind uint16, d *wireDec) error {
 	switch t {
 	case SectionBlocks:
@@ -85,6 +90,7 @@ func (p *Process) table(t SectionType) func(kind uint16, d *wireDec) error {
 }
 
 // rowOf makes a function that decodes rows of one kind into a table.
+// Rows of a kind that is not known are left out: a later version may add some.
 func rowOf[T any](rows *[]T, decode func(*T, *wireDec)) func(uint16, *wireDec) error {
 	return func(kind uint16, d *wireDec) error {
 		if kind != rowPlain {
@@ -109,6 +115,7 @@ func (p *Process) addWindow(kind uint16, d *wireDec) error {
 }
 
 // addBlock adds a block. Numbers are dense, hence a slice and no map.
+// A number that comes twice is the later row's, as in all tables.
 func (p *Process) addBlock(kind uint16, d *wireDec) error {
 	if kind != rowPlain {
 		return nil
@@ -128,6 +135,7 @@ func (p *Process) addBlock(kind uint16, d *wireDec) error {
 }
 
 // lastOf orders rows by number and keeps the last that was written of each.
+// The sort is stable, so that "last" is by place in the file.
 func lastOf[T any](rows []T, key func(*T) uint32) []T {
 	slices.SortStableFunc(rows, func(a, b T) int { return cmp.Compare(key(&a), key(&b)) })
 	out := rows[:0]

@@ -16,6 +16,7 @@ const (
 
 // matcher applies a query to one process's executions. What depends on the
 // block alone is decided once a block.
+// It belongs to one Reader: verdicts are filled in as blocks are met.
 type matcher struct {
 	q       *Query
 	p       *Process
@@ -29,6 +30,7 @@ type matcher struct {
 }
 
 // newMatcher resolves the query's names in one process.
+// A name that no function has leaves nothing to match, which is no error here.
 func newMatcher(p *Process, q *Query) *matcher {
 	m := &matcher{q: q, p: p, byCode: len(q.Functions) > 0 || !q.Code.All()}
 	m.plain = !m.byCode && q.Data.All() && q.Time.All() && q.Ordinals.All()
@@ -101,6 +103,9 @@ func (m *matcher) block(b *Block) verdict {
 }
 
 // exec reports whether anything of the execution matches.
+//
+// The tests are in the order of their costs. true is necessary for anything of the
+// execution to be yielded, and sufficient for NextExec, which yields it whole.
 func (m *matcher) exec(x *Exec) bool {
 	if m.plain {
 		return true
@@ -121,6 +126,7 @@ func (m *matcher) exec(x *Exec) bool {
 }
 
 // ins reports whether instruction i of a matching execution matches.
+// Time was asked once for the execution.
 func (m *matcher) ins(x *Exec, i int, ordinal uint64) bool {
 	if m.plain {
 		return true
@@ -132,6 +138,8 @@ func (m *matcher) ins(x *Exec, i int, ordinal uint64) bool {
 }
 
 // mem reports whether an access matches: any byte of it in the range.
+// An access of no size (there are none, but a file may claim it) counts as one
+// byte.
 func (m *matcher) mem(a *Mem) bool {
 	return m.plain || m.q.Data.All() || m.q.Data.overlaps(a.Addr, a.Addr+uint64(max(a.Size, 1))-1)
 }

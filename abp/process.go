@@ -10,6 +10,9 @@ import (
 
 // Process is one recorded process: its tables and the frames of its threads.
 // Immutable once opened.
+//
+// Tables are ordered by number, events as they were written. All accessors return the
+// process's own slices, not to be changed.
 type Process struct {
 	main  *File
 	files []*File // that hold frames; main itself where it was opened alone
@@ -33,6 +36,7 @@ type Process struct {
 }
 
 // Thread is one application thread's part of a process's profile.
+// Number is the order of creation in the process, from 1.
 type Thread struct {
 	Number uint32
 	OSID   uint32
@@ -56,6 +60,7 @@ func (p *Process) Files() []*File { return p.files }
 func (p *Process) Threads() []Thread { return p.threads }
 
 // Block returns the block of that number, nil if there is none.
+// It is asked once an execution, hence a slice and no search.
 func (p *Process) Block(id uint32) *Block {
 	if int64(id) >= int64(len(p.blocks)) {
 		return nil
@@ -126,6 +131,7 @@ func (p *Process) Complete() bool {
 	return p.main.Complete()
 }
 
+// openProcess opens the main profile and reads its tables; sub-profiles are openSubs's.
 func openProcess(path string) (*Process, error) {
 	f, err := OpenFile(path)
 	if err != nil {
@@ -140,6 +146,10 @@ func openProcess(path string) (*Process, error) {
 
 // openSubs opens the sub-profiles beside the main one, and those that it says
 // lie elsewhere.
+//
+// They are found by their names and not by the table of sub-profiles, which a run that
+// was cut off has not written. Other directories are those of a run that spread its
+// streams over several disks.
 func (p *Process) openSubs(dir string, outputs []string) error {
 	seen := map[int]bool{}
 	dirs := []string{dir}
@@ -171,6 +181,7 @@ func (p *Process) openSubs(dir string, outputs []string) error {
 	return p.indexFrames()
 }
 
+// close closes all files, also after an error.
 func (p *Process) close() error {
 	errs := []error{p.main.Close()}
 	for _, f := range p.files {
@@ -182,6 +193,9 @@ func (p *Process) close() error {
 }
 
 // indexFrames collects the frames of all files by thread.
+//
+// A thread's frames may lie in any of the files, since its ring is consumed by whatever
+// processing thread is free: Seq is their order.
 func (p *Process) indexFrames() error {
 	p.threads = nil
 	for _, f := range p.files {
@@ -202,6 +216,8 @@ func (p *Process) indexFrames() error {
 	return nil
 }
 
+// thread returns the thread of that number, made if it is new. Threads are few: a
+// search is good enough.
 func (p *Process) thread(number uint32) *Thread {
 	for i := range p.threads {
 		if p.threads[i].Number == number {

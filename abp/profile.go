@@ -24,6 +24,10 @@ type Profile struct {
 // Open opens a run's directory, a process's directory or one profile. A
 // sub-profile opened by itself yields its own frames only, with the tables of
 // the main profile beside it.
+//
+// What was cut off opens as far as it goes; see Complete. An error of one file closes all
+// others again. Opening reads headers, tables and frame indices: time and memory go with
+// the program's size and not with the length of the recording.
 func Open(path string) (*Profile, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -44,6 +48,7 @@ func Open(path string) (*Profile, error) {
 }
 
 // Close closes all files.
+// Readers and everything they yielded are unusable afterwards.
 func (p *Profile) Close() error {
 	var errs []error
 	for _, proc := range p.processes {
@@ -72,6 +77,7 @@ func (p *Profile) Process(number uint32) *Process {
 }
 
 // Complete reports whether everything was closed in order.
+// For a profile without run.json that is about its files alone.
 func (p *Profile) Complete() bool {
 	if p.run != nil && p.run.Outcome.State != OutcomeComplete {
 		return false
@@ -93,6 +99,8 @@ func (p *Profile) Counts() (c Counts) {
 }
 
 // openRun opens a run's directory.
+// A process's directory that has no main profile was made by a recorder that did
+// not get far enough to write anything.
 func (p *Profile) openRun(dir string) error {
 	run, err := ReadRun(dir)
 	if err != nil {
@@ -129,6 +137,9 @@ func (p *Profile) openProcess(dir string, run *Run) error {
 }
 
 // openSingle opens one file.
+//
+// A main profile alone has the tables, and frames if it is a stream too (as a run with a
+// single processing thread could write).
 func (p *Profile) openSingle(path string) error {
 	f, err := OpenFile(path)
 	if err != nil {

@@ -6,6 +6,9 @@ import (
 )
 
 // Order is the order in which a Reader yields.
+//
+// Within a thread all orders but OrderStorage give the order of execution; storage does
+// too as long as a single processing thread served it.
 type Order uint8
 
 // Orders.
@@ -22,7 +25,12 @@ const (
 
 // Range is a range of addresses, time stamps or ordinals: From ≤ x < To. The
 // zero Range is everything; To 0 is no upper bound.
-type Range struct{ From, To uint64 }
+// An address range up to the very last byte of the address space is written with To
+// 0.
+type Range struct {
+	From uint64 // the first that is in
+	To   uint64 // the first behind it that is not
+}
 
 // Contains reports whether v lies in the range.
 func (r Range) Contains(v uint64) bool { return v >= r.From && (r.To == 0 || v < r.To) }
@@ -36,8 +44,11 @@ func (r Range) overlaps(first, last uint64) bool {
 }
 
 // Query says what a Reader yields. The zero Query is everything.
+//
+// Filters are joined by "and", the entries of a list by "or". What they leave out still
+// counts for ordinals, so that places mean the same with any filter.
 type Query struct {
-	Order     Order
+	Order     Order    // the zero Order is OrderThread
 	Processes []uint32 // numbers; none: all
 	Threads   []uint32 // numbers within their process; none: all
 	// Functions are names, as linked or demangled, where * stands for anything;
@@ -51,6 +62,7 @@ type Query struct {
 }
 
 // WantsFunction reports whether one of Functions is a function's name.
+// Names are compared with case; there is no partial match without an asterisk.
 func (q *Query) WantsFunction(f *Function) bool {
 	return slices.ContainsFunc(q.Functions, func(pattern string) bool {
 		return matchName(pattern, f.Name) || f.Demangled != "" && matchName(pattern, f.Demangled)
@@ -59,6 +71,8 @@ func (q *Query) WantsFunction(f *Function) bool {
 
 // matchName compares a name with a pattern. The name itself matches even where
 // it holds an asterisk, as "operator*" does.
+// It is linear in the name for each part, and needs no regular expression: names of
+// C++ hold every character that one would have to escape.
 func matchName(pattern, name string) bool {
 	if pattern == name {
 		return true
@@ -82,6 +96,8 @@ func matchName(pattern, name string) bool {
 
 // wantsFrame reports whether a frame may hold something that matches, by its
 // header alone.
+// It may say true for a frame that then yields nothing, never false for one that
+// would.
 func (q *Query) wantsFrame(h *FrameHeader) bool {
 	if len(q.Threads) > 0 && !slices.Contains(q.Threads, h.Thread) {
 		return false

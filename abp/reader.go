@@ -15,6 +15,9 @@ var ErrNoSuchPlace = errors.New("not in the profile")
 // Reader yields what a query matches, as executions (NextExec), entries (Next)
 // or traces (NextTrace); a caller stays with one of them. It belongs to one
 // goroutine. Readers need not be closed.
+//
+// Memory: one decoded batch a cursor and the expansion of one execution, whatever the
+// profile's size. Nothing is allocated an entry once these have grown.
 type Reader struct {
 	profile *Profile
 	query   Query
@@ -33,6 +36,8 @@ type Reader struct {
 }
 
 // Reader returns a Reader of what q matches.
+// It reads nothing yet and cannot fail: errors come from the iteration, see Err. q
+// is copied; its slices must stay as they are.
 func (p *Profile) Reader(q Query) *Reader {
 	r := &Reader{profile: p, query: q, match: map[*Process]*matcher{}}
 	for _, proc := range p.processes {
@@ -112,6 +117,8 @@ func (r *Reader) byThread() {
 
 // byTime gives each thread a cursor of its own, one step ahead of what it has
 // yielded: a heap of them needs to know when each goes on.
+// A thread whose first frame is damaged ends the whole iteration: a merge without
+// it would be wrong without looking wrong.
 func (r *Reader) byTime() {
 	for _, p := range r.profile.processes {
 		if !r.wantsProcess(p) {
@@ -133,9 +140,13 @@ func (r *Reader) byTime() {
 }
 
 // Err returns what ended the iteration before its end, nil if nothing did.
+// Iteration ends in the same way at the end and at an error: callers must ask.
 func (r *Reader) Err() error { return r.err }
 
 // NextExec goes on to the next execution that has anything that matches.
+//
+// An execution is yielded whole even if a filter takes only some of its instructions:
+// those who need the difference use Next.
 func (r *Reader) NextExec() bool {
 	for {
 		switch s := r.step(); s {
@@ -150,6 +161,7 @@ func (r *Reader) NextExec() bool {
 }
 
 // Exec returns the current execution.
+// It is overwritten by the next step.
 func (r *Reader) Exec() *Exec { return &r.cur.x }
 
 // EachExec calls f for every execution that q matches, until f returns an error.
@@ -193,6 +205,9 @@ func (r *Reader) Seek(thread uint32, ordinal uint64) error {
 }
 
 // SeekIn is Seek for a thread of that process.
+//
+// An ordinal that is not there gives ErrNoSuchPlace. The executions of the frame in front
+// of the place are decoded and thrown away: frames are the unit of seeking.
 func (r *Reader) SeekIn(p *Process, thread uint32, ordinal uint64) error {
 	if r.query.Order != OrderThread {
 		return errors.New("seek: the reader's order is not that of threads")

@@ -34,6 +34,10 @@ const (
 )
 
 // Next goes on to the next entry that matches.
+//
+// The order of entries of one instruction is Ins, its Mems as they happened, Branch,
+// Syscall. A Header comes before a thread's first entry and in OrderTime before each
+// change of thread.
 func (r *Reader) Next() bool {
 	for {
 		// The rest of an execution comes before what was met behind it.
@@ -126,6 +130,7 @@ func (r *Reader) expand(x *Exec) {
 
 // nextOfExec makes the next entry of the current execution; false: there is
 // none left.
+// A due Header is not part of the execution: Next sees to it first.
 func (r *Reader) nextOfExec() bool {
 	st := &r.entries
 	if st.header {
@@ -167,6 +172,9 @@ func (r *Reader) nextOfExec() bool {
 }
 
 // nextIns makes the entry of the next instruction that matches.
+//
+// With a filter on data only instructions with such an access match: an instruction
+// without any is not what such a filter is after.
 func (r *Reader) nextIns(x *Exec) bool {
 	st := &r.entries
 	m := r.match[x.Process]
@@ -210,6 +218,8 @@ func (r *Reader) touches(m *matcher, i int) bool {
 }
 
 // nextMem makes the entry of the next access of the current instruction.
+// Accesses are in the order of their instructions: those of instructions that were
+// filtered away are passed over on the way.
 func (r *Reader) nextMem(x *Exec) bool {
 	st := &r.entries
 	m := r.match[x.Process]
@@ -229,6 +239,8 @@ func (r *Reader) nextMem(x *Exec) bool {
 }
 
 // NextTrace goes on to the next instruction that matches.
+//
+// A trace is a view over the same state as Next's: mixing the two loses entries.
 func (r *Reader) NextTrace() bool {
 	st := &r.entries
 	for {
@@ -245,6 +257,8 @@ func (r *Reader) NextTrace() bool {
 }
 
 // Trace returns the current trace.
+// It is overwritten by the next one; Mems are copied into memory that is used
+// again.
 func (r *Reader) Trace() *Trace { return &r.trace }
 
 // fillTrace puts the current instruction and what hangs on it together. Values lie

@@ -38,6 +38,8 @@ func appendRow(dst []byte, kind uint16, put func(*wireEnc)) []byte {
 
 // eachRow calls f for every row of a table section's payload. f ignores kinds
 // that it does not know.
+// The first error ends it, with the number of the row. A row's decoder cannot reach
+// into the next one, whatever its lengths claim.
 func eachRow(payload []byte, f func(kind uint16, d *wireDec)) error {
 	for n := 0; len(payload) > 0; n++ {
 		if len(payload) < rowHeader {
@@ -71,6 +73,7 @@ func (r *CPUIDLeaf) Append(dst []byte) []byte {
 // The decode functions read what Append wrote. They do not look at errors: the
 // decoder's is sticky, and eachRow asks for it.
 
+// decode reads one row; the others are alike.
 func (r *CPUIDLeaf) decode(d *wireDec) {
 	for _, p := range [...]*uint32{&r.Package, &r.Leaf, &r.Subleaf, &r.EAX, &r.EBX, &r.ECX, &r.EDX} {
 		*p = d.u32()
@@ -97,6 +100,7 @@ func (r *Image) Append(dst []byte) []byte {
 	})
 }
 
+// 28 bytes is what a segment takes: count refuses more of them than there are bytes for.
 func (r *Image) decode(d *wireDec) {
 	r.Number = d.u32()
 	r.Main = d.bool()

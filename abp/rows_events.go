@@ -55,7 +55,6 @@ func (r *Syscall) Append(dst []byte) []byte {
 		e.u64(r.TSC)
 		e.u64(r.EndTSC)
 		for _, a := range r.Args { // always six: what a call uses is known from its number
-
 			e.u64(a)
 		}
 		e.u64(uint64(r.Result))

@@ -22,6 +22,10 @@ const (
 )
 
 // Run is what run.json says.
+//
+// It is for people and scripts and for what no single process knows. Nothing in it is
+// needed to read a profile: it is written last, and a run that was killed has the one
+// from its beginning.
 type Run struct {
 	Format    int            `json:"format"` // version of this file, 1
 	Tool      string         `json:"tool"`   // name and version of the recorder
@@ -40,14 +44,16 @@ type Run struct {
 
 // Host is the machine that a run was recorded on.
 type Host struct {
-	Name       string `json:"name"`
-	Kernel     string `json:"kernel"`
-	Processor  string `json:"processor"`
-	Processors int    `json:"processors"`
-	Memory     uint64 `json:"memory"`
+	Name       string `json:"name"`       // host name
+	Kernel     string `json:"kernel"`     // release, as uname -r
+	Processor  string `json:"processor"`  // its brand string
+	Processors int    `json:"processors"` // that the recorder could use
+	Memory     uint64 `json:"memory"`     // installed, bytes
 }
 
 // Outcome says how the recording ended, and Status how its first process did.
+// A recording may be cut off (a full disk, a limit) while the program went on to
+// its end: Status is there in that case too.
 type Outcome struct {
 	State  string `json:"state"` // an Outcome… constant
 	Reason string `json:"reason,omitempty"`
@@ -55,19 +61,21 @@ type Outcome struct {
 }
 
 // ProcessEntry sums up one process of the run.
+// Its counts are the recorded ones, or the exact ones of a run that only counted.
 type ProcessEntry struct {
-	Number   uint32   `json:"number"`
-	PID      uint32   `json:"pid"`
-	Parent   uint32   `json:"parent,omitempty"`
-	Command  []string `json:"command"`
-	Followed bool     `json:"followed"`
-	Exit     *int     `json:"exit,omitempty"`
-	Dir      string   `json:"dir,omitempty"` // relative to run.json
+	Number   uint32   `json:"number"`           // in order of creation, from 1
+	PID      uint32   `json:"pid"`              // the kernel's
+	Parent   uint32   `json:"parent,omitempty"` // its number; the first has none
+	Command  []string `json:"command"`          // its command line, one argument each
+	Followed bool     `json:"followed"`         // it ran under the engine
+	Exit     *int     `json:"exit,omitempty"`   // as a shell reports it; nil: its end was not seen
+	Dir      string   `json:"dir,omitempty"`    // relative to run.json
 	Threads  int      `json:"threads,omitempty"`
 	Counts
 }
 
 // ReadRun reads run.json of a run's directory.
+// Unknown fields are ignored, missing ones are zero: the file grows with versions.
 func ReadRun(dir string) (*Run, error) {
 	text, err := os.ReadFile(filepath.Join(dir, RunFile))
 	if err != nil {
@@ -97,6 +105,7 @@ func (r *Run) Write(dir string) error {
 	return nil
 }
 
+// removeIfThere removes a file that may not exist.
 func removeIfThere(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

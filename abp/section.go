@@ -8,6 +8,7 @@ import (
 
 // SectionType says what a section holds. Types from SectionUser on are for
 // users; readers skip types that they do not know.
+// Numbers are the file's: they are never used again for something else.
 type SectionType uint32
 
 // Section types.
@@ -34,6 +35,7 @@ const (
 	SectionUser SectionType = 0x80000000
 )
 
+// sectionNames are by number, for messages; never changed.
 var sectionNames = [...]string{
 	"", "INFO", "CPUID", "PROFILE", "BLOCKS", "WINDOWS", "LLW", "INTERCEPTORS", "TYPES",
 	"PROCESS_FAMILY", "IMAGE_TABLE", "FUNC_TABLE", "SYSCALLS", "SIGNALS", "QUERIES",
@@ -52,6 +54,8 @@ func (t SectionType) String() string {
 }
 
 // SectionFlags say how a section is stored.
+// A reader must know every bit that is set: one that it does not know means that it
+// cannot read the payload.
 type SectionFlags uint16
 
 // SectionZstd: the payload is one zstd frame, whose header has its decompressed
@@ -70,10 +74,10 @@ const sectionSync = 0x53504241 // "ABPS"
 // Section is where a section lies.
 type Section struct {
 	Type   SectionType
-	Flags  SectionFlags
-	Offset uint64 // of its header in the file
-	Length uint64 // of its payload
-	CRC    uint32 // of its payload
+	Flags  SectionFlags // how the payload is stored
+	Offset uint64       // of its header in the file
+	Length uint64       // of its payload
+	CRC    uint32       // of its payload
 }
 
 // Payload returns the payload's place.
@@ -96,6 +100,7 @@ func AppendSection(dst []byte, t SectionType, flags SectionFlags, payload []byte
 	return append(s.appendHeader(dst), payload...)
 }
 
+// appendHeader appends the header, whose checksum covers all that precedes it.
 func (s *Section) appendHeader(dst []byte) []byte {
 	start := len(dst)
 	e := wireEnc{dst}
@@ -111,6 +116,7 @@ func (s *Section) appendHeader(dst []byte) []byte {
 }
 
 // decodeHeader reads a section's header. The offset is the caller's to set.
+// Errors: ErrCutOff for too few bytes, ErrCorrupt for wrong ones.
 func (s *Section) decodeHeader(b []byte) error {
 	if len(b) < SectionHeaderSize {
 		return ErrCutOff
@@ -140,6 +146,8 @@ const (
 	trailerMagic   = "ABPDIREC"
 )
 
+// appendDirectory repeats the sections' headers, so that finding one needs a single
+// read at the end of the file and not one a section.
 func appendDirectory(dst []byte, sections []Section) []byte {
 	e := wireEnc{dst}
 	for i := range sections {
@@ -155,6 +163,7 @@ func appendDirectory(dst []byte, sections []Section) []byte {
 	return e.b
 }
 
+// decodeDirectory reads it; whether the entries are true is not its question.
 func decodeDirectory(b []byte) ([]Section, error) {
 	if len(b)%directoryEntry != 0 {
 		return nil, fmt.Errorf("directory of %d bytes: %w", len(b), ErrCorrupt)

@@ -4,6 +4,10 @@ import "alleria/abp/frame"
 
 // Shape returns what the encoding of frames wants to know of the block. Valid
 // after Prepare. It is made anew: encoders and decoders ask once a block.
+//
+// It is the one place where the meaning of words reaches the encoding: recorder and
+// reader must derive the same shape from the same block, or nothing decodes. A change of
+// what this returns is therefore a change of the format (frameCodec).
 func (b *Block) Shape() *frame.Shape {
 	return &frame.Shape{
 		Words: int32(b.Words), Addr: b.Addr, Target: b.Target, Weight: int32(b.Static.Instructions),
@@ -47,6 +51,8 @@ func (b *Block) valueWords() []frame.ValueWord {
 	return values
 }
 
+// appendValue appends the words of one operand. A gather's bytes come from many places:
+// they have no address that would help to predict them.
 func (b *Block) appendValue(values []frame.ValueWord, a *Access) []frame.ValueWord {
 	n := uint64(a.Size)
 	switch a.Kind {

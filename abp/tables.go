@@ -6,14 +6,14 @@ package abp
 
 // CPUIDLeaf is one leaf of one processor package.
 type CPUIDLeaf struct {
-	Package            uint32
-	Leaf, Subleaf      uint32
-	EAX, EBX, ECX, EDX uint32
+	Package            uint32 // physical package, from 0
+	Leaf, Subleaf      uint32 // EAX and ECX of the question
+	EAX, EBX, ECX, EDX uint32 // the answer
 }
 
 // Segment is a mapped part of an image.
 type Segment struct {
-	Start, End uint64
+	Start, End uint64 // addresses in the process, End not included
 	Offset     uint64 // in the file
 	Prot       uint32 // PROT_… bits
 }
@@ -21,9 +21,9 @@ type Segment struct {
 // Image is a row of IMAGE_TABLE.
 type Image struct {
 	Number   uint32 // from 1
-	Main     bool
-	Path     string
-	BuildID  []byte
+	Main     bool   // the program itself
+	Path     string // as /proc/PID/maps shows it, or a name in brackets
+	BuildID  []byte // of the ELF note, empty: none
 	Base     uint64 // what has to be added to the file's addresses
 	Loaded   uint64 // TSC
 	Unloaded uint64 // TSC, 0: still loaded at the end
@@ -31,13 +31,15 @@ type Image struct {
 }
 
 // Function is a row of FUNC_TABLE.
+// It is there for functions that executions refer to, not for all that the image
+// has.
 type Function struct {
 	Number    uint32 // from 1
-	Image     uint32
+	Image     uint32 // number in IMAGE_TABLE, 0: none
 	Name      string // as linked
 	Demangled string // empty: as Name
-	Addr      uint64
-	Size      uint64
+	Addr      uint64 // in the process
+	Size      uint64 // bytes, 0: the symbol has none
 	File      string // source file, where known
 	Line      uint32
 }
@@ -51,16 +53,19 @@ func (f *Function) Display() string {
 }
 
 // FamilyRow is a row of PROCESS_FAMILY: one process of the tree.
+// Numbers count every process that was created in the tree, followed or not
+// (Alleria, section 2.5), so that they are the same in every run of a deterministic
+// program.
 type FamilyRow struct {
-	Number     uint32 // in order of creation, from 1
-	PID        uint32
-	Parent     uint32 // its number, 0 none
-	Followed   bool
-	Started    int64 // Unix time in nanoseconds
-	Ended      int64 // 0: still running when the recording ended
-	Exited     bool
-	ExitStatus int32 // exit code, or minus the signal that killed it
-	Command    []string
+	Number     uint32   // in order of creation, from 1
+	PID        uint32   // the kernel's
+	Parent     uint32   // its number, 0 none
+	Followed   bool     // it ran under the engine; else natively
+	Started    int64    // Unix time in nanoseconds
+	Ended      int64    // 0: still running when the recording ended
+	Exited     bool     // its end was seen: ExitStatus holds
+	ExitStatus int32    // exit code, or minus the signal that killed it
+	Command    []string // its command line, one argument each
 }
 
 // ShellStatus is the exit status as a shell's $? has it: 128 plus the signal for
@@ -75,16 +80,18 @@ func (r *FamilyRow) ShellStatus() int {
 // WindowDef is a window of the configuration.
 type WindowDef struct {
 	Index       uint32 // bit in MarkWindows and in Exec.Windows
-	Name        string
-	Description string
+	Name        string // as reports show it: the configuration's, else made up
+	Description string // the configuration's words, may be empty
 }
 
 // WindowEvent is an opening or a closing of a window in this process.
+// The marks in the stream say where in each thread the set of windows changed;
+// these rows say why.
 type WindowEvent struct {
-	Window uint32
-	Opened bool
+	Window uint32 // WindowDef.Index
+	Opened bool   // else closed
 	Reason string // which event fired
-	TSC    uint64
+	TSC    uint64 // when
 	Thread uint32 // in which it fired, 0: none in particular
 	Addr   uint64 // address of the thread's next instruction, 0 unknown
 	// The process's counts so far.
@@ -95,23 +102,24 @@ type WindowEvent struct {
 }
 
 // Syscall is a row of SYSCALLS.
+// It hangs on the instruction with that ordinal, which is the `syscall` itself.
 type Syscall struct {
-	Thread  uint32
-	Number  uint32
-	Ordinal uint64 // instructions recorded in the thread before it
-	TSC     uint64 // at entry
-	EndTSC  uint64 // at return, 0: it did not return
-	Args    [6]uint64
-	Result  int64
-	Errno   int32
+	Thread  uint32    // number within the process
+	Number  uint32    // of the x86-64 table, arch/x86/entry/syscalls/syscall_64.tbl
+	Ordinal uint64    // instructions recorded in the thread before it
+	TSC     uint64    // at entry
+	EndTSC  uint64    // at return, 0: it did not return
+	Args    [6]uint64 // as in rdi, rsi, rdx, r10, r8, r9, used or not
+	Result  int64     // what rax held
+	Errno   int32     // positive; 0: it succeeded
 }
 
 // Signal is a row of SIGNALS.
 type Signal struct {
-	Thread  uint32
-	Number  uint32
-	Ordinal uint64
-	TSC     uint64
+	Thread  uint32 // number within the process
+	Number  uint32 // SIGHUP is 1, and so on
+	Ordinal uint64 // instructions recorded in the thread before it
+	TSC     uint64 // when it was delivered
 	Code    int32  // si_code
 	Sender  uint32 // OS id, 0: the kernel
 	Addr    uint64 // si_addr, where it has one
@@ -120,11 +128,11 @@ type Signal struct {
 
 // Region is one mapping of a Snapshot.
 type Region struct {
-	Start, End uint64
-	Prot       uint32
-	Shared     bool
-	Kind       uint8 // a Region… constant
-	Offset     uint64
+	Start, End uint64 // End not included
+	Prot       uint32 // PROT_… bits
+	Shared     bool   // MAP_SHARED
+	Kind       uint8  // a Region… constant
+	Offset     uint64 // in the mapped file
 	Label      string // path, [heap], [stack] …
 	Resident   uint64 // bytes in memory, 0 also where not looked up
 }
@@ -141,29 +149,32 @@ const (
 )
 
 // Snapshot is a row of LLW: the address space at one moment.
+// It is what the paper's Live Lands Walker notes (Alleria, section 2.2).
 type Snapshot struct {
-	TSC     uint64
-	Reason  string
-	Regions []Region
+	TSC     uint64   // when it was taken
+	Reason  string   // what it was taken for, in words
+	Regions []Region // by address, without gaps filled in
 }
 
 // SubProfile is a row of SUBPROFILES: where a processing thread's file is.
 type SubProfile struct {
-	Number uint32
+	Number uint32 // of the stream, from 1
 	Path   string // relative to the main profile's directory, else absolute
 }
 
 // QueryMessage is a row of QUERIES: a message or a counter of a relational
 // query.
+// Relational queries are those of the relational profiling paper, section 2.
 type QueryMessage struct {
-	Query  string
-	Text   string
-	Value  int64
+	Query  string // its name in the configuration
+	Text   string // the message, empty for a counter
+	Value  int64  // the counter's, or what the message is about
 	TSC    uint64
-	Thread uint32
+	Thread uint32 // number within the process
 }
 
 // EndInfo is the END section, the last facts of a file that was closed in order.
+// A file without one was cut off.
 type EndInfo struct {
 	Ended                   int64 // Unix time in nanoseconds
 	EndTSC                  uint64

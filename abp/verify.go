@@ -9,7 +9,7 @@ import (
 
 // Problem is something that Verify found.
 type Problem struct {
-	Path   string
+	Path   string // of the file
 	Offset uint64 // in the file, where it is known
 	// CutOff: what is missing was never written, because the recorder was ended;
 	// else what is there is wrong.
@@ -39,6 +39,11 @@ type verifier struct {
 
 // Verify reads everything under a path (as Open takes it) and reports what is
 // not as it should be. It returns an error only where it could not look.
+//
+// It reads what the reading library reads and then what that takes on trust: rows'
+// references, counts in headers against decoding, the order of frames. report is called
+// in the order of the files. A run that is still being recorded has problems, all of
+// them with CutOff.
 func Verify(path string, report func(Problem)) (err error) {
 	st, err := os.Stat(path)
 	if err != nil {

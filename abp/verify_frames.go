@@ -25,6 +25,7 @@ func (v *verifier) threads(p *Process) {
 }
 
 // follows verifies that a thread's frame follows the one before.
+// Only the first thing that is wrong is reported: the others follow from it.
 func (v *verifier) follows(prev, ref *FrameRef, at uint64) {
 	want := FrameHeader{}
 	if prev != nil {
@@ -52,6 +53,9 @@ func (v *verifier) follows(prev, ref *FrameRef, at uint64) {
 }
 
 // frame decodes a frame and counts again.
+//
+// It goes below Reader, to the words, because a Reader would skip what a query does not
+// want and stop at the first error of a profile.
 func (v *verifier) frame(p *Process, ref *FrameRef) error {
 	c := v.cursor // kept for its decoder's tables
 	c.procs, c.refs, c.next, c.err = append(c.procs[:0], p), append(c.refs[:0], ref), 0, nil
@@ -118,6 +122,9 @@ func (m *memCounter) count(a *Mem) { m.sum.access(a.Store, 1, uint64(a.Size)) }
 const maxString = 1 << 16
 
 // exec adds one execution.
+//
+// Long strings are taken from DynamicCounts after all: expanding a memset of a gigabyte
+// byte by byte would make verifying slower than recording.
 func (m *memCounter) exec(x *Exec, count func(*Mem)) error {
 	for i := range x.Block.Ins[:x.Completed] {
 		in := &x.Block.Ins[i]

@@ -1,6 +1,8 @@
 package abp
 
 // tables verifies what the rows of a process's tables refer to.
+// Rows as such were checked while they were loaded; here it is what they say of one
+// another. A reference to 0 is none.
 func (v *verifier) tables(p *Process) {
 	path := p.main.path
 	for id, b := range p.blocks {

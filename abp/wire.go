@@ -12,6 +12,7 @@ var errShort = errors.New("row is cut short")
 // wireEnc appends little-endian fields. By hand rather than by encoding/binary's
 // reflection: the order and width of every field is the format, and shall be read
 // in one place and not from struct tags.
+// Appending cannot fail. bytes and str have their length before them, as uint32.
 type wireEnc struct{ b []byte }
 
 func (e *wireEnc) u8(v uint8)   { e.b = append(e.b, v) }
@@ -46,6 +47,7 @@ func (e *wireEnc) strs(v []string) {
 
 // wireDec takes the fields off again. Its error is sticky: a caller reads all
 // fields and looks once.
+// Behind the end every field is zero, which is what lets a new reader take an old row.
 type wireDec struct {
 	b   []byte
 	err error
@@ -63,6 +65,7 @@ func (d *wireDec) take(n int) []byte {
 	return v
 }
 
+// The numbers are little-endian, as everywhere in the format.
 func (d *wireDec) u8() uint8 {
 	if v := d.take(1); v != nil {
 		return v[0]

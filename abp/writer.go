@@ -8,6 +8,9 @@ import (
 // Writer appends sections to one file. It does not lock and does not buffer:
 // a section is handed to the file in one write, so that whatever ends the
 // recorder leaves whole sections behind.
+//
+// After an error the file is left as it is: everything up to Size is whole. There is no
+// way to change what was written, by design of the format.
 type Writer struct {
 	w        io.Writer
 	sections []Section
@@ -18,6 +21,8 @@ type Writer struct {
 }
 
 // NewWriter writes the header and returns a Writer for what follows.
+// The header must be final: nothing of it is written again. What is only known at
+// the end is END's.
 func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 	out := &Writer{w: w}
 	out.put(h.AppendFixed(nil))
@@ -30,6 +35,7 @@ func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 	return out, nil
 }
 
+// put writes, unless something went wrong before.
 func (w *Writer) put(b []byte) {
 	if w.err != nil {
 		return
@@ -41,9 +47,11 @@ func (w *Writer) put(b []byte) {
 
 // Size returns how many bytes the file has up to its last whole section. What a
 // failed write left behind it may be cut off.
+// It is what limits on a profile's size are compared with.
 func (w *Writer) Size() uint64 { return w.size }
 
 // Section appends a section.
+// The payload is copied, and may be used again by the caller.
 func (w *Writer) Section(t SectionType, flags SectionFlags, payload []byte) error {
 	if w.err != nil {
 		return w.err
@@ -82,6 +90,7 @@ func (w *Writer) Frame(h *FrameHeader, body []byte) error {
 
 // Finish appends the index of the frames, the END section, the directory and
 // the trailer. The caller closes the file.
+// A Writer that was finished is not used again.
 func (w *Writer) Finish(end *EndInfo) error {
 	if len(w.index) > 0 {
 		if err := w.Section(SectionFrameIndex, 0, w.index); err != nil {
