@@ -5,6 +5,9 @@ import "encoding/binary"
 // exec decodes an execution's words. Everything here mirrors the encoder: a change
 // to the model on one side must be made on the other, in the same order, because
 // each step reads what the one before it wrote. FuzzChunk holds them together.
+//
+// The execution is appended to out whole or, after an error, in part: Next then throws
+// the batch away.
 func (d *Decoder) exec(id uint32) {
 	if d.patch >= 0 {
 		d.settle(d.addrOf(id))
@@ -38,6 +41,9 @@ func (d *Decoder) exec(id uint32) {
 }
 
 // predicted gives all words of an execution, which hold no surprise.
+//
+// It is the decoder's hot loop. Choices are assignments, as in the encoder, so that they
+// compile to conditional moves; a slot that only counts strides needs none of them.
 func (d *Decoder) predicted(b *blockState, slots []slot, vs []uint64) {
 	slots = slots[:len(vs)]
 	prev := d.prev
@@ -73,6 +79,8 @@ func (d *Decoder) predicted(b *blockState, slots []slot, vs []uint64) {
 }
 
 // address decodes word j of the last block, which slot s stands for.
+// A slot that leaves the strides marks its block, which sends the block's later
+// executions through the general loop. The encoder marks it at the same word.
 func (d *Decoder) address(b *blockState, s *slot, j int) uint64 {
 	var v uint64
 	if d.hits.hits > 0 || d.hits.class < 0 && d.wordRun() {
@@ -148,6 +156,8 @@ func (d *Decoder) nextByte(s *[]byte) byte {
 }
 
 // payload reads n ≤ 8 bytes as a number.
+// Reading beyond the number is safe as long as eight bytes are left, whatever they
+// mean.
 func (d *Decoder) payload(s *[]byte, n int) uint64 {
 	b := *s
 	if len(b) < n || n > 8 {

@@ -2,6 +2,8 @@ package frame
 
 // special decodes the words of an execution that are not all addresses. Its
 // branch word waits for the item behind it.
+// The ops are in the encoder's order, which is not that of the words: addresses
+// first, because they say where values were.
 func (d *Decoder) special(id uint32, b *blockState, vs []uint64) {
 	ops := d.ops[b.base:][:len(vs)]
 	slots := d.slots[b.base:][:len(vs)]
@@ -28,6 +30,7 @@ func (d *Decoder) special(id uint32, b *blockState, vs []uint64) {
 }
 
 // timeStamp decodes a time stamp.
+// Differences wrap like the counter itself; time that goes back takes eight bytes.
 func (d *Decoder) timeStamp() uint64 {
 	n := uint64(d.nextByte(&d.times))
 	switch n {
@@ -59,6 +62,7 @@ func (d *Decoder) settle(next uint64) {
 }
 
 // nextException reads where the next branch exception is.
+// An empty stream means that every outcome was as expected.
 func (d *Decoder) nextException() {
 	d.outcome = outcomes{}
 	if len(d.branch) > 0 {

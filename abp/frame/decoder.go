@@ -11,8 +11,13 @@ import (
 const batchWords = 2048
 
 // Decoder gives the words of frames back.
+//
+// The model stays allocated from frame to frame, and so do the streams' buffers: after
+// the first frames nothing is allocated. What a block's shape is, is remembered, so that
+// a Decoder is for one process only.
 type Decoder struct {
 	model
+	// the streams below are its slices, each cut from the front while it is read
 	in unpacker
 
 	runs, symbols, numbers []byte
@@ -37,7 +42,9 @@ type Decoder struct {
 	ahead   uint32
 	isAhead bool
 
+	// the batch, valid until the next call of Next
 	out []uint64
+	// sticky until Start
 	err error
 }
 
@@ -55,12 +62,16 @@ type outcomes struct {
 }
 
 // NewDecoder returns a decoder for frames whose blocks shape looks up.
+// shape returns nil for a number that is no block; it is asked once a block.
 func NewDecoder(shape func(id uint32) *Shape) *Decoder {
 	return &Decoder{model: newModel(shape)}
 }
 
 // Start begins with a frame's body, which must stay as it is until the next
 // Start.
+// An error, here and from Next, wraps ErrMalformed. Nothing that a body holds makes
+// the decoder read beyond it or allocate more than its streams claim, up to
+// maxStream each.
 func (d *Decoder) Start(body []byte) error {
 	d.reset()
 	d.err, d.items = nil, 0
@@ -84,6 +95,9 @@ func (d *Decoder) Start(body []byte) error {
 
 // Next returns the next batch of whole marks and executions, io.EOF behind the
 // last. The batch is valid until the next call.
+//
+// A batch never ends within an execution or a mark, but a mark that is about the
+// execution behind it (MarkCut) may be a batch's last.
 func (d *Decoder) Next() ([]uint64, error) {
 	d.out = d.out[:0]
 	for d.err == nil && d.items > 0 && len(d.out) < batchWords {
@@ -109,6 +123,8 @@ func (d *Decoder) Next() ([]uint64, error) {
 }
 
 // lookAhead settles the batch's last branch word by the item behind the batch.
+// Without this a batch would end with a word that is not known yet, and the caller
+// has been promised whole executions.
 func (d *Decoder) lookAhead() {
 	next := uint64(0)
 	if d.items > 0 {
@@ -168,6 +184,8 @@ func (d *Decoder) run() bool {
 }
 
 // surprise decodes a symbol; 0: a mark, or an error.
+// The successors of the last block are those that this frame has seen: touched
+// refuses anything else.
 func (d *Decoder) surprise(index uint32) uint32 {
 	if d.err != nil {
 		return 0
@@ -207,6 +225,7 @@ func (d *Decoder) meetNext() uint32 {
 	return id
 }
 
+// uvarint takes a number off a stream (LEB128, as in encoding/binary).
 func (d *Decoder) uvarint(s *[]byte) uint64 {
 	v, n := binary.Uvarint(*s)
 	if n <= 0 {
@@ -249,6 +268,7 @@ type Touched struct {
 
 // Blocks appends the blocks that a frame executes to dst, by its body alone and
 // without decoding the rest. It ends what Start has begun.
+// An emulated execution is not in the list: it is a mark.
 func (d *Decoder) Blocks(body []byte, dst []Touched) ([]Touched, error) {
 	d.items, d.patch, d.isAhead = 0, -1, false
 	if d.err = d.in.openOnly(streamTouched, body); d.err != nil {

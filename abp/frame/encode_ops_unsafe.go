@@ -5,6 +5,10 @@ import "unsafe"
 // addressOps encodes the address words of a special block. It is the second loop
 // of blocksOf, with the words where the ops say; unsafe for the same reason, and
 // as safe: words, slots and ops of a block are as many, and op.word is below that.
+//
+// Both loops keep the model's fields in variables and put them back before anything else
+// may look at them: written through the pointer, each word would wait for the store of
+// the one before.
 func (e *Encoder) addressOps(b *blockState, ops []op, slots []slot, vs []uint64) {
 	v0, s0 := unsafe.Pointer(unsafe.SliceData(vs)), unsafe.Pointer(unsafe.SliceData(slots))
 	stack, prev, hits := e.stack, e.prev, e.hits
@@ -43,6 +47,10 @@ func (e *Encoder) addressOps(b *blockState, ops []op, slots []slot, vs []uint64)
 // valueOps encodes the words of a special block that hold bytes. Addresses have
 // been encoded by then, so that the decoder knows where each value was. The table
 // of what is where needs no tags: a wrong entry is a surprise, not an error.
+//
+// A word without an address predicts itself from the last time. One with an address
+// predicts that memory still holds what was last seen there, which is right for most
+// loads: the bytes were stored, or loaded, before.
 func (e *Encoder) valueOps(b *blockState, ops []op, slots []slot, vs []uint64) {
 	if b.values == 0 { // there may be no table then
 		return

@@ -7,6 +7,9 @@ import (
 
 // special encodes the words, from words[at] on, of an execution that are not all
 // addresses, or that is to be listed. It returns where the next record starts.
+//
+// Blocks with time stamps, outcomes or values are a minority unless the configuration
+// asks for these, and then their cost is that of what was asked for.
 func (e *Encoder) special(id uint32, b *blockState, words []uint64, at int) int {
 	vs := words[at:][:b.words]
 	if b.flags&flagDynamic != 0 {
@@ -70,6 +73,9 @@ func (e *Encoder) timeStamp(v uint64) {
 // only exceptions are written, as the number of outcomes since the last one and
 // the word. In front of a mark and of the end nothing is known of what follows,
 // and address 0 is assumed.
+//
+// An outcome is thereby a check and not information: where the next block in the stream
+// is, is where the branch went, unless code in between was not recorded.
 func (e *Encoder) outcome(v, want uint64) {
 	if v == want {
 		e.outcomes++
@@ -82,6 +88,8 @@ func (e *Encoder) outcome(v, want uint64) {
 
 // addrAt returns the address of the execution at words[at], 0 where there is
 // none or where it will not be encoded.
+// The decoder, which meets the same item next, must come to the same answer: an
+// execution that is cut short by the end of the chunk is none to it.
 func (e *Encoder) addrAt(words []uint64, at int) uint64 {
 	if at >= len(words) || IsMark(words[at]) {
 		return 0
@@ -117,6 +125,7 @@ const (
 // valueBytes is how many bytes of payload each class has, a nibble each.
 const valueBytes = 0x8642_2100
 
+// valueLen is the number of payload bytes of a class.
 func valueLen(class int) int { return valueBytes >> (4 * class) & 15 }
 
 // valueRun in a byte's lower bits says that no surprise follows: the upper bits
@@ -124,6 +133,8 @@ func valueLen(class int) int { return valueBytes >> (4 * class) & 15 }
 const valueRun = 31
 
 // valueClass is the class by how many bytes the difference and the word need.
+// The rows are the bytes of the difference, the columns those of the word: the shorter of
+// both is taken, and the difference where they are equal and it is small.
 var valueClass = [9][9]uint8{
 	{1, 1, 1, 1, 1, 1, 1, 1, 1},
 	{2, 2, 2, 2, 2, 2, 2, 2, 2},
@@ -167,6 +178,8 @@ func (s *slot) learnValue(o *op, class int, v uint64) {
 }
 
 // value encodes a word that holds bytes.
+// It is the plain form of valueOps, for blocks with more words than flagLarge
+// allows.
 func (e *Encoder) value(o *op, s *slot, vs []uint64) {
 	v := vs[o.word()]
 	memory := &s.last
@@ -186,6 +199,7 @@ func (e *Encoder) value(o *op, s *slot, vs []uint64) {
 	*memory = v
 }
 
+// valueSurprise writes a value that was not predicted, after how many were.
 func (e *Encoder) valueSurprise(o *op, s *slot, v, memory uint64) {
 	class, payload := s.classifyValue(v, s.otherValue(o, memory))
 	if e.valHits >= valueRun {
@@ -207,6 +221,7 @@ func (s *slot) otherValue(o *op, memory uint64) uint64 {
 
 // runOfValues writes that so many value words were predicted, and returns what
 // is left and fits the next byte.
+// The widest step that fits comes first: a million predicted words are some ten bytes.
 func (e *Encoder) runOfValues(hits int) int {
 	for hits >= valueRun {
 		c := min((bits.Len(uint(hits/valueRun))-1)/2, 7)

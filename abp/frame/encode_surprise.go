@@ -7,6 +7,9 @@ import (
 
 // unpredicted writes the block of the execution at words[at], which is not the
 // predicted one, after making sure that all of the execution is there.
+//
+// A block that is new is entered into the list of blocks here, and taken out again if the
+// record turns out to be cut short.
 func (e *Encoder) unpredicted(index uint32, words []uint64, at int) error {
 	id := uint32(words[at])
 	isNew := !e.touched(id)
@@ -63,6 +66,9 @@ func (e *Encoder) cutShort(words []uint64, at int) error {
 
 // surprised writes a surprising address word of the last block, the one with
 // left-1 more behind it, after so many predicted ones.
+//
+// Kept out of the loops so that they stay small enough for the compiler to keep their
+// variables in registers.
 func (e *Encoder) surprised(b *blockState, s *slot, v uint64, left int, hits uint64) {
 	if hits >= wordRun {
 		hits = e.runOfWords(hits)
@@ -102,6 +108,7 @@ func (e *Encoder) address(b *blockState, s *slot, j int, v uint64) {
 }
 
 // expect predicts a slot's next word.
+// The decoder calls it too; the hot loops of both sides have it written out.
 func (m *model) expect(s *slot) uint64 {
 	switch s.mode {
 	case modeStride:

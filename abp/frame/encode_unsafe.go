@@ -2,6 +2,7 @@ package frame
 
 import "unsafe"
 
+// Sizes for address arithmetic: constants, so that multiplications become shifts.
 const (
 	slotSize  = unsafe.Sizeof(slot{})
 	blockSize = unsafe.Sizeof(blockState{})
@@ -21,6 +22,16 @@ const (
 // slots were allocated with it, and the room for a record is checked for all of
 // its words at once. Choices between predictions are written as assignments, which
 // compile to conditional moves; only the table is worth a branch.
+//
+// What makes the pointers valid: ids has 1<<idBits entries and is indexed by 16 bits;
+// blocks has an entry for every number that ids predicts or unpredicted has let through;
+// a block's slots are words many from base on; and words[at:] holds the record, which is
+// checked in front of the switch. Both slices may move when a block is new, and only then:
+// their pointers are taken again behind unpredicted. The garbage collector sees the
+// slices in e the whole time.
+//
+// It is long on purpose: the two inner loops differ in what they need to keep in
+// registers, and a function for each would have to return that state through memory.
 func (e *Encoder) blocksOf(words []uint64, at int) (int, error) {
 	w0 := unsafe.Pointer(unsafe.SliceData(words))
 	ids := (*[1 << idBits]uint32)(e.ids)

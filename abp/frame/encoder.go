@@ -8,6 +8,8 @@ import (
 )
 
 // Symbols of blocks that were not predicted.
+// They are a byte each, in a stream of their own, in front of which the run of predicted
+// blocks stands in another: both are then as regular as can be for zstd.
 const (
 	symNext   = iota // the successor that the last block had the last time
 	symNext2         // the successor before
@@ -21,6 +23,9 @@ const idRun = 255
 
 // Encoder encodes one frame after the other: Begin, Chunk as often as wanted,
 // Finish.
+//
+// Not for concurrent use. All buffers are kept from frame to frame; memory goes with the
+// number of blocks (some 40 bytes each, and 16 a word) and the size of a frame.
 type Encoder struct {
 	model
 	out packer
@@ -57,6 +62,9 @@ type Encoder struct {
 // NewEncoder returns an encoder for the blocks that shape looks up. level is
 // zstd's; 0: its fastest, with streams that it gains nothing on left alone;
 // below 0: no compression.
+//
+// shape must give the same answer for a block each time; it is asked once. nil means
+// that there is no such block, which is an error when it comes up.
 func NewEncoder(shape func(id uint32) *Shape, level int) (*Encoder, error) {
 	p, err := newPacker(level)
 	if err != nil {
@@ -66,6 +74,7 @@ func NewEncoder(shape func(id uint32) *Shape, level int) (*Encoder, error) {
 }
 
 // Begin starts a frame.
+// It must follow NewEncoder, Finish, and an error of Chunk that ended a frame.
 func (e *Encoder) Begin() {
 	e.reset()
 	e.Touched, e.Dynamic, e.Marks = e.Touched[:0], e.Dynamic[:0], e.Marks[:0]
@@ -88,9 +97,12 @@ func (e *Encoder) streams() [numStreams]*[]byte {
 }
 
 // Execs returns how many executions the frame has so far.
+// Emulated ones, which are marks, are not among them.
 func (e *Encoder) Execs() uint64 { return e.items + e.idHits - e.marked }
 
 // Size returns about how many bytes the frame has so far, before zstd.
+// It is what decides when a frame is full: compression afterwards only makes it
+// smaller.
 func (e *Encoder) Size() int {
 	n := e.pay.n - len(e.pay.b) + e.valPay.n - len(e.valPay.b)
 	for _, s := range e.streams() {
@@ -102,6 +114,8 @@ func (e *Encoder) Size() int {
 // Chunk appends the words of a ring's chunk, which was opened and completed at
 // these times. On an error what precedes the wrong word has been encoded, and the
 // frame is to be finished.
+//
+// Executions must lie in the chunk whole, as the producer writes them. words is only read.
 func (e *Encoder) Chunk(words []uint64, opened, completed uint64) error {
 	e.Dynamic, e.Marks, e.Done = e.Dynamic[:0], e.Marks[:0], 0
 	e.mark([]uint64{Mark(MarkChunk, 0), opened, completed})
@@ -163,6 +177,7 @@ func (e *Encoder) runOfWords(hits uint64) uint64 {
 }
 
 // Finish ends the frame and appends its body to dst.
+// Chunk must not be called again before Begin.
 func (e *Encoder) Finish(dst []byte) []byte {
 	items := e.items + e.idHits
 	e.symbol(symMark) // ends the run; the decoder stops before it looks
@@ -184,6 +199,7 @@ func (e *Encoder) Finish(dst []byte) []byte {
 }
 
 // ExecsOf returns how often a block was executed in this frame.
+// It is valid until the next Begin.
 func (e *Encoder) ExecsOf(id uint32) uint64 {
 	if e.touched(id) {
 		return uint64(e.blocks[id].execs)
@@ -194,6 +210,7 @@ func (e *Encoder) ExecsOf(id uint32) uint64 {
 // payloads is a stream of numbers of few bytes. Each is written with all of its
 // eight, and overwritten from where it ends; room for the worst case is made
 // once a chunk.
+// That avoids a loop over bytes, whose end the processor could not predict.
 type payloads struct {
 	b []byte
 	n int // bytes in use

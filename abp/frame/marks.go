@@ -3,6 +3,9 @@ package frame
 // The words of a frame. A word whose upper half is zero is the number of a
 // block, and Shape.Words words follow it. A word with a non-zero top byte is a
 // mark with the payload in its other bytes.
+//
+// Block numbers are 32 bits for good: an upper half that is not zero is what tells a mark
+// in one comparison.
 const (
 	markShift   = 56
 	markPayload = 1<<markShift - 1
@@ -38,6 +41,7 @@ const (
 const EmulatedStore = 1 << 63
 
 // Mark makes a mark's first word.
+// Bits of the payload above 56 are lost.
 func Mark(kind uint8, payload uint64) uint64 {
 	return uint64(kind)<<markShift | payload&markPayload
 }
@@ -53,6 +57,7 @@ func SplitMark(w uint64) (kind uint8, payload uint64) {
 // MarkLen returns how many words the mark at the start of words has, its first
 // included; 0 if the mark is unknown or cut short. A cut's execution is not
 // part of it.
+// words must not be empty.
 func MarkLen(words []uint64) int {
 	second := uint64(0)
 	if len(words) > 1 {

@@ -25,6 +25,8 @@ const (
 )
 
 // slot is the model's memory of one word of one block.
+// Sixteen bytes, four to a cache line: what the loops walk over. A stride beyond 32
+// bits is not kept, see fit.
 type slot struct {
 	last uint64
 	d    int32
@@ -65,6 +67,10 @@ const (
 const noStack = 0xff
 
 // model is what encoder and decoder keep in step.
+//
+// Every field is either a fact of the program (blocks' bases and flags, addrs, ops' words)
+// and kept from frame to frame, or something learnt, which reset and touch forget: a
+// frame must decode the same whatever was decoded before it.
 type model struct {
 	shape  func(id uint32) *Shape
 	gen    uint32
@@ -96,6 +102,7 @@ type op struct {
 	off int32
 }
 
+// opKind is in place, so that no shift is needed to compare it.
 type opKind uint16
 
 const (
@@ -112,6 +119,7 @@ const (
 	opWordMask = 1<<opShift - 1 // MaxWords fits
 )
 
+// kind and word take what apart.
 func (o *op) kind() opKind { return opKind(o.what &^ opWordMask) }
 func (o *op) word() int    { return int(o.what & opWordMask) }
 
@@ -123,6 +131,8 @@ func (o *op) toggle() { o.what ^= uint16(opMemory ^ opStride) }
 func newModel(shape func(uint32) *Shape) model { return model{shape: shape} }
 
 // reset forgets everything that a frame must not know of the one before.
+// Slots are not cleared here but when their block is first met: there are millions
+// of them in a large program, and a frame touches few.
 func (m *model) reset() {
 	m.gen++
 	if m.gen == 0 { // wrapped: old marks could be taken for new ones
@@ -189,6 +199,7 @@ func (m *model) touch(id uint32) bool {
 }
 
 // fill notes what a block is, once for all frames.
+// A shape that changes afterwards is not noticed: blocks are immutable.
 func (m *model) fill(id uint32, s *Shape) {
 	b := &m.blocks[id]
 	b.base, b.words, b.weight = uint32(len(m.slots)), uint16(s.Words), uint16(s.Weight)
@@ -209,6 +220,9 @@ func (m *model) fill(id uint32, s *Shape) {
 }
 
 // addOps makes the ops of a special block.
+//
+// A word that several operands claim (two values at the same place cannot be, but a file
+// may say so) belongs to the first: each word is encoded once.
 func (m *model) addOps(b *blockState, s *Shape) {
 	m.ops = append(m.ops, make([]op, len(m.slots)-len(m.ops))...)
 	taken := make([]bool, s.Words) // words that are no addresses
@@ -311,5 +325,7 @@ func (m *model) learnSuccessor(index, id uint32) {
 	m.ids[index] = id
 }
 
+// zigzag maps differences of small size to small numbers, whatever their sign: 0, -1, 1,
+// -2 become 0, 1, 2, 3. unzigzag is its inverse.
 func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }

@@ -37,6 +37,7 @@ type ValueWord struct {
 }
 
 // MaxWords bounds Shape.Words.
+// A word's number has to fit the twelve bits that an op has for it.
 const MaxWords = 4096
 
 // ErrMalformed: a body is not what an Encoder makes, or raw words are not what

@@ -36,6 +36,8 @@ const (
 )
 
 // packer makes bodies.
+// An encoder of zstd is large (some MiB) and slow to make: one is kept for all
+// frames.
 type packer struct {
 	enc *zstd.Encoder // nil: no compression
 	// adaptive: leave streams alone that did not shrink lately. skip counts for
@@ -44,6 +46,8 @@ type packer struct {
 	skip     [allStreams]int
 }
 
+// newPacker makes a packer; level as for NewEncoder. The section's checksum covers the
+// body, which is why zstd's is off.
 func newPacker(level int) (packer, error) {
 	if level < 0 {
 		return packer{}, nil
@@ -83,6 +87,8 @@ func (p *packer) body(dst []byte, items uint64, streams [numStreams]*[]byte, tou
 }
 
 // stream appends one stream to dst and says how it is stored.
+// With the level left to the encoder, time matters more than the last per cent: a
+// stream that zstd gains less than a quarter on is stored raw for some frames.
 func (p *packer) stream(i int, dst *[]byte, s []byte) (how byte) {
 	if p.enc != nil && len(s) >= tinyStream && p.skip[i] == 0 {
 		at := len(*dst)
@@ -104,6 +110,8 @@ func (p *packer) stream(i int, dst *[]byte, s []byte) (how byte) {
 }
 
 // unpacker takes bodies apart.
+// bufs are the memory that compressed streams are decompressed into, frame after
+// frame.
 type unpacker struct {
 	dec     *zstd.Decoder
 	items   uint64
@@ -152,6 +160,8 @@ func (u *unpacker) each(body []byte, f func(i int, how byte, size uint32, stored
 	return nil
 }
 
+// stream gives one stream, decompressed where it has to be, of exactly the size that the
+// table says.
 func (u *unpacker) stream(i int, how byte, size uint32, stored []byte) error {
 	switch how {
 	case storedRaw:

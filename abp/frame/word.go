@@ -23,6 +23,7 @@ const wordRun = 15
 // classBytes is how many bytes of payload each class has, a nibble each.
 const classBytes = 0x0432_1321_8643_2100
 
+// classLen is the number of payload bytes of a class.
 func classLen(class int) int { return int(uint64(classBytes) >> (4 * class) & 15) }
 
 // classOf is the class by what the word is near to (last, stack, prev) and by how
@@ -48,6 +49,8 @@ func (s *slot) other(fcm uint64) uint64 {
 const nearBits = 16
 
 // surprise chooses the class of a surprising word and its payload.
+// Near is what needs the fewest bytes; with equal differences the slot's own last
+// word wins, and then the stack pointer.
 func (s *slot) surprise(v, prev, stack, other uint64) (class int, payload uint64) {
 	if v == other {
 		return classKnown, 0
@@ -66,6 +69,9 @@ func (s *slot) surprise(v, prev, stack, other uint64) (class int, payload uint64
 
 // learn chooses how a slot predicts from now on, after a surprise of that
 // class. pinned: the word is the stack pointer for certain.
+//
+// A single surprise changes the way of prediction: there is no counter of confidence,
+// for which a slot would have to grow beyond its sixteen bytes.
 func (s *slot) learn(class int, v, prev, stack uint64, pinned bool) {
 	toStack := int64(v - stack)
 	switch {
