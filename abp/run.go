@@ -72,6 +72,30 @@ type ProcessEntry struct {
 	Dir      string   `json:"dir,omitempty"`    // relative to run.json
 	Threads  int      `json:"threads,omitempty"`
 	Counts
+	// Counted is what a run found that counted and recorded nothing.
+	Counted *Counted `json:"counted,omitempty"`
+}
+
+// Counted are exact counts of instructions, for runs without entries to count.
+// Both lists add up to the process's instructions.
+type Counted struct {
+	Threads   []CountedThread   `json:"threads"`
+	Functions []CountedFunction `json:"functions"` // the most instructions first
+}
+
+// CountedThread is a thread by its number in the process, and by its OS id.
+type CountedThread struct {
+	Number       uint32 `json:"number"`
+	TID          uint32 `json:"tid"`
+	Instructions uint64 `json:"instructions"`
+}
+
+// CountedFunction is a function by its name and its image's. Both are empty for code
+// in no image, Name for code in no function.
+type CountedFunction struct {
+	Name         string `json:"name,omitempty"`
+	Image        string `json:"image,omitempty"`
+	Instructions uint64 `json:"instructions"`
 }
 
 // ReadRun reads run.json of a run's directory.

@@ -101,6 +101,9 @@ func (pl *places) imageAt(addr uint64) *abp.Image {
 // noImage is what code in no image is called in tables: a JIT's, mostly.
 const noImage = "[no image]"
 
+// noFunction stands for code that no function holds.
+const noFunction = "[no function]"
+
 // imageName is what tables call an image: the file name. The path is in the
 // report's JSON.
 func imageName(img *abp.Image) string {

@@ -47,6 +47,9 @@ type ProcessReport struct {
 	Followed bool     `json:"followed"`
 	Exit     *int     `json:"exit"` // as a shell reports it; null: not known
 	abp.Counts
+	// Counted: instructions were counted and nothing was recorded, so that there are
+	// no other counts.
+	Counted   bool             `json:"counted,omitempty"`
 	Threads   int              `json:"threads"`
 	PerThread []ThreadReport   `json:"per_thread"`
 	Windows   []WindowReport   `json:"windows"`
@@ -242,11 +245,36 @@ func others(p *abp.Profile, known []ProcessReport, q abp.Query) []ProcessReport 
 			slices.ContainsFunc(known, func(k ProcessReport) bool { return k.Number == e.Number }) {
 			continue
 		}
-		out = append(out, ProcessReport{
+		r := ProcessReport{
 			Profile: p.Path(), Number: e.Number, PID: e.PID, Parent: e.Parent, Command: e.Command,
 			Followed: e.Followed, Exit: e.Exit, Counts: e.Counts, Threads: e.Threads,
 			PerThread: []ThreadReport{}, Windows: []WindowReport{}, Images: []ImageReport{}, Functions: []FunctionReport{},
-		})
+		}
+		if e.Counted != nil {
+			r.counted(e.Counted)
+		}
+		out = append(out, r)
 	}
 	return out
+}
+
+// counted adds what a run found that counted instructions and recorded none.
+// Images are the sums of their functions.
+func (r *ProcessReport) counted(c *abp.Counted) {
+	r.Counted = true
+	for _, t := range c.Threads {
+		r.PerThread = append(r.PerThread, ThreadReport{Number: t.Number, OSID: t.TID, Counts: abp.Counts{Instructions: t.Instructions}})
+	}
+	images := make(map[string]uint64)
+	for _, f := range c.Functions {
+		image, name := cmp.Or(f.Image, noImage), cmp.Or(f.Name, noFunction)
+		images[image] += f.Instructions
+		r.Functions = append(r.Functions, FunctionReport{Name: name, Image: image, Counts: abp.Counts{Instructions: f.Instructions}})
+	}
+	for name, n := range images {
+		r.Images = append(r.Images, ImageReport{Name: name, Counts: abp.Counts{Instructions: n}})
+	}
+	slices.SortFunc(r.Images, func(a, b ImageReport) int {
+		return cmp.Or(cmp.Compare(b.Instructions, a.Instructions), cmp.Compare(a.Name, b.Name))
+	})
 }

@@ -84,41 +84,62 @@ func (p *ProcessReport) writeText(w io.Writer, top int) {
 	if p.Exit != nil {
 		fmt.Fprintf(w, "  exit status %d\n", *p.Exit)
 	}
-	writeCounts(w, p.Counts)
+	writeCounts(w, p.Counts, p.Counted)
 	if len(p.PerThread) > 1 {
-		t := newTextTable("thread", "tid", "instructions", "loads", "stores")
+		t := p.table("thread", "tid", "instructions")
 		for _, th := range p.PerThread {
-			t.add(fmt.Sprint(th.Number), fmt.Sprint(th.OSID), group(th.Instructions), group(th.Loads), group(th.Stores))
+			t.add(p.cells(th.Counts, fmt.Sprint(th.Number), fmt.Sprint(th.OSID), group(th.Instructions))...)
 		}
 		t.write(w, "\n  ")
 	}
 	p.writeWindows(w)
-	t := newTextTable("image", "instructions", "%", "loads", "stores")
+	t := p.table("image", "instructions", "%")
 	for i, img := range p.Images {
 		if top > 0 && i == top {
 			t.more = len(p.Images) - i
 			break
 		}
-		t.add(img.Name, group(img.Instructions), share(img.Instructions, p.Instructions), group(img.Loads), group(img.Stores))
+		t.add(p.cells(img.Counts, img.Name, group(img.Instructions), share(img.Instructions, p.Instructions))...)
 	}
 	t.write(w, "\n  ")
-	t = newTextTable("function", "image", "instructions", "%", "loads", "stores")
+	t = p.table("function", "image", "instructions", "%")
 	t.text = 2
 	for i, f := range p.Functions {
 		if top > 0 && i == top {
 			t.more = len(p.Functions) - i
 			break
 		}
-		t.add(cut(f.Name, 60), cut(f.Image, 30), group(f.Instructions), share(f.Instructions, p.Instructions), group(f.Loads), group(f.Stores))
+		t.add(p.cells(f.Counts, cut(f.Name, 60), cut(f.Image, 30), group(f.Instructions), share(f.Instructions, p.Instructions))...)
 	}
 	t.write(w, "\n  ")
 }
 
+// table starts a table that ends with the columns for accesses, if the process has
+// any: a run that only counted instructions knows none, and zeros would be wrong.
+func (p *ProcessReport) table(head ...string) *textTable {
+	if !p.Counted {
+		head = append(head, "loads", "stores")
+	}
+	return newTextTable(head...)
+}
+
+// cells are a row of such a table.
+func (p *ProcessReport) cells(c abp.Counts, cells ...string) []string {
+	if p.Counted {
+		return cells
+	}
+	return append(cells, group(c.Loads), group(c.Stores))
+}
+
 // writeCounts writes exact numbers, grouped: people compare them with other
 // tools', where a rounded one is no help.
-func writeCounts(w io.Writer, c abp.Counts) {
+func writeCounts(w io.Writer, c abp.Counts, counted bool) {
 	t := newTextTable("", "count", "bytes")
 	t.add("instructions", group(c.Instructions), "")
+	if counted {
+		t.write(w, "  ")
+		return
+	}
 	t.add("with memory", group(c.MemInstructions), "")
 	t.add("loads", group(c.Loads), group(c.BytesRead))
 	t.add("stores", group(c.Stores), group(c.BytesWritten))

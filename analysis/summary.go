@@ -110,7 +110,7 @@ func (s *summary) imageReports() []ImageReport {
 func (s *summary) functionReports() []FunctionReport {
 	out := []FunctionReport{}
 	for k, c := range s.functions {
-		r := FunctionReport{Name: "[no function]", Image: imageName(k.image), Counts: *c}
+		r := FunctionReport{Name: noFunction, Image: imageName(k.image), Counts: *c}
 		if f := k.function; f != nil {
 			r.Name, r.File, r.Line = f.Display(), f.File, f.Line
 			if f.Display() != f.Name {

@@ -92,7 +92,7 @@ func (a *app) record(f *recordFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts.Program, opts.Args = program, args
+	opts.Program, opts.Args, opts.Tool = program, args, "alleria "+version
 	messages := a.messages()
 	if opts.Only == session.OnlyTranslate || opts.Only == session.OnlyCount {
 		messages = io.Discard // neither asks what the configuration says

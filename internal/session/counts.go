@@ -1,76 +1,103 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 
+	"alleria/abp"
 	"alleria/engine"
 	"alleria/internal/symbols"
 )
 
 // counts is what --only count found out.
 type counts struct {
-	threads []threadCount
-	funcs   map[string]uint64 // image and function
+	threads []abp.CountedThread
+	funcs   map[funcName]uint64
 	total   uint64
 }
 
-type threadCount struct {
-	num, tid int
-	n        uint64
-}
+// funcName names a function across the images that a process executes.
+type funcName struct{ image, name string }
 
 // add takes what a thread counted. A block belongs to the function that it
 // begins in.
 func (c *counts) add(tb *tables, t *engine.Thread) {
 	if c.funcs == nil {
-		c.funcs = make(map[string]uint64)
+		c.funcs = make(map[funcName]uint64)
 	}
-	tc := threadCount{num: t.Num(), tid: t.TID()}
+	tc := abp.CountedThread{Number: uint32(t.Num()), TID: uint32(t.TID())}
 	t.Counts(func(addr uint64, instructions int, times uint64) {
 		n := uint64(instructions) * times
-		tc.n += n
-		c.funcs[countName(tb.symbols.Function(addr))] += n
+		tc.Instructions += n
+		c.funcs[nameOf(tb.symbols.Function(addr))] += n
 	})
-	c.total += tc.n
+	c.total += tc.Instructions
 	c.threads = append(c.threads, tc)
 }
 
-func countName(l *symbols.Loaded, fn *symbols.Function) string {
+func nameOf(l *symbols.Loaded, fn *symbols.Function) funcName {
 	switch {
 	case l == nil:
-		return "[no image]"
+		return funcName{}
 	case fn == nil:
-		return l.Name + "\t[no function]"
+		return funcName{image: l.Name}
 	}
-	return l.Name + "\t" + fn.Name()
+	return funcName{l.Name, fn.Name()}
 }
 
-// countedFunctions is how many functions the table shows.
+// result puts the counts in the order in which they are read: threads by number,
+// functions by instructions.
+func (c *counts) result() *abp.Counted {
+	out := &abp.Counted{Threads: c.threads, Functions: make([]abp.CountedFunction, 0, len(c.funcs))}
+	slices.SortFunc(out.Threads, func(a, b abp.CountedThread) int { return cmp.Compare(a.Number, b.Number) })
+	for f, n := range c.funcs {
+		out.Functions = append(out.Functions, abp.CountedFunction{Name: f.name, Image: f.image, Instructions: n})
+	}
+	slices.SortFunc(out.Functions, func(a, b abp.CountedFunction) int {
+		return cmp.Or(cmp.Compare(b.Instructions, a.Instructions), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// entry is what run.json says of the process.
+func (c *counts) entry(pid int, command []string, status int) abp.ProcessEntry {
+	return abp.ProcessEntry{Number: 1, PID: uint32(pid), Command: command, Followed: true, Exit: &status, Threads: len(c.threads),
+		Counts: abp.Counts{Instructions: c.total}, Counted: c.result()}
+}
+
+// countedFunctions is how many functions the table shows; run.json has all.
 const countedFunctions = 20
 
 // print writes the counts by process, thread and function.
 func (c *counts) print(w io.Writer) {
+	r := c.result()
 	fmt.Fprintf(w, "process 1: %d instructions\n", c.total)
-	for _, t := range c.threads {
-		fmt.Fprintf(w, "  thread %d (%d): %d\n", t.num, t.tid, t.n)
+	for _, t := range r.Threads {
+		fmt.Fprintf(w, "  thread %d (%d): %d\n", t.Number, t.TID, t.Instructions)
 	}
-	names := make([]string, 0, len(c.funcs))
-	for n := range c.funcs {
-		names = append(names, n)
+	shown := r.Functions[:min(countedFunctions, len(r.Functions))]
+	width := 0
+	for _, f := range shown {
+		width = max(width, len(imageName(f)))
 	}
-	sort.Slice(names, func(i, j int) bool {
-		if c.funcs[names[i]] != c.funcs[names[j]] {
-			return c.funcs[names[i]] > c.funcs[names[j]]
+	for _, f := range shown {
+		name := f.Name
+		if name == "" {
+			name = "[no function]"
 		}
-		return names[i] < names[j]
-	})
-	for i, n := range names {
-		if i == countedFunctions {
-			fmt.Fprintf(w, "  … and %d more functions\n", len(names)-i)
-			break
-		}
-		fmt.Fprintf(w, "  %15d  %5.1f %%  %s\n", c.funcs[n], 100*float64(c.funcs[n])/float64(c.total), n)
+		fmt.Fprintf(w, "  %15d  %5.1f %%  %-*s  %s\n", f.Instructions, 100*float64(f.Instructions)/float64(max(c.total, 1)), width, imageName(f), name)
 	}
+	if more := len(r.Functions) - len(shown); more > 0 {
+		fmt.Fprintf(w, "  … and %d more functions\n", more)
+	}
+}
+
+// imageName is what the table says of a function's image.
+func imageName(f abp.CountedFunction) string {
+	if f.Image == "" {
+		return "[no image]"
+	}
+	return f.Image
 }

@@ -54,6 +54,9 @@ type Options struct {
 	Config     *config.Config
 	ConfigFrom string
 
+	// Tool is what run.json says recorded it: a name and a version.
+	Tool string
+
 	// Outputs are the directories of the run. The first holds run.json and the
 	// main profiles; streams are spread over all of them. Empty: a name made
 	// of the program and the time.

@@ -110,13 +110,13 @@ func (r *run) prepare() (path string, err error) {
 // openRun makes the output, if there is to be one.
 func (r *run) openRun() error {
 	o := r.opts
-	if o.Only == OnlyTranslate || o.Only == OnlyCount {
+	if o.Only == OnlyTranslate || o.Only == OnlyCount && len(o.Outputs) == 0 {
 		return nil
 	}
 	if len(o.Outputs) == 0 && !o.Discard {
 		o.Outputs = []string{fmt.Sprintf("alleria-%s-%s", filepath.Base(o.Program), time.Now().Format("20060102-150405"))}
 	}
-	info := abp.Run{Tool: "alleria", Command: o.Args, Config: o.ConfigFrom, Host: host()}
+	info := abp.Run{Tool: o.Tool, Command: o.Args, Config: o.ConfigFrom, Host: host()}
 	info.WorkDir, _ = os.Getwd()
 	var err error
 	r.emit, err = emit.NewRun(emit.Options{Dirs: o.Outputs, Force: o.Force, Discard: o.Discard, Level: o.Compress}, info)
@@ -129,7 +129,7 @@ func (r *run) openRun() error {
 	for _, n := range r.notes {
 		r.emit.Note(n)
 	}
-	if o.Discard {
+	if o.Discard || o.Only == OnlyCount {
 		return nil
 	}
 	if err := os.WriteFile(filepath.Join(r.emit.Dir(), "window.xml"), o.Config.XML(), 0o644); err != nil {
@@ -198,6 +198,9 @@ func (r *run) finish(st engine.Status, err error) error {
 		outcome.State, outcome.Reason = abp.OutcomeCutOff, err.Error()
 	}
 	if r.emit != nil {
+		if r.opts.Only == OnlyCount && r.image != nil {
+			r.emit.AddProcess(r.counts.entry(r.image.p.PID(), r.opts.Args, code))
+		}
 		if ferr := r.emit.Finish(outcome); ferr != nil && err == nil {
 			err = fmt.Errorf("%w: %w", ErrIncomplete, ferr)
 		}

@@ -17,7 +17,7 @@ import (
 
 // openWriter makes an image's profile and its processing threads.
 func (r *run) openWriter(im *image) error {
-	if r.emit == nil {
+	if r.emit == nil || r.opts.Only == OnlyCount { // counts are in run.json
 		return nil
 	}
 	h := r.header(im)

@@ -1,0 +1,47 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestCountRun counts without recording into a directory: report must read the same
+// totals from it, by thread, image and function, and verify call it sound.
+func TestCountRun(t *testing.T) {
+	dir := workDir(t)
+	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
+	r := run(t, command{argv: []string{alleria(), "-q", "record", "--only", "count", "-o", profileDir, "--", prog}, dir: dir})
+	if len(r.stderr) > 0 {
+		t.Fatalf("record: %s", clip(r.stderr))
+	}
+	type counts struct{ Instructions uint64 }
+	var report struct {
+		Processes []struct {
+			counts
+			Counted   bool
+			PerThread []counts `json:"per_thread"`
+			Images    []counts
+			Functions []struct {
+				counts
+				Name string
+			}
+		}
+	}
+	if err := json.Unmarshal(run(t, command{argv: []string{alleria(), "report", "--json", profileDir}, dir: dir}).stdout, &report); err != nil {
+		t.Fatal(err)
+	}
+	ins, _, _ := lackey(t, dir, prog)
+	p := report.Processes[0]
+	if !p.Counted || p.Instructions != ins || p.PerThread[0].Instructions != ins || p.Images[0].Instructions != ins {
+		t.Errorf("%+v, want %d instructions", p, ins)
+	}
+	for _, f := range p.Functions {
+		ins -= f.Instructions
+	}
+	if ins != 0 {
+		t.Errorf("the functions' counts are %d short of the total", ins)
+	}
+	if v := run(t, command{argv: []string{alleria(), "verify", profileDir}, dir: dir}); v.status != 0 {
+		t.Errorf("verify: %s", clip(v.stdout))
+	}
+}
