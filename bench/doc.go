@@ -14,4 +14,14 @@
 //
 // "make bench" runs it. It decides nothing and gates nothing but outputs: a
 // wrong output, or a run that fails, makes the exit status 1.
+//
+// What a figure means: a ratio is the median of a mode's runs over the median of the
+// native ones of the same minutes; its range is what the single runs came to. A ratio
+// whose range reaches over the figure to be reached says nothing either way, and more
+// runs (-n) are the answer. "must" and "reach" are what the project asks of itself (targets.go); where a
+// rival ran, they are derived from what it took here and now.
+//
+// It runs one thing at a time, in one goroutine but for the watch on memory. Nothing is
+// shared and nothing locked. Inputs and outputs lie in -dir, inputs stay there for the
+// next time.
 package main

@@ -10,9 +10,11 @@ import (
 
 // rng is a small generator of our own (xorshift64*): inputs must be the same
 // bytes for years, whatever the standard library's generators do.
+// It must not start from 0, which is its only fixed point.
 type rng uint64
 
 // next is the generator's next number.
+// The constants are those of Vigna's xorshift64* (12, 25, 27).
 func (r *rng) next() uint64 {
 	x := uint64(*r)
 	x ^= x >> 12
@@ -28,6 +30,9 @@ func (r *rng) below(n int) int { return int(r.next() % uint64(n)) }
 
 // writeOnce makes an input file unless it is there. The file gets its name only
 // when it is complete, so that an interrupted run leaves no half inputs.
+//
+// An input that is there is trusted: its name says its size or kind, and its generator
+// does not change without the name changing.
 func writeOnce(path string, put func(*bufio.Writer)) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -53,6 +58,9 @@ func writeOnce(path string, put func(*bufio.Writer)) error {
 
 // writeText writes size bytes of something like prose: words with a skewed
 // distribution in sentences, so that compressors find what they find in text.
+//
+// Taking the least of several draws skews letters and words the way Zipf's law does,
+// roughly: real prose was refused for its size and its licence.
 func writeText(w io.Writer, size int) {
 	r := rng(20240229)
 	words := make([]string, 6000)
@@ -90,6 +98,10 @@ func writeText(w io.Writer, size int) {
 
 // writeC writes a C file of that many functions with enough in them for an
 // optimiser: loops, switches, arrays, calls of each other.
+//
+// Each function calls one before it, so that the compiler's inliner has choices to make,
+// and differs in its constants, so that nothing is folded with anything else. Compiled,
+// the file does nothing useful; it is never run.
 func writeC(w io.Writer, functions int) {
 	r := rng(3)
 	fmt.Fprintln(w, "typedef unsigned long u64;\nstruct node { u64 key, value; struct node *left, *right; };\nstatic u64 table[4096];")
@@ -123,6 +135,9 @@ u64 f%[1]d(u64 a, u64 b, struct node *n)
 
 // sqlScript makes and asks a small database: inserts, an index, joins, sorting,
 // text. The rows come from a recursive query, so that the script stays small.
+//
+// Everything is in memory and without a journal: the disk would otherwise be what is
+// measured.
 func sqlScript(rows int) string {
 	return fmt.Sprintf(`PRAGMA journal_mode=OFF;
 CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER, b TEXT, c REAL);
@@ -141,6 +156,7 @@ SELECT count(*), round(sum(c), 3) FROM t;
 
 // pythonScript is interpreter work: attribute look-ups, dictionaries, integers,
 // strings, calls.
+// Sorted and bounded output keeps the result the same whatever the hashing.
 func pythonScript(rounds int) string {
 	return fmt.Sprintf(`
 class Counter:
@@ -169,6 +185,7 @@ print(total, sorted(c.seen.items())[:5])
 }
 
 // perlScript is what perl is used for: hashes, regular expressions, sorting.
+// Like python's it is seeded and has no time in it.
 func perlScript(rounds int) string {
 	return fmt.Sprintf(`use strict; use warnings;
 my (%%seen, $total); my $x = 12345;

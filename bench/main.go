@@ -15,16 +15,18 @@ import (
 
 // bench is one run of the benchmark, as its flags say.
 type bench struct {
+	// absolute paths: every run has a working directory of its own
 	alleria string
 	dir     string
 	n       int
 	short   bool
 	asJSON  bool
 	timeout time.Duration
-	modes   []mode
-	progs   []program
-	stdout  io.Writer
-	stderr  io.Writer
+	// native first, whatever was asked for: it is what ratios are to
+	modes  []mode
+	progs  []program
+	stdout io.Writer
+	stderr io.Writer
 }
 
 // main is trivial, so that tests can call run.
@@ -35,6 +37,9 @@ func main() {
 // run is the whole command. The status is 1 as soon as one row has no
 // figures: a rival that is missing is not a row, but an output that differs
 // is a failure of the day.
+//
+// 2 is for flags that make no sense, as everywhere. The table is printed in any case:
+// an hour of measurements is not thrown away for one failure.
 func run(args []string, stdout, stderr io.Writer) int {
 	b, err := parse(args, stdout, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -65,6 +70,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // parse reads the flags. It returns nil for a run that was only to list.
+//
+// "-modes all" is the default list with the slow ones; a name that is listed runs even
+// if it is slow, and is reported as missing if it is.
 func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	b := &bench{stdout: stdout, stderr: stderr}
 	fl := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -115,6 +123,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 }
 
 // choose picks by a comma-separated list; an empty one takes the defaults.
+// The order is that of all, not of the list: tables are compared with one another.
 func choose[T any](list string, all []T, name func(T) string, isDefault func(T) bool) ([]T, error) {
 	var out []T
 	wanted := strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
@@ -132,6 +141,7 @@ func choose[T any](list string, all []T, name func(T) string, isDefault func(T) 
 }
 
 // listAll prints what can be chosen, and why a rival is missing.
+// It starts nothing: a rival is missing if its command is not found.
 func listAll(w io.Writer, all []mode) {
 	fmt.Fprintln(w, "programs:")
 	for _, p := range programs() {
@@ -151,6 +161,7 @@ func listAll(w io.Writer, all []mode) {
 }
 
 // measure runs everything.
+// A program that is not installed is a row with a reason; the others go on.
 func (b *bench) measure() ([]row, error) {
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return nil, err

@@ -32,6 +32,8 @@ type outcome struct {
 }
 
 // limits bound one run.
+// A run beyond its time is killed with everything that it started, and fails its
+// row.
 type limits struct {
 	timeout time.Duration
 	output  int64 // bytes of output that count; 0: all
@@ -39,6 +41,10 @@ type limits struct {
 
 // runOnce runs a command to its end. Its output goes to a file: a pipe would
 // make the reader part of the measurement.
+//
+// Time is wall-clock time from fork to wait, as a user sees it: with processing threads at
+// work, processor time would favour whoever burns less and takes longer. The exit status
+// is part of the outcome and no error; errors are what makes a run worthless.
 func runOnce(argv, env []string, dir string, l limits) (o outcome, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
 	defer cancel()
@@ -81,6 +87,7 @@ func runOnce(argv, env []string, dir string, l limits) (o outcome, err error) {
 
 // digest sums up the file that a run wrote. Comparing digests and not files
 // keeps one output on the disk, not one for each mode.
+// length bounds what is compared; 0 is everything.
 func (o *outcome) digest(f *os.File, length int64) error {
 	st, err := f.Stat()
 	if err != nil {
@@ -100,6 +107,8 @@ func (o *outcome) digest(f *os.File, length int64) error {
 
 // lastLine is the last line of what a program complained: the one that says why
 // it ended.
+// Tools say what went wrong in their last words; whole messages would burst the
+// table.
 func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return s[strings.LastIndexByte(s, '\n')+1:]
@@ -109,6 +118,9 @@ func lastLine(s string) string {
 // resident sets are the kernel's own high-water marks, so that nothing is
 // missed between looks but what happens after the last one; what wait4 reports
 // would be the larger of tracer and target, without saying which.
+//
+// Polling misses a child that lives for less than a pause, which does not matter: the
+// peak that is asked for belongs to a target that runs for seconds.
 type memoryWatch struct {
 	done   chan struct{}
 	result chan [3]uint64
@@ -119,6 +131,7 @@ type memoryWatch struct {
 const watchEvery = 50 * time.Millisecond
 
 // watchMemory starts looking.
+// The goroutine ends with stop, and holds nothing that the run needs.
 func watchMemory(pid int) *memoryWatch {
 	w := &memoryWatch{make(chan struct{}), make(chan [3]uint64, 1)}
 	go func() {
@@ -139,6 +152,7 @@ func watchMemory(pid int) *memoryWatch {
 }
 
 // stop ends the looking and returns the peaks.
+// It must be called exactly once.
 func (w *memoryWatch) stop() (tracer, private, target uint64) {
 	close(w.done)
 	r := <-w.result
@@ -147,6 +161,7 @@ func (w *memoryWatch) stop() (tracer, private, target uint64) {
 
 // lookAt takes one look. Only direct children are looked at: a tracer's
 // target is one, or is the tracer itself for tools that run inside of it.
+// most is tracer's peak, tracer's private memory, target's peak, in bytes.
 func lookAt(pid int, most *[3]uint64) {
 	peak, private := memoryOf(pid)
 	most[0], most[1] = max(most[0], peak), max(most[1], private)
@@ -158,6 +173,9 @@ func lookAt(pid int, most *[3]uint64) {
 
 // memoryOf returns a process's highest resident set and its private part now;
 // zeros when it is gone.
+// VmHWM is the kernel's own peak and needs no luck; RssAnon has no such peak, so
+// that the private figure is the highest that was seen. Shared files, the rings and
+// the cache, are not part of it.
 func memoryOf(pid int) (peak, private uint64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -180,6 +198,7 @@ func memoryOf(pid int) (peak, private uint64) {
 }
 
 // children lists a process's children, whichever of its threads made them.
+// task/TID/children needs CONFIG_PROC_CHILDREN, which distributions' kernels have.
 func children(pid int) []int {
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil {

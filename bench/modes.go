@@ -11,6 +11,9 @@ import (
 )
 
 // mode is a way to run a program: a column of the questions.
+//
+// A mode must do the same work in each of its runs, and leave the program's output as it
+// is: that is checked, and a mode that fails it has no figure.
 type mode struct {
 	name  string
 	about string
@@ -30,6 +33,7 @@ type mode struct {
 }
 
 // volume is what a run recorded.
+// Zero where the tool does not say.
 type volume struct {
 	instructions uint64
 	bytes        uint64
@@ -40,6 +44,10 @@ const nativeMode = "native"
 
 // modes lists everything that can be measured, alleria's modes first. The
 // options are those that users have; there are none for benchmarks only.
+//
+// "DIR" among the flags stands for the run's directory, which is only known when a run
+// begins. Modes whose entries are dropped share the path of those that write, up to the
+// disk: the difference between the two is what writing costs.
 func modes(alleria, config string) []mode {
 	record := func(name, about string, after func(string) (volume, error), flags ...string) mode {
 		return mode{name: name, about: about, after: after, command: func(program []string, dir string) []string {
@@ -69,6 +77,7 @@ func modes(alleria, config string) []mode {
 }
 
 // counting is the one mode that is not quiet: counts are what it prints.
+// It has no output directory: counting writes no profile.
 func counting(alleria string) mode {
 	return mode{name: "count", about: "exact instruction counts", told: counted, command: func(program []string, _ string) []string {
 		return append([]string{alleria, "record", "--only", "count", "--"}, program...)
@@ -76,6 +85,8 @@ func counting(alleria string) mode {
 }
 
 // counted adds up the processes' counts in what record --only count prints.
+// The lines are those that users see: a change of their wording must be followed
+// here, or the mode has no counts.
 func counted(messages string) (v volume) {
 	for line := range strings.Lines(messages) {
 		var process, n uint64
@@ -88,6 +99,8 @@ func counted(messages string) (v volume) {
 
 // armedConfig is the configuration of the mode armed: windows that wait for
 // events which need no counting and never come.
+// The functions do not exist, so that the events are armed in every image that is loaded
+// and never fire: what is measured is what waiting costs.
 const armedConfig = `<AlleriaConfig version="1.0">
   <Window>
     <On><Call name="no_such_function"/></On>
@@ -115,6 +128,7 @@ func recorded(dir string) (v volume, err error) {
 
 // sizeOf adds up everything that a run wrote, but for the program's own
 // output.
+// Tables and indices count as well as frames: it is what the disk has to hold.
 func sizeOf(dir string) (sum uint64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || d.Name() == "stdout" {
@@ -133,6 +147,7 @@ func sizeOf(dir string) (sum uint64, err error) {
 }
 
 // freshDir empties the directory of a run.
+// Nothing but this program's own runs is ever below that directory.
 func freshDir(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err

@@ -19,6 +19,10 @@ type program struct {
 // programs are the ones that the figures to reach are about, then two that tell
 // of threads and of starting up. Each takes one to two seconds natively, with
 // -short a fifth of that.
+//
+// Two compressors are loops that fit every cache; sqlite3, python3 and perl are dispatch
+// loops, where indirect branches are what costs; cc1 is a megabyte of code, of which every
+// part runs a little; true is the cost of starting.
 func programs() []program {
 	return []program{
 		{"bzip2", func(dir string, short bool) ([]string, error) {
@@ -53,6 +57,7 @@ func pick(short bool, full, less int) int {
 }
 
 // textFile makes the text of that size. Programs share it.
+// Its size is in its name, so that full and short runs keep their own.
 func textFile(dir string, size int) (string, error) {
 	path := filepath.Join(dir, fmt.Sprintf("text-%d.txt", size))
 	return path, writeOnce(path, func(w *bufio.Writer) { writeText(w, size) })
@@ -74,6 +79,8 @@ func script(ext string, text func(short bool) string, command ...string) func(st
 
 // prepareCC1 runs the compiler proper and not the gcc driver: that is the
 // process whose speed the figures are about.
+// Its assembly goes to standard output, where it can be compared with the native
+// run's.
 func prepareCC1(dir string, short bool) ([]string, error) {
 	functions := pick(short, 130, 26)
 	path := filepath.Join(dir, fmt.Sprintf("generated-%d.c", functions))

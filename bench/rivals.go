@@ -8,12 +8,17 @@ import (
 
 // rivals are the tools that alleria is measured against, where they are
 // installed: Valgrind's by PATH, DynamoRIO's by $DYNAMORIO_HOME.
+//
+// They are asked for what is nearest to the same question, with their own best options,
+// and their output goes where ours goes. Where a rival has two settings, both are rows
+// and the faster one is what targets are derived from.
 func rivals() []mode {
 	return append(valgrind(), dynamoRIO()...)
 }
 
 // valgrind's tools. Those that take a hundred times as long as the program
 // run only when they are named.
+// It serialises threads, which its figure for the threaded program includes.
 func valgrind() []mode {
 	path, err := exec.LookPath("valgrind")
 	missing := ""

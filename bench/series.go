@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 )
 
 // series is the runs of one program in one mode.
+// failure ends a series: its figures would be of fewer runs than the others'.
 type series struct {
 	mode    mode
 	runs    []outcome
@@ -15,6 +17,9 @@ type series struct {
 }
 
 // program runs one program in all modes, N times, the modes taking turns.
+//
+// Taking turns costs warm caches, which no program has in daily use either, and buys that
+// a slow minute of the machine is in all modes alike.
 func (b *bench) program(name string, argv []string) []row {
 	all := make([]*series, len(b.modes))
 	for i, m := range b.modes {
@@ -45,6 +50,9 @@ func (b *bench) program(name string, argv []string) []row {
 }
 
 // once makes one run and compares it with what the native one put out.
+//
+// A rival that adds lines of its own is compared up to the native length; ours must match
+// to the byte, since a target's output is never to change.
 func (b *bench) once(s, native *series, argv []string) error {
 	dir := filepath.Join(b.dir, "run")
 	if err := freshDir(dir); err != nil {
@@ -83,6 +91,8 @@ func (b *bench) once(s, native *series, argv []string) error {
 }
 
 // rows makes the table's lines of one program.
+//
+// A native series that failed leaves every ratio at 0, which is printed as nothing.
 func (b *bench) rows(name string, all []*series) []row {
 	nativeTime := median(seconds(all[0].runs))
 	ratio := func(mode string) float64 {
@@ -114,11 +124,13 @@ func (b *bench) rows(name string, all []*series) []row {
 }
 
 // figures fills a row in from a series that succeeded.
+// Instructions a second are over the whole run, with start-up: that is what users
+// wait for.
 func (r *row) figures(s *series, nativeTime float64, instructions uint64) {
 	times := seconds(s.runs)
 	r.Seconds = median(times)
 	if nativeTime > 0 {
-		r.Ratio, r.Low, r.High = r.Seconds/nativeTime, minOf(times)/nativeTime, maxOf(times)/nativeTime
+		r.Ratio, r.Low, r.High = r.Seconds/nativeTime, slices.Min(times)/nativeTime, slices.Max(times)/nativeTime
 	}
 	r.Instructions = instructions
 	if instructions > 0 {
@@ -149,24 +161,6 @@ func seconds(runs []outcome) []float64 {
 func peak(runs []outcome, of func(outcome) uint64) (most uint64) {
 	for _, o := range runs {
 		most = max(most, of(o))
-	}
-	return most
-}
-
-// minOf is the least of at least one value.
-func minOf(v []float64) float64 {
-	least := v[0]
-	for _, x := range v {
-		least = min(least, x)
-	}
-	return least
-}
-
-// maxOf is the most of at least one value.
-func maxOf(v []float64) float64 {
-	most := v[0]
-	for _, x := range v {
-		most = max(most, x)
 	}
 	return most
 }

@@ -10,6 +10,9 @@ import (
 )
 
 // row is one program in one mode: a line of the table.
+//
+// Its JSON form is read by scripts that compare runs: fields are only added. A figure of
+// 0 is one that does not exist, everywhere in the table.
 type row struct {
 	Program string  `json:"program"`
 	Mode    string  `json:"mode"`
@@ -36,6 +39,8 @@ type row struct {
 }
 
 // median of an odd or even number of values; 0 of none.
+// The median, and not the mean: on a machine that others use, one run in five is an
+// outlier, and always upwards.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -50,6 +55,9 @@ func median(values []float64) float64 {
 }
 
 // means adds a row for each mode that ran on more than one program.
+//
+// Ratios are averaged geometrically: the mean of a program twice as fast and one twice as
+// slow is then 1, whichever of the two is called the base (Fleming and Wallace, 1986).
 func means(rows []row, modes []mode) []row {
 	var out []row
 	for _, m := range modes {
@@ -99,6 +107,7 @@ func printTable(w io.Writer, rows []row) {
 
 // writeColumns lines the table up: names to the left, figures to the right.
 // text/tabwriter cannot do both in one table.
+// Widths are in runes: the marks are not ASCII.
 func writeColumns(w io.Writer, lines [][]string) {
 	widths := make([]int, len(lines[0]))
 	for _, l := range lines {
@@ -128,6 +137,7 @@ func writeColumns(w io.Writer, lines [][]string) {
 
 // verdictOf marks a figure that must not exceed another: ✓✓ reached what it
 // reaches for, ✓ what it must.
+// Lower is better for everything that it is asked about.
 func verdictOf(got, must, reach float64) string {
 	switch {
 	case got == 0 || must == 0:
@@ -158,9 +168,12 @@ func spread(r row) string {
 }
 
 // mib is bytes in whole MiB.
+// Rounded down: half a MiB is within what two runs differ by.
 func mib(n uint64) string { return number(float64(n>>20), "%.0f") }
 
 // more is what a figure exceeds the native one by.
+// A target that needs less than natively (its pages are in the cache's files, say)
+// shows nothing.
 func more(n, native uint64) string {
 	if n <= native {
 		return ""
@@ -169,6 +182,7 @@ func more(n, native uint64) string {
 }
 
 // printJSON prints the rows for programs.
+// One array, the means at its end.
 func printJSON(w io.Writer, rows []row) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

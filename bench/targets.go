@@ -9,10 +9,12 @@ type target struct {
 
 // standIn holds slowdowns of the rivals as measured once on one machine. They
 // stand for a rival that is not installed; one that is replaces them.
+// The last is bytes an instruction; the others are ratios.
 type standIn struct{ dr, inscount, addresses, disk, diskBytes float64 }
 
 // standIns gives them by program; those that are not listed have no figures
 // to reach.
+// The machine had two processors; DynamoRIO's better setting is taken for each.
 func standIns() map[string]standIn {
 	return map[string]standIn{
 		"bzip2":   {1.05, 2.5, 7.6, 38, 1.01},
@@ -25,6 +27,7 @@ func standIns() map[string]standIn {
 
 // targetOf derives a mode's figures for a program. measured gives a rival's
 // slowdown in this run, 0 where it was not run.
+// A mode without a target, like blocks, is shown for what it is worth.
 func targetOf(mode, program string, measured func(mode string) float64) target {
 	s, known := standIns()[program]
 	rival := func(stand float64, names ...string) float64 {
@@ -65,6 +68,8 @@ func targetOf(mode, program string, measured func(mode string) float64) target {
 
 // meanTarget is what the geometric mean over the programs must reach; only
 // translation has one of its own.
+// A mean over other programs than those five is another figure: the table shows it
+// all the same.
 func meanTarget(mode string) target {
 	if mode == "translate" {
 		return target{must: 1.8, reach: 1.3}
