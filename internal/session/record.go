@@ -221,13 +221,17 @@ func (r *run) report(st engine.Status) {
 	switch {
 	case r.opts.Only == OnlyCount:
 		r.counts.print(w)
-	case r.emit != nil && !r.opts.Discard:
+	case r.emit != nil:
 		n := r.emit.Info()
 		var c abp.Counts
 		for _, p := range n.Processes {
 			c.Add(p.Counts, 1)
 		}
-		fmt.Fprintf(w, "alleria: %d instructions, %d loads, %d stores recorded in %s\n", c.Instructions, c.Loads, c.Stores, r.emit.Dir())
+		where := "consumed and dropped"
+		if !r.opts.Discard {
+			where = "recorded in " + r.emit.Dir()
+		}
+		fmt.Fprintf(w, "alleria: %d instructions, %d loads, %d stores %s\n", c.Instructions, c.Loads, c.Stores, where)
 	}
 	if log := r.opts.Log; log != nil {
 		fmt.Fprintf(log, "engine: %+v\nwaits: %d times, %d ticks\n", st.Stats, r.waits.times, r.waits.ticks)
