@@ -14,28 +14,13 @@ type limit struct {
 // Rows are tests on nodes of the model rather than names of attributes, because
 // it is values that cannot be run: threshold="1" can, threshold="2" cannot.
 
-// runnableEvents is what limits would leave over, for their messages.
-const runnableEvents = "it runs All, One, Call, Return, Address and Instructions so far"
-
 var limits = []limit{
-	{onEvent(EventCreation, nil), "record does not wait for the creation of threads yet", runnableEvents},
-	{onEvent(EventTermination, nil), "record does not wait for the termination of threads yet", runnableEvents},
-	{onEvent(EventLoad, nil), "record does not wait for images to be loaded yet", runnableEvents},
-	{onEvent(EventUnload, nil), "record does not wait for images to be unloaded yet", runnableEvents},
-	{onEvent(EventThreads, nil), "record does not wait for a number of threads yet", runnableEvents},
-	{onEvent(EventAccesses, nil), "record does not count accesses for events yet", "count Instructions; " + runnableEvents},
-	{onEvent(EventTime, nil), "record does not wait for a time yet", "count Instructions; " + runnableEvents},
-	{onEvent(EventSyscall, nil), "record does not wait for system calls yet", runnableEvents},
-	{onEvent(EventSignal, nil), "record does not wait for signals yet", runnableEvents},
-	{onEvent(EventExec, nil), "record does not wait for programs to be executed yet", runnableEvents},
-	{onEvent(EventFork, nil), "record does not wait for forks yet", runnableEvents},
-	{onEvent(EventSample, nil), "record does not sample in bursts yet", "make the window reopenable on another event; " + runnableEvents},
-	{onFunction(func(e *Event) bool { return e.Process > 1 }),
-		"record follows the first process only, so far", "leave process out"},
+	{onEvent(EventAccesses, nil), "record does not count accesses for events yet", "count Instructions"},
+	{onEvent(EventSample, nil), "record does not sample in bursts yet", "make the window reopenable on another event"},
+	{func(x any) bool { e, ok := x.(*Event); return ok && e.Process > 1 },
+		"record follows the first process only, so far", "leave process out, or name process 1"},
 	{onEvent(EventInstructions, func(e *Event) bool { return e.SinceOpen }),
 		"record counts instructions from the process's first, so far", "leave since out"},
-	{onEvent(EventInstructions, func(e *Event) bool { return e.Process > 1 }),
-		"record follows the first process only, so far", "leave process out"},
 	{func(x any) bool { _, ok := x.(*Intercept); return ok },
 		"record does not intercept functions yet", "record the function's instructions, or leave Intercept out"},
 	{func(x any) bool { i, ok := x.(*Instruction); return ok && len(i.Registers) > 0 },
@@ -55,15 +40,6 @@ func onEvent(kind EventKind, test func(*Event) bool) func(any) bool {
 	return func(x any) bool {
 		e, ok := x.(*Event)
 		return ok && e.Kind == kind && (test == nil || test(e))
-	}
-}
-
-// onFunction makes a test for Call and Return, which share all of their
-// attributes.
-func onFunction(test func(*Event) bool) func(any) bool {
-	return func(x any) bool {
-		e, ok := x.(*Event)
-		return ok && (e.Kind == EventCall || e.Kind == EventReturn) && test(e)
 	}
 }
 

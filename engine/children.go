@@ -29,6 +29,12 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 		return err
 	}
 	tr.children[int(id)] = k
+	if k.event != eventClone && !parent.vfork {
+		tr.watcher.Forked(parent, int(id))
+		if tr.modeDiffers(parent) {
+			tr.awaitReturn(parent, true)
+		}
+	}
 	if k.seen {
 		if err := tr.adopt(int(id), k); err != nil {
 			return err
@@ -206,6 +212,7 @@ func (tr *Tracer) exec(t *Thread) error {
 		tr.forget(t)
 		return sys.Detach(t.tid, 0)
 	}
+	tr.watcher.Executing(t)
 	for _, o := range p.running() {
 		o.endRing()
 		tr.client.ThreadEnded(o)

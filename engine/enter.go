@@ -73,6 +73,9 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	if nr, ok := vsyscallNumber(regs.Rip); ok && t.p.mode != ModeNative && sig == 0 {
 		return tr.vsyscall(t, regs, nr)
 	}
+	if !t.native && !t.vfork {
+		tr.client.Entering(t) // its records of the mode that it leaves end here
+	}
 	t.native, t.inCall = true, false
 	r := *regs
 	r.Gs_base = t.appGS
@@ -83,6 +86,9 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		if err := tr.overProbe(t, r.Rip); err != nil {
 			return err
 		}
+	}
+	for i := range t.held {
+		tr.signalled(t, &t.held[i], regs)
 	}
 	for ; len(t.held) > 1; t.held = t.held[1:] { // each handler is entered before the next signal
 		if err := sys.SetSiginfo(t.tid, &t.held[0].info); err != nil {
@@ -113,7 +119,7 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	if _, ok := p.probes[at]; ok {
 		regs.Rip = at
 		t.appGS = regs.Gs_base
-		if !p.notify[at] { // removed meanwhile
+		if !p.notify[at] && p.mode == ModeNative { // removed meanwhile
 			return true, tr.native(t, regs, 0)
 		}
 		return true, tr.enter(t, regs, 0)

@@ -195,7 +195,7 @@ func (p *Process) initControl() error {
 	if p.tr.filtered {
 		p.ctl.u32(layout.NoCalls).Store(1)
 	}
-	for nr, what := range specialCalls() {
+	for nr, what := range p.special {
 		mem[layout.SyscallTable+nr] = what
 	}
 	return nil

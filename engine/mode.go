@@ -78,7 +78,7 @@ func (tr *Tracer) modeDiffers(t *Thread) bool {
 		return false
 	}
 	if p.mode == ModeNative {
-		return !t.native
+		return !t.native || p.wantsCalls() && !t.callStops
 	}
 	v := p.mode.variant()
 	return t.native || t.variant != v || t.epoch[v] != p.epoch[v] || t.budgetEpoch != p.budgetEpoch
@@ -136,7 +136,8 @@ func (tr *Tracer) placeProbes(p *Process) error {
 	return nil
 }
 
-// switchOthers takes the threads over that do not run as the mode says.
+// switchOthers takes the threads over that do not run as the mode says. One that
+// will stop at the end of a system call is taken over there (callStop).
 func (tr *Tracer) switchOthers() {
 	p := tr.proc
 	tr.modeChanged = false
@@ -144,7 +145,7 @@ func (tr *Tracer) switchOthers() {
 		tr.threadError(nil, tr.placeProbes(p))
 	}
 	for _, t := range p.running() {
-		if tr.modeDiffers(t) && !t.stopped {
+		if tr.modeDiffers(t) && !t.stopped && !(t.callStops && (t.toReturn || t.inCall)) {
 			tr.threadError(t, tr.switchThread(t))
 		}
 	}
@@ -190,12 +191,27 @@ func (p *Process) addProbe(addr uint64) error {
 
 // removeProbe gives the application its code back.
 func (p *Process) removeProbe(addr uint64) {
+	p.lostProbes(addr, addr+1)
 	orig, ok := p.probes[addr]
 	if !ok {
 		return
 	}
 	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err == nil {
 		delete(p.probes, addr)
+	}
+}
+
+// lostProbes forgets the breakpoints in [start, end) that are no longer there,
+// because other memory is.
+func (p *Process) lostProbes(start, end uint64) {
+	for at := range p.probes {
+		if at < start || at >= end {
+			continue
+		}
+		var b [1]byte
+		if _, err := p.mem.ReadAt(b[:], int64(at)); err != nil || b[0] != 0xcc {
+			delete(p.probes, at)
+		}
 	}
 }
 

@@ -79,9 +79,12 @@ type Process struct {
 	counters        []*block // counted blocks by counter
 	facts           layout.Blocks
 	stats           Stats
-	letGo           int  // children that were let go
-	trapIgnored     bool // the program was started with SIGTRAP ignored
-	watchCalls      int  // system calls that native threads still stop at: see callStop
+	letGo           int             // children that were let go
+	trapIgnored     bool            // the program was started with SIGTRAP ignored
+	watchCalls      int             // system calls that native threads still stop at: see callStop
+	calls           map[uint32]bool // system calls that the client watches
+	special         map[int]byte    // what translated code does with calls, but for those
+	hearSignals     bool            // the client is told of signals
 }
 
 // Stats is what the engine did.
@@ -107,6 +110,9 @@ type Thread struct {
 	held            []heldSignal      // signals to be delivered at the next clean point
 	groupStopped    bool              // job control stopped it: it may only go on when that lets it
 	inCall          bool              // between the stops at a watched system call
+	callStops       bool              // it runs to the next stop at a system call
+	toReturn        bool              // see awaitReturn
+	restarted       bool              // the kernel will make its last call again
 	partial         []partial         // counted blocks that it left early
 	emulated        map[uint64]uint64 // executions of counted instructions that the tracer executed, by address
 	fsBase, gsNoted uint64
@@ -126,7 +132,8 @@ const userCS = 0x33
 // first instruction.
 func newProcess(tr *Tracer, pid int) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, threads: make(map[int]*Thread), heads: make(map[headKey]uint64),
-		notify: make(map[uint64]bool), probes: make(map[uint64]byte)}
+		notify: make(map[uint64]bool), probes: make(map[uint64]byte),
+		calls: make(map[uint32]bool), special: specialCalls()}
 	for v := range p.blocks {
 		p.blocks[v] = make(map[uint64]*block)
 		p.waiting[v] = make(map[uint64][]int32)
@@ -273,6 +280,10 @@ func (p *Process) running() []*Thread {
 	}
 	return p.list
 }
+
+// Threads returns the threads that live. The client must not keep or change the
+// list.
+func (p *Process) Threads() []*Thread { return p.running() }
 
 // openMem opens the memory of a process.
 func openMem(pid int) (*os.File, error) {

@@ -71,8 +71,13 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 	// A thread may also be native because it went where there is no code: its
 	// fault is delivered here and it goes on in the cache.
-	if t.native && t.p.mode == ModeNative && !tr.inCache(t, regs.Rip) {
-		return tr.passOn(t, h)
+	native := t.native && t.p.mode == ModeNative && !tr.inCache(t, regs.Rip)
+	if native {
+		tr.signalled(t, &h, regs)
+		if t.p.mode == ModeNative {
+			return tr.passOn(t, h)
+		}
+		t.appGS = regs.Gs_base
 	}
 	sets, err := sys.ReadSignalSets(t.tid)
 	if err != nil {
@@ -80,11 +85,21 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 	}
 	bit := uint64(1) << (h.sig - 1)
 	caught := sets.Caught&bit != 0
-	if !caught && !h.fault() && (sets.Ignored&bit != 0 || harmless(h.sig)) {
+	passes := !caught && !h.fault() && (sets.Ignored&bit != 0 || harmless(h.sig))
+	if passes && !native && !t.p.hearSignals {
 		return tr.passOn(t, h)
 	}
-	if err := tr.toClean(t, regs, &h); err != nil {
-		return err
+	if !native {
+		if err := tr.toClean(t, regs, &h); err != nil {
+			return err
+		}
+		tr.signalled(t, &h, regs)
+	}
+	if passes {
+		if err := sys.SetSiginfo(t.tid, &h.info); err != nil {
+			return err
+		}
+		return tr.enter(t, regs, h.sig)
 	}
 	switch h.sig {
 	case sigIll, sigTrap, sigFPE: // si_addr is where the instruction is
@@ -119,6 +134,17 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 
 // frameFlags is where a handler's ucontext, to which rdx points, has the flags.
 const frameFlags = 40 + 17*8
+
+// signalled tells the client of a signal that is about to be delivered to a
+// thread with the application's registers in regs.
+func (tr *Tracer) signalled(t *Thread, h *heldSignal, regs *sys.Regs) {
+	if t.p.hearSignals && !t.vfork {
+		tr.watcher.Signalled(t, &h.info, h.sig, regs.Rip)
+	}
+}
+
+// WatchSignals asks for Watcher.Signalled, or no longer.
+func (p *Process) WatchSignals(on bool) { p.hearSignals = on }
 
 // cleanFrame takes the trap flag of the step out of a signal's frame: the kernel
 // leaves it there if the interrupted instruction is a popf or iret. A program

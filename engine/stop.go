@@ -119,7 +119,8 @@ func (tr *Tracer) resume(t *Thread, sig sys.Signal) error {
 			return nil
 		}
 	}
-	if t.native && t.p.watchCalls > 0 {
+	t.callStops = t.native && t.p.wantsCalls() || t.toReturn
+	if t.callStops {
 		return sys.ContToCall(t.tid, sig)
 	}
 	return sys.Cont(t.tid, sig)

@@ -52,6 +52,7 @@ func specialCalls() map[int]byte {
 // the application's state at the syscall instruction; plain is the cache
 // address of a syscall instruction that goes on after the call.
 func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64) error {
+	tr.entered(t, regs, regs.Rax, regs.Rip+2)
 	switch uint32(regs.Rax) {
 	case sysRseq: // as a kernel without it: sequences would be aborted to addresses outside the cache
 		minus := int64(-enosys)
@@ -75,6 +76,9 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64) error {
 			}
 			return tr.finishSyscall(t, regs, 0)
 		}
+	}
+	if nr := uint32(regs.Rax); nr >= layout.SyscallEntries || t.p.special[int(nr)] != layout.SyscallTracer {
+		return tr.plainCall(t, regs, plain)
 	}
 	filter := uint32(regs.Rax) == sysSeccomp || uint32(regs.Rax) == sysPrctl && regs.Rdi == prSetSeccomp
 	calls := t.p.ctl.u32(layout.NoCalls)
@@ -100,9 +104,21 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64) error {
 		tr.filtered = true
 	}
 	tr.segmentChanged(t, &r)
-	if len(t.held) > 0 {
+	if len(t.held) > 0 || tr.modeDiffers(t) {
 		return tr.switchStopped(t)
 	}
+	return tr.resume(t, 0)
+}
+
+// plainCall lets a thread make a call that the tracer stopped it for only to
+// know of it.
+func (tr *Tracer) plainCall(t *Thread, regs *sys.Regs, plain uint64) error {
+	r := *regs
+	r.Rip, r.Gs_base = plain, t.slot.base
+	if err := sys.SetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	tr.awaitReturn(t, false)
 	return tr.resume(t, 0)
 }
 
@@ -136,22 +152,27 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 // afterCall looks at what a SyscallNotify call did: nr with its arguments and
 // its result as the thread saved them.
 func (p *Process) afterCall(s *slot, nr uint32) {
-	res := s.get(layout.Save)
-	if res > ^uint64(4095) {
+	p.callEnded(uint64(nr), s.get(layout.Save), &sys.Regs{Rdi: s.get(layout.Save + 7*8), Rsi: s.get(layout.Save + 6*8), Rdx: s.get(layout.Save + 2*8)})
+}
+
+// callEnded looks at what a call with its arguments in regs did to the address
+// space.
+func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
+	if res > ^uint64(4095) || nr >= layout.SyscallEntries || p.special[int(nr)] != layout.SyscallNotify {
 		return
 	}
-	addr, length := s.get(layout.Save+7*8), s.get(layout.Save+6*8)
+	addr, length, third := regs.Rdi, regs.Rsi, regs.Rdx
 	switch nr {
 	case sysMmap:
-		p.mapped(res, length, s.get(layout.Save+2*8)&protExec != 0)
+		p.mapped(res, length, third&protExec != 0)
 	case sysMremap:
-		p.mapped(addr, length, false)
-		p.mapped(res, s.get(layout.Save+2*8), false)
+		p.unmapped(addr, length)
+		p.mapped(res, third, false)
 		p.code.valid = false
 	case sysMunmap:
-		p.mapped(addr, length, false)
+		p.unmapped(addr, length)
 	case sysMprotect, sysPkeyProtect:
-		p.mapped(addr, length, s.get(layout.Save+2*8)&protExec != 0)
+		p.mapped(addr, length, third&protExec != 0)
 	default:
 		p.code.valid = false
 		p.invalidate(0, 1<<47)
@@ -160,13 +181,20 @@ func (p *Process) afterCall(s *slot, nr uint32) {
 
 // mapped notes that a stretch of the address space changed.
 func (p *Process) mapped(addr, length uint64, exec bool) {
+	end := addr + (length+pageSize-1)&^(pageSize-1)
+	p.lostProbes(addr, end)
 	if exec {
 		p.code.valid = false
 		p.tr.client.ImagesChanged(p)
 	}
-	end := addr + (length+pageSize-1)&^(pageSize-1)
 	if p.hasCode(addr, end) {
 		p.code.valid = false
 		p.invalidate(addr, end)
 	}
+}
+
+// unmapped notes that a stretch of the address space is gone.
+func (p *Process) unmapped(addr, length uint64) {
+	p.mapped(addr, length, false)
+	p.tr.watcher.Unmapped(p, addr, addr+(length+pageSize-1)&^(pageSize-1))
 }

@@ -40,7 +40,7 @@ type Client interface {
 	// Process.Notify was called with.
 	Notified(t *Thread, addr uint64, regs NotifiedRegs)
 	// Entering is called when a thread, which is stopped or waits, is about to
-	// run translated code after something may have changed its mode.
+	// run translated code after something may have changed its mode, or to leave it.
 	Entering(t *Thread)
 	// BudgetLow is called when a thread, about to execute addr, has too little of
 	// its budget left for the block there: maybe nothing (see
@@ -81,7 +81,9 @@ type Tracer struct {
 	err         error
 	waitErr     atomic.Pointer[error]
 	modeChanged bool
-	filtered    bool // the program has installed a filter of system calls; stays so through execve
+	watcher     Watcher   // the client, or one that is deaf
+	alarm       time.Time // when Watcher.Alarm is due; zero: never
+	filtered    bool      // the program has installed a filter of system calls; stays so through execve
 }
 
 // Status is how the target ended.
@@ -101,7 +103,11 @@ type Status struct {
 
 // New prepares a run.
 func New(o Options, c Client) *Tracer {
-	return &Tracer{opts: o, client: c, stops: make(chan sys.Stop, 1024), children: make(map[int]childKind)}
+	w, ok := c.(Watcher)
+	if !ok {
+		w = deaf{}
+	}
+	return &Tracer{opts: o, client: c, watcher: w, stops: make(chan sys.Stop, 1024), children: make(map[int]childKind)}
 }
 
 // Run executes the target to its end. The error is the tracer's; the target's
@@ -227,6 +233,7 @@ const spinTurns = 20000
 // turn does what there is to do, or waits a little for something to do.
 func (tr *Tracer) turn() {
 	p := tr.proc
+	tr.ringAlarm()
 	for spin := 0; spin < spinTurns; spin++ {
 		if tr.anyRequest() || spin&63 == 0 || tr.modeChanged {
 			if tr.work() {
@@ -241,7 +248,7 @@ func (tr *Tracer) turn() {
 	bell := p.ctl.u32(layout.Doorbell).Load()
 	asleep.Store(1)
 	if !tr.anyRequest() && len(tr.stops) == 0 {
-		nap := 100 * time.Millisecond
+		nap := tr.nap()
 		if p.ctl.u32(layout.NoCalls).Load() != 0 {
 			nap = 100 * time.Microsecond // nobody rings
 		}

@@ -1,10 +1,6 @@
 package window
 
-import (
-	"fmt"
-
-	"alleria/config"
-)
+import "alleria/config"
 
 // Set is the instances of all windows of a configuration in one process.
 type Set struct {
@@ -54,19 +50,9 @@ type Change struct {
 	Index  int // of the window in the configuration, from 0
 	Opened bool
 	Cause  *config.Event // nil: the start or the end of the process
-}
-
-// Reason says in words what made the change.
-func (c *Change) Reason() string {
-	switch {
-	case c.Cause != nil && c.Cause.Name != "":
-		return fmt.Sprintf("%s %s", c.Cause.Kind, c.Cause.Name)
-	case c.Cause != nil:
-		return c.Cause.Kind.String()
-	case c.Opened:
-		return "start of the process"
-	}
-	return "end of the process"
+	// Why says what made the change where no event did; empty: the start or the
+	// end of the process.
+	Why string
 }
 
 // New makes the instances of cfg's windows for a process, all closed.
@@ -76,6 +62,9 @@ func New(cfg *config.Config) *Set {
 		in := &instance{def: w, index: i}
 		in.on = in.tree(w.On, false)
 		in.till = in.tree(w.Till, true)
+		if w.On != nil && w.On.Kind == config.EventSample { // it closes what it opened
+			in.till = in.tree(w.On, true)
+		}
 		s.windows = append(s.windows, in)
 	}
 	return s
@@ -143,6 +132,43 @@ func (l *Leaf) Armed() bool {
 	return in.state == closed
 }
 
+// Live tells whether the event can still do something, now or after other events
+// have fired: one that is not need not be watched for at all.
+func (l *Leaf) Live() bool {
+	in := l.inst
+	switch {
+	case in.state == over:
+		return false
+	case in.reopens():
+		return true
+	case l.node.fired:
+		return false
+	}
+	return l.Till || in.state == closed
+}
+
+// Happen fires all events that one and the same occurrence is: those that were
+// armed before it. A window that it opens is not closed by it at once, if both
+// are events on the same function.
+func (s *Set) Happen(leaves ...*Leaf) []Change {
+	var changes []Change
+	for _, l := range armed(leaves) {
+		changes = append(changes, s.Fire(l)...)
+	}
+	return changes
+}
+
+// armed returns those of the leaves that are.
+func armed(leaves []*Leaf) []*Leaf {
+	var out []*Leaf
+	for _, l := range leaves {
+		if l.Armed() {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 // Fire says that the event has happened once more. It returns the transitions
 // that follow, none if the event is not armed or has to happen more often.
 func (s *Set) Fire(l *Leaf) []Change {
@@ -206,16 +232,33 @@ func (in *instance) open(cause *config.Event) Change {
 	in.state = open
 	in.openings++
 	in.till.reset()
-	return Change{in.def, in.index, true, cause}
+	return Change{Window: in.def, Index: in.index, Opened: true, Cause: cause}
 }
 
 func (in *instance) close(cause *config.Event) Change {
 	in.state = over
-	if in.def.Reopenable {
+	if in.reopens() {
 		in.state = closed
 		in.on.reset()
 	}
-	return Change{in.def, in.index, false, cause}
+	return Change{Window: in.def, Index: in.index, Cause: cause}
+}
+
+// reopens tells whether the window may open any number of times.
+func (in *instance) reopens() bool {
+	return in.def.Reopenable || in.def.On != nil && in.def.On.Kind == config.EventSample
+}
+
+// Note returns a change for each open window that is none: why the profile that
+// goes on shows them opened, or the one that ends shows them closed.
+func (s *Set) Note(opened bool, why string) []Change {
+	var changes []Change
+	for _, in := range s.windows {
+		if in.state == open {
+			changes = append(changes, Change{Window: in.def, Index: in.index, Opened: opened, Why: why})
+		}
+	}
+	return changes
 }
 
 // Finish closes all windows for good: the process ended, or recording did.
@@ -266,7 +309,7 @@ func (s *Set) Done() bool {
 // stays in the cache while all windows are closed.
 func (s *Set) Reopens() bool {
 	for _, in := range s.windows {
-		if in.state == closed && in.def.Reopenable && in.openings > 0 {
+		if in.state == closed && in.reopens() && in.openings > 0 {
 			return true
 		}
 	}

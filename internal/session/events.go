@@ -268,3 +268,26 @@ func (e *events) disarm() {
 		e.im.p.Unnotify(addr)
 	}
 }
+
+// unloaded forgets the functions of an image that is gone: other code may come
+// to lie there, and the image elsewhere.
+func (e *events) unloaded(l *symbols.Loaded) {
+	delete(e.done, l)
+	forget := func(at uint64) bool {
+		if at < l.Start || at >= l.End {
+			return false
+		}
+		e.im.p.Unnotify(at)
+		return true
+	}
+	for at := range e.calls {
+		if forget(at) {
+			delete(e.calls, at)
+		}
+	}
+	for at := range e.returns {
+		if forget(at) {
+			delete(e.returns, at)
+		}
+	}
+}

@@ -21,12 +21,13 @@ type output struct {
 	w *emit.ProcessWriter
 }
 
-// image enters an image into the profile.
-func (o output) image(number uint32, l *symbols.Loaded) {
+// image enters an image into the profile: when it is first needed, and again,
+// with the time, when it is gone.
+func (o output) image(number uint32, l *symbols.Loaded, loaded, unloaded uint64) {
 	if o.w == nil {
 		return
 	}
-	im := abp.Image{Number: number, Main: l.Main, Path: l.Path, BuildID: buildID(l), Base: l.Bias, Loaded: sys.TSC()}
+	im := abp.Image{Number: number, Main: l.Main, Path: l.Path, BuildID: buildID(l), Base: l.Bias, Loaded: loaded, Unloaded: unloaded}
 	for _, s := range l.Image.Segments {
 		im.Segments = append(im.Segments, abp.Segment{Start: s.Vaddr + l.Bias, End: s.Vaddr + l.Bias + s.MemSize, Offset: s.Offset, Prot: uint32(s.Prot)})
 	}
@@ -41,9 +42,6 @@ func buildID(l *symbols.Loaded) []byte {
 	}
 	return id
 }
-
-// unloaded notes that an image is gone.
-func (o output) unloaded(uint32, uint64) {}
 
 // function enters a function into the profile.
 func (o output) function(number, image uint32, l *symbols.Loaded, fn *symbols.Function) {

@@ -89,6 +89,9 @@ func (r *run) prepare() (path string, err error) {
 		}
 		return "", fmt.Errorf("%w: %s", ErrUsage, strings.Join(lines, "\n"))
 	}
+	if bad := unknownCalls(o.Config); len(bad) > 0 && o.Only == OnlyAll {
+		return "", fmt.Errorf("%w: %w", ErrUsage, errors.Join(bad...))
+	}
 	for _, w := range o.Config.Ignored() {
 		r.notes = append(r.notes, w.String())
 	}

@@ -32,6 +32,10 @@ type run struct {
 	failed  atomic.Pointer[error] // of a processing thread
 	waits   waits
 	started time.Time
+	windows *window.Set // of the process, whatever it executes
+	facts   reported
+	watched map[uint32]bool // system calls that the engine watches
+	pending []*window.Leaf  // events that the program being executed is
 }
 
 // image is what belongs to one program image: from an execve to the next or to
@@ -63,7 +67,7 @@ func (r *run) Started(p *engine.Process) error {
 		return err
 	}
 	im.tables = newTables(p.PID(), r.cache, output{im.writer})
-	if _, err := im.tables.update(p.PID()); err != nil {
+	if _, _, err := im.tables.update(p.PID()); err != nil {
 		return err
 	}
 	switch r.opts.Only {
@@ -77,17 +81,28 @@ func (r *run) Started(p *engine.Process) error {
 	if r.over.Load() {
 		return nil
 	}
-	im.windows = window.New(r.opts.Config)
+	first := r.windows == nil
+	if first {
+		r.windows = window.New(r.opts.Config)
+	}
+	im.windows = r.windows
 	output{im.writer}.windows(windowDefs(r.opts.Config))
 	im.events = newEvents(r, im)
 	if leaves := countingLeaves(im.windows); len(leaves) > 0 {
 		im.budget = &budget{im: im, leaves: leaves, granted: make(map[*engine.Thread]uint64)}
 		p.CountInstructions()
 	}
-	r.changed(nil, im.windows.Start(), 0)
+	if first {
+		r.facts.started = time.Now()
+		r.changed(nil, im.windows.Start(), 0)
+	} else {
+		r.executed()
+	}
 	if err := im.events.arm(); err != nil {
 		return err
 	}
+	r.loaded(nil, im.tables.symbols.Images())
+	r.watch()
 	r.setMode()
 	return nil
 }
@@ -101,6 +116,9 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 	for _, c := range changes {
 		output{im.writer}.event(c, t, addr)
 	}
+	if im.p.Mode() == engine.ModeNative {
+		r.warn(r.refresh()) // what was mapped meanwhile was not reported
+	}
 	r.setMode()
 	if im.budget != nil {
 		im.p.Rebudget()
@@ -108,6 +126,7 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 	if t != nil {
 		r.Entering(t)
 	}
+	r.watch()
 	if im.windows.Done() && im.events != nil {
 		im.events.disarm()
 	}
@@ -161,12 +180,13 @@ func (r *run) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) 
 	if im.events == nil {
 		return
 	}
+	var leaves []*window.Leaf
 	for _, l := range im.events.at(t, addr, regs) {
-		if n := l.Event.Thread; n != 0 && n != t.Num() {
-			continue
+		if n := l.Event.Thread; n == 0 || n == t.Num() {
+			leaves = append(leaves, l)
 		}
-		r.changed(t, im.windows.Fire(l), addr)
 	}
+	r.changed(t, im.windows.Happen(leaves...), addr)
 }
 
 // BudgetLow is engine.Client's: a count of instructions may be reached.
@@ -189,12 +209,7 @@ func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 
 // ImagesChanged is engine.Client's.
 func (r *run) ImagesChanged(p *engine.Process) {
-	im := r.image
-	loaded, err := im.tables.update(p.PID())
-	if err != nil || len(loaded) == 0 || im.events == nil {
-		return
-	}
-	r.warn(im.events.arm())
+	r.warn(r.refresh())
 }
 
 // Plan is engine.Client's.
@@ -208,14 +223,14 @@ func (r *run) Plan(_ *engine.Process, ins []x86.Insn, want []engine.Want) uint32
 // ThreadStarted is engine.Client's.
 func (r *run) ThreadStarted(t *engine.Thread) error {
 	im := r.image
-	if im.pool == nil {
-		return nil
+	if im.pool != nil {
+		ring := cab.NewRing(t.SlotMemory())
+		im.rings[t] = ring
+		t.Mark(threadMark(t, 1)...)
+		r.Entering(t)
+		im.pool.Add(ring, t)
 	}
-	ring := cab.NewRing(t.SlotMemory())
-	im.rings[t] = ring
-	t.Mark(threadMark(t, 1)...)
-	r.Entering(t)
-	im.pool.Add(ring, t)
+	r.created(t)
 	return nil
 }
 
@@ -231,6 +246,7 @@ func (r *run) ThreadEnded(t *engine.Thread) {
 	if im.budget != nil {
 		im.budget.forget(t)
 	}
+	r.terminated(t)
 	ring := im.rings[t]
 	if ring == nil {
 		return
@@ -248,7 +264,11 @@ func (r *run) ThreadEnded(t *engine.Thread) {
 func (r *run) Ended(p *engine.Process) {
 	im := r.image
 	if im.windows != nil {
-		for _, c := range im.windows.Finish() {
+		changes := im.windows.Note(false, "the process executed another program")
+		if !r.facts.executing {
+			changes = im.windows.Finish()
+		}
+		for _, c := range changes {
 			output{im.writer}.event(c, nil, 0)
 		}
 	}
@@ -262,6 +282,7 @@ func (r *run) Poll(p *engine.Process) {
 	if r.over.Load() && im.windows != nil && !im.windows.Done() {
 		r.changed(nil, im.windows.Finish(), 0)
 		im.events.disarm()
+		r.watch()
 		p.SetMode(engine.ModeNative)
 	}
 }

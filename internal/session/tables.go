@@ -14,6 +14,7 @@ type tables struct {
 	symbols *symbols.Map
 	out     output
 	images  map[*symbols.Loaded]uint32
+	since   map[*symbols.Loaded]uint64 // when the profile first heard of an image
 	funcs   map[*symbols.Function]uint32
 }
 
@@ -24,27 +25,28 @@ func newTables(pid int, cache *symbols.Cache, out output) *tables {
 		exe = ""
 	}
 	m := symbols.NewMap(symbols.MapOptions{Cache: cache, Exe: exe, Memory: memoryOf(pid), SystemDirs: symbols.SystemDirs("/")})
-	return &tables{symbols: m, out: out, images: make(map[*symbols.Loaded]uint32), funcs: make(map[*symbols.Function]uint32)}
+	return &tables{symbols: m, out: out, images: make(map[*symbols.Loaded]uint32),
+		since: make(map[*symbols.Loaded]uint64), funcs: make(map[*symbols.Function]uint32)}
 }
 
 // update reads which images are loaded now.
-func (t *tables) update(pid int) (loaded []*symbols.Loaded, err error) {
+func (t *tables) update(pid int) (loaded, unloaded []*symbols.Loaded, err error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
-		return nil, fmt.Errorf("address space of process %d: %w", pid, err)
+		return nil, nil, fmt.Errorf("address space of process %d: %w", pid, err)
 	}
 	defer f.Close()
 	maps, err := symbols.ParseMaps(f)
 	if err != nil {
-		return nil, fmt.Errorf("address space of process %d: %w", pid, err)
+		return nil, nil, fmt.Errorf("address space of process %d: %w", pid, err)
 	}
-	loaded, unloaded := t.symbols.Update(maps)
+	loaded, unloaded = t.symbols.Update(maps)
 	for _, l := range unloaded {
 		if n := t.images[l]; n != 0 {
-			t.out.unloaded(n, sys.TSC())
+			t.out.image(n, l, t.since[l], sys.TSC())
 		}
 	}
-	return loaded, nil
+	return loaded, unloaded, nil
 }
 
 // image returns an image's number and enters it into the profile at first.
@@ -53,7 +55,8 @@ func (t *tables) image(l *symbols.Loaded) uint32 {
 	if n == 0 {
 		n = uint32(len(t.images)) + 1
 		t.images[l] = n
-		t.out.image(n, l)
+		t.since[l] = sys.TSC()
+		t.out.image(n, l, t.since[l], 0)
 	}
 	return n
 }

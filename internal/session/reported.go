@@ -1,0 +1,261 @@
+package session
+
+import (
+	"fmt"
+	"time"
+
+	"alleria/abp"
+	"alleria/config"
+	"alleria/engine"
+	"alleria/internal/symbols"
+	"alleria/internal/sys"
+	"alleria/window"
+)
+
+// reported is what is kept of the facts that the kernel reports, through all
+// programs that the process executes.
+type reported struct {
+	started   time.Time // of the process's first instruction
+	forks     uint64
+	execs     uint64
+	live      uint64 // threads
+	executing bool   // from an execve to the new program's start
+}
+
+// happened fires the armed events of a kind that an occurrence in a thread is; t
+// may be nil where it is in none.
+func (r *run) happened(t *engine.Thread, addr uint64, kind config.EventKind, match func(*config.Event) bool) {
+	im := r.image
+	if im == nil || im.windows == nil {
+		return
+	}
+	var leaves []*window.Leaf
+	for _, l := range im.windows.Leaves() {
+		e := l.Event
+		if e.Kind == kind && (e.Thread == 0 || t != nil && e.Thread == t.Num()) && match(e) {
+			leaves = append(leaves, l)
+		}
+	}
+	if len(leaves) > 0 {
+		r.changed(t, im.windows.Happen(leaves...), addr)
+	}
+}
+
+// watch asks for what armed events need to be told of, and for nothing else:
+// what is not armed, or can never fire again, costs nothing.
+func (r *run) watch() {
+	im := r.image
+	calls := make(map[uint32]bool)
+	signals := false
+	var alarm time.Time
+	for _, l := range im.windows.Leaves() {
+		e := l.Event
+		switch e.Kind {
+		case config.EventSyscall:
+			if nr, ok := callNumber(e); ok && l.Live() {
+				calls[nr] = calls[nr] || l.Armed()
+			}
+		case config.EventSignal:
+			signals = signals || l.Armed()
+		case config.EventTime:
+			if at := r.facts.started.Add(e.After); l.Armed() && r.threadLives(e.Thread) && (alarm.IsZero() || at.Before(alarm)) {
+				alarm = at
+			}
+		}
+	}
+	for nr := range r.watched {
+		im.p.WatchCall(nr, calls[nr])
+	}
+	for nr, on := range calls {
+		im.p.WatchCall(nr, on)
+	}
+	r.watched = calls
+	im.p.WatchSignals(signals)
+	r.tracer.SetAlarm(alarm)
+}
+
+// callNumber is the number of an event's system call; false if there is no call
+// of that name, which prepare has refused.
+func callNumber(e *config.Event) (uint32, bool) {
+	if e.HasNumber {
+		return uint32(e.Number), e.Number < 1<<16
+	}
+	return abp.SyscallNumber(e.Name)
+}
+
+// unknownCalls finds the events that name a system call which there is not.
+func unknownCalls(c *config.Config) []error {
+	var errs []error
+	look := func(e *config.Event) {
+		if e.Kind != config.EventSyscall {
+			return
+		}
+		if _, ok := callNumber(e); ok {
+			return
+		}
+		what := fmt.Sprintf("there is no system call %q", e.Name)
+		if e.HasNumber {
+			what = fmt.Sprintf("there is no system call %d", e.Number)
+		}
+		errs = append(errs, fmt.Errorf("%s: %s; give the kernel's name, such as openat, or its number", e.Pos, what))
+	}
+	for _, w := range c.Windows {
+		w.On.Walk(look)
+		w.Till.Walk(look)
+	}
+	return errs
+}
+
+// CallEntered is engine.Watcher's.
+func (r *run) CallEntered(t *engine.Thread, c *engine.Call) {
+	r.happened(t, c.Next, config.EventSyscall, func(e *config.Event) bool {
+		nr, ok := callNumber(e)
+		return ok && nr == c.Number
+	})
+}
+
+// Signalled is engine.Watcher's.
+func (r *run) Signalled(t *engine.Thread, _ *sys.Siginfo, sig sys.Signal, ip uint64) {
+	r.happened(t, ip, config.EventSignal, func(e *config.Event) bool { return e.Number == 0 || e.Number == uint64(sig) })
+}
+
+// Forked is engine.Watcher's.
+func (r *run) Forked(t *engine.Thread, _ int) {
+	r.facts.forks++
+	r.happened(t, 0, config.EventFork, func(e *config.Event) bool { return e.Number == 0 || e.Number == r.facts.forks })
+}
+
+// Executing is engine.Watcher's: windows that the event closes end with the old
+// program, those that it opens begin with the new one's first instruction.
+func (r *run) Executing(t *engine.Thread) {
+	r.facts.execs++
+	r.facts.executing = true
+	if r.windows != nil {
+		r.pending = r.execLeaves(false)
+		r.changed(t, r.windows.Happen(r.execLeaves(true)...), 0)
+	}
+}
+
+// execLeaves are the armed Exec events that this execve is.
+func (r *run) execLeaves(till bool) []*window.Leaf {
+	var out []*window.Leaf
+	for _, l := range r.windows.Leaves() {
+		e := l.Event
+		if e.Kind == config.EventExec && l.Till == till && l.Armed() && (e.Number == 0 || e.Number == r.facts.execs) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// executed is called when the new program stands before its first instruction.
+func (r *run) executed() {
+	r.facts.executing, r.facts.live = false, 0
+	for _, c := range r.windows.Note(true, "open since before the program was executed") {
+		output{r.image.writer}.event(c, nil, 0)
+	}
+	r.changed(nil, r.windows.Happen(r.pending...), 0)
+	r.pending = nil
+}
+
+// created is called when a thread stands before its first instruction.
+func (r *run) created(t *engine.Thread) {
+	r.facts.live++
+	if t.Num() == 1 && r.images > 1 { // the thread that executed the program
+		return
+	}
+	r.happened(t, 0, config.EventCreation, func(*config.Event) bool { return true })
+	r.threads(t)
+	if r.image.windows != nil {
+		r.watch() // a Time event may name it
+	}
+}
+
+// terminated is called when a thread is no more.
+func (r *run) terminated(t *engine.Thread) {
+	r.facts.live--
+	if r.facts.executing {
+		return
+	}
+	r.happened(t, 0, config.EventTermination, func(*config.Event) bool { return true })
+	r.threads(t)
+}
+
+// threads checks the bounds on the number of threads.
+func (r *run) threads(t *engine.Thread) {
+	n := r.facts.live
+	r.happened(t, 0, config.EventThreads, func(e *config.Event) bool {
+		return (e.SmallerEqual == 0 || n <= e.SmallerEqual) && (e.LargerEqual == 0 || n >= e.LargerEqual)
+	})
+}
+
+// threadLives tells whether the thread that an event names lives; 0 is any.
+func (r *run) threadLives(num int) bool {
+	if num == 0 {
+		return true
+	}
+	for _, t := range r.image.p.Threads() {
+		if t.Num() == num {
+			return true
+		}
+	}
+	return false
+}
+
+// Alarm is engine.Watcher's.
+func (r *run) Alarm(*engine.Process) {
+	now := time.Since(r.facts.started)
+	r.happenedIn(func(e *config.Event) bool {
+		return e.Kind == config.EventTime && e.After <= now && r.threadLives(e.Thread)
+	})
+	r.watch()
+}
+
+// happenedIn fires the events that a test picks, in no thread.
+func (r *run) happenedIn(test func(*config.Event) bool) {
+	var leaves []*window.Leaf
+	for _, l := range r.image.windows.Leaves() {
+		if test(l.Event) {
+			leaves = append(leaves, l)
+		}
+	}
+	r.changed(nil, r.image.windows.Happen(leaves...), 0)
+}
+
+// Unmapped is engine.Watcher's.
+func (r *run) Unmapped(_ *engine.Process, start, end uint64) {
+	for _, l := range r.image.tables.symbols.Images() {
+		if l.Start < end && l.End > start {
+			r.warn(r.refresh())
+			return
+		}
+	}
+}
+
+// refresh reads which images the process has and fires what that means. An
+// address space that is gone has none.
+func (r *run) refresh() error {
+	im := r.image
+	loaded, unloaded, err := im.tables.update(im.p.PID())
+	if err != nil || im.events == nil || len(loaded)+len(unloaded) == 0 {
+		return nil
+	}
+	if len(loaded) > 0 {
+		err = im.events.arm()
+	}
+	for _, l := range unloaded {
+		im.events.unloaded(l)
+	}
+	r.loaded(unloaded, loaded)
+	return err
+}
+
+// loaded fires the events on images that came and went.
+func (r *run) loaded(gone, came []*symbols.Loaded) {
+	for _, l := range gone {
+		r.happened(nil, 0, config.EventUnload, func(e *config.Event) bool { return e.MatchesImage(imageKey(l)) })
+	}
+	for _, l := range came {
+		r.happened(nil, 0, config.EventLoad, func(e *config.Event) bool { return e.MatchesImage(imageKey(l)) })
+	}
+}
