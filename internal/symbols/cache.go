@@ -18,6 +18,8 @@ type fileKey struct {
 // Cache keeps images open, so that all processes of a tree share one C library.
 // Failures are kept too: a mapped data file would otherwise be opened with every
 // look at a process's maps.
+// Memory goes with the number of different files; images are only closed all
+// together, since any Loaded may still refer to them.
 type Cache struct {
 	opts Options
 
@@ -60,6 +62,7 @@ func (c *Cache) Open(path string) (*Image, error) {
 }
 
 // Close closes all images.
+// It returns the first error; the others would be the same.
 func (c *Cache) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,8 +31,8 @@ type Program struct {
 
 // Script is one #! line.
 type Script struct {
-	Path        string
-	Interpreter string
+	Path        string // of the script itself
+	Interpreter string // what its line names
 	Argument    string // all that follows the interpreter, one argument to the kernel
 }
 
@@ -41,6 +41,9 @@ type Script struct {
 // not search PATH. The error is a *ProgramError that wraps one of the Err
 // variables; for ErrPrivileged the program is filled in nevertheless, since it
 // can be run, only not traced.
+//
+// What it says holds for the moment: the file may change before it is executed, and
+// execve then has the last word.
 func Classify(path string) (Program, error) {
 	// The loop is the kernel's: each round is a file that binfmt_script replaces by
 	// its interpreter, until one is a program or the count is exceeded.
@@ -116,6 +119,8 @@ func checkFile(path string) error {
 
 // readHead reads what execve looks at. A program without read permission can be
 // run but not traced: its memory is as secret as its file.
+// The kernel marks the memory of such a process as not dumpable (would_dump in
+// fs/exec.c), which denies ptrace to everybody but root.
 func readHead(path string) ([]byte, error) {
 	// Also the kernel's reason to hide such a program from ptrace.
 	f, err := os.Open(path)

@@ -41,6 +41,7 @@ func (im *Image) debugImage() (*Image, error) {
 }
 
 // debugPaths lists where a debug file may be.
+// The order is gdb's, so that both find the same file.
 func (im *Image) debugPaths() []string {
 	dirs := im.opts.DebugDirs
 	if dirs == nil {
@@ -101,6 +102,7 @@ func (im *Image) debugLink() (name string, sum uint32) {
 
 // openDebug opens a candidate and checks that it belongs to the image: by the
 // build-id where both have one, else by the checksum of the debug link.
+// nil also for a file that cannot be read: the next candidate may do.
 func (im *Image) openDebug(path string) *Image {
 	// Most candidates don't exist; a stat is cheaper than a failing open with its
 	// error value.

@@ -41,9 +41,10 @@ const (
 // Debuginfod is a client of debuginfod servers. Its cache has the layout of
 // elfutils' client, and by default the place, so that what gdb fetched is not
 // fetched again, nor the other way round.
+// Servers are asked in the order of URLs. The fields must not change once it is used.
 type Debuginfod struct {
-	URLs   []string
-	Cache  string // a directory, made when needed
+	URLs   []string // servers
+	Cache  string   // a directory, made when needed
 	Client *http.Client
 
 	mu   sync.Mutex
@@ -85,6 +86,9 @@ func NewDebuginfod(urls []string, cache string) *Debuginfod {
 }
 
 // DebugInfo implements Fetcher.
+//
+// Servers are asked one after the other. One that does not answer is not asked again by
+// this client: a run has hundreds of images, and each would wait for it.
 func (d *Debuginfod) DebugInfo(ctx context.Context, buildID string) (string, error) {
 	if !hexadecimal(buildID) {
 		return "", fmt.Errorf("build-id %q: %w", buildID, ErrNoDebugInfo)
@@ -126,12 +130,14 @@ func hexadecimal(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789abcdef") == ""
 }
 
+// isDead reports whether a server has failed before.
 func (d *Debuginfod) isDead(url string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.dead[url]
 }
 
+// setDead has a server left out from here on.
 func (d *Debuginfod) setDead(url string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -23,6 +23,7 @@ const df1PIE = 0x08000000
 
 // readDynamic parses the dynamic section into tags. Of tags that repeat
 // (DT_NEEDED) the last stays: nobody here asks for those.
+// PIE is settled here too: only the dynamic section tells a program from a library.
 func (im *Image) readDynamic() error {
 	defer func() {
 		flagged := im.dyn.tags[elf.DT_FLAGS_1]&df1PIE != 0

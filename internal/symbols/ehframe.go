@@ -83,6 +83,10 @@ func (c *cursor) encoded(enc byte, base, data uint64) uint64 {
 // it, sorted and without duplicates. The binary-search index in .eh_frame_hdr
 // has only the starts and costs a seek a function for the ends, so it is used
 // only for what a damaged table hides from the walk.
+//
+// Bounds from here matter most where names are missing: every function that may be
+// unwound through has a record, also in stripped programs, since C++ exceptions and the
+// x86-64 ABI ask for it.
 func (im *Image) unwindBounds() ([]bound, error) {
 	s, ok := im.section(".eh_frame")
 	if !ok {
@@ -115,6 +119,8 @@ type unwindTable struct {
 }
 
 // walk reads records one after the other and reports whether it got to the end.
+// An image that ends early without saying how long its table is (memory, no section
+// table) is read as far as it goes, and that counts as whole.
 func (t *unwindTable) walk(im *Image) bool {
 	for c := (cursor{b: t.b}); c.left() >= 4; {
 		start := c.off
@@ -234,6 +240,8 @@ func (t *unwindTable) encoding(cie uint64) (byte, bool) {
 }
 
 // fromIndex reads the records that .eh_frame_hdr points to.
+// Records that the walk has read as well come out once: the caller removes
+// duplicates.
 func (t *unwindTable) fromIndex(im *Image) {
 	s, ok := im.section(".eh_frame_hdr")
 	if !ok {

@@ -16,6 +16,9 @@ import (
 //
 // Parts and copies (foo.cold, foo.constprop.0) are found only by a name that
 // spells the suffix out: calling them is not calling foo. Select includes them.
+//
+// None is an empty list, and several are usual: overloads, static functions of one name
+// in several files, instances of a template.
 func (im *Image) Find(pattern string, linked bool) []*Function {
 	p := NewPattern(pattern)
 	m := matcher{p: p, linked: linked, clones: namesClone(pattern)}
@@ -141,6 +144,7 @@ func (im *Image) atOffset(name string) *Function {
 
 // demangledNames are the best names of all functions, made once: a wildcard
 // has to see them all.
+// Demangling costs microseconds a name, and a C++ library has tens of thousands.
 func (im *Image) demangledNames() []demangledName {
 	im.nameOnce.Do(func() {
 		fns := im.Functions()

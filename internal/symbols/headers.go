@@ -32,6 +32,7 @@ const (
 )
 
 // header is what is needed of the ELF file header.
+// Counts are as they stand in the file: what they say may be false.
 type header struct {
 	phoff, shoff              uint64
 	phnum, shnum, shsize, str uint16
@@ -53,6 +54,9 @@ type section struct {
 // processor runs in 64-bit mode. Like the kernel it goes by the machine and the
 // size of a program header and does not look at the bytes for class and byte
 // order, which some packers falsify to keep debuggers off.
+//
+// The order of the cases decides which reason a file is refused for: that it is for 32
+// bits says more than that its headers are odd.
 func checkIdent(b []byte) error {
 	if len(b) < headerSize || !bytes.Equal(b[:4], []byte(elf.ELFMAG)) {
 		return ErrNotExecutable
@@ -111,6 +115,9 @@ func (im *Image) readHeader() (header, error) {
 
 // readSegments parses the program headers: without them there is no image, so
 // this is the part whose damage is an error. A debug file has them too.
+//
+// The kernel refuses what is refused here; everything else, such as overlapping
+// segments, it runs.
 func (im *Image) readSegments(h header) error {
 	if h.phnum == 0 {
 		return nil // an object file; Classify refuses it, its symbols are readable
@@ -134,6 +141,8 @@ func (im *Image) readSegments(h header) error {
 }
 
 // addSegment takes in one program header.
+// PT_LOAD must be in the order of addresses by the standard; the kernel maps any
+// order, and nothing here depends on it.
 func (im *Image) addSegment(kind elf.ProgType, flags elf.ProgFlag, s Segment) {
 	switch kind {
 	case elf.PT_LOAD:
@@ -179,6 +188,9 @@ func protOf(flags elf.ProgFlag) (p Prot) {
 }
 
 // readSections parses the section table, if there is one.
+//
+// An error leaves the image usable: names and bounds then come from the dynamic section
+// and the program headers, see synthesize.
 func (im *Image) readSections(h header) error {
 	// Packers and hand-made programs have none, or nonsense; the kernel never looks.
 	if h.shoff == 0 || h.shsize != sectionSize {
@@ -249,6 +261,7 @@ func (im *Image) nameSections(str uint64) error {
 
 // section finds the first section of a name that has contents in this file: a
 // separate debug file lists the program's sections without them.
+// Of two sections of one name, which a linker script may make, the first serves.
 func (im *Image) section(name string) (section, bool) {
 	for _, s := range im.sections {
 		if s.name == name && s.kind != elf.SHT_NOBITS {
@@ -259,6 +272,7 @@ func (im *Image) section(name string) (section, bool) {
 }
 
 // contents reads a section.
+// It is read anew each time: who needs it twice keeps it.
 func (im *Image) contents(s section) ([]byte, error) {
 	b, err := im.src.bytes(s.off, s.size)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 
 // Functions gives every function of the image by address. The table is made on
 // the first call; it must not be changed.
+// Addresses in it are the file's. It is never nil for lack of names: unwind tables
+// have every function of a stripped program.
 func (im *Image) Functions() []Function {
 	im.fnOnce.Do(im.makeFunctions)
 	return im.fns
@@ -37,6 +39,7 @@ func (im *Image) makeFunctions() {
 // collect reads every symbol table that there is. A .symtab has all names, so
 // that nothing is searched for outside of an image that kept it; dynamic symbols
 // are read in any case, since they alone tell versions reliably.
+// Errors of one table are noted, and the others read all the same.
 func (im *Image) collect() []symbol {
 	var syms []symbol
 	add := func(s []symbol, err error) int {
@@ -61,6 +64,7 @@ func (im *Image) collect() []symbol {
 }
 
 // appendMain names main where no symbol does.
+// It is only worth the search where nothing calls it by name: stripped programs.
 func (im *Image) appendMain(syms []symbol) []symbol {
 	if im.Entry == 0 || slices.ContainsFunc(syms, func(s symbol) bool { return s.name == "main" }) {
 		return syms
@@ -73,6 +77,9 @@ func (im *Image) appendMain(syms []symbol) []symbol {
 
 // merge makes the table: one function for each address that has a symbol, and
 // one for each unwind record that begins outside of all sized symbols.
+//
+// Symbols win over unwind records where both know an address: records have no names, and
+// assemblers cut them at will.
 func (im *Image) merge(syms []symbol, bounds []bound) []Function {
 	slices.SortFunc(syms, compareSymbols)
 	aliases := make([]Alias, 0, len(syms))
@@ -144,6 +151,7 @@ func compareSymbols(x, y symbol) int {
 	return strings.Compare(x.version, y.version)
 }
 
+// b2i orders false before true.
 func b2i(b bool) int {
 	if b {
 		return 1
@@ -162,6 +170,7 @@ func underscores(name string) int {
 
 // groupFunction makes one function of all symbols of an address. It reports
 // false for labels inside of a function.
+// group is not empty and sorted by compareSymbols: the first is the name to show.
 func groupFunction(group []symbol, aliases *[]Alias, covered uint64) (Function, bool) {
 	first := group[0]
 	if first.weakClaim && first.addr < covered {
@@ -213,6 +222,7 @@ func (im *Image) appendNameless(fns []Function, b bound, covered uint64) []Funct
 // fillSizes bounds functions whose symbol has no size, and cuts nameless ones
 // off where the next function begins: one record may span several functions of
 // an assembler file, and all of the PLT.
+// A size that is stated is believed, also where functions overlap by it.
 func (im *Image) fillSizes(fns []Function, bounds []bound) {
 	for i := range fns {
 		f := &fns[i]
@@ -252,6 +262,8 @@ const shfExec = 4
 
 // symbolNames indexes names by address, for finding out what a relocation or a
 // call leads to while there is no table yet.
+// Of several names the shortest is kept: aliases with a version or a suffix are
+// longer.
 func symbolNames(syms []symbol) func(uint64) string {
 	// Made at the first question: a program with a main symbol asks none.
 	var index map[uint64]string

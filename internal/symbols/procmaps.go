@@ -9,10 +9,12 @@ import (
 )
 
 // Mapping is one line of /proc/PID/maps.
+// Start is the first address, End the one behind the last; both are multiples of a
+// page.
 type Mapping struct {
-	Start, End uint64
+	Start, End uint64 // End is not included
 	Prot       Prot
-	Shared     bool
+	Shared     bool   // MAP_SHARED
 	Offset     uint64 // in the file
 	Dev        string // major:minor, as the kernel writes it
 	Inode      uint64
@@ -28,6 +30,7 @@ const deletedMark = " (deleted)"
 const maxMapsLine = 64 << 10
 
 // ParseMaps reads the format of /proc/PID/maps.
+// What was read before an error is returned with it.
 func ParseMaps(r io.Reader) ([]Mapping, error) {
 	var out []Mapping
 	// The file is not a snapshot: a process that maps memory meanwhile may show a

@@ -22,6 +22,7 @@ const (
 // JUMP_SLOT, GLOB_DAT when bound early, and IRELATIVE for an IFUNC.
 
 // slot is what the loader will put at an address.
+// Addresses are the file's, not yet moved by the load bias.
 type slot struct {
 	kind   uint32
 	symbol uint32 // index in the dynamic symbol table, 0 for none
@@ -60,6 +61,7 @@ func (im *Image) eachSlot(f func(at uint64, s slot) bool) {
 }
 
 // slotAt finds the relocation of one slot.
+// It walks all relocations: it is asked once an image.
 func (im *Image) slotAt(vaddr uint64) (found slot, ok bool) {
 	im.eachSlot(func(at uint64, s slot) bool {
 		if at == vaddr {

@@ -24,6 +24,7 @@ func pageUp(a uint64) uint64   { return (a + pageSize - 1) &^ (pageSize - 1) }
 // source is where an image's bytes come from. Reading was preferred to mapping
 // the file: a program that is rebuilt while it is being traced would turn an
 // access to the mapping into SIGBUS, and names would keep the mapping alive.
+// The reader must allow concurrent reads at places, as files do.
 type source struct {
 	r     io.ReaderAt
 	size  int64 // -1 when the reader cannot tell
@@ -31,6 +32,7 @@ type source struct {
 }
 
 // readAt reads what there is, up to len(p).
+// A short read at the end is no error; nothing at all is one.
 func (s source) readAt(p []byte, off uint64) (int, error) {
 	if off > 1<<62 {
 		return 0, errTruncated
@@ -44,6 +46,9 @@ func (s source) readAt(p []byte, off uint64) (int, error) {
 
 // bytes reads n bytes at off, all of them. The size is checked first, so that
 // a damaged header cannot ask for more memory than the file is long.
+//
+// The result is the caller's own. No more than one table is in memory at a time, since
+// the callers keep what they extract and not the bytes.
 func (s source) bytes(off, n uint64) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
@@ -64,6 +69,7 @@ func (s source) bytes(off, n uint64) ([]byte, error) {
 // cursor reads little-endian fields from a table. Its error is sticky: after a
 // read past the end, bad is set and every read gives zero, so that a decoder
 // checks once for a whole record.
+// Offsets never exceed the table's length, so that left cannot wrap.
 type cursor struct {
 	b   []byte
 	off uint64
@@ -86,6 +92,7 @@ func (c *cursor) take(n uint64) []byte {
 
 // align skips to the next multiple of n, or to the end when that is nearer: the
 // padding of the last note may be missing.
+// n is a power of two.
 func (c *cursor) align(n uint64) {
 	c.off = min((c.off+n-1)&^(n-1), uint64(len(c.b)))
 }
@@ -119,6 +126,7 @@ func (c *cursor) u64() uint64 {
 }
 
 // uleb reads an unsigned LEB128; what does not fit 64 bits marks the table bad.
+// Padded forms (trailing zero groups) are fine, as in DWARF.
 func (c *cursor) uleb() uint64 {
 	var v uint64
 	for shift := uint(0); shift < 64; shift += 7 {

@@ -37,6 +37,7 @@ type symbol struct {
 // symbolsOf reads the functions of a symbol table of file, which is the image
 // itself or a debug file of it. Addresses are judged by the image: a debug file
 // may lack segments' contents but never code that the image hasn't.
+// No table of that name is no error and gives nothing.
 func (im *Image) symbolsOf(file *Image, table string, from Source) ([]symbol, error) {
 	s, ok := file.section(table)
 	if !ok || (s.kind != elf.SHT_SYMTAB && s.kind != elf.SHT_DYNSYM) {
@@ -81,6 +82,7 @@ func (im *Image) symbolsOf(file *Image, table string, from Source) ([]symbol, er
 }
 
 // function decodes one symbol and reports whether it names code of the image.
+// b has at least symbolSize bytes.
 func (im *Image) function(b []byte, names string, file *Image) (symbol, bool) {
 	// st_info, packed from type and binding. The test for the type is first because
 	// it rejects most: in a table with data, sections and files, three of four.
