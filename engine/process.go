@@ -76,6 +76,8 @@ type Process struct {
 	budgeted        bool
 	budgetEpoch     int
 	hasAVX, hasBMI2 bool
+	hasAVX512       bool // with everything that copies masked operands
+	hasVBMI2        bool
 	counters        []*block // counted blocks by counter
 	facts           layout.Blocks
 	stats           Stats
@@ -109,6 +111,7 @@ type Thread struct {
 	epoch           [numVariants]int
 	held            []heldSignal      // signals to be delivered at the next clean point
 	groupStopped    bool              // job control stopped it: it may only go on when that lets it
+	wrote           bool              // the fault being delivered is of an instruction that also writes there
 	inCall          bool              // between the stops at a watched system call
 	callStops       bool              // it runs to the next stop at a system call
 	toReturn        bool              // see awaitReturn
@@ -145,6 +148,8 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 		p.trapIgnored = sets.Ignored>>(sigTrap-1)&1 != 0
 	}
 	p.hasAVX, p.hasBMI2 = cpu.X86.HasAVX, cpu.X86.HasBMI2
+	p.hasAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ
+	p.hasVBMI2 = cpu.X86.HasAVX512VBMI2
 	var regs sys.Regs
 	if err := sys.GetRegs(pid, &regs); err != nil {
 		return nil, err

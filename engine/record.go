@@ -33,6 +33,10 @@ type recording struct {
 	ra, rb   x86.Reg
 	hasB     bool
 	from, to uint32 // between these offsets ra and rb are in their spill words
+	// Of single instructions: what else is in memory, and where they have not
+	// happened yet.
+	fixes     []fixup
+	stretches []stretch
 }
 
 // recorder is the working state for one recorded block.
@@ -42,6 +46,7 @@ type recorder struct {
 	ins   []x86.Insn
 	want  []Want
 	ops   [maxBlockInsns][]x86.Operand // accesses to be recorded, one list an instruction
+	ways  [maxBlockInsns]insWay
 	rec   *recording
 	facts *layout.Block
 	sym   symbols
@@ -130,7 +135,7 @@ func (r *recorder) prefix(ins []x86.Insn) int {
 		used |= 1<<x86.RAX | 1<<x86.RDX
 	}
 	for i := range ins {
-		u := used | ins[i].Mentions() | r.reserved(&ins[i])
+		u := used | ins[i].Mentions() | r.reserved(i, &ins[i])
 		if i > 0 && (freeRegs(u) < 2 || r.words+roomFor(&ins[i]) > layout.MaxRecordWords-8) {
 			r.pick(used)
 			return i
@@ -155,8 +160,12 @@ func roomFor(in *x86.Insn) int {
 	return n
 }
 
-// reserved is the registers that the block's branch needs for itself.
-func (r *recorder) reserved(in *x86.Insn) uint16 {
+// reserved is the registers that an instruction's translation needs for itself:
+// a branch's look-up, a locked instruction's comparison.
+func (r *recorder) reserved(i int, in *x86.Insn) uint16 {
+	if in.Has(x86.AttrLock) && r.want[i].Flags&layout.InsValues != 0 {
+		return 1 << x86.RAX
+	}
 	switch in.Cat {
 	case x86.CatRET, x86.CatUNCONDBR, x86.CatCALL:
 		if in.Opcode == 0xff || in.Cat == x86.CatRET {
@@ -243,6 +252,7 @@ func (r *recorder) operands() {
 		if r.want[i].Flags&(layout.InsAddrs|layout.InsValues) != 0 {
 			r.ops[i] = ops
 			r.facts.Ins[i].Accesses = r.u.p.accesses(len(ops))
+			r.ways[i] = r.choose(i)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 // maxValue is the largest operand whose value is recorded, in bytes.
 const maxValue = 512
 
-// How an operand's value gets into the record.
+// valueWay is how an operand's value gets into the record.
 type valueWay uint8
 
 const (
@@ -16,39 +16,85 @@ const (
 	valueRegister          // from a general register: before for a store, after for a load
 	valueVector            // from a vector register, likewise
 	valueStatic            // it is known
-	valueMemory            // read from memory: before for a load, after for a store
+	valueMemory            // read beside the instruction: before for a load, after for a store
 	valueTarget            // an indirect branch's own load
+	valueWhole             // by the instruction's own way, which covers all of its operands
 )
 
-// wayOf decides how the value of access j of instruction i is recorded. What
-// the instruction moves between memory and a register is taken from the
-// register, so it is what the instruction obtained or stored; operands of
-// arithmetic are read beside it.
+// insWay is how an instruction is executed so that the values it obtains and
+// stores can be recorded: not by reading its memory a second time, which
+// another thread may have changed by then.
+type insWay uint8
+
+const (
+	wayPlain    insWay = iota // as it is; see valueWay for each operand
+	wayThrough                // its operand is loaded, recorded and given to it as a register or a copy
+	wayVector                 // the same by way of a vector register
+	wayModify                 // load, operation on a register, store
+	wayAdd                    // lock add and the like, by lock xadd
+	wayLocked                 // other locked arithmetic, by lock cmpxchg
+	wayExchange               // xchg: the register before and after
+	wayXadd                   // xadd
+	wayCompare                // cmpxchg and its wide forms
+	wayPush                   // push of memory
+	wayPop                    // pop to memory
+	wayString                 // a string instruction without prefix that reads memory
+	wayAgain                  // a store that depends on registers alone: once more into a copy
+)
+
+// wayOf decides how the value of access j of instruction i is recorded.
 func (r *recorder) wayOf(i, j int) (valueWay, x86.Op) {
 	in, o := &r.ins[i], &r.ops[i][j]
+	if r.ways[i] != wayPlain {
+		return valueWhole, x86.Op{}
+	}
 	switch o.Kind {
 	case layout.AccessMasked, layout.AccessGather:
 		return r.laneWay(in, o)
-	case layout.AccessPlain, layout.AccessBits:
+	case layout.AccessPlain:
 	default:
 		return valueNone, x86.Op{}
 	}
-	if o.Kind == layout.AccessBits || o.Size > maxValue || o.Size == 0 {
+	if o.Size > maxValue || o.Size == 0 {
 		return valueNone, x86.Op{}
+	}
+	if way, op := stackWay(in, o); way != valueNone {
+		return way, op
 	}
 	switch in.Mnem {
 	case x86.MMOV, x86.MMOVZX, x86.MMOVSX, x86.MMOVSXD, x86.MMOVNTI:
 		if op, ok := in.GPRBeside(o.Store); ok {
 			return valueRegister, op
 		}
+		if o.Store && in.Ops[1].Kind == x86.OpImm {
+			return valueStatic, x86.Op{}
+		}
+	case x86.MXLAT, x86.MLODSB, x86.MLODSW, x86.MLODSD, x86.MLODSQ, x86.MSTOSB, x86.MSTOSW, x86.MSTOSD, x86.MSTOSQ:
+		return valueRegister, x86.Op{Class: x86.ClassGPR64, ID: uint8(x86.RAX)}
+	}
+	if op, ok := vectorBeside(in, o); ok {
+		return valueVector, op
+	}
+	return valueMemory, x86.Op{}
+}
+
+// stackWay is wayOf for instructions that move between the stack and registers.
+func stackWay(in *x86.Insn, o *x86.Operand) (valueWay, x86.Op) {
+	gpr := in.Ops[0].Kind == x86.OpReg && in.Ops[0].Class >= x86.ClassGPR16 && in.Ops[0].Class <= x86.ClassGPR64
+	switch in.Mnem {
 	case x86.MPUSH:
-		if o.Store && in.NMem == 1 && in.OpBits == 64 && in.Ops[0].Kind == x86.OpReg && in.Ops[0].Class == x86.ClassGPR64 {
+		if gpr {
 			return valueRegister, in.Ops[0]
+		}
+		if in.Ops[0].Kind == x86.OpImm {
+			return valueStatic, x86.Op{}
 		}
 	case x86.MPOP:
-		if !o.Store && in.NMem == 1 && in.OpBits == 64 && in.Ops[0].Kind == x86.OpReg && in.Ops[0].Class == x86.ClassGPR64 {
+		if gpr {
 			return valueRegister, in.Ops[0]
 		}
+	case x86.MLEAVE:
+		return valueRegister, x86.Op{Class: x86.ClassGPR64, ID: uint8(x86.RBP)}
 	case x86.MCALL:
 		if o.Store {
 			return valueStatic, x86.Op{}
@@ -57,10 +103,7 @@ func (r *recorder) wayOf(i, j int) (valueWay, x86.Op) {
 	case x86.MRET, x86.MJMP:
 		return valueTarget, x86.Op{}
 	}
-	if op, ok := vectorBeside(in, o); ok {
-		return valueVector, op
-	}
-	return valueMemory, x86.Op{}
+	return valueNone, x86.Op{}
 }
 
 // laneWay is wayOf for accesses by lanes: only a move's own register will do,
@@ -68,6 +111,14 @@ func (r *recorder) wayOf(i, j int) (valueWay, x86.Op) {
 func (r *recorder) laneWay(in *x86.Insn, o *x86.Operand) (valueWay, x86.Op) {
 	if o.Kind == layout.AccessGather && o.Mask == x86.MaskNone {
 		return valueNone, x86.Op{}
+	}
+	switch in.Mnem {
+	case x86.MMASKMOVDQU, x86.MVMASKMOVDQU, x86.MMASKMOVQ:
+		for _, op := range in.Ops[:in.NOps] { // the first is the data
+			if op.Kind == x86.OpReg && (op.Class == x86.ClassXMM || op.Class == x86.ClassMMX) {
+				return valueVector, op
+			}
+		}
 	}
 	if op, ok := vectorBeside(in, o); ok && (in.Cat == x86.CatDATAXFER || o.Kind == layout.AccessGather || isMaskMove(in)) {
 		return valueVector, op
@@ -105,7 +156,8 @@ func vectorBeside(in *x86.Insn, o *x86.Operand) (x86.Op, bool) {
 // valueWords is how many words a value of the access takes.
 func valueWords(o *x86.Operand) int {
 	n := int(o.Size)
-	if o.Kind == layout.AccessMasked || o.Kind == layout.AccessGather {
+	switch o.Kind {
+	case layout.AccessMasked, layout.AccessGather, layout.AccessPacked:
 		n *= int(o.Lanes)
 	}
 	return (n + 7) / 8
@@ -119,12 +171,12 @@ func (r *recorder) valuesBefore(i int) {
 		way, op := r.wayOf(i, j)
 		switch {
 		case way == valueRegister && o.Store:
-			r.u.asm.put(r.rec.ra, r.valueWord(i, j), x86.Reg(op.ID))
+			r.registerValue(i, j, op)
 		case way == valueVector && o.Store:
 			r.vectorValue(i, j, op)
 		case way == valueStatic:
 			off := r.valueWord(i, j)
-			r.u.asm.movImm(r.rec.rb, r.ins[i].Next())
+			r.u.asm.movImm(r.rec.rb, constantOf(&r.ins[i]))
 			r.u.asm.put(r.rec.ra, off, r.rec.rb)
 		case way == valueMemory && !o.Store:
 			r.memoryValue(i, j)
@@ -139,7 +191,7 @@ func (r *recorder) valuesAfter(i int) {
 		way, op := r.wayOf(i, j)
 		switch {
 		case way == valueRegister && !o.Store:
-			r.u.asm.put(r.rec.ra, r.valueWord(i, j), x86.Reg(op.ID))
+			r.registerValue(i, j, op)
 		case way == valueVector && !o.Store:
 			r.vectorValue(i, j, op)
 		case way == valueMemory && o.Store:
@@ -160,6 +212,32 @@ func (r *recorder) targetValue(i int, in *x86.Insn) {
 	}
 }
 
+// constantOf is what an instruction stores if that can be told from it alone:
+// a call's return address, a constant.
+func constantOf(in *x86.Insn) uint64 {
+	if in.Mnem == x86.MCALL {
+		return in.Next()
+	}
+	return uint64(in.Imm)
+}
+
+// registerValue records the value of a general register, one of the bytes ah to
+// bh included.
+func (r *recorder) registerValue(i, j int, op x86.Op) {
+	r.put(r.valueWord(i, j), op)
+}
+
+// put writes a general register into the record. A byte above the lowest one
+// is taken from the word that it was just written to.
+func (r *recorder) put(off int, op x86.Op) {
+	a := &r.u.asm
+	a.put(r.rec.ra, off, x86.Reg(op.ID))
+	if op.Class == x86.ClassGPR8H {
+		a.loadFrom(place{nil, operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off + 1)}}, 1, r.rec.rb)
+		a.put(r.rec.ra, off, r.rec.rb)
+	}
+}
+
 // valueWord reserves the words of a value and returns where they lie.
 func (r *recorder) valueWord(i, j int) int {
 	w, off := r.newWord()
@@ -175,6 +253,11 @@ func (r *recorder) vectorValue(i, j int, op x86.Op) {
 	if size < 16 {
 		r.words += (16 - size) / 8 // the store below writes sixteen bytes
 		size = 16
+	}
+	if op.Class == x86.ClassMMX {
+		a := &r.u.asm
+		a.mem(nil, 0, []byte{0x0f, 0x7f}, op.ID, operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off)}, 0) // movq [ra+off], mm
+		return
 	}
 	r.putVector(off, op.ID, size, r.ins[i].Enc == x86.EncEVEX || op.ID > 15)
 }
@@ -251,6 +334,3 @@ func (r *recorder) putSized(off, n int) {
 		a.mem(nil, 0x40, []byte{0x88}, byte(r.rec.rb), m, 0)
 	}
 }
-
-// execute writes the instruction itself.
-func (r *recorder) execute(_ int, in *x86.Insn) { r.u.copy(in) }

@@ -129,6 +129,10 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 	if !own {
 		t.p.cleanFrame(regs)
 	}
+	if t.wrote {
+		t.wrote = false
+		t.p.frameOfWrite(regs)
+	}
 	return tr.enter(t, regs, 0)
 }
 
@@ -338,7 +342,8 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 		regs.Rcx = t.slot.get(layout.S0)
 	case exact:
 		b.unspill(t, at, regs)
-	case clean, at == uint32(b.pos[i].exec): // also between the iterations of a repeated string instruction
+		t.wrote = b.rec != nil && b.rec.writes(at)
+	case clean, at == uint32(b.pos[i].exec), b.rec != nil && b.rec.again(at): // also between the iterations of a repeated string instruction
 		b.unspill(t, at, regs)
 	default:
 		return false
@@ -388,6 +393,7 @@ func (b *block) unspill(t *Thread, at uint32, regs *sys.Regs) {
 		if r.hasB {
 			*regOf(regs, r.rb) = t.slot.get(spillB)
 		}
+		r.fix(t, at, regs)
 	}
 }
 

@@ -206,12 +206,15 @@ func coarse(in *step.Ins, touched bool) bool {
 		return true
 	}
 	switch name := in.ClassName(); {
-	case strings.Contains(name, "maskmov") && name != "vmaskmovps" && name != "vmaskmovpd",
+	case strings.Contains(name, "maskmov"),
 		strings.HasPrefix(name, "vpconflict"), strings.HasPrefix(name, "vextract"), strings.HasPrefix(name, "clflush"):
 		return touched
 	case strings.HasPrefix(name, "vbroadcast") && strings.Contains(name, "x"): // single elements of a tuple
 		return !touched
 	case strings.HasPrefix(name, "fxsave"), strings.HasPrefix(name, "fxrstor"):
+		return !touched
+	case strings.Contains(name, "unpckl"), // the half that they use
+		strings.HasPrefix(name, "psll"), strings.HasPrefix(name, "psrl"), strings.HasPrefix(name, "psra"): // a count
 		return !touched
 	}
 	return false

@@ -159,15 +159,39 @@ func (i *Insn) FlagsAlways() uint8 {
 	return i.flagsMust
 }
 
-// GPRBeside is the general register that a move between it and memory names,
-// without the high bytes, whose place in a word is another.
+// TailOff is where the bytes behind the memory operand begin: constants.
+func (i *Insn) TailOff() int {
+	switch {
+	case i.DispSize > 0:
+		return int(i.DispOff + i.DispSize)
+	case i.SIBOff > 0:
+		return int(i.SIBOff) + 1
+	}
+	return int(i.ModRMOff) + 1
+}
+
+// MemoryForm tells whether the instruction has a ModRM byte that names memory.
+func (i *Insn) MemoryForm() bool { return i.ModRMOff > 0 && i.ModRM>>6 != 3 }
+
+// HighByte tells whether an operand is ah, ch, dh or bh, which a REX prefix would
+// turn into another register.
+func (i *Insn) HighByte() bool {
+	for _, o := range i.Ops[:i.NOps] {
+		if o.Kind == OpReg && o.Class == ClassGPR8H {
+			return true
+		}
+	}
+	return false
+}
+
+// GPRBeside is the general register that a move between it and memory names.
 func (i *Insn) GPRBeside(store bool) (Op, bool) {
 	k := 0
 	if store {
 		k = 1
 	}
 	op := i.Ops[k]
-	ok := op.Kind == OpReg && op.Class >= ClassGPR8 && op.Class <= ClassGPR64 && op.Class != ClassGPR8H
+	ok := op.Kind == OpReg && op.Class >= ClassGPR8 && op.Class <= ClassGPR64
 	return op, ok
 }
 
@@ -177,7 +201,8 @@ func (i *Insn) VectorMove() bool {
 	switch i.Mnem {
 	case MMOVAPS, MMOVAPD, MMOVUPS, MMOVUPD, MMOVDQA, MMOVDQU, MMOVSS, MMOVQ, MMOVD, MLDDQU,
 		MVMOVAPS, MVMOVAPD, MVMOVUPS, MVMOVUPD, MVMOVDQA, MVMOVDQU, MVLDDQU,
-		MVMOVDQA32, MVMOVDQA64, MVMOVDQU8, MVMOVDQU16, MVMOVDQU32, MVMOVDQU64:
+		MVMOVDQA32, MVMOVDQA64, MVMOVDQU8, MVMOVDQU16, MVMOVDQU32, MVMOVDQU64,
+		MVMOVSS, MVMOVSD, MVMOVD, MVMOVQ, MMOVNTPS, MMOVNTPD, MMOVNTDQ, MVMOVNTPS, MVMOVNTPD, MVMOVNTDQ, MMOVNTDQA, MVMOVNTDQA:
 		return true
 	case MMOVSD:
 		return i.Map != 0

@@ -71,6 +71,15 @@ const (
 	Save      = 0x200
 	SaveFlags = Save + 16*8
 
+	// What recording code keeps while one instruction executes (code): general
+	// registers beyond the two that a block borrows, a copy of a memory operand that
+	// the instruction is led to instead, a vector register.
+	Scratch0 = 0x2c0
+	Scratch1 = 0x2c8
+	Scratch2 = 0x2d0
+	Operand  = 0x300 // 64 bytes, aligned for any instruction
+	VecSave  = 0x340 // 64 bytes
+
 	// Chunk control: for chunk number n (counted from the start, never reset),
 	// entry n mod MaxChunks.
 	ChunkCtl  = 0x1000

@@ -1,4 +1,4 @@
-/* needs: avx512f avx512bw avx512dq avx512vl avx512cd avx512vbmi avx512_vbmi2 avx512_vnni avx512_bitalg avx512_vpopcntdq gfni avx512_bf16 avx512_fp16 */
+/* needs: avx512f avx512bw avx512dq avx512vl avx512cd avx512vbmi avx512_vbmi2 avx512_vnni avx512_bitalg avx512_vpopcntdq gfni avx512_bf16 */
 /* Every kind of masked instruction with a memory operand, each with masks that
  * select single lanes, several, none. Nothing is checked here: what counts is
  * which bytes are touched. */
@@ -39,7 +39,7 @@ _start:
 	TRY	\op ymm1{k1}{z}, ymm2, qword ptr [rbx]{1to4}
 	TRY	\op xmm1{k1}{z}, xmm2, qword ptr [rbx]{1to2}
 	.endr
-	.irp	op, vpaddb, vpsubw, vpavgb, vpmullw, vpmulhw, vpmulhrsw, vpmaxub, vpminsw, vpaddusw, vpsllvw, vpsravw, vpblendmb, vpblendmw, vpmaddwd, vpmaddubsw, vpacksswb, vpackuswb, vpunpcklbw, vpunpckhwd, vpshufb, vpermb, vpermw, vpermt2b, vpermi2w, vpshldvw, vgf2p8mulb, vaddph, vmulph
+	.irp	op, vpaddb, vpsubw, vpavgb, vpmullw, vpmulhw, vpmulhrsw, vpmaxub, vpminsw, vpaddusw, vpsllvw, vpsravw, vpblendmb, vpblendmw, vpmaddwd, vpmaddubsw, vpacksswb, vpackuswb, vpunpcklbw, vpunpckhwd, vpshufb, vpermb, vpermw, vpermt2b, vpermi2w, vpshldvw, vgf2p8mulb
 	TRY	\op zmm1{k1}, zmm2, [rbx]
 	TRY	\op ymm1{k1}, ymm2, [rbx]
 	TRY	\op xmm1{k1}{z}, xmm2, [rbx]
@@ -64,7 +64,7 @@ _start:
 	TRY	vpermd zmm1{k1}, zmm2, [rbx]
 	TRY	vpermps ymm1{k1}, ymm2, dword ptr [rbx]{1to8}
 	/* conversions whose memory is smaller or larger than the register */
-	.irp	op, vcvtps2pd, vcvtdq2pd, vcvtudq2pd, vcvtps2qq, vcvtph2ps, vpmovzxbw, vpmovsxbd, vpmovzxbq, vpmovsxwd, vpmovzxwq, vpmovsxdq, vcvtph2dq, vcvtph2pd
+	.irp	op, vcvtps2pd, vcvtdq2pd, vcvtudq2pd, vcvtps2qq, vcvtph2ps, vpmovzxbw, vpmovsxbd, vpmovzxbq, vpmovsxwd, vpmovzxwq, vpmovsxdq
 	TRY	\op zmm1{k1}, [rbx]
 	TRY	\op xmm1{k1}{z}, [rbx]
 	.endr
@@ -129,7 +129,6 @@ _start:
 	TRY	vrndscaless xmm1{k1}, xmm2, [rbx], 1
 	TRY	vmovss	xmm1{k1}, [rbx]
 	TRY	vmovsd	[rbx]{k1}, xmm1
-	TRY	vmovsh	xmm1{k1}, [rbx]
 	/* broadcasts */
 	.irp	op, vpbroadcastb, vpbroadcastw, vpbroadcastd, vpbroadcastq, vbroadcastss, vbroadcastsd, vbroadcastf32x2, vbroadcasti32x4, vbroadcastf64x2, vbroadcasti32x8, vbroadcasti64x4
 	TRY	\op zmm1{k1}, [rbx]

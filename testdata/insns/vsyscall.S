@@ -1,4 +1,4 @@
-/* The old way to ask for the time, which the kernel emulates. */
+/* values: vary; the old way to ask for the time, which the kernel emulates. */
 #include "common.h"
 	.data
 tv:	.quad	0, 0

@@ -1,0 +1,319 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+// choose decides in which way instruction i is executed so that its values can
+// be recorded.
+func (r *recorder) choose(i int) insWay {
+	in, ops := &r.ins[i], r.ops[i]
+	if r.want[i].Flags&layout.InsValues == 0 || len(ops) == 0 || len(ops) > 2 || r.isBranch(in) {
+		return wayPlain
+	}
+	switch in.Cat {
+	case x86.CatSYSTEM:
+		return wayPlain
+	case x86.CatSTRINGOP:
+		return stringWay(in, ops)
+	}
+	for k := range ops {
+		if !r.reaches(&ops[k]) && (ops[k].Store || len(ops) == 2 || ops[k].Seg == layout.SegGS) {
+			return wayPlain
+		}
+	}
+	if way := atomicWay(in); way != wayPlain {
+		return way
+	}
+	switch {
+	case len(ops) == 2:
+		return pairWay(in, ops)
+	case !in.MemoryForm() || in.Mems[0].Hidden != 0:
+		return wayPlain
+	case ops[0].Store:
+		return r.storeWay(in, &ops[0])
+	}
+	return r.loadWay(in, &ops[0])
+}
+
+func stringWay(in *x86.Insn, ops []x86.Operand) insWay {
+	switch in.Mnem {
+	case x86.MLODSB, x86.MLODSW, x86.MLODSD, x86.MLODSQ, x86.MSTOSB, x86.MSTOSW, x86.MSTOSD, x86.MSTOSQ:
+		return wayPlain
+	}
+	if ops[0].Kind == layout.AccessPlain && in.Enc == x86.EncLegacy && in.Map == 0 {
+		return wayString
+	}
+	return wayPlain
+}
+
+// atomicWay is for instructions whose registers tell what was in memory.
+func atomicWay(in *x86.Insn) insWay {
+	switch in.Mnem {
+	case x86.MXCHG:
+		return wayExchange
+	case x86.MXADD:
+		if !in.HighByte() {
+			return wayXadd
+		}
+	case x86.MCMPXCHG, x86.MCMPXCHG8B, x86.MCMPXCHG16B:
+		return wayCompare
+	}
+	return wayPlain
+}
+
+// pairWay is for instructions with a load and a store.
+func pairWay(in *x86.Insn, ops []x86.Operand) insWay {
+	if ops[0].Kind != layout.AccessPlain || ops[1].Kind != layout.AccessPlain {
+		return wayPlain
+	}
+	switch in.Mnem {
+	case x86.MPUSH:
+		if in.MemoryForm() && in.OpBits == 64 {
+			return wayPush
+		}
+		return wayPlain
+	case x86.MPOP:
+		if in.MemoryForm() && in.OpBits == 64 {
+			return wayPop
+		}
+		return wayPlain
+	}
+	if !in.MemoryForm() || in.Mems[0].Hidden != 0 || in.Enc != x86.EncLegacy || !powerOfTwo(ops[0].Size) || ops[0].Size != ops[1].Size {
+		return wayPlain
+	}
+	if !in.Has(x86.AttrLock) {
+		return wayModify
+	}
+	switch in.Mnem {
+	case x86.MADD, x86.MSUB, x86.MINC, x86.MDEC:
+		if in.HighByte() {
+			return wayLocked
+		}
+		return wayAdd
+	}
+	return wayLocked
+}
+
+// powerOfTwo tells the sizes that one general register moves.
+func powerOfTwo(n uint32) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
+
+// storeWay is for instructions with one explicit operand that they write.
+func (r *recorder) storeWay(in *x86.Insn, o *x86.Operand) insWay {
+	switch in.Mnem {
+	case x86.MFNSTCW, x86.MFNSTSW:
+		return wayAgain
+	case x86.MMOV, x86.MMOVNTI, x86.MSGDT, x86.MSIDT, x86.MSLDT, x86.MSTR, x86.MSMSW:
+		if _, ok := in.GPRBeside(true); ok || in.Mnem != x86.MMOV || in.Ops[1].Kind == x86.OpImm {
+			return wayPlain
+		}
+		return wayAgain
+	}
+	if _, ok := vectorBeside(in, o); ok || in.Cat == x86.CatX87 {
+		return wayPlain // an x87 store may pop, and must not be done twice
+	}
+	size := o.Size
+	switch o.Kind {
+	case layout.AccessPlain:
+	case layout.AccessMasked, layout.AccessPacked:
+		if o.Mask != x86.MaskK {
+			return wayPlain
+		}
+		size *= uint32(o.Lanes)
+	default:
+		return wayPlain
+	}
+	if size > 64 || !powerOfTwo(size) && size%8 != 0 {
+		return wayPlain
+	}
+	return wayAgain
+}
+
+// loadWay is for instructions with one explicit operand that they read.
+func (r *recorder) loadWay(in *x86.Insn, o *x86.Operand) insWay {
+	switch in.Mnem {
+	case x86.MMOV, x86.MMOVZX, x86.MMOVSX, x86.MMOVSXD:
+		if _, ok := in.GPRBeside(false); ok {
+			return wayPlain
+		}
+	}
+	if _, ok := vectorBeside(in, o); ok {
+		return wayPlain
+	}
+	switch o.Kind {
+	case layout.AccessPlain:
+		switch {
+		case powerOfTwo(o.Size), o.Size == 10 && in.Cat == x86.CatX87:
+			return wayThrough
+		case r.transits(in, o):
+			return wayVector
+		}
+	case layout.AccessMasked, layout.AccessPacked:
+		if r.transits(in, o) {
+			return wayVector
+		}
+	}
+	return wayPlain
+}
+
+// execute writes the instruction itself and, where its way covers them, the
+// recording of its values.
+func (r *recorder) execute(i int, in *x86.Insn) {
+	switch r.ways[i] {
+	case wayThrough:
+		r.through(i, in)
+	case wayVector:
+		r.transit(i, in)
+	case wayModify:
+		r.modify(i, in)
+	case wayAdd:
+		r.lockedAdd(i, in)
+	case wayLocked:
+		r.locked(i, in)
+	case wayExchange:
+		r.exchange(i, in)
+	case wayXadd:
+		r.exchangeAdd(i, in)
+	case wayCompare:
+		r.compareExchange(i, in)
+	case wayPush, wayPop:
+		r.pushPop(i, in)
+	case wayString:
+		r.stringElement(i, in)
+	case wayAgain:
+		r.storeAgain(i, in)
+	default:
+		r.u.copy(in)
+	}
+}
+
+// through loads the operand into rb, records it, and lets the instruction find
+// it there, or in the copy if it is not one that general registers will do for.
+func (r *recorder) through(i int, in *x86.Insn) {
+	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
+	off := r.valueWord(i, 0)
+	if o.Size == 10 {
+		r.tenBytes(o, off)
+		r.onSlot(in)
+		return
+	}
+	pl, _ := r.at(o, rb)
+	a.loadFrom(pl, int(o.Size), rb)
+	a.put(r.rec.ra, off, rb)
+	if generalForm(in) && r.onRegister(in, rb) {
+		return
+	}
+	a.store(layout.Operand, rb)
+	r.onSlot(in)
+}
+
+// tenBytes copies an operand of the x87's own format.
+func (r *recorder) tenBytes(o *x86.Operand, off int) {
+	a, rb := &r.u.asm, r.rec.rb
+	for _, part := range [...]struct{ at, size int }{{0, 8}, {8, 2}} {
+		pl, _ := r.at(o, rb)
+		pl.disp += int64(part.at)
+		a.loadFrom(pl, part.size, rb)
+		a.put(r.rec.ra, off+part.at, rb)
+		a.store(layout.Operand+part.at, rb)
+	}
+}
+
+// generalForm tells instructions that do the same with a general register as
+// with memory of its size.
+func generalForm(in *x86.Insn) bool {
+	switch in.Mnem {
+	case x86.MADD, x86.MSUB, x86.MAND, x86.MOR, x86.MXOR, x86.MCMP, x86.MTEST, x86.MADC, x86.MSBB, x86.MIMUL, x86.MMUL, x86.MDIV,
+		x86.MIDIV, x86.MBSF, x86.MBSR, x86.MTZCNT, x86.MLZCNT, x86.MPOPCNT:
+		return true
+	case x86.MBT:
+		return in.ImmSize == 1
+	}
+	return in.Cat == x86.CatCMOV
+}
+
+// modify does a read-modify-write in three steps. Until the store has been done
+// the flags can be restored: they are saved, unless they are dead or the new
+// value can be had without them.
+func (r *recorder) modify(i int, in *x86.Insn) {
+	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
+	pl, _ := r.at(o, x86.NoReg)
+	old, new := r.valueWord(i, 0), r.valueWord(i, 1)
+	live := !flagsDead(r.ins, i)
+	delta := int64(0)
+	switch in.Mnem {
+	case x86.MINC:
+		delta = 1
+	case x86.MDEC:
+		delta = -1
+	case x86.MNOT:
+		live = false
+	}
+	if live && delta == 0 {
+		r.saveFlags()
+	}
+	from := r.offset()
+	a.loadFrom(pl, int(o.Size), rb)
+	r.rec.stretches = append(r.rec.stretches, stretch{from: from, to: r.offset(), write: true})
+	a.put(r.rec.ra, old, rb)
+	if live && delta != 0 {
+		a.leaDisp(rb, rb, delta)
+		a.storeTo(pl, int(o.Size), rb)
+		a.put(r.rec.ra, new, rb)
+		a.leaDisp(rb, rb, -delta)
+		r.apply(in)
+		return
+	}
+	from = r.offset()
+	r.apply(in)
+	a.storeTo(pl, int(o.Size), rb)
+	if live {
+		r.flagsSavedSince(from)
+	}
+	a.put(r.rec.ra, new, rb)
+}
+
+// pushPop moves a word between the stack and memory by way of rb: it is both
+// operands' value.
+func (r *recorder) pushPop(i int, in *x86.Insn) {
+	a, rb := &r.u.asm, r.rec.rb
+	off := r.valueWord(i, 0)
+	r.facts.Ins[i].Accesses[1].Value = r.facts.Ins[i].Accesses[0].Value
+	from, to := &r.ops[i][0], &r.ops[i][1]
+	tmp := rb
+	if in.Mnem == x86.MPOP {
+		tmp = x86.NoReg
+	}
+	pl, _ := r.at(from, tmp)
+	a.loadFrom(pl, 8, rb)
+	a.put(r.rec.ra, off, rb)
+	if in.Mnem == x86.MPUSH {
+		a.push(rb)
+		return
+	}
+	pl, _ = r.at(to, x86.NoReg)
+	a.storeTo(pl, 8, rb)
+	a.leaDisp(x86.RSP, x86.RSP, 8)
+}
+
+// push writes push reg.
+func (a *asm) push(reg x86.Reg) {
+	if reg >= 8 {
+		a.bytes(rexB)
+	}
+	a.bytes(0x50 | byte(reg&7))
+}
+
+// storeAgain executes a store a second time with a copy as its operand, and
+// records that: it depends on registers alone, which it leaves as they are.
+func (r *recorder) storeAgain(i int, in *x86.Insn) {
+	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
+	r.u.copy(in)
+	r.onSlot(in)
+	off := r.valueWord(i, 0)
+	for k := range valueWords(o) {
+		a.load(rb, layout.Operand+8*k)
+		a.put(r.rec.ra, off+8*k, rb)
+	}
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+// stringElement executes a string instruction without prefix: its loads go by
+// way of rb, its pointers are moved by hand.
+func (r *recorder) stringElement(i int, in *x86.Insn) {
+	a, ops, rb := &r.u.asm, r.ops[i], r.rec.rb
+	size := int(ops[0].Size)
+	pl, _ := r.at(&ops[0], rb)
+	first := r.valueWord(i, 0)
+	a.loadFrom(pl, size, rb)
+	a.put(r.rec.ra, first, rb)
+	switch {
+	case len(ops) == 1: // scas
+		r.movePointers(in, first, size)
+		a.get(rb, r.rec.ra, first)
+		a.compareRAX(size, rb)
+	case ops[1].Store: // movs
+		r.facts.Ins[i].Accesses[1].Value = r.facts.Ins[i].Accesses[0].Value
+		pl, _ = r.at(&ops[1], x86.NoReg)
+		a.storeTo(pl, size, rb)
+		r.movePointers(in, first, size)
+	default: // cmps
+		second := r.valueWord(i, 1)
+		a.store(layout.Operand, rb)
+		pl, _ = r.at(&ops[1], rb)
+		a.loadFrom(pl, size, rb)
+		a.put(r.rec.ra, second, rb)
+		r.movePointers(in, first, size)
+		a.get(rb, r.rec.ra, second)
+		a.sized(inSlot(layout.Operand), size, []byte{0x38}, rb) // cmp first, second
+	}
+}
+
+// compareRAX writes the comparison of al, ax, eax or rax with a register.
+func (a *asm) compareRAX(size int, reg x86.Reg) {
+	rex, op := byte(0x40), byte(0x39)
+	if reg >= 8 {
+		rex |= 4
+	}
+	switch size {
+	case 8:
+		rex |= 8
+	case 2:
+		a.bytes(0x66)
+	case 1:
+		op = 0x38
+	}
+	a.bytes(rex, op, 0xc0|byte(reg&7)<<3)
+}
+
+// movePointers adds an element's size to the pointers that the instruction uses,
+// or subtracts it, as the direction flag says: a movs of a word of the record
+// onto itself tells which. Flags stay as they are; rb is lost.
+func (r *recorder) movePointers(in *x86.Insn, off, size int) {
+	a, rb := &r.u.asm, r.rec.rb
+	a.store(layout.Scratch0, x86.RSI)
+	a.store(layout.Scratch1, x86.RDI)
+	a.leaDisp(x86.RSI, r.rec.ra, int64(off))
+	a.mov(x86.RDI, x86.RSI)
+	a.mov(rb, x86.RSI)
+	a.selfMove(size)
+	a.not(rb)
+	a.lea(rb, operand{rb, x86.RSI, 1, 1})
+	a.load(x86.RSI, layout.Scratch0)
+	a.load(x86.RDI, layout.Scratch1)
+	for _, p := range []x86.Reg{x86.RSI, x86.RDI} {
+		if in.GPRWrite&(1<<uint(p)) != 0 {
+			a.addTo(p, rb, in.AddrBits)
+		}
+	}
+}
+
+// selfMove writes a movs of that size.
+func (a *asm) selfMove(size int) {
+	switch size {
+	case 8:
+		a.bytes(rexW)
+	case 2:
+		a.bytes(0x66)
+	case 1:
+		a.bytes(0xa4)
+		return
+	}
+	a.bytes(0xa5)
+}
+
+// addTo writes lea p, [p+by], on the low half with 32-bit addresses.
+func (a *asm) addTo(p, by x86.Reg, bits uint8) {
+	rex := byte(rexW)
+	if bits == 32 {
+		rex = 0
+	}
+	a.mem(nil, rex, []byte{0x8d}, byte(p), operand{p, by, 1, 0}, 0)
+}
