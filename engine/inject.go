@@ -149,6 +149,9 @@ func (p *Process) mapWith(in *injector, rsp uint64) error {
 	size := slotsBytes + controlBytes
 	p.slotsBase, err = mapNear(in, fd, pl.slots, -1<<30, size, protRead|protWrite, 0)
 	if err != nil {
+		if sys.NoMemory(err) {
+			return fmt.Errorf("the rings do not fit into the target's address space (ulimit -v unlimited helps if it is limited): %w", err)
+		}
 		return fmt.Errorf("mapping the rings in the target: %w", err)
 	}
 	for i, base := range pl.areas {

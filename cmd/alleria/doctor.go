@@ -85,7 +85,7 @@ type host struct {
 	file     func(path string) (string, error) // a small file's text
 	seize    func() error                      // attach to a child of ours
 	execFile func() error                      // map an anonymous file executable
-	asLimit  func() (uint64, bool)             // ulimit -v, if there is one
+	limit    func(resource int) (uint64, bool) // a resource limit (RLIMIT_…), if there is one
 	machine  string                            // GOARCH's name
 }
 

@@ -20,9 +20,9 @@ func thisHost() host {
 		file:     hostFile,
 		seize:    trySeize,
 		execFile: tryExecFile,
-		asLimit: func() (uint64, bool) {
+		limit: func(resource int) (uint64, bool) {
 			var r syscall.Rlimit
-			if err := syscall.Getrlimit(syscall.RLIMIT_AS, &r); err != nil || r.Cur == ^uint64(0) {
+			if err := syscall.Getrlimit(resource, &r); err != nil || r.Cur == ^uint64(0) {
 				return 0, false
 			}
 			return r.Cur, true
@@ -129,11 +129,19 @@ func checkSeccomp(h host) []finding {
 // were used, and a target's cache areas are some GiB of address space.
 func checkMemory(h host) []finding {
 	var out []finding
-	if limit, set := h.asLimit(); set {
-		out = append(out, finding{"ulimit -v", warn, fmt.Sprintf("the address space is limited to %s", analysis.FormatBytes(limit)),
-			"ulimit -v unlimited, in the shell that starts alleria"})
-	} else {
-		out = append(out, finding{"ulimit -v", good, "unlimited", ""})
+	for _, l := range []struct {
+		resource   int
+		name, what string
+	}{
+		{syscall.RLIMIT_AS, "ulimit -v", "the address space"},
+		{syscall.RLIMIT_FSIZE, "ulimit -f", "the size of files, and with it of shared memory,"},
+	} {
+		if limit, set := h.limit(l.resource); set {
+			out = append(out, finding{l.name, warn, fmt.Sprintf("%s is limited to %s", l.what, analysis.FormatBytes(limit)),
+				l.name + " unlimited, in the shell that starts alleria"})
+		} else {
+			out = append(out, finding{l.name, good, "unlimited", ""})
+		}
 	}
 	mode, err := h.file("/proc/sys/vm/overcommit_memory")
 	switch {

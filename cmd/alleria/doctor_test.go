@@ -29,7 +29,7 @@ func healthy() (host, map[string]string) {
 		},
 		seize:    func() error { return nil },
 		execFile: func() error { return nil },
-		asLimit:  func() (uint64, bool) { return 0, false },
+		limit:    func(int) (uint64, bool) { return 0, false },
 		machine:  "amd64",
 	}, files
 }
@@ -82,8 +82,11 @@ func TestDoctorNamesTheRemedy(t *testing.T) {
 			f["/proc/sys/vm/overcommit_memory"] = "2\n"
 		}, warn, "overcommit_memory=0"},
 		{"ulimit", "ulimit -v", func(h *host, _ map[string]string) {
-			h.asLimit = func() (uint64, bool) { return 1 << 30, true }
-		}, warn, "unlimited"},
+			h.limit = func(int) (uint64, bool) { return 1 << 30, true }
+		}, warn, "ulimit -v unlimited"},
+		{"file sizes", "ulimit -f", func(h *host, _ map[string]string) {
+			h.limit = func(int) (uint64, bool) { return 1 << 30, true }
+		}, warn, "ulimit -f unlimited"},
 		{"memory", "memory", func(_ *host, f map[string]string) {
 			f["/proc/meminfo"] = "MemAvailable: 1000 kB\n"
 		}, warn, "free some"},

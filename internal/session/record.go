@@ -56,6 +56,9 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	case errors.As(err, &ee):
 		r.abandon()
 		return 0, fmt.Errorf("%w: %w", ErrCannotTrace, err)
+	case err != nil && r.image == nil: // it never ran
+		r.abandon()
+		return 0, fmt.Errorf("tracing %s: %w", opts.Program, err)
 	case err != nil:
 		r.finish(st, err)
 		return 0, fmt.Errorf("tracing %s: %w", opts.Program, err)
@@ -229,6 +232,9 @@ func (r *run) report(st engine.Status) {
 		var c abp.Counts
 		for _, p := range n.Processes {
 			c.Add(p.Counts, 1)
+		}
+		if r.image == nil { // it never ran: the error says why
+			break
 		}
 		where := "consumed and dropped"
 		if !r.opts.Discard {

@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -23,6 +24,9 @@ func Memfd(name string, size int64) (*os.File, error) {
 	f := os.NewFile(uintptr(fd), name)
 	if err := f.Truncate(size); err != nil {
 		f.Close()
+		if errors.Is(err, unix.EFBIG) {
+			return nil, fmt.Errorf("shared memory is limited as files are (ulimit -f unlimited lifts it): %w", err)
+		}
 		return nil, fmt.Errorf("size of %s: %w", name, err)
 	}
 	return f, nil
@@ -62,3 +66,7 @@ func DupInherited(f *os.File) (int, error) {
 	}
 	return fd, nil
 }
+
+// NoMemory tells whether a system call found no room: in the address space, where
+// a limit is the usual reason, or in the machine.
+func NoMemory(err error) bool { return errors.Is(err, unix.ENOMEM) }
