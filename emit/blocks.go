@@ -10,6 +10,9 @@ import (
 
 // block is what emit keeps of a block: enough to encode and to count its
 // executions. The rest stays with the engine.
+//
+// Counts have 32 bits, which a block's own never exceed: there may be hundreds of
+// thousands of these.
 type block struct {
 	shape  frame.Shape
 	counts [6]uint32 // of abp.Block.Static
@@ -21,6 +24,8 @@ type block struct {
 	defined atomic.Bool // its row is in the main profile
 }
 
+// Pages of the table are made when a block of theirs is first asked for: 16 M numbers at
+// most, some hundred at least.
 const (
 	pageBits = 12
 	maxPages = 1 << 12
@@ -28,6 +33,7 @@ const (
 
 // blockTable has the blocks of a process by number. Any number of goroutines
 // look up; two that make the same entry at once agree on one.
+// Entries are never changed once published; see Guards in the package's comment.
 type blockTable struct {
 	raw   *layout.Blocks
 	pages [maxPages]atomic.Pointer[[1 << pageBits]atomic.Pointer[block]]
@@ -35,6 +41,7 @@ type blockTable struct {
 
 // get returns a block, nil if the engine has none of that number or one that
 // makes no sense.
+// It is called once an execution from several processing threads, hence no lock.
 func (t *blockTable) get(id uint32) *block {
 	if id>>pageBits >= maxPages {
 		return nil
@@ -86,6 +93,8 @@ func (b *block) static() abp.Counts {
 }
 
 // convert returns a block's whole facts.
+// A block that makes no sense is treated like one that does not exist: the frame
+// that refers to it is refused, with its number.
 func (t *blockTable) convert(id uint32) *abp.Block {
 	raw := t.raw.Get(id)
 	if raw == nil {

@@ -10,6 +10,9 @@ import (
 // ConvertBlock makes the file's form of a block that the engine recorded. The
 // numbers of both are the same today; they are converted all the same, because
 // the file's must stay when the engine's change.
+//
+// It shares the block's code with the engine, which never changes it, and copies
+// everything else.
 func ConvertBlock(b *layout.Block) (*abp.Block, error) {
 	out := &abp.Block{
 		ID: b.ID, Image: b.Image, Addr: b.Addr, Target: b.Target, Words: b.Words,

@@ -10,6 +10,9 @@ import (
 // walk looks at what of a chunk that was just encoded is not covered by how
 // often each block was executed: marks, and executions whose words decide what
 // they count for.
+//
+// Only what was encoded is looked at: after an error of the encoder the rest of the chunk
+// is not part of the frame.
 func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 	words = words[:f.enc.Done]
 	// Two sorted lists, of marks and of dynamic executions, are walked together.
@@ -41,6 +44,8 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 }
 
 // change is what a frame's marks change of its thread's state.
+// It is applied when the frame is written and not when it is encoded: frames before
+// it may still be on their way, in other streams.
 type change struct {
 	fs, gs, windows *uint64
 	osid            *uint32
@@ -121,6 +126,7 @@ func (f *openFrame) emulated(p *ProcessWriter, id uint32, pairs []uint64) error 
 // sum computes the frame's counts: how often each block was executed, which the
 // encoder counts anyway, times what an execution counts for. Counting access by
 // access would cost as much as encoding.
+// The encoder must not have begun another frame.
 func (f *openFrame) sum(p *ProcessWriter) {
 	c := &f.header.Counts
 	for _, id := range f.enc.Touched {

@@ -9,6 +9,9 @@ import (
 
 // walker consumes words without writing them: it looks at every record, counts,
 // and forgets.
+//
+// It does what any consumer that counts would have to do and writes nothing: what
+// --discard costs is the cost of recording itself.
 type walker struct {
 	thread *ThreadState // whose executions execs counts
 	execs  []uint32     // by block
@@ -111,6 +114,8 @@ func (w *walker) dynamic(id uint32, words []uint64, n int) {
 }
 
 // settle adds what was counted to the thread's counts.
+// It multiplies, once a thread's turn is over, what would else be added per
+// execution.
 func (w *walker) settle() {
 	for _, id := range w.ids {
 		var c abp.Counts

@@ -22,4 +22,13 @@
 //
 // The package does not know where words come from, and draws no conclusions
 // from them beyond counts.
+//
+// Order of locks, outermost first: ThreadState.mu, Stream.mu, ProcessWriter.mu; Run.mu is
+// taken alone, or before ProcessWriter.mu when a run is finished. Writing happens under
+// the first three, which is what keeps a thread's frames in order across streams; it
+// holds up only streams that have a frame of the same thread to write.
+//
+// Errors: the first one of a stream ends it and is returned once; what comes later is
+// dropped, so that a full disk never holds the target up. What was written stays
+// readable.
 package emit

@@ -11,6 +11,7 @@ import (
 // output is a file that is being written. After its first error it takes
 // nothing any more: the error is returned once, so that a full disk is reported
 // once, and the file is cut back to its last whole section.
+// It belongs to whoever holds the lock of its stream or process.
 type output struct {
 	path   string
 	file   *os.File
@@ -20,6 +21,7 @@ type output struct {
 
 // create makes a file that must not be there: whatever made it is still using it,
 // or was not cleared away, and neither is ours to overwrite.
+// The directory has been emptied before, where that was asked for.
 func create(path string, h *abp.Header) (*output, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -17,6 +17,9 @@ import (
 )
 
 // ProcessWriter writes one process's part of a run.
+//
+// The Add methods may be called from any goroutine and do no input or output: rows wait
+// for the next FlushTables, or for the first block that needs them.
 type ProcessWriter struct {
 	run    *Run
 	header abp.Header // immutable
@@ -34,6 +37,9 @@ type ProcessWriter struct {
 
 // NewProcess makes the directory and the main profile of a process. blocks is
 // the engine's table of its recorded blocks.
+//
+// h says what is known at the start; its Counts and times are filled in by Close. An error
+// leaves what was made: the run is over then, and its directory is the user's.
 func (r *Run) NewProcess(h abp.Header, blocks *layout.Blocks) (*ProcessWriter, error) {
 	p := &ProcessWriter{run: r, header: h, pending: map[abp.SectionType][]byte{}, threads: map[uint32]*ThreadState{}}
 	p.blocks.raw = blocks
@@ -63,6 +69,7 @@ func (r *Run) NewProcess(h abp.Header, blocks *layout.Blocks) (*ProcessWriter, e
 	return p, nil
 }
 
+// dirName is p and the process's number.
 func (p *ProcessWriter) dirName() string { return "p" + strconv.Itoa(int(p.header.Process)) }
 
 // Dir returns the process's directory, empty with Discard.
@@ -127,6 +134,7 @@ func (p *ProcessWriter) AddQueryMessage(r abp.QueryMessage) { p.add(abp.SectionQ
 
 // AddSection writes a section as it is: for users' own types and for packages
 // with formats of their own.
+// Unlike rows it is written at once.
 func (p *ProcessWriter) AddSection(t abp.SectionType, payload []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,12 +145,16 @@ func (p *ProcessWriter) AddSection(t abp.SectionType, payload []byte) error {
 }
 
 // FlushTables writes the rows that were added since the last time.
+// Rows that frames need are written with them anyway; this is for the
+// others, events of
+// windows say, which a run that is killed before Close would lose.
 func (p *ProcessWriter) FlushTables() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.flushTables()
 }
 
+// flushTables is FlushTables with p.mu held.
 func (p *ProcessWriter) flushTables() error {
 	if p.main == nil {
 		return nil
@@ -173,6 +185,9 @@ func (p *ProcessWriter) section(t abp.SectionType, payload []byte) error {
 // define writes the blocks that no file defines yet, with what they refer to.
 // It returns false if they could not be written: now, with the error, or at all
 // since an earlier one.
+//
+// Rows of functions and images go first, as the blocks refer to them. The flag is looked
+// at without the lock, since in a program that has warmed up no block is missing.
 func (p *ProcessWriter) define(ids []uint32) (bool, error) {
 	missing := slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool { return p.blocks.get(id).defined.Load() })
 	if len(missing) == 0 {
@@ -214,6 +229,8 @@ func (p *ProcessWriter) Counts() (c abp.Counts, threads int) {
 }
 
 // Close closes the streams and the main profile. No one consumes any more.
+//
+// It is called once, from the session's goroutine.
 func (p *ProcessWriter) Close(end abp.EndInfo) error {
 	var errs []error
 	streams := p.streamsToClose()
@@ -233,6 +250,7 @@ func (p *ProcessWriter) Close(end abp.EndInfo) error {
 	return errors.Join(errs...)
 }
 
+// streamsToClose hands the streams out once.
 func (p *ProcessWriter) streamsToClose() []*Stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -36,7 +36,9 @@ var ErrExists = errors.New("output exists")
 const configName = "alleria.config"
 
 // Run is the output of one recording.
+// The methods may be called from any goroutine.
 type Run struct {
+	// immutable
 	opts Options
 	mu   sync.Mutex
 	info abp.Run          // guarded by mu
@@ -46,6 +48,9 @@ type Run struct {
 // NewRun makes the directories and writes run.json, whose outcome says that the
 // run is being recorded until Finish says otherwise. With Discard it makes
 // nothing.
+//
+// ErrExists, wrapped, is a directory that holds something and no Force. The window
+// configuration that a directory may hold does not count: it is how a run is prepared.
 func NewRun(opts Options, info abp.Run) (*Run, error) {
 	r := &Run{opts: opts, info: info}
 	r.info.Format = 1

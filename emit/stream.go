@@ -25,6 +25,10 @@ const (
 )
 
 // Stream is what one processing thread writes: a sub-profile.
+//
+// A single processing thread calls Consume, ConsumeAt, CloseThread and Flush. Another
+// one's goroutine may write one of this stream's frames, when the frame that it waited for
+// is that one's: out, counts and failed are for both.
 type Stream struct {
 	p      *ProcessWriter
 	number uint32
@@ -64,6 +68,7 @@ func (p *ProcessWriter) NewStream() *Stream {
 
 // Consume takes the words of the next chunk of an application thread. Calls for
 // one thread come in the order of its chunks, one at a time, to whatever stream.
+// It is for callers with a single stream and no parts of chunks: tests, mostly.
 func (s *Stream) Consume(thread int, words []uint64, opened, completed uint64) error {
 	t := s.p.thread(uint32(thread))
 	t.mu.Lock()
@@ -168,6 +173,7 @@ func (s *Stream) begin(t *ThreadState, from Place) (*openFrame, error) {
 }
 
 // Flush writes all open frames, so that what was consumed is safe.
+// Frames that wait for others' stay in memory until those have been written.
 func (s *Stream) Flush() error {
 	var errs []error
 	s.walker.settle()
@@ -293,6 +299,7 @@ func (s *Stream) create() (*output, error) {
 }
 
 // close writes what is open and ends the file.
+// end says when; the counts are the stream's own.
 func (s *Stream) close(end *abp.EndInfo) error {
 	err := s.Flush()
 	s.mu.Lock()

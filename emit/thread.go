@@ -9,12 +9,16 @@ import (
 
 // Place is a place in the records of an application thread: a chunk of its ring
 // and a word of it.
-type Place struct{ Chunk, Word uint64 }
+type Place struct {
+	Chunk uint64 // counted from 0, never reset
+	Word  uint64 // within the chunk
+}
 
 // ThreadState is what must survive from frame to frame of one application
 // thread, whichever stream writes the next. Streams encode frames of one thread at
 // the same time; a frame is written once those before it have been, because
 // only then its place among the instructions is known.
+// Number is the application thread's in its process.
 type ThreadState struct {
 	Number uint32
 
@@ -34,6 +38,7 @@ type ThreadState struct {
 }
 
 // thread returns the state of an application thread.
+// It is made at its first chunk.
 func (p *ProcessWriter) thread(number uint32) *ThreadState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,6 +50,8 @@ func (p *ProcessWriter) thread(number uint32) *ThreadState {
 	return t
 }
 
+// add and total keep counts as atomics, one by one: who reads them meanwhile may see an
+// instruction without its access, which progress lines do not mind.
 func (t *ThreadState) add(c abp.Counts) {
 	for i, v := range [...]uint64{c.Instructions, c.MemInstructions, c.Loads, c.Stores, c.BytesRead, c.BytesWritten} {
 		t.counts[i].Add(v)

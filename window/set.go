@@ -3,11 +3,16 @@ package window
 import "alleria/config"
 
 // Set is the instances of all windows of a configuration in one process.
+// Windows do not know of each other: several may be open at a time, and one
+// occurrence may change several.
 type Set struct {
 	windows []*instance
 }
 
 // instance is one window in one process.
+//
+// Its life is closed, open, and then over, or closed again if it may reopen; a window
+// without On begins open, see Start.
 type instance struct {
 	def      *config.Window
 	index    int
@@ -16,6 +21,7 @@ type instance struct {
 	openings uint64
 }
 
+// state is where an instance is in its life.
 type state uint8
 
 const (
@@ -25,6 +31,8 @@ const (
 )
 
 // node is an event of a tree with what has happened of it.
+// fired stays set until the tree is reset: All needs its events in any order, not
+// at the same time.
 type node struct {
 	event    *config.Event
 	leaf     *Leaf // nil for All and One
@@ -33,7 +41,11 @@ type node struct {
 }
 
 // Leaf is one event that something outside watches for.
+//
+// It is the handle by which the watcher tells Fire what happened. The pointer is good for
+// the Set's life, so that it may be the key of the watcher's maps.
 type Leaf struct {
+	// what to watch for
 	Event *config.Event
 	// Window is the window's index in the configuration, from 0, and Till tells
 	// whether the event is to close it.
@@ -45,6 +57,7 @@ type Leaf struct {
 }
 
 // Change is one opening or closing.
+// It is what profiles note as an opening or closing, and what the session acts on.
 type Change struct {
 	Window *config.Window
 	Index  int // of the window in the configuration, from 0
@@ -56,6 +69,7 @@ type Change struct {
 }
 
 // New makes the instances of cfg's windows for a process, all closed.
+// Start must follow before anything fires.
 func New(cfg *config.Config) *Set {
 	s := &Set{}
 	for i, w := range cfg.Windows {
@@ -70,6 +84,7 @@ func New(cfg *config.Config) *Set {
 	return s
 }
 
+// tree makes the state of an event and of what is below it.
 func (in *instance) tree(e *config.Event, till bool) *node {
 	if e == nil {
 		return nil
@@ -98,6 +113,7 @@ func (s *Set) Start() []Change {
 }
 
 // Leaves returns every event of every window, armed or not.
+// They are in the order of the configuration, each window's On before its Till.
 func (s *Set) Leaves() []*Leaf {
 	var all []*Leaf
 	for _, in := range s.windows {
@@ -106,6 +122,7 @@ func (s *Set) Leaves() []*Leaf {
 	return all
 }
 
+// leaves appends the leaves of a tree, which may be nil.
 func (n *node) leaves(out []*Leaf) []*Leaf {
 	if n == nil {
 		return out
@@ -121,6 +138,9 @@ func (n *node) leaves(out []*Leaf) []*Leaf {
 
 // Armed tells whether the event's next occurrence would count: its window is in
 // the state that it ends, and the event has not fired yet.
+//
+// A watcher that costs something (a probe, a counter) is only needed while its leaf is
+// armed; it may watch more, since Fire ignores what is not.
 func (l *Leaf) Armed() bool {
 	in := l.inst
 	if l.node.fired {
@@ -134,6 +154,7 @@ func (l *Leaf) Armed() bool {
 
 // Live tells whether the event can still do something, now or after other events
 // have fired: one that is not need not be watched for at all.
+// A Till is live while its window is closed, because the window may open.
 func (l *Leaf) Live() bool {
 	in := l.inst
 	switch {
@@ -171,6 +192,9 @@ func armed(leaves []*Leaf) []*Leaf {
 
 // Fire says that the event has happened once more. It returns the transitions
 // that follow, none if the event is not armed or has to happen more often.
+//
+// An event with a threshold fires at its N-th occurrence while armed: what happened
+// before the window closed, or before it opened, does not count (Alleria, section 2.6).
 func (s *Set) Fire(l *Leaf) []Change {
 	if !l.Armed() {
 		return nil
@@ -203,6 +227,8 @@ func (l *Leaf) counted() bool {
 	return false
 }
 
+// satisfied tells whether an event, or an All or One by what is below it, has happened.
+// An All without children is satisfied, a One is not; the schema allows neither.
 func (n *node) satisfied() bool {
 	if n.leaf != nil {
 		return n.fired
@@ -215,6 +241,7 @@ func (n *node) satisfied() bool {
 	return n.event.Kind == config.EventAll
 }
 
+// reset forgets what has happened, for the next time round.
 func (n *node) reset() {
 	if n == nil {
 		return
@@ -228,6 +255,7 @@ func (n *node) reset() {
 	}
 }
 
+// open opens the window; its Till starts to count from here.
 func (in *instance) open(cause *config.Event) Change {
 	in.state = open
 	in.openings++
@@ -235,6 +263,7 @@ func (in *instance) open(cause *config.Event) Change {
 	return Change{Window: in.def, Index: in.index, Opened: true, Cause: cause}
 }
 
+// close closes the window, for good unless it reopens.
 func (in *instance) close(cause *config.Event) Change {
 	in.state = over
 	if in.reopens() {
@@ -245,12 +274,16 @@ func (in *instance) close(cause *config.Event) Change {
 }
 
 // reopens tells whether the window may open any number of times.
+// A sampling window opens and closes by itself for as long as the process runs.
 func (in *instance) reopens() bool {
 	return in.def.Reopenable || in.def.On != nil && in.def.On.Kind == config.EventSample
 }
 
 // Note returns a change for each open window that is none: why the profile that
 // goes on shows them opened, or the one that ends shows them closed.
+//
+// That is for execve: the windows stay as they are, and the profile
+// goes on in other code.
 func (s *Set) Note(opened bool, why string) []Change {
 	var changes []Change
 	for _, in := range s.windows {
@@ -274,6 +307,7 @@ func (s *Set) Finish() []Change {
 }
 
 // Open is the windows that are open, bit i for the window of index i.
+// Windows from index 64 on have no bit; they work all the same.
 func (s *Set) Open() uint64 {
 	var bits uint64
 	for _, in := range s.windows {
@@ -285,6 +319,7 @@ func (s *Set) Open() uint64 {
 }
 
 // Profiles are what the open windows record.
+// An instruction is recorded once, with the union of what they ask for.
 func (s *Set) Profiles() []*config.Profile {
 	var p []*config.Profile
 	for _, in := range s.windows {
@@ -296,6 +331,7 @@ func (s *Set) Profiles() []*config.Profile {
 }
 
 // Done tells that no window is open and none can open any more.
+// Nothing needs to be watched for any more: the target can be let go for good.
 func (s *Set) Done() bool {
 	for _, in := range s.windows {
 		if in.state != over {
