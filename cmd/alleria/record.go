@@ -72,7 +72,7 @@ ended it.`,
 	fl.StringVar(&f.maxTime, "max-time", "", "stop recording after this `time` (500ms, 10s)")
 	fl.StringVar(&f.maxIns, "max-instructions", "", "stop recording after this many `instructions` (10k, 5M, 2G)")
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
-	fl.IntVar(&o.Threads, "threads", 0, "`number` of processing threads (0 adapts it)")
+	fl.IntVar(&o.Threads, "threads", 0, "`number` of processing threads (0: one a processor)")
 	fl.StringVar(&f.chunk, "buffer-chunk", "", "`size` of a buffer's chunk (64K …)")
 	return c
 }
