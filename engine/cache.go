@@ -39,10 +39,12 @@ type area struct {
 	// blocks in the order of their code; so also of their addresses.
 	blocks  []*block
 	veneers map[uint64]uint64 // jumps to other areas, by where they lead
+	// Up to where the two parts were made of large pages, or that was tried.
+	hugeNext, hugeCold int
 }
 
 func newArea(f *os.File, offset int64, size int, base uint64) (*area, error) {
-	mem, err := sys.MapShared(f, offset, size)
+	mem, err := sys.MapSharedAligned(f, offset, size)
 	if err != nil {
 		return nil, fmt.Errorf("code cache: %w", err)
 	}
@@ -50,7 +52,31 @@ func newArea(f *os.File, offset int64, size int, base uint64) (*area, error) {
 	copy(mem, routineCode())
 	a.next = int(a.rt.size+63) &^ 63
 	a.cold = size / 4 * 3
+	a.hugeCold = a.cold
 	return a, nil
+}
+
+// hugeAfter is how much of the first large page of a part is used before it is
+// made one: short programs need a few small ones.
+const hugeAfter = 256 << 10
+
+// enlarge makes large pages of what is about to be written. Code that a program
+// runs through once in a while is then found by the processor with one look-up of
+// its address for two megabytes, and nobody takes faults for its pages.
+func (a *area) enlarge() {
+	a.hugeNext = a.enlargePart(a.hugeNext, a.next, 0)
+	a.hugeCold = a.enlargePart(a.hugeCold, a.cold, a.size/4*3)
+}
+
+// enlargePart does it for the part from start, written up to pos, with large
+// pages up to done so far; it returns up to where now. That the kernel has no
+// large page to give costs speed only, so it is not looked at.
+func (a *area) enlargePart(done, pos, start int) int {
+	if done == start && pos < start+hugeAfter || done > start && pos+unitReserve <= done {
+		return done
+	}
+	_ = sys.Collapse(a.mem[done : done+sys.HugePage])
+	return done + sys.HugePage
 }
 
 func (a *area) contains(addr uint64) bool { return addr-a.base < uint64(a.size) }

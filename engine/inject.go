@@ -235,10 +235,10 @@ func (p *Process) place() (placement, error) {
 			}
 		}
 	}
-	lib &^= 0xfffff
+	lib &^= sys.HugePage - 1
 	pl := placement{slots: lib - 160<<30, areas: []uint64{lib - 1<<30}}
 	if exe != 0 {
-		pl.areas = append(pl.areas, exe&^0xfffff-512<<20)
+		pl.areas = append(pl.areas, exe&^(sys.HugePage-1)-512<<20)
 	}
 	return pl, nil
 }

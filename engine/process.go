@@ -14,7 +14,7 @@ import (
 // Sizes of the shared file's parts.
 const (
 	slotsBytes   = uint64(layout.MaxSlots) * layout.SlotSize
-	controlBytes = 1 << 20
+	controlBytes = 2 << 20
 	areaBytes    = 256 << 20
 )
 
@@ -72,6 +72,7 @@ type Process struct {
 	variant         Variant
 	noFollow        bool
 	noAhead         bool
+	noHuge          bool
 	predict         bool
 	budgeted        bool
 	budgetEpoch     int
@@ -142,7 +143,7 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 		p.waiting[v] = make(map[uint64][]int32)
 		p.slotHeads[v] = make([]uint64, layout.TableEntries)
 	}
-	p.noFollow, p.noAhead, p.predict = tr.opts.NoFollow, tr.opts.NoAhead, tr.opts.Predict
+	p.noFollow, p.noAhead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.NoAhead, tr.opts.Predict, tr.opts.NoHuge
 	p.watchCalls = watchedCalls
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
 		p.trapIgnored = sets.Ignored>>(sigTrap-1)&1 != 0
@@ -183,11 +184,11 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 func (p *Process) close() {
 	for _, s := range p.slots {
 		if s != nil {
-			sys.Unmap(s.mem)
+			sys.UnmapAligned(s.mem)
 		}
 	}
 	for _, a := range p.areas {
-		sys.Unmap(a.mem)
+		sys.UnmapAligned(a.mem)
 	}
 	if p.ctl != nil {
 		sys.Unmap(p.ctl.mem)
@@ -258,12 +259,15 @@ func (p *Process) takeSlot() (*slot, error) {
 	if i == layout.MaxSlots {
 		return nil, errSlots
 	}
-	mem, err := sys.MapShared(p.file, int64(i)*layout.SlotSize, layout.SlotSize)
+	mem, err := sys.MapSharedAligned(p.file, int64(i)*layout.SlotSize, layout.SlotSize)
 	if err != nil {
 		return nil, fmt.Errorf("thread area: %w", err)
 	}
 	s := &slot{mem: mem, index: i, base: p.slotsBase + uint64(i)*layout.SlotSize}
 	p.slots = append(p.slots, s)
+	if !p.noHuge {
+		_ = sys.Collapse(s.mem[:sys.HugePage]) // the thread area and two look-up tables; small pages do too
+	}
 	return s, nil
 }
 

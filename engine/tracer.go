@@ -28,6 +28,7 @@ type Options struct {
 	NoFollow bool // blocks don't continue along direct jumps and calls
 	Predict  bool // calls and returns go by the return predictor; slower where it was measured
 	NoAhead  bool // nothing is translated before it is asked for
+	NoHuge   bool // code cache and look-up tables in small pages only
 }
 
 // Client is who the engine works for. All calls come from the goroutine that

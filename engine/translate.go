@@ -61,6 +61,9 @@ func (p *Process) translate(app uint64, v Variant) *block {
 
 // unit runs body with a fresh unit in ar and completes what it wrote.
 func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
+	if !p.noHuge {
+		ar.enlarge()
+	}
 	u := &p.scratch
 	u.p, u.ar, u.v = p, ar, v
 	u.asm = asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.next}

@@ -21,7 +21,7 @@ func variants() []variant {
 		{name: "everything", mode: engine.ModeRecord, want: everything},
 		// Small chunks change often, and one block a unit links differently.
 		{name: "timed", mode: engine.ModeRecord, want: everything | layout.InsTime, chunk: 16 << 10,
-			opts: func(o *engine.Options) { o.NoFollow, o.NoAhead = true, true }},
+			opts: func(o *engine.Options) { o.NoFollow, o.NoAhead, o.NoHuge = true, true, true }},
 	}
 }
 

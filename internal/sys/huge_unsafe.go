@@ -1,0 +1,60 @@
+package sys
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// HugePage is the size of a large page of the second level.
+const HugePage = 2 << 20
+
+// madvCollapse is MADV_COLLAPSE, Linux 6.1.
+const madvCollapse = 25
+
+// MapSharedAligned is MapShared at an address that large pages can lie at. The
+// offset must be a multiple of HugePage too for that to be of use.
+//
+// The kernel aligns mappings of its own accord only where large pages are
+// switched on for all shared memory, which they hardly ever are.
+func MapSharedAligned(f *os.File, offset int64, length int) ([]byte, error) {
+	// More than is needed is reserved, and given back around the aligned part.
+	room, err := unix.MmapPtr(-1, 0, nil, uintptr(length)+HugePage, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("mmap of %s: %w", f.Name(), err)
+	}
+	skip := -uintptr(room) & (HugePage - 1)
+	at := unsafe.Add(room, skip)
+	if skip > 0 {
+		err = unix.MunmapPtr(room, skip)
+	}
+	if err == nil && skip < HugePage {
+		err = unix.MunmapPtr(unsafe.Add(at, length), HugePage-skip)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("munmap: %w", err)
+	}
+	p, err := unix.MmapPtr(int(f.Fd()), offset, at, uintptr(length), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE|unix.MAP_FIXED)
+	if err != nil {
+		return nil, fmt.Errorf("mmap of %s: %w", f.Name(), err)
+	}
+	return unsafe.Slice((*byte)(p), length), nil
+}
+
+// UnmapAligned undoes MapSharedAligned.
+func UnmapAligned(b []byte) error {
+	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(b)), uintptr(cap(b)))
+}
+
+// Collapse makes the memory b, part of a shared mapping at aligned addresses,
+// one large page or several, in every process that maps it so. The kernel may
+// refuse. The refused alternative, to have large pages given on first touch,
+// depends on a setting of the machine that is mostly off.
+func Collapse(b []byte) error {
+	// The kernel finds nothing to do where no page was touched yet.
+	atomic.AddUint32((*uint32)(unsafe.Pointer(&b[0])), 0)
+	return unix.Madvise(b, madvCollapse)
+}
