@@ -145,9 +145,8 @@ func (p *ProcessWriter) AddSection(t abp.SectionType, payload []byte) error {
 }
 
 // FlushTables writes the rows that were added since the last time.
-// Rows that frames need are written with them anyway; this is for the
-// others, events of
-// windows say, which a run that is killed before Close would lose.
+// Rows that frames need are written with them anyway; this is for the others, events
+// of windows say, which a run that is killed before Close would lose.
 func (p *ProcessWriter) FlushTables() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

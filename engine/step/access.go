@@ -21,6 +21,9 @@ func (t *tracee) repeats() bool {
 
 // before adds the accesses that the next step will make to cur, with the values
 // of its loads.
+//
+// Vector registers cost a system call of their own, and are only read for instructions that
+// address or mask with them.
 func (t *tracee) before(regs *sys.Regs) error {
 	for i := range t.ops {
 		if o := &t.ops[i]; o.Mask != x86.MaskNone || o.Kind == layout.AccessGather {
@@ -42,6 +45,7 @@ func (t *tracee) before(regs *sys.Regs) error {
 }
 
 // operand adds the accesses of one operand.
+// A repeated string instruction is one iteration here: the kernel reports each.
 func (t *tracee) operand(o *x86.Operand, g *[x86.NumRegs]uint64, regs *sys.Regs) {
 	if t.cur.Complex() {
 		t.complexAccess(o, o.Address(g, regs.Fs_base, regs.Gs_base))
@@ -85,6 +89,7 @@ func (t *tracee) operand(o *x86.Operand, g *[x86.NumRegs]uint64, regs *sys.Regs)
 
 // bitString is where a bit-string instruction accesses memory: the register
 // holds a signed bit offset of the operand's width.
+// Division rounds towards zero in Go and towards minus infinity in the processor.
 func bitString(o *x86.Operand, base, offset uint64) uint64 {
 	var bit int64
 	switch o.Size {
@@ -108,6 +113,7 @@ func bitString(o *x86.Operand, base, offset uint64) uint64 {
 }
 
 // mask is a bit for each lane that an access touches.
+// Bits beyond the lanes may be set; callers only look at the lanes.
 func (t *tracee) mask(o *x86.Operand) (m uint64) {
 	var reg []byte
 	size := int(o.Size)
@@ -134,6 +140,9 @@ func (t *tracee) mask(o *x86.Operand) (m uint64) {
 }
 
 // gather adds the accesses of a gather or scatter, lane by lane.
+//
+// Lanes go from the lowest up; a gather that faults half-way has its mask cleared for what
+// is done, and is stepped again after the handler.
 func (t *tracee) gather(o *x86.Operand, g *[x86.NumRegs]uint64, regs *sys.Regs) {
 	mask, index := t.mask(o), t.vector(o.VIndex)
 	for lane := range int(o.Lanes) {
@@ -168,6 +177,7 @@ func (t *tracee) complexAccess(o *x86.Operand, addr uint64) {
 
 // savedSize is how many bytes of the XSAVE area at addr its header says are
 // there.
+// For an area that cannot be read it is the least that there must be.
 func (t *tracee) savedSize(addr uint64) uint32 {
 	var h [16]byte
 	if _, err := t.mem.ReadAt(h[:], int64(addr+x86.StateLegacy)); err != nil {
@@ -186,6 +196,9 @@ func (t *tracee) add(addr uint64, size uint32, store bool) {
 }
 
 // read copies memory of the target; nil if it cannot be read.
+//
+// Values lie in one array that is used again for each instruction: that is why a visitor
+// must copy what it keeps.
 func (t *tracee) read(addr uint64, size uint32) []byte {
 	k := len(t.arena)
 	if cap(t.arena)-k < int(size) {

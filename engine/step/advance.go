@@ -11,17 +11,23 @@ import (
 	"alleria/internal/sys"
 )
 
+// Numbers that neither Go's syscall packages nor x/sys/unix name.
 const (
+	// TF in EFLAGS
 	trapFlag = 0x100
 	// siKernel is the si_code of a SIGTRAP that int3 raised; stepping's own have
 	// others.
 	siKernel = 0x80
 
+	// it is answered here and never executed, as under the translator
 	sysRseq = 334
 )
 
 // advance makes the target execute one instruction, one iteration of a repeated
 // one, or the delivery of a signal.
+//
+// Exactly one of three things happens each time: an instruction completes, an iteration of
+// a repeated one does, or the program is somewhere else because of a signal.
 func (t *tracee) advance() error {
 	if t.fresh { // this step ends with execve's return to the new program
 		t.fresh = false
@@ -67,6 +73,7 @@ func (t *tracee) advance() error {
 
 // step lets the target execute one instruction, with signal sig delivered
 // first, and waits for it.
+// A target that was killed meanwhile is no error: wait tells of its end.
 func (t *tracee) step(sig sys.Signal) (sys.Stop, error) {
 	if err := sys.Step(t.pid, sig); err != nil && !sys.Gone(err) {
 		return sys.Stop{}, err
@@ -76,6 +83,8 @@ func (t *tracee) step(sig sys.Signal) (sys.Stop, error) {
 
 // begin decodes the instruction at RIP. One that cannot be read or decoded is
 // left to the processor, which will raise what belongs there.
+//
+// The bytes are read anew each time: code may have changed since the last.
 func (t *tracee) begin(regs *sys.Regs) error {
 	t.open = false
 	n, _ := t.mem.ReadAt(t.code[:], int64(regs.Rip))
@@ -98,6 +107,9 @@ func (t *tracee) begin(regs *sys.Regs) error {
 
 // answer does without the processor what the translator doesn't leave to it
 // either.
+//
+// rcx and r11 are what `syscall` leaves in them, orig_rax of -1 keeps the kernel from
+// restarting a call that was none.
 func (t *tracee) answer(regs *sys.Regs) (done bool, err error) {
 	r := *regs
 	switch {
@@ -124,6 +136,7 @@ const vsyscallPage = 0xffffffffff600000
 // vsyscall does what a call there does: the kernel would go on with the
 // caller's next instruction before it reports the step. No instruction
 // executes; a caller finds the time at the moment, or processor 0.
+// There are three: gettimeofday, time and getcpu, 0x400 apart.
 func (t *tracee) vsyscall(regs *sys.Regs) error {
 	var tv unix.Timeval
 	if err := unix.Gettimeofday(&tv); err != nil {
@@ -150,6 +163,7 @@ func (t *tracee) vsyscall(regs *sys.Regs) error {
 }
 
 // event handles a ptrace event within a system call and lets the call go on.
+// The stop at a call's exit follows, for which the step goes on.
 func (t *tracee) event(s sys.Stop) (sys.Stop, error) {
 	switch s.Event() {
 	case unix.PTRACE_EVENT_EXEC:
@@ -171,6 +185,8 @@ func (t *tracee) event(s sys.Stop) (sys.Stop, error) {
 }
 
 // letGo detaches a child that was just born.
+// It runs natively: the trap flag is not inherited, and the oracle follows one
+// process.
 func (t *tracee) letGo() error {
 	id, err := sys.EventMsg(t.pid)
 	if err != nil {
@@ -185,6 +201,10 @@ func (t *tracee) letGo() error {
 
 // stopped looks at what ended a step. The accesses of cur from mark on are
 // those of this step.
+//
+// A signal other than SIGTRAP means that the instruction did not complete: a fault of its
+// own, or something asynchronous that came first. Either way it is begun again when the
+// program gets back to it.
 func (t *tracee) stopped(s sys.Stop, mark int) error {
 	var regs sys.Regs
 	if err := sys.GetRegs(t.pid, &regs); err != nil {
@@ -249,6 +269,10 @@ func (t *tracee) deliver(sig sys.Signal) error {
 // cleanFrame removes the trap flag from the flags in the frame of the handler
 // that is about to run, rdx pointing to its ucontext: the kernel leaves it there
 // if the signal came before a popf.
+//
+// rdx is the third argument of an SA_SIGINFO handler, which the kernel sets for others as
+// well. The flags are the eighteenth word of uc_mcontext (struct sigcontext), 40 bytes into
+// the ucontext; TF is in their second byte.
 func (t *tracee) cleanFrame() {
 	var regs sys.Regs
 	if t.done || sys.GetRegs(t.pid, &regs) != nil {
@@ -265,6 +289,9 @@ func (t *tracee) cleanFrame() {
 // hideTrapFlag removes the trap flag of the stepping from where the instruction
 // made it visible. Behind a popf the kernel takes it for the program's own, so
 // it goes from the flags themselves as well.
+//
+// `syscall` copies the flags to r11 and pushf to the stack; sigreturn restores r11 from a
+// frame, where it is the program's own.
 func (t *tracee) hideTrapFlag(regs *sys.Regs) error {
 	seen := regs.Eflags & trapFlag
 	regs.Eflags &^= trapFlag
@@ -306,6 +333,9 @@ func (t *tracee) complete(next uint64) error {
 
 // conditionHolds tells whether the conditional branch was taken. The address
 // that follows says so, but not of a branch to the next instruction.
+//
+// The conditions are in the order of the opcodes 70 to 7f (and 0f 80 to 0f 8f): each pair
+// is a condition and its opposite, told by bit 0.
 func (t *tracee) conditionHolds(next uint64) bool {
 	if t.cur.Target() != t.cur.Next() {
 		return next != t.cur.Next()

@@ -7,6 +7,7 @@ import (
 )
 
 // atRandom is the auxiliary vector's entry that points to 16 random bytes.
+// It is AT_RANDOM of <elf.h>; the vector is pairs of words, ended by a zero pair.
 const atRandom = 25
 
 // FixRandom replaces the random bytes that the kernel gave a process which

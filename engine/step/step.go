@@ -14,6 +14,7 @@ import (
 )
 
 // Options is what to run and how.
+// Nothing in it must change while Run is at work.
 type Options struct {
 	Path   string   // the executable
 	Argv   []string // with argv[0]
@@ -50,6 +51,8 @@ type Status struct {
 }
 
 // Access is one access to memory.
+//
+// Addresses are linear, sizes those of one element where lanes are accessed one by one.
 type Access struct {
 	Addr  uint64
 	Size  uint32
@@ -61,6 +64,8 @@ type Access struct {
 
 // Ins is one completed instruction. It and what it refers to are valid until
 // the visitor returns.
+//
+// It has the fields of a decoded instruction, with its registers from before.
 type Ins struct {
 	x86.Insn
 	Bytes    []byte // its encoding
@@ -74,6 +79,7 @@ type Ins struct {
 }
 
 // tracee is the state of one run.
+// It belongs to the goroutine that called Run, and to its thread.
 type tracee struct {
 	opts   Options
 	visit  func(*Ins) error
@@ -97,6 +103,9 @@ type tracee struct {
 
 // Run executes the target to its end and calls visit for each instruction that
 // completed. An error of visit ends the run and the target.
+//
+// The target has the caller's standard streams. It is killed on an error, and waited for:
+// nothing is left behind.
 func Run(o Options, visit func(*Ins) error) (Status, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -112,6 +121,7 @@ func Run(o Options, visit func(*Ins) error) (Status, error) {
 	return t.status, nil
 }
 
+// run is Run but for cleaning up.
 func (t *tracee) run(l *engine.Launched) error {
 	if err := sys.Seize(t.pid); err != nil {
 		return err
@@ -158,6 +168,7 @@ func (t *tracee) kill() {
 }
 
 // untilExec lets the launcher run until it has executed the target or ended.
+// The launcher's own instructions are not stepped.
 func (t *tracee) untilExec() error {
 	for {
 		s, err := t.wait()
@@ -195,6 +206,8 @@ func (t *tracee) executed() error {
 }
 
 // wait waits for the target and notes its end.
+// Only for this process: a child that was let go is waited for by its parent, the
+// target.
 func (t *tracee) wait() (sys.Stop, error) {
 	var st unix.WaitStatus
 	for {

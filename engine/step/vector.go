@@ -10,8 +10,10 @@ import (
 const xstateMax = 16 << 10
 
 // stateLayout says where the registers lie in an XSAVE area.
+// An offset of 0 stands for a component that the processor lacks.
 type stateLayout struct{ ymm, k, zmm, hi uint32 }
 
+// newStateLayout asks the processor; the kernel's regset has the same, standard, format.
 func newStateLayout() stateLayout {
 	var s stateLayout
 	s.ymm, _ = x86.StateComponent(x86.StateYMM)
@@ -22,6 +24,8 @@ func newStateLayout() stateLayout {
 }
 
 // loadState reads the vector and mask registers of the stopped target.
+// A component in its initial configuration may read as stale bytes in an area of
+// ours, but not in the kernel's answer, which has zeroes there.
 func (t *tracee) loadState() error {
 	if t.xstate == nil {
 		t.xstate = make([]byte, xstateMax)

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// NT_X86_XSTATE, the regset's type in <elf.h>.
 const ntX86XState = 0x202
 
 // getXState reads the XSAVE area of a stopped thread, in the standard format,

@@ -9,6 +9,8 @@ import (
 // MaskKind tells where the lanes of a masked access are said.
 type MaskKind uint8
 
+// Vector masks are the sign bits of elements as wide as the lanes; opmasks a bit a lane.
+//
 // The kinds of masks.
 const (
 	MaskNone   MaskKind = iota
@@ -22,6 +24,9 @@ const (
 // Base, Index, Scale and Disp say the address as before the instruction, with
 // what a push moves rsp by in Disp; the address of a RIP-relative one is Disp
 // alone.
+//
+// It is more than layout.Access, which is what goes into a block's facts: to get there the
+// recorder has to know which registers to save, and that is what is here.
 type Operand struct {
 	layout.Access // Kind, Store, Seg, Lanes, Scale (gather), IndexSize, AddrBits, Size are set
 	Base, Index   Reg
@@ -40,6 +45,8 @@ type Operand struct {
 
 // Complex tells instructions whose accesses cannot be told from registers
 // before and after: a tracer executes them itself to record them.
+// What they write depends on which parts of the state are in their initial
+// configuration (XINUSE), which nothing but executing them tells.
 func (i *Insn) Complex() bool {
 	switch i.Mnem {
 	case MXSAVE, MXSAVE64, MXSAVEC, MXSAVEC64, MXSAVEOPT, MXSAVEOPT64, MXRSTOR, MXRSTOR64:
@@ -51,6 +58,9 @@ func (i *Insn) Complex() bool {
 // Accesses appends the instruction's accesses to out in the order in which
 // they happen, as PROFILE counts them: nothing for prefetches, long nops and
 // address computations, a load and a store for a read-modify-write.
+//
+// The same list serves for recording, for counting and for the oracle. The stack accesses
+// of push, call, pop, ret, enter and leave are in it; those of the kernel's are not.
 func (i *Insn) Accesses(out []Operand) []Operand {
 	if i.NMem == 0 || i.noAccess() {
 		return out
@@ -97,6 +107,9 @@ func (i *Insn) noAccess() bool {
 }
 
 // plain is one access of m's size at m's address.
+//
+// Where a push moves rsp before it writes, the displacement is corrected here: registers
+// are those from before the instruction everywhere.
 func (i *Insn) plain(m *Mem, store bool) Operand {
 	o := Operand{Base: m.Base, Index: m.Index, IndexScale: m.Scale, Disp: m.Disp}
 	o.Store, o.Seg, o.Size, o.AddrBits = store, m.Seg, m.Size, 64
@@ -153,6 +166,7 @@ func (i *Insn) access(m *Mem, store bool) Operand {
 
 // maskOp is the vector register that holds the mask of a maskmov: the second
 // visible register operand.
+// The first is the data; the pointer, rdi, is hidden.
 func (i *Insn) maskOp() uint8 {
 	n := 0
 	for _, o := range i.Ops[:i.NOps] {
@@ -165,6 +179,7 @@ func (i *Insn) maskOp() uint8 {
 	return 0
 }
 
+// lanes makes the access one of count elements of that size, under a mask in reg.
 func (i *Insn) lanes(o Operand, size, count uint16, kind MaskKind, reg uint8) Operand {
 	o.Kind, o.Size, o.Lanes = layout.AccessMasked, uint32(size), uint8(count)
 	o.Mask, o.MaskReg = kind, reg
@@ -172,6 +187,9 @@ func (i *Insn) lanes(o Operand, size, count uint16, kind MaskKind, reg uint8) Op
 }
 
 // masked is the access of an EVEX instruction under an opmask.
+//
+// Faults on inactive lanes are suppressed (Intel SDM volume 1, section 15.6.4), and what
+// is suppressed is no access.
 func (i *Insn) masked(o Operand, m *Mem) Operand {
 	name := i.CategoryName()
 	if name == "EXPAND" || name == "COMPRESS" {
@@ -212,6 +230,9 @@ func (i *Insn) wholeOperand() bool {
 }
 
 // gather is the access of a gather or scatter instruction.
+// The index's width is in the mnemonic's last letters but one: VPGATHERQD has
+// indices of eight bytes and elements of four.
+// Masks of AVX2 gathers are vectors whose register is an operand of its own.
 func (i *Insn) gather(o Operand, m *Mem) Operand {
 	o.Kind, o.Scale, o.VIndex = layout.AccessGather, m.Scale, uint8(m.Index)
 	o.IndexSize = 4
@@ -234,6 +255,7 @@ func (i *Insn) gather(o Operand, m *Mem) Operand {
 }
 
 // str is the accesses of a string instruction: reads before writes.
+// Without a prefix it is an ordinary access.
 func (i *Insn) str(out []Operand) []Operand {
 	kind := layout.AccessPlain
 	if i.Attr&(AttrRep|AttrRepne) != 0 {
@@ -257,6 +279,7 @@ func (i *Insn) str(out []Operand) []Operand {
 
 // enter is the accesses of enter: the frame pointer's push, the copies of outer
 // frame pointers, the new one's push.
+// Levels above 31 do not exist: the processor takes them modulo 32.
 func (i *Insn) enter(out []Operand) []Operand {
 	at := func(base Reg, disp int64, store bool) Operand {
 		o := Operand{Base: base, Index: NoReg, Disp: disp}
@@ -276,6 +299,7 @@ func (i *Insn) enter(out []Operand) []Operand {
 
 // Address is the operand's address with the given registers, by number, and
 // the bases of fs and gs; for gathers and masked operands the base of the lanes.
+// In the processor's order: sum, cut to the address size, then the segment's base.
 func (o *Operand) Address(regs *[NumRegs]uint64, fs, gs uint64) uint64 {
 	a := uint64(o.Disp)
 	if o.Base != NoReg {

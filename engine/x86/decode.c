@@ -1,7 +1,12 @@
+/* From Zydis's decoded instructions to the compact ones of decode.h. One call from Go
+ * decodes a whole basic block: crossing from Go into C costs as much as decoding an
+ * instruction does. Nothing here keeps state or allocates. */
 #include "decode.h"
 #include <string.h>
 #include <Zydis/Zydis.h>
 
+/* The number of a general register of any width, as encodings have it (rax 0, rcx 1 …);
+ * 16 for the instruction pointer, -1 for everything else. */
 static int gpr(ZydisRegister r) {
 	if (r == ZYDIS_REGISTER_RIP || r == ZYDIS_REGISTER_EIP) return 16;
 	r = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
@@ -9,6 +14,8 @@ static int gpr(ZydisRegister r) {
 	return -1;
 }
 
+/* Class and number of a register. ah, ch, dh and bh get a class of their own, because a
+ * REX prefix would turn their numbers into those of spl, bpl, sil and dil. */
 static void classify(ZydisRegister r, struct a_op *o) {
 	static const struct { ZydisRegisterClass zc; uint8_t cls; } map[] = {
 		{ZYDIS_REGCLASS_GPR8, A_GPR8}, {ZYDIS_REGCLASS_GPR16, A_GPR16}, {ZYDIS_REGCLASS_GPR32, A_GPR32},
@@ -29,6 +36,9 @@ static void classify(ZydisRegister r, struct a_op *o) {
 	o->id = id < 0 ? 255 : (uint8_t)id;
 }
 
+/* Adds a general register to the sets of what is read and written. A write of 32 or 64
+ * bits replaces all of the register, one of 8 or 16 only a part; a conditional one may
+ * leave it as it was. */
 static void note_gpr(struct a_insn *o, ZydisRegister r, int read, int write, int cond) {
 	int g = gpr(r);
 	if (g < 0 || g > 15) return;
@@ -41,6 +51,8 @@ static void note_gpr(struct a_insn *o, ZydisRegister r, int read, int write, int
 	}
 }
 
+/* The six arithmetic flags, packed. DF, IF, TF and the rest are nothing that liveness
+ * asks for: no instruction of the translator changes them. */
 static uint8_t flagbits(uint32_t f) {
 	uint8_t b = 0;
 	if (f & ZYDIS_CPUFLAG_OF) b |= 1;
@@ -52,6 +64,8 @@ static uint8_t flagbits(uint32_t f) {
 	return b;
 }
 
+/* A memory operand. The registers of its address count as read, also where only the
+ * address is formed. More than A_MEMS operands no instruction has. */
 static void memop(struct a_insn *o, const ZydisDecodedOperand *p) {
 	if (o->nmem == A_MEMS) return;
 	struct a_mem *m = &o->mem[o->nmem++];
@@ -77,6 +91,8 @@ static void memop(struct a_insn *o, const ZydisDecodedOperand *p) {
 	if (p->mem.type != ZYDIS_MEMOP_TYPE_VSIB) note_gpr(o, p->mem.index, 1, 0, 0);
 }
 
+/* All operands, hidden ones too: the sets of registers are over all, while only the
+ * first A_OPS are kept by themselves. */
 static void operands(struct a_insn *o, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *ops) {
 	for (int i = 0; i < in->operand_count; i++) {
 		const ZydisDecodedOperand *p = &ops[i];
@@ -132,6 +148,8 @@ static uint8_t broadcast(ZydisBroadcastMode m) {
 	}
 }
 
+/* Fills o in; 1 if the instruction ends a basic block: everything after which another
+ * than the next instruction may be executed, and what traps for certain. */
 static int fill(struct a_insn *o, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *ops, uint64_t addr) {
 	memset(o, 0, sizeof *o);
 	o->addr = addr;
@@ -202,6 +220,7 @@ static int fill(struct a_insn *o, const ZydisDecodedInstruction *in, const Zydis
 	}
 }
 
+/* See decode.h. The decoder is set up at each call, which costs little beside a block. */
 int a_decode(const uint8_t *buf, size_t len, uint64_t addr, int max, struct a_insn *out, int *why) {
 	ZydisDecoder dec;
 	ZydisDecodedInstruction in;
@@ -230,6 +249,7 @@ int a_decode(const uint8_t *buf, size_t len, uint64_t addr, int max, struct a_in
 	return n;
 }
 
+/* For the test that compares these structures with Go's. */
 void a_sizes(size_t *insn, size_t *mem, size_t *op) {
 	*insn = sizeof(struct a_insn);
 	*mem = sizeof(struct a_mem);

@@ -14,6 +14,8 @@ import (
 )
 
 // Why Decode stopped.
+// It decides how the translator closes the block: by a branch, by a fetch of more
+// code, or by an instruction that traps.
 type Why int
 
 // The reasons.
@@ -26,6 +28,10 @@ const (
 
 // Decode decodes the instructions in code, which lies at addr, into out until
 // one ends a basic block. It returns how many and why it stopped.
+//
+// code may hold anything. An instruction that goes beyond it is OutOfBytes: the caller has
+// to know whether there is more, on the next page. Instructions before the one that stopped
+// it are good in every case.
 func Decode(code []byte, addr uint64, out []Insn) (int, Why) {
 	if len(code) == 0 || len(out) == 0 {
 		return 0, OutOfBytes
@@ -37,6 +43,8 @@ func Decode(code []byte, addr uint64, out []Insn) (int, Why) {
 }
 
 // CheckLayout compares the Go structures with the C ones. The tests call it.
+// Sizes suffice: both sides list the same fields in the same order and of the same
+// widths.
 func CheckLayout() error {
 	var insn, mem, op C.size_t
 	C.a_sizes(&insn, &mem, &op)
@@ -57,6 +65,8 @@ func CheckLayout() error {
 }
 
 // ClassName is XED's instruction class: the mnemonic in upper case.
+// Each call goes to C and allocates, here and below: who asks often keeps the
+// answer.
 func (i *Insn) ClassName() string {
 	return C.GoString(C.ZydisMnemonicGetString(C.ZydisMnemonic(i.Mnem)))
 }

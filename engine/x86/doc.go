@@ -10,4 +10,11 @@
 // The translator and the single-step engine both use it; neither knows the
 // instruction set otherwise. The package holds no state and may be called from
 // any goroutine.
+//
+// What it does not know: which registers are dead, what a block looks like when it is
+// translated, and what is recorded. Those are the engine's questions; this package gives
+// the facts that they are answered from. Where Zydis's tables are not what processors do
+// (decode.c: string pointers, flags called undefined, syscall), they are put right here.
+//
+// cmd/alleria counts the code of programs with it, without running them.
 package x86

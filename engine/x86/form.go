@@ -123,6 +123,8 @@ func hiddenFrom(class string) int {
 
 // fifth tells whether a fifth operand was cut off, for which an Insn has no
 // room. Where there are five, the last is a constant of a byte.
+// Such are EVEX instructions with mask, two sources and a constant, and XOP's
+// permutations.
 func (f *former) fifth() bool {
 	return f.visible == len(f.Ops) && f.imms == 0 && f.ImmSize > 0 &&
 		(f.Enc == EncEVEX || strings.HasPrefix(f.class, "VPERMIL2"))
@@ -162,6 +164,8 @@ func (f *former) repeat() string {
 }
 
 // operand is the name of the k-th operand; they are asked for in order.
+//
+// Constants have no kind of their own beyond the width: what they mean is in the class.
 func (f *former) operand(k int) string {
 	op := &f.Ops[k]
 	switch op.Kind {
@@ -220,6 +224,7 @@ func (f *former) other() string {
 
 // stack names an x87 operand. Of two the opcode says which is the top: the
 // last where the result goes down into the stack, else the first.
+// Register forms have an opcode for each direction, so that the opcode is enough.
 func (f *former) stack(k int) string {
 	if f.visible < 2 {
 		return "X87"
@@ -236,6 +241,9 @@ func (f *former) stack(k int) string {
 
 // fixed tells operands that are part of the opcode rather than encoded in it:
 // add al, 1 has a form of its own for al.
+//
+// The opcode maps of the Intel SDM (volume 2, appendix A) have such operands in lower case or
+// as register names.
 func (f *former) fixed(k int) bool {
 	if f.Enc != EncLegacy {
 		return false
@@ -258,6 +266,7 @@ func (f *former) fixed(k int) bool {
 
 // fixedName names a fixed register as XED does; the wider ones of rax share a
 // name as they do an opcode.
+// Other registers never are part of an opcode that has another form beside it.
 func fixedName(op *Op) string {
 	switch {
 	case op.Class == ClassGPR8 && op.ID == uint8(RAX):
@@ -273,6 +282,8 @@ func fixedName(op *Op) string {
 }
 
 // constant names an immediate or relative operand.
+// The operand size decides between IMMz and a fixed width, as in the manuals'
+// opcode maps.
 func (f *former) constant() string {
 	switch {
 	case f.imms > 1:
@@ -299,6 +310,7 @@ func (f *former) width(size int) string {
 
 // plainWidth names a size in bytes; empty for sizes that only state-saving
 // instructions have.
+// They are XED's letters.
 func plainWidth(size int) string {
 	switch size {
 	case 1:

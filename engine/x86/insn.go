@@ -2,8 +2,11 @@ package x86
 
 // Reg is a general register by its number in encodings: 0 rax, 1 rcx, 2 rdx,
 // 3 rbx, 4 rsp, 5 rbp, 6 rsi, 7 rdi, 8 … 15.
+// Zydis's own numbers, which are one for each width, stay in decode.c.
 type Reg int8
 
+// Their order is the encodings' and must stay.
+//
 // The registers that translation has to name.
 const (
 	RAX Reg = iota
@@ -27,6 +30,7 @@ const (
 	NumRegs     = 16
 )
 
+// They are the bases that a program can have set; ds, es, ss and cs have base 0.
 // Segments of a memory operand; others are flat in 64-bit mode.
 const (
 	SegNone = iota
@@ -42,6 +46,11 @@ const (
 )
 
 // Mem is one memory operand as decoded. The fields mirror struct a_mem.
+//
+// Disp, Base, Index and Scale are those of the encoding: the address is their sum, with
+// Base RIP counted from the next instruction. ElemSize and ElemCount are of vector
+// operands. Hidden ones are implied by the opcode: the stack of a push, the pointers of
+// string instructions.
 type Mem struct {
 	Disp                int64
 	Size                uint32
@@ -59,6 +68,8 @@ const (
 	OpImm
 )
 
+// They mirror enum a_cls.
+//
 // Classes of a register operand.
 const (
 	ClassGPR8  = 1 + iota
@@ -76,6 +87,7 @@ const (
 	ClassOther
 )
 
+// ActCond: the write may not happen, as by cmov or under a mask.
 // What an operand's Act says.
 const (
 	ActRead = 1 << iota
@@ -84,12 +96,17 @@ const (
 )
 
 // Op is one operand of any kind. The fields mirror struct a_op.
+//
+// ID is the register's number within its class, Act bits of Act…, Bits the width. An Op of
+// memory stands for the next of Mems, in the same order.
 type Op struct {
 	Kind, Class, ID, Act uint8
 	Bits                 uint16
 	_                    uint16
 }
 
+// AttrRep also stands for repe. The prefixes count only where they mean something:
+// a mandatory f3 of an SSE opcode is part of that opcode.
 // Attributes of an Insn.
 const (
 	AttrLock = 1 << iota
@@ -106,6 +123,11 @@ const (
 const AllFlags = 0x3f
 
 // Insn is one decoded instruction. The fields mirror struct a_insn.
+//
+// It has 184 bytes, and is made in arrays of a basic block. Offsets are from the
+// instruction's first byte; 0 stands for "has none" where the field cannot be at 0.
+// GPRRead and GPRWrite have a bit a register; in GPRPartial are those of which the old
+// value survives in part, and which therefore must not be taken for overwritten.
 type Insn struct {
 	Addr                             uint64
 	Imm                              int64 // a relative branch's is its absolute target
@@ -126,13 +148,17 @@ type Insn struct {
 }
 
 // Next is the address of the instruction after this one.
+// It is also what RIP-relative operands and relative branches count from.
 func (i *Insn) Next() uint64 { return i.Addr + uint64(i.Len) }
 
 // Target is where a direct branch goes.
+// It is meaningless for others: Imm is then a constant.
 func (i *Insn) Target() uint64 { return uint64(i.Imm) }
 
 // Mentions is the set of general registers that the instruction reads, writes
 // or addresses with, explicitly or not.
+// A register outside of it may hold something of the translator's across the
+// instruction.
 func (i *Insn) Mentions() uint16 { return i.GPRRead | i.GPRWrite }
 
 // Has tells whether all of the attributes are there.
@@ -140,6 +166,7 @@ func (i *Insn) Has(attr uint16) bool { return i.Attr&attr == attr }
 
 // RIPRelative tells whether an operand is addressed relative to the
 // instruction.
+// Such an instruction cannot be copied elsewhere as it is.
 func (i *Insn) RIPRelative() bool { return i.Attr&AttrRIPRel != 0 }
 
 // FlagsAlways is the set of flags that the instruction overwrites whatever its
@@ -160,6 +187,7 @@ func (i *Insn) FlagsAlways() uint8 {
 }
 
 // TailOff is where the bytes behind the memory operand begin: constants.
+// Only for instructions with a memory form.
 func (i *Insn) TailOff() int {
 	switch {
 	case i.DispSize > 0:
@@ -171,10 +199,13 @@ func (i *Insn) TailOff() int {
 }
 
 // MemoryForm tells whether the instruction has a ModRM byte that names memory.
+// Implied operands (push, string instructions) have none.
 func (i *Insn) MemoryForm() bool { return i.ModRMOff > 0 && i.ModRM>>6 != 3 }
 
 // HighByte tells whether an operand is ah, ch, dh or bh, which a REX prefix would
 // turn into another register.
+// Scratch registers r8 to r15 need that prefix, so that such an instruction
+// restricts the choice.
 func (i *Insn) HighByte() bool {
 	for _, o := range i.Ops[:i.NOps] {
 		if o.Kind == OpReg && o.Class == ClassGPR8H {
@@ -185,6 +216,7 @@ func (i *Insn) HighByte() bool {
 }
 
 // GPRBeside is the general register that a move between it and memory names.
+// ok is false for another register, or an immediate.
 func (i *Insn) GPRBeside(store bool) (Op, bool) {
 	k := 0
 	if store {
@@ -197,6 +229,9 @@ func (i *Insn) GPRBeside(store bool) (Op, bool) {
 
 // VectorMove tells moves of a whole vector register to or from memory, whose
 // operand has the register's low bytes as they are.
+// Their value can be taken from the register instead of from memory a second time.
+// Conversions, broadcasts and half-register moves are not among them: register and
+// memory then differ.
 func (i *Insn) VectorMove() bool {
 	switch i.Mnem {
 	case MMOVAPS, MMOVAPD, MMOVUPS, MMOVUPD, MMOVDQA, MMOVDQU, MMOVSS, MMOVQ, MMOVD, MLDDQU,

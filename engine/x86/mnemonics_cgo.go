@@ -6,6 +6,11 @@ package x86
 import "C"
 
 // Categories, encodings and mnemonics that translation has to tell apart.
+//
+// They are Zydis's own numbers, under Go names: a table of ours would have to be kept in
+// step with the library. M… are mnemonics, Cat… categories, Enc… encodings. cgo makes
+// constants of them, so that switches over them are compiled as jumps and a number that
+// a future Zydis drops is an error of compilation.
 const (
 	CatCONDBR    = C.ZYDIS_CATEGORY_COND_BR
 	CatDATAXFER  = C.ZYDIS_CATEGORY_DATAXFER

@@ -2,15 +2,20 @@ package x86
 
 /*
 #include <cpuid.h>
-static void component(unsigned n, unsigned *size, unsigned *off) {
+
+// CPUID leaf 0xd, subleaf n (Intel SDM volume 1, section 13.2): EAX size, EBX offset
+// in the standard format, ECX bit 1 alignment in the compacted one. All stay zero on
+// a processor without the leaf.
+static void component(unsigned n, unsigned *size, unsigned *off, unsigned *flags) {
 	unsigned a = 0, b = 0, c = 0, d = 0;
 	__get_cpuid_count(0xd, n, &a, &b, &c, &d);
-	*size = a; *off = b;
+	*size = a; *off = b; *flags = c;
 }
 */
 import "C"
 
-// State components of an XSAVE area beyond the legacy region.
+// State components of an XSAVE area beyond the legacy region, and the sizes of what
+// comes before them.
 const (
 	StateYMM     = 2 // upper halves of ymm0 … ymm15
 	StateK       = 5 // k0 … k7
@@ -25,7 +30,14 @@ const (
 // in an XSAVE area of the standard format, and its size: 0 if the processor has
 // no such component.
 func StateComponent(n int) (offset, size uint32) {
-	var s, o C.uint
-	C.component(C.uint(n), &s, &o)
-	return uint32(o), uint32(s)
+	offset, size, _ = stateComponent(n)
+	return offset, size
+}
+
+// stateComponent also tells whether the component begins at a multiple of 64 bytes
+// in the compacted format.
+func stateComponent(n int) (offset, size uint32, aligned bool) {
+	var s, o, flags C.uint
+	C.component(C.uint(n), &s, &o, &flags)
+	return uint32(o), uint32(s), flags&2 != 0
 }
