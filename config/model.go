@@ -1,6 +1,9 @@
 package config
 
-import "strconv"
+import (
+	"iter"
+	"strconv"
+)
 
 // Config is a validated configuration. It is immutable.
 type Config struct {
@@ -35,6 +38,50 @@ func (w *Window) Label() string {
 type Profile struct {
 	Pos
 	Processes []*Process
+}
+
+// AllImages yields every Image element of the profile in the order of the file,
+// whatever process and thread it is for: for questions about a configuration as
+// a whole. What holds for one thread is a Matcher's to say.
+func (p *Profile) AllImages() iter.Seq[*Image] {
+	return func(yield func(*Image) bool) {
+		for _, proc := range p.Processes {
+			for _, t := range proc.Threads {
+				for _, i := range t.Images {
+					if !yield(i) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// AllInstructions likewise yields every Instruction element.
+func (p *Profile) AllInstructions() iter.Seq[*Instruction] {
+	return func(yield func(*Instruction) bool) {
+		for i := range p.AllImages() {
+			for _, f := range i.Functions {
+				for _, in := range f.Instructions {
+					if !yield(in) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// SelectsForms tells whether some selector names a form. Naming the forms of
+// instructions costs more than everything else that selectors look at, so that
+// whoever matches asks this first.
+func (p *Profile) SelectsForms() bool {
+	for in := range p.AllInstructions() {
+		if in.By == ByForm {
+			return true
+		}
+	}
+	return false
 }
 
 // Process selects processes by number.

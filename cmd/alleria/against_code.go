@@ -181,26 +181,16 @@ func (inv *inventory) kind(in *x86.Insn) insKind {
 func usesForms(c *config.Config) bool {
 	// Once for the file: an inventory is of the target, and not taken anew for each
 	// window.
-	found := false
-	eachFunction(c, func(_ *config.Image, f *config.Function) {
-		for _, i := range f.Instructions {
-			found = found || i.By == config.ByForm
-		}
-	})
-	return found
+	return slices.ContainsFunc(c.Windows, func(w *config.Window) bool { return w.Profile.SelectsForms() })
 }
 
 // eachFunction calls f for every Function of every Profile.
-// Intercepted functions are among them: an Intercept is an attribute of Function.
+// Intercepted functions are among them: an Intercept stands in a Function.
 func eachFunction(c *config.Config, f func(*config.Image, *config.Function)) {
 	for _, w := range c.Windows {
-		for _, p := range w.Profile.Processes {
-			for _, t := range p.Threads {
-				for _, i := range t.Images {
-					for _, fn := range i.Functions {
-						f(i, fn)
-					}
-				}
+		for i := range w.Profile.AllImages() {
+			for _, fn := range i.Functions {
+				f(i, fn)
 			}
 		}
 	}

@@ -31,12 +31,8 @@ func (t *target) checkNames(c *config.Config) []config.Warning {
 	for _, w := range c.Windows {
 		w.On.Walk(n.event)
 		w.Till.Walk(n.event)
-		for _, p := range w.Profile.Processes {
-			for _, th := range p.Threads {
-				for _, i := range th.Images {
-					n.image(i)
-				}
-			}
+		for i := range w.Profile.AllImages() {
+			n.image(i)
 		}
 	}
 	return n.found

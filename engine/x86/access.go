@@ -9,9 +9,8 @@ import (
 // MaskKind tells where the lanes of a masked access are said.
 type MaskKind uint8
 
-// Vector masks are the sign bits of elements as wide as the lanes; opmasks a bit a lane.
-//
-// The kinds of masks.
+// The kinds of masks. Vector masks are the sign bits of elements as wide as the lanes,
+// opmasks have a bit a lane.
 const (
 	MaskNone   MaskKind = iota
 	MaskK               // an opmask register: bit i for lane i

@@ -20,6 +20,7 @@ type planner struct {
 	insns  map[insKind]config.InsKey
 	forms  bool // some selector names a form, which is made anew for each instruction
 	blocks bool // only which blocks ran
+	flags  fieldFlags[layout.InsFlags]
 }
 
 // imagePlan is what holds for the code of one image.
@@ -42,9 +43,9 @@ type insKind struct {
 
 // newPlanner compiles what the open windows record of process 1.
 func newPlanner(t *tables, profiles []*config.Profile, blocks bool) *planner {
-	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), insns: make(map[insKind]config.InsKey), blocks: blocks}
+	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), insns: make(map[insKind]config.InsKey), blocks: blocks, flags: insFlags()}
 	for _, pr := range profiles {
-		p.forms = p.forms || selectsForms(pr)
+		p.forms = p.forms || pr.SelectsForms()
 	}
 	if !blocks {
 		p.thread, _ = config.NewMatcher(profiles...).Match(1, 1)
@@ -78,7 +79,7 @@ func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
 			continue
 		}
 		sel := matcher.Instruction(p.key(in))
-		want[i] = engine.Want{Flags: flagsOf(sel.Fields), Func: number}
+		want[i] = engine.Want{Flags: p.flags.of(sel.Fields), Func: number}
 	}
 	return im.number
 }
@@ -175,37 +176,27 @@ func (p *planner) key(in *x86.Insn) config.InsKey {
 	return k
 }
 
-// selectsForms tells whether a profile has a selector by form.
-func selectsForms(p *config.Profile) bool {
-	for _, pr := range p.Processes {
-		for _, t := range pr.Threads {
-			for _, im := range t.Images {
-				for _, fn := range im.Functions {
-					for _, in := range fn.Instructions {
-						if in.By == config.ByForm {
-							return true
-						}
-					}
-				}
-			}
-		}
-	}
-	return false
+// fieldFlags pairs each field of the configuration with what it is in another
+// vocabulary: in the engine's flags of an instruction, in the profile's header.
+type fieldFlags[T ~uint16 | ~uint32] []struct {
+	field config.Fields
+	flag  T
 }
 
-// flagsOf translates the configuration's fields.
-func flagsOf(f config.Fields) layout.InsFlags {
-	var w layout.InsFlags
-	for _, m := range []struct {
-		f config.Fields
-		w layout.InsFlags
-	}{
-		{config.Recorded, layout.InsRecorded}, {config.TimeStamp, layout.InsTime}, {config.RoutineID, layout.InsRoutine},
-		{config.AccessAddressAndSize, layout.InsAddrs}, {config.AccessValue, layout.InsValues}, {config.Branch, layout.InsBranch},
-	} {
-		if f.Has(m.f) {
-			w |= m.w
+// of translates a set of fields.
+func (m fieldFlags[T]) of(f config.Fields) (flags T) {
+	for _, p := range m {
+		if f.Has(p.field) {
+			flags |= p.flag
 		}
 	}
-	return w
+	return flags
+}
+
+// insFlags is what a block has recorded of an instruction.
+func insFlags() fieldFlags[layout.InsFlags] {
+	return fieldFlags[layout.InsFlags]{
+		{config.Recorded, layout.InsRecorded}, {config.TimeStamp, layout.InsTime}, {config.RoutineID, layout.InsRoutine},
+		{config.AccessAddressAndSize, layout.InsAddrs}, {config.AccessValue, layout.InsValues}, {config.Branch, layout.InsBranch},
+	}
 }

@@ -69,37 +69,17 @@ func (r *run) header(im *image) abp.Header {
 
 // flagsOfConfig sums up what the configuration can record.
 func flagsOfConfig(c *config.Config) abp.HeaderFlags {
+	fields := fieldFlags[abp.HeaderFlags]{
+		{config.AccessAddressAndSize, abp.FlagAddresses}, {config.AccessValue, abp.FlagValues}, {config.TimeStamp, abp.FlagTimeStamps},
+		{config.RoutineID, abp.FlagRoutines}, {config.Branch, abp.FlagBranches},
+	}
 	f := abp.FlagInstructions
 	for _, w := range c.Windows {
-		for _, p := range w.Profile.Processes {
-			for _, t := range p.Threads {
-				for _, im := range t.Images {
-					for _, fn := range im.Functions {
-						for _, in := range fn.Instructions {
-							f |= flagsOfFields(in.Fields)
-						}
-					}
-				}
-			}
+		for in := range w.Profile.AllInstructions() {
+			f |= fields.of(in.Fields)
 		}
 	}
 	return f
-}
-
-func flagsOfFields(f config.Fields) abp.HeaderFlags {
-	var h abp.HeaderFlags
-	for _, m := range []struct {
-		f config.Fields
-		h abp.HeaderFlags
-	}{
-		{config.AccessAddressAndSize, abp.FlagAddresses}, {config.AccessValue, abp.FlagValues}, {config.TimeStamp, abp.FlagTimeStamps},
-		{config.RoutineID, abp.FlagRoutines}, {config.Branch, abp.FlagBranches},
-	} {
-		if f.Has(m.f) {
-			h |= m.h
-		}
-	}
-	return h
 }
 
 // closeWriter drains the rings and closes an image's profile.
