@@ -7,12 +7,17 @@ import (
 )
 
 // unlimited is the budget of a thread that no event waits for.
+// It is far below the sign bit: a budget that went below zero is told by that.
 const unlimited = 1 << 62
 
 // budget decides how many instructions each thread may execute before it has
 // to ask, so that Instructions events fire exactly. A process with one thread
 // gets what is missing to the next threshold; with several, each gets a share,
 // and the shares shrink to single blocks as the threshold comes near.
+//
+// Counting itself is translated code's work: each block takes its instructions off the
+// thread's budget word and asks when that falls below zero. What is counted here is the
+// difference between what was given and what is left.
 type budget struct {
 	im      *image
 	leaves  []*window.Leaf
@@ -21,6 +26,7 @@ type budget struct {
 }
 
 // countingLeaves are the events that count instructions.
+// They are looked for once an image: the tree of events does not change.
 func countingLeaves(s *window.Set) []*window.Leaf {
 	var out []*window.Leaf
 	for _, l := range s.Leaves() {
@@ -32,6 +38,8 @@ func countingLeaves(s *window.Set) []*window.Leaf {
 }
 
 // waiting tells whether an armed event counts instructions.
+// As long as one is armed the target must run in the cache, where instructions are
+// counted.
 func (b *budget) waiting() bool {
 	for _, l := range b.leaves {
 		if l.Armed() {
@@ -42,6 +50,8 @@ func (b *budget) waiting() bool {
 }
 
 // executed is how many instructions a thread has executed.
+// It is exact for a thread that is stopped or waits, and good to a block for one
+// that runs.
 func (b *budget) executed(t *engine.Thread) uint64 {
 	n := b.granted[t] - t.Budget()
 	if int64(n) < 0 { // it runs and has just gone below zero, or was never given any
@@ -75,6 +85,9 @@ func (b *budget) count(l *window.Leaf, t *engine.Thread) (n uint64, ok bool) {
 
 // reached returns an armed event whose count the thread has reached, nil if
 // there is none.
+// An event that fires may arm others: the caller asks again until there is none.
+// Events are asked in the order of the configuration, so that two with one
+// threshold fire in that order.
 func (b *budget) reached(t *engine.Thread) *window.Leaf {
 	for _, l := range b.leaves {
 		if !l.Armed() {
@@ -88,6 +101,10 @@ func (b *budget) reached(t *engine.Thread) *window.Leaf {
 }
 
 // renew gives a stopped or waiting thread what it may execute now.
+//
+// A share of half of what is left divided by the threads means that all shares together
+// can never exceed it; they shrink like a geometric series, so that the number of times
+// that threads have to ask grows with the logarithm of the threshold.
 func (b *budget) renew(t *engine.Thread) {
 	done := b.executed(t)
 	grant := uint64(unlimited)

@@ -12,6 +12,7 @@ import (
 )
 
 // counts is what --only count found out.
+// Totals are exact at any time: threads are added when they end.
 type counts struct {
 	threads []abp.CountedThread
 	funcs   map[funcName]uint64
@@ -19,10 +20,15 @@ type counts struct {
 }
 
 // funcName names a function across the images that a process executes.
+// Names and not addresses, because the same library lies elsewhere in the next
+// program.
 type funcName struct{ image, name string }
 
 // add takes what a thread counted. A block belongs to the function that it
 // begins in.
+//
+// It takes a look-up for each block that was executed, not for each execution. Code of a
+// function that was inlined counts for the function that it was inlined into.
 func (c *counts) add(tb *tables, t *engine.Thread) {
 	if c.funcs == nil {
 		c.funcs = make(map[funcName]uint64)
@@ -37,6 +43,7 @@ func (c *counts) add(tb *tables, t *engine.Thread) {
 	c.threads = append(c.threads, tc)
 }
 
+// nameOf is the key of a function; empty parts say that there is no image or function.
 func nameOf(l *symbols.Loaded, fn *symbols.Function) funcName {
 	switch {
 	case l == nil:
@@ -49,6 +56,7 @@ func nameOf(l *symbols.Loaded, fn *symbols.Function) funcName {
 
 // result puts the counts in the order in which they are read: threads by number,
 // functions by instructions.
+// The order is settled to the last name, so that two equal runs print the same.
 func (c *counts) result() *abp.Counted {
 	out := &abp.Counted{Threads: c.threads, Functions: make([]abp.CountedFunction, 0, len(c.funcs))}
 	slices.SortFunc(out.Threads, func(a, b abp.CountedThread) int { return cmp.Compare(a.Number, b.Number) })
@@ -62,6 +70,7 @@ func (c *counts) result() *abp.Counted {
 }
 
 // entry is what run.json says of the process.
+// Counting has no profile: run.json is all there is, if an output was asked for.
 func (c *counts) entry(pid int, command []string, status int) abp.ProcessEntry {
 	return abp.ProcessEntry{Number: 1, PID: uint32(pid), Command: command, Followed: true, Exit: &status, Threads: len(c.threads),
 		Counts: abp.Counts{Instructions: c.total}, Counted: c.result()}
@@ -95,6 +104,7 @@ func (c *counts) print(w io.Writer) {
 }
 
 // imageName is what the table says of a function's image.
+// Code in no image is a JIT's, mostly.
 func imageName(f abp.CountedFunction) string {
 	if f.Image == "" {
 		return "[no image]"

@@ -14,4 +14,14 @@
 // cmd/alleria calls Record. All call-backs come on the goroutine of Record; what
 // processing threads share with it is said at each field. The package parses no
 // flags and prints no tables.
+//
+// Which goroutine does what: Record's is locked by the engine to its thread and makes every
+// call-back; the pool's processing threads call sink and nothing else of this package; an
+// AfterFunc of the context calls end. What more than one of them touches is atomic (over,
+// why, failed), and everything else belongs to Record's goroutine: there is no mutex.
+//
+// Errors: what goes wrong before the target's first instruction is returned and leaves no
+// output behind; what goes wrong later ends the recording and never the target, and is
+// returned with ErrIncomplete. What the user should know and cannot act on at once is a
+// note: printed at the end and kept in run.json.
 package session

@@ -12,6 +12,12 @@ import (
 
 // events turns the events of windows into addresses that the engine reports,
 // and reports back into events.
+//
+// An event on a function is watched at its entry, where the engine puts a probe or ends a
+// block, see Process.Notify. A Return needs the entry as well: only there is the return
+// address known, and only the stack pointer tells which of several entries of a recursion
+// it belongs to. Watching `ret` instructions instead was refused: tail calls leave a
+// function by another's.
 type events struct {
 	run     *run
 	im      *image
@@ -21,9 +27,12 @@ type events struct {
 	sites   map[uint64]int  // awaited return addresses, and by how many frames
 	starts  map[uint64]bool // call sites in start code, where rdi is main
 	linkers map[uint64]bool // where dynamic linkers say that they have mapped something
-	found   map[*window.Leaf]bool
-	done    map[*symbols.Loaded]bool
-	off     bool
+	// which events have a function, for missing
+	found map[*window.Leaf]bool
+	// images that were searched
+	done map[*symbols.Loaded]bool
+	// disarmed for good
+	off bool
 }
 
 // frame is one entry of a function whose return is awaited.
@@ -33,6 +42,7 @@ type frame struct {
 	leaves []*window.Leaf
 }
 
+// newEvents makes the state of a program image's events; arm fills it.
 func newEvents(r *run, im *image) *events {
 	return &events{run: r, im: im, calls: make(map[uint64][]*window.Leaf), returns: make(map[uint64][]*window.Leaf),
 		frames: make(map[*engine.Thread][]frame), sites: make(map[uint64]int), starts: make(map[uint64]bool), linkers: make(map[uint64]bool),
@@ -40,6 +50,9 @@ func newEvents(r *run, im *image) *events {
 }
 
 // arm resolves the events' functions in the images that were not looked at yet.
+//
+// It is called when the program starts and whenever images have come. Errors of single
+// events are joined: the others are watched all the same.
 func (e *events) arm() error {
 	if e.off {
 		return nil
@@ -71,6 +84,8 @@ func (e *events) arm() error {
 
 // linkerHook is the function that a dynamic linker calls, for debuggers, when it
 // has mapped or is about to unmap images; glibc and musl both export it.
+// It is what r_brk of the linker's r_debug points to (<link.h>), which needs a look
+// into memory that is not there yet when the program starts.
 const linkerHook = "_dl_debug_state"
 
 // watchLinker has an image's linker hook reported, if it has one: a process that
@@ -91,6 +106,10 @@ func (e *events) watchLinker(l *symbols.Loaded) error {
 }
 
 // resolve finds a leaf's function in an image and watches its entry.
+//
+// A name may mean several functions (overloads, static ones of several files); all are
+// watched. Stubs of the PLT are not: they are not the function, which is entered behind
+// them.
 func (e *events) resolve(leaf *window.Leaf, l *symbols.Loaded) error {
 	ev := leaf.Event
 	found := l.Image.Find(ev.Name, ev.Decorated)
@@ -131,6 +150,8 @@ func (e *events) resolveMain(leaf *window.Leaf, l *symbols.Loaded) error {
 }
 
 // watch asks to be notified of a function's entry for a leaf.
+// Several events may be on one address; the engine is asked for it once or often,
+// which is the same.
 func (e *events) watch(leaf *window.Leaf, entry uint64) error {
 	e.found[leaf] = true
 	if leaf.Event.Kind == config.EventReturn {
@@ -145,6 +166,9 @@ func (e *events) watch(leaf *window.Leaf, entry uint64) error {
 }
 
 // at tells which events a thread's arrival at an address is.
+//
+// Returns come before calls: where an address is both, what ends
+// precedes what begins.
 func (e *events) at(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) []*window.Leaf {
 	if e.off {
 		return nil
@@ -178,6 +202,10 @@ func (e *events) startCode(site, mainAddr uint64) {
 }
 
 // entered notes a frame of a function whose return is awaited.
+//
+// The return address lies at the stack pointer, as the notification comes before the
+// function's first instruction. Memory that cannot be read means a target that is being
+// killed.
 func (e *events) entered(t *engine.Thread, sp uint64, leaves []*window.Leaf) {
 	e.unwind(t, sp)
 	var b [8]byte
@@ -198,6 +226,9 @@ func (e *events) entered(t *engine.Thread, sp uint64, leaves []*window.Leaf) {
 // returned pops the frame that a thread returned from by reaching site: the
 // one whose return address lay just below the stack pointer, or, for a return that
 // pops arguments too, the innermost below it.
+//
+// `ret n` pops up to 64 KiB of arguments, hence the second bound. A frame whose address is
+// not below the stack pointer has not returned: something else jumped to the site.
 func (e *events) returned(t *engine.Thread, site, sp uint64) []*window.Leaf {
 	fs := e.frames[t]
 	at := -1

@@ -14,6 +14,7 @@ const optionsFile = "(options)"
 
 // missing names the events whose function no loaded image has, with what comes
 // nearest: after the run, because a library may be loaded as late as that.
+// They are notes and no errors: the run went as the configuration said.
 func (e *events) missing() []string {
 	var out []string
 	for _, l := range e.im.windows.Leaves() {
@@ -25,6 +26,7 @@ func (e *events) missing() []string {
 }
 
 // eventPlace says where an event was written: its line, or the flag it came by.
+// A window made from flags has no lines of a file to point at.
 func eventPlace(ev *config.Event) string {
 	pos := ev.Pos.String()
 	if !strings.HasPrefix(pos, optionsFile) {
@@ -38,6 +40,7 @@ func eventPlace(ev *config.Event) string {
 
 // whyMissing says why an event found no function: its image was never loaded, or has
 // no such function, and then which it has.
+// Three of the nearest names an image: more would bury the right one.
 func (e *events) whyMissing(ev *config.Event) string {
 	var near []string
 	matched := 0

@@ -17,12 +17,15 @@ import (
 )
 
 // output is where a program image's records and tables go.
+// Without a writer (--discard has one, --only translate and count have none) every
+// method does nothing, which keeps that question out of the callers.
 type output struct {
 	w *emit.ProcessWriter
 }
 
 // image enters an image into the profile: when it is first needed, and again,
 // with the time, when it is gone.
+// The second row replaces the first in readers: the later row of a number holds.
 func (o output) image(number uint32, l *symbols.Loaded, loaded, unloaded uint64) {
 	if o.w == nil {
 		return
@@ -35,6 +38,7 @@ func (o output) image(number uint32, l *symbols.Loaded, loaded, unloaded uint64)
 }
 
 // buildID is an image's build-id as bytes.
+// It is hexadecimal in symbols, where it names files, and bytes in the profile.
 func buildID(l *symbols.Loaded) []byte {
 	id, err := hex.DecodeString(l.Image.BuildID)
 	if err != nil {
@@ -66,6 +70,9 @@ func (o output) windows(defs []abp.WindowDef) {
 }
 
 // event enters the opening or closing of a window.
+//
+// The counts are of what has been written by then, which lags behind what was executed by
+// what lies in the rings: they say about where in the profile one is.
 func (o output) event(c window.Change, t *engine.Thread, addr uint64) {
 	if o.w == nil {
 		return
@@ -80,11 +87,15 @@ func (o output) event(c window.Change, t *engine.Thread, addr uint64) {
 }
 
 // sink writes the records of whatever rings it gets to one stream.
+// A sink belongs to one processing thread, its stream likewise.
 type sink struct {
 	stream *emit.Stream
 }
 
 // Consume is cab.Sink's.
+//
+// Places are (chunk, word), so that parts of a chunk that was drained early fit together
+// with the rest that another sink may get.
 func (s *sink) Consume(tag any, c cab.Chunk) error {
 	t, ok := tag.(*engine.Thread)
 	if !ok {
@@ -99,6 +110,8 @@ func (s *sink) Consume(tag any, c cab.Chunk) error {
 }
 
 // Leave is cab.Sink's.
+// The stream's frame of that thread is closed: another stream's next one can be
+// written.
 func (s *sink) Leave(tag any) error {
 	t, ok := tag.(*engine.Thread)
 	if !ok {
@@ -111,9 +124,11 @@ func (s *sink) Leave(tag any) error {
 func (s *sink) Flush() error { return s.stream.Flush() }
 
 // flushInterval is how long a record may lie in memory before it is written.
+// It is the bound that a user who kills the tracer loses at most.
 const flushInterval = 100 * time.Millisecond
 
 // threadMark is the mark that begins or ends a thread's records.
+// It is the first and the last that a ring holds of a thread.
 func threadMark(t *engine.Thread, begins uint64) []uint64 {
 	return []uint64{layout.Mark(layout.MarkThread, begins), uint64(t.Num()), uint64(t.TID()), sys.TSC()}
 }

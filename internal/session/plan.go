@@ -12,6 +12,10 @@ import (
 
 // planner decides what a block records. It remembers its answers for an image
 // and a function; they hold as long as the same windows are open.
+//
+// It is asked once a block and variant, not once an execution; still, a large program has
+// hundreds of thousands of blocks, which is why every level's answer is kept. A new set of
+// open windows makes a new planner: keeping old ones would need a bound on how many.
 type planner struct {
 	tables *tables
 	thread *config.ThreadMatcher
@@ -35,6 +39,8 @@ type imagePlan struct {
 }
 
 // insKind identifies what selectors look at of an instruction.
+// Forms are not part of it: they depend on operands, and there are too many to
+// keep.
 type insKind struct {
 	mnem, isa uint16
 	cat, ext  uint8
@@ -54,6 +60,8 @@ func newPlanner(t *tables, profiles []*config.Profile, blocks bool) *planner {
 }
 
 // plan answers for one block; see engine.Planner.
+//
+// A block belongs to the image of its first instruction. It may cross into another function, whose selectors then hold for the rest.
 func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
 	im, l := p.image(ins[0].Addr)
 	if p.blocks {
@@ -94,6 +102,7 @@ func (p *planner) function(l *symbols.Loaded, addr uint64) (*symbols.Function, u
 }
 
 // image returns what holds for the image at an address.
+// Code in no image is selected by an Image element without a name only.
 func (p *planner) image(addr uint64) (*imagePlan, *symbols.Loaded) {
 	l, _ := p.tables.symbols.ByAddr(addr)
 	if l == nil {
@@ -118,6 +127,7 @@ func (p *planner) image(addr uint64) (*imagePlan, *symbols.Loaded) {
 	return im, l
 }
 
+// set prepares the look-ups of an image of which something is selected.
 func (im *imagePlan) set() {
 	if im.matcher == nil {
 		return
@@ -127,6 +137,7 @@ func (im *imagePlan) set() {
 }
 
 // function returns what holds for a function of the image, nil: nothing.
+// nil is remembered as well as anything else.
 func (im *imagePlan) function(fn *symbols.Function) *config.FunctionMatcher {
 	if im.same {
 		return im.uniform
@@ -161,6 +172,8 @@ func funcKey(fn *symbols.Function) config.FuncKey {
 }
 
 // key describes an instruction in XED's names.
+//
+// Names come from C, a call each: they are made once a kind of instruction.
 func (p *planner) key(in *x86.Insn) config.InsKey {
 	mem := in.NMem > 0 && len(in.Accesses(nil)) > 0
 	kind := insKind{in.Mnem, in.ISA, in.Cat, in.Ext, mem}

@@ -19,6 +19,9 @@ import (
 )
 
 // Rings: a chunk fits in the second-level cache several times over.
+//
+// 16 MiB a ring is what lets a producer run on for some milliseconds while the consumer
+// writes a frame; the pages of a ring that is drained in time are few all the same.
 const (
 	defaultChunk = 256 << 10
 	ringBytes    = 16 << 20
@@ -28,6 +31,13 @@ const (
 // Record runs opts.Program, records it and returns the exit status that a shell
 // would report for it. On an error the status is still the program's if it ran
 // to its end; then errors.Is(err, ErrIncomplete).
+//
+// Cancelling ctx closes all windows for good and lets the target run on natively to its
+// end: a recording can be given up, a program that somebody runs cannot. Errors wrap
+// ErrNotFound, ErrCannotTrace, ErrUsage or ErrIncomplete where one of these fits.
+//
+// Only one Record may run at a time in a process: the engine waits for every child that the
+// process has.
 func Record(ctx context.Context, opts Options) (exit int, err error) {
 	// The facts of translated code stay; letting the heap double before each
 	// collection would waste as much again.
@@ -80,6 +90,7 @@ func (r *run) chunk() int {
 }
 
 // prepare checks the program and the configuration.
+// Nothing has been made or started by then: an error needs no cleaning up.
 func (r *run) prepare() (path string, err error) {
 	o := r.opts
 	if o.Config == nil {
@@ -114,6 +125,10 @@ func (r *run) prepare() (path string, err error) {
 }
 
 // openRun makes the output, if there is to be one.
+//
+// The window configuration is written in its canonical form, so that a
+// run says what it
+// recorded even if the file that it came from changes.
 func (r *run) openRun() error {
 	o := r.opts
 	if o.Only == OnlyTranslate || o.Only == OnlyCount && len(o.Outputs) == 0 {
@@ -145,6 +160,7 @@ func (r *run) openRun() error {
 }
 
 // end asks for the recording to end; the target runs on.
+// It may be called from any goroutine; the first reason stays.
 func (r *run) end(why string) {
 	r.why.CompareAndSwap(nil, &why)
 	r.over.Store(true)
@@ -159,6 +175,8 @@ func (r *run) status(st engine.Status) int {
 }
 
 // abandon removes what was written for a program that never ran.
+// Only the files that openRun makes are removed, and no directory with anything in
+// it.
 func (r *run) abandon() {
 	if r.emit == nil || r.opts.Discard {
 		return
@@ -175,6 +193,9 @@ func (r *run) abandon() {
 var ErrIncomplete = errors.New("the recording is incomplete")
 
 // finish completes run.json and tells the user how it went.
+//
+// err is what ended the run, nil for a target that came to its end; the result is what
+// Record returns.
 func (r *run) finish(st engine.Status, err error) error {
 	if f := r.failed.Load(); f != nil && err == nil {
 		err = fmt.Errorf("%w: %w", ErrIncomplete, *f)
@@ -216,6 +237,8 @@ func (r *run) finish(st engine.Status, err error) error {
 }
 
 // report writes the closing lines.
+// Notes come first, so that the line with the result is the last thing on the
+// screen.
 func (r *run) report(st engine.Status) {
 	w := r.opts.Messages
 	if w == nil {

@@ -14,6 +14,7 @@ import (
 
 // reported is what is kept of the facts that the kernel reports, through all
 // programs that the process executes.
+// Counts are of the process that the user started.
 type reported struct {
 	started   time.Time // of the process's first instruction
 	forks     uint64
@@ -24,6 +25,10 @@ type reported struct {
 
 // happened fires the armed events of a kind that an occurrence in a thread is; t
 // may be nil where it is in none.
+//
+// match compares what only this kind of event has. It goes over all
+// leaves: they are
+// few, and each report has cost a stop of the target already.
 func (r *run) happened(t *engine.Thread, addr uint64, kind config.EventKind, match func(*config.Event) bool) {
 	im := r.image
 	if im == nil || im.windows == nil {
@@ -43,6 +48,10 @@ func (r *run) happened(t *engine.Thread, addr uint64, kind config.EventKind, mat
 
 // watch asks for what armed events need to be told of, and for nothing else:
 // what is not armed, or can never fire again, costs nothing.
+//
+// A call whose event is not armed is turned off: a native thread stops
+// at every call
+// while any is watched.
 func (r *run) watch() {
 	im := r.image
 	calls := make(map[uint32]bool)
@@ -84,6 +93,7 @@ func callNumber(e *config.Event) (uint32, bool) {
 }
 
 // unknownCalls finds the events that name a system call which there is not.
+// Every such event is reported, not only the first.
 func unknownCalls(c *config.Config) []error {
 	var errs []error
 	look := func(e *config.Event) {
@@ -137,6 +147,8 @@ func (r *run) Executing(t *engine.Thread) {
 }
 
 // execLeaves are the armed Exec events that this execve is.
+// An execve that fails does not get this far: the event is the kernel's report of
+// success.
 func (r *run) execLeaves(till bool) []*window.Leaf {
 	var out []*window.Leaf
 	for _, l := range r.windows.Leaves() {
@@ -149,6 +161,7 @@ func (r *run) execLeaves(till bool) []*window.Leaf {
 }
 
 // executed is called when the new program stands before its first instruction.
+// Threads are one again, whatever the process had: execve ends the others.
 func (r *run) executed() {
 	r.facts.executing, r.facts.live = false, 0
 	for _, c := range r.windows.Note(true, "open since before the program was executed") {
@@ -172,6 +185,8 @@ func (r *run) created(t *engine.Thread) {
 }
 
 // terminated is called when a thread is no more.
+// Threads that an execve ends are not reported: for the user they end with the
+// program.
 func (r *run) terminated(t *engine.Thread) {
 	r.facts.live--
 	if r.facts.executing {
@@ -203,6 +218,8 @@ func (r *run) threadLives(num int) bool {
 }
 
 // Alarm is engine.Watcher's.
+// Time is wall-clock time since the process's first instruction, through all its
+// programs.
 func (r *run) Alarm(*engine.Process) {
 	now := time.Since(r.facts.started)
 	r.happenedIn(func(e *config.Event) bool {
@@ -234,6 +251,9 @@ func (r *run) Unmapped(_ *engine.Process, start, end uint64) {
 
 // refresh reads which images the process has and fires what that means. An
 // address space that is gone has none.
+//
+// The maps are only read when something says that images may have
+// changed.
 func (r *run) refresh() error {
 	im := r.image
 	loaded, unloaded, err := im.tables.update(im.p.PID())
@@ -251,6 +271,8 @@ func (r *run) refresh() error {
 }
 
 // loaded fires the events on images that came and went.
+// Unload events fire first: an image that is mapped elsewhere at once is gone and
+// then there.
 func (r *run) loaded(gone, came []*symbols.Loaded) {
 	for _, l := range gone {
 		r.happened(nil, 0, config.EventUnload, func(e *config.Event) bool { return e.MatchesImage(imageKey(l)) })

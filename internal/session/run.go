@@ -18,6 +18,9 @@ import (
 
 // run is one recording: the engine's client. Its methods run on the goroutine
 // of Record.
+//
+// It outlives program images: an execve makes a new image within the same run, the windows
+// staying as they are.
 type run struct {
 	opts    *Options
 	tracer  *engine.Tracer
@@ -59,6 +62,9 @@ type waits struct{ times, ticks uint64 }
 
 // Started is engine.Client's: a program image stands before its first
 // instruction.
+//
+// Order matters: the writer first, because tables write into it; events after tables, as
+// they need symbols; the mode last, when it is known what there is to watch.
 func (r *run) Started(p *engine.Process) error {
 	r.images++
 	im := &image{p: p, rings: make(map[*engine.Thread]*cab.Ring), marked: make(map[*engine.Thread]uint64)}
@@ -108,6 +114,10 @@ func (r *run) Started(p *engine.Process) error {
 }
 
 // changed carries out transitions: marks, rows, and what blocks record.
+//
+// t is the thread that made the change, nil where none did; addr its next instruction. t gets
+// its mark at once, others when they next enter code of the new mode: a mark of theirs at
+// this very moment could not be placed between their instructions.
 func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 	im := r.image
 	if len(changes) == 0 {
@@ -133,6 +143,10 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 }
 
 // setMode makes the target run as the open windows ask.
+//
+// Native is the aim whenever nothing is open and nothing counts: the target then costs
+// nothing. Windows that keep reopening stay in the plain variant, since going native and
+// coming back costs more than running translated for a while.
 func (r *run) setMode() {
 	im := r.image
 	open := im.windows.Open()
@@ -155,6 +169,7 @@ func (r *run) setMode() {
 
 // Entering is engine.Client's: a thread is about to run in a mode that may be
 // new to it.
+// The mark is left out if the thread's last one says the same.
 func (r *run) Entering(t *engine.Thread) {
 	im := r.image
 	if im.windows == nil {
@@ -190,6 +205,8 @@ func (r *run) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) 
 }
 
 // BudgetLow is engine.Client's: a count of instructions may be reached.
+// Events fire one at a time: the first may open a window that disarms or arms the
+// next.
 func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 	im := r.image
 	if im.budget == nil {
@@ -208,11 +225,13 @@ func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 }
 
 // ImagesChanged is engine.Client's.
+// Something was mapped, unmapped or protected anew; mostly it is no image.
 func (r *run) ImagesChanged(p *engine.Process) {
 	r.warn(r.refresh())
 }
 
 // Plan is engine.Client's.
+// Without a planner nothing is to be recorded, and the answer is not used.
 func (r *run) Plan(_ *engine.Process, ins []x86.Insn, want []engine.Want) uint32 {
 	if r.image.planner == nil {
 		return 0
@@ -221,6 +240,9 @@ func (r *run) Plan(_ *engine.Process, ins []x86.Insn, want []engine.Want) uint32
 }
 
 // ThreadStarted is engine.Client's.
+//
+// The ring is handed to the pool last: its first words, the thread's and the windows'
+// marks, must be there before anybody consumes it.
 func (r *run) ThreadStarted(t *engine.Thread) error {
 	im := r.image
 	if im.pool != nil {
@@ -235,6 +257,8 @@ func (r *run) ThreadStarted(t *engine.Thread) error {
 }
 
 // ThreadEnded is engine.Client's.
+// The pool drains the ring before Remove returns, so that the slot may be used
+// again.
 func (r *run) ThreadEnded(t *engine.Thread) {
 	im := r.image
 	if r.opts.Only == OnlyCount {
@@ -261,6 +285,7 @@ func (r *run) ThreadEnded(t *engine.Thread) {
 }
 
 // Ended is engine.Client's: a program image is gone.
+// It comes once an image, also when the target was killed.
 func (r *run) Ended(p *engine.Process) {
 	im := r.image
 	if im.windows != nil {
@@ -276,6 +301,7 @@ func (r *run) Ended(p *engine.Process) {
 }
 
 // Poll is engine.Client's: limits are looked at.
+// The engine calls it every now and then, whatever the target does.
 func (r *run) Poll(p *engine.Process) {
 	im := r.image
 	r.limits(im)
@@ -294,6 +320,7 @@ func (r *run) warn(err error) {
 	}
 }
 
+// note keeps a sentence for the end of the run, once.
 func (r *run) note(text string) {
 	for _, n := range r.notes {
 		if n == text {
@@ -308,6 +335,8 @@ func (r *run) note(text string) {
 
 // memoryOf opens the memory of a process for reading, nil if that is not
 // possible.
+// It must be opened while the process may still be read: a program that makes
+// itself undumpable closes it to latecomers.
 func memoryOf(pid int) *os.File {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 // tables are the images and functions of one program image, numbered as the
 // profile numbers them: in the order in which they are first needed.
+// An image or function that nothing recorded refers to is not in the profile.
 type tables struct {
 	symbols *symbols.Map
 	out     output
@@ -30,6 +31,9 @@ func newTables(pid int, cache *symbols.Cache, out output) *tables {
 }
 
 // update reads which images are loaded now.
+//
+// The lists are what came and went since the last time. A process that is gone gives an
+// error, which callers take for "nothing changed".
 func (t *tables) update(pid int) (loaded, unloaded []*symbols.Loaded, err error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -50,6 +54,8 @@ func (t *tables) update(pid int) (loaded, unloaded []*symbols.Loaded, err error)
 }
 
 // image returns an image's number and enters it into the profile at first.
+// The time is that of the first recorded block, not of the mapping: what is never
+// recorded needs no row.
 func (t *tables) image(l *symbols.Loaded) uint32 {
 	n := t.images[l]
 	if n == 0 {
@@ -62,6 +68,8 @@ func (t *tables) image(l *symbols.Loaded) uint32 {
 }
 
 // function returns a function's number, 0 for none.
+// The row is written before the block that refers to it: emit keeps them in that
+// order.
 func (t *tables) function(l *symbols.Loaded, fn *symbols.Function) uint32 {
 	if fn == nil {
 		return 0

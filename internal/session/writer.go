@@ -16,6 +16,9 @@ import (
 )
 
 // openWriter makes an image's profile and its processing threads.
+//
+// The pool starts at once, with nothing to consume. Its first error ends the recording from
+// a processing thread: Poll sees to the rest.
 func (r *run) openWriter(im *image) error {
 	if r.emit == nil || r.opts.Only == OnlyCount { // counts are in run.json
 		return nil
@@ -47,6 +50,7 @@ func (r *run) openWriter(im *image) error {
 }
 
 // header describes an image's process.
+// What cannot be read stays empty: a header is no reason to give a run up.
 func (r *run) header(im *image) abp.Header {
 	pid := im.p.PID()
 	now := time.Now()
@@ -68,6 +72,8 @@ func (r *run) header(im *image) abp.Header {
 }
 
 // flagsOfConfig sums up what the configuration can record.
+// They say what may be in the profile, for readers that need values, say, and can
+// refuse early.
 func flagsOfConfig(c *config.Config) abp.HeaderFlags {
 	fields := fieldFlags[abp.HeaderFlags]{
 		{config.AccessAddressAndSize, abp.FlagAddresses}, {config.AccessValue, abp.FlagValues}, {config.TimeStamp, abp.FlagTimeStamps},
@@ -83,6 +89,7 @@ func flagsOfConfig(c *config.Config) abp.HeaderFlags {
 }
 
 // closeWriter drains the rings and closes an image's profile.
+// The pool first: what it drains still goes into the profile.
 func (r *run) closeWriter(im *image) {
 	if im.pool != nil {
 		if err := im.pool.Close(); err != nil {
@@ -104,6 +111,8 @@ func (r *run) closeWriter(im *image) {
 }
 
 // limits ends the recording when it has gone on for long enough.
+// Limits are looked at when the engine polls: a recording ends a little late, by
+// what the rings hold.
 func (r *run) limits(im *image) {
 	o := r.opts
 	if r.over.Load() || im.writer == nil {
@@ -123,6 +132,7 @@ func (r *run) limits(im *image) {
 }
 
 // written is how many bytes the run's files have.
+// It asks the file system, since streams do not share a counter.
 func (r *run) written() int64 {
 	var n int64
 	for _, dir := range r.opts.Outputs {
@@ -131,6 +141,7 @@ func (r *run) written() int64 {
 	return n
 }
 
+// dirBytes adds up the files of a directory and of those in it.
 func dirBytes(dir string) int64 {
 	var n int64
 	entries, err := os.ReadDir(dir)
@@ -148,12 +159,14 @@ func dirBytes(dir string) int64 {
 }
 
 // host describes the machine.
+// It is written once a run, for whoever compares two of them.
 func host() abp.Host {
 	h := abp.Host{Processors: runtime.NumCPU(), Memory: memory(), Kernel: osVersion(), Processor: sys.CPUBrand()}
 	h.Name, _ = os.Hostname()
 	return h
 }
 
+// memory is the machine's, in bytes; 0: not known.
 func memory() uint64 {
 	var s unix.Sysinfo_t
 	if unix.Sysinfo(&s) != nil {
@@ -162,6 +175,7 @@ func memory() uint64 {
 	return s.Totalram * uint64(s.Unit)
 }
 
+// osVersion is the system and its release, as uname -sr has it.
 func osVersion() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
