@@ -15,12 +15,8 @@ type limit struct {
 // it is values that cannot be run: threshold="1" can, threshold="2" cannot.
 
 var limits = []limit{
-	{onEvent(EventAccesses, nil), "record does not count accesses for events yet", "count Instructions"},
-	{onEvent(EventSample, nil), "record does not sample in bursts yet", "make the window reopenable on another event"},
 	{func(x any) bool { e, ok := x.(*Event); return ok && e.Process > 1 },
 		"record follows the first process only, so far", "leave process out, or name process 1"},
-	{onEvent(EventInstructions, func(e *Event) bool { return e.SinceOpen }),
-		"record counts instructions from the process's first, so far", "leave since out"},
 	{func(x any) bool { _, ok := x.(*Intercept); return ok },
 		"record does not intercept functions yet", "record the function's instructions, or leave Intercept out"},
 	{func(x any) bool { i, ok := x.(*Instruction); return ok && len(i.Registers) > 0 },
@@ -33,14 +29,6 @@ var limits = []limit{
 		"record does not record system calls yet", "leave syscalls out"},
 	{func(x any) bool { t, ok := x.(*Thread); return ok && t.Signals },
 		"record does not record signals yet", "leave signals out"},
-}
-
-// onEvent makes a test for events of one kind.
-func onEvent(kind EventKind, test func(*Event) bool) func(any) bool {
-	return func(x any) bool {
-		e, ok := x.(*Event)
-		return ok && e.Kind == kind && (test == nil || test(e))
-	}
 }
 
 // Unsupported lists what the configuration says and record cannot run yet, each

@@ -5,17 +5,65 @@ import (
 	"alleria/internal/layout"
 )
 
-// CountInstructions makes every block of every variant count against its
-// thread's budget, so that the client is asked at exact instructions. Called from
-// Client.Started, before anything is translated.
-func (p *Process) CountInstructions() { p.budgeted = true }
+// Metric is something that threads do and that a client can count exactly, each
+// thread against a budget of its own.
+type Metric uint8
 
-// Budget is how many instructions the thread may still execute before the
-// client is asked. It is exact while the thread is stopped or waits.
-func (t *Thread) Budget() uint64 { return t.slot.get(layout.Budget) }
+// The metrics. Accesses are reads and writes together.
+const (
+	MetricInstructions Metric = iota
+	MetricAccesses
+	MetricReads
+	MetricWrites
+	NumMetrics
+)
+
+// budgetOff is where a metric's word lies in a slot. That of instructions is what
+// is left; those of accesses are one less, so that a block is left behind the
+// very instruction that uses the budget up, though others follow that access
+// nothing.
+func budgetOff(m Metric) int { return layout.Budget + 8*int(m) }
+
+// unlimited is the budget of a thread that is not to be asked about.
+const unlimited = 1 << 62
+
+// CountExecuted makes every block of every variant count these metrics, so that
+// the client is asked at exact instructions; with none, no longer. What was
+// translated otherwise is forgotten.
+func (p *Process) CountExecuted(metrics ...Metric) {
+	var want [NumMetrics]bool
+	for _, m := range metrics {
+		want[m] = true
+	}
+	if want == p.metrics {
+		return
+	}
+	p.metrics = want
+	p.budgeted = len(metrics) > 0
+	p.countsAccesses = want[MetricAccesses] || want[MetricReads] || want[MetricWrites]
+	for v := range p.blocks {
+		p.retranslate(Variant(v))
+	}
+}
+
+// Budget is how much of a metric the thread may still execute before the client
+// is asked; 0 or less: it has to be asked now. It is exact while the thread is
+// stopped or waits.
+func (t *Thread) Budget(m Metric) int64 {
+	n := int64(t.slot.get(budgetOff(m)))
+	if m != MetricInstructions {
+		n++
+	}
+	return n
+}
 
 // SetBudget replaces the budget of a thread that is stopped or waits.
-func (t *Thread) SetBudget(n uint64) { t.slot.set(layout.Budget, n) }
+func (t *Thread) SetBudget(m Metric, n int64) {
+	if m != MetricInstructions {
+		n--
+	}
+	t.slot.set(budgetOff(m), uint64(n))
+}
 
 // Rebudget makes Client.Entering be called for every thread, so that budgets can be
 // changed: those that run are stopped one by one.
@@ -24,39 +72,123 @@ func (p *Process) Rebudget() {
 	p.tr.modeChanged = true
 }
 
-// spend writes, at a block's start, the subtraction of its instructions from
-// the budget, and the request for when it does not suffice.
+// use is how often instructions do what the metrics count.
+type use [NumMetrics]uint32
+
+func (n *use) add(o use) {
+	for m := range n {
+		n[m] += o[m]
+	}
+}
+
+// usesOf counts what instructions do, each by itself, but for accesses whose
+// number is known only when they execute (see counted).
+func (u *unit) usesOf(ins []x86.Insn) []use {
+	out := make([]use, len(ins))
+	for i := range ins {
+		out[i][MetricInstructions] = 1
+		if !u.p.countsAccesses || ins[i].NMem == 0 {
+			continue
+		}
+		from := len(u.opBuf)
+		u.opBuf = ins[i].Accesses(u.opBuf)
+		for j := range u.opBuf[from:] {
+			if o := &u.opBuf[from+j]; !dynamic(o) && !headerOnly(&ins[i], o) {
+				out[i].access(o.Store, 1)
+			}
+		}
+		u.opBuf = u.opBuf[:from]
+	}
+	return out
+}
+
+// access counts n accesses of a kind.
+func (n *use) access(store bool, k uint32) {
+	n[MetricAccesses] += k
+	if store {
+		n[MetricWrites] += k
+	} else {
+		n[MetricReads] += k
+	}
+}
+
+// headerOnly tells the read of an instruction that saves processor state: the
+// header that it reads is part of what it writes.
+func headerOnly(in *x86.Insn, o *x86.Operand) bool {
+	return in.Complex() && !o.Store && in.Mnem != x86.MXRSTOR && in.Mnem != x86.MXRSTOR64
+}
+
+// spend writes, at a block's start, the subtraction of what its instructions do
+// from the budgets, and the request for when one does not suffice. A block that is
+// used once has been made for what is left and does not ask.
 func (u *unit) spend(b *block, ins []x86.Insn) {
 	if !u.p.budgeted {
 		return
 	}
-	n := len(ins)
+	b.uses = u.usesOf(ins)
+	var sum use
+	for i := range b.uses {
+		sum.add(b.uses[i])
+	}
+	need := &shortage{}
+	for m := range NumMetrics {
+		if !u.p.metrics[m] {
+			continue
+		}
+		need.subtracted[m], need.use[m] = true, sum[m]
+		ask := -1
+		if u.limit == 0 {
+			ask = u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, need: need.copy()})
+		}
+		u.subtract(m, sum[m], flagsDead(ins, 0), ask)
+	}
+}
+
+// shortage is which budgets a block has subtracted itself from before one of them
+// did not suffice, and how much.
+type shortage struct {
+	use        use
+	subtracted [NumMetrics]bool
+}
+
+func (s *shortage) copy() *shortage {
+	c := *s
+	return &c
+}
+
+// subtract writes the subtraction of n from a budget, and, unless ask is
+// negative, the request of that number for when it falls below zero.
+func (u *unit) subtract(m Metric, n uint32, dead bool, ask int) {
 	a := &u.asm
-	ask := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, need: uint16(n)})
+	off := uint32(budgetOff(m))
 	switch {
-	case flagsDead(ins, 0):
-		a.bytes(0x65, 0x48, 0x81, 0x2c, 0x25) // sub qword gs:[Budget], n
-		a.u32(layout.Budget)
-		a.u32(uint32(n))
-		a.bytes(0x0f, 0x88) // js
-		u.coldAsk(ask, nil)
-	case u.p.hasBMI2:
+	case dead:
+		a.bytes(0x65, 0x48, 0x81, 0x2c, 0x25) // sub qword gs:[off], n
+		a.u32(off)
+		a.u32(n)
+		if ask >= 0 {
+			a.bytes(0x0f, 0x88) // js
+			u.coldAsk(ask, nil)
+		}
+	case ask < 0 || u.p.hasBMI2:
 		a.store(spillF, x86.RCX)
-		a.load(x86.RCX, layout.Budget)
+		a.load(x86.RCX, int(off))
 		a.leaDisp(x86.RCX, x86.RCX, -int64(n))
-		a.store(layout.Budget, x86.RCX)
-		a.bytes(0x65, 0xc4, 0xe2, 0xf2, 0xf5, 0x0c, 0x25) // pext rcx, rcx, gs:[SignMask]
-		a.u32(layout.SignMask)
-		a.bytes(0xe3, 5, 0xe9) // jrcxz over the jump
-		u.coldAsk(ask, func(u *unit) { u.asm.load(x86.RCX, spillF) })
+		a.store(int(off), x86.RCX)
+		if ask >= 0 {
+			a.bytes(0x65, 0xc4, 0xe2, 0xf2, 0xf5, 0x0c, 0x25) // pext rcx, rcx, gs:[SignMask]
+			a.u32(layout.SignMask)
+			a.bytes(0xe3, 5, 0xe9) // jrcxz over the jump
+			u.coldAsk(ask, func(u *unit) { u.asm.load(x86.RCX, spillF) })
+		}
 		a.load(x86.RCX, spillF)
 	default:
 		a.store(spillF, x86.RAX)
 		a.bytes(0x9f, 0x0f, 0x90, 0xc0) // lahf; seto al
 		a.store(spillF+8, x86.RAX)
 		a.bytes(0x65, 0x48, 0x81, 0x2c, 0x25)
-		a.u32(layout.Budget)
-		a.u32(uint32(n))
+		a.u32(off)
+		a.u32(n)
 		a.bytes(0x0f, 0x88)
 		back := func(u *unit) {
 			u.asm.load(x86.RAX, spillF+8)
@@ -81,29 +213,59 @@ func (u *unit) coldAsk(n int, first func(*unit)) {
 
 // shortBudget answers a thread whose budget does not suffice for the block at
 // app: the client is asked, and if it grants too little, as many instructions
-// as there are get a translation of their own that asks again behind them.
-func (tr *Tracer) shortBudget(t *Thread, app uint64, need uint16) error {
+// as there is budget for get a translation of their own that asks again behind
+// them.
+func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
 	p := t.p
-	left := t.Budget() + uint64(need) // the block has subtracted itself
-	t.SetBudget(left)
+	for m, n := range need.use {
+		if need.subtracted[m] {
+			t.SetBudget(Metric(m), t.Budget(Metric(m))+int64(n))
+		}
+	}
 	tr.client.BudgetLow(t, app)
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app)
 	}
-	left = t.Budget()
-	if left >= uint64(need) {
+	n := p.affordable(t, app)
+	if n == 0 {
 		return tr.answer(t, app, false)
 	}
-	if left == 0 { // the client has nothing to wait for and did not say so
-		t.SetBudget(1 << 62)
-		return tr.answer(t, app, false)
-	}
-	b := p.translateShort(app, t.variant, int(left))
+	b := p.translateShort(app, t.variant, n)
 	if b == nil {
 		return tr.leaveAt(t, app)
 	}
 	tr.reply(t, b.code)
 	return nil
+}
+
+// affordable is how many instructions of the block at app the thread's budgets
+// allow; 0: all of it, and more.
+func (p *Process) affordable(t *Thread, app uint64) int {
+	code := p.fetch(app, fetchBytes)
+	u := &p.scratch
+	n, _ := x86.Decode(code, app, u.ins[:])
+	uses := u.usesOf(u.ins[:n])
+	most := 0
+	for m := range NumMetrics {
+		if !p.metrics[m] {
+			continue
+		}
+		left := t.Budget(m)
+		if left <= 0 { // the client has nothing to wait for and did not say so
+			t.SetBudget(m, unlimited)
+			continue
+		}
+		var sum int64
+		for i := range uses {
+			if sum += int64(uses[i][m]); sum >= left {
+				if most == 0 || i+1 < most {
+					most = i + 1
+				}
+				break
+			}
+		}
+	}
+	return most
 }
 
 // translateShort translates the first n instructions at app, for one use.
@@ -130,7 +292,12 @@ func (p *Process) translateShort(app uint64, v Variant, n int) *block {
 // refund gives back what a block subtracted for the instructions from i on that
 // were not executed.
 func (t *Thread) refund(b *block, i int) {
-	if t.p.budgeted {
-		t.slot.set(layout.Budget, t.slot.get(layout.Budget)+uint64(len(b.lens)-i))
+	for _, n := range b.uses[min(i, len(b.uses)):] {
+		for m := range n {
+			if n[m] > 0 && t.p.metrics[m] {
+				off := budgetOff(Metric(m))
+				t.slot.set(off, t.slot.get(off)+uint64(n[m]))
+			}
+		}
 	}
 }

@@ -122,6 +122,7 @@ type block struct {
 	pos      []position // one an instruction
 	lens     []uint8    // of the application's instructions
 	rec      *recording // nil unless Record
+	uses     []use      // of each instruction what the block subtracted from budgets
 }
 
 // terminator is the shape of the code that ends a block; it tells what the
@@ -162,10 +163,10 @@ type exit struct {
 	target uint64 // application address
 	area   *area
 	v      Variant
-	fixed  bool   // never linked: the tracer wants to be asked (notify points, system calls)
-	call   bool   // follows a SyscallNotify call
-	need   uint16 // a block of so many instructions that exceeds the budget
-	spent  bool   // behind a block that used the budget up
-	stale  *block // the code of this block has changed
-	trap   *block // the tracer executes this block's last instruction
+	fixed  bool      // never linked: the tracer wants to be asked (notify points, system calls)
+	call   bool      // follows a SyscallNotify call
+	need   *shortage // of a block that exceeds a budget
+	spent  bool      // behind a block that used the budget up
+	stale  *block    // the code of this block has changed
+	trap   *block    // the tracer executes this block's last instruction
 }

@@ -164,6 +164,9 @@ func (tr *Tracer) emulate(t *Thread, b *block, regs *sys.Regs) error {
 		again = r.Rip == regs.Rip && len(t.held) == 0 && t.p.repeatsAt(r.Rip)
 	}
 	t.appGS = r.Gs_base
+	if t.p.countsAccesses {
+		tr.countExecuted(t, b, regs, &r)
+	}
 	if b.variant == Count && r.Rip != regs.Rip {
 		t.countEmulated(b.app)
 	}

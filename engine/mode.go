@@ -85,13 +85,17 @@ func (tr *Tracer) modeDiffers(t *Thread) bool {
 }
 
 // Replan forgets what blocks record: each is planned anew.
-func (p *Process) Replan() {
-	p.epoch[Record]++
-	clear(p.blocks[Record])
-	clear(p.waiting[Record])
-	clear(p.slotHeads[Record])
+func (p *Process) Replan() { p.retranslate(Record) }
+
+// retranslate forgets the translations of a variant: threads that run in it go
+// over to others.
+func (p *Process) retranslate(v Variant) {
+	p.epoch[v]++
+	clear(p.blocks[v])
+	clear(p.waiting[v])
+	clear(p.slotHeads[v])
 	for k := range p.heads {
-		if k.v == Record {
+		if k.v == v {
 			delete(p.heads, k)
 		}
 	}

@@ -74,7 +74,9 @@ type Process struct {
 	noAhead         bool
 	noHuge          bool
 	predict         bool
-	budgeted        bool
+	metrics         [NumMetrics]bool // that blocks count
+	budgeted        bool             // any of them
+	countsAccesses  bool             // any that is of accesses
 	budgetEpoch     int
 	hasAVX, hasBMI2 bool
 	hasAVX512       bool // with everything that copies masked operands
@@ -237,7 +239,9 @@ func (p *Process) addThread(t *Thread) error {
 	s.u32(layout.Req).Store(0)
 	s.u32(layout.Asleep).Store(0)
 	s.set(layout.SignMask, 1<<63)
-	s.set(layout.Budget, 1<<62)
+	for m := range NumMetrics {
+		s.set(budgetOff(m), unlimited)
+	}
 	if !t.vfork {
 		p.initRing(s)
 	}

@@ -141,10 +141,19 @@ func (r *recorder) bitOffset(o *x86.Operand, off int) {
 
 // mask writes a word with a bit for each lane.
 func (r *recorder) mask(o *x86.Operand, off int) {
-	a := &r.u.asm
-	reg := byte(r.rec.rb & 7)
+	r.u.asm.mask(r.rec.rb, o)
+	if o.AnyOf != 0 {
+		r.anyOf(o.AnyOf)
+	}
+	r.u.asm.put(r.rec.ra, off, r.rec.rb)
+}
+
+// mask writes the move of an operand's mask to a register, a bit for each lane;
+// bits above are whatever they are.
+func (a *asm) mask(to x86.Reg, o *x86.Operand) {
+	reg := byte(to & 7)
 	rbar := byte(0x80) // inverted R of a VEX prefix
-	if r.rec.rb >= 8 {
+	if to >= 8 {
 		rbar = 0
 	}
 	m := o.MaskReg
@@ -170,7 +179,7 @@ func (r *recorder) mask(o *x86.Operand, off int) {
 			a.bytes(0x66)
 		}
 		rex := byte(0x40)
-		if r.rec.rb >= 8 {
+		if to >= 8 {
 			rex |= 4
 		}
 		if m >= 8 && o.Mask == x86.MaskBytes {
@@ -178,10 +187,6 @@ func (r *recorder) mask(o *x86.Operand, off int) {
 		}
 		a.bytes(rex, 0x0f, 0xd7, 0xc0|reg<<3|m&7)
 	}
-	if o.AnyOf != 0 {
-		r.anyOf(o.AnyOf)
-	}
-	a.put(r.rec.ra, off, r.rec.rb)
 }
 
 // anyOf makes bit 0 of rb tell whether any of its low n bits is set: the value

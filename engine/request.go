@@ -27,7 +27,7 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 		return tr.trapped(t, e.trap)
 	case e.stale != nil:
 		p.stale(e.stale)
-	case e.need != 0:
+	case e.need != nil:
 		return tr.shortBudget(t, target, e.need)
 	case e.spent:
 		tr.client.BudgetLow(t, target)

@@ -351,6 +351,9 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 	if at > 0 {
 		t.refund(b, i)
 	}
+	if at > 0 && at == uint32(b.pos[i].exec) {
+		t.settle(b, i, regs)
+	}
 	switch {
 	case b.rec != nil && b.term != termTrap:
 		t.cut(b, i, at)

@@ -45,7 +45,7 @@ type Client interface {
 	Entering(t *Thread)
 	// BudgetLow is called when a thread, about to execute addr, has too little of
 	// its budget left for the block there: maybe nothing (see
-	// Process.CountInstructions). The client may raise it.
+	// Process.CountExecuted). The client may raise it.
 	BudgetLow(t *Thread, addr uint64)
 	// ImagesChanged is called when executable memory was mapped or its
 	// protection changed.

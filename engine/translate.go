@@ -156,6 +156,9 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		return b, 0
 	}
 	n = u.untilTrap(ins)
+	if u.p.countsAccesses {
+		n = u.untilCounted(ins[:n])
+	}
 	if u.limit > 0 && u.limit < n {
 		n = u.limit
 	}
@@ -242,6 +245,9 @@ func (u *unit) mustTrap(in *x86.Insn) bool {
 	if in.Has(x86.AttrGS) && in.NMem > 0 && in.Cat != x86.CatNOP && in.Cat != x86.CatWIDENOP && in.Mnem != x86.MLEA {
 		return true
 	}
+	if u.p.countsAccesses && in.AddrBits == 32 && in.Attr&(x86.AttrRep|x86.AttrRepne) != 0 {
+		return true
+	}
 	switch in.Cat {
 	case x86.CatCALL, x86.CatUNCONDBR, x86.CatRET:
 		return in.Mnem != x86.MXABORT && u.odd(in)
@@ -297,6 +303,20 @@ func (u *unit) plainBlock(b *block, ins []x86.Insn) (next uint64) {
 	return 0
 }
 
+// copyCounted is copy, with what an access-counting process needs around it. exec
+// is called where the instruction itself begins.
+func (u *unit) copyCounted(in *x86.Insn, exec func()) {
+	c, ok := u.countedAround(in)
+	if ok {
+		u.countBefore(&c, in)
+	}
+	exec()
+	u.copy(in)
+	if ok {
+		u.countAfter(&c, in)
+	}
+}
+
 // last writes the block's last instruction, whatever it is.
 func (u *unit) last(b *block, in *x86.Insn) (next uint64) {
 	switch in.Cat {
@@ -306,6 +326,6 @@ func (u *unit) last(b *block, in *x86.Insn) (next uint64) {
 	if in.Mnem == x86.MXBEGIN || in.Mnem == x86.MXABORT {
 		return u.branch(b, in)
 	}
-	u.copy(in)
+	u.copyCounted(in, func() { b.pos[len(b.pos)-1].exec = uint16(u.asm.here() - b.code) })
 	return in.Next()
 }

@@ -66,6 +66,8 @@ type Change struct {
 	// Why says what made the change where no event did; empty: the start or the
 	// end of the process.
 	Why string
+	// Overshoot is by how much a count over several threads was exceeded.
+	Overshoot uint64
 }
 
 // New makes the instances of cfg's windows for a process, all closed.

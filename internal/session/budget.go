@@ -6,108 +6,235 @@ import (
 	"alleria/window"
 )
 
-// unlimited is the budget of a thread that no event waits for.
-// It is far below the sign bit: a budget that went below zero is told by that.
+// unlimited is the budget of a thread that no event waits for. It is far below the
+// sign bit: a budget that went below zero is told by that.
 const unlimited = 1 << 62
 
-// budget decides how many instructions each thread may execute before it has
-// to ask, so that Instructions events fire exactly. A process with one thread
-// gets what is missing to the next threshold; with several, each gets a share,
-// and the shares shrink to single blocks as the threshold comes near.
+// amounts is how much of each metric was done.
+type amounts [engine.NumMetrics]int64
+
+// budget decides how much each thread may execute before it has to ask, so
+// that events on counts fire exactly. A process with one thread gets what is
+// missing to the next threshold; with several, each gets a share, and the
+// shares shrink to single blocks as the threshold comes near.
 //
-// Counting itself is translated code's work: each block takes its instructions off the
-// thread's budget word and asks when that falls below zero. What is counted here is the
-// difference between what was given and what is left.
+// Counting itself is translated code's work: each block takes what it does off the
+// thread's budget words and asks when one falls below zero. What is counted here is
+// the difference between what was given and what is left.
 type budget struct {
-	im      *image
 	leaves  []*window.Leaf
-	granted map[*engine.Thread]uint64 // all that a live thread was ever given
-	ended   uint64                    // instructions of threads that are gone
+	granted map[*engine.Thread]amounts // all that a live thread was ever given
+	ended   amounts                    // of threads that are gone
+	past    amounts                    // of the first threads of programs that have executed another
+	opened  map[*window.Leaf]*opened   // where the events that count from an opening do so
 }
 
-// countingLeaves are the events that count instructions.
-// They are looked for once an image: the tree of events does not change.
-func countingLeaves(s *window.Set) []*window.Leaf {
-	var out []*window.Leaf
+// opened is what had been done when a window opened.
+type opened struct {
+	total   amounts
+	threads map[int]amounts
+}
+
+// newBudget makes the budgets of a process, nil if no event counts.
+func newBudget(s *window.Set) *budget {
+	b := &budget{granted: make(map[*engine.Thread]amounts), opened: make(map[*window.Leaf]*opened)}
 	for _, l := range s.Leaves() {
-		if l.Event.Kind == config.EventInstructions {
-			out = append(out, l)
+		if len(bounds(l.Event)) > 0 {
+			b.leaves = append(b.leaves, l)
+		}
+	}
+	if len(b.leaves) == 0 {
+		return nil
+	}
+	return b
+}
+
+// bound is a metric and how much of it an event waits for.
+type bound struct {
+	metric engine.Metric
+	n      int64
+}
+
+// bounds is what an event counts; it fires when all are reached.
+func bounds(e *config.Event) []bound {
+	switch e.Kind {
+	case config.EventInstructions:
+		return []bound{{engine.MetricInstructions, int64(e.Threshold)}}
+	case config.EventSample:
+		return []bound{{engine.MetricInstructions, int64(e.Burst)}}
+	case config.EventAccesses:
+		var out []bound
+		for _, b := range []bound{{engine.MetricAccesses, int64(e.Total)}, {engine.MetricReads, int64(e.Reads)}, {engine.MetricWrites, int64(e.Writes)}} {
+			if b.n > 0 {
+				out = append(out, b)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// sinceOpen tells events that count from the opening of their window. The end
+// of a burst is one.
+func sinceOpen(l *window.Leaf) bool {
+	return l.Event.SinceOpen || l.Till && l.Event.Kind == config.EventSample
+}
+
+// metrics are what has to be counted, from now on, for events that can still
+// fire. What counts from the process's first instruction is counted while it
+// is not armed too.
+func (b *budget) metrics() []engine.Metric {
+	var want [engine.NumMetrics]bool
+	for _, l := range b.leaves {
+		if l.Live() {
+			for _, x := range bounds(l.Event) {
+				want[x.metric] = true
+			}
+		}
+	}
+	var out []engine.Metric
+	for m, w := range want {
+		if w {
+			out = append(out, engine.Metric(m))
 		}
 	}
 	return out
 }
 
-// waiting tells whether an armed event counts instructions.
-// As long as one is armed the target must run in the cache, where instructions are
-// counted.
+// waiting tells whether the process has to be counted now.
 func (b *budget) waiting() bool {
 	for _, l := range b.leaves {
-		if l.Armed() {
+		if l.Live() && (l.Armed() || !sinceOpen(l)) {
 			return true
 		}
 	}
 	return false
 }
 
-// executed is how many instructions a thread has executed.
-// It is exact for a thread that is stopped or waits, and good to a block for one
-// that runs.
-func (b *budget) executed(t *engine.Thread) uint64 {
-	n := b.granted[t] - t.Budget()
-	if int64(n) < 0 { // it runs and has just gone below zero, or was never given any
-		return 0
+// executed is how much a thread has done. It is exact for a thread that is stopped
+// or waits, and good to a block for one that runs.
+func (b *budget) executed(t *engine.Thread) amounts {
+	n := b.before(t)
+	g, ok := b.granted[t]
+	if !ok { // never given any
+		return n
+	}
+	for m := range n {
+		n[m] += g[m] - t.Budget(engine.Metric(m))
 	}
 	return n
 }
 
-// total is how many instructions the process has executed.
-func (b *budget) total() uint64 {
+// before is what a thread had done in programs before this one.
+func (b *budget) before(t *engine.Thread) amounts {
+	if t.Num() == 1 {
+		return b.past
+	}
+	return amounts{}
+}
+
+// total is how much the process has done.
+func (b *budget) total() amounts {
 	n := b.ended
 	for t := range b.granted {
-		n += b.executed(t)
+		past := b.before(t)
+		for m, k := range b.executed(t) {
+			n[m] += k - past[m]
+		}
 	}
 	return n
 }
 
-// count is what an event counts, seen from a thread: its own instructions, the
-// process's, or those of one thread that the event names. ok is false if the
-// thread does not contribute.
-func (b *budget) count(l *window.Leaf, t *engine.Thread) (n uint64, ok bool) {
-	e := l.Event
-	switch {
-	case e.Thread != 0:
-		return b.executed(t), t.Num() == e.Thread
-	case e.AnyThread:
-		return b.executed(t), true
+// windowOpened notes where the counts stand for events that count from there.
+func (b *budget) windowOpened(index int) {
+	for _, l := range b.leaves {
+		if l.Window != index || !sinceOpen(l) {
+			continue
+		}
+		o := &opened{total: b.total(), threads: make(map[int]amounts)}
+		for t := range b.granted {
+			o.threads[t.Num()] = b.executed(t)
+		}
+		b.opened[l] = o
 	}
-	return b.total(), true
 }
 
-// reached returns an armed event whose count the thread has reached, nil if
-// there is none.
-// An event that fires may arm others: the caller asks again until there is none.
-// Events are asked in the order of the configuration, so that two with one
-// threshold fire in that order.
-func (b *budget) reached(t *engine.Thread) *window.Leaf {
+// count is what an event counts, seen from a thread: its own doings, the
+// process's, or those of one thread that the event names. ok is false if the
+// thread does not contribute.
+func (b *budget) count(l *window.Leaf, t *engine.Thread) (n amounts, ok bool) {
+	e := l.Event
+	var from amounts
+	o := b.opened[l]
+	if own := e.Thread != 0 || e.AnyThread; own {
+		n, ok = b.executed(t), e.Thread == 0 || t.Num() == e.Thread
+		if o != nil && sinceOpen(l) {
+			from = o.threads[t.Num()]
+		}
+	} else {
+		n, ok = b.total(), true
+		if o != nil && sinceOpen(l) {
+			from = o.total
+		}
+	}
+	for m := range n {
+		n[m] -= from[m]
+	}
+	if e.Kind == config.EventSample && !l.Till { // the next multiple of the period
+		n[engine.MetricInstructions] -= b.nextSample(l) - int64(e.Burst)
+	}
+	return n, ok
+}
+
+// nextSample is when a window opens for its next burst: at a multiple of the
+// period behind the burst before.
+func (b *budget) nextSample(l *window.Leaf) int64 {
+	period := int64(l.Event.Period)
+	for k, o := range b.opened {
+		if k.Window == l.Window {
+			return (o.total[engine.MetricInstructions]/period + 1) * period
+		}
+	}
+	return period
+}
+
+// reached returns the armed events whose counts the thread has reached, and by
+// how much the count was exceeded.
+func (b *budget) reached(t *engine.Thread) (leaves []*window.Leaf, over uint64) {
 	for _, l := range b.leaves {
 		if !l.Armed() {
 			continue
 		}
-		if n, ok := b.count(l, t); ok && n >= l.Event.Threshold {
-			return l
+		n, ok := b.count(l, t)
+		over = 0
+		for _, x := range bounds(l.Event) {
+			ok = ok && n[x.metric] >= x.n
+			over = max(over, uint64(n[x.metric]-x.n))
+		}
+		if ok {
+			if l.Event.Thread != 0 || l.Event.AnyThread || len(bounds(l.Event)) > 1 {
+				over = 0
+			}
+			return []*window.Leaf{l}, over
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 // renew gives a stopped or waiting thread what it may execute now.
 //
-// A share of half of what is left divided by the threads means that all shares together
-// can never exceed it; they shrink like a geometric series, so that the number of times
-// that threads have to ask grows with the logarithm of the threshold.
+// A share of half of what is left divided by the threads means that all shares
+// together never exceed it; they shrink like a geometric series, so that the
+// number of times that threads have to ask grows with the logarithm of the threshold.
 func (b *budget) renew(t *engine.Thread) {
 	done := b.executed(t)
-	grant := uint64(unlimited)
+	grant := amounts{}
+	for m := range grant {
+		grant[m] = unlimited
+	}
+	if _, ok := b.granted[t]; !ok {
+		b.granted[t] = amounts{}
+	}
 	for _, l := range b.leaves {
 		if !l.Armed() {
 			continue
@@ -116,23 +243,49 @@ func (b *budget) renew(t *engine.Thread) {
 		if !ok {
 			continue
 		}
-		left := uint64(1)
-		if n < l.Event.Threshold {
-			left = l.Event.Threshold - n
+		for _, x := range bounds(l.Event) {
+			left := x.n - n[x.metric]
+			if left <= 0 && len(bounds(l.Event)) > 1 && !b.allReached(l, n) {
+				continue // the other bound decides
+			}
+			left = max(left, 1)
+			if k := int64(len(b.granted)); l.Event.Thread == 0 && !l.Event.AnyThread && k > 1 {
+				left = max(left/(2*k), 1)
+			}
+			grant[x.metric] = min(grant[x.metric], left)
 		}
-		if k := uint64(len(b.granted)); l.Event.Thread == 0 && !l.Event.AnyThread && k > 1 {
-			left = max(left/(2*k), 1)
-		}
-		grant = min(grant, left)
 	}
-	b.granted[t] = done + grant
-	t.SetBudget(grant)
+	past := b.before(t)
+	var all amounts
+	for m := range grant {
+		all[m] = done[m] - past[m] + grant[m]
+		t.SetBudget(engine.Metric(m), grant[m])
+	}
+	b.granted[t] = all
 }
 
-// forget keeps the count of a thread that ended.
-func (b *budget) forget(t *engine.Thread) {
-	if _, ok := b.granted[t]; ok {
-		b.ended += b.executed(t)
-		delete(b.granted, t)
+// allReached tells whether counts satisfy all of an event's bounds.
+func (b *budget) allReached(l *window.Leaf, n amounts) bool {
+	for _, x := range bounds(l.Event) {
+		if n[x.metric] < x.n {
+			return false
+		}
 	}
+	return true
+}
+
+// forget keeps the counts of a thread that ended.
+func (b *budget) forget(t *engine.Thread) {
+	g, ok := b.granted[t]
+	if !ok {
+		return
+	}
+	for m := range g {
+		n := g[m] - t.Budget(engine.Metric(m))
+		b.ended[m] += n
+		if t.Num() == 1 {
+			b.past[m] += n
+		}
+	}
+	delete(b.granted, t)
 }

@@ -77,7 +77,7 @@ func (o output) event(c window.Change, t *engine.Thread, addr uint64) {
 	if o.w == nil {
 		return
 	}
-	e := abp.WindowEvent{Window: uint32(c.Index), Opened: c.Opened, Reason: c.Reason(), TSC: sys.TSC(), Addr: addr}
+	e := abp.WindowEvent{Window: uint32(c.Index), Opened: c.Opened, Reason: c.Reason(), TSC: sys.TSC(), Addr: addr, Overshoot: c.Overshoot}
 	if t != nil {
 		e.Thread = uint32(t.Num())
 	}

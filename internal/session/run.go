@@ -36,6 +36,7 @@ type run struct {
 	waits   waits
 	started time.Time
 	windows *window.Set // of the process, whatever it executes
+	budget  *budget     // so too; nil where no event counts
 	facts   reported
 	watched map[uint32]bool // system calls that the engine watches
 	pending []*window.Leaf  // events that the program being executed is
@@ -94,9 +95,11 @@ func (r *run) Started(p *engine.Process) error {
 	im.windows = r.windows
 	output{im.writer}.windows(windowDefs(r.opts.Config))
 	im.events = newEvents(r, im)
-	if leaves := countingLeaves(im.windows); len(leaves) > 0 {
-		im.budget = &budget{im: im, leaves: leaves, granted: make(map[*engine.Thread]uint64)}
-		p.CountInstructions()
+	if first {
+		r.budget = newBudget(r.windows)
+	}
+	if im.budget = r.budget; im.budget != nil {
+		p.CountExecuted(im.budget.metrics()...)
 	}
 	if first {
 		r.facts.started = time.Now()
@@ -125,12 +128,16 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 	}
 	for _, c := range changes {
 		output{im.writer}.event(c, t, addr)
+		if c.Opened && im.budget != nil {
+			im.budget.windowOpened(c.Index)
+		}
 	}
 	if im.p.Mode() == engine.ModeNative {
 		r.warn(r.refresh()) // what was mapped meanwhile was not reported
 	}
 	r.setMode()
 	if im.budget != nil {
+		im.p.CountExecuted(im.budget.metrics()...)
 		im.p.Rebudget()
 	}
 	if t != nil {
@@ -204,21 +211,25 @@ func (r *run) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) 
 	r.changed(t, im.windows.Happen(leaves...), addr)
 }
 
-// BudgetLow is engine.Client's: a count of instructions may be reached.
-// Events fire one at a time: the first may open a window that disarms or arms the
-// next.
+// BudgetLow is engine.Client's: a count may be reached. Events fire one at a time:
+// the first may open a window that disarms or arms the next.
 func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 	im := r.image
 	if im.budget == nil {
-		t.SetBudget(unlimited)
+		for m := range engine.NumMetrics {
+			t.SetBudget(m, unlimited)
+		}
 		return
 	}
 	for {
-		l := im.budget.reached(t)
-		if l == nil {
+		leaves, over := im.budget.reached(t)
+		if len(leaves) == 0 {
 			break
 		}
-		changes := im.windows.Fire(l)
+		changes := im.windows.Happen(leaves...)
+		for i := range changes {
+			changes[i].Overshoot = over
+		}
 		r.changed(t, changes, addr)
 	}
 	im.budget.renew(t)

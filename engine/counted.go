@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// Words of a slot for instructions whose accesses are counted as they execute.
+const (
+	countReg   = 0x1b8 // the borrowed register
+	countRax   = 0x1c0 // rax while the flags lie in it
+	countFlags = 0x1c8
+	counting   = 0x1d0 // lanes that the instruction will access, or rcx before it
+)
+
+// dynamic tells accesses whose number is known only when the instruction
+// executes: iterations, lanes under a mask.
+func dynamic(o *x86.Operand) bool {
+	switch o.Kind {
+	case layout.AccessString, layout.AccessMasked, layout.AccessPacked, layout.AccessGather:
+		return true
+	}
+	return false
+}
+
+// counted is what there is to be counted around one instruction: how often a
+// repeated string instruction reads and writes in each iteration, or the lanes
+// of a masked operand.
+type counted struct {
+	each use // of an iteration, or of a lane
+	rep  bool
+	op   x86.Operand // the masked one
+}
+
+// countedAround finds out what has to be counted around an instruction; false:
+// nothing, or nobody wants it.
+func (u *unit) countedAround(in *x86.Insn) (c counted, ok bool) {
+	if !u.p.countsAccesses || in.NMem == 0 {
+		return c, false
+	}
+	from := len(u.opBuf)
+	u.opBuf = in.Accesses(u.opBuf)
+	ops := u.opBuf[from:]
+	u.opBuf = u.opBuf[:from]
+	for i := range ops {
+		if o := &ops[i]; dynamic(o) {
+			ok = true
+			c.each.access(o.Store, 1)
+			c.rep, c.op = o.Kind == layout.AccessString, *o
+		}
+	}
+	return c, ok
+}
+
+// untilCounted returns how many of the instructions a block may have: what uses
+// a budget up as it executes is noticed at the start of the next.
+func (u *unit) untilCounted(ins []x86.Insn) int {
+	for i := range ins {
+		if _, ok := u.countedAround(&ins[i]); ok {
+			return i + 1
+		}
+	}
+	return len(ins)
+}
+
+// countBefore notes, ahead of an instruction, what it is about to access: rcx,
+// or the number of lanes in its mask.
+func (u *unit) countBefore(c *counted, in *x86.Insn) {
+	a := &u.asm
+	if c.rep {
+		a.store(counting, x86.RCX)
+		return
+	}
+	g := scratchFor(in.Mentions() | 1<<x86.RAX)
+	r := byte(g)
+	a.store(countReg, g)
+	a.store(countRax, x86.RAX)
+	a.bytes(0x9f, 0x0f, 0x90, 0xc0) // lahf; seto al
+	a.store(countFlags, x86.RAX)
+	a.mask(g, &c.op)
+	switch n := max(c.op.Lanes, c.op.AnyOf); {
+	case n == 32: // mov g32, g32
+		a.bytes(0x89, 0xc0|r<<3|r)
+	case n < 32: // and g32, mask
+		a.bytes(0x81, 0xe0|r)
+		a.u32(1<<n - 1)
+	}
+	if c.op.AnyOf != 0 || c.op.Kind == layout.AccessPacked { // one access if any
+		a.bytes(rexW, 0x85, 0xc0|r<<3|r) // test g, g
+		a.bytes(0x0f, 0x95, 0xc0)        // setnz al
+		a.bytes(0x0f, 0xb6, 0xc0|r<<3)   // movzx g, al
+	} else {
+		a.bytes(0xf3, rexW, 0x0f, 0xb8, 0xc0|r<<3|r) // popcnt g, g
+	}
+	a.store(counting, g)
+	a.load(x86.RAX, countFlags)
+	a.bytes(0x04, 0x7f, 0x9e) // add al, 127; sahf
+	a.load(x86.RAX, countRax)
+	a.load(g, countReg)
+}
+
+// countAfter writes, behind an instruction, the subtraction of what it has
+// accessed from the budgets. No flags change: x - y is ~(~x + y).
+func (u *unit) countAfter(c *counted, in *x86.Insn) {
+	a := &u.asm
+	g := scratchFor(in.Mentions() | 1<<x86.RCX)
+	h := scratchFor(in.Mentions() | 1<<x86.RCX | 1<<uint(g))
+	a.store(countReg, g)
+	a.store(countRax, h)
+	a.load(h, counting)
+	if c.rep { // iterations: what rcx was less what it is
+		a.not(h)
+		a.lea(h, operand{base: h, index: x86.RCX, scale: 1})
+		a.not(h)
+	}
+	for m := MetricAccesses; m < NumMetrics; m++ {
+		k := c.each[m]
+		if k == 0 || !u.p.metrics[m] {
+			continue
+		}
+		a.load(g, budgetOff(m))
+		a.not(g)
+		a.lea(g, operand{base: g, index: h, scale: uint8(k)}) // 1, or 2 of an instruction with two operands
+		a.not(g)
+		a.store(budgetOff(m), g)
+	}
+	a.load(h, countRax)
+	a.load(g, countReg)
+}
+
+// not writes not reg, of the first eight.
+func (a *asm) not(reg x86.Reg) { a.bytes(rexW, 0xf7, 0xd0|byte(reg)) }
+
+// settle counts the iterations that a repeated string instruction, i of block b,
+// had made when the thread left it between two of them.
+func (t *Thread) settle(b *block, i int, regs *sys.Regs) {
+	if !t.p.countsAccesses || i >= len(b.uses) {
+		return
+	}
+	var code [15]byte
+	at := b.insAddr(i)
+	n, _ := t.p.mem.ReadAt(code[:], int64(at))
+	var one [1]x86.Insn
+	if k, _ := x86.Decode(code[:n], at, one[:]); k == 0 {
+		return
+	}
+	c, ok := t.p.scratch.countedAround(&one[0])
+	if ok && c.rep {
+		t.spent(c.each, t.slot.get(counting)-regs.Rcx)
+	}
+}
+
+// spent subtracts what was done k times from the budgets.
+func (t *Thread) spent(each use, k uint64) {
+	for m, n := range each {
+		if n > 0 && t.p.metrics[m] {
+			off := budgetOff(Metric(m))
+			t.slot.set(off, t.slot.get(off)-uint64(n)*k)
+		}
+	}
+}
+
+// countExecuted subtracts what the instruction of block b, which the tracer
+// executed, has accessed besides what its block subtracted.
+func (tr *Tracer) countExecuted(t *Thread, b *block, before, after *sys.Regs) {
+	var code [15]byte
+	n, _ := t.p.mem.ReadAt(code[:], int64(before.Rip))
+	var one [1]x86.Insn
+	if k, _ := x86.Decode(code[:n], before.Rip, one[:]); k == 0 {
+		return
+	}
+	c, ok := t.p.scratch.countedAround(&one[0])
+	switch {
+	case after.Rip == before.Rip && !c.rep: // it faulted
+		t.refund(b, 0)
+	case !ok:
+	case c.rep:
+		n := before.Rcx - after.Rcx
+		if one[0].AddrBits == 32 {
+			n = uint64(uint32(n))
+		}
+		t.spent(c.each, n)
+	default: // lanes at gs: as if all were accessed
+		t.spent(c.each, uint64(c.op.Lanes))
+	}
+}
