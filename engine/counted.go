@@ -11,7 +11,7 @@ const (
 	countReg   = 0x1b8 // the borrowed register
 	countRax   = 0x1c0 // rax while the flags lie in it
 	countFlags = 0x1c8
-	counting   = 0x1d0 // lanes that the instruction will access, or rcx before it
+	countLanes = 0x1d0 // lanes that the instruction will access, or rcx before it
 )
 
 // dynamic tells accesses whose number is known only when the instruction
@@ -69,7 +69,7 @@ func (u *unit) untilCounted(ins []x86.Insn) int {
 func (u *unit) countBefore(c *counted, in *x86.Insn) {
 	a := &u.asm
 	if c.rep {
-		a.store(counting, x86.RCX)
+		a.store(countLanes, x86.RCX)
 		return
 	}
 	g := scratchFor(in.Mentions() | 1<<x86.RAX)
@@ -93,7 +93,7 @@ func (u *unit) countBefore(c *counted, in *x86.Insn) {
 	} else {
 		a.bytes(0xf3, rexW, 0x0f, 0xb8, 0xc0|r<<3|r) // popcnt g, g
 	}
-	a.store(counting, g)
+	a.store(countLanes, g)
 	a.load(x86.RAX, countFlags)
 	a.bytes(0x04, 0x7f, 0x9e) // add al, 127; sahf
 	a.load(x86.RAX, countRax)
@@ -108,7 +108,7 @@ func (u *unit) countAfter(c *counted, in *x86.Insn) {
 	h := scratchFor(in.Mentions() | 1<<x86.RCX | 1<<uint(g))
 	a.store(countReg, g)
 	a.store(countRax, h)
-	a.load(h, counting)
+	a.load(h, countLanes)
 	if c.rep { // iterations: what rcx was less what it is
 		a.not(h)
 		a.lea(h, operand{base: h, index: x86.RCX, scale: 1})
@@ -129,9 +129,6 @@ func (u *unit) countAfter(c *counted, in *x86.Insn) {
 	a.load(g, countReg)
 }
 
-// not writes not reg, of the first eight.
-func (a *asm) not(reg x86.Reg) { a.bytes(rexW, 0xf7, 0xd0|byte(reg)) }
-
 // settle counts the iterations that a repeated string instruction, i of block b,
 // had made when the thread left it between two of them.
 func (t *Thread) settle(b *block, i int, regs *sys.Regs) {
@@ -147,7 +144,7 @@ func (t *Thread) settle(b *block, i int, regs *sys.Regs) {
 	}
 	c, ok := t.p.scratch.countedAround(&one[0])
 	if ok && c.rep {
-		t.spent(c.each, t.slot.get(counting)-regs.Rcx)
+		t.spent(c.each, t.slot.get(countLanes)-regs.Rcx)
 	}
 }
 

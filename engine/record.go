@@ -228,7 +228,7 @@ func (r *recorder) emit() (next uint64) {
 			return r.finish(i, in)
 		}
 		b.pos[i].exec = uint16(u.asm.here() - b.code)
-		u.copy(in)
+		r.execute(i, in)
 		r.after(i)
 		r.sym.step(in)
 	}
@@ -360,7 +360,10 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 	u, b := r.u, r.b
 	branch := r.want[i].Flags&layout.InsBranch != 0 && r.facts.Branch != layout.BranchNone
 	if !r.isBranch(in) {
-		u.copyCounted(in, func() { b.pos[i].exec = uint16(u.asm.here() - b.code) })
+		u.counting(in, func() {
+			b.pos[i].exec = uint16(u.asm.here() - b.code)
+			r.execute(i, in)
+		})
 		r.after(i)
 		r.epilogue()
 		return in.Next()

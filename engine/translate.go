@@ -303,15 +303,14 @@ func (u *unit) plainBlock(b *block, ins []x86.Insn) (next uint64) {
 	return 0
 }
 
-// copyCounted is copy, with what an access-counting process needs around it. exec
-// is called where the instruction itself begins.
-func (u *unit) copyCounted(in *x86.Insn, exec func()) {
+// counting calls execute, which writes an instruction, and writes around it what
+// a process that counts accesses needs.
+func (u *unit) counting(in *x86.Insn, execute func()) {
 	c, ok := u.countedAround(in)
 	if ok {
 		u.countBefore(&c, in)
 	}
-	exec()
-	u.copy(in)
+	execute()
 	if ok {
 		u.countAfter(&c, in)
 	}
@@ -326,6 +325,9 @@ func (u *unit) last(b *block, in *x86.Insn) (next uint64) {
 	if in.Mnem == x86.MXBEGIN || in.Mnem == x86.MXABORT {
 		return u.branch(b, in)
 	}
-	u.copyCounted(in, func() { b.pos[len(b.pos)-1].exec = uint16(u.asm.here() - b.code) })
+	u.counting(in, func() {
+		b.pos[len(b.pos)-1].exec = uint16(u.asm.here() - b.code)
+		u.copy(in)
+	})
 	return in.Next()
 }
