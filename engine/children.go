@@ -220,7 +220,7 @@ func (tr *Tracer) exec(t *Thread) error {
 	tr.client.Ended(p)
 	tr.setControl(nil)
 	p.close()
-	tr.proc = nil
+	tr.proc, tr.postponed = nil, nil
 	if err := tr.started(t.tid); err != nil {
 		return tr.untraced(t.tid, err)
 	}

@@ -53,6 +53,7 @@ func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		t.slot.set(layout.ReqArg, regs.Rip)
 		r.Rip = a.base + a.rt.syscallAfter
 	}
+	t.storm.at = r.Rip
 	if err := sys.SetRegs(t.tid, &r); err != nil {
 		return err
 	}

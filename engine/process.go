@@ -123,6 +123,7 @@ type Thread struct {
 	emulated        map[uint64]uint64 // executions of counted instructions that the tracer executed, by address
 	fsBase, gsNoted uint64
 	fsKnown         bool
+	storm           storm
 }
 
 // Num is the thread's number within its process, from 1.

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"alleria/internal/sys"
 )
@@ -53,6 +54,10 @@ func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 	if err := t.goNative(regs); err != nil {
 		return err
 	}
+	for i := range tr.postponed {
+		tr.postponed[i].due = time.Time{}
+	}
+	tr.sendPostponed()
 	for _, o := range p.running() {
 		o.endRing()
 		if !o.vfork {

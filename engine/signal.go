@@ -35,6 +35,7 @@ const (
 	codeBreak  = 1
 	codeTrace  = 2
 	codeKernel = 0x80 // int3
+	codeTKill  = -6   // of any signal: sent by tgkill
 )
 
 // signal handles a signal-delivery stop.
@@ -63,6 +64,9 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 		}
 	}
 	p.stats.Signals++
+	if tr.postpone(t, regs, &h) {
+		return tr.resume(t, 0)
+	}
 	return tr.deliver(t, regs, h)
 }
 
@@ -166,6 +170,7 @@ func (p *Process) cleanFrame(regs *sys.Regs) {
 
 // passOn delivers a signal to a thread as it stands.
 func (tr *Tracer) passOn(t *Thread, h heldSignal) error {
+	t.storm.calm = time.Now()
 	if err := sys.SetSiginfo(t.tid, &h.info); err != nil {
 		return err
 	}

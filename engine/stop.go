@@ -102,6 +102,7 @@ func (tr *Tracer) forget(t *Thread) {
 	p := t.p
 	delete(p.threads, t.tid)
 	p.list = nil
+	tr.forgetPostponed(t)
 	if !t.vfork {
 		t.endRing()
 		tr.client.ThreadEnded(t)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -146,7 +148,9 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 	if err := sys.GetRegs(t.tid, &r); err != nil {
 		return err
 	}
-	return tr.enter(t, &r, 0)
+	err := tr.enter(t, &r, 0)
+	t.storm.calm = time.Now()
+	return err
 }
 
 // afterCall looks at what a SyscallNotify call did: nr with its arguments and

@@ -84,6 +84,7 @@ type Tracer struct {
 	modeChanged bool
 	watcher     Watcher   // the client, or one that is deaf
 	alarm       time.Time // when Watcher.Alarm is due; zero: never
+	postponed   []postponed
 	filtered    bool      // the program has installed a filter of system calls; stays so through execve
 }
 
@@ -250,8 +251,8 @@ func (tr *Tracer) turn() {
 	asleep.Store(1)
 	if !tr.anyRequest() && len(tr.stops) == 0 {
 		nap := tr.nap()
-		if p.ctl.u32(layout.NoCalls).Load() != 0 {
-			nap = 100 * time.Microsecond // nobody rings
+		if p.ctl.u32(layout.NoCalls).Load() != 0 || tr.anyPostponed() {
+			nap = 100 * time.Microsecond // nobody rings, or there is something to do soon
 		}
 		sys.FutexWait(p.ctl.word(layout.Doorbell), bell, nap)
 	}
@@ -275,6 +276,9 @@ func (tr *Tracer) work() bool {
 	p := tr.proc
 	if tr.modeChanged {
 		tr.switchOthers()
+	}
+	if len(tr.postponed) > 0 {
+		tr.sendPostponed()
 	}
 	for _, t := range p.running() {
 		if req := t.slot.u32(layout.Req).Load(); req != 0 && !t.stopped {

@@ -108,6 +108,12 @@ func Detach(tid int, sig Signal) error {
 // Kill ends a process.
 func Kill(pid int) error { return wrap("SIGKILL", pid, unix.Kill(pid, unix.SIGKILL)) }
 
+// SendSignal sends a signal to one thread of a process, 0 to see whether that
+// is possible.
+func SendSignal(pid, tid int, sig Signal) error {
+	return wrap("tgkill", tid, unix.Tgkill(pid, tid, sig))
+}
+
 // EventMsg reads what a ptrace event stop is about: a child's id, an exit status.
 func EventMsg(tid int) (uint, error) {
 	m, err := unix.PtraceGetEventMsg(tid)

@@ -21,6 +21,9 @@ func (s *Siginfo) Code() int32 { return *(*int32)(unsafe.Pointer(&s[8])) }
 // Addr is si_addr (or si_call_addr).
 func (s *Siginfo) Addr() uint64 { return *(*uint64)(unsafe.Pointer(&s[16])) }
 
+// Sender is si_pid, of a signal that was sent.
+func (s *Siginfo) Sender() int { return int(*(*int32)(unsafe.Pointer(&s[16]))) }
+
 // SetAddr replaces si_addr.
 func (s *Siginfo) SetAddr(a uint64) { *(*uint64)(unsafe.Pointer(&s[16])) = a }
 

@@ -44,6 +44,12 @@ static inline void on(int sig, void (*h)(int, siginfo_t *, void *), int flags) {
 /* rip is where a signal found the thread. */
 static inline uint64_t rip(void *uc) { return ((ucontext_t *)uc)->uc_mcontext.gregs[16]; }
 
+/* idle passes a little time in the program's own code with few instructions, so
+ * that a recording of a thread that waits stays small. */
+static inline void idle(void) {
+	for (int i = 0; i < 20; i++) __asm__ volatile("pause; pause; pause; pause; pause; pause; pause; pause" : : : "memory");
+}
+
 extern char __executable_start, etext;
 
 /* own tells whether an address lies in the program's own code. */

@@ -11,7 +11,7 @@ static void h(int s, siginfo_t *i, void *uc) {
 static volatile int value;
 static void q(int s, siginfo_t *i, void *uc) { (void)s, (void)uc; value = i->si_value.sival_int; CHECK(i->si_code == SI_QUEUE); }
 static volatile int stop;
-static void *spin(void *p) { while (!stop) ; return p; }
+static void *spin(void *p) { while (!stop) idle(); return p; }
 int main(void) {
 	on(SIGUSR1, h, 0);
 	on(SIGRTMIN + 1, q, 0);
@@ -29,7 +29,7 @@ int main(void) {
 	for (int i = 0; i < 100; i++) {
 		int was = n;
 		CHECK(pthread_kill(t, SIGUSR1) == 0);
-		while (n == was) ;
+		while (n == was) idle();
 	}
 	CHECK(n == before + 100 && !bad);
 	stop = 1;

@@ -4,7 +4,7 @@
 #include "check.h"
 #include <sys/ptrace.h>
 static volatile int stop;
-static void *spin(void *p) { while (!stop) ; return p; }
+static void *spin(void *p) { while (!stop) idle(); return p; }
 int main(void) {
 	pthread_t t[2];
 	for (int i = 0; i < 2; i++) CHECK(pthread_create(&t[i], 0, spin, 0) == 0);

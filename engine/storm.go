@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"os"
+	"time"
+
+	"alleria/internal/sys"
+)
+
+// A signal costs a traced thread several stops, a hundred times what it costs
+// natively. A sender that waits for the handler and then sends again at once,
+// as Go's collector does to preempt a goroutine, would have the next signal
+// pending before the handler has returned: the thread would run its handler for
+// ever and nothing else, where natively it has most of its time to itself. So a
+// thread that got several signals in a row with hardly anything in between gets
+// the next one a little later.
+//
+// A postponed signal is sent once more, by the tracer, and takes the place and
+// the siginfo of the first when it arrives. So the kernel looks after masks,
+// interrupted system calls and the order of signals as ever.
+//
+// The refused alternative keeps the signal in the tracer and injects it: that is
+// possible only where the thread stops for a signal, not where the tracer stops
+// it, and would ignore a mask that the thread has set meanwhile.
+
+const (
+	// stormGap is how little a thread runs between two signals of a storm,
+	// stormLength how many make one.
+	stormGap    = 150 * time.Microsecond
+	stormLength = 4
+	// stormDelay is what it runs undisturbed then.
+	stormDelay = 500 * time.Microsecond
+	// stormLost is when a signal that was sent again must have arrived, unless
+	// the kernel merged it with another.
+	stormLost = 100 * time.Millisecond
+)
+
+// storm is what is known of a thread's signals in quick succession.
+type storm struct {
+	calm   time.Time // when the last handler had returned, or, in native code, was entered
+	at     uint64    // where the thread was last let into the cache
+	length int
+}
+
+// postponed is a signal that is to be sent again.
+type postponed struct {
+	t    *Thread
+	held heldSignal
+	due  time.Time
+	sent bool
+}
+
+// storms notes a signal that finds the thread with these registers and tells
+// whether it is one too many. The place counts besides the time because the
+// tracer may be late to look.
+func (t *Thread) storms(regs *sys.Regs) bool {
+	s := &t.storm
+	if time.Since(s.calm) > stormGap && regs.Rip != s.at {
+		s.length = 0
+		return false
+	}
+	s.length++
+	return s.length > stormLength
+}
+
+// postpone lets a thread run on without the signal that it is stopped for, if it
+// has got too many; false if the signal is to be delivered now. Real-time signals
+// are not postponed: they are counted. Nor are those that come at the end of a
+// system call, since the thread may have sent or unblocked them by it.
+func (tr *Tracer) postpone(t *Thread, regs *sys.Regs, h *heldSignal) bool {
+	if h.sig > 31 || h.fault() || t.vfork {
+		return false
+	}
+	q := tr.findPostponed(t, h.sig)
+	if q != nil && h.info.Code() == codeTKill && h.info.Sender() == os.Getpid() {
+		h.info = q.held.info
+		*q = tr.postponed[len(tr.postponed)-1]
+		tr.postponed = tr.postponed[:len(tr.postponed)-1]
+		t.storm.length = 0
+		return false
+	}
+	if regs.Orig_rax != ^uint64(0) || !t.storms(regs) || sys.SendSignal(t.p.pid, t.tid, 0) != nil {
+		return false
+	}
+	if sets, err := sys.ReadSignalSets(t.tid); err != nil || sets.Caught>>(h.sig-1)&1 == 0 {
+		return false
+	}
+	due := time.Now().Add(stormDelay)
+	switch {
+	case q == nil:
+		tr.postponed = append(tr.postponed, postponed{t: t, held: *h, due: due})
+	case !q.sent: // merged with the first, as the kernel merges signals that it holds
+	case time.Since(q.due) > stormLost:
+		*q = postponed{t: t, held: *h, due: due}
+	default:
+		return false
+	}
+	return true
+}
+
+// findPostponed returns a thread's postponed signal, nil if there is none.
+func (tr *Tracer) findPostponed(t *Thread, sig sys.Signal) *postponed {
+	for i := range tr.postponed {
+		if q := &tr.postponed[i]; q.t == t && q.held.sig == sig {
+			return q
+		}
+	}
+	return nil
+}
+
+// sendPostponed sends the signals again whose time has come.
+func (tr *Tracer) sendPostponed() {
+	now := time.Now()
+	for i := range tr.postponed {
+		if q := &tr.postponed[i]; !q.sent && now.After(q.due) {
+			q.sent = true
+			// A thread that is gone needs no signal.
+			_ = sys.SendSignal(q.t.p.pid, q.t.tid, q.held.sig)
+		}
+	}
+}
+
+// anyPostponed tells whether a signal is still to be sent again.
+func (tr *Tracer) anyPostponed() bool {
+	for i := range tr.postponed {
+		if !tr.postponed[i].sent {
+			return true
+		}
+	}
+	return false
+}
+
+// forgetPostponed forgets the signals of a thread that is no more.
+func (tr *Tracer) forgetPostponed(t *Thread) {
+	keep := tr.postponed[:0]
+	for _, q := range tr.postponed {
+		if q.t != t {
+			keep = append(keep, q)
+		}
+	}
+	tr.postponed = keep
+}
