@@ -85,7 +85,7 @@ type Tracer struct {
 	watcher     Watcher   // the client, or one that is deaf
 	alarm       time.Time // when Watcher.Alarm is due; zero: never
 	postponed   []postponed
-	filtered    bool      // the program has installed a filter of system calls; stays so through execve
+	filtered    bool // the program has installed a filter of system calls; stays so through execve
 }
 
 // Status is how the target ended.
