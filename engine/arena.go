@@ -7,6 +7,9 @@ import "alleria/internal/layout"
 // collector to find.
 
 // factIns returns room for the facts of n instructions.
+//
+// The capacity is cut off as well, so that an append can never reach into a neighbour. A
+// piece that is too small for what is asked is left behind with what remains of it.
 func (p *Process) factIns(n int) []layout.Ins {
 	if len(p.insArena) < n {
 		p.insArena = make([]layout.Ins, 4096)

@@ -11,6 +11,10 @@ import (
 // instructions that instrumentation and linking need; all of those that it
 // offers for use inside a block leave the flags alone. Running out of space
 // sets full and drops what follows: the caller checks once, at the end.
+//
+// Encodings are written out by hand. Zydis's encoder was refused: it is
+// general, and has
+// a structure filled in for each instruction.
 type asm struct {
 	buf  []byte // the tracer's view of the area
 	base uint64 // address of buf[0] in the target
@@ -21,6 +25,7 @@ type asm struct {
 // here is the target address of the next byte.
 func (a *asm) here() uint64 { return a.base + uint64(a.pos) }
 
+// bytes, u32 and u64 append; a stretch that is full takes nothing any more.
 func (a *asm) bytes(b ...byte) {
 	if a.pos+len(b) > len(a.buf) {
 		a.full = true
@@ -48,8 +53,11 @@ func (a *asm) u64(v uint64) {
 }
 
 // rel32 writes the displacement from after itself to target.
+// The target must be within two gigabytes: areas and their routines are.
 func (a *asm) rel32(target uint64) { a.u32(uint32(int64(target) - int64(a.here()+4))) }
 
+// REX prefixes: W makes an operand 64 bits wide, R, X and B extend the register, index and
+// base of ModRM and SIB to r8 … r15 (Intel SDM volume 2, section 2.2.1).
 const (
 	rexW = 0x48
 	rexR = 0x44
@@ -58,6 +66,8 @@ const (
 )
 
 // gs writes a one-byte-opcode instruction on reg and the word at gs:off.
+// ModRM 04 with SIB 25 is a plain displacement: the shorter form without SIB means
+// RIP-relative in 64-bit mode.
 func (a *asm) gs(rex byte, opcode byte, reg x86.Reg, off int) {
 	if reg >= 8 {
 		rex |= rexR
@@ -83,6 +93,7 @@ func (a *asm) storeImm(off int, v uint32) {
 }
 
 // operand is an address: base + index*scale + disp.
+// A base or index of NoReg is none; with base RIP, disp is the absolute address.
 type operand struct {
 	base, index x86.Reg
 	scale       uint8
@@ -93,6 +104,7 @@ type operand struct {
 // REX, opcode bytes, ModRM, SIB and displacement. immLen is how many bytes of
 // the instruction follow, for addresses relative to it. Its result is false if
 // the displacement cannot be expressed.
+// On false nothing useful was written: the caller must have another way.
 func (a *asm) mem(prefix []byte, rex byte, opcode []byte, reg byte, m operand, immLen int) bool {
 	if reg >= 8 {
 		rex |= rexR
@@ -136,6 +148,8 @@ func (a *asm) memAbsolute(r byte, addr uint64, immLen int) bool {
 	return true
 }
 
+// modrm writes ModRM, SIB and displacement in the shortest form. rsp and r12 as a base need
+// a SIB byte, rbp and r13 a displacement.
 func (a *asm) modrm(r byte, m operand) {
 	if m.base == x86.NoReg { // [index*scale+disp32] or [disp32]
 		a.bytes(r|4, sib(m)|5)
@@ -196,6 +210,7 @@ func (a *asm) get(reg, base x86.Reg, disp int) {
 }
 
 // lea writes lea reg, [m]; false if the address cannot be expressed.
+// It is the adder of instrumentation: it changes no flags.
 func (a *asm) lea(reg x86.Reg, m operand) bool {
 	return a.mem(nil, rexW, []byte{0x8d}, byte(reg), m, 0)
 }
@@ -218,6 +233,7 @@ func (a *asm) mov(dst, src x86.Reg) {
 }
 
 // movImm writes the shortest mov reg, v.
+// Not xor for zero: that would change the flags.
 func (a *asm) movImm(reg x86.Reg, v uint64) {
 	rex := byte(0)
 	if reg >= 8 {
@@ -246,6 +262,7 @@ func (a *asm) jmp(target uint64) {
 }
 
 // nop writes one instruction of n bytes, 1 to 5, that does nothing.
+// They are the forms that the Intel SDM recommends (volume 2, NOP).
 func (a *asm) nop(n int) {
 	switch n {
 	case 1:
@@ -263,6 +280,7 @@ func (a *asm) nop(n int) {
 
 // alignRel32 pads so that a displacement after opcodeLen bytes does not cross
 // a cache line: patching it must be one store that other threads see whole.
+// A displacement that does not cross a line is stored and fetched as a whole (Intel SDM volume 3, Guaranteed Atomic Operations).
 func (a *asm) alignRel32(opcodeLen int) {
 	for (a.here()+uint64(opcodeLen))&63 > 60 {
 		a.bytes(0x90)
@@ -270,6 +288,7 @@ func (a *asm) alignRel32(opcodeLen int) {
 }
 
 // jmpTable writes the jump through a variant's look-up table by rdx.
+// rdx holds the low 16 bits of the address; the table's entry leads to a head.
 func (a *asm) jmpTable(v Variant) {
 	a.bytes(0x65, 0xff, 0x24, 0xd5)
 	a.u32(tableOff(v))

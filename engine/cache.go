@@ -22,11 +22,16 @@ const (
 // reach is how far from an area's every byte code may lie to be translated
 // into it: a 32-bit displacement less a margin for operands that lie beyond
 // their image.
+// Operands that are farther from their code than the margin are seen by the
+// encoder, which then refuses the displacement.
 const reach = 1<<31 - 64<<20
 
 // area is a stretch of the code cache: executable in the target, writable in
 // the tracer. It grows upwards and is never reused while the process lives,
 // except by a flush.
+//
+// From its start: the routines, then units of hot code upwards to three quarters of it,
+// then stubs, literals and veneers. Only the tracer writes.
 type area struct {
 	base uint64
 	mem  []byte
@@ -43,6 +48,8 @@ type area struct {
 	hugeNext, hugeCold int
 }
 
+// newArea maps an area in the tracer and puts the routines at its start. base is where
+// the target has it.
 func newArea(f *os.File, offset int64, size int, base uint64) (*area, error) {
 	mem, err := sys.MapSharedAligned(f, offset, size)
 	if err != nil {
@@ -79,6 +86,7 @@ func (a *area) enlargePart(done, pos, start int) int {
 	return done + sys.HugePage
 }
 
+// contains tells whether a cache address lies in the area.
 func (a *area) contains(addr uint64) bool { return addr-a.base < uint64(a.size) }
 
 // near tells whether code at addr can be translated into the area with its
@@ -105,9 +113,13 @@ func (a *area) find(addr uint64) *block {
 // position says where an application instruction lies in its block's code:
 // start is where its instrumentation begins and the state is clean but for the
 // spilled registers, exec where the instruction itself executes.
+// Both are offsets from the block's code.
 type position struct{ start, exec uint16 }
 
 // block is one translated basic block.
+//
+// It is kept for the life of the process, also when dead: threads may still be in it, and
+// signals have to be able to tell where.
 type block struct {
 	app     uint64 // application address
 	code    uint64 // cache address: where links and heads lead
@@ -138,6 +150,8 @@ const (
 )
 
 // insAddr is the application address of instruction i; i may be len(b.lens).
+// Instructions lie one after the other, also in a block that goes on behind a jump
+// that was followed: that is another block.
 func (b *block) insAddr(i int) uint64 {
 	addr := b.app
 	for _, l := range b.lens[:i] {
@@ -148,6 +162,7 @@ func (b *block) insAddr(i int) uint64 {
 
 // at returns the instruction whose code holds the offset, and whether the
 // offset is its clean start.
+// An offset in front of the first instruction's code gives 0, not clean.
 func (b *block) at(off uint32) (i int, clean bool) {
 	i = sort.Search(len(b.pos), func(i int) bool { return uint32(b.pos[i].start) > off }) - 1
 	if i < 0 {
@@ -158,6 +173,7 @@ func (b *block) at(off uint32) (i int, clean bool) {
 
 // exit is a direct branch whose target had no translation when it was written.
 // It is linked once the target has one.
+// Exits are numbered; the number is what translated code asks with.
 type exit struct {
 	site   uint64 // cache address of the displacement
 	target uint64 // application address

@@ -12,9 +12,14 @@ import (
 )
 
 // launcherName is the argv[0] by which launch.c knows its stage.
+// Nobody types such a name by accident: a program called so would hang waiting for
+// us.
 const launcherName = "alleria: launching"
 
 // ExecError says that the target could not be executed.
+//
+// It is the kernel's own answer to execve of the path, after all checks that can be made
+// beforehand have passed.
 type ExecError struct {
 	Path string
 	Err  error
@@ -35,6 +40,9 @@ type launched struct {
 
 // launch starts the launcher stage. The caller seizes the process before it
 // calls proceed.
+//
+// Descriptors that the stage has are closed in the tracer at once, so that each end of a
+// pipe shows when the other is gone.
 func launch(o *Options) (*launched, error) {
 	gr, gw, err := os.Pipe()
 	if err != nil {
@@ -65,6 +73,10 @@ func launch(o *Options) (*launched, error) {
 // startLauncher starts our own executable under the launcher's name. High
 // descriptors without close-on-exec reach it beside whatever the user's shell
 // passes on; it sets close-on-exec itself.
+//
+// The tracer's own start is what a shell gave it; the Go runtime has changed some of it
+// since (handlers, the mask, descriptors 0 to 2), which is why the stage is told what it
+// was. os/exec is not used: its Wait would take stops away from the tracer.
 func startLauncher(o *Options, goAhead, report *os.File) (pid int, err error) {
 	g, err := sys.DupInherited(goAhead)
 	if err != nil {

@@ -19,6 +19,7 @@ const (
 )
 
 // Mode is how a process's threads run.
+// Modes but the native one are variants of translated code, in the same order.
 type Mode uint8
 
 // The modes.
@@ -29,10 +30,14 @@ const (
 	ModeRecord             // translated, records written
 )
 
+// variant is meaningless for ModeNative.
 func (m Mode) variant() Variant { return Variant(m - ModePlain) }
 
 // Process is one traced program image: from its execve to its end or the next
 // execve. Only the tracer's goroutine touches it.
+//
+// Addresses are the application's unless they are said to be the cache's. The maps by
+// variant are emptied together with the variant's tables, see Replan.
 type Process struct {
 	tr   *Tracer
 	pid  int
@@ -45,24 +50,34 @@ type Process struct {
 	freeSlots []int
 	areas     []*area // the first is the default
 
-	blocks     [numVariants]map[uint64]*block
-	waiting    [numVariants]map[uint64][]int32
-	heads      map[headKey]uint64
-	slotHeads  [numVariants][]uint64
-	exits      []exit
-	freeExits  []int
-	entered    []*block
+	// translations by application address; a dead block is no longer in it
+	blocks [numVariants]map[uint64]*block
+	// exits, by number, that wait for the translation of an address
+	waiting [numVariants]map[uint64][]int32
+	// where indirect branches to an address arrive, as cache addresses
+	heads map[headKey]uint64
+	// the newest head of each entry of the look-up tables, 0 none
+	slotHeads [numVariants][]uint64
+	// by number; freeExits are those that may be given out again
+	exits     []exit
+	freeExits []int
+	// blocks of the unit being written
+	entered []*block
+	// addresses that recent translations lead to, the latest last
 	aheadQueue []aheadItem
 	aheadLeft  int
-	notify     map[uint64]bool
-	probes     map[uint64]byte // original bytes under native breakpoints
-	scratch    unit
-	code       codePages
-	posArena   []position
-	lenArena   []uint8
-	insArena   []layout.Ins
-	accArena   []layout.Access
-	codeArena  []byte
+	// what the client watches
+	notify map[uint64]bool
+	probes map[uint64]byte // original bytes under native breakpoints
+	// the unit being written; one at a time
+	scratch unit
+	code    codePages
+	// room for blocks' parts, cut off from the front
+	posArena  []position
+	lenArena  []uint8
+	insArena  []layout.Ins
+	accArena  []layout.Access
+	codeArena []byte
 
 	threads         map[int]*Thread
 	list            []*Thread // threads, in a slice; nil when it is to be made again
@@ -93,12 +108,16 @@ type Process struct {
 }
 
 // Stats is what the engine did.
+// They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
 	Requests, Indirect, Units, Blocks, Stops, Signals, Traps int
 	CacheBytes                                               int
 }
 
 // Thread is one thread of a traced process.
+//
+// It may be used by the client from ThreadStarted to ThreadEnded; its slot is another
+// thread's afterwards.
 type Thread struct {
 	p               *Process
 	tid             int
@@ -137,6 +156,9 @@ const userCS = 0x33
 
 // newProcess prepares a process image whose one thread is stopped before its
 // first instruction.
+//
+// A 32-bit program has another code segment from its first instruction on: it is refused
+// here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, threads: make(map[int]*Thread), heads: make(map[headKey]uint64),
 		notify: make(map[uint64]bool), probes: make(map[uint64]byte),
@@ -184,6 +206,8 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 }
 
 // close releases what the tracer holds for the process.
+// The target may still be running natively with its own mappings of the same
+// memory.
 func (p *Process) close() {
 	for _, s := range p.slots {
 		if s != nil {
@@ -201,6 +225,10 @@ func (p *Process) close() {
 }
 
 // areaFor returns the area that code at app is translated into.
+//
+// An instruction with a RIP-relative operand can only be copied as it is within two
+// gigabytes of that operand; the areas lie so that most images have one that near. Code
+// that is near to none goes into the first, with operands made absolute.
 func (p *Process) areaFor(app uint64) *area {
 	for _, a := range p.areas {
 		if a.near(app) {
@@ -211,6 +239,10 @@ func (p *Process) areaFor(app uint64) *area {
 }
 
 // room returns the area, flushed first if it is nearly full.
+//
+// The hot part grows up to three quarters of an area, the cold one from there to its
+// end; each must have room for the largest unit before one is begun. A full cache ends
+// translation, and with it the run: 192 MiB of hot code is more than any program met.
 func (p *Process) room(a *area) *area {
 	if a.next+unitReserve > a.size/4*3 || a.cold+unitReserve > a.size {
 		p.tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid))
@@ -220,6 +252,10 @@ func (p *Process) room(a *area) *area {
 }
 
 // addThread gives a thread its number and slot.
+//
+// The slot may have been another thread's: whatever is in it that is read before it is
+// written is set here. A vfork child has a slot but no number and no ring: it is not a
+// thread to anybody but us.
 func (p *Process) addThread(t *Thread) error {
 	s, err := p.takeSlot()
 	if err != nil {
@@ -254,6 +290,7 @@ func (p *Process) addThread(t *Thread) error {
 var errSlots = errors.New("too many threads at a time")
 
 // takeSlot returns a slot that no thread uses.
+// Memory for it comes with its first use; look-up tables are filled by useVariant.
 func (p *Process) takeSlot() (*slot, error) {
 	if k := len(p.freeSlots); k > 0 {
 		i := p.freeSlots[k-1]
@@ -277,6 +314,9 @@ func (p *Process) takeSlot() (*slot, error) {
 }
 
 // useVariant makes a thread run in variant v from its next block on.
+//
+// Filling a table costs half a megabyte of writes, so that it is done when a thread first
+// needs the variant, and again after the variant was emptied. The thread must not run.
 func (t *Thread) useVariant(v Variant) {
 	if e := t.p.epoch[v]; !t.filled[v] || t.epoch[v] != e {
 		t.slot.fillTable(v, t.p.tableMiss())
@@ -286,6 +326,7 @@ func (t *Thread) useVariant(v Variant) {
 }
 
 // running returns the process's threads.
+// The slice is made once and thrown away when threads come or go.
 func (p *Process) running() []*Thread {
 	if p.list == nil {
 		for _, t := range p.threads {

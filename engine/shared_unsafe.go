@@ -15,6 +15,8 @@ type slot struct {
 	base  uint64 // its address in the target: the thread's gs base
 }
 
+// u64 and u32 are words of the slot by offset (internal/layout); get and set are for plain
+// 64-bit words. Offsets are constants or bounded by what the tracer itself has given out.
 func (s *slot) u64(off int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&s.mem[off])) }
 func (s *slot) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&s.mem[off])) }
 
@@ -23,6 +25,7 @@ func (s *slot) set(off int, v uint64) { s.u64(off).Store(v) }
 
 // fillTable makes every entry of a variant's look-up table lead to the miss
 // routine.
+// Plain stores do: the thread does not run, and what lets it run orders them.
 func (s *slot) fillTable(v Variant, miss uint64) {
 	off := int(tableOff(v))
 	t := unsafe.Slice((*uint64)(unsafe.Pointer(&s.mem[off])), layout.TableEntries)
@@ -34,11 +37,13 @@ func (s *slot) fillTable(v Variant, miss uint64) {
 // control is the tracer's view of the control area.
 type control struct{ mem []byte }
 
+// u32 is a word of the control area by offset.
 func (c *control) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&c.mem[off])) }
 
 // word is the futex word at off, for sys.FutexWait and FutexWake.
 func (c *control) word(off int) *uint32 { return (*uint32)(unsafe.Pointer(&c.mem[off])) }
 
+// word is a futex word of the slot.
 func (s *slot) word(off int) *uint32 { return (*uint32)(unsafe.Pointer(&s.mem[off])) }
 
 // patch32 replaces a displacement in the code cache by one store: other

@@ -13,6 +13,8 @@ import (
 )
 
 // Options is what to run and how.
+// The zero value of every switch is the faster way, so that a client need not know
+// them.
 type Options struct {
 	Path   string   // the executable
 	Argv   []string // with argv[0]
@@ -33,6 +35,11 @@ type Options struct {
 
 // Client is who the engine works for. All calls come from the goroutine that
 // Run was called on, while the thread concerned does not run application code.
+//
+// "Does not run application code" covers two states: the thread is stopped by the
+// kernel, or it waits in the request routine. In both its slot may be written and
+// marks appended; nothing may be assumed of the other threads, which run. A call-back
+// that takes long holds up every thread that asks for something meanwhile.
 type Client interface {
 	// Started is called when a program image stands before its first
 	// instruction. The client sets the mode and the notify points.
@@ -63,24 +70,32 @@ type Client interface {
 }
 
 // NotifiedRegs are the registers that a notification comes with.
+// SP is as before the instruction: at a function's entry it points to the return
+// address. DI is the first argument of a call.
 type NotifiedRegs struct{ SP, DI uint64 }
 
 // Tracer runs one target. Its methods are for the goroutine of Run, but for Stop
 // and Wake.
+//
+// A Tracer runs once.
 type Tracer struct {
 	opts   Options
 	client Client
 	proc   *Process
-	stops  chan sys.Stop
+	// what the waiting goroutine passes on; closed when nothing is left to wait for
+	stops chan sys.Stop
 	// later holds stops that came while another thread's was waited for.
-	later       []sys.Stop
-	children    map[int]childKind // processes that were born and not seen, or seen and not known
-	ctlMu       sync.Mutex
-	ctl         *control // guarded by ctlMu; nil while there is no process image
-	status      Status
-	done        bool
-	err         error
-	waitErr     atomic.Pointer[error]
+	later    []sys.Stop
+	children map[int]childKind // processes that were born and not seen, or seen and not known
+	ctlMu    sync.Mutex
+	ctl      *control // guarded by ctlMu; nil while there is no process image
+	status   Status
+	done     bool
+	// the first error of ours; the target is not told
+	err error
+	// written by the waiting goroutine
+	waitErr atomic.Pointer[error]
+	// some thread may run otherwise than it should: see switchOthers
 	modeChanged bool
 	watcher     Watcher   // the client, or one that is deaf
 	alarm       time.Time // when Watcher.Alarm is due; zero: never
@@ -104,6 +119,7 @@ type Status struct {
 }
 
 // New prepares a run.
+// Nothing is started yet.
 func New(o Options, c Client) *Tracer {
 	w, ok := c.(Watcher)
 	if !ok {
@@ -114,6 +130,11 @@ func New(o Options, c Client) *Tracer {
 
 // Run executes the target to its end. The error is the tracer's; the target's
 // own end is in Status. An ExecError means that nothing was executed.
+//
+// It locks its goroutine to an OS thread for the duration, as ptrace requests are bound
+// to the thread that attached. When Run returns, the target has ended, also one
+// that ran
+// untraced; children that were let go may live on.
 func (tr *Tracer) Run() (Status, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -145,6 +166,9 @@ func (tr *Tracer) Run() (Status, error) {
 
 // wait passes on what the kernel reports until there is nothing left to wait
 // for.
+//
+// The channel has room for a burst, and a full one only delays the kernel's reports:
+// stopped threads stay stopped.
 func (tr *Tracer) wait() {
 	for {
 		s, err := sys.Wait()
@@ -181,6 +205,8 @@ func (tr *Tracer) setControl(c *control) {
 }
 
 // firstExec waits for the launcher to execute the target.
+// The launcher is single-threaded, and has only the signals to report that somebody
+// sends it: they are passed on.
 func (tr *Tracer) firstExec(l *launched) error {
 	errno := make(chan error, 1)
 	go func() { errno <- l.execErrno() }()
@@ -207,6 +233,9 @@ func (tr *Tracer) firstExec(l *launched) error {
 }
 
 // started sets a new program image up and lets it run.
+//
+// The client sees the process before any of its instructions has executed, and its
+// thread before that thread's first.
 func (tr *Tracer) started(pid int) error {
 	p, err := newProcess(tr, pid)
 	if err != nil {
@@ -230,9 +259,18 @@ func (tr *Tracer) started(pid int) error {
 }
 
 // spinTurns is how many idle turns the tracer makes before it sleeps.
+//
+// That is about a millisecond: longer than between
+// two requests of a program that starts, short beside the time slice of a target that
+// shares the processor.
 const spinTurns = 20000
 
 // turn does what there is to do, or waits a little for something to do.
+//
+// Requests are looked at in every turn, the kernel's reports in every 64th: looking at
+// a channel costs more than looking at a word. In between, what was translated lately
+// is followed ahead. Going to sleep announces it first and looks again then: a thread
+// writes its request before it looks at the announcement.
 func (tr *Tracer) turn() {
 	p := tr.proc
 	tr.ringAlarm()
@@ -271,6 +309,9 @@ func (tr *Tracer) anyRequest() bool {
 }
 
 // work handles one round of requests and stops; false if there was none.
+//
+// Stops that were put aside come before new ones, in the order in which the kernel
+// reported them.
 func (tr *Tracer) work() bool {
 	did := false
 	p := tr.proc
@@ -328,6 +369,7 @@ func (tr *Tracer) threadError(t *Thread, err error) {
 }
 
 // fail notes the first error of the tracer. The target runs on.
+// Errors that follow from it would only hide it.
 func (tr *Tracer) fail(err error) {
 	if tr.err == nil {
 		tr.err = err
@@ -336,6 +378,7 @@ func (tr *Tracer) fail(err error) {
 
 // waitFor waits for the next stop of a thread; what other threads report
 // meanwhile is handled later.
+// It blocks: only for stops that are certain to come, because they were asked for.
 func (tr *Tracer) waitFor(t *Thread) (sys.Stop, error) {
 	for i, s := range tr.later {
 		if s.TID == t.tid {

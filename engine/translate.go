@@ -18,6 +18,8 @@ const (
 // unit is one stretch of code being written: blocks that follow each other and
 // the cold stubs behind them. It is the translator's working state for one
 // request.
+//
+// There is one a process and it is used again: a request must not allocate.
 type unit struct {
 	p       *Process
 	ar      *area
@@ -51,6 +53,7 @@ type coldStub struct {
 
 // translate translates the code at app, and ahead along its direct successors,
 // in variant v. It returns nil if there is no executable code at app.
+// It may return a block that existed already. A full cache gives nil as well.
 func (p *Process) translate(app uint64, v Variant) *block {
 	ar := p.areaFor(app)
 	if ar == nil {
@@ -60,6 +63,10 @@ func (p *Process) translate(app uint64, v Variant) *block {
 }
 
 // unit runs body with a fresh unit in ar and completes what it wrote.
+//
+// The order is what threads rely on: hot code, cold code and literals are complete before
+// an exit of another unit is patched to lead here, and before the tables of threads are
+// pointed at heads. Warm stubs follow the hot code at once; cold ones go to the other part.
 func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 	if !p.noHuge {
 		ar.enlarge()
@@ -105,6 +112,9 @@ func (u *unit) setRel(site int, target uint64) {
 
 // chain writes blocks from app onwards until one ends indirectly, its successor
 // exists already, or the unit is long enough. It returns the first.
+//
+// A block that exists already is not written again: the code jumps there. The bound keeps
+// a request from translating what may never be executed.
 func (u *unit) chain(app uint64) *block {
 	var first *block
 	for n := 0; ; n++ {
@@ -139,6 +149,11 @@ func (u *unit) chain(app uint64) *block {
 
 // block translates one block. next is where the code goes on contiguously, 0
 // if it does not.
+//
+// Blocks end at a branch, in front of an instruction that the tracer must execute, where
+// something is watched, at maxBlockInsns, and where executable memory ends. An address
+// whose bytes are no instruction gives a block that asks the tracer, which lets the
+// processor raise what belongs there.
 func (u *unit) block(app uint64) (b *block, next uint64) {
 	n, why := u.decode(app)
 	if n == 0 && why == x86.OutOfBytes {
@@ -192,6 +207,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 }
 
 // finish enters the block into the tables.
+// A block for one use is not entered: nobody else may find it.
 func (u *unit) finish(b *block) {
 	// Room for the jump that may replace the entry: a block whose only
 	// instruction is a jump that was followed has no code at all.
@@ -208,6 +224,9 @@ func (u *unit) finish(b *block) {
 }
 
 // decode decodes the block at app into u.ins.
+//
+// The copy that is decoded is the tracer's: what the application writes there meanwhile is
+// seen with the next translation, which invalidation or the block's own comparison asks for.
 func (u *unit) decode(app uint64) (int, x86.Why) {
 	code := u.p.fetch(app, fetchBytes)
 	n, why := x86.Decode(code, app, u.ins[:])
@@ -234,6 +253,10 @@ func (u *unit) untilTrap(ins []x86.Insn) int {
 }
 
 // mustTrap tells whether the tracer has to execute the instruction itself.
+//
+// These are instructions that would not do in the cache what they do in the application's
+// code (gs is ours, software interrupts come from an address), or that leave 64-bit code.
+// They are rare enough for two stops each.
 func (u *unit) mustTrap(in *x86.Insn) bool {
 	switch in.Mnem {
 	case x86.MRDGSBASE, x86.MWRGSBASE, x86.MINT, x86.MINT1, x86.MINT3, x86.MINTO, x86.MIRETQ, x86.MSYSENTER,
@@ -256,6 +279,9 @@ func (u *unit) mustTrap(in *x86.Insn) bool {
 }
 
 // odd tells far branches and branches with prefixes that change their meaning.
+// An operand-size prefix makes a near branch cut its target to 16 bits on some
+// processors and nothing on others (Intel and AMD differ): the processor is left to
+// decide.
 func (u *unit) odd(in *x86.Insn) bool {
 	switch in.Opcode {
 	case 0xe8, 0xe9, 0xeb, 0xc3, 0xc2:
@@ -287,6 +313,8 @@ func (u *unit) askTrap(b *block) {
 }
 
 // plainBlock writes the instructions as they are and the branch.
+// A position's start and exec are the same: there is nothing in front of an
+// instruction.
 func (u *unit) plainBlock(b *block, ins []x86.Insn) (next uint64) {
 	last := len(ins) - 1
 	for i := range ins {
