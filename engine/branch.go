@@ -7,6 +7,10 @@ import (
 
 // branch writes the block's branch. next is the application address that the
 // code goes on with contiguously, 0 if none.
+//
+// The application's flags, registers and stack are at the target what the branch leaves,
+// and the return address that a call pushes is the application's own: unwinders, and
+// programs that read it, find what they expect.
 func (u *unit) branch(b *block, in *x86.Insn) (next uint64) {
 	b.term = termDirect
 	switch {
@@ -39,6 +43,7 @@ func (u *unit) branch(b *block, in *x86.Insn) (next uint64) {
 
 // direct goes on with target: contiguously, if it has no translation yet and
 // belongs in this area.
+// Following a jump saves executing it and makes two blocks one stretch of memory.
 func (u *unit) direct(target uint64) (next uint64) {
 	if u.p.blocks[u.v][target] == nil && u.p.areaFor(target) == u.ar && !u.p.noFollow {
 		return target
@@ -49,6 +54,8 @@ func (u *unit) direct(target uint64) (next uint64) {
 
 // jumpTo writes a jump to the translation of target, by way of an exit if there
 // is none yet or it is too far.
+// A jump that can be patched later is written with its displacement in one cache
+// line.
 func (u *unit) jumpTo(target uint64) {
 	if b := u.linkable(target); b != nil {
 		u.asm.jmp(b.code)
@@ -60,6 +67,7 @@ func (u *unit) jumpTo(target uint64) {
 }
 
 // linkable returns target's block if a displacement reaches it.
+// A watched address is never linked: the tracer is asked each time.
 func (u *unit) linkable(target uint64) *block {
 	if b := u.p.blocks[u.v][target]; b != nil && u.ar.contains(b.code) && !u.p.notify[target] {
 		return b
@@ -69,6 +77,9 @@ func (u *unit) linkable(target uint64) *block {
 
 // exit writes the displacement of a branch to target and its cold stub, which
 // asks the tracer for the translation.
+//
+// The branch leads to the stub until it is linked, so that nothing has to be patched for
+// one that is never taken.
 func (u *unit) exit(target uint64) {
 	n := u.p.newExit(exit{site: u.asm.here(), target: target, area: u.ar, v: u.v})
 	u.cold = append(u.cold, coldStub{u.asm.pos, func(u *unit) { u.ask(uint32(n) + 1) }})
@@ -76,12 +87,16 @@ func (u *unit) exit(target uint64) {
 }
 
 // ask writes the request for an exit.
+// It leaves no register changed but rip: the routine saves them all.
 func (u *unit) ask(req uint32) {
 	u.asm.storeImm(layout.Ask, req)
 	u.asm.jmp(u.ar.base + u.ar.rt.request)
 }
 
 // cond writes a conditional branch; the fall-through follows.
+//
+// The condition is the instruction's own, in the four low bits of its opcode: nothing of
+// the flags is decoded.
 func (u *unit) cond(in *x86.Insn) {
 	target := in.Target()
 	switch in.Mnem {
@@ -102,6 +117,7 @@ func (u *unit) cond(in *x86.Insn) {
 
 // shortCond writes a branch that exists with an 8-bit displacement only: over a
 // jump past the one to its target.
+// The counting of rcx and the prefix for ecx stay the instruction's own.
 func (u *unit) shortCond(in *x86.Insn, target uint64) {
 	code := u.p.insBytes(in)
 	u.asm.bytes(code[:len(code)-1]...)
@@ -116,6 +132,8 @@ func (u *unit) shortCond(in *x86.Insn, target uint64) {
 // real call, whose return address in the cache is the head of the
 // application's, to a place that puts the application's own return address
 // in the slot and goes on with then. The code behind the call follows.
+// then writes what goes on to the callee. Without prediction there is only a push:
+// a real call would push a cache address, which the application must not see.
 func (u *unit) call(in *x86.Insn, then func(*unit)) (next uint64) {
 	ret := in.Next()
 	u.headFor = ret
@@ -135,6 +153,7 @@ func (u *unit) call(in *x86.Insn, then func(*unit)) (next uint64) {
 }
 
 // push writes the push of an application return address.
+// A push of a constant is sign-extended from 32 bits; others come from a literal.
 func (u *unit) push(ret uint64) {
 	if ret < 1<<31 {
 		u.asm.bytes(0x68)
@@ -147,6 +166,7 @@ func (u *unit) push(ret uint64) {
 }
 
 // ret writes a return: the target from the stack into rcx, then the look-up.
+// A fault of the load is the ret's own: the stack pointer has not moved.
 func (u *unit) ret(in *x86.Insn) {
 	a := &u.asm
 	a.store(layout.S0, x86.RCX)
@@ -157,6 +177,10 @@ func (u *unit) ret(in *x86.Insn) {
 // retLookUp goes on to the translation of the return address in rcx. It is put
 // into the slot that the return frees, so that a real ret, which the processor
 // predicts by the calls it has seen, gets there.
+//
+// rsp moves before the look-up, by lea, which changes no flags; with prediction the slot that
+// it leaves behind holds a cache address for a moment, below the stack pointer, where the
+// red zone of a function that has returned is nobody's.
 func (u *unit) retLookUp(in *x86.Insn) {
 	a := &u.asm
 	pop := uint16(0)
@@ -195,6 +219,8 @@ func (u *unit) indirect(b *block, in *x86.Insn) (next uint64) {
 }
 
 // loadTarget writes the load of an indirect branch's target into rcx.
+//
+// It may fault: that is the branch's own fault, at exec, and rcx is then still in S0.
 func (u *unit) loadTarget(in *x86.Insn) {
 	if in.NMem == 0 || in.ModRM>>6 == 3 {
 		r := x86.Reg(in.ModRM&7) | x86.Reg(in.Rex&1)<<3
@@ -226,6 +252,8 @@ func (u *unit) loadTarget(in *x86.Insn) {
 // lookUp writes the look-up of the application address in rcx, whose own value
 // is in S0: the table's entry for its low 16 bits leads to a head (see
 // Process.head), which verifies it.
+// rcx and rdx go to words of their own, which the head or the miss routine takes
+// back.
 func (u *unit) lookUp() {
 	a := &u.asm
 	a.store(layout.S1, x86.RDX)
@@ -236,6 +264,9 @@ func (u *unit) lookUp() {
 // head makes the place where indirect branches to app arrive and enters it in
 // the table's slot; app's code is to follow. It is false if app is a notify
 // point: then the head asks the tracer.
+//
+// Heads of one slot form a chain, the newest first, the miss routine at its end. A chain
+// never loses a link while threads run: that is what lets them walk it without a lock.
 func (u *unit) head(app uint64) bool {
 	p, v := u.p, u.v
 	s := slotOf(app)
@@ -262,6 +293,9 @@ func (u *unit) head(app uint64) bool {
 //
 // The refused alternative compares at the branch: a tag load and a third
 // register more on each branch.
+//
+// rcx minus the address is zero for a hit, which jrcxz finds without flags; on a miss the
+// same is added again. Small addresses fit a displacement, others take rdx.
 func (u *unit) compare(app, next uint64) {
 	a := &u.asm
 	if app < 1<<31 {
@@ -282,6 +316,7 @@ func (u *unit) compare(app, next uint64) {
 }
 
 // jmpAnywhere writes a jump of five bytes to a cache address in any area.
+// The size is fixed, since compare jumps over it.
 func (u *unit) jmpAnywhere(target uint64) {
 	if u.ar.contains(target) {
 		u.asm.jmp(target)
@@ -309,6 +344,7 @@ func (a *asm) jmpLiteral(target uint64) {
 }
 
 // leaDispLong writes lea with a displacement of 32 bits whatever its value.
+// Fixed size, for the same reason.
 func (a *asm) leaDispLong(dst, base x86.Reg, disp int32) {
 	a.bytes(rexW, 0x8d, 0x80|byte(dst&7)<<3|byte(base&7))
 	a.u32(uint32(disp))
@@ -317,6 +353,10 @@ func (a *asm) leaDispLong(dst, base x86.Reg, disp int32) {
 // syscall writes a system call. rcx and r11 are free until then: the
 // instruction itself destroys them. The table says what is to be done with each
 // call; the kernel restarts calls at the syscall instruction itself.
+//
+// Three ways, by a byte of the table in the control area: execute; stop for the tracer; or
+// execute and then report, for calls whose effect on the address space matters. A plain call
+// pays a load and one branch.
 func (u *unit) syscall(b *block, in *x86.Insn) {
 	a := &u.asm
 	trap := u.p.newExit(exit{target: in.Addr, area: u.ar, v: u.v, fixed: true, trap: b})
@@ -345,6 +385,8 @@ func (u *unit) syscall(b *block, in *x86.Insn) {
 	u.movNext(in)
 }
 
+// They are also what signal.go tells places within a call by.
+//
 // Sizes of the parts of a translated system call; syscall checks them.
 const (
 	syscallNotify  = 9 + 2 + 10 + askSize
@@ -354,6 +396,7 @@ const (
 )
 
 // movNext writes mov rcx, the address after the instruction, in ten bytes.
+// `syscall` leaves the address behind itself in rcx: it must be the application's.
 func (u *unit) movNext(in *x86.Insn) {
 	u.asm.bytes(rexW, 0xb9)
 	u.asm.u64(in.Next())

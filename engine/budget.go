@@ -49,6 +49,7 @@ func (p *Process) CountExecuted(metrics ...Metric) {
 // Budget is how much of a metric the thread may still execute before the client
 // is asked; 0 or less: it has to be asked now. It is exact while the thread is
 // stopped or waits.
+// While a block runs, all that it does is subtracted already.
 func (t *Thread) Budget(m Metric) int64 {
 	n := int64(t.slot.get(budgetOff(m)))
 	if m != MetricInstructions {
@@ -75,6 +76,7 @@ func (p *Process) Rebudget() {
 // use is how often instructions do what the metrics count.
 type use [NumMetrics]uint32
 
+// add adds another's, access k accesses.
 func (n *use) add(o use) {
 	for m := range n {
 		n[m] += o[m]
@@ -83,6 +85,8 @@ func (n *use) add(o use) {
 
 // usesOf counts what instructions do, each by itself, but for accesses whose
 // number is known only when they execute (see counted).
+// They stand with the block (uses), so that what was not executed can be given
+// back.
 func (u *unit) usesOf(ins []x86.Insn) []use {
 	out := make([]use, len(ins))
 	for i := range ins {
@@ -151,6 +155,7 @@ type shortage struct {
 	subtracted [NumMetrics]bool
 }
 
+// copy is for the exits of one block: each asks with what had been subtracted by then.
 func (s *shortage) copy() *shortage {
 	c := *s
 	return &c
@@ -158,6 +163,11 @@ func (s *shortage) copy() *shortage {
 
 // subtract writes the subtraction of n from a budget, and, unless ask is
 // negative, the request of that number for when it falls below zero.
+//
+// The sign of the result decides, by one of three means: a conditional jump where
+// the flags are dead; pext of the sign bit and jrcxz; lahf and seto around the jump
+// on processors without BMI2. Counting down was chosen over counting up because the
+// comparison is then with zero.
 func (u *unit) subtract(m Metric, n uint32, dead bool, ask int) {
 	a := &u.asm
 	off := uint32(budgetOff(m))
@@ -201,6 +211,7 @@ func (u *unit) subtract(m Metric, n uint32, dead bool, ask int) {
 }
 
 // coldAsk writes the displacement of a branch to a request, with first before it.
+// first restores what the way there has borrowed.
 func (u *unit) coldAsk(n int, first func(*unit)) {
 	u.cold = append(u.cold, coldStub{u.asm.pos, func(u *unit) {
 		if first != nil {
@@ -215,6 +226,9 @@ func (u *unit) coldAsk(n int, first func(*unit)) {
 // app: the client is asked, and if it grants too little, as many instructions
 // as there is budget for get a translation of their own that asks again behind
 // them.
+//
+// A threshold may thereby fall in the middle of a block: that many instructions run in a
+// translation that is used once, and the client is asked again in front of the next.
 func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
 	p := t.p
 	for m, n := range need.use {
@@ -269,6 +283,7 @@ func (p *Process) affordable(t *Thread, app uint64) int {
 }
 
 // translateShort translates the first n instructions at app, for one use.
+// It is a block like any other for signals, but nothing leads to it.
 func (p *Process) translateShort(app uint64, v Variant, n int) *block {
 	ar := p.areaFor(app)
 	if ar == nil {
@@ -291,6 +306,7 @@ func (p *Process) translateShort(app uint64, v Variant, n int) *block {
 
 // refund gives back what a block subtracted for the instructions from i on that
 // were not executed.
+// It is called where a signal or a fault takes a thread out of a block.
 func (t *Thread) refund(b *block, i int) {
 	for _, n := range b.uses[min(i, len(b.uses)):] {
 		for m := range n {

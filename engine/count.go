@@ -5,10 +5,13 @@ import (
 	"alleria/internal/layout"
 )
 
+// askOff is layout.Ask under a name that code of other files uses.
 const askOff = layout.Ask
 
 // count writes the increment of the block's counter. With the flags dead it is
 // one instruction; else a register is borrowed.
+// Blocks beyond the table's end are not counted; a program has to have three
+// million.
 func (u *unit) count(b *block, ins []x86.Insn) {
 	p := u.p
 	n := len(p.counters)
@@ -33,6 +36,7 @@ func (u *unit) count(b *block, ins []x86.Insn) {
 
 // flagsDead tells whether every arithmetic flag is written before it is read
 // from instruction i on.
+// The end of the list counts as a reader: what follows the block is not known.
 func flagsDead(ins []x86.Insn, i int) bool {
 	left := uint8(x86.AllFlags)
 	for ; i < len(ins); i++ {
@@ -50,6 +54,10 @@ func flagsDead(ins []x86.Insn, i int) bool {
 
 // Counts calls f for each counted block that the thread executed: its address,
 // how many instructions it has and how often it ran.
+//
+// Only for a thread that is stopped or has ended. Executions that were left early are taken
+// back by a negative number of times of one instruction: f must add in uint64, which wraps
+// to the right sum.
 func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
 	for i, b := range t.p.counters {
 		if n := t.slot.get(layout.CounterOff + 8*i); n != 0 {

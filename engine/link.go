@@ -1,10 +1,13 @@
 package engine
 
-// key32 is a slot of a look-up table.
+// slotOf is the entry of a look-up table for an address: its low sixteen bits.
 func slotOf(app uint64) uint16 { return uint16(app) }
 
 // newExit enters an exit and returns its number. Exits to notify points are
 // never linked: the tracer wants to be asked each time.
+//
+// Numbers are used again only for exits that are certain to be no longer asked by; the
+// table of exits otherwise grows with the program.
 func (p *Process) newExit(e exit) int {
 	if p.notify[e.target] {
 		e.fixed = true
@@ -34,6 +37,7 @@ func (p *Process) enter(b *block) {
 }
 
 // linkEntered links the exits that waited for the blocks just written.
+// Watched addresses are left out: their exits keep asking.
 func (p *Process) linkEntered() {
 	for _, b := range p.entered {
 		if p.notify[b.app] {
@@ -66,6 +70,7 @@ func (p *Process) link(n int, b *block) {
 }
 
 // veneer returns a place in ar that jumps to a cache address in another area.
+// An area's displacements reach two gigabytes, and areas may be farther apart.
 func (p *Process) veneer(ar *area, to uint64) uint64 {
 	if v := ar.veneers[to]; v != 0 {
 		return v
@@ -90,6 +95,8 @@ type headKey struct {
 
 // indirect finds or makes the head of app and its block; nil if there is no
 // code at app. It also points the thread's table at the head.
+//
+// Only this thread's table is updated: others find the head when they miss.
 func (p *Process) indirect(t *Thread, app uint64) *block {
 	v := t.variant
 	s := slotOf(app)
@@ -106,6 +113,9 @@ func (p *Process) indirect(t *Thread, app uint64) *block {
 
 // head finds or makes the head of app in variant v and, with it, its block; ok
 // is false if there is no code at app.
+//
+// A head is made together with its block or in front of a jump to it, so that a table never
+// leads to a head without code behind.
 func (p *Process) head(app uint64, v Variant) (b *block, ok bool) {
 	k := headKey{v, app}
 	b = p.blocks[v][app]
@@ -132,12 +142,15 @@ func (p *Process) head(app uint64, v Variant) (b *block, ok bool) {
 }
 
 // aheadOf notes that target may be wanted soon.
+// The queue is a stack with a bound: what was asked for lately is the likeliest to
+// be next.
 func (p *Process) aheadOf(target uint64, v Variant) {
 	if len(p.aheadQueue) < aheadMax {
 		p.aheadQueue = append(p.aheadQueue, aheadItem{target, v})
 	}
 }
 
+// aheadItem is an address that may be wanted, in a variant.
 type aheadItem struct {
 	app uint64
 	v   Variant
@@ -149,6 +162,10 @@ const aheadMax = 64
 
 // translateAhead translates one address that recent translations lead to. It
 // tells whether there was one.
+//
+// It works while threads wait for nothing: one unit at a time, so that a request is never
+// kept waiting for more than that. aheadLeft bounds what one request may lead to, since
+// code that is never executed costs room in every cache.
 func (p *Process) translateAhead() bool {
 	for len(p.aheadQueue) > 0 {
 		k := len(p.aheadQueue) - 1

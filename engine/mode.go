@@ -10,9 +10,12 @@ import (
 func (p *Process) PID() int { return p.pid }
 
 // Mode returns how the process's threads run.
+// Single threads may still be on their way to it.
 func (p *Process) Mode() Mode { return p.mode }
 
 // ReadAt reads the application's memory.
+// It works whatever the pages' protections are, and also while threads run: what
+// they write meanwhile may be seen in part.
 func (p *Process) ReadAt(b []byte, addr int64) (int, error) {
 	n, err := p.mem.ReadAt(b, addr)
 	if err != nil {
@@ -24,6 +27,8 @@ func (p *Process) ReadAt(b []byte, addr int64) (int, error) {
 // SetMode changes how the process's threads run. Called by the client, it takes
 // effect for the thread concerned at once and for the others as they are
 // stopped one by one.
+//
+// Translations of the other variants are kept: going back costs nothing but a table.
 func (p *Process) SetMode(m Mode) {
 	if p.mode == m {
 		return
@@ -38,6 +43,9 @@ func (p *Process) SetMode(m Mode) {
 
 // Notify asks for Client.Notified whenever a thread is about to execute addr.
 // In native code a probe is put there.
+//
+// The address must be an instruction's first byte. In the cache that costs a request each
+// time it is reached; in native code a stop of the kernel.
 func (p *Process) Notify(addr uint64) error {
 	if p.notify[addr] {
 		return nil
@@ -51,6 +59,7 @@ func (p *Process) Notify(addr uint64) error {
 }
 
 // Unnotify undoes Notify.
+// An address that was notified twice needs to be unnotified once.
 func (p *Process) Unnotify(addr uint64) {
 	if !p.notify[addr] {
 		return
@@ -72,6 +81,8 @@ func (p *Process) watch(addr uint64) {
 }
 
 // modeDiffers tells whether a thread runs otherwise than its process should.
+// A vfork child always runs plainly: it shares the address space and is nobody's
+// thread.
 func (tr *Tracer) modeDiffers(t *Thread) bool {
 	p := t.p
 	if t.vfork {
@@ -85,6 +96,9 @@ func (tr *Tracer) modeDiffers(t *Thread) bool {
 }
 
 // Replan forgets what blocks record: each is planned anew.
+//
+// The blocks stay in memory, and threads that are in them finish their executions; what
+// they record is what the old plan said. New epochs make every thread empty its table.
 func (p *Process) Replan() { p.retranslate(Record) }
 
 // retranslate forgets the translations of a variant: threads that run in it go
@@ -105,6 +119,8 @@ func (p *Process) retranslate(v Variant) {
 // switchWaiting takes a thread that waits in the request routine for app over
 // to the process's mode. Between variants of translated code nothing has to be
 // stopped.
+// Entering is called before the new code runs: marks lie between the old records
+// and the new.
 func (tr *Tracer) switchWaiting(t *Thread, app uint64) error {
 	p := t.p
 	if p.mode != ModeNative {
@@ -142,6 +158,7 @@ func (tr *Tracer) placeProbes(p *Process) error {
 
 // switchOthers takes the threads over that do not run as the mode says. One that
 // will stop at the end of a system call is taken over there (callStop).
+// Threads that wait in a request are taken over by it.
 func (tr *Tracer) switchOthers() {
 	p := tr.proc
 	tr.modeChanged = false
@@ -178,6 +195,10 @@ func (tr *Tracer) switchStopped(t *Thread) error {
 }
 
 // addProbe writes a breakpoint into the application's code.
+//
+// It is written through /proc/PID/mem, which ignores the protection of the page and copies it
+// for this process alone. Threads of the process may be executing there: one byte is
+// replaced as a whole.
 func (p *Process) addProbe(addr uint64) error {
 	if _, ok := p.probes[addr]; ok {
 		return nil
@@ -221,6 +242,9 @@ func (p *Process) lostProbes(start, end uint64) {
 
 // overProbe lets a thread that stands at a probe execute the instruction under
 // it.
+//
+// Other threads could slip through while the instruction is back in place; they would miss
+// one notification, which stopping all of them at every probe would be too much to pay for.
 func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
 	p := t.p
 	orig := p.probes[addr]

@@ -23,6 +23,9 @@ func (u *unit) copy(in *x86.Insn) {
 // relocate writes an instruction with a RIP-relative operand: as an absolute
 // one where the address fits in 31 bits, relative where the area is near, else
 // through a register that holds the address.
+//
+// The third way is for images that lie far from every area: the register is one that the
+// instruction does not mention, and is back before the next instruction.
 func (u *unit) relocate(in *x86.Insn, code []byte) {
 	addr := u.ripTarget(in)
 	a := &u.asm
@@ -56,6 +59,7 @@ func (u *unit) relocate(in *x86.Insn, code []byte) {
 const farSpill = 0x10 // layout.S2
 
 // ripTarget is the absolute address of a RIP-relative operand.
+// The displacement counts from the end of the instruction, constants included.
 func (u *unit) ripTarget(in *x86.Insn) uint64 {
 	code := u.p.insBytes(in)
 	d := int(in.DispOff)
@@ -70,6 +74,7 @@ func (u *unit) ripTarget(in *x86.Insn) uint64 {
 // clearXB clears the bits that extend a base and an index register in the
 // instruction of n bytes just written: a RIP-relative operand ignores them, the
 // operand that replaced it would not.
+// VEX prefixes of two bytes have neither bit.
 func (u *unit) clearXB(in *x86.Insn, n int) {
 	ins := u.asm.buf[u.asm.pos-n : u.asm.pos]
 	p := int(in.PrefixEnd)

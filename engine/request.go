@@ -6,6 +6,10 @@ import (
 )
 
 // request answers what a running thread asks for through its mailbox.
+//
+// The thread waits in the request routine with all registers in its save area. What it asks
+// is one of: an indirect branch, a direct one, a changed block, a budget that is too small
+// or used up, a system call that has been made, an instruction to be executed for it.
 func (tr *Tracer) request(t *Thread, req uint32) error {
 	p, s := t.p, t.slot
 	p.stats.Requests++
@@ -39,6 +43,9 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 const aheadBudget = 8
 
 // answer lets a thread that waits in the request routine go on at app.
+//
+// The client may change the mode when it is notified: the thread then goes over to the new
+// one at exactly this address.
 func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 	p, s := t.p, t.slot
 	if p.notify[app] {
@@ -64,6 +71,9 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 }
 
 // reply writes the answer and wakes the thread if it sleeps.
+//
+// REQ is cleared before RESP is set: the thread may ask again at once, and that request must
+// not be lost. It looks at ASLEEP after RESP, the tracer the other way round.
 func (tr *Tracer) reply(t *Thread, code uint64) {
 	s := t.slot
 	s.u32(layout.Req).Store(0)
@@ -85,6 +95,9 @@ func (tr *Tracer) leaveAt(t *Thread, app uint64) error {
 
 // fetchWaiting stops a thread that waits in the request routine and returns the
 // application's registers, as before the instruction at app.
+//
+// The thread may have been anywhere in the routine when the stop came; registers that the
+// routine had not saved yet, or had restored already, are the application's as they are.
 func (tr *Tracer) fetchWaiting(t *Thread, app uint64) (*sys.Regs, error) {
 	regs, err := tr.halt(t)
 	if err != nil {
@@ -101,6 +114,7 @@ func (tr *Tracer) fetchWaiting(t *Thread, app uint64) (*sys.Regs, error) {
 }
 
 // savedRegs replaces the registers that the routines use by what they saved.
+// Those that the routines do not use have kept their values.
 func (t *Thread) savedRegs(r *sys.Regs) {
 	s := t.slot
 	get := func(i int) uint64 { return s.get(layout.Save + 8*i) }
@@ -111,6 +125,7 @@ func (t *Thread) savedRegs(r *sys.Regs) {
 }
 
 // flagsFrom puts the arithmetic flags as lahf and seto left them into eflags.
+// lahf puts SF, ZF, AF, PF and CF into ah, seto the overflow flag into al.
 func flagsFrom(eflags, saved uint64) uint64 {
 	const mask = 0x8d5
 	f := saved >> 8 & 0xd5
