@@ -16,15 +16,15 @@ func (e *Event) MatchesImage(k ImageKey) bool {
 	case EventAddress:
 		// One attribute for both: a file name cannot hold a slash.
 		path, name = e.Image, e.Image
-		return e.Image != "" && !k.none() && (k.Path == path || k.name() == name)
+		return k.HasPath(path) || k.HasName(name)
 	// Threads, counts and signals have nothing to do with images.
 	default:
 		return false
 	}
 	if path != "" {
-		return k.Path == path
+		return k.HasPath(path)
 	}
-	return name != "" && !k.none() && k.name() == name
+	return k.HasName(name)
 }
 
 // MatchesFunction tells whether a function is the one that a Call or Return

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Matcher answers, level by level, what of an instruction is recorded. The
 // levels follow the profile (process and thread, image, function, instruction)
@@ -207,6 +210,9 @@ type ImageKey struct {
 	// System marks what lies under the loader's default library directories,
 	// and the vdso.
 	System bool
+	// Names and Paths are what else leads to the file: its SONAME, links. Programs
+	// ask for libz.so.1 and get what is really libz.so.1.2.13.
+	Names, Paths []string
 }
 
 // none recognises code in no image.
@@ -243,10 +249,10 @@ func (t *threadNode) pick(k *ImageKey) *imageNode {
 	}
 	// An excluded image is found here like any other: that it records nothing is
 	// the answer, and must not fall through to a more general one.
-	if i, ok := t.byPath[k.Path]; ok {
+	if i, ok := lookUp(t.byPath, k.Path, k.Paths); ok {
 		return i
 	}
-	if i, ok := t.byName[k.name()]; ok {
+	if i, ok := lookUp(t.byName, k.name(), k.Names); ok {
 		return i
 	}
 	if k.Main && t.main != nil {
@@ -256,4 +262,28 @@ func (t *threadNode) pick(k *ImageKey) *imageNode {
 		return t.anyButSys
 	}
 	return t.any
+}
+
+// lookUp finds what is selected by a name, else by one of others: the file's own
+// name comes before those of links to it.
+func lookUp(by map[string]*imageNode, name string, others []string) (*imageNode, bool) {
+	if i, ok := by[name]; ok {
+		return i, true
+	}
+	for _, o := range others {
+		if i, ok := by[o]; ok {
+			return i, true
+		}
+	}
+	return nil, false
+}
+
+// HasName tells whether a file name leads to the image.
+func (k *ImageKey) HasName(name string) bool {
+	return name != "" && !k.none() && (k.name() == name || slices.Contains(k.Names, name))
+}
+
+// HasPath tells whether a full path leads to the image.
+func (k *ImageKey) HasPath(path string) bool {
+	return path != "" && (k.Path == path || slices.Contains(k.Paths, path))
 }

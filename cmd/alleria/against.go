@@ -124,9 +124,27 @@ func (t *target) add(im *symbols.Image, path, asked string, main bool, system []
 	for _, name := range []string{asked, filepath.Base(asked), im.SOName()} {
 		if name != "" && name != i.key.Name && name != path && !slices.Contains(i.asked, name) {
 			i.asked = append(i.asked, name)
+			if strings.Contains(name, "/") {
+				i.key.Paths = append(i.key.Paths, name)
+			} else {
+				i.key.Names = append(i.key.Names, name)
+			}
 		}
 	}
 	t.images = append(t.images, i)
+}
+
+// link lets an image be known by a path that leads to it too, as a session does.
+func (t *target) link(path string) {
+	if !filepath.IsAbs(path) {
+		return
+	}
+	real := absolute(path)
+	for i := range t.images {
+		if k := &t.images[i].key; real == k.Path && !k.HasPath(path) {
+			k.Paths = append(k.Paths, path)
+		}
+	}
 }
 
 // Close lets go of all images.

@@ -29,6 +29,16 @@ func (t *target) checkNames(c *config.Config) []config.Warning {
 	// it: a wrong name is worth a word in any case.
 	n := &nameCheck{target: t}
 	for _, w := range c.Windows {
+		links := func(e *config.Event) {
+			t.link(e.ImagePath)
+			t.link(e.Path)
+			t.link(e.Image)
+		}
+		w.On.Walk(links)
+		w.Till.Walk(links)
+		for i := range w.Profile.AllImages() {
+			t.link(i.Path)
+		}
 		w.On.Walk(n.event)
 		w.Till.Walk(n.event)
 		for i := range w.Profile.AllImages() {
@@ -123,20 +133,6 @@ func (n *nameCheck) image(i *config.Image) {
 // its own words teaches to ignore warnings.
 func (n *nameCheck) noImage(p config.Pos, name string, isPath bool) {
 	what := fmt.Sprintf("%s does not map an image %q when it starts", n.name(), name)
-	for i := range n.images {
-		im := &n.images[i]
-		if !slices.Contains(im.asked, name) && (!isPath || absolute(name) != im.key.Path) {
-			continue
-		}
-		// The most likely mistake: what a program is linked with is often a link, and
-		// a process shows files.
-		real := im.key.Name
-		if isPath {
-			real = im.key.Path
-		}
-		n.warn(p, what, fmt.Sprintf("that is a link, and links are resolved: write %q", real))
-		return
-	}
 	// Names are compared with names and paths with paths: the nearest to a path by
 	// letters alone would be another file of its directory.
 	candidates := n.imageNames()

@@ -227,8 +227,8 @@ func TestNamesAgainst(t *testing.T) {
 		"its namespace":          {on(`<Return name="encode"/>`), `no function "encode"`, "codec::Encoder::encode"},
 		"of a library":           {on(`<Call name="helper_sum"/>`), `no function "helper_sum" in codec`, `libhelper.so.1.2 has it: add imageName="libhelper.so.1.2"`},
 		"of a library, selected": {image(anyOf("helper_sum")), `no function "helper_sum" in codec`, `select it in an Image with name="libhelper.so.1.2"`},
-		"a link":                 {image(`<Image name="libhelper.so.1"><Function>` + ins + `</Function></Image>`), `"libhelper.so.1"`, `write "libhelper.so.1.2"`},
-		"a link's path":          {image(`<Image path="` + filepath.Dir(program) + `/libhelper.so.1"><Function>` + ins + `</Function></Image>`), `libhelper.so.1"`, `/libhelper.so.1.2"`},
+		"a link":                 {image(`<Image name="libhelper.so.1"><Function>` + ins + `</Function></Image>`), "", ""},
+		"a link's path":          {image(`<Image path="` + filepath.Dir(program) + `/libhelper.so.1"><Function>` + ins + `</Function></Image>`), "", ""},
 		"a letter of an image":   {on(`<Load name="libhelpre.so.1.2"/>`), `does not map an image "libhelpre.so.1.2"`, `the nearest is "libhelper.so.1.2"`},
 		"another image":          {on(`<Load name="plugin.so"/>`), `an image "plugin.so"`, "it maps codec, "},
 		"an address that is far": {on(`<Address image="codec" offset="0x7000000"/>`), "codec has no code at 0x7000000", "its code is at 0x"},
@@ -313,7 +313,7 @@ func TestEstimateText(t *testing.T) {
 	// sqlite3 is small, and its functions are in a library that is linked by another name.
 	program := systemProgram(t, "/usr/bin/sqlite3")
 	list, _ := checkAgainst(t, program, windowFile(t, `<On><Call name="sqlite3_step" imageName="libsqlite3.so.0"/></On>`, anyOf("sqlite3_open")))
-	if len(list) != 2 || !strings.Contains(list[0].Right, `write "libsqlite3.so.0.`) || !strings.Contains(list[1].Right, "libsqlite3.so.0.") {
+	if len(list) != 1 || !strings.Contains(list[0].Right, "libsqlite3.so.0.") {
 		t.Errorf("%+v", list)
 	}
 }

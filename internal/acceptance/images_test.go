@@ -2,6 +2,8 @@ package acceptance
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +46,46 @@ func TestImagesSelected(t *testing.T) {
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
 			t.Errorf("<Image %s>: recorded %v, want %v", image, got, want)
+		}
+	}
+}
+
+// TestImagesByLinks names a library by its SONAME, by links beside it and elsewhere,
+// in selections and in events: maps show only the file that these lead to.
+func TestImagesByLinks(t *testing.T) {
+	dir := workDir(t)
+	plugin := build(t, "../../testdata/events/plugin.c", "-shared -fPIC -Wl,-soname,libplug.so.9")
+	prog := build(t, "../../testdata/events/loads.c", "-fno-inline")
+	lib := filepath.Join(dir, "libplug.so.9.8.7")
+	if err := os.Link(plugin, lib); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("libplug.so.9.8.7", filepath.Join(dir, "plug.so")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(lib, filepath.Join(dir, "..", "far.so")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		`name="libplug.so.9.8.7"`:             true,
+		`name="libplug.so.9"`:                 true,
+		`name="plug.so"`:                      true,
+		`name="libplug.so"`:                   false,
+		`name="far.so"`:                       false,
+		`path="` + dir + `/plug.so"`:          true,
+		`path="` + dir + `/../far.so"`:        true,
+		`path="` + dir + `/libplug.so.9"`:     false, // there is no such file
+		`path="` + dir + `/libplug.so.9.8.7"`: true,
+	} {
+		for _, config := range []string{
+			windowed("", `<On><Load `+name+`/></On>`, ""),
+			windowed("", `<On><Call name="plugin_run" image`+strings.ToUpper(name[:1])+name[1:]+`/></On>`, ""),
+			strings.Replace(windowed("", "", ""), "<Image>", "<Image "+name+">", 1),
+		} {
+			got := record(t, dir, config, prog, filepath.Join(dir, "plug.so"))
+			if n := len(got["1/1"].addrs); (n > 0) != want {
+				t.Errorf("%s: %d instructions recorded", config, n)
+			}
 		}
 	}
 }

@@ -71,10 +71,10 @@ func (e *events) arm() error {
 		e.done[l] = true
 		errs = append(errs, e.watchLinker(l))
 		for _, leaf := range leaves {
-			if ev := leaf.Event; ev.Kind == config.EventAddress && !ev.HasValue && ev.MatchesImage(imageKey(l)) {
+			if ev := leaf.Event; ev.Kind == config.EventAddress && !ev.HasValue && ev.MatchesImage(e.im.tables.key(l)) {
 				errs = append(errs, e.watch(leaf, ev.Offset+l.Bias))
 			}
-			if ev := leaf.Event; (ev.Kind == config.EventCall || ev.Kind == config.EventReturn) && ev.MatchesImage(imageKey(l)) {
+			if ev := leaf.Event; (ev.Kind == config.EventCall || ev.Kind == config.EventReturn) && ev.MatchesImage(e.im.tables.key(l)) {
 				errs = append(errs, e.resolve(leaf, l))
 			}
 		}

@@ -45,7 +45,7 @@ func (e *events) whyMissing(ev *config.Event) string {
 	var near []string
 	matched := 0
 	for _, l := range e.im.tables.symbols.Images() {
-		if !ev.MatchesImage(imageKey(l)) {
+		if !ev.MatchesImage(e.im.tables.key(l)) {
 			continue
 		}
 		matched++

@@ -119,7 +119,7 @@ func (p *planner) image(addr uint64) (*imagePlan, *symbols.Loaded) {
 	if im == nil {
 		im = &imagePlan{number: p.tables.image(l)}
 		if p.thread != nil {
-			im.matcher = p.thread.Image(imageKey(l))
+			im.matcher = p.thread.Image(p.tables.key(l))
 			im.set()
 		}
 		p.images[l] = im
@@ -154,11 +154,6 @@ func (im *imagePlan) function(fn *symbols.Function) *config.FunctionMatcher {
 		im.funcs[fn] = m
 	}
 	return m
-}
-
-// imageKey describes an image to the configuration.
-func imageKey(l *symbols.Loaded) config.ImageKey {
-	return config.ImageKey{Path: l.Path, Name: l.Name, Main: l.Main, System: l.System}
 }
 
 // funcKey describes a function to the configuration; a part or a copy of a function is

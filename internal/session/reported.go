@@ -275,9 +275,9 @@ func (r *run) refresh() error {
 // then there.
 func (r *run) loaded(gone, came []*symbols.Loaded) {
 	for _, l := range gone {
-		r.happened(nil, 0, config.EventUnload, func(e *config.Event) bool { return e.MatchesImage(imageKey(l)) })
+		r.happened(nil, 0, config.EventUnload, func(e *config.Event) bool { return e.MatchesImage(r.image.tables.key(l)) })
 	}
 	for _, l := range came {
-		r.happened(nil, 0, config.EventLoad, func(e *config.Event) bool { return e.MatchesImage(imageKey(l)) })
+		r.happened(nil, 0, config.EventLoad, func(e *config.Event) bool { return e.MatchesImage(r.image.tables.key(l)) })
 	}
 }

@@ -73,7 +73,7 @@ func (r *run) Started(p *engine.Process) error {
 	if err := r.openWriter(im); err != nil {
 		return err
 	}
-	im.tables = newTables(p.PID(), r.cache, output{im.writer})
+	im.tables = newTables(p.PID(), r.cache, output{im.writer}, askedImages(r.opts.Config))
 	if _, _, err := im.tables.update(p.PID()); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"alleria/config"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
 )
@@ -17,17 +18,20 @@ type tables struct {
 	images  map[*symbols.Loaded]uint32
 	since   map[*symbols.Loaded]uint64 // when the profile first heard of an image
 	funcs   map[*symbols.Function]uint32
+	asked   []string // names of images in the configuration
+	keys    map[*symbols.Loaded]config.ImageKey
 }
 
 // newTables prepares the tables of a process.
-func newTables(pid int, cache *symbols.Cache, out output) *tables {
+func newTables(pid int, cache *symbols.Cache, out output, asked []string) *tables {
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
 		exe = ""
 	}
 	m := symbols.NewMap(symbols.MapOptions{Cache: cache, Exe: exe, Memory: memoryOf(pid), SystemDirs: symbols.SystemDirs("/")})
 	return &tables{symbols: m, out: out, images: make(map[*symbols.Loaded]uint32),
-		since: make(map[*symbols.Loaded]uint64), funcs: make(map[*symbols.Function]uint32)}
+		since: make(map[*symbols.Loaded]uint64), funcs: make(map[*symbols.Function]uint32),
+		asked: asked, keys: make(map[*symbols.Loaded]config.ImageKey)}
 }
 
 // update reads which images are loaded now.

@@ -1,0 +1,78 @@
+package session
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"alleria/config"
+	"alleria/internal/symbols"
+)
+
+// askedImages lists the names and paths by which a configuration names images.
+func askedImages(c *config.Config) []string {
+	var asked []string
+	add := func(names ...string) {
+		for _, n := range names {
+			if n != "" && !slices.Contains(asked, n) {
+				asked = append(asked, n)
+			}
+		}
+	}
+	event := func(e *config.Event) {
+		add(e.ImageName, e.ImagePath, e.Image, e.Path)
+		if e.Kind == config.EventLoad || e.Kind == config.EventUnload {
+			add(e.Name)
+		}
+	}
+	for _, w := range c.Windows {
+		w.On.Walk(event)
+		w.Till.Walk(event)
+		for _, p := range w.Profile.Processes {
+			for _, t := range p.Threads {
+				for _, im := range t.Images {
+					add(im.Name, im.Path)
+				}
+			}
+		}
+	}
+	return asked
+}
+
+// key describes an image to the configuration: by its own name and by those that
+// the configuration has for it. Maps show the file that a link led to, libz.so.1.2.13,
+// where people and programs say libz.so.1.
+//
+// Refused: to list all links to a file. There may be any number of them anywhere;
+// whether one given name leads to it is asked once an image.
+func (t *tables) key(l *symbols.Loaded) config.ImageKey {
+	k, ok := t.keys[l]
+	if ok {
+		return k
+	}
+	k = config.ImageKey{Path: l.Path, Name: l.Name, Main: l.Main, System: l.System}
+	soname := l.Image.SOName()
+	for _, name := range t.asked {
+		switch {
+		case strings.Contains(name, "/"):
+			if name != l.Path && leadsTo(name, l.Path) {
+				k.Paths = append(k.Paths, name)
+			}
+		case name == l.Name:
+		case name == soname, leadsTo(filepath.Join(filepath.Dir(l.Path), name), l.Path):
+			k.Names = append(k.Names, name)
+		}
+	}
+	t.keys[l] = k
+	return k
+}
+
+// leadsTo tells whether a path is a link to a file. The vdso, whose path is no
+// file's, has none.
+func leadsTo(link, file string) bool {
+	if !filepath.IsAbs(link) || !filepath.IsAbs(file) {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(link)
+	return err == nil && real == file
+}
