@@ -34,6 +34,10 @@ func (p *Process) changing(addr uint64) bool {
 
 // untilStore returns how many of the instructions a block of changing code may
 // have.
+//
+// Stores by way of rsp and rbp are taken for the stack's: code would
+// else be cut at
+// every push.
 func untilStore(ins []x86.Insn) int {
 	n := min(len(ins), maxChangingInsns)
 	for i := range ins[:n] {
@@ -49,6 +53,9 @@ func untilStore(ins []x86.Insn) int {
 // compareSelf writes, at a block's entry, the comparison of the n bytes of code
 // that it was decoded from with what is there when it runs. Flags stay as they
 // are; rcx and rdx are borrowed.
+//
+// The whole block is compared before any of it executes: between its instructions nobody
+// but another thread can change it, and processors promise nothing about that either.
 func (u *unit) compareSelf(b *block, n int) {
 	a := &u.asm
 	code := u.p.code.buf[b.app-u.p.code.base:][:n]
@@ -95,6 +102,8 @@ func (u *unit) pieceAt(addr uint64, n int) piece {
 }
 
 // comparePiece leaves 0 in rcx if a piece of memory holds want.
+// Bytes outside of the piece are shifted out; what is left is added to minus the
+// wanted value.
 func (u *unit) comparePiece(pc piece, want []byte) {
 	a := &u.asm
 	op, rex := []byte{0x8b}, byte(0)
@@ -129,6 +138,7 @@ func (u *unit) comparePiece(pc piece, want []byte) {
 }
 
 // stale replaces a block whose code has changed.
+// Another thread may have asked first.
 func (p *Process) stale(b *block) {
 	if !b.dead {
 		p.forget([]*block{b})

@@ -18,6 +18,9 @@ type childKind struct {
 }
 
 // born takes the event of a parent.
+//
+// The parent's stop is within its call: it goes on when the child has been seen to, or at
+// once where that has not stopped yet.
 func (tr *Tracer) born(parent *Thread, event int) error {
 	id, err := sys.EventMsg(parent.tid)
 	if err != nil {
@@ -81,6 +84,7 @@ func (t *Thread) bornAs(event int) (int, error) {
 }
 
 // unknown takes a report about a process that is not one of the threads.
+// One that ends before it could be adopted is only forgotten.
 func (tr *Tracer) unknown(s sys.Stop) error {
 	k, known := tr.children[s.TID]
 	if s.Status.Exited() || s.Status.Signaled() {
@@ -97,6 +101,9 @@ func (tr *Tracer) unknown(s sys.Stop) error {
 
 // adopt decides about a new thread or process that stands before its first
 // instruction.
+//
+// The child stands behind the same system call as its parent, in the cache, with a copy of
+// its registers: gs leads to the parent's slot until enter gives it its own.
 func (tr *Tracer) adopt(tid int, k childKind) error {
 	delete(tr.children, tid)
 	p := k.parent.p
@@ -135,6 +142,7 @@ func (tr *Tracer) adopt(tid int, k childKind) error {
 }
 
 // letGoThread lets a new thread run on untraced.
+// It keeps its application's gs and runs its own code; the others go on as before.
 func (tr *Tracer) letGoThread(t *Thread, regs *sys.Regs) error {
 	tr.status.LetGoThreads++
 	t.slot = t.p.slots[0] // clean looks at a slot; a thread behind a system call has nothing there
@@ -162,6 +170,10 @@ func (tr *Tracer) afterClone(t *Thread, regs *sys.Regs) error {
 
 // letGo cleans a forked child of everything of ours, before its first
 // instruction, and lets it go.
+//
+// The child has our mappings as well, shared with its parent. They are
+// unmapped, so that it
+// finds its memory as a child of an untraced parent does, and writes into no ring.
 func (tr *Tracer) letGo(t *Thread, regs *sys.Regs) error {
 	tr.proc.letGo++
 	tr.status.LetGo++
@@ -206,6 +218,10 @@ func (tr *Tracer) letGo(t *Thread, regs *sys.Regs) error {
 }
 
 // exec handles a thread that executed another program.
+//
+// The kernel has ended the other threads and unmapped everything of ours by then. Records
+// that the old image wrote are still in the shared file, which is why its end is reported
+// before the file is closed.
 func (tr *Tracer) exec(t *Thread) error {
 	p := t.p
 	if t.vfork { // a child of ours by vfork: it leaves our address space and is let go
@@ -229,6 +245,7 @@ func (tr *Tracer) exec(t *Thread) error {
 
 // untraced lets a program that the target has executed and that cannot be
 // traced run to its end.
+// The exit status is still the target's; nothing is recorded any more.
 func (tr *Tracer) untraced(pid int, why error) error {
 	if p := tr.proc; p != nil {
 		tr.client.Ended(p)
@@ -260,6 +277,8 @@ func (tr *Tracer) untraced(pid int, why error) error {
 }
 
 // segmentChanged notes the bases of fs and gs where records need them.
+// It is asked wherever a thread's bases may have changed without translated code
+// noticing: behind system calls, natively executed instructions, and native code.
 func (tr *Tracer) segmentChanged(t *Thread, regs *sys.Regs) {
 	if t.fsBase != regs.Fs_base || !t.fsKnown {
 		t.fsBase, t.fsKnown = regs.Fs_base, true

@@ -10,6 +10,8 @@ import (
 
 // maxEmulated bounds the accesses that are recorded of one instruction that
 // the tracer executed.
+// A gather or an enter has at most a few dozen; a string's further iterations are
+// not worth a mark of any size.
 const maxEmulated = 256
 
 // emulated is what is known of an instruction's accesses before the tracer lets
@@ -28,6 +30,9 @@ type emulated struct {
 func (u *unit) trapToRecord(in *x86.Insn) bool { return in.Complex() }
 
 // trapBlock writes a block whose one instruction the tracer executes.
+//
+// What is recorded of it is a mark with the block's number, made by the tracer afterwards;
+// the block's facts are entered for that.
 func (u *unit) trapBlock(b *block, in *x86.Insn) {
 	b.term = termTrap
 	b.pos[0].exec = uint16(u.asm.here() - b.code)
@@ -84,6 +89,7 @@ func (p *Process) operandSize(in *x86.Insn, o *x86.Operand, addr uint64) uint64 
 }
 
 // afterEmulation records the instruction that was executed.
+// A string instruction is recorded by how far its pointers got.
 func (tr *Tracer) afterEmulation(t *Thread, b *block, e *emulated, regs *sys.Regs) {
 	m := emulatedMark{words: []uint64{layout.Mark(layout.MarkEmulated, uint64(e.facts.ID)), 0}}
 	for i := range e.ops {
@@ -107,6 +113,7 @@ func (tr *Tracer) afterEmulation(t *Thread, b *block, e *emulated, regs *sys.Reg
 }
 
 // emulatedMark is a MarkEmulated being made.
+// Its words are the mark's own: head, number of pairs, pairs.
 type emulatedMark struct{ words []uint64 }
 
 func (m *emulatedMark) add(addr, size uint64, store bool) {
@@ -139,6 +146,7 @@ func (m *emulatedMark) iterations(e *emulated, after [x86.NumRegs]uint64) {
 }
 
 // repeatsAt tells whether a string instruction with a repeat prefix lies at addr.
+// Nothing is known of an instruction that was executed natively but its address.
 func (p *Process) repeatsAt(addr uint64) bool {
 	var code [15]byte
 	n, _ := p.mem.ReadAt(code[:], int64(addr))
@@ -161,6 +169,7 @@ func (e *emulated) repeats() bool {
 }
 
 // generals puts the general registers in the order of their numbers.
+// The field order of the kernel's structure is another.
 func generals(r *sys.Regs) [x86.NumRegs]uint64 {
 	return [...]uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, r.Rsp, r.Rbp, r.Rsi, r.Rdi,
 		r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15}

@@ -11,6 +11,10 @@ import (
 // enter lets a stopped thread go on from the application state regs, as the
 // process's mode says: in the cache or natively. Signals that were held come
 // first.
+//
+// Everything that a stopped thread was stopped for ends here: it is the one way back. sig is
+// delivered by the kernel to what the registers then are, so that it is only given for a
+// signal whose frame the application may see.
 func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	p := t.p
 	if k := len(t.held); k > 0 {
@@ -61,6 +65,8 @@ func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 }
 
 // restarts tells results that make the kernel restart a system call.
+// ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK
+// (include/linux/errno.h), which only a tracer ever sees.
 func restarts(rax uint64) bool {
 	switch int64(rax) {
 	case -512, -513, -514, -516:
@@ -70,6 +76,9 @@ func restarts(rax uint64) bool {
 }
 
 // native lets a stopped thread run its own code.
+//
+// Held signals are handed to the kernel one by one; each but the last gets its handler
+// entered by a step, so that none is lost by another one of the same number.
 func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	if nr, ok := vsyscallNumber(regs.Rip); ok && t.p.mode != ModeNative && sig == 0 {
 		return tr.vsyscall(t, regs, nr)
@@ -111,6 +120,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 }
 
 // breakpoint handles an int3: a native probe, or the application's. done is false for the last.
+// An int3 of the application's own is delivered as what it is.
 func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	p := t.p
 	at := regs.Rip - 1
@@ -145,6 +155,9 @@ func (tr *Tracer) trapped(t *Thread, b *block) error {
 
 // emulate lets the thread execute one instruction natively, in the
 // application's own code, and goes on in the cache behind it.
+//
+// The application's code is executed where it lies, by one step, with the application's gs:
+// whatever the instruction does is then right by itself.
 func (tr *Tracer) emulate(t *Thread, b *block, regs *sys.Regs) error {
 	r := *regs
 	r.Gs_base = t.appGS
@@ -202,11 +215,13 @@ func (p *Process) areaAt(addr uint64) *area {
 	return nil
 }
 
+// inRequest tells whether an address lies where the request routine has saved the registers.
 func (a *area) inRequest(addr uint64) bool {
 	off := addr - a.base
 	return off >= a.rt.requestCore && off <= a.rt.requestEnd
 }
 
+// inCache tells whether a thread is in the cache at an address.
 func (tr *Tracer) inCache(t *Thread, addr uint64) bool { return t.p.areaAt(addr) != nil }
 
 // lost reports a thread whose state could not be rebuilt: a defect. It says

@@ -10,6 +10,7 @@ import (
 const pageSize = 4096
 
 // codePages caches the application's code as it was read from the target.
+// Its pages are those that blocks were translated from: hasCode goes by them.
 type codePages struct {
 	pages map[uint64]*[pageSize]byte
 	maps  []sys.Mapping // executable ones, sorted
@@ -21,6 +22,8 @@ type codePages struct {
 
 // fetch reads up to n bytes of code at addr; fewer where executable memory
 // ends. The result is valid until the next fetch.
+//
+// Breakpoints of ours do not show: the bytes are the original ones.
 func (p *Process) fetch(addr uint64, n int) []byte {
 	c := &p.code
 	c.base, c.n = addr, 0
@@ -37,6 +40,7 @@ func (p *Process) fetch(addr uint64, n int) []byte {
 }
 
 // page returns a page of code, nil if it is not executable or not readable.
+// Pages that may change unnoticed are read anew each time.
 func (p *Process) page(addr uint64) *[pageSize]byte {
 	pg := p.code.pages[addr]
 	if pg != nil && !p.changing(addr) {
@@ -82,6 +86,9 @@ func (c *codePages) mapping(addr uint64) *sys.Mapping {
 }
 
 // readMaps reads where the application's executable memory is.
+//
+// It is done when something has changed and code is wanted, not at each change: dynamic
+// linkers map and protect dozens of times before anything executes.
 func (p *Process) readMaps() {
 	c := &p.code
 	c.maps = c.maps[:0]
@@ -111,6 +118,7 @@ func (p *Process) ours(addr uint64) bool {
 }
 
 // insBytes is the code of an instruction of the block decoded last.
+// It must be copied before the next decode.
 func (p *Process) insBytes(in *x86.Insn) []byte {
 	off := in.Addr - p.code.base
 	return p.code.buf[off : off+uint64(in.Len)]

@@ -24,6 +24,9 @@ const (
 
 // injector executes system calls in a stopped thread and gives its registers
 // and the code that it borrowed back when it is closed.
+//
+// The target must not be able to notice: registers, code and the restart of an interrupted
+// call are put back. No signal is delivered meanwhile; those that come are held.
 type injector struct {
 	t     *Thread
 	mem   *os.File
@@ -34,6 +37,7 @@ type injector struct {
 
 // injectAt borrows the thread, writing a syscall instruction over the code at
 // addr: for a process that has no code cache yet, or is about to lose it.
+// The thread is the only one that may execute there.
 func injectAt(t *Thread, mem *os.File, addr uint64) (*injector, error) {
 	in := &injector{t: t, mem: mem, at: addr, orig: make([]byte, 2)}
 	if err := sys.GetRegs(t.tid, &in.saved); err != nil {
@@ -49,6 +53,8 @@ func injectAt(t *Thread, mem *os.File, addr uint64) (*injector, error) {
 }
 
 // call executes a system call; its error is the kernel's.
+// orig_rax is -1 so that the kernel does not take it for an interrupted call of the
+// program.
 func (in *injector) call(nr uint64, args ...uint64) (uint64, error) {
 	r := in.saved
 	r.Rip, r.Rax, r.Orig_rax = in.at, nr, ^uint64(0)
@@ -84,6 +90,7 @@ func (in *injector) close() error {
 }
 
 // ignoreTrap makes the kernel ignore SIGTRAP again.
+// It is done in the program's name because dispositions can be set by nobody else.
 func (t *Thread) ignoreTrap() error {
 	const (
 		sysSigaction = 13
@@ -129,6 +136,9 @@ func (p *Process) mapShared() error {
 
 // mapWith opens the shared file in the target by the tracer's descriptor and
 // maps its parts.
+//
+// The file is opened through the tracer's descriptor in /proc, so that the target needs no
+// descriptor handed down to it, and closed again before its first instruction.
 func (p *Process) mapWith(in *injector, rsp uint64) error {
 	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.file.Fd())), 0)
 	at := (rsp - 4096) &^ 63 // below what the program's start finds on its stack
@@ -174,6 +184,8 @@ func (p *Process) mapWith(in *injector, rsp uint64) error {
 
 // mapNear maps size bytes of fd at addr, or a few steps further on if something
 // is there.
+// MAP_FIXED_NOREPLACE never replaces what is there; kernels before 4.17 take the
+// address for a hint and map elsewhere, which the comparison finds.
 func mapNear(in *injector, fd, addr uint64, step int64, size, prot, off uint64) (uint64, error) {
 	var err error
 	for range 5 {
@@ -189,6 +201,7 @@ func mapNear(in *injector, fd, addr uint64, step int64, size, prot, off uint64) 
 
 // initControl maps the control area in the tracer and fills the table of
 // system calls.
+// A filter of system calls survives execve, and so does what it forbids.
 func (p *Process) initControl() error {
 	mem, err := sys.MapShared(p.file, int64(slotsBytes), controlBytes)
 	if err != nil {
@@ -214,6 +227,9 @@ type placement struct {
 // libraries come, and one below the main program if that lies high; both out
 // of the way of brk, the stack, the first two gigabytes, Go's arenas and
 // sanitizers' shadows. The slots lie further down.
+//
+// Addresses are rounded to large pages. They are only proposals: mapNear tries the
+// neighbourhood if something is there.
 func (p *Process) place() (placement, error) {
 	maps, err := sys.Maps(p.pid)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 )
 
 // hasCode tells whether any block was translated from [start, end).
+// Most mappings that programs change hold no code, and this is what it costs them.
 func (p *Process) hasCode(start, end uint64) bool {
 	for a := start &^ (pageSize - 1); a < end; a += pageSize {
 		if p.code.pages[a] != nil {
@@ -26,6 +27,9 @@ func (p *Process) hasCode(start, end uint64) bool {
 // invalidate forgets the code in [start, end) and every translation of it:
 // each block's entry becomes a request for a new one. Threads that are inside
 // such a block leave it at its end.
+//
+// Whole blocks are the unit, and pages of what was read; heads stay, since they lead to
+// blocks' entries, which are what is overwritten.
 func (p *Process) invalidate(start, end uint64) {
 	for pg := range p.code.pages {
 		if pg+pageSize > start && pg < end {
@@ -93,6 +97,7 @@ const entryBytes = 5
 
 // overwritten tells whether a thread at a cache address would go on in the
 // middle of the jump that kill writes.
+// At the entry itself the thread would execute the jump as a whole.
 func overwritten(dead []*block, rip uint64) bool {
 	for _, b := range dead {
 		if rip-b.code-1 < entryBytes-1 {
@@ -104,6 +109,9 @@ func overwritten(dead []*block, rip uint64) bool {
 
 // kill makes a block's entry lead to another translation, once there is one,
 // and ask for it until then.
+//
+// The entry has room for the jump: finish sees to that. Whoever is behind the entry
+// executes the rest of the old block and leaves it by its links.
 func (p *Process) kill(b *block) {
 	delete(p.blocks[b.variant], b.app)
 	b.dead = true

@@ -8,6 +8,7 @@ import (
 )
 
 // initRing prepares a thread's ring, empty. The chunk size is a power of two.
+// Marks may be appended from here on, also before the thread has run.
 func (p *Process) initRing(s *slot) {
 	o := &p.tr.opts
 	chunk := uint64(o.ChunkBytes)
@@ -23,6 +24,8 @@ func (p *Process) initRing(s *slot) {
 }
 
 // openChunk makes chunk number n the one that is written.
+// End lies before the chunk's end by more than the largest record: a block checks
+// once.
 func (s *slot) openChunk(n uint64) {
 	base := s.get(layout.RingBase) + n%s.get(layout.Chunks)*s.get(layout.ChunkBytes)
 	end := base + s.get(layout.ChunkBytes) - layout.RingSlack
@@ -34,6 +37,8 @@ func (s *slot) openChunk(n uint64) {
 
 // mark appends words to the ring of a thread that does not run code of the
 // cache.
+//
+// Room for the words is certain: the slack behind End is larger than any mark.
 func (t *Thread) mark(words ...uint64) {
 	s := t.slot
 	if s.get(layout.ChunkBytes) == 0 || t.vfork {
@@ -50,6 +55,8 @@ func (t *Thread) mark(words ...uint64) {
 }
 
 // switchChunk does what the assembly routine does, for the tracer.
+// It may wait for the consumer, which is another thread of the tracer and needs
+// nothing of this one's.
 func (t *Thread) switchChunk() {
 	s := t.slot
 	n := s.get(layout.Head)
@@ -111,6 +118,10 @@ func (p *Process) Blocks() *layout.Blocks { return &p.facts }
 // cut makes the record of a block that was left before instruction i say so.
 // at is where in the block's code the thread stands: behind the record's end
 // the pointer has been advanced already.
+//
+// The mark goes in front of the record, which is moved by a word for that. A record that a
+// processing thread has taken is past changing; it then stays a whole one, the one case in
+// which a record may say more than happened.
 func (t *Thread) cut(b *block, i int, at uint32) {
 	s, r := t.slot, b.rec
 	size := uint64(8 * (1 + r.facts.Words))
