@@ -10,11 +10,14 @@ import (
 )
 
 // heldSignal is a signal that the kernel was about to deliver.
+// info is delivered as it came: sender, value and address are what the handler
+// sees.
 type heldSignal struct {
 	sig  sys.Signal
 	info sys.Siginfo
 }
 
+// hold takes the signal of a signal-delivery stop out of the kernel's hands.
 func hold(t *Thread, sig sys.Signal) (heldSignal, error) {
 	h := heldSignal{sig: sig}
 	return h, sys.GetSiginfo(t.tid, &h.info)
@@ -22,6 +25,8 @@ func hold(t *Thread, sig sys.Signal) (heldSignal, error) {
 
 // fault tells whether the signal was raised by the instruction that the thread
 // stands at, not sent.
+// si_code is positive for what the kernel found, zero or negative for what somebody
+// sent (sigaction(2)).
 func (h *heldSignal) fault() bool {
 	switch h.sig {
 	case 4, 5, 7, 8, 11: // ILL, TRAP, BUS, FPE, SEGV
@@ -39,6 +44,9 @@ const (
 )
 
 // signal handles a signal-delivery stop.
+//
+// A SIGTRAP may be a probe's, the application's own int3, or the trace trap of a program
+// that has set the trap flag; steps of ours never come this way, as step waits for them.
 func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 	p := t.p
 	regs := new(sys.Regs)
@@ -72,6 +80,12 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 
 // deliver delivers a signal: with the application's registers where it has a
 // handler or ends the process.
+//
+// The kernel writes the frame itself, from the registers that are set here: its layout, the
+// vector state and the alternate stack are its business. The step with the signal stops at
+// the handler's first instruction, from where the thread goes on in the cache. A signal
+// without a handler is handed over with the application's registers, so that a core dump
+// shows the application.
 func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 	// A thread may also be native because it went where there is no code: its
 	// fault is delivered here and it goes on in the cache.
@@ -169,6 +183,7 @@ func (p *Process) cleanFrame(regs *sys.Regs) {
 }
 
 // passOn delivers a signal to a thread as it stands.
+// The kernel does with it what it would have done without the stop.
 func (tr *Tracer) passOn(t *Thread, h heldSignal) error {
 	t.storm.calm = time.Now()
 	if err := sys.SetSiginfo(t.tid, &h.info); err != nil {
@@ -179,6 +194,8 @@ func (tr *Tracer) passOn(t *Thread, h heldSignal) error {
 
 // harmless tells signals whose default action neither ends the process nor
 // looks at its registers.
+// An ignored signal, or one of these without a handler, does not end anything:
+// where it finds the thread does not matter.
 func harmless(sig sys.Signal) bool {
 	switch sig {
 	case 17, 18, 19, 20, 21, 22, 23, 28: // CHLD CONT STOP TSTP TTIN TTOU URG WINCH
@@ -196,6 +213,9 @@ const faultSignals = 1<<(sigIll-1) | 1<<(sigTrap-1) | 1<<(sigBus-1) | 1<<(sigFPE
 // stepping to the next one. Other signals stay with the kernel meanwhile: the
 // handler of the one that is being delivered may block them, and a held one
 // could not be given back.
+//
+// h may be replaced: a fault of the application's own that comes up while stepping is
+// delivered instead, and the signal is held.
 func (tr *Tracer) toClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
 	if tr.clean(t, regs, h.fault()) {
 		return nil
@@ -214,6 +234,9 @@ func (tr *Tracer) toClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
 }
 
 // stepToClean steps until the thread is at a clean point.
+// Four hundred steps are several times the longest way out of a routine or an
+// instruction's instrumentation: more means a defect, and an error is better than a
+// hang.
 func (tr *Tracer) stepToClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
 	for n := 0; ; n++ {
 		if n > 0 && tr.clean(t, regs, false) {
@@ -263,6 +286,8 @@ func (tr *Tracer) awaitRoom(t *Thread, regs *sys.Regs) {
 const flagTrap = 0x100
 
 // popMask is the flags that popf can change and a tracer can set.
+// CF PF AF ZF SF TF DF OF NT AC (Intel SDM volume 1, section 3.4.3); IOPL and IF
+// are the kernel's.
 const popMask = 0x44dd5
 
 // stepHidden executes one instruction of the cache and reads the registers
@@ -313,6 +338,9 @@ func (tr *Tracer) stepHidden(t *Thread, regs *sys.Regs) error {
 
 // clean rebuilds the application's registers if the thread stands where that is
 // possible. exact is true for a fault: the instruction at RIP itself faulted.
+//
+// It has an effect only if it succeeds. A thread in a stub is a few instructions away from a
+// block or a routine.
 func (tr *Tracer) clean(t *Thread, regs *sys.Regs, exact bool) bool {
 	p := t.p
 	a := p.areaAt(regs.Rip)
@@ -331,6 +359,9 @@ func (tr *Tracer) clean(t *Thread, regs *sys.Regs, exact bool) bool {
 }
 
 // cleanBlock rebuilds the registers at a place in a block.
+//
+// Besides the registers it takes back what the block has done ahead of its instructions:
+// the budget, the count and the record are corrected for those that were not executed.
 func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bool {
 	at := uint32(regs.Rip - b.code)
 	i, clean := b.at(at)
@@ -372,6 +403,7 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 // cleanSyscall rebuilds the registers within a translated system call: before
 // the call nothing of the application's has changed but what the call itself
 // destroys, after it the next address is where it continues.
+// Offsets are those of the parts that syscall writes.
 func (tr *Tracer) cleanSyscall(t *Thread, b *block, i int, at uint32, regs *sys.Regs) bool {
 	size := b.size
 	plain := size - sysTail // the last syscall instruction
@@ -406,6 +438,8 @@ func (b *block) unspill(t *Thread, at uint32, regs *sys.Regs) {
 }
 
 // cleanRoutine rebuilds the registers of a thread in an assembly routine.
+// A thread in the chunk routine has to get out of it: the record is not complete
+// yet.
 func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) bool {
 	switch {
 	case off >= a.rt.requestCore && off <= a.rt.requestEnd:

@@ -4,6 +4,8 @@ import (
 	"alleria/internal/sys"
 )
 
+// They are in the upper bits of a stop's status.
+//
 // ptrace events (include/uapi/linux/ptrace.h).
 const (
 	eventFork      = 1
@@ -27,6 +29,8 @@ const (
 )
 
 // stop handles one report of the kernel.
+//
+// Errors end up in threadError: a thread that cannot be brought on would hang the target.
 func (tr *Tracer) stop(s sys.Stop) {
 	p := tr.proc
 	if p == nil { // the program that runs now is not traced
@@ -65,6 +69,8 @@ func (tr *Tracer) stop(s sys.Stop) {
 
 // groupStop leaves a thread in a stop that job control asked for; other stops of
 // the kind are the tracer's own and over.
+// The difference is in the signal: SIGTRAP for PTRACE_INTERRUPT's own stop, the
+// stopping signal for job control's (ptrace(2), group-stop).
 func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
 	switch s.Signal() {
 	case sigStop, sigTstp, sigTtin, sigTtou:
@@ -78,6 +84,8 @@ func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
 }
 
 // ended takes the end of a thread.
+// The first thread may end before others: the process's status comes with its
+// leader's.
 func (tr *Tracer) ended(t *Thread, s sys.Stop) {
 	p := t.p
 	if t.tid == p.pid {
@@ -98,6 +106,7 @@ func (tr *Tracer) endStatus(s sys.Stop) {
 }
 
 // forget removes a thread that is no more.
+// Its ring is drained by then, so that the slot may be given to the next thread.
 func (tr *Tracer) forget(t *Thread) {
 	p := t.p
 	delete(p.threads, t.tid)
@@ -112,6 +121,7 @@ func (tr *Tracer) forget(t *Thread) {
 
 // resume lets a stopped thread run on from where it is, or, if job control
 // stopped it, once that lets it.
+// PTRACE_LISTEN leaves it stopped: SIGCONT is then reported as a stop of its own.
 func (tr *Tracer) resume(t *Thread, sig sys.Signal) error {
 	t.stopped = false
 	if t.groupStopped {
@@ -132,6 +142,7 @@ func (tr *Tracer) resume(t *Thread, sig sys.Signal) error {
 // again; the stop that was asked for then still comes, and means nothing. Of
 // anything else the thread reports, errBusy: it is put back for later, and
 // groupStop does what the caller wanted afterwards.
+// The registers may be the cache's; toClean makes them the application's.
 func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 	regs := new(sys.Regs)
 	if !t.stopped {
@@ -207,6 +218,7 @@ func (tr *Tracer) call(t *Thread) error { return tr.callStops(t, 2) }
 
 // callStops lets a thread run to the nth of the stops that a call has at its
 // entry and its end.
+// Signals that come in between are held, not delivered.
 func (tr *Tracer) callStops(t *Thread, n int) error {
 	for stops := 0; stops < n; {
 		if err := sys.ContToCall(t.tid, 0); err != nil {
@@ -234,6 +246,9 @@ func (tr *Tracer) callStops(t *Thread, n int) error {
 }
 
 // stepped waits for the end of a step.
+//
+// A step that ends in a signal which was not raised by the instruction is repeated: the
+// instruction has not been executed then.
 func (tr *Tracer) stepped(t *Thread) error {
 	for {
 		s, err := tr.waitFor(t)

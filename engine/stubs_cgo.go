@@ -15,6 +15,10 @@ import "unsafe"
 
 // routines is where the assembly routines lie in an area, as offsets from the
 // start of their copy.
+//
+// What lies between request and requestCore saves registers, between core and end they are
+// saved: that is what tells where the application's are. chunkWait to chunkTail is where a
+// thread waits for room.
 type routines struct {
 	size                       uint64
 	indirect                   uint64
@@ -26,6 +30,8 @@ type routines struct {
 	inject, injectAfter        uint64
 }
 
+// routineOffsets takes them from the linker's addresses of the labels, so that nothing has to
+// be kept in step with the assembly by hand.
 func routineOffsets() routines {
 	return routines{
 		size:         uint64(C.off_stubs_end()),
@@ -46,6 +52,7 @@ func routineOffsets() routines {
 }
 
 // routineCode is the machine code of the routines.
+// It is read-only data of our own binary, never executed there.
 func routineCode() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&C.alleria_stubs)), int(C.off_stubs_end()))
 }

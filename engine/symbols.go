@@ -5,6 +5,11 @@ import "alleria/engine/x86"
 // symbols follows what the general registers hold through a block: each value
 // is an unknown plus a constant, so that two addresses formed from the same
 // unknowns need one word in the record.
+//
+// It is value numbering within one block: what a register holds at the block's start is the
+// first set of unknowns, and whatever an instruction produces that is not followed is a new
+// one. An unknown's number is never used again in a block, so that equal numbers mean equal
+// values.
 type symbols struct {
 	reg   [x86.NumRegs]symbol
 	next  int32
@@ -28,6 +33,7 @@ type addressKey struct {
 }
 
 // start names the registers' initial values.
+// Number 0 stays for "no register", so that addresses without one compare equal.
 func (s *symbols) start() {
 	for i := range s.reg {
 		s.reg[i] = symbol{id: int32(i) + 1}
@@ -36,6 +42,7 @@ func (s *symbols) start() {
 }
 
 // key splits an operand's address into its unknown part and its constant.
+// Constants wrap with the address, as they do in the processor.
 func (s *symbols) key(o *x86.Operand) (k addressKey, constant int64) {
 	constant = o.Disp
 	if o.Base != x86.NoReg {
@@ -60,6 +67,9 @@ func (s *symbols) find(k addressKey) *addressKey {
 }
 
 // step follows an instruction.
+//
+// It must follow every instruction of the block, also those of which nothing is recorded. A
+// partial write (of ax, say) makes the whole register unknown.
 func (s *symbols) step(in *x86.Insn) {
 	moves := s.exact(in)
 	for w, i := in.GPRWrite, 0; w != 0; w, i = w>>1, i+1 {
@@ -76,12 +86,16 @@ func (s *symbols) step(in *x86.Insn) {
 	}
 }
 
+// regMove is a register that has become a known symbol.
 type regMove struct {
 	reg x86.Reg
 	val symbol
 }
 
 // exact tells the register that an instruction sets to a known symbol.
+//
+// Only full-width forms are followed: the upper half of a 32-bit result is zero, which no
+// constant added to the old value gives.
 func (s *symbols) exact(in *x86.Insn) *regMove {
 	if in.NOps < 1 || in.Ops[0].Kind != x86.OpReg || in.Ops[0].Class != x86.ClassGPR64 {
 		return nil

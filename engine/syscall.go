@@ -7,6 +7,8 @@ import (
 	"alleria/internal/sys"
 )
 
+// They are x86-64's (arch/x86/entry/syscalls/syscall_64.tbl) and never change.
+//
 // Numbers of the system calls that the tracer has a part in.
 const (
 	sysMprotect    = 10
@@ -36,6 +38,10 @@ const (
 )
 
 // specialCalls says which system calls translated code does not just execute.
+//
+// The tracer makes or answers those that would act on what the cache hides: the frame that
+// sigreturn takes, the bases of segments, filters that could forbid calls of ours, and what
+// is answered as by a kernel without it. It looks at those that change mappings.
 func specialCalls() map[int]byte {
 	return map[int]byte{
 		sysSigreturn: layout.SyscallTracer,
@@ -53,6 +59,9 @@ func specialCalls() map[int]byte {
 // trapSyscall handles a system call that translated code stopped at. regs is
 // the application's state at the syscall instruction; plain is the cache
 // address of a syscall instruction that goes on after the call.
+//
+// Calls that are made are made from the cache's own syscall instruction, so that a restart by
+// the kernel finds one two bytes before where the thread is.
 func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64) error {
 	tr.entered(t, regs, regs.Rax, regs.Rip+2)
 	switch uint32(regs.Rax) {
@@ -125,6 +134,7 @@ func (tr *Tracer) plainCall(t *Thread, regs *sys.Regs, plain uint64) error {
 }
 
 // finishSyscall answers a system call without executing it.
+// rcx and r11 are what the instruction would have left there.
 func (tr *Tracer) finishSyscall(t *Thread, regs *sys.Regs, result uint64) error {
 	regs.Rax = result
 	regs.Rip += 2
@@ -135,6 +145,8 @@ func (tr *Tracer) finishSyscall(t *Thread, regs *sys.Regs, result uint64) error 
 
 // sigreturn executes rt_sigreturn from the cache's own syscall instruction and
 // goes on with the translation of where it returned to.
+// The kernel takes the frame from the stack pointer: where the call is made from
+// does not matter to it.
 func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 	a := t.p.areas[0]
 	r := *regs
@@ -161,6 +173,9 @@ func (p *Process) afterCall(s *slot, nr uint32) {
 
 // callEnded looks at what a call with its arguments in regs did to the address
 // space.
+//
+// Errors are results above -4096, and have changed nothing. Shared memory segments (shmat,
+// shmdt) come without a length: everything is forgotten.
 func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 	if res > ^uint64(4095) || nr >= layout.SyscallEntries || p.special[int(nr)] != layout.SyscallNotify {
 		return
@@ -184,6 +199,7 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 }
 
 // mapped notes that a stretch of the address space changed.
+// Code that is mapped where nothing was translated needs no invalidation.
 func (p *Process) mapped(addr, length uint64, exec bool) {
 	end := addr + (length+pageSize-1)&^(pageSize-1)
 	p.lostProbes(addr, end)

@@ -12,6 +12,7 @@ import (
 const vsyscallPage = 0xffffffffff600000
 
 // vsyscallNumber is the system call that an address in the page stands for.
+// Addresses between them raise SIGSEGV, which is left to the kernel.
 func vsyscallNumber(addr uint64) (nr uint64, ok bool) {
 	switch addr {
 	case vsyscallPage:

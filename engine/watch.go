@@ -32,6 +32,7 @@ type Watcher interface {
 }
 
 // Call is a system call of the target.
+// Args are the registers' values, whether the call has so many or not.
 type Call struct {
 	Number uint32
 	Args   [6]uint64
@@ -48,6 +49,7 @@ func callRegs(r *sys.Regs, nr, next uint64) *Call {
 func (tr *Tracer) SetAlarm(at time.Time) { tr.alarm = at }
 
 // ringAlarm calls the client if its time has come.
+// It is looked at in each turn, and the tracer never sleeps beyond it.
 func (tr *Tracer) ringAlarm() {
 	if tr.alarm.IsZero() || tr.proc == nil || time.Now().Before(tr.alarm) {
 		return
@@ -121,6 +123,9 @@ func (tr *Tracer) awaitReturn(t *Thread, inside bool) {
 
 // callStop handles a stop at a system call, at its entry or its end: of a native
 // thread whose calls are watched, or of one for which awaitReturn was called.
+//
+// The kernel does not say which of the two stops it is: they are counted, and a thread that
+// is taken over between them forgets the count.
 func (tr *Tracer) callStop(t *Thread) error {
 	t.inCall = !t.inCall
 	var regs sys.Regs
@@ -165,6 +170,7 @@ func (tr *Tracer) nativeCall(t *Thread, regs *sys.Regs) error {
 }
 
 // deaf is the Watcher of a client that is none.
+// It saves a nil check at each call.
 type deaf struct{}
 
 func (deaf) CallEntered(*Thread, *Call)                          {}
