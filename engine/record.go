@@ -6,6 +6,9 @@ import (
 )
 
 // Planner says what recorded blocks record.
+//
+// The answer must be the same for the same instructions until Replan: the same code may be
+// translated several times.
 type Planner interface {
 	// Plan is asked once for each block that is translated to be recorded. It
 	// sets want for each instruction: layout.InsRecorded and what goes with it;
@@ -20,6 +23,8 @@ type Want struct {
 	Func  uint32
 }
 
+// They are apart from those because a block may end in an indirect branch while its
+// own registers are still borrowed.
 // Spill words of recording code; indirect branches use S0 and S1.
 const (
 	spillA = 0x20
@@ -40,6 +45,9 @@ type recording struct {
 }
 
 // recorder is the working state for one recorded block.
+//
+// There is one in each unit, used again for each block, so that recording a block allocates
+// nothing but its facts.
 type recorder struct {
 	u     *unit
 	b     *block
@@ -55,6 +63,10 @@ type recorder struct {
 }
 
 // recordBlock writes a block that records itself.
+//
+// The record of one execution is the block's number and then its words, at constant offsets
+// from where the ring pointer stands at the block's start; the pointer is moved once, at the
+// end. An execution that is left early is therefore no record yet, see Thread.cut.
 func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
 	want := u.wants[:len(ins)]
 	clear(want)
@@ -83,6 +95,7 @@ func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
 }
 
 // newFacts makes a block's static facts and gives them an id.
+// Accesses and words are filled in while the code is written.
 func (p *Process) newFacts(b *block, ins []x86.Insn, want []Want, image uint32) *layout.Block {
 	f := &layout.Block{Addr: b.app, Image: image, TimeWord: layout.NoWord, BranchWord: layout.NoWord, Ins: p.factIns(len(ins))}
 	last := &ins[len(ins)-1]
@@ -128,6 +141,9 @@ func branchKind(in *x86.Insn) (layout.BranchKind, uint64) {
 
 // prefix finds how many of the instructions can be one recorded block: as long
 // as two registers are left that none of them mentions.
+//
+// A block that is cut short for that goes on in another one right
+// behind.
 func (r *recorder) prefix(ins []x86.Insn) int {
 	used := uint16(1 << x86.RSP)
 	r.rec = &recording{}
@@ -149,6 +165,8 @@ func (r *recorder) prefix(ins []x86.Insn) int {
 }
 
 // roomFor bounds how many words of a record an instruction needs.
+// It may be too much, never too little: the record must fit into the slack behind
+// End.
 func roomFor(in *x86.Insn) int {
 	n := 2
 	for i := range in.Mems[:in.NMem] {
@@ -175,6 +193,7 @@ func (r *recorder) reserved(i int, in *x86.Insn) uint16 {
 	return 0
 }
 
+// freeRegs counts the registers that are not in the set.
 func freeRegs(used uint16) int {
 	n := 0
 	for i := range 16 {
@@ -187,6 +206,8 @@ func freeRegs(used uint16) int {
 
 // pick chooses the two registers: rcx second if it is free, for the check that
 // leaves the flags alone; low ones, whose code is shorter.
+// Borrowed registers are restored before the block's last instruction, and stay
+// what they are in between: one load and one store each for the whole block.
 func (r *recorder) pick(used uint16) {
 	r.words = 0
 	take := func(order ...x86.Reg) x86.Reg {
@@ -208,6 +229,9 @@ func (r *recorder) pick(used uint16) {
 }
 
 // emit writes the block.
+//
+// For each instruction: what is recorded ahead of it, the instruction, what is recorded
+// behind it. positions note where its instrumentation and where it itself begins.
 func (r *recorder) emit() (next uint64) {
 	u, b := r.u, r.b
 	r.operands()
@@ -237,6 +261,8 @@ func (r *recorder) emit() (next uint64) {
 
 // operands derives what is to be recorded and sets the static facts that need
 // no code.
+// Accesses that are not recorded still make an instruction one that accesses
+// memory.
 func (r *recorder) operands() {
 	for i := range r.ins {
 		in := &r.ins[i]
@@ -271,6 +297,7 @@ func (r *recorder) place() {
 }
 
 // prologue borrows the registers and writes the block's id.
+// The block's number is the first word, a constant in the code.
 func (r *recorder) prologue() {
 	u, rec := r.u, r.rec
 	a := &u.asm
@@ -295,6 +322,7 @@ func (r *recorder) prologue() {
 
 // needsB tells whether the block uses its second register: for addresses that
 // have to be computed, values, masks, or the check that keeps the flags.
+// Saving one register less is worth a look.
 func (r *recorder) needsB() bool {
 	if r.check < 0 {
 		return true
@@ -319,12 +347,15 @@ func (r *recorder) idFor() uint32 { return r.u.p.facts.Add(r.facts) }
 
 // newWord reserves the record's next word and returns its index and where it
 // lies relative to the record's start.
+// Words are numbered behind the block's number, which is why offsets begin at
+// eight.
 func (r *recorder) newWord() (index int16, off int) {
 	w := r.words
 	r.words++
 	return int16(w), 8 * (w + 1)
 }
 
+// wantsTime tells whether a time stamp is recorded: one a block, whatever instructions ask.
 func (r *recorder) wantsTime() bool {
 	for i := range r.want {
 		if r.want[i].Flags&layout.InsTime != 0 {
@@ -336,6 +367,9 @@ func (r *recorder) wantsTime() bool {
 
 // time writes the time-stamp counter. rdtsc destroys rax and rdx, which pick
 // has kept out of the way.
+//
+// Not rdtscp, and no fence: the stamp may be some instructions early or late, which is below
+// what anybody can tell from outside, and a fence would make the block wait.
 func (r *recorder) time() {
 	a := &r.u.asm
 	w, off := r.newWord()
@@ -356,6 +390,9 @@ func (a *asm) put32(base x86.Reg, disp int, reg x86.Reg) {
 
 // finish writes the end of the record, gives the registers back and writes the
 // block's last instruction.
+//
+// A branch comes behind everything else: the registers are given back in front of it, so
+// that the code at its target finds the application's.
 func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 	u, b := r.u, r.b
 	branch := r.want[i].Flags&layout.InsBranch != 0 && r.facts.Branch != layout.BranchNone
@@ -380,6 +417,7 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 	return u.branch(b, in)
 }
 
+// isBranch tells what unit.branch writes.
 func (r *recorder) isBranch(in *x86.Insn) bool {
 	switch in.Cat {
 	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatCALL, x86.CatRET, x86.CatSYSCALL:
@@ -390,6 +428,7 @@ func (r *recorder) isBranch(in *x86.Insn) bool {
 
 // epilogue advances the ring pointer past the record and restores the borrowed
 // registers.
+// Until the pointer is stored nobody else can see the record.
 func (r *recorder) epilogue() {
 	a := &r.u.asm
 	r.facts.Words = r.words
@@ -403,6 +442,9 @@ func (r *recorder) epilogue() {
 }
 
 // finishCond records whether a conditional branch is taken.
+//
+// setcc takes the outcome from the flags without changing them. loop and jrcxz have no such
+// form: taken is recorded, and taken back on the way that falls through.
 func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 	u, b := r.u, r.b
 	a := &u.asm

@@ -6,6 +6,8 @@ import (
 )
 
 // exchange: what the register held goes to memory, what it holds then was there.
+// The instruction is executed as it is: its lock, and what others see, stay its
+// own.
 func (r *recorder) exchange(i int, in *x86.Insn) {
 	load, store := r.valueWord(i, 0), r.valueWord(i, 1)
 	op := registerOperand(in)
@@ -16,6 +18,7 @@ func (r *recorder) exchange(i int, in *x86.Insn) {
 
 // registerOperand is the general register that an instruction with one of them
 // and memory names.
+// The caller knows that there is one.
 func registerOperand(in *x86.Insn) x86.Op {
 	for _, o := range in.Ops[:2] {
 		if o.Kind == x86.OpReg {
@@ -40,6 +43,9 @@ func (r *recorder) exchangeAdd(i int, in *x86.Insn) {
 
 // compareExchange: the accumulator holds what was in memory, whether it was
 // equal or not; where it was not, the same is stored again.
+//
+// The wide forms compare rdx:rax and store rcx:rbx. A failed comparison writes what it has
+// read back to memory (Intel SDM volume 2, CMPXCHG), and counts as a store of that.
 func (r *recorder) compareExchange(i int, in *x86.Insn) {
 	a, rb := &r.u.asm, r.rec.rb
 	load, store := r.valueWord(i, 0), r.valueWord(i, 1)
@@ -70,6 +76,7 @@ func (r *recorder) compareExchange(i int, in *x86.Insn) {
 }
 
 // cmovne writes cmovne dst, src.
+// It reads ZF, which is what the comparison has left, and changes nothing.
 func (a *asm) cmovne(dst, src x86.Reg) {
 	rex := byte(rexW)
 	if dst >= 8 {
@@ -83,6 +90,9 @@ func (a *asm) cmovne(dst, src x86.Reg) {
 
 // lockedAdd does lock add, sub, inc or dec as lock xadd, which yields the old
 // value, and once more on that value, for the new one and for the flags.
+//
+// xadd leaves what was in memory in the register, at the price of the flags, which the second
+// addition, on a register, makes those of the instruction.
 func (r *recorder) lockedAdd(i int, in *x86.Insn) {
 	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
 	pl, _ := r.at(o, x86.NoReg)
@@ -109,6 +119,7 @@ func (r *recorder) lockedAdd(i int, in *x86.Insn) {
 }
 
 // addend makes rb what the instruction adds, without flags.
+// A subtraction is the addition of the complement, made by not and lea.
 func (r *recorder) addend(in *x86.Insn) {
 	a, rb := &r.u.asm, r.rec.rb
 	switch {
@@ -153,6 +164,10 @@ func (a *asm) zeroExtend(reg x86.Reg, size int) {
 // locked does other locked arithmetic as a loop around lock cmpxchg. Until that
 // has succeeded nothing has happened, so that a thread that is stepped while
 // others are at the same place needs no luck to get to a clean point.
+//
+// The loop ends when nobody wrote in between, so that old and new value are those of one
+// indivisible operation. It is where the flags are used three times: what the instruction
+// reads, what the comparison leaves, and what the instruction sets.
 func (r *recorder) locked(i int, in *x86.Insn) {
 	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
 	size := int(o.Size)
@@ -197,6 +212,7 @@ func (r *recorder) locked(i int, in *x86.Insn) {
 // clearOfRAX says where the operands of a locked instruction are once rax is
 // something else: the address in another register if it was formed with rax,
 // the source likewise. source is NoReg where it stays.
+// more gives the registers back that were borrowed for that, in the opposite order.
 func (r *recorder) clearOfRAX(i int, in *x86.Insn) (target place, source x86.Reg, more func()) {
 	a, o := &r.u.asm, &r.ops[i][0]
 	more, source = func() {}, x86.NoReg

@@ -6,6 +6,9 @@ import (
 )
 
 // checkEnd writes the check for the chunk's end where the flags are dead.
+//
+// It comes once a block: RingSlack is more than two of the largest records, so that a block
+// that begins before End always fits.
 func (r *recorder) checkEnd() {
 	a := &r.u.asm
 	a.gs(rexW, 0x3b, r.rec.ra, layout.End) // cmp ra, gs:End
@@ -37,6 +40,7 @@ func (r *recorder) checkByRCX() {
 
 // checkKeepingFlags writes the check before the registers are borrowed: rax
 // carries the flags.
+// `add al, 127` sets the overflow flag from al being 1, sahf the others from ah.
 func (r *recorder) checkKeepingFlags() {
 	a := &r.u.asm
 	a.store(spillF, x86.RAX)
@@ -69,6 +73,8 @@ func (r *recorder) checkKeepingFlagsAt() {
 
 // coldSwitch writes, behind the unit, the change to the next chunk; back is
 // where the block goes on, with ra at the record's new place.
+// The words that are written already go along to the new chunk, for ra points there
+// then.
 func (r *recorder) coldSwitch(site int, back uint64) {
 	words := r.words + 1
 	if r.check < 0 {
@@ -85,6 +91,7 @@ func (r *recorder) coldSwitch(site int, back uint64) {
 
 // switchStub writes the call of the chunk routine: words of the unfinished
 // record go along; reg is free.
+// The routine goes on at then's code with all registers and flags as they were.
 func (u *unit) switchStub(reg x86.Reg, words int, then func()) {
 	a := &u.asm
 	a.storeImm(layout.Carry, uint32(words))

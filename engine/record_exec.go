@@ -7,6 +7,9 @@ import (
 
 // choose decides in which way instruction i is executed so that its values can
 // be recorded.
+//
+// wayPlain is the answer wherever an operand's value can be told without a second look, and
+// also where no way is known: valueWay then says whether memory is read beside it.
 func (r *recorder) choose(i int) insWay {
 	in, ops := &r.ins[i], r.ops[i]
 	if r.want[i].Flags&layout.InsValues == 0 || len(ops) == 0 || len(ops) > 2 || r.isBranch(in) {
@@ -37,6 +40,8 @@ func (r *recorder) choose(i int) insWay {
 	return r.loadWay(in, &ops[0])
 }
 
+// stringWay is for string instructions. Those that move between memory and rax have their
+// value there.
 func stringWay(in *x86.Insn, ops []x86.Operand) insWay {
 	switch in.Mnem {
 	case x86.MLODSB, x86.MLODSW, x86.MLODSD, x86.MLODSQ, x86.MSTOSB, x86.MSTOSW, x86.MSTOSD, x86.MSTOSQ:
@@ -49,6 +54,7 @@ func stringWay(in *x86.Insn, ops []x86.Operand) insWay {
 }
 
 // atomicWay is for instructions whose registers tell what was in memory.
+// They are done as they are, so that they stay one indivisible operation.
 func atomicWay(in *x86.Insn) insWay {
 	switch in.Mnem {
 	case x86.MXCHG:
@@ -64,6 +70,8 @@ func atomicWay(in *x86.Insn) insWay {
 }
 
 // pairWay is for instructions with a load and a store.
+// A pair of different sizes, or one that is not explicit, is read beside the
+// instruction.
 func pairWay(in *x86.Insn, ops []x86.Operand) insWay {
 	if ops[0].Kind != layout.AccessPlain || ops[1].Kind != layout.AccessPlain {
 		return wayPlain
@@ -100,6 +108,8 @@ func pairWay(in *x86.Insn, ops []x86.Operand) insWay {
 func powerOfTwo(n uint32) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
 
 // storeWay is for instructions with one explicit operand that they write.
+// What is stored by a second execution is the same only if the instruction changes
+// nothing that it reads.
 func (r *recorder) storeWay(in *x86.Insn, o *x86.Operand) insWay {
 	switch in.Mnem {
 	case x86.MFNSTCW, x86.MFNSTSW:
@@ -190,6 +200,8 @@ func (r *recorder) execute(i int, in *x86.Insn) {
 
 // through loads the operand into rb, records it, and lets the instruction find
 // it there, or in the copy if it is not one that general registers will do for.
+// The load is where the instruction's own fault happens: position.exec is in front
+// of it.
 func (r *recorder) through(i int, in *x86.Insn) {
 	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
 	off := r.valueWord(i, 0)
@@ -222,6 +234,7 @@ func (r *recorder) tenBytes(o *x86.Operand, off int) {
 
 // generalForm tells instructions that do the same with a general register as
 // with memory of its size.
+// bt with a register addresses memory beyond its operand, and is not among them.
 func generalForm(in *x86.Insn) bool {
 	switch in.Mnem {
 	case x86.MADD, x86.MSUB, x86.MAND, x86.MOR, x86.MXOR, x86.MCMP, x86.MTEST, x86.MADC, x86.MSBB, x86.MIMUL, x86.MMUL, x86.MDIV,
@@ -276,6 +289,8 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 
 // pushPop moves a word between the stack and memory by way of rb: it is both
 // operands' value.
+// The order of the parts is the instruction's: a fault of the second leaves the
+// first undone in the application's eyes.
 func (r *recorder) pushPop(i int, in *x86.Insn) {
 	a, rb := &r.u.asm, r.rec.rb
 	off := r.valueWord(i, 0)

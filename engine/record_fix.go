@@ -33,6 +33,8 @@ func (r *recorder) offset() uint32 { return uint32(r.u.asm.here() - r.b.code) }
 
 // borrow saves a register that the instruction does not mention and returns a
 // function that gives it back.
+// The function that gives it back must be called in the same block, on every way
+// through it.
 func (r *recorder) borrow(g x86.Reg, word int) (giveBack func()) {
 	r.u.asm.store(word, g)
 	from := r.offset()
@@ -44,6 +46,7 @@ func (r *recorder) borrow(g x86.Reg, word int) (giveBack func()) {
 
 // another returns a register that neither the instruction nor the block's code
 // uses nor is in the set.
+// Ten candidates are enough: no instruction mentions so many.
 func (r *recorder) another(in *x86.Insn, not uint16) x86.Reg {
 	used := in.Mentions() | 1<<x86.RSP | 1<<uint(r.rec.ra) | 1<<uint(r.rec.rb) | not
 	for _, g := range []x86.Reg{x86.RDX, x86.RBX, x86.RSI, x86.RDI, x86.RCX, x86.RAX, x86.R8, x86.R9, x86.R10, x86.R11} {

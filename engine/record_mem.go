@@ -7,6 +7,9 @@ import (
 
 // before writes what is recorded ahead of instruction i: addresses, masks,
 // indices, values that it will read or overwrite.
+//
+// What is put into the record here is as before the instruction, which is what an address is
+// formed from.
 func (r *recorder) before(i int) {
 	if i == 0 {
 		r.sym.start()
@@ -26,6 +29,9 @@ func (r *recorder) before(i int) {
 }
 
 // address makes the word for an operand's address, if it needs a new one.
+//
+// Constant addresses need no word at all, addresses of a known unknown part none either: the
+// facts say which word and what to add.
 func (r *recorder) address(o *x86.Operand, acc *layout.Access) {
 	if o.AL {
 		r.addressAL(o, acc)
@@ -116,6 +122,7 @@ func (r *recorder) lanesOf(o *x86.Operand, acc *layout.Access) {
 }
 
 // bitOffset writes the sign-extended bit offset of a bit-string instruction.
+// The operand's size says how much of the register counts.
 func (r *recorder) bitOffset(o *x86.Operand, off int) {
 	a := &r.u.asm
 	src, dst := o.BitReg, r.rec.rb
@@ -140,6 +147,9 @@ func (r *recorder) bitOffset(o *x86.Operand, off int) {
 }
 
 // mask writes a word with a bit for each lane.
+//
+// Vector masks become bits by (v)movmsk, whose order is that of the lanes. None of these
+// instructions changes flags.
 func (r *recorder) mask(o *x86.Operand, off int) {
 	r.u.asm.mask(r.rec.rb, o)
 	if o.AnyOf != 0 {
@@ -220,6 +230,7 @@ func (r *recorder) anyOf(n uint8) {
 }
 
 // indices writes the vector register of a gather's indices.
+// Lanes that the mask leaves out are recorded as well: that costs nothing more.
 func (r *recorder) indices(o *x86.Operand, off int) {
 	size := int(o.IndexBytes)
 	r.putVector(off, o.VIndex, size, o.EVEX)
@@ -227,6 +238,9 @@ func (r *recorder) indices(o *x86.Operand, off int) {
 
 // putVector writes the low size bytes of a vector register into the record: at
 // least sixteen.
+//
+// The form is chosen by what leaves no trace: an SSE store after AVX code would cost a
+// transition on older processors, an AVX one needs the processor to have it.
 func (r *recorder) putVector(off int, v uint8, size int, evex bool) {
 	a := &r.u.asm
 	ra := r.rec.ra
@@ -280,6 +294,8 @@ func (r *recorder) putVector(off int, v uint8, size int, evex bool) {
 }
 
 // disp32 writes ModRM, SIB if needed, and a 32-bit displacement.
+// EVEX scales displacements of one byte by the operand's size, which a fixed form
+// avoids.
 func (a *asm) disp32(r byte, base x86.Reg, off int) {
 	if base&7 == 4 {
 		a.bytes(0x84|r, 0x24)

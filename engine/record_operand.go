@@ -15,6 +15,7 @@ type place struct {
 // at is the memory that an access names before the instruction. tmp takes the
 // address of one that is too far for a displacement; ok is false if there is
 // none and it is needed.
+// Operands by way of gs are never copied: the tracer executes such instructions.
 func (r *recorder) at(o *x86.Operand, tmp x86.Reg) (pl place, ok bool) {
 	switch o.Seg {
 	case layout.SegFS:
@@ -58,6 +59,7 @@ func (r *recorder) reaches(o *x86.Operand) bool {
 }
 
 // loadFrom writes the load of 1, 2, 4 or 8 bytes, extended with zeros.
+// No partial register is written, which later reads would have to wait for.
 func (a *asm) loadFrom(pl place, size int, dst x86.Reg) {
 	switch size {
 	case 8:
@@ -122,6 +124,9 @@ func prefixes(code []byte, locked bool, out []byte) ([]byte, int) {
 
 // onRegister writes the instruction with general register rm in place of its
 // memory operand; false if it can't be encoded.
+//
+// ModRM, REX and VEX are rewritten; opcode and constants stay. EVEX forms go by the copy in
+// the slot instead.
 func (r *recorder) onRegister(in *x86.Insn, rm x86.Reg) bool {
 	code := r.u.p.insBytes(in)
 	var room [24]byte
@@ -171,6 +176,9 @@ func (r *recorder) onRegister(in *x86.Insn, rm x86.Reg) bool {
 // onSlot writes the instruction with the thread's operand copy in place of its
 // memory operand. Every form can be led there: gs and a displacement need no
 // register.
+//
+// A 32-bit displacement without base and index needs ModRM 04 and SIB 25; bits that would
+// extend registers are cleared.
 func (r *recorder) onSlot(in *x86.Insn) {
 	code := r.u.p.insBytes(in)
 	var room [32]byte

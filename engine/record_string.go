@@ -7,6 +7,8 @@ import (
 
 // stringElement executes a string instruction without prefix: its loads go by
 // way of rb, its pointers are moved by hand.
+//
+// The instruction itself is not executed: it would read its memory a second time. 
 func (r *recorder) stringElement(i int, in *x86.Insn) {
 	a, ops, rb := &r.u.asm, r.ops[i], r.rec.rb
 	size := int(ops[0].Size)
@@ -37,6 +39,7 @@ func (r *recorder) stringElement(i int, in *x86.Insn) {
 }
 
 // compareRAX writes the comparison of al, ax, eax or rax with a register.
+// It sets the flags that scas sets.
 func (a *asm) compareRAX(size int, reg x86.Reg) {
 	rex, op := byte(0x40), byte(0x39)
 	if reg >= 8 {

@@ -6,6 +6,8 @@ import (
 )
 
 // maxValue is the largest operand whose value is recorded, in bytes.
+// It is the legacy region of an XSAVE area: everything that a program computes with
+// is less.
 const maxValue = 512
 
 // valueWay is how an operand's value gets into the record.
@@ -126,6 +128,7 @@ func (r *recorder) laneWay(in *x86.Insn, o *x86.Operand) (valueWay, x86.Op) {
 	return valueNone, x86.Op{}
 }
 
+// isMaskMove tells AVX's masked moves, whose mask is a vector register.
 func isMaskMove(in *x86.Insn) bool {
 	switch in.Mnem {
 	case x86.MVMASKMOVPS, x86.MVMASKMOVPD, x86.MVPMASKMOVD, x86.MVPMASKMOVQ:
@@ -135,6 +138,7 @@ func isMaskMove(in *x86.Insn) bool {
 }
 
 // vectorBeside is the vector register that a move loads or stores whole.
+// ok is false for an instruction that is no such move.
 func vectorBeside(in *x86.Insn, o *x86.Operand) (x86.Op, bool) {
 	if !in.VectorMove() && o.Kind != layout.AccessGather && !isMaskMove(in) {
 		return x86.Op{}, false
@@ -154,6 +158,7 @@ func vectorBeside(in *x86.Insn, o *x86.Operand) (x86.Op, bool) {
 }
 
 // valueWords is how many words a value of the access takes.
+// For lanes it is room for all of them: which are active, the mask tells.
 func valueWords(o *x86.Operand) int {
 	n := int(o.Size)
 	switch o.Kind {
@@ -239,6 +244,7 @@ func (r *recorder) put(off int, op x86.Op) {
 }
 
 // valueWord reserves the words of a value and returns where they lie.
+// The facts name the first word; readers know the size.
 func (r *recorder) valueWord(i, j int) int {
 	w, off := r.newWord()
 	r.words += valueWords(&r.ops[i][j]) - 1
@@ -246,6 +252,7 @@ func (r *recorder) valueWord(i, j int) int {
 	return off
 }
 
+// vectorValue records the low bytes of a vector register.
 func (r *recorder) vectorValue(i, j int, op x86.Op) {
 	o := &r.ops[i][j]
 	off := r.valueWord(i, j)
@@ -264,6 +271,9 @@ func (r *recorder) vectorValue(i, j int, op x86.Op) {
 
 // memoryValue reads a value from memory, eight bytes at a time, at the address
 // that the record holds.
+//
+// It is the way of last resort: another thread may have written in between, see the open
+// ends in docs/internal. A load of it that faults does so as the instruction's own would.
 func (r *recorder) memoryValue(i, j int) {
 	off := r.valueWord(i, j)
 	acc := &r.facts.Ins[i].Accesses[j]
@@ -299,6 +309,8 @@ func (r *recorder) memoryValue(i, j int) {
 }
 
 // loadAddress writes the address of an access plus extra into rb.
+// The record has what the address was formed from, also where the instruction has
+// changed the register since.
 func (r *recorder) loadAddress(acc *layout.Access, extra int64) {
 	a, rb := &r.u.asm, r.rec.rb
 	addr := acc.Offset + extra

@@ -25,6 +25,9 @@ const (
 
 // transits tells whether the operand can be recorded by way of a vector
 // register.
+//
+// Which sizes and masks there are instructions for is the processor's affair: everything
+// else stays as it is.
 func (r *recorder) transits(in *x86.Insn, o *x86.Operand) bool {
 	if in.Enc == x86.EncLegacy {
 		return o.Kind == layout.AccessPlain && o.Size == 16
@@ -68,10 +71,13 @@ func widening(o *x86.Operand) byte {
 	return 0
 }
 
+// vectorSize tells the sizes of vector registers, in bytes.
 func vectorSize(n uint32) bool { return n == 16 || n == 32 || n == 64 }
 
 // transit records the operand by way of a vector register and executes the
 // instruction on the copy.
+// The register is saved and restored around it: nothing of the application's vector
+// state is different when the instruction executes.
 func (r *recorder) transit(i int, in *x86.Insn) {
 	o := &r.ops[i][0]
 	off := r.vectorRoom(i, 0)
@@ -163,6 +169,8 @@ func (r *recorder) masked(in *x86.Insn, o *x86.Operand, pl place) {
 
 // evex is one instruction with that encoding: its register and mask, its prefix,
 // map and opcode, how many bytes it works on.
+// Bits are named as in the Intel SDM (volume 2, section 2.7): R, X, B and V' are
+// inverted.
 type evex struct {
 	reg, k    byte
 	zero, w   bool
@@ -170,6 +178,7 @@ type evex struct {
 	size      int
 }
 
+// head makes the prefix; x and b are the inverted bits of index and base.
 func (e *evex) head(x, b byte) [4]byte {
 	p0 := e.m | x | b
 	if e.reg&8 == 0 {
