@@ -18,6 +18,10 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 	// Two sorted lists, of marks and of dynamic executions, are walked together.
 	cut := -1 // where a cut execution lies, which is not counted as a whole one
 	d := 0
+	var sum *tally
+	if f.switched(words) {
+		sum = f.newTally(p, words)
+	}
 	for _, at := range f.enc.Marks {
 		kind, payload := frame.SplitMark(words[at])
 		switch kind {
@@ -37,6 +41,17 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 			}
 		default:
 			f.state.mark(kind, payload, words[at:])
+			if kind == frame.MarkWindows {
+				f.transitions = append(f.transitions, transition{set: payload})
+			}
+		case frame.MarkSwitch:
+			f.state.mark(frame.MarkWindows, payload, words[at:])
+			d = f.dynamic(p, words, d, at)
+			sum.next(at)
+			tr := transition{set: payload, code: true, tsc: words[at+1], addr: words[at+2], counts: sum.sum}
+			tr.counts.Add(f.plus, 1)
+			tr.counts.Sub(f.minus)
+			f.transitions = append(f.transitions, tr)
 		}
 	}
 	f.dynamic(p, words, d, len(words))

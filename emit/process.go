@@ -33,6 +33,8 @@ type ProcessWriter struct {
 	threads map[uint32]*ThreadState    // guarded by mu
 	streams []*Stream                  // guarded by mu
 	closed  bool                       // guarded by mu
+	// switches are the windows that code opens and closes; guarded by mu.
+	switches []Switch
 }
 
 // NewProcess makes the directory and the main profile of a process. blocks is

@@ -53,8 +53,9 @@ type openFrame struct {
 	plus, minus abp.Counts
 	state       change   // what its marks change
 	ids         []uint32 // blocks that only marks refer to
-	from, next  Place    // where it starts, and what would continue it
-	used        uint64   // Stream.clock when it was last appended to
+	transitions []transition
+	from, next  Place  // where it starts, and what would continue it
+	used        uint64 // Stream.clock when it was last appended to
 }
 
 // NewStream adds a stream. Its file is made with its first frame.
@@ -192,6 +193,8 @@ type ready struct {
 	weight uint64 // instructions
 	state  change
 	next   Place
+	// transitions of the open windows, if code made any.
+	transitions []transition
 }
 
 // close1 ends a frame and writes it, or leaves that to whoever writes the one
@@ -207,7 +210,7 @@ func (s *Stream) close1(f *openFrame) error {
 		f.header.MaxBlock = slices.Max(ids)
 	}
 	s.free = append(s.free, f.enc)
-	r := &ready{stream: s, header: f.header, body: s.body, ids: ids, weight: f.header.Counts.Instructions, state: f.state, next: f.next}
+	r := &ready{stream: s, header: f.header, body: s.body, ids: ids, weight: f.header.Counts.Instructions, state: f.state, next: f.next, transitions: f.transitions}
 	t := f.thread
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -233,6 +236,7 @@ func (r *ready) commit(t *ThreadState) error {
 	h := &r.header
 	h.Seq, h.Ordinal, h.Chunk = t.seq, t.ordinal, t.chunk
 	h.Windows, h.FSBase, h.GSBase = t.windows, t.fs, t.gs
+	r.events(t)
 	t.seq++
 	t.ordinal += r.weight
 	t.chunk += uint64(h.Chunks)

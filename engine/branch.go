@@ -170,6 +170,7 @@ func (u *unit) push(ret uint64) {
 func (u *unit) ret(in *x86.Insn) {
 	a := &u.asm
 	a.store(layout.S0, x86.RCX)
+	u.checkReturn(in)
 	a.get(x86.RCX, x86.RSP, 0)
 	u.retLookUp(in)
 }

@@ -238,11 +238,11 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
 	}
 	tr.client.BudgetLow(t, app)
 	if tr.modeDiffers(t) {
-		return tr.switchWaiting(t, app)
+		return tr.switchWaiting(t, app, true)
 	}
 	n := p.affordable(t, app)
 	if n == 0 {
-		return tr.answer(t, app, false)
+		return tr.answerPast(t, app)
 	}
 	b := p.translateShort(app, t.variant, n)
 	if b == nil {

@@ -130,11 +130,15 @@ type block struct {
 	// compared is where the code behind the comparison with the application's
 	// begins, 0 without one.
 	compared uint16
-	term     terminator
-	pos      []position // one an instruction
-	lens     []uint8    // of the application's instructions
-	rec      *recording // nil unless Record
-	uses     []use      // of each instruction what the block subtracted from budgets
+	// body is where the code behind the counting of arrivals begins; counts tells
+	// that there is such.
+	body   uint16
+	counts bool
+	term   terminator
+	pos    []position // one an instruction
+	lens   []uint8    // of the application's instructions
+	rec    *recording // nil unless Record
+	uses   []use      // of each instruction what the block subtracted from budgets
 }
 
 // terminator is the shape of the code that ends a block; it tells what the

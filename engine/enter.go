@@ -16,14 +16,29 @@ import (
 // delivered by the kernel to what the registers then are, so that it is only given for a
 // signal whose frame the application may see.
 func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
+	return tr.enterPast(t, regs, sig, false)
+}
+
+// enterPast is enter; with past, the arrival at the address has been counted.
+func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool) error {
 	p := t.p
+	tr.sync(t)
 	if k := len(t.held); k > 0 {
 		h := t.held[0]
 		t.held = t.held[1:]
 		return tr.deliver(t, regs, h)
 	}
-	if p.notify[regs.Rip] && !t.vfork {
-		tr.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
+	if !past && !t.vfork {
+		if p.notify[regs.Rip] {
+			tr.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
+		}
+		if t.native {
+			tr.returnedNatively(t, regs.Rip, regs.Rsp)
+		}
+		if p.mode == ModeNative { // else the code counts the arrival
+			tr.enteredNatively(t, regs.Rip, regs.Rsp)
+			past = true
+		}
 	}
 	if p.mode == ModeNative && !t.vfork {
 		return tr.native(t, regs, sig)
@@ -40,16 +55,14 @@ func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	if !t.vfork {
 		tr.client.Entering(t)
 	}
-	b := p.blocks[v][regs.Rip]
-	if b == nil {
-		b = p.translate(regs.Rip, v)
-	}
-	if b == nil {
+	code := p.codeFor(regs.Rip, v, past)
+	if code == 0 {
 		return tr.native(t, regs, sig)
 	}
+	p.readyToggle(t)
 	t.slot.set(layout.AppGS, t.appGS)
 	r := *regs
-	r.Rip, r.Gs_base = b.code, t.slot.base
+	r.Rip, r.Gs_base = code, t.slot.base
 	if r.Orig_rax != ^uint64(0) && restarts(r.Rax) {
 		// The kernel will restart a call: two bytes before the address must lie
 		// a syscall instruction.
@@ -130,9 +143,7 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	if _, ok := p.probes[at]; ok {
 		regs.Rip = at
 		t.appGS = regs.Gs_base
-		if !p.notify[at] && p.mode == ModeNative { // removed meanwhile
-			return true, tr.native(t, regs, 0)
-		}
+		tr.probeHit(p)
 		return true, tr.enter(t, regs, 0)
 	}
 	return false, nil
@@ -219,6 +230,12 @@ func (p *Process) areaAt(addr uint64) *area {
 func (a *area) inRequest(addr uint64) bool {
 	off := addr - a.base
 	return off >= a.rt.requestCore && off <= a.rt.requestEnd
+}
+
+// inReturn tells whether it lies in the routine that looks at awaited returns.
+func (a *area) inReturn(addr uint64) bool {
+	off := addr - a.base
+	return off >= a.rt.ret && off < a.rt.retEnd
 }
 
 // inCache tells whether a thread is in the cache at an address.

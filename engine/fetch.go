@@ -148,4 +148,6 @@ func (p *Process) lengths(ins []x86.Insn) []uint8 {
 }
 
 // splits tells whether a block must begin at addr because something watches it.
-func (p *Process) splits(addr uint64) bool { return len(p.notify) > 0 && p.notify[addr] }
+func (p *Process) splits(addr uint64) bool {
+	return len(p.notify) > 0 && p.notify[addr] || len(p.placeAt) > 0 && p.placeAt[addr] != nil
+}

@@ -115,6 +115,9 @@ func overwritten(dead []*block, rip uint64) bool {
 func (p *Process) kill(b *block) {
 	delete(p.blocks[b.variant], b.app)
 	b.dead = true
+	if b.counts {
+		p.stopToggling() // it may lead behind the entry
+	}
 	ar := p.areaAt(b.code)
 	stub := asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.cold}
 	stub.alignRel32(1)

@@ -26,10 +26,15 @@ func (p *Process) ReadAt(b []byte, addr int64) (int, error) {
 
 // SetMode changes how the process's threads run. Called by the client, it takes
 // effect for the thread concerned at once and for the others as they are
-// stopped one by one.
+// stopped one by one. A process that is to run natively stays in the cache, in
+// ModePlain, while it is busy (see StayTranslated).
 //
 // Translations of the other variants are kept: going back costs nothing but a table.
 func (p *Process) SetMode(m Mode) {
+	p.asked = m
+	if m == ModeNative && p.busy && len(p.placeAt) > 0 {
+		m = ModePlain
+	}
 	if p.mode == m {
 		return
 	}
@@ -66,7 +71,7 @@ func (p *Process) Unnotify(addr uint64) {
 	}
 	delete(p.notify, addr)
 	p.watch(addr)
-	p.removeProbe(addr)
+	p.removeIdleProbe(addr)
 }
 
 // watch makes all translations of code at addr be made anew, so that they
@@ -120,30 +125,25 @@ func (p *Process) retranslate(v Variant) {
 // to the process's mode. Between variants of translated code nothing has to be
 // stopped.
 // Entering is called before the new code runs: marks lie between the old records
-// and the new.
-func (tr *Tracer) switchWaiting(t *Thread, app uint64) error {
+// and the new. With past, the arrival at app has been counted.
+func (tr *Tracer) switchWaiting(t *Thread, app uint64, past bool) error {
 	p := t.p
 	if p.mode != ModeNative {
 		t.useVariant(p.mode.variant())
 		tr.client.Entering(t)
-		b := p.blocks[t.variant][app]
-		if b == nil {
-			b = p.translate(app, t.variant)
-		}
-		if b == nil {
+		code := p.codeFor(app, t.variant, past)
+		if code == 0 {
 			return tr.leaveAt(t, app)
 		}
-		tr.reply(t, b.code)
+		p.readyToggle(t)
+		tr.reply(t, code)
 		return nil
 	}
 	regs, err := tr.fetchWaiting(t, app)
 	if err != nil {
 		return err
 	}
-	if err := tr.placeProbes(p); err != nil {
-		return err
-	}
-	return tr.native(t, regs, 0)
+	return tr.enterPast(t, regs, 0, past)
 }
 
 // placeProbes puts native probes at all notify points.
@@ -153,7 +153,12 @@ func (tr *Tracer) placeProbes(p *Process) error {
 			return err
 		}
 	}
-	return nil
+	for addr := range p.placeAt {
+		if err := p.addProbe(addr); err != nil {
+			return err
+		}
+	}
+	return p.placeSites()
 }
 
 // switchOthers takes the threads over that do not run as the mode says. One that
@@ -212,6 +217,13 @@ func (p *Process) addProbe(addr uint64) error {
 	}
 	p.probes[addr] = b[0]
 	return nil
+}
+
+// removeIdleProbe removes a probe if nothing needs it.
+func (p *Process) removeIdleProbe(addr uint64) {
+	if !p.notify[addr] && p.placeAt[addr] == nil && p.sites[addr] == 0 {
+		p.removeProbe(addr)
+	}
 }
 
 // removeProbe gives the application its code back.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/cpu"
 
@@ -69,6 +70,12 @@ type Process struct {
 	// what the client watches
 	notify map[uint64]bool
 	probes map[uint64]byte // original bytes under native breakpoints
+	// whose arrivals code counts, by number and by address; sites are native returns
+	// that frames await, and how many. awaits: returns look whether they are awaited
+	places  []*Place
+	placeAt map[uint64]*placesAt
+	sites   map[uint64]int
+	awaits  bool
 	// the unit being written; one at a time
 	scratch unit
 	code    codePages
@@ -105,13 +112,23 @@ type Process struct {
 	calls           map[uint32]bool // system calls that the client watches
 	special         map[int]byte    // what translated code does with calls, but for those
 	hearSignals     bool            // the client is told of signals
+	toggle          *Toggle
+	toggleReady     bool // code toggles by itself
+	noToggle        bool
+	asked           Mode          // what the client wants
+	busy            bool          // a native probe was hit often: what is to run natively runs in the cache
+	lastUse         time.Duration // when something was last counted often
+	looked          time.Duration // when that was last looked at
+	seen            uint64        // what the counts added up to then
+	hits            int           // of native probes, shortly after each other
+	lastHit         time.Duration
 }
 
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
-	Requests, Indirect, Units, Blocks, Stops, Signals, Traps int
-	CacheBytes                                               int
+	Requests, Indirect, Units, Blocks, Stops, Signals, Traps, Toggles int
+	CacheBytes                                                        int
 }
 
 // Thread is one thread of a traced process.
@@ -131,6 +148,7 @@ type Thread struct {
 	filled          [numVariants]bool
 	budgetEpoch     int
 	epoch           [numVariants]int
+	toggles         uint64            // layout.Toggles when it was last looked at
 	held            []heldSignal      // signals to be delivered at the next clean point
 	groupStopped    bool              // job control stopped it: it may only go on when that lets it
 	wrote           bool              // the fault being delivered is of an instruction that also writes there
@@ -161,13 +179,14 @@ const userCS = 0x33
 // here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, threads: make(map[int]*Thread), heads: make(map[headKey]uint64),
-		notify: make(map[uint64]bool), probes: make(map[uint64]byte),
+		notify: make(map[uint64]bool), probes: make(map[uint64]byte), placeAt: make(map[uint64]*placesAt), sites: make(map[uint64]int),
 		calls: make(map[uint32]bool), special: specialCalls()}
 	for v := range p.blocks {
 		p.blocks[v] = make(map[uint64]*block)
 		p.waiting[v] = make(map[uint64][]int32)
 		p.slotHeads[v] = make([]uint64, layout.TableEntries)
 	}
+	p.noToggle = tr.opts.NoToggle
 	p.noFollow, p.noAhead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.NoAhead, tr.opts.Predict, tr.opts.NoHuge
 	p.watchCalls = watchedCalls
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
@@ -279,6 +298,9 @@ func (p *Process) addThread(t *Thread) error {
 	for m := range NumMetrics {
 		s.set(budgetOff(m), unlimited)
 	}
+	s.initFrames()
+	t.toggles = s.get(layout.Toggles)
+	p.stopToggling() // it is not alone any more
 	if !t.vfork {
 		p.initRing(s)
 	}
@@ -318,11 +340,16 @@ func (p *Process) takeSlot() (*slot, error) {
 // Filling a table costs half a megabyte of writes, so that it is done when a thread first
 // needs the variant, and again after the variant was emptied. The thread must not run.
 func (t *Thread) useVariant(v Variant) {
+	t.prepareTable(v)
+	t.variant, t.budgetEpoch = v, t.p.budgetEpoch
+}
+
+// prepareTable makes the thread's look-up table of a variant what it has to be.
+func (t *Thread) prepareTable(v Variant) {
 	if e := t.p.epoch[v]; !t.filled[v] || t.epoch[v] != e {
 		t.slot.fillTable(v, t.p.tableMiss())
 		t.filled[v], t.epoch[v] = true, e
 	}
-	t.variant, t.budgetEpoch = v, t.p.budgetEpoch
 }
 
 // running returns the process's threads.

@@ -496,6 +496,11 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	r.epilogue()
 	switch in.Cat {
 	case x86.CatRET:
+		if u.p.awaits { // only now: a window that closes there leaves a mark behind the record
+			a.store(layout.S3, x86.RCX)
+			u.checkReturn(in)
+			a.load(x86.RCX, layout.S3)
+		}
 		u.retLookUp(in)
 		return 0
 	case x86.CatCALL:

@@ -14,9 +14,15 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	p, s := t.p, t.slot
 	p.stats.Requests++
 	p.aheadLeft = aheadBudget
-	if req == layout.ReqIndirect {
+	tr.sync(t)
+	switch req {
+	case layout.ReqIndirect:
 		p.stats.Indirect++
 		return tr.answer(t, s.get(layout.ReqArg), true)
+	case layout.ReqEntered:
+		return tr.placeEntered(t)
+	case layout.ReqReturned:
+		return tr.placeReturned(t)
 	}
 	e := &p.exits[req-1]
 	target := e.target
@@ -52,7 +58,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 		tr.client.Notified(t, app, NotifiedRegs{s.get(layout.Save + 4*8), s.get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
-		return tr.switchWaiting(t, app)
+		return tr.switchWaiting(t, app, false)
 	}
 	var b *block
 	if indirect && !p.notify[app] {

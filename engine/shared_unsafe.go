@@ -23,6 +23,10 @@ func (s *slot) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Poin
 func (s *slot) get(off int) uint64    { return s.u64(off).Load() }
 func (s *slot) set(off int, v uint64) { s.u64(off).Store(v) }
 
+// Words of 16 bits are read and written while the thread stands still.
+func (s *slot) getU16(off int) uint16    { return *(*uint16)(unsafe.Pointer(&s.mem[off])) }
+func (s *slot) setU16(off int, v uint16) { *(*uint16)(unsafe.Pointer(&s.mem[off])) = v }
+
 // fillTable makes every entry of a variant's look-up table lead to the miss
 // routine.
 // Plain stores do: the thread does not run, and what lets it run orders them.
@@ -39,6 +43,8 @@ type control struct{ mem []byte }
 
 // u32 is a word of the control area by offset.
 func (c *control) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&c.mem[off])) }
+
+func (c *control) u64(off int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&c.mem[off])) }
 
 // word is the futex word at off, for sys.FutexWait and FutexWake.
 func (c *control) word(off int) *uint32 { return (*uint32)(unsafe.Pointer(&c.mem[off])) }

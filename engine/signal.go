@@ -242,7 +242,7 @@ func (tr *Tracer) stepToClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
 		if n > 0 && tr.clean(t, regs, false) {
 			return nil
 		}
-		if n > 400 {
+		if a := t.p.areaAt(regs.Rip); n > 400 && (a == nil || !a.inReturn(regs.Rip)) { // which may drop many frames
 			return tr.lost(t, regs)
 		}
 		tr.awaitRoom(t, regs)
@@ -383,6 +383,9 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 		b.unspill(t, at, regs)
 	default:
 		return false
+	}
+	if b.counts && !exact && i == 0 && at > 0 {
+		return false // going back to the block's start would count the arrival again
 	}
 	if at > 0 {
 		t.refund(b, i)

@@ -47,6 +47,7 @@ func (tr *Tracer) stop(s sys.Stop) {
 	}
 	t.stopped = true
 	p.stats.Stops++
+	tr.sync(t)
 	var err error
 	switch ev := s.Event(); ev {
 	case 0:

@@ -13,6 +13,9 @@
 #define BUF      0x40
 #define END      0x48
 #define NEGEND   0x50
+#define AWAIT    0x68
+#define TOP      0x70
+#define PLACE    0x78
 #define S0       0x00
 #define S1       0x08
 #define REQ      0x80
@@ -31,6 +34,10 @@
 #define CONTROL  0x180
 #define CARRY    0x198
 #define RESUME   0x1a0
+#define BACK     0x1b8
+#define POP      0x1c0
+#define INSIDE   0x1c8
+#define TOGGLES  0x1d0
 #define SAVE     0x200
 #define SFLAGS   0x280
 #define CHUNKCTL 0x1000
@@ -41,9 +48,23 @@
 #define CBELL    0x80
 #define CASLEEP  0xc0
 #define NOCALLS  0x100
+#define FRAMEPLACE 0x20000
+#define FRAMESP    0x300000
+#define FRAMESITE  0x380000
+#define FRAMENONE  0x80000000000000
+#define PLACES   0x20000
+#define PLACELOG 7
+#define PCODE    0x08
+#define PMARK    0x10
+#define PADDR    0x18
+#define PINSIDE  0x20
+#define PTO      0x28
+#define PSET     0x30
 #define SPINS    4000
 #define SYS_futex 202
 #define REQ_INDIRECT 0xf0000001
+#define REQ_ENTERED  0xf0000002
+#define REQ_RETURNED 0xf0000003
 
 	.intel_syntax noprefix
 	.section .rodata
@@ -269,6 +290,127 @@ alleria_switch_wait:
 	jmp 1b
 	.globl alleria_switch_tail
 alleria_switch_tail:
+
+/* Opens or closes the window that the place at r8 toggles. rsi is the ring
+ * pointer, rdi the application's address that comes next. TOGGLES comes last: who
+ * finds it counted finds everything else done. */
+.macro TOGGLE
+	rdtsc
+	shl rdx, 32
+	or rax, rdx
+	mov rdx, [r8+PMARK]
+	mov [rsi], rdx
+	mov [rsi+8], rax
+	mov [rsi+16], rdi
+	add rsi, 24
+	mov gs:[BUF], rsi
+	mov rax, [r8+PINSIDE]
+	mov gs:[INSIDE], rax
+	mov rax, [r8+PSET]
+	mov rdx, [r8+PSET+8]
+	mov [rax], rdx
+	mov rax, [r8+PSET+16]
+	mov rdx, [r8+PSET+24]
+	mov [rax], rdx
+	inc qword ptr gs:[TOGGLES]
+.endm
+
+/* The count of PLACE, an entry, ran out. Every register is the application's. */
+	.globl alleria_entered
+alleria_entered:
+	SAVEALL
+	mov r8, gs:[CONTROL]
+	mov eax, gs:[PLACE]
+	shl rax, PLACELOG
+	lea r8, [r8+rax+PLACES]
+	mov rcx, [r8+PCODE]
+	test rcx, rcx
+	jz 1f
+	mov rsi, gs:[BUF]
+	cmp rsi, gs:[END]
+	ja 2f
+	mov gs:[TGT], rcx
+	mov rdi, [r8+PADDR]
+	TOGGLE
+	RESTOREALL
+	jmp qword ptr gs:[TGT]
+1:	RESTOREALL
+	mov dword ptr gs:[ASK], REQ_ENTERED
+	jmp alleria_request
+2:	lea rax, alleria_entered[rip]
+	mov gs:[RESUME], rax
+	mov qword ptr gs:[CARRY], 0
+	RESTOREALL
+	jmp alleria_switch
+
+/* A return, not executed yet, has reached or passed the innermost awaited frame:
+ * the dead ones are dropped, and the first that the return belongs to is counted.
+ * rcx is free, its value is in S0; BACK is where the return goes on. */
+	.globl alleria_return
+alleria_return:
+	SAVEALL
+	mov rsi, gs:[BUF]
+	cmp rsi, gs:[END]
+	ja 7f
+	mov r9d, -1
+	movabs r8, FRAMENONE
+1:	movzx ecx, word ptr gs:[TOP]
+	mov rax, gs:[rcx*8+FRAMESP]
+	cmp rax, rsp
+	ja 3f
+	movzx edi, word ptr gs:[rcx*2+FRAMEPLACE]
+	mov rdx, gs:[rcx*8+FRAMESITE]
+	mov gs:[rcx*8+FRAMESP], r8	/* where the stack wraps, its end must be found */
+	dec ecx
+	movzx ecx, cx
+	mov gs:[TOP], rcx
+	cmp rax, rsp
+	jne 1b
+	cmp rdx, [rsp]
+	jne 1b
+	test r9d, r9d
+	jns 1b
+	mov r9d, edi
+	jmp 1b
+3:	neg rax
+	mov gs:[AWAIT], rax
+	test r9d, r9d
+	js 5f
+	mov gs:[PLACE], r9d
+	shl r9, PLACELOG
+	mov r8, gs:[CONTROL]
+	lea r8, [r8+r9+PLACES]
+	lock dec qword ptr [r8]
+	jnz 5f
+	mov rdi, [rsp]
+	mov gs:[REQARG], rdi
+	mov eax, gs:[POP]
+	add rsp, rax
+	cmp qword ptr [r8+PCODE], 0
+	je 6f
+	movzx ecx, di
+	shl ecx, 3
+	add rcx, [r8+PTO]
+	mov rcx, gs:[rcx]
+	mov gs:[TGT], rcx
+	TOGGLE
+	RESTOREALL
+	mov gs:[S1], rdx
+	mov rcx, gs:[REQARG]
+	jmp qword ptr gs:[TGT]
+5:	RESTOREALL
+	jmp qword ptr gs:[BACK]
+6:	RESTOREALL
+	mov rcx, gs:[S0]
+	mov dword ptr gs:[ASK], REQ_RETURNED
+	jmp alleria_request
+7:	lea rax, alleria_return[rip]
+	mov gs:[RESUME], rax
+	mov qword ptr gs:[CARRY], 0
+	RESTOREALL
+	jmp alleria_switch
+	.globl alleria_return_end
+alleria_return_end:
 
 /* A thread that was stopped in a system call goes on here: the kernel restarts
  * calls two bytes before where it left. The instruction after is reached with

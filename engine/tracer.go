@@ -31,6 +31,8 @@ type Options struct {
 	Predict  bool // calls and returns go by the return predictor; slower where it was measured
 	NoAhead  bool // nothing is translated before it is asked for
 	NoHuge   bool // code cache and look-up tables in small pages only
+	NoToggle bool // code asks at each opening and closing
+	NoBusy   bool // a process never stays in the cache because native probes are hit often
 }
 
 // Client is who the engine works for. All calls come from the goroutine that
@@ -47,6 +49,13 @@ type Client interface {
 	// Notified is called when a thread is about to execute an address that
 	// Process.Notify was called with.
 	Notified(t *Thread, addr uint64, regs NotifiedRegs)
+	// Reached is called when as many arrivals have come at a place as Place.Arm
+	// said, with the last in t, which is about to execute addr: the place's, or
+	// where a return has led. The client arms the place again.
+	Reached(t *Thread, pl *Place, addr uint64)
+	// Toggled is called when code has opened and closed the window of
+	// Process.SetToggle so many times together; open is how it is now.
+	Toggled(t *Thread, open bool, times uint64)
 	// Entering is called when a thread, which is stopped or waits, is about to
 	// run translated code after something may have changed its mode, or to leave it.
 	Entering(t *Thread)
@@ -101,6 +110,7 @@ type Tracer struct {
 	alarm       time.Time // when Watcher.Alarm is due; zero: never
 	postponed   []postponed
 	filtered    bool // the program has installed a filter of system calls; stays so through execve
+	began       time.Time
 }
 
 // Status is how the target ended.
@@ -125,7 +135,7 @@ func New(o Options, c Client) *Tracer {
 	if !ok {
 		w = deaf{}
 	}
-	return &Tracer{opts: o, client: c, watcher: w, stops: make(chan sys.Stop, 1024), children: make(map[int]childKind)}
+	return &Tracer{opts: o, client: c, watcher: w, stops: make(chan sys.Stop, 1024), children: make(map[int]childKind), began: time.Now()}
 }
 
 // Run executes the target to its end. The error is the tracer's; the target's
@@ -295,6 +305,7 @@ func (tr *Tracer) turn() {
 		sys.FutexWait(p.ctl.word(layout.Doorbell), bell, nap)
 	}
 	asleep.Store(0)
+	tr.cool(p)
 	tr.client.Poll(p)
 }
 

@@ -188,6 +188,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 	if changing {
 		u.compareSelf(b, int(ins[n-1].Next()-app))
 	}
+	u.arrivals(b, ins)
 	switch {
 	case u.mustTrap(&ins[0]):
 		u.spend(b, ins)

@@ -55,6 +55,7 @@ func (tr *Tracer) ringAlarm() {
 		return
 	}
 	tr.alarm = time.Time{}
+	tr.syncAll()
 	tr.watcher.Alarm(tr.proc)
 }
 

@@ -135,7 +135,12 @@ func (e *Encoder) Chunk(words []uint64, opened, completed uint64) error {
 		if m == 0 {
 			return fmt.Errorf("mark %#x at word %d: %w", words[at], at, ErrMalformed)
 		}
-		if kind, _ := SplitMark(words[at]); kind != MarkSkip {
+		switch kind, payload := SplitMark(words[at]); kind {
+		case MarkSkip:
+		case MarkSwitch:
+			e.Marks = append(e.Marks, at)
+			e.mark([]uint64{Mark(MarkWindows, payload), words[at+1]})
+		default:
 			e.Marks = append(e.Marks, at)
 			e.mark(words[at : at+m])
 		}

@@ -34,6 +34,10 @@ const (
 	// was opened and completed. Only in files, not in rings: it is what lets
 	// threads be merged by time where nothing carries a time stamp.
 	MarkChunk = 0x88
+	// MarkSwitch is a MarkWindows that translated code wrote, with the address that
+	// follows as a third word. Only in rings, not in files: the encoder makes a
+	// MarkWindows of it, the address belongs in a table.
+	MarkSwitch = 0x89
 )
 
 // EmulatedStore is the bit of an emulated access's size word that makes it a
@@ -76,7 +80,7 @@ func markSize(first, second uint64, avail int) int {
 		n = 1
 	case MarkFS, MarkGS, MarkWindows:
 		n = 2
-	case MarkChunk:
+	case MarkChunk, MarkSwitch:
 		n = 3
 	case MarkThread:
 		n = 4

@@ -36,6 +36,13 @@ const (
 	Tgt    = 0x58 // where a stub jumps to last (code)
 	Budget = 0x60 // instructions left before the tracer must look (code, tracer)
 
+	// Await is minus the stack pointer that the innermost awaited return finds (see
+	// Frame…): rsp plus Await is negative as long as it has not been reached. Top
+	// is the frame's number (code; tracer while the thread is stopped or waits).
+	Await = 0x68
+	Top   = 0x70
+	Place = 0x78 // uint32: the place whose count ran out (code)
+
 	// The mailbox. Req is written by code and cleared by the tracer; Resp the
 	// other way round. They lie in cache lines of their own.
 	Req    = 0x080 // uint32: what is asked, 0 nothing
@@ -65,6 +72,10 @@ const (
 	Resume     = 0x1a0 // uint64: where a routine returns to (code)
 	SlotsBase  = 0x1a8 // uint64: target address of slot 0 (tracer, immutable)
 	SignMask   = 0x1b0 // uint64: 1<<63, for pext (tracer, immutable)
+	Back       = 0x1b8 // uint64: where a return goes on that was looked at (code)
+	Pop        = 0x1c0 // uint32: how many bytes that return takes off the stack (code)
+	Inside     = 0x1c8 // uint64: 1 while the toggled window is open (code, tracer)
+	Toggles    = 0x1d0 // uint64: how often code has opened or closed it (code)
 
 	// Save area of the assembly routines (code): rax, rcx, rdx, rbx, rsp, rbp,
 	// rsi, rdi, r8 … r15, then the flags as lahf and seto leave them.
@@ -92,6 +103,18 @@ const (
 	ChunkComplete = 16
 )
 
+// Frames of awaited returns: a stack of FrameMax entries of each thread, which
+// wraps, so that the innermost are the ones that are kept. FrameSP is where the
+// return address lies (FrameNone: there is no frame), FrameSite the address, and
+// FramePlace the number of the place that counts the function's returns (uint16).
+const (
+	FramePlace = 0x20000
+	FrameSP    = 3 << 20
+	FrameSite  = FrameSP + 8*FrameMax
+	FrameMax   = 1 << 16
+	FrameNone  = 1 << 62
+)
+
 // RingSlack is how many bytes before the end of a chunk End lies: more than
 // two of the largest records, so that a block checks once.
 const RingSlack = 8192
@@ -108,7 +131,28 @@ const (
 	NoCalls        = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)
 	SyscallTable   = 0x1000
 	SyscallEntries = 1 << 16 // one byte a system call, by the low 16 bits of its number: see Syscall…
-	ControlSize    = 0x11000
+	// Places, whose arrivals code counts: see Place….
+	PlaceTable = 0x20000
+	MaxPlaces  = 4096
+	PlaceSize  = 128
+
+	ControlSize = PlaceTable + MaxPlaces*PlaceSize
+)
+
+// Words of a place: a function's entry or its returns. Code counts Left down, and
+// when it reaches zero asks the tracer or, where PlaceCode is not zero, opens or
+// closes a window by itself: it writes a MarkSwitch with the payload of
+// PlaceMark, counts in Toggles, sets Inside to PlaceInside, stores two words that
+// set other places' counts, and goes on at PlaceCode or, behind a return, through
+// the look-up table at PlaceTo.
+const (
+	PlaceLeft   = 0x00 // code, tracer
+	PlaceCode   = 0x08 // the others: tracer, while no thread can be about to read them
+	PlaceMark   = 0x10
+	PlaceAddr   = 0x18 // the application's address for the mark; 0: where the return leads
+	PlaceInside = 0x20
+	PlaceTo     = 0x28
+	PlaceSet    = 0x30 // two pairs: target address of a word (of the control area always) and its value
 )
 
 // What translated code does with a system call, by number.
@@ -118,5 +162,9 @@ const (
 	SyscallNotify = 2 // execute it, then leave through an exit, so that the tracer looks at what it did
 )
 
-// Requests in Req: ReqIndirect, or the number of an exit plus one.
-const ReqIndirect = 0xf0000001 // ReqArg: the application address that an indirect branch goes to
+// Requests in Req: one of these, or the number of an exit plus one.
+const (
+	ReqIndirect = 0xf0000001 // ReqArg: the application address that an indirect branch goes to
+	ReqEntered  = 0xf0000002 // the count of Place, an entry, ran out
+	ReqReturned = 0xf0000003 // the count of Place, a function's returns, ran out; ReqArg: where it returned to
+)

@@ -34,6 +34,9 @@ const (
 	// times two words: address, and size | store<<63; they replace the block's
 	// own accesses. Values are absent.
 	MarkEmulated = 0x87
+	// MarkSwitch: as MarkWindows, but it is code that opened or closed a window;
+	// the next words are the TSC and the address that the thread executes next.
+	MarkSwitch = 0x89
 )
 
 // Mark makes a mark's first word.

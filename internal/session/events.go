@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"alleria/config"
 	"alleria/engine"
@@ -10,43 +11,41 @@ import (
 	"alleria/window"
 )
 
-// events turns the events of windows into addresses that the engine reports,
-// and reports back into events.
+// events turns the events of windows into places whose arrivals the engine counts,
+// and what it reports back into events.
 //
-// An event on a function is watched at its entry, where the engine puts a probe or ends a
-// block, see Process.Notify. A Return needs the entry as well: only there is the return
-// address known, and only the stack pointer tells which of several entries of a recursion
+// A Return needs the function's entry as well: only there is the return address
+// known, and only the stack pointer tells which of several entries of a recursion
 // it belongs to. Watching `ret` instructions instead was refused: tail calls leave a
 // function by another's.
 type events struct {
 	run     *run
 	im      *image
-	calls   map[uint64][]*window.Leaf // by entry address: Call events
-	returns map[uint64][]*window.Leaf // by entry address: Return events
-	frames  map[*engine.Thread][]frame
-	sites   map[uint64]int  // awaited return addresses, and by how many frames
-	starts  map[uint64]bool // call sites in start code, where rdi is main
-	linkers map[uint64]bool // where dynamic linkers say that they have mapped something
-	// which events have a function, for missing
-	found map[*window.Leaf]bool
-	// images that were searched
-	done map[*symbols.Loaded]bool
-	// disarmed for good
-	off bool
+	places  map[*engine.Place]*watched
+	starts  map[uint64][]*window.Leaf // call sites in start code, where rdi is main
+	linkers map[uint64]bool           // where dynamic linkers say that they have mapped something
+	found   map[*window.Leaf]bool
+	done    map[*symbols.Loaded]bool
+	off     bool
 }
 
-// frame is one entry of a function whose return is awaited.
-type frame struct {
-	sp     uint64 // of the return address
-	site   uint64 // the return address
-	leaves []*window.Leaf
+// watched is who waits for a place.
+type watched struct {
+	leaves   []*window.Leaf
+	counting []*window.Leaf // those that the place's count is for
 }
 
 // newEvents makes the state of a program image's events; arm fills it.
 func newEvents(r *run, im *image) *events {
-	return &events{run: r, im: im, calls: make(map[uint64][]*window.Leaf), returns: make(map[uint64][]*window.Leaf),
-		frames: make(map[*engine.Thread][]frame), sites: make(map[uint64]int), starts: make(map[uint64]bool), linkers: make(map[uint64]bool),
+	e := &events{run: r, im: im, places: make(map[*engine.Place]*watched),
+		starts: make(map[uint64][]*window.Leaf), linkers: make(map[uint64]bool),
 		found: make(map[*window.Leaf]bool), done: make(map[*symbols.Loaded]bool)}
+	for _, l := range im.windows.Leaves() {
+		if l.Event.Kind == config.EventReturn {
+			im.p.AwaitReturns()
+		}
+	}
+	return e
 }
 
 // arm resolves the events' functions in the images that were not looked at yet.
@@ -144,155 +143,159 @@ func (e *events) resolveMain(leaf *window.Leaf, l *symbols.Loaded) error {
 		return e.watch(leaf, m.Main+l.Bias)
 	}
 	site := m.Call + l.Bias
-	e.starts[site] = true
-	e.calls[site] = append(e.calls[site], leaf)
+	e.starts[site] = append(e.starts[site], leaf)
 	return e.im.p.Notify(site)
 }
 
-// watch asks to be notified of a function's entry for a leaf.
-// Several events may be on one address; the engine is asked for it once or often,
-// which is the same.
+// watch has a function's entries or returns counted for a leaf.
 func (e *events) watch(leaf *window.Leaf, entry uint64) error {
 	e.found[leaf] = true
+	place := e.im.p.Entries
 	if leaf.Event.Kind == config.EventReturn {
-		e.returns[entry] = append(e.returns[entry], leaf)
-	} else {
-		e.calls[entry] = append(e.calls[entry], leaf)
+		place = e.im.p.Returns
 	}
-	if err := e.im.p.Notify(entry); err != nil {
+	pl, err := place(entry)
+	if err != nil {
 		return fmt.Errorf("%s: watching %s %s: %w", leaf.Event.Pos, leaf.Event.Kind, leaf.Event.Name, err)
 	}
+	w := e.places[pl]
+	if w == nil {
+		w = &watched{}
+		e.places[pl] = w
+	}
+	if !slices.Contains(w.leaves, leaf) { // two names may be one function
+		w.leaves = append(w.leaves, leaf)
+	}
+	e.count()
 	return nil
 }
 
-// at tells which events a thread's arrival at an address is.
-//
-// Returns come before calls: where an address is both, what ends
-// precedes what begins.
-func (e *events) at(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) []*window.Leaf {
+// at takes a thread's arrival at an address that was asked to be notified of.
+func (e *events) at(addr uint64, regs engine.NotifiedRegs) {
 	if e.off {
-		return nil
+		return
 	}
-	var fired []*window.Leaf
 	if e.linkers[addr] {
 		e.run.ImagesChanged(e.im.p)
 	}
-	if e.sites[addr] > 0 {
-		fired = e.returned(t, addr, regs.SP)
-	}
-	if e.starts[addr] {
-		e.startCode(addr, regs.DI)
-		return fired
-	}
-	if leaves := e.returns[addr]; len(leaves) > 0 {
-		e.entered(t, regs.SP, leaves)
-	}
-	return append(fired, e.calls[addr]...)
-}
-
-// startCode learns main's address at its call in the start code.
-func (e *events) startCode(site, mainAddr uint64) {
-	leaves := e.calls[site]
-	delete(e.calls, site)
-	delete(e.starts, site)
-	e.im.p.Unnotify(site)
-	for _, l := range leaves {
-		e.run.warn(e.watch(l, mainAddr))
+	if leaves := e.starts[addr]; leaves != nil { // main's address is known now
+		delete(e.starts, addr)
+		e.im.p.Unnotify(addr)
+		for _, l := range leaves {
+			e.run.warn(e.watch(l, regs.DI))
+		}
 	}
 }
 
-// entered notes a frame of a function whose return is awaited.
-//
-// The return address lies at the stack pointer, as the notification comes before the
-// function's first instruction. Memory that cannot be read means a target that is being
-// killed.
-func (e *events) entered(t *engine.Thread, sp uint64, leaves []*window.Leaf) {
-	e.unwind(t, sp)
-	var b [8]byte
-	if _, err := e.im.p.ReadAt(b[:], int64(sp)); err != nil {
-		return
-	}
-	var site uint64
-	for i := range b {
-		site |= uint64(b[i]) << (8 * i)
-	}
-	e.frames[t] = append(e.frames[t], frame{sp, site, leaves})
-	if _, watched := e.sites[site]; !watched {
-		e.run.warn(e.im.p.Notify(site))
-	}
-	e.sites[site]++
-}
-
-// returned pops the frame that a thread returned from by reaching site: the
-// one whose return address lay just below the stack pointer, or, for a return that
-// pops arguments too, the innermost below it.
-//
-// `ret n` pops up to 64 KiB of arguments, hence the second bound. A frame whose address is
-// not below the stack pointer has not returned: something else jumped to the site.
-func (e *events) returned(t *engine.Thread, site, sp uint64) []*window.Leaf {
-	fs := e.frames[t]
-	at := -1
-	for i := len(fs) - 1; i >= 0 && fs[i].sp < sp; i-- {
-		if fs[i].site != site {
-			continue
-		}
-		if fs[i].sp+8 == sp {
-			at = i
-			break
-		}
-		if at < 0 && sp-fs[i].sp <= 8+1<<16 {
-			at = i
-		}
-	}
-	if at < 0 {
+// reached returns the events that an arrival at a place is one more occurrence of,
+// after it has added those before.
+func (e *events) reached(t *engine.Thread, pl *engine.Place) (fired []*window.Leaf) {
+	w := e.places[pl]
+	if w == nil {
 		return nil
 	}
-	leaves := fs[at].leaves
-	e.pop(t, at)
-	return leaves
+	if n := pl.Take(); n > 1 {
+		credit(w.counting, n-1)
+	}
+	w.counting = nil
+	for _, l := range w.leaves {
+		if n := l.Event.Thread; n == 0 || n == t.Num() {
+			fired = append(fired, l)
+		}
+	}
+	return fired
 }
 
-// unwind drops the frames that a longjmp or an exception left behind: those
-// that a new entry's return address overwrites or lies above.
-func (e *events) unwind(t *engine.Thread, sp uint64) {
-	fs := e.frames[t]
-	for i := range fs {
-		if fs[i].sp <= sp {
-			e.pop(t, i)
+// credit adds occurrences that made none of the leaves fire.
+func credit(leaves []*window.Leaf, n uint64) {
+	for _, l := range leaves {
+		l.Credit(n)
+	}
+}
+
+// count has each place counted down to the next arrival that can make an event
+// fire. It is called whenever windows may have opened or closed.
+func (e *events) count() {
+	if e.off {
+		return
+	}
+	for pl, w := range e.places {
+		if n := pl.Take(); n > 0 {
+			credit(w.counting, n)
+		}
+		w.counting = nil
+		left, live := uint64(engine.Never), false
+		for _, l := range w.leaves {
+			live = live || l.Live()
+			n := l.Left()
+			if n == 0 {
+				continue
+			}
+			w.counting = append(w.counting, l)
+			if l.Event.Thread != 0 { // others arrive here, too
+				n = 1
+			}
+			left = min(left, n)
+		}
+		if !live {
+			e.drop(pl)
+			continue
+		}
+		pl.Arm(left)
+	}
+	e.im.p.SetToggle(e.toggle())
+}
+
+// drop stops watching a place that no event waits for any more.
+func (e *events) drop(pl *engine.Place) {
+	delete(e.places, pl)
+	for other := range e.places { // its entry may be watched as well as its returns
+		if other.Addr() == pl.Addr() {
 			return
 		}
 	}
+	e.im.p.Unwatch(pl.Addr())
 }
 
-// pop forgets frame i of a thread and those entered from it. Their return
-// sites stay watched: the next call from there would have them translated
-// anew.
-func (e *events) pop(t *engine.Thread, i int) {
-	fs := e.frames[t]
-	for _, f := range fs[i:] {
-		e.sites[f.site]--
+// toggle returns what the engine may open and close by itself, nil if there is
+// nothing.
+func (e *events) toggle() *engine.Toggle {
+	im := e.im
+	sw, ok := im.windows.Switch()
+	if !ok || im.planner == nil || im.planned != 1<<sw.Index || im.budget != nil && im.budget.waiting() {
+		return nil
 	}
-	e.frames[t] = fs[:i]
+	on, till := e.only(sw.On), e.only(sw.Till)
+	if on == nil || till == nil || on == till || !sw.On.Countable() || !sw.Till.Countable() {
+		return nil
+	}
+	return &engine.Toggle{Open: on, Close: till, OpenAfter: sw.On.Event.Occurrence(), CloseAfter: sw.Till.Event.Occurrence(),
+		OpenMark: 1 << sw.Index}
 }
 
-// forget drops what is known of a thread that ended.
-func (e *events) forget(t *engine.Thread) {
-	if len(e.frames[t]) > 0 {
-		e.pop(t, 0)
+// only returns the one place that a leaf waits for, if no other waits there; nil
+// if that is not so.
+func (e *events) only(leaf *window.Leaf) (place *engine.Place) {
+	for pl, w := range e.places {
+		if !slices.Contains(w.leaves, leaf) {
+			continue
+		}
+		if place != nil || len(w.leaves) > 1 {
+			return nil
+		}
+		place = pl
 	}
-	delete(e.frames, t)
+	return place
 }
 
 // disarm stops watching: no window can open or close any more.
 func (e *events) disarm() {
+	e.im.p.SetToggle(nil)
 	e.off = true
-	for addr := range e.calls {
-		e.im.p.Unnotify(addr)
+	for pl := range e.places {
+		e.im.p.Unwatch(pl.Addr())
 	}
-	for addr := range e.returns {
-		e.im.p.Unnotify(addr)
-	}
-	for addr := range e.sites {
+	for addr := range e.starts {
 		e.im.p.Unnotify(addr)
 	}
 	for addr := range e.linkers {
@@ -304,21 +307,19 @@ func (e *events) disarm() {
 // to lie there, and the image elsewhere.
 func (e *events) unloaded(l *symbols.Loaded) {
 	delete(e.done, l)
-	forget := func(at uint64) bool {
-		if at < l.Start || at >= l.End {
-			return false
-		}
-		e.im.p.Unnotify(at)
-		return true
-	}
-	for at := range e.calls {
-		if forget(at) {
-			delete(e.calls, at)
+	for pl, w := range e.places {
+		if at := pl.Addr(); at >= l.Start && at < l.End {
+			credit(w.counting, pl.Take())
+			delete(e.places, pl)
+			e.im.p.Unwatch(at)
 		}
 	}
-	for at := range e.returns {
-		if forget(at) {
-			delete(e.returns, at)
-		}
+	e.count()
+}
+
+// collect adds what was counted in the program, which ends.
+func (e *events) collect() {
+	for pl, w := range e.places {
+		credit(w.counting, pl.Take())
 	}
 }

@@ -69,6 +69,18 @@ func (o output) windows(defs []abp.WindowDef) {
 	}
 }
 
+// switches says why the windows that code may open and close do so.
+func (o output) switches(s *window.Set) {
+	if o.w == nil {
+		return
+	}
+	for _, sw := range s.Switches() {
+		opens := window.Change{Opened: true, Cause: sw.On.Event}
+		closes := window.Change{Cause: sw.Till.Event}
+		o.w.AddSwitch(emit.Switch{Window: uint32(sw.Index), Opening: opens.Reason(), Closing: closes.Reason()})
+	}
+}
+
 // event enters the opening or closing of a window.
 //
 // The counts are of what has been written by then, which lags behind what was executed by

@@ -94,6 +94,7 @@ func (r *run) Started(p *engine.Process) error {
 	}
 	im.windows = r.windows
 	output{im.writer}.windows(windowDefs(r.opts.Config))
+	output{im.writer}.switches(im.windows)
 	im.events = newEvents(r, im)
 	if first {
 		r.budget = newBudget(r.windows)
@@ -144,8 +145,12 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 		r.Entering(t)
 	}
 	r.watch()
-	if im.windows.Done() && im.events != nil {
+	switch {
+	case im.events == nil:
+	case im.windows.Done():
 		im.events.disarm()
+	default:
+		im.events.count()
 	}
 }
 
@@ -167,8 +172,11 @@ func (r *run) setMode() {
 			im.planner, im.planned = newPlanner(im.tables, im.windows.Profiles(), r.opts.Only == OnlyBlocks), open
 		}
 		im.p.SetMode(engine.ModeRecord)
-	case im.windows.Reopens() || im.budget != nil && im.budget.waiting():
+	case im.budget != nil && im.budget.waiting():
 		im.p.SetMode(engine.ModePlain)
+	case im.windows.Reopens():
+		im.p.StayTranslated()
+		im.p.SetMode(engine.ModeNative)
 	default:
 		im.p.SetMode(engine.ModeNative)
 	}
@@ -202,13 +210,28 @@ func (r *run) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) 
 	if im.events == nil {
 		return
 	}
-	var leaves []*window.Leaf
-	for _, l := range im.events.at(t, addr, regs) {
-		if n := l.Event.Thread; n == 0 || n == t.Num() {
-			leaves = append(leaves, l)
-		}
+	im.events.at(addr, regs)
+}
+
+// Reached is engine.Client's: events have happened as often as was asked for.
+func (r *run) Reached(t *engine.Thread, pl *engine.Place, addr uint64) {
+	im := r.image
+	r.changed(t, im.windows.Happen(im.events.reached(t, pl)...), addr)
+	im.events.count()
+}
+
+// Toggled is engine.Client's: code has opened and closed the one window that it
+// may.
+func (r *run) Toggled(t *engine.Thread, open bool, times uint64) {
+	im := r.image
+	sw, ok := im.windows.Switch()
+	if !ok {
+		return // it was told not to any more, and did so just before
 	}
-	r.changed(t, im.windows.Happen(leaves...), addr)
+	im.windows.Switched(sw, open, times)
+	im.marked[t] = im.windows.Open() + 1
+	r.setMode()
+	im.events.count()
 }
 
 // BudgetLow is engine.Client's: a count may be reached. Events fire one at a time:
@@ -275,9 +298,6 @@ func (r *run) ThreadEnded(t *engine.Thread) {
 	if r.opts.Only == OnlyCount {
 		r.counts.add(im.tables, t)
 	}
-	if im.events != nil {
-		im.events.forget(t)
-	}
 	if im.budget != nil {
 		im.budget.forget(t)
 	}
@@ -299,6 +319,9 @@ func (r *run) ThreadEnded(t *engine.Thread) {
 // It comes once an image, also when the target was killed.
 func (r *run) Ended(p *engine.Process) {
 	im := r.image
+	if im.events != nil {
+		im.events.collect()
+	}
 	if im.windows != nil {
 		changes := im.windows.Note(false, "the process executed another program")
 		if !r.facts.executing {

@@ -1,0 +1,122 @@
+package emit
+
+import (
+	"alleria/abp"
+	"alleria/abp/frame"
+)
+
+// Openings and closings that translated code makes by itself are marks in the
+// rings, with the time and the address. What the tables say of them besides is
+// added here: which window, why, and the counts so far. Those follow from what was
+// executed up to the mark: the words are read once more, but only of chunks that
+// have such marks.
+
+// Switch is a window that code opens and closes by itself, and why it does.
+type Switch struct {
+	Window           uint32
+	Opening, Closing string
+}
+
+// transition is a mark that changes the set of open windows.
+type transition struct {
+	set       uint64
+	code      bool // made by code: a row is wanted
+	tsc, addr uint64
+	counts    abp.Counts // of the frame so far
+}
+
+// AddSwitch says what the rows of a window are to say that code opens and closes.
+// It comes before the first such mark.
+func (p *ProcessWriter) AddSwitch(s Switch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.switches = append(p.switches, s)
+}
+
+// switched tells whether code has opened or closed windows in the words just
+// encoded.
+func (f *openFrame) switched(words []uint64) bool {
+	for _, at := range f.enc.Marks {
+		if kind, _ := frame.SplitMark(words[at]); kind == frame.MarkSwitch {
+			return true
+		}
+	}
+	return false
+}
+
+// tally follows the counts of a frame through a chunk that has been encoded: next
+// counts what lies between two marks.
+type tally struct {
+	p     *ProcessWriter
+	words []uint64
+	at    int
+	sum   abp.Counts // of whole executions in the frame up to at
+}
+
+// newTally starts at the chunk's beginning.
+func (f *openFrame) newTally(p *ProcessWriter, words []uint64) *tally {
+	t := &tally{p: p, words: words}
+	for _, at := range f.enc.Marks {
+		t.next(at)
+	}
+	t.next(len(words))
+	chunk := t.sum
+	*t = tally{p: p, words: words}
+	for _, id := range f.enc.Touched {
+		t.sum.Add(p.blocks.get(id).static(), f.enc.ExecsOf(id))
+	}
+	t.sum.Sub(chunk)
+	return t
+}
+
+// next adds the executions up to a word where a mark stands, or to the end.
+func (t *tally) next(to int) {
+	for t.at < to {
+		w := t.words[t.at]
+		if frame.IsMark(w) {
+			t.at += max(frame.MarkLen(t.words[t.at:]), 1)
+			continue
+		}
+		b := t.p.blocks.get(uint32(w))
+		t.sum.Add(b.static(), 1)
+		t.at += 1 + int(b.shape.Words)
+	}
+}
+
+// events adds the rows of a frame whose turn it is. t.mu is held, and what the
+// frame itself counts has not been added yet.
+func (r *ready) events(t *ThreadState) {
+	if len(r.transitions) == 0 {
+		return
+	}
+	p := r.stream.p
+	base, _ := p.Counts()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	set := t.windows
+	for i := range r.transitions {
+		tr := &r.transitions[i]
+		changed := set ^ tr.set
+		set = tr.set
+		if !tr.code {
+			continue
+		}
+		for _, s := range p.switches {
+			if changed>>s.Window&1 == 0 {
+				continue
+			}
+			e := abp.WindowEvent{Window: s.Window, Opened: set>>s.Window&1 != 0, Reason: s.Closing, TSC: tr.tsc, Thread: t.Number, Addr: tr.addr,
+				Instructions: base.Instructions + tr.counts.Instructions, Loads: base.Loads + tr.counts.Loads, Stores: base.Stores + tr.counts.Stores}
+			if e.Opened {
+				e.Reason = s.Opening
+			}
+			p.pend(abp.SectionWindows, &e)
+		}
+	}
+	if len(p.pending[abp.SectionWindows]) > rowsAtOnce && p.main != nil {
+		_ = p.flushTables() // an error shows again at the next frame
+	}
+}
+
+// rowsAtOnce is how many bytes of rows are kept before they are written.
+const rowsAtOnce = 1 << 20

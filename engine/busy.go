@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"time"
+
+	"alleria/internal/layout"
+)
+
+// A native probe is a stop: 50 µs and more. A process that hits probes one after
+// the other goes on in the cache, where the same is counted in nanoseconds, and
+// runs natively again once little has been counted for a while.
+const (
+	hotHits  = 16                    // so many hits,
+	hotPause = 2 * time.Millisecond  // with no longer than this between them, are too many
+	coolHits = 2                     // so few arrivals
+	coolLook = 90 * time.Millisecond // between two looks
+	coolTime = 1 * time.Second       // for so long let it run natively
+)
+
+// StayTranslated says that what is watched has just been reached and may well be
+// reached again soon: a process that is to run natively stays in the cache until it
+// has been quiet.
+func (p *Process) StayTranslated() {
+	if p.tr.opts.NoBusy {
+		return
+	}
+	p.busy, p.lastUse = true, p.tr.now()
+}
+
+// now is the time since the tracer started.
+func (tr *Tracer) now() time.Duration { return time.Since(tr.began) }
+
+// probeHit notes that a thread ran into a native probe.
+func (tr *Tracer) probeHit(p *Process) {
+	now := tr.now()
+	if now-p.lastHit > hotPause {
+		p.hits = 0
+	}
+	p.lastHit = now
+	if p.hits++; p.hits >= hotHits && !p.busy {
+		p.StayTranslated()
+		p.SetMode(p.asked)
+	}
+}
+
+// cool looks now and then whether a process that would run natively were it not for
+// its watched places has been quiet.
+func (tr *Tracer) cool(p *Process) {
+	tr.syncAll()
+	if !p.busy || p.asked != ModeNative {
+		return
+	}
+	now := tr.now()
+	if now-p.looked < coolLook {
+		return
+	}
+	p.looked = now
+	sum := uint64(0)
+	for _, pl := range p.places {
+		sum += pl.left().Load()
+	}
+	if d := int64(sum - p.seen); d > coolHits || d < -coolHits {
+		p.seen, p.lastUse = sum, now
+	}
+	if now-p.lastUse < coolTime {
+		return
+	}
+	p.stopToggling()
+	for _, t := range p.running() { // it may have opened the window just before
+		if p.toggle != nil && t.slot.get(layout.Inside) != 0 {
+			return
+		}
+	}
+	p.busy, p.hits = false, 0
+	p.SetMode(p.asked)
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"alleria/internal/layout"
+)
+
+// Frames of awaited returns. Translated code pushes one at each entry of a
+// function whose returns are counted and looks, at each return, whether the stack
+// pointer has reached the innermost: by a subtraction and the sign, so that frames
+// that were left by longjmp or an exception are found, too. Natively, where an
+// entry is a stop anyway, the tracer does the same, and awaits the return by a
+// probe at its site.
+//
+// The refused alternatives: a request at each site, which costs a microsecond and
+// has the code there translated anew the first time; swapping the return address,
+// which the application sees.
+
+// initFrames empties a thread's stack of frames.
+func (s *slot) initFrames() {
+	none := int64(-layout.FrameNone)
+	s.set(layout.Top, 0)
+	s.set(layout.FrameSP, layout.FrameNone)
+	s.set(layout.Await, uint64(none))
+}
+
+// pushFrame notes that a thread has entered a function whose returns pl counts;
+// rsp is where the return address lies.
+func (t *Thread) pushFrame(pl *Place, rsp uint64) error {
+	var b [8]byte
+	if _, err := t.p.mem.ReadAt(b[:], int64(rsp)); err != nil {
+		return nil // not a call: it cannot return
+	}
+	site := binary.LittleEndian.Uint64(b[:])
+	s := t.slot
+	top := uint16(s.get(layout.Top)) + 1
+	s.set(layout.FrameSP+8*int(top), rsp)
+	s.set(layout.FrameSite+8*int(top), site)
+	s.setU16(layout.FramePlace+2*int(top), uint16(pl.index))
+	s.set(layout.Top, uint64(top))
+	s.set(layout.Await, -rsp)
+	if t.p.mode == ModeNative {
+		return t.p.addSite(site)
+	}
+	return nil
+}
+
+// popFrame drops the frames that a thread has left which has come to site with
+// the stack pointer rsp, and returns what counts the innermost that returned
+// there, nil if none did.
+func (t *Thread) popFrame(site, rsp uint64) *Place {
+	s, p := t.slot, t.p
+	var found *Place
+	for {
+		top := int(uint16(s.get(layout.Top)))
+		sp := s.get(layout.FrameSP + 8*top)
+		if sp >= rsp {
+			s.set(layout.Await, -sp)
+			return found
+		}
+		at := s.get(layout.FrameSite + 8*top)
+		// A return may take arguments off the stack, 65535 bytes at most.
+		if found == nil && at == site && rsp-sp <= 8+1<<16 {
+			found = p.places[s.getU16(layout.FramePlace+2*top)]
+		}
+		s.set(layout.FrameSP+8*top, layout.FrameNone)
+		s.set(layout.Top, uint64(uint16(top-1)))
+		p.dropSite(at)
+	}
+}
+
+// eachFrame calls f for the sites of a thread's frames.
+func (t *Thread) eachFrame(f func(site uint64)) {
+	s := t.slot
+	top := uint16(s.get(layout.Top))
+	for range layout.FrameMax {
+		if s.get(layout.FrameSP+8*int(top)) == layout.FrameNone {
+			return
+		}
+		f(s.get(layout.FrameSite + 8*int(top)))
+		top--
+	}
+}
+
+// addSite awaits a native return at an address.
+func (p *Process) addSite(site uint64) error {
+	p.sites[site]++
+	if err := p.addProbe(site); err != nil {
+		return fmt.Errorf("awaited return: %w", err)
+	}
+	return nil
+}
+
+// dropSite undoes addSite once.
+func (p *Process) dropSite(site uint64) {
+	n := p.sites[site]
+	if n == 0 {
+		return // pushed in the cache
+	}
+	if n > 1 {
+		p.sites[site] = n - 1
+		return
+	}
+	delete(p.sites, site)
+	p.removeIdleProbe(site)
+}
+
+// placeSites awaits natively what was awaited in the cache.
+func (p *Process) placeSites() error {
+	for site := range p.sites {
+		delete(p.sites, site)
+		p.removeIdleProbe(site)
+	}
+	if !p.awaits {
+		return nil
+	}
+	var err error
+	for _, t := range p.running() {
+		t.eachFrame(func(site uint64) {
+			if e := p.addSite(site); err == nil {
+				err = e
+			}
+		})
+	}
+	return err
+}

@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"alleria/internal/layout"
+)
+
+// Never is a count that no place reaches.
+const Never = 1 << 62
+
+// Place is a function's entry, or its returns, whose arrivals translated code
+// counts by itself: the client is asked when as many have come as it said. The
+// count is one for all threads.
+//
+// The refused alternative, one count a thread, needs no locked instruction (6 ns
+// here), but a threshold over several threads would have to be dealt out in
+// shares that shrink to single calls, each of which asks.
+type Place struct {
+	p       *Process
+	index   int
+	addr    uint64
+	returns bool
+	armed   int64 // what Left was set to
+}
+
+// placesAt is what is counted of the function at an address.
+type placesAt struct{ entry, returns *Place }
+
+// errPlaces means that too many places are watched.
+var errPlaces = errors.New("too many watched functions")
+
+// Entries returns the place that counts arrivals at addr. It is not armed.
+func (p *Process) Entries(addr uint64) (*Place, error) {
+	at := p.placesOf(addr)
+	if at.entry == nil {
+		pl, err := p.newPlace(addr, false)
+		if err != nil {
+			return nil, err
+		}
+		at.entry = pl
+		p.watch(addr)
+	}
+	return at.entry, p.probePlace(addr)
+}
+
+// Returns returns the place that counts the returns of the function at entry. It
+// is not armed.
+func (p *Process) Returns(entry uint64) (*Place, error) {
+	at := p.placesOf(entry)
+	if at.returns == nil {
+		pl, err := p.newPlace(entry, true)
+		if err != nil {
+			return nil, err
+		}
+		at.returns = pl
+		p.AwaitReturns()
+		p.watch(entry)
+	}
+	return at.returns, p.probePlace(entry)
+}
+
+// AwaitReturns makes every return that is translated from now on look whether it
+// is awaited. Where it is known early that Returns will be called, it saves
+// translating everything anew then.
+func (p *Process) AwaitReturns() {
+	if p.awaits {
+		return
+	}
+	p.awaits = true
+	p.invalidate(0, 1<<47)
+}
+
+// Addr is the address of the function.
+func (pl *Place) Addr() uint64 { return pl.addr }
+
+// Take ends the counting and returns how many arrivals there were since Arm.
+func (pl *Place) Take() uint64 {
+	old := int64(pl.left().Swap(Never))
+	taken := pl.armed - old
+	pl.armed = Never
+	return uint64(max(taken, 0))
+}
+
+// Arm has the client asked at the nth arrival from now on. Taken before it, if it
+// was armed.
+func (pl *Place) Arm(n uint64) {
+	pl.armed = int64(min(n, Never))
+	// Threads count meanwhile.
+	if left := int64(pl.left().Add(uint64(pl.armed - Never))); left <= 0 {
+		pl.left().Store(1)
+	}
+}
+
+// left is the word that code counts down.
+func (pl *Place) left() *atomic.Uint64 { return pl.word(layout.PlaceLeft) }
+
+// word is one of the place's words.
+func (pl *Place) word(off int) *atomic.Uint64 {
+	return pl.p.ctl.u64(pl.offset() + off)
+}
+
+// offset is where the place lies in the control area.
+func (pl *Place) offset() int { return layout.PlaceTable + pl.index*layout.PlaceSize }
+
+// arrive counts one arrival by the tracer and tells whether the count ran out.
+func (pl *Place) arrive() bool { return pl.left().Add(^uint64(0)) == 0 }
+
+func (p *Process) newPlace(addr uint64, returns bool) (*Place, error) {
+	if len(p.places) == layout.MaxPlaces {
+		return nil, fmt.Errorf("function at %#x: %w", addr, errPlaces)
+	}
+	pl := &Place{p: p, index: len(p.places), addr: addr, returns: returns, armed: Never}
+	p.places = append(p.places, pl)
+	pl.left().Store(Never)
+	pl.word(layout.PlaceCode).Store(0)
+	return pl, nil
+}
+
+func (p *Process) placesOf(addr uint64) *placesAt {
+	at := p.placeAt[addr]
+	if at == nil {
+		at = &placesAt{}
+		p.placeAt[addr] = at
+	}
+	return at
+}
+
+// probePlace puts a native probe at a watched function, if the process runs
+// natively.
+func (p *Process) probePlace(addr uint64) error {
+	if p.mode == ModeNative {
+		return p.addProbe(addr)
+	}
+	return nil
+}
+
+// Unwatch stops watching the function at addr: nothing that happens there matters any
+// more.
+func (p *Process) Unwatch(addr uint64) {
+	if p.placeAt[addr] == nil {
+		return
+	}
+	delete(p.placeAt, addr)
+	p.watch(addr)
+	p.removeIdleProbe(addr)
+}
+
+// reached tells the client that a place's count ran out in a thread that is
+// stopped or waits. at is the application's next address.
+func (tr *Tracer) reached(t *Thread, pl *Place, at uint64) {
+	if t.vfork { // its calls are not the program's: it is left for who comes next
+		pl.left().Add(1)
+		return
+	}
+	tr.client.Reached(t, pl, at)
+	tr.proc.readyToggle(t)
+}
+
+// placeEntered answers a thread that waits because the count of an entry ran out.
+func (tr *Tracer) placeEntered(t *Thread) error {
+	pl := t.p.places[t.slot.u32(layout.Place).Load()]
+	tr.reached(t, pl, pl.addr)
+	return tr.answerPast(t, pl.addr)
+}
+
+// placeReturned answers a thread that waits because the count of a function's returns
+// ran out; the return has been executed.
+func (tr *Tracer) placeReturned(t *Thread) error {
+	site := t.slot.get(layout.ReqArg)
+	tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
+	return tr.answer(t, site, true)
+}
+
+// answerPast lets a thread that waits go on at app, whose arrival has been
+// counted.
+func (tr *Tracer) answerPast(t *Thread, app uint64) error {
+	if tr.modeDiffers(t) {
+		return tr.switchWaiting(t, app, true)
+	}
+	code := t.p.codeFor(app, t.variant, true)
+	if code == 0 {
+		return tr.leaveAt(t, app)
+	}
+	tr.reply(t, code)
+	return nil
+}
+
+// codeFor returns where the translation of app begins, made if there is none; with
+// past, behind the counting of arrivals. It is 0 if there is no code at app.
+func (p *Process) codeFor(app uint64, v Variant, past bool) uint64 {
+	b := p.blocks[v][app]
+	if b == nil {
+		b = p.translate(app, v)
+	}
+	switch {
+	case b == nil:
+		return 0
+	case past:
+		return b.code + uint64(b.body)
+	}
+	return b.code
+}
+
+// returnedNatively counts the return of a thread that ran natively and is about to
+// execute addr, if that is where it returned to.
+func (tr *Tracer) returnedNatively(t *Thread, addr, rsp uint64) {
+	if t.p.sites[addr] == 0 {
+		return
+	}
+	if pl := t.popFrame(addr, rsp); pl != nil && pl.arrive() {
+		tr.reached(t, pl, addr)
+	}
+}
+
+// enteredNatively counts, for a thread that is about to execute addr natively, what
+// translated code would count there.
+func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64) {
+	p := t.p
+	at := p.placeAt[addr]
+	if at == nil {
+		return
+	}
+	if at.returns != nil {
+		tr.threadError(t, t.pushFrame(at.returns, rsp))
+	}
+	if at.entry != nil && at.entry.arrive() {
+		tr.reached(t, at.entry, addr)
+	}
+}

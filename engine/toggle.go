@@ -1,0 +1,123 @@
+package engine
+
+import "alleria/internal/layout"
+
+// Toggle is one window that translated code opens and closes by itself, without
+// asking: at the nth arrival at one place it goes on in the recording variant, at
+// the nth at another in the plain one. Each leaves a mark in the thread's ring.
+//
+// Only a process of one thread does so: an instance opens for all threads, and the
+// others would have to notice at each of their blocks. With several, or while a
+// child shares the address space, the tracer is asked as for any other event.
+type Toggle struct {
+	Open, Close         *Place
+	OpenAfter           uint64 // arrivals at Open from each closing on
+	CloseAfter          uint64
+	OpenMark, CloseMark uint64 // the sets of open windows for the marks
+}
+
+// SetToggle says which window code toggles from now on; nil: none. The process
+// runs in ModePlain (also if only ModeNative was asked for) or in ModeRecord.
+func (p *Process) SetToggle(tg *Toggle) {
+	if tg == nil && p.toggle == nil || tg != nil && p.toggle != nil && *tg == *p.toggle {
+		return
+	}
+	p.stopToggling()
+	p.toggle = tg
+}
+
+// stopToggling makes code ask at the toggle's places.
+func (p *Process) stopToggling() {
+	if tg := p.toggle; tg != nil {
+		tg.Open.word(layout.PlaceCode).Store(0)
+		tg.Close.word(layout.PlaceCode).Store(0)
+	}
+	p.toggleReady = false
+}
+
+// readyToggle lets code toggle, if t is the process's only thread. It waits or is
+// stopped.
+func (p *Process) readyToggle(t *Thread) {
+	tg := p.toggle
+	if tg == nil || p.toggleReady || p.noToggle || len(p.threads) != 1 || t.vfork || p.mode != ModePlain && p.mode != ModeRecord ||
+		t.slot.get(layout.ChunkBytes) == 0 {
+		return
+	}
+	t.prepareTable(Plain)
+	t.prepareTable(Record)
+	now := uint64(0)
+	if p.mode == ModeRecord {
+		now = 1
+	}
+	t.slot.set(layout.Inside, now)
+	t.toggles = t.slot.get(layout.Toggles)
+	// Each sets both counts. Behind an opening nothing opens until it is closed.
+	ok := p.toggleAt(tg.Open, Record, tg.OpenMark, tg.Close, tg.CloseAfter) &&
+		p.toggleAt(tg.Close, Plain, tg.CloseMark, tg.Open, tg.OpenAfter)
+	if !ok {
+		p.stopToggling()
+		return
+	}
+	p.toggleReady = true
+}
+
+// toggleAt prepares the words of one of the toggle's places: it leads to variant v,
+// where other counts from n down.
+func (p *Process) toggleAt(pl *Place, v Variant, mark uint64, other *Place, n uint64) bool {
+	code, addr := uint64(1), uint64(0) // a return goes by the table
+	if !pl.returns {
+		addr = pl.addr
+		if code = p.codeFor(pl.addr, v, true); code == 0 {
+			return false
+		}
+	}
+	inside := uint64(0)
+	if v == Record {
+		inside = 1
+	}
+	base := p.slotsBase + slotsBytes
+	for i, w := range []uint64{layout.Mark(layout.MarkSwitch, mark), addr, inside, uint64(tableOff(v)),
+		base + uint64(pl.offset()), Never, base + uint64(other.offset()), n} {
+		pl.word(layout.PlaceMark + 8*i).Store(w)
+	}
+	pl.word(layout.PlaceCode).Store(code)
+	return true
+}
+
+// syncAll is sync for every thread, also those that run: what it learns may be
+// outdated at once, but not by more than a few transitions.
+func (tr *Tracer) syncAll() {
+	for _, t := range tr.proc.running() {
+		tr.sync(t)
+	}
+}
+
+// sync learns what a thread that is stopped or waits has toggled since the tracer
+// heard of it last.
+func (tr *Tracer) sync(t *Thread) {
+	p := t.p
+	if p.toggle == nil || t.slot == nil || t.vfork {
+		return
+	}
+	n := t.slot.get(layout.Toggles)
+	if n == t.toggles {
+		return
+	}
+	times := n - t.toggles
+	t.toggles = n
+	tg := p.toggle
+	inside := t.slot.get(layout.Inside) != 0
+	m := ModePlain
+	tg.Open.armed, tg.Close.armed = int64(tg.OpenAfter), Never
+	if inside {
+		m = ModeRecord
+		tg.Open.armed, tg.Close.armed = Never, int64(tg.CloseAfter)
+	}
+	t.variant = m.variant()
+	if p.mode != ModeNative { // else it was to run natively, and has toggled just before
+		p.mode, p.variant = m, t.variant
+	}
+	p.stats.Toggles += int(times)
+	p.lastUse = tr.now()
+	tr.client.Toggled(t, inside, times)
+}
