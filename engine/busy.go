@@ -27,6 +27,9 @@ func (p *Process) StayTranslated() {
 	p.busy, p.lastUse = true, p.tr.now()
 }
 
+// Settle says that nothing will be reached any more.
+func (p *Process) Settle() { p.busy = false }
+
 // now is the time since the tracer started.
 func (tr *Tracer) now() time.Duration { return time.Since(tr.began) }
 

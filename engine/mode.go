@@ -32,7 +32,7 @@ func (p *Process) ReadAt(b []byte, addr int64) (int, error) {
 // Translations of the other variants are kept: going back costs nothing but a table.
 func (p *Process) SetMode(m Mode) {
 	p.asked = m
-	if m == ModeNative && p.busy && len(p.placeAt) > 0 {
+	if m == ModeNative && p.busy {
 		m = ModePlain
 	}
 	if p.mode == m {

@@ -291,6 +291,7 @@ func (e *events) only(leaf *window.Leaf) (place *engine.Place) {
 // disarm stops watching: no window can open or close any more.
 func (e *events) disarm() {
 	e.im.p.SetToggle(nil)
+	e.im.p.Settle()
 	e.off = true
 	for pl := range e.places {
 		e.im.p.Unwatch(pl.Addr())
