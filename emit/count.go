@@ -39,11 +39,6 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 			if err := f.emulated(p, uint32(payload), words[at+2:][:2*words[at+1]]); err != nil {
 				return err
 			}
-		default:
-			f.state.mark(kind, payload, words[at:])
-			if kind == frame.MarkWindows {
-				f.transitions = append(f.transitions, transition{set: payload})
-			}
 		case frame.MarkSwitch:
 			f.state.mark(frame.MarkWindows, payload, words[at:])
 			d = f.dynamic(p, words, d, at)
@@ -52,6 +47,11 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 			tr.counts.Add(f.plus, 1)
 			tr.counts.Sub(f.minus)
 			f.transitions = append(f.transitions, tr)
+		default:
+			f.state.mark(kind, payload, words[at:])
+			if kind == frame.MarkWindows {
+				f.transitions = append(f.transitions, transition{set: payload})
+			}
 		}
 	}
 	f.dynamic(p, words, d, len(words))
