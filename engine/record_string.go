@@ -8,7 +8,7 @@ import (
 // stringElement executes a string instruction without prefix: its loads go by
 // way of rb, its pointers are moved by hand.
 //
-// The instruction itself is not executed: it would read its memory a second time. 
+// The instruction itself is not executed: it would read its memory a second time.
 func (r *recorder) stringElement(i int, in *x86.Insn) {
 	a, ops, rb := &r.u.asm, r.ops[i], r.rec.rb
 	size := int(ops[0].Size)
