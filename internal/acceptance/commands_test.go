@@ -81,7 +81,7 @@ func files() []program {
 func languages() []program {
 	return []program{
 		p("perl", "the.pl", "text"), p("/usr/bin/python3", "-S", "the.py").as("python3"), p("/usr/bin/python3", "-S", "threads.py").as("python3, threads"),
-		p("lua5.4", "the.lua"), p("ruby", "--disable=gems", "the.rb"), p("tclsh", "the.tcl"), p("node", "the.js"), p("guile", "--no-auto-compile", "-q", "the.scm").as("guile (JIT)"), p("php", "-n", "the.php"),
+		p("lua5.4", "the.lua"), p("luajit", "jit.lua").as("luajit (JIT)"), p("ruby", "--disable=gems", "the.rb"), p("tclsh", "the.tcl"), p("node", "the.js").as("node (JIT)"), p("guile", "--no-auto-compile", "-q", "the.scm").as("guile (JIT)"), p("php", "-n", "the.php"),
 		p("sqlite3", ":memory:").in("the.sql"), p("bc", "-l").in("the.bc"), p("dc", "-e", "2 200 ^ 17 % 30 k 2 v p f").as("dc"),
 		p("cc1", "-quiet", "-O2", "hello.i", "-o", "hello.s"), p("as", "hello2.s", "-o", "out.o"), p("ld", "-r", "hello2.o", "-o", "out.o"), p("c++filt", "_ZNSt6vectorIiSaIiEE9push_backERKi"),
 	}

@@ -123,36 +123,44 @@ func compiler(file string, flags []string, out string) []string {
 	return argv
 }
 
-// TestFixtures runs every fixture natively, to know that it says the truth, and in
-// every mode.
-func TestFixtures(t *testing.T) {
-	files, err := filepath.Glob(programs + "/*.*")
-	if err != nil || len(files) == 0 {
+// fixtures lists the sources of the fixtures.
+func fixtures(t *testing.T) (files []string) {
+	t.Helper()
+	all, err := filepath.Glob(programs + "/*.*")
+	if err != nil || len(all) == 0 {
 		t.Fatalf("no fixtures: %v", err)
 	}
-	for _, file := range files {
-		if filepath.Ext(file) == ".h" {
-			continue
+	for _, file := range all {
+		if filepath.Ext(file) != ".h" {
+			files = append(files, file)
 		}
+	}
+	return files
+}
+
+// TestFixtures runs every fixture natively, to know that it says the truth, and in
+// its modes.
+func TestFixtures(t *testing.T) {
+	for i, file := range fixtures(t) {
 		fx, err := readFixture(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, flags := range fx.builds {
+		for k, flags := range fx.builds {
 			name := filepath.Base(file)
 			if len(fx.builds) > 1 {
 				name += " " + flags
 			}
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				t.Parallel()
-				fx.test(t, flags)
+				fx.test(t, flags, turn(i+k, 2))
 			})
 		}
 	}
 }
 
 // test builds a fixture and runs it.
-func (fx *fixture) test(t *testing.T, flags string) {
+func (fx *fixture) test(t *testing.T, flags string, in []mode) {
 	if fx.needs != "" && !cpuHas(fx.needs) {
 		t.Skipf("this processor has no %s", fx.needs)
 	}
@@ -160,7 +168,7 @@ func (fx *fixture) test(t *testing.T, flags string) {
 	if !t.Run("native", func(t *testing.T) { fx.check(t, runIn(t, []string{bin}, nil)) }) {
 		return
 	}
-	for _, m := range modes() {
+	for _, m := range in {
 		t.Run(m.name, func(t *testing.T) {
 			if why := fx.skip[m.name]; why != "" {
 				t.Skip(why)

@@ -90,6 +90,19 @@ ts = [threading.Thread(target=w) for _ in range(4)]
 print(len(r), sum(r))
 END
 printf 'local t={} for i=1,500 do t[i]=(i*7919)%%1000 end table.sort(t) print(t[1],t[250],t[500]) print(pcall(error,{})==false) local co=coroutine.wrap(function() for i=1,3 do coroutine.yield(i) end end) print(co(),co(),string.format("%%5.2f",2^0.5)) os.exit(3)\n' >the.lua
+cat >jit.lua <<'END'
+local function f(n) if n < 2 then return n end return f(n - 1) + f(n - 2) end
+local s, t, parts = 0, {}, {}
+for i = 1, 3000 do s = (s * 31 + i) % 1000003; t[i] = i * 7919 % 1000 end
+table.sort(t)
+for i = 1, 200 do parts[#parts + 1] = string.format("%d:%s", i, ("x"):rep(i % 7)) end
+local ffi, a = require("ffi"), 0
+ffi.cdef "int abs(int);"
+for i = 1, 300 do a = a + ffi.C.abs(-i) end
+local ok, err = pcall(error, {code = 3})
+print(f(12), s, t[1], t[1500], #table.concat(parts), a, ok, err.code)
+os.exit(3)
+END
 printf 'puts (1..300).map { |x| x * x %% 97 }.sort.uniq.size\nbegin; Integer("x"); rescue ArgumentError => e; puts e.message; end\nputs [Thread.new { 2**100 }].map(&:value)\nGC.start\nexit 5\n' >the.rb
 printf 'proc f n {expr {$n<2 ? $n : [f [expr $n-1]]+[f [expr $n-2]]}}\nputs [f 12]\nputs [catch {error x} m]$m\nputs [lsort -integer {5 3 9 1}]\nexit 6\n' >the.tcl
 printf 'let a=[]; for (let i=0;i<2000;i++) a.push((i*7919)%%1000); a.sort((x,y)=>x-y); console.log(a[0],a[1000]); function f(n){return n<2?n:f(n-1)+f(n-2)} console.log(f(15)); setTimeout(()=>{console.log("later"); process.exit(7)},5); new Promise(r=>r(3)).then(console.log); console.log(JSON.stringify({a:/x(\\d+)/.exec("x12")}))\n' >the.js

@@ -1,6 +1,11 @@
 package acceptance
 
-import "testing"
+import (
+	"flag"
+	"testing"
+)
+
+var every = flag.Bool("every", false, "run every program in every mode")
 
 // mode is one way of running a target under alleria.
 type mode struct {
@@ -12,7 +17,7 @@ type mode struct {
 // profileDir is where a disk mode records to, in the run's directory.
 const profileDir = "profile.out"
 
-// modes are those that every command must be the same in. Recording everything
+// modes are those that a command must be the same in. Recording everything
 // appears twice: consumers that drop entries keep up with the target, those
 // that write make it wait for room.
 func modes() []mode {
@@ -24,6 +29,33 @@ func modes() []mode {
 		{"discard", []string{"--discard"}, false},
 		{"main", append([]string{"--on-call", "main", "--till-return", "main"}, out...), true},
 	}
+}
+
+// turnOf returns the modes that the i-th of many programs runs in: record, which
+// everything has to bear, and n of the others in turn. All programs in all modes
+// take three times as long and have not found more.
+func turnOf(i, n int) []mode {
+	all := modes()
+	var out, others []mode
+	for _, m := range all {
+		if m.name == "record" {
+			out = append(out, m)
+		} else {
+			others = append(others, m)
+		}
+	}
+	for k := range n {
+		out = append(out, others[(i*n+k)%len(others)])
+	}
+	return out
+}
+
+// turn is turnOf, or all modes if that is asked for.
+func turn(i, n int) []mode {
+	if *every {
+		return modes()
+	}
+	return turnOf(i, n)
 }
 
 // under is the command that runs argv in a mode.

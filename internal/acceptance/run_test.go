@@ -23,7 +23,7 @@ type command struct {
 	stdin   string // file in the working directory; "": /dev/null
 	env     []string
 	dir     string
-	timeout time.Duration // 0: a minute
+	timeout time.Duration // 0: as long as a run may take on a busy machine
 	attr    *syscall.SysProcAttr
 }
 
@@ -40,7 +40,7 @@ type result struct {
 func run(t testing.TB, c command) result {
 	t.Helper()
 	if c.timeout == 0 {
-		c.timeout = time.Minute
+		c.timeout = 3 * time.Minute
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()

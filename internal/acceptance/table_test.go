@@ -1,0 +1,143 @@
+package acceptance
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// table is the list of commands and fixtures for people.
+const table = "../../docs/transparency.md"
+
+// TestTable fails when the documentation lists other commands or fixtures than
+// those that the tests run.
+func TestTable(t *testing.T) {
+	want := document(t)
+	if *update {
+		if err := os.WriteFile(table, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is out of date; go test ./internal/acceptance -run Table -update writes it\n%s", table, lineDiff(string(want), string(got)))
+	}
+}
+
+// document is the table as Markdown. It says what is run, not how it went: the
+// tests fail where anything differs.
+func document(t *testing.T) []byte {
+	var b bytes.Buffer
+	b.WriteString(documentHead)
+	b.WriteString("| program | as it is called | besides *record* |\n|---|---|---|\n")
+	for i, c := range commands() {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(c.name), codeCell(strings.Join(c.line(), " ")), names(often(turnOf(i, 1))))
+	}
+	b.WriteString(documentFixtures)
+	b.WriteString("| program | what it does | besides *record* |\n|---|---|---|\n")
+	for i, file := range fixtures(t) {
+		fmt.Fprintf(&b, "| [`%s`](../testdata/programs/%[1]s) | %s | %s |\n", filepath.Base(file), cell(firstSentence(t, file)), names(often(turnOf(i, 2))))
+	}
+	return b.Bytes()
+}
+
+// line is the command as a shell would have it, long keys left out.
+func (c program) line() []string {
+	out := make([]string, 0, len(c.argv)+2)
+	for _, a := range c.argv {
+		switch {
+		case len(a) == 64 && !strings.Contains(a, " "):
+			a = a[:8] + "…"
+		case a == "" || strings.ContainsAny(a, " |<>{}()*;$\"&\\"):
+			a = "'" + a + "'"
+		}
+		out = append(out, a)
+	}
+	if c.stdin != "" {
+		out = append(out, "<", c.stdin)
+	}
+	return out
+}
+
+// often leaves the mode out that everything runs in.
+func often(modes []mode) (out []mode) {
+	for _, m := range modes {
+		if m.name != "record" {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func names(modes []mode) string {
+	var n []string
+	for _, m := range modes {
+		n = append(n, m.name)
+	}
+	return strings.Join(n, ", ")
+}
+
+// cell is text that does not end a table's cell.
+func cell(s string) string {
+	return strings.NewReplacer("|", "\\|", "<", "&lt;", "*", "\\*", "_", "\\_").Replace(s)
+}
+
+// codeCell is code in a table's cell.
+func codeCell(s string) string {
+	return "`` " + strings.ReplaceAll(strings.ReplaceAll(s, "|", "\\|"), "\n", " ") + " ``"
+}
+
+// firstSentence is what the comment at a fixture's top begins with.
+func firstSentence(t *testing.T, file string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var words []string
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		line := sc.Text()
+		if text := strings.Trim(line, "/*# "); text != "" && !strings.Contains(text, "expect ") && !strings.HasPrefix(text, "build: ") {
+			words = append(words, text)
+		}
+		text := strings.Join(words, " ")
+		if s, _, ended := strings.Cut(text+" ", ". "); ended {
+			return strings.TrimSuffix(s, ".")
+		}
+		if strings.HasSuffix(line, "*/") && len(words) > 0 || strings.Contains(line, "expect ") {
+			return text
+		}
+	}
+	t.Fatalf("%s begins with no comment", file)
+	return ""
+}
+
+const documentHead = `# Transparency
+
+A traced program behaves as it does natively: the same output, messages, exit status and files. The tests run the
+commands below on inputs of their own (` + "`internal/acceptance/inputs_test.go`" + `) natively and traced, and fail where anything
+differs; what was written to disk passes ` + "`alleria verify`" + `. This page is written by
+` + "`go test ./internal/acceptance -run Table -update`" + `, and a test fails when it is out of date.
+
+Every command runs with every memory access of the whole run recorded to disk (*record*), and in one or two of the
+other ways of running in turn: *translate* and *count* are ` + "`--only`" + ` of that name, *discard* is *record* with the entries
+dropped, *main* is a window from the call of ` + "`main`" + ` to its return, natively before and after. With ` + "`-every`" + ` the tests run
+everything in all of them.
+
+## Commands
+
+`
+
+const documentFixtures = `
+## Programs made for the purpose
+
+Each does what has broken a tracer before. They check themselves, natively as well.
+
+`
