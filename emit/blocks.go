@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"alleria/abp"
@@ -8,21 +9,24 @@ import (
 	"alleria/internal/layout"
 )
 
-// block is what emit keeps of a block: enough to encode and to count its
-// executions. The rest stays with the engine.
-//
-// Counts have 32 bits, which a block's own never exceed: there may be hundreds of
-// thousands of these.
+// block is what emit keeps of a block: what is needed again and again. The rest
+// is converted anew from the engine's packed facts where it is asked for: an
+// encoder asks for a shape once, the main profile for a row once, and cut
+// executions are rare.
 type block struct {
-	shape  frame.Shape
-	counts [6]uint32 // of abp.Block.Static
-	// row defines the block; nil once it was written. Guarded by the
-	// ProcessWriter's mu. Made at once, while the block's facts are in the cache.
-	row []byte
+	state  atomic.Uint32
+	words  uint16    // of an execution
+	counts [4]uint16 // of abp.Block.Static: Instructions, MemInstructions, Loads, Stores
+	bytes  [2]uint32 // BytesRead, BytesWritten
 	// full is kept where the words of an execution have to be looked at.
-	full    *abp.Block
-	defined atomic.Bool // its row is in the main profile
+	full atomic.Pointer[abp.Block]
 }
+
+// States of a block.
+const (
+	blockKnown   = 1 << iota // its other fields are set
+	blockDefined             // its row is in the main profile
+)
 
 // Pages of the table are made when a block of theirs is first asked for: 16 M numbers at
 // most, some hundred at least.
@@ -32,11 +36,13 @@ const (
 )
 
 // blockTable has the blocks of a process by number. Any number of goroutines
-// look up; two that make the same entry at once agree on one.
-// Entries are never changed once published; see Guards in the package's comment.
+// look up; one at a time enters what was looked up for the first time.
+// Entries are never changed once published but for their state; see Guards in the
+// package's comment.
 type blockTable struct {
 	raw   *layout.Blocks
-	pages [maxPages]atomic.Pointer[[1 << pageBits]atomic.Pointer[block]]
+	pages [maxPages]atomic.Pointer[[1 << pageBits]block]
+	mu    sync.Mutex // guards the entering of blocks
 }
 
 // get returns a block, nil if the engine has none of that number or one that
@@ -46,40 +52,39 @@ func (t *blockTable) get(id uint32) *block {
 	if id>>pageBits >= maxPages {
 		return nil
 	}
-	p := &t.pages[id>>pageBits]
-	page := p.Load()
-	if page == nil {
-		p.CompareAndSwap(nil, new([1 << pageBits]atomic.Pointer[block]))
-		page = p.Load()
+	if page := t.pages[id>>pageBits].Load(); page != nil {
+		if b := &page[id&(1<<pageBits-1)]; b.state.Load()&blockKnown != 0 {
+			return b
+		}
 	}
-	entry := &page[id&(1<<pageBits-1)]
-	if b := entry.Load(); b != nil {
-		return b
-	}
-	b := t.make(id)
-	if b == nil {
-		return nil
-	}
-	// The other's entry may have come first; then this one is dropped, and both use
-	// that, whose defined flag is the one that counts.
-	entry.CompareAndSwap(nil, b)
-	return entry.Load()
-}
-
-// make converts a block and keeps what is needed of it.
-func (t *blockTable) make(id uint32) *block {
-	full := t.convert(id)
+	var c converter
+	full := c.convert(t.raw, id)
 	if full == nil {
 		return nil
 	}
-	s := &full.Static
-	b := &block{shape: *full.Shape(), row: full.Append(nil), counts: [6]uint32{
-		uint32(s.Instructions), uint32(s.MemInstructions), uint32(s.Loads),
-		uint32(s.Stores), uint32(s.BytesRead), uint32(s.BytesWritten),
-	}}
-	if full.Dynamic {
-		b.full = full
+	return t.enter(id, full)
+}
+
+// enter keeps what is needed of a block, whose facts it leaves alone.
+func (t *blockTable) enter(id uint32, full *abp.Block) *block {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := &t.pages[id>>pageBits]
+	if p.Load() == nil {
+		p.Store(new([1 << pageBits]block))
 	}
+	b := &p.Load()[id&(1<<pageBits-1)]
+	if b.state.Load()&blockKnown != 0 {
+		return b
+	}
+	s := &full.Static
+	b.words = uint16(full.Words)
+	b.counts = [...]uint16{uint16(s.Instructions), uint16(s.MemInstructions), uint16(s.Loads), uint16(s.Stores)}
+	b.bytes = [...]uint32{uint32(s.BytesRead), uint32(s.BytesWritten)}
+	if full.Dynamic {
+		b.full.Store(t.convert(id))
+	}
+	b.state.Or(blockKnown)
 	return b
 }
 
@@ -88,29 +93,27 @@ func (b *block) static() abp.Counts {
 	c := &b.counts
 	return abp.Counts{
 		Instructions: uint64(c[0]), MemInstructions: uint64(c[1]), Loads: uint64(c[2]),
-		Stores: uint64(c[3]), BytesRead: uint64(c[4]), BytesWritten: uint64(c[5]),
+		Stores: uint64(c[3]), BytesRead: uint64(b.bytes[0]), BytesWritten: uint64(b.bytes[1]),
 	}
 }
 
-// convert returns a block's whole facts.
+// defined tells whether a block's row has been written.
+func (b *block) defined() bool { return b.state.Load()&blockDefined != 0 }
+
+// convert returns a block's whole facts, nil if there is no such block.
 // A block that makes no sense is treated like one that does not exist: the frame
 // that refers to it is refused, with its number.
 func (t *blockTable) convert(id uint32) *abp.Block {
-	raw := t.raw.Get(id)
-	if raw == nil {
-		return nil
-	}
-	b, err := ConvertBlock(raw)
-	if err != nil {
-		return nil
-	}
-	return b
+	var c converter
+	return c.convert(t.raw, id)
 }
 
-// shape is what the encoder looks blocks up with.
-func (t *blockTable) shape(id uint32) *frame.Shape {
-	if b := t.get(id); b != nil {
-		return &b.shape
+// shape is what an encoder looks blocks up with. c is the encoder's.
+func (t *blockTable) shape(c *converter, id uint32) *frame.Shape {
+	full := c.convert(t.raw, id)
+	if full == nil {
+		return nil
 	}
-	return nil
+	t.enter(id, full) // while it is at hand
+	return full.Shape()
 }

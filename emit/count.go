@@ -104,7 +104,7 @@ func (t *ThreadState) apply(c *change) {
 func (f *openFrame) dynamic(p *ProcessWriter, words []uint64, d, before int) int {
 	list := f.enc.Dynamic
 	for ; d < len(list) && list[d] < before; d++ {
-		b := p.blocks.get(uint32(words[list[d]])).full
+		b := p.blocks.get(uint32(words[list[d]])).full.Load()
 		b.DynamicCounts(words[list[d]+1:], len(b.Ins), func(_ int, c abp.Counts) { f.plus.Add(c, 1) })
 	}
 	return d

@@ -96,9 +96,9 @@ func (w *walker) meet(id uint32) bool {
 		w.execs = append(w.execs, make([]uint32, n)...)
 		w.words = append(w.words, make([]uint16, n)...)
 	}
-	w.words[id] = uint16(b.shape.Words)
+	w.words[id] = b.words
 	w.ids = append(w.ids, id)
-	if b.full != nil {
+	if b.full.Load() != nil {
 		w.words[id] |= walkDynamic
 	}
 	return true
@@ -109,7 +109,7 @@ func (w *walker) dynamic(id uint32, words []uint64, n int) {
 	if n > len(words) {
 		return // the caller complains
 	}
-	b := w.blocks.get(id).full // kept for blocks of this kind
+	b := w.blocks.get(id).full.Load() // kept for blocks of this kind
 	b.DynamicCounts(words, len(b.Ins), func(_ int, c abp.Counts) { w.thread.add(c) })
 }
 

@@ -30,6 +30,7 @@ type ProcessWriter struct {
 	pending map[abp.SectionType][]byte // rows not yet written; guarded by mu
 	order   []abp.SectionType          // of pending's keys; guarded by mu
 	enc     *zstd.Encoder              // for tables; guarded by mu
+	conv    converter                  // for rows of blocks; guarded by mu
 	threads map[uint32]*ThreadState    // guarded by mu
 	streams []*Stream                  // guarded by mu
 	closed  bool                       // guarded by mu
@@ -190,7 +191,7 @@ func (p *ProcessWriter) section(t abp.SectionType, payload []byte) error {
 // Rows of functions and images go first, as the blocks refer to them. The flag is looked
 // at without the lock, since in a program that has warmed up no block is missing.
 func (p *ProcessWriter) define(ids []uint32) (bool, error) {
-	missing := slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool { return p.blocks.get(id).defined.Load() })
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool { return p.blocks.get(id).defined() })
 	if len(missing) == 0 {
 		return true, nil
 	}
@@ -199,8 +200,8 @@ func (p *ProcessWriter) define(ids []uint32) (bool, error) {
 	err := p.flushTables()
 	var rows []byte
 	for _, id := range missing {
-		if !p.blocks.get(id).defined.Load() { // another stream may have come first
-			rows = append(rows, p.blocks.get(id).row...)
+		if !p.blocks.get(id).defined() { // another stream may have come first
+			rows = p.conv.convert(p.blocks.raw, id).Append(rows)
 		}
 	}
 	if err == nil && len(rows) > 0 {
@@ -211,9 +212,7 @@ func (p *ProcessWriter) define(ids []uint32) (bool, error) {
 	}
 	// Only now: who sees the flag may write a frame at once.
 	for _, id := range missing {
-		b := p.blocks.get(id)
-		b.row = nil
-		b.defined.Store(true)
+		p.blocks.get(id).state.Or(blockDefined)
 	}
 	return true, nil
 }

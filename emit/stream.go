@@ -38,6 +38,7 @@ type Stream struct {
 	free   []*frame.Encoder
 	clock  uint64 // counts chunks, to find the frame that has waited longest
 	body   []byte
+	conv   converter
 	counts abp.Counts  // guarded by mu
 	walker walker      // for Discard
 	failed atomic.Bool // an error ended the output
@@ -152,6 +153,9 @@ func (s *Stream) frameFor(thread uint32, from Place) (*openFrame, error) {
 	return s.begin(s.p.thread(thread), from)
 }
 
+// shape is what the stream's encoders look blocks up with.
+func (s *Stream) shape(id uint32) *frame.Shape { return s.p.blocks.shape(&s.conv, id) }
+
 // begin opens a frame.
 func (s *Stream) begin(t *ThreadState, from Place) (*openFrame, error) {
 	f := &openFrame{thread: t, from: from}
@@ -161,7 +165,7 @@ func (s *Stream) begin(t *ThreadState, from Place) (*openFrame, error) {
 		f.enc = s.free[n-1]
 		s.free = s.free[:n-1]
 	} else {
-		enc, err := frame.NewEncoder(s.p.blocks.shape, s.p.run.opts.Level)
+		enc, err := frame.NewEncoder(s.shape, s.p.run.opts.Level)
 		if err != nil {
 			return nil, fmt.Errorf("stream %d: %w", s.number, err)
 		}

@@ -79,7 +79,7 @@ func (t *tally) next(to int) {
 		}
 		b := t.p.blocks.get(uint32(w))
 		t.sum.Add(b.static(), 1)
-		t.at += 1 + int(b.shape.Words)
+		t.at += 1 + int(b.words)
 	}
 }
 

@@ -1,40 +1,43 @@
 package engine
 
-import "alleria/internal/layout"
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
 
-// The facts of blocks live as long as the process, so they come from large
-// pieces: one allocation for thousands of blocks, and little for the garbage
+// What is kept of blocks lives as long as the process, so it comes from large
+// pieces: one allocation for hundreds of blocks, and little for the garbage
 // collector to find.
 
-// factIns returns room for the facts of n instructions.
-//
-// The capacity is cut off as well, so that an append can never reach into a neighbour. A
-// piece that is too small for what is asked is left behind with what remains of it.
-func (p *Process) factIns(n int) []layout.Ins {
-	if len(p.insArena) < n {
-		p.insArena = make([]layout.Ins, 4096)
+// newBlock returns an empty block.
+func (p *Process) newBlock() *block {
+	if len(p.blockArena) == 0 {
+		p.blockArena = make([]block, 512)
 	}
-	s := p.insArena[:n:n]
-	p.insArena = p.insArena[n:]
+	b := &p.blockArena[0]
+	p.blockArena = p.blockArena[1:]
+	return b
+}
+
+// positions returns a position for each instruction, with its length.
+func (p *Process) positions(ins []x86.Insn) []position {
+	n := len(ins)
+	if len(p.posArena) < n {
+		p.posArena = make([]position, 1<<14)
+	}
+	s := p.posArena[:n:n]
+	p.posArena = p.posArena[n:]
+	for i := range ins {
+		s[i].len = ins[i].Len
+	}
 	return s
 }
 
-// accesses returns room for n accesses.
-func (p *Process) accesses(n int) []layout.Access {
-	if len(p.accArena) < n {
-		p.accArena = make([]layout.Access, 4096)
+// accesses returns room for n accesses of the block that is being recorded.
+func (u *unit) accesses(n int) []layout.Access {
+	from := len(u.accBuf)
+	for range n {
+		u.accBuf = append(u.accBuf, layout.Access{})
 	}
-	s := p.accArena[:n:n]
-	p.accArena = p.accArena[n:]
-	return s
-}
-
-// factCode returns room for n bytes of code.
-func (p *Process) factCode(n int) []byte {
-	if len(p.codeArena) < n {
-		p.codeArena = make([]byte, 1<<16)
-	}
-	s := p.codeArena[:n:n]
-	p.codeArena = p.codeArena[n:]
-	return s
+	return u.accBuf[from:len(u.accBuf):len(u.accBuf)]
 }

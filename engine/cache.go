@@ -112,11 +112,17 @@ func (a *area) find(addr uint64) *block {
 
 // position says where an application instruction lies in its block's code:
 // start is where its instrumentation begins and the state is clean but for the
-// spilled registers, exec where the instruction itself executes.
+// spilled registers, exec where the instruction itself executes. len is the
+// application instruction's length.
 // Both are offsets from the block's code.
-type position struct{ start, exec uint16 }
+type position struct {
+	start, exec uint16
+	len         uint8
+}
 
-// block is one translated basic block.
+// block is one translated basic block. There are hundreds of thousands: they
+// come from large pieces (arena.go), and nothing in them has a piece of memory of
+// its own but what is rare.
 //
 // It is kept for the life of the process, also when dead: threads may still be in it, and
 // signals have to be able to tell where.
@@ -136,8 +142,7 @@ type block struct {
 	counts bool
 	term   terminator
 	pos    []position // one an instruction
-	lens   []uint8    // of the application's instructions
-	rec    *recording // nil unless Record
+	rec    recording  // without id unless Record
 	uses   []use      // of each instruction what the block subtracted from budgets
 }
 
@@ -153,13 +158,13 @@ const (
 	termTrap // a request: the tracer executes the instruction
 )
 
-// insAddr is the application address of instruction i; i may be len(b.lens).
+// insAddr is the application address of instruction i; i may be len(b.pos).
 // Instructions lie one after the other, also in a block that goes on behind a jump
 // that was followed: that is another block.
 func (b *block) insAddr(i int) uint64 {
 	addr := b.app
-	for _, l := range b.lens[:i] {
-		addr += uint64(l)
+	for k := range b.pos[:i] {
+		addr += uint64(b.pos[k].len)
 	}
 	return addr
 }

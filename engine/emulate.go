@@ -46,17 +46,16 @@ func (u *unit) trapBlock(b *block, in *x86.Insn) {
 	if want[0].Flags == 0 {
 		return
 	}
-	f := u.p.newFacts(b, ins, want[:], image)
+	f := u.newFacts(b, ins, want[:], image)
 	if len(in.Accesses(nil)) > 0 {
 		f.Ins[0].Flags |= layout.InsMemory
 	}
-	u.p.facts.Add(f)
-	b.rec = &recording{facts: f, from: ^uint32(0), to: ^uint32(0)}
+	b.rec = recording{id: u.p.facts.Add(f)}
 }
 
 // beforeEmulation notes the addresses of the instruction in block b.
 func (tr *Tracer) beforeEmulation(t *Thread, b *block, regs *sys.Regs) *emulated {
-	e := &emulated{facts: b.rec.facts}
+	e := &emulated{facts: t.p.facts.Get(b.rec.id)}
 	var one [1]x86.Insn
 	if n, _ := x86.Decode(e.facts.Code, b.app, one[:]); n != 1 {
 		return e

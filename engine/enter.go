@@ -173,7 +173,7 @@ func (tr *Tracer) emulate(t *Thread, b *block, regs *sys.Regs) error {
 	r := *regs
 	r.Gs_base = t.appGS
 	var rec *emulated
-	if b.rec != nil {
+	if b.rec.id != 0 {
 		rec = tr.beforeEmulation(t, b, &r)
 	}
 	if err := sys.SetRegs(t.tid, &r); err != nil {

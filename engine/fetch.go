@@ -9,15 +9,23 @@ import (
 
 const pageSize = 4096
 
+// maxCodePages is how many pages of code are kept as they were read. Reading one
+// again costs a microsecond; a compiler's code is tens of megabytes.
+const maxCodePages = 128
+
 // codePages caches the application's code as it was read from the target.
 // Its pages are those that blocks were translated from: hasCode goes by them.
 type codePages struct {
-	pages map[uint64]*[pageSize]byte
-	maps  []sys.Mapping // executable ones, sorted
-	valid bool
-	buf   [2 * pageSize]byte // the stretch being decoded
-	base  uint64
-	n     int
+	// pages are those that code was ever read from; nil once others took their
+	// place. kept lists the others, oldest from oldest on.
+	pages  map[uint64]*[pageSize]byte
+	kept   []uint64
+	oldest int
+	maps   []sys.Mapping // executable ones, sorted
+	valid  bool
+	buf    [2 * pageSize]byte // the stretch being decoded
+	base   uint64
+	n      int
 }
 
 // fetch reads up to n bytes of code at addr; fewer where executable memory
@@ -50,7 +58,7 @@ func (p *Process) page(addr uint64) *[pageSize]byte {
 		return nil
 	}
 	if pg == nil {
-		pg = new([pageSize]byte)
+		pg = p.code.room(addr)
 	}
 	if _, err := p.mem.ReadAt(pg[:], int64(addr)); err != nil {
 		return nil
@@ -60,10 +68,28 @@ func (p *Process) page(addr uint64) *[pageSize]byte {
 			pg[at-addr] = orig
 		}
 	}
-	if p.code.pages == nil {
-		p.code.pages = make(map[uint64]*[pageSize]byte)
-	}
 	p.code.pages[addr] = pg
+	return pg
+}
+
+// room returns memory for one more page: new, or that of the page that was kept
+// longest.
+func (c *codePages) room(addr uint64) *[pageSize]byte {
+	if c.pages == nil {
+		c.pages = make(map[uint64]*[pageSize]byte)
+	}
+	if len(c.kept) < maxCodePages {
+		c.kept = append(c.kept, addr)
+		return new([pageSize]byte)
+	}
+	old := c.kept[c.oldest]
+	c.kept[c.oldest] = addr
+	c.oldest = (c.oldest + 1) % maxCodePages
+	pg := c.pages[old]
+	if pg == nil { // invalidated since
+		return new([pageSize]byte)
+	}
+	c.pages[old] = nil
 	return pg
 }
 
@@ -122,29 +148,6 @@ func (p *Process) ours(addr uint64) bool {
 func (p *Process) insBytes(in *x86.Insn) []byte {
 	off := in.Addr - p.code.base
 	return p.code.buf[off : off+uint64(in.Len)]
-}
-
-// positions returns room for n positions.
-func (p *Process) positions(n int) []position {
-	if len(p.posArena) < n {
-		p.posArena = make([]position, 1<<14)
-	}
-	s := p.posArena[:n:n]
-	p.posArena = p.posArena[n:]
-	return s
-}
-
-// lengths returns the lengths of the instructions.
-func (p *Process) lengths(ins []x86.Insn) []uint8 {
-	if len(p.lenArena) < len(ins) {
-		p.lenArena = make([]uint8, 1<<15)
-	}
-	s := p.lenArena[:len(ins):len(ins)]
-	p.lenArena = p.lenArena[len(ins):]
-	for i := range ins {
-		s[i] = ins[i].Len
-	}
-	return s
 }
 
 // splits tells whether a block must begin at addr because something watches it.

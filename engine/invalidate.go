@@ -9,7 +9,7 @@ import (
 // Most mappings that programs change hold no code, and this is what it costs them.
 func (p *Process) hasCode(start, end uint64) bool {
 	for a := start &^ (pageSize - 1); a < end; a += pageSize {
-		if p.code.pages[a] != nil {
+		if _, ok := p.code.pages[a]; ok {
 			return true
 		}
 		if len(p.code.pages) < int((end-a)/pageSize) { // a huge range: look from the other side

@@ -79,12 +79,9 @@ type Process struct {
 	// the unit being written; one at a time
 	scratch unit
 	code    codePages
-	// room for blocks' parts, cut off from the front
-	posArena  []position
-	lenArena  []uint8
-	insArena  []layout.Ins
-	accArena  []layout.Access
-	codeArena []byte
+	// room for blocks and their parts, cut off from the front
+	blockArena []block
+	posArena   []position
 
 	threads         map[int]*Thread
 	list            []*Thread // threads, in a slice; nil when it is to be made again

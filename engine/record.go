@@ -34,14 +34,12 @@ const (
 
 // recording is what a recorded block's code does with registers and records.
 type recording struct {
-	facts    *layout.Block
+	id       uint32 // of the facts; 0: nothing is recorded
+	words    uint16 // behind the id in a record
+	from, to uint16 // between these offsets ra and rb are in their spill words
 	ra, rb   x86.Reg
 	hasB     bool
-	from, to uint32 // between these offsets ra and rb are in their spill words
-	// Of single instructions: what else is in memory, and where they have not
-	// happened yet.
-	fixes     []fixup
-	stretches []stretch
+	odd      *oddities
 }
 
 // recorder is the working state for one recorded block.
@@ -55,8 +53,8 @@ type recorder struct {
 	want  []Want
 	ops   [maxBlockInsns][]x86.Operand // accesses to be recorded, one list an instruction
 	ways  [maxBlockInsns]insWay
-	rec   *recording
-	facts *layout.Block
+	rec   *recording    // b's
+	facts *layout.Block // the unit's, entered in the table at the end
 	sym   symbols
 	words int
 	check int // the instruction before which the chunk's end is checked; -1 at the start, with the flags kept
@@ -85,27 +83,31 @@ func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
 	n := r.prefix(ins)
 	if n < len(ins) {
 		ins = ins[:n]
-		b.pos, b.lens = b.pos[:n], b.lens[:n]
+		b.pos = b.pos[:n]
 	}
 	r.ins, r.want = ins, want[:n]
-	r.facts = u.p.newFacts(b, ins, r.want, image)
-	r.rec.facts = r.facts
-	b.rec = r.rec
-	return r.emit()
+	r.facts = u.newFacts(b, ins, r.want, image)
+	next = r.emit()
+	// No code of the block has run yet: nothing leads there before the unit is
+	// complete.
+	if id := u.p.facts.Add(r.facts); id != r.rec.id {
+		panic("number of a recorded block")
+	}
+	return next
 }
 
-// newFacts makes a block's static facts and gives them an id.
+// newFacts makes a block's static facts. They are valid until the next are made.
 // Accesses and words are filled in while the code is written.
-func (p *Process) newFacts(b *block, ins []x86.Insn, want []Want, image uint32) *layout.Block {
-	f := &layout.Block{Addr: b.app, Image: image, TimeWord: layout.NoWord, BranchWord: layout.NoWord, Ins: p.factIns(len(ins))}
-	last := &ins[len(ins)-1]
-	f.Code = p.factCode(int(last.Next() - b.app))[:0]
+func (u *unit) newFacts(b *block, ins []x86.Insn, want []Want, image uint32) *layout.Block {
+	f := &u.facts
+	*f = layout.Block{Addr: b.app, Image: image, TimeWord: layout.NoWord, BranchWord: layout.NoWord, Ins: f.Ins[:0], Code: f.Code[:0]}
+	u.accBuf = u.accBuf[:0]
 	for i := range ins {
 		in := &ins[i]
-		f.Code = append(f.Code, p.insBytes(in)...)
-		f.Ins[i] = layout.Ins{Off: uint16(in.Addr - b.app), Len: in.Len, Flags: want[i].Flags, Func: want[i].Func}
+		f.Code = append(f.Code, u.p.insBytes(in)...)
+		f.Ins = append(f.Ins, layout.Ins{Off: uint16(in.Addr - b.app), Len: in.Len, Flags: want[i].Flags, Func: want[i].Func})
 	}
-	f.Branch, f.Target = branchKind(last)
+	f.Branch, f.Target = branchKind(&ins[len(ins)-1])
 	return f
 }
 
@@ -146,7 +148,8 @@ func branchKind(in *x86.Insn) (layout.BranchKind, uint64) {
 // behind.
 func (r *recorder) prefix(ins []x86.Insn) int {
 	used := uint16(1 << x86.RSP)
-	r.rec = &recording{}
+	r.rec = &r.b.rec
+	*r.rec = recording{}
 	if r.wantsTime() {
 		used |= 1<<x86.RAX | 1<<x86.RDX
 	}
@@ -277,7 +280,7 @@ func (r *recorder) operands() {
 		}
 		if r.want[i].Flags&(layout.InsAddrs|layout.InsValues) != 0 {
 			r.ops[i] = ops
-			r.facts.Ins[i].Accesses = r.u.p.accesses(len(ops))
+			r.facts.Ins[i].Accesses = r.u.accesses(len(ops))
 			r.ways[i] = r.choose(i)
 		}
 	}
@@ -309,7 +312,7 @@ func (r *recorder) prologue() {
 	if r.check < 0 && rec.rb != x86.RCX {
 		r.checkKeepingFlags()
 	}
-	rec.from = uint32(a.here() - r.b.code)
+	rec.from = uint16(a.here() - r.b.code)
 	a.load(rec.ra, layout.Buf)
 	if r.check < 0 && rec.rb == x86.RCX {
 		r.checkByRCX()
@@ -341,9 +344,12 @@ func (r *recorder) needsB() bool {
 	return false
 }
 
-// idFor enters the facts in the table of blocks; their remaining fields are set
-// before any code of the block can run.
-func (r *recorder) idFor() uint32 { return r.u.p.facts.Add(r.facts) }
+// idFor returns the number that the facts will have in the table of blocks. They
+// are entered once they are complete.
+func (r *recorder) idFor() uint32 {
+	r.rec.id = r.u.p.facts.Next()
+	return r.rec.id
+}
 
 // newWord reserves the record's next word and returns its index and where it
 // lies relative to the record's start.
@@ -431,14 +437,14 @@ func (r *recorder) isBranch(in *x86.Insn) bool {
 // Until the pointer is stored nobody else can see the record.
 func (r *recorder) epilogue() {
 	a := &r.u.asm
-	r.facts.Words = r.words
+	r.facts.Words, r.rec.words = r.words, uint16(r.words)
 	a.leaDisp(r.rec.ra, r.rec.ra, int64(8*(r.words+1)))
 	a.store(layout.Buf, r.rec.ra)
 	a.load(r.rec.ra, spillA)
 	if r.rec.hasB {
 		a.load(r.rec.rb, spillB)
 	}
-	r.rec.to = uint32(a.here() - r.b.code)
+	r.rec.to = uint16(a.here() - r.b.code)
 }
 
 // finishCond records whether a conditional branch is taken.

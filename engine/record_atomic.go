@@ -192,7 +192,7 @@ func (r *recorder) locked(i int, in *x86.Insn) {
 	lock := target
 	lock.prefix = append([]byte{0xf0}, target.prefix...)
 	a.sized(lock, size, []byte{0x0f, 0xb0}, rb) // lock cmpxchg [m], rb
-	r.rec.stretches = append(r.rec.stretches, stretch{from: loop, to: r.offset(), again: true, write: true})
+	r.rec.stretch(stretch{from: loop, to: r.offset(), again: true, write: true})
 	if live {
 		r.flagsSavedSince(saved)
 	}

@@ -268,7 +268,7 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 	}
 	from := r.offset()
 	a.loadFrom(pl, int(o.Size), rb)
-	r.rec.stretches = append(r.rec.stretches, stretch{from: from, to: r.offset(), write: true})
+	r.rec.stretch(stretch{from: from, to: r.offset(), write: true})
 	a.put(r.rec.ra, old, rb)
 	if live && delta != 0 {
 		a.leaDisp(rb, rb, delta)

@@ -28,6 +28,25 @@ type stretch struct {
 	write    bool
 }
 
+// oddities is what few blocks' code needs: of single instructions, what else is in
+// memory, and where they have not happened yet.
+type oddities struct {
+	fixes     []fixup
+	stretches []stretch
+}
+
+// oddly returns a block's oddities to be added to.
+func (rec *recording) oddly() *oddities {
+	if rec.odd == nil {
+		rec.odd = new(oddities)
+	}
+	return rec.odd
+}
+
+func (rec *recording) note(f fixup) { o := rec.oddly(); o.fixes = append(o.fixes, f) }
+
+func (rec *recording) stretch(s stretch) { o := rec.oddly(); o.stretches = append(o.stretches, s) }
+
 // offset is where the next byte lies in the block's code.
 func (r *recorder) offset() uint32 { return uint32(r.u.asm.here() - r.b.code) }
 
@@ -40,7 +59,7 @@ func (r *recorder) borrow(g x86.Reg, word int) (giveBack func()) {
 	from := r.offset()
 	return func() {
 		r.u.asm.load(g, word)
-		r.rec.fixes = append(r.rec.fixes, fixup{from, r.offset(), g, word})
+		r.rec.note(fixup{from, r.offset(), g, word})
 	}
 }
 
@@ -74,13 +93,16 @@ func (r *recorder) setFlags() {
 
 // flagsSavedSince notes that the flags are in the area from an offset up to here.
 func (r *recorder) flagsSavedSince(from uint32) {
-	r.rec.fixes = append(r.rec.fixes, fixup{from, r.offset(), x86.NoReg, spillF + 8})
+	r.rec.note(fixup{from, r.offset(), x86.NoReg, spillF + 8})
 }
 
 // fix takes what recording has put aside back into the registers.
 func (rec *recording) fix(t *Thread, at uint32, regs *sys.Regs) {
-	for i := range rec.fixes {
-		f := &rec.fixes[i]
+	if rec.odd == nil {
+		return
+	}
+	for i := range rec.odd.fixes {
+		f := &rec.odd.fixes[i]
 		if at < f.from || at >= f.to {
 			continue
 		}
@@ -101,8 +123,11 @@ func (rec *recording) fix(t *Thread, at uint32, regs *sys.Regs) {
 // again tells whether the instruction whose code holds the offset has not
 // happened yet.
 func (rec *recording) again(at uint32) bool {
-	for i := range rec.stretches {
-		if s := &rec.stretches[i]; s.again && at >= s.from && at < s.to {
+	if rec.odd == nil {
+		return false
+	}
+	for i := range rec.odd.stretches {
+		if s := &rec.odd.stretches[i]; s.again && at >= s.from && at < s.to {
 			return true
 		}
 	}
@@ -112,8 +137,11 @@ func (rec *recording) again(at uint32) bool {
 // writes tells whether a fault at the offset is a load's whose instruction also
 // writes.
 func (rec *recording) writes(at uint32) bool {
-	for i := range rec.stretches {
-		if s := &rec.stretches[i]; s.write && at >= s.from && at < s.to {
+	if rec.odd == nil {
+		return false
+	}
+	for i := range rec.odd.stretches {
+		if s := &rec.odd.stretches[i]; s.write && at >= s.from && at < s.to {
 			return true
 		}
 	}

@@ -123,17 +123,17 @@ func (p *Process) Blocks() *layout.Blocks { return &p.facts }
 // processing thread has taken is past changing; it then stays a whole one, the one case in
 // which a record may say more than happened.
 func (t *Thread) cut(b *block, i int, at uint32) {
-	s, r := t.slot, b.rec
-	size := uint64(8 * (1 + r.facts.Words))
+	s, r := t.slot, &b.rec
+	size := 8 * (1 + uint64(r.words))
 	start := s.get(layout.Buf)
-	if at >= r.to {
+	if at >= uint32(r.to) {
 		start -= size
 		s.set(layout.Buf, start)
 		if s.get(layout.Taken) > start { // a processing thread has it already: it stays whole
 			s.set(layout.Buf, start+size)
 			return
 		}
-	} else if at < r.from || i == 0 {
+	} else if at < uint32(r.from) || i == 0 {
 		return // nothing of it has executed
 	}
 	off := int(start - s.base)
@@ -141,6 +141,6 @@ func (t *Thread) cut(b *block, i int, at uint32) {
 		s.set(off+w+8, s.get(off+w))
 	}
 	s.set(off, layout.Mark(layout.MarkCut, uint64(i)))
-	s.set(off+8, uint64(r.facts.ID))
+	s.set(off+8, uint64(r.id))
 	s.set(layout.Buf, start+8+size)
 }

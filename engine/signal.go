@@ -378,8 +378,8 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 		regs.Rcx = t.slot.get(layout.S0)
 	case exact:
 		b.unspill(t, at, regs)
-		t.wrote = b.rec != nil && b.rec.writes(at)
-	case clean, at == uint32(b.pos[i].exec), b.rec != nil && b.rec.again(at): // also between the iterations of a repeated string instruction
+		t.wrote = b.rec.id != 0 && b.rec.writes(at)
+	case clean, at == uint32(b.pos[i].exec), b.rec.id != 0 && b.rec.again(at): // also between the iterations of a repeated string instruction
 		b.unspill(t, at, regs)
 	default:
 		return false
@@ -394,7 +394,7 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 		t.settle(b, i, regs)
 	}
 	switch {
-	case b.rec != nil && b.term != termTrap:
+	case b.rec.id != 0 && b.term != termTrap:
 		t.cut(b, i, at)
 	case b.variant == Count && at > 0:
 		t.partial = append(t.partial, partial{b, i})
@@ -414,7 +414,7 @@ func (tr *Tracer) cleanSyscall(t *Thread, b *block, i int, at uint32, regs *sys.
 	switch {
 	case at <= notify || at == plain || at == plain-askSize:
 		t.refund(b, i)
-		if b.rec != nil {
+		if b.rec.id != 0 {
 			t.cut(b, i, at)
 		} else if b.variant == Count {
 			t.partial = append(t.partial, partial{b, i})
@@ -431,7 +431,7 @@ func (tr *Tracer) cleanSyscall(t *Thread, b *block, i int, at uint32, regs *sys.
 
 // unspill takes the registers that the block borrowed from the spill words.
 func (b *block) unspill(t *Thread, at uint32, regs *sys.Regs) {
-	if r := b.rec; r != nil && at >= r.from && at < r.to {
+	if r := &b.rec; r.id != 0 && at >= uint32(r.from) && at < uint32(r.to) {
 		*regOf(regs, r.ra) = t.slot.get(spillA)
 		if r.hasB {
 			*regOf(regs, r.rb) = t.slot.get(spillB)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/x86"
+	"alleria/internal/layout"
 )
 
 // Bounds of a translation unit: how far one request translates along
@@ -36,6 +37,9 @@ type unit struct {
 	wants [maxBlockInsns]Want
 	opBuf []x86.Operand
 	rec   recorder
+	// facts is the block that is being recorded, before the table packs it.
+	facts  layout.Block
+	accBuf []layout.Access
 }
 
 // literal is a 64-bit constant that code at site refers to relatively.
@@ -160,7 +164,8 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		return nil, 0
 	}
 	ins := u.ins[:n]
-	b = &block{app: app, variant: u.v}
+	b = u.p.newBlock()
+	b.app, b.variant = app, u.v
 	if n == 0 { // undecodable
 		b.code = u.asm.here()
 		if u.p.changing(app) {
@@ -182,8 +187,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		n = untilStore(u.ins[:n])
 	}
 	ins = u.ins[:n]
-	b.pos = u.p.positions(n)
-	b.lens = u.p.lengths(ins)
+	b.pos = u.p.positions(ins)
 	b.code = u.asm.here()
 	if changing {
 		u.compareSelf(b, int(ins[n-1].Next()-app))
@@ -216,7 +220,7 @@ func (u *unit) finish(b *block) {
 		u.asm.nop(int(entryBytes - n))
 	}
 	b.size = uint32(u.asm.here() - b.code)
-	last := len(b.lens) - 1
+	last := len(b.pos) - 1
 	b.appSize = uint16(b.insAddr(last+1) - b.app)
 	u.ar.blocks = append(u.ar.blocks, b)
 	if u.limit == 0 {
@@ -297,8 +301,7 @@ func (u *unit) odd(in *x86.Insn) bool {
 // trap writes a block of one instruction that the tracer executes.
 func (u *unit) trap(b *block, app uint64, length uint8) {
 	b.term = termTrap
-	b.pos = []position{{}}
-	b.lens = []uint8{length}
+	b.pos = []position{{len: length}}
 	u.askTrap(b)
 }
 
@@ -320,7 +323,7 @@ func (u *unit) plainBlock(b *block, ins []x86.Insn) (next uint64) {
 	last := len(ins) - 1
 	for i := range ins {
 		off := uint16(u.asm.here() - b.code)
-		b.pos[i] = position{off, off}
+		b.pos[i].start, b.pos[i].exec = off, off
 		if i == 0 {
 			b.pos[0].start = 0
 		}

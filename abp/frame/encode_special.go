@@ -96,7 +96,7 @@ func (e *Encoder) addrAt(words []uint64, at int) uint64 {
 	}
 	id := uint32(words[at])
 	left := len(words) - at
-	if e.touched(id) { // nearly always, and cheaper than to ask for its shape
+	if int(id) < len(e.past) && e.past[id].filled { // nearly always, and cheaper than to ask for its shape
 		if int(e.blocks[id].words) >= left {
 			return 0
 		}

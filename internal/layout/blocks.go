@@ -5,44 +5,98 @@ import "sync/atomic"
 const (
 	blockPageBits = 12
 	blockPages    = 1 << 12
+
+	// factsBytes is the size of a piece of the facts' memory. A block's facts lie
+	// in one piece.
+	factsBits  = 18
+	factsBytes = 1 << factsBits
+	factsMax   = 1 << (32 - factsBits) // pieces
 )
 
 // Blocks is the table of a process's recorded blocks by id. One goroutine adds;
 // any number look up at the same time, without locks.
+//
+// Blocks are kept packed (facts.go): large programs have hundreds of thousands,
+// most of which are looked at once or never. As Go structures with slices they
+// took ten times as much, and the garbage collector looked at each again and
+// again.
 type Blocks struct {
-	pages [blockPages]atomic.Pointer[[1 << blockPageBits]atomic.Pointer[Block]]
+	at    [blockPages]atomic.Pointer[[1 << blockPageBits]atomic.Uint32] // by id: place plus 1; 0 none
+	facts [factsMax]atomic.Pointer[[factsBytes]byte]                    // by the upper bits of a place
 	last  atomic.Uint32
+	next  uint32 // place of the next facts; the adder's
+	buf   []byte // the adder's
 }
 
-// Add gives b the next id and makes it visible. It returns 0 when the table is
-// full. Only the engine's goroutine calls it.
+// Next returns the id that Add will give, 0 if the table is full. Only the
+// engine's goroutine calls it.
+func (t *Blocks) Next() uint32 {
+	if id := t.last.Load() + 1; id < blockPages<<blockPageBits {
+		return id
+	}
+	return 0
+}
+
+// Add gives b the next id and makes a copy of it visible. It returns 0 when the
+// table is full. Only the engine's goroutine calls it.
 func (t *Blocks) Add(b *Block) uint32 {
-	id := t.last.Load() + 1
-	if id >= blockPages<<blockPageBits {
+	id := t.Next()
+	if id == 0 {
 		return 0
 	}
 	b.ID = id
-	slot := &t.pages[id>>blockPageBits]
+	t.buf = b.pack(t.buf[:0])
+	n := uint32(len(t.buf))
+	if n > factsBytes { // no block of MaxRecordWords is anywhere near
+		return 0
+	}
+	if t.next&(factsBytes-1)+n > factsBytes || t.next&(factsBytes-1) == 0 {
+		t.next = (t.next + factsBytes - 1) &^ (factsBytes - 1)
+		if t.next>>factsBits >= factsMax-1 {
+			return 0
+		}
+		t.facts[t.next>>factsBits].Store(new([factsBytes]byte))
+	}
+	copy(t.facts[t.next>>factsBits].Load()[t.next&(factsBytes-1):], t.buf)
+	slot := &t.at[id>>blockPageBits]
 	page := slot.Load()
 	if page == nil {
-		page = new([1 << blockPageBits]atomic.Pointer[Block])
+		page = new([1 << blockPageBits]atomic.Uint32)
 		slot.Store(page)
 	}
-	page[id&(1<<blockPageBits-1)].Store(b)
+	page[id&(1<<blockPageBits-1)].Store(t.next + 1)
+	t.next += n
 	t.last.Store(id)
 	return id
 }
 
-// Get returns the block of that id, nil if there is none.
+// Get returns a copy of the block of that id, nil if there is none.
 func (t *Blocks) Get(id uint32) *Block {
+	b := new(Block)
+	if !t.Read(id, b) {
+		return nil
+	}
+	return b
+}
+
+// Read makes b a copy of the block of that id, in b's own memory as far as that
+// reaches. It returns false if there is none.
+func (t *Blocks) Read(id uint32, b *Block) bool {
 	if id >= blockPages<<blockPageBits {
-		return nil
+		return false
 	}
-	page := t.pages[id>>blockPageBits].Load()
+	page := t.at[id>>blockPageBits].Load()
 	if page == nil {
-		return nil
+		return false
 	}
-	return page[id&(1<<blockPageBits-1)].Load()
+	at := page[id&(1<<blockPageBits-1)].Load()
+	if at == 0 {
+		return false
+	}
+	at--
+	b.unpack(t.facts[at>>factsBits].Load()[at&(factsBytes-1):])
+	b.ID = id
+	return true
 }
 
 // Last returns the highest id in use.

@@ -148,8 +148,8 @@ type Ins struct {
 	Accesses []Access // in the order in which they execute
 }
 
-// Block is the static facts of a recorded basic block. Immutable once its id
-// has been used in a record.
+// Block is the static facts of a recorded basic block. Blocks keeps it packed:
+// a new field must be added to pack and unpack too.
 type Block struct {
 	ID    uint32 // from 1
 	Words int    // words after the id in a raw record
@@ -165,4 +165,6 @@ type Block struct {
 	BranchWord int16
 	Branch     BranchKind
 	Target     uint64 // of a direct branch
+
+	accesses []Access // room for those of Ins; used by unpack
 }

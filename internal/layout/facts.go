@@ -1,0 +1,189 @@
+package layout
+
+import "encoding/binary"
+
+// The packed form of a Block. It never leaves the process: there is no version,
+// and what is read was written by the same program. Its rules: numbers as
+// varints, indices of words plus one, and a field that is nearly always the same
+// in no more than a bit.
+
+// Bits of an instruction's first byte, beside its length.
+const (
+	insLen       = 0x0f
+	insFlags     = 0x10 // its flags follow; else they are those of the one before
+	insFunc      = 0x20 // its function follows; else it is that of the one before
+	insElsewhere = 0x40 // its offset follows; else it lies behind the one before
+	insAccesses  = 0x80 // accesses follow
+)
+
+// Bits of an access's first byte, beside its kind.
+const (
+	accKind  = 0x07
+	accStore = 0x08
+	accSeg   = 0x30
+	acc32    = 0x40 // AddrBits is 32
+	accLanes = 0x80 // what only vectors and strings have follows
+
+	accSegShift = 4
+)
+
+// pack appends the packed form of b to dst.
+func (b *Block) pack(dst []byte) []byte {
+	n := 0
+	for i := range b.Ins {
+		n += len(b.Ins[i].Accesses)
+	}
+	for _, v := range [...]uint64{uint64(b.Words), uint64(b.Image), uint64(b.TimeWord + 1), uint64(b.BranchWord + 1),
+		uint64(b.Branch), uint64(len(b.Ins)), uint64(n), uint64(len(b.Code))} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	dst = binary.LittleEndian.AppendUint64(dst, b.Addr)
+	dst = binary.AppendVarint(dst, int64(b.Target-b.Addr))
+	dst = append(dst, b.Code...)
+	var last Ins
+	for i := range b.Ins {
+		dst = b.Ins[i].pack(dst, &last)
+		last = b.Ins[i]
+	}
+	return dst
+}
+
+func (in *Ins) pack(dst []byte, last *Ins) []byte {
+	at := len(dst)
+	dst = append(dst, in.Len&insLen)
+	if in.Flags != last.Flags {
+		dst[at] |= insFlags
+		dst = binary.AppendUvarint(dst, uint64(in.Flags))
+	}
+	if in.Func != last.Func {
+		dst[at] |= insFunc
+		dst = binary.AppendUvarint(dst, uint64(in.Func))
+	}
+	if in.Off != last.Off+uint16(last.Len) {
+		dst[at] |= insElsewhere
+		dst = binary.AppendUvarint(dst, uint64(in.Off))
+	}
+	if len(in.Accesses) > 0 {
+		dst[at] |= insAccesses
+		dst = binary.AppendUvarint(dst, uint64(len(in.Accesses)))
+		for k := range in.Accesses {
+			dst = in.Accesses[k].pack(dst)
+		}
+	}
+	return dst
+}
+
+func (a *Access) pack(dst []byte) []byte {
+	first := byte(a.Kind) | a.Seg<<accSegShift
+	if a.Store {
+		first |= accStore
+	}
+	if a.AddrBits == 32 {
+		first |= acc32
+	}
+	more := a.Lanes != 0 || a.Scale != 0 || a.IndexSize != 0 || a.AuxWord != NoWord || a.IndexWord != NoWord
+	if more {
+		first |= accLanes
+	}
+	dst = append(dst, first)
+	for _, v := range [...]uint64{uint64(a.Size), uint64(a.Word + 1), uint64(a.Value + 1)} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	dst = binary.AppendVarint(dst, a.Offset)
+	if more {
+		dst = append(dst, a.Lanes, a.Scale, a.IndexSize)
+		dst = binary.AppendUvarint(dst, uint64(a.AuxWord+1))
+		dst = binary.AppendUvarint(dst, uint64(a.IndexWord+1))
+	}
+	return dst
+}
+
+// unpacker reads what pack wrote.
+type unpacker struct{ b []byte }
+
+func (u *unpacker) byte() byte {
+	v := u.b[0]
+	u.b = u.b[1:]
+	return v
+}
+
+func (u *unpacker) number() uint64 {
+	v, n := binary.Uvarint(u.b)
+	u.b = u.b[n:]
+	return v
+}
+
+func (u *unpacker) signed() int64 {
+	v, n := binary.Varint(u.b)
+	u.b = u.b[n:]
+	return v
+}
+
+func (u *unpacker) word() int16 { return int16(u.number()) - 1 }
+
+// unpack makes b what was packed, but for its id.
+func (b *Block) unpack(packed []byte) {
+	u := &unpacker{packed}
+	b.Words, b.Image = int(u.number()), uint32(u.number())
+	b.TimeWord, b.BranchWord = u.word(), u.word()
+	b.Branch = BranchKind(u.number())
+	ins, accesses, code := int(u.number()), int(u.number()), int(u.number())
+	b.Addr = binary.LittleEndian.Uint64(u.b)
+	u.b = u.b[8:]
+	b.Target = b.Addr + uint64(u.signed())
+	b.Code = append(b.Code[:0], u.b[:code]...)
+	u.b = u.b[code:]
+	if cap(b.Ins) < ins {
+		b.Ins = make([]Ins, ins)
+	}
+	b.Ins = b.Ins[:ins]
+	// All in one array, which must not move while it is filled.
+	if cap(b.accesses) < accesses {
+		b.accesses = make([]Access, accesses)
+	}
+	list := b.accesses[:accesses]
+	var last Ins
+	for i := range b.Ins {
+		list = b.Ins[i].unpack(u, &last, list)
+		last = b.Ins[i]
+	}
+}
+
+// unpack takes its accesses from the start of list and returns the rest.
+func (in *Ins) unpack(u *unpacker, last *Ins, list []Access) []Access {
+	first := u.byte()
+	*in = Ins{Off: last.Off + uint16(last.Len), Len: first & insLen, Flags: last.Flags, Func: last.Func}
+	if first&insFlags != 0 {
+		in.Flags = InsFlags(u.number())
+	}
+	if first&insFunc != 0 {
+		in.Func = uint32(u.number())
+	}
+	if first&insElsewhere != 0 {
+		in.Off = uint16(u.number())
+	}
+	if first&insAccesses == 0 {
+		return list
+	}
+	n := int(u.number())
+	in.Accesses = list[:n:n]
+	for k := range in.Accesses {
+		in.Accesses[k].unpack(u)
+	}
+	return list[n:]
+}
+
+func (a *Access) unpack(u *unpacker) {
+	first := u.byte()
+	*a = Access{Kind: AccessKind(first & accKind), Store: first&accStore != 0, Seg: first & accSeg >> accSegShift, AddrBits: 64,
+		AuxWord: NoWord, IndexWord: NoWord}
+	if first&acc32 != 0 {
+		a.AddrBits = 32
+	}
+	a.Size, a.Word, a.Value = uint32(u.number()), u.word(), u.word()
+	a.Offset = u.signed()
+	if first&accLanes != 0 {
+		a.Lanes, a.Scale, a.IndexSize = u.byte(), u.byte(), u.byte()
+		a.AuxWord, a.IndexWord = u.word(), u.word()
+	}
+}
