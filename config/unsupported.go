@@ -23,8 +23,6 @@ var limits = []limit{
 		"record does not record registers yet", "leave registers out"},
 	{func(x any) bool { i, ok := x.(*Instruction); return ok && i.Sample > 1 },
 		"record does not sample instructions yet", "leave sample out: every instruction is then recorded"},
-	{func(x any) bool { t, ok := x.(*Thread); return ok && t.N != 0 },
-		"record selects the same of all threads, so far", "leave n out"},
 	{func(x any) bool { t, ok := x.(*Thread); return ok && t.Syscalls },
 		"record does not record system calls yet", "leave syscalls out"},
 	{func(x any) bool { t, ok := x.(*Thread); return ok && t.Signals },

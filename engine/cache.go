@@ -5,6 +5,7 @@ import (
 	"os"
 	"sort"
 
+	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -13,11 +14,21 @@ type Variant uint8
 
 // The variants, each with blocks, links and a look-up table of its own.
 const (
-	Plain  Variant = iota // nothing
-	Count                 // counts block executions
-	Record                // writes raw records
-	numVariants
+	Plain       Variant = iota // nothing
+	Count                      // counts block executions
+	Record                     // writes raw records as the first of the client's plans says; those of the others follow
+	numVariants = layout.Variants
 )
+
+// MaxPlans is how many plans a client can have at a time: different things that
+// different threads record. Each has a look-up table in the thread's slot.
+const MaxPlans = layout.Variants - int(Record)
+
+// records tells the variants that write records.
+func (v Variant) records() bool { return v >= Record }
+
+// plan is the client's plan that a recording variant follows.
+func (v Variant) plan() int { return int(v - Record) }
 
 // reach is how far from an area's every byte code may lie to be translated
 // into it: a 32-bit displacement less a margin for operands that lie beyond

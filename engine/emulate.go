@@ -37,12 +37,12 @@ func (u *unit) trapBlock(b *block, in *x86.Insn) {
 	b.term = termTrap
 	b.pos[0].exec = uint16(u.asm.here() - b.code)
 	u.askTrap(b)
-	if u.v != Record {
+	if !u.v.records() {
 		return
 	}
 	var want [1]Want
 	ins := []x86.Insn{*in}
-	image := u.p.tr.client.Plan(u.p, ins, want[:])
+	image := u.p.tr.client.Plan(u.p, u.v.plan(), ins, want[:])
 	if want[0].Flags == 0 {
 		return
 	}

@@ -47,7 +47,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool
 		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
 	}
 	t.native = false
-	v := p.mode.variant()
+	v := t.due()
 	if t.vfork {
 		v = Plain
 	}

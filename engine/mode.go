@@ -96,7 +96,7 @@ func (tr *Tracer) modeDiffers(t *Thread) bool {
 	if p.mode == ModeNative {
 		return !t.native || p.wantsCalls() && !t.callStops
 	}
-	v := p.mode.variant()
+	v := t.due()
 	return t.native || t.variant != v || t.epoch[v] != p.epoch[v] || t.budgetEpoch != p.budgetEpoch
 }
 
@@ -104,7 +104,27 @@ func (tr *Tracer) modeDiffers(t *Thread) bool {
 //
 // The blocks stay in memory, and threads that are in them finish their executions; what
 // they record is what the old plan said. New epochs make every thread empty its table.
-func (p *Process) Replan() { p.retranslate(Record) }
+func (p *Process) Replan() {
+	for v := Record; v < numVariants; v++ {
+		if p.slotHeads[v] != nil {
+			p.retranslate(v)
+		}
+	}
+	p.tr.modeChanged = true
+}
+
+// SetPlan says which of the client's plans holds for what the thread records. The
+// client calls it from Client.ThreadStarted; without, it is the first.
+func (t *Thread) SetPlan(plan int) { t.plan = plan }
+
+// due is the variant that the process's mode and its plan mean for a thread.
+func (t *Thread) due() Variant {
+	v := t.p.mode.variant()
+	if v.records() {
+		v += Variant(t.plan)
+	}
+	return v
+}
 
 // retranslate forgets the translations of a variant: threads that run in it go
 // over to others.
@@ -129,7 +149,7 @@ func (p *Process) retranslate(v Variant) {
 func (tr *Tracer) switchWaiting(t *Thread, app uint64, past bool) error {
 	p := t.p
 	if p.mode != ModeNative {
-		t.useVariant(p.mode.variant())
+		t.useVariant(t.due())
 		tr.client.Entering(t)
 		code := p.codeFor(app, t.variant, past)
 		if code == 0 {

@@ -138,6 +138,7 @@ type Thread struct {
 	num             int // from 1, in order of creation
 	slot            *slot
 	variant         Variant
+	plan            int // see SetPlan
 	native          bool
 	stopped         bool
 	vfork           bool // a child that shares the address space until it executes or ends
@@ -181,7 +182,6 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 	for v := range p.blocks {
 		p.blocks[v] = make(map[uint64]*block)
 		p.waiting[v] = make(map[uint64][]int32)
-		p.slotHeads[v] = make([]uint64, layout.TableEntries)
 	}
 	p.noToggle = tr.opts.NoToggle
 	p.noFollow, p.noAhead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.NoAhead, tr.opts.Predict, tr.opts.NoHuge

@@ -14,7 +14,7 @@ type Planner interface {
 	// sets want for each instruction: layout.InsRecorded and what goes with it;
 	// and its function's number. It returns the number of the block's image. A
 	// block of which nothing is wanted runs as it is.
-	Plan(p *Process, ins []x86.Insn, want []Want) (image uint32)
+	Plan(p *Process, plan int, ins []x86.Insn, want []Want) (image uint32)
 }
 
 // Want is what is to be recorded of one instruction.
@@ -68,7 +68,7 @@ type recorder struct {
 func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
 	want := u.wants[:len(ins)]
 	clear(want)
-	image := u.p.tr.client.Plan(u.p, ins, want)
+	image := u.p.tr.client.Plan(u.p, u.v.plan(), ins, want)
 	any := false
 	for i := range want {
 		any = any || want[i].Flags != 0

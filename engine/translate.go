@@ -77,6 +77,9 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 	}
 	u := &p.scratch
 	u.p, u.ar, u.v = p, ar, v
+	if p.slotHeads[v] == nil {
+		p.slotHeads[v] = make([]uint64, layout.TableEntries)
+	}
 	u.asm = asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.next}
 	u.warm, u.cold, u.lits, u.heads, u.headFor = u.warm[:0], u.cold[:0], u.lits[:0], u.heads[:0], 0
 	b := body(u)
@@ -197,7 +200,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 	case u.mustTrap(&ins[0]):
 		u.spend(b, ins)
 		u.trapBlock(b, &ins[0])
-	case u.v == Record:
+	case u.v.records():
 		next = u.recordBlock(b, ins)
 	case u.v == Count:
 		u.spend(b, ins)
@@ -268,7 +271,7 @@ func (u *unit) mustTrap(in *x86.Insn) bool {
 		x86.MUD0, x86.MUD1, x86.MUD2, x86.MHLT:
 		return true
 	case x86.MWRFSBASE:
-		return u.v == Record
+		return u.v.records()
 	}
 	if in.Has(x86.AttrGS) && in.NMem > 0 && in.Cat != x86.CatNOP && in.Cat != x86.CatWIDENOP && in.Mnem != x86.MLEA {
 		return true
@@ -280,7 +283,7 @@ func (u *unit) mustTrap(in *x86.Insn) bool {
 	case x86.CatCALL, x86.CatUNCONDBR, x86.CatRET:
 		return in.Mnem != x86.MXABORT && u.odd(in)
 	}
-	return u.v == Record && u.trapToRecord(in)
+	return u.v.records() && u.trapToRecord(in)
 }
 
 // odd tells far branches and branches with prefixes that change their meaning.

@@ -95,7 +95,7 @@ func (c *recorder) Entering(*engine.Thread)                              {}
 func (c *recorder) ImagesChanged(*engine.Process)                        {}
 func (c *recorder) Poll(*engine.Process)                                 {}
 
-func (c *recorder) Plan(_ *engine.Process, _ []x86.Insn, want []engine.Want) uint32 {
+func (c *recorder) Plan(_ *engine.Process, _ int, _ []x86.Insn, want []engine.Want) uint32 {
 	for i := range want {
 		want[i].Flags = c.v.want
 	}

@@ -22,7 +22,11 @@ func windowed(attrs, events, others string) string {
 }
 
 // recorded is what one thread of a profile holds.
-type recorded struct{ addrs []uint64 }
+type recorded struct {
+	addrs         []uint64
+	functions     map[string]int // instructions by function
+	loads, stores int
+}
 
 // first and last are 0 for a thread of which nothing was recorded.
 func (r recorded) first() uint64 {
@@ -66,7 +70,19 @@ func record(t *testing.T, dir, config string, argv ...string) map[string]recorde
 				t.Fatalf("dump: %q", line)
 			}
 			e := out[where]
+			if e.functions == nil {
+				e.functions = make(map[string]int)
+			}
 			e.addrs = append(e.addrs, at)
+			name, _, _ := strings.Cut(f[2], "+")
+			e.functions[name]++
+			out[where] = e
+		}
+		if e := out[where]; len(f) > 2 && f[0] == "load" {
+			e.loads++
+			out[where] = e
+		} else if len(f) > 2 && f[0] == "store" {
+			e.stores++
 			out[where] = e
 		}
 	}

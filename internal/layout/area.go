@@ -12,10 +12,10 @@ const (
 	TableOff     = 1 << 20
 	TableEntries = 1 << 16
 	TableSize    = 8 * TableEntries
-	Variants     = 4
+	Variants     = 16
 
-	CounterOff  = 4 << 20        // block counters: one uint64 a counted block
-	MaxCounters = (24 << 20) / 8 // counted blocks a process can have
+	CounterOff  = 10 << 20       // block counters: one uint64 a counted block
+	MaxCounters = (20 << 20) / 8 // counted blocks a process can have
 	RingOff     = 32 << 20       // the ring's chunks
 	RingMax     = 32 << 20       // most bytes a ring can grow to
 )

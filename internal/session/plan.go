@@ -47,14 +47,14 @@ type insKind struct {
 	mem       bool
 }
 
-// newPlanner compiles what the open windows record of process 1.
-func newPlanner(t *tables, profiles []*config.Profile, blocks bool) *planner {
+// newPlanner compiles what the open windows record of a thread of process 1.
+func newPlanner(t *tables, profiles []*config.Profile, thread int, blocks bool) *planner {
 	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), insns: make(map[insKind]config.InsKey), blocks: blocks, flags: insFlags()}
 	for _, pr := range profiles {
 		p.forms = p.forms || pr.SelectsForms()
 	}
 	if !blocks {
-		p.thread, _ = config.NewMatcher(profiles...).Match(1, 1)
+		p.thread, _ = config.NewMatcher(profiles...).Match(1, thread)
 	}
 	return p
 }

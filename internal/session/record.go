@@ -106,6 +106,9 @@ func (r *run) prepare() (path string, err error) {
 	if bad := unknownCalls(o.Config); len(bad) > 0 && o.Only == OnlyAll {
 		return "", fmt.Errorf("%w: %w", ErrUsage, errors.Join(bad...))
 	}
+	if r.threads, err = plansOf(o.Config); err != nil && o.Only == OnlyAll {
+		return "", fmt.Errorf("%w: %w", ErrUsage, err)
+	}
 	for _, w := range o.Config.Ignored() {
 		r.notes = append(r.notes, w.String())
 	}

@@ -178,7 +178,7 @@ func (r *run) created(t *engine.Thread) {
 		return
 	}
 	r.happened(t, 0, config.EventCreation, func(*config.Event) bool { return true })
-	r.threads(t)
+	r.countThreads(t)
 	if r.image.windows != nil {
 		r.watch() // a Time event may name it
 	}
@@ -193,11 +193,11 @@ func (r *run) terminated(t *engine.Thread) {
 		return
 	}
 	r.happened(t, 0, config.EventTermination, func(*config.Event) bool { return true })
-	r.threads(t)
+	r.countThreads(t)
 }
 
-// threads checks the bounds on the number of threads.
-func (r *run) threads(t *engine.Thread) {
+// countThreads checks the bounds on the number of threads.
+func (r *run) countThreads(t *engine.Thread) {
 	n := r.facts.live
 	r.happened(t, 0, config.EventThreads, func(e *config.Event) bool {
 		return (e.SmallerEqual == 0 || n <= e.SmallerEqual) && (e.LargerEqual == 0 || n >= e.LargerEqual)

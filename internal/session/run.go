@@ -38,6 +38,7 @@ type run struct {
 	windows *window.Set // of the process, whatever it executes
 	budget  *budget     // so too; nil where no event counts
 	facts   reported
+	threads threadPlans
 	watched map[uint32]bool // system calls that the engine watches
 	pending []*window.Leaf  // events that the program being executed is
 }
@@ -50,12 +51,13 @@ type image struct {
 	windows *window.Set
 	events  *events
 	budget  *budget // nil where no event counts instructions
-	planner *planner
-	planned uint64 // the open windows that planner is for
-	writer  *emit.ProcessWriter
-	pool    *cab.Pool
-	rings   map[*engine.Thread]*cab.Ring
-	marked  map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
+	// planners are what threads record, by their plan; made as they are needed.
+	planners []*planner
+	planned  uint64 // the open windows that planners are for
+	writer   *emit.ProcessWriter
+	pool     *cab.Pool
+	rings    map[*engine.Thread]*cab.Ring
+	marked   map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
 }
 
 // waits sums up how long application threads waited for room in their rings.
@@ -165,11 +167,11 @@ func (r *run) setMode() {
 	switch {
 	case r.opts.Only == OnlyTranslate || r.opts.Only == OnlyCount:
 	case open != 0:
-		if im.planner == nil || im.planned != open {
-			if im.planner != nil {
+		if im.planners == nil || im.planned != open {
+			if im.planners != nil {
 				im.p.Replan()
 			}
-			im.planner, im.planned = newPlanner(im.tables, im.windows.Profiles(), r.opts.Only == OnlyBlocks), open
+			im.planners, im.planned = make([]*planner, engine.MaxPlans), open
 		}
 		im.p.SetMode(engine.ModeRecord)
 	case im.budget != nil && im.budget.waiting():
@@ -266,11 +268,15 @@ func (r *run) ImagesChanged(p *engine.Process) {
 
 // Plan is engine.Client's.
 // Without a planner nothing is to be recorded, and the answer is not used.
-func (r *run) Plan(_ *engine.Process, ins []x86.Insn, want []engine.Want) uint32 {
-	if r.image.planner == nil {
+func (r *run) Plan(_ *engine.Process, plan int, ins []x86.Insn, want []engine.Want) uint32 {
+	im := r.image
+	if im.planners == nil {
 		return 0
 	}
-	return r.image.planner.plan(ins, want)
+	if im.planners[plan] == nil {
+		im.planners[plan] = newPlanner(im.tables, im.windows.Profiles(), r.threads.thread(plan), r.opts.Only == OnlyBlocks)
+	}
+	return im.planners[plan].plan(ins, want)
 }
 
 // ThreadStarted is engine.Client's.
@@ -279,6 +285,7 @@ func (r *run) Plan(_ *engine.Process, ins []x86.Insn, want []engine.Want) uint32
 // marks, must be there before anybody consumes it.
 func (r *run) ThreadStarted(t *engine.Thread) error {
 	im := r.image
+	t.SetPlan(r.threads.plan(t.Num()))
 	if im.pool != nil {
 		ring := cab.NewRing(t.SlotMemory())
 		im.rings[t] = ring

@@ -1,0 +1,50 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"alleria/config"
+	"alleria/engine"
+)
+
+// threadPlans tells which threads of a process record something of their own:
+// those that a configuration names. Plan 0 is every other thread's, plan i+1 that
+// of thread nums[i]. Which windows are open does not matter: a thread keeps its plan.
+type threadPlans struct{ nums []int }
+
+// plansOf finds the threads that a configuration names in the first process.
+func plansOf(c *config.Config) (threadPlans, error) {
+	var p threadPlans
+	for _, w := range c.Windows {
+		for _, proc := range w.Profile.Processes {
+			if proc.N > 1 {
+				continue
+			}
+			for _, t := range proc.Threads {
+				if t.N > 0 && !slices.Contains(p.nums, t.N) {
+					p.nums = append(p.nums, t.N)
+				}
+			}
+		}
+	}
+	if len(p.nums) >= engine.MaxPlans {
+		return p, fmt.Errorf("%d threads are named; at most %d can be: let Thread without n be for the others", len(p.nums), engine.MaxPlans-1)
+	}
+	return p, nil
+}
+
+// plan is the plan of a thread by its number.
+func (p threadPlans) plan(num int) int { return 1 + slices.Index(p.nums, num) }
+
+// thread is the number of a thread that has a plan.
+func (p threadPlans) thread(plan int) int {
+	if plan > 0 {
+		return p.nums[plan-1]
+	}
+	n := 1
+	for slices.Contains(p.nums, n) {
+		n++
+	}
+	return n
+}
