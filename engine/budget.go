@@ -22,7 +22,12 @@ const (
 // is left; those of accesses are one less, so that a block is left behind the
 // very instruction that uses the budget up, though others follow that access
 // nothing.
-func budgetOff(m Metric) int { return layout.Budget + 8*int(m) }
+func budgetOff(m Metric) int {
+	if m == MetricInstructions {
+		return layout.Budget
+	}
+	return layout.AccessBudgets + 8*int(m-MetricAccesses)
+}
 
 // unlimited is the budget of a thread that is not to be asked about.
 const unlimited = 1 << 62

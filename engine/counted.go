@@ -6,14 +6,6 @@ import (
 	"alleria/internal/sys"
 )
 
-// Words of a slot for instructions whose accesses are counted as they execute.
-const (
-	countReg   = 0x1b8 // the borrowed register
-	countRax   = 0x1c0 // rax while the flags lie in it
-	countFlags = 0x1c8
-	countLanes = 0x1d0 // lanes that the instruction will access, or rcx before it
-)
-
 // dynamic tells accesses whose number is known only when the instruction
 // executes: iterations, lanes under a mask.
 func dynamic(o *x86.Operand) bool {
@@ -69,15 +61,15 @@ func (u *unit) untilCounted(ins []x86.Insn) int {
 func (u *unit) countBefore(c *counted, in *x86.Insn) {
 	a := &u.asm
 	if c.rep {
-		a.store(countLanes, x86.RCX)
+		a.store(layout.CountLanes, x86.RCX)
 		return
 	}
 	g := scratchFor(in.Mentions() | 1<<x86.RAX)
 	r := byte(g)
-	a.store(countReg, g)
-	a.store(countRax, x86.RAX)
+	a.store(layout.CountReg, g)
+	a.store(layout.CountRax, x86.RAX)
 	a.bytes(0x9f, 0x0f, 0x90, 0xc0) // lahf; seto al
-	a.store(countFlags, x86.RAX)
+	a.store(layout.CountFlags, x86.RAX)
 	a.mask(g, &c.op)
 	switch n := max(c.op.Lanes, c.op.AnyOf); {
 	case n == 32: // mov g32, g32
@@ -93,11 +85,11 @@ func (u *unit) countBefore(c *counted, in *x86.Insn) {
 	} else {
 		a.bytes(0xf3, rexW, 0x0f, 0xb8, 0xc0|r<<3|r) // popcnt g, g
 	}
-	a.store(countLanes, g)
-	a.load(x86.RAX, countFlags)
+	a.store(layout.CountLanes, g)
+	a.load(x86.RAX, layout.CountFlags)
 	a.bytes(0x04, 0x7f, 0x9e) // add al, 127; sahf
-	a.load(x86.RAX, countRax)
-	a.load(g, countReg)
+	a.load(x86.RAX, layout.CountRax)
+	a.load(g, layout.CountReg)
 }
 
 // countAfter writes, behind an instruction, the subtraction of what it has
@@ -106,9 +98,9 @@ func (u *unit) countAfter(c *counted, in *x86.Insn) {
 	a := &u.asm
 	g := scratchFor(in.Mentions() | 1<<x86.RCX)
 	h := scratchFor(in.Mentions() | 1<<x86.RCX | 1<<uint(g))
-	a.store(countReg, g)
-	a.store(countRax, h)
-	a.load(h, countLanes)
+	a.store(layout.CountReg, g)
+	a.store(layout.CountRax, h)
+	a.load(h, layout.CountLanes)
 	if c.rep { // iterations: what rcx was less what it is
 		a.not(h)
 		a.lea(h, operand{base: h, index: x86.RCX, scale: 1})
@@ -125,8 +117,8 @@ func (u *unit) countAfter(c *counted, in *x86.Insn) {
 		a.not(g)
 		a.store(budgetOff(m), g)
 	}
-	a.load(h, countRax)
-	a.load(g, countReg)
+	a.load(h, layout.CountRax)
+	a.load(g, layout.CountReg)
 }
 
 // settle counts the iterations that a repeated string instruction, i of block b,
@@ -144,7 +136,7 @@ func (t *Thread) settle(b *block, i int, regs *sys.Regs) {
 	}
 	c, ok := t.p.scratch.countedAround(&one[0])
 	if ok && c.rep {
-		t.spent(c.each, t.slot.get(countLanes)-regs.Rcx)
+		t.spent(c.each, t.slot.get(layout.CountLanes)-regs.Rcx)
 	}
 }
 

@@ -171,7 +171,7 @@ func (p *Process) translateAhead() bool {
 		k := len(p.aheadQueue) - 1
 		it := p.aheadQueue[k]
 		p.aheadQueue = p.aheadQueue[:k]
-		if p.noAhead || it.v != p.variant && !(it.v.records() && p.variant.records()) || p.notify[it.app] || p.aheadLeft <= 0 {
+		if p.noAhead || it.v.records() != p.variant.records() || !it.v.records() && it.v != p.variant || p.notify[it.app] || p.aheadLeft <= 0 {
 			continue
 		}
 		if p.blocks[it.v][it.app] != nil {

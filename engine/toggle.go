@@ -43,8 +43,9 @@ func (p *Process) readyToggle(t *Thread) {
 		t.slot.get(layout.ChunkBytes) == 0 {
 		return
 	}
+	record := Record + Variant(t.plan)
 	t.prepareTable(Plain)
-	t.prepareTable(Record)
+	t.prepareTable(record)
 	now := uint64(0)
 	if p.mode == ModeRecord {
 		now = 1
@@ -52,7 +53,7 @@ func (p *Process) readyToggle(t *Thread) {
 	t.slot.set(layout.Inside, now)
 	t.toggles = t.slot.get(layout.Toggles)
 	// Each sets both counts. Behind an opening nothing opens until it is closed.
-	ok := p.toggleAt(tg.Open, Record, tg.OpenMark, tg.Close, tg.CloseAfter) &&
+	ok := p.toggleAt(tg.Open, record, tg.OpenMark, tg.Close, tg.CloseAfter) &&
 		p.toggleAt(tg.Close, Plain, tg.CloseMark, tg.Open, tg.OpenAfter)
 	if !ok {
 		p.stopToggling()
@@ -72,7 +73,7 @@ func (p *Process) toggleAt(pl *Place, v Variant, mark uint64, other *Place, n ui
 		}
 	}
 	inside := uint64(0)
-	if v == Record {
+	if v.records() {
 		inside = 1
 	}
 	base := p.slotsBase + slotsBytes
@@ -113,9 +114,12 @@ func (tr *Tracer) sync(t *Thread) {
 		m = ModeRecord
 		tg.Open.armed, tg.Close.armed = Never, int64(tg.CloseAfter)
 	}
-	t.variant = m.variant()
-	if p.mode != ModeNative { // else it was to run natively, and has toggled just before
-		p.mode, p.variant = m, t.variant
+	was := p.mode
+	p.mode = m
+	t.variant = t.due()
+	p.variant = m.variant()
+	if was == ModeNative { // it was to run natively, and has toggled just before
+		p.mode = was
 	}
 	p.stats.Toggles += int(times)
 	p.lastUse = tr.now()

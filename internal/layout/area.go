@@ -77,6 +77,9 @@ const (
 	Inside     = 0x1c8 // uint64: 1 while the toggled window is open (code, tracer)
 	Toggles    = 0x1d0 // uint64: how often code has opened or closed it (code)
 
+	// Budgets of accesses: all, reads, writes; what is left, less one (code, tracer).
+	AccessBudgets = 0x1d8
+
 	// Save area of the assembly routines (code): rax, rcx, rdx, rbx, rsp, rbp,
 	// rsi, rdi, r8 … r15, then the flags as lahf and seto leave them.
 	Save      = 0x200
@@ -90,6 +93,13 @@ const (
 	Scratch2 = 0x2d0
 	Operand  = 0x300 // 64 bytes, aligned for any instruction
 	VecSave  = 0x340 // 64 bytes
+
+	// What counting code keeps around one instruction (code): a register, rax, the
+	// flags, and the lanes that the instruction will access, or rcx before it.
+	CountReg   = 0x380
+	CountRax   = 0x388
+	CountFlags = 0x390
+	CountLanes = 0x398
 
 	// Chunk control: for chunk number n (counted from the start, never reset),
 	// entry n mod MaxChunks.
@@ -109,7 +119,7 @@ const (
 // FramePlace the number of the place that counts the function's returns (uint16).
 const (
 	FramePlace = 0x20000
-	FrameSP    = 3 << 20
+	FrameSP    = 9 << 20 // behind the tables
 	FrameSite  = FrameSP + 8*FrameMax
 	FrameMax   = 1 << 16
 	FrameNone  = 1 << 62

@@ -262,7 +262,7 @@ func (e *events) drop(pl *engine.Place) {
 func (e *events) toggle() *engine.Toggle {
 	im := e.im
 	sw, ok := im.windows.Switch()
-	if !ok || im.planner == nil || im.planned != 1<<sw.Index || im.budget != nil && im.budget.waiting() {
+	if !ok || im.planners == nil || im.planned != 1<<sw.Index || im.budget != nil && im.budget.waiting() {
 		return nil
 	}
 	on, till := e.only(sw.On), e.only(sw.Till)

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"alleria/internal/layout"
+)
+
+// TestStubConstants compares the words that the assembly routines use with the
+// layout that the rest shares.
+func TestStubConstants(t *testing.T) {
+	src, err := os.ReadFile("stubs_amd64.S")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]uint64{
+		"TGT": layout.Tgt, "BUF": layout.Buf, "END": layout.End, "NEGEND": layout.NegEnd, "AWAIT": layout.Await, "TOP": layout.Top,
+		"PLACE": layout.Place, "S0": layout.S0, "S1": layout.S1, "REQ": layout.Req, "ASK": layout.Ask, "REQARG": layout.ReqArg,
+		"RESP": layout.Resp, "ASLEEP": layout.Asleep, "HEAD": layout.Head, "RINGBASE": layout.RingBase, "CHUNKB": layout.ChunkBytes,
+		"CHUNKS": layout.Chunks, "WAITS": layout.Waits, "WAITTSC": layout.WaitTSC, "TAIL": layout.Tail, "STARVED": layout.Starved,
+		"CONTROL": layout.ControlPtr, "CARRY": layout.Carry, "RESUME": layout.Resume, "BACK": layout.Back, "POP": layout.Pop,
+		"INSIDE": layout.Inside, "TOGGLES": layout.Toggles, "SAVE": layout.Save, "SFLAGS": layout.SaveFlags,
+		"CHUNKCTL": layout.ChunkCtl, "MAXCHUNK": layout.MaxChunks, "SLACK": layout.RingSlack, "DOORBELL": layout.Doorbell,
+		"TASLEEP": layout.TracerAsleep, "CBELL": layout.ConsumerBell, "CASLEEP": layout.ConsumerAsleep, "NOCALLS": layout.NoCalls,
+		"FRAMEPLACE": layout.FramePlace, "FRAMESP": layout.FrameSP, "FRAMESITE": layout.FrameSite, "FRAMENONE": layout.FrameNone,
+		"REQ_INDIRECT": layout.ReqIndirect,
+	}
+	for _, m := range regexp.MustCompile(`(?m)^#define (\w+)\s+(\w+)`).FindAllStringSubmatch(string(src), -1) {
+		n, err := strconv.ParseUint(m[2], 0, 64)
+		if w, known := want[m[1]]; known && (err != nil || n != w) {
+			t.Errorf("%s is %s, want %#x", m[1], m[2], w)
+		}
+		delete(want, m[1])
+	}
+	for name := range want {
+		t.Errorf("%s is not defined", name)
+	}
+}
+
+// TestSlotPartsDoNotOverlap checks the parts of a slot that grew beside each other.
+func TestSlotPartsDoNotOverlap(t *testing.T) {
+	type part struct {
+		name       string
+		start, end int
+	}
+	parts := []part{
+		{"budget", layout.Budget, layout.Budget + 8}, {"await", layout.Await, layout.Place + 4}, {"mailbox", layout.Req, layout.Asleep + 4},
+		{"return words", layout.Back, layout.Toggles + 8}, {"access budgets", layout.AccessBudgets, budgetOff(NumMetrics)},
+		{"save area", layout.Save, layout.SaveFlags + 8}, {"operand", layout.Operand, layout.VecSave + 64},
+		{"counting", layout.CountReg, layout.CountLanes + 8}, {"chunk control", layout.ChunkCtl, layout.ChunkCtl + layout.MaxChunks*layout.ChunkCtlSize},
+		{"frames' places", layout.FramePlace, layout.FramePlace + 2*layout.FrameMax},
+		{"tables", layout.TableOff, int(tableOff(numVariants))}, {"frames", layout.FrameSP, layout.FrameSite + 8*layout.FrameMax},
+		{"counters", layout.CounterOff, layout.CounterOff + 8*layout.MaxCounters}, {"ring", layout.RingOff, layout.RingOff + layout.RingMax},
+		{"slot", layout.SlotSize, layout.SlotSize},
+	}
+	for i, p := range parts[1:] {
+		if q := parts[i]; p.start < q.end {
+			t.Errorf("%s from %#x overlaps %s up to %#x", p.name, p.start, q.name, q.end)
+		}
+	}
+}
