@@ -40,19 +40,19 @@ const (
 // the inputs that the block could not know. Fields that a kind does not use are zero,
 // words NoWord.
 type Access struct {
-	Kind      AccessKind
-	Store     bool   // else a load; a read-modify-write is two Accesses
-	Seg       uint8  // a Seg… constant
-	Lanes     uint8  // elements of a vector operand, at most 64
-	Scale     uint8  // of a gather's index: 1, 2, 4 or 8
-	IndexSize uint8  // bytes of a gather's index
-	AddrBits  uint8  // 64, or 32: cut to 32 bits before the segment's base is added
-	Size      uint32 // bytes, of an element where there are lanes
-	Word      int16  // which word Offset is added to; NoWord: Offset alone
-	AuxWord   int16  // see the kinds; NoWord for a plain one
-	IndexWord int16  // first word of a gather's packed indices
-	Value     int16  // first word of the bytes read or written; NoWord: not recorded
-	Offset    int64  // displacement, and what the block added to the register before
+	Kind      AccessKind // how addresses come out of the words
+	Store     bool       // else a load; a read-modify-write is two Accesses
+	Seg       uint8      // a Seg… constant
+	Lanes     uint8      // elements of a vector operand, at most 64
+	Scale     uint8      // of a gather's index: 1, 2, 4 or 8
+	IndexSize uint8      // bytes of a gather's index
+	AddrBits  uint8      // 64, or 32: cut to 32 bits before the segment's base is added
+	Size      uint32     // bytes, of an element where there are lanes
+	Word      int16      // which word Offset is added to; NoWord: Offset alone
+	AuxWord   int16      // see the kinds; NoWord for a plain one
+	IndexWord int16      // first word of a gather's packed indices
+	Value     int16      // first word of the bytes read or written; NoWord: not recorded
+	Offset    int64      // displacement, and what the block added to the register before
 }
 
 // InsFlags says what is recorded of one instruction and what it is.

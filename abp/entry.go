@@ -24,11 +24,11 @@ const (
 // and a value of an interface type would be an allocation each. Fields of other kinds
 // hold what they held before.
 type Entry struct {
-	Kind    EntryKind
-	Process uint32 // number in the run
-	Thread  uint32 // number in the process
-	OSID    uint32 // the thread's
-	Windows uint64 // bit i: window i is open
+	Kind    EntryKind // says which of the fields below hold
+	Process uint32    // number in the run
+	Thread  uint32    // number in the process
+	OSID    uint32    // the thread's
+	Windows uint64    // bit i: window i is open
 
 	Ins     Instruction // Ins; for Mem and Branch the instruction they belong to
 	Mem     Mem         // Mem
@@ -56,9 +56,9 @@ type Instruction struct {
 
 // Branch is what a block's last instruction did.
 type Branch struct {
-	Kind   BranchKind
-	Taken  bool   // only conditional ones may not be
-	Target uint64 // 0: unknown
+	Kind   BranchKind // of the instruction
+	Taken  bool       // only conditional ones may not be
+	Target uint64     // 0: unknown
 }
 
 // Trace is an instruction with what hangs on it.

@@ -29,7 +29,7 @@ type Mem struct {
 // It is the cheapest view of a profile: what all executions of a block share is behind
 // Block, so that counting needs neither addresses nor a loop over instructions.
 type Exec struct {
-	Process *Process
+	Process *Process // that the thread belongs to
 	Thread  uint32   // number in the process
 	OSID    uint32   // the kernel's thread id
 	Block   *Block   // what was executed

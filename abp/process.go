@@ -38,9 +38,9 @@ type Process struct {
 // Thread is one application thread's part of a process's profile.
 // Number is the order of creation in the process, from 1.
 type Thread struct {
-	Number uint32
-	OSID   uint32
-	Counts Counts
+	Number uint32      // within the process, in order of creation
+	OSID   uint32      // the kernel's thread id
+	Counts Counts      // what was recorded of it
 	Frames []*FrameRef // by Seq
 }
 

@@ -79,23 +79,23 @@ type ProcessEntry struct {
 // Counted are exact counts of instructions, for runs without entries to count.
 // Both lists add up to the process's instructions.
 type Counted struct {
-	Threads   []CountedThread   `json:"threads"`
+	Threads   []CountedThread   `json:"threads"`   // by number
 	Functions []CountedFunction `json:"functions"` // the most instructions first
 }
 
 // CountedThread is a thread by its number in the process, and by its OS id.
 type CountedThread struct {
-	Number       uint32 `json:"number"`
-	TID          uint32 `json:"tid"`
-	Instructions uint64 `json:"instructions"`
+	Number       uint32 `json:"number"`       // within the process
+	TID          uint32 `json:"tid"`          // the kernel's thread id
+	Instructions uint64 `json:"instructions"` // executed
 }
 
 // CountedFunction is a function by its name and its image's. Both are empty for code
 // in no image, Name for code in no function.
 type CountedFunction struct {
-	Name         string `json:"name,omitempty"`
-	Image        string `json:"image,omitempty"`
-	Instructions uint64 `json:"instructions"`
+	Name         string `json:"name,omitempty"`  // empty: code in no function
+	Image        string `json:"image,omitempty"` // file name, empty: in no image
+	Instructions uint64 `json:"instructions"`    // executed, exclusive of what it calls
 }
 
 // ReadRun reads run.json of a run's directory.

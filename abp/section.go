@@ -73,7 +73,7 @@ const sectionSync = 0x53504241 // "ABPS"
 
 // Section is where a section lies.
 type Section struct {
-	Type   SectionType
+	Type   SectionType  // what it holds
 	Flags  SectionFlags // how the payload is stored
 	Offset uint64       // of its header in the file
 	Length uint64       // of its payload

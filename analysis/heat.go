@@ -25,8 +25,8 @@ const heatCache = 1 << 12
 // Reads and writes are accesses, not bytes: a load of 64 bytes and one of a single
 // byte count alike, as in the paper's figure 11 (Alleria, section 6).
 type Traffic struct {
-	Reads  uint64 `json:"reads"`
-	Writes uint64 `json:"writes"`
+	Reads  uint64 `json:"reads"`  // load accesses
+	Writes uint64 `json:"writes"` // store accesses
 }
 
 // Heat counts accesses by address. Each access counts once, for the page of its
@@ -103,7 +103,7 @@ func (h *Heat) Grain() uint64 { return 1 << h.shift }
 
 // Cell is the traffic of one stretch of memory.
 type Cell struct {
-	Addr uint64
+	Addr uint64 // of its first byte
 	Traffic
 }
 

@@ -13,17 +13,17 @@ import (
 // Report is the summary of one or several profiles. Its JSON form is documented
 // for users; fields are only ever added.
 type Report struct {
-	Profiles  []ProfileReport `json:"profiles"`
-	Processes []ProcessReport `json:"processes"`
+	Profiles  []ProfileReport `json:"profiles"`  // in the order given
+	Processes []ProcessReport `json:"processes"` // of all profiles, by profile and number
 }
 
 // ProfileReport is what concerns a profile as a whole.
 // Fields that only run.json knows are missing for a single file that was opened
 // without its directory.
 type ProfileReport struct {
-	Path     string     `json:"path"`
-	Command  []string   `json:"command,omitempty"`
-	Started  *time.Time `json:"started,omitempty"`
+	Path     string     `json:"path"`              // as it was given
+	Command  []string   `json:"command,omitempty"` // of the first process
+	Started  *time.Time `json:"started,omitempty"` // when the recording began
 	Seconds  float64    `json:"seconds,omitempty"` // from start to end of the recording
 	Outcome  string     `json:"outcome,omitempty"`
 	Complete bool       `json:"complete"` // every file was closed in order
@@ -39,13 +39,13 @@ type ProfileReport struct {
 // The lists are never null in JSON. PerThread, Images and Functions each add up to
 // the process's counts; windows do not, as several may be open at a time.
 type ProcessReport struct {
-	Profile  string   `json:"profile"`
-	Number   uint32   `json:"number"`
-	PID      uint32   `json:"pid"`
-	Parent   uint32   `json:"parent,omitempty"`
-	Command  []string `json:"command"`
-	Followed bool     `json:"followed"`
-	Exit     *int     `json:"exit"` // as a shell reports it; null: not known
+	Profile  string   `json:"profile"`          // path of the profile it is from
+	Number   uint32   `json:"number"`           // in the run, in order of creation
+	PID      uint32   `json:"pid"`              // the kernel's
+	Parent   uint32   `json:"parent,omitempty"` // its number, 0 none
+	Command  []string `json:"command"`          // arguments, argv[0] first
+	Followed bool     `json:"followed"`         // it ran under the engine
+	Exit     *int     `json:"exit"`             // as a shell reports it; null: not known
 	abp.Counts
 	// Counted: instructions were counted and nothing was recorded, so that there are
 	// no other counts.
@@ -61,23 +61,23 @@ type ProcessReport struct {
 // Number is the order of creation within the process, from 1; OSID the kernel's
 // thread id, which may be used again.
 type ThreadReport struct {
-	Number uint32 `json:"number"`
-	OSID   uint32 `json:"tid"`
+	Number uint32 `json:"number"` // in the process
+	OSID   uint32 `json:"tid"`    // the kernel's thread id
 	abp.Counts
 }
 
 // ImageReport is the code of one image.
 type ImageReport struct {
-	Name string `json:"name"`
-	Path string `json:"path"`
-	Main bool   `json:"main,omitempty"`
+	Name string `json:"name"`           // file name
+	Path string `json:"path"`           // empty for code in no image
+	Main bool   `json:"main,omitempty"` // the program itself
 	abp.Counts
 }
 
 // FunctionReport is one function, exclusive of what it calls.
 // Name is demangled where it can be. File and Line are those of the definition.
 type FunctionReport struct {
-	Name   string `json:"name"`
+	Name   string `json:"name"`                  // demangled
 	Linked string `json:"linked_name,omitempty"` // where it differs
 	Image  string `json:"image"`
 	File   string `json:"file,omitempty"`
@@ -88,9 +88,9 @@ type FunctionReport struct {
 // WindowReport is one window of the configuration in one process.
 // First and Last are null for a window that never opened.
 type WindowReport struct {
-	Name        string         `json:"name"`
-	Description string         `json:"description,omitempty"`
-	Openings    int            `json:"openings"`
+	Name        string         `json:"name"`                  // the configuration's
+	Description string         `json:"description,omitempty"` // the configuration's
+	Openings    int            `json:"openings"`              // how often it opened
 	abp.Counts                 // recorded while it was open
 	First       *WindowOpening `json:"first"`
 	Last        *WindowOpening `json:"last"`
@@ -103,7 +103,7 @@ type WindowReport struct {
 // Overshoot is by how many instructions a count over several threads was exceeded;
 // within one thread counts are exact.
 type WindowOpening struct {
-	Reason       string         `json:"reason"`
+	Reason       string         `json:"reason"`  // the event, in words
 	Seconds      float64        `json:"seconds"` // since the process's start
 	Thread       uint32         `json:"thread,omitempty"`
 	Address      uint64         `json:"address,omitempty"`

@@ -45,12 +45,12 @@ func (r *Ring) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Poin
 
 // Chunk is a stretch of words that the producer has completed.
 type Chunk struct {
-	Words    []uint64
-	Number   uint64 // of the ring's chunk, counted from 0
-	First    uint64 // which word of the chunk comes first
-	Whole    bool   // to the end of the chunk
-	Opened   uint64 // TSC when the chunk was begun
-	Complete uint64 // TSC when it was completed, or now for a part of an open one
+	Words    []uint64 // good until Release
+	Number   uint64   // of the ring's chunk, counted from 0
+	First    uint64   // which word of the chunk comes first
+	Whole    bool     // to the end of the chunk
+	Opened   uint64   // TSC when the chunk was begun
+	Complete uint64   // TSC when it was completed, or now for a part of an open one
 }
 
 // Acquire returns a lease with something to take: one that was given back before it

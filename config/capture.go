@@ -95,10 +95,10 @@ func builtinNamed(name string) Builtin {
 // TypeRef is a use of a type: its name and what that resolved to, exactly one
 // of the three. The zero TypeRef is no type.
 type TypeRef struct {
-	Name    string
-	Builtin Builtin
-	Record  *Type
-	Pointer *Pointer
+	Name    string   // as the file has it
+	Builtin Builtin  // NoBuiltin for the other two
+	Record  *Type    // a Type of the file
+	Pointer *Pointer // a Pointer of the file
 }
 
 // IsZero tells that there is no type.
@@ -129,11 +129,11 @@ func (r TypeRef) Align() uint64 {
 // Type is a record. Size, Align and the fields' offsets are computed.
 type Type struct {
 	Pos
-	Name   string
-	Packed bool
-	Fields []*Field
-	Size   uint64
-	Align  uint64
+	Name   string   // by which others refer to it
+	Packed bool     // fields follow without padding
+	Fields []*Field // in the order of the file
+	Size   uint64   // bytes, padding at the end included
+	Align  uint64   // bytes, a power of two
 	// GivenSize is the size attribute, 0 when absent.
 	GivenSize uint64
 
@@ -143,9 +143,9 @@ type Type struct {
 // Field is one field of a record.
 type Field struct {
 	Pos
-	Name   string
-	Type   TypeRef
-	Offset uint64
+	Name   string  // within its record
+	Type   TypeRef // never zero
+	Offset uint64  // bytes from the record's start
 	// GivenOffset tells that the file said where the field lies.
 	GivenOffset bool
 }
@@ -166,8 +166,8 @@ const (
 // Pointer is a pointer to elements.
 type Pointer struct {
 	Pos
-	Name    string
-	Element TypeRef
+	Name    string  // by which others refer to it
+	Element TypeRef // what it points to
 	// Dec: the pointer holds the highest address. HasDirection tells that the
 	// file said so or the contrary; LengthEnd, LengthStart and a single element
 	// need no direction, and inc is meant.
@@ -206,9 +206,9 @@ type Intercept struct {
 // Parameter is one argument of interest.
 type Parameter struct {
 	Pos
-	Name  string
-	Index int
-	Type  TypeRef
-	In    bool
-	Out   bool
+	Name  string  // for the capture, and for pointers that refer to it
+	Index int     // of the argument, as the file counts
+	Type  TypeRef // what the argument is taken for
+	In    bool    // captured when the function is entered
+	Out   bool    // captured when it has returned
 }

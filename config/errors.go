@@ -11,9 +11,9 @@ import (
 // characters rather than bytes because that is what editors show. The zero Line
 // means that there is no such place: a built-in or command-line configuration.
 type Pos struct {
-	File string
-	Line int
-	Col  int
+	File string // as it was given; "(options)" for flags
+	Line int    // from 1
+	Col  int    // from 1, in characters
 }
 
 // String formats the place as file:line:column, or the file alone.
@@ -35,8 +35,8 @@ func (p Pos) compare(q Pos) int {
 // Error is one fault: where, what is wrong, and what would be right instead.
 type Error struct {
 	Pos
-	What  string
-	Right string
+	What  string // what is wrong, without the place
+	Right string // what would be right; may be empty
 	// Err is the cause where there is one (the file could not be read).
 	Err error
 

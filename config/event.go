@@ -60,7 +60,7 @@ func eventKindOf(name string) EventKind {
 // others it is zero.
 type Event struct {
 	Pos
-	Kind EventKind
+	Kind EventKind // which element it was
 	// Children: All, One.
 	Children []*Event
 

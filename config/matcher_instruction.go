@@ -77,19 +77,19 @@ func compileFunction(f *Function) *functionNode {
 
 // InsKey describes an instruction in the names of XED's tables.
 type InsKey struct {
-	Form  string
-	Class string
-	ISA   string
-	Ext   string
-	Cat   string
+	Form  string // such as MOV_GPRv_MEMv; empty where no selector asks
+	Class string // such as MOV
+	ISA   string // ISA set, such as SSE2
+	Ext   string // extension, such as BASE
+	Cat   string // category, such as DATAXFER
 	// Memory: it reads or writes memory, also implicitly.
 	Memory bool
 }
 
 // Selection is what is recorded of an instruction. The zero Selection is nothing.
 type Selection struct {
-	Fields    Fields
-	Registers []string
+	Fields    Fields   // the facts; 0: the instruction is not recorded
+	Registers []string // names in lower case
 	// Sample keeps one in Sample at random; 0 keeps all.
 	Sample int
 }

@@ -8,8 +8,8 @@ import (
 // Config is a validated configuration. It is immutable.
 type Config struct {
 	Pos
-	Types   Types
-	Windows []*Window
+	Types   Types     // for interceptors
+	Windows []*Window // in the order of the file
 }
 
 // Window is a stretch of execution and what is recorded in it.
@@ -37,7 +37,7 @@ func (w *Window) Label() string {
 // Profile is what is recorded while its window is open.
 type Profile struct {
 	Pos
-	Processes []*Process
+	Processes []*Process // in the order of the file
 }
 
 // AllImages yields every Image element of the profile in the order of the file,
@@ -107,11 +107,11 @@ type Thread struct {
 // is set; none is all code, also that in no image.
 type Image struct {
 	Pos
-	Name      string
-	Path      string
-	Main      bool
-	AnyButSys bool
-	Functions []*Function
+	Name      string      // file name
+	Path      string      // whole path, links resolved
+	Main      bool        // the main executable
+	AnyButSys bool        // every image that is not the system's
+	Functions []*Function // none: nothing of it is recorded
 }
 
 // Function selects functions of an image.
@@ -142,7 +142,7 @@ const (
 // Instruction selects instructions and says which facts of each are recorded.
 type Instruction struct {
 	Pos
-	By SelectorKind
+	By SelectorKind // which attribute selects
 	// Value is the XED name; empty for AnyMemory and AnyInstruction.
 	Value     string
 	Fields    Fields

@@ -13,8 +13,8 @@ import (
 
 // Switch is a window that code opens and closes by itself, and why it does.
 type Switch struct {
-	Window           uint32
-	Opening, Closing string
+	Window           uint32 // its index in the configuration
+	Opening, Closing string // the reasons, in words
 }
 
 // transition is a mark that changes the set of open windows.

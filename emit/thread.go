@@ -20,7 +20,7 @@ type Place struct {
 // only then its place among the instructions is known.
 // Number is the application thread's in its process.
 type ThreadState struct {
-	Number uint32
+	Number uint32 // within the process, from 1
 
 	mu      sync.Mutex
 	osid    uint32 // guarded by mu, as are all down to pending

@@ -21,8 +21,8 @@ const launcherName = "alleria: launching"
 // It is the kernel's own answer to execve of the path, after all checks that can be made
 // beforehand have passed.
 type ExecError struct {
-	Path string
-	Err  error
+	Path string // as in Options
+	Err  error  // the kernel's
 }
 
 // Error names the program and the reason.

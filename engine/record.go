@@ -19,8 +19,8 @@ type Planner interface {
 
 // Want is what is to be recorded of one instruction.
 type Want struct {
-	Flags layout.InsFlags
-	Func  uint32
+	Flags layout.InsFlags // layout.Ins…; 0: nothing of it
+	Func  uint32          // number in the profile, 0 none
 }
 
 // They are apart from those because a block may end in an indirect branch while its

@@ -10,9 +10,9 @@ import "alleria/internal/layout"
 // others would have to notice at each of their blocks. With several, or while a
 // child shares the address space, the tracer is asked as for any other event.
 type Toggle struct {
-	Open, Close         *Place
+	Open, Close         *Place // where it opens, where it closes
 	OpenAfter           uint64 // arrivals at Open from each closing on
-	CloseAfter          uint64
+	CloseAfter          uint64 // arrivals at Close from each opening on
 	OpenMark, CloseMark uint64 // the sets of open windows for the marks
 }
 

@@ -115,10 +115,10 @@ type Tracer struct {
 
 // Status is how the target ended.
 type Status struct {
-	Exited bool
-	Code   int
-	Signal sys.Signal
-	LetGo  int // child processes that ran untraced
+	Exited bool       // it ended by itself: Code holds
+	Code   int        // exit code
+	Signal sys.Signal // that killed it, 0 none
+	LetGo  int        // child processes that ran untraced
 	// LetGoThreads is how many threads ran untraced, because too many lived at a
 	// time.
 	LetGoThreads int

@@ -34,10 +34,10 @@ type Watcher interface {
 // Call is a system call of the target.
 // Args are the registers' values, whether the call has so many or not.
 type Call struct {
-	Number uint32
-	Args   [6]uint64
-	Next   uint64 // address of the instruction behind it
-	TSC    uint64 // at its entry
+	Number uint32    // of the x86-64 table
+	Args   [6]uint64 // as in rdi, rsi, rdx, r10, r8, r9
+	Next   uint64    // address of the instruction behind it
+	TSC    uint64    // at its entry
 }
 
 // callRegs makes a Call of the registers at a system call's entry.

@@ -59,8 +59,8 @@ type Leaf struct {
 // Change is one opening or closing.
 // It is what profiles note as an opening or closing, and what the session acts on.
 type Change struct {
-	Window *config.Window
-	Index  int // of the window in the configuration, from 0
+	Window *config.Window // which one
+	Index  int            // of the window in the configuration, from 0
 	Opened bool
 	Cause  *config.Event // nil: the start or the end of the process
 	// Why says what made the change where no event did; empty: the start or the

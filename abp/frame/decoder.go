@@ -262,8 +262,8 @@ func (d *Decoder) mark() {
 
 // Touched is a block of a frame and how often the frame executes it.
 type Touched struct {
-	ID    uint32
-	Execs uint64
+	ID    uint32 // its number
+	Execs uint64 // at least 1
 }
 
 // Blocks appends the blocks that a frame executes to dst, by its body alone and

@@ -29,7 +29,7 @@ type Shape struct {
 
 // ValueWord is a word of an execution that holds bytes read or written.
 type ValueWord struct {
-	Word int16
+	Word int16 // which word of the execution
 	// AddrWord is the index of the word that, with Offset, is the address of the
 	// bytes. -1: the address is not that simple.
 	AddrWord int16

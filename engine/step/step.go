@@ -44,19 +44,19 @@ var errThreads = errors.New("the program creates threads, and single-stepping fo
 
 // Status is how the target ended.
 type Status struct {
-	Exited bool
-	Code   int
-	Signal sys.Signal
-	Ins    uint64 // completed instructions
+	Exited bool       // it ended by itself: Code holds
+	Code   int        // exit code
+	Signal sys.Signal // that killed it
+	Ins    uint64     // completed instructions
 }
 
 // Access is one access to memory.
 //
 // Addresses are linear, sizes those of one element where lanes are accessed one by one.
 type Access struct {
-	Addr  uint64
-	Size  uint32
-	Store bool
+	Addr  uint64 // linear address
+	Size  uint32 // bytes
+	Store bool   // else a load
 	// Value is the bytes that were there before a load, or after a store; nil
 	// where they could not be read.
 	Value []byte

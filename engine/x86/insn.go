@@ -52,13 +52,13 @@ const (
 // operands. Hidden ones are implied by the opcode: the stack of a push, the pointers of
 // string instructions.
 type Mem struct {
-	Disp                int64
-	Size                uint32
-	ElemSize, ElemCount uint16
-	Base, Index         Reg
-	Scale, Seg          uint8
-	Read, Write         uint8
-	Type, Hidden        uint8
+	Disp                int64  // displacement
+	Size                uint32 // bytes accessed
+	ElemSize, ElemCount uint16 // of a vector operand, in bytes and elements
+	Base, Index         Reg    // NoReg: none
+	Scale, Seg          uint8  // 1, 2, 4 or 8; a Seg… constant
+	Read, Write         uint8  // 1: it does, maybe conditionally
+	Type, Hidden        uint8  // a Mem… constant; 1: implied by the opcode
 }
 
 // Kinds of an Op.
@@ -100,8 +100,8 @@ const (
 // ID is the register's number within its class, Act bits of Act…, Bits the width. An Op of
 // memory stands for the next of Mems, in the same order.
 type Op struct {
-	Kind, Class, ID, Act uint8
-	Bits                 uint16
+	Kind, Class, ID, Act uint8  // Op…, Class…, the register's number, Act…
+	Bits                 uint16 // width
 	_                    uint16
 }
 
@@ -129,8 +129,8 @@ const AllFlags = 0x3f
 // GPRRead and GPRWrite have a bit a register; in GPRPartial are those of which the old
 // value survives in part, and which therefore must not be taken for overwritten.
 type Insn struct {
-	Addr                             uint64
-	Imm                              int64 // a relative branch's is its absolute target
+	Addr                             uint64 // of its first byte
+	Imm                              int64  // a relative branch's is its absolute target
 	Mnem, ISA                        uint16
 	GPRRead, GPRWrite, GPRPartial    uint16
 	Attr                             uint16

@@ -87,11 +87,11 @@ const NoWord = -1
 
 // Access is one memory operand of an instruction, explicit or implicit.
 type Access struct {
-	Kind  AccessKind
-	Store bool
-	Seg   uint8
-	Lanes uint8
-	Scale uint8
+	Kind  AccessKind // how addresses come out of the words
+	Store bool       // else a load
+	Seg   uint8      // Seg… constant
+	Lanes uint8      // of a vector operand
+	Scale uint8      // of a gather's index
 	// IndexSize is the size in bytes of a gather's index.
 	IndexSize uint8
 	// AddrBits is 64, or 32 where the address is to be cut to 32 bits before the

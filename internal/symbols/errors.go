@@ -30,7 +30,7 @@ var (
 
 // ProgramError says why a file cannot be traced and what could be.
 type ProgramError struct {
-	Path   string
+	Path   string // of the file that is meant, a script's interpreter maybe
 	Reason error  // one of the Err variables, possibly wrapped
 	Advice string // what would be right
 }

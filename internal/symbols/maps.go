@@ -12,7 +12,7 @@ import (
 
 // Loaded is an image in a process. Immutable.
 type Loaded struct {
-	Image   *Image
+	Image   *Image // what is in it
 	Path    string // as in maps; "[vdso]" for that
 	Name    string // the file name alone
 	Bias    uint64 // what to add to the image's addresses; 0 for a fixed program

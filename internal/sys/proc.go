@@ -10,7 +10,7 @@ import (
 
 // Mapping is one line of /proc/PID/maps.
 type Mapping struct {
-	Start, End uint64
+	Start, End uint64 // End is not included
 	Prot       string // such as "r-xp"
 	Offset     uint64
 	Dev        string

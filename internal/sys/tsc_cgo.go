@@ -46,7 +46,10 @@ func cpuid(leaf, sub uint32) (r [4]uint32, ok bool) {
 }
 
 // CPUIDLeaf is what cpuid answers.
-type CPUIDLeaf struct{ Leaf, Subleaf, EAX, EBX, ECX, EDX uint32 }
+type CPUIDLeaf struct {
+	Leaf, Subleaf      uint32 // EAX and ECX of the question
+	EAX, EBX, ECX, EDX uint32 // the answer
+}
 
 // CPUIDLeaves reads the processor's leaves, basic and extended.
 //
