@@ -88,39 +88,39 @@ func (p *ProcessReport) writeText(w io.Writer, top int) {
 	if len(p.PerThread) > 1 {
 		t := p.table("thread", "tid", "instructions")
 		for _, th := range p.PerThread {
-			t.add(p.cells(th.Counts, fmt.Sprint(th.Number), fmt.Sprint(th.OSID), group(th.Instructions))...)
+			t.Add(p.cells(th.Counts, fmt.Sprint(th.Number), fmt.Sprint(th.OSID), FormatExact(th.Instructions))...)
 		}
-		t.write(w, "\n  ")
+		t.Write(w, "\n  ")
 	}
 	p.writeWindows(w)
 	t := p.table("image", "instructions", "%")
 	for i, img := range p.Images {
 		if top > 0 && i == top {
-			t.more = len(p.Images) - i
+			t.More = len(p.Images) - i
 			break
 		}
-		t.add(p.cells(img.Counts, img.Name, group(img.Instructions), share(img.Instructions, p.Instructions))...)
+		t.Add(p.cells(img.Counts, img.Name, FormatExact(img.Instructions), share(img.Instructions, p.Instructions))...)
 	}
-	t.write(w, "\n  ")
+	t.Write(w, "\n  ")
 	t = p.table("function", "image", "instructions", "%")
-	t.text = 2
+	t.Text = 2
 	for i, f := range p.Functions {
 		if top > 0 && i == top {
-			t.more = len(p.Functions) - i
+			t.More = len(p.Functions) - i
 			break
 		}
-		t.add(p.cells(f.Counts, cut(f.Name, 60), cut(f.Image, 30), group(f.Instructions), share(f.Instructions, p.Instructions))...)
+		t.Add(p.cells(f.Counts, cut(f.Name, 60), cut(f.Image, 30), FormatExact(f.Instructions), share(f.Instructions, p.Instructions))...)
 	}
-	t.write(w, "\n  ")
+	t.Write(w, "\n  ")
 }
 
 // table starts a table that ends with the columns for accesses, if the process has
 // any: a run that only counted instructions knows none, and zeros would be wrong.
-func (p *ProcessReport) table(head ...string) *textTable {
+func (p *ProcessReport) table(head ...string) *TextTable {
 	if !p.Counted {
 		head = append(head, "loads", "stores")
 	}
-	return newTextTable(head...)
+	return NewTextTable(head...)
 }
 
 // cells are a row of such a table.
@@ -128,22 +128,22 @@ func (p *ProcessReport) cells(c abp.Counts, cells ...string) []string {
 	if p.Counted {
 		return cells
 	}
-	return append(cells, group(c.Loads), group(c.Stores))
+	return append(cells, FormatExact(c.Loads), FormatExact(c.Stores))
 }
 
 // writeCounts writes exact numbers, grouped: people compare them with other
 // tools', where a rounded one is no help.
 func writeCounts(w io.Writer, c abp.Counts, counted bool) {
-	t := newTextTable("", "count", "bytes")
-	t.add("instructions", group(c.Instructions), "")
+	t := NewTextTable("", "count", "bytes")
+	t.Add("instructions", FormatExact(c.Instructions), "")
 	if counted {
-		t.write(w, "  ")
+		t.Write(w, "  ")
 		return
 	}
-	t.add("with memory", group(c.MemInstructions), "")
-	t.add("loads", group(c.Loads), group(c.BytesRead))
-	t.add("stores", group(c.Stores), group(c.BytesWritten))
-	t.write(w, "  ")
+	t.Add("with memory", FormatExact(c.MemInstructions), "")
+	t.Add("loads", FormatExact(c.Loads), FormatExact(c.BytesRead))
+	t.Add("stores", FormatExact(c.Stores), FormatExact(c.BytesWritten))
+	t.Write(w, "  ")
 }
 
 // writeWindows writes the windows, then when and why each first and last
@@ -153,11 +153,11 @@ func (p *ProcessReport) writeWindows(w io.Writer) {
 	if len(p.Windows) == 0 {
 		return
 	}
-	t := newTextTable("window", "openings", "instructions", "loads", "stores")
+	t := NewTextTable("window", "openings", "instructions", "loads", "stores")
 	for _, win := range p.Windows {
-		t.add(cut(win.Name, 40), fmt.Sprint(win.Openings), group(win.Instructions), group(win.Loads), group(win.Stores))
+		t.Add(cut(win.Name, 40), fmt.Sprint(win.Openings), FormatExact(win.Instructions), FormatExact(win.Loads), FormatExact(win.Stores))
 	}
-	t.write(w, "\n  ")
+	t.Write(w, "\n  ")
 	for _, win := range p.Windows {
 		if win.First != nil {
 			fmt.Fprintf(w, "  %s: first opened %s\n", win.Name, win.First.Words())
@@ -179,7 +179,7 @@ func (o *WindowOpening) Words() string {
 
 // moment says when and why one thing happened.
 func (o *WindowOpening) moment() string {
-	s := fmt.Sprintf("after %s instructions", group(o.Instructions))
+	s := fmt.Sprintf("after %s instructions", FormatExact(o.Instructions))
 	if o.Seconds > 0 {
 		s = fmt.Sprintf("at %.6f s, ", o.Seconds) + s
 	}
@@ -209,8 +209,9 @@ func joinCommand(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// group writes a number in groups of three digits.
-func group(n uint64) string {
+// FormatExact writes a number in groups of three digits, with nothing rounded: people
+// compare such numbers with other tools'.
+func FormatExact(n uint64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]

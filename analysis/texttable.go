@@ -7,29 +7,31 @@ import (
 	"unicode/utf8"
 )
 
-// textTable lines up columns: the first text columns to the left, the others,
-// numbers, to the right.
+// TextTable lines up columns: the first text columns to the left, the others,
+// numbers, to the right. It is for one use: made, filled, written.
 // text/tabwriter was refused: it aligns a whole table to one side, and numbers that
 // are not right-aligned cannot be compared at a glance.
-type textTable struct {
-	rows [][]string
-	text int // columns of text
-	more int // rows that were left out
+type TextTable struct {
+	// Text is how many columns, from the left, are text; 1 unless it is set.
+	Text int
+	// More is how many rows were left out, which a last line says.
+	More int
+	rows [][]string // the head first
 }
 
-// newTextTable starts a table with its head.
-func newTextTable(head ...string) *textTable {
-	return &textTable{rows: [][]string{head}, text: 1}
+// NewTextTable starts a table with its head.
+func NewTextTable(head ...string) *TextTable {
+	return &TextTable{rows: [][]string{head}, Text: 1}
 }
 
-// add adds a row of as many cells as the head has.
-func (t *textTable) add(cells ...string) { t.rows = append(t.rows, cells) }
+// Add adds a row of as many cells as the head has.
+func (t *TextTable) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// write writes the table unless it is empty, each line after the indent; what
+// Write writes the table unless it is empty, each line after the indent; what
 // the indent has before its last line end comes once, before the table.
 // Widths are in runes, which is wrong for wide scripts and good enough for names of
 // functions.
-func (t *textTable) write(w io.Writer, indent string) {
+func (t *TextTable) Write(w io.Writer, indent string) {
 	if len(t.rows) == 1 {
 		return
 	}
@@ -50,7 +52,7 @@ func (t *textTable) write(w io.Writer, indent string) {
 			if i > 0 {
 				line.WriteString("  ")
 			}
-			if i < t.text {
+			if i < t.Text {
 				line.WriteString(c + pad)
 			} else {
 				line.WriteString(pad + c)
@@ -58,7 +60,7 @@ func (t *textTable) write(w io.Writer, indent string) {
 		}
 		fmt.Fprintf(w, "%s%s\n", indent, strings.TrimRight(line.String(), " "))
 	}
-	if t.more > 0 {
-		fmt.Fprintf(w, "%s… and %d more\n", indent, t.more)
+	if t.More > 0 {
+		fmt.Fprintf(w, "%s… and %d more\n", indent, t.More)
 	}
 }

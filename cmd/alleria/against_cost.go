@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"alleria/analysis"
 	"alleria/config"
 )
 
@@ -163,7 +164,7 @@ func (inv *inventory) function(m *config.ImageMatcher, f *functionInventory, cos
 func (e *estimate) print(out io.Writer) error {
 	w := &bytes.Buffer{} // so that there is one write, and one error
 	fmt.Fprintf(w, "\nIn %s and what it is linked with (%d images, %s functions, %s instructions):\n",
-		e.Program, e.Images, grouped(e.Functions), grouped(e.Instructions))
+		e.Program, e.Images, group(e.Functions), group(e.Instructions))
 	for _, win := range e.Windows {
 		for _, s := range win.Selections {
 			fmt.Fprintf(w, "\n  Window %s%s\n", win.Window, s.who(len(win.Selections) > 1))
@@ -201,10 +202,10 @@ func (s *selectionCost) print(w io.Writer) {
 		return
 	}
 	var none []string
-	rows := [][]string{{"", "functions", "of", "instructions", "of", "share"}}
+	t := analysis.NewTextTable("", "functions", "of", "instructions", "of", "share")
 	row := func(c imageCost) {
-		rows = append(rows, []string{c.Image, grouped(c.Functions), grouped(c.FunctionsOf),
-			grouped(c.Instructions), grouped(c.InstructionsOf), share(c.Instructions, c.InstructionsOf)})
+		t.Add(c.Image, group(c.Functions), group(c.FunctionsOf),
+			group(c.Instructions), group(c.InstructionsOf), share(c.Instructions, c.InstructionsOf))
 	}
 	for _, c := range s.Images {
 		if c.Functions == 0 {
@@ -217,35 +218,16 @@ func (s *selectionCost) print(w io.Writer) {
 	if len(s.Images) > 1 {
 		row(s.Total)
 	}
-	columns(w, rows)
+	t.Write(w, "    ")
 	if len(none) > 0 {
 		fmt.Fprintf(w, "    nothing in %s\n", list(none, 4))
 	}
 	if s.Total.Instructions > 0 {
 		fmt.Fprintf(w, "    recorded of each: %s\n", s.fields())
-		fmt.Fprintf(w, "    memory accesses among them: %s\n", grouped(s.Accesses))
+		fmt.Fprintf(w, "    memory accesses among them: %s\n", group(s.Accesses))
 	}
 	if s.Intercepted > 0 {
-		fmt.Fprintf(w, "    functions whose calls are intercepted: %s\n", grouped(s.Intercepted))
-	}
-}
-
-// columns writes rows in columns, names to the left and numbers to the right,
-// which text/tabwriter cannot do in one table.
-func columns(w io.Writer, rows [][]string) {
-	// In bytes: all of it is ASCII but for odd file names.
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], len(cell))
-		}
-	}
-	for _, row := range rows {
-		line := fmt.Sprintf("    %-*s", widths[0], row[0])
-		for i, cell := range row[1:] {
-			line += fmt.Sprintf("  %*s", widths[i+1], cell)
-		}
-		fmt.Fprintln(w, line)
+		fmt.Fprintf(w, "    functions whose calls are intercepted: %s\n", group(s.Intercepted))
 	}
 }
 
@@ -259,7 +241,7 @@ func (s *selectionCost) fields() string {
 		if n := s.Fields[attr]; n == s.Total.Instructions {
 			out = append(out, attr)
 		} else {
-			out = append(out, fmt.Sprintf("%s of %s", attr, grouped(n)))
+			out = append(out, fmt.Sprintf("%s of %s", attr, group(n)))
 		}
 	}
 	if len(out) == 0 {
@@ -281,13 +263,5 @@ func share(n, of int) string {
 	}
 }
 
-// grouped writes a number with its thousands apart.
-func grouped(n int) string {
-	s := strconv.Itoa(n)
-	// From the right, so that the places of earlier commas stay what they are. Never
-	// negative: these are counts.
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+// group writes a count as the report does.
+func group(n int) string { return analysis.FormatExact(uint64(n)) }
