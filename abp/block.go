@@ -16,13 +16,15 @@ type AccessKind uint8
 // Kinds of accesses. "word" is Access.Word's word plus Offset, "aux" is
 // Access.AuxWord's.
 const (
-	AccessPlain  AccessKind = iota // Size bytes at word
-	AccessString                   // Size bytes each from word (before) to aux (after), downwards if after < before
-	AccessMasked                   // Lanes elements of Size bytes from word on; lane i if bit i of aux
-	AccessPacked                   // one access of popcount(aux's low Lanes bits) elements of Size bytes at word
-	AccessGather                   // Lanes elements at word + index*Scale; lane i if bit i of aux
-	AccessSized                    // aux bytes at word; none if zero
-	AccessBits                     // Size bytes at word + (aux >> log2(8*Size)) * Size
+	AccessPlain AccessKind = iota // Size bytes at word
+	// Size bytes each from word (before) to aux (after), downwards if after < before;
+	// of values, Lanes in the order of iterations: number i modulo Lanes is iteration i's
+	AccessString
+	AccessMasked // Lanes elements of Size bytes from word on; lane i if bit i of aux
+	AccessPacked // one access of popcount(aux's low Lanes bits) elements of Size bytes at word
+	AccessGather // Lanes elements at word + index*Scale; lane i if bit i of aux
+	AccessSized  // aux bytes at word; none if zero
+	AccessBits   // Size bytes at word + (aux >> log2(8*Size)) * Size
 	accessKinds
 )
 
@@ -69,6 +71,10 @@ const (
 	InsRoutine                       // with its function
 	InsBranch                        // with its direction and target
 	InsMemory                        // it reads or writes memory, recorded or not
+	// InsPart: what is recorded is iterations of a repeated string instruction that
+	// did not retire with them: it goes on in the next execution, or was
+	// interrupted. They count, the instruction does not.
+	InsPart
 )
 
 // BranchKind is how a block's last instruction leaves it.
@@ -174,6 +180,10 @@ func (c *Counts) access(store bool, n, bytes uint64) {
 	c.BytesRead += bytes
 }
 
+// Retires reports whether executions of the instruction are recorded and count
+// as instructions.
+func (in *Ins) Retires() bool { return in.Flags&(InsRecorded|InsPart) == InsRecorded }
+
 // InsAccesses returns the operands of instruction i in the order in which they
 // execute.
 // For a read-modify-write that is the load, then the store. The slice is the
@@ -227,9 +237,11 @@ func (b *Block) StaticCounts(completed int) (c Counts, dynamic bool) {
 		if in.Flags&InsRecorded == 0 {
 			continue
 		}
-		c.Instructions++
-		if in.Flags&InsMemory != 0 {
-			c.MemInstructions++
+		if in.Retires() {
+			c.Instructions++
+			if in.Flags&InsMemory != 0 {
+				c.MemInstructions++
+			}
 		}
 		if !b.Counted(i) {
 			continue

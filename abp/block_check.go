@@ -88,6 +88,10 @@ func (b *Block) checkAccess(a *Access) error {
 		if a.Size == 0 || a.Word == NoWord {
 			return fmt.Errorf("string access without size or word")
 		}
+		values *= uint64(a.Lanes)
+		if a.Value != NoWord && a.Lanes == 0 {
+			return fmt.Errorf("string values without a number: %w", errBlockWord)
+		}
 	case AccessBits:
 		// Bit strings are addressed by shifts, which need a power of two.
 		if bits.OnesCount32(a.Size) != 1 {
@@ -113,12 +117,12 @@ func (b *Block) checkAccess(a *Access) error {
 }
 
 // checkValue verifies that the recorded bytes lie in the block's words. Where
-// the length is only known at run time (strings, xsave) expansion bounds it.
+// the length is only known at run time (xsave) expansion bounds it.
 func (b *Block) checkValue(a *Access, bytes uint64) error {
 	if a.Value == NoWord {
 		return nil
 	}
-	if a.Kind == AccessString || a.Kind == AccessSized {
+	if a.Kind == AccessSized {
 		bytes = 1
 	}
 	// The first comparison keeps the second's conversion to int from wrapping.

@@ -255,8 +255,9 @@ func (x *Exec) instructions() uint64 {
 	}
 	n := uint64(0)
 	for i := range x.Block.Ins[:x.Completed] {
-		// InsRecorded is bit 0.
-		n += uint64(x.Block.Ins[i].Flags & InsRecorded)
+		if x.Block.Ins[i].Retires() {
+			n++
+		}
 	}
 	return n
 }

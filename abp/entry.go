@@ -49,6 +49,9 @@ type Instruction struct {
 	// TSC is the block's time stamp if Timed, else when the chunk was opened.
 	TSC   uint64
 	Timed bool
+	// Part: iterations of a repeated string instruction that has not retired yet.
+	// It has the ordinal that the next instruction has.
+	Part  bool
 	Code  []byte // its encoding
 	Block *Block
 	Index int // in Block.Ins

@@ -142,14 +142,17 @@ func (x *Exec) expandString(a *Access, m *Mem, f func(m *Mem)) {
 	addr, step, n := x.stringRange(a)
 	for i := range n {
 		m.Addr = x.linear(a, addr+i*step)
-		m.Value = nil
-		if step == uint64(a.Size) { // packed from the lowest address
-			m.Value = x.value(a, i*uint64(a.Size), uint64(a.Size))
-		} else {
-			m.Value = x.value(a, (n-1-i)*uint64(a.Size), uint64(a.Size))
-		}
+		m.Value = x.element(a, i)
 		f(m)
 	}
+}
+
+// element returns the value of a string operand's iteration.
+func (x *Exec) element(a *Access, i uint64) []byte {
+	if a.Value < 0 || a.Lanes == 0 {
+		return nil
+	}
+	return x.value(a, i%uint64(a.Lanes)*uint64(a.Size), uint64(a.Size))
 }
 
 // stringPair expands an instruction with two string operands, whose accesses
@@ -167,10 +170,12 @@ func (x *Exec) stringPair(in *Ins, m *Mem, f func(m *Mem)) bool {
 	for i := range max(nA, nB) {
 		if i < nA {
 			m.Addr, m.Size, m.Store = x.linear(a, addrA+i*stepA), a.Size, a.Store
+			m.Value = x.element(a, i)
 			f(m)
 		}
 		if i < nB {
 			m.Addr, m.Size, m.Store = x.linear(b, addrB+i*stepB), b.Size, b.Store
+			m.Value = x.element(b, i)
 			f(m)
 		}
 	}

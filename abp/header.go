@@ -18,9 +18,11 @@ const Magic = "\x89ABP\r\n\x1a\n"
 // minor versions only add sections, rows, fields and bits.
 //
 //	1.0  the first
+//	1.1  executions of parts of repeated string instructions (InsPart), with the
+//	     values of their iterations
 const (
 	VersionMajor = 1
-	VersionMinor = 0
+	VersionMinor = 1
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

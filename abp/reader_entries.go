@@ -188,7 +188,9 @@ func (r *Reader) nextIns(x *Exec) bool {
 		// Ordinals count all recorded instructions, also those filtered away: they
 		// are places in the thread, not in the answer.
 		ordinal := st.ordinal
-		st.ordinal++
+		if in.Retires() {
+			st.ordinal++
+		}
 		if ordinal < r.from || !m.ins(x, i, ordinal) {
 			continue
 		}
@@ -198,6 +200,7 @@ func (r *Reader) nextIns(x *Exec) bool {
 		r.announce(EntryIns)
 		e := &st.entry.Ins
 		*e = Instruction{Ordinal: ordinal, Addr: x.Block.InsAddr(i), TSC: x.TSC, Code: x.Block.InsCode(i), Block: x.Block, Index: i}
+		e.Part = !in.Retires()
 		e.Timed = x.Timed && in.Flags&InsTime != 0
 		if in.Flags&InsRoutine != 0 {
 			e.Func = in.Func

@@ -56,9 +56,9 @@ func (b *Block) valueWords() []frame.ValueWord {
 func (b *Block) appendValue(values []frame.ValueWord, a *Access) []frame.ValueWord {
 	n := uint64(a.Size)
 	switch a.Kind {
-	case AccessMasked, AccessPacked, AccessGather:
+	case AccessMasked, AccessPacked, AccessGather, AccessString:
 		n *= uint64(a.Lanes)
-	case AccessString, AccessSized:
+	case AccessSized:
 		return values // how many words they have is not known here
 	}
 	if a.Value < 0 {

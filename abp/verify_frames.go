@@ -128,7 +128,7 @@ const maxString = 1 << 16
 func (m *memCounter) exec(x *Exec, count func(*Mem)) error {
 	for i := range x.Block.Ins[:x.Completed] {
 		in := &x.Block.Ins[i]
-		if in.Flags&InsRecorded == 0 {
+		if !in.Retires() {
 			continue
 		}
 		m.sum.Instructions++

@@ -153,6 +153,9 @@ func (d *dumper) instruction(e *abp.Entry) {
 	l := appendPadded(d.line[:0], in.Ordinal, 10)
 	l = appendAddr(append(l, ' '), in.Addr)
 	l = append(append(l, "  "...), d.text(e)...)
+	if in.Part {
+		l = append(l, "  (in part)"...)
+	}
 	if in.Timed {
 		l = strconv.AppendUint(append(l, "  @"...), in.TSC, 10)
 	}

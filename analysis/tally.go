@@ -105,9 +105,11 @@ func insCounts(b *abp.Block, ins int) (c abp.Counts) {
 	if in.Flags&abp.InsRecorded == 0 {
 		return c
 	}
-	c.Instructions = 1
-	if in.Flags&abp.InsMemory != 0 {
-		c.MemInstructions = 1
+	if in.Retires() {
+		c.Instructions = 1
+		if in.Flags&abp.InsMemory != 0 {
+			c.MemInstructions = 1
+		}
 	}
 	if !b.Counted(ins) {
 		return c
@@ -134,6 +136,9 @@ func (t *tally) entry(e *abp.Entry) {
 	w := t.windows(e.Windows)
 	switch e.Kind {
 	case abp.EntryIns:
+		if e.Ins.Part {
+			return
+		}
 		c := abp.Counts{Instructions: 1}
 		if e.Ins.Block.Ins[e.Ins.Index].Flags&abp.InsMemory != 0 {
 			c.MemInstructions = 1

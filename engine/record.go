@@ -54,6 +54,7 @@ type recorder struct {
 	ops   [maxBlockInsns][]x86.Operand // accesses to be recorded, one list an instruction
 	ways  [maxBlockInsns]insWay
 	rec   *recording    // b's
+	loop  *loop
 	facts *layout.Block // the unit's, entered in the table at the end
 	sym   symbols
 	words int
@@ -92,6 +93,9 @@ func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
 	// complete.
 	if id := u.p.facts.Add(r.facts); id != r.rec.id {
 		panic("number of a recorded block")
+	}
+	if r.loop != nil {
+		r.addPart()
 	}
 	return next
 }
@@ -154,6 +158,13 @@ func (r *recorder) prefix(ins []x86.Insn) int {
 		used |= 1<<x86.RAX | 1<<x86.RDX
 	}
 	for i := range ins {
+		if r.want[i].Flags&layout.InsValues != 0 && loops(&ins[i]) { // a block of its own
+			if i == 0 {
+				used |= ins[0].Mentions() | 1<<x86.RAX | 1<<x86.RSI
+			}
+			r.pick(used)
+			return max(i, 1)
+		}
 		u := used | ins[i].Mentions() | r.reserved(i, &ins[i])
 		if i > 0 && (freeRegs(u) < 2 || r.words+roomFor(&ins[i]) > layout.MaxRecordWords-8) {
 			r.pick(used)
@@ -186,6 +197,9 @@ func roomFor(in *x86.Insn) int {
 func (r *recorder) reserved(i int, in *x86.Insn) uint16 {
 	if in.Has(x86.AttrLock) && r.want[i].Flags&layout.InsValues != 0 {
 		return 1 << x86.RAX
+	}
+	if in.Cat == x86.CatSTRINGOP && r.want[i].Flags&layout.InsValues != 0 {
+		return 1<<x86.RSI | 1<<x86.RDI
 	}
 	switch in.Cat {
 	case x86.CatRET, x86.CatUNCONDBR, x86.CatCALL:
@@ -238,6 +252,9 @@ func (r *recorder) pick(used uint16) {
 func (r *recorder) emit() (next uint64) {
 	u, b := r.u, r.b
 	r.operands()
+	if r.want[0].Flags&layout.InsValues != 0 && loops(&r.ins[0]) {
+		return r.emitLoop()
+	}
 	r.place()
 	u.spend(b, r.ins)
 	r.prologue()

@@ -47,6 +47,9 @@ func stringWay(in *x86.Insn, ops []x86.Operand) insWay {
 	case x86.MLODSB, x86.MLODSW, x86.MLODSD, x86.MLODSQ, x86.MSTOSB, x86.MSTOSW, x86.MSTOSD, x86.MSTOSQ:
 		return wayPlain
 	}
+	if loops(in) {
+		return wayLoop
+	}
 	if ops[0].Kind == layout.AccessPlain && in.Enc == x86.EncLegacy && in.Map == 0 {
 		return wayString
 	}

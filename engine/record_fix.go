@@ -33,6 +33,8 @@ type stretch struct {
 type oddities struct {
 	fixes     []fixup
 	stretches []stretch
+	loop      *loop          // of a block that is a repeated string instruction
+	parts     map[int]uint32 // ids of the facts of parts of single instructions
 }
 
 // oddly returns a block's oddities to be added to.

@@ -69,15 +69,19 @@ func (r *recorder) address(o *x86.Operand, acc *layout.Access) {
 // 32-bit addresses: only its low half counts, and the instruction clears the
 // other.
 func (r *recorder) pointer32(o *x86.Operand) int16 {
-	a := &r.u.asm
 	w, off := r.newWord()
+	r.u.asm.low32(r.rec.rb, o.Base)
+	r.u.asm.put(r.rec.ra, off, r.rec.rb)
+	return w
+}
+
+// low32 writes mov dst, src of the low half of one of the old eight registers.
+func (a *asm) low32(dst, src x86.Reg) {
 	rex := byte(0x40)
-	if r.rec.rb >= 8 {
+	if dst >= 8 {
 		rex |= rexB
 	}
-	a.bytes(rex, 0x89, 0xc0|byte(o.Base&7)<<3|byte(r.rec.rb&7)) // mov rb32, rsi or rdi
-	a.put(r.rec.ra, off, r.rec.rb)
-	return w
+	a.bytes(rex, 0x89, 0xc0|byte(src&7)<<3|byte(dst&7))
 }
 
 // addressAL makes the word for xlat: rbx plus the zero-extended al.
@@ -312,6 +316,9 @@ func (r *recorder) after(i int) {
 		o := &r.ops[i][j]
 		if o.Kind == layout.AccessString {
 			acc := &r.facts.Ins[i].Accesses[j]
+			if o.Store && r.want[i].Flags&layout.InsValues != 0 { // stos: the same each time
+				acc.Lanes = 1
+			}
 			if o.AddrBits == 32 {
 				acc.AuxWord = r.pointer32(o)
 				continue

@@ -41,6 +41,7 @@ const (
 	wayPush                   // push of memory
 	wayPop                    // pop to memory
 	wayString                 // a string instruction without prefix that reads memory
+	wayLoop                   // a repeated string instruction: see loop
 	wayAgain                  // a store that depends on registers alone: once more into a copy
 )
 
@@ -54,6 +55,8 @@ func (r *recorder) wayOf(i, j int) (valueWay, x86.Op) {
 	case layout.AccessMasked, layout.AccessGather:
 		return r.laneWay(in, o)
 	case layout.AccessPlain:
+	case layout.AccessString: // stos; the others are loops
+		return valueRegister, x86.Op{Class: x86.ClassGPR64, ID: uint8(x86.RAX)}
 	default:
 		return valueNone, x86.Op{}
 	}

@@ -117,13 +117,24 @@ func (p *Process) Blocks() *layout.Blocks { return &p.facts }
 
 // cut makes the record of a block that was left before instruction i say so.
 // at is where in the block's code the thread stands: behind the record's end
-// the pointer has been advanced already.
+// the pointer has been advanced already. regs is the application's registers.
 //
 // The mark goes in front of the record, which is moved by a word for that. A record that a
 // processing thread has taken is past changing; it then stays a whole one, the one case in
 // which a record may say more than happened.
-func (t *Thread) cut(b *block, i int, at uint32) {
+func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 	s, r := t.slot, &b.rec
+	if r.loops() {
+		if r.again(at) {
+			t.cutLoop(r, regs)
+		}
+		return
+	}
+	if at == uint32(b.pos[i].exec) {
+		if part := t.iterations(b, i, regs); part != nil {
+			defer func() { t.mark(part...) }()
+		}
+	}
 	size := 8 * (1 + uint64(r.words))
 	start := s.get(layout.Buf)
 	if at >= uint32(r.to) {

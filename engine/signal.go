@@ -390,12 +390,12 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 	if at > 0 {
 		t.refund(b, i)
 	}
-	if at > 0 && at == uint32(b.pos[i].exec) {
+	if at > 0 && (at == uint32(b.pos[i].exec) || b.rec.loops() && b.rec.again(at)) {
 		t.settle(b, i, regs)
 	}
 	switch {
 	case b.rec.id != 0 && b.term != termTrap:
-		t.cut(b, i, at)
+		t.cut(b, i, at, regs)
 	case b.variant == Count && at > 0:
 		t.partial = append(t.partial, partial{b, i})
 	}
@@ -415,7 +415,7 @@ func (tr *Tracer) cleanSyscall(t *Thread, b *block, i int, at uint32, regs *sys.
 	case at <= notify || at == plain || at == plain-askSize:
 		t.refund(b, i)
 		if b.rec.id != 0 {
-			t.cut(b, i, at)
+			t.cut(b, i, at, regs)
 		} else if b.variant == Count {
 			t.partial = append(t.partial, partial{b, i})
 		}

@@ -332,7 +332,7 @@ types:
         type: u1
       - id: flags
         type: u2
-        doc: 1 recorded, 2 accesses, 4 values, 8 time, 16 function, 32 branch, 64 touches memory.
+        doc: 1 recorded, 2 accesses, 4 values, 8 time, 16 function, 32 branch, 64 touches memory, 128 a part of it (since 1.1).
       - id: function
         type: u4
   access:

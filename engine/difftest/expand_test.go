@@ -27,6 +27,9 @@ type entry struct {
 	// emulated: the tracer executed it, and its mark has no place for values or
 	// a branch's target.
 	emulated bool
+	// part: a repeated string instruction that was interrupted; its iterations
+	// before that.
+	part bool
 }
 
 // expander turns raw words into entries, as internal/layout describes them.
@@ -122,6 +125,12 @@ func (x *expander) block(id uint32, w []uint64, cut int) (int, error) {
 		in := &b.Ins[i]
 		e := entry{addr: b.Addr + uint64(in.Off), code: b.Code[in.Off:][:in.Len], taken: -1, flags: in.Flags}
 		x.accesses(&e, in.Accesses, w)
+		e.part, e.flags = in.Flags&layout.InsPart != 0, e.flags&^layout.InsPart
+		if n := len(x.out) - 1; n >= 0 && x.out[n].part && x.out[n].addr == e.addr { // it goes on
+			x.out[n].acc = append(x.out[n].acc, e.acc...)
+			x.out[n].part, x.out[n].flags = e.part, e.flags
+			continue
+		}
 		if i == len(b.Ins)-1 {
 			x.branch(&e, b, w)
 		}
@@ -174,7 +183,11 @@ func (x *expander) accesses(e *entry, list []layout.Access, w []uint64) {
 			if d := w[a.AuxWord] - w[a.Word]; int64(d) < 0 {
 				step = -step
 			}
-			e.acc = append(e.acc, access{addr: x.cut(a, w[a.Word]+uint64(a.Offset)+n*step), size: a.Size, store: a.Store})
+			acc := access{addr: x.cut(a, w[a.Word]+uint64(a.Offset)+n*step), size: a.Size, store: a.Store}
+			if a.Value != layout.NoWord {
+				acc.value = packed(w[a.Value:], int(n%uint64(a.Lanes))*int(a.Size), int(a.Size))
+			}
+			e.acc = append(e.acc, acc)
 		}
 	}
 }

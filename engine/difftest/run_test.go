@@ -53,10 +53,12 @@ type recorder struct {
 	timer         *time.Timer
 	poolErr       error
 	counted       uint64 // ModeCount: executed instructions
+	pid           int
 }
 
 func (c *recorder) Started(p *engine.Process) error {
 	pid := p.PID()
+	c.pid = pid
 	c.timer = time.AfterFunc(runTimeout, func() { unix.Kill(pid, unix.SIGKILL) })
 	p.SetMode(c.v.mode)
 	if c.v.mode == engine.ModeRecord {

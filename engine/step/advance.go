@@ -252,6 +252,12 @@ func (t *tracee) deliver(sig sys.Signal) error {
 	if sets.Caught&bit == 0 && (sets.Ignored&bit != 0 || harmless) {
 		return nil
 	}
+	if t.open && t.repeats() && len(t.cur.Accesses) > 0 && sets.Blocked&bit == 0 {
+		t.open, t.cur.Part = false, true
+		if err := t.visit(&t.cur); err != nil {
+			return err
+		}
+	}
 	if sets.Caught&bit != 0 {
 		t.open = false
 		defer t.cleanFrame()

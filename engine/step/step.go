@@ -74,6 +74,10 @@ type Ins struct {
 	// one did; To is the address of the next instruction in any case.
 	Branch, Taken bool
 	To            uint64
+	// Part: a repeated string instruction that a signal interrupted; Accesses is
+	// what it did before. It goes on, as another instruction, if the program goes
+	// back there.
+	Part bool
 	// Regs is the registers before the instruction.
 	Regs sys.Regs
 }

@@ -54,7 +54,9 @@ const (
 	// pointer before, AuxWord the pointer after the instruction; accesses of
 	// Size bytes each lie from before to after, downwards if after < before;
 	// none if equal. The accesses of one iteration come together: where an
-	// instruction has two string accesses, they alternate.
+	// instruction has two string accesses, they alternate. Where values are
+	// recorded there are Lanes of them, in the order of iterations: iteration i has
+	// number i modulo Lanes.
 	AccessString
 	// AccessMasked: Lanes elements of Size bytes from the address upwards; bit
 	// i of the word AuxWord says whether lane i is accessed.
@@ -121,6 +123,10 @@ const (
 	InsRoutine                       // with its function
 	InsBranch                        // with its direction and target: the block's BranchWord
 	InsMemory                        // reads or writes memory (static fact, whether recorded or not)
+	// InsPart: the record is of iterations of a repeated string instruction that
+	// has not retired with them. Further records of it follow, or it was
+	// interrupted. It does not count as an instruction.
+	InsPart
 )
 
 // Branch kinds: how the block's last instruction leaves it (static fact).

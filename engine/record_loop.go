@@ -1,0 +1,368 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// A repeated string instruction whose values are recorded is a block of its own
+// and a loop: each iteration loads its element once, puts it into the record and
+// stores or compares it from the register. A record has room for so many bytes
+// of each operand; when they are full it is completed as one of a part of the
+// instruction (layout.InsPart), and the block starts over with what is left. So
+// a record never depends on the count, an interruption loses nothing, and the
+// instruction retires with the last one.
+//
+// rep stos stays as it is: each iteration stores the same. Refused: the
+// processor's own rep by way of the ring, faster for long copies, because
+// overlapping ones have to see what they have just written.
+const loopBytes = 64
+
+// loop is what a signal in the middle of such a block needs to know.
+type loop struct {
+	part     uint32 // id of the part's facts
+	bits     uint8  // of an address
+	pointers []pointer
+}
+
+// loops tells whether the block is such a loop.
+func (rec *recording) loops() bool { return rec.odd != nil && rec.odd.loop != nil }
+
+// pointer is a string operand's register and where a record has it, before and
+// after.
+type pointer struct {
+	reg         x86.Reg
+	before, now int16
+}
+
+// loops tells the instructions that become loops.
+func loops(in *x86.Insn) bool {
+	if in.Attr&(x86.AttrRep|x86.AttrRepne) == 0 || in.Cat != x86.CatSTRINGOP || in.Enc != x86.EncLegacy || in.Map != 0 {
+		return false
+	}
+	switch in.Mnem {
+	case x86.MSTOSB, x86.MSTOSW, x86.MSTOSD, x86.MSTOSQ:
+		return false
+	}
+	return true
+}
+
+// element is the state of one such block while it is written.
+type element struct {
+	*recorder
+	in         *x86.Insn
+	size       int
+	step, left x86.Reg // registers: what pointers move by, iterations until the record is full
+	values     [2]int  // where the values of each operand lie in the record
+	saved      uint32  // from here on the flags are saved
+	borrowed   uint32  // from here on step and left are
+}
+
+// emitLoop writes the block.
+func (r *recorder) emitLoop() (next uint64) {
+	u, b := r.u, r.b
+	a := &u.asm
+	e := element{recorder: r, in: &r.ins[0]}
+	e.size = int(r.ops[0][0].Size)
+	r.check = -1
+	u.spend(b, r.ins)
+	again := a.here()
+	c, counting := u.countedAround(e.in)
+	if counting {
+		u.countBefore(&c, e.in)
+	}
+	r.prologue()
+	r.before(0)
+	e.room()
+	const reserved = 1<<x86.RAX | 1<<x86.RSI // findStep needs them
+	e.step = r.another(e.in, reserved)
+	e.left = r.another(e.in, reserved|1<<uint(e.step))
+	a.store(layout.Scratch0, e.step)
+	a.store(layout.Scratch1, e.left)
+	e.borrowed = r.offset()
+	r.saveFlags()
+	e.saved = e.borrowed
+	e.findStep()
+	a.movImm(e.left, uint64(loopBytes/e.size))
+
+	head := a.here()
+	b.pos[0].exec = uint16(head - b.code)
+	if e.in.AddrBits == 32 {
+		a.bytes(0x67)
+	}
+	a.bytes(0xe3, 2, 0xeb, 5, 0xe9) // jrcxz: to the end
+	ends := []int{a.pos}
+	a.u32(0)
+	ends = append(ends, e.iterate()...)
+	a.bytes(rexW|byte(e.left>>3), 0xff, 0xc8|byte(e.left&7)) // dec left
+	a.bytes(0x0f, 0x85)                                      // jnz
+	a.rel32(head)
+
+	r.loop.part = r.rec.id + 1 // see addPart
+	e.leave(r.loop.part)
+	if counting {
+		u.countAfter(&c, e.in)
+	}
+	a.jmp(again)
+	for _, site := range ends {
+		u.setRel(site, a.here())
+	}
+	e.saved, e.borrowed = r.offset(), r.offset()
+	e.leave(0)
+	if counting {
+		u.countAfter(&c, e.in)
+	}
+	return e.in.Next()
+}
+
+// addPart enters the facts of a part of the instruction behind those of the
+// whole: they are the same, but that it doesn't retire.
+func (r *recorder) addPart() {
+	r.facts.Ins[0].Flags |= layout.InsPart
+	if id := r.u.p.facts.Add(r.facts); id != r.loop.part {
+		panic("number of a part")
+	}
+}
+
+// room reserves the words for the pointers afterwards and for the values, which
+// must be the same in all records that do not reach them.
+func (e *element) room() {
+	r, list := e.recorder, e.facts.Ins[0].Accesses
+	r.loop = &loop{bits: r.ops[0][0].AddrBits}
+	r.rec.oddly().loop = r.loop
+	for k := range list {
+		w, _ := r.newWord()
+		list[k].AuxWord = w
+		r.loop.pointers = append(r.loop.pointers, pointer{r.ops[0][k].Base, list[k].Word, w})
+	}
+	for k := range list {
+		list[k].Lanes = uint8(loopBytes / e.size)
+		if k == 1 && list[1].Store { // movs stores what it has loaded
+			list[1].Value = list[0].Value
+			break
+		}
+		w, off := r.newWord()
+		r.words += loopBytes/8 - 1
+		list[k].Value, e.values[k] = w, off
+		for n := range loopBytes / 8 {
+			r.u.asm.putImm(r.rec.ra, off+8*n, 0)
+		}
+	}
+}
+
+// findStep makes step the element's size, negative if the direction flag is set:
+// a lods from the record tells. The flags and rax are saved.
+func (e *element) findStep() {
+	a := &e.u.asm
+	a.store(layout.Scratch2, x86.RSI)
+	a.mov(x86.RSI, e.rec.ra)
+	a.bytes(0xac) // lodsb
+	a.mov(e.rec.rb, e.rec.ra)
+	a.not(e.rec.rb)
+	a.lea(e.step, operand{e.rec.rb, x86.RSI, 1, 1})
+	if e.size > 1 {
+		a.lea(e.step, operand{x86.NoReg, e.step, uint8(e.size), 0})
+	}
+	a.load(x86.RAX, spillF)
+	a.load(x86.RSI, layout.Scratch2)
+}
+
+// iterate writes one iteration. ra moves through the values meanwhile. It returns
+// the displacements of branches to the end.
+func (e *element) iterate() (ends []int) {
+	a, ops, rb := &e.u.asm, e.ops[0], e.rec.rb
+	from := uint32(e.b.pos[0].exec)
+	pl, _ := e.at(&ops[0], rb)
+	a.loadFrom(pl, e.size, rb)
+	e.value(0)
+	compares := false
+	switch {
+	case len(ops) == 2 && ops[1].Store: // movs
+		pl, _ = e.at(&ops[1], x86.NoReg)
+		a.storeTo(pl, e.size, rb)
+	case len(ops) == 2: // cmps
+		compares = true
+		a.store(layout.Operand, rb)
+		pl, _ = e.at(&ops[1], rb)
+		a.loadFrom(pl, e.size, rb)
+		e.value(1)
+		a.sized(inSlot(layout.Operand), e.size, []byte{0x38}, rb)
+	case ops[0].Base == x86.RDI: // scas
+		compares = true
+		a.compareRAX(e.size, rb)
+	default: // lods
+		a.moveToRAX(e.size, rb)
+	}
+	e.rec.stretch(stretch{from: from, to: e.offset(), again: true})
+	switch {
+	case compares:
+		a.bytes(0x9f, 0x0f, 0x90, 0xc0) // lahf; seto al
+		a.store(spillF+8, x86.RAX)
+		a.load(x86.RAX, spillF)
+	case ops[0].Base == x86.RSI && len(ops) == 1:
+		a.store(spillF, x86.RAX)
+	}
+	for k := range ops {
+		a.addTo(ops[k].Base, e.step, e.in.AddrBits)
+	}
+	rex := byte(rexW)
+	if e.in.AddrBits == 32 {
+		rex = 0
+	}
+	a.mem(nil, rex, []byte{0x8d}, byte(x86.RCX), operand{base: x86.RCX, index: x86.NoReg, disp: -1}, 0)
+	a.leaDisp(e.rec.ra, e.rec.ra, int64(e.size))
+	if !compares {
+		return nil
+	}
+	cc := byte(0x85) // repe goes on while they are equal
+	if e.in.Has(x86.AttrRepne) {
+		cc = 0x84
+	}
+	a.bytes(0x0f, cc)
+	ends = append(ends, a.pos)
+	a.u32(0)
+	return ends
+}
+
+// value puts rb where the next value of an operand goes.
+func (e *element) value(k int) {
+	pl := place{nil, operand{base: e.rec.ra, index: x86.NoReg, disp: int64(e.values[k])}}
+	e.u.asm.storeTo(pl, e.size, e.rec.rb)
+}
+
+// moveToRAX writes mov al, ax, eax or rax, reg.
+func (a *asm) moveToRAX(size int, reg x86.Reg) {
+	rex, op := byte(0x40), byte(0x89)
+	if reg >= 8 {
+		rex |= 4
+	}
+	switch size {
+	case 8:
+		rex |= 8
+	case 2:
+		a.bytes(0x66)
+	case 1:
+		op = 0x88
+	}
+	a.bytes(rex, op, 0xc0|byte(reg&7)<<3)
+}
+
+// leave completes the record, under another block's number if it is not 0, and
+// gives everything back.
+func (e *element) leave(id uint32) {
+	a := &e.u.asm
+	a.load(e.rec.ra, layout.Buf)
+	e.setFlags()
+	a.load(x86.RAX, spillF)
+	e.flagsSavedSince(e.saved)
+	for k := range e.ops[0] {
+		o, w := &e.ops[0][k], e.loop.pointers[k].now
+		if o.AddrBits == 32 {
+			a.low32(e.rec.rb, o.Base)
+			a.put(e.rec.ra, 8*(int(w)+1), e.rec.rb)
+			continue
+		}
+		a.put(e.rec.ra, 8*(int(w)+1), o.Base)
+	}
+	if id != 0 {
+		a.putImm(e.rec.ra, 0, id)
+	}
+	a.load(e.step, layout.Scratch0)
+	a.load(e.left, layout.Scratch1)
+	e.rec.note(fixup{e.borrowed, e.offset(), e.step, layout.Scratch0})
+	e.rec.note(fixup{e.borrowed, e.offset(), e.left, layout.Scratch1})
+	e.epilogue()
+}
+
+// cutLoop completes, for a thread that leaves such a block, the record of the
+// iterations that it has done.
+func (t *Thread) cutLoop(rec *recording, regs *sys.Regs) {
+	s, l := t.slot, rec.odd.loop
+	start := int(s.get(layout.Buf) - s.base)
+	moved := false
+	for _, p := range l.pointers {
+		before, now := s.get(start+8*(int(p.before)+1)), *regOf(regs, p.reg)
+		if l.bits == 32 {
+			now = uint64(uint32(now))
+		}
+		moved = moved || before != now
+		s.set(start+8*(int(p.now)+1), now)
+	}
+	if !moved {
+		return
+	}
+	s.set(start, uint64(l.part))
+	s.set(layout.Buf, s.get(layout.Buf)+8*(1+uint64(rec.words)))
+}
+
+// iterations returns the record of what a repeated string instruction, number i
+// of a block that is being left there, did before it was interrupted; nil if it
+// is none or did nothing. The block's own record is still in place.
+func (t *Thread) iterations(b *block, i int, regs *sys.Regs) []uint64 {
+	f := t.p.facts.Get(b.rec.id)
+	in := &f.Ins[i]
+	if len(in.Accesses) == 0 || in.Accesses[0].Kind != layout.AccessString {
+		return nil
+	}
+	var one [1]x86.Insn
+	if n, _ := x86.Decode(f.Code[in.Off:][:in.Len], f.Addr+uint64(in.Off), one[:]); n != 1 {
+		return nil
+	}
+	word := func(w int16) uint64 { return t.slot.get(int(t.slot.get(layout.Buf)-t.slot.base) + 8*(int(w)+1)) }
+	part := b.rec.part(t.p, f, i)
+	record := make([]uint64, 1+part.Words)
+	record[0] = uint64(part.ID)
+	g, moved := generals(regs), false
+	for k, o := range one[0].Accesses(nil) {
+		before, now := word(in.Accesses[k].Word), g[o.Base]
+		if o.AddrBits == 32 {
+			now = uint64(uint32(now))
+		}
+		moved = moved || before != now
+		record[1+2*k], record[2+2*k] = before, now
+		if v := in.Accesses[k].Value; v != layout.NoWord {
+			record[1+part.Ins[0].Accesses[k].Value] = word(v)
+		}
+	}
+	if w := part.TimeWord; w != layout.NoWord {
+		record[1+w] = word(f.TimeWord)
+	}
+	if !moved {
+		return nil
+	}
+	return record
+}
+
+// part returns the facts of a part of instruction i alone, of a block with facts f.
+func (rec *recording) part(p *Process, f *layout.Block, i int) *layout.Block {
+	o := rec.oddly()
+	if id := o.parts[i]; id != 0 {
+		return p.facts.Get(id)
+	}
+	in := f.Ins[i]
+	b := &layout.Block{Addr: f.Addr + uint64(in.Off), Image: f.Image, Code: f.Code[in.Off:][:in.Len],
+		TimeWord: layout.NoWord, BranchWord: layout.NoWord}
+	in.Off = 0
+	in.Flags |= layout.InsPart
+	in.Accesses = append([]layout.Access{}, in.Accesses...)
+	b.Words = 2 * len(in.Accesses)
+	for k := range in.Accesses {
+		a := &in.Accesses[k]
+		a.Word, a.AuxWord = int16(2*k), int16(2*k+1)
+		if a.Value != layout.NoWord {
+			a.Value = int16(b.Words)
+			b.Words++
+		}
+	}
+	if f.TimeWord != layout.NoWord {
+		b.TimeWord = int16(b.Words)
+		b.Words++
+	}
+	b.Ins = []layout.Ins{in}
+	if o.parts == nil {
+		o.parts = make(map[int]uint32)
+	}
+	o.parts[i] = p.facts.Add(b)
+	return b
+}
