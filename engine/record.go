@@ -53,7 +53,7 @@ type recorder struct {
 	want  []Want
 	ops   [maxBlockInsns][]x86.Operand // accesses to be recorded, one list an instruction
 	ways  [maxBlockInsns]insWay
-	rec   *recording    // b's
+	rec   *recording // b's
 	loop  *loop
 	facts *layout.Block // the unit's, entered in the table at the end
 	sym   symbols
