@@ -6,6 +6,7 @@
 extern char **environ;
 static char stack[65536];
 static int child(void *p) { execl("/bin/sh", "sh", "-c", "exit 6", (char *)0); return p != 0; }
+/* Shares the address space and ends without executing: what it wrote is there. */
 static int noexec(void *p) { *(int *)p = 12; return 8; }
 int main(void) {
 	int st;
@@ -26,6 +27,7 @@ int main(void) {
 		char *argv[] = {"sh", "-c", "exit 5", 0};
 		CHECK(posix_spawn(&c, "/bin/sh", 0, 0, argv, environ) == 0);
 		CHECK(waitpid(c, &st, 0) == c && WEXITSTATUS(st) == 5);
+		/* its child reports the error through memory that it shares */
 		CHECK(posix_spawn(&c, "/nonexistent", 0, 0, argv, environ) == ENOENT);
 		c = clone(child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, 0);
 		CHECK(c > 0 && waitpid(c, &st, 0) == c && WEXITSTATUS(st) == 6);

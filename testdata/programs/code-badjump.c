@@ -6,6 +6,7 @@ static volatile uint64_t addr, at, top;
 static volatile int sig, code;
 static void h(int s, siginfo_t *i, void *uc) {
 	sig = s, code = i->si_code, addr = (uint64_t)i->si_addr, at = rip(uc);
+	/* behind a call the return address is on top of the stack: it must be the program's own */
 	uint64_t sp = ((ucontext_t *)uc)->uc_mcontext.gregs[REG_RSP];
 	top = *(uint64_t *)sp;
 	siglongjmp(back, 1);

@@ -14,14 +14,17 @@ import (
 	"time"
 )
 
+// panics indexes an empty slice: a panic that the runtime raises by a call.
 func panics(n int) (r any) {
 	defer func() { r = recover() }()
 	var s []int
 	return s[n]
 }
 
+// tree gives the collector something to follow, and stacks something to grow for.
 type tree struct{ l, r *tree }
 
+// grow makes a tree of that depth.
 func grow(n int) *tree {
 	if n == 0 {
 		return &tree{}
@@ -64,6 +67,8 @@ func main() {
 	if panics(3) == nil {
 		os.Exit(98)
 	}
+	// The runtime's handler looks at the faulting address and makes the thread go on
+	// in a function that panics.
 	var nilTree *tree
 	func() {
 		defer func() {

@@ -21,6 +21,8 @@ int main(void) {
 	struct sock_fprog p = {sizeof f / sizeof *f, f};
 	on(SIGILL, h, 0);
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p) == 0);
+	/* From here on any other call would kill. Code that has not run yet is translated
+	 * all the same, signals are delivered, and rings are changed. */
 	char b[200];
 	int n = snprintf(b, sizeof b, "in the sandbox %d ", fib(30));
 	CHECK(write(1, b, n) == n);

@@ -15,6 +15,7 @@ int main(void) {
 	char c;
 	on(SIGALRM, h, SA_RESTART);
 	struct itimerval it = {{0, 60000}, {0, 60000}}, off = {0};
+	/* The handler writes at every third signal: read is restarted twice, then returns. */
 	for (int i = 1; i <= 5; i++) {
 		setitimer(ITIMER_REAL, &it, 0);
 		CHECK(read(p[0], &c, 1) == 1 && c == 'x');

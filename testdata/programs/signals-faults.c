@@ -11,6 +11,8 @@ static void h(int s, siginfo_t *i, void *uc) {
 	at = rip(uc);
 	siglongjmp(back, 1);
 }
+/* Executes an instruction that must fault. label names its address; the handler
+ * leaves by siglongjmp, so that getting behind it is a failure. */
 #define RAISE(label, text, ...) \
 	if (sigsetjmp(back, 1) == 0) { \
 		__asm__ volatile(#label ": " text : : __VA_ARGS__ : "rax", "rdx", "memory", "cc"); \
@@ -29,6 +31,7 @@ int main(void) {
 		CHECK(sig == SIGTRAP && code == SI_KERNEL && at == (uint64_t)bp_at + 1);
 		RAISE(null_at, "movl %%eax, 16(%0)", "r"(0l));
 		CHECK(sig == SIGSEGV && code == SEGV_MAPERR && addr == 16 && at == (uint64_t)null_at);
+		/* the kernel does not know the address of a general protection fault */
 		RAISE(noncanon_at, "movl (%0), %%eax", "r"(0x8000000000000000ul));
 		CHECK(sig == SIGSEGV && code == SI_KERNEL && addr == 0 && at == (uint64_t)noncanon_at);
 		RAISE(priv_at, "hlt", "r"(0l));
@@ -37,9 +40,11 @@ int main(void) {
 		CHECK(sig == SIGSEGV && code == SEGV_ACCERR && addr == (uint64_t)main && at == (uint64_t)ro_at);
 		RAISE(cd_at, "int $0x42", "r"(0l));
 		CHECK(sig == SIGSEGV && code == SI_KERNEL && at == (uint64_t)cd_at);
+		/* in the middle of a block: the instructions before it have happened, it has not */
 		RAISE(last_at, "push $1\n pop %%rdx\n add $1, %%rdx\n lea 5(%%rdx), %%rax\n 1: movq $3, (%%rdx)\n .set fault_at, 1b", "r"(0l));
 		extern char fault_at[];
 		CHECK(sig == SIGSEGV && addr == 2 && at == (uint64_t)fault_at);
+		/* a mapping beyond the end of its file */
 		FILE *f = tmpfile();
 		char *m = mmap(0, 4096, PROT_READ, MAP_SHARED, fileno(f), 0);
 		CHECK(m != MAP_FAILED);

@@ -17,6 +17,7 @@ static void h1(int s, siginfo_t *i, void *uc) {
 	if (depth < 5) raise(s);
 	depth--;
 }
+/* Raises itself: without SA_NODEFER it runs again only after it has returned. */
 static volatile int runs;
 static void h3(int s, siginfo_t *i, void *uc) {
 	(void)i, (void)uc;

@@ -4,6 +4,7 @@
 #include "check.h"
 static volatile int n;
 static uint64_t want[16];
+/* rdx last and rax apart: the handler changes these two. */
 static const int order[] = {REG_RBX, REG_RBP, REG_R12, REG_R13, REG_R14, REG_R15, REG_RSI, REG_RDI, REG_R8, REG_R9, REG_R10, REG_R11, REG_RCX, REG_RDX};
 static void h(int s, siginfo_t *i, void *uc) {
 	(void)s, (void)i;

@@ -5,7 +5,7 @@ static volatile sig_atomic_t n, bad;
 static volatile pid_t sender;
 static void h(int s, siginfo_t *i, void *uc) {
 	if (s != SIGUSR1 || i->si_signo != SIGUSR1 || i->si_pid != getpid() || i->si_uid != getuid()) bad = 1;
-	if (rip(uc) >> 47) bad = 2;
+	if (rip(uc) >> 47) bad = 2; /* no address that a program could have */
 	n++;
 }
 static volatile int value;

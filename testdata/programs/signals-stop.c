@@ -4,6 +4,7 @@
 #include "check.h"
 static volatile int conts;
 static void h(int s, siginfo_t *i, void *uc) { (void)s, (void)i, (void)uc; conts++; }
+/* A child that sends us sig after a while and continues us after another. */
 static pid_t helper(int sig) {
 	pid_t parent = getpid(), c = fork();
 	if (c == 0) {
@@ -25,12 +26,14 @@ int main(void) {
 	signal(SIGCONT, SIG_DFL);
 	while (wait(&st) > 0) ;
 	c = helper(SIGSTOP);
+	/* stopped in the middle of a sleep */
 	struct timespec ts = {0, 150000000}, a, b;
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	CHECK(nanosleep(&ts, 0) == 0);
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	CHECK((b.tv_sec - a.tv_sec) * 1000000000l + b.tv_nsec - a.tv_nsec >= 150000000);
 	CHECK(waitpid(c, &st, 0) == c);
+	/* stopped while it computes */
 	volatile long sum = 0;
 	c = helper(SIGTSTP);
 	while (waitpid(c, &st, WNOHANG) == 0) sum++;

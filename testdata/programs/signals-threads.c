@@ -8,6 +8,7 @@ static pthread_t t[N];
 static void usr(int s, siginfo_t *i, void *uc) { (void)s, (void)i, (void)uc; mine++; __atomic_add_fetch(&total, 1, __ATOMIC_SEQ_CST); }
 static void segv(int s, siginfo_t *i, void *uc) {
 	(void)s;
+	/* mine, so that the handler needs the thread's own fs base */
 	CHECK(i->si_addr == (void *)(uintptr_t)(mine * 0 + 24));
 	greg_t *g = ((ucontext_t *)uc)->uc_mcontext.gregs;
 	CHECK(g[REG_RAX] == 24);
@@ -33,6 +34,7 @@ int main(void) {
 	on(SIGSEGV, segv, 0);
 	for (int i = 0; i < N; i++) CHECK(pthread_create(&t[i], 0, f, &r[i]) == 0);
 	for (int k = 0; k < 200; k++) {
+		/* one at a time: standard signals do not queue */
 		int was = total;
 		CHECK(pthread_kill(t[k % N], SIGUSR1) == 0);
 		while (total == was) sched_yield();

@@ -13,14 +13,14 @@ int main(void) {
 	on(SIGUSR1, h, 0);
 	CHECK(sigprocmask(SIG_BLOCK, &s, 0) == 0);
 	raise(SIGUSR1);
-	raise(SIGUSR1);
+	raise(SIGUSR1); /* standard signals do not queue: one is pending */
 	CHECK(n == 0 && sigpending(&p) == 0 && sigismember(&p, SIGUSR1) && !sigismember(&p, SIGUSR2));
 	int got;
 	CHECK(sigwait(&s, &got) == 0 && got == SIGUSR1 && n == 0);
 	union sigval v;
 	for (int i = 0; i < 10; i++) {
 		v.sival_int = i;
-		CHECK(sigqueue(getpid(), SIGRTMIN, v) == 0);
+		CHECK(sigqueue(getpid(), SIGRTMIN, v) == 0); /* these do, in their order */
 	}
 	for (int i = 0; i < 10; i++) {
 		siginfo_t in;

@@ -4,6 +4,8 @@
 #include "check.h"
 #include <fenv.h>
 #include <xmmintrin.h>
+/* A call, a return, an indirect jump and an indirect call, none of which may touch
+ * a flag. */
 __attribute__((naked, noinline)) static void through(void) { __asm__("call 1f; jmp 2f; 1: ret; 2: lea 3f(%rip), %rax; jmp *%rax; 3: call *4f(%rip); ret; 5: ret; .align 8; 4: .quad 5b"); }
 __asm__(".pushsection .data.rel.local,\"aw\"\n.popsection");
 int main(void) {
@@ -12,9 +14,12 @@ int main(void) {
 		__asm__ volatile("sub $128, %%rsp; push %1; popf; call *%2; pushf; pop %0; cld; add $128, %%rsp" : "=&r"(out) : "r"(in), "r"(through) : "rax", "memory", "cc");
 		CHECK((out & 0xfd7) == (in & 0xfd7));
 	}
+	/* with alignment checked: accesses of the tracer's code must be aligned too. The
+	 * red zone is kept off by hand, as inline assembly pushes. */
 	uint64_t ac;
 	__asm__ volatile("sub $128, %%rsp; pushf; orl $0x40000, (%%rsp); popf; call *%1; pushf; mov (%%rsp), %0; andl $~0x40000, (%%rsp); popf; add $128, %%rsp" : "=&r"(ac) : "r"(through) : "rax", "memory", "cc");
 	CHECK(ac & 0x40000);
+	/* rounding upwards in both units, and flushing to zero */
 	fesetround(FE_UPWARD);
 	_mm_setcsr(_mm_getcsr() | 0x8040);
 	unsigned short cw;
