@@ -71,6 +71,9 @@
 	.p2align 6
 	.globl alleria_stubs, alleria_stubs_end
 
+/* What the routines use goes to the save area; rbx, rbp and r12 to r15 are never
+ * touched. lahf puts SF ZF AF PF CF into ah, seto OF into al: pushf would need the
+ * application's stack. The order of the words is that of register numbers. */
 .macro SAVEALL
 	mov gs:[SAVE+0], rax
 	lahf
@@ -87,6 +90,8 @@
 	mov gs:[SAVE+88], r11
 .endm
 
+/* add al, 127 overflows exactly if al is 1, which sets OF again; sahf sets the rest
+ * and leaves OF alone. rax comes last, as it carries the flags. */
 .macro RESTOREALL
 	mov r11, gs:[SAVE+88]
 	mov r10, gs:[SAVE+80]
@@ -122,9 +127,13 @@ alleria_request:
 	.globl alleria_request_core
 alleria_request_core:
 	mov r8, gs:[CONTROL]
-	mfence				/* REQ before the look at TASLEEP */
+	/* REQ is stored before TASLEEP is looked at, the tracer does it the other way
+	 * round: one of the two sees the other. Only a fence orders a store before a
+	 * later load. */
+	mfence
 	cmp dword ptr [r8+TASLEEP], 0
 	jne 3f
+	/* Spin for the answer: most come within a microsecond. */
 1:	mov edx, SPINS
 2:	mov rcx, gs:[RESP]
 	test rcx, rcx
@@ -132,6 +141,7 @@ alleria_request_core:
 	pause
 	dec edx
 	jnz 2b
+	/* A filter of system calls could kill the program for ours: spin on. */
 	cmp dword ptr [r8+NOCALLS], 0
 	jne 1b
 	/* Sleep: the tracer clears ASLEEP after RESP and wakes. */
@@ -141,7 +151,7 @@ alleria_request_core:
 	test rcx, rcx
 	jnz 5f
 	mov rdi, gs:[CONTROL+16]	/* SlotIndex */
-	shl rdi, 26
+	shl rdi, 26			/* SlotSize: gs has no address to be read */
 	add rdi, gs:[CONTROL+40]	/* SlotsBase */
 	add rdi, ASLEEP
 	xor esi, esi
@@ -150,6 +160,7 @@ alleria_request_core:
 	mov eax, SYS_futex
 	syscall
 	jmp 1b
+	/* The tracer sleeps: ring. */
 3:	lock inc dword ptr [r8+DOORBELL]
 	cmp dword ptr [r8+NOCALLS], 0
 	jne 1b
@@ -159,6 +170,7 @@ alleria_request_core:
 	mov eax, SYS_futex
 	syscall
 	jmp 1b
+	/* The answer is taken before it is cleared, and cleared before the next request. */
 5:	mov gs:[TGT], rcx
 	mov qword ptr gs:[RESP], 0
 	mov dword ptr gs:[ASLEEP], 0
@@ -199,6 +211,7 @@ alleria_switch_core:
 	mfence
 	cmp dword ptr [r9+CASLEEP], 0
 	jne 7f
+	/* Is the next chunk free? Head minus Tail is how many are not. */
 1:	mov rax, rcx
 	sub rax, gs:[TAIL]
 	cmp rax, gs:[CHUNKS]
@@ -220,6 +233,7 @@ alleria_switch_core:
 	neg rax
 	mov gs:[NEGEND], rax
 	mov rdi, gs:[CARRY]
+	/* The words of the unfinished record, from the last to the first. */
 4:	test rdi, rdi
 	jz 5f
 	mov rax, [rsi+rdi*8-8]
@@ -251,6 +265,7 @@ alleria_switch_wait:
 	sub rax, gs:[TAIL]
 	cmp rax, gs:[CHUNKS]
 	jb 9f
+	/* The kernel destroys rcx; words that no register is saved to keep it and rsi. */
 	mov gs:[SAVE+96], rcx
 	mov gs:[SAVE+104], rsi
 	mov rdi, gs:[CONTROL+16]
@@ -265,6 +280,7 @@ alleria_switch_wait:
 	mov rcx, gs:[SAVE+96]
 	mov rsi, gs:[SAVE+104]
 	jmp 3b
+	/* There is room: how long it took goes into WAITTSC. */
 9:	mov dword ptr gs:[STARVED], 0
 	mov r10, rdx
 	rdtsc
@@ -275,6 +291,7 @@ alleria_switch_wait:
 	add gs:[WAITTSC], rax
 	mov r8, rdx
 	jmp 2b
+	/* A processing thread sleeps: ring. */
 7:	lock inc dword ptr [r9+CBELL]
 	cmp dword ptr [r9+NOCALLS], 0
 	jne 1b
