@@ -1,8 +1,11 @@
 package cab
 
 import (
+	"cmp"
 	"encoding/binary"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -137,7 +140,7 @@ func TestTakenWordsStay(t *testing.T) {
 		t.Fatalf("took %+v", c)
 	}
 	l.Release(c)
-	if taken := p.u64(layout.Taken).Load(); taken != layout.RingOff+24 {
+	if taken := p.u64(layout.Taken).Load(); taken != 24 {
 		t.Errorf("taken up to %#x", taken)
 	}
 	if _, ok := l.Take(true); ok {
@@ -145,5 +148,107 @@ func TestTakenWordsStay(t *testing.T) {
 	}
 	if p.Acquire(true) != nil {
 		t.Error("two leases of the same words")
+	}
+}
+
+// takeBack replaces the last words by others, one more, as the engine does; false
+// if they are taken.
+func (p *producer) takeBack(n int, words ...uint64) bool {
+	buf, head := p.u64(layout.Buf).Load(), p.u64(layout.Head).Load()
+	start := buf - uint64(8*n)
+	p.u64(layout.Buf).Store(start)
+	p.u64(layout.Cuts).Add(1)
+	if p.u64(layout.Taken).Load() > head*testChunk+start-p.base(head) {
+		p.u64(layout.Buf).Store(buf)
+		return false
+	}
+	for i, w := range words {
+		binary.LittleEndian.PutUint64(p.slot[start+uint64(8*i):], w)
+	}
+	p.u64(layout.Buf).Store(start + uint64(8*len(words)))
+	return true
+}
+
+// TestTakenBackMeanwhile replaces words between a consumer's look at them and its
+// claim: they are not what it has seen.
+func TestTakenBackMeanwhile(t *testing.T) {
+	p := newProducer()
+	p.put(1, 2, 3)
+	l := p.Acquire(true)
+	cuts, buf := p.u64(layout.Cuts).Load(), p.u64(layout.Buf).Load()
+	if !p.takeBack(3, 11, 12, 13, 14) {
+		t.Fatal("nobody has taken them")
+	}
+	if l.claim(cuts, buf) {
+		t.Error("words were taken that are others now")
+	}
+	if c, ok := l.Take(true); !ok || !slices.Equal(c.Words, []uint64{11, 12, 13, 14}) {
+		t.Errorf("took %v", c.Words)
+	}
+	if p.takeBack(4, 0) {
+		t.Error("took words back that were taken")
+	}
+}
+
+// TestTakenBack takes records back and writes others in their place while a
+// consumer takes what is there: it gets each word that stays once, and none that
+// was taken back.
+func TestTakenBack(t *testing.T) {
+	p := newProducer()
+	const records, size = 200000, 3
+	taken := make(chan map[[2]uint64][]uint64)
+	ended := make(chan bool)
+	go func() {
+		got := make(map[[2]uint64][]uint64) // a later lease may be got before an earlier one
+		for last := false; ; {
+			l := p.Acquire(true)
+			if l == nil && last {
+				taken <- got
+				return
+			}
+			select {
+			case <-ended:
+				last = true
+			default:
+			}
+			for l != nil {
+				c, ok := l.Take(true)
+				if !ok {
+					l.GiveBack()
+					break
+				}
+				got[[2]uint64{c.Number, c.First}] = append([]uint64(nil), c.Words...)
+				l.Release(c)
+			}
+		}
+	}()
+	for n := uint64(1); n <= records; n++ {
+		p.put(n<<8|1, n<<8|2, n<<8|3)
+		if p.u64(layout.Buf).Load()+8 <= p.base(p.u64(layout.Head).Load())+testChunk {
+			p.takeBack(size, n<<8|0x80, n<<8|0x81, n<<8|0x82, n<<8|0x83)
+		}
+	}
+	close(ended)
+	pieces := <-taken
+	places := slices.SortedFunc(maps.Keys(pieces), func(a, b [2]uint64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	var got []uint64
+	for _, at := range places {
+		got = append(got, pieces[at]...)
+	}
+	at := 0
+	for n := uint64(1); n <= records; n++ {
+		first, words := uint64(1), size
+		if got[at]&0x80 != 0 {
+			first, words = 0x80, size+1
+		}
+		for w := range uint64(words) {
+			if want := n<<8 | first + w; got[at] != want {
+				t.Fatalf("record %d: word %d is %#x, want %#x", n, w, got[at], want)
+			}
+			at++
+		}
+	}
+	if at != len(got) {
+		t.Errorf("%d words, want %d", len(got), at)
 	}
 }

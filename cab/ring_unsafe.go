@@ -119,18 +119,26 @@ func (l *Lease) Take(open bool) (c Chunk, ok bool) {
 	if !open {
 		return Chunk{}, false
 	}
-	base := r.base(l.at)
-	buf := r.u64(layout.Buf).Load()
-	if r.u64(layout.Head).Load() != l.at || buf <= base+8*l.done || buf > base+r.u64(layout.ChunkBytes).Load() {
-		return Chunk{}, false // completed meanwhile, or nothing new
-	}
-	// The tracer takes a record back that turns out not to have completed, unless it
-	// has been taken: it changes Buf and looks at Taken, in this order.
-	r.u64(layout.Taken).Store(buf)
-	if r.u64(layout.Buf).Load() < buf {
+	cuts, buf := r.u64(layout.Cuts).Load(), r.u64(layout.Buf).Load()
+	if !l.claim(cuts, buf) {
 		return Chunk{}, false
 	}
-	return Chunk{r.words(l.at, l.done, (buf-base)/8), l.at, l.done, false, r.u64(ctl + layout.ChunkOpened).Load(), sys.TSC()}, true
+	return Chunk{r.words(l.at, l.done, (buf-r.base(l.at))/8), l.at, l.done, false, r.u64(ctl + layout.ChunkOpened).Load(), sys.TSC()}, true
+}
+
+// claim tells whether the words of the open chunk up to buf can be taken. The tracer
+// takes a record back that turns out not to have completed, unless it has been
+// taken: it changes Buf and Cuts and looks at Taken, in this order. cuts and buf
+// were read in the other order. Buf alone would not do, since it is higher than
+// before when the tracer is done.
+func (l *Lease) claim(cuts, buf uint64) bool {
+	r := l.ring
+	base, size := r.base(l.at), r.u64(layout.ChunkBytes).Load()
+	if r.u64(layout.Head).Load() != l.at || buf <= base+8*l.done || buf > base+size {
+		return false // completed meanwhile, or nothing new
+	}
+	r.u64(layout.Taken).Store(l.at*size + buf - base)
+	return r.u64(layout.Buf).Load() >= buf && r.u64(layout.Cuts).Load() == cuts
 }
 
 // Release gives the words of a chunk back. The producer gets chunks in their

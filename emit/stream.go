@@ -253,7 +253,8 @@ func (r *ready) commit(t *ThreadState) error {
 	if s.failed.Load() {
 		return nil
 	}
-	if err := s.write(h, r.ids, r.body); err != nil {
+	written, err := s.write(h, r.ids, r.body)
+	if !written {
 		s.failed.Store(true)
 		return err
 	}
@@ -262,22 +263,20 @@ func (r *ready) commit(t *ThreadState) error {
 	return nil
 }
 
-// write writes a frame. s.mu is held.
-func (s *Stream) write(h *abp.FrameHeader, ids []uint32, body []byte) error {
+// write writes a frame and tells whether it has: not, without an error, if an
+// earlier one ended the output, which was reported then. s.mu is held.
+func (s *Stream) write(h *abp.FrameHeader, ids []uint32, body []byte) (bool, error) {
 	ok, err := s.p.define(ids)
-	if err != nil {
-		return err
-	}
-	if !ok { // an earlier error, already reported, ended the output
-		s.failed.Store(true)
-		return nil
+	if !ok || err != nil {
+		return false, err
 	}
 	if s.out == nil {
 		if s.out, err = s.create(); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return s.out.frame(h, body)
+	err = s.out.frame(h, body)
+	return err == nil && !s.out.failed, err
 }
 
 // create makes the stream's file and tells the main profile where it is.
@@ -314,6 +313,9 @@ func (s *Stream) close(end *abp.EndInfo) error {
 	defer s.mu.Unlock()
 	if s.out == nil {
 		return err
+	}
+	if s.failed.Load() { // frames are missing, though the file itself may be whole
+		s.out.failed = true
 	}
 	e := *end
 	e.Counts = s.counts

@@ -20,6 +20,8 @@ func (p *Process) initRing(s *slot) {
 	s.set(layout.Chunks, uint64(o.Chunks))
 	s.set(layout.Head, 0)
 	s.set(layout.Tail, 0)
+	s.set(layout.Taken, 0)
+	s.set(layout.Cuts, 0)
 	s.openChunk(0)
 }
 
@@ -139,8 +141,11 @@ func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 	start := s.get(layout.Buf)
 	if at >= uint32(r.to) {
 		start -= size
+		n := s.get(layout.Head)
+		base := s.get(layout.RingBase) + n%s.get(layout.Chunks)*s.get(layout.ChunkBytes)
 		s.set(layout.Buf, start)
-		if s.get(layout.Taken) > start { // a processing thread has it already: it stays whole
+		s.set(layout.Cuts, s.get(layout.Cuts)+1)
+		if s.get(layout.Taken) > n*s.get(layout.ChunkBytes)+start-base { // a processing thread has it already: it stays whole
 			s.set(layout.Buf, start+size)
 			return
 		}

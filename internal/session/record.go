@@ -201,7 +201,7 @@ var ErrIncomplete = errors.New("the recording is incomplete")
 // Record returns.
 func (r *run) finish(st engine.Status, err error) error {
 	if f := r.failed.Load(); f != nil && err == nil {
-		err = fmt.Errorf("%w: %w", ErrIncomplete, *f)
+		err = fmt.Errorf("%w: %w", ErrIncomplete, first(*f))
 	}
 	if st.LetGo > 0 {
 		r.note(fmt.Sprintf("%d child processes ran untraced", st.LetGo))
@@ -232,11 +232,23 @@ func (r *run) finish(st engine.Status, err error) error {
 			r.emit.AddProcess(r.counts.entry(r.image.p.PID(), r.opts.Args, code))
 		}
 		if ferr := r.emit.Finish(outcome); ferr != nil && err == nil {
-			err = fmt.Errorf("%w: %w", ErrIncomplete, ferr)
+			err = fmt.Errorf("%w: %w", ErrIncomplete, first(ferr))
 		}
 	}
 	r.report(st)
 	return err
+}
+
+// first is the first of several errors that were joined. A full disk fails each
+// stream in the same words, and once is enough to say it.
+func first(err error) error {
+	for {
+		several, ok := err.(interface{ Unwrap() []error })
+		if !ok || len(several.Unwrap()) == 0 {
+			return err
+		}
+		err = several.Unwrap()[0]
+	}
 }
 
 // report writes the closing lines.
