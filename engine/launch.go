@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,10 @@ import (
 // Nobody types such a name by accident: a program called so would hang waiting for
 // us.
 const launcherName = "alleria: launching"
+
+// ErrNotPermitted means that the kernel does not let us trace: a sandbox, a
+// container, or another tracer is there already.
+var ErrNotPermitted = errors.New("tracing is not permitted here")
 
 // ExecError says that the target could not be executed.
 //

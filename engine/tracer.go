@@ -153,7 +153,7 @@ func (tr *Tracer) Run() (Status, error) {
 		return Status{}, err
 	}
 	if err := sys.Seize(l.pid); err != nil {
-		return Status{}, fmt.Errorf("tracing is not permitted: %w", err)
+		return Status{}, fmt.Errorf("%w: %w", ErrNotPermitted, err)
 	}
 	if err := l.proceed(); err != nil {
 		return Status{}, err

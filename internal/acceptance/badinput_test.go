@@ -93,6 +93,25 @@ func Test32Bit(t *testing.T) {
 	}
 }
 
+// TestNoPermission: where the kernel refuses ptrace, alleria says so, and where to
+// ask what to do.
+func TestNoPermission(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	refused := build(t, programs+"/manual/no-ptrace.c", "")
+	r := run(t, command{argv: []string{refused, alleria(), "record", "-o", "out", "--on-call", "main", "--", "/bin/echo", "x"}, dir: dir})
+	said := string(r.stderr)
+	if r.status != 126 || len(r.stdout) > 0 || strings.Count(said, "\n") != 1 || !strings.Contains(said, "not permitted") || !strings.Contains(said, "alleria doctor") {
+		t.Errorf("status %d, %q, %q; want 126 and one line", r.status, r.stdout, said)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+		t.Error("an output directory was left behind")
+	}
+	if r := run(t, command{argv: []string{refused, alleria(), "doctor"}, dir: dir}); r.status != 126 || !strings.Contains(string(r.stdout), "SYS_PTRACE") {
+		t.Errorf("doctor: status %d, no remedy in %q", r.status, clip(r.stdout))
+	}
+}
+
 // TestUnknownFunction: an event that never happens is told of, and the program
 // runs as it does.
 func TestUnknownFunction(t *testing.T) {

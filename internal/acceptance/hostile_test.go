@@ -170,31 +170,6 @@ func running(pid int) (n int) {
 	return n
 }
 
-// TestDiskFull: the target runs on natively, and alleria says that the profile
-// is not complete.
-func TestDiskFull(t *testing.T) {
-	t.Parallel()
-	dir := workDir(t)
-	argv := []string{alleria(), "-q", "record", "-o", "full/out", "--", find("gzip"), "-c", "-9", "text"}
-	native := run(t, command{argv: []string{find("gzip"), "-c", "-9", "text"}, dir: dir})
-	full := filepath.Join(dir, "full")
-	if err := os.Mkdir(full, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("none", full, "tmpfs", 0, "size=400k"); err == nil {
-		defer syscall.Unmount(full, syscall.MNT_DETACH)
-	} else { // without rights: no file may grow, and that is no signal but an error
-		argv = append([]string{"/bin/sh", "-c", `trap "" XFSZ; ulimit -f 300; exec "$@"`, "sh"}, argv...)
-	}
-	r := run(t, command{argv: argv, dir: dir})
-	if says := string(r.stderr); r.status != 125 || !strings.Contains(says, "no space left") && !strings.Contains(says, "file too large") {
-		t.Errorf("status %d, %q; want 125 and the reason", r.status, r.stderr)
-	}
-	if !bytes.Equal(r.stdout, native.stdout) {
-		t.Error("the target's output differs")
-	}
-}
-
 // TestCircumstances: what a program inherits is what it would natively, under
 // alleria as without: descriptors, limits, masks, terminals, ignored signals.
 func TestCircumstances(t *testing.T) {

@@ -66,6 +66,9 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	case errors.As(err, &ee):
 		r.abandon()
 		return 0, fmt.Errorf("%w: %w", ErrCannotTrace, err)
+	case errors.Is(err, engine.ErrNotPermitted):
+		r.abandon()
+		return 0, fmt.Errorf("%w: %w; alleria doctor says more", ErrCannotTrace, err)
 	case err != nil && r.image == nil: // it never ran
 		r.abandon()
 		return 0, fmt.Errorf("tracing %s: %w", opts.Program, err)

@@ -1,0 +1,136 @@
+package acceptance
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// readable reads what a run that was cut off has left in dir: verify finds nothing
+// worse than that, and report works and says so as well.
+func readable(t *testing.T, dir, profile string) {
+	t.Helper()
+	r := run(t, command{argv: []string{alleria(), "verify", profile}, dir: dir})
+	for line := range strings.Lines(string(r.stdout) + string(r.stderr)) {
+		if !strings.Contains(line, "cut off") {
+			t.Errorf("verify says %q", line)
+		}
+	}
+	if r.status != 1 {
+		t.Errorf("verify: status %d, want 1", r.status)
+	}
+	if r := run(t, command{argv: []string{alleria(), "report", profile}, dir: dir}); r.status != 0 || !bytes.Contains(r.stdout, []byte("cut off")) {
+		t.Errorf("report: status %d\n%s%s", r.status, clip(r.stdout), clip(r.stderr))
+	}
+}
+
+// TestDiskFull: whenever the disk is full, the target runs on natively, alleria
+// says that the profile is not complete, and what there is of it can be read.
+func TestDiskFull(t *testing.T) {
+	gzip := []string{find("gzip"), "-c", "-9", "-n", "text"}
+	for i, kib := range []int{12, 20, 40, 64, 100, 180, 300, 500} {
+		t.Run(fmt.Sprint(kib, "K"), func(t *testing.T) {
+			t.Parallel()
+			dir := workDir(t)
+			native := run(t, command{argv: gzip, dir: dir})
+			full := filepath.Join(dir, "full")
+			if err := os.Mkdir(full, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			flags := []string{"-q", "record", "-o", "full/out"}
+			if i%2 == 1 { // natively before
+				flags = append(flags, "--on-call", "main")
+			}
+			argv := append(append(append([]string{alleria()}, flags...), "--"), gzip...)
+			if err := syscall.Mount("none", full, "tmpfs", 0, fmt.Sprintf("size=%dk", kib)); err == nil {
+				defer syscall.Unmount(full, syscall.MNT_DETACH)
+			} else { // without rights: no file may grow, and that is no signal but an error
+				argv = append([]string{"/bin/sh", "-c", fmt.Sprintf(`trap "" XFSZ; ulimit -f %d; exec "$@"`, kib), "sh"}, argv...)
+			}
+			r := run(t, command{argv: argv, dir: dir})
+			says := string(r.stderr)
+			if r.status != 125 || !strings.Contains(says, "no space left") && !strings.Contains(says, "file too large") || strings.Count(says, "\n") != 1 {
+				t.Errorf("status %d, %q; want 125 and the reason in one line", r.status, says)
+			}
+			if !bytes.Equal(r.stdout, native.stdout) {
+				t.Error("the target's output differs")
+			}
+			readable(t, dir, "full/out")
+		})
+	}
+}
+
+// TestTracerKilled: what alleria had written when it was killed can be read.
+func TestTracerKilled(t *testing.T) {
+	for i, how := range []string{"wait", "compute", "threads", "wait", "compute", "threads"} {
+		t.Run(fmt.Sprint(how, i), func(t *testing.T) {
+			t.Parallel()
+			s := spin(t, how, "-o", profileDir)
+			time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+			s.cmd.Process.Kill()
+			s.wait(t)
+			if !gone(s.target) {
+				t.Error("the target lives on")
+			}
+			readable(t, s.dir, profileDir)
+		})
+	}
+}
+
+// TestDamaged: whatever happens to a profile's files, whoever reads them says so
+// in few words, or reads on; verify finds it in any case.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	good := filepath.Join(dir, "good")
+	if r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", good, "--", find("echo"), "x"}, dir: dir}); r.status != 0 {
+		t.Fatalf("record: %s", clip(r.stderr))
+	}
+	files, err := filepath.Glob(good + "/p1/*.abp")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("profile has files %v: %v", files, err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := range 24 {
+		file := files[n%len(files)]
+		whole, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad, what := bytes.Clone(whole), ""
+		switch at := rng.IntN(len(whole)); n / len(files) % 4 {
+		case 0:
+			bad, what = bad[:at], fmt.Sprint("cut off at byte ", at)
+		case 1:
+			bad[at] ^= byte(1 + rng.IntN(255))
+			what = fmt.Sprint("byte ", at, " changed")
+		case 2:
+			clear(bad[at:min(at+4096, len(bad))])
+			what = fmt.Sprint("zeros at byte ", at)
+		case 3:
+			bad, what = append(bad[:at:at], whole[at/2:]...), fmt.Sprint("parts twice at byte ", at)
+		}
+		if bytes.Equal(bad, whole) {
+			continue
+		}
+		if err := os.WriteFile(file, bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range [][]string{{"verify"}, {"report"}, {"dump"}, {"heatmap", "-o", filepath.Join(dir, "heat.csv")}} {
+			r := run(t, command{argv: append(append([]string{alleria()}, c...), good), dir: dir})
+			said := string(r.stderr)
+			if strings.Contains(said, "goroutine ") || r.status > 2 && r.status != 125 || c[0] == "verify" && r.status != 1 || len(said) > 2000 {
+				t.Errorf("%s, %s: %s: status %d, %s", filepath.Base(file), what, c[0], r.status, clip(r.stderr))
+			}
+		}
+		if err := os.WriteFile(file, whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
