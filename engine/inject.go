@@ -64,13 +64,7 @@ func (in *injector) call(nr uint64, args ...uint64) (uint64, error) {
 			*dst = args[i]
 		}
 	}
-	if err := sys.SetRegs(in.t.tid, &r); err != nil {
-		return 0, err
-	}
-	if err := in.t.p.tr.call(in.t); err != nil {
-		return 0, err
-	}
-	if err := sys.GetRegs(in.t.tid, &r); err != nil {
+	if err := in.t.p.tr.callWith(in.t, &r); err != nil {
 		return 0, err
 	}
 	if r.Rax > ^uint64(4095) {

@@ -232,21 +232,7 @@ func (e *element) value(k int) {
 }
 
 // moveToRAX writes mov al, ax, eax or rax, reg.
-func (a *asm) moveToRAX(size int, reg x86.Reg) {
-	rex, op := byte(0x40), byte(0x89)
-	if reg >= 8 {
-		rex |= 4
-	}
-	switch size {
-	case 8:
-		rex |= 8
-	case 2:
-		a.bytes(0x66)
-	case 1:
-		op = 0x88
-	}
-	a.bytes(rex, op, 0xc0|byte(reg&7)<<3)
-}
+func (a *asm) moveToRAX(size int, reg x86.Reg) { a.ontoRAX(0x88, size, reg) }
 
 // leave completes the record, under another block's number if it is not 0, and
 // gives everything back.

@@ -40,20 +40,25 @@ func (r *recorder) stringElement(i int, in *x86.Insn) {
 
 // compareRAX writes the comparison of al, ax, eax or rax with a register.
 // It sets the flags that scas sets.
-func (a *asm) compareRAX(size int, reg x86.Reg) {
-	rex, op := byte(0x40), byte(0x39)
+func (a *asm) compareRAX(size int, reg x86.Reg) { a.ontoRAX(0x38, size, reg) }
+
+// ontoRAX writes an instruction on al, ax, eax or rax and the same part of a
+// register; opcode is its form for bytes, the next number the one for words.
+func (a *asm) ontoRAX(opcode byte, size int, reg x86.Reg) {
+	rex := byte(0x40) // also for bytes: sil and dil need one
 	if reg >= 8 {
 		rex |= 4
+	}
+	if size > 1 {
+		opcode++
 	}
 	switch size {
 	case 8:
 		rex |= 8
 	case 2:
 		a.bytes(0x66)
-	case 1:
-		op = 0x38
 	}
-	a.bytes(rex, op, 0xc0|byte(reg&7)<<3)
+	a.bytes(rex, opcode, 0xc0|byte(reg&7)<<3)
 }
 
 // movePointers adds an element's size to the pointers that the instruction uses,

@@ -217,6 +217,18 @@ func (tr *Tracer) step(t *Thread) error {
 // at the call's end. Unlike a step it raises no signal.
 func (tr *Tracer) call(t *Thread) error { return tr.callStops(t, 2) }
 
+// callWith is call with these registers, whose rip leads to a syscall instruction;
+// regs is what they are behind it.
+func (tr *Tracer) callWith(t *Thread, regs *sys.Regs) error {
+	if err := sys.SetRegs(t.tid, regs); err != nil {
+		return err
+	}
+	if err := tr.call(t); err != nil {
+		return err
+	}
+	return sys.GetRegs(t.tid, regs)
+}
+
 // callStops lets a thread run to the nth of the stops that a call has at its
 // entry and its end.
 // Signals that come in between are held, not delivered.

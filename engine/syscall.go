@@ -99,13 +99,7 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64) error {
 	}
 	r := *regs
 	r.Rip, r.Gs_base = plain, t.slot.base
-	if err := sys.SetRegs(t.tid, &r); err != nil {
-		return err
-	}
-	if err := tr.call(t); err != nil {
-		return err
-	}
-	if err := sys.GetRegs(t.tid, &r); err != nil {
+	if err := tr.callWith(t, &r); err != nil {
 		return err
 	}
 	switch failed := r.Rax > ^uint64(4095); {
@@ -151,13 +145,7 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 	a := t.p.areas[0]
 	r := *regs
 	r.Rip = a.base + a.rt.inject
-	if err := sys.SetRegs(t.tid, &r); err != nil {
-		return err
-	}
-	if err := tr.call(t); err != nil {
-		return err
-	}
-	if err := sys.GetRegs(t.tid, &r); err != nil {
+	if err := tr.callWith(t, &r); err != nil {
 		return err
 	}
 	err := tr.enter(t, &r, 0)

@@ -36,13 +36,7 @@ func (tr *Tracer) vsyscall(t *Thread, regs *sys.Regs, nr uint64) error {
 	a := t.p.areas[0]
 	r := *regs
 	r.Rip, r.Rax, r.Orig_rax = a.base+a.rt.inject, nr, ^uint64(0)
-	if err := sys.SetRegs(t.tid, &r); err != nil {
-		return err
-	}
-	if err := tr.call(t); err != nil {
-		return err
-	}
-	if err := sys.GetRegs(t.tid, &r); err != nil {
+	if err := tr.callWith(t, &r); err != nil {
 		return err
 	}
 	regs.Rax = r.Rax
