@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// clean rebuilds the application's registers if the thread stands where that is
+// possible. exact is true for a fault: the instruction at RIP itself faulted.
+//
+// It has an effect only if it succeeds. A thread in a stub is a few instructions away from a
+// block or a routine.
+func (tr *Tracer) clean(t *Thread, regs *sys.Regs, exact bool) bool {
+	p := t.p
+	a := p.areaAt(regs.Rip)
+	if a == nil {
+		return true // outside the cache
+	}
+	off := regs.Rip - a.base
+	if off < a.rt.size {
+		return tr.cleanRoutine(t, a, off, regs)
+	}
+	b := a.find(regs.Rip)
+	if b == nil {
+		return false // a stub: a few instructions lead out of it
+	}
+	return tr.cleanBlock(t, b, regs, exact)
+}
+
+// cleanBlock rebuilds the registers at a place in a block.
+//
+// Besides the registers it takes back what the block has done ahead of its instructions:
+// the budget, the count and the record are corrected for those that were not executed.
+func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bool {
+	at := uint32(regs.Rip - b.code)
+	i, clean := b.at(at)
+	last := i == len(b.pos)-1
+	if b.term == termSyscall && last && at > uint32(b.pos[i].start) {
+		return tr.cleanSyscall(t, b, i, at, regs)
+	}
+	if exact && at < uint32(b.compared) { // the code itself cannot be read
+		regs.Rcx, regs.Rdx, regs.Rip = t.slot.get(layout.S0), t.slot.get(layout.S1), b.app
+		return true
+	}
+	switch {
+	case exact && last && b.term == termIndirect && at > uint32(b.pos[i].exec):
+		regs.Rcx = t.slot.get(layout.S0)
+	case exact:
+		b.unspill(t, at, regs)
+		t.wrote = b.rec.id != 0 && b.rec.writes(at)
+	case clean, at == uint32(b.pos[i].exec), b.rec.id != 0 && b.rec.again(at): // also between the iterations of a repeated string instruction
+		b.unspill(t, at, regs)
+	default:
+		return false
+	}
+	if b.counts && !exact && i == 0 && at > 0 {
+		return false // going back to the block's start would count the arrival again
+	}
+	if at > 0 {
+		t.refund(b, i)
+	}
+	if at > 0 && (at == uint32(b.pos[i].exec) || b.rec.loops() && b.rec.again(at)) {
+		t.settle(b, i, regs)
+	}
+	switch {
+	case b.rec.id != 0 && b.term != termTrap:
+		t.cut(b, i, at, regs)
+	case b.variant == Count && at > 0:
+		t.partial = append(t.partial, partial{b, i})
+	}
+	regs.Rip = b.insAddr(i)
+	return true
+}
+
+// cleanSyscall rebuilds the registers within a translated system call: before
+// the call nothing of the application's has changed but what the call itself
+// destroys, after it the next address is where it continues.
+// Offsets are those of the parts that syscall writes.
+func (tr *Tracer) cleanSyscall(t *Thread, b *block, i int, at uint32, regs *sys.Regs) bool {
+	size := b.size
+	plain := size - sysTail // the last syscall instruction
+	notify := plain - askSize - (10 + askSize) - 2
+	switch {
+	case at <= notify || at == plain || at == plain-askSize:
+		t.refund(b, i)
+		if b.rec.id != 0 {
+			t.cut(b, i, at, regs)
+		} else if b.variant == Count {
+			t.partial = append(t.partial, partial{b, i})
+		}
+		regs.Rip = b.insAddr(i)
+	case at == plain+2 || at == notify+2:
+		regs.Rip = b.insAddr(i + 1)
+		regs.Rcx = regs.Rip
+	default:
+		return false
+	}
+	return true
+}
+
+// unspill takes the registers that the block borrowed from the spill words.
+func (b *block) unspill(t *Thread, at uint32, regs *sys.Regs) {
+	if r := &b.rec; r.id != 0 && at >= uint32(r.from) && at < uint32(r.to) {
+		*regOf(regs, r.ra) = t.slot.get(spillA)
+		if r.hasB {
+			*regOf(regs, r.rb) = t.slot.get(spillB)
+		}
+		r.fix(t, at, regs)
+	}
+}
+
+// cleanRoutine rebuilds the registers of a thread in an assembly routine.
+// A thread in the chunk routine has to get out of it: the record is not complete
+// yet.
+func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) bool {
+	switch {
+	case off >= a.rt.requestCore && off <= a.rt.requestEnd:
+		app, ok := t.wanted()
+		if !ok {
+			return false
+		}
+		t.savedRegs(regs)
+		regs.Rip = app
+		t.slot.u32(layout.Req).Store(0)
+		t.slot.set(layout.Resp, 0)
+		return true
+	case off == a.rt.syscallAfter:
+		regs.Rip = t.slot.get(layout.ReqArg)
+		regs.Rcx = regs.Rip
+		return true
+	case off == a.rt.syscall:
+		regs.Rip = t.slot.get(layout.ReqArg) - 2
+		return true
+	}
+	return false
+}
+
+// wanted is the application address that a thread in the request routine asks
+// for; false once it has been answered.
+func (t *Thread) wanted() (uint64, bool) {
+	req := t.slot.u32(layout.Req).Load()
+	switch {
+	case req == 0:
+		return 0, false
+	case req == layout.ReqIndirect:
+		return t.slot.get(layout.ReqArg), true
+	}
+	e := &t.p.exits[req-1]
+	if e.call {
+		t.p.afterCall(t.slot, uint32(t.slot.get(layout.ReqArg)))
+	}
+	return e.target, true
+}

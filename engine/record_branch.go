@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+// finish writes the end of the record, gives the registers back and writes the
+// block's last instruction.
+//
+// A branch comes behind everything else: the registers are given back in front of it, so
+// that the code at its target finds the application's.
+func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
+	u, b := r.u, r.b
+	branch := r.want[i].Flags&layout.InsBranch != 0 && r.facts.Branch != layout.BranchNone
+	if !r.isBranch(in) {
+		u.counting(in, func() {
+			b.pos[i].exec = uint16(u.asm.here() - b.code)
+			r.execute(i, in)
+		})
+		r.after(i)
+		r.epilogue()
+		return in.Next()
+	}
+	if branch && r.facts.Branch == layout.BranchCond {
+		return r.finishCond(i, in)
+	}
+	indirect := in.Cat == x86.CatRET || in.Opcode == 0xff && (in.Cat == x86.CatCALL || in.Cat == x86.CatUNCONDBR)
+	if indirect && (branch || r.valueOfTarget(i)) {
+		return r.finishIndirect(i, in, branch)
+	}
+	r.epilogue()
+	b.pos[i].exec = uint16(u.asm.here() - b.code)
+	return u.branch(b, in)
+}
+
+// isBranch tells what unit.branch writes.
+func (r *recorder) isBranch(in *x86.Insn) bool {
+	switch in.Cat {
+	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatCALL, x86.CatRET, x86.CatSYSCALL:
+		return true
+	}
+	return in.Mnem == x86.MXBEGIN || in.Mnem == x86.MXABORT
+}
+
+// epilogue advances the ring pointer past the record and restores the borrowed
+// registers.
+// Until the pointer is stored nobody else can see the record.
+func (r *recorder) epilogue() {
+	a := &r.u.asm
+	r.facts.Words, r.rec.words = r.words, uint16(r.words)
+	a.leaDisp(r.rec.ra, r.rec.ra, int64(8*(r.words+1)))
+	a.store(layout.Buf, r.rec.ra)
+	a.load(r.rec.ra, spillA)
+	if r.rec.hasB {
+		a.load(r.rec.rb, spillB)
+	}
+	r.rec.to = uint16(a.here() - r.b.code)
+}
+
+// finishCond records whether a conditional branch is taken.
+//
+// setcc takes the outcome from the flags without changing them. loop and jrcxz have no such
+// form: taken is recorded, and taken back on the way that falls through.
+func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
+	u, b := r.u, r.b
+	a := &u.asm
+	w, off := r.newWord()
+	r.facts.BranchWord = w
+	switch in.Mnem {
+	case x86.MLOOP, x86.MLOOPE, x86.MLOOPNE, x86.MJRCXZ, x86.MJECXZ: // no condition that setcc knows
+		a.putImm(r.rec.ra, off, 1)
+		r.epilogue()
+		b.pos[i].exec = uint16(a.here() - b.code)
+		next = u.branch(b, in)
+		a.store(spillA, r.rec.ra)
+		a.load(r.rec.ra, layout.Buf)
+		a.putImm(r.rec.ra, off-8*(r.words+1), 0)
+		a.load(r.rec.ra, spillA)
+		return next
+	}
+	a.putImm(r.rec.ra, off, 0)
+	a.mem(nil, 0x40, []byte{0x0f, 0x90 | in.Opcode&0xf}, 0, operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off)}, 0)
+	r.epilogue()
+	b.pos[i].exec = uint16(a.here() - b.code)
+	return u.branch(b, in)
+}
+
+// valueOfTarget tells whether the value that an indirect branch loads is wanted.
+func (r *recorder) valueOfTarget(i int) bool {
+	return r.want[i].Flags&layout.InsValues != 0 && len(r.ops[i]) > 0
+}
+
+// finishIndirect records the target of an indirect branch: it is loaded once,
+// into rcx, from where both the record and the look-up take it.
+func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64) {
+	u, b := r.u, r.b
+	a := &u.asm
+	b.term = termIndirect
+	a.store(layout.S0, x86.RCX)
+	b.pos[i].exec = uint16(a.here() - b.code)
+	if in.Cat == x86.CatRET {
+		a.get(x86.RCX, x86.RSP, 0)
+	} else {
+		u.loadTarget(in)
+	}
+	if branch {
+		w, off := r.newWord()
+		r.facts.BranchWord = w
+		a.put(r.rec.ra, off, x86.RCX)
+	}
+	r.targetValue(i, in)
+	r.epilogue()
+	switch in.Cat {
+	case x86.CatRET:
+		if u.p.awaits { // only now: a window that closes there leaves a mark behind the record
+			a.store(layout.S3, x86.RCX)
+			u.checkReturn(in)
+			a.load(x86.RCX, layout.S3)
+		}
+		u.retLookUp(in)
+		return 0
+	case x86.CatCALL:
+		return u.call(in, (*unit).lookUp)
+	}
+	u.lookUp()
+	return 0
+}
+
+// branchKind tells how an instruction leaves its block.
+func branchKind(in *x86.Insn) (layout.BranchKind, uint64) {
+	direct := in.Opcode != 0xff
+	switch in.Mnem {
+	case x86.MXBEGIN: // always to its fallback
+		return layout.BranchJump, in.Target()
+	case x86.MXABORT:
+		return layout.BranchNone, 0
+	}
+	switch in.Cat {
+	case x86.CatCONDBR:
+		return layout.BranchCond, in.Target()
+	case x86.CatUNCONDBR:
+		if direct {
+			return layout.BranchJump, in.Target()
+		}
+		return layout.BranchIndJump, 0
+	case x86.CatCALL:
+		if direct {
+			return layout.BranchCall, in.Target()
+		}
+		return layout.BranchIndCall, 0
+	case x86.CatRET:
+		return layout.BranchRet, 0
+	case x86.CatSYSCALL, x86.CatINTERRUPT:
+		return layout.BranchSyscall, 0
+	}
+	return layout.BranchNone, 0
+}
