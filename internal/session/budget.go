@@ -11,6 +11,7 @@ import (
 const unlimited = 1 << 62
 
 // amounts is how much of each metric was done.
+// Signed, since what a thread has done beyond its budget is a negative rest.
 type amounts [engine.NumMetrics]int64
 
 // budget decides how much each thread may execute before it has to ask, so
@@ -30,12 +31,14 @@ type budget struct {
 }
 
 // opened is what had been done when a window opened.
+// Threads are by number: a thread that began later had done nothing then.
 type opened struct {
 	total   amounts
 	threads map[int]amounts
 }
 
 // newBudget makes the budgets of a process, nil if no event counts.
+// It outlives program images, as counts go on through execve.
 func newBudget(s *window.Set) *budget {
 	b := &budget{granted: make(map[*engine.Thread]amounts), opened: make(map[*window.Leaf]*opened)}
 	for _, l := range s.Leaves() {
@@ -56,6 +59,7 @@ type bound struct {
 }
 
 // bounds is what an event counts; it fires when all are reached.
+// An event that counts nothing has none.
 func bounds(e *config.Event) []bound {
 	switch e.Kind {
 	case config.EventInstructions:
@@ -83,6 +87,8 @@ func sinceOpen(l *window.Leaf) bool {
 // metrics are what has to be counted, from now on, for events that can still
 // fire. What counts from the process's first instruction is counted while it
 // is not armed too.
+//
+// What nobody waits for is not counted: each metric costs a subtraction a block.
 func (b *budget) metrics() []engine.Metric {
 	var want [engine.NumMetrics]bool
 	for _, l := range b.leaves {
@@ -102,6 +108,7 @@ func (b *budget) metrics() []engine.Metric {
 }
 
 // waiting tells whether the process has to be counted now.
+// If so, it must run in the cache, whatever windows are open.
 func (b *budget) waiting() bool {
 	for _, l := range b.leaves {
 		if l.Live() && (l.Armed() || !sinceOpen(l)) {
@@ -126,6 +133,7 @@ func (b *budget) executed(t *engine.Thread) amounts {
 }
 
 // before is what a thread had done in programs before this one.
+// Only the first thread lives on in another program: execve ends the others.
 func (b *budget) before(t *engine.Thread) amounts {
 	if t.Num() == 1 {
 		return b.past
@@ -134,6 +142,8 @@ func (b *budget) before(t *engine.Thread) amounts {
 }
 
 // total is how much the process has done.
+// Threads that run are counted as of some moment: a threshold is only decided on by
+// a thread that stands still, with shares small enough.
 func (b *budget) total() amounts {
 	n := b.ended
 	for t := range b.granted {
@@ -188,6 +198,7 @@ func (b *budget) count(l *window.Leaf, t *engine.Thread) (n amounts, ok bool) {
 
 // nextSample is when a window opens for its next burst: at a multiple of the
 // period behind the burst before.
+// A burst that lasted beyond the next multiple has that one left out.
 func (b *budget) nextSample(l *window.Leaf) int64 {
 	period := int64(l.Event.Period)
 	for k, o := range b.opened {
@@ -200,6 +211,9 @@ func (b *budget) nextSample(l *window.Leaf) int64 {
 
 // reached returns the armed events whose counts the thread has reached, and by
 // how much the count was exceeded.
+//
+// Only counts over several threads can be exceeded: a single one's is exact. Events are
+// asked in the order of the configuration.
 func (b *budget) reached(t *engine.Thread) (leaves []*window.Leaf, over uint64) {
 	for _, l := range b.leaves {
 		if !l.Armed() {

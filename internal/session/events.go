@@ -30,6 +30,9 @@ type events struct {
 }
 
 // watched is who waits for a place.
+//
+// A place has one count for all who wait: it is set to the smallest number of arrivals
+// that can make any of them fire, and what it has counted is shared out when it is taken.
 type watched struct {
 	leaves   []*window.Leaf
 	counting []*window.Leaf // those that the place's count is for
@@ -171,6 +174,7 @@ func (e *events) watch(leaf *window.Leaf, entry uint64) error {
 }
 
 // at takes a thread's arrival at an address that was asked to be notified of.
+// It is for what is no event of a window itself but helps to find some.
 func (e *events) at(addr uint64, regs engine.NotifiedRegs) {
 	if e.off {
 		return
@@ -189,6 +193,7 @@ func (e *events) at(addr uint64, regs engine.NotifiedRegs) {
 
 // reached returns the events that an arrival at a place is one more occurrence of,
 // after it has added those before.
+// An event that names another thread does not fire, but the arrival is used up.
 func (e *events) reached(t *engine.Thread, pl *engine.Place) (fired []*window.Leaf) {
 	w := e.places[pl]
 	if w == nil {
@@ -207,6 +212,7 @@ func (e *events) reached(t *engine.Thread, pl *engine.Place) (fired []*window.Le
 }
 
 // credit adds occurrences that made none of the leaves fire.
+// Credits are how thresholds are counted without a stop for each occurrence.
 func credit(leaves []*window.Leaf, n uint64) {
 	for _, l := range leaves {
 		l.Credit(n)
@@ -215,6 +221,9 @@ func credit(leaves []*window.Leaf, n uint64) {
 
 // count has each place counted down to the next arrival that can make an event
 // fire. It is called whenever windows may have opened or closed.
+//
+// Taking and arming are two steps, between which threads may arrive: Arm adds to what is
+// there by then, so that none is lost.
 func (e *events) count() {
 	if e.off {
 		return
@@ -259,6 +268,10 @@ func (e *events) drop(pl *engine.Place) {
 
 // toggle returns what the engine may open and close by itself, nil if there is
 // nothing.
+//
+// It must be certain that nothing but these two events can change the set of windows: one
+// window, one place for each of its ends with nobody else waiting there, no count of
+// instructions, and the window's blocks planned already.
 func (e *events) toggle() *engine.Toggle {
 	im := e.im
 	sw, ok := im.windows.Switch()
@@ -289,6 +302,7 @@ func (e *events) only(leaf *window.Leaf) (place *engine.Place) {
 }
 
 // disarm stops watching: no window can open or close any more.
+// It is for good, in this program image.
 func (e *events) disarm() {
 	e.im.p.SetToggle(nil)
 	e.im.p.Settle()
@@ -306,6 +320,7 @@ func (e *events) disarm() {
 
 // unloaded forgets the functions of an image that is gone: other code may come
 // to lie there, and the image elsewhere.
+// What was counted there is kept: the function may come back with the image.
 func (e *events) unloaded(l *symbols.Loaded) {
 	delete(e.done, l)
 	for pl, w := range e.places {
@@ -319,6 +334,7 @@ func (e *events) unloaded(l *symbols.Loaded) {
 }
 
 // collect adds what was counted in the program, which ends.
+// Thresholds go on counting in the program that is executed next.
 func (e *events) collect() {
 	for pl, w := range e.places {
 		credit(w.counting, pl.Take())

@@ -10,6 +10,8 @@ import (
 )
 
 // askedImages lists the names and paths by which a configuration names images.
+//
+// Only these are looked for as links: what nobody names needs no second name.
 func askedImages(c *config.Config) []string {
 	var asked []string
 	add := func(names ...string) {
@@ -28,12 +30,8 @@ func askedImages(c *config.Config) []string {
 	for _, w := range c.Windows {
 		w.On.Walk(event)
 		w.Till.Walk(event)
-		for _, p := range w.Profile.Processes {
-			for _, t := range p.Threads {
-				for _, im := range t.Images {
-					add(im.Name, im.Path)
-				}
-			}
+		for im := range w.Profile.AllImages() {
+			add(im.Name, im.Path)
 		}
 	}
 	return asked
@@ -45,6 +43,8 @@ func askedImages(c *config.Config) []string {
 //
 // Refused: to list all links to a file. There may be any number of them anywhere;
 // whether one given name leads to it is asked once an image.
+// The answer is kept: links are taken as they were when the image was first asked
+// about.
 func (t *tables) key(l *symbols.Loaded) config.ImageKey {
 	k, ok := t.keys[l]
 	if ok {
@@ -69,6 +69,8 @@ func (t *tables) key(l *symbols.Loaded) config.ImageKey {
 
 // leadsTo tells whether a path is a link to a file. The vdso, whose path is no
 // file's, has none.
+// It asks the file system of the tracer, which a target in another mount namespace
+// may not share.
 func leadsTo(link, file string) bool {
 	if !filepath.IsAbs(link) || !filepath.IsAbs(file) {
 		return false

@@ -72,6 +72,7 @@ func imageOr(image string) string {
 }
 
 // loadedNames lists images by name, those of the kernel left out.
+// The vdso is not among them: no configuration can mean it.
 func (e *events) loadedNames() string {
 	var names []string
 	for _, l := range e.im.tables.symbols.Images() {

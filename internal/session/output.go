@@ -60,6 +60,7 @@ func (o output) function(number, image uint32, l *symbols.Loaded, fn *symbols.Fu
 }
 
 // windows enters the configuration's windows.
+// All of them, also those that never open: an empty profile is explained by them.
 func (o output) windows(defs []abp.WindowDef) {
 	if o.w == nil {
 		return

@@ -48,6 +48,7 @@ type insKind struct {
 }
 
 // newPlanner compiles what the open windows record of a thread of process 1.
+// It belongs to one set of open windows and one plan of threads.
 func newPlanner(t *tables, profiles []*config.Profile, thread int, blocks bool) *planner {
 	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), insns: make(map[insKind]config.InsKey), blocks: blocks, flags: insFlags()}
 	for _, pr := range profiles {

@@ -81,6 +81,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 
 // chunk is the size of a ring's chunk: a power of two that leaves at least four
 // in a ring.
+// What is asked for is rounded up to one, within these bounds.
 func (r *run) chunk() int {
 	n := defaultChunk
 	if r.opts.BufferChunk > 0 {

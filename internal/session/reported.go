@@ -172,6 +172,7 @@ func (r *run) executed() {
 }
 
 // created is called when a thread stands before its first instruction.
+// The number of threads counts the one that is being created.
 func (r *run) created(t *engine.Thread) {
 	r.facts.live++
 	if t.Num() == 1 && r.images > 1 { // the thread that executed the program
@@ -205,6 +206,7 @@ func (r *run) countThreads(t *engine.Thread) {
 }
 
 // threadLives tells whether the thread that an event names lives; 0 is any.
+// A Time event that names a thread waits until there is one.
 func (r *run) threadLives(num int) bool {
 	if num == 0 {
 		return true

@@ -45,6 +45,7 @@ type run struct {
 
 // image is what belongs to one program image: from an execve to the next or to
 // the end.
+// Everything in it goes with the image; what lasts longer is in run.
 type image struct {
 	p       *engine.Process
 	tables  *tables
@@ -61,6 +62,7 @@ type image struct {
 }
 
 // waits sums up how long application threads waited for room in their rings.
+// It is for the log: a target that waited long wants more processing threads.
 type waits struct{ times, ticks uint64 }
 
 // Started is engine.Client's: a program image stands before its first
@@ -207,6 +209,7 @@ func (r *run) Entering(t *engine.Thread) {
 }
 
 // Notified is engine.Client's: a thread is about to execute a watched address.
+// These are addresses that help to find events, not events themselves.
 func (r *run) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) {
 	im := r.image
 	if im.events == nil {
@@ -216,6 +219,7 @@ func (r *run) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) 
 }
 
 // Reached is engine.Client's: events have happened as often as was asked for.
+// The counts of all places are set anew afterwards: windows may have changed.
 func (r *run) Reached(t *engine.Thread, pl *engine.Place, addr uint64) {
 	im := r.image
 	r.changed(t, im.windows.Happen(im.events.reached(t, pl)...), addr)
@@ -224,6 +228,9 @@ func (r *run) Reached(t *engine.Thread, pl *engine.Place, addr uint64) {
 
 // Toggled is engine.Client's: code has opened and closed the one window that it
 // may.
+//
+// The window's state follows what code has done already. Its openings and closings are
+// marks in the ring, from which the processing threads make the rows.
 func (r *run) Toggled(t *engine.Thread, open bool, times uint64) {
 	im := r.image
 	sw, ok := im.windows.Switch()

@@ -11,9 +11,13 @@ import (
 // threadPlans tells which threads of a process record something of their own:
 // those that a configuration names. Plan 0 is every other thread's, plan i+1 that
 // of thread nums[i]. Which windows are open does not matter: a thread keeps its plan.
+//
+// Blocks are translated for each plan that records, and the engine has few: that is why
+// threads without an element of their own share one.
 type threadPlans struct{ nums []int }
 
 // plansOf finds the threads that a configuration names in the first process.
+// The error names the bound, since it is a configuration's to respect.
 func plansOf(c *config.Config) (threadPlans, error) {
 	var p threadPlans
 	for _, w := range c.Windows {
@@ -38,6 +42,8 @@ func plansOf(c *config.Config) (threadPlans, error) {
 func (p threadPlans) plan(num int) int { return 1 + slices.Index(p.nums, num) }
 
 // thread is the number of a thread that has a plan.
+// For plan 0 it is the lowest number that no element names: it stands for all such
+// threads.
 func (p threadPlans) thread(plan int) int {
 	if plan > 0 {
 		return p.nums[plan-1]
