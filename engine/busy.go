@@ -9,6 +9,8 @@ import (
 // A native probe is a stop: 50 µs and more. A process that hits probes one after
 // the other goes on in the cache, where the same is counted in nanoseconds, and
 // runs natively again once little has been counted for a while.
+// They are times of people and not of processors: within a tenth of a second nobody can
+// tell the difference, and going over costs far less than that.
 const (
 	hotHits  = 16                    // so many hits,
 	hotPause = 2 * time.Millisecond  // with no longer than this between them, are too many
@@ -34,6 +36,7 @@ func (p *Process) Settle() { p.busy = false }
 func (tr *Tracer) now() time.Duration { return time.Since(tr.began) }
 
 // probeHit notes that a thread ran into a native probe.
+// The hits that count are in a row; a pause begins anew.
 func (tr *Tracer) probeHit(p *Process) {
 	now := tr.now()
 	if now-p.lastHit > hotPause {
@@ -48,6 +51,9 @@ func (tr *Tracer) probeHit(p *Process) {
 
 // cool looks now and then whether a process that would run natively were it not for
 // its watched places has been quiet.
+//
+// What was counted shows in the places' words, which translated code changes by itself: they
+// are added up and compared with the last sum, so that no thread has to be stopped for it.
 func (tr *Tracer) cool(p *Process) {
 	tr.syncAll()
 	if !p.busy || p.asked != ModeNative {

@@ -8,6 +8,7 @@ import (
 
 // dynamic tells accesses whose number is known only when the instruction
 // executes: iterations, lanes under a mask.
+// All others are counted when the block is translated, see usesOf.
 func dynamic(o *x86.Operand) bool {
 	switch o.Kind {
 	case layout.AccessString, layout.AccessMasked, layout.AccessPacked, layout.AccessGather:
@@ -27,6 +28,7 @@ type counted struct {
 
 // countedAround finds out what has to be counted around an instruction; false:
 // nothing, or nobody wants it.
+// No instruction has both iterations and lanes, nor lanes of two operands.
 func (u *unit) countedAround(in *x86.Insn) (c counted, ok bool) {
 	if !u.p.countsAccesses || in.NMem == 0 {
 		return c, false
@@ -47,6 +49,7 @@ func (u *unit) countedAround(in *x86.Insn) (c counted, ok bool) {
 
 // untilCounted returns how many of the instructions a block may have: what uses
 // a budget up as it executes is noticed at the start of the next.
+// Such an instruction is therefore the last of its block.
 func (u *unit) untilCounted(ins []x86.Insn) int {
 	for i := range ins {
 		if _, ok := u.countedAround(&ins[i]); ok {
@@ -58,6 +61,9 @@ func (u *unit) untilCounted(ins []x86.Insn) int {
 
 // countBefore notes, ahead of an instruction, what it is about to access: rcx,
 // or the number of lanes in its mask.
+//
+// The mask may be overwritten by the instruction itself (gathers clear it), which is why
+// lanes are counted ahead of it. Flags are saved and restored around the counting.
 func (u *unit) countBefore(c *counted, in *x86.Insn) {
 	a := &u.asm
 	if c.rep {
@@ -94,6 +100,7 @@ func (u *unit) countBefore(c *counted, in *x86.Insn) {
 
 // countAfter writes, behind an instruction, the subtraction of what it has
 // accessed from the budgets. No flags change: x - y is ~(~x + y).
+// The two registers are none that the instruction mentions, and are given back.
 func (u *unit) countAfter(c *counted, in *x86.Insn) {
 	a := &u.asm
 	g := scratchFor(in.Mentions() | 1<<x86.RCX)
@@ -123,6 +130,7 @@ func (u *unit) countAfter(c *counted, in *x86.Insn) {
 
 // settle counts the iterations that a repeated string instruction, i of block b,
 // had made when the thread left it between two of them.
+// rcx is what is left of the iterations at that moment.
 func (t *Thread) settle(b *block, i int, regs *sys.Regs) {
 	if !t.p.countsAccesses || i >= len(b.uses) {
 		return

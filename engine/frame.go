@@ -19,6 +19,8 @@ import (
 // which the application sees.
 
 // initFrames empties a thread's stack of frames.
+// The entry below all others has the highest stack pointer there is: nothing
+// reaches it.
 func (s *slot) initFrames() {
 	none := int64(-layout.FrameNone)
 	s.set(layout.Top, 0)
@@ -50,6 +52,9 @@ func (t *Thread) pushFrame(pl *Place, rsp uint64) error {
 // popFrame drops the frames that a thread has left which has come to site with
 // the stack pointer rsp, and returns what counts the innermost that returned
 // there, nil if none did.
+//
+// A frame has been left if the stack pointer is above where its return address lay, by
+// whatever way. Those that were passed on the way are dropped without counting.
 func (t *Thread) popFrame(site, rsp uint64) *Place {
 	s, p := t.slot, t.p
 	var found *Place
@@ -85,6 +90,7 @@ func (t *Thread) eachFrame(f func(site uint64)) {
 }
 
 // addSite awaits a native return at an address.
+// Several frames may return to one site: it is counted how many.
 func (p *Process) addSite(site uint64) error {
 	p.sites[site]++
 	if err := p.addProbe(site); err != nil {
@@ -108,6 +114,7 @@ func (p *Process) dropSite(site uint64) {
 }
 
 // placeSites awaits natively what was awaited in the cache.
+// It is called when the process goes over to native code.
 func (p *Process) placeSites() error {
 	for site := range p.sites {
 		delete(p.sites, site)

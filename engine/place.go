@@ -18,6 +18,9 @@ const Never = 1 << 62
 // The refused alternative, one count a thread, needs no locked instruction (6 ns
 // here), but a threshold over several threads would have to be dealt out in
 // shares that shrink to single calls, each of which asks.
+//
+// The count lies in the control area, where every thread reaches it. It is exact: each
+// arrival takes one off by a locked instruction, and the one that gets to zero asks.
 type Place struct {
 	p       *Process
 	index   int
@@ -33,6 +36,8 @@ type placesAt struct{ entry, returns *Place }
 var errPlaces = errors.New("too many watched functions")
 
 // Entries returns the place that counts arrivals at addr. It is not armed.
+// The same place is returned for the same address. Errors: too many places, or code
+// that cannot be read.
 func (p *Process) Entries(addr uint64) (*Place, error) {
 	at := p.placesOf(addr)
 	if at.entry == nil {
@@ -48,6 +53,9 @@ func (p *Process) Entries(addr uint64) (*Place, error) {
 
 // Returns returns the place that counts the returns of the function at entry. It
 // is not armed.
+//
+// A return counts for the innermost entry that is left by it: a function that is left by
+// longjmp or an exception has not returned, see frame.go.
 func (p *Process) Returns(entry uint64) (*Place, error) {
 	at := p.placesOf(entry)
 	if at.returns == nil {
@@ -77,6 +85,8 @@ func (p *Process) AwaitReturns() {
 func (pl *Place) Addr() uint64 { return pl.addr }
 
 // Take ends the counting and returns how many arrivals there were since Arm.
+// Threads may arrive while it is called: what is counted later is found by the next
+// Arm.
 func (pl *Place) Take() uint64 {
 	old := int64(pl.left().Swap(Never))
 	taken := pl.armed - old
@@ -86,6 +96,7 @@ func (pl *Place) Take() uint64 {
 
 // Arm has the client asked at the nth arrival from now on. Taken before it, if it
 // was armed.
+// If threads have used the new count up already, the next arrival asks.
 func (pl *Place) Arm(n uint64) {
 	pl.armed = int64(min(n, Never))
 	// Threads count meanwhile.
@@ -106,8 +117,11 @@ func (pl *Place) word(off int) *atomic.Uint64 {
 func (pl *Place) offset() int { return layout.PlaceTable + pl.index*layout.PlaceSize }
 
 // arrive counts one arrival by the tracer and tells whether the count ran out.
+// It is for arrivals in native code, where a probe stops the thread.
 func (pl *Place) arrive() bool { return pl.left().Add(^uint64(0)) == 0 }
 
+// newPlace gives out the next entry of the table of places. Entries are never used again:
+// a thread may still be on its way through the code that counts.
 func (p *Process) newPlace(addr uint64, returns bool) (*Place, error) {
 	if len(p.places) == layout.MaxPlaces {
 		return nil, fmt.Errorf("function at %#x: %w", addr, errPlaces)
@@ -119,6 +133,7 @@ func (p *Process) newPlace(addr uint64, returns bool) (*Place, error) {
 	return pl, nil
 }
 
+// placesOf is what is counted at an address, made if nothing is yet.
 func (p *Process) placesOf(addr uint64) *placesAt {
 	at := p.placeAt[addr]
 	if at == nil {
@@ -139,6 +154,7 @@ func (p *Process) probePlace(addr uint64) error {
 
 // Unwatch stops watching the function at addr: nothing that happens there matters any
 // more.
+// Its places keep their numbers and count nothing any more.
 func (p *Process) Unwatch(addr uint64) {
 	if p.placeAt[addr] == nil {
 		return
@@ -150,6 +166,7 @@ func (p *Process) Unwatch(addr uint64) {
 
 // reached tells the client that a place's count ran out in a thread that is
 // stopped or waits. at is the application's next address.
+// The client may arm the place anew, open a window, or both.
 func (tr *Tracer) reached(t *Thread, pl *Place, at uint64) {
 	if t.vfork { // its calls are not the program's: it is left for who comes next
 		pl.left().Add(1)
@@ -160,6 +177,7 @@ func (tr *Tracer) reached(t *Thread, pl *Place, at uint64) {
 }
 
 // placeEntered answers a thread that waits because the count of an entry ran out.
+// It goes on behind the counting, or the arrival would count twice.
 func (tr *Tracer) placeEntered(t *Thread) error {
 	pl := t.p.places[t.slot.u32(layout.Place).Load()]
 	tr.reached(t, pl, pl.addr)

@@ -87,6 +87,7 @@ func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 }
 
 // valueOfTarget tells whether the value that an indirect branch loads is wanted.
+// The branch itself has loaded it: there is no second look at memory.
 func (r *recorder) valueOfTarget(i int) bool {
 	return r.want[i].Flags&layout.InsValues != 0 && len(r.ops[i]) > 0
 }

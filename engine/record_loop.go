@@ -37,6 +37,7 @@ type pointer struct {
 }
 
 // loops tells the instructions that become loops.
+// stos stores a register, which is known: its values need no loop.
 func loops(in *x86.Insn) bool {
 	if in.Attr&(x86.AttrRep|x86.AttrRepne) == 0 || in.Cat != x86.CatSTRINGOP || in.Enc != x86.EncLegacy || in.Map != 0 {
 		return false
@@ -49,6 +50,9 @@ func loops(in *x86.Insn) bool {
 }
 
 // element is the state of one such block while it is written.
+//
+// Besides the two registers of every recorded block it borrows two more, and rax for the
+// flags, which live across iterations of cmps and scas.
 type element struct {
 	*recorder
 	in         *x86.Insn
@@ -60,6 +64,9 @@ type element struct {
 }
 
 // emitLoop writes the block.
+//
+// An iteration is the unit that a signal or a fault may leave it at: everything that one
+// does to the application's state is done by then or not begun.
 func (r *recorder) emitLoop() (next uint64) {
 	u, b := r.u, r.b
 	a := &u.asm
@@ -118,6 +125,7 @@ func (r *recorder) emitLoop() (next uint64) {
 
 // addPart enters the facts of a part of the instruction behind those of the
 // whole: they are the same, but that it doesn't retire.
+// Both blocks are known before any code of them runs.
 func (r *recorder) addPart() {
 	r.facts.Ins[0].Flags |= layout.InsPart
 	if id := r.u.p.facts.Add(r.facts); id != r.loop.part {
@@ -127,6 +135,8 @@ func (r *recorder) addPart() {
 
 // room reserves the words for the pointers afterwards and for the values, which
 // must be the same in all records that do not reach them.
+// Values that a record does not reach are zero, so that equal records are equal
+// bytes.
 func (e *element) room() {
 	r, list := e.recorder, e.facts.Ins[0].Accesses
 	r.loop = &loop{bits: r.ops[0][0].AddrBits}
@@ -170,6 +180,7 @@ func (e *element) findStep() {
 
 // iterate writes one iteration. ra moves through the values meanwhile. It returns
 // the displacements of branches to the end.
+// The order is the processor's: load, store, pointers, count.
 func (e *element) iterate() (ends []int) {
 	a, ops, rb := &e.u.asm, e.ops[0], e.rec.rb
 	from := uint32(e.b.pos[0].exec)
@@ -263,6 +274,7 @@ func (e *element) leave(id uint32) {
 
 // cutLoop completes, for a thread that leaves such a block, the record of the
 // iterations that it has done.
+// An iteration that has not been completed is not in it.
 func (t *Thread) cutLoop(rec *recording, regs *sys.Regs) {
 	s, l := t.slot, rec.odd.loop
 	start := int(s.get(layout.Buf) - s.base)
@@ -285,6 +297,7 @@ func (t *Thread) cutLoop(rec *recording, regs *sys.Regs) {
 // iterations returns the record of what a repeated string instruction, number i
 // of a block that is being left there, did before it was interrupted; nil if it
 // is none or did nothing. The block's own record is still in place.
+// Its facts are those of a part: the instruction has not retired.
 func (t *Thread) iterations(b *block, i int, regs *sys.Regs) []uint64 {
 	f := t.p.facts.Get(b.rec.id)
 	in := &f.Ins[i]
@@ -321,6 +334,7 @@ func (t *Thread) iterations(b *block, i int, regs *sys.Regs) []uint64 {
 }
 
 // part returns the facts of a part of instruction i alone, of a block with facts f.
+// They are made when first needed, and kept.
 func (rec *recording) part(p *Process, f *layout.Block, i int) *layout.Block {
 	o := rec.oddly()
 	if id := o.parts[i]; id != 0 {

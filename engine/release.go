@@ -28,6 +28,7 @@ func (tr *Tracer) traceMe(t *Thread, regs *sys.Regs) error {
 }
 
 // goNative gives a stopped thread the application's registers.
+// The kernel's own idea of the thread (an interrupted call, say) stays as it is.
 func (t *Thread) goNative(regs *sys.Regs) error {
 	r := *regs
 	r.Gs_base = t.appGS

@@ -9,6 +9,8 @@ import "alleria/internal/layout"
 // Only a process of one thread does so: an instance opens for all threads, and the
 // others would have to notice at each of their blocks. With several, or while a
 // child shares the address space, the tracer is asked as for any other event.
+// The words of both places tell code what to do, see layout.PlaceMark and those
+// behind it.
 type Toggle struct {
 	Open, Close         *Place // where it opens, where it closes
 	OpenAfter           uint64 // arrivals at Open from each closing on
@@ -18,6 +20,7 @@ type Toggle struct {
 
 // SetToggle says which window code toggles from now on; nil: none. The process
 // runs in ModePlain (also if only ModeNative was asked for) or in ModeRecord.
+// Threads may be toggling at that moment: what they did is learnt by sync.
 func (p *Process) SetToggle(tg *Toggle) {
 	if tg == nil && p.toggle == nil || tg != nil && p.toggle != nil && *tg == *p.toggle {
 		return
@@ -27,6 +30,7 @@ func (p *Process) SetToggle(tg *Toggle) {
 }
 
 // stopToggling makes code ask at the toggle's places.
+// A thread that is past the look at the word still toggles once.
 func (p *Process) stopToggling() {
 	if tg := p.toggle; tg != nil {
 		tg.Open.word(layout.PlaceCode).Store(0)
@@ -37,6 +41,9 @@ func (p *Process) stopToggling() {
 
 // readyToggle lets code toggle, if t is the process's only thread. It waits or is
 // stopped.
+//
+// It is done late, by a thread that has just asked: code at both places has to exist, with
+// the table of its variant, before anything may lead there.
 func (p *Process) readyToggle(t *Thread) {
 	tg := p.toggle
 	if tg == nil || p.toggleReady || p.noToggle || len(p.threads) != 1 || t.vfork || p.mode != ModePlain && p.mode != ModeRecord ||
@@ -64,6 +71,7 @@ func (p *Process) readyToggle(t *Thread) {
 
 // toggleAt prepares the words of one of the toggle's places: it leads to variant v,
 // where other counts from n down.
+// The word that says that the others hold is written last.
 func (p *Process) toggleAt(pl *Place, v Variant, mark uint64, other *Place, n uint64) bool {
 	code, addr := uint64(1), uint64(0) // a return goes by the table
 	if !pl.returns {
@@ -95,6 +103,9 @@ func (tr *Tracer) syncAll() {
 
 // sync learns what a thread that is stopped or waits has toggled since the tracer
 // heard of it last.
+//
+// The client hears how often the window has changed, and in which state it is: openings and
+// closings alternate, so that the number tells both.
 func (tr *Tracer) sync(t *Thread) {
 	p := t.p
 	if p.toggle == nil || t.slot == nil || t.vfork {
