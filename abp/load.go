@@ -104,6 +104,7 @@ func rowOf[T any](rows *[]T, decode func(*T, *wireDec)) func(uint16, *wireDec) e
 }
 
 // addWindow sorts the two kinds of rows of WINDOWS.
+// Other kinds are those of a later version.
 func (p *Process) addWindow(kind uint16, d *wireDec) error {
 	switch kind {
 	case rowWindowDef:

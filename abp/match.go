@@ -76,6 +76,7 @@ func (m *matcher) code(b *Block, i int) bool {
 }
 
 // block returns what the filters on code say of a block.
+// Instructions that are not recorded do not count: nothing of them can be yielded.
 func (m *matcher) block(b *Block) verdict {
 	v := &m.blocks[b.ID]
 	if *v != verdictUnknown {

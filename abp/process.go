@@ -54,6 +54,7 @@ func (p *Process) Header() *Header { return &p.main.header }
 func (p *Process) Main() *File { return p.main }
 
 // Files returns the files that hold frames.
+// They are ordered by stream number.
 func (p *Process) Files() []*File { return p.files }
 
 // Threads returns the recorded threads by number.
@@ -108,6 +109,7 @@ func (p *Process) Syscalls() []Syscall { return p.syscalls }
 func (p *Process) Signals() []Signal { return p.signals }
 
 // Snapshots returns the snapshots of the address space in the main profile.
+// They are in the order in which they were taken.
 func (p *Process) Snapshots() []Snapshot { return p.snapshots }
 
 // Queries returns the messages of relational queries.

@@ -69,6 +69,7 @@ func (r *Reader) rewind() {
 }
 
 // newCursor returns a cursor that skips the frames whose blocks cannot match.
+// A filter on code thereby skips frames by their lists of blocks, undecoded.
 func (r *Reader) newCursor() *cursor {
 	c := newCursor(&r.query)
 	if len(r.query.Functions) > 0 || !r.query.Code.All() {
@@ -84,6 +85,8 @@ func (r *Reader) newCursor() *cursor {
 }
 
 // byStorage walks all files from their beginnings to their ends.
+// A thread's frames then come in the order in which each stream wrote them, which
+// may not be that of execution where several streams served it.
 func (r *Reader) byStorage() {
 	c := r.newCursor()
 	for _, p := range r.profile.processes {

@@ -84,6 +84,7 @@ func Verify(path string, report func(Problem)) (err error) {
 }
 
 // found reports a problem.
+// format is a sentence without a place: path and offset say where.
 func (v *verifier) found(path string, offset uint64, cutOff bool, format string, args ...any) {
 	if cutOff {
 		v.cut = true
@@ -153,6 +154,9 @@ func (v *verifier) file(name string) (bool, error) {
 }
 
 // sections walks a file's sections and compares them with the directory.
+//
+// It is a scan as File.scan makes it, but goes on behind a section whose payload is wrong, so
+// that one run of Verify finds all the damage there is.
 func (v *verifier) sections(f *File) bool {
 	whole := true
 	var found []Section
@@ -194,6 +198,7 @@ func (v *verifier) sections(f *File) bool {
 }
 
 // directory compares the directory with what a walk found.
+// Only the first difference is reported: the others follow from it.
 func (v *verifier) directory(f *File, found []Section) bool {
 	if err := f.readDirectory(); err != nil {
 		v.found(f.path, f.size-trailerSize, false, "directory: %v", err)

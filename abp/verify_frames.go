@@ -98,6 +98,7 @@ func (v *verifier) frame(p *Process, ref *FrameRef) error {
 
 // atEnd reports whether the decoder has nothing left where the header says that
 // the frame ends.
+// An execution that is cut short by its frame's end is an error of the decoder.
 func (c *cursor) atEnd() error {
 	if c.dec == nil || c.left != 0 {
 		return nil

@@ -49,6 +49,7 @@ func (v *verifier) tables(p *Process) {
 
 // ends verifies that END sections say what the frames add up to, and that the
 // index of frames is the frames.
+// A file that was cut off has no END, and nothing to compare.
 func (v *verifier) ends(p *Process) {
 	for _, f := range p.files {
 		var sum Counts

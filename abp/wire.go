@@ -54,6 +54,7 @@ type wireDec struct {
 }
 
 // take takes n bytes off, nil if there are not so many.
+// It is a part of the row, not a copy.
 func (d *wireDec) take(n int) []byte {
 	if n < 0 || n > len(d.b) {
 		d.err = errShort
@@ -100,6 +101,7 @@ func (d *wireDec) bool() bool { return d.u8() != 0 }
 
 // count reads a number of things of at least size bytes each, and refuses one
 // that the rest of the row cannot hold, so that nothing is allocated for it.
+// size is the least that one of them takes.
 func (d *wireDec) count(size int) int {
 	n := d.u32()
 	if n > math.MaxInt32 || int(n)*size > len(d.b) {
@@ -119,6 +121,7 @@ func (d *wireDec) bytes() []byte {
 	return append([]byte(nil), d.take(n)...)
 }
 
+// str and strs are copies, by the conversion.
 func (d *wireDec) str() string { return string(d.take(d.count(1))) }
 
 func (d *wireDec) strs() []string {

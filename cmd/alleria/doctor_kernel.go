@@ -90,6 +90,7 @@ func tryExecFile() error {
 // Yama's scopes (Documentation/admin-guide/LSM/Yama.rst): 0 anything of the same
 // user, 1 descendants only, 2 with CAP_SYS_PTRACE, 3 nothing. A child of ours is a
 // descendant, so that 0 and 1 are both fine.
+// The remedy goes by the scope, the verdict by the attempt alone.
 func checkPtrace(h host) []finding {
 	scope := "absent"
 	if s, err := h.file("/proc/sys/kernel/yama/ptrace_scope"); err == nil {

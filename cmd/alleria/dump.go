@@ -9,6 +9,9 @@ import (
 
 // dumpCommand takes one profile: numbers of instructions mean nothing over
 // several.
+//
+// The output is as long as the recording: it is written as it is read, and a pager
+// that is closed ends it.
 func (a *app) dumpCommand() *cobra.Command {
 	var (
 		filter queryFlags
@@ -61,6 +64,7 @@ type dumpFlags struct {
 }
 
 // options checks the flags before a profile is opened.
+// Zero stands for a flag that was not given, in from and count alike.
 func (f *dumpFlags) options() (o analysis.DumpOptions, err error) {
 	switch o.Syntax = analysis.Syntax(f.syntax); o.Syntax {
 	case analysis.Intel, analysis.ATT:

@@ -21,6 +21,8 @@ import (
 //
 // One profile and not several: a map of two runs side by side would need a common
 // scale, and address spaces differ from run to run with randomisation on.
+// A block is a power of two so that addresses divide by shifts, and at least a
+// cache line.
 func (a *app) heatmapCommand() *cobra.Command {
 	var (
 		filter  queryFlags

@@ -124,6 +124,7 @@ func nearestRecorded(name string, names []string) string {
 
 // parseRange reads FROM-TO (TO not included), FROM+SIZE or one address.
 // The empty text is the range of everything, which abp.Range's zero value is.
+// The upper bound is not included, so that ranges can be put side by side.
 func parseRange(s string) (r abp.Range, err error) {
 	if s == "" {
 		return r, nil

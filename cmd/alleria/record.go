@@ -34,6 +34,9 @@ type recordFlags struct {
 
 // recordCommand declares the flags. What they mean is checked in one place
 // afterwards, so that messages name the flag and what would be right.
+//
+// Flags end at the program's name: what follows is the program's own, with or without "--"
+// before it.
 func (a *app) recordCommand() *cobra.Command {
 	f := &recordFlags{}
 	c := &cobra.Command{

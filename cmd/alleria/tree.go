@@ -115,6 +115,7 @@ func processTree(p *abp.Profile) []*treeNode {
 
 // fromFamily takes over what a process's file says of a relative, or of
 // itself.
+// Several files may know of it: what the last one says holds.
 func (n *treeNode) fromFamily(row *abp.FamilyRow) {
 	n.PID, n.parent, n.Followed = row.PID, row.Parent, row.Followed
 	if len(row.Command) > 0 {

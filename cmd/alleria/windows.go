@@ -52,6 +52,7 @@ func (a *app) windowsCommand() *cobra.Command {
 // processes whose clocks start apart.
 // Every opening is in memory at a time: some 200 bytes each, after all of the
 // process's events that the profile's tables hold anyway.
+// Numbers count from 1 within a window of a process.
 func openings(profiles []*abp.Profile, only []string) []openingLine {
 	list := []openingLine{}
 	for _, p := range profiles {

@@ -33,6 +33,9 @@ const all = "*"
 // rules says for each folder which of our other folders it may import. A
 // folder's row holds for what lies below it too, unless that has its own.
 // It is a function and not a variable so that nothing can change it.
+//
+// Folders that do not exist yet have rows as well, so that whoever makes them finds what was
+// decided. Nothing is listed for the standard library and for modules of others.
 func rules() map[string][]string {
 	return map[string][]string{
 		"schemas":      {},
@@ -59,6 +62,7 @@ func rules() map[string][]string {
 }
 
 // Violation is one import, or one file, that breaks a rule.
+// It is a finding and not an error: all of them are reported, in one run.
 type Violation struct {
 	File string // relative to the root, with slashes
 	Line int
