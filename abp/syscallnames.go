@@ -1,5 +1,7 @@
 package abp
 
+import "strconv"
+
 // SyscallName returns the name of a system call of x86-64 by its number, empty if
 // it has none here: a kernel may be newer than this table.
 func SyscallName(nr uint32) string {
@@ -83,3 +85,21 @@ var syscallRuns = []struct {
 		"mseal",
 	}},
 }
+
+// SignalName returns the name of a signal of Linux on x86-64: SIGHUP and so on,
+// SIGRT+n for real-time signals.
+func SignalName(nr uint32) string {
+	const realTime = 32
+	switch {
+	case nr > 0 && int(nr) < len(signalNames):
+		return "SIG" + signalNames[nr]
+	case nr >= realTime && nr <= 64:
+		return "SIGRT+" + strconv.Itoa(int(nr-realTime))
+	}
+	return "signal " + strconv.Itoa(int(nr))
+}
+
+// signalNames are the kernel's, by number.
+var signalNames = [...]string{"", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+	"ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH",
+	"IO", "PWR", "SYS"}

@@ -41,6 +41,7 @@ func Dump(w io.Writer, p *abp.Profile, q abp.Query, o DumpOptions) error {
 		out: bufio.NewWriterSize(w, 1<<16), options: o, profile: p, dis: dis,
 		places: map[uint32]*places{}, texts: map[textKey]string{},
 	}
+	d.outside = outsideOf(p, &q)
 	r := p.Reader(q)
 	if o.From > 0 {
 		if err := d.seek(r, p, q); err != nil {
@@ -51,6 +52,9 @@ func Dump(w io.Writer, p *abp.Profile, q abp.Query, o DumpOptions) error {
 		if !d.entry(r.Entry()) {
 			break
 		}
+	}
+	if o.Count == 0 || d.shown < o.Count {
+		d.rest()
 	}
 	if err := d.out.Flush(); err != nil {
 		return fmt.Errorf("dump: %w", err)
@@ -69,6 +73,8 @@ type dumper struct {
 	line    []byte
 	shown   uint64 // instructions
 	headed  bool   // a thread's header was written
+	outside map[threadKey]*outside
+	last    threadKey // whose header was written last
 }
 
 // textKey names an instruction by its block and not by its address: code that
@@ -118,6 +124,7 @@ func (d *dumper) entry(e *abp.Entry) bool {
 		if d.shown == 0 && !d.headed {
 			d.header(e) // the dump begins in the middle of a thread
 		}
+		d.before(threadKey{e.Process, e.Thread}, e.Ins.Ordinal)
 		d.shown++
 		d.instruction(e)
 	case abp.EntryMem:
@@ -125,13 +132,7 @@ func (d *dumper) entry(e *abp.Entry) bool {
 	case abp.EntryBranch:
 		d.branch(e)
 	case abp.EntrySyscall:
-		s := e.Syscall
-		fmt.Fprintf(d.out, "    syscall %d(%#x, %#x, %#x, %#x, %#x, %#x) = %d", s.Number,
-			s.Args[0], s.Args[1], s.Args[2], s.Args[3], s.Args[4], s.Args[5], s.Result)
-		if s.Errno != 0 {
-			fmt.Fprintf(d.out, " (errno %d)", s.Errno)
-		}
-		fmt.Fprintln(d.out)
+		d.made(threadKey{e.Process, e.Thread}, e.Syscall)
 	}
 	return true
 }
@@ -142,6 +143,10 @@ func (d *dumper) entry(e *abp.Entry) bool {
 // behind, never changed.
 func (d *dumper) header(e *abp.Entry) {
 	d.headed = true
+	if k := (threadKey{e.Process, e.Thread}); d.last != k {
+		d.before(d.last, ^uint64(0))
+		d.last = k
+	}
 	fmt.Fprintf(d.out, "# process %d thread %d (tid %d)\n", e.Process, e.Thread, e.OSID)
 }
 

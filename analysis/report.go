@@ -55,6 +55,9 @@ type ProcessReport struct {
 	Windows   []WindowReport   `json:"windows"`
 	Images    []ImageReport    `json:"images"`
 	Functions []FunctionReport `json:"functions"`
+	// Syscalls and Signals are those that were asked for, by how often they happened.
+	Syscalls []SyscallReport `json:"syscalls,omitempty"`
+	Signals  []SignalReport  `json:"signals,omitempty"`
 }
 
 // ThreadReport is one thread of a process.
@@ -200,6 +203,7 @@ func summariseProcess(p *abp.Profile, proc *abp.Process, q abp.Query, progress *
 		s.thread(&t, tallies[i])
 	}
 	pr := s.report()
+	pr.outsideReport(proc, &q)
 	pr.Profile = p.Path()
 	fromRun(pr, p)
 	return pr, nil

@@ -93,6 +93,7 @@ func (p *ProcessReport) writeText(w io.Writer, top int) {
 		t.Write(w, "\n  ")
 	}
 	p.writeWindows(w)
+	p.writeOutside(w)
 	t := p.table("image", "instructions", "%")
 	for i, img := range p.Images {
 		if top > 0 && i == top {

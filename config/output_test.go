@@ -256,7 +256,6 @@ func TestUnsupported(t *testing.T) {
 		on(`<Creation process="2"/>`),
 		profileText(`<Process><Thread><Image><Function><Intercept/></Function></Image></Thread></Process>`),
 		ins(`registers="rax"`), ins(`sample="1/2"`),
-		profileText(`<Process><Thread syscalls="1"><Image/></Thread></Process>`), profileText(`<Process><Thread signals="1"><Image/></Thread></Process>`),
 	}
 	if len(texts) != len(limits) {
 		t.Fatalf("%d texts for %d limits", len(texts), len(limits))

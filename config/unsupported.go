@@ -23,10 +23,6 @@ var limits = []limit{
 		"record does not record registers yet", "leave registers out"},
 	{func(x any) bool { i, ok := x.(*Instruction); return ok && i.Sample > 1 },
 		"record does not sample instructions yet", "leave sample out: every instruction is then recorded"},
-	{func(x any) bool { t, ok := x.(*Thread); return ok && t.Syscalls },
-		"record does not record system calls yet", "leave syscalls out"},
-	{func(x any) bool { t, ok := x.(*Thread); return ok && t.Signals },
-		"record does not record signals yet", "leave signals out"},
 }
 
 // Unsupported lists what the configuration says and record cannot run yet, each

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"fmt"
+	"slices"
 
 	"alleria/abp"
 	"alleria/abp/frame"
@@ -47,6 +48,11 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 			tr.counts.Add(f.plus, 1)
 			tr.counts.Sub(f.minus)
 			f.transitions = append(f.transitions, tr)
+		case frame.MarkNote:
+			d = f.dynamic(p, words, d, at)
+			sum.next(at)
+			n := note{words: slices.Clone(words[at+1 : at+1+int(payload)]), before: sum.sum.Instructions + f.plus.Instructions - f.minus.Instructions}
+			f.notes = append(f.notes, n)
 		default:
 			f.state.mark(kind, payload, words[at:])
 			if kind == frame.MarkWindows {

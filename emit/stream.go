@@ -55,6 +55,7 @@ type openFrame struct {
 	state       change   // what its marks change
 	ids         []uint32 // blocks that only marks refer to
 	transitions []transition
+	notes       []note
 	from, next  Place  // where it starts, and what would continue it
 	used        uint64 // Stream.clock when it was last appended to
 }
@@ -199,6 +200,7 @@ type ready struct {
 	next   Place
 	// transitions of the open windows, if code made any.
 	transitions []transition
+	notes       []note
 }
 
 // close1 ends a frame and writes it, or leaves that to whoever writes the one
@@ -214,7 +216,7 @@ func (s *Stream) close1(f *openFrame) error {
 		f.header.MaxBlock = slices.Max(ids)
 	}
 	s.free = append(s.free, f.enc)
-	r := &ready{stream: s, header: f.header, body: s.body, ids: ids, weight: f.header.Counts.Instructions, state: f.state, next: f.next, transitions: f.transitions}
+	r := &ready{stream: s, header: f.header, body: s.body, ids: ids, weight: f.header.Counts.Instructions, state: f.state, next: f.next, transitions: f.transitions, notes: f.notes}
 	t := f.thread
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -241,6 +243,9 @@ func (r *ready) commit(t *ThreadState) error {
 	h.Seq, h.Ordinal, h.Chunk = t.seq, t.ordinal, t.chunk
 	h.Windows, h.FSBase, h.GSBase = t.windows, t.fs, t.gs
 	r.events(t)
+	if err := r.writeNotes(t); err != nil {
+		return err
+	}
 	t.seq++
 	t.ordinal += r.weight
 	t.chunk += uint64(h.Chunks)

@@ -33,11 +33,11 @@ func (p *ProcessWriter) AddSwitch(s Switch) {
 	p.switches = append(p.switches, s)
 }
 
-// switched tells whether code has opened or closed windows in the words just
-// encoded.
+// switched tells whether the words just encoded have marks that become rows with
+// counts: code has opened or closed windows, or there are notes.
 func (f *openFrame) switched(words []uint64) bool {
 	for _, at := range f.enc.Marks {
-		if kind, _ := frame.SplitMark(words[at]); kind == frame.MarkSwitch {
+		if kind, _ := frame.SplitMark(words[at]); kind == frame.MarkSwitch || kind == frame.MarkNote {
 			return true
 		}
 	}

@@ -365,14 +365,24 @@ func (u *unit) syscall(b *block, in *x86.Insn) {
 	a.bytes(0x0f, 0xb7, 0xc8) // movzx ecx, ax
 	a.bytes(0x41, 0x0f, 0xb6, 0x8c, 0x0b)
 	a.u32(layout.SyscallTable) // movzx ecx, byte [r11+rcx+table]
-	n := u.p.newExit(exit{target: in.Next(), area: u.ar, v: u.v, fixed: true, call: true})
+	n := u.p.newExit(exit{target: in.Next(), area: u.ar, v: u.v, fixed: true, call: true, recorded: u.lastRecorded})
+	b.lastRecorded = u.lastRecorded
 	a.bytes(0xe3, byte(syscallSpecial)) // jrcxz plain
 	start := a.pos
 	a.leaDisp(x86.RCX, x86.RCX, -1)
 	a.bytes(0xe3, byte(syscallNotify)) // jrcxz trap
 	notify := a.pos
 	a.store(layout.ReqArg, x86.RAX)
+	a.mov(x86.R11, x86.RDX)
+	a.stamp(layout.CallTSC)
+	a.mov(x86.RDX, x86.R11)
+	a.load(x86.RAX, layout.ReqArg)
 	a.bytes(0x0f, 0x05)
+	a.mov(x86.RCX, x86.RAX)
+	a.mov(x86.R11, x86.RDX)
+	a.stamp(layout.CallEnd)
+	a.mov(x86.RDX, x86.R11)
+	a.mov(x86.RAX, x86.RCX)
 	u.movNext(in)
 	u.ask(uint32(n) + 1)
 	if a.pos-notify != syscallNotify {
@@ -390,11 +400,21 @@ func (u *unit) syscall(b *block, in *x86.Insn) {
 //
 // Sizes of the parts of a translated system call; syscall checks them.
 const (
-	syscallNotify  = 9 + 2 + 10 + askSize
+	stampSize      = 2 + 8 + 8
+	syscallStamp   = 3 + stampSize + 3 + 9
+	syscallEnd     = 3 + 3 + stampSize + 3 + 3
+	syscallNotify  = 9 + syscallStamp + 2 + syscallEnd + 10 + askSize
 	syscallSpecial = 4 + 2 + syscallNotify + askSize
 	askSize        = 12 + 5
 	sysTail        = 2 + 10 // the plain call and what follows it
 )
+
+// stamp writes the time-stamp counter to a word of the slot; rax and rdx are lost.
+func (a *asm) stamp(off int) {
+	a.bytes(0x0f, 0x31) // rdtsc
+	a.gs(0, 0x89, x86.RAX, off)
+	a.gs(0, 0x89, x86.RDX, off+4)
+}
 
 // movNext writes mov rcx, the address after the instruction, in ten bytes.
 // `syscall` leaves the address behind itself in rcx: it must be the application's.

@@ -154,7 +154,9 @@ type block struct {
 	term   terminator
 	pos    []position // one an instruction
 	rec    recording  // without id unless Record
-	uses   []use      // of each instruction what the block subtracted from budgets
+	// lastRecorded: the last instruction, a system call, is part of the records.
+	lastRecorded bool
+	uses         []use // of each instruction what the block subtracted from budgets
 }
 
 // terminator is the shape of the code that ends a block; it tells what the
@@ -195,14 +197,15 @@ func (b *block) at(off uint32) (i int, clean bool) {
 // It is linked once the target has one.
 // Exits are numbered; the number is what translated code asks with.
 type exit struct {
-	site   uint64 // cache address of the displacement
-	target uint64 // application address
-	area   *area
-	v      Variant
-	fixed  bool      // never linked: the tracer wants to be asked (notify points, system calls)
-	call   bool      // follows a SyscallNotify call
-	need   *shortage // of a block that exceeds a budget
-	spent  bool      // behind a block that used the budget up
-	stale  *block    // the code of this block has changed
-	trap   *block    // the tracer executes this block's last instruction
+	site     uint64 // cache address of the displacement
+	target   uint64 // application address
+	area     *area
+	v        Variant
+	fixed    bool      // never linked: the tracer wants to be asked (notify points, system calls)
+	call     bool      // follows a SyscallNotify call
+	recorded bool      // call: the instruction is part of the records
+	need     *shortage // of a block that exceeds a budget
+	spent    bool      // behind a block that used the budget up
+	stale    *block    // the code of this block has changed
+	trap     *block    // the tracer executes this block's last instruction
 }

@@ -228,6 +228,9 @@ func (tr *Tracer) exec(t *Thread) error {
 		tr.forget(t)
 		return sys.Detach(t.tid, 0)
 	}
+	if c := t.call; c != nil { // it does not return
+		tr.watcher.CallReturned(t, c)
+	}
 	tr.watcher.Executing(t)
 	for _, o := range p.running() {
 		o.endRing()

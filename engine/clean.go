@@ -79,9 +79,9 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 func (tr *Tracer) cleanSyscall(t *Thread, b *block, i int, at uint32, regs *sys.Regs) bool {
 	size := b.size
 	plain := size - sysTail // the last syscall instruction
-	notify := plain - askSize - (10 + askSize) - 2
+	notify := plain - askSize - (syscallEnd + 10 + askSize) - 2
 	switch {
-	case at <= notify || at == plain || at == plain-askSize:
+	case at <= notify-syscallStamp || at == notify || at == plain || at == plain-askSize:
 		t.refund(b, i)
 		if b.rec.id != 0 {
 			t.cut(b, i, at, regs)
@@ -90,6 +90,10 @@ func (tr *Tracer) cleanSyscall(t *Thread, b *block, i int, at uint32, regs *sys.
 		}
 		regs.Rip = b.insAddr(i)
 	case at == plain+2 || at == notify+2:
+		if at == notify+2 && !restarting(regs) && !bornHere(regs) {
+			t.p.callEnded(regs.Orig_rax, regs.Rax, regs)
+			tr.notedCall(t, regs.Orig_rax, regs, b.lastRecorded)
+		}
 		regs.Rip = b.insAddr(i + 1)
 		regs.Rcx = regs.Rip
 	default:
@@ -125,10 +129,14 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) b
 		t.slot.set(layout.Resp, 0)
 		return true
 	case off == a.rt.syscallAfter:
+		if !restarting(regs) {
+			tr.callDone(t, regs.Rax)
+		}
 		regs.Rip = t.slot.get(layout.ReqArg)
 		regs.Rcx = regs.Rip
 		return true
 	case off == a.rt.syscall:
+		t.call = nil // it will be made anew
 		regs.Rip = t.slot.get(layout.ReqArg) - 2
 		return true
 	}
@@ -147,7 +155,7 @@ func (t *Thread) wanted() (uint64, bool) {
 	}
 	e := &t.p.exits[req-1]
 	if e.call {
-		t.p.afterCall(t.slot, uint32(t.slot.get(layout.ReqArg)))
+		t.p.tr.afterCall(t, e)
 	}
 	return e.target, true
 }

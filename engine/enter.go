@@ -67,6 +67,9 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool
 		// The kernel will restart a call: two bytes before the address must lie
 		// a syscall instruction.
 		a := p.areas[0]
+		if p.hearCalls && t.call == nil && !t.vfork {
+			t.call = callRegs(regs, regs.Orig_rax, regs.Rip)
+		}
 		t.slot.set(layout.ReqArg, regs.Rip)
 		r.Rip = a.base + a.rt.syscallAfter
 	}
@@ -159,7 +162,7 @@ func (tr *Tracer) trapped(t *Thread, b *block) error {
 	t.p.stats.Traps++
 	if b.term == termSyscall {
 		regs.Rcx, regs.R11 = 0, 0
-		return tr.trapSyscall(t, regs, b.code+uint64(b.size)-sysTail)
+		return tr.trapSyscall(t, regs, b.code+uint64(b.size)-sysTail, b.lastRecorded)
 	}
 	return tr.emulate(t, b, regs)
 }

@@ -108,6 +108,7 @@ type Process struct {
 	watchCalls      int             // system calls that native threads still stop at: see callStop
 	calls           map[uint32]bool // system calls that the client watches
 	special         map[int]byte    // what translated code does with calls, but for those
+	hearCalls       bool            // the client is told of all system calls
 	hearSignals     bool            // the client is told of signals
 	toggle          *Toggle
 	toggleReady     bool // code toggles by itself
@@ -153,6 +154,7 @@ type Thread struct {
 	inCall          bool              // between the stops at a watched system call
 	callStops       bool              // it runs to the next stop at a system call
 	toReturn        bool              // see awaitReturn
+	call            *Call             // being made, where the tracer has seen it begin
 	restarted       bool              // the kernel will make its last call again
 	partial         []partial         // counted blocks that it left early
 	emulated        map[uint64]uint64 // executions of counted instructions that the tracer executed, by address

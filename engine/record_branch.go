@@ -12,6 +12,7 @@ import (
 // that the code at its target finds the application's.
 func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 	u, b := r.u, r.b
+	u.lastRecorded = r.want[i].Flags&layout.InsRecorded != 0
 	branch := r.want[i].Flags&layout.InsBranch != 0 && r.facts.Branch != layout.BranchNone
 	if !r.isBranch(in) {
 		u.counting(in, func() {

@@ -18,6 +18,7 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	switch req {
 	case layout.ReqIndirect:
 		p.stats.Indirect++
+		tr.callDone(t, s.get(layout.Save)) // one that the kernel has made again
 		return tr.answer(t, s.get(layout.ReqArg), true)
 	case layout.ReqEntered:
 		return tr.placeEntered(t)
@@ -27,7 +28,7 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	e := &p.exits[req-1]
 	target := e.target
 	if e.call {
-		p.afterCall(s, uint32(s.get(layout.ReqArg)))
+		tr.afterCall(t, e)
 		if t.stopped {
 			return nil
 		}

@@ -62,8 +62,9 @@ func specialCalls() map[int]byte {
 //
 // Calls that are made are made from the cache's own syscall instruction, so that a restart by
 // the kernel finds one two bytes before where the thread is.
-func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64) error {
+func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64, recorded bool) error {
 	tr.entered(t, regs, regs.Rax, regs.Rip+2)
+	tr.callBegins(t, regs, recorded)
 	switch uint32(regs.Rax) {
 	case sysRseq: // as a kernel without it: sequences would be aborted to addresses outside the cache
 		minus := int64(-enosys)
@@ -108,6 +109,9 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64) error {
 	case filter:
 		tr.filtered = true
 	}
+	if !restarting(&r) {
+		tr.callDone(t, r.Rax)
+	}
 	tr.segmentChanged(t, &r)
 	if len(t.held) > 0 || tr.modeDiffers(t) {
 		return tr.switchStopped(t)
@@ -130,6 +134,7 @@ func (tr *Tracer) plainCall(t *Thread, regs *sys.Regs, plain uint64) error {
 // finishSyscall answers a system call without executing it.
 // rcx and r11 are what the instruction would have left there.
 func (tr *Tracer) finishSyscall(t *Thread, regs *sys.Regs, result uint64) error {
+	tr.callDone(t, result)
 	regs.Rax = result
 	regs.Rip += 2
 	regs.Rcx, regs.R11 = regs.Rip, regs.Eflags
@@ -153,10 +158,14 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 	return err
 }
 
-// afterCall looks at what a SyscallNotify call did: nr with its arguments and
-// its result as the thread saved them.
-func (p *Process) afterCall(s *slot, nr uint32) {
-	p.callEnded(uint64(nr), s.get(layout.Save), &sys.Regs{Rdi: s.get(layout.Save + 7*8), Rsi: s.get(layout.Save + 6*8), Rdx: s.get(layout.Save + 2*8)})
+// afterCall looks at what a SyscallNotify call did, which a thread that waits has
+// made before it left through exit e.
+func (tr *Tracer) afterCall(t *Thread, e *exit) {
+	nr := t.slot.get(layout.ReqArg)
+	regs := &sys.Regs{}
+	t.savedRegs(regs)
+	t.p.callEnded(nr, regs.Rax, regs)
+	tr.notedCall(t, nr, regs, e.recorded)
 }
 
 // callEnded looks at what a call with its arguments in regs did to the address

@@ -37,6 +37,8 @@ type unit struct {
 	wants [maxBlockInsns]Want
 	opBuf []x86.Operand
 	rec   recorder
+	// lastRecorded: the instruction being written is part of the records.
+	lastRecorded bool
 	// facts is the block that is being recorded, before the table packs it.
 	facts  layout.Block
 	accBuf []layout.Access
@@ -162,6 +164,7 @@ func (u *unit) chain(app uint64) *block {
 // whose bytes are no instruction gives a block that asks the tracer, which lets the
 // processor raise what belongs there.
 func (u *unit) block(app uint64) (b *block, next uint64) {
+	u.lastRecorded = false
 	n, why := u.decode(app)
 	if n == 0 && why == x86.OutOfBytes {
 		return nil, 0

@@ -15,6 +15,10 @@ type Watcher interface {
 	// CallEntered is called when a thread has executed the instruction of a system
 	// call that Process.WatchCall named: what it executes next comes after the call.
 	CallEntered(t *Thread, c *Call)
+	// CallReturned is called for every system call that a thread has made in the
+	// cache, once Process.WatchReturns asked for it: when it has returned, or, if it
+	// never will, when it begins.
+	CallReturned(t *Thread, c *Call)
 	// Signalled is called when a signal is about to be delivered to a thread, also
 	// one that is ignored. What the thread executes next comes after it. ip is
 	// where it was interrupted.
@@ -38,6 +42,12 @@ type Call struct {
 	Args   [6]uint64 // as in rdi, rsi, rdx, r10, r8, r9
 	Next   uint64    // address of the instruction behind it
 	TSC    uint64    // at its entry
+	// What CallReturned knows besides. Result is minus an error number where the call
+	// failed; Recorded: its instruction is the last of the thread's records.
+	Returned bool
+	EndTSC   uint64
+	Result   int64
+	Recorded bool
 }
 
 // callRegs makes a Call of the registers at a system call's entry.
@@ -92,8 +102,11 @@ func (p *Process) WatchCall(nr uint32, on bool) {
 // setCallTable says what translated code does with a call.
 func (p *Process) setCallTable(nr uint32) {
 	what := p.special[int(nr)]
-	if p.calls[nr] {
+	switch {
+	case p.calls[nr], p.hearCalls && leaves(uint64(nr)):
 		what = layout.SyscallTracer
+	case p.hearCalls && what == layout.SyscallPlain:
+		what = layout.SyscallNotify
 	}
 	p.ctl.mem[layout.SyscallTable+int(nr)] = what
 }
@@ -142,6 +155,9 @@ func (tr *Tracer) callStop(t *Thread) error {
 		return tr.resume(t, 0)
 	}
 	t.restarted = restarting(&regs)
+	if !t.restarted {
+		tr.callDone(t, regs.Rax)
+	}
 	if t.toReturn || t.native {
 		t.p.callEnded(regs.Orig_rax, regs.Rax, &regs)
 	}
@@ -174,6 +190,7 @@ func (tr *Tracer) nativeCall(t *Thread, regs *sys.Regs) error {
 // It saves a nil check at each call.
 type deaf struct{}
 
+func (deaf) CallReturned(*Thread, *Call)                         {}
 func (deaf) CallEntered(*Thread, *Call)                          {}
 func (deaf) Signalled(*Thread, *sys.Siginfo, sys.Signal, uint64) {}
 func (deaf) Forked(*Thread, int)                                 {}

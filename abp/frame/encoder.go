@@ -137,6 +137,8 @@ func (e *Encoder) Chunk(words []uint64, opened, completed uint64) error {
 		}
 		switch kind, payload := SplitMark(words[at]); kind {
 		case MarkSkip:
+		case MarkNote:
+			e.Marks = append(e.Marks, at)
 		case MarkSwitch:
 			e.Marks = append(e.Marks, at)
 			e.mark([]uint64{Mark(MarkWindows, payload), words[at+1]})

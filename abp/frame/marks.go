@@ -38,6 +38,9 @@ const (
 	// follows as a third word. Only in rings, not in files: the encoder makes a
 	// MarkWindows of it, the address belongs in a table.
 	MarkSwitch = 0x89
+	// MarkNote: payload words follow that become a row of a table. Only in rings: the
+	// encoder drops it, after it has said where it stood.
+	MarkNote = 0x8a
 )
 
 // EmulatedStore is the bit of an emulated access's size word that makes it a
@@ -84,7 +87,7 @@ func markSize(first, second uint64, avail int) int {
 		n = 3
 	case MarkThread:
 		n = 4
-	case MarkSkip:
+	case MarkSkip, MarkNote:
 		n = 1 + payload
 	case MarkEmulated:
 		if avail < 2 || second > uint64(avail) {

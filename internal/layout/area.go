@@ -78,6 +78,9 @@ const (
 	Inside     = 0x1c8 // uint64: 1 while the toggled window is open (code, tracer)
 	Toggles    = 0x1d0 // uint64: how often code has opened or closed it (code)
 
+	CallTSC = 0x1f0 // uint64: when the last system call that is notified began (code)
+	CallEnd = 0x1f8 // uint64: and when it returned
+
 	// Budgets of accesses: all, reads, writes; what is left, less one (code, tracer).
 	AccessBudgets = 0x1d8
 

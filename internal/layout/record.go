@@ -37,6 +37,10 @@ const (
 	// MarkSwitch: as MarkWindows, but it is code that opened or closed a window;
 	// the next words are the TSC and the address that the thread executes next.
 	MarkSwitch = 0x89
+	// MarkNote: payload words follow that are a row of one of the profile's tables,
+	// which belongs to this place of the thread's records. What they mean is between
+	// who writes profiles and who asks for the mark; translated code writes none.
+	MarkNote = 0x8a
 )
 
 // Mark makes a mark's first word.

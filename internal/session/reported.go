@@ -6,6 +6,7 @@ import (
 
 	"alleria/abp"
 	"alleria/config"
+	"alleria/emit"
 	"alleria/engine"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
@@ -55,7 +56,14 @@ func (r *run) happened(t *engine.Thread, addr uint64, kind config.EventKind, mat
 func (r *run) watch() {
 	im := r.image
 	calls := make(map[uint32]bool)
-	signals := false
+	signals, returns := false, false
+	if im.planners != nil && im.windows.Open() != 0 && r.opts.Only == OnlyAll {
+		for plan := range len(r.threads.nums) + 1 {
+			if m := r.planner(plan).thread; m != nil {
+				signals, returns = signals || m.Signals, returns || m.Syscalls
+			}
+		}
+	}
 	var alarm time.Time
 	for _, l := range im.windows.Leaves() {
 		e := l.Event
@@ -80,6 +88,7 @@ func (r *run) watch() {
 	}
 	r.watched = calls
 	im.p.WatchSignals(signals)
+	im.p.WatchReturns(returns)
 	r.tracer.SetAlarm(alarm)
 }
 
@@ -124,8 +133,43 @@ func (r *run) CallEntered(t *engine.Thread, c *engine.Call) {
 	})
 }
 
+// CallReturned is engine.Watcher's.
+func (r *run) CallReturned(t *engine.Thread, c *engine.Call) {
+	if m := r.matcherOf(t); m == nil || !m.Syscalls {
+		return
+	}
+	row := abp.Syscall{Number: c.Number, TSC: c.TSC, Args: c.Args}
+	if c.Returned {
+		row.EndTSC, row.Result = c.EndTSC, c.Result
+	}
+	if c.Result < 0 && c.Result > -maxErrno {
+		row.Errno = int32(-c.Result)
+	}
+	t.Mark(emit.SyscallNote(row, c.Recorded)...)
+}
+
+// maxErrno is one more than the highest error number that the kernel returns.
+const maxErrno = 4096
+
+// matcherOf is what the open windows record of a thread, nil if nothing.
+func (r *run) matcherOf(t *engine.Thread) *config.ThreadMatcher {
+	if im := r.image; im.planners != nil && im.windows.Open() != 0 && im.pool != nil {
+		return r.planner(r.threads.plan(t.Num())).thread
+	}
+	return nil
+}
+
 // Signalled is engine.Watcher's.
-func (r *run) Signalled(t *engine.Thread, _ *sys.Siginfo, sig sys.Signal, ip uint64) {
+func (r *run) Signalled(t *engine.Thread, info *sys.Siginfo, sig sys.Signal, ip uint64) {
+	if m := r.matcherOf(t); m != nil && m.Signals {
+		row := abp.Signal{Number: uint32(sig), TSC: sys.TSC(), Code: info.Code(), IP: ip}
+		if info.Sent() {
+			row.Sender = uint32(info.Sender())
+		} else {
+			row.Addr = info.Addr()
+		}
+		t.Mark(emit.SignalNote(row)...)
+	}
 	r.happened(t, ip, config.EventSignal, func(e *config.Event) bool { return e.Number == 0 || e.Number == uint64(sig) })
 }
 

@@ -116,8 +116,8 @@ func (r *run) Started(p *engine.Process) error {
 		return err
 	}
 	r.loaded(nil, im.tables.symbols.Images())
-	r.watch()
 	r.setMode()
+	r.watch()
 	return nil
 }
 
@@ -280,10 +280,17 @@ func (r *run) Plan(_ *engine.Process, plan int, ins []x86.Insn, want []engine.Wa
 	if im.planners == nil {
 		return 0
 	}
+	return r.planner(plan).plan(ins, want)
+}
+
+// planner returns what the threads with a plan record while the windows are open
+// that are.
+func (r *run) planner(plan int) *planner {
+	im := r.image
 	if im.planners[plan] == nil {
 		im.planners[plan] = newPlanner(im.tables, im.windows.Profiles(), r.threads.thread(plan), r.opts.Only == OnlyBlocks)
 	}
-	return im.planners[plan].plan(ins, want)
+	return im.planners[plan]
 }
 
 // ThreadStarted is engine.Client's.

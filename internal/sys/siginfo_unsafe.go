@@ -66,3 +66,10 @@ func SetSignalMask(tid int, m uint64) error {
 	}
 	return nil
 }
+
+// Sent tells a signal that a process sent, whose siginfo says which.
+func (s *Siginfo) Sent() bool {
+	const queue, kernel, user, tkill, child = -1, 0x80, 0, -6, 17
+	c := s.Code()
+	return c == user || c == queue || c == tkill || c > 0 && c != kernel && *(*int32)(unsafe.Pointer(&s[0])) == child
+}
