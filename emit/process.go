@@ -16,6 +16,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// tableWindow is how far back zstd looks in tables: they come in small pieces.
+const tableWindow = 256 << 10
+
 // ProcessWriter writes one process's part of a run.
 //
 // The Add methods may be called from any goroutine and do no input or output: rows wait
@@ -57,7 +60,7 @@ func (r *Run) NewProcess(h abp.Header, blocks *layout.Blocks) (*ProcessWriter, e
 			}
 		}
 		enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true))
+			zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(tableWindow))
 		if err != nil {
 			return nil, fmt.Errorf("output of process %d: %w", h.Process, err)
 		}

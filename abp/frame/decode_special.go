@@ -23,7 +23,7 @@ func (d *Decoder) special(id uint32, b *blockState, vs []uint64) {
 			vs[j] = d.timeStamp()
 		default:
 			// Its index, not a pointer: out may move while it grows.
-			d.waiting, d.waitingAt = o, d.addrs[id]
+			d.waiting, d.waitingAt = o, d.addrOf(id)
 			d.patch = len(d.out) - len(vs) + j
 		}
 	}

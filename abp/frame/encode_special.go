@@ -39,7 +39,7 @@ func (e *Encoder) special(id uint32, b *blockState, words []uint64, at int) int 
 		case opTime:
 			e.timeStamp(v)
 		case opCond, opTarget:
-			e.outcome(v, o.outcome(e.addrs[id], e.addrAt(words, at)))
+			e.outcome(v, o.outcome(e.addrOf(id), e.addrAt(words, at)))
 		default:
 			e.value(o, &slots[j], vs)
 		}
@@ -96,11 +96,11 @@ func (e *Encoder) addrAt(words []uint64, at int) uint64 {
 	}
 	id := uint32(words[at])
 	left := len(words) - at
-	if int(id) < len(e.past) && e.past[id].filled { // nearly always, and cheaper than to ask for its shape
+	if e.filled(id) { // nearly always, and cheaper than to ask for its shape
 		if int(e.blocks[id].words) >= left {
 			return 0
 		}
-		return e.addrs[id]
+		return e.addrOf(id)
 	}
 	if s := e.shape(id); s == nil || int(s.Words) >= left {
 		return 0

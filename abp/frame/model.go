@@ -49,10 +49,9 @@ type blockState struct {
 // blockPast is what it looks at only when it was surprised. What gen does not
 // guard stays from frame to frame.
 type blockPast struct {
-	gen    uint32 // the frame that it was last touched in
-	next   uint32 // the successors that it had before, latest first
-	next2  uint32
-	filled bool // the blockState but for execs, and facts, are set
+	gen   uint32 // the frame that it was last touched in
+	next  uint32 // the successors that it had before, latest first
+	next2 uint32
 }
 
 // Flags of a blockState: what the straight loop over strides cannot do.
@@ -66,6 +65,9 @@ const (
 
 const noStack = 0xff
 
+// growBlocks is by how many blocks at least the model's tables grow.
+const growBlocks = 1 << 12
+
 // model is what encoder and decoder keep in step.
 //
 // Every field is either a fact of the program (blocks' bases and flags, addrs, ops' words)
@@ -77,7 +79,7 @@ type model struct {
 	blocks []blockState // by number; 0 stands for what precedes the first
 	past   []blockPast  // by number
 	slots  []slot
-	addrs  []uint64 // of blocks, by number; 0 not looked up yet
+	addrs  []uint64 // of blocks, by number; made where branches are recorded
 	ops    []op     // like slots, for blocks with flagSpecial
 
 	ids    []uint32 // the next block, by a hash of the last ones
@@ -142,6 +144,7 @@ func (m *model) reset() {
 		m.gen = 1
 	}
 	if len(m.blocks) == 0 {
+		m.slots = make([]slot, 1) // no block's: a base of 0 is none
 		m.grow(0)
 		m.blocks[0].flags = flagNone
 	}
@@ -161,9 +164,13 @@ func (m *model) grow(id uint32) {
 	if n <= 0 {
 		return
 	}
-	m.blocks = append(m.blocks, make([]blockState, n)...)
-	m.past = append(m.past, make([]blockPast, n)...)
-	m.addrs = append(m.addrs, make([]uint64, n)...)
+	// A large program grows this often: in steps, not by doubling, because what is
+	// not used yet is memory too.
+	n = len(m.blocks) + max(n, growBlocks, len(m.blocks)/8)
+	blocks, past := make([]blockState, n), make([]blockPast, n)
+	copy(blocks, m.blocks)
+	copy(past, m.past)
+	m.blocks, m.past = blocks, past
 }
 
 // touched reports whether the frame has met a block.
@@ -174,7 +181,7 @@ func (m *model) touched(id uint32) bool {
 // touch makes the state of a block that the frame has not met before. It
 // returns false if there is no such block.
 func (m *model) touch(id uint32) bool {
-	if int(id) >= len(m.past) || !m.past[id].filled {
+	if !m.filled(id) {
 		s := m.shape(id)
 		if id == 0 || s == nil || s.Words < 0 || s.Words > MaxWords {
 			return false
@@ -204,7 +211,9 @@ func (m *model) fill(id uint32, s *Shape) {
 	b := &m.blocks[id]
 	b.base, b.words, b.weight = uint32(len(m.slots)), uint16(s.Words), uint16(s.Weight)
 	m.slots = append(m.slots, make([]slot, s.Words)...)
-	m.addrs[id] = s.Addr
+	if s.BranchWord >= 0 || m.addrs != nil {
+		m.noteAddr(id, s.Addr)
+	}
 	b.stack = noStack
 	if s.StackWord >= 0 && int32(s.StackWord) < min(s.Words, noStack) {
 		b.stack = uint8(s.StackWord)
@@ -216,7 +225,17 @@ func (m *model) fill(id uint32, s *Shape) {
 		b.flags |= flagSpecial
 		m.addOps(b, s)
 	}
-	m.past[id].filled = true
+}
+
+// filled tells whether a block's state and facts are set.
+func (m *model) filled(id uint32) bool { return int(id) < len(m.blocks) && m.blocks[id].base != 0 }
+
+// noteAddr keeps a block's address.
+func (m *model) noteAddr(id uint32, addr uint64) {
+	if n := len(m.blocks) - len(m.addrs); n > 0 {
+		m.addrs = append(m.addrs, make([]uint64, n)...)
+	}
+	m.addrs[id] = addr
 }
 
 // addOps makes the ops of a special block.
@@ -281,10 +300,14 @@ func (m *model) addrOf(id uint32) uint64 {
 	if int(id) < len(m.addrs) && m.addrs[id] != 0 {
 		return m.addrs[id]
 	}
-	if s := m.shape(id); s != nil && id != 0 {
-		return s.Addr
+	s := m.shape(id)
+	if s == nil || id == 0 {
+		return 0
 	}
-	return 0
+	if m.filled(id) {
+		m.noteAddr(id, s.Addr)
+	}
+	return s.Addr
 }
 
 // outcome predicts the branch word of a block from the address of what follows.

@@ -25,7 +25,7 @@ import (
 const (
 	defaultChunk = 256 << 10
 	ringBytes    = 16 << 20
-	gcPercent    = 40
+	gcPercent    = 20
 )
 
 // Record runs opts.Program, records it and returns the exit status that a shell
