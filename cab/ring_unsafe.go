@@ -162,9 +162,19 @@ func (l *Lease) Release(c Chunk) {
 	r.u64(layout.Tail).Store(tail)
 	r.mu.Unlock()
 	starved := r.u32(layout.Starved)
-	if starved.Load() != 0 && starved.Swap(0) != 0 {
+	if starved.Load() != 0 && r.roomy(tail) && starved.Swap(0) != 0 {
 		sys.FutexWake((*uint32)(unsafe.Pointer(&r.slot[layout.Starved])), 1)
 	}
+}
+
+// roomy tells whether a producer that sleeps for want of room has enough of it to
+// be woken: a quarter of the ring. Woken for each chunk, it would fill it in no
+// time and go to sleep again, and take the processor from those who make room
+// each time. It is woken for certain: the chunks that fill the ring are complete,
+// so they are all released.
+func (r *Ring) roomy(tail uint64) bool {
+	chunks := r.u64(layout.Chunks).Load()
+	return chunks-(r.u64(layout.Head).Load()-tail) >= chunks/4
 }
 
 // drained tells whether everything that the producer wrote has been taken.

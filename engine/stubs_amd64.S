@@ -61,6 +61,9 @@
 #define PTO      0x28
 #define PSET     0x30
 #define SPINS    4000
+/* While the ring is full those who empty it need the processor more: they take a
+ * hundred times as long for a chunk as a short spin. */
+#define RINGSPINS 100
 #define SYS_futex 202
 #define REQ_INDIRECT 0xf0000001
 #define REQ_ENTERED  0xf0000002
@@ -245,11 +248,11 @@ alleria_switch_core:
 alleria_switch_end:
 	RESTOREALL
 	jmp qword ptr gs:[RESUME]
-	/* no room: spin, then sleep until the consumer releases a chunk */
+	/* no room: spin, then sleep until the consumer has made some: see cab's Release */
 	.globl alleria_switch_wait
 alleria_switch_wait:
 3:	inc qword ptr gs:[WAITS]
-8:	mov edi, SPINS
+8:	mov edi, RINGSPINS
 6:	pause
 	mov rax, rcx
 	sub rax, gs:[TAIL]
