@@ -26,6 +26,7 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	if err != nil {
 		return err
 	}
+	// The child's own first stop may have come already.
 	k := tr.children[int(id)]
 	k.parent = parent
 	if k.event, err = parent.bornAs(event); err != nil {
@@ -113,8 +114,10 @@ func (tr *Tracer) adopt(tid int, k childKind) error {
 	}
 	t := &Thread{p: p, tid: tid, stopped: true, appGS: k.parent.appGS, native: k.parent.native}
 	switch k.event {
+	// a process of its own: it is no thread of ours
 	case eventFork:
 		return tr.letGo(t, &regs)
+	// shares the address space: it needs a slot until it executes or ends
 	case eventVfork:
 		t.vfork = true
 	}
@@ -188,6 +191,7 @@ func (tr *Tracer) letGo(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	defer mem.Close()
+	// its memory is a copy, breakpoints included
 	for at, orig := range p.probes {
 		if _, err := mem.WriteAt([]byte{orig}, int64(at)); err != nil {
 			return fmt.Errorf("code at %#x of process %d: %w", at, t.tid, err)
@@ -232,6 +236,7 @@ func (tr *Tracer) exec(t *Thread) error {
 		tr.watcher.CallReturned(t, c)
 	}
 	tr.watcher.Executing(t)
+	// The other threads ended without being heard of by themselves.
 	for _, o := range p.running() {
 		o.endRing()
 		tr.client.ThreadEnded(o)

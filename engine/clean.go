@@ -43,6 +43,7 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 		return true
 	}
 	switch {
+	// the load of an indirect branch's target faulted: rcx is in its spill word
 	case exact && last && b.term == termIndirect && at > uint32(b.pos[i].exec):
 		regs.Rcx = t.slot.get(layout.S0)
 	case exact:
@@ -56,6 +57,7 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 	if b.counts && !exact && i == 0 && at > 0 {
 		return false // going back to the block's start would count the arrival again
 	}
+	// At its very start a block has done nothing that would have to be taken back.
 	if at > 0 {
 		t.refund(b, i)
 	}
@@ -128,6 +130,7 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) b
 		t.slot.u32(layout.Req).Store(0)
 		t.slot.set(layout.Resp, 0)
 		return true
+	// behind a call that was restarted, or interrupted for good
 	case off == a.rt.syscallAfter:
 		if !restarting(regs) {
 			tr.callDone(t, regs.Rax)
@@ -135,6 +138,7 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) b
 		regs.Rip = t.slot.get(layout.ReqArg)
 		regs.Rcx = regs.Rip
 		return true
+	// in front of it: the kernel has moved the thread back, to make the call again
 	case off == a.rt.syscall:
 		t.call = nil // it will be made anew
 		regs.Rip = t.slot.get(layout.ReqArg) - 2

@@ -23,6 +23,7 @@ func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool) error {
 	p := t.p
 	tr.sync(t)
+	// A signal comes before anything else that could happen here.
 	if k := len(t.held); k > 0 {
 		h := t.held[0]
 		t.held = t.held[1:]
@@ -47,6 +48,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool
 		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
 	}
 	t.native = false
+	// From here on the thread is in the cache, in the variant that is due.
 	v := t.due()
 	if t.vfork {
 		v = Plain
@@ -55,6 +57,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool
 	if !t.vfork {
 		tr.client.Entering(t)
 	}
+	// No code there: the thread runs natively into the fault that belongs there.
 	code := p.codeFor(regs.Rip, v, past)
 	if code == 0 {
 		return tr.native(t, regs, sig)
@@ -108,6 +111,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	if err := sys.SetRegs(t.tid, &r); err != nil {
 		return err
 	}
+	// It must not run into the probe that it stands on.
 	if t.p.probes[r.Rip] != 0 {
 		if err := tr.overProbe(t, r.Rip); err != nil {
 			return err

@@ -35,6 +35,7 @@ type codePages struct {
 func (p *Process) fetch(addr uint64, n int) []byte {
 	c := &p.code
 	c.base, c.n = addr, 0
+	// page by page, up to the first that may not be executed
 	for c.n < n {
 		at := addr + uint64(c.n)
 		page := p.page(at &^ (pageSize - 1))

@@ -58,6 +58,7 @@ func injectAt(t *Thread, mem *os.File, addr uint64) (*injector, error) {
 func (in *injector) call(nr uint64, args ...uint64) (uint64, error) {
 	r := in.saved
 	r.Rip, r.Rax, r.Orig_rax = in.at, nr, ^uint64(0)
+	// the order of the system-call convention: r10 in place of rcx
 	for i, dst := range []*uint64{&r.Rdi, &r.Rsi, &r.Rdx, &r.R10, &r.R8, &r.R9} {
 		*dst = 0
 		if i < len(args) {
@@ -67,6 +68,7 @@ func (in *injector) call(nr uint64, args ...uint64) (uint64, error) {
 	if err := in.t.p.tr.callWith(in.t, &r); err != nil {
 		return 0, err
 	}
+	// minus an error number
 	if r.Rax > ^uint64(4095) {
 		return 0, sys.Errno(-int64(r.Rax))
 	}
@@ -229,6 +231,8 @@ func (p *Process) place() (placement, error) {
 	if err != nil {
 		return placement{}, err
 	}
+	// The lowest mapping of the loader's part of the address space, and of the
+	// program's if that lies high (a position-independent executable).
 	var lib, exe uint64
 	for _, m := range maps {
 		switch {
@@ -238,6 +242,7 @@ func (p *Process) place() (placement, error) {
 			exe = m.Start
 		}
 	}
+	// A static program has nothing up there: below its stack there is room.
 	if lib == 0 {
 		for _, m := range maps {
 			if m.Path == "[stack]" {

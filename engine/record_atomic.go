@@ -62,6 +62,8 @@ func (r *recorder) compareExchange(i int, in *x86.Insn) {
 		a.put(r.rec.ra, store, rb)
 		return
 	}
+	// The halves are words of their own: eight bytes each of cmpxchg16b, four of
+	// cmpxchg8b.
 	put, high := (*asm).put, 8
 	if in.Mnem == x86.MCMPXCHG8B {
 		put, high = (*asm).put32, 4

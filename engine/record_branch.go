@@ -13,6 +13,8 @@ import (
 func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 	u, b := r.u, r.b
 	u.lastRecorded = r.want[i].Flags&layout.InsRecorded != 0
+	// Whether the branch's outcome or its target's value is recorded decides how it
+	// is written.
 	branch := r.want[i].Flags&layout.InsBranch != 0 && r.facts.Branch != layout.BranchNone
 	if !r.isBranch(in) {
 		u.counting(in, func() {
@@ -70,6 +72,8 @@ func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 	r.facts.BranchWord = w
 	switch in.Mnem {
 	case x86.MLOOP, x86.MLOOPE, x86.MLOOPNE, x86.MJRCXZ, x86.MJECXZ: // no condition that setcc knows
+		// The record has been completed by the time it is known better: its word is
+		// changed in place.
 		a.putImm(r.rec.ra, off, 1)
 		r.epilogue()
 		b.pos[i].exec = uint16(a.here() - b.code)
@@ -80,6 +84,7 @@ func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 		a.load(r.rec.ra, spillA)
 		return next
 	}
+	// All eight bytes first: setcc writes one.
 	a.putImm(r.rec.ra, off, 0)
 	a.mem(nil, 0x40, []byte{0x0f, 0x90 | in.Opcode&0xf}, 0, operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off)}, 0)
 	r.epilogue()
@@ -106,6 +111,7 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	} else {
 		u.loadTarget(in)
 	}
+	// rcx is the target now, and free until the look-up.
 	if branch {
 		w, off := r.newWord()
 		r.facts.BranchWord = w

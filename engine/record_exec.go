@@ -226,6 +226,7 @@ func (r *recorder) through(i int, in *x86.Insn) {
 // tenBytes copies an operand of the x87's own format.
 func (r *recorder) tenBytes(o *x86.Operand, off int) {
 	a, rb := &r.u.asm, r.rec.rb
+	// eight bytes, then the two of exponent and sign
 	for _, part := range [...]struct{ at, size int }{{0, 8}, {8, 2}} {
 		pl, _ := r.at(o, rb)
 		pl.disp += int64(part.at)
@@ -257,6 +258,8 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 	pl, _ := r.at(o, x86.NoReg)
 	old, new := r.valueWord(i, 0), r.valueWord(i, 1)
 	live := !flagsDead(r.ins, i)
+	// inc, dec and not can be done by instructions that touch no flags, until the
+	// last step gives the application its own.
 	delta := int64(0)
 	switch in.Mnem {
 	case x86.MINC:
@@ -273,6 +276,7 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 	a.loadFrom(pl, int(o.Size), rb)
 	r.rec.stretch(stretch{from: from, to: r.offset(), write: true})
 	a.put(r.rec.ra, old, rb)
+	// The store comes before the flags: should it fault, nothing has changed yet.
 	if live && delta != 0 {
 		a.leaDisp(rb, rb, delta)
 		a.storeTo(pl, int(o.Size), rb)

@@ -74,6 +74,7 @@ func (r *recorder) emitLoop() (next uint64) {
 	e.size = int(r.ops[0][0].Size)
 	r.check = -1
 	u.spend(b, r.ins)
+	// A record that is full ends in a jump to here: the block starts over.
 	again := a.here()
 	c, counting := u.countedAround(e.in)
 	if counting {
@@ -93,6 +94,7 @@ func (r *recorder) emitLoop() (next uint64) {
 	e.findStep()
 	a.movImm(e.left, uint64(loopBytes/e.size))
 
+	// Each iteration begins here; a signal may be delivered before any of them.
 	head := a.here()
 	b.pos[0].exec = uint16(head - b.code)
 	if e.in.AddrBits == 32 {

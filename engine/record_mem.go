@@ -17,6 +17,8 @@ func (r *recorder) before(i int) {
 	}
 	for j := range r.ops[i] {
 		o := &r.ops[i][j]
+		// What the operand itself says is copied; where its words are is found out
+		// here.
 		acc := o.Access
 		acc.Word, acc.AuxWord, acc.IndexWord, acc.Value = layout.NoWord, layout.NoWord, layout.NoWord, layout.NoWord
 		r.address(o, &acc)
@@ -37,6 +39,7 @@ func (r *recorder) address(o *x86.Operand, acc *layout.Access) {
 		r.addressAL(o, acc)
 		return
 	}
+	// The address is a constant: RIP-relative, or absolute.
 	if o.Base == x86.NoReg && o.Index == x86.NoReg {
 		acc.Offset = o.Disp
 		return
@@ -45,6 +48,7 @@ func (r *recorder) address(o *x86.Operand, acc *layout.Access) {
 		acc.Word = r.pointer32(o)
 		return
 	}
+	// Formed from the same unknowns as an earlier one, its word serves.
 	k, constant := r.sym.key(o)
 	// A repeated string instruction's word is its pointer as it is: where it ends
 	// is compared with it.

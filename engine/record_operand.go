@@ -152,6 +152,8 @@ func (r *recorder) onRegister(in *x86.Insn, rm x86.Reg) bool {
 		}
 		out = append(out, code[at:m]...)
 	case x86.EncVEX:
+		// The three-byte form has all the bits; the two-byte one is rewritten as
+		// it.
 		b1, b2 := byte(0xe1), code[at+1]
 		if code[at] == 0xc4 {
 			b1, b2 = code[at+1], code[at+2]

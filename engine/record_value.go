@@ -98,6 +98,7 @@ func stackWay(in *x86.Insn, o *x86.Operand) (valueWay, x86.Op) {
 		if gpr {
 			return valueRegister, in.Ops[0]
 		}
+	// leave pops rbp
 	case x86.MLEAVE:
 		return valueRegister, x86.Op{Class: x86.ClassGPR64, ID: uint8(x86.RBP)}
 	case x86.MCALL:
@@ -283,6 +284,8 @@ func (r *recorder) memoryValue(i, j int) {
 	a := &r.u.asm
 	rb := r.rec.rb
 	for at := 0; at < int(acc.Size); at += 8 {
+		// In pieces of eight, four, two and one: nothing behind the operand is
+		// touched.
 		for part, left := 0, min(8, int(acc.Size)-at); left > 0; {
 			n := 8
 			for n > left {

@@ -87,6 +87,7 @@ func (r *recorder) transit(i int, in *x86.Insn) {
 	save, slot := inSlot(layout.VecSave), inSlot(layout.Operand)
 	a := &r.u.asm
 	switch {
+	// legacy code: a register that it can name, moved by legacy instructions
 	case in.Enc == x86.EncLegacy:
 		load := []byte{0x0f, 0x28} // movaps faults as the instruction would
 		switch in.Mnem {
@@ -99,6 +100,7 @@ func (r *recorder) transit(i int, in *x86.Insn) {
 		move([]byte{0x0f, 0x11}, record)
 		move([]byte{0x0f, 0x29}, slot)
 		move([]byte{0x0f, 0x10}, save)
+	// a high register: its use does not dirty the state that AVX code cares for
 	case r.u.p.hasAVX512:
 		a.evexMove(0x7f, 64, transitHigh, save)
 		r.masked(in, o, pl)

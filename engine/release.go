@@ -41,6 +41,7 @@ func (t *Thread) goNative(regs *sys.Regs) error {
 // taking it away would be system calls in the program's name.
 func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 	p := tr.proc
+	// the program gets its code back
 	for addr := range p.probes {
 		p.removeProbe(addr)
 	}

@@ -159,9 +159,11 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 			return nil, errEnded
 		}
 		switch {
+		// the stop that was asked for, or job control's
 		case s.Event() == eventStop:
 			t.stopped = true
 			t.groupStopped = s.Signal() != sigTrap
+		// a signal was about to be delivered
 		case s.Event() == 0 && s.Signal() != sigCall:
 			h, err := hold(t, s.Signal())
 			if err != nil {
@@ -277,6 +279,7 @@ func (tr *Tracer) stepped(t *Thread) error {
 			if err != nil {
 				return err
 			}
+			// the step's own trap
 			if h.sig == sigTrap && h.info.Code() > 0 && h.info.Code() != codeKernel {
 				return nil
 			}

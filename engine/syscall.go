@@ -92,6 +92,8 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64, recorded 
 	if nr := uint32(regs.Rax); nr >= layout.SyscallEntries || t.p.special[int(nr)] != layout.SyscallTracer {
 		return tr.plainCall(t, regs, plain)
 	}
+	// From the moment that a filter may be in force no call of ours must be made by
+	// translated code: that is said before the call, and taken back if it failed.
 	filter := uint32(regs.Rax) == sysSeccomp || uint32(regs.Rax) == sysPrctl && regs.Rdi == prSetSeccomp
 	calls := t.p.ctl.u32(layout.NoCalls)
 	had := calls.Load()
