@@ -43,6 +43,11 @@ func (p *Process) load() error {
 			return fmt.Errorf("%s section at offset %d: %w", s.Type, s.Offset, rowErr)
 		}
 	}
+	// Those that the target's code made are known later than those that the tracer
+	// made, and were written later.
+	if byTime := func(a, b WindowEvent) int { return cmp.Compare(a.TSC, b.TSC) }; !slices.IsSortedFunc(p.events, byTime) {
+		slices.SortStableFunc(p.events, byTime)
+	}
 	p.images = lastOf(p.images, func(r *Image) uint32 { return r.Number })
 	p.functions = lastOf(p.functions, func(r *Function) uint32 { return r.Number })
 	p.family = lastOf(p.family, func(r *FamilyRow) uint32 { return r.Number })

@@ -92,7 +92,7 @@ func (p *Process) Function(number uint32) *Function {
 func (p *Process) WindowDefs() []WindowDef { return p.defs }
 
 // WindowEvents returns the openings and closings in this process, in the order
-// in which they were written.
+// of their times.
 func (p *Process) WindowEvents() []WindowEvent { return p.events }
 
 // Family returns the processes of the tree as far as this process's file knows

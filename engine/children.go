@@ -33,6 +33,7 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 		return err
 	}
 	tr.children[int(id)] = k
+	parent.vforking = event == eventVfork
 	if k.event != eventClone && !parent.vfork {
 		tr.watcher.Forked(parent, int(id))
 		if tr.modeDiffers(parent) {

@@ -42,6 +42,9 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 		regs.Rcx, regs.Rdx, regs.Rip = t.slot.get(layout.S0), t.slot.get(layout.S1), b.app
 		return true
 	}
+	if b.counts && !exact && i == 0 && at > 0 && !t.p.repeatsAt(b.app) {
+		return false // going back to the block's start would count the arrival again
+	}
 	switch {
 	// the load of an indirect branch's target faulted: rcx is in its spill word
 	case exact && last && b.term == termIndirect && at > uint32(b.pos[i].exec):
@@ -53,9 +56,6 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 		b.unspill(t, at, regs)
 	default:
 		return false
-	}
-	if b.counts && !exact && i == 0 && at > 0 {
-		return false // going back to the block's start would count the arrival again
 	}
 	// At its very start a block has done nothing that would have to be taken back.
 	if at > 0 {
@@ -156,6 +156,14 @@ func (t *Thread) wanted() (uint64, bool) {
 		return 0, false
 	case req == layout.ReqIndirect:
 		return t.slot.get(layout.ReqArg), true
+	case req == layout.ReqEntered: // it will arrive once more
+		pl := t.p.places[t.slot.u32(layout.Place).Load()]
+		pl.again()
+		return pl.addr, true
+	case req == layout.ReqReturned: // it will not return once more
+		site := t.slot.get(layout.ReqArg)
+		t.p.tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
+		return site, true
 	}
 	e := &t.p.exits[req-1]
 	if e.call {

@@ -42,6 +42,11 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool
 		}
 	}
 	if p.mode == ModeNative && !t.vfork {
+		if !t.native {
+			if err := tr.placeProbes(p); err != nil {
+				return err
+			}
+		}
 		return tr.native(t, regs, sig)
 	}
 	if t.native {

@@ -113,23 +113,23 @@ func (p *Process) dropSite(site uint64) {
 	p.removeIdleProbe(site)
 }
 
-// placeSites awaits natively what was awaited in the cache.
-// It is called when the process goes over to native code.
+// placeSites awaits natively what was awaited in the cache. Threads may run natively
+// already: what they await stays in place.
 func (p *Process) placeSites() error {
-	for site := range p.sites {
-		delete(p.sites, site)
-		p.removeIdleProbe(site)
-	}
-	if !p.awaits {
-		return nil
-	}
+	old := p.sites
+	p.sites = make(map[uint64]int)
 	var err error
-	for _, t := range p.running() {
-		t.eachFrame(func(site uint64) {
-			if e := p.addSite(site); err == nil {
-				err = e
-			}
-		})
+	if p.awaits {
+		for _, t := range p.running() {
+			t.eachFrame(func(site uint64) {
+				if e := p.addSite(site); err == nil {
+					err = e
+				}
+			})
+		}
+	}
+	for site := range old {
+		p.removeIdleProbe(site)
 	}
 	return err
 }

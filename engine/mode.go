@@ -191,7 +191,7 @@ func (tr *Tracer) switchOthers() {
 		tr.threadError(nil, tr.placeProbes(p))
 	}
 	for _, t := range p.running() {
-		if tr.modeDiffers(t) && !t.stopped && !(t.callStops && (t.toReturn || t.inCall)) {
+		if tr.modeDiffers(t) && !t.stopped && !t.vforking && !(t.callStops && (t.toReturn || t.inCall)) {
 			tr.threadError(t, tr.switchThread(t))
 		}
 	}

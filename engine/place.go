@@ -120,6 +120,17 @@ func (pl *Place) offset() int { return layout.PlaceTable + pl.index*layout.Place
 // It is for arrivals in native code, where a probe stops the thread.
 func (pl *Place) arrive() bool { return pl.left().Add(^uint64(0)) == 0 }
 
+// again leaves what made the count run out to the next arrival, unless the place
+// was armed anew meanwhile. Others may have arrived since, below zero.
+func (pl *Place) again() {
+	for {
+		n := pl.left().Load()
+		if int64(n) > 0 || pl.left().CompareAndSwap(n, 1) {
+			return
+		}
+	}
+}
+
 // newPlace gives out the next entry of the table of places. Entries are never used again:
 // a thread may still be on its way through the code that counts.
 func (p *Process) newPlace(addr uint64, returns bool) (*Place, error) {
@@ -169,7 +180,7 @@ func (p *Process) Unwatch(addr uint64) {
 // The client may arm the place anew, open a window, or both.
 func (tr *Tracer) reached(t *Thread, pl *Place, at uint64) {
 	if t.vfork { // its calls are not the program's: it is left for who comes next
-		pl.left().Add(1)
+		pl.again()
 		return
 	}
 	tr.client.Reached(t, pl, at)

@@ -147,6 +147,7 @@ type Thread struct {
 	filled          [numVariants]bool
 	budgetEpoch     int
 	epoch           [numVariants]int
+	vforking        bool              // the kernel holds it until its child executes or ends: it cannot be stopped
 	toggles         uint64            // layout.Toggles when it was last looked at
 	held            []heldSignal      // signals to be delivered at the next clean point
 	groupStopped    bool              // job control stopped it: it may only go on when that lets it

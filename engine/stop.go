@@ -63,6 +63,11 @@ func (tr *Tracer) stop(s sys.Stop) {
 	case eventStop:
 		err = tr.groupStop(t, s)
 	case eventVforkDone:
+		t.vforking = false
+		if tr.modeDiffers(t) && !t.toReturn {
+			err = tr.switchStopped(t)
+			break
+		}
 		err = tr.resume(t, 0)
 	}
 	tr.threadError(t, err)

@@ -76,6 +76,10 @@ ended it.`,
 	fl.StringVar(&f.maxIns, "max-instructions", "", "stop recording after this many `instructions` (10k, 5M, 2G)")
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
 	fl.IntVar(&o.Threads, "threads", 0, "`number` of processing threads (0: one a processor)")
+	fl.StringSliceVar(&o.Engine, "engine", nil, "switch optimisations of the engine off by `name`, for comparison")
+	if err := fl.MarkHidden("engine"); err != nil {
+		panic(err) // there is no such flag: a mistake above
+	}
 	fl.StringVar(&f.chunk, "buffer-chunk", "", "`size` of a buffer's chunk (64K …)")
 	return c
 }

@@ -53,6 +53,12 @@ func record(t *testing.T, dir, config string, argv ...string) map[string]recorde
 	r := run(t, command{argv: full, dir: dir})
 	same(t, native, r)
 	verify(t, dir)
+	return dumped(t, dir)
+}
+
+// dumped reads what each thread of a profile recorded.
+func dumped(t *testing.T, dir string) map[string]recorded {
+	t.Helper()
 	d := run(t, command{argv: []string{alleria(), "dump", profileDir}, dir: dir})
 	if d.status != 0 {
 		t.Fatalf("dump: %s", clip(d.stderr))

@@ -84,6 +84,10 @@ type Options struct {
 	// BufferChunk is the size of a ring's chunk in bytes, 0 the default.
 	BufferChunk int
 
+	// Engine switches optimisations of the engine off, by the names that
+	// engineSwitches has: for tests and measurements.
+	Engine []string
+
 	// Log receives diagnostics for developers, nil none. Messages is where
 	// warnings and the closing line go (stderr, or nothing with -q). Progress is
 	// where progress goes; nil unless that is a terminal.

@@ -58,8 +58,12 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 		env = os.Environ()
 	}
 	r.started = time.Now()
-	r.tracer = engine.New(engine.Options{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR,
-		ChunkBytes: r.chunk(), Chunks: ringBytes / r.chunk()}, r)
+	o := engine.Options{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR,
+		ChunkBytes: r.chunk(), Chunks: ringBytes / r.chunk()}
+	if err := engineSwitches(&o, opts.Engine); err != nil {
+		return 0, err
+	}
+	r.tracer = engine.New(o, r)
 	st, err := r.tracer.Run()
 	var ee *engine.ExecError
 	switch {

@@ -1,0 +1,24 @@
+package session
+
+import (
+	"fmt"
+
+	"alleria/engine"
+)
+
+// engineSwitches turns optimisations of the engine off. All are on by default: they
+// are for comparing results and times, and their names may change.
+func engineSwitches(o *engine.Options, names []string) error {
+	switches := map[string]*bool{
+		"no-follow": &o.NoFollow, "no-ahead": &o.NoAhead, "no-huge": &o.NoHuge, "predict": &o.Predict,
+		"no-toggle": &o.NoToggle, "no-busy": &o.NoBusy,
+	}
+	for _, n := range names {
+		on := switches[n]
+		if on == nil {
+			return fmt.Errorf("%w: the engine has no switch %q", ErrUsage, n)
+		}
+		*on = true
+	}
+	return nil
+}
