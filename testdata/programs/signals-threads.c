@@ -23,6 +23,8 @@ static void *f(void *p) {
 			uint64_t a = 24;
 			__asm__ volatile("movq $1, (%%rax)" : "+a"(a) : : "memory");
 			CHECK(a != 24);
+		} else {
+			idle();
 		}
 	}
 	*(uint64_t *)p = h;

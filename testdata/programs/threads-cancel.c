@@ -21,7 +21,7 @@ static void *spins(void *p) {
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, 0);
 	pthread_cleanup_push(clean, (void *)10);
 	pushed();
-	for (;;) sink++;
+	for (;;) { sink++; idle(); }
 	pthread_cleanup_pop(0);
 	return p;
 }

@@ -3,7 +3,7 @@
 /* expect stdout: again */
 #include "check.h"
 static volatile int sink;
-static void *spin(void *p) { for (;;) sink++; return p; }
+static void *spin(void *p) { for (;;) { sink++; idle(); } return p; }
 static void *f(void *p) {
 	char **argv = p;
 	execl("/proc/self/exe", argv[0], "again", (char *)0);
