@@ -62,6 +62,9 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool
 	if !t.vfork {
 		tr.client.Entering(t)
 	}
+	if regs.Eflags&flagTrap != 0 {
+		return tr.stepOwn(t, regs, v)
+	}
 	// No code there: the thread runs natively into the fault that belongs there.
 	code := p.codeFor(regs.Rip, v, past)
 	if code == 0 {
@@ -188,17 +191,12 @@ func (tr *Tracer) emulate(t *Thread, b *block, regs *sys.Regs) error {
 	if b.rec.id != 0 {
 		rec = tr.beforeEmulation(t, b, &r)
 	}
-	if err := sys.SetRegs(t.tid, &r); err != nil {
-		return err
-	}
+	own, call := r.Eflags&flagTrap != 0, t.p.systemCallAt(r.Rip)
 	for again := true; again; { // a repeated string instruction stops at each iteration
-		if err := tr.step(t); err != nil {
+		if err := tr.execute(t, &r); err != nil {
 			return err
 		}
-		if err := sys.GetRegs(t.tid, &r); err != nil {
-			return err
-		}
-		again = r.Rip == regs.Rip && len(t.held) == 0 && t.p.repeatsAt(r.Rip)
+		again = !own && r.Rip == regs.Rip && len(t.held) == 0 && t.p.repeatsAt(r.Rip)
 	}
 	t.appGS = r.Gs_base
 	if t.p.countsAccesses {
@@ -219,6 +217,9 @@ func (tr *Tracer) emulate(t *Thread, b *block, regs *sys.Regs) error {
 		tr.afterEmulation(t, b, rec, &r)
 	}
 	tr.segmentChanged(t, &r)
+	if own && !call {
+		return tr.trapOwn(t, &r)
+	}
 	return tr.enter(t, &r, 0)
 }
 

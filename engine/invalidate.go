@@ -31,6 +31,7 @@ func (p *Process) hasCode(start, end uint64) bool {
 // Whole blocks are the unit, and pages of what was read; heads stay, since they lead to
 // blocks' entries, which are what is overwritten.
 func (p *Process) invalidate(start, end uint64) {
+	clear(p.stepped)
 	for pg := range p.code.pages {
 		if pg+pageSize > start && pg < end {
 			delete(p.code.pages, pg)

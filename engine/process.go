@@ -56,7 +56,8 @@ type Process struct {
 	// exits, by number, that wait for the translation of an address
 	waiting [numVariants]map[uint64][]int32
 	// where indirect branches to an address arrive, as cache addresses
-	heads map[headKey]uint64
+	heads   map[headKey]uint64
+	stepped map[headKey]*block // of single instructions that are executed with the trap flag set
 	// the newest head of each entry of the look-up tables, 0 none
 	slotHeads [numVariants][]uint64
 	// by number; freeExits are those that may be given out again

@@ -289,14 +289,6 @@ func (tr *Tracer) awaitRoom(t *Thread, regs *sys.Regs) {
 	}
 }
 
-// flagTrap is the trap flag's bit.
-const flagTrap = 0x100
-
-// popMask is the flags that popf can change and a tracer can set.
-// CF PF AF ZF SF TF DF OF NT AC (Intel SDM volume 1, section 3.4.3); IOPL and IF
-// are the kernel's.
-const popMask = 0x44dd5
-
 // stepHidden executes one instruction of the cache and reads the registers
 // again. Unless the application has set the trap flag itself, it does not find
 // the step's: pushf would push it. A popf is done by hand: once the kernel has
@@ -307,14 +299,8 @@ func (tr *Tracer) stepHidden(t *Thread, regs *sys.Regs) error {
 	var code [2]byte
 	n, _ := t.p.mem.ReadAt(code[:], int64(regs.Rip))
 	pushes := n == 2 && (code[0] == 0x9c || code == [2]byte{0x66, 0x9c})
-	var word [8]byte
-	if n == 2 && code[0] == 0x9d {
-		if _, err := t.p.mem.ReadAt(word[:], int64(regs.Rsp)); err == nil {
-			regs.Eflags = regs.Eflags&^popMask | binary.LittleEndian.Uint64(word[:])&popMask
-			regs.Rsp += 8
-			regs.Rip++
-			return sys.SetRegs(t.tid, regs)
-		}
+	if t.p.popFlags(regs) {
+		return sys.SetRegs(t.tid, regs)
 	}
 	if err := tr.step(t); err != nil {
 		return err

@@ -30,6 +30,7 @@ type unit struct {
 	cold    []coldStub
 	heads   []uint64 // application addresses that got a head
 	limit   int      // of the next block's instructions, for one that is used once; 0 none
+	forced  bool     // the tracer executes the next block
 	headFor uint64   // a return address whose head comes next
 	lits    []literal
 	ins     [maxBlockInsns]x86.Insn
@@ -199,8 +200,11 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		u.compareSelf(b, int(ins[n-1].Next()-app))
 	}
 	u.arrivals(b, ins)
+	if popsFlags(&ins[0]) && !u.forced {
+		u.checkPopped(b)
+	}
 	switch {
-	case u.mustTrap(&ins[0]):
+	case u.forced || u.mustTrap(&ins[0]):
 		u.spend(b, ins)
 		u.trapBlock(b, &ins[0])
 	case u.v.records():
@@ -256,7 +260,7 @@ func (u *unit) decode(app uint64) (int, x86.Why) {
 // that the tracer must execute stand in blocks of their own.
 func (u *unit) untilTrap(ins []x86.Insn) int {
 	for i := range ins {
-		if u.mustTrap(&ins[i]) {
+		if u.mustTrap(&ins[i]) || popsFlags(&ins[i]) {
 			return max(i, 1)
 		}
 	}

@@ -141,19 +141,19 @@ func fixtures(t *testing.T) (files []string) {
 // TestFixtures runs every fixture natively, to know that it says the truth, and in
 // its modes.
 func TestFixtures(t *testing.T) {
-	for i, file := range fixtures(t) {
+	for _, file := range fixtures(t) {
 		fx, err := readFixture(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for k, flags := range fx.builds {
+		for _, flags := range fx.builds {
 			name := filepath.Base(file)
 			if len(fx.builds) > 1 {
 				name += " " + flags
 			}
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				t.Parallel()
-				fx.test(t, flags, turn(i+k, 2))
+				fx.test(t, flags, turn(name, 2))
 			})
 		}
 	}

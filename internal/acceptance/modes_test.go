@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"flag"
+	"hash/fnv"
 	"testing"
 )
 
@@ -31,10 +32,14 @@ func modes() []mode {
 	}
 }
 
-// turnOf returns the modes that the i-th of many programs runs in: record, which
-// everything has to bear, and n of the others in turn. All programs in all modes
-// take three times as long and have not found more.
-func turnOf(i, n int) []mode {
+// turnOf returns the modes that a program runs in: record, which everything has
+// to bear, and n of the others, which its name decides, so that they stay the same
+// when programs are added. All programs in all modes take twice as long and have
+// not found more.
+func turnOf(name string, n int) []mode {
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	i := int(h.Sum32() % 1000)
 	all := modes()
 	var out, others []mode
 	for _, m := range all {
@@ -45,17 +50,17 @@ func turnOf(i, n int) []mode {
 		}
 	}
 	for k := range n {
-		out = append(out, others[(i*n+k)%len(others)])
+		out = append(out, others[(i+k)%len(others)])
 	}
 	return out
 }
 
 // turn is turnOf, or all modes if that is asked for.
-func turn(i, n int) []mode {
+func turn(name string, n int) []mode {
 	if *every {
 		return modes()
 	}
-	return turnOf(i, n)
+	return turnOf(name, n)
 }
 
 // under is the command that runs argv in a mode.

@@ -37,13 +37,13 @@ func document(t *testing.T) []byte {
 	var b bytes.Buffer
 	b.WriteString(documentHead)
 	b.WriteString("| program | as it is called | besides *record* |\n|---|---|---|\n")
-	for i, c := range commands() {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(c.name), codeCell(strings.Join(c.line(), " ")), names(often(turnOf(i, 1))))
+	for _, c := range commands() {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(c.name), codeCell(strings.Join(c.line(), " ")), names(often(turnOf(strings.Join(c.argv, " "), 1))))
 	}
 	b.WriteString(documentFixtures)
 	b.WriteString("| program | what it does | besides *record* |\n|---|---|---|\n")
-	for i, file := range fixtures(t) {
-		fmt.Fprintf(&b, "| [`%s`](../testdata/programs/%[1]s) | %s | %s |\n", filepath.Base(file), cell(firstSentence(t, file)), names(often(turnOf(i, 2))))
+	for _, file := range fixtures(t) {
+		fmt.Fprintf(&b, "| [`%s`](../testdata/programs/%[1]s) | %s | %s |\n", filepath.Base(file), cell(firstSentence(t, file)), names(often(turnOf(filepath.Base(file), 2))))
 	}
 	return b.Bytes()
 }

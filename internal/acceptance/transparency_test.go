@@ -17,7 +17,7 @@ const fewest = 60
 // what can be seen of it.
 func TestTransparency(t *testing.T) {
 	installed := 0
-	for i, c := range commands() {
+	for _, c := range commands() {
 		argv, ok := c.resolve()
 		if ok {
 			installed++
@@ -28,7 +28,7 @@ func TestTransparency(t *testing.T) {
 			}
 			t.Parallel()
 			native, files := observe(t, c, argv, nil)
-			for _, m := range turn(i, 1) {
+			for _, m := range turn(strings.Join(c.argv, " "), 1) {
 				t.Run(m.name, func(t *testing.T) {
 					got, gotFiles := observe(t, c, argv, &m)
 					same(t, native, got)
