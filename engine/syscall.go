@@ -17,12 +17,6 @@ const (
 	sysShmat       = 30
 	sysShmdt       = 67
 	sysClone       = 56
-	sysFork        = 57
-	sysVfork       = 58
-	sysExecve      = 59
-	sysExit        = 60
-	sysExitGroup   = 231
-	sysExecveat    = 322
 	sysPtrace      = 101
 	sysPrctl       = 157
 	sysArchPrctl   = 158

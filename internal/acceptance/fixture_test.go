@@ -147,16 +147,21 @@ func TestFixtures(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, flags := range fx.builds {
-			name := filepath.Base(file)
-			if len(fx.builds) > 1 {
-				name += " " + flags
-			}
+			name := fx.name(flags)
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				t.Parallel()
 				fx.test(t, flags, turn(name, 2))
 			})
 		}
 	}
+}
+
+// name is what a build of the fixture is called.
+func (fx *fixture) name(flags string) string {
+	if len(fx.builds) > 1 {
+		return filepath.Base(fx.file) + " " + flags
+	}
+	return filepath.Base(fx.file)
 }
 
 // test builds a fixture and runs it.

@@ -43,9 +43,29 @@ func document(t *testing.T) []byte {
 	b.WriteString(documentFixtures)
 	b.WriteString("| program | what it does | besides *record* |\n|---|---|---|\n")
 	for _, file := range fixtures(t) {
-		fmt.Fprintf(&b, "| [`%s`](../testdata/programs/%[1]s) | %s | %s |\n", filepath.Base(file), cell(firstSentence(t, file)), names(often(turnOf(filepath.Base(file), 2))))
+		fmt.Fprintf(&b, "| [`%s`](../testdata/programs/%[1]s) | %s | %s |\n", filepath.Base(file), cell(firstSentence(t, file)), names(often(fixtureModes(t, file))))
 	}
 	return b.Bytes()
+}
+
+// fixtureModes are the modes of all of a fixture's builds.
+func fixtureModes(t *testing.T, file string) (out []mode) {
+	fx, err := readFixture(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := make(map[string]bool)
+	for _, flags := range fx.builds {
+		for _, m := range turnOf(fx.name(flags), 2) {
+			in[m.name] = true
+		}
+	}
+	for _, m := range modes() {
+		if in[m.name] {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // line is the command as a shell would have it, long keys left out.
