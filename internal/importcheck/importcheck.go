@@ -111,6 +111,7 @@ func skipDir(rel, base string) error {
 }
 
 // checkFile judges one file's imports.
+// Build tags are not looked at: a file of another system has to keep the rules too.
 func checkFile(name, rel string) ([]Violation, error) {
 	src, err := os.ReadFile(name)
 	if err != nil {
@@ -152,6 +153,7 @@ func ruleFor(folder string) (own string, allowed []string, known bool) {
 }
 
 // judge says what is wrong with one import; the empty string if nothing is.
+// Imports are judged before ours: no row can allow unsafe code elsewhere.
 func judge(rel, own string, allowed []string, imported string) string {
 	switch {
 	case imported == "unsafe" && !hasSuffix(rel, "_unsafe", "_cgo"):
@@ -165,6 +167,8 @@ func judge(rel, own string, allowed []string, imported string) string {
 }
 
 // judgeOurs judges an import of one of our own folders.
+// A folder may use its own subfolders. Nobody may import a command, whatever a rule
+// allows.
 func judgeOurs(own string, allowed []string, target string) string {
 	if within(target, own) {
 		return ""

@@ -64,7 +64,7 @@ func bounds(e *config.Event) []bound {
 	switch e.Kind {
 	case config.EventInstructions:
 		return []bound{{engine.MetricInstructions, int64(e.Threshold)}}
-	case config.EventSample:
+	case config.EventSample: // a burst's length; where the next one begins is count's to say
 		return []bound{{engine.MetricInstructions, int64(e.Burst)}}
 	case config.EventAccesses:
 		var out []bound
@@ -175,6 +175,8 @@ func (b *budget) windowOpened(index int) {
 func (b *budget) count(l *window.Leaf, t *engine.Thread) (n amounts, ok bool) {
 	e := l.Event
 	var from amounts
+	// No entry: the window has not opened yet, and counts run from the process's
+	// first instruction.
 	o := b.opened[l]
 	if own := e.Thread != 0 || e.AnyThread; own {
 		n, ok = b.executed(t), e.Thread == 0 || t.Num() == e.Thread
@@ -191,6 +193,8 @@ func (b *budget) count(l *window.Leaf, t *engine.Thread) (n amounts, ok bool) {
 		n[m] -= from[m]
 	}
 	if e.Kind == config.EventSample && !l.Till { // the next multiple of the period
+		// Shifted so that a bound of one burst is reached at the start of the next:
+		// one comparison serves both ends.
 		n[engine.MetricInstructions] -= b.nextSample(l) - int64(e.Burst)
 	}
 	return n, ok
@@ -226,9 +230,12 @@ func (b *budget) reached(t *engine.Thread) (leaves []*window.Leaf, over uint64) 
 			over = max(over, uint64(n[x.metric]-x.n))
 		}
 		if ok {
+			// With several bounds all but the last are exceeded as a rule: that is
+			// no overshoot.
 			if l.Event.Thread != 0 || l.Event.AnyThread || len(bounds(l.Event)) > 1 {
 				over = 0
 			}
+			// Only this one: it may arm or disarm those behind it.
 			return []*window.Leaf{l}, over
 		}
 	}
@@ -246,6 +253,7 @@ func (b *budget) renew(t *engine.Thread) {
 	for m := range grant {
 		grant[m] = unlimited
 	}
+	// The thread has to be among those that the shares are divided by.
 	if _, ok := b.granted[t]; !ok {
 		b.granted[t] = amounts{}
 	}
@@ -262,6 +270,8 @@ func (b *budget) renew(t *engine.Thread) {
 			if left <= 0 && len(bounds(l.Event)) > 1 && !b.allReached(l, n) {
 				continue // the other bound decides
 			}
+			// Never 0: a thread has to be able to go on, and a block cannot be
+			// divided.
 			left = max(left, 1)
 			if k := int64(len(b.granted)); l.Event.Thread == 0 && !l.Event.AnyThread && k > 1 {
 				left = max(left/(2*k), 1)
@@ -275,6 +285,7 @@ func (b *budget) renew(t *engine.Thread) {
 		all[m] = done[m] - past[m] + grant[m]
 		t.SetBudget(engine.Metric(m), grant[m])
 	}
+	// Without what earlier programs did: the words in the slot do not have it either.
 	b.granted[t] = all
 }
 

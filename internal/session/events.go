@@ -63,6 +63,8 @@ func (e *events) arm() error {
 	leaves := e.im.windows.Leaves()
 	for _, leaf := range leaves {
 		if ev := leaf.Event; ev.Kind == config.EventAddress && ev.HasValue && !e.found[leaf] {
+			// An absolute address needs no image: it is watched even where nothing
+			// is mapped yet.
 			errs = append(errs, e.watch(leaf, ev.Value))
 		}
 	}
@@ -70,6 +72,8 @@ func (e *events) arm() error {
 		if e.done[l] {
 			continue
 		}
+		// Also where something fails below: a second attempt would fail in the same
+		// way.
 		e.done[l] = true
 		errs = append(errs, e.watchLinker(l))
 		for _, leaf := range leaves {
@@ -137,6 +141,8 @@ func (e *events) resolveMain(leaf *window.Leaf, l *symbols.Loaded) error {
 		e.found[leaf] = true
 		return e.watch(leaf, fns[0].Addr+l.Bias)
 	}
+	// The argument of __libc_start_main in start code: a constant, or what rdi
+	// holds when the call is reached.
 	m, err := l.Image.MainCall()
 	if err != nil {
 		return nil
@@ -145,6 +151,7 @@ func (e *events) resolveMain(leaf *window.Leaf, l *symbols.Loaded) error {
 	if m.Main != 0 {
 		return e.watch(leaf, m.Main+l.Bias)
 	}
+	// Main lies in a shared library: its address is known when the call is reached.
 	site := m.Call + l.Bias
 	e.starts[site] = append(e.starts[site], leaf)
 	return e.im.p.Notify(site)
@@ -199,6 +206,7 @@ func (e *events) reached(t *engine.Thread, pl *engine.Place) (fired []*window.Le
 	if w == nil {
 		return nil
 	}
+	// The last arrival is the one that fires: Happen counts it itself.
 	if n := pl.Take(); n > 1 {
 		credit(w.counting, n-1)
 	}
@@ -233,6 +241,8 @@ func (e *events) count() {
 			credit(w.counting, n)
 		}
 		w.counting = nil
+		// Armed or not: an event whose turn may still come keeps its place, which
+		// counts to Never meanwhile.
 		left, live := uint64(engine.Never), false
 		for _, l := range w.leaves {
 			live = live || l.Live()
@@ -278,6 +288,8 @@ func (e *events) toggle() *engine.Toggle {
 	if !ok || im.planners == nil || im.planned != 1<<sw.Index || im.budget != nil && im.budget.waiting() {
 		return nil
 	}
+	// One place for both ends would open and close at one arrival: the order is
+	// window's to decide, not code's.
 	on, till := e.only(sw.On), e.only(sw.Till)
 	if on == nil || till == nil || on == till || !sw.On.Countable() || !sw.Till.Countable() {
 		return nil
@@ -304,6 +316,7 @@ func (e *events) only(leaf *window.Leaf) (place *engine.Place) {
 // disarm stops watching: no window can open or close any more.
 // It is for good, in this program image.
 func (e *events) disarm() {
+	// Code stops toggling before its places go.
 	e.im.p.SetToggle(nil)
 	e.im.p.Settle()
 	e.off = true

@@ -56,6 +56,7 @@ func (e *events) whyMissing(ev *config.Event) string {
 	case matched == 0:
 		return fmt.Sprintf("no image %s was loaded; loaded were %s", image, e.loadedNames())
 	case len(near) > 0:
+		// Sorted and compacted: several images may offer the same name.
 		slices.Sort(near)
 		return fmt.Sprintf("there is no function %s in %s; the nearest: %s", ev.Name, imageOr(image), strings.Join(slices.Compact(near), ", "))
 	default:

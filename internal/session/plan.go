@@ -62,9 +62,12 @@ func newPlanner(t *tables, profiles []*config.Profile, thread int, blocks bool) 
 
 // plan answers for one block; see engine.Planner.
 //
-// A block belongs to the image of its first instruction. It may cross into another function, whose selectors then hold for the rest.
+// A block belongs to the image of its first instruction. It may cross into another
+// function, whose selectors then hold for the rest.
 func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
 	im, l := p.image(ins[0].Addr)
+	// Every instruction of every image is "recorded", with no fields: only that the
+	// block ran is kept.
 	if p.blocks {
 		for i := range want {
 			want[i].Flags = layout.InsRecorded
@@ -80,6 +83,8 @@ func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
 	var number uint32
 	for i := range ins {
 		in := &ins[i]
+		// Code in no function is asked about each time: the next function may begin
+		// anywhere.
 		if i == 0 || fn == nil || !fn.Contains(l.Address(in.Addr)) {
 			fn, number = p.function(l, in.Addr)
 			matcher = im.function(fn)

@@ -27,11 +27,11 @@ type reported struct {
 // happened fires the armed events of a kind that an occurrence in a thread is; t
 // may be nil where it is in none.
 //
-// match compares what only this kind of event has. It goes over all
-// leaves: they are
-// few, and each report has cost a stop of the target already.
+// match compares what only this kind of event has. It goes over all leaves: they
+// are few, and each report has cost a stop of the target already.
 func (r *run) happened(t *engine.Thread, addr uint64, kind config.EventKind, match func(*config.Event) bool) {
 	im := r.image
+	// Between two programs, or in a mode without windows.
 	if im == nil || im.windows == nil {
 		return
 	}
@@ -50,14 +50,15 @@ func (r *run) happened(t *engine.Thread, addr uint64, kind config.EventKind, mat
 // watch asks for what armed events need to be told of, and for nothing else:
 // what is not armed, or can never fire again, costs nothing.
 //
-// A call whose event is not armed is turned off: a native thread stops
-// at every call
-// while any is watched.
+// A call whose event is not armed is turned off: a native thread stops at every
+// call while any is watched.
 func (r *run) watch() {
 	im := r.image
 	calls := make(map[uint32]bool)
 	signals, returns := false, false
 	if im.planners != nil && im.windows.Open() != 0 && r.opts.Only == OnlyAll {
+		// Signals and calls are recorded for threads that ask for it: one that does
+		// is enough to be told of them.
 		for plan := range len(r.threads.nums) + 1 {
 			if m := r.planner(plan).thread; m != nil {
 				signals, returns = signals || m.Signals, returns || m.Syscalls
@@ -80,6 +81,8 @@ func (r *run) watch() {
 			}
 		}
 	}
+	// What is watched and wanted no more first, then what is wanted: repeating what
+	// holds costs nothing.
 	for nr := range r.watched {
 		im.p.WatchCall(nr, calls[nr])
 	}
@@ -89,6 +92,7 @@ func (r *run) watch() {
 	r.watched = calls
 	im.p.WatchSignals(signals)
 	im.p.WatchReturns(returns)
+	// The zero time takes the alarm back.
 	r.tracer.SetAlarm(alarm)
 }
 
@@ -139,9 +143,12 @@ func (r *run) CallReturned(t *engine.Thread, c *engine.Call) {
 		return
 	}
 	row := abp.Syscall{Number: c.Number, TSC: c.TSC, Args: c.Args}
+	// A call that never came back (exit, a thread killed in it) has no end and no
+	// result.
 	if c.Returned {
 		row.EndTSC, row.Result = c.EndTSC, c.Result
 	}
+	// The kernel's own test (IS_ERR_VALUE): what lies below is an address.
 	if c.Result < 0 && c.Result > -maxErrno {
 		row.Errno = int32(-c.Result)
 	}
@@ -163,6 +170,7 @@ func (r *run) matcherOf(t *engine.Thread) *config.ThreadMatcher {
 func (r *run) Signalled(t *engine.Thread, info *sys.Siginfo, sig sys.Signal, ip uint64) {
 	if m := r.matcherOf(t); m != nil && m.Signals {
 		row := abp.Signal{Number: uint32(sig), TSC: sys.TSC(), Code: info.Code(), IP: ip}
+		// A siginfo has either: si_pid and si_addr share their bytes.
 		if info.Sent() {
 			row.Sender = uint32(info.Sender())
 		} else {
@@ -185,6 +193,8 @@ func (r *run) Executing(t *engine.Thread) {
 	r.facts.execs++
 	r.facts.executing = true
 	if r.windows != nil {
+		// Opening events are collected before closing ones fire, since those may
+		// re-arm them.
 		r.pending = r.execLeaves(false)
 		r.changed(t, r.windows.Happen(r.execLeaves(true)...), 0)
 	}
@@ -298,14 +308,16 @@ func (r *run) Unmapped(_ *engine.Process, start, end uint64) {
 // refresh reads which images the process has and fires what that means. An
 // address space that is gone has none.
 //
-// The maps are only read when something says that images may have
-// changed.
+// The maps are only read when something says that images may have changed.
 func (r *run) refresh() error {
 	im := r.image
 	loaded, unloaded, err := im.tables.update(im.p.PID())
+	// An error means that the process is gone or dying: its end will be reported.
 	if err != nil || im.events == nil || len(loaded)+len(unloaded) == 0 {
 		return nil
 	}
+	// New functions are watched before Load events fire: these may open a window
+	// that a Call is to close.
 	if len(loaded) > 0 {
 		err = im.events.arm()
 	}

@@ -77,10 +77,13 @@ func (r *run) Started(p *engine.Process) error {
 	if err := r.openWriter(im); err != nil {
 		return err
 	}
+	// Without a writer (translate, count) the output is one that drops all: tables
+	// are needed for names all the same.
 	im.tables = newTables(p.PID(), r.cache, output{im.writer}, askedImages(r.opts.Config))
 	if _, _, err := im.tables.update(p.PID()); err != nil {
 		return err
 	}
+	// These two have no windows: they run the whole program in one mode.
 	switch r.opts.Only {
 	case OnlyTranslate:
 		p.SetMode(engine.ModePlain)
@@ -89,14 +92,19 @@ func (r *run) Started(p *engine.Process) error {
 		p.SetMode(engine.ModeCount)
 		return nil
 	}
+	// A limit was reached in the program before: of this one nothing is recorded.
 	if r.over.Load() {
 		return nil
 	}
+	// Windows and counts belong to the process, as a user understands it: an execve
+	// keeps them.
 	first := r.windows == nil
 	if first {
 		r.windows = window.New(r.opts.Config)
 	}
 	im.windows = r.windows
+	// Each program image has a profile of its own, so that the definitions are
+	// written to each.
 	output{im.writer}.windows(windowDefs(r.opts.Config))
 	output{im.writer}.switches(im.windows)
 	im.events = newEvents(r, im)
@@ -115,6 +123,8 @@ func (r *run) Started(p *engine.Process) error {
 	if err := im.events.arm(); err != nil {
 		return err
 	}
+	// What is mapped at the start has been loaded as well: Load events fire for the
+	// main executable and its interpreter.
 	r.loaded(nil, im.tables.symbols.Images())
 	r.setMode()
 	r.watch()
@@ -133,6 +143,7 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 	}
 	for _, c := range changes {
 		output{im.writer}.event(c, t, addr)
+		// Before renewed budgets are given out: they are counted from here.
 		if c.Opened && im.budget != nil {
 			im.budget.windowOpened(c.Index)
 		}
@@ -173,6 +184,7 @@ func (r *run) setMode() {
 			if im.planners != nil {
 				im.p.Replan()
 			}
+			// One for each plan; most stay nil.
 			im.planners, im.planned = make([]*planner, engine.MaxPlans), open
 		}
 		im.p.SetMode(engine.ModeRecord)
@@ -237,6 +249,7 @@ func (r *run) Toggled(t *engine.Thread, open bool, times uint64) {
 	if !ok {
 		return // it was told not to any more, and did so just before
 	}
+	// No mark is made here: the code that toggled has written it.
 	im.windows.Switched(sw, open, times)
 	im.marked[t] = im.windows.Open() + 1
 	r.setMode()
@@ -248,6 +261,7 @@ func (r *run) Toggled(t *engine.Thread, open bool, times uint64) {
 func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 	im := r.image
 	if im.budget == nil {
+		// Nobody counts any more; a thread with an old share is not to ask again.
 		for m := range engine.NumMetrics {
 			t.SetBudget(m, unlimited)
 		}
@@ -258,6 +272,7 @@ func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 		if len(leaves) == 0 {
 			break
 		}
+		// The overshoot belongs to these changes only, and is written with them.
 		changes := im.windows.Happen(leaves...)
 		for i := range changes {
 			changes[i].Overshoot = over
@@ -299,6 +314,7 @@ func (r *run) planner(plan int) *planner {
 // marks, must be there before anybody consumes it.
 func (r *run) ThreadStarted(t *engine.Thread) error {
 	im := r.image
+	// Before the first block is translated for it.
 	t.SetPlan(r.threads.plan(t.Num()))
 	if im.pool != nil {
 		ring := cab.NewRing(t.SlotMemory())
@@ -322,6 +338,7 @@ func (r *run) ThreadEnded(t *engine.Thread) {
 	if im.budget != nil {
 		im.budget.forget(t)
 	}
+	// Windows may close here; the mark that ends the thread comes behind theirs.
 	r.terminated(t)
 	ring := im.rings[t]
 	if ring == nil {
@@ -344,6 +361,8 @@ func (r *run) Ended(p *engine.Process) {
 		im.events.collect()
 	}
 	if im.windows != nil {
+		// On an execve windows stay open: the profile gets a row that says why its
+		// part ends.
 		changes := im.windows.Note(false, "the process executed another program")
 		if !r.facts.executing {
 			changes = im.windows.Finish()
@@ -360,6 +379,8 @@ func (r *run) Ended(p *engine.Process) {
 func (r *run) Poll(p *engine.Process) {
 	im := r.image
 	r.limits(im)
+	// The flag may have been set by any goroutine; what follows from it is done
+	// here, on the one that may change the windows.
 	if r.over.Load() && im.windows != nil && !im.windows.Done() {
 		r.changed(nil, im.windows.Finish(), 0)
 		im.events.disarm()

@@ -34,6 +34,8 @@ func (r *run) openWriter(im *image) error {
 		w.AddCPUID(abp.CPUIDLeaf{Leaf: l.Leaf, Subleaf: l.Subleaf, EAX: l.EAX, EBX: l.EBX, ECX: l.ECX, EDX: l.EDX})
 	}
 	w.AddFamily(abp.FamilyRow{Number: h.Process, PID: h.PID, Followed: true, Started: time.Now().UnixNano(), Command: h.CommandLine})
+	// As many as processors: too few make the target wait for room, too many only
+	// sleep.
 	threads := r.opts.Threads
 	if threads == 0 {
 		threads = runtime.NumCPU()
@@ -63,6 +65,8 @@ func (r *run) header(im *image) abp.Header {
 	case "AuthenticAMD":
 		h.Vendor = abp.VendorAMD
 	}
+	// Of the process and not of the options: an interpreter line or an execve has
+	// changed it.
 	h.Executable, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	h.WorkDir, _ = os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
@@ -122,6 +126,8 @@ func (r *run) limits(im *image) {
 		r.end(fmt.Sprintf("--max-time %v", o.MaxTime))
 	}
 	if o.MaxInstructions > 0 {
+		// What has been written, not what was executed: what the rings hold comes
+		// on top.
 		if c, _ := im.writer.Counts(); c.Instructions >= o.MaxInstructions {
 			r.end(fmt.Sprintf("--max-instructions %d", o.MaxInstructions))
 		}
