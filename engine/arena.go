@@ -22,9 +22,11 @@ func (p *Process) newBlock() *block {
 // positions returns a position for each instruction, with its length.
 func (p *Process) positions(ins []x86.Insn) []position {
 	n := len(ins)
+	// The rest of the old piece, less than one block needs, is given up.
 	if len(p.posArena) < n {
 		p.posArena = make([]position, 1<<14)
 	}
+	// The capacity is cut as well: an append must not run into the next block's.
 	s := p.posArena[:n:n]
 	p.posArena = p.posArena[n:]
 	for i := range ins {
@@ -35,6 +37,8 @@ func (p *Process) positions(ins []x86.Insn) []position {
 
 // accesses returns room for n accesses of the block that is being recorded.
 func (u *unit) accesses(n int) []layout.Access {
+	// accBuf may move as it grows, which leaves slices handed out before on the old
+	// array: they stay valid, being written by their owner only.
 	from := len(u.accBuf)
 	for range n {
 		u.accBuf = append(u.accBuf, layout.Access{})

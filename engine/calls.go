@@ -49,6 +49,7 @@ func (tr *Tracer) callBegins(t *Thread, regs *sys.Regs, recorded bool) {
 	c := callRegs(regs, regs.Rax, regs.Rip+2)
 	c.Recorded = recorded
 	switch c.Number {
+	// Told of at once, as not returned: nobody will be there to do it later.
 	case sysExit, sysExitGroup, sysSigreturn:
 		tr.watcher.CallReturned(t, c)
 	default:

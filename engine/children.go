@@ -33,6 +33,8 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 		return err
 	}
 	tr.children[int(id)] = k
+	// The kernel keeps such a parent within its call until the child executes or
+	// ends.
 	parent.vforking = event == eventVfork
 	if k.event != eventClone && !parent.vfork {
 		tr.watcher.Forked(parent, int(id))
@@ -77,6 +79,7 @@ func (t *Thread) bornAs(event int) (int, error) {
 		return event, nil
 	}
 	switch {
+	// CLONE_THREAD implies CLONE_VM: it has to be asked first.
 	case flags&cloneThread != 0:
 		return eventClone, nil
 	case flags&cloneVM != 0:

@@ -33,6 +33,8 @@ func (tr *Tracer) clean(t *Thread, regs *sys.Regs, exact bool) bool {
 // the budget, the count and the record are corrected for those that were not executed.
 func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bool {
 	at := uint32(regs.Rip - b.code)
+	// clean: nothing of instruction i has been executed, and what was before it is
+	// done.
 	i, clean := b.at(at)
 	last := i == len(b.pos)-1
 	if b.term == termSyscall && last && at > uint32(b.pos[i].start) {
@@ -67,6 +69,8 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 	switch {
 	case b.rec.id != 0 && b.term != termTrap:
 		t.cut(b, i, at, regs)
+	// Counters go by blocks: what of this one was not executed is subtracted when
+	// they are read.
 	case b.variant == Count && at > 0:
 		t.partial = append(t.partial, partial{b, i})
 	}

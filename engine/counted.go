@@ -70,6 +70,7 @@ func (u *unit) countBefore(c *counted, in *x86.Insn) {
 		a.store(layout.CountLanes, x86.RCX)
 		return
 	}
+	// rax is needed for the flags; g must be neither it nor a part of the operand.
 	g := scratchFor(in.Mentions() | 1<<x86.RAX)
 	r := byte(g)
 	a.store(layout.CountReg, g)
@@ -80,6 +81,7 @@ func (u *unit) countBefore(c *counted, in *x86.Insn) {
 	switch n := max(c.op.Lanes, c.op.AnyOf); {
 	case n == 32: // mov g32, g32
 		a.bytes(0x89, 0xc0|r<<3|r)
+	// 64 lanes fill the register: nothing to cut off.
 	case n < 32: // and g32, mask
 		a.bytes(0x81, 0xe0|r)
 		a.u32(1<<n - 1)
@@ -169,11 +171,13 @@ func (tr *Tracer) countExecuted(t *Thread, b *block, before, after *sys.Regs) {
 	}
 	c, ok := t.p.scratch.countedAround(&one[0])
 	switch {
+	// A repeated instruction stays where it is after every iteration but the last.
 	case after.Rip == before.Rip && !c.rep: // it faulted
 		t.refund(b, 0)
 	case !ok:
 	case c.rep:
 		n := before.Rcx - after.Rcx
+		// ecx counts, and rcx's upper half is cleared by the first iteration.
 		if one[0].AddrBits == 32 {
 			n = uint64(uint32(n))
 		}

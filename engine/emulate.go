@@ -57,6 +57,8 @@ func (u *unit) trapBlock(b *block, in *x86.Insn) {
 func (tr *Tracer) beforeEmulation(t *Thread, b *block, regs *sys.Regs) *emulated {
 	e := &emulated{facts: t.p.facts.Get(b.rec.id)}
 	var one [1]x86.Insn
+	// The facts hold the code as it was translated; memory may hold something else
+	// by now.
 	if n, _ := x86.Decode(e.facts.Code, b.app, one[:]); n != 1 {
 		return e
 	}
@@ -64,6 +66,8 @@ func (tr *Tracer) beforeEmulation(t *Thread, b *block, regs *sys.Regs) *emulated
 	if e.facts.Ins[0].Flags&(layout.InsAddrs|layout.InsValues) != 0 {
 		e.ops = e.in.Accesses(nil)
 	}
+	// Addresses are formed now: the instruction may write the registers they come
+	// from.
 	g := generals(regs)
 	e.regs = g
 	for i := range e.ops {
@@ -81,6 +85,8 @@ func (p *Process) operandSize(in *x86.Insn, o *x86.Operand, addr uint64) uint64 
 		return uint64(o.Size)
 	}
 	var h [16]byte
+	// XSTATE_BV and XCOMP_BV, behind the legacy region of 512 bytes (SDM, volume 1,
+	// 13.4).
 	if _, err := p.mem.ReadAt(h[:], int64(addr+512)); err != nil {
 		return uint64(o.Size)
 	}
@@ -96,6 +102,8 @@ func (tr *Tracer) afterEmulation(t *Thread, b *block, e *emulated, regs *sys.Reg
 		size := e.size[i]
 		if e.in.Complex() {
 			if o.Store {
+				// Of a save the header is read afterwards: the instruction has
+				// written it.
 				size = t.p.operandSize(&e.in, o, e.addrs[i])
 			} else if e.in.Mnem == x86.MXSAVE || e.in.Mnem == x86.MXSAVE64 || e.in.Mnem == x86.MXSAVEOPT || e.in.Mnem == x86.MXSAVEOPT64 {
 				continue // the header it reads is part of what it writes
@@ -129,6 +137,8 @@ func (m *emulatedMark) add(addr, size uint64, store bool) {
 // iterations adds the accesses of a repeated string instruction, those of one
 // iteration together; after is the registers behind it.
 func (m *emulatedMark) iterations(e *emulated, after [x86.NumRegs]uint64) {
+	// How far the first pointer got says how many iterations there were, faults
+	// included, and in which direction.
 	d := int64(after[e.ops[0].Base] - e.regs[e.ops[0].Base])
 	if e.ops[0].AddrBits == 32 {
 		d = int64(int32(d))

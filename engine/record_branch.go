@@ -17,6 +17,8 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 	// is written.
 	branch := r.want[i].Flags&layout.InsBranch != 0 && r.facts.Branch != layout.BranchNone
 	if !r.isBranch(in) {
+		// The instruction is where a fault belongs: exec is set behind what counts
+		// ahead of it.
 		u.counting(in, func() {
 			b.pos[i].exec = uint16(u.asm.here() - b.code)
 			r.execute(i, in)
@@ -28,6 +30,7 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 	if branch && r.facts.Branch == layout.BranchCond {
 		return r.finishCond(i, in)
 	}
+	// ff /2 to /5 are the indirect calls and jumps.
 	indirect := in.Cat == x86.CatRET || in.Opcode == 0xff && (in.Cat == x86.CatCALL || in.Cat == x86.CatUNCONDBR)
 	if indirect && (branch || r.valueOfTarget(i)) {
 		return r.finishIndirect(i, in, branch)
@@ -78,6 +81,8 @@ func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 		r.epilogue()
 		b.pos[i].exec = uint16(a.here() - b.code)
 		next = u.branch(b, in)
+		// Behind the branch that was not taken: Buf is past the record, which ends
+		// words+1 before it.
 		a.store(spillA, r.rec.ra)
 		a.load(r.rec.ra, layout.Buf)
 		a.putImm(r.rec.ra, off-8*(r.words+1), 0)
@@ -104,6 +109,7 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	u, b := r.u, r.b
 	a := &u.asm
 	b.term = termIndirect
+	// Into the spill word that the look-up restores it from.
 	a.store(layout.S0, x86.RCX)
 	b.pos[i].exec = uint16(a.here() - b.code)
 	if in.Cat == x86.CatRET {

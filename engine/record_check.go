@@ -26,6 +26,7 @@ func (r *recorder) checkByRCX() {
 		r.checkKeepingFlagsAt()
 		return
 	}
+	// jrcxz is the one test that no flags are needed for, hence rcx.
 	a.load(x86.RCX, layout.NegEnd)
 	a.lea(x86.RCX, operand{x86.RCX, r.rec.ra, 1, 0})
 	a.bytes(0x65, 0xc4, 0xe2, 0xf2, 0xf5, 0x0c, 0x25) // pext rcx, rcx, gs:[SignMask]
@@ -77,6 +78,7 @@ func (r *recorder) checkKeepingFlagsAt() {
 // then.
 func (r *recorder) coldSwitch(site int, back uint64) {
 	words := r.words + 1
+	// The check is not within a record: nothing is to be carried along.
 	if r.check < 0 {
 		words = 0
 	}

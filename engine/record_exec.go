@@ -12,6 +12,7 @@ import (
 // also where no way is known: valueWay then says whether memory is read beside it.
 func (r *recorder) choose(i int) insWay {
 	in, ops := &r.ins[i], r.ops[i]
+	// Branches are written by finish, which records the target's value itself.
 	if r.want[i].Flags&layout.InsValues == 0 || len(ops) == 0 || len(ops) > 2 || r.isBranch(in) {
 		return wayPlain
 	}
@@ -21,11 +22,16 @@ func (r *recorder) choose(i int) insWay {
 	case x86.CatSTRINGOP:
 		return stringWay(in, ops)
 	}
+	// An operand that cannot be named without a register for its address: rb may
+	// serve for a single load, which then overwrites it; for all else there is no
+	// third register.
 	for k := range ops {
 		if !r.reaches(&ops[k]) && (ops[k].Store || len(ops) == 2 || ops[k].Seg == layout.SegGS) {
 			return wayPlain
 		}
 	}
+	// Ahead of pairWay: these are pairs too, and locked ones must stay one
+	// operation.
 	if way := atomicWay(in); way != wayPlain {
 		return way
 	}
@@ -47,6 +53,7 @@ func stringWay(in *x86.Insn, ops []x86.Operand) insWay {
 	case x86.MLODSB, x86.MLODSW, x86.MLODSD, x86.MLODSQ, x86.MSTOSB, x86.MSTOSW, x86.MSTOSD, x86.MSTOSQ:
 		return wayPlain
 	}
+	// Each iteration reads memory: the block becomes a loop over them.
 	if loops(in) {
 		return wayLoop
 	}
@@ -63,6 +70,7 @@ func atomicWay(in *x86.Insn) insWay {
 	case x86.MXCHG:
 		return wayExchange
 	case x86.MXADD:
+		// exchangeAdd takes the source register whole, which ah to bh are not.
 		if !in.HighByte() {
 			return wayXadd
 		}
@@ -91,6 +99,7 @@ func pairWay(in *x86.Insn, ops []x86.Operand) insWay {
 		}
 		return wayPlain
 	}
+	// What is left has one explicit operand, read and written.
 	if !in.MemoryForm() || in.Mems[0].Hidden != 0 || in.Enc != x86.EncLegacy || !powerOfTwo(ops[0].Size) || ops[0].Size != ops[1].Size {
 		return wayPlain
 	}
@@ -98,6 +107,8 @@ func pairWay(in *x86.Insn, ops []x86.Operand) insWay {
 		return wayModify
 	}
 	switch in.Mnem {
+	// lock xadd gives the old value and stores the sum: the new value follows, in
+	// one operation.
 	case x86.MADD, x86.MSUB, x86.MINC, x86.MDEC:
 		if in.HighByte() {
 			return wayLocked
@@ -115,6 +126,8 @@ func powerOfTwo(n uint32) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
 // nothing that it reads.
 func (r *recorder) storeWay(in *x86.Insn, o *x86.Operand) insWay {
 	switch in.Mnem {
+	// They store words of the x87 and change none of its state: twice is as good as
+	// once.
 	case x86.MFNSTCW, x86.MFNSTSW:
 		return wayAgain
 	case x86.MMOV, x86.MMOVNTI, x86.MSGDT, x86.MSIDT, x86.MSLDT, x86.MSTR, x86.MSMSW:
@@ -129,6 +142,8 @@ func (r *recorder) storeWay(in *x86.Insn, o *x86.Operand) insWay {
 	size := o.Size
 	switch o.Kind {
 	case layout.AccessPlain:
+	// The copy is written under the same mask: its other lanes are stale, and
+	// readers leave them out.
 	case layout.AccessMasked, layout.AccessPacked:
 		if o.Mask != x86.MaskK {
 			return wayPlain
@@ -162,6 +177,8 @@ func (r *recorder) loadWay(in *x86.Insn, o *x86.Operand) insWay {
 		case r.transits(in, o):
 			return wayVector
 		}
+	// Lanes need a vector register: rb could not leave the masked ones out of the
+	// load.
 	case layout.AccessMasked, layout.AccessPacked:
 		if r.transits(in, o) {
 			return wayVector
@@ -216,6 +233,8 @@ func (r *recorder) through(i int, in *x86.Insn) {
 	pl, _ := r.at(o, rb)
 	a.loadFrom(pl, int(o.Size), rb)
 	a.put(r.rec.ra, off, rb)
+	// A register form saves the detour over the slot, and its wait for a store to
+	// be forwarded.
 	if generalForm(in) && r.onRegister(in, rb) {
 		return
 	}
@@ -281,6 +300,8 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 		a.leaDisp(rb, rb, delta)
 		a.storeTo(pl, int(o.Size), rb)
 		a.put(r.rec.ra, new, rb)
+		// The old value again, on which the real instruction makes the flags that
+		// the application expects.
 		a.leaDisp(rb, rb, -delta)
 		r.apply(in)
 		return
@@ -301,8 +322,11 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 func (r *recorder) pushPop(i int, in *x86.Insn) {
 	a, rb := &r.u.asm, r.rec.rb
 	off := r.valueWord(i, 0)
+	// One word in the record serves both accesses.
 	r.facts.Ins[i].Accesses[1].Value = r.facts.Ins[i].Accesses[0].Value
 	from, to := &r.ops[i][0], &r.ops[i][1]
+	// pop's destination is formed without rb, which holds the value by then; choose
+	// has made sure that it can be.
 	tmp := rb
 	if in.Mnem == x86.MPOP {
 		tmp = x86.NoReg
@@ -316,6 +340,8 @@ func (r *recorder) pushPop(i int, in *x86.Insn) {
 	}
 	pl, _ = r.at(to, x86.NoReg)
 	a.storeTo(pl, 8, rb)
+	// By lea and last: no flags change, and a fault of the store finds the stack
+	// pointer as it was.
 	a.leaDisp(x86.RSP, x86.RSP, 8)
 }
 
@@ -331,6 +357,7 @@ func (a *asm) push(reg x86.Reg) {
 // records that: it depends on registers alone, which it leaves as they are.
 func (r *recorder) storeAgain(i int, in *x86.Insn) {
 	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
+	// The application's store first: its fault must come before anything of ours.
 	r.u.copy(in)
 	r.onSlot(in)
 	off := r.valueWord(i, 0)

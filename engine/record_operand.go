@@ -32,11 +32,14 @@ func (r *recorder) at(o *x86.Operand, tmp x86.Reg) (pl place, ok bool) {
 	}
 	addr := uint64(o.Disp)
 	if o.AddrBits == 32 {
+		// An address-size prefix without registers cuts the displacement off.
 		addr = uint64(uint32(addr))
 	}
 	switch {
 	case int64(addr) == int64(int32(addr)):
 		pl.operand = operand{base: x86.NoReg, index: x86.NoReg, disp: int64(addr)}
+	// Near means from any place of the area: where this code comes to does not
+	// matter.
 	case r.u.ar.near(addr):
 		pl.operand = operand{base: x86.RIP, index: x86.NoReg, disp: int64(addr)}
 	case tmp == x86.NoReg:
@@ -90,6 +93,8 @@ func (a *asm) sized(pl place, size int, opcode []byte, reg x86.Reg) {
 	case 8:
 		rex = rexW
 	case 2:
+		// The capacity is cut, so that a place used twice does not share the
+		// appended prefix.
 		prefix = append(prefix[:len(prefix):len(prefix)], 0x66)
 	case 1:
 		rex = 0x40
@@ -141,10 +146,12 @@ func (r *recorder) onRegister(in *x86.Insn, rm x86.Reg) bool {
 		if rm >= 8 {
 			rex |= rexB
 		}
+		// Without REX these numbers are ah to bh.
 		if rm >= x86.RSP && in.Mems[0].Size == 1 {
 			rex |= 0x40
 		}
 		if rex != 0 {
+			// With REX they are not: the two cannot stand in one instruction.
 			if in.HighByte() {
 				return false
 			}

@@ -12,22 +12,30 @@ import (
 func (r *recorder) stringElement(i int, in *x86.Insn) {
 	a, ops, rb := &r.u.asm, r.ops[i], r.rec.rb
 	size := int(ops[0].Size)
+	// rb is a target that the address may be formed in as well: a load reads it
+	// first.
 	pl, _ := r.at(&ops[0], rb)
 	first := r.valueWord(i, 0)
 	a.loadFrom(pl, size, rb)
 	a.put(r.rec.ra, first, rb)
 	switch {
 	case len(ops) == 1: // scas
+		// Pointers before the comparison: its flags are the last thing that is
+		// made.
 		r.movePointers(in, first, size)
+		// movePointers has used rb: the value is fetched from the record.
 		a.get(rb, r.rec.ra, first)
 		a.compareRAX(size, rb)
 	case ops[1].Store: // movs
+		// What was loaded is what is stored.
 		r.facts.Ins[i].Accesses[1].Value = r.facts.Ins[i].Accesses[0].Value
 		pl, _ = r.at(&ops[1], x86.NoReg)
 		a.storeTo(pl, size, rb)
 		r.movePointers(in, first, size)
 	default: // cmps
 		second := r.valueWord(i, 1)
+		// The comparison needs one operand in memory: the copy in the slot, since
+		// the application's own could have changed.
 		a.store(layout.Operand, rb)
 		pl, _ = r.at(&ops[1], rb)
 		a.loadFrom(pl, size, rb)
@@ -71,12 +79,14 @@ func (r *recorder) movePointers(in *x86.Insn, off, size int) {
 	a.leaDisp(x86.RSI, r.rec.ra, int64(off))
 	a.mov(x86.RDI, x86.RSI)
 	a.mov(rb, x86.RSI)
+	// Now rsi is off by the size, up or down; not rb + rsi + 1 is the difference.
 	a.selfMove(size)
 	a.not(rb)
 	a.lea(rb, operand{rb, x86.RSI, 1, 1})
 	a.load(x86.RSI, layout.Scratch0)
 	a.load(x86.RDI, layout.Scratch1)
 	for _, p := range []x86.Reg{x86.RSI, x86.RDI} {
+		// scas moves rdi alone, movs and cmps both.
 		if in.GPRWrite&(1<<uint(p)) != 0 {
 			a.addTo(p, rb, in.AddrBits)
 		}

@@ -60,6 +60,7 @@ func (r *recorder) wayOf(i, j int) (valueWay, x86.Op) {
 	default:
 		return valueNone, x86.Op{}
 	}
+	// Size 0: only known as the instruction executes (XSAVE areas).
 	if o.Size > maxValue || o.Size == 0 {
 		return valueNone, x86.Op{}
 	}
@@ -74,6 +75,8 @@ func (r *recorder) wayOf(i, j int) (valueWay, x86.Op) {
 		if o.Store && in.Ops[1].Kind == x86.OpImm {
 			return valueStatic, x86.Op{}
 		}
+	// rax after the load or before the store: the low part is the value, as wide as
+	// the operand.
 	case x86.MXLAT, x86.MLODSB, x86.MLODSW, x86.MLODSD, x86.MLODSQ, x86.MSTOSB, x86.MSTOSW, x86.MSTOSD, x86.MSTOSQ:
 		return valueRegister, x86.Op{Class: x86.ClassGPR64, ID: uint8(x86.RAX)}
 	}
@@ -115,6 +118,7 @@ func stackWay(in *x86.Insn, o *x86.Operand) (valueWay, x86.Op) {
 // laneWay is wayOf for accesses by lanes: only a move's own register will do,
 // since inactive lanes must not be touched.
 func (r *recorder) laneWay(in *x86.Insn, o *x86.Operand) (valueWay, x86.Op) {
+	// Without a mask nothing tells which lanes were read.
 	if o.Kind == layout.AccessGather && o.Mask == x86.MaskNone {
 		return valueNone, x86.Op{}
 	}
@@ -150,6 +154,7 @@ func vectorBeside(in *x86.Insn, o *x86.Operand) (x86.Op, bool) {
 	k := 0
 	if o.Store {
 		k = 1
+		// With a mask register in between (EVEX) the source is one further.
 		if in.NOps > 2 && in.Ops[2].Kind == x86.OpReg && in.Ops[2].Class >= x86.ClassXMM && in.Ops[2].Class <= x86.ClassZMM {
 			k = 2
 		}
@@ -187,6 +192,8 @@ func (r *recorder) valuesBefore(i int) {
 			off := r.valueWord(i, j)
 			r.u.asm.movImm(r.rec.rb, constantOf(&r.ins[i]))
 			r.u.asm.put(r.rec.ra, off, r.rec.rb)
+		// Before a load: the instruction may overwrite a register that the address
+		// is formed from.
 		case way == valueMemory && !o.Store:
 			r.memoryValue(i, j)
 		}
@@ -203,6 +210,7 @@ func (r *recorder) valuesAfter(i int) {
 			r.registerValue(i, j, op)
 		case way == valueVector && !o.Store:
 			r.vectorValue(i, j, op)
+		// Behind a store memory holds what was stored, other threads permitting.
 		case way == valueMemory && o.Store:
 			r.memoryValue(i, j)
 		}
@@ -240,6 +248,7 @@ func (r *recorder) registerValue(i, j int, op x86.Op) {
 // is taken from the word that it was just written to.
 func (r *recorder) put(off int, op x86.Op) {
 	a := &r.u.asm
+	// All eight bytes of the register: readers take as many as the operand has.
 	a.put(r.rec.ra, off, x86.Reg(op.ID))
 	if op.Class == x86.ClassGPR8H {
 		a.loadFrom(place{nil, operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off + 1)}}, 1, r.rec.rb)
@@ -319,6 +328,8 @@ func (r *recorder) memoryValue(i, j int) {
 // changed the register since.
 func (r *recorder) loadAddress(acc *layout.Access, extra int64) {
 	a, rb := &r.u.asm, r.rec.rb
+	// Offset is relative to the word in the record, or the whole address if there
+	// is none.
 	addr := acc.Offset + extra
 	if acc.Word == layout.NoWord {
 		a.movImm(rb, uint64(addr))

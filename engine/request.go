@@ -62,6 +62,8 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 		return tr.switchWaiting(t, app, false)
 	}
 	var b *block
+	// A watched address gets no entry in the look-up table, which would lead past
+	// this function the next time.
 	if indirect && !p.notify[app] {
 		b = p.indirect(t, app)
 	} else {

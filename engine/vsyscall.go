@@ -39,6 +39,7 @@ func (tr *Tracer) vsyscall(t *Thread, regs *sys.Regs, nr uint64) error {
 	if err := tr.callWith(t, &r); err != nil {
 		return err
 	}
+	// As the emulated call does: a result, and a return by popping the address.
 	regs.Rax = r.Rax
 	regs.Rip, regs.Rsp = binary.LittleEndian.Uint64(ret[:]), regs.Rsp+8
 	return tr.enter(t, regs, 0)

@@ -153,7 +153,7 @@ func ruleFor(folder string) (own string, allowed []string, known bool) {
 }
 
 // judge says what is wrong with one import; the empty string if nothing is.
-// Imports are judged before ours: no row can allow unsafe code elsewhere.
+// unsafe and C are judged before our own folders: no row can allow them.
 func judge(rel, own string, allowed []string, imported string) string {
 	switch {
 	case imported == "unsafe" && !hasSuffix(rel, "_unsafe", "_cgo"):
@@ -167,8 +167,8 @@ func judge(rel, own string, allowed []string, imported string) string {
 }
 
 // judgeOurs judges an import of one of our own folders.
-// A folder may use its own subfolders. Nobody may import a command, whatever a rule
-// allows.
+// A folder may use its own subfolders. The row for all leaves commands out: nothing
+// builds upon those.
 func judgeOurs(own string, allowed []string, target string) string {
 	if within(target, own) {
 		return ""
