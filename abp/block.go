@@ -125,6 +125,9 @@ type Block struct {
 	Code       []byte // the application's bytes, when the block was translated
 	Ins        []Ins  // in the order of their addresses
 	Accesses   []Access
+	// Sample says of which instructions one in so many was kept, at random; 0 and 1: all
+	// were, as if it is nil. Since 1.2.
+	Sample []uint32
 
 	// Derived by Prepare: what one complete execution counts for by itself, and
 	// whether the words have to be looked at for the rest.

@@ -31,6 +31,11 @@ func (b *Block) Append(dst []byte) []byte {
 		for i := range b.Accesses {
 			b.Accesses[i].append(e)
 		}
+		if b.Sample != nil {
+			for i := range b.Ins {
+				e.u32(b.Sample[i])
+			}
+		}
 	})
 }
 
@@ -109,6 +114,12 @@ func (b *Block) decode(d *wireDec) error {
 	}
 	for i := range b.Accesses {
 		b.Accesses[i].decode(d)
+	}
+	if len(d.b) >= 4*nIns && nIns > 0 { // since 1.2, where something was sampled
+		b.Sample = make([]uint32, nIns)
+		for i := range b.Sample {
+			b.Sample[i] = d.u32()
+		}
 	}
 	if d.err != nil {
 		return d.err

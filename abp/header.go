@@ -20,9 +20,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.0  the first
 //	1.1  executions of parts of repeated string instructions (InsPart), with the
 //	     values of their iterations
+//	1.2  rates at which instructions were sampled (Block.Sample)
 const (
 	VersionMajor = 1
-	VersionMinor = 1
+	VersionMinor = 2
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

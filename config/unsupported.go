@@ -21,8 +21,6 @@ var limits = []limit{
 		"record does not intercept functions yet", "record the function's instructions, or leave Intercept out"},
 	{func(x any) bool { i, ok := x.(*Instruction); return ok && len(i.Registers) > 0 },
 		"record does not record registers yet", "leave registers out"},
-	{func(x any) bool { i, ok := x.(*Instruction); return ok && i.Sample > 1 },
-		"record does not sample instructions yet", "leave sample out: every instruction is then recorded"},
 }
 
 // Unsupported lists what the configuration says and record cannot run yet, each

@@ -43,6 +43,8 @@ type blockTable struct {
 	raw   *layout.Blocks
 	pages [maxPages]atomic.Pointer[[1 << pageBits]block]
 	mu    sync.Mutex // guards the entering of blocks
+	// sampling: numbers are not the engine's; nil: they are.
+	sampling *sampling
 }
 
 // get returns a block, nil if the engine has none of that number or one that
@@ -58,7 +60,7 @@ func (t *blockTable) get(id uint32) *block {
 		}
 	}
 	var c converter
-	full := c.convert(t.raw, id)
+	full := c.convert(t, id)
 	if full == nil {
 		return nil
 	}
@@ -105,12 +107,12 @@ func (b *block) defined() bool { return b.state.Load()&blockDefined != 0 }
 // that refers to it is refused, with its number.
 func (t *blockTable) convert(id uint32) *abp.Block {
 	var c converter
-	return c.convert(t.raw, id)
+	return c.convert(t, id)
 }
 
 // shape is what an encoder looks blocks up with. c is the encoder's.
 func (t *blockTable) shape(c *converter, id uint32) *frame.Shape {
-	full := c.convert(t.raw, id)
+	full := c.convert(t, id)
 	if full == nil {
 		return nil
 	}

@@ -16,11 +16,20 @@ type converter struct {
 
 // convert returns the block of that number, valid until the next call; nil if
 // there is none, or if it makes no sense.
-func (c *converter) convert(blocks *layout.Blocks, id uint32) *abp.Block {
-	if !blocks.Read(id, &c.raw) || convertBlock(&c.out, &c.raw) != nil {
+func (c *converter) convert(blocks *blockTable, id uint32) *abp.Block {
+	if !blocks.read(id, &c.raw) || convertBlock(&c.out, &c.raw) != nil {
 		return nil
 	}
+	blocks.addRates(&c.out)
 	return &c.out
+}
+
+// read reads the engine's facts of a block by its number in the profile.
+func (t *blockTable) read(id uint32, b *layout.Block) bool {
+	if t.sampling != nil {
+		return t.sampling.read(t.raw, id, b)
+	}
+	return t.raw.Read(id, b)
 }
 
 // convertBlock makes the file's form of a block. The numbers of both are the same

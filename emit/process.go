@@ -204,7 +204,7 @@ func (p *ProcessWriter) define(ids []uint32) (bool, error) {
 	var rows []byte
 	for _, id := range missing {
 		if !p.blocks.get(id).defined() { // another stream may have come first
-			rows = p.conv.convert(p.blocks.raw, id).Append(rows)
+			rows = p.conv.convert(&p.blocks, id).Append(rows)
 		}
 	}
 	if err == nil && len(rows) > 0 {

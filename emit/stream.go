@@ -30,18 +30,19 @@ const (
 // one's goroutine may write one of this stream's frames, when the frame that it waited for
 // is that one's: out, counts and failed are for both.
 type Stream struct {
-	p      *ProcessWriter
-	number uint32
-	mu     sync.Mutex
-	out    *output // nil until the first frame; guarded by mu
-	open   []*openFrame
-	free   []*frame.Encoder
-	clock  uint64 // counts chunks, to find the frame that has waited longest
-	body   []byte
-	conv   converter
-	counts abp.Counts  // guarded by mu
-	walker walker      // for Discard
-	failed atomic.Bool // an error ended the output
+	p       *ProcessWriter
+	number  uint32
+	mu      sync.Mutex
+	out     *output // nil until the first frame; guarded by mu
+	open    []*openFrame
+	free    []*frame.Encoder
+	clock   uint64 // counts chunks, to find the frame that has waited longest
+	body    []byte
+	conv    converter
+	counts  abp.Counts  // guarded by mu
+	sampler *sampler    // nil: everything is kept
+	walker  walker      // for Discard
+	failed  atomic.Bool // an error ended the output
 }
 
 // openFrame is a frame that an application thread's chunks go into.
@@ -65,6 +66,7 @@ func (p *ProcessWriter) NewStream() *Stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := &Stream{p: p, number: uint32(len(p.streams) + 1)}
+	s.sampler = p.newSampler(s.number)
 	p.streams = append(p.streams, s)
 	return s
 }
@@ -95,6 +97,11 @@ func (s *Stream) ConsumeAt(thread int, from, to Place, words []uint64, opened, c
 	f, err := s.frameFor(uint32(thread), from)
 	if err != nil {
 		return err
+	}
+	if s.sampler != nil {
+		if words, err = s.sampler.keep(words); err != nil {
+			return errors.Join(fmt.Errorf("thread %d, chunk %d: %w", thread, from.Chunk, err), s.close1(f))
+		}
 	}
 	err = f.enc.Chunk(words, opened, completed)
 	if f.header.Chunks == 0 {

@@ -51,6 +51,7 @@ func (u *unit) trapBlock(b *block, in *x86.Insn) {
 		f.Ins[0].Flags |= layout.InsMemory
 	}
 	b.rec = recording{id: u.p.facts.Add(f)}
+	u.p.sampled(b.rec.id, want[:])
 }
 
 // beforeEmulation notes the addresses of the instruction in block b.

@@ -21,6 +21,9 @@ type Planner interface {
 type Want struct {
 	Flags layout.InsFlags // layout.Ins…; 0: nothing of it
 	Func  uint32          // number in the profile, 0 none
+	// Sample: only one in so many executions is to be kept, by who reads the records
+	// (layout.Blocks.SampleRates); 0 and 1: all.
+	Sample uint32
 }
 
 // They are apart from those because a block may end in an indirect branch while its
@@ -94,10 +97,27 @@ func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
 	if id := u.p.facts.Add(r.facts); id != r.rec.id {
 		panic("number of a recorded block")
 	}
+	u.p.sampled(r.rec.id, r.want)
 	if r.loop != nil {
 		r.addPart()
 	}
 	return next
+}
+
+// sampled says of a block's facts which of its instructions are not all to be kept.
+func (p *Process) sampled(id uint32, want []Want) {
+	var rates []uint32
+	for i := range want {
+		if want[i].Sample > 1 && rates == nil {
+			rates = make([]uint32, len(want))
+		}
+		if rates != nil {
+			rates[i] = want[i].Sample
+		}
+	}
+	if rates != nil {
+		p.facts.SetSampleRates(id, rates)
+	}
 }
 
 // newFacts makes a block's static facts. They are valid until the next are made.

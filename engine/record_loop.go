@@ -133,6 +133,7 @@ func (r *recorder) addPart() {
 	if id := r.u.p.facts.Add(r.facts); id != r.loop.part {
 		panic("number of a part")
 	}
+	r.u.p.sampled(r.loop.part, r.want)
 }
 
 // room reserves the words for the pointers afterwards and for the values, which

@@ -322,6 +322,14 @@ types:
         repeat: expr
         repeat-expr: num_accesses
         doc: Of all instructions, one after the other.
+      - id: sample_rates
+        type: u4
+        repeat: expr
+        repeat-expr: num_instructions
+        if: not _io.eof
+        doc: |
+          Of each instruction: one execution in so many was kept, at random; 0 and 1 all. Only
+          where something was sampled (since 1.2).
   instruction:
     seq:
       - id: offset

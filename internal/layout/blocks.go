@@ -1,6 +1,9 @@
 package layout
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 const (
 	blockPageBits = 12
@@ -26,6 +29,22 @@ type Blocks struct {
 	last  atomic.Uint32
 	next  uint32 // place of the next facts; the adder's
 	buf   []byte // the adder's
+	// rates is the few blocks of which not every instruction is kept: []uint32 by id.
+	rates sync.Map
+}
+
+// SetSampleRates says of a block of which of its instructions only one in so many is
+// kept; 0 and 1: all. It is called before the block's code can run.
+func (t *Blocks) SetSampleRates(id uint32, rates []uint32) { t.rates.Store(id, rates) }
+
+// SampleRates returns what SetSampleRates said, nil: everything is kept.
+func (t *Blocks) SampleRates(id uint32) []uint32 {
+	v, ok := t.rates.Load(id)
+	if !ok {
+		return nil
+	}
+	rates, _ := v.([]uint32)
+	return rates
 }
 
 // Next returns the id that Add will give, 0 if the table is full. Only the

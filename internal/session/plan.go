@@ -93,7 +93,7 @@ func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
 			continue
 		}
 		sel := matcher.Instruction(p.key(in))
-		want[i] = engine.Want{Flags: p.flags.of(sel.Fields), Func: number}
+		want[i] = engine.Want{Flags: p.flags.of(sel.Fields), Func: number, Sample: uint32(sel.Sample)}
 	}
 	return im.number
 }

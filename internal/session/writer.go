@@ -30,6 +30,10 @@ func (r *run) openWriter(im *image) error {
 		return err
 	}
 	im.writer = w
+	if n := leastSample(r.opts.Config); n > 1 {
+		w.Sample()
+		r.note(fmt.Sprintf("of some instructions only a part was kept, at random, of one in %d at most: counts are of what was kept", n))
+	}
 	for _, l := range sys.CPUIDLeaves() {
 		w.AddCPUID(abp.CPUIDLeaf{Leaf: l.Leaf, Subleaf: l.Subleaf, EAX: l.EAX, EBX: l.EBX, ECX: l.ECX, EDX: l.EDX})
 	}
@@ -188,4 +192,22 @@ func osVersion() string {
 		return ""
 	}
 	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:])
+}
+
+// leastSample is the smallest N of all instructions of which one in N is recorded; 0
+// if there are none.
+func leastSample(c *config.Config) int {
+	least := 0
+	for _, w := range c.Windows {
+		for i := range w.Profile.AllImages() {
+			for _, f := range i.Functions {
+				for _, in := range f.Instructions {
+					if in.Sample > 1 && (least == 0 || in.Sample < least) {
+						least = in.Sample
+					}
+				}
+			}
+		}
+	}
+	return least
 }

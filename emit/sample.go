@@ -1,0 +1,237 @@
+package emit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"alleria/abp"
+	"alleria/abp/frame"
+	"alleria/internal/layout"
+)
+
+// Instructions of which one in N is to be kept are recorded by the engine like any
+// others; which are kept is decided here, when they are encoded, for each execution
+// by itself. What is kept of an execution is an execution of another block: the same
+// code with fewer of its instructions recorded. Readers need to know nothing of it.
+//
+// In such a process the numbers of blocks are twice the engine's, and those of
+// blocks made here are odd. Deciding in the target was refused: a random number
+// for each instruction costs it more than the record, and a frame would have to
+// say of each execution what was kept.
+type sampling struct {
+	mu   sync.Mutex // guards what follows
+	made []sampledBlock
+	ids  map[sampledBlock]uint32 // of those that were made
+}
+
+// sampledBlock is a block of the engine with those of its instructions that were kept.
+type sampledBlock struct {
+	raw  uint32
+	kept uint64 // bit i: instruction i
+}
+
+// Sample says that the engine's blocks may have instructions of which only some are
+// to be kept. It is called before anything is consumed.
+func (p *ProcessWriter) Sample() {
+	if !p.run.opts.Discard {
+		p.blocks.sampling = &sampling{ids: map[sampledBlock]uint32{}}
+	}
+}
+
+// id returns the number of a block with what was kept of it, made if it is new.
+func (s *sampling) id(b sampledBlock) uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id, ok := s.ids[b]
+	if !ok {
+		id = uint32(len(s.made))*2 + 1
+		s.made = append(s.made, b)
+		s.ids[b] = id
+	}
+	return id
+}
+
+// block is the inverse of id; kept is all ones for a block of the engine's own.
+func (s *sampling) block(id uint32) (b sampledBlock, ok bool) {
+	if id&1 == 0 {
+		return sampledBlock{id / 2, ^uint64(0)}, true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if int(id/2) >= len(s.made) {
+		return b, false
+	}
+	return s.made[id/2], true
+}
+
+// read is Blocks.Read with these numbers.
+func (s *sampling) read(raw *layout.Blocks, id uint32, out *layout.Block) bool {
+	b, ok := s.block(id)
+	if !ok || !raw.Read(b.raw, out) {
+		return false
+	}
+	for i := range out.Ins {
+		if b.kept>>i&1 == 0 {
+			out.Ins[i].Flags &= layout.InsMemory
+		}
+	}
+	out.ID = id
+	return true
+}
+
+// sampler keeps some of the instructions that a stream gets. It belongs to the stream.
+type sampler struct {
+	s      *sampling
+	raw    *layout.Blocks
+	known  map[uint32]*sampledShape
+	gaps   map[uint32]uint64 // by rate: how many are passed over before the next is kept
+	random *rand.Rand
+	words  []uint64
+}
+
+// sampledShape is what has to be known of a block again and again.
+type sampledShape struct {
+	words    int      // of an execution
+	rates    []uint32 // of each instruction; nil: all are kept
+	recorded uint64   // bit i: instruction i is part of the records
+}
+
+// newSampler makes a stream's sampler, nil if nothing is sampled.
+func (p *ProcessWriter) newSampler(stream uint32) *sampler {
+	if p.blocks.sampling == nil {
+		return nil
+	}
+	return &sampler{s: p.blocks.sampling, raw: p.blocks.raw, known: map[uint32]*sampledShape{}, gaps: map[uint32]uint64{},
+		random: rand.New(rand.NewPCG(rand.Uint64(), uint64(stream)))}
+}
+
+// shape looks a block up; nil if there is none.
+func (m *sampler) shape(id uint32) *sampledShape {
+	if sh := m.known[id]; sh != nil {
+		return sh
+	}
+	var b layout.Block
+	if !m.raw.Read(id, &b) || len(b.Ins) > 64 {
+		return nil
+	}
+	sh := &sampledShape{words: b.Words, rates: m.raw.SampleRates(id)}
+	for i := range b.Ins {
+		if b.Ins[i].Flags&layout.InsRecorded != 0 {
+			sh.recorded |= 1 << i
+		}
+	}
+	m.known[id] = sh
+	return sh
+}
+
+// keep returns the words with what is kept of them. They are valid until the next
+// call.
+func (m *sampler) keep(words []uint64) ([]uint64, error) {
+	out := m.words[:0]
+	for at := 0; at < len(words); {
+		w := words[at]
+		if !frame.IsMark(w) {
+			n, err := m.execution(&out, words[at:], 64, nil)
+			if err != nil {
+				return nil, err
+			}
+			at += n
+			continue
+		}
+		n := frame.MarkLen(words[at:])
+		kind, payload := frame.SplitMark(w)
+		switch {
+		case n == 0:
+			return nil, fmt.Errorf("mark %#x at word %d: %w", w, at, frame.ErrMalformed)
+		case kind == frame.MarkCut && at+1 < len(words):
+			k, err := m.execution(&out, words[at+1:], int(payload), &w)
+			if err != nil {
+				return nil, err
+			}
+			n += k
+		case kind == frame.MarkEmulated:
+			sh := m.shape(uint32(payload))
+			if sh == nil {
+				return nil, fmt.Errorf("block %d: %w", payload, frame.ErrMalformed)
+			}
+			if m.choose(sh, 1) != 0 {
+				out = append(append(out, frame.Mark(kind, payload*2)), words[at+1:at+n]...)
+			}
+		default:
+			out = append(out, words[at:at+n]...)
+		}
+		at += n
+	}
+	m.words = out
+	return out, nil
+}
+
+// execution appends what is kept of an execution, whose first completed instructions
+// ran, and returns its length. cut is the mark that goes with it.
+func (m *sampler) execution(out *[]uint64, words []uint64, completed int, cut *uint64) (int, error) {
+	id := uint32(words[0])
+	sh := m.shape(id)
+	if sh == nil || sh.words >= len(words) {
+		return 0, fmt.Errorf("block %d: %w", id, frame.ErrMalformed)
+	}
+	kept := m.choose(sh, completed)
+	if kept != 0 {
+		number := uint64(id) * 2
+		if kept != sh.recorded {
+			number = uint64(m.s.id(sampledBlock{id, kept}))
+		}
+		if cut != nil {
+			*out = append(*out, *cut)
+		}
+		*out = append(append(*out, number), words[1:1+sh.words]...)
+	}
+	return 1 + sh.words, nil
+}
+
+// choose decides which of an execution's first completed instructions are kept.
+func (m *sampler) choose(sh *sampledShape, completed int) uint64 {
+	if sh.rates == nil {
+		return sh.recorded
+	}
+	var kept uint64
+	for i, rate := range sh.rates {
+		bit := uint64(1) << i
+		if sh.recorded&bit == 0 || i >= completed {
+			continue
+		}
+		if rate <= 1 {
+			kept |= bit
+			continue
+		}
+		gap, ok := m.gaps[rate]
+		if !ok {
+			gap = m.gap(rate)
+		}
+		if gap == 0 {
+			kept |= bit
+			gap = m.gap(rate) + 1
+		}
+		m.gaps[rate] = gap - 1
+	}
+	return kept
+}
+
+// gap draws how many instructions are passed over: each is kept with one in rate,
+// whatever happened to those before it, which makes gaps geometric. One draw for each
+// that is kept is cheaper than one for each.
+func (m *sampler) gap(rate uint32) uint64 {
+	u := 1 - m.random.Float64() // above 0
+	return uint64(math.Log(u) / math.Log1p(-1/float64(rate)))
+}
+
+// addRates says in a block's row at what rates its instructions were sampled.
+func (t *blockTable) addRates(out *abp.Block) {
+	if t.sampling == nil {
+		return
+	}
+	if b, ok := t.sampling.block(out.ID); ok {
+		out.Sample = t.raw.SampleRates(b.raw)
+	}
+}
