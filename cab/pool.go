@@ -179,7 +179,7 @@ func (w *worker) round(open bool) bool {
 			if l := w.held[e.Ring]; l != nil {
 				w.leave(e, l)
 			}
-			if e.drained() {
+			if e.retire() {
 				w.drop(e.Ring)
 			}
 		}

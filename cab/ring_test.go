@@ -252,3 +252,29 @@ func TestTakenBack(t *testing.T) {
 		t.Errorf("%d words, want %d", len(got), at)
 	}
 }
+
+// TestRetiredRing gives a slot to another thread while a processing thread still
+// knows the ring of the one before: it gets nothing through it.
+func TestRetiredRing(t *testing.T) {
+	p := newProducer()
+	p.put(1, 2, 3)
+	l := p.Acquire(true)
+	if p.retire() {
+		t.Fatal("retired with a lease held")
+	}
+	c, _ := l.Take(true)
+	l.Release(c)
+	l.GiveBack()
+	if !p.retire() || p.retire() {
+		t.Fatal("a drained ring retires, once")
+	}
+	next := &producer{NewRing(p.slot), p.bell} // the engine makes the slot's words anew
+	next.u64(layout.Buf).Store(layout.RingOff)
+	next.put(11, 12, 13, 14)
+	if p.Acquire(true) != nil {
+		t.Error("the words of the next thread, through the ring of the last")
+	}
+	if c, ok := next.Acquire(true).Take(true); !ok || !slices.Equal(c.Words, []uint64{11, 12, 13, 14}) {
+		t.Errorf("the next thread's words are %v", c.Words)
+	}
+}

@@ -20,9 +20,10 @@ type Ring struct {
 	// what comes is thrown away, after a sink's error
 	drops atomic.Bool
 
-	mu     sync.Mutex
-	leases []*Lease // not yet wholly released, in order; guarded by mu
-	next   uint64   // first chunk that no lease covers; guarded by mu
+	mu      sync.Mutex
+	retired bool     // guarded by mu
+	leases  []*Lease // not yet wholly released, in order; guarded by mu
+	next    uint64   // first chunk that no lease covers; guarded by mu
 }
 
 // Lease is a processing thread's right to a stretch of a ring's chunks.
@@ -62,6 +63,9 @@ type Chunk struct {
 func (r *Ring) Acquire(open bool) *Lease {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.retired {
+		return nil
+	}
 	for _, l := range r.leases {
 		if !l.held && l.ready(open) {
 			l.held = true
@@ -177,10 +181,23 @@ func (r *Ring) roomy(tail uint64) bool {
 	return chunks-(r.u64(layout.Head).Load()-tail) >= chunks/4
 }
 
-// drained tells whether everything that the producer wrote has been taken.
-func (r *Ring) drained() bool {
+// retire ends the ring if everything that the producer wrote has been taken, and
+// tells whether it did. From then on nothing looks at the slot through this ring:
+// another thread may have it, and a processing thread that was slow still finds
+// the ring in its list.
+func (r *Ring) retire() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !r.retired && r.drained() {
+		r.retired = true
+		return true
+	}
+	return false
+}
+
+// drained tells whether everything that the producer wrote has been taken. r.mu is
+// held.
+func (r *Ring) drained() bool {
 	for _, l := range r.leases {
 		if l.held || l.ready(true) {
 			return false
