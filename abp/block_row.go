@@ -16,6 +16,8 @@ func (b *Block) Append(dst []byte) []byte {
 		e.u16(uint16(b.TimeWord))
 		e.u16(uint16(b.BranchWord))
 		e.u8(uint8(b.Branch))
+		// Reserved: it brings the fields behind it to an even place, and is ignored
+		// by readers.
 		e.u8(0)
 		e.bytes(b.Code)
 		e.u32(uint32(len(b.Ins)))
@@ -24,6 +26,8 @@ func (b *Block) Append(dst []byte) []byte {
 			in := &b.Ins[i]
 			e.u16(in.Off)
 			e.u8(in.Len)
+			// How many, and not from where: operands lie in the order of their
+			// instructions.
 			e.u8(uint8(in.AccTo - in.AccFrom))
 			e.u16(uint16(in.Flags))
 			e.u32(in.Func)
@@ -70,6 +74,7 @@ func (a *Access) append(e *wireEnc) {
 func (a *Access) decode(d *wireDec) {
 	a.Kind = AccessKind(d.u8())
 	flags := d.u8()
+	// Unknown segments are kept as they are: Prepare refuses them.
 	a.Store, a.Seg = flags&1 != 0, flags>>1
 	a.Lanes, a.Scale, a.IndexSize, a.AddrBits = d.u8(), d.u8(), d.u8(), d.u8()
 	d.u16()

@@ -29,6 +29,8 @@ func (r *WindowEvent) Append(dst []byte) []byte {
 		e.str(r.Reason)
 		e.u64(r.TSC)
 		e.u32(r.Thread)
+		// The last fields are of one width: the list here and the one in decode are
+		// to be compared by eye.
 		for _, v := range [...]uint64{r.Addr, r.Instructions, r.Loads, r.Stores, r.Overshoot} {
 			e.u64(v)
 		}
@@ -57,6 +59,8 @@ func (r *Syscall) Append(dst []byte) []byte {
 		for _, a := range r.Args { // always six: what a call uses is known from its number
 			e.u64(a)
 		}
+		// As the register has it, two's complement; Errno is derived and written
+		// all the same, for readers that do not know the kernel's range of errors.
 		e.u64(uint64(r.Result))
 		e.u32(uint32(r.Errno))
 	})
@@ -111,6 +115,8 @@ func (r *Snapshot) Append(dst []byte) []byte {
 			e.u64(g.Start)
 			e.u64(g.End)
 			e.u32(g.Prot)
+			// Narrow fields lie unaligned among wide ones: rows are read field by
+			// field, never mapped.
 			e.bool(g.Shared)
 			e.u8(g.Kind)
 			e.u64(g.Offset)
@@ -136,6 +142,7 @@ func (r *QueryMessage) Append(dst []byte) []byte {
 	return appendRow(dst, rowPlain, func(e *wireEnc) {
 		e.str(r.Query)
 		e.str(r.Text)
+		// Signed values go as two's complement.
 		e.u64(uint64(r.Value))
 		e.u64(r.TSC)
 		e.u32(r.Thread)

@@ -100,6 +100,8 @@ func (v *verifier) files(path string, dir bool) ([]string, error) {
 	if !dir {
 		return []string{path}, nil
 	}
+	// A process's own directory has profiles but no run.json: it is taken as
+	// complete.
 	if names, err := filepath.Glob(filepath.Join(path, "*.abp")); err != nil || len(names) > 0 {
 		return names, err
 	}
@@ -109,6 +111,8 @@ func (v *verifier) files(path string, dir bool) ([]string, error) {
 			return nil, err
 		}
 		v.found(filepath.Join(path, RunFile), 0, false, "%v", err)
+		// The files are verified all the same, as strictly as those of a run that
+		// is known to be complete.
 		run = &Run{Outcome: Outcome{State: OutcomeComplete}}
 	}
 	if run.Outcome.State != OutcomeComplete {
@@ -120,6 +124,8 @@ func (v *verifier) files(path string, dir bool) ([]string, error) {
 		v.found(filepath.Join(path, RunFile), 0, true, "outcome %q: %s", run.Outcome.State, reason)
 	}
 	var all []string
+	// With several outputs the first has run.json and the main profiles, all have
+	// sub-profiles.
 	for _, root := range append([]string{path}, run.Outputs...) {
 		names, err := filepath.Glob(filepath.Join(root, "p*", "*.abp"))
 		if err != nil {
@@ -132,6 +138,7 @@ func (v *verifier) files(path string, dir bool) ([]string, error) {
 
 // file verifies one file's bytes. It returns false if it cannot be used.
 func (v *verifier) file(name string) (bool, error) {
+	// Not by way of OpenFile, which refuses what is to be reported here.
 	r, err := os.Open(name)
 	if err != nil {
 		return false, err
@@ -146,6 +153,8 @@ func (v *verifier) file(name string) (bool, error) {
 	if err := f.readAt(fixed, 0); err != nil {
 		return false, err
 	}
+	// Without a header nothing says how to go on; a file shorter than one was cut
+	// off as it was begun.
 	if err := f.header.decodeFixed(fixed); err != nil {
 		v.found(name, 0, f.size < HeaderSize, "%v", err)
 		return false, nil
@@ -204,6 +213,8 @@ func (v *verifier) directory(f *File, found []Section) bool {
 		v.found(f.path, f.size-trailerSize, false, "directory: %v", err)
 		return false
 	}
+	// The directory lists every section but itself, which is what found was
+	// collected as.
 	if len(f.sections) != len(found) {
 		v.found(f.path, f.size-trailerSize, false, "directory has %d sections, the file %d", len(f.sections), len(found))
 		return false

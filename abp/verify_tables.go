@@ -6,6 +6,8 @@ package abp
 func (v *verifier) tables(p *Process) {
 	path := p.main.path
 	for id, b := range p.blocks {
+		// Numbers are given out by the engine, and blocks that nothing executed are
+		// not written.
 		if b == nil {
 			continue
 		}
@@ -22,6 +24,8 @@ func (v *verifier) tables(p *Process) {
 			if in.Off != end || in.Len == 0 || in.Len > 15 {
 				v.found(path, 0, false, "block %d: instruction %d has %d bytes at %d, expected at %d", id, i, in.Len, in.Off, end)
 			}
+			// From where the instruction says that it is: one gap is one problem,
+			// and not one of each instruction behind it.
 			end = in.Off + uint16(in.Len)
 		}
 		if int(end) != len(b.Code) {
@@ -56,6 +60,7 @@ func (v *verifier) ends(p *Process) {
 		for i := range f.frames {
 			sum.Add(f.frames[i].Counts, 1)
 		}
+		// The main profile's END is of all its streams, which is compared below.
 		if f.end != nil && f.header.Type == TypeSub && f.end.Counts != sum {
 			v.found(f.path, 0, false, "END says %+v, the frames add up to %+v", f.end.Counts, sum)
 		}
@@ -71,6 +76,7 @@ func (v *verifier) ends(p *Process) {
 		v.found(p.main.path, 0, false, "END says %+v, all frames add up to %+v", p.main.end.Counts, p.Counts())
 	}
 	for _, s := range p.subs {
+		// A sub-profile that was opened by itself has no brothers to miss.
 		if all || p.sub(s.Number) != nil || len(p.files) == 1 {
 			continue
 		}
@@ -94,6 +100,7 @@ func (v *verifier) frameIndex(f *File) {
 	for i := range f.frames {
 		s := &f.sections[f.frames[i].Section]
 		var h FrameHeader
+		// The header again, from where the frame lies: the index is a copy of it.
 		err := f.readAt(head[:min(s.Length, FrameHeaderSize)], s.Payload())
 		if err == nil {
 			_, err = h.decode(head)

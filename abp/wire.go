@@ -20,6 +20,7 @@ func (e *wireEnc) u16(v uint16) { e.b = binary.LittleEndian.AppendUint16(e.b, v)
 func (e *wireEnc) u32(v uint32) { e.b = binary.LittleEndian.AppendUint32(e.b, v) }
 func (e *wireEnc) u64(v uint64) { e.b = binary.LittleEndian.AppendUint64(e.b, v) }
 
+// bool is a byte, 0 or 1; readers take any other value for true.
 func (e *wireEnc) bool(v bool) {
 	if v {
 		e.u8(1)
@@ -38,6 +39,7 @@ func (e *wireEnc) str(v string) {
 	e.b = append(e.b, v...)
 }
 
+// strs is a count and so many strings, each with its length.
 func (e *wireEnc) strs(v []string) {
 	e.u32(uint32(len(v)))
 	for _, s := range v {
@@ -125,6 +127,7 @@ func (d *wireDec) bytes() []byte {
 func (d *wireDec) str() string { return string(d.take(d.count(1))) }
 
 func (d *wireDec) strs() []string {
+	// 4 is the least: the length of an empty string.
 	n := d.count(4)
 	var v []string
 	for range n {

@@ -93,6 +93,8 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 		return nil, errors.New("only flags are taken, and -n is at least 1")
 	}
 	var err error
+	// Runs have working directories of their own, where a relative path leads
+	// elsewhere.
 	if b.alleria, err = filepath.Abs(b.alleria); err != nil {
 		return nil, err
 	}
@@ -100,6 +102,8 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 		return nil, err
 	}
 	all := modes(b.alleria, filepath.Join(b.dir, "armed.xml"))
+	// Before programs and modes are checked: it is what one looks at after a wrong
+	// name.
 	if *list {
 		listAll(stdout, all)
 		return nil, nil
@@ -117,6 +121,8 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 		return nil, err
 	}
 	if b.modes[0].name != nativeMode {
+		// all's first is the native mode; the cut capacity keeps append from
+		// writing into all.
 		b.modes = append(all[:1:1], b.modes...)
 	}
 	return b, nil
@@ -171,6 +177,8 @@ func (b *bench) measure() ([]row, error) {
 	}
 	var rows []row
 	for _, p := range b.progs {
+		// Inputs are made once and kept in dir: another run of the benchmark finds
+		// them.
 		argv, err := p.prepare(b.dir, b.short)
 		if err == nil {
 			argv[0], err = exec.LookPath(argv[0])

@@ -73,6 +73,8 @@ func (b *bench) once(s, native *series, argv []string) error {
 		first = *native.expect
 	}
 	switch {
+	// A native run that fails says that the program or its input is broken,
+	// whatever it is compared with.
 	case o.Exit != first.Exit || s == native && o.Exit != 0:
 		return fmt.Errorf("exit status %d: %s", o.Exit, lastLine(o.Messages))
 	case o.Digest != first.Digest || !s.mode.rival && o.Length != first.Length:
@@ -115,6 +117,8 @@ func (b *bench) rows(name string, all []*series) []row {
 		if s.failure == "" {
 			r.figures(s, nativeTime, instructions)
 			r.NativeRSS = peak(all[0].runs, func(o outcome) uint64 { return o.TracerRSS })
+			// A target may be a multiple of another mode's ratio, hence the
+			// function.
 			t := targetOf(s.mode.name, name, ratio)
 			r.Must, r.Reach, r.MustBytes, r.ReachBytes = t.must, t.reach, t.mustBytes, t.reachBytes
 		}

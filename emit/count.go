@@ -32,6 +32,8 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 			}
 			d = f.dynamic(p, words, d, at+1)
 			cut = at + 1
+			// The cut execution may itself be among the dynamic ones: it is counted
+			// in parts, and passed over in the list.
 			f.cut(p, words[cut:], int(payload))
 			if d < len(f.enc.Dynamic) && f.enc.Dynamic[d] == cut {
 				d++
@@ -41,10 +43,14 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 				return err
 			}
 		case frame.MarkSwitch:
+			// A switch is a change of the open windows that code made: the state
+			// follows as at any other mark of theirs.
 			f.state.mark(frame.MarkWindows, payload, words[at:])
 			d = f.dynamic(p, words, d, at)
 			sum.next(at)
 			tr := transition{set: payload, code: true, tsc: words[at+1], addr: words[at+2], counts: sum.sum}
+			// The tally knows whole executions; cuts and dynamic counts before it
+			// come on top.
 			tr.counts.Add(f.plus, 1)
 			tr.counts.Sub(f.minus)
 			f.transitions = append(f.transitions, tr)

@@ -28,6 +28,7 @@ const walkDynamic = 1 << 15
 func (s *Stream) discard(thread uint32, words []uint64) error {
 	w := &s.walker
 	if w.thread == nil || w.thread.Number != thread {
+		// Counts belong to one thread at a time.
 		w.settle()
 		w.thread = s.p.thread(thread)
 		w.blocks = &s.p.blocks
@@ -72,6 +73,7 @@ func (w *walker) records(words []uint64, at int) (int, error) {
 			n &^= walkDynamic
 			w.dynamic(uint32(id), words[at+1:], int(n))
 		}
+		// Of n words behind the head all must be there.
 		if int(n) >= len(words)-at {
 			return at, fmt.Errorf("block %d is cut short: %w", id, frame.ErrMalformed)
 		}
@@ -98,6 +100,7 @@ func (w *walker) meet(id uint32) bool {
 	}
 	w.words[id] = b.words
 	w.ids = append(w.ids, id)
+	// The blocks whose words decide are the ones that are kept whole.
 	if b.full.Load() != nil {
 		w.words[id] |= walkDynamic
 	}

@@ -91,6 +91,7 @@ func (s *Stream) ConsumeAt(thread int, from, to Place, words []uint64, opened, c
 	if s.failed.Load() {
 		return nil
 	}
+	// No file, no order to be kept: counted and dropped.
 	if s.p.run.opts.Discard {
 		return s.discard(uint32(thread), words)
 	}
@@ -112,6 +113,8 @@ func (s *Stream) ConsumeAt(thread int, from, to Place, words []uint64, opened, c
 	f.next = to
 	s.clock++
 	f.used = s.clock
+	// Also after an error of the encoder: what was encoded up to there has to be
+	// counted.
 	if walkErr := f.walk(s.p, words); err == nil {
 		err = walkErr
 	}
@@ -222,6 +225,8 @@ func (s *Stream) close1(f *openFrame) error {
 	if len(ids) > 0 {
 		f.header.MaxBlock = slices.Max(ids)
 	}
+	// From here on the encoder may serve another frame: what is kept of this one is
+	// copied below.
 	s.free = append(s.free, f.enc)
 	r := &ready{stream: s, header: f.header, body: s.body, ids: ids, weight: f.header.Counts.Instructions, state: f.state, next: f.next, transitions: f.transitions, notes: f.notes}
 	t := f.thread
@@ -236,6 +241,8 @@ func (s *Stream) close1(f *openFrame) error {
 		return nil
 	}
 	var errs []error
+	// This frame, and those behind it that were only waiting for it, in whichever
+	// streams.
 	for r != nil {
 		errs = append(errs, r.commit(t))
 		r = t.pending[t.at]
@@ -270,6 +277,7 @@ func (r *ready) commit(t *ThreadState) error {
 		s.failed.Store(true)
 		return err
 	}
+	// After the write: what a full disk has kept out is not counted.
 	t.add(h.Counts)
 	s.counts.Add(h.Counts, 1)
 	return nil
@@ -278,6 +286,8 @@ func (r *ready) commit(t *ThreadState) error {
 // write writes a frame and tells whether it has: not, without an error, if an
 // earlier one ended the output, which was reported then. s.mu is held.
 func (s *Stream) write(h *abp.FrameHeader, ids []uint32, body []byte) (bool, error) {
+	// Definitions first: a reader that finds a frame has its blocks, also where the
+	// recording was cut off right behind it.
 	ok, err := s.p.define(ids)
 	if !ok || err != nil {
 		return false, err
@@ -302,6 +312,8 @@ func (s *Stream) create() (*output, error) {
 	h := s.p.header
 	h.Type, h.Stream = abp.TypeSub, s.number
 	row := abp.SubProfile{Number: s.number, Path: name}
+	// Beside the main profile a bare name will do, so that the directory can be
+	// moved.
 	if dir != opts.Dirs[0] {
 		abs, err := filepath.Abs(path)
 		if err != nil {

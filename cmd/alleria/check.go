@@ -90,6 +90,7 @@ func (a *app) check(files []string, against string, asJSON bool) error {
 			return err
 		}
 		defer t.Close()
+		// Once, and not with each file: they are about the program.
 		t.notices(a.messages())
 	}
 	r := checkResult{app: a, asJSON: asJSON, list: []diagnostic{}, estimates: []*estimate{}}
@@ -103,6 +104,8 @@ func (a *app) check(files []string, against string, asJSON bool) error {
 			return err
 		}
 		if len(r.errs) > 0 {
+			// Without an error in it: the list has been printed, and nothing is to
+			// be said twice.
 			return &statusError{status: statusUsage}
 		}
 		return nil
@@ -207,6 +210,7 @@ does not list them, a wrong name does.`,
 				name = args[0]
 			}
 			text, err := schemas.Files.ReadFile(name)
+			// The embedding pattern takes the package's own source along.
 			if err != nil || strings.HasSuffix(name, ".go") {
 				return usagef("no schema %q; there are %s", name, strings.Join(schemaNames(), ", "))
 			}

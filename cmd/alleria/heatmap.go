@@ -49,6 +49,8 @@ gets files of its own, with -pN before the ending.`,
 			if columns < 1 || columns > 4096 {
 				return usagef("--columns is a number from 1 to 4096, not %d", columns)
 			}
+			// An ending that nothing can be made of is found before minutes of
+			// counting.
 			for _, o := range outputs {
 				if _, err := heatWriter(o); err != nil {
 					return err

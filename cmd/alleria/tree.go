@@ -107,6 +107,8 @@ func processTree(p *abp.Profile) []*treeNode {
 			if e.Exit != nil {
 				n.Exit = e.Exit
 			}
+			// A run that was cut off has no counts in run.json, a counted one none
+			// in files.
 			n.Instructions = max(n.Instructions, e.Instructions)
 		}
 	}

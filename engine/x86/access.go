@@ -74,6 +74,8 @@ func (i *Insn) Accesses(out []Operand) []Operand {
 	case MMOVSB, MMOVSW, MMOVSQ, MLODSB, MLODSW, MLODSD, MLODSQ, MSTOSB, MSTOSW, MSTOSD, MSTOSQ,
 		MSCASB, MSCASW, MSCASD, MSCASQ, MCMPSB, MCMPSW, MCMPSQ:
 		return i.str(out)
+	// Two instructions share each of these names: the string ones are of the
+	// one-byte map.
 	case MMOVSD, MCMPSD:
 		if i.Enc == EncLegacy && i.Map == 0 {
 			return i.str(out)
@@ -117,6 +119,7 @@ func (i *Insn) plain(m *Mem, store bool) Operand {
 	if i.AddrBits == 32 {
 		o.AddrBits = 32
 	}
+	// RIP is that of the next instruction.
 	if m.Base == RIP {
 		o.Base, o.Index = NoReg, NoReg
 		o.Disp += int64(i.Next())
@@ -141,6 +144,8 @@ func (i *Insn) access(m *Mem, store bool) Operand {
 	o := i.plain(m, store)
 	switch i.Mnem {
 	case MBT, MBTS, MBTR, MBTC:
+		// With a constant the offset is taken modulo the operand's size: an
+		// ordinary access.
 		if i.Ops[1].Kind == OpReg {
 			o.Kind, o.BitReg = layout.AccessBits, Reg(i.Ops[1].ID)
 		}
@@ -190,6 +195,8 @@ func (i *Insn) lanes(o Operand, size, count uint16, kind MaskKind, reg uint8) Op
 // Faults on inactive lanes are suppressed (Intel SDM volume 1, section 15.6.4), and what
 // is suppressed is no access.
 func (i *Insn) masked(o Operand, m *Mem) Operand {
+	// EXPAND and COMPRESS touch as many elements as the mask has bits, side by
+	// side.
 	name := i.CategoryName()
 	if name == "EXPAND" || name == "COMPRESS" {
 		o = i.lanes(o, m.ElemSize, m.ElemCount, MaskK, i.MaskReg)
@@ -243,6 +250,8 @@ func (i *Insn) gather(o Operand, m *Mem) Operand {
 	if m.Size > wide {
 		wide = m.Size
 	}
+	// The wider of element and index fills the vector: the other's register is used
+	// in part.
 	o.Lanes = uint8(uint32(i.VLBytes) / wide)
 	o.IndexBytes = o.Lanes * o.IndexSize
 	o.Mask, o.MaskReg = MaskK, i.MaskReg
