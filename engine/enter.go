@@ -27,7 +27,9 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool
 	if k := len(t.held); k > 0 {
 		h := t.held[0]
 		t.held = t.held[1:]
-		return tr.deliver(t, regs, h)
+		if !t.native || !t.p.hitProbe(regs, &h) {
+			return tr.deliver(t, regs, h)
+		}
 	}
 	if !past && !t.vfork {
 		if p.notify[regs.Rip] {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"alleria/internal/layout"
+	"alleria/internal/sys"
 )
 
 // Never is a count that no place reaches.
@@ -201,6 +202,16 @@ func (tr *Tracer) placeReturned(t *Thread) error {
 	site := t.slot.get(layout.ReqArg)
 	tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
 	return tr.answer(t, site, true)
+}
+
+// hitProbe tells whether a held signal is that of a native probe, and takes the
+// thread back to it.
+func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
+	if _, ok := p.probes[regs.Rip-1]; !ok || h.sig != sigTrap || h.info.Code() != codeKernel && h.info.Code() != codeBreak {
+		return false
+	}
+	regs.Rip--
+	return true
 }
 
 // answerPast lets a thread that waits go on at app, whose arrival has been

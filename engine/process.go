@@ -114,6 +114,7 @@ type Process struct {
 	toggle          *Toggle
 	toggleReady     bool // code toggles by itself
 	noToggle        bool
+	leaving         bool          // it is to be let go
 	asked           Mode          // what the client wants
 	busy            bool          // a native probe was hit often: what is to run natively runs in the cache
 	lastUse         time.Duration // when something was last counted often

@@ -32,6 +32,7 @@ type Options struct {
 	NoAhead  bool // nothing is translated before it is asked for
 	NoHuge   bool // code cache and look-up tables in small pages only
 	NoToggle bool // code asks at each opening and closing
+	NoDetach bool // a process is traced to its end
 	NoBusy   bool // a process never stays in the cache because native probes are hit often
 }
 
@@ -331,6 +332,11 @@ func (tr *Tracer) work() bool {
 	}
 	if len(tr.postponed) > 0 {
 		tr.sendPostponed()
+	}
+	if p.leaving {
+		if tr.leave(); tr.done {
+			return true
+		}
 	}
 	for _, t := range p.running() {
 		if req := t.slot.u32(layout.Req).Load(); req != 0 && !t.stopped {

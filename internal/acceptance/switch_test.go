@@ -122,3 +122,29 @@ func recordWith(t *testing.T, dir, config string, compare bool, flags []string, 
 	verify(t, dir)
 	return dumped(t, dir)
 }
+
+// TestLetGo records a function and looks whether the program finds itself untraced
+// afterwards, and whether how it ends is still reported.
+func TestLetGo(t *testing.T) {
+	prog := build(t, "../../testdata/windows/letgo.c", "-O1")
+	for _, c := range []struct {
+		arg    string
+		flags  []string
+		stdout string
+		status int
+	}{
+		{"", nil, "let go\n", 7},
+		{"15", nil, "let go\n", 128 + 15},
+		{"9", nil, "let go\n", 128 + 9},
+		{"", []string{"--engine", "no-detach"}, "still traced\n", 3},
+	} {
+		dir := workDir(t)
+		argv := append([]string{alleria(), "-q", "record", "--on-call", "work", "--till-return", "work", "-o", profileDir}, c.flags...)
+		argv = append(argv, "--", prog)
+		if c.arg != "" {
+			argv = append(argv, c.arg)
+		}
+		same(t, result{stdout: []byte(c.stdout), status: c.status}, run(t, command{argv: argv, dir: dir}))
+		verify(t, dir)
+	}
+}

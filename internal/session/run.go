@@ -164,6 +164,7 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 	case im.events == nil:
 	case im.windows.Done():
 		im.events.disarm()
+		im.p.LetRun()
 	default:
 		im.events.count()
 	}
@@ -386,6 +387,7 @@ func (r *run) Poll(p *engine.Process) {
 		im.events.disarm()
 		r.watch()
 		p.SetMode(engine.ModeNative)
+		p.LetRun()
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func engineSwitches(o *engine.Options, names []string) error {
 	switches := map[string]*bool{
 		"no-follow": &o.NoFollow, "no-ahead": &o.NoAhead, "no-huge": &o.NoHuge, "predict": &o.Predict,
-		"no-toggle": &o.NoToggle, "no-busy": &o.NoBusy,
+		"no-toggle": &o.NoToggle, "no-busy": &o.NoBusy, "no-detach": &o.NoDetach,
 	}
 	for _, n := range names {
 		on := switches[n]
