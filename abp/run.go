@@ -38,8 +38,25 @@ type Run struct {
 	Outcome   Outcome        `json:"outcome"`
 	Outputs   []string       `json:"outputs,omitempty"` // further directories that hold sub-profiles
 	Processes []ProcessEntry `json:"processes"`
+	Costs     *Costs         `json:"costs,omitempty"` // nil while the run lasts
 	// Notes are warnings that whoever reads the profile should see.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Costs are what recording took: where the time of the first process went, and
+// the recorder's memory at its highest.
+type Costs struct {
+	NativeSeconds   float64 `json:"native_seconds"`    // it ran its own code
+	CacheSeconds    float64 `json:"cache_seconds"`     // it ran translated code
+	RingWaits       uint64  `json:"ring_waits"`        // times that a thread waited for room in its ring
+	RingWaitSeconds float64 `json:"ring_wait_seconds"` // all threads together
+	Requests        uint64  `json:"requests"`          // times that a thread asked the recorder, mostly for a translation
+	RequestSeconds  float64 `json:"request_seconds"`   // that the recorder took to answer
+	// Bytes: the recorder's private memory; the pages of the code cache, the look-up
+	// tables and counters, which the target has mapped too; the rings.
+	TracerMemory uint64 `json:"tracer_memory"`
+	CacheMemory  uint64 `json:"cache_memory"`
+	RingMemory   uint64 `json:"ring_memory"`
 }
 
 // Host is the machine that a run was recorded on.

@@ -32,6 +32,8 @@ type ProfileReport struct {
 	OutputBytes         uint64   `json:"output_bytes"`
 	BytesPerInstruction float64  `json:"bytes_per_instruction"`
 	Notes               []string `json:"notes,omitempty"`
+	// Costs is what recording took, as run.json has it.
+	Costs *abp.Costs `json:"costs,omitempty"`
 }
 
 // ProcessReport is one process of the tree.
@@ -158,7 +160,7 @@ func profileReport(p *abp.Profile, processes []ProcessReport) ProfileReport {
 		pr.BytesPerInstruction = float64(pr.OutputBytes) / float64(recorded)
 	}
 	if run := p.Run(); run != nil {
-		pr.Command, pr.Started, pr.Notes = run.Command, &run.Started, run.Notes
+		pr.Command, pr.Started, pr.Notes, pr.Costs = run.Command, &run.Started, run.Notes, run.Costs
 		pr.Outcome = run.Outcome.State
 		if run.Outcome.Reason != "" {
 			pr.Outcome += ": " + run.Outcome.Reason

@@ -67,6 +67,12 @@ func (p *ProfileReport) writeText(w io.Writer) {
 		fmt.Fprintf(w, ", %.3g bytes an instruction", p.BytesPerInstruction)
 	}
 	fmt.Fprintln(w)
+	if c := p.Costs; c != nil {
+		fmt.Fprintf(w, "  time    %.3g s natively, %.3g s translated; threads waited %.3g s for room in rings, %.3g s for the tracer\n",
+			c.NativeSeconds, c.CacheSeconds, c.RingWaitSeconds, c.RequestSeconds)
+		fmt.Fprintf(w, "  memory  %s of the tracer's own, %s of code cache and tables, %s of rings\n",
+			FormatBytes(c.TracerMemory), FormatBytes(c.CacheMemory), FormatBytes(c.RingMemory))
+	}
 	for _, n := range p.Notes {
 		fmt.Fprintf(w, "  note    %s\n", n)
 	}

@@ -220,6 +220,11 @@ func (r *Ring) words(n, from, to uint64) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(&r.slot[off])), to)[from:]
 }
 
+// Touched is how many bytes of the ring have ever been written.
+func (r *Ring) Touched() uint64 {
+	return min(r.u64(layout.Head).Load()+1, r.u64(layout.Chunks).Load()) * r.u64(layout.ChunkBytes).Load()
+}
+
 // Waits tells how often and for how many TSC ticks the producer waited.
 // They are the paper's atwt, the time that application threads waited for a free
 // buffer (Alleria, section 5.3).

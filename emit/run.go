@@ -135,6 +135,13 @@ func (r *Run) Note(text string) {
 	}
 }
 
+// SetCosts sets what the recording took, for Finish to write.
+func (r *Run) SetCosts(c abp.Costs) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.info.Costs = &c
+}
+
 // AddProcess sets what run.json says of a process, recorded or not, by its
 // number. Its counts and its directory are added when it was recorded.
 func (r *Run) AddProcess(e abp.ProcessEntry) {

@@ -129,6 +129,7 @@ type Process struct {
 type Stats struct {
 	Requests, Indirect, Units, Blocks, Stops, Signals, Traps, Toggles int
 	CacheBytes                                                        int
+	RequestTime                                                       time.Duration // that requests took to be answered
 }
 
 // Thread is one thread of a traced process.

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -13,6 +15,7 @@ import (
 func (tr *Tracer) request(t *Thread, req uint32) error {
 	p, s := t.p, t.slot
 	p.stats.Requests++
+	defer func(from time.Time) { p.stats.RequestTime += time.Since(from) }(time.Now())
 	p.aheadLeft = aheadBudget
 	tr.sync(t)
 	switch req {

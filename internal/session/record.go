@@ -16,6 +16,7 @@ import (
 	"alleria/engine"
 	"alleria/internal/layout"
 	"alleria/internal/symbols"
+	"alleria/internal/sys"
 )
 
 // Rings: a chunk fits in the second-level cache several times over.
@@ -164,6 +165,7 @@ func (r *run) openRun() error {
 	if o.Discard || o.Only == OnlyCount {
 		return nil
 	}
+	r.disk = diskWatch{dirs: o.Outputs, space: sys.FreeSpace}
 	if err := os.WriteFile(filepath.Join(r.emit.Dir(), "window.xml"), o.Config.XML(), 0o644); err != nil {
 		return fmt.Errorf("configuration as used: %w", err)
 	}
@@ -239,6 +241,7 @@ func (r *run) finish(st engine.Status, err error) error {
 		if r.opts.Only == OnlyCount && r.image != nil {
 			r.emit.AddProcess(r.counts.entry(r.image.p.PID(), r.opts.Args, code))
 		}
+		r.emit.SetCosts(r.costsSum(st))
 		if ferr := r.emit.Finish(outcome); ferr != nil && err == nil {
 			err = fmt.Errorf("%w: %w", ErrIncomplete, first(ferr))
 		}

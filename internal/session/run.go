@@ -34,6 +34,8 @@ type run struct {
 	why     atomic.Pointer[string]
 	failed  atomic.Pointer[error] // of a processing thread
 	waits   waits
+	costs   costs
+	disk    diskWatch
 	started time.Time
 	windows *window.Set // of the process, whatever it executes
 	budget  *budget     // so too; nil where no event counts
@@ -177,6 +179,7 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 // coming back costs more than running translated for a while.
 func (r *run) setMode() {
 	im := r.image
+	defer func() { r.costs.clock(im.p.Mode(), time.Now()) }()
 	open := im.windows.Open()
 	switch {
 	case r.opts.Only == OnlyTranslate || r.opts.Only == OnlyCount:
@@ -358,6 +361,8 @@ func (r *run) ThreadEnded(t *engine.Thread) {
 // It comes once an image, also when the target was killed.
 func (r *run) Ended(p *engine.Process) {
 	im := r.image
+	r.costs.clock(p.Mode(), time.Now())
+	r.costs.sample(im)
 	if im.events != nil {
 		im.events.collect()
 	}
@@ -379,6 +384,9 @@ func (r *run) Ended(p *engine.Process) {
 // The engine calls it every now and then, whatever the target does.
 func (r *run) Poll(p *engine.Process) {
 	im := r.image
+	now := time.Now()
+	r.costs.clock(p.Mode(), now)
+	r.costs.memory(im, now)
 	r.limits(im)
 	// The flag may have been set by any goroutine; what follows from it is done
 	// here, on the one that may change the windows.

@@ -139,6 +139,26 @@ func (r *run) limits(im *image) {
 	if o.MaxSize > 0 && r.written() >= o.MaxSize {
 		r.end(fmt.Sprintf("--max-size %d", o.MaxSize))
 	}
+	if now := time.Now(); r.disk.due(now) {
+		r.warnDisk(r.disk.look(now, r.written()))
+	}
+}
+
+// warnDisk tells the user while it is time to do something: at once only on a
+// terminal, since otherwise standard error is the target's.
+func (r *run) warnDisk(text string) {
+	if text == "" {
+		return
+	}
+	if w := r.opts.Progress; w != nil {
+		fmt.Fprintf(w, "\ralleria: %s\n", text)
+	}
+	if w := r.opts.Log; w != nil {
+		fmt.Fprintln(w, text)
+	}
+	if r.emit != nil {
+		r.emit.Note(text)
+	}
 }
 
 // written is how many bytes the run's files have.
