@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"sync"
 
@@ -85,17 +86,27 @@ func (s *sampling) read(raw *layout.Blocks, id uint32, out *layout.Block) bool {
 type sampler struct {
 	s      *sampling
 	raw    *layout.Blocks
-	known  map[uint32]*sampledShape
-	gaps   map[uint32]uint64 // by rate: how many are passed over before the next is kept
+	known  []*sampledShape // by number
+	gaps   []rateGap       // of the rates that there are: few
 	random *rand.Rand
 	words  []uint64
 }
 
+// rateGap is how many instructions with a rate are passed over before the next is
+// kept.
+type rateGap struct {
+	rate uint32
+	left uint64
+}
+
 // sampledShape is what has to be known of a block again and again.
 type sampledShape struct {
-	words    int      // of an execution
-	rates    []uint32 // of each instruction; nil: all are kept
-	recorded uint64   // bit i: instruction i is part of the records
+	words    int    // of an execution
+	gaps     []int8 // of each instruction the place of its rate in sampler.gaps, -1: all are kept; nil: of all
+	recorded uint64 // bit i: instruction i is part of the records
+	// uniform is the place of the one rate that all that is recorded has, -1 if it is not
+	// so. Most executions of such a block are passed over at once.
+	uniform int8
 }
 
 // newSampler makes a stream's sampler, nil if nothing is sampled.
@@ -103,27 +114,59 @@ func (p *ProcessWriter) newSampler(stream uint32) *sampler {
 	if p.blocks.sampling == nil {
 		return nil
 	}
-	return &sampler{s: p.blocks.sampling, raw: p.blocks.raw, known: map[uint32]*sampledShape{}, gaps: map[uint32]uint64{},
-		random: rand.New(rand.NewPCG(rand.Uint64(), uint64(stream)))}
+	return &sampler{s: p.blocks.sampling, raw: p.blocks.raw, random: rand.New(rand.NewPCG(rand.Uint64(), uint64(stream)))}
 }
 
 // shape looks a block up; nil if there is none.
 func (m *sampler) shape(id uint32) *sampledShape {
-	if sh := m.known[id]; sh != nil {
-		return sh
+	if int(id) < len(m.known) && m.known[id] != nil {
+		return m.known[id]
 	}
 	var b layout.Block
 	if !m.raw.Read(id, &b) || len(b.Ins) > 64 {
 		return nil
 	}
-	sh := &sampledShape{words: b.Words, rates: m.raw.SampleRates(id)}
+	sh := &sampledShape{words: b.Words, uniform: -1}
+	rates := m.raw.SampleRates(id)
 	for i := range b.Ins {
 		if b.Ins[i].Flags&layout.InsRecorded != 0 {
 			sh.recorded |= 1 << i
 		}
+		if rates != nil {
+			sh.gaps = append(sh.gaps, m.rate(rates[i]))
+		}
+	}
+	for i, g := range sh.gaps {
+		switch {
+		case sh.recorded>>i&1 == 0:
+		case sh.uniform < 0 && sh.recorded&(1<<i-1) == 0:
+			sh.uniform = g
+		case sh.uniform != g:
+			sh.uniform = -1
+		}
+	}
+	for int(id) >= len(m.known) {
+		m.known = append(m.known, make([]*sampledShape, int(id)+1-len(m.known)+len(m.known)/2)...)
 	}
 	m.known[id] = sh
 	return sh
+}
+
+// rate returns the place of a rate in gaps; -1 for one that keeps all.
+func (m *sampler) rate(rate uint32) int8 {
+	if rate <= 1 {
+		return -1
+	}
+	for i := range m.gaps {
+		if m.gaps[i].rate == rate {
+			return int8(i)
+		}
+	}
+	if len(m.gaps) > math.MaxInt8 { // nobody writes so many: the last holds for what is more
+		return math.MaxInt8
+	}
+	m.gaps = append(m.gaps, rateGap{rate, m.gap(rate)})
+	return int8(len(m.gaps) - 1)
 }
 
 // keep returns the words with what is kept of them. They are valid until the next
@@ -192,28 +235,33 @@ func (m *sampler) execution(out *[]uint64, words []uint64, completed int, cut *u
 
 // choose decides which of an execution's first completed instructions are kept.
 func (m *sampler) choose(sh *sampledShape, completed int) uint64 {
-	if sh.rates == nil {
+	if sh.gaps == nil {
 		return sh.recorded
 	}
+	if sh.uniform >= 0 && completed >= len(sh.gaps) {
+		n := uint64(bits.OnesCount64(sh.recorded))
+		if g := &m.gaps[sh.uniform]; g.left >= n {
+			g.left -= n
+			return 0
+		}
+	}
 	var kept uint64
-	for i, rate := range sh.rates {
+	for i, k := range sh.gaps {
 		bit := uint64(1) << i
 		if sh.recorded&bit == 0 || i >= completed {
 			continue
 		}
-		if rate <= 1 {
+		if k < 0 {
 			kept |= bit
 			continue
 		}
-		gap, ok := m.gaps[rate]
-		if !ok {
-			gap = m.gap(rate)
+		g := &m.gaps[k]
+		if g.left > 0 {
+			g.left--
+			continue
 		}
-		if gap == 0 {
-			kept |= bit
-			gap = m.gap(rate) + 1
-		}
-		m.gaps[rate] = gap - 1
+		kept |= bit
+		g.left = m.gap(g.rate)
 	}
 	return kept
 }
