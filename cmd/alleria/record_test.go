@@ -76,11 +76,11 @@ func TestRecordDiscardsAndLogs(t *testing.T) {
 func TestRecordRefusesWhatItCannotDo(t *testing.T) {
 	dir := t.TempDir()
 	witness := filepath.Join(dir, "ran")
-	status, _, errs := command(t, "record", "-c", "../../examples/events.xml", "--discard", "/usr/bin/touch", witness)
+	status, _, errs := command(t, "record", "-c", "../../examples/intercept.xml", "--discard", "/usr/bin/touch", witness)
 	if status == 0 {
 		t.Skip("record does everything that the example asks for")
 	}
-	if status != 2 || !strings.Contains("\n"+errs, "\n../../examples/events.xml:") {
+	if status != 2 || !strings.Contains("\n"+errs, "\n../../examples/intercept.xml:") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 	if _, err := os.Stat(witness); err == nil {
