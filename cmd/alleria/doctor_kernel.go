@@ -62,6 +62,8 @@ func trySeize() error {
 	if _, err := syscall.Wait4(pid, &status, syscall.WALL, nil); err != nil {
 		return err
 	}
+	// Let go with a SIGSTOP pending, the child stops again before its first
+	// instruction.
 	if err := sys.Detach(pid, syscall.SIGSTOP); err != nil {
 		return err
 	}
@@ -135,6 +137,8 @@ func checkMemory(h host) []finding {
 		name, what string
 	}{
 		{syscall.RLIMIT_AS, "ulimit -v", "the address space"},
+		// A file's size counts for a memory file as well: ftruncate beyond it
+		// raises SIGXFSZ.
 		{syscall.RLIMIT_FSIZE, "ulimit -f", "the size of files, and with it of shared memory,"},
 	} {
 		if limit, set := h.limit(l.resource); set {

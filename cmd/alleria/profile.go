@@ -72,6 +72,7 @@ func (f *queryFlags) query(profiles []*abp.Profile) (q abp.Query, err error) {
 	for _, n := range f.threads {
 		q.Threads = append(q.Threads, uint32(n))
 	}
+	// Ranges are not looked up: nothing at an address is an answer.
 	if err := f.known(&q, profiles); err != nil {
 		return q, err
 	}

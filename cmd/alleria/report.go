@@ -31,6 +31,8 @@ directory, a process's within it, or one .abp file.`,
 				}
 				progress, stop := a.reading()
 				r, err := analysis.Summarise(profiles, q, progress)
+				// Before anything is printed: the progress line is wiped off the
+				// terminal.
 				stop()
 				if err != nil {
 					return err

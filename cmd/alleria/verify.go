@@ -45,6 +45,8 @@ anything to report.`,
 				if _, err := os.Stat(path); err != nil {
 					return &statusError{statusUsage, err}
 				}
+				// All paths are gone through: damage in one says nothing of the
+				// next.
 				err := abp.Verify(path, func(p abp.Problem) {
 					found = append(found, problemLine{path, p.Path, p.Offset, p.CutOff, p.Text})
 				})
@@ -52,6 +54,7 @@ anything to report.`,
 					return &statusError{statusUsage, err}
 				}
 			}
+			// An empty list too: null would be another type to whoever parses it.
 			if asJSON {
 				if err := a.printJSON(found); err != nil {
 					return err

@@ -34,6 +34,8 @@ func (a *app) versionCommand() *cobra.Command {
 				return json.NewEncoder(a.stdout).Encode(map[string]string{
 					"version": version, "commit": commit, "go": runtime.Version()})
 			}
+			// Twelve digits are what git itself abbreviates a large repository's
+			// to.
 			if len(commit) > 12 {
 				commit = commit[:12]
 			}

@@ -61,6 +61,8 @@ func openings(profiles []*abp.Profile, only []string) []openingLine {
 				if len(only) > 0 && !slices.Contains(only, def.Name) {
 					continue
 				}
+				// Definitions in the configuration's order, openings in time: as
+				// the report counts them.
 				for i, o := range analysis.Openings(proc, def.Index) {
 					list = append(list, openingLine{p.Path(), proc.Number(), def.Name, i + 1, o})
 				}
