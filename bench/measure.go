@@ -27,8 +27,8 @@ type outcome struct {
 	// Messages is what the command wrote to standard error.
 	Messages string
 	// Peak memory in bytes: resident sets of the command itself (the tracer) and
-	// of its largest child (the target), and the command's private part.
-	TracerRSS, TracerPrivate, TargetRSS uint64
+	// of its largest child (the target), and the private part of both.
+	TracerRSS, TracerPrivate, TargetRSS, TargetPrivate uint64
 }
 
 // limits bound one run.
@@ -70,7 +70,8 @@ func runOnce(argv, env []string, dir string, l limits) (o outcome, err error) {
 	watch := watchMemory(cmd.Process.Pid)
 	err = cmd.Wait()
 	o.Seconds = time.Since(start).Seconds()
-	o.TracerRSS, o.TracerPrivate, o.TargetRSS = watch.stop()
+	m := watch.stop()
+	o.TracerRSS, o.TracerPrivate, o.TargetRSS, o.TargetPrivate = m[0], m[1], m[2], m[3]
 	o.Messages = stderr.String()
 	if ctx.Err() != nil {
 		return o, fmt.Errorf("not done after %v", l.timeout)
@@ -123,7 +124,7 @@ func lastLine(s string) string {
 // peak that is asked for belongs to a target that runs for seconds.
 type memoryWatch struct {
 	done   chan struct{}
-	result chan [3]uint64
+	result chan [4]uint64
 }
 
 // watchEvery is how often memory is looked at: a look costs some 50 µs, a
@@ -133,9 +134,9 @@ const watchEvery = 50 * time.Millisecond
 // watchMemory starts looking.
 // The goroutine ends with stop, and holds nothing that the run needs.
 func watchMemory(pid int) *memoryWatch {
-	w := &memoryWatch{make(chan struct{}), make(chan [3]uint64, 1)}
+	w := &memoryWatch{make(chan struct{}), make(chan [4]uint64, 1)}
 	go func() {
-		var most [3]uint64
+		var most [4]uint64
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
 		for {
@@ -151,23 +152,23 @@ func watchMemory(pid int) *memoryWatch {
 	return w
 }
 
-// stop ends the looking and returns the peaks.
+// stop ends the looking and returns the peaks: the command's resident set and
+// its private part, then the same of its largest child.
 // It must be called exactly once.
-func (w *memoryWatch) stop() (tracer, private, target uint64) {
+func (w *memoryWatch) stop() [4]uint64 {
 	close(w.done)
-	r := <-w.result
-	return r[0], r[1], r[2]
+	return <-w.result
 }
 
 // lookAt takes one look. Only direct children are looked at: a tracer's
 // target is one, or is the tracer itself for tools that run inside of it.
 // most is tracer's peak, tracer's private memory, target's peak, in bytes.
-func lookAt(pid int, most *[3]uint64) {
+func lookAt(pid int, most *[4]uint64) {
 	peak, private := memoryOf(pid)
 	most[0], most[1] = max(most[0], peak), max(most[1], private)
 	for _, child := range children(pid) {
-		peak, _ := memoryOf(child)
-		most[2] = max(most[2], peak)
+		peak, private := memoryOf(child)
+		most[2], most[3] = max(most[2], peak), max(most[3], private)
 	}
 }
 

@@ -37,6 +37,7 @@ type mode struct {
 type volume struct {
 	instructions uint64
 	bytes        uint64
+	cache        uint64 // of memory: touched pages that tracer and target share, but for the rings
 }
 
 // nativeMode is the mode that all ratios are to.
@@ -121,6 +122,9 @@ func recorded(dir string) (v volume, err error) {
 	}
 	for _, p := range run.Processes {
 		v.instructions += p.Instructions
+	}
+	if run.Costs != nil {
+		v.cache = run.Costs.CacheMemory
 	}
 	v.bytes, err = sizeOf(dir)
 	return v, err

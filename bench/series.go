@@ -121,6 +121,7 @@ func (b *bench) rows(name string, all []*series) []row {
 			// function.
 			t := targetOf(s.mode.name, name, ratio)
 			r.Must, r.Reach, r.MustBytes, r.ReachBytes = t.must, t.reach, t.mustBytes, t.reachBytes
+			r.memoryOf(s, all[0], t)
 		}
 		out = append(out, r)
 	}
@@ -148,6 +149,20 @@ func (r *row) figures(s *series, nativeTime float64, instructions uint64) {
 	r.TargetRSS = peak(s.runs, func(o outcome) uint64 { return o.TargetRSS })
 	if s.mode.name == nativeMode {
 		r.TracerRSS, r.TracerPrivate = 0, 0 // there is no tool
+	}
+}
+
+// memoryOf fills in what the tool takes: its private memory and what it shares with
+// the target, each page once, and by how much the target's private part grew.
+func (r *row) memoryOf(s, native *series, t target) {
+	private := func(o outcome) uint64 { return o.TargetPrivate }
+	if s.volume.cache > 0 {
+		r.Memory, r.MustMemory, r.ReachMemory = r.TracerPrivate+s.volume.cache, t.mustMemory, t.mustMemory/2
+	}
+	// Natively the program is the command itself.
+	own := peak(native.runs, func(o outcome) uint64 { return o.TracerPrivate })
+	if n := peak(s.runs, private); n > own && s != native {
+		r.TargetMore, r.MustTarget = n-own, t.mustTarget
 	}
 }
 

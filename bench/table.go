@@ -34,6 +34,14 @@ type row struct {
 	TracerPrivate uint64 `json:"tracer_private,omitempty"`
 	TargetRSS     uint64 `json:"target_rss,omitempty"`
 	NativeRSS     uint64 `json:"native_rss,omitempty"`
+	// Memory is the tool's private memory and the touched pages that it shares with
+	// the target, each once, but for the rings. TargetMore is by how much the target's
+	// private memory exceeds the native one.
+	Memory      uint64 `json:"memory,omitempty"`
+	MustMemory  uint64 `json:"must_memory,omitempty"`
+	ReachMemory uint64 `json:"reach_memory,omitempty"`
+	TargetMore  uint64 `json:"target_more,omitempty"`
+	MustTarget  uint64 `json:"must_target,omitempty"`
 	// Failure is why the row has no figures, or why they don't count.
 	Failure string `json:"failure,omitempty"`
 }
@@ -79,7 +87,7 @@ func means(rows []row, modes []mode) []row {
 
 // printTable prints the rows, a program's name only in its first.
 func printTable(w io.Writer, rows []row) {
-	head := []string{"program", "mode", "seconds", "ratio", "(range)", "must", "reach", "", "M ins/s", "B/ins", "must", "reach", "", "tracer", "private", "target+"}
+	head := []string{"program", "mode", "seconds", "ratio", "(range)", "must", "reach", "", "M ins/s", "B/ins", "must", "reach", "", "tracer", "memory", "must", "", "target+", "must"}
 	lines := [][]string{head}
 	last := ""
 	for _, r := range rows {
@@ -97,12 +105,14 @@ func printTable(w io.Writer, rows []row) {
 			number(r.Must, "%.2f"), number(r.Reach, "%.2f"), verdictOf(r.Ratio, r.Must, r.Reach),
 			number(r.InstructionsPerSec/1e6, "%.0f"), number(r.BytesPerInstruction, "%.2f"),
 			number(r.MustBytes, "%.2f"), number(r.ReachBytes, "%.2f"), verdictOf(r.BytesPerInstruction, r.MustBytes, r.ReachBytes),
-			mib(r.TracerRSS), mib(r.TracerPrivate), more(r.TargetRSS, r.NativeRSS),
+			mib(r.TracerRSS), mib(r.Memory), mib(r.MustMemory), verdictOf(float64(r.Memory), float64(r.MustMemory), float64(r.ReachMemory)),
+			mib(r.TargetMore), mib(r.MustTarget),
 		})
 	}
 	writeColumns(w, lines)
 	fmt.Fprintln(w, "\nratio: median to native's median. must, reach: slowdowns to be reached; where a rival ran, from its figure.")
-	fmt.Fprintln(w, "tracer, private, target+: peak MiB of the tool, of its private memory, and of the program beyond its native peak.")
+	fmt.Fprintln(w, "Peak MiB. tracer: resident. memory: private and shared with the target, each page once, but for the rings.")
+	fmt.Fprintln(w, "target+: the program's private memory beyond the native.")
 }
 
 // writeColumns lines the table up: names to the left, figures to the right.
@@ -170,16 +180,6 @@ func spread(r row) string {
 // mib is bytes in whole MiB.
 // Rounded down: half a MiB is within what two runs differ by.
 func mib(n uint64) string { return number(float64(n>>20), "%.0f") }
-
-// more is what a figure exceeds the native one by.
-// A target that needs less than natively (its pages are in the cache's files, say)
-// shows nothing.
-func more(n, native uint64) string {
-	if n <= native {
-		return ""
-	}
-	return mib(n - native)
-}
 
 // printJSON prints the rows for programs.
 // One array, the means at its end.
