@@ -278,3 +278,33 @@ func TestRetiredRing(t *testing.T) {
 		t.Errorf("the next thread's words are %v", c.Words)
 	}
 }
+
+// TestWakesForRoom: a producer that sleeps for want of room is woken when a
+// quarter of the ring is free, not before and not later.
+func TestWakesForRoom(t *testing.T) {
+	p := newProducer()
+	for n := range uint64(testChunks) { // complete chunks fill the ring
+		p.u64(layout.ChunkCtl + int(n)*layout.ChunkCtlSize + layout.ChunkUsed).Store(8)
+	}
+	p.u64(layout.Head).Store(testChunks)
+	starved := p.u32(layout.Starved)
+	starved.Store(1)
+	for n := 1; n <= testChunks; n++ {
+		l := p.Acquire(false)
+		if l == nil {
+			t.Fatalf("no chunk %d", n)
+		}
+		c, ok := l.Take(false)
+		if !ok {
+			t.Fatalf("chunk %d is not there", n)
+		}
+		l.Release(c)
+		l.GiveBack()
+		if asleep := starved.Load() != 0; asleep != (n < testChunks/4) {
+			t.Errorf("%d of %d chunks free: asleep %v", n, testChunks, asleep)
+		}
+	}
+	if times, _ := p.Waits(); times != 0 || p.Touched() != testChunks*testChunk {
+		t.Errorf("%d waits, %d bytes touched", times, p.Touched())
+	}
+}
