@@ -268,11 +268,36 @@ func (in *instance) open(cause *config.Event) Change {
 // close closes the window, for good unless it reopens.
 func (in *instance) close(cause *config.Event) Change {
 	in.state = over
-	if in.reopens() {
+	if in.reopens() && !in.till.forGood() {
 		in.state = closed
 		in.on.reset()
 	}
 	return Change{Window: in.def, Index: in.index, Cause: cause}
+}
+
+// forGood tells whether an event tree is satisfied by counts and times alone that
+// start with the process: these stay reached, so that the window would from now on
+// close as it opens, without end where its On is such an event too.
+func (n *node) forGood() bool {
+	if n == nil {
+		return false
+	}
+	if n.leaf != nil {
+		switch n.event.Kind {
+		case config.EventInstructions, config.EventAccesses:
+			return n.fired && !n.event.SinceOpen
+		case config.EventTime:
+			return n.fired
+		}
+		return false
+	}
+	one := n.event.Kind == config.EventOne
+	for _, c := range n.children {
+		if c.forGood() == one {
+			return one
+		}
+	}
+	return !one
 }
 
 // reopens tells whether the window may open any number of times.

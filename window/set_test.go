@@ -74,3 +74,16 @@ func TestAllAndOne(t *testing.T) {
 		t.Fatalf("finish: %+v", got)
 	}
 }
+
+// TestCountsStayReached: a window whose Till is a count that has been reached would
+// close as it opens, for ever.
+func TestCountsStayReached(t *testing.T) {
+	s := set(t, `<Window reopenable="true"><On><Instructions threshold="1"/></On><Till><One><Call name="f"/><Instructions threshold="2"/></One></Till>`+profile+`</Window>`)
+	s.Start()
+	if fire(s, 0) != 1 || fire(s, 1) != 1 || s.Done() {
+		t.Fatal("does not close on a call, or for good")
+	}
+	if fire(s, 0) != 1 || fire(s, 2) != 1 || !s.Done() {
+		t.Fatal("may open again behind its last instruction")
+	}
+}

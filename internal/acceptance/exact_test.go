@@ -15,6 +15,7 @@ import (
 type stepped struct {
 	addr                 uint64
 	total, reads, writes uint64
+	ret                  bool // it is a return
 }
 
 // wholeRun records all of a program of one thread and returns its instructions in
@@ -38,7 +39,7 @@ func wholeRun(t *testing.T, dir, prog string) []stepped {
 			stores++
 		case f[0][0] >= '0' && f[0][0] <= '9':
 			at, _ := strconv.ParseUint(strings.TrimPrefix(f[1], "0x"), 16, 64)
-			out = append(out, stepped{addr: at})
+			out = append(out, stepped{addr: at, ret: len(f) > 3 && f[3] == "ret"})
 		}
 		if len(out) > 0 {
 			s := &out[len(out)-1]
