@@ -43,6 +43,7 @@ func convertBlock(out *abp.Block, b *layout.Block) error {
 	}
 	for i := range b.Ins {
 		in := &b.Ins[i]
+		// One array for all operands: readers slice it by instruction.
 		from := len(out.Accesses)
 		for k := range in.Accesses {
 			out.Accesses = append(out.Accesses, convertAccess(&in.Accesses[k]))

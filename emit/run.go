@@ -118,6 +118,8 @@ func prepareDir(dir string, force bool) error {
 }
 
 // ours reports whether an entry of an output directory is part of a run.
+// A directory is by its name alone: what lies in it was written by a run, or has been
+// put where the next run would write.
 func ours(e fs.DirEntry) bool {
 	if number, ok := strings.CutPrefix(e.Name(), "p"); ok && e.IsDir() {
 		_, err := strconv.ParseUint(number, 10, 32)
@@ -126,7 +128,8 @@ func ours(e fs.DirEntry) bool {
 	return e.Name() == abp.RunFile || e.Name() == "window.xml"
 }
 
-// Note adds a warning to run.json.
+// Note adds a warning to run.json, once, however often it is said.
+// It gets to the disk when run.json is written the next time.
 func (r *Run) Note(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -36,6 +36,8 @@ type sampledBlock struct {
 // Sample says that the engine's blocks may have instructions of which only some are
 // to be kept. It is called before anything is consumed.
 func (p *ProcessWriter) Sample() {
+	// A discarded run counts what was recorded: there is no profile that anything
+	// could be kept in.
 	if !p.run.opts.Discard {
 		p.blocks.sampling = &sampling{ids: map[sampledBlock]uint32{}}
 	}
@@ -47,6 +49,8 @@ func (s *sampling) id(b sampledBlock) uint32 {
 	defer s.mu.Unlock()
 	id, ok := s.ids[b]
 	if !ok {
+		// Blocks of the same code with other instructions kept are as many as were
+		// ever drawn: for low rates mostly one for each instruction of a block.
 		id = uint32(len(s.made))*2 + 1
 		s.made = append(s.made, b)
 		s.ids[b] = id
@@ -75,6 +79,8 @@ func (s *sampling) read(raw *layout.Blocks, id uint32, out *layout.Block) bool {
 	}
 	for i := range out.Ins {
 		if b.kept>>i&1 == 0 {
+			// It stays in the block, so that its code is whole; nothing of it is
+			// recorded any more. That it has memory operands is a fact of the code.
 			out.Ins[i].Flags &= layout.InsMemory
 		}
 	}
@@ -118,15 +124,18 @@ func (p *ProcessWriter) newSampler(stream uint32) *sampler {
 }
 
 // shape looks a block up; nil if there is none.
+// Facts of a block never change, so that each stream may keep what it found.
 func (m *sampler) shape(id uint32) *sampledShape {
 	if int(id) < len(m.known) && m.known[id] != nil {
 		return m.known[id]
 	}
 	var b layout.Block
+	// kept has a bit for each instruction; the engine's blocks have no more.
 	if !m.raw.Read(id, &b) || len(b.Ins) > 64 {
 		return nil
 	}
 	sh := &sampledShape{words: b.Words, uniform: -1}
+	// nil for a block of which all is kept.
 	rates := m.raw.SampleRates(id)
 	for i := range b.Ins {
 		if b.Ins[i].Flags&layout.InsRecorded != 0 {
@@ -145,6 +154,8 @@ func (m *sampler) shape(id uint32) *sampledShape {
 			sh.uniform = -1
 		}
 	}
+	// Half as much again, so that numbers that rise one by one do not copy it each
+	// time.
 	for int(id) >= len(m.known) {
 		m.known = append(m.known, make([]*sampledShape, int(id)+1-len(m.known)+len(m.known)/2)...)
 	}
@@ -189,6 +200,8 @@ func (m *sampler) keep(words []uint64) ([]uint64, error) {
 		case n == 0:
 			return nil, fmt.Errorf("mark %#x at word %d: %w", w, at, frame.ErrMalformed)
 		case kind == frame.MarkCut && at+1 < len(words):
+			// The cut goes with its execution: it is dropped if nothing of that is
+			// kept.
 			k, err := m.execution(&out, words[at+1:], int(payload), &w)
 			if err != nil {
 				return nil, err
@@ -199,7 +212,10 @@ func (m *sampler) keep(words []uint64) ([]uint64, error) {
 			if sh == nil {
 				return nil, fmt.Errorf("block %d: %w", payload, frame.ErrMalformed)
 			}
+			// The tracer executes a block's one instruction at a time.
 			if m.choose(sh, 1) != 0 {
+				// The engine's own block, by its number in the profile: with one
+				// instruction there is nothing to leave out of it.
 				out = append(append(out, frame.Mark(kind, payload*2)), words[at+1:at+n]...)
 			}
 		default:
@@ -216,28 +232,36 @@ func (m *sampler) keep(words []uint64) ([]uint64, error) {
 func (m *sampler) execution(out *[]uint64, words []uint64, completed int, cut *uint64) (int, error) {
 	id := uint32(words[0])
 	sh := m.shape(id)
+	// The head and words behind it: as many as words are not enough.
 	if sh == nil || sh.words >= len(words) {
 		return 0, fmt.Errorf("block %d: %w", id, frame.ErrMalformed)
 	}
 	kept := m.choose(sh, completed)
 	if kept != 0 {
 		number := uint64(id) * 2
+		// Where all of it was kept the engine's own block serves.
 		if kept != sh.recorded {
 			number = uint64(m.s.id(sampledBlock{id, kept}))
 		}
 		if cut != nil {
 			*out = append(*out, *cut)
 		}
+		// All words go along, also those of what was left out: the block says where
+		// each lies, and taking some out would move the others.
 		*out = append(append(*out, number), words[1:1+sh.words]...)
 	}
 	return 1 + sh.words, nil
 }
 
-// choose decides which of an execution's first completed instructions are kept.
+// choose decides which of an execution's first completed instructions are kept: bit i
+// stands for instruction i.
+// Gaps go on from one execution to the next, over all blocks and threads of the stream:
+// each instruction has the same chance wherever it stands.
 func (m *sampler) choose(sh *sampledShape, completed int) uint64 {
 	if sh.gaps == nil {
 		return sh.recorded
 	}
+	// Not for a cut execution, of which fewer are to be passed over.
 	if sh.uniform >= 0 && completed >= len(sh.gaps) {
 		n := uint64(bits.OnesCount64(sh.recorded))
 		if g := &m.gaps[sh.uniform]; g.left >= n {
@@ -261,6 +285,8 @@ func (m *sampler) choose(sh *sampledShape, completed int) uint64 {
 			continue
 		}
 		kept |= bit
+		// Drawn as soon as one is kept: choose may then pass over executions
+		// without looking.
 		g.left = m.gap(g.rate)
 	}
 	return kept

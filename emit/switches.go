@@ -55,6 +55,8 @@ type tally struct {
 
 // newTally starts at the chunk's beginning.
 func (f *openFrame) newTally(p *ProcessWriter, words []uint64) *tally {
+	// The encoder's counts include this chunk: it is counted by itself first and
+	// taken away.
 	t := &tally{p: p, words: words}
 	for _, at := range f.enc.Marks {
 		t.next(at)
@@ -74,6 +76,7 @@ func (t *tally) next(to int) {
 	for t.at < to {
 		w := t.words[t.at]
 		if frame.IsMark(w) {
+			// Never 0, so that a mark that nobody knows does not stop the walk.
 			t.at += max(frame.MarkLen(t.words[t.at:]), 1)
 			continue
 		}
@@ -90,12 +93,16 @@ func (r *ready) events(t *ThreadState) {
 		return
 	}
 	p := r.stream.p
+	// Of the whole process, as written by now: other threads' frames in between
+	// make it an estimate.
 	base, _ := p.Counts()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	set := t.windows
 	for i := range r.transitions {
 		tr := &r.transitions[i]
+		// The mark has the set and not the change: which window, the difference
+		// tells.
 		changed := set ^ tr.set
 		set = tr.set
 		if !tr.code {
