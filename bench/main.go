@@ -101,7 +101,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	if b.dir, err = filepath.Abs(b.dir); err != nil {
 		return nil, err
 	}
-	all := modes(b.alleria, filepath.Join(b.dir, "armed.xml"))
+	all := modes(b.alleria, b.dir)
 	// Before programs and modes are checked: it is what one looks at after a wrong
 	// name.
 	if *list {
@@ -172,8 +172,10 @@ func (b *bench) measure() ([]row, error) {
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(b.dir, "armed.xml"), []byte(armedConfig), 0o644); err != nil {
-		return nil, err
+	for name, text := range windowConfigs() {
+		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o644); err != nil {
+			return nil, err
+		}
 	}
 	var rows []row
 	for _, p := range b.progs {

@@ -28,6 +28,8 @@ type mode struct {
 	missing string
 	// slow modes only run when they are named.
 	slow bool
+	// only names the program that the mode is about; empty: all.
+	only string
 	// rival: its output may have lines added behind the program's.
 	rival bool
 }
@@ -49,7 +51,7 @@ const nativeMode = "native"
 // "DIR" among the flags stands for the run's directory, which is only known when a run
 // begins. Modes whose entries are dropped share the path of those that write, up to the
 // disk: the difference between the two is what writing costs.
-func modes(alleria, config string) []mode {
+func modes(alleria, configs string) []mode {
 	record := func(name, about string, after func(string) (volume, error), flags ...string) mode {
 		return mode{name: name, about: about, after: after, command: func(program []string, dir string) []string {
 			argv := []string{alleria, "record", "-q"}
@@ -64,9 +66,17 @@ func modes(alleria, config string) []mode {
 	}
 	addresses := []string{"--select", "any", "--fields", "address"}
 	all := []string{"--select", "any", "--fields", "time,function,address,value"}
+	windowed := func(file string) []string { return []string{"-c", filepath.Join(configs, file), "--discard"} }
+	only := func(program string, m mode) mode {
+		m.only = program
+		return m
+	}
 	ours := []mode{
 		{name: nativeMode, about: "the program by itself", command: func(p []string, _ string) []string { return p }},
-		record("armed", "no window open, an event armed that never fires", nil, "-c", config, "--discard"),
+		record("armed", "no window open; Call, Return, Load and Time armed, none of which comes", nil, windowed("armed.xml")...),
+		record("counting", "no window open, Instructions armed", nil, windowed("counting.xml")...),
+		only(callsProgram, record("toggled", "a window opened and closed at each call, recording nothing", nil, windowed("toggled.xml")...)),
+		only(callsProgram, record("threshold", "a window that opens at each millionth call", nil, windowed("threshold.xml")...)),
 		record("translate", "translation alone", nil, "--only", "translate"),
 		counting(alleria),
 		record("blocks", "every basic block, entries dropped", nil, "--only", "blocks", "--discard"),
@@ -97,22 +107,6 @@ func counted(messages string) (v volume) {
 	}
 	return v
 }
-
-// armedConfig is the configuration of the mode armed: windows that wait for
-// events which need no counting and never come.
-// The functions do not exist, so that the events are armed in every image that is loaded
-// and never fire: what is measured is what waiting costs.
-const armedConfig = `<AlleriaConfig version="1.0">
-  <Window>
-    <On><Call name="no_such_function"/></On>
-    <Profile><Process><Thread><Image><Function><Instruction cat="any"/></Function></Image></Thread></Process></Profile>
-  </Window>
-  <Window>
-    <On><Return name="no_such_function"/></On>
-    <Profile><Process><Thread><Image><Function><Instruction cat="any"/></Function></Image></Thread></Process></Profile>
-  </Window>
-</AlleriaConfig>
-`
 
 // recorded reads a run's counts, and the size of everything that it wrote.
 func recorded(dir string) (v volume, err error) {

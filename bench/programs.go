@@ -44,6 +44,7 @@ func programs() []program {
 			in, err := textFile(dir, pick(short, 20<<20, 4<<20))
 			return []string{"zstd", "-q", "-12", "-T4", "-c", in}, err
 		}},
+		{callsProgram, prepareCalls},
 		{"true", func(string, bool) ([]string, error) { return []string{"true"}, nil }},
 	}
 }

@@ -21,9 +21,13 @@ type series struct {
 // Taking turns costs warm caches, which no program has in daily use either, and buys that
 // a slow minute of the machine is in all modes alike.
 func (b *bench) program(name string, argv []string) []row {
-	all := make([]*series, len(b.modes))
-	for i, m := range b.modes {
-		all[i] = &series{mode: m, failure: m.missing}
+	var all []*series
+	for _, m := range b.modes {
+		// calls does nothing but call a function: the modes that record it all say
+		// nothing of it.
+		if m.only == "" && name != callsProgram || m.only == name || m.name == nativeMode {
+			all = append(all, &series{mode: m, failure: m.missing})
+		}
 	}
 	native := all[0]
 	// The first run of a program reads it and its input from the disk. It is not
@@ -122,6 +126,7 @@ func (b *bench) rows(name string, all []*series) []row {
 			t := targetOf(s.mode.name, name, ratio)
 			r.Must, r.Reach, r.MustBytes, r.ReachBytes = t.must, t.reach, t.mustBytes, t.reachBytes
 			r.memoryOf(s, all[0], t)
+			r.calls(nativeTime, pick(b.short, callsN, callsN/5))
 		}
 		out = append(out, r)
 	}

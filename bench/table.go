@@ -30,6 +30,12 @@ type row struct {
 	MustBytes           float64 `json:"must_bytes,omitempty"`
 	ReachBytes          float64 `json:"reach_bytes,omitempty"`
 
+	// NanosPerCall is what a call of the one function of calls costs more than
+	// natively.
+	NanosPerCall float64 `json:"nanoseconds_per_call,omitempty"`
+	MustNanos    float64 `json:"must_nanoseconds,omitempty"`
+	ReachNanos   float64 `json:"reach_nanoseconds,omitempty"`
+
 	TracerRSS     uint64 `json:"tracer_rss,omitempty"`
 	TracerPrivate uint64 `json:"tracer_private,omitempty"`
 	TargetRSS     uint64 `json:"target_rss,omitempty"`
@@ -110,6 +116,12 @@ func printTable(w io.Writer, rows []row) {
 		})
 	}
 	writeColumns(w, lines)
+	for _, r := range rows {
+		if r.MustNanos > 0 {
+			fmt.Fprintf(w, "\n%s %s: %.1f ns a call more than natively (must %.0f, reach %.0f) %s", r.Program, r.Mode, r.NanosPerCall,
+				r.MustNanos, r.ReachNanos, verdictOf(max(r.NanosPerCall, 0.1), r.MustNanos, r.ReachNanos))
+		}
+	}
 	fmt.Fprintln(w, "\nratio: median to native's median. must, reach: slowdowns to be reached; where a rival ran, from its figure.")
 	fmt.Fprintln(w, "Peak MiB. tracer: resident. memory: private and shared with the target, each page once, but for the rings.")
 	fmt.Fprintln(w, "target+: the program's private memory beyond the native.")
