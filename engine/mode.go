@@ -105,6 +105,7 @@ func (tr *Tracer) modeDiffers(t *Thread) bool {
 // The blocks stay in memory, and threads that are in them finish their executions; what
 // they record is what the old plan said. New epochs make every thread empty its table.
 func (p *Process) Replan() {
+	p.stopToggling() // it leads to what is forgotten
 	clear(p.stepped)
 	for v := Record; v < numVariants; v++ {
 		if p.slotHeads[v] != nil {
