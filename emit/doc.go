@@ -18,7 +18,9 @@
 // Stream belongs to one goroutine. What must survive from chunk to chunk of one
 // application thread lies in its ThreadState, which belongs to whoever consumes
 // that thread; the ring that hands the thread over orders the accesses. Block
-// facts are immutable and published by atomic pointers.
+// facts are immutable and published by atomics; blockTable.mu, taken last of all,
+// is held while what is kept of one is entered. A converter belongs to its stream,
+// the ProcessWriter's to whoever holds its mu.
 //
 // The package does not know where words come from, and draws no conclusions
 // from them beyond counts.
