@@ -98,8 +98,14 @@ func (r *run) Started(p *engine.Process) error {
 	if r.over.Load() {
 		return nil
 	}
-	// Windows and counts belong to the process, as a user understands it: an execve
-	// keeps them.
+	return r.startWindows(im)
+}
+
+// startWindows makes what decides when the image is recorded, and starts it.
+//
+// Windows and counts belong to the process, as a user understands it: an execve
+// keeps them, and only the first program begins with them as they are configured.
+func (r *run) startWindows(im *image) error {
 	first := r.windows == nil
 	if first {
 		r.windows = window.New(r.opts.Config)
@@ -114,7 +120,7 @@ func (r *run) Started(p *engine.Process) error {
 		r.budget = newBudget(r.windows)
 	}
 	if im.budget = r.budget; im.budget != nil {
-		p.CountExecuted(im.budget.metrics()...)
+		im.p.CountExecuted(im.budget.metrics()...)
 	}
 	if first {
 		r.facts.started = time.Now()
