@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,6 +90,9 @@ func (c *switchCase) test(t *testing.T, prog string, at map[string]uint64) {
 		if c.runs > 0 && len(main.addrs) != c.runs {
 			t.Errorf("%s %s: %d instructions recorded, want %d", c.on, way, len(main.addrs), c.runs)
 		}
+		if c.runs > 0 && way == "" && c.arg == "loop" {
+			c.checkCounts(t, dir)
+		}
 		if strings.HasPrefix(c.on, `<Call name="target"`) && offsetOf(main.first(), at["target"]) != 0 {
 			t.Errorf("%s %s: recorded from %#x on, target is at %#x", c.on, way, main.first(), at["target"])
 		}
@@ -101,6 +105,27 @@ func (c *switchCase) test(t *testing.T, prog string, at map[string]uint64) {
 			}
 		}
 		first = got
+	}
+}
+
+// checkCounts compares what WINDOWS says was recorded up to each opening and closing
+// that code made (the first opening is the tracer's) with what follows from the
+// program.
+func (c *switchCase) checkCounts(t *testing.T, dir string) {
+	t.Helper()
+	var list []struct {
+		Instructions int
+		Closed       struct{ Instructions int }
+	}
+	r := run(t, command{argv: []string{alleria(), "windows", "--json", "--window", "w", profileDir}, dir: dir})
+	if err := json.Unmarshal(r.stdout, &list); err != nil {
+		t.Fatal(err)
+	}
+	each := c.runs / c.openings
+	for i := len(list) - 1; i > 2; i-- {
+		if l := list[i]; l.Instructions != i*each || l.Closed.Instructions != (i+1)*each {
+			t.Fatalf("%s: opening %d after %d instructions, closing after %d, want %d and %d", c.on, i+1, l.Instructions, l.Closed.Instructions, i*each, (i+1)*each)
+		}
 	}
 }
 
