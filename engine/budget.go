@@ -236,11 +236,7 @@ func (u *unit) coldAsk(n int, first func(*unit)) {
 // translation that is used once, and the client is asked again in front of the next.
 func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
 	p := t.p
-	for m, n := range need.use {
-		if need.subtracted[m] {
-			t.SetBudget(Metric(m), t.Budget(Metric(m))+int64(n))
-		}
-	}
+	t.giveBack(need)
 	tr.client.BudgetLow(t, app)
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, true)
@@ -255,6 +251,15 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
 	}
 	tr.reply(t, b.code)
 	return nil
+}
+
+// giveBack undoes what a block has subtracted before it asked.
+func (t *Thread) giveBack(need *shortage) {
+	for m, n := range need.use {
+		if need.subtracted[m] {
+			t.SetBudget(Metric(m), t.Budget(Metric(m))+int64(n))
+		}
+	}
 }
 
 // affordable is how many instructions of the block at app the thread's budgets

@@ -173,5 +173,8 @@ func (t *Thread) wanted() (uint64, bool) {
 	if e.call {
 		t.p.tr.afterCall(t, e)
 	}
+	if e.need != nil { // the block will subtract itself once more
+		t.giveBack(e.need)
+	}
 	return e.target, true
 }

@@ -203,6 +203,8 @@ func (tr *Tracer) emulate(t *Thread, b *block, regs *sys.Regs) error {
 	t.appGS = r.Gs_base
 	if t.p.countsAccesses {
 		tr.countExecuted(t, b, regs, &r)
+	} else if t.p.budgeted && r.Rip == regs.Rip { // it faulted, or is to go on
+		t.refund(b, 0)
 	}
 	if b.variant == Count && r.Rip != regs.Rip {
 		t.countEmulated(b.app)

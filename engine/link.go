@@ -145,7 +145,7 @@ func (p *Process) head(app uint64, v Variant) (b *block, ok bool) {
 // The queue is a stack with a bound: what was asked for lately is the likeliest to
 // be next.
 func (p *Process) aheadOf(target uint64, v Variant) {
-	if len(p.aheadQueue) < aheadMax {
+	if p.ahead && len(p.aheadQueue) < aheadMax {
 		p.aheadQueue = append(p.aheadQueue, aheadItem{target, v})
 	}
 }
@@ -171,7 +171,7 @@ func (p *Process) translateAhead() bool {
 		k := len(p.aheadQueue) - 1
 		it := p.aheadQueue[k]
 		p.aheadQueue = p.aheadQueue[:k]
-		if p.noAhead || it.v.records() != p.variant.records() || !it.v.records() && it.v != p.variant || p.notify[it.app] || p.aheadLeft <= 0 {
+		if it.v.records() != p.variant.records() || !it.v.records() && it.v != p.variant || p.notify[it.app] || p.aheadLeft <= 0 {
 			continue
 		}
 		if p.blocks[it.v][it.app] != nil {

@@ -91,7 +91,7 @@ type Process struct {
 	epoch           [numVariants]int // how often a translation was forgotten
 	variant         Variant
 	noFollow        bool
-	noAhead         bool
+	ahead           bool
 	noHuge          bool
 	predict         bool
 	metrics         [NumMetrics]bool // that blocks count
@@ -190,7 +190,7 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 		p.waiting[v] = make(map[uint64][]int32)
 	}
 	p.noToggle = tr.opts.NoToggle
-	p.noFollow, p.noAhead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.NoAhead, tr.opts.Predict, tr.opts.NoHuge
+	p.noFollow, p.ahead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.Ahead, tr.opts.Predict, tr.opts.NoHuge
 	p.watchCalls = watchedCalls
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
 		p.trapIgnored = sets.Ignored>>(sigTrap-1)&1 != 0

@@ -16,7 +16,9 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	p, s := t.p, t.slot
 	p.stats.Requests++
 	defer func(from time.Time) { p.stats.RequestTime += time.Since(from) }(time.Now())
-	p.aheadLeft = aheadBudget
+	if p.ahead {
+		p.aheadLeft = aheadBudget
+	}
 	tr.sync(t)
 	switch req {
 	case layout.ReqIndirect:
@@ -45,11 +47,18 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 		return tr.shortBudget(t, target, e.need)
 	case e.spent:
 		tr.client.BudgetLow(t, target)
+	case !e.fixed:
+		// Its target may have been translated before it was written, into an area that
+		// it does not reach: it was not linked then, and would ask each time.
+		if b := p.blocks[e.v][target]; b != nil && !p.notify[target] {
+			p.link(int(req-1), b)
+		}
 	}
 	return tr.answer(t, target, false)
 }
 
-// aheadBudget is how many units may be translated ahead of each request.
+// aheadBudget is how many units may be translated ahead of each request,
+// with Options.Ahead.
 const aheadBudget = 8
 
 // answer lets a thread that waits in the request routine go on at app.

@@ -29,7 +29,7 @@ type Options struct {
 	// Switches of optimisations, for comparison.
 	NoFollow bool // blocks don't continue along direct jumps and calls
 	Predict  bool // calls and returns go by the return predictor; slower where it was measured
-	NoAhead  bool // nothing is translated before it is asked for
+	Ahead    bool // more is translated than was asked for; slower where it was measured
 	NoHuge   bool // code cache and look-up tables in small pages only
 	NoToggle bool // code asks at each opening and closing
 	NoDetach bool // a process is traced to its end
@@ -271,14 +271,14 @@ func (tr *Tracer) started(pid int) error {
 
 // spinTurns is how many idle turns the tracer makes before it sleeps.
 //
-// That is about a millisecond: longer than between
+// That is a few hundred microseconds: longer than between
 // two requests of a program that starts, short beside the time slice of a target that
 // shares the processor.
-const spinTurns = 20000
+const spinTurns = 1500
 
 // turn does what there is to do, or waits a little for something to do.
 //
-// Requests are looked at in every turn, the kernel's reports in every 64th: looking at
+// Requests are looked at in every turn, the kernel's reports in every 16th: looking at
 // a channel costs more than looking at a word. In between, what was translated lately
 // is followed ahead. Going to sleep announces it first and looks again then: a thread
 // writes its request before it looks at the announcement.
@@ -286,14 +286,16 @@ func (tr *Tracer) turn() {
 	p := tr.proc
 	tr.ringAlarm()
 	for spin := 0; spin < spinTurns; spin++ {
-		if tr.anyRequest() || spin&63 == 0 || tr.modeChanged {
+		if tr.anyRequest() || spin&15 == 0 || tr.modeChanged {
 			if tr.work() {
 				return
 			}
 		}
 		if len(p.aheadQueue) > 0 && p.translateAhead() {
 			spin = 0
+			continue
 		}
+		sys.Pause()
 	}
 	asleep := p.ctl.u32(layout.TracerAsleep)
 	bell := p.ctl.u32(layout.Doorbell).Load()

@@ -17,12 +17,12 @@ import (
 func variants() []variant {
 	return []variant{
 		{name: "plain", mode: engine.ModePlain},
-		{name: "count", mode: engine.ModeCount},
+		{name: "count", mode: engine.ModeCount, opts: func(o *engine.Options) { o.Ahead = true }},
 		{name: "addresses", mode: engine.ModeRecord, want: layout.InsRecorded | layout.InsAddrs},
 		{name: "everything", mode: engine.ModeRecord, want: everything},
 		// Small chunks change often, and one block a unit links differently.
 		{name: "timed", mode: engine.ModeRecord, want: everything | layout.InsTime, chunk: 16 << 10,
-			opts: func(o *engine.Options) { o.NoFollow, o.NoAhead, o.NoHuge = true, true, true }},
+			opts: func(o *engine.Options) { o.NoFollow, o.NoHuge = true, true }},
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"alleria/engine"
 )
 
-// engineSwitches turns optimisations of the engine off. All are on by default: they
-// are for comparing results and times, and their names may change.
+// engineSwitches turns optimisations of the engine off, or on those that did not pay
+// where they were measured. They are for comparing results and times, and their names may change.
 func engineSwitches(o *engine.Options, names []string) error {
 	switches := map[string]*bool{
-		"no-follow": &o.NoFollow, "no-ahead": &o.NoAhead, "no-huge": &o.NoHuge, "predict": &o.Predict,
+		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "predict": &o.Predict,
 		"no-toggle": &o.NoToggle, "no-busy": &o.NoBusy, "no-detach": &o.NoDetach,
 	}
 	for _, n := range names {
