@@ -49,7 +49,7 @@ func TestBadInput(t *testing.T) {
 		{"cut off", record("--", file("cutoff", string(elf[:100]), 0o755)), 126, "not an executable format"},
 		{"empty", record("--", file("empty", "", 0o755)), 126, "not an executable format"},
 		{"output there", []string{"record", "-o", "there", "--on-call", "main", "--", "/bin/true"}, 2, "there"},
-		{"no program", []string{"record"}, 2, "at least 1"},
+		{"no program", []string{"record"}, 2, "no program is named"},
 		{"unknown flag", []string{"record", "--frobnicate", "--", "/bin/true"}, 2, "frobnicate"},
 		{"unknown value", []string{"record", "--only", "foo", "--", "/bin/true"}, 2, "foo"},
 		{"unknown command", []string{"recrod"}, 2, "recrod"},
