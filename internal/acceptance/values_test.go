@@ -33,7 +33,7 @@ func TestRacingValues(t *testing.T) {
 		t.Fatalf("dump: %s", clip(d.stderr))
 	}
 	loads, stores := valuesAt(t, d.stdout)
-	const times = 8000 // of two threads
+	const times = 40000 // of two threads
 	for name, at := range map[string]uint64{"lock xadd": xadd, "lock inc": inc, "lock adc": adc} {
 		permutation(t, name+" loads", loads[at], 0, times)
 		permutation(t, name+" stores", stores[at], 1, times)

@@ -4,14 +4,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-enum { TIMES = 4000 };
+enum { TIMES = 20000 };
 static struct { long xadd, inc, adc, store; __attribute__((aligned(16))) long pair[2]; } w;
 static volatile int ready;
 
 __attribute__((noinline)) static void race(void) {
 	for (int i = 0; i < TIMES; i++) {
-		if (i % 16 == 0)
-			sched_yield();
 		long one = 1;
 		asm volatile("lock xaddq %0, %1" : "+r"(one), "+m"(w.xadd) : : "cc");
 		asm volatile("lock incq %0" : "+m"(w.inc) : : "cc");
