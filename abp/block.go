@@ -75,6 +75,7 @@ const (
 	// did not retire with them: it goes on in the next execution, or was
 	// interrupted. They count, the instruction does not.
 	InsPart
+	InsRegs // with the registers that Block.Registers lists
 )
 
 // BranchKind is how a block's last instruction leaves it.
@@ -127,7 +128,8 @@ type Block struct {
 	Accesses   []Access
 	// Sample says of which instructions one in so many was kept, at random; 0 and 1: all
 	// were, as if it is nil. Since 1.2.
-	Sample []uint32
+	Sample    []uint32
+	Registers []RegisterWord // recorded before its instructions, in their order
 
 	// Derived by Prepare: what one complete execution counts for by itself, and
 	// whether the words have to be looked at for the rest.

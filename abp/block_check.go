@@ -13,10 +13,11 @@ const MaxBlockWords = 4096
 // What a block can have wrong. They say no more than what, since Prepare names the
 // block and its caller the section.
 var (
-	errBlockID    = errors.New("has no number")
-	errBlockWords = errors.New("word count out of bounds")
-	errBlockCode  = errors.New("instructions exceed its bytes")
-	errBlockWord  = errors.New("refers to a word that it does not have")
+	errBlockID       = errors.New("has no number")
+	errBlockWords    = errors.New("word count out of bounds")
+	errBlockCode     = errors.New("instructions exceed its bytes")
+	errBlockRegister = errors.New("lists a register that is none or of no instruction")
+	errBlockWord     = errors.New("refers to a word that it does not have")
 )
 
 // check verifies everything that readers index by, once, when a block is read:
@@ -38,6 +39,9 @@ func (b *Block) check() error {
 	}
 	if b.Branch >= branchKinds {
 		return fmt.Errorf("branch kind %d", b.Branch)
+	}
+	if err := b.checkRegisters(); err != nil {
+		return err
 	}
 	for i := range b.Ins {
 		in := &b.Ins[i]

@@ -35,20 +35,37 @@ func (b *Block) Append(dst []byte) []byte {
 		for i := range b.Accesses {
 			b.Accesses[i].append(e)
 		}
-		if b.Sample != nil {
+		if b.Sample != nil || len(b.Registers) > 0 {
 			for i := range b.Ins {
-				e.u32(b.Sample[i])
+				e.u32(b.sampleRate(i))
+			}
+		}
+		if len(b.Registers) > 0 { // since 1.3
+			e.u32(uint32(len(b.Registers)))
+			for _, w := range b.Registers {
+				e.u16(w.Ins)
+				e.u16(uint16(w.Reg))
+				e.u16(uint16(w.Word))
 			}
 		}
 	})
+}
+
+// sampleRate is the rate that instruction i's executions were kept at, 0 for all.
+func (b *Block) sampleRate(i int) uint32 {
+	if b.Sample == nil {
+		return 0
+	}
+	return b.Sample[i]
 }
 
 // Sizes of the parts of a block's row, for bounds.
 // They are the widths that Append writes; decode refuses a row that claims more parts
 // than it has bytes for.
 const (
-	insBytes    = 10
-	accessBytes = 28
+	insBytes      = 10
+	accessBytes   = 28
+	registerBytes = 6
 )
 
 // append writes one operand. Store and segment share a byte, because no operand
@@ -120,10 +137,20 @@ func (b *Block) decode(d *wireDec) error {
 	for i := range b.Accesses {
 		b.Accesses[i].decode(d)
 	}
-	if len(d.b) >= 4*nIns && nIns > 0 { // since 1.2, where something was sampled
+	if len(d.b) >= 4*nIns && nIns > 0 { // since 1.2, where something was sampled or registers follow
 		b.Sample = make([]uint32, nIns)
 		for i := range b.Sample {
 			b.Sample[i] = d.u32()
+		}
+	}
+	if len(d.b) >= 4 { // since 1.3
+		n := int(d.u32())
+		if n*registerBytes > len(d.b) {
+			return fmt.Errorf("block %d: %d registers: %w", b.ID, n, ErrCorrupt)
+		}
+		b.Registers = make([]RegisterWord, n)
+		for i := range b.Registers {
+			b.Registers[i] = RegisterWord{d.u16(), Register(d.u16()), int16(d.u16())}
 		}
 	}
 	if d.err != nil {

@@ -55,6 +55,8 @@ type Instruction struct {
 	Code  []byte // its encoding
 	Block *Block
 	Index int // in Block.Ins
+	// Registers is what registers held before it, where they were asked for.
+	Registers []RegisterValue
 }
 
 // Branch is what a block's last instruction did.

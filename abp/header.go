@@ -21,9 +21,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.1  executions of parts of repeated string instructions (InsPart), with the
 //	     values of their iterations
 //	1.2  rates at which instructions were sampled (Block.Sample)
+//	1.3  registers before instructions (Block.Registers)
 const (
 	VersionMajor = 1
-	VersionMinor = 2
+	VersionMinor = 3
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are
@@ -77,6 +78,7 @@ const (
 	FlagSchedule                             // with processors
 	FlagSyscalls
 	FlagSignals
+	FlagRegisters // with registers before instructions
 )
 
 // Header is what a file says about itself and its process. The numbers are in

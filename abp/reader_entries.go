@@ -15,6 +15,8 @@ type entryState struct {
 	mems    []Mem
 	mem     int // the next of mems
 	values  []byte
+	regs    []RegisterValue // of the current instruction
+	regBuf  []byte
 	entry   Entry
 	branch  Branch
 	header  bool // a Header is due
@@ -201,6 +203,10 @@ func (r *Reader) nextIns(x *Exec) bool {
 		e := &st.entry.Ins
 		*e = Instruction{Ordinal: ordinal, Addr: x.Block.InsAddr(i), TSC: x.TSC, Code: x.Block.InsCode(i), Block: x.Block, Index: i}
 		e.Part = !in.Retires()
+		if in.Flags&InsRegs != 0 {
+			st.regs, st.regBuf = x.Registers(i, st.regs[:0], st.regBuf[:0])
+			e.Registers = st.regs
+		}
 		e.Timed = x.Timed && in.Flags&InsTime != 0
 		if in.Flags&InsRoutine != 0 {
 			e.Func = in.Func

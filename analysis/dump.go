@@ -165,6 +165,33 @@ func (d *dumper) instruction(e *abp.Entry) {
 		l = strconv.AppendUint(append(l, "  @"...), in.TSC, 10)
 	}
 	d.flush(append(l, '\n'))
+	if len(in.Registers) > 0 {
+		d.registers(in.Registers)
+	}
+}
+
+// registers writes what registers held before the instruction above: those of
+// up to eight bytes as numbers, longer ones as bytes from the lowest on, as access
+// does it.
+func (d *dumper) registers(list []abp.RegisterValue) {
+	l := append(d.line[:0], "           before"...)
+	for _, r := range list {
+		l = append(append(append(l, ' '), r.Register.String()...), " = "...)
+		l = appendValue(l, r.Value)
+	}
+	d.flush(append(l, '\n'))
+}
+
+// appendValue appends a value of any size.
+func appendValue(l, value []byte) []byte {
+	if len(value) > 8 {
+		return hex.AppendEncode(l, value)
+	}
+	var v uint64
+	for i, b := range value {
+		v |= uint64(b) << (8 * i)
+	}
+	return strconv.AppendUint(append(l, "0x"...), v, 16)
 }
 
 // flush writes a line and keeps its memory for the next.
@@ -249,16 +276,8 @@ func (d *dumper) access(m *abp.Mem) {
 	}
 	l = appendAddr(l, m.Addr)
 	l = strconv.AppendUint(append(l, ' '), uint64(m.Size), 10)
-	switch {
-	case m.Value == nil:
-	case len(m.Value) <= 8:
-		var v uint64
-		for i, b := range m.Value {
-			v |= uint64(b) << (8 * i)
-		}
-		l = strconv.AppendUint(append(l, " = 0x"...), v, 16)
-	default:
-		l = hex.AppendEncode(append(l, " = "...), m.Value)
+	if m.Value != nil {
+		l = appendValue(append(l, " = "...), m.Value)
 	}
 	if m.Mask != 0 {
 		l = fmt.Appendf(l, " (lane %d of mask %#x)", m.Lane, m.Mask)

@@ -255,7 +255,6 @@ func TestUnsupported(t *testing.T) {
 	texts := []string{
 		on(`<Creation process="2"/>`),
 		profileText(`<Process><Thread><Image><Function><Intercept/></Function></Image></Thread></Process>`),
-		ins(`registers="rax"`),
 	}
 	if len(texts) != len(limits) {
 		t.Fatalf("%d texts for %d limits", len(texts), len(limits))

@@ -19,8 +19,6 @@ var limits = []limit{
 		"record follows the first process only, so far", "leave process out, or name process 1"},
 	{func(x any) bool { _, ok := x.(*Intercept); return ok },
 		"record does not intercept functions yet", "record the function's instructions, or leave Intercept out"},
-	{func(x any) bool { i, ok := x.(*Instruction); return ok && len(i.Registers) > 0 },
-		"record does not record registers yet", "leave registers out"},
 }
 
 // Unsupported lists what the configuration says and record cannot run yet, each

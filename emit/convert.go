@@ -40,6 +40,10 @@ func convertBlock(out *abp.Block, b *layout.Block) error {
 		ID: b.ID, Image: b.Image, Addr: b.Addr, Target: b.Target, Words: b.Words,
 		TimeWord: b.TimeWord, BranchWord: b.BranchWord, Branch: abp.BranchKind(b.Branch),
 		Code: b.Code, Ins: out.Ins[:0], Accesses: out.Accesses[:0],
+		Registers: out.Registers[:0],
+	}
+	for _, w := range b.Regs {
+		out.Registers = append(out.Registers, abp.RegisterWord{Ins: w.Ins, Reg: abp.Register(w.Reg), Word: w.Word})
 	}
 	for i := range b.Ins {
 		in := &b.Ins[i]

@@ -149,7 +149,7 @@ func (u *unit) spend(b *block, ins []x86.Insn) {
 		if u.limit == 0 {
 			ask = u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, need: need.copy()})
 		}
-		u.subtract(m, sum[m], flagsDead(ins, 0), ask)
+		u.subtract(m, sum[m], u.flagsFree(ins), ask)
 	}
 }
 

@@ -21,7 +21,7 @@ func (u *unit) count(b *block, ins []x86.Insn) {
 	p.counters = append(p.counters, b)
 	off := layout.CounterOff + 8*n
 	a := &u.asm
-	if flagsDead(ins, 0) {
+	if u.flagsFree(ins) {
 		a.bytes(0x65, 0x48, 0x83, 0x04, 0x25) // add qword gs:[off], 1
 		a.u32(uint32(off))
 		a.bytes(1)
@@ -33,6 +33,9 @@ func (u *unit) count(b *block, ins []x86.Insn) {
 	a.store(off, x86.RAX)
 	a.load(x86.RAX, layout.S0)
 }
+
+// flagsFree tells whether code at a block's start may change the flags.
+func (u *unit) flagsFree(ins []x86.Insn) bool { return !u.p.keepFlags && flagsDead(ins, 0) }
 
 // flagsDead tells whether every arithmetic flag is written before it is read
 // from instruction i on.

@@ -75,7 +75,7 @@ func (u *unit) countDown(pl *Place, ins []x86.Insn) {
 		u.asm.storeImm(layout.Place, uint32(pl.index))
 		u.asm.jmp(u.ar.base + u.ar.rt.entered)
 	}
-	if flagsDead(ins, 0) {
+	if u.flagsFree(ins) {
 		a.store(layout.S0, x86.RCX)
 		dec(x86.RCX)
 		a.load(x86.RCX, layout.S0)

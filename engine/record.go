@@ -24,6 +24,7 @@ type Want struct {
 	// Sample: only one in so many executions is to be kept, by who reads the records
 	// (layout.Blocks.SampleRates); 0 and 1: all.
 	Sample uint32
+	Regs   []layout.Reg // to be recorded before it
 }
 
 // They are apart from those because a block may end in an indirect branch while its
@@ -124,7 +125,7 @@ func (p *Process) sampled(id uint32, want []Want) {
 // Accesses and words are filled in while the code is written.
 func (u *unit) newFacts(b *block, ins []x86.Insn, want []Want, image uint32) *layout.Block {
 	f := &u.facts
-	*f = layout.Block{Addr: b.app, Image: image, TimeWord: layout.NoWord, BranchWord: layout.NoWord, Ins: f.Ins[:0], Code: f.Code[:0]}
+	*f = layout.Block{Addr: b.app, Image: image, TimeWord: layout.NoWord, BranchWord: layout.NoWord, Ins: f.Ins[:0], Code: f.Code[:0], Regs: f.Regs[:0]}
 	u.accBuf = u.accBuf[:0]
 	for i := range ins {
 		in := &ins[i]
@@ -156,12 +157,12 @@ func (r *recorder) prefix(ins []x86.Insn) int {
 			return max(i, 1)
 		}
 		u := used | ins[i].Mentions() | r.reserved(i, &ins[i])
-		if i > 0 && (freeRegs(u) < 2 || r.words+roomFor(&ins[i]) > layout.MaxRecordWords-8) {
+		if i > 0 && (freeRegs(u) < 2 || r.words+roomFor(&ins[i])+registerWords(r.want[i].Regs) > layout.MaxRecordWords-8) {
 			r.pick(used)
 			return i
 		}
 		used = u
-		r.words += roomFor(&ins[i])
+		r.words += roomFor(&ins[i]) + registerWords(r.want[i].Regs)
 	}
 	r.pick(used)
 	r.words = 0
@@ -299,7 +300,7 @@ func (r *recorder) operands() {
 func (r *recorder) place() {
 	r.check = -1
 	for i := range r.ins {
-		if flagsDead(r.ins, i) {
+		if !r.u.p.keepFlags && flagsDead(r.ins, i) {
 			r.check = i
 			return
 		}
@@ -338,6 +339,9 @@ func (r *recorder) needsB() bool {
 		return true
 	}
 	for i := range r.ins {
+		if len(r.want[i].Regs) > 0 {
+			return true
+		}
 		if len(r.ops[i]) > 0 && r.want[i].Flags&layout.InsValues != 0 {
 			return true
 		}

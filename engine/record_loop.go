@@ -347,7 +347,7 @@ func (rec *recording) part(p *Process, f *layout.Block, i int) *layout.Block {
 	b := &layout.Block{Addr: f.Addr + uint64(in.Off), Image: f.Image, Code: f.Code[in.Off:][:in.Len],
 		TimeWord: layout.NoWord, BranchWord: layout.NoWord}
 	in.Off = 0
-	in.Flags |= layout.InsPart
+	in.Flags = in.Flags&^layout.InsRegs | layout.InsPart
 	in.Accesses = append([]layout.Access{}, in.Accesses...)
 	b.Words = 2 * len(in.Accesses)
 	for k := range in.Accesses {

@@ -15,6 +15,9 @@ func (r *recorder) before(i int) {
 		r.sym.start()
 		r.sym.known = r.sym.known[:0]
 	}
+	if len(r.want[i].Regs) > 0 {
+		r.registers(i)
+	}
 	for j := range r.ops[i] {
 		o := &r.ops[i][j]
 		// What the operand itself says is copied; where its words are is found out

@@ -329,7 +329,29 @@ types:
         if: not _io.eof
         doc: |
           Of each instruction: one execution in so many was kept, at random; 0 and 1 all. Only
-          where something was sampled (since 1.2).
+          where something was sampled or registers are recorded (since 1.2).
+      - id: num_registers
+        type: u4
+        if: not _io.eof
+        doc: Since 1.3; absent where no registers are recorded.
+      - id: registers
+        type: register_word
+        repeat: expr
+        repeat-expr: num_registers
+        if: not _io.eof
+  register_word:
+    seq:
+      - id: instruction
+        type: u2
+        doc: Number within the block.
+      - id: number
+        type: u1
+      - id: register_class
+        type: u1
+        doc: 0 to 3 general registers of 8, 4, 2 and 1 bytes, 4 ah to bh, 5 xmm, 6 ymm, 7 zmm, 8 k, 9 mm, 10 st, 11 rip rflags mxcsr fs_base gs_base.
+      - id: word
+        type: s2
+        doc: The first word; -1 where the value follows from something else (rip, bases).
   instruction:
     seq:
       - id: offset
@@ -340,7 +362,7 @@ types:
         type: u1
       - id: flags
         type: u2
-        doc: 1 recorded, 2 accesses, 4 values, 8 time, 16 function, 32 branch, 64 touches memory, 128 a part of it (since 1.1).
+        doc: 1 recorded, 2 accesses, 4 values, 8 time, 16 function, 32 branch, 64 touches memory, 128 a part of it, 256 registers (since 1.1).
       - id: function
         type: u4
   access:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,14 +24,32 @@ func variants() []variant {
 		// Small chunks change often, and one block a unit links differently.
 		{name: "timed", mode: engine.ModeRecord, want: everything | layout.InsTime, chunk: 16 << 10,
 			opts: func(o *engine.Options) { o.NoFollow, o.NoHuge = true, true }},
+		{name: "registers", mode: engine.ModeRecord, want: layout.InsRecorded, regs: comparedRegisters},
 	}
+}
+
+// comparedRegisters is one of each kind or more.
+var comparedRegisters = []layout.Reg{
+	layout.RegGPR64, layout.RegGPR64 | 1, layout.RegGPR64 | 3, layout.RegGPR64 | 4, layout.RegGPR32 | 6, layout.RegGPR16 | 10,
+	layout.RegGPR8 | 9, layout.RegHigh | 2, layout.RegGPR64 | 8, layout.RegGPR64 | 15, layout.RegXMM | 1, layout.RegYMM | 1,
+	layout.RegZMM | 3, layout.RegXMM | 21, layout.RegMask | 1, layout.RegMMX | 2, layout.RegX87, layout.RegX87 | 5,
+	layout.RegRIP, layout.RegFlags, layout.RegMXCSR, layout.RegFSBase,
+}
+
+// registersOf is what the oracle says of them.
+func registersOf(in *step.Ins) map[layout.Reg][]byte {
+	m := make(map[layout.Reg][]byte)
+	for _, r := range comparedRegisters {
+		m[r] = bytes.Clone(in.Register(r))
+	}
+	return m
 }
 
 // oracle runs a program under the oracle and keeps its entries.
 func oracle(t testing.TB, path string) (o outcome, list []entry, pid int) {
 	t.Helper()
-	o = single(t, path, step.Options{Started: func(id int) error { pid = id; return nil }}, func(in *step.Ins) error {
-		e := entry{addr: in.Addr, code: bytes.Clone(in.Bytes), taken: -1, target: in.To, part: in.Part}
+	o = single(t, path, step.Options{VectorState: true, Started: func(id int) error { pid = id; return nil }}, func(in *step.Ins) error {
+		e := entry{addr: in.Addr, code: bytes.Clone(in.Bytes), taken: -1, target: in.To, part: in.Part, regs: registersOf(in)}
 		if in.Branch {
 			e.taken = 0
 			if in.Taken {
@@ -48,13 +67,17 @@ func oracle(t testing.TB, path string) (o outcome, list []entry, pid int) {
 
 // renumber makes the oracle's values those of a run with another process id.
 func renumber(list []entry, from, to int) {
+	renumbered := func(v []byte) {
+		if (len(v) == 4 || len(v) == 8) && binary.LittleEndian.Uint32(v) == uint32(from) && (len(v) == 4 || binary.LittleEndian.Uint32(v[4:]) == 0) {
+			binary.LittleEndian.PutUint32(v, uint32(to))
+		}
+	}
 	for i := range list {
 		for k := range list[i].acc {
-			v := list[i].acc[k].value
-			if len(v) != 4 && len(v) != 8 || binary.LittleEndian.Uint32(v) != uint32(from) || len(v) == 8 && binary.LittleEndian.Uint32(v[4:]) != 0 {
-				continue
-			}
-			binary.LittleEndian.PutUint32(v, uint32(to))
+			renumbered(list[i].acc[k].value)
+		}
+		for _, v := range list[i].regs {
+			renumbered(v)
 		}
 	}
 }
@@ -73,6 +96,7 @@ func checkValues(t testing.TB, path string, same bool) outcome {
 	got, steps, pid := oracle(t, path)
 	if !same {
 		for i := range steps {
+			steps[i].regs = nil
 			for k := range steps[i].acc {
 				steps[i].acc[k].value = nil
 			}
@@ -94,7 +118,11 @@ func checkValues(t testing.TB, path string, same bool) outcome {
 		}
 		renumber(steps, pid, rec.pid)
 		pid = rec.pid
-		if msg := difference(entries, steps, v.want); msg != "" {
+		want := steps
+		if v.want&layout.InsAddrs == 0 { // what an interrupted instruction did is accesses
+			want = slices.DeleteFunc(slices.Clone(steps), func(e entry) bool { return e.part })
+		}
+		if msg := difference(entries, want, v.want); msg != "" {
 			t.Errorf("%s: %s", v.name, msg)
 		}
 	}
@@ -158,8 +186,12 @@ func entryDiffers(got, want *entry, flags layout.InsFlags) string {
 		return "branch target"
 	case flags&layout.InsBranch != 0 && want.taken >= 0 && got.taken < 0 && !got.emulated:
 		return "branch not recorded"
+	case flags&layout.InsAddrs == 0:
 	case len(got.acc) != len(want.acc):
 		return "number of accesses"
+	}
+	if flags&layout.InsAddrs == 0 {
+		return registersDiffer(got, want)
 	}
 	for k := range want.acc {
 		g, w := &got.acc[k], &want.acc[k]
@@ -170,6 +202,19 @@ func entryDiffers(got, want *entry, flags layout.InsFlags) string {
 			return fmt.Sprintf("no value of access %d", k)
 		case g.value != nil && w.value != nil && !overwritten(want, k) && !sameValue(want, g.value, w.value):
 			return fmt.Sprintf("value of access %d", k)
+		}
+	}
+	return ""
+}
+
+// registersDiffer compares the registers before an instruction.
+func registersDiffer(got, want *entry) string {
+	if len(got.regs) < 16 && !got.emulated {
+		return "registers are missing"
+	}
+	for r, v := range got.regs {
+		if want.regs != nil && !bytes.Equal(v, want.regs[r]) {
+			return fmt.Sprintf("register %#x: %x, the oracle has %x", r, v, want.regs[r])
 		}
 	}
 	return ""

@@ -30,6 +30,7 @@ type entry struct {
 	// part: a repeated string instruction that was interrupted; its iterations
 	// before that.
 	part bool
+	regs map[layout.Reg][]byte
 }
 
 // expander turns raw words into entries, as internal/layout describes them.
@@ -125,7 +126,8 @@ func (x *expander) block(id uint32, w []uint64, cut int) (int, error) {
 		in := &b.Ins[i]
 		e := entry{addr: b.Addr + uint64(in.Off), code: b.Code[in.Off:][:in.Len], taken: -1, flags: in.Flags}
 		x.accesses(&e, in.Accesses, w)
-		e.part, e.flags = in.Flags&layout.InsPart != 0, e.flags&^layout.InsPart
+		e.part, e.flags = in.Flags&layout.InsPart != 0, e.flags&^(layout.InsPart|layout.InsRegs)
+		x.registers(&e, i, b, w)
 		if n := len(x.out) - 1; n >= 0 && x.out[n].part && x.out[n].addr == e.addr { // it goes on
 			x.out[n].acc = append(x.out[n].acc, e.acc...)
 			x.out[n].part, x.out[n].flags = e.part, e.flags
@@ -137,6 +139,35 @@ func (x *expander) block(id uint32, w []uint64, cut int) (int, error) {
 		x.out = append(x.out, e)
 	}
 	return b.Words, nil
+}
+
+// registers takes what is recorded of the registers before instruction i.
+func (x *expander) registers(e *entry, i int, b *layout.Block, w []uint64) {
+	for _, r := range b.Regs {
+		if int(r.Ins) != i {
+			continue
+		}
+		words := w
+		if e.regs == nil {
+			e.regs = make(map[layout.Reg][]byte)
+		}
+		size, from := map[layout.Reg]int{layout.RegGPR64: 8, layout.RegGPR32: 4, layout.RegGPR16: 2, layout.RegGPR8: 1, layout.RegHigh: 1,
+			layout.RegXMM: 16, layout.RegYMM: 32, layout.RegZMM: 64, layout.RegMask: 8, layout.RegMMX: 8, layout.RegX87: 10,
+			layout.RegSpecial: 8}[r.Reg&^0xff], 0
+		switch {
+		case r.Reg == layout.RegRIP:
+			words, r.Word = []uint64{e.addr}, 0
+		case r.Reg == layout.RegFSBase:
+			words, r.Word = []uint64{x.fs}, 0
+		case r.Reg == layout.RegGSBase:
+			words, r.Word = []uint64{x.gs}, 0
+		case r.Reg == layout.RegMXCSR:
+			size = 4
+		case r.Reg&^0xff == layout.RegHigh:
+			from = 1
+		}
+		e.regs[r.Reg] = packed(words[r.Word:], from, size)
+	}
 }
 
 func (x *expander) branch(e *entry, b *layout.Block, w []uint64) {

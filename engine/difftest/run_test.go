@@ -36,6 +36,7 @@ type variant struct {
 	name  string
 	mode  engine.Mode
 	want  layout.InsFlags // ModeRecord: of every instruction
+	regs  []layout.Reg    // likewise
 	chunk int             // bytes
 	opts  func(*engine.Options)
 }
@@ -61,6 +62,9 @@ func (c *recorder) Started(p *engine.Process) error {
 	c.pid = pid
 	c.timer = time.AfterFunc(runTimeout, func() { unix.Kill(pid, unix.SIGKILL) })
 	p.SetMode(c.v.mode)
+	if c.v.regs != nil {
+		p.KeepFlags()
+	}
 	if c.v.mode == engine.ModeRecord {
 		c.blocks = p.Blocks()
 		// The interval is long: a record that is taken before its chunk is full
@@ -99,7 +103,7 @@ func (c *recorder) Poll(*engine.Process)                                 {}
 
 func (c *recorder) Plan(_ *engine.Process, _ int, _ []x86.Insn, want []engine.Want) uint32 {
 	for i := range want {
-		want[i].Flags = c.v.want
+		want[i].Flags, want[i].Regs = c.v.want, c.v.regs
 	}
 	return 0
 }

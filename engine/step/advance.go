@@ -93,6 +93,12 @@ func (t *tracee) begin(regs *sys.Regs) error {
 	}
 	in := &t.one[0]
 	t.cur = Ins{Insn: *in, Bytes: t.code[:in.Len], Accesses: t.cur.Accesses[:0], Regs: *regs}
+	t.cur.state = t
+	if t.opts.VectorState {
+		if err := t.loadState(); err != nil {
+			return err
+		}
+	}
 	t.ops, t.arena = in.Accesses(t.ops[:0]), t.arena[:0]
 	switch in.Cat {
 	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatCALL, x86.CatRET:

@@ -29,6 +29,8 @@ type Options struct {
 	// Started is called with the process's id when the program stands before its
 	// first instruction, if it is not nil.
 	Started func(pid int) error
+	// VectorState makes Ins.Register know vector and mask registers.
+	VectorState bool
 	// Before is called before each instruction is executed, if it is not nil; for
 	// a repeated string instruction before its first iteration. Only what is
 	// known before is set.
@@ -79,7 +81,8 @@ type Ins struct {
 	// back there.
 	Part bool
 	// Regs is the registers before the instruction.
-	Regs sys.Regs
+	Regs  sys.Regs
+	state *tracee // its vector state is the one before the instruction
 }
 
 // tracee is the state of one run.

@@ -97,6 +97,7 @@ const (
 	Scratch2 = 0x2d0
 	Operand  = 0x300 // 64 bytes, aligned for any instruction
 	VecSave  = 0x340 // 64 bytes
+	FXSave   = 0xc00 // 512 bytes: the x87 and MMX registers (code)
 
 	// What counting code keeps around one instruction (code): a register, rax, the
 	// flags, and the lanes that the instruction will access, or rcx before it.

@@ -125,6 +125,7 @@ func same(t *testing.T, want, got *Block) {
 		c.accesses = nil
 		c.Code = append([]byte{}, b.Code...)
 		c.Ins = append([]Ins{}, b.Ins...)
+		c.Regs = append([]RegWord{}, b.Regs...)
 		for i := range c.Ins {
 			c.Ins[i].Accesses = append([]Access{}, c.Ins[i].Accesses...)
 		}

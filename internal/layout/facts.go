@@ -40,6 +40,12 @@ func (b *Block) pack(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, b.Addr)
 	dst = binary.AppendVarint(dst, int64(b.Target-b.Addr))
 	dst = append(dst, b.Code...)
+	dst = binary.AppendUvarint(dst, uint64(len(b.Regs)))
+	for _, w := range b.Regs {
+		for _, v := range [...]uint64{uint64(w.Ins), uint64(w.Reg), uint64(w.Word + 1)} {
+			dst = binary.AppendUvarint(dst, v)
+		}
+	}
 	var last Ins
 	for i := range b.Ins {
 		dst = b.Ins[i].pack(dst, &last)
@@ -133,6 +139,10 @@ func (b *Block) unpack(packed []byte) {
 	b.Target = b.Addr + uint64(u.signed())
 	b.Code = append(b.Code[:0], u.b[:code]...)
 	u.b = u.b[code:]
+	b.Regs = b.Regs[:0]
+	for range u.number() {
+		b.Regs = append(b.Regs, RegWord{uint16(u.number()), Reg(u.number()), u.word()})
+	}
 	if cap(b.Ins) < ins {
 		b.Ins = make([]Ins, ins)
 	}

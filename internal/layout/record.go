@@ -131,7 +131,45 @@ const (
 	// has not retired with them. Further records of it follow, or it was
 	// interrupted. It does not count as an instruction.
 	InsPart
+	InsRegs // with registers: Block.Regs
 )
+
+// Reg is a register that is recorded before an instruction: its class in the
+// upper byte, its number in the lower.
+type Reg uint16
+
+// Classes of registers.
+const (
+	RegGPR64 = iota << 8
+	RegGPR32 // parts of a general register: the word has all of it
+	RegGPR16
+	RegGPR8
+	RegHigh // ah, ch, dh, bh: numbers of rax to rbx
+	RegXMM
+	RegYMM
+	RegZMM
+	RegMask // k0 … k7
+	RegMMX
+	RegX87     // two words
+	RegSpecial // the following
+)
+
+// Registers of class RegSpecial.
+const (
+	RegRIP Reg = RegSpecial + iota // no word
+	RegFlags
+	RegMXCSR
+	RegFSBase // no word: see MarkFS
+	RegGSBase // no word: see MarkGS
+)
+
+// RegWord says in which word of a record, or from which on, a register before
+// instruction Ins is; NoWord where it follows from something else.
+type RegWord struct {
+	Ins  uint16
+	Reg  Reg
+	Word int16
+}
 
 // Branch kinds: how the block's last instruction leaves it (static fact).
 type BranchKind uint8
@@ -174,7 +212,8 @@ type Block struct {
 	TimeWord   int16
 	BranchWord int16
 	Branch     BranchKind
-	Target     uint64 // of a direct branch
+	Target     uint64    // of a direct branch
+	Regs       []RegWord // in the order of instructions
 
 	accesses []Access // room for those of Ins; used by unpack
 }

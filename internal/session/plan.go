@@ -1,8 +1,10 @@
 package session
 
 import (
+	"slices"
 	"strings"
 
+	"alleria/abp"
 	"alleria/config"
 	"alleria/engine"
 	"alleria/engine/x86"
@@ -22,8 +24,9 @@ type planner struct {
 	images map[*symbols.Loaded]*imagePlan
 	none   *imagePlan
 	insns  map[insKind]config.InsKey
-	forms  bool // some selector names a form, which is made anew for each instruction
-	blocks bool // only which blocks ran
+	regs   map[string][]layout.Reg // by the names of a list
+	forms  bool                    // some selector names a form, which is made anew for each instruction
+	blocks bool                    // only which blocks ran
 	flags  fieldFlags[layout.InsFlags]
 }
 
@@ -50,7 +53,7 @@ type insKind struct {
 // newPlanner compiles what the open windows record of a thread of process 1.
 // It belongs to one set of open windows and one plan of threads.
 func newPlanner(t *tables, profiles []*config.Profile, thread int, blocks bool) *planner {
-	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), insns: make(map[insKind]config.InsKey), blocks: blocks, flags: insFlags()}
+	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), insns: make(map[insKind]config.InsKey), regs: make(map[string][]layout.Reg), blocks: blocks, flags: insFlags()}
 	for _, pr := range profiles {
 		p.forms = p.forms || pr.SelectsForms()
 	}
@@ -93,9 +96,40 @@ func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
 			continue
 		}
 		sel := matcher.Instruction(p.key(in))
-		want[i] = engine.Want{Flags: p.flags.of(sel.Fields), Func: number, Sample: uint32(sel.Sample)}
+		want[i] = engine.Want{Flags: p.flags.of(sel.Fields), Func: number, Sample: uint32(sel.Sample), Regs: p.registers(sel.Registers)}
 	}
 	return im.number
+}
+
+// registers translates a list of registers' names, which the configuration has
+// checked.
+func (p *planner) registers(names []string) []layout.Reg {
+	if len(names) == 0 {
+		return nil
+	}
+	key := strings.Join(names, ",")
+	list, ok := p.regs[key]
+	if !ok {
+		for _, n := range names {
+			if r, ok := abp.ParseRegister(n); ok {
+				list = append(list, layout.Reg(r))
+			}
+		}
+		p.regs[key] = list
+	}
+	return list
+}
+
+// recordsFlags tells whether some instruction's flags may be recorded.
+func recordsFlags(c *config.Config) bool {
+	for _, w := range c.Windows {
+		for in := range w.Profile.AllInstructions() {
+			if slices.Contains(in.Registers, "rflags") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // function finds the function at an address and its number in the profile.

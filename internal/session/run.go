@@ -98,6 +98,9 @@ func (r *run) Started(p *engine.Process) error {
 	if r.over.Load() {
 		return nil
 	}
+	if recordsFlags(r.opts.Config) {
+		p.KeepFlags()
+	}
 	return r.startWindows(im)
 }
 

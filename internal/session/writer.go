@@ -91,6 +91,9 @@ func flagsOfConfig(c *config.Config) abp.HeaderFlags {
 	for _, w := range c.Windows {
 		for in := range w.Profile.AllInstructions() {
 			f |= fields.of(in.Fields)
+			if len(in.Registers) > 0 {
+				f |= abp.FlagRegisters
+			}
 		}
 	}
 	return f

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+// registers records what the registers that are wanted of instruction i hold
+// before it. Registers that are parts of one share its words. What the processor
+// does not have is not recorded.
+func (r *recorder) registers(i int) {
+	seen := make(map[layout.Reg]int16)
+	for _, reg := range r.want[i].Regs {
+		whole := wholeRegister(reg, r.want[i].Regs)
+		w, ok := seen[whole]
+		if !ok {
+			w, ok = r.register(whole)
+			if !ok {
+				continue
+			}
+			seen[whole] = w
+		}
+		r.facts.Regs = append(r.facts.Regs, layout.RegWord{Ins: uint16(i), Reg: reg, Word: w})
+		r.facts.Ins[i].Flags |= layout.InsRegs
+	}
+}
+
+// wholeRegister is the register that a register is the low part of: of vector
+// registers the widest in the list.
+func wholeRegister(reg layout.Reg, list []layout.Reg) layout.Reg {
+	n := reg & 0xff
+	switch reg &^ 0xff {
+	case layout.RegGPR32, layout.RegGPR16, layout.RegGPR8, layout.RegHigh:
+		return layout.RegGPR64 | n
+	case layout.RegXMM, layout.RegYMM, layout.RegZMM:
+		for _, o := range list {
+			if c := o &^ 0xff; o&0xff == n && c > reg&^0xff && c <= layout.RegZMM {
+				reg = o
+			}
+		}
+	}
+	return reg
+}
+
+// registerWords is how many words the registers of a list may take.
+func registerWords(list []layout.Reg) (n int) {
+	for _, reg := range list {
+		switch reg &^ 0xff {
+		case layout.RegXMM, layout.RegX87:
+			n += 2
+		case layout.RegYMM:
+			n += 4
+		case layout.RegZMM:
+			n += 8
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// register writes one whole register into the record; false if there is none.
+func (r *recorder) register(reg layout.Reg) (word int16, ok bool) {
+	a := &r.u.asm
+	n := uint8(reg)
+	switch c := reg &^ 0xff; c {
+	case layout.RegGPR64:
+		w, off := r.newWord()
+		r.general(x86.Reg(n), off)
+		return w, true
+	case layout.RegXMM, layout.RegYMM, layout.RegZMM:
+		return r.vectorRegister(n, 16<<((c-layout.RegXMM)>>8))
+	case layout.RegMask:
+		if !r.u.p.hasAVX512 {
+			return 0, false
+		}
+		w, off := r.newWord()
+		a.kmov(r.rec.rb, n)
+		a.put(r.rec.ra, off, r.rec.rb)
+		return w, true
+	case layout.RegMMX, layout.RegX87:
+		return r.stackRegister(n, c == layout.RegX87), true
+	}
+	switch reg {
+	case layout.RegFlags:
+		return r.flags(), true
+	case layout.RegMXCSR:
+		w, off := r.newWord()
+		a.putImm(r.rec.ra, off, 0)
+		m := operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off)}
+		a.mem(nil, 0, []byte{0x0f, 0xae}, 3, m, 0) // stmxcsr
+		return w, true
+	}
+	return layout.NoWord, true
+}
+
+// general writes a general register; those that the block has borrowed are in
+// their spill words.
+func (r *recorder) general(reg x86.Reg, off int) {
+	a, rec := &r.u.asm, r.rec
+	switch reg {
+	case rec.ra:
+		a.load(rec.rb, spillA)
+		reg = rec.rb
+	case rec.rb:
+		a.load(rec.rb, spillB)
+	}
+	a.put(rec.ra, off, reg)
+}
+
+func (r *recorder) vectorRegister(n uint8, size int) (word int16, ok bool) {
+	wide := n > 15 || size > 32
+	if wide && !r.u.p.hasAVX512 || size > 16 && !r.u.p.hasAVX {
+		return 0, false
+	}
+	w, off := r.newWord()
+	r.words += size/8 - 1
+	r.putVector(off, n, size, wide)
+	return w, true
+}
+
+// kmov writes kmovq reg, k.
+func (a *asm) kmov(reg x86.Reg, k uint8) {
+	rbar := byte(0x80)
+	if reg >= 8 {
+		rbar = 0
+	}
+	a.bytes(0xc4, rbar|0x61, 0xfb, 0x93, 0xc0|byte(reg&7)<<3|k)
+}
+
+// KeepFlags makes the flags right in front of every instruction, since they are
+// going to be recorded: otherwise code of ours changes them where they are
+// overwritten before they are read. Called from Client.Started, before anything is
+// translated.
+func (p *Process) KeepFlags() { p.keepFlags = true }
+
+// flags writes rflags: pushf is the one way to all of them, and pushes them into
+// the record, which the stack pointer leads to for the two instructions that this
+// takes. Nobody else uses it meanwhile: a signal is delivered at clean points.
+func (r *recorder) flags() int16 {
+	a := &r.u.asm
+	w, off := r.newWord()
+	a.store(layout.Scratch0, x86.RSP)
+	a.leaDisp(x86.RSP, r.rec.ra, int64(off+8))
+	a.bytes(0x9c)
+	a.load(x86.RSP, layout.Scratch0)
+	return w
+}
+
+// stackRegister writes an x87 or MMX register from the image that fxsave makes,
+// which disturbs neither, as a move of an MMX register would the x87's.
+func (r *recorder) stackRegister(n uint8, x87 bool) int16 {
+	a := &r.u.asm
+	pl := inSlot(layout.FXSave)
+	a.mem(pl.prefix, rexW, []byte{0x0f, 0xae}, 0, pl.operand, 0) // fxsave64
+	w, off := r.newWord()
+	a.load(r.rec.rb, layout.FXSave+32+16*int(n))
+	a.put(r.rec.ra, off, r.rec.rb)
+	if x87 {
+		_, off = r.newWord()
+		a.loadFrom(inSlot(layout.FXSave+32+16*int(n)+8), 2, r.rec.rb)
+		a.put(r.rec.ra, off, r.rec.rb)
+	}
+	return w
+}
