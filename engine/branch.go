@@ -379,9 +379,9 @@ func (u *unit) syscall(b *block, in *x86.Insn) {
 	a.load(x86.RAX, layout.ReqArg)
 	a.bytes(0x0f, 0x05)
 	a.mov(x86.RCX, x86.RAX)
-	a.mov(x86.R11, x86.RDX)
+	a.store(layout.S0, x86.RDX) // r11 has the flags now
 	a.stamp(layout.CallEnd)
-	a.mov(x86.RDX, x86.R11)
+	a.load(x86.RDX, layout.S0)
 	a.mov(x86.RAX, x86.RCX)
 	u.movNext(in)
 	u.ask(uint32(n) + 1)
@@ -402,7 +402,7 @@ func (u *unit) syscall(b *block, in *x86.Insn) {
 const (
 	stampSize      = 2 + 8 + 8
 	syscallStamp   = 3 + stampSize + 3 + 9
-	syscallEnd     = 3 + 3 + stampSize + 3 + 3
+	syscallEnd     = 3 + 9 + stampSize + 9 + 3
 	syscallNotify  = 9 + syscallStamp + 2 + syscallEnd + 10 + askSize
 	syscallSpecial = 4 + 2 + syscallNotify + askSize
 	askSize        = 12 + 5
