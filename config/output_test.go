@@ -248,9 +248,6 @@ func TestNearestAndAttributes(t *testing.T) {
 
 // TestUnsupported has a text for each row of limits, and one that record runs.
 func TestUnsupported(t *testing.T) {
-	ins := func(attrs string) string {
-		return profileText(`<Process><Thread><Image><Function><Instruction cat="any" ` + attrs + `/></Function></Image></Thread></Process>`)
-	}
 	on := func(event string) string { return windowText("", "<On>"+event+"</On>") }
 	texts := []string{
 		on(`<Creation process="2"/>`),

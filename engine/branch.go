@@ -367,7 +367,8 @@ func (u *unit) syscall(b *block, in *x86.Insn) {
 	a.u32(layout.SyscallTable) // movzx ecx, byte [r11+rcx+table]
 	n := u.p.newExit(exit{target: in.Next(), area: u.ar, v: u.v, fixed: true, call: true, recorded: u.lastRecorded})
 	b.lastRecorded = u.lastRecorded
-	a.bytes(0xe3, byte(syscallSpecial)) // jrcxz plain
+	a.bytes(0xe3, 2, 0xeb, 5, 0xe9) // jrcxz plain, which is too far for a byte
+	a.u32(uint32(syscallSpecial))
 	start := a.pos
 	a.leaDisp(x86.RCX, x86.RCX, -1)
 	a.bytes(0xe3, byte(syscallNotify)) // jrcxz trap
