@@ -32,9 +32,21 @@ func popsFlags(in *x86.Insn) bool { return in.Mnem == x86.MPOPF || in.Mnem == x8
 // if it would set the trap flag. The other flags are free: popf replaces them.
 func (u *unit) checkPopped(b *block) {
 	n := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, trap: b})
-	u.asm.bytes(0xf6, 0x44, 0x24, 0x01, flagTrap>>8) // test byte [rsp+1], 1
-	u.asm.bytes(0x0f, 0x85)                          // jnz
-	u.coldAsk(n, nil)
+	a := &u.asm
+	back := func(*unit) {}
+	if u.p.keepFlags { // they are recorded in front of it, too
+		a.store(spillF, x86.RAX)
+		a.bytes(0x0f, 0xb6, 0x44, 0x24, 0x01) // movzx eax, byte [rsp+1]: faults with all as it was
+		a.bytes(0x9f, 0x0f, 0x90, 0xc0)       // lahf; seto al
+		back = func(u *unit) {
+			u.asm.bytes(0x04, 0x7f, 0x9e) // add al, 127; sahf
+			u.asm.load(x86.RAX, spillF)
+		}
+	}
+	a.bytes(0xf6, 0x44, 0x24, 0x01, flagTrap>>8) // test byte [rsp+1], 1
+	a.bytes(0x0f, 0x85)                          // jnz
+	u.coldAsk(n, back)
+	back(u)
 }
 
 // popFlags executes a popf for a thread that stands at one, in the cache or not;
