@@ -53,6 +53,7 @@ func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 			tr.threadError(o, err)
 		}
 	}
+	tr.letGoBorn(t)
 	if err := t.goNative(regs); err != nil {
 		return err
 	}
@@ -70,6 +71,50 @@ func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 		}
 	}
 	return tr.untraced(p.pid, why)
+}
+
+// letGoBorn lets go what was born meanwhile and has not been adopted: it stands
+// before its first instruction, and nobody would come for it any more. What its
+// parent is does not matter but for gs, which threads seldom have of their own.
+func (tr *Tracer) letGoBorn(t *Thread) {
+	pending := tr.later
+	tr.later = nil
+	for {
+		select {
+		case s, ok := <-tr.stops:
+			if ok {
+				pending = append(pending, s)
+				continue
+			}
+		default:
+		}
+		break
+	}
+	for _, s := range pending {
+		_, known := tr.children[s.TID]
+		if s.Status.Stopped() && t.p.threads[s.TID] == nil && !known {
+			tr.children[s.TID] = childKind{}
+		}
+		tr.later = append(tr.later, s)
+	}
+	for tid, k := range tr.children {
+		if !k.seen {
+			if s, err := tr.waitFor(&Thread{tid: tid}); err != nil || !s.Status.Stopped() {
+				continue
+			}
+		}
+		var regs sys.Regs
+		if err := sys.GetRegs(tid, &regs); err != nil {
+			continue // it has ended
+		}
+		child := &Thread{p: t.p, tid: tid, stopped: true, appGS: t.appGS}
+		if k.event == eventFork {
+			tr.threadError(nil, tr.letGo(child, &regs))
+		} else {
+			tr.threadError(nil, tr.letGoThread(child, &regs))
+		}
+	}
+	clear(tr.children)
 }
 
 // bringHome stops a thread and gives it the application's registers.
