@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"alleria/config"
 	"alleria/engine"
@@ -98,7 +99,14 @@ const linkerHook = "_dl_debug_state"
 // runs natively tells of no mmap, and what dlopen brings may hold a function that
 // an event waits for. The refused alternative, a stop at every system call, costs
 // programs that make many a multiple of their time.
+//
+// Reading an image's symbols costs start-up time, so only a linker's are read, which
+// is known by its file's name, and only for events that another image may have.
 func (e *events) watchLinker(l *symbols.Loaded) error {
+	linker := strings.HasPrefix(l.Name, "ld-") || l.Name == "libc.so" // musl's is its C library
+	if !linker || !slices.ContainsFunc(e.im.windows.Leaves(), ofOtherImages) {
+		return nil
+	}
 	for _, fn := range l.Image.Find(linkerHook, true) {
 		if fn.Kind == symbols.PLT {
 			continue
@@ -109,6 +117,20 @@ func (e *events) watchLinker(l *symbols.Loaded) error {
 		}
 	}
 	return nil
+}
+
+// ofOtherImages tells whether an event may be about an image other than the main
+// executable.
+func ofOtherImages(l *window.Leaf) bool {
+	switch ev := l.Event; ev.Kind {
+	case config.EventLoad, config.EventUnload:
+		return true
+	case config.EventAddress:
+		return !ev.HasValue
+	case config.EventCall, config.EventReturn:
+		return ev.ImageName != "" || ev.ImagePath != ""
+	}
+	return false
 }
 
 // resolve finds a leaf's function in an image and watches its entry.

@@ -189,6 +189,11 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 func (r *run) setMode() {
 	im := r.image
 	defer func() { r.costs.clock(im.p.Mode(), time.Now()) }()
+	if im.windows.Open() != 0 && im.p.Mode() == engine.ModeNative {
+		// What was loaded while nothing was translated may not have been reported.
+		// Before the windows are looked at: it may open or close some.
+		r.ImagesChanged(im.p)
+	}
 	open := im.windows.Open()
 	switch {
 	case r.opts.Only == OnlyTranslate || r.opts.Only == OnlyCount:
