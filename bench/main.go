@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -183,7 +182,7 @@ func (b *bench) measure() ([]row, error) {
 		// them.
 		argv, err := p.prepare(b.dir, b.short)
 		if err == nil {
-			argv[0], err = exec.LookPath(argv[0])
+			argv[0], err = lookProgram(argv[0])
 		}
 		if err != nil {
 			rows = append(rows, row{Program: p.name, Mode: nativeMode, Failure: err.Error()})

@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -76,6 +78,35 @@ func script(ext string, text func(short bool) string, command ...string) func(st
 		}
 		return args, err
 	}
+}
+
+// lookProgram finds a command in PATH, passing over scripts: a version manager's
+// launcher is a shell script that executes another shell script before the
+// interpreter, and its start would be what short runs measure.
+func lookProgram(name string) (string, error) {
+	first, err := exec.LookPath(name)
+	if err != nil {
+		return "", err
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		path := filepath.Join(dir, name)
+		if found, err := exec.LookPath(path); err == nil && !isScript(found) {
+			return found, nil
+		}
+	}
+	return first, nil
+}
+
+// isScript tells whether a file begins as scripts do.
+func isScript(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [2]byte
+	_, err = io.ReadFull(f, head[:])
+	return err == nil && string(head[:]) == "#!"
 }
 
 // prepareCC1 runs the compiler proper and not the gcc driver: that is the
