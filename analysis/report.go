@@ -113,7 +113,7 @@ type WindowOpening struct {
 	Thread       uint32         `json:"thread,omitempty"`
 	Address      uint64         `json:"address,omitempty"`
 	Place        string         `json:"place,omitempty"`
-	Instructions uint64         `json:"instructions"` // of the process so far
+	Instructions uint64         `json:"instructions"` // of the process so far, 0: not counted
 	Loads        uint64         `json:"loads"`
 	Stores       uint64         `json:"stores"`
 	Overshoot    uint64         `json:"overshoot,omitempty"`

@@ -186,9 +186,9 @@ func (o *WindowOpening) Words() string {
 
 // moment says when and why one thing happened.
 func (o *WindowOpening) moment() string {
-	s := fmt.Sprintf("after %s instructions", FormatExact(o.Instructions))
-	if o.Seconds > 0 {
-		s = fmt.Sprintf("at %.6f s, ", o.Seconds) + s
+	s := fmt.Sprintf("at %.6f s", o.Seconds)
+	if o.Instructions > 0 { // else they were not counted, or there were none
+		s += fmt.Sprintf(", after %s instructions,", FormatExact(o.Instructions))
 	}
 	if o.Reason != "" {
 		s += " on " + o.Reason

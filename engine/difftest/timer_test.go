@@ -91,6 +91,8 @@ func isPath(list []entry, handler, restoring uint64) (signals int, msg string) {
 		case e.addr&0xfff == restoring && len(interrupted) > 0:
 			k := len(interrupted) - 1
 			expected, interrupted = interrupted[k], interrupted[:k]
+		case e.part: // of a repeated string instruction, which goes on where it was interrupted
+			expected = e.addr
 		case e.taken == 1:
 			expected = e.target
 		default:

@@ -14,6 +14,10 @@ const unlimited = 1 << 62
 // Signed, since what a thread has done beyond its budget is a negative rest.
 type amounts [engine.NumMetrics]int64
 
+// of is one of the amounts, as counts are written: a budget that is just being
+// overdrawn is no reason for one below zero.
+func (a amounts) of(m engine.Metric) uint64 { return uint64(max(a[m], 0)) }
+
 // budget decides how much each thread may execute before it has to ask, so
 // that events on counts fire exactly. A process with one thread gets what is
 // missing to the next threshold; with several, each gets a share, and the
@@ -153,6 +157,14 @@ func (b *budget) total() amounts {
 		}
 	}
 	return n
+}
+
+// counted is total of a process that may have no budget: then nothing is counted.
+func (b *budget) counted() amounts {
+	if b == nil {
+		return amounts{}
+	}
+	return b.total()
 }
 
 // windowOpened notes where the counts stand for events that count from there.

@@ -84,9 +84,10 @@ func (o output) switches(s *window.Set) {
 
 // event enters the opening or closing of a window.
 //
-// The counts are of what has been written by then, which lags behind what was executed by
-// what lies in the rings: they say about where in the profile one is.
-func (o output) event(c window.Change, t *engine.Thread, addr uint64) {
+// counts are the process's so far where the configuration has them counted, else
+// zero. What had been recorded by then would need every ring to be read up to here
+// first; windows that open and close in translated code have it from their marks.
+func (o output) event(c window.Change, t *engine.Thread, addr uint64, counts amounts) {
 	if o.w == nil {
 		return
 	}
@@ -94,8 +95,7 @@ func (o output) event(c window.Change, t *engine.Thread, addr uint64) {
 	if t != nil {
 		e.Thread = uint32(t.Num())
 	}
-	n, _ := o.w.Counts()
-	e.Instructions, e.Loads, e.Stores = n.Instructions, n.Loads, n.Stores
+	e.Instructions, e.Loads, e.Stores = counts.of(engine.MetricInstructions), counts.of(engine.MetricReads), counts.of(engine.MetricWrites)
 	o.w.AddWindowEvent(e)
 }
 

@@ -219,7 +219,7 @@ func (r *run) execLeaves(till bool) []*window.Leaf {
 func (r *run) executed() {
 	r.facts.executing, r.facts.live = false, 0
 	for _, c := range r.windows.Note(true, "open since before the program was executed") {
-		output{r.image.writer}.event(c, nil, 0)
+		output{r.image.writer}.event(c, nil, 0, r.image.budget.counted())
 	}
 	r.changed(nil, r.windows.Happen(r.pending...), 0)
 	r.pending = nil
