@@ -264,6 +264,11 @@ func FuzzChunk(f *testing.F) {
 			} else if n = MarkLen(words[at:]); uint8(words[at]>>markShift) == MarkSkip {
 				at += n
 				continue
+			} else if uint8(words[at]>>markShift) == MarkSwitch { // for readers a MarkWindows
+				mask := uint64(1)<<markShift - 1
+				want = append(want, Mark(MarkWindows, words[at]&mask), words[at+1])
+				at += n
+				continue
 			}
 			want = append(want, words[at:at+n]...)
 			at += n
