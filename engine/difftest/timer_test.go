@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"alleria/engine"
+	"alleria/internal/randprog"
 )
 
 // timers is how many programs TestTimer makes.
@@ -21,8 +22,8 @@ func TestTimer(t *testing.T) {
 	cpu := processorFlags(t)
 	for seed := range uint64(*timers) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			g := newGenerator(1000+seed, cpu, templates())
-			bin, keep := g.build(t, fmt.Sprintf("timer%d.S", seed), g.program(10, 250), seed%2 == 1)
+			g := randprog.New(1000+seed, cpu, randprog.Templates())
+			bin, keep := buildRandom(t, fmt.Sprintf("timer%d.S", seed), g.Sequences(10, 250), seed%2 == 1)
 			defer keep(t)
 			want := native(t, bin)
 			for _, v := range variants() {

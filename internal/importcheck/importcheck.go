@@ -52,6 +52,7 @@ func rules() map[string][]string {
 		"internal/layout":      {},
 		"internal/sys":         {},
 		"internal/symbols":     {},
+		"internal/randprog":    {},
 		"internal/importcheck": {},
 		"internal/acceptance":  {}, // tests through the command line only
 		"internal/session":     {all},

@@ -1,18 +1,19 @@
-package difftest
+package randprog
 
-// templateSet is instructions that need a processor feature; "" is none.
-type templateSet struct {
+// Set is instructions that need a processor feature; "" is none. Those of heavier
+// sets are more frequent.
+type Set struct {
 	needs  string
 	weight int
 	text   string
 }
 
-// templates are the instructions of random sequences. A line is one or several,
+// Templates are the instructions of random sequences. A line is one or several,
 // separated by semicolons; before a colon stand registers that it writes by
-// name. Placeholders are those of generator.placeholder. Every memory operand
+// name. Placeholders are those of Generator.placeholder. Every memory operand
 // lies in the program's buffer.
-func templates() []templateSet {
-	return []templateSet{{"", 4, `
+func Templates() []Set {
+	return []Set{{"", 4, `
 mov {w64}, {m64}
 mov {w32}, {m32}
 mov {w16}, {m16}
@@ -393,10 +394,11 @@ vmovdqu32 ymm20, small[rip]; vpscatterdq [{base}+ymm20*4]{K}, zmm24
 `}}
 }
 
-// faulting is instructions that fault; the handler goes on behind them. The
+// Faulting is instructions that fault; the handler goes on behind them. The
 // flags are set anew there: an instruction that would have overwritten them
 // finds any, and one that is skipped leaves those.
-const faulting = `
+func Faulting() Set {
+	return Set{weight: 3, text: `
 lea {w64}, {L}[rip]; mov resume[rip], {=}; mov {w64}, [0x1000]; {L}: cmp rsp, 8
 lea {w64}, {L}[rip]; mov resume[rip], {=}; mov [0x1008], {r32}; {L}: cmp rsp, 8
 lea {w64}, {L}[rip]; mov resume[rip], {=}; add dword ptr [0x1008], {r32}; {L}: cmp rsp, 8
@@ -410,12 +412,15 @@ lea {w64}, {L}[rip]; mov resume[rip], {=}; mov {w64}, 0x2000; jmp {=}; {L}: cmp 
 lea {w64}, {L}[rip]; mov resume[rip], {=}; hlt; {L}: cmp rsp, 8
 lea {w64}, {L}[rip]; mov resume[rip], {=}; lock xadd [0x1000], {w64}; {L}: cmp rsp, 8
 lea {w64}, {L}[rip]; mov resume[rip], {=}; cmov{cc} {w64}, [0x1000]; {L}: cmp rsp, 8
-`
+`}
+}
 
-// trapping is instructions that the tracer executes: slow ones.
-const trapping = `
+// Trapping is instructions that the tracer executes: slow ones.
+func Trapping() Set {
+	return Set{weight: 1, text: `
 rax: rdfsbase rax; lea rax, [rax+8]; wrfsbase rax; mov {w64}, fs:[64]; lea rax, buf[rip+1600]; wrfsbase rax
 mov {w64}, gs:[{u6}]
 mov gs:[{u6}], {r64}
 add gs:[{u6}], {r32}
-`
+`}
+}

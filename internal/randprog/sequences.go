@@ -1,14 +1,14 @@
-package difftest
+package randprog
 
 import (
 	"fmt"
 	"strings"
 )
 
-// program makes a program of n sequences. Each starts from random registers
+// Sequences makes a program of n sequences. Each starts from random registers
 // and flags, and writes everything that it left to standard output. With loops
 // more than 1, each runs that often, under a timer that sends signals.
-func (g *generator) program(n, loops int) string {
+func (g *Generator) Sequences(n, loops int) string {
 	g.b.Reset()
 	g.line("\t.intel_syntax noprefix\n\t.text")
 	for i := range helpers {
@@ -40,7 +40,7 @@ func (g *generator) program(n, loops int) string {
 	return g.b.String()
 }
 
-func (g *generator) line(format string, args ...any) {
+func (g *Generator) line(format string, args ...any) {
 	fmt.Fprintf(&g.b, format+"\n", args...)
 }
 
@@ -105,7 +105,7 @@ const handlerSetUp = `
 	.endr`
 
 // sequence writes one sequence: its start, its random middle, its dump.
-func (g *generator) sequence() {
+func (g *Generator) sequence() {
 	g.base = names64[g.rng.IntN(16)]
 	for g.base == "rsp" {
 		g.base = names64[g.rng.IntN(16)]
@@ -149,7 +149,7 @@ func (g *generator) sequence() {
 }
 
 // constant is a value of one of the kinds that behave differently.
-func (g *generator) constant() string {
+func (g *Generator) constant() string {
 	switch g.rng.IntN(4) {
 	case 0:
 		return fmt.Sprint(g.rng.IntN(70))
@@ -162,7 +162,7 @@ func (g *generator) constant() string {
 }
 
 // body writes n random steps. nested is how deep it lies in branches.
-func (g *generator) body(n, nested int) {
+func (g *Generator) body(n, nested int) {
 	for range n {
 		switch k := g.rng.IntN(40); {
 		case k == 0 && g.depth < 60:
@@ -198,13 +198,13 @@ func (g *generator) body(n, nested int) {
 	}
 }
 
-func (g *generator) newLabel() string {
+func (g *Generator) newLabel() string {
 	g.label++
 	return fmt.Sprintf(".M%d", g.label)
 }
 
 // wide tells whether sequences have AVX-512 state.
-func (g *generator) wide() bool {
+func (g *Generator) wide() bool {
 	for i := range g.templates {
 		if strings.Contains(g.templates[i].text, "{Z}") {
 			return true
@@ -214,7 +214,7 @@ func (g *generator) wide() bool {
 }
 
 // dump writes the code that saves all state.
-func (g *generator) dump() {
+func (g *Generator) dump() {
 	for i, r := range names64 {
 		g.line("\tmov state[rip+%d], %s", 8*i, r)
 	}
@@ -255,7 +255,7 @@ const timer = `
 	syscall`
 
 // data writes the program's memory.
-func (g *generator) data() {
+func (g *Generator) data() {
 	g.line("\t.data\n\t.balign 4096\ncount0:\t.long 0\ncount1:\t.long 0\ncount2:\t.long 0\n\t.balign 64\nvectors:")
 	for range 256 {
 		g.line("\t.quad %d", int64(g.rng.Uint64()))
