@@ -248,10 +248,23 @@ func (w *worker) wait(bell uint32) {
 	asleep := w.bell.u32(layout.ConsumerAsleep)
 	asleep.Add(1)
 	if b.Load() == bell && !w.pending() {
+		w.noteLull()
 		sys.FutexWait(w.bell.word(), bell, w.interval)
 	}
 	asleep.Add(^uint32(0))
 	w.idle.Add(int64(time.Since(start)))
+}
+
+// noteLull tells the rings that a processing thread has nothing to do.
+func (w *worker) noteLull() {
+	w.mu.Lock()
+	rings := w.rings
+	w.mu.Unlock()
+	for _, e := range rings {
+		if !e.growth.lull.Load() { // no store where it is set: the line is the consumers' in common
+			e.growth.lull.Store(true)
+		}
+	}
 }
 
 // pending tells whether some ring has chunks for this processing thread.

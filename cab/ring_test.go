@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"alleria/internal/layout"
 )
 
@@ -25,12 +27,25 @@ type producer struct {
 	bell *Bell
 }
 
-func newProducer() *producer {
-	p := &producer{NewRing(make([]byte, layout.RingOff+testChunk*testChunks)), NewBell(make([]byte, layout.ControlSize))}
+func newProducer(t *testing.T) *producer { return newGrowing(t, testChunks, testChunks) }
+
+// newGrowing is a producer whose ring begins with so many chunks and may grow to
+// most.
+func newGrowing(t *testing.T, chunks, most int) *producer {
+	slot, err := unix.Mmap(-1, 0, layout.RingOff+testChunk*most, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Munmap(slot) })
+	p := &producer{&Ring{slot: slot}, NewBell(make([]byte, layout.ControlSize))}
 	p.u64(layout.RingBase).Store(layout.RingOff)
 	p.u64(layout.ChunkBytes).Store(testChunk)
-	p.u64(layout.Chunks).Store(testChunks)
+	p.u64(layout.Chunks).Store(uint64(chunks))
 	p.u64(layout.Buf).Store(layout.RingOff)
+	for n := range uint64(chunks) {
+		p.u64(chunkCtl(n) + layout.ChunkBase).Store(layout.RingOff + n*testChunk)
+	}
+	p.Ring = NewRing(slot, most)
 	return p
 }
 
@@ -39,11 +54,11 @@ func (p *producer) put(words ...uint64) {
 	buf := p.u64(layout.Buf).Load()
 	n := p.u64(layout.Head).Load()
 	if base := p.base(n); buf+uint64(8*len(words)) > base+testChunk {
-		ctl := layout.ChunkCtl + int(n%layout.MaxChunks)*layout.ChunkCtlSize
-		p.u64(ctl + layout.ChunkUsed).Store(buf - base)
+		p.u64(chunkCtl(n) + layout.ChunkUsed).Store(buf - base)
 		p.u64(layout.Head).Store(n + 1)
 		p.bell.u32(layout.ConsumerBell).Add(1)
-		for n+1-p.u64(layout.Tail).Load() >= testChunks {
+		for !p.placed(n + 1) {
+			p.u64(layout.Waits).Add(1)
 			time.Sleep(time.Microsecond)
 		}
 		buf = p.base(n + 1)
@@ -79,7 +94,7 @@ func (c *collector) Flush() error    { return nil }
 // they got by its place.
 func TestEveryWordOnceInOrder(t *testing.T) {
 	for _, sinks := range []int{1, 2, 5} {
-		p := newProducer()
+		p := newGrowing(t, 2, 64)
 		var mu sync.Mutex
 		got := make(map[[2]uint64][]uint64)
 		var s []Sink
@@ -97,6 +112,12 @@ func TestEveryWordOnceInOrder(t *testing.T) {
 				n++
 			}
 			p.put(words...)
+			if n%(total/8) < 40 { // a lull
+				time.Sleep(3 * time.Millisecond)
+			}
+		}
+		if grown := p.u64(layout.Chunks).Load(); grown <= 2 {
+			t.Errorf("%d sinks: the ring has %d chunks still", sinks, grown)
 		}
 		pool.Remove(p.Ring)
 		if err := pool.Close(); err != nil {
@@ -129,7 +150,7 @@ func TestEveryWordOnceInOrder(t *testing.T) {
 // TestTakenWordsStay checks that words that the producer's side takes back are
 // not consumed, and that it can tell those that are.
 func TestTakenWordsStay(t *testing.T) {
-	p := newProducer()
+	p := newProducer(t)
 	p.put(1, 2, 3)
 	l := p.Acquire(true)
 	if l == nil {
@@ -172,7 +193,7 @@ func (p *producer) takeBack(n int, words ...uint64) bool {
 // TestTakenBackMeanwhile replaces words between a consumer's look at them and its
 // claim: they are not what it has seen.
 func TestTakenBackMeanwhile(t *testing.T) {
-	p := newProducer()
+	p := newProducer(t)
 	p.put(1, 2, 3)
 	l := p.Acquire(true)
 	cuts, buf := p.u64(layout.Cuts).Load(), p.u64(layout.Buf).Load()
@@ -194,7 +215,7 @@ func TestTakenBackMeanwhile(t *testing.T) {
 // consumer takes what is there: it gets each word that stays once, and none that
 // was taken back.
 func TestTakenBack(t *testing.T) {
-	p := newProducer()
+	p := newProducer(t)
 	const records, size = 200000, 3
 	taken := make(chan map[[2]uint64][]uint64)
 	ended := make(chan bool)
@@ -256,7 +277,7 @@ func TestTakenBack(t *testing.T) {
 // TestRetiredRing gives a slot to another thread while a processing thread still
 // knows the ring of the one before: it gets nothing through it.
 func TestRetiredRing(t *testing.T) {
-	p := newProducer()
+	p := newProducer(t)
 	p.put(1, 2, 3)
 	l := p.Acquire(true)
 	if p.retire() {
@@ -268,7 +289,7 @@ func TestRetiredRing(t *testing.T) {
 	if !p.retire() || p.retire() {
 		t.Fatal("a drained ring retires, once")
 	}
-	next := &producer{NewRing(p.slot), p.bell} // the engine makes the slot's words anew
+	next := &producer{NewRing(p.slot, testChunks), p.bell} // the engine makes the slot's words anew
 	next.u64(layout.Buf).Store(layout.RingOff)
 	next.put(11, 12, 13, 14)
 	if p.Acquire(true) != nil {
@@ -282,9 +303,9 @@ func TestRetiredRing(t *testing.T) {
 // TestWakesForRoom: a producer that sleeps for want of room is woken when a
 // quarter of the ring is free, not before and not later.
 func TestWakesForRoom(t *testing.T) {
-	p := newProducer()
+	p := newProducer(t)
 	for n := range uint64(testChunks) { // complete chunks fill the ring
-		p.u64(layout.ChunkCtl + int(n)*layout.ChunkCtlSize + layout.ChunkUsed).Store(8)
+		p.u64(chunkCtl(n) + layout.ChunkUsed).Store(8)
 	}
 	p.u64(layout.Head).Store(testChunks)
 	starved := p.u32(layout.Starved)

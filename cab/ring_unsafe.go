@@ -20,6 +20,7 @@ type Ring struct {
 	// what comes is thrown away, after a sink's error
 	drops atomic.Bool
 
+	growth  growth
 	mu      sync.Mutex
 	retired bool     // guarded by mu
 	leases  []*Lease // not yet wholly released, in order; guarded by mu
@@ -35,8 +36,14 @@ type Lease struct {
 	held bool   // a processing thread works on it; guarded by ring.mu
 }
 
-// NewRing returns the consumer's side of the ring in a thread's slot.
-func NewRing(slot []byte) *Ring { return &Ring{slot: slot} }
+// NewRing returns the consumer's side of the ring in a thread's slot, which may
+// grow to most chunks.
+func NewRing(slot []byte, most int) *Ring {
+	r := &Ring{slot: slot}
+	size := r.u64(layout.ChunkBytes).Load()
+	r.growth.most = min(uint64(most), layout.MaxChunks, layout.RingMax/size)
+	return r
+}
 
 // u64 is the control word at an offset. The target writes it at the same time, so
 // that it is only ever touched by atomics; on x86-64 they order stores before it as
@@ -101,7 +108,7 @@ func (l *Lease) ready(open bool) bool {
 	if l.at < l.end && l.at < head {
 		return true
 	}
-	if !open || l.at != head || l.at == l.end {
+	if !open || l.at != head || l.at == l.end || !l.ring.placed(head) {
 		return false
 	}
 	return l.ring.u64(layout.Buf).Load() > l.ring.base(l.at)+8*l.done
@@ -115,7 +122,7 @@ func (l *Lease) Take(open bool) (c Chunk, ok bool) {
 		return Chunk{}, false
 	}
 	r := l.ring
-	ctl := layout.ChunkCtl + int(l.at%layout.MaxChunks)*layout.ChunkCtlSize
+	ctl := chunkCtl(l.at)
 	if r.u64(layout.Head).Load() > l.at {
 		used := r.u64(ctl+layout.ChunkUsed).Load() / 8
 		return Chunk{r.words(l.at, l.done, used), l.at, l.done, true, r.u64(ctl + layout.ChunkOpened).Load(), r.u64(ctl + layout.ChunkComplete).Load()}, true
@@ -137,6 +144,9 @@ func (l *Lease) Take(open bool) (c Chunk, ok bool) {
 // before when the tracer is done.
 func (l *Lease) claim(cuts, buf uint64) bool {
 	r := l.ring
+	if !r.placed(l.at) {
+		return false // the producer waits for room
+	}
 	base, size := r.base(l.at), r.u64(layout.ChunkBytes).Load()
 	if r.u64(layout.Head).Load() != l.at || buf <= base+8*l.done || buf > base+size {
 		return false // completed meanwhile, or nothing new
@@ -163,7 +173,8 @@ func (l *Lease) Release(c Chunk) {
 	if len(r.leases) > 0 {
 		tail = r.leases[0].at
 	}
-	r.u64(layout.Tail).Store(tail)
+	r.free(tail)
+	r.grow()
 	r.mu.Unlock()
 	starved := r.u32(layout.Starved)
 	if starved.Load() != 0 && r.roomy(tail) && starved.Swap(0) != 0 {
@@ -204,19 +215,26 @@ func (r *Ring) drained() bool {
 		}
 	}
 	head := r.u64(layout.Head).Load()
-	return head < r.next || head == r.next && r.u64(layout.Buf).Load() == r.base(head)
+	return head < r.next || head == r.next && r.placed(head) && r.u64(layout.Buf).Load() == r.base(head)
 }
 
-// base is the target address of a chunk.
+// chunkCtl is where a chunk's control entry lies in the slot.
+func chunkCtl(n uint64) int { return layout.ChunkCtl + int(n%layout.MaxChunks)*layout.ChunkCtlSize }
+
+// placed tells whether a chunk that was not released yet has its memory: the
+// control entry of one that the producer has no room for is an older chunk's.
+func (r *Ring) placed(n uint64) bool {
+	return n-r.u64(layout.Tail).Load() < r.u64(layout.Chunks).Load()
+}
+
+// base is the target address of a chunk that has its memory.
 //
 // The address is as the target sees it; words has the tracer's.
-func (r *Ring) base(n uint64) uint64 {
-	return r.u64(layout.RingBase).Load() + n%r.u64(layout.Chunks).Load()*r.u64(layout.ChunkBytes).Load()
-}
+func (r *Ring) base(n uint64) uint64 { return r.u64(chunkCtl(n) + layout.ChunkBase).Load() }
 
 // words are words [from, to) of a chunk in the tracer's mapping.
 func (r *Ring) words(n, from, to uint64) []uint64 {
-	off := layout.RingOff + n%r.u64(layout.Chunks).Load()*r.u64(layout.ChunkBytes).Load()
+	off := layout.RingOff + r.base(n) - r.u64(layout.RingBase).Load()
 	return unsafe.Slice((*uint64)(unsafe.Pointer(&r.slot[off])), to)[from:]
 }
 

@@ -7,7 +7,7 @@ import (
 	"alleria/internal/sys"
 )
 
-// initRing prepares a thread's ring, empty. The chunk size is a power of two.
+// initRing prepares a thread's ring, empty, with the chunks that it starts with.
 // Marks may be appended from here on, also before the thread has run.
 func (p *Process) initRing(s *slot) {
 	o := &p.tr.opts
@@ -22,16 +22,37 @@ func (p *Process) initRing(s *slot) {
 	s.set(layout.Tail, 0)
 	s.set(layout.Taken, 0)
 	s.set(layout.Cuts, 0)
+	for n := range uint64(o.Chunks) {
+		s.set(chunkCtl(n)+layout.ChunkBase, s.base+layout.RingOff+n*chunk)
+	}
 	s.openChunk(0)
+}
+
+// chunkCtl is where chunk number n's control entry lies.
+func chunkCtl(n uint64) int { return layout.ChunkCtl + int(n%layout.MaxChunks)*layout.ChunkCtlSize }
+
+// chunkBase is the target address of chunk number n, which is or may be opened.
+func (s *slot) chunkBase(n uint64) uint64 { return s.get(chunkCtl(n) + layout.ChunkBase) }
+
+// roomFor tells whether chunk number n may be opened.
+func (s *slot) roomFor(n uint64) bool { return n-s.get(layout.Tail) < s.get(layout.Chunks) }
+
+// awaitRoomFor waits until chunk number n may be opened. The consumers are other threads of the
+// tracer and need nothing of this one's.
+func (p *Process) awaitRoomFor(s *slot, n uint64) {
+	for !s.roomFor(n) {
+		p.ringConsumers()
+		time.Sleep(50 * time.Microsecond)
+	}
 }
 
 // openChunk makes chunk number n the one that is written.
 // End lies before the chunk's end by more than the largest record: a block checks
 // once.
 func (s *slot) openChunk(n uint64) {
-	base := s.get(layout.RingBase) + n%s.get(layout.Chunks)*s.get(layout.ChunkBytes)
+	base := s.chunkBase(n)
 	end := base + s.get(layout.ChunkBytes) - layout.RingSlack
-	s.set(layout.ChunkCtl+int(n%layout.MaxChunks)*layout.ChunkCtlSize+layout.ChunkOpened, sys.TSC())
+	s.set(chunkCtl(n)+layout.ChunkOpened, sys.TSC())
 	s.set(layout.End, end)
 	s.set(layout.NegEnd, -end)
 	s.set(layout.Buf, base)
@@ -57,42 +78,32 @@ func (t *Thread) mark(words ...uint64) {
 }
 
 // switchChunk does what the assembly routine does, for the tracer.
-// It may wait for the consumer, which is another thread of the tracer and needs
-// nothing of this one's.
 func (t *Thread) switchChunk() {
 	s := t.slot
 	n := s.get(layout.Head)
-	ctl := layout.ChunkCtl + int(n%layout.MaxChunks)*layout.ChunkCtlSize
-	base := s.get(layout.RingBase) + n%s.get(layout.Chunks)*s.get(layout.ChunkBytes)
-	s.set(ctl+layout.ChunkUsed, s.get(layout.Buf)-base)
-	s.set(ctl+layout.ChunkComplete, sys.TSC())
+	s.set(chunkCtl(n)+layout.ChunkUsed, s.get(layout.Buf)-s.chunkBase(n))
+	s.set(chunkCtl(n)+layout.ChunkComplete, sys.TSC())
 	s.set(layout.Head, n+1)
 	t.p.ringConsumers()
-	for n+1-s.get(layout.Tail) >= s.get(layout.Chunks) {
-		time.Sleep(50 * time.Microsecond)
-	}
+	t.p.awaitRoomFor(s, n+1)
 	s.openChunk(n + 1)
 }
 
 // endRing makes the ring of a thread that is no more consistent: it may have
 // been killed within the change to another chunk, with the full one published
-// and the next one not opened.
+// and the next one not opened. Where that one lies is certain once there is room for it.
 func (t *Thread) endRing() {
 	s := t.slot
 	size := s.get(layout.ChunkBytes)
 	if size == 0 || t.vfork {
 		return
 	}
-	n, chunks := s.get(layout.Head), s.get(layout.Chunks)
-	base := s.get(layout.RingBase) + n%chunks*size
-	if buf := s.get(layout.Buf); buf >= base && buf <= base+size {
-		return
+	n := s.get(layout.Head)
+	t.p.awaitRoomFor(s, n)
+	base := s.chunkBase(n)
+	if buf := s.get(layout.Buf); buf < base || buf > base+size {
+		s.openChunk(n)
 	}
-	t.p.ringConsumers()
-	for n-s.get(layout.Tail) >= chunks {
-		time.Sleep(50 * time.Microsecond)
-	}
-	s.openChunk(n)
 }
 
 // ringConsumers wakes processing threads that wait for chunks.
@@ -142,10 +153,9 @@ func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 	if at >= uint32(r.to) {
 		start -= size
 		n := s.get(layout.Head)
-		base := s.get(layout.RingBase) + n%s.get(layout.Chunks)*s.get(layout.ChunkBytes)
 		s.set(layout.Buf, start)
 		s.set(layout.Cuts, s.get(layout.Cuts)+1)
-		if s.get(layout.Taken) > n*s.get(layout.ChunkBytes)+start-base { // a processing thread has it already: it stays whole
+		if s.get(layout.Taken) > n*s.get(layout.ChunkBytes)+start-s.chunkBase(n) { // a processing thread has it already: it stays whole
 			s.set(layout.Buf, start+size)
 			return
 		}

@@ -282,11 +282,7 @@ func (tr *Tracer) awaitRoom(t *Thread, regs *sys.Regs) {
 	if off := regs.Rip - a.base; off < a.rt.chunkCore || off >= a.rt.chunkTail {
 		return
 	}
-	s := t.slot
-	for s.get(layout.Head)-s.get(layout.Tail) >= s.get(layout.Chunks) {
-		t.p.ringConsumers()
-		time.Sleep(50 * time.Microsecond)
-	}
+	t.p.awaitRoomFor(t.slot, t.slot.get(layout.Head))
 }
 
 // stepHidden executes one instruction of the cache and reads the registers

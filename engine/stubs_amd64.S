@@ -24,7 +24,6 @@
 #define RESP     0xc0
 #define ASLEEP   0xc8
 #define HEAD     0x100
-#define RINGBASE 0x108
 #define CHUNKB   0x110
 #define CHUNKS   0x118
 #define WAITS    0x120
@@ -195,17 +194,12 @@ alleria_switch_core:
 	or rax, rdx
 	mov r8, rax			/* now */
 	mov rcx, gs:[HEAD]
-	mov rdx, gs:[CHUNKS]
-	dec rdx
-	and rdx, rcx
-	imul rdx, gs:[CHUNKB]
-	add rdx, gs:[RINGBASE]		/* start of this chunk */
-	mov rsi, gs:[BUF]
-	mov rax, rsi
-	sub rax, rdx			/* bytes used */
 	mov rdi, rcx
 	and edi, MAXCHUNK-1
 	shl edi, 5
+	mov rsi, gs:[BUF]
+	mov rax, rsi
+	sub rax, gs:[rdi+CHUNKCTL+24]	/* bytes used */
 	mov gs:[rdi+CHUNKCTL], rax
 	mov gs:[rdi+CHUNKCTL+16], r8
 	inc rcx
@@ -224,11 +218,7 @@ alleria_switch_core:
 	and edi, MAXCHUNK-1
 	shl edi, 5
 	mov gs:[rdi+CHUNKCTL+8], r8
-	mov rdx, gs:[CHUNKS]
-	dec rdx
-	and rdx, rcx
-	imul rdx, gs:[CHUNKB]
-	add rdx, gs:[RINGBASE]
+	mov rdx, gs:[rdi+CHUNKCTL+24]
 	mov rax, rdx
 	add rax, gs:[CHUNKB]
 	sub rax, SLACK

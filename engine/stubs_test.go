@@ -19,7 +19,7 @@ func TestStubConstants(t *testing.T) {
 	want := map[string]uint64{
 		"TGT": layout.Tgt, "BUF": layout.Buf, "END": layout.End, "NEGEND": layout.NegEnd, "AWAIT": layout.Await, "TOP": layout.Top,
 		"PLACE": layout.Place, "S0": layout.S0, "S1": layout.S1, "REQ": layout.Req, "ASK": layout.Ask, "REQARG": layout.ReqArg,
-		"RESP": layout.Resp, "ASLEEP": layout.Asleep, "HEAD": layout.Head, "RINGBASE": layout.RingBase, "CHUNKB": layout.ChunkBytes,
+		"RESP": layout.Resp, "ASLEEP": layout.Asleep, "HEAD": layout.Head, "CHUNKB": layout.ChunkBytes,
 		"CHUNKS": layout.Chunks, "WAITS": layout.Waits, "WAITTSC": layout.WaitTSC, "TAIL": layout.Tail, "STARVED": layout.Starved,
 		"CONTROL": layout.ControlPtr, "CARRY": layout.Carry, "RESUME": layout.Resume, "BACK": layout.Back, "POP": layout.Pop,
 		"INSIDE": layout.Inside, "TOGGLES": layout.Toggles, "SAVE": layout.Save, "SFLAGS": layout.SaveFlags,

@@ -22,8 +22,8 @@ type Options struct {
 	Dir    string // "": the tracer's
 	NoASLR bool
 
-	// The rings: chunks of ChunkBytes each, powers of two; 0: nothing can be
-	// recorded.
+	// The rings: Chunks chunks to begin with, two or more, of ChunkBytes each, a
+	// power of two; 0: nothing can be recorded. Who consumes them lets them grow.
 	ChunkBytes, Chunks int
 
 	// Switches of optimisations, for comparison.

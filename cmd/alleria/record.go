@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -27,6 +28,7 @@ type recordFlags struct {
 	window   windowFlags
 	compress string
 	chunk    string
+	most     string
 	maxSize  string
 	maxTime  string
 	maxIns   string
@@ -81,6 +83,7 @@ ended it.`,
 		panic(err) // there is no such flag: a mistake above
 	}
 	fl.StringVar(&f.chunk, "buffer-chunk", "", "`size` of a buffer's chunk (64K …)")
+	fl.StringVar(&f.most, "buffer-max", "", "`size` that the buffer of a thread grows to at most when the thread has to wait (32M)")
 	return c
 }
 
@@ -222,6 +225,13 @@ func (f *recordFlags) checkBounds() (err error) {
 			return usagef("--buffer-chunk: %w", err)
 		}
 		o.BufferChunk = int(n)
+	}
+	if f.most != "" {
+		n, err := parseSize(f.most)
+		if err != nil {
+			return usagef("--buffer-max: %w", err)
+		}
+		o.BufferMost = int(min(n, math.MaxInt32))
 	}
 	return nil
 }

@@ -31,6 +31,9 @@ type outcome struct {
 	output string
 }
 
+// ringChunks is what rings may grow to, from two chunks.
+const ringChunks = 16
+
 // variant is a way to run a program under the translator.
 type variant struct {
 	name  string
@@ -76,7 +79,7 @@ func (c *recorder) Started(p *engine.Process) error {
 
 func (c *recorder) ThreadStarted(t *engine.Thread) error {
 	if c.pool != nil {
-		c.rings[t] = cab.NewRing(t.SlotMemory())
+		c.rings[t] = cab.NewRing(t.SlotMemory(), ringChunks)
 		c.pool.Add(c.rings[t], t)
 	}
 	return nil
@@ -130,7 +133,7 @@ func environment() []string { return []string{"ALLERIA=test"} }
 func translate(t testing.TB, path string, v variant) (outcome, *recorder) {
 	t.Helper()
 	c := &recorder{v: v, rings: map[*engine.Thread]*cab.Ring{}}
-	o := engine.Options{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true, ChunkBytes: v.chunk, Chunks: 16}
+	o := engine.Options{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true, ChunkBytes: v.chunk, Chunks: 2}
 	if o.ChunkBytes == 0 {
 		o.ChunkBytes = 256 << 10
 	}

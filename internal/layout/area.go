@@ -17,7 +17,7 @@ const (
 	CounterOff  = 10 << 20       // block counters: one uint64 a counted block
 	MaxCounters = (20 << 20) / 8 // counted blocks a process can have
 	RingOff     = 32 << 20       // the ring's chunks
-	RingMax     = 32 << 20       // most bytes a ring can grow to
+	RingMax     = 32 << 20       // most bytes that a ring can grow to
 )
 
 // Words of the thread area, in bytes from the slot's start. "code" is the
@@ -54,9 +54,9 @@ const (
 	// Ring control. Head is written by code (release after the chunk's words),
 	// Tail by the consumer.
 	Head       = 0x100 // uint64: chunks that the producer has completed
-	RingBase   = 0x108 // uint64: target address of chunk 0 (tracer, immutable)
+	RingBase   = 0x108 // uint64: target address of the ring's memory (tracer, immutable)
 	ChunkBytes = 0x110 // uint64: size of a chunk (tracer, immutable)
-	Chunks     = 0x118 // uint64: chunks in the ring now, a power of two (tracer, only grows while the thread is stopped)
+	Chunks     = 0x118 // uint64: chunks in the ring now, at least two (tracer before the thread runs; then consumer, and only upwards)
 	Waits      = 0x120 // uint64: times the producer waited for room (code)
 	WaitTSC    = 0x128 // uint64: TSC ticks spent waiting (code)
 	Tail       = 0x140 // uint64: chunks the consumer has released
@@ -107,15 +107,18 @@ const (
 	CountLanes = 0x398
 
 	// Chunk control: for chunk number n (counted from the start, never reset),
-	// entry n mod MaxChunks.
+	// entry n mod MaxChunks. ChunkBase is good for the chunks from Tail to
+	// Tail+Chunks-1, those that the producer may open: a chunk that is released
+	// passes its memory on to the chunk that lies Chunks further.
 	ChunkCtl  = 0x1000
 	MaxChunks = 1024
-	// An entry: how many bytes of the chunk hold words, and the TSC when it was
-	// opened and completed (code).
+	// An entry: how many bytes of the chunk hold words, the TSC when it was
+	// opened and completed (code), and its target address (tracer, consumer).
 	ChunkCtlSize  = 32
 	ChunkUsed     = 0
 	ChunkOpened   = 8
 	ChunkComplete = 16
+	ChunkBase     = 24
 )
 
 // Frames of awaited returns: a stack of FrameMax entries of each thread, which

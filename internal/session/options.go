@@ -83,6 +83,9 @@ type Options struct {
 	Threads int
 	// BufferChunk is the size of a ring's chunk in bytes, 0 the default.
 	BufferChunk int
+	// BufferMost is how many bytes a ring may grow to, 0 the default; two chunks are
+	// the least that it has.
+	BufferMost int
 
 	// Engine switches optimisations of the engine off, by the names that
 	// engineSwitches has: for tests and measurements.

@@ -19,13 +19,14 @@ import (
 	"alleria/internal/sys"
 )
 
-// Rings: a chunk fits in the second-level cache several times over.
-//
-// 16 MiB a ring is what lets a producer run on for some milliseconds while the consumer
-// writes a frame; the pages of a ring that is drained in time are few all the same.
+// Rings: a chunk fits in the second-level cache several times over, a whole ring, as
+// it is at first, in the third-level one. One of ringMost lets a producer run on for tens of
+// milliseconds while the consumers are busy elsewhere.
 const (
 	defaultChunk = 256 << 10
-	ringBytes    = 16 << 20
+	chunkMost    = 4 << 20
+	ringStart    = 4 << 20
+	ringMost     = layout.RingMax
 	gcPercent    = 20
 )
 
@@ -60,7 +61,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	}
 	r.started = time.Now()
 	o := engine.Options{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR,
-		ChunkBytes: r.chunk(), Chunks: ringBytes / r.chunk()}
+		ChunkBytes: r.chunk(), Chunks: max(min(ringStart, r.ringMost())/r.chunk(), 2)}
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
 	}
@@ -84,18 +85,25 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	return r.status(st), r.finish(st, nil)
 }
 
-// chunk is the size of a ring's chunk: a power of two that leaves at least four
-// in a ring.
-// What is asked for is rounded up to one, within these bounds.
+// chunk is the size of a ring's chunk: a power of two.
+// What is asked for is rounded up to one, within bounds.
 func (r *run) chunk() int {
 	n := defaultChunk
 	if r.opts.BufferChunk > 0 {
 		n = 16 << 10
-		for n < r.opts.BufferChunk && n < ringBytes/4 {
+		for n < r.opts.BufferChunk && n < chunkMost {
 			n *= 2
 		}
 	}
 	return n
+}
+
+// ringMost is how many bytes a ring may grow to.
+func (r *run) ringMost() int {
+	if n := r.opts.BufferMost; n > 0 {
+		return min(n, ringMost)
+	}
+	return ringMost
 }
 
 // prepare checks the program and the configuration.

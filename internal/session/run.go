@@ -335,7 +335,7 @@ func (r *run) ThreadStarted(t *engine.Thread) error {
 	// Before the first block is translated for it.
 	t.SetPlan(r.threads.plan(t.Num()))
 	if im.pool != nil {
-		ring := cab.NewRing(t.SlotMemory())
+		ring := cab.NewRing(t.SlotMemory(), r.ringMost()/r.chunk())
 		im.rings[t] = ring
 		t.Mark(threadMark(t, 1)...)
 		r.Entering(t)

@@ -48,6 +48,16 @@ func MapShared(f *os.File, offset int64, length int) ([]byte, error) {
 // The slice must not be used any more, by anybody.
 func Unmap(b []byte) error { return unix.Munmap(b) }
 
+// Populate makes the pages of a mapped stretch be there, so that touching them cannot
+// fail. Both ends lie at page boundaries.
+// A kernel before 5.14 does not know it; that is an error too.
+func Populate(b []byte) error {
+	if err := unix.Madvise(b, unix.MADV_POPULATE_WRITE); err != nil {
+		return fmt.Errorf("allocating memory: %w", err)
+	}
+	return nil
+}
+
 // Discard gives the pages of a stretch of a shared file back.
 // Reading them afterwards gives zeroes, in all processes that map the file; the
 // file's size stays.

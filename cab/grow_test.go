@@ -1,0 +1,76 @@
+package cab
+
+import (
+	"testing"
+
+	"alleria/internal/layout"
+)
+
+// fill completes chunks until the producer has no room, and says that it waits.
+func (p *producer) fill() {
+	n := p.u64(layout.Head).Load()
+	for ; p.placed(n); n++ {
+		p.u64(chunkCtl(n) + layout.ChunkUsed).Store(8)
+	}
+	p.u64(layout.Head).Store(n)
+	p.u64(layout.Waits).Add(1)
+}
+
+// release takes one chunk.
+func (p *producer) release(t *testing.T) {
+	t.Helper()
+	l := p.Acquire(false)
+	if l == nil {
+		t.Fatal("nothing to lease")
+	}
+	c, ok := l.Take(false)
+	if !ok {
+		t.Fatal("nothing to take")
+	}
+	l.Release(c)
+	l.GiveBack()
+}
+
+// TestGrows: a ring doubles when its producer waited behind a lull, up to what
+// it may have, and no two of its chunks share memory.
+func TestGrows(t *testing.T) {
+	p := newGrowing(t, 2, 12)
+	for _, step := range []struct {
+		lull, full bool
+		want       uint64
+	}{{false, true, 2}, {true, false, 2}, {true, true, 4}, {false, true, 4}, {true, true, 8}, {true, true, 12}, {true, true, 12}} {
+		p.growth.lull.Store(step.lull)
+		if step.full {
+			p.fill()
+		}
+		p.release(t)
+		if got := p.u64(layout.Chunks).Load(); got != step.want {
+			t.Fatalf("%+v: %d chunks", step, got)
+		}
+		tail, bases := p.u64(layout.Tail).Load(), map[uint64]bool{}
+		for n := tail; p.placed(n); n++ {
+			b := p.base(n)
+			if b < layout.RingOff || b+testChunk > layout.RingOff+12*testChunk || b%testChunk != 0 || bases[b] {
+				t.Errorf("chunk %d lies at %#x", n, b)
+			}
+			bases[b] = true
+		}
+		if len(bases) != int(step.want) {
+			t.Errorf("%d chunks have memory, want %d", len(bases), step.want)
+		}
+	}
+}
+
+// TestUnplacedChunk: the chunk that a producer waits for has no memory, whatever its
+// control entry says.
+func TestUnplacedChunk(t *testing.T) {
+	p := newProducer(t)
+	p.put(1)
+	p.fill()
+	head := p.u64(layout.Head).Load()
+	p.u64(chunkCtl(head) + layout.ChunkBase).Store(p.u64(layout.Buf).Load() - 8) // as if it were there
+	l := &Lease{ring: p.Ring, at: head, end: head + 1}
+	if l.ready(true) || l.claim(p.u64(layout.Cuts).Load(), p.u64(layout.Buf).Load()) {
+		t.Error("words of a chunk that the producer waits for")
+	}
+}
