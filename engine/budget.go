@@ -267,7 +267,7 @@ func (t *Thread) giveBack(need *shortage) {
 func (p *Process) affordable(t *Thread, app uint64) int {
 	code := p.fetch(app, fetchBytes)
 	u := &p.scratch
-	n, _ := x86.Decode(code, app, u.ins[:])
+	n, _ := p.tr.decoder.Decode(code, app, u.ins[:])
 	uses := u.usesOf(u.ins[:n])
 	most := 0
 	for m := range NumMetrics {

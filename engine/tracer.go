@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -33,6 +34,7 @@ type Options struct {
 	NoHuge   bool // code cache and look-up tables in small pages only
 	NoToggle bool // code asks at each opening and closing
 	NoDetach bool // a process is traced to its end
+	NoMemo   bool // each instruction is decoded anew
 	NoBusy   bool // a process never stays in the cache because native probes are hit often
 }
 
@@ -110,7 +112,8 @@ type Tracer struct {
 	watcher     Watcher   // the client, or one that is deaf
 	alarm       time.Time // when Watcher.Alarm is due; zero: never
 	postponed   []postponed
-	filtered    bool // the program has installed a filter of system calls; stays so through execve
+	decoder     x86.Decoder // what it remembers holds for every program
+	filtered    bool        // the program has installed a filter of system calls; stays so through execve
 	began       time.Time
 }
 
@@ -136,7 +139,8 @@ func New(o Options, c Client) *Tracer {
 	if !ok {
 		w = deaf{}
 	}
-	return &Tracer{opts: o, client: c, watcher: w, stops: make(chan sys.Stop, 1024), children: make(map[int]childKind), began: time.Now()}
+	return &Tracer{opts: o, client: c, watcher: w, stops: make(chan sys.Stop, 1024), children: make(map[int]childKind), began: time.Now(),
+		decoder: x86.Decoder{Off: o.NoMemo}}
 }
 
 // Run executes the target to its end. The error is the tracer's; the target's

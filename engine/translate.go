@@ -244,7 +244,7 @@ func (u *unit) finish(b *block) {
 // seen with the next translation, which invalidation or the block's own comparison asks for.
 func (u *unit) decode(app uint64) (int, x86.Why) {
 	code := u.p.fetch(app, fetchBytes)
-	n, why := x86.Decode(code, app, u.ins[:])
+	n, why := u.p.tr.decoder.Decode(code, app, u.ins[:])
 	if n > 0 && why == x86.OutOfBytes && len(code) == fetchBytes {
 		why = x86.Full
 	}

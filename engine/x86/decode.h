@@ -60,7 +60,7 @@ struct a_insn {
 #define A_SEG_GS 16
 #define A_RIPREL 32
 #define A_REL 64
-#define A_BAD 128
+#define A_SIGNED 128 /* the immediate is sign-extended */
 
 /* a_decode decodes up to max instructions that follow each other from buf, at
  * address addr, and stops after one that ends a basic block. It returns how

@@ -116,6 +116,7 @@ const (
 	AttrGS
 	AttrRIPRel
 	AttrRel
+	attrSigned // the immediate is sign-extended; what Decoder has to know
 )
 
 // AllFlags is every arithmetic flag, as in FlagsRead and FlagsWrite: OF, SF,

@@ -10,7 +10,7 @@ import (
 // where they were measured. They are for comparing results and times, and their names may change.
 func engineSwitches(o *engine.Options, names []string) error {
 	switches := map[string]*bool{
-		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "predict": &o.Predict,
+		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
 		"no-toggle": &o.NoToggle, "no-busy": &o.NoBusy, "no-detach": &o.NoDetach,
 	}
 	for _, n := range names {
