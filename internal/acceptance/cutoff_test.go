@@ -83,6 +83,32 @@ func TestTracerKilled(t *testing.T) {
 	}
 }
 
+// TestDrained: what a program did is in the profile within a tenth of a second,
+// though it fills no buffer: only that much is lost with the tracer. A second is
+// for busy machines.
+func TestDrained(t *testing.T) {
+	t.Parallel()
+	s := spin(t, "tick", "-o", profileDir)
+	var ticks []time.Time
+	for len(ticks) == 0 || time.Since(ticks[0]) < 2500*time.Millisecond {
+		if _, err := s.out.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		ticks = append(ticks, time.Now())
+	}
+	killed := time.Now()
+	s.cmd.Process.Kill()
+	s.wait(t)
+	early := 0
+	for early < len(ticks) && killed.Sub(ticks[early]) > time.Second {
+		early++
+	}
+	d := run(t, command{argv: []string{alleria(), "dump", profileDir}, dir: s.dir})
+	if got := bytes.Count(d.stdout, []byte(" xlat")); got < early || early == 0 {
+		t.Errorf("%d of %d ticks are in the profile; %d came more than a second before the end", got, len(ticks), early)
+	}
+}
+
 // TestDamaged: whatever happens to a profile's files, whoever reads them says so
 // in few words, or reads on; verify finds it in any case.
 func TestDamaged(t *testing.T) {

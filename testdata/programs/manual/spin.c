@@ -1,5 +1,6 @@
 /* Prints its process id and goes on until somebody ends it; not run by itself.
- * Argument: compute, wait, threads, or catch (a SIGINT handler that exits 3). */
+ * Argument: compute, wait, threads, catch (a SIGINT handler that exits 3), or tick (an xlat
+ * and a line, each few milliseconds). */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,5 +17,10 @@ int main(int argc, char **argv) {
 	printf("%d\n", getpid());
 	fflush(stdout);
 	if (strcmp(how, "wait") == 0) for (;;) pause();
+	static char table[256];
+	if (strcmp(how, "tick") == 0) for (long i = 0;; usleep(5000)) {
+		__asm__ volatile("xlatb" : "+a"(i) : "b"(table) : "memory");
+		write(1, "tick\n", 5);
+	}
 	spin(0);
 }
