@@ -45,7 +45,7 @@ func (u *unit) branch(b *block, in *x86.Insn) (next uint64) {
 // belongs in this area.
 // Following a jump saves executing it and makes two blocks one stretch of memory.
 func (u *unit) direct(target uint64) (next uint64) {
-	if u.p.blocks[u.v][target] == nil && u.p.areaFor(target) == u.ar && !u.p.noFollow {
+	if u.p.blockOf(target, u.v) == nil && u.p.areaFor(target) == u.ar && !u.p.noFollow {
 		return target
 	}
 	u.jumpTo(target)
@@ -69,7 +69,7 @@ func (u *unit) jumpTo(target uint64) {
 // linkable returns target's block if a displacement reaches it.
 // A watched address is never linked: the tracer is asked each time.
 func (u *unit) linkable(target uint64) *block {
-	if b := u.p.blocks[u.v][target]; b != nil && u.ar.contains(b.code) && !u.p.notify[target] {
+	if b := u.p.blockOf(target, u.v); b != nil && u.ar.contains(b.code) && !u.p.notify[target] {
 		return b
 	}
 	return nil
@@ -209,8 +209,8 @@ func (u *unit) retLookUp(in *x86.Insn) {
 func (u *unit) indirect(b *block, in *x86.Insn) (next uint64) {
 	a := &u.asm
 	a.store(layout.S0, x86.RCX)
-	last := len(b.pos) - 1
-	b.pos[last].exec = uint16(a.here() - b.code)
+	last := len(u.pos) - 1
+	u.pos[last].exec = uint16(a.here() - b.code)
 	u.loadTarget(in)
 	if in.Cat == x86.CatCALL {
 		return u.call(in, (*unit).lookUp)
@@ -277,7 +277,12 @@ func (u *unit) head(app uint64) bool {
 	}
 	h := u.asm.here()
 	u.compare(app, next)
-	p.heads[headKey{v, app}] = h
+	u.noteNewHead()
+	if b := p.blockOf(app, v); b != nil {
+		b.headed = true
+	} else {
+		u.newHead = app // its block is most likely the next
+	}
 	p.slotHeads[v][s] = h
 	u.heads = append(u.heads, app)
 	if p.notify[app] {
@@ -360,7 +365,7 @@ func (a *asm) leaDispLong(dst, base x86.Reg, disp int32) {
 // pays a load and one branch.
 func (u *unit) syscall(b *block, in *x86.Insn) {
 	a := &u.asm
-	trap := u.p.newExit(exit{target: in.Addr, area: u.ar, v: u.v, fixed: true, trap: b})
+	trap := u.p.newExit(exit{target: in.Addr, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{trap: b}})
 	a.load(x86.R11, layout.ControlPtr)
 	a.bytes(0x0f, 0xb7, 0xc8) // movzx ecx, ax
 	a.bytes(0x41, 0x0f, 0xb6, 0x8c, 0x0b)

@@ -46,7 +46,7 @@ func (p *Process) CountExecuted(metrics ...Metric) {
 	p.metrics = want
 	p.budgeted = len(metrics) > 0
 	p.countsAccesses = want[MetricAccesses] || want[MetricReads] || want[MetricWrites]
-	for v := range p.blocks {
+	for v := range p.index {
 		p.retranslate(Variant(v))
 	}
 }
@@ -147,7 +147,7 @@ func (u *unit) spend(b *block, ins []x86.Insn) {
 		need.subtracted[m], need.use[m] = true, sum[m]
 		ask := -1
 		if u.limit == 0 {
-			ask = u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, need: need.copy()})
+			ask = u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{need: need.copy()}})
 		}
 		u.subtract(m, sum[m], u.flagsFree(ins), ask)
 	}

@@ -52,8 +52,9 @@ type area struct {
 	cold int
 	size int
 	rt   routines
-	// blocks in the order of their code; so also of their addresses.
-	blocks  []*block
+	num  uint8 // its place in Process.areas
+	// blocks, by number, in the order of their code; so also of their addresses.
+	blocks  []uint32
 	veneers map[uint64]uint64 // jumps to other areas, by where they lead
 	// Up to where the two parts were made of large pages, or that was tried.
 	hugeNext, hugeCold int
@@ -108,31 +109,21 @@ func (a *area) near(addr uint64) bool {
 	return lo > -reach && lo < reach && hi > -reach && hi < reach
 }
 
-// find returns the block whose code holds the cache address, nil if it lies in
-// a stub or a routine.
-func (a *area) find(addr uint64) *block {
-	i := sort.Search(len(a.blocks), func(i int) bool { return a.blocks[i].code > addr })
+// blockAt returns the block whose code holds the cache address in area a, nil if it lies
+// in a stub or a routine.
+func (p *Process) blockAt(a *area, addr uint64) *block {
+	i := sort.Search(len(a.blocks), func(i int) bool { return p.blockPool.at(int(a.blocks[i])).code > addr })
 	if i == 0 {
 		return nil
 	}
-	if b := a.blocks[i-1]; addr < b.code+uint64(b.size) {
+	if b := p.blockPool.at(int(a.blocks[i-1])); addr < b.code+uint64(b.size) {
 		return b
 	}
 	return nil
 }
 
-// position says where an application instruction lies in its block's code:
-// start is where its instrumentation begins and the state is clean but for the
-// spilled registers, exec where the instruction itself executes. len is the
-// application instruction's length.
-// Both are offsets from the block's code.
-type position struct {
-	start, exec uint16
-	len         uint8
-}
-
 // block is one translated basic block. There are hundreds of thousands: they
-// come from large pieces (arena.go), and nothing in them has a piece of memory of
+// come from large pieces (pool), and nothing in them has a piece of memory of
 // its own but what is rare.
 //
 // It is kept for the life of the process, also when dead: threads may still be in it, and
@@ -140,23 +131,26 @@ type position struct {
 type block struct {
 	app     uint64 // application address
 	code    uint64 // cache address: where links and heads lead
+	num     uint32 // its number in Process.blockPool
+	posAt   uint32 // where the positions of its instructions are, packed
 	size    uint32 // bytes of code
 	appSize uint16
-	variant Variant
-	dead    bool // invalidated
 	// compared is where the code behind the comparison with the application's
 	// begins, 0 without one.
 	compared uint16
 	// body is where the code behind the counting of arrivals begins; counts tells
 	// that there is such.
-	body   uint16
-	counts bool
-	term   terminator
-	pos    []position // one an instruction
-	rec    recording  // without id unless Record
+	body    uint16
+	counts  bool
+	insns   uint8 // how many instructions
+	variant Variant
+	term    terminator
+	dead    bool // invalidated
+	headed  bool // there is a head that leads here
 	// lastRecorded: the last instruction, a system call, is part of the records.
 	lastRecorded bool
-	uses         []use // of each instruction what the block subtracted from budgets
+	rec          recording // without id unless Record
+	uses         []use     // of each instruction what the block subtracted from budgets
 }
 
 // terminator is the shape of the code that ends a block; it tells what the
@@ -170,42 +164,3 @@ const (
 	termSyscall
 	termTrap // a request: the tracer executes the instruction
 )
-
-// insAddr is the application address of instruction i; i may be len(b.pos).
-// Instructions lie one after the other, also in a block that goes on behind a jump
-// that was followed: that is another block.
-func (b *block) insAddr(i int) uint64 {
-	addr := b.app
-	for k := range b.pos[:i] {
-		addr += uint64(b.pos[k].len)
-	}
-	return addr
-}
-
-// at returns the instruction whose code holds the offset, and whether the
-// offset is its clean start.
-// An offset in front of the first instruction's code gives 0, not clean.
-func (b *block) at(off uint32) (i int, clean bool) {
-	i = sort.Search(len(b.pos), func(i int) bool { return uint32(b.pos[i].start) > off }) - 1
-	if i < 0 {
-		return 0, false
-	}
-	return i, uint32(b.pos[i].start) == off
-}
-
-// exit is a direct branch whose target had no translation when it was written.
-// It is linked once the target has one.
-// Exits are numbered; the number is what translated code asks with.
-type exit struct {
-	site     uint64 // cache address of the displacement
-	target   uint64 // application address
-	area     *area
-	v        Variant
-	fixed    bool      // never linked: the tracer wants to be asked (notify points, system calls)
-	call     bool      // follows a SyscallNotify call
-	recorded bool      // call: the instruction is part of the records
-	need     *shortage // of a block that exceeds a budget
-	spent    bool      // behind a block that used the budget up
-	stale    *block    // the code of this block has changed
-	trap     *block    // the tracer executes this block's last instruction
-}

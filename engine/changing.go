@@ -59,7 +59,7 @@ func untilStore(ins []x86.Insn) int {
 func (u *unit) compareSelf(b *block, n int) {
 	a := &u.asm
 	code := u.p.code.buf[b.app-u.p.code.base:][:n]
-	ask := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, stale: b})
+	ask := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{stale: b}})
 	a.store(layout.S0, x86.RCX)
 	a.store(layout.S1, x86.RDX)
 	for at := 0; at < n; {

@@ -20,7 +20,7 @@ func (tr *Tracer) clean(t *Thread, regs *sys.Regs, exact bool) bool {
 	if off < a.rt.size {
 		return tr.cleanRoutine(t, a, off, regs)
 	}
-	b := a.find(regs.Rip)
+	b := p.blockAt(a, regs.Rip)
 	if b == nil {
 		return false // a stub: a few instructions lead out of it
 	}
@@ -35,9 +35,10 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 	at := uint32(regs.Rip - b.code)
 	// clean: nothing of instruction i has been executed, and what was before it is
 	// done.
-	i, clean := b.at(at)
-	last := i == len(b.pos)-1
-	if b.term == termSyscall && last && at > uint32(b.pos[i].start) {
+	pos := t.p.positionsOf(b)
+	i, clean := pos.find(at)
+	last := i == pos.n-1
+	if b.term == termSyscall && last && at > uint32(pos.at[i].start) {
 		return tr.cleanSyscall(t, b, i, at, regs)
 	}
 	if exact && at < uint32(b.compared) { // the code itself cannot be read
@@ -49,12 +50,12 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 	}
 	switch {
 	// the load of an indirect branch's target faulted: rcx is in its spill word
-	case exact && last && b.term == termIndirect && at > uint32(b.pos[i].exec):
+	case exact && last && b.term == termIndirect && at > uint32(pos.at[i].exec):
 		regs.Rcx = t.slot.get(layout.S0)
 	case exact:
 		b.unspill(t, at, regs)
 		t.wrote = b.rec.id != 0 && b.rec.writes(at)
-	case clean, at == uint32(b.pos[i].exec), b.rec.id != 0 && b.rec.again(at): // also between the iterations of a repeated string instruction
+	case clean, at == uint32(pos.at[i].exec), b.rec.id != 0 && b.rec.again(at): // also between the iterations of a repeated string instruction
 		b.unspill(t, at, regs)
 	default:
 		return false
@@ -63,7 +64,7 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 	if at > 0 {
 		t.refund(b, i)
 	}
-	if at > 0 && (at == uint32(b.pos[i].exec) || b.rec.loops() && b.rec.again(at)) {
+	if at > 0 && (at == uint32(pos.at[i].exec) || b.rec.loops() && b.rec.again(at)) {
 		t.settle(b, i, regs)
 	}
 	switch {
@@ -74,7 +75,7 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 	case b.variant == Count && at > 0:
 		t.partial = append(t.partial, partial{b, i})
 	}
-	regs.Rip = b.insAddr(i)
+	regs.Rip = t.p.insAddr(b, i)
 	return true
 }
 
@@ -94,13 +95,13 @@ func (tr *Tracer) cleanSyscall(t *Thread, b *block, i int, at uint32, regs *sys.
 		} else if b.variant == Count {
 			t.partial = append(t.partial, partial{b, i})
 		}
-		regs.Rip = b.insAddr(i)
+		regs.Rip = t.p.insAddr(b, i)
 	case at == plain+2 || at == notify+2:
 		if at == notify+2 && !restarting(regs) && !bornHere(regs) {
 			t.p.callEnded(regs.Orig_rax, regs.Rax, regs)
 			tr.notedCall(t, regs.Orig_rax, regs, b.lastRecorded)
 		}
-		regs.Rip = b.insAddr(i + 1)
+		regs.Rip = t.p.insAddr(b, i+1)
 		regs.Rcx = regs.Rip
 	default:
 		return false
@@ -169,9 +170,9 @@ func (t *Thread) wanted() (uint64, bool) {
 		t.p.tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
 		return site, true
 	}
-	e := &t.p.exits[req-1]
+	e := t.p.exitAt(int(req - 1))
 	if e.call {
-		t.p.tr.afterCall(t, e)
+		t.p.tr.afterCall(t, &e)
 	}
 	if e.need != nil { // the block will subtract itself once more
 		t.giveBack(e.need)

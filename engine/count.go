@@ -64,14 +64,14 @@ func flagsDead(ins []x86.Insn, i int) bool {
 func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
 	for i, b := range t.p.counters {
 		if n := t.slot.get(layout.CounterOff + 8*i); n != 0 {
-			f(b.app, len(b.pos), n)
+			f(b.app, int(b.insns), n)
 		}
 	}
 	for addr, n := range t.emulated {
 		f(addr, 1, n)
 	}
 	for _, c := range t.partial {
-		f(c.b.app, 1, -uint64(len(c.b.pos)-c.done))
+		f(c.b.app, 1, -uint64(int(c.b.insns)-c.done))
 	}
 }
 

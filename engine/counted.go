@@ -138,7 +138,7 @@ func (t *Thread) settle(b *block, i int, regs *sys.Regs) {
 		return
 	}
 	var code [15]byte
-	at := b.insAddr(i)
+	at := t.p.insAddr(b, i)
 	n, _ := t.p.mem.ReadAt(code[:], int64(at))
 	var one [1]x86.Insn
 	if k, _ := x86.Decode(code[:n], at, one[:]); k == 0 {

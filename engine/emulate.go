@@ -35,7 +35,7 @@ func (u *unit) trapToRecord(in *x86.Insn) bool { return in.Complex() }
 // the block's facts are entered for that.
 func (u *unit) trapBlock(b *block, in *x86.Insn) {
 	b.term = termTrap
-	b.pos[0].exec = uint16(u.asm.here() - b.code)
+	u.pos[0].exec = uint16(u.asm.here() - b.code)
 	u.askTrap(b)
 	if !u.v.records() {
 		return

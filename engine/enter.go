@@ -169,7 +169,7 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 // trapped handles a thread that waits for the tracer to execute the last
 // instruction of b.
 func (tr *Tracer) trapped(t *Thread, b *block) error {
-	regs, err := tr.fetchWaiting(t, b.insAddr(len(b.pos)-1))
+	regs, err := tr.fetchWaiting(t, t.p.insAddr(b, int(b.insns)-1))
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (tr *Tracer) lost(t *Thread, regs *sys.Regs) error {
 		where = "outside the cache"
 	} else if off := regs.Rip - a.base; off < a.rt.size {
 		where = fmt.Sprintf("routine+%#x", off)
-	} else if b := a.find(regs.Rip); b != nil {
+	} else if b := t.p.blockAt(a, regs.Rip); b != nil {
 		where = fmt.Sprintf("code of %#x+%#x, variant %d, end %d", b.app, regs.Rip-b.code, b.variant, b.term)
 	}
 	return fmt.Errorf("the application's state at cache address %#x (%s) cannot be rebuilt", regs.Rip, where)

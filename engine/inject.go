@@ -170,6 +170,7 @@ func (p *Process) mapWith(in *injector, rsp uint64) error {
 		if err != nil {
 			return err
 		}
+		a.num = uint8(len(p.areas))
 		p.areas = append(p.areas, a)
 	}
 	if _, err := in.call(sysClose, fd); err != nil {

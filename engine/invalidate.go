@@ -38,13 +38,11 @@ func (p *Process) invalidate(start, end uint64) {
 		}
 	}
 	var dead []*block
-	for v := range p.blocks {
-		for app, b := range p.blocks[v] {
-			if app < end && app+uint64(b.appSize) > start {
-				dead = append(dead, b)
-			}
+	p.eachBlock(func(b *block) {
+		if b.app < end && b.app+uint64(b.appSize) > start {
+			dead = append(dead, b)
 		}
-	}
+	})
 	if len(dead) > 0 {
 		p.forget(dead)
 	}
@@ -114,8 +112,16 @@ func overwritten(dead []*block, rip uint64) bool {
 // The entry has room for the jump: finish sees to that. Whoever is behind the entry
 // executes the rest of the old block and leaves it by its links.
 func (p *Process) kill(b *block) {
-	delete(p.blocks[b.variant], b.app)
+	if b.dead {
+		return
+	}
 	b.dead = true
+	if s := p.slotAt(b.app, b.variant); s != nil && p.refTo(s.ref) == b {
+		s.ref = forgotten
+		if b.headed {
+			p.noteHead(b.app, b.variant)
+		}
+	}
 	if b.counts {
 		p.stopToggling() // it may lead behind the entry
 	}
@@ -132,10 +138,4 @@ func (p *Process) kill(b *block) {
 	ar.cold = (stub.pos + 7) &^ 7
 	entry := asm{buf: ar.mem, base: ar.base, pos: int(b.code - ar.base)}
 	entry.jmp(at)
-}
-
-// dropHead forgets the head of an address: a new one will be made in front of
-// it, and the old one leads to a dead block's entry.
-func (p *Process) dropHead(k headKey) {
-	delete(p.heads, k)
 }

@@ -3,72 +3,6 @@ package engine
 // slotOf is the entry of a look-up table for an address: its low sixteen bits.
 func slotOf(app uint64) uint16 { return uint16(app) }
 
-// newExit enters an exit and returns its number. Exits to notify points are
-// never linked: the tracer wants to be asked each time.
-//
-// Numbers are used again only for exits that are certain to be no longer asked by; the
-// table of exits otherwise grows with the program.
-func (p *Process) newExit(e exit) int {
-	if p.notify[e.target] {
-		e.fixed = true
-	}
-	var n int
-	if k := len(p.freeExits); k > 0 {
-		n = p.freeExits[k-1]
-		p.freeExits = p.freeExits[:k-1]
-		p.exits[n] = e
-	} else {
-		n = len(p.exits)
-		p.exits = append(p.exits, e)
-	}
-	if !e.fixed {
-		w := &p.waiting[e.v]
-		(*w)[e.target] = append((*w)[e.target], int32(n))
-		p.aheadOf(e.target, e.v)
-	}
-	return n
-}
-
-// enter makes a block known. The exits that wait for it are linked once the
-// unit is complete.
-func (p *Process) enter(b *block) {
-	p.blocks[b.variant][b.app] = b
-	p.entered = append(p.entered, b)
-}
-
-// linkEntered links the exits that waited for the blocks just written.
-// Watched addresses are left out: their exits keep asking.
-func (p *Process) linkEntered() {
-	for _, b := range p.entered {
-		if p.notify[b.app] {
-			continue
-		}
-		w := p.waiting[b.variant]
-		for _, n := range w[b.app] {
-			p.link(int(n), b)
-		}
-		delete(w, b.app)
-	}
-	p.entered = p.entered[:0]
-}
-
-// link patches an exit's branch to lead to b. The exit's number is free again
-// once no thread can still be on its way through the stub; a thread that is
-// gets its answer from the request, which names the target as well.
-func (p *Process) link(n int, b *block) {
-	e := &p.exits[n]
-	if e.fixed || e.site == 0 {
-		return
-	}
-	to := b.code
-	if !e.area.contains(to) {
-		to = p.veneer(e.area, to)
-	}
-	off := e.site - e.area.base
-	patch32(e.area.mem[off:], uint32(int64(to)-int64(e.site+4)))
-	e.site = 0
-}
-
 // veneer returns a place in ar that jumps to a cache address in another area.
 // An area's displacements reach two gigabytes, and areas may be farther apart.
 func (p *Process) veneer(ar *area, to uint64) uint64 {
@@ -86,8 +20,8 @@ func (p *Process) veneer(ar *area, to uint64) uint64 {
 	return v
 }
 
-// head is where indirect branches to one application address arrive, and the
-// last of its slot's chain is where the slot leads.
+// headKey names a head: where indirect branches to one application address arrive in
+// one variant. The last of its slot's chain is where the slot leads.
 type headKey struct {
 	v   Variant
 	app uint64
@@ -117,9 +51,8 @@ func (p *Process) indirect(t *Thread, app uint64) *block {
 // A head is made together with its block or in front of a jump to it, so that a table never
 // leads to a head without code behind.
 func (p *Process) head(app uint64, v Variant) (b *block, ok bool) {
-	k := headKey{v, app}
-	b = p.blocks[v][app]
-	if p.heads[k] == 0 {
+	b = p.blockOf(app, v)
+	if !p.hasHead(app, v) {
 		ar := p.areaFor(app)
 		if ar == nil || b == nil && !p.executable(app) {
 			return nil, false
@@ -174,7 +107,7 @@ func (p *Process) translateAhead() bool {
 		if it.v.records() != p.variant.records() || !it.v.records() && it.v != p.variant || p.notify[it.app] || p.aheadLeft <= 0 {
 			continue
 		}
-		if p.blocks[it.v][it.app] != nil {
+		if p.blockOf(it.app, it.v) != nil {
 			continue
 		}
 		p.translate(it.app, it.v)

@@ -78,9 +78,9 @@ func (p *Process) Unnotify(addr uint64) {
 // begin a block there that is entered through the tracer, or no longer do.
 func (p *Process) watch(addr uint64) {
 	p.invalidate(addr, addr+1)
-	for k := range p.heads {
+	for k := range p.bareHeads { // its blocks are dead now
 		if k.app == addr {
-			p.dropHead(k)
+			delete(p.bareHeads, k)
 		}
 	}
 }
@@ -132,12 +132,11 @@ func (t *Thread) due() Variant {
 // over to others.
 func (p *Process) retranslate(v Variant) {
 	p.epoch[v]++
-	clear(p.blocks[v])
-	clear(p.waiting[v])
+	p.index[v] = index{}
 	clear(p.slotHeads[v])
-	for k := range p.heads {
+	for k := range p.bareHeads {
 		if k.v == v {
-			delete(p.heads, k)
+			delete(p.bareHeads, k)
 		}
 	}
 	p.tr.modeChanged = true

@@ -231,7 +231,7 @@ func (tr *Tracer) answerPast(t *Thread, app uint64) error {
 // codeFor returns where the translation of app begins, made if there is none; with
 // past, behind the counting of arrivals. It is 0 if there is no code at app.
 func (p *Process) codeFor(app uint64, v Variant, past bool) uint64 {
-	b := p.blocks[v][app]
+	b := p.blockOf(app, v)
 	if b == nil {
 		b = p.translate(app, v)
 	}

@@ -51,20 +51,20 @@ type Process struct {
 	freeSlots []int
 	areas     []*area // the first is the default
 
-	// translations by application address; a dead block is no longer in it
-	blocks [numVariants]map[uint64]*block
-	// exits, by number, that wait for the translation of an address
-	waiting [numVariants]map[uint64][]int32
-	// where indirect branches to an address arrive, as cache addresses
-	heads   map[headKey]uint64
-	stepped map[headKey]*block // of single instructions that are executed with the trap flag set
+	// all translations by number, and what is known by application address; a dead block
+	// is no longer in the index
+	blockPool pool[block]
+	index     [numVariants]index
+	// addresses with a head that have no block
+	bareHeads map[headKey]bool
+	stepped   map[headKey]*block // of single instructions that are executed with the trap flag set
 	// the newest head of each entry of the look-up tables, 0 none
 	slotHeads [numVariants][]uint64
-	// by number; freeExits are those that may be given out again
-	exits     []exit
-	freeExits []int
+	// by number
+	exits     pool[exitWords]
+	rareExits []rareExit
 	// blocks of the unit being written
-	entered []*block
+	entered []enteredBlock
 	// addresses that recent translations lead to, the latest last
 	aheadQueue []aheadItem
 	aheadLeft  int
@@ -78,11 +78,10 @@ type Process struct {
 	sites   map[uint64]int
 	awaits  bool
 	// the unit being written; one at a time
-	scratch unit
-	code    codePages
-	// room for blocks and their parts, cut off from the front
-	blockArena []block
-	posArena   []position
+	scratch   unit
+	code      codePages
+	posPool   []byte // the positions of blocks, packed; cut off from the front
+	posPieces [][]byte
 
 	threads         map[int]*Thread
 	list            []*Thread // threads, in a slice; nil when it is to be made again
@@ -183,13 +182,9 @@ const userCS = 0x33
 // A 32-bit program has another code segment from its first instruction on: it is refused
 // here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int) (*Process, error) {
-	p := &Process{tr: tr, pid: pid, threads: make(map[int]*Thread), heads: make(map[headKey]uint64),
+	p := &Process{tr: tr, pid: pid, threads: make(map[int]*Thread), bareHeads: make(map[headKey]bool),
 		notify: make(map[uint64]bool), probes: make(map[uint64]byte), placeAt: make(map[uint64]*placesAt), sites: make(map[uint64]int),
 		calls: make(map[uint32]bool), special: specialCalls()}
-	for v := range p.blocks {
-		p.blocks[v] = make(map[uint64]*block)
-		p.waiting[v] = make(map[uint64][]int32)
-	}
 	p.noToggle = tr.opts.NoToggle
 	p.noFollow, p.ahead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.Ahead, tr.opts.Predict, tr.opts.NoHuge
 	p.watchCalls = watchedCalls

@@ -88,7 +88,7 @@ func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
 	n := r.prefix(ins)
 	if n < len(ins) {
 		ins = ins[:n]
-		b.pos = b.pos[:n]
+		u.pos = u.pos[:n]
 	}
 	r.ins, r.want = ins, want[:n]
 	r.facts = u.newFacts(b, ins, r.want, image)
@@ -253,7 +253,7 @@ func (r *recorder) emit() (next uint64) {
 	for i := range r.ins {
 		in := &r.ins[i]
 		if i > 0 {
-			b.pos[i].start = uint16(u.asm.here() - b.code)
+			r.u.pos[i].start = uint16(u.asm.here() - b.code)
 		}
 		if i == r.check {
 			r.checkEnd()
@@ -262,7 +262,7 @@ func (r *recorder) emit() (next uint64) {
 		if i == last {
 			return r.finish(i, in)
 		}
-		b.pos[i].exec = uint16(u.asm.here() - b.code)
+		r.u.pos[i].exec = uint16(u.asm.here() - b.code)
 		r.execute(i, in)
 		r.after(i)
 		r.sym.step(in)

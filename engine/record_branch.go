@@ -20,7 +20,7 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 		// The instruction is where a fault belongs: exec is set behind what counts
 		// ahead of it.
 		u.counting(in, func() {
-			b.pos[i].exec = uint16(u.asm.here() - b.code)
+			r.u.pos[i].exec = uint16(u.asm.here() - b.code)
 			r.execute(i, in)
 		})
 		r.after(i)
@@ -36,7 +36,7 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 		return r.finishIndirect(i, in, branch)
 	}
 	r.epilogue()
-	b.pos[i].exec = uint16(u.asm.here() - b.code)
+	r.u.pos[i].exec = uint16(u.asm.here() - b.code)
 	return u.branch(b, in)
 }
 
@@ -79,7 +79,7 @@ func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 		// changed in place.
 		a.putImm(r.rec.ra, off, 1)
 		r.epilogue()
-		b.pos[i].exec = uint16(a.here() - b.code)
+		r.u.pos[i].exec = uint16(a.here() - b.code)
 		next = u.branch(b, in)
 		// Behind the branch that was not taken: Buf is past the record, which ends
 		// words+1 before it.
@@ -93,7 +93,7 @@ func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 	a.putImm(r.rec.ra, off, 0)
 	a.mem(nil, 0x40, []byte{0x0f, 0x90 | in.Opcode&0xf}, 0, operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off)}, 0)
 	r.epilogue()
-	b.pos[i].exec = uint16(a.here() - b.code)
+	r.u.pos[i].exec = uint16(a.here() - b.code)
 	return u.branch(b, in)
 }
 
@@ -111,7 +111,7 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	b.term = termIndirect
 	// Into the spill word that the look-up restores it from.
 	a.store(layout.S0, x86.RCX)
-	b.pos[i].exec = uint16(a.here() - b.code)
+	r.u.pos[i].exec = uint16(a.here() - b.code)
 	if in.Cat == x86.CatRET {
 		a.get(x86.RCX, x86.RSP, 0)
 	} else {

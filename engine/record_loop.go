@@ -96,7 +96,7 @@ func (r *recorder) emitLoop() (next uint64) {
 
 	// Each iteration begins here; a signal may be delivered before any of them.
 	head := a.here()
-	b.pos[0].exec = uint16(head - b.code)
+	r.u.pos[0].exec = uint16(head - b.code)
 	if e.in.AddrBits == 32 {
 		a.bytes(0x67)
 	}
@@ -186,7 +186,7 @@ func (e *element) findStep() {
 // The order is the processor's: load, store, pointers, count.
 func (e *element) iterate() (ends []int) {
 	a, ops, rb := &e.u.asm, e.ops[0], e.rec.rb
-	from := uint32(e.b.pos[0].exec)
+	from := uint32(e.u.pos[0].exec)
 	pl, _ := e.at(&ops[0], rb)
 	a.loadFrom(pl, e.size, rb)
 	e.value(0)

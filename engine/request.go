@@ -30,10 +30,10 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	case layout.ReqReturned:
 		return tr.placeReturned(t)
 	}
-	e := &p.exits[req-1]
+	e := p.exitAt(int(req - 1))
 	target := e.target
 	if e.call {
-		tr.afterCall(t, e)
+		tr.afterCall(t, &e)
 		if t.stopped {
 			return nil
 		}
@@ -50,7 +50,7 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	case !e.fixed:
 		// Its target may have been translated before it was written, into an area that
 		// it does not reach: it was not linked then, and would ask each time.
-		if b := p.blocks[e.v][target]; b != nil && !p.notify[target] {
+		if b := p.blockOf(target, e.v); b != nil && !p.notify[target] {
 			p.link(int(req-1), b)
 		}
 	}
@@ -79,7 +79,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 	if indirect && !p.notify[app] {
 		b = p.indirect(t, app)
 	} else {
-		b = p.blocks[t.variant][app]
+		b = p.blockOf(app, t.variant)
 		if b == nil {
 			b = p.translate(app, t.variant)
 		}

@@ -143,7 +143,7 @@ func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 		}
 		return
 	}
-	if at == uint32(b.pos[i].exec) {
+	if at == uint32(t.p.positionsOf(b).at[i].exec) {
 		if part := t.iterations(b, i, regs); part != nil {
 			defer func() { t.mark(part...) }()
 		}

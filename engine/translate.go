@@ -34,6 +34,9 @@ type unit struct {
 	headFor uint64   // a return address whose head comes next
 	lits    []literal
 	ins     [maxBlockInsns]x86.Insn
+	pos     []position // of the block being written, one an instruction
+	posBuf  [maxBlockInsns]position
+	newHead uint64 // an address with a new head and no block yet; 0 none
 	// What recording a block needs, kept to be used again.
 	wants [maxBlockInsns]Want
 	opBuf []x86.Operand
@@ -109,6 +112,7 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 		panic("code cache: unit larger than its reserve")
 	}
 	ar.cold = (u.asm.pos + 7) &^ 7
+	u.noteNewHead()
 	p.linkEntered()
 	p.publishHeads(u.heads, v)
 	return b
@@ -134,7 +138,7 @@ func (u *unit) chain(app uint64) *block {
 				return first
 			}
 		}
-		if b := u.p.blocks[u.v][app]; b != nil || n == maxUnitBlocks || n > 0 && u.p.notify[app] {
+		if b := u.p.blockOf(app, u.v); b != nil || n == maxUnitBlocks || n > 0 && u.p.notify[app] {
 			if n > 0 {
 				u.jumpTo(app)
 			}
@@ -194,7 +198,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		n = untilStore(u.ins[:n])
 	}
 	ins = u.ins[:n]
-	b.pos = u.p.positions(ins)
+	u.setPositions(ins)
 	b.code = u.asm.here()
 	if changing {
 		u.compareSelf(b, int(ins[n-1].Next()-app))
@@ -230,9 +234,11 @@ func (u *unit) finish(b *block) {
 		u.asm.nop(int(entryBytes - n))
 	}
 	b.size = uint32(u.asm.here() - b.code)
-	last := len(b.pos) - 1
-	b.appSize = uint16(b.insAddr(last+1) - b.app)
-	u.ar.blocks = append(u.ar.blocks, b)
+	for i := range u.pos {
+		b.appSize += uint16(u.pos[i].len)
+	}
+	b.insns, b.posAt = uint8(len(u.pos)), u.p.packPositions(u.pos)
+	u.ar.blocks = append(u.ar.blocks, b.num)
 	if u.limit == 0 {
 		u.p.enter(b)
 	}
@@ -311,7 +317,7 @@ func (u *unit) odd(in *x86.Insn) bool {
 // trap writes a block of one instruction that the tracer executes.
 func (u *unit) trap(b *block, app uint64, length uint8) {
 	b.term = termTrap
-	b.pos = []position{{len: length}}
+	u.pos = append(u.posBuf[:0], position{len: length})
 	u.askTrap(b)
 }
 
@@ -322,7 +328,7 @@ func (u *unit) trap(b *block, app uint64, length uint8) {
 // blocks SIGTRAP, the kernel takes it as a reason to unblock the signal and to
 // forget the application's handler.
 func (u *unit) askTrap(b *block) {
-	n := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, trap: b})
+	n := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{trap: b}})
 	u.ask(uint32(n) + 1)
 }
 
@@ -333,9 +339,9 @@ func (u *unit) plainBlock(b *block, ins []x86.Insn) (next uint64) {
 	last := len(ins) - 1
 	for i := range ins {
 		off := uint16(u.asm.here() - b.code)
-		b.pos[i].start, b.pos[i].exec = off, off
+		u.pos[i].start, u.pos[i].exec = off, off
 		if i == 0 {
-			b.pos[0].start = 0
+			u.pos[0].start = 0
 		}
 		if i == last {
 			return u.last(b, &ins[i])
@@ -368,7 +374,7 @@ func (u *unit) last(b *block, in *x86.Insn) (next uint64) {
 		return u.branch(b, in)
 	}
 	u.counting(in, func() {
-		b.pos[len(b.pos)-1].exec = uint16(u.asm.here() - b.code)
+		u.pos[len(u.pos)-1].exec = uint16(u.asm.here() - b.code)
 		u.copy(in)
 	})
 	return in.Next()

@@ -31,7 +31,7 @@ func popsFlags(in *x86.Insn) bool { return in.Mnem == x86.MPOPF || in.Mnem == x8
 // checkPopped writes, before a popf, the request that has the tracer execute it
 // if it would set the trap flag. The other flags are free: popf replaces them.
 func (u *unit) checkPopped(b *block) {
-	n := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, trap: b})
+	n := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{trap: b}})
 	a := &u.asm
 	back := func(*unit) {}
 	if u.p.keepFlags { // they are recorded in front of it, too
