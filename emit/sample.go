@@ -96,7 +96,20 @@ type sampler struct {
 	gaps   []rateGap       // of the rates that there are: few
 	random *rand.Rand
 	words  []uint64
+	// A repeated string instruction may be recorded in pieces, which are kept or passed
+	// over together: pieces tells which, of the instruction at piecesAt.
+	pieces   decision
+	piecesAt uint64
 }
+
+// decision is whether an instruction of which a piece has been seen is kept.
+type decision uint8
+
+const (
+	undecided decision = iota // it is no piece
+	keptAll
+	passedOver
+)
 
 // rateGap is how many instructions with a rate are passed over before the next is
 // kept.
@@ -108,6 +121,8 @@ type rateGap struct {
 // sampledShape is what has to be known of a block again and again.
 type sampledShape struct {
 	words    int    // of an execution
+	addr     uint64 // of its first instruction
+	piece    bool   // which is not done with this execution
 	gaps     []int8 // of each instruction the place of its rate in sampler.gaps, -1: all are kept; nil: of all
 	recorded uint64 // bit i: instruction i is part of the records
 	// uniform is the place of the one rate that all that is recorded has, -1 if it is not
@@ -134,7 +149,8 @@ func (m *sampler) shape(id uint32) *sampledShape {
 	if !m.raw.Read(id, &b) || len(b.Ins) > 64 {
 		return nil
 	}
-	sh := &sampledShape{words: b.Words, uniform: -1}
+	sh := &sampledShape{words: b.Words, addr: b.Addr, uniform: -1}
+	sh.piece = len(b.Ins) > 0 && b.Ins[0].Flags&layout.InsPart != 0
 	// nil for a block of which all is kept.
 	rates := m.raw.SampleRates(id)
 	for i := range b.Ins {
@@ -262,7 +278,8 @@ func (m *sampler) choose(sh *sampledShape, completed int) uint64 {
 		return sh.recorded
 	}
 	// Not for a cut execution, of which fewer are to be passed over.
-	if sh.uniform >= 0 && completed >= len(sh.gaps) {
+	pieces := m.pieces != undecided && m.piecesAt == sh.addr
+	if sh.uniform >= 0 && completed >= len(sh.gaps) && !pieces && !sh.piece {
 		n := uint64(bits.OnesCount64(sh.recorded))
 		if g := &m.gaps[sh.uniform]; g.left >= n {
 			g.left -= n
@@ -279,6 +296,12 @@ func (m *sampler) choose(sh *sampledShape, completed int) uint64 {
 			kept |= bit
 			continue
 		}
+		if i == 0 && pieces { // it has been decided on with the first piece
+			if m.pieces == keptAll {
+				kept |= bit
+			}
+			continue
+		}
 		g := &m.gaps[k]
 		if g.left > 0 {
 			g.left--
@@ -288,6 +311,14 @@ func (m *sampler) choose(sh *sampledShape, completed int) uint64 {
 		// Drawn as soon as one is kept: choose may then pass over executions
 		// without looking.
 		g.left = m.gap(g.rate)
+	}
+	switch {
+	case !sh.piece:
+		m.pieces = undecided
+	case kept != 0:
+		m.pieces, m.piecesAt = keptAll, sh.addr
+	default:
+		m.pieces, m.piecesAt = passedOver, sh.addr
 	}
 	return kept
 }

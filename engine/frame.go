@@ -91,7 +91,16 @@ func (t *Thread) eachFrame(f func(site uint64)) {
 
 // addSite awaits a native return at an address.
 // Several frames may return to one site: it is counted how many.
+//
+// What lies at the stack pointer need not be a return address: a function may be jumped
+// to, and a program's first one finds the number of its arguments. A breakpoint is only
+// written where code is.
 func (p *Process) addSite(site uint64) error {
+	if !p.executable(site) {
+		if p.code.valid = false; !p.executable(site) { // natively, mappings come unnoticed
+			return nil
+		}
+	}
 	p.sites[site]++
 	if err := p.addProbe(site); err != nil {
 		return fmt.Errorf("awaited return: %w", err)

@@ -278,13 +278,22 @@ func (p *Process) lostProbes(start, end uint64) {
 //
 // Other threads could slip through while the instruction is back in place; they would miss
 // one notification, which stopping all of them at every probe would be too much to pay for.
+// A repeated string instruction stops at each iteration, which is no arrival of its own.
 func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
 	p := t.p
 	orig := p.probes[addr]
 	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err != nil {
 		return fmt.Errorf("code at %#x: %w", addr, err)
 	}
+	again := p.repeatsAt(addr)
 	err := tr.step(t)
+	for again && err == nil && len(t.held) == 0 {
+		var regs sys.Regs
+		if err = sys.GetRegs(t.tid, &regs); err != nil || regs.Rip != addr {
+			break
+		}
+		err = tr.step(t)
+	}
 	if _, werr := p.mem.WriteAt([]byte{0xcc}, int64(addr)); werr != nil && err == nil {
 		err = fmt.Errorf("code at %#x: %w", addr, werr)
 	}

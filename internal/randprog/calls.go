@@ -28,7 +28,7 @@ type function struct {
 // lies apart or a clone; some instructions fault and go on in the handler; there are
 // system calls, and code in no function.
 //
-// A counter bounds the calls of the whole program; without it mutual recursion would
+// It writes nothing. A counter bounds the calls of the whole program; without it mutual recursion would
 // not end. Base and index are the same registers throughout, so that every function
 // may access memory.
 func (g *Generator) Calls() string {
@@ -48,16 +48,14 @@ func (g *Generator) Calls() string {
 	for i := range list {
 		g.function(list, &list[i])
 	}
-	g.line("unnamed:") // code in no function: a label of no type
+	g.line(".Lunnamed:") // code in no function: its label is in no table
 	g.body(4, 0)
 	g.pops()
 	g.line("\tret")
 	g.start(list)
 	g.data()
-	g.line("\t.data\nfuel:\t.quad %d\nturns:\t.quad 0\ntable:", 20+g.rng.IntN(100))
-	for i := range list {
-		g.line("\t.quad %s", list[i].name)
-	}
+	// The table is filled by code: a program without a C library relocates nothing.
+	g.line("\t.data\nfuel:\t.quad %d\nturns:\t.quad 0\ntable:\t.skip %d", 20+g.rng.IntN(100), 8*len(list))
 	g.line("\t.bss\n\t.balign 64\n\t.skip 65536\ncalls_stack:\t.skip 64")
 	return g.b.String()
 }
@@ -166,7 +164,7 @@ func (g *Generator) call(list []function) {
 	to := &list[g.rng.IntN(len(list))]
 	switch g.rng.IntN(10) {
 	case 0:
-		g.line("\tcall unnamed")
+		g.line("\tcall .Lunnamed")
 		return
 	case 1: // getuid, geteuid, sched_yield: the same in every run
 		g.line("\tmov eax, %d\n\tsyscall\n\tmov ecx, eax", []int{102, 107, 24}[g.rng.IntN(3)])
@@ -212,6 +210,9 @@ func (g *Generator) start(list []function) {
 	g.line("%s", handlerSetUp)
 	g.line("\tmov eax, 158\n\tmov edi, 0x1002\n\tlea rsi, buf[rip+1600]\n\tsyscall")
 	g.line("\tlea rsp, calls_stack[rip]")
+	for i := range list {
+		g.line("\tlea rax, %s[rip]\n\tmov table[rip+%d], rax", list[i].name, 8*i)
+	}
 	for _, r := range names64 {
 		switch {
 		case r == "rsp":
@@ -228,8 +229,6 @@ func (g *Generator) start(list []function) {
 		g.call(list)
 	}
 	g.pops()
-	g.dump()
-	g.line("%s", writeOut)
 	g.line("\tmov eax, 231\n\txor edi, edi\n\tsyscall")
 	g.close("_start")
 }

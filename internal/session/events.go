@@ -320,6 +320,22 @@ func (e *events) toggle() *engine.Toggle {
 		OpenMark: 1 << sw.Index}
 }
 
+// toggled notes for which event each place counts since code has opened or closed the
+// window: what it has counted from then until the tracer heard of it is that event's.
+func (e *events) toggled(sw window.Switch, open bool) {
+	for leaf, counts := range map[*window.Leaf]bool{sw.On: !open, sw.Till: open} {
+		pl := e.only(leaf)
+		if pl == nil {
+			continue
+		}
+		w := e.places[pl]
+		w.counting = nil
+		if counts {
+			w.counting = append(w.counting, leaf)
+		}
+	}
+}
+
 // only returns the one place that a leaf waits for, if no other waits there; nil
 // if that is not so.
 func (e *events) only(leaf *window.Leaf) (place *engine.Place) {

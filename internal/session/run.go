@@ -179,6 +179,7 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 	default:
 		im.events.count()
 	}
+	r.countsReached(t, addr)
 }
 
 // setMode makes the target run as the open windows ask.
@@ -269,6 +270,7 @@ func (r *run) Toggled(t *engine.Thread, open bool, times uint64) {
 	}
 	// No mark is made here: the code that toggled has written it.
 	im.windows.Switched(sw, open, times)
+	im.events.toggled(sw, open)
 	im.marked[t] = im.windows.Open() + 1
 	r.setMode()
 	im.events.count()
@@ -285,10 +287,22 @@ func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 		}
 		return
 	}
+	r.countsReached(t, addr)
+	im.budget.renew(t)
+}
+
+// countsReached fires the events whose counts a thread that stands before addr has
+// reached: for a budget that is low, and wherever a window has opened or closed, since
+// a count that is reached already is one more event at the same place.
+func (r *run) countsReached(t *engine.Thread, addr uint64) {
+	im := r.image
+	if im.budget == nil || t == nil {
+		return
+	}
 	for {
 		leaves, over := im.budget.reached(t)
 		if len(leaves) == 0 {
-			break
+			return
 		}
 		// The overshoot belongs to these changes only, and is written with them.
 		changes := im.windows.Happen(leaves...)
@@ -297,7 +311,6 @@ func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 		}
 		r.changed(t, changes, addr)
 	}
-	im.budget.renew(t)
 }
 
 // ImagesChanged is engine.Client's.

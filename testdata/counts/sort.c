@@ -1,7 +1,9 @@
 /* Sorts numbers and sums them up, without a C library, so that what it executes
  * depends on nothing but its code: no rep prefix, no dispatch on the processor.
  * Valgrind's and alleria's counts have to be equal to the last instruction. */
+#ifndef N
 #define N 2000
+#endif
 
 static unsigned seed = 1;
 static int a[N];
