@@ -82,7 +82,7 @@ func (u *unit) linkable(target uint64) *block {
 // one that is never taken.
 func (u *unit) exit(target uint64) {
 	n := u.p.newExit(exit{site: u.asm.here(), target: target, area: u.ar, v: u.v})
-	u.cold = append(u.cold, coldStub{u.asm.pos, func(u *unit) { u.ask(uint32(n) + 1) }})
+	u.asks = append(u.asks, askStub{u.asm.pos, n})
 	u.asm.u32(0)
 }
 

@@ -58,7 +58,7 @@ func untilStore(ins []x86.Insn) int {
 // but another thread can change it, and processors promise nothing about that either.
 func (u *unit) compareSelf(b *block, n int) {
 	a := &u.asm
-	code := u.p.code.buf[b.app-u.p.code.base:][:n]
+	code := u.p.code.cur[b.app-u.p.code.base:][:n]
 	ask := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{stale: b}})
 	a.store(layout.S0, x86.RCX)
 	a.store(layout.S1, x86.RDX)

@@ -10,8 +10,8 @@ import (
 const pageSize = 4096
 
 // maxCodePages is how many pages of code are kept as they were read. Reading one
-// again costs a microsecond; a compiler's code is tens of megabytes.
-const maxCodePages = 128
+// again costs some microseconds; a compiler's code is tens of megabytes.
+const maxCodePages = 512
 
 // codePages caches the application's code as it was read from the target.
 // Its pages are those that blocks were translated from: hasCode goes by them.
@@ -23,9 +23,14 @@ type codePages struct {
 	oldest int
 	maps   []sys.Mapping // executable ones, sorted
 	valid  bool
-	buf    [2 * pageSize]byte // the stretch being decoded
-	base   uint64
-	n      int
+	near   int // of maps, the one that was looked for last
+	// The stretch being decoded, at base: part of a page, or of buf where it lies in two.
+	// last is the page that was used last, at lastAddr; nil for none that keeps.
+	cur      []byte
+	base     uint64
+	buf      [2 * pageSize]byte
+	last     *[pageSize]byte
+	lastAddr uint64
 }
 
 // fetch reads up to n bytes of code at addr; fewer where executable memory
@@ -34,32 +39,46 @@ type codePages struct {
 // Breakpoints of ours do not show: the bytes are the original ones.
 func (p *Process) fetch(addr uint64, n int) []byte {
 	c := &p.code
-	c.base, c.n = addr, 0
+	c.base, c.cur = addr, nil
+	if off := int(addr & (pageSize - 1)); off+n <= pageSize {
+		if page := p.page(addr - uint64(off)); page != nil {
+			c.cur = page[off : off+n]
+		}
+		return c.cur
+	}
 	// page by page, up to the first that may not be executed
-	for c.n < n {
-		at := addr + uint64(c.n)
+	k := 0
+	for k < n {
+		at := addr + uint64(k)
 		page := p.page(at &^ (pageSize - 1))
 		if page == nil {
 			break
 		}
 		off := int(at & (pageSize - 1))
-		c.n += copy(c.buf[c.n:n], page[off:])
+		k += copy(c.buf[k:n], page[off:])
 	}
-	return c.buf[:c.n]
+	c.cur = c.buf[:k]
+	return c.cur
 }
 
 // page returns a page of code, nil if it is not executable or not readable.
 // Pages that may change unnoticed are read anew each time.
 func (p *Process) page(addr uint64) *[pageSize]byte {
-	pg := p.code.pages[addr]
-	if pg != nil && !p.changing(addr) {
+	c := &p.code
+	if c.last != nil && c.lastAddr == addr && c.valid {
+		return c.last
+	}
+	c.last = nil
+	pg, changing := c.pages[addr], p.changing(addr)
+	if pg != nil && !changing {
+		c.last, c.lastAddr = pg, addr
 		return pg
 	}
 	if !p.executable(addr) {
 		return nil
 	}
 	if pg == nil {
-		pg = p.code.room(addr)
+		pg = c.room(addr)
 	}
 	if _, err := p.mem.ReadAt(pg[:], int64(addr)); err != nil {
 		return nil
@@ -69,7 +88,10 @@ func (p *Process) page(addr uint64) *[pageSize]byte {
 			pg[at-addr] = orig
 		}
 	}
-	p.code.pages[addr] = pg
+	c.pages[addr] = pg
+	if !changing {
+		c.last, c.lastAddr = pg, addr
+	}
 	return pg
 }
 
@@ -105,10 +127,16 @@ func (p *Process) executable(addr uint64) bool {
 
 // mapping returns the executable mapping that holds addr, nil if none does.
 func (c *codePages) mapping(addr uint64) *sys.Mapping {
+	if c.near < len(c.maps) {
+		if m := &c.maps[c.near]; m.Start <= addr && addr < m.End {
+			return m
+		}
+	}
 	i := sort.Search(len(c.maps), func(i int) bool { return c.maps[i].End > addr })
 	if i == len(c.maps) || c.maps[i].Start > addr {
 		return nil
 	}
+	c.near = i
 	return &c.maps[i]
 }
 
@@ -148,7 +176,7 @@ func (p *Process) ours(addr uint64) bool {
 // It must be copied before the next decode.
 func (p *Process) insBytes(in *x86.Insn) []byte {
 	off := in.Addr - p.code.base
-	return p.code.buf[off : off+uint64(in.Len)]
+	return p.code.cur[off : off+uint64(in.Len)]
 }
 
 // splits tells whether a block must begin at addr because something watches it.

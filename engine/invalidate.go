@@ -32,6 +32,7 @@ func (p *Process) hasCode(start, end uint64) bool {
 // blocks' entries, which are what is overwritten.
 func (p *Process) invalidate(start, end uint64) {
 	clear(p.stepped)
+	p.code.last = nil
 	for pg := range p.code.pages {
 		if pg+pageSize > start && pg < end {
 			delete(p.code.pages, pg)

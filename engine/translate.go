@@ -28,6 +28,7 @@ type unit struct {
 	asm     asm
 	warm    []coldStub // used as often as the code that leads there
 	cold    []coldStub
+	asks    []askStub
 	heads   []uint64 // application addresses that got a head
 	limit   int      // of the next block's instructions, for one that is used once; 0 none
 	forced  bool     // the tracer executes the next block
@@ -52,6 +53,13 @@ type unit struct {
 type literal struct {
 	site  int // position of the 32-bit displacement
 	value uint64
+}
+
+// askStub is a cold stub that only asks: they are most of all, and a function for each
+// would be a piece of memory for each.
+type askStub struct {
+	site int
+	exit int
 }
 
 // coldStub is code to be placed behind the unit: emit writes it once the hot
@@ -88,6 +96,7 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 	}
 	u.asm = asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.next}
 	u.warm, u.cold, u.lits, u.heads, u.headFor = u.warm[:0], u.cold[:0], u.lits[:0], u.heads[:0], 0
+	u.asks = u.asks[:0]
 	b := body(u)
 	for i := 0; i < len(u.warm); i++ {
 		c := u.warm[i]
@@ -100,6 +109,10 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 		c := u.cold[i]
 		u.setRel(c.site, u.asm.here())
 		c.emit(u)
+	}
+	for _, s := range u.asks {
+		u.setRel(s.site, u.asm.here())
+		u.ask(uint32(s.exit) + 1)
 	}
 	if len(u.lits) > 0 {
 		u.asm.align8(0)
@@ -180,7 +193,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 	if n == 0 { // undecodable
 		b.code = u.asm.here()
 		if u.p.changing(app) {
-			u.compareSelf(b, min(u.p.code.n, 15))
+			u.compareSelf(b, min(len(u.p.code.cur), 15))
 		}
 		u.trap(b, app, 1)
 		u.finish(b)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -27,7 +26,6 @@ const (
 	chunkMost    = 4 << 20
 	ringStart    = 4 << 20
 	ringMost     = layout.RingMax
-	gcPercent    = 20
 )
 
 // Record runs opts.Program, records it and returns the exit status that a shell
@@ -41,9 +39,7 @@ const (
 // Only one Record may run at a time in a process: the engine waits for every child that the
 // process has.
 func Record(ctx context.Context, opts Options) (exit int, err error) {
-	// The facts of translated code stay; letting the heap double before each
-	// collection would waste as much again.
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	defer collectSeldom()()
 	r := &run{opts: &opts, cache: symbols.NewCache(symbols.Options{})}
 	defer r.cache.Close()
 	path, err := r.prepare()
