@@ -18,17 +18,6 @@ const (
 	NumMetrics
 )
 
-// budgetOff is where a metric's word lies in a slot. That of instructions is what
-// is left; those of accesses are one less, so that a block is left behind the
-// very instruction that uses the budget up, though others follow that access
-// nothing.
-func budgetOff(m Metric) int {
-	if m == MetricInstructions {
-		return layout.Budget
-	}
-	return layout.AccessBudgets + 8*int(m-MetricAccesses)
-}
-
 // unlimited is the budget of a thread that is not to be asked about.
 const unlimited = 1 << 62
 
@@ -55,20 +44,11 @@ func (p *Process) CountExecuted(metrics ...Metric) {
 // is asked; 0 or less: it has to be asked now. It is exact while the thread is
 // stopped or waits.
 // While a block runs, all that it does is subtracted already.
-func (t *Thread) Budget(m Metric) int64 {
-	n := int64(t.slot.get(budgetOff(m)))
-	if m != MetricInstructions {
-		n++
+func (t *Thread) Budget(m Metric) (n int64) {
+	for w := range layout.BudgetWords {
+		n += t.share(m, w)
 	}
 	return n
-}
-
-// SetBudget replaces the budget of a thread that is stopped or waits.
-func (t *Thread) SetBudget(m Metric, n int64) {
-	if m != MetricInstructions {
-		n--
-	}
-	t.slot.set(budgetOff(m), uint64(n))
 }
 
 // Rebudget makes Client.Entering be called for every thread, so that budgets can be
@@ -88,10 +68,23 @@ func (n *use) add(o use) {
 	}
 }
 
+// useOf is what all instructions of a block do. What each does stands with the
+// block where it is not just itself, so that what was not executed can be given back.
+func (u *unit) useOf(b *block, ins []x86.Insn) (sum use) {
+	b.spends = true
+	if !u.p.countsAccesses {
+		sum[MetricInstructions] = uint32(len(ins))
+		return sum
+	}
+	b.uses = u.usesOf(ins)
+	for i := range b.uses {
+		sum.add(b.uses[i])
+	}
+	return sum
+}
+
 // usesOf counts what instructions do, each by itself, but for accesses whose
 // number is known only when they execute (see counted).
-// They stand with the block (uses), so that what was not executed can be given
-// back.
 func (u *unit) usesOf(ins []x86.Insn) []use {
 	out := make([]use, len(ins))
 	for i := range ins {
@@ -134,12 +127,10 @@ func (u *unit) spend(b *block, ins []x86.Insn) {
 	if !u.p.budgeted {
 		return
 	}
-	b.uses = u.usesOf(ins)
-	var sum use
-	for i := range b.uses {
-		sum.add(b.uses[i])
-	}
-	need := &shortage{}
+	sum := u.useOf(b, ins)
+	u.p.lastWord = (u.p.lastWord + 1) % u.p.words
+	b.word = uint8(u.p.lastWord)
+	need := &shortage{word: u.p.lastWord}
 	for m := range NumMetrics {
 		if !u.p.metrics[m] {
 			continue
@@ -149,13 +140,14 @@ func (u *unit) spend(b *block, ins []x86.Insn) {
 		if u.limit == 0 {
 			ask = u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{need: need.copy()}})
 		}
-		u.subtract(m, sum[m], u.flagsFree(ins), ask)
+		u.subtract(budgetOff(m, need.word), sum[m], u.flagsFree(ins), ask)
 	}
 }
 
 // shortage is which budgets a block has subtracted itself from before one of them
 // did not suffice, and how much.
 type shortage struct {
+	word       int // that the block uses
 	use        use
 	subtracted [NumMetrics]bool
 }
@@ -166,30 +158,38 @@ func (s *shortage) copy() *shortage {
 	return &c
 }
 
-// subtract writes the subtraction of n from a budget, and, unless ask is
+// subtract writes the subtraction of n from the word of a budget at off, and, unless ask is
 // negative, the request of that number for when it falls below zero.
 //
 // The sign of the result decides, by one of three means: a conditional jump where
 // the flags are dead; pext of the sign bit and jrcxz; lahf and seto around the jump
 // on processors without BMI2. Counting down was chosen over counting up because the
 // comparison is then with zero.
-func (u *unit) subtract(m Metric, n uint32, dead bool, ask int) {
+func (u *unit) subtract(off int, n uint32, dead bool, ask int) {
 	a := &u.asm
-	off := uint32(budgetOff(m))
+	take := func() {
+		if n < 1<<7 {
+			a.bytes(0x65, 0x48, 0x83, 0x2c, 0x25) // sub qword gs:[off], n
+			a.u32(uint32(off))
+			a.bytes(byte(n))
+			return
+		}
+		a.bytes(0x65, 0x48, 0x81, 0x2c, 0x25)
+		a.u32(uint32(off))
+		a.u32(n)
+	}
 	switch {
 	case dead:
-		a.bytes(0x65, 0x48, 0x81, 0x2c, 0x25) // sub qword gs:[off], n
-		a.u32(off)
-		a.u32(n)
+		take()
 		if ask >= 0 {
 			a.bytes(0x0f, 0x88) // js
 			u.coldAsk(ask, nil)
 		}
 	case ask < 0 || u.p.hasBMI2:
 		a.store(spillF, x86.RCX)
-		a.load(x86.RCX, int(off))
+		a.load(x86.RCX, off)
 		a.leaDisp(x86.RCX, x86.RCX, -int64(n))
-		a.store(int(off), x86.RCX)
+		a.store(off, x86.RCX)
 		if ask >= 0 {
 			a.bytes(0x65, 0xc4, 0xe2, 0xf2, 0xf5, 0x0c, 0x25) // pext rcx, rcx, gs:[SignMask]
 			a.u32(layout.SignMask)
@@ -201,9 +201,7 @@ func (u *unit) subtract(m Metric, n uint32, dead bool, ask int) {
 		a.store(spillF, x86.RAX)
 		a.bytes(0x9f, 0x0f, 0x90, 0xc0) // lahf; seto al
 		a.store(spillF+8, x86.RAX)
-		a.bytes(0x65, 0x48, 0x81, 0x2c, 0x25)
-		a.u32(off)
-		a.u32(n)
+		take()
 		a.bytes(0x0f, 0x88)
 		back := func(u *unit) {
 			u.asm.load(x86.RAX, spillF+8)
@@ -237,17 +235,25 @@ func (u *unit) coldAsk(n int, first func(*unit)) {
 func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
 	p := t.p
 	t.giveBack(need)
+	p.askedForBudget(tr.now())
 	tr.client.BudgetLow(t, app)
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, true)
 	}
 	n := p.affordable(t, app)
 	if n == 0 {
+		t.gather(need)
 		return tr.answerPast(t, app)
 	}
 	b := p.translateShort(app, t.variant, n)
 	if b == nil {
 		return tr.leaveAt(t, app)
+	}
+	// Whatever comes behind the block has to ask.
+	for m := range NumMetrics {
+		if p.metrics[m] {
+			t.putAll(m, int(b.word))
+		}
 	}
 	tr.reply(t, b.code)
 	return nil
@@ -257,7 +263,7 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
 func (t *Thread) giveBack(need *shortage) {
 	for m, n := range need.use {
 		if need.subtracted[m] {
-			t.SetBudget(Metric(m), t.Budget(Metric(m))+int64(n))
+			t.take(Metric(m), -int64(n))
 		}
 	}
 }
@@ -318,11 +324,17 @@ func (p *Process) translateShort(app uint64, v Variant, n int) *block {
 // were not executed.
 // It is called where a signal or a fault takes a thread out of a block.
 func (t *Thread) refund(b *block, i int) {
+	if !b.spends {
+		return
+	}
+	if b.uses == nil {
+		t.take(MetricInstructions, -int64(int(b.insns)-i))
+		return
+	}
 	for _, n := range b.uses[min(i, len(b.uses)):] {
 		for m := range n {
 			if n[m] > 0 && t.p.metrics[m] {
-				off := budgetOff(Metric(m))
-				t.slot.set(off, t.slot.get(off)+uint64(n[m]))
+				t.take(Metric(m), -int64(n[m]))
 			}
 		}
 	}

@@ -145,12 +145,14 @@ type block struct {
 	insns   uint8 // how many instructions
 	variant Variant
 	term    terminator
-	dead    bool // invalidated
-	headed  bool // there is a head that leads here
+	dead    bool  // invalidated
+	headed  bool  // there is a head that leads here
+	spends  bool  // it subtracts itself from budgets
+	word    uint8 // which of their words, see budgetOff
 	// lastRecorded: the last instruction, a system call, is part of the records.
 	lastRecorded bool
 	rec          recording // without id unless Record
-	uses         []use     // of each instruction what the block subtracted from budgets
+	uses         []use     // of each instruction what it subtracted; nil where that is just itself
 }
 
 // terminator is the shape of the code that ends a block; it tells what the

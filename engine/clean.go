@@ -177,5 +177,8 @@ func (t *Thread) wanted() (uint64, bool) {
 	if e.need != nil { // the block will subtract itself once more
 		t.giveBack(e.need)
 	}
+	if e.spent {
+		t.deal()
+	}
 	return e.target, true
 }

@@ -120,14 +120,31 @@ func (u *unit) countAfter(c *counted, in *x86.Insn) {
 		if k == 0 || !u.p.metrics[m] {
 			continue
 		}
-		a.load(g, budgetOff(m))
+		off := budgetOff(m, u.p.lastWord)
+		a.load(g, off)
 		a.not(g)
 		a.lea(g, operand{base: g, index: h, scale: uint8(k)}) // 1, or 2 of an instruction with two operands
 		a.not(g)
-		a.store(budgetOff(m), g)
+		a.store(off, g)
 	}
+	u.counted = c.each
 	a.load(h, layout.CountRax)
 	a.load(g, layout.CountReg)
+}
+
+// askCounted writes, at the end of a block whose last instruction has been counted
+// as it executed, the request for when that has used a budget up. The next block
+// would not notice: it uses another word. One that is used once asks anyway.
+func (u *unit) askCounted(next uint64) {
+	each := u.counted
+	u.counted = use{}
+	for m := MetricAccesses; m < NumMetrics; m++ {
+		if each[m] == 0 || !u.p.metrics[m] || u.limit > 0 {
+			continue
+		}
+		ask := u.p.newExit(exit{target: next, area: u.ar, v: u.v, fixed: true, spent: true})
+		u.subtract(budgetOff(m, u.p.lastWord), 0, false, ask)
+	}
 }
 
 // settle counts the iterations that a repeated string instruction, i of block b,
@@ -154,8 +171,7 @@ func (t *Thread) settle(b *block, i int, regs *sys.Regs) {
 func (t *Thread) spent(each use, k uint64) {
 	for m, n := range each {
 		if n > 0 && t.p.metrics[m] {
-			off := budgetOff(Metric(m))
-			t.slot.set(off, t.slot.get(off)-uint64(n)*k)
+			t.take(Metric(m), int64(uint64(n)*k))
 		}
 	}
 }

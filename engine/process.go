@@ -95,7 +95,11 @@ type Process struct {
 	predict         bool
 	metrics         [NumMetrics]bool // that blocks count
 	budgeted        bool             // any of them
-	countsAccesses  bool             // any that is of accesses
+	words           int              // that budgets are dealt out to
+	lastWord        int              // the one that the last block uses
+	budgetAsks      int              // see askedForBudget
+	askRowFrom      time.Duration
+	countsAccesses  bool // any that is of accesses
 	budgetEpoch     int
 	hasAVX, hasBMI2 bool
 	keepFlags       bool // flags are recorded: they are right where they are dead, too
@@ -165,6 +169,9 @@ type Thread struct {
 	fsBase, gsNoted uint64
 	fsKnown         bool
 	storm           storm
+	// of each metric's words: the shares that were dealt out last, and what was used
+	// of them lately
+	dealt, used [NumMetrics][layout.BudgetWords]int64
 }
 
 // Num is the thread's number within its process, from 1.
@@ -186,6 +193,9 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 		notify: make(map[uint64]bool), probes: make(map[uint64]byte), placeAt: make(map[uint64]*placesAt), sites: make(map[uint64]int),
 		calls: make(map[uint32]bool), special: specialCalls()}
 	p.noToggle = tr.opts.NoToggle
+	if p.words = layout.BudgetWords; tr.opts.NoSpread {
+		p.words = 1
+	}
 	p.noFollow, p.ahead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.Ahead, tr.opts.Predict, tr.opts.NoHuge
 	p.watchCalls = watchedCalls
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
@@ -295,7 +305,7 @@ func (p *Process) addThread(t *Thread) error {
 	s.u32(layout.Asleep).Store(0)
 	s.set(layout.SignMask, 1<<63)
 	for m := range NumMetrics {
-		s.set(budgetOff(m), unlimited)
+		t.SetBudget(m, unlimited)
 	}
 	s.initFrames()
 	t.toggles = s.get(layout.Toggles)

@@ -47,6 +47,7 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 		return tr.shortBudget(t, target, e.need)
 	case e.spent:
 		tr.client.BudgetLow(t, target)
+		t.deal()
 	case !e.fixed:
 		// Its target may have been translated before it was written, into an area that
 		// it does not reach: it was not linked then, and would ask each time.

@@ -47,10 +47,11 @@ func TestSlotPartsDoNotOverlap(t *testing.T) {
 		start, end int
 	}
 	parts := []part{
-		{"budget", layout.Budget, layout.Budget + 8}, {"await", layout.Await, layout.Place + 4}, {"mailbox", layout.Req, layout.Asleep + 4},
-		{"return words", layout.Back, layout.Toggles + 8}, {"access budgets", layout.AccessBudgets, budgetOff(NumMetrics)},
+		{"await", layout.Await, layout.Place + 4}, {"mailbox", layout.Req, layout.Asleep + 4},
+		{"return words", layout.Back, layout.Toggles + 8},
 		{"save area", layout.Save, layout.SaveFlags + 8}, {"operand", layout.Operand, layout.VecSave + 64},
-		{"counting", layout.CountReg, layout.CountLanes + 8}, {"chunk control", layout.ChunkCtl, layout.ChunkCtl + layout.MaxChunks*layout.ChunkCtlSize},
+		{"counting", layout.CountReg, layout.CountLanes + 8}, {"budgets", layout.Budgets, budgetOff(NumMetrics, 0)}, {"x87 registers", layout.FXSave, layout.FXSave + 512},
+		{"chunk control", layout.ChunkCtl, layout.ChunkCtl + layout.MaxChunks*layout.ChunkCtlSize},
 		{"frames' places", layout.FramePlace, layout.FramePlace + 2*layout.FrameMax},
 		{"tables", layout.TableOff, int(tableOff(numVariants))}, {"frames", layout.FrameSP, layout.FrameSite + 8*layout.FrameMax},
 		{"counters", layout.CounterOff, layout.CounterOff + 8*layout.MaxCounters}, {"ring", layout.RingOff, layout.RingOff + layout.RingMax},

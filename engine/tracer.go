@@ -32,6 +32,7 @@ type Options struct {
 	Predict  bool // calls and returns go by the return predictor; slower where it was measured
 	Ahead    bool // more is translated than was asked for; slower where it was measured
 	NoHuge   bool // code cache and look-up tables in small pages only
+	NoSpread bool // blocks count against one word of each budget
 	NoToggle bool // code asks at each opening and closing
 	NoDetach bool // a process is traced to its end
 	NoMemo   bool // each instruction is decoded anew

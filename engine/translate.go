@@ -34,6 +34,7 @@ type unit struct {
 	forced  bool     // the tracer executes the next block
 	headFor uint64   // a return address whose head comes next
 	lits    []literal
+	counted use // by the block's last instruction as it executes, each time; see askCounted
 	ins     [maxBlockInsns]x86.Insn
 	pos     []position // of the block being written, one an instruction
 	posBuf  [maxBlockInsns]position
@@ -234,6 +235,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		u.spend(b, ins)
 		next = u.plainBlock(b, ins)
 	}
+	u.askCounted(next)
 	u.finish(b)
 	return b, next
 }

@@ -42,6 +42,8 @@ type variant struct {
 	regs  []layout.Reg    // likewise
 	chunk int             // bytes
 	opts  func(*engine.Options)
+	// of everything that is executed; nil: nothing is counted
+	budgets *budgets
 }
 
 const everything = layout.InsRecorded | layout.InsAddrs | layout.InsValues | layout.InsBranch
@@ -65,6 +67,9 @@ func (c *recorder) Started(p *engine.Process) error {
 	c.pid = pid
 	c.timer = time.AfterFunc(runTimeout, func() { unix.Kill(pid, unix.SIGKILL) })
 	p.SetMode(c.v.mode)
+	if c.v.budgets != nil {
+		p.CountExecuted(c.v.budgets.metrics...)
+	}
 	if c.v.regs != nil {
 		p.KeepFlags()
 	}
@@ -82,11 +87,17 @@ func (c *recorder) ThreadStarted(t *engine.Thread) error {
 		c.rings[t] = cab.NewRing(t.SlotMemory(), ringChunks)
 		c.pool.Add(c.rings[t], t)
 	}
+	if c.v.budgets != nil {
+		c.v.budgets.grant(t, amounts{})
+	}
 	return nil
 }
 
 func (c *recorder) ThreadEnded(t *engine.Thread) {
 	t.Counts(func(_ uint64, instructions int, times uint64) { c.counted += uint64(instructions) * times })
+	if c.v.budgets != nil {
+		c.v.budgets.end(t)
+	}
 	if c.pool != nil {
 		c.pool.Remove(c.rings[t])
 	}
@@ -98,6 +109,9 @@ func (c *recorder) Ended(*engine.Process) {
 	}
 	c.timer.Stop()
 }
+
+// BudgetLow is asked for by those that give budgets.
+func (c *recorder) BudgetLow(t *engine.Thread, addr uint64) { c.v.budgets.low(t, addr) }
 
 func (c *recorder) Notified(*engine.Thread, uint64, engine.NotifiedRegs) {}
 func (c *recorder) Entering(*engine.Thread)                              {}

@@ -34,7 +34,6 @@ const (
 	End    = 0x48 // Buf beyond this: change chunk at the next check (code)
 	NegEnd = 0x50 // minus End, for the check that leaves the flags alone (code)
 	Tgt    = 0x58 // where a stub jumps to last (code)
-	Budget = 0x60 // instructions left before the tracer must look (code, tracer)
 
 	// Await is minus the stack pointer that the innermost awaited return finds (see
 	// Frame…): rsp plus Await is negative as long as it has not been reached. Top
@@ -81,9 +80,6 @@ const (
 	CallTSC = 0x1f0 // uint64: when the last system call that is notified began (code)
 	CallEnd = 0x1f8 // uint64: and when it returned
 
-	// Budgets of accesses: all, reads, writes; what is left, less one (code, tracer).
-	AccessBudgets = 0x1d8
-
 	// Save area of the assembly routines (code): rax, rcx, rdx, rbx, rsp, rbp,
 	// rsi, rdi, r8 … r15, then the flags as lahf and seto leave them.
 	Save      = 0x200
@@ -105,6 +101,14 @@ const (
 	CountRax   = 0x388
 	CountFlags = 0x390
 	CountLanes = 0x398
+
+	// What is left of the budgets of instructions, accesses, reads and writes:
+	// BudgetWords words each, which together are the budget, and of which each block
+	// uses one (code, tracer). A subtraction has to wait for the one before it from the
+	// same word, which was the whole cost of counting with one word for all blocks.
+	Budgets     = 0x400
+	BudgetWords = 1 << BudgetLog
+	BudgetLog   = 4
 
 	// Chunk control: for chunk number n (counted from the start, never reset),
 	// entry n mod MaxChunks. ChunkBase is good for the chunks from Tail to

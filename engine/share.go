@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"time"
+
+	"alleria/internal/layout"
+)
+
+// budgetOff is where word w of a metric's budget lies in a slot.
+//
+// A budget is dealt out to words, of which each block uses one, in turn: a block's
+// subtraction waits for the last one from the same word. What a word of
+// instructions holds is its share; those of accesses hold one less, so that a block
+// is left behind the very instruction that uses the budget up, though others follow
+// that access nothing. With no share below zero, a block that its own word suffices
+// for is one that the budget suffices for.
+func budgetOff(m Metric, w int) int {
+	return layout.Budgets + 8*(int(m)*layout.BudgetWords+w)
+}
+
+// withheld is what the words of a metric hold less than their shares.
+func withheld(m Metric) int64 {
+	if m == MetricInstructions {
+		return 0
+	}
+	return 1
+}
+
+// SetBudget replaces the budget of a thread that is stopped or waits.
+//
+// No share is below zero, unless all are at most zero. What little is left near the
+// end of a budget is dealt out as the words were used lately: in even shares, a loop of
+// a few blocks would ask again and again for what other words hold.
+func (t *Thread) SetBudget(m Metric, n int64) {
+	if t.p.words == 1 || !t.p.metrics[m] {
+		for w := range layout.BudgetWords {
+			t.setShare(m, w, 0)
+		}
+		t.setShare(m, 0, n)
+		return
+	}
+	lately := t.lately(m)
+	var all, dealt int64
+	for _, k := range lately {
+		all += k + 1
+	}
+	for w, k := range lately {
+		share := n >> layout.BudgetLog
+		if 0 < n && n < evenlyFrom {
+			share = n * (k + 1) / all
+		}
+		t.setShare(m, w, share)
+		dealt += share
+	}
+	// What rounding has left over, less than the number of words.
+	for w := 0; dealt < n; w, dealt = w+1, dealt+1 {
+		t.setShare(m, w, t.share(m, w)+1)
+	}
+}
+
+// evenlyFrom is from where on budgets are dealt out in even shares. Below, products
+// with what is used lately do not overflow.
+const evenlyFrom = 1 << 40
+
+// lately is how much of a metric blocks took from each word, the latest counting
+// most, in the order of a few thousands together.
+func (t *Thread) lately(m Metric) *[layout.BudgetWords]int64 {
+	l := &t.used[m]
+	var sum int64
+	for w := range l {
+		sum += max(t.dealt[m][w]-t.share(m, w), 0)
+	}
+	if sum == 0 {
+		return l
+	}
+	scale := 1 + sum>>12
+	for w := range l {
+		l[w] = l[w]/2 + max(t.dealt[m][w]-t.share(m, w), 0)/scale
+	}
+	return l
+}
+
+// share is the share of one word in a budget.
+func (t *Thread) share(m Metric, w int) int64 {
+	return int64(t.slot.get(budgetOff(m, w))) + withheld(m)
+}
+
+func (t *Thread) setShare(m Metric, w int, n int64) {
+	t.dealt[m][w] = n
+	t.slot.set(budgetOff(m, w), uint64(n-withheld(m)))
+}
+
+// take takes n off a budget, or gives it back, and deals out the rest anew.
+func (t *Thread) take(m Metric, n int64) { t.SetBudget(m, t.Budget(m)-n) }
+
+// gather sees to it that the word of a block holds enough for the block, of a
+// budget that suffices: what the block needs comes first.
+func (t *Thread) gather(need *shortage) {
+	for m := range NumMetrics {
+		n := int64(need.use[m]) + withheld(m)
+		if !t.p.metrics[m] || t.share(m, need.word) >= n {
+			continue
+		}
+		t.used[m][need.word] += n
+		t.SetBudget(m, t.Budget(m)-n)
+		t.setShare(m, need.word, t.share(m, need.word)+n)
+	}
+}
+
+// deal deals out what is left of the budgets anew.
+func (t *Thread) deal() {
+	for m := range NumMetrics {
+		t.take(m, 0)
+	}
+}
+
+// putAll puts all of a budget into one word.
+func (t *Thread) putAll(m Metric, w int) {
+	n := t.Budget(m)
+	t.SetBudget(m, 0)
+	t.setShare(m, w, n)
+}
+
+// Asking is looked at in rows of askRow questions: when one took less than askTime,
+// budgets are so small that what they are dealt out to costs more than it saves.
+const (
+	askRow  = 512
+	askTime = askRow * 200 * time.Microsecond
+)
+
+// askedForBudget counts a question. A program whose windows open and close by counts all
+// the time, as in sampling, goes over to one word: near its end, a budget in one word
+// is asked about once, one in several words a few times for each of them.
+func (p *Process) askedForBudget(now time.Duration) {
+	if p.words == 1 {
+		return
+	}
+	if p.budgetAsks++; p.budgetAsks%askRow != 0 {
+		return
+	}
+	if now-p.askRowFrom < askTime {
+		p.words = 1
+		for v := range p.index {
+			p.retranslate(Variant(v))
+		}
+	}
+	p.askRowFrom = now
+}
