@@ -15,6 +15,7 @@ type childKind struct {
 	event  int
 	parent *Thread
 	seen   bool
+	after  uint64 // where it goes on, if the routine that begins calls again made the call
 }
 
 // born takes the event of a parent.
@@ -29,6 +30,9 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	// The child's own first stop may have come already.
 	k := tr.children[int(id)]
 	k.parent = parent
+	if parent.slot != nil {
+		k.after = parent.slot.get(layout.ReqArg) // now: the parent may ask for something else soon
+	}
 	if k.event, err = parent.bornAs(event); err != nil {
 		return err
 	}
@@ -116,7 +120,7 @@ func (tr *Tracer) adopt(tid int, k childKind) error {
 	if err := sys.GetRegs(tid, &regs); err != nil {
 		return err
 	}
-	t := &Thread{p: p, tid: tid, stopped: true, appGS: k.parent.appGS, native: k.parent.native}
+	t := &Thread{p: p, tid: tid, stopped: true, appGS: k.parent.appGS, native: k.parent.native, bornAt: k.after}
 	switch k.event {
 	// a process of its own: it is no thread of ours
 	case eventFork:
@@ -166,7 +170,14 @@ func (tr *Tracer) letGoThread(t *Thread, regs *sys.Regs) error {
 // afterClone turns the registers of a new thread, which stands behind the
 // system call in the cache, into the application's.
 func (tr *Tracer) afterClone(t *Thread, regs *sys.Regs) error {
-	if t.p.areaAt(regs.Rip) == nil {
+	a := t.p.areaAt(regs.Rip)
+	if a == nil {
+		return nil
+	}
+	// A call that the kernel began again, since the parent was stopped within it, was
+	// made by a routine: where that goes on stands in the parent's slot.
+	if regs.Rip == a.base+a.rt.syscallAfter && t.bornAt != 0 {
+		regs.Rip, regs.Rcx = t.bornAt, t.bornAt
 		return nil
 	}
 	if !tr.clean(t, regs, false) {

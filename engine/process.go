@@ -164,6 +164,7 @@ type Thread struct {
 	toReturn        bool              // see awaitReturn
 	call            *Call             // being made, where the tracer has seen it begin
 	restarted       bool              // the kernel will make its last call again
+	bornAt          uint64            // where it begins, see childKind
 	partial         []partial         // counted blocks that it left early
 	emulated        map[uint64]uint64 // executions of counted instructions that the tracer executed, by address
 	fsBase, gsNoted uint64

@@ -107,7 +107,7 @@ func (tr *Tracer) letGoBorn(t *Thread) {
 		if err := sys.GetRegs(tid, &regs); err != nil {
 			continue // it has ended
 		}
-		child := &Thread{p: t.p, tid: tid, stopped: true, appGS: t.appGS}
+		child := &Thread{p: t.p, tid: tid, stopped: true, appGS: t.appGS, bornAt: k.after}
 		if k.event == eventFork {
 			tr.threadError(nil, tr.letGo(child, &regs))
 		} else {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,8 +18,9 @@ import (
 
 // modelled records a program under windows and compares everything that the
 // profile holds with what the model finds: openings and closings, instructions,
-// fields. It returns what differs, nothing if all is well.
-func (tr *oracleTrace) modelled(t *testing.T, dir string, windows []*oracleWindow, flags ...string) string {
+// fields. It returns what differs, nothing if all is well. The files have the given
+// name; the directory is that of oracleRun, since its name is on the program's stack.
+func (tr *oracleTrace) modelled(t *testing.T, dir, name string, windows []*oracleWindow, flags ...string) string {
 	t.Helper()
 	var config strings.Builder
 	config.WriteString(`<AlleriaConfig version="1.0">`)
@@ -26,14 +28,19 @@ func (tr *oracleTrace) modelled(t *testing.T, dir string, windows []*oracleWindo
 		config.WriteString(w.xml(fmt.Sprintf("w%d", k)))
 	}
 	config.WriteString(`</AlleriaConfig>`)
-	writeConfig(t, dir, config.String())
-	argv := append([]string{alleria(), "-q", "record", "--no-aslr", "--force", "-c", "w.xml", "-o", profileDir}, flags...)
+	file, out := filepath.Join(dir, name+".xml"), filepath.Join(dir, name+".out")
+	if err := os.WriteFile(file, []byte(config.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	argv := append([]string{alleria(), "-q", "record", "--no-aslr", "--force", "-c", file, "-o", out}, flags...)
 	r := run(t, command{argv: append(append(argv, "--"), tr.prog), dir: dir})
 	if r.status != 0 {
 		return fmt.Sprintf("status %d: %s\n%s", r.status, clip(r.stderr), config.String())
 	}
-	verify(t, dir)
-	if msg := tr.compare(t, filepath.Join(dir, profileDir), windows); msg != "" {
+	if r := run(t, command{argv: []string{alleria(), "verify", out}, dir: dir}); r.status != 0 {
+		return fmt.Sprintf("verify: %s\n%s", clip(r.stdout), config.String())
+	}
+	if msg := tr.compare(t, out, windows); msg != "" {
 		return msg + "\n" + config.String()
 	}
 	return ""
@@ -157,6 +164,20 @@ func (tr *oracleTrace) callBefore(i int) uint64 {
 		return 0
 	}
 	return tr.facts[i-1].call
+}
+
+// windowEvents is the rows of WINDOWS of the profile in a directory.
+func windowEvents(t *testing.T, dir string) (out []abp.WindowEvent) {
+	t.Helper()
+	p, err := abp.Open(filepath.Join(dir, profileDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, proc := range p.Processes() {
+		out = append(out, proc.WindowEvents()...)
+	}
+	return out
 }
 
 // compareEntry compares an instruction with all that hangs on it.

@@ -178,6 +178,10 @@ type oracleResult struct {
 // runWindows runs windows over n instructions.
 func runWindows(windows []*oracleWindow, n int) oracleResult {
 	var r oracleResult
+	for _, w := range windows { // as they were made
+		w.open, w.over = false, false
+		w.on.reset()
+	}
 	for i := range n {
 		var bits uint64
 		for k, w := range windows {
