@@ -64,7 +64,7 @@ func (tr *oracleTrace) compare(t *testing.T, path string, windows []*oracleWindo
 	// and the registers before the first.
 	var parts []abp.Mem
 	var registers []abp.RegisterValue
-	tolerated := 0
+	tolerated := 2 + tr.faults/100
 	for r.NextTrace() {
 		got := r.Trace()
 		if len(parts) > 0 || got.Ins.Part {
@@ -82,8 +82,8 @@ func (tr *oracleTrace) compare(t *testing.T, path string, windows []*oracleWindo
 			}
 			got.Mems, got.Ins.Registers, parts, registers = parts, registers, nil, nil
 		}
-		if tolerated < 2 && tr.faulted(i, got.Ins.Addr) {
-			tolerated++
+		if tolerated > 0 && tr.faulted(i, got.Ins.Addr) {
+			tolerated--
 			continue
 		}
 		for found := false; !found; i++ {

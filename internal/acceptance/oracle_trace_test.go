@@ -63,6 +63,7 @@ type oracleTrace struct {
 	prog   string
 	pid    int
 	facts  []oracleFact
+	faults int
 	images []*oracleImage
 }
 
@@ -161,7 +162,9 @@ func (tr *oracleTrace) follow() {
 				}
 			}
 		}
-		f.signalled = before != nil && before.to != f.addr
+		if f.signalled = before != nil && before.to != f.addr; f.signalled {
+			tr.faults++
+		}
 		fn := f.function
 		if fn == nil || fn.value != f.addr {
 			continue
