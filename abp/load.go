@@ -20,7 +20,7 @@ const maxBlockID = 1 << 24
 func (p *Process) load() error {
 	for i := range p.main.sections {
 		s := &p.main.sections[i]
-		add := p.table(s.Type)
+		add := p.table(s.Type, i)
 		if add == nil {
 			continue
 		}
@@ -43,11 +43,8 @@ func (p *Process) load() error {
 			return fmt.Errorf("%s section at offset %d: %w", s.Type, s.Offset, rowErr)
 		}
 	}
-	// Those that the target's code made are known later than those that the tracer
-	// made, and were written later.
-	if byTime := func(a, b WindowEvent) int { return cmp.Compare(a.TSC, b.TSC) }; !slices.IsSortedFunc(p.events, byTime) {
-		slices.SortStableFunc(p.events, byTime)
-	}
+	// In the order of time, for EachWindowEvent.
+	slices.SortStableFunc(p.windowSections, func(a, b windowSection) int { return cmp.Compare(a.first, b.first) })
 	p.images = lastOf(p.images, func(r *Image) uint32 { return r.Number })
 	p.functions = lastOf(p.functions, func(r *Function) uint32 { return r.Number })
 	p.family = lastOf(p.family, func(r *FamilyRow) uint32 { return r.Number })
@@ -63,15 +60,16 @@ func (p *Process) load() error {
 	return p.indexFrames()
 }
 
-// table returns what takes a row of that section type, nil if it is no table.
+// table returns what takes a row of a section of that type, the nth of the file; nil if it
+// is no table.
 // Section types without rows here (INTERCEPTORS, TYPES, users') are for others to
 // read.
-func (p *Process) table(t SectionType) func(kind uint16, d *wireDec) error {
+func (p *Process) table(t SectionType, n int) func(kind uint16, d *wireDec) error {
 	switch t {
 	case SectionBlocks:
 		return p.addBlock
 	case SectionWindows:
-		return p.addWindow
+		return func(kind uint16, d *wireDec) error { return p.addWindow(n, kind, d) }
 	case SectionImages:
 		return rowOf(&p.images, (*Image).decode)
 	case SectionFunctions:
@@ -108,14 +106,16 @@ func rowOf[T any](rows *[]T, decode func(*T, *wireDec)) func(uint16, *wireDec) e
 	}
 }
 
-// addWindow sorts the two kinds of rows of WINDOWS.
+// addWindow sorts the two kinds of rows of WINDOWS, of which events are not kept.
 // Other kinds are those of a later version.
-func (p *Process) addWindow(kind uint16, d *wireDec) error {
+func (p *Process) addWindow(section int, kind uint16, d *wireDec) error {
 	switch kind {
 	case rowWindowDef:
 		return rowOf(&p.defs, (*WindowDef).decode)(rowPlain, d)
 	case rowWindowEvent:
-		return rowOf(&p.events, (*WindowEvent).decode)(rowPlain, d)
+		var e WindowEvent
+		e.decode(d)
+		p.noteWindowEvent(section, &e)
 	}
 	return nil
 }

@@ -21,10 +21,11 @@ type Process struct {
 	images    []Image
 	functions []Function
 	defs      []WindowDef
-	events    []WindowEvent
-	family    []FamilyRow
-	cpuid     []CPUIDLeaf
-	syscalls  []Syscall
+	// windowSections is where the events of windows are, by time.
+	windowSections []windowSection
+	family         []FamilyRow
+	cpuid          []CPUIDLeaf
+	syscalls       []Syscall
 	// syscallsBy has each thread's system calls in the order of their ordinals.
 	syscallsBy map[uint32][]Syscall
 	signals    []Signal
@@ -90,10 +91,6 @@ func (p *Process) Function(number uint32) *Function {
 
 // WindowDefs returns the windows of the configuration.
 func (p *Process) WindowDefs() []WindowDef { return p.defs }
-
-// WindowEvents returns the openings and closings in this process, in the order
-// of their times.
-func (p *Process) WindowEvents() []WindowEvent { return p.events }
 
 // Family returns the processes of the tree as far as this process's file knows
 // them, by number.

@@ -38,8 +38,8 @@ func (v *verifier) tables(p *Process) {
 		}
 	}
 	// Rows of windows are optional: a profile may record without naming any.
-	for i := range p.events {
-		e := &p.events[i]
+	i := 0
+	err := p.EachWindowEvent(func(e *WindowEvent) error {
 		known := len(p.defs) == 0
 		for k := range p.defs {
 			known = known || p.defs[k].Index == e.Window
@@ -47,6 +47,11 @@ func (v *verifier) tables(p *Process) {
 		if !known {
 			v.found(path, 0, false, "window event %d refers to window %d, which is not in the table", i, e.Window)
 		}
+		i++
+		return nil
+	})
+	if err != nil {
+		v.found(path, 0, false, "window events: %v", err)
 	}
 	v.ends(p)
 }

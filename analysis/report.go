@@ -204,7 +204,10 @@ func summariseProcess(p *abp.Profile, proc *abp.Process, q abp.Query, progress *
 	for i, t := range threads {
 		s.thread(&t, tallies[i])
 	}
-	pr := s.report()
+	pr, err := s.report()
+	if err != nil {
+		return nil, err
+	}
 	pr.outsideReport(proc, &q)
 	pr.Profile = p.Path()
 	fromRun(pr, p)

@@ -68,11 +68,15 @@ func addTo[K comparable](m map[K]*abp.Counts, k K, c abp.Counts) {
 
 // report puts the process's part of the report together. Lists are never nil:
 // in JSON an empty list and null are not the same.
-func (s *summary) report() *ProcessReport {
+func (s *summary) report() (*ProcessReport, error) {
 	h := s.proc.Header()
+	windows, err := s.windowReports()
+	if err != nil {
+		return nil, err
+	}
 	pr := &ProcessReport{
 		Number: h.Process, PID: h.PID, Command: h.CommandLine, Followed: true, Counts: s.total,
-		Threads: len(s.threads), PerThread: s.threads, Windows: s.windowReports(),
+		Threads: len(s.threads), PerThread: s.threads, Windows: windows,
 		Images: s.imageReports(), Functions: s.functionReports(),
 	}
 	if pr.PerThread == nil {
@@ -87,7 +91,7 @@ func (s *summary) report() *ProcessReport {
 			}
 		}
 	}
-	return pr
+	return pr, nil
 }
 
 // imageReports lists the images that anything was recorded of, the busiest
@@ -133,49 +137,96 @@ func busiest(a, b abp.Counts, nameA, nameB string) int {
 
 // windowReports lists all windows of the configuration, also those that never
 // opened: that is what somebody who wonders about an empty profile looks for.
-func (s *summary) windowReports() []WindowReport {
+func (s *summary) windowReports() ([]WindowReport, error) {
+	type ends struct {
+		n           int
+		first, last openingEvents
+	}
+	by := make(map[uint32]*ends)
+	err := eachOpening(s.proc, func(window uint32, o openingEvents) error {
+		e := by[window]
+		if e == nil {
+			e = &ends{first: o}
+			by[window] = e
+		}
+		e.n++
+		e.last = o
+		return nil
+	})
 	out := []WindowReport{}
 	for _, def := range s.proc.WindowDefs() {
 		w := WindowReport{Name: def.Name, Description: def.Description}
 		if c := s.windows[def.Index]; c != nil {
 			w.Counts = *c
 		}
-		list := s.places.openings(def.Index)
-		w.Openings = len(list)
-		if len(list) > 0 {
-			w.First, w.Last = &list[0], &list[len(list)-1]
+		if e := by[def.Index]; e != nil {
+			// Only these are worded: that takes a look at the tables each.
+			w.Openings, w.First, w.Last = e.n, s.places.words(e.first), s.places.words(e.last)
 		}
 		out = append(out, w)
 	}
-	return out
+	return out, err
 }
 
-// Openings returns all openings of a process's window, each with its closing.
-// They are in the order of the profile's table, which is that of time. Addresses
-// are named from the tables, which may make the first call slow: callers with
-// several windows of a large process pay for that once a window.
-func Openings(p *abp.Process, window uint32) []WindowOpening { return newPlaces(p).openings(window) }
-
-// openings pairs openings with closings in the order in which they were
-// written. One without the other is an opening that lasted to the end, or a
-// closing whose opening was lost; the latter is left out.
-// A process's windows open for all of its threads, so that no two openings of one
-// window can overlap.
-func (pl *places) openings(window uint32) []WindowOpening {
-	var out []WindowOpening
-	for _, e := range pl.proc.WindowEvents() {
-		if e.Window != window {
-			continue
+// EachOpening calls f for all openings of a process's window, each with its closing,
+// in the order of time. There may be tens of millions: none is kept. Addresses are
+// named from the tables.
+func EachOpening(p *abp.Process, window uint32, f func(o *WindowOpening) error) error {
+	pl := newPlaces(p)
+	return eachOpening(p, func(w uint32, o openingEvents) error {
+		if w != window {
+			return nil
 		}
-		o := pl.opening(&e)
+		return f(pl.words(o))
+	})
+}
+
+// openingEvents is an opening and its closing, which may be missing.
+type openingEvents struct {
+	opened, closed abp.WindowEvent
+	isClosed       bool
+}
+
+// eachOpening pairs openings with closings in the order in which they happened. One
+// without the other is an opening that lasted to the end, or a closing whose opening
+// was lost; the latter is left out.
+// A process's windows open for all of its threads, so that no two openings of one
+// window can overlap. An opening is told of when it is over.
+func eachOpening(p *abp.Process, f func(window uint32, o openingEvents) error) error {
+	open := make(map[uint32]abp.WindowEvent)
+	var order []uint32
+	err := p.EachWindowEvent(func(e *abp.WindowEvent) error {
+		o, was := open[e.Window]
 		switch {
+		case e.Opened && was: // its closing was lost
+			open[e.Window] = *e
+			return f(e.Window, openingEvents{opened: o})
 		case e.Opened:
-			out = append(out, o)
-		case len(out) > 0 && out[len(out)-1].Closed == nil:
-			out[len(out)-1].Closed = &o
+			open[e.Window] = *e
+			order = append(slices.DeleteFunc(order, func(w uint32) bool { return w == e.Window }), e.Window)
+			return nil
+		case was:
+			delete(open, e.Window)
+			return f(e.Window, openingEvents{o, *e, true})
+		}
+		return nil
+	})
+	for _, w := range order {
+		if o, still := open[w]; still && err == nil {
+			err = f(w, openingEvents{opened: o})
 		}
 	}
-	return out
+	return err
+}
+
+// words puts an opening and its closing into words.
+func (pl *places) words(o openingEvents) *WindowOpening {
+	w := pl.opening(&o.opened)
+	if o.isClosed {
+		c := pl.opening(&o.closed)
+		w.Closed = &c
+	}
+	return &w
 }
 
 // opening words one event. Its time counts from the process's start.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -32,14 +34,13 @@ func (a *app) windowsCommand() *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return openProfiles(args, func(profiles []*abp.Profile) error {
-				list := openings(profiles, only)
 				if asJSON {
-					return a.printJSON(list)
+					return a.printOpenings(profiles, only)
 				}
-				for _, o := range list {
-					fmt.Fprintf(a.stdout, "process %d window %s #%d: opened %s\n", o.Process, o.Window, o.Number, o.Words())
-				}
-				return nil
+				return eachOpening(profiles, only, func(o *openingLine) error {
+					_, err := fmt.Fprintf(a.stdout, "process %d window %s #%d: opened %s\n", o.Process, o.Window, o.Number, o.Words())
+					return err
+				})
 			})
 		},
 	}
@@ -48,13 +49,12 @@ func (a *app) windowsCommand() *cobra.Command {
 	return c
 }
 
-// openings lists them process by process, window by window. By time would mix
+// eachOpening lists them process by process, window by window. By time would mix
 // processes whose clocks start apart.
-// Every opening is in memory at a time: some 200 bytes each, after all of the
-// process's events that the profile's tables hold anyway.
+// There may be more than fit in memory: each is handed on as it is found, for which the
+// profile is read once for each window.
 // Numbers count from 1 within a window of a process.
-func openings(profiles []*abp.Profile, only []string) []openingLine {
-	list := []openingLine{}
+func eachOpening(profiles []*abp.Profile, only []string, f func(o *openingLine) error) error {
 	for _, p := range profiles {
 		for _, proc := range p.Processes() {
 			for _, def := range proc.WindowDefs() {
@@ -63,11 +63,43 @@ func openings(profiles []*abp.Profile, only []string) []openingLine {
 				}
 				// Definitions in the configuration's order, openings in time: as
 				// the report counts them.
-				for i, o := range analysis.Openings(proc, def.Index) {
-					list = append(list, openingLine{p.Path(), proc.Number(), def.Name, i + 1, o})
+				n := 0
+				err := analysis.EachOpening(proc, def.Index, func(o *analysis.WindowOpening) error {
+					n++
+					return f(&openingLine{p.Path(), proc.Number(), def.Name, n, *o})
+				})
+				if err != nil {
+					return err
 				}
 			}
 		}
 	}
-	return list
+	return nil
+}
+
+// printOpenings prints them as printJSON prints a list, one after the other.
+func (a *app) printOpenings(profiles []*abp.Profile, only []string) error {
+	w := bufio.NewWriter(a.stdout)
+	before := "[\n  "
+	err := eachOpening(profiles, only, func(o *openingLine) error {
+		b, err := json.MarshalIndent(o, "  ", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "%s%s", before, b)
+		before = ",\n  "
+		return err
+	})
+	if before[0] == '[' {
+		w.WriteString("[]\n")
+	} else {
+		w.WriteString("\n]\n")
+	}
+	if ferr := w.Flush(); err == nil {
+		err = ferr
+	}
+	if err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	return nil
 }

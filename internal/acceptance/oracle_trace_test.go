@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"alleria/abp"
 	"alleria/engine/step"
 	"alleria/engine/x86"
@@ -40,6 +42,7 @@ type oracleFact struct {
 	regs          map[string][]byte
 	reads, writes uint64 // of the run, once it has executed
 	// What has happened by the time that it is about to execute.
+	pid       bool                   // rax holds the number of the process, which no two runs share
 	signalled bool                   // a signal has been delivered
 	entered   *oracleSymbol          // it is a function's first, and not reached from within
 	returned  map[*oracleSymbol]bool // the instruction before was the return of these
@@ -162,6 +165,7 @@ func (tr *oracleTrace) follow() {
 				}
 			}
 		}
+		f.pid = before != nil && before.call == unix.SYS_GETPID
 		if f.signalled = before != nil && before.to != f.addr; f.signalled {
 			tr.faults++
 		}
