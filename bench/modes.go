@@ -76,6 +76,7 @@ func modes(alleria, configs string) []mode {
 		record("armed", "no window open; Call, Return, Load and Time armed, none of which comes", nil, windowed("armed.xml")...),
 		record("counting", "no window open, Instructions armed", nil, windowed("counting.xml")...),
 		only(callsProgram, record("toggled", "a window opened and closed at each call, recording nothing", nil, windowed("toggled.xml")...)),
+		only(callsProgram, record("closed", "a window that would open at a call that is never reached", nil, windowed("closed.xml")...)),
 		only(callsProgram, record("threshold", "a window that opens at each millionth call", nil, windowed("threshold.xml")...)),
 		record("translate", "translation alone", nil, "--only", "translate"),
 		counting(alleria),

@@ -44,7 +44,7 @@ func perCall(mode string) (must, reach float64) {
 	switch mode {
 	case "toggled":
 		return 100, 30
-	case "threshold":
+	case "threshold", "closed":
 		return 20, 5
 	}
 	return 0, 0
@@ -77,6 +77,7 @@ func windowConfigs() map[string]string {
 			window("", `<On><Load name="no_such_library.so"/></On>`) + window("", `<On><Time threshold="10000000"/></On>`)),
 		"counting.xml": file(window("", `<On><Instructions threshold="1000000000000000"/></On>`)),
 		"toggled.xml":  file(window(` reopenable="true"`, `<On><Call name="called"/></On><Till><Return name="called"/></Till>`)),
+		"closed.xml":   file(window("", `<On><Call name="called" threshold="1000000000000"/></On>`)),
 		"threshold.xml": file(window(` reopenable="true"`,
 			`<On><Call name="called" threshold="1000000"/></On><Till><Return name="called"/></Till>`)),
 	}

@@ -66,7 +66,9 @@ func (tr *Tracer) cool(p *Process) {
 	p.looked = now
 	sum := uint64(0)
 	for _, pl := range p.places {
-		sum += pl.left().Load()
+		if p.jumps.at[pl.addr] == nil { // counting it natively costs no stop
+			sum += pl.left().Load()
+		}
 	}
 	if d := int64(sum - p.seen); d > coolHits || d < -coolHits {
 		p.seen, p.lastUse = sum, now

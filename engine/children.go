@@ -207,10 +207,8 @@ func (tr *Tracer) letGo(t *Thread, regs *sys.Regs) error {
 	}
 	defer mem.Close()
 	// its memory is a copy, breakpoints included
-	for at, orig := range p.probes {
-		if _, err := mem.WriteAt([]byte{orig}, int64(at)); err != nil {
-			return fmt.Errorf("code at %#x of process %d: %w", at, t.tid, err)
-		}
+	if err := p.restore(mem); err != nil {
+		return fmt.Errorf("process %d: %w", t.tid, err)
 	}
 	if err := sys.SetRegs(t.tid, regs); err != nil {
 		return err
@@ -229,6 +227,9 @@ func (tr *Tracer) letGo(t *Thread, regs *sys.Regs) error {
 	}
 	if _, err := in.call(sysMunmap, p.slotsBase, slotsBytes+controlBytes); err != nil {
 		return fmt.Errorf("unmapping the rings of process %d: %w", t.tid, err)
+	}
+	if err := p.unmapJumps(in); err != nil {
+		return fmt.Errorf("process %d: %w", t.tid, err)
 	}
 	if err := in.close(); err != nil {
 		return err

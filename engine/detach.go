@@ -31,8 +31,15 @@ func (tr *Tracer) leave() {
 		}
 		return
 	}
-	for addr := range p.probes {
-		p.removeProbe(addr)
+	p.removeProbes()
+	for _, t := range p.running() {
+		var none heldSignal
+		var regs sys.Regs
+		err := sys.GetRegs(t.tid, &regs)
+		if err == nil {
+			err = tr.outOfJump(t, &regs, &none)
+		}
+		tr.threadError(t, err)
 	}
 	for _, t := range p.running() {
 		t.endRing()

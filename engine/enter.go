@@ -32,16 +32,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool
 		}
 	}
 	if !past && !t.vfork {
-		if p.notify[regs.Rip] {
-			tr.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
-		}
-		if t.native {
-			tr.returnedNatively(t, regs.Rip, regs.Rsp)
-		}
-		if p.mode == ModeNative { // else the code counts the arrival
-			tr.enteredNatively(t, regs.Rip, regs.Rsp)
-			past = true
-		}
+		past = tr.arrived(t, regs)
 	}
 	if p.mode == ModeNative && !t.vfork {
 		if !t.native {
@@ -55,7 +46,28 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool
 		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
 	}
 	t.native = false
-	// From here on the thread is in the cache, in the variant that is due.
+	return tr.enterCache(t, regs, sig, past)
+}
+
+// arrived tells the client what the address is that a thread is about to execute, and
+// whether the arrival there has been counted by that. In the cache the code counts it.
+func (tr *Tracer) arrived(t *Thread, regs *sys.Regs) (counted bool) {
+	if t.p.notify[regs.Rip] {
+		tr.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
+	}
+	if t.native {
+		tr.returnedNatively(t, regs.Rip, regs.Rsp)
+	}
+	if t.p.mode != ModeNative {
+		return false
+	}
+	tr.enteredNatively(t, regs.Rip, regs.Rsp)
+	return true
+}
+
+// enterCache lets a thread go on in the cache, in the variant that is due.
+func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, past bool) error {
+	p := t.p
 	v := t.due()
 	if t.vfork {
 		v = Plain
@@ -118,6 +130,12 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	t.native, t.inCall = true, false
 	r := *regs
 	r.Gs_base = t.appGS
+	if len(t.held) > 0 { // their handlers will return to where it is
+		if err := t.p.uncover(r.Rip); err != nil {
+			return err
+		}
+	}
+	r.Rip = t.p.copied(r.Rip)
 	if err := sys.SetRegs(t.tid, &r); err != nil {
 		return err
 	}
@@ -126,6 +144,15 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		if err := tr.overProbe(t, r.Rip); err != nil {
 			return err
 		}
+		if r.Eflags&flagTrap != 0 && sig == 0 && len(t.held) == 0 { // the step was the application's, too
+			return tr.resume(t, sigTrap)
+		}
+	}
+	if len(t.held) > 0 {
+		if err := sys.GetRegs(t.tid, &r); err != nil { // it may have made a step
+			return err
+		}
+		t.p.interruptedAt(r.Rip)
 	}
 	for i := range t.held {
 		tr.signalled(t, &t.held[i], regs)
@@ -157,13 +184,32 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	if p.areaAt(at) != nil { // none is ever reached there
 		return true, tr.lost(t, regs)
 	}
-	if _, ok := p.probes[at]; ok {
-		regs.Rip = at
+	if p.probeHitAt(at, regs) {
 		t.appGS = regs.Gs_base
 		tr.probeHit(p)
+		if err := tr.considerJump(t, regs, regs.Rip); err != nil {
+			return true, err
+		}
 		return true, tr.enter(t, regs, 0)
 	}
+	if p.gone(at) { // it ran into a probe that was taken away meanwhile
+		regs.Rip = at
+		if err := sys.SetRegs(t.tid, regs); err != nil {
+			return true, err
+		}
+		return true, tr.resume(t, 0)
+	}
 	return false, nil
+}
+
+// gone tells whether a breakpoint of ours was at an address and is no more.
+func (p *Process) gone(at uint64) bool {
+	var b [1]byte
+	if _, ok := p.removed[at]; !ok {
+		return false
+	}
+	_, err := p.mem.ReadAt(b[:], int64(at))
+	return err == nil && b[0] != 0xcc
 }
 
 // trapped handles a thread that waits for the tracer to execute the last

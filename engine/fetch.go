@@ -84,10 +84,11 @@ func (p *Process) page(addr uint64) *[pageSize]byte {
 		return nil
 	}
 	for at, orig := range p.probes {
-		if at-addr < pageSize {
+		if at-addr < pageSize && pg[at-addr] == 0xcc {
 			pg[at-addr] = orig
 		}
 	}
+	p.originals(pg[:], addr)
 	c.pages[addr] = pg
 	if !changing {
 		c.last, c.lastAddr = pg, addr
@@ -114,6 +115,17 @@ func (c *codePages) room(addr uint64) *[pageSize]byte {
 	}
 	c.pages[old] = nil
 	return pg
+}
+
+// reread forgets what was read of a mapping: natively it may have been replaced by
+// another without a word. Which pages blocks were translated from stays known.
+func (c *codePages) reread(m *sys.Mapping) {
+	c.last = nil
+	for pg := range c.pages {
+		if pg >= m.Start && pg < m.End {
+			c.pages[pg] = nil
+		}
+	}
 }
 
 // executable tells whether the application may execute at addr.
@@ -166,6 +178,11 @@ func (p *Process) ours(addr uint64) bool {
 	}
 	for _, a := range p.areas {
 		if a.contains(addr) {
+			return true
+		}
+	}
+	for _, a := range p.jumps.areas {
+		if addr-a.base < jumpAreaBytes+countsBytes {
 			return true
 		}
 	}

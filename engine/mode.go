@@ -225,7 +225,20 @@ func (tr *Tracer) switchStopped(t *Thread) error {
 // It is written through /proc/PID/mem, which ignores the protection of the page and copies it
 // for this process alone. Threads of the process may be executing there: one byte is
 // replaced as a whole.
+//
+// Where a jump lies it stays if it does what is wanted.
 func (p *Process) addProbe(addr uint64) error {
+	if _, ok := p.probes[addr]; ok {
+		return nil
+	}
+	if p.jumps.at[addr] != nil {
+		if p.lostJumps(addr, addr+1); p.jumps.at[addr] != nil && p.wantsJump(addr) {
+			return nil
+		}
+	}
+	if err := p.uncover(addr); err != nil {
+		return err
+	}
 	if _, ok := p.probes[addr]; ok {
 		return nil
 	}
@@ -250,18 +263,34 @@ func (p *Process) removeIdleProbe(addr uint64) {
 // removeProbe gives the application its code back.
 func (p *Process) removeProbe(addr uint64) {
 	p.lostProbes(addr, addr+1)
+	if j := p.jumps.at[addr]; j != nil {
+		p.tr.threadError(nil, p.dropJump(j, false))
+		return
+	}
 	orig, ok := p.probes[addr]
 	if !ok {
 		return
 	}
 	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err == nil {
 		delete(p.probes, addr)
+		p.removed[addr] = orig
+	}
+}
+
+// removeProbes gives the application all of its code back.
+func (p *Process) removeProbes() {
+	for addr := range p.probes {
+		p.removeProbe(addr)
+	}
+	for addr := range p.jumps.at {
+		p.removeProbe(addr)
 	}
 }
 
 // lostProbes forgets the breakpoints in [start, end) that are no longer there,
 // because other memory is.
 func (p *Process) lostProbes(start, end uint64) {
+	p.lostJumps(start, end)
 	for at := range p.probes {
 		if at < start || at >= end {
 			continue
@@ -285,14 +314,18 @@ func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
 	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err != nil {
 		return fmt.Errorf("code at %#x: %w", addr, err)
 	}
-	again := p.repeatsAt(addr)
-	err := tr.step(t)
+	again, step := p.repeatsAt(addr), func() error { return tr.step(t) }
+	if !p.systemCallAt(addr) { // which may change the mask
+		one := step
+		step = func() error { return undisturbed(t, one) }
+	}
+	err := step()
 	for again && err == nil && len(t.held) == 0 {
 		var regs sys.Regs
 		if err = sys.GetRegs(t.tid, &regs); err != nil || regs.Rip != addr {
 			break
 		}
-		err = tr.step(t)
+		err = step()
 	}
 	if _, werr := p.mem.WriteAt([]byte{0xcc}, int64(addr)); werr != nil && err == nil {
 		err = fmt.Errorf("code at %#x: %w", addr, werr)

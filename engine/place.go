@@ -27,7 +27,8 @@ type Place struct {
 	index   int
 	addr    uint64
 	returns bool
-	armed   int64 // what Left was set to
+	armed   int64  // what Left was set to
+	size    uint64 // of the function whose entry it is; 0: not known to be one
 }
 
 // placesAt is what is counted of the function at an address.
@@ -207,11 +208,10 @@ func (tr *Tracer) placeReturned(t *Thread) error {
 // hitProbe tells whether a held signal is that of a native probe, and takes the
 // thread back to it.
 func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
-	if _, ok := p.probes[regs.Rip-1]; !ok || h.sig != sigTrap || h.info.Code() != codeKernel && h.info.Code() != codeBreak {
+	if h.sig != sigTrap || h.info.Code() != codeKernel && h.info.Code() != codeBreak {
 		return false
 	}
-	regs.Rip--
-	return true
+	return p.probeHitAt(regs.Rip-1, regs)
 }
 
 // answerPast lets a thread that waits go on at app, whose arrival has been

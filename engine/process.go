@@ -71,6 +71,9 @@ type Process struct {
 	// what the client watches
 	notify map[uint64]bool
 	probes map[uint64]byte // original bytes under native breakpoints
+	// and under those that are no more: a thread may have run into one just before
+	removed map[uint64]byte
+	jumps   jumps
 	// whose arrivals code counts, by number and by address; sites are native returns
 	// that frames await, and how many. awaits: returns look whether they are awaited
 	places  []*Place
@@ -131,9 +134,9 @@ type Process struct {
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
-	Requests, Indirect, Units, Blocks, Stops, Signals, Traps, Toggles int
-	CacheBytes                                                        int
-	RequestTime                                                       time.Duration // that requests took to be answered
+	Requests, Indirect, Units, Blocks, Stops, Signals, Traps, Toggles, Jumps int
+	CacheBytes                                                               int
+	RequestTime                                                              time.Duration // that requests took to be answered
 }
 
 // Thread is one thread of a traced process.
@@ -191,7 +194,7 @@ const userCS = 0x33
 // here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, threads: make(map[int]*Thread), bareHeads: make(map[headKey]bool),
-		notify: make(map[uint64]bool), probes: make(map[uint64]byte), placeAt: make(map[uint64]*placesAt), sites: make(map[uint64]int),
+		notify: make(map[uint64]bool), probes: make(map[uint64]byte), removed: make(map[uint64]byte), jumps: newJumps(tr.opts.NoJumps), placeAt: make(map[uint64]*placesAt), sites: make(map[uint64]int),
 		calls: make(map[uint32]bool), special: specialCalls()}
 	p.noToggle = tr.opts.NoToggle
 	if p.words = layout.BudgetWords; tr.opts.NoSpread {
@@ -217,7 +220,7 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 		return nil, err
 	}
 	p.mem = mem
-	p.file, err = sys.Memfd("alleria", int64(slotsBytes)+controlBytes+2*areaBytes)
+	p.file, err = sys.Memfd("alleria", int64(slotsBytes)+controlBytes+2*areaBytes+maxJumpAreas*jumpAreaBytes)
 	if err != nil {
 		mem.Close()
 		return nil, err
@@ -245,6 +248,9 @@ func (p *Process) close() {
 	}
 	for _, a := range p.areas {
 		sys.UnmapAligned(a.mem)
+	}
+	for _, a := range p.jumps.areas {
+		sys.Unmap(a.mem)
 	}
 	if p.ctl != nil {
 		sys.Unmap(p.ctl.mem)

@@ -42,9 +42,7 @@ func (t *Thread) goNative(regs *sys.Regs) error {
 func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 	p := tr.proc
 	// the program gets its code back
-	for addr := range p.probes {
-		p.removeProbe(addr)
-	}
+	p.removeProbes()
 	for _, o := range p.running() {
 		if o == t {
 			continue

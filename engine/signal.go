@@ -64,6 +64,11 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 				return err
 			}
 		case codeTrace:
+			if j := p.jumpAt(regs.Rip); j != nil && t.native {
+				if done, err := tr.trapInJump(t, j, regs); done {
+					return err
+				}
+			}
 			// The application has set the trap flag: it sees a trap behind each
 			// instruction of its own, not behind those between.
 			if tr.inCache(t, regs.Rip) && !tr.clean(t, regs, false) {
@@ -87,11 +92,15 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 // without a handler is handed over with the application's registers, so that a core dump
 // shows the application.
 func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
+	if err := tr.outOfJump(t, regs, &h); err != nil {
+		return err
+	}
 	// A thread may also be native because it went where there is no code: its
 	// fault is delivered here and it goes on in the cache.
 	native := t.native && t.p.mode == ModeNative && !tr.inCache(t, regs.Rip)
 	if native {
 		tr.signalled(t, &h, regs)
+		t.p.interruptedAt(regs.Rip)
 		if t.p.mode == ModeNative {
 			return tr.passOn(t, h)
 		}
@@ -142,6 +151,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 // the handler. What the step has left in the frame is put right.
 func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	own := regs.Eflags&flagTrap != 0
+	t.p.interruptedAt(regs.Rip)
 	if err := sys.Step(t.tid, sig); err != nil {
 		return err
 	}
@@ -224,9 +234,19 @@ const faultSignals = 1<<(sigIll-1) | 1<<(sigTrap-1) | 1<<(sigBus-1) | 1<<(sigFPE
 // h may be replaced: a fault of the application's own that comes up while stepping is
 // delivered instead, and the signal is held.
 func (tr *Tracer) toClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
+	if err := tr.outOfJump(t, regs, h); err != nil {
+		return err
+	}
 	if tr.clean(t, regs, h.fault()) {
 		return nil
 	}
+	return undisturbed(t, func() error { return tr.stepToClean(t, regs, h) })
+}
+
+// undisturbed calls steps with the signals of a stopped thread blocked, but for those
+// that instructions raise: a timer may fire faster than the tracer steps, and the
+// thread would get nowhere.
+func undisturbed(t *Thread, steps func() error) error {
 	mask, err := sys.SignalMask(t.tid)
 	if err != nil {
 		return err
@@ -234,7 +254,7 @@ func (tr *Tracer) toClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
 	if err := sys.SetSignalMask(t.tid, mask|^uint64(faultSignals)); err != nil {
 		return err
 	}
-	if err := tr.stepToClean(t, regs, h); err != nil {
+	if err := steps(); err != nil {
 		return err
 	}
 	return sys.SetSignalMask(t.tid, mask)

@@ -36,6 +36,7 @@ type Options struct {
 	NoToggle bool // code asks at each opening and closing
 	NoDetach bool // a process is traced to its end
 	NoMemo   bool // each instruction is decoded anew
+	NoJumps  bool // native probes are int3s, all of them
 	NoBusy   bool // a process never stays in the cache because native probes are hit often
 }
 

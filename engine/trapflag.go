@@ -126,10 +126,17 @@ func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
 	if own && t.p.systemCallAt(regs.Rip) {
 		return tr.callOwn(t, regs)
 	}
+	if err := t.p.uncover(regs.Rip); err != nil {
+		return err
+	}
 	if err := sys.SetRegs(t.tid, regs); err != nil {
 		return err
 	}
-	if err := tr.step(t); err != nil {
+	step := tr.step
+	if _, ok := t.p.probes[regs.Rip]; ok {
+		step = func(t *Thread) error { return tr.overProbe(t, regs.Rip) }
+	}
+	if err := step(t); err != nil {
 		return err
 	}
 	return sys.GetRegs(t.tid, regs)

@@ -50,3 +50,24 @@ func TestLateLibrary(t *testing.T) {
 		}
 	}
 }
+
+// TestBasesSetNatively opens a window in a program that has set the bases of its
+// segments natively, just before: the addresses of what is read through them must be
+// those that the program says.
+func TestBasesSetNatively(t *testing.T) {
+	prog := build(t, "../../testdata/windows/segments.c", "-fno-stack-protector")
+	dir := workDir(t)
+	writeConfig(t, dir, everything(`<On><Call name="work"/></On><Till><Return name="work"/></Till>`))
+	argv := []string{alleria(), "-q", "record", "--force", "-c", "w.xml", "-o", profileDir, "--", prog}
+	r := run(t, command{argv: argv, dir: dir})
+	var sum, gs, fs uint64
+	if _, err := fmt.Sscanf(string(r.stdout), "%d 0x%x 0x%x", &sum, &gs, &fs); err != nil || sum != 42 {
+		t.Fatalf("status %d: %s%s", r.status, clip(r.stdout), clip(r.stderr))
+	}
+	d := string(run(t, command{argv: []string{alleria(), "dump", profileDir}, dir: dir}).stdout)
+	for _, want := range []string{fmt.Sprintf("load  0x%016x", gs), fmt.Sprintf("load  0x%016x", fs)} {
+		if !strings.Contains(d, want) {
+			t.Errorf("no %q in\n%s", want, d)
+		}
+	}
+}

@@ -147,7 +147,7 @@ func (e *events) resolve(leaf *window.Leaf, l *symbols.Loaded) error {
 			continue
 		}
 		e.found[leaf] = true
-		errs = append(errs, e.watch(leaf, fn.Addr+l.Bias))
+		errs = append(errs, e.watchFunction(leaf, fn.Addr+l.Bias, fn.Size))
 	}
 	if !e.found[leaf] && ev.Name == "main" && l.Main {
 		errs = append(errs, e.resolveMain(leaf, l))
@@ -161,7 +161,7 @@ func (e *events) resolve(leaf *window.Leaf, l *symbols.Loaded) error {
 func (e *events) resolveMain(leaf *window.Leaf, l *symbols.Loaded) error {
 	if fns := l.Image.Find("main.main", true); len(fns) > 0 {
 		e.found[leaf] = true
-		return e.watch(leaf, fns[0].Addr+l.Bias)
+		return e.watchFunction(leaf, fns[0].Addr+l.Bias, fns[0].Size)
 	}
 	// The argument of __libc_start_main in start code: a constant, or what rdi
 	// holds when the call is reached.
@@ -177,6 +177,22 @@ func (e *events) resolveMain(leaf *window.Leaf, l *symbols.Loaded) error {
 	site := m.Call + l.Bias
 	e.starts[site] = append(e.starts[site], leaf)
 	return e.im.p.Notify(site)
+}
+
+// watchFunction is watch for the entry of a function of so many bytes: its calls can
+// be counted natively.
+func (e *events) watchFunction(leaf *window.Leaf, entry, size uint64) error {
+	if err := e.watch(leaf, entry); err != nil {
+		return err
+	}
+	if leaf.Event.Kind == config.EventCall {
+		pl, err := e.im.p.Entries(entry)
+		if err != nil {
+			return fmt.Errorf("%s: watching %s %s: %w", leaf.Event.Pos, leaf.Event.Kind, leaf.Event.Name, err)
+		}
+		pl.SetSize(size)
+	}
+	return nil
 }
 
 // watch has a function's entries or returns counted for a leaf.

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"alleria/engine/x86"
+)
+
+// A branch into the bytes that a jump replaces would go astray. Compilers make such
+// branches where a loop begins with the function, and people where several functions
+// share a body (mempcpy enters memmove behind its first instruction). They are looked
+// for in all of the image: long ones by their displacements at every byte, which finds
+// more than there are, short ones by decoding the neighbourhood. What a jump table
+// leads to is not known: a function with one gets a jump only if its displaced
+// instructions move the stack pointer last, to which no loop goes back.
+
+// branchedInto tells whether any branch of the image may lead to a byte behind the
+// first that j displaces. Threads stand meanwhile.
+func (p *Process) branchedInto(j *jump) bool {
+	m := p.code.mapping(j.entry)
+	if m == nil {
+		return true
+	}
+	into := func(target uint64) bool { return target > j.entry && target < j.end }
+	for _, o := range p.jumps.all {
+		if into(o.leadsTo) || j.leadsTo > o.entry && j.leadsTo < o.end {
+			return true
+		}
+	}
+	return into(j.leadsTo) || p.nearBranch(m.Start, m.End, j, into) || p.farBranch(m.Start, m.End, into) || !j.pushes && p.tabled(j)
+}
+
+// farBranch looks for branches with displacements of 32 bits in [start, end).
+func (p *Process) farBranch(start, end uint64, into func(uint64) bool) bool {
+	const piece, overlap = 1 << 20, 8
+	buf := make([]byte, piece+overlap)
+	for at := start; at < end; at += piece {
+		n := int(min(end-at, piece+overlap))
+		if _, err := p.mem.ReadAt(buf[:n], int64(at)); err != nil {
+			return true // it cannot be known
+		}
+		b := buf[:n]
+		p.originals(b, at)
+		for i := 2; i+4 <= n; i++ {
+			if b[i-1]&0xfe != 0xe8 && b[i-1]&0xf0 != 0x80 && b[i-1] != 0xf8 {
+				continue
+			}
+			target := at + uint64(i) + 4 + uint64(int64(int32(binary.LittleEndian.Uint32(b[i:]))))
+			if !into(target) {
+				continue
+			}
+			switch {
+			case b[i-1]&0xfe == 0xe8, b[i-1] == 0xf8 && b[i-2] == 0xc7, b[i-1]&0xf0 == 0x80 && b[i-2] == 0x0f:
+				return true // call, jmp; xbegin; jcc
+			}
+		}
+	}
+	return false
+}
+
+// nearBranch looks for branches with displacements of 8 bits. Where instructions
+// begin in front of the function is not known: of sixteen addresses in a row one is
+// the first byte of an instruction, and the decoder finds its way from there.
+func (p *Process) nearBranch(start, end uint64, j *jump, into func(uint64) bool) bool {
+	const reach = 128 + 2
+	from := max(start, j.entry-min(j.entry, reach+32))
+	to := min(end, j.end+reach)
+	for s := from; s < from+16 && s < j.entry; s++ {
+		if p.anyBranch(s, to, into) {
+			return true
+		}
+	}
+	return p.anyBranch(j.entry, to, into)
+}
+
+// anyBranch decodes [from, to) and looks where direct branches lead.
+func (p *Process) anyBranch(from, to uint64, into func(uint64) bool) bool {
+	return p.eachInsn(from, to, func(in *x86.Insn) bool {
+		switch in.Cat {
+		case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatCALL:
+			return in.Attr&x86.AttrRel != 0 && into(in.Target())
+		}
+		return false
+	})
+}
+
+// tabled tells whether the function may jump by a table.
+func (p *Process) tabled(j *jump) bool {
+	return p.eachInsn(j.entry, j.entry+j.pl.size, func(in *x86.Insn) bool {
+		return in.Cat == x86.CatUNCONDBR && in.Attr&x86.AttrRel == 0 && !in.RIPRelative()
+	})
+}
+
+// eachInsn decodes [from, to) linearly until f says that it has seen enough, and
+// tells whether it did. Bytes that are no instruction are skipped one by one.
+func (p *Process) eachInsn(from, to uint64, f func(*x86.Insn) bool) bool {
+	var ins [maxBlockInsns]x86.Insn
+	for at := from; at < to; {
+		code := p.fetch(at, fetchBytes)
+		if len(code) == 0 {
+			return false
+		}
+		n, _ := x86.Decode(code, at, ins[:])
+		if n == 0 {
+			at++
+		}
+		for i := range ins[:n] {
+			if f(&ins[i]) {
+				return true
+			}
+			at = ins[i].Next()
+			if at >= to {
+				break
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+// maxJumpCode bounds the code of one jump.
+const maxJumpCode = 128
+
+// displace finds the instructions that a jump at j.entry displaces, and fills in
+// what follows from them; nil if they cannot be displaced.
+//
+// The flags are overwritten by the count, so that code in front of which they may
+// matter gets no jump: hardly any function of a compiler, some written by hand.
+func (p *Process) displace(j *jump) []x86.Insn {
+	const most = 32 // instructions until the flags are known to be overwritten
+	if p.changing(j.entry) {
+		return nil
+	}
+	buf := make([]x86.Insn, most)
+	code := p.fetch(j.entry, fetchBytes)
+	n, _ := x86.Decode(code, j.entry, buf)
+	ins := buf[:n]
+	j.patch = j.entry
+	if len(ins) > 1 && isEndbr(code) { // stays: indirect calls must find it
+		j.patch += 4
+		ins = ins[1:]
+	}
+	if !flagsDead(ins, 0) {
+		return nil
+	}
+	for i := range ins {
+		if !p.movable(&ins[i]) {
+			return nil
+		}
+		if j.end = ins[i].Next(); j.end-j.patch >= jumpBytes {
+			size := j.end - j.entry
+			if size > j.pl.size || i < len(ins)-1 && ins[i].Cat == x86.CatUNCONDBR {
+				return nil
+			}
+			last := &ins[i]
+			if last.Cat == x86.CatUNCONDBR || last.Cat == x86.CatCONDBR {
+				j.leadsTo = last.Target()
+			}
+			j.pushes = last.MentionsRSP != 0 && last.GPRWrite&(1<<uint(x86.RSP)) != 0
+			j.orig = append([]byte(nil), code[:size]...)
+			return ins[:i+1]
+		}
+	}
+	return nil
+}
+
+// isEndbr tells endbr64.
+func isEndbr(code []byte) bool {
+	return len(code) >= 4 && code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa
+}
+
+// movable tells instructions that do the same elsewhere, in one instruction. A call
+// does not: its return address would be ours.
+func (p *Process) movable(in *x86.Insn) bool {
+	u := &p.scratch
+	u.p, u.v = p, Plain
+	if u.mustTrap(in) || in.Attr&(x86.AttrRep|x86.AttrRepne|x86.AttrGS) != 0 {
+		return false
+	}
+	switch in.Cat {
+	case x86.CatCALL, x86.CatRET, x86.CatSYSCALL, x86.CatINTERRUPT, x86.CatSYSTEM:
+		return false
+	case x86.CatUNCONDBR:
+		return in.Opcode == 0xe9 || in.Opcode == 0xeb
+	case x86.CatCONDBR:
+		return conditional(in) != 0
+	}
+	switch in.Mnem {
+	case x86.MPUSHF, x86.MPUSHFQ, x86.MPOPF, x86.MPOPFQ, x86.MXBEGIN, x86.MXABORT, x86.MXEND, x86.MXTEST, x86.MRDFSBASE, x86.MWRFSBASE:
+		return false
+	}
+	return !in.RIPRelative() || in.AddrBits == 64
+}
+
+// conditional is the second opcode byte of a conditional jump's long form, 0 for
+// those that have none (loop, jrcxz).
+func conditional(in *x86.Insn) byte {
+	switch {
+	case in.Map == 0 && in.Opcode&0xf0 == 0x70:
+		return in.Opcode + 0x10
+	case in.Map == 1 && in.Opcode&0xf0 == 0x80:
+		return in.Opcode
+	}
+	return 0
+}
+
+// writeJump writes the code that counts and the displaced instructions, and says
+// what the function's first bytes have to become; false if something is too far away.
+func (p *Process) writeJump(ar *jumpArea, j *jump, ins []x86.Insn) bool {
+	p.fetch(j.entry, fetchBytes) // insBytes' code
+	a := &asm{buf: ar.mem, base: ar.base, pos: ar.next}
+	j.code = a.here()
+	a.bytes(0xf0) // lock dec qword [rip+count]
+	ok := a.mem(nil, rexW, []byte{0xff}, 1, operand{base: x86.RIP, index: x86.NoReg, disp: int64(ar.counts() + uint64(j.pl.offset()) + layout.PlaceLeft)}, 0)
+	a.bytes(0x0f, 0x84) // jz hit
+	site := a.pos
+	a.u32(0)
+	j.body = a.here()
+	for i := range ins {
+		j.moved = append(j.moved, movedInsn{ins[i].Addr, a.here()})
+		ok = ok && p.move(a, &ins[i])
+	}
+	if ins[len(ins)-1].Cat != x86.CatUNCONDBR {
+		a.jmp(j.end)
+	}
+	j.hit = a.here()
+	a.bytes(0xcc)
+	back := asm{buf: ar.mem, base: ar.base, pos: site}
+	back.rel32(j.hit)
+	if !ok || a.full || a.pos-ar.next > maxJumpCode {
+		return false
+	}
+	ar.next = (a.pos + 15) &^ 15
+	// The int3s behind the jump are never reached, as far as anybody knows.
+	j.ours = append([]byte(nil), j.orig...)
+	patch := j.ours[j.patch-j.entry:]
+	for i := range patch {
+		patch[i] = 0xcc
+	}
+	to := asm{buf: patch, base: j.patch}
+	to.jmp(j.code)
+	return true
+}
+
+// move writes a displaced instruction.
+func (p *Process) move(a *asm, in *x86.Insn) bool {
+	near := func(target uint64) bool {
+		d := int64(target) - int64(a.here())
+		return d > -1<<31+64 && d < 1<<31-64
+	}
+	code := p.insBytes(in)
+	switch {
+	case in.Cat == x86.CatUNCONDBR:
+		a.jmp(in.Target())
+		return near(in.Target())
+	case in.Cat == x86.CatCONDBR:
+		a.bytes(0x0f, conditional(in))
+		a.rel32(in.Target())
+		return near(in.Target())
+	case in.RIPRelative():
+		u := &p.scratch
+		u.p = p
+		target, d := u.ripTarget(in), int(in.DispOff)
+		disp := int64(target) - int64(a.here()+uint64(in.Len))
+		a.bytes(code[:d]...)
+		a.u32(uint32(disp))
+		a.bytes(code[d+4:]...)
+		return disp == int64(int32(disp))
+	}
+	a.bytes(code...)
+	return true
+}
+
+// copyOf is where the displaced instruction at an application address has gone; the
+// first one's also for the endbr64 in front of it.
+func (j *jump) copyOf(app uint64) (uint64, bool) {
+	if app <= j.patch {
+		return j.body, app == j.entry || app == j.patch
+	}
+	for _, m := range j.moved {
+		if m.app == app {
+			return m.code, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,111 @@
+package acceptance
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// jumpCase is a way to run testdata/windows/jumps.c: how often the function is
+// called, and how it begins at the end of a run in which its calls were counted.
+type jumpCase struct {
+	arg      string
+	function string // "": arg
+	calls    int
+	begins   string
+	image    string
+}
+
+// jumpCases: an int3 is what is left where a branch leads into the first bytes, where
+// they are too few, or where the flags may matter. A function that was hit by a fault
+// has its own first bytes but for the int3.
+func jumpCases() []jumpCase {
+	return []jumpCase{
+		{arg: "plain", calls: 20000, begins: "jump"},
+		{arg: "choice", calls: 20000, begins: "jump"},
+		{arg: "one", calls: 60, begins: "int3"},
+		{arg: "two", calls: 60, begins: "int3"},
+		{arg: "four", calls: 60, begins: "int3"},
+		{arg: "looping", calls: 60, begins: "int3"},
+		{arg: "body", calls: 60, begins: "int3"},
+		{arg: "table", calls: 60, begins: "int3"},
+		{arg: "carry", calls: 60, begins: "int3"},
+		{arg: "relative", calls: 20000, begins: "jump"},
+		{arg: "locked", calls: 20000, begins: "jump"},
+		{arg: "redzone", calls: 20000, begins: "jump"},
+		{arg: "around", calls: 20000, begins: "jump"},
+		{arg: "frames", calls: 300000, begins: "jump"},
+		{arg: "first", calls: 60, begins: "int3"},
+		{arg: "second", calls: 60, begins: "int3"},
+		{arg: "children", function: "plain", calls: 2000, begins: "jump"},
+		{arg: "tail", function: "plain", calls: 20000, begins: "jump"},
+		{arg: "threads", function: "plain", calls: 200000, begins: "jump"},
+		{arg: "stepped", function: "relative", calls: 200, begins: "int3"},
+		{arg: "library", function: "in_library", calls: 300, begins: "jump", image: "LIBRARY"},
+	}
+}
+
+// TestJumps counts calls natively up to the last one, at which the window opens, and
+// one further, at which it does not; how many there are is the program's own word.
+// Whatever the program sees of itself is as without us. Programs at a fixed address
+// have their counting code elsewhere, and endbr64 moves the jump.
+func TestJumps(t *testing.T) {
+	const src, flags = "../../testdata/windows/jumps.c", "-Wno-clobbered"
+	lib := build(t, src, flags+" -shared -fPIC -DLIBRARY")
+	for _, kind := range []string{"", " -no-pie", " -fcf-protection"} {
+		prog := build(t, src, flags+kind)
+		for _, c := range jumpCases() {
+			t.Run(c.arg+kind, func(t *testing.T) {
+				t.Parallel()
+				c.test(t, prog, lib, kind == "")
+			})
+		}
+	}
+}
+
+// test runs a case; all: in every way.
+func (c *jumpCase) test(t *testing.T, prog, lib string, all bool) {
+	argv := []string{prog, c.arg, fmt.Sprint(c.calls)}
+	image := ""
+	if c.image != "" {
+		argv = append(argv, lib)
+		image = ` imagePath="` + lib + `"`
+	}
+	name := c.function
+	if name == "" {
+		name = c.arg
+	}
+	type way struct {
+		engine string
+		more   int // than the calls
+	}
+	ways := []way{{"no-busy", 0}}
+	if all {
+		ways = append(ways, way{"no-busy", 1}, way{"no-jumps", 0})
+	}
+	if all && c.arg == "stepped" { // what a program steps through in the cache is not counted
+		ways[2].engine += ",no-busy"
+	}
+	native := run(t, command{argv: argv, dir: workDir(t)})
+	for _, w := range ways {
+		dir := workDir(t)
+		writeConfig(t, dir, windowed("", fmt.Sprintf(`<On><Call name="%s"%s threshold="%d"/></On>`, name, image, c.calls+w.more), ""))
+		same(t, native, run(t, command{argv: recordNatively(w.engine, argv), dir: dir}))
+		verify(t, dir)
+		// Several threads can pass an int3 while one is stepped over it.
+		if n := len(openings(t, dir)); n != 1-w.more && (w.engine == "no-busy" || c.arg != "threads") {
+			t.Errorf("%s: %d openings with threshold %d of %d calls", w.engine, n, c.calls+w.more, c.calls)
+		}
+	}
+	dir := workDir(t)
+	writeConfig(t, dir, windowed("", fmt.Sprintf(`<On><Call name="%s"%s threshold="1000000000"/></On>`, name, image), ""))
+	r := run(t, command{argv: append(recordNatively("no-busy", argv), "say"), dir: dir})
+	if got := strings.TrimSpace(string(r.stderr)); got != c.begins {
+		t.Errorf("%s begins with %q, want %q", name, got, c.begins)
+	}
+}
+
+// recordNatively is a command that records, with a switch of the engine.
+func recordNatively(engine string, argv []string) []string {
+	return append([]string{alleria(), "-q", "record", "--force", "-c", "w.xml", "-o", profileDir, "--engine", engine, "--"}, argv...)
+}
