@@ -120,7 +120,7 @@ func (c *cursor) start(p *Process, ref *FrameRef) (wanted bool, err error) {
 			return false, nil
 		}
 	}
-	if err := c.dec.Start(payload[body:]); err != nil {
+	if err := c.dec.Start(payload[body:], h.Encoding); err != nil {
 		return false, corrupt(err)
 	}
 	x := &c.x

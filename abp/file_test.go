@@ -49,7 +49,7 @@ func sampleFile(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	h := &FrameHeader{
-		Thread: 1, OSID: 9, Chunks: 1, MaxBlock: 1, FirstTSC: 10, LastTSC: 20, Execs: 2, Words: enc.Words,
+		Thread: 1, OSID: 9, Chunks: 1, MaxBlock: 1, FirstTSC: 10, LastTSC: 20, Execs: 2, Words: enc.Words, Encoding: enc.Version(),
 		Counts: Counts{4, 4, 2, 2, 8, 8},
 	}
 	err = errors.Join(

@@ -1,6 +1,10 @@
 package abp
 
-import "fmt"
+import (
+	"fmt"
+
+	"alleria/abp/frame"
+)
 
 // FrameHeaderSize is the size of what precedes a frame's body in the payload of
 // a PROFILE section.
@@ -29,12 +33,10 @@ type FrameHeader struct {
 	Counts  Counts
 	Execs   uint64 // executions of blocks, cut and emulated ones included
 	Words   uint64 // that the body decodes to
+	// Encoding is the version of the body's encoding, as package frame counts; 0, in one
+	// that is to be written, stands for the first.
+	Encoding uint16
 }
-
-// frameCodec is the version of the body's encoding.
-// Another number is another encoding: such a frame is not skipped but refused,
-// since counts would silently lack it.
-const frameCodec = 1
 
 // Append appends the header to a PROFILE section's payload.
 // Its end is filled with zeroes, for fields to come.
@@ -42,7 +44,7 @@ func (h *FrameHeader) Append(dst []byte) []byte {
 	start := len(dst)
 	e := wireEnc{dst}
 	e.u16(FrameHeaderSize)
-	e.u16(frameCodec)
+	e.u16(max(h.Encoding, frame.Version1))
 	e.u32(0) // flags of later versions
 	e.u32(h.Thread)
 	e.u32(h.OSID)
@@ -67,9 +69,12 @@ func (h *FrameHeader) decode(b []byte) (body int, err error) {
 	if d.err != nil || size < FrameHeaderSize || size > len(b) {
 		return 0, fmt.Errorf("frame header: %w", ErrCorrupt)
 	}
-	if codec != frameCodec {
+	// A frame in an encoding that is not known is not skipped but refused, since counts
+	// would silently lack it.
+	if codec < frame.Version1 || codec > frame.Version2 {
 		return 0, fmt.Errorf("frame encoding %d: %w", codec, ErrVersion)
 	}
+	h.Encoding = codec
 	d.u32()
 	h.Thread, h.OSID = d.u32(), d.u32()
 	h.Seq, h.Ordinal, h.Chunk = d.u64(), d.u64(), d.u64()

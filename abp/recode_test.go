@@ -93,7 +93,7 @@ func recodeFrames(b *testing.B, proc *Process) (frames [][][]uint64) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := dec.Start(payload[at:]); err != nil {
+		if err := dec.Start(payload[at:], h.Encoding); err != nil {
 			b.Fatal(err)
 		}
 		var chunks [][]uint64

@@ -221,7 +221,7 @@ func (s *Stream) close1(f *openFrame) error {
 	s.body = f.enc.Finish(s.body[:0])
 	ids := append(f.ids, f.enc.Touched...)
 	f.header.Execs += f.enc.Execs()
-	f.header.Words = f.enc.Words
+	f.header.Words, f.header.Encoding = f.enc.Words, f.enc.Version()
 	if len(ids) > 0 {
 		f.header.MaxBlock = slices.Max(ids)
 	}

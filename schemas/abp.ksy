@@ -2,8 +2,8 @@
 # streams mean is the transform of docs/format.md, which no description of bytes
 # can express; doc texts below say which stream is read when.
 #
-# Sections with flag zstd, and streams stored in way 1, are opaque here: give
-# their bytes to zstd and parse what comes out with the types below.
+# Sections with flag zstd, and streams stored in ways 1 and 2, are opaque here: give
+# their bytes to zstd or Snappy and parse what comes out with the types below.
 meta:
   id: abp
   title: Alleria binary profile
@@ -745,7 +745,7 @@ types:
         type: u2
       - id: encoding
         type: u2
-        doc: 1. Another number is another transform.
+        doc: 1 or 2. Another number is another transform.
       - id: reserved
         type: u4
       - id: thread
@@ -808,7 +808,7 @@ types:
     seq:
       - id: how
         type: u1
-        doc: 0 as it is, 1 zstd.
+        doc: 0 as it is, 1 zstd, 2 a Snappy block (encoding 2 only).
       - id: len
         type: u4
       - id: len_stored

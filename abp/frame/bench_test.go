@@ -142,7 +142,7 @@ func BenchmarkDecode(b *testing.B) {
 			body := w.encode(b, enc, chunks, nil)
 			dec := NewDecoder(lookUp(list))
 			for b.Loop() {
-				if err := dec.Start(body); err != nil {
+				if err := dec.Start(body, enc.Version()); err != nil {
 					b.Fatal(err)
 				}
 				for {

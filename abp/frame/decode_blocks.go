@@ -14,6 +14,7 @@ func (d *Decoder) exec(id uint32) {
 	}
 	d.items--
 	b := &d.blocks[id]
+	b.execs++
 	n := int(b.words)
 	at := len(d.out) + 1
 	// A batch may exceed its size by one record; then it grows for good.
@@ -84,10 +85,14 @@ func (d *Decoder) predicted(b *blockState, slots []slot, vs []uint64) {
 func (d *Decoder) address(b *blockState, s *slot, j int) uint64 {
 	var v uint64
 	if d.hits.hits > 0 || d.hits.class < 0 && d.wordRun() {
+		if s.mode == modeWild {
+			d.fail("a wild word without a class")
+			return 0
+		}
 		d.hits.hits--
 		v = d.expect(s)
 	} else {
-		v = d.surpriseWord(s, j == int(b.stack))
+		v = d.surpriseWord(b, s, j == int(b.stack))
 		if s.mode != modeStride {
 			b.flags |= flagMixed
 		}
@@ -116,7 +121,7 @@ func (d *Decoder) wordRun() bool {
 }
 
 // surpriseWord decodes a surprising word.
-func (d *Decoder) surpriseWord(s *slot, pinned bool) uint64 {
+func (d *Decoder) surpriseWord(b *blockState, s *slot, pinned bool) uint64 {
 	class := d.hits.class
 	d.hits.class = -1
 	// class 15 is none: only a damaged stream has it.
@@ -125,6 +130,13 @@ func (d *Decoder) surpriseWord(s *slot, pinned bool) uint64 {
 		return 0
 	}
 	diff := uint64(unzigzag(d.payload(&d.pay, classLen(class))))
+	if s.mode == modeWild {
+		v := s.last + diff
+		if s.wild(v); s.tried == wildTrial {
+			s.tamed()
+		}
+		return v
+	}
 	f := &d.fcm[fcmIndex(s.last)]
 	var v uint64
 	switch {
@@ -141,6 +153,9 @@ func (d *Decoder) surpriseWord(s *slot, pinned bool) uint64 {
 	// caller sets.
 	*f = v
 	s.learn(class, v, d.prev, d.stack, pinned)
+	if !d.tame {
+		s.tire(class, b.execs, pinned)
+	}
 	return v
 }
 

@@ -67,13 +67,14 @@ func NewDecoder(shape func(id uint32) *Shape) *Decoder {
 	return &Decoder{model: newModel(shape)}
 }
 
-// Start begins with a frame's body, which must stay as it is until the next
-// Start.
+// Start begins with a frame's body of that version, which must stay as it is until the
+// next Start.
 // An error, here and from Next, wraps ErrMalformed. Nothing that a body holds makes
 // the decoder read beyond it or allocate more than its streams claim, up to
 // maxStream each.
-func (d *Decoder) Start(body []byte) error {
+func (d *Decoder) Start(body []byte, version uint16) error {
 	d.reset()
+	d.tame = version < Version2
 	d.err, d.items = nil, 0
 	if err := d.in.open(body); err != nil {
 		d.err = err

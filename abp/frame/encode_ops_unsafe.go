@@ -11,27 +11,19 @@ import "unsafe"
 // the one before.
 func (e *Encoder) addressOps(b *blockState, ops []op, slots []slot, vs []uint64) {
 	v0, s0 := unsafe.Pointer(unsafe.SliceData(vs)), unsafe.Pointer(unsafe.SliceData(slots))
+	fcm := (*[1 << fcmBits]uint64)(e.fcm)
 	stack, prev, hits := e.stack, e.prev, e.hits
 	for i := range ops[:b.addrs] {
 		j := uintptr(ops[i].what) // opAddr is no bits
 		s := (*slot)(unsafe.Add(s0, j*slotSize))
 		v := *(*uint64)(unsafe.Add(v0, j*8))
-		want := s.last
-		mode := s.mode
-		if mode == modeStack {
-			want = stack
-		}
-		if mode == modePrev {
-			want = prev
-		}
-		want += uint64(int64(s.d))
-		if mode == modeFCM {
-			want = e.fcm[fcmIndex(s.last)]
-		}
-		if v == want {
+		if s.mode == modeWild {
+			e.wild(s, v, hits)
+			hits = 0
+		} else if v == s.predict(stack, prev, fcm) {
 			s.last = v
 			hits++
-			if mode == modeStack {
+			if s.mode == modeStack {
 				stack = v
 			}
 		} else {

@@ -3,6 +3,7 @@ package frame
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 )
 
 // unpredicted writes the block of the execution at words[at], which is not the
@@ -73,16 +74,53 @@ func (e *Encoder) surprised(b *blockState, s *slot, v uint64, left int, hits uin
 	if hits >= wordRun {
 		hits = e.runOfWords(hits)
 	}
-	j := int(b.words) - left
+	pinned := int(b.words)-left == int(b.stack)
 	// The table is written only here. While a slot's other prediction holds, what
 	// it would learn is what that prediction knows.
 	f := &e.fcm[fcmIndex(s.last)]
-	class, payload := s.surprise(v, e.prev, e.stack, s.other(*f))
-	e.words = append(e.words, byte(class<<4)|byte(hits))
-	e.pay.put(payload, classLen(class))
+	other := *f
 	*f = v
-	s.learn(class, v, e.prev, e.stack, j == int(b.stack))
+	if s.mode == modeFCM {
+		other = s.last + uint64(int64(s.d))
+	}
+	stack := e.stack
+	toLast, toStack := int64(v-s.last), int64(v-stack)
+	class := classKnown
+	switch {
+	case v == other:
+		e.ctl.put(hits, 1)
+		if s.mode == modeFCM {
+			s.mode = modeStride
+		} else {
+			s.mode = modeFCM
+		}
+	default:
+		prev := e.prev
+		payload, near := zigzag(toLast), 0
+		if d := zigzag(toStack); d < payload && d>>(8*maxStackLen) == 0 {
+			payload, near = d, 1
+		}
+		s.mode, s.d = modeStride, fit(toLast)
+		d := zigzag(int64(v - prev))
+		if d < payload && d>>(8*maxPrevLen) == 0 {
+			payload, near = d, 2
+			if d>>nearBits == 0 {
+				s.mode, s.d = modePrev, int32(v-prev)
+			}
+		} else if zigzag(toStack)>>nearBits == 0 {
+			s.mode, s.d = modeStack, int32(toStack)
+		}
+		class = int(classOf[near][uint(bits.Len64(payload)+7)>>3&15])
+		e.ctl.put(uint64(class<<4)|hits, 1)
+		e.pay.put(payload, classLen(class))
+	}
+	if pinned {
+		s.mode, s.d = modeStack, fit(toStack)
+	}
 	s.last = v
+	if !e.tame {
+		s.tire(class, b.execs, pinned)
+	}
 	switch s.mode {
 	case modeStride:
 		return
@@ -94,7 +132,10 @@ func (e *Encoder) surprised(b *blockState, s *slot, v uint64, left int, hits uin
 
 // address encodes word j of a block with other words than addresses.
 func (e *Encoder) address(b *blockState, s *slot, j int, v uint64) {
-	if v == e.expect(s) {
+	if s.mode == modeWild {
+		e.wild(s, v, e.hits)
+		e.hits = 0
+	} else if v == e.expect(s) {
 		e.hits++
 		s.last = v
 		if s.mode == modeStack {
@@ -119,4 +160,34 @@ func (m *model) expect(s *slot) uint64 {
 		return m.prev + uint64(int64(s.d))
 	}
 	return m.fcm[fcmIndex(s.last)]
+}
+
+// wild writes a word of a wild slot, after so many predicted ones.
+func (e *Encoder) wild(s *slot, v, hits uint64) {
+	if hits >= wordRun {
+		hits = e.runOfWords(hits)
+	}
+	class, payload := s.wild(v)
+	e.ctl.put(uint64(class<<4)|hits, 1)
+	e.pay.put(payload, int(class>>4))
+	if s.tried == wildTrial {
+		s.tamed()
+	}
+}
+
+// predict is a slot's next word, in a form that is compiled in line and without branches
+// but for the table, which is worth one.
+func (s *slot) predict(stack, prev uint64, fcm *[1 << fcmBits]uint64) uint64 {
+	want := s.last
+	if s.mode == modeStack {
+		want = stack
+	}
+	if s.mode == modePrev {
+		want = prev
+	}
+	want += uint64(int64(s.d))
+	if s.mode == modeFCM {
+		want = fcm[uint16(fcmIndex(s.last))]
+	}
+	return want
 }

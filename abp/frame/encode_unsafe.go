@@ -11,7 +11,8 @@ const (
 // blocksOf encodes executions from words[at] on, up to a mark or the end, and
 // returns where it stopped. It is the loop that the whole recorder's speed
 // hangs on. Surprises, and blocks with words that are no addresses, are left to
-// functions.
+// functions. Wild slots (wild.go) are not: a call, with the streams' ends in memory, costs
+// them twice what they cost here.
 //
 // Three things make it fast. It advances at word by word, in a loop whose count
 // the processor predicts, instead of by the record's length, whose load it would
@@ -25,8 +26,9 @@ const (
 //
 // What makes the pointers valid: ids has 1<<idBits entries and is indexed by 16 bits;
 // blocks has an entry for every number that ids predicts or unpredicted has let through;
-// a block's slots are words many from base on; and words[at:] holds the record, which is
-// checked in front of the switch. Both slices may move when a block is new, and only then:
+// a block's slots are words many from base on; words[at:] holds the record, which is
+// checked in front of the switch; and the streams have room for a chunk's words (Chunk), which
+// nothing that is called here moves. Both slices may move when a block is new, and only then:
 // their pointers are taken again behind unpredicted. The garbage collector sees the
 // slices in e the whole time.
 //
@@ -34,8 +36,9 @@ const (
 // registers, and a function for each would have to return that state through memory.
 func (e *Encoder) blocksOf(words []uint64, at int) (int, error) {
 	w0 := unsafe.Pointer(unsafe.SliceData(words))
-	ids := (*[1 << idBits]uint32)(e.ids)
+	ids, fcm := (*[1 << idBits]uint32)(e.ids), (*[1 << fcmBits]uint64)(e.fcm)
 	blocks, slots := unsafe.Pointer(unsafe.SliceData(e.blocks)), unsafe.Pointer(unsafe.SliceData(e.slots))
+	c0, p0 := unsafe.Pointer(unsafe.SliceData(e.ctl.b)), unsafe.Pointer(unsafe.SliceData(e.pay.b))
 	hist, idHits, hits := e.hist, e.idHits, e.hits
 	var err error
 	for at < len(words) {
@@ -89,38 +92,37 @@ func (e *Encoder) blocksOf(words []uint64, at int) (int, error) {
 				e.prev = *(*uint64)(unsafe.Add(w0, at*8-8))
 			}
 		case b.flags == flagMixed:
-			stack, prev := e.stack, e.prev
+			stack, prev, cn, pn := e.stack, e.prev, uintptr(e.ctl.n), uintptr(e.pay.n)
 			for ; left > 0; left-- {
 				sl := (*slot)(unsafe.Add(slots, off))
 				v := *(*uint64)(unsafe.Add(w0, at*8))
-				want := sl.last
-				mode := sl.mode
-				if mode == modeStack {
-					want = stack
-				}
-				if mode == modePrev {
-					want = prev
-				}
-				want += uint64(int64(sl.d))
-				if mode == modeFCM {
-					want = e.fcm[fcmIndex(sl.last)]
-				}
-				if v == want {
+				if sl.mode == modeWild {
+					if hits >= wordRun {
+						cn, hits = e.runAt(cn, hits)
+					}
+					class, payload := sl.wild(v)
+					*(*byte)(unsafe.Add(c0, cn)) = class<<4 | byte(hits)
+					*(*uint64)(unsafe.Add(p0, pn)) = payload
+					hits, cn, pn = 0, cn+1, pn+uintptr(class>>4)
+					if sl.tried == wildTrial {
+						sl.tamed()
+					}
+				} else if v == sl.predict(stack, prev, fcm) {
 					sl.last = v
 					hits++
-					if mode == modeStack {
+					if sl.mode == modeStack {
 						stack = v
 					}
 				} else {
-					e.stack, e.prev = stack, prev
+					e.stack, e.prev, e.ctl.n, e.pay.n = stack, prev, int(cn), int(pn)
 					e.surprised(b, sl, v, left, hits)
-					hits, stack = 0, e.stack
+					hits, stack, cn, pn = 0, e.stack, uintptr(e.ctl.n), uintptr(e.pay.n)
 				}
 				prev = v
 				at++
 				off += slotSize
 			}
-			e.stack, e.prev = stack, prev
+			e.stack, e.prev, e.ctl.n, e.pay.n = stack, prev, int(cn), int(pn)
 		case id == 0: // what an empty entry of the table predicts
 			return e.stop(at-1, idHits-1, hits, e.unknown(words, at-1))
 		default:

@@ -50,7 +50,7 @@ type Encoder struct {
 	hits   uint64 // predicted address words since the last surprise
 
 	runs, symbols, numbers []byte
-	words                  []byte // control bytes of address words
+	ctl                    payloads // control bytes of address words
 	pay                    payloads
 	valClasses             []byte
 	valPay                 payloads
@@ -59,9 +59,17 @@ type Encoder struct {
 	outcomes               uint64 // since the last branch exception
 }
 
+// Versions of the encoding of bodies, the second of which adds wild slots and streams
+// stored as Snappy.
+const (
+	Version1 = 1
+	Version2 = 2
+)
+
 // NewEncoder returns an encoder for the blocks that shape looks up. level is
-// zstd's; 0: its fastest, with streams that it gains nothing on left alone;
-// below 0: no compression.
+// zstd's, of bodies that are made as small as possible, in the first version; 0: as fast as
+// possible, in the second, by Snappy, with streams that it gains nothing on left
+// alone; below 0: likewise, without compression.
 //
 // shape must give the same answer for a block each time; it is asked once. nil means
 // that there is no such block, which is an error when it comes up.
@@ -70,7 +78,17 @@ func NewEncoder(shape func(id uint32) *Shape, level int) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Encoder{model: newModel(shape), out: p}, nil
+	e := &Encoder{model: newModel(shape), out: p}
+	e.tame = level > 0
+	return e, nil
+}
+
+// Version is that of the bodies that the encoder makes.
+func (e *Encoder) Version() uint16 {
+	if e.tame {
+		return Version1
+	}
+	return Version2
 }
 
 // Begin starts a frame.
@@ -82,7 +100,7 @@ func (e *Encoder) Begin() {
 	for _, s := range e.streams() {
 		*s = (*s)[:0]
 	}
-	e.pay.n, e.valPay.n = 0, 0
+	e.ctl.n, e.pay.n, e.valPay.n = 0, 0, 0
 	e.idHits, e.items, e.marked, e.hits, e.valHits, e.outcomes = 0, 0, 0, 0, 0, 0
 }
 
@@ -90,7 +108,7 @@ func (e *Encoder) Begin() {
 func (e *Encoder) streams() [numStreams]*[]byte {
 	return [numStreams]*[]byte{
 		streamRuns: &e.runs, streamSymbols: &e.symbols, streamNumbers: &e.numbers,
-		streamWords: &e.words, streamPay: &e.pay.b,
+		streamWords: &e.ctl.b, streamPay: &e.pay.b,
 		streamValClasses: &e.valClasses, streamValPay: &e.valPay.b,
 		streamTimes: &e.times, streamBranch: &e.branch, streamMarks: &e.marks,
 	}
@@ -104,7 +122,7 @@ func (e *Encoder) Execs() uint64 { return e.items + e.idHits - e.marked }
 // It is what decides when a frame is full: compression afterwards only makes it
 // smaller.
 func (e *Encoder) Size() int {
-	n := e.pay.n - len(e.pay.b) + e.valPay.n - len(e.valPay.b)
+	n := e.ctl.n - len(e.ctl.b) + e.pay.n - len(e.pay.b) + e.valPay.n - len(e.valPay.b)
 	for _, s := range e.streams() {
 		n += len(*s)
 	}
@@ -119,6 +137,7 @@ func (e *Encoder) Size() int {
 func (e *Encoder) Chunk(words []uint64, opened, completed uint64) error {
 	e.Dynamic, e.Marks, e.Done = e.Dynamic[:0], e.Marks[:0], 0
 	e.mark([]uint64{Mark(MarkChunk, 0), opened, completed})
+	e.ctl.reserve(controlRoom(len(words), e.hits))
 	e.pay.reserve(len(words))
 	e.valPay.reserve(len(words))
 	for e.Done < len(words) {
@@ -177,10 +196,23 @@ func (e *Encoder) symbol(sym byte) {
 func (e *Encoder) runOfWords(hits uint64) uint64 {
 	for hits >= wordRun {
 		c := min(bits.Len64(hits/wordRun)-1, 15)
-		e.words = append(e.words, byte(c<<4|wordRun))
+		e.ctl.put(uint64(c<<4|wordRun), 1)
 		hits -= wordRun << c
 	}
 	return hits
+}
+
+// controlRoom is room, in eights of bytes, for the control bytes of so many words after
+// so many predicted ones: at most one each, and what the runs take.
+func controlRoom(words int, hits uint64) int {
+	return (words+(words+int(hits))/wordRun)/8 + 4
+}
+
+// runAt is runOfWords where the number of control bytes is in a variable.
+func (e *Encoder) runAt(n uintptr, hits uint64) (uintptr, uint64) {
+	e.ctl.n = int(n)
+	hits = e.runOfWords(hits)
+	return uintptr(e.ctl.n), hits
 }
 
 // Finish ends the frame and appends its body to dst.
@@ -189,7 +221,8 @@ func (e *Encoder) Finish(dst []byte) []byte {
 	items := e.items + e.idHits
 	e.symbol(symMark) // ends the run; the decoder stops before it looks
 	e.items--
-	e.words = append(e.words, byte(e.runOfWords(e.hits))) // likewise
+	e.ctl.reserve(controlRoom(0, e.hits))
+	e.ctl.put(e.runOfWords(e.hits), 1) // likewise
 	if e.valHits > 0 {
 		e.valClasses = append(e.valClasses, byte(e.runOfValues(e.valHits)))
 		e.valHits = 0
@@ -201,7 +234,7 @@ func (e *Encoder) Finish(dst []byte) []byte {
 		touched = binary.AppendUvarint(touched, uint64(e.blocks[id].execs))
 		last = id
 	}
-	e.pay.b, e.valPay.b = e.pay.b[:e.pay.n], e.valPay.b[:e.valPay.n]
+	e.ctl.b, e.pay.b, e.valPay.b = e.ctl.b[:e.ctl.n], e.pay.b[:e.pay.n], e.valPay.b[:e.valPay.n]
 	return e.out.body(dst, items, e.streams(), touched)
 }
 

@@ -78,8 +78,8 @@ func generate(rng *rand.Rand, list []Shape, n int) (words []uint64) {
 }
 
 // decode decodes a frame whole.
-func decode(d *Decoder, body []byte) (words []uint64, err error) {
-	if err := d.Start(body); err != nil {
+func decode(d *Decoder, body []byte, version uint16) (words []uint64, err error) {
+	if err := d.Start(body, version); err != nil {
 		return nil, err
 	}
 	for {
@@ -126,7 +126,7 @@ func TestFramesRoundTrip(t *testing.T) {
 			if enc.Execs() != execs || enc.Weight != weight || enc.Words != uint64(len(want)) {
 				t.Fatalf("seed %d: %d executions of weight %d, %d words; want %d, %d, %d", seed, enc.Execs(), enc.Weight, enc.Words, execs, weight, len(want))
 			}
-			got, err := decode(dec, enc.Finish(nil))
+			got, err := decode(dec, enc.Finish(nil), enc.Version())
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -172,7 +172,7 @@ func TestFramesStandAlone(t *testing.T) {
 	}
 	dec := NewDecoder(lookUp(list))
 	for _, i := range []int{2, 0, 1} {
-		got, err := decode(dec, bodies[i])
+		got, err := decode(dec, bodies[i], enc.Version())
 		if err != nil || !slices.Equal(got, wants[i]) {
 			t.Fatalf("frame %d: %d words, want %d: %v", i, len(got), len(wants[i]), err)
 		}
@@ -221,7 +221,7 @@ func TestWrongWords(t *testing.T) {
 		if !errors.Is(err, ErrMalformed) || enc.Done != len(good) {
 			t.Errorf("%s: %v after %d words", name, err, enc.Done)
 		}
-		got, err := decode(NewDecoder(lookUp(list)), enc.Finish(nil))
+		got, err := decode(NewDecoder(lookUp(list)), enc.Finish(nil), enc.Version())
 		if want := append([]uint64{Mark(MarkChunk, 0), 7, 8}, good...); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: decoded %x: %v", name, got, err)
 		}
@@ -252,7 +252,7 @@ func FuzzChunk(f *testing.F) {
 		}
 		enc.Begin()
 		_ = enc.Chunk(words, 1, 2) // may well be refused
-		got, err := decode(NewDecoder(lookUp(list)), enc.Finish(nil))
+		got, err := decode(NewDecoder(lookUp(list)), enc.Finish(nil), enc.Version())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func FuzzBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		dec := NewDecoder(lookUp(list))
-		if err := dec.Start(body); err != nil {
+		if err := dec.Start(body, Version1+uint16(len(body)&1)); err != nil {
 			return
 		}
 		for n := 0; n < 1<<20; {

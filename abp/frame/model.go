@@ -15,13 +15,14 @@ const (
 )
 
 // mode is how a slot's next word is predicted.
-type mode uint32
+type mode uint8
 
 const (
 	modeStride mode = iota // the last word plus slot.d
 	modeStack              // the stack pointer plus slot.d
 	modePrev               // the word written before, of whatever slot, plus slot.d
 	modeFCM                // what followed the last word earlier
+	modeWild               // not at all, see wild.go
 )
 
 // slot is the model's memory of one word of one block.
@@ -31,6 +32,8 @@ type slot struct {
 	last uint64
 	d    int32
 	mode mode
+	// count is how many surprises there were, 255 at most; tried and good are of modeWild.
+	count, tried, good uint8
 }
 
 // blockState is what the model looks at whenever a block is executed: 16 bytes,
@@ -75,6 +78,7 @@ const growBlocks = 1 << 12
 // frame must decode the same whatever was decoded before it.
 type model struct {
 	shape  func(id uint32) *Shape
+	tame   bool // no slot becomes wild: the encoding of version 1
 	gen    uint32
 	blocks []blockState // by number; 0 stands for what precedes the first
 	past   []blockPast  // by number

@@ -51,10 +51,7 @@ const nearBits = 16
 // surprise chooses the class of a surprising word and its payload.
 // Near is what needs the fewest bytes; with equal differences the slot's own last
 // word wins, and then the stack pointer.
-func (s *slot) surprise(v, prev, stack, other uint64) (class int, payload uint64) {
-	if v == other {
-		return classKnown, 0
-	}
+func (s *slot) surprise(v, prev, stack uint64) (class int, payload uint64) {
 	payload = zigzag(int64(v - s.last))
 	near := 0
 	if d := zigzag(int64(v - stack)); d < payload && d>>(8*maxStackLen) == 0 {

@@ -249,7 +249,7 @@ func writeFrame(w *abp.Writer, file *abp.Header, h *abp.FrameHeader, words []uin
 	if err := enc.Chunk(words, h.FirstTSC, h.LastTSC); err != nil {
 		return fmt.Errorf("synthetic run: %w", err)
 	}
-	h.Words, h.Chunks, h.MaxBlock = enc.Words, 1, uint32(len(all))
+	h.Words, h.Chunks, h.MaxBlock, h.Encoding = enc.Words, 1, uint32(len(all)), enc.Version()
 	file.Counts.Add(h.Counts, 1) // for END, which sums a file up
 	return w.Frame(h, enc.Finish(nil))
 }
