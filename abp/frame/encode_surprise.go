@@ -68,8 +68,10 @@ func (e *Encoder) cutShort(words []uint64, at int) error {
 // surprised writes a surprising address word of the last block, the one with
 // left-1 more behind it, after so many predicted ones.
 //
+// The class is what needs the fewest bytes; with equal differences the slot's own last
+// word wins, and then the stack pointer. What is learnt from it is what learn says.
 // Kept out of the loops so that they stay small enough for the compiler to keep their
-// variables in registers.
+// variables in registers, and in one piece because calls were a tenth of its time.
 func (e *Encoder) surprised(b *blockState, s *slot, v uint64, left int, hits uint64) {
 	if hits >= wordRun {
 		hits = e.runOfWords(hits)

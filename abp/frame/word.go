@@ -1,7 +1,5 @@
 package frame
 
-import "math/bits"
-
 // A surprising address word is written as a control byte and a payload. The
 // byte's upper half is a class, which says what the word is near to and how many
 // bytes the difference has; its lower half is the number of predicted words in
@@ -48,25 +46,10 @@ func (s *slot) other(fcm uint64) uint64 {
 // call or two move the stack pointer by.
 const nearBits = 16
 
-// surprise chooses the class of a surprising word and its payload.
-// Near is what needs the fewest bytes; with equal differences the slot's own last
-// word wins, and then the stack pointer.
-func (s *slot) surprise(v, prev, stack uint64) (class int, payload uint64) {
-	payload = zigzag(int64(v - s.last))
-	near := 0
-	if d := zigzag(int64(v - stack)); d < payload && d>>(8*maxStackLen) == 0 {
-		payload, near = d, 1
-	}
-	if d := zigzag(int64(v - prev)); d < payload && d>>(8*maxPrevLen) == 0 {
-		payload, near = d, 2
-	}
-	n := uint(bits.Len64(payload)+7) >> 3
-	return int(classOf[near][n&15]), payload
-}
-
 // learn chooses how a slot predicts from now on, after a surprise of that
 // class. pinned: the word is the stack pointer for certain.
 //
+// The encoder has it written out (surprised), since it knows most of the differences.
 // A single surprise changes the way of prediction: there is no counter of confidence,
 // for which a slot would have to grow beyond its sixteen bytes.
 func (s *slot) learn(class int, v, prev, stack uint64, pinned bool) {
