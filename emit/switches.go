@@ -118,10 +118,12 @@ func (r *ready) events(t *ThreadState) {
 				e.Reason = s.Opening
 			}
 			p.pend(abp.SectionWindows, &e)
+			// Here and not behind the loop: a frame may have millions, and readers have a
+			// section in memory at a time.
+			if len(p.pending[abp.SectionWindows]) > rowsAtOnce && p.main != nil {
+				_ = p.flushTables() // an error shows again at the next frame
+			}
 		}
-	}
-	if len(p.pending[abp.SectionWindows]) > rowsAtOnce && p.main != nil {
-		_ = p.flushTables() // an error shows again at the next frame
 	}
 }
 
