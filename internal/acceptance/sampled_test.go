@@ -1,0 +1,40 @@
+package acceptance
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestFixturesSampled runs the fixtures with budgets of every kind, which run out
+// all the time: windows open and close at counts of instructions and accesses in
+// programs that fault, take signals, change their code and start threads.
+func TestFixturesSampled(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "sampled.xml")
+	window := func(attrs, events string) string {
+		return `<Window` + attrs + `>` + events + `<Profile><Process><Thread><Image><Function>` +
+			`<Instruction cat="anyMem" accessAddressAndSize="true"/></Function></Image></Thread></Process></Profile></Window>`
+	}
+	text := `<AlleriaConfig version="1.0">` +
+		window(` reopenable="true"`, `<On><Sample period="7001" burst="130"/></On>`) +
+		window("", `<On><Accesses reads="3000" writes="1000"/></On><Till><Accesses total="5000"/></Till>`) +
+		window("", `<On><Instructions threshold="20000" anyThread="true"/></On><Till><Accesses writes="100" since="open"/></Till>`) +
+		`</AlleriaConfig>`
+	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m := mode{"sampled", []string{"-c", conf, "-o", "../" + profileDir}, true}
+	// Those that signals come to all the time hardly get to the next opening.
+	for _, name := range []string{"code-dual.c", "code-jit.c", "code-rwx.c", "code-self.c", "code-unload.c", "death-segv.c", "exceptions.cc",
+		"signals-faults.c", "signals-fixup.c", "signals-string.c", "state-flags.c", "threads-mutex.c", "threads-exec.c"} {
+		file := filepath.Join(programs, name)
+		fx, err := readFixture(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fx.test(t, fx.builds[0], []mode{m})
+		})
+	}
+}
