@@ -64,6 +64,7 @@ func functionRows() []rowCase {
 		{"Return/recursion/all", between(false, func(m rowMaker) (on, till *oracleEvent) { return m.call("recurse", "", 0), m.ret("recurse", "", 4) }), 1, 19},
 		{"Return/tail", between(false, func(m rowMaker) (on, till *oracleEvent) { return m.call("outer", "", 0), m.ret("outer", "", 0) }), 1, 22},
 		{"Return/entered-before", between(false, func(m rowMaker) (on, till *oracleEvent) { return m.address("outer", 5, 0), m.ret("outer", "", 0) }), 1, 17},
+		{"Return/no-return-address", ret("_start", "", 0), 0, 0},
 		{"Return/within", ret("spin", "", 2), 1, 0},
 		{"Return/within/too-many", ret("spin", "", 3), 0, 0},
 	}
