@@ -254,6 +254,7 @@ func (tr *Tracer) exec(t *Thread) error {
 	tr.watcher.Executing(t)
 	// The other threads ended without being heard of by themselves.
 	for _, o := range p.running() {
+		o.abandonFrames()
 		o.endRing()
 		tr.client.ThreadEnded(o)
 	}

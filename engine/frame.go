@@ -67,8 +67,12 @@ func (t *Thread) popFrame(site, rsp uint64) *Place {
 		}
 		at := s.get(layout.FrameSite + 8*top)
 		// A return may take arguments off the stack, 65535 bytes at most.
-		if found == nil && at == site && rsp-sp <= 8+1<<16 {
-			found = p.places[s.getU16(layout.FramePlace+2*top)]
+		pl := p.places[s.getU16(layout.FramePlace+2*top)]
+		switch here := at == site && rsp-sp <= 8+1<<16; {
+		case !here:
+			pl.word(layout.PlaceGone).Add(1)
+		case found == nil:
+			found = pl
 		}
 		s.set(layout.FrameSP+8*top, layout.FrameNone)
 		s.set(layout.Top, uint64(uint16(top-1)))
@@ -76,15 +80,47 @@ func (t *Thread) popFrame(site, rsp uint64) *Place {
 	}
 }
 
-// eachFrame calls f for the sites of a thread's frames.
-func (t *Thread) eachFrame(f func(site uint64)) {
+// dropDead drops the frames that a thread has left which has natively come to a
+// function's entry with the stack pointer rsp: nothing else tells natively that a
+// function was left without a return. A frame at rsp itself lives where the function
+// was entered by a jump from the one that it is of.
+func (t *Thread) dropDead(rsp uint64) {
+	s, p := t.slot, t.p
+	for {
+		top := int(uint16(s.get(layout.Top)))
+		sp, site := s.get(layout.FrameSP+8*top), s.get(layout.FrameSite+8*top)
+		if sp > rsp {
+			return
+		}
+		var b [8]byte
+		if sp == rsp {
+			if _, err := p.mem.ReadAt(b[:], int64(rsp)); err != nil || binary.LittleEndian.Uint64(b[:]) == site {
+				return
+			}
+		}
+		p.places[s.getU16(layout.FramePlace+2*top)].word(layout.PlaceGone).Add(1)
+		s.set(layout.FrameSP+8*top, layout.FrameNone)
+		s.set(layout.Top, uint64(uint16(top-1)))
+		s.set(layout.Await, -s.get(layout.FrameSP+8*int(uint16(top-1))))
+		p.dropSite(site)
+	}
+}
+
+// abandonFrames counts the functions that a thread is in when it ends.
+func (t *Thread) abandonFrames() {
+	t.eachFrame(func(_ uint64, pl *Place) { pl.word(layout.PlaceGone).Add(1) })
+	t.slot.initFrames()
+}
+
+// eachFrame calls f for the sites of a thread's frames, and what counts their returns.
+func (t *Thread) eachFrame(f func(site uint64, pl *Place)) {
 	s := t.slot
 	top := uint16(s.get(layout.Top))
 	for range layout.FrameMax {
 		if s.get(layout.FrameSP+8*int(top)) == layout.FrameNone {
 			return
 		}
-		f(s.get(layout.FrameSite + 8*int(top)))
+		f(s.get(layout.FrameSite+8*int(top)), t.p.places[s.getU16(layout.FramePlace+2*int(top))])
 		top--
 	}
 }
@@ -130,7 +166,7 @@ func (p *Process) placeSites() error {
 	var err error
 	if p.awaits {
 		for _, t := range p.running() {
-			t.eachFrame(func(site uint64) {
+			t.eachFrame(func(site uint64, _ *Place) {
 				if e := p.addSite(site); err == nil {
 					err = e
 				}

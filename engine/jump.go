@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -125,40 +126,42 @@ func (tr *Tracer) considerJump(t *Thread, regs *sys.Regs, addr uint64) error {
 		js.off = true
 		return nil
 	}
+	j, ins := p.planJump(addr)
+	if j == nil {
+		js.refused[addr] = true
+		return nil
+	}
 	if err := sys.SetRegs(t.tid, regs); err != nil {
 		return err
 	}
 	thaw := tr.freeze(p)
 	defer thaw()
-	j, err := tr.makeJump(t, addr)
+	ar, err := tr.jumpArea(t, addr)
 	if err != nil {
 		return err
 	}
-	if j == nil || !tr.placeJump(t, j) {
+	if ar == nil || !p.writeJump(ar, j, ins) {
+		js.refused[addr] = true
+		return nil
+	}
+	js.all = append(js.all, j)
+	if !tr.placeJump(t, j) {
 		js.refused[addr] = true
 	}
 	return nil
 }
 
-// makeJump writes the code that counts for the function at addr; nil if it can have
-// none.
-func (tr *Tracer) makeJump(t *Thread, addr uint64) (*jump, error) {
-	p := t.p
+// planJump looks whether the function at addr can have a jump, and which instructions
+// it displaces; nil if it cannot. Threads run meanwhile: it takes milliseconds in a
+// large image.
+func (p *Process) planJump(addr uint64) (*jump, []x86.Insn) {
 	j := &jump{pl: p.placeAt[addr].entry, entry: addr}
 	p.code.reread(p.code.mapping(addr))
 	ins := p.displace(j)
 	if ins == nil || p.disturbed(j) || p.branchedInto(j) {
 		return nil, nil
 	}
-	ar, err := tr.jumpArea(t, addr)
-	if ar == nil || err != nil {
-		return nil, err
-	}
-	if !p.writeJump(ar, j, ins) {
-		return nil, nil
-	}
-	p.jumps.all = append(p.jumps.all, j)
-	return j, nil
+	return j, ins
 }
 
 // disturbed tells whether something else has to do with the bytes that j displaces.

@@ -15,7 +15,7 @@ import (
 // instructions move the stack pointer last, to which no loop goes back.
 
 // branchedInto tells whether any branch of the image may lead to a byte behind the
-// first that j displaces. Threads stand meanwhile.
+// first that j displaces.
 func (p *Process) branchedInto(j *jump) bool {
 	m := p.code.mapping(j.entry)
 	if m == nil {

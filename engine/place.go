@@ -107,6 +107,11 @@ func (pl *Place) Arm(n uint64) {
 	}
 }
 
+// Gone returns how many entries of a function whose returns are counted were left
+// otherwise: by longjmp, an exception, or the end of their thread. It is known when the
+// next function below returns.
+func (pl *Place) Gone() uint64 { return pl.word(layout.PlaceGone).Load() }
+
 // left is the word that code counts down.
 func (pl *Place) left() *atomic.Uint64 { return pl.word(layout.PlaceLeft) }
 
@@ -143,6 +148,7 @@ func (p *Process) newPlace(addr uint64, returns bool) (*Place, error) {
 	p.places = append(p.places, pl)
 	pl.left().Store(Never)
 	pl.word(layout.PlaceCode).Store(0)
+	pl.word(layout.PlaceGone).Store(0)
 	return pl, nil
 }
 
@@ -262,6 +268,9 @@ func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64) {
 	at := p.placeAt[addr]
 	if at == nil {
 		return
+	}
+	if p.awaits {
+		t.dropDead(rsp)
 	}
 	if at.returns != nil {
 		tr.threadError(t, t.pushFrame(at.returns, rsp))

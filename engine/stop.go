@@ -119,6 +119,7 @@ func (tr *Tracer) forget(t *Thread) {
 	p.list = nil
 	tr.forgetPostponed(t)
 	if !t.vfork {
+		t.abandonFrames()
 		t.endRing()
 		tr.client.ThreadEnded(t)
 	}

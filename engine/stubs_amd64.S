@@ -59,6 +59,7 @@
 #define PINSIDE  0x20
 #define PTO      0x28
 #define PSET     0x30
+#define PGONE    0x50
 #define SPINS    4000
 /* While the ring is full those who empty it need the processor more: they take a
  * hundred times as long for a chunk as a short spin. */
@@ -375,12 +376,17 @@ alleria_return:
 	movzx ecx, cx
 	mov gs:[TOP], rcx
 	cmp rax, rsp
-	jne 1b
+	jne 8f
 	cmp rdx, [rsp]
-	jne 1b
+	jne 8f
 	test r9d, r9d
 	jns 1b
 	mov r9d, edi
+	jmp 1b
+	/* left otherwise */
+8:	mov r10, gs:[CONTROL]
+	shl rdi, PLACELOG
+	lock inc qword ptr [r10+rdi+PLACES+PGONE]
 	jmp 1b
 3:	neg rax
 	mov gs:[AWAIT], rax

@@ -26,7 +26,8 @@ func TestStubConstants(t *testing.T) {
 		"CHUNKCTL": layout.ChunkCtl, "MAXCHUNK": layout.MaxChunks, "SLACK": layout.RingSlack, "DOORBELL": layout.Doorbell,
 		"TASLEEP": layout.TracerAsleep, "CBELL": layout.ConsumerBell, "CASLEEP": layout.ConsumerAsleep, "NOCALLS": layout.NoCalls,
 		"FRAMEPLACE": layout.FramePlace, "FRAMESP": layout.FrameSP, "FRAMESITE": layout.FrameSite, "FRAMENONE": layout.FrameNone,
-		"REQ_INDIRECT": layout.ReqIndirect,
+		"REQ_INDIRECT": layout.ReqIndirect, "PLACES": layout.PlaceTable, "PCODE": layout.PlaceCode, "PMARK": layout.PlaceMark,
+		"PADDR": layout.PlaceAddr, "PINSIDE": layout.PlaceInside, "PTO": layout.PlaceTo, "PSET": layout.PlaceSet, "PGONE": layout.PlaceGone,
 	}
 	for _, m := range regexp.MustCompile(`(?m)^#define (\w+)\s+(\w+)`).FindAllStringSubmatch(string(src), -1) {
 		n, err := strconv.ParseUint(m[2], 0, 64)

@@ -68,6 +68,9 @@ type Change struct {
 	Why string
 	// Overshoot is by how much a count over several threads was exceeded.
 	Overshoot uint64
+	// Gone is how often functions that the window's Till awaits the return of were left
+	// otherwise while it was open, as far as is known.
+	Gone uint64
 }
 
 // New makes the instances of cfg's windows for a process, all closed.

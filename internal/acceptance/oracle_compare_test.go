@@ -136,7 +136,9 @@ func (tr *oracleTrace) compareChanges(p *abp.Profile, all []oracleChange) string
 			}
 		}
 		// What is open at the end closes there.
-		got = slices.DeleteFunc(got, func(e abp.WindowEvent) bool { return e.Window != k || e.Reason == "end of the process" })
+		got = slices.DeleteFunc(got, func(e abp.WindowEvent) bool {
+			return e.Window != k || strings.HasPrefix(e.Reason, "end of the process")
+		})
 		want := slices.DeleteFunc(slices.Clone(all), func(c oracleChange) bool { return c.window != int(k) })
 		for n, w := range want {
 			what := fmt.Sprintf("%s: window %d, %t", tr.around(w.at), w.window, w.opened)

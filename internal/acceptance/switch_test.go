@@ -173,3 +173,36 @@ func TestLetGo(t *testing.T) {
 		verify(t, dir)
 	}
 }
+
+// TestLeftWithoutReturn looks whether WINDOWS says how often a function whose return
+// closes a window was left otherwise, in the code cache and natively.
+func TestLeftWithoutReturn(t *testing.T) {
+	prog := build(t, "../../testdata/windows/left.cc", "-O1")
+	end := "end of the process"
+	for name, want := range map[string]string{
+		"thrower":  end + "; left without a return 5 times",
+		"jumper":   end + "; left without a return 10 times",
+		"quitter":  end + "; left without a return once",
+		"returner": "Return returner",
+	} {
+		for _, flags := range [][]string{nil, {"--engine", "no-toggle"}} {
+			dir := workDir(t)
+			config := windowed("", `<On><Call name="`+name+`"/></On><Till><Return name="`+name+`"/></Till>`, "")
+			recordWith(t, dir, config, true, flags, prog)
+			if o := openings(t, dir); len(o) != 1 || o[0].Closed != want {
+				t.Errorf("%s: %+v, want closed by %q", name, o, want)
+			}
+		}
+		// While closed the returns are awaited natively: what was left before is not of
+		// the window.
+		dir := workDir(t)
+		recordWith(t, dir, windowed("", `<On><Call name="quitter"/></On><Till><Return name="`+name+`"/></Till>`, ""), true, nil, prog)
+		want := end
+		if name == "quitter" {
+			want += "; left without a return once"
+		}
+		if o := openings(t, dir); len(o) != 1 || o[0].Closed != want {
+			t.Errorf("opened at the end, %s: %+v, want closed by %q", name, o, want)
+		}
+	}
+}

@@ -175,6 +175,7 @@ const (
 	PlaceInside = 0x20
 	PlaceTo     = 0x28
 	PlaceSet    = 0x30 // two pairs: target address of a word (of the control area always) and its value
+	PlaceGone   = 0x50 // entries that were left otherwise than by a return (code, tracer; counted up by both)
 )
 
 // What translated code does with a system call, by number.

@@ -28,6 +28,13 @@ type events struct {
 	found   map[*window.Leaf]bool
 	done    map[*symbols.Loaded]bool
 	off     bool
+	gone    map[goneKey]uint64 // what Gone said when the window opened or closed last
+}
+
+// goneKey is a place and a window whose Till awaits it.
+type goneKey struct {
+	place  *engine.Place
+	window int
 }
 
 // watched is who waits for a place.
@@ -43,7 +50,7 @@ type watched struct {
 func newEvents(r *run, im *image) *events {
 	e := &events{run: r, im: im, places: make(map[*engine.Place]*watched),
 		starts: make(map[uint64][]*window.Leaf), linkers: make(map[uint64]bool),
-		found: make(map[*window.Leaf]bool), done: make(map[*symbols.Loaded]bool)}
+		found: make(map[*window.Leaf]bool), done: make(map[*symbols.Loaded]bool), gone: make(map[goneKey]uint64)}
 	for _, l := range im.windows.Leaves() {
 		if l.Event.Kind == config.EventReturn {
 			im.p.AwaitReturns()
@@ -255,6 +262,26 @@ func (e *events) reached(t *engine.Thread, pl *engine.Place) (fired []*window.Le
 		}
 	}
 	return fired
+}
+
+// countGone fills in how often the functions whose return a window awaits were left
+// otherwise since it opened.
+func (e *events) countGone(c *window.Change) {
+	if e == nil {
+		return
+	}
+	for pl, w := range e.places {
+		for _, l := range w.leaves {
+			if l.Window != c.Index || !l.Till || l.Event.Kind != config.EventReturn {
+				continue
+			}
+			n, key := pl.Gone(), goneKey{pl, c.Index}
+			if !c.Opened {
+				c.Gone += n - e.gone[key]
+			}
+			e.gone[key] = n
+		}
+	}
 }
 
 // credit adds occurrences that made none of the leaves fire.

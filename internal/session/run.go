@@ -153,6 +153,7 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 		return
 	}
 	for _, c := range changes {
+		im.events.countGone(&c)
 		output{im.writer}.event(c, t, addr, im.budget.counted())
 		// Before renewed budgets are given out: they are counted from here.
 		if c.Opened && im.budget != nil {
@@ -401,6 +402,7 @@ func (r *run) Ended(p *engine.Process) {
 			changes = im.windows.Finish()
 		}
 		for _, c := range changes {
+			im.events.countGone(&c)
 			output{im.writer}.event(c, nil, 0, im.budget.counted())
 		}
 	}
