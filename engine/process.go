@@ -345,9 +345,6 @@ func (p *Process) takeSlot() (*slot, error) {
 	}
 	s := &slot{mem: mem, index: i, base: p.slotsBase + uint64(i)*layout.SlotSize}
 	p.slots = append(p.slots, s)
-	if !p.noHuge {
-		_ = sys.Collapse(s.mem[:sys.HugePage]) // the thread area and two look-up tables; small pages do too
-	}
 	return s, nil
 }
 
@@ -363,6 +360,11 @@ func (t *Thread) useVariant(v Variant) {
 // prepareTable makes the thread's look-up table of a variant what it has to be.
 func (t *Thread) prepareTable(v Variant) {
 	if e := t.p.epoch[v]; !t.filled[v] || t.epoch[v] != e {
+		// Not before: a program that runs natively has no use for the tables.
+		if !t.p.noHuge && !t.slot.huge {
+			t.slot.huge = true
+			_ = sys.Collapse(t.slot.mem[:sys.HugePage]) // the thread area and two look-up tables; small pages do too
+		}
 		t.slot.fillTable(v, t.p.tableMiss())
 		t.filled[v], t.epoch[v] = true, e
 	}

@@ -12,6 +12,7 @@ import (
 type slot struct {
 	mem   []byte
 	index int
+	huge  bool   // its tables are made of large pages, or that was tried
 	base  uint64 // its address in the target: the thread's gs base
 }
 

@@ -282,6 +282,20 @@ func (tr *Tracer) started(pid int) error {
 // shares the processor.
 const spinTurns = 1500
 
+// nativeTurns is the same while every thread runs its own code: all that can come are the
+// kernel's reports, and the processor may be wanted for what the client does meanwhile.
+const nativeTurns = 64
+
+// turns is how many idle turns there are to be.
+func (p *Process) turns() int {
+	for _, t := range p.running() {
+		if !t.native {
+			return spinTurns
+		}
+	}
+	return nativeTurns
+}
+
 // turn does what there is to do, or waits a little for something to do.
 //
 // Requests are looked at in every turn, the kernel's reports in every 16th: looking at
@@ -291,7 +305,7 @@ const spinTurns = 1500
 func (tr *Tracer) turn() {
 	p := tr.proc
 	tr.ringAlarm()
-	for spin := 0; spin < spinTurns; spin++ {
+	for spin, most := 0, p.turns(); spin < most; spin++ {
 		if tr.anyRequest() || spin&15 == 0 || tr.modeChanged {
 			if tr.work() {
 				return

@@ -67,7 +67,7 @@ func (r *run) costsSum(st engine.Status) abp.Costs {
 	}
 	return abp.Costs{
 		NativeSeconds: c.native.Seconds(), CacheSeconds: c.cached.Seconds(),
-		RingWaits: r.waits.times, RingWaitSeconds: float64(r.waits.ticks) / float64(max(sys.TSCFrequency(), 1)),
+		RingWaits: r.waits.times, RingWaitSeconds: float64(r.waits.ticks) / float64(max(r.clock.TSCFrequency(), 1)),
 		Requests: uint64(st.Stats.Requests), RequestSeconds: st.Stats.RequestTime.Seconds(),
 		TracerMemory: c.private, CacheMemory: cache, RingMemory: c.rings,
 	}

@@ -27,6 +27,7 @@ type events struct {
 	linkers map[uint64]bool           // where dynamic linkers say that they have mapped something
 	found   map[*window.Leaf]bool
 	done    map[*symbols.Loaded]bool
+	near    map[suggestion]func() []string
 	off     bool
 	gone    map[goneKey]uint64 // what Gone said when the window opened or closed last
 }
@@ -50,7 +51,8 @@ type watched struct {
 func newEvents(r *run, im *image) *events {
 	e := &events{run: r, im: im, places: make(map[*engine.Place]*watched),
 		starts: make(map[uint64][]*window.Leaf), linkers: make(map[uint64]bool),
-		found: make(map[*window.Leaf]bool), done: make(map[*symbols.Loaded]bool), gone: make(map[goneKey]uint64)}
+		found: make(map[*window.Leaf]bool), done: make(map[*symbols.Loaded]bool), gone: make(map[goneKey]uint64),
+		near: make(map[suggestion]func() []string)}
 	for _, l := range im.windows.Leaves() {
 		if l.Event.Kind == config.EventReturn {
 			im.p.AwaitReturns()
@@ -90,6 +92,9 @@ func (e *events) arm() error {
 			}
 			if ev := leaf.Event; (ev.Kind == config.EventCall || ev.Kind == config.EventReturn) && ev.MatchesImage(e.im.tables.key(l)) {
 				errs = append(errs, e.resolve(leaf, l))
+				if l.Main && !e.found[leaf] {
+					e.suggest(l.Image, ev.Name)
+				}
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"alleria/config"
 	"alleria/internal/symbols"
@@ -49,7 +50,7 @@ func (e *events) whyMissing(ev *config.Event) string {
 			continue
 		}
 		matched++
-		near = append(near, l.Image.Nearest(ev.Name, 3)...)
+		near = append(near, e.suggest(l.Image, ev.Name)()...)
 	}
 	image := ev.ImageName + ev.ImagePath
 	switch {
@@ -62,6 +63,27 @@ func (e *events) whyMissing(ev *config.Event) string {
 	default:
 		return fmt.Sprintf("there is no function %s in %s; alleria functions lists what can be named", ev.Name, imageOr(image))
 	}
+}
+
+// suggestion asks for the names in an image that are nearest to one that it lacks.
+type suggestion struct {
+	image *symbols.Image
+	name  string
+}
+
+// suggest begins to look for the nearest names, three at most, which its result waits for: all of an image's names are
+// demangled and compared for that, which takes a compiler's a twentieth of a second. The target has
+// just begun to run meanwhile, natively, so that there is a processor for it; afterwards somebody
+// would wait.
+func (e *events) suggest(im *symbols.Image, name string) func() []string {
+	k := suggestion{im, name}
+	near := e.near[k]
+	if near == nil {
+		near = sync.OnceValue(func() []string { return im.Nearest(name, 3) })
+		e.near[k] = near
+		e.run.background.Go(func() { near() })
+	}
+	return near
 }
 
 // imageOr names the image of an event, which without one is the main executable.

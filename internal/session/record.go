@@ -40,8 +40,9 @@ const (
 // process has.
 func Record(ctx context.Context, opts Options) (exit int, err error) {
 	defer collectSeldom()()
-	r := &run{opts: &opts, cache: symbols.NewCache(symbols.Options{})}
+	r := &run{opts: &opts, cache: symbols.NewCache(symbols.Options{}), clock: sys.StartClock()}
 	defer r.cache.Close()
+	defer r.background.Wait()
 	path, err := r.prepare()
 	if err != nil {
 		return 0, err

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,27 +23,30 @@ import (
 // It outlives program images: an execve makes a new image within the same run, the windows
 // staying as they are.
 type run struct {
-	opts    *Options
-	tracer  *engine.Tracer
-	cache   *symbols.Cache
-	emit    *emit.Run // nil where nothing is emitted (translate, count)
-	image   *image    // the program image that runs now
-	images  int
-	counts  counts
-	notes   []string
-	over    atomic.Bool // recording is to end: a limit, a full disk, a signal to us
-	why     atomic.Pointer[string]
-	failed  atomic.Pointer[error] // of a processing thread
-	waits   waits
-	costs   costs
-	disk    diskWatch
-	started time.Time
-	windows *window.Set // of the process, whatever it executes
-	budget  *budget     // so too; nil where no event counts
-	facts   reported
-	threads threadPlans
-	watched map[uint32]bool // system calls that the engine watches
-	pending []*window.Leaf  // events that the program being executed is
+	opts   *Options
+	tracer *engine.Tracer
+	cache  *symbols.Cache
+	// background is what is done while the target runs, and used at the end.
+	background sync.WaitGroup
+	clock      sys.Clock // started with the run
+	emit       *emit.Run // nil where nothing is emitted (translate, count)
+	image      *image    // the program image that runs now
+	images     int
+	counts     counts
+	notes      []string
+	over       atomic.Bool // recording is to end: a limit, a full disk, a signal to us
+	why        atomic.Pointer[string]
+	failed     atomic.Pointer[error] // of a processing thread
+	waits      waits
+	costs      costs
+	disk       diskWatch
+	started    time.Time
+	windows    *window.Set // of the process, whatever it executes
+	budget     *budget     // so too; nil where no event counts
+	facts      reported
+	threads    threadPlans
+	watched    map[uint32]bool // system calls that the engine watches
+	pending    []*window.Leaf  // events that the program being executed is
 }
 
 // image is what belongs to one program image: from an execve to the next or to

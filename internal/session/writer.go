@@ -61,7 +61,7 @@ func (r *run) header(im *image) abp.Header {
 	pid := im.p.PID()
 	now := time.Now()
 	h := abp.Header{OS: abp.OSLinux, Arch: abp.ArchX8664, TargetArch: abp.ArchX8664, VirtualBits: 48,
-		PageSize: uint32(os.Getpagesize()), Created: now, Started: now, TSCAtStart: sys.TSC(), TSCFrequency: sys.TSCFrequency(),
+		PageSize: uint32(os.Getpagesize()), Created: now, Started: now, TSCAtStart: sys.TSC(), TSCFrequency: r.clock.TSCFrequency(),
 		PID: uint32(pid), Flags: flagsOfConfig(r.opts.Config), Memory: memory(), SystemDir: "/usr/lib", OSVersion: osVersion()}
 	switch sys.CPUVendor() {
 	case "GenuineIntel":

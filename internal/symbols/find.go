@@ -1,9 +1,7 @@
 package symbols
 
 import (
-	"cmp"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -46,6 +44,9 @@ func (im *Image) match(m *matcher) []*Function {
 	// A walk over all names, and no index: comparing 20,000 names takes 0.2 ms, a
 	// configuration asks a few dozen times, and a map would cost memory for each
 	// image of each run.
+	if m.p.Exact() && !strings.Contains(m.p.text, offsetMark) && im.lacks(finalIdentifier(m.p.text)) {
+		return nil
+	}
 	fns := im.Functions()
 	if m.p.Exact() {
 		if f := im.atOffset(m.p.text); f != nil {
@@ -192,87 +193,4 @@ func namesClone(pattern string) bool {
 		}
 	}
 	return false
-}
-
-// Nearest gives up to n names of the image that resemble one which Find does
-// not know, the nearest first: what an error message suggests.
-func (im *Image) Nearest(name string, n int) []string {
-	type candidate struct {
-		name     string
-		distance int
-	}
-	var best []candidate
-	// A third of the letters wrong is a guess, more is noise.
-	limit := max(len(name)/3, 1)
-	want := strings.ToLower(name)
-	fns := im.Functions()
-	for i, d := range im.demangledNames() {
-		// Suggesting a stub would lead to a name that works and means something else.
-		if fns[i].Kind == PLT || d.full == "" {
-			continue
-		}
-		distance := nameDistance(want, d.short, limit)
-		if distance > limit {
-			continue
-		}
-		best = append(best, candidate{d.full, distance})
-	}
-	slices.SortFunc(best, func(x, y candidate) int {
-		if c := cmp.Compare(x.distance, y.distance); c != 0 {
-			return c
-		}
-		return strings.Compare(x.name, y.name)
-	})
-	best = slices.CompactFunc(best, func(x, y candidate) bool { return x.name == y.name })
-	out := make([]string, 0, n)
-	for _, c := range best[:min(n, len(best))] {
-		out = append(out, c.name)
-	}
-	return out
-}
-
-// nameDistance compares a wanted name (in lower case) with one of the table:
-// as a whole, or, where the namespace was forgotten, with its last part.
-func nameDistance(want, name string, limit int) int {
-	name = strings.ToLower(name)
-	if name == want {
-		return 0
-	}
-	d := editDistance(want, name, limit)
-	if at := strings.LastIndex(name, "::"); at >= 0 && !strings.Contains(want, "::") {
-		// One behind a whole match, for a tie would be unfair to that.
-		d = min(d, editDistance(want, name[at+2:], limit)+1)
-	}
-	return d
-}
-
-// editDistance counts insertions, deletions, replacements and swaps of
-// neighbours between two names, or gives more than limit as soon as it is sure.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) > limit || len(b)-len(a) > limit {
-		return limit + 1
-	}
-	// Three rows of the table of distances suffice; the third is for swaps.
-	before, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		low := i
-		for j := 1; j <= len(b); j++ {
-			cost := b2i(a[i-1] != b[j-1])
-			d := min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d = min(d, before[j-2]+1)
-			}
-			row[j] = d
-			low = min(low, d)
-		}
-		if low > limit {
-			return limit + 1
-		}
-		before, prev, row = prev, row, before
-	}
-	return prev[len(b)]
 }

@@ -155,6 +155,9 @@ func numberedClone(word string) bool {
 // cutRename removes the suffixes that a function gets which stays one of its
 // own: made unique by link-time optimisation. foo.lto_priv.0 is foo.
 func cutRename(linked string) string {
+	if strings.IndexByte(linked, '.') < 0 { // nearly all
+		return linked
+	}
 	linked = strings.TrimSuffix(linked, ".localalias")
 	for _, mark := range []string{".lto_priv.", ".llvm.", ".localalias.", ".__uniq."} {
 		if at := strings.LastIndex(linked, mark); at > 0 && digits(linked[at+len(mark):]) {

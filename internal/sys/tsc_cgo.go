@@ -23,19 +23,28 @@ func TSC() uint64 { return uint64(C.tsc()) }
 // polls memory without a break slows it down, and that may be the target.
 func Pause() { C.rest() }
 
+// Clock is a moment in both of the machine's times.
+type Clock struct {
+	at    time.Time
+	ticks uint64
+}
+
+// StartClock reads both times.
+func StartClock() Clock { return Clock{time.Now(), TSC()} }
+
 // TSCFrequency is how many ticks the time-stamp counter makes a second: what
-// the processor says, else measured for a few milliseconds.
+// the processor says, else measured since the clock was started.
 //
 // Leaf 0x15 (Intel SDM volume 2, CPUID) gives the ratio to the crystal and the
 // crystal's frequency; many processors and most virtual machines leave one of them
-// zero. Three milliseconds are good to about a thousandth.
-func TSCFrequency() uint64 {
+// zero. Three milliseconds are good to about a thousandth; who needs the frequency starts the clock
+// early, so that there is nothing to wait for.
+func (c Clock) TSCFrequency() uint64 {
 	if r, ok := cpuid(0x15, 0); ok && r[0] != 0 && r[1] != 0 && r[2] != 0 {
 		return uint64(r[2]) * uint64(r[1]) / uint64(r[0])
 	}
-	start, from := time.Now(), TSC()
-	time.Sleep(3 * time.Millisecond)
-	ticks, took := TSC()-from, time.Since(start)
+	time.Sleep(3*time.Millisecond - time.Since(c.at))
+	ticks, took := TSC()-c.ticks, time.Since(c.at)
 	return uint64(float64(ticks) / took.Seconds())
 }
 
