@@ -123,6 +123,11 @@ func countedRows() []rowCase {
 		{"Accesses/since", between(true, func(m rowMaker) (on, till *oracleEvent) {
 			return m.call("values", "", 0), m.accesses(0, 9, 2, ` since="open"`)
 		}), 2, 0},
+		// It closes where nothing is accessed, beside a window that is open, so that nothing
+		// else changes with the closing.
+		{"Accesses/reopened", func(m rowMaker) []*oracleWindow {
+			return []*oracleWindow{{threads: ofAll()}, {on: m.accesses(2, 0, 0, ""), till: m.call("recurse", "", 0), reopens: true, threads: ofAll()}}
+		}, 6, 274},
 		{"Sample", func(m rowMaker) []*oracleWindow {
 			w := &oracleWindow{reopens: true, threads: ofAll()}
 			m.sampling(w, 50, 7)
