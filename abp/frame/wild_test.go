@@ -93,3 +93,29 @@ func TestVersionsAgree(t *testing.T) {
 		t.Error("the second version's body can be read as one of the first: no slot was wild")
 	}
 }
+
+// A slot that surprises in just half of the executions is wild, in one less it is not: both
+// sides have to count them alike.
+func TestWildFromHalf(t *testing.T) {
+	for _, c := range []struct {
+		lead int // more right predictions, early on
+		wild bool
+	}{{2, true}, {3, false}} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		var words []uint64
+		last, d := uint64(0x7f00_0000_0000), uint64(0)
+		add := func(v uint64) { words, last, d = append(words, 1, v, 0), v, v-last }
+		add(last)
+		// What follows a surprise is predicted to go on by the same difference.
+		for range wildSurprises - 1 {
+			add(last + 64 + rng.Uint64N(1<<16)*8)
+			for range 1 + c.lead {
+				add(last + d)
+			}
+			c.lead = 0
+		}
+		if m := modeAfter(t, 0, words); (m == modeWild) != c.wild {
+			t.Errorf("%+v: mode %d after %d executions", c, m, len(words)/3)
+		}
+	}
+}
