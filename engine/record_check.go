@@ -96,8 +96,7 @@ func (r *recorder) coldSwitch(site int, back uint64) {
 // The routine goes on at then's code with all registers and flags as they were.
 func (u *unit) switchStub(reg x86.Reg, words int, then func()) {
 	a := &u.asm
-	a.storeImm(layout.Carry, uint32(words))
-	a.storeImm(layout.Carry+4, 0)
+	a.storeImm(layout.Carry, uint32(words)) // its upper half is never anything but 0
 	rex := byte(rexW)
 	if reg >= 8 {
 		rex |= rexR
