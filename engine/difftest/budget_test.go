@@ -70,17 +70,20 @@ func (b *budgets) end(t *engine.Thread) {
 	}
 }
 
-// check compares what was asked with the instructions that were executed: each
-// question in front of the right one, none behind the one that used a budget up.
-// It returns how many budgets were used up.
-func (b *budgets) check(list []entry) (used int, msg string) {
-	// What had been done before each, without and with what was done of one that was
-	// interrupted there.
-	without, before := []amounts{{}}, []amounts{{}}
-	var addrs, follow []uint64
+// progress is what had been done in front of each executed instruction.
+type progress struct {
+	addrs, follow []uint64 // of each, and where it leads; 0: not known
+	// Without and with what was done of one that was interrupted there.
+	without, before []amounts
+}
+
+// progressOf adds up a list of entries.
+func progressOf(list []entry) (p progress) {
+	p.without, p.before = []amounts{{}}, []amounts{{}}
 	var n amounts
 	for i := range list {
-		for _, a := range list[i].acc {
+		e := &list[i]
+		for _, a := range e.acc {
 			n[engine.MetricAccesses]++
 			if a.store {
 				n[engine.MetricWrites]++
@@ -88,46 +91,53 @@ func (b *budgets) check(list []entry) (used int, msg string) {
 				n[engine.MetricReads]++
 			}
 		}
-		if list[i].part {
-			before[len(before)-1] = n
-		} else {
-			addrs = append(addrs, list[i].addr)
-			next := list[i].addr + uint64(len(list[i].code))
-			switch {
-			case list[i].taken == 1:
-				next = list[i].target
-			case bytes.Equal(list[i].code, []byte{0x0f, 0x05}): // it may be the return from a handler
-				next = 0
-			}
-			follow = append(follow, next)
-			n[engine.MetricInstructions]++
-			without, before = append(without, n), append(before, n)
+		if e.part {
+			p.before[len(p.before)-1] = n
+			continue
 		}
+		next := e.addr + uint64(len(e.code))
+		switch {
+		case e.taken == 1:
+			next = e.target
+		case bytes.Equal(e.code, []byte{0x0f, 0x05}): // it may be the return from a handler
+			next = 0
+		}
+		p.addrs, p.follow = append(p.addrs, e.addr), append(p.follow, next)
+		n[engine.MetricInstructions]++
+		p.without, p.before = append(p.without, n), append(p.before, n)
 	}
+	return p
+}
+
+// check compares what was asked with the instructions that were executed: each
+// question in front of the right one, none behind the one that used a budget up.
+// It returns how many budgets were used up.
+func (b *budgets) check(list []entry) (used int, msg string) {
+	p := progressOf(list)
 	next := 0 // the first instruction that no question is known to be in front of
 	for k, a := range b.asked {
 		i := int(a.done[engine.MetricInstructions])
 		// An instruction that faults is not in the list: the handler's first is.
-		if i < 0 || i >= len(addrs) || addrs[i] != a.addr && (i == 0 || follow[i-1] != a.addr && follow[i-1] != 0) {
+		if i < 0 || i >= len(p.addrs) || p.addrs[i] != a.addr && (i == 0 || p.follow[i-1] != a.addr && p.follow[i-1] != 0) {
 			at := min(max(i, 0), len(list)-1)
-			return used, fmt.Sprintf("question %d came at %#x after %d of %d instructions\n%s", k, a.addr, i, len(addrs), around(list, at))
+			return used, fmt.Sprintf("question %d came at %#x after %d of %d instructions\n%s", k, a.addr, i, len(p.addrs), around(list, at))
 		}
 		for _, m := range b.metrics {
-			if a.done[m] != before[i][m] && a.done[m] != without[i][m] {
-				return used, fmt.Sprintf("question %d, at %#x: %d of metric %d counted, %d done", k, a.addr, a.done[m], m, before[i][m])
+			if a.done[m] != p.before[i][m] && a.done[m] != p.without[i][m] {
+				return used, fmt.Sprintf("question %d, at %#x: %d of metric %d counted, %d done", k, a.addr, a.done[m], m, p.before[i][m])
 			}
 			if a.done[m] >= a.granted[m] {
 				used++
 			}
-			if i > next && before[i-1][m] >= a.granted[m] {
-				return used, fmt.Sprintf("question %d, at %#x: late for metric %d: %d of %d", k, a.addr, m, before[i][m], a.granted[m])
+			if i > next && p.before[i-1][m] >= a.granted[m] {
+				return used, fmt.Sprintf("question %d, at %#x: late for metric %d: %d of %d", k, a.addr, m, p.before[i][m], a.granted[m])
 			}
 		}
 		next = i
 	}
-	last := len(addrs) - 1
+	last := len(p.addrs) - 1
 	for _, m := range b.metrics {
-		if last > next && before[last][m] >= b.granted[m] {
+		if last > next && p.before[last][m] >= b.granted[m] {
 			return used, fmt.Sprintf("nothing was asked when %d of metric %d were done", b.granted[m], m)
 		}
 	}
