@@ -9,12 +9,13 @@ import (
 
 // How much garbage there may be before it is collected: a share of what is alive, since
 // the facts of translated code stay and letting them double would waste as much again, but
-// not less than some megabytes. A fixed share alone collects a heap that begins small every
+// not less than some megabytes: twice as many before the first collection. A fixed share alone collects a heap that begins small every
 // few hundred kilobytes, while the target waits for its first code: that took a tenth of the time of a
 // compiler's run and a fifth of that of /bin/true.
 const (
 	gcPercent = 20
-	gcSlack   = 16 << 20
+	gcSlack   = 8 << 20
+	gcFirst   = 16 << 20
 	heapStart = 4 << 20 // what the runtime's first collection waits for, at 100 percent
 )
 
@@ -24,7 +25,7 @@ const (
 // A finalizer of an object that nobody has is how the runtime tells that a collection was
 // made. A timer was refused: what it wakes for takes a processor from the target.
 func collectSeldom() (restore func()) {
-	old := debug.SetGCPercent(100 * gcSlack / heapStart)
+	old := debug.SetGCPercent(100 * gcFirst / heapStart)
 	var done atomic.Bool
 	type witness struct{ _ [16]byte }
 	var collected func(*witness)
@@ -45,9 +46,9 @@ func collectSeldom() (restore func()) {
 // pace is the percentage for a heap of so many bytes that are alive.
 func pace(live uint64) int {
 	if live == 0 {
-		return 100 * gcSlack / heapStart
+		return 100 * gcFirst / heapStart
 	}
-	return max(gcPercent, int(min(100*gcSlack/live, 100*gcSlack/heapStart)))
+	return max(gcPercent, int(min(100*gcSlack/live, 100*gcFirst/heapStart)))
 }
 
 // liveHeap is how much the last collection found alive.
