@@ -225,33 +225,48 @@ func (b *budget) nextSample(l *window.Leaf) int64 {
 	return period
 }
 
-// reached returns the armed events whose counts the thread has reached, and by
-// how much the count was exceeded.
-//
-// Only counts over several threads can be exceeded: a single one's is exact. Events are
-// asked in the order of the configuration.
-func (b *budget) reached(t *engine.Thread) (leaves []*window.Leaf, over uint64) {
+// reached returns the first armed event whose counts the thread has reached; nil if
+// there is none. Events are asked in the order of the configuration, one at a time: it may
+// arm or disarm those behind it.
+func (b *budget) reached(t *engine.Thread) *window.Leaf {
 	for _, l := range b.leaves {
-		if !l.Armed() {
-			continue
-		}
-		n, ok := b.count(l, t)
-		over = 0
-		for _, x := range bounds(l.Event) {
-			ok = ok && n[x.metric] >= x.n
-			over = max(over, uint64(n[x.metric]-x.n))
-		}
-		if ok {
-			// With several bounds all but the last are exceeded as a rule: that is
-			// no overshoot.
-			if l.Event.Thread != 0 || l.Event.AnyThread || len(bounds(l.Event)) > 1 {
-				over = 0
-			}
-			// Only this one: it may arm or disarm those behind it.
-			return []*window.Leaf{l}, over
+		if _, ok := b.exceeds(l, t); ok {
+			return l
 		}
 	}
-	return nil, 0
+	return nil
+}
+
+// exceeds tells whether the thread has reached the counts of an armed event, and by how
+// much they were exceeded.
+//
+// Only counts over several threads can be exceeded: a single one's is exact.
+func (b *budget) exceeds(l *window.Leaf, t *engine.Thread) (over uint64, ok bool) {
+	if !l.Armed() {
+		return 0, false
+	}
+	n, ok := b.count(l, t)
+	for _, x := range bounds(l.Event) {
+		ok = ok && n[x.metric] >= x.n
+		over = max(over, uint64(n[x.metric]-x.n))
+	}
+	// With several bounds all but the last are exceeded as a rule: that is no overshoot.
+	if l.Event.Thread != 0 || l.Event.AnyThread || len(bounds(l.Event)) > 1 {
+		over = 0
+	}
+	return over, ok
+}
+
+// exceeded is by how much the counts of the armed events that the thread has reached were
+// exceeded.
+func (b *budget) exceeded(t *engine.Thread) map[*window.Leaf]uint64 {
+	all := make(map[*window.Leaf]uint64)
+	for _, l := range b.leaves {
+		if over, ok := b.exceeds(l, t); ok {
+			all[l] = over
+		}
+	}
+	return all
 }
 
 // renew gives a stopped or waiting thread what it may execute now.

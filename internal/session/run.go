@@ -47,6 +47,8 @@ type run struct {
 	threads    threadPlans
 	watched    map[uint32]bool // system calls that the engine watches
 	pending    []*window.Leaf  // events that the program being executed is
+	// exceeded is by how much counts were, while the events that they are fire.
+	exceeded map[*window.Leaf]uint64
 }
 
 // image is what belongs to one program image: from an execve to the next or to
@@ -292,7 +294,9 @@ func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 		}
 		return
 	}
+	r.exceeded = im.budget.exceeded(t)
 	r.countsReached(t, addr)
+	r.exceeded = nil
 	im.budget.renew(t)
 }
 
@@ -304,13 +308,12 @@ func (r *run) countsReached(t *engine.Thread, addr uint64) {
 	if im.budget == nil || t == nil {
 		return
 	}
-	for {
-		leaves, over := im.budget.reached(t)
-		if len(leaves) == 0 {
-			return
-		}
-		// The overshoot belongs to these changes only, and is written with them.
-		changes := im.windows.Happen(leaves...)
+	for l := im.budget.reached(t); l != nil; l = im.budget.reached(t) {
+		// The overshoot belongs to these changes only, and is written with them. There is
+		// none of a count that had been reached before its event was armed.
+		over := r.exceeded[l]
+		delete(r.exceeded, l)
+		changes := im.windows.Happen(l)
 		for i := range changes {
 			changes[i].Overshoot = over
 		}
