@@ -2,6 +2,9 @@ package acceptance
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -43,5 +46,27 @@ func TestCountRun(t *testing.T) {
 	}
 	if v := run(t, command{argv: []string{alleria(), "verify", profileDir}, dir: dir}); v.status != 0 {
 		t.Errorf("verify: %s", clip(v.stdout))
+	}
+}
+
+// TestCountWithSwitches counts with optimisations of translation turned off, one at a time: they must
+// not show.
+func TestCountWithSwitches(t *testing.T) {
+	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
+	tid := regexp.MustCompile(`\(\d+\)`)
+	var want string
+	for _, flags := range [][]string{nil, {"--engine", "no-memo"}, {"--engine", "no-follow"}, {"--engine", "no-huge"}, {"--engine", "predict"}} {
+		dir := workDir(t)
+		argv := append([]string{alleria(), "record", "--only", "count", "-o", profileDir}, flags...)
+		r := run(t, command{argv: append(argv, "--", prog), dir: dir})
+		got := fmt.Sprintf("status %d, %s", r.status, tid.ReplaceAll(r.stderr, nil))
+		switch {
+		case want == "" && !strings.Contains(got, " instructions"):
+			t.Fatalf("no counts: %s", got)
+		case want == "":
+			want = got
+		case got != want:
+			t.Errorf("%v: %s\nwithout %s", flags, got, want)
+		}
 	}
 }
