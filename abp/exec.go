@@ -52,6 +52,7 @@ type Exec struct {
 	Timed bool
 
 	scratch []byte // packed values, reused
+	mem     Mem    // what InsAccesses calls back with, reused
 }
 
 // Counts returns what the execution counts for.

@@ -24,20 +24,25 @@ func (x *Exec) InsAccesses(i int, f func(m *Mem)) {
 	if !b.Counted(i) {
 		return
 	}
-	m := Mem{Ins: uint16(i)}
+	m := &x.mem // one of its own would be allocated for each instruction, since f keeps it for all that is known
 	if x.IsEmulated {
 		if i == 0 { // the block has one instruction
-			x.emulatedAccesses(&m, f)
+			*m = Mem{}
+			x.emulatedAccesses(m, f)
 		}
 		return
 	}
 	in := &b.Ins[i]
+	if in.AccFrom == in.AccTo {
+		return
+	}
+	*m = Mem{Ins: uint16(i)}
 	// movs and cmps: the only instructions with two strings.
-	if in.AccTo-in.AccFrom == 2 && x.stringPair(in, &m, f) {
+	if in.AccTo-in.AccFrom == 2 && x.stringPair(in, m, f) {
 		return
 	}
 	for k := in.AccFrom; k < in.AccTo; k++ {
-		x.expand(&b.Accesses[k], &m, f)
+		x.expand(&b.Accesses[k], m, f)
 	}
 }
 
