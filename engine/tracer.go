@@ -418,6 +418,8 @@ func (tr *Tracer) fail(err error) {
 // waitFor waits for the next stop of a thread; what other threads report
 // meanwhile is handled later.
 // It blocks: only for stops that are certain to come, because they were asked for.
+// One thread never reports again, not even its end: that which executed another
+// program and took over the process's id.
 func (tr *Tracer) waitFor(t *Thread) (sys.Stop, error) {
 	for i, s := range tr.later {
 		if s.TID == t.tid {
@@ -430,6 +432,11 @@ func (tr *Tracer) waitFor(t *Thread) (sys.Stop, error) {
 			return s, nil
 		}
 		tr.later = append(tr.later, s)
+		if s.Event() == eventExec {
+			if former, err := sys.EventMsg(s.TID); err == nil && int(former) == t.tid {
+				return sys.Stop{}, errEnded
+			}
+		}
 	}
 	return sys.Stop{}, errors.New("nothing left to wait for")
 }
