@@ -4,25 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestFixturesSampled runs the fixtures with budgets of every kind, which run out
 // all the time: windows open and close at counts of instructions and accesses in
 // programs that fault, take signals, change their code and start threads.
 func TestFixturesSampled(t *testing.T) {
-	conf := filepath.Join(t.TempDir(), "sampled.xml")
-	window := func(attrs, events string) string {
-		return `<Window` + attrs + `>` + events + `<Profile><Process><Thread><Image><Function>` +
-			`<Instruction cat="anyMem" accessAddressAndSize="true"/></Function></Image></Thread></Process></Profile></Window>`
-	}
-	text := `<AlleriaConfig version="1.0">` +
-		window(` reopenable="true"`, `<On><Sample period="7001" burst="130"/></On>`) +
-		window("", `<On><Accesses reads="3000" writes="1000"/></On><Till><Accesses total="5000"/></Till>`) +
-		window("", `<On><Instructions threshold="20000" anyThread="true"/></On><Till><Accesses writes="100" since="open"/></Till>`) +
-		`</AlleriaConfig>`
-	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	conf := sampledConfig(t)
 	m := mode{"sampled", []string{"-c", conf, "-o", "../" + profileDir}, true}
 	// Those that signals come to all the time hardly get to the next opening.
 	for _, name := range []string{"code-dual.c", "code-jit.c", "code-rwx.c", "code-self.c", "code-unload.c", "death-segv.c", "exceptions.cc",
@@ -37,4 +26,38 @@ func TestFixturesSampled(t *testing.T) {
 			fx.test(t, fx.builds[0], []mode{m})
 		})
 	}
+}
+
+// TestExecWhileStopped: a thread executes another program while the tracer stops all
+// threads for a window. The kernel never reports the thread's old number again; waiting for it hung
+// one run in twenty.
+func TestExecWhileStopped(t *testing.T) {
+	t.Parallel()
+	dir, conf := workDir(t), sampledConfig(t)
+	prog := build(t, programs+"/threads-exec.c", "-pthread")
+	for i := range 40 {
+		r := run(t, command{argv: []string{alleria(), "-q", "record", "-c", conf, "--discard", "--", prog}, dir: dir, timeout: 30 * time.Second})
+		if r.status != 0 || string(r.stdout) != "again\n" {
+			t.Fatalf("run %d: status %d, %q\n%s", i, r.status, r.stdout, clip(r.stderr))
+		}
+	}
+}
+
+// sampledConfig writes windows that open and close at counts all the time.
+func sampledConfig(t *testing.T) string {
+	t.Helper()
+	conf := filepath.Join(t.TempDir(), "sampled.xml")
+	window := func(attrs, events string) string {
+		return `<Window` + attrs + `>` + events + `<Profile><Process><Thread><Image><Function>` +
+			`<Instruction cat="anyMem" accessAddressAndSize="true"/></Function></Image></Thread></Process></Profile></Window>`
+	}
+	text := `<AlleriaConfig version="1.0">` +
+		window(` reopenable="true"`, `<On><Sample period="7001" burst="130"/></On>`) +
+		window("", `<On><Accesses reads="3000" writes="1000"/></On><Till><Accesses total="5000"/></Till>`) +
+		window("", `<On><Instructions threshold="20000" anyThread="true"/></On><Till><Accesses writes="100" since="open"/></Till>`) +
+		`</AlleriaConfig>`
+	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return conf
 }
