@@ -112,6 +112,10 @@ type Ins struct {
 // Immutable. Operands lie in one array, not one a instruction, because a large
 // program has hundreds of thousands of blocks.
 //
+// It has one entry, contiguous code and no branch that was taken but its last instruction; conditional
+// branches in its middle were not. Where one of them is taken, the execution is of another block, which
+// ends with it.
+//
 // The same code translated twice (with other windows open, or after it was changed) is
 // two blocks with numbers of their own: an execution never depends on when it happened.
 type Block struct {

@@ -51,6 +51,9 @@ func flagsDead(ins []x86.Insn, i int) bool {
 		if left == 0 {
 			return true
 		}
+		if in.Cat == x86.CatCONDBR { // what its target does with them is not known
+			return false
+		}
 	}
 	return false
 }

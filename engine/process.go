@@ -95,6 +95,7 @@ type Process struct {
 	noFollow        bool
 	ahead           bool
 	noHuge          bool
+	noSuper         bool
 	predict         bool
 	metrics         [NumMetrics]bool // that blocks count
 	budgeted        bool             // any of them
@@ -200,7 +201,7 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 	if p.words = layout.BudgetWords; tr.opts.NoSpread {
 		p.words = 1
 	}
-	p.noFollow, p.ahead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.Ahead, tr.opts.Predict, tr.opts.NoHuge
+	p.noFollow, p.ahead, p.predict, p.noHuge, p.noSuper = tr.opts.NoFollow, tr.opts.Ahead, tr.opts.Predict, tr.opts.NoHuge, tr.opts.NoSuper
 	p.watchCalls = watchedCalls
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
 		p.trapIgnored = sets.Ignored>>(sigTrap-1)&1 != 0

@@ -62,7 +62,8 @@ type recorder struct {
 	facts *layout.Block // the unit's, entered in the table at the end
 	sym   symbols
 	words int
-	check int // the instruction before which the chunk's end is checked; -1 at the start, with the flags kept
+	sides []layout.Part // of a superblock, in their order
+	check int           // the instruction before which the chunk's end is checked; -1 at the start, with the flags kept
 }
 
 // recordBlock writes a block that records itself.
@@ -74,35 +75,42 @@ func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
 	want := u.wants[:len(ins)]
 	clear(want)
 	image := u.p.tr.client.Plan(u.p, u.v.plan(), ins, want)
-	any := false
-	for i := range want {
-		any = any || want[i].Flags != 0
-	}
-	if !any {
+	ins = u.keep(ins, untilUnwanted(ins, want))
+	want = want[:len(ins)]
+	if !anyWanted(want) {
 		u.spend(b, ins)
 		return u.plainBlock(b, ins)
 	}
 	r := &u.rec
-	*r = recorder{u: u, b: b, want: want}
+	*r = recorder{u: u, b: b, want: want, sides: r.sides[:0]}
 	u.opBuf = u.opBuf[:0]
-	n := r.prefix(ins)
-	if n < len(ins) {
-		ins = ins[:n]
-		u.pos = u.pos[:n]
+	if n := r.prefix(ins); n < len(ins) {
+		n = wholeBlocks(ins, n)
+		ins = u.keep(ins, n)
 	}
-	r.ins, r.want = ins, want[:n]
+	r.ins, r.want = ins, want[:len(ins)]
 	r.facts = u.newFacts(b, ins, r.want, image)
 	next = r.emit()
+	u.basics += 1 + len(r.sides)
 	// No code of the block has run yet: nothing leads there before the unit is
 	// complete.
 	if id := u.p.facts.Add(r.facts); id != r.rec.id {
 		panic("number of a recorded block")
 	}
 	u.p.sampled(r.rec.id, r.want)
+	for _, s := range r.sides {
+		u.p.sampled(u.p.facts.AddPart(r.rec.id, s), r.want[:s.Ins])
+	}
 	if r.loop != nil {
 		r.addPart()
 	}
 	return next
+}
+
+// keep leaves the rest of a block's instructions to the next block.
+func (u *unit) keep(ins []x86.Insn, n int) []x86.Insn {
+	u.pos = u.pos[:n]
+	return ins[:n]
 }
 
 // sampled says of a block's facts which of its instructions are not all to be kept.
@@ -299,7 +307,7 @@ func (r *recorder) operands() {
 // not written yet or all are; with none, at the block's start.
 func (r *recorder) place() {
 	r.check = -1
-	for i := range r.ins {
+	for i := range r.ins[:basic(r.ins)] { // in front of the first way out
 		if !r.u.p.keepFlags && flagsDead(r.ins, i) {
 			r.check = i
 			return

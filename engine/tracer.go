@@ -37,6 +37,7 @@ type Options struct {
 	NoDetach bool // a process is traced to its end
 	NoMemo   bool // each instruction is decoded anew
 	NoJumps  bool // native probes are int3s, all of them
+	NoSuper  bool // recorded blocks end at every branch
 	NoBusy   bool // a process never stays in the cache because native probes are hit often
 }
 

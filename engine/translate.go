@@ -29,6 +29,8 @@ type unit struct {
 	warm    []coldStub // used as often as the code that leads there
 	cold    []coldStub
 	asks    []askStub
+	sides   []sideExit
+	basics  int      // basic blocks written
 	heads   []uint64 // application addresses that got a head
 	limit   int      // of the next block's instructions, for one that is used once; 0 none
 	forced  bool     // the tracer executes the next block
@@ -97,12 +99,15 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 	}
 	u.asm = asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.next}
 	u.warm, u.cold, u.lits, u.heads, u.headFor = u.warm[:0], u.cold[:0], u.lits[:0], u.heads[:0], 0
-	u.asks = u.asks[:0]
+	u.asks, u.sides, u.basics = u.asks[:0], u.sides[:0], 0
 	b := body(u)
 	for i := 0; i < len(u.warm); i++ {
 		c := u.warm[i]
 		u.setRel(c.site, u.asm.here())
 		c.emit(u)
+	}
+	for i := range u.sides {
+		u.writeSide(&u.sides[i])
 	}
 	ar.next = (u.asm.pos + 15) &^ 15
 	u.asm.pos = ar.cold
@@ -152,7 +157,7 @@ func (u *unit) chain(app uint64) *block {
 				return first
 			}
 		}
-		if b := u.p.blockOf(app, u.v); b != nil || n == maxUnitBlocks || n > 0 && u.p.notify[app] {
+		if b := u.p.blockOf(app, u.v); b != nil || n == maxUnitBlocks || u.v.records() && u.basics >= maxUnitBlocks || n > 0 && u.p.notify[app] {
 			if n > 0 {
 				u.jumpTo(app)
 			}
@@ -199,6 +204,10 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		u.trap(b, app, 1)
 		u.finish(b)
 		return b, 0
+	}
+	if u.v.records() && why == x86.EndOfBlock {
+		n = u.superblock(app, n)
+		ins = u.ins[:n]
 	}
 	n = u.untilTrap(ins)
 	if u.p.countsAccesses {

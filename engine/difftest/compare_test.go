@@ -24,6 +24,9 @@ func variants() []variant {
 		// Small chunks change often, and one block a unit links differently.
 		{name: "timed", mode: engine.ModeRecord, want: everything | layout.InsTime, chunk: 16 << 10,
 			opts: func(o *engine.Options) { o.NoFollow, o.NoHuge = true, true }},
+		// Without branches' outcomes blocks go on behind branches; once more with few of them.
+		{name: "values", mode: engine.ModeRecord, want: everything&^layout.InsBranch | layout.InsTime, chunk: 16 << 10},
+		{name: "basic blocks", mode: engine.ModeRecord, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoSuper = true }},
 		{name: "registers", mode: engine.ModeRecord, want: layout.InsRecorded, regs: comparedRegisters},
 	}
 }

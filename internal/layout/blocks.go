@@ -56,15 +56,23 @@ func (t *Blocks) Next() uint32 {
 	return 0
 }
 
+// Holds tells whether the table has room for n more. Only the engine's goroutine calls it.
+func (t *Blocks) Holds(n uint32) bool { return t.last.Load()+n < blockPages<<blockPageBits }
+
 // Add gives b the next id and makes a copy of it visible. It returns 0 when the
 // table is full. Only the engine's goroutine calls it.
 func (t *Blocks) Add(b *Block) uint32 {
+	t.buf = b.pack(t.buf[:0])
+	b.ID = t.append()
+	return b.ID
+}
+
+// append makes buf the facts of the next id.
+func (t *Blocks) append() uint32 {
 	id := t.Next()
 	if id == 0 {
 		return 0
 	}
-	b.ID = id
-	t.buf = b.pack(t.buf[:0])
 	n := uint32(len(t.buf))
 	if n > factsBytes { // no block of MaxRecordWords is anywhere near
 		return 0
@@ -87,6 +95,21 @@ func (t *Blocks) Add(b *Block) uint32 {
 	t.next += n
 	t.last.Store(id)
 	return id
+}
+
+// Part is the beginning of a block, up to a conditional branch in its middle that is taken:
+// what executions that end there executed.
+type Part struct {
+	Ins    int // how many of the block's instructions
+	Words  int // of the block's words, those that such an execution records
+	Target uint64
+}
+
+// AddPart gives the next id to a part of a block and makes it visible, like Add. All
+// that is kept of it is how much of the block it is.
+func (t *Blocks) AddPart(of uint32, part Part) uint32 {
+	t.buf = part.pack(t.buf[:0], of)
+	return t.append()
 }
 
 // Get returns a copy of the block of that id, nil if there is none.
@@ -113,7 +136,15 @@ func (t *Blocks) Read(id uint32, b *Block) bool {
 		return false
 	}
 	at--
-	b.unpack(t.facts[at>>factsBits].Load()[at&(factsBytes-1):])
+	packed := t.facts[at>>factsBits].Load()[at&(factsBytes-1):]
+	if of, part, ok := unpackPart(packed); ok {
+		if !t.Read(of, b) {
+			return false
+		}
+		b.cut(part)
+	} else {
+		b.unpack(packed)
+	}
 	b.ID = id
 	return true
 }

@@ -116,6 +116,36 @@ func TestBlocksComeBack(t *testing.T) {
 	}
 }
 
+// TestParts makes parts of blocks, which are the blocks' first instructions and words.
+func TestParts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var blocks Blocks
+	for range 1000 {
+		b := randomBlock(rng)
+		if len(b.Ins) == 0 {
+			continue
+		}
+		b.Code, b.Regs = nil, nil
+		for i := range b.Ins {
+			b.Ins[i].Off = uint16(len(b.Code))
+			b.Code = append(b.Code, make([]byte, b.Ins[i].Len)...)
+			b.Code[b.Ins[i].Off] = byte(i)
+			b.Regs = append(b.Regs, RegWord{Ins: uint16(i), Reg: RegGPR64, Word: int16(i)})
+		}
+		of := blocks.Add(b)
+		n := 1 + rng.IntN(len(b.Ins))
+		part := Part{Ins: n, Words: rng.IntN(b.Words + 1), Target: rng.Uint64()}
+		if id := blocks.AddPart(of, part); id != of+1 {
+			t.Fatalf("part %d of block %d", id, of)
+		}
+		want := *b
+		want.ID, want.Words, want.Target, want.Branch, want.BranchWord = of+1, part.Words, part.Target, BranchCond, NoWord
+		want.Ins, want.Regs, want.Code = b.Ins[:n], b.Regs[:n], b.Code[:b.Ins[n-1].Off+uint16(b.Ins[n-1].Len)]
+		same(t, &want, blocks.Get(of+1))
+		same(t, b, blocks.Get(of))
+	}
+}
+
 // same compares what the engine made with what was read, but for the room behind
 // it and the difference between no slice and an empty one.
 func same(t *testing.T, want, got *Block) {

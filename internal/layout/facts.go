@@ -33,7 +33,7 @@ func (b *Block) pack(dst []byte) []byte {
 	for i := range b.Ins {
 		n += len(b.Ins[i].Accesses)
 	}
-	for _, v := range [...]uint64{uint64(b.Words), uint64(b.Image), uint64(b.TimeWord + 1), uint64(b.BranchWord + 1),
+	for _, v := range [...]uint64{uint64(b.Words + 1), uint64(b.Image), uint64(b.TimeWord + 1), uint64(b.BranchWord + 1),
 		uint64(b.Branch), uint64(len(b.Ins)), uint64(n), uint64(len(b.Code))} {
 		dst = binary.AppendUvarint(dst, v)
 	}
@@ -130,7 +130,7 @@ func (u *unpacker) word() int16 { return int16(u.number()) - 1 }
 // unpack makes b what was packed, but for its id.
 func (b *Block) unpack(packed []byte) {
 	u := &unpacker{packed}
-	b.Words, b.Image = int(u.number()), uint32(u.number())
+	b.Words, b.Image = int(u.number())-1, uint32(u.number())
 	b.TimeWord, b.BranchWord = u.word(), u.word()
 	b.Branch = BranchKind(u.number())
 	ins, accesses, code := int(u.number()), int(u.number()), int(u.number())
@@ -195,5 +195,37 @@ func (a *Access) unpack(u *unpacker) {
 	if first&accLanes != 0 {
 		a.Lanes, a.Scale, a.IndexSize = u.byte(), u.byte(), u.byte()
 		a.AuxWord, a.IndexWord = u.word(), u.word()
+	}
+}
+
+// pack appends the packed form of a part of a block: a number of words that no block has,
+// and how much of which block it is.
+func (p *Part) pack(dst []byte, of uint32) []byte {
+	dst = append(dst, 0)
+	for _, v := range [...]uint64{uint64(of), uint64(p.Ins), uint64(p.Words), p.Target} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	return dst
+}
+
+// unpackPart reads what Part.pack wrote; false for a block's facts.
+func unpackPart(packed []byte) (of uint32, p Part, ok bool) {
+	if packed[0] != 0 {
+		return 0, p, false
+	}
+	u := &unpacker{packed[1:]}
+	return uint32(u.number()), Part{Ins: int(u.number()), Words: int(u.number()), Target: u.number()}, true
+}
+
+// cut leaves of a block what the part has.
+func (b *Block) cut(p Part) {
+	last := &b.Ins[p.Ins-1]
+	b.Ins, b.Code = b.Ins[:p.Ins], b.Code[:int(last.Off)+int(last.Len)]
+	b.Words, b.Target, b.Branch, b.BranchWord = p.Words, p.Target, BranchCond, NoWord
+	for i := range b.Regs {
+		if int(b.Regs[i].Ins) >= p.Ins {
+			b.Regs = b.Regs[:i]
+			break
+		}
 	}
 }
