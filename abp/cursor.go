@@ -34,6 +34,7 @@ type cursor struct {
 	dec     *frame.Decoder
 	shapes  *Process // whose blocks dec knows
 	payload []byte
+	body    int // where in payload the frame's body begins
 	words   []uint64
 	left    uint64 // words of the frame that were not yet decoded
 	cut     int    // pending cut, -1 none
@@ -106,6 +107,7 @@ func (c *cursor) start(p *Process, ref *FrameRef) (wanted bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	c.body = body
 	// A decoder keeps what it has learnt about blocks from frame to frame; that of
 	// another process has other blocks under the same numbers.
 	if c.shapes != p {
@@ -130,6 +132,11 @@ func (c *cursor) start(p *Process, ref *FrameRef) (wanted bool, err error) {
 	x.Block, x.Completed = nil, 0
 	c.words, c.left, c.cut = nil, h.Words, -1
 	return true, nil
+}
+
+// touched appends the list of the blocks of the frame that was decoded to dst.
+func (c *cursor) touched(dst []frame.Touched) ([]frame.Touched, error) {
+	return c.dec.Blocks(c.payload[c.body:], dst)
 }
 
 // hasEmulated reports whether a frame has executions by the tracer, whose blocks
@@ -223,17 +230,11 @@ func (c *cursor) exec() step {
 	}
 	// No copy: the batch stays until the next fill, which is behind the caller's
 	// next step.
-	x.Block = b
-	x.Words = c.words[1 : 1+b.Words]
+	x.whole(b, c.words[1:])
 	c.words = c.words[1+b.Words:]
-	x.Completed = len(b.Ins)
-	x.IsEmulated = false
 	if c.cut >= 0 {
 		x.Completed = min(c.cut, x.Completed)
 		c.cut = -1
-	}
-	if x.Timed = b.TimeWord >= 0; x.Timed {
-		x.TSC = x.Words[b.TimeWord]
 	}
 	return stepExec
 }

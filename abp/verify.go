@@ -34,7 +34,6 @@ type verifier struct {
 	complete bool // the run says that it is
 	corrupt  bool // a problem that is no cut was found
 	cut      bool
-	cursor   *cursor
 }
 
 // Verify reads everything under a path (as Open takes it) and reports what is
@@ -49,7 +48,7 @@ func Verify(path string, report func(Problem)) (err error) {
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
-	v := &verifier{report: report, complete: true, cursor: newCursor(&Query{})}
+	v := &verifier{report: report, complete: true}
 	files, err := v.files(path, st.IsDir())
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)

@@ -8,19 +8,22 @@ import (
 )
 
 // HeatOf counts the accesses of one process that q matches, for a map with
-// blocks of so many bytes. Threads are counted side by side, each into a count of
-// its own: one shared count would be a lock or an atomic for each access, where
-// merging costs one addition a page and thread. progress may be nil.
+// blocks of so many bytes. Frames are counted side by side, by each goroutine into a count
+// of its own: one shared count would be a lock or an atomic for each access, where
+// merging costs one addition a page and goroutine. progress may be nil.
 func HeatOf(p *abp.Profile, proc *abp.Process, q abp.Query, block uint64, progress *Progress) (*Heat, error) {
 	all := NewHeat(block)
 	var lock sync.Mutex // guards all
-	_, err := eachThread(proc, q, progress, func(_ int, tq abp.Query, m *meter) error {
-		h, err := heatOfThread(p, tq, block, m)
-		// Merged at once and not at the end: at most one count a processor is held.
-		lock.Lock()
-		defer lock.Unlock()
-		all.Merge(h)
-		return err
+	_, err := eachFrame(proc, q, progress, func([]abp.Thread) func() frameWorker {
+		return func() frameWorker {
+			return &heatWorker{reader: p.FrameReader(q), proc: proc, feed: newHeatFeed(NewHeat(block)),
+				entries: picksInstructions(q), execs: !q.Time.All(),
+				merge: func(h *Heat) {
+					lock.Lock()
+					defer lock.Unlock()
+					all.Merge(h)
+				}}
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("heat map of %s: %w", p.Path(), err)
@@ -28,30 +31,46 @@ func HeatOf(p *abp.Profile, proc *abp.Process, q abp.Query, block uint64, progre
 	return all, nil
 }
 
-// heatOfThread counts what a query that names one thread matches. A filter
-// that takes executions apart costs the slow path, entry by entry: it is also
-// the one that yields little.
-//
-// The count is returned also with an error: what a cut-off profile has is shown.
-func heatOfThread(p *abp.Profile, q abp.Query, block uint64, m *meter) (*Heat, error) {
-	h := NewHeat(block)
-	r := p.Reader(q)
-	if picksInstructions(q) {
+// heatWorker counts frames on one goroutine.
+type heatWorker struct {
+	reader  *abp.Reader
+	proc    *abp.Process
+	feed    *heatFeed
+	entries bool // a filter picks out instructions
+	execs   bool // a filter picks out executions
+	merge   func(*Heat)
+}
+
+// frame counts one frame. A filter that takes executions apart costs the slow path,
+// entry by entry: it is also the one that yields little.
+func (w *heatWorker) frame(_ int, ref *abp.FrameRef) error {
+	r := w.reader
+	r.Frame(w.proc, ref)
+	switch {
+	case w.entries:
 		for r.Next() {
 			if e := r.Entry(); e.Kind == abp.EntryMem {
-				h.Add(e.Mem.Addr, e.Mem.Store, 1)
+				w.feed.heat.Add(e.Mem.Addr, e.Mem.Store, 1)
 			}
-			m.tick()
 		}
-		return h, r.Err()
+	case w.execs:
+		for r.NextExec() {
+			w.feed.exec(r.Exec())
+		}
+	default:
+		for r.NextStretch() {
+			if r.Stretch() == nil {
+				w.feed.exec(r.Exec())
+			} else {
+				w.feed.stretch(r)
+			}
+		}
 	}
-	f := newHeatFeed(h)
-	for r.NextExec() {
-		f.exec(r.Exec())
-		m.tick()
-	}
-	return h, r.Err()
+	return r.Err()
 }
+
+// done adds the count to all.
+func (w *heatWorker) done() { w.merge(w.feed.heat) }
 
 // heatFeed counts the accesses of executions. Nearly all blocks only have plain
 // accesses, an address input plus an offset: those are counted straight from
@@ -67,7 +86,7 @@ type heatFeed struct {
 
 // heatPlan says how a block's accesses are counted.
 type heatPlan struct {
-	known  bool
+	words  int  // of an execution, its block's number included; 0: not looked at yet
 	simple bool // only plain accesses
 	plain  []plainAccess
 }
@@ -85,30 +104,55 @@ func newHeatFeed(h *Heat) *heatFeed {
 	return &heatFeed{heat: h, add: func(m *abp.Mem) { h.Add(m.Addr, m.Store, 1) }}
 }
 
-// exec counts one execution, by the block's plan if it ran to its end and has
-// one.
-// The slice doubles, like append's own growth: block numbers arrive in the order of
-// translation, one new one at a time.
-func (f *heatFeed) exec(x *abp.Exec) {
-	b := x.Block
-	if int(b.ID) >= len(f.plans) {
-		f.plans = append(f.plans, make([]heatPlan, max(int(b.ID)+1-len(f.plans), len(f.plans)))...)
-	}
+// plan returns a block's plan.
+func (f *heatFeed) plan(b *abp.Block) *heatPlan {
+	f.plans = reach(f.plans, b.ID)
 	plan := &f.plans[b.ID]
-	if !plan.known {
+	if plan.words == 0 {
 		*plan = planOf(b)
 	}
-	if !plan.simple || x.IsEmulated || x.Completed < len(b.Ins) {
+	return plan
+}
+
+// exec counts one execution, by the block's plan if it ran to its end and has
+// one.
+func (f *heatFeed) exec(x *abp.Exec) {
+	plan := f.plan(x.Block)
+	if !plan.simple || x.IsEmulated || x.Completed < len(x.Block.Ins) {
 		x.ForEachAccess(f.add)
 		return
 	}
+	f.count(plan, x.Words)
+}
+
+// count counts a complete execution by its block's plan.
+func (f *heatFeed) count(plan *heatPlan, words []uint64) {
 	for i := range plan.plain {
 		a := &plan.plain[i]
 		addr := a.offset
 		if a.word >= 0 {
-			addr += x.Words[a.word]
+			addr += words[a.word]
 		}
 		f.heat.Add(addr, a.store, 1)
+	}
+}
+
+// stretch counts executions that follow one another.
+func (f *heatFeed) stretch(r *abp.Reader) {
+	words := r.Stretch()
+	proc := r.Exec().Process
+	for i := 0; i < len(words); {
+		id := words[i]
+		if id >= uint64(len(f.plans)) || f.plans[id].words == 0 {
+			f.plan(proc.Block(uint32(id)))
+		}
+		plan := &f.plans[id]
+		if plan.simple {
+			f.count(plan, words[i+1:])
+		} else {
+			r.StretchExec(i).ForEachAccess(f.add)
+		}
+		i += plan.words
 	}
 }
 
@@ -120,14 +164,14 @@ func (f *heatFeed) exec(x *abp.Exec) {
 // which wrap; and everything whose number of accesses only the run tells (strings,
 // lanes). What the recorder did not record of an instruction does not count.
 func planOf(b *abp.Block) heatPlan {
-	p := heatPlan{known: true}
+	p := heatPlan{words: b.Words + 1}
 	for i := range b.Ins {
 		if !b.Counted(i) {
 			continue
 		}
 		for _, a := range b.InsAccesses(i) {
 			if a.Kind != abp.AccessPlain || a.Seg != abp.SegNone || a.AddrBits != 64 {
-				return heatPlan{known: true}
+				return heatPlan{words: b.Words + 1}
 			}
 			p.plain = append(p.plain, plainAccess{a.Word, a.Store, uint64(a.Offset)})
 		}

@@ -189,20 +189,17 @@ func outputBytes(p *abp.Profile) (sum uint64) {
 	return sum
 }
 
-// summariseProcess counts a process's threads side by side: each has frames of
-// its own, and readers share nothing.
+// summariseProcess counts a process's frames side by side.
 func summariseProcess(p *abp.Profile, proc *abp.Process, q abp.Query, progress *Progress) (*ProcessReport, error) {
-	tallies := make([]*tally, len(proc.Threads())) // as many as there can be
-	threads, err := eachThread(proc, q, progress, func(i int, tq abp.Query, m *meter) (err error) {
-		tallies[i], err = tallyOf(p, tq, m)
-		return err
+	s := newSummary(proc)
+	_, err := eachFrame(proc, q, progress, func(threads []abp.Thread) func() frameWorker {
+		all := newTallies(s, threads)
+		return func() frameWorker {
+			return &tallyWorker{all: all, reader: p.FrameReader(q), proc: proc, entries: picksInstructions(q), execs: !q.Time.All()}
+		}
 	})
 	if err != nil {
 		return nil, err
-	}
-	s := newSummary(proc)
-	for i, t := range threads {
-		s.thread(&t, tallies[i])
 	}
 	pr, err := s.report()
 	if err != nil {

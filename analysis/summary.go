@@ -37,7 +37,7 @@ func newSummary(p *abp.Process) *summary {
 
 // thread adds one thread's tally. Instructions are attributed here, once for
 // each that ran, and not while reading, once for each time that it ran.
-// Threads come in any order; the report's are in the order of calls.
+// Threads come in any order.
 func (s *summary) thread(t *abp.Thread, counted *tally) {
 	tr := ThreadReport{Number: t.Number, OSID: t.OSID}
 	counted.each(s.proc, func(windows uint64, b *abp.Block, ins int, c abp.Counts) {
@@ -69,6 +69,7 @@ func addTo[K comparable](m map[K]*abp.Counts, k K, c abp.Counts) {
 // report puts the process's part of the report together. Lists are never nil:
 // in JSON an empty list and null are not the same.
 func (s *summary) report() (*ProcessReport, error) {
+	slices.SortFunc(s.threads, func(a, b ThreadReport) int { return cmp.Compare(a.Number, b.Number) })
 	h := s.proc.Header()
 	windows, err := s.windowReports()
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"alleria/abp"
 )
 
-// tally counts one thread's executions. Blocks run millions of times and there
+// tally counts executions of one thread. Blocks run millions of times and there
 // are only thousands of them, so that what each run has in common is counted
 // once a run (runs) and multiplied in the end; only what runs differ in (repeated
 // and masked accesses, cut blocks) is added up as it comes (parts).
@@ -15,7 +15,15 @@ type tally struct {
 	byWindows map[uint64]*windowTally
 	last      *windowTally // of the execution before
 	lastMask  uint64
+	steps     []uint32 // by block number: stepWords and flags; 0: not met yet
 }
+
+// A step is what counting has to know of a block: the words to its execution's end, the
+// number included, and whether they have to be looked at.
+const (
+	stepDynamic = 1 << 31
+	stepWords   = stepDynamic - 1
+)
 
 // windowTally is the part of a tally during which the same windows were open.
 type windowTally struct {
@@ -48,6 +56,61 @@ func (t *tally) windows(mask uint64) *windowTally {
 	return w
 }
 
+// stretch counts the executions of a stretch: the loop that most of the time goes into.
+func (t *tally) stretch(r *abp.Reader) {
+	words := r.Stretch()
+	state := r.Exec()
+	w := t.windows(state.Windows)
+	for i := 0; i < len(words); {
+		id := words[i]
+		if id >= uint64(len(t.steps)) || id >= uint64(len(w.runs)) || t.steps[id] == 0 {
+			t.meet(w, state.Process.Block(uint32(id)))
+		}
+		w.runs[id]++
+		step := t.steps[id]
+		if step&stepDynamic != 0 {
+			b := state.Process.Block(uint32(id))
+			w.dynamic(b, words[i+1:], len(b.Ins))
+		}
+		i += int(step & stepWords)
+	}
+}
+
+// meet makes room for a block and notes its step.
+func (t *tally) meet(w *windowTally, b *abp.Block) {
+	t.steps = reach(t.steps, b.ID)
+	w.runs = reach(w.runs, b.ID)
+	t.steps[b.ID] = uint32(b.Words + 1)
+	if b.Dynamic {
+		t.steps[b.ID] |= stepDynamic
+	}
+}
+
+// reach makes a list by block number long enough for one. Numbers come in the order of
+// translation, one new one at a time: the list doubles, as append's own would.
+func reach[T any](list []T, id uint32) []T {
+	if n := int(id) + 1 - len(list); n > 0 {
+		list = append(list, make([]T, max(n, len(list)))...)
+	}
+	return list
+}
+
+// merge adds what another tally of the same process has counted.
+func (t *tally) merge(o *tally) {
+	for mask, from := range o.byWindows {
+		w := t.windows(mask)
+		if n := len(from.runs); n > 0 {
+			w.runs = reach(w.runs, uint32(n-1))
+		}
+		for id, n := range from.runs {
+			w.runs[id] += n
+		}
+		for k, c := range from.parts {
+			w.add(k.block, k.ins, c)
+		}
+	}
+}
+
 // exec counts one execution.
 // An emulated execution stands for one instruction that the engine carried out
 // itself, with accesses of its own.
@@ -58,19 +121,17 @@ func (t *tally) exec(x *abp.Exec) {
 		w.partial(x)
 		return
 	}
-	if int(b.ID) >= len(w.runs) {
-		w.runs = append(w.runs, make([]uint64, max(int(b.ID)+1-len(w.runs), len(w.runs)))...)
-	}
+	w.runs = reach(w.runs, b.ID)
 	w.runs[b.ID]++
 	if b.Dynamic {
-		w.dynamic(x)
+		w.dynamic(b, x.Words, x.Completed)
 	}
 }
 
 // dynamic adds the accesses whose number or size only this execution's words
 // tell.
-func (w *windowTally) dynamic(x *abp.Exec) {
-	x.Block.DynamicCounts(x.Words, x.Completed, func(ins int, c abp.Counts) { w.add(x.Block, ins, c) })
+func (w *windowTally) dynamic(b *abp.Block, words []uint64, completed int) {
+	b.DynamicCounts(words, completed, func(ins int, c abp.Counts) { w.add(b, ins, c) })
 }
 
 // partial counts an execution that did not run as a whole, instruction by
@@ -86,7 +147,7 @@ func (w *windowTally) partial(x *abp.Exec) {
 	for i := range x.Completed {
 		w.add(b, i, insCounts(b, i))
 	}
-	w.dynamic(x)
+	w.dynamic(b, x.Words, x.Completed)
 }
 
 // add adds to the part of one instruction.
@@ -165,7 +226,7 @@ func (t *tally) each(p *abp.Process, f func(windows uint64, b *abp.Block, ins in
 			b := p.Block(uint32(id))
 			for i := range b.Ins {
 				one := insCounts(b, i)
-				if one.Instructions == 0 {
+				if one == (abp.Counts{}) {
 					continue
 				}
 				var c abp.Counts
@@ -177,25 +238,6 @@ func (t *tally) each(p *abp.Process, f func(windows uint64, b *abp.Block, ins in
 			f(mask, k.block, k.ins, c)
 		}
 	}
-}
-
-// tallyOf runs a query, which names one process and one thread, through a tally.
-// The tally is good also with an error, up to where reading ended.
-func tallyOf(p *abp.Profile, q abp.Query, m *meter) (*tally, error) {
-	t := newTally()
-	r := p.Reader(q)
-	if picksInstructions(q) {
-		for r.Next() {
-			t.entry(r.Entry())
-			m.tick()
-		}
-		return t, r.Err()
-	}
-	for r.NextExec() {
-		t.exec(r.Exec())
-		m.tick()
-	}
-	return t, r.Err()
 }
 
 // picksInstructions reports whether a query takes executions apart.

@@ -1,54 +1,55 @@
 package analysis
 
 import (
-	"errors"
-	"runtime"
 	"slices"
-	"sync"
 
 	"alleria/abp"
 )
 
-// threadWork reads what q, which names one process and one thread, matches. It
-// is told the thread's place in the list that eachThread returns, so that
-// results can be put side by side without a lock.
-type threadWork func(i int, q abp.Query, m *meter) error
+// frameWorker counts frames on one goroutine, in ascending order of their threads.
+type frameWorker interface {
+	// frame counts a frame of the thread that has place i in the list that eachFrame
+	// returns.
+	frame(i int, ref *abp.FrameRef) error
+	// done is called behind the last frame, also after an error, and may overlap with
+	// others' frames.
+	done()
+}
 
-// eachThread runs work for the threads of a process that q matches, side by
-// side, and returns these threads in the order of the profile.
+// eachFrame has workers, one a processor, count the frames of those threads of a process
+// that q matches, and returns these threads in the order of the profile.
 //
-// Threads are the unit of parallel work because nothing is shared between them:
-// each has frames of its own, and its executions must be read in order. Cutting
-// one thread's frames into parts would be faster where one thread does
-// everything, but the windows that are open at a cut are only known from what
-// comes before it.
-//
-// No more run at a time than there are processors: each reader holds decoded
-// frames, so that memory grows with those that run and not with the threads of
-// the program. All run to their end even when one fails; the errors are joined.
-func eachThread(proc *abp.Process, q abp.Query, progress *Progress, work threadWork) ([]abp.Thread, error) {
+// All that a frame depends on, open windows included, is in its header, so that frames of
+// one thread are counted side by side, in whatever order: sums don't tell. Memory goes
+// with the processors and not with the threads of the program (see abp.EachFrame).
+func eachFrame(proc *abp.Process, q abp.Query, progress *Progress, start func(threads []abp.Thread) func() frameWorker) ([]abp.Thread, error) {
 	var threads []abp.Thread
+	var frames []threadFrame
 	for _, t := range proc.Threads() {
-		if wants(q.Threads, t.Number) {
-			threads = append(threads, t)
+		if !wants(q.Threads, t.Number) {
+			continue
 		}
+		for _, ref := range t.Frames {
+			frames = append(frames, threadFrame{len(threads), ref})
+		}
+		threads = append(threads, t)
+		progress.expect(&t)
 	}
-	errs := make([]error, len(threads)) // one slot a thread: no lock
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wait sync.WaitGroup
-	for i, t := range threads {
-		tq := q
-		tq.Processes, tq.Threads = []uint32{proc.Number()}, []uint32{t.Number}
-		m := &meter{progress: progress, left: progress.expect(&t)}
-		slots <- struct{}{} // before the start: a thousand threads are not a thousand goroutines
-		wait.Go(func() {
-			defer func() { <-slots }()
-			defer m.finish()
-			errs[i] = work(i, tq, m)
-		})
-	}
-	wait.Wait()
-	return threads, errors.Join(errs...)
+	newWorker := start(threads)
+	err := abp.EachFrame(len(frames), func() (func(int) error, func()) {
+		w := newWorker()
+		return func(i int) error {
+			defer progress.add(frames[i].ref.Execs)
+			return w.frame(frames[i].thread, frames[i].ref)
+		}, w.done
+	})
+	return threads, err
+}
+
+// threadFrame is a frame of a thread, by its place in a list.
+type threadFrame struct {
+	thread int
+	ref    *abp.FrameRef
 }
 
 // wants reports whether a query's list, where empty means all, has n.

@@ -94,20 +94,27 @@ func (d *Decoder) Start(body []byte, version uint16) error {
 	return d.err
 }
 
-// Next returns the next batch of whole marks and executions, io.EOF behind the
+// Next returns the next batch of whole marks or whole executions, io.EOF behind the
 // last. The batch is valid until the next call.
 //
-// A batch never ends within an execution or a mark, but a mark that is about the
-// execution behind it (MarkCut) may be a batch's last.
+// A batch holds marks or executions, never both, so that who only counts executions
+// asks once a batch whether it is one of those: its first word tells. A mark that is
+// about the execution behind it (MarkCut) is a batch's last.
 func (d *Decoder) Next() ([]uint64, error) {
 	d.out = d.out[:0]
+	marks := false
 	for d.err == nil && d.items > 0 && len(d.out) < batchWords {
 		id := d.item()
-		switch {
-		case d.err != nil:
-		case id == 0:
+		if d.err != nil {
+			break
+		}
+		if len(d.out) > 0 && marks != (id == 0) {
+			d.ahead, d.isAhead = id, true
+			break
+		}
+		if marks = id == 0; marks {
 			d.mark()
-		default:
+		} else {
 			d.exec(id)
 		}
 	}
