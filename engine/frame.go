@@ -117,7 +117,7 @@ func (t *Thread) eachFrame(f func(site uint64, pl *Place)) {
 	s := t.slot
 	top := uint16(s.get(layout.Top))
 	for range layout.FrameMax {
-		if s.get(layout.FrameSP+8*int(top)) == layout.FrameNone {
+		if s.get(layout.FrameSP+8*int(top)) >= layout.FrameNone {
 			return
 		}
 		f(s.get(layout.FrameSite+8*int(top)), t.p.places[s.getU16(layout.FramePlace+2*int(top))])

@@ -113,9 +113,14 @@ func (u *unit) checkReturn(in *x86.Insn) {
 	a := &u.asm
 	a.load(x86.RCX, layout.Await)
 	a.lea(x86.RCX, operand{x86.RSP, x86.RCX, 1, 0})
-	a.store(layout.S2, x86.RCX)
-	a.bytes(0x65, rexW, 0x0f, 0xbe, 0x0c, 0x25) // movsx rcx, byte gs:[S2+7]
-	a.u32(layout.S2 + 7)
+	if u.p.hasBMI2 {
+		a.bytes(0xc4, 0xe3, 0xfb, 0xf0, 0xc9, 56) // rorx rcx, rcx, 56
+		a.bytes(rexW, 0x0f, 0xbe, 0xc9)           // movsx rcx, cl
+	} else {
+		a.store(layout.S2, x86.RCX)
+		a.bytes(0x65, rexW, 0x0f, 0xbe, 0x0c, 0x25) // movsx rcx, byte gs:[S2+7]
+		a.u32(layout.S2 + 7)
+	}
 	a.leaDisp(x86.RCX, x86.RCX, 1)
 	a.bytes(0xe3, 5, 0xe9) // jrcxz over the jump
 	pop := uint32(8)
@@ -131,6 +136,10 @@ func (u *unit) checkReturn(in *x86.Insn) {
 		a.rel32(back)
 		a.store(layout.Back, x86.RCX)
 		a.storeImm(layout.Pop, pop)
+		if u.p.noFastReturn {
+			a.jmp(u.ar.base + u.ar.rt.retAny)
+			return
+		}
 		a.jmp(u.ar.base + u.ar.rt.ret)
 	}})
 }

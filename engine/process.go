@@ -122,6 +122,7 @@ type Process struct {
 	toggle          *Toggle
 	toggleReady     bool // code toggles by itself
 	noToggle        bool
+	noFastReturn    bool
 	leaving         bool          // it is to be let go
 	asked           Mode          // what the client wants
 	busy            bool          // a native probe was hit often: what is to run natively runs in the cache
@@ -197,7 +198,7 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, threads: make(map[int]*Thread), bareHeads: make(map[headKey]bool),
 		notify: make(map[uint64]bool), probes: make(map[uint64]byte), removed: make(map[uint64]byte), jumps: newJumps(tr.opts.NoJumps), placeAt: make(map[uint64]*placesAt), sites: make(map[uint64]int),
 		calls: make(map[uint32]bool), special: specialCalls()}
-	p.noToggle = tr.opts.NoToggle
+	p.noToggle, p.noFastReturn = tr.opts.NoToggle, tr.opts.NoFastReturn
 	if p.words = layout.BudgetWords; tr.opts.NoSpread {
 		p.words = 1
 	}

@@ -354,11 +354,56 @@ alleria_entered:
 	RESTOREALL
 	jmp alleria_switch
 
-/* A return, not executed yet, has reached or passed the innermost awaited frame:
- * the dead ones are dropped, and the first that the return belongs to is counted.
- * rcx is free, its value is in S0; BACK is where the return goes on. */
-	.globl alleria_return
+/* A return, not executed yet, has reached or passed the innermost awaited frame.
+ * Mostly it is that frame's, the only one, and nobody counts its place at the
+ * moment: then it is dropped with three registers and no locked instruction.
+ * Whatever else there is to do is done by alleria_return_any, before anything has
+ * changed. rcx is free, its value is in S0; BACK is where the return goes on. */
+	.globl alleria_return, alleria_return_any
 alleria_return:
+	mov gs:[SAVE+0], rax
+	lahf
+	seto al
+	mov gs:[SFLAGS], rax
+	mov gs:[SAVE+16], rdx
+	mov ecx, gs:[TOP]
+	mov rax, gs:[rcx*8+FRAMESP]
+	cmp rax, rsp
+	jne 1f
+	mov rax, gs:[rcx*8+FRAMESITE]
+	cmp rax, [rsp]
+	jne 1f
+	movzx edx, word ptr gs:[rcx*2+FRAMEPLACE]
+	shl edx, PLACELOG
+	add rdx, gs:[CONTROL]
+	/* Armed for less than a quarter of FRAMENONE? A count that is armed meanwhile
+	 * is armed behind this return. */
+	cmp dword ptr [rdx+PLACES+4], FRAMENONE >> 33
+	jl 1f
+	lea edx, [rcx-1]
+	movzx edx, dx
+	mov rax, gs:[rdx*8+FRAMESP]
+	cmp rax, rsp
+	jbe 1f
+	/* As good as FRAMENONE: more than any stack pointer. */
+	mov dword ptr gs:[rcx*8+FRAMESP+4], FRAMENONE >> 32
+	mov gs:[TOP], rdx
+	neg rax
+	mov gs:[AWAIT], rax
+	mov rax, gs:[SFLAGS]
+	add al, 127
+	sahf
+	mov rdx, gs:[SAVE+16]
+	mov rax, gs:[SAVE+0]
+	jmp qword ptr gs:[BACK]
+1:	mov rax, gs:[SFLAGS]
+	add al, 127
+	sahf
+	mov rdx, gs:[SAVE+16]
+	mov rax, gs:[SAVE+0]
+/* The same in general: the dead frames are dropped, and the first that the return
+ * belongs to is counted. */
+alleria_return_any:
 	SAVEALL
 	mov rsi, gs:[BUF]
 	cmp rsi, gs:[END]
@@ -420,7 +465,7 @@ alleria_return:
 	mov rcx, gs:[S0]
 	mov dword ptr gs:[ASK], REQ_RETURNED
 	jmp alleria_request
-7:	lea rax, alleria_return[rip]
+7:	lea rax, alleria_return_any[rip]
 	mov gs:[RESUME], rax
 	mov qword ptr gs:[CARRY], 0
 	RESTOREALL

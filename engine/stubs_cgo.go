@@ -5,11 +5,11 @@ package engine
 extern const uint8_t alleria_stubs[], alleria_stubs_end[], alleria_indirect[], alleria_request[],
 	alleria_request_core[], alleria_request_end[], alleria_switch[], alleria_switch_core[], alleria_switch_end[],
 	alleria_switch_wait[], alleria_switch_tail[], alleria_syscall[], alleria_syscall_after[], alleria_inject[], alleria_inject_after[],
-	alleria_entered[], alleria_return[], alleria_return_end[];
+	alleria_entered[], alleria_return[], alleria_return_any[], alleria_return_end[];
 #define OFF(l) static uint64_t off_##l(void) { return (uint64_t)(alleria_##l - alleria_stubs); }
 OFF(stubs_end) OFF(indirect) OFF(request) OFF(request_core) OFF(request_end) OFF(switch) OFF(switch_core)
 OFF(switch_end) OFF(switch_wait) OFF(switch_tail) OFF(syscall) OFF(syscall_after) OFF(inject) OFF(inject_after)
-OFF(entered) OFF(return) OFF(return_end)
+OFF(entered) OFF(return) OFF(return_any) OFF(return_end)
 */
 import "C"
 
@@ -30,7 +30,8 @@ type routines struct {
 	chunkWait, chunkTail       uint64
 	syscall, syscallAfter      uint64
 	inject, injectAfter        uint64
-	entered, ret, retEnd       uint64 // counted places
+	entered                    uint64 // counted places
+	ret, retAny, retEnd        uint64
 }
 
 // routineOffsets takes them from the linker's addresses of the labels, so that nothing has to
@@ -53,6 +54,7 @@ func routineOffsets() routines {
 		injectAfter:  uint64(C.off_inject_after()),
 		entered:      uint64(C.off_entered()),
 		ret:          uint64(C.off_return()),
+		retAny:       uint64(C.off_return_any()),
 		retEnd:       uint64(C.off_return_end()),
 	}
 }

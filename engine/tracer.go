@@ -34,11 +34,13 @@ type Options struct {
 	NoHuge   bool // code cache and look-up tables in small pages only
 	NoSpread bool // blocks count against one word of each budget
 	NoToggle bool // code asks at each opening and closing
-	NoDetach bool // a process is traced to its end
-	NoMemo   bool // each instruction is decoded anew
-	NoJumps  bool // native probes are int3s, all of them
-	NoSuper  bool // recorded blocks end at every branch
-	NoBusy   bool // a process never stays in the cache because native probes are hit often
+	// Each return that is awaited is looked at in general.
+	NoFastReturn bool
+	NoDetach     bool // a process is traced to its end
+	NoMemo       bool // each instruction is decoded anew
+	NoJumps      bool // native probes are int3s, all of them
+	NoSuper      bool // recorded blocks end at every branch
+	NoBusy       bool // a process never stays in the cache because native probes are hit often
 }
 
 // Client is who the engine works for. All calls come from the goroutine that

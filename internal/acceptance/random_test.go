@@ -49,7 +49,7 @@ func randomPairs(t *testing.T, seed uint64) {
 		for i := range windows {
 			windows[i] = c.window(len(windows) == 1)
 		}
-		flags := [][]string{nil, nil, {"--engine", "no-toggle"}, {"--engine", "no-busy,no-toggle"}, {"--engine", "no-follow"}}[rng.IntN(5)]
+		flags := [][]string{nil, nil, {"--engine", "no-toggle"}, {"--engine", "no-busy,no-toggle"}, {"--engine", "no-follow"}, {"--engine", "no-fast-return"}}[rng.IntN(6)]
 		if msg := tr.modelled(t, dir, "w", windows, flags...); msg != "" {
 			t.Errorf("configuration %d, %v, %d instructions: %s", k, flags, len(tr.facts), msg)
 		}

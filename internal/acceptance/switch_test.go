@@ -48,8 +48,9 @@ func switchCases() []switchCase {
 func switchWays() map[string][]string {
 	return map[string][]string{
 		"":          nil,
-		"no-toggle": {"--engine", "no-toggle"},
-		"no-busy":   {"--engine", "no-busy,no-toggle"},
+		"no-toggle":      {"--engine", "no-toggle"},
+		"no-fast-return": {"--engine", "no-fast-return"},
+		"no-busy":        {"--engine", "no-busy,no-toggle"},
 	}
 }
 
