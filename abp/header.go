@@ -23,9 +23,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.2  rates at which instructions were sampled (Block.Sample)
 //	1.3  registers before instructions (Block.Registers)
 //	1.4  frames in the second version of their encoding (FrameHeader.Encoding)
+//	1.5  and in the third
 const (
 	VersionMajor = 1
-	VersionMinor = 4
+	VersionMinor = 5
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

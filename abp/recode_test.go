@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,8 +22,12 @@ func BenchmarkRecode(b *testing.B) {
 	if runs == "" {
 		b.Skip("ALLERIA_RUNS names no runs")
 	}
+	version := frame.Version3 // what is compared may be named
+	if v := os.Getenv("ALLERIA_ENCODING"); v != "" {
+		version, _ = strconv.Atoi(v)
+	}
 	for _, dir := range strings.Split(runs, ":") {
-		b.Run(filepath.Base(dir), func(b *testing.B) { recode(b, dir) })
+		b.Run(filepath.Base(dir), func(b *testing.B) { recode(b, dir, uint16(version)) })
 	}
 }
 
@@ -32,7 +37,7 @@ const recodeWords = 24 << 20
 // recodeChunk is how many words a chunk has, about as many as in a ring.
 const recodeChunk = 32 << 10
 
-func recode(b *testing.B, dir string) {
+func recode(b *testing.B, dir string, version uint16) {
 	p, err := Open(dir)
 	if err != nil {
 		b.Fatal(err)
@@ -45,7 +50,7 @@ func recode(b *testing.B, dir string) {
 		}
 	}
 	frames := recodeFrames(b, proc)
-	enc, err := frame.NewEncoder(proc.shape, 0)
+	enc, err := frame.NewEncoderOf(version, proc.shape, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

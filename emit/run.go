@@ -27,6 +27,9 @@ type Options struct {
 	// Level is zstd's, 1 to 22; 0: the fastest, left out where it gains little;
 	// below 0: no compression.
 	Level int
+	// NoVector keeps encoders from using vector instructions, and thereby from the version
+	// of the encoding that is meant for them: for tests and measurements.
+	NoVector bool
 }
 
 // ErrExists: the output directory holds something already.

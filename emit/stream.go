@@ -176,7 +176,7 @@ func (s *Stream) begin(t *ThreadState, from Place) (*openFrame, error) {
 		f.enc = s.free[n-1]
 		s.free = s.free[:n-1]
 	} else {
-		enc, err := frame.NewEncoder(s.shape, s.p.run.opts.Level)
+		enc, err := s.newEncoder()
 		if err != nil {
 			return nil, fmt.Errorf("stream %d: %w", s.number, err)
 		}
@@ -197,6 +197,15 @@ func (s *Stream) Flush() error {
 		errs = append(errs, s.close1(s.open[0]))
 	}
 	return errors.Join(errs...)
+}
+
+// newEncoder makes an encoder.
+func (s *Stream) newEncoder() (*frame.Encoder, error) {
+	o := &s.p.run.opts
+	if o.NoVector && o.Level <= 0 {
+		return frame.NewEncoderOf(frame.Version2, s.shape, o.Level)
+	}
+	return frame.NewEncoder(s.shape, o.Level)
 }
 
 // ready is a frame that is encoded and has to be written in its turn.

@@ -24,6 +24,10 @@ func (d *Decoder) exec(id uint32) {
 	d.out = d.out[:at+n]
 	d.out[at-1] = uint64(id)
 	vs := d.out[at:]
+	if d.plain {
+		d.denseExec(b, vs)
+		return
+	}
 	if b.flags&flagSpecial != 0 {
 		d.special(id, b, vs)
 		return

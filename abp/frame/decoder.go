@@ -73,8 +73,12 @@ func NewDecoder(shape func(id uint32) *Shape) *Decoder {
 // the decoder read beyond it or allocate more than its streams claim, up to
 // maxStream each.
 func (d *Decoder) Start(body []byte, version uint16) error {
-	d.reset()
+	if plain := version >= Version3; plain != d.plain {
+		d.model = newModel(d.shape) // what a profile does not have in turns
+		d.plain = plain
+	}
 	d.tame = version < Version2
+	d.reset()
 	d.err, d.items = nil, 0
 	if err := d.in.open(body); err != nil {
 		d.err = err

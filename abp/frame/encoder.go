@@ -25,10 +25,11 @@ const idRun = 255
 // Finish.
 //
 // Not for concurrent use. All buffers are kept from frame to frame; memory goes with the
-// number of blocks (some 40 bytes each, and 16 a word) and the size of a frame.
+// number of blocks (some 30 bytes each, and 8 a word; 16 before version 3) and the size of a frame.
 type Encoder struct {
 	model
-	out packer
+	out    packer
+	vector bool // the loop in C writes what it can (version 3)
 
 	// Touched are the blocks that were executed in this frame, in the order of
 	// their first executions.
@@ -59,34 +60,53 @@ type Encoder struct {
 	outcomes               uint64 // since the last branch exception
 }
 
-// Versions of the encoding of bodies, the second of which adds wild slots and streams
-// stored as Snappy.
+// Versions of the encoding of bodies. The second adds wild slots and streams stored as
+// Snappy, the third writes words without predicting them (dense.go).
 const (
 	Version1 = 1
 	Version2 = 2
+	Version3 = 3
 )
 
 // NewEncoder returns an encoder for the blocks that shape looks up. level is
 // zstd's, of bodies that are made as small as possible, in the first version; 0: as fast as
-// possible, in the second, by Snappy, with streams that it gains nothing on left
-// alone; below 0: likewise, without compression.
+// possible, by Snappy, with streams that it gains nothing on left alone; below 0: likewise,
+// without compression. Both are in the third version where the processor has the vector
+// instructions that make it fast, else in the second.
 //
 // shape must give the same answer for a block each time; it is asked once. nil means
 // that there is no such block, which is an error when it comes up.
 func NewEncoder(shape func(id uint32) *Shape, level int) (*Encoder, error) {
+	version := uint16(Version2)
+	switch {
+	case level > 0:
+		version = Version1
+	case haveVector():
+		version = Version3
+	}
+	return NewEncoderOf(version, shape, level)
+}
+
+// NewEncoderOf returns an encoder for bodies of that version; level and shape as for
+// NewEncoder.
+func NewEncoderOf(version uint16, shape func(id uint32) *Shape, level int) (*Encoder, error) {
 	p, err := newPacker(level)
 	if err != nil {
 		return nil, err
 	}
 	e := &Encoder{model: newModel(shape), out: p}
-	e.tame = level > 0
+	e.tame, e.plain = version < Version2, version >= Version3
+	e.vector = e.plain && haveVector()
 	return e, nil
 }
 
 // Version is that of the bodies that the encoder makes.
 func (e *Encoder) Version() uint16 {
-	if e.tame {
+	switch {
+	case e.tame:
 		return Version1
+	case e.plain:
+		return Version3
 	}
 	return Version2
 }
@@ -137,11 +157,17 @@ func (e *Encoder) Size() int {
 func (e *Encoder) Chunk(words []uint64, opened, completed uint64) error {
 	e.Dynamic, e.Marks, e.Done = e.Dynamic[:0], e.Marks[:0], 0
 	e.mark([]uint64{Mark(MarkChunk, 0), opened, completed})
-	e.ctl.reserve(controlRoom(len(words), e.hits))
-	e.pay.reserve(len(words))
-	e.valPay.reserve(len(words))
+	executions := e.blocksOf
+	if e.plain {
+		e.reserveDense(len(words))
+		executions = e.denseRun
+	} else {
+		e.ctl.reserve(controlRoom(len(words), e.hits))
+		e.pay.reserve(len(words))
+		e.valPay.reserve(len(words))
+	}
 	for e.Done < len(words) {
-		at, err := e.blocksOf(words, e.Done)
+		at, err := executions(words, e.Done)
 		e.Words += uint64(at - e.Done)
 		e.Done = at
 		if err != nil {
@@ -221,8 +247,10 @@ func (e *Encoder) Finish(dst []byte) []byte {
 	items := e.items + e.idHits
 	e.symbol(symMark) // ends the run; the decoder stops before it looks
 	e.items--
-	e.ctl.reserve(controlRoom(0, e.hits))
-	e.ctl.put(e.runOfWords(e.hits), 1) // likewise
+	if !e.plain {
+		e.ctl.reserve(controlRoom(0, e.hits))
+		e.ctl.put(e.runOfWords(e.hits), 1) // likewise
+	}
 	if e.valHits > 0 {
 		e.valClasses = append(e.valClasses, byte(e.runOfValues(e.valHits)))
 		e.valHits = 0

@@ -96,8 +96,11 @@ func decode(d *Decoder, body []byte, version uint16) (words []uint64, err error)
 
 func TestFramesRoundTrip(t *testing.T) {
 	list := shapes()
-	for _, level := range []int{-1, 0, 1, 9} {
+	for _, level := range []int{-1, 0, 1, 9, -2, -3} {
 		enc, err := NewEncoder(lookUp(list), level)
+		if level < -1 { // versions that the processor does not choose
+			enc, err = NewEncoderOf(uint16(-level), lookUp(list), 0)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +249,7 @@ func FuzzChunk(f *testing.F) {
 				words = append(words, 0x7fff_0000_0000+uint64(c)*uint64(i))
 			}
 		}
-		enc, err := NewEncoder(lookUp(list), -1)
+		enc, err := NewEncoderOf(Version1+uint16(len(choice)%3), lookUp(list), -1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,20 +285,20 @@ func FuzzChunk(f *testing.F) {
 // FuzzBody: a decoder ends, with words or an error, whatever it is given.
 func FuzzBody(f *testing.F) {
 	list := shapes()
-	enc, err := NewEncoder(lookUp(list), -1)
-	if err != nil {
-		f.Fatal(err)
-	}
-	for seed := range uint64(8) {
-		enc.Begin()
-		if err := enc.Chunk(generate(rand.New(rand.NewPCG(seed, 3)), list, int(seed)*3), 1, 2); err != nil {
+	for seed := range uint64(24) {
+		enc, err := NewEncoderOf(Version1+uint16(seed%3), lookUp(list), -1)
+		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(enc.Finish(nil))
+		enc.Begin()
+		if err := enc.Chunk(generate(rand.New(rand.NewPCG(seed, 3)), list, int(seed/3)*3), 1, 2); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(enc.Finish(nil), byte(enc.Version()))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
+	f.Fuzz(func(t *testing.T, body []byte, version byte) {
 		dec := NewDecoder(lookUp(list))
-		if err := dec.Start(body, Version1+uint16(len(body)&1)); err != nil {
+		if err := dec.Start(body, uint16(version)); err != nil {
 			return
 		}
 		for n := 0; n < 1<<20; {

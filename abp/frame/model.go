@@ -44,7 +44,7 @@ type blockState struct {
 	words  uint16
 	weight uint16
 	flags  uint8
-	stack  uint8 // Shape.StackWord; noStack: none
+	stack  uint8 // Shape.StackWord, in version 3 Shape.TimeWord; noStack: none
 	// With flagSpecial: how many of its words are addresses and how many values.
 	addrs, values uint8
 }
@@ -79,12 +79,14 @@ const growBlocks = 1 << 12
 type model struct {
 	shape  func(id uint32) *Shape
 	tame   bool // no slot becomes wild: the encoding of version 1
+	plain  bool // nothing but blocks is predicted: version 3, see dense.go
 	gen    uint32
 	blocks []blockState // by number; 0 stands for what precedes the first
 	past   []blockPast  // by number
 	slots  []slot
 	addrs  []uint64 // of blocks, by number; made where branches are recorded
 	ops    []op     // like slots, for blocks with flagSpecial
+	lasts  []uint64 // like slots, in version 3, which has no other table of words
 
 	ids    []uint32 // the next block, by a hash of the last ones
 	fcm    []uint64 // a slot's next word, by a hash of its last word
@@ -148,12 +150,20 @@ func (m *model) reset() {
 		m.gen = 1
 	}
 	if len(m.blocks) == 0 {
-		m.slots = make([]slot, 1) // no block's: a base of 0 is none
+		// The first are no block's: a base of 0 is none.
+		if m.plain {
+			m.lasts = make([]uint64, groupWords)
+		} else {
+			m.slots = make([]slot, 1)
+		}
 		m.grow(0)
 		m.blocks[0].flags = flagNone
 	}
 	if m.ids == nil {
-		m.ids, m.fcm = make([]uint32, 1<<idBits), make([]uint64, 1<<fcmBits)
+		m.ids = make([]uint32, 1<<idBits)
+	}
+	if m.fcm == nil && !m.plain {
+		m.fcm = make([]uint64, 1<<fcmBits)
 	}
 	m.past[0] = blockPast{gen: m.gen}
 	clear(m.ids)
@@ -195,7 +205,11 @@ func (m *model) touch(id uint32) bool {
 	}
 	b, p := &m.blocks[id], &m.past[id]
 	end := b.base + uint32(b.words)
-	clear(m.slots[b.base:end])
+	if m.plain {
+		clear(m.lasts[b.base:end])
+	} else {
+		clear(m.slots[b.base:end])
+	}
 	if b.flags&flagSpecial != 0 {
 		for i := b.base; i < end; i++ {
 			if m.ops[i].kind() == opStride {
@@ -213,6 +227,10 @@ func (m *model) touch(id uint32) bool {
 // A shape that changes afterwards is not noticed: blocks are immutable.
 func (m *model) fill(id uint32, s *Shape) {
 	b := &m.blocks[id]
+	if m.plain {
+		m.fillPlain(b, s)
+		return
+	}
 	b.base, b.words, b.weight = uint32(len(m.slots)), uint16(s.Words), uint16(s.Weight)
 	m.slots = append(m.slots, make([]slot, s.Words)...)
 	if s.BranchWord >= 0 || m.addrs != nil {
@@ -228,6 +246,18 @@ func (m *model) fill(id uint32, s *Shape) {
 	if s.TimeWord >= 0 || s.BranchWord >= 0 || len(s.Values) > 0 {
 		b.flags |= flagSpecial
 		m.addOps(b, s)
+	}
+}
+
+// fillPlain is fill for version 3.
+func (m *model) fillPlain(b *blockState, s *Shape) {
+	b.base, b.words, b.weight, b.stack = uint32(len(m.lasts)), uint16(s.Words), uint16(s.Weight), noStack
+	m.lasts = append(m.lasts, make([]uint64, s.Words)...)
+	if s.TimeWord >= 0 && int32(s.TimeWord) < min(s.Words, noStack) {
+		b.stack = uint8(s.TimeWord)
+	}
+	if s.Dynamic {
+		b.flags |= flagDynamic
 	}
 }
 

@@ -22,10 +22,10 @@ func wildWords(random, strides int) (words []uint64) {
 }
 
 // modeAfter encodes and decodes words, and returns the first slot's mode at their end.
-func modeAfter(t *testing.T, level int, words []uint64) mode {
+func modeAfter(t *testing.T, version uint16, words []uint64) mode {
 	t.Helper()
 	list := []Shape{{}, plainShape(1, 2)}
-	enc, err := NewEncoder(lookUp(list), level)
+	enc, err := NewEncoderOf(version, lookUp(list), -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +36,11 @@ func modeAfter(t *testing.T, level int, words []uint64) mode {
 	dec := NewDecoder(lookUp(list))
 	got, err := decode(dec, enc.Finish(nil), enc.Version())
 	if err != nil || !slices.Equal(got[3:], words) {
-		t.Fatalf("level %d: %d of %d words, %v", level, len(got), len(words), err)
+		t.Fatalf("version %d: %d of %d words, %v", version, len(got), len(words), err)
 	}
 	e, d := enc.slots[enc.blocks[1].base], dec.slots[dec.blocks[1].base]
 	if e != d {
-		t.Errorf("level %d: the encoder's slot is %+v, the decoder's %+v", level, e, d)
+		t.Errorf("version %d: the encoder's slot is %+v, the decoder's %+v", version, e, d)
 	}
 	return e.mode
 }
@@ -48,16 +48,15 @@ func modeAfter(t *testing.T, level int, words []uint64) mode {
 func TestSlotsBecomeWildAndTame(t *testing.T) {
 	for _, c := range []struct {
 		random, strides int
-		level           int
+		version         uint16
 		wild            bool
 	}{
-		{wildSurprises - 1, 0, 0, false},
-		{3 * wildSurprises, 0, 0, true},
-		{3 * wildSurprises, 0, -1, true},
-		{3 * wildSurprises, 0, 1, false}, // the first version has none
-		{3 * wildSurprises, 2 * wildTrial, 0, false},
+		{wildSurprises - 1, 0, Version2, false},
+		{3 * wildSurprises, 0, Version2, true},
+		{3 * wildSurprises, 0, Version1, false}, // the first version has none
+		{3 * wildSurprises, 2 * wildTrial, Version2, false},
 	} {
-		if m := modeAfter(t, c.level, wildWords(c.random, c.strides)); (m == modeWild) != c.wild {
+		if m := modeAfter(t, c.version, wildWords(c.random, c.strides)); (m == modeWild) != c.wild {
 			t.Errorf("%+v: mode %d", c, m)
 		}
 	}
@@ -66,11 +65,10 @@ func TestSlotsBecomeWildAndTame(t *testing.T) {
 // What is written at one level must come out as what is written at another.
 func TestVersionsAgree(t *testing.T) {
 	list := shapes()
-	var bodies [2][]byte
-	var versions [2]uint16
+	var bodies [3][]byte
 	words := generate(rand.New(rand.NewPCG(3, 9)), list, 4000)
-	for i, level := range []int{0, 1} {
-		enc, err := NewEncoder(lookUp(list), level)
+	for i := range bodies {
+		enc, err := NewEncoderOf(uint16(i+1), lookUp(list), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,18 +76,17 @@ func TestVersionsAgree(t *testing.T) {
 		if err := enc.Chunk(words, 1, 2); err != nil {
 			t.Fatal(err)
 		}
-		bodies[i], versions[i] = enc.Finish(nil), enc.Version()
-	}
-	if versions != [2]uint16{Version2, Version1} {
-		t.Fatalf("versions %d", versions)
-	}
-	dec := NewDecoder(lookUp(list)) // one for both, as in a profile that has both
-	for i, body := range bodies {
-		if got, err := decode(dec, body, versions[i]); err != nil || !slices.Equal(got[3:], words) {
-			t.Errorf("version %d: %d of %d words, %v", versions[i], len(got), len(words)+3, err)
+		if bodies[i] = enc.Finish(nil); enc.Version() != uint16(i+1) {
+			t.Fatalf("version %d of %d", enc.Version(), i+1)
 		}
 	}
-	if got, err := decode(dec, bodies[0], Version1); err == nil && slices.Equal(got[3:], words) {
+	dec := NewDecoder(lookUp(list)) // one for all, as in a profile that has all
+	for _, v := range []uint16{1, 2, 3, 3, 2, 1, 3} {
+		if got, err := decode(dec, bodies[v-1], v); err != nil || !slices.Equal(got[3:], words) {
+			t.Errorf("version %d: %d of %d words, %v", v, len(got), len(words)+3, err)
+		}
+	}
+	if got, err := decode(dec, bodies[Version2-1], Version1); err == nil && slices.Equal(got[3:], words) {
 		t.Error("the second version's body can be read as one of the first: no slot was wild")
 	}
 }
@@ -114,7 +111,7 @@ func TestWildFromHalf(t *testing.T) {
 			}
 			c.lead = 0
 		}
-		if m := modeAfter(t, 0, words); (m == modeWild) != c.wild {
+		if m := modeAfter(t, Version2, words); (m == modeWild) != c.wild {
 			t.Errorf("%+v: mode %d after %d executions", c, m, len(words)/3)
 		}
 	}

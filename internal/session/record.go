@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -157,7 +158,8 @@ func (r *run) openRun() error {
 	info := abp.Run{Tool: o.Tool, Command: o.Args, Config: o.ConfigFrom, Host: host()}
 	info.WorkDir, _ = os.Getwd()
 	var err error
-	r.emit, err = emit.NewRun(emit.Options{Dirs: o.Outputs, Force: o.Force, Discard: o.Discard, Level: o.Compress}, info)
+	r.emit, err = emit.NewRun(emit.Options{Dirs: o.Outputs, Force: o.Force, Discard: o.Discard, Level: o.Compress,
+		NoVector: slices.Contains(o.Engine, noVector)}, info)
 	if errors.Is(err, emit.ErrExists) {
 		return fmt.Errorf("%w: %w; name another directory or give --force", ErrUsage, err)
 	}

@@ -6,13 +6,20 @@ import (
 	"alleria/engine"
 )
 
+// noVector has profiles written without vector instructions.
+const noVector = "no-vector"
+
 // engineSwitches turns optimisations of the engine off, or on those that did not pay
 // where they were measured. They are for comparing results and times, and their names may change.
+//
+// noVector is for whoever writes profiles (openRun), which is no part of the engine.
 func engineSwitches(o *engine.Options, names []string) error {
+	var elsewhere bool
 	switches := map[string]*bool{
 		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
 		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
 		"no-super": &o.NoSuper, "no-fast-return": &o.NoFastReturn,
+		noVector: &elsewhere,
 	}
 	for _, n := range names {
 		on := switches[n]

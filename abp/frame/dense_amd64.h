@@ -1,0 +1,43 @@
+// What denseRun (dense_cgo_amd64.go) and its loop in C have in common.
+#include <stddef.h>
+#include <stdint.h>
+
+// The model's state of a block and its past, as in model.go. dense_cgo_amd64.go does not
+// compile where layouts or constants differ.
+struct block {
+	uint32_t base, execs;
+	uint16_t words, weight;
+	uint8_t flags, stack, addrs, values;
+};
+
+struct past {
+	uint32_t gen, next, next2;
+};
+
+enum {
+	OFFSET_EXECS = offsetof(struct block, execs),
+	OFFSET_WORDS = offsetof(struct block, words),
+	OFFSET_WEIGHT = offsetof(struct block, weight),
+	OFFSET_FLAGS = offsetof(struct block, flags),
+	OFFSET_STACK = offsetof(struct block, stack),
+	OFFSET_NEXT = offsetof(struct past, next),
+	OFFSET_NEXT2 = offsetof(struct past, next2),
+};
+enum { FLAG_DYNAMIC = 4, NO_STACK = 0xff, ID_RUN = 255, ID_BITS = 16 };
+enum { SYM_NEXT, SYM_NEXT2, SYM_NEW, SYM_NUMBER };
+
+// Tables and streams belong to Go. They are pinned for the call by being its arguments.
+// What changes is in here: numbers, no pointers.
+struct dense {
+	uint64_t at;     // the next word
+	uint64_t words;  // how many there are
+	uint64_t blocks; // entries of blocks and past
+	uint64_t id_hits, items, weight, time;
+	uint64_t ctl, pay, runs, symbols, numbers, touched, dynamic; // used, of each stream and list
+	uint32_t hist, last, gen;
+};
+
+int dense_supported(void);
+void dense_run(struct dense *s, const uint64_t *words, uint32_t *ids, struct block *blocks, struct past *past,
+	uint64_t *lasts, uint8_t *ctl, uint8_t *pay, uint8_t *runs, uint8_t *symbols, uint8_t *numbers,
+	uint32_t *touched, uint64_t *dynamic);

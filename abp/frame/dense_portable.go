@@ -1,0 +1,9 @@
+//go:build !cgo || !amd64
+
+package frame
+
+// Without the loop in C, denseOf does everything.
+
+func haveVector() bool { return false }
+
+func (e *Encoder) denseVector(_ []uint64, at int) int { return at }
