@@ -72,7 +72,7 @@ func (c *cursor) open() step {
 		}
 		wanted, err := c.start(p, ref)
 		if err != nil {
-			c.err = fmt.Errorf("%s: frame at offset %d: %w", ref.File.path, ref.File.sections[ref.Section].Offset, err)
+			c.err = c.inFrame(ref, err)
 			return stepEnd
 		}
 		if !wanted {
@@ -95,34 +95,19 @@ func (c *cursor) open() step {
 // windows, ordinal) stands in the header again: that is what makes a frame readable
 // by itself.
 func (c *cursor) start(p *Process, ref *FrameRef) (wanted bool, err error) {
-	// Into the same memory again: the batch that was yielded last points into the
-	// decoder, not here, but for streams stored raw, which are behind us too.
-	payload, err := ref.File.readPayload(&ref.File.sections[ref.Section], c.payload)
+	h, err := c.read(p, ref)
 	if err != nil {
 		return false, err
-	}
-	c.payload = payload
-	var h FrameHeader
-	body, err := h.decode(payload)
-	if err != nil {
-		return false, err
-	}
-	c.body = body
-	// A decoder keeps what it has learnt about blocks from frame to frame; that of
-	// another process has other blocks under the same numbers.
-	if c.shapes != p {
-		c.dec = frame.NewDecoder(p.shape)
-		c.shapes = p
 	}
 	if c.wants != nil {
-		if c.blocks, err = c.dec.Blocks(payload[body:], c.blocks[:0]); err != nil {
+		if c.blocks, err = c.touched(c.blocks[:0]); err != nil {
 			return false, corrupt(err)
 		}
 		if !hasEmulated(&h, c.blocks) && !c.wants(p, c.blocks) {
 			return false, nil
 		}
 	}
-	if err := c.dec.Start(payload[body:], h.Encoding); err != nil {
+	if err := c.dec.Start(c.payload[c.body:], h.Encoding); err != nil {
 		return false, corrupt(err)
 	}
 	x := &c.x
@@ -134,7 +119,12 @@ func (c *cursor) start(p *Process, ref *FrameRef) (wanted bool, err error) {
 	return true, nil
 }
 
-// touched appends the list of the blocks of the frame that was decoded to dst.
+// inFrame says where an error is.
+func (c *cursor) inFrame(ref *FrameRef, err error) error {
+	return fmt.Errorf("%s: frame at offset %d: %w", ref.File.path, ref.File.sections[ref.Section].Offset, err)
+}
+
+// touched appends the list of the blocks of the frame that was read to dst.
 func (c *cursor) touched(dst []frame.Touched) ([]frame.Touched, error) {
 	return c.dec.Blocks(c.payload[c.body:], dst)
 }

@@ -59,6 +59,9 @@ type Query struct {
 	Data      Range // addresses of accesses; instructions without any do not match
 	Time      Range // TSC
 	Ordinals  Range // of instructions within their thread
+	// Decode: sums are made by decoding every frame, also where what it lists would do.
+	// The results are the same.
+	Decode bool
 }
 
 // WantsFunction reports whether one of Functions is a function's name.

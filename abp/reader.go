@@ -33,6 +33,7 @@ type Reader struct {
 	stretch  []uint64 // that NextStretch found
 
 	entries entryState
+	sums    InsSums
 	trace   Trace
 	err     error
 }

@@ -225,6 +225,7 @@ func everyRow(t *testing.T) []byte {
 	add(SectionSignals, (&Signal{}).Append(nil))
 	add(SectionQueries, (&QueryMessage{Text: "t"}).Append(nil))
 	add(SectionSubProfiles, (&SubProfile{Path: "p"}).Append(nil))
+	add(SectionFrameSums, (&FrameSums{Dynamic: make([]DynamicSum, 2), Cuts: make([]CutSum, 1)}).Append(nil))
 	return append(out, whole[first:]...)
 }
 
@@ -249,7 +250,7 @@ func TestSchema(t *testing.T) {
 	for _, v := range p.self["sections"].([]any) {
 		seen[v.(node)["type"].(uint64)] = true
 	}
-	for typ := SectionInfo; typ <= SectionDirectory; typ++ {
+	for typ := SectionInfo; typ <= SectionFrameSums; typ++ {
 		if !seen[uint64(typ)] && typ != SectionInterceptors && typ != SectionTypes {
 			t.Errorf("%s was not tried", typ)
 		}

@@ -31,6 +31,7 @@ const (
 	SectionFrameIndex                           // the frames' headers again, with their places
 	SectionEnd                                  // one EndInfo row
 	SectionDirectory                            // where all sections are
+	SectionFrameSums                            // what the frame in front does not list, see FrameSums
 
 	SectionUser SectionType = 0x80000000
 )
@@ -39,7 +40,7 @@ const (
 var sectionNames = [...]string{
 	"", "INFO", "CPUID", "PROFILE", "BLOCKS", "WINDOWS", "LLW", "INTERCEPTORS", "TYPES",
 	"PROCESS_FAMILY", "IMAGE_TABLE", "FUNC_TABLE", "SYSCALLS", "SIGNALS", "QUERIES",
-	"SUBPROFILES", "FRAME_INDEX", "END", "DIRECTORY",
+	"SUBPROFILES", "FRAME_INDEX", "END", "DIRECTORY", "FRAME_SUMS",
 }
 
 // String returns the type's name.

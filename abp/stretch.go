@@ -32,8 +32,8 @@ func (c *cursor) reset(p *Process, ref *FrameRef) {
 }
 
 // NextStretch goes on to the next stretch of whole executions, which Stretch returns, or
-// to a single one that is cut or emulated: then Stretch returns nil, and Exec that
-// execution. It is for those who count all executions and can do so from their words:
+// to a single one (a cut or an emulated one, or any other behind a mark): then Stretch
+// returns nil, and Exec that execution. It is for those who count all executions and can do so from their words:
 // there is no call and no look at the block for each. Filters on code, data, time and
 // ordinals are not asked.
 //

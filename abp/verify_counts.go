@@ -26,12 +26,13 @@ type frameCheck struct {
 	m      memCounter
 	count  func(*Mem)
 	listed []frame.Touched
+	sums   sumsCheck
 }
 
 // blockCheck is what is counted of a block: 16 bytes, four to a cache line.
 type blockCheck struct {
 	runs    uint64 // executions in the frame
-	odd     uint32 // of these, cut ones
+	odd     uint32 // of these, such as came by themselves and are counted so
 	words   uint16 // of an execution, its block's number included; 0: not met in any frame
 	dynamic bool   // each execution is counted by itself
 }
@@ -52,6 +53,7 @@ func (c *frameCheck) frame(ref *FrameRef) error {
 		c.blocks[id].runs, c.blocks[id].odd = 0, 0
 	}
 	c.met, c.execs, c.max, c.m.sum = c.met[:0], 0, 0, Counts{}
+	c.sums.reset()
 	r := c.reader
 	r.Frame(c.proc, ref)
 	for r.NextStretch() {
@@ -83,7 +85,10 @@ func (c *frameCheck) frame(ref *FrameRef) error {
 	if err := r.cursors[0].atEnd(); err != nil {
 		return err
 	}
-	return c.list()
+	if err := c.list(); err != nil {
+		return err
+	}
+	return c.sums.compare(ref)
 }
 
 // stretch counts executions that follow one another.
@@ -99,7 +104,9 @@ func (c *frameCheck) stretch(r *Reader) error {
 		}
 		b.runs++
 		if b.dynamic {
-			if err := c.m.exec(r.StretchExec(i), c.count); err != nil {
+			x := r.StretchExec(i)
+			c.sums.exec(x)
+			if err := c.m.exec(x, c.count); err != nil {
 				return err
 			}
 		}
@@ -134,7 +141,7 @@ func (c *frameCheck) note(b *blockCheck, id uint32) {
 	}
 }
 
-// single counts a cut or an emulated execution.
+// single counts an execution that came by itself, as cut and emulated ones do.
 func (c *frameCheck) single(x *Exec) error {
 	c.execs++
 	if x.IsEmulated {
@@ -144,6 +151,7 @@ func (c *frameCheck) single(x *Exec) error {
 		c.note(b, x.Block.ID)
 		b.runs++
 		b.odd++
+		c.sums.single(x)
 	}
 	return c.m.exec(x, c.count)
 }

@@ -66,8 +66,9 @@ func (w *Writer) Section(t SectionType, flags SectionFlags, payload []byte) erro
 	return nil
 }
 
-// Frame appends a PROFILE section: a frame's header and its encoded body.
-func (w *Writer) Frame(h *FrameHeader, body []byte) error {
+// Frame appends a PROFILE section: a frame's header and its encoded body; and behind it, if
+// sums has anything to say, a FRAME_SUMS section, in the same write. sums may be nil.
+func (w *Writer) Frame(h *FrameHeader, body []byte, sums *FrameSums) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -78,13 +79,22 @@ func (w *Writer) Frame(h *FrameHeader, body []byte) error {
 	payload := buf[SectionHeaderSize:]
 	s := Section{Type: SectionProfile, Offset: w.size, Length: uint64(len(payload)), CRC: checksum(payload)}
 	s.appendHeader(buf[:0])
+	added := []Section{s}
+	if sums != nil {
+		sums.Thread, sums.Seq = h.Thread, h.Seq
+		if rows := sums.Append(nil); len(rows) > 0 {
+			t := Section{Type: SectionFrameSums, Offset: s.End(), Length: uint64(len(rows)), CRC: checksum(rows)}
+			buf = append(t.appendHeader(buf), rows...)
+			added = append(added, t)
+		}
+	}
 	w.buf = buf
+	w.index = append(w.index, buf[SectionHeaderSize:][:FrameHeaderSize]...)
 	w.put(buf)
 	if w.err != nil {
 		return fmt.Errorf("%s section: %w", s.Type, w.err)
 	}
-	w.sections = append(w.sections, s)
-	w.index = append(w.index, payload[:FrameHeaderSize]...)
+	w.sections = append(w.sections, added...)
 	return nil
 }
 

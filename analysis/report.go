@@ -195,7 +195,7 @@ func summariseProcess(p *abp.Profile, proc *abp.Process, q abp.Query, progress *
 	_, err := eachFrame(proc, q, progress, func(threads []abp.Thread) func() frameWorker {
 		all := newTallies(s, threads)
 		return func() frameWorker {
-			return &tallyWorker{all: all, reader: p.FrameReader(q), proc: proc, entries: picksInstructions(q), execs: !q.Time.All()}
+			return &tallyWorker{all: all, reader: p.FrameReader(q), proc: proc, entries: picksInstructions(q), execs: !q.Time.All(), decode: q.Decode}
 		}
 	})
 	if err != nil {

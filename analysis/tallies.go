@@ -48,6 +48,7 @@ type tallyWorker struct {
 	proc    *abp.Process
 	entries bool // a filter picks out instructions
 	execs   bool // a filter picks out executions
+	decode  bool // all frames, also those whose lists would do
 
 	thread  int    // that counted is of
 	frames  int    // that it is of
@@ -62,6 +63,14 @@ func (w *tallyWorker) frame(i int, ref *abp.FrameRef) error {
 	}
 	w.frames++
 	r, t := w.reader, w.counted
+	if !w.entries && !w.execs && !w.decode {
+		if s, err := r.FrameSums(w.proc, ref); s != nil || err != nil {
+			if s != nil {
+				t.sums(s)
+			}
+			return err
+		}
+	}
 	r.Frame(w.proc, ref)
 	switch {
 	case w.entries:

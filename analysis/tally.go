@@ -56,6 +56,19 @@ func (t *tally) windows(mask uint64) *windowTally {
 	return w
 }
 
+// sums counts a frame that need not be decoded.
+func (t *tally) sums(s *abp.InsSums) {
+	w := t.windows(s.Windows)
+	for _, b := range s.Blocks {
+		w.runs = reach(w.runs, b.ID)
+		w.runs[b.ID] += b.Execs
+	}
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		w.add(p.Block, p.Ins, p.Counts)
+	}
+}
+
 // stretch counts the executions of a stretch: the loop that most of the time goes into.
 func (t *tally) stretch(r *abp.Reader) {
 	words := r.Stretch()

@@ -117,7 +117,10 @@ func (f *openFrame) dynamic(p *ProcessWriter, words []uint64, d, before int) int
 	list := f.enc.Dynamic
 	for ; d < len(list) && list[d] < before; d++ {
 		b := p.blocks.get(uint32(words[list[d]])).full.Load()
-		b.DynamicCounts(words[list[d]+1:], len(b.Ins), func(_ int, c abp.Counts) { f.plus.Add(c, 1) })
+		b.DynamicCounts(words[list[d]+1:], len(b.Ins), func(ins int, c abp.Counts) {
+			f.plus.Add(c, 1)
+			f.sums.dynamic(b.ID, ins, c)
+		})
 	}
 	return d
 }
@@ -131,8 +134,14 @@ func (f *openFrame) cut(p *ProcessWriter, words []uint64, completed int) {
 	part, dynamic := b.StaticCounts(completed)
 	f.minus.Add(b.Static, 1)
 	f.plus.Add(part, 1)
+	if completed < len(b.Ins) {
+		f.sums.cut(b.ID, completed)
+	}
 	if dynamic {
-		b.DynamicCounts(words[1:], completed, func(_ int, c abp.Counts) { f.plus.Add(c, 1) })
+		b.DynamicCounts(words[1:], completed, func(ins int, c abp.Counts) {
+			f.plus.Add(c, 1)
+			f.sums.dynamic(b.ID, ins, c)
+		})
 	}
 }
 

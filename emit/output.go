@@ -56,11 +56,11 @@ func (o *output) section(t abp.SectionType, flags abp.SectionFlags, payload []by
 }
 
 // frame appends a frame.
-func (o *output) frame(h *abp.FrameHeader, body []byte) error {
+func (o *output) frame(h *abp.FrameHeader, body []byte, sums *abp.FrameSums) error {
 	if o.failed {
 		return nil
 	}
-	return o.check(o.w.Frame(h, body))
+	return o.check(o.w.Frame(h, body, sums))
 }
 
 // finish writes what closes a file. A file that failed stays without: its

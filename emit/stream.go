@@ -53,6 +53,7 @@ type openFrame struct {
 	// What does not follow from how often blocks were executed: to be added, and
 	// to be taken away.
 	plus, minus abp.Counts
+	sums        frameSums
 	state       change   // what its marks change
 	ids         []uint32 // blocks that only marks refer to
 	transitions []transition
@@ -213,6 +214,7 @@ type ready struct {
 	stream *Stream
 	header abp.FrameHeader
 	body   []byte
+	sums   *abp.FrameSums
 	ids    []uint32
 	weight uint64 // instructions
 	state  change
@@ -237,7 +239,7 @@ func (s *Stream) close1(f *openFrame) error {
 	// From here on the encoder may serve another frame: what is kept of this one is
 	// copied below.
 	s.free = append(s.free, f.enc)
-	r := &ready{stream: s, header: f.header, body: s.body, ids: ids, weight: f.header.Counts.Instructions, state: f.state, next: f.next, transitions: f.transitions, notes: f.notes}
+	r := &ready{stream: s, header: f.header, body: s.body, sums: f.sums.rows(), ids: ids, weight: f.header.Counts.Instructions, state: f.state, next: f.next, transitions: f.transitions, notes: f.notes}
 	t := f.thread
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -281,7 +283,7 @@ func (r *ready) commit(t *ThreadState) error {
 	if s.failed.Load() {
 		return nil
 	}
-	written, err := s.write(h, r.ids, r.body)
+	written, err := s.write(r)
 	if !written {
 		s.failed.Store(true)
 		return err
@@ -294,10 +296,10 @@ func (r *ready) commit(t *ThreadState) error {
 
 // write writes a frame and tells whether it has: not, without an error, if an
 // earlier one ended the output, which was reported then. s.mu is held.
-func (s *Stream) write(h *abp.FrameHeader, ids []uint32, body []byte) (bool, error) {
+func (s *Stream) write(r *ready) (bool, error) {
 	// Definitions first: a reader that finds a frame has its blocks, also where the
 	// recording was cut off right behind it.
-	ok, err := s.p.define(ids)
+	ok, err := s.p.define(r.ids)
 	if !ok || err != nil {
 		return false, err
 	}
@@ -306,7 +308,7 @@ func (s *Stream) write(h *abp.FrameHeader, ids []uint32, body []byte) (bool, err
 			return false, err
 		}
 	}
-	err = s.out.frame(h, body)
+	err = s.out.frame(&r.header, r.body, r.sums)
 	return err == nil && !s.out.failed, err
 }
 

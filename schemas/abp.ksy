@@ -50,6 +50,7 @@ enums:
     16: frame_index
     17: end
     18: directory
+    19: frame_sums
   access_kind:
     0: plain
     1: string
@@ -171,6 +172,7 @@ types:
             'section_type::frame_index': frame_index
             'section_type::end': rows_end
             'section_type::directory': directory
+            'section_type::frame_sums': rows_sums
   trailer:
     seq:
       - id: magic
@@ -739,6 +741,56 @@ types:
       - id: headers
         type: frame_header
         repeat: eos
+  rows_sums:
+    doc: |
+      Of the frame in the section in front: what of its counts does not follow
+      from how often it executes each block.
+    seq:
+      - id: rows
+        type: row_sums
+        repeat: eos
+  row_sums:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type:
+          switch-on: head.kind
+          cases:
+            1: sums_frame
+            2: sums_instruction
+            3: sums_cut
+  sums_frame:
+    seq:
+      - id: thread
+        type: u4
+      - id: seq_number
+        type: u8
+  sums_instruction:
+    doc: Accesses whose number or size depends on the words, of cut executions too.
+    seq:
+      - id: block
+        type: u4
+      - id: instruction
+        type: u2
+      - id: loads
+        type: u8
+      - id: stores
+        type: u8
+      - id: bytes_read
+        type: u8
+      - id: bytes_written
+        type: u8
+  sums_cut:
+    doc: Executions of which only the first instructions completed.
+    seq:
+      - id: block
+        type: u4
+      - id: completed
+        type: u2
+      - id: executions
+        type: u8
   frame_header:
     seq:
       - id: len_header

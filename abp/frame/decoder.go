@@ -272,6 +272,23 @@ func (d *Decoder) mark() {
 	d.items--
 }
 
+// EachMark calls f for every mark of a frame, by its body alone and without decoding the
+// rest. It ends what Start has begun. words are the mark's, and overwritten by the next.
+func (d *Decoder) EachMark(body []byte, f func(words []uint64)) error {
+	d.items, d.patch, d.isAhead = 0, -1, false
+	if d.err = d.in.openOnly(streamMarks, body); d.err != nil {
+		return d.err
+	}
+	for d.marks = d.in.streams[streamMarks]; len(d.marks) > 0 && d.err == nil; {
+		d.out = d.out[:0]
+		if d.mark(); d.err == nil {
+			f(d.out)
+		}
+	}
+	d.items = 0
+	return d.err
+}
+
 // Touched is a block of a frame and how often the frame executes it.
 type Touched struct {
 	ID    uint32 // its number

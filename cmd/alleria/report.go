@@ -14,7 +14,7 @@ import (
 // in shares: percentages are of what is left.
 func (a *app) reportCommand() *cobra.Command {
 	var filter queryFlags
-	asJSON, top := false, 0
+	asJSON, decode, top := false, false, 0
 	c := &cobra.Command{
 		Use:   "report PROFILE...",
 		Short: "Sum profiles up: instructions, loads and stores by image, function and window",
@@ -29,6 +29,7 @@ directory, a process's within it, or one .abp file.`,
 				if err != nil {
 					return err
 				}
+				q.Decode = decode
 				progress, stop := a.reading()
 				r, err := analysis.Summarise(profiles, q, progress)
 				// Before anything is printed: the progress line is wiped off the
@@ -46,6 +47,7 @@ directory, a process's within it, or one .abp file.`,
 	}
 	filter.register(c.Flags())
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, everything in it")
+	c.Flags().BoolVar(&decode, "decode", false, "count by decoding everything, also what frames list (slower, the same counts)")
 	c.Flags().IntVar(&top, "top", 20, "show this `number` of images and functions a process; 0: all")
 	return c
 }

@@ -57,4 +57,8 @@ func TestReadersByProcessors(t *testing.T) {
 			}
 		}
 	}
+	// Frames that are counted by what they list, and those that had to be decoded.
+	if got, want := read("2", "report", "--json", profileDir), read("1", "report", "--json", "--decode", profileDir); !bytes.Equal(got, want) {
+		t.Errorf("report gives\n%s\nand with --decode\n%s", clip(got), clip(want))
+	}
 }
