@@ -108,8 +108,8 @@ TARGET void dense_run(struct dense *s, const uint64_t *words, uint32_t *ids, str
 			__mmask8 k = _bzhi_u32(0xff, left < 8 ? left : 8);
 			__mmask8 t = (uint32_t)stamp < 8 ? 1u << stamp : 0;
 			__m512i cur = _mm512_maskz_loadu_epi64(k, v);
-			__m512i old = _mm512_maskz_loadu_epi64(k, l);
-			_mm512_mask_storeu_epi64(l, k, cur);
+			__m512i old = _mm512_loadu_si512(l);
+			_mm512_storeu_si512(l, cur);
 			old = _mm512_mask_set1_epi64(old, t & k, time);
 			__m512i d = _mm512_sub_epi64(cur, old);
 			__m512i z = _mm512_xor_si512(_mm512_slli_epi64(d, 1), _mm512_srai_epi64(d, 63));

@@ -252,7 +252,8 @@ func (m *model) fill(id uint32, s *Shape) {
 // fillPlain is fill for version 3.
 func (m *model) fillPlain(b *blockState, s *Shape) {
 	b.base, b.words, b.weight, b.stack = uint32(len(m.lasts)), uint16(s.Words), uint16(s.Weight), noStack
-	m.lasts = append(m.lasts, make([]uint64, s.Words)...)
+	// Whole groups, so that vectors need no masks: a masked store holds up the load behind it.
+	m.lasts = append(m.lasts, make([]uint64, (s.Words+groupWords-1)&^(groupWords-1))...)
 	if s.TimeWord >= 0 && int32(s.TimeWord) < min(s.Words, noStack) {
 		b.stack = uint8(s.TimeWord)
 	}

@@ -35,7 +35,7 @@ const (
 	storedSnappy = 2
 	tinyStream   = 64      // below, headers eat what it gains
 	maxStream    = 1 << 30 // no stream is larger
-	skipAfterBad = 7       // frames for which a stream that did not shrink is left alone
+	skipAfterBad = 15      // frames for which a stream that did not shrink is left alone
 
 	// window is how far back zstd looks. Streams repeat themselves soon or not at
 	// all, and each encoder has a buffer of the window's size: with zstd's own
