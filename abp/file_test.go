@@ -125,7 +125,28 @@ func FuzzOpen(f *testing.F) {
 		for n < 1<<16 && r.NextExec() { // not entries: a string access may have any length
 			n++
 		}
+		readFrames(p)
 	})
+}
+
+// readFrames asks each frame for its sums, and decodes some of it.
+func readFrames(p *Profile) {
+	r := p.FrameReader(Query{})
+	for _, proc := range p.Processes() {
+		for _, th := range proc.Threads() {
+			for _, ref := range th.Frames {
+				if s, err := r.FrameSums(proc, ref); s != nil && err != nil {
+					panic("sums and an error")
+				}
+				r.Frame(proc, ref)
+				for n := 0; n < 1<<10 && r.NextStretch(); n++ {
+					if words := r.Stretch(); words != nil {
+						r.StretchExec(0)
+					}
+				}
+			}
+		}
+	}
 }
 
 func TestRowsRoundTrip(t *testing.T) {

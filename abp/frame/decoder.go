@@ -108,6 +108,13 @@ func (d *Decoder) Next() ([]uint64, error) {
 	d.out = d.out[:0]
 	marks := false
 	for d.err == nil && d.items > 0 && len(d.out) < batchWords {
+		if d.plain && d.idHits > 0 && !d.isAhead {
+			if marks {
+				break
+			}
+			d.denseRun()
+			continue
+		}
 		id := d.item()
 		if d.err != nil {
 			break
