@@ -213,6 +213,10 @@ func (tr *Tracer) switchStopped(t *Thread) error {
 	if err := sys.GetRegs(t.tid, regs); err != nil {
 		return err
 	}
+	if tr.canCall(t, regs) && !tr.clean(t, regs, false) {
+		t.callIn()
+		return tr.resume(t, 0)
+	}
 	var none heldSignal
 	if err := tr.toClean(t, regs, &none); err != nil {
 		return err

@@ -136,9 +136,9 @@ type Process struct {
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
-	Requests, Indirect, Units, Blocks, Stops, Signals, Traps, Toggles, Jumps int
-	CacheBytes                                                               int
-	RequestTime                                                              time.Duration // that requests took to be answered
+	Requests, Indirect, Units, Blocks, Stops, Signals, Traps, Toggles, Jumps, CalledIn int
+	CacheBytes                                                                         int
+	RequestTime                                                                        time.Duration // that requests took to be answered
 }
 
 // Thread is one thread of a traced process.
@@ -159,6 +159,7 @@ type Thread struct {
 	filled          [numVariants]bool
 	budgetEpoch     int
 	epoch           [numVariants]int
+	called          bool              // its budgets are empty so that it asks: see callin.go
 	vforking        bool              // the kernel holds it until its child executes or ends: it cannot be stopped
 	toggles         uint64            // layout.Toggles when it was last looked at
 	held            []heldSignal      // signals to be delivered at the next clean point
@@ -356,6 +357,7 @@ func (p *Process) takeSlot() (*slot, error) {
 // needs the variant, and again after the variant was emptied. The thread must not run.
 func (t *Thread) useVariant(v Variant) {
 	t.prepareTable(v)
+	t.setCalled(false)
 	t.variant, t.budgetEpoch = v, t.p.budgetEpoch
 }
 

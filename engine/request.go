@@ -20,6 +20,7 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 		p.aheadLeft = aheadBudget
 	}
 	tr.sync(t)
+	t.setCalled(false)
 	switch req {
 	case layout.ReqIndirect:
 		p.stats.Indirect++

@@ -82,12 +82,19 @@ func (t *Thread) lately(m Metric) *[layout.BudgetWords]int64 {
 
 // share is the share of one word in a budget.
 func (t *Thread) share(m Metric, w int) int64 {
-	return int64(t.slot.get(budgetOff(m, w))) + withheld(m)
+	n := int64(t.slot.get(budgetOff(m, w))) + withheld(m)
+	if t.called {
+		n += calledIn
+	}
+	return n
 }
 
 func (t *Thread) setShare(m Metric, w int, n int64) {
 	t.dealt[m][w] = n
-	t.slot.set(budgetOff(m, w), uint64(n-withheld(m)))
+	if n -= withheld(m); t.called {
+		n -= calledIn
+	}
+	t.slot.set(budgetOff(m, w), uint64(n))
 }
 
 // take takes n off a budget, or gives it back, and deals out the rest anew.

@@ -176,6 +176,7 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 				return nil, err
 			}
 			t.stopped = true
+			tr.sentAgain(t, &h)
 			t.held = append(t.held, h)
 		default:
 			tr.later = append(tr.later, s)
@@ -260,6 +261,7 @@ func (tr *Tracer) callStops(t *Thread, n int) error {
 			if err != nil {
 				return err
 			}
+			tr.sentAgain(t, &h)
 			t.held = append(t.held, h)
 		}
 	}
@@ -289,6 +291,7 @@ func (tr *Tracer) stepped(t *Thread) error {
 			if h.sig == sigTrap && h.info.Code() > 0 && h.info.Code() != codeKernel {
 				return nil
 			}
+			tr.sentAgain(t, &h)
 			t.held = append(t.held, h)
 			if h.fault() {
 				return nil

@@ -71,14 +71,10 @@ func (tr *Tracer) postpone(t *Thread, regs *sys.Regs, h *heldSignal) bool {
 	if h.sig > 31 || h.fault() || t.vfork {
 		return false
 	}
-	q := tr.findPostponed(t, h.sig)
-	if q != nil && h.info.Code() == codeTKill && h.info.Sender() == os.Getpid() {
-		h.info = q.held.info
-		*q = tr.postponed[len(tr.postponed)-1]
-		tr.postponed = tr.postponed[:len(tr.postponed)-1]
-		t.storm.length = 0
+	if tr.sentAgain(t, h) {
 		return false
 	}
+	q := tr.findPostponed(t, h.sig)
 	if regs.Orig_rax != ^uint64(0) || !t.storms(regs) || sys.SendSignal(t.p.pid, t.tid, 0) != nil {
 		return false
 	}
@@ -95,6 +91,22 @@ func (tr *Tracer) postpone(t *Thread, regs *sys.Regs, h *heldSignal) bool {
 	default:
 		return false
 	}
+	return true
+}
+
+// sentAgain tells whether a signal is one that was postponed and that the tracer has
+// sent again, and gives it the siginfo that it came with first: sender and value are
+// what the handler sees. Every signal that is taken from the kernel has to pass here,
+// also one that comes while the thread is being stopped or stepped.
+func (tr *Tracer) sentAgain(t *Thread, h *heldSignal) bool {
+	q := tr.findPostponed(t, h.sig)
+	if q == nil || h.info.Code() != codeTKill || h.info.Sender() != os.Getpid() {
+		return false
+	}
+	h.info = q.held.info
+	*q = tr.postponed[len(tr.postponed)-1]
+	tr.postponed = tr.postponed[:len(tr.postponed)-1]
+	t.storm.length = 0
 	return true
 }
 

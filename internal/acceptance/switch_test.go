@@ -47,7 +47,7 @@ func switchCases() []switchCase {
 // by native probes, each hit a stop.
 func switchWays() map[string][]string {
 	return map[string][]string{
-		"":          nil,
+		"":               nil,
 		"no-toggle":      {"--engine", "no-toggle"},
 		"no-fast-return": {"--engine", "no-fast-return"},
 		"no-busy":        {"--engine", "no-busy,no-toggle"},

@@ -2,6 +2,9 @@
  * still gets its work done; each signal comes once, from who sent it. */
 /* expect stdout: ok */
 #include "check.h"
+#ifndef TURNS
+#define TURNS 3000000
+#endif
 static volatile int handled, bad, done;
 static pthread_t worker;
 static void h(int s, siginfo_t *i, void *uc) {
@@ -11,7 +14,7 @@ static void h(int s, siginfo_t *i, void *uc) {
 }
 static void *work(void *p) {
 	uint64_t sum = 0;
-	for (uint64_t i = 0; i < 3000000; i++) sum = sum * 31 + i;
+	for (uint64_t i = 0; i < TURNS; i++) sum = sum * 31 + i;
 	*(volatile uint64_t *)p = sum;
 	done = 1;
 	while (done == 1) sched_yield(); /* the last signal may still be on its way */
