@@ -12,7 +12,10 @@
 //	words   ──► ids, address words, value words, times, branches, marks
 //	        ──► a stream each (stream.go) ──► zstd ──► body
 //
-// On recordings of bzip2, gzip, python3 and cc1 the result has 0.05 to 0.2
+// Version 3 of the encoding, which is the one for speed, predicts the blocks alone, and
+// writes words as differences to the block's last execution (dense.go).
+//
+// On recordings of bzip2, gzip, python3 and cc1 the smallest result has 0.05 to 0.2
 // bytes an instruction. An independent predictor in front of zstd was chosen
 // over zstd on the raw words because it is four times as fast and five times as
 // small; over an arithmetic coder because surprises cost a branch either way
