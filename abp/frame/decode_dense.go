@@ -82,6 +82,7 @@ func (d *Decoder) denseGroup(lasts, vs []uint64, c, p int) (int, int) {
 		p += int(size)
 	}
 	vs = vs[:len(lasts)]
+	//lint:ignore S1001 a call costs more than eight words do
 	for i, v := range lasts {
 		vs[i] = v
 	}
