@@ -10,10 +10,9 @@
 // accumulator belongs to one goroutine; those that can be merged say so. The
 // package opens no profiles and parses no flags.
 //
-// What guards what: nothing in here takes a lock while it reads. Work over several
-// threads of a profile goes through eachThread, which gives each reader a count of
-// its own; results meet in slots of their own or under one lock that is taken once
-// a thread. Progress is the only thing that is looked at while it changes, and is
+// What guards what: nothing in here takes a lock while it reads. Frames of a profile are
+// counted side by side by eachFrame's workers, each with a reader and a count of its own;
+// results meet under one lock that is taken once a worker and thread. Progress is the only thing that is looked at while it changes, and is
 // atomic. A Profile may be read by any number of these at a time.
 //
 // Numbers mean what docs/format.md says: an instruction counts when it retired,
