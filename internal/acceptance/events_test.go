@@ -170,6 +170,7 @@ func TestKernelEvents(t *testing.T) {
 		{`<Signal number="23"/>`, "after_urg", "after_urg", syscall, "1/1", "Signal 23"},
 		{`<Fork/>`, "after_fork1", "after_fork1", syscall, "1/1", "Fork"},
 		{`<Fork number="2"/>`, "after_fork2", "after_fork2", syscall, "1/1", "Fork 2"},
+		{`<Fork number="2" process="1"/>`, "after_fork2", "after_fork2", syscall, "1/1", "Fork 2"},
 		{`<Exec/>`, "_start", "after_sleep+", 0, "2/1", "Exec"},
 		{`<Exec number="1" process="1"/>`, "_start", "", 0, "2/1", "Exec 1"},
 		{`<Creation process="1"/>`, "_start", "", 0, "1/1", "Creation"},
@@ -178,6 +179,7 @@ func TestKernelEvents(t *testing.T) {
 		{`<Threads largerEqual="2"/>`, "after_clone", "", 0, "1/2", "Threads at least 2"},
 		{`<Threads smallerEqual="1"/>`, "_start", "", 0, "1/1", "Threads at most 1"},
 		{`<Time threshold="1"/>`, "", "", 0, "1/1", "Time 1ms"},
+		{`<Time threshold="1" process="1"/>`, "", "", 0, "1/1", "Time 1ms"},
 		{`<Load name="` + "kernel-nostdlib-static-no-pie" + `"/>`, "_start", "", 0, "1/1", "Load kernel-nostdlib-static-no-pie"},
 	} {
 		for kind, others := range map[string]string{"native": "", "cached": nothing} {
@@ -238,6 +240,7 @@ func TestLoadAndUnload(t *testing.T) {
 		{``, `<On><Load name="` + name + `"/></On>`, "01111", 1},
 		{``, `<On><Load path="` + plugin + `"/></On>`, "01111", 1},
 		{``, `<On><Unload name="` + name + `"/></On>`, "00111", 1},
+		{``, `<On><Unload name="` + name + `" process="1"/></On>`, "00111", 1},
 		{``, `<Till><Load name="` + name + `"/></Till>`, "10000", 1},
 		{``, `<Till><Unload path="` + plugin + `"/></Till>`, "11000", 1},
 		{``, `<On><Load name="` + name + `"/></On><Till><Unload name="` + name + `"/></Till>`, "01000", 1},

@@ -105,6 +105,34 @@ func (c *jumpCase) test(t *testing.T, prog, lib string, all bool) {
 	}
 }
 
+// TestJumpsThrownThrough counts the calls of functions that exceptions pass through and
+// that catch some, to the last one; of the first by jumps, which is looked at. The other
+// calls too early for one in some compilers' code.
+func TestJumpsThrownThrough(t *testing.T) {
+	const calls = 3000
+	for _, kind := range []string{"-O1", "-O2 -fcf-protection -no-pie"} {
+		prog := build(t, "../../testdata/windows/jumps-throw.cc", kind)
+		argv := []string{prog, fmt.Sprint(calls)}
+		native := run(t, command{argv: argv, dir: workDir(t)})
+		for _, name := range []string{"through", "catching"} {
+			for more := range 2 {
+				dir := workDir(t)
+				writeConfig(t, dir, windowed("", fmt.Sprintf(`<On><Call name="%s" threshold="%d"/></On>`, name, calls+more), ""))
+				same(t, native, run(t, command{argv: recordNatively("no-busy", argv), dir: dir}))
+				if n := len(openings(t, dir)); n != 1-more {
+					t.Errorf("%s %s: %d openings with threshold %d of %d calls", kind, name, n, calls+more, calls)
+				}
+			}
+			dir := workDir(t)
+			writeConfig(t, dir, windowed("", fmt.Sprintf(`<On><Call name="%s" threshold="1000000"/></On>`, name), ""))
+			r := run(t, command{argv: append(recordNatively("no-busy", argv), "say"), dir: dir})
+			if got := strings.TrimSpace(string(r.stderr)); got != name+": jump" && name == "through" {
+				t.Errorf("%s %s: %q", kind, name, got)
+			}
+		}
+	}
+}
+
 // recordNatively is a command that records, with a switch of the engine.
 func recordNatively(engine string, argv []string) []string {
 	return append([]string{alleria(), "-q", "record", "--force", "-c", "w.xml", "-o", profileDir, "--engine", engine, "--"}, argv...)
