@@ -101,20 +101,22 @@ const (
 // Block.Accesses[AccFrom:AccTo].
 // The lengths of all instructions add up to the block's code without gaps.
 type Ins struct {
-	Off            uint16 // from the block's address
+	Off            uint16 // of its bytes in the block's code
 	Len            uint8
 	Flags          InsFlags
 	AccFrom, AccTo uint16
 	Func           uint32 // number in the function table, 0 none
+	// Far is what its address is beyond that of the block plus Off: other than 0 behind a
+	// branch that the block goes on along. Since 1.5.
+	Far int32
 }
 
 // Block is a static basic block: what its executions have in common.
 // Immutable. Operands lie in one array, not one a instruction, because a large
 // program has hundreds of thousands of blocks.
 //
-// It has one entry, contiguous code and no branch that was taken but its last instruction; conditional
-// branches in its middle were not. Where one of them is taken, the execution is of another block, which
-// ends with it.
+// It has one entry. Branches in its middle went on to the instruction that follows in the block; where
+// one of them went the other way, the execution is of another block, which ends with it.
 //
 // The same code translated twice (with other windows open, or after it was changed) is
 // two blocks with numbers of their own: an execution never depends on when it happened.
@@ -128,7 +130,7 @@ type Block struct {
 	BranchWord int16
 	Branch     BranchKind
 	Code       []byte // the application's bytes, when the block was translated
-	Ins        []Ins  // in the order of their addresses
+	Ins        []Ins  // as they were executed
 	Accesses   []Access
 	// Sample says of which instructions one in so many was kept, at random; 0 and 1: all
 	// were, as if it is nil. Since 1.2.
@@ -203,7 +205,9 @@ func (b *Block) InsAccesses(i int) []Access {
 }
 
 // InsAddr returns the address of instruction i.
-func (b *Block) InsAddr(i int) uint64 { return b.Addr + uint64(b.Ins[i].Off) }
+func (b *Block) InsAddr(i int) uint64 {
+	return b.Addr + uint64(b.Ins[i].Off) + uint64(int64(b.Ins[i].Far))
+}
 
 // InsCode returns the bytes of instruction i.
 // It is the block's own, and not what is in memory now.
@@ -212,8 +216,13 @@ func (b *Block) InsCode(i int) []byte {
 	return b.Code[in.Off : int(in.Off)+int(in.Len)]
 }
 
-// End returns the address behind the block's last byte.
-func (b *Block) End() uint64 { return b.Addr + uint64(len(b.Code)) }
+// End returns the address behind the block's last instruction.
+func (b *Block) End() uint64 {
+	if n := len(b.Ins); n > 0 {
+		return b.InsAddr(n-1) + uint64(b.Ins[n-1].Len)
+	}
+	return b.Addr
+}
 
 // Counted reports whether instruction i's accesses count: it is recorded with
 // its addresses.

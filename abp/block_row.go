@@ -35,12 +35,13 @@ func (b *Block) Append(dst []byte) []byte {
 		for i := range b.Accesses {
 			b.Accesses[i].append(e)
 		}
-		if b.Sample != nil || len(b.Registers) > 0 {
+		far := b.pieces()
+		if b.Sample != nil || len(b.Registers) > 0 || far > 0 {
 			for i := range b.Ins {
 				e.u32(b.sampleRate(i))
 			}
 		}
-		if len(b.Registers) > 0 { // since 1.3
+		if len(b.Registers) > 0 || far > 0 { // since 1.3
 			e.u32(uint32(len(b.Registers)))
 			for _, w := range b.Registers {
 				e.u16(w.Ins)
@@ -48,7 +49,53 @@ func (b *Block) Append(dst []byte) []byte {
 				e.u16(uint16(w.Word))
 			}
 		}
+		if far > 0 { // since 1.5
+			e.u32(uint32(far))
+			last := int32(0)
+			for i := range b.Ins {
+				if f := b.Ins[i].Far; f != last {
+					e.u16(uint16(i))
+					e.u32(uint32(f))
+					last = f
+				}
+			}
+		}
 	})
+}
+
+// pieces is how many of the block's instructions do not lie behind the one before.
+func (b *Block) pieces() (n int) {
+	last := int32(0)
+	for i := range b.Ins {
+		if f := b.Ins[i].Far; f != last {
+			n++
+			last = f
+		}
+	}
+	return n
+}
+
+// decodePieces reads where a block's code goes on elsewhere.
+func (b *Block) decodePieces(d *wireDec) error {
+	n := int(d.u32())
+	if n*pieceBytes > len(d.b) {
+		return fmt.Errorf("block %d: %d pieces: %w", b.ID, n, ErrCorrupt)
+	}
+	at, far := 0, int32(0)
+	for range n {
+		next := int(d.u16())
+		if next < at || next >= len(b.Ins) {
+			return fmt.Errorf("block %d: a piece at instruction %d of %d: %w", b.ID, next, len(b.Ins), ErrCorrupt)
+		}
+		for ; at < next; at++ {
+			b.Ins[at].Far = far
+		}
+		far = int32(d.u32())
+	}
+	for ; at < len(b.Ins); at++ {
+		b.Ins[at].Far = far
+	}
+	return nil
 }
 
 // sampleRate is the rate that instruction i's executions were kept at, 0 for all.
@@ -66,6 +113,7 @@ const (
 	insBytes      = 10
 	accessBytes   = 28
 	registerBytes = 6
+	pieceBytes    = 6
 )
 
 // append writes one operand. Store and segment share a byte, because no operand
@@ -139,8 +187,13 @@ func (b *Block) decode(d *wireDec) error {
 	}
 	if len(d.b) >= 4*nIns && nIns > 0 { // since 1.2, where something was sampled or registers follow
 		b.Sample = make([]uint32, nIns)
+		sampled := false
 		for i := range b.Sample {
 			b.Sample[i] = d.u32()
+			sampled = sampled || b.Sample[i] != 0
+		}
+		if !sampled { // they are there for what follows
+			b.Sample = nil
 		}
 	}
 	if len(d.b) >= 4 { // since 1.3
@@ -151,6 +204,11 @@ func (b *Block) decode(d *wireDec) error {
 		b.Registers = make([]RegisterWord, n)
 		for i := range b.Registers {
 			b.Registers[i] = RegisterWord{d.u16(), Register(d.u16()), int16(d.u16())}
+		}
+	}
+	if len(d.b) >= 4 {
+		if err := b.decodePieces(d); err != nil {
+			return err
 		}
 	}
 	if d.err != nil {

@@ -24,7 +24,8 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.3  registers before instructions (Block.Registers)
 //	1.4  frames in the second version of their encoding (FrameHeader.Encoding)
 //	1.5  and in the third
-//	1.6  what a frame's list of blocks does not tell of its counts (FrameSums)
+//	1.6  what a frame's list of blocks does not tell of its counts (FrameSums); blocks that go
+//	     on elsewhere (Ins.Far)
 const (
 	VersionMajor = 1
 	VersionMinor = 6

@@ -53,7 +53,7 @@ func convertBlock(out *abp.Block, b *layout.Block) error {
 			out.Accesses = append(out.Accesses, convertAccess(&in.Accesses[k]))
 		}
 		out.Ins = append(out.Ins, abp.Ins{
-			Off: in.Off, Len: in.Len, Flags: abp.InsFlags(in.Flags), Func: in.Func,
+			Off: in.Off, Far: in.Far, Len: in.Len, Flags: abp.InsFlags(in.Flags), Func: in.Func,
 			AccFrom: uint16(from), AccTo: uint16(len(out.Accesses)),
 		})
 	}

@@ -146,6 +146,7 @@ type block struct {
 	variant Variant
 	term    terminator
 	dead    bool  // invalidated
+	pieces  bool  // its instructions do not lie one behind the other, see superblock
 	headed  bool  // there is a head that leads here
 	spends  bool  // it subtracts itself from budgets
 	word    uint8 // which of their words, see budgetOff

@@ -9,6 +9,12 @@ import (
 
 const pageSize = 4096
 
+// codePiece is code of the block being decoded that lies at base.
+type codePiece struct {
+	base uint64
+	code []byte
+}
+
 // maxCodePages is how many pages of code are kept as they were read. Reading one
 // again costs some microseconds; a compiler's code is tens of megabytes.
 const maxCodePages = 512
@@ -29,6 +35,8 @@ type codePages struct {
 	cur      []byte
 	base     uint64
 	buf      [2 * pageSize]byte
+	pieces   []codePiece // of a block that goes on along branches, copies; see superblock
+	pieceBuf []byte
 	last     *[pageSize]byte
 	lastAddr uint64
 }
@@ -192,6 +200,11 @@ func (p *Process) ours(addr uint64) bool {
 // insBytes is the code of an instruction of the block decoded last.
 // It must be copied before the next decode.
 func (p *Process) insBytes(in *x86.Insn) []byte {
+	for _, c := range p.code.pieces {
+		if off := in.Addr - c.base; off < uint64(len(c.code)) {
+			return c.code[off : off+uint64(in.Len)]
+		}
+	}
 	off := in.Addr - p.code.base
 	return p.code.cur[off : off+uint64(in.Len)]
 }

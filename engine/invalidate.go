@@ -40,7 +40,7 @@ func (p *Process) invalidate(start, end uint64) {
 	}
 	var dead []*block
 	p.eachBlock(func(b *block) {
-		if b.app < end && b.app+uint64(b.appSize) > start {
+		if p.covers(b, start, end) {
 			dead = append(dead, b)
 		}
 	})

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"sort"
 
 	"alleria/engine/x86"
@@ -11,9 +12,12 @@ import (
 // spilled registers, exec where the instruction itself executes. len is the
 // application instruction's length.
 // Both are offsets from the block's code.
+// moved: it does not lie behind the one before, but far bytes behind the block's first.
 type position struct {
 	start, exec uint16
 	len         uint8
+	moved       bool
+	far         int32
 }
 
 // positions are those of a block. Signals, faults and what the tracer executes itself ask
@@ -31,11 +35,12 @@ const (
 	posStart = 0x10 // two bytes: that distance
 	posExec  = 0x20 // one byte: exec's
 	posFar   = 0x40 // two bytes instead of that one
+	posMoved = 0x80 // four bytes: far
 )
 
 // packPositions keeps the positions of a block and returns where.
 func (p *Process) packPositions(pos []position) uint32 {
-	const most = 5 * maxBlockInsns
+	const most = 9 * maxBlockInsns
 	if len(p.posPool) < most {
 		p.posPool = make([]byte, posPiece)
 		p.posPieces = append(p.posPieces, p.posPool)
@@ -61,6 +66,11 @@ func (p *Process) packPositions(pos []position) uint32 {
 			*head |= posFar
 			out[n], out[n+1] = byte(d), byte(d>>8)
 			n += 2
+		}
+		if q.moved {
+			*head |= posMoved
+			binary.LittleEndian.PutUint32(out[n:], uint32(q.far))
+			n += 4
 		}
 		next = q.exec + uint16(q.len)
 	}
@@ -96,6 +106,10 @@ func (p *Process) positionsOf(b *block) *positions {
 		case head&posFar != 0:
 			q.exec += two()
 		}
+		if q.moved = head&posMoved != 0; q.moved {
+			q.far = int32(binary.LittleEndian.Uint32(in))
+			in = in[4:]
+		}
 		next = q.exec + uint16(q.len)
 	}
 	return r
@@ -113,15 +127,35 @@ func (r *positions) find(off uint32) (i int, clean bool) {
 }
 
 // insAddr is the application address of instruction i of b; i may be one more than the last.
-// Instructions lie one after the other, also in a block that goes on behind a jump
-// that was followed: that is another block.
 func (p *Process) insAddr(b *block, i int) uint64 {
 	addr := b.app
 	r := p.positionsOf(b)
 	for k := range i {
 		addr += uint64(r.at[k].len)
+		if k+1 < r.n && r.at[k+1].moved {
+			addr = b.app + uint64(int64(r.at[k+1].far))
+		}
 	}
 	return addr
+}
+
+// covers tells whether any instruction of b has a byte in [start, end).
+func (p *Process) covers(b *block, start, end uint64) bool {
+	if !b.pieces {
+		return b.app < end && b.app+uint64(b.appSize) > start
+	}
+	addr := b.app
+	r := p.positionsOf(b)
+	for _, q := range r.at[:r.n] {
+		if q.moved {
+			addr = b.app + uint64(int64(q.far))
+		}
+		if addr < end && addr+uint64(q.len) > start {
+			return true
+		}
+		addr += uint64(q.len)
+	}
+	return false
 }
 
 // setPositions begins the positions of the block being written, with the lengths of its
@@ -130,5 +164,8 @@ func (u *unit) setPositions(ins []x86.Insn) {
 	u.pos = u.posBuf[:len(ins)]
 	for i := range ins {
 		u.pos[i] = position{len: ins[i].Len}
+		if i > 0 && ins[i].Addr != ins[i-1].Next() {
+			u.pos[i].moved, u.pos[i].far = true, int32(ins[i].Addr-ins[0].Addr)
+		}
 	}
 }

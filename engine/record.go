@@ -136,9 +136,9 @@ func (u *unit) newFacts(b *block, ins []x86.Insn, want []Want, image uint32) *la
 	*f = layout.Block{Addr: b.app, Image: image, TimeWord: layout.NoWord, BranchWord: layout.NoWord, Ins: f.Ins[:0], Code: f.Code[:0], Regs: f.Regs[:0]}
 	u.accBuf = u.accBuf[:0]
 	for i := range ins {
-		in := &ins[i]
+		in, off := &ins[i], uint16(len(f.Code))
 		f.Code = append(f.Code, u.p.insBytes(in)...)
-		f.Ins = append(f.Ins, layout.Ins{Off: uint16(in.Addr - b.app), Len: in.Len, Flags: want[i].Flags, Func: want[i].Func})
+		f.Ins = append(f.Ins, layout.Ins{Off: off, Far: int32(in.Addr - b.app - uint64(off)), Len: in.Len, Flags: want[i].Flags, Func: want[i].Func})
 	}
 	f.Branch, f.Target = branchKind(&ins[len(ins)-1])
 	return f
@@ -271,8 +271,13 @@ func (r *recorder) emit() (next uint64) {
 			return r.finish(i, in)
 		}
 		r.u.pos[i].exec = uint16(u.asm.here() - b.code)
-		r.execute(i, in)
-		r.after(i)
+		switch {
+		case !goesOn(in):
+			r.execute(i, in)
+			r.after(i)
+		case in.Cat == x86.CatCONDBR:
+			r.side(i, in)
+		} // a jump is nothing: the code at its target follows
 		r.sym.step(in)
 	}
 	return 0
@@ -307,7 +312,7 @@ func (r *recorder) operands() {
 // not written yet or all are; with none, at the block's start.
 func (r *recorder) place() {
 	r.check = -1
-	for i := range r.ins[:basic(r.ins)] { // in front of the first way out
+	for i := range r.ins[:firstExit(r.ins)] {
 		if !r.u.p.keepFlags && flagsDead(r.ins, i) {
 			r.check = i
 			return

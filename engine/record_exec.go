@@ -214,10 +214,6 @@ func (r *recorder) execute(i int, in *x86.Insn) {
 	case wayAgain:
 		r.storeAgain(i, in)
 	default:
-		if passes(in) {
-			r.side(i, in)
-			return
-		}
 		r.u.copy(in)
 	}
 }

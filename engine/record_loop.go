@@ -308,7 +308,7 @@ func (t *Thread) iterations(b *block, i int, regs *sys.Regs) []uint64 {
 		return nil
 	}
 	var one [1]x86.Insn
-	if n, _ := x86.Decode(f.Code[in.Off:][:in.Len], f.Addr+uint64(in.Off), one[:]); n != 1 {
+	if n, _ := x86.Decode(f.Code[in.Off:][:in.Len], f.InsAddr(i), one[:]); n != 1 {
 		return nil
 	}
 	word := func(w int16) uint64 { return t.slot.get(int(t.slot.get(layout.Buf)-t.slot.base) + 8*(int(w)+1)) }
@@ -344,9 +344,9 @@ func (rec *recording) part(p *Process, f *layout.Block, i int) *layout.Block {
 		return p.facts.Get(id)
 	}
 	in := f.Ins[i]
-	b := &layout.Block{Addr: f.Addr + uint64(in.Off), Image: f.Image, Code: f.Code[in.Off:][:in.Len],
+	b := &layout.Block{Addr: f.InsAddr(i), Image: f.Image, Code: f.Code[in.Off:][:in.Len],
 		TimeWord: layout.NoWord, BranchWord: layout.NoWord}
-	in.Off = 0
+	in.Off, in.Far = 0, 0
 	in.Flags = in.Flags&^layout.InsRegs | layout.InsPart
 	in.Accesses = append([]layout.Access{}, in.Accesses...)
 	b.Words = 2 * len(in.Accesses)

@@ -5,27 +5,29 @@ import (
 	"alleria/internal/layout"
 )
 
-// A recorded block goes on behind conditional branches that jump forward, as long as they
-// are not taken: a superblock, one entry and several exits. What a record costs (its number,
-// the ring pointer, two borrowed registers, and all that a reader does for a block) is then
-// paid once for several basic blocks, and addresses that were formed from the same registers
-// need one word in all of them.
+// A recorded block goes on behind branches, the way they will most likely go: along jumps, straight
+// on behind conditional branches that lead forward, and once more through a loop behind those that
+// lead back. It is a superblock: one entry and several exits. What a record
+// costs (its number, the ring pointer, two borrowed registers, and all that a reader does for a
+// block) is then paid once for several basic blocks, and addresses that were formed from the same
+// registers need one word in all of them.
 //
 // Each way out has a record of its own length. Its words are those that the longest record
 // begins with, so that only the number differs: an execution that leaves early is a
 // whole execution of another block, whose facts are the first part of the longest one's.
-// Readers see blocks of contiguous code, some of which have branches in their middle that
-// were not taken.
 //
 // Refused: to write down that a record was cut short, which readers have to be told with a
-// word more; to follow branches that are mostly taken, which needs to know the ways a program
-// takes, and blocks of code that is not contiguous.
+// word more; to learn first which ways a program takes, by which records would be twice as
+// long again in small programs, since the code would have to be replaced while it runs; to go on
+// into callees, which costs large programs more memory and translation than it brings small ones.
 
 // Bounds of a superblock. Longer ones would find no two registers to borrow, and write code
 // that is seldom reached.
 const (
 	maxSuperInsns = 40
 	maxSideExits  = 6
+	// nearLoop is how many bytes back a loop may begin that is not in the superblock.
+	nearLoop = 128
 )
 
 // sideExit is the way out of a superblock by a branch in its middle: code that completes the
@@ -38,49 +40,120 @@ type sideExit struct {
 	target uint64
 }
 
-// passes tells a branch that a superblock goes on behind: a conditional one with a condition
-// in its opcode, to a place further on. One that goes back is taken more often than not.
-func passes(in *x86.Insn) bool {
-	if in.Cat != x86.CatCONDBR || in.Target() <= in.Addr {
-		return false
+// goesOn tells a branch that a superblock may go on behind: a conditional one with its condition
+// in the opcode, or a direct jump.
+func goesOn(in *x86.Insn) bool {
+	switch in.Cat {
+	case x86.CatCONDBR:
+		return in.Map == 0 && in.Opcode>>4 == 7 || in.Map == 1 && in.Opcode>>4 == 8
+	case x86.CatUNCONDBR:
+		return in.Opcode == 0xe9 || in.Opcode == 0xeb
 	}
-	return in.Map == 0 && in.Opcode>>4 == 7 || in.Map == 1 && in.Opcode>>4 == 8
+	return false
+}
+
+// onward is where a superblock goes on behind a branch. Conditional ones that lead back are
+// taken more often than not, and others are not.
+func onward(in *x86.Insn) uint64 {
+	if in.Cat == x86.CatCONDBR && in.Target() > in.Addr {
+		return in.Next()
+	}
+	return in.Target()
 }
 
 // superblock decodes on behind the n instructions of the block at app, and returns how many
 // there are then. What was decoded before stays as it is.
 //
 // Exact budgets are taken off where a block begins, for all of it: a process that has any keeps to
-// basic blocks. So does code that has to be compared with what it was translated from.
+// basic blocks. So does code that has to be compared with what it was translated from. All
+// of a superblock lies in one mapping, so that it belongs to one image and is in reach of the area.
 func (u *unit) superblock(app uint64, n int) int {
 	p := u.p
 	if p.noSuper || !p.facts.Holds(1+maxSideExits) || p.budgeted || u.limit > 0 || u.forced || p.changing(app) {
 		return n
 	}
-	for exits := 0; exits < maxSideExits && n < maxSuperInsns && passes(&u.ins[n-1]); exits++ {
-		next := u.ins[n-1].Next()
-		off := int(next - p.code.base)
-		if off >= len(p.code.cur) || p.splits(next) {
+	image := p.code.mapping(app)
+	from := 0 // of the instructions that lie one behind the other
+	for exits := 0; n < maxSuperInsns && goesOn(&u.ins[n-1]); {
+		last := &u.ins[n-1]
+		if last.Cat == x86.CatCONDBR {
+			if exits++; exits > maxSideExits {
+				break
+			}
+		}
+		next := onward(last)
+		if p.splits(next) || image == nil || next < image.Start || next >= image.End || u.elsewhere(last, n) {
 			break
 		}
-		k, why := p.tr.decoder.Decode(p.code.cur[off:], next, u.ins[n:maxSuperInsns])
-		if why != x86.EndOfBlock { // a part of a basic block would be a block of its own
+		if next != last.Next() || next-p.code.base >= uint64(len(p.code.cur)) {
+			p.code.keep(u.ins[from].Addr, last.Next())
+			from = n
+			p.fetch(next, fetchBytes)
+		}
+		off := next - p.code.base
+		k, why := p.tr.decoder.Decode(p.code.cur[min(off, uint64(len(p.code.cur))):], next, u.ins[n:maxSuperInsns])
+		if k == 0 || why != x86.EndOfBlock { // a part of a basic block would be a block of its own
 			break
 		}
 		for i := range k {
 			if p.splits(u.ins[n+i].Addr) {
-				return n + i
+				k = i
+				break
 			}
 		}
-		n += k
+		if n += k; !goesOn(&u.ins[n-1]) {
+			break
+		}
+	}
+	if len(p.code.pieces) > 0 && from < n {
+		p.code.keep(u.ins[from].Addr, u.ins[n-1].Next())
 	}
 	return n
+}
+
+// elsewhere tells a branch to code that would only be written once more: a jump to what has been
+// translated, or far back to what is not among the n instructions before.
+func (u *unit) elsewhere(in *x86.Insn, n int) bool {
+	to := onward(in)
+	switch {
+	case in.Cat == x86.CatUNCONDBR:
+		return u.p.blockOf(to, u.v) != nil
+	case to == in.Next():
+		return false
+	}
+	for i := range u.ins[:n] {
+		if u.ins[i].Addr == to {
+			return false
+		}
+	}
+	return in.Addr-to > nearLoop
+}
+
+// keep copies the code that was decoded from the stretch that was fetched last: another is
+// about to be.
+func (c *codePages) keep(from, to uint64) {
+	if from < c.base || to-c.base > uint64(len(c.cur)) {
+		return // it was fetched, and nothing of it used
+	}
+	at := len(c.pieceBuf)
+	c.pieceBuf = append(c.pieceBuf, c.cur[from-c.base:to-c.base]...)
+	c.pieces = append(c.pieces, codePiece{from, c.pieceBuf[at:]})
+}
+
+// firstExit is how many of the instructions are executed in any case.
+func firstExit(ins []x86.Insn) int {
+	for i := range ins {
+		if ins[i].Cat == x86.CatCONDBR {
+			return i + 1
+		}
+	}
+	return len(ins)
 }
 
 // basic is how many of a superblock's instructions are its first basic block.
 func basic(ins []x86.Insn) int {
 	for i := range ins {
-		if passes(&ins[i]) {
+		if goesOn(&ins[i]) {
 			return i + 1
 		}
 	}
@@ -91,7 +164,7 @@ func basic(ins []x86.Insn) int {
 // if they are not even one.
 func wholeBlocks(ins []x86.Insn, n int) int {
 	for i := n; i > 0; i-- {
-		if passes(&ins[i-1]) {
+		if goesOn(&ins[i-1]) {
 			return i
 		}
 	}
@@ -126,15 +199,18 @@ func anyWanted(want []Want) bool {
 	return false
 }
 
-// side writes a branch in a superblock's middle: taken, it completes the record.
+// side writes a conditional branch whose other way leaves the superblock and completes the record.
 func (r *recorder) side(i int, in *x86.Insn) {
-	u := r.u
-	u.asm.bytes(0x0f, 0x80|in.Opcode&0xf)
+	u, cc, other := r.u, in.Opcode&0xf, in.Target()
+	if onward(in) != in.Next() {
+		cc, other = cc^1, in.Next()
+	}
+	u.asm.bytes(0x0f, 0x80|cc)
 	id := r.rec.id + uint32(len(r.sides)) + 1
 	if r.rec.id == 0 {
 		id = 0
 	}
-	u.sides = append(u.sides, sideExit{site: u.asm.pos, rec: r.rec, id: id, words: r.words, target: in.Target()})
+	u.sides = append(u.sides, sideExit{site: u.asm.pos, rec: r.rec, id: id, words: r.words, target: other})
 	r.sides = append(r.sides, layout.Part{Ins: i + 1, Words: r.words, Target: in.Target()})
 	u.asm.u32(0)
 }

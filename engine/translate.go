@@ -260,6 +260,7 @@ func (u *unit) finish(b *block) {
 	b.size = uint32(u.asm.here() - b.code)
 	for i := range u.pos {
 		b.appSize += uint16(u.pos[i].len)
+		b.pieces = b.pieces || u.pos[i].moved
 	}
 	b.insns, b.posAt = uint8(len(u.pos)), u.p.packPositions(u.pos)
 	u.ar.blocks = append(u.ar.blocks, b.num)
@@ -274,6 +275,7 @@ func (u *unit) finish(b *block) {
 // seen with the next translation, which invalidation or the block's own comparison asks for.
 func (u *unit) decode(app uint64) (int, x86.Why) {
 	code := u.p.fetch(app, fetchBytes)
+	u.p.code.pieces, u.p.code.pieceBuf = u.p.code.pieces[:0], u.p.code.pieceBuf[:0]
 	n, why := u.p.tr.decoder.Decode(code, app, u.ins[:])
 	if n > 0 && why == x86.OutOfBytes && len(code) == fetchBytes {
 		why = x86.Full

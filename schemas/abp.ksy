@@ -331,16 +331,33 @@ types:
         if: not _io.eof
         doc: |
           Of each instruction: one execution in so many was kept, at random; 0 and 1 all. Only
-          where something was sampled or registers are recorded (since 1.2).
+          where something was sampled or one of the following is there (since 1.2).
       - id: num_registers
         type: u4
         if: not _io.eof
-        doc: Since 1.3; absent where no registers are recorded.
+        doc: Since 1.3; absent where no registers are recorded and no pieces follow.
       - id: registers
         type: register_word
         repeat: expr
         repeat-expr: num_registers
         if: not _io.eof
+      - id: num_pieces
+        type: u4
+        if: not _io.eof
+        doc: Since 1.6; absent where all instructions lie one behind the other.
+      - id: pieces
+        type: block_piece
+        repeat: expr
+        repeat-expr: num_pieces
+        if: not _io.eof
+  block_piece:
+    seq:
+      - id: instruction
+        type: u2
+        doc: Number within the block of the first that the piece has.
+      - id: distance
+        type: s4
+        doc: Of its address and those behind it to the block's address plus the offset.
   register_word:
     seq:
       - id: instruction

@@ -124,7 +124,7 @@ func (x *expander) block(id uint32, w []uint64, cut int) (int, error) {
 			break
 		}
 		in := &b.Ins[i]
-		e := entry{addr: b.Addr + uint64(in.Off), code: b.Code[in.Off:][:in.Len], taken: -1, flags: in.Flags}
+		e := entry{addr: b.InsAddr(i), code: b.Code[in.Off:][:in.Len], taken: -1, flags: in.Flags}
 		x.accesses(&e, in.Accesses, w)
 		e.part, e.flags = in.Flags&layout.InsPart != 0, e.flags&^(layout.InsPart|layout.InsRegs)
 		x.registers(&e, i, b, w)

@@ -36,7 +36,7 @@ func TestSuperblocks(t *testing.T) {
 	if len(super) < 1e6 || super != basic {
 		t.Errorf("%d and %d bytes of text, which differ", len(super), len(basic))
 	}
-	if few*3 > many*2 {
+	if few*2 > many {
 		t.Errorf("%d executions of blocks, %d of basic blocks", few, many)
 	}
 }

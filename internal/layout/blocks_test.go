@@ -51,6 +51,7 @@ func randomBlock(rng *rand.Rand) *Block {
 		in := &b.Ins[i]
 		in.Len = uint8(1 + rng.IntN(15))
 		if rng.IntN(4) != 0 && i > 0 { // what pack makes short
+			in.Far = b.Ins[i-1].Far
 			in.Off, in.Flags, in.Func = b.Ins[i-1].Off+uint16(b.Ins[i-1].Len), b.Ins[i-1].Flags, b.Ins[i-1].Func
 		}
 		for k := range in.Accesses {

@@ -12,7 +12,7 @@ const (
 	insLen       = 0x0f
 	insFlags     = 0x10 // its flags follow; else they are those of the one before
 	insFunc      = 0x20 // its function follows; else it is that of the one before
-	insElsewhere = 0x40 // its offset follows; else it lies behind the one before
+	insElsewhere = 0x40 // its offset and Far follow; else it lies behind the one before
 	insAccesses  = 0x80 // accesses follow
 )
 
@@ -65,9 +65,10 @@ func (in *Ins) pack(dst []byte, last *Ins) []byte {
 		dst[at] |= insFunc
 		dst = binary.AppendUvarint(dst, uint64(in.Func))
 	}
-	if in.Off != last.Off+uint16(last.Len) {
+	if in.Off != last.Off+uint16(last.Len) || in.Far != last.Far {
 		dst[at] |= insElsewhere
 		dst = binary.AppendUvarint(dst, uint64(in.Off))
+		dst = binary.AppendVarint(dst, int64(in.Far))
 	}
 	if len(in.Accesses) > 0 {
 		dst[at] |= insAccesses
@@ -162,7 +163,7 @@ func (b *Block) unpack(packed []byte) {
 // unpack takes its accesses from the start of list and returns the rest.
 func (in *Ins) unpack(u *unpacker, last *Ins, list []Access) []Access {
 	first := u.byte()
-	*in = Ins{Off: last.Off + uint16(last.Len), Len: first & insLen, Flags: last.Flags, Func: last.Func}
+	*in = Ins{Off: last.Off + uint16(last.Len), Far: last.Far, Len: first & insLen, Flags: last.Flags, Func: last.Func}
 	if first&insFlags != 0 {
 		in.Flags = InsFlags(u.number())
 	}
@@ -170,7 +171,7 @@ func (in *Ins) unpack(u *unpacker, last *Ins, list []Access) []Access {
 		in.Func = uint32(u.number())
 	}
 	if first&insElsewhere != 0 {
-		in.Off = uint16(u.number())
+		in.Off, in.Far = uint16(u.number()), int32(u.signed())
 	}
 	if first&insAccesses == 0 {
 		return list

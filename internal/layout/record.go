@@ -187,7 +187,8 @@ const (
 
 // Ins is one instruction of a block.
 type Ins struct {
-	Off   uint16 // from the block's address
+	Off   uint16 // of its bytes in the block's code
+	Far   int32  // what its address is beyond the block's plus Off: behind a branch that the block goes on along
 	Len   uint8
 	Flags InsFlags
 	// Func is the number of its function in the process's function table, 0
@@ -216,4 +217,9 @@ type Block struct {
 	Regs       []RegWord // in the order of instructions
 
 	accesses []Access // room for those of Ins; used by unpack
+}
+
+// InsAddr is the address of instruction i.
+func (b *Block) InsAddr(i int) uint64 {
+	return b.Addr + uint64(b.Ins[i].Off) + uint64(int64(b.Ins[i].Far))
 }
