@@ -277,7 +277,9 @@ func (r *recorder) emit() (next uint64) {
 			r.after(i)
 		case in.Cat == x86.CatCONDBR:
 			r.side(i, in)
-		} // a jump is nothing: the code at its target follows
+		case in.Cat == x86.CatCALL:
+			u.push(in.Next())
+		} // a jump is nothing: the code at its target follows, as it does a call's push
 		r.sym.step(in)
 	}
 	return 0

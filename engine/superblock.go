@@ -5,8 +5,8 @@ import (
 	"alleria/internal/layout"
 )
 
-// A recorded block goes on behind branches, the way they will most likely go: along jumps, straight
-// on behind conditional branches that lead forward, and once more through a loop behind those that
+// A recorded block goes on behind branches, the way they will most likely go: along jumps and into
+// callees that have not been translated, straight on behind conditional branches that lead forward, and once more through a loop behind those that
 // lead back. It is a superblock: one entry and several exits. What a record
 // costs (its number, the ring pointer, two borrowed registers, and all that a reader does for a
 // block) is then paid once for several basic blocks, and addresses that were formed from the same
@@ -18,8 +18,9 @@ import (
 //
 // Refused: to write down that a record was cut short, which readers have to be told with a
 // word more; to learn first which ways a program takes, by which records would be twice as
-// long again in small programs, since the code would have to be replaced while it runs; to go on
-// into callees, which costs large programs more memory and translation than it brings small ones.
+// long again in small programs, since the code would have to be replaced while it runs;
+// to go on to what has been translated, which costs large programs more memory and translation than it
+// brings small ones.
 
 // Bounds of a superblock. Longer ones would find no two registers to borrow, and write code
 // that is seldom reached.
@@ -41,13 +42,15 @@ type sideExit struct {
 }
 
 // goesOn tells a branch that a superblock may go on behind: a conditional one with its condition
-// in the opcode, or a direct jump.
+// in the opcode, a direct jump, a direct call.
 func goesOn(in *x86.Insn) bool {
 	switch in.Cat {
 	case x86.CatCONDBR:
 		return in.Map == 0 && in.Opcode>>4 == 7 || in.Map == 1 && in.Opcode>>4 == 8
 	case x86.CatUNCONDBR:
 		return in.Opcode == 0xe9 || in.Opcode == 0xeb
+	case x86.CatCALL:
+		return in.Opcode == 0xe8 && in.OpBits != 16
 	}
 	return false
 }
@@ -111,12 +114,14 @@ func (u *unit) superblock(app uint64, n int) int {
 	return n
 }
 
-// elsewhere tells a branch to code that would only be written once more: a jump to what has been
-// translated, or far back to what is not among the n instructions before.
+// elsewhere tells a branch to code that would only be written once more: a jump or call to what has
+// been translated, or far back to what is not among the n instructions before.
 func (u *unit) elsewhere(in *x86.Insn, n int) bool {
 	to := onward(in)
 	switch {
-	case in.Cat == x86.CatUNCONDBR:
+	case in.Cat == x86.CatCALL && u.p.predict:
+		return true
+	case in.Cat != x86.CatCONDBR:
 		return u.p.blockOf(to, u.v) != nil
 	case to == in.Next():
 		return false

@@ -135,6 +135,9 @@ func (s *symbols) exact(in *x86.Insn) *regMove {
 func (s *symbols) stack(in *x86.Insn) bool {
 	sp := &s.reg[x86.RSP]
 	switch in.Mnem {
+	case x86.MCALL:
+		sp.off -= 8
+		return true
 	case x86.MPUSH, x86.MPUSHFQ:
 		if in.OpBits == 64 {
 			sp.off -= 8
