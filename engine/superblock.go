@@ -5,22 +5,21 @@ import (
 	"alleria/internal/layout"
 )
 
-// A recorded block goes on behind branches, the way they will most likely go: along jumps and into
-// callees that have not been translated, straight on behind conditional branches that lead forward, and once more through a loop behind those that
-// lead back. It is a superblock: one entry and several exits. What a record
-// costs (its number, the ring pointer, two borrowed registers, and all that a reader does for a
-// block) is then paid once for several basic blocks, and addresses that were formed from the same
-// registers need one word in all of them.
+// A recorded block goes on behind branches, the way they will most likely go: along jumps and
+// into callees that have not been translated, straight on behind conditional branches that lead
+// forward, and once more through a loop behind those that lead back. It is a superblock: one
+// entry and several exits. What a record costs (its number, the ring pointer, two borrowed
+// registers, and all that a reader does for a block) is then paid once for several basic blocks,
+// and addresses that were formed from the same registers need one word in all of them.
 //
-// Each way out has a record of its own length. Its words are those that the longest record
-// begins with, so that only the number differs: an execution that leaves early is a
-// whole execution of another block, whose facts are the first part of the longest one's.
+// Each way out has a record of its own length. Its words are those that the longest record begins
+// with, so that only the number differs: an execution that leaves early is a whole execution of
+// another block, whose facts are the first part of the longest one's.
 //
-// Refused: to write down that a record was cut short, which readers have to be told with a
-// word more; to learn first which ways a program takes, by which records would be twice as
-// long again in small programs, since the code would have to be replaced while it runs;
-// to go on to what has been translated, which costs large programs more memory and translation than it
-// brings small ones.
+// Refused: to write down that a record was cut short, which readers have to be told with a word
+// more; to learn first which ways a program takes, since code would have to be replaced while it
+// runs, though there would be half as many records in small programs; to go on to what has been
+// translated, which costs large programs more memory and translation than it brings small ones.
 
 // Bounds of a superblock. Longer ones would find no two registers to borrow, and write code
 // that is seldom reached.
@@ -76,7 +75,7 @@ func (u *unit) superblock(app uint64, n int) int {
 		return n
 	}
 	image := p.code.mapping(app)
-	from := 0 // of the instructions that lie one behind the other
+	from := 0 // the first instruction of the stretch of code that was fetched last
 	for exits := 0; n < maxSuperInsns && goesOn(&u.ins[n-1]); {
 		last := &u.ins[n-1]
 		if last.Cat == x86.CatCONDBR {
@@ -138,7 +137,7 @@ func (u *unit) elsewhere(in *x86.Insn, n int) bool {
 // about to be.
 func (c *codePages) keep(from, to uint64) {
 	if from < c.base || to-c.base > uint64(len(c.cur)) {
-		return // it was fetched, and nothing of it used
+		return // nothing of it was decoded
 	}
 	at := len(c.pieceBuf)
 	c.pieceBuf = append(c.pieceBuf, c.cur[from-c.base:to-c.base]...)
