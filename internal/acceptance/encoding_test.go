@@ -3,11 +3,8 @@ package acceptance
 import (
 	"bytes"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
-	"alleria/abp"
 	"alleria/abp/frame"
 )
 
@@ -16,7 +13,6 @@ import (
 func TestEncodings(t *testing.T) {
 	t.Parallel()
 	dir := workDir(t)
-	prog := build(t, "../../testdata/counts/tokens.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		t.Fatal(err)
@@ -36,22 +32,10 @@ func TestEncodings(t *testing.T) {
 		{"plain", []string{"--engine", "no-vector"}, frame.Version2},
 		{"zstd", []string{"--compress", "3"}, frame.Version1},
 	} {
-		argv := append([]string{alleria(), "-q", "record", "--no-aslr", "--select", "any", "--fields", "function,address,value,branch", "-o", c.name}, c.flags...)
-		if r := run(t, command{argv: append(argv, "--", prog), dir: dir}); r.status != 2 {
-			t.Fatalf("%s: status %d instead of 2\n%s", c.name, r.status, clip(r.stderr))
-		}
-		p, err := abp.Open(filepath.Join(dir, c.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p, text := recordTokens(t, dir, c.name, "function,address,value,branch", c.flags...)
 		if got := p.Processes()[0].Threads()[0].Frames[0].Encoding; got != c.version {
 			t.Errorf("%s: encoding %d instead of %d", c.name, got, c.version)
 		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-		r := run(t, command{argv: []string{alleria(), "dump", "--count", "400000", c.name}, dir: dir})
-		_, text, _ := strings.Cut(string(r.stdout), "\n") // the first line has the thread's number
 		if want == "" {
 			want = text
 		}

@@ -97,12 +97,12 @@ func (t *Blocks) append() uint32 {
 	return id
 }
 
-// Part is the beginning of a block, up to a conditional branch in its middle that is taken:
-// what executions that end there executed.
+// Part is the beginning of a block, up to a conditional branch in its middle: what executions
+// that leave there executed.
 type Part struct {
-	Ins    int // how many of the block's instructions
-	Words  int // of the block's words, those that such an execution records
-	Target uint64
+	Ins    int    // how many of the block's instructions
+	Words  int    // of the block's words, those that such an execution records
+	Target uint64 // of the branch, taken or not
 }
 
 // AddPart gives the next id to a part of a block and makes it visible, like Add. All
