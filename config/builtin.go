@@ -56,13 +56,14 @@ type OneOffOptions struct {
 var ErrOption = errors.New("window option")
 
 // OneOff builds the configuration that options describe. It passes through the
-// parser, so that no option can build what a file could not say.
-func OneOff(o OneOffOptions) (*Config, error) {
+// parser, so that no option can build what a file could not say. Warnings are the
+// parser's: of a selector that can match nothing.
+func OneOff(o OneOffOptions) (*Config, []Warning, error) {
 	// Before anything is built: XML cannot carry these characters, and an error from
 	// the parser would name a file that nobody has written.
 	for _, v := range []string{o.OnCall, o.TillReturn, o.Image, o.Function, o.Select} {
 		if strings.ContainsFunc(v, unprintable) {
-			return nil, fmt.Errorf("%w: %q holds a character that a configuration cannot", ErrOption, short(v))
+			return nil, nil, fmt.Errorf("%w: %q holds a character that a configuration cannot", ErrOption, short(v))
 		}
 	}
 	c := Default()
@@ -72,13 +73,13 @@ func OneOff(o OneOffOptions) (*Config, error) {
 	w.Till = o.event(EventReturn, o.TillReturn, o.TillInstructions)
 	for _, e := range []*Event{w.On, w.Till} {
 		if e != nil && e.Kind == EventInstructions && e.Threshold == 0 {
-			return nil, fmt.Errorf("%w: a number of instructions takes %s", ErrOption, spellings[count1Value].right)
+			return nil, nil, fmt.Errorf("%w: a number of instructions takes %s", ErrOption, spellings[count1Value].right)
 		}
 	}
 	// Options stay as simple as they are because there are files; All and One are
 	// theirs.
 	if o.OnCall != "" && o.OnInstructions != "" || o.TillReturn != "" && o.TillInstructions != "" {
-		return nil, fmt.Errorf("%w: a window has one event to open and one to close; a file can combine several", ErrOption)
+		return nil, nil, fmt.Errorf("%w: a window has one event to open and one to close; a file can combine several", ErrOption)
 	}
 	image := w.Profile.Processes[0].Threads[0].Images[0]
 	// Four ways in one option: an image called main or app is still reachable by its
@@ -96,16 +97,16 @@ func OneOff(o OneOffOptions) (*Config, error) {
 	image.Functions[0].Name = o.Function
 	ins := image.Functions[0].Instructions[0]
 	if err := ins.selectBy(o.Select); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.Fields != 0 {
 		ins.Fields = o.Fields | Recorded
 	}
-	out, _, err := Parse("(options)", c.XML())
+	out, warnings, err := Parse("(options)", c.XML())
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	return out, nil
+	return out, warnings, nil
 }
 
 // unprintable finds what XML cannot carry, and the replacement character, which

@@ -173,7 +173,7 @@ func TestLanguageIsWhole(t *testing.T) {
 func TestOneOff(t *testing.T) {
 	same := func(name string, o OneOffOptions, want string) {
 		t.Helper()
-		c, err := OneOff(o)
+		c, _, err := OneOff(o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			return
@@ -208,7 +208,7 @@ func TestOneOff(t *testing.T) {
 		"a word":                       {Select: "memory"},
 		"a character that XML forbids": {Function: "f\x00"},
 	} {
-		if c, err := OneOff(o); err == nil || c != nil || !errors.Is(err, ErrOption) {
+		if c, _, err := OneOff(o); err == nil || c != nil || !errors.Is(err, ErrOption) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

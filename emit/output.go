@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"alleria/abp"
 )
@@ -17,12 +18,16 @@ type output struct {
 	file   *os.File
 	w      *abp.Writer
 	failed bool
+
+	// run counts the bytes of all outputs, told those of this one.
+	run  *atomic.Int64
+	told int64
 }
 
 // create makes a file that must not be there: whatever made it is still using it,
 // or was not cleared away, and neither is ours to overwrite.
 // The directory has been emptied before, where that was asked for.
-func create(path string, h *abp.Header) (*output, error) {
+func create(path string, h *abp.Header, run *atomic.Int64) (*output, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create profile: %w", err)
@@ -31,7 +36,16 @@ func create(path string, h *abp.Header) (*output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create profile %s: %w", path, errors.Join(err, f.Close()))
 	}
-	return &output{path: path, file: f, w: w}, nil
+	o := &output{path: path, file: f, w: w, run: run}
+	o.tell()
+	return o, nil
+}
+
+// tell adds what was appended to the bytes of the run.
+func (o *output) tell() {
+	n := int64(o.w.Size())
+	o.run.Add(n - o.told)
+	o.told = n
 }
 
 // check turns the first error into what the caller sees, and later ones into
@@ -52,6 +66,7 @@ func (o *output) section(t abp.SectionType, flags abp.SectionFlags, payload []by
 	if o.failed {
 		return nil
 	}
+	defer o.tell()
 	return o.check(o.w.Section(t, flags, payload))
 }
 
@@ -60,6 +75,7 @@ func (o *output) frame(h *abp.FrameHeader, body []byte, sums *abp.FrameSums) err
 	if o.failed {
 		return nil
 	}
+	defer o.tell()
 	return o.check(o.w.Frame(h, body, sums))
 }
 
@@ -70,5 +86,6 @@ func (o *output) finish(end *abp.EndInfo) error {
 		return o.file.Close()
 	}
 	err := o.check(o.w.Finish(end))
+	o.tell()
 	return errors.Join(err, o.file.Close())
 }

@@ -65,7 +65,7 @@ func (r *Run) NewProcess(h abp.Header, blocks *layout.Blocks) (*ProcessWriter, e
 			return nil, fmt.Errorf("output of process %d: %w", h.Process, err)
 		}
 		p.enc = enc
-		if p.main, err = create(filepath.Join(p.Dir(), abp.MainFile), &p.header); err != nil {
+		if p.main, err = create(filepath.Join(p.Dir(), abp.MainFile), &p.header, &r.written); err != nil {
 			return nil, err
 		}
 	}

@@ -3,13 +3,10 @@ package emit
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"alleria/abp"
@@ -32,17 +29,14 @@ type Options struct {
 	NoVector bool
 }
 
-// ErrExists: the output directory holds something already.
-var ErrExists = errors.New("output exists")
-
-// configName is a file that a directory may hold and still count as new.
-const configName = "alleria.config"
-
 // Run is the output of one recording.
 // The methods may be called from any goroutine.
 type Run struct {
 	// immutable
 	opts Options
+	// written is the size of all profiles of the run so far.
+	written atomic.Int64
+
 	mu   sync.Mutex
 	info abp.Run          // guarded by mu
 	proc []*ProcessWriter // guarded by mu
@@ -92,44 +86,10 @@ func (r *Run) Dir() string {
 	return r.opts.Dirs[0]
 }
 
-// prepareDir makes a directory, or takes one that holds nothing but a
-// configuration. With force the files of an earlier run are removed, and
-// nothing else: a mistyped path must not cost more than that.
-func prepareDir(dir string, force bool) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.Name() == configName {
-			continue
-		}
-		if !force {
-			return fmt.Errorf("%s: %w", dir, ErrExists)
-		}
-		if !ours(e) {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ours reports whether an entry of an output directory is part of a run.
-// A directory is by its name alone: what lies in it was written by a run, or has been
-// put where the next run would write.
-func ours(e fs.DirEntry) bool {
-	if number, ok := strings.CutPrefix(e.Name(), "p"); ok && e.IsDir() {
-		_, err := strconv.ParseUint(number, 10, 32)
-		return err == nil
-	}
-	return e.Name() == abp.RunFile || e.Name() == "window.xml"
-}
+// Written returns how many bytes the profiles of the run have so far, in all
+// directories. It is counted and not asked of the file system: the directories may hold
+// much that is not the run's.
+func (r *Run) Written() int64 { return r.written.Load() }
 
 // Note adds a warning to run.json, once, however often it is said.
 // It gets to the disk when run.json is written the next time.

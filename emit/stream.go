@@ -332,7 +332,7 @@ func (s *Stream) create() (*output, error) {
 		}
 		row.Path = abs
 	}
-	out, err := create(path, &h)
+	out, err := create(path, &h, &s.p.run.written)
 	if err != nil {
 		return nil, err
 	}

@@ -270,7 +270,7 @@ func TestAddressInsideInstruction(t *testing.T) {
 		return in.Addr == f.Addr || in.Len == 1
 	})
 	for offset, want := range map[uint64]string{second.Addr: "", second.Addr + 1: "no instruction of codec begins at"} {
-		c, err := config.OneOff(config.OneOffOptions{OnCall: "main"})
+		c, _, err := config.OneOff(config.OneOffOptions{OnCall: "main"})
 		if err != nil {
 			t.Fatal(err)
 		}

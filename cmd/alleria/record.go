@@ -10,10 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"alleria/config"
 	"alleria/internal/session"
@@ -62,7 +64,12 @@ ended it.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.record(f, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.check(c.Flags()); err != nil {
+				return err
+			}
+			return a.record(f, args)
+		},
 	}
 	fl := c.Flags()
 	fl.SetInterspersed(false) // flags behind the program's name are the program's
@@ -87,16 +94,13 @@ ended it.`,
 	return c
 }
 
-// record checks the flags, finds the program and hands over to the session.
+// record finds the program and hands over to the session, with flags that have been checked.
 //
 // Order matters: flags, program and configuration are checked before the output
 // directory is made and before anything runs, each with an exit status of its own.
 // From the session on, the exit status is the target's unless recording failed
 // before the target could start.
 func (a *app) record(f *recordFlags, args []string) error {
-	if err := f.check(); err != nil {
-		return err
-	}
 	opts := f.opts
 	program, err := findProgram(args[0])
 	if err != nil {
@@ -181,18 +185,21 @@ func outlive() (context.Context, func()) {
 // check turns the texts into the options' values.
 // What contradicts itself is refused, though one of the two could win: a flag that
 // is silently without effect is how measurements go wrong.
-func (f *recordFlags) check() (err error) {
+func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	o := &f.opts
 	switch o.Only {
 	case session.OnlyAll, session.OnlyTranslate, session.OnlyCount, session.OnlyBlocks:
 	default:
 		return usagef("--only is translate, count or blocks, not %q", o.Only)
 	}
-	if o.Discard && len(o.Outputs) > 0 {
-		return usagef("--discard writes nothing, so that --output has no meaning")
+	if err := withoutEffect(fl, o); err != nil {
+		return err
 	}
-	if o.Threads < 0 {
-		return usagef("--threads is a number from 0, not %d", o.Threads)
+	if o.Threads < 0 || o.Threads > mostThreads {
+		return usagef("--threads is a number from 0 to %d, not %d", mostThreads, o.Threads)
+	}
+	if slices.Contains(o.Outputs, "") {
+		return usagef("--output is the name of a directory, not empty")
 	}
 	if o.Compress, err = parseCompress(f.compress); err != nil {
 		return err

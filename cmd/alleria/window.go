@@ -49,7 +49,7 @@ func (f *windowFlags) load(messages io.Writer, outputs []string) (*config.Config
 		return nil, "", usagef("--config and a window of flags (--on-call … --fields) exclude each other")
 	}
 	if oneOff {
-		return f.fromFlags()
+		return f.fromFlags(messages)
 	}
 	wd, err := os.Getwd()
 	if err != nil {
@@ -69,15 +69,19 @@ func (f *windowFlags) load(messages io.Writer, outputs []string) (*config.Config
 }
 
 // fromFlags builds the window that the flags describe.
-func (f *windowFlags) fromFlags() (c *config.Config, from string, err error) {
+// Warnings are of names that nothing has; they have no place but the flag's own text.
+func (f *windowFlags) fromFlags(messages io.Writer) (c *config.Config, from string, err error) {
 	if f.fields != "" {
 		if f.oneOff.Fields, err = config.ParseFields(f.fields); err != nil {
 			return nil, "", usagef("--fields: %w", err)
 		}
 	}
-	c, err = config.OneOff(f.oneOff)
+	c, warnings, err := config.OneOff(f.oneOff)
 	if err != nil {
 		return nil, "", &statusError{statusUsage, err}
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(messages, "alleria: --select: %s; %s (warning)\n", w.What, w.Right)
 	}
 	return c, "options", nil
 }

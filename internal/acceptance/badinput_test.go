@@ -52,6 +52,12 @@ func TestBadInput(t *testing.T) {
 		{"no program", []string{"record"}, 2, "no program is named"},
 		{"unknown flag", []string{"record", "--frobnicate", "--", "/bin/true"}, 2, "frobnicate"},
 		{"unknown value", []string{"record", "--only", "foo", "--", "/bin/true"}, 2, "foo"},
+		{"window that is not counted", []string{"record", "--only", "count", "--on-call", "main", "--", "/bin/true"}, 2, "--on-call has no effect"},
+		{"output of nothing", []string{"record", "--only", "translate", "-o", "out", "--", "/bin/true"}, 2, "--output has no effect"},
+		{"fields of blocks", []string{"record", "--only", "blocks", "--fields", "value", "-o", "out", "--", "/bin/true"}, 2, "--fields has no effect"},
+		{"bound of what is dropped", []string{"record", "--discard", "--max-size", "1M", "--", "/bin/true"}, 2, "--max-size has no effect"},
+		{"too many threads", []string{"record", "--threads", "1000000", "-o", "out", "--", "/bin/true"}, 2, "0 to 1024"},
+		{"empty name", []string{"record", "-o", "", "--", "/bin/true"}, 2, "not empty"},
 		{"unknown command", []string{"recrod"}, 2, "recrod"},
 		{"no configuration", []string{"record", "-c", "nofile.xml", "--", "/bin/true"}, 2, "nofile.xml"},
 		{"bad configuration", []string{"record", "-c", file("bad.xml", "<AlleriaConfig><Window>", 0o644), "--", "/bin/true"}, 2, "<Window>"},
@@ -72,6 +78,40 @@ func TestBadInput(t *testing.T) {
 				t.Error("an output directory was left behind")
 			}
 		})
+	}
+}
+
+// TestMissingSelections: what is to be recorded and does not exist is told after the run,
+// as far as it can be known, and what does exist is not.
+func TestMissingSelections(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name  string
+		flags []string
+		says  string // empty: nothing but the closing line
+	}{
+		{"image", []string{"--image", "libnone.so"}, "--image libnone.so: no image libnone.so was loaded; loaded were env, "},
+		{"function", []string{"--image", "libc.so.6", "--function", "mallocc"}, "--function mallocc: there is no function mallocc in libc.so.6; the nearest: calloc, malloc, "},
+		{"function anywhere", []string{"--function", "memcpyy"}, "there is no function memcpyy in env, libc.so.6, ld-linux-x86-64.so.2, printenv; the nearest: "},
+		{"pattern", []string{"--image", "libc.so.6", "--function", "zz_*"}, "there is no function zz_* in libc.so.6; alleria functions"},
+		{"class", []string{"--select", "class=mov"}, `--select: class="mov" can match no instruction`},
+		{"there", []string{"--image", "libc.so.6", "--function", "mallo*"}, ""},
+		{"not executed", []string{"--image", "libc.so.6", "--function", "qsort"}, ""},
+		{"before execve", []string{"--image", "env"}, ""},
+		{"behind execve", []string{"--image", "printenv"}, ""},
+		{"never open", []string{"--on-instructions", "100G", "--image", "libc.so.6", "--function", "mallocc"}, ""},
+	} {
+		argv := append(append([]string{alleria(), "record", "--force", "-o", "out"}, c.flags...), "--", find("env"), "X=1", find("printenv"), "X")
+		r := run(t, command{argv: argv, dir: dir})
+		said := string(r.stderr)
+		want := 2
+		if c.says == "" {
+			want = 1
+		}
+		if r.status != 0 || !strings.Contains(said, c.says) || strings.Count(said, "\n") != want {
+			t.Errorf("%s: status %d, it says %q; want %d lines with %q", c.name, r.status, said, want, c.says)
+		}
 	}
 }
 

@@ -163,6 +163,9 @@ func (r *run) openRun() error {
 	if errors.Is(err, emit.ErrExists) {
 		return fmt.Errorf("%w: %w; name another directory or give --force", ErrUsage, err)
 	}
+	if errors.Is(err, emit.ErrForeign) {
+		return fmt.Errorf("%w: %w; name another directory", ErrUsage, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -231,6 +234,11 @@ func (r *run) finish(st engine.Status, err error) error {
 	}
 	if r.image != nil && r.image.events != nil {
 		for _, m := range r.image.events.missing() {
+			r.note(m)
+		}
+	}
+	if r.selected != nil && r.opts.Only != OnlyBlocks {
+		for _, m := range r.selected.missing() {
 			r.note(m)
 		}
 	}

@@ -319,6 +319,7 @@ func (r *run) refresh() error {
 	// New functions are watched before Load events fire: these may open a window
 	// that a Call is to close.
 	if len(loaded) > 0 {
+		r.selected.see(im.tables)
 		err = im.events.arm()
 	}
 	for _, l := range unloaded {

@@ -45,6 +45,7 @@ type run struct {
 	budget     *budget     // so too; nil where no event counts
 	facts      reported
 	threads    threadPlans
+	selected   *selections
 	watched    map[uint32]bool // system calls that the engine watches
 	pending    []*window.Leaf  // events that the program being executed is
 	// exceeded is by how much counts were, while the events that they are fire.
@@ -120,6 +121,10 @@ func (r *run) startWindows(im *image) error {
 		r.windows = window.New(r.opts.Config)
 	}
 	im.windows = r.windows
+	if r.selected == nil {
+		r.selected = newSelections(r.opts.Config)
+	}
+	r.selected.see(im.tables)
 	// Each program image has a profile of its own, so that the definitions are
 	// written to each.
 	output{im.writer}.windows(windowDefs(r.opts.Config))
@@ -402,6 +407,7 @@ func (r *run) Ended(p *engine.Process) {
 		im.events.collect()
 	}
 	if im.windows != nil {
+		r.selected.search(im.tables)
 		// On an execve windows stay open: the profile gets a row that says why its
 		// part ends.
 		changes := im.windows.Note(false, "the process executed another program")

@@ -139,11 +139,11 @@ func (r *run) limits(im *image) {
 			r.end(fmt.Sprintf("--max-instructions %d", o.MaxInstructions))
 		}
 	}
-	if o.MaxSize > 0 && r.written() >= o.MaxSize {
+	if o.MaxSize > 0 && r.emit.Written() >= o.MaxSize {
 		r.end(fmt.Sprintf("--max-size %d", o.MaxSize))
 	}
 	if now := time.Now(); r.disk.due(now) {
-		r.warnDisk(r.disk.look(now, r.written()))
+		r.warnDisk(r.disk.look(now, r.emit.Written()))
 	}
 }
 
@@ -162,33 +162,6 @@ func (r *run) warnDisk(text string) {
 	if r.emit != nil {
 		r.emit.Note(text)
 	}
-}
-
-// written is how many bytes the run's files have.
-// It asks the file system, since streams do not share a counter.
-func (r *run) written() int64 {
-	var n int64
-	for _, dir := range r.opts.Outputs {
-		n += dirBytes(dir)
-	}
-	return n
-}
-
-// dirBytes adds up the files of a directory and of those in it.
-func dirBytes(dir string) int64 {
-	var n int64
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return 0
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			n += dirBytes(dir + "/" + e.Name())
-		} else if info, err := e.Info(); err == nil {
-			n += info.Size()
-		}
-	}
-	return n
 }
 
 // host describes the machine.

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"alleria/internal/session"
+)
+
+// withoutEffect refuses flags that another leaves nothing to do for. They could be passed
+// over, but then whoever counts "only what the window selects" would read numbers that
+// mean something else.
+func withoutEffect(fl *pflag.FlagSet, o *session.Options) error {
+	var (
+		window = []string{"config", "on-call", "till-return", "on-instructions", "till-instructions", "reopenable",
+			"image", "function", "select", "fields"}
+		limits  = []string{"max-size", "max-time", "max-instructions"}
+		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "discard"}
+	)
+	refuse := func(why string, groups ...[]string) error {
+		for _, name := range slices.Concat(groups...) {
+			if fl.Changed(name) {
+				return usagef("%s, so that --%s has no effect; leave one of them out", why, name)
+			}
+		}
+		return nil
+	}
+	switch o.Only {
+	case session.OnlyTranslate:
+		return refuse("--only translate records nothing", window, limits, streams, []string{"output", "force"})
+	case session.OnlyCount:
+		return refuse("--only count counts the whole program", window, limits, streams)
+	case session.OnlyBlocks:
+		if err := refuse("--only blocks records which blocks ran", []string{"select", "fields"}); err != nil {
+			return err
+		}
+	}
+	if o.Discard {
+		return refuse("--discard writes nothing", []string{"output", "force", "compress", "max-size"})
+	}
+	return nil
+}
+
+// mostThreads is how many processing threads can be asked for: more than processors have
+// cores, and few enough for the runtime, which ends a program with ten thousand.
+const mostThreads = 1024

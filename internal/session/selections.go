@@ -1,0 +1,124 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"alleria/config"
+	"alleria/internal/symbols"
+)
+
+// selections follows which images and functions that are to be recorded there have been.
+// A name that nothing has is most often misspelt, and an empty profile does not say so.
+//
+// They are of the run and not of a program image: what an execve left behind was there.
+type selections struct {
+	images   []*config.Image                        // that name one, of the first process
+	loaded   map[*config.Image]bool                 // some loaded image was meant
+	found    map[*config.Function]bool              // some function was meant
+	searched map[*config.Function][]*symbols.Loaded // where one was looked for in vain
+	were     []string                               // names of what was loaded, for the message
+}
+
+// newSelections collects what a configuration names.
+// Images without a name are not followed, and their functions are: "any image" may
+// be the right place for a wrong name.
+func newSelections(c *config.Config) *selections {
+	s := &selections{loaded: make(map[*config.Image]bool), found: make(map[*config.Function]bool),
+		searched: make(map[*config.Function][]*symbols.Loaded)}
+	for _, w := range c.Windows {
+		for _, p := range w.Profile.Processes {
+			if p.N > 1 {
+				continue // another process's, whose images nobody has seen
+			}
+			for _, t := range p.Threads {
+				s.images = append(s.images, t.Images...)
+			}
+		}
+	}
+	return s
+}
+
+// see takes note of what is loaded now. It is told at each change, since an image may
+// be unloaded again.
+func (s *selections) see(t *tables) {
+	for _, l := range t.symbols.Images() {
+		if name := loadedName(l); name != "" && !slices.Contains(s.were, name) {
+			s.were = append(s.were, name)
+		}
+		for _, i := range s.images {
+			if !s.loaded[i] && i.Matches(t.key(l)) {
+				s.loaded[i] = true
+			}
+		}
+	}
+}
+
+// search looks for the functions in a program image that is about to end.
+//
+// Only images are searched whose code was looked at for recording: their tables of
+// functions have been read, and where no window opened a name has done no harm yet.
+// An image that was unloaded before is given the benefit of the doubt.
+func (s *selections) search(t *tables) {
+	for _, i := range s.images {
+		for _, f := range i.Functions {
+			if f.Name == "" || s.found[f] {
+				continue
+			}
+			for _, l := range t.symbols.Images() {
+				if t.images[l] == 0 || !i.Matches(t.key(l)) {
+					continue
+				}
+				if len(l.Image.Select(f.Name, f.Decorated)) > 0 {
+					s.found[f] = true
+					break
+				}
+				s.searched[f] = append(s.searched[f], l)
+			}
+		}
+	}
+}
+
+// missing words what was never there. Notes and no errors, as for events.
+func (s *selections) missing() []string {
+	var out []string
+	for _, i := range s.images {
+		if name := i.Name + i.Path; name != "" && !s.loaded[i] {
+			out = append(out, fmt.Sprintf("%s: no image %s was loaded; loaded were %s", selectionPlace(i.Pos, "--image", name), name, strings.Join(s.were, ", ")))
+		}
+		for _, f := range i.Functions {
+			if len(s.searched[f]) > 0 && !s.found[f] {
+				out = append(out, fmt.Sprintf("%s: %s", selectionPlace(f.Pos, "--function", f.Name), s.noFunction(f)))
+			}
+		}
+	}
+	return out
+}
+
+// noFunction says where a function is not, and what comes nearest there.
+func (s *selections) noFunction(f *config.Function) string {
+	var near, where []string
+	for _, l := range s.searched[f] {
+		if name := loadedName(l); name != "" && !slices.Contains(where, name) {
+			where = append(where, name)
+			near = append(near, l.Image.Nearest(f.Name, 3)...)
+		}
+	}
+	slices.Sort(near)
+	near = slices.Compact(near)
+	text := fmt.Sprintf("there is no function %s in %s", f.Name, strings.Join(where, ", "))
+	if len(near) == 0 {
+		return text + "; alleria functions lists what can be named"
+	}
+	return text + "; the nearest: " + strings.Join(near[:min(len(near), 3)], ", ")
+}
+
+// selectionPlace says where a selection was written: its line, or the flag it came by.
+func selectionPlace(p config.Pos, flag, name string) string {
+	pos := p.String()
+	if strings.HasPrefix(pos, optionsFile) {
+		return flag + " " + name
+	}
+	return pos
+}
