@@ -100,6 +100,10 @@ func (tr *Tracer) unknown(s sys.Stop) error {
 		delete(tr.children, s.TID)
 		return nil
 	}
+	if s.Event() == eventExit { // killed before its first instruction
+		delete(tr.children, s.TID)
+		return sys.Cont(s.TID, 0)
+	}
 	if known && k.event != 0 {
 		return tr.adopt(s.TID, k)
 	}

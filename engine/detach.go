@@ -16,11 +16,11 @@ func (p *Process) LetRun() { p.leaving = !p.tr.opts.NoDetach }
 // code, no child about to be born or in the address space. Else it is tried again.
 func (tr *Tracer) leave() {
 	p := tr.proc
-	if p.mode != ModeNative || p.threads[p.pid] == nil || len(tr.children) > 0 || len(tr.postponed) > 0 || len(tr.later) > 0 {
+	if p.mode != ModeNative || p.threads[p.pid] == nil || p.threads[p.pid].ending || len(tr.children) > 0 || len(tr.postponed) > 0 || len(tr.later) > 0 {
 		return
 	}
 	for _, t := range p.running() {
-		if t.vfork || t.vforking || tr.modeDiffers(t) || t.stopped || t.callStops || len(t.held) > 0 {
+		if t.vfork || t.vforking || t.ending || tr.modeDiffers(t) || t.stopped || t.callStops || len(t.held) > 0 {
 			return
 		}
 	}

@@ -207,7 +207,7 @@ func (tr *Tracer) freeze(p *Process) (thaw func()) {
 		if t.stopped || !t.native || t.vforking {
 			continue
 		}
-		if err := sys.Interrupt(t.tid); err != nil {
+		if err := t.interrupt(); err != nil {
 			tr.threadError(t, err)
 			continue
 		}

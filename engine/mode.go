@@ -90,8 +90,11 @@ func (p *Process) watch(addr uint64) {
 // thread.
 func (tr *Tracer) modeDiffers(t *Thread) bool {
 	p := t.p
-	if t.vfork {
+	if t.vfork || t.ending {
 		return false
+	}
+	if p.hearEnds && !t.stopsAtEnd {
+		return true
 	}
 	if p.mode == ModeNative {
 		return !t.native || p.wantsCalls() && !t.callStops

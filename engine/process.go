@@ -119,6 +119,7 @@ type Process struct {
 	special         map[int]byte    // what translated code does with calls, but for those
 	hearCalls       bool            // the client is told of all system calls
 	hearSignals     bool            // the client is told of signals
+	hearEnds        bool            // threads stop where they begin to end
 	toggle          *Toggle
 	toggleReady     bool // code toggles by itself
 	noToggle        bool
@@ -170,6 +171,10 @@ type Thread struct {
 	toReturn        bool              // see awaitReturn
 	call            *Call             // being made, where the tracer has seen it begin
 	restarted       bool              // the kernel will make its last call again
+	optionsSet      bool              // stopsAtEnd is what the kernel does
+	stopsAtEnd      bool              // the kernel reports that it begins to end
+	ending          bool              // it has begun to end, or has ended unreported: it executes nothing any more
+	endTold         bool              // the client has heard of it
 	bornAt          uint64            // where it begins, see childKind
 	partial         []partial         // counted blocks that it left early
 	emulated        map[uint64]uint64 // executions of counted instructions that the tracer executed, by address

@@ -13,6 +13,7 @@ const (
 	eventClone     = 3
 	eventExec      = 4
 	eventVforkDone = 5
+	eventExit      = 6
 	eventStop      = 128
 )
 
@@ -60,6 +61,8 @@ func (tr *Tracer) stop(s sys.Stop) {
 		err = tr.exec(t)
 	case eventFork, eventVfork, eventClone:
 		err = tr.born(t, ev)
+	case eventExit:
+		err = tr.endingStop(t)
 	case eventStop:
 		err = tr.groupStop(t, s)
 	case eventVforkDone:
@@ -115,6 +118,7 @@ func (tr *Tracer) endStatus(s sys.Stop) {
 // Its ring is drained by then, so that the slot may be given to the next thread.
 func (tr *Tracer) forget(t *Thread) {
 	p := t.p
+	tr.ending(t)
 	delete(p.threads, t.tid)
 	p.list = nil
 	tr.forgetPostponed(t)
@@ -137,6 +141,9 @@ func (tr *Tracer) resume(t *Thread, sig sys.Signal) error {
 			return nil
 		}
 	}
+	if err := t.setOptions(); err != nil {
+		return err
+	}
 	t.callStops = t.native && t.p.wantsCalls() || t.toReturn
 	if t.callStops {
 		return sys.ContToCall(t.tid, sig)
@@ -153,7 +160,7 @@ func (tr *Tracer) resume(t *Thread, sig sys.Signal) error {
 func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 	regs := new(sys.Regs)
 	if !t.stopped {
-		if err := sys.Interrupt(t.tid); err != nil {
+		if err := t.interrupt(); err != nil {
 			return nil, err
 		}
 		s, err := tr.waitFor(t)

@@ -431,8 +431,14 @@ func (tr *Tracer) waitFor(t *Thread) (sys.Stop, error) {
 			return s, nil
 		}
 	}
-	for s := range tr.stops {
-		if s.TID == t.tid {
+	for {
+		s, ok, err := tr.nextStop(t)
+		switch {
+		case err != nil:
+			return s, err
+		case !ok:
+			return s, errors.New("nothing left to wait for")
+		case s.TID == t.tid:
 			return s, nil
 		}
 		tr.later = append(tr.later, s)
@@ -442,7 +448,6 @@ func (tr *Tracer) waitFor(t *Thread) (sys.Stop, error) {
 			}
 		}
 	}
-	return sys.Stop{}, errors.New("nothing left to wait for")
 }
 
 // Instead of stopping as asked for, a thread ended, or has something else to

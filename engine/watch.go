@@ -28,6 +28,11 @@ type Watcher interface {
 	// Executing is called when a thread has executed another program, before the
 	// old image's ThreadEnded and Ended.
 	Executing(t *Thread)
+	// Ending is called once for each thread, before its ThreadEnded: while it stands
+	// at the beginning of its end, if Process.WatchEnds asked for that, else when the
+	// kernel has reported that it is gone. It executes nothing any more. Of threads that are
+	// let go, or that end with their program, it is not called.
+	Ending(t *Thread)
 	// Unmapped is called when a stretch of memory, which may hold images, was taken
 	// away from the target.
 	Unmapped(p *Process, start, end uint64)
@@ -195,5 +200,6 @@ func (deaf) CallEntered(*Thread, *Call)                          {}
 func (deaf) Signalled(*Thread, *sys.Siginfo, sys.Signal, uint64) {}
 func (deaf) Forked(*Thread, int)                                 {}
 func (deaf) Executing(*Thread)                                   {}
+func (deaf) Ending(*Thread)                                      {}
 func (deaf) Unmapped(*Process, uint64, uint64)                   {}
 func (deaf) Alarm(*Process)                                      {}

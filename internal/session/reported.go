@@ -55,7 +55,7 @@ func (r *run) happened(t *engine.Thread, addr uint64, kind config.EventKind, mat
 func (r *run) watch() {
 	im := r.image
 	calls := make(map[uint32]bool)
-	signals, returns := false, false
+	signals, returns, ends := false, false, false
 	if im.planners != nil && im.windows.Open() != 0 && r.opts.Only == OnlyAll {
 		// Signals and calls are recorded for threads that ask for it: one that does
 		// is enough to be told of them.
@@ -75,6 +75,10 @@ func (r *run) watch() {
 			}
 		case config.EventSignal:
 			signals = signals || l.Armed()
+		case config.EventTermination:
+			ends = ends || l.Armed()
+		case config.EventThreads: // whose number has to be right when it is armed
+			ends = ends || l.Live()
 		case config.EventTime:
 			if at := r.facts.started.Add(e.After); l.Armed() && r.threadLives(e.Thread) && (alarm.IsZero() || at.Before(alarm)) {
 				alarm = at
@@ -92,6 +96,7 @@ func (r *run) watch() {
 	r.watched = calls
 	im.p.WatchSignals(signals)
 	im.p.WatchReturns(returns)
+	im.p.WatchEnds(ends)
 	// The zero time takes the alarm back.
 	r.tracer.SetAlarm(alarm)
 }
@@ -239,14 +244,10 @@ func (r *run) created(t *engine.Thread) {
 	}
 }
 
-// terminated is called when a thread is no more.
-// Threads that an execve ends are not reported: for the user they end with the
-// program.
-func (r *run) terminated(t *engine.Thread) {
+// Ending is engine.Watcher's: a thread executes nothing any more. Those that are let
+// go, or that end with their program, have not ended for the user.
+func (r *run) Ending(t *engine.Thread) {
 	r.facts.live--
-	if r.facts.executing {
-		return
-	}
 	r.happened(t, 0, config.EventTermination, func(*config.Event) bool { return true })
 	r.countThreads(t)
 }
@@ -266,7 +267,7 @@ func (r *run) threadLives(num int) bool {
 		return true
 	}
 	for _, t := range r.image.p.Threads() {
-		if t.Num() == num {
+		if t.Num() == num && !t.Ended() {
 			return true
 		}
 	}

@@ -382,8 +382,6 @@ func (r *run) ThreadEnded(t *engine.Thread) {
 	if im.budget != nil {
 		im.budget.forget(t)
 	}
-	// Windows may close here; the mark that ends the thread comes behind theirs.
-	r.terminated(t)
 	ring := im.rings[t]
 	if ring == nil {
 		return

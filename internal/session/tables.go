@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 
@@ -39,12 +40,11 @@ func newTables(pid int, cache *symbols.Cache, out output, asked []string) *table
 // The lists are what came and went since the last time. A process that is gone gives an
 // error, which callers take for "nothing changed".
 func (t *tables) update(pid int) (loaded, unloaded []*symbols.Loaded, err error) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	text, err := sys.ReadMaps(pid)
 	if err != nil {
-		return nil, nil, fmt.Errorf("address space of process %d: %w", pid, err)
+		return nil, nil, err
 	}
-	defer f.Close()
-	maps, err := symbols.ParseMaps(f)
+	maps, err := symbols.ParseMaps(bytes.NewReader(text))
 	if err != nil {
 		return nil, nil, fmt.Errorf("address space of process %d: %w", pid, err)
 	}

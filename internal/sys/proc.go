@@ -2,8 +2,10 @@ package sys
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -28,18 +30,37 @@ func (m *Mapping) Writable() bool { return len(m.Prot) > 1 && m.Prot[1] == 'w' }
 // shows here.
 func (m *Mapping) Shared() bool { return len(m.Prot) > 3 && m.Prot[3] == 's' }
 
+// ReadMaps reads /proc/PID/maps. Once the first thread has ended while others live
+// on, the process's own file is empty: any other thread's has the address space.
+func ReadMaps(pid int) ([]byte, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err == nil && len(text) == 0 {
+		// An error here, as no thread at all, means what an empty file does: nothing is
+		// mapped any more.
+		others, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/maps", pid))
+		for _, name := range others {
+			if b, err := os.ReadFile(name); err == nil && len(b) > 0 {
+				return b, nil
+			}
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("address space of process %d: %w", pid, err)
+	}
+	return text, nil
+}
+
 // Maps reads the address space of a process.
 // A process that runs may map meanwhile: the kernel gives each page of the file as
 // one moment, not the whole. A line of a path with a newline in it is escaped by
 // the kernel (\012).
 func Maps(pid int) ([]Mapping, error) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	text, err := ReadMaps(pid)
 	if err != nil {
-		return nil, fmt.Errorf("address space of process %d: %w", pid, err)
+		return nil, err
 	}
-	defer f.Close()
 	var maps []Mapping
-	sc := bufio.NewScanner(f)
+	sc := bufio.NewScanner(bytes.NewReader(text))
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
 		m, err := parseMapping(sc.Text())

@@ -41,7 +41,7 @@ func wrap(op string, tid int, err error) error {
 // tracer that was killed.
 //
 // There is no PTRACE_O_TRACEEXIT: a dying thread would stop once more, and a tracer
-// that is slow to answer would hold up exit_group.
+// that is slow to answer would hold up exit_group. SetOptions adds it.
 const traceOptions = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK |
 	unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACEVFORKDONE
 
@@ -54,6 +54,17 @@ func Seize(pid int) error {
 		return wrap("PTRACE_SEIZE", pid, e)
 	}
 	return nil
+}
+
+// SetOptions makes a stopped tracee stop once more when it begins to end
+// (PTRACE_EVENT_EXIT), or no longer. The other options stay; threads that it creates
+// inherit them all.
+func SetOptions(tid int, atExit bool) error {
+	options := traceOptions
+	if atExit {
+		options |= unix.PTRACE_O_TRACEEXIT
+	}
+	return wrap("PTRACE_SETOPTIONS", tid, unix.PtraceSetOptions(tid, options))
 }
 
 // Interrupt asks a running tracee to stop.

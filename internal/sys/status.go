@@ -43,3 +43,16 @@ func ReadSignalSets(tid int) (SignalSets, error) {
 	}
 	return s, nil
 }
+
+// Zombie tells whether a thread has ended and is not reported as ended yet: the first
+// thread of a process stays so until all others have ended.
+//
+// The state follows the name, which is in parentheses and may hold any character.
+func Zombie(tid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(b[max(strings.LastIndexByte(string(b), ')'), 0):]), " ")
+	return strings.HasPrefix(state, "Z")
+}
