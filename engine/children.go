@@ -16,6 +16,7 @@ type childKind struct {
 	parent *Thread
 	seen   bool
 	after  uint64 // where it goes on, if the routine that begins calls again made the call
+	num    int    // of a thread
 }
 
 // born takes the event of a parent.
@@ -35,6 +36,9 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	}
 	if k.event, err = parent.bornAs(event); err != nil {
 		return err
+	}
+	if k.event == eventClone {
+		k.num = parent.p.nextNum() // a younger sister may stop first
 	}
 	tr.children[int(id)] = k
 	// The kernel keeps such a parent within its call until the child executes or
@@ -124,7 +128,7 @@ func (tr *Tracer) adopt(tid int, k childKind) error {
 	if err := sys.GetRegs(tid, &regs); err != nil {
 		return err
 	}
-	t := &Thread{p: p, tid: tid, stopped: true, appGS: k.parent.appGS, native: k.parent.native, bornAt: k.after}
+	t := &Thread{p: p, tid: tid, num: k.num, stopped: true, appGS: k.parent.appGS, native: k.parent.native, bornAt: k.after}
 	switch k.event {
 	// a process of its own: it is no thread of ours
 	case eventFork:
@@ -252,10 +256,16 @@ func (tr *Tracer) exec(t *Thread) error {
 		tr.forget(t)
 		return sys.Detach(t.tid, 0)
 	}
-	if c := t.call; c != nil { // it does not return
-		tr.watcher.CallReturned(t, c)
+	by := t
+	// A thread that is not the first takes over the process's id with the first one's place.
+	if former, err := sys.EventMsg(t.tid); err == nil && p.threads[int(former)] != nil {
+		by = p.threads[int(former)]
 	}
-	tr.watcher.Executing(t)
+	if c := by.call; c != nil { // it does not return
+		tr.watcher.CallReturned(by, c)
+	}
+	tr.watcher.Executing(by)
+	tr.numbers = numbers{by.num, p.lastNum}
 	// The other threads ended without being heard of by themselves.
 	for _, o := range p.running() {
 		o.abandonFrames()

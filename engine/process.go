@@ -149,7 +149,7 @@ type Stats struct {
 type Thread struct {
 	p               *Process
 	tid             int
-	num             int // from 1, in order of creation
+	num             int // from 1, in order of creation in the process, through all of its programs
 	slot            *slot
 	variant         Variant
 	plan            int // see SetPlan
@@ -186,7 +186,8 @@ type Thread struct {
 	dealt, used [NumMetrics][layout.BudgetWords]int64
 }
 
-// Num is the thread's number within its process, from 1.
+// Num is the thread's number within its process, from 1, in order of creation. The thread
+// that executes another program keeps it; those of the program go on from the last.
 func (t *Thread) Num() int { return t.num }
 
 // TID is the thread's id in the kernel.
@@ -237,7 +238,11 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 		p.close()
 		return nil, err
 	}
-	t := &Thread{p: p, tid: pid, stopped: true}
+	p.lastNum = tr.numbers.last
+	t := &Thread{p: p, tid: pid, num: tr.numbers.first, stopped: true}
+	if t.num == 0 {
+		t.num = p.nextNum()
+	}
 	if err := p.addThread(t); err != nil {
 		p.close()
 		return nil, err
@@ -294,7 +299,13 @@ func (p *Process) room(a *area) *area {
 	return a
 }
 
-// addThread gives a thread its number and slot.
+// nextNum is the number of the thread that has been created last.
+func (p *Process) nextNum() int {
+	p.lastNum++
+	return p.lastNum
+}
+
+// addThread gives a thread its slot.
 //
 // The slot may have been another thread's: whatever is in it that is read before it is
 // written is set here. A vfork child has a slot but no number and no ring: it is not a
@@ -303,10 +314,6 @@ func (p *Process) addThread(t *Thread) error {
 	s, err := p.takeSlot()
 	if err != nil {
 		return err
-	}
-	if !t.vfork {
-		p.lastNum++
-		t.num = p.lastNum
 	}
 	t.slot = s
 	if len(p.counters) > 0 {

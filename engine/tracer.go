@@ -121,7 +121,13 @@ type Tracer struct {
 	decoder     x86.Decoder // what it remembers holds for every program
 	filtered    bool        // the program has installed a filter of system calls; stays so through execve
 	began       time.Time
+	numbers     numbers
 }
+
+// numbers is what an execve leaves of the numbers of a process's threads, which count
+// on through it: that of the thread that made it, which is its own further on, and the
+// last one given out. Both are 0 in the first program.
+type numbers struct{ first, last int }
 
 // Status is how the target ended.
 type Status struct {

@@ -26,7 +26,7 @@ type Watcher interface {
 	// Forked is called when a thread has created another process.
 	Forked(t *Thread, pid int)
 	// Executing is called when a thread has executed another program, before the
-	// old image's ThreadEnded and Ended.
+	// old image's ThreadEnded and Ended. The first thread that is started next has its number.
 	Executing(t *Thread)
 	// Ending is called once for each thread, before its ThreadEnded: while it stands
 	// at the beginning of its end, if Process.WatchEnds asked for that, else when the

@@ -30,8 +30,10 @@ type budget struct {
 	leaves  []*window.Leaf
 	granted map[*engine.Thread]amounts // all that a live thread was ever given
 	ended   amounts                    // of threads that are gone
-	past    amounts                    // of the first threads of programs that have executed another
-	opened  map[*window.Leaf]*opened   // where the events that count from an opening do so
+	// what the thread that executed the program did before that, and its number
+	past     amounts
+	survivor int
+	opened   map[*window.Leaf]*opened // where the events that count from an opening do so
 }
 
 // opened is what had been done when a window opened.
@@ -137,9 +139,9 @@ func (b *budget) executed(t *engine.Thread) amounts {
 }
 
 // before is what a thread had done in programs before this one.
-// Only the first thread lives on in another program: execve ends the others.
+// Only the thread that made an execve lives on in another program: it ends the others.
 func (b *budget) before(t *engine.Thread) amounts {
-	if t.Num() == 1 {
+	if t.Num() == b.survivor {
 		return b.past
 	}
 	return amounts{}
@@ -326,18 +328,18 @@ func (b *budget) allReached(l *window.Leaf, n amounts) bool {
 	return true
 }
 
-// forget keeps the counts of a thread that ended.
-func (b *budget) forget(t *engine.Thread) {
+// forget keeps the counts of a thread that ended, or that survives its program, as it has
+// executed another.
+func (b *budget) forget(t *engine.Thread, survives bool) {
+	if survives {
+		b.past, b.survivor = b.executed(t), t.Num()
+	}
 	g, ok := b.granted[t]
 	if !ok {
 		return
 	}
 	for m := range g {
-		n := g[m] - t.Budget(engine.Metric(m))
-		b.ended[m] += n
-		if t.Num() == 1 {
-			b.past[m] += n
-		}
+		b.ended[m] += g[m] - t.Budget(engine.Metric(m))
 	}
 	delete(b.granted, t)
 }

@@ -40,6 +40,12 @@ func (c *counts) add(tb *tables, t *engine.Thread) {
 		c.funcs[nameOf(tb.symbols.Function(addr))] += n
 	})
 	c.total += tc.Instructions
+	// A thread that executed another program is the same there, maybe by another id.
+	if i := slices.IndexFunc(c.threads, func(o abp.CountedThread) bool { return o.Number == tc.Number }); i >= 0 {
+		tc.Instructions += c.threads[i].Instructions
+		c.threads[i] = tc
+		return
+	}
 	c.threads = append(c.threads, tc)
 }
 

@@ -22,6 +22,7 @@ type reported struct {
 	execs     uint64
 	live      uint64 // threads
 	executing bool   // from an execve to the new program's start
+	executor  int    // the number of the thread that made the last one
 }
 
 // happened fires the armed events of a kind that an occurrence in a thread is; t
@@ -196,7 +197,7 @@ func (r *run) Forked(t *engine.Thread, _ int) {
 // program, those that it opens begin with the new one's first instruction.
 func (r *run) Executing(t *engine.Thread) {
 	r.facts.execs++
-	r.facts.executing = true
+	r.facts.executing, r.facts.executor = true, t.Num()
 	if r.windows != nil {
 		// Opening events are collected before closing ones fire, since those may
 		// re-arm them.
@@ -234,7 +235,7 @@ func (r *run) executed() {
 // The number of threads counts the one that is being created.
 func (r *run) created(t *engine.Thread) {
 	r.facts.live++
-	if t.Num() == 1 && r.images > 1 { // the thread that executed the program
+	if r.facts.live == 1 && r.images > 1 { // the thread that executed the program
 		return
 	}
 	r.happened(t, 0, config.EventCreation, func(*config.Event) bool { return true })

@@ -380,7 +380,7 @@ func (r *run) ThreadEnded(t *engine.Thread) {
 		r.counts.add(im.tables, t)
 	}
 	if im.budget != nil {
-		im.budget.forget(t)
+		im.budget.forget(t, r.facts.executing && t.Num() == r.facts.executor)
 	}
 	ring := im.rings[t]
 	if ring == nil {
