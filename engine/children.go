@@ -233,7 +233,7 @@ func (tr *Tracer) letGo(t *Thread, regs *sys.Regs) error {
 			return fmt.Errorf("unmapping the code cache of process %d: %w", t.tid, err)
 		}
 	}
-	if _, err := in.call(sysMunmap, p.slotsBase, slotsBytes+controlBytes); err != nil {
+	if _, err := in.call(sysMunmap, p.control(), sharedBytes); err != nil {
 		return fmt.Errorf("unmapping the rings of process %d: %w", t.tid, err)
 	}
 	if err := p.unmapJumps(in); err != nil {

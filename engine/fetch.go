@@ -181,7 +181,7 @@ func (p *Process) readMaps() {
 
 // ours tells whether an address belongs to the mappings that the tracer made.
 func (p *Process) ours(addr uint64) bool {
-	if addr-p.slotsBase < slotsBytes+controlBytes {
+	if addr-p.control() < sharedBytes {
 		return true
 	}
 	for _, a := range p.areas {

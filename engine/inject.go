@@ -11,15 +11,17 @@ import (
 
 // System calls that the tracer executes in the target.
 const (
-	sysOpen   = 2
-	sysClose  = 3
-	sysMmap   = 9
-	sysMunmap = 11
+	sysOpen    = 2
+	sysClose   = 3
+	sysMmap    = 9
+	sysMunmap  = 11
+	sysMadvise = 28
 
 	protRead, protWrite, protExec = 1, 2, 4
 	mapShared                     = 1
 	mapNoReserve                  = 0x4000
 	mapFixedNoReplace             = 0x100000
+	madvDontDump                  = 16
 )
 
 // injector executes system calls in a stopped thread and gives its registers
@@ -152,17 +154,17 @@ func (p *Process) mapWith(in *injector, rsp uint64) error {
 	if err != nil {
 		return err
 	}
-	size := slotsBytes + controlBytes
-	p.slotsBase, err = mapNear(in, fd, pl.slots, -1<<30, size, protRead|protWrite, 0)
+	shared, err := p.mapNear(in, fd, pl.slots, -1<<30, sharedBytes, protRead|protWrite, controlOff)
 	if err != nil {
 		if sys.NoMemory(err) {
 			return fmt.Errorf("the rings do not fit into the target's address space (ulimit -v unlimited helps if it is limited): %w", err)
 		}
 		return fmt.Errorf("mapping the rings in the target: %w", err)
 	}
+	p.slotsBase = shared + controlBytes
 	for i, base := range pl.areas {
-		off := size + uint64(i)*areaBytes
-		base, err = mapNear(in, fd, base, -areaBytes, areaBytes, protRead|protExec, off)
+		off := areasOff + uint64(i)*areaBytes
+		base, err = p.mapNear(in, fd, base, -areaBytes, areaBytes, protRead|protExec, off)
 		if err != nil {
 			return fmt.Errorf("mapping the code cache in the target: %w", err)
 		}
@@ -183,12 +185,19 @@ func (p *Process) mapWith(in *injector, rsp uint64) error {
 // is there.
 // MAP_FIXED_NOREPLACE never replaces what is there; kernels before 4.17 take the
 // address for a hint and map elsewhere, which the comparison finds.
-func mapNear(in *injector, fd, addr uint64, step int64, size, prot, off uint64) (uint64, error) {
+//
+// Core dumps leave the mapping out: it is not the program's, and most of it is room. A kernel
+// that does not know the advice takes it along. A filter that survived an execve may allow
+// mmap and kill for this.
+func (p *Process) mapNear(in *injector, fd, addr uint64, step int64, size, prot, off uint64) (uint64, error) {
 	var err error
 	for range 5 {
 		var got uint64
 		got, err = in.call(sysMmap, addr, size, prot, mapShared|mapNoReserve|mapFixedNoReplace, fd, off)
 		if err == nil && got == addr {
+			if !p.tr.filtered {
+				_, _ = in.call(sysMadvise, addr, size, madvDontDump)
+			}
 			return addr, nil
 		}
 		addr += uint64(step)
@@ -200,7 +209,7 @@ func mapNear(in *injector, fd, addr uint64, step int64, size, prot, off uint64) 
 // system calls.
 // A filter of system calls survives execve, and so does what it forbids.
 func (p *Process) initControl() error {
-	mem, err := sys.MapShared(p.file, int64(slotsBytes), controlBytes)
+	mem, err := sys.MapShared(p.file, int64(controlOff), controlBytes)
 	if err != nil {
 		return fmt.Errorf("control area: %w", err)
 	}

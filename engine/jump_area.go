@@ -87,7 +87,7 @@ func (tr *Tracer) mapJumpArea(t *Thread, base uint64) (*jumpArea, error) {
 	const scratch = 0x800 // nothing else in a slot uses it
 	p := t.p
 	n := len(p.jumps.areas)
-	off := int64(slotsBytes) + controlBytes + 2*areaBytes + int64(n)*jumpAreaBytes
+	off := int64(jumpsOff) + int64(n)*jumpAreaBytes
 	mem, err := sys.MapShared(p.file, off, jumpAreaBytes)
 	if err != nil {
 		return nil, fmt.Errorf("memory for jumps: %w", err)
@@ -123,7 +123,7 @@ func mapBoth(in *injector, path, base, off uint64) bool {
 	ok := err == nil && got == base
 	if ok {
 		var counts uint64
-		counts, err = in.call(sysMmap, base+jumpAreaBytes, countsBytes, protRead|protWrite, flags, fd, slotsBytes)
+		counts, err = in.call(sysMmap, base+jumpAreaBytes, countsBytes, protRead|protWrite, flags, fd, controlOff)
 		if ok = err == nil && counts == base+jumpAreaBytes; !ok {
 			_, _ = in.call(sysMunmap, base, jumpAreaBytes)
 			if err == nil {
@@ -132,6 +132,9 @@ func mapBoth(in *injector, path, base, off uint64) bool {
 		}
 	} else if err == nil { // an old kernel took the address for a hint
 		_, _ = in.call(sysMunmap, got, jumpAreaBytes)
+	}
+	if ok {
+		_, _ = in.call(sysMadvise, base, jumpAreaBytes+countsBytes, madvDontDump)
 	}
 	_, _ = in.call(sysClose, fd)
 	return ok

@@ -12,13 +12,6 @@ import (
 	"alleria/internal/sys"
 )
 
-// Sizes of the shared file's parts.
-const (
-	slotsBytes   = uint64(layout.MaxSlots) * layout.SlotSize
-	controlBytes = 2 << 20
-	areaBytes    = 256 << 20
-)
-
 // Mode is how a process's threads run.
 // Modes but the native one are variants of translated code, in the same order.
 type Mode uint8
@@ -229,10 +222,14 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 		return nil, err
 	}
 	p.mem = mem
-	p.file, err = sys.Memfd("alleria", int64(slotsBytes)+controlBytes+2*areaBytes+maxJumpAreas*jumpAreaBytes)
+	p.file, err = sys.Memfd("alleria", int64(slotsOff+slotsBytes))
 	if err != nil {
 		mem.Close()
 		return nil, err
+	}
+	if err := p.file.Truncate(int64(slotsOff)); err != nil {
+		p.close()
+		return nil, fmt.Errorf("shared memory: %w", err)
 	}
 	if err := p.mapShared(); err != nil {
 		p.close()
@@ -319,7 +316,7 @@ func (p *Process) addThread(t *Thread) error {
 	if len(p.counters) > 0 {
 		clear(s.mem[layout.CounterOff : layout.CounterOff+8*len(p.counters)])
 	}
-	s.set(layout.ControlPtr, p.slotsBase+slotsBytes)
+	s.set(layout.ControlPtr, p.control())
 	s.set(layout.SlotIndex, uint64(s.index))
 	s.set(layout.SlotsBase, p.slotsBase)
 	s.set(layout.Resp, 0)
@@ -344,6 +341,7 @@ var errSlots = errors.New("too many threads at a time")
 
 // takeSlot returns a slot that no thread uses.
 // Memory for it comes with its first use; look-up tables are filled by useVariant.
+// The file ends behind the last slot that has been taken; see sharedfile.go.
 func (p *Process) takeSlot() (*slot, error) {
 	if k := len(p.freeSlots); k > 0 {
 		i := p.freeSlots[k-1]
@@ -354,7 +352,11 @@ func (p *Process) takeSlot() (*slot, error) {
 	if i == layout.MaxSlots {
 		return nil, errSlots
 	}
-	mem, err := sys.MapSharedAligned(p.file, int64(i)*layout.SlotSize, layout.SlotSize)
+	off := int64(slotsOff) + int64(i)*layout.SlotSize
+	if err := p.file.Truncate(off + layout.SlotSize); err != nil {
+		return nil, fmt.Errorf("thread area: %w", err)
+	}
+	mem, err := sys.MapSharedAligned(p.file, off, layout.SlotSize)
 	if err != nil {
 		return nil, fmt.Errorf("thread area: %w", err)
 	}

@@ -18,6 +18,7 @@ const (
 	sysShmdt       = 67
 	sysClone       = 56
 	sysPtrace      = 101
+	sysMlockall    = 151
 	sysPrctl       = 157
 	sysArchPrctl   = 158
 	sysSeccomp     = 317
@@ -35,6 +36,8 @@ const (
 	prSetSeccomp = 22
 
 	ptraceTraceMe = 0
+
+	mclCurrent, mclOnFault = 1, 4
 )
 
 // specialCalls says which system calls translated code does not just execute.
@@ -47,6 +50,7 @@ func specialCalls() map[int]byte {
 		sysSigreturn: layout.SyscallTracer,
 		sysArchPrctl: layout.SyscallTracer,
 		sysPtrace:    layout.SyscallTracer,
+		sysMlockall:  layout.SyscallTracer,
 		sysPrctl:     layout.SyscallTracer,
 		sysSeccomp:   layout.SyscallTracer,
 		sysRseq:      layout.SyscallTracer,
@@ -102,8 +106,20 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64, recorded 
 	}
 	r := *regs
 	r.Rip, r.Gs_base = plain, t.slot.base
+	// What is locked is locked as it is touched: else each page of the code cache
+	// and of this thread's ring would be made.
+	lock := uint32(regs.Rax) == sysMlockall && regs.Rdi&mclCurrent != 0
+	if lock {
+		r.Rdi |= mclOnFault
+	}
 	if err := tr.callWith(t, &r); err != nil {
 		return err
+	}
+	if lock {
+		r.Rdi = regs.Rdi
+		if err := sys.SetRegs(t.tid, &r); err != nil {
+			return err
+		}
 	}
 	switch failed := r.Rax > ^uint64(4095); {
 	case filter && failed:

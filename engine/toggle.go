@@ -84,7 +84,7 @@ func (p *Process) toggleAt(pl *Place, v Variant, mark uint64, other *Place, n ui
 	if v.records() {
 		inside = 1
 	}
-	base := p.slotsBase + slotsBytes
+	base := p.control()
 	for i, w := range []uint64{layout.Mark(layout.MarkSwitch, mark), addr, inside, uint64(tableOff(v)),
 		base + uint64(pl.offset()), Never, base + uint64(other.offset()), n} {
 		pl.word(layout.PlaceMark + 8*i).Store(w)
