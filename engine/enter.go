@@ -61,6 +61,9 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs) (counted bool) {
 	if t.p.mode != ModeNative {
 		return false
 	}
+	if t.restarted && t.p.probedCall(regs.Rip) { // the kernel makes the same call again
+		return true
+	}
 	tr.enteredNatively(t, regs.Rip, regs.Rsp)
 	return true
 }
@@ -140,6 +143,9 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		return err
 	}
 	// It must not run into the probe that it stands on.
+	if sig == 0 && len(t.held) == 0 && r.Eflags&flagTrap == 0 && t.p.probedCall(r.Rip) {
+		return tr.callAtProbe(t, &r)
+	}
 	if t.p.probes[r.Rip] != 0 {
 		if err := tr.overProbe(t, r.Rip); err != nil {
 			return err

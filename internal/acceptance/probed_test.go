@@ -1,0 +1,60 @@
+package acceptance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSyscallsUnderProbes waits for system calls, and for arrivals at their very
+// instructions: natively there is a probe on each, and the call has to be seen all the
+// same, to be counted once, and to do what it does.
+func TestSyscallsUnderProbes(t *testing.T) {
+	prog := build(t, "../../testdata/events/probed.S", "-nostdlib -static -no-pie")
+	at := labels(t, prog)
+	var probes strings.Builder
+	for n := range 6 {
+		fmt.Fprintf(&probes, `<Address value="%#x" threshold="1000"/>`, at[fmt.Sprint("call", n+1)])
+	}
+	for _, others := range []string{"", nothing} {
+		others += strings.Replace(nothing, `name="nothing">`, `name="probes"><On><One>`+probes.String()+`</One></On>`, 1)
+		for _, c := range []struct {
+			event string
+			first string // label of the first recorded instruction
+		}{
+			{`<Syscall name="getpid"/>`, "after1"},
+			{`<Syscall name="getpid" threshold="3"/>`, "after1"},
+			{`<Syscall name="getpid" threshold="6"/>`, ""},
+			{`<Syscall name="clone"/>`, "after2"},
+			{`<Syscall name="read"/>`, "after3"},
+			{`<Syscall name="read" threshold="2"/>`, ""},
+			{`<Syscall name="fork"/>`, "after4"},
+			{`<Syscall name="wait4"/>`, "after5"},
+			{`<Syscall name="exit_group" thread="1"/>`, ""},
+			{fmt.Sprintf(`<Address value="%#x" threshold="4"/>`, at["call1"]), "call1"},
+			{fmt.Sprintf(`<Address value="%#x" threshold="6"/>`, at["call1"]), ""},
+			{fmt.Sprintf(`<Address value="%#x" threshold="2"/>`, at["call3"]), ""},
+		} {
+			t.Run(c.event, func(t *testing.T) {
+				dir := workDir(t)
+				got := record(t, dir, windowed("", "<On>"+c.event+"</On>", others), prog)["1/1"]
+				if got.first() != at[c.first] {
+					t.Errorf("begins at %#x, not %s", got.first(), c.first)
+				}
+				if n := len(openings(t, dir)); n != 1 && (n != 0 || c.first != "") && !strings.Contains(c.event, "exit_group") {
+					t.Errorf("%d openings", n)
+				}
+				calls := 0
+				for _, a := range got.addrs {
+					if a == at["after1"] {
+						calls++
+					}
+				}
+				if want := map[bool]int{true: 3, false: 5}[strings.Contains(c.event, "threshold")]; slices.Contains([]string{"after1"}, c.first) && calls != want {
+					t.Errorf("%d calls are recorded, not %d", calls, want)
+				}
+			})
+		}
+	}
+}
