@@ -17,7 +17,7 @@ func (u *unit) branch(b *block, in *x86.Insn) (next uint64) {
 	// The first two are of the categories of branches too.
 	case in.Mnem == x86.MXBEGIN: // as if the transaction aborted at once
 		u.asm.movImm(x86.RAX, 0)
-		return u.direct(in.Target())
+		return u.direct(in)
 	case in.Mnem == x86.MXABORT: // nothing outside a transaction
 		return in.Next()
 	case in.Cat == x86.CatCONDBR:
@@ -33,22 +33,24 @@ func (u *unit) branch(b *block, in *x86.Insn) (next uint64) {
 		return 0
 	case in.Opcode == 0xe8:
 		target := in.Target() // the instruction is overwritten before the closure runs
-		return u.call(in, func(u *unit) { u.jumpTo(target) })
+		return u.call(in, func(u *unit) { u.jumpTo(target, fresh) })
 	case in.Opcode == 0xff:
 		b.term = termIndirect
 		return u.indirect(b, in)
 	}
-	return u.direct(in.Target())
+	return u.direct(in)
 }
 
-// direct goes on with target: contiguously, if it has no translation yet and
+// direct goes on with a branch's target: contiguously, if it has no translation yet and
 // belongs in this area.
 // Following a jump saves executing it and makes two blocks one stretch of memory.
-func (u *unit) direct(target uint64) (next uint64) {
-	if u.p.blockOf(target, u.v) == nil && u.p.areaFor(target) == u.ar && !u.p.noFollow {
+func (u *unit) direct(in *x86.Insn) (next uint64) {
+	target := in.Target()
+	how := u.p.arrivalFrom(in.Addr, target)
+	if how == fresh && u.p.blockOf(target, u.v) == nil && u.p.areaFor(target) == u.ar && !u.p.noFollow {
 		return target
 	}
-	u.jumpTo(target)
+	u.jumpTo(target, how)
 	return 0
 }
 
@@ -56,14 +58,14 @@ func (u *unit) direct(target uint64) (next uint64) {
 // is none yet or it is too far.
 // A jump that can be patched later is written with its displacement in one cache
 // line.
-func (u *unit) jumpTo(target uint64) {
+func (u *unit) jumpTo(target uint64, how arrival) {
 	if b := u.linkable(target); b != nil {
-		u.asm.jmp(b.code)
+		u.asm.jmp(b.at(how))
 		return
 	}
 	u.asm.alignRel32(1)
 	u.asm.bytes(0xe9)
-	u.exit(target)
+	u.exit(target, how)
 }
 
 // linkable returns target's block if a displacement reaches it.
@@ -80,8 +82,8 @@ func (u *unit) linkable(target uint64) *block {
 //
 // The branch leads to the stub until it is linked, so that nothing has to be patched for
 // one that is never taken.
-func (u *unit) exit(target uint64) {
-	n := u.p.newExit(exit{site: u.asm.here(), target: target, area: u.ar, v: u.v})
+func (u *unit) exit(target uint64, how arrival) {
+	n := u.p.newExit(exit{site: u.asm.here(), target: target, area: u.ar, v: u.v, how: how})
 	u.asks = append(u.asks, askStub{u.asm.pos, n})
 	u.asm.u32(0)
 }
@@ -99,32 +101,33 @@ func (u *unit) ask(req uint32) {
 // the flags is decoded.
 func (u *unit) cond(in *x86.Insn) {
 	target := in.Target()
+	how := u.p.arrivalFrom(in.Addr, target)
 	switch in.Mnem {
 	case x86.MLOOP, x86.MLOOPE, x86.MLOOPNE, x86.MJRCXZ, x86.MJECXZ:
-		u.shortCond(in, target)
+		u.shortCond(in, target, how)
 		return
 	}
 	cc := in.Opcode & 0xf
 	if b := u.linkable(target); b != nil {
 		u.asm.bytes(0x0f, 0x80|cc)
-		u.asm.rel32(b.code)
+		u.asm.rel32(b.at(how))
 		return
 	}
 	u.asm.alignRel32(2)
 	u.asm.bytes(0x0f, 0x80|cc)
-	u.exit(target)
+	u.exit(target, how)
 }
 
 // shortCond writes a branch that exists with an 8-bit displacement only: over a
 // jump past the one to its target.
 // The counting of rcx and the prefix for ecx stay the instruction's own.
-func (u *unit) shortCond(in *x86.Insn, target uint64) {
+func (u *unit) shortCond(in *x86.Insn, target uint64, how arrival) {
 	code := u.p.insBytes(in)
 	u.asm.bytes(code[:len(code)-1]...)
 	u.asm.bytes(2)       // taken: over the next jump
 	u.asm.bytes(0xeb, 0) // not taken: over the jump to the target; patched below
 	skip := u.asm.pos - 1
-	u.jumpTo(target)
+	u.jumpTo(target, how)
 	u.asm.buf[skip] = byte(u.asm.pos - skip - 1)
 }
 
@@ -215,7 +218,7 @@ func (u *unit) indirect(b *block, in *x86.Insn) (next uint64) {
 	if in.Cat == x86.CatCALL {
 		return u.call(in, (*unit).lookUp)
 	}
-	u.lookUp()
+	u.lookUpFrom(in)
 	return 0
 }
 

@@ -138,7 +138,7 @@ func (u *unit) spend(b *block, ins []x86.Insn) {
 		need.subtracted[m], need.use[m] = true, sum[m]
 		ask := -1
 		if u.limit == 0 {
-			ask = u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{need: need.copy()}})
+			ask = u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, how: b.counting(), rareExit: rareExit{need: need.copy()}})
 		}
 		u.subtract(budgetOff(m, need.word), sum[m], u.flagsFree(ins), ask)
 	}
@@ -238,12 +238,12 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
 	p.askedForBudget(tr.now())
 	tr.client.BudgetLow(t, app)
 	if tr.modeDiffers(t) {
-		return tr.switchWaiting(t, app, true)
+		return tr.switchWaiting(t, app, past)
 	}
 	n := p.affordable(t, app)
 	if n == 0 {
 		t.gather(need)
-		return tr.answerPast(t, app)
+		return tr.answerPast(t, app, past)
 	}
 	b := p.translateShort(app, t.variant, n)
 	if b == nil {

@@ -29,6 +29,13 @@ func (p *Process) StayTranslated() {
 	p.busy, p.lastUse = true, p.tr.now()
 }
 
+// stayAmid keeps a process in the cache for as long as a thread may be in a function that
+// natively could be taken for entered each time that it jumps to its start.
+func (p *Process) stayAmid() {
+	p.busy, p.lastUse = true, p.tr.now()
+	p.SetMode(p.asked)
+}
+
 // Settle says that nothing will be reached any more.
 func (p *Process) Settle() { p.busy = false }
 

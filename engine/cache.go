@@ -138,8 +138,9 @@ type block struct {
 	// compared is where the code behind the comparison with the application's
 	// begins, 0 without one.
 	compared uint16
-	// body is where the code behind the counting of arrivals begins; counts tells
-	// that there is such.
+	// inner is where the code behind the counting of entries begins, body where that behind
+	// the counting of any arrival does; counts tells that there is such.
+	inner   uint16
 	body    uint16
 	counts  bool
 	insns   uint8 // how many instructions

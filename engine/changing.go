@@ -58,8 +58,8 @@ func untilStore(ins []x86.Insn) int {
 // but another thread can change it, and processors promise nothing about that either.
 func (u *unit) compareSelf(b *block, n int) {
 	a := &u.asm
-	code := u.p.code.cur[b.app-u.p.code.base:][:n]
-	ask := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{stale: b}})
+	code := u.p.withProbes(u.p.code.cur[b.app-u.p.code.base:][:n], b.app)
+	ask := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, how: b.counting(), rareExit: rareExit{stale: b}})
 	a.store(layout.S0, x86.RCX)
 	a.store(layout.S1, x86.RDX)
 	for at := 0; at < n; {
@@ -75,6 +75,25 @@ func (u *unit) compareSelf(b *block, n int) {
 	a.load(x86.RCX, layout.S0)
 	a.load(x86.RDX, layout.S1)
 	b.compared = uint16(a.here() - b.code)
+}
+
+// withProbes is the code at addr as it lies there, with the breakpoints of native probes, which
+// stay while the process is in the cache: a copy, if there are any.
+func (p *Process) withProbes(code []byte, addr uint64) []byte {
+	copied := false
+	for at := range p.probes {
+		if at-addr >= uint64(len(code)) {
+			continue
+		}
+		if !copied {
+			code, copied = append([]byte(nil), code...), true
+		}
+		var b [1]byte
+		if _, err := p.mem.ReadAt(b[:], int64(at)); err == nil && b[0] == 0xcc {
+			code[at-addr] = 0xcc
+		}
+	}
+	return code
 }
 
 // piece is what one load compares: n bytes, which begin skip bytes into the

@@ -43,9 +43,16 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 	}
 	if exact && at < uint32(b.compared) { // the code itself cannot be read
 		regs.Rcx, regs.Rdx, regs.Rip = t.slot.get(layout.S0), t.slot.get(layout.S1), b.app
+		t.stands = stand{b.app, regs.Rsp, b.counting()}
 		return true
 	}
 	if b.counts && !exact && i == 0 && at > 0 && !t.p.repeatsAt(b.app) {
+		// An instruction that jumps to itself may never get any further.
+		if at == uint32(b.body) && b.insns == 1 {
+			regs.Rip = b.app
+			t.stands = stand{b.app, regs.Rsp, past}
+			return true
+		}
 		return false // going back to the block's start would count the arrival again
 	}
 	switch {
@@ -126,12 +133,13 @@ func (b *block) unspill(t *Thread, at uint32, regs *sys.Regs) {
 func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) bool {
 	switch {
 	case off >= a.rt.requestCore && off <= a.rt.requestEnd:
-		app, ok := t.wanted()
+		app, how, ok := t.wanted()
 		if !ok {
 			return false
 		}
 		t.savedRegs(regs)
 		regs.Rip = app
+		t.stands = stand{app, regs.Rsp, how}
 		t.slot.u32(layout.Req).Store(0)
 		t.slot.set(layout.Resp, 0)
 		return true
@@ -153,22 +161,25 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) b
 }
 
 // wanted is the application address that a thread in the request routine asks
-// for; false once it has been answered.
-func (t *Thread) wanted() (uint64, bool) {
+// for, and what of the arrival there has been counted; false once it has been answered.
+func (t *Thread) wanted() (uint64, arrival, bool) {
 	req := t.slot.u32(layout.Req).Load()
 	switch {
 	case req == 0:
-		return 0, false
+		return 0, fresh, false
 	case req == layout.ReqIndirect:
-		return t.slot.get(layout.ReqArg), true
+		return t.slot.get(layout.ReqArg), fresh, true
 	case req == layout.ReqEntered: // it will arrive once more
 		pl := t.p.places[t.slot.u32(layout.Place).Load()]
 		pl.again()
-		return pl.addr, true
+		if at := t.p.placeAt[pl.addr]; at != nil && at.within == pl {
+			return pl.addr, within, true
+		}
+		return pl.addr, fresh, true
 	case req == layout.ReqReturned: // it will not return once more
 		site := t.slot.get(layout.ReqArg)
 		t.p.tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
-		return site, true
+		return site, fresh, true
 	}
 	e := t.p.exitAt(int(req - 1))
 	if e.call {
@@ -180,5 +191,5 @@ func (t *Thread) wanted() (uint64, bool) {
 	if e.spent {
 		t.deal()
 	}
-	return e.target, true
+	return e.target, e.how, true
 }

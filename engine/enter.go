@@ -16,23 +16,30 @@ import (
 // delivered by the kernel to what the registers then are, so that it is only given for a
 // signal whose frame the application may see.
 func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
-	return tr.enterPast(t, regs, sig, false)
+	return tr.enterPast(t, regs, sig, fresh)
 }
 
-// enterPast is enter; with past, the arrival at the address has been counted.
-func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool) error {
+// enterPast is enter; how is what has been counted of the arrival at the address.
+func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how arrival) error {
 	p := t.p
 	tr.sync(t)
+	if how == fresh {
+		how = t.recall(regs)
+	}
 	// A signal comes before anything else that could happen here.
 	if k := len(t.held); k > 0 {
 		h := t.held[0]
 		t.held = t.held[1:]
 		if !t.native || !t.p.hitProbe(regs, &h) {
+			t.stands = stand{regs.Rip, regs.Rsp, how}
 			return tr.deliver(t, regs, h)
 		}
 	}
-	if !past && !t.vfork {
-		past = tr.arrived(t, regs)
+	if p.mode == ModeNative && !t.native && !t.vfork {
+		tr.keepAmid(t, regs)
+	}
+	if how != past && !t.vfork {
+		how = tr.arrived(t, regs, how)
 	}
 	if p.mode == ModeNative && !t.vfork {
 		if !t.native {
@@ -46,12 +53,12 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, past bool
 		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
 	}
 	t.native = false
-	return tr.enterCache(t, regs, sig, past)
+	return tr.enterCache(t, regs, sig, how)
 }
 
 // arrived tells the client what the address is that a thread is about to execute, and
-// whether the arrival there has been counted by that. In the cache the code counts it.
-func (tr *Tracer) arrived(t *Thread, regs *sys.Regs) (counted bool) {
+// what of the arrival there has been counted then. In the cache the code counts it.
+func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how arrival) arrival {
 	if t.p.notify[regs.Rip] {
 		tr.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
 	}
@@ -59,17 +66,17 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs) (counted bool) {
 		tr.returnedNatively(t, regs.Rip, regs.Rsp)
 	}
 	if t.p.mode != ModeNative {
-		return false
+		return how
 	}
 	if t.restarted && t.p.probedCall(regs.Rip) { // the kernel makes the same call again
-		return true
+		return past
 	}
-	tr.enteredNatively(t, regs.Rip, regs.Rsp)
-	return true
+	tr.enteredNatively(t, regs.Rip, regs.Rsp, how)
+	return past
 }
 
 // enterCache lets a thread go on in the cache, in the variant that is due.
-func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, past bool) error {
+func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how arrival) error {
 	p := t.p
 	v := t.due()
 	if t.vfork {
@@ -83,7 +90,7 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, past boo
 		return tr.stepOwn(t, regs, v)
 	}
 	// No code there: the thread runs natively into the fault that belongs there.
-	code := p.codeFor(regs.Rip, v, past)
+	code := p.codeFor(regs.Rip, v, how)
 	if code == 0 {
 		return tr.native(t, regs, sig)
 	}
@@ -193,6 +200,9 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	if p.probeHitAt(at, regs) {
 		t.appGS = regs.Gs_base
 		tr.probeHit(p)
+		if p.loops(regs.Rip) {
+			p.stayAmid()
+		}
 		if err := tr.considerJump(t, regs, regs.Rip); err != nil {
 			return true, err
 		}

@@ -12,6 +12,7 @@ type exit struct {
 	call     bool // follows a SyscallNotify call
 	recorded bool // call: the instruction is part of the records
 	spent    bool // behind a block that used the budget up
+	how      arrival
 	rareExit
 }
 
@@ -40,6 +41,7 @@ const (
 	exitCall
 	exitRecorded
 	exitSpent
+	exitHow // two bits: the arrival
 )
 
 // newExit enters an exit and returns its number. Exits to notify points are
@@ -54,6 +56,7 @@ func (p *Process) newExit(e exit) int {
 	w.flag(exitCall, e.call)
 	w.flag(exitRecorded, e.recorded)
 	w.flag(exitSpent, e.spent)
+	w.flags |= uint8(e.how) * exitHow
 	if e.rareExit != (rareExit{}) {
 		p.rareExits = append(p.rareExits, e.rareExit)
 		w.rare = uint32(len(p.rareExits))
@@ -75,7 +78,7 @@ func (w *exitWords) flag(bit uint8, on bool) {
 func (p *Process) exitAt(n int) exit {
 	w := p.exits.at(n)
 	e := exit{target: w.target, area: p.areas[w.area], v: w.v, fixed: w.flags&exitFixed != 0, call: w.flags&exitCall != 0,
-		recorded: w.flags&exitRecorded != 0, spent: w.flags&exitSpent != 0}
+		recorded: w.flags&exitRecorded != 0, spent: w.flags&exitSpent != 0, how: arrival(w.flags / exitHow & 3)}
 	if w.rare != 0 {
 		e.rareExit = p.rareExits[w.rare-1]
 	}
@@ -142,7 +145,7 @@ func (p *Process) link(n int, b *block) {
 	if e.flags&exitFixed != 0 || e.site == 0 {
 		return
 	}
-	ar, to := p.areas[e.area], b.code
+	ar, to := p.areas[e.area], b.at(arrival(e.flags/exitHow&3))
 	if !ar.contains(to) {
 		to = p.veneer(ar, to)
 	}

@@ -100,8 +100,10 @@ const entryBytes = 5
 // At the entry itself the thread would execute the jump as a whole.
 func overwritten(dead []*block, rip uint64) bool {
 	for _, b := range dead {
-		if rip-b.code-1 < entryBytes-1 {
-			return true
+		for how := fresh; how <= b.counting(); how++ {
+			if rip-b.at(how)-1 < entryBytes-1 {
+				return true
+			}
 		}
 	}
 	return false
@@ -111,7 +113,8 @@ func overwritten(dead []*block, rip uint64) bool {
 // and ask for it until then.
 //
 // The entry has room for the jump: finish sees to that. Whoever is behind the entry
-// executes the rest of the old block and leaves it by its links.
+// executes the rest of the old block and leaves it by its links. Jumps from within the function
+// lead behind the counting, where the same is done.
 func (p *Process) kill(b *block) {
 	if b.dead {
 		return
@@ -126,6 +129,18 @@ func (p *Process) kill(b *block) {
 	if b.counts {
 		p.stopToggling() // it may lead behind the entry
 	}
+	p.overwrite(b, fresh)
+	if b.counts {
+		p.overwrite(b, past)
+		if b.inner != b.body {
+			p.overwrite(b, within)
+		}
+	}
+}
+
+// overwrite writes, over the code where a block is entered, a jump to a request for another
+// translation.
+func (p *Process) overwrite(b *block, how arrival) {
 	ar := p.areaAt(b.code)
 	stub := asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.cold}
 	stub.alignRel32(1)
@@ -133,10 +148,10 @@ func (p *Process) kill(b *block) {
 	stub.bytes(0xe9)
 	site := stub.here()
 	stub.u32(0) // to what follows
-	n := p.newExit(exit{site: site, target: b.app, area: ar, v: b.variant})
+	n := p.newExit(exit{site: site, target: b.app, area: ar, v: b.variant, how: how})
 	stub.storeImm(askOff, uint32(n)+1)
 	stub.jmp(ar.base + ar.rt.request)
 	ar.cold = (stub.pos + 7) &^ 7
-	entry := asm{buf: ar.mem, base: ar.base, pos: int(b.code - ar.base)}
+	entry := asm{buf: ar.mem, base: ar.base, pos: int(b.at(how) - ar.base)}
 	entry.jmp(at)
 }

@@ -52,6 +52,7 @@ const (
 type jump struct {
 	pl    *Place
 	entry uint64 // of the function
+	size  uint64 // likewise
 	patch uint64 // where the jump lies: behind an endbr64, which stays in front
 	end   uint64 // where the displaced instructions end
 	orig  []byte // the application's code from entry to end
@@ -92,17 +93,12 @@ func newJumps(off bool) jumps {
 		interrupted: make(map[uint64]bool)}
 }
 
-// SetSize says that the place is the entry of a function of so many bytes, as far as
-// anybody knows. Without, it may be any address in the middle of code, and its
-// arrivals are never counted by a jump.
-func (pl *Place) SetSize(n uint64) { pl.size = n }
-
 // wantsJump tells whether a watched address could have its arrivals counted by a
 // jump: nothing but the entry's count is wanted there. Returns need the thread to
 // stop, since only at the entry is it known where it will return to.
 func (p *Process) wantsJump(addr uint64) bool {
 	at := p.placeAt[addr]
-	return at != nil && at.entry != nil && at.returns == nil && at.entry.size > 0 && !p.notify[addr] && p.sites[addr] == 0
+	return at.size() > 0 && at.entry != nil && at.returns == nil && !p.notify[addr] && p.sites[addr] == 0
 }
 
 // considerJump gives the function at addr, whose int3 a thread has just hit, a jump
@@ -155,7 +151,7 @@ func (tr *Tracer) considerJump(t *Thread, regs *sys.Regs, addr uint64) error {
 // it displaces; nil if it cannot. Threads run meanwhile: it takes milliseconds in a
 // large image.
 func (p *Process) planJump(addr uint64) (*jump, []x86.Insn) {
-	j := &jump{pl: p.placeAt[addr].entry, entry: addr}
+	j := &jump{pl: p.placeAt[addr].entry, entry: addr, size: p.placeAt[addr].size()}
 	p.code.reread(p.code.mapping(addr))
 	ins := p.displace(j)
 	if ins == nil || p.disturbed(j) || p.branchedInto(j) {

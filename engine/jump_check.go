@@ -86,7 +86,7 @@ func (p *Process) anyBranch(from, to uint64, into func(uint64) bool) bool {
 
 // tabled tells whether the function may jump by a table.
 func (p *Process) tabled(j *jump) bool {
-	return p.eachInsn(j.entry, j.entry+j.pl.size, func(in *x86.Insn) bool {
+	return p.eachInsn(j.entry, j.entry+j.size, func(in *x86.Insn) bool {
 		return in.Cat == x86.CatUNCONDBR && in.Attr&x86.AttrRel == 0 && !in.RIPRelative()
 	})
 }

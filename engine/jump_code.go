@@ -36,7 +36,7 @@ func (p *Process) displace(j *jump) []x86.Insn {
 		}
 		if j.end = ins[i].Next(); j.end-j.patch >= jumpBytes {
 			size := j.end - j.entry
-			if size > j.pl.size || i < len(ins)-1 && ins[i].Cat == x86.CatUNCONDBR {
+			if size > j.size || i < len(ins)-1 && ins[i].Cat == x86.CatUNCONDBR {
 				return nil
 			}
 			last := &ins[i]

@@ -149,13 +149,13 @@ func (p *Process) retranslate(v Variant) {
 // to the process's mode. Between variants of translated code nothing has to be
 // stopped.
 // Entering is called before the new code runs: marks lie between the old records
-// and the new. With past, the arrival at app has been counted.
-func (tr *Tracer) switchWaiting(t *Thread, app uint64, past bool) error {
+// and the new. how is what has been counted of the arrival at app.
+func (tr *Tracer) switchWaiting(t *Thread, app uint64, how arrival) error {
 	p := t.p
 	if p.mode != ModeNative {
 		t.useVariant(t.due())
 		tr.client.Entering(t)
-		code := p.codeFor(app, t.variant, past)
+		code := p.codeFor(app, t.variant, how)
 		if code == 0 {
 			return tr.leaveAt(t, app)
 		}
@@ -167,7 +167,7 @@ func (tr *Tracer) switchWaiting(t *Thread, app uint64, past bool) error {
 	if err != nil {
 		return err
 	}
-	return tr.enterPast(t, regs, 0, past)
+	return tr.enterPast(t, regs, 0, how)
 }
 
 // placeProbes puts native probes at all notify points.

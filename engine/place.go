@@ -27,17 +27,21 @@ type Place struct {
 	index   int
 	addr    uint64
 	returns bool
-	armed   int64  // what Left was set to
-	size    uint64 // of the function whose entry it is; 0: not known to be one
+	armed   int64 // what Left was set to
 }
 
-// placesAt is what is counted of the function at an address.
-type placesAt struct{ entry, returns *Place }
+// placesAt is what is counted at an address, and the function that begins there.
+type placesAt struct {
+	entry, returns, within *Place
+	function               []Extent // none: not known to be a function's first instruction
+	looked, loops          bool     // see Process.loops
+}
 
 // errPlaces means that too many places are watched.
 var errPlaces = errors.New("too many watched functions")
 
-// Entries returns the place that counts arrivals at addr. It is not armed.
+// Entries returns the place that counts arrivals at addr, but those by jumps from within the
+// function that begins there (see SetExtent). It is not armed.
 // The same place is returned for the same address. Errors: too many places, or code
 // that cannot be read.
 func (p *Process) Entries(addr uint64) (*Place, error) {
@@ -70,6 +74,20 @@ func (p *Process) Returns(entry uint64) (*Place, error) {
 		p.watch(entry)
 	}
 	return at.returns, p.probePlace(entry)
+}
+
+// Within returns the place that counts what Entries leaves out. It is not armed.
+func (p *Process) Within(addr uint64) (*Place, error) {
+	at := p.placesOf(addr)
+	if at.within == nil {
+		pl, err := p.newPlace(addr, false)
+		if err != nil {
+			return nil, err
+		}
+		at.within = pl
+		p.watch(addr)
+	}
+	return at.within, p.probePlace(addr)
 }
 
 // AwaitReturns makes every return that is translated from now on look whether it
@@ -200,7 +218,7 @@ func (tr *Tracer) reached(t *Thread, pl *Place, at uint64) {
 func (tr *Tracer) placeEntered(t *Thread) error {
 	pl := t.p.places[t.slot.u32(layout.Place).Load()]
 	tr.reached(t, pl, pl.addr)
-	return tr.answerPast(t, pl.addr)
+	return tr.answerPast(t, pl.addr, past)
 }
 
 // placeReturned answers a thread that waits because the count of a function's returns
@@ -221,12 +239,15 @@ func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
 }
 
 // answerPast lets a thread that waits go on at app, whose arrival has been
-// counted.
-func (tr *Tracer) answerPast(t *Thread, app uint64) error {
-	if tr.modeDiffers(t) {
-		return tr.switchWaiting(t, app, true)
+// counted as how says.
+func (tr *Tracer) answerPast(t *Thread, app uint64, how arrival) error {
+	if how == within && t.p.notify[app] {
+		tr.client.Notified(t, app, NotifiedRegs{t.slot.get(layout.Save + 4*8), t.slot.get(layout.Save + 7*8)})
 	}
-	code := t.p.codeFor(app, t.variant, true)
+	if tr.modeDiffers(t) {
+		return tr.switchWaiting(t, app, how)
+	}
+	code := t.p.codeFor(app, t.variant, how)
 	if code == 0 {
 		return tr.leaveAt(t, app)
 	}
@@ -234,20 +255,17 @@ func (tr *Tracer) answerPast(t *Thread, app uint64) error {
 	return nil
 }
 
-// codeFor returns where the translation of app begins, made if there is none; with
-// past, behind the counting of arrivals. It is 0 if there is no code at app.
-func (p *Process) codeFor(app uint64, v Variant, past bool) uint64 {
+// codeFor returns where the translation of app begins, made if there is none, for an
+// arrival that has been counted so far. It is 0 if there is no code at app.
+func (p *Process) codeFor(app uint64, v Variant, how arrival) uint64 {
 	b := p.blockOf(app, v)
 	if b == nil {
 		b = p.translate(app, v)
 	}
-	switch {
-	case b == nil:
+	if b == nil {
 		return 0
-	case past:
-		return b.code + uint64(b.body)
 	}
-	return b.code
+	return b.at(how)
 }
 
 // returnedNatively counts the return of a thread that ran natively and is about to
@@ -263,10 +281,16 @@ func (tr *Tracer) returnedNatively(t *Thread, addr, rsp uint64) {
 
 // enteredNatively counts, for a thread that is about to execute addr natively, what
 // translated code would count there.
-func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64) {
+func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how arrival) {
 	p := t.p
 	at := p.placeAt[addr]
-	if at == nil {
+	switch {
+	case at == nil || how == past:
+		return
+	case how == within:
+		if at.within != nil && at.within.arrive() {
+			tr.reached(t, at.within, addr)
+		}
 		return
 	}
 	if p.awaits {

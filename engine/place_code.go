@@ -10,17 +10,29 @@ import (
 // use continues one that has counted already.
 //
 // It comes before everything else in the block, so that a window which the arrival opens
-// has the block's first instruction in it.
-func (u *unit) arrivals(b *block, ins []x86.Insn) {
+// has the block's first instruction in it. Jumps from within the function lead behind it, so
+// that what has to be done each time, such as the comparison of code that changes, comes later.
+func (u *unit) arrivals(b *block, ins []x86.Insn, changing bool) {
 	at := u.p.placeAt[b.app]
 	if at == nil || u.limit > 0 {
 		return
+	}
+	if changing { // what the instructions do with the flags is not known yet
+		ins = nil
 	}
 	if at.returns != nil {
 		u.push1(at.returns)
 	}
 	if at.entry != nil {
 		u.countDown(at.entry, ins)
+	}
+	b.inner = uint16(u.asm.here() - b.code)
+	if at.within != nil {
+		u.asm.bytes(0xeb, 0) // over what only jumps from within are counted by
+		from := u.asm.pos
+		b.inner += 2
+		u.countDown(at.within, ins)
+		u.asm.buf[from-1] = byte(u.asm.pos - from)
 	}
 	b.body = uint16(u.asm.here() - b.code)
 	b.counts = true

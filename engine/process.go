@@ -174,6 +174,8 @@ type Thread struct {
 	fsBase, gsNoted uint64
 	fsKnown         bool
 	storm           storm
+	stands          stand   // where it was found last, if something is known of its arrival there
+	interrupted     []stand // where handlers of signals will return to, likewise
 	// of each metric's words: the shares that were dealt out last, and what was used
 	// of them lately
 	dealt, used [NumMetrics][layout.BudgetWords]int64

@@ -137,7 +137,7 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	case x86.CatCALL:
 		return u.call(in, (*unit).lookUp)
 	}
-	u.lookUp()
+	u.lookUpFrom(in)
 	return 0
 }
 

@@ -56,6 +56,9 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 			p.link(int(req-1), b)
 		}
 	}
+	if e.how != fresh {
+		return tr.answerPast(t, target, e.how)
+	}
 	return tr.answer(t, target, false)
 }
 
@@ -73,7 +76,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 		tr.client.Notified(t, app, NotifiedRegs{s.get(layout.Save + 4*8), s.get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
-		return tr.switchWaiting(t, app, false)
+		return tr.switchWaiting(t, app, fresh)
 	}
 	var b *block
 	// A watched address gets no entry in the look-up table, which would lead past

@@ -152,6 +152,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	own := regs.Eflags&flagTrap != 0
 	t.p.interruptedAt(regs.Rip)
+	t.willStandAgain(regs)
 	if err := sys.Step(t.tid, sig); err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ type sideExit struct {
 	id     uint32 // of the facts of what was executed
 	words  int    // of the record up to there
 	target uint64
+	how    arrival // at the target
 }
 
 // goesOn tells a branch that a superblock may go on behind: a conditional one with its condition
@@ -214,7 +215,7 @@ func (r *recorder) side(i int, in *x86.Insn) {
 	if r.rec.id == 0 {
 		id = 0
 	}
-	u.sides = append(u.sides, sideExit{site: u.asm.pos, rec: r.rec, id: id, words: r.words, target: other})
+	u.sides = append(u.sides, sideExit{site: u.asm.pos, rec: r.rec, id: id, words: r.words, target: other, how: u.p.arrivalFrom(in.Addr, other)})
 	r.sides = append(r.sides, layout.Part{Ins: i + 1, Words: r.words, Target: in.Target()})
 	u.asm.u32(0)
 }
@@ -230,5 +231,5 @@ func (u *unit) writeSide(s *sideExit) {
 	if s.rec.hasB {
 		a.load(s.rec.rb, spillB)
 	}
-	u.jumpTo(s.target)
+	u.jumpTo(s.target, s.how)
 }

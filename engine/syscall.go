@@ -171,6 +171,7 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 	if err := tr.callWith(t, &r); err != nil {
 		return err
 	}
+	t.standsAgain(&r)
 	err := tr.enter(t, &r, 0)
 	t.storm.calm = time.Now()
 	return err

@@ -76,7 +76,7 @@ func (p *Process) toggleAt(pl *Place, v Variant, mark uint64, other *Place, n ui
 	code, addr := uint64(1), uint64(0) // a return goes by the table
 	if !pl.returns {
 		addr = pl.addr
-		if code = p.codeFor(pl.addr, v, true); code == 0 {
+		if code = p.codeFor(pl.addr, v, past); code == 0 {
 			return false
 		}
 	}

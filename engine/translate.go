@@ -159,14 +159,14 @@ func (u *unit) chain(app uint64) *block {
 		}
 		if b := u.p.blockOf(app, u.v); b != nil || n == maxUnitBlocks || u.v.records() && u.basics >= maxUnitBlocks || n > 0 && u.p.notify[app] {
 			if n > 0 {
-				u.jumpTo(app)
+				u.jumpTo(app, fresh)
 			}
 			return first
 		}
 		b, next := u.block(app)
 		if b == nil { // no code there: whoever gets there faults there
 			if n > 0 {
-				u.jumpTo(app)
+				u.jumpTo(app, fresh)
 			}
 			return first
 		}
@@ -223,10 +223,10 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 	ins = u.ins[:n]
 	u.setPositions(ins)
 	b.code = u.asm.here()
+	u.arrivals(b, ins, changing)
 	if changing {
 		u.compareSelf(b, int(ins[n-1].Next()-app))
 	}
-	u.arrivals(b, ins)
 	if popsFlags(&ins[0]) && !u.forced {
 		u.checkPopped(b)
 	}
@@ -254,7 +254,8 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 func (u *unit) finish(b *block) {
 	// Room for the jump that may replace the entry: a block whose only
 	// instruction is a jump that was followed has no code at all.
-	if n := u.asm.here() - b.code; n < entryBytes {
+	// The same behind what counts, where jumps from within the function lead.
+	if n := u.asm.here() - b.at(past); n < entryBytes {
 		u.asm.nop(int(entryBytes - n))
 	}
 	b.size = uint32(u.asm.here() - b.code)

@@ -174,9 +174,7 @@ func (tr *oracleTrace) follow() {
 			continue
 		}
 		within := before != nil && before.function == fn && before.branch && before.in.Cat != x86.CatCALL && before.in.Cat != x86.CatRET && before.to == f.addr
-		if within {
-			fn.loops = true
-		} else {
+		if !within {
 			f.entered = fn
 			stack = append(stack, frame{fn, f.sp})
 		}
@@ -197,7 +195,6 @@ type oracleSymbol struct {
 	names       []string
 	plain       string // demangled, without parameters; "": as linked
 	value, size uint64 // as mapped
-	loops       bool   // it jumps to its first instruction
 }
 
 // imageAt returns the image at an address, nil if there is none.

@@ -159,7 +159,7 @@ func (e *events) resolve(leaf *window.Leaf, l *symbols.Loaded) error {
 			continue
 		}
 		e.found[leaf] = true
-		errs = append(errs, e.watchFunction(leaf, fn.Addr+l.Bias, fn.Size))
+		errs = append(errs, e.watchFunction(leaf, l, fn))
 	}
 	if !e.found[leaf] && ev.Name == "main" && l.Main {
 		errs = append(errs, e.resolveMain(leaf, l))
@@ -173,7 +173,7 @@ func (e *events) resolve(leaf *window.Leaf, l *symbols.Loaded) error {
 func (e *events) resolveMain(leaf *window.Leaf, l *symbols.Loaded) error {
 	if fns := l.Image.Find("main.main", true); len(fns) > 0 {
 		e.found[leaf] = true
-		return e.watchFunction(leaf, fns[0].Addr+l.Bias, fns[0].Size)
+		return e.watchFunction(leaf, l, fns[0])
 	}
 	// The argument of __libc_start_main in start code: a constant, or what rdi
 	// holds when the call is reached.
@@ -191,20 +191,44 @@ func (e *events) resolveMain(leaf *window.Leaf, l *symbols.Loaded) error {
 	return e.im.p.Notify(site)
 }
 
-// watchFunction is watch for the entry of a function of so many bytes: its calls can
-// be counted natively.
-func (e *events) watchFunction(leaf *window.Leaf, entry, size uint64) error {
+// watchFunction is watch for a function: jumps from within it to its entry are no
+// calls, and others can be counted natively.
+//
+// The part that is seldom executed, which compilers put elsewhere, belongs to it.
+func (e *events) watchFunction(leaf *window.Leaf, l *symbols.Loaded, fn *symbols.Function) error {
+	entry := fn.Addr + l.Bias
 	if err := e.watch(leaf, entry); err != nil {
 		return err
 	}
-	if leaf.Event.Kind == config.EventCall {
-		pl, err := e.im.p.Entries(entry)
-		if err != nil {
-			return fmt.Errorf("%s: watching %s %s: %w", leaf.Event.Pos, leaf.Event.Kind, leaf.Event.Name, err)
+	code := []engine.Extent{{Start: entry, End: entry + fn.Size}}
+	if len(fn.Aliases) > 0 && fn.Size > 0 {
+		for _, part := range l.Image.Find(fn.Linked()+".cold", true) {
+			code = append(code, engine.Extent{Start: part.Addr + l.Bias, End: part.Addr + part.Size + l.Bias})
 		}
-		pl.SetSize(size)
 	}
-	return nil
+	e.im.p.SetExtent(entry, code...)
+	return e.watchWithin(entry)
+}
+
+// watchWithin has the events on the address of a function's first instruction, which any
+// arrival there is one of, hear of those that are no calls.
+func (e *events) watchWithin(entry uint64) error {
+	if !e.im.p.HasExtent(entry) {
+		return nil
+	}
+	var any []*window.Leaf
+	for pl, w := range e.places {
+		for _, l := range w.leaves {
+			if pl.Addr() == entry && l.Event.Kind == config.EventAddress && !slices.Contains(any, l) {
+				any = append(any, l)
+			}
+		}
+	}
+	var errs []error
+	for _, l := range any {
+		errs = append(errs, e.waitAt(l, entry, e.im.p.Within))
+	}
+	return errors.Join(errs...)
 }
 
 // watch has a function's entries or returns counted for a leaf.
@@ -214,7 +238,15 @@ func (e *events) watch(leaf *window.Leaf, entry uint64) error {
 	if leaf.Event.Kind == config.EventReturn {
 		place = e.im.p.Returns
 	}
-	pl, err := place(entry)
+	if err := e.waitAt(leaf, entry, place); err != nil || leaf.Event.Kind != config.EventAddress {
+		return err
+	}
+	return e.watchWithin(entry)
+}
+
+// waitAt has a leaf wait for what is counted at an address.
+func (e *events) waitAt(leaf *window.Leaf, addr uint64, place func(uint64) (*engine.Place, error)) error {
+	pl, err := place(addr)
 	if err != nil {
 		return fmt.Errorf("%s: watching %s %s: %w", leaf.Event.Pos, leaf.Event.Kind, leaf.Event.Name, err)
 	}
@@ -300,16 +332,26 @@ func credit(leaves []*window.Leaf, n uint64) {
 // count has each place counted down to the next arrival that can make an event
 // fire. It is called whenever windows may have opened or closed.
 //
+// A leaf that waits at several places (functions of one name, an address that is a function's)
+// may have happened as often as it has to once it has happened so many times, divided by their
+// number, at one of them: then its count is dealt out anew.
+//
 // Taking and arming are two steps, between which threads may arrive: Arm adds to what is
 // there by then, so that none is lost.
 func (e *events) count() {
 	if e.off {
 		return
 	}
+	waits := make(map[*window.Leaf]uint64)
 	for pl, w := range e.places {
 		if n := pl.Take(); n > 0 {
 			credit(w.counting, n)
 		}
+		for _, l := range w.leaves {
+			waits[l]++
+		}
+	}
+	for pl, w := range e.places {
 		w.counting = nil
 		// Armed or not: an event whose turn may still come keeps its place, which
 		// counts to Never meanwhile.
@@ -324,7 +366,7 @@ func (e *events) count() {
 			if l.Event.Thread != 0 { // others arrive here, too
 				n = 1
 			}
-			left = min(left, n)
+			left = min(left, max(n/waits[l], 1))
 		}
 		if !live {
 			e.drop(pl)

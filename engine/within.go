@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+// A jump to a function's first instruction from within the function is no call: the
+// instruction is the head of a loop. In the cache such jumps lead behind the counting of
+// entries, since the code that jumps is known when it is translated; an indirect one looks
+// whether that is where it goes.
+//
+// Natively nothing tells where an int3 was come from, but a thread that was not in the function
+// when the int3 was placed cannot jump there from within before it has run into it by entering.
+// So a function with a loop to its first instruction sends the process into the cache with its
+// first hit, and the process runs natively again when no thread is in such a function (amid.go).
+// Refused: an int3 at the jumps back as well, two stops an iteration; a copy of the function in
+// which they lead elsewhere, since calls have to push the application's own return
+// addresses, by which a thread is back in the original.
+
+// Extent is a stretch of code, from Start to before End.
+type Extent struct{ Start, End uint64 }
+
+// arrival says what of a thread's arrival at an address has been counted.
+type arrival uint8
+
+const (
+	fresh  arrival = iota // nothing: it may be an entry
+	within                // it is no entry: the thread jumped there from within the function
+	past                  // everything
+)
+
+// SetExtent says that a function begins at addr, where something is counted, and which code is
+// its own. Without, it may be any address in the middle of code: whatever gets there counts,
+// and its arrivals are never counted by a jump.
+func (p *Process) SetExtent(addr uint64, code ...Extent) {
+	at := p.placeAt[addr]
+	if at == nil || len(code) == 0 || code[0].Start == code[0].End || at.function != nil {
+		return
+	}
+	at.function = code
+	for _, e := range code { // branches back are to lead elsewhere
+		p.invalidate(e.Start, e.End)
+	}
+}
+
+// HasExtent tells whether SetExtent has said what function begins at addr.
+func (p *Process) HasExtent(addr uint64) bool { return p.placeAt[addr].size() > 0 }
+
+// holds tells whether the code at an address belongs to the function.
+func (at *placesAt) holds(addr uint64) bool {
+	for _, e := range at.function {
+		if addr >= e.Start && addr < e.End {
+			return true
+		}
+	}
+	return false
+}
+
+// size is how long the function's main part is; 0: it is not known to be one.
+func (at *placesAt) size() uint64 {
+	if at == nil || len(at.function) == 0 {
+		return 0
+	}
+	return at.function[0].End - at.function[0].Start
+}
+
+// arrivalFrom is what a jump from one address to another is.
+func (p *Process) arrivalFrom(from, to uint64) arrival {
+	if len(p.placeAt) == 0 {
+		return fresh
+	}
+	if at := p.placeAt[to]; at != nil && at.holds(from) {
+		return within
+	}
+	return fresh
+}
+
+// at is where the block is entered by an arrival that has been counted so far.
+func (b *block) at(how arrival) uint64 {
+	switch how {
+	case within:
+		return b.code + uint64(b.inner)
+	case past:
+		return b.code + uint64(b.body)
+	}
+	return b.code
+}
+
+// counting is what has been counted where a block asks for something at its start.
+func (b *block) counting() arrival {
+	if b.counts {
+		return past
+	}
+	return fresh
+}
+
+// lookUpFrom is lookUp for an indirect jump, which may lead to the first instruction of the
+// function that it is in: a table of a switch in a loop.
+func (u *unit) lookUpFrom(in *x86.Insn) {
+	if in.Cat == x86.CatUNCONDBR && len(u.p.placeAt) > 0 {
+		for entry, at := range u.p.placeAt {
+			if at.holds(in.Addr) {
+				u.branchIf(entry)
+			}
+		}
+	}
+	u.lookUp()
+}
+
+// branchIf goes on at a function's first instruction, without counting, if that is the target
+// in rcx, whose own value is in S0. Flags stay as they are, and rcx the target if not.
+func (u *unit) branchIf(entry uint64) {
+	a := &u.asm
+	a.store(layout.S1, x86.RDX)
+	a.bytes(rexW, 0xba) // mov rdx, -entry
+	a.u64(-entry)
+	a.lea(x86.RCX, operand{x86.RCX, x86.RDX, 1, 0})
+	a.bytes(0xe3, 2, 0xeb, 0) // jrcxz over the jump over what follows
+	from := a.pos
+	a.load(x86.RCX, layout.S0)
+	a.load(x86.RDX, layout.S1)
+	u.jumpTo(entry, within)
+	a.buf[from-1] = byte(a.pos - from)
+	a.bytes(rexW, 0xf7, 0xd2) // not rdx
+	a.lea(x86.RCX, operand{x86.RCX, x86.RDX, 1, 1})
+	a.load(x86.RDX, layout.S1)
+}
+
+// loops tells whether the function at addr, as far as it is one, may jump to its first
+// instruction. A jump table may lead there unless the function begins by moving the stack pointer, which
+// no loop does.
+func (p *Process) loops(addr uint64) bool {
+	at := p.placeAt[addr]
+	if at == nil || len(at.function) == 0 {
+		return false
+	}
+	if at.looked {
+		return at.loops
+	}
+	at.looked = true
+	begins, moves := addr, false
+	if isEndbr(p.fetch(addr, 4)) {
+		begins += 4
+	}
+	for _, e := range at.function {
+		at.loops = at.loops || p.eachInsn(e.Start, e.End, func(in *x86.Insn) bool {
+			if in.Addr == begins {
+				moves = in.MentionsRSP != 0 && in.GPRWrite&(1<<uint(x86.RSP)) != 0
+			}
+			switch in.Cat {
+			case x86.CatCONDBR, x86.CatUNCONDBR:
+				if in.Attr&x86.AttrRel != 0 {
+					return in.Target() == addr
+				}
+				return in.Cat == x86.CatUNCONDBR && !moves && !in.RIPRelative()
+			}
+			return false
+		})
+	}
+	return at.loops
+}
