@@ -175,6 +175,23 @@ func TestLetGo(t *testing.T) {
 	}
 }
 
+// TestTailCallsLeaveNothing has returns awaited, of a function and of the one that it ends with a
+// jump to, whose frames lie at one stack pointer: both are gone with one return, also where it is
+// dropped without looking further. A frame left behind would be taken for a function that was left
+// otherwise by the return of opener. The second window keeps the program in the cache.
+func TestTailCallsLeaveNothing(t *testing.T) {
+	prog := build(t, "../../testdata/windows/switch.c", "-O1 -foptimize-sibling-calls -Wno-clobbered")
+	stay := `<Window name="never"><On><Instructions threshold="1000000000000"/></On><Profile><Process><Thread><Image/></Thread></Process></Profile></Window>`
+	for _, flags := range [][]string{nil, {"--engine", "no-fast-return"}} {
+		dir := workDir(t)
+		config := windowed("", `<On><Call name="opener"/></On><Till><One><Return name="tail"/><Return name="target"/></One></Till>`, stay)
+		recordWith(t, dir, config, true, flags, prog, "tails")
+		if o := openings(t, dir); len(o) != 1 || o[0].Closed != "end of the process" {
+			t.Errorf("%v: %+v, want one that nothing but the end closes", flags, o)
+		}
+	}
+}
+
 // TestLeftWithoutReturn looks whether WINDOWS says how often a function whose return
 // closes a window was left otherwise, in the code cache and natively.
 func TestLeftWithoutReturn(t *testing.T) {

@@ -38,6 +38,9 @@ __attribute__((noinline)) long tail(long n) {
 	return target(n);
 }
 
+/* Returns where the stack pointer is as in tail, to another place. */
+__attribute__((noinline)) long opener(long n) { return sink += n; }
+
 static void handler(int sig) {
 	(void)sig;
 	static struct itimerval off;
@@ -80,6 +83,9 @@ int main(int argc, char **argv) {
 		}
 	} else if (!strcmp(what, "tail")) {
 		for (int i = 0; i < 500; i++) s += tail(i % 100);
+	} else if (!strcmp(what, "tails")) {
+		for (int i = 0; i < 500; i++) s += tail(i % 100);
+		s += opener(1);
 	} else if (!strcmp(what, "signals")) {
 		struct itimerval t = {{0, 300}, {0, 300}};
 		signal(SIGALRM, handler);
