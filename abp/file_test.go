@@ -57,7 +57,7 @@ func sampleFile(t testing.TB) []byte {
 		w.Section(SectionBlocks, 0, b.Append(nil)),
 		w.Section(SectionUser+7, 0, []byte("mine")),
 		w.Section(99, 0, []byte("of a later version")),
-		w.Frame(h, enc.Finish(nil), nil),
+		w.Frame(h, enc.Finish(make([]byte, FrameRoom)), nil),
 		w.Finish(&EndInfo{Ended: 1e9, Counts: h.Counts, Reason: "exit"}),
 	)
 	if err != nil {

@@ -66,20 +66,25 @@ func (w *Writer) Section(t SectionType, flags SectionFlags, payload []byte) erro
 	return nil
 }
 
+// FrameRoom is how many bytes Frame wants in front of a body, for headers.
+const FrameRoom = SectionHeaderSize + FrameHeaderSize
+
 // Frame appends a PROFILE section: a frame's header and its encoded body; and behind it, if
 // sums has anything to say, a FRAME_SUMS section, in the same write. sums may be nil.
+//
+// body has FrameRoom bytes in front of what an encoder made, which are written here: bodies are
+// megabytes, and copying one behind its headers would take its memory twice. Bytes may also be appended
+// to it. It may be used again afterwards.
 func (w *Writer) Frame(h *FrameHeader, body []byte, sums *FrameSums) error {
 	if w.err != nil {
 		return w.err
 	}
-	// Room for the section's header comes first, so that the body is copied
-	// once and checked where it lies.
-	buf := append(w.buf[:0], make([]byte, SectionHeaderSize)...)
-	buf = append(h.Append(buf), body...)
-	payload := buf[SectionHeaderSize:]
+	h.Append(body[:SectionHeaderSize])
+	payload := body[SectionHeaderSize:]
 	s := Section{Type: SectionProfile, Offset: w.size, Length: uint64(len(payload)), CRC: checksum(payload)}
-	s.appendHeader(buf[:0])
+	s.appendHeader(body[:0])
 	added := []Section{s}
+	buf := body
 	if sums != nil {
 		sums.Thread, sums.Seq = h.Thread, h.Seq
 		if rows := sums.Append(nil); len(rows) > 0 {
@@ -88,8 +93,7 @@ func (w *Writer) Frame(h *FrameHeader, body []byte, sums *FrameSums) error {
 			added = append(added, t)
 		}
 	}
-	w.buf = buf
-	w.index = append(w.index, buf[SectionHeaderSize:][:FrameHeaderSize]...)
+	w.index = append(w.index, body[SectionHeaderSize:FrameRoom]...)
 	w.put(buf)
 	if w.err != nil {
 		return fmt.Errorf("%s section: %w", s.Type, w.err)

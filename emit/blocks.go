@@ -13,19 +13,22 @@ import (
 // is converted anew from the engine's packed facts where it is asked for: an
 // encoder asks for a shape once, the main profile for a row once, and cut
 // executions are rare.
+//
+// There is one for each number that the engine has given: sixteen bytes.
 type block struct {
+	// state: flags, and in the bits above them which of blockTable.whole it is; none is 0.
 	state  atomic.Uint32
 	words  uint16    // of an execution
-	counts [4]uint16 // of abp.Block.Static: Instructions, MemInstructions, Loads, Stores
-	bytes  [2]uint32 // BytesRead, BytesWritten
-	// full is kept where the words of an execution have to be looked at.
-	full atomic.Pointer[abp.Block]
+	counts [4]uint8  // of abp.Block.Static: Instructions, MemInstructions, Loads, Stores
+	bytes  [2]uint16 // BytesRead, BytesWritten
 }
 
-// States of a block.
+// Flags of a block's state.
 const (
 	blockKnown   = 1 << iota // its other fields are set
 	blockDefined             // its row is in the main profile
+	blockWide                // its counts are too large to be kept here
+	stateBits    = iota
 )
 
 // Pages of the table are made when a block of theirs is first asked for: 16 M numbers at
@@ -42,7 +45,11 @@ const (
 type blockTable struct {
 	raw   *layout.Blocks
 	pages [maxPages]atomic.Pointer[[1 << pageBits]block]
-	mu    sync.Mutex // guards the entering of blocks
+	// whole are the blocks the words of whose executions have to be looked at, and those that are
+	// wide, from 1 on; wholes is how many. They are few.
+	whole  [maxPages]atomic.Pointer[[1 << pageBits]*abp.Block]
+	wholes uint32     // guarded by mu
+	mu     sync.Mutex // guards the entering of blocks
 	// sampling: numbers are not the engine's; nil: they are.
 	sampling *sampling
 }
@@ -81,22 +88,54 @@ func (t *blockTable) enter(id uint32, full *abp.Block) *block {
 	}
 	s := &full.Static
 	b.words = uint16(full.Words)
-	b.counts = [...]uint16{uint16(s.Instructions), uint16(s.MemInstructions), uint16(s.Loads), uint16(s.Stores)}
-	b.bytes = [...]uint32{uint32(s.BytesRead), uint32(s.BytesWritten)}
-	if full.Dynamic {
-		b.full.Store(t.convert(id))
+	b.counts = [...]uint8{uint8(s.Instructions), uint8(s.MemInstructions), uint8(s.Loads), uint8(s.Stores)}
+	b.bytes = [...]uint16{uint16(s.BytesRead), uint16(s.BytesWritten)}
+	state := uint32(blockKnown)
+	if b.kept() != *s {
+		state |= blockWide
 	}
-	b.state.Or(blockKnown)
+	if full.Dynamic || state&blockWide != 0 {
+		state |= t.keep(t.convert(id)) << stateBits
+	}
+	b.state.Or(state)
 	return b
 }
 
-// static returns what one whole execution counts for by itself.
-func (b *block) static() abp.Counts {
+// keep keeps a block whole and returns its place. t.mu is held.
+func (t *blockTable) keep(full *abp.Block) uint32 {
+	t.wholes++ // 0 is none
+	p := &t.whole[t.wholes>>pageBits]
+	if p.Load() == nil {
+		p.Store(new([1 << pageBits]*abp.Block))
+	}
+	p.Load()[t.wholes&(1<<pageBits-1)] = full
+	return t.wholes
+}
+
+// wholeOf returns the block that is kept for b, nil if there is none.
+func (t *blockTable) wholeOf(b *block) *abp.Block {
+	n := b.state.Load() >> stateBits
+	if n == 0 {
+		return nil
+	}
+	return t.whole[n>>pageBits].Load()[n&(1<<pageBits-1)]
+}
+
+// kept is the static counts as far as they could be kept.
+func (b *block) kept() abp.Counts {
 	c := &b.counts
 	return abp.Counts{
 		Instructions: uint64(c[0]), MemInstructions: uint64(c[1]), Loads: uint64(c[2]),
 		Stores: uint64(c[3]), BytesRead: uint64(b.bytes[0]), BytesWritten: uint64(b.bytes[1]),
 	}
+}
+
+// static returns what one whole execution of b counts for by itself.
+func (t *blockTable) static(b *block) abp.Counts {
+	if b.state.Load()&blockWide != 0 {
+		return t.wholeOf(b).Static
+	}
+	return b.kept()
 }
 
 // defined tells whether a block's row has been written.

@@ -116,7 +116,7 @@ func (t *ThreadState) apply(c *change) {
 func (f *openFrame) dynamic(p *ProcessWriter, words []uint64, d, before int) int {
 	list := f.enc.Dynamic
 	for ; d < len(list) && list[d] < before; d++ {
-		b := p.blocks.get(uint32(words[list[d]])).full.Load()
+		b := p.blocks.wholeOf(p.blocks.get(uint32(words[list[d]])))
 		b.DynamicCounts(words[list[d]+1:], len(b.Ins), func(ins int, c abp.Counts) {
 			f.plus.Add(c, 1)
 			f.sums.dynamic(b.ID, ins, c)
@@ -166,7 +166,7 @@ func (f *openFrame) emulated(p *ProcessWriter, id uint32, pairs []uint64) error 
 func (f *openFrame) sum(p *ProcessWriter) {
 	c := &f.header.Counts
 	for _, id := range f.enc.Touched {
-		c.Add(p.blocks.get(id).static(), f.enc.ExecsOf(id))
+		c.Add(p.blocks.static(p.blocks.get(id)), f.enc.ExecsOf(id))
 	}
 	c.Add(f.plus, 1)
 	c.Sub(f.minus)

@@ -100,8 +100,7 @@ func (w *walker) meet(id uint32) bool {
 	}
 	w.words[id] = b.words
 	w.ids = append(w.ids, id)
-	// The blocks whose words decide are the ones that are kept whole.
-	if b.full.Load() != nil {
+	if whole := w.blocks.wholeOf(b); whole != nil && whole.Dynamic {
 		w.words[id] |= walkDynamic
 	}
 	return true
@@ -112,7 +111,7 @@ func (w *walker) dynamic(id uint32, words []uint64, n int) {
 	if n > len(words) {
 		return // the caller complains
 	}
-	b := w.blocks.get(id).full.Load() // kept for blocks of this kind
+	b := w.blocks.wholeOf(w.blocks.get(id)) // kept for blocks of this kind
 	b.DynamicCounts(words, len(b.Ins), func(_ int, c abp.Counts) { w.thread.add(c) })
 }
 
@@ -122,7 +121,7 @@ func (w *walker) dynamic(id uint32, words []uint64, n int) {
 func (w *walker) settle() {
 	for _, id := range w.ids {
 		var c abp.Counts
-		c.Add(w.blocks.get(id).static(), uint64(w.execs[id]))
+		c.Add(w.blocks.static(w.blocks.get(id)), uint64(w.execs[id]))
 		w.thread.add(c)
 		w.execs[id] = 0
 	}

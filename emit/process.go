@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -34,9 +33,12 @@ type ProcessWriter struct {
 	order   []abp.SectionType          // of pending's keys; guarded by mu
 	enc     *zstd.Encoder              // for tables; guarded by mu
 	conv    converter                  // for rows of blocks; guarded by mu
+	rows    []byte                     // room for them; guarded by mu
+	packed  []byte                     // room for what enc makes; guarded by mu
 	threads map[uint32]*ThreadState    // guarded by mu
 	streams []*Stream                  // guarded by mu
 	closed  bool                       // guarded by mu
+	bodies  bodies
 	// switches are the windows that code opens and closes; guarded by mu.
 	switches []Switch
 }
@@ -180,8 +182,8 @@ func (p *ProcessWriter) flushTables() error {
 func (p *ProcessWriter) section(t abp.SectionType, payload []byte) error {
 	// Small payloads do not pay for zstd's header and the reader's call.
 	if p.run.opts.Level >= 0 && len(payload) > 256 {
-		if packed := p.enc.EncodeAll(payload, nil); len(packed) < len(payload) {
-			return p.main.section(t, abp.SectionZstd, packed)
+		if p.packed = p.enc.EncodeAll(payload, p.packed[:0]); len(p.packed) < len(payload) {
+			return p.main.section(t, abp.SectionZstd, p.packed)
 		}
 	}
 	return p.main.section(t, 0, payload)
@@ -193,20 +195,27 @@ func (p *ProcessWriter) section(t abp.SectionType, payload []byte) error {
 //
 // Rows of functions and images go first, as the blocks refer to them. The flag is looked
 // at without the lock, since in a program that has warmed up no block is missing.
-func (p *ProcessWriter) define(ids []uint32) (bool, error) {
-	missing := slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool { return p.blocks.get(id).defined() })
-	if len(missing) == 0 {
+// missing is room for numbers.
+func (p *ProcessWriter) define(ids []uint32, missing *[]uint32) (bool, error) {
+	*missing = (*missing)[:0]
+	for _, id := range ids {
+		if !p.blocks.get(id).defined() {
+			*missing = append(*missing, id)
+		}
+	}
+	if len(*missing) == 0 {
 		return true, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	err := p.flushTables()
-	var rows []byte
-	for _, id := range missing {
+	rows := p.rows[:0]
+	for _, id := range *missing {
 		if !p.blocks.get(id).defined() { // another stream may have come first
 			rows = p.conv.convert(&p.blocks, id).Append(rows)
 		}
 	}
+	p.rows = rows
 	if err == nil && len(rows) > 0 {
 		err = p.section(abp.SectionBlocks, rows)
 	}
@@ -214,7 +223,7 @@ func (p *ProcessWriter) define(ids []uint32) (bool, error) {
 		return false, err
 	}
 	// Only now: who sees the flag may write a frame at once.
-	for _, id := range missing {
+	for _, id := range *missing {
 		p.blocks.get(id).state.Or(blockDefined)
 	}
 	return true, nil

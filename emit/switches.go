@@ -65,7 +65,7 @@ func (f *openFrame) newTally(p *ProcessWriter, words []uint64) *tally {
 	chunk := t.sum
 	*t = tally{p: p, words: words}
 	for _, id := range f.enc.Touched {
-		t.sum.Add(p.blocks.get(id).static(), f.enc.ExecsOf(id))
+		t.sum.Add(p.blocks.static(p.blocks.get(id)), f.enc.ExecsOf(id))
 	}
 	t.sum.Sub(chunk)
 	return t
@@ -81,7 +81,7 @@ func (t *tally) next(to int) {
 			continue
 		}
 		b := t.p.blocks.get(uint32(w))
-		t.sum.Add(b.static(), 1)
+		t.sum.Add(t.p.blocks.static(b), 1)
 		t.at += 1 + int(b.words)
 	}
 }

@@ -84,7 +84,7 @@ func (u *unit) linkable(target uint64) *block {
 // one that is never taken.
 func (u *unit) exit(target uint64, how arrival) {
 	n := u.p.newExit(exit{site: u.asm.here(), target: target, area: u.ar, v: u.v, how: how})
-	u.asks = append(u.asks, askStub{u.asm.pos, n})
+	u.asks = append(u.asks, askStub{u.asm.pos, uint32(n) + 1})
 	u.asm.u32(0)
 }
 

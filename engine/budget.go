@@ -76,9 +76,10 @@ func (u *unit) useOf(b *block, ins []x86.Insn) (sum use) {
 		sum[MetricInstructions] = uint32(len(ins))
 		return sum
 	}
-	b.uses = u.usesOf(ins)
-	for i := range b.uses {
-		sum.add(b.uses[i])
+	uses := u.usesOf(ins)
+	b.used = &uses
+	for i := range uses {
+		sum.add(uses[i])
 	}
 	return sum
 }
@@ -327,11 +328,11 @@ func (t *Thread) refund(b *block, i int) {
 	if !b.spends {
 		return
 	}
-	if b.uses == nil {
+	if b.used == nil {
 		t.take(MetricInstructions, -int64(int(b.insns)-i))
 		return
 	}
-	for _, n := range b.uses[min(i, len(b.uses)):] {
+	for _, n := range b.uses()[min(i, len(b.uses())):] {
 		for m := range n {
 			if n[m] > 0 && t.p.metrics[m] {
 				t.take(Metric(m), -int64(n[m]))

@@ -56,6 +56,8 @@ type area struct {
 	// blocks, by number, in the order of their code; so also of their addresses.
 	blocks  []uint32
 	veneers map[uint64]uint64 // jumps to other areas, by where they lead
+	// changes to the next chunk, that blocks share
+	switches map[switchKey]uint64
 	// Up to where the two parts were made of large pages, or that was tried.
 	hugeNext, hugeCold int
 }
@@ -154,7 +156,15 @@ type block struct {
 	// lastRecorded: the last instruction, a system call, is part of the records.
 	lastRecorded bool
 	rec          recording // without id unless Record
-	uses         []use     // of each instruction what it subtracted; nil where that is just itself
+	used         *[]use    // see uses; a pointer, because few processes have any
+}
+
+// uses is of each instruction what it subtracted; nil where that is just itself.
+func (b *block) uses() []use {
+	if b.used == nil {
+		return nil
+	}
+	return *b.used
 }
 
 // terminator is the shape of the code that ends a block; it tells what the

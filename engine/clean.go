@@ -133,11 +133,15 @@ func (b *block) unspill(t *Thread, at uint32, regs *sys.Regs) {
 func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) bool {
 	switch {
 	case off >= a.rt.requestCore && off <= a.rt.requestEnd:
+		side := t.wantedSide()
 		app, how, ok := t.wanted()
 		if !ok {
 			return false
 		}
 		t.savedRegs(regs)
+		if side != nil {
+			t.completeSide(side, regs)
+		}
 		regs.Rip = app
 		t.stands = stand{app, regs.Rsp, how}
 		t.slot.u32(layout.Req).Store(0)
@@ -180,6 +184,9 @@ func (t *Thread) wanted() (uint64, arrival, bool) {
 		site := t.slot.get(layout.ReqArg)
 		t.p.tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
 		return site, fresh, true
+	}
+	if s := t.p.sideOf(req); s != nil {
+		return s.target, t.p.arrivalBy(s), true
 	}
 	e := t.p.exitAt(int(req - 1))
 	if e.call {

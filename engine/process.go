@@ -56,6 +56,7 @@ type Process struct {
 	// by number
 	exits     pool[exitWords]
 	rareExits []rareExit
+	sides     pool[lateSide] // ways out of superblocks that are written when they are taken
 	// blocks of the unit being written
 	entered []enteredBlock
 	// addresses that recent translations lead to, the latest last
@@ -89,6 +90,7 @@ type Process struct {
 	ahead           bool
 	noHuge          bool
 	noSuper         bool
+	noLate          bool
 	predict         bool
 	metrics         [NumMetrics]bool // that blocks count
 	budgeted        bool             // any of them
@@ -204,7 +206,8 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 	if p.words = layout.BudgetWords; tr.opts.NoSpread {
 		p.words = 1
 	}
-	p.noFollow, p.ahead, p.predict, p.noHuge, p.noSuper = tr.opts.NoFollow, tr.opts.Ahead, tr.opts.Predict, tr.opts.NoHuge, tr.opts.NoSuper
+	p.noFollow, p.ahead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.Ahead, tr.opts.Predict, tr.opts.NoHuge
+	p.noSuper, p.noLate = tr.opts.NoSuper, tr.opts.NoLate
 	p.watchCalls = watchedCalls
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
 		p.trapIgnored = sets.Ignored>>(sigTrap-1)&1 != 0

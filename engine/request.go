@@ -31,6 +31,9 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	case layout.ReqReturned:
 		return tr.placeReturned(t)
 	}
+	if s := p.sideOf(req); s != nil {
+		return tr.takeSide(t, s)
+	}
 	e := p.exitAt(int(req - 1))
 	target := e.target
 	if e.call {

@@ -30,17 +30,6 @@ const (
 	nearLoop = 128
 )
 
-// sideExit is the way out of a superblock by a branch in its middle: code that completes the
-// record there, gives the registers back and goes on at the branch's target.
-type sideExit struct {
-	site   int // of the branch's displacement
-	rec    *recording
-	id     uint32 // of the facts of what was executed
-	words  int    // of the record up to there
-	target uint64
-	how    arrival // at the target
-}
-
 // goesOn tells a branch that a superblock may go on behind: a conditional one with its condition
 // in the opcode, a direct jump, a direct call.
 func goesOn(in *x86.Insn) bool {
@@ -72,7 +61,7 @@ func onward(in *x86.Insn) uint64 {
 // of a superblock lies in one mapping, so that it belongs to one image and is in reach of the area.
 func (u *unit) superblock(app uint64, n int) int {
 	p := u.p
-	if p.noSuper || !p.facts.Holds(1+maxSideExits) || p.budgeted || u.limit > 0 || u.forced || p.changing(app) {
+	if p.noSuper || !p.facts.Holds(uint32(1+maxSideExits+p.sides.n)) || p.budgeted || u.limit > 0 || u.forced || p.changing(app) {
 		return n
 	}
 	image := p.code.mapping(app)
@@ -202,34 +191,4 @@ func anyWanted(want []Want) bool {
 		}
 	}
 	return false
-}
-
-// side writes a conditional branch whose other way leaves the superblock and completes the record.
-func (r *recorder) side(i int, in *x86.Insn) {
-	u, cc, other := r.u, in.Opcode&0xf, in.Target()
-	if onward(in) != in.Next() {
-		cc, other = cc^1, in.Next()
-	}
-	u.asm.bytes(0x0f, 0x80|cc)
-	id := r.rec.id + uint32(len(r.sides)) + 1
-	if r.rec.id == 0 {
-		id = 0
-	}
-	u.sides = append(u.sides, sideExit{site: u.asm.pos, rec: r.rec, id: id, words: r.words, target: other, how: u.p.arrivalFrom(in.Addr, other)})
-	r.sides = append(r.sides, layout.Part{Ins: i + 1, Words: r.words, Target: in.Target()})
-	u.asm.u32(0)
-}
-
-// writeSide writes the code of a way out.
-func (u *unit) writeSide(s *sideExit) {
-	a, ra := &u.asm, s.rec.ra
-	u.setRel(s.site, a.here())
-	a.putImm(ra, 0, s.id)
-	a.leaDisp(ra, ra, int64(8*(s.words+1)))
-	a.store(layout.Buf, ra)
-	a.load(ra, spillA)
-	if s.rec.hasB {
-		a.load(s.rec.rb, spillB)
-	}
-	u.jumpTo(s.target, s.how)
 }

@@ -62,7 +62,7 @@ type literal struct {
 // would be a piece of memory for each.
 type askStub struct {
 	site int
-	exit int
+	req  uint32
 }
 
 // coldStub is code to be placed behind the unit: emit writes it once the hot
@@ -107,6 +107,7 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 		c.emit(u)
 	}
 	for i := range u.sides {
+		u.setRel(u.sides[i].site, u.asm.here())
 		u.writeSide(&u.sides[i])
 	}
 	ar.next = (u.asm.pos + 15) &^ 15
@@ -118,7 +119,7 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 	}
 	for _, s := range u.asks {
 		u.setRel(s.site, u.asm.here())
-		u.ask(uint32(s.exit) + 1)
+		u.ask(s.req)
 	}
 	if len(u.lits) > 0 {
 		u.asm.align8(0)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"runtime"
 	"slices"
 )
 
@@ -51,6 +52,7 @@ type Encoder struct {
 	hits   uint64 // predicted address words since the last surprise
 
 	runs, symbols, numbers []byte
+	firsts                 []byte   // streamTouched, made at the end
 	ctl                    payloads // control bytes of address words
 	pay                    payloads
 	valClasses             []byte
@@ -95,6 +97,8 @@ func NewEncoderOf(version uint16, shape func(id uint32) *Shape, level int) (*Enc
 		return nil, err
 	}
 	e := &Encoder{model: newModel(shape), out: p}
+	e.tables = new(tables)
+	runtime.AddCleanup(e, (*tables).free, e.tables)
 	e.tame, e.plain = version < Version2, version >= Version3
 	e.vector = e.plain && haveVector()
 	return e, nil
@@ -255,13 +259,14 @@ func (e *Encoder) Finish(dst []byte) []byte {
 		e.valClasses = append(e.valClasses, byte(e.runOfValues(e.valHits)))
 		e.valHits = 0
 	}
-	touched := make([]byte, 0, 4*len(e.Touched))
+	touched := slices.Grow(e.firsts[:0], 5*len(e.Touched))
 	last := uint32(0)
 	for _, id := range e.Touched {
 		touched = binary.AppendUvarint(touched, zigzag(int64(id)-int64(last)))
 		touched = binary.AppendUvarint(touched, uint64(e.blocks[id].execs))
 		last = id
 	}
+	e.firsts = touched
 	e.ctl.b, e.pay.b, e.valPay.b = e.ctl.b[:e.ctl.n], e.pay.b[:e.pay.n], e.valPay.b[:e.valPay.n]
 	return e.out.body(dst, items, e.streams(), touched)
 }

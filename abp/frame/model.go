@@ -81,6 +81,7 @@ type model struct {
 	tame   bool // no slot becomes wild: the encoding of version 1
 	plain  bool // nothing but blocks is predicted: version 3, see dense.go
 	gen    uint32
+	tables *tables      // what holds blocks, past and lasts; nil: Go's heap
 	blocks []blockState // by number; 0 stands for what precedes the first
 	past   []blockPast  // by number
 	slots  []slot
@@ -152,7 +153,7 @@ func (m *model) reset() {
 	if len(m.blocks) == 0 {
 		// The first are no block's: a base of 0 is none.
 		if m.plain {
-			m.lasts = make([]uint64, groupWords)
+			m.addLasts(groupWords)
 		} else {
 			m.slots = make([]slot, 1)
 		}
@@ -178,9 +179,14 @@ func (m *model) grow(id uint32) {
 	if n <= 0 {
 		return
 	}
+	n = len(m.blocks) + max(n, growBlocks)
+	if m.tables != nil {
+		m.blocks, m.past = grownTable(&m.tables.blocks, m.blocks, n), grownTable(&m.tables.past, m.past, n)
+		return
+	}
 	// A large program grows this often: in steps, not by doubling, because what is
 	// not used yet is memory too.
-	n = len(m.blocks) + max(n, growBlocks, len(m.blocks)/8)
+	n += len(m.blocks) / 8
 	blocks, past := make([]blockState, n), make([]blockPast, n)
 	copy(blocks, m.blocks)
 	copy(past, m.past)
@@ -253,13 +259,22 @@ func (m *model) fill(id uint32, s *Shape) {
 func (m *model) fillPlain(b *blockState, s *Shape) {
 	b.base, b.words, b.weight, b.stack = uint32(len(m.lasts)), uint16(s.Words), uint16(s.Weight), noStack
 	// Whole groups, so that vectors need no masks: a masked store holds up the load behind it.
-	m.lasts = append(m.lasts, make([]uint64, (s.Words+groupWords-1)&^(groupWords-1))...)
+	m.addLasts(int(s.Words+groupWords-1) &^ (groupWords - 1))
 	if s.TimeWord >= 0 && int32(s.TimeWord) < min(s.Words, noStack) {
 		b.stack = uint8(s.TimeWord)
 	}
 	if s.Dynamic {
 		b.flags |= flagDynamic
 	}
+}
+
+// addLasts makes room for n more words of version 3.
+func (m *model) addLasts(n int) {
+	if m.tables != nil {
+		m.lasts = grownTable(&m.tables.lasts, m.lasts, len(m.lasts)+n)
+		return
+	}
+	m.lasts = append(m.lasts, make([]uint64, n)...)
 }
 
 // filled tells whether a block's state and facts are set.

@@ -251,7 +251,7 @@ func writeFrame(w *abp.Writer, file *abp.Header, h *abp.FrameHeader, words []uin
 	}
 	h.Words, h.Chunks, h.MaxBlock, h.Encoding = enc.Words, 1, uint32(len(all)), enc.Version()
 	file.Counts.Add(h.Counts, 1) // for END, which sums a file up
-	return w.Frame(h, enc.Finish(nil), nil)
+	return w.Frame(h, enc.Finish(make([]byte, abp.FrameRoom)), nil)
 }
 
 // WriteLarge writes a run whose only thread executes main and work in turn, runs

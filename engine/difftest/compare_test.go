@@ -27,6 +27,7 @@ func variants() []variant {
 		// Without branches' outcomes blocks go on behind branches; once more with few of them.
 		{name: "values", mode: engine.ModeRecord, want: everything&^layout.InsBranch | layout.InsTime, chunk: 16 << 10},
 		{name: "basic blocks", mode: engine.ModeRecord, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoSuper = true }},
+		{name: "ways out at once", mode: engine.ModeRecord, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoLate = true }},
 		{name: "registers", mode: engine.ModeRecord, want: layout.InsRecorded, regs: comparedRegisters},
 	}
 }

@@ -76,6 +76,7 @@ const (
 	Pop        = 0x1c0 // uint32: how many bytes that return takes off the stack (code)
 	Inside     = 0x1c8 // uint64: 1 while the toggled window is open (code, tracer)
 	Toggles    = 0x1d0 // uint64: how often code has opened or closed it (code)
+	After      = 0x1d8 // uint64: where a block goes on after the change to the next chunk (code)
 
 	CallTSC = 0x1f0 // uint64: when the last system call that is notified began (code)
 	CallEnd = 0x1f8 // uint64: and when it returned
@@ -185,8 +186,10 @@ const (
 	SyscallNotify = 2 // execute it, then leave through an exit, so that the tracer looks at what it did
 )
 
-// Requests in Req: one of these, or the number of an exit plus one.
+// Requests in Req: one of these, the number of an exit plus one, or ReqLate with the number of a
+// way out of a superblock.
 const (
+	ReqLate     = 0x80000000
 	ReqIndirect = 0xf0000001 // ReqArg: the application address that an indirect branch goes to
 	ReqEntered  = 0xf0000002 // the count of Place, an entry, ran out
 	ReqReturned = 0xf0000003 // the count of Place, a function's returns, ran out; ReqArg: where it returned to
