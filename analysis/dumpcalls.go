@@ -2,9 +2,7 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"alleria/abp"
 )
@@ -20,7 +18,7 @@ type outside struct {
 // query for certain instructions gets none but the calls that these make.
 func outsideOf(p *abp.Profile, q *abp.Query) map[threadKey]*outside {
 	out := make(map[threadKey]*outside)
-	if len(q.Functions) > 0 || !q.Code.All() || !q.Data.All() || !q.Time.All() || !q.Ordinals.All() {
+	if picksCode(q) {
 		return out
 	}
 	at := func(proc, thread uint32) *outside {
@@ -54,6 +52,16 @@ func outsideOf(p *abp.Profile, q *abp.Query) map[threadKey]*outside {
 	return out
 }
 
+// picksCode tells whether a query leaves instructions of a thread out.
+func picksCode(q *abp.Query) bool {
+	return len(q.Functions) > 0 || !q.Code.All() || !q.Data.All() || !q.Time.All() || !q.Ordinals.All()
+}
+
+// filters tells whether a query leaves anything out.
+func filters(q *abp.Query) bool {
+	return picksCode(q) || len(q.Processes) > 0 || len(q.Threads) > 0
+}
+
 // threadKey names a thread of a profile.
 type threadKey struct{ process, thread uint32 }
 
@@ -70,13 +78,27 @@ func (d *dumper) before(k threadKey, ordinal uint64) {
 		signal := len(o.signals) > 0 && o.signals[0].Ordinal <= ordinal
 		switch {
 		case call && (!signal || o.calls[0].TSC < o.signals[0].TSC):
-			d.call(&o.calls[0])
+			d.form.call(k, &o.calls[0])
 			o.calls = o.calls[1:]
 		case signal:
-			d.signal(&o.signals[0])
+			d.form.signal(k, &o.signals[0])
 			o.signals = o.signals[1:]
 		default:
 			return
+		}
+	}
+}
+
+// skipOutside forgets what came before the instruction that the dump begins with: of the
+// threads before it all, of its own what has a lower ordinal.
+func (d *dumper) skipOutside(first threadKey) {
+	for k, o := range d.outside {
+		switch c := cmp.Or(cmp.Compare(k.process, first.process), cmp.Compare(k.thread, first.thread)); {
+		case c < 0:
+			delete(d.outside, k)
+		case c == 0:
+			o.calls = slices.DeleteFunc(o.calls, func(s abp.Syscall) bool { return s.Ordinal < d.options.From })
+			o.signals = slices.DeleteFunc(o.signals, func(s abp.Signal) bool { return s.Ordinal < d.options.From })
 		}
 	}
 }
@@ -86,7 +108,7 @@ func (d *dumper) made(k threadKey, s *abp.Syscall) {
 	if o := d.outside[k]; o != nil {
 		o.calls = slices.DeleteFunc(o.calls, func(c abp.Syscall) bool { return c.Ordinal == s.Ordinal && c.TSC == s.TSC })
 	}
-	d.call(s)
+	d.form.call(k, s)
 }
 
 // rest writes what happened behind the last instruction of each thread, also of
@@ -102,44 +124,9 @@ func (d *dumper) rest() {
 	for _, k := range keys {
 		if o := d.outside[k]; len(o.calls)+len(o.signals) > 0 {
 			if d.last != k {
-				fmt.Fprintf(d.out, "# process %d thread %d\n", k.process, k.thread)
+				d.form.thread(k, 0)
 			}
 			d.before(k, ^uint64(0))
 		}
 	}
-}
-
-// call writes a system call with its name, arguments, result and duration.
-func (d *dumper) call(s *abp.Syscall) {
-	name := abp.SyscallName(s.Number)
-	if name == "" {
-		name = "?"
-	}
-	fmt.Fprintf(d.out, "    syscall %d %s(%#x, %#x, %#x, %#x, %#x, %#x)", s.Number, name,
-		s.Args[0], s.Args[1], s.Args[2], s.Args[3], s.Args[4], s.Args[5])
-	switch {
-	case s.EndTSC == 0:
-		fmt.Fprint(d.out, " does not return")
-	case s.Errno != 0:
-		fmt.Fprintf(d.out, " = -1 (errno %d)", s.Errno)
-	default:
-		fmt.Fprintf(d.out, " = %#x", uint64(s.Result))
-	}
-	if s.EndTSC > s.TSC {
-		fmt.Fprintf(d.out, " in %d ticks", s.EndTSC-s.TSC)
-	}
-	fmt.Fprintln(d.out)
-}
-
-// signal writes a signal: where the thread was, and who sent it or what address it
-// is about.
-func (d *dumper) signal(s *abp.Signal) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "    signal %d %s code %d at %#x", s.Number, abp.SignalName(s.Number), s.Code, s.IP)
-	if s.Sender != 0 {
-		fmt.Fprintf(&b, " from process %d", s.Sender)
-	} else if s.Addr != 0 {
-		fmt.Fprintf(&b, " about %#x", s.Addr)
-	}
-	fmt.Fprintln(d.out, b.String())
 }

@@ -143,20 +143,21 @@ func Summarise(profiles []*abp.Profile, q abp.Query, progress *Progress) (*Repor
 		}
 		r.Processes = append(r.Processes, others(p, r.Processes[first:], q)...)
 		slices.SortFunc(r.Processes[first:], func(a, b ProcessReport) int { return cmp.Compare(a.Number, b.Number) })
-		r.Profiles = append(r.Profiles, profileReport(p, r.Processes[first:]))
+		r.Profiles = append(r.Profiles, profileReport(p, &q, r.Processes[first:]))
 	}
 	return r, nil
 }
 
 // profileReport sums a profile up as a whole. Bytes an instruction are over
-// all of its files, tables included: that is what the disk has to hold.
-func profileReport(p *abp.Profile, processes []ProcessReport) ProfileReport {
+// all of its files, tables included: that is what the disk has to hold. Of a part of the
+// instructions they would say nothing.
+func profileReport(p *abp.Profile, q *abp.Query, processes []ProcessReport) ProfileReport {
 	pr := ProfileReport{Path: p.Path(), Complete: p.Complete(), OutputBytes: outputBytes(p)}
 	var recorded uint64
 	for _, proc := range processes {
 		recorded += proc.Instructions
 	}
-	if recorded > 0 {
+	if recorded > 0 && !filters(q) {
 		pr.BytesPerInstruction = float64(pr.OutputBytes) / float64(recorded)
 	}
 	if run := p.Run(); run != nil {

@@ -55,7 +55,7 @@ func openTarget(name string) (*target, error) {
 	if !strings.Contains(name, "/") {
 		found, err := exec.LookPath(name)
 		if err != nil && !errors.Is(err, exec.ErrDot) {
-			return nil, &statusError{statusNotFound, fmt.Errorf("%s: no such program in PATH", name)}
+			return nil, &statusError{statusNotFound, fmt.Errorf("%s: no such program in PATH%s", name, besideUs(name))}
 		}
 		path = found
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -52,7 +53,11 @@ The exit status is 126 if recording cannot work here.`,
 					return err
 				}
 			} else {
-				printFindings(a.stdout, findings)
+				out := bufio.NewWriter(a.stdout)
+				printFindings(out, findings)
+				if err := out.Flush(); err != nil {
+					return err
+				}
 			}
 			for _, f := range findings {
 				if f.Verdict == bad {

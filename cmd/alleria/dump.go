@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"alleria/abp"
@@ -23,11 +25,14 @@ func (a *app) dumpCommand() *cobra.Command {
 		Long: `dump prints each recorded instruction with its number in the thread, address,
 function, bytes and disassembly, followed by its accesses with addresses, sizes
 and values, as far as they were recorded. Windows and threads have lines of
-their own that begin with #.`,
+their own that begin with #.
+
+With --json each line is an object, whose "kind" is instruction, thread, windows,
+syscall or signal. An instruction's accesses are a list in it.`,
 		Example: `  alleria dump --count 100 out
   alleria dump --thread 1 --from 1M --count 50 out
   alleria dump --function main --syntax att out`,
-		Args: cobra.ExactArgs(1),
+		Args: oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			options, err := dump.options()
 			if err != nil {
@@ -41,7 +46,11 @@ their own that begin with #.`,
 				if dump.byTime {
 					q.Order = abp.OrderTime
 				}
-				return analysis.Dump(a.stdout, profiles[0], q, options)
+				err = analysis.Dump(a.stdout, profiles[0], q, options)
+				if errors.Is(err, abp.ErrNoSuchPlace) {
+					return usagef("--from %s: the thread has no such instruction; alleria report says how many it has", dump.from)
+				}
+				return err
 			})
 		},
 	}
@@ -51,6 +60,7 @@ their own that begin with #.`,
 	fl.StringVar(&dump.from, "from", "", "begin with this `instruction` of the thread, counted from 0")
 	fl.StringVar(&dump.count, "count", "", "end after this `number` of instructions")
 	fl.BoolVar(&dump.byTime, "by-time", false, "mix threads by time instead of one after the other")
+	fl.BoolVar(&dump.json, "json", false, "print JSON, one object a line")
 	fl.BoolVar(&dump.noBytes, "no-bytes", false, "leave out the instructions' bytes")
 	return c
 }
@@ -61,6 +71,7 @@ type dumpFlags struct {
 	from, count string // empty: from the start, to the end
 	byTime      bool
 	noBytes     bool
+	json        bool
 }
 
 // options checks the flags before a profile is opened.
@@ -77,10 +88,13 @@ func (f *dumpFlags) options() (o analysis.DumpOptions, err error) {
 	if o.Count, err = optionalCount("--count", f.count); err != nil {
 		return o, err
 	}
+	if f.count != "" && o.Count == 0 {
+		return o, usagef("--count is a number from 1, not %q", f.count)
+	}
 	if f.byTime && o.From > 0 {
 		return o, usagef("--from counts within one thread, which --by-time mixes with others")
 	}
-	o.NoCode = f.noBytes
+	o.NoCode, o.JSON = f.noBytes, f.json
 	return o, nil
 }
 

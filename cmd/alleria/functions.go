@@ -52,7 +52,12 @@ which DEBUGINFOD_URLS may have fetched. Nothing is executed.`,
 		Example: `  alleria functions ./tool 'parse_*'
   alleria functions --image libc.so.6 --sizes --sort size gzip
   alleria functions --sources --json ./tool`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("no program is named: alleria functions [flags] PROGRAM [PATTERN...]")
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error { return a.functions(f, args[0], args[1:]) },
 	}
 	fl := c.Flags()

@@ -40,7 +40,7 @@ access are folded. The endings of the output files say what to make: .png, .svg,
 .csv (the numbers), .html (one page that zooms). With several processes, each
 gets files of its own, with -pN before the ending.`,
 		Example: "  alleria heatmap out\n  alleria heatmap -o heat.png -o heat.html --block 64K out",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			size, err := parseSize(block)
 			if err != nil || size < 64 || bits.OnesCount64(uint64(size)) != 1 {

@@ -221,7 +221,7 @@ func (f *newFlags) text() ([]byte, error) {
 	// A loop over five: the order of help is worth more than a map.
 	at := slices.IndexFunc(recordables(), func(r recordable) bool { return r.name == f.what })
 	if at < 0 {
-		return nil, usagef("--what is %s, not %q", list(recordableNames(), 9), f.what)
+		return nil, usagef("--what is one of %s, not %q", list(recordableNames(), 9), f.what)
 	}
 	w := &configWriter{}
 	w.put(0, `<?xml version="1.0" encoding="UTF-8"?>`)

@@ -100,7 +100,7 @@ func TestNewWithProgram(t *testing.T) {
 
 func TestNewErrors(t *testing.T) {
 	for args, says := range map[string]string{
-		"--what much":                        "--what is addresses, values, blocks, branches and all",
+		"--what much":                        "--what is one of addresses, values, blocks, branches and all",
 		"--instructions 5":                   "two numbers with a colon",
 		"--instructions :":                   "two numbers with a colon",
 		"--instructions x:5":                 "is not a count",

@@ -92,10 +92,19 @@ func (f *queryFlags) query(profiles []*abp.Profile) (q abp.Query, err error) {
 // to a misspelt question looks like a fact about the program.
 func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
 	var names []string
-	numbers := make(map[uint32]bool)
+	numbers, threads := make(map[uint32]bool), make(map[uint32]bool)
 	for _, p := range profiles {
 		for _, proc := range p.Processes() {
 			numbers[proc.Header().Process] = true
+			for _, t := range proc.Threads() {
+				threads[t.Number] = true
+			}
+			for _, s := range proc.Syscalls() {
+				threads[s.Thread] = true
+			}
+			for _, s := range proc.Signals() {
+				threads[s.Thread] = true
+			}
 			for i := range proc.Functions() {
 				names = append(names, proc.Functions()[i].Display(), proc.Functions()[i].Name)
 			}
@@ -104,6 +113,12 @@ func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
 	for _, n := range q.Processes {
 		if !numbers[n] {
 			return usagef("--process %d: there is no such process in the profile; alleria tree lists them", n)
+		}
+	}
+	// A profile of counts has no threads that it could list.
+	for _, n := range q.Threads {
+		if len(threads) > 0 && !threads[n] {
+			return usagef("--thread %d: there is no such thread in the profile; alleria report lists them", n)
 		}
 	}
 	for _, name := range q.Functions {

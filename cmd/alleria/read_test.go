@@ -126,7 +126,7 @@ func TestReadingErrors(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"report"}, "requires at least 1 arg"},
+		{[]string{"report"}, "no profile is named"},
 		{[]string{"report", "/no/such"}, "no such file"},
 		{[]string{"report", text}, "profile"},
 		{[]string{"dump", "--address", "main", run}, "not a range"},
@@ -139,6 +139,12 @@ func TestReadingErrors(t *testing.T) {
 		{[]string{"heatmap", "-o", "x.bmp", run}, ".png"},
 		{[]string{"heatmap", "--process", "7", run}, "no such process"},
 		{[]string{"verify", "/no/such"}, "no such"},
+		{[]string{"dump", run, run}, "one profile"},
+		{[]string{"dump", "--count", "0", run}, "--count"},
+		{[]string{"dump", "--thread", "99", run}, "no such thread"},
+		{[]string{"report", "--thread", "99", run}, "no such thread"},
+		{[]string{"report", "--top", "-1", run}, "--top"},
+		{[]string{"windows", "--window", "none", run}, "no such window"},
 	} {
 		status, _, errs := command(t, c.args...)
 		if status != 2 || !strings.Contains(errs, c.says) || strings.Count(errs, "\n") != 1 {

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -260,6 +261,15 @@ func parseCompress(s string) (int, error) {
 	return level, nil
 }
 
+// besideUs is the end of a sentence about a name that PATH does not have: shells do not
+// look into the working directory, and their users forget it.
+func besideUs(name string) string {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && !strings.Contains(name, "/") {
+		return fmt.Sprintf("; did you mean ./%s?", name)
+	}
+	return ""
+}
+
 // findProgram looks a program up as a shell does. That it is there and may be
 // executed is checked before anything is set up, so that a misspelt name leaves
 // no output directory behind.
@@ -272,7 +282,7 @@ func findProgram(name string) (string, error) {
 	case err == nil, errors.Is(err, exec.ErrDot): // a PATH that holds "." was the user's choice
 		return path, nil
 	case errors.Is(err, exec.ErrNotFound):
-		return "", &statusError{statusNotFound, fmt.Errorf("%s: no such program in PATH", name)}
+		return "", &statusError{statusNotFound, fmt.Errorf("%s: no such program in PATH%s", name, besideUs(name))}
 	case errors.Is(err, fs.ErrNotExist):
 		return "", &statusError{statusNotFound, fmt.Errorf("%s: no such file", name)}
 	}

@@ -22,8 +22,11 @@ func (a *app) reportCommand() *cobra.Command {
 (exclusive of what it calls), and what the output took. PROFILE is a run's
 directory, a process's within it, or one .abp file.`,
 		Example: "  alleria report out\n  alleria report --function BZ2_compressBlock --json out",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    someProfiles,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if top < 0 {
+				return usagef("--top is a number from 0, not %d", top)
+			}
 			return openProfiles(args, func(profiles []*abp.Profile) error {
 				q, err := filter.query(profiles)
 				if err != nil {

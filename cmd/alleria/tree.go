@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -40,17 +42,18 @@ func (a *app) treeCommand() *cobra.Command {
 		Short: "Show the processes of a run with their numbers",
 		Long: `tree shows which process started which, with the numbers that window
 configurations name them by, what they ran and how they ended.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return openProfiles(args, func(profiles []*abp.Profile) error {
 				roots := processTree(profiles[0])
 				if asJSON {
 					return a.printJSON(roots)
 				}
+				out := bufio.NewWriter(a.stdout)
 				for _, n := range roots {
-					a.printNode(n, 0)
+					printNode(out, n, 0)
 				}
-				return nil
+				return out.Flush()
 			})
 		},
 	}
@@ -61,7 +64,7 @@ configurations name them by, what they ran and how they ended.`,
 // printNode prints a process and, below it and further to the right, its
 // children.
 // Seconds are between creation and end of the process, with what it waited.
-func (a *app) printNode(n *treeNode, depth int) {
+func printNode(w io.Writer, n *treeNode, depth int) {
 	end := ""
 	switch {
 	case n.Exit != nil:
@@ -72,9 +75,9 @@ func (a *app) printNode(n *treeNode, depth int) {
 	if n.Seconds > 0 {
 		end += fmt.Sprintf(", %.3g s", n.Seconds)
 	}
-	fmt.Fprintf(a.stdout, "%s%d (pid %d%s) %s\n", strings.Repeat("  ", depth), n.Number, n.PID, end, strings.Join(n.Command, " "))
+	fmt.Fprintf(w, "%s%d (pid %d%s) %s\n", strings.Repeat("  ", depth), n.Number, n.PID, end, strings.Join(n.Command, " "))
 	for _, c := range n.Children {
-		a.printNode(c, depth+1)
+		printNode(w, c, depth+1)
 	}
 }
 

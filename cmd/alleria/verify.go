@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 
@@ -37,7 +38,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Long: `verify reads every section and entry and reports what is damaged, and what is
 missing because the recording was cut off. The exit status is 1 if there is
 anything to report.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: someProfiles,
 		RunE: func(_ *cobra.Command, args []string) error {
 			found := []problemLine{}
 			for _, path := range args {
@@ -60,7 +61,9 @@ anything to report.`,
 					return err
 				}
 			} else {
-				a.printProblems(args, found)
+				if err := a.printProblems(args, found); err != nil {
+					return err
+				}
 			}
 			if len(found) > 0 {
 				return &statusError{status: statusProblems}
@@ -74,7 +77,8 @@ anything to report.`,
 
 // printProblems writes a line for each problem, or that there is none.
 // Problems are results and go to standard output, as a linter's do.
-func (a *app) printProblems(paths []string, found []problemLine) {
+func (a *app) printProblems(paths []string, found []problemLine) error {
+	out := bufio.NewWriter(a.stdout)
 	for _, p := range found {
 		kind := "damaged"
 		if p.CutOff {
@@ -84,11 +88,12 @@ func (a *app) printProblems(paths []string, found []problemLine) {
 		if p.Offset > 0 {
 			where = fmt.Sprintf("%s at byte %d", p.Path, p.Offset)
 		}
-		fmt.Fprintf(a.stdout, "%s: %s: %s\n", where, kind, p.Text)
+		fmt.Fprintf(out, "%s: %s: %s\n", where, kind, p.Text)
 	}
 	if len(found) == 0 && !a.quiet {
 		for _, path := range paths {
-			fmt.Fprintf(a.stdout, "%s is sound.\n", path)
+			fmt.Fprintf(out, "%s is sound.\n", path)
 		}
 	}
+	return out.Flush()
 }

@@ -23,17 +23,19 @@ type openingLine struct {
 }
 
 // windowsCommand lists what the report only sums up.
-// A window of a name that the profile does not have gives an empty list and no
-// error: with several profiles, some may have it.
+// A name that none of several profiles has is refused; some may be without it.
 func (a *app) windowsCommand() *cobra.Command {
 	asJSON := false
 	var only []string
 	c := &cobra.Command{
 		Use:   "windows PROFILE...",
 		Short: "List every opening and closing of the windows",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  someProfiles,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return openProfiles(args, func(profiles []*abp.Profile) error {
+				if err := knownWindows(profiles, only); err != nil {
+					return err
+				}
 				if asJSON {
 					return a.printOpenings(profiles, only)
 				}
@@ -47,6 +49,26 @@ func (a *app) windowsCommand() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().StringArrayVar(&only, "window", nil, "only the window of this `name`; may be repeated")
 	return c
+}
+
+// knownWindows refuses a name that no profile has.
+func knownWindows(profiles []*abp.Profile, only []string) error {
+	var names []string
+	for _, p := range profiles {
+		for _, proc := range p.Processes() {
+			for _, def := range proc.WindowDefs() {
+				names = append(names, def.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, name := range only {
+		if !slices.Contains(names, name) {
+			return usagef("--window %s: there is no such window; there are %s", name, list(names, 10))
+		}
+	}
+	return nil
 }
 
 // eachOpening lists them process by process, window by window. By time would mix
