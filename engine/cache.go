@@ -18,14 +18,17 @@ const (
 	Count                      // counts block executions
 	Record                     // writes raw records as the first of the client's plans says; those of the others follow
 	numVariants = layout.Variants
+	// Aside is for children that share the address space: nothing, and arrivals that the
+	// process's threads count in the same words are not counted either.
+	Aside = numVariants - 1
 )
 
 // MaxPlans is how many plans a client can have at a time: different things that
 // different threads record. Each has a look-up table in the thread's slot.
-const MaxPlans = layout.Variants - int(Record)
+const MaxPlans = int(Aside - Record)
 
 // records tells the variants that write records.
-func (v Variant) records() bool { return v >= Record }
+func (v Variant) records() bool { return v >= Record && v < Aside }
 
 // plan is the client's plan that a recording variant follows.
 func (v Variant) plan() int { return int(v - Record) }

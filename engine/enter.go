@@ -80,7 +80,7 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how arri
 	p := t.p
 	v := t.due()
 	if t.vfork {
-		v = Plain
+		v = Aside
 	}
 	t.useVariant(v)
 	if !t.vfork {

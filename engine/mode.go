@@ -86,8 +86,8 @@ func (p *Process) watch(addr uint64) {
 }
 
 // modeDiffers tells whether a thread runs otherwise than its process should.
-// A vfork child always runs plainly: it shares the address space and is nobody's
-// thread.
+// A vfork child always runs in the same variant: it shares the address space and is
+// nobody's thread.
 func (tr *Tracer) modeDiffers(t *Thread) bool {
 	p := t.p
 	if t.vfork || t.ending {
@@ -110,7 +110,7 @@ func (tr *Tracer) modeDiffers(t *Thread) bool {
 func (p *Process) Replan() {
 	p.stopToggling() // it leads to what is forgotten
 	clear(p.stepped)
-	for v := Record; v < numVariants; v++ {
+	for v := Record; v.records(); v++ {
 		if p.slotHeads[v] != nil {
 			p.retranslate(v)
 		}

@@ -12,9 +12,14 @@ import (
 // It comes before everything else in the block, so that a window which the arrival opens
 // has the block's first instruction in it. Jumps from within the function lead behind it, so
 // that what has to be done each time, such as the comparison of code that changes, comes later.
+//
+// A child in the same memory has code of its own without it. Refused: to give back what the
+// child has counted, for which its code would have to count a second time, and which
+// comes too late for a threshold that the child reaches while the parent's other
+// threads run.
 func (u *unit) arrivals(b *block, ins []x86.Insn, changing bool) {
 	at := u.p.placeAt[b.app]
-	if at == nil || u.limit > 0 {
+	if at == nil || u.limit > 0 || u.v == Aside {
 		return
 	}
 	if changing { // what the instructions do with the flags is not known yet
@@ -119,7 +124,7 @@ func (u *unit) countDown(pl *Place, ins []x86.Insn) {
 // A program without awaited returns pays nothing; one with some pays a load, a subtraction
 // and a branch that is hardly ever taken at each return.
 func (u *unit) checkReturn(in *x86.Insn) {
-	if !u.p.awaits {
+	if !u.p.awaits || u.v == Aside {
 		return
 	}
 	a := &u.asm

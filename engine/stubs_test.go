@@ -54,8 +54,8 @@ func TestSlotPartsDoNotOverlap(t *testing.T) {
 		{"counting", layout.CountReg, layout.CountLanes + 8}, {"budgets", layout.Budgets, budgetOff(NumMetrics, 0)}, {"x87 registers", layout.FXSave, layout.FXSave + 512},
 		{"chunk control", layout.ChunkCtl, layout.ChunkCtl + layout.MaxChunks*layout.ChunkCtlSize},
 		{"frames' places", layout.FramePlace, layout.FramePlace + 2*layout.FrameMax},
-		{"tables", layout.TableOff, int(tableOff(numVariants))}, {"frames", layout.FrameSP, layout.FrameSite + 8*layout.FrameMax},
-		{"counters", layout.CounterOff, layout.CounterOff + 8*layout.MaxCounters}, {"ring", layout.RingOff, layout.RingOff + layout.RingMax},
+		{"tables", layout.TableOff, int(tableOff(numVariants))}, {"counters", layout.CounterOff, layout.CounterOff + 8*layout.MaxCounters},
+		{"frames", layout.FrameSP, layout.FrameSite + 8*layout.FrameMax}, {"ring", layout.RingOff, layout.RingOff + layout.RingMax},
 		{"slot", layout.SlotSize, layout.SlotSize},
 	}
 	for i, p := range parts[1:] {

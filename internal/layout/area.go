@@ -12,7 +12,7 @@ const (
 	TableOff     = 1 << 20
 	TableEntries = 1 << 16
 	TableSize    = 8 * TableEntries
-	Variants     = 16
+	Variants     = 17
 
 	CounterOff  = 10 << 20       // block counters: one uint64 a counted block
 	MaxCounters = (20 << 20) / 8 // counted blocks a process can have
@@ -132,7 +132,7 @@ const (
 // FramePlace the number of the place that counts the function's returns (uint16).
 const (
 	FramePlace = 0x20000
-	FrameSP    = 9 << 20 // behind the tables
+	FrameSP    = 30 << 20 // behind the counters
 	FrameSite  = FrameSP + 8*FrameMax
 	FrameMax   = 1 << 16
 	FrameNone  = 1 << 62
