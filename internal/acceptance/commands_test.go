@@ -36,6 +36,7 @@ func compression() []program {
 		p("xz", "-0", "-k", "-T1", "small"), p("xz", "-0", "-k", "-T2", "--block-size=4096", "small").as("xz, 2 threads"), p("xz", "-d", "-c", "small2.xz").as("xz -d"),
 		p("zstd", "-q", "-3", "text"), p("zstd", "-q", "-T2", "-1", "text", "-o", "t.zst").as("zstd, 2 threads"), p("zstd", "-q", "-d", "text2.zst", "-o", "out").as("zstd -d"),
 		p("lz4", "-q", "text", "text.lz4"), p("lz4", "-q", "-d", "text2.lz4", "out").as("lz4 -d"),
+		p("brotli", "-q", "5", "-k", "text"), p("pigz", "-p", "2", "-b", "128", "-n", "-c", "text").as("pigz, 2 threads"),
 		p("zip", "-q", "-X", "-r", "t.zip", "tree").as("zip"), p("unzip", "-q", "tree.zip", "-d", "un").as("unzip"),
 	}
 }
@@ -82,6 +83,7 @@ func languages() []program {
 	return []program{
 		p("perl", "the.pl", "text"), p("/usr/bin/python3", "-S", "the.py").as("python3"), p("/usr/bin/python3", "-S", "threads.py").as("python3, threads"),
 		p("lua5.4", "the.lua"), p("luajit", "jit.lua").as("luajit (JIT)"), p("ruby", "--disable=gems", "the.rb"), p("tclsh", "the.tcl"), p("node", "the.js").as("node (JIT)"), p("guile", "--no-auto-compile", "-q", "the.scm").as("guile (JIT)"), p("php", "-n", "the.php"),
+		p("sbcl", "--noinform", "--no-sysinit", "--no-userinit", "--non-interactive", "--eval", "(progn (defun f (n) (if (< n 2) n (+ (f (- n 1)) (f (- n 2))))) (print (f 14)) (print (handler-case (car 5) (type-error () 1))) (gc :full t) (sb-ext:exit :code 7))").as("sbcl (JIT, write barriers by signals)"),
 		p("sqlite3", ":memory:").in("the.sql"), p("bc", "-l").in("the.bc"), p("dc", "-e", "2 200 ^ 17 % 30 k 2 v p f").as("dc"),
 		p("cc1", "-quiet", "-O2", "hello.i", "-o", "hello.s"), p("as", "hello2.s", "-o", "out.o"), p("ld", "-r", "hello2.o", "-o", "out.o"), p("c++filt", "_ZNSt6vectorIiSaIiEE9push_backERKi"),
 	}
