@@ -178,6 +178,9 @@ func (tr *Tracer) callStop(t *Thread) error {
 func (tr *Tracer) nativeCall(t *Thread, regs *sys.Regs) error {
 	p := t.p
 	nr := regs.Orig_rax
+	if (p.calls[uint32(nr)] || nr == sysRseq) && p.by32Bits(regs.Rip) {
+		return nil
+	}
 	tr.entered(t, regs, nr, regs.Rip)
 	if p.watchCalls == 0 {
 		return nil
@@ -189,6 +192,14 @@ func (tr *Tracer) nativeCall(t *Thread, regs *sys.Regs) error {
 		return sys.SetRegs(t.tid, regs)
 	}
 	return nil
+}
+
+// by32Bits tells whether the instruction in front of an address, which has entered the
+// kernel, is int 0x80: its calls have numbers in a table of their own.
+func (p *Process) by32Bits(next uint64) bool {
+	var code [2]byte
+	n, _ := p.mem.ReadAt(code[:], int64(next-2))
+	return n == 2 && code == [2]byte{0xcd, 0x80}
 }
 
 // deaf is the Watcher of a client that is none.

@@ -58,3 +58,25 @@ func TestSyscallsUnderProbes(t *testing.T) {
 		}
 	}
 }
+
+// TestSyscallOf32Bits: calls by int 0x80 have numbers of their own, which are not those that
+// an event has.
+func TestSyscallOf32Bits(t *testing.T) {
+	prog := build(t, "../../testdata/events/int80.S", "-nostdlib -static -no-pie")
+	at := labels(t, prog)
+	if r := run(t, command{argv: []string{prog}, dir: workDir(t)}); r.status != 0 {
+		t.Skipf("no 32-bit calls here: %d", r.status)
+	}
+	for kind, others := range map[string]string{"native": "", "cached": nothing} {
+		for _, event := range []string{`<Syscall name="getpid"/>`, `<Syscall number="39"/>`, `<Syscall name="getpid" threshold="2"/>`} {
+			got := record(t, workDir(t), windowed("", "<On>"+event+"</On>", others), prog)["1/1"]
+			want := at["after_getpid"]
+			if strings.Contains(event, "threshold") {
+				want = 0
+			}
+			if got.first() != want {
+				t.Errorf("%s %s: begins at %#x, not %#x", kind, event, got.first(), want)
+			}
+		}
+	}
+}
