@@ -119,8 +119,15 @@ func (p *Process) Replan() {
 }
 
 // SetPlan says which of the client's plans holds for what the thread records. The
-// client calls it from Client.ThreadStarted; without, it is the first.
-func (t *Thread) SetPlan(plan int) { t.plan = plan }
+// client calls it from Client.ThreadStarted; without, it is the first. Called later, it takes
+// effect as SetMode does.
+func (t *Thread) SetPlan(plan int) {
+	if t.plan != plan {
+		t.plan = plan
+		t.p.stopToggling() // it leads to what the plan before says
+		t.p.tr.modeChanged = true
+	}
+}
 
 // due is the variant that the process's mode and its plan mean for a thread.
 func (t *Thread) due() Variant {

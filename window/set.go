@@ -348,12 +348,13 @@ func (s *Set) Open() uint64 {
 	return bits
 }
 
-// Profiles are what the open windows record.
+// Profiles are what the windows of a set, as Open tells them, record; those that have no bit
+// record while they are open.
 // An instruction is recorded once, with the union of what they ask for.
-func (s *Set) Profiles() []*config.Profile {
+func (s *Set) Profiles(set uint64) []*config.Profile {
 	var p []*config.Profile
 	for _, in := range s.windows {
-		if in.state == open {
+		if in.index < 64 && set>>in.index&1 != 0 || in.index >= 64 && in.state == open {
 			p = append(p, in.def.Profile)
 		}
 	}

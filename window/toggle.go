@@ -44,26 +44,34 @@ func (in *instance) simple() bool {
 	return in.def.Reopenable && in.on != nil && in.till != nil && in.on.leaf != nil && in.till.leaf != nil
 }
 
-// Switch returns the window that is the only one to open or close for now, and that
-// whoever watches the events may open and close without asking; ok is false if there
-// is none: the others must stay as they are, closed, whatever On and Till do.
-func (s *Set) Switch() (sw Switch, ok bool) {
+// Switch returns the window that may be opened and closed by whoever watches the events, without
+// asking, for now; ok is false if there is none: the others must stay as they are, closed,
+// whatever On and Till do. Of several windows that could open it is the one whose set was open
+// last.
+func (s *Set) Switch(last uint64) (sw Switch, ok bool) {
+	var is, may *instance
 	for _, in := range s.windows {
-		if in.state == over {
-			continue
-		}
-		if !in.simple() {
-			if in.state == open {
+		switch {
+		case in.state == over:
+		case in.state == open:
+			if is != nil || !in.simple() { // two: what opens one must not be taken for what opens both
 				return Switch{}, false
 			}
-			continue
+			is = in
+		case !in.simple():
+		case !in.on.leaf.Countable():
+			return Switch{}, false // it may open at any moment
+		case may == nil || last == 1<<in.index:
+			may = in
 		}
-		if ok { // two: what opens one must not be taken for what opens both
-			return Switch{}, false
-		}
-		sw, ok = Switch{in.index, in.on.leaf, in.till.leaf}, true
 	}
-	return sw, ok
+	if is == nil {
+		is = may
+	}
+	if is == nil {
+		return Switch{}, false
+	}
+	return Switch{is.index, is.on.leaf, is.till.leaf}, true
 }
 
 // Switched notes that the window of a Switch has opened and closed so many times

@@ -121,7 +121,13 @@ type opening struct {
 // openings reads what alleria windows lists of the window called w.
 func openings(t *testing.T, dir string) []opening {
 	t.Helper()
-	r := run(t, command{argv: []string{alleria(), "windows", "--json", "--window", "w", profileDir}, dir: dir})
+	return openingsOf(t, dir, "w")
+}
+
+// openingsOf is openings for the window of a name.
+func openingsOf(t *testing.T, dir, name string) []opening {
+	t.Helper()
+	r := run(t, command{argv: []string{alleria(), "windows", "--json", "--window", name, profileDir}, dir: dir})
 	var lines []struct {
 		Process int
 		Window  string

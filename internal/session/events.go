@@ -29,6 +29,7 @@ type events struct {
 	done    map[*symbols.Loaded]bool
 	near    map[suggestion]func() []string
 	off     bool
+	toggles window.Switch      // what the engine opens and closes by itself, if anything
 	gone    map[goneKey]uint64 // what Gone said when the window opened or closed last
 }
 
@@ -391,13 +392,16 @@ func (e *events) drop(pl *engine.Place) {
 // toggle returns what the engine may open and close by itself, nil if there is
 // nothing.
 //
-// It must be certain that nothing but these two events can change the set of windows: one
-// window, one place for each of its ends with nobody else waiting there, no count of
-// instructions, and the window's blocks planned already.
+// It must be certain that nothing but these two events can change the set of windows without
+// asking: one window that is open or may open next, one place for each of its ends with nobody
+// else waiting there, no count of instructions, and the window's blocks planned already.
 func (e *events) toggle() *engine.Toggle {
 	im := e.im
-	sw, ok := im.windows.Switch()
-	if !ok || im.planners == nil || im.planned != 1<<sw.Index || im.budget != nil && im.budget.waiting() {
+	if !im.plans.any() {
+		return nil
+	}
+	sw, ok := im.windows.Switch(im.plans.open())
+	if !ok || im.plans.open() != 1<<sw.Index || im.budget != nil && im.budget.waiting() {
 		return nil
 	}
 	// One place for both ends would open and close at one arrival: the order is
@@ -406,6 +410,7 @@ func (e *events) toggle() *engine.Toggle {
 	if on == nil || till == nil || on == till || !sw.On.Countable() || !sw.Till.Countable() {
 		return nil
 	}
+	e.toggles = sw
 	return &engine.Toggle{Open: on, Close: till, OpenAfter: sw.On.Event.Occurrence(), CloseAfter: sw.Till.Event.Occurrence(),
 		OpenMark: 1 << sw.Index}
 }

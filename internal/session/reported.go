@@ -57,11 +57,11 @@ func (r *run) watch() {
 	im := r.image
 	calls := make(map[uint32]bool)
 	signals, returns, ends := false, false, false
-	if im.planners != nil && im.windows.Open() != 0 && r.opts.Only == OnlyAll {
+	if im.plans.any() && im.windows.Open() != 0 && r.opts.Only == OnlyAll {
 		// Signals and calls are recorded for threads that ask for it: one that does
 		// is enough to be told of them.
 		for plan := range len(r.threads.nums) + 1 {
-			if m := r.planner(plan).thread; m != nil {
+			if m := r.planner(im.plans.first(r.threads) + plan).thread; m != nil {
 				signals, returns = signals || m.Signals, returns || m.Syscalls
 			}
 		}
@@ -166,8 +166,8 @@ const maxErrno = 4096
 
 // matcherOf is what the open windows record of a thread, nil if nothing.
 func (r *run) matcherOf(t *engine.Thread) *config.ThreadMatcher {
-	if im := r.image; im.planners != nil && im.windows.Open() != 0 && im.pool != nil {
-		return r.planner(r.threads.plan(t.Num())).thread
+	if im := r.image; im.plans.any() && im.windows.Open() != 0 && im.pool != nil {
+		return r.planner(r.planOf(t)).thread
 	}
 	return nil
 }

@@ -61,13 +61,11 @@ type image struct {
 	windows *window.Set
 	events  *events
 	budget  *budget // nil where no event counts instructions
-	// planners are what threads record, by their plan; made as they are needed.
-	planners []*planner
-	planned  uint64 // the open windows that planners are for
-	writer   *emit.ProcessWriter
-	pool     *cab.Pool
-	rings    map[*engine.Thread]*cab.Ring
-	marked   map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
+	plans   plans
+	writer  *emit.ProcessWriter
+	pool    *cab.Pool
+	rings   map[*engine.Thread]*cab.Ring
+	marked  map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
 }
 
 // waits sums up how long application threads waited for room in their rings.
@@ -211,13 +209,7 @@ func (r *run) setMode() {
 	switch {
 	case r.opts.Only == OnlyTranslate || r.opts.Only == OnlyCount:
 	case open != 0:
-		if im.planners == nil || im.planned != open {
-			if im.planners != nil {
-				im.p.Replan()
-			}
-			// One for each plan; most stay nil.
-			im.planners, im.planned = make([]*planner, engine.MaxPlans), open
-		}
+		r.usePlans(open)
 		im.p.SetMode(engine.ModeRecord)
 	case im.budget != nil && im.budget.waiting():
 		im.p.SetMode(engine.ModePlain)
@@ -276,10 +268,7 @@ func (r *run) Reached(t *engine.Thread, pl *engine.Place, addr uint64) {
 // marks in the ring, from which the processing threads make the rows.
 func (r *run) Toggled(t *engine.Thread, open bool, times uint64) {
 	im := r.image
-	sw, ok := im.windows.Switch()
-	if !ok {
-		return // it was told not to any more, and did so just before
-	}
+	sw := im.events.toggles
 	// No mark is made here: the code that toggled has written it.
 	im.windows.Switched(sw, open, times)
 	im.events.toggled(sw, open)
@@ -336,20 +325,10 @@ func (r *run) ImagesChanged(p *engine.Process) {
 // Without a planner nothing is to be recorded, and the answer is not used.
 func (r *run) Plan(_ *engine.Process, plan int, ins []x86.Insn, want []engine.Want) uint32 {
 	im := r.image
-	if im.planners == nil {
+	if !im.plans.any() {
 		return 0
 	}
 	return r.planner(plan).plan(ins, want)
-}
-
-// planner returns what the threads with a plan record while the windows are open
-// that are.
-func (r *run) planner(plan int) *planner {
-	im := r.image
-	if im.planners[plan] == nil {
-		im.planners[plan] = newPlanner(im.tables, im.windows.Profiles(), r.threads.thread(plan), r.opts.Only == OnlyBlocks)
-	}
-	return im.planners[plan]
 }
 
 // ThreadStarted is engine.Client's.
@@ -359,7 +338,7 @@ func (r *run) planner(plan int) *planner {
 func (r *run) ThreadStarted(t *engine.Thread) error {
 	im := r.image
 	// Before the first block is translated for it.
-	t.SetPlan(r.threads.plan(t.Num()))
+	t.SetPlan(r.planOf(t))
 	if im.pool != nil {
 		ring := cab.NewRing(t.SlotMemory(), r.ringMost()/r.chunk())
 		im.rings[t] = ring
