@@ -98,6 +98,7 @@ func NewEncoderOf(version uint16, shape func(id uint32) *Shape, level int) (*Enc
 	}
 	e := &Encoder{model: newModel(shape), out: p}
 	e.tables = new(tables)
+	e.ctl.mem, e.pay.mem = &e.tables.ctl, &e.tables.pay
 	runtime.AddCleanup(e, (*tables).free, e.tables)
 	e.tame, e.plain = version < Version2, version >= Version3
 	e.vector = e.plain && haveVector()
@@ -285,13 +286,19 @@ func (e *Encoder) ExecsOf(id uint32) uint64 {
 // once a chunk.
 // That avoids a loop over bytes, whose end the processor could not predict.
 type payloads struct {
-	b []byte
-	n int // bytes in use
+	b   []byte
+	n   int     // bytes in use
+	mem *[]byte // what b lies in, outside of Go's heap; nil: in Go's heap
 }
 
 // reserve makes room for so many numbers.
 func (p *payloads) reserve(numbers int) {
 	if need := p.n + 8*numbers + 8; need > len(p.b) {
+		if p.mem != nil {
+			p.b = grownTable(p.mem, p.b[:p.n], need)
+			p.b = p.b[:cap(p.b)]
+			return
+		}
 		p.b = slices.Grow(p.b[:p.n], need-p.n)
 		p.b = p.b[:cap(p.b)]
 	}
