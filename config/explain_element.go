@@ -19,6 +19,14 @@ func ExplainElement(name string) (string, error) {
 	if text := attributeHelp(name); text != "" {
 		return text, nil
 	}
+	if el, attr, ok := strings.Cut(name, "."); ok {
+		if e := elementNamed(el); e != nil {
+			if names := e.attrNames(); len(names) > 0 {
+				return "", fmt.Errorf("%s has no attribute %q; it has %s", el, short(attr), listWords(names, "and"))
+			}
+			return "", fmt.Errorf("%s has no attributes", el)
+		}
+	}
 	return "", fmt.Errorf("no element is named %q; %s", short(name), nearestNames(name))
 }
 

@@ -78,7 +78,7 @@ func TestExplainElement(t *testing.T) {
 	if text, err := ExplainElement("threshold"); err != nil || strings.Count(text, "threshold of ") != 6 {
 		t.Errorf("threshold: %q, %v", text, err)
 	}
-	for name, want := range map[string]string{"Wndow": "Window", "timestamp": "attribute timeStamp", "Call.timeStamp": "nearest", "": "nearest"} {
+	for name, want := range map[string]string{"Wndow": "Window", "timestamp": "attribute timeStamp", "Call.timeStamp": "Call has no attribute", "": "nearest"} {
 		if text, err := ExplainElement(name); err == nil || text != "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}

@@ -24,6 +24,7 @@ func TestExplainCommand(t *testing.T) {
 		{"Instruction.sample", 0, []string{"sample of Instruction", "1/100"}},
 		{"anyThread", 0, []string{"anyThread of Accesses", "anyThread of Instructions", "false if absent"}},
 		{"Call Widnow", 2, []string{"Window"}},
+		{"Call.treshold", 2, []string{"Call has no attribute", "threshold"}},
 		{"timestamp", 2, []string{"the attribute timeStamp"}},
 	} {
 		status, out, errs := command(t, append([]string{"explain"}, strings.Fields(c.args)...)...)

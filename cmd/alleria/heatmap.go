@@ -114,6 +114,9 @@ func (h *heatmaps) draw() error {
 			title = strings.Join(p.Header().CommandLine, " ")
 		}
 		m := heat.Map(title, h.block, h.columns, analysis.Regions(p))
+		if m.Total == (analysis.Traffic{}) {
+			fmt.Fprintf(h.messages(), "alleria: no access of process %d was recorded that is asked for: its map is empty\n", p.Number())
+		}
 		for _, name := range h.outputs {
 			if len(procs) > 1 {
 				ext := filepath.Ext(name)

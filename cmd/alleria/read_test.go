@@ -81,6 +81,9 @@ func TestHeatmapCommand(t *testing.T) {
 	if status != 0 || strings.Count(errs, "wrote") != 4 {
 		t.Fatalf("heatmap: %d %s", status, errs)
 	}
+	if status, _, errs := command(t, "heatmap", "--data", "1-2", "-o", name("empty.csv"), run); status != 0 || !strings.Contains(errs, "its map is empty") {
+		t.Errorf("a map of nothing: %d %s", status, errs)
+	}
 	f, err := os.Open(name("h.png"))
 	if err != nil {
 		t.Fatal(err)
