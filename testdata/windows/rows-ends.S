@@ -6,14 +6,7 @@
  */
 	.intel_syntax noprefix
 	.text
-	.macro function name
-	.globl \name
-	.type \name, @function
-\name:
-	.endm
-	.macro end name
-	.size \name, .-\name
-	.endm
+#include "../function.h"
 
 	function ends
 	mov eax, 60

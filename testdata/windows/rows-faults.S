@@ -4,14 +4,7 @@
  */
 	.intel_syntax noprefix
 	.text
-	.macro function name
-	.globl \name
-	.type \name, @function
-\name:
-	.endm
-	.macro end name
-	.size \name, .-\name
-	.endm
+#include "../function.h"
 	.macro faults
 	lea rax, 9f[rip]
 	mov resume[rip], rax
