@@ -230,12 +230,20 @@ func (tr *Tracer) placeReturned(t *Thread) error {
 }
 
 // hitProbe tells whether a held signal is that of a native probe, and takes the
-// thread back to it.
+// thread back to it. The probe may have been taken away since.
 func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
 	if h.sig != sigTrap || h.info.Code() != codeKernel && h.info.Code() != codeBreak {
 		return false
 	}
-	return p.probeHitAt(regs.Rip-1, regs)
+	at := regs.Rip - 1
+	if p.probeHitAt(at, regs) {
+		return true
+	}
+	if p.gone(at) {
+		regs.Rip = at
+		return true
+	}
+	return false
 }
 
 // answerPast lets a thread that waits go on at app, whose arrival has been

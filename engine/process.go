@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/cpu"
@@ -399,6 +400,12 @@ func (p *Process) running() []*Thread {
 	if p.list == nil {
 		for _, t := range p.threads {
 			p.list = append(p.list, t)
+		}
+		// The first one last: should it have ended, a stop of it is waited for in vain, while
+		// the others run on.
+		if i := slices.IndexFunc(p.list, func(t *Thread) bool { return t.tid == p.pid }); i >= 0 {
+			last := len(p.list) - 1
+			p.list[i], p.list[last] = p.list[last], p.list[i]
 		}
 	}
 	return p.list
