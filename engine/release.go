@@ -121,6 +121,9 @@ func (tr *Tracer) bringHome(t *Thread) error {
 	if err != nil {
 		return err
 	}
+	if len(t.held) > 0 && t.native && t.p.hitProbe(regs, &t.held[0]) {
+		t.held = t.held[1:]
+	}
 	var none heldSignal
 	if err := tr.toClean(t, regs, &none); err != nil {
 		return fmt.Errorf("leaving the cache: %w", err)
