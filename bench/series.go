@@ -157,20 +157,17 @@ func (r *row) figures(s *series, nativeTime float64, instructions uint64) {
 	}
 }
 
-// memoryOf fills in what the tool takes: its private memory; and on the target's side by how
-// much its private part grew, and what both share, which is counted there, once.
+// memoryOf fills in what the tool takes: its private memory and what it shares with
+// the target, each page once, and by how much the target's private part grew.
 func (r *row) memoryOf(s, native *series, t target) {
 	private := func(o outcome) uint64 { return o.TargetPrivate }
 	if s.volume.cache > 0 {
-		r.Memory, r.MustMemory, r.ReachMemory = r.TracerPrivate, t.mustMemory, t.mustMemory/2
+		r.Memory, r.MustMemory, r.ReachMemory = r.TracerPrivate+s.volume.cache, t.mustMemory, t.mustMemory/2
 	}
 	// Natively the program is the command itself.
 	own := peak(native.runs, func(o outcome) uint64 { return o.TracerPrivate })
-	if s == native {
-		return
-	}
-	if n := max(peak(s.runs, private), own) - own + s.volume.cache; n > 0 {
-		r.TargetMore, r.MustTarget = n, t.mustTarget
+	if n := peak(s.runs, private); n > own && s != native {
+		r.TargetMore, r.MustTarget = n-own, t.mustTarget
 	}
 }
 

@@ -40,9 +40,9 @@ type row struct {
 	TracerPrivate uint64 `json:"tracer_private,omitempty"`
 	TargetRSS     uint64 `json:"target_rss,omitempty"`
 	NativeRSS     uint64 `json:"native_rss,omitempty"`
-	// Memory is the tool's private memory. TargetMore is by how much the target's private
-	// memory exceeds the native one, and the touched pages that both share, each once, but for
-	// the rings.
+	// Memory is the tool's private memory and the touched pages that it shares with
+	// the target, each once, but for the rings. TargetMore is by how much the target's
+	// private memory exceeds the native one.
 	Memory      uint64 `json:"memory,omitempty"`
 	MustMemory  uint64 `json:"must_memory,omitempty"`
 	ReachMemory uint64 `json:"reach_memory,omitempty"`
@@ -123,8 +123,8 @@ func printTable(w io.Writer, rows []row) {
 		}
 	}
 	fmt.Fprintln(w, "\nratio: median to native's median. must, reach: slowdowns to be reached; where a rival ran, from its figure.")
-	fmt.Fprintln(w, "Peak MiB. tracer: resident. memory: the tracer's private.")
-	fmt.Fprintln(w, "target+: the program's private memory beyond the native, and the code cache, which both map.")
+	fmt.Fprintln(w, "Peak MiB. tracer: resident. memory: private and shared with the target, each page once, but for the rings.")
+	fmt.Fprintln(w, "target+: the program's private memory beyond the native.")
 }
 
 // writeColumns lines the table up: names to the left, figures to the right.
