@@ -19,11 +19,11 @@ func (p *producer) fill() {
 // release takes one chunk.
 func (p *producer) release(t *testing.T) {
 	t.Helper()
-	l := p.Acquire(false)
+	l := p.Acquire(Completed)
 	if l == nil {
 		t.Fatal("nothing to lease")
 	}
-	c, ok := l.Take(false)
+	c, ok := l.Take(Completed)
 	if !ok {
 		t.Fatal("nothing to take")
 	}
@@ -70,7 +70,7 @@ func TestUnplacedChunk(t *testing.T) {
 	head := p.u64(layout.Head).Load()
 	p.u64(chunkCtl(head) + layout.ChunkBase).Store(p.u64(layout.Buf).Load() - 8) // as if it were there
 	l := &Lease{ring: p.Ring, at: head, end: head + 1}
-	if l.ready(true) || l.claim(p.u64(layout.Cuts).Load(), p.u64(layout.Buf).Load()) {
+	if l.ready(Everything) || l.open() != nil {
 		t.Error("words of a chunk that the producer waits for")
 	}
 }

@@ -143,7 +143,14 @@ func (p *Pool) run(s Sink) {
 		stopping := p.stop.Load()
 		bell := p.bell.u32(layout.ConsumerBell).Load()
 		due := time.Since(last) >= p.interval
-		did := w.round(due || stopping)
+		x := Completed
+		switch {
+		case stopping: // nobody records any more
+			x = Everything
+		case due:
+			x = Settled
+		}
+		did := w.round(x)
 		if due || stopping {
 			w.giveBack()
 			last = time.Now()
@@ -161,19 +168,22 @@ func (p *Pool) run(s Sink) {
 //
 // closed is read before anything is taken: what was written before the ring was
 // closed is then sure to be seen in this round.
-func (w *worker) round(open bool) bool {
+func (w *worker) round(x Extent) bool {
 	w.mu.Lock()
 	rings := w.rings
 	w.mu.Unlock()
 	did := false
 	for _, e := range rings {
-		closed := e.closed.Load()
+		x, closed := x, e.closed.Load()
+		if closed {
+			x = Everything
+		}
 		l := w.held[e.Ring]
 		if l == nil {
-			l = e.Acquire(open || closed)
+			l = e.Acquire(x)
 		}
 		if l != nil {
-			did = w.consume(e, l, open || closed) || did
+			did = w.consume(e, l, x) || did
 		}
 		if closed {
 			if l := w.held[e.Ring]; l != nil {
@@ -191,10 +201,10 @@ func (w *worker) round(open bool) bool {
 //
 // After an error the words are still taken and released: the producer must not
 // wait for room that nobody will make.
-func (w *worker) consume(e *entry, l *Lease, open bool) (did bool) {
+func (w *worker) consume(e *entry, l *Lease, x Extent) (did bool) {
 	w.held[e.Ring] = l
 	for {
-		c, ok := l.Take(open)
+		c, ok := l.Take(x)
 		if !ok {
 			break
 		}
@@ -274,12 +284,12 @@ func (w *worker) pending() bool {
 	w.mu.Unlock()
 	for _, e := range rings {
 		if l := w.held[e.Ring]; l != nil {
-			if l.ready(false) {
+			if l.ready(Completed) {
 				return true
 			}
 			continue
 		}
-		if l := e.Acquire(false); l != nil {
+		if l := e.Acquire(Completed); l != nil {
 			w.held[e.Ring] = l
 			return true
 		}

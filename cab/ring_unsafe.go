@@ -15,6 +15,8 @@ import (
 type Ring struct {
 	// the thread's slot, shared with the target
 	slot []byte
+	// how many of the words of an open chunk stay as they are
+	settled func(words []uint64) int
 	// the producer has ended: nothing more will come
 	closed atomic.Bool
 	// what comes is thrown away, after a sink's error
@@ -36,10 +38,26 @@ type Lease struct {
 	held bool   // a processing thread works on it; guarded by ring.mu
 }
 
+// Extent is how much of a ring can be taken.
+type Extent uint8
+
+// Extents, each with the ones before it.
+const (
+	// Completed: chunks that the producer has completed.
+	Completed Extent = iota
+	// Settled: what of the chunk being written stays as it is, whatever becomes of the producer.
+	Settled
+	// Everything: all that has been written, since the producer has ended.
+	Everything
+)
+
 // NewRing returns the consumer's side of the ring in a thread's slot, which may
-// grow to most chunks.
-func NewRing(slot []byte, most int) *Ring {
-	r := &Ring{slot: slot}
+// grow to most chunks. settled tells of the words of an open chunk, from a place on up to
+// which they have been taken, how many of them stay as they are: the
+// last ones may yet be replaced by others. It is asked by one processing thread at a time, once for
+// each drain of an open chunk.
+func NewRing(slot []byte, most int, settled func(words []uint64) int) *Ring {
+	r := &Ring{slot: slot, settled: settled}
 	size := r.u64(layout.ChunkBytes).Load()
 	r.growth.most = min(uint64(most), layout.MaxChunks, layout.RingMax/size)
 	return r
@@ -67,24 +85,24 @@ type Chunk struct {
 //
 // A lease is as long as half of the ring, so that a second thread works at the
 // later half while the first still does the earlier.
-func (r *Ring) Acquire(open bool) *Lease {
+func (r *Ring) Acquire(x Extent) *Lease {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.retired {
 		return nil
 	}
 	for _, l := range r.leases {
-		if !l.held && l.ready(open) {
+		if !l.held && l.ready(x) {
 			l.held = true
 			return l
 		}
 	}
 	head := r.u64(layout.Head).Load()
-	if head < r.next || head == r.next && !open {
+	if head < r.next || head == r.next && x == Completed {
 		return nil
 	}
 	l := &Lease{ring: r, at: r.next, end: r.next + max(r.u64(layout.Chunks).Load()/2, 1)}
-	if !l.ready(open) {
+	if !l.ready(x) {
 		return nil
 	}
 	l.held = true
@@ -103,21 +121,21 @@ func (l *Lease) GiveBack() {
 // ready tells whether there is something to take.
 // The holder calls it, or somebody under
 // ring.mu for a lease that nobody holds: at and done stay as they are meanwhile.
-func (l *Lease) ready(open bool) bool {
+func (l *Lease) ready(x Extent) bool {
 	head := l.ring.u64(layout.Head).Load()
 	if l.at < l.end && l.at < head {
 		return true
 	}
-	if !open || l.at != head || l.at == l.end || !l.ring.placed(head) {
+	if x == Completed || l.at != head || l.at == l.end || !l.ring.placed(head) {
 		return false
 	}
 	return l.ring.u64(layout.Buf).Load() > l.ring.base(l.at)+8*l.done
 }
 
-// Take returns the next words: the rest of a completed chunk or, with open, what the
+// Take returns the next words: the rest of a completed chunk or, where that counts, what the
 // chunk being written holds so far. ok is false if there are none. Until
 // Release the words stay as they are. Only the holder of the lease calls it.
-func (l *Lease) Take(open bool) (c Chunk, ok bool) {
+func (l *Lease) Take(x Extent) (c Chunk, ok bool) {
 	if l.at == l.end {
 		return Chunk{}, false
 	}
@@ -127,32 +145,29 @@ func (l *Lease) Take(open bool) (c Chunk, ok bool) {
 		used := r.u64(ctl+layout.ChunkUsed).Load() / 8
 		return Chunk{r.words(l.at, l.done, used), l.at, l.done, true, r.u64(ctl + layout.ChunkOpened).Load(), r.u64(ctl + layout.ChunkComplete).Load()}, true
 	}
-	if !open {
+	if x == Completed {
 		return Chunk{}, false
 	}
-	cuts, buf := r.u64(layout.Cuts).Load(), r.u64(layout.Buf).Load()
-	if !l.claim(cuts, buf) {
-		return Chunk{}, false
+	words := l.open()
+	if x == Settled && len(words) > 0 {
+		words = words[:r.settled(words)]
 	}
-	return Chunk{r.words(l.at, l.done, (buf-r.base(l.at))/8), l.at, l.done, false, r.u64(ctl + layout.ChunkOpened).Load(), sys.TSC()}, true
+	return Chunk{words, l.at, l.done, false, r.u64(ctl + layout.ChunkOpened).Load(), sys.TSC()}, len(words) > 0
 }
 
-// claim tells whether the words of the open chunk up to buf can be taken. The tracer
-// takes a record back that turns out not to have completed, unless it has been
-// taken: it changes Buf and Cuts and looks at Taken, in this order. cuts and buf
-// were read in the other order. Buf alone would not do, since it is higher than
-// before when the tracer is done.
-func (l *Lease) claim(cuts, buf uint64) bool {
+// open is the words of the open chunk that were not taken yet, none if it was completed meanwhile.
+// Head is looked at behind Buf: it says that what was read there is of this chunk.
+func (l *Lease) open() []uint64 {
 	r := l.ring
+	buf := r.u64(layout.Buf).Load()
 	if !r.placed(l.at) {
-		return false // the producer waits for room
+		return nil // the producer waits for room
 	}
 	base, size := r.base(l.at), r.u64(layout.ChunkBytes).Load()
 	if r.u64(layout.Head).Load() != l.at || buf <= base+8*l.done || buf > base+size {
-		return false // completed meanwhile, or nothing new
+		return nil // completed meanwhile, or nothing new
 	}
-	r.u64(layout.Taken).Store(l.at*size + buf - base)
-	return r.u64(layout.Buf).Load() >= buf && r.u64(layout.Cuts).Load() == cuts
+	return r.words(l.at, l.done, (buf-base)/8)
 }
 
 // Release gives the words of a chunk back. The producer gets chunks in their
@@ -210,7 +225,7 @@ func (r *Ring) retire() bool {
 // held.
 func (r *Ring) drained() bool {
 	for _, l := range r.leases {
-		if l.held || l.ready(true) {
+		if l.held || l.ready(Everything) {
 			return false
 		}
 	}

@@ -20,8 +20,6 @@ func (p *Process) initRing(s *slot) {
 	s.set(layout.Chunks, uint64(o.Chunks))
 	s.set(layout.Head, 0)
 	s.set(layout.Tail, 0)
-	s.set(layout.Taken, 0)
-	s.set(layout.Cuts, 0)
 	for n := range uint64(o.Chunks) {
 		s.set(chunkCtl(n)+layout.ChunkBase, s.base+layout.RingOff+n*chunk)
 	}
@@ -132,9 +130,8 @@ func (p *Process) Blocks() *layout.Blocks { return &p.facts }
 // at is where in the block's code the thread stands: behind the record's end
 // the pointer has been advanced already. regs is the application's registers.
 //
-// The mark goes in front of the record, which is moved by a word for that. A record that a
-// processing thread has taken is past changing; it then stays a whole one, the one case in
-// which a record may say more than happened.
+// The mark goes in front of the record, which is moved by a word for that. No processing
+// thread has taken it: what is last in an open chunk stays there (layout.Blocks.Settled).
 func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 	s, r := t.slot, &b.rec
 	if r.loops() {
@@ -152,13 +149,6 @@ func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 	start := s.get(layout.Buf)
 	if at >= uint32(r.to) {
 		start -= size
-		n := s.get(layout.Head)
-		s.set(layout.Buf, start)
-		s.set(layout.Cuts, s.get(layout.Cuts)+1)
-		if s.get(layout.Taken) > n*s.get(layout.ChunkBytes)+start-s.chunkBase(n) { // a processing thread has it already: it stays whole
-			s.set(layout.Buf, start+size)
-			return
-		}
 	} else if at < uint32(r.from) || i == 0 {
 		return // nothing of it has executed
 	}

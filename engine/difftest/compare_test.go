@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"alleria/engine"
 	"alleria/engine/step"
@@ -14,21 +15,25 @@ import (
 	"alleria/internal/layout"
 )
 
+// often is an interval at which open chunks are drained so often that a thread is hardly ever
+// stopped without its latest records having been looked at.
+const often = 5 * time.Microsecond
+
 // variants are the ways in which each program runs under the translator.
 func variants() []variant {
 	return []variant{
 		{name: "plain", mode: engine.ModePlain},
 		{name: "count", mode: engine.ModeCount, opts: func(o *engine.Options) { o.Ahead = true }},
-		{name: "addresses", mode: engine.ModeRecord, want: layout.InsRecorded | layout.InsAddrs},
+		{name: "addresses", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs},
 		{name: "everything", mode: engine.ModeRecord, want: everything},
 		// Small chunks change often, and one block a unit links differently.
-		{name: "timed", mode: engine.ModeRecord, want: everything | layout.InsTime, chunk: 16 << 10,
+		{name: "timed", mode: engine.ModeRecord, drain: often, want: everything | layout.InsTime, chunk: 16 << 10,
 			opts: func(o *engine.Options) { o.NoFollow, o.NoHuge = true, true }},
 		// Without branches' outcomes blocks go on behind branches; once more with few of them.
-		{name: "values", mode: engine.ModeRecord, want: everything&^layout.InsBranch | layout.InsTime, chunk: 16 << 10},
-		{name: "basic blocks", mode: engine.ModeRecord, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoSuper = true }},
-		{name: "ways out at once", mode: engine.ModeRecord, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoLate = true }},
-		{name: "registers", mode: engine.ModeRecord, want: layout.InsRecorded, regs: comparedRegisters},
+		{name: "values", mode: engine.ModeRecord, drain: often, want: everything&^layout.InsBranch | layout.InsTime, chunk: 16 << 10},
+		{name: "basic blocks", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoSuper = true }},
+		{name: "ways out at once", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoLate = true }},
+		{name: "registers", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded, regs: comparedRegisters},
 	}
 }
 

@@ -41,6 +41,7 @@ type variant struct {
 	want  layout.InsFlags // ModeRecord: of every instruction
 	regs  []layout.Reg    // likewise
 	chunk int             // bytes
+	drain time.Duration   // how often open chunks are drained; 0: never before the end
 	opts  func(*engine.Options)
 	// of everything that is executed; nil: nothing is counted
 	budgets *budgets
@@ -75,16 +76,18 @@ func (c *recorder) Started(p *engine.Process) error {
 	}
 	if c.v.mode == engine.ModeRecord {
 		c.blocks = p.Blocks()
-		// The interval is long: a record that is taken before its chunk is full
-		// can't be cut any more.
-		c.pool = cab.NewPool(cab.NewBell(p.ControlMemory()), time.Hour, []cab.Sink{&sink{rec: c}}, func(err error) { c.poolErr = err })
+		interval := c.v.drain
+		if interval == 0 {
+			interval = time.Hour
+		}
+		c.pool = cab.NewPool(cab.NewBell(p.ControlMemory()), interval, []cab.Sink{&sink{rec: c}}, func(err error) { c.poolErr = err })
 	}
 	return step.FixRandom(pid)
 }
 
 func (c *recorder) ThreadStarted(t *engine.Thread) error {
 	if c.pool != nil {
-		c.rings[t] = cab.NewRing(t.SlotMemory(), ringChunks)
+		c.rings[t] = cab.NewRing(t.SlotMemory(), ringChunks, c.blocks.Settled)
 		c.pool.Add(c.rings[t], t)
 	}
 	if c.v.budgets != nil {

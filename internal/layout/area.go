@@ -59,8 +59,6 @@ const (
 	Waits      = 0x120 // uint64: times the producer waited for room (code)
 	WaitTSC    = 0x128 // uint64: TSC ticks spent waiting (code)
 	Tail       = 0x140 // uint64: chunks the consumer has released
-	Taken      = 0x150 // uint64: up to where the consumer has taken words of open chunks: bytes since the ring's start, never reset (consumer)
-	Cuts       = 0x158 // uint64: how often records were taken back (tracer)
 	Starved    = 0x148 // uint32: 1 while the producer waits for Tail in a futex (code)
 
 	// Doorbell lies in the process's control slot, see Control; code reaches it

@@ -124,19 +124,10 @@ func (t *Blocks) Get(id uint32) *Block {
 // Read makes b a copy of the block of that id, in b's own memory as far as that
 // reaches. It returns false if there is none.
 func (t *Blocks) Read(id uint32, b *Block) bool {
-	if id >= blockPages<<blockPageBits {
+	packed := t.packed(id)
+	if packed == nil {
 		return false
 	}
-	page := t.at[id>>blockPageBits].Load()
-	if page == nil {
-		return false
-	}
-	at := page[id&(1<<blockPageBits-1)].Load()
-	if at == 0 {
-		return false
-	}
-	at--
-	packed := t.facts[at>>factsBits].Load()[at&(factsBytes-1):]
 	if of, part, ok := unpackPart(packed); ok {
 		if !t.Read(of, b) {
 			return false
@@ -147,6 +138,23 @@ func (t *Blocks) Read(id uint32, b *Block) bool {
 	}
 	b.ID = id
 	return true
+}
+
+// packed is the packed facts of that id, and what lies behind them; nil if there are none.
+func (t *Blocks) packed(id uint32) []byte {
+	if id >= blockPages<<blockPageBits {
+		return nil
+	}
+	page := t.at[id>>blockPageBits].Load()
+	if page == nil {
+		return nil
+	}
+	at := page[id&(1<<blockPageBits-1)].Load()
+	if at == 0 {
+		return nil
+	}
+	at--
+	return t.facts[at>>factsBits].Load()[at&(factsBytes-1):]
 }
 
 // Last returns the highest id in use.

@@ -340,7 +340,7 @@ func (r *run) ThreadStarted(t *engine.Thread) error {
 	// Before the first block is translated for it.
 	t.SetPlan(r.planOf(t))
 	if im.pool != nil {
-		ring := cab.NewRing(t.SlotMemory(), r.ringMost()/r.chunk())
+		ring := cab.NewRing(t.SlotMemory(), r.ringMost()/r.chunk(), im.p.Blocks().Settled)
 		im.rings[t] = ring
 		t.Mark(threadMark(t, 1)...)
 		r.Entering(t)

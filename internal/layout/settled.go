@@ -1,0 +1,89 @@
+package layout
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+)
+
+// Settled tells how many of the words at the start of words stay as they are. words is what
+// a thread has recorded up to the place in Buf, from the start of any record on, read while
+// the thread runs.
+//
+// A block's record is complete before the block's last instruction has executed, if that is a
+// branch: should it fault, or be interrupted, the tracer takes it out of the record again
+// (MarkCut, one word more). So the latest record is settled only if there is one behind it,
+// or if it is a mark. The tracer may be cutting it right now; of what it changes only the first
+// word is looked at, whichever it is. Words that no engine writes are settled, for the
+// reader to complain about.
+//
+// Refused: a word that says where the latest record begins, which every block would have to
+// store; and to let the consumer take it and take back from a consumer what it has: the record
+// may be in a file by then.
+func (t *Blocks) Settled(words []uint64) int {
+	for at := 0; at < len(words); {
+		n, mark := t.recordWords(words[at:])
+		switch {
+		case n == 0:
+			return len(words)
+		case n > len(words)-at, n == len(words)-at && !mark:
+			return at
+		}
+		at += n
+	}
+	return len(words)
+}
+
+// recordWords is how many words the first record or mark has, 0 if it is none; a cut record
+// is one with its mark. It may be more than there are.
+func (t *Blocks) recordWords(words []uint64) (n int, mark bool) {
+	// The tracer may be writing the word. What lies behind a mark was there before it.
+	first := atomic.LoadUint64(&words[0])
+	if first>>32 == 0 {
+		n, ok := t.wordsOf(uint32(first))
+		if !ok {
+			return 0, false
+		}
+		return 1 + n, false
+	}
+	kind, payload := uint8(first>>MarkShift), first&MarkPayload
+	switch kind {
+	case MarkCut:
+		if len(words) == 1 { // it has just got its mark: the record that goes with it lies beyond
+			return 2, true
+		}
+		n, ok := t.wordsOf(uint32(atomic.LoadUint64(&words[1])))
+		if !ok {
+			return 0, false
+		}
+		return 2 + n, true
+	case MarkFS, MarkGS, MarkWindows:
+		return 2, true
+	case MarkSwitch:
+		return 3, true
+	case MarkThread:
+		return 4, true
+	case MarkSkip, MarkNote:
+		if payload < uint64(len(words)) {
+			return 1 + int(payload), true
+		}
+	case MarkEmulated:
+		if len(words) > 1 && words[1] < uint64(len(words)) {
+			return 2 + 2*int(words[1]), true
+		}
+	}
+	return 0, false
+}
+
+// wordsOf is how many words follow the id in a record of a block. It looks at nothing else
+// of the block's facts.
+func (t *Blocks) wordsOf(id uint32) (int, bool) {
+	packed := t.packed(id)
+	if packed == nil {
+		return 0, false
+	}
+	if _, part, ok := unpackPart(packed); ok {
+		return part.Words, true
+	}
+	n, _ := binary.Uvarint(packed)
+	return int(n) - 1, true
+}
