@@ -41,7 +41,7 @@ const (
 // process has.
 func Record(ctx context.Context, opts Options) (exit int, err error) {
 	defer collectSeldom()()
-	r := &run{opts: &opts, cache: symbols.NewCache(symbols.Options{}), clock: sys.StartClock()}
+	r := &run{opts: &opts, cache: symbols.NewCache(symbols.Options{WholeTables: slices.Contains(opts.Engine, wholeTables)}), clock: sys.StartClock()}
 	defer r.cache.Close()
 	defer r.background.Wait()
 	path, err := r.prepare()

@@ -44,15 +44,17 @@ func (im *Image) match(m *matcher) []*Function {
 	// A walk over all names, and no index: comparing 20,000 names takes 0.2 ms, a
 	// configuration asks a few dozen times, and a map would cost memory for each
 	// image of each run.
-	if m.p.Exact() && !strings.Contains(m.p.text, offsetMark) && im.lacks(finalIdentifier(m.p.text)) {
-		return nil
+	if m.p.Exact() {
+		m.must = m.required()
+		if found, ok := im.exact(m); ok {
+			return found
+		}
 	}
 	fns := im.Functions()
 	if m.p.Exact() {
 		if f := im.atOffset(m.p.text); f != nil {
 			return []*Function{f}
 		}
-		m.must = finalIdentifier(m.p.text)
 	}
 	var names []demangledName
 	if !m.linked && m.must == "" {
@@ -157,6 +159,16 @@ func (im *Image) demangledNames() []demangledName {
 		}
 	})
 	return im.demangled
+}
+
+// required is what all names contain that an exact one matches, "" if that is not certain.
+// What stands behind an @ is a version, which is no part of the name.
+func (m *matcher) required() string {
+	name, _, _ := strings.Cut(m.p.text, "@")
+	if m.linked {
+		return name
+	}
+	return finalIdentifier(name)
 }
 
 // finalIdentifier is the last part of ns::Class::method where that is certain

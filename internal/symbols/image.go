@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 )
 
 // Prot says what may be done with the memory of a segment or a mapping.
@@ -68,6 +69,8 @@ type Image struct {
 	bias     uint64 // of addresses in the dynamic section, for images read from memory
 
 	fnOnce  sync.Once
+	made    atomic.Bool  // the table of functions: it answers faster than a search of the symbols
+	scans   atomic.Int32 // how often the symbols were searched instead
 	fns     []Function
 	maxEnd  []uint64 // maxEnd[i]: the highest end of fns[:i+1], what bounds a Lookup's way back
 	problem error
@@ -88,6 +91,9 @@ type Options struct {
 	// Fetcher gets debug files from elsewhere when no directory has them; nil
 	// means no such search. FetcherFromEnv makes the usual one.
 	Fetcher Fetcher
+	// WholeTables has exact names, too, looked for in the table of functions: for
+	// comparison.
+	WholeTables bool
 }
 
 // Static reports whether the kernel starts the image by itself, without a

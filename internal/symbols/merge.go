@@ -26,6 +26,7 @@ func (im *Image) makeFunctions() {
 	syms = im.appendStubs(syms)
 	syms = im.appendMain(syms)
 	im.fns = im.merge(syms, bounds)
+	defer im.made.Store(true)
 	// Functions may nest, so that the nearest start before an address need not be
 	// the one that covers it; how far back one has to look is known from here.
 	im.maxEnd = make([]uint64, len(im.fns))
@@ -63,14 +64,17 @@ func (im *Image) collect() []symbol {
 	return syms
 }
 
+// startName is what the start code's function is called.
+const startName = "main"
+
 // appendMain names main where no symbol does.
 // It is only worth the search where nothing calls it by name: stripped programs.
 func (im *Image) appendMain(syms []symbol) []symbol {
-	if im.Entry == 0 || slices.ContainsFunc(syms, func(s symbol) bool { return s.name == "main" }) {
+	if im.Entry == 0 || slices.ContainsFunc(syms, func(s symbol) bool { return s.name == startName }) {
 		return syms
 	}
 	if at, err := im.mainCall(symbolNames(syms)); err == nil && at.Main != 0 {
-		syms = append(syms, symbol{addr: at.Main, name: "main", source: StartCode, global: true})
+		syms = append(syms, symbol{addr: at.Main, name: startName, source: StartCode, global: true})
 	}
 	return syms
 }

@@ -3,6 +3,7 @@ package symbols
 import (
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -58,27 +59,42 @@ func (im *Image) symbolsOf(file *Image, table string, from Source) ([]symbol, er
 	}
 	var out []symbol
 	// A table that is cut off yields what there is of it, with the error.
-	for done := uint64(0); done+symbolSize <= s.size; {
-		n := min((s.size-done)/symbolSize, symbolWindow)
-		b, err := file.src.bytes(s.off+done, n*symbolSize)
-		if err != nil {
-			return out, fmt.Errorf("%s: %s: %w", file.Name, table, err)
-		}
-		for i := range n {
-			y, ok := im.function(b[i*symbolSize:], names, file)
-			if !ok {
-				continue
-			}
+	err = file.records(s, func(i uint64, b []byte) bool {
+		if y, ok := im.function(b, names, file); ok {
 			y.source = from
-			if at := (done/symbolSize + i) * 2; at+2 <= uint64(len(versions)) {
-				v := binary.LittleEndian.Uint16(versions[at:])
-				y.version, y.isDefault = versionNames[v&^verHidden], v&verHidden == 0
-			}
+			y.setVersion(i, versions, versionNames)
 			out = append(out, y)
 		}
-		done += n * symbolSize
+		return true
+	})
+	return out, err
+}
+
+// records calls f with the symbols of a table, decoded by nobody yet, until it returns false.
+// b is valid during the call.
+func (im *Image) records(s section, f func(i uint64, b []byte) bool) error {
+	buf := make([]byte, min(s.size/symbolSize, symbolWindow)*symbolSize)
+	for done := uint64(0); done+symbolSize <= s.size; {
+		b := buf[:min((s.size-done)/symbolSize, symbolWindow)*symbolSize]
+		if got, err := im.src.readAt(b, s.off+done); got < len(b) {
+			return fmt.Errorf("%s: %s: %w", im.Name, s.name, errors.Join(errTruncated, err))
+		}
+		for i := uint64(0); i < uint64(len(b)); i += symbolSize {
+			if !f((done+i)/symbolSize, b[i:i+symbolSize]) {
+				return nil
+			}
+		}
+		done += uint64(len(b))
 	}
-	return out, nil
+	return nil
+}
+
+// setVersion sets the version of the symbol number i of a dynamic table.
+func (y *symbol) setVersion(i uint64, versions []byte, names map[uint16]string) {
+	if at := i * 2; at+2 <= uint64(len(versions)) {
+		v := binary.LittleEndian.Uint16(versions[at:])
+		y.version, y.isDefault = names[v&^verHidden], v&verHidden == 0
+	}
 }
 
 // function decodes one symbol and reports whether it names code of the image.

@@ -1,0 +1,239 @@
+package symbols
+
+import (
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// maxScans is how many exact names are looked for in an image's symbols one by one before
+// its table of functions is made after all: that costs as much as a few dozen such searches.
+const maxScans = 16
+
+// exact finds the functions that an exact name means without the table of functions, which
+// takes tens of milliseconds for a compiler while its start waits for it. ok is false where
+// only the table can tell; else the answer is the table's.
+//
+// The string tables are searched for the name's text, the symbols for those that are
+// called so, and then once more for other names of the same addresses. The refused
+// alternative, the hash tables of dynamic symbols, knows neither static functions nor names
+// that are demangled, and finds no aliases.
+func (im *Image) exact(m *matcher) (found []*Function, ok bool) {
+	text := m.p.text
+	if m.must == "" || strings.Contains(text, offsetMark) || strings.HasSuffix(text, stubMark) ||
+		im.opts.WholeTables || im.made.Load() || im.scans.Add(1) > maxScans {
+		return nil, false
+	}
+	tables, closeTables, ok := im.nameTables()
+	defer closeTables()
+	if !ok {
+		return nil, false
+	}
+	var at []uint64 // of what the name may mean
+	named := false  // main has a symbol, so that the start code is not asked
+	for i := range tables {
+		ok = ok && tables[i].called(m.must, func(s symbol) {
+			f := Function{Aliases: []Alias{{Linked: s.name, Version: s.version, Default: s.isDefault}}, image: im}
+			if m.matches(&f, nil, 0) {
+				at = append(at, s.addr)
+			}
+			named = named || s.name == startName
+		})
+	}
+	var extra []symbol
+	if ok && text == startName && !named {
+		if extra, ok = im.startSymbol(tables); ok && len(extra) > 0 {
+			at = append(at, extra[0].addr)
+		}
+	}
+	if !ok || len(at) == 0 {
+		return nil, ok
+	}
+	slices.Sort(at)
+	return im.functionsAt(slices.Compact(at), tables, extra, m)
+}
+
+// functionsAt makes the functions at these addresses, which are sorted, as merge would, and
+// keeps those that match. ok is false where that takes the functions around them: a label
+// counts only outside of functions, and a function without a size ends where the next begins.
+func (im *Image) functionsAt(at []uint64, tables []nameTable, extra []symbol, m *matcher) (found []*Function, ok bool) {
+	syms := extra
+	for i := range tables {
+		if !tables[i].at(at, func(s symbol) { syms = append(syms, s) }) {
+			return nil, false
+		}
+	}
+	slices.SortFunc(syms, compareSymbols)
+	for len(syms) > 0 {
+		n := 1
+		for n < len(syms) && syms[n].addr == syms[0].addr {
+			n++
+		}
+		var aliases []Alias
+		f, _ := groupFunction(syms[:n], &aliases, 0)
+		if f.Size == 0 && f.Source == StartCode {
+			f.Size = im.unwindSize(f.Addr)
+		}
+		if syms[0].weakClaim || f.Size == 0 {
+			return nil, false
+		}
+		f.image = im
+		if (m.clones || f.Parent() == "") && m.matches(&f, nil, 0) {
+			found = append(found, &f)
+		}
+		syms = syms[n:]
+	}
+	return found, true
+}
+
+// startSymbol is the name that appendMain would add; none where there is no main. ok is
+// false where the symbols cannot be read.
+func (im *Image) startSymbol(tables []nameTable) (main []symbol, ok bool) {
+	if im.Entry == 0 {
+		return nil, true
+	}
+	ok = true
+	call, err := im.mainCall(func(addr uint64) (name string) {
+		for i := range tables {
+			ok = tables[i].at([]uint64{addr}, func(s symbol) {
+				if name == "" || len(s.name) < len(name) {
+					name = s.name
+				}
+			}) && ok
+		}
+		return name
+	})
+	if err == nil && call.Main != 0 {
+		main = append(main, symbol{addr: call.Main, name: startName, source: StartCode, global: true})
+	}
+	return main, ok
+}
+
+// nameTable is a symbol table of an image with its strings.
+type nameTable struct {
+	im      *Image
+	file    *Image // that it is in: im, or its debug file
+	section section
+	names   string
+	from    Source
+	// of dynamic symbols, read when the first is asked for
+	versions     []byte
+	versionNames map[uint16]string
+	versionsRead bool
+}
+
+// nameTables gives the symbol tables that collect would read, and what is to be called when
+// they are needed no more. ok is false where names come from elsewhere, or a table cannot be read.
+func (im *Image) nameTables() (tables []nameTable, done func(), ok bool) {
+	done = func() {}
+	read := func(file *Image, name string, from Source) bool {
+		s, found := file.section(name)
+		if !found || s.kind != elf.SHT_SYMTAB && s.kind != elf.SHT_DYNSYM {
+			return true
+		}
+		if uint64(s.link) >= uint64(len(file.sections)) {
+			return false
+		}
+		names, err := file.readString(file.sections[s.link])
+		tables = append(tables, nameTable{im: im, file: file, section: s, names: names, from: from})
+		return err == nil
+	}
+	if !read(im, ".symtab", SymbolTable) {
+		return nil, done, false
+	}
+	functions := false
+	for i := range tables {
+		err := im.records(tables[i].section, func(_ uint64, b []byte) bool {
+			_, functions = im.function(b, tables[i].names, im)
+			return !functions
+		})
+		if err != nil {
+			return nil, done, false
+		}
+	}
+	ok = read(im, ".dynsym", DynamicTable)
+	if functions || !ok {
+		return tables, done, ok
+	}
+	if _, found := im.section(".gnu_debugdata"); found || im.golang {
+		return nil, done, false
+	}
+	debug, err := im.debugImage()
+	if debug == nil || err != nil {
+		return tables, done, err == nil
+	}
+	return tables, func() { debug.Close() }, read(debug, ".symtab", DebugFile)
+}
+
+// called calls f with the functions whose names contain a text; false where the table
+// cannot be read.
+func (t *nameTable) called(text string, f func(symbol)) bool {
+	where := occurrences(t.names, text)
+	if len(where) == 0 {
+		return true
+	}
+	err := t.file.records(t.section, func(i uint64, b []byte) bool {
+		off := binary.LittleEndian.Uint32(b)
+		// The last stretch that does not begin behind it.
+		k := sort.Search(len(where), func(k int) bool { return where[k].start > off })
+		if k > 0 && off <= where[k-1].last {
+			t.pass(i, b, f)
+		}
+		return true
+	})
+	return err == nil
+}
+
+// at calls f with the functions at these addresses, which are sorted; false where the
+// table cannot be read.
+func (t *nameTable) at(addrs []uint64, f func(symbol)) bool {
+	err := t.file.records(t.section, func(i uint64, b []byte) bool {
+		if _, ok := slices.BinarySearch(addrs, binary.LittleEndian.Uint64(b[8:])); ok {
+			t.pass(i, b, f)
+		}
+		return true
+	})
+	return err == nil
+}
+
+// pass decodes a symbol and hands it on if it is a function's.
+func (t *nameTable) pass(i uint64, b []byte, f func(symbol)) {
+	s, ok := t.im.function(b, t.names, t.file)
+	if !ok {
+		return
+	}
+	if t.section.kind == elf.SHT_DYNSYM && !t.versionsRead {
+		t.versionsRead = true
+		t.versions, t.versionNames = t.file.versions()
+	}
+	s.source = t.from
+	s.setVersion(i, t.versions, t.versionNames)
+	f(s)
+}
+
+// stretch is where names in a string table begin that contain a text: linkers let names
+// share their ends, so that one may begin anywhere up to the text's last occurrence.
+type stretch struct{ start, last uint32 }
+
+// occurrences finds a text in a table of strings that end in zero bytes.
+func occurrences(names, text string) []stretch {
+	var out []stretch
+	for from := 0; ; {
+		at := strings.Index(names[from:], text)
+		if at < 0 {
+			slices.SortFunc(out, func(x, y stretch) int { return cmp.Compare(x.start, y.start) })
+			return out
+		}
+		at += from
+		start := strings.LastIndexByte(names[:at], 0) + 1
+		if last := len(out) - 1; last >= 0 && out[last].start == uint32(start) {
+			out[last].last = uint32(at)
+		} else {
+			out = append(out, stretch{uint32(start), uint32(at)})
+		}
+		from = at + 1
+	}
+}
