@@ -164,14 +164,14 @@ func (t *target) imageFor(name string) (*targetImage, error) {
 // No pattern selects everything. The order is that of addresses, from the table.
 func (f *functionsFlags) rows(im *targetImage, patterns []string) []functionRow {
 	// A set rather than a list of results: patterns may overlap.
-	var found map[*symbols.Function]bool
+	var found map[uint64]bool // by address
 	if len(patterns) > 0 {
-		found = make(map[*symbols.Function]bool)
+		found = make(map[uint64]bool)
 		for _, p := range patterns {
 			// Select and not Find: what a Function element would take is what is
 			// listed, parts and copies with it.
 			for _, fn := range im.Select(p, f.linked) {
-				found[fn] = true
+				found[fn.Addr] = true
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func (f *functionsFlags) rows(im *targetImage, patterns []string) []functionRow 
 	rows := make([]functionRow, 0, len(fns)) // never null in JSON
 	for i := range fns {
 		fn := &fns[i]
-		if fn.Kind == symbols.PLT && !f.stubs || found != nil && !found[fn] {
+		if fn.Kind == symbols.PLT && !f.stubs || found != nil && !found[fn.Addr] {
 			continue
 		}
 		rows = append(rows, f.row(im, fn))

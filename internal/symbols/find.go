@@ -15,6 +15,8 @@ import (
 // Parts and copies (foo.cold, foo.constprop.0) are found only by a name that
 // spells the suffix out: calling them is not calling foo. Select includes them.
 //
+// They need not be elements of the table of functions: an exact name is looked up without it.
+//
 // None is an empty list, and several are usual: overloads, static functions of one name
 // in several files, instances of a template.
 func (im *Image) Find(pattern string, linked bool) []*Function {

@@ -258,10 +258,10 @@ func TestAliasesAndVersions(t *testing.T) {
 		t.Fatalf("memcpy has %d versions, want 2.2.5 and 2.14", len(two))
 	}
 	one := im.Find("memcpy@@GLIBC_2.14", false)
-	if len(one) != 1 || one[0].Kind != IFunc || !slices.Contains(two, one[0]) {
+	if len(one) != 1 || one[0].Kind != IFunc || one[0].Addr != two[0].Addr && one[0].Addr != two[1].Addr {
 		t.Errorf("memcpy@@GLIBC_2.14 is %v", one)
 	}
-	if old := im.Find("memcpy@GLIBC_2.2.5", false); len(old) != 1 || old[0] == one[0] {
+	if old := im.Find("memcpy@GLIBC_2.2.5", false); len(old) != 1 || old[0].Addr == one[0].Addr {
 		t.Errorf("memcpy@GLIBC_2.2.5 is %v", old)
 	}
 	malloc := im.Find("malloc", false)
