@@ -71,7 +71,7 @@ func (h *FrameHeader) decode(b []byte) (body int, err error) {
 	}
 	// A frame in an encoding that is not known is not skipped but refused, since counts
 	// would silently lack it.
-	if codec < frame.Version1 || codec > frame.Version3 {
+	if codec < frame.Version1 || codec > frame.Version4 {
 		return 0, fmt.Errorf("frame encoding %d: %w", codec, ErrVersion)
 	}
 	h.Encoding = codec

@@ -26,9 +26,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.5  and in the third
 //	1.6  what a frame's list of blocks does not tell of its counts (FrameSums); blocks that go
 //	     on elsewhere (Ins.Far)
+//	1.7  frames in the fourth version of their encoding
 const (
 	VersionMajor = 1
-	VersionMinor = 6
+	VersionMinor = 7
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

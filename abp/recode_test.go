@@ -22,7 +22,7 @@ func BenchmarkRecode(b *testing.B) {
 	if runs == "" {
 		b.Skip("ALLERIA_RUNS names no runs")
 	}
-	version := frame.Version3 // what is compared may be named
+	version := frame.Version4 // what is compared may be named
 	if v := os.Getenv("ALLERIA_ENCODING"); v != "" {
 		version, _ = strconv.Atoi(v)
 	}
@@ -67,7 +67,7 @@ func recode(b *testing.B, dir string, version uint16) {
 			}
 			body = enc.Finish(body[:0])
 			execs += enc.Execs()
-			weight += enc.Weight
+			weight += enc.Weight()
 			words += enc.Words
 			size += uint64(len(body))
 		}

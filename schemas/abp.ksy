@@ -814,7 +814,7 @@ types:
         type: u2
       - id: encoding
         type: u2
-        doc: 1, 2 or 3. Another number is another transform.
+        doc: 1, 2, 3 or 4. Another number is another transform.
       - id: reserved
         type: u4
       - id: thread
@@ -872,14 +872,14 @@ types:
           In this order: runs, symbols, block numbers (LEB128, zigzag), control
           bytes of address words, their payloads, control bytes of value words,
           their payloads, times, branch exceptions (pairs of LEB128), words of
-          marks (u8), blocks met (pairs of LEB128). In encoding 3 all words have
-          their control bytes in the fourth and their payloads in the fifth, and
-          the four behind them are empty.
+          marks (u8), blocks met (pairs of LEB128). In encodings 3 and 4 all words
+          have their control bytes in the fourth and their payloads in the fifth,
+          and the four behind them are empty.
   stored_stream:
     seq:
       - id: how
         type: u1
-        doc: 0 as it is, 1 zstd, 2 a Snappy block (encodings 2 and 3).
+        doc: 0 as it is, 1 zstd, 2 a Snappy block (encodings 2 to 4).
       - id: len
         type: u4
       - id: len_stored

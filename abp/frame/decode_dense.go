@@ -26,7 +26,7 @@ func (d *Decoder) denseRun() {
 	out, hist, last := d.out, d.hist, d.last
 	ids := (*[1 << idBits]uint32)(d.ids)
 	left := uint64(d.idHits)
-	c, p := 0, 0 // where the loop is in words and pay
+	c, p := d.halves, 0 // where the loop is in words (version 4: in half bytes) and pay
 	for left = min(left, d.items); left > 0 && len(out) < batchWords; left-- {
 		id := ids[uint16(idIndex(hist))]
 		if id == 0 {
@@ -40,10 +40,16 @@ func (d *Decoder) denseRun() {
 		at, n := len(out)+1, int(b.words)
 		out = out[:at+n]
 		out[at-1] = uint64(id)
+		if n == 0 {
+			continue
+		}
 		if b.stack != noStack || n > groupWords {
-			d.words, d.pay, c, p = d.words[c:], d.pay[p:], 0, 0
+			d.advance(c, p)
 			d.denseExec(b, out[at:])
-		} else if n > 0 {
+			c, p = d.halves, 0
+		} else if d.strung {
+			c, p = d.strungWords(d.lasts[b.base:][:n], out[at:], c, p)
+		} else {
 			c, p = d.denseGroup(d.lasts[b.base:][:n], out[at:], c, p)
 		}
 		if d.err != nil {
@@ -51,7 +57,17 @@ func (d *Decoder) denseRun() {
 		}
 	}
 	d.out, d.hist, d.last = out, hist, last
-	d.words, d.pay = d.words[c:], d.pay[p:]
+	d.advance(c, p)
+}
+
+// advance goes on in the streams of words and payloads: c bytes, in version 4 to half byte c.
+func (d *Decoder) advance(c, p int) {
+	d.pay = d.pay[p:]
+	if d.strung {
+		d.halves = c
+	} else {
+		d.words = d.words[c:]
+	}
 }
 
 // denseGroup decodes up to eight words, from these places of the streams on, and returns
@@ -87,4 +103,48 @@ func (d *Decoder) denseGroup(lasts, vs []uint64, c, p int) (int, int) {
 		vs[i] = v
 	}
 	return c, p
+}
+
+// strungWords decodes up to eight words of version 4, like denseGroup, c counting half bytes.
+func (d *Decoder) strungWords(lasts, vs []uint64, c, p int) (int, int) {
+	vs = vs[:len(lasts)]
+	if len(d.words)-c/2 < 8 || len(d.pay)-p < groupRoom {
+		d.advance(c, p)
+		d.strungExec(lasts)
+		copy(vs, lasts)
+		return d.halves, 0
+	}
+	// Eight bytes have half a byte for each of eight words, also from the middle of one on.
+	lengths := binary.LittleEndian.Uint64(d.words[c/2:]) >> (4 * (c & 1)) & (1<<(4*len(lasts)) - 1)
+	pay := d.pay
+	for i := 0; lengths != 0 && i < len(lasts); i++ {
+		size := lengths & 15
+		lengths >>= 4
+		if size > 8 {
+			d.fail("a word's length")
+			return 0, 0
+		}
+		lasts[i] += uint64(unzigzag(binary.LittleEndian.Uint64(pay[p:]) & lengthMasks[size]))
+		p += int(size)
+	}
+	//lint:ignore S1001 a call costs more than eight words do
+	for i, v := range lasts {
+		vs[i] = v
+	}
+	return c + len(lasts), p
+}
+
+// strungExec adds the differences of an execution of version 4 to its last words.
+func (d *Decoder) strungExec(lasts []uint64) {
+	if (d.halves+len(lasts)+1)/2 > len(d.words) {
+		d.fail("words end early")
+		return
+	}
+	for i := range lasts {
+		size := int(d.words[d.halves/2]>>(4*(d.halves&1))) & 15
+		d.halves++
+		if size > 0 {
+			lasts[i] += uint64(unzigzag(d.payload(&d.pay, size)))
+		}
+	}
 }

@@ -31,6 +31,7 @@ type Decoder struct {
 	symbol int    // what is behind them; -1: another run
 	newID  uint32 // the last block that was new
 	hits   run    // of address words
+	halves int    // half bytes of words that version 4 has used
 	vals   run    // of value words
 
 	// A branch word waits in out[patch] for the item behind it, if patch ≥ 0.
@@ -77,7 +78,7 @@ func (d *Decoder) Start(body []byte, version uint16) error {
 		d.model = newModel(d.shape) // what a profile does not have in turns
 		d.plain = plain
 	}
-	d.tame = version < Version2
+	d.tame, d.strung, d.halves = version < Version2, version >= Version4, 0
 	d.reset()
 	d.err, d.items = nil, 0
 	if err := d.in.open(body); err != nil {

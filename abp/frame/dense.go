@@ -12,14 +12,22 @@ import (
 // An execution's words go in groups of eight. Each has, in the stream of control bytes, a
 // byte that says which of them have changed, and for each that has, half a byte with the
 // number of bytes of its difference, low half first; the differences, zigzagged, follow each
-// other in the stream of payloads. So a group is written without a branch, by a vector
-// instruction or two for each step where the processor has them (dense_amd64.c).
+// other in the stream of payloads.
 //
-// It takes two to three times the bytes of the predictions of the other versions, and a
+// Version 4 makes groups of the words of all executions, one behind the other: most have two or three
+// words, and a group costs the same whatever is in it. It has four bytes of control, half a byte for
+// each word with the number of bytes of its difference, zero included; the frame's last is filled up
+// with zeros. So a group is written without a branch, by a vector instruction or two for each step
+// where the processor has them (dense_amd64.c).
+//
+// They take two to three times the bytes of the predictions of the other versions, and a
 // third to a tenth of their time: see docs/internal/engine.md.
 const (
 	groupWords = 8
-	groupBytes = 1 + groupWords/2 // of control bytes, at most
+	groupBytes = 1 + groupWords/2 // of control bytes of version 3, at most
+	// manyDiffs is how many differences wait in version 4 at least before groups of them are written:
+	// not between executions, since the loop over these has enough to do.
+	manyDiffs = 256
 )
 
 // denseOf encodes executions from words[at] on, up to a mark, the end, or most of them, and
@@ -47,7 +55,6 @@ func (e *Encoder) denseOf(words []uint64, at, most int) (int, error) {
 		e.hist = idHistory(e.hist, id)
 		e.last = id
 		b.execs++
-		e.Weight += uint64(b.weight)
 		if b.flags&flagDynamic != 0 {
 			e.Dynamic = append(e.Dynamic, at)
 		}
@@ -81,6 +88,15 @@ func (e *Encoder) dense(b *blockState, vs []uint64) {
 	if t := int(b.stack); t != noStack {
 		lasts[t], e.time = e.time, vs[t]
 	}
+	if e.strung {
+		for i, v := range vs {
+			e.waiting[e.diffs+i], lasts[i] = v-lasts[i], v
+		}
+		if e.diffs += len(vs); e.diffs >= manyDiffs {
+			e.flushDiffs()
+		}
+		return
+	}
 	for len(vs) > 0 {
 		n := min(groupWords, len(vs))
 		e.group(vs[:n], lasts[:n])
@@ -107,9 +123,43 @@ func (e *Encoder) group(vs, lasts []uint64) {
 	e.ctl.put(changed|lengths<<8, 1+(shift+4)>>3)
 }
 
-// reserveDense makes room for a chunk's words. An execution of n words, with its number
-// n+1, has at most as many control bytes. A vector's stores may reach 64 bytes beyond.
+// flushDiffs writes all whole groups of the differences that wait.
+func (e *Encoder) flushDiffs() {
+	if e.vector {
+		e.flushVector()
+		return
+	}
+	n := 0
+	for ; n+groupWords <= e.diffs; n += groupWords {
+		sizes := uint64(0)
+		for i, d := range e.waiting[n:][:groupWords] {
+			z := zigzag(int64(d))
+			size := (bits.Len64(z) + 7) >> 3
+			e.pay.put(z, size)
+			sizes |= uint64(size) << (4 * i)
+		}
+		e.ctl.put(sizes, groupWords/2)
+	}
+	copy(e.waiting, e.waiting[n:e.diffs])
+	e.diffs -= n
+}
+
+// endDiffs writes all differences that wait.
+func (e *Encoder) endDiffs() {
+	if e.diffs == 0 {
+		return
+	}
+	n := (e.diffs + groupWords - 1) &^ (groupWords - 1)
+	clear(e.waiting[e.diffs:n])
+	e.diffs = n
+	e.reserveDense(0)
+	e.flushDiffs()
+}
+
+// reserveDense makes room for a chunk's words, and for those that wait. An execution of n words, with
+// its number n+1, has at most as many control bytes. A vector's stores may reach 64 bytes beyond.
 func (e *Encoder) reserveDense(words int) {
+	words += e.diffs + groupWords
 	e.ctl.reserve(words/8 + 9)
 	e.pay.reserve(words + 9)
 }
@@ -120,7 +170,10 @@ func (d *Decoder) denseExec(b *blockState, vs []uint64) {
 	if t := int(b.stack); t != noStack {
 		lasts[t] = d.time
 	}
-	for at := 0; at < len(vs); at += groupWords {
+	if d.strung {
+		d.strungExec(lasts)
+	}
+	for at := 0; at < len(vs) && !d.strung; at += groupWords {
 		n := min(groupWords, len(vs)-at)
 		changed := d.nextByte(&d.words)
 		if changed != 0 {

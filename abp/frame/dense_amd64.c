@@ -1,7 +1,7 @@
 //go:build cgo
 
-// The loop of denseOf (dense.go) with AVX-512: eight words at a time, without a branch for
-// what they hold. Whatever is not an execution of a known block is left to denseOf.
+// The loop over executions of version 4 (dense.go), with AVX-512: see there for what it writes, and
+// model.go for what is what. Whatever is not an execution of a known block is left to denseOf.
 #include "dense_amd64.h"
 #include <immintrin.h>
 #include <string.h>
@@ -17,45 +17,57 @@ int dense_supported(void)
 		__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
+// lists is what is written to when a block was not predicted, or has to be listed.
+struct lists {
+	struct dense *s;
+	struct past *past;
+	uint64_t *lasts;
+	uint8_t *runs, *symbols, *numbers;
+	uint32_t *touched;
+	uint64_t *dynamic;
+};
+
 // symbol ends a run of predicted blocks.
-static inline void symbol(struct dense *s, uint8_t *runs, uint8_t *symbols, uint8_t sym)
+static inline void symbol(struct lists *o, uint64_t hits, uint8_t sym)
 {
-	s->items += s->id_hits + 1;
-	for (; s->id_hits >= ID_RUN; s->id_hits -= ID_RUN)
-		runs[s->runs++] = ID_RUN;
-	runs[s->runs++] = s->id_hits;
-	symbols[s->symbols++] = sym;
-	s->id_hits = 0;
+	struct dense *s = o->s;
+	s->items += hits + 1;
+	for (; hits >= ID_RUN; hits -= ID_RUN)
+		o->runs[s->runs++] = ID_RUN;
+	o->runs[s->runs++] = hits;
+	o->symbols[s->symbols++] = sym;
 }
 
 // number writes the LEB128 of the zigzag of a difference.
-static inline void number(struct dense *s, uint8_t *numbers, int64_t d)
+static inline void number(struct lists *o, int64_t d)
 {
+	struct dense *s = o->s;
 	uint64_t z = (uint64_t)d << 1 ^ (uint64_t)(d >> 63);
 	for (; z >= 0x80; z >>= 7)
-		numbers[s->numbers++] = z | 0x80;
-	numbers[s->numbers++] = z;
+		o->numbers[s->numbers++] = z | 0x80;
+	o->numbers[s->numbers++] = z;
 }
 
-// unpredicted writes which block comes instead of the predicted one. The caller has
-// looked whether it is a known one.
-static inline void unpredicted(struct dense *s, uint32_t id, uint32_t *entry, struct block *b, struct past *past,
-	uint64_t *lasts, uint8_t *runs, uint8_t *symbols, uint8_t *numbers, uint32_t *touched)
+// unpredicted writes which block comes instead of the predicted one, after so many that were. The
+// caller has looked whether it is a known one. It is no part of the loop, which has more to keep in
+// registers than there are.
+__attribute__((noinline)) static void unpredicted(struct lists *o, uint64_t hits, uint32_t id, uint32_t last, uint32_t *entry, struct block *b)
 {
-	struct past *p = past + id, *l = past + s->last;
+	struct dense *s = o->s;
+	struct past *p = o->past + id, *l = o->past + last;
 	if (p->gen != s->gen) {
-		memset(lasts + b->base, 0, 8 * (size_t)b->words);
+		memset(o->lasts + b->base, 0, 8 * (size_t)b->words);
 		b->execs = 0;
 		*p = (struct past){s->gen, 0, 0};
-		touched[s->touched++] = id;
-		symbol(s, runs, symbols, SYM_NEW);
+		o->touched[s->touched++] = id;
+		symbol(o, hits, SYM_NEW);
 	} else if (l->next == id) {
-		symbol(s, runs, symbols, SYM_NEXT);
+		symbol(o, hits, SYM_NEXT);
 	} else if (l->next2 == id) {
-		symbol(s, runs, symbols, SYM_NEXT2);
+		symbol(o, hits, SYM_NEXT2);
 	} else {
-		symbol(s, runs, symbols, SYM_NUMBER);
-		number(s, numbers, (int64_t)id - (int64_t)s->last);
+		symbol(o, hits, SYM_NUMBER);
+		number(o, (int64_t)id - (int64_t)last);
 	}
 	if (l->next != id) {
 		l->next2 = l->next;
@@ -64,69 +76,112 @@ static inline void unpredicted(struct dense *s, uint32_t id, uint32_t *entry, st
 	*entry = id;
 }
 
-TARGET void dense_run(struct dense *s, const uint64_t *words, uint32_t *ids, struct block *blocks, struct past *past,
-	uint64_t *lasts, uint8_t *ctl, uint8_t *pay, uint8_t *runs, uint8_t *symbols, uint8_t *numbers,
-	uint32_t *touched, uint64_t *dynamic)
+// group writes eight differences: the low bytes that count of the zigzag of each to *p, and how
+// many those are to *c, four bits each.
+TARGET static inline void group(const uint64_t *diffs, uint8_t **c, uint8_t **p)
 {
 	const __m512i places = _mm512_set1_epi64(0x0706050403020100);
 	const __m512i first = _mm512_broadcast_i32x4(_mm_set_epi64x(0x0808080808080808, 0));
 	const __m512i eight = _mm512_set1_epi64(8);
-	const uint64_t end = s->words;
-	uint64_t at = s->at, hits = s->id_hits, weight = s->weight, time = s->time;
-	uint32_t hist = s->hist;
-	uint8_t *c = ctl + s->ctl, *p = pay + s->pay;
+	__m512i d = _mm512_loadu_si512(diffs);
+	__m512i z = _mm512_xor_si512(_mm512_slli_epi64(d, 1), _mm512_srai_epi64(d, 63));
+	__m512i size = _mm512_sub_epi64(eight, _mm512_srli_epi64(_mm512_lzcnt_epi64(z), 3));
+	// The bytes that count of each word, one behind the other.
+	__mmask64 some = _mm512_cmplt_epu8_mask(places, _mm512_shuffle_epi8(size, first));
+	_mm512_storeu_si512(*p, _mm512_maskz_compress_epi8(some, z));
+	*p += _mm_popcnt_u64(some);
+	uint32_t sizes = _pext_u64(_mm_cvtsi128_si64(_mm512_cvtepi64_epi8(size)), 0x0f0f0f0f0f0f0f0f);
+	memcpy(*c, &sizes, 4);
+	*c += 4;
+}
 
-	while (at < end) {
-		uint64_t w = words[at];
+TARGET void dense_flush(struct dense *s, uint64_t *diffs, uint8_t *ctl, uint8_t *pay)
+{
+	uint8_t *c = ctl + s->ctl, *p = pay + s->pay;
+	uint64_t n = 0;
+	for (; n + GROUP <= s->diffs; n += GROUP)
+		group(diffs + n, &c, &p);
+	_mm512_storeu_si512(diffs, _mm512_loadu_si512(diffs + n)); // the rest, and what is none
+	s->diffs -= n;
+	s->ctl = c - ctl, s->pay = p - pay;
+}
+
+TARGET void dense_run(struct dense *s, const uint64_t *words, uint32_t *ids, struct block *blocks, struct past *past,
+	uint64_t *lasts, uint64_t *diffs, uint8_t *ctl, uint8_t *pay, uint8_t *runs, uint8_t *symbols, uint8_t *numbers,
+	uint32_t *touched, uint64_t *dynamic)
+{
+	struct lists lists = {s, past, lasts, runs, symbols, numbers, touched, dynamic};
+	const uint64_t *word = words + s->at, *const end = words + s->words;
+	uint64_t hits = s->id_hits;
+	const uint64_t id_mask = s->id_mask, shift = s->shift;
+	uint32_t hist = s->hist, last = s->last;
+	uint64_t *q = diffs + s->diffs;
+
+	while (word < end) {
+		// The next record's place follows from the number's word alone where that has the size:
+		// looked up with the block, it would be what everything waits for.
+		const uint64_t w = *word;
+		const uint32_t id = w & id_mask;
+		uint64_t size = w >> shift;
 		uint32_t *entry = ids + (hist * 0x9E3779B1u >> (32 - ID_BITS));
-		struct block *b = blocks + w;
-		if (*entry == w) {
+		struct block *b = blocks + id;
+		if (__builtin_expect(*entry == id, 1)) {
 			// An empty entry predicts block 0, which has no words but is none.
-			if (b->words >= end - at || w == 0)
+			if (__builtin_expect(size != b->words + 1u, 0)) {
+				if (size != 0)
+					break;
+				size = b->words + 1u;
+			}
+			if (size > (uint64_t)(end - word) || id == 0)
 				break;
 			hits++;
 		} else {
-			if (w >= s->blocks || b->base == 0 || b->words >= end - at)
+			if (id >= s->blocks || b->base == 0)
 				break;
-			s->id_hits = hits;
-			unpredicted(s, w, entry, b, past, lasts, runs, symbols, numbers, touched);
+			if (size != b->words + 1u) {
+				if (size != 0)
+					break;
+				size = b->words + 1u;
+			}
+			if (size > (uint64_t)(end - word))
+				break;
+			unpredicted(&lists, hits, id, last, entry, b);
 			hits = 0;
 		}
-		hist = hist << 4 ^ (uint32_t)w;
-		s->last = w;
+		__asm__("" : "+r"(size)); // or the compiler takes it from the block after all
+		hist = hist << 4 ^ id;
+		last = id;
 		b->execs++;
-		weight += b->weight;
-		if (b->flags & FLAG_DYNAMIC)
-			dynamic[s->dynamic++] = at;
-		at++;
-		const uint64_t *v = words + at;
+		const uint64_t *v = word + 1;
 		uint64_t *l = lasts + b->base;
-		int32_t left = b->words, stamp = b->stack == NO_STACK ? -1 : b->stack;
-		uint64_t now = stamp >= 0 ? v[stamp] : time;
-		at += left;
-		for (; left > 0; left -= 8, v += 8, l += 8, stamp -= 8) {
-			__mmask8 k = _bzhi_u32(0xff, left < 8 ? left : 8);
-			__mmask8 t = (uint32_t)stamp < 8 ? 1u << stamp : 0;
-			__m512i cur = _mm512_maskz_loadu_epi64(k, v);
-			__m512i old = _mm512_loadu_si512(l);
-			_mm512_storeu_si512(l, cur);
-			old = _mm512_mask_set1_epi64(old, t & k, time);
-			__m512i d = _mm512_sub_epi64(cur, old);
-			__m512i z = _mm512_xor_si512(_mm512_slli_epi64(d, 1), _mm512_srai_epi64(d, 63));
-			__mmask8 changed = _mm512_test_epi64_mask(z, z);
-			__m512i size = _mm512_sub_epi64(eight, _mm512_srli_epi64(_mm512_lzcnt_epi64(z), 3));
-			// The bytes that count of each word, one behind the other.
-			__mmask64 some = _mm512_cmplt_epu8_mask(places, _mm512_shuffle_epi8(size, first));
-			_mm512_storeu_si512(p, _mm512_maskz_compress_epi8(some, z));
-			p += _mm_popcnt_u64(some);
-			// Their numbers, without those of words that have none, four bits each.
-			uint64_t sizes = _mm_cvtsi128_si64(_mm512_cvtepi64_epi8(_mm512_maskz_compress_epi64(changed, size)));
-			uint64_t bytes = changed | _pext_u64(sizes, 0x0f0f0f0f0f0f0f0f) << 8;
-			memcpy(c, &bytes, 8);
-			c += 1 + (_mm_popcnt_u32(changed) + 1) / 2;
+		if (__builtin_expect(b->flags & FLAG_DYNAMIC, 0))
+			dynamic[s->dynamic++] = word - words;
+		word += size;
+		// Eight words whatever there are, to where the next record's will be written over them; but nothing
+		// is read behind the chunk.
+		__m512i cur = __builtin_expect(v + GROUP <= end, 1) ? _mm512_loadu_si512(v)
+			: _mm512_maskz_loadu_epi64(_bzhi_u32(0xff, end - v), v);
+		__m512i old = _mm512_loadu_si512(l);
+		_mm512_storeu_si512(l, cur);
+		_mm512_storeu_si512(q, _mm512_sub_epi64(cur, old));
+		for (uint64_t k = GROUP; __builtin_expect(k < size - 1, 0); k += GROUP) {
+			cur = v + k + GROUP <= end ? _mm512_loadu_si512(v + k)
+				: _mm512_maskz_loadu_epi64(_bzhi_u32(0xff, end - v - k), v + k);
+			old = _mm512_loadu_si512(l + k);
+			_mm512_storeu_si512(l + k, cur);
+			_mm512_storeu_si512(q + k, _mm512_sub_epi64(cur, old));
 		}
-		time = now;
+		if (b->stack != NO_STACK) {
+			q[b->stack] = v[b->stack] - s->time;
+			s->time = v[b->stack];
+		}
+		q += size - 1;
+		if (__builtin_expect(q >= diffs + MANY, 0)) {
+			s->diffs = q - diffs;
+			dense_flush(s, diffs, ctl, pay);
+			q = diffs + s->diffs;
+		}
 	}
-	s->at = at, s->id_hits = hits, s->weight = weight, s->time = time, s->hist = hist;
-	s->ctl = c - ctl, s->pay = p - pay;
+	s->at = word - words, s->id_hits = hits, s->hist = hist, s->last = last;
+	s->diffs = q - diffs;
 }

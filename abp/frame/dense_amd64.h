@@ -24,6 +24,7 @@ enum {
 	OFFSET_NEXT2 = offsetof(struct past, next2),
 };
 enum { FLAG_DYNAMIC = 4, NO_STACK = 0xff, ID_RUN = 255, ID_BITS = 16 };
+enum { GROUP = 8, MANY = 256 }; // words of a group, and when groups are written
 enum { SYM_NEXT, SYM_NEXT2, SYM_NEW, SYM_NUMBER };
 
 // Tables and streams belong to Go. They are pinned for the call by being its arguments.
@@ -32,12 +33,19 @@ struct dense {
 	uint64_t at;     // the next word
 	uint64_t words;  // how many there are
 	uint64_t blocks; // entries of blocks and past
-	uint64_t id_hits, items, weight, time;
+	uint64_t id_hits, items, time;
+	uint64_t id_mask, shift; // what of a record's first word is the number, and where its size lies
+	uint64_t diffs;          // differences that have not been written yet
 	uint64_t ctl, pay, runs, symbols, numbers, touched, dynamic; // used, of each stream and list
 	uint32_t hist, last, gen;
 };
 
 int dense_supported(void);
+// dense_run encodes executions from s->at on. diffs has room for MANY words, those of the largest
+// block, and two groups.
 void dense_run(struct dense *s, const uint64_t *words, uint32_t *ids, struct block *blocks, struct past *past,
-	uint64_t *lasts, uint8_t *ctl, uint8_t *pay, uint8_t *runs, uint8_t *symbols, uint8_t *numbers,
+	uint64_t *lasts, uint64_t *diffs, uint8_t *ctl, uint8_t *pay, uint8_t *runs, uint8_t *symbols, uint8_t *numbers,
 	uint32_t *touched, uint64_t *dynamic);
+
+// dense_flush writes all whole groups of diffs.
+void dense_flush(struct dense *s, uint64_t *diffs, uint8_t *ctl, uint8_t *pay);

@@ -36,7 +36,7 @@ func compareVector(t *testing.T, seed uint64, list []Shape, chunks [][]uint64) {
 	t.Helper()
 	var encs [2]*Encoder
 	for i := range encs {
-		enc, err := NewEncoderOf(Version3, lookUp(list), -1)
+		enc, err := NewEncoderOf(Version4, lookUp(list), -1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,9 +52,9 @@ func compareVector(t *testing.T, seed uint64, list []Shape, chunks [][]uint64) {
 			if (errA == nil) != (errB == nil) || errA != nil && !errors.Is(errA, ErrMalformed) {
 				t.Fatalf("seed %d, chunk %d: %v and %v", seed, i, errA, errB)
 			}
-			if a.Done != b.Done || a.Words != b.Words || a.Weight != b.Weight || a.Execs() != b.Execs() || a.Size() != b.Size() {
+			if a.Done != b.Done || a.Words != b.Words || a.Weight() != b.Weight() || a.Execs() != b.Execs() || a.Size() != b.Size() {
 				t.Fatalf("seed %d, chunk %d: %d words done, weight %d, %d executions; %d, %d, %d without vectors", seed, i,
-					a.Done, a.Weight, a.Execs(), b.Done, b.Weight, b.Execs())
+					a.Done, a.Weight(), a.Execs(), b.Done, b.Weight(), b.Execs())
 			}
 			if !slices.Equal(a.Dynamic, b.Dynamic) || !slices.Equal(a.Touched, b.Touched) {
 				t.Fatalf("seed %d, chunk %d: dynamic at %v, blocks %v; %v, %v without vectors", seed, i, a.Dynamic, a.Touched, b.Dynamic, b.Touched)
@@ -68,36 +68,48 @@ func compareVector(t *testing.T, seed uint64, list []Shape, chunks [][]uint64) {
 
 // TestDenseBytes: what docs/format.md says, byte by byte.
 func TestDenseBytes(t *testing.T) {
-	list := []Shape{{}, plainShape(1, 3), plainShape(2, 9)}
+	list := []Shape{{}, plainShape(1, 3), plainShape(2, 9), plainShape(3, 0)}
 	list[1].TimeWord = 1
 	list[2].TimeWord = 8
-	enc, err := NewEncoderOf(Version3, lookUp(list), -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	enc.Begin()
 	words := []uint64{
 		1, 0x1000, 500, 7,
 		2, 1, 1, 1, 1, 1, 1, 1, 1, 510, // the time stamp is the second group
+		3,
 		1, 0x0fff, 520, 7,
 	}
-	if err := enc.Chunk(words, 1, 2); err != nil {
-		t.Fatal(err)
-	}
-	wantCtl := []byte{
-		0b111, 0x22, 0x1, // two bytes, two, one
-		0xff, 0x11, 0x11, 0x11, 0x11, 0b1, 0x1,
-		0b011, 0x11,
-	}
-	wantPay := []byte{0x00, 0x20, 0xe8, 0x03, 14, 2, 2, 2, 2, 2, 2, 2, 2, 20, 1, 20}
-	if got := enc.ctl.b[:enc.ctl.n]; !bytes.Equal(got, wantCtl) {
-		t.Errorf("control bytes %x, want %x", got, wantCtl)
-	}
-	if got := enc.pay.b[:enc.pay.n]; !bytes.Equal(got, wantPay) {
-		t.Errorf("payloads %x, want %x", got, wantPay)
-	}
-	got, err := decode(NewDecoder(lookUp(list)), enc.Finish(nil), Version3)
-	if err != nil || !slices.Equal(got[3:], words) {
-		t.Errorf("decoded %x: %v", got, err)
+	pay := []byte{0x00, 0x20, 0xe8, 0x03, 14, 2, 2, 2, 2, 2, 2, 2, 2, 20, 1, 20}
+	for _, c := range []struct {
+		version uint16
+		ctl     []byte
+	}{
+		{Version3, []byte{
+			0b111, 0x22, 0x1, // two bytes, two, one
+			0xff, 0x11, 0x11, 0x11, 0x11, 0b1, 0x1,
+			0b011, 0x11,
+		}},
+		{Version4, []byte{0x22, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0}}, // the last word of all has not changed
+	} {
+		enc, err := NewEncoderOf(c.version, lookUp(list), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, vector := range []bool{false, enc.vector} {
+			enc.vector = vector
+			enc.Begin()
+			if err := enc.Chunk(words, 1, 2); err != nil {
+				t.Fatal(err)
+			}
+			body := enc.Finish(nil)
+			if got := enc.ctl.b; !bytes.Equal(got, c.ctl) {
+				t.Errorf("version %d: control bytes %x, want %x", c.version, got, c.ctl)
+			}
+			if got := enc.pay.b; !bytes.Equal(got, pay) {
+				t.Errorf("version %d: payloads %x, want %x", c.version, got, pay)
+			}
+			got, err := decode(NewDecoder(lookUp(list)), body, c.version)
+			if err != nil || !slices.Equal(got[3:], words) {
+				t.Errorf("version %d: decoded %x: %v", c.version, got, err)
+			}
+		}
 	}
 }

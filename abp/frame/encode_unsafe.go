@@ -67,7 +67,6 @@ func (e *Encoder) blocksOf(words []uint64, at int) (int, error) {
 		hist = idHistory(hist, id)
 		e.last = id
 		b.execs++
-		e.Weight += uint64(b.weight)
 		at++
 		off := uintptr(b.base) * slotSize
 		switch {

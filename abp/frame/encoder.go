@@ -30,7 +30,7 @@ const idRun = 255
 type Encoder struct {
 	model
 	out    packer
-	vector bool // the loop in C writes what it can (version 3)
+	vector bool // the loop in C writes what it can (version 4)
 
 	// Touched are the blocks that were executed in this frame, in the order of
 	// their first executions.
@@ -39,9 +39,8 @@ type Encoder struct {
 	// of dynamic blocks and the marks lie.
 	Dynamic []int
 	Marks   []int
-	// Words is how many words the frame has so far, Weight the sum of the weights
-	// of its executions. Marks do not change the latter.
-	Words, Weight uint64
+	// Words is how many words the frame has so far.
+	Words uint64
 	// Done is how many words of the latest Chunk were encoded: all, unless it
 	// returned an error.
 	Done int
@@ -60,20 +59,26 @@ type Encoder struct {
 	valHits                int
 	times, branch, marks   []byte
 	outcomes               uint64 // since the last branch exception
+
+	// waiting are differences of version 4 that have not been written yet: the first diffs of it.
+	waiting []uint64
+	diffs   int
 }
 
 // Versions of the encoding of bodies. The second adds wild slots and streams stored as
-// Snappy, the third writes words without predicting them (dense.go).
+// Snappy, the third writes words without predicting them (dense.go), the fourth does so in groups
+// that know nothing of executions.
 const (
 	Version1 = 1
 	Version2 = 2
 	Version3 = 3
+	Version4 = 4
 )
 
 // NewEncoder returns an encoder for the blocks that shape looks up. level is
 // zstd's, of bodies that are made as small as possible, in the first version; 0: as fast as
 // possible, by Snappy, with streams that it gains nothing on left alone; below 0: likewise,
-// without compression. Both are in the third version where the processor has the vector
+// without compression. Both are in the fourth version where the processor has the vector
 // instructions that make it fast, else in the second.
 //
 // shape must give the same answer for a block each time; it is asked once. nil means
@@ -84,7 +89,7 @@ func NewEncoder(shape func(id uint32) *Shape, level int) (*Encoder, error) {
 	case level > 0:
 		version = Version1
 	case haveVector():
-		version = Version3
+		version = Version4
 	}
 	return NewEncoderOf(version, shape, level)
 }
@@ -101,7 +106,9 @@ func NewEncoderOf(version uint16, shape func(id uint32) *Shape, level int) (*Enc
 	e.ctl.mem, e.pay.mem = &e.tables.ctl, &e.tables.pay
 	runtime.AddCleanup(e, (*tables).free, e.tables)
 	e.tame, e.plain = version < Version2, version >= Version3
-	e.vector = e.plain && haveVector()
+	if e.strung = version >= Version4; e.strung {
+		e.vector, e.waiting = haveVector(), make([]uint64, manyDiffs+MaxWords+2*groupWords)
+	}
 	return e, nil
 }
 
@@ -110,6 +117,8 @@ func (e *Encoder) Version() uint16 {
 	switch {
 	case e.tame:
 		return Version1
+	case e.strung:
+		return Version4
 	case e.plain:
 		return Version3
 	}
@@ -121,7 +130,7 @@ func (e *Encoder) Version() uint16 {
 func (e *Encoder) Begin() {
 	e.reset()
 	e.Touched, e.Dynamic, e.Marks = e.Touched[:0], e.Dynamic[:0], e.Marks[:0]
-	e.Words, e.Weight, e.Done = 0, 0, 0
+	e.Words, e.Done, e.diffs = 0, 0, 0
 	for _, s := range e.streams() {
 		*s = (*s)[:0]
 	}
@@ -147,7 +156,7 @@ func (e *Encoder) Execs() uint64 { return e.items + e.idHits - e.marked }
 // It is what decides when a frame is full: compression afterwards only makes it
 // smaller.
 func (e *Encoder) Size() int {
-	n := e.ctl.n - len(e.ctl.b) + e.pay.n - len(e.pay.b) + e.valPay.n - len(e.valPay.b)
+	n := 4*e.diffs + e.ctl.n - len(e.ctl.b) + e.pay.n - len(e.pay.b) + e.valPay.n - len(e.valPay.b)
 	for _, s := range e.streams() {
 		n += len(*s)
 	}
@@ -256,6 +265,7 @@ func (e *Encoder) Finish(dst []byte) []byte {
 		e.ctl.reserve(controlRoom(0, e.hits))
 		e.ctl.put(e.runOfWords(e.hits), 1) // likewise
 	}
+	e.endDiffs()
 	if e.valHits > 0 {
 		e.valClasses = append(e.valClasses, byte(e.runOfValues(e.valHits)))
 		e.valHits = 0
@@ -270,6 +280,14 @@ func (e *Encoder) Finish(dst []byte) []byte {
 	e.firsts = touched
 	e.ctl.b, e.pay.b, e.valPay.b = e.ctl.b[:e.ctl.n], e.pay.b[:e.pay.n], e.valPay.b[:e.valPay.n]
 	return e.out.body(dst, items, e.streams(), touched)
+}
+
+// Weight returns the sum of the weights of the frame's executions so far.
+func (e *Encoder) Weight() (sum uint64) {
+	for _, id := range e.Touched {
+		sum += uint64(e.blocks[id].execs) * uint64(e.blocks[id].weight)
+	}
+	return sum
 }
 
 // ExecsOf returns how often a block was executed in this frame.

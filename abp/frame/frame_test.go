@@ -96,7 +96,7 @@ func decode(d *Decoder, body []byte, version uint16) (words []uint64, err error)
 
 func TestFramesRoundTrip(t *testing.T) {
 	list := shapes()
-	for _, level := range []int{-1, 0, 1, 9, -2, -3} {
+	for _, level := range []int{-1, 0, 1, 9, -2, -3, -4} {
 		enc, err := NewEncoder(lookUp(list), level)
 		if level < -1 { // versions that the processor does not choose
 			enc, err = NewEncoderOf(uint16(-level), lookUp(list), 0)
@@ -126,8 +126,8 @@ func TestFramesRoundTrip(t *testing.T) {
 					i += 1 + int(list[chunk[i]].Words)
 				}
 			}
-			if enc.Execs() != execs || enc.Weight != weight || enc.Words != uint64(len(want)) {
-				t.Fatalf("seed %d: %d executions of weight %d, %d words; want %d, %d, %d", seed, enc.Execs(), enc.Weight, enc.Words, execs, weight, len(want))
+			if enc.Execs() != execs || enc.Weight() != weight || enc.Words != uint64(len(want)) {
+				t.Fatalf("seed %d: %d executions of weight %d, %d words; want %d, %d, %d", seed, enc.Execs(), enc.Weight(), enc.Words, execs, weight, len(want))
 			}
 			got, err := decode(dec, enc.Finish(nil), enc.Version())
 			if err != nil {
@@ -249,7 +249,7 @@ func FuzzChunk(f *testing.F) {
 				words = append(words, 0x7fff_0000_0000+uint64(c)*uint64(i))
 			}
 		}
-		enc, err := NewEncoderOf(Version1+uint16(len(choice)%3), lookUp(list), -1)
+		enc, err := NewEncoderOf(Version1+uint16(len(choice)%4), lookUp(list), -1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func FuzzChunk(f *testing.F) {
 func FuzzBody(f *testing.F) {
 	list := shapes()
 	for seed := range uint64(24) {
-		enc, err := NewEncoderOf(Version1+uint16(seed%3), lookUp(list), -1)
+		enc, err := NewEncoderOf(Version1+uint16(seed%4), lookUp(list), -1)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -44,7 +44,7 @@ type blockState struct {
 	words  uint16
 	weight uint16
 	flags  uint8
-	stack  uint8 // Shape.StackWord, in version 3 Shape.TimeWord; noStack: none
+	stack  uint8 // Shape.StackWord, from version 3 on Shape.TimeWord; noStack: none
 	// With flagSpecial: how many of its words are addresses and how many values.
 	addrs, values uint8
 }
@@ -79,7 +79,8 @@ const growBlocks = 1 << 12
 type model struct {
 	shape  func(id uint32) *Shape
 	tame   bool // no slot becomes wild: the encoding of version 1
-	plain  bool // nothing but blocks is predicted: version 3, see dense.go
+	plain  bool // nothing but blocks is predicted: versions 3 and 4, see dense.go
+	strung bool // words of all executions together go in groups: version 4
 	gen    uint32
 	tables *tables      // what holds blocks, past and lasts; nil: Go's heap
 	blocks []blockState // by number; 0 stands for what precedes the first
@@ -87,7 +88,7 @@ type model struct {
 	slots  []slot
 	addrs  []uint64 // of blocks, by number; made where branches are recorded
 	ops    []op     // like slots, for blocks with flagSpecial
-	lasts  []uint64 // like slots, in version 3, which has no other table of words
+	lasts  []uint64 // like slots, from version 3 on, which has no other table of words
 
 	ids    []uint32 // the next block, by a hash of the last ones
 	fcm    []uint64 // a slot's next word, by a hash of its last word
@@ -153,7 +154,7 @@ func (m *model) reset() {
 	if len(m.blocks) == 0 {
 		// The first are no block's: a base of 0 is none.
 		if m.plain {
-			m.addLasts(groupWords)
+			m.addLasts(2 * groupWords) // the second are those of blocks without words
 		} else {
 			m.slots = make([]slot, 1)
 		}
@@ -255,9 +256,12 @@ func (m *model) fill(id uint32, s *Shape) {
 	}
 }
 
-// fillPlain is fill for version 3.
+// fillPlain is fill for versions 3 and 4.
 func (m *model) fillPlain(b *blockState, s *Shape) {
 	b.base, b.words, b.weight, b.stack = uint32(len(m.lasts)), uint16(s.Words), uint16(s.Weight), noStack
+	if s.Words == 0 {
+		b.base = groupWords
+	}
 	// Whole groups, so that vectors need no masks: a masked store holds up the load behind it.
 	m.addLasts(int(s.Words+groupWords-1) &^ (groupWords - 1))
 	if s.TimeWord >= 0 && int32(s.TimeWord) < min(s.Words, noStack) {
@@ -268,7 +272,7 @@ func (m *model) fillPlain(b *blockState, s *Shape) {
 	}
 }
 
-// addLasts makes room for n more words of version 3.
+// addLasts makes room for n more words of versions 3 and 4.
 func (m *model) addLasts(n int) {
 	if m.tables != nil {
 		m.lasts = grownTable(&m.tables.lasts, m.lasts, len(m.lasts)+n)

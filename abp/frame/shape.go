@@ -9,7 +9,7 @@ type Shape struct {
 	Addr   uint64 // of the block
 	Target uint64 // of a direct branch
 	Words  int32  // words of one execution
-	// Weight is what one execution adds to Encoder.Weight: its recorded
+	// Weight is what one execution adds to what Encoder.Weight returns: its recorded
 	// instructions.
 	Weight int32
 	// StackWord is the index of a word that is the stack pointer for certain (what

@@ -19,7 +19,7 @@ func TestEncodings(t *testing.T) {
 	}
 	fast := uint16(frame.Version2)
 	if bytes.Contains(info, []byte(" avx512_vbmi2 ")) {
-		fast = frame.Version3
+		fast = frame.Version4
 	}
 	var want string
 	for _, c := range []struct {
