@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"alleria/abp"
@@ -57,6 +58,10 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	if env == nil {
 		env = os.Environ()
 	}
+	// In a virtual machine each leaf is an exit to the one below, a millisecond together:
+	// they are read while the launcher starts.
+	r.cpuid = sync.OnceValue(sys.CPUIDLeaves)
+	r.background.Go(func() { r.cpuid() })
 	r.started = time.Now()
 	o := engine.Options{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR,
 		ChunkBytes: r.chunk(), Chunks: max(min(ringStart, r.ringMost())/r.chunk(), 2)}

@@ -28,9 +28,10 @@ type run struct {
 	cache  *symbols.Cache
 	// background is what is done while the target runs, and used at the end.
 	background sync.WaitGroup
-	clock      sys.Clock // started with the run
-	emit       *emit.Run // nil where nothing is emitted (translate, count)
-	image      *image    // the program image that runs now
+	cpuid      func() []sys.CPUIDLeaf // what the processor says of itself, read by then
+	clock      sys.Clock              // started with the run
+	emit       *emit.Run              // nil where nothing is emitted (translate, count)
+	image      *image                 // the program image that runs now
 	images     int
 	counts     counts
 	notes      []string

@@ -34,7 +34,7 @@ func (r *run) openWriter(im *image) error {
 		w.Sample()
 		r.note(fmt.Sprintf("of some instructions only a part was kept, at random, of one in %d at most: counts are of what was kept", n))
 	}
-	for _, l := range sys.CPUIDLeaves() {
+	for _, l := range r.cpuid() {
 		w.AddCPUID(abp.CPUIDLeaf{Leaf: l.Leaf, Subleaf: l.Subleaf, EAX: l.EAX, EBX: l.EBX, ECX: l.ECX, EDX: l.EDX})
 	}
 	w.AddFamily(abp.FamilyRow{Number: h.Process, PID: h.PID, Followed: true, Started: time.Now().UnixNano(), Command: h.CommandLine})

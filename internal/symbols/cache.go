@@ -45,6 +45,11 @@ func (c *Cache) Open(path string) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open image: %w", err)
 	}
+	return c.open(path, st)
+}
+
+// open is Open of a file that has been looked at.
+func (c *Cache) open(path string, st os.FileInfo) (*Image, error) {
 	key := fileKey{size: st.Size(), mtime: st.ModTime().UnixNano()}
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
 		key.dev, key.ino = sys.Dev, sys.Ino

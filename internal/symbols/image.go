@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"weak"
 )
 
 // Prot says what may be done with the memory of a segment or a mapping.
@@ -68,12 +69,15 @@ type Image struct {
 	golang   bool   // made by the Go linker
 	bias     uint64 // of addresses in the dynamic section, for images read from memory
 
-	fnOnce  sync.Once
-	made    atomic.Bool  // the table of functions: it answers faster than a search of the symbols
-	scans   atomic.Int32 // how often the symbols were searched instead
-	fns     []Function
-	maxEnd  []uint64 // maxEnd[i]: the highest end of fns[:i+1], what bounds a Lookup's way back
-	problem error
+	fnOnce sync.Once
+	made   atomic.Bool  // the table of functions: it answers faster than a search of the symbols
+	scans  atomic.Int32 // how often the symbols were searched instead
+
+	tablesMu sync.Mutex
+	tables   weak.Pointer[[]nameTable] // guarded by tablesMu; see keptTables
+	fns      []Function
+	maxEnd   []uint64 // maxEnd[i]: the highest end of fns[:i+1], what bounds a Lookup's way back
+	problem  error
 
 	nameOnce  sync.Once
 	demangled []demangledName

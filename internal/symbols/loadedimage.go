@@ -31,14 +31,20 @@ func (m *Map) vdso(p *Mapping) *Loaded {
 
 // open opens the file of a mapping, and tells whether it had to be read from
 // memory because the file is gone or another one has its place.
-func (m *Map) open(mappings []Mapping, at int) (im *Image, stale bool) {
+// files is what is known of the files already: nil of one that is no image, or not at its path any more.
+func (m *Map) open(mappings []Mapping, at int, files map[mappedFile]*Image) (im *Image, stale bool) {
 	p := &mappings[at]
 	path := p.Path
 	if m.opts.Root != "" {
 		path = filepath.Join(m.opts.Root, path)
 	}
-	if !p.Deleted && sameInode(path, p.Inode) {
-		im, _ = m.opts.Cache.Open(path)
+	file := mappedFile{p.Path, p.Inode}
+	if im := files[file]; im != nil && !p.Deleted {
+		return im, false
+	}
+	if st := statInode(path, p.Inode); st != nil && !p.Deleted {
+		im, _ = m.opts.Cache.open(path, st)
+		files[file] = im
 		return im, false
 	}
 	// Later mappings of the same file follow it without a gap in the list.
@@ -62,16 +68,24 @@ func (m *Map) open(mappings []Mapping, at int) (im *Image, stale bool) {
 	return im, true
 }
 
-// sameInode reports whether a path still leads to the file that is mapped. The
-// device is not compared: on overlay and btrfs file systems maps and stat
+// mappedFile is a file as mappings name it.
+type mappedFile struct {
+	path  string
+	inode uint64
+}
+
+// statInode describes the file at a path if it still is the one that is mapped, else nil.
+// The device is not compared: on overlay and btrfs file systems maps and stat
 // disagree about it.
-func sameInode(path string, inode uint64) bool {
+func statInode(path string, inode uint64) os.FileInfo {
 	st, err := os.Stat(path)
 	if err != nil || !st.Mode().IsRegular() {
-		return false
+		return nil
 	}
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	return ok && sys.Ino == inode
+	if sys, ok := st.Sys().(*syscall.Stat_t); !ok || sys.Ino != inode {
+		return nil
+	}
+	return st
 }
 
 // placement is a load bias that a mapping would have if it showed a certain

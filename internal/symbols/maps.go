@@ -113,8 +113,10 @@ func (m *Map) Update(mappings []Mapping) (loaded, unloaded []*Loaded) {
 	// that readers see the one or the other, never a mixture.
 	old := m.state.Load()
 	next := &mapState{}
+	// Each file is looked at once and not with each of its mappings.
+	files := make(map[mappedFile]*Image)
 	for at := range mappings {
-		if l := m.at(mappings, at, next.loaded); l != nil {
+		if l := m.at(mappings, at, next.loaded, files); l != nil {
 			next.loaded = append(next.loaded, l)
 		}
 	}
@@ -161,7 +163,7 @@ func find(in []*Loaded, l *Loaded) *Loaded {
 
 // at finds out whether a mapping shows code of an image that is not in the list
 // yet.
-func (m *Map) at(mappings []Mapping, at int, known []*Loaded) *Loaded {
+func (m *Map) at(mappings []Mapping, at int, known []*Loaded, files map[mappedFile]*Image) *Loaded {
 	p := &mappings[at]
 	if p.isVDSO() {
 		return m.vdso(p)
@@ -169,7 +171,7 @@ func (m *Map) at(mappings []Mapping, at int, known []*Loaded) *Loaded {
 	if !p.isFile() {
 		return nil
 	}
-	im, stale := m.open(mappings, at)
+	im, stale := m.open(mappings, at, files)
 	if im == nil {
 		return nil
 	}

@@ -42,20 +42,18 @@ func (im *Image) Nearest(name string, n int) []string {
 
 // eachName calls f with the linked names of an image's functions, stubs left out: suggesting
 // one would lead to a name that works and means something else. The table of functions
-// is not made for it where the image has its symbols.
+// is not made for it where the symbols have all names.
 func (im *Image) eachName(f func(string)) {
-	syms, _ := im.symbolsOf(im, ".symtab", SymbolTable) // what cannot be read is not suggested
-	if len(syms) == 0 {
-		for _, fn := range im.Functions() {
-			if len(fn.Aliases) > 0 && fn.Kind != PLT {
-				f(fn.Linked())
-			}
+	if tables, ok := im.keptTables(); ok {
+		for i := range tables {
+			tables[i].each(func(s symbol) { f(s.name) })
 		}
 		return
 	}
-	more, _ := im.symbolsOf(im, ".dynsym", DynamicTable)
-	for _, s := range append(syms, more...) {
-		f(s.name)
+	for _, fn := range im.Functions() {
+		if len(fn.Aliases) > 0 && fn.Kind != PLT {
+			f(fn.Linked())
+		}
 	}
 }
 
@@ -114,8 +112,13 @@ func editDistance(a, b string, limit int) int {
 		return limit + 1
 	}
 	// Three rows of the table of distances suffice; the third is for swaps.
-	before, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
+	// Names are short: the rows are hardly ever allocated.
+	var rows [3][96]int
+	before, prev, row := rows[0][:], rows[1][:], rows[2][:]
+	if len(b) >= len(row) {
+		before, prev, row = make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	}
+	for j := range len(b) + 1 {
 		prev[j] = j
 	}
 	for i := 1; i <= len(a); i++ {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -17,6 +16,9 @@ const (
 	// symbolWindow is how many symbols are read at once. The table of a large
 	// program is hundreds of megabytes, of which the functions' names stay.
 	symbolWindow = 4096
+	// stringWindow is how many bytes of names are read at once: what is read stays in the
+	// second-level cache until it is copied.
+	stringWindow = 128 << 10
 )
 
 // Symbol tables: .symtab has all names and is what strip removes, .dynsym has
@@ -173,8 +175,14 @@ func (im *Image) readString(s section) (string, error) {
 	}
 	var b strings.Builder
 	b.Grow(int(s.size))
-	if _, err := io.Copy(&b, io.NewSectionReader(im.src.r, int64(s.off), int64(s.size))); err != nil {
-		return "", err
+	buf := make([]byte, min(s.size, stringWindow))
+	for done := uint64(0); done < s.size; {
+		n, err := im.src.readAt(buf[:min(uint64(len(buf)), s.size-done)], s.off+done)
+		b.Write(buf[:n])
+		done += uint64(n)
+		if err != nil {
+			return "", err
+		}
 	}
 	return b.String(), nil
 }
