@@ -52,6 +52,10 @@ type Costs struct {
 	RingWaitSeconds float64 `json:"ring_wait_seconds"` // all threads together
 	Requests        uint64  `json:"requests"`          // times that a thread asked the recorder, mostly for a translation
 	RequestSeconds  float64 `json:"request_seconds"`   // that the recorder took to answer
+	// What the kernel accounted to the program itself and to children that it waited for.
+	TargetUserSeconds   float64 `json:"target_user_seconds"`
+	TargetSystemSeconds float64 `json:"target_system_seconds"`
+	TargetFaults        uint64  `json:"target_page_faults"`
 	// Bytes: the recorder's private memory; the pages of the code cache, the look-up
 	// tables and counters, which the target has mapped too; the rings.
 	TracerMemory uint64 `json:"tracer_memory"`

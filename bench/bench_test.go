@@ -21,6 +21,7 @@ while [ "$1" != -- ]; do
 	case $1 in
 	-o) out=$2; shift ;;
 	--only) only=$2; shift ;;
+	--log) echo "target: 0.250000 s user, 0.125000 s system, 70 page faults, 3 waits, 1 times without its processor" >"$2"; shift ;;
 	esac
 	shift
 done

@@ -18,9 +18,11 @@ type bench struct {
 	alleria string
 	dir     string
 	n       int
-	short   bool
-	asJSON  bool
-	timeout time.Duration
+	// of modes that are measured so; 0: none is
+	pairCount int
+	short     bool
+	asJSON    bool
+	timeout   time.Duration
 	// native first, whatever was asked for: it is what ratios are to
 	modes  []mode
 	progs  []program
@@ -79,6 +81,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	fl.StringVar(&b.alleria, "alleria", "bin/alleria", "the `command` to measure")
 	fl.StringVar(&b.dir, "dir", "bench-out", "`directory` for inputs and outputs")
 	fl.IntVar(&b.n, "n", 3, "`number` of runs of each row")
+	fl.IntVar(&b.pairCount, "pairs", 15, "`number` of pairs, a native run and one of the mode, for armed; 0: runs as for other modes")
 	fl.BoolVar(&b.short, "short", false, "inputs a fifth as large")
 	fl.BoolVar(&b.asJSON, "json", false, "print JSON")
 	fl.DurationVar(&b.timeout, "timeout", 10*time.Minute, "`time` that one run may take")
@@ -88,7 +91,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	if err := fl.Parse(args); err != nil {
 		return nil, err
 	}
-	if fl.NArg() > 0 || b.n < 1 {
+	if fl.NArg() > 0 || b.n < 1 || b.pairCount < 0 {
 		return nil, errors.New("only flags are taken, and -n is at least 1")
 	}
 	var err error

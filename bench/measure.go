@@ -24,6 +24,8 @@ type outcome struct {
 	Digest [sha256.Size]byte
 	Length int64
 	Exit   int
+	// Used is what the program itself took, where that is known.
+	Used usage
 	// Messages is what the command wrote to standard error.
 	Messages string
 	// Peak memory in bytes: resident sets of the command itself (the tracer) and
@@ -73,6 +75,9 @@ func runOnce(argv, env []string, dir string, l limits) (o outcome, err error) {
 	m := watch.stop()
 	o.TracerRSS, o.TracerPrivate, o.TargetRSS, o.TargetPrivate = m[0], m[1], m[2], m[3]
 	o.Messages = stderr.String()
+	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && u != nil {
+		o.Used = usage{time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds(), uint64(u.Minflt + u.Majflt), uint64(u.Nvcsw)}
+	}
 	if ctx.Err() != nil {
 		return o, fmt.Errorf("not done after %v", l.timeout)
 	}

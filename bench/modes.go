@@ -24,6 +24,10 @@ type mode struct {
 	after func(dir string) (volume, error)
 	// told reads what the tool printed to standard error; nil: nothing.
 	told func(messages string) volume
+	// used reads from dir what the program itself took; nil: the command is the program.
+	used func(dir string) (usage, error)
+	// paired modes are measured in pairs with native runs.
+	paired bool
 	// missing says why the tool cannot run here; empty: it can.
 	missing string
 	// slow modes only run when they are named.
@@ -48,7 +52,7 @@ const nativeMode = "native"
 // modes lists everything that can be measured, alleria's modes first. The
 // options are those that users have; there are none for benchmarks only.
 //
-// "DIR" among the flags stands for the run's directory, which is only known when a run
+// "DIR" among the flags stands for the run's directory and "LOG" for a log there, which are only known when a run
 // begins. Modes whose entries are dropped share the path of those that write, up to the
 // disk: the difference between the two is what writing costs.
 func modes(alleria, configs string) []mode {
@@ -56,8 +60,11 @@ func modes(alleria, configs string) []mode {
 		return mode{name: name, about: about, after: after, command: func(program []string, dir string) []string {
 			argv := []string{alleria, "record", "-q"}
 			for _, f := range flags {
-				if f == "DIR" {
+				switch f {
+				case "DIR":
 					f = filepath.Join(dir, "run")
+				case "LOG":
+					f = filepath.Join(dir, logFile)
 				}
 				argv = append(argv, f)
 			}
@@ -66,14 +73,20 @@ func modes(alleria, configs string) []mode {
 	}
 	addresses := []string{"--select", "any", "--fields", "address"}
 	all := []string{"--select", "any", "--fields", "time,function,address,value"}
-	windowed := func(file string) []string { return []string{"-c", filepath.Join(configs, file), "--discard"} }
+	windowed := func(file string) []string {
+		return []string{"-c", filepath.Join(configs, file), "--discard", "--log", "LOG"}
+	}
 	only := func(program string, m mode) mode {
 		m.only = program
 		return m
 	}
+	inPairs := func(m mode) mode {
+		m.paired, m.used = true, usedOf
+		return m
+	}
 	ours := []mode{
 		{name: nativeMode, about: "the program by itself", command: func(p []string, _ string) []string { return p }},
-		record("armed", "no window open; Call, Return, Load and Time armed, none of which comes", nil, windowed("armed.xml")...),
+		inPairs(record("armed", "no window open; Call, Return, Load and Time armed, none of which comes", nil, windowed("armed.xml")...)),
 		record("counting", "no window open, Instructions armed", nil, windowed("counting.xml")...),
 		only(callsProgram, record("toggled", "a window opened and closed at each call, recording nothing", nil, windowed("toggled.xml")...)),
 		only(callsProgram, record("closed", "a window that would open at a call that is never reached", nil, windowed("closed.xml")...)),

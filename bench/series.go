@@ -13,6 +13,7 @@ type series struct {
 	runs    []outcome
 	volume  volume
 	failure string
+	pairs   []pair
 	expect  *outcome // of the native series: what every run has to put out
 }
 
@@ -41,13 +42,25 @@ func (b *bench) program(name string, argv []string) []row {
 	native.expect = &first
 	for range b.n {
 		for _, s := range all {
-			if s.failure != "" {
+			if s.failure != "" || s.mode.paired && b.pairCount > 0 {
 				continue
 			}
 			fmt.Fprintf(b.stderr, "%s %s\n", name, s.mode.name)
 			if err := b.once(s, native, argv); err != nil {
 				s.failure = err.Error()
 			}
+		}
+	}
+	for _, s := range all {
+		if s.failure != "" || !s.mode.paired || b.pairCount == 0 {
+			continue
+		}
+		fmt.Fprintf(b.stderr, "%s ", name)
+		// Native runs of its own: those of the others are from other minutes.
+		base := &series{mode: native.mode, expect: native.expect}
+		var err error
+		if s.pairs, err = b.pairs(s, base, argv); err != nil {
+			s.failure = err.Error()
 		}
 	}
 	return b.rows(name, all)
@@ -83,6 +96,11 @@ func (b *bench) once(s, native *series, argv []string) error {
 		return fmt.Errorf("exit status %d: %s", o.Exit, lastLine(o.Messages))
 	case o.Digest != first.Digest || !s.mode.rival && o.Length != first.Length:
 		return fmt.Errorf("its output differs from the native one")
+	}
+	if s.mode.used != nil {
+		if o.Used, err = s.mode.used(dir); err != nil {
+			return err
+		}
 	}
 	s.runs = append(s.runs, o)
 	if s.mode.told != nil {
@@ -120,6 +138,9 @@ func (b *bench) rows(name string, all []*series) []row {
 		r := row{Program: name, Mode: s.mode.name, Failure: s.failure}
 		if s.failure == "" {
 			r.figures(s, nativeTime, instructions)
+			if len(s.pairs) > 0 {
+				r.paired(s.pairs)
+			}
 			r.NativeRSS = peak(all[0].runs, func(o outcome) uint64 { return o.TracerRSS })
 			// A target may be a multiple of another mode's ratio, hence the
 			// function.

@@ -24,6 +24,17 @@ type row struct {
 	Must  float64 `json:"must,omitempty"`
 	Reach float64 `json:"reach,omitempty"`
 
+	// Of a row that was measured in that many pairs with native runs: Ratio is the
+	// median of the pairs' ratios, and lies between Low and High in 95 of 100 cases. The
+	// CPU figures are the same of the program's own processor time; page faults and
+	// waits are medians of what a run had more than the native one of its pair.
+	Pairs        int     `json:"pairs,omitempty"`
+	CPURatio     float64 `json:"cpu_ratio,omitempty"`
+	CPULow       float64 `json:"cpu_low,omitempty"`
+	CPUHigh      float64 `json:"cpu_high,omitempty"`
+	MoreFaults   float64 `json:"more_page_faults,omitempty"`
+	MoreSwitches float64 `json:"more_waits,omitempty"`
+
 	Instructions        uint64  `json:"instructions,omitempty"`
 	InstructionsPerSec  float64 `json:"instructions_per_second,omitempty"`
 	BytesPerInstruction float64 `json:"bytes_per_instruction,omitempty"`
@@ -122,6 +133,7 @@ func printTable(w io.Writer, rows []row) {
 				r.MustNanos, r.ReachNanos, verdictOf(max(r.NanosPerCall, 0.1), r.MustNanos, r.ReachNanos))
 		}
 	}
+	printPairs(w, rows)
 	fmt.Fprintln(w, "\nratio: median to native's median. must, reach: slowdowns to be reached; where a rival ran, from its figure.")
 	fmt.Fprintln(w, "Peak MiB. tracer: resident. memory: private and shared with the target, each page once, but for the rings.")
 	fmt.Fprintln(w, "target+: the program's private memory beyond the native.")

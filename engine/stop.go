@@ -112,6 +112,9 @@ func (tr *Tracer) endStatus(s sys.Stop) {
 	if s.Status.Signaled() {
 		tr.status.Signal = s.Status.Signal()
 	}
+	if s.Usage != nil {
+		tr.status.Usage = *s.Usage
+	}
 }
 
 // forget removes a thread that is no more.

@@ -143,6 +143,7 @@ type Status struct {
 	// nil if it did not.
 	Untraced error
 	Stats    Stats
+	Usage    sys.Usage // of processor time and pages, with the children that it waited for
 }
 
 // New prepares a run.

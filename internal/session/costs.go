@@ -69,6 +69,7 @@ func (r *run) costsSum(st engine.Status) abp.Costs {
 		NativeSeconds: c.native.Seconds(), CacheSeconds: c.cached.Seconds(),
 		RingWaits: r.waits.times, RingWaitSeconds: float64(r.waits.ticks) / float64(max(r.clock.TSCFrequency(), 1)),
 		Requests: uint64(st.Stats.Requests), RequestSeconds: st.Stats.RequestTime.Seconds(),
+		TargetUserSeconds: st.Usage.User.Seconds(), TargetSystemSeconds: st.Usage.System.Seconds(), TargetFaults: st.Usage.Faults,
 		TracerMemory: c.private, CacheMemory: cache, RingMemory: c.rings,
 	}
 }

@@ -312,6 +312,9 @@ func (r *run) report(st engine.Status) {
 		fmt.Fprintf(w, "alleria: %d instructions, %d loads, %d stores %s\n", c.Instructions, c.Loads, c.Stores, where)
 	}
 	if log := r.opts.Log; log != nil {
+		u := st.Usage
+		fmt.Fprintf(log, "target: %.6f s user, %.6f s system, %d page faults, %d waits, %d times without its processor\n",
+			u.User.Seconds(), u.System.Seconds(), u.Faults, u.Switches, u.Taken)
 		fmt.Fprintf(log, "engine: %+v\nwaits: %d times, %d ticks\n", st.Stats, r.waits.times, r.waits.ticks)
 	}
 }

@@ -3,6 +3,7 @@ package sys
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -137,6 +138,23 @@ type Stop struct {
 	TID int
 	// as wait4 gave it, the ptrace event included
 	Status unix.WaitStatus
+	// of a process that has ended, what it used; else nil
+	Usage *Usage
+}
+
+// Usage is what the kernel accounted to a process and to the children that it waited for.
+type Usage struct {
+	User, System time.Duration
+	Faults       uint64 // of pages, with and without reading
+	// Switches are what it gave its processor up for: waits, among them a tracer's
+	// stops. Taken are those where it was taken away.
+	Switches, Taken uint64
+}
+
+// usageOf takes what is used of the kernel's record.
+func usageOf(r *unix.Rusage) *Usage {
+	return &Usage{User: time.Duration(r.Utime.Nano()), System: time.Duration(r.Stime.Nano()), Faults: uint64(r.Minflt + r.Majflt),
+		Switches: uint64(r.Nvcsw), Taken: uint64(r.Nivcsw)}
 }
 
 // Event is the ptrace event of the stop, 0 for none.
@@ -155,14 +173,19 @@ func (s Stop) Signal() Signal { return s.Status.StopSignal() }
 func Wait() (Stop, error) {
 	for {
 		var st unix.WaitStatus
-		tid, err := unix.Wait4(-1, &st, unix.WALL, nil)
+		var used unix.Rusage
+		tid, err := unix.Wait4(-1, &st, unix.WALL, &used)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			return Stop{}, fmt.Errorf("wait4: %w", err)
 		}
-		return Stop{tid, st}, nil
+		s := Stop{TID: tid, Status: st}
+		if st.Exited() || st.Signaled() {
+			s.Usage = usageOf(&used)
+		}
+		return s, nil
 	}
 }
 
