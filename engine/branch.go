@@ -57,8 +57,13 @@ func (u *unit) direct(in *x86.Insn) (next uint64) {
 // jumpTo writes a jump to the translation of target, by way of an exit if there
 // is none yet or it is too far.
 // A jump that can be patched later is written with its displacement in one cache
-// line.
+// line. A block that is used once asks in any case.
 func (u *unit) jumpTo(target uint64, how arrival) {
+	if u.limit > 0 {
+		u.asm.bytes(0xe9)
+		u.askSpent(target, how)
+		return
+	}
 	if b := u.linkable(target); b != nil {
 		u.asm.jmp(b.at(how))
 		return
@@ -88,6 +93,12 @@ func (u *unit) exit(target uint64, how arrival) {
 	u.asm.u32(0)
 }
 
+// askSpent writes the displacement of a branch out of a block that is used once. It has used
+// a budget up: the client is asked before anything counts the arrival at the target.
+func (u *unit) askSpent(target uint64, how arrival) {
+	u.coldAsk(u.p.newExit(exit{target: target, area: u.ar, v: u.v, fixed: true, spent: true, how: how}), nil)
+}
+
 // ask writes the request for an exit.
 // It leaves no register changed but rip: the routine saves them all.
 func (u *unit) ask(req uint32) {
@@ -108,6 +119,11 @@ func (u *unit) cond(in *x86.Insn) {
 		return
 	}
 	cc := in.Opcode & 0xf
+	if u.limit > 0 {
+		u.asm.bytes(0x0f, 0x80|cc)
+		u.askSpent(target, how)
+		return
+	}
 	if b := u.linkable(target); b != nil {
 		u.asm.bytes(0x0f, 0x80|cc)
 		u.asm.rel32(b.at(how))
@@ -140,7 +156,7 @@ func (u *unit) shortCond(in *x86.Insn, target uint64, how arrival) {
 func (u *unit) call(in *x86.Insn, then func(*unit)) (next uint64) {
 	ret := in.Next()
 	u.headFor = ret
-	if !u.p.predict {
+	if !u.p.predict || u.limit > 0 {
 		u.push(ret)
 		then(u)
 		return ret
@@ -191,7 +207,7 @@ func (u *unit) retLookUp(in *x86.Insn) {
 	if in.ImmSize > 0 {
 		pop = uint16(in.Imm)
 	}
-	if !u.p.predict {
+	if !u.p.predict || u.limit > 0 {
 		a.leaDisp(x86.RSP, x86.RSP, 8+int64(pop))
 		u.lookUp()
 		return
@@ -257,10 +273,14 @@ func (u *unit) loadTarget(in *x86.Insn) {
 // is in S0: the table's entry for its low 16 bits leads to a head (see
 // Process.head), which verifies it.
 // rcx and rdx go to words of their own, which the head or the miss routine takes
-// back.
+// back. A block that is used once asks, as at a miss: see askSpent.
 func (u *unit) lookUp() {
 	a := &u.asm
 	a.store(layout.S1, x86.RDX)
+	if u.limit > 0 {
+		a.jmp(u.ar.base + u.ar.rt.indirect)
+		return
+	}
 	a.bytes(0x0f, 0xb7, 0xd1) // movzx edx, cx
 	a.jmpTable(u.v)
 }

@@ -260,6 +260,22 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
 	return nil
 }
 
+// askSpent asks the client in the name of a thread that stands before app, if one of its
+// budgets is used up: a count is reached before the arrival at app counts, and before a signal
+// is delivered there.
+func (tr *Tracer) askSpent(t *Thread, app uint64) {
+	if !t.p.budgeted || t.vfork {
+		return
+	}
+	for m := range NumMetrics {
+		if t.p.metrics[m] && t.Budget(m) <= 0 {
+			tr.client.BudgetLow(t, app)
+			t.deal()
+			return
+		}
+	}
+}
+
 // giveBack undoes what a block has subtracted before it asked.
 func (t *Thread) giveBack(need *shortage) {
 	for m, n := range need.use {
@@ -315,7 +331,7 @@ func (p *Process) translateShort(app uint64, v Variant, n int) *block {
 		}
 		if next != 0 {
 			u.asm.bytes(0xe9)
-			u.coldAsk(p.newExit(exit{target: next, area: ar, v: v, fixed: true, spent: true}), nil)
+			u.askSpent(next, fresh)
 		}
 		return b
 	})

@@ -37,6 +37,9 @@ func (u *unit) count(b *block, ins []x86.Insn) {
 // flagsFree tells whether code at a block's start may change the flags.
 func (u *unit) flagsFree(ins []x86.Insn) bool { return !u.p.keepFlags && flagsDead(ins, 0) }
 
+// flagsFree tells whether the recording of instruction i may change them.
+func (r *recorder) flagsFree(i int) bool { return !r.u.p.keepFlags && flagsDead(r.ins, i) }
+
 // flagsDead tells whether every arithmetic flag is written before it is read
 // from instruction i on.
 // The end of the list counts as a reader: what follows the block is not known.

@@ -26,6 +26,9 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how arriv
 	if how == fresh {
 		how = t.recall(regs)
 	}
+	if how != past && !t.native {
+		tr.askSpent(t, regs.Rip)
+	}
 	// A signal comes before anything else that could happen here.
 	if k := len(t.held); k > 0 {
 		h := t.held[0]

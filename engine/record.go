@@ -315,7 +315,7 @@ func (r *recorder) operands() {
 func (r *recorder) place() {
 	r.check = -1
 	for i := range r.ins[:firstExit(r.ins)] {
-		if !r.u.p.keepFlags && flagsDead(r.ins, i) {
+		if r.flagsFree(i) {
 			r.check = i
 			return
 		}

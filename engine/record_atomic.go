@@ -99,7 +99,7 @@ func (r *recorder) lockedAdd(i int, in *x86.Insn) {
 	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
 	pl, _ := r.at(o, x86.NoReg)
 	old, new := r.valueWord(i, 0), r.valueWord(i, 1)
-	keep := (in.Mnem == x86.MINC || in.Mnem == x86.MDEC) && !flagsDead(r.ins, i) // they leave CF
+	keep := (in.Mnem == x86.MINC || in.Mnem == x86.MDEC) && !r.flagsFree(i) // they leave CF
 	if keep {
 		r.saveFlags()
 	}
@@ -174,7 +174,7 @@ func (r *recorder) locked(i int, in *x86.Insn) {
 	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
 	size := int(o.Size)
 	old, new := r.valueWord(i, 0), r.valueWord(i, 1)
-	live := !flagsDead(r.ins, i)
+	live := !r.flagsFree(i)
 	if live {
 		r.saveFlags()
 	}

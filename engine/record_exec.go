@@ -276,7 +276,7 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
 	pl, _ := r.at(o, x86.NoReg)
 	old, new := r.valueWord(i, 0), r.valueWord(i, 1)
-	live := !flagsDead(r.ins, i)
+	live := !r.flagsFree(i)
 	// inc, dec and not can be done by instructions that touch no flags, until the
 	// last step gives the application its own.
 	delta := int64(0)

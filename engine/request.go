@@ -50,7 +50,7 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	case e.need != nil:
 		return tr.shortBudget(t, target, e.need)
 	case e.spent:
-		tr.client.BudgetLow(t, target)
+		tr.askSpent(t, target)
 		t.deal()
 	case !e.fixed:
 		// Its target may have been translated before it was written, into an area that
@@ -75,6 +75,7 @@ const aheadBudget = 8
 // one at exactly this address.
 func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 	p, s := t.p, t.slot
+	tr.askSpent(t, app)
 	if p.notify[app] {
 		tr.client.Notified(t, app, NotifiedRegs{s.get(layout.Save + 4*8), s.get(layout.Save + 7*8)})
 	}

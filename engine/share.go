@@ -9,22 +9,17 @@ import (
 // budgetOff is where word w of a metric's budget lies in a slot.
 //
 // A budget is dealt out to words, of which each block uses one, in turn: a block's
-// subtraction waits for the last one from the same word. What a word of
-// instructions holds is its share; those of accesses hold one less, so that a block
-// is left behind the very instruction that uses the budget up, though others follow
-// that access nothing. With no share below zero, a block that its own word suffices
-// for is one that the budget suffices for.
+// subtraction waits for the last one from the same word. A word holds one less than its
+// share, so that a block which would use the budget up asks, and is left behind the very
+// instruction that does, though others follow that access nothing: the client hears of it
+// before the arrival at the next block counts. With no share below zero, a block that its own
+// word suffices for is one that the budget suffices for.
 func budgetOff(m Metric, w int) int {
 	return layout.Budgets + 8*(int(m)*layout.BudgetWords+w)
 }
 
-// withheld is what the words of a metric hold less than their shares.
-func withheld(m Metric) int64 {
-	if m == MetricInstructions {
-		return 0
-	}
-	return 1
-}
+// withheld is what a word holds less than its share.
+const withheld = 1
 
 // SetBudget replaces the budget of a thread that is stopped or waits.
 //
@@ -82,7 +77,7 @@ func (t *Thread) lately(m Metric) *[layout.BudgetWords]int64 {
 
 // share is the share of one word in a budget.
 func (t *Thread) share(m Metric, w int) int64 {
-	n := int64(t.slot.get(budgetOff(m, w))) + withheld(m)
+	n := int64(t.slot.get(budgetOff(m, w))) + withheld
 	if t.called {
 		n += calledIn
 	}
@@ -91,7 +86,7 @@ func (t *Thread) share(m Metric, w int) int64 {
 
 func (t *Thread) setShare(m Metric, w int, n int64) {
 	t.dealt[m][w] = n
-	if n -= withheld(m); t.called {
+	if n -= withheld; t.called {
 		n -= calledIn
 	}
 	t.slot.set(budgetOff(m, w), uint64(n))
@@ -104,7 +99,7 @@ func (t *Thread) take(m Metric, n int64) { t.SetBudget(m, t.Budget(m)-n) }
 // budget that suffices: what the block needs comes first.
 func (t *Thread) gather(need *shortage) {
 	for m := range NumMetrics {
-		n := int64(need.use[m]) + withheld(m)
+		n := int64(need.use[m]) + withheld
 		if !t.p.metrics[m] || t.share(m, need.word) >= n {
 			continue
 		}

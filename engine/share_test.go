@@ -48,7 +48,7 @@ func TestBudgetIsDealtOut(t *testing.T) {
 func runBlock(t *testing.T, th *Thread, need *shortage, left *[NumMetrics]int64) {
 	t.Helper()
 	for m := range NumMetrics {
-		if left[m] < int64(need.use[m])+withheld(m) {
+		if left[m] < int64(need.use[m])+withheld {
 			return // it is asked for, and the client decides
 		}
 	}
@@ -81,7 +81,7 @@ func TestUsedUpBudgetAsks(t *testing.T) {
 				th.SetBudget(m, n)
 				for w := range layout.BudgetWords {
 					// The smallest block has one instruction and no access.
-					if left := int64(th.slot.get(budgetOff(m, w))) - 1 + withheld(m); left >= 0 {
+					if left := int64(th.slot.get(budgetOff(m, w))) - 1 + withheld; left >= 0 {
 						t.Fatalf("metric %d, budget %d: word %d suffices for a block", m, n, w)
 					}
 				}

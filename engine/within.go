@@ -128,8 +128,9 @@ func (u *unit) branchIf(entry uint64) {
 }
 
 // loops tells whether the function at addr, as far as it is one, may jump to its first
-// instruction. A jump table may lead there unless the function begins by moving the stack pointer, which
-// no loop does.
+// instruction. A register may lead there unless the stack pointer is another where it is jumped by:
+// the function has lowered it before its first branch, and does not raise it in front of that
+// jump, as it does before a call of another function that is its last.
 func (p *Process) loops(addr uint64) bool {
 	at := p.placeAt[addr]
 	if at == nil || len(at.function) == 0 {
@@ -139,24 +140,62 @@ func (p *Process) loops(addr uint64) bool {
 		return at.loops
 	}
 	at.looked = true
-	begins, moves := addr, false
-	if isEndbr(p.fetch(addr, 4)) {
-		begins += 4
-	}
+	run := stackRun{lowered: -1}
+	run.begin()
 	for _, e := range at.function {
 		at.loops = at.loops || p.eachInsn(e.Start, e.End, func(in *x86.Insn) bool {
-			if in.Addr == begins {
-				moves = in.MentionsRSP != 0 && in.GPRWrite&(1<<uint(x86.RSP)) != 0
+			relative := in.Attr&x86.AttrRel != 0
+			switch {
+			case relative && (in.Cat == x86.CatCONDBR || in.Cat == x86.CatUNCONDBR) && in.Target() == addr:
+				return true
+			case in.Cat == x86.CatUNCONDBR && !relative && !in.RIPRelative() && run.level():
+				return true
 			}
-			switch in.Cat {
-			case x86.CatCONDBR, x86.CatUNCONDBR:
-				if in.Attr&x86.AttrRel != 0 {
-					return in.Target() == addr
-				}
-				return in.Cat == x86.CatUNCONDBR && !moves && !in.RIPRelative()
-			}
+			run.step(in)
 			return false
 		})
 	}
 	return at.loops
+}
+
+// stackRun follows the stack pointer through instructions without a branch between them.
+type stackRun struct {
+	symbols
+	first   symbol // the stack pointer's value where they begin
+	lowered int    // 1: a function's first ones leave it lower, or aligned; 0: they don't; -1: they are being looked at
+}
+
+// begin begins anew.
+func (r *stackRun) begin() {
+	r.start()
+	r.first = r.reg[x86.RSP]
+}
+
+// step follows an instruction. What is called leaves the stack as it was.
+func (r *stackRun) step(in *x86.Insn) {
+	switch in.Cat {
+	case x86.CatCALL:
+	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatRET:
+		if r.lowered < 0 {
+			r.lowered = 0
+			if now := r.reg[x86.RSP]; now.id != r.first.id || now.off < r.first.off {
+				r.lowered = 1
+			}
+		}
+		r.begin()
+	default:
+		r.symbols.step(in)
+	}
+}
+
+// level tells whether the stack pointer may be what it was at the function's start.
+func (r *stackRun) level() bool {
+	now := r.reg[x86.RSP]
+	switch {
+	case r.lowered == 0:
+		return true
+	case r.lowered < 0:
+		return now == r.first
+	}
+	return now.id != r.first.id || now.off > r.first.off
 }

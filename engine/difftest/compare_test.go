@@ -34,6 +34,8 @@ func variants() []variant {
 		{name: "basic blocks", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoSuper = true }},
 		{name: "ways out at once", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoLate = true }},
 		{name: "registers", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded, regs: comparedRegisters},
+		// Instructions whose values are recorded are taken apart, also where flags are dead.
+		{name: "registers and values", mode: engine.ModeRecord, drain: often, want: everything, regs: comparedRegisters},
 	}
 }
 
@@ -218,6 +220,9 @@ func entryDiffers(got, want *entry, flags layout.InsFlags, ids renumbering) stri
 		case g.value != nil && w.value != nil && !overwritten(want, k) && !ids.same(g.value, w.value) && !sameValue(want, g.value, w.value):
 			return fmt.Sprintf("value of access %d", k)
 		}
+	}
+	if len(got.regs) > 0 {
+		return registersDiffer(got, want, ids)
 	}
 	return ""
 }

@@ -63,7 +63,6 @@ func (tr *oracleTrace) compare(t *testing.T, path string, windows []*oracleWindo
 	// and the registers before the first.
 	var parts []abp.Mem
 	var registers []abp.RegisterValue
-	tolerated := 2 + tr.faults/100
 	for r.NextTrace() {
 		got := r.Trace()
 		if len(parts) > 0 || got.Ins.Part {
@@ -80,10 +79,6 @@ func (tr *oracleTrace) compare(t *testing.T, path string, windows []*oracleWindo
 				continue
 			}
 			got.Mems, got.Ins.Registers, parts, registers = parts, registers, nil, nil
-		}
-		if tolerated > 0 && tr.faulted(i, got.Ins.Addr) {
-			tolerated--
-			continue
 		}
 		for found := false; !found; i++ {
 			if i == len(tr.facts) {
@@ -108,20 +103,6 @@ func (tr *oracleTrace) compare(t *testing.T, path string, windows []*oracleWindo
 		}
 	}
 	return ""
-}
-
-// faulted tells whether the instruction at addr may have been recorded behind those up
-// to i although it has faulted: its record is taken back unless a processing thread has
-// taken it meanwhile, once in some thousand faults.
-func (tr *oracleTrace) faulted(i int, addr uint64) bool {
-	for k := max(i, 1); k < len(tr.facts); k++ {
-		if f := &tr.facts[k]; f.signalled && tr.facts[k-1].to == addr {
-			return true
-		} else if f.addr == addr {
-			return false
-		}
-	}
-	return false
 }
 
 // compareChanges compares WINDOWS, window by window: of what happens at one place

@@ -66,7 +66,6 @@ type oracleTrace struct {
 	prog   string
 	pid    int
 	facts  []oracleFact
-	faults int
 	images []*oracleImage
 }
 
@@ -166,9 +165,7 @@ func (tr *oracleTrace) follow() {
 			}
 		}
 		f.pid = before != nil && before.call == unix.SYS_GETPID
-		if f.signalled = before != nil && before.to != f.addr; f.signalled {
-			tr.faults++
-		}
+		f.signalled = before != nil && before.to != f.addr
 		fn := f.function
 		if fn == nil || fn.value != f.addr {
 			continue

@@ -13,7 +13,7 @@ type withinCase struct {
 
 func withinCases() []withinCase {
 	var cases []withinCase
-	for _, f := range []string{"follow", "take", "counted", "table", "colder", "calling", "changing"} {
+	for _, f := range []string{"follow", "take", "counted", "table", "level", "last", "colder", "calling", "changing"} {
 		cases = append(cases, withinCase{f, "", 100, 100})
 		if f != "changing" { // two threads that change it change it for each other
 			cases = append(cases, withinCase{f, "threads", 2000, 2000})

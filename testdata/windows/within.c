@@ -30,7 +30,7 @@ __attribute__((noinline)) unsigned long take(unsigned long *p) {
 	return v;
 }
 
-long once(long), counted(long), table(long), colder(long), calling(long), changing(long), entered(long);
+long once(long), counted(long), table(long), level(long), last(long), colder(long), calling(long), changing(long), entered(long);
 void helper(void);
 asm(".text\n"
     ".macro f name\n .p2align 4\n .globl \\name\n .type \\name,@function\n\\name:\n.endm\n"
@@ -40,6 +40,9 @@ asm(".text\n"
     "f once\n mov $5,%ecx\n jmp counted\n e once\n"
     /* by a register */
     "f table\n dec %rsi\n lea table(%rip),%rcx\n lea 1f(%rip),%rdx\n cmovle %rdx,%rcx\n jmp *%rcx\n 1: mov %rdi,%rax\n ret\n e table\n"
+    /* with the stack as it was, though it begins with a push; and as its last call */
+    "f level\n push %rdi\n lea 8(%rsp),%rsp\n dec %rsi\n jle 1f\n lea level(%rip),%rcx\n jmp *%rcx\n 1: lea 4(%rdi),%rax\n ret\n e level\n"
+    "f last\n push %rdi\n dec %rsi\n jle 1f\n pop %rdi\n lea last(%rip),%rcx\n jmp *%rcx\n 1: pop %rax\n ret\n e last\n"
     /* by its cold part */
     ".section .text.unlikely\n .type colder.cold,@function\n colder.cold:\n nop\n jmp colder\n .size colder.cold,.-colder.cold\n .text\n"
     "f colder\n dec %rsi\n jg colder.cold\n lea 1(%rdi),%rax\n ret\n e colder\n"
@@ -65,7 +68,8 @@ static long run(const char *name, long n) {
 	long sum = 0;
 	/* the third argument of changing is where it adds up */
 	long (*changes)(long, long, long) = (long (*)(long, long, long))changing;
-	long (*two)(long, long) = !strcmp(name, "table") ? (void *)table : !strcmp(name, "colder") ? (void *)colder :
+	long (*two)(long, long) = !strcmp(name, "table") ? (void *)table : !strcmp(name, "level") ? (void *)level :
+		!strcmp(name, "last") ? (void *)last : !strcmp(name, "colder") ? (void *)colder :
 		!strcmp(name, "calling") ? (void *)calling : (void *)entered;
 	for (long i = 0; i < n; i++) {
 		unsigned long left = 4 + 4 * (i & 1) + 1;
