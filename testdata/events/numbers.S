@@ -1,7 +1,9 @@
 /* The process's third thread executes another program, and so does the thread that
  * this has left in that one: threads 1 to 3, then 3 to 5, then 3 and 6. Each but the
- * first two works in a function of its own. They tell each other by a pipe that they
- * are done, so that what each executes is always the same.
+ * first two works in a function of its own. Each waits for the end of the one that it
+ * has begun, as the end of a pipe that only that one can write to, so that what each
+ * executes is always the same and nobody is ended before its time. The second, which
+ * never ends by itself, writes to the pipe instead.
  * build: -nostdlib -static -no-pie
  */
 	.intel_syntax noprefix
@@ -16,9 +18,12 @@
 	ret
 	end work
 
-	.macro begin to			/* a thread with a stack of its own */
+	.macro begin to flags		/* a thread with a stack of its own */
+	mov eax, 22			/* pipe */
+	lea rdi, pipe[rip]
+	syscall
 	mov eax, 56
-	mov edi, 0x050f00
+	mov edi, \flags
 	lea rsi, stack_\to[rip]
 	xor edx, edx
 	xor r10d, r10d
@@ -28,7 +33,7 @@
 	jz \to
 	.endm
 
-	.macro read			/* waits for a thread to be done */
+	.macro await			/* a byte, or the end of all that could write one */
 	xor eax, eax
 	mov edi, pipe[rip]
 	lea rsi, byte_[rip]
@@ -36,19 +41,18 @@
 	syscall
 	.endm
 
-	.macro done
-	mov eax, 1
+	.macro call_worker to		/* its files are its own, and so is the pipe's end */
+	begin \to 0x050b00
+	mov eax, 3			/* close */
 	mov edi, pipe[rip+4]
-	lea rsi, byte_[rip]
-	mov edx, 1
 	syscall
+	await
 	.endm
 
 	.macro worker name n
 	function \name
 	mov ecx, \n
 	call work
-	done
 	mov eax, 60
 	xor edi, edi
 	syscall
@@ -60,9 +64,14 @@
 	worker sixth 60
 
 	function second
-	mov eax, 34			/* pause */
+	mov eax, 1			/* write */
+	mov edi, pipe[rip+4]
+	lea rsi, byte_[rip]
+	mov edx, 1
 	syscall
-	jmp second
+wait:	mov eax, 34			/* pause */
+	syscall
+	jmp wait
 	end second
 
 	function third
@@ -83,27 +92,22 @@
 	function _start
 	cmp qword ptr [rsp], 1
 	jne again
-	begin second
-	begin third
-	jmp second
+	begin second 0x050f00
+	await
+	begin third 0x050f00
+	jmp wait
 	end _start
 
 	function again
 	mov ecx, 300
 	call work
-	mov eax, 22			/* pipe */
-	lea rdi, pipe[rip]
-	syscall
 	cmp qword ptr [rsp], 2
 	jne thrice
-	begin fourth
-	read
-	begin fifth
-	read
+	call_worker fourth
+	call_worker fifth
 	lea rsi, args2[rip]
 	jmp execute
-thrice:	begin sixth
-	read
+thrice:	call_worker sixth
 	mov eax, 231
 	xor edi, edi
 	syscall
