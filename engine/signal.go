@@ -113,7 +113,9 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 	bit := uint64(1) << (h.sig - 1)
 	caught := sets.Caught&bit != 0
 	passes := !caught && !h.fault() && (sets.Ignored&bit != 0 || harmless(h.sig))
-	if passes && !native && !t.p.hearSignals {
+	// A thread that is not in the cache has been taken out of it, to execute an instruction
+	// natively, say: resumed as it stands, it would run on untraced.
+	if passes && !native && !t.p.hearSignals && tr.inCache(t, regs.Rip) {
 		return tr.passOn(t, h)
 	}
 	if !native {
