@@ -116,7 +116,7 @@ func (t *ThreadState) apply(c *change) {
 func (f *openFrame) dynamic(p *ProcessWriter, words []uint64, d, before int) int {
 	list := f.enc.Dynamic
 	for ; d < len(list) && list[d] < before; d++ {
-		b := p.blocks.wholeOf(p.blocks.get(uint32(words[list[d]])))
+		b := p.blocks.wholeOf(p.blocks.get(f.enc.Number(words[list[d]])))
 		b.DynamicCounts(words[list[d]+1:], len(b.Ins), func(ins int, c abp.Counts) {
 			f.plus.Add(c, 1)
 			f.sums.dynamic(b.ID, ins, c)
@@ -129,7 +129,7 @@ func (f *openFrame) dynamic(p *ProcessWriter, words []uint64, d, before int) int
 // instructions ran. The encoder has counted it as a whole one.
 func (f *openFrame) cut(p *ProcessWriter, words []uint64, completed int) {
 	// Cuts are rare: the block is converted again rather than kept.
-	b := p.blocks.convert(uint32(words[0]))
+	b := p.blocks.convert(f.enc.Number(words[0]))
 	completed = min(completed, len(b.Ins))
 	part, dynamic := b.StaticCounts(completed)
 	f.minus.Add(b.Static, 1)

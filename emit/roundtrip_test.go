@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"alleria/abp"
+	"alleria/abp/frame"
 	"alleria/internal/layout"
 )
 
@@ -250,4 +251,23 @@ func slowCounts(x *abp.Exec) (c abp.Counts) {
 		}
 	})
 	return c
+}
+
+// TestNumbers: the engine and the encoder mean the same by an execution's first word.
+func TestNumbers(t *testing.T) {
+	enc, err := frame.NewEncoderOf(frame.Version4, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc.Sized()
+	for _, words := range []int{0, 1, 125, 126, 127, 1000} {
+		w := layout.Number(1<<layout.NumberBits-2, words)
+		id, size := layout.SplitNumber(uint64(w))
+		if id != 1<<layout.NumberBits-2 || size != 0 && size != words+1 || (size == 0) != (words > 126) || int32(w) < 0 {
+			t.Errorf("%d words: number %d, size %d", words, id, size)
+		}
+		if n := enc.Number(uint64(w)); n != id {
+			t.Errorf("%d words: block %d for the encoder, %d for the engine", words, n, id)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"alleria/abp"
+	"alleria/abp/frame"
 )
 
 // Options say where and how profiles are written.
@@ -27,6 +28,9 @@ type Options struct {
 	// NoVector keeps encoders from using vector instructions, and thereby from the version
 	// of the encoding that is meant for them: for tests and measurements.
 	NoVector bool
+	// Sizes: who makes the records can say in their first words how long they are, if that is of
+	// use (Run.Sizes).
+	Sizes bool
 }
 
 // Run is the output of one recording.
@@ -76,6 +80,13 @@ func NewRun(opts Options, info abp.Run) (*Run, error) {
 		r.info.Outputs = append(r.info.Outputs, abs)
 	}
 	return r, r.info.Write(opts.Dirs[0])
+}
+
+// Sizes tells whether records are to begin with their sizes besides their numbers, as
+// layout.Number has it. Only the encoder for vector instructions gains by them, and only it takes them.
+func (r *Run) Sizes() bool {
+	o := &r.opts
+	return o.Sizes && !o.NoVector && !o.Discard && o.Level <= 0 && frame.SizedHere()
 }
 
 // Dir returns the run's first directory, empty with Discard.

@@ -207,7 +207,11 @@ func (s *Stream) newEncoder() (*frame.Encoder, error) {
 	if o.NoVector && o.Level <= 0 {
 		return frame.NewEncoderOf(frame.Version2, s.shape, o.Level)
 	}
-	return frame.NewEncoder(s.shape, o.Level)
+	enc, err := frame.NewEncoder(s.shape, o.Level)
+	if err == nil && s.p.run.Sizes() {
+		enc.Sized()
+	}
+	return enc, err
 }
 
 // ready is a frame that is encoded and has to be written in its turn.

@@ -48,6 +48,7 @@ func (f *openFrame) switched(words []uint64) bool {
 // counts what lies between two marks.
 type tally struct {
 	p     *ProcessWriter
+	enc   *frame.Encoder
 	words []uint64
 	at    int
 	sum   abp.Counts // of whole executions in the frame up to at
@@ -57,13 +58,13 @@ type tally struct {
 func (f *openFrame) newTally(p *ProcessWriter, words []uint64) *tally {
 	// The encoder's counts include this chunk: it is counted by itself first and
 	// taken away.
-	t := &tally{p: p, words: words}
+	t := &tally{p: p, enc: f.enc, words: words}
 	for _, at := range f.enc.Marks {
 		t.next(at)
 	}
 	t.next(len(words))
 	chunk := t.sum
-	*t = tally{p: p, words: words}
+	*t = tally{p: p, enc: f.enc, words: words}
 	for _, id := range f.enc.Touched {
 		t.sum.Add(p.blocks.static(p.blocks.get(id)), f.enc.ExecsOf(id))
 	}
@@ -80,7 +81,7 @@ func (t *tally) next(to int) {
 			t.at += max(frame.MarkLen(t.words[t.at:]), 1)
 			continue
 		}
-		b := t.p.blocks.get(uint32(w))
+		b := t.p.blocks.get(t.enc.Number(w))
 		t.sum.Add(t.p.blocks.static(b), 1)
 		t.at += 1 + int(b.words)
 	}

@@ -91,6 +91,7 @@ type Process struct {
 	ahead           bool
 	noHuge          bool
 	noSuper         bool
+	sizes           bool
 	noLate          bool
 	predict         bool
 	metrics         [NumMetrics]bool // that blocks count
@@ -208,7 +209,7 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 		p.words = 1
 	}
 	p.noFollow, p.ahead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.Ahead, tr.opts.Predict, tr.opts.NoHuge
-	p.noSuper, p.noLate = tr.opts.NoSuper, tr.opts.NoLate
+	p.noSuper, p.noLate, p.sizes = tr.opts.NoSuper, tr.opts.NoLate, tr.opts.Sizes
 	p.watchCalls = watchedCalls
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
 		p.trapIgnored = sets.Ignored>>(sigTrap-1)&1 != 0

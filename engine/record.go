@@ -63,6 +63,7 @@ type recorder struct {
 	sym   symbols
 	words int
 	sides []layout.Part // of a superblock, in their order
+	numAt int           // where the code has the number, to which the size is added when it is known
 	check int           // the instruction before which the chunk's end is checked; -1 at the start, with the flags kept
 }
 
@@ -341,6 +342,7 @@ func (r *recorder) prologue() {
 		r.checkByRCX()
 	}
 	a.putImm(rec.ra, 0, r.idFor())
+	r.numAt = a.pos - 4
 	if r.wantsTime() {
 		r.time()
 	}
@@ -375,6 +377,14 @@ func (r *recorder) needsB() bool {
 func (r *recorder) idFor() uint32 {
 	r.rec.id = r.u.p.facts.Next()
 	return r.rec.id
+}
+
+// numbered is the first word of a record of so many words behind it.
+func (p *Process) numbered(id uint32, words int) uint32 {
+	if !p.sizes {
+		return id
+	}
+	return layout.Number(id, words)
 }
 
 // newWord reserves the record's next word and returns its index and where it

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"encoding/binary"
+
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -55,6 +57,9 @@ func (r *recorder) isBranch(in *x86.Insn) bool {
 func (r *recorder) epilogue() {
 	a := &r.u.asm
 	r.facts.Words, r.rec.words = r.words, uint16(r.words)
+	if !a.full {
+		binary.LittleEndian.PutUint32(a.buf[r.numAt:], r.u.p.numbered(r.rec.id, r.words))
+	}
 	a.leaDisp(r.rec.ra, r.rec.ra, int64(8*(r.words+1)))
 	a.store(layout.Buf, r.rec.ra)
 	a.load(r.rec.ra, spillA)

@@ -77,7 +77,7 @@ func (r *recorder) lateExit(i int, in *x86.Insn, target uint64) {
 // writeSide writes the code of a way out.
 func (u *unit) writeSide(s *sideExit) {
 	a, ra := &u.asm, s.rec.ra
-	a.putImm(ra, 0, s.id)
+	a.putImm(ra, 0, u.p.numbered(s.id, s.words))
 	a.leaDisp(ra, ra, int64(8*(s.words+1)))
 	a.store(layout.Buf, ra)
 	a.load(ra, spillA)

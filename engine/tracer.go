@@ -40,6 +40,7 @@ type Options struct {
 	NoMemo       bool // each instruction is decoded anew
 	NoJumps      bool // native probes are int3s, all of them
 	NoSuper      bool // recorded blocks end at every branch
+	Sizes        bool // records begin with their size besides the number (layout.Number)
 	NoLate       bool // all ways out of recorded blocks are written with them
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
 	NoBusy       bool // a process never stays in the cache because native probes are hit often

@@ -34,23 +34,20 @@ const (
 // returns where it stopped. It is what blocksOf is for the other versions.
 func (e *Encoder) denseOf(words []uint64, at, most int) (int, error) {
 	for ; at < len(words) && most > 0; most-- {
-		w := words[at]
-		index := idIndex(e.hist)
-		if uint64(e.ids[index]) == w && w != 0 {
-			e.idHits++
-			if int(e.blocks[w].words) >= len(words)-at {
-				e.idHits--
-				return at, e.cutShort(words, at)
-			}
-		} else {
-			if IsMark(w) {
-				break
-			}
-			if err := e.unpredicted(index, words, at); err != nil {
-				return at, err
-			}
+		if IsMark(words[at]) {
+			break
 		}
-		id := uint32(w)
+		id := e.Number(words[at])
+		index := idIndex(e.hist)
+		var err error
+		if e.ids[index] != id || id == 0 {
+			err = e.unpredicted(index, words, at)
+		} else if err = e.notWhole(words, at); err == nil {
+			e.idHits++
+		}
+		if err != nil {
+			return at, err
+		}
 		b := &e.blocks[id]
 		e.hist = idHistory(e.hist, id)
 		e.last = id

@@ -38,7 +38,7 @@ func (e *Encoder) denseVector(words []uint64, at int) int {
 	s := C.struct_dense{
 		at: C.uint64_t(at), words: C.uint64_t(len(words)), blocks: C.uint64_t(len(e.blocks)),
 		id_hits: C.uint64_t(e.idHits), items: C.uint64_t(e.items), time: C.uint64_t(e.time),
-		id_mask: 1<<32 - 1, shift: 32, diffs: C.uint64_t(e.diffs),
+		id_mask: C.uint64_t(e.idMask()), shift: C.uint64_t(e.sizeShift()), diffs: C.uint64_t(e.diffs),
 		ctl: C.uint64_t(e.ctl.n), pay: C.uint64_t(e.pay.n),
 		runs: C.uint64_t(len(e.runs)), symbols: C.uint64_t(len(e.symbols)), numbers: C.uint64_t(len(e.numbers)),
 		touched: C.uint64_t(len(e.Touched)), dynamic: C.uint64_t(len(e.Dynamic)),

@@ -23,16 +23,46 @@ func TestVectorAgrees(t *testing.T) {
 		} else if seed%3 == 2 {
 			chunks[2] = chunks[2][:rng.IntN(len(chunks[2]))]
 		}
-		compareVector(t, seed, list, chunks)
+		compareVector(t, seed, list, chunks, false)
+		if sizes(list, chunks); seed%7 == 3 { // and sizes that are wrong
+			for i := range chunks[2] {
+				if chunks[2][i]>>numberBits != 0 && rng.IntN(300) == 0 {
+					chunks[2][i] += 1 << numberBits
+				}
+			}
+		}
+		compareVector(t, seed, list, chunks, true)
 	}
 	for i, w := range workloads() {
 		chunks, _ := w.chunks(1 << 18)
-		compareVector(t, uint64(i), w.shapes(), chunks)
+		compareVector(t, uint64(i), w.shapes(), chunks, false)
+		sizes(w.shapes(), chunks)
+		compareVector(t, uint64(i), w.shapes(), chunks, true)
+	}
+}
+
+// sizes adds to executions' first words their sizes, where they are known and fit.
+func sizes(list []Shape, chunks [][]uint64) {
+	for _, c := range chunks {
+		for at := 0; at < len(c); {
+			switch id := c[at]; {
+			case IsMark(id):
+				at += max(MarkLen(c[at:]), 1)
+			case id == 0 || id >= uint64(len(list)):
+				return
+			default:
+				n := uint64(list[id].Words) + 1
+				if n < 127 && at%11 != 0 {
+					c[at] |= n << numberBits
+				}
+				at += int(n)
+			}
+		}
 	}
 }
 
 // compareVector encodes chunks, twice as a frame, with and without vector instructions.
-func compareVector(t *testing.T, seed uint64, list []Shape, chunks [][]uint64) {
+func compareVector(t *testing.T, seed uint64, list []Shape, chunks [][]uint64, sized bool) {
 	t.Helper()
 	var encs [2]*Encoder
 	for i := range encs {
@@ -40,7 +70,9 @@ func compareVector(t *testing.T, seed uint64, list []Shape, chunks [][]uint64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		enc.vector = i == 0
+		if enc.vector = i == 0; sized {
+			enc.Sized()
+		}
 		encs[i] = enc
 	}
 	a, b := encs[0], encs[1]
@@ -111,5 +143,48 @@ func TestDenseBytes(t *testing.T) {
 				t.Errorf("version %d: decoded %x: %v", c.version, got, err)
 			}
 		}
+	}
+}
+
+// TestSizes: executions that say how long they are make the same frames, and those that say
+// something wrong none.
+func TestSizes(t *testing.T) {
+	list := shapes()
+	rng := rand.New(rand.NewPCG(8, 9))
+	chunk := generate(rng, list, 2000)
+	var bodies [2][]byte
+	for i := range bodies {
+		enc, err := NewEncoderOf(Version4, lookUp(list), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		enc.Begin()
+		c := slices.Clone(chunk)
+		if i == 1 {
+			enc.Sized()
+			sizes(list, [][]uint64{c})
+			if slices.Equal(c, chunk) {
+				t.Fatal("no execution has a size")
+			}
+		}
+		_ = enc.Chunk(c, 0, 0)
+		if bodies[i] = enc.Finish(nil); len(bodies[i]) < 1000 {
+			t.Fatalf("%d bytes", len(bodies[i]))
+		}
+		if i == 0 {
+			continue
+		}
+		for _, vector := range []bool{false, enc.vector} {
+			enc.vector = vector
+			for _, size := range []uint64{1, 2, 4, 127} {
+				enc.Begin()
+				if err := enc.Chunk([]uint64{2 | 3<<numberBits, 5, 6, 2 | size<<numberBits, 7, 8}, 0, 0); !errors.Is(err, ErrMalformed) || enc.Done != 3 {
+					t.Errorf("size %d: %d words, %v", size, enc.Done, err)
+				}
+			}
+		}
+	}
+	if !bytes.Equal(bodies[0], bodies[1]) {
+		t.Errorf("%d bytes and with sizes %d, or others", len(bodies[0]), len(bodies[1]))
 	}
 }

@@ -12,7 +12,7 @@ import (
 // A block that is new is entered into the list of blocks here, and taken out again if the
 // record turns out to be cut short.
 func (e *Encoder) unpredicted(index uint32, words []uint64, at int) error {
-	id := uint32(words[at])
+	id := e.Number(words[at])
 	isNew := !e.touched(id)
 	// Whether all is well is known before anything is written: after an error the
 	// frame must still decode to what precedes.
@@ -22,12 +22,12 @@ func (e *Encoder) unpredicted(index uint32, words []uint64, at int) error {
 		}
 		e.Touched = append(e.Touched, id)
 	}
-	if int(e.blocks[id].words) >= len(words)-at {
+	if err := e.notWhole(words, at); err != nil {
 		if isNew {
 			e.past[id].gen = e.gen - 1
 			e.Touched = e.Touched[:len(e.Touched)-1]
 		}
-		return e.cutShort(words, at)
+		return err
 	}
 	// Successors before numbers: they are most of the surprises, and a symbol says
 	// all. A new block needs none either, because the list of blocks has it.
@@ -49,7 +49,7 @@ func (e *Encoder) unpredicted(index uint32, words []uint64, at int) error {
 
 // unknown is the error of a block that the caller has no shape for.
 func (e *Encoder) unknown(words []uint64, at int) error {
-	return fmt.Errorf("block %d at word %d is unknown: %w", words[at], at, ErrMalformed)
+	return fmt.Errorf("block %d at word %d is unknown: %w", e.Number(words[at]), at, ErrMalformed)
 }
 
 // stop ends blocksOf with an error. Its caller finishes the frame: the history
@@ -59,10 +59,22 @@ func (e *Encoder) stop(at int, idHits, hits uint64, err error) (int, error) {
 	return at, err
 }
 
+// notWhole is the error of a record of a known block that is not what it should be.
+func (e *Encoder) notWhole(words []uint64, at int) error {
+	b := &e.blocks[e.Number(words[at])]
+	if int(b.words) >= len(words)-at {
+		return e.cutShort(words, at)
+	}
+	if size := words[at] >> e.sizeShift(); size != 0 && size != uint64(b.words)+1 {
+		return fmt.Errorf("block %d at word %d says that it has %d words: %w", e.Number(words[at]), at, size, ErrMalformed)
+	}
+	return nil
+}
+
 // cutShort is the error of a record that the chunk does not hold whole. The
 // engine never splits one: the chunk was damaged, or read while it was written.
 func (e *Encoder) cutShort(words []uint64, at int) error {
-	return fmt.Errorf("block %d at word %d is cut short: %w", words[at], at, ErrMalformed)
+	return fmt.Errorf("block %d at word %d is cut short: %w", e.Number(words[at]), at, ErrMalformed)
 }
 
 // surprised writes a surprising address word of the last block, the one with

@@ -31,6 +31,7 @@ type Encoder struct {
 	model
 	out    packer
 	vector bool // the loop in C writes what it can (version 4)
+	sized  bool // executions begin with their size besides the number, see Sized
 
 	// Touched are the blocks that were executed in this frame, in the order of
 	// their first executions.

@@ -1,5 +1,7 @@
 package frame
 
+import "math/bits"
+
 // The words of a frame. A word whose upper half is zero is the number of a
 // block, and Shape.Words words follow it. A word with a non-zero top byte is a
 // mark with the payload in its other bytes.
@@ -46,6 +48,33 @@ const (
 // EmulatedStore is the bit of an emulated access's size word that makes it a
 // store.
 const EmulatedStore = 1 << 63
+
+// What an execution begins with, in a ring, may be the block's number in the lower bits, and above
+// them how many words the execution has, with that one; 0: it does not say.
+const numberBits = 24
+
+// Sized says that executions begin so from now on. It is for version 4; others want numbers alone.
+//
+// To find the next execution by its block's shape takes a look into a table, and with thousands
+// of blocks those wait for each other.
+func (e *Encoder) Sized() { e.sized = e.strung }
+
+// idMask is which bits of an execution's first word are the number. The size is above them.
+func (e *Encoder) idMask() uint64 {
+	if e.sized {
+		return 1<<numberBits - 1
+	}
+	return 1<<32 - 1
+}
+
+// sizeShift is where the size lies.
+func (e *Encoder) sizeShift() int { return bits.Len64(e.idMask()) }
+
+// Number is the block's number in the first word of an execution.
+func (e *Encoder) Number(w uint64) uint32 { return uint32(w & e.idMask()) }
+
+// SizedHere tells whether this processor has an encoder that makes use of sizes.
+func SizedHere() bool { return haveVector() }
 
 // Mark makes a mark's first word.
 // Bits of the payload above 56 are lost.

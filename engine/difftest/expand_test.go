@@ -47,7 +47,11 @@ func expand(words []uint64, blocks *layout.Blocks) ([]entry, error) {
 	for i := 0; i < len(words); {
 		w := words[i]
 		if w>>32 == 0 {
-			n, err := x.block(uint32(w), words[i+1:], cut)
+			id, size := layout.SplitNumber(w)
+			n, err := x.block(id, words[i+1:], cut)
+			if err == nil && size != 0 && size != 1+n {
+				err = fmt.Errorf("record of block %d says that it has %d words, not %d", id, size, 1+n)
+			}
 			if err != nil {
 				return x.out, fmt.Errorf("word %d of %d: %w", i, len(words), err)
 			}

@@ -29,6 +29,7 @@ func TestEncodings(t *testing.T) {
 	}{
 		{"fast", nil, fast},
 		{"off", []string{"--compress", "off"}, fast},
+		{"without sizes", []string{"--engine", "no-sizes"}, fast},
 		{"plain", []string{"--engine", "no-vector"}, frame.Version2},
 		{"zstd", []string{"--compress", "3"}, frame.Version1},
 	} {

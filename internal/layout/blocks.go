@@ -7,7 +7,7 @@ import (
 
 const (
 	blockPageBits = 12
-	blockPages    = 1 << 12
+	blockPages    = 1 << (NumberBits - blockPageBits)
 
 	// factsBytes is the size of a piece of the facts' memory. A block's facts lie
 	// in one piece.

@@ -5,6 +5,9 @@ package layout
 // execution yielded that its static facts cannot tell. A word with a non-zero
 // top byte is a mark.
 //
+// Who reads records has to know a block's Words to find the next, and waits for memory at each.
+// The engine can be asked to write them beside the number (Number).
+//
 // A record may not lie in two chunks.
 const (
 	MarkShift   = 56
@@ -42,6 +45,27 @@ const (
 	// who writes profiles and who asks for the mark; translated code writes none.
 	MarkNote = 0x8a
 )
+
+// A record's first word as Number makes it: the block's id in the lower bits, and above them the
+// record's size.
+const (
+	NumberBits = 24
+	maxSize    = 127 // or code, which has 32 bits with a sign for it, would make it negative
+)
+
+// Number makes the first word of a record of so many words behind it. The size is left out where it
+// does not fit.
+func Number(id uint32, words int) uint32 {
+	if words >= maxSize {
+		return id
+	}
+	return uint32(words+1)<<NumberBits | id
+}
+
+// SplitNumber takes a record's first word apart. size counts that word; 0: not known.
+func SplitNumber(w uint64) (id uint32, size int) {
+	return uint32(w) & (1<<NumberBits - 1), int(w >> NumberBits)
+}
 
 // Mark makes a mark's first word.
 func Mark(kind uint8, payload uint64) uint64 {

@@ -39,7 +39,7 @@ func (t *Blocks) recordWords(words []uint64) (n int, mark bool) {
 	// The tracer may be writing the word. What lies behind a mark was there before it.
 	first := atomic.LoadUint64(&words[0])
 	if first>>32 == 0 {
-		n, ok := t.wordsOf(uint32(first))
+		n, ok := t.wordsOf(first)
 		if !ok {
 			return 0, false
 		}
@@ -51,7 +51,7 @@ func (t *Blocks) recordWords(words []uint64) (n int, mark bool) {
 		if len(words) == 1 { // it has just got its mark: the record that goes with it lies beyond
 			return 2, true
 		}
-		n, ok := t.wordsOf(uint32(atomic.LoadUint64(&words[1])))
+		n, ok := t.wordsOf(atomic.LoadUint64(&words[1]))
 		if !ok {
 			return 0, false
 		}
@@ -74,9 +74,10 @@ func (t *Blocks) recordWords(words []uint64) (n int, mark bool) {
 	return 0, false
 }
 
-// wordsOf is how many words follow the id in a record of a block. It looks at nothing else
+// wordsOf is how many words follow the first one of a record of a block. It looks at nothing else
 // of the block's facts.
-func (t *Blocks) wordsOf(id uint32) (int, bool) {
+func (t *Blocks) wordsOf(first uint64) (int, bool) {
+	id, _ := SplitNumber(first) // the size it may say is for those that are in a hurry
 	packed := t.packed(id)
 	if packed == nil {
 		return 0, false

@@ -17,6 +17,7 @@ func TestSettled(t *testing.T) {
 	}{
 		{"nothing", nil, 0},
 		{"one record", []uint64{two, 7, 8}, 0},
+		{"sizes", []uint64{two | 3<<NumberBits, 7, 8, none | 1<<NumberBits}, 3},
 		{"a record without words", []uint64{two, 7, 8, none}, 3},
 		{"a part", []uint64{none, part, 7}, 1},
 		{"records", []uint64{two, 7, 8, part, 9, none, two, 7, 8}, 6},

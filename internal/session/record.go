@@ -68,6 +68,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
 	}
+	o.Sizes = r.emit != nil && r.emit.Sizes()
 	r.tracer = engine.New(o, r)
 	st, err := r.tracer.Run()
 	var ee *engine.ExecError
@@ -164,7 +165,7 @@ func (r *run) openRun() error {
 	info.WorkDir, _ = os.Getwd()
 	var err error
 	r.emit, err = emit.NewRun(emit.Options{Dirs: o.Outputs, Force: o.Force, Discard: o.Discard, Level: o.Compress,
-		NoVector: slices.Contains(o.Engine, noVector)}, info)
+		NoVector: slices.Contains(o.Engine, noVector), Sizes: !slices.Contains(o.Engine, noSizes) && leastSample(o.Config) <= 1}, info)
 	if errors.Is(err, emit.ErrExists) {
 		return fmt.Errorf("%w: %w; name another directory or give --force", ErrUsage, err)
 	}

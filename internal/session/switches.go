@@ -9,13 +9,16 @@ import (
 // noVector has profiles written without vector instructions.
 const noVector = "no-vector"
 
+// noSizes has records say no more than the number of their block.
+const noSizes = "no-sizes"
+
 // wholeTables has exact names of functions looked for in images' tables of all functions.
 const wholeTables = "whole-tables"
 
 // engineSwitches turns optimisations of the engine off, or on those that did not pay
 // where they were measured. They are for comparing results and times, and their names may change.
 //
-// noVector is for whoever writes profiles (openRun), wholeTables for who looks names up
+// noVector and noSizes are for whoever writes profiles (openRun), wholeTables for who looks names up
 // (Record), which are no part of the engine.
 func engineSwitches(o *engine.Options, names []string) error {
 	var elsewhere bool
@@ -23,7 +26,7 @@ func engineSwitches(o *engine.Options, names []string) error {
 		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
 		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
 		"no-super": &o.NoSuper, "no-late": &o.NoLate, "no-fast-return": &o.NoFastReturn, "no-call-in": &o.NoCallIn,
-		noVector: &elsewhere, wholeTables: &elsewhere,
+		noVector: &elsewhere, noSizes: &elsewhere, wholeTables: &elsewhere,
 	}
 	for _, n := range names {
 		on := switches[n]
