@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -118,6 +119,20 @@ func TestCallsAtOnce(t *testing.T) {
 				t.Errorf("%d openings", len(o))
 			}
 		}
+	}
+}
+
+// TestLetGoBehindBreakpoint ends the recording while threads run into a breakpoint one after the
+// other: those that have just done so when it is taken away are let go at it.
+func TestLetGoBehindBreakpoint(t *testing.T) {
+	prog := build(t, "../../testdata/windows/race-calls.c", "-O1")
+	argv := []string{prog, "300000"}
+	native := run(t, command{argv: argv, dir: workDir(t)})
+	for range 5 {
+		dir := workDir(t)
+		writeConfig(t, dir, windowed("", `<On><Call name="target" threshold="1000000000"/></On>`, ""))
+		r := recordNatively("no-jumps,no-busy", argv)
+		same(t, native, run(t, command{argv: slices.Insert(r, 3, "--max-time", "200ms"), dir: dir}))
 	}
 }
 
