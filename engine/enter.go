@@ -200,6 +200,9 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	if p.areaAt(at) != nil { // none is ever reached there
 		return true, tr.lost(t, regs)
 	}
+	if done, err := tr.startHit(t, regs, at); done {
+		return true, err
+	}
 	if p.probeHitAt(at, regs) {
 		t.appGS = regs.Gs_base
 		tr.probeHit(p)

@@ -111,6 +111,7 @@ type Process struct {
 	stats           Stats
 	letGo           int             // children that were let go
 	trapIgnored     bool            // the program was started with SIGTRAP ignored
+	start           *startSites     // breakpoints in place of stops at a native start's calls; nil: none
 	watchCalls      int             // system calls that native threads still stop at: see callStop
 	calls           map[uint32]bool // system calls that the client watches
 	special         map[int]byte    // what translated code does with calls, but for those

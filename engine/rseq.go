@@ -4,7 +4,7 @@ package engine
 // the kernel; once it runs in the cache, the answer is ENOSYS (trapSyscall),
 // and a C library whose first thread was registered gives up over a second one that
 // is not. So the first calls of a native start are watched until that one, and
-// it is answered alike: C libraries make it before main, and don't make it for
+// it is answered alike (start.go): C libraries make it before main, and don't make it for
 // later threads if it was refused.
 //
 // The refused alternatives: a seccomp filter stays for good and is inherited;

@@ -71,6 +71,8 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64, recorded 
 	tr.callBegins(t, regs, recorded)
 	switch uint32(regs.Rax) {
 	case sysRseq: // as a kernel without it: sequences would be aborted to addresses outside the cache
+		t.p.endStart()
+		t.p.watchCalls = 0 // nor is there anything to watch for, should it go on natively
 		minus := int64(-enosys)
 		return tr.finishSyscall(t, regs, uint64(minus))
 	case sysSigreturn:

@@ -42,6 +42,7 @@ type Options struct {
 	NoSuper      bool // recorded blocks end at every branch
 	Sizes        bool // records begin with their size besides the number (layout.Number)
 	NoLate       bool // all ways out of recorded blocks are written with them
+	NoStartSites bool // a native start stops at all of its system calls
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
 	NoBusy       bool // a process never stays in the cache because native probes are hit often
 }
@@ -285,6 +286,9 @@ func (tr *Tracer) started(pid int) error {
 		return err
 	}
 	tr.segmentChanged(t, &regs)
+	if err := p.watchStart(regs.Rip); err != nil {
+		return err
+	}
 	return tr.enter(t, &regs, 0)
 }
 

@@ -1,0 +1,81 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A native start that is watched by breakpoints in the dynamic linker sees what one sees
+// that stops at every system call: restartable sequences are refused to all threads, a
+// Load event fires where the linker's call has returned, so that the same instructions are
+// recorded from there on, and nothing of it is left in the program that runs on.
+func TestNativeStart(t *testing.T) {
+	prog := build(t, "../../testdata/events/starts.c", "-O1 -fno-builtin -pthread -lm")
+	dir := workDir(t)
+	native := run(t, command{argv: []string{prog}, dir: dir})
+	if native.status != 0 || !strings.HasPrefix(string(native.stdout), "registered: 1 1, 3") {
+		t.Skipf("natively %q: the C library or the kernel has no restartable sequences", native.stdout)
+	}
+	profile := `<Profile><Process><Thread><Image><Function><Instruction cat="any"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`
+	var counts []uint64
+	var stops []int
+	for _, flags := range [][]string{nil, {"--engine", "no-start-sites"}} {
+		writeConfig(t, dir, `<AlleriaConfig version="1.0"><Window><On><Load name="libnothere.so"/></On>`+profile)
+		argv := append([]string{alleria(), "-q", "record", "--discard", "-c", "w.xml"}, flags...)
+		r := run(t, command{argv: append(argv, "--", prog), dir: dir})
+		if want := "registered: 0 0, 3\n"; r.status != 0 || string(r.stdout) != want {
+			t.Errorf("%v: status %d, %q, want %q\n%s", flags, r.status, r.stdout, want, clip(r.stderr))
+		}
+		writeConfig(t, dir, `<AlleriaConfig version="1.0"><Window><On><Load name="libm.so.6"/></On><Till><Call name="main"/></Till>`+profile)
+		argv = append([]string{alleria(), "-q", "record", "--force", "--no-aslr", "-c", "w.xml", "-o", profileDir}, flags...)
+		r = run(t, command{argv: append(argv, "--", prog), dir: dir})
+		if r.status != 0 {
+			t.Fatalf("%v: status %d\n%s", flags, r.status, clip(r.stderr))
+		}
+		verify(t, dir)
+		var report struct {
+			Processes []struct{ Instructions uint64 }
+		}
+		if err := json.Unmarshal(run(t, command{argv: []string{alleria(), "report", "--json", profileDir}, dir: dir}).stdout, &report); err != nil {
+			t.Fatal(err)
+		}
+		counts = append(counts, report.Processes[0].Instructions)
+		stops = append(stops, stopsOf(t, dir, prog, flags))
+	}
+	if counts[0] != counts[1] || counts[0] < 10_000 {
+		t.Errorf("instructions from the loading of libm to main: %d, with stops at all calls %d", counts[0], counts[1])
+	}
+	if stops[0]*2 > stops[1] {
+		t.Errorf("%d stops, with stops at all calls %d", stops[0], stops[1])
+	}
+}
+
+// stopsOf is how often a program that runs natively under a window that never opens was stopped.
+func stopsOf(t *testing.T, dir, prog string, flags []string) int {
+	t.Helper()
+	writeConfig(t, dir, strings.Replace(everything(""), "<Profile>", `<On><Load name="libnothere.so"/></On><Profile>`, 1))
+	log := "log" + strings.Join(flags, "")
+	argv := append([]string{alleria(), "-q", "record", "--discard", "-c", "w.xml", "--log", log}, flags...)
+	if r := run(t, command{argv: append(argv, "--", prog), dir: dir}); r.status != 0 {
+		t.Fatalf("status %d\n%s", r.status, clip(r.stderr))
+	}
+	return loggedStops(t, dir, log)
+}
+
+// loggedStops reads the number of stops from a log.
+func loggedStops(t *testing.T, dir, log string) (n int) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, ok := strings.Cut(string(b), "Stops:")
+	if _, err := fmt.Sscan(after, &n); !ok || err != nil {
+		t.Fatalf("no number of stops in %q", b)
+	}
+	return n
+}
