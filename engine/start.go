@@ -29,12 +29,10 @@ const startCode = 1 << 20
 
 // The code of the C library's system calls: the number, the call, and the comparison of
 // its result with the highest that is no error.
-var (
-	rseqCode = [...][]byte{
-		{0xb8, 0x4e, 0x01, 0, 0, 0x0f, 0x05, 0x3d, 0x00, 0xf0, 0xff, 0xff},       // mov $334,%eax; syscall; cmp $-4096,%eax
-		{0xb8, 0x4e, 0x01, 0, 0, 0x0f, 0x05, 0x48, 0x3d, 0x00, 0xf0, 0xff, 0xff}, // cmp $-4096,%rax
-	}
-	mmapCode = []byte{0xb8, 0x09, 0, 0, 0, 0x0f, 0x05, 0x48, 0x3d, 0x00, 0xf0, 0xff, 0xff}
+const (
+	rseqCode = "\xb8\x4e\x01\x00\x00\x0f\x05\x3d\x00\xf0\xff\xff"     // mov $334,%eax; syscall; cmp $-4096,%eax
+	rseqWide = "\xb8\x4e\x01\x00\x00\x0f\x05\x48\x3d\x00\xf0\xff\xff" // cmp $-4096,%rax
+	mmapCode = "\xb8\x09\x00\x00\x00\x0f\x05\x48\x3d\x00\xf0\xff\xff" // mov $9,%eax; syscall; cmp $-4096,%rax
 )
 
 const (
@@ -61,7 +59,7 @@ func (p *Process) watchStart(rip uint64) error {
 		return nil // it is left to stops
 	}
 	s := &startSites{rseq: make(map[uint64]bool), mmap: make(map[uint64]bool), left: watchedCalls}
-	for _, c := range rseqCode {
+	for _, c := range []string{rseqCode, rseqWide} {
 		eachIn(code, c, func(at int) { s.rseq[m.Start+uint64(at)+numberSize] = true })
 	}
 	eachIn(code, mmapCode, func(at int) { s.mmap[m.Start+uint64(at)+numberSize+callSize] = true })
@@ -80,9 +78,9 @@ func (p *Process) watchStart(rip uint64) error {
 }
 
 // eachIn calls f with each place where code has a sequence.
-func eachIn(code, sequence []byte, f func(at int)) {
+func eachIn(code []byte, sequence string, f func(at int)) {
 	for from := 0; ; {
-		at := bytes.Index(code[from:], sequence)
+		at := bytes.Index(code[from:], []byte(sequence))
 		if at < 0 {
 			return
 		}

@@ -14,7 +14,7 @@ import (
 // without versions, demangled ones with and without template arguments, and for main,
 // which stripped programs have no name for.
 func TestExactIsTheTables(t *testing.T) {
-	stride, perImage := 40, 25
+	stride, perImage := 80, 15
 	if os.Getenv("ALLERIA_TEST_ALL_IMAGES") != "" { // takes minutes
 		stride, perImage = 1, 6
 	}
@@ -42,7 +42,7 @@ func TestExactIsTheTables(t *testing.T) {
 
 // The shapes of programs: each compiler, stripped or not, static or not.
 func TestExactOfShapes(t *testing.T) {
-	shapes(t, func(t *testing.T, path string) { compareExact(t, path, 150) })
+	shapes(t, func(t *testing.T, path string) { compareExact(t, path, 40) })
 }
 
 // Functions of one name, labels, functions without a size, parts and several names of one
@@ -72,7 +72,7 @@ int b(int x) { return same(x); }
 `)
 	for _, flags := range [][]string{{"-O1"}, {"-O1", "-s"}, {"-O1", "-no-pie", "-s"}, {"-O1", "-rdynamic", "-s"}, {"-O1", "-static"}, {"-O1", "-static", "-s"}} {
 		path := build(t, "gcc", append(flags, a, b)...)
-		compareExact(t, path, 150)
+		compareExact(t, path, 40)
 		for _, name := range []string{"same", "alias_target", "other_name", "weak_name", "unsized", "label", "foo", "foo.cold", "main", "_start", "absent"} {
 			compareName(t, path, mustOpen(t, path), mustOpen(t, path), name)
 		}
