@@ -27,7 +27,7 @@ func (p *Process) displace(j *jump) []x86.Insn {
 		j.patch += 4
 		ins = ins[1:]
 	}
-	if !flagsDead(ins, 0) {
+	if p.keepFlags || !flagsDead(ins, 0) { // the count changes them
 		return nil
 	}
 	for i := range ins {

@@ -27,7 +27,7 @@ import (
 // own.
 
 // oracleMost is how many instructions a program may have: single steps cost some 30 µs.
-const oracleMost = 60000
+const oracleMost = 600000
 
 // oracleFact is one executed instruction.
 type oracleFact struct {

@@ -36,6 +36,17 @@ func TestRandomConfigurations(t *testing.T) {
 	}
 }
 
+// TestRandomConfigurationsAgain runs some that once disagreed: an arrival where a count was
+// reached, a loop by a register, flags behind lock inc, flags where a native count ran out.
+func TestRandomConfigurationsAgain(t *testing.T) {
+	for _, seed := range []uint64{100966, 100664, 100264, 201743} {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			randomPairs(t, seed)
+		})
+	}
+}
+
 // randomPairs runs the configurations of one program. What fails is kept.
 func randomPairs(t *testing.T, seed uint64) {
 	dir := t.TempDir()
