@@ -18,7 +18,7 @@ const (
 	// A frame is closed when it has so many words. Larger ones compress hardly
 	// better (half a per cent) and are buffered whole, smaller ones do worse: at half of
 	// it 4 % on cc1 and 7 on perl.
-	frameWords = 2 << 20
+	frameWords = 1 << 20
 	// A stream keeps so many frames open at most. One more thread than that
 	// closes the frame that has waited longest: each has a model of its own.
 	maxOpen = 16
