@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -93,6 +94,7 @@ type Process struct {
 	noSuper         bool
 	sizes           bool
 	noLate          bool
+	shortAfter      uint32 // how many blocks there are when superblocks become shorter
 	predict         bool
 	metrics         [NumMetrics]bool // that blocks count
 	budgeted        bool             // any of them
@@ -211,6 +213,12 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 	}
 	p.noFollow, p.ahead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.Ahead, tr.opts.Predict, tr.opts.NoHuge
 	p.noSuper, p.noLate, p.sizes = tr.opts.NoSuper, tr.opts.NoLate, tr.opts.Sizes
+	switch p.shortAfter = manyBlocks; {
+	case tr.opts.NoShort:
+		p.shortAfter = math.MaxUint32
+	case tr.opts.Short:
+		p.shortAfter = 0
+	}
 	p.watchCalls = watchedCalls
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
 		p.trapIgnored = sets.Ignored>>(sigTrap-1)&1 != 0

@@ -43,6 +43,8 @@ type Options struct {
 	Sizes        bool // records begin with their size besides the number (layout.Number)
 	NoLate       bool // all ways out of recorded blocks are written with them
 	NoStartSites bool // a native start stops at all of its system calls
+	NoShort      bool // superblocks of large programs are as long as those of small ones
+	Short        bool // superblocks of small programs are as short as those of large ones
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
 	NoBusy       bool // a process never stays in the cache because native probes are hit often
 }

@@ -34,6 +34,7 @@ func variants() []variant {
 			opts: func(o *engine.Options) { o.Sizes = true }},
 		{name: "basic blocks", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoSuper = true }},
 		{name: "ways out at once", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoLate, o.Sizes = true, true }},
+		{name: "short superblocks", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.Short = true }},
 		{name: "registers", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded, regs: comparedRegisters},
 		// Instructions whose values are recorded are taken apart, also where flags are dead.
 		{name: "registers and values", mode: engine.ModeRecord, drain: often, want: everything, regs: comparedRegisters},

@@ -22,6 +22,9 @@ func TestSuperblocks(t *testing.T) {
 	}
 	super, few := record("super")
 	basic, many := record("basic", "--engine", "no-super")
+	if short, some := record("short", "--engine", "short"); short != super || some < few+few/50 || some > many {
+		t.Errorf("short ones: %d bytes of text of %d, %d executions; %d of long ones, %d of basic blocks", len(short), len(super), some, few, many)
+	}
 	if len(super) < 1e6 || super != basic {
 		t.Errorf("%d and %d bytes of text, which differ", len(super), len(basic))
 	}

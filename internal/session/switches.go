@@ -26,8 +26,8 @@ func engineSwitches(o *engine.Options, names []string) error {
 		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
 		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
 		"no-super": &o.NoSuper, "no-late": &o.NoLate, "no-fast-return": &o.NoFastReturn, "no-call-in": &o.NoCallIn,
-		"no-start-sites": &o.NoStartSites,
-		noVector:         &elsewhere, noSizes: &elsewhere, wholeTables: &elsewhere,
+		"no-start-sites": &o.NoStartSites, "no-short": &o.NoShort, "short": &o.Short,
+		noVector: &elsewhere, noSizes: &elsewhere, wholeTables: &elsewhere,
 	}
 	for _, n := range names {
 		on := switches[n]
