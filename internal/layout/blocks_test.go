@@ -60,6 +60,12 @@ func randomBlock(rng *rand.Rand) *Block {
 			a.AddrBits = uint8(32 + 32*rng.IntN(2))
 			if rng.IntN(2) == 0 {
 				a.Lanes, a.Scale, a.IndexSize, a.AuxWord, a.IndexWord = 0, 0, 0, NoWord, NoWord
+				if rng.IntN(2) == 0 { // what has a short form, nearly
+					a.Kind, a.Seg, a.AddrBits, a.Size, a.Value = 0, 0, 64, 1<<rng.IntN(6), NoWord
+					if k > 0 {
+						a.Word = in.Accesses[k-1].Word + int16(rng.IntN(3))
+					}
+				}
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package layout
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // The packed form of a Block. It never leaves the process: there is no version,
 // and what is read was written by the same program. Its rules: numbers as
@@ -27,6 +30,43 @@ const (
 	accSegShift = 4
 )
 
+// An access like nine of ten in a program: of an address without a segment, one lane of up to 16 bytes
+// whose value is not recorded, and whose word is the one that the access before has, or the next. Its
+// first byte says all but the offset.
+const (
+	accShort = 0x07 // instead of a kind
+	accNext  = 0x10 // its word is the next one
+	accSize  = 0xe0 // binary logarithm of its size
+
+	accSizeShift = 5
+	accSizeMax   = 4 // larger accesses have the long form
+)
+
+// short is the first byte of the short form, false where an access needs the long one. word is
+// that of the access before.
+func (a *Access) short(word int16) (byte, bool) {
+	size := bits.TrailingZeros32(a.Size)
+	if a.Kind != 0 || a.Seg != 0 || a.AddrBits != 64 || a.Value != NoWord || size > accSizeMax || a.Size != 1<<size || a.vector() {
+		return 0, false
+	}
+	first := byte(accShort | size<<accSizeShift)
+	if a.Store {
+		first |= accStore
+	}
+	switch a.Word {
+	case word:
+		return first, true
+	case word + 1:
+		return first | accNext, true
+	}
+	return 0, false
+}
+
+// vector tells whether an access has what only vectors and strings have.
+func (a *Access) vector() bool {
+	return a.Lanes != 0 || a.Scale != 0 || a.IndexSize != 0 || a.AuxWord != NoWord || a.IndexWord != NoWord
+}
+
 // pack appends the packed form of b to dst.
 func (b *Block) pack(dst []byte) []byte {
 	n := 0
@@ -47,14 +87,16 @@ func (b *Block) pack(dst []byte) []byte {
 		}
 	}
 	var last Ins
+	word := int16(NoWord)
 	for i := range b.Ins {
-		dst = b.Ins[i].pack(dst, &last)
+		dst = b.Ins[i].pack(dst, &last, &word)
 		last = b.Ins[i]
 	}
 	return dst
 }
 
-func (in *Ins) pack(dst []byte, last *Ins) []byte {
+// pack appends an instruction behind last; word is the one that the access before has.
+func (in *Ins) pack(dst []byte, last *Ins, word *int16) []byte {
 	at := len(dst)
 	dst = append(dst, in.Len&insLen)
 	if in.Flags != last.Flags {
@@ -74,13 +116,17 @@ func (in *Ins) pack(dst []byte, last *Ins) []byte {
 		dst[at] |= insAccesses
 		dst = binary.AppendUvarint(dst, uint64(len(in.Accesses)))
 		for k := range in.Accesses {
-			dst = in.Accesses[k].pack(dst)
+			dst = in.Accesses[k].pack(dst, *word)
+			*word = in.Accesses[k].Word
 		}
 	}
 	return dst
 }
 
-func (a *Access) pack(dst []byte) []byte {
+func (a *Access) pack(dst []byte, word int16) []byte {
+	if first, ok := a.short(word); ok {
+		return binary.AppendVarint(append(dst, first), a.Offset)
+	}
 	first := byte(a.Kind) | a.Seg<<accSegShift
 	if a.Store {
 		first |= accStore
@@ -88,7 +134,7 @@ func (a *Access) pack(dst []byte) []byte {
 	if a.AddrBits == 32 {
 		first |= acc32
 	}
-	more := a.Lanes != 0 || a.Scale != 0 || a.IndexSize != 0 || a.AuxWord != NoWord || a.IndexWord != NoWord
+	more := a.vector()
 	if more {
 		first |= accLanes
 	}
@@ -154,14 +200,15 @@ func (b *Block) unpack(packed []byte) {
 	}
 	list := b.accesses[:accesses]
 	var last Ins
+	word := int16(NoWord)
 	for i := range b.Ins {
-		list = b.Ins[i].unpack(u, &last, list)
+		list = b.Ins[i].unpack(u, &last, list, &word)
 		last = b.Ins[i]
 	}
 }
 
 // unpack takes its accesses from the start of list and returns the rest.
-func (in *Ins) unpack(u *unpacker, last *Ins, list []Access) []Access {
+func (in *Ins) unpack(u *unpacker, last *Ins, list []Access, word *int16) []Access {
 	first := u.byte()
 	*in = Ins{Off: last.Off + uint16(last.Len), Far: last.Far, Len: first & insLen, Flags: last.Flags, Func: last.Func}
 	if first&insFlags != 0 {
@@ -179,13 +226,22 @@ func (in *Ins) unpack(u *unpacker, last *Ins, list []Access) []Access {
 	n := int(u.number())
 	in.Accesses = list[:n:n]
 	for k := range in.Accesses {
-		in.Accesses[k].unpack(u)
+		in.Accesses[k].unpack(u, *word)
+		*word = in.Accesses[k].Word
 	}
 	return list[n:]
 }
 
-func (a *Access) unpack(u *unpacker) {
+func (a *Access) unpack(u *unpacker, word int16) {
 	first := u.byte()
+	if first&accKind == accShort {
+		*a = Access{Store: first&accStore != 0, Size: 1 << (first >> accSizeShift), Word: word, Value: NoWord, AddrBits: 64,
+			AuxWord: NoWord, IndexWord: NoWord, Offset: u.signed()}
+		if first&accNext != 0 {
+			a.Word++
+		}
+		return
+	}
 	*a = Access{Kind: AccessKind(first & accKind), Store: first&accStore != 0, Seg: first & accSeg >> accSegShift, AddrBits: 64,
 		AuxWord: NoWord, IndexWord: NoWord}
 	if first&acc32 != 0 {
