@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -25,7 +26,7 @@ const (
 // again.
 type Blocks struct {
 	at    [blockPages]atomic.Pointer[[1 << blockPageBits]atomic.Uint32] // by id: place plus 1; 0 none
-	facts [factsMax]atomic.Pointer[[factsBytes]byte]                    // by the upper bits of a place
+	facts [factsMax]atomic.Pointer[factsPiece]                          // by the upper bits of a place
 	last  atomic.Uint32
 	next  uint32 // place of the next facts; the adder's
 	buf   []byte // the adder's
@@ -82,7 +83,7 @@ func (t *Blocks) append() uint32 {
 		if t.next>>factsBits >= factsMax-1 {
 			return 0
 		}
-		t.facts[t.next>>factsBits].Store(new([factsBytes]byte))
+		t.facts[t.next>>factsBits].Store(t.newPiece())
 	}
 	copy(t.facts[t.next>>factsBits].Load()[t.next&(factsBytes-1):], t.buf)
 	slot := &t.at[id>>blockPageBits]
@@ -136,6 +137,7 @@ func (t *Blocks) Read(id uint32, b *Block) bool {
 	} else {
 		b.unpack(packed)
 	}
+	runtime.KeepAlive(t) // and what packed is in
 	b.ID = id
 	return true
 }

@@ -13,8 +13,8 @@ import (
 // few hundred kilobytes, while the target waits for its first code: that took a tenth of the time of a
 // compiler's run and a fifth of that of /bin/true.
 const (
-	gcPercent = 10
-	gcSlack   = 8 << 20
+	gcPercent = 8
+	gcSlack   = 5 << 20
 	gcFirst   = 16 << 20
 	heapStart = 4 << 20 // what the runtime's first collection waits for, at 100 percent
 )

@@ -12,7 +12,7 @@ func TestCollectSeldom(t *testing.T) {
 	for _, c := range []struct {
 		live uint64
 		want int
-	}{{0, 400}, {1 << 20, 400}, {16 << 20, 50}, {32 << 20, 25}, {1 << 30, 10}} {
+	}{{0, 400}, {1 << 20, 400}, {16 << 20, 31}, {32 << 20, 15}, {1 << 30, 8}} {
 		if got := pace(c.live); got != c.want {
 			t.Errorf("%d MiB alive: %d percent, not %d", c.live>>20, got, c.want)
 		}
