@@ -20,7 +20,7 @@ type bench struct {
 	n       int
 	// of modes that are measured so; 0: none is
 	pairCount int
-	short     bool
+	size      size
 	asJSON    bool
 	timeout   time.Duration
 	// native first, whatever was asked for: it is what ratios are to
@@ -82,7 +82,8 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	fl.StringVar(&b.dir, "dir", "bench-out", "`directory` for inputs and outputs")
 	fl.IntVar(&b.n, "n", 3, "`number` of runs of each row")
 	fl.IntVar(&b.pairCount, "pairs", 15, "`number` of pairs, a native run and one of the mode, for armed; 0: runs as for other modes")
-	fl.BoolVar(&b.short, "short", false, "inputs a fifth as large")
+	less := fl.Bool("short", false, "inputs a fifth as large")
+	more := fl.Bool("long", false, "inputs five times as large: for modes that cost hardly more than their start")
 	fl.BoolVar(&b.asJSON, "json", false, "print JSON")
 	fl.DurationVar(&b.timeout, "timeout", 10*time.Minute, "`time` that one run may take")
 	only := fl.String("only", "", "only these `programs`, comma-separated")
@@ -91,8 +92,14 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	if err := fl.Parse(args); err != nil {
 		return nil, err
 	}
-	if fl.NArg() > 0 || b.n < 1 || b.pairCount < 0 {
-		return nil, errors.New("only flags are taken, and -n is at least 1")
+	if fl.NArg() > 0 || b.n < 1 || b.pairCount < 0 || *less && *more {
+		return nil, errors.New("only flags are taken, -n is at least 1, and inputs are short or long")
+	}
+	switch b.size = full; {
+	case *less:
+		b.size = short
+	case *more:
+		b.size = long
 	}
 	var err error
 	// Runs have working directories of their own, where a relative path leads
@@ -183,7 +190,7 @@ func (b *bench) measure() ([]row, error) {
 	for _, p := range b.progs {
 		// Inputs are made once and kept in dir: another run of the benchmark finds
 		// them.
-		argv, err := p.prepare(b.dir, b.short)
+		argv, err := p.prepare(b.dir, b.size)
 		if err == nil {
 			argv[0], err = lookProgram(argv[0])
 		}

@@ -15,48 +15,60 @@ type program struct {
 	name string
 	// prepare makes the inputs in dir and returns the command. An error of a
 	// program that is not installed wraps exec.ErrNotFound.
-	prepare func(dir string, short bool) ([]string, error)
+	prepare func(dir string, s size) ([]string, error)
 }
 
 // programs are the ones that the figures to reach are about, then two that tell
 // of threads and of starting up. Each takes one to two seconds natively, with
-// -short a fifth of that.
+// -short a fifth of that, with -long five times as much.
 //
 // Two compressors are loops that fit every cache; sqlite3, python3 and perl are dispatch
 // loops, where indirect branches are what costs; cc1 is a megabyte of code, of which every
 // part runs a little; true is the cost of starting.
 func programs() []program {
 	return []program{
-		{"bzip2", func(dir string, short bool) ([]string, error) {
-			in, err := textFile(dir, pick(short, 20<<20, 4<<20))
+		{"bzip2", func(dir string, s size) ([]string, error) {
+			in, err := textFile(dir, pick(s, 20<<20, 4<<20))
 			return []string{"bzip2", "-9", "-c", in}, err
 		}},
-		{"gzip", func(dir string, short bool) ([]string, error) {
-			in, err := textFile(dir, pick(short, 20<<20, 4<<20))
+		{"gzip", func(dir string, s size) ([]string, error) {
+			in, err := textFile(dir, pick(s, 20<<20, 4<<20))
 			return []string{"gzip", "-9", "-n", "-c", in}, err
 		}},
-		{"sqlite3", script("sql", func(short bool) string { return sqlScript(pick(short, 400_000, 80_000)) },
+		{"sqlite3", script("sql", func(s size) string { return sqlScript(pick(s, 400_000, 80_000)) },
 			"sqlite3", ":memory:", ".read %s")},
-		{"python3", script("py", func(short bool) string { return pythonScript(pick(short, 180_000, 40_000)) },
+		{"python3", script("py", func(s size) string { return pythonScript(pick(s, 180_000, 40_000)) },
 			"python3", "-S", "-E", "%s")},
-		{"perl", script("pl", func(short bool) string { return perlScript(pick(short, 900_000, 180_000)) },
+		{"perl", script("pl", func(s size) string { return perlScript(pick(s, 900_000, 180_000)) },
 			"perl", "%s")},
 		{"cc1", prepareCC1},
-		{"threads", func(dir string, short bool) ([]string, error) {
-			in, err := textFile(dir, pick(short, 20<<20, 4<<20))
+		{"threads", func(dir string, s size) ([]string, error) {
+			in, err := textFile(dir, pick(s, 20<<20, 4<<20))
 			return []string{"zstd", "-q", "-12", "-T4", "-c", in}, err
 		}},
 		{callsProgram, prepareCalls},
-		{"true", func(string, bool) ([]string, error) { return []string{"true"}, nil }},
+		{"true", func(string, size) ([]string, error) { return []string{"true"}, nil }},
 	}
 }
 
+// size is how large inputs are.
+type size string
+
+const (
+	full  size = "full"
+	short size = "short" // a fifth
+	long  size = "long"  // five times
+)
+
 // pick chooses the size of an input.
-func pick(short bool, full, less int) int {
-	if short {
+func pick(s size, normal, less int) int {
+	switch s {
+	case short:
 		return less
+	case long:
+		return 5 * normal
 	}
-	return full
+	return normal
 }
 
 // textFile makes the text of that size. Programs share it.
@@ -68,10 +80,10 @@ func textFile(dir string, size int) (string, error) {
 
 // script makes a program out of an interpreter and a generated script, whose
 // path replaces %s in the arguments.
-func script(ext string, text func(short bool) string, command ...string) func(string, bool) ([]string, error) {
-	return func(dir string, short bool) ([]string, error) {
-		path := filepath.Join(dir, fmt.Sprintf("script-%s.%s", map[bool]string{false: "full", true: "short"}[short], ext))
-		err := writeOnce(path, func(w *bufio.Writer) { _, _ = w.WriteString(text(short)) })
+func script(ext string, text func(s size) string, command ...string) func(string, size) ([]string, error) {
+	return func(dir string, s size) ([]string, error) {
+		path := filepath.Join(dir, fmt.Sprintf("script-%s.%s", s, ext))
+		err := writeOnce(path, func(w *bufio.Writer) { _, _ = w.WriteString(text(s)) })
 		args := make([]string, len(command))
 		for i, a := range command {
 			args[i] = strings.ReplaceAll(a, "%s", path)
@@ -113,8 +125,8 @@ func isScript(path string) bool {
 // process whose speed the figures are about.
 // Its assembly goes to standard output, where it can be compared with the native
 // run's.
-func prepareCC1(dir string, short bool) ([]string, error) {
-	functions := pick(short, 130, 26)
+func prepareCC1(dir string, s size) ([]string, error) {
+	functions := pick(s, 130, 26)
 	path := filepath.Join(dir, fmt.Sprintf("generated-%d.c", functions))
 	if err := writeOnce(path, func(w *bufio.Writer) { writeC(w, functions) }); err != nil {
 		return nil, err

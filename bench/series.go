@@ -147,7 +147,7 @@ func (b *bench) rows(name string, all []*series) []row {
 			t := targetOf(s.mode.name, name, ratio)
 			r.Must, r.Reach, r.MustBytes, r.ReachBytes = t.must, t.reach, t.mustBytes, t.reachBytes
 			r.memoryOf(s, all[0], t)
-			r.calls(nativeTime, pick(b.short, callsN, callsN/5))
+			r.calls(nativeTime, pick(b.size, callsN, callsN/5))
 		}
 		out = append(out, r)
 	}

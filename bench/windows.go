@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
 `
 
 // prepareCalls compiles it.
-func prepareCalls(dir string, short bool) ([]string, error) {
+func prepareCalls(dir string, s size) ([]string, error) {
 	src, bin := filepath.Join(dir, "calls.c"), filepath.Join(dir, "calls")
 	if err := os.WriteFile(src, []byte(callsSource), 0o644); err != nil {
 		return nil, fmt.Errorf("input: %w", err)
@@ -35,7 +35,7 @@ func prepareCalls(dir string, short bool) ([]string, error) {
 	if msg, err := exec.Command("cc", "-O1", "-o", bin, src).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("cc: %w: %s", err, msg)
 	}
-	return []string{bin, fmt.Sprint(pick(short, callsN, callsN/5))}, nil
+	return []string{bin, fmt.Sprint(pick(s, callsN, callsN/5))}, nil
 }
 
 // perCall is what one call of the function may cost beyond a native one, in
