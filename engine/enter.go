@@ -156,7 +156,8 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	if sig == 0 && len(t.held) == 0 && r.Eflags&flagTrap == 0 && t.p.probedCall(r.Rip) {
 		return tr.callAtProbe(t, &r)
 	}
-	if t.p.probes[r.Rip] != 0 {
+	// What it has replaced may be a zero byte, as of an add.
+	if _, on := t.p.probes[r.Rip]; on {
 		if err := tr.overProbe(t, r.Rip); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestSyscallsUnderProbes waits for system calls, and for arrivals at their very
@@ -76,6 +77,44 @@ func TestSyscallOf32Bits(t *testing.T) {
 			}
 			if got.first() != want {
 				t.Errorf("%s %s: begins at %#x, not %#x", kind, event, got.first(), want)
+			}
+		}
+	}
+}
+
+// TestZeroUnderProbe waits for a function whose first byte is zero, so that the byte does not
+// tell whether a probe has replaced it. Threads were sent back to the probe, which counted the
+// call again each time, until the process went into the cache; without that, for ever.
+func TestZeroUnderProbe(t *testing.T) {
+	prog := build(t, "../../testdata/events/zero.S", "-nostdlib -static -no-pie")
+	at := labels(t, prog)
+	for _, c := range []struct {
+		event string
+		first string // label of the first recorded instruction
+		calls int    // that are recorded
+	}{
+		{`<Call name="zero" threshold="4"/>`, "zero", 3},
+		{`<Return name="zero" threshold="4"/>`, "after", 2},
+		{fmt.Sprintf(`<Address value="%#x" threshold="5"/>`, at["zero"]), "zero", 2},
+		{`<Call name="zero" threshold="7"/>`, "", 0},
+	} {
+		for _, engine := range [][]string{nil, {"--engine", "no-busy"}, {"--engine", "no-busy,no-jumps"}} {
+			dir := workDir(t)
+			writeConfig(t, dir, windowed("", "<On>"+c.event+"</On>", ""))
+			argv := append([]string{alleria(), "-q", "record", "-c", "w.xml", "-o", profileDir}, engine...)
+			r := run(t, command{argv: append(argv, "--", prog), dir: dir, timeout: time.Minute})
+			if r.status != 6 {
+				t.Errorf("%s, %v: status %d, %s", c.event, engine, r.status, clip(r.stderr))
+				continue
+			}
+			got, calls := dumped(t, dir)["1/1"], 0
+			for _, a := range got.addrs {
+				if a == at["zero"] {
+					calls++
+				}
+			}
+			if got.first() != at[c.first] || calls != c.calls {
+				t.Errorf("%s, %v: begins at %#x, not %s, and has %d calls, not %d", c.event, engine, got.first(), c.first, calls, c.calls)
 			}
 		}
 	}
