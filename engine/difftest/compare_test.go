@@ -27,17 +27,17 @@ func variants() []variant {
 		{name: "addresses", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs},
 		{name: "everything", mode: engine.ModeRecord, want: everything, opts: func(o *engine.Options) { o.Sizes = true }},
 		// Small chunks change often, and one block a unit links differently.
-		{name: "timed", mode: engine.ModeRecord, drain: often, want: everything | layout.InsTime, chunk: 16 << 10,
+		{name: "timed", mode: engine.ModeRecord, want: everything | layout.InsTime, chunk: 16 << 10,
 			opts: func(o *engine.Options) { o.NoFollow, o.NoHuge = true, true }},
 		// Without branches' outcomes blocks go on behind branches; once more with few of them.
 		{name: "values", mode: engine.ModeRecord, drain: often, want: everything&^layout.InsBranch | layout.InsTime, chunk: 16 << 10,
 			opts: func(o *engine.Options) { o.Sizes = true }},
 		{name: "basic blocks", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoSuper = true }},
 		{name: "ways out at once", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoLate, o.Sizes = true, true }},
-		{name: "short superblocks", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.Short = true }},
-		{name: "registers", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded, regs: comparedRegisters},
+		{name: "short superblocks", mode: engine.ModeRecord, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.Short = true }},
+		{name: "registers", mode: engine.ModeRecord, want: layout.InsRecorded, regs: comparedRegisters},
 		// Instructions whose values are recorded are taken apart, also where flags are dead.
-		{name: "registers and values", mode: engine.ModeRecord, drain: often, want: everything, regs: comparedRegisters},
+		{name: "registers and values", mode: engine.ModeRecord, want: everything, regs: comparedRegisters},
 	}
 }
 
