@@ -86,7 +86,9 @@ func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
 		t.groupStopped = true
 		return tr.resume(t, 0)
 	}
-	if tr.modeDiffers(t) { // it was to be stopped for that, and something else came first
+	// It was to be stopped for that, and something else came first; or it was, and is about to
+	// make a system call by now, behind which callStop takes it over.
+	if tr.modeDiffers(t) && !t.toReturn {
 		return tr.switchStopped(t)
 	}
 	return tr.resume(t, 0)
