@@ -145,6 +145,10 @@ func (p *Process) link(n int, b *block) {
 	if e.flags&exitFixed != 0 || e.site == 0 {
 		return
 	}
+	if p.siteGone(p.areas[e.area].base + uint64(e.site)) {
+		e.site = 0
+		return
+	}
 	ar, to := p.areas[e.area], b.at(arrival(e.flags/exitHow&3))
 	if !ar.contains(to) {
 		to = p.veneer(ar, to)

@@ -154,4 +154,23 @@ func (p *Process) overwrite(b *block, how arrival) {
 	ar.cold = (stub.pos + 7) &^ 7
 	entry := asm{buf: ar.mem, base: ar.base, pos: int(b.at(how) - ar.base)}
 	entry.jmp(at)
+	if p.goneEntries == nil {
+		p.goneEntries = make(map[uint64]struct{})
+	}
+	p.goneEntries[b.at(how)] = struct{}{}
+}
+
+// siteGone tells whether a branch's displacement lies in what overwrite has written over. A
+// block may begin with a branch to what has not been translated yet: linked when that is, it would
+// make of the jump there one to nowhere, or to where the branch led.
+func (p *Process) siteGone(site uint64) bool {
+	if len(p.goneEntries) == 0 {
+		return false
+	}
+	for entry := site - entryBytes + 1; entry < site+4; entry++ {
+		if _, ok := p.goneEntries[entry]; ok {
+			return true
+		}
+	}
+	return false
 }

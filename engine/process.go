@@ -105,8 +105,9 @@ type Process struct {
 	countsAccesses  bool // any that is of accesses
 	budgetEpoch     int
 	hasAVX, hasBMI2 bool
-	keepFlags       bool // flags are recorded: they are right where they are dead, too
-	hasAVX512       bool // with everything that copies masked operands
+	goneEntries     map[uint64]struct{} // where blocks' entries were overwritten, by cache address
+	keepFlags       bool                // flags are recorded: they are right where they are dead, too
+	hasAVX512       bool                // with everything that copies masked operands
 	hasVBMI2        bool
 	counters        []*block // counted blocks by counter
 	facts           layout.Blocks

@@ -38,9 +38,9 @@ func TestRandomConfigurations(t *testing.T) {
 
 // TestRandomConfigurationsAgain runs some that once disagreed: an arrival where a count was
 // reached, a loop by a register, flags behind lock inc, flags where a native count ran out, a
-// function whose first byte is zero.
+// function whose first byte is zero, a branch at a function's entry that was linked too late.
 func TestRandomConfigurationsAgain(t *testing.T) {
-	for _, seed := range []uint64{100966, 100664, 100264, 201743, 201917} {
+	for _, seed := range []uint64{100966, 100664, 100264, 201743, 201917, 310139} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			randomPairs(t, seed)
