@@ -217,6 +217,10 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	}
 	if p.gone(at) { // it ran into a probe that was taken away meanwhile
 		regs.Rip = at
+		if tr.modeDiffers(t) {
+			t.appGS = regs.Gs_base
+			return true, tr.enter(t, regs, 0)
+		}
 		if err := sys.SetRegs(t.tid, regs); err != nil {
 			return true, err
 		}

@@ -88,6 +88,9 @@ func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
 	}
 	// It was to be stopped for that, and something else came first; or it was, and is about to
 	// make a system call by now, behind which callStop takes it over.
+	if tr.trapWaits(t) { // its own stop comes next
+		return tr.resume(t, 0)
+	}
 	if tr.modeDiffers(t) && !t.toReturn {
 		return tr.switchStopped(t)
 	}
@@ -169,6 +172,11 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 			return nil, err
 		}
 		s, err := tr.waitFor(t)
+		if err == nil && s.Event() == eventStop && s.Signal() == sigTrap && tr.trapWaits(t) {
+			if err = sys.Cont(t.tid, 0); err == nil {
+				s, err = tr.waitFor(t)
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -196,6 +204,24 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 		}
 	}
 	return regs, sys.GetRegs(t.tid, regs)
+}
+
+// trapWaits tells whether a thread that has been stopped natively has just run into a
+// breakpoint of ours, whose signal it has not taken yet: its registers are behind the
+// breakpoint, in the middle of an instruction, and the stop for the signal is still to come.
+// The kernel reports a stop that was asked for before any signal.
+func (tr *Tracer) trapWaits(t *Thread) bool {
+	var regs sys.Regs
+	if !t.native || sys.GetRegs(t.tid, &regs) != nil {
+		return false
+	}
+	_, there := t.p.probes[regs.Rip-1]
+	_, was := t.p.removed[regs.Rip-1]
+	if !there && !was {
+		return false
+	}
+	sets, err := sys.ReadSignalSets(t.tid)
+	return err == nil && sets.Pending>>(sigTrap-1)&1 != 0
 }
 
 // step executes one instruction of a stopped thread and waits for it. Signals
