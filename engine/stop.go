@@ -86,11 +86,11 @@ func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
 		t.groupStopped = true
 		return tr.resume(t, 0)
 	}
-	// It was to be stopped for that, and something else came first; or it was, and is about to
-	// make a system call by now, behind which callStop takes it over.
-	if tr.trapWaits(t) { // its own stop comes next
+	if tr.trapWaits(t) { // the breakpoint's own stop comes next
 		return tr.resume(t, 0)
 	}
+	// It was to be stopped for that, and something else came first; or it was, and is about to
+	// make a system call by now, behind which callStop takes it over.
 	if tr.modeDiffers(t) && !t.toReturn {
 		return tr.switchStopped(t)
 	}
