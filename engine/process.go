@@ -182,6 +182,8 @@ type Thread struct {
 	fsBase, gsNoted uint64
 	fsKnown         bool
 	storm           storm
+	shelter         uint64 // its mask, from when it was sheltered from signals; see shelter
+	sheltered       bool
 	stands          stand   // where it was found last, if something is known of its arrival there
 	interrupted     []stand // where handlers of signals will return to, likewise
 	// of each metric's words: the shares that were dealt out last, and what was used

@@ -102,7 +102,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 		tr.signalled(t, &h, regs)
 		t.p.interruptedAt(regs.Rip)
 		if t.p.mode == ModeNative {
-			return tr.passOn(t, h)
+			return tr.ignore(t, regs, h)
 		}
 		t.appGS = regs.Gs_base
 	}
@@ -116,7 +116,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 	// A thread that is not in the cache has been taken out of it, to execute an instruction
 	// natively, say: resumed as it stands, it would run on untraced.
 	if passes && !native && !t.p.hearSignals && tr.inCache(t, regs.Rip) {
-		return tr.passOn(t, h)
+		return tr.ignore(t, regs, h)
 	}
 	if !native {
 		if err := tr.toClean(t, regs, &h); err != nil {

@@ -49,10 +49,16 @@ func (tr *Tracer) stop(s sys.Stop) {
 	t.stopped = true
 	p.stats.Stops++
 	tr.sync(t)
-	var err error
+	err := t.unshelter()
+	if err != nil {
+		tr.threadError(t, err)
+		return
+	}
 	switch ev := s.Event(); ev {
 	case 0:
-		if s.Signal() == sigCall {
+		if s.Signal() == sigCall && !t.callStops { // it was sheltered until then
+			err = tr.resume(t, 0)
+		} else if s.Signal() == sigCall {
 			err = tr.callStop(t)
 		} else {
 			err = tr.signal(t, s.Signal())
@@ -153,7 +159,7 @@ func (tr *Tracer) resume(t *Thread, sig sys.Signal) error {
 		return err
 	}
 	t.callStops = t.native && t.p.wantsCalls() || t.toReturn
-	if t.callStops {
+	if t.callStops || t.sheltered {
 		return sys.ContToCall(t.tid, sig)
 	}
 	return sys.Cont(t.tid, sig)
@@ -183,6 +189,9 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 		if s.Status.Exited() || s.Status.Signaled() {
 			tr.later = append(tr.later, s)
 			return nil, errEnded
+		}
+		if err := t.unshelter(); err != nil {
+			return nil, err
 		}
 		switch {
 		// the stop that was asked for, or job control's

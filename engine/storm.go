@@ -110,6 +110,60 @@ func (tr *Tracer) sentAgain(t *Thread, h *heldSignal) bool {
 	return true
 }
 
+// ignore lets a thread run on with a signal that changes nothing for it, or that the
+// kernel handles as it would natively. One that does nothing costs nothing natively:
+// the kernel drops it where it is sent. A traced thread stops for it, and where its sender
+// runs on the same processor the next one may be there before it has executed an
+// instruction: a thread that gets two in a row is sheltered.
+func (tr *Tracer) ignore(t *Thread, regs *sys.Regs, h heldSignal) error {
+	if t.storms(regs); t.storm.length > 1 && dropped(h.sig) && !h.fault() && !t.vfork && regs.Orig_rax == ^uint64(0) {
+		sets, err := sys.ReadSignalSets(t.tid)
+		if err == nil && sets.Caught>>(h.sig-1)&1 == 0 {
+			if err := t.takeShelter(h.sig); err != nil {
+				return err
+			}
+		}
+	}
+	t.storm.at = regs.Rip
+	return tr.passOn(t, h)
+}
+
+// dropped tells signals whose default action is none: whether one that was sent while
+// nobody handled it arrives later, or at all, is of no consequence.
+func dropped(sig sys.Signal) bool {
+	switch sig {
+	case 17, 23, 28: // CHLD URG WINCH
+		return true
+	}
+	return false
+}
+
+// takeShelter blocks a signal of a stopped thread until it stops next, at the latest
+// when it enters the kernel (resume): the program cannot see its mask before.
+//
+// Refused: a time after which it ends. The thread would have to be stopped for it, and may
+// not have been given the processor at all until then.
+func (t *Thread) takeShelter(sig sys.Signal) error {
+	mask, err := sys.SignalMask(t.tid)
+	if err != nil {
+		return err
+	}
+	if err := sys.SetSignalMask(t.tid, mask|1<<(sig-1)); err != nil {
+		return err
+	}
+	t.shelter, t.sheltered = mask, true
+	return nil
+}
+
+// unshelter gives a stopped thread its mask back.
+func (t *Thread) unshelter() error {
+	if !t.sheltered {
+		return nil
+	}
+	t.sheltered = false
+	return sys.SetSignalMask(t.tid, t.shelter)
+}
+
 // findPostponed returns a thread's postponed signal, nil if there is none.
 func (tr *Tracer) findPostponed(t *Thread, sig sys.Signal) *postponed {
 	for i := range tr.postponed {

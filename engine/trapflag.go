@@ -136,7 +136,8 @@ func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
 	if _, ok := t.p.probes[regs.Rip]; ok {
 		step = func(t *Thread) error { return tr.overProbe(t, regs.Rip) }
 	}
-	if err := step(t); err != nil {
+	err := undisturbed(t, func() error { return step(t) }) // no system call, which might change the mask
+	if err != nil {
 		return err
 	}
 	return sys.GetRegs(t.tid, regs)
