@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // app is what all subcommands share: the streams, and the flags of the root.
@@ -27,9 +30,6 @@ type app struct {
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	root := a.root()
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	root.SetArgs(oldSpelling(root, args))
 	return a.status(root.Execute())
 }
@@ -58,6 +58,9 @@ configuration; 125 alleria's own failure; 126 cannot be executed or traced;
 			return usagef("a command is needed")
 		},
 	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no messages but errors")
 	root.PersistentFlags().StringVar(&a.logPath, "log", "", "append what happens inside to this `file`, for developers")
 	root.AddCommand(
@@ -65,10 +68,39 @@ configuration; 125 alleria's own failure; 126 cannot be executed or traced;
 		a.reportCommand(), a.dumpCommand(), a.heatmapCommand(), a.windowsCommand(), a.treeCommand(), a.verifyCommand(),
 		a.doctorCommand(), a.versionCommand(), a.manCommand(root),
 	)
+	root.SetFlagErrorFunc(flagError)
+	// Cobra would add it when it is executed, and print its help for a shell that it does not know.
+	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args, c.RunE = cobra.ArbitraryArgs, unknownShell
+		}
 		markOwnErrors(c)
 	}
 	return root
+}
+
+// unknownShell is what the command for completion does by itself: its subcommands are the shells.
+func unknownShell(c *cobra.Command, args []string) error {
+	var shells []string
+	for _, s := range c.Commands() {
+		shells = append(shells, s.Name())
+	}
+	return usagef("completion is for one of %s", strings.Join(shells, ", "))
+}
+
+// flagError says of a number that it is none without the name of the Go function that read it.
+func flagError(_ *cobra.Command, err error) error {
+	var bad *pflag.InvalidValueError
+	var num *strconv.NumError
+	if !errors.As(err, &bad) || !errors.As(err, &num) {
+		return err
+	}
+	reason := "not a number of the kind that is wanted"
+	if errors.Is(num, strconv.ErrRange) {
+		reason = "out of range"
+	}
+	return usagef("invalid argument %q for --%s: %s", bad.GetValue(), bad.GetFlag().Name, reason)
 }
 
 // unknownCommand says what a misspelt command may have been meant to be. Cobra's

@@ -140,6 +140,22 @@ func TestVersionAndMan(t *testing.T) {
 	if status, out, _ := command(t, "completion", "bash"); status != 0 || !strings.Contains(out, "__start_alleria") {
 		t.Errorf("completion bash: %d %.80q", status, out)
 	}
+	for _, args := range [][]string{{"completion"}, {"completion", "csh"}} {
+		status, out, errs := command(t, args...)
+		if status != statusUsage || out != "" || !strings.Contains(errs, "one of bash, fish, ") {
+			t.Errorf("%v: %d %q %q", args, status, out, errs)
+		}
+	}
+}
+
+// TestNumbersOfFlags sees that a wrong number is said to be one in the user's words.
+func TestNumbersOfFlags(t *testing.T) {
+	for arg, want := range map[string]string{"x": "not a number", "-1": "not a number", "99999999999999999999": "out of range"} {
+		status, _, errs := command(t, "report", "--process="+arg, t.TempDir())
+		if status != statusUsage || !strings.Contains(errs, want) || strings.Contains(errs, "strconv") {
+			t.Errorf("--process=%s: %d %q", arg, status, errs)
+		}
+	}
 }
 
 // TestEveryFlagIsExplained keeps the manual complete.
