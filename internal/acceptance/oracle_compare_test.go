@@ -57,6 +57,9 @@ func (tr *oracleTrace) compare(t *testing.T, path string, windows []*oracleWindo
 	if msg := tr.compareChanges(p, want.changes); msg != "" {
 		return msg
 	}
+	if msg := tr.compareCalls(p, windows, want.open); msg != "" {
+		return msg
+	}
 	r := p.Reader(abp.Query{})
 	i := 0
 	// Of a repeated string instruction that is recorded in pieces: what it has accessed,

@@ -104,7 +104,10 @@ type oracleChange struct {
 type oracleWindow struct {
 	on, till *oracleEvent // nil: open from the start, till the end
 	reopens  bool
-	threads  []oracleThread // of the one Process
+	process  int            // the Process that holds for the run; 0: the one for any
+	threads  []oracleThread // of it
+	before   string         // elements for other processes, in front of it and behind it
+	behind   string
 	open     bool
 	over     bool
 	openedAt int

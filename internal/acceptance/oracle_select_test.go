@@ -9,8 +9,9 @@ import (
 
 // oracleThread and what is below it is a selection: elements of a Profile.
 type oracleThread struct {
-	n      int // 0: any
-	images []oracleSelected
+	n              int // 0: any
+	calls, signals bool
+	images         []oracleSelected
 }
 
 type oracleSelected struct {
@@ -51,17 +52,17 @@ func (w *oracleWindow) xml(name string) string {
 	if w.till != nil && w.till.element != "" {
 		b.WriteString("<Till>" + w.till.xml() + "</Till>")
 	}
-	b.WriteString("<Profile><Process>")
+	b.WriteString("<Profile>" + w.before + "<Process" + attributeUnless("n", w.process, 0) + ">")
 	for _, t := range w.threads {
 		b.WriteString(t.xml())
 	}
-	b.WriteString("</Process></Profile></Window>")
+	b.WriteString("</Process>" + w.behind + "</Profile></Window>")
 	return b.String()
 }
 
 func (t *oracleThread) xml() string {
 	var b strings.Builder
-	b.WriteString("<Thread" + attributeUnless("n", t.n, 0) + ">")
+	b.WriteString("<Thread" + attributeUnless("n", t.n, 0) + attributeUnless("syscalls", t.calls, false) + attributeUnless("signals", t.signals, false) + ">")
 	for _, im := range t.images {
 		b.WriteString("<Image" + attributeUnless(im.by, im.value, "") + ">")
 		for _, f := range im.functions {
@@ -118,7 +119,7 @@ func (tr *oracleTrace) wants(windows []*oracleWindow, open uint64, f *oracleFact
 
 // selects returns the element that holds for an instruction, nil if there is none.
 func (w *oracleWindow) selects(tr *oracleTrace, f *oracleFact) *oracleInstruction {
-	t := best(w.threads, func(t *oracleThread) int { return map[int]int{1: 2, 0: 1}[t.n] })
+	t := w.thread()
 	if t == nil {
 		return nil
 	}
@@ -131,6 +132,11 @@ func (w *oracleWindow) selects(tr *oracleTrace, f *oracleFact) *oracleInstructio
 		return nil
 	}
 	return best(fn.instructions, func(in *oracleInstruction) int { return in.merit(f.key) })
+}
+
+// thread returns the element that holds for thread 1, nil if there is none.
+func (w *oracleWindow) thread() *oracleThread {
+	return best(w.threads, func(t *oracleThread) int { return map[int]int{1: 2, 0: 1}[t.n] })
 }
 
 // best returns the element of most merit, the first of several; nil if all have 0.

@@ -18,6 +18,7 @@ type configurer struct {
 	returned *oracleSymbol
 	calls    []uint64            // numbers of system calls
 	keys     []map[string]string // of instructions, as often as they execute
+	wider    *rand.Rand          // what was added later is drawn from (random_wider_test.go); nil: nothing of it
 }
 
 func newConfigurer(rng *rand.Rand, tr *oracleTrace) *configurer {
@@ -68,6 +69,7 @@ func (c *configurer) window(alone bool) *oracleWindow {
 	for n := range threads {
 		w.threads = append(w.threads, oracleThread{n: n, images: c.images(alone)})
 	}
+	c.widen(w)
 	return w
 }
 
@@ -88,6 +90,15 @@ func (c *configurer) event(depth int, on bool) *oracleEvent {
 
 // leaf makes a random event.
 func (c *configurer) leaf(on bool) *oracleEvent {
+	e := c.frequent(on)
+	if other := c.other(on); other != nil {
+		return other
+	}
+	return e
+}
+
+// frequent makes one of those that happen while the program runs.
+func (c *configurer) frequent(on bool) *oracleEvent {
 	tr, fn := c.tr, one(c.rng, c.called...)
 	attrs, times := "", 1+c.rng.IntN(3)*c.rng.IntN(12)
 	if times == 1 {
