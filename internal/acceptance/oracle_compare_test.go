@@ -57,10 +57,10 @@ func (tr *oracleTrace) compare(t *testing.T, path string, windows []*oracleWindo
 	if msg := tr.compareChanges(p, want.changes); msg != "" {
 		return msg
 	}
-	if msg := tr.compareCalls(p, windows, want.open); msg != "" {
+	if msg := tr.compareCalls(p, windows, &want); msg != "" {
 		return msg
 	}
-	r := p.Reader(abp.Query{})
+	r := p.Reader(abp.Query{Threads: []uint32{1}})
 	i := 0
 	// Of a repeated string instruction that is recorded in pieces: what it has accessed,
 	// and the registers before the first.

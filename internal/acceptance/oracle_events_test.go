@@ -176,6 +176,7 @@ func (w *oracleWindow) turn(i int, change func(opened bool)) bool {
 type oracleResult struct {
 	changes []oracleChange
 	open    []uint64
+	changed []uint64 // those that opened or closed in front of it
 }
 
 // runWindows runs windows over n instructions.
@@ -186,14 +187,17 @@ func runWindows(windows []*oracleWindow, n int) oracleResult {
 		w.on.reset()
 	}
 	for i := range n {
-		var bits uint64
+		var bits, changed uint64
 		for k, w := range windows {
-			w.cross(i, func(opened bool) { r.changes = append(r.changes, oracleChange{k, opened, i}) })
+			w.cross(i, func(opened bool) {
+				r.changes = append(r.changes, oracleChange{k, opened, i})
+				changed |= 1 << k
+			})
 			if w.open {
 				bits |= 1 << k
 			}
 		}
-		r.open = append(r.open, bits)
+		r.open, r.changed = append(r.open, bits), append(r.changed, changed)
 	}
 	return r
 }

@@ -60,9 +60,10 @@ func (tr *oracleTrace) byteAt(addr uint64) byte {
 	return 0
 }
 
-// begins is an event that happens when the program stands before its first instruction.
+// begins is an event that happens when the program stands before its first instruction,
+// and has not arrived there.
 func (tr *oracleTrace) begins(element string) *oracleEvent {
-	return &oracleEvent{element: element, phase: phaseArrival, happens: func(i int) bool { return i == 0 }}
+	return &oracleEvent{element: element, phase: phaseCall, happens: func(i int) bool { return i == 0 }}
 }
 
 // done is what has been done since a boundary, or since the start.

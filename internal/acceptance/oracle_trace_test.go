@@ -67,6 +67,7 @@ type oracleTrace struct {
 	pid    int
 	facts  []oracleFact
 	images []*oracleImage
+	beside map[uint64]bool // addresses that another thread executes too; nil: there is none
 }
 
 // oracleRun runs a program of one thread under the single-step engine, in the

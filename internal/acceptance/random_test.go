@@ -31,7 +31,7 @@ func TestRandomConfigurations(t *testing.T) {
 	for seed := *firstPair; seed < *firstPair+uint64(most/configurations); seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			randomPairs(t, seed, true)
+			randomPairs(t, seed, true, false)
 		})
 	}
 }
@@ -43,18 +43,23 @@ func TestRandomConfigurationsAgain(t *testing.T) {
 	for _, seed := range []uint64{100966, 100664, 100264, 201743, 201917, 310139} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			randomPairs(t, seed, false)
+			randomPairs(t, seed, false, false)
 		})
 	}
 }
 
 // randomPairs runs the configurations of one program. What fails is kept. wider: with
 // what was added to them after the first seeds had been noted.
-func randomPairs(t *testing.T, seed uint64, wider bool) {
+func randomPairs(t *testing.T, seed uint64, wider, beside bool) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(seed, 5))
-	prog := randomProgram(t, dir, seed)
-	tr := oracleRun(t, dir, prog)
+	prog := randomProgram(t, dir, seed, beside)
+	var tr *oracleTrace
+	if beside {
+		tr = oracleBeside(t, dir, prog)
+	} else {
+		tr = oracleRun(t, dir, prog)
+	}
 	c := newConfigurer(rng, tr)
 	if wider {
 		c.wider = rand.New(rand.NewPCG(seed, 6))
@@ -80,12 +85,13 @@ func randomPairs(t *testing.T, seed uint64, wider bool) {
 }
 
 // randomProgram makes and builds the program of a seed.
-func randomProgram(t *testing.T, dir string, seed uint64) string {
+func randomProgram(t *testing.T, dir string, seed uint64, beside bool) string {
 	cpu := make(map[string]bool)
 	for _, flag := range []string{"avx2", "bmi2", "adx", "movbe", "avx512vbmi"} {
 		cpu[flag] = cpuHas(flag)
 	}
 	g := randprog.New(seed, cpu, append(randprog.Templates(), randprog.Faulting()))
+	g.Beside = beside
 	source := filepath.Join(dir, fmt.Sprintf("random%d.S", seed))
 	if err := os.WriteFile(source, []byte(g.Calls()), 0o644); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func never(element string) *oracleEvent {
 // other sometimes makes an event that takes the place of another: one that happens
 // once, when the program begins, or never.
 func (c *configurer) other(on bool) *oracleEvent {
-	if c.wider == nil || c.wider.IntN(6) > 0 {
+	if c.wider == nil || c.wider.IntN(6) > 0 || c.tr.beside != nil {
 		return nil
 	}
 	path := c.tr.images[0].path
@@ -88,14 +88,19 @@ func (c *configurer) switches() []string {
 // compareCalls compares SYSCALLS and SIGNALS: those that happened while a window was
 // open that asks for them. Where one opens or closes a window either is right, and so
 // is it of the call that ends the process.
-func (tr *oracleTrace) compareCalls(p *abp.Profile, windows []*oracleWindow, open []uint64) string {
-	asked := func(i int, want func(t *oracleThread) bool) bool {
+func (tr *oracleTrace) compareCalls(p *abp.Profile, windows []*oracleWindow, ran *oracleResult) string {
+	// asked tells whether a row has to be there of what happens in front of an instruction, and whether it may.
+	asked := func(i int, want func(t *oracleThread) bool) (must, may bool) {
 		for k, w := range windows {
-			if t := w.thread(); i < len(open) && open[i]>>k&1 != 0 && t != nil && want(t) {
-				return true
+			t, bit := w.thread(), uint64(1)<<k
+			if t == nil || !want(t) {
+				continue
 			}
+			before := ran.open[i-1]&bit != 0
+			changes := i == len(tr.facts) || ran.changed[i]&bit != 0
+			must, may = must || before && !changes, may || before || changes
 		}
-		return false
+		return must, may
 	}
 	calls := func(t *oracleThread) bool { return t.calls }
 	signals := func(t *oracleThread) bool { return t.signals }
@@ -104,16 +109,19 @@ func (tr *oracleTrace) compareCalls(p *abp.Profile, windows []*oracleWindow, ope
 	for _, proc := range p.Processes() {
 		gotCalls, gotSignals = append(gotCalls, proc.Syscalls()...), append(gotSignals, proc.Signals()...)
 	}
+	gotCalls = slices.DeleteFunc(gotCalls, func(s abp.Syscall) bool { return s.Thread != 1 })
 	callsEnd, signalsEnd := []int{0}, []int{0}
 	for i := range tr.facts {
 		f := &tr.facts[i]
 		if f.in.Cat == x86.CatSYSCALL {
-			callsEnd = mayFollow(callsEnd, asked(i, calls), asked(i+1, calls), func(k int) bool {
+			must, may := asked(i+1, calls)
+			callsEnd = mayFollow(callsEnd, must, may, func(k int) bool {
 				return k < len(gotCalls) && uint64(gotCalls[k].Number) == f.call
 			})
 		}
 		if f.signalled {
-			signalsEnd = mayFollow(signalsEnd, asked(i-1, signals), asked(i, signals), func(k int) bool {
+			must, may := asked(i, signals)
+			signalsEnd = mayFollow(signalsEnd, must, may, func(k int) bool {
 				return k < len(gotSignals) && gotSignals[k].IP == tr.facts[i-1].to
 			})
 		}
@@ -128,17 +136,13 @@ func (tr *oracleTrace) compareCalls(p *abp.Profile, windows []*oracleWindow, ope
 }
 
 // mayFollow brings the numbers of rows that may have been written so far over something
-// that happened, while a window that asks for it was open before and after it, or at one of the two:
-// then the row may be there or not. is tells whether a row may be it.
-func mayFollow(ends []int, before, after bool, is func(int) bool) (next []int) {
-	if !before && !after {
-		return ends
-	}
+// that happened and that must or may have a row. is tells whether a row may be it.
+func mayFollow(ends []int, must, may bool, is func(int) bool) (next []int) {
 	for _, k := range ends {
-		if before != after {
+		if !must {
 			next = append(next, k)
 		}
-		if is(k) {
+		if may && is(k) {
 			next = append(next, k+1)
 		}
 	}

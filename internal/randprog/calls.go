@@ -1,6 +1,9 @@
 package randprog
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // functions is how many functions a program of Calls has at most.
 const functions = 9
@@ -47,6 +50,9 @@ func (g *Generator) Calls() string {
 	g.line("\t.type handler, @function\n%s\n\t.size handler, restorer-handler", handlerCode)
 	for i := range list {
 		g.function(list, &list[i])
+	}
+	if g.Beside {
+		g.line("%s", strings.Replace(besideCode, "{end}", []string{"34", "60"}[len(list)%2], 1)) // pause or exit
 	}
 	g.line(".Lunnamed:") // code in no function: its label is in no table
 	g.body(4, 0)
@@ -208,6 +214,9 @@ func (g *Generator) arguments(to *function) {
 func (g *Generator) start(list []function) {
 	g.open("_start", true)
 	g.line("%s", handlerSetUp)
+	if g.Beside {
+		g.line("%s", startBeside)
+	}
 	g.line("\tmov eax, 158\n\tmov edi, 0x1002\n\tlea rsi, buf[rip+1600]\n\tsyscall")
 	g.line("\tlea rsp, calls_stack[rip]")
 	for i := range list {

@@ -9,6 +9,9 @@ import (
 
 // Generator makes one program from templates.
 type Generator struct {
+	// Beside has programs of Calls start a second thread (beside.go).
+	Beside bool
+
 	rng       *rand.Rand
 	templates []template
 	weights   int
