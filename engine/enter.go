@@ -217,26 +217,34 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	}
 	if p.gone(at) { // it ran into a probe that was taken away meanwhile
 		regs.Rip = at
-		if tr.modeDiffers(t) {
-			t.appGS = regs.Gs_base
-			return true, tr.enter(t, regs, 0)
-		}
-		if err := sys.SetRegs(t.tid, regs); err != nil {
-			return true, err
-		}
-		return true, tr.resume(t, 0)
+		return true, tr.goOn(t, regs)
 	}
 	return false, nil
 }
 
-// gone tells whether a breakpoint of ours was at an address and is no more.
+// goOn lets a native thread go on natively at regs, which is an arrival nowhere, or as the mode says
+// if that has changed while the thread was behind a breakpoint.
+func (tr *Tracer) goOn(t *Thread, regs *sys.Regs) error {
+	if tr.modeDiffers(t) {
+		t.appGS = regs.Gs_base
+		return tr.enter(t, regs, 0)
+	}
+	regs.Rip = t.p.copied(regs.Rip) // a jump may lie there by now
+	if err := sys.SetRegs(t.tid, regs); err != nil {
+		return err
+	}
+	return tr.resume(t, 0)
+}
+
+// gone tells whether a breakpoint of ours was at an address and is no more, maybe with the memory
+// that it was in: then the fault that belongs there comes next.
 func (p *Process) gone(at uint64) bool {
 	var b [1]byte
 	if _, ok := p.removed[at]; !ok {
 		return false
 	}
 	_, err := p.mem.ReadAt(b[:], int64(at))
-	return err == nil && b[0] != 0xcc
+	return err != nil || b[0] != 0xcc
 }
 
 // trapped handles a thread that waits for the tracer to execute the last

@@ -196,7 +196,13 @@ func (tr *Tracer) placeJump(t *Thread, j *jump) bool {
 			}
 			return false
 		}
-		if m.regs.Rip <= j.entry || m.regs.Rip >= j.end || tr.hitPending(o, &m.regs) {
+		if m.regs.Rip <= j.entry || m.regs.Rip >= j.end {
+			continue
+		}
+		if tr.hitPending(o) {
+			if m.regs.Rip != j.entry+1 { // it goes back to a breakpoint that is no more
+				return false
+			}
 			continue
 		}
 		at, ok := j.copyOf(m.regs.Rip)

@@ -43,21 +43,6 @@ func (p *Process) probeHitAt(at uint64, regs *sys.Regs) bool {
 	return false
 }
 
-// hitPending tells whether a thread that freeze has found stopped has executed an
-// int3 of ours, which is still to be looked at.
-func (tr *Tracer) hitPending(t *Thread, regs *sys.Regs) bool {
-	if _, ok := t.p.probes[regs.Rip-1]; !ok {
-		return false
-	}
-	for _, s := range tr.later {
-		if s.TID == t.tid && s.Event() == 0 && s.Signal() == sigTrap {
-			h, err := hold(t, sigTrap)
-			return err == nil && (h.info.Code() == codeKernel || h.info.Code() == codeBreak)
-		}
-	}
-	return false
-}
-
 // copied is where a native thread has to go on that is to execute app, whose arrival
 // has been counted.
 func (p *Process) copied(app uint64) uint64 {
@@ -190,10 +175,7 @@ func (tr *Tracer) trapInJump(t *Thread, j *jump, regs *sys.Regs) (bool, error) {
 	}
 	j.takeBack(regs.Rip)
 	regs.Rip = j.entry
-	if err := sys.SetRegs(t.tid, regs); err != nil {
-		return true, err
-	}
-	return true, tr.resume(t, 0)
+	return true, tr.goOn(t, regs)
 }
 
 // freeze stops all native threads that run and returns what lets them go on. Those in

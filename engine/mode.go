@@ -227,6 +227,9 @@ func (tr *Tracer) switchStopped(t *Thread) error {
 		t.callIn()
 		return tr.resume(t, 0)
 	}
+	if t.native { // which may have changed it
+		t.appGS = regs.Gs_base
+	}
 	var none heldSignal
 	if err := tr.toClean(t, regs, &none); err != nil {
 		return err
@@ -311,6 +314,7 @@ func (p *Process) lostProbes(start, end uint64) {
 		}
 		var b [1]byte
 		if _, err := p.mem.ReadAt(b[:], int64(at)); err != nil || b[0] != 0xcc {
+			p.removed[at] = p.probes[at] // a thread may have run into it just before
 			delete(p.probes, at)
 		}
 	}

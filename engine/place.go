@@ -232,7 +232,7 @@ func (tr *Tracer) placeReturned(t *Thread) error {
 // hitProbe tells whether a held signal is that of a native probe, and takes the
 // thread back to it. The probe may have been taken away since.
 func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
-	if h.sig != sigTrap || h.info.Code() != codeKernel && h.info.Code() != codeBreak {
+	if !h.breakpoint() {
 		return false
 	}
 	at := regs.Rip - 1

@@ -139,6 +139,7 @@ type Process struct {
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
 	Requests, Indirect, Units, Blocks, Stops, Signals, Traps, Toggles, Jumps, CalledIn int
+	Behind                                                                             int // stops of threads whose own signal was still to be reported: see behind.go
 	CacheBytes                                                                         int
 	RequestTime                                                                        time.Duration // that requests took to be answered
 }

@@ -124,6 +124,9 @@ func (tr *Tracer) bringHome(t *Thread) error {
 	if len(t.held) > 0 && t.native && t.p.hitProbe(regs, &t.held[0]) {
 		t.held = t.held[1:]
 	}
+	if t.native { // which may have changed it
+		t.appGS = regs.Gs_base
+	}
 	var none heldSignal
 	if err := tr.toClean(t, regs, &none); err != nil {
 		return fmt.Errorf("leaving the cache: %w", err)

@@ -92,7 +92,7 @@ func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
 		t.groupStopped = true
 		return tr.resume(t, 0)
 	}
-	if tr.trapWaits(t) { // the breakpoint's own stop comes next
+	if t.faultWaits() { // the signal's own stop comes next
 		return tr.resume(t, 0)
 	}
 	// It was to be stopped for that, and something else came first; or it was, and is about to
@@ -177,12 +177,7 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 		if err := t.interrupt(); err != nil {
 			return nil, err
 		}
-		s, err := tr.waitFor(t)
-		if err == nil && s.Event() == eventStop && s.Signal() == sigTrap && tr.trapWaits(t) {
-			if err = sys.Cont(t.tid, 0); err == nil {
-				s, err = tr.waitFor(t)
-			}
-		}
+		s, err := tr.stopAsked(t)
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +194,7 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 			t.stopped = true
 			t.groupStopped = s.Signal() != sigTrap
 		// a signal was about to be delivered
-		case s.Event() == 0 && s.Signal() != sigCall:
+		case s.Event() == 0 && s.Signal() != sigCall && !(s.Signal() == sigTrap && tr.ownTrap(t)):
 			h, err := hold(t, s.Signal())
 			if err != nil {
 				return nil, err
@@ -213,24 +208,6 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 		}
 	}
 	return regs, sys.GetRegs(t.tid, regs)
-}
-
-// trapWaits tells whether a thread that has been stopped natively has just run into a
-// breakpoint of ours, whose signal it has not taken yet: its registers are behind the
-// breakpoint, in the middle of an instruction, and the stop for the signal is still to come.
-// The kernel reports a stop that was asked for before any signal.
-func (tr *Tracer) trapWaits(t *Thread) bool {
-	var regs sys.Regs
-	if !t.native || sys.GetRegs(t.tid, &regs) != nil {
-		return false
-	}
-	_, there := t.p.probes[regs.Rip-1]
-	_, was := t.p.removed[regs.Rip-1]
-	if !there && !was {
-		return false
-	}
-	sets, err := sys.ReadSignalSets(t.tid)
-	return err == nil && sets.Pending>>(sigTrap-1)&1 != 0
 }
 
 // step executes one instruction of a stopped thread and waits for it. Signals

@@ -27,6 +27,25 @@ func (s *Siginfo) Sender() int { return int(*(*int32)(unsafe.Pointer(&s[16]))) }
 // SetAddr replaces si_addr.
 func (s *Siginfo) SetAddr(a uint64) { *(*uint64)(unsafe.Pointer(&s[16])) = a }
 
+// Signal is si_signo.
+func (s *Siginfo) Signal() Signal { return Signal(*(*int32)(unsafe.Pointer(&s[0]))) }
+
+// PendingSignals reads signals that wait for a stopped tracee alone, not for its whole
+// process, in the order in which they came, without the first from of them. It returns how many
+// it has read: less than there is room for if there are no more.
+func PendingSignals(tid, from int, s []Siginfo) (int, error) {
+	args := struct { // ptrace_peeksiginfo_args
+		off   uint64
+		flags uint32
+		n     int32
+	}{off: uint64(from), n: int32(len(s))}
+	n, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_PEEKSIGINFO, uintptr(tid), uintptr(unsafe.Pointer(&args)), uintptr(unsafe.Pointer(&s[0])), 0, 0)
+	if e != 0 {
+		return 0, wrap("PTRACE_PEEKSIGINFO", tid, e)
+	}
+	return int(n), nil
+}
+
 // GetSiginfo reads what a signal-delivery stop is about.
 // In a group stop there is none, and the kernel answers EINVAL.
 func GetSiginfo(tid int, s *Siginfo) error {
@@ -71,5 +90,5 @@ func SetSignalMask(tid int, m uint64) error {
 func (s *Siginfo) Sent() bool {
 	const queue, kernel, user, tkill, child = -1, 0x80, 0, -6, 17
 	c := s.Code()
-	return c == user || c == queue || c == tkill || c > 0 && c != kernel && *(*int32)(unsafe.Pointer(&s[0])) == child
+	return c == user || c == queue || c == tkill || c > 0 && c != kernel && s.Signal() == child
 }

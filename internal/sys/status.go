@@ -9,7 +9,6 @@ import (
 
 // SignalSets are a thread's signal masks from /proc, bit n-1 for signal n.
 type SignalSets struct {
-	Pending uint64 // what waits for this thread alone: SigPnd
 	Blocked uint64 // the thread's mask: SigBlk
 	Ignored uint64 // the process's dispositions: SigIgn
 	Caught  uint64 // signals that have a handler: SigCgt
@@ -29,8 +28,6 @@ func ReadSignalSets(tid int) (SignalSets, error) {
 		name, val, _ := strings.Cut(strings.TrimSpace(line), ":\t")
 		var dst *uint64
 		switch name {
-		case "SigPnd":
-			dst = &s.Pending
 		case "SigBlk":
 			dst = &s.Blocked
 		case "SigIgn":
