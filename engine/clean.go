@@ -134,7 +134,7 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) b
 	switch {
 	case off >= a.rt.requestCore && off <= a.rt.requestEnd:
 		side := t.wantedSide()
-		app, how, ok := t.wanted()
+		app, how, ok := t.wanted(regs)
 		if !ok {
 			return false
 		}
@@ -166,7 +166,7 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) b
 
 // wanted is the application address that a thread in the request routine asks
 // for, and what of the arrival there has been counted; false once it has been answered.
-func (t *Thread) wanted() (uint64, arrival, bool) {
+func (t *Thread) wanted(regs *sys.Regs) (uint64, arrival, bool) {
 	req := t.slot.u32(layout.Req).Load()
 	switch {
 	case req == 0:
@@ -192,6 +192,9 @@ func (t *Thread) wanted() (uint64, arrival, bool) {
 	if e.call {
 		t.p.tr.afterCall(t, &e)
 	}
+	if e.trap != nil {
+		return e.target, t.untrapped(e.trap, regs), true
+	}
 	if e.need != nil { // the block will subtract itself once more
 		t.giveBack(e.need)
 	}
@@ -199,4 +202,26 @@ func (t *Thread) wanted() (uint64, arrival, bool) {
 		t.deal()
 	}
 	return e.target, e.how, true
+}
+
+// untrapped takes back what a block has done ahead of its last instruction, which it
+// asks the tracer to execute and which is to be translated once more: subtracted, counted,
+// recorded. It returns what has been counted of the arrival there.
+//
+// Of what the tracer executes only system calls are recorded by the block.
+func (t *Thread) untrapped(b *block, regs *sys.Regs) arrival {
+	i := int(b.insns) - 1
+	t.refund(b, i)
+	if b.term == termSyscall {
+		switch {
+		case b.rec.id != 0:
+			t.cut(b, i, b.size-sysTail-askSize, regs)
+		case b.variant == Count:
+			t.partial = append(t.partial, partial{b, i})
+		}
+	}
+	if i == 0 {
+		return b.counting()
+	}
+	return fresh
 }

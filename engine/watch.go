@@ -122,15 +122,16 @@ func (p *Process) wantsCalls() bool { return p.watchCalls > 0 || len(p.calls) > 
 // restarting tells the result of a call that will be made again.
 func restarting(r *sys.Regs) bool { return r.Orig_rax != ^uint64(0) && restarts(r.Rax) }
 
-// entered tells the client of a watched call. One that the kernel restarts
-// after an interruption is the same call.
-func (tr *Tracer) entered(t *Thread, regs *sys.Regs, nr, next uint64) {
+// entered tells the client of a watched call, and whether it did. One that the kernel
+// restarts after an interruption is the same call.
+func (tr *Tracer) entered(t *Thread, regs *sys.Regs, nr, next uint64) bool {
 	again := t.restarted
 	t.restarted = false
 	if again || t.vfork || !t.p.calls[uint32(nr)] {
-		return
+		return false
 	}
 	tr.watcher.CallEntered(t, callRegs(regs, nr, next))
+	return true
 }
 
 // awaitReturn lets a thread that is within a system call, or about to make one,
@@ -181,7 +182,12 @@ func (tr *Tracer) nativeCall(t *Thread, regs *sys.Regs) error {
 	if (p.calls[uint32(nr)] || nr == sysRseq) && p.by32Bits(regs.Rip) {
 		return nil
 	}
-	tr.entered(t, regs, nr, regs.Rip)
+	if tr.entered(t, regs, nr, regs.Rip) {
+		// The client may want to hear of its return now, as it does of one from the cache.
+		r := *regs
+		r.Rax, r.Rip = nr, regs.Rip-2
+		tr.callBegins(t, &r, false)
+	}
 	if p.watchCalls == 0 {
 		return nil
 	}

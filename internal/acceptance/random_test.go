@@ -48,6 +48,17 @@ func TestRandomConfigurationsAgain(t *testing.T) {
 	}
 }
 
+// TestRandomConfigurationsOnce runs one whose program was taken out of a block while it waited for
+// the tracer to make a system call for it, and made it again with all that the block does: in about every second run.
+func TestRandomConfigurationsOnce(t *testing.T) {
+	for n := range 6 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			randomPairs(t, 401058, true, false)
+		})
+	}
+}
+
 // randomPairs runs the configurations of one program. What fails is kept. wider: with
 // what was added to them after the first seeds had been noted.
 func randomPairs(t *testing.T, seed uint64, wider, beside bool) {
