@@ -27,6 +27,9 @@ func TestRandomConfigurationsBeside(t *testing.T) {
 	}
 }
 
+// TestRandomConfigurationsBesideAgain runs one that lost system calls: code opened the window that records them.
+func TestRandomConfigurationsBesideAgain(t *testing.T) { randomPairs(t, 410373, true, true) }
+
 // oracleBeside is oracleRun for a program that starts another thread. The single-step
 // engine follows one, so that another call takes the place of the one that starts it; its number is
 // put right in what it tells.

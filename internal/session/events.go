@@ -401,7 +401,7 @@ func (e *events) toggle() *engine.Toggle {
 		return nil
 	}
 	sw, ok := im.windows.Switch(im.plans.open())
-	if !ok || im.plans.open() != 1<<sw.Index || im.budget != nil && im.budget.waiting() {
+	if !ok || im.plans.open() != 1<<sw.Index || im.budget != nil && im.budget.waiting() || e.recordsBesides(sw.Index) {
 		return nil
 	}
 	// One place for both ends would open and close at one arrival: the order is
@@ -413,6 +413,21 @@ func (e *events) toggle() *engine.Toggle {
 	e.toggles = sw
 	return &engine.Toggle{Open: on, Close: till, OpenAfter: sw.On.Event.Occurrence(), CloseAfter: sw.Till.Event.Occurrence(),
 		OpenMark: 1 << sw.Index}
+}
+
+// recordsBesides tells whether a window has system calls or signals recorded. The tracer is
+// told of those only while it knows that the window is open: code that opens it has to ask.
+//
+// Refused: to be told of them all the time, a stop for each while the window is closed.
+func (e *events) recordsBesides(index int) bool {
+	for _, p := range e.run.opts.Config.Windows[index].Profile.Processes {
+		for _, t := range p.Threads {
+			if t.Syscalls || t.Signals {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // toggled notes for which event each place counts since code has opened or closed the
