@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,18 +13,7 @@ import (
 
 // TestRandomConfigurationsBeside is TestRandomConfigurations over programs that have
 // another thread, which does work of its own. What the first thread does is compared.
-func TestRandomConfigurationsBeside(t *testing.T) {
-	most := *pairs
-	if testing.Short() {
-		most = 3 * configurations
-	}
-	for seed := *firstPair; seed < *firstPair+uint64(most/configurations); seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			randomPairs(t, seed, true, true)
-		})
-	}
-}
+func TestRandomConfigurationsBeside(t *testing.T) { newPairs(t, true) }
 
 // TestRandomConfigurationsBesideAgain runs one that lost system calls: code opened the window that records them.
 func TestRandomConfigurationsBesideAgain(t *testing.T) { randomPairs(t, 410373, true, true) }

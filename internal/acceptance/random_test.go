@@ -23,7 +23,10 @@ const configurations = 4
 
 // TestRandomConfigurations runs random windows over random programs and compares all
 // that was recorded with the model over the single-step engine.
-func TestRandomConfigurations(t *testing.T) {
+func TestRandomConfigurations(t *testing.T) { newPairs(t, false) }
+
+// newPairs runs the pairs that the flags ask for; beside is for programs with another thread.
+func newPairs(t *testing.T, beside bool) {
 	most := *pairs
 	if testing.Short() {
 		most = 3 * configurations
@@ -31,7 +34,7 @@ func TestRandomConfigurations(t *testing.T) {
 	for seed := *firstPair; seed < *firstPair+uint64(most/configurations); seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			randomPairs(t, seed, true, false)
+			randomPairs(t, seed, true, beside)
 		})
 	}
 }
