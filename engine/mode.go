@@ -332,18 +332,14 @@ func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
 	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err != nil {
 		return fmt.Errorf("code at %#x: %w", addr, err)
 	}
-	again, step := p.repeatsAt(addr), func() error { return tr.step(t) }
-	if !p.systemCallAt(addr) { // which may change the mask
-		one := step
-		step = func() error { return undisturbed(t, one) }
-	}
-	err := step()
+	again := p.repeatsAt(addr)
+	err := tr.stepAt(t, addr)
 	for again && err == nil && len(t.held) == 0 {
 		var regs sys.Regs
 		if err = sys.GetRegs(t.tid, &regs); err != nil || regs.Rip != addr {
 			break
 		}
-		err = step()
+		err = tr.stepAt(t, addr)
 	}
 	if _, werr := p.mem.WriteAt([]byte{0xcc}, int64(addr)); werr != nil && err == nil {
 		err = fmt.Errorf("code at %#x: %w", addr, werr)

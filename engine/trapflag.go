@@ -132,15 +132,23 @@ func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
 	if err := sys.SetRegs(t.tid, regs); err != nil {
 		return err
 	}
-	step := tr.step
+	step := tr.stepAt
 	if _, ok := t.p.probes[regs.Rip]; ok {
-		step = func(t *Thread) error { return tr.overProbe(t, regs.Rip) }
+		step = tr.overProbe
 	}
-	err := undisturbed(t, func() error { return step(t) }) // no system call, which might change the mask
-	if err != nil {
+	if err := step(t, regs.Rip); err != nil {
 		return err
 	}
 	return sys.GetRegs(t.tid, regs)
+}
+
+// stepAt is step for a thread that stands at addr, undisturbed by signals unless it enters
+// the kernel there: the call may change the mask, or wait for a signal.
+func (tr *Tracer) stepAt(t *Thread, addr uint64) error {
+	if t.p.systemCallAt(addr) || t.p.by32Bits(addr+2) {
+		return tr.step(t)
+	}
+	return undisturbed(t, func() error { return tr.step(t) })
 }
 
 // systemCallAt tells a syscall instruction.

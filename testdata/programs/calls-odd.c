@@ -6,6 +6,13 @@ int main(void) {
 	long r;
 	__asm__ volatile("int $0x80" : "=a"(r) : "0"(20) : "memory", "r8", "r9", "r10", "r11");
 	CHECK(r == getpid() || r == -ENOSYS);
+	if (r == getpid()) { // rt_sigprocmask's change stays
+		uint64_t *set = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+		sigset_t mask;
+		*set = 1 << (SIGUSR1 - 1);
+		__asm__ volatile("int $0x80" : "=a"(r) : "0"(175), "b"(SIG_BLOCK), "c"(set), "d"(0), "S"(8) : "memory", "r8", "r9", "r10", "r11");
+		CHECK(r == 0 && !sigprocmask(SIG_BLOCK, 0, &mask) && sigismember(&mask, SIGUSR1));
+	}
 	CHECK(syscall(100000) == -1 && errno == ENOSYS);
 	uint64_t c, f, fl = 0x40 | 1, fl2;
 	__asm__ volatile("push %4; popf; lea 1f(%%rip), %%rdx; syscall; 1: pushf; pop %2; sub %%rdx, %%rcx"
