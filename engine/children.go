@@ -296,7 +296,7 @@ func (tr *Tracer) untraced(pid int, why error) error {
 	if err := sys.Detach(pid, 0); err != nil {
 		return err
 	}
-	for s := range tr.stops {
+	for s, ok := tr.report(); ok; s, ok = tr.report() {
 		if s.TID == pid && (s.Status.Exited() || s.Status.Signaled()) {
 			tr.endStatus(s)
 			return nil

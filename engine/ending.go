@@ -100,19 +100,18 @@ const (
 // others have ended that stand at the beginning of their end because nobody has
 // looked at them yet. Those are let go on then; that they have ended is heard of later.
 func (tr *Tracer) nextStop(t *Thread) (s sys.Stop, ok bool, err error) {
-	select {
-	case s, ok = <-tr.stops:
-		return s, ok, nil
-	default:
-	}
-	for n := 1; ; n++ {
-		late := time.NewTimer(patience)
-		select {
-		case s, ok = <-tr.stops:
-			late.Stop()
+	n, since := 0, time.Time{}
+	for {
+		if s, ok = tr.reports.Next(); ok || tr.reports.Over() {
 			return s, ok, nil
-		case <-late.C:
 		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if tr.reports.Wait(patience); tr.reports.Pending() || time.Since(since) < patience {
+			continue
+		}
+		n, since = n+1, time.Now()
 		if t.endedFirst() {
 			return s, false, errEnded
 		}

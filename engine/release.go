@@ -77,16 +77,8 @@ func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 func (tr *Tracer) letGoBorn(t *Thread) {
 	pending := tr.later
 	tr.later = nil
-	for {
-		select {
-		case s, ok := <-tr.stops:
-			if ok {
-				pending = append(pending, s)
-				continue
-			}
-		default:
-		}
-		break
+	for s, ok := tr.reports.Next(); ok; s, ok = tr.reports.Next() {
+		pending = append(pending, s)
 	}
 	for _, s := range pending {
 		_, known := tr.children[s.TID]

@@ -21,6 +21,7 @@
 #define REQ      0x80
 #define ASK      0x90
 #define REQARG   0x88
+#define REQCPU   0x98
 #define RESP     0xc0
 #define ASLEEP   0xc8
 #define HEAD     0x100
@@ -44,6 +45,7 @@
 #define SLACK    8192
 #define DOORBELL 0x00
 #define TASLEEP  0x40
+#define TRACERCPU 0x44
 #define CBELL    0x80
 #define CASLEEP  0xc0
 #define NOCALLS  0x100
@@ -60,7 +62,9 @@
 #define PTO      0x28
 #define PSET     0x30
 #define PGONE    0x50
-#define SPINS    4000
+#define SPINS    1000
+#define WOKENSPINS 200
+#define CPUNODE  0x7b
 /* While the ring is full those who empty it need the processor more: they take a
  * hundred times as long for a chunk as a short spin. */
 #define RINGSPINS 100
@@ -110,6 +114,14 @@
 	mov rax, gs:[SAVE+0]
 .endm
 
+/* The number of the processor that the thread is on, as package spin reads it. A system
+ * call would not be worth it, and rdpid and rdtscp are not everywhere allowed. */
+.macro GETCPU reg
+	mov \reg, CPUNODE
+	lsl \reg, \reg
+	and \reg, 0xfff
+.endm
+
 alleria_stubs:
 
 /* An indirect branch found no translation: its target is in rcx, the
@@ -130,6 +142,8 @@ alleria_request:
 	.globl alleria_request_core
 alleria_request_core:
 	mov r8, gs:[CONTROL]
+	GETCPU r9d
+	mov gs:[REQCPU], r9d
 	/* REQ is stored before TASLEEP is looked at, the tracer does it the other way
 	 * round: one of the two sees the other. Only a fence orders a store before a
 	 * later load. */
@@ -142,10 +156,14 @@ alleria_request_core:
 	test rcx, rcx
 	jnz 5f
 	pause
+	/* Not on the tracer's own processor: it cannot answer until we leave that to it. */
+	GETCPU r9d
+	cmp r9d, [r8+TRACERCPU]
+	je 4f
 	dec edx
 	jnz 2b
 	/* A filter of system calls could kill the program for ours: spin on. */
-	cmp dword ptr [r8+NOCALLS], 0
+4:	cmp dword ptr [r8+NOCALLS], 0
 	jne 1b
 	/* Sleep: the tracer clears ASLEEP after RESP and wakes. */
 	mov dword ptr gs:[ASLEEP], 1
@@ -163,7 +181,8 @@ alleria_request_core:
 	mov eax, SYS_futex
 	syscall
 	jmp 1b
-	/* The tracer sleeps: ring. */
+	/* The tracer sleeps: ring. Where it wakes nobody knows: should that be this
+	 * processor, it waits for as long as we spin. */
 3:	lock inc dword ptr [r8+DOORBELL]
 	cmp dword ptr [r8+NOCALLS], 0
 	jne 1b
@@ -172,7 +191,8 @@ alleria_request_core:
 	mov edx, 1
 	mov eax, SYS_futex
 	syscall
-	jmp 1b
+	mov edx, WOKENSPINS
+	jmp 2b
 	/* The answer is taken before it is cleared, and cleared before the next request. */
 5:	mov gs:[TGT], rcx
 	mov qword ptr gs:[RESP], 0

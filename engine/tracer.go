@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/spin"
 	"alleria/internal/sys"
 )
 
@@ -105,19 +104,15 @@ type Tracer struct {
 	opts   Options
 	client Client
 	proc   *Process
-	// what the waiting goroutine passes on; closed when nothing is left to wait for
-	stops chan sys.Stop
+	reports *sys.Waiter // what the kernel reports; nil before the launcher is traced
+	hand    handover
 	// later holds stops that came while another thread's was waited for.
 	later    []sys.Stop
 	children map[int]childKind // processes that were born and not seen, or seen and not known
-	ctlMu    sync.Mutex
-	ctl      *control // guarded by ctlMu; nil while there is no process image
 	status   Status
 	done     bool
 	// the first error of ours; the target is not told
 	err error
-	// written by the waiting goroutine
-	waitErr atomic.Pointer[error]
 	// some thread may run otherwise than it should: see switchOthers
 	modeChanged bool
 	watcher     Watcher   // the client, or one that is deaf
@@ -157,7 +152,7 @@ func New(o Options, c Client) *Tracer {
 	if !ok {
 		w = deaf{}
 	}
-	return &Tracer{opts: o, client: c, watcher: w, stops: make(chan sys.Stop, 1024), children: make(map[int]childKind), began: time.Now(),
+	return &Tracer{opts: o, client: c, watcher: w, children: make(map[int]childKind), began: time.Now(),
 		decoder: x86.Decoder{Off: o.NoMemo}}
 }
 
@@ -181,7 +176,10 @@ func (tr *Tracer) Run() (Status, error) {
 	if err := l.proceed(); err != nil {
 		return Status{}, err
 	}
-	go tr.wait()
+	if tr.reports, err = sys.StartWaiter(); err != nil {
+		return Status{}, err
+	}
+	defer tr.reports.Close()
 	if err := tr.firstExec(l); err != nil {
 		return Status{}, err
 	}
@@ -197,44 +195,28 @@ func (tr *Tracer) Run() (Status, error) {
 	return tr.status, tr.err
 }
 
-// wait passes on what the kernel reports until there is nothing left to wait
-// for.
-//
-// The channel has room for a burst, and a full one only delays the kernel's reports:
-// stopped threads stay stopped.
-func (tr *Tracer) wait() {
-	for {
-		s, err := sys.Wait()
-		if err != nil {
-			tr.waitErr.Store(&err)
-			close(tr.stops)
-			tr.ring()
-			return
-		}
-		tr.stops <- s
-		tr.ring()
-	}
-}
-
-// ring wakes the tracer's goroutine if it sleeps.
-func (tr *Tracer) ring() {
-	tr.ctlMu.Lock()
-	defer tr.ctlMu.Unlock()
-	c := tr.ctl
+// setControl says which control area's doorbell the kernel's reports ring; nil none.
+func (tr *Tracer) setControl(c *control) {
 	if c == nil {
+		tr.reports.Bell(nil, nil)
 		return
 	}
-	c.u32(layout.Doorbell).Add(1)
-	if c.u32(layout.TracerAsleep).Load() != 0 {
-		sys.FutexWake(c.word(layout.Doorbell), 1)
-	}
+	tr.hand.cpu, tr.hand.asker = spin.Unknown, nil
+	c.u32(layout.TracerCPU).Store(spin.Unknown)
+	tr.reports.Bell(c.word(layout.Doorbell), c.word(layout.TracerAsleep))
 }
 
-// setControl says which control area's doorbell to ring.
-func (tr *Tracer) setControl(c *control) {
-	tr.ctlMu.Lock()
-	tr.ctl = c
-	tr.ctlMu.Unlock()
+// report waits for the kernel's next report; false where there is none any more.
+func (tr *Tracer) report() (sys.Stop, bool) {
+	for {
+		if s, ok := tr.reports.Next(); ok {
+			return s, true
+		}
+		if tr.reports.Over() {
+			return sys.Stop{}, false
+		}
+		tr.reports.Wait(0)
+	}
 }
 
 // firstExec waits for the launcher to execute the target.
@@ -243,7 +225,11 @@ func (tr *Tracer) setControl(c *control) {
 func (tr *Tracer) firstExec(l *launched) error {
 	errno := make(chan error, 1)
 	go func() { errno <- l.execErrno() }()
-	for s := range tr.stops {
+	for {
+		s, ok := tr.report()
+		if !ok {
+			return errors.New("the launcher disappeared")
+		}
 		if s.TID != l.pid {
 			tr.later = append(tr.later, s)
 			continue
@@ -262,7 +248,6 @@ func (tr *Tracer) firstExec(l *launched) error {
 			}
 		}
 	}
-	return errors.New("the launcher disappeared")
 }
 
 // started sets a new program image up and lets it run.
@@ -294,61 +279,18 @@ func (tr *Tracer) started(pid int) error {
 	return tr.enter(t, &regs, 0)
 }
 
-// spinTurns is how many idle turns the tracer makes before it sleeps.
-//
-// That is a few hundred microseconds: longer than between
-// two requests of a program that starts, short beside the time slice of a target that
-// shares the processor.
-const spinTurns = 1500
-
-// nativeTurns is the same while every thread runs its own code: all that can come are the
-// kernel's reports, and the processor may be wanted for what the client does meanwhile.
-const nativeTurns = 64
-
-// turns is how many idle turns there are to be.
-func (p *Process) turns() int {
-	for _, t := range p.running() {
-		if !t.native {
-			return spinTurns
-		}
-	}
-	return nativeTurns
-}
-
-// turn does what there is to do, or waits a little for something to do.
-//
-// Requests are looked at in every turn, the kernel's reports in every 16th: looking at
-// a channel costs more than looking at a word. In between, what was translated lately
-// is followed ahead. Going to sleep announces it first and looks again then: a thread
-// writes its request before it looks at the announcement.
+// turn does what there is to do, or waits for something to do.
 func (tr *Tracer) turn() {
-	p := tr.proc
 	tr.ringAlarm()
-	for spin, most := 0, p.turns(); spin < most; spin++ {
-		if tr.anyRequest() || spin&15 == 0 || tr.modeChanged {
-			if tr.work() {
-				return
-			}
-		}
-		if len(p.aheadQueue) > 0 && p.translateAhead() {
-			spin = 0
-			continue
-		}
-		sys.Pause()
+	if tr.work() {
+		return
 	}
-	asleep := p.ctl.u32(layout.TracerAsleep)
-	bell := p.ctl.u32(layout.Doorbell).Load()
-	asleep.Store(1)
-	if !tr.anyRequest() && len(tr.stops) == 0 {
-		nap := tr.nap()
-		if p.ctl.u32(layout.NoCalls).Load() != 0 || tr.anyPostponed() {
-			nap = 100 * time.Microsecond // nobody rings, or there is something to do soon
-		}
-		sys.FutexWait(p.ctl.word(layout.Doorbell), bell, nap)
+	if !tr.spins() {
+		tr.sleep()
 	}
-	asleep.Store(0)
-	tr.cool(p)
-	tr.client.Poll(p)
+	if tr.proc != nil {
+		tr.poll()
+	}
 }
 
 // anyRequest tells whether a thread asks for something.
@@ -382,6 +324,7 @@ func (tr *Tracer) work() bool {
 	for _, t := range p.running() {
 		if req := t.slot.u32(layout.Req).Load(); req != 0 && !t.stopped {
 			did = true
+			tr.hand.asker = t
 			if err := tr.request(t, req); err != nil {
 				tr.threadError(t, err)
 			}
@@ -396,15 +339,13 @@ func (tr *Tracer) work() bool {
 		tr.stop(s)
 		did = true
 	}
-	select {
-	case s, ok := <-tr.stops:
-		if !ok {
-			tr.done = true
-			return true
-		}
+	if s, ok := tr.reports.Next(); ok {
 		tr.stop(s)
 		return true
-	default:
+	}
+	if tr.reports.Over() {
+		tr.done = true
+		return true
 	}
 	return did
 }

@@ -43,7 +43,7 @@ func rules() map[string][]string {
 		"abp":          {},
 		"emit":         {"cab", "abp", "internal/layout"},
 		"analysis":     {"abp", "cab"},
-		"engine":       {"internal/sys", "internal/layout"},
+		"engine":       {"internal/sys", "internal/layout", "internal/spin"},
 		"cab":          {"internal/sys", "internal/layout"},
 		"window":       {"config"},
 		"proctree":     {"internal/sys"},
@@ -51,6 +51,7 @@ func rules() map[string][]string {
 
 		"internal/layout":      {},
 		"internal/sys":         {},
+		"internal/spin":        {},
 		"internal/symbols":     {},
 		"internal/randprog":    {},
 		"internal/importcheck": {},

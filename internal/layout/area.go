@@ -47,6 +47,7 @@ const (
 	Req    = 0x080 // uint32: what is asked, 0 nothing
 	Ask    = 0x090 // uint32: what will be asked in Req once the registers are saved (code)
 	ReqArg = 0x088 // uint64: the address the request is about
+	ReqCPU = 0x098 // uint32: the processor that the thread asked from last (code)
 	Resp   = 0x0c0 // uint64: code-cache address to continue at, 0 not answered yet
 	Asleep = 0x0c8 // uint32: 1 while code waits for Resp in a futex
 
@@ -147,6 +148,7 @@ const MaxRecordWords = RingSlack / 8 / 2
 const (
 	Doorbell       = 0x00  // uint32: futex word, incremented by code after a request
 	TracerAsleep   = 0x40  // uint32: 1 while the tracer waits on Doorbell
+	TracerCPU      = 0x44  // uint32: the processor that the tracer was on last, all ones while it sleeps
 	ConsumerBell   = 0x80  // uint32: futex word, incremented by code after a chunk
 	ConsumerAsleep = 0xc0  // uint32: number of processing threads waiting on ConsumerBell
 	NoCalls        = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)

@@ -10,8 +10,9 @@ import (
 // Operations of futex(2). Without FUTEX_PRIVATE_FLAG, since the word is in memory
 // that two processes share.
 const (
-	futexWait = 0
-	futexWake = 1
+	futexWait    = 0
+	futexWake    = 1
+	futexPrivate = 128
 )
 
 // FutexWait sleeps while *word is val, at most for timeout (0: without end).
@@ -19,12 +20,21 @@ const (
 // It may also return for no reason, or at once when the word had changed: callers
 // look at their word again in any case, which is why the result is not returned.
 func FutexWait(word *uint32, val uint32, timeout time.Duration) {
+	futexSleep(word, val, timeout, futexWait)
+}
+
+// futexWaitPrivate is FutexWait on a word of this process alone.
+func futexWaitPrivate(word *uint32, val uint32, timeout time.Duration) {
+	futexSleep(word, val, timeout, futexWait|futexPrivate)
+}
+
+func futexSleep(word *uint32, val uint32, timeout time.Duration, op uintptr) {
 	var ts *unix.Timespec
 	if timeout > 0 {
 		t := unix.NsecToTimespec(int64(timeout))
 		ts = &t
 	}
-	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(val), uintptr(unsafe.Pointer(ts)), 0, 0)
+	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), op, uintptr(val), uintptr(unsafe.Pointer(ts)), 0, 0)
 }
 
 // FutexWake wakes up to n waiters of word.

@@ -164,31 +164,6 @@ func (s Stop) Event() int { return int(s.Status>>16) & 0xff }
 // Signal is the signal of a signal-delivery stop.
 func (s Stop) Signal() Signal { return s.Status.StopSignal() }
 
-// Wait waits for any tracee or child to change state. It returns ECHILD's
-// error when there is none left.
-//
-// It is the only wait for tracees of a recording, so that no stop is taken by a stranger: os/exec's
-// Wait is not used for targets. __WALL includes threads made by clone with another
-// exit signal than SIGCHLD.
-func Wait() (Stop, error) {
-	for {
-		var st unix.WaitStatus
-		var used unix.Rusage
-		tid, err := unix.Wait4(-1, &st, unix.WALL, &used)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return Stop{}, fmt.Errorf("wait4: %w", err)
-		}
-		s := Stop{TID: tid, Status: st}
-		if st.Exited() || st.Signaled() {
-			s.Usage = usageOf(&used)
-		}
-		return s, nil
-	}
-}
-
 // Errno is an error number of the kernel.
 type Errno = unix.Errno
 

@@ -4,7 +4,6 @@ package sys
 #include <cpuid.h>
 #include <x86intrin.h>
 static unsigned long long tsc(void) { return __rdtsc(); }
-static void rest(void) { for (int i = 0; i < 4; i++) _mm_pause(); }
 static int leaf(unsigned n, unsigned s, unsigned *r) { return __get_cpuid_count(n, s, r, r + 1, r + 2, r + 3); }
 */
 import "C"
@@ -18,10 +17,6 @@ import (
 // Through C, since Go has no intrinsic for it: some tens of nanoseconds a call. That is why
 // records take their time stamps in the target.
 func TSC() uint64 { return uint64(C.tsc()) }
-
-// Pause lets the other thread of the processor's core run for a moment: who
-// polls memory without a break slows it down, and that may be the target.
-func Pause() { C.rest() }
 
 // Clock is a moment in both of the machine's times.
 type Clock struct {

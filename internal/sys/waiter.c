@@ -1,0 +1,84 @@
+/* The thread that waits for tracees: see waiter_cgo.go, which says what it is for.
+ * It is the only writer of head, Go's side the only one of tail. */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "waiter.h"
+
+static void wake(_Atomic uint32_t *word, int private) {
+	syscall(SYS_futex, word, private ? FUTEX_WAKE_PRIVATE : FUTEX_WAKE, INT_MAX, 0, 0, 0);
+}
+
+/* Tells who sleeps that there is something. The word is changed before it is looked at
+ * whether somebody sleeps, who does it the other way round. */
+static void tell(struct waiter *w) {
+	atomic_fetch_add(&w->news, 1);
+	if (atomic_load(&w->asleep)) wake(&w->news, 1);
+	pthread_mutex_lock(&w->lock);
+	if (w->bell) {
+		atomic_fetch_add(w->bell, 1);
+		if (atomic_load(w->bell_asleep)) wake(w->bell, 0);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void *run(void *arg) {
+	struct waiter *w = arg;
+	for (;;) {
+		struct report r;
+		r.tid = wait4(-1, &r.status, __WALL, &r.used);
+		if (r.tid < 0 && errno == EINTR) continue;
+		if (r.tid < 0) break;
+		uint32_t head = atomic_load_explicit(&w->head, memory_order_relaxed);
+		/* A full ring only delays the kernel's reports: stopped threads stay stopped. */
+		while (head - atomic_load(&w->tail) >= REPORTS) usleep(200);
+		w->ring[head % REPORTS] = r;
+		atomic_store(&w->head, head + 1);
+		tell(w);
+	}
+	atomic_store(&w->error, errno);
+	tell(w);
+	return 0;
+}
+
+struct waiter *alleria_wait_start(void) {
+	struct waiter *w = calloc(1, sizeof *w);
+	if (!w) return 0;
+	pthread_mutex_init(&w->lock, 0);
+	pthread_attr_t a;
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, PTHREAD_STACK_MIN + 65536);
+	/* Signals are for the runtime's threads. */
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	int e = pthread_create(&w->thread, &a, run, w);
+	pthread_sigmask(SIG_SETMASK, &old, 0);
+	pthread_attr_destroy(&a);
+	if (e) {
+		free(w);
+		errno = e;
+		return 0;
+	}
+	return w;
+}
+
+void alleria_wait_bell(struct waiter *w, void *bell, void *asleep) {
+	pthread_mutex_lock(&w->lock);
+	w->bell = bell;
+	w->bell_asleep = asleep;
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* Only after the thread has said that it ends. */
+void alleria_wait_end(struct waiter *w) {
+	pthread_join(w->thread, 0);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}

@@ -1,0 +1,98 @@
+package sys
+
+/*
+#include "waiter.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Waiter passes on what the kernel reports of tracees and children.
+//
+// The thread that waits is one of C's, which the Go runtime does not know: it puts reports
+// into a ring, changes a word that whoever takes them may sleep on, and rings a doorbell. A
+// goroutine and a channel were refused: each report took the goroutine's way through the
+// runtime's scheduler and, where the other side is locked to its thread, from thread to
+// thread twice more; and the runtime's monitor woke every 80 µs to see whether the wait was
+// over, on a processor that the target could have had.
+//
+// Its methods are for one goroutine at a time. It is the only wait for tracees of a recording,
+// so that no stop is taken by a stranger: os/exec's Wait is not used for targets. __WALL
+// includes threads made by clone with another exit signal than SIGCHLD.
+type Waiter struct{ w *C.struct_waiter }
+
+// StartWaiter starts the thread. There must be something to wait for: it ends with the
+// last tracee and child.
+func StartWaiter() (*Waiter, error) {
+	w, err := C.alleria_wait_start()
+	if w == nil {
+		return nil, fmt.Errorf("thread that waits for tracees: %w", err)
+	}
+	return &Waiter{w}, nil
+}
+
+// word is one of the shared words as Go's atomics want it.
+func word[T any](p *T) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(p)) }
+
+// Next returns the oldest report that has not been taken, false if there is none.
+func (w *Waiter) Next() (Stop, bool) {
+	tail := word(&w.w.tail).Load()
+	if word(&w.w.head).Load() == tail {
+		return Stop{}, false
+	}
+	r := &w.w.ring[tail%C.REPORTS]
+	s := Stop{TID: int(r.tid), Status: unix.WaitStatus(r.status)}
+	if s.Status.Exited() || s.Status.Signaled() {
+		s.Usage = usageOf((*unix.Rusage)(unsafe.Pointer(&r.used)))
+	}
+	word(&w.w.tail).Store(tail + 1)
+	return s, true
+}
+
+// Pending tells whether Next has a report, or Over something to say.
+func (w *Waiter) Pending() bool {
+	return word(&w.w.head).Load() != word(&w.w.tail).Load() || word(&w.w.error).Load() != 0
+}
+
+// Over tells whether everything has been taken and nothing is left to wait for.
+func (w *Waiter) Over() bool {
+	return word(&w.w.error).Load() != 0 && word(&w.w.head).Load() == word(&w.w.tail).Load()
+}
+
+// Wait sleeps until something is Pending, at most for the timeout (0: without end). It may
+// return earlier.
+func (w *Waiter) Wait(timeout time.Duration) {
+	asleep, news := word(&w.w.asleep), word(&w.w.news)
+	asleep.Store(1)
+	if now := news.Load(); !w.Pending() {
+		futexWaitPrivate((*uint32)(unsafe.Pointer(&w.w.news)), now, timeout)
+	}
+	asleep.Store(0)
+}
+
+// Bell says which futex word to increment, and to wake if asleep is not zero, with each
+// report besides; nil none. When it returns, the former word is not touched any more.
+func (w *Waiter) Bell(bell, asleep *uint32) {
+	C.alleria_wait_bell(w.w, unsafe.Pointer(bell), unsafe.Pointer(asleep))
+}
+
+// Close frees what the thread used, if it has ended: it lives on while there is another
+// child to wait for, whose end it then takes.
+func (w *Waiter) Close() {
+	w.Bell(nil, nil)
+	for range 10 {
+		if word(&w.w.error).Load() != 0 {
+			C.alleria_wait_end(w.w)
+			break
+		}
+		w.Wait(time.Millisecond)
+	}
+	w.w = nil
+}
