@@ -108,7 +108,7 @@ func (tr *Tracer) nextStop(t *Thread) (s sys.Stop, ok bool, err error) {
 		if since.IsZero() {
 			since = time.Now()
 		}
-		if tr.reports.Wait(patience); tr.reports.Pending() || time.Since(since) < patience {
+		if tr.awaitReport(); tr.reports.Pending() || time.Since(since) < patience {
 			continue
 		}
 		n, since = n+1, time.Now()

@@ -24,17 +24,19 @@ import (
 // processors are free; and asking the kernel who else runs, which is a system call a request.
 type handover struct {
 	asker *Thread // whose request was answered last; nil: nobody asked
-	cpu   uint32  // the processor that the target was told of
-	last  uint64  // ticks behind the latest pause
+	ctl   *control
+	cpu   uint32 // the processor that the target was told of
+	last  uint64 // ticks behind the latest pause
 	// Until then the processor is taken to be wanted by others, and for how long it will be
 	// the next time that it shows.
 	crowded, span uint64
 	// ticks a microsecond, measured since the first pause
-	rate       uint64
-	from       time.Time
-	fromTicks  uint64
-	polled     time.Duration // when the client was last polled
-	fixedTurns bool          // Options.FixedSpin
+	rate      uint64
+	taken     int64 // sys.TimesTaken when it was looked at last
+	from      time.Time
+	fromTicks uint64
+	polled    time.Duration // when the client was last polled
+	anywhere  bool          // Options.NoHandover
 }
 
 const (
@@ -44,6 +46,8 @@ const (
 	// reports, and the processor may be wanted for what the client does meanwhile.
 	spinTime   = 100 // microseconds
 	nativeTime = 10
+	// stopTime is for how long it waits so for a stop that it has asked for.
+	stopTime = 50
 	// A pause that took longer than gap was one in which somebody else ran. For crowdLeast
 	// to crowdMost the processor is taken to be shared then.
 	gap        = 40
@@ -54,7 +58,7 @@ const (
 )
 
 // pause pauses, and notes what it shows. It tells whether nobody else had the processor.
-func (h *handover) pause(p *Process) (ticks uint64, alone bool) {
+func (h *handover) pause() (ticks uint64, alone bool) {
 	ticks, cpu := spin.Pause(pauses)
 	if h.rate == 0 {
 		h.rate = 3000 // until it can be told
@@ -62,9 +66,9 @@ func (h *handover) pause(p *Process) (ticks uint64, alone bool) {
 	}
 	alone = h.last == 0 || ticks-h.last < gap*h.rate
 	h.last = ticks
-	if cpu != h.cpu {
+	if cpu != h.cpu && h.ctl != nil && !h.anywhere {
 		h.cpu = cpu
-		p.ctl.u32(layout.TracerCPU).Store(cpu)
+		h.ctl.u32(layout.TracerCPU).Store(cpu)
 	}
 	return ticks, alone
 }
@@ -104,8 +108,8 @@ func (tr *Tracer) spins() bool {
 		}
 	}
 	h.last = 0
-	start, _ := h.pause(p)
-	if !h.fixedTurns && (start < h.crowded || h.beside()) {
+	start, _ := h.pause()
+	if !h.anywhere && (start < h.crowded || h.beside()) {
 		return false
 	}
 	for n := 1; ; n++ {
@@ -116,15 +120,42 @@ func (tr *Tracer) spins() bool {
 			h.last = 0
 			continue
 		}
-		now, alone := h.pause(p)
-		if !alone && !h.fixedTurns {
-			h.noteCrowd(now)
-			return false
-		}
-		if now-start > most*h.rate {
+		now, alone := h.pause()
+		if !alone && h.shared(now) || now-start > most*h.rate {
 			return false
 		}
 	}
+}
+
+// shared tells whether the processor was taken away since it was asked last, and notes it. An
+// interrupt, and a virtual machine's host, make gaps as well: they are nobody that
+// sleeping would help.
+func (h *handover) shared(ticks uint64) bool {
+	taken := sys.TimesTaken()
+	before := h.taken
+	h.taken = taken
+	if taken == before || h.anywhere {
+		return false
+	}
+	h.noteCrowd(ticks)
+	return true
+}
+
+// awaitReport waits for a report of the kernel, at most for patience: actively first, as for requests.
+func (tr *Tracer) awaitReport() {
+	h := &tr.hand
+	h.last = 0
+	start, _ := h.pause()
+	for start >= h.crowded {
+		if tr.reports.Pending() {
+			return
+		}
+		now, alone := h.pause()
+		if !alone && h.shared(now) || now-start > stopTime*h.rate {
+			break
+		}
+	}
+	tr.reports.Wait(patience)
 }
 
 // somethingToDo looks at the threads' requests in every turn, as at the kernel's reports, and
@@ -151,7 +182,7 @@ func (tr *Tracer) sleep() {
 	}
 	asleep.Store(0)
 	h.last = 0
-	ticks, _ := h.pause(p)
+	ticks, _ := h.pause()
 	if h.rate == 3000 {
 		h.calibrate(ticks)
 	}

@@ -45,6 +45,7 @@ type Options struct {
 	NoShort      bool // superblocks of large programs are as long as those of small ones
 	Short        bool // superblocks of small programs are as short as those of large ones
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
+	NoHandover   bool // who waits for the other side spins, wherever that is
 	NoBusy       bool // a process never stays in the cache because native probes are hit often
 }
 
@@ -101,9 +102,9 @@ type NotifiedRegs struct{ SP, DI uint64 }
 //
 // A Tracer runs once.
 type Tracer struct {
-	opts   Options
-	client Client
-	proc   *Process
+	opts    Options
+	client  Client
+	proc    *Process
 	reports *sys.Waiter // what the kernel reports; nil before the launcher is traced
 	hand    handover
 	// later holds stops that came while another thread's was waited for.
@@ -153,7 +154,7 @@ func New(o Options, c Client) *Tracer {
 		w = deaf{}
 	}
 	return &Tracer{opts: o, client: c, watcher: w, children: make(map[int]childKind), began: time.Now(),
-		decoder: x86.Decoder{Off: o.NoMemo}}
+		decoder: x86.Decoder{Off: o.NoMemo}, hand: handover{anywhere: o.NoHandover}}
 }
 
 // Run executes the target to its end. The error is the tracer's; the target's
@@ -197,11 +198,11 @@ func (tr *Tracer) Run() (Status, error) {
 
 // setControl says which control area's doorbell the kernel's reports ring; nil none.
 func (tr *Tracer) setControl(c *control) {
+	tr.hand.ctl, tr.hand.cpu, tr.hand.asker = c, spin.Unknown, nil
 	if c == nil {
 		tr.reports.Bell(nil, nil)
 		return
 	}
-	tr.hand.cpu, tr.hand.asker = spin.Unknown, nil
 	c.u32(layout.TracerCPU).Store(spin.Unknown)
 	tr.reports.Bell(c.word(layout.Doorbell), c.word(layout.TracerAsleep))
 }
