@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"runtime"
 	"time"
 
 	"alleria/internal/layout"
@@ -14,29 +15,33 @@ import (
 //
 // The target does the same on its side (alleria_request): each tells the other which
 // processor it is on, in the control area and in its slot. On the same one whoever waits
-// sleeps at once, so that a request takes two switches of threads; on two, the spin ends
-// when something takes more time than an answer does. That a third one wants the tracer's
-// processor shows in a gap between two pauses: the tracer then sleeps between requests for
-// a while, since the scheduler lets who has slept run sooner than who has spun.
+// sleeps at once, so that a request takes two switches of threads; on two, it spins for
+// about as long as waking a processor that idles takes.
 //
 // Refused: a fixed number of turns on both sides, which on one processor is two of them for
-// each request; futexes alone, which take three times as long as spinning where two
-// processors are free; and asking the kernel who else runs, which is a system call a request.
+// each request; futexes alone, since waking another processor takes a hundred times as long as an
+// answer (see docs/internal/engine.md); sleeping for some milliseconds after the processor was taken away,
+// which made a busy machine no faster and a quiet one slower; and asking the kernel who else
+// runs, which is a system call a request.
 type handover struct {
 	asker *Thread // whose request was answered last; nil: nobody asked
 	ctl   *control
 	cpu   uint32 // the processor that the target was told of
-	last  uint64 // ticks behind the latest pause
-	// Until then the processor is taken to be wanted by others, and for how long it will be
-	// the next time that it shows.
-	crowded, span uint64
-	// ticks a microsecond, measured since the first pause
-	rate      uint64
-	taken     int64 // sys.TimesTaken when it was looked at last
-	from      time.Time
-	fromTicks uint64
-	polled    time.Duration // when the client was last polled
-	anywhere  bool          // Options.NoHandover
+	told  uint32 // layout.Crowded
+	// Ticks a microsecond: a guess until the counter has run for a while since the first pause.
+	rate       uint64
+	calibrated bool
+	from       time.Time
+	fromTicks  uint64
+	polled     time.Duration // when the client was last polled
+	single     bool          // there is one processor for both
+	anywhere   bool          // Options.NoHandover
+}
+
+// newHandover is for the goroutine that will wait. A thread of another processor may be
+// waited for actively, one of the only processor never.
+func newHandover(anywhere bool) handover {
+	return handover{anywhere: anywhere, single: runtime.NumCPU() == 1, rate: guessedRate}
 }
 
 const (
@@ -47,53 +52,47 @@ const (
 	spinTime   = 100 // microseconds
 	nativeTime = 10
 	// stopTime is for how long it waits so for a stop that it has asked for.
-	stopTime = 50
-	// A pause that took longer than gap was one in which somebody else ran. For crowdLeast
-	// to crowdMost the processor is taken to be shared then.
-	gap        = 40
-	crowdLeast = 1000
-	crowdMost  = 16000
+	stopTime    = 50
+	guessedRate = 3000
 	// pollEvery is the least time between two calls of Client.Poll.
 	pollEvery = time.Millisecond
 )
 
-// pause pauses, and notes what it shows. It tells whether nobody else had the processor.
-func (h *handover) pause() (ticks uint64, alone bool) {
+// pause pauses, and says when that was; the target is told where.
+func (h *handover) pause() (ticks uint64) {
 	ticks, cpu := spin.Pause(pauses)
-	if h.rate == 0 {
-		h.rate = 3000 // until it can be told
+	if h.fromTicks == 0 {
 		h.from, h.fromTicks = time.Now(), ticks
 	}
-	alone = h.last == 0 || ticks-h.last < gap*h.rate
-	h.last = ticks
 	if cpu != h.cpu && h.ctl != nil && !h.anywhere {
 		h.cpu = cpu
 		h.ctl.u32(layout.TracerCPU).Store(cpu)
 	}
-	return ticks, alone
+	return ticks
 }
 
-// calibrate measures the counter's rate when the time it has run for allows it.
+// calibrate measures the counter's rate once it has run for long enough.
 func (h *handover) calibrate(ticks uint64) {
-	if d := time.Since(h.from).Microseconds(); d > 500 {
-		h.rate = max((ticks-h.fromTicks)/uint64(d), 1)
+	if d := time.Since(h.from).Microseconds(); !h.calibrated && d > 500 {
+		h.rate, h.calibrated = max((ticks-h.fromTicks)/uint64(d), 1), true
 	}
 }
 
 // beside tells whether the thread that asked last was on the tracer's own processor.
 func (h *handover) beside() bool {
-	return h.asker != nil && h.asker.slot.u32(layout.ReqCPU).Load() == h.cpu
+	if h.anywhere {
+		return false
+	}
+	return h.single || h.asker != nil && h.asker.slot.u32(layout.ReqCPU).Load() == h.cpu
 }
 
-// noteCrowd notes that somebody else had the processor while the tracer spun.
-func (h *handover) noteCrowd(ticks uint64) {
-	least := crowdLeast * h.rate
-	if ticks < h.crowded+2*h.span { // again, soon after the last time
-		h.span = min(2*h.span, crowdMost*h.rate)
-	} else {
-		h.span = least
+// tellCrowd lets the target know whether the scheduler has put the two on one processor: it does
+// so where the others are busy, and will do it again.
+func (h *handover) tellCrowd(v uint32) {
+	if h.ctl != nil && h.told != v {
+		h.told = v
+		h.ctl.u32(layout.Crowded).Store(v)
 	}
-	h.crowded = ticks + h.span
 }
 
 // spins waits actively for something to do, and tells whether there is. It returns early
@@ -107,52 +106,32 @@ func (tr *Tracer) spins() bool {
 			break
 		}
 	}
-	h.last = 0
-	start, _ := h.pause()
-	if !h.anywhere && (start < h.crowded || h.beside()) {
+	start := h.pause()
+	if h.beside() {
+		h.tellCrowd(1)
 		return false
 	}
+	h.tellCrowd(0)
 	for n := 1; ; n++ {
 		if tr.somethingToDo(n) {
 			return true
 		}
 		if len(p.aheadQueue) > 0 && p.translateAhead() {
-			h.last = 0
 			continue
 		}
-		now, alone := h.pause()
-		if !alone && h.shared(now) || now-start > most*h.rate {
+		if h.pause()-start > most*h.rate {
 			return false
 		}
 	}
 }
 
-// shared tells whether the processor was taken away since it was asked last, and notes it. An
-// interrupt, and a virtual machine's host, make gaps as well: they are nobody that
-// sleeping would help.
-func (h *handover) shared(ticks uint64) bool {
-	taken := sys.TimesTaken()
-	before := h.taken
-	h.taken = taken
-	if taken == before || h.anywhere {
-		return false
-	}
-	h.noteCrowd(ticks)
-	return true
-}
-
 // awaitReport waits for a report of the kernel, at most for patience: actively first, as for requests.
 func (tr *Tracer) awaitReport() {
 	h := &tr.hand
-	h.last = 0
-	start, _ := h.pause()
-	for start >= h.crowded {
+	start := h.pause()
+	for !h.beside() && h.pause()-start < stopTime*h.rate {
 		if tr.reports.Pending() {
 			return
-		}
-		now, alone := h.pause()
-		if !alone && h.shared(now) || now-start > stopTime*h.rate {
-			break
 		}
 	}
 	tr.reports.Wait(patience)
@@ -181,11 +160,7 @@ func (tr *Tracer) sleep() {
 		sys.FutexWait(p.ctl.word(layout.Doorbell), bell, nap)
 	}
 	asleep.Store(0)
-	h.last = 0
-	ticks, _ := h.pause()
-	if h.rate == 3000 {
-		h.calibrate(ticks)
-	}
+	h.calibrate(h.pause())
 }
 
 // poll lets the client look after its limits now and then.

@@ -46,6 +46,7 @@
 #define DOORBELL 0x00
 #define TASLEEP  0x40
 #define TRACERCPU 0x44
+#define CROWDED  0x48
 #define CBELL    0x80
 #define CASLEEP  0xc0
 #define NOCALLS  0x100
@@ -62,8 +63,8 @@
 #define PTO      0x28
 #define PSET     0x30
 #define PGONE    0x50
-#define SPINS    1000
-#define WOKENSPINS 200
+#define SPINS    4000
+#define FEWSPINS 200
 #define CPUNODE  0x7b
 /* While the ring is full those who empty it need the processor more: they take a
  * hundred times as long for a chunk as a short spin. */
@@ -152,6 +153,9 @@ alleria_request_core:
 	jne 3f
 	/* Spin for the answer: most come within a microsecond. */
 1:	mov edx, SPINS
+	cmp dword ptr [r8+CROWDED], 0
+	je 2f
+	mov edx, FEWSPINS
 2:	mov rcx, gs:[RESP]
 	test rcx, rcx
 	jnz 5f
@@ -181,8 +185,9 @@ alleria_request_core:
 	mov eax, SYS_futex
 	syscall
 	jmp 1b
-	/* The tracer sleeps: ring. Where it wakes nobody knows: should that be this
-	 * processor, it waits for as long as we spin. */
+	/* The tracer sleeps: ring. Where it wakes nobody knows. With the processors free it
+	 * is another one, and takes as long as a spin to get there; when they are wanted
+	 * it may be this one, which we had better leave then. */
 3:	lock inc dword ptr [r8+DOORBELL]
 	cmp dword ptr [r8+NOCALLS], 0
 	jne 1b
@@ -191,7 +196,10 @@ alleria_request_core:
 	mov edx, 1
 	mov eax, SYS_futex
 	syscall
-	mov edx, WOKENSPINS
+	mov edx, SPINS
+	cmp dword ptr [r8+CROWDED], 0
+	je 2b
+	mov edx, 1
 	jmp 2b
 	/* The answer is taken before it is cleared, and cleared before the next request. */
 5:	mov gs:[TGT], rcx

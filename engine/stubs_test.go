@@ -24,7 +24,7 @@ func TestStubConstants(t *testing.T) {
 		"CONTROL": layout.ControlPtr, "CARRY": layout.Carry, "RESUME": layout.Resume, "BACK": layout.Back, "POP": layout.Pop,
 		"INSIDE": layout.Inside, "TOGGLES": layout.Toggles, "SAVE": layout.Save, "SFLAGS": layout.SaveFlags,
 		"CHUNKCTL": layout.ChunkCtl, "MAXCHUNK": layout.MaxChunks, "SLACK": layout.RingSlack, "DOORBELL": layout.Doorbell,
-		"TASLEEP": layout.TracerAsleep, "TRACERCPU": layout.TracerCPU, "REQCPU": layout.ReqCPU, "CBELL": layout.ConsumerBell, "CASLEEP": layout.ConsumerAsleep, "NOCALLS": layout.NoCalls,
+		"TASLEEP": layout.TracerAsleep, "TRACERCPU": layout.TracerCPU, "CROWDED": layout.Crowded, "REQCPU": layout.ReqCPU, "CBELL": layout.ConsumerBell, "CASLEEP": layout.ConsumerAsleep, "NOCALLS": layout.NoCalls,
 		"FRAMEPLACE": layout.FramePlace, "FRAMESP": layout.FrameSP, "FRAMESITE": layout.FrameSite, "FRAMENONE": layout.FrameNone,
 		"REQ_INDIRECT": layout.ReqIndirect, "PLACES": layout.PlaceTable, "PCODE": layout.PlaceCode, "PMARK": layout.PlaceMark,
 		"PADDR": layout.PlaceAddr, "PINSIDE": layout.PlaceInside, "PTO": layout.PlaceTo, "PSET": layout.PlaceSet, "PGONE": layout.PlaceGone,

@@ -154,7 +154,7 @@ func New(o Options, c Client) *Tracer {
 		w = deaf{}
 	}
 	return &Tracer{opts: o, client: c, watcher: w, children: make(map[int]childKind), began: time.Now(),
-		decoder: x86.Decoder{Off: o.NoMemo}, hand: handover{anywhere: o.NoHandover}}
+		decoder: x86.Decoder{Off: o.NoMemo}, hand: newHandover(o.NoHandover)}
 }
 
 // Run executes the target to its end. The error is the tracer's; the target's
@@ -181,6 +181,10 @@ func (tr *Tracer) Run() (Status, error) {
 		return Status{}, err
 	}
 	defer tr.reports.Close()
+	// Behind the launcher: the target is not to have it.
+	if !tr.opts.NoHandover {
+		sys.ShortSlices()
+	}
 	if err := tr.firstExec(l); err != nil {
 		return Status{}, err
 	}
@@ -198,7 +202,7 @@ func (tr *Tracer) Run() (Status, error) {
 
 // setControl says which control area's doorbell the kernel's reports ring; nil none.
 func (tr *Tracer) setControl(c *control) {
-	tr.hand.ctl, tr.hand.cpu, tr.hand.asker = c, spin.Unknown, nil
+	tr.hand.ctl, tr.hand.cpu, tr.hand.told, tr.hand.asker = c, spin.Unknown, 0, nil
 	if c == nil {
 		tr.reports.Bell(nil, nil)
 		return

@@ -149,6 +149,7 @@ const (
 	Doorbell       = 0x00  // uint32: futex word, incremented by code after a request
 	TracerAsleep   = 0x40  // uint32: 1 while the tracer waits on Doorbell
 	TracerCPU      = 0x44  // uint32: the processor that the tracer was on last, all ones while it sleeps
+	Crowded        = 0x48  // uint32: 1 where the tracer woke on the target's processor last
 	ConsumerBell   = 0x80  // uint32: futex word, incremented by code after a chunk
 	ConsumerAsleep = 0xc0  // uint32: number of processing threads waiting on ConsumerBell
 	NoCalls        = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)

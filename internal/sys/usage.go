@@ -42,13 +42,3 @@ func OwnMemory() (private, shared uint64) {
 	}
 	return private, shared
 }
-
-// TimesTaken is how often the calling thread's processor was taken from it for another
-// thread, without its having waited for anything.
-func TimesTaken() int64 {
-	var r unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &r) != nil {
-		return 0
-	}
-	return r.Nivcsw
-}
