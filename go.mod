@@ -28,3 +28,11 @@ require (
 )
 
 tool honnef.co/go/tools/cmd/staticcheck
+
+// The runtime's look into control groups for a number of processors takes as long as a short
+// program runs, and looking again from time to time wakes a thread. Processing threads are
+// told by --threads.
+godebug (
+	containermaxprocs=0
+	updatemaxprocs=0
+)

@@ -1,70 +1,104 @@
-/* The launcher stage. Our own binary is started again under the name below; this
- * constructor then runs before the Go runtime does, so the process that the
- * tracer seizes has one thread and the signal dispositions, limits and
- * descriptors that its parent gave it. It waits for the tracer's word and
- * executes the target.
+/* The launcher stage: a process that shares the tracer's memory, as after vfork, while the
+ * tracer goes on. It waits for the tracer's word, gives itself the signals, limits and
+ * descriptors that the tracer was started with, and executes the target.
  *
- * argv: name, descriptor to wait on, descriptor for an errno, flags ("r": no
- * address space randomisation), ignored and blocked signals and closed
- * descriptors as in the variables below, path, argv of the target.
+ * It runs on a stack of its own but with the thread-local memory of the thread that
+ * started it, so that it calls nothing of the C library: only the kernel. Refused: the
+ * tracer's own binary executed once more, which takes as long to load as a short program
+ * runs.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdint.h>
 #include <sys/personality.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-static void fail(int fd) {
-	int e = errno;
-	if (write(fd, &e, sizeof e) < 0) _exit(126);
-	_exit(127);
-}
+#include "launch.h"
 
-/* What the Go runtime hides from us by handling and unblocking signals and
- * opening the first three descriptors: which signals we were started with
- * ignored or blocked, bit n-1 for signal n, and which of the descriptors
- * closed, bit n for n. The launcher gives them to the target. */
-unsigned long long alleria_ignored, alleria_blocked, alleria_closed;
+/* What the Go runtime hides from us by handling and unblocking signals, opening the first
+ * three descriptors and raising the limit of open files: which signals we were started
+ * with ignored or blocked, bit n-1 for signal n, which of the descriptors closed, bit n for
+ * n, and the limit. */
+static uint64_t ignored, blocked, closed;
+static struct rlimit files;
 
-static void inherited(void) {
+__attribute__((constructor)) static void inherited(void) {
 	for (int s = 1; s < 65; s++) {
 		struct sigaction a;
-		if (sigaction(s, 0, &a) == 0 && a.sa_handler == SIG_IGN) alleria_ignored |= 1ull << (s - 1);
+		if (sigaction(s, 0, &a) == 0 && a.sa_handler == SIG_IGN) ignored |= 1ull << (s - 1);
 	}
 	sigset_t set;
 	if (sigprocmask(SIG_BLOCK, 0, &set) == 0)
 		for (int s = 1; s < 65; s++)
-			if (sigismember(&set, s) == 1) alleria_blocked |= 1ull << (s - 1);
+			if (sigismember(&set, s) == 1) blocked |= 1ull << (s - 1);
 	for (int fd = 0; fd < 3; fd++)
-		if (fcntl(fd, F_GETFD) < 0) alleria_closed |= 1ull << fd;
+		if (fcntl(fd, F_GETFD) < 0) closed |= 1ull << fd;
+	getrlimit(RLIMIT_NOFILE, &files);
 }
 
-__attribute__((constructor)) static void launch(int argc, char **argv, char **envp) {
-	if (argc < 9 || strcmp(argv[0], "alleria: launching") != 0) {
-		inherited();
-		return;
+/* A system call that leaves errno alone: minus the error number. */
+static inline long call(long nr, long a, long b, long c, long d) {
+	long r;
+	register long r10 __asm__("r10") = d;
+	__asm__ volatile("syscall" : "=a"(r) : "0"(nr), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
+	return r;
+}
+
+/* The kernel's struct sigaction. */
+struct action {
+	void (*handler)(int);
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+__attribute__((noreturn, used)) static void stage(struct alleria_stage *s) {
+	/* Else the tracer's death would not show as the end of what is waited for. */
+	call(SYS_close, s->release, 0, 0, 0);
+	char c;
+	long n;
+	do n = call(SYS_read, s->wait, (long)&c, 1, 0);
+	while (n == -EINTR);
+	if (n != 1) call(SYS_exit_group, 125, 0, 0, 0); /* the tracer is gone */
+	if (s->fixed) call(SYS_personality, ADDR_NO_RANDOMIZE | call(SYS_personality, 0xffffffff, 0, 0, 0), 0, 0, 0);
+	for (int sig = 1; sig < 65; sig++) {
+		struct action a = {ignored >> (sig - 1) & 1 ? SIG_IGN : SIG_DFL, 0, 0, 0};
+		call(SYS_rt_sigaction, sig, (long)&a, 0, 8);
 	}
-	int wait = atoi(argv[1]), report = atoi(argv[2]);
-	fcntl(wait, F_SETFD, FD_CLOEXEC);
-	fcntl(report, F_SETFD, FD_CLOEXEC);
-	/* The tracer attaches after this byte: until here the kernel may still have
-	 * had our own execve to report. */
-	char c = 1;
-	if (write(report, &c, 1) != 1 || read(wait, &c, 1) != 1) _exit(125); /* the tracer is gone */
-	close(wait);
-	if (strchr(argv[3], 'r')) personality(ADDR_NO_RANDOMIZE | personality(0xffffffff));
-	unsigned long long ignored = strtoull(argv[4], 0, 16), blocked = strtoull(argv[5], 0, 16), closed = strtoull(argv[6], 0, 16);
-	sigset_t set;
-	sigemptyset(&set);
-	for (int s = 1; s < 65; s++) {
-		if (ignored >> (s - 1) & 1) signal(s, SIG_IGN);
-		if (blocked >> (s - 1) & 1) sigaddset(&set, s);
-	}
-	sigprocmask(SIG_SETMASK, &set, 0);
+	call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&blocked, 0, 8);
 	for (int fd = 0; fd < 3; fd++)
-		if (closed >> fd & 1) close(fd);
-	execve(argv[7], argv + 8, envp);
-	fail(report);
+		if (closed >> fd & 1) call(SYS_close, fd, 0, 0, 0);
+	call(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&files, 0);
+	int e = 0;
+	if (s->dir) e = -call(SYS_chdir, (long)s->dir, 0, 0, 0);
+	if (!e) e = -call(SYS_execve, (long)s->path, (long)s->argv, (long)s->envp, 0);
+	call(SYS_write, s->report, (long)&e, sizeof e, 0);
+	for (;;) call(SYS_exit_group, 127, 0, 0, 0);
+}
+
+/* Starts the stage and returns its process id, or minus an error number. Every signal is
+ * blocked in it until its handlers are those of the target. */
+int alleria_launch(struct alleria_stage *s) {
+	uint64_t all = ~0ull, old;
+	call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, 8);
+	char *top = s->stack + sizeof s->stack;
+	long r;
+	__asm__ volatile("mov %[s], %%r8\n\t"
+	                 "syscall\n\t"
+	                 "test %%rax, %%rax\n\t"
+	                 "jnz 1f\n\t"
+	                 "xor %%ebp, %%ebp\n\t"
+	                 "mov %%r8, %%rdi\n\t"
+	                 "call stage\n\t"
+	                 "ud2\n"
+	                 "1:"
+	                 : "=a"(r)
+	                 : "0"((long)SYS_clone), "D"((long)(CLONE_VM | SIGCHLD)), "S"(top), "d"(0L), [s] "r"(s)
+	                 : "rcx", "r8", "r10", "r11", "memory");
+	call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, 8);
+	return (int)r;
 }

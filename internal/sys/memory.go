@@ -65,18 +65,6 @@ func Discard(f *os.File, offset, length int64) error {
 	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, length)
 }
 
-// DupInherited duplicates f to a free descriptor, none of the first three, that
-// children inherit.
-// The first three are the target's standard streams, which are put in place later.
-// The caller closes the copy once the child has it.
-func DupInherited(f *os.File) (int, error) {
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 3)
-	if err != nil {
-		return -1, fmt.Errorf("duplicating %s: %w", f.Name(), err)
-	}
-	return fd, nil
-}
-
 // NoMemory tells whether a system call found no room: in the address space, where
 // a limit is the usual reason, or in the machine.
 func NoMemory(err error) bool { return errors.Is(err, unix.ENOMEM) }
