@@ -108,10 +108,9 @@ func (t *Thread) ignoreTrap() error {
 	return in.close()
 }
 
-// mapShared maps the shared file in the target, which stands before its first
+// mapShared maps the shared file in the target, whose one thread stands before its first
 // instruction, and in the tracer.
-func (p *Process) mapShared() error {
-	t := &Thread{p: p, tid: p.pid, stopped: true}
+func (p *Process) mapShared(t *Thread) error {
 	// The stop lies within execve, which still writes its result into rax: it
 	// has to end before another call can be made.
 	if err := p.tr.callStops(t, 1); err != nil {
@@ -140,45 +139,58 @@ func (p *Process) mapShared() error {
 func (p *Process) mapWith(in *injector, rsp uint64) error {
 	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.file.Fd())), 0)
 	at := (rsp - 4096) &^ 63 // below what the program's start finds on its stack
-	if _, err := p.mem.WriteAt(path, int64(at)); err != nil {
-		return fmt.Errorf("stack of process %d: %w", p.pid, err)
-	}
-	fd, err := in.call(sysOpen, at, uint64(os.O_RDWR), 0)
-	if err != nil {
-		return fmt.Errorf("opening the shared memory in the target: %w", err)
-	}
-	if _, err := p.mem.WriteAt(make([]byte, len(path)), int64(at)); err != nil {
-		return fmt.Errorf("stack of process %d: %w", p.pid, err)
-	}
 	pl, err := p.place()
 	if err != nil {
 		return err
 	}
-	shared, err := p.mapNear(in, fd, pl.slots, -1<<30, sharedBytes, protRead|protWrite, controlOff)
-	if err != nil {
-		if sys.NoMemory(err) {
-			return fmt.Errorf("the rings do not fit into the target's address space (ulimit -v unlimited helps if it is limited): %w", err)
-		}
-		return fmt.Errorf("mapping the rings in the target: %w", err)
+	if _, err := p.mem.WriteAt(path, int64(at)); err != nil {
+		return fmt.Errorf("stack of process %d: %w", p.pid, err)
 	}
-	p.slotsBase = shared + controlBytes
+	done, err := p.mapAtOnce(in, at, at-2048, &pl)
+	if err == nil && !done {
+		err = p.mapEach(in, at, &pl)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := p.mem.WriteAt(make([]byte, len(path)), int64(at)); err != nil {
+		return fmt.Errorf("stack of process %d: %w", p.pid, err)
+	}
+	p.slotsBase = pl.slots + controlBytes
 	for i, base := range pl.areas {
-		off := areasOff + uint64(i)*areaBytes
-		base, err = p.mapNear(in, fd, base, -areaBytes, areaBytes, protRead|protExec, off)
-		if err != nil {
-			return fmt.Errorf("mapping the code cache in the target: %w", err)
-		}
-		a, err := newArea(p.file, int64(off), areaBytes, base)
+		a, err := newArea(p.file, int64(areasOff+uint64(i)*areaBytes), areaBytes, base)
 		if err != nil {
 			return err
 		}
 		a.num = uint8(len(p.areas))
 		p.areas = append(p.areas, a)
 	}
+	return p.initControl()
+}
+
+// mapEach opens the file, whose path lies at path, maps its parts one by one, near to where they are proposed to
+// be, and says in pl where they came to lie.
+func (p *Process) mapEach(in *injector, path uint64, pl *placement) error {
+	fd, err := in.call(sysOpen, path, openReadWrite, 0)
+	if err != nil {
+		return fmt.Errorf("opening the shared memory in the target: %w", err)
+	}
+	pl.slots, err = p.mapNear(in, fd, pl.slots, -1<<30, sharedBytes, protRead|protWrite, controlOff)
+	if err != nil {
+		if sys.NoMemory(err) {
+			return fmt.Errorf("the rings do not fit into the target's address space (ulimit -v unlimited helps if it is limited): %w", err)
+		}
+		return fmt.Errorf("mapping the rings in the target: %w", err)
+	}
+	for i, base := range pl.areas {
+		if pl.areas[i], err = p.mapNear(in, fd, base, -areaBytes, areaBytes, protRead|protExec, areasOff+uint64(i)*areaBytes); err != nil {
+			return fmt.Errorf("mapping the code cache in the target: %w", err)
+		}
+	}
 	if _, err := in.call(sysClose, fd); err != nil {
 		return fmt.Errorf("closing the shared memory in the target: %w", err)
 	}
-	return p.initControl()
+	return nil
 }
 
 // mapNear maps size bytes of fd at addr, or a few steps further on if something

@@ -251,12 +251,12 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 		p.close()
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
-	if err := p.mapShared(); err != nil {
+	t := &Thread{p: p, tid: pid, num: tr.numbers.first, stopped: true}
+	if err := p.mapShared(t); err != nil {
 		p.close()
 		return nil, err
 	}
 	p.lastNum = tr.numbers.last
-	t := &Thread{p: p, tid: pid, num: tr.numbers.first, stopped: true}
 	if t.num == 0 {
 		t.num = p.nextNum()
 	}

@@ -519,4 +519,29 @@ alleria_inject_after:
 	int3
 alleria_stubs_end:
 	nop
+
+/* Not a routine: what a target executes, written over its first instructions for as long,
+ * to make r13 system calls, whose numbers, arguments and results lie at r12, 56 bytes
+ * each (see batch.go). rbx is -1; the first call yields a descriptor, which all others get as
+ * their fifth argument, and as their first where that is 0. */
+	.globl alleria_batch, alleria_batch_end
+alleria_batch:
+	mov rax, [r12]
+	mov rdi, [r12+8]
+	mov rsi, [r12+16]
+	mov rdx, [r12+24]
+	mov r10, [r12+32]
+	mov r9, [r12+40]
+	mov r8, rbx
+	test rdi, rdi
+	cmovz rdi, rbx
+	syscall
+	mov [r12+48], rax
+	cmp rbx, -1
+	cmove rbx, rax
+	add r12, 56
+	dec r13
+	jnz alleria_batch
+	int3
+alleria_batch_end:
 	.section .note.GNU-stack,"",@progbits

@@ -5,7 +5,7 @@ package engine
 extern const uint8_t alleria_stubs[], alleria_stubs_end[], alleria_indirect[], alleria_request[],
 	alleria_request_core[], alleria_request_end[], alleria_switch[], alleria_switch_core[], alleria_switch_end[],
 	alleria_switch_wait[], alleria_switch_tail[], alleria_syscall[], alleria_syscall_after[], alleria_inject[], alleria_inject_after[],
-	alleria_entered[], alleria_return[], alleria_return_any[], alleria_return_end[];
+	alleria_entered[], alleria_return[], alleria_return_any[], alleria_return_end[], alleria_batch[], alleria_batch_end[];
 #define OFF(l) static uint64_t off_##l(void) { return (uint64_t)(alleria_##l - alleria_stubs); }
 OFF(stubs_end) OFF(indirect) OFF(request) OFF(request_core) OFF(request_end) OFF(switch) OFF(switch_core)
 OFF(switch_end) OFF(switch_wait) OFF(switch_tail) OFF(syscall) OFF(syscall_after) OFF(inject) OFF(inject_after)
@@ -63,4 +63,10 @@ func routineOffsets() routines {
 // It is read-only data of our own binary, never executed there.
 func routineCode() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&C.alleria_stubs)), int(C.off_stubs_end()))
+}
+
+// batchCode is the machine code that makes several system calls: see batch.go.
+func batchCode() []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(&C.alleria_batch)),
+		int(uintptr(unsafe.Pointer(&C.alleria_batch_end))-uintptr(unsafe.Pointer(&C.alleria_batch))))
 }

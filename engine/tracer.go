@@ -45,6 +45,7 @@ type Options struct {
 	NoShort      bool // superblocks of large programs are as long as those of small ones
 	Short        bool // superblocks of small programs are as short as those of large ones
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
+	NoBatch      bool // each system call at the start has stops of its own
 	NoHandover   bool // who waits for the other side spins, wherever that is
 	NoBusy       bool // a process never stays in the cache because native probes are hit often
 }
