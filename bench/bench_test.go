@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,15 +111,21 @@ func TestBenchFlags(t *testing.T) {
 
 func TestTargets(t *testing.T) {
 	none := func(string) float64 { return 0 }
-	if got := targetOf("disk", "bzip2", none); got.must != 38.0/3 || got.reach != 38.0/5 || got.mustBytes != 0.505 {
+	if got := targetOf("disk", "bzip2", none); got.must != 38.0/4 || got.reach != 38.0/5 || got.mustBytes != 0.505 {
 		t.Errorf("without the rival: %+v", got)
 	}
 	here := func(m string) float64 { return map[string]float64{"dr-inscount": 4, "dr-inscount-nt": 3}[m] }
-	if got := targetOf("count", "bzip2", here); got.must != 3 || got.reach != 1.5 {
+	if got := targetOf("count", "bzip2", here); got.must != 1 || got.reach != 1.5 {
 		t.Errorf("the rival's better setting does not count: %+v", got)
 	}
 	if got := targetOf("count", "perl", none); got.must != 0 {
 		t.Errorf("a figure for a program that has none: %+v", got)
+	}
+	starts := func(m string) float64 { return map[string]float64{"translate": 4, "dr": 20, "dr-notrace": 10}[m] }
+	for mode, want := range map[string]float64{"translate": 10, "translate-one": 5.2, "translate-busy": 10, "addresses": 6} {
+		if got := targetOf(mode, "start-bash", starts); math.Abs(got.must-want) > 1e-9 {
+			t.Errorf("%s of a start: %+v, want %v", mode, got, want)
+		}
 	}
 	for _, c := range []struct {
 		got, must, reach float64

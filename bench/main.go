@@ -21,6 +21,7 @@ type bench struct {
 	// of modes that are measured so; 0: none is
 	pairCount int
 	size      size
+	sched     string // ordinary or realTime
 	asJSON    bool
 	timeout   time.Duration
 	// native first, whatever was asked for: it is what ratios are to
@@ -62,6 +63,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if b.asJSON {
 		err = printJSON(stdout, rows)
 	} else {
+		fmt.Fprintln(stdout, header(b.sched))
 		printTable(stdout, rows)
 	}
 	if err != nil || slices.ContainsFunc(rows, func(r row) bool { return r.Failure != "" }) {
@@ -86,6 +88,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	more := fl.Bool("long", false, "inputs five times as large: for modes that cost hardly more than their start")
 	fl.BoolVar(&b.asJSON, "json", false, "print JSON")
 	fl.DurationVar(&b.timeout, "timeout", 10*time.Minute, "`time` that one run may take")
+	fl.StringVar(&b.sched, "sched", ordinary, "`scheduling` of all runs: ordinary, as users have it, or fifo, real-time priority (root)")
 	only := fl.String("only", "", "only these `programs`, comma-separated")
 	which := fl.String("modes", "", "only these `modes`, comma-separated (native always); all: also the slow rivals")
 	list := fl.Bool("list", false, "list programs and modes, and which rivals are missing")
@@ -94,6 +97,9 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	}
 	if fl.NArg() > 0 || b.n < 1 || b.pairCount < 0 || *less && *more {
 		return nil, errors.New("only flags are taken, -n is at least 1, and inputs are short or long")
+	}
+	if b.sched != ordinary && b.sched != realTime {
+		return nil, fmt.Errorf("scheduling is %s or %s", ordinary, realTime)
 	}
 	switch b.size = full; {
 	case *less:

@@ -34,6 +34,8 @@ type mode struct {
 	slow bool
 	// only names the program that the mode is about; empty: all.
 	only string
+	// conditions that the mode's own runs are under.
+	conditions conditions
 	// rival: its output may have lines added behind the program's.
 	rival bool
 }
@@ -84,6 +86,7 @@ func modes(alleria, configs string) []mode {
 		m.paired, m.used = true, usedOf
 		return m
 	}
+	translate := record("translate", "translation alone", nil, "--only", "translate")
 	ours := []mode{
 		{name: nativeMode, about: "the program by itself", command: func(p []string, _ string) []string { return p }},
 		inPairs(record("armed", "no window open; Call, Return, Load and Time armed, none of which comes", nil, windowed("armed.xml")...)),
@@ -91,13 +94,14 @@ func modes(alleria, configs string) []mode {
 		only(callsProgram, record("toggled", "a window opened and closed at each call, recording nothing", nil, windowed("toggled.xml")...)),
 		only(callsProgram, record("closed", "a window that would open at a call that is never reached", nil, windowed("closed.xml")...)),
 		only(callsProgram, record("threshold", "a window that opens at each millionth call", nil, windowed("threshold.xml")...)),
-		record("translate", "translation alone", nil, "--only", "translate"),
+		translate,
 		counting(alleria),
 		record("blocks", "every basic block, entries dropped", nil, "--only", "blocks", "--discard"),
 		record("addresses", "every block and address, entries dropped", nil, append(addresses, "--discard")...),
 		record("disk", "every block and address to disk", recorded, append(addresses, "-o", "DIR")...),
 		record("all", "instructions, addresses, values and time to disk", recorded, append(all, "-o", "DIR")...),
 	}
+	ours = append(ours, crowded(translate)...)
 	return append(ours, rivals()...)
 }
 

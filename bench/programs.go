@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -18,8 +19,8 @@ type program struct {
 	prepare func(dir string, s size) ([]string, error)
 }
 
-// programs are the ones that the figures to reach are about, then two that tell
-// of threads and of starting up. Each takes one to two seconds natively, with
+// programs are the ones that the figures to reach are about, then one that tells
+// of threads, one of calls, and some of starting up. Each but those takes one to two seconds natively, with
 // -short a fifth of that, with -long five times as much.
 //
 // Two compressors are loops that fit every cache; sqlite3, python3 and perl are dispatch
@@ -47,8 +48,48 @@ func programs() []program {
 			return []string{"zstd", "-q", "-12", "-T4", "-c", in}, err
 		}},
 		{callsProgram, prepareCalls},
-		{"true", func(string, size) ([]string, error) { return []string{"true"}, nil }},
+		{"true", command("true")},
+		{startPrefix + "bash", command("bash", "-c", ":")},
+		{startPrefix + "perl", command("perl", "-e", "1")},
+		{startPrefix + "python3", command("python3", "-c", "pass")},
+		{startPrefix + "git", command("git", "--version")},
+		{startPrefix + "cc1", prepareHello},
 	}
+}
+
+// startPrefix begins the names of programs that do nothing but start and end.
+const startPrefix = "start-"
+
+// startRuns is how often those run at least: they take as long as the machine's moods do.
+const startRuns = 7
+
+// starts tells whether a program does nothing but start and end: its ratio is no slowdown.
+func starts(name string) bool { return name == "true" || strings.HasPrefix(name, startPrefix) }
+
+// runs is how often each mode of a program runs.
+func (b *bench) runs(name string) int {
+	if starts(name) && b.n > 1 {
+		return max(b.n, startRuns)
+	}
+	return b.n
+}
+
+// command is a program without an input.
+func command(argv ...string) func(string, size) ([]string, error) {
+	return func(string, size) ([]string, error) { return slices.Clone(argv), nil }
+}
+
+// prepareHello has the compiler proper compile a program that prints a line.
+func prepareHello(dir string, _ size) ([]string, error) {
+	path := filepath.Join(dir, "hello.c")
+	err := writeOnce(path, func(w *bufio.Writer) {
+		_, _ = w.WriteString("int puts(const char *);\nint main(void) { puts(\"hello\"); return 0; }\n")
+	})
+	if err != nil {
+		return nil, err
+	}
+	cc1, err := findCC1()
+	return []string{cc1, "-quiet", path, "-o", "/dev/stdout"}, err
 }
 
 // size is how large inputs are.
@@ -131,13 +172,19 @@ func prepareCC1(dir string, s size) ([]string, error) {
 	if err := writeOnce(path, func(w *bufio.Writer) { writeC(w, functions) }); err != nil {
 		return nil, err
 	}
+	cc1, err := findCC1()
+	return []string{cc1, "-O2", "-quiet", path, "-o", "/dev/stdout"}, err
+}
+
+// findCC1 asks gcc where its compiler proper is.
+func findCC1() (string, error) {
 	out, err := exec.Command("gcc", "-print-prog-name=cc1").Output()
 	if err != nil {
-		return nil, fmt.Errorf("cc1: %w", err)
+		return "", fmt.Errorf("cc1: %w", err)
 	}
 	cc1 := strings.TrimSpace(string(out))
 	if !filepath.IsAbs(cc1) { // gcc echoes the bare name of what it does not have
-		return nil, fmt.Errorf("cc1: %w", exec.ErrNotFound)
+		return "", fmt.Errorf("cc1: %w", exec.ErrNotFound)
 	}
-	return []string{cc1, "-O2", "-quiet", path, "-o", "/dev/stdout"}, nil
+	return cc1, nil
 }

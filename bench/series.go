@@ -40,7 +40,7 @@ func (b *bench) program(name string, argv []string) []row {
 	first := native.runs[0]
 	native.runs = nil
 	native.expect = &first
-	for range b.n {
+	for range b.runs(name) {
 		for _, s := range all {
 			if s.failure != "" || s.mode.paired && b.pairCount > 0 {
 				continue
@@ -81,7 +81,12 @@ func (b *bench) once(s, native *series, argv []string) error {
 	}
 	// Fixed seeds: interpreters that hash at random would do different work.
 	env := []string{"PYTHONHASHSEED=0", "PERL_HASH_SEED=0", "LC_ALL=C"}
-	o, err := runOnce(s.mode.command(argv, dir), env, dir, l)
+	end, err := s.mode.conditions.spinners()
+	if err != nil {
+		return err
+	}
+	o, err := runOnce(s.mode.conditions.under(s.mode.command(argv, dir), b.sched), env, dir, l)
+	end()
 	if err != nil {
 		return err
 	}

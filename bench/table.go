@@ -89,7 +89,7 @@ func means(rows []row, modes []mode) []row {
 		sum, n := 0.0, 0
 		for _, r := range rows {
 			// Starting up is not a slowdown: true would drown the others.
-			if r.Mode == m.name && r.Failure == "" && r.Ratio > 0 && r.Program != "true" {
+			if r.Mode == m.name && r.Failure == "" && r.Ratio > 0 && !starts(r.Program) {
 				sum += math.Log(r.Ratio)
 				n++
 			}

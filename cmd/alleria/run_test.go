@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -129,6 +130,18 @@ func TestVersionAndMan(t *testing.T) {
 	status, out, _ = command(t, "man", "record")
 	if status != 0 || !strings.Contains(out, ".TH") || !strings.Contains(out, "till-return") {
 		t.Errorf("man record: status %d, %.80q", status, out)
+	}
+	for _, bad := range []string{"=false", "[]", "<nil>"} {
+		if strings.Contains(out, bad) {
+			t.Errorf("the page of record shows %q as a value", bad)
+		}
+	}
+	if man, err := exec.LookPath("man"); err == nil {
+		cmd := exec.Command(man, "--warnings", "-l", "-")
+		cmd.Stdin = strings.NewReader(out)
+		if msg, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(msg), "warning:") {
+			t.Errorf("man does not like the page: %v\n%s", err, msg)
+		}
 	}
 	dir := t.TempDir()
 	if status, _, errs := command(t, "man", "--dir", dir); status != 0 {

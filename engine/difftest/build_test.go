@@ -47,7 +47,13 @@ func build(t testing.TB, source string, flags []string) string {
 	if _, err := os.Stat(out); err == nil {
 		return out
 	}
-	part := out + ".part"
+	// A name of its own: another test, of this process or another, may be building the same.
+	tmp, err := os.MkdirTemp(buildDir(t), "part")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(tmp)
+	part := filepath.Join(tmp, "program")
 	args := append(append([]string{}, flags...), "-I", filepath.Dir(source), "-Wa,--noexecstack,--no-warn", "-o", part, source)
 	if b, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", source, err, b)

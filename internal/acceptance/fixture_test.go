@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -69,14 +70,24 @@ func readFixture(path string) (fixture, error) {
 
 // compiled remembers what was built: one build for each source and flags,
 // however many tests ask at a time.
-var compiled sync.Map // "file flags" → func() (string, error)
+var compiled sync.Map // the program's path → func() (string, error)
 
-// build compiles a fixture with flags and returns the program's path.
+// build compiles a fixture with flags and returns the program's path. That is what a build goes
+// by, and it is one for each content of a source: tests make sources of the same name, in
+// directories of their own, and a program that is built again while another test runs it fails that.
 func build(t testing.TB, file, flags string) string {
 	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	out := filepath.Join(testRoot, name+strings.ReplaceAll(flags, " ", ""))
-	once, _ := compiled.LoadOrStore(file+" "+flags, sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(testRoot, fmt.Sprintf("%.6x", sha256.Sum256(text)))
+	out := filepath.Join(dir, name+strings.ReplaceAll(flags, " ", ""))
+	once, _ := compiled.LoadOrStore(out, sync.OnceValues(func() (string, error) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return "", err
+		}
 		argv := compiler(file, strings.Fields(flags), out)
 		if find(argv[0]) == "" && argv[0] != "go" && argv[0] != "rustc" {
 			return "", nil

@@ -23,7 +23,12 @@ type planner struct {
 	thread *config.ThreadMatcher
 	images map[*symbols.Loaded]*imagePlan
 	none   *imagePlan
-	insns  map[insKind]config.InsKey
+	// wants is what is recorded of each kind of instruction, by the function's matcher;
+	// of is the one that was asked last, and latest its answers.
+	wants  map[*config.FunctionMatcher]map[insKind]engine.Want
+	of     *config.FunctionMatcher
+	latest map[insKind]engine.Want
+	accs   []x86.Operand
 	regs   map[string][]layout.Reg // by the names of a list
 	forms  bool                    // some selector names a form, which is made anew for each instruction
 	blocks bool                    // only which blocks ran
@@ -53,7 +58,7 @@ type insKind struct {
 // newPlanner compiles what the open windows record of a thread of process 1.
 // It belongs to one set of open windows and one plan of threads.
 func newPlanner(t *tables, profiles []*config.Profile, thread int, blocks bool) *planner {
-	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), insns: make(map[insKind]config.InsKey), regs: make(map[string][]layout.Reg), blocks: blocks, flags: insFlags()}
+	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), wants: make(map[*config.FunctionMatcher]map[insKind]engine.Want), regs: make(map[string][]layout.Reg), blocks: blocks, flags: insFlags()}
 	for _, pr := range profiles {
 		p.forms = p.forms || pr.SelectsForms()
 	}
@@ -95,8 +100,8 @@ func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
 		if matcher == nil {
 			continue
 		}
-		sel := matcher.Instruction(p.key(in))
-		want[i] = engine.Want{Flags: p.flags.of(sel.Fields), Func: number, Sample: uint32(sel.Sample), Regs: p.registers(sel.Registers)}
+		want[i] = p.want(matcher, in)
+		want[i].Func = number
 	}
 	return im.number
 }
@@ -206,22 +211,34 @@ func funcKey(fn *symbols.Function) config.FuncKey {
 	return k
 }
 
-// key describes an instruction in XED's names.
+// want is what the matcher of a function says of an instruction.
 //
-// Names come from C, a call each: they are made once a kind of instruction.
-func (p *planner) key(in *x86.Insn) config.InsKey {
-	mem := in.NMem > 0 && len(in.Accesses(nil)) > 0
-	kind := insKind{in.Mnem, in.ISA, in.Cat, in.Ext, mem}
-	k, ok := p.insns[kind]
-	if !ok {
-		k = config.InsKey{Class: strings.ToUpper(in.ClassName()), ISA: in.ISASetName(), Ext: in.ExtensionName(),
-			Cat: in.CategoryName(), Memory: mem}
-		p.insns[kind] = k
+// Names come from C, a call each, and selectors are compared by names: what is recorded of a
+// kind of instruction is found out once for each matcher, unless selectors name forms.
+func (p *planner) want(m *config.FunctionMatcher, in *x86.Insn) engine.Want {
+	mem := false
+	if in.NMem > 0 {
+		p.accs = in.Accesses(p.accs[:0])
+		mem = len(p.accs) > 0
 	}
+	kind := insKind{in.Mnem, in.ISA, in.Cat, in.Ext, mem}
+	if p.of != m || p.latest == nil {
+		if p.of, p.latest = m, p.wants[m]; p.latest == nil {
+			p.latest = make(map[insKind]engine.Want)
+			p.wants[m] = p.latest
+		}
+	}
+	if w, ok := p.latest[kind]; ok && !p.forms {
+		return w
+	}
+	k := config.InsKey{Class: strings.ToUpper(in.ClassName()), ISA: in.ISASetName(), Ext: in.ExtensionName(), Cat: in.CategoryName(), Memory: mem}
 	if p.forms {
 		k.Form = in.FormName()
 	}
-	return k
+	sel := m.Instruction(k)
+	w := engine.Want{Flags: p.flags.of(sel.Fields), Sample: uint32(sel.Sample), Regs: p.registers(sel.Registers)}
+	p.latest[kind] = w
+	return w
 }
 
 // fieldFlags pairs each field of the configuration with what it is in another
