@@ -137,6 +137,7 @@ type worker struct {
 func (p *Pool) run(s Sink) {
 	defer p.wg.Done()
 	runtime.LockOSThread()
+	sys.YieldToOthers()
 	w := &worker{p, s, make(map[*Ring]*Lease)}
 	last := time.Now()
 	for {

@@ -5,7 +5,8 @@
  * It runs on a stack of its own but with the thread-local memory of the thread that
  * started it, so that it calls nothing of the C library: only the kernel. Refused: the
  * tracer's own binary executed once more, which takes as long to load as a short program
- * runs.
+ * runs. Where another tracer follows this one, it keeps what shares memory with it to
+ * itself: then the stage gets a copy.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -97,7 +98,7 @@ int alleria_launch(struct alleria_stage *s) {
 	                 "ud2\n"
 	                 "1:"
 	                 : "=a"(r)
-	                 : "0"((long)SYS_clone), "D"((long)(CLONE_VM | SIGCHLD)), "S"(top), "d"(0L), [s] "r"(s)
+	                 : "0"((long)SYS_clone), "D"((s->copied ? 0L : CLONE_VM) | SIGCHLD), "S"(top), "d"(0L), [s] "r"(s)
 	                 : "rcx", "r8", "r10", "r11", "memory");
 	call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, 8);
 	return (int)r;

@@ -44,7 +44,7 @@ type launched struct {
 // (handlers, the mask, a limit, descriptors 0 to 2). Descriptors of ours close when it executes the
 // target; the stage's ends of the pipes are closed here at once, so that each end shows when
 // the other is gone. os/exec is not used: its Wait would take stops away from the tracer.
-func launch(o *Options) (*launched, error) {
+func launch(o *Options, copied bool) (*launched, error) {
 	gr, gw, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("launcher's pipe: %w", err)
@@ -56,13 +56,40 @@ func launch(o *Options) (*launched, error) {
 		return nil, fmt.Errorf("launcher's pipe: %w", err)
 	}
 	defer ew.Close()
-	pid, st, err := startStage(o, gr, gw, ew)
+	pid, st, err := startStage(o, copied, gr, gw, ew)
 	if err != nil {
 		gw.Close()
 		er.Close()
 		return nil, fmt.Errorf("launcher: %w", err)
 	}
 	return &launched{pid, gw, er, st}, nil
+}
+
+// launchSeized starts the launcher stage and attaches to it.
+//
+// A tracer that traces us has what shares our memory as well, and does not give it away: a
+// child with a memory of its own it may let go.
+func launchSeized(o *Options) (*launched, error) {
+	for copied := false; ; copied = true {
+		l, err := launch(o, copied)
+		if err != nil {
+			return nil, err
+		}
+		if err = sys.Seize(l.pid); err == nil {
+			return l, nil
+		}
+		l.abandon()
+		if copied {
+			return nil, fmt.Errorf("%w: %w", ErrNotPermitted, err)
+		}
+	}
+}
+
+// abandon ends a stage that nobody traces.
+func (l *launched) abandon() {
+	l.goAhead.Close() // that is what it waits for
+	_ = l.execErrno()
+	sys.Reap(l.pid)
 }
 
 // proceed lets the launcher execute the target.

@@ -18,7 +18,8 @@ type stage struct{ s *C.struct_alleria_stage }
 
 // startStage starts the launcher stage of a program: see launch.c. wait and release are the
 // ends of a pipe, report is the end of another that an error number is written to.
-func startStage(o *Options, wait, release, report *os.File) (pid int, st stage, err error) {
+// copied is for a stage that does not share the tracer's memory.
+func startStage(o *Options, copied bool, wait, release, report *os.File) (pid int, st stage, err error) {
 	s := (*C.struct_alleria_stage)(C.calloc(1, C.sizeof_struct_alleria_stage))
 	s.path = C.CString(o.Path)
 	if o.Dir != "" {
@@ -28,6 +29,9 @@ func startStage(o *Options, wait, release, report *os.File) (pid int, st stage, 
 	s.wait, s.release, s.report = C.int(wait.Fd()), C.int(release.Fd()), C.int(report.Fd())
 	if o.NoASLR {
 		s.fixed = 1
+	}
+	if copied {
+		s.copied = 1
 	}
 	st = stage{s}
 	r := C.alleria_launch(s)

@@ -9,7 +9,7 @@ type Launched struct{ l *launched }
 // Launch starts the launcher stage of o.Path. The process waits; seize it now,
 // or not at all, and call Proceed.
 func Launch(o *Options) (*Launched, error) {
-	l, err := launch(o)
+	l, err := launch(o, false)
 	if err != nil {
 		return nil, err
 	}

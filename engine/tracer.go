@@ -168,12 +168,9 @@ func New(o Options, c Client) *Tracer {
 func (tr *Tracer) Run() (Status, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	l, err := launch(&tr.opts)
+	l, err := launchSeized(&tr.opts)
 	if err != nil {
 		return Status{}, err
-	}
-	if err := sys.Seize(l.pid); err != nil {
-		return Status{}, fmt.Errorf("%w: %w", ErrNotPermitted, err)
 	}
 	if err := l.proceed(); err != nil {
 		return Status{}, err

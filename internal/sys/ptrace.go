@@ -164,6 +164,15 @@ func (s Stop) Event() int { return int(s.Status>>16) & 0xff }
 // Signal is the signal of a signal-delivery stop.
 func (s Stop) Signal() Signal { return s.Status.StopSignal() }
 
+// Reap waits for the end of a child that is not traced.
+func Reap(pid int) {
+	for {
+		if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
+			return
+		}
+	}
+}
+
 // Errno is an error number of the kernel.
 type Errno = unix.Errno
 

@@ -17,3 +17,15 @@ func ShortSlices() {
 	attr.Runtime = shortSlice
 	_ = unix.SchedSetAttr(0, attr, 0)
 }
+
+// YieldToOthers makes the calling thread one that computes: when it wakes it does not take the
+// processor from who has it (SCHED_BATCH). Its share stays the same. A thread with another policy than the
+// usual one is left alone.
+func YieldToOthers() {
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil || attr.Policy != unix.SCHED_NORMAL {
+		return
+	}
+	attr.Policy = unix.SCHED_BATCH
+	_ = unix.SchedSetAttr(0, attr, 0)
+}
