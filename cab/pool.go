@@ -24,7 +24,11 @@ type Sink interface {
 	Flush() error
 }
 
-// Pool is a fixed number of processing threads that consume rings.
+// Pool is a number of processing threads that consume rings: the first does it as long as
+// it keeps up, the others are reserves, each of which joins in when a ring is nearly full. On few
+// processors a thread more than the load needs takes one from the application: with entries that are
+// dropped, two threads on two processors took a fifth longer than one; writing them to disk,
+// one took a third longer than two (see docs/internal/engine.md).
 //
 // A processing thread is an OS thread (the paper's processing threads, Alleria
 // section 2.1), so that consuming goes on while Go's scheduler is busy elsewhere.
@@ -39,6 +43,9 @@ type Pool struct {
 	err      atomic.Pointer[error]
 	onError  func(error)
 	idle     atomic.Int64 // nanoseconds that processing threads waited
+	// what reserves sleep on: changed for each that is called, and how many do
+	more    atomic.Uint32
+	resting atomic.Int32
 }
 
 // entry is a ring with what the sinks know it by.
@@ -53,8 +60,8 @@ type entry struct {
 func NewPool(bell *Bell, interval time.Duration, sinks []Sink, onError func(error)) *Pool {
 	p := &Pool{bell: bell, interval: interval, onError: onError}
 	p.wg.Add(len(sinks))
-	for _, s := range sinks {
-		go p.run(s)
+	for i, s := range sinks {
+		go p.run(s, i > 0)
 	}
 	return p
 }
@@ -124,25 +131,35 @@ func (p *Pool) Idle() time.Duration { return time.Duration(p.idle.Load()) }
 func (p *Pool) wake() {
 	p.bell.u32(layout.ConsumerBell).Add(1)
 	sys.FutexWake(p.bell.word(), 1<<20)
+	p.call(1 << 20)
+}
+
+// call has so many reserves look whether they are needed.
+func (p *Pool) call(n int) {
+	if p.resting.Load() > 0 {
+		p.more.Add(1)
+		sys.FutexWakeAt(&p.more, n)
+	}
 }
 
 // worker is one processing thread: its sink and the leases it works on.
 type worker struct {
 	*Pool
-	sink Sink
-	held map[*Ring]*Lease
+	sink    Sink
+	held    map[*Ring]*Lease
+	reserve bool
 }
 
 // run is one processing thread.
-func (p *Pool) run(s Sink) {
+func (p *Pool) run(s Sink, reserve bool) {
 	defer p.wg.Done()
 	runtime.LockOSThread()
 	sys.YieldToOthers()
-	w := &worker{p, s, make(map[*Ring]*Lease)}
+	w := &worker{p, s, make(map[*Ring]*Lease), reserve}
 	last := time.Now()
 	for {
 		stopping := p.stop.Load()
-		bell := p.bell.u32(layout.ConsumerBell).Load()
+		bell, more := p.bell.u32(layout.ConsumerBell).Load(), p.more.Load()
 		due := time.Since(last) >= p.interval
 		x := Completed
 		switch {
@@ -159,7 +176,11 @@ func (p *Pool) run(s Sink) {
 		if stopping && !did {
 			return
 		}
-		if !did && !stopping {
+		switch {
+		case did || stopping:
+		case reserve:
+			w.rest(more)
+		default:
 			w.wait(bell)
 		}
 	}
@@ -180,7 +201,7 @@ func (w *worker) round(x Extent) bool {
 			x = Everything
 		}
 		l := w.held[e.Ring]
-		if l == nil {
+		if l == nil && (!w.reserve || x == Everything || e.crowded()) {
 			l = e.Acquire(x)
 		}
 		if l != nil {
@@ -217,6 +238,9 @@ func (w *worker) consume(e *entry, l *Lease, x Extent) (did bool) {
 			}
 		}
 		l.Release(c)
+		if e.crowded() {
+			w.call(1)
+		}
 	}
 	if l.at == l.end {
 		w.leave(e, l)
@@ -263,6 +287,18 @@ func (w *worker) wait(bell uint32) {
 		sys.FutexWait(w.bell.word(), bell, w.interval)
 	}
 	asleep.Add(^uint32(0))
+	w.idle.Add(int64(time.Since(start)))
+}
+
+// rest sleeps until a processing thread that works calls, or the interval is over: one that does
+// not come to that, since its disk is slow, is helped by then.
+func (w *worker) rest(more uint32) {
+	start := time.Now()
+	w.resting.Add(1)
+	if w.more.Load() == more {
+		sys.FutexWaitAt(&w.more, more, w.interval)
+	}
+	w.resting.Add(-1)
 	w.idle.Add(int64(time.Since(start)))
 }
 

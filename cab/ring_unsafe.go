@@ -207,6 +207,12 @@ func (r *Ring) roomy(tail uint64) bool {
 	return chunks-(r.u64(layout.Head).Load()-tail) >= chunks/4
 }
 
+// crowded tells whether the producer will soon wait for room: less than a quarter is left.
+func (r *Ring) crowded() bool {
+	chunks := r.u64(layout.Chunks).Load()
+	return (r.u64(layout.Head).Load()-r.u64(layout.Tail).Load())*4 >= chunks*3
+}
+
 // retire ends the ring if everything that the producer wrote has been taken, and
 // tells whether it did. From then on nothing looks at the slot through this ring:
 // another thread may have it, and a processing thread that was slow still finds

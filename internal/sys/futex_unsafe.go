@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -26,6 +27,16 @@ func FutexWait(word *uint32, val uint32, timeout time.Duration) {
 // futexWaitPrivate is FutexWait on a word of this process alone.
 func futexWaitPrivate(word *uint32, val uint32, timeout time.Duration) {
 	futexSleep(word, val, timeout, futexWait|futexPrivate)
+}
+
+// FutexWaitAt and FutexWakeAt are FutexWait and FutexWake on a word of this process alone.
+func FutexWaitAt(word *atomic.Uint32, val uint32, timeout time.Duration) {
+	futexWaitPrivate((*uint32)(unsafe.Pointer(word)), val, timeout)
+}
+
+// FutexWakeAt wakes up to n waiters of a word of this process.
+func FutexWakeAt(word *atomic.Uint32, n int) {
+	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake|futexPrivate, uintptr(n), 0, 0, 0)
 }
 
 func futexSleep(word *uint32, val uint32, timeout time.Duration, op uintptr) {
