@@ -134,10 +134,11 @@ func (p *Pool) wake() {
 	p.call(1 << 20)
 }
 
-// call has so many reserves look whether they are needed.
+// call has so many reserves look whether they are needed. The word is changed before it is
+// looked at whether somebody sleeps, who does it the other way round.
 func (p *Pool) call(n int) {
+	p.more.Add(1)
 	if p.resting.Load() > 0 {
-		p.more.Add(1)
 		sys.FutexWakeAt(&p.more, n)
 	}
 }
