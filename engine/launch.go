@@ -62,7 +62,17 @@ func launch(o *Options, copied bool) (*launched, error) {
 		er.Close()
 		return nil, fmt.Errorf("launcher: %w", err)
 	}
-	return &launched{pid, gw, er, st}, nil
+	l := &launched{pid, gw, er, st}
+	if copied {
+		// It runs only when whoever traces us has let it go, and not before can it be
+		// attached to.
+		ew.Close()
+		if _, err := io.ReadFull(er, make([]byte, 1)); err != nil {
+			l.abandon()
+			return nil, fmt.Errorf("launcher: %w", err)
+		}
+	}
+	return l, nil
 }
 
 // launchSeized starts the launcher stage and attaches to it.
