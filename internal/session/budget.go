@@ -34,6 +34,7 @@ type budget struct {
 	past     amounts
 	survivor int
 	opened   map[*window.Leaf]*opened // where the events that count from an opening do so
+	frozen   *amounts                 // see freeze
 }
 
 // opened is what had been done when a window opened.
@@ -151,6 +152,9 @@ func (b *budget) before(t *engine.Thread) amounts {
 // Threads that run are counted as of some moment: a threshold is only decided on by
 // a thread that stands still, with shares small enough.
 func (b *budget) total() amounts {
+	if b.frozen != nil {
+		return *b.frozen
+	}
 	n := b.ended
 	for t := range b.granted {
 		past := b.before(t)
@@ -160,6 +164,15 @@ func (b *budget) total() amounts {
 	}
 	return n
 }
+
+// freeze keeps the total as it is now until thaw: whether a count is reached, by how much it is exceeded and
+// what the row of the opening says are then of one moment, while other threads run on.
+func (b *budget) freeze() {
+	n := b.total()
+	b.frozen = &n
+}
+
+func (b *budget) thaw() { b.frozen = nil }
 
 // counted is total of a process that may have no budget: then nothing is counted.
 func (b *budget) counted() amounts {

@@ -289,9 +289,11 @@ func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 		}
 		return
 	}
+	im.budget.freeze()
 	r.exceeded = im.budget.exceeded(t)
 	r.countsReached(t, addr)
 	r.exceeded = nil
+	im.budget.thaw()
 	im.budget.renew(t)
 }
 
