@@ -104,25 +104,45 @@ func (p *Process) AwaitReturns() {
 // Addr is the address of the function.
 func (pl *Place) Addr() uint64 { return pl.addr }
 
-// Take ends the counting and returns how many arrivals there were since Arm.
-// Threads may arrive while it is called: what is counted later is found by the next
-// Arm.
+// Take returns how many arrivals there were since Arm or the last Take. The count goes on meanwhile: a
+// thread that gets to zero between Take and Arm asks, as ever.
+//
+// Refused: putting Never in the word's place for as long. An arrival in between that used the
+// whole new count up was known to nobody then, and was made up for by the next one: a window opened or
+// closed one call late.
 func (pl *Place) Take() uint64 {
-	old := int64(pl.left().Swap(Never))
-	taken := pl.armed - old
-	pl.armed = Never
+	now := int64(pl.left().Load())
+	taken := pl.armed - now
+	pl.armed = now
 	return uint64(max(taken, 0))
 }
 
-// Arm has the client asked at the nth arrival from now on. Taken before it, if it
-// was armed.
-// If threads have used the new count up already, the next arrival asks.
+// Arm has the client asked at the nth arrival since Take.
+// If threads have used a smaller count up already that nobody looked at, the next arrival asks, and all of
+// them are taken then.
 func (pl *Place) Arm(n uint64) {
-	pl.armed = int64(min(n, Never))
-	// Threads count meanwhile.
-	if left := int64(pl.left().Add(uint64(pl.armed - Never))); left <= 0 {
-		pl.left().Store(1)
+	target := int64(min(n, Never))
+	for {
+		now := int64(pl.left().Load()) // threads count meanwhile
+		since := max(pl.armed-now, 0)
+		want := target - since
+		if want <= 0 {
+			if now <= 0 { // who got there asks
+				return
+			}
+			want = 1
+		}
+		if now == want || pl.left().CompareAndSwap(uint64(now), uint64(want)) {
+			pl.armed = want + since
+			return
+		}
 	}
+}
+
+// Disarm ends the counting: nothing that arrives has anybody asked.
+func (pl *Place) Disarm() {
+	pl.left().Store(Never)
+	pl.armed = Never
 }
 
 // Gone returns how many entries of a function whose returns are counted were left

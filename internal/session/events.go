@@ -337,8 +337,8 @@ func credit(leaves []*window.Leaf, n uint64) {
 // may have happened as often as it has to once it has happened so many times, divided by their
 // number, at one of them: then its count is dealt out anew.
 //
-// Taking and arming are two steps, between which threads may arrive: Arm adds to what is
-// there by then, so that none is lost.
+// Taking and arming are two steps, between which threads may arrive: the count goes on, so that
+// none is lost.
 func (e *events) count() {
 	if e.off {
 		return
@@ -370,6 +370,7 @@ func (e *events) count() {
 			left = min(left, max(n/waits[l], 1))
 		}
 		if !live {
+			pl.Disarm()
 			e.drop(pl)
 			continue
 		}
