@@ -16,7 +16,7 @@ BENCH   ?=
 # Passed on to "go test": make test TEST="-run Heat ./analysis".
 TEST    ?= ./...
 
-.PHONY: all build demo test bench fmt lint help clean check-go build-deps test-deps
+.PHONY: all build demo test soak bench fmt lint help clean check-go build-deps test-deps
 
 all: build
 
@@ -31,6 +31,10 @@ demo: build ## record a real program and draw its heat map
 
 test: check-go build-deps test-deps ## run all tests
 	$(GO) test -timeout 20m $(TEST)
+
+# Every program in every mode, and a thousand random configurations: about an hour.
+soak: check-go build-deps test-deps ## run the long forms of the tests
+	$(GO) test -timeout 4h ./internal/acceptance -every -pairs 1000
 
 bench: build ## measure against native and the rivals that are installed (BENCH="-short …" passes flags)
 	$(GO) run ./bench -alleria $(BIN) $(BENCH)

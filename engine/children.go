@@ -293,7 +293,8 @@ func (tr *Tracer) untraced(pid int, why error) error {
 	}
 	tr.proc, tr.later = nil, nil
 	tr.status.Untraced, tr.done = why, true
-	if err := sys.Detach(pid, 0); err != nil {
+	// Threads that were let go just before may end the process meanwhile: its end is still to come.
+	if err := sys.Detach(pid, 0); err != nil && !sys.Gone(err) {
 		return err
 	}
 	for s, ok := tr.report(); ok; s, ok = tr.report() {

@@ -5,10 +5,11 @@
 //
 // # The life of a thread, step by step
 //
-// The target is started by a launcher stage (launch.go, launch.c), seized, and
+// The target is started by a launcher stage, a process that shares the tracer's memory
+// until it executes the target (launch.go, launch.c), seized, and
 // stopped at its execve. The shared file with thread slots, control area and code
 // cache is mapped into it by system calls that the tracer makes in its name
-// (inject.go). A thread is then entered (enter.go): its registers are those of the
+// (inject.go, batch.go). A thread is then entered (enter.go): its registers are those of the
 // application but for RIP, which is the translation's address, and the base of gs,
 // which is its slot's.
 //
@@ -19,7 +20,8 @@
 // translated (link.go); indirect ones and returns jump through a table in the slot
 // to a head, which compares the address. What has no translation yet ends in a
 // request: a routine (stubs_amd64.S) saves the registers, writes the request into
-// the slot and waits for the answer there, without a stop (request.go).
+// the slot and waits for the answer there, without a stop (request.go). Which of the two
+// sides spins and which sleeps is a matter of where the other one is (handover.go).
 //
 // The kernel stops a thread for signals, children, execve and what else it has to
 // report (stop.go). A signal may find it anywhere in the cache; its state is then
@@ -35,9 +37,9 @@
 //
 // The goroutine that called Run is locked to its thread, makes all ptrace requests
 // and all calls of the client, and owns every field of Tracer, Process and Thread,
-// but for those that name another guard. A second goroutine waits for the kernel's
-// reports and passes them on. There is one mutex, Tracer.ctlMu, for the one thing
-// that both need: where the doorbell is. Nothing else is locked while it is held.
+// but for those that name another guard. A thread of C's waits for the kernel's
+// reports and passes them on (sys.Waiter): the Go runtime knows nothing of it, and has
+// nothing to look after while the tracer spins (handover.go) or sleeps.
 //
 // With the target there are no locks. Words of a slot have one writer each, named in
 // internal/layout, and are accessed by atomics. Tables only grow while threads run;
