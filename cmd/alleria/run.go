@@ -58,6 +58,8 @@ configuration; 125 alleria's own failure; 126 cannot be executed or traced;
 			return usagef("a command is needed")
 		},
 	}
+	root.Version = version // which gives it --version
+	root.SetVersionTemplate(versionLine() + "\n")
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)

@@ -127,8 +127,12 @@ func TestVersionAndMan(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &v); status != 0 || err != nil || v["version"] != version {
 		t.Errorf("version --json: status %d, %q, %v", status, out, err)
 	}
+	_, line, _ := command(t, "version")
+	if status, out, _ := command(t, "--version"); status != 0 || out != line || !strings.HasPrefix(out, "alleria "+version) {
+		t.Errorf("--version: status %d, %q, and version says %q", status, out, line)
+	}
 	status, out, _ = command(t, "man", "record")
-	if status != 0 || !strings.Contains(out, ".TH") || !strings.Contains(out, "till-return") {
+	if status != 0 || !strings.Contains(out, ".TH") || !strings.Contains(out, `till\-return`) {
 		t.Errorf("man record: status %d, %.80q", status, out)
 	}
 	for _, bad := range []string{"=false", "[]", "<nil>"} {

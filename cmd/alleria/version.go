@@ -22,30 +22,40 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			commit := ""
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						commit = s.Value
-					}
-				}
-			}
+			commit := commitOf()
 			if asJSON {
 				return json.NewEncoder(a.stdout).Encode(map[string]string{
 					"version": version, "commit": commit, "go": runtime.Version()})
 			}
-			// Twelve digits are what git itself abbreviates a large repository's
-			// to.
-			if len(commit) > 12 {
-				commit = commit[:12]
-			}
-			if commit != "" {
-				commit = " (" + commit + ")"
-			}
-			_, err := fmt.Fprintf(a.stdout, "alleria %s%s %s\n", version, commit, runtime.Version())
+			_, err := fmt.Fprintln(a.stdout, versionLine())
 			return err
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// commitOf is the commit that the binary was built from, "" if it does not know.
+func commitOf() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return ""
+}
+
+// versionLine is what version prints, and the root's --version.
+func versionLine() string {
+	commit := commitOf()
+	// Twelve digits are what git itself abbreviates a large repository's to.
+	if len(commit) > 12 {
+		commit = commit[:12]
+	}
+	if commit != "" {
+		commit = " (" + commit + ")"
+	}
+	return fmt.Sprintf("alleria %s%s %s", version, commit, runtime.Version())
 }

@@ -159,7 +159,7 @@ func (r *run) openRun() error {
 		return nil
 	}
 	if len(o.Outputs) == 0 && !o.Discard {
-		o.Outputs = []string{fmt.Sprintf("alleria-%s-%s", filepath.Base(o.Program), time.Now().Format("20060102-150405"))}
+		o.Outputs = []string{freshOutput(fmt.Sprintf("alleria-%s-%s", filepath.Base(o.Program), time.Now().Format("20060102-150405")))}
 	}
 	info := abp.Run{Tool: o.Tool, Command: o.Args, Config: o.ConfigFrom, Host: host()}
 	info.WorkDir, _ = os.Getwd()
@@ -186,6 +186,17 @@ func (r *run) openRun() error {
 		return fmt.Errorf("configuration as used: %w", err)
 	}
 	return nil
+}
+
+// freshOutput makes a directory of that name, or with a number behind it where another run had the same
+// idea in the same second. What keeps it from being made is for who uses it to say.
+func freshOutput(name string) string {
+	for n, dir := 2, name; ; n++ {
+		if err := os.Mkdir(dir, 0o755); !errors.Is(err, os.ErrExist) {
+			return dir
+		}
+		dir = fmt.Sprintf("%s-%d", name, n)
+	}
 }
 
 // end asks for the recording to end; the target runs on.
