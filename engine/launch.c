@@ -27,20 +27,6 @@
 static uint64_t ignored, blocked, closed;
 static struct rlimit files;
 
-__attribute__((constructor)) static void inherited(void) {
-	for (int s = 1; s < 65; s++) {
-		struct sigaction a;
-		if (sigaction(s, 0, &a) == 0 && a.sa_handler == SIG_IGN) ignored |= 1ull << (s - 1);
-	}
-	sigset_t set;
-	if (sigprocmask(SIG_BLOCK, 0, &set) == 0)
-		for (int s = 1; s < 65; s++)
-			if (sigismember(&set, s) == 1) blocked |= 1ull << (s - 1);
-	for (int fd = 0; fd < 3; fd++)
-		if (fcntl(fd, F_GETFD) < 0) closed |= 1ull << fd;
-	getrlimit(RLIMIT_NOFILE, &files);
-}
-
 /* A system call that leaves errno alone: minus the error number. */
 static inline long call(long nr, long a, long b, long c, long d) {
 	long r;
@@ -56,6 +42,18 @@ struct action {
 	void (*restorer)(void);
 	uint64_t mask;
 };
+
+/* By the kernel's own calls: the C library does not tell of the two signals that it uses itself. */
+__attribute__((constructor)) static void inherited(void) {
+	for (int s = 1; s < 65; s++) {
+		struct action a;
+		if (call(SYS_rt_sigaction, s, 0, (long)&a, 8) == 0 && a.handler == SIG_IGN) ignored |= 1ull << (s - 1);
+	}
+	call(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&blocked, 8);
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0) closed |= 1ull << fd;
+	getrlimit(RLIMIT_NOFILE, &files);
+}
 
 __attribute__((noreturn, used)) static void stage(struct alleria_stage *s) {
 	/* Else the tracer's death would not show as the end of what is waited for. */

@@ -238,7 +238,11 @@ func (tr *Tracer) firstExec(l *launched) error {
 			continue
 		}
 		switch {
-		case s.Status.Exited() || s.Status.Signaled():
+		case s.Status.Signaled(): // somebody has ended it, as they would have the target
+			tr.endStatus(s)
+			tr.done = true
+			return nil
+		case s.Status.Exited():
 			if err := <-errno; err != nil {
 				return &ExecError{tr.opts.Path, err}
 			}

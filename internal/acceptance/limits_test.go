@@ -26,6 +26,7 @@ func TestGiven(t *testing.T) {
 		"a signal ignored":  `trap "" USR1 PIPE; exec "$@"`,
 		"no standard input": `exec "$@" <&-`,
 		"more descriptors":  `exec 7</dev/null 9>/dev/null; exec "$@"`,
+		"signal 32 ignored": `exec perl -e 'my $a = pack("QQQQ", 1, 0, 0, 0); syscall(13, 32, $a, 0, 8) == 0 or die "$!"; exec @ARGV' -- "$@"`,
 		"nice":              `exec nice -n 5 "$@"`,
 		"batch":             `exec chrt -b 0 "$@"`,
 		"another directory": `cd /; umask 027; exec "$@"`,
