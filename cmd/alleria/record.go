@@ -85,7 +85,7 @@ ended it.`,
 	fl.StringVar(&f.maxTime, "max-time", "", "stop recording after this `time` (500ms, 10s)")
 	fl.StringVar(&f.maxIns, "max-instructions", "", "stop recording after this many `instructions` (10k, 5M, 2G)")
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
-	fl.IntVar(&o.Threads, "threads", 0, "`number` of processing threads (0: one a processor)")
+	fl.IntVar(&o.Threads, "threads", 0, "most processing threads: their `number` grows to that where one does not keep up (0: one a processor)")
 	fl.StringSliceVar(&o.Engine, "engine", nil, "switch optimisations of the engine off by `name`, for comparison")
 	if err := fl.MarkHidden("engine"); err != nil {
 		panic(err) // there is no such flag: a mistake above

@@ -79,7 +79,7 @@ type Options struct {
 	MaxTime         time.Duration
 	MaxInstructions uint64
 
-	// Threads is the number of processing threads; 0: one a processor.
+	// Threads is the most processing threads that there are; 0: one a processor.
 	Threads int
 	// BufferChunk is the size of a ring's chunk in bytes, 0 the default.
 	BufferChunk int
