@@ -52,7 +52,8 @@ const (
 	spinTime   = 100 // microseconds
 	nativeTime = 10
 	// stopTime is for how long it waits so for a stop that it has asked for.
-	stopTime    = 50
+	stopTime = 50
+	// guessedRate is the counter's rate until it has been measured.
 	guessedRate = 3000
 	// pollEvery is the least time between two calls of Client.Poll.
 	pollEvery = time.Millisecond
