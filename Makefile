@@ -42,7 +42,7 @@ bench: build ## measure against native and the rivals that are installed (BENCH=
 fmt: ## format the source
 	gofmt -l -w $$(git ls-files '*.go')
 
-lint: check-go build-deps ## gofmt, vet, staticcheck and the import check
+lint: check-go build-deps ## gofmt, vet, staticcheck, sizes and the import check
 	@.ci/lint
 
 clean: ## remove what the other targets made

@@ -3,6 +3,8 @@ package abp
 import (
 	"reflect"
 	"testing"
+
+	"alleria/abp/internal/wire"
 )
 
 // TestPieces writes and reads blocks whose code goes on elsewhere, alone and beside registers.
@@ -17,11 +19,11 @@ func TestPieces(t *testing.T) {
 			t.Fatalf("%d pieces", n)
 		}
 		var got Block
-		d := wireDec{b: row[rowHeader:]}
+		d := wire.Decoder{B: row[rowHeader:]}
 		if err := got.decode(&d); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(got.Ins, want.Ins) || len(got.Registers) != len(regs) || got.Sample != nil || len(d.b) != 0 {
+		if !reflect.DeepEqual(got.Ins, want.Ins) || len(got.Registers) != len(regs) || got.Sample != nil || len(d.B) != 0 {
 			t.Errorf("read %+v\nwant %+v", got, want)
 		}
 		for i, addr := range []uint64{0x401000, 0x401002, 0x400d04, 0x400d06, 0x401018, 0x40100a} {

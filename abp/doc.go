@@ -23,6 +23,9 @@
 // File access is by positioned reads only, never by a shared offset. Memory
 // mapping was refused: a file cut short while it is read would kill the reader.
 //
+// Beside frame there are two leaves for this package alone: internal/wire puts the fields of rows and headers into
+// bytes and back, internal/linux names system calls and signals.
+//
 // The package does not symbolise, decode instructions or aggregate.
 //
 // What guards what: nothing needs a lock. Open reads all tables before it returns and

@@ -26,6 +26,7 @@ const (
 type Entry struct {
 	Kind    EntryKind // says which of the fields below hold
 	Process uint32    // number in the run
+	Program uint32    // which of its recorded programs, from 1; 0: not known
 	Thread  uint32    // number in the process
 	OSID    uint32    // the thread's
 	Windows uint64    // bit i: window i is open

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/klauspost/compress/zstd"
+
+	"alleria/abp/internal/wire"
 )
 
 // File is one open .abp file. Any number of goroutines may read it.
@@ -177,12 +179,12 @@ func decompress(b []byte) ([]byte, error) {
 // readSmall reads the INFO and END sections.
 func (f *File) readSmall() error {
 	for i := range f.sections {
-		var put func(uint16, *wireDec)
+		var put func(uint16, *wire.Decoder)
 		switch f.sections[i].Type {
 		case SectionInfo:
-			put = func(_ uint16, d *wireDec) { f.header.decodeInfo(d) }
+			put = func(_ uint16, d *wire.Decoder) { f.header.decodeInfo(d) }
 		case SectionEnd:
-			put = func(_ uint16, d *wireDec) {
+			put = func(_ uint16, d *wire.Decoder) {
 				f.end = new(EndInfo)
 				f.end.decode(d)
 			}

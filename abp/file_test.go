@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"alleria/abp/frame"
+	"alleria/abp/internal/wire"
 )
 
 // sample is a block that loads and stores.
@@ -56,6 +57,7 @@ func sampleFile(t testing.TB) []byte {
 		w.Section(SectionImages, 0, (&Image{Number: 1, Path: "/bin/x", BuildID: []byte{1}, Segments: []Segment{{1, 2, 3, 4}}}).Append(nil)),
 		w.Section(SectionBlocks, 0, b.Append(nil)),
 		w.Section(SectionUser+7, 0, []byte("mine")),
+		w.Section(SectionSampling, 0, (&Sampling{Thread: 1, Recorded: 1, Passed: 99}).Append((&Sampling{Thread: 1, Recorded: 4, Passed: 36, Bursts: 2, Lost: 1, LostWords: 6}).Append(nil))),
 		w.Section(99, 0, []byte("of a later version")),
 		w.Frame(h, enc.Finish(make([]byte, FrameRoom)), nil),
 		w.Finish(&EndInfo{Ended: 1e9, Counts: h.Counts, Reason: "exit"}),
@@ -153,27 +155,27 @@ func TestRowsRoundTrip(t *testing.T) {
 	rows := []struct {
 		in     interface{ Append([]byte) []byte }
 		out    any
-		decode func(any, *wireDec)
+		decode func(any, *wire.Decoder)
 	}{
-		{&CPUIDLeaf{1, 2, 3, 4, 5, 6, 7}, new(CPUIDLeaf), func(v any, d *wireDec) { v.(*CPUIDLeaf).decode(d) }},
-		{&Image{2, true, "/p", []byte{9}, 1, 2, 3, []Segment{{1, 2, 3, 4}, {5, 6, 7, 8}}}, new(Image), func(v any, d *wireDec) { v.(*Image).decode(d) }},
-		{&Function{1, 2, "_Zf", "f", 3, 4, "f.c", 5}, new(Function), func(v any, d *wireDec) { v.(*Function).decode(d) }},
-		{&FamilyRow{1, 2, 3, true, 4, 5, true, -9, []string{"a", ""}}, new(FamilyRow), func(v any, d *wireDec) { v.(*FamilyRow).decode(d) }},
-		{&WindowDef{1, "w", "d"}, new(WindowDef), func(v any, d *wireDec) { v.(*WindowDef).decode(d) }},
-		{&WindowEvent{1, true, "call", 2, 3, 4, 5, 6, 7, 8}, new(WindowEvent), func(v any, d *wireDec) { v.(*WindowEvent).decode(d) }},
-		{&Syscall{1, 2, 3, 4, 5, [6]uint64{1, 2, 3, 4, 5, 6}, -7, 8}, new(Syscall), func(v any, d *wireDec) { v.(*Syscall).decode(d) }},
-		{&Signal{1, 2, 3, 4, -5, 6, 7, 8}, new(Signal), func(v any, d *wireDec) { v.(*Signal).decode(d) }},
-		{&Snapshot{1, "open", []Region{{1, 2, 3, true, 4, 5, "heap", 6}}}, new(Snapshot), func(v any, d *wireDec) { v.(*Snapshot).decode(d) }},
-		{&SubProfile{1, "1.abp"}, new(SubProfile), func(v any, d *wireDec) { v.(*SubProfile).decode(d) }},
-		{&QueryMessage{"q", "t", -1, 2, 3}, new(QueryMessage), func(v any, d *wireDec) { v.(*QueryMessage).decode(d) }},
-		{&EndInfo{1, 2, Counts{1, 2, 3, 4, 5, 6}, 3, 4, "r"}, new(EndInfo), func(v any, d *wireDec) { v.(*EndInfo).decode(d) }},
+		{&CPUIDLeaf{1, 2, 3, 4, 5, 6, 7}, new(CPUIDLeaf), func(v any, d *wire.Decoder) { v.(*CPUIDLeaf).decode(d) }},
+		{&Image{2, true, "/p", []byte{9}, 1, 2, 3, []Segment{{1, 2, 3, 4}, {5, 6, 7, 8}}}, new(Image), func(v any, d *wire.Decoder) { v.(*Image).decode(d) }},
+		{&Function{1, 2, "_Zf", "f", 3, 4, "f.c", 5}, new(Function), func(v any, d *wire.Decoder) { v.(*Function).decode(d) }},
+		{&FamilyRow{1, 2, 3, true, 4, 5, true, -9, []string{"a", ""}}, new(FamilyRow), func(v any, d *wire.Decoder) { v.(*FamilyRow).decode(d) }},
+		{&WindowDef{1, "w", "d"}, new(WindowDef), func(v any, d *wire.Decoder) { v.(*WindowDef).decode(d) }},
+		{&WindowEvent{1, true, "call", 2, 3, 4, 5, 6, 7, 8}, new(WindowEvent), func(v any, d *wire.Decoder) { v.(*WindowEvent).decode(d) }},
+		{&Syscall{1, 2, 3, 4, 5, [6]uint64{1, 2, 3, 4, 5, 6}, -7, 8, CallOwn}, new(Syscall), func(v any, d *wire.Decoder) { v.(*Syscall).decode(d) }},
+		{&Signal{1, 2, 3, 4, -5, 6, 7, 8}, new(Signal), func(v any, d *wire.Decoder) { v.(*Signal).decode(d) }},
+		{&Snapshot{1, "open", []Region{{1, 2, 3, true, 4, 5, "heap", 6}}}, new(Snapshot), func(v any, d *wire.Decoder) { v.(*Snapshot).decode(d) }},
+		{&SubProfile{1, "1.abp"}, new(SubProfile), func(v any, d *wire.Decoder) { v.(*SubProfile).decode(d) }},
+		{&QueryMessage{"q", "t", -1, 2, 3}, new(QueryMessage), func(v any, d *wire.Decoder) { v.(*QueryMessage).decode(d) }},
+		{&EndInfo{1, 2, Counts{1, 2, 3, 4, 5, 6}, 3, 4, "r"}, new(EndInfo), func(v any, d *wire.Decoder) { v.(*EndInfo).decode(d) }},
 	}
 	for _, r := range rows {
 		payload := r.in.Append(nil)
-		if err := eachRow(payload, func(_ uint16, d *wireDec) {
+		if err := eachRow(payload, func(_ uint16, d *wire.Decoder) {
 			r.decode(r.out, d)
-			if len(d.b) != 0 {
-				t.Errorf("%T: %d bytes left", r.in, len(d.b))
+			if len(d.B) != 0 {
+				t.Errorf("%T: %d bytes left", r.in, len(d.B))
 			}
 		}); err != nil || !reflect.DeepEqual(r.in, r.out) {
 			t.Errorf("%+v became %+v: %v", r.in, r.out, err)
@@ -181,11 +183,11 @@ func TestRowsRoundTrip(t *testing.T) {
 		// A row of a later version has more fields.
 		longer := append(append([]byte(nil), payload...), 1, 2, 3)
 		longer[4] += 3
-		if err := eachRow(longer, func(_ uint16, d *wireDec) { r.decode(r.out, d) }); err != nil {
+		if err := eachRow(longer, func(_ uint16, d *wire.Decoder) { r.decode(r.out, d) }); err != nil {
 			t.Errorf("%T with new fields: %v", r.in, err)
 		}
 		for n := range payload {
-			if n > 0 && eachRow(payload[:n], func(_ uint16, d *wireDec) { r.decode(r.out, d) }) == nil {
+			if n > 0 && eachRow(payload[:n], func(_ uint16, d *wire.Decoder) { r.decode(r.out, d) }) == nil {
 				t.Errorf("%T cut at %d is taken", r.in, n)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"alleria/abp/frame"
+	"alleria/abp/internal/wire"
 )
 
 // FrameHeaderSize is the size of what precedes a frame's body in the payload of
@@ -42,31 +43,31 @@ type FrameHeader struct {
 // Its end is filled with zeroes, for fields to come.
 func (h *FrameHeader) Append(dst []byte) []byte {
 	start := len(dst)
-	e := wireEnc{dst}
-	e.u16(FrameHeaderSize)
-	e.u16(max(h.Encoding, frame.Version1))
-	e.u32(0) // flags of later versions
-	e.u32(h.Thread)
-	e.u32(h.OSID)
-	e.u64(h.Seq)
-	e.u64(h.Ordinal)
-	e.u64(h.Chunk)
-	e.u32(h.Chunks)
-	e.u32(h.MaxBlock)
+	e := wire.Encoder{B: dst}
+	e.U16(FrameHeaderSize)
+	e.U16(max(h.Encoding, frame.Version1))
+	e.U32(0) // flags of later versions
+	e.U32(h.Thread)
+	e.U32(h.OSID)
+	e.U64(h.Seq)
+	e.U64(h.Ordinal)
+	e.U64(h.Chunk)
+	e.U32(h.Chunks)
+	e.U32(h.MaxBlock)
 	for _, v := range [...]uint64{h.FirstTSC, h.LastTSC, h.Windows, h.FSBase, h.GSBase} {
-		e.u64(v)
+		e.U64(v)
 	}
-	e.counts(h.Counts)
-	e.u64(h.Execs)
-	e.u64(h.Words)
-	return append(e.b, make([]byte, FrameHeaderSize-(len(e.b)-start))...)
+	encodeCounts(&e, h.Counts)
+	e.U64(h.Execs)
+	e.U64(h.Words)
+	return append(e.B, make([]byte, FrameHeaderSize-(len(e.B)-start))...)
 }
 
 // decode reads the header and returns the place of the body behind it.
 func (h *FrameHeader) decode(b []byte) (body int, err error) {
-	d := wireDec{b: b}
-	size, codec := int(d.u16()), d.u16()
-	if d.err != nil || size < FrameHeaderSize || size > len(b) {
+	d := wire.Decoder{B: b}
+	size, codec := int(d.U16()), d.U16()
+	if d.Err != nil || size < FrameHeaderSize || size > len(b) {
 		return 0, fmt.Errorf("frame header: %w", ErrCorrupt)
 	}
 	// A frame in an encoding that is not known is not skipped but refused, since counts
@@ -75,14 +76,14 @@ func (h *FrameHeader) decode(b []byte) (body int, err error) {
 		return 0, fmt.Errorf("frame encoding %d: %w", codec, ErrVersion)
 	}
 	h.Encoding = codec
-	d.u32()
-	h.Thread, h.OSID = d.u32(), d.u32()
-	h.Seq, h.Ordinal, h.Chunk = d.u64(), d.u64(), d.u64()
-	h.Chunks, h.MaxBlock = d.u32(), d.u32()
+	d.U32()
+	h.Thread, h.OSID = d.U32(), d.U32()
+	h.Seq, h.Ordinal, h.Chunk = d.U64(), d.U64(), d.U64()
+	h.Chunks, h.MaxBlock = d.U32(), d.U32()
 	for _, p := range [...]*uint64{&h.FirstTSC, &h.LastTSC, &h.Windows, &h.FSBase, &h.GSBase} {
-		*p = d.u64()
+		*p = d.U64()
 	}
-	d.counts(&h.Counts)
-	h.Execs, h.Words = d.u64(), d.u64()
-	return size, d.err
+	decodeCounts(&d, &h.Counts)
+	h.Execs, h.Words = d.U64(), d.U64()
+	return size, d.Err
 }

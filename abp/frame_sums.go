@@ -1,5 +1,7 @@
 package abp
 
+import "alleria/abp/internal/wire"
+
 // FrameSums are what of a frame's counts does not follow from how often it executes each
 // block. With them, counts by instruction need no decoding: see Reader.FrameSums. They are
 // a section of their own directly behind the frame's, since 1.6; a frame that has nothing to
@@ -45,48 +47,48 @@ func (s *FrameSums) Append(dst []byte) []byte {
 	if n := len(s.Dynamic) + len(s.Cuts); n == 0 || n > maxFrameSums {
 		return dst
 	}
-	e := wireEnc{dst}
-	e.row(rowSumsFrame, func(e *wireEnc) {
-		e.u32(s.Thread)
-		e.u64(s.Seq)
+	e := wire.Encoder{B: dst}
+	encodeRow(&e, rowSumsFrame, func(e *wire.Encoder) {
+		e.U32(s.Thread)
+		e.U64(s.Seq)
 	})
 	for i := range s.Dynamic {
 		r := &s.Dynamic[i]
-		e.row(rowSumsIns, func(e *wireEnc) {
-			e.u32(r.Block)
-			e.u16(r.Ins)
+		encodeRow(&e, rowSumsIns, func(e *wire.Encoder) {
+			e.U32(r.Block)
+			e.U16(r.Ins)
 			for _, v := range [...]uint64{r.Counts.Loads, r.Counts.Stores, r.Counts.BytesRead, r.Counts.BytesWritten} {
-				e.u64(v)
+				e.U64(v)
 			}
 		})
 	}
 	for i := range s.Cuts {
 		r := &s.Cuts[i]
-		e.row(rowSumsCut, func(e *wireEnc) {
-			e.u32(r.Block)
-			e.u16(r.Completed)
-			e.u64(r.Execs)
+		encodeRow(&e, rowSumsCut, func(e *wire.Encoder) {
+			e.U32(r.Block)
+			e.U16(r.Completed)
+			e.U64(r.Execs)
 		})
 	}
-	return e.b
+	return e.B
 }
 
 // decode reads what Append wrote. It returns false if there are rows that it does not know.
 func (s *FrameSums) decode(payload []byte) (known bool, err error) {
 	*s = FrameSums{Dynamic: s.Dynamic[:0], Cuts: s.Cuts[:0]}
 	known = true
-	err = eachRow(payload, func(kind uint16, d *wireDec) {
+	err = eachRow(payload, func(kind uint16, d *wire.Decoder) {
 		switch kind {
 		case rowSumsFrame:
-			s.Thread, s.Seq = d.u32(), d.u64()
+			s.Thread, s.Seq = d.U32(), d.U64()
 		case rowSumsIns:
-			r := DynamicSum{Block: d.u32(), Ins: d.u16()}
+			r := DynamicSum{Block: d.U32(), Ins: d.U16()}
 			for _, p := range [...]*uint64{&r.Counts.Loads, &r.Counts.Stores, &r.Counts.BytesRead, &r.Counts.BytesWritten} {
-				*p = d.u64()
+				*p = d.U64()
 			}
 			s.Dynamic = append(s.Dynamic, r)
 		case rowSumsCut:
-			s.Cuts = append(s.Cuts, CutSum{d.u32(), d.u16(), d.u64()})
+			s.Cuts = append(s.Cuts, CutSum{d.U32(), d.U16(), d.U64()})
 		default:
 			known = false
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"time"
+
+	"alleria/abp/internal/wire"
 )
 
 // Magic is what every file starts with. Like PNG's it is neither text nor
@@ -27,9 +29,13 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.6  what a frame's list of blocks does not tell of its counts (FrameSums); blocks that go
 //	     on elsewhere (Ins.Far)
 //	1.7  frames in the fourth version of their encoding
+//	1.8  programs of one process that were recorded one after the other (Header.Generation)
+//	     and whether the instruction that made a system call is recorded (Syscall.Place); marks that
+//	     readers may pass over; what was
+//	     passed over where only bursts were recorded (Sampling)
 const (
 	VersionMajor = 1
-	VersionMinor = 7
+	VersionMinor = 8
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are
@@ -39,7 +45,7 @@ const (
 	HeaderSize = 1024
 	UserSize   = 512
 
-	headerOurs = 112
+	headerOurs = 116
 	headerUser = HeaderSize - UserSize
 	headerCRC  = 16
 )
@@ -107,6 +113,7 @@ type Header struct {
 	TSCAtStart              uint64 // the time stamp counter at Started
 	TSCFrequency            uint64 // Hz
 	Process                 uint32 // number in the run, in order of creation
+	Generation              uint32 // which of the process's recorded programs this is, from 1; 0 in profiles before 1.8
 	PID                     uint32 // the kernel's
 	Stream                  uint32 // number of a sub-profile, 0 in a main one
 	Flags                   HeaderFlags
@@ -154,30 +161,31 @@ func fromUnixNano(v uint64) time.Time {
 // AppendFixed appends the fixed header.
 // The checksum covers all bytes, its own as zeroes.
 func (h *Header) AppendFixed(dst []byte) []byte {
-	e := wireEnc{make([]byte, 0, HeaderSize)}
-	e.b = append(e.b, Magic...)
-	e.u16(VersionMajor)
-	e.u16(VersionMinor)
-	e.u32(HeaderSize)
-	e.u32(0) // the checksum
+	e := wire.Encoder{B: make([]byte, 0, HeaderSize)}
+	e.B = append(e.B, Magic...)
+	e.U16(VersionMajor)
+	e.U16(VersionMinor)
+	e.U32(HeaderSize)
+	e.U32(0) // the checksum
 	for _, v := range [...]uint8{uint8(h.Type), h.OS, h.Vendor, h.Arch, h.TargetArch, h.VirtualBits, h.PhysicalBits, 0} {
-		e.u8(v)
+		e.U8(v)
 	}
-	e.u32(h.PageSize)
-	e.u64(unixNano(h.Created))
-	e.u64(unixNano(h.Started))
-	e.u64(h.TSCAtStart)
-	e.u64(h.TSCFrequency)
+	e.U32(h.PageSize)
+	e.U64(unixNano(h.Created))
+	e.U64(unixNano(h.Started))
+	e.U64(h.TSCAtStart)
+	e.U64(h.TSCFrequency)
 	for _, v := range [...]uint32{h.Process, h.PID, h.Stream, uint32(h.Flags)} {
-		e.u32(v)
+		e.U32(v)
 	}
-	e.u64(h.Memory)
-	e.u64(h.LowestAddr)
-	e.u64(h.HighestAddr)
-	e.b = append(e.b, make([]byte, headerUser-len(e.b))...)
-	e.b = append(e.b, h.User[:]...)
-	binary.LittleEndian.PutUint32(e.b[headerCRC:], checksum(e.b))
-	return append(dst, e.b...)
+	e.U64(h.Memory)
+	e.U64(h.LowestAddr)
+	e.U64(h.HighestAddr)
+	e.U32(h.Generation)
+	e.B = append(e.B, make([]byte, headerUser-len(e.B))...)
+	e.B = append(e.B, h.User[:]...)
+	binary.LittleEndian.PutUint32(e.B[headerCRC:], checksum(e.B))
+	return append(dst, e.B...)
 }
 
 // decodeFixed reads the fixed header.
@@ -188,50 +196,51 @@ func (h *Header) decodeFixed(b []byte) error {
 	if len(b) < HeaderSize || string(b[:len(Magic)]) != Magic {
 		return ErrNotProfile
 	}
-	d := wireDec{b: b[len(Magic):HeaderSize]}
-	h.Major, h.Minor = d.u16(), d.u16()
+	d := wire.Decoder{B: b[len(Magic):HeaderSize]}
+	h.Major, h.Minor = d.U16(), d.U16()
 	if h.Major != VersionMajor {
 		return fmt.Errorf("%w: %d.%d", ErrVersion, h.Major, h.Minor)
 	}
-	if n := d.u32(); n != HeaderSize {
+	if n := d.U32(); n != HeaderSize {
 		return fmt.Errorf("header of %d bytes: %w", n, ErrCorrupt)
 	}
-	want := d.u32()
+	want := d.U32()
 	zeroed := append([]byte(nil), b[:HeaderSize]...)
 	clear(zeroed[headerCRC : headerCRC+4])
 	if checksum(zeroed) != want {
 		return fmt.Errorf("header checksum: %w", ErrCorrupt)
 	}
-	h.Type = ProfileType(d.u8())
-	h.OS, h.Vendor, h.Arch, h.TargetArch = d.u8(), d.u8(), d.u8(), d.u8()
-	h.VirtualBits, h.PhysicalBits, _ = d.u8(), d.u8(), d.u8()
-	h.PageSize = d.u32()
-	h.Created, h.Started = fromUnixNano(d.u64()), fromUnixNano(d.u64())
-	h.TSCAtStart, h.TSCFrequency = d.u64(), d.u64()
-	h.Process, h.PID, h.Stream, h.Flags = d.u32(), d.u32(), d.u32(), HeaderFlags(d.u32())
-	h.Memory, h.LowestAddr, h.HighestAddr = d.u64(), d.u64(), d.u64()
+	h.Type = ProfileType(d.U8())
+	h.OS, h.Vendor, h.Arch, h.TargetArch = d.U8(), d.U8(), d.U8(), d.U8()
+	h.VirtualBits, h.PhysicalBits, _ = d.U8(), d.U8(), d.U8()
+	h.PageSize = d.U32()
+	h.Created, h.Started = fromUnixNano(d.U64()), fromUnixNano(d.U64())
+	h.TSCAtStart, h.TSCFrequency = d.U64(), d.U64()
+	h.Process, h.PID, h.Stream, h.Flags = d.U32(), d.U32(), d.U32(), HeaderFlags(d.U32())
+	h.Memory, h.LowestAddr, h.HighestAddr = d.U64(), d.U64(), d.U64()
+	h.Generation = d.U32()
 	copy(h.User[:], b[headerUser:HeaderSize])
-	return d.err
+	return d.Err
 }
 
 // AppendInfo appends the header's strings, as the payload of an INFO section.
 func (h *Header) AppendInfo(dst []byte) []byte {
-	return appendRow(dst, rowPlain, func(e *wireEnc) {
-		e.str(h.Executable)
-		e.str(h.SystemDir)
-		e.str(h.WorkDir)
-		e.str(h.OSVersion)
-		e.strs(h.CommandLine)
+	return appendRow(dst, rowPlain, func(e *wire.Encoder) {
+		e.Str(h.Executable)
+		e.Str(h.SystemDir)
+		e.Str(h.WorkDir)
+		e.Str(h.OSVersion)
+		e.Strs(h.CommandLine)
 	})
 }
 
 // decodeInfo reads what AppendInfo wrote.
-func (h *Header) decodeInfo(d *wireDec) {
-	h.Executable = d.str()
-	h.SystemDir = d.str()
-	h.WorkDir = d.str()
-	h.OSVersion = d.str()
-	h.CommandLine = d.strs()
+func (h *Header) decodeInfo(d *wire.Decoder) {
+	h.Executable = d.Str()
+	h.SystemDir = d.Str()
+	h.WorkDir = d.Str()
+	h.OSVersion = d.Str()
+	h.CommandLine = d.Strs()
 }
 
 // TimeOf converts a time stamp to wall-clock time, as well as the header's

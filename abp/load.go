@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"alleria/abp/internal/wire"
 )
 
 // maxBlockID bounds block numbers, so that a damaged row cannot make the table
@@ -31,7 +33,7 @@ func (p *Process) load() error {
 		// eachRow knows of rows that are too short; whether a row makes sense is what
 		// add says.
 		var rowErr error
-		err = eachRow(payload, func(kind uint16, d *wireDec) {
+		err = eachRow(payload, func(kind uint16, d *wire.Decoder) {
 			if err := add(kind, d); err != nil && rowErr == nil {
 				rowErr = err
 			}
@@ -49,6 +51,7 @@ func (p *Process) load() error {
 	p.functions = lastOf(p.functions, func(r *Function) uint32 { return r.Number })
 	p.family = lastOf(p.family, func(r *FamilyRow) uint32 { return r.Number })
 	p.subs = lastOf(p.subs, func(r *SubProfile) uint32 { return r.Number })
+	slices.SortStableFunc(p.sampling, func(a, b Sampling) int { return a.compare(&b) })
 	// By thread, for the look-up by ordinal while entries are made.
 	p.syscallsBy = map[uint32][]Syscall{}
 	for _, s := range p.syscalls {
@@ -64,12 +67,12 @@ func (p *Process) load() error {
 // is no table.
 // Section types without rows here (INTERCEPTORS, TYPES, users') are for others to
 // read.
-func (p *Process) table(t SectionType, n int) func(kind uint16, d *wireDec) error {
+func (p *Process) table(t SectionType, n int) func(kind uint16, d *wire.Decoder) error {
 	switch t {
 	case SectionBlocks:
 		return p.addBlock
 	case SectionWindows:
-		return func(kind uint16, d *wireDec) error { return p.addWindow(n, kind, d) }
+		return func(kind uint16, d *wire.Decoder) error { return p.addWindow(n, kind, d) }
 	case SectionImages:
 		return rowOf(&p.images, (*Image).decode)
 	case SectionFunctions:
@@ -86,6 +89,8 @@ func (p *Process) table(t SectionType, n int) func(kind uint16, d *wireDec) erro
 		return rowOf(&p.snapshots, (*Snapshot).decode)
 	case SectionQueries:
 		return rowOf(&p.queries, (*QueryMessage).decode)
+	case SectionSampling:
+		return rowOf(&p.sampling, (*Sampling).decode)
 	case SectionSubProfiles:
 		return rowOf(&p.subs, (*SubProfile).decode)
 	}
@@ -94,8 +99,8 @@ func (p *Process) table(t SectionType, n int) func(kind uint16, d *wireDec) erro
 
 // rowOf makes a function that decodes rows of one kind into a table.
 // Rows of a kind that is not known are left out: a later version may add some.
-func rowOf[T any](rows *[]T, decode func(*T, *wireDec)) func(uint16, *wireDec) error {
-	return func(kind uint16, d *wireDec) error {
+func rowOf[T any](rows *[]T, decode func(*T, *wire.Decoder)) func(uint16, *wire.Decoder) error {
+	return func(kind uint16, d *wire.Decoder) error {
 		if kind != rowPlain {
 			return nil
 		}
@@ -108,7 +113,7 @@ func rowOf[T any](rows *[]T, decode func(*T, *wireDec)) func(uint16, *wireDec) e
 
 // addWindow sorts the two kinds of rows of WINDOWS, of which events are not kept.
 // Other kinds are those of a later version.
-func (p *Process) addWindow(section int, kind uint16, d *wireDec) error {
+func (p *Process) addWindow(section int, kind uint16, d *wire.Decoder) error {
 	switch kind {
 	case rowWindowDef:
 		return rowOf(&p.defs, (*WindowDef).decode)(rowPlain, d)
@@ -122,7 +127,7 @@ func (p *Process) addWindow(section int, kind uint16, d *wireDec) error {
 
 // addBlock adds a block. Numbers are dense, hence a slice and no map.
 // A number that comes twice is the later row's, as in all tables.
-func (p *Process) addBlock(kind uint16, d *wireDec) error {
+func (p *Process) addBlock(kind uint16, d *wire.Decoder) error {
 	if kind != rowPlain {
 		return nil
 	}

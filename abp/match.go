@@ -1,6 +1,7 @@
 package abp
 
 import (
+	"slices"
 	"sort"
 )
 
@@ -18,22 +19,30 @@ const (
 // block alone is decided once a block.
 // It belongs to one Reader: verdicts are filled in as blocks are met.
 type matcher struct {
-	q       *Query
-	p       *Process
-	plain   bool // everything matches
-	byCode  bool // filters on functions or addresses are present
-	funcs   map[uint32]bool
-	ranges  []Range // of these functions
-	blocks  []verdict
-	dataHit bool
-	inData  func(*Mem) // sets dataHit; made once, so that no call allocates
+	q        *Query
+	p        *Process
+	plain    bool   // everything matches
+	byCode   bool   // filters on functions or addresses are present
+	windows  uint64 // a bit for each window that is asked for; 0: they are not
+	noWindow bool   // they are, and the process has none of them
+	funcs    map[uint32]bool
+	ranges   []Range // of these functions
+	blocks   []verdict
+	dataHit  bool
+	inData   func(*Mem) // sets dataHit; made once, so that no call allocates
 }
 
 // newMatcher resolves the query's names in one process.
 // A name that no function has leaves nothing to match, which is no error here.
 func newMatcher(p *Process, q *Query) *matcher {
 	m := &matcher{q: q, p: p, byCode: len(q.Functions) > 0 || !q.Code.All()}
-	m.plain = !m.byCode && q.Data.All() && q.Time.All() && q.Ordinals.All()
+	m.plain = !m.byCode && q.Data.All() && q.Time.All() && q.Ordinals.All() && len(q.Windows) == 0
+	for _, d := range p.defs {
+		if d.Index < 64 && slices.Contains(q.Windows, d.Name) {
+			m.windows |= 1 << d.Index
+		}
+	}
+	m.noWindow = m.windows == 0 && len(q.Windows) > 0
 	m.blocks = make([]verdict, len(p.blocks))
 	m.inData = func(a *Mem) {
 		if q.Data.overlaps(a.Addr, a.Addr+uint64(max(a.Size, 1))-1) {
@@ -110,6 +119,9 @@ func (m *matcher) block(b *Block) verdict {
 func (m *matcher) exec(x *Exec) bool {
 	if m.plain {
 		return true
+	}
+	if m.noWindow || m.windows != 0 && x.Windows&m.windows == 0 {
+		return false
 	}
 	if m.byCode && m.block(x.Block) == verdictNone || !m.q.Time.Contains(x.TSC) {
 		return false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 )
 
 // Process is one recorded process: its tables and the frames of its threads.
@@ -29,9 +30,12 @@ type Process struct {
 	// syscallsBy has each thread's system calls in the order of their ordinals.
 	syscallsBy map[uint32][]Syscall
 	signals    []Signal
+	sampling   []Sampling // by thread and chunk, the last written of each last
+	strata     []Stratum
 	snapshots  []Snapshot
 	queries    []QueryMessage
 	subs       []SubProfile
+	gaps       []Gap
 
 	threads []Thread
 }
@@ -47,6 +51,26 @@ type Thread struct {
 
 // Number returns the process's number in the run.
 func (p *Process) Number() uint32 { return p.main.header.Process }
+
+// Generation says which of the process's recorded programs this is, from 1; 0 in profiles before 1.8, which
+// numbered programs like processes.
+func (p *Process) Generation() uint32 { return p.main.header.Generation }
+
+// Name is how people name the process: its number, and from its second recorded program on a point and which that is.
+func (p *Process) Name() string { return ProgramName(p.Number(), p.Generation()) }
+
+// ProgramName is Process.Name for a number and a generation.
+func ProgramName(number, generation uint32) string {
+	if generation > 1 {
+		return fmt.Sprintf("%d.%d", number, generation)
+	}
+	return strconv.FormatUint(uint64(number), 10)
+}
+
+// before orders processes by number, and their programs by time.
+func (p *Process) before(o *Process) bool {
+	return cmp.Or(cmp.Compare(p.Number(), o.Number()), cmp.Compare(p.Generation(), o.Generation())) < 0
+}
 
 // Header returns the main profile's header, with the totals of all files.
 func (p *Process) Header() *Header { return &p.main.header }
@@ -155,29 +179,57 @@ func (p *Process) openSubs(dir string, outputs []string) error {
 	for _, out := range outputs {
 		dirs = append(dirs, filepath.Join(out, filepath.Base(dir)))
 	}
+	var all []string
 	for _, d := range dirs {
 		names, err := filepath.Glob(filepath.Join(d, "*.abp"))
 		if err != nil {
 			return fmt.Errorf("list sub-profiles: %w", err)
 		}
-		for _, name := range names {
-			n := subNumber(name)
-			if n == 0 || seen[n] {
-				continue
-			}
-			f, err := OpenFile(name)
-			if errors.Is(err, ErrCutOff) {
-				continue // cut off before its first section
-			}
-			if err != nil {
-				return err
-			}
-			seen[n] = true
-			p.files = append(p.files, f)
+		all = append(all, names...)
+	}
+	// A process's directory that was opened by itself has no run.json that names the others.
+	for _, s := range p.subs {
+		if filepath.IsAbs(s.Path) && !absent(s.Path) {
+			all = append(all, s.Path)
 		}
 	}
+	for _, name := range all {
+		n := subNumber(name)
+		if n == 0 || seen[n] {
+			continue
+		}
+		seen[n] = true
+		if err := p.openSub(name, n); err != nil {
+			return err
+		}
+	}
+	p.subGaps(dir)
 	slices.SortFunc(p.files, func(a, b *File) int { return cmp.Compare(a.header.Stream, b.header.Stream) })
-	return p.indexFrames()
+	if err := p.indexFrames(); err != nil {
+		return err
+	}
+	p.lackGap()
+	p.countGap()
+	return nil
+}
+
+// openSub opens a sub-profile. One of another run is left out: its frames refer to other
+// blocks, and would be read as something that never happened.
+func (p *Process) openSub(name string, number int) error {
+	f, err := OpenFile(name)
+	if errors.Is(err, ErrCutOff) { // nothing to read, and not missing
+		p.gaps = append(p.gaps, Gap{name, "was cut off before its first section", true})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !p.belongs(f, number) {
+		p.gaps = append(p.gaps, Gap{Path: name, Text: gapForeign})
+		return f.Close()
+	}
+	p.files = append(p.files, f)
+	return nil
 }
 
 // close closes all files, also after an error.
@@ -209,6 +261,7 @@ func (p *Process) indexFrames() error {
 	if p.main.end == nil {
 		p.main.header.Counts = p.Counts()
 	}
+	p.scale()
 	for i := range p.threads {
 		slices.SortStableFunc(p.threads[i].Frames, func(a, b *FrameRef) int { return cmp.Compare(a.Seq, b.Seq) })
 	}

@@ -19,6 +19,7 @@ type Profile struct {
 	path      string
 	run       *Run
 	processes []*Process
+	gaps      []Gap
 }
 
 // Open opens a run's directory, a process's directory or one profile. A
@@ -66,7 +67,7 @@ func (p *Profile) Run() *Run { return p.run }
 // Processes returns the recorded processes by number.
 func (p *Profile) Processes() []*Process { return p.processes }
 
-// Process returns the process of that number, nil if it was not recorded.
+// Process returns the process of that number, nil if it was not recorded: its first program, where several were.
 func (p *Profile) Process(number uint32) *Process {
 	for _, proc := range p.processes {
 		if proc.Number() == number {
@@ -76,10 +77,20 @@ func (p *Profile) Process(number uint32) *Process {
 	return nil
 }
 
-// Complete reports whether everything was closed in order.
+// Program returns one of the recorded programs of a process, nil if there is none.
+func (p *Profile) Program(number, generation uint32) *Process {
+	for _, proc := range p.processes {
+		if proc.Number() == number && proc.Generation() == generation {
+			return proc
+		}
+	}
+	return nil
+}
+
+// Complete reports whether everything was closed in order and is there.
 // For a profile without run.json that is about its files alone.
 func (p *Profile) Complete() bool {
-	if p.run != nil && p.run.Outcome.State != OutcomeComplete {
+	if len(p.gaps) > 0 || p.run != nil && p.run.Outcome.State != OutcomeComplete {
 		return false
 	}
 	for _, proc := range p.processes {
@@ -100,26 +111,44 @@ func (p *Profile) Counts() (c Counts) {
 
 // openRun opens a run's directory.
 // A process's directory that has no main profile was made by a recorder that did
-// not get far enough to write anything.
+// not get far enough to write anything; that of one that is known to have had one is a gap.
+// Without run.json the processes are read all the same.
 func (p *Profile) openRun(dir string) error {
-	run, err := ReadRun(dir)
-	if err != nil {
-		return fmt.Errorf("open run %s: %w", dir, err)
-	}
-	p.run = run
 	// By what is there, not by run.json: that of a run that was cut off does not
 	// list its processes.
 	names, err := filepath.Glob(filepath.Join(dir, "p*", MainFile))
 	if err != nil {
 		return fmt.Errorf("open run: %w", err)
 	}
+	run, err := ReadRun(dir)
+	if err != nil && (len(names) == 0 || !errors.Is(err, fs.ErrNotExist)) {
+		return noRun(dir, err)
+	}
+	p.run = run
 	for _, name := range names {
 		if err := p.openProcess(filepath.Dir(name), run); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(p.processes, func(a, b *Process) int { return int(a.Number()) - int(b.Number()) })
+	slices.SortFunc(p.processes, func(a, b *Process) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	p.runGaps(dir)
 	return nil
+}
+
+// noRun says why a directory is not opened: what was named may be no profile at all.
+func noRun(dir string, err error) error {
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("open run %s: %w", dir, err)
+	case processOf(dir) != 0 && !absent(filepath.Join(dir, "1.abp")):
+		return fmt.Errorf("%s: %s is missing, without which its sub-profiles cannot be read: %w", dir, MainFile, ErrCorrupt)
+	}
+	return fmt.Errorf("%s: %w: there is neither %s nor %s in it", dir, ErrNotProfile, RunFile, MainFile)
 }
 
 // openProcess opens a process's directory; run is nil where it was opened alone.
@@ -133,7 +162,11 @@ func (p *Profile) openProcess(dir string, run *Run) error {
 	if run != nil {
 		outputs = run.Outputs
 	}
-	return proc.openSubs(dir, outputs)
+	if err := proc.openSubs(dir, outputs); err != nil {
+		return err
+	}
+	p.gaps = append(p.gaps, proc.gaps...)
+	return nil
 }
 
 // openSingle opens one file.

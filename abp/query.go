@@ -50,15 +50,18 @@ func (r Range) overlaps(first, last uint64) bool {
 type Query struct {
 	Order     Order    // the zero Order is OrderThread
 	Processes []uint32 // numbers; none: all
+	Programs  []uint32 // which of a process's recorded programs (Process.Generation); none: all
 	Threads   []uint32 // numbers within their process; none: all
 	// Functions are names, as linked or demangled, where * stands for anything;
 	// none: all. An instruction whose function was not recorded matches by its
 	// block's address.
 	Functions []string
-	Code      Range // addresses of instructions
-	Data      Range // addresses of accesses; instructions without any do not match
-	Time      Range // TSC
-	Ordinals  Range // of instructions within their thread
+	// Windows are names of windows; only what ran while one of them was open; none: all.
+	Windows  []string
+	Code     Range // addresses of instructions
+	Data     Range // addresses of accesses; instructions without any do not match
+	Time     Range // TSC
+	Ordinals Range // of instructions within their thread
 	// Decode: sums are made by decoding every frame, also where what it lists would do.
 	// The results are the same.
 	Decode bool

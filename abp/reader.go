@@ -31,6 +31,8 @@ type Reader struct {
 	switched bool
 	from     uint64   // first ordinal wanted, after Seek
 	stretch  []uint64 // that NextStretch found
+	counted  int      // frames whose executions are in passed
+	passed   uint64
 
 	entries entryState
 	sums    InsSums
@@ -54,7 +56,8 @@ func (p *Profile) Reader(q Query) *Reader {
 
 // wantsProcess reports whether the query takes a process.
 func (r *Reader) wantsProcess(p *Process) bool {
-	return len(r.query.Processes) == 0 || slices.Contains(r.query.Processes, p.Number())
+	return (len(r.query.Processes) == 0 || slices.Contains(r.query.Processes, p.Number())) &&
+		(len(r.query.Programs) == 0 || slices.Contains(r.query.Programs, p.Generation()))
 }
 
 // rewind puts the cursors in front of everything.

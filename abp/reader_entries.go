@@ -70,7 +70,7 @@ func (r *Reader) announce(kind EntryKind) {
 	x := &r.cur.x
 	e := &r.entries.entry
 	e.Kind = kind
-	e.Process, e.Thread, e.OSID, e.Windows = x.Process.Number(), x.Thread, x.OSID, x.Windows
+	e.Process, e.Program, e.Thread, e.OSID, e.Windows = x.Process.Number(), x.Process.Generation(), x.Thread, x.OSID, x.Windows
 }
 
 // advance takes the next step of the cursors and prepares what it yields.
@@ -297,9 +297,14 @@ func (r *Reader) fillTrace(x *Exec) {
 // one thread are in the order of their ordinals.
 func (p *Process) syscallAt(thread uint32, ordinal uint64) *Syscall {
 	rows := p.syscallsBy[thread]
-	i, ok := slices.BinarySearchFunc(rows, ordinal, func(s Syscall, o uint64) int { return cmp.Compare(s.Ordinal, o) })
-	if !ok {
-		return nil
+	i, _ := slices.BinarySearchFunc(rows, ordinal, func(s Syscall, o uint64) int { return cmp.Compare(s.Ordinal, o) })
+	// Those of instructions that are not recorded have the ordinal of the next one that is: its
+	// own call is the last.
+	var own *Syscall
+	for ; i < len(rows) && rows[i].Ordinal == ordinal; i++ {
+		if rows[i].Place != CallBetween {
+			own = &rows[i]
+		}
 	}
-	return &rows[i]
+	return own
 }

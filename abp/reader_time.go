@@ -20,7 +20,7 @@ func (h *cursorHeap) Less(i, j int) bool {
 		return a.TSC < b.TSC
 	}
 	if a.Process != b.Process {
-		return a.Process.Number() < b.Process.Number()
+		return a.Process.before(b.Process)
 	}
 	return a.Thread < b.Thread
 }

@@ -84,14 +84,16 @@ type Outcome struct {
 // ProcessEntry sums up one process of the run.
 // Its counts are the recorded ones, or the exact ones of a run that only counted.
 type ProcessEntry struct {
-	Number   uint32   `json:"number"`           // in order of creation, from 1
-	PID      uint32   `json:"pid"`              // the kernel's
-	Parent   uint32   `json:"parent,omitempty"` // its number; the first has none
-	Command  []string `json:"command"`          // its command line, one argument each
-	Followed bool     `json:"followed"`         // it ran under the engine
-	Exit     *int     `json:"exit,omitempty"`   // as a shell reports it; nil: its end was not seen
-	Dir      string   `json:"dir,omitempty"`    // relative to run.json
-	Threads  int      `json:"threads,omitempty"`
+	Number uint32 `json:"number"` // in order of creation, from 1
+	// Generation says which of the programs of the process that were recorded this is, from 1; 0: none was, or it is of all.
+	Generation uint32   `json:"generation,omitempty"`
+	PID        uint32   `json:"pid"`              // the kernel's
+	Parent     uint32   `json:"parent,omitempty"` // its number; the first has none
+	Command    []string `json:"command"`          // its command line, one argument each
+	Followed   bool     `json:"followed"`         // it ran under the engine
+	Exit       *int     `json:"exit,omitempty"`   // as a shell reports it; nil: its end was not seen
+	Dir        string   `json:"dir,omitempty"`    // relative to run.json
+	Threads    int      `json:"threads,omitempty"`
 	Counts
 	// Counted is what a run found that counted and recorded nothing.
 	Counted *Counted `json:"counted,omitempty"`

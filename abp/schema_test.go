@@ -250,7 +250,7 @@ func TestSchema(t *testing.T) {
 	for _, v := range p.self["sections"].([]any) {
 		seen[v.(node)["type"].(uint64)] = true
 	}
-	for typ := SectionInfo; typ <= SectionFrameSums; typ++ {
+	for typ := SectionInfo; typ <= SectionSampling; typ++ {
 		if !seen[uint64(typ)] && typ != SectionInterceptors && typ != SectionTypes {
 			t.Errorf("%s was not tried", typ)
 		}

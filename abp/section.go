@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"alleria/abp/internal/wire"
 )
 
 // SectionType says what a section holds. Types from SectionUser on are for
@@ -32,6 +34,7 @@ const (
 	SectionEnd                                  // one EndInfo row
 	SectionDirectory                            // where all sections are
 	SectionFrameSums                            // what the frame in front does not list, see FrameSums
+	SectionSampling                             // Sampling rows
 
 	SectionUser SectionType = 0x80000000
 )
@@ -40,7 +43,7 @@ const (
 var sectionNames = [...]string{
 	"", "INFO", "CPUID", "PROFILE", "BLOCKS", "WINDOWS", "LLW", "INTERCEPTORS", "TYPES",
 	"PROCESS_FAMILY", "IMAGE_TABLE", "FUNC_TABLE", "SYSCALLS", "SIGNALS", "QUERIES",
-	"SUBPROFILES", "FRAME_INDEX", "END", "DIRECTORY", "FRAME_SUMS",
+	"SUBPROFILES", "FRAME_INDEX", "END", "DIRECTORY", "FRAME_SUMS", "SAMPLING",
 }
 
 // String returns the type's name.
@@ -104,16 +107,16 @@ func AppendSection(dst []byte, t SectionType, flags SectionFlags, payload []byte
 // appendHeader appends the header, whose checksum covers all that precedes it.
 func (s *Section) appendHeader(dst []byte) []byte {
 	start := len(dst)
-	e := wireEnc{dst}
-	e.u32(sectionSync)
-	e.u32(uint32(s.Type))
-	e.u64(s.Length)
-	e.u32(s.CRC)
-	e.u16(uint16(s.Flags))
-	e.u16(0)
-	e.u32(0)
-	e.u32(checksum(e.b[start:]))
-	return e.b
+	e := wire.Encoder{B: dst}
+	e.U32(sectionSync)
+	e.U32(uint32(s.Type))
+	e.U64(s.Length)
+	e.U32(s.CRC)
+	e.U16(uint16(s.Flags))
+	e.U16(0)
+	e.U32(0)
+	e.U32(checksum(e.B[start:]))
+	return e.B
 }
 
 // decodeHeader reads a section's header. The offset is the caller's to set.
@@ -127,11 +130,11 @@ func (s *Section) decodeHeader(b []byte) error {
 		binary.LittleEndian.Uint32(b[SectionHeaderSize-4:]) != checksum(b[:SectionHeaderSize-4]) {
 		return fmt.Errorf("section header: %w", ErrCorrupt)
 	}
-	d := wireDec{b: b[4:]}
-	s.Type = SectionType(d.u32())
-	s.Length = d.u64()
-	s.CRC = d.u32()
-	s.Flags = SectionFlags(d.u16())
+	d := wire.Decoder{B: b[4:]}
+	s.Type = SectionType(d.U32())
+	s.Length = d.U64()
+	s.CRC = d.U32()
+	s.Flags = SectionFlags(d.U16())
 	if s.Length > 1<<56 { // keeps sums of offsets from wrapping
 		return fmt.Errorf("section of %d bytes: %w", s.Length, ErrCorrupt)
 	}
@@ -150,18 +153,18 @@ const (
 // appendDirectory repeats the sections' headers, so that finding one needs a single
 // read at the end of the file and not one a section.
 func appendDirectory(dst []byte, sections []Section) []byte {
-	e := wireEnc{dst}
+	e := wire.Encoder{B: dst}
 	for i := range sections {
 		s := &sections[i]
-		e.u32(uint32(s.Type))
-		e.u16(uint16(s.Flags))
-		e.u16(0)
-		e.u64(s.Offset)
-		e.u64(s.Length)
-		e.u32(s.CRC)
-		e.u32(0)
+		e.U32(uint32(s.Type))
+		e.U16(uint16(s.Flags))
+		e.U16(0)
+		e.U64(s.Offset)
+		e.U64(s.Length)
+		e.U32(s.CRC)
+		e.U32(0)
 	}
-	return e.b
+	return e.B
 }
 
 // decodeDirectory reads it; whether the entries are true is not its question.
@@ -170,12 +173,12 @@ func decodeDirectory(b []byte) ([]Section, error) {
 		return nil, fmt.Errorf("directory of %d bytes: %w", len(b), ErrCorrupt)
 	}
 	sections := make([]Section, 0, len(b)/directoryEntry)
-	d := wireDec{b: b}
-	for len(d.b) > 0 {
-		s := Section{Type: SectionType(d.u32()), Flags: SectionFlags(d.u16())}
-		d.u16()
-		s.Offset, s.Length, s.CRC = d.u64(), d.u64(), d.u32()
-		d.u32()
+	d := wire.Decoder{B: b}
+	for len(d.B) > 0 {
+		s := Section{Type: SectionType(d.U32()), Flags: SectionFlags(d.U16())}
+		d.U16()
+		s.Offset, s.Length, s.CRC = d.U64(), d.U64(), d.U32()
+		d.U32()
 		sections = append(sections, s)
 	}
 	return sections, nil
@@ -185,11 +188,11 @@ func decodeDirectory(b []byte) ([]Section, error) {
 // section's header, the CRC-32C of both, and a reserved uint32.
 func appendTrailer(dst []byte, directory uint64) []byte {
 	start := len(dst)
-	e := wireEnc{append(dst, trailerMagic...)}
-	e.u64(directory)
-	e.u32(checksum(e.b[start:]))
-	e.u32(0)
-	return e.b
+	e := wire.Encoder{B: append(dst, trailerMagic...)}
+	e.U64(directory)
+	e.U32(checksum(e.B[start:]))
+	e.U32(0)
+	return e.B
 }
 
 // decodeTrailer returns the DIRECTORY section's offset.
@@ -197,8 +200,8 @@ func decodeTrailer(b []byte) (directory uint64, ok bool) {
 	if len(b) != trailerSize || string(b[:8]) != trailerMagic {
 		return 0, false
 	}
-	d := wireDec{b: b[8:]}
-	directory = d.u64()
-	sum, reserved := d.u32(), d.u32()
+	d := wire.Decoder{B: b[8:]}
+	directory = d.U64()
+	sum, reserved := d.U32(), d.U32()
 	return directory, sum == checksum(b[:16]) && reserved == 0
 }

@@ -1,5 +1,7 @@
 package abp
 
+import "fmt"
+
 // FrameReader returns a Reader in front of nothing: Frame gives it one frame after the
 // other. q's order does not matter.
 func (p *Profile) FrameReader(q Query) *Reader {
@@ -84,4 +86,113 @@ func (x *Exec) whole(b *Block, words []uint64) {
 	if x.Timed = b.TimeWord >= 0; x.Timed {
 		x.TSC = x.Words[b.TimeWord]
 	}
+}
+
+// Batch is a stretch of one thread's record, some thousand words, with the state of the
+// thread that it begins in. It stands alone: one goroutine takes batches off a profile
+// (Reader.NextBatch), others expand them (Reader.Batch), in whatever order.
+//
+// Frames as the unit were refused here, though EachFrame has them: a frame as text may be a
+// gigabyte, which would have to be kept until the frames before it are written.
+type Batch struct {
+	x      Exec // the state in front of the words; its block is nil
+	words  []uint64
+	cut    int    // of the first execution, -1 none
+	thread bool   // the first of its thread
+	shown  uint64 // the windows that were open in front of it
+}
+
+// Process returns the process that the batch is of.
+func (b *Batch) Process() *Process { return b.x.Process }
+
+// Thread returns the number of the thread that the batch is of.
+func (b *Batch) Thread() uint32 { return b.x.Thread }
+
+// Ordinal returns the number in the thread of the batch's first recorded instruction.
+func (b *Batch) Ordinal() uint64 { return b.x.Ordinal }
+
+// NextBatch copies the next stretch of what the query may match into b, whose memory is used
+// again, and returns false at the end and at an error (see Err). The Reader yields nothing
+// else; its order is not OrderTime.
+//
+// Filters are asked of frames only. The rest is for who expands the batch.
+func (r *Reader) NextBatch(b *Batch) bool {
+	c := r.cursors[0]
+	r.cur = c
+	b.thread, b.shown = false, c.x.Windows
+	for r.err == nil {
+		switch {
+		case len(c.words) > 0:
+			b.x, b.cut = c.x, c.cut
+			b.words = append(b.words[:0], c.words...)
+			c.pass()
+			r.err = c.err
+			return r.err == nil
+		case c.left > 0:
+			c.fill()
+			r.err = c.err
+		default:
+			switch c.open() {
+			case stepEnd:
+				r.err = c.err
+				return false
+			case stepThread:
+				b.thread = true
+			}
+		}
+	}
+	return false
+}
+
+// Passed returns how many executions the frames have that NextBatch is done with, those that
+// the query has ruled out included.
+func (r *Reader) Passed() uint64 {
+	c := r.cursors[0]
+	for ; r.counted < c.next; r.counted++ {
+		r.passed += c.refs[r.counted].Execs
+	}
+	return r.passed
+}
+
+// pass takes all words that are there and keeps the state up.
+func (c *cursor) pass() {
+	x := &c.x
+	for len(c.words) > 0 && c.err == nil {
+		if IsMark(c.words[0]) {
+			c.mark()
+			x.advance()
+			continue
+		}
+		if c.cut >= 0 {
+			c.exec()
+			x.advance()
+			continue
+		}
+		b := x.Process.Block(uint32(c.words[0]))
+		if b == nil || len(c.words) <= b.Words {
+			c.err = fmt.Errorf("thread %d: block %d: %w", x.Thread, c.words[0], ErrCorrupt)
+			return
+		}
+		x.Ordinal += b.Static.Instructions
+		if b.TimeWord >= 0 {
+			x.TSC = c.words[1+int(b.TimeWord)]
+		}
+		c.words = c.words[1+b.Words:]
+	}
+}
+
+// Batch puts a Reader made by FrameReader in front of a batch, of which it yields what the
+// query matches, and nothing behind it. The batch must stay as it is meanwhile.
+func (r *Reader) Batch(b *Batch) {
+	c := r.cursors[0]
+	c.procs, c.refs, c.next, c.err = c.procs[:0], c.refs[:0], 0, nil
+	c.words, c.left, c.cut, c.again = b.words, 0, b.cut, false
+	scratch := c.x.scratch
+	c.x = b.x
+	c.x.scratch = scratch
+	r.cur, r.err, r.stretch = c, nil, nil
+	st := &r.entries
+	st.active, st.phase = false, phaseIns
+	st.header, st.shown = b.thread, b.x.Windows
+	st.windows = b.thread && b.x.Windows != 0 || !b.thread && b.x.Windows != b.shown
 }

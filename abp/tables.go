@@ -1,5 +1,7 @@
 package abp
 
+import "alleria/abp/internal/linux"
+
 // Rows of the tables of a process. Rows of one section type add up over all
 // sections of that type; a later row with the same number replaces an earlier
 // one (an image is written when it is loaded and again when it is unloaded).
@@ -104,17 +106,29 @@ type WindowEvent struct {
 }
 
 // Syscall is a row of SYSCALLS.
-// It hangs on the instruction with that ordinal, which is the `syscall` itself.
 type Syscall struct {
 	Thread  uint32    // number within the process
 	Number  uint32    // of the x86-64 table, arch/x86/entry/syscalls/syscall_64.tbl
-	Ordinal uint64    // instructions recorded in the thread before it
+	Ordinal uint64    // instructions recorded in the thread before its own, see Place
 	TSC     uint64    // at entry
 	EndTSC  uint64    // at return, 0: it did not return
 	Args    [6]uint64 // as in rdi, rsi, rdx, r10, r8, r9, used or not
 	Result  int64     // what rax held
 	Errno   int32     // positive; 0: it succeeded
+	Place   CallPlace // what Ordinal is
 }
+
+// CallPlace says what has the ordinal of a system call.
+type CallPlace uint32
+
+// Places of system calls.
+const (
+	// CallUnknown: the file is older than 1.8. It is the call's own instruction if that is recorded,
+	// which the instruction of that ordinal tells: it is a `syscall` then.
+	CallUnknown CallPlace = iota
+	CallOwn               // the `syscall` instruction itself
+	CallBetween           // the next instruction that is recorded: the call's own is not
+)
 
 // Signal is a row of SIGNALS.
 type Signal struct {
@@ -184,3 +198,17 @@ type EndInfo struct {
 	LowestAddr, HighestAddr uint64
 	Reason                  string // why the recording of the process ended
 }
+
+// SyscallName returns the name of a system call of x86-64 by its number, empty if
+// it has none here: a kernel may be newer than the table.
+func SyscallName(nr uint32) string { return linux.SyscallName(nr) }
+
+// SyscallNumber is the inverse of SyscallName.
+func SyscallNumber(name string) (nr uint32, ok bool) { return linux.SyscallNumber(name) }
+
+// SyscallNames returns all names that SyscallNumber knows, by number.
+func SyscallNames() []string { return linux.SyscallNames() }
+
+// SignalName returns the name of a signal of Linux on x86-64: SIGHUP and so on,
+// SIGRT+n for real-time signals.
+func SignalName(nr uint32) string { return linux.SignalName(nr) }

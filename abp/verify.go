@@ -3,8 +3,10 @@ package abp
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // Problem is something that Verify found.
@@ -34,7 +36,15 @@ type verifier struct {
 	complete bool // the run says that it is
 	corrupt  bool // a problem that is no cut was found
 	cut      bool
+	gaps     bool // files are missing: what they held is not looked for
+
+	progress func(done, total uint64)
+	done     atomic.Uint64 // bytes
+	total    uint64
 }
+
+// passed adds bytes that were gone through.
+func (v *verifier) passed(n uint64) { v.progress(v.done.Add(n), v.total) }
 
 // Verify reads everything under a path (as Open takes it) and reports what is
 // not as it should be. It returns an error only where it could not look.
@@ -43,15 +53,27 @@ type verifier struct {
 // references, counts in headers against decoding, the order of frames. report is called
 // in the order of the files. A run that is still being recorded has problems, all of
 // them with CutOff.
-func Verify(path string, report func(Problem)) (err error) {
+func Verify(path string, report func(Problem)) error {
+	return VerifyProgress(path, report, func(uint64, uint64) {})
+}
+
+// VerifyProgress is Verify for whoever wants to know how far it has got: progress is told how
+// many bytes have been gone through, of how many. All are read twice, once as bytes and once
+// as frames. It is called from several goroutines, and numbers may come out of order.
+func VerifyProgress(path string, report func(Problem), progress func(done, total uint64)) (err error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
-	v := &verifier{report: report, complete: true}
+	v := &verifier{report: report, complete: true, progress: progress}
 	files, err := v.files(path, st.IsDir())
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
+	}
+	for _, name := range files {
+		if st, err := os.Stat(name); err == nil { // gone meanwhile: opening it says so
+			v.total += 2 * uint64(st.Size())
+		}
 	}
 	// First each file by itself, so that damage is reported where it is and not as
 	// what follows from it.
@@ -68,6 +90,9 @@ func Verify(path string, report func(Problem)) (err error) {
 	}
 	p, err := Open(path)
 	if err != nil {
+		if len(files) == 0 && errors.Is(err, ErrNotProfile) {
+			return fmt.Errorf("verify: %w", err) // nothing of ours in it
+		}
 		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrCutOff) || errors.Is(err, ErrVersion) || errors.Is(err, ErrNotProfile) {
 			v.found(path, 0, errors.Is(err, ErrCutOff), "%v", err)
 			return nil
@@ -75,6 +100,10 @@ func Verify(path string, report func(Problem)) (err error) {
 		return fmt.Errorf("verify: %w", err)
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
+	for _, g := range p.Gaps() {
+		v.found(g.Path, 0, g.CutOff, "%s", g.Text)
+	}
+	v.gaps = len(p.Gaps()) > 0
 	for _, proc := range p.processes {
 		v.tables(proc)
 		v.threads(proc)
@@ -106,10 +135,13 @@ func (v *verifier) files(path string, dir bool) ([]string, error) {
 	}
 	run, err := ReadRun(path)
 	if err != nil {
-		if !errors.Is(err, ErrCorrupt) {
+		// Without it Open says what is the matter.
+		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		v.found(filepath.Join(path, RunFile), 0, false, "%v", err)
+		if errors.Is(err, ErrCorrupt) {
+			v.found(filepath.Join(path, RunFile), 0, false, "%v", err)
+		}
 		// The files are verified all the same, as strictly as those of a run that
 		// is known to be complete.
 		run = &Run{Outcome: Outcome{State: OutcomeComplete}}
@@ -191,6 +223,7 @@ func (v *verifier) sections(f *File) bool {
 			v.found(f.path, at, false, "%v", err)
 			whole = false
 		}
+		v.passed(SectionHeaderSize + s.Length)
 		if s.Type == SectionDirectory {
 			end = true
 		} else {

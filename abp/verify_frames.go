@@ -1,6 +1,9 @@
 package abp
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // threads verifies each thread's frames: that they follow one another, and that
 // each decodes to what its header says.
@@ -15,11 +18,16 @@ func (v *verifier) threads(p *Process) {
 	_ = EachFrame(len(refs), func() (func(int) error, func()) {
 		c := newFrameCheck(p)
 		return func(i int) error {
-			wrong[i] = c.frame(refs[i])
+			if p.Lacks(refs[i]) {
+				wrong[i] = ErrCutOff
+			} else {
+				wrong[i] = c.frame(refs[i])
+			}
+			v.passed(refs[i].File.sections[refs[i].Section].Length)
 			return nil
 		}, func() {}
 	})
-	single := len(p.files) == 1 && len(p.subs) > 1 // one of several was opened
+	single := len(p.files) == 1 && len(p.subs) > 1 || v.gaps // one of several was opened, or is left
 	for i := range p.threads {
 		var prev *FrameRef
 		for _, ref := range p.threads[i].Frames {
@@ -28,7 +36,10 @@ func (v *verifier) threads(p *Process) {
 				v.follows(prev, ref, at)
 			}
 			prev = ref
-			if err := wrong[0]; err != nil {
+			switch err := wrong[0]; {
+			case errors.Is(err, ErrCutOff): // of the main file
+				v.found(ref.File.path, at, true, "thread %d, frame %d refers to code that %s lacks", ref.Thread, ref.Seq, MainFile)
+			case err != nil:
 				v.found(ref.File.path, at, false, "thread %d, frame %d: %v", ref.Thread, ref.Seq, err)
 			}
 			wrong = wrong[1:]

@@ -80,13 +80,6 @@ func (v *verifier) ends(p *Process) {
 	if p.main.end != nil && all && len(p.subs) == len(p.files) && p.main.end.Counts != p.Counts() {
 		v.found(p.main.path, 0, false, "END says %+v, all frames add up to %+v", p.main.end.Counts, p.Counts())
 	}
-	for _, s := range p.subs {
-		// A sub-profile that was opened by itself has no brothers to miss.
-		if all || p.sub(s.Number) != nil || len(p.files) == 1 {
-			continue
-		}
-		v.found(p.main.path, 0, false, "sub-profile %s is missing", s.Path)
-	}
 }
 
 // sub returns the open sub-profile of that number, nil if it is not open.

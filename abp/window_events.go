@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"alleria/abp/internal/wire"
 )
 
 // A window that opens at each call of a function makes as many rows as there are
@@ -87,7 +89,7 @@ func (p *Process) windowEvents(section int) ([]WindowEvent, error) {
 	}
 	var rows []WindowEvent
 	reasons := make(map[string]string)
-	err = eachRow(payload, func(kind uint16, d *wireDec) {
+	err = eachRow(payload, func(kind uint16, d *wire.Decoder) {
 		if kind != rowWindowEvent {
 			return
 		}

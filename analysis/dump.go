@@ -19,6 +19,8 @@ type DumpOptions struct {
 	From uint64
 	// NoCode leaves out the instructions' bytes.
 	NoCode bool
+	// Alone dumps on one goroutine, for comparison.
+	Alone bool
 	// JSON writes an object a line in place of text.
 	JSON bool
 }
@@ -30,19 +32,21 @@ type DumpOptions struct {
 // The query's filters apply as they do everywhere in abp. An error of the profile
 // comes after everything before it was written, so that a cut-off profile is dumped
 // up to its last complete frame.
+//
+// What has no system calls or signals to be put between instructions is written on all
+// processors, with the same result.
 func Dump(w io.Writer, p *abp.Profile, q abp.Query, o DumpOptions) error {
-	dis, err := NewDisassembler(o.Syntax)
+	outside := outsideOf(p, &q)
+	if o.From == 0 && o.Count == 0 && !o.Alone && q.Order == abp.OrderThread && len(outside) == 0 {
+		return dumpBeside(w, p, q, o)
+	}
+	out := bufio.NewWriterSize(w, 1<<16)
+	d, err := newDumper(out, p, o)
 	if err != nil {
 		return err
 	}
-	defer dis.Close()
-	out := bufio.NewWriterSize(w, 1<<16)
-	d := &dumper{options: o, profile: p, dis: dis, places: map[uint32]*places{}, outside: outsideOf(p, &q)}
-	if o.JSON {
-		d.form = &jsonDump{dumper: d, out: out}
-	} else {
-		d.form = &textDump{dumper: d, out: out, texts: map[textKey]string{}}
-	}
+	defer d.dis.Close()
+	d.outside = outside
 	r := p.Reader(q)
 	if o.From > 0 {
 		if err := d.seek(r, p, q); err != nil {
@@ -64,15 +68,67 @@ func Dump(w io.Writer, p *abp.Profile, q abp.Query, o DumpOptions) error {
 	return r.Err()
 }
 
+// newDumper makes a dumper that writes to out; its disassembler is to be closed.
+func newDumper(out *bufio.Writer, p *abp.Profile, o DumpOptions) (*dumper, error) {
+	dis, err := NewDisassembler(o.Syntax)
+	if err != nil {
+		return nil, err
+	}
+	d := &dumper{options: o, profile: p, dis: dis, places: map[program]*places{}}
+	if o.JSON {
+		d.form = &jsonDump{dumper: d, out: out, texts: map[textKey]string{}, targets: map[branchTarget]string{}}
+	} else {
+		d.form = &textDump{dumper: d, out: out, texts: map[textKey]string{}, targets: map[branchTarget]string{}}
+	}
+	return d, nil
+}
+
+// dumpBeside has batches written side by side. A batch has whole executions, and its header
+// where a thread begins, so that nothing is open in between.
+func dumpBeside(w io.Writer, p *abp.Profile, q abp.Query, o DumpOptions) error {
+	return OrderedText(w, p, q, nil, func() (TextWork, func(), error) {
+		sink := &textSink{}
+		out := bufio.NewWriterSize(sink, 1<<12)
+		d, err := newDumper(out, p, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.headed = true // no batch begins in the middle of what was asked for
+		return func(r *abp.Reader, _ *abp.Batch, t *Text) error {
+			sink.text = t
+			for r.Next() {
+				d.entry(r.Entry())
+			}
+			d.form.end()
+			return out.Flush()
+		}, d.dis.Close, nil
+	})
+}
+
+// textSink writes into a Text.
+type textSink struct{ text *Text }
+
+// Write implements io.Writer.
+func (s *textSink) Write(b []byte) (int, error) {
+	s.text.Buf = append(s.text.Buf, b...)
+	return len(b), s.text.Flush()
+}
+
+// branchTarget is where a branch goes in a program.
+type branchTarget struct {
+	places *places
+	addr   uint64
+}
+
 // dumper goes through a profile and hands what it finds to a form, which writes it.
 type dumper struct {
 	form    dumpForm
 	options DumpOptions
 	profile *abp.Profile
 	dis     *Disassembler
-	places  map[uint32]*places // by process
-	shown   uint64             // instructions
-	headed  bool               // a thread's header was written
+	places  map[program]*places
+	shown   uint64 // instructions
+	headed  bool   // a thread's header was written
 	outside map[threadKey]*outside
 	last    threadKey // whose header was written last
 }
@@ -106,7 +162,7 @@ func (d *dumper) seek(r *abp.Reader, p *abp.Profile, q abp.Query) error {
 		}
 		for _, t := range proc.Threads() {
 			if wants(q.Threads, t.Number) {
-				d.skipOutside(threadKey{proc.Number(), t.Number})
+				d.skipOutside(threadKey{proc.Number(), proc.Generation(), t.Number})
 				return r.SeekIn(proc, t.Number, d.options.From)
 			}
 		}
@@ -131,7 +187,7 @@ func (d *dumper) entry(e *abp.Entry) bool {
 		if d.shown == 0 && !d.headed {
 			d.header(e) // the dump begins in the middle of a thread
 		}
-		d.before(threadKey{e.Process, e.Thread}, e.Ins.Ordinal)
+		d.before(threadKey{e.Process, e.Program, e.Thread}, e.Ins.Ordinal, e.Ins.Block.Branch == abp.BranchSyscall && e.Ins.Index == len(e.Ins.Block.Ins)-1)
 		d.shown++
 		d.form.instruction(e)
 	case abp.EntryMem:
@@ -139,7 +195,7 @@ func (d *dumper) entry(e *abp.Entry) bool {
 	case abp.EntryBranch:
 		d.form.branch(e)
 	case abp.EntrySyscall:
-		d.made(threadKey{e.Process, e.Thread}, e.Syscall)
+		d.made(threadKey{e.Process, e.Program, e.Thread}, e.Syscall)
 	}
 	return true
 }
@@ -147,28 +203,32 @@ func (d *dumper) entry(e *abp.Entry) bool {
 // header names the thread that the lines from here on are of.
 func (d *dumper) header(e *abp.Entry) {
 	d.headed = true
-	k := threadKey{e.Process, e.Thread}
+	k := threadKey{e.Process, e.Program, e.Thread}
 	if d.last != k {
-		d.before(d.last, ^uint64(0))
+		d.before(d.last, ^uint64(0), false)
 		d.last = k
 	}
 	d.form.thread(k, e.OSID)
 }
 
+// program names a recorded program of a process.
+type program struct{ process, generation uint32 }
+
 // placesOf makes a process's index of addresses when its first entry comes: a
 // filter may leave most processes out.
-func (d *dumper) placesOf(process uint32) *places {
-	pl := d.places[process]
+func (d *dumper) placesOf(e *abp.Entry) *places {
+	k := program{e.Process, e.Program}
+	pl := d.places[k]
 	if pl == nil {
-		pl = newPlaces(d.profile.Process(process))
-		d.places[process] = pl
+		pl = newPlaces(d.profile.Program(e.Process, e.Program))
+		d.places[k] = pl
 	}
 	return pl
 }
 
 // place is an instruction's function and where in it, else its image, as far as known.
 func (d *dumper) place(e *abp.Entry) string {
-	pl := d.placesOf(e.Process)
+	pl := d.placesOf(e)
 	if f := pl.function(e.Ins.Block, e.Ins.Index); f != nil {
 		return withOffset(f.Display(), e.Ins.Addr-f.Addr)
 	}
@@ -182,7 +242,7 @@ func (d *dumper) place(e *abp.Entry) string {
 // shown as it is and not dropped.
 func (d *dumper) windowNames(e *abp.Entry) []string {
 	var names []string
-	for _, def := range d.profile.Process(e.Process).WindowDefs() {
+	for _, def := range d.profile.Program(e.Process, e.Program).WindowDefs() {
 		if def.Index < 64 && e.Windows>>def.Index&1 != 0 {
 			names = append(names, def.Name)
 		}

@@ -21,8 +21,8 @@ func outsideOf(p *abp.Profile, q *abp.Query) map[threadKey]*outside {
 	if picksCode(q) {
 		return out
 	}
-	at := func(proc, thread uint32) *outside {
-		k := threadKey{proc, thread}
+	at := func(proc *abp.Process, thread uint32) *outside {
+		k := threadKey{proc.Number(), proc.Generation(), thread}
 		if out[k] == nil {
 			out[k] = &outside{}
 		}
@@ -34,13 +34,13 @@ func outsideOf(p *abp.Profile, q *abp.Query) map[threadKey]*outside {
 		}
 		for _, s := range proc.Syscalls() {
 			if wants(q.Threads, s.Thread) {
-				o := at(proc.Number(), s.Thread)
+				o := at(proc, s.Thread)
 				o.calls = append(o.calls, s)
 			}
 		}
 		for _, s := range proc.Signals() {
 			if wants(q.Threads, s.Thread) {
-				o := at(proc.Number(), s.Thread)
+				o := at(proc, s.Thread)
 				o.signals = append(o.signals, s)
 			}
 		}
@@ -54,7 +54,7 @@ func outsideOf(p *abp.Profile, q *abp.Query) map[threadKey]*outside {
 
 // picksCode tells whether a query leaves instructions of a thread out.
 func picksCode(q *abp.Query) bool {
-	return len(q.Functions) > 0 || !q.Code.All() || !q.Data.All() || !q.Time.All() || !q.Ordinals.All()
+	return len(q.Functions) > 0 || !q.Code.All() || !q.Data.All() || picksExecutions(*q) || !q.Ordinals.All()
 }
 
 // filters tells whether a query leaves anything out.
@@ -63,18 +63,18 @@ func filters(q *abp.Query) bool {
 }
 
 // threadKey names a thread of a profile.
-type threadKey struct{ process, thread uint32 }
+type threadKey struct{ process, program, thread uint32 }
 
 // before writes the calls and signals of a thread that come before an instruction:
 // by its ordinal, or all that are left. A call that the instruction itself makes
-// comes as an entry behind it.
-func (d *dumper) before(k threadKey, ordinal uint64) {
+// comes as an entry behind it; calls tells whether it is one that may.
+func (d *dumper) before(k threadKey, ordinal uint64, calls bool) {
 	o := d.outside[k]
 	if o == nil {
 		return
 	}
 	for {
-		call := len(o.calls) > 0 && o.calls[0].Ordinal < ordinal
+		call := len(o.calls) > 0 && (o.calls[0].Ordinal < ordinal || o.calls[0].Ordinal == ordinal && !own(o.calls, calls))
 		signal := len(o.signals) > 0 && o.signals[0].Ordinal <= ordinal
 		switch {
 		case call && (!signal || o.calls[0].TSC < o.signals[0].TSC):
@@ -89,11 +89,20 @@ func (d *dumper) before(k threadKey, ordinal uint64) {
 	}
 }
 
+// own tells whether the first of a thread's calls is that of the instruction with its ordinal,
+// which makes calls or not.
+func own(all []abp.Syscall, calls bool) bool {
+	if all[0].Place != abp.CallUnknown {
+		return all[0].Place == abp.CallOwn
+	}
+	return calls && (len(all) == 1 || all[1].Ordinal != all[0].Ordinal)
+}
+
 // skipOutside forgets what came before the instruction that the dump begins with: of the
 // threads before it all, of its own what has a lower ordinal.
 func (d *dumper) skipOutside(first threadKey) {
 	for k, o := range d.outside {
-		switch c := cmp.Or(cmp.Compare(k.process, first.process), cmp.Compare(k.thread, first.thread)); {
+		switch c := cmp.Or(cmp.Compare(k.process, first.process), cmp.Compare(k.program, first.program), cmp.Compare(k.thread, first.thread)); {
 		case c < 0:
 			delete(d.outside, k)
 		case c == 0:
@@ -126,7 +135,7 @@ func (d *dumper) rest() {
 			if d.last != k {
 				d.form.thread(k, 0)
 			}
-			d.before(k, ^uint64(0))
+			d.before(k, ^uint64(0), false)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"alleria/abp"
@@ -19,9 +18,12 @@ import (
 type jsonDump struct {
 	*dumper
 	out      *bufio.Writer
-	open     bool   // an instruction's object is not closed
-	accesses int    // of it
-	went     string // where it branched to, as it will stand behind its accesses
+	open     bool                    // an instruction's object is not closed
+	accesses int                     // of it
+	went     string                  // where it branched to, as it will stand behind its accesses
+	text     []byte                  // used again for each object
+	texts    map[textKey]string      // what instructions always are
+	targets  map[branchTarget]string // what branches to them are
 }
 
 // line writes the fields of a struct as a line.
@@ -38,7 +40,17 @@ func (d *jsonDump) line(v any) {
 type where struct {
 	Kind    string `json:"kind"`
 	Process uint32 `json:"process"`
+	Program uint32 `json:"program,omitempty"` // which of the process's recorded programs, from 2
 	Thread  uint32 `json:"thread"`
+}
+
+// whereOf is where of a thread.
+func whereOf(kind string, k threadKey) where {
+	w := where{Kind: kind, Process: k.process, Thread: k.thread}
+	if k.program > 1 {
+		w.Program = k.program
+	}
+	return w
 }
 
 // thread is dumpForm's.
@@ -46,7 +58,7 @@ func (d *jsonDump) thread(k threadKey, tid uint32) {
 	d.line(struct {
 		where
 		TID uint32 `json:"tid,omitempty"`
-	}{where{"thread", k.process, k.thread}, tid})
+	}{whereOf("thread", k), tid})
 }
 
 // windows is dumpForm's.
@@ -58,43 +70,73 @@ func (d *jsonDump) windows(e *abp.Entry) {
 	d.line(struct {
 		where
 		Open []string `json:"open"`
-	}{where{"windows", e.Process, e.Thread}, names})
+	}{whereOf("windows", threadKey{e.Process, e.Program, e.Thread}), names})
 }
 
-// instruction is dumpForm's.
+// instruction is dumpForm's. Objects of instructions and accesses are put together by hand: package encoding/json takes
+// nine tenths of the time of a dump. What is the same for each execution of an instruction is made once
+// and remembered, as textDump does it.
 func (d *jsonDump) instruction(e *abp.Entry) {
 	d.end()
 	in := &e.Ins
+	l := strconv.AppendUint(append(d.text[:0], `{"kind":"instruction","process":`...), uint64(e.Process), 10)
+	if e.Program > 1 {
+		l = strconv.AppendUint(append(l, `,"program":`...), uint64(e.Program), 10)
+	}
+	l = strconv.AppendUint(append(l, `,"thread":`...), uint64(e.Thread), 10)
+	l = strconv.AppendUint(append(l, `,"number":`...), in.Ordinal, 10)
+	l = append(l, d.static(e)...)
+	if in.Part {
+		l = append(l, `,"part":true`...)
+	}
+	if in.Timed && in.TSC != 0 {
+		l = strconv.AppendUint(append(l, `,"tsc":`...), in.TSC, 10)
+	}
+	if len(in.Registers) > 0 {
+		held := make(map[string]string)
+		for _, r := range in.Registers {
+			held[r.Register.String()] = string(appendValue(nil, r.Value))
+		}
+		l = append(append(l, `,"registers":`...), marshalled(held)...)
+	}
+	d.text = l
+	_, _ = d.out.Write(l) // the closing brace comes behind the accesses
+	d.open, d.accesses, d.went = true, 0, ""
+}
+
+// static returns the fields of an instruction that are the same for each execution.
+func (d *jsonDump) static(e *abp.Entry) string {
+	key := textKey{e.Ins.Block, e.Ins.Index}
+	if s, ok := d.texts[key]; ok {
+		return s
+	}
+	if len(d.texts) >= maxTexts {
+		clear(d.texts)
+	}
+	in := &e.Ins
 	v := struct {
-		where
-		Number    uint64            `json:"number"`
-		Address   string            `json:"address"`
-		Place     string            `json:"place,omitempty"`
-		Code      string            `json:"code,omitempty"`
-		Text      string            `json:"text"`
-		Part      bool              `json:"part,omitempty"`
-		TSC       uint64            `json:"tsc,omitempty"`
-		Registers map[string]string `json:"registers,omitempty"`
-	}{where: where{"instruction", e.Process, e.Thread}, Number: in.Ordinal, Address: address(in.Addr),
-		Place: d.place(e), Text: d.dis.Text(in.Code, in.Addr), Part: in.Part}
+		Address string `json:"address"`
+		Place   string `json:"place,omitempty"`
+		Code    string `json:"code,omitempty"`
+		Text    string `json:"text"`
+	}{Address: address(in.Addr), Place: d.place(e), Text: d.dis.Text(in.Code, in.Addr)}
 	if !d.options.NoCode {
 		v.Code = hex.EncodeToString(in.Code)
 	}
-	if in.Timed {
-		v.TSC = in.TSC
-	}
-	for _, r := range in.Registers {
-		if v.Registers == nil {
-			v.Registers = make(map[string]string)
-		}
-		v.Registers[r.Register.String()] = string(appendValue(nil, r.Value))
-	}
+	b := marshalled(v)
+	b[0] = ',' // for the brace
+	s := string(b[:len(b)-1])
+	d.texts[key] = s
+	return s
+}
+
+// marshalled is for what cannot fail: strings and numbers.
+func marshalled(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // strings and numbers
+		panic(err)
 	}
-	_, _ = d.out.Write(b[:len(b)-1]) // the closing brace comes behind the accesses
-	d.open, d.accesses, d.went = true, 0, ""
+	return b
 }
 
 // access is dumpForm's.
@@ -102,35 +144,33 @@ func (d *jsonDump) access(m *abp.Mem) {
 	if !d.open {
 		return // of an instruction that a filter left out
 	}
-	lead := `,"accesses":[`
-	if d.accesses > 0 {
-		lead = ","
+	l := d.text[:0]
+	if d.accesses == 0 {
+		l = append(l, `,"accesses":[`...)
+	} else {
+		l = append(l, ',')
 	}
 	d.accesses++
-	v := struct {
-		Store   bool   `json:"store"`
-		Address string `json:"address"`
-		Size    uint32 `json:"size"`
-		Value   string `json:"value,omitempty"`
-		Lane    *uint8 `json:"lane,omitempty"`
-		Mask    string `json:"mask,omitempty"`
-		Phys    string `json:"physical,omitempty"`
-	}{Store: m.Store, Address: address(m.Addr), Size: m.Size}
-	if m.Value != nil {
-		v.Value = string(appendValue(nil, m.Value))
+	l = strconv.AppendBool(append(l, `{"store":`...), m.Store)
+	l = appendHexText(append(l, `,"address":`...), m.Addr)
+	l = strconv.AppendUint(append(l, `,"size":`...), uint64(m.Size), 10)
+	if len(m.Value) > 0 {
+		l = append(appendValue(append(l, `,"value":"`...), m.Value), '"')
 	}
 	if m.Mask != 0 {
-		v.Lane, v.Mask = &m.Lane, address(m.Mask)
+		l = strconv.AppendUint(append(l, `,"lane":`...), uint64(m.Lane), 10)
+		l = appendHexText(append(l, `,"mask":`...), m.Mask)
 	}
 	if m.Phys != 0 {
-		v.Phys = address(m.Phys)
+		l = appendHexText(append(l, `,"physical":`...), m.Phys)
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // strings and numbers
-	}
-	_, _ = d.out.WriteString(lead)
-	_, _ = d.out.Write(b)
+	d.text = append(l, '}')
+	_, _ = d.out.Write(d.text)
+}
+
+// appendHexText appends a number as text.
+func appendHexText(l []byte, v uint64) []byte {
+	return append(strconv.AppendUint(append(l, `"0x`...), v, 16), '"')
 }
 
 // branch is dumpForm's.
@@ -139,14 +179,19 @@ func (d *jsonDump) branch(e *abp.Entry) {
 		d.went = `,"taken":false`
 		return
 	}
-	d.went = fmt.Sprintf(`,"taken":true,"target":%q`, address(e.Branch.Target))
-	if place := d.placesOf(e.Process).describe(e.Branch.Target); place != "" {
-		b, err := json.Marshal(place)
-		if err != nil {
-			panic(err) // a string
+	k := branchTarget{d.placesOf(e), e.Branch.Target}
+	went, ok := d.targets[k]
+	if !ok {
+		if len(d.targets) >= maxTexts {
+			clear(d.targets)
 		}
-		d.went += `,"target_place":` + string(b)
+		went = `,"taken":true,"target":"` + address(k.addr) + `"`
+		if place := k.places.describe(k.addr); place != "" {
+			went += `,"target_place":` + string(marshalled(place))
+		}
+		d.targets[k] = went
 	}
+	d.went = went
 }
 
 // end closes the object of an instruction.
@@ -158,7 +203,8 @@ func (d *jsonDump) end() {
 	if d.accesses > 0 {
 		_ = d.out.WriteByte(']')
 	}
-	_, _ = d.out.WriteString(d.went + "}\n")
+	_, _ = d.out.WriteString(d.went)
+	_, _ = d.out.WriteString("}\n")
 }
 
 // call is dumpForm's.
@@ -173,7 +219,7 @@ func (d *jsonDump) call(k threadKey, s *abp.Syscall) {
 		Errno    int32    `json:"errno,omitempty"`
 		TSC      uint64   `json:"tsc"`
 		Ticks    uint64   `json:"ticks,omitempty"`
-	}{where: where{"syscall", k.process, k.thread}, Number: s.Number, Name: abp.SyscallName(s.Number),
+	}{where: whereOf("syscall", k), Number: s.Number, Name: abp.SyscallName(s.Number),
 		Returned: s.EndTSC != 0, Errno: s.Errno, TSC: s.TSC}
 	for _, a := range s.Args {
 		v.Args = append(v.Args, address(a))
@@ -198,7 +244,7 @@ func (d *jsonDump) signal(k threadKey, s *abp.Signal) {
 		Sender  uint32 `json:"sender,omitempty"`
 		Address string `json:"address,omitempty"`
 		TSC     uint64 `json:"tsc"`
-	}{where: where{"signal", k.process, k.thread}, Number: s.Number, Name: abp.SignalName(s.Number),
+	}{where: whereOf("signal", k), Number: s.Number, Name: abp.SignalName(s.Number),
 		Code: s.Code, At: address(s.IP), Sender: s.Sender, TSC: s.TSC}
 	if s.Sender == 0 && s.Addr != 0 {
 		v.Address = address(s.Addr)

@@ -13,9 +13,10 @@ import (
 // textDump is a dump as text. Errors of writing wait in out for its Flush.
 type textDump struct {
 	*dumper
-	out   *bufio.Writer
-	texts map[textKey]string // disassembled instructions
-	line  []byte
+	out     *bufio.Writer
+	texts   map[textKey]string // disassembled instructions
+	line    []byte
+	targets map[branchTarget]string // lines of where branches go
 }
 
 // textKey names an instruction by its block and not by its address: code that
@@ -34,7 +35,7 @@ const maxTexts = 1 << 17
 // The format of these lines is what scripts split a dump by: fields may be added
 // behind, never changed.
 func (d *textDump) thread(k threadKey, tid uint32) {
-	fmt.Fprintf(d.out, "# process %d thread %d", k.process, k.thread)
+	fmt.Fprintf(d.out, "# process %s thread %d", abp.ProgramName(k.process, k.program), k.thread)
 	if tid != 0 {
 		fmt.Fprintf(d.out, " (tid %d)", tid)
 	}
@@ -178,14 +179,22 @@ func (d *textDump) access(m *abp.Mem) {
 // The place is that of the target: the branch itself has been named on its line.
 func (d *textDump) branch(e *abp.Entry) {
 	if !e.Branch.Taken {
-		fmt.Fprintln(d.out, "           not taken")
+		_, _ = d.out.WriteString("           not taken\n")
 		return
 	}
-	place := d.placesOf(e.Process).describe(e.Branch.Target)
-	if place != "" {
-		place = " " + place
+	k := branchTarget{d.placesOf(e), e.Branch.Target}
+	line, ok := d.targets[k]
+	if !ok {
+		if len(d.targets) >= maxTexts {
+			clear(d.targets)
+		}
+		if line = k.places.describe(k.addr); line != "" {
+			line = " " + line
+		}
+		line = fmt.Sprintf("           taken to %#x%s\n", k.addr, line)
+		d.targets[k] = line
 	}
-	fmt.Fprintf(d.out, "           taken to %#x%s\n", e.Branch.Target, place)
+	_, _ = d.out.WriteString(line) // the error waits for Flush
 }
 
 // call writes a system call with its name, arguments, result and duration.

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"math/bits"
 	"sort"
 )
@@ -95,6 +96,16 @@ func (h *Heat) Merge(other *Heat) {
 	for page, t := range other.pages {
 		h.Add(page<<h.shift, false, t.Reads)
 		h.Add(page<<h.shift, true, t.Writes)
+	}
+}
+
+// scale multiplies all counts.
+func (h *Heat) scale(by float64) {
+	if by == 1 {
+		return
+	}
+	for _, t := range h.pages {
+		t.Reads, t.Writes = uint64(math.Round(float64(t.Reads)*by)), uint64(math.Round(float64(t.Writes)*by))
 	}
 }
 

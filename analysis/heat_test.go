@@ -206,6 +206,17 @@ func TestHeatHTML(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(page, "prefers-color-scheme: dark") {
+		t.Error("light only")
+	}
+	for _, r := range d.Regions {
+		if r.Name == "" {
+			t.Errorf("a region without a name: %+v", r)
+		}
+	}
+	if h.Map("", DefaultHeatBlock, DefaultHeatColumns, []Region{{0x10000, 0x20000, ""}}).WriteHTML(&b); !strings.Contains(b.String(), `"name":"anonymous 1"`) {
+		t.Error("anonymous memory is in no table")
+	}
 	var at uint64
 	var sum Traffic
 	for i := 0; i < len(d.Cells); i += 3 {

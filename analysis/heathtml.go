@@ -66,10 +66,17 @@ func (m *HeatMap) WriteHTML(w io.Writer) error {
 		d.Cells = append(d.Cells, page-last, c.Reads, c.Writes)
 		last = page
 	}
+	anonymous := 0
 	for _, r := range m.regions {
-		if r.Name != "" && r.Hi > r.Lo {
-			d.Regions = append(d.Regions, heatRegion{r.Lo / grain, (r.Hi-1)/grain + 1, r.Name})
+		if r.Hi <= r.Lo {
+			continue
 		}
+		name := r.Name
+		if name == "" { // numbered by address, as there is nothing else to tell them by
+			anonymous++
+			name = fmt.Sprintf("anonymous %d", anonymous)
+		}
+		d.Regions = append(d.Regions, heatRegion{r.Lo / grain, (r.Hi-1)/grain + 1, name})
 	}
 	text, err := json.Marshal(d) // escapes <, > and &: safe within a script element
 	if err != nil {

@@ -17,7 +17,7 @@ func HeatOf(p *abp.Profile, proc *abp.Process, q abp.Query, block uint64, progre
 	_, err := eachFrame(proc, q, progress, func([]abp.Thread) func() frameWorker {
 		return func() frameWorker {
 			return &heatWorker{reader: p.FrameReader(q), proc: proc, feed: newHeatFeed(NewHeat(block)),
-				entries: picksInstructions(q), execs: !q.Time.All(),
+				entries: picksInstructions(q), execs: picksExecutions(q), scale: 1,
 				merge: func(h *Heat) {
 					lock.Lock()
 					defer lock.Unlock()
@@ -39,11 +39,18 @@ type heatWorker struct {
 	entries bool // a filter picks out instructions
 	execs   bool // a filter picks out executions
 	merge   func(*Heat)
+	scale   float64 // of the frames that feed has counted
 }
 
 // frame counts one frame. A filter that takes executions apart costs the slow path,
 // entry by entry: it is also the one that yields little.
 func (w *heatWorker) frame(_ int, ref *abp.FrameRef) error {
+	if s := w.proc.Scale(ref); s != w.scale { // of another share of what was executed
+		w.done()
+		w.scale = s
+		heat := NewHeat(w.feed.heat.Grain())
+		w.feed.heat, w.feed.add = heat, newHeatFeed(heat).add
+	}
 	r := w.reader
 	r.Frame(w.proc, ref)
 	switch {
@@ -70,7 +77,10 @@ func (w *heatWorker) frame(_ int, ref *abp.FrameRef) error {
 }
 
 // done adds the count to all.
-func (w *heatWorker) done() { w.merge(w.feed.heat) }
+func (w *heatWorker) done() {
+	w.feed.heat.scale(w.scale)
+	w.merge(w.feed.heat)
+}
 
 // heatFeed counts the accesses of executions. Nearly all blocks only have plain
 // accesses, an address input plus an offset: those are counted straight from

@@ -42,3 +42,25 @@ func (p *Progress) add(n uint64) {
 		p.done.Add(n)
 	}
 }
+
+// expectAll announces all frames that a query may want.
+func (p *Progress) expectAll(profile *abp.Profile, q abp.Query) {
+	if p == nil {
+		return
+	}
+	for _, proc := range profile.Processes() {
+		if !wants(q.Processes, proc.Number()) || !wants(q.Programs, proc.Generation()) {
+			continue
+		}
+		for i := range proc.Threads() {
+			p.expect(&proc.Threads()[i])
+		}
+	}
+}
+
+// reach says how many executions have been read or passed over in all.
+func (p *Progress) reach(n uint64) {
+	if p != nil {
+		p.done.Store(n)
+	}
+}

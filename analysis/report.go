@@ -26,7 +26,9 @@ type ProfileReport struct {
 	Started  *time.Time `json:"started,omitempty"` // when the recording began
 	Seconds  float64    `json:"seconds,omitempty"` // from start to end of the recording
 	Outcome  string     `json:"outcome,omitempty"`
-	Complete bool       `json:"complete"` // every file was closed in order
+	Complete bool       `json:"complete"` // every file is there and was closed in order
+	// Missing is what belongs to the run and is not there, a sentence each.
+	Missing []string `json:"missing,omitempty"`
 	// OutputBytes is the size of the profile's files; per instruction it is the
 	// measure of compactness.
 	OutputBytes         uint64   `json:"output_bytes"`
@@ -51,7 +53,9 @@ type ProcessReport struct {
 	abp.Counts
 	// Counted: instructions were counted and nothing was recorded, so that there are
 	// no other counts.
-	Counted   bool             `json:"counted,omitempty"`
+	Counted bool `json:"counted,omitempty"`
+	// Sampling is there where only bursts were recorded.
+	Sampling  *SamplingReport  `json:"sampling,omitempty"`
 	Threads   int              `json:"threads"`
 	PerThread []ThreadReport   `json:"per_thread"`
 	Windows   []WindowReport   `json:"windows"`
@@ -77,6 +81,7 @@ type ImageReport struct {
 	Path string `json:"path"`           // empty for code in no image
 	Main bool   `json:"main,omitempty"` // the program itself
 	abp.Counts
+	Error float64 `json:"error,omitempty"` // of an estimate, see SamplingReport
 }
 
 // FunctionReport is one function, exclusive of what it calls.
@@ -88,6 +93,7 @@ type FunctionReport struct {
 	File   string `json:"file,omitempty"`
 	Line   uint32 `json:"line,omitempty"`
 	abp.Counts
+	Error float64 `json:"error,omitempty"` // of an estimate, see SamplingReport
 }
 
 // WindowReport is one window of the configuration in one process.
@@ -153,6 +159,9 @@ func Summarise(profiles []*abp.Profile, q abp.Query, progress *Progress) (*Repor
 // instructions they would say nothing.
 func profileReport(p *abp.Profile, q *abp.Query, processes []ProcessReport) ProfileReport {
 	pr := ProfileReport{Path: p.Path(), Complete: p.Complete(), OutputBytes: outputBytes(p)}
+	for _, g := range p.Gaps() {
+		pr.Missing = append(pr.Missing, g.String())
+	}
 	var recorded uint64
 	for _, proc := range processes {
 		recorded += proc.Instructions
@@ -196,7 +205,7 @@ func summariseProcess(p *abp.Profile, proc *abp.Process, q abp.Query, progress *
 	_, err := eachFrame(proc, q, progress, func(threads []abp.Thread) func() frameWorker {
 		all := newTallies(s, threads)
 		return func() frameWorker {
-			return &tallyWorker{all: all, reader: p.FrameReader(q), proc: proc, entries: picksInstructions(q), execs: !q.Time.All(), decode: q.Decode}
+			return &tallyWorker{all: all, reader: p.FrameReader(q), proc: proc, entries: picksInstructions(q), execs: picksExecutions(q), decode: q.Decode}
 		}
 	})
 	if err != nil {

@@ -3,6 +3,8 @@ package analysis
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -158,6 +160,49 @@ func TestProgressReachesTheWhole(t *testing.T) {
 		}
 		if p.Share() != 1 || p.total.Load() == 0 {
 			t.Errorf("%+v: ended at %v of %d", q, p.Share(), p.total.Load())
+		}
+	}
+}
+
+// TestReportOfCutMain: where the main file lacks code, frames are still counted by their headers.
+func TestReportOfCutMain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := synthetic.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	counts := func() (total uint64, r *Report) {
+		p, err := abp.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		r, err = Summarise([]*abp.Profile{p}, abp.Query{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Processes[0].Instructions, r
+	}
+	want, _ := counts()
+	main := filepath.Join(dir, "p1", abp.MainFile)
+	f, err := abp.OpenFile(main)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cuts := []uint64{abp.HeaderSize}
+	for _, s := range f.Sections() {
+		cuts = append(cuts, s.End())
+	}
+	f.Close()
+	for i := len(cuts) - 1; i >= 0; i-- {
+		if err := os.Truncate(main, int64(cuts[i])); err != nil {
+			t.Fatal(err)
+		}
+		got, r := counts()
+		if got != want || r.Profiles[0].Complete {
+			t.Errorf("cut at %d: %d instructions of %d", cuts[i], got, want)
+		}
+		if i == 0 && (len(r.Profiles[0].Missing) == 0 || r.Processes[0].Images[0].Name != "(code that main.abp lacks)") {
+			t.Errorf("nothing is said of what is missing: %+v", r.Profiles[0].Missing)
 		}
 	}
 }

@@ -59,7 +59,10 @@ func (p *ProfileReport) writeText(w io.Writer) {
 		}
 		fmt.Fprintf(w, ", %s\n", p.Outcome)
 	}
-	if !p.Complete {
+	for _, m := range p.Missing {
+		fmt.Fprintf(w, "  not whole: %s\n", m)
+	}
+	if !p.Complete && len(p.Missing) == 0 {
 		fmt.Fprintln(w, "  was cut off: what follows is what had been written by then")
 	}
 	fmt.Fprintf(w, "  output  %s", FormatBytes(p.OutputBytes))
@@ -78,6 +81,15 @@ func (p *ProfileReport) writeText(w io.Writer) {
 	}
 }
 
+// signalOf names the signal that a shell's status stands for. A program may exit with such a status
+// by itself, which a status does not tell: hence "as by".
+func signalOf(status int) string {
+	if status <= 128 || status > 128+64 {
+		return ""
+	}
+	return ", as by " + abp.SignalName(uint32(status-128))
+}
+
 // writeText writes one process: totals first, then threads, windows, images
 // and functions.
 // A process that was not followed has nothing to count and gets one line.
@@ -88,7 +100,10 @@ func (p *ProcessReport) writeText(w io.Writer, top int) {
 		return
 	}
 	if p.Exit != nil {
-		fmt.Fprintf(w, "  exit status %d\n", *p.Exit)
+		fmt.Fprintf(w, "  exit status %d%s\n", *p.Exit, signalOf(*p.Exit))
+	}
+	if p.Sampling != nil {
+		p.Sampling.writeText(w)
 	}
 	writeCounts(w, p.Counts, p.Counted)
 	if len(p.PerThread) > 1 {
@@ -100,23 +115,23 @@ func (p *ProcessReport) writeText(w io.Writer, top int) {
 	}
 	p.writeWindows(w)
 	p.writeOutside(w)
-	t := p.table("image", "instructions", "%")
+	t := p.errorTable("image", "instructions", "%")
 	for i, img := range p.Images {
 		if top > 0 && i == top {
 			t.More = len(p.Images) - i
 			break
 		}
-		t.Add(p.cells(img.Counts, img.Name, FormatExact(img.Instructions), share(img.Instructions, p.Instructions))...)
+		t.Add(p.estimated(img.Error, p.cells(img.Counts, img.Name, FormatExact(img.Instructions), share(img.Instructions, p.Instructions)))...)
 	}
 	t.Write(w, "\n  ")
-	t = p.table("function", "image", "instructions", "%")
+	t = p.errorTable("function", "image", "instructions", "%")
 	t.Text = 2
 	for i, f := range p.Functions {
 		if top > 0 && i == top {
 			t.More = len(p.Functions) - i
 			break
 		}
-		t.Add(p.cells(f.Counts, cut(f.Name, 60), cut(f.Image, 30), FormatExact(f.Instructions), share(f.Instructions, p.Instructions))...)
+		t.Add(p.estimated(f.Error, p.cells(f.Counts, cut(f.Name, 60), cut(f.Image, 30), FormatExact(f.Instructions), share(f.Instructions, p.Instructions)))...)
 	}
 	t.Write(w, "\n  ")
 }
@@ -128,6 +143,23 @@ func (p *ProcessReport) table(head ...string) *TextTable {
 		head = append(head, "loads", "stores")
 	}
 	return NewTextTable(head...)
+}
+
+// errorTable is table with a column for errors behind, where counts are estimates.
+func (p *ProcessReport) errorTable(head ...string) *TextTable {
+	t := p.table(head...)
+	if p.Sampling != nil {
+		t.rows[0] = append(t.rows[0], "error")
+	}
+	return t
+}
+
+// estimated adds the cell of that column.
+func (p *ProcessReport) estimated(e float64, cells []string) []string {
+	if p.Sampling == nil {
+		return cells
+	}
+	return append(cells, errorText(e))
 }
 
 // cells are a row of such a table.

@@ -18,6 +18,11 @@ type summary struct {
 	windows   map[uint32]*abp.Counts // by index
 	images    map[*abp.Image]*abp.Counts
 	functions map[functionKey]*abp.Counts
+	spread    spread // where only bursts were recorded
+	part      float64
+	lost      *abp.Image // stands for code that the main file lacks
+	// instructions is by address; nil unless they are asked for.
+	instructions map[uint64]*InsCount
 }
 
 // functionKey is a function, or the code of an image that is in none.
@@ -29,9 +34,15 @@ type functionKey struct {
 
 // newSummary starts with nothing counted.
 func newSummary(p *abp.Process) *summary {
+	part := 1.0
+	if r := samplingReport(p); r != nil {
+		part = r.part()
+	}
 	return &summary{
+		part: part,
 		proc: p, places: newPlaces(p), windows: map[uint32]*abp.Counts{},
 		images: map[*abp.Image]*abp.Counts{}, functions: map[functionKey]*abp.Counts{},
+		lost: &abp.Image{Path: "(code that " + abp.MainFile + " lacks)"},
 	}
 }
 
@@ -42,6 +53,9 @@ func (s *summary) thread(t *abp.Thread, counted *tally) {
 	tr := ThreadReport{Number: t.Number, OSID: t.OSID}
 	counted.each(s.proc, func(windows uint64, b *abp.Block, ins int, c abp.Counts) {
 		tr.Add(c, 1)
+		if s.instructions != nil {
+			s.instruction(b, ins, c)
+		}
 		img := s.places.image(b)
 		addTo(s.images, img, c)
 		addTo(s.functions, functionKey{s.places.function(b, ins), img}, c)
@@ -51,6 +65,11 @@ func (s *summary) thread(t *abp.Thread, counted *tally) {
 			}
 		}
 	})
+	if counted.lost != (abp.Counts{}) {
+		tr.Add(counted.lost, 1)
+		addTo(s.images, s.lost, counted.lost)
+		addTo(s.functions, functionKey{nil, s.lost}, counted.lost)
+	}
 	s.total.Add(tr.Counts, 1)
 	s.threads = append(s.threads, tr)
 }
@@ -69,6 +88,7 @@ func addTo[K comparable](m map[K]*abp.Counts, k K, c abp.Counts) {
 // report puts the process's part of the report together. Lists are never nil:
 // in JSON an empty list and null are not the same.
 func (s *summary) report() (*ProcessReport, error) {
+	s.spread.close()
 	slices.SortFunc(s.threads, func(a, b ThreadReport) int { return cmp.Compare(a.Number, b.Number) })
 	h := s.proc.Header()
 	windows, err := s.windowReports()
@@ -79,6 +99,9 @@ func (s *summary) report() (*ProcessReport, error) {
 		Number: h.Process, PID: h.PID, Command: h.CommandLine, Followed: true, Counts: s.total,
 		Threads: len(s.threads), PerThread: s.threads, Windows: windows,
 		Images: s.imageReports(), Functions: s.functionReports(),
+	}
+	if pr.Sampling = samplingReport(s.proc); pr.Sampling != nil {
+		pr.Sampling.Error = s.spread.error(nil, s.part)
 	}
 	if pr.PerThread == nil {
 		pr.PerThread = []ThreadReport{}
@@ -100,7 +123,7 @@ func (s *summary) report() (*ProcessReport, error) {
 func (s *summary) imageReports() []ImageReport {
 	out := []ImageReport{}
 	for img, c := range s.images {
-		r := ImageReport{Name: imageName(img), Counts: *c}
+		r := ImageReport{Name: imageName(img), Counts: *c, Error: s.spread.error(img, s.part)}
 		if img != nil {
 			r.Path, r.Main = img.Path, img.Main
 		}
@@ -115,7 +138,7 @@ func (s *summary) imageReports() []ImageReport {
 func (s *summary) functionReports() []FunctionReport {
 	out := []FunctionReport{}
 	for k, c := range s.functions {
-		r := FunctionReport{Name: noFunction, Image: imageName(k.image), Counts: *c}
+		r := FunctionReport{Name: noFunction, Image: imageName(k.image), Counts: *c, Error: s.spread.error(k, s.part)}
 		if f := k.function; f != nil {
 			r.Name, r.File, r.Line = f.Display(), f.File, f.Line
 			if f.Display() != f.Name {

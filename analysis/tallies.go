@@ -12,13 +12,18 @@ import (
 type tallies struct {
 	threads []abp.Thread
 	mu      sync.Mutex
-	sum     *summary // guarded by mu
-	parts   []*tally // guarded by mu; of threads that are not done, nil where nothing was counted
-	left    []int    // guarded by mu; frames that were not counted yet
+	sum     threadSum // guarded by mu
+	parts   []*tally  // guarded by mu; of threads that are not done, nil where nothing was counted
+	left    []int     // guarded by mu; frames that were not counted yet
+}
+
+// threadSum takes the tally of a thread.
+type threadSum interface {
+	thread(t *abp.Thread, counted *tally)
 }
 
 // newTallies starts with nothing counted.
-func newTallies(s *summary, threads []abp.Thread) *tallies {
+func newTallies(s threadSum, threads []abp.Thread) *tallies {
 	t := &tallies{threads: threads, sum: s, parts: make([]*tally, len(threads)), left: make([]int, len(threads))}
 	for i := range threads {
 		t.left[i] = len(threads[i].Frames)
@@ -30,6 +35,9 @@ func newTallies(s *summary, threads []abp.Thread) *tallies {
 func (t *tallies) add(i, frames int, counted *tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if s, ok := t.sum.(*summary); ok && len(s.proc.Strata()) > 0 { // it is of one frame
+		s.spread.add(s, t.threads[i].Number, counted)
+	}
 	if t.parts[i] == nil {
 		t.parts[i] = counted
 	} else {
@@ -57,12 +65,19 @@ type tallyWorker struct {
 
 // frame counts one frame.
 func (w *tallyWorker) frame(i int, ref *abp.FrameRef) error {
-	if w.counted == nil || w.thread != i {
+	if w.counted == nil || w.thread != i || len(w.proc.Strata()) > 0 {
 		w.done()
 		w.counted, w.thread = newTally(), i
 	}
 	w.frames++
 	r, t := w.reader, w.counted
+	if w.proc.Lacks(ref) {
+		if !w.entries && !w.execs {
+			t.lost.Add(ref.Counts, 1)
+		}
+		return nil
+	}
+	t.begin(ref.Seq, w.proc.Scale(ref))
 	if !w.entries && !w.execs && !w.decode {
 		if s, err := r.FrameSums(w.proc, ref); s != nil || err != nil {
 			if s != nil {

@@ -12,10 +12,19 @@ import (
 // Sums are kept for each set of windows that was open, since a report wants them by
 // window and a run's cost must not grow with the number of windows.
 type tally struct {
-	byWindows map[uint64]*windowTally
+	byWindows map[tallyKey]*windowTally
 	last      *windowTally // of the execution before
 	lastMask  uint64
-	steps     []uint32 // by block number: stepWords and flags; 0: not met yet
+	scale     float64    // of the frame that is counted
+	seq       uint64     // its number
+	steps     []uint32   // by block number: stepWords and flags; 0: not met yet
+	lost      abp.Counts // of frames whose code the main file lacks
+}
+
+// tallyKey is a set of open windows, and what counts are to be multiplied by.
+type tallyKey struct {
+	windows uint64
+	scale   float64
 }
 
 // A step is what counting has to know of a block: the words to its execution's end, the
@@ -38,7 +47,7 @@ type insKey struct {
 }
 
 // newTally starts with nothing counted.
-func newTally() *tally { return &tally{byWindows: map[uint64]*windowTally{}} }
+func newTally() *tally { return &tally{byWindows: map[tallyKey]*windowTally{}, scale: 1} }
 
 // windows returns the part for a set of open windows. The set hardly ever
 // changes from one execution to the next, so the map is asked only when it
@@ -47,13 +56,27 @@ func (t *tally) windows(mask uint64) *windowTally {
 	if t.last != nil && t.lastMask == mask {
 		return t.last
 	}
-	w := t.byWindows[mask]
-	if w == nil {
-		w = &windowTally{parts: map[insKey]abp.Counts{}}
-		t.byWindows[mask] = w
-	}
+	w := t.part(tallyKey{mask, t.scale})
 	t.last, t.lastMask = w, mask
 	return w
+}
+
+// part is the part for a key, made if it is new.
+func (t *tally) part(k tallyKey) *windowTally {
+	w := t.byWindows[k]
+	if w == nil {
+		w = &windowTally{parts: map[insKey]abp.Counts{}}
+		t.byWindows[k] = w
+	}
+	return w
+}
+
+// begin has what comes counted for a frame of that scale.
+func (t *tally) begin(seq uint64, scale float64) {
+	t.seq = seq
+	if t.scale != scale {
+		t.scale, t.last = scale, nil
+	}
 }
 
 // sums counts a frame that need not be decoded.
@@ -110,8 +133,9 @@ func reach[T any](list []T, id uint32) []T {
 
 // merge adds what another tally of the same process has counted.
 func (t *tally) merge(o *tally) {
-	for mask, from := range o.byWindows {
-		w := t.windows(mask)
+	t.lost.Add(o.lost, 1)
+	for key, from := range o.byWindows {
+		w := t.part(key)
 		if n := len(from.runs); n > 0 {
 			w.runs = reach(w.runs, uint32(n-1))
 		}
@@ -231,7 +255,7 @@ func (t *tally) entry(e *abp.Entry) {
 // were open.
 // The order is that of maps: callers add up and sort.
 func (t *tally) each(p *abp.Process, f func(windows uint64, b *abp.Block, ins int, c abp.Counts)) {
-	for mask, w := range t.byWindows {
+	for key, w := range t.byWindows {
 		for id, n := range w.runs {
 			if n == 0 {
 				continue
@@ -244,14 +268,17 @@ func (t *tally) each(p *abp.Process, f func(windows uint64, b *abp.Block, ins in
 				}
 				var c abp.Counts
 				c.Add(one, n)
-				f(mask, b, i, c)
+				f(key.windows, b, i, scaled(c, key.scale))
 			}
 		}
 		for k, c := range w.parts {
-			f(mask, k.block, k.ins, c)
+			f(key.windows, k.block, k.ins, scaled(c, key.scale))
 		}
 	}
 }
+
+// picksExecutions reports whether a query leaves executions of a frame out as a whole.
+func picksExecutions(q abp.Query) bool { return !q.Time.All() || len(q.Windows) > 0 }
 
 // picksInstructions reports whether a query takes executions apart.
 func picksInstructions(q abp.Query) bool {

@@ -64,3 +64,15 @@ func (t *TextTable) Write(w io.Writer, indent string) {
 		fmt.Fprintf(w, "%s… and %d more\n", indent, t.More)
 	}
 }
+
+// FormatList joins names for a sentence, "a, b and c": at most n of them, and the number of the others.
+// Cut off rather than wrapped: a program may have two hundred libraries.
+func FormatList(names []string, n int) string {
+	if len(names) > n {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+	}
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}

@@ -94,6 +94,8 @@ func modes(alleria, configs string) []mode {
 		only(callsProgram, record("toggled", "a window opened and closed at each call, recording nothing", nil, windowed("toggled.xml")...)),
 		only(callsProgram, record("closed", "a window that would open at a call that is never reached", nil, windowed("closed.xml")...)),
 		only(callsProgram, record("threshold", "a window that opens at each millionth call", nil, windowed("threshold.xml")...)),
+		only(buildProgram, record("followed", "every process followed, nothing recorded", nil, windowed("followed.xml")...)),
+		only(buildProgram, straceChildren()),
 		translate,
 		counting(alleria),
 		record("blocks", "every basic block, entries dropped", nil, "--only", "blocks", "--discard"),

@@ -48,6 +48,7 @@ func programs() []program {
 			return []string{"zstd", "-q", "-12", "-T4", "-c", in}, err
 		}},
 		{callsProgram, prepareCalls},
+		{buildProgram, prepareBuild},
 		{"true", command("true")},
 		{startPrefix + "bash", command("bash", "-c", ":")},
 		{startPrefix + "perl", command("perl", "-e", "1")},

@@ -26,6 +26,9 @@ func (b *bench) program(name string, argv []string) []row {
 	for _, m := range b.modes {
 		// calls does nothing but call a function: the modes that record it all say
 		// nothing of it.
+		if leavesChildren(name, m.name) {
+			continue
+		}
 		if m.only == "" && name != callsProgram || m.only == name || m.name == nativeMode {
 			all = append(all, &series{mode: m, failure: m.missing})
 		}

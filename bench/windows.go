@@ -84,6 +84,7 @@ func windowConfigs() map[string]string {
 	return map[string]string{
 		"armed.xml": file(window("", `<On><One>`+uncalled("Call")+`</One></On>`) + window("", `<On><One>`+uncalled("Return")+`</One></On>`) +
 			window("", `<On><Load name="no_such_library.so"/></On>`) + window("", `<On><Time threshold="10000000"/></On>`)),
+		"followed.xml": file(`<Window><Profile><Process/></Profile></Window>`),
 		"counting.xml": file(window("", `<On><Instructions threshold="1000000000000000"/></On>`)),
 		"toggled.xml":  file(window(` reopenable="true"`, `<On><Call name="called"/></On><Till><Return name="called"/></Till>`)),
 		"closed.xml":   file(window("", `<On><Call name="called" threshold="1000000000000"/></On>`)),

@@ -27,6 +27,10 @@
 // consuming. Neither is taken while the other is held. The producer takes none:
 // it is another process, which may be killed at any instruction.
 //
+// A lossy ring's producer never waits: without room for another chunk it goes on over its latest records, from the
+// last word on that must stay (layout.Floor), and counts them. Its open chunk is not drained, since what is there
+// may be replaced.
+//
 // The engine makes rings, internal/session the pool and its sinks (emit). The
 // package knows nothing of what the words mean but where
 // internal/layout puts the ring's control words.

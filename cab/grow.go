@@ -4,14 +4,13 @@ import (
 	"sync/atomic"
 
 	"alleria/internal/layout"
-	"alleria/internal/sys"
 )
 
 // growth is what a ring knows of its size.
 //
 // A ring starts small, since what the producer writes is in the processor's caches
 // when it is consumed only if the whole ring fits there, and since a program may have
-// hundreds of threads. It doubles when its producer has waited for room though the
+// hundreds of threads. It doubles when its producer has waited for room, or overwritten records, though the
 // consumers had nothing to do before: then the work comes in bursts, which a larger
 // ring takes up. Where the consumers are behind all the time, more room would only delay the
 // first wait.
@@ -38,7 +37,7 @@ func (r *Ring) free(tail uint64) {
 // target.
 func (r *Ring) grow() {
 	g := &r.growth
-	waits, chunks := r.u64(layout.Waits).Load(), r.u64(layout.Chunks).Load()
+	waits, chunks := r.u64(layout.Waits).Load()+r.u64(layout.Lost).Load(), r.u64(layout.Chunks).Load()
 	if waits == g.waits {
 		return
 	}
@@ -49,7 +48,7 @@ func (r *Ring) grow() {
 	}
 	size := r.u64(layout.ChunkBytes).Load()
 	off := layout.RingOff + chunks*size
-	if err := sys.Populate(r.slot[off:][:more*size]); err != nil {
+	if err := r.hooks.populate(r.slot[off:][:more*size]); err != nil {
 		g.most = chunks
 		return
 	}

@@ -130,7 +130,7 @@ func (p *Pool) Idle() time.Duration { return time.Duration(p.idle.Load()) }
 // futex is woken: whoever was just about to sleep then finds another value.
 func (p *Pool) wake() {
 	p.bell.u32(layout.ConsumerBell).Add(1)
-	sys.FutexWake(p.bell.word(), 1<<20)
+	p.bell.wake()
 	p.call(1 << 20)
 }
 
@@ -200,6 +200,8 @@ func (w *worker) round(x Extent) bool {
 		x, closed := x, e.closed.Load()
 		if closed {
 			x = Everything
+		} else if x == Settled && e.Lossy() {
+			x = Completed
 		}
 		l := w.held[e.Ring]
 		if l == nil && (!w.reserve || x == Everything || e.crowded()) {
@@ -280,14 +282,12 @@ func (p *Pool) note(err error) {
 // lying for longer than the interval.
 func (w *worker) wait(bell uint32) {
 	start := time.Now()
-	b := w.bell.u32(layout.ConsumerBell)
-	asleep := w.bell.u32(layout.ConsumerAsleep)
-	asleep.Add(1)
-	if b.Load() == bell && !w.pending() {
+	w.bell.u32(layout.ConsumerAsleep).Add(1)
+	if w.bell.u32(layout.ConsumerBell).Load() == bell && !w.pending() {
 		w.noteLull()
-		sys.FutexWait(w.bell.word(), bell, w.interval)
+		w.bell.wait(bell, w.interval)
 	}
-	asleep.Add(^uint32(0))
+	w.bell.u32(layout.ConsumerAsleep).Add(^uint32(0))
 	w.idle.Add(int64(time.Since(start)))
 }
 

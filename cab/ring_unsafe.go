@@ -3,6 +3,7 @@ package cab
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"alleria/internal/layout"
@@ -21,6 +22,7 @@ type Ring struct {
 	closed atomic.Bool
 	// what comes is thrown away, after a sink's error
 	drops atomic.Bool
+	hooks *hooks // nil but in the check of the protocol
 
 	growth  growth
 	mu      sync.Mutex
@@ -66,8 +68,15 @@ func NewRing(slot []byte, most int, settled func(words []uint64) int) *Ring {
 // u64 is the control word at an offset. The target writes it at the same time, so
 // that it is only ever touched by atomics; on x86-64 they order stores before it as
 // the other side needs.
-func (r *Ring) u64(off int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&r.slot[off])) }
-func (r *Ring) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&r.slot[off])) }
+func (r *Ring) u64(off int) *atomic.Uint64 {
+	r.hooks.step()
+	return (*atomic.Uint64)(unsafe.Pointer(&r.slot[off]))
+}
+
+func (r *Ring) u32(off int) *atomic.Uint32 {
+	r.hooks.step()
+	return (*atomic.Uint32)(unsafe.Pointer(&r.slot[off]))
+}
 
 // Chunk is a stretch of words that the producer has completed.
 type Chunk struct {
@@ -86,7 +95,7 @@ type Chunk struct {
 // A lease is as long as half of the ring, so that a second thread works at the
 // later half while the first still does the earlier.
 func (r *Ring) Acquire(x Extent) *Lease {
-	r.mu.Lock()
+	r.lock()
 	defer r.mu.Unlock()
 	if r.retired {
 		return nil
@@ -113,7 +122,7 @@ func (r *Ring) Acquire(x Extent) *Lease {
 
 // GiveBack ends the work at a lease for now.
 func (l *Lease) GiveBack() {
-	l.ring.mu.Lock()
+	l.ring.lock()
 	l.held = false
 	l.ring.mu.Unlock()
 }
@@ -178,7 +187,7 @@ func (l *Lease) Release(c Chunk) {
 		return
 	}
 	r := l.ring
-	r.mu.Lock()
+	r.lock()
 	l.at++
 	l.done = 0
 	for len(r.leases) > 0 && r.leases[0].at == r.leases[0].end {
@@ -191,9 +200,8 @@ func (l *Lease) Release(c Chunk) {
 	r.free(tail)
 	r.grow()
 	r.mu.Unlock()
-	starved := r.u32(layout.Starved)
-	if starved.Load() != 0 && r.roomy(tail) && starved.Swap(0) != 0 {
-		sys.FutexWake((*uint32)(unsafe.Pointer(&r.slot[layout.Starved])), 1)
+	if r.u32(layout.Starved).Load() != 0 && r.roomy(tail) && r.u32(layout.Starved).Swap(0) != 0 {
+		r.hooks.wake((*uint32)(unsafe.Pointer(&r.slot[layout.Starved])), 1)
 	}
 }
 
@@ -207,7 +215,9 @@ func (r *Ring) roomy(tail uint64) bool {
 	return chunks-(r.u64(layout.Head).Load()-tail) >= chunks/4
 }
 
-// crowded tells whether the producer will soon wait for room: less than a quarter is left.
+// Crowded tells whether the producer will soon wait for room, or overwrite records: less than a quarter is left.
+func (r *Ring) Crowded() bool { return r.crowded() }
+
 func (r *Ring) crowded() bool {
 	chunks := r.u64(layout.Chunks).Load()
 	return (r.u64(layout.Head).Load()-r.u64(layout.Tail).Load())*4 >= chunks*3
@@ -218,7 +228,7 @@ func (r *Ring) crowded() bool {
 // another thread may have it, and a processing thread that was slow still finds
 // the ring in its list.
 func (r *Ring) retire() bool {
-	r.mu.Lock()
+	r.lock()
 	defer r.mu.Unlock()
 	if !r.retired && r.drained() {
 		r.retired = true
@@ -264,6 +274,20 @@ func (r *Ring) Touched() uint64 {
 	return min(r.u64(layout.Head).Load()+1, r.u64(layout.Chunks).Load()) * r.u64(layout.ChunkBytes).Load()
 }
 
+// Lossy tells whether the producer overwrites what it has no room for. What its open chunk holds may then
+// be replaced until the chunk is complete.
+func (r *Ring) Lossy() bool { return r.u64(layout.Lossy).Load() != 0 }
+
+// Lost tells how often the producer of a lossy ring has overwritten words, and how many.
+func (r *Ring) Lost() (times, words uint64) {
+	return r.u64(layout.Lost).Load(), r.u64(layout.LostWords).Load()
+}
+
+// Waiting is how many chunks wait to be consumed, of those that the ring has.
+func (r *Ring) Waiting() (chunks, of uint64) {
+	return r.u64(layout.Head).Load() - r.u64(layout.Tail).Load(), r.u64(layout.Chunks).Load()
+}
+
 // Waits tells how often and for how many TSC ticks the producer waited.
 // They are the paper's atwt, the time that application threads waited for a free
 // buffer (Alleria, section 5.3).
@@ -272,13 +296,25 @@ func (r *Ring) Waits() (times, ticks uint64) {
 }
 
 // Bell is where processing threads sleep until a chunk is complete.
-type Bell struct{ control []byte }
+type Bell struct {
+	control []byte
+	hooks   *hooks // as a Ring's
+}
 
 // NewBell returns the bell in a process's control area.
-func NewBell(control []byte) *Bell { return &Bell{control} }
+func NewBell(control []byte) *Bell { return &Bell{control: control} }
 
 // u32 is a word of the control area, shared with the target.
-func (b *Bell) u32(off int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&b.control[off])) }
+func (b *Bell) u32(off int) *atomic.Uint32 {
+	b.hooks.step()
+	return (*atomic.Uint32)(unsafe.Pointer(&b.control[off]))
+}
+
+// wake wakes who waits for the bell.
+func (b *Bell) wake() { b.hooks.wake(b.word(), 1<<20) }
+
+// wait sleeps until the bell is no longer what it was, or somebody wakes, for at most d.
+func (b *Bell) wait(was uint32, d time.Duration) { b.hooks.wait(b.word(), was, d) }
 
 // word is the futex. The kernel wants its plain address.
 func (b *Bell) word() *uint32 { return (*uint32)(unsafe.Pointer(&b.control[layout.ConsumerBell])) }

@@ -132,7 +132,7 @@ func TestSchemaAgreesOnMutations(t *testing.T) {
 }
 
 // oddValues are set on attributes in turn.
-var oddValues = []string{"", "0", "1", " 1 ", "true", "x", "-1", "0x10", "0x", "5k", "5 k", "3ms", "1/4", "rax", "inc", "1.0", "s4", "18446744073709551616"}
+var oddValues = []string{"", "0", "1", " 1 ", "true", "x", "-1", "0x10", "0x", "5k", "5 k", "3ms", "1/4", "rax", "inc", "1.0", "s4", "1..3", "3..1", "exec", "18446744073709551616"}
 
 // mutate makes each mutation of a text. The text is parsed anew for each one:
 // slower than undoing, and nothing can be left over.

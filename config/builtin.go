@@ -18,6 +18,11 @@ func Default() *Config {
 	}}}}})
 }
 
+// FollowOnly is the configuration that follows every process and records nothing.
+func FollowOnly() *Config {
+	return &Config{Windows: []*Window{{Number: 1, Profile: &Profile{Processes: []*Process{{}}}}}}
+}
+
 // always wraps an image selection in a window without events.
 func always(images ...*Image) *Config {
 	return &Config{Windows: []*Window{{
@@ -38,6 +43,9 @@ type OneOffOptions struct {
 	OnInstructions, TillInstructions string
 	// Reopenable lets the window open again.
 	Reopenable bool
+	// Process lists the processes that are recorded, as ParseProcesses reads it; all others
+	// are followed and nothing of them is recorded. Empty: every process.
+	Process string
 	// Image is main, app (every image but the system's), a file name or a full
 	// path. Empty: all code.
 	Image string
@@ -61,7 +69,7 @@ var ErrOption = errors.New("window option")
 func OneOff(o OneOffOptions) (*Config, []Warning, error) {
 	// Before anything is built: XML cannot carry these characters, and an error from
 	// the parser would name a file that nobody has written.
-	for _, v := range []string{o.OnCall, o.TillReturn, o.Image, o.Function, o.Select} {
+	for _, v := range []string{o.OnCall, o.TillReturn, o.Process, o.Image, o.Function, o.Select} {
 		if strings.ContainsFunc(v, unprintable) {
 			return nil, nil, fmt.Errorf("%w: %q holds a character that a configuration cannot", ErrOption, short(v))
 		}
@@ -82,11 +90,12 @@ func OneOff(o OneOffOptions) (*Config, []Warning, error) {
 		return nil, nil, fmt.Errorf("%w: a window has one event to open and one to close; a file can combine several", ErrOption)
 	}
 	image := w.Profile.Processes[0].Threads[0].Images[0]
-	// Four ways in one option: an image called main or app is still reachable by its
+	// Five ways in one option: an image called main, app or all is still reachable by its
 	// path.
 	switch {
 	case o.Image == "main":
 		image.Main = true
+	case o.Image == "all": // as in the files that new writes
 	case o.Image == "app":
 		image.AnyButSys = true
 	case strings.Contains(o.Image, "/"):
@@ -101,6 +110,9 @@ func OneOff(o OneOffOptions) (*Config, []Warning, error) {
 	}
 	if o.Fields != 0 {
 		ins.Fields = o.Fields | Recorded
+	}
+	if err := w.Profile.only(o.Process); err != nil {
+		return nil, nil, err
 	}
 	out, warnings, err := Parse("(options)", c.XML())
 	if err != nil {

@@ -36,6 +36,7 @@ func (d *decoder) config(root *node) *Config {
 			labels[w.Label()] = n.Pos
 		}
 	}
+	d.oneRate(c)
 	return c
 }
 

@@ -1,12 +1,17 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // profile decodes a Profile. Each level below looks for identical selectors
 // among its own children only: specificity is decided level by level, so equals
 // can only meet there.
 func (d *decoder) profile(n *node) *Profile {
 	p := &Profile{Pos: n.Pos}
+	p.SampleRate, _ = parseRate(n.text("sampleRate"))
 	seen := selectors{d, map[string]Pos{}}
 	for _, c := range n.children {
 		if c.name != "Process" {
@@ -16,15 +21,67 @@ func (d *decoder) profile(n *node) *Profile {
 		p.Processes = append(p.Processes, proc)
 		// 0 and absent are the same selector, which is why the number is compared and
 		// not the text.
-		seen.add(c, fmt.Sprint(proc.N), numberWords("process", proc.N))
+		seen.add(c, proc.key(), proc.words(true))
 	}
+	d.genesis(p)
 	return p
+}
+
+// key is the same for elements that select the same processes.
+func (p *Process) key() string {
+	return fmt.Sprintf("%d %q %q %q %v %d", p.N, p.Path, p.Name, p.Argument, p.Depth, p.Under)
+}
+
+// genesis warns of a profile whose every Process selects others than the first one: that
+// is let go then, and nobody sees what it creates.
+func (d *decoder) genesis(p *Profile) {
+	for _, proc := range p.Processes {
+		if proc.N <= 1 && proc.Under == 0 && proc.Depth.From == 0 {
+			return
+		}
+	}
+	if len(p.Processes) > 0 {
+		d.warn(p.Processes[0].Pos, "no Process selects the first process, which runs untraced by that, and what it creates with it",
+			"add an empty Process, which follows all others and records nothing of them")
+	}
+}
+
+// processSelectors are the attributes that select processes, the number first.
+var processSelectors = []string{"n", "name", "path", "argument", "depth", "under"}
+
+// choose decodes the selectors of a Process.
+func (d *decoder) choose(n *node, p *Process) {
+	p.N, p.Name, p.Path, p.Argument, p.Under = n.ordinal("n"), n.text("name"), n.text("path"), n.text("argument"), n.ordinal("under")
+	if given := n.given(processSelectors[1:]...); p.N > 0 && len(given) > 0 {
+		d.rule(given[0].Pos, fmt.Sprintf("Process gives %s besides n", given[0].name), "the number says which one it is: leave one of them out")
+	}
+	if a := n.get("depth"); a != nil {
+		p.Depth, _ = parseDepth(a.value)
+		if p.Depth.From > p.Depth.To {
+			d.rule(a.Pos, fmt.Sprintf("depth=%q holds no generation", short(a.value)), fmt.Sprintf("the smaller number comes first: %d..%d", p.Depth.To, p.Depth.From))
+		}
+	}
+	if a := n.get("name"); a != nil && strings.Contains(a.value, "/") {
+		d.warn(a.Pos, fmt.Sprintf("name=%q can match no program: a file name holds no slash", short(a.value)), "use path")
+	}
+	if a := n.get("path"); a != nil && a.value != "" {
+		switch {
+		case !strings.HasPrefix(a.value, "/"):
+			d.warn(a.Pos, fmt.Sprintf("path=%q can match no program: a full path begins with a slash", short(a.value)), "use name, or the full path")
+		case strings.Contains(a.value, "*"):
+			d.warn(a.Pos, fmt.Sprintf("the * in path=%q is taken literally", short(a.value)), "name and argument have wildcards")
+		}
+	}
+	if a := n.get("follow"); a != nil {
+		p.Follow = Follow(max(slices.Index(n.spec.attr("follow").values, trim(a.value)), 0))
+	}
 }
 
 // process decodes a Process, which may be empty: then it is followed, and
 // records nothing.
 func (d *decoder) process(n *node) *Process {
-	p := &Process{Pos: n.Pos, N: n.ordinal("n")}
+	p := &Process{Pos: n.Pos}
+	d.choose(n, p)
 	// Threads are numbered within their process, so equal numbers in two processes are
 	// two threads.
 	seen := selectors{d, map[string]Pos{}}

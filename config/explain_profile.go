@@ -14,8 +14,14 @@ import (
 func (e *explainer) profile(w *Window) {
 	// The common shape first, in a line that one reads over; all others get the whole
 	// tree.
-	procs := generalLast(w.Profile.Processes, func(p *Process) bool { return p.N == 0 })
-	if len(procs) == 1 && procs[0].N == 0 && len(procs[0].Threads) == 1 && procs[0].Threads[0].plain() {
+	if r := w.Profile.SampleRate; !r.All() {
+		e.line(1, "Of all instructions only bursts are looked at, at random: %s.", r)
+	}
+	procs := slices.Clone(w.Profile.Processes)
+	// The order of specificity as far as the elements alone say it, so that "other" is
+	// right; which of two descends nearer, only the tree knows.
+	slices.SortStableFunc(procs, func(a, b *Process) int { return a.moreSpecific(b, &ProcessFacts{}) })
+	if len(procs) == 1 && procs[0].Any() && procs[0].Follow == FollowAll && len(procs[0].Threads) == 1 && procs[0].Threads[0].plain() {
 		e.line(1, "While open, records in every process and thread:")
 		e.thread(2, procs[0].Threads[0])
 		return
@@ -51,7 +57,7 @@ func (t *Thread) plain() bool { return t.N == 0 && !t.Syscalls && !t.Signals }
 // said.
 func hasGeneric(p *Profile) bool {
 	for _, proc := range p.Processes {
-		if proc.N == 0 {
+		if proc.Any() {
 			return true
 		}
 	}
@@ -61,18 +67,18 @@ func hasGeneric(p *Profile) bool {
 // process explains one Process; among tells that there are others beside it,
 // and the general one then stands for the rest.
 func (e *explainer) process(depth int, p *Process, among bool) {
-	who := "in every process"
-	switch {
-	case p.N > 0:
-		who = fmt.Sprintf("in process %d", p.N)
-	case among:
-		who = "in every other process"
+	who := "in " + p.words(among)
+	if p.Follow != FollowAll {
+		defer e.line(depth+1, "%s", [...]string{
+			FollowExec: "of what it creates, nothing is followed; what it executes is",
+			FollowNone: "neither what it creates nor what it executes is followed",
+		}[p.Follow])
 	}
 	switch {
 	// Said at length because it looks like a mistake and is the way to have processes
 	// numbered.
 	case len(p.Threads) == 0:
-		e.line(depth, "%s: nothing; it is followed and numbered, and so are its children", who)
+		e.line(depth, "%s: nothing; it is followed and numbered%s", who, ifText(p.Follow == FollowAll, ", and so are its children"))
 	case len(p.Threads) == 1 && p.Threads[0].plain():
 		e.line(depth, "%s, in every thread:", who)
 		e.thread(depth+1, p.Threads[0])
@@ -83,6 +89,35 @@ func (e *explainer) process(depth int, p *Process, among bool) {
 			e.thread(depth+2, t)
 		}
 	}
+}
+
+// Words names the processes that the element selects, for messages.
+func (p *Process) Words() string { return p.words(false) }
+
+// words names the processes selected; among tells that there are other elements.
+func (p *Process) words(among bool) string {
+	switch {
+	case p.N > 0:
+		return fmt.Sprintf("process %d", p.N)
+	case p.Any() && among:
+		return "every other process"
+	case p.Any():
+		return "every process"
+	}
+	var parts []string
+	add := func(given bool, format string, args ...any) {
+		if given {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	d := p.Depth
+	add(p.Path != "", "that executes %s", p.Path)
+	add(p.Name != "", "that executes a program named %s", p.Name)
+	add(p.Argument != "", "with an argument %s", p.Argument)
+	add(p.Under > 0, "below process %d", p.Under)
+	add(d.Given && d.From == d.To, "of generation %d", d.From)
+	add(d.Given && d.From != d.To, "of the generations %d to %d", d.From, d.To)
+	return "each process " + strings.Join(parts, ", ")
 }
 
 // words names the threads selected.

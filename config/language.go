@@ -16,6 +16,8 @@ const (
 	count1Value                     // the same, from 1
 	timeValue                       // decimal or 0x… milliseconds, or decimal with us, ms, s; from 1
 	sampleValue                     // 1/N
+	rateValue                       // 1/N, a percentage, a number below 1, auto
+	depthValue                      // a generation, or several: 2, 1..3
 	registersValue                  // comma-separated register names
 	enumValue                       // one of attribute.values
 )

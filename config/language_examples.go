@@ -78,7 +78,11 @@ var examples = []struct{ name, text string }{
     <Instruction cat="any"/>
   </Function></Image></Thread></Process>
 </Profile>`},
-	{"Process", `<Process n="2"><Thread><Image><Function><Instruction cat="any"/></Function></Image></Thread></Process>`},
+	{"Process", `<Process/>   <!-- the others: followed, so that all have numbers -->
+<Process n="2"><Thread><Image><Function><Instruction cat="any"/></Function></Image></Thread></Process>
+<Process name="cc1*" argument="*.c" follow="exec">
+  <Thread><Image><Function><Instruction cat="anyMem"/></Function></Image></Thread>
+</Process>`},
 	{"Thread", `<Thread n="1" syscalls="true"><Image main="true"><Function><Instruction cat="any"/></Function></Image></Thread>`},
 	{"Image", `<Image name="libc.so.6"><Function name="mem*"><Instruction cat="anyMem" accessValue="true"/></Function></Image>
 <Image path="/opt/app/plugin.so"/>   <!-- excluded -->`},

@@ -14,12 +14,26 @@ package config
 // selector too (the general one), and a schema cannot count those.
 var profileElements = []element{
 	{name: "Profile", doc: "What is recorded while the window is open.",
+		attrs: []attribute{
+			{name: "sampleRate", kind: rateValue,
+				doc: "the part of all instructions that is recorded, in bursts; the same in all windows; absent: all of them"},
+		},
 		groups: []group{{[]string{"Process"}, 1, 0}}},
 	{name: "Process", unique: []string{"n"},
-		doc: "Selects processes. One that no Process matches is not followed. An empty Process follows and numbers " +
-			"the process and its children but records nothing.",
+		doc: "Selects processes: by number, or by all of the other attributes that are given, which are looked at again " +
+			"after each program that the process executes; without any of them, every other process. One that no Process " +
+			"matches is not followed: it runs untraced, and what it creates has no number. An empty Process follows and numbers " +
+			"the process and its children but records nothing. The most specific wins: n, path, name, argument, under, depth, none; " +
+			"a text before one with *, then the longer one, the nearer ancestor, the fewer generations, the first in the file.",
 		attrs: []attribute{
 			{name: "n", kind: ordinalValue, doc: "the number of the process in creation order, from 1; absent or 0: every other one"},
+			{name: "name", kind: textValue, doc: "the file name of the program that it executes; may hold *"},
+			{name: "path", kind: textValue, doc: "the full path of the program that it executes"},
+			{name: "argument", kind: textValue, doc: "what one of its arguments is, behind the program's own name; may hold *"},
+			{name: "depth", kind: depthValue, doc: "how many generations it is below the first process, which is 0"},
+			{name: "under", kind: ordinal1Value, doc: "the number of a process that it descends from"},
+			{name: "follow", kind: enumValue, values: []string{"all", "exec", "none"},
+				doc: "what else is followed: all, what it creates and what it executes, the default; exec, only what it executes; none, neither"},
 		},
 		groups: []group{{[]string{"Thread"}, 0, 0}}},
 	{name: "Thread", unique: []string{"n"}, doc: "Selects threads of the process.",

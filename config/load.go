@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -91,13 +90,13 @@ func parse(f *faults, name string, data []byte) *Config {
 		f.rule(start, fmt.Sprintf("the file is larger than %d MiB", maxBytes>>20), "a configuration is a short text written by hand")
 		return nil
 	}
-	if bytes.HasPrefix(data, []byte{0xfe, 0xff}) || bytes.HasPrefix(data, []byte{0xff, 0xfe}) {
-		f.rule(start, "the file is encoded as UTF-16", "save it as UTF-8")
+	data, converted, err := toUTF8(data)
+	if err != nil {
+		f.rule(start, err.Error(), "save it as UTF-8")
 		return nil
 	}
-	// Editors on Windows write a byte order mark; it takes no column in any editor.
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	s := newScanner(name, data, f)
+	s.converted = converted
 	// What is not well-formed has no elements to check; the message is about the text.
 	if !s.scan() {
 		return nil

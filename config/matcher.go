@@ -37,48 +37,10 @@ func (s Status) String() string {
 	return [...]string{NotFollowed: "not followed", RecordsNothing: "records nothing", Records: "records"}[s]
 }
 
-type profileNode struct {
-	byNumber map[int]*processNode
-	any      *processNode
-}
-
-type processNode struct {
-	byNumber map[int]*threadNode
-	any      *threadNode
-}
-
-// NewMatcher compiles the profiles of the windows that are open together.
-func NewMatcher(profiles ...*Profile) *Matcher {
-	m := &Matcher{}
-	for _, p := range profiles {
-		node := &profileNode{byNumber: map[int]*processNode{}}
-		for _, proc := range p.Processes {
-			pn := compileProcess(proc)
-			if proc.N == 0 {
-				node.any = pn
-			} else {
-				node.byNumber[proc.N] = pn
-			}
-		}
-		m.profiles = append(m.profiles, node)
-	}
-	return m
-}
-
-// Matcher compiles all windows of the configuration: what could ever be
-// recorded, whichever are open.
-func (c *Config) Matcher() *Matcher {
-	profiles := make([]*Profile, len(c.Windows))
-	for i, w := range c.Windows {
-		profiles[i] = w.Profile
-	}
-	return NewMatcher(profiles...)
-}
-
 // compileProcess and the functions like it turn lists into look-ups. Duplicates
 // cannot occur: Parse refuses them.
 func compileProcess(p *Process) *processNode {
-	node := &processNode{byNumber: map[int]*threadNode{}}
+	node := &processNode{element: p, byNumber: map[int]*threadNode{}}
 	for _, t := range p.Threads {
 		tn := compileThread(t)
 		if t.N == 0 {
@@ -90,55 +52,12 @@ func compileProcess(p *Process) *processNode {
 	return node
 }
 
-// pick returns the process selection that holds for a number, nil if none.
-func (p *profileNode) pick(n int) *processNode {
-	if node, ok := p.byNumber[n]; ok {
-		return node
-	}
-	return p.any
-}
-
 // pick returns the thread selection that holds for a number, nil if none.
 func (p *processNode) pick(n int) *threadNode {
 	if node, ok := p.byNumber[n]; ok {
 		return node
 	}
 	return p.any
-}
-
-// Follows tells whether the process is followed: some Process element matches
-// its number.
-func (m *Matcher) Follows(process int) bool {
-	for _, p := range m.profiles {
-		if p.pick(process) != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// Match returns what holds for a thread of a process, both numbered from 1. The
-// ThreadMatcher is nil unless the status is Records; nil matchers are safe to
-// ask and record nothing.
-func (m *Matcher) Match(process, thread int) (*ThreadMatcher, Status) {
-	// The best of what any profile says: a process that one window follows is
-	// followed.
-	status := NotFollowed
-	var found *ThreadMatcher
-	for _, p := range m.profiles {
-		proc := p.pick(process)
-		if proc == nil {
-			continue
-		}
-		status = max(status, RecordsNothing)
-		t := proc.pick(thread)
-		if t == nil || t.empty {
-			continue
-		}
-		status = Records
-		found = found.and(&t.solo)
-	}
-	return found, status
 }
 
 // ThreadMatcher is what holds for one thread.

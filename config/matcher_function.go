@@ -135,12 +135,16 @@ func (i *imageNode) pick(k *FuncKey) *functionNode {
 // then excludes it or another element beside it wins; the nameless Function
 // matches all. It is for messages about names that match nothing: what is
 // recorded, Matcher tells.
-func (f *Function) Matches(k FuncKey) bool {
+func (f *Function) Matches(k FuncKey) bool { return f.Matching()(k) }
+
+// Matching is Matches for many functions: what has to be made of the name is made once.
+func (f *Function) Matching() func(k FuncKey) bool {
 	if f.Name == "" {
-		return true
+		return func(FuncKey) bool { return true }
 	}
 	// An image of one function, so that there is one place where names are compared.
-	return compileImage(&Image{Functions: []*Function{{Name: f.Name, Decorated: f.Decorated}}}).pick(&k) != nil
+	node := compileImage(&Image{Functions: []*Function{{Name: f.Name, Decorated: f.Decorated}}})
+	return func(k FuncKey) bool { return node.pick(&k) != nil }
 }
 
 // Matches tells whether the element selects an image, also if another element

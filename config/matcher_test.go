@@ -282,8 +282,9 @@ func TestNilMatchers(t *testing.T) {
 func TestMatchAllocatesNothing(t *testing.T) {
 	m := mustParse(t, profileText(`<Process><Thread><Image main="1"><Function name="x*"/><Function name="f"><Instruction class="MOV"/>`+
 		`<Instruction cat="anyMem"/></Function></Image></Thread></Process>`)).Matcher()
+	p := m.Genesis(&ProcessFacts{Number: 1})
 	n := testing.AllocsPerRun(100, func() {
-		th, _ := m.Match(1, 1)
+		th, _ := p.Thread(1, nil)
 		f := th.Image(ImageKey{Path: "/bin/p", Main: true}).Function(FuncKey{Linked: "f.cold"})
 		if f.Instruction(InsKey{Class: "MOV"}).Fields != Recorded {
 			t.Fatal("not recorded")

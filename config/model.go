@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"iter"
 	"strconv"
 )
@@ -37,7 +38,9 @@ func (w *Window) Label() string {
 // Profile is what is recorded while its window is open.
 type Profile struct {
 	Pos
-	Processes []*Process // in the order of the file
+	// SampleRate is the same in all windows of a configuration.
+	SampleRate Rate
+	Processes  []*Process // in the order of the file
 }
 
 // AllImages yields every Image element of the profile in the order of the file,
@@ -84,13 +87,52 @@ func (p *Profile) SelectsForms() bool {
 	return false
 }
 
-// Process selects processes by number.
+// Process selects processes: by number alone, or by all of the others that are
+// given. None given is every process that no other Process of the profile selects.
 type Process struct {
 	Pos
-	// N counts from 1 in creation order; 0 is every process that no other
-	// Process of the profile names.
-	N       int
-	Threads []*Thread
+	N        int    // counts from 1 in creation order; 0: not by number
+	Name     string // file name of the program that it executes; may hold *
+	Path     string // whole path of that
+	Argument string // pattern of one of its arguments
+	Depth    Depth  // generations below the first process
+	Under    int    // the number of an ancestor; 0: not by that
+	Follow   Follow
+	Threads  []*Thread // none: nothing of it is recorded
+}
+
+// Depth is a range of generations, both ends included.
+type Depth struct {
+	Given    bool
+	From, To int
+}
+
+// String is the attribute's value.
+func (d Depth) String() string {
+	if d.From == d.To {
+		return strconv.Itoa(d.From)
+	}
+	return fmt.Sprintf("%d..%d", d.From, d.To)
+}
+
+// Follow is what is followed besides the process itself.
+type Follow uint8
+
+// What can be followed, the widest first.
+const (
+	FollowAll  Follow = iota // what it creates and what it executes
+	FollowExec               // what it executes
+	FollowNone               // neither: it is let go when it executes a program
+)
+
+// String is the attribute's value.
+func (f Follow) String() string {
+	return [...]string{FollowAll: "all", FollowExec: "exec", FollowNone: "none"}[f]
+}
+
+// Any tells whether the element stands for every process that no other selects.
+func (p *Process) Any() bool {
+	return p.N == 0 && p.Name == "" && p.Path == "" && p.Argument == "" && !p.Depth.Given && p.Under == 0
 }
 
 // Thread selects threads of a process.

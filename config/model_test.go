@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 )
 
 // mustParse parses a text that is right, warnings or not.
@@ -222,11 +224,52 @@ func TestLimits(t *testing.T) {
 	if _, _, err := Parse("f", make([]byte, maxBytes+1)); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("a large file: %.200v", err)
 	}
-	if _, _, err := Parse("f", []byte("\xff\xfe<\x00")); err == nil || !strings.Contains(err.Error(), "UTF-16") {
-		t.Errorf("UTF-16: %v", err)
+	if _, _, err := Parse("f", []byte("\xff\xfe<\x00a")); err == nil || !strings.Contains(err.Error(), "UTF-16") {
+		t.Errorf("half a character: %v", err)
 	}
-	if _, _, err := Parse("f", []byte("<?xml version='1.0' encoding='latin1'?><a b='\xe4'/>")); err == nil || !strings.Contains(err.Error(), "UTF-8") {
-		t.Errorf("Latin 1: %v", err)
+	if _, _, err := Parse("f", []byte("<?xml version='1.0' encoding='ebcdic-xy'?><a b='\xe4'/>")); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+		t.Errorf("an encoding that is not known: %v", err)
+	}
+}
+
+// TestEncodings: files in the encodings of old editors read as in UTF-8, and so do their places.
+func TestEncodings(t *testing.T) {
+	body := `<AlleriaConfig version="1.0"><!-- für --><Window name="größer"><Profile><Process/></Profile><Wrong/></Window></AlleriaConfig>`
+	_, _, want := Parse("f", []byte(body))
+	wide := func(order binary.AppendByteOrder, text string) (out []byte) {
+		for _, u := range utf16.Encode([]rune(text)) {
+			out = order.AppendUint16(out, u)
+		}
+		return out
+	}
+	latin := func(text string) (out []byte) {
+		for _, r := range text {
+			out = append(out, byte(r))
+		}
+		return out
+	}
+	head := func(label string) string { return `<?xml version="1.0" encoding="` + label + `"?>` + "\n" }
+	_, _, wantHead := Parse("f", []byte(head("UTF-8")+body))
+	for name, c := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"UTF-16, little":      {wide(binary.LittleEndian, "\ufeff"+body), want},
+		"UTF-16, big":         {wide(binary.BigEndian, "\ufeff"+body), want},
+		"UTF-16 without mark": {wide(binary.LittleEndian, head("UTF-16")+body), wantHead},
+		"UTF-16, declared":    {wide(binary.BigEndian, "\ufeff"+head("utf-16")+body), wantHead},
+		"Latin-1":             {latin(head("ISO-8859-1") + body), wantHead},
+		"Windows":             {latin(head("windows-1252") + body), wantHead},
+		"UTF-8 with mark":     {[]byte("\xef\xbb\xbf" + body), want},
+	} {
+		if _, _, err := Parse("f", c.data); err == nil || c.want == nil || err.Error() != c.want.Error() {
+			t.Errorf("%s: %v, in UTF-8 %v", name, err, c.want)
+		}
+	}
+	right := strings.Replace(body, "<Wrong/>", "", 1)
+	cfg, _, err := Parse("f", latin(head("ISO-8859-1")+right))
+	if err != nil || cfg.Windows[0].Name != "größer" {
+		t.Errorf("Latin-1: %v", err)
 	}
 }
 

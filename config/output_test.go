@@ -198,7 +198,16 @@ func TestOneOff(t *testing.T) {
 	same("function of an image", OneOffOptions{Image: "gzip", Function: "def*", Select: "class=MOV", Fields: AccessAddressAndSize},
 		window("", "", `name="gzip"`, `name="def*"`, `class="MOV" accessAddressAndSize="1"`))
 	same("own code", OneOffOptions{Image: "app", Select: "cat=any", Fields: Recorded | Branch}, window("", "", `anyButSys="1"`, "", `cat="any" branch="1"`))
+	same("some processes", OneOffOptions{Process: "cc1*, 3,/usr/bin/as", Image: "main", Select: "any", Fields: Recorded}, func() string {
+		body := `<Thread><Image main="1"><Function><Instruction cat="any"/></Function></Image></Thread></Process>`
+		return profileText(`<Process/><Process name="cc1*">` + body + `<Process n="3">` + body + `<Process path="/usr/bin/as">` + body)
+	}())
 	for name, o := range map[string]OneOffOptions{
+		"process 0":                    {Process: "0"},
+		"a process left out":           {Process: "1,,2"},
+		"a process named twice":        {Process: "2,0x2"},
+		"a process too large":          {Process: "99999999999"},
+		"a process of a strange name":  {Process: "a\x01"},
 		"no count":                     {OnInstructions: "many"},
 		"none":                         {TillInstructions: "0"},
 		"two events":                   {OnCall: "f", OnInstructions: "5"},
@@ -248,9 +257,7 @@ func TestNearestAndAttributes(t *testing.T) {
 
 // TestUnsupported has a text for each row of limits, and one that record runs.
 func TestUnsupported(t *testing.T) {
-	on := func(event string) string { return windowText("", "<On>"+event+"</On>") }
 	texts := []string{
-		on(`<Creation process="2"/>`),
 		profileText(`<Process><Thread><Image><Function><Intercept/></Function></Image></Thread></Process>`),
 	}
 	if len(texts) != len(limits) {
@@ -275,8 +282,5 @@ func TestUnsupported(t *testing.T) {
 		`</Function></Image></Thread></Process></Profile></Window><Window><On><Sample period="2" burst="1"/></On><Profile><Process/></Profile></Window><Window><On><Instructions threshold="1G"/></On><Till><Instructions threshold="1" since="open"/></Till><Profile><Process n="3"/></Profile></Window></AlleriaConfig>`)
 	if got := runs.Unsupported(); len(got) > 0 {
 		t.Errorf("refused: %v", got)
-	}
-	if got := runs.Ignored(); len(got) != 1 || !strings.Contains(got[0].String(), "process 3") {
-		t.Errorf("ignored: %v", got)
 	}
 }

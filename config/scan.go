@@ -40,10 +40,15 @@ type attrMarker struct {
 // scanner walks the tokens of encoding/xml and notes what etree loses.
 type scanner struct {
 	*faults
-	file    string
-	text    []byte
-	lines   []int // byte offset of each line's first byte
-	markers []marker
+	file string
+	text []byte
+	// converted: the text was of another encoding, which its declaration may still name.
+	converted bool
+	lines     []int // byte offset of each line's first byte
+	markers   []marker
+	// The last place that pos was asked for, and the runes in front of it in its line: a file may
+	// be one line of a megabyte, and places are mostly asked for in their order.
+	last, column int
 }
 
 // newScanner prepares the line index.
@@ -64,7 +69,12 @@ func (s *scanner) pos(at int) Pos {
 	// may lie behind the end.
 	at = min(max(at, 0), len(s.text))
 	line := sort.SearchInts(s.lines, at+1) - 1
-	return Pos{s.file, line + 1, utf8.RuneCount(s.text[s.lines[line]:at]) + 1}
+	if s.last < s.lines[line] || s.last > at {
+		s.last, s.column = s.lines[line], 0
+	}
+	s.column += utf8.RuneCount(s.text[s.last:at])
+	s.last = at
+	return Pos{s.file, line + 1, s.column + 1}
 }
 
 // scan reads all tokens. It reports false when the text is not well-formed
@@ -133,14 +143,11 @@ func (s *scanner) oneRoot(roots, at int) bool {
 	return roots == 1
 }
 
-// charset accepts any declared encoding as long as the text is plain ASCII:
-// then all of them read alike. Converting tables would be code for files that
-// hardly exist; the message says what to do about the rest.
+// charset accepts any declared encoding of text that has been converted already, or that reads
+// alike in all.
 func (s *scanner) charset(label string, in io.Reader) (io.Reader, error) {
-	for _, b := range s.text {
-		if b >= utf8.RuneSelf {
-			return nil, fmt.Errorf("the encoding %q is declared", label)
-		}
+	if !s.converted {
+		return nil, fmt.Errorf("the encoding %q is declared", label)
 	}
 	return in, nil
 }

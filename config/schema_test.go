@@ -199,8 +199,8 @@ func (g *schemaWriter) unique(depth int, e *element) {
 func typeName(k valueKind) string {
 	return [...]string{
 		textValue: "text", boolValue: "flag", ordinalValue: "ordinal", ordinal1Value: "ordinalFrom1", numberValue: "number",
-		signedValue: "signedNumber", countValue: "count", count1Value: "countFrom1", timeValue: "time", sampleValue: "sample",
-		registersValue: "registers",
+		signedValue: "signedNumber", countValue: "count", count1Value: "countFrom1", timeValue: "time", sampleValue: "sample", rateValue: "rate",
+		depthValue: "generations", registersValue: "registers",
 	}[k]
 }
 

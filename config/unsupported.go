@@ -1,7 +1,5 @@
 package config
 
-import "fmt"
-
 // limit is one thing that the language can say and that record cannot run yet.
 // The table is the whole of it: when record learns something, its row goes.
 type limit struct {
@@ -15,8 +13,6 @@ type limit struct {
 // it is values that cannot be run: threshold="1" can, threshold="2" cannot.
 
 var limits = []limit{
-	{func(x any) bool { e, ok := x.(*Event); return ok && e.Process > 1 },
-		"record follows the first process only, so far", "leave process out, or name process 1"},
 	{func(x any) bool { _, ok := x.(*Intercept); return ok },
 		"record does not intercept functions yet", "record the function's instructions, or leave Intercept out"},
 }
@@ -37,19 +33,6 @@ func (c *Config) Unsupported() []Error {
 	})
 	f.sort()
 	return f.errs
-}
-
-// Ignored lists what record passes over, so far, without harm to the rest.
-func (c *Config) Ignored() []Warning {
-	var f faults
-	c.visit(func(p Pos, x any) {
-		if proc, ok := x.(*Process); ok && proc.N > 1 {
-			f.warn(p, fmt.Sprintf("record follows the first process only, so far: process %d is ignored", proc.N),
-				"processes without number and number 1 are recorded")
-		}
-	})
-	f.sort()
-	return f.warns
 }
 
 // visit calls f for every node of the windows, parents first.

@@ -39,6 +39,8 @@ var spellings = [...]spelling{
 	count1Value:    {"a count from 1, such as 1000, 0x3e8, 250k, 5M or 1G", positivePattern + `|0*[1-9][0-9]*[kMG]`},
 	timeValue:      {"a time above 0, such as 250 (milliseconds), 500us, 250ms or 2s", positivePattern + `|0*[1-9][0-9]*(us|ms|s)`},
 	sampleValue:    {"1/N, such as 1/100", `1/(0*[1-9][0-9]*[kMG]?)`},
+	rateValue:      {rateRight, ratePattern},
+	depthValue:     {"a number of generations such as 2, or a range such as 1..3", `[0-9]+(\.\.[0-9]+)?`},
 	registersValue: {right: "register names between commas, such as rax,rdi,xmm0"},
 	enumValue:      {},
 }
@@ -159,6 +161,26 @@ func parseSample(v string) number {
 	return n
 }
 
+// parseDepth reads a generation or a range of them. That a range goes upwards is not
+// looked at here: the spelling is right.
+func parseDepth(v string) (span Depth, n number) {
+	from, to, found := strings.Cut(trim(v), "..")
+	if !found {
+		to = from
+	}
+	for i, text := range []string{from, to} {
+		if strings.ContainsAny(text, "xX") { // no hexadecimal numbers: nobody counts generations so
+			return Depth{}, number{}
+		}
+		if n = parseNumber(text); !n.ok || n.val > maxOrdinal {
+			return Depth{}, number{big: n.big || n.ok}
+		}
+		*[...]*int{&span.From, &span.To}[i] = int(n.val)
+	}
+	span.Given = true
+	return span, n
+}
+
 // parseSigned reads a number with an optional minus as a two's complement.
 func parseSigned(v string) (val uint64, negative bool, n number) {
 	v = trim(v)
@@ -187,34 +209,12 @@ func splitRegisters(v string) []string {
 
 // checkValue reports a value that is not spelled as its kind demands.
 func checkValue(f *faults, spec *attribute, a *attr) {
-	var n number
-	switch spec.kind {
-	case textValue:
-		n.ok = a.value != ""
-	case boolValue:
-		_, n.ok = parseBool(a.value)
-	case enumValue:
-		n.ok = slices.Contains(spec.values, trim(a.value))
-	case ordinalValue, ordinal1Value:
-		n = parseNumber(trim(a.value))
-		if n.ok && n.val > maxOrdinal {
-			n = number{big: true}
-		}
-	case numberValue:
-		n = parseNumber(trim(a.value))
-	case signedValue:
-		_, _, n = parseSigned(a.value)
-	case countValue, count1Value:
-		n = parseCount(a.value)
-	case timeValue:
-		n = parseTime(a.value)
-	case sampleValue:
-		n = parseSample(a.value)
-	// A list has as many faults as it has entries.
-	case registersValue:
-		checkRegisters(f, a) // has more to say than right or wrong
+	// A list has as many faults as it has entries, and more to say than right or wrong.
+	if spec.kind == registersValue {
+		checkRegisters(f, a)
 		return
 	}
+	n := spec.parse(a.value)
 	// The kinds that begin at 1 treat 0 as a misspelling, as their patterns in
 	// the schema do.
 	if (spec.kind == ordinal1Value || spec.kind == count1Value || spec.kind == timeValue) && n.val == 0 {
@@ -231,13 +231,48 @@ func checkValue(f *faults, spec *attribute, a *attr) {
 	}
 }
 
+// parse reads a value of any kind but registers. Of kinds that are no numbers, only ok means
+// something.
+func (spec *attribute) parse(value string) (n number) {
+	switch spec.kind {
+	case textValue:
+		n.ok = value != ""
+	case boolValue:
+		_, n.ok = parseBool(value)
+	case enumValue:
+		n.ok = slices.Contains(spec.values, trim(value))
+	case ordinalValue, ordinal1Value:
+		n = parseNumber(trim(value))
+		if n.ok && n.val > maxOrdinal {
+			n = number{big: true}
+		}
+	case numberValue:
+		n = parseNumber(trim(value))
+	case signedValue:
+		_, _, n = parseSigned(value)
+	case countValue, count1Value:
+		n = parseCount(value)
+	case timeValue:
+		n = parseTime(value)
+	case sampleValue:
+		n = parseSample(value)
+	case rateValue:
+		_, n = parseRate(value)
+	case depthValue:
+		_, n = parseDepth(value)
+	}
+	return n
+}
+
 // limitOf words the bound of a kind.
 func limitOf(k valueKind) string {
 	switch k {
-	case ordinalValue, ordinal1Value, sampleValue:
+	case ordinalValue, ordinal1Value, sampleValue, depthValue:
 		return fmt.Sprintf("be below %d", maxOrdinal+1)
 	case timeValue:
 		return "be below 292 years"
+	case rateValue:
+		return "be at most 1, or 100 %"
 	}
 	return "fit into 64 bits"
 }

@@ -48,6 +48,24 @@ func TestParseNumbers(t *testing.T) {
 	}
 }
 
+func TestParseDepth(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want Depth
+		big  bool
+	}{
+		{"0", Depth{true, 0, 0}, false}, {" 2 ", Depth{true, 2, 2}, false}, {"1..3", Depth{true, 1, 3}, false}, {"03..1", Depth{true, 3, 1}, false},
+		{"", Depth{}, false}, {"..", Depth{}, false}, {"1..", Depth{}, false}, {"..1", Depth{}, false}, {"1...2", Depth{}, false}, {"1..2..3", Depth{}, false},
+		{"1 ..2", Depth{}, false}, {"0x1", Depth{}, false}, {"-1", Depth{}, false}, {"1.2", Depth{}, false},
+		{"0..2147483648", Depth{}, true}, {"99999999999999999999", Depth{}, true},
+	} {
+		got, n := parseDepth(c.in)
+		if got != c.want || n.ok != c.want.Given || n.big != c.big {
+			t.Errorf("%q: %+v %+v, want %+v", c.in, got, n, c.want)
+		}
+	}
+}
+
 func TestCountTextReadsBack(t *testing.T) {
 	for _, v := range []uint64{0, 1, 999, 1000, 1001, 5e6, 5e9, 18446744073e9, math.MaxUint64} {
 		if got := parseCount(countText(v)); !got.ok || got.val != v {
@@ -59,7 +77,7 @@ func TestCountTextReadsBack(t *testing.T) {
 // TestPatterns holds the schema's patterns against the parsing functions, on
 // every string of up to four characters of those that matter.
 func TestPatterns(t *testing.T) {
-	const alphabet = "019xakMus-/"
+	const alphabet = "019xakMus-/."
 	var try func(s string)
 	patterns := map[valueKind]*regexp.Regexp{}
 	for k := textValue; k < enumValue; k++ {

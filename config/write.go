@@ -101,6 +101,7 @@ func (w *Window) write(el *etree.Element) {
 		w.Till.write(el.CreateElement("Till"))
 	}
 	el = el.CreateElement("Profile")
+	attrs{el}.text("sampleRate", w.Profile.SampleRate.Text)
 	for _, p := range w.Profile.Processes {
 		p.write(el.CreateElement("Process"))
 	}
@@ -166,7 +167,18 @@ func timeText(t time.Duration) string {
 // An empty element is written for an empty selection, which is an exclusion and
 // must not get lost.
 func (p *Process) write(el *etree.Element) {
-	attrs{el}.number("n", uint64(p.N))
+	a := attrs{el}
+	a.number("n", uint64(p.N))
+	a.text("path", p.Path)
+	a.text("name", p.Name)
+	a.text("argument", p.Argument)
+	a.number("under", uint64(p.Under))
+	if d := p.Depth; d.Given {
+		a.CreateAttr("depth", d.String())
+	}
+	if p.Follow != FollowAll {
+		a.CreateAttr("follow", p.Follow.String())
+	}
 	for _, t := range p.Threads {
 		t.write(el.CreateElement("Thread"))
 	}

@@ -93,6 +93,7 @@ func earlier(dir string, names []string) ([]string, error) {
 // processDir tells whether a process's directory could have this name.
 func processDir(name string) bool {
 	number, ok := strings.CutPrefix(name, "p")
+	number, _, _ = strings.Cut(number, ".") // further programs of the process
 	_, err := strconv.ParseUint(number, 10, 32)
 	return ok && err == nil
 }

@@ -58,10 +58,12 @@ func (r *ready) writeNotes(t *ThreadState) error {
 		at := t.ordinal + n.before
 		switch kind := w[0] &^ noteBehind; {
 		case kind == noteSyscall && len(w) == syscallWords:
+			place := abp.CallBetween
 			if w[0]&noteBehind != 0 && at > 0 {
 				at--
+				place = abp.CallOwn
 			}
-			s := abp.Syscall{Thread: t.Number, Number: uint32(w[1]), Ordinal: at, TSC: w[2], EndTSC: w[3], Result: int64(w[4]), Errno: int32(w[5])}
+			s := abp.Syscall{Place: place, Thread: t.Number, Number: uint32(w[1]), Ordinal: at, TSC: w[2], EndTSC: w[3], Result: int64(w[4]), Errno: int32(w[5])}
 			copy(s.Args[:], w[6:])
 			p.AddSyscall(s)
 		case kind == noteSignal && len(w) == signalWords:

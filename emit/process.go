@@ -77,8 +77,14 @@ func (r *Run) NewProcess(h abp.Header, blocks *layout.Blocks) (*ProcessWriter, e
 	return p, nil
 }
 
-// dirName is p and the process's number.
-func (p *ProcessWriter) dirName() string { return "p" + strconv.Itoa(int(p.header.Process)) }
+// dirName is p and the process's number, and from its second program on a point and which that is.
+func (p *ProcessWriter) dirName() string {
+	name := "p" + strconv.Itoa(int(p.header.Process))
+	if g := p.header.Generation; g > 1 {
+		name += "." + strconv.Itoa(int(g))
+	}
+	return name
+}
 
 // Dir returns the process's directory, empty with Discard.
 func (p *ProcessWriter) Dir() string {
@@ -139,6 +145,22 @@ func (p *ProcessWriter) AddSnapshot(r abp.Snapshot) { p.add(abp.SectionLLW, &r) 
 
 // AddQueryMessage adds a message of a relational query.
 func (p *ProcessWriter) AddQueryMessage(r abp.QueryMessage) { p.add(abp.SectionQueries, &r) }
+
+// AddSampling adds what was recorded and passed over of a thread, or replaces what was said of the same
+// thread and chunk before.
+func (p *ProcessWriter) AddSampling(r abp.Sampling) { p.add(abp.SectionSampling, &r) }
+
+// CutFrame has a frame of a thread begin with a chunk, so that one row of AddSampling is about all of a frame. It is
+// called before the chunk is consumed.
+func (p *ProcessWriter) CutFrame(thread int, chunk uint64) {
+	t := p.thread(uint32(thread))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cuts == nil {
+		t.cuts = make(map[uint64]bool)
+	}
+	t.cuts[chunk] = true
+}
 
 // AddSection writes a section as it is: for users' own types and for packages
 // with formats of their own.

@@ -1,8 +1,10 @@
 package emit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -28,6 +30,10 @@ type Options struct {
 	// NoVector keeps encoders from using vector instructions, and thereby from the version
 	// of the encoding that is meant for them: for tests and measurements.
 	NoVector bool
+	// MaxInstructions and MaxSize bound what is recorded in all processes: exactly so many
+	// instructions, and about so many bytes, by a chunk of each thread more. 0: no bound.
+	MaxInstructions uint64
+	MaxSize         int64
 	// Sizes: who makes the records can say in their first words how long they are, if that is of
 	// use (Run.Sizes).
 	Sizes bool
@@ -40,6 +46,7 @@ type Run struct {
 	opts Options
 	// written is the size of all profiles of the run so far.
 	written atomic.Int64
+	limit   limit
 
 	mu   sync.Mutex
 	info abp.Run          // guarded by mu
@@ -54,6 +61,7 @@ type Run struct {
 // configuration that a directory may hold does not count: it is how a run is prepared.
 func NewRun(opts Options, info abp.Run) (*Run, error) {
 	r := &Run{opts: opts, info: info}
+	r.limit.instructions, r.limit.size = int64(min(opts.MaxInstructions, math.MaxInt64)), opts.MaxSize
 	r.info.Format = 1
 	r.info.Outcome = abp.Outcome{State: abp.OutcomeRunning}
 	if r.info.Started.IsZero() {
@@ -120,17 +128,32 @@ func (r *Run) SetCosts(c abp.Costs) {
 }
 
 // AddProcess sets what run.json says of a process, recorded or not, by its
-// number. Its counts and its directory are added when it was recorded.
+// number and generation. Its counts and its directory are added when it was recorded.
 func (r *Run) AddProcess(e abp.ProcessEntry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.info.Processes {
-		if r.info.Processes[i].Number == e.Number {
-			r.info.Processes[i] = e
+		if o := &r.info.Processes[i]; o.Number == e.Number && o.Generation == e.Generation {
+			*o = e
 			return
 		}
 	}
 	r.info.Processes = append(r.info.Processes, e)
+}
+
+// ProcessEnded sets how a process ended, as a shell reports it: the last of its programs.
+func (r *Run) ProcessEnded(number uint32, status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var last *abp.ProcessEntry
+	for i := range r.info.Processes {
+		if e := &r.info.Processes[i]; e.Number == number && (last == nil || e.Generation > last.Generation) {
+			last = e
+		}
+	}
+	if last != nil {
+		last.Exit = &status
+	}
 }
 
 // Finish writes what became of the run. All processes have been closed.
@@ -143,7 +166,9 @@ func (r *Run) Finish(outcome abp.Outcome) error {
 	for _, p := range r.proc {
 		r.sum(p)
 	}
-	slices.SortFunc(r.info.Processes, func(a, b abp.ProcessEntry) int { return int(a.Number) - int(b.Number) })
+	slices.SortFunc(r.info.Processes, func(a, b abp.ProcessEntry) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Generation, b.Generation))
+	})
 	if r.opts.Discard {
 		return nil
 	}
@@ -154,10 +179,12 @@ func (r *Run) Finish(outcome abp.Outcome) error {
 func (r *Run) sum(p *ProcessWriter) {
 	// The caller knows more of a process than its counts (parent, exit status), but
 	// need not have said so.
-	i := slices.IndexFunc(r.info.Processes, func(e abp.ProcessEntry) bool { return e.Number == p.header.Process })
+	i := slices.IndexFunc(r.info.Processes, func(e abp.ProcessEntry) bool {
+		return e.Number == p.header.Process && e.Generation == p.header.Generation
+	})
 	if i < 0 {
 		r.info.Processes = append(r.info.Processes, abp.ProcessEntry{
-			Number: p.header.Process, PID: p.header.PID, Command: p.header.CommandLine, Followed: true,
+			Number: p.header.Process, Generation: p.header.Generation, PID: p.header.PID, Command: p.header.CommandLine, Followed: true,
 		})
 		i = len(r.info.Processes) - 1
 	}

@@ -93,9 +93,13 @@ func (s *Stream) ConsumeAt(thread int, from, to Place, words []uint64, opened, c
 	if s.failed.Load() {
 		return nil
 	}
+	l := &s.p.run.limit
+	if l.over.Load() != nil {
+		return nil
+	}
 	// No file, no order to be kept: counted and dropped.
 	if s.p.run.opts.Discard {
-		return s.discard(uint32(thread), words)
+		return s.discard(uint32(thread), l.bounded(s.p, words))
 	}
 	f, err := s.frameFor(uint32(thread), from)
 	if err != nil {
@@ -143,11 +147,12 @@ func (s *Stream) CloseThread(thread int) error {
 
 // frameFor returns the open frame that the thread's next chunk continues.
 func (s *Stream) frameFor(thread uint32, from Place) (*openFrame, error) {
+	cut := s.p.thread(thread).cutsAt(from)
 	for _, f := range s.open {
 		if f.thread.Number != thread {
 			continue
 		}
-		if f.next == from {
+		if f.next == from && !cut {
 			return f, nil
 		}
 		// Chunks in between went to another stream.
@@ -276,6 +281,14 @@ func (s *Stream) close1(f *openFrame) error {
 
 // commit writes a frame whose turn it is. t.mu is held.
 func (r *ready) commit(t *ThreadState) error {
+	if l := &r.stream.p.run.limit; l.instructions > 0 || l.size > 0 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if some, err := r.within(l); !some || err != nil {
+			t.at = r.next
+			return err
+		}
+	}
 	h := &r.header
 	h.Seq, h.Ordinal, h.Chunk = t.seq, t.ordinal, t.chunk
 	h.Windows, h.FSBase, h.GSBase = t.windows, t.fs, t.gs

@@ -31,6 +31,7 @@ type ThreadState struct {
 	fs, gs  uint64
 	at      Place            // where the frame that comes next starts
 	pending map[Place]*ready // frames that wait for those before them
+	cuts    map[uint64]bool  // chunks that frames have to begin with, and were not consumed yet
 	fed     uint64           // chunks that Consume, which knows no places, was given
 
 	// counts of the frames written so far; read by others while it grows.
@@ -48,6 +49,17 @@ func (p *ProcessWriter) thread(number uint32) *ThreadState {
 		p.threads[number] = t
 	}
 	return t
+}
+
+// cutsAt tells whether a frame has to begin at a place.
+func (t *ThreadState) cutsAt(at Place) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at.Word != 0 || !t.cuts[at.Chunk] {
+		return false
+	}
+	delete(t.cuts, at.Chunk)
+	return true
 }
 
 // add and total keep counts as atomics, one by one: who reads them meanwhile may see an

@@ -87,7 +87,7 @@ func TestTruncation(t *testing.T) {
 				t.Errorf("%s cut at %d is complete", name, n)
 			}
 			f.Close()
-			if name == "p1/1.abp" && n%16 == 0 {
+			if n%16 == 0 { // also where the main file lacks what the other refers to
 				if _, err := readAll(r.dir); err != nil {
 					t.Fatalf("%s cut at %d: %v", name, n, err)
 				}
@@ -99,8 +99,10 @@ func TestTruncation(t *testing.T) {
 			if len(all) == 0 {
 				t.Fatalf("%s cut at %d: no problem", name, n)
 			}
-			if name == "p1/1.abp" && !all[0].CutOff {
-				t.Fatalf("%s cut at %d: %v", name, n, all[0])
+			for _, p := range all {
+				if !p.CutOff {
+					t.Fatalf("%s cut at %d: %v", name, n, p)
+				}
 			}
 		}
 		for n := range abp.HeaderSize {
@@ -298,5 +300,74 @@ func TestDiscard(t *testing.T) {
 	}
 	if err := run.Finish(abp.Outcome{State: abp.OutcomeComplete}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestGaps deletes, exchanges and renames parts of runs: whoever reads the rest says so.
+func TestGaps(t *testing.T) {
+	two := func(t *testing.T) (string, string) {
+		more := filepath.Join(t.TempDir(), "more")
+		r := record(t, 9, 10, 60, Options{Dirs: []string{more}})
+		if _, err := os.Stat(filepath.Join(more, "p1", "2.abp")); err != nil {
+			t.Fatalf("the run has one output only: %v", err)
+		}
+		return r.dir, more
+	}
+	other := record(t, 10, 10, 60, Options{}).dir
+	tests := []struct {
+		name string
+		harm func(dir, more string) error
+		open string // path in dir to verify
+		want string
+	}{
+		{"sub-profile", func(d, _ string) error { return os.Remove(d + "/p1/1.abp") }, "", "1.abp: offset 0: corrupt: is missing"},
+		{"all sub-profiles", func(d, m string) error {
+			return errors.Join(os.Remove(d+"/p1/1.abp"), os.Remove(m+"/p1/2.abp"))
+		}, "", "2.abp: offset 0: corrupt: is missing"},
+		{"main", func(d, _ string) error { return os.Remove(d + "/p1/main.abp") }, "", "main.abp: offset 0: corrupt: is missing"},
+		{"main of a process's directory", func(d, _ string) error { return os.Remove(d + "/p1/main.abp") }, "p1", "main.abp is missing"},
+		{"process", func(d, _ string) error { return os.RemoveAll(d + "/p1") }, "", "main.abp: offset 0: corrupt: is missing"},
+		{"output", func(_, m string) error { return os.RemoveAll(m) }, "", "more: offset 0: corrupt: is missing"},
+		{"output, of a process", func(_, m string) error { return os.RemoveAll(m) }, "p1", "2.abp: offset 0: corrupt: is missing"},
+		{"run.json", func(d, _ string) error { return os.Remove(d + "/run.json") }, "", "run.json: offset 0: corrupt: is missing"},
+		{"another run's sub-profile", func(d, _ string) error { return os.Rename(other+"/p1/1.abp", d+"/p1/1.abp") }, "", "1.abp: offset 0: corrupt: is not of this run"},
+		{"another number", func(d, m string) error { return os.Rename(m+"/p1/2.abp", d+"/p1/1.abp") }, "", "1.abp: offset 0: corrupt: is not of this run"},
+		{"another run's process", func(d, _ string) error {
+			return errors.Join(os.RemoveAll(d+"/p1"), os.Rename(record(t, 11, 5, 9, Options{}).dir+"/p1", d+"/p1"))
+		}, "", "2.abp: offset 0: corrupt: is not of this run"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, more := two(t)
+			if err := tt.harm(dir, more); err != nil {
+				t.Fatal(err)
+			}
+			all := problems(t, filepath.Join(dir, tt.open))
+			found := false
+			for _, p := range all {
+				found = found || strings.Contains(p.String(), tt.want) && !p.CutOff
+			}
+			if !found {
+				t.Errorf("want %q, have %v", tt.want, all)
+			}
+			p, err := abp.Open(filepath.Join(dir, tt.open))
+			if err != nil {
+				return
+			}
+			defer p.Close()
+			if p.Complete() {
+				t.Error("complete")
+			}
+		})
+	}
+	// A process's directory finds what lies elsewhere.
+	dir, _ := two(t)
+	p, err := abp.Open(filepath.Join(dir, "p1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if n := len(p.Processes()[0].Files()); n != 3 || len(p.Gaps()) > 0 {
+		t.Errorf("%d files of 3, gaps %v", n, p.Gaps())
 	}
 }

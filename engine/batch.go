@@ -4,11 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
 // batchCall is one of several system calls that a target makes in a row. The fifth argument
-// of all but the first is the first's result, as is a first argument of 0: the descriptor
+// of each is the result of the last open before it, as is a first argument of 0: the descriptor
 // that memory is mapped from.
 type batchCall struct {
 	nr     uint64
@@ -96,17 +97,15 @@ func (tr *Tracer) toBreakpoint(t *Thread) error {
 }
 
 // mapAtOnce is what mapWith does one by one, where nothing is in the way: it opens the
-// shared file, maps its parts where they are proposed to be, and closes it. false: nothing was
+// shared files, maps their parts where they are proposed to be, and closes them. false: nothing was
 // mapped, and mapWith finds out why or maps elsewhere.
 //
 // A filter of system calls that survived an execve could kill for a call that is not needed.
-func (p *Process) mapAtOnce(in *injector, path, scratch uint64, pl *placement) (bool, error) {
-	const bit = 1 << (sigTrap - 1)
-	sets, err := sys.ReadSignalSets(p.pid)
-	if err != nil || p.tr.opts.NoBatch || p.tr.filtered || (sets.Blocked|sets.Ignored)&bit != 0 {
+func (p *Process) mapAtOnce(in *injector, file, bell, scratch uint64, pl *placement) (bool, error) {
+	if can, err := p.canBatch(p.pid); !can {
 		return false, err
 	}
-	calls := []batchCall{{nr: sysOpen, args: [5]uint64{path, openReadWrite}}}
+	calls := []batchCall{{nr: sysOpen, args: [5]uint64{file, openReadWrite}}}
 	add := func(addr, size, prot, off uint64) {
 		calls = append(calls, batchCall{nr: sysMmap, args: [5]uint64{addr, size, prot, mapShared | mapNoReserve | mapFixedNoReplace, off}},
 			batchCall{nr: sysMadvise, args: [5]uint64{addr, size, madvDontDump}})
@@ -115,6 +114,8 @@ func (p *Process) mapAtOnce(in *injector, path, scratch uint64, pl *placement) (
 	for i, base := range pl.areas {
 		add(base, areaBytes, protRead|protExec, areasOff+uint64(i)*areaBytes)
 	}
+	calls = append(calls, batchCall{nr: sysClose}, batchCall{nr: sysOpen, args: [5]uint64{bell, openReadWrite}})
+	add(pl.slots-layout.BellBelow, layout.BellBelow, protRead|protWrite, 0)
 	calls = append(calls, batchCall{nr: sysClose})
 	if err := in.batch(calls, scratch); err != nil {
 		return false, err
@@ -131,6 +132,13 @@ func (p *Process) mapAtOnce(in *injector, path, scratch uint64, pl *placement) (
 		}
 	}
 	return all, nil
+}
+
+// canBatch tells whether a thread of the process, or of one that it has created, may make calls in a row.
+func (p *Process) canBatch(tid int) (bool, error) {
+	const bit = 1 << (sigTrap - 1)
+	sets, err := sys.ReadSignalSets(tid)
+	return err == nil && !p.tr.opts.NoBatch && !p.filtered && (sets.Blocked|sets.Ignored)&bit == 0, err
 }
 
 // openReadWrite is O_RDWR.

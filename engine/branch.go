@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -16,7 +17,7 @@ func (u *unit) branch(b *block, in *x86.Insn) (next uint64) {
 	switch {
 	// The first two are of the categories of branches too.
 	case in.Mnem == x86.MXBEGIN: // as if the transaction aborted at once
-		u.asm.movImm(x86.RAX, 0)
+		u.asm.MovImm(x86.RAX, 0)
 		return u.direct(in)
 	case in.Mnem == x86.MXABORT: // nothing outside a transaction
 		return in.Next()
@@ -60,17 +61,15 @@ func (u *unit) direct(in *x86.Insn) (next uint64) {
 // line. A block that is used once asks in any case.
 func (u *unit) jumpTo(target uint64, how arrival) {
 	if u.limit > 0 {
-		u.asm.bytes(0xe9)
-		u.askSpent(target, how)
+		u.askSpent(u.asm.JmpLater(), target, how)
 		return
 	}
 	if b := u.linkable(target); b != nil {
-		u.asm.jmp(b.at(how))
+		u.asm.Jmp(b.at(how))
 		return
 	}
-	u.asm.alignRel32(1)
-	u.asm.bytes(0xe9)
-	u.exit(target, how)
+	u.asm.AlignRel32(1)
+	u.exit(u.asm.JmpLater(), target, how)
 }
 
 // linkable returns target's block if a displacement reaches it.
@@ -82,28 +81,27 @@ func (u *unit) linkable(target uint64) *block {
 	return nil
 }
 
-// exit writes the displacement of a branch to target and its cold stub, which
+// exit notes the displacement of a branch to target, and its cold stub, which
 // asks the tracer for the translation.
 //
 // The branch leads to the stub until it is linked, so that nothing has to be patched for
 // one that is never taken.
-func (u *unit) exit(target uint64, how arrival) {
-	n := u.p.newExit(exit{site: u.asm.here(), target: target, area: u.ar, v: u.v, how: how})
-	u.asks = append(u.asks, askStub{u.asm.pos, uint32(n) + 1})
-	u.asm.u32(0)
+func (u *unit) exit(site asm.Site, target uint64, how arrival) {
+	n := u.p.newExit(exit{site: u.asm.AddrOf(site), target: target, area: u.ar, v: u.v, how: how})
+	u.asks = append(u.asks, askStub{site, uint32(n) + 1})
 }
 
-// askSpent writes the displacement of a branch out of a block that is used once. It has used
+// askSpent notes the displacement of a branch out of a block that is used once. It has used
 // a budget up: the client is asked before anything counts the arrival at the target.
-func (u *unit) askSpent(target uint64, how arrival) {
-	u.coldAsk(u.p.newExit(exit{target: target, area: u.ar, v: u.v, fixed: true, spent: true, how: how}), nil)
+func (u *unit) askSpent(site asm.Site, target uint64, how arrival) {
+	u.coldAsk(site, u.p.newExit(exit{target: target, area: u.ar, v: u.v, fixed: true, spent: true, how: how}), nil)
 }
 
 // ask writes the request for an exit.
 // It leaves no register changed but rip: the routine saves them all.
 func (u *unit) ask(req uint32) {
-	u.asm.storeImm(layout.Ask, req)
-	u.asm.jmp(u.ar.base + u.ar.rt.request)
+	u.asm.StoreWordImm(layout.Ask, req)
+	u.asm.Jmp(u.ar.base + u.ar.rt.request)
 }
 
 // cond writes a conditional branch; the fall-through follows.
@@ -118,20 +116,17 @@ func (u *unit) cond(in *x86.Insn) {
 		u.shortCond(in, target, how)
 		return
 	}
-	cc := in.Opcode & 0xf
+	cc := asm.CondOf(in.Opcode)
 	if u.limit > 0 {
-		u.asm.bytes(0x0f, 0x80|cc)
-		u.askSpent(target, how)
+		u.askSpent(u.asm.JccLater(cc), target, how)
 		return
 	}
 	if b := u.linkable(target); b != nil {
-		u.asm.bytes(0x0f, 0x80|cc)
-		u.asm.rel32(b.at(how))
+		u.asm.Jcc(cc, b.at(how))
 		return
 	}
-	u.asm.alignRel32(2)
-	u.asm.bytes(0x0f, 0x80|cc)
-	u.exit(target, how)
+	u.asm.AlignRel32(2)
+	u.exit(u.asm.JccLater(cc), target, how)
 }
 
 // shortCond writes a branch that exists with an 8-bit displacement only: over a
@@ -139,12 +134,10 @@ func (u *unit) cond(in *x86.Insn) {
 // The counting of rcx and the prefix for ecx stay the instruction's own.
 func (u *unit) shortCond(in *x86.Insn, target uint64, how arrival) {
 	code := u.p.insBytes(in)
-	u.asm.bytes(code[:len(code)-1]...)
-	u.asm.bytes(2)       // taken: over the next jump
-	u.asm.bytes(0xeb, 0) // not taken: over the jump to the target; patched below
-	skip := u.asm.pos - 1
+	u.asm.CopyShort(code, 2) // taken: over the next jump
+	skip := u.asm.JmpShort() // not taken: over the jump to the target
 	u.jumpTo(target, how)
-	u.asm.buf[skip] = byte(u.asm.pos - skip - 1)
+	u.asm.Land(skip)
 }
 
 // call writes a call so that the processor's return predictor learns of it: a
@@ -161,13 +154,11 @@ func (u *unit) call(in *x86.Insn, then func(*unit)) (next uint64) {
 		then(u)
 		return ret
 	}
-	u.asm.bytes(0xe8)
-	u.warm = append(u.warm, coldStub{u.asm.pos, func(u *unit) {
-		u.asm.leaDisp(x86.RSP, x86.RSP, 8)
+	u.warm = append(u.warm, coldStub{u.asm.CallLater(), func(u *unit) {
+		u.asm.LeaDisp(x86.RSP, x86.RSP, 8)
 		u.push(ret)
 		then(u)
 	}})
-	u.asm.u32(0)
 	return ret
 }
 
@@ -175,22 +166,19 @@ func (u *unit) call(in *x86.Insn, then func(*unit)) (next uint64) {
 // A push of a constant is sign-extended from 32 bits; others come from a literal.
 func (u *unit) push(ret uint64) {
 	if ret < 1<<31 {
-		u.asm.bytes(0x68)
-		u.asm.u32(uint32(ret))
+		u.asm.PushImm(uint32(ret))
 		return
 	}
-	u.asm.bytes(0xff, 0x35)
-	u.lits = append(u.lits, literal{u.asm.pos, ret})
-	u.asm.u32(0)
+	u.lits = append(u.lits, literal{u.asm.PushLiteral(), ret})
 }
 
 // ret writes a return: the target from the stack into rcx, then the look-up.
 // A fault of the load is the ret's own: the stack pointer has not moved.
 func (u *unit) ret(in *x86.Insn) {
 	a := &u.asm
-	a.store(layout.S0, x86.RCX)
+	a.StoreWord(layout.S0, x86.RCX)
 	u.checkReturn(in)
-	a.get(x86.RCX, x86.RSP, 0)
+	a.Get(x86.RCX, x86.RSP, 0)
 	u.retLookUp(in)
 }
 
@@ -208,28 +196,23 @@ func (u *unit) retLookUp(in *x86.Insn) {
 		pop = uint16(in.Imm)
 	}
 	if !u.p.predict || u.limit > 0 {
-		a.leaDisp(x86.RSP, x86.RSP, 8+int64(pop))
+		a.LeaDisp(x86.RSP, x86.RSP, 8+int64(pop))
 		u.lookUp()
 		return
 	}
-	a.store(layout.S1, x86.RDX)
-	a.bytes(0x0f, 0xb7, 0xd1)             // movzx edx, cx
-	a.bytes(0x65, 0x48, 0x8b, 0x14, 0xd5) // mov rdx, gs:[rdx*8+table]
-	a.u32(tableOff(u.v))
-	a.put(x86.RSP, 0, x86.RDX)
-	if pop == 0 {
-		a.bytes(0xc3)
-	} else {
-		a.bytes(0xc2, byte(pop), byte(pop>>8))
-	}
+	a.StoreWord(layout.S1, x86.RDX)
+	a.MovzxHalf(x86.RDX, x86.RCX)
+	a.Load(x86.RDX, asm.WordBy(tableOff(u.v), x86.RDX, 8), 8)
+	a.Put(x86.RSP, 0, x86.RDX)
+	a.Ret(pop)
 }
 
 // indirect writes an indirect jump or call.
 func (u *unit) indirect(b *block, in *x86.Insn) (next uint64) {
 	a := &u.asm
-	a.store(layout.S0, x86.RCX)
+	a.StoreWord(layout.S0, x86.RCX)
 	last := len(u.pos) - 1
-	u.pos[last].exec = uint16(a.here() - b.code)
+	u.pos[last].exec = uint16(a.Here() - b.code)
 	u.loadTarget(in)
 	if in.Cat == x86.CatCALL {
 		return u.call(in, (*unit).lookUp)
@@ -245,28 +228,24 @@ func (u *unit) loadTarget(in *x86.Insn) {
 	if in.NMem == 0 || in.ModRM>>6 == 3 {
 		r := x86.Reg(in.ModRM&7) | x86.Reg(in.Rex&1)<<3
 		if r != x86.RCX {
-			u.asm.mov(x86.RCX, r)
+			u.asm.Mov(x86.RCX, r)
 		}
 		return
 	}
 	m := &in.Mems[0]
-	var prefix []byte
+	op := asm.Mem{Base: m.Base, Index: m.Index, Scale: m.Scale, Addr32: in.AddrBits == 32, Disp: m.Disp}
 	if m.Seg == x86.SegFS {
-		prefix = append(prefix, 0x64)
+		op.Seg = x86.SegFS
 	}
-	if in.AddrBits == 32 {
-		prefix = append(prefix, 0x67)
-	}
-	op := operand{m.Base, m.Index, m.Scale, m.Disp}
 	if m.Base == x86.RIP {
 		addr := u.ripTarget(in)
-		op.disp = int64(addr)
+		op.Disp = int64(addr)
 		if addr >= 1<<31 && !u.ar.near(addr) {
-			u.asm.movImm(x86.RCX, addr)
-			op = operand{x86.RCX, x86.NoReg, 0, 0}
+			u.asm.MovImm(x86.RCX, addr)
+			op.Base, op.Disp = x86.RCX, 0
 		}
 	}
-	u.asm.mem(prefix, rexW, []byte{0x8b}, byte(x86.RCX), op, 0)
+	u.asm.Load(x86.RCX, op, 8)
 }
 
 // lookUp writes the look-up of the application address in rcx, whose own value
@@ -276,13 +255,13 @@ func (u *unit) loadTarget(in *x86.Insn) {
 // back. A block that is used once asks, as at a miss: see askSpent.
 func (u *unit) lookUp() {
 	a := &u.asm
-	a.store(layout.S1, x86.RDX)
+	a.StoreWord(layout.S1, x86.RDX)
 	if u.limit > 0 {
-		a.jmp(u.ar.base + u.ar.rt.indirect)
+		a.Jmp(u.ar.base + u.ar.rt.indirect)
 		return
 	}
-	a.bytes(0x0f, 0xb7, 0xd1) // movzx edx, cx
-	a.jmpTable(u.v)
+	a.MovzxHalf(x86.RDX, x86.RCX)
+	a.JmpTable(tableOff(u.v), x86.RDX)
 }
 
 // head makes the place where indirect branches to app arrive and enters it in
@@ -298,7 +277,7 @@ func (u *unit) head(app uint64) bool {
 	if next == 0 {
 		next = p.tableMiss()
 	}
-	h := u.asm.here()
+	h := u.asm.Here()
 	u.compare(app, next)
 	u.noteNewHead()
 	if b := p.blockOf(app, v); b != nil {
@@ -328,56 +307,33 @@ func (u *unit) head(app uint64) bool {
 func (u *unit) compare(app, next uint64) {
 	a := &u.asm
 	if app < 1<<31 {
-		a.leaDispLong(x86.RCX, x86.RCX, -int32(app))
-		a.bytes(0xe3, 7+5) // jrcxz over the miss
-		a.leaDispLong(x86.RCX, x86.RCX, int32(app))
+		a.LeaLong(x86.RCX, x86.RCX, -int32(app))
+		a.Jrcxz(7 + 5) // over the miss
+		a.LeaLong(x86.RCX, x86.RCX, int32(app))
 	} else {
-		a.bytes(rexW, 0xba) // mov rdx, -app
-		a.u64(-app)
-		a.lea(x86.RCX, operand{x86.RCX, x86.RDX, 1, 0})
-		a.bytes(0xe3, 3+5+5) // jrcxz over the miss
-		a.bytes(rexW, 0xf7, 0xd2)
-		a.lea(x86.RCX, operand{x86.RCX, x86.RDX, 1, 1})
+		a.MovImm64(x86.RDX, -app)
+		a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 0))
+		a.Jrcxz(3 + 5 + 5) // over the miss
+		a.Not(x86.RDX)
+		a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 1))
 	}
 	u.jmpAnywhere(next)
-	a.load(x86.RCX, layout.S0)
-	a.load(x86.RDX, layout.S1)
+	a.LoadWord(x86.RCX, layout.S0)
+	a.LoadWord(x86.RDX, layout.S1)
 }
 
 // jmpAnywhere writes a jump of five bytes to a cache address in any area.
 // The size is fixed, since compare jumps over it.
 func (u *unit) jmpAnywhere(target uint64) {
 	if u.ar.contains(target) {
-		u.asm.jmp(target)
+		u.asm.Jmp(target)
 		return
 	}
-	u.asm.bytes(0xe9)
-	u.cold = append(u.cold, coldStub{u.asm.pos, func(u *unit) { u.asm.jmpLiteral(target) }})
-	u.asm.u32(0)
+	u.cold = append(u.cold, coldStub{u.asm.JmpLater(), func(u *unit) { u.asm.JmpLiteral(target) }})
 }
 
-// align8 pads so that what follows the next n bytes is aligned: a program that
-// has alignment checked would otherwise be sent SIGBUS for a literal of ours.
-func (a *asm) align8(n int) {
-	for !a.full && (a.pos+n)&7 != 0 {
-		a.bytes(0x90)
-	}
-}
-
-// jmpLiteral writes a jump through a literal behind it: to anywhere.
-func (a *asm) jmpLiteral(target uint64) {
-	a.align8(6)
-	a.bytes(0xff, 0x25)
-	a.u32(0)
-	a.u64(target)
-}
-
-// leaDispLong writes lea with a displacement of 32 bits whatever its value.
-// Fixed size, for the same reason.
-func (a *asm) leaDispLong(dst, base x86.Reg, disp int32) {
-	a.bytes(rexW, 0x8d, 0x80|byte(dst&7)<<3|byte(base&7))
-	a.u32(uint32(disp))
-}
+// tableOff is where a variant's look-up table lies in a slot.
+func tableOff(v Variant) int { return layout.TableOff + int(v)*layout.TableSize }
 
 // syscall writes a system call. rcx and r11 are free until then: the
 // instruction itself destroys them. The table says what is to be done with each
@@ -389,39 +345,38 @@ func (a *asm) leaDispLong(dst, base x86.Reg, disp int32) {
 func (u *unit) syscall(b *block, in *x86.Insn) {
 	a := &u.asm
 	trap := u.p.newExit(exit{target: in.Addr, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{trap: b}})
-	a.load(x86.R11, layout.ControlPtr)
-	a.bytes(0x0f, 0xb7, 0xc8) // movzx ecx, ax
-	a.bytes(0x41, 0x0f, 0xb6, 0x8c, 0x0b)
-	a.u32(layout.SyscallTable) // movzx ecx, byte [r11+rcx+table]
+	a.LoadWord(x86.R11, layout.ControlPtr)
+	a.MovzxHalf(x86.RCX, x86.RAX)
+	a.Load(x86.RCX, asm.Sum(x86.R11, x86.RCX, 1, layout.SyscallTable), 1)
 	n := u.p.newExit(exit{target: in.Next(), area: u.ar, v: u.v, fixed: true, call: true, recorded: u.lastRecorded})
 	b.lastRecorded = u.lastRecorded
-	a.bytes(0xe3, 2, 0xeb, 5, 0xe9) // jrcxz plain, which is too far for a byte
-	a.u32(uint32(syscallSpecial))
-	start := a.pos
-	a.leaDisp(x86.RCX, x86.RCX, -1)
-	a.bytes(0xe3, byte(syscallNotify)) // jrcxz trap
-	notify := a.pos
-	a.store(layout.ReqArg, x86.RAX)
-	a.mov(x86.R11, x86.RDX)
-	a.stamp(layout.CallTSC)
-	a.mov(x86.RDX, x86.R11)
-	a.load(x86.RAX, layout.ReqArg)
-	a.bytes(0x0f, 0x05)
-	a.mov(x86.RCX, x86.RAX)
-	a.store(layout.S0, x86.RDX) // r11 has the flags now
-	a.stamp(layout.CallEnd)
-	a.load(x86.RDX, layout.S0)
-	a.mov(x86.RAX, x86.RCX)
+	plain := a.JrcxzLater()
+	start := a.Pos()
+	a.LeaDisp(x86.RCX, x86.RCX, -1)
+	a.Jrcxz(syscallNotify) // to the trap
+	notify := a.Pos()
+	a.StoreWord(layout.ReqArg, x86.RAX)
+	a.Mov(x86.R11, x86.RDX)
+	stamp(a, layout.CallTSC)
+	a.Mov(x86.RDX, x86.R11)
+	a.LoadWord(x86.RAX, layout.ReqArg)
+	a.Syscall()
+	a.Mov(x86.RCX, x86.RAX)
+	a.StoreWord(layout.S0, x86.RDX) // r11 has the flags now
+	stamp(a, layout.CallEnd)
+	a.LoadWord(x86.RDX, layout.S0)
+	a.Mov(x86.RAX, x86.RCX)
 	u.movNext(in)
 	u.ask(uint32(n) + 1)
-	if a.pos-notify != syscallNotify {
+	if a.Pos()-notify != syscallNotify {
 		panic("system call's notification has another size")
 	}
 	u.ask(uint32(trap) + 1)
-	if a.pos-start != syscallSpecial {
+	if a.Pos()-start != syscallSpecial {
 		panic("system call's special cases have another size")
 	}
-	a.bytes(0x0f, 0x05)
+	a.Link(plain, a.Here())
+	a.Syscall()
 	u.movNext(in)
 }
 
@@ -439,15 +394,14 @@ const (
 )
 
 // stamp writes the time-stamp counter to a word of the slot; rax and rdx are lost.
-func (a *asm) stamp(off int) {
-	a.bytes(0x0f, 0x31) // rdtsc
-	a.gs(0, 0x89, x86.RAX, off)
-	a.gs(0, 0x89, x86.RDX, off+4)
+func stamp(a *asm.Writer, off int) {
+	a.Rdtsc()
+	a.StoreWord32(off, x86.RAX)
+	a.StoreWord32(off+4, x86.RDX)
 }
 
 // movNext writes mov rcx, the address after the instruction, in ten bytes.
 // `syscall` leaves the address behind itself in rcx: it must be the application's.
 func (u *unit) movNext(in *x86.Insn) {
-	u.asm.bytes(rexW, 0xb9)
-	u.asm.u64(in.Next())
+	u.asm.MovImm64(x86.RCX, in.Next())
 }

@@ -1,9 +1,24 @@
 package engine
 
 import (
+	"time"
+
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
+
+// budgeting is what blocks of a process count, and how budgets are dealt out.
+type budgeting struct {
+	metrics        [NumMetrics]bool // that blocks count
+	budgeted       bool             // any of them
+	countsAccesses bool             // any that is of accesses
+	budgetEpoch    int
+	words          int // that budgets are dealt out to
+	lastWord       int // the one that the last block uses
+	budgetAsks     int // see askedForBudget
+	askRowFrom     time.Duration
+}
 
 // Metric is something that threads do and that a client can count exactly, each
 // thread against a budget of its own.
@@ -55,7 +70,7 @@ func (t *Thread) Budget(m Metric) (n int64) {
 // changed: those that run are stopped one by one.
 func (p *Process) Rebudget() {
 	p.budgetEpoch++
-	p.tr.modeChanged = true
+	p.modeChanged = true
 }
 
 // use is how often instructions do what the metrics count.
@@ -168,62 +183,47 @@ func (s *shortage) copy() *shortage {
 // comparison is then with zero.
 func (u *unit) subtract(off int, n uint32, dead bool, ask int) {
 	a := &u.asm
-	take := func() {
-		if n < 1<<7 {
-			a.bytes(0x65, 0x48, 0x83, 0x2c, 0x25) // sub qword gs:[off], n
-			a.u32(uint32(off))
-			a.bytes(byte(n))
-			return
-		}
-		a.bytes(0x65, 0x48, 0x81, 0x2c, 0x25)
-		a.u32(uint32(off))
-		a.u32(n)
-	}
 	switch {
 	case dead:
-		take()
+		a.SubWord(off, n)
 		if ask >= 0 {
-			a.bytes(0x0f, 0x88) // js
-			u.coldAsk(ask, nil)
+			u.coldAsk(a.JccLater(asm.IfNegative), ask, nil)
 		}
 	case ask < 0 || u.p.hasBMI2:
-		a.store(spillF, x86.RCX)
-		a.load(x86.RCX, off)
-		a.leaDisp(x86.RCX, x86.RCX, -int64(n))
-		a.store(off, x86.RCX)
+		a.StoreWord(spillF, x86.RCX)
+		a.LoadWord(x86.RCX, off)
+		a.LeaDisp(x86.RCX, x86.RCX, -int64(n))
+		a.StoreWord(off, x86.RCX)
 		if ask >= 0 {
-			a.bytes(0x65, 0xc4, 0xe2, 0xf2, 0xf5, 0x0c, 0x25) // pext rcx, rcx, gs:[SignMask]
-			a.u32(layout.SignMask)
-			a.bytes(0xe3, 5, 0xe9) // jrcxz over the jump
-			u.coldAsk(ask, func(u *unit) { u.asm.load(x86.RCX, spillF) })
+			a.PextWord(x86.RCX, x86.RCX, layout.SignMask)
+			u.coldAsk(a.JnrcxzLater(), ask, func(u *unit) { u.asm.LoadWord(x86.RCX, spillF) })
 		}
-		a.load(x86.RCX, spillF)
+		a.LoadWord(x86.RCX, spillF)
 	default:
-		a.store(spillF, x86.RAX)
-		a.bytes(0x9f, 0x0f, 0x90, 0xc0) // lahf; seto al
-		a.store(spillF+8, x86.RAX)
-		take()
-		a.bytes(0x0f, 0x88)
+		a.StoreWord(spillF, x86.RAX)
+		a.FlagsToRAX()
+		a.StoreWord(spillF+8, x86.RAX)
+		a.SubWord(off, n)
+		below := a.JccLater(asm.IfNegative)
 		back := func(u *unit) {
-			u.asm.load(x86.RAX, spillF+8)
-			u.asm.bytes(0x04, 0x7f, 0x9e) // add al, 127; sahf
-			u.asm.load(x86.RAX, spillF)
+			u.asm.LoadWord(x86.RAX, spillF+8)
+			u.asm.FlagsFromRAX()
+			u.asm.LoadWord(x86.RAX, spillF)
 		}
-		u.coldAsk(ask, back)
+		u.coldAsk(below, ask, back)
 		back(u)
 	}
 }
 
-// coldAsk writes the displacement of a branch to a request, with first before it.
+// coldAsk notes that the branch at site leads to a request, with first before it.
 // first restores what the way there has borrowed.
-func (u *unit) coldAsk(n int, first func(*unit)) {
-	u.cold = append(u.cold, coldStub{u.asm.pos, func(u *unit) {
+func (u *unit) coldAsk(site asm.Site, n int, first func(*unit)) {
+	u.cold = append(u.cold, coldStub{site, func(u *unit) {
 		if first != nil {
 			first(u)
 		}
 		u.ask(uint32(n) + 1)
 	}})
-	u.asm.u32(0)
 }
 
 // shortBudget answers a thread whose budget does not suffice for the block at
@@ -237,7 +237,7 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
 	p := t.p
 	t.giveBack(need)
 	p.askedForBudget(tr.now())
-	tr.client.BudgetLow(t, app)
+	t.p.client.BudgetLow(t, app)
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, past)
 	}
@@ -269,7 +269,7 @@ func (tr *Tracer) askSpent(t *Thread, app uint64) {
 	}
 	for m := range NumMetrics {
 		if t.p.metrics[m] && t.Budget(m) <= 0 {
-			tr.client.BudgetLow(t, app)
+			t.p.client.BudgetLow(t, app)
 			t.deal()
 			return
 		}
@@ -330,8 +330,7 @@ func (p *Process) translateShort(app uint64, v Variant, n int) *block {
 			return nil
 		}
 		if next != 0 {
-			u.asm.bytes(0xe9)
-			u.askSpent(next, fresh)
+			u.askSpent(u.asm.JmpLater(), next, fresh)
 		}
 		return b
 	})

@@ -6,6 +6,16 @@ import (
 	"alleria/internal/layout"
 )
 
+// residency is why a process that is to run natively stays in the cache.
+type residency struct {
+	busy    bool          // a native probe was hit often
+	lastUse time.Duration // when something was last counted often
+	looked  time.Duration // when that was last looked at
+	seen    uint64        // what the counts added up to then
+	hits    int           // of native probes, shortly after each other
+	lastHit time.Duration
+}
+
 // A native probe is a stop: 50 µs and more. A process that hits probes one after
 // the other goes on in the cache, where the same is counted in nanoseconds, and
 // runs natively again once little has been counted for a while.
@@ -62,7 +72,7 @@ func (tr *Tracer) probeHit(p *Process) {
 // What was counted shows in the places' words, which translated code changes by itself: they
 // are added up and compared with the last sum, so that no thread has to be stopped for it.
 func (tr *Tracer) cool(p *Process) {
-	tr.syncAll()
+	tr.syncAll(p)
 	if !p.busy || p.asked != ModeNative {
 		return
 	}

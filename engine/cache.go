@@ -9,6 +9,38 @@ import (
 	"alleria/internal/sys"
 )
 
+// codeCache is a process's translations, and what is known by application address of them. Only the tracer's
+// goroutine touches it; threads execute what it has written. What goes by variants is emptied together with the variant's tables,
+// see Replan.
+type codeCache struct {
+	areas []*area // the first is the default
+	// all translations by number; a dead block is no longer in the index
+	blockPool pool[block]
+	index     [numVariants]index
+	epoch     [numVariants]int      // how often a variant's translations were forgotten
+	bareHeads map[headKey]bool      // addresses with a head that have no block
+	stepped   map[headKey]*block    // of single instructions that are executed with the trap flag set
+	slotHeads [numVariants][]uint64 // the newest head of each entry of the look-up tables, 0 none
+	// by number
+	exits     pool[exitWords]
+	rareExits []rareExit
+	sides     pool[lateSide] // ways out of superblocks that are written when they are taken
+	entered   []enteredBlock // blocks of the unit being written
+	scratch   unit           // that unit; one at a time
+	// addresses that recent translations lead to, the latest last
+	aheadQueue  []aheadItem
+	aheadLeft   int
+	posPool     []byte // the positions of blocks, packed; cut off from the front
+	posPieces   [][]byte
+	goneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
+	counters    []*block            // counted blocks by counter
+	facts       layout.Blocks       // recorded blocks, for whoever reads the rings
+}
+
+func newCodeCache() codeCache {
+	return codeCache{bareHeads: make(map[headKey]bool)}
+}
+
 // Variant is what translated code does besides what the application does.
 type Variant uint8
 

@@ -51,7 +51,7 @@ func (tr *Tracer) callBegins(t *Thread, regs *sys.Regs, recorded bool) {
 	switch c.Number {
 	// Told of at once, as not returned: nobody will be there to do it later.
 	case sysExit, sysExitGroup, sysSigreturn:
-		tr.watcher.CallReturned(t, c)
+		t.p.client.CallReturned(t, c)
 	default:
 		t.call = c
 	}
@@ -65,7 +65,7 @@ func (tr *Tracer) callDone(t *Thread, result uint64) {
 	}
 	t.call = nil
 	c.Returned, c.Result, c.EndTSC = true, int64(result), sys.TSC()
-	tr.watcher.CallReturned(t, c)
+	t.p.client.CallReturned(t, c)
 }
 
 // notedCall tells of a call that translated code has made by itself; regs are those
@@ -80,7 +80,7 @@ func (tr *Tracer) notedCall(t *Thread, nr uint64, regs *sys.Regs, recorded bool)
 		c.EndTSC = sys.TSC()
 	}
 	c.Recorded, c.Returned, c.Result = recorded, true, int64(regs.Rax)
-	tr.watcher.CallReturned(t, c)
+	t.p.client.CallReturned(t, c)
 }
 
 // bornHere tells a new thread or process, which stands behind the call that its

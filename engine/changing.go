@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -60,21 +61,20 @@ func (u *unit) compareSelf(b *block, n int) {
 	a := &u.asm
 	code := u.p.withProbes(u.p.code.cur[b.app-u.p.code.base:][:n], b.app)
 	ask := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, how: b.counting(), rareExit: rareExit{stale: b}})
-	a.store(layout.S0, x86.RCX)
-	a.store(layout.S1, x86.RDX)
+	a.StoreWord(layout.S0, x86.RCX)
+	a.StoreWord(layout.S1, x86.RDX)
 	for at := 0; at < n; {
 		piece := u.pieceAt(b.app+uint64(at), n-at)
 		u.comparePiece(piece, code[at:at+piece.n])
-		a.bytes(0xe3, 5, 0xe9) // jrcxz over the jump
-		u.coldAsk(ask, func(u *unit) {
-			u.asm.load(x86.RCX, layout.S0)
-			u.asm.load(x86.RDX, layout.S1)
+		u.coldAsk(a.JnrcxzLater(), ask, func(u *unit) {
+			u.asm.LoadWord(x86.RCX, layout.S0)
+			u.asm.LoadWord(x86.RDX, layout.S1)
 		})
 		at += piece.n
 	}
-	a.load(x86.RCX, layout.S0)
-	a.load(x86.RDX, layout.S1)
-	b.compared = uint16(a.here() - b.code)
+	a.LoadWord(x86.RCX, layout.S0)
+	a.LoadWord(x86.RDX, layout.S1)
+	b.compared = uint16(a.Here() - b.code)
 }
 
 // withProbes is the code at addr as it lies there, with the breakpoints of native probes, which
@@ -125,35 +125,26 @@ func (u *unit) pieceAt(addr uint64, n int) piece {
 // wanted value.
 func (u *unit) comparePiece(pc piece, want []byte) {
 	a := &u.asm
-	op, rex := []byte{0x8b}, byte(0)
-	switch pc.size {
-	case 1:
-		op = []byte{0x0f, 0xb6}
-	case 2:
-		op = []byte{0x0f, 0xb7}
-	case 8:
-		rex = rexW
-	}
 	if u.ar.near(pc.addr) {
-		a.mem(nil, rex, op, byte(x86.RCX), operand{base: x86.RIP, index: x86.NoReg, disp: int64(pc.addr)}, 0)
+		a.Load(x86.RCX, asm.Abs(pc.addr), pc.size)
 	} else {
-		a.movImm(x86.RDX, pc.addr)
-		a.mem(nil, rex, op, byte(x86.RCX), operand{base: x86.RDX, index: x86.NoReg}, 0)
+		a.MovImm(x86.RDX, pc.addr)
+		a.Load(x86.RCX, asm.At(x86.RDX, 0), pc.size)
 	}
 	var w [8]byte
 	copy(w[:], want)
 	value := binary.LittleEndian.Uint64(w[:])
 	if pc.skip > 0 {
-		a.movImm(x86.RDX, uint64(8*pc.skip))
-		a.bytes(0xc4, 0xe2, 0xeb, 0xf7, 0xc9) // shrx rcx, rcx, rdx
+		a.MovImm(x86.RDX, uint64(8*pc.skip))
+		a.Shrx(x86.RCX, x86.RCX, x86.RDX)
 	}
 	if above := pc.size - pc.n; above > 0 {
-		a.movImm(x86.RDX, uint64(8*above))
-		a.bytes(0xc4, 0xe2, 0xe9, 0xf7, 0xc9) // shlx rcx, rcx, rdx
+		a.MovImm(x86.RDX, uint64(8*above))
+		a.Shlx(x86.RCX, x86.RCX, x86.RDX)
 		value <<= 8 * above
 	}
-	a.movImm(x86.RDX, -value)
-	a.lea(x86.RCX, operand{base: x86.RCX, index: x86.RDX, scale: 1})
+	a.MovImm(x86.RDX, -value)
+	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 0))
 }
 
 // stale replaces a block whose code has changed.

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"time"
 
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -13,11 +15,17 @@ import (
 // parent's event and its own first stop come in either order.
 type childKind struct {
 	event  int
-	parent *Thread
+	parent *Thread   // that made it, in a code cache or natively
+	of     *follower // or this one
 	seen   bool
-	after  uint64 // where it goes on, if the routine that begins calls again made the call
-	num    int    // of a thread
+	since  time.Time // when it was seen, while the parent's event is awaited
+	after  uint64    // where it goes on, if the routine that begins calls again made the call
+	num    int       // of a thread
+	fate   Fate      // of a process
 }
+
+// known tells whether the parent's event has come.
+func (k *childKind) known() bool { return k.event != 0 }
 
 // born takes the event of a parent.
 //
@@ -39,23 +47,34 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	}
 	if k.event == eventClone {
 		k.num = parent.p.nextNum() // a younger sister may stop first
+	} else if parent.fate != Release {
+		k.fate = tr.client.Born(parent.processID(), int(id))
 	}
-	tr.children[int(id)] = k
+	tr.await(int(id), &k)
 	// The kernel keeps such a parent within its call until the child executes or
 	// ends.
 	parent.vforking = event == eventVfork
 	if k.event != eventClone && !parent.vfork {
-		tr.watcher.Forked(parent, int(id))
-		if tr.modeDiffers(parent) {
-			tr.awaitReturn(parent, true)
-		}
+		parent.p.client.Forked(parent, int(id))
 	}
 	if k.seen {
 		if err := tr.adopt(int(id), k); err != nil {
 			return err
 		}
 	}
+	// What the handler has asked for, or that of the child, which may have begun meanwhile.
+	if tr.modeDiffers(parent) {
+		tr.awaitReturn(parent, true)
+	}
 	return tr.resume(parent, 0)
+}
+
+// processID is the id of the process that a thread is of, which for one that only shares the address space is its own.
+func (t *Thread) processID() int {
+	if t.vfork {
+		return t.tid
+	}
+	return t.p.pid
 }
 
 // Flags of clone (include/uapi/linux/sched.h).
@@ -99,43 +118,73 @@ func (t *Thread) bornAs(event int) (int, error) {
 // unknown takes a report about a process that is not one of the threads.
 // One that ends before it could be adopted is only forgotten.
 func (tr *Tracer) unknown(s sys.Stop) error {
-	k, known := tr.children[s.TID]
+	k := tr.children[s.TID]
 	if s.Status.Exited() || s.Status.Signaled() {
 		delete(tr.children, s.TID)
+		if k.event == eventFork || k.event == eventVfork {
+			tr.endedUnseen(s.TID, &k, endOf(s))
+		}
 		return nil
 	}
 	if s.Event() == eventExit { // killed before its first instruction
-		delete(tr.children, s.TID)
 		return sys.Cont(s.TID, 0)
 	}
-	if known && k.event != 0 {
+	if k.known() {
 		return tr.adopt(s.TID, k)
 	}
-	k.seen = true
+	k.seen, k.since = true, time.Now()
 	tr.children[s.TID] = k
 	return nil
 }
 
 // adopt decides about a new thread or process that stands before its first
-// instruction.
+// instruction. What fails for a new process does not concern its creator: it is ended alone.
+func (tr *Tracer) adopt(tid int, k childKind) error {
+	err := tr.adoptNew(tid, k)
+	if err == nil || k.event == eventClone {
+		return err
+	}
+	if passing(err) || sys.Dying(tid) {
+		if k.fate != Release && tr.threads[tid] == nil {
+			tr.others[tid] = &follower{pid: tid} // whose end will come
+		}
+		return nil
+	}
+	if k.event != eventFork {
+		return err
+	}
+	tr.fail(fmt.Errorf("process %d, which has just been created: %w; it was ended", tid, err))
+	if tr.threads[tid] == nil {
+		tr.others[tid] = &follower{pid: tid}
+	}
+	return sys.Kill(tid)
+}
+
+// adoptNew is adopt.
 //
 // The child stands behind the same system call as its parent, in the cache, with a copy of
 // its registers: gs leads to the parent's slot until enter gives it its own.
-func (tr *Tracer) adopt(tid int, k childKind) error {
+func (tr *Tracer) adoptNew(tid int, k childKind) error {
 	delete(tr.children, tid)
+	if k.of != nil {
+		return tr.adoptFollowed(tid, &k)
+	}
 	p := k.parent.p
+	defer tr.closeDropped(p)
 	var regs sys.Regs
 	if err := sys.GetRegs(tid, &regs); err != nil {
 		return err
 	}
-	t := &Thread{p: p, tid: tid, num: k.num, stopped: true, appGS: k.parent.appGS, native: k.parent.native, bornAt: k.after}
+	t := &Thread{p: p, tid: tid, num: k.num, stopped: true, appGS: k.parent.appGS, native: k.parent.native, birth: birth{bornAt: k.after, fate: k.fate}}
 	switch k.event {
 	// a process of its own: it is no thread of ours
 	case eventFork:
-		return tr.letGo(t, &regs)
+		return tr.adoptForked(t, &regs)
 	// shares the address space: it needs a slot until it executes or ends
 	case eventVfork:
 		t.vfork = true
+	default:
+		t.fate = Trace
 	}
 	if err := p.addThread(t); errors.Is(err, errSlots) {
 		return tr.letGoThread(t, &regs)
@@ -144,12 +193,11 @@ func (tr *Tracer) adopt(tid int, k childKind) error {
 	}
 	p.list = nil
 	if !t.vfork {
-		if err := tr.client.ThreadStarted(t); err != nil {
+		if err := p.client.ThreadStarted(t); err != nil {
 			return err
 		}
-	} else {
-		p.letGo++
-		tr.status.LetGo++
+	} else if t.fate == Release {
+		tr.letGo(p)
 	}
 	if err := tr.afterClone(t, &regs); err != nil {
 		return err
@@ -160,10 +208,17 @@ func (tr *Tracer) adopt(tid int, k childKind) error {
 	return tr.enter(t, &regs, 0)
 }
 
+// letGo counts a process that is not followed.
+func (tr *Tracer) letGo(p *Process) {
+	p.letGo++
+	tr.status.LetGo++
+}
+
 // letGoThread lets a new thread run on untraced.
 // It keeps its application's gs and runs its own code; the others go on as before.
 func (tr *Tracer) letGoThread(t *Thread, regs *sys.Regs) error {
 	tr.status.LetGoThreads++
+	t.p.letGoThreads = true
 	t.slot = t.p.slots[0] // clean looks at a slot; a thread behind a system call has nothing there
 	if err := tr.afterClone(t, regs); err != nil {
 		return err
@@ -194,16 +249,17 @@ func (tr *Tracer) afterClone(t *Thread, regs *sys.Regs) error {
 	return nil
 }
 
-// letGo cleans a forked child of everything of ours, before its first
-// instruction, and lets it go.
+// adoptForked sees to a process that one in a code cache has created, with a copy of its memory, before its first
+// instruction: it is cleaned of everything of ours, and goes on as its fate says.
 //
 // The child has our mappings as well, shared with its parent. They are
 // unmapped, so that it
 // finds its memory as a child of an untraced parent does, and writes into no ring.
-func (tr *Tracer) letGo(t *Thread, regs *sys.Regs) error {
-	tr.proc.letGo++
-	tr.status.LetGo++
+func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	p := t.p
+	if t.fate == Release {
+		tr.letGo(p)
+	}
 	t.slot = p.slots[0] // clean looks at a slot; a child behind a system call has nothing there
 	if err := tr.afterClone(t, regs); err != nil {
 		return err
@@ -221,28 +277,82 @@ func (tr *Tracer) letGo(t *Thread, regs *sys.Regs) error {
 	if err := sys.SetRegs(t.tid, regs); err != nil {
 		return err
 	}
-	if p.ctl.u32(layout.NoCalls).Load() != 0 { // its filter could kill it for the calls below
+	filtered := p.ctl.u32(layout.NoCalls).Load() != 0 // its filter could kill it for the calls below
+	if !filtered {
+		if err := tr.unmapOurs(t, mem, regs); err != nil {
+			return err
+		}
+	}
+	switch {
+	case t.fate == Release:
 		return sys.Detach(t.tid, 0)
+	case t.fate == Trace && filtered:
+		tr.client.Untraced(t.tid, errFiltered)
+	case t.fate == Trace:
+		return tr.traceForked(t, regs)
+	}
+	return tr.follow(t.tid, t.tid, 0)
+}
+
+// errFiltered is why a process is not traced that was created behind a filter of system calls.
+var errFiltered = errors.New("a filter of system calls may forbid those that tracing it needs")
+
+// unmapOurs takes our mappings out of a forked child that stands at regs: at once, where nothing is in the way.
+func (tr *Tracer) unmapOurs(t *Thread, mem *os.File, regs *sys.Regs) error {
+	p := t.p
+	calls := []batchCall{{nr: sysMunmap, args: [5]uint64{p.bellAt(), layout.BellBelow + sharedBytes}}}
+	for _, a := range p.areas {
+		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.base, uint64(a.size)}})
+	}
+	for _, a := range p.jumps.areas {
+		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.base, jumpAreaBytes + countsBytes}})
 	}
 	in, err := injectAt(t, mem, regs.Rip)
 	if err != nil {
 		return err
 	}
-	for _, a := range p.areas {
-		if _, err := in.call(sysMunmap, a.base, uint64(a.size)); err != nil {
-			return fmt.Errorf("unmapping the code cache of process %d: %w", t.tid, err)
+	if can, _ := p.canBatch(t.tid); can && len(calls)*batchCallSize <= scratchBytes {
+		err = in.batchForked(calls)
+	} else {
+		for i := 0; i < len(calls) && err == nil; i++ {
+			_, err = in.call(sysMunmap, calls[i].args[0], calls[i].args[1])
 		}
 	}
-	if _, err := in.call(sysMunmap, p.control(), sharedBytes); err != nil {
-		return fmt.Errorf("unmapping the rings of process %d: %w", t.tid, err)
+	if cerr := in.close(); err == nil {
+		err = cerr
 	}
-	if err := p.unmapJumps(in); err != nil {
-		return fmt.Errorf("process %d: %w", t.tid, err)
+	if err != nil {
+		return fmt.Errorf("unmapping what process %d has of its creator: %w", t.tid, err)
 	}
-	if err := in.close(); err != nil {
+	return nil
+}
+
+// batchForked is batch in the middle of a program.
+func (in *injector) batchForked(calls []batchCall) error {
+	at, giveBack, err := in.scratch()
+	if err != nil {
 		return err
 	}
-	return sys.Detach(t.tid, 0)
+	if err := in.batch(calls, at); err != nil {
+		return err
+	}
+	return giveBack()
+}
+
+// traceForked makes a forked child, clean and stopped at regs, a traced process. Where that is not possible it is
+// followed.
+func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
+	from := inherited{filtered: t.p != nil && t.p.filtered}
+	p, err := newProcess(tr, t.tid, from, forked)
+	if err != nil {
+		return tr.untraced(t.tid, err)
+	}
+	child := p.threads[t.tid]
+	child.appGS = t.appGS
+	if err := tr.begin(p, child, regs); err != nil {
+		return err
+	}
+	return tr.enter(child, regs, 0)
 }
 
 // exec handles a thread that executed another program.
@@ -252,9 +362,14 @@ func (tr *Tracer) letGo(t *Thread, regs *sys.Regs) error {
 // before the file is closed.
 func (tr *Tracer) exec(t *Thread) error {
 	p := t.p
-	if t.vfork { // a child of ours by vfork: it leaves our address space and is let go
+	if t.vfork { // a child by vfork: it leaves the address space that it has shared
+		fate := t.fate
+		if fate != Release {
+			fate = tr.client.Executed(t.tid)
+		}
 		tr.forget(t)
-		return sys.Detach(t.tid, 0)
+		tr.finished(p)
+		return tr.executed(t.tid, inherited{filtered: p.filtered}, fate)
 	}
 	by := t
 	// A thread that is not the first takes over the process's id with the first one's place.
@@ -262,58 +377,61 @@ func (tr *Tracer) exec(t *Thread) error {
 		by = p.threads[int(former)]
 	}
 	if c := by.call; c != nil { // it does not return
-		tr.watcher.CallReturned(by, c)
+		p.client.CallReturned(by, c)
 	}
-	tr.watcher.Executing(by)
-	tr.numbers = numbers{by.num, p.lastNum}
-	// The other threads ended without being heard of by themselves.
+	p.client.Executing(by)
+	from := inherited{by.num, p.lastNum, p.filtered}
+	// The other threads ended without being heard of by themselves. What shares the address space lives on.
 	for _, o := range p.running() {
+		if o.vfork {
+			continue
+		}
 		o.abandonFrames()
 		o.endRing()
-		tr.client.ThreadEnded(o)
+		p.client.ThreadEnded(o)
 	}
-	tr.client.Ended(p)
-	tr.setControl(nil)
-	p.close()
-	tr.proc, tr.postponed = nil, nil
-	if err := tr.started(t.tid); err != nil {
-		return tr.untraced(t.tid, err)
-	}
-	return nil
+	tr.dropProcess(p)
+	return tr.executed(t.tid, from, tr.client.Executed(t.tid))
 }
 
-// untraced lets a program that the target has executed and that cannot be
-// traced run to its end.
-// The exit status is still the target's; nothing is recorded any more.
-func (tr *Tracer) untraced(pid int, why error) error {
-	if p := tr.proc; p != nil {
-		tr.client.Ended(p)
-		tr.setControl(nil)
-		p.close()
+// executed lets a process that stands before the first instruction of a program that it has executed go on as its fate
+// says.
+func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
+	switch fate {
+	case Release:
+		return tr.detach(pid, nil)
+	case Follow:
+		return tr.follow(pid, pid, 0)
 	}
-	tr.proc, tr.later = nil, nil
-	tr.status.Untraced, tr.done = why, true
-	// Threads that were let go just before may end the process meanwhile: its end is still to come.
-	if err := sys.Detach(pid, 0); err != nil && !sys.Gone(err) {
+	p, err := newProcess(tr, pid, from, executing)
+	if err != nil {
+		return tr.untraced(pid, err)
+	}
+	t := p.threads[pid]
+	var regs sys.Regs
+	if err := sys.GetRegs(pid, &regs); err != nil {
+		p.close()
 		return err
 	}
-	for s, ok := tr.report(); ok; s, ok = tr.report() {
-		if s.TID == pid && (s.Status.Exited() || s.Status.Signaled()) {
-			tr.endStatus(s)
-			return nil
-		}
-		if s.TID == pid && s.Status.Stopped() {
-			// It has made us, its parent, its tracer: signals are passed on.
-			sig := s.Signal()
-			if sig == sigTrap {
-				sig = 0
-			}
-			if err := sys.Cont(pid, sig); err != nil && !sys.Gone(err) {
-				return err
-			}
-		}
+	if err := tr.begin(p, t, &regs); err != nil {
+		return err
 	}
-	return nil
+	if err := p.watchStart(regs.Rip); err != nil {
+		return err
+	}
+	return tr.enter(t, &regs, 0)
+}
+
+// untraced lets a program that cannot be traced run to its
+// end. It is followed; the exit status is still the target's.
+func (tr *Tracer) untraced(pid int, why error) error {
+	if !passing(why) && !sys.Dying(pid) {
+		if pid == tr.root {
+			tr.status.Untraced = why
+		}
+		tr.client.Untraced(pid, why)
+	}
+	return tr.follow(pid, pid, 0)
 }
 
 // segmentChanged notes the bases of fs and gs where records need them.

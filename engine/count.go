@@ -22,16 +22,14 @@ func (u *unit) count(b *block, ins []x86.Insn) {
 	off := layout.CounterOff + 8*n
 	a := &u.asm
 	if u.flagsFree(ins) {
-		a.bytes(0x65, 0x48, 0x83, 0x04, 0x25) // add qword gs:[off], 1
-		a.u32(uint32(off))
-		a.bytes(1)
+		a.IncWord(off)
 		return
 	}
-	a.store(layout.S0, x86.RAX)
-	a.load(x86.RAX, off)
-	a.leaDisp(x86.RAX, x86.RAX, 1)
-	a.store(off, x86.RAX)
-	a.load(x86.RAX, layout.S0)
+	a.StoreWord(layout.S0, x86.RAX)
+	a.LoadWord(x86.RAX, off)
+	a.LeaDisp(x86.RAX, x86.RAX, 1)
+	a.StoreWord(off, x86.RAX)
+	a.LoadWord(x86.RAX, layout.S0)
 }
 
 // flagsFree tells whether code at a block's start may change the flags.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -67,37 +68,35 @@ func (u *unit) untilCounted(ins []x86.Insn) int {
 func (u *unit) countBefore(c *counted, in *x86.Insn) {
 	a := &u.asm
 	if c.rep {
-		a.store(layout.CountLanes, x86.RCX)
+		a.StoreWord(layout.CountLanes, x86.RCX)
 		return
 	}
 	// rax is needed for the flags; g must be neither it nor a part of the operand.
 	g := scratchFor(in.Mentions() | 1<<x86.RAX)
-	r := byte(g)
-	a.store(layout.CountReg, g)
-	a.store(layout.CountRax, x86.RAX)
-	a.bytes(0x9f, 0x0f, 0x90, 0xc0) // lahf; seto al
-	a.store(layout.CountFlags, x86.RAX)
-	a.mask(g, &c.op)
+	a.StoreWord(layout.CountReg, g)
+	a.StoreWord(layout.CountRax, x86.RAX)
+	a.FlagsToRAX()
+	a.StoreWord(layout.CountFlags, x86.RAX)
+	moveMask(a, g, &c.op)
 	switch n := max(c.op.Lanes, c.op.AnyOf); {
-	case n == 32: // mov g32, g32
-		a.bytes(0x89, 0xc0|r<<3|r)
+	case n == 32:
+		a.Mov32(g, g)
 	// 64 lanes fill the register: nothing to cut off.
-	case n < 32: // and g32, mask
-		a.bytes(0x81, 0xe0|r)
-		a.u32(1<<n - 1)
+	case n < 32:
+		a.AndImm32(g, 1<<n-1)
 	}
 	if c.op.AnyOf != 0 || c.op.Kind == layout.AccessPacked { // one access if any
-		a.bytes(rexW, 0x85, 0xc0|r<<3|r) // test g, g
-		a.bytes(0x0f, 0x95, 0xc0)        // setnz al
-		a.bytes(0x0f, 0xb6, 0xc0|r<<3)   // movzx g, al
+		a.TestSelf(g)
+		a.SetCond(asm.IfNotZero, x86.RAX)
+		a.MovzxByte(g, x86.RAX)
 	} else {
-		a.bytes(0xf3, rexW, 0x0f, 0xb8, 0xc0|r<<3|r) // popcnt g, g
+		a.Popcnt(g, g)
 	}
-	a.store(layout.CountLanes, g)
-	a.load(x86.RAX, layout.CountFlags)
-	a.bytes(0x04, 0x7f, 0x9e) // add al, 127; sahf
-	a.load(x86.RAX, layout.CountRax)
-	a.load(g, layout.CountReg)
+	a.StoreWord(layout.CountLanes, g)
+	a.LoadWord(x86.RAX, layout.CountFlags)
+	a.FlagsFromRAX()
+	a.LoadWord(x86.RAX, layout.CountRax)
+	a.LoadWord(g, layout.CountReg)
 }
 
 // countAfter writes, behind an instruction, the subtraction of what it has
@@ -107,13 +106,13 @@ func (u *unit) countAfter(c *counted, in *x86.Insn) {
 	a := &u.asm
 	g := scratchFor(in.Mentions() | 1<<x86.RCX)
 	h := scratchFor(in.Mentions() | 1<<x86.RCX | 1<<uint(g))
-	a.store(layout.CountReg, g)
-	a.store(layout.CountRax, h)
-	a.load(h, layout.CountLanes)
+	a.StoreWord(layout.CountReg, g)
+	a.StoreWord(layout.CountRax, h)
+	a.LoadWord(h, layout.CountLanes)
 	if c.rep { // iterations: what rcx was less what it is
-		a.not(h)
-		a.lea(h, operand{base: h, index: x86.RCX, scale: 1})
-		a.not(h)
+		a.Not(h)
+		a.Lea(h, asm.Sum(h, x86.RCX, 1, 0))
+		a.Not(h)
 	}
 	for m := MetricAccesses; m < NumMetrics; m++ {
 		k := c.each[m]
@@ -121,15 +120,15 @@ func (u *unit) countAfter(c *counted, in *x86.Insn) {
 			continue
 		}
 		off := budgetOff(m, u.p.lastWord)
-		a.load(g, off)
-		a.not(g)
-		a.lea(g, operand{base: g, index: h, scale: uint8(k)}) // 1, or 2 of an instruction with two operands
-		a.not(g)
-		a.store(off, g)
+		a.LoadWord(g, off)
+		a.Not(g)
+		a.Lea(g, asm.Sum(g, h, uint8(k), 0)) // 1, or 2 of an instruction with two operands
+		a.Not(g)
+		a.StoreWord(off, g)
 	}
 	u.counted = c.each
-	a.load(h, layout.CountRax)
-	a.load(g, layout.CountReg)
+	a.LoadWord(h, layout.CountRax)
+	a.LoadWord(g, layout.CountReg)
 }
 
 // askCounted writes, at the end of a block whose last instruction has been counted

@@ -16,7 +16,7 @@
 // From there it runs by itself. A unit of translated blocks (translate.go) holds
 // the application's instructions as they were (relocate.go), with instrumentation in
 // front of them (count.go, budget.go, record*.go) and branches that lead to other
-// translations (branch.go). Direct branches are patched once their target is
+// translations (branch.go), written by an assembler (engine/asm). Direct branches are patched once their target is
 // translated (link.go); indirect ones and returns jump through a table in the slot
 // to a head, which compares the address. What has no translation yet ends in a
 // request: a routine (stubs_amd64.S) saves the registers, writes the request into

@@ -35,14 +35,14 @@ func (u *unit) trapToRecord(in *x86.Insn) bool { return in.Complex() }
 // the block's facts are entered for that.
 func (u *unit) trapBlock(b *block, in *x86.Insn) {
 	b.term = termTrap
-	u.pos[0].exec = uint16(u.asm.here() - b.code)
+	u.pos[0].exec = uint16(u.asm.Here() - b.code)
 	u.askTrap(b)
 	if !u.v.records() {
 		return
 	}
 	var want [1]Want
 	ins := []x86.Insn{*in}
-	image := u.p.tr.client.Plan(u.p, u.v.plan(), ins, want[:])
+	image := u.p.client.Plan(u.p, u.v.plan(), ins, want[:])
 	if want[0].Flags == 0 {
 		return
 	}

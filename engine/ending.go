@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"time"
 
 	"alleria/internal/sys"
@@ -26,7 +27,7 @@ func (p *Process) WatchEnds(on bool) {
 	}
 	p.hearEnds = on
 	if on {
-		p.tr.modeChanged = true
+		p.modeChanged = true
 	}
 }
 
@@ -47,8 +48,8 @@ func (t *Thread) setOptions() error {
 // goes on.
 func (tr *Tracer) endingStop(t *Thread) error {
 	tr.ending(t)
-	if tr.modeChanged {
-		tr.switchOthers()
+	if t.p.modeChanged {
+		tr.switchOthers(t.p)
 	}
 	t.stopped = false
 	return sys.Cont(t.tid, 0)
@@ -61,7 +62,7 @@ func (tr *Tracer) ending(t *Thread) {
 		return
 	}
 	t.endTold = true
-	tr.watcher.Ending(t)
+	t.p.client.Ending(t)
 }
 
 // Ended tells whether a thread executes nothing any more.
@@ -127,7 +128,9 @@ func (tr *Tracer) releaseEnding() {
 	kept := tr.later[:0]
 	for _, s := range tr.later {
 		if s.Event() == eventExit {
-			tr.threadError(nil, sys.Cont(s.TID, 0))
+			if err := sys.Cont(s.TID, 0); !passing(err) {
+				tr.fail(fmt.Errorf("thread %d at its end: %w", s.TID, err))
+			}
 			continue
 		}
 		kept = append(kept, s)

@@ -63,7 +63,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how arriv
 // what of the arrival there has been counted then. In the cache the code counts it.
 func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how arrival) arrival {
 	if t.p.notify[regs.Rip] {
-		tr.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
+		t.p.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
 	}
 	if t.native {
 		tr.returnedNatively(t, regs.Rip, regs.Rsp)
@@ -87,7 +87,7 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how arri
 	}
 	t.useVariant(v)
 	if !t.vfork {
-		tr.client.Entering(t)
+		t.p.client.Entering(t)
 	}
 	if regs.Eflags&flagTrap != 0 {
 		return tr.stepOwn(t, regs, v)
@@ -138,7 +138,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		return tr.vsyscall(t, regs, nr)
 	}
 	if !t.native && !t.vfork {
-		tr.client.Entering(t) // its records of the mode that it leaves end here
+		t.p.client.Entering(t) // its records of the mode that it leaves end here
 	}
 	t.native, t.inCall = true, false
 	r := *regs

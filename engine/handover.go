@@ -14,7 +14,7 @@ import (
 // the target, or somebody else, from the processor.
 //
 // The target does the same on its side (alleria_request): each tells the other which
-// processor it is on, in the control area and in its slot. On the same one whoever waits
+// processor it is on, in the bell page and in its slot. On the same one whoever waits
 // sleeps at once, so that a request takes two switches of threads; on two, it spins for
 // about as long as waking a processor that idles takes.
 //
@@ -25,7 +25,7 @@ import (
 // runs, which is a system call a request.
 type handover struct {
 	asker *Thread // whose request was answered last; nil: nobody asked
-	ctl   *control
+	bell  *control
 	cpu   uint32 // the processor that the target was told of
 	told  uint32 // layout.Crowded
 	// Ticks a microsecond: a guess until the counter has run for a while since the first pause.
@@ -41,7 +41,7 @@ type handover struct {
 // newHandover is for the goroutine that will wait. A thread of another processor may be
 // waited for actively, one of the only processor never.
 func newHandover(anywhere bool) handover {
-	return handover{anywhere: anywhere, single: runtime.NumCPU() == 1, rate: guessedRate}
+	return handover{cpu: spin.Unknown, anywhere: anywhere, single: runtime.NumCPU() == 1, rate: guessedRate}
 }
 
 const (
@@ -65,9 +65,9 @@ func (h *handover) pause() (ticks uint64) {
 	if h.fromTicks == 0 {
 		h.from, h.fromTicks = time.Now(), ticks
 	}
-	if cpu != h.cpu && h.ctl != nil && !h.anywhere {
+	if cpu != h.cpu && h.bell != nil && !h.anywhere {
 		h.cpu = cpu
-		h.ctl.u32(layout.TracerCPU).Store(cpu)
+		h.bell.u32(layout.TracerCPU).Store(cpu)
 	}
 	return ticks
 }
@@ -90,22 +90,19 @@ func (h *handover) beside() bool {
 // tellCrowd lets the target know whether the scheduler has put the two on one processor: it does
 // so where the others are busy, and will do it again.
 func (h *handover) tellCrowd(v uint32) {
-	if h.ctl != nil && h.told != v {
+	if h.bell != nil && h.told != v {
 		h.told = v
-		h.ctl.u32(layout.Crowded).Store(v)
+		h.bell.u32(layout.Crowded).Store(v)
 	}
 }
 
 // spins waits actively for something to do, and tells whether there is. It returns early
 // where waiting actively makes no sense.
 func (tr *Tracer) spins() bool {
-	p, h := tr.proc, &tr.hand
+	h := &tr.hand
 	most := uint64(nativeTime)
-	for _, t := range p.running() {
-		if !t.native {
-			most = spinTime
-			break
-		}
+	if tr.anyTranslated() {
+		most = spinTime
 	}
 	start := h.pause()
 	if h.beside() {
@@ -117,7 +114,7 @@ func (tr *Tracer) spins() bool {
 		if tr.somethingToDo(n) {
 			return true
 		}
-		if len(p.aheadQueue) > 0 && p.translateAhead() {
+		if tr.opts.Ahead && tr.translateAhead() {
 			continue
 		}
 		if h.pause()-start > most*h.rate {
@@ -141,24 +138,52 @@ func (tr *Tracer) awaitReport() {
 // somethingToDo looks at the threads' requests in every turn, as at the kernel's reports, and
 // at what else there may be now and then.
 func (tr *Tracer) somethingToDo(turn int) bool {
-	return tr.anyRequest() || tr.reports.Pending() || tr.modeChanged || turn&15 == 0 && (tr.proc.leaving || tr.anyPostponed())
+	return tr.anyRequest() || tr.reports.Pending() || turn&15 == 0 && (tr.anyWish() || tr.anyPostponed())
+}
+
+// anyTranslated tells whether some thread runs in a code cache.
+func (tr *Tracer) anyTranslated() bool {
+	for _, p := range tr.procs {
+		for _, t := range p.running() {
+			if !t.native {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// anyWish tells whether some handler has asked for something that is still to be done.
+func (tr *Tracer) anyWish() bool {
+	for _, p := range tr.procs {
+		if p.modeChanged || p.leaving {
+			return true
+		}
+	}
+	return false
+}
+
+// translateAhead translates something that a process is likely to ask for, if there is anything.
+func (tr *Tracer) translateAhead() bool {
+	for _, p := range tr.procs {
+		if len(p.aheadQueue) > 0 && p.translateAhead() {
+			return true
+		}
+	}
+	return false
 }
 
 // sleep waits on the doorbell. It announces it first and looks again then: a thread writes
 // its request before it looks at the announcement.
 func (tr *Tracer) sleep() {
-	p, h := tr.proc, &tr.hand
-	asleep, cpu := p.ctl.u32(layout.TracerAsleep), p.ctl.u32(layout.TracerCPU)
-	bell := p.ctl.u32(layout.Doorbell).Load()
+	h := &tr.hand
+	asleep, cpu := tr.bell.u32(layout.TracerAsleep), tr.bell.u32(layout.TracerCPU)
+	bell := tr.bell.u32(layout.Doorbell).Load()
 	h.cpu = spin.Unknown
 	cpu.Store(spin.Unknown)
 	asleep.Store(1)
 	if !tr.anyRequest() && !tr.reports.Pending() {
-		nap := tr.nap()
-		if p.ctl.u32(layout.NoCalls).Load() != 0 || tr.anyPostponed() {
-			nap = 100 * time.Microsecond // nobody rings, or there is something to do soon
-		}
-		sys.FutexWait(p.ctl.word(layout.Doorbell), bell, nap)
+		sys.FutexWait(tr.bell.word(layout.Doorbell), bell, tr.nap())
 	}
 	asleep.Store(0)
 	h.calibrate(h.pause())
@@ -171,6 +196,9 @@ func (tr *Tracer) poll() {
 		return
 	}
 	tr.hand.polled = now
-	tr.cool(tr.proc)
-	tr.client.Poll(tr.proc)
+	for _, p := range tr.procs {
+		tr.cool(p)
+	}
+	tr.strays()
+	tr.client.Poll()
 }

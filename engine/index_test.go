@@ -9,7 +9,8 @@ import (
 // and exits that wait.
 func TestIndex(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
-	p := &Process{bareHeads: make(map[headKey]bool), notify: make(map[uint64]bool), areas: []*area{{}}}
+	p := &Process{codeCache: newCodeCache(), probeTable: newProbeTable(false)}
+	p.areas = []*area{{}}
 	blocks := make(map[uint64]*block)
 	waits := make(map[uint64]map[int]bool)
 	address := func() uint64 { return 0x7f0000000000 + uint64(r.Intn(3000)) }

@@ -19,6 +19,8 @@ const (
 
 	protRead, protWrite, protExec = 1, 2, 4
 	mapShared                     = 1
+	mapPrivate                    = 2
+	mapAnonymous                  = 0x20
 	mapNoReserve                  = 0x4000
 	mapFixedNoReplace             = 0x100000
 	madvDontDump                  = 16
@@ -110,11 +112,13 @@ func (t *Thread) ignoreTrap() error {
 
 // mapShared maps the shared file in the target, whose one thread stands before its first
 // instruction, and in the tracer.
-func (p *Process) mapShared(t *Thread) error {
+func (p *Process) mapShared(t *Thread, at beginning) error {
 	// The stop lies within execve, which still writes its result into rax: it
 	// has to end before another call can be made.
-	if err := p.tr.callStops(t, 1); err != nil {
-		return err
+	if at == executing {
+		if err := p.tr.callStops(t, 1); err != nil {
+			return err
+		}
 	}
 	var regs sys.Regs
 	if err := sys.GetRegs(p.pid, &regs); err != nil {
@@ -124,36 +128,89 @@ func (p *Process) mapShared(t *Thread) error {
 	if err != nil {
 		return err
 	}
-	err = p.mapWith(in, regs.Rsp)
+	if at == executing {
+		err = p.mapWith(in, (regs.Rsp-pageSize)&^63-scratchBytes) // below what the program's start finds on its stack
+	} else {
+		err = p.mapForked(in)
+	}
 	if cerr := in.close(); err == nil {
 		err = cerr
 	}
 	return err
 }
 
-// mapWith opens the shared file in the target by the tracer's descriptor and
-// maps its parts.
+// scratchBytes is how much memory of the target's mapWith needs.
+const scratchBytes = 2048
+
+// mapForked is mapWith for a process in the middle of its program.
+func (p *Process) mapForked(in *injector) error {
+	at, giveBack, err := in.scratch()
+	if err != nil {
+		return err
+	}
+	if err := p.mapWith(in, at); err != nil {
+		return err
+	}
+	return giveBack()
+}
+
+// redZone is how much below its stack pointer a function may use.
+const redZone = 128
+
+// scratch borrows scratchBytes of memory of a process in the middle of its program, and returns what gives
+// it back. What lies below the red zone is nobody's by the calling convention, but a small stack of a
+// coroutine may have other data there: it is put back. Where nothing is mapped there, some memory is.
+func (in *injector) scratch() (at uint64, giveBack func() error, err error) {
+	at = (in.saved.Rsp - redZone - scratchBytes) &^ 63
+	was := make([]byte, scratchBytes)
+	_, rerr := in.mem.ReadAt(was, int64(at))
+	if rerr == nil {
+		_, rerr = in.mem.WriteAt(was, int64(at))
+	}
+	if rerr == nil {
+		return at, func() error {
+			if _, err := in.mem.WriteAt(was, int64(at)); err != nil {
+				return fmt.Errorf("stack at %#x: %w", at, err)
+			}
+			return nil
+		}, nil
+	}
+	if at, err = in.call(sysMmap, 0, pageSize, protRead|protWrite, mapPrivate|mapAnonymous, ^uint64(0), 0); err != nil {
+		return 0, nil, fmt.Errorf("mapping memory of thread %d: %w", in.t.tid, err)
+	}
+	return at, func() error {
+		if _, err := in.call(sysMunmap, at, pageSize); err != nil {
+			return fmt.Errorf("unmapping memory of thread %d: %w", in.t.tid, err)
+		}
+		return nil
+	}, nil
+}
+
+// mapWith opens the shared files in the target by the tracer's descriptors and
+// maps their parts. scratch is memory of the target's that nobody uses; it is left as zeros.
 //
-// The file is opened through the tracer's descriptor in /proc, so that the target needs no
+// The files are opened through the tracer's descriptors in /proc, so that the target needs no
 // descriptor handed down to it, and closed again before its first instruction.
-func (p *Process) mapWith(in *injector, rsp uint64) error {
-	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.file.Fd())), 0)
-	at := (rsp - 4096) &^ 63 // below what the program's start finds on its stack
+func (p *Process) mapWith(in *injector, scratch uint64) error {
+	const file, bell, table = 0, 64, 128 // parts of it
 	pl, err := p.place()
 	if err != nil {
 		return err
 	}
-	if _, err := p.mem.WriteAt(path, int64(at)); err != nil {
+	paths := make([]byte, table)
+	copy(paths[file:], fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.file.Fd()))
+	copy(paths[bell:], fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.tr.bell.file.Fd()))
+	if _, err := p.mem.WriteAt(paths, int64(scratch)); err != nil {
 		return fmt.Errorf("stack of process %d: %w", p.pid, err)
 	}
-	done, err := p.mapAtOnce(in, at, at-2048, &pl)
+	done, err := p.mapAtOnce(in, scratch+file, scratch+bell, scratch+table, &pl)
 	if err == nil && !done {
-		err = p.mapEach(in, at, &pl)
+		err = p.mapEach(in, scratch+file, scratch+bell, &pl)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := p.mem.WriteAt(make([]byte, len(path)), int64(at)); err != nil {
+	if _, err := p.mem.WriteAt(make([]byte, len(paths)), int64(scratch)); err != nil {
 		return fmt.Errorf("stack of process %d: %w", p.pid, err)
 	}
 	p.slotsBase = pl.slots + controlBytes
@@ -168,10 +225,10 @@ func (p *Process) mapWith(in *injector, rsp uint64) error {
 	return p.initControl()
 }
 
-// mapEach opens the file, whose path lies at path, maps its parts one by one, near to where they are proposed to
+// mapEach opens the files, whose paths lie at file and bell, maps their parts one by one, near to where they are proposed to
 // be, and says in pl where they came to lie.
-func (p *Process) mapEach(in *injector, path uint64, pl *placement) error {
-	fd, err := in.call(sysOpen, path, openReadWrite, 0)
+func (p *Process) mapEach(in *injector, file, bell uint64, pl *placement) error {
+	fd, err := in.call(sysOpen, file, openReadWrite, 0)
 	if err != nil {
 		return fmt.Errorf("opening the shared memory in the target: %w", err)
 	}
@@ -190,6 +247,15 @@ func (p *Process) mapEach(in *injector, path uint64, pl *placement) error {
 	if _, err := in.call(sysClose, fd); err != nil {
 		return fmt.Errorf("closing the shared memory in the target: %w", err)
 	}
+	if fd, err = in.call(sysOpen, bell, openReadWrite, 0); err != nil {
+		return fmt.Errorf("opening the doorbell in the target: %w", err)
+	}
+	if _, err := p.mapNear(in, fd, pl.slots-layout.BellBelow, 0, layout.BellBelow, protRead|protWrite, 0); err != nil {
+		return fmt.Errorf("mapping the doorbell in the target: %w", err)
+	}
+	if _, err := in.call(sysClose, fd); err != nil {
+		return fmt.Errorf("closing the doorbell in the target: %w", err)
+	}
 	return nil
 }
 
@@ -207,7 +273,7 @@ func (p *Process) mapNear(in *injector, fd, addr uint64, step int64, size, prot,
 		var got uint64
 		got, err = in.call(sysMmap, addr, size, prot, mapShared|mapNoReserve|mapFixedNoReplace, fd, off)
 		if err == nil && got == addr {
-			if !p.tr.filtered {
+			if !p.filtered {
 				_, _ = in.call(sysMadvise, addr, size, madvDontDump)
 			}
 			return addr, nil
@@ -226,7 +292,7 @@ func (p *Process) initControl() error {
 		return fmt.Errorf("control area: %w", err)
 	}
 	p.ctl = &control{mem}
-	if p.tr.filtered {
+	if p.filtered {
 		p.ctl.u32(layout.NoCalls).Store(1)
 	}
 	for nr, what := range p.special {
@@ -273,11 +339,22 @@ func (p *Process) place() (placement, error) {
 		}
 	}
 	lib &^= sys.HugePage - 1
-	pl := placement{slots: lib - 160<<30, areas: []uint64{lib - 1<<30}}
+	pl := placement{slots: freeBelow(maps, lib-160<<30, layout.BellBelow, sharedBytes), areas: []uint64{freeBelow(maps, lib-1<<30, 0, areaBytes)}}
 	if exe != 0 {
-		pl.areas = append(pl.areas, exe&^(sys.HugePage-1)-512<<20)
+		pl.areas = append(pl.areas, freeBelow(maps, exe&^(sys.HugePage-1)-512<<20, 0, areaBytes))
 	}
 	return pl, nil
+}
+
+// freeBelow is the highest address at or below one where size bytes, and some in front of them, are free: a
+// process that was traced before, or its creator, may have left mappings of ours where they always lie.
+func freeBelow(maps []sys.Mapping, at, before, size uint64) uint64 {
+	for i := len(maps) - 1; i >= 0; i-- {
+		if m := &maps[i]; m.Start < at+size && m.End > at-before && m.Start > size {
+			at = (m.Start - size) &^ (sys.HugePage - 1)
+		}
+	}
+	return at
 }
 
 // putWord writes a word of the application's memory.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asm"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -142,18 +143,16 @@ func (p *Process) kill(b *block) {
 // translation.
 func (p *Process) overwrite(b *block, how arrival) {
 	ar := p.areaAt(b.code)
-	stub := asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.cold}
-	stub.alignRel32(1)
-	at := stub.here()
-	stub.bytes(0xe9)
-	site := stub.here()
-	stub.u32(0) // to what follows
+	stub := asm.New(ar.mem[:ar.size], ar.base, ar.cold)
+	stub.AlignRel32(1)
+	at := stub.Here()
+	site := stub.AddrOf(stub.JmpLater()) // to what follows
 	n := p.newExit(exit{site: site, target: b.app, area: ar, v: b.variant, how: how})
-	stub.storeImm(askOff, uint32(n)+1)
-	stub.jmp(ar.base + ar.rt.request)
-	ar.cold = (stub.pos + 7) &^ 7
-	entry := asm{buf: ar.mem, base: ar.base, pos: int(b.at(how) - ar.base)}
-	entry.jmp(at)
+	stub.StoreWordImm(askOff, uint32(n)+1)
+	stub.Jmp(ar.base + ar.rt.request)
+	ar.cold = (stub.Pos() + 7) &^ 7
+	entry := asm.New(ar.mem, ar.base, int(b.at(how)-ar.base))
+	entry.Jmp(at)
 	if p.goneEntries == nil {
 		p.goneEntries = make(map[uint64]struct{})
 	}

@@ -118,7 +118,7 @@ func (tr *Tracer) considerJump(t *Thread, regs *sys.Regs, addr uint64) error {
 		return nil
 	}
 	// A thread that nobody can stop may be anywhere.
-	if p.ctl.u32(layout.NoCalls).Load() != 0 || tr.status.LetGoThreads > 0 {
+	if p.ctl.u32(layout.NoCalls).Load() != 0 || p.letGoThreads {
 		js.off = true
 		return nil
 	}

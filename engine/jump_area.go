@@ -139,13 +139,3 @@ func mapBoth(in *injector, path, base, off uint64) bool {
 	_, _ = in.call(sysClose, fd)
 	return ok
 }
-
-// unmapJumps takes the areas away from a child that is let go.
-func (p *Process) unmapJumps(in *injector) error {
-	for _, a := range p.jumps.areas {
-		if _, err := in.call(sysMunmap, a.base, jumpAreaBytes+countsBytes); err != nil {
-			return fmt.Errorf("unmapping what counts calls: %w", err)
-		}
-	}
-	return nil
-}

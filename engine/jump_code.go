@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -95,66 +96,60 @@ func conditional(in *x86.Insn) byte {
 // what the function's first bytes have to become; false if something is too far away.
 func (p *Process) writeJump(ar *jumpArea, j *jump, ins []x86.Insn) bool {
 	p.fetch(j.entry, fetchBytes) // insBytes' code
-	a := &asm{buf: ar.mem, base: ar.base, pos: ar.next}
-	j.code = a.here()
-	a.bytes(0xf0) // lock dec qword [rip+count]
-	ok := a.mem(nil, rexW, []byte{0xff}, 1, operand{base: x86.RIP, index: x86.NoReg, disp: int64(ar.counts() + uint64(j.pl.offset()) + layout.PlaceLeft)}, 0)
-	a.bytes(0x0f, 0x84) // jz hit
-	site := a.pos
-	a.u32(0)
-	j.body = a.here()
+	w := asm.New(ar.mem, ar.base, ar.next)
+	a := &w
+	j.code = a.Here()
+	ok := a.LockDec(asm.Abs(ar.counts() + uint64(j.pl.offset()) + layout.PlaceLeft))
+	hit := a.JccLater(asm.IfZero)
+	j.body = a.Here()
 	for i := range ins {
-		j.moved = append(j.moved, movedInsn{ins[i].Addr, a.here()})
+		j.moved = append(j.moved, movedInsn{ins[i].Addr, a.Here()})
 		ok = ok && p.move(a, &ins[i])
 	}
 	if ins[len(ins)-1].Cat != x86.CatUNCONDBR {
-		a.jmp(j.end)
+		a.Jmp(j.end)
 	}
-	j.hit = a.here()
-	a.bytes(0xcc)
-	back := asm{buf: ar.mem, base: ar.base, pos: site}
-	back.rel32(j.hit)
-	if !ok || a.full || a.pos-ar.next > maxJumpCode {
+	j.hit = a.Here()
+	a.Int3()
+	a.Link(hit, j.hit)
+	if !ok || a.Full() || a.Pos()-ar.next > maxJumpCode {
 		return false
 	}
-	ar.next = (a.pos + 15) &^ 15
+	ar.next = (a.Pos() + 15) &^ 15
 	// The int3s behind the jump are never reached, as far as anybody knows.
 	j.ours = append([]byte(nil), j.orig...)
 	patch := j.ours[j.patch-j.entry:]
 	for i := range patch {
 		patch[i] = 0xcc
 	}
-	to := asm{buf: patch, base: j.patch}
-	to.jmp(j.code)
+	to := asm.New(patch, j.patch, 0)
+	to.Jmp(j.code)
 	return true
 }
 
 // move writes a displaced instruction.
-func (p *Process) move(a *asm, in *x86.Insn) bool {
+func (p *Process) move(a *asm.Writer, in *x86.Insn) bool {
 	near := func(target uint64) bool {
-		d := int64(target) - int64(a.here())
+		d := int64(target) - int64(a.Here())
 		return d > -1<<31+64 && d < 1<<31-64
 	}
 	code := p.insBytes(in)
 	switch {
 	case in.Cat == x86.CatUNCONDBR:
-		a.jmp(in.Target())
+		a.Jmp(in.Target())
 		return near(in.Target())
 	case in.Cat == x86.CatCONDBR:
-		a.bytes(0x0f, conditional(in))
-		a.rel32(in.Target())
+		a.Jcc(asm.CondOf(conditional(in)), in.Target())
 		return near(in.Target())
 	case in.RIPRelative():
 		u := &p.scratch
 		u.p = p
 		target, d := u.ripTarget(in), int(in.DispOff)
-		disp := int64(target) - int64(a.here()+uint64(in.Len))
-		a.bytes(code[:d]...)
-		a.u32(uint32(disp))
-		a.bytes(code[d+4:]...)
+		disp := int64(target) - int64(a.Here()+uint64(in.Len))
+		a.CopyDisp(code, d, uint32(disp))
 		return disp == int64(int32(disp))
 	}
-	a.bytes(code...)
+	a.Copy(code)
 	return true
 }
 

@@ -56,7 +56,7 @@ func (p *Process) copied(app uint64) uint64 {
 	}
 	at, ok := j.copyOf(app)
 	if !ok { // into the middle of an instruction: as the application wants it
-		p.tr.threadError(nil, p.uncover(app))
+		p.tr.processError(p, p.uncover(app))
 		return app
 	}
 	return at

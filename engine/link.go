@@ -1,5 +1,7 @@
 package engine
 
+import "alleria/engine/asm"
+
 // slotOf is the entry of a look-up table for an address: its low sixteen bits.
 func slotOf(app uint64) uint16 { return uint16(app) }
 
@@ -9,10 +11,10 @@ func (p *Process) veneer(ar *area, to uint64) uint64 {
 	if v := ar.veneers[to]; v != 0 {
 		return v
 	}
-	a := asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.cold}
-	v := a.here()
-	a.jmpLiteral(to)
-	ar.cold = (a.pos + 7) &^ 7
+	a := asm.New(ar.mem[:ar.size], ar.base, ar.cold)
+	v := a.Here()
+	a.JmpLiteral(to)
+	ar.cold = (a.Pos() + 7) &^ 7
 	if ar.veneers == nil {
 		ar.veneers = make(map[uint64]uint64)
 	}

@@ -43,7 +43,7 @@ func (p *Process) SetMode(m Mode) {
 		p.variant = m.variant()
 	}
 	p.aheadQueue = p.aheadQueue[:0]
-	p.tr.modeChanged = true
+	p.modeChanged = true
 }
 
 // Notify asks for Client.Notified whenever a thread is about to execute addr.
@@ -115,7 +115,7 @@ func (p *Process) Replan() {
 			p.retranslate(v)
 		}
 	}
-	p.tr.modeChanged = true
+	p.modeChanged = true
 }
 
 // SetPlan says which of the client's plans holds for what the thread records. The
@@ -125,13 +125,26 @@ func (t *Thread) SetPlan(plan int) {
 	if t.plan != plan {
 		t.plan = plan
 		t.p.stopToggling() // it leads to what the plan before says
-		t.p.tr.modeChanged = true
+		t.p.modeChanged = true
+	}
+}
+
+// Rest has a thread run without recording though its process records, until it is called again. It takes
+// effect as SetMode does; called from Client.BudgetLow about the same thread, at once.
+func (t *Thread) Rest(rest bool) {
+	if t.resting != rest {
+		t.resting = rest
+		t.p.stopToggling()
+		t.p.modeChanged = true
 	}
 }
 
 // due is the variant that the process's mode and its plan mean for a thread.
 func (t *Thread) due() Variant {
 	v := t.p.mode.variant()
+	if v.records() && t.resting {
+		return Plain
+	}
 	if v.records() {
 		v += Variant(t.plan)
 	}
@@ -149,7 +162,7 @@ func (p *Process) retranslate(v Variant) {
 			delete(p.bareHeads, k)
 		}
 	}
-	p.tr.modeChanged = true
+	p.modeChanged = true
 }
 
 // switchWaiting takes a thread that waits in the request routine for app over
@@ -161,7 +174,7 @@ func (tr *Tracer) switchWaiting(t *Thread, app uint64, how arrival) error {
 	p := t.p
 	if p.mode != ModeNative {
 		t.useVariant(t.due())
-		tr.client.Entering(t)
+		t.p.client.Entering(t)
 		code := p.codeFor(app, t.variant, how)
 		if code == 0 {
 			return tr.leaveAt(t, app)
@@ -195,16 +208,23 @@ func (tr *Tracer) placeProbes(p *Process) error {
 // switchOthers takes the threads over that do not run as the mode says. One that
 // will stop at the end of a system call is taken over there (callStop).
 // Threads that wait in a request are taken over by it.
-func (tr *Tracer) switchOthers() {
-	p := tr.proc
-	tr.modeChanged = false
+func (tr *Tracer) switchOthers(p *Process) {
+	p.modeChanged = false
 	if p.mode == ModeNative {
-		tr.threadError(nil, tr.placeProbes(p))
+		tr.processError(p, tr.placeProbes(p))
 	}
 	for _, t := range p.running() {
 		if tr.modeDiffers(t) && !t.stopped && !t.vforking && !(t.callStops && (t.toReturn || t.inCall)) {
 			tr.threadError(t, tr.switchThread(t))
 		}
+	}
+}
+
+// Apply takes the process's threads over at once to what was asked for since. A handler of another process calls it in a
+// call-back whose thread must not go on before; in the process's own it happens behind the call-back.
+func (p *Process) Apply() {
+	if p.modeChanged {
+		p.tr.switchOthers(p)
 	}
 }
 
@@ -281,7 +301,7 @@ func (p *Process) removeIdleProbe(addr uint64) {
 func (p *Process) removeProbe(addr uint64) {
 	p.lostProbes(addr, addr+1)
 	if j := p.jumps.at[addr]; j != nil {
-		p.tr.threadError(nil, p.dropJump(j, false))
+		p.tr.processError(p, p.dropJump(j, false))
 		return
 	}
 	orig, ok := p.probes[addr]

@@ -9,6 +9,28 @@ import (
 	"alleria/internal/sys"
 )
 
+// probeTable is what is watched by address, natively and in the cache, and what lies in the application's code for it.
+type probeTable struct {
+	notify  map[uint64]bool // what the handler is notified of
+	probes  map[uint64]byte // original bytes under native breakpoints
+	removed map[uint64]byte // and under those that are no more: a thread may have run into one just before
+	jumps   jumps
+	start   *startSites // breakpoints in place of stops at a native start's calls; nil: none
+	// whose arrivals code counts, by number and by address; sites are native returns
+	// that frames await, and how many. awaits: returns look whether they are awaited
+	places      []*Place
+	placeAt     map[uint64]*placesAt
+	sites       map[uint64]int
+	awaits      bool
+	toggle      *Toggle
+	toggleReady bool // code toggles by itself
+}
+
+func newProbeTable(noJumps bool) probeTable {
+	return probeTable{notify: make(map[uint64]bool), probes: make(map[uint64]byte), removed: make(map[uint64]byte),
+		jumps: newJumps(noJumps), placeAt: make(map[uint64]*placesAt), sites: make(map[uint64]int)}
+}
+
 // Never is a count that no place reaches.
 const Never = 1 << 62
 
@@ -229,8 +251,8 @@ func (tr *Tracer) reached(t *Thread, pl *Place, at uint64) {
 		pl.again()
 		return
 	}
-	tr.client.Reached(t, pl, at)
-	tr.proc.readyToggle(t)
+	t.p.client.Reached(t, pl, at)
+	t.p.readyToggle(t)
 }
 
 // placeEntered answers a thread that waits because the count of an entry ran out.
@@ -270,7 +292,7 @@ func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
 // counted as how says.
 func (tr *Tracer) answerPast(t *Thread, app uint64, how arrival) error {
 	if how == within && t.p.notify[app] {
-		tr.client.Notified(t, app, NotifiedRegs{t.slot.get(layout.Save + 4*8), t.slot.get(layout.Save + 7*8)})
+		t.p.client.Notified(t, app, NotifiedRegs{t.slot.get(layout.Save + 4*8), t.slot.get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, how)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -31,15 +32,14 @@ func (u *unit) arrivals(b *block, ins []x86.Insn, changing bool) {
 	if at.entry != nil {
 		u.countDown(at.entry, ins)
 	}
-	b.inner = uint16(u.asm.here() - b.code)
+	b.inner = uint16(u.asm.Here() - b.code)
 	if at.within != nil {
-		u.asm.bytes(0xeb, 0) // over what only jumps from within are counted by
-		from := u.asm.pos
+		over := u.asm.JmpShort() // what only jumps from within are counted by
 		b.inner += 2
 		u.countDown(at.within, ins)
-		u.asm.buf[from-1] = byte(u.asm.pos - from)
+		u.asm.Land(over)
 	}
-	b.body = uint16(u.asm.here() - b.code)
+	b.body = uint16(u.asm.Here() - b.code)
 	b.counts = true
 }
 
@@ -50,30 +50,22 @@ func (u *unit) arrivals(b *block, ins []x86.Insn, changing bool) {
 // its outermost frames. Flags stay as they are throughout.
 func (u *unit) push1(pl *Place) {
 	a := &u.asm
-	a.store(layout.S0, x86.RCX)
-	a.store(layout.S1, x86.RDX)
-	a.load(x86.RCX, layout.Top)
-	a.leaDisp(x86.RCX, x86.RCX, 1)
-	a.bytes(0x0f, 0xb7, 0xc9) // movzx ecx, cx
-	a.gsIndexed(rexW, 0x89, x86.RSP, x86.RCX, 8, layout.FrameSP)
-	a.get(x86.RDX, x86.RSP, 0)
-	a.gsIndexed(rexW, 0x89, x86.RDX, x86.RCX, 8, layout.FrameSite)
-	a.bytes(0x66) // mov word gs:[rcx*2+FramePlace], index
-	a.gsIndexed(0, 0xc7, 0, x86.RCX, 2, layout.FramePlace)
-	a.bytes(byte(pl.index), byte(pl.index>>8))
-	a.store(layout.Top, x86.RCX)
-	a.mov(x86.RDX, x86.RSP)
-	a.bytes(rexW, 0xf7, 0xd2) // not rdx
-	a.leaDisp(x86.RDX, x86.RDX, 1)
-	a.store(layout.Await, x86.RDX)
-	a.load(x86.RDX, layout.S1)
-	a.load(x86.RCX, layout.S0)
-}
-
-// gsIndexed writes an instruction on reg and gs:[index*scale+off].
-func (a *asm) gsIndexed(rex, opcode byte, reg, index x86.Reg, scale uint8, off int) {
-	a.bytes(0x65)
-	a.mem(nil, rex, []byte{opcode}, byte(reg), operand{base: x86.NoReg, index: index, scale: scale, disp: int64(off)}, 0)
+	a.StoreWord(layout.S0, x86.RCX)
+	a.StoreWord(layout.S1, x86.RDX)
+	a.LoadWord(x86.RCX, layout.Top)
+	a.LeaDisp(x86.RCX, x86.RCX, 1)
+	a.MovzxHalf(x86.RCX, x86.RCX)
+	a.Store(asm.WordBy(layout.FrameSP, x86.RCX, 8), 8, x86.RSP)
+	a.Get(x86.RDX, x86.RSP, 0)
+	a.Store(asm.WordBy(layout.FrameSite, x86.RCX, 8), 8, x86.RDX)
+	a.StoreImm16(asm.WordBy(layout.FramePlace, x86.RCX, 2), uint16(pl.index))
+	a.StoreWord(layout.Top, x86.RCX)
+	a.Mov(x86.RDX, x86.RSP)
+	a.Not(x86.RDX)
+	a.LeaDisp(x86.RDX, x86.RDX, 1)
+	a.StoreWord(layout.Await, x86.RDX)
+	a.LoadWord(x86.RDX, layout.S1)
+	a.LoadWord(x86.RCX, layout.S0)
 }
 
 // countDown writes the count of an entry. With the flags dead, which they are at
@@ -84,35 +76,30 @@ func (a *asm) gsIndexed(rex, opcode byte, reg, index x86.Reg, scale uint8, off i
 func (u *unit) countDown(pl *Place, ins []x86.Insn) {
 	a := &u.asm
 	dec := func(r x86.Reg) {
-		a.load(r, layout.ControlPtr)
-		a.bytes(0xf0) // lock dec qword [r+off]
-		a.mem(nil, rexW, []byte{0xff}, 1, operand{base: r, index: x86.NoReg, disp: int64(pl.offset())}, 0)
+		a.LoadWord(r, layout.ControlPtr)
+		a.LockDec(asm.At(r, pl.offset()))
 	}
 	ask := func(u *unit) {
-		u.asm.storeImm(layout.Place, uint32(pl.index))
-		u.asm.jmp(u.ar.base + u.ar.rt.entered)
+		u.asm.StoreWordImm(layout.Place, uint32(pl.index))
+		u.asm.Jmp(u.ar.base + u.ar.rt.entered)
 	}
 	if u.flagsFree(ins) {
-		a.store(layout.S0, x86.RCX)
+		a.StoreWord(layout.S0, x86.RCX)
 		dec(x86.RCX)
-		a.load(x86.RCX, layout.S0)
-		a.bytes(0x0f, 0x84) // jz
-		u.cold = append(u.cold, coldStub{a.pos, ask})
-		a.u32(0)
+		a.LoadWord(x86.RCX, layout.S0)
+		u.cold = append(u.cold, coldStub{a.JccLater(asm.IfZero), ask})
 		return
 	}
-	a.store(spillF, x86.RAX)
-	a.bytes(0x9f, 0x0f, 0x90, 0xc0) // lahf; seto al
-	a.store(spillF+8, x86.RAX)
+	a.StoreWord(spillF, x86.RAX)
+	a.FlagsToRAX()
+	a.StoreWord(spillF+8, x86.RAX)
 	dec(x86.RAX)
-	back := func(a *asm) {
-		a.load(x86.RAX, spillF+8)
-		a.bytes(0x04, 0x7f, 0x9e) // add al, 127; sahf
-		a.load(x86.RAX, spillF)
+	back := func(a *asm.Writer) {
+		a.LoadWord(x86.RAX, spillF+8)
+		a.FlagsFromRAX()
+		a.LoadWord(x86.RAX, spillF)
 	}
-	a.bytes(0x0f, 0x84)
-	u.cold = append(u.cold, coldStub{a.pos, func(u *unit) { back(&u.asm); ask(u) }})
-	a.u32(0)
+	u.cold = append(u.cold, coldStub{a.JccLater(asm.IfZero), func(u *unit) { back(&u.asm); ask(u) }})
 	back(a)
 }
 
@@ -128,35 +115,31 @@ func (u *unit) checkReturn(in *x86.Insn) {
 		return
 	}
 	a := &u.asm
-	a.load(x86.RCX, layout.Await)
-	a.lea(x86.RCX, operand{x86.RSP, x86.RCX, 1, 0})
+	a.LoadWord(x86.RCX, layout.Await)
+	a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
 	if u.p.hasBMI2 {
-		a.bytes(0xc4, 0xe3, 0xfb, 0xf0, 0xc9, 56) // rorx rcx, rcx, 56
-		a.bytes(rexW, 0x0f, 0xbe, 0xc9)           // movsx rcx, cl
+		a.Rorx(x86.RCX, x86.RCX, 56)
+		a.SignExtend(x86.RCX, x86.RCX, 1)
 	} else {
-		a.store(layout.S2, x86.RCX)
-		a.bytes(0x65, rexW, 0x0f, 0xbe, 0x0c, 0x25) // movsx rcx, byte gs:[S2+7]
-		a.u32(layout.S2 + 7)
+		a.StoreWord(layout.S2, x86.RCX)
+		a.MovsxByteWord(x86.RCX, layout.S2+7)
 	}
-	a.leaDisp(x86.RCX, x86.RCX, 1)
-	a.bytes(0xe3, 5, 0xe9) // jrcxz over the jump
+	a.LeaDisp(x86.RCX, x86.RCX, 1)
 	pop := uint32(8)
 	if in.ImmSize > 0 {
 		pop += uint32(uint16(in.Imm))
 	}
-	site := a.pos
-	a.u32(0)
-	back := a.here()
+	site := a.JnrcxzLater()
+	back := a.Here()
 	u.cold = append(u.cold, coldStub{site, func(u *unit) {
 		a := &u.asm
-		a.bytes(rexW, 0x8d, 0x0d) // lea rcx, [rip+back]
-		a.rel32(back)
-		a.store(layout.Back, x86.RCX)
-		a.storeImm(layout.Pop, pop)
+		a.LeaCode(x86.RCX, back)
+		a.StoreWord(layout.Back, x86.RCX)
+		a.StoreWordImm(layout.Pop, pop)
 		if u.p.noFastReturn {
-			a.jmp(u.ar.base + u.ar.rt.retAny)
+			a.Jmp(u.ar.base + u.ar.rt.retAny)
 			return
 		}
-		a.jmp(u.ar.base + u.ar.rt.ret)
+		a.Jmp(u.ar.base + u.ar.rt.ret)
 	}})
 }

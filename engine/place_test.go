@@ -9,7 +9,7 @@ import (
 )
 
 func testPlace() *Place {
-	p := &Process{ctl: &control{make([]byte, layout.ControlSize)}}
+	p := &Process{shared: shared{ctl: &control{make([]byte, layout.ControlSize)}}}
 	pl := &Place{p: p, armed: Never}
 	pl.left().Store(Never)
 	return pl

@@ -35,104 +35,86 @@ func (m Mode) variant() Variant { return Variant(m - ModePlain) }
 // Addresses are the application's unless they are said to be the cache's. The maps by
 // variant are emptied together with the variant's tables, see Replan.
 type Process struct {
-	tr   *Tracer
-	pid  int
-	mem  *os.File // /proc/PID/mem, opened when the image started
-	file *os.File // the memory shared with the target
+	tr     *Tracer
+	client Handler
+	pid    int
+	mem    *os.File // /proc/PID/mem, opened when the image started
+	code   codePages
+	past   *programHistory // what its program has asked for so far; nil: nothing is remembered
+	stats  Stats
+	end    *End // of its first thread, while others may be left
+	// its program is gone, of which the handler has been told; see dropProcess
+	dropped, closed bool
+	kept            bool // see keepEnded
 
-	slotsBase uint64
-	ctl       *control
-	slots     []*slot // by index; nil where none was needed yet
-	freeSlots []int
-	areas     []*area // the first is the default
+	mode        Mode
+	variant     Variant
+	filtered    bool // the program has installed a filter of system calls; stays so through execve
+	trapIgnored bool // the program was started with SIGTRAP ignored
 
-	// all translations by number, and what is known by application address; a dead block
-	// is no longer in the index
-	blockPool pool[block]
-	index     [numVariants]index
-	// addresses with a head that have no block
-	bareHeads map[headKey]bool
-	stepped   map[headKey]*block // of single instructions that are executed with the trap flag set
-	// the newest head of each entry of the look-up tables, 0 none
-	slotHeads [numVariants][]uint64
-	// by number
-	exits     pool[exitWords]
-	rareExits []rareExit
-	sides     pool[lateSide] // ways out of superblocks that are written when they are taken
-	// blocks of the unit being written
-	entered []enteredBlock
-	// addresses that recent translations lead to, the latest last
-	aheadQueue []aheadItem
-	aheadLeft  int
-	// what the client watches
-	notify map[uint64]bool
-	probes map[uint64]byte // original bytes under native breakpoints
-	// and under those that are no more: a thread may have run into one just before
-	removed map[uint64]byte
-	jumps   jumps
-	// whose arrivals code counts, by number and by address; sites are native returns
-	// that frames await, and how many. awaits: returns look whether they are awaited
-	places  []*Place
-	placeAt map[uint64]*placesAt
-	sites   map[uint64]int
-	awaits  bool
-	// the unit being written; one at a time
-	scratch   unit
-	code      codePages
-	posPool   []byte // the positions of blocks, packed; cut off from the front
-	posPieces [][]byte
+	orders
+	members
+	shared
+	codeCache
+	probeTable
+	budgeting
+	watches
+	residency
+	switches
+	features
+}
 
-	threads         map[int]*Thread
-	list            []*Thread // threads, in a slice; nil when it is to be made again
-	lastNum         int
-	mode            Mode
-	epoch           [numVariants]int // how often a translation was forgotten
-	variant         Variant
-	noFollow        bool
-	ahead           bool
-	noHuge          bool
-	noSuper         bool
-	sizes           bool
-	noLate          bool
-	shortAfter      uint32 // how many blocks there are when superblocks become shorter
-	predict         bool
-	metrics         [NumMetrics]bool // that blocks count
-	budgeted        bool             // any of them
-	words           int              // that budgets are dealt out to
-	lastWord        int              // the one that the last block uses
-	budgetAsks      int              // see askedForBudget
-	askRowFrom      time.Duration
-	countsAccesses  bool // any that is of accesses
-	budgetEpoch     int
+// orders is what the handler has asked for and the tracer has not done yet, or goes by.
+type orders struct {
+	asked       Mode
+	modeChanged bool      // some thread may run otherwise than it should: see switchOthers
+	alarm       time.Time // zero: never; see SetAlarm
+	leaving     bool      // the process is to be let go; see LetRun
+	fate        Fate      // what becomes of it then
+	released    bool      // it has been let go
+	keepFlags   bool      // flags are recorded: they are right where they are dead, too
+}
+
+// members is who a process consists of.
+type members struct {
+	threads      map[int]*Thread // by id
+	list         []*Thread       // the same in a slice; nil when it is to be made again
+	lastNum      int             // the last thread number that was given out
+	letGo        int             // children that were let go
+	letGoThreads bool            // some of its threads run untraced
+}
+
+// switches are the Options as a process uses them.
+type switches struct {
+	noFollow, ahead, noHuge, noSuper, sizes, noLate, predict, noToggle, noFastReturn bool
+	shortAfter                                                                       uint32 // how many blocks there are when superblocks become shorter
+}
+
+// newSwitches translates the options.
+func newSwitches(o *Options) switches {
+	s := switches{noFollow: o.NoFollow, ahead: o.Ahead, noHuge: o.NoHuge, noSuper: o.NoSuper, sizes: o.Sizes, noLate: o.NoLate,
+		predict: o.Predict, noToggle: o.NoToggle, noFastReturn: o.NoFastReturn, shortAfter: manyBlocks}
+	switch {
+	case o.NoShort:
+		s.shortAfter = math.MaxUint32
+	case o.Short:
+		s.shortAfter = 0
+	}
+	return s
+}
+
+// features is what the processor has, of what instrumentation uses where it is there.
+type features struct {
 	hasAVX, hasBMI2 bool
-	goneEntries     map[uint64]struct{} // where blocks' entries were overwritten, by cache address
-	keepFlags       bool                // flags are recorded: they are right where they are dead, too
-	hasAVX512       bool                // with everything that copies masked operands
+	hasAVX512       bool // with everything that copies masked operands
 	hasVBMI2        bool
-	counters        []*block // counted blocks by counter
-	facts           layout.Blocks
-	stats           Stats
-	letGo           int             // children that were let go
-	trapIgnored     bool            // the program was started with SIGTRAP ignored
-	start           *startSites     // breakpoints in place of stops at a native start's calls; nil: none
-	watchCalls      int             // system calls that native threads still stop at: see callStop
-	calls           map[uint32]bool // system calls that the client watches
-	special         map[int]byte    // what translated code does with calls, but for those
-	hearCalls       bool            // the client is told of all system calls
-	hearSignals     bool            // the client is told of signals
-	hearEnds        bool            // threads stop where they begin to end
-	toggle          *Toggle
-	toggleReady     bool // code toggles by itself
-	noToggle        bool
-	noFastReturn    bool
-	leaving         bool          // it is to be let go
-	asked           Mode          // what the client wants
-	busy            bool          // a native probe was hit often: what is to run natively runs in the cache
-	lastUse         time.Duration // when something was last counted often
-	looked          time.Duration // when that was last looked at
-	seen            uint64        // what the counts added up to then
-	hits            int           // of native probes, shortly after each other
-	lastHit         time.Duration
+}
+
+// processorFeatures asks the processor.
+func processorFeatures() features {
+	x := &cpu.X86
+	return features{hasAVX: x.HasAVX, hasBMI2: x.HasBMI2, hasVBMI2: x.HasAVX512VBMI2,
+		hasAVX512: x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512DQ}
 }
 
 // Stats is what the engine did.
@@ -144,52 +126,108 @@ type Stats struct {
 	RequestTime                                                                        time.Duration // that requests took to be answered
 }
 
+// add adds what was done for one process.
+func (s *Stats) add(o *Stats) {
+	for _, n := range []struct {
+		to   *int
+		from int
+	}{{&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Units, o.Units}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
+		{&s.Signals, o.Signals}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.CalledIn, o.CalledIn},
+		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
+		*n.to += n.from
+	}
+	s.RequestTime += o.RequestTime
+}
+
 // Thread is one thread of a traced process.
 //
 // It may be used by the client from ThreadStarted to ThreadEnded; its slot is another
 // thread's afterwards.
 type Thread struct {
-	p               *Process
-	tid             int
-	num             int // from 1, in order of creation in the process, through all of its programs
-	slot            *slot
-	variant         Variant
-	plan            int // see SetPlan
-	native          bool
-	stopped         bool
-	vfork           bool // a child that shares the address space until it executes or ends
-	appGS           uint64
-	filled          [numVariants]bool
-	budgetEpoch     int
-	epoch           [numVariants]int
-	called          bool              // its budgets are empty so that it asks: see callin.go
-	vforking        bool              // the kernel holds it until its child executes or ends: it cannot be stopped
-	toggles         uint64            // layout.Toggles when it was last looked at
-	held            []heldSignal      // signals to be delivered at the next clean point
-	groupStopped    bool              // job control stopped it: it may only go on when that lets it
-	wrote           bool              // the fault being delivered is of an instruction that also writes there
-	inCall          bool              // between the stops at a watched system call
-	callStops       bool              // it runs to the next stop at a system call
-	toReturn        bool              // see awaitReturn
-	call            *Call             // being made, where the tracer has seen it begin
-	restarted       bool              // the kernel will make its last call again
-	optionsSet      bool              // stopsAtEnd is what the kernel does
-	stopsAtEnd      bool              // the kernel reports that it begins to end
-	ending          bool              // it has begun to end, or has ended unreported: it executes nothing any more
-	endTold         bool              // the client has heard of it
-	bornAt          uint64            // where it begins, see childKind
-	partial         []partial         // counted blocks that it left early
-	emulated        map[uint64]uint64 // executions of counted instructions that the tracer executed, by address
-	fsBase, gsNoted uint64
-	fsKnown         bool
-	storm           storm
-	shelter         uint64 // its mask, from when it was sheltered from signals; see shelter
-	sheltered       bool
-	stands          stand   // where it was found last, if something is known of its arrival there
-	interrupted     []stand // where handlers of signals will return to, likewise
+	p       *Process
+	tid     int
+	num     int // from 1, in order of creation in the process, through all of its programs
+	slot    *slot
+	variant Variant
+	plan    int  // see SetPlan
+	native  bool // it runs its own code, not the cache's
+	resting bool // see Rest
+	stopped bool // by the kernel
+	appGS   uint64
+
+	birth
+	tables
+	signalState
+	callState
+	endState
+	budgetState
+	countState
+	segments
+	toggles     uint64  // layout.Toggles when it was last looked at
+	stands      stand   // where it was found last, if something is known of its arrival there
+	interrupted []stand // where handlers of signals will return to, likewise
+}
+
+// birth is how a thread came about, and what it may bring forth.
+type birth struct {
+	vfork    bool   // a child that shares the address space until it executes or ends
+	fate     Fate   // what becomes of it then
+	vforking bool   // the kernel holds it until its child executes or ends: it cannot be stopped
+	bornAt   uint64 // where it begins, see childKind
+}
+
+// tables is which of a thread's look-up tables are filled, and for which state of the variant's translations.
+type tables struct {
+	filled [numVariants]bool
+	epoch  [numVariants]int
+}
+
+// signalState is what is known of a thread's signals.
+type signalState struct {
+	held         []heldSignal // to be delivered at the next clean point
+	groupStopped bool         // job control stopped it: it may only go on when that lets it
+	wrote        bool         // the fault being delivered is of an instruction that also writes there
+	storm        storm
+	shelter      uint64 // its mask, from when it was sheltered from signals; see takeShelter
+	sheltered    bool
+}
+
+// callState is what is known of the system call that a thread makes.
+type callState struct {
+	inCall    bool  // between the stops at a watched system call
+	callStops bool  // it runs to the next stop at a system call
+	toReturn  bool  // see awaitReturn
+	call      *Call // being made, where the tracer has seen it begin
+	restarted bool  // the kernel will make its last call again
+}
+
+// endState is what is known of a thread's end; see ending.go.
+type endState struct {
+	optionsSet bool // stopsAtEnd is what the kernel does
+	stopsAtEnd bool // the kernel reports that it begins to end
+	ending     bool // it has begun to end, or has ended unreported: it executes nothing any more
+	endTold    bool // the client has heard of it
+}
+
+// budgetState is what is known of a thread's budgets besides what its slot holds.
+type budgetState struct {
+	budgetEpoch int
+	called      bool // they are empty so that it asks: see callin.go
 	// of each metric's words: the shares that were dealt out last, and what was used
 	// of them lately
 	dealt, used [NumMetrics][layout.BudgetWords]int64
+}
+
+// countState is what the counters of blocks do not tell of a thread's executions.
+type countState struct {
+	partial  []partial         // counted blocks that it left early
+	emulated map[uint64]uint64 // executions of counted instructions that the tracer executed, by address
+}
+
+// segments is which bases its records know of.
+type segments struct {
+	fsBase, gsNoted uint64
+	fsKnown         bool
 }
 
 // Num is the thread's number within its process, from 1, in order of creation. The thread
@@ -202,34 +240,42 @@ func (t *Thread) TID() int { return t.tid }
 // userCS is the code segment of 64-bit programs (__USER_CS).
 const userCS = 0x33
 
+// inherited is what a process has from the program before, or from its creator. Of the numbers of threads, which count
+// on through execve: that of the thread that made it, which is its own further on, and the
+// last one given out; both are 0 in a new process.
+type inherited struct {
+	first, last int
+	filtered    bool
+}
+
+// beginning is where a new process's one thread is stopped.
+type beginning uint8
+
+const (
+	executing beginning = iota // in execve, before a program's first instruction
+	forked                     // behind the system call that made it, with the application's registers
+)
+
 // newProcess prepares a process image whose one thread is stopped before its
 // first instruction.
 //
 // A 32-bit program has another code segment from its first instruction on: it is refused
 // here, before anything was mapped into it.
-func newProcess(tr *Tracer, pid int) (*Process, error) {
-	p := &Process{tr: tr, pid: pid, threads: make(map[int]*Thread), bareHeads: make(map[headKey]bool),
-		notify: make(map[uint64]bool), probes: make(map[uint64]byte), removed: make(map[uint64]byte), jumps: newJumps(tr.opts.NoJumps), placeAt: make(map[uint64]*placesAt), sites: make(map[uint64]int),
-		calls: make(map[uint32]bool), special: specialCalls()}
-	p.noToggle, p.noFastReturn = tr.opts.NoToggle, tr.opts.NoFastReturn
-	if p.words = layout.BudgetWords; tr.opts.NoSpread {
+func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, error) {
+	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, codeCache: newCodeCache(),
+		probeTable: newProbeTable(tr.opts.NoJumps), budgeting: budgeting{words: layout.BudgetWords},
+		watches: newWatches(), switches: newSwitches(&tr.opts), features: processorFeatures()}
+	if tr.opts.NoSpread {
 		p.words = 1
 	}
-	p.noFollow, p.ahead, p.predict, p.noHuge = tr.opts.NoFollow, tr.opts.Ahead, tr.opts.Predict, tr.opts.NoHuge
-	p.noSuper, p.noLate, p.sizes = tr.opts.NoSuper, tr.opts.NoLate, tr.opts.Sizes
-	switch p.shortAfter = manyBlocks; {
-	case tr.opts.NoShort:
-		p.shortAfter = math.MaxUint32
-	case tr.opts.Short:
-		p.shortAfter = 0
+	p.filtered = from.filtered
+	if at == executing {
+		p.past = tr.history.historyOf(pid)
+		p.watchCalls = watchedCalls
 	}
-	p.watchCalls = watchedCalls
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
 		p.trapIgnored = sets.Ignored>>(sigTrap-1)&1 != 0
 	}
-	p.hasAVX, p.hasBMI2 = cpu.X86.HasAVX, cpu.X86.HasBMI2
-	p.hasAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ
-	p.hasVBMI2 = cpu.X86.HasAVX512VBMI2
 	var regs sys.Regs
 	if err := sys.GetRegs(pid, &regs); err != nil {
 		return nil, err
@@ -251,12 +297,12 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 		p.close()
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
-	t := &Thread{p: p, tid: pid, num: tr.numbers.first, stopped: true}
-	if err := p.mapShared(t); err != nil {
+	t := &Thread{p: p, tid: pid, num: from.first, stopped: true, birth: birth{fate: Trace}}
+	if err := p.mapShared(t, at); err != nil {
 		p.close()
 		return nil, err
 	}
-	p.lastNum = tr.numbers.last
+	p.lastNum = from.last
 	if t.num == 0 {
 		t.num = p.nextNum()
 	}
@@ -271,6 +317,10 @@ func newProcess(tr *Tracer, pid int) (*Process, error) {
 // The target may still be running natively with its own mappings of the same
 // memory.
 func (p *Process) close() {
+	if p.closed {
+		return
+	}
+	p.closed = true
 	for _, s := range p.slots {
 		if s != nil {
 			sys.UnmapAligned(s.mem)
@@ -353,6 +403,7 @@ func (p *Process) addThread(t *Thread) error {
 		p.initRing(s)
 	}
 	p.threads[t.tid] = t
+	p.tr.threads[t.tid] = t
 	return nil
 }
 

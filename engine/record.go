@@ -75,7 +75,7 @@ type recorder struct {
 func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
 	want := u.wants[:len(ins)]
 	clear(want)
-	image := u.p.tr.client.Plan(u.p, u.v.plan(), ins, want)
+	image := u.p.client.Plan(u.p, u.v.plan(), ins, want)
 	ins = u.keep(ins, untilUnwanted(ins, want))
 	want = want[:len(ins)]
 	if !anyWanted(want) {
@@ -262,7 +262,7 @@ func (r *recorder) emit() (next uint64) {
 	for i := range r.ins {
 		in := &r.ins[i]
 		if i > 0 {
-			r.u.pos[i].start = uint16(u.asm.here() - b.code)
+			r.u.pos[i].start = uint16(u.asm.Here() - b.code)
 		}
 		if i == r.check {
 			r.checkEnd()
@@ -271,7 +271,7 @@ func (r *recorder) emit() (next uint64) {
 		if i == last {
 			return r.finish(i, in)
 		}
-		r.u.pos[i].exec = uint16(u.asm.here() - b.code)
+		r.u.pos[i].exec = uint16(u.asm.Here() - b.code)
 		switch {
 		case !goesOn(in):
 			r.execute(i, in)
@@ -329,20 +329,20 @@ func (r *recorder) prologue() {
 	u, rec := r.u, r.rec
 	a := &u.asm
 	rec.hasB = r.needsB()
-	a.store(spillA, rec.ra)
+	a.StoreWord(spillA, rec.ra)
 	if rec.hasB {
-		a.store(spillB, rec.rb)
+		a.StoreWord(spillB, rec.rb)
 	}
 	if r.check < 0 && rec.rb != x86.RCX {
 		r.checkKeepingFlags()
 	}
-	rec.from = uint16(a.here() - r.b.code)
-	a.load(rec.ra, layout.Buf)
+	rec.from = uint16(a.Here() - r.b.code)
+	a.LoadWord(rec.ra, layout.Buf)
 	if r.check < 0 && rec.rb == x86.RCX {
 		r.checkByRCX()
 	}
-	a.putImm(rec.ra, 0, r.idFor())
-	r.numAt = a.pos - 4
+	a.PutImm(rec.ra, 0, r.idFor())
+	r.numAt = a.Pos() - 4
 	if r.wantsTime() {
 		r.time()
 	}
@@ -416,16 +416,11 @@ func (r *recorder) time() {
 	a := &r.u.asm
 	w, off := r.newWord()
 	r.facts.TimeWord = w
-	a.store(spillF, x86.RAX)
-	a.store(spillF+8, x86.RDX)
-	a.bytes(0x0f, 0x31)
-	a.put32(r.rec.ra, off, x86.RAX)
-	a.put32(r.rec.ra, off+4, x86.RDX)
-	a.load(x86.RAX, spillF)
-	a.load(x86.RDX, spillF+8)
-}
-
-// put32 writes mov dword [base+disp], reg.
-func (a *asm) put32(base x86.Reg, disp int, reg x86.Reg) {
-	a.mem(nil, 0x40, []byte{0x89}, byte(reg), operand{base: base, index: x86.NoReg, disp: int64(disp)}, 0)
+	a.StoreWord(spillF, x86.RAX)
+	a.StoreWord(spillF+8, x86.RDX)
+	a.Rdtsc()
+	a.PutLow(r.rec.ra, off, x86.RAX, 4)
+	a.PutLow(r.rec.ra, off+4, x86.RDX, 4)
+	a.LoadWord(x86.RAX, spillF)
+	a.LoadWord(x86.RDX, spillF+8)
 }

@@ -1,8 +1,7 @@
 package engine
 
 import (
-	"encoding/binary"
-
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -22,7 +21,7 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 		// The instruction is where a fault belongs: exec is set behind what counts
 		// ahead of it.
 		u.counting(in, func() {
-			r.u.pos[i].exec = uint16(u.asm.here() - b.code)
+			r.u.pos[i].exec = uint16(u.asm.Here() - b.code)
 			r.execute(i, in)
 		})
 		r.after(i)
@@ -38,7 +37,7 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 		return r.finishIndirect(i, in, branch)
 	}
 	r.epilogue()
-	r.u.pos[i].exec = uint16(u.asm.here() - b.code)
+	r.u.pos[i].exec = uint16(u.asm.Here() - b.code)
 	return u.branch(b, in)
 }
 
@@ -57,16 +56,14 @@ func (r *recorder) isBranch(in *x86.Insn) bool {
 func (r *recorder) epilogue() {
 	a := &r.u.asm
 	r.facts.Words, r.rec.words = r.words, uint16(r.words)
-	if !a.full {
-		binary.LittleEndian.PutUint32(a.buf[r.numAt:], r.u.p.numbered(r.rec.id, r.words))
-	}
-	a.leaDisp(r.rec.ra, r.rec.ra, int64(8*(r.words+1)))
-	a.store(layout.Buf, r.rec.ra)
-	a.load(r.rec.ra, spillA)
+	a.Patch32(r.numAt, r.u.p.numbered(r.rec.id, r.words))
+	a.LeaDisp(r.rec.ra, r.rec.ra, int64(8*(r.words+1)))
+	a.StoreWord(layout.Buf, r.rec.ra)
+	a.LoadWord(r.rec.ra, spillA)
 	if r.rec.hasB {
-		a.load(r.rec.rb, spillB)
+		a.LoadWord(r.rec.rb, spillB)
 	}
-	r.rec.to = uint16(a.here() - r.b.code)
+	r.rec.to = uint16(a.Here() - r.b.code)
 }
 
 // finishCond records whether a conditional branch is taken.
@@ -82,23 +79,23 @@ func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 	case x86.MLOOP, x86.MLOOPE, x86.MLOOPNE, x86.MJRCXZ, x86.MJECXZ: // no condition that setcc knows
 		// The record has been completed by the time it is known better: its word is
 		// changed in place.
-		a.putImm(r.rec.ra, off, 1)
+		a.PutImm(r.rec.ra, off, 1)
 		r.epilogue()
-		r.u.pos[i].exec = uint16(a.here() - b.code)
+		r.u.pos[i].exec = uint16(a.Here() - b.code)
 		next = u.branch(b, in)
 		// Behind the branch that was not taken: Buf is past the record, which ends
 		// words+1 before it.
-		a.store(spillA, r.rec.ra)
-		a.load(r.rec.ra, layout.Buf)
-		a.putImm(r.rec.ra, off-8*(r.words+1), 0)
-		a.load(r.rec.ra, spillA)
+		a.StoreWord(spillA, r.rec.ra)
+		a.LoadWord(r.rec.ra, layout.Buf)
+		a.PutImm(r.rec.ra, off-8*(r.words+1), 0)
+		a.LoadWord(r.rec.ra, spillA)
 		return next
 	}
 	// All eight bytes first: setcc writes one.
-	a.putImm(r.rec.ra, off, 0)
-	a.mem(nil, 0x40, []byte{0x0f, 0x90 | in.Opcode&0xf}, 0, operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off)}, 0)
+	a.PutImm(r.rec.ra, off, 0)
+	a.PutCond(asm.CondOf(in.Opcode), r.rec.ra, off)
 	r.epilogue()
-	r.u.pos[i].exec = uint16(a.here() - b.code)
+	r.u.pos[i].exec = uint16(a.Here() - b.code)
 	return u.branch(b, in)
 }
 
@@ -115,10 +112,10 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	a := &u.asm
 	b.term = termIndirect
 	// Into the spill word that the look-up restores it from.
-	a.store(layout.S0, x86.RCX)
-	r.u.pos[i].exec = uint16(a.here() - b.code)
+	a.StoreWord(layout.S0, x86.RCX)
+	r.u.pos[i].exec = uint16(a.Here() - b.code)
 	if in.Cat == x86.CatRET {
-		a.get(x86.RCX, x86.RSP, 0)
+		a.Get(x86.RCX, x86.RSP, 0)
 	} else {
 		u.loadTarget(in)
 	}
@@ -126,16 +123,16 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	if branch {
 		w, off := r.newWord()
 		r.facts.BranchWord = w
-		a.put(r.rec.ra, off, x86.RCX)
+		a.Put(r.rec.ra, off, x86.RCX)
 	}
 	r.targetValue(i, in)
 	r.epilogue()
 	switch in.Cat {
 	case x86.CatRET:
 		if u.p.awaits { // only now: a window that closes there leaves a mark behind the record
-			a.store(layout.S3, x86.RCX)
+			a.StoreWord(layout.S3, x86.RCX)
 			u.checkReturn(in)
-			a.load(x86.RCX, layout.S3)
+			a.LoadWord(x86.RCX, layout.S3)
 		}
 		u.retLookUp(in)
 		return 0

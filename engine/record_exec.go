@@ -230,15 +230,15 @@ func (r *recorder) through(i int, in *x86.Insn) {
 		r.onSlot(in)
 		return
 	}
-	pl, _ := r.at(o, rb)
-	a.loadFrom(pl, int(o.Size), rb)
-	a.put(r.rec.ra, off, rb)
+	m, _ := r.at(o, rb)
+	a.Load(rb, m, int(o.Size))
+	a.Put(r.rec.ra, off, rb)
 	// A register form saves the detour over the slot, and its wait for a store to
 	// be forwarded.
 	if generalForm(in) && r.onRegister(in, rb) {
 		return
 	}
-	a.store(layout.Operand, rb)
+	a.StoreWord(layout.Operand, rb)
 	r.onSlot(in)
 }
 
@@ -247,11 +247,11 @@ func (r *recorder) tenBytes(o *x86.Operand, off int) {
 	a, rb := &r.u.asm, r.rec.rb
 	// eight bytes, then the two of exponent and sign
 	for _, part := range [...]struct{ at, size int }{{0, 8}, {8, 2}} {
-		pl, _ := r.at(o, rb)
-		pl.disp += int64(part.at)
-		a.loadFrom(pl, part.size, rb)
-		a.put(r.rec.ra, off+part.at, rb)
-		a.store(layout.Operand+part.at, rb)
+		m, _ := r.at(o, rb)
+		m.Disp += int64(part.at)
+		a.Load(rb, m, part.size)
+		a.Put(r.rec.ra, off+part.at, rb)
+		a.StoreWord(layout.Operand+part.at, rb)
 	}
 }
 
@@ -274,7 +274,7 @@ func generalForm(in *x86.Insn) bool {
 // value can be had without them.
 func (r *recorder) modify(i int, in *x86.Insn) {
 	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
-	pl, _ := r.at(o, x86.NoReg)
+	m, _ := r.at(o, x86.NoReg)
 	old, new := r.valueWord(i, 0), r.valueWord(i, 1)
 	live := !r.flagsFree(i)
 	// inc, dec and not can be done by instructions that touch no flags, until the
@@ -292,27 +292,27 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 		r.saveFlags()
 	}
 	from := r.offset()
-	a.loadFrom(pl, int(o.Size), rb)
+	a.Load(rb, m, int(o.Size))
 	r.rec.stretch(stretch{from: from, to: r.offset(), write: true})
-	a.put(r.rec.ra, old, rb)
+	a.Put(r.rec.ra, old, rb)
 	// The store comes before the flags: should it fault, nothing has changed yet.
 	if live && delta != 0 {
-		a.leaDisp(rb, rb, delta)
-		a.storeTo(pl, int(o.Size), rb)
-		a.put(r.rec.ra, new, rb)
+		a.LeaDisp(rb, rb, delta)
+		a.Store(m, int(o.Size), rb)
+		a.Put(r.rec.ra, new, rb)
 		// The old value again, on which the real instruction makes the flags that
 		// the application expects.
-		a.leaDisp(rb, rb, -delta)
+		a.LeaDisp(rb, rb, -delta)
 		r.apply(in)
 		return
 	}
 	from = r.offset()
 	r.apply(in)
-	a.storeTo(pl, int(o.Size), rb)
+	a.Store(m, int(o.Size), rb)
 	if live {
 		r.flagsSavedSince(from)
 	}
-	a.put(r.rec.ra, new, rb)
+	a.Put(r.rec.ra, new, rb)
 }
 
 // pushPop moves a word between the stack and memory by way of rb: it is both
@@ -331,26 +331,18 @@ func (r *recorder) pushPop(i int, in *x86.Insn) {
 	if in.Mnem == x86.MPOP {
 		tmp = x86.NoReg
 	}
-	pl, _ := r.at(from, tmp)
-	a.loadFrom(pl, 8, rb)
-	a.put(r.rec.ra, off, rb)
+	m, _ := r.at(from, tmp)
+	a.Load(rb, m, 8)
+	a.Put(r.rec.ra, off, rb)
 	if in.Mnem == x86.MPUSH {
-		a.push(rb)
+		a.Push(rb)
 		return
 	}
-	pl, _ = r.at(to, x86.NoReg)
-	a.storeTo(pl, 8, rb)
+	m, _ = r.at(to, x86.NoReg)
+	a.Store(m, 8, rb)
 	// By lea and last: no flags change, and a fault of the store finds the stack
 	// pointer as it was.
-	a.leaDisp(x86.RSP, x86.RSP, 8)
-}
-
-// push writes push reg.
-func (a *asm) push(reg x86.Reg) {
-	if reg >= 8 {
-		a.bytes(rexB)
-	}
-	a.bytes(0x50 | byte(reg&7))
+	a.LeaDisp(x86.RSP, x86.RSP, 8)
 }
 
 // storeAgain executes a store a second time with a copy as its operand, and
@@ -362,7 +354,7 @@ func (r *recorder) storeAgain(i int, in *x86.Insn) {
 	r.onSlot(in)
 	off := r.valueWord(i, 0)
 	for k := range valueWords(o) {
-		a.load(rb, layout.Operand+8*k)
-		a.put(r.rec.ra, off+8*k, rb)
+		a.LoadWord(rb, layout.Operand+8*k)
+		a.Put(r.rec.ra, off+8*k, rb)
 	}
 }

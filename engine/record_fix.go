@@ -50,17 +50,17 @@ func (rec *recording) note(f fixup) { o := rec.oddly(); o.fixes = append(o.fixes
 func (rec *recording) stretch(s stretch) { o := rec.oddly(); o.stretches = append(o.stretches, s) }
 
 // offset is where the next byte lies in the block's code.
-func (r *recorder) offset() uint32 { return uint32(r.u.asm.here() - r.b.code) }
+func (r *recorder) offset() uint32 { return uint32(r.u.asm.Here() - r.b.code) }
 
 // borrow saves a register that the instruction does not mention and returns a
 // function that gives it back.
 // The function that gives it back must be called in the same block, on every way
 // through it.
 func (r *recorder) borrow(g x86.Reg, word int) (giveBack func()) {
-	r.u.asm.store(word, g)
+	r.u.asm.StoreWord(word, g)
 	from := r.offset()
 	return func() {
-		r.u.asm.load(g, word)
+		r.u.asm.LoadWord(g, word)
 		r.rec.note(fixup{from, r.offset(), g, word})
 	}
 }
@@ -81,16 +81,16 @@ func (r *recorder) another(in *x86.Insn, not uint16) x86.Reg {
 // saveFlags keeps the flags in the area, rax being as it was in spillF.
 func (r *recorder) saveFlags() {
 	a := &r.u.asm
-	a.store(spillF, x86.RAX)
-	a.bytes(0x9f, 0x0f, 0x90, 0xc0) // lahf; seto al
-	a.store(spillF+8, x86.RAX)
-	a.load(x86.RAX, spillF)
+	a.StoreWord(spillF, x86.RAX)
+	a.FlagsToRAX()
+	a.StoreWord(spillF+8, x86.RAX)
+	a.LoadWord(x86.RAX, spillF)
 }
 
 // setFlags makes the flags what saveFlags found; rax is left with garbage.
 func (r *recorder) setFlags() {
-	r.u.asm.load(x86.RAX, spillF+8)
-	r.u.asm.bytes(0x04, 0x7f, 0x9e) // add al, 127; sahf
+	r.u.asm.LoadWord(x86.RAX, spillF+8)
+	r.u.asm.FlagsFromRAX()
 }
 
 // flagsSavedSince notes that the flags are in the area from an offset up to here.

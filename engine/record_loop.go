@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -75,7 +76,7 @@ func (r *recorder) emitLoop() (next uint64) {
 	r.check = -1
 	u.spend(b, r.ins)
 	// A record that is full ends in a jump to here: the block starts over.
-	again := a.here()
+	again := a.Here()
 	c, counting := u.countedAround(e.in)
 	if counting {
 		u.countBefore(&c, e.in)
@@ -86,36 +87,35 @@ func (r *recorder) emitLoop() (next uint64) {
 	const reserved = 1<<x86.RAX | 1<<x86.RSI // findStep needs them
 	e.step = r.another(e.in, reserved)
 	e.left = r.another(e.in, reserved|1<<uint(e.step))
-	a.store(layout.Scratch0, e.step)
-	a.store(layout.Scratch1, e.left)
+	a.StoreWord(layout.Scratch0, e.step)
+	a.StoreWord(layout.Scratch1, e.left)
 	e.borrowed = r.offset()
 	r.saveFlags()
 	e.saved = e.borrowed
 	e.findStep()
-	a.movImm(e.left, uint64(loopBytes/e.size))
+	a.MovImm(e.left, uint64(loopBytes/e.size))
 
 	// Each iteration begins here; a signal may be delivered before any of them.
-	head := a.here()
+	head := a.Here()
 	r.u.pos[0].exec = uint16(head - b.code)
+	ends := make([]asm.Site, 0, 2)
 	if e.in.AddrBits == 32 {
-		a.bytes(0x67)
+		ends = append(ends, a.JecxzLater())
+	} else {
+		ends = append(ends, a.JrcxzLater())
 	}
-	a.bytes(0xe3, 2, 0xeb, 5, 0xe9) // jrcxz: to the end
-	ends := []int{a.pos}
-	a.u32(0)
 	ends = append(ends, e.iterate()...)
-	a.bytes(rexW|byte(e.left>>3), 0xff, 0xc8|byte(e.left&7)) // dec left
-	a.bytes(0x0f, 0x85)                                      // jnz
-	a.rel32(head)
+	a.Dec(e.left)
+	a.Jcc(asm.IfNotZero, head)
 
 	r.loop.part = r.rec.id + 1 // see addPart
 	e.leave(r.loop.part)
 	if counting {
 		u.countAfter(&c, e.in)
 	}
-	a.jmp(again)
+	a.Jmp(again)
 	for _, site := range ends {
-		u.setRel(site, a.here())
+		a.Link(site, a.Here())
 	}
 	e.saved, e.borrowed = r.offset(), r.offset()
 	e.leave(0)
@@ -159,7 +159,7 @@ func (e *element) room() {
 		r.words += loopBytes/8 - 1
 		list[k].Value, e.values[k] = w, off
 		for n := range loopBytes / 8 {
-			r.u.asm.putImm(r.rec.ra, off+8*n, 0)
+			r.u.asm.PutImm(r.rec.ra, off+8*n, 0)
 		}
 	}
 }
@@ -168,108 +168,98 @@ func (e *element) room() {
 // a lods from the record tells. The flags and rax are saved.
 func (e *element) findStep() {
 	a := &e.u.asm
-	a.store(layout.Scratch2, x86.RSI)
-	a.mov(x86.RSI, e.rec.ra)
-	a.bytes(0xac) // lodsb
-	a.mov(e.rec.rb, e.rec.ra)
-	a.not(e.rec.rb)
-	a.lea(e.step, operand{e.rec.rb, x86.RSI, 1, 1})
+	a.StoreWord(layout.Scratch2, x86.RSI)
+	a.Mov(x86.RSI, e.rec.ra)
+	a.Lodsb()
+	a.Mov(e.rec.rb, e.rec.ra)
+	a.Not(e.rec.rb)
+	a.Lea(e.step, asm.Sum(e.rec.rb, x86.RSI, 1, 1))
 	if e.size > 1 {
-		a.lea(e.step, operand{x86.NoReg, e.step, uint8(e.size), 0})
+		a.Lea(e.step, asm.Sum(x86.NoReg, e.step, uint8(e.size), 0))
 	}
-	a.load(x86.RAX, spillF)
-	a.load(x86.RSI, layout.Scratch2)
+	a.LoadWord(x86.RAX, spillF)
+	a.LoadWord(x86.RSI, layout.Scratch2)
 }
 
 // iterate writes one iteration. ra moves through the values meanwhile. It returns
 // the displacements of branches to the end.
 // The order is the processor's: load, store, pointers, count.
-func (e *element) iterate() (ends []int) {
+func (e *element) iterate() (ends []asm.Site) {
 	a, ops, rb := &e.u.asm, e.ops[0], e.rec.rb
 	from := uint32(e.u.pos[0].exec)
-	pl, _ := e.at(&ops[0], rb)
-	a.loadFrom(pl, e.size, rb)
+	m, _ := e.at(&ops[0], rb)
+	a.Load(rb, m, e.size)
 	e.value(0)
 	compares := false
 	switch {
 	case len(ops) == 2 && ops[1].Store: // movs
-		pl, _ = e.at(&ops[1], x86.NoReg)
-		a.storeTo(pl, e.size, rb)
+		m, _ = e.at(&ops[1], x86.NoReg)
+		a.Store(m, e.size, rb)
 	case len(ops) == 2: // cmps
 		compares = true
-		a.store(layout.Operand, rb)
-		pl, _ = e.at(&ops[1], rb)
-		a.loadFrom(pl, e.size, rb)
+		a.StoreWord(layout.Operand, rb)
+		m, _ = e.at(&ops[1], rb)
+		a.Load(rb, m, e.size)
 		e.value(1)
-		a.sized(inSlot(layout.Operand), e.size, []byte{0x38}, rb)
+		a.Cmp(asm.Word(layout.Operand), e.size, rb)
 	case ops[0].Base == x86.RDI: // scas
 		compares = true
-		a.compareRAX(e.size, rb)
+		a.CmpRAX(e.size, rb)
 	default: // lods
-		a.moveToRAX(e.size, rb)
+		a.MovToRAX(e.size, rb)
 	}
 	e.rec.stretch(stretch{from: from, to: e.offset(), again: true})
 	switch {
 	case compares:
-		a.bytes(0x9f, 0x0f, 0x90, 0xc0) // lahf; seto al
-		a.store(spillF+8, x86.RAX)
-		a.load(x86.RAX, spillF)
+		a.FlagsToRAX()
+		a.StoreWord(spillF+8, x86.RAX)
+		a.LoadWord(x86.RAX, spillF)
 	case ops[0].Base == x86.RSI && len(ops) == 1:
-		a.store(spillF, x86.RAX)
+		a.StoreWord(spillF, x86.RAX)
 	}
 	for k := range ops {
-		a.addTo(ops[k].Base, e.step, e.in.AddrBits)
+		addTo(a, ops[k].Base, e.step, e.in.AddrBits)
 	}
-	rex := byte(rexW)
-	if e.in.AddrBits == 32 {
-		rex = 0
-	}
-	a.mem(nil, rex, []byte{0x8d}, byte(x86.RCX), operand{base: x86.RCX, index: x86.NoReg, disp: -1}, 0)
-	a.leaDisp(e.rec.ra, e.rec.ra, int64(e.size))
+	a.LeaBits(x86.RCX, asm.At(x86.RCX, -1), e.in.AddrBits)
+	a.LeaDisp(e.rec.ra, e.rec.ra, int64(e.size))
 	if !compares {
 		return nil
 	}
-	cc := byte(0x85) // repe goes on while they are equal
+	cc := asm.IfNotZero // repe goes on while they are equal
 	if e.in.Has(x86.AttrRepne) {
-		cc = 0x84
+		cc = asm.IfZero
 	}
-	a.bytes(0x0f, cc)
-	ends = append(ends, a.pos)
-	a.u32(0)
-	return ends
+	return append(ends, a.JccLater(cc))
 }
 
 // value puts rb where the next value of an operand goes.
 func (e *element) value(k int) {
-	pl := place{nil, operand{base: e.rec.ra, index: x86.NoReg, disp: int64(e.values[k])}}
-	e.u.asm.storeTo(pl, e.size, e.rec.rb)
+	m := asm.At(e.rec.ra, e.values[k])
+	e.u.asm.Store(m, e.size, e.rec.rb)
 }
-
-// moveToRAX writes mov al, ax, eax or rax, reg.
-func (a *asm) moveToRAX(size int, reg x86.Reg) { a.ontoRAX(0x88, size, reg) }
 
 // leave completes the record, under another block's number if it is not 0, and
 // gives everything back.
 func (e *element) leave(id uint32) {
 	a := &e.u.asm
-	a.load(e.rec.ra, layout.Buf)
+	a.LoadWord(e.rec.ra, layout.Buf)
 	e.setFlags()
-	a.load(x86.RAX, spillF)
+	a.LoadWord(x86.RAX, spillF)
 	e.flagsSavedSince(e.saved)
 	for k := range e.ops[0] {
 		o, w := &e.ops[0][k], e.loop.pointers[k].now
 		if o.AddrBits == 32 {
-			a.low32(e.rec.rb, o.Base)
-			a.put(e.rec.ra, 8*(int(w)+1), e.rec.rb)
+			a.MovLow(e.rec.rb, o.Base)
+			a.Put(e.rec.ra, 8*(int(w)+1), e.rec.rb)
 			continue
 		}
-		a.put(e.rec.ra, 8*(int(w)+1), o.Base)
+		a.Put(e.rec.ra, 8*(int(w)+1), o.Base)
 	}
 	if id != 0 {
-		a.putImm(e.rec.ra, 0, id)
+		a.PutImm(e.rec.ra, 0, id)
 	}
-	a.load(e.step, layout.Scratch0)
-	a.load(e.left, layout.Scratch1)
+	a.LoadWord(e.step, layout.Scratch0)
+	a.LoadWord(e.left, layout.Scratch1)
 	e.rec.note(fixup{e.borrowed, e.offset(), e.step, layout.Scratch0})
 	e.rec.note(fixup{e.borrowed, e.offset(), e.left, layout.Scratch1})
 	e.epilogue()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -63,10 +64,10 @@ func (r *recorder) address(o *x86.Operand, acc *layout.Access) {
 	k.word = w
 	a := &r.u.asm
 	if o.Index == x86.NoReg {
-		a.put(r.rec.ra, off, o.Base)
+		a.Put(r.rec.ra, off, o.Base)
 	} else {
-		a.lea(r.rec.rb, operand{o.Base, o.Index, o.IndexScale, 0})
-		a.put(r.rec.ra, off, r.rec.rb)
+		a.Lea(r.rec.rb, asm.Sum(o.Base, o.Index, o.IndexScale, 0))
+		a.Put(r.rec.ra, off, r.rec.rb)
 	}
 	r.sym.known = append(r.sym.known, k)
 	acc.Word, acc.Offset = w, constant-k.off
@@ -77,18 +78,9 @@ func (r *recorder) address(o *x86.Operand, acc *layout.Access) {
 // other.
 func (r *recorder) pointer32(o *x86.Operand) int16 {
 	w, off := r.newWord()
-	r.u.asm.low32(r.rec.rb, o.Base)
-	r.u.asm.put(r.rec.ra, off, r.rec.rb)
+	r.u.asm.MovLow(r.rec.rb, o.Base)
+	r.u.asm.Put(r.rec.ra, off, r.rec.rb)
 	return w
-}
-
-// low32 writes mov dst, src of the low half of one of the old eight registers.
-func (a *asm) low32(dst, src x86.Reg) {
-	rex := byte(0x40)
-	if dst >= 8 {
-		rex |= rexB
-	}
-	a.bytes(rex, 0x89, 0xc0|byte(src&7)<<3|byte(dst&7))
 }
 
 // addressAL makes the word for xlat: rbx plus the zero-extended al.
@@ -96,13 +88,9 @@ func (r *recorder) addressAL(o *x86.Operand, acc *layout.Access) {
 	a := &r.u.asm
 	w, off := r.newWord()
 	acc.Word = w
-	rex := byte(rexW)
-	if r.rec.rb >= 8 {
-		rex |= rexR
-	}
-	a.bytes(rex, 0x0f, 0xb6, 0xc0|byte(r.rec.rb&7)<<3) // movzx rb, al
-	a.lea(r.rec.rb, operand{o.Base, r.rec.rb, 1, o.Disp})
-	a.put(r.rec.ra, off, r.rec.rb)
+	a.MovzxByteWide(r.rec.rb, x86.RAX)
+	a.Lea(r.rec.rb, asm.Sum(o.Base, r.rec.rb, 1, int(o.Disp)))
+	a.Put(r.rec.ra, off, r.rec.rb)
 }
 
 // lanesOf makes the words beside the address that an access needs: mask,
@@ -136,25 +124,16 @@ func (r *recorder) lanesOf(o *x86.Operand, acc *layout.Access) {
 // The operand's size says how much of the register counts.
 func (r *recorder) bitOffset(o *x86.Operand, off int) {
 	a := &r.u.asm
-	src, dst := o.BitReg, r.rec.rb
-	rex := byte(rexW)
-	if dst >= 8 {
-		rex |= rexR
-	}
-	if src >= 8 {
-		rex |= rexB
-	}
-	modrm := 0xc0 | byte(dst&7)<<3 | byte(src&7)
-	switch o.Size {
-	case 8:
-		a.put(r.rec.ra, off, src)
+	if o.Size == 8 {
+		a.Put(r.rec.ra, off, o.BitReg)
 		return
-	case 4:
-		a.bytes(rex, 0x63, modrm) // movsxd
-	default:
-		a.bytes(rex, 0x0f, 0xbf, modrm) // movsx from 16 bits
 	}
-	a.put(r.rec.ra, off, dst)
+	size := 2
+	if o.Size == 4 {
+		size = 4
+	}
+	a.SignExtend(r.rec.rb, o.BitReg, size)
+	a.Put(r.rec.ra, off, r.rec.rb)
 }
 
 // mask writes a word with a bit for each lane.
@@ -162,51 +141,27 @@ func (r *recorder) bitOffset(o *x86.Operand, off int) {
 // Vector masks become bits by (v)movmsk, whose order is that of the lanes. None of these
 // instructions changes flags.
 func (r *recorder) mask(o *x86.Operand, off int) {
-	r.u.asm.mask(r.rec.rb, o)
+	moveMask(&r.u.asm, r.rec.rb, o)
 	if o.AnyOf != 0 {
 		r.anyOf(o.AnyOf)
 	}
-	r.u.asm.put(r.rec.ra, off, r.rec.rb)
+	r.u.asm.Put(r.rec.ra, off, r.rec.rb)
 }
 
-// mask writes the move of an operand's mask to a register, a bit for each lane;
+// moveMask writes the move of an operand's mask to a register, a bit for each lane;
 // bits above are whatever they are.
-func (a *asm) mask(to x86.Reg, o *x86.Operand) {
-	reg := byte(to & 7)
-	rbar := byte(0x80) // inverted R of a VEX prefix
-	if to >= 8 {
-		rbar = 0
-	}
-	m := o.MaskReg
-	bbar := byte(0x20)
-	if m >= 8 {
-		bbar = 0
-	}
-	var l byte
-	if o.MaskWide {
-		l = 4
-	}
+func moveMask(a *asm.Writer, to x86.Reg, o *x86.Operand) {
 	switch {
-	case o.Mask == x86.MaskK && max(o.Lanes, o.AnyOf) <= 16: // kmovw rb, k
-		a.bytes(0xc4, rbar|0x60|1, 0x78, 0x93, 0xc0|reg<<3|m&7)
-	case o.Mask == x86.MaskK: // kmovq rb, k
-		a.bytes(0xc4, rbar|0x60|1, 0xfb, 0x93, 0xc0|reg<<3|m&7)
-	case o.Mask == x86.MaskSigns && o.Size == 8: // vmovmskpd
-		a.bytes(0xc4, rbar|0x40|bbar|1, 0x79|l, 0x50, 0xc0|reg<<3|m&7)
-	case o.Mask == x86.MaskSigns: // vmovmskps
-		a.bytes(0xc4, rbar|0x40|bbar|1, 0x78|l, 0x50, 0xc0|reg<<3|m&7)
-	default: // pmovmskb
-		if o.Mask == x86.MaskBytes {
-			a.bytes(0x66)
-		}
-		rex := byte(0x40)
-		if to >= 8 {
-			rex |= 4
-		}
-		if m >= 8 && o.Mask == x86.MaskBytes {
-			rex |= 1
-		}
-		a.bytes(rex, 0x0f, 0xd7, 0xc0|reg<<3|m&7)
+	case o.Mask == x86.MaskK && max(o.Lanes, o.AnyOf) <= 16:
+		a.MoveMask16(to, o.MaskReg)
+	case o.Mask == x86.MaskK:
+		a.MoveMask64(to, o.MaskReg)
+	case o.Mask == x86.MaskSigns:
+		a.AvxSigns(to, o.MaskReg, int(o.Size), o.MaskWide)
+	case o.Mask == x86.MaskBytes:
+		a.SseSigns(to, o.MaskReg)
+	default:
+		a.MmxSigns(to, o.MaskReg)
 	}
 }
 
@@ -214,30 +169,18 @@ func (a *asm) mask(to x86.Reg, o *x86.Operand) {
 // extracted from itself has as many ones as it had, from bit 0 on. No flags
 // change. Processors with mask registers have the instructions.
 func (r *recorder) anyOf(n uint8) {
-	a := &r.u.asm
-	g := byte(r.rec.rb)
-	rbar, xbar, rex, low := byte(0x80), byte(0x20), byte(rexW), g&7
-	if g >= 8 {
-		rbar, xbar, rex = 0, 0, rexW|1
-	}
+	a, rb := &r.u.asm, r.rec.rb
 	if n < 8 { // the low bits to the top, then to the lowest byte
-		a.bytes(0xc4, rbar|0x40|xbar|3, 0xfb, 0xf0, 0xc0|low<<3|low, n) // rorx rb, rb, n
-		a.bytes(rex, 0x0f, 0xc8|low)                                    // bswap rb
+		a.Rorx(rb, rb, n)
+		a.Bswap(rb)
 	}
 	switch {
 	case n <= 8:
-		if g >= 8 {
-			rex = rexW | 5
-		}
-		a.bytes(rex, 0x0f, 0xb6, 0xc0|low<<3|low) // movzx rb, its low byte
-	case n == 32: // mov rb32, rb32
-		rex = 0x40
-		if g >= 8 {
-			rex = 0x45
-		}
-		a.bytes(rex, 0x89, 0xc0|low<<3|low)
+		a.MovzxByteWide(rb, rb)
+	case n == 32:
+		a.MovLow(rb, rb)
 	}
-	a.bytes(0xc4, rbar|0x40|xbar|2, 0x82|(^g&15)<<3, 0xf5, 0xc0|low<<3|low) // pext rb, rb, rb
+	a.Pext(rb, rb, rb)
 }
 
 // indices writes the vector register of a gather's indices.
@@ -253,67 +196,15 @@ func (r *recorder) indices(o *x86.Operand, off int) {
 // The form is chosen by what leaves no trace: an SSE store after AVX code would cost a
 // transition on older processors, an AVX one needs the processor to have it.
 func (r *recorder) putVector(off int, v uint8, size int, evex bool) {
-	a := &r.u.asm
-	ra := r.rec.ra
-	if !evex && size <= 32 && r.u.p.hasAVX {
-		var l byte
-		if size == 32 {
-			l = 4
-		}
-		b1 := byte(0x41) // X not used: inverted 1; map 1
-		if v < 8 {
-			b1 |= 0x80
-		}
-		if ra < 8 {
-			b1 |= 0x20
-		}
-		a.bytes(0xc4, b1, 0x7a|l, 0x7f) // vmovdqu [ra+off], v
-		a.disp32(byte(v&7)<<3, ra, off)
-		return
-	}
-	if !evex {
-		rex := byte(0x40)
-		if v >= 8 {
-			rex |= 4
-		}
-		if ra >= 8 {
-			rex |= 1
-		}
-		a.bytes(0xf3, rex, 0x0f, 0x7f) // movdqu
-		a.disp32(byte(v&7)<<3, ra, off)
-		return
-	}
-	var ll byte
+	a, ra := &r.u.asm, r.rec.ra
 	switch {
-	case size > 32:
-		ll = 0x40
-	case size > 16:
-		ll = 0x20
+	case evex:
+		a.EvexStore(asm.At(ra, off), v, size)
+	case size <= 32 && r.u.p.hasAVX:
+		a.AvxStore(asm.At(ra, off), v, min(size, 32))
+	default:
+		a.SsePut(ra, off, v)
 	}
-	p0 := byte(0x41) // X inverted 1, map 1
-	if v&8 == 0 {
-		p0 |= 0x80
-	}
-	if ra < 8 {
-		p0 |= 0x20
-	}
-	if v&16 == 0 {
-		p0 |= 0x10
-	}
-	a.bytes(0x62, p0, 0xfe, ll|0x08, 0x7f) // vmovdqu64 [ra+off], v
-	a.disp32(byte(v&7)<<3, ra, off)
-}
-
-// disp32 writes ModRM, SIB if needed, and a 32-bit displacement.
-// EVEX scales displacements of one byte by the operand's size, which a fixed form
-// avoids.
-func (a *asm) disp32(r byte, base x86.Reg, off int) {
-	if base&7 == 4 {
-		a.bytes(0x84|r, 0x24)
-	} else {
-		a.bytes(0x80 | r | byte(base&7))
-	}
-	a.u32(uint32(off))
 }
 
 // after writes what is recorded behind instruction i: the pointers of a
@@ -332,7 +223,7 @@ func (r *recorder) after(i int) {
 			}
 			w, off := r.newWord()
 			acc.AuxWord = w
-			r.u.asm.put(r.rec.ra, off, o.Base)
+			r.u.asm.Put(r.rec.ra, off, o.Base)
 		}
 	}
 	if r.want[i].Flags&layout.InsValues != 0 {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -75,8 +76,8 @@ func (r *recorder) register(reg layout.Reg) (word int16, ok bool) {
 			return 0, false
 		}
 		w, off := r.newWord()
-		a.kmov(r.rec.rb, n)
-		a.put(r.rec.ra, off, r.rec.rb)
+		a.MoveMask64(r.rec.rb, n)
+		a.Put(r.rec.ra, off, r.rec.rb)
 		return w, true
 	case layout.RegMMX, layout.RegX87:
 		return r.stackRegister(n, c == layout.RegX87), true
@@ -86,9 +87,8 @@ func (r *recorder) register(reg layout.Reg) (word int16, ok bool) {
 		return r.flags(), true
 	case layout.RegMXCSR:
 		w, off := r.newWord()
-		a.putImm(r.rec.ra, off, 0)
-		m := operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off)}
-		a.mem(nil, 0, []byte{0x0f, 0xae}, 3, m, 0) // stmxcsr
+		a.PutImm(r.rec.ra, off, 0)
+		a.Stmxcsr(asm.At(r.rec.ra, off))
 		return w, true
 	}
 	return layout.NoWord, true
@@ -100,12 +100,12 @@ func (r *recorder) general(reg x86.Reg, off int) {
 	a, rec := &r.u.asm, r.rec
 	switch reg {
 	case rec.ra:
-		a.load(rec.rb, spillA)
+		a.LoadWord(rec.rb, spillA)
 		reg = rec.rb
 	case rec.rb:
-		a.load(rec.rb, spillB)
+		a.LoadWord(rec.rb, spillB)
 	}
-	a.put(rec.ra, off, reg)
+	a.Put(rec.ra, off, reg)
 }
 
 func (r *recorder) vectorRegister(n uint8, size int) (word int16, ok bool) {
@@ -117,15 +117,6 @@ func (r *recorder) vectorRegister(n uint8, size int) (word int16, ok bool) {
 	r.words += size/8 - 1
 	r.putVector(off, n, size, wide)
 	return w, true
-}
-
-// kmov writes kmovq reg, k.
-func (a *asm) kmov(reg x86.Reg, k uint8) {
-	rbar := byte(0x80)
-	if reg >= 8 {
-		rbar = 0
-	}
-	a.bytes(0xc4, rbar|0x61, 0xfb, 0x93, 0xc0|byte(reg&7)<<3|k)
 }
 
 // KeepFlags makes the flags right in front of every instruction, since they are
@@ -140,10 +131,10 @@ func (p *Process) KeepFlags() { p.keepFlags = true }
 func (r *recorder) flags() int16 {
 	a := &r.u.asm
 	w, off := r.newWord()
-	a.store(layout.Scratch0, x86.RSP)
-	a.leaDisp(x86.RSP, r.rec.ra, int64(off+8))
-	a.bytes(0x9c)
-	a.load(x86.RSP, layout.Scratch0)
+	a.StoreWord(layout.Scratch0, x86.RSP)
+	a.LeaDisp(x86.RSP, r.rec.ra, int64(off+8))
+	a.PushFlags()
+	a.LoadWord(x86.RSP, layout.Scratch0)
 	return w
 }
 
@@ -151,15 +142,14 @@ func (r *recorder) flags() int16 {
 // which disturbs neither, as a move of an MMX register would the x87's.
 func (r *recorder) stackRegister(n uint8, x87 bool) int16 {
 	a := &r.u.asm
-	pl := inSlot(layout.FXSave)
-	a.mem(pl.prefix, rexW, []byte{0x0f, 0xae}, 0, pl.operand, 0) // fxsave64
+	a.Fxsave64(asm.Word(layout.FXSave))
 	w, off := r.newWord()
-	a.load(r.rec.rb, layout.FXSave+32+16*int(n))
-	a.put(r.rec.ra, off, r.rec.rb)
+	a.LoadWord(r.rec.rb, layout.FXSave+32+16*int(n))
+	a.Put(r.rec.ra, off, r.rec.rb)
 	if x87 {
 		_, off = r.newWord()
-		a.loadFrom(inSlot(layout.FXSave+32+16*int(n)+8), 2, r.rec.rb)
-		a.put(r.rec.ra, off, r.rec.rb)
+		a.Load(r.rec.rb, asm.Word(layout.FXSave+32+16*int(n)+8), 2)
+		a.Put(r.rec.ra, off, r.rec.rb)
 	}
 	return w
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -190,8 +191,8 @@ func (r *recorder) valuesBefore(i int) {
 			r.vectorValue(i, j, op)
 		case way == valueStatic:
 			off := r.valueWord(i, j)
-			r.u.asm.movImm(r.rec.rb, constantOf(&r.ins[i]))
-			r.u.asm.put(r.rec.ra, off, r.rec.rb)
+			r.u.asm.MovImm(r.rec.rb, constantOf(&r.ins[i]))
+			r.u.asm.Put(r.rec.ra, off, r.rec.rb)
 		// Before a load: the instruction may overwrite a register that the address
 		// is formed from.
 		case way == valueMemory && !o.Store:
@@ -224,7 +225,7 @@ func (r *recorder) targetValue(i int, in *x86.Insn) {
 	}
 	for j := range r.ops[i] {
 		if way, _ := r.wayOf(i, j); way == valueTarget && !r.ops[i][j].Store {
-			r.u.asm.put(r.rec.ra, r.valueWord(i, j), x86.RCX)
+			r.u.asm.Put(r.rec.ra, r.valueWord(i, j), x86.RCX)
 		}
 	}
 }
@@ -249,10 +250,10 @@ func (r *recorder) registerValue(i, j int, op x86.Op) {
 func (r *recorder) put(off int, op x86.Op) {
 	a := &r.u.asm
 	// All eight bytes of the register: readers take as many as the operand has.
-	a.put(r.rec.ra, off, x86.Reg(op.ID))
+	a.Put(r.rec.ra, off, x86.Reg(op.ID))
 	if op.Class == x86.ClassGPR8H {
-		a.loadFrom(place{nil, operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off + 1)}}, 1, r.rec.rb)
-		a.put(r.rec.ra, off, r.rec.rb)
+		a.Load(r.rec.rb, asm.At(r.rec.ra, off+1), 1)
+		a.Put(r.rec.ra, off, r.rec.rb)
 	}
 }
 
@@ -276,7 +277,7 @@ func (r *recorder) vectorValue(i, j int, op x86.Op) {
 	}
 	if op.Class == x86.ClassMMX {
 		a := &r.u.asm
-		a.mem(nil, 0, []byte{0x0f, 0x7f}, op.ID, operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off)}, 0) // movq [ra+off], mm
+		a.MmxStore(asm.At(r.rec.ra, off), op.ID)
 		return
 	}
 	r.putVector(off, op.ID, size, r.ins[i].Enc == x86.EncEVEX || op.ID > 15)
@@ -301,22 +302,12 @@ func (r *recorder) memoryValue(i, j int) {
 				n /= 2
 			}
 			r.loadAddress(acc, int64(at+part))
-			var prefix []byte
+			src := asm.At(rb, 0)
 			if acc.Seg == layout.SegFS {
-				prefix = []byte{0x64}
+				src.Seg = x86.SegFS
 			}
-			src := operand{base: rb, index: x86.NoReg}
-			switch n {
-			case 8:
-				a.mem(prefix, rexW, []byte{0x8b}, byte(rb), src, 0)
-			case 4:
-				a.mem(prefix, 0x40, []byte{0x8b}, byte(rb), src, 0)
-			case 2:
-				a.mem(prefix, 0x40, []byte{0x0f, 0xb7}, byte(rb), src, 0)
-			case 1:
-				a.mem(prefix, 0x40, []byte{0x0f, 0xb6}, byte(rb), src, 0)
-			}
-			r.putSized(off+at+part, n)
+			a.LoadRex(rb, src, n)
+			a.PutLow(r.rec.ra, off+at+part, rb, n)
 			part += n
 			left -= n
 		}
@@ -332,34 +323,14 @@ func (r *recorder) loadAddress(acc *layout.Access, extra int64) {
 	// is none.
 	addr := acc.Offset + extra
 	if acc.Word == layout.NoWord {
-		a.movImm(rb, uint64(addr))
+		a.MovImm(rb, uint64(addr))
 		return
 	}
-	a.get(rb, r.rec.ra, 8*(int(acc.Word)+1))
-	if !a.lea(rb, operand{base: rb, index: x86.NoReg, disp: addr}) {
+	a.Get(rb, r.rec.ra, 8*(int(acc.Word)+1))
+	if !a.Lea(rb, asm.At(rb, int(addr))) {
 		panic("displacement of a derived address")
 	}
-	if acc.AddrBits == 32 { // mov rb32, rb32
-		rex := byte(0x40)
-		if rb >= 8 {
-			rex |= 5
-		}
-		a.bytes(rex, 0x89, 0xc0|byte(rb&7)<<3|byte(rb&7))
-	}
-}
-
-// putSized writes the low n bytes of rb into the record.
-func (r *recorder) putSized(off, n int) {
-	a := &r.u.asm
-	m := operand{base: r.rec.ra, index: x86.NoReg, disp: int64(off)}
-	switch n {
-	case 8:
-		a.mem(nil, rexW, []byte{0x89}, byte(r.rec.rb), m, 0)
-	case 4:
-		a.mem(nil, 0x40, []byte{0x89}, byte(r.rec.rb), m, 0)
-	case 2:
-		a.mem([]byte{0x66}, 0x40, []byte{0x89}, byte(r.rec.rb), m, 0)
-	case 1:
-		a.mem(nil, 0x40, []byte{0x88}, byte(r.rec.rb), m, 0)
+	if acc.AddrBits == 32 {
+		a.MovLow(rb, rb)
 	}
 }

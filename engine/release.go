@@ -40,7 +40,7 @@ func (t *Thread) goNative(regs *sys.Regs) error {
 // here. The memory that we share stays mapped: it is out of the way, and
 // taking it away would be system calls in the program's name.
 func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
-	p := tr.proc
+	p := t.p
 	// the program gets its code back
 	p.removeProbes()
 	for _, o := range p.running() {
@@ -56,38 +56,47 @@ func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 		return err
 	}
 	for i := range tr.postponed {
-		tr.postponed[i].due = time.Time{}
+		if tr.postponed[i].t.p == p {
+			tr.postponed[i].due = time.Time{}
+		}
 	}
 	tr.sendPostponed()
 	for _, o := range p.running() {
 		o.endRing()
 		if !o.vfork {
-			tr.client.ThreadEnded(o)
+			p.client.ThreadEnded(o)
 		}
 		if o.tid != p.pid {
 			sys.Detach(o.tid, o.heldSignal())
 		}
 	}
-	return tr.untraced(p.pid, why)
+	p.released = true
+	tr.client.Untraced(p.pid, why)
+	tr.dropProcess(p)
+	err := tr.detach(p.pid, why)
+	tr.lookWhetherDone()
+	return err
 }
 
-// letGoBorn lets go what was born meanwhile and has not been adopted: it stands
+// letGoBorn lets go what was born of a process meanwhile and has not been adopted: it stands
 // before its first instruction, and nobody would come for it any more. What its
 // parent is does not matter but for gs, which threads seldom have of their own.
 func (tr *Tracer) letGoBorn(t *Thread) {
-	pending := tr.later
-	tr.later = nil
+	p := t.p
 	for s, ok := tr.reports.Next(); ok; s, ok = tr.reports.Next() {
-		pending = append(pending, s)
-	}
-	for _, s := range pending {
-		_, known := tr.children[s.TID]
-		if s.Status.Stopped() && t.p.threads[s.TID] == nil && !known {
-			tr.children[s.TID] = childKind{}
-		}
 		tr.later = append(tr.later, s)
 	}
+	for _, s := range tr.later {
+		_, known := tr.children[s.TID]
+		if s.Status.Stopped() && tr.threads[s.TID] == nil && tr.others[s.TID] == nil && !known && sys.BornOf(s.TID, p.pid) {
+			tr.children[s.TID] = childKind{parent: t}
+		}
+	}
 	for tid, k := range tr.children {
+		if k.parent == nil && !sys.BornOf(tid, p.pid) || k.parent != nil && k.parent.p != p {
+			continue
+		}
+		delete(tr.children, tid)
 		if !k.seen {
 			if s, err := tr.waitFor(&Thread{tid: tid}); err != nil || !s.Status.Stopped() {
 				continue
@@ -97,14 +106,13 @@ func (tr *Tracer) letGoBorn(t *Thread) {
 		if err := sys.GetRegs(tid, &regs); err != nil {
 			continue // it has ended
 		}
-		child := &Thread{p: t.p, tid: tid, stopped: true, appGS: t.appGS, bornAt: k.after}
+		child := &Thread{p: p, tid: tid, stopped: true, appGS: t.appGS, birth: birth{bornAt: k.after}}
 		if k.event == eventFork {
-			tr.threadError(nil, tr.letGo(child, &regs))
+			tr.processError(p, tr.adoptForked(child, &regs))
 		} else {
-			tr.threadError(nil, tr.letGoThread(child, &regs))
+			tr.processError(p, tr.letGoThread(child, &regs))
 		}
 	}
-	clear(tr.children)
 }
 
 // bringHome stops a thread and gives it the application's registers.

@@ -14,9 +14,9 @@ func (u *unit) copy(in *x86.Insn) {
 	case in.Mnem == x86.MXTEST: // there are no transactions: ZF is set, the other flags cleared
 		u.xtest()
 	case in.Mnem == x86.MXEND:
-		u.asm.bytes(code...)
+		u.asm.Copy(code)
 	default:
-		u.asm.bytes(code...)
+		u.asm.Copy(code)
 	}
 }
 
@@ -29,30 +29,20 @@ func (u *unit) copy(in *x86.Insn) {
 func (u *unit) relocate(in *x86.Insn, code []byte) {
 	addr := u.ripTarget(in)
 	a := &u.asm
-	m, d := int(in.ModRMOff), int(in.DispOff)
 	if addr < 1<<31 {
-		a.bytes(code[:m]...)
-		a.bytes(in.ModRM&^7|4, 0x25)
-		a.u32(uint32(addr))
-		a.bytes(code[d+4:]...)
-		u.clearXB(in, len(code)+1)
+		a.CopyAbs(in, code, uint32(addr))
 		return
 	}
-	disp := int64(addr) - int64(a.here()+uint64(in.Len))
+	disp := int64(addr) - int64(a.Here()+uint64(in.Len))
 	if disp == int64(int32(disp)) {
-		a.bytes(code[:d]...)
-		a.u32(uint32(disp))
-		a.bytes(code[d+4:]...)
+		a.CopyDisp(code, int(in.DispOff), uint32(disp))
 		return
 	}
 	r := scratchFor(in.Mentions())
-	a.store(farSpill, r)
-	a.movImm(r, addr)
-	a.bytes(code[:m]...)
-	a.bytes(in.ModRM&^7 | byte(r))
-	a.bytes(code[d+4:]...)
-	u.clearXB(in, len(code)-4)
-	a.load(r, farSpill)
+	a.StoreWord(farSpill, r)
+	a.MovImm(r, addr)
+	a.CopyAt(in, code, r)
+	a.LoadWord(r, farSpill)
 }
 
 // farSpill is the spill word of relocate.
@@ -69,31 +59,6 @@ func (u *unit) ripTarget(in *x86.Insn) uint64 {
 		addr = uint64(uint32(addr))
 	}
 	return addr
-}
-
-// clearXB clears the bits that extend a base and an index register in the
-// instruction of n bytes just written: a RIP-relative operand ignores them, the
-// operand that replaced it would not.
-// VEX prefixes of two bytes have neither bit.
-func (u *unit) clearXB(in *x86.Insn, n int) {
-	ins := u.asm.buf[u.asm.pos-n : u.asm.pos]
-	p := int(in.PrefixEnd)
-	switch in.Enc {
-	case x86.EncLegacy:
-		if in.Rex != 0 {
-			ins[p] &^= 3
-		}
-	case x86.EncVEX, x86.EncEVEX:
-		for i, b := range ins { // the first C4 or 62 is the prefix: only 67, 2e … come before it
-			if b == 0xc4 || b == 0x62 {
-				ins[i+1] |= 0x60
-				return
-			}
-			if b == 0xc5 {
-				return
-			}
-		}
-	}
 }
 
 // scratchFor picks a low register that is not in the set; one of the first
@@ -113,8 +78,8 @@ func scratchFor(used uint16) x86.Reg {
 // would be wrong: the flags are loaded through ah.
 func (u *unit) xtest() {
 	a := &u.asm
-	a.store(farSpill, x86.RAX)
-	a.bytes(0x31, 0xc0)       // xor eax, eax: OF clear
-	a.bytes(0xb4, 0x40, 0x9e) // mov ah, ZF; sahf
-	a.load(x86.RAX, farSpill)
+	a.StoreWord(farSpill, x86.RAX)
+	a.Clear32(x86.RAX) // OF
+	a.SetFlags(0x40)   // ZF
+	a.LoadWord(x86.RAX, farSpill)
 }

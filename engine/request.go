@@ -77,21 +77,24 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 	p, s := t.p, t.slot
 	tr.askSpent(t, app)
 	if p.notify[app] {
-		tr.client.Notified(t, app, NotifiedRegs{s.get(layout.Save + 4*8), s.get(layout.Save + 7*8)})
+		t.p.client.Notified(t, app, NotifiedRegs{s.get(layout.Save + 4*8), s.get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, fresh)
 	}
 	var b *block
+	missed := false
 	// A watched address gets no entry in the look-up table, which would lead past
 	// this function the next time.
 	if indirect && !p.notify[app] {
+		missed = !p.hasHead(app, t.variant)
 		b = p.indirect(t, app)
-	} else {
-		b = p.blockOf(app, t.variant)
-		if b == nil {
-			b = p.translate(app, t.variant)
-		}
+	} else if b = p.blockOf(app, t.variant); b == nil {
+		missed = true
+		b = p.translate(app, t.variant)
+	}
+	if missed && b != nil {
+		p.prefetch(app, t.variant, indirect)
 	}
 	if b == nil {
 		return tr.leaveAt(t, app)

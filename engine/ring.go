@@ -20,6 +20,12 @@ func (p *Process) initRing(s *slot) {
 	s.set(layout.Chunks, uint64(o.Chunks))
 	s.set(layout.Head, 0)
 	s.set(layout.Tail, 0)
+	s.set(layout.Lost, 0)
+	s.set(layout.LostWords, 0)
+	s.set(layout.Lossy, 0)
+	if o.Lossy {
+		s.set(layout.Lossy, 1)
+	}
 	for n := range uint64(o.Chunks) {
 		s.set(chunkCtl(n)+layout.ChunkBase, s.base+layout.RingOff+n*chunk)
 	}
@@ -53,13 +59,16 @@ func (s *slot) openChunk(n uint64) {
 	s.set(chunkCtl(n)+layout.ChunkOpened, sys.TSC())
 	s.set(layout.End, end)
 	s.set(layout.NegEnd, -end)
+	s.set(layout.Floor, base)
 	s.set(layout.Buf, base)
 }
 
 // mark appends words to the ring of a thread that does not run code of the
 // cache.
 //
-// Room for the words is certain: the slack behind End is larger than any mark.
+// Room for the words is certain: the slack behind End is larger than any mark. A mark that says how things are
+// from here on, or makes a row, is never lost, nor what is before it in its chunk; what the tracer has
+// executed for the thread is a record like others.
 func (t *Thread) mark(words ...uint64) {
 	s := t.slot
 	if s.get(layout.ChunkBytes) == 0 || t.vfork {
@@ -73,11 +82,50 @@ func (t *Thread) mark(words ...uint64) {
 		s.set(int(buf-s.base)+8*i, w)
 	}
 	s.set(layout.Buf, buf+uint64(8*len(words)))
+	if kind := words[0] >> layout.MarkShift; kind > layout.MarkCut && kind != layout.MarkEmulated {
+		s.set(layout.Floor, s.get(layout.Buf))
+	}
+}
+
+// Publish completes the open chunk of a thread that is stopped or waits, so that consumers get what it
+// holds at once. It returns the number of the chunk that is open then, and whether that is empty: a ring without room for
+// another chunk stays as it is, and what is in it may be overwritten yet.
+func (t *Thread) Publish() (chunk uint64, empty bool) {
+	s := t.slot
+	n := s.get(layout.Head)
+	if s.get(layout.ChunkBytes) == 0 || t.vfork {
+		return n, false
+	}
+	if s.get(layout.Buf) == s.chunkBase(n) {
+		return n, true
+	}
+	if !s.roomFor(n + 1) {
+		return n, false
+	}
+	t.switchChunk()
+	return n + 1, true
+}
+
+// overwrite goes back to Floor in a lossy ring that has no room for another chunk, as the assembly routine does.
+// It returns false where a chunk has to be completed.
+func (s *slot) overwrite() bool {
+	floor := s.get(layout.Floor)
+	if s.get(layout.Lossy) == 0 || s.roomFor(s.get(layout.Head)+1) || floor+layout.RingSlack > s.get(layout.End) {
+		return false
+	}
+	words := (s.get(layout.Buf) - floor) / 8
+	s.set(layout.Buf, floor)
+	s.set(layout.LostWords, s.get(layout.LostWords)+words)
+	s.set(layout.Lost, s.get(layout.Lost)+1)
+	return true
 }
 
 // switchChunk does what the assembly routine does, for the tracer.
 func (t *Thread) switchChunk() {
 	s := t.slot
+	if s.overwrite() {
+		return
+	}
 	n := s.get(layout.Head)
 	s.set(chunkCtl(n)+layout.ChunkUsed, s.get(layout.Buf)-s.chunkBase(n))
 	s.set(chunkCtl(n)+layout.ChunkComplete, sys.TSC())

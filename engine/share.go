@@ -132,9 +132,10 @@ const (
 
 // askedForBudget counts a question. A program whose windows open and close by counts all
 // the time, as in sampling, goes over to one word: near its end, a budget in one word
-// is asked about once, one in several words a few times for each of them.
+// is asked about once, one in several words a few times for each of them. Not where bursts are recorded: their
+// ends are taken for reached when they are near, and all that is between them would be counted in one word.
 func (p *Process) askedForBudget(now time.Duration) {
-	if p.words == 1 {
+	if p.words == 1 || p.tr.opts.Lossy {
 		return
 	}
 	if p.budgetAsks++; p.budgetAsks%askRow != 0 {

@@ -10,7 +10,7 @@ import (
 
 // budgetThread is a thread that has a budget and nothing else.
 func budgetThread(words int) *Thread {
-	p := &Process{words: words}
+	p := &Process{budgeting: budgeting{words: words}}
 	for m := range p.metrics {
 		p.metrics[m] = true
 	}
@@ -96,7 +96,7 @@ func TestUsedUpBudgetAsks(t *testing.T) {
 // TestFrequentAskingEndsSpreading: rows of questions within a short time, and only
 // these, put budgets into one word.
 func TestFrequentAskingEndsSpreading(t *testing.T) {
-	p := &Process{words: layout.BudgetWords, tr: &Tracer{}}
+	p := &Process{budgeting: budgeting{words: layout.BudgetWords}, tr: &Tracer{}}
 	now := time.Second
 	for range 4 * askRow {
 		now += 2 * askTime / askRow

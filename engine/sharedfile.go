@@ -1,6 +1,13 @@
 package engine
 
-import "alleria/internal/layout"
+import (
+	"fmt"
+	"os"
+
+	"alleria/internal/layout"
+	"alleria/internal/spin"
+	"alleria/internal/sys"
+)
 
 // The shared file's parts, from its start:
 //
@@ -35,3 +42,46 @@ const sharedBytes = controlBytes + slotsBytes
 
 // control is the target's address of the control area, which lies before the slots.
 func (p *Process) control() uint64 { return p.slotsBase - controlBytes }
+
+// shared is the memory that a process shares with the tracer.
+type shared struct {
+	file      *os.File
+	ctl       *control
+	slotsBase uint64  // the target's address of the first slot
+	slots     []*slot // by index; nil where none was needed yet
+	freeSlots []int
+}
+
+// bell is the page that all traced processes share with the tracer: the doorbell that threads
+// ring, and where the tracer is. Each process has it mapped right before its control
+// area, which translated code has a pointer to.
+//
+// Refused: a doorbell in each process's own control area. The tracer sleeps on one word; several
+// would need futex_waitv, which takes 128.
+type bell struct {
+	*control
+	file *os.File
+}
+
+func newBell() (bell, error) {
+	f, err := sys.Memfd("alleria-bell", pageSize)
+	if err != nil {
+		return bell{}, err
+	}
+	mem, err := sys.MapShared(f, 0, pageSize)
+	if err != nil {
+		f.Close()
+		return bell{}, fmt.Errorf("doorbell: %w", err)
+	}
+	c := &control{mem}
+	c.u32(layout.TracerCPU).Store(spin.Unknown)
+	return bell{c, f}, nil
+}
+
+func (b *bell) close() {
+	sys.Unmap(b.mem)
+	b.file.Close()
+}
+
+// bellAt is where the bell lies in the target.
+func (p *Process) bellAt() uint64 { return p.control() - layout.BellBelow }

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -11,7 +12,7 @@ import (
 // sideExit is the way out of a superblock by a branch in its middle: code that completes the
 // record there, gives the registers back and goes on at the branch's target.
 type sideExit struct {
-	site   int // of the branch's displacement
+	site   asm.Site // of the branch's displacement
 	rec    *recording
 	id     uint32 // of the facts of what was executed
 	words  int    // of the record up to there
@@ -44,45 +45,42 @@ const (
 
 // side writes a conditional branch whose other way leaves the superblock and completes the record.
 func (r *recorder) side(i int, in *x86.Insn) {
-	u, cc, other := r.u, in.Opcode&0xf, in.Target()
+	u, cc, other := r.u, asm.CondOf(in.Opcode), in.Target()
 	if onward(in) != in.Next() {
-		cc, other = cc^1, in.Next()
+		cc, other = cc.Not(), in.Next()
 	}
 	if !u.p.noLate && !u.p.notify[other] {
-		u.asm.alignRel32(2)
-		u.asm.bytes(0x0f, 0x80|cc)
-		r.lateExit(i, in, other)
+		u.asm.AlignRel32(2)
+		r.lateExit(u.asm.JccLater(cc), i, in, other)
 		return
 	}
-	u.asm.bytes(0x0f, 0x80|cc)
+	site := u.asm.JccLater(cc)
 	id := r.rec.id + uint32(len(r.sides)) + 1
-	u.sides = append(u.sides, sideExit{site: u.asm.pos, rec: r.rec, id: id, words: r.words, target: other, how: u.p.arrivalFrom(in.Addr, other)})
+	u.sides = append(u.sides, sideExit{site: site, rec: r.rec, id: id, words: r.words, target: other, how: u.p.arrivalFrom(in.Addr, other)})
 	r.sides = append(r.sides, layout.Part{Ins: i + 1, Words: r.words, Target: in.Target()})
-	u.asm.u32(0)
 }
 
-// lateExit writes the displacement of a branch that leaves a superblock, and its request.
+// lateExit notes the displacement of a branch that leaves a superblock, and its request.
 // Nobody links it when its target is translated: it has to be taken first.
-func (r *recorder) lateExit(i int, in *x86.Insn, target uint64) {
+func (r *recorder) lateExit(site asm.Site, i int, in *x86.Insn, target uint64) {
 	u := r.u
 	s, n := u.p.sides.add()
-	*s = lateSide{target: target, site: uint32(u.asm.here() - u.ar.base), block: r.b.num, words: uint16(r.words), ins: uint8(i + 1)}
+	*s = lateSide{target: target, site: uint32(u.asm.AddrOf(site) - u.ar.base), block: r.b.num, words: uint16(r.words), ins: uint8(i + 1)}
 	if target != in.Target() {
 		s.ins |= lateBack
 	}
-	u.asks = append(u.asks, askStub{u.asm.pos, layout.ReqLate | uint32(n)})
-	u.asm.u32(0)
+	u.asks = append(u.asks, askStub{site, layout.ReqLate | uint32(n)})
 }
 
 // writeSide writes the code of a way out.
 func (u *unit) writeSide(s *sideExit) {
 	a, ra := &u.asm, s.rec.ra
-	a.putImm(ra, 0, u.p.numbered(s.id, s.words))
-	a.leaDisp(ra, ra, int64(8*(s.words+1)))
-	a.store(layout.Buf, ra)
-	a.load(ra, spillA)
+	a.PutImm(ra, 0, u.p.numbered(s.id, s.words))
+	a.LeaDisp(ra, ra, int64(8*(s.words+1)))
+	a.StoreWord(layout.Buf, ra)
+	a.LoadWord(ra, spillA)
 	if s.rec.hasB {
-		a.load(s.rec.rb, spillB)
+		a.LoadWord(s.rec.rb, spillB)
 	}
 	u.jumpTo(s.target, s.how)
 }
@@ -114,7 +112,7 @@ func (p *Process) writeLate(s *lateSide, b *block) bool {
 	}
 	var code uint32
 	p.unit(ar, b.variant, func(u *unit) *block {
-		code = uint32(u.asm.pos)
+		code = uint32(u.asm.Pos())
 		u.writeSide(&sideExit{rec: &b.rec, id: s.id, words: int(s.words), target: s.target, how: p.arrivalBy(s)})
 		return nil
 	})

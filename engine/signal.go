@@ -181,7 +181,7 @@ const frameFlags = 40 + 17*8
 // thread with the application's registers in regs.
 func (tr *Tracer) signalled(t *Thread, h *heldSignal, regs *sys.Regs) {
 	if t.p.hearSignals && !t.vfork {
-		tr.watcher.Signalled(t, &h.info, h.sig, regs.Rip)
+		t.p.client.Signalled(t, &h.info, h.sig, regs.Rip)
 	}
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+
 	"alleria/internal/sys"
 )
 
@@ -21,6 +23,7 @@ const (
 	sigIll  = 4
 	sigTrap = 5
 	sigBus  = 7
+	sigKill = 9
 	sigFPE  = 8
 	sigStop = 19
 	sigTstp = 20
@@ -33,17 +36,23 @@ const (
 //
 // Errors end up in threadError: a thread that cannot be brought on would hang the target.
 func (tr *Tracer) stop(s sys.Stop) {
-	p := tr.proc
-	if p == nil { // the program that runs now is not traced
+	if f := tr.others[s.TID]; f != nil {
+		if err := tr.followerStop(f, s); !passing(err) && !sys.Dying(s.TID) {
+			tr.fail(fmt.Errorf("process %d: %w", f.pid, err))
+		}
+		tr.lookWhetherDone()
 		return
 	}
-	t := p.threads[s.TID]
+	t := tr.threads[s.TID]
 	if t == nil {
-		tr.threadError(nil, tr.unknown(s))
+		tr.processError(nil, tr.unknown(s))
+		tr.lookWhetherDone()
 		return
 	}
+	p := t.p
 	if s.Status.Exited() || s.Status.Signaled() {
 		tr.ended(t, s)
+		tr.lookWhetherDone()
 		return
 	}
 	t.stopped = true
@@ -103,28 +112,37 @@ func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
 	return tr.resume(t, 0)
 }
 
+// lookWhetherDone ends the run with the last process that is traced or followed.
+func (tr *Tracer) lookWhetherDone() {
+	tr.done = tr.done || tr.over && len(tr.procs) == 0 && len(tr.others) == 0 && len(tr.children) == 0
+}
+
 // ended takes the end of a thread.
 // The first thread may end before others: the process's status comes with its
 // leader's.
 func (tr *Tracer) ended(t *Thread, s sys.Stop) {
-	p := t.p
-	if t.tid == p.pid {
-		tr.endStatus(s)
-	}
 	tr.forget(t)
-	if len(p.threads) == 0 {
-		tr.done = true
+	switch {
+	case t.vfork && t.fate != Release:
+		tr.exited(t.tid, endOf(s))
+	case !t.vfork && t.tid == t.p.pid:
+		end := endOf(s)
+		t.p.end = &end
 	}
+	tr.finished(t.p)
 }
 
-// endStatus notes how the target ended.
-func (tr *Tracer) endStatus(s sys.Stop) {
-	tr.status.Exited, tr.status.Code = s.Status.Exited(), s.Status.ExitStatus()
-	if s.Status.Signaled() {
-		tr.status.Signal = s.Status.Signal()
+// finished takes the end of a process when nothing of it is left but children that share its address space.
+func (tr *Tracer) finished(p *Process) {
+	for _, t := range p.threads {
+		if !t.vfork {
+			return
+		}
 	}
-	if s.Usage != nil {
-		tr.status.Usage = *s.Usage
+	tr.dropProcess(p)
+	if end := p.end; end != nil {
+		p.end = nil
+		tr.exited(p.pid, *end)
 	}
 }
 
@@ -134,12 +152,13 @@ func (tr *Tracer) forget(t *Thread) {
 	p := t.p
 	tr.ending(t)
 	delete(p.threads, t.tid)
+	delete(tr.threads, t.tid)
 	p.list = nil
 	tr.forgetPostponed(t)
 	if !t.vfork {
 		t.abandonFrames()
 		t.endRing()
-		tr.client.ThreadEnded(t)
+		t.p.client.ThreadEnded(t)
 	}
 	p.freeSlots = append(p.freeSlots, t.slot.index)
 }

@@ -31,6 +31,10 @@
 #define WAITTSC  0x128
 #define TAIL     0x140
 #define STARVED  0x148
+#define LOSSY    0x130
+#define FLOOR    0x138
+#define LOST     0x1e0
+#define LOSTWORDS 0x1e8
 #define CONTROL  0x180
 #define CARRY    0x198
 #define RESUME   0x1a0
@@ -43,6 +47,7 @@
 #define CHUNKCTL 0x1000
 #define MAXCHUNK 1024
 #define SLACK    8192
+#define BELLBELOW 0x1000
 #define DOORBELL 0x00
 #define TASLEEP  0x40
 #define TRACERCPU 0x44
@@ -70,6 +75,7 @@
  * hundred times as long for a chunk as a short spin. */
 #define RINGSPINS 100
 #define SYS_futex 202
+#define SYS_open 2
 #define REQ_INDIRECT 0xf0000001
 #define REQ_ENTERED  0xf0000002
 #define REQ_RETURNED 0xf0000003
@@ -149,11 +155,11 @@ alleria_request_core:
 	 * round: one of the two sees the other. Only a fence orders a store before a
 	 * later load. */
 	mfence
-	cmp dword ptr [r8+TASLEEP], 0
+	cmp dword ptr [r8+TASLEEP-BELLBELOW], 0
 	jne 3f
 	/* Spin for the answer: most come within a microsecond. */
 1:	mov edx, SPINS
-	cmp dword ptr [r8+CROWDED], 0
+	cmp dword ptr [r8+CROWDED-BELLBELOW], 0
 	je 2f
 	mov edx, FEWSPINS
 2:	mov rcx, gs:[RESP]
@@ -162,7 +168,7 @@ alleria_request_core:
 	pause
 	/* Not on the tracer's own processor: it cannot answer until we leave that to it. */
 	GETCPU r9d
-	cmp r9d, [r8+TRACERCPU]
+	cmp r9d, [r8+TRACERCPU-BELLBELOW]
 	je 4f
 	dec edx
 	jnz 2b
@@ -188,16 +194,16 @@ alleria_request_core:
 	/* The tracer sleeps: ring. Where it wakes nobody knows. With the processors free it
 	 * is another one, and takes as long as a spin to get there; when they are wanted
 	 * it may be this one, which we had better leave then. */
-3:	lock inc dword ptr [r8+DOORBELL]
+3:	lock inc dword ptr [r8+DOORBELL-BELLBELOW]
 	cmp dword ptr [r8+NOCALLS], 0
 	jne 1b
-	lea rdi, [r8+DOORBELL]
+	lea rdi, [r8+DOORBELL-BELLBELOW]
 	mov esi, 1
 	mov edx, 1
 	mov eax, SYS_futex
 	syscall
 	mov edx, SPINS
-	cmp dword ptr [r8+CROWDED], 0
+	cmp dword ptr [r8+CROWDED-BELLBELOW], 0
 	je 2b
 	mov edx, 1
 	jmp 2b
@@ -223,10 +229,12 @@ alleria_switch_core:
 	or rax, rdx
 	mov r8, rax			/* now */
 	mov rcx, gs:[HEAD]
-	mov rdi, rcx
+	mov rsi, gs:[BUF]
+	cmp dword ptr gs:[LOSSY], 0
+	jne 10f
+11:	mov rdi, rcx
 	and edi, MAXCHUNK-1
 	shl edi, 5
-	mov rsi, gs:[BUF]
 	mov rax, rsi
 	sub rax, gs:[rdi+CHUNKCTL+24]	/* bytes used */
 	mov gs:[rdi+CHUNKCTL], rax
@@ -254,7 +262,8 @@ alleria_switch_core:
 	mov gs:[END], rax
 	neg rax
 	mov gs:[NEGEND], rax
-	mov rdi, gs:[CARRY]
+	mov gs:[FLOOR], rdx
+12:	mov rdi, gs:[CARRY]
 	/* The words of the unfinished record, from the last to the first. */
 4:	test rdi, rdi
 	jz 5f
@@ -267,6 +276,24 @@ alleria_switch_core:
 alleria_switch_end:
 	RESTOREALL
 	jmp qword ptr gs:[RESUME]
+	/* A lossy ring: without room for another chunk this one is used again from FLOOR on,
+	 * unless it is nearly full of what has to stay. BUF comes before the words of the
+	 * unfinished record: whoever is killed in between leaves a ring that can be read. */
+10:	lea rax, [rcx+1]
+	sub rax, gs:[TAIL]
+	cmp rax, gs:[CHUNKS]
+	jb 11b
+	mov rdx, gs:[FLOOR]
+	lea rax, [rdx+SLACK]
+	cmp rax, gs:[END]
+	ja 11b
+	mov rax, rsi
+	sub rax, rdx
+	shr rax, 3
+	mov gs:[BUF], rdx
+	add gs:[LOSTWORDS], rax
+	inc qword ptr gs:[LOST]
+	jmp 12b
 	/* no room: spin, then sleep until the consumer has made some: see cab's Release */
 	.globl alleria_switch_wait
 alleria_switch_wait:
@@ -343,6 +370,7 @@ alleria_switch_tail:
 	mov [rsi+16], rdi
 	add rsi, 24
 	mov gs:[BUF], rsi
+	mov gs:[FLOOR], rsi
 	mov rax, [r8+PINSIDE]
 	mov gs:[INSIDE], rax
 	mov rax, [r8+PSET]
@@ -522,7 +550,7 @@ alleria_stubs_end:
 
 /* Not a routine: what a target executes, written over its first instructions for as long,
  * to make r13 system calls, whose numbers, arguments and results lie at r12, 56 bytes
- * each (see batch.go). rbx is -1; the first call yields a descriptor, which all others get as
+ * each (see batch.go). A call of open yields a descriptor, which those that follow get as
  * their fifth argument, and as their first where that is 0. */
 	.globl alleria_batch, alleria_batch_end
 alleria_batch:
@@ -537,7 +565,7 @@ alleria_batch:
 	cmovz rdi, rbx
 	syscall
 	mov [r12+48], rax
-	cmp rbx, -1
+	cmp dword ptr [r12], SYS_open
 	cmove rbx, rax
 	add r12, 56
 	dec r13

@@ -127,7 +127,7 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64, recorded 
 	case filter && failed:
 		calls.Store(had)
 	case filter:
-		tr.filtered = true
+		t.p.filtered = true
 	}
 	if !restarting(&r) {
 		tr.callDone(t, r.Rax)
@@ -223,7 +223,7 @@ func (p *Process) mapped(addr, length uint64, exec bool) {
 	p.lostProbes(addr, end)
 	if exec {
 		p.code.valid = false
-		p.tr.client.ImagesChanged(p)
+		p.client.ImagesChanged(p)
 	}
 	if p.hasCode(addr, end) {
 		p.code.valid = false
@@ -234,5 +234,5 @@ func (p *Process) mapped(addr, length uint64, exec bool) {
 // unmapped notes that a stretch of the address space is gone.
 func (p *Process) unmapped(addr, length uint64) {
 	p.mapped(addr, length, false)
-	p.tr.watcher.Unmapped(p, addr, addr+(length+pageSize-1)&^(pageSize-1))
+	p.client.Unmapped(p, addr, addr+(length+pageSize-1)&^(pageSize-1))
 }

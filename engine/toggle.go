@@ -95,8 +95,8 @@ func (p *Process) toggleAt(pl *Place, v Variant, mark uint64, other *Place, n ui
 
 // syncAll is sync for every thread, also those that run: what it learns may be
 // outdated at once, but not by more than a few transitions.
-func (tr *Tracer) syncAll() {
-	for _, t := range tr.proc.running() {
+func (tr *Tracer) syncAll(p *Process) {
+	for _, t := range p.running() {
 		tr.sync(t)
 	}
 }
@@ -134,5 +134,5 @@ func (tr *Tracer) sync(t *Thread) {
 	}
 	p.stats.Toggles += int(times)
 	p.lastUse = tr.now()
-	tr.client.Toggled(t, inside, times)
+	t.p.client.Toggled(t, inside, times)
 }

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"alleria/engine/x86"
 	"alleria/internal/layout"
-	"alleria/internal/spin"
 	"alleria/internal/sys"
 )
 
@@ -25,8 +25,13 @@ type Options struct {
 	// The rings: Chunks chunks to begin with, two or more, of ChunkBytes each, a
 	// power of two; 0: nothing can be recorded. Who consumes them lets them grow.
 	ChunkBytes, Chunks int
+	Lossy              bool // a thread without room overwrites its latest records instead of waiting
 
-	// Switches of optimisations, for comparison.
+	Switches
+}
+
+// Switches turn optimisations off, or on those that did not pay where they were measured: for comparison.
+type Switches struct {
 	NoFollow bool // blocks don't continue along direct jumps and calls
 	Predict  bool // calls and returns go by the return predictor; slower where it was measured
 	Ahead    bool // more is translated than was asked for; slower where it was measured
@@ -46,125 +51,67 @@ type Options struct {
 	Short        bool // superblocks of small programs are as short as those of large ones
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
 	NoBatch      bool // each system call at the start has stops of its own
+	NoPrefetch   bool // what a program asked for when it ran before is not translated ahead
 	NoHandover   bool // who waits for the other side spins, wherever that is
 	NoBusy       bool // a process never stays in the cache because native probes are hit often
 }
 
-// Client is who the engine works for. All calls come from the goroutine that
-// Run was called on, while the thread concerned does not run application code.
-//
-// "Does not run application code" covers two states: the thread is stopped by the
-// kernel, or it waits in the request routine. In both its slot may be written and
-// marks appended; nothing may be assumed of the other threads, which run. A call-back
-// that takes long holds up every thread that asks for something meanwhile.
-type Client interface {
-	// Started is called when a program image stands before its first
-	// instruction. The client sets the mode and the notify points.
-	Started(p *Process) error
-	// Notified is called when a thread is about to execute an address that
-	// Process.Notify was called with.
-	Notified(t *Thread, addr uint64, regs NotifiedRegs)
-	// Reached is called when as many arrivals have come at a place as Place.Arm
-	// said, with the last in t, which is about to execute addr: the place's, or
-	// where a return has led. The client arms the place again.
-	Reached(t *Thread, pl *Place, addr uint64)
-	// Toggled is called when code has opened and closed the window of
-	// Process.SetToggle so many times together; open is how it is now.
-	Toggled(t *Thread, open bool, times uint64)
-	// Entering is called when a thread, which is stopped or waits, is about to
-	// run translated code after something may have changed its mode, or to leave it.
-	Entering(t *Thread)
-	// BudgetLow is called when a thread, about to execute addr, has too little of
-	// its budget left for the block there: maybe nothing (see
-	// Process.CountExecuted). The client may raise it.
-	BudgetLow(t *Thread, addr uint64)
-	// ImagesChanged is called when executable memory was mapped or its
-	// protection changed.
-	ImagesChanged(p *Process)
-	// ThreadStarted and ThreadEnded frame a thread's life.
-	ThreadStarted(t *Thread) error
-	ThreadEnded(t *Thread)
-	// Ended is called when a program image is gone, by exit or execve, before
-	// the memory shared with it is released.
-	Ended(p *Process)
-	// Poll is called now and then; it may change the mode.
-	Poll(p *Process)
-	// Planner says what recorded blocks record.
-	Planner
-}
-
-// NotifiedRegs are the registers that a notification comes with.
-// SP is as before the instruction: at a function's entry it points to the return
-// address. DI is the first argument of a call.
-type NotifiedRegs struct{ SP, DI uint64 }
-
-// Tracer runs one target. Its methods are for the goroutine of Run, but for Stop
-// and Wake.
+// Tracer runs one target and what that creates. Its methods are for the goroutine of Run.
 //
 // A Tracer runs once.
 type Tracer struct {
 	opts    Options
 	client  Client
-	proc    *Process
+	procs   []*Process        // that have a code cache; replaced, never changed
+	threads map[int]*Thread   // theirs, by id
+	others  map[int]*follower // threads of processes that are followed and have none, by id
+	root    int               // the id of the process that the user started
+	over    bool              // it has ended
+	bell    bell
 	reports *sys.Waiter // what the kernel reports; nil before the launcher is traced
 	hand    handover
 	// later holds stops that came while another thread's was waited for.
 	later    []sys.Stop
 	children map[int]childKind // processes that were born and not seen, or seen and not known
+	lately   []ended           // processes whose memory a child may still have that nobody has told of: see stray.go
 	status   Status
 	done     bool
+	quitting bool // see LetAllGo
 	// the first error of ours; the target is not told
-	err error
-	// some thread may run otherwise than it should: see switchOthers
-	modeChanged bool
-	watcher     Watcher   // the client, or one that is deaf
-	alarm       time.Time // when Watcher.Alarm is due; zero: never
-	postponed   []postponed
-	decoder     x86.Decoder // what it remembers holds for every program
-	filtered    bool        // the program has installed a filter of system calls; stays so through execve
-	began       time.Time
-	numbers     numbers
+	err       error
+	postponed []postponed
+	decoder   x86.Decoder // what it remembers holds for every program
+	history   history
+	began     time.Time
 }
 
-// numbers is what an execve leaves of the numbers of a process's threads, which count
-// on through it: that of the thread that made it, which is its own further on, and the
-// last one given out. Both are 0 in the first program.
-type numbers struct{ first, last int }
-
-// Status is how the target ended.
+// Status is how the target ended, which is the process that Run has started.
 type Status struct {
-	Exited bool       // it ended by itself: Code holds
-	Code   int        // exit code
-	Signal sys.Signal // that killed it, 0 none
-	LetGo  int        // child processes that ran untraced
+	End
+	LetGo int // processes that ran untraced, or unfollowed
 	// LetGoThreads is how many threads ran untraced, because too many lived at a
 	// time.
 	LetGoThreads int
 	// Untraced says why the program that the target executed last ran untraced;
 	// nil if it did not.
 	Untraced error
-	Stats    Stats
-	Usage    sys.Usage // of processor time and pages, with the children that it waited for
+	Stats    Stats // of all processes
 }
 
 // New prepares a run.
 // Nothing is started yet.
 func New(o Options, c Client) *Tracer {
-	w, ok := c.(Watcher)
-	if !ok {
-		w = deaf{}
-	}
-	return &Tracer{opts: o, client: c, watcher: w, children: make(map[int]childKind), began: time.Now(),
-		decoder: x86.Decoder{Off: o.NoMemo}, hand: newHandover(o.NoHandover)}
+	return &Tracer{opts: o, client: c, threads: make(map[int]*Thread), others: make(map[int]*follower),
+		children: make(map[int]childKind), began: time.Now(),
+		decoder: x86.Decoder{Off: o.NoMemo}, history: history{off: o.NoPrefetch}, hand: newHandover(o.NoHandover)}
 }
 
-// Run executes the target to its end. The error is the tracer's; the target's
+// Run executes the target to its end, and waits for the end of what is followed. The error is the tracer's; the target's
 // own end is in Status. An ExecError means that nothing was executed.
 //
 // It locks its goroutine to an OS thread for the duration, as ptrace requests are bound
 // to the thread that attached. When Run returns, the target has ended, also one
-// that ran
-// untraced; children that were let go may live on.
+// that ran untraced; children that were let go may live on.
 func (tr *Tracer) Run() (Status, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -179,6 +126,13 @@ func (tr *Tracer) Run() (Status, error) {
 		return Status{}, err
 	}
 	defer tr.reports.Close()
+	if tr.bell, err = newBell(); err != nil {
+		return Status{}, err
+	}
+	defer tr.bell.close()
+	tr.hand.bell = tr.bell.control
+	tr.reports.Bell(tr.bell.word(layout.Doorbell), tr.bell.word(layout.TracerAsleep))
+	defer tr.reports.Bell(nil, nil)
 	// Behind the launcher: the target is not to have it.
 	if !tr.opts.NoHandover {
 		sys.ShortSlices()
@@ -189,24 +143,16 @@ func (tr *Tracer) Run() (Status, error) {
 	for !tr.done {
 		tr.turn()
 	}
-	if tr.proc != nil {
-		tr.status.Stats = tr.proc.stats
-		tr.client.Ended(tr.proc)
-		tr.setControl(nil)
-		tr.proc.close()
+	for _, p := range tr.procs { // of a run that failed
+		for _, t := range p.running() {
+			t.vfork = false
+		}
+		tr.dropProcess(p)
+	}
+	for _, e := range tr.lately {
+		e.p.close()
 	}
 	return tr.status, tr.err
-}
-
-// setControl says which control area's doorbell the kernel's reports ring; nil none.
-func (tr *Tracer) setControl(c *control) {
-	tr.hand.ctl, tr.hand.cpu, tr.hand.told, tr.hand.asker = c, spin.Unknown, 0, nil
-	if c == nil {
-		tr.reports.Bell(nil, nil)
-		return
-	}
-	c.u32(layout.TracerCPU).Store(spin.Unknown)
-	tr.reports.Bell(c.word(layout.Doorbell), c.word(layout.TracerAsleep))
 }
 
 // report waits for the kernel's next report; false where there is none any more.
@@ -237,9 +183,10 @@ func (tr *Tracer) firstExec(l *launched) error {
 			tr.later = append(tr.later, s)
 			continue
 		}
+		tr.root = l.pid
 		switch {
 		case s.Status.Signaled(): // somebody has ended it, as they would have the target
-			tr.endStatus(s)
+			tr.status.End = endOf(s)
 			tr.done = true
 			return nil
 		case s.Status.Exited():
@@ -248,7 +195,7 @@ func (tr *Tracer) firstExec(l *launched) error {
 			}
 			return errors.New("the launcher ended before it executed the target")
 		case s.Event() == eventExec:
-			return tr.started(s.TID)
+			return tr.executed(s.TID, inherited{}, tr.client.Executed(s.TID))
 		case s.Status.Stopped():
 			if err := sys.Cont(s.TID, s.Signal()); err != nil {
 				return err
@@ -257,54 +204,90 @@ func (tr *Tracer) firstExec(l *launched) error {
 	}
 }
 
-// started sets a new program image up and lets it run.
+// begin lets a process that has just been set up go on from regs, which are the application's.
 //
-// The client sees the process before any of its instructions has executed, and its
+// The handler sees the process before any of its instructions has executed, and its
 // thread before that thread's first.
-func (tr *Tracer) started(pid int) error {
-	p, err := newProcess(tr, pid)
-	if err != nil {
+func (tr *Tracer) begin(p *Process, t *Thread, regs *sys.Regs) error {
+	tr.procs = append(tr.procs[:len(tr.procs):len(tr.procs)], p)
+	p.client = tr.client.Traced(p)
+	if err := p.client.Started(p); err != nil {
 		return err
 	}
-	tr.proc = p
-	tr.setControl(p.ctl)
-	t := p.threads[pid]
-	if err := tr.client.Started(p); err != nil {
+	if err := p.client.ThreadStarted(t); err != nil {
 		return err
 	}
-	if err := tr.client.ThreadStarted(t); err != nil {
-		return err
+	tr.segmentChanged(t, regs)
+	return nil
+}
+
+// dropProcess forgets a process whose program is gone, or that is not traced any more. Its threads have been
+// seen to. Its memory is kept while somebody still needs it: a child that shares the address space goes on in its code
+// cache, and one that has been created and not seen yet is cleaned by what is known of it.
+func (tr *Tracer) dropProcess(p *Process) {
+	if !slices.Contains(tr.procs, p) { // its beginning failed
+		return
 	}
-	var regs sys.Regs
-	if err := sys.GetRegs(pid, &regs); err != nil {
-		return err
+	for tid, t := range p.threads {
+		if t.vfork {
+			continue
+		}
+		if tr.threads[tid] == t {
+			delete(tr.threads, tid)
+		}
+		delete(p.threads, tid)
+		tr.forgetPostponed(t)
 	}
-	tr.segmentChanged(t, &regs)
-	if err := p.watchStart(regs.Rip); err != nil {
-		return err
+	p.list = nil
+	if !p.dropped {
+		p.dropped = true
+		tr.status.Stats.add(&p.stats)
+		p.client.Ended(p, p.end)
 	}
-	return tr.enter(t, &regs, 0)
+	if len(p.threads) > 0 {
+		return
+	}
+	tr.procs = slices.DeleteFunc(slices.Clone(tr.procs), func(o *Process) bool { return o == p })
+	if a := tr.hand.asker; a != nil && a.p == p {
+		tr.hand.asker = nil
+	}
+	tr.closeDropped(p)
+}
+
+// closeDropped gives a process's memory back if nobody needs it any more.
+func (tr *Tracer) closeDropped(p *Process) {
+	if !p.dropped || len(p.threads) > 0 {
+		return
+	}
+	for _, k := range tr.children {
+		if k.parent != nil && k.parent.p == p {
+			return
+		}
+	}
+	if !tr.keepEnded(p) {
+		p.close()
+	}
 }
 
 // turn does what there is to do, or waits for something to do.
 func (tr *Tracer) turn() {
-	tr.ringAlarm()
+	tr.ringAlarms()
 	if tr.work() {
 		return
 	}
 	if !tr.spins() {
 		tr.sleep()
 	}
-	if tr.proc != nil {
-		tr.poll()
-	}
+	tr.poll()
 }
 
 // anyRequest tells whether a thread asks for something.
 func (tr *Tracer) anyRequest() bool {
-	for _, t := range tr.proc.running() {
-		if t.slot.u32(layout.Req).Load() != 0 {
-			return true
+	for _, p := range tr.procs {
+		for _, t := range p.running() {
+			if t.slot.u32(layout.Req).Load() != 0 {
+				return true
+			}
 		}
 	}
 	return false
@@ -316,29 +299,11 @@ func (tr *Tracer) anyRequest() bool {
 // reported them.
 func (tr *Tracer) work() bool {
 	did := false
-	p := tr.proc
-	if tr.modeChanged {
-		tr.switchOthers()
-	}
 	if len(tr.postponed) > 0 {
 		tr.sendPostponed()
 	}
-	if p.leaving {
-		if tr.leave(); tr.done {
-			return true
-		}
-	}
-	for _, t := range p.running() {
-		if req := t.slot.u32(layout.Req).Load(); req != 0 && !t.stopped {
-			did = true
-			tr.hand.asker = t
-			if err := tr.request(t, req); err != nil {
-				tr.threadError(t, err)
-			}
-			if tr.done { // let go
-				return true
-			}
-		}
+	for _, p := range tr.procs {
+		did = tr.workFor(p) || did
 	}
 	for len(tr.later) > 0 {
 		s := tr.later[0]
@@ -357,21 +322,58 @@ func (tr *Tracer) work() bool {
 	return did
 }
 
-// threadError takes an error of an operation on a thread, or on the process if
-// t is nil: one that the kernel killed meanwhile is not worth a word, its end
+// workFor handles the requests of one process, and what its handler has asked for; false if there was nothing.
+func (tr *Tracer) workFor(p *Process) bool {
+	did := false
+	if p.modeChanged {
+		tr.switchOthers(p)
+	}
+	if p.leaving {
+		if tr.leave(p); p.released {
+			return true
+		}
+	}
+	for _, t := range p.running() {
+		if req := t.slot.u32(layout.Req).Load(); req != 0 && !t.stopped {
+			did = true
+			tr.hand.asker = t
+			if err := tr.request(t, req); err != nil {
+				tr.threadError(t, err)
+			}
+			if p.released {
+				return true
+			}
+		}
+	}
+	return did
+}
+
+// threadError takes an error of an operation on a thread: one that the kernel killed meanwhile is not worth a word, its end
 // will be reported. With any other the thread stands still, in a state that
 // nobody knows: the process is ended, so that it does not hang.
 func (tr *Tracer) threadError(t *Thread, err error) {
-	if err == nil || sys.Gone(err) || errors.Is(err, errEnded) || errors.Is(err, errBusy) {
+	if passing(err) || sys.Dying(t.tid) {
 		return
 	}
-	if t != nil {
-		err = fmt.Errorf("thread %d: %w", t.tid, err)
+	tr.processError(t.p, fmt.Errorf("thread %d: %w", t.tid, err))
+}
+
+// processError is threadError for an operation on a process, nil where none is known.
+func (tr *Tracer) processError(p *Process, err error) {
+	if passing(err) {
+		return
 	}
-	tr.fail(fmt.Errorf("%w; the program was ended", err))
-	if tr.proc != nil {
-		sys.Kill(tr.proc.pid)
+	if p == nil {
+		tr.fail(err)
+		return
 	}
+	tr.fail(fmt.Errorf("process %d: %w; the program was ended", p.pid, err))
+	sys.Kill(p.pid)
+}
+
+// passing tells errors that only say that a thread has ended, or has something else to report.
+func passing(err error) bool {
+	return err == nil || sys.Gone(err) || errors.Is(err, errEnded) || errors.Is(err, errBusy)
 }
 
 // fail notes the first error of the tracer. The target runs on.

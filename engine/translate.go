@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -25,7 +26,7 @@ type unit struct {
 	p       *Process
 	ar      *area
 	v       Variant
-	asm     asm
+	asm     asm.Writer
 	warm    []coldStub // used as often as the code that leads there
 	cold    []coldStub
 	asks    []askStub
@@ -54,21 +55,21 @@ type unit struct {
 
 // literal is a 64-bit constant that code at site refers to relatively.
 type literal struct {
-	site  int // position of the 32-bit displacement
+	site  asm.Site
 	value uint64
 }
 
 // askStub is a cold stub that only asks: they are most of all, and a function for each
 // would be a piece of memory for each.
 type askStub struct {
-	site int
+	site asm.Site
 	req  uint32
 }
 
 // coldStub is code to be placed behind the unit: emit writes it once the hot
 // code is complete; the displacement at site leads to it.
 type coldStub struct {
-	site int
+	site asm.Site
 	emit func(u *unit)
 }
 
@@ -97,51 +98,45 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 	if p.slotHeads[v] == nil {
 		p.slotHeads[v] = make([]uint64, layout.TableEntries)
 	}
-	u.asm = asm{buf: ar.mem[:ar.size], base: ar.base, pos: ar.next}
+	u.asm = asm.New(ar.mem[:ar.size], ar.base, ar.next)
 	u.warm, u.cold, u.lits, u.heads, u.headFor = u.warm[:0], u.cold[:0], u.lits[:0], u.heads[:0], 0
 	u.asks, u.sides, u.basics = u.asks[:0], u.sides[:0], 0
 	b := body(u)
 	for i := 0; i < len(u.warm); i++ {
 		c := u.warm[i]
-		u.setRel(c.site, u.asm.here())
+		u.asm.Link(c.site, u.asm.Here())
 		c.emit(u)
 	}
 	for i := range u.sides {
-		u.setRel(u.sides[i].site, u.asm.here())
+		u.asm.Link(u.sides[i].site, u.asm.Here())
 		u.writeSide(&u.sides[i])
 	}
-	ar.next = (u.asm.pos + 15) &^ 15
-	u.asm.pos = ar.cold
+	ar.next = (u.asm.Pos() + 15) &^ 15
+	u.asm.Seek(ar.cold)
 	for i := 0; i < len(u.cold); i++ {
 		c := u.cold[i]
-		u.setRel(c.site, u.asm.here())
+		u.asm.Link(c.site, u.asm.Here())
 		c.emit(u)
 	}
 	for _, s := range u.asks {
-		u.setRel(s.site, u.asm.here())
+		u.asm.Link(s.site, u.asm.Here())
 		u.ask(s.req)
 	}
 	if len(u.lits) > 0 {
-		u.asm.align8(0)
+		u.asm.Align8(0)
 	}
 	for _, l := range u.lits {
-		u.setRel(l.site, u.asm.here())
-		u.asm.u64(l.value)
+		u.asm.Link(l.site, u.asm.Here())
+		u.asm.Uint64(l.value)
 	}
-	if u.asm.full {
+	if u.asm.Full() {
 		panic("code cache: unit larger than its reserve")
 	}
-	ar.cold = (u.asm.pos + 7) &^ 7
+	ar.cold = (u.asm.Pos() + 7) &^ 7
 	u.noteNewHead()
 	p.linkEntered()
 	p.publishHeads(u.heads, v)
 	return b
-}
-
-// setRel makes the displacement at site lead to target.
-func (u *unit) setRel(site int, target uint64) {
-	a := asm{buf: u.asm.buf, base: u.asm.base, pos: site}
-	a.rel32(target)
 }
 
 // chain writes blocks from app onwards until one ends indirectly, its successor
@@ -198,7 +193,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 	b = u.p.newBlock()
 	b.app, b.variant = app, u.v
 	if n == 0 { // undecodable
-		b.code = u.asm.here()
+		b.code = u.asm.Here()
 		if u.p.changing(app) {
 			u.compareSelf(b, min(len(u.p.code.cur), 15))
 		}
@@ -223,7 +218,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 	}
 	ins = u.ins[:n]
 	u.setPositions(ins)
-	b.code = u.asm.here()
+	b.code = u.asm.Here()
 	u.arrivals(b, ins, changing)
 	if changing {
 		u.compareSelf(b, int(ins[n-1].Next()-app))
@@ -256,10 +251,10 @@ func (u *unit) finish(b *block) {
 	// Room for the jump that may replace the entry: a block whose only
 	// instruction is a jump that was followed has no code at all.
 	// The same behind what counts, where jumps from within the function lead.
-	if n := u.asm.here() - b.at(past); n < entryBytes {
-		u.asm.nop(int(entryBytes - n))
+	if n := u.asm.Here() - b.at(past); n < entryBytes {
+		u.asm.Nop(int(entryBytes - n))
 	}
-	b.size = uint32(u.asm.here() - b.code)
+	b.size = uint32(u.asm.Here() - b.code)
 	for i := range u.pos {
 		b.appSize += uint16(u.pos[i].len)
 		b.pieces = b.pieces || u.pos[i].moved
@@ -366,7 +361,7 @@ func (u *unit) askTrap(b *block) {
 func (u *unit) plainBlock(b *block, ins []x86.Insn) (next uint64) {
 	last := len(ins) - 1
 	for i := range ins {
-		off := uint16(u.asm.here() - b.code)
+		off := uint16(u.asm.Here() - b.code)
 		u.pos[i].start, u.pos[i].exec = off, off
 		if i == 0 {
 			u.pos[0].start = 0
@@ -402,7 +397,7 @@ func (u *unit) last(b *block, in *x86.Insn) (next uint64) {
 		return u.branch(b, in)
 	}
 	u.counting(in, func() {
-		u.pos[len(u.pos)-1].exec = uint16(u.asm.here() - b.code)
+		u.pos[len(u.pos)-1].exec = uint16(u.asm.Here() - b.code)
 		u.copy(in)
 	})
 	return in.Next()

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -35,17 +36,16 @@ func (u *unit) checkPopped(b *block) {
 	a := &u.asm
 	back := func(*unit) {}
 	if u.p.keepFlags { // they are recorded in front of it, too
-		a.store(spillF, x86.RAX)
-		a.bytes(0x0f, 0xb6, 0x44, 0x24, 0x01) // movzx eax, byte [rsp+1]: faults with all as it was
-		a.bytes(0x9f, 0x0f, 0x90, 0xc0)       // lahf; seto al
+		a.StoreWord(spillF, x86.RAX)
+		a.Load(x86.RAX, asm.At(x86.RSP, 1), 1) // faults with all as it was
+		a.FlagsToRAX()
 		back = func(u *unit) {
-			u.asm.bytes(0x04, 0x7f, 0x9e) // add al, 127; sahf
-			u.asm.load(x86.RAX, spillF)
+			u.asm.FlagsFromRAX()
+			u.asm.LoadWord(x86.RAX, spillF)
 		}
 	}
-	a.bytes(0xf6, 0x44, 0x24, 0x01, flagTrap>>8) // test byte [rsp+1], 1
-	a.bytes(0x0f, 0x85)                          // jnz
-	u.coldAsk(n, back)
+	a.TestByte(asm.At(x86.RSP, 1), flagTrap>>8)
+	u.coldAsk(a.JccLater(asm.IfNotZero), n, back)
 	back(u)
 }
 

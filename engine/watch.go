@@ -7,37 +7,18 @@ import (
 	"alleria/internal/sys"
 )
 
-// Watcher is what a Client may implement besides to hear what the kernel
-// reports of the target. As those of Client, the calls come from the goroutine
-// of Run, while the thread concerned does not run application code; each may
-// change the mode, and the thread goes on in the new one from exactly there.
-type Watcher interface {
-	// CallEntered is called when a thread has executed the instruction of a system
-	// call that Process.WatchCall named: what it executes next comes after the call.
-	CallEntered(t *Thread, c *Call)
-	// CallReturned is called for every system call that a thread has made in the
-	// cache, once Process.WatchReturns asked for it: when it has returned, or, if it
-	// never will, when it begins.
-	CallReturned(t *Thread, c *Call)
-	// Signalled is called when a signal is about to be delivered to a thread, also
-	// one that is ignored. What the thread executes next comes after it. ip is
-	// where it was interrupted.
-	Signalled(t *Thread, info *sys.Siginfo, sig sys.Signal, ip uint64)
-	// Forked is called when a thread has created another process.
-	Forked(t *Thread, pid int)
-	// Executing is called when a thread has executed another program, before the
-	// old image's ThreadEnded and Ended. The first thread that is started next has its number.
-	Executing(t *Thread)
-	// Ending is called once for each thread, before its ThreadEnded: while it stands
-	// at the beginning of its end, if Process.WatchEnds asked for that, else when the
-	// kernel has reported that it is gone. It executes nothing any more. Of threads that are
-	// let go, or that end with their program, it is not called.
-	Ending(t *Thread)
-	// Unmapped is called when a stretch of memory, which may hold images, was taken
-	// away from the target.
-	Unmapped(p *Process, start, end uint64)
-	// Alarm is called at the time that Tracer.SetAlarm named.
-	Alarm(p *Process)
+// watches is what of a process's system calls, signals and ends the handler hears, or the tracer has a part in.
+type watches struct {
+	watchCalls  int             // system calls that native threads still stop at: see callStop
+	calls       map[uint32]bool // that the handler watches
+	special     map[int]byte    // what translated code does with calls, but for those
+	hearCalls   bool            // the handler is told of all system calls
+	hearSignals bool            // and of signals
+	hearEnds    bool            // threads stop where they begin to end
+}
+
+func newWatches() watches {
+	return watches{calls: make(map[uint32]bool), special: specialCalls()}
 }
 
 // Call is a system call of the target.
@@ -60,30 +41,43 @@ func callRegs(r *sys.Regs, nr, next uint64) *Call {
 	return &Call{Number: uint32(nr), Next: next, Args: [6]uint64{r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9}, TSC: sys.TSC()}
 }
 
-// SetAlarm asks for Watcher.Alarm at a time; the zero time for none.
-func (tr *Tracer) SetAlarm(at time.Time) { tr.alarm = at }
+// SetAlarm asks for Handler.Alarm at a time; the zero time for none.
+func (p *Process) SetAlarm(at time.Time) { p.alarm = at }
 
-// ringAlarm calls the client if its time has come.
-// It is looked at in each turn, and the tracer never sleeps beyond it.
-func (tr *Tracer) ringAlarm() {
-	if tr.alarm.IsZero() || tr.proc == nil || time.Now().Before(tr.alarm) {
-		return
+// ringAlarms calls the processes' handlers whose time has come.
+// It is looked at in each turn, and the tracer never sleeps beyond the next one.
+func (tr *Tracer) ringAlarms() {
+	for _, p := range tr.procs {
+		if p.alarm.IsZero() || time.Now().Before(p.alarm) {
+			continue
+		}
+		p.alarm = time.Time{}
+		tr.syncAll(p)
+		p.client.Alarm(p)
 	}
-	tr.alarm = time.Time{}
-	tr.syncAll()
-	tr.watcher.Alarm(tr.proc)
 }
 
-// nap is how long the tracer may sleep at most.
+// nap is how long the tracer may sleep at most: until the next alarm, and for a moment only
+// where a process has threads that do not ring, or there is something to do soon.
 func (tr *Tracer) nap() time.Duration {
-	const most = 100 * time.Millisecond
-	if tr.alarm.IsZero() {
-		return most
+	nap := 100 * time.Millisecond
+	for _, p := range tr.procs {
+		if !p.alarm.IsZero() {
+			nap = max(min(nap, time.Until(p.alarm)), time.Microsecond)
+		}
+		if p.ctl.u32(layout.NoCalls).Load() != 0 {
+			nap = min(nap, soon)
+		}
 	}
-	return max(min(most, time.Until(tr.alarm)), time.Microsecond)
+	if tr.anyPostponed() {
+		nap = min(nap, soon)
+	}
+	return nap
 }
 
-// WatchCall asks for Watcher.CallEntered, or no longer. In the cache only calls
+const soon = 100 * time.Microsecond
+
+// WatchCall asks for Handler.CallEntered, or no longer. In the cache only calls
 // with that number pay for it; a native thread stops at every call while any is
 // watched.
 //
@@ -101,7 +95,7 @@ func (p *Process) WatchCall(nr uint32, on bool) {
 		delete(p.calls, nr)
 	}
 	p.setCallTable(nr)
-	p.tr.modeChanged = true
+	p.modeChanged = true
 }
 
 // setCallTable says what translated code does with a call.
@@ -130,7 +124,7 @@ func (tr *Tracer) entered(t *Thread, regs *sys.Regs, nr, next uint64) bool {
 	if again || t.vfork || !t.p.calls[uint32(nr)] {
 		return false
 	}
-	tr.watcher.CallEntered(t, callRegs(regs, nr, next))
+	t.p.client.CallEntered(t, callRegs(regs, nr, next))
 	return true
 }
 
@@ -207,16 +201,3 @@ func (p *Process) by32Bits(next uint64) bool {
 	n, _ := p.mem.ReadAt(code[:], int64(next-2))
 	return n == 2 && code == [2]byte{0xcd, 0x80}
 }
-
-// deaf is the Watcher of a client that is none.
-// It saves a nil check at each call.
-type deaf struct{}
-
-func (deaf) CallReturned(*Thread, *Call)                         {}
-func (deaf) CallEntered(*Thread, *Call)                          {}
-func (deaf) Signalled(*Thread, *sys.Siginfo, sys.Signal, uint64) {}
-func (deaf) Forked(*Thread, int)                                 {}
-func (deaf) Executing(*Thread)                                   {}
-func (deaf) Ending(*Thread)                                      {}
-func (deaf) Unmapped(*Process, uint64, uint64)                   {}
-func (deaf) Alarm(*Process)                                      {}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -112,19 +113,18 @@ func (u *unit) lookUpFrom(in *x86.Insn) {
 // in rcx, whose own value is in S0. Flags stay as they are, and rcx the target if not.
 func (u *unit) branchIf(entry uint64) {
 	a := &u.asm
-	a.store(layout.S1, x86.RDX)
-	a.bytes(rexW, 0xba) // mov rdx, -entry
-	a.u64(-entry)
-	a.lea(x86.RCX, operand{x86.RCX, x86.RDX, 1, 0})
-	a.bytes(0xe3, 2, 0xeb, 0) // jrcxz over the jump over what follows
-	from := a.pos
-	a.load(x86.RCX, layout.S0)
-	a.load(x86.RDX, layout.S1)
+	a.StoreWord(layout.S1, x86.RDX)
+	a.MovImm64(x86.RDX, -entry)
+	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 0))
+	a.Jrcxz(2) // over the jump over what follows
+	other := a.JmpShort()
+	a.LoadWord(x86.RCX, layout.S0)
+	a.LoadWord(x86.RDX, layout.S1)
 	u.jumpTo(entry, within)
-	a.buf[from-1] = byte(a.pos - from)
-	a.bytes(rexW, 0xf7, 0xd2) // not rdx
-	a.lea(x86.RCX, operand{x86.RCX, x86.RDX, 1, 1})
-	a.load(x86.RDX, layout.S1)
+	a.Land(other)
+	a.Not(x86.RDX)
+	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 1))
+	a.LoadWord(x86.RDX, layout.S1)
 }
 
 // loops tells whether the function at addr, as far as it is one, may jump to its first

@@ -51,6 +51,7 @@ enums:
     17: end
     18: directory
     19: frame_sums
+    20: sampling
   access_kind:
     0: plain
     1: string
@@ -173,6 +174,7 @@ types:
             'section_type::end': rows_end
             'section_type::directory': directory
             'section_type::frame_sums': rows_sums
+            'section_type::sampling': rows_sampling
   trailer:
     seq:
       - id: magic
@@ -646,6 +648,46 @@ types:
         type: s8
       - id: errno
         type: s4
+      - id: place
+        type: u4
+        if: not _io.eof
+        doc: |
+          What has the ordinal: 1 the call's own instruction; 2 the next one that is recorded, as
+          the call's own is not. Since 1.8.
+  rows_sampling:
+    seq:
+      - id: rows
+        type: row_sampling
+        repeat: eos
+  row_sampling:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type: sampling
+  sampling:
+    doc: |
+      Since 1.8. Of a thread's frames from a chunk on, up to its next row's: how much of what was executed while windows
+      were open they are about. Of rows of one thread and chunk the last one counts.
+    seq:
+      - id: thread
+        type: u4
+      - id: chunk
+        type: u8
+      - id: recorded
+        type: u8
+        doc: Instructions within bursts.
+      - id: passed
+        type: u8
+        doc: Instructions between them.
+      - id: bursts
+        type: u8
+      - id: lost
+        type: u8
+        doc: How often the thread overwrote its latest records.
+      - id: lost_words
+        type: u8
   rows_signal:
     seq:
       - id: rows

@@ -14,6 +14,7 @@ type Set struct {
 // Its life is closed, open, and then over, or closed again if it may reopen; a window
 // without On begins open, see Start.
 type instance struct {
+	set      *Set
 	def      *config.Window
 	index    int
 	on, till *node
@@ -78,7 +79,7 @@ type Change struct {
 func New(cfg *config.Config) *Set {
 	s := &Set{}
 	for i, w := range cfg.Windows {
-		in := &instance{def: w, index: i}
+		in := &instance{set: s, def: w, index: i}
 		in.on = in.tree(w.On, false)
 		in.till = in.tree(w.Till, true)
 		if w.On != nil && w.On.Kind == config.EventSample { // it closes what it opened
@@ -140,6 +141,9 @@ func (n *node) leaves(out []*Leaf) []*Leaf {
 	}
 	return out
 }
+
+// Set is the windows that the event belongs to.
+func (l *Leaf) Set() *Set { return l.inst.set }
 
 // Armed tells whether the event's next occurrence would count: its window is in
 // the state that it ends, and the event has not fired yet.

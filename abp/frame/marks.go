@@ -43,6 +43,10 @@ const (
 	// MarkNote: payload words follow that become a row of a table. Only in rings: the
 	// encoder drops it, after it has said where it stood.
 	MarkNote = 0x8a
+	// MarkLater is the first of those that later versions may add, which readers pass over: the
+	// upper byte of the payload is how many words follow.
+	MarkLater  = 0xa0
+	laterShift = markShift - 8
 )
 
 // EmulatedStore is the bit of an emulated access's size word that makes it a
@@ -123,6 +127,10 @@ func markSize(first, second uint64, avail int) int {
 			return 0
 		}
 		n = 2 + 2*second
+	default:
+		if kind >= MarkLater {
+			n = 1 + payload>>laterShift
+		}
 	}
 	if n > uint64(avail) {
 		return 0

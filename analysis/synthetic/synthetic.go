@@ -264,7 +264,8 @@ func WriteLarge(dir string, runs int) error {
 	if err := os.MkdirAll(filepath.Join(dir, "p1"), 0o755); err != nil {
 		return fmt.Errorf("synthetic run: %w", err)
 	}
-	h := abp.Header{Type: abp.TypeMain, OS: abp.OSLinux, Process: 1, PID: 100, TSCFrequency: 1e9, CommandLine: []string{"demo"}}
+	h := abp.Header{Type: abp.TypeMain, OS: abp.OSLinux, Process: 1, PID: 100, TSCFrequency: 1e9, CommandLine: []string{"demo"},
+		Flags: abp.FlagInstructions | abp.FlagAddresses | abp.FlagValues | abp.FlagTimeStamps | abp.FlagBranches}
 	if err := writeFile(filepath.Join(dir, "p1", abp.MainFile), &h, writeTables); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,37 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"alleria/config"
-	"alleria/engine/x86"
-)
-
-// The fixture: a program of C++, without the C++ library because that would be
-// decoded in each test, that is linked with a library under another name
-// than the library's file has.
-const (
-	codecSource = `
-#include <cstddef>
-namespace codec {
-template <typename T> __attribute__((noinline)) T twice(T x) { return x + x; }
-class Encoder {
-public:
-	int state = 0;
-	__attribute__((noinline)) int encode(const unsigned char *p, size_t n);
-	__attribute__((noinline)) int encode(int x) { state += x; return state; }
-};
-int Encoder::encode(const unsigned char *p, size_t n) {
-	for (size_t i = 0; i < n; i++) state = state * 31 + p[i];
-	return state;
-}
-}
-extern "C" int helper_sum(const int *p, int n);
-int main(int argc, char **argv) {
-	codec::Encoder e;
-	int a[2] = {argc, 2};
-	return (e.encode((const unsigned char *)argv[0], 1) + e.encode(argc) + codec::twice<int>(argc) + codec::twice<long>(argc) + helper_sum(a, 2)) & 1;
-}
-`
-	helperSource = `int helper_sum(const int *p, int n) { int s = 0; for (int i = 0; i < n; i++) s += p[i]; return s; }`
+	"alleria/internal/against"
 )
 
 // fixtureOnce builds the fixture once for all tests of the package.
@@ -49,21 +20,8 @@ var fixtureOnce = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for name, text := range map[string]string{"codec.cc": codecSource, "helper.c": helperSource} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			return "", err
-		}
-	}
-	for _, args := range [][]string{
-		{"gcc", "-g", "-O1", "-shared", "-fPIC", "-Wl,-soname,libhelper.so.1", "helper.c", "-o", "libhelper.so.1.2"},
-		{"ln", "-s", "libhelper.so.1.2", "libhelper.so.1"},
-		{"gcc", "-g", "-O1", "codec.cc", "libhelper.so.1", "-Wl,-rpath,$ORIGIN", "-o", "codec"},
-	} {
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", &exec.Error{Name: strings.Join(args, " ") + ": " + string(out), Err: err}
-		}
+	if out, err := exec.Command("sh", "../../internal/against/testdata/build.sh", dir).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the fixture: %w\n%s", err, out)
 	}
 	return filepath.Join(dir, "codec"), nil
 })
@@ -123,163 +81,17 @@ func anyOf(functions ...string) string {
 }
 
 // checkAgainst runs check --against --json.
-func checkAgainst(t *testing.T, program, file string) (list []diagnostic, e estimate) {
+func checkAgainst(t *testing.T, program, file string) (list []diagnostic, e against.Estimate) {
 	t.Helper()
 	status, out, errs := command(t, "check", "--against", program, "--json", file)
 	var got struct {
 		Diagnostics []diagnostic
-		Estimates   []estimate
+		Estimates   []against.Estimate
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil || status != 0 || len(got.Estimates) != 1 {
 		t.Fatalf("check --against %s: %d %q %q %v", program, status, out, errs, err)
 	}
 	return got.Diagnostics, got.Estimates[0]
-}
-
-var objdumpLine = regexp.MustCompile(`^\s+[0-9a-f]+:\t`)
-
-// objdumpCount counts a function's instructions with a disassembler that is not
-// ours.
-func objdumpCount(t *testing.T, program, symbol string) (n int) {
-	t.Helper()
-	out, err := exec.Command("objdump", "-d", "--no-show-raw-insn", "--disassemble="+symbol, program).Output()
-	if err != nil {
-		t.Skipf("objdump: %v", err)
-	}
-	for _, line := range strings.Split(string(out), "\n") {
-		if objdumpLine.MatchString(line) {
-			n++
-		}
-	}
-	return n
-}
-
-func TestEstimateAgainstObjdump(t *testing.T) {
-	program := codecProgram(t)
-	for name, c := range map[string]struct {
-		functions []string
-		symbols   []string
-	}{
-		"method with its overload": {[]string{"codec::Encoder::encode"}, []string{"_ZN5codec7Encoder6encodeEPKhm", "_ZN5codec7Encoder6encodeEi"}},
-		"as linked":                {[]string{"_ZN5codec7Encoder6encodeEi"}, []string{"_ZN5codec7Encoder6encodeEi"}},
-		"instances of a template":  {[]string{"codec::twice*"}, []string{"_ZN5codec5twiceIiEET_S1_", "_ZN5codec5twiceIlEET_S1_"}},
-		"two functions":            {[]string{"main", "codec::Encoder::*"}, []string{"main", "_ZN5codec7Encoder6encodeEPKhm", "_ZN5codec7Encoder6encodeEi"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			want := 0
-			for _, s := range c.symbols {
-				want += objdumpCount(t, program, s)
-			}
-			list, e := checkAgainst(t, program, windowFile(t, "", anyOf(c.functions...)))
-			if len(list) > 0 {
-				t.Errorf("warnings: %v", list)
-			}
-			s := e.Windows[0].Selections[0]
-			if s.Total.Functions != len(c.symbols) || s.Total.Instructions != want || want == 0 || s.Fields["timeStamp"] != want {
-				t.Errorf("%d functions, %d instructions, %v; want %d and %d", s.Total.Functions, s.Total.Instructions, s.Fields, len(c.symbols), want)
-			}
-			if s.Total.InstructionsOf != e.Instructions || s.Total.FunctionsOf != e.Functions || e.Images != len(s.Images) {
-				t.Errorf("the whole is not the same everywhere: %+v", e)
-			}
-		})
-	}
-}
-
-// TestEstimateOfWindows has selections that exclude each other.
-func TestEstimateOfWindows(t *testing.T) {
-	program := codecProgram(t)
-	file := windowFile(t, "", `<Image main="true"/><Image name="libhelper.so.1.2"><Function><Instruction cat="anyMem" accessValue="true"/></Function></Image>`+
-		`<Image name="libc.so.6"><Function name="write"><Intercept retType="s8"/></Function></Image></Thread><Thread n="2"><Image/>`)
-	list, e := checkAgainst(t, program, file)
-	for _, d := range list {
-		if d.Severity == "warning" {
-			t.Errorf("%+v", d)
-		}
-	}
-	all, second := e.Windows[0].Selections[0], e.Windows[0].Selections[1]
-	if second.Thread != 2 || second.Total.Functions != 0 {
-		t.Errorf("thread 2: %+v", second)
-	}
-	if all.Images[0].Functions != 0 || all.Intercepted != 1 || all.Accesses < 3 || all.Total.Instructions < 3 ||
-		all.Fields["accessValue"] != all.Total.Instructions || all.Fields["accessAddressAndSize"] != all.Total.Instructions {
-		t.Errorf("thread 1: %+v", all)
-	}
-}
-
-// TestNamesAgainst pairs each mistake in a name with the advice; none for what is
-// right.
-func TestNamesAgainst(t *testing.T) {
-	program := codecProgram(t)
-	target, err := openTarget(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer target.Close()
-	on := func(event string) string { return windowFile(t, "<On>"+event+"</On>", anyOf("main")) }
-	image := func(s string) string { return windowFile(t, "", s) }
-	const ins = `<Instruction cat="any"/>`
-	for name, c := range map[string]struct{ file, what, right string }{
-		"right":                  {on(`<Call name="codec::Encoder::encode"/>`), "", ""},
-		"right as linked":        {on(`<Return name="_ZN5codec7Encoder6encodeEi" decorated="true"/>`), "", ""},
-		"right in a library":     {on(`<Call name="helper_sum" imageName="libhelper.so.1.2"/>`), "", ""},
-		"right by path":          {on(`<Call name="helper_sum" imagePath="` + filepath.Dir(program) + `/libhelper.so.1.2"/>`), "", ""},
-		"a letter is missing":    {on(`<Call name="codec::Encoder::encod"/>`), `no function "codec::Encoder::encod" in codec`, "codec::Encoder::encode"},
-		"its namespace":          {on(`<Return name="encode"/>`), `no function "encode"`, "codec::Encoder::encode"},
-		"of a library":           {on(`<Call name="helper_sum"/>`), `no function "helper_sum" in codec`, `libhelper.so.1.2 has it: add imageName="libhelper.so.1.2"`},
-		"of a library, selected": {image(anyOf("helper_sum")), `no function "helper_sum" in codec`, `select it in an Image with name="libhelper.so.1.2"`},
-		"a link":                 {image(`<Image name="libhelper.so.1"><Function>` + ins + `</Function></Image>`), "", ""},
-		"a link's path":          {image(`<Image path="` + filepath.Dir(program) + `/libhelper.so.1"><Function>` + ins + `</Function></Image>`), "", ""},
-		"a letter of an image":   {on(`<Load name="libhelpre.so.1.2"/>`), `does not map an image "libhelpre.so.1.2"`, `the nearest is "libhelper.so.1.2"`},
-		"another image":          {on(`<Load name="plugin.so"/>`), `an image "plugin.so"`, "it maps codec, "},
-		"an address that is far": {on(`<Address image="codec" offset="0x7000000"/>`), "codec has no code at 0x7000000", "its code is at 0x"},
-		"no such class":          {image(`<Image main="true"><Function name="main"><Instruction class="MOVE"/></Function></Image>`), `class="MOVE"`, `"MOV`},
-		"no such form":           {image(`<Image main="true"><Function><Instruction form="PUSH_GPR64"/></Function></Image>`), `form="PUSH_GPR64"`, `"PUSH_GPRv"`},
-		"a category elsewhere":   {image(`<Image main="true"><Function name="main"><Instruction cat="AVX512"/></Function></Image>`), `cat="AVX512"`, "none is like it"},
-	} {
-		loaded, _, err := config.Load(c.file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		warnings, _ := target.compare(loaded)
-		if c.what == "" {
-			if len(warnings) > 0 {
-				t.Errorf("%s: %+v", name, warnings)
-			}
-			continue
-		}
-		if len(warnings) != 1 || !strings.Contains(warnings[0].What, c.what) || !strings.Contains(warnings[0].Right, c.right) || warnings[0].Line == 0 {
-			t.Errorf("%s: %+v, want %q and %q", name, warnings, c.what, c.right)
-		}
-	}
-}
-
-// TestAddressInsideInstruction finds an instruction of more than a byte in the
-// fixture and names its second byte.
-func TestAddressInsideInstruction(t *testing.T) {
-	program := codecProgram(t)
-	target, err := openTarget(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer target.Close()
-	im := &target.images[0]
-	f := im.Find("main", false)[0]
-	var second x86.Insn
-	walk(im.Image, f.Addr, f.Addr+f.Size, func(in *x86.Insn) bool {
-		second = *in
-		return in.Addr == f.Addr || in.Len == 1
-	})
-	for offset, want := range map[uint64]string{second.Addr: "", second.Addr + 1: "no instruction of codec begins at"} {
-		c, _, err := config.OneOff(config.OneOffOptions{OnCall: "main"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Windows[0].On = &config.Event{Kind: config.EventAddress, Image: "codec", Offset: offset}
-		got := target.checkNames(c)
-		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].What, want)) {
-			t.Errorf("%#x: %v, want %q", offset, got, want)
-		}
-	}
 }
 
 // estimateText is what check prints of gzip, with figures and versions open.
@@ -341,39 +153,4 @@ func TestAgainstErrors(t *testing.T) {
 	if status, _, errs := command(t, "check", "--against", text, windowFile(t, "", `<Image/>`)); status != 0 || !strings.Contains(errs, "is a script: its process runs /bin/sh") {
 		t.Errorf("a script: %d %q", status, errs)
 	}
-}
-
-// TestFormsOfAProgramAreKnown holds the decoder's names of forms against the
-// configuration's idea of them, which cannot import each other.
-func TestFormsOfAProgramAreKnown(t *testing.T) {
-	target, err := openTarget(systemProgram(t, "/bin/gzip"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer target.Close()
-	var b strings.Builder
-	for _, k := range target.takeInventory(true).kinds {
-		b.WriteString(`<Function name="f` + k.key.Form + `"><Instruction form="` + k.key.Form + `"/></Function>`)
-	}
-	c, warnings, err := config.Parse("forms", []byte(`<AlleriaConfig version="1.0"><Window><Profile><Process><Thread><Image>`+dedupe(b.String())+
-		`</Image></Thread></Process></Profile></Window></AlleriaConfig>`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := len(c.Windows[0].Profile.Processes[0].Threads[0].Images[0].Functions); n < 300 || len(warnings) > 0 {
-		t.Errorf("%d forms, %v", n, warnings)
-	}
-}
-
-// dedupe leaves one of each Function: kinds differ in more than their form.
-func dedupe(s string) string {
-	seen := map[string]bool{}
-	var out strings.Builder
-	for _, f := range strings.SplitAfter(s, "</Function>") {
-		if !seen[f] {
-			seen[f] = true
-			out.WriteString(f)
-		}
-	}
-	return out.String()
 }

@@ -3,11 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"alleria/config"
+	"alleria/internal/against"
+	"alleria/internal/session"
+	"alleria/internal/symbols"
 	"alleria/schemas"
 )
 
@@ -19,7 +23,7 @@ import (
 // to look in here: there is none yet.
 func (a *app) checkCommand() *cobra.Command {
 	asJSON := false
-	element, against := "", ""
+	element, program := "", ""
 	c := &cobra.Command{
 		Use:   "check [FILE...]",
 		Short: "Check window configurations and say in words what they do",
@@ -50,11 +54,11 @@ that holds that list as "diagnostics" and the counts as "estimates".`,
 				}
 				args = []string{found}
 			}
-			return a.check(args, against, asJSON)
+			return a.check(args, program, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print errors and warnings as JSON")
-	c.Flags().StringVar(&against, "against", "", "look names up in this `program` and its libraries, and count what is selected")
+	c.Flags().StringVar(&program, "against", "", "look names up in this `program` and its libraries, and count what is selected")
 	c.Flags().StringVar(&element, "element", "", "explain this `element` of the language")
 	return c
 }
@@ -82,18 +86,18 @@ func diagnosticOf(e config.Error, severity string) diagnostic {
 // The exit status is 2 with at least one error, else 0: warnings, also those of
 // names that were not found, leave it at 0, since a program may load later what it
 // does not map at its start. With --json they are in the list only.
-func (a *app) check(files []string, against string, asJSON bool) error {
-	var t *target
-	if against != "" {
+func (a *app) check(files []string, program string, asJSON bool) error {
+	var t *against.Target
+	if program != "" {
 		var err error
-		if t, err = openTarget(against); err != nil {
+		if t, err = openTarget(program); err != nil {
 			return err
 		}
 		defer t.Close()
 		// Once, and not with each file: they are about the program.
-		t.notices(a.messages())
+		t.Notices(a.messages())
 	}
-	r := checkResult{app: a, asJSON: asJSON, list: []diagnostic{}, estimates: []*estimate{}}
+	r := checkResult{app: a, asJSON: asJSON, list: []diagnostic{}, estimates: []*against.Estimate{}}
 	for _, file := range files {
 		if err := r.file(file, t); err != nil {
 			return err
@@ -116,6 +120,30 @@ func (a *app) check(files []string, against string, asJSON bool) error {
 	return nil
 }
 
+// openTarget finds a program as a shell does and opens it. Unlike findProgram it does not ask
+// whether the program may be executed: it is not going to be.
+//
+// Errors carry the exit status that record would end with for the same program:
+// 127 not found, 126 not to be read. The caller closes the target.
+func openTarget(name string) (*against.Target, error) {
+	path := name
+	if !strings.Contains(name, "/") {
+		found, err := exec.LookPath(name)
+		if err != nil && !errors.Is(err, exec.ErrDot) {
+			return nil, &statusError{statusNotFound, fmt.Errorf("%s: no such program in PATH%s", name, besideUs(name))}
+		}
+		path = found
+	}
+	t, err := against.Open(path)
+	switch {
+	case errors.Is(err, symbols.ErrNotFound):
+		return nil, &statusError{statusNotFound, err}
+	case err != nil:
+		return nil, &statusError{statusNotTraced, err}
+	}
+	return t, nil
+}
+
 // checkResult is what has been found so far.
 // errs and list hold the same errors twice, once to be joined into the command's
 // own and once for JSON.
@@ -124,7 +152,7 @@ type checkResult struct {
 	asJSON    bool
 	errs      []error
 	list      []diagnostic
-	estimates []*estimate
+	estimates []*against.Estimate
 }
 
 // file checks one file. What it returns is a failure of ours; what is wrong with
@@ -132,7 +160,7 @@ type checkResult struct {
 //
 // A file with errors is not explained and not held against the program: there is no
 // model of it to do that with.
-func (r *checkResult) file(file string, t *target) error {
+func (r *checkResult) file(file string, t *against.Target) error {
 	c, warnings, err := config.Load(file)
 	r.warn(warnings, "warning")
 	var errs config.Errors
@@ -151,10 +179,13 @@ func (r *checkResult) file(file string, t *target) error {
 	for _, e := range c.Unsupported() {
 		r.warn([]config.Warning{config.Warning(e)}, "unsupported")
 	}
-	r.warn(c.Ignored(), "warning")
-	var e *estimate
+	for _, e := range session.Refused(c) {
+		r.warn([]config.Warning{config.Warning(e)}, "unsupported")
+	}
+	r.warn(against.UnknownClasses(c), "warning")
+	var e *against.Estimate
 	if t != nil {
-		warnings, e = t.compare(c)
+		warnings, e = t.Compare(c)
 		r.warn(warnings, "warning")
 		r.estimates = append(r.estimates, e)
 	}
@@ -166,7 +197,7 @@ func (r *checkResult) file(file string, t *target) error {
 		return err
 	}
 	if e != nil {
-		return e.print(r.stdout)
+		return e.Print(r.stdout)
 	}
 	return nil
 }
@@ -188,8 +219,8 @@ func (r *checkResult) print(estimates bool) error {
 		return r.printJSON(r.list)
 	}
 	return r.printJSON(struct {
-		Diagnostics []diagnostic `json:"diagnostics"`
-		Estimates   []*estimate  `json:"estimates"`
+		Diagnostics []diagnostic        `json:"diagnostics"`
+		Estimates   []*against.Estimate `json:"estimates"`
 	}{r.list, r.estimates})
 }
 

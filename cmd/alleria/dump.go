@@ -39,6 +39,7 @@ syscall or signal. An instruction's accesses are a list in it.`,
 				return err
 			}
 			return openProfiles(args, func(profiles []*abp.Profile) error {
+				a.warnGaps(profiles)
 				q, err := filter.query(profiles)
 				if err != nil {
 					return err

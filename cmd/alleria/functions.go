@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"alleria/analysis"
+	"alleria/internal/against"
 	"alleria/internal/symbols"
 )
 
@@ -109,12 +111,12 @@ func (a *app) functions(f *functionsFlags, program string, patterns []string) er
 		return err
 	}
 	defer t.Close()
-	t.notices(a.messages())
-	im := &t.images[0]
+	t.Notices(a.messages())
+	im := t.Program()
 	// The program has to be there even so: it decides, by its loader's rules, which
 	// file a name means.
 	if f.image != "" {
-		if im, err = t.imageFor(f.image); err != nil {
+		if im, err = imageFor(t, f.image); err != nil {
 			return err
 		}
 	}
@@ -122,7 +124,7 @@ func (a *app) functions(f *functionsFlags, program string, patterns []string) er
 	// An error, so that scripts notice; a program without any function at all is only
 	// odd.
 	if len(rows) == 0 && len(patterns) > 0 {
-		return usagef("no function of %s matches %s; %s", im.key.Name, list(patterns, 3), nearestFunctions(patterns[0], []*targetImage{im}))
+		return usagef("no function of %s matches %s; %s", im.Key.Name, analysis.FormatList(patterns, 3), against.NearestFunctions(patterns[0], im))
 	}
 	// Stable, from the table's order of addresses: equals stay sorted by that.
 	slices.SortStableFunc(rows, order)
@@ -133,8 +135,8 @@ func (a *app) functions(f *functionsFlags, program string, patterns []string) er
 		return err
 	}
 	// Not with patterns: who finds what he looked for does not ask what else there is.
-	if named, all := namedFunctions(im.Image); len(patterns) == 0 && named < all {
-		fmt.Fprintf(a.messages(), "alleria: %d of the %d functions of %s have no name; debug symbols would name them\n", all-named, all, im.key.Name)
+	if named, all := im.Named(); len(patterns) == 0 && named < all {
+		fmt.Fprintf(a.messages(), "alleria: %d of the %d functions of %s have no name; debug symbols would name them\n", all-named, all, im.Key.Name)
 	}
 	return nil
 }
@@ -142,27 +144,26 @@ func (a *app) functions(f *functionsFlags, program string, patterns []string) er
 // imageFor finds the image to list. A path that the program is not linked with
 // is opened as it is: it may be loaded later.
 // The image is added to the target, so that it is closed with it.
-func (t *target) imageFor(name string) (*targetImage, error) {
-	if im, ok := t.image(name); ok {
+func imageFor(t *against.Target, name string) (*against.Image, error) {
+	if im, ok := t.Image(name); ok {
 		return im, nil
 	}
 	// By path only: a bare name could be any file in the loader's directories, also
 	// one of another architecture.
 	if strings.Contains(name, "/") {
-		im, err := t.cache.Open(name)
+		im, err := t.Add(name)
 		if err != nil {
 			return nil, &statusError{statusUsage, err}
 		}
-		t.add(im, absolute(name), name, false, nil)
-		return &t.images[len(t.images)-1], nil
+		return im, nil
 	}
-	return nil, usagef("%s is not linked with %q; its images are %s", t.name(), name, list(t.imageNames(), 20))
+	return nil, usagef("%s is not linked with %q; its images are %s", t.Name(), name, analysis.FormatList(t.ImageNames(), 20))
 }
 
 // rows selects and describes functions. They are described before they are sorted
 // because two of the three keys are part of the description.
 // No pattern selects everything. The order is that of addresses, from the table.
-func (f *functionsFlags) rows(im *targetImage, patterns []string) []functionRow {
+func (f *functionsFlags) rows(im *against.Image, patterns []string) []functionRow {
 	// A set rather than a list of results: patterns may overlap.
 	var found map[uint64]bool // by address
 	if len(patterns) > 0 {
@@ -189,8 +190,8 @@ func (f *functionsFlags) rows(im *targetImage, patterns []string) []functionRow 
 
 // row describes one function. Lines are looked up only where they are wanted:
 // the first reads the whole line table.
-func (f *functionsFlags) row(im *targetImage, fn *symbols.Function) functionRow {
-	r := functionRow{Image: im.key.Name, Address: fn.Addr, Size: fn.Size, Name: fn.Name(), Linked: fn.Linked(),
+func (f *functionsFlags) row(im *against.Image, fn *symbols.Function) functionRow {
+	r := functionRow{Image: im.Key.Name, Address: fn.Addr, Size: fn.Size, Name: fn.Name(), Linked: fn.Linked(),
 		From: fn.Source.String(), PartOf: fn.Parent()}
 	r.Kind = [...]string{symbols.Plain: "function", symbols.IFunc: "ifunc", symbols.PLT: "stub"}[fn.Kind]
 	// The first is the name itself, repeated only where it has a version, which the

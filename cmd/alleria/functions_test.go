@@ -51,7 +51,7 @@ func TestFunctionsOfFixture(t *testing.T) {
 	}
 	// The source file of the template's instances, each at the template's line.
 	for _, r := range functionList(t, "--sources", program, "codec::twice*") {
-		if !strings.HasSuffix(r[2], "codec.cc:4") {
+		if !strings.HasSuffix(r[2], "codec.cc:3") {
 			t.Errorf("%v: not at the template's line", r)
 		}
 	}

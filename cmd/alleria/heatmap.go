@@ -57,6 +57,7 @@ gets files of its own, with -pN before the ending.`,
 				}
 			}
 			return openProfiles(args, func(profiles []*abp.Profile) error {
+				a.warnGaps(profiles)
 				q, err := filter.query(profiles)
 				if err != nil {
 					return err

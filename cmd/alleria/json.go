@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 )
 
 // printJSON prints what a command was asked for with --json: one document,
@@ -11,8 +12,11 @@ import (
 // Everything that --json prints goes through here but the version, which is one
 // line on purpose, and the report, whose form analysis documents. Callers pass
 // empty slices and not nil ones: `null` would be one more case for every script.
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.stdout)
+func (a *app) printJSON(v any) error { return writeJSON(a.stdout, v) }
+
+// writeJSON prints the same anywhere.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("print JSON: %w", err)

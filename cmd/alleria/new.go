@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"alleria/analysis"
 	"alleria/config"
 )
 
@@ -20,6 +21,10 @@ type newFlags struct {
 	// program is where names are looked up; empty: nowhere, for a program that is
 	// on another machine or not built yet.
 	program string
+	// process lists whom to record, see config.ParseProcesses; empty: everybody. notes says in
+	// a comment what the process of a number is, where that is known.
+	process string
+	notes   map[int]string
 	// functions and image are what is recorded; no function: all of the image.
 	functions []string
 	image     string
@@ -56,12 +61,19 @@ editors complete and check while typing.`,
   alleria new --program ./tool --on-call parse --till-return parse --reopenable
   alleria new --instructions 1G:2G --what all`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.newConfig(f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			// What a window on a library's function is about is that library.
+			if _, image := config.SplitFunction(f.onCall); image != "" && !c.Flags().Changed("image") {
+				f.image = image
+			}
+			return a.newConfig(f)
+		},
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.program, "program", "", "look the names up in this `program`")
+	fl.StringVar(&f.process, "process", "", "record only these `processes`, between commas: numbers in order of creation, names (which may hold *) or paths of the programs that they execute")
 	fl.StringArrayVar(&f.functions, "function", nil, "record only this `function`, which may hold *; may be repeated")
-	fl.StringVar(&f.image, "image", "main", "record only this `image`: main, app (all but the system's), all, a file name or a path")
+	fl.StringVar(&f.image, "image", "main", "record only this `image`: main, app (all but the system's), all, a file name or a path; by default that of --on-call")
 	fl.StringVar(&f.what, "what", "addresses", "`what` to record: "+strings.Join(recordableNames(), ", "))
 	fl.StringVar(&f.onCall, "on-call", "", "open the window when this `function` is entered (function@image: another image's)")
 	fl.StringVar(&f.tillReturn, "till-return", "", "close the window when this `function` has returned")
@@ -138,8 +150,8 @@ func (a *app) newConfig(f *newFlags) error {
 			return err
 		}
 		defer t.Close()
-		t.notices(a.messages())
-		if wrong := t.checkNames(c); len(wrong) > 0 {
+		t.Notices(a.messages())
+		if wrong := t.CheckNames(c); len(wrong) > 0 {
 			return usagef("%s; %s", wrong[0].What, wrong[0].Right)
 		}
 	}
@@ -221,7 +233,7 @@ func (f *newFlags) text() ([]byte, error) {
 	// A loop over five: the order of help is worth more than a map.
 	at := slices.IndexFunc(recordables(), func(r recordable) bool { return r.name == f.what })
 	if at < 0 {
-		return nil, usagef("--what is one of %s, not %q", list(recordableNames(), 9), f.what)
+		return nil, usagef("--what is one of %s, not %q", analysis.FormatList(recordableNames(), 9), f.what)
 	}
 	w := &configWriter{}
 	w.put(0, `<?xml version="1.0" encoding="UTF-8"?>`)
@@ -245,7 +257,9 @@ func (f *newFlags) text() ([]byte, error) {
 	}
 	w.put(1, "<Window%s>", attrs)
 	f.window(w, on, till)
-	f.profile(w, recordables()[at])
+	if err := f.profile(w, recordables()[at]); err != nil {
+		return nil, err
+	}
 	w.put(1, "</Window>")
 	w.put(0, "</AlleriaConfig>")
 	return w.Bytes(), nil
@@ -280,12 +294,42 @@ func (f *newFlags) window(w *configWriter, on, till string) {
 //
 // The image's default is the main executable, unlike record's, which is everything:
 // a file is made to be narrowed, and a run without one to miss nothing.
-func (f *newFlags) profile(w *configWriter, r recordable) {
-	// Process and Thread select everything. They cannot be left out in the language,
-	// and so are where a number would go.
+func (f *newFlags) profile(w *configWriter, r recordable) error {
 	w.put(2, "<Profile>")
-	w.comment(3, `Every process and every thread; n="1" would be the first, in order of creation.`)
-	w.put(3, "<Process>")
+	if f.process == "" {
+		// Process and Thread select everything. They cannot be left out in the language,
+		// and so are where a number would go.
+		w.comment(3, `Every process and every thread; n="1" would be the first, in order of creation.`)
+		f.recorded(w, r, "")
+		w.put(2, "</Profile>")
+		return nil
+	}
+	list, err := config.ParseProcesses(f.process)
+	if err != nil {
+		return usagef("--process: %w", err)
+	}
+	w.comment(3, "Every other process: followed, so that all have their numbers, and nothing of it is recorded.")
+	w.put(3, "<Process/>")
+	for _, p := range list {
+		switch {
+		case p.N > 0 && f.notes[p.N] != "":
+			w.comment(3, f.notes[p.N])
+			f.recorded(w, r, fmt.Sprintf(` n="%d"`, p.N))
+		case p.N > 0:
+			f.recorded(w, r, fmt.Sprintf(` n="%d"`, p.N))
+		case p.Path != "":
+			f.recorded(w, r, " path="+quoted(p.Path))
+		default:
+			f.recorded(w, r, " name="+quoted(p.Name))
+		}
+	}
+	w.put(2, "</Profile>")
+	return nil
+}
+
+// recorded writes a Process with what is recorded of it.
+func (f *newFlags) recorded(w *configWriter, r recordable, attrs string) {
+	w.put(3, "<Process%s>", attrs)
 	w.put(4, "<Thread>")
 	// The same words as in record's --image, and "all", for which that has the empty
 	// string.
@@ -321,7 +365,6 @@ func (f *newFlags) profile(w *configWriter, r recordable) {
 	w.put(5, "</Image>")
 	w.put(4, "</Thread>")
 	w.put(3, "</Process>")
-	w.put(2, "</Profile>")
 }
 
 // events are the elements in On and Till, empty for none. What contradicts itself

@@ -22,6 +22,8 @@ func TestNew(t *testing.T) {
 	const address = `<Function><Instruction cat="anyMem" accessAddressAndSize="1"/></Function>`
 	for args, want := range map[string]string{
 		"": frame("", "", ` main="1"`, address),
+		"--process 4,cc1* --what blocks": `<AlleriaConfig version="1.0"><Window><Profile><Process/><Process n="4"><Thread><Image main="1"><Function><Instruction cat="any"/>` +
+			`</Function></Image></Thread></Process><Process name="cc1*"><Thread><Image main="1"><Function><Instruction cat="any"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`,
 		"--image all --what values": frame("", "", "",
 			`<Function><Instruction cat="anyMem" accessAddressAndSize="1" accessValue="1"/></Function>`),
 		"--image app --what blocks --name x--y": frame(` name="x--y"`, "", ` anyButSys="1"`, `<Function><Instruction cat="any"/></Function>`),
@@ -31,7 +33,7 @@ func TestNew(t *testing.T) {
 		"--image /opt/x--y --instructions 1G:2G": frame("", `<On><Instructions threshold="1G"/></On><Till><Instructions threshold="2G"/></Till>`, ` path="/opt/x--y"`, address),
 		"--instructions :500k":                   frame("", `<Till><Instructions threshold="500k"/></Till>`, ` main="1"`, address),
 		"--on-call f@libz.so.1 --till-return g@/a/b --reopenable": frame(` reopenable="1"`,
-			`<On><Call name="f" imageName="libz.so.1"/></On><Till><Return name="g" imagePath="/a/b"/></Till>`, ` main="1"`, address),
+			`<On><Call name="f" imageName="libz.so.1"/></On><Till><Return name="g" imagePath="/a/b"/></Till>`, ` name="libz.so.1"`, address),
 		"--on-call f --instructions :9 --what branches": frame("", `<On><Call name="f"/></On><Till><Instructions threshold="9"/></Till>`, ` main="1"`,
 			`<Function><Instruction cat="COND_BR" branch="1"/><Instruction cat="UNCOND_BR" branch="1"/><Instruction cat="CALL" branch="1"/><Instruction cat="RET" branch="1"/></Function>`),
 		"--what all": frame("", "", ` main="1"`,

@@ -35,6 +35,16 @@ func openProfiles(paths []string, use func([]*abp.Profile) error) (err error) {
 	return use(open)
 }
 
+// warnGaps says what belongs to the profiles and is not there. report and verify say it as part
+// of what they print.
+func (a *app) warnGaps(profiles []*abp.Profile) {
+	for _, p := range profiles {
+		for _, g := range p.Gaps() {
+			fmt.Fprintf(a.messages(), "alleria: the profile is not whole: %s\n", g)
+		}
+	}
+}
+
 // queryFlags are the filters that all commands which read profiles have.
 //
 // Numbers are those of the configuration language: processes by order of creation in
@@ -43,6 +53,7 @@ type queryFlags struct {
 	processes []uint
 	threads   []uint
 	functions []string
+	windows   []string
 	address   string
 	data      string
 	time      string
@@ -55,6 +66,7 @@ func (f *queryFlags) register(fl *pflag.FlagSet) {
 	fl.UintSliceVar(&f.processes, "process", nil, "only these processes, by `number`")
 	fl.UintSliceVar(&f.threads, "thread", nil, "only these threads, by `number` within their process")
 	fl.StringArrayVar(&f.functions, "function", nil, "only instructions of this `function`; * stands for anything; may be repeated")
+	fl.StringArrayVar(&f.windows, "window", nil, "only what ran while this `window` was open; may be repeated")
 	fl.StringVar(&f.address, "address", "", "only instructions in this `range`: 0x401000-0x402000, 0x401000+0x100 or one address")
 	fl.StringVar(&f.data, "data", "", "only accesses to this `range` of addresses")
 	fl.StringVar(&f.time, "time", "", "only this `range` of seconds since the start: 0.5-1.5")
@@ -65,7 +77,7 @@ func (f *queryFlags) register(fl *pflag.FlagSet) {
 // A flag that was not given filters nothing. The reading library knows nothing of
 // seconds: they are turned into time stamps here.
 func (f *queryFlags) query(profiles []*abp.Profile) (q abp.Query, err error) {
-	q.Functions = f.functions
+	q.Functions, q.Windows = f.functions, f.windows
 	for _, n := range f.processes {
 		q.Processes = append(q.Processes, uint32(n))
 	}
@@ -91,7 +103,7 @@ func (f *queryFlags) query(profiles []*abp.Profile) (q abp.Query, err error) {
 // known refuses names and numbers that none of the profiles has: an empty answer
 // to a misspelt question looks like a fact about the program.
 func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
-	var names []string
+	var names, windows []string
 	numbers, threads := make(map[uint32]bool), make(map[uint32]bool)
 	for _, p := range profiles {
 		for _, proc := range p.Processes() {
@@ -104,6 +116,9 @@ func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
 			}
 			for _, s := range proc.Signals() {
 				threads[s.Thread] = true
+			}
+			for _, d := range proc.WindowDefs() {
+				windows = append(windows, d.Name)
 			}
 			for i := range proc.Functions() {
 				names = append(names, proc.Functions()[i].Display(), proc.Functions()[i].Name)
@@ -119,6 +134,15 @@ func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
 	for _, n := range q.Threads {
 		if len(threads) > 0 && !threads[n] {
 			return usagef("--thread %d: there is no such thread in the profile; alleria report lists them", n)
+		}
+	}
+	for _, name := range q.Windows {
+		if !slices.Contains(windows, name) {
+			hint := ""
+			if near := config.Nearest(name, windows); near != "" {
+				hint = "; the nearest name is " + near
+			}
+			return usagef("--window %s: no profile has such a window; alleria report lists them%s", name, hint)
 		}
 	}
 	for _, name := range q.Functions {

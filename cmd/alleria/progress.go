@@ -20,11 +20,19 @@ const progressEvery = 500 * time.Millisecond
 // Without a terminal, or with --quiet, there is nobody to tell: progress is nil,
 // which every reader takes, and stop does nothing.
 func (a *app) reading() (progress *analysis.Progress, stop func()) {
-	out := a.progress()
-	if out == nil {
+	if a.progress() == nil {
 		return nil, func() {}
 	}
 	progress = new(analysis.Progress)
+	return progress, a.showing("reading", progress.Share)
+}
+
+// showing is reading for whatever can say which share of it is done.
+func (a *app) showing(what string, share func() float64) (stop func()) {
+	out := a.progress()
+	if out == nil {
+		return func() {}
+	}
 	done := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {
@@ -38,11 +46,11 @@ func (a *app) reading() (progress *analysis.Progress, stop func()) {
 				}
 				return
 			case <-tick.C:
-				fmt.Fprintf(out, "\rreading: %3.0f %%", 100*progress.Share())
+				fmt.Fprintf(out, "\r%s: %3.0f %%", what, 100*share())
 			}
 		}
 	})
-	return progress, func() {
+	return func() {
 		close(done)
 		wait.Wait()
 	}

@@ -6,9 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"alleria/abp"
 	"alleria/analysis"
+	"alleria/analysis/pstree"
 	"alleria/analysis/synthetic"
 )
 
@@ -107,14 +110,14 @@ func TestWindowsAndTreeCommands(t *testing.T) {
 	if _, out, _ := command(t, "windows", "--window", "copying", run); strings.Count(out, "\n") != 1 || !strings.Contains(out, "Call memcpy") {
 		t.Errorf("windows of one name:\n%s", out)
 	}
-	tree := decode[[]*treeNode](t, "tree", "--json", run)
+	tree := decode[[]*pstree.Node](t, "tree", "--json", run)
 	if len(tree) != 1 || len(tree[0].Children) != 1 {
 		t.Fatalf("%+v", tree)
 	}
 	if child := tree[0].Children[0]; child.Number != 2 || child.Followed || child.Exit == nil || *child.Exit != 137 {
 		t.Errorf("child %+v", child)
 	}
-	if _, out, _ := command(t, "tree", run); !strings.Contains(out, "\n  2 (pid 105, exit status 137) child") {
+	if _, out, _ := command(t, "tree", run); !strings.Contains(out, "\n└─ 2 (pid 105, not followed, killed by SIGKILL) child") {
 		t.Errorf("tree:\n%s", out)
 	}
 }
@@ -181,5 +184,20 @@ func TestVerifyCommand(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) == 0 {
 			t.Errorf("%s: %v %s", what, err, out)
 		}
+	}
+}
+
+// TestVerifyProgress: progress ends at the whole and never exceeds it.
+func TestVerifyProgress(t *testing.T) {
+	run := syntheticRun(t)
+	var mu sync.Mutex
+	var most, total uint64
+	err := abp.VerifyProgress(run, func(p abp.Problem) { t.Error(p) }, func(done, all uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		most, total = max(most, done), all
+	})
+	if err != nil || most == 0 || most > total {
+		t.Errorf("%d of %d: %v", most, total, err)
 	}
 }

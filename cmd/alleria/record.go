@@ -35,6 +35,8 @@ type recordFlags struct {
 	maxSize  string
 	maxTime  string
 	maxIns   string
+	rate     string
+	follow   string
 }
 
 // recordCommand declares the flags. What they mean is checked in one place
@@ -80,10 +82,12 @@ ended it.`,
 	fl.BoolVar(&o.Force, "force", false, "replace an output directory that exists")
 	fl.StringVar(&o.Only, "only", "", "`translate` (record nothing), count (instructions by process, thread and function) or blocks (no accesses)")
 	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
+	fl.StringVar(&f.follow, "follow", "all", "whom to follow besides the program: `all` that it creates, as far as the configuration names them; none; threads (the same: the program's threads alone)")
 	fl.BoolVar(&o.NoASLR, "no-aslr", false, "switch the target's address-space randomisation off")
 	fl.StringVar(&f.maxSize, "max-size", "", "stop recording when the profile has so many `bytes` (64K, 10M, 2G)")
 	fl.StringVar(&f.maxTime, "max-time", "", "stop recording after this `time` (500ms, 10s)")
 	fl.StringVar(&f.maxIns, "max-instructions", "", "stop recording after this many `instructions` (10k, 5M, 2G)")
+	fl.StringVar(&f.rate, "sample-rate", "", "record only bursts, this `part` of all instructions (1%, 1/20, 0.05), or as much as processing threads keep up with (auto); no thread ever waits")
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
 	fl.IntVar(&o.Threads, "threads", 0, "most processing threads: their `number` grows to that where one does not keep up (0: one a processor)")
 	fl.StringSliceVar(&o.Engine, "engine", nil, "switch optimisations of the engine off by `name`, for comparison")
@@ -114,6 +118,13 @@ func (a *app) record(f *recordFlags, args []string) error {
 	}
 	if opts.Config, opts.ConfigFrom, err = f.window.load(messages, opts.Outputs); err != nil {
 		return err
+	}
+	if f.rate != "" {
+		r, err := config.ParseRate(f.rate)
+		if err != nil {
+			return usagef("--sample-rate: %w", err)
+		}
+		opts.Config.SetSampleRate(r)
 	}
 	// The session would refuse it too, but cannot know how mistakes in a file are
 	// printed.
@@ -196,6 +207,9 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	if err := withoutEffect(fl, o); err != nil {
 		return err
 	}
+	if o.Follow, err = parseFollow(f.follow, f.window.oneOff.Process); err != nil {
+		return err
+	}
 	if o.Threads < 0 || o.Threads > mostThreads {
 		return usagef("--threads is a number from 0 to %d, not %d", mostThreads, o.Threads)
 	}
@@ -242,6 +256,20 @@ func (f *recordFlags) checkBounds() (err error) {
 		o.BufferMost = int(min(n, math.MaxInt32))
 	}
 	return nil
+}
+
+// parseFollow reads whom to follow. Threads of the program are followed in any case: the
+// word is for those who look for it, as other tracers have it.
+func parseFollow(s, processes string) (string, error) {
+	switch {
+	case s == "all":
+		return session.FollowAll, nil
+	case s != "none" && s != "threads":
+		return "", usagef("--follow is all, none or threads, not %q", s)
+	case processes != "" && processes != "1":
+		return "", usagef("--follow %s follows process 1 alone, so that --process %s has no effect; leave one of them out", s, processes)
+	}
+	return session.FollowNone, nil
 }
 
 // parseCompress reads a level. 0 is no level that can be asked for: it stands

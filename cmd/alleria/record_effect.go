@@ -14,9 +14,9 @@ import (
 func withoutEffect(fl *pflag.FlagSet, o *session.Options) error {
 	var (
 		window = []string{"config", "on-call", "till-return", "on-instructions", "till-instructions", "reopenable",
-			"image", "function", "select", "fields"}
+			"process", "image", "function", "select", "fields"}
 		limits  = []string{"max-size", "max-time", "max-instructions"}
-		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "discard"}
+		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "discard", "sample-rate"}
 	)
 	refuse := func(why string, groups ...[]string) error {
 		for _, name := range slices.Concat(groups...) {

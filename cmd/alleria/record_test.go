@@ -3,10 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"alleria/analysis"
+	"alleria/analysis/pstree"
 )
 
 func TestRecordStatuses(t *testing.T) {
@@ -52,6 +54,45 @@ func TestRecordThenRead(t *testing.T) {
 	}
 	if status, _, errs := command(t, "record", "-q", "--force", "-o", out, "/bin/true"); status != 0 {
 		t.Errorf("with --force: status %d: %s", status, errs)
+	}
+}
+
+// TestRecordFollow records the first child alone, and then nobody but the shell.
+func TestRecordFollow(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	script := []string{"-o", out, "--", "/bin/sh", "-c", "/bin/true; /bin/false; exit 3"}
+	family := func() (followed, recorded []int) {
+		for _, root := range decode[[]*pstree.Node](t, "tree", "--json", out) {
+			for _, n := range append([]*pstree.Node{root}, root.Children...) {
+				if n.Followed {
+					followed = append(followed, n.Number)
+				}
+				if n.Instructions > 0 {
+					recorded = append(recorded, n.Number)
+				}
+			}
+		}
+		return followed, recorded
+	}
+	for _, c := range []struct {
+		flags              string
+		followed, recorded []int
+	}{
+		{"--process 2", []int{1, 2, 3}, []int{2}},
+		{"--process 3,1", []int{1, 2, 3}, []int{1, 3}},
+		{"--process true", []int{1, 2, 3}, []int{2}},
+		{"--process /bin/false", []int{1, 2, 3}, []int{3}},
+		{"--follow none", []int{1}, []int{1}},
+		{"--follow threads", []int{1}, []int{1}},
+		{"--follow all", []int{1, 2, 3}, []int{1, 2, 3}},
+	} {
+		args := append(append([]string{"record", "-q", "--force", "--select", "any", "--fields", "none"}, strings.Fields(c.flags)...), script...)
+		if status, _, errs := command(t, args...); status != 3 {
+			t.Errorf("%s: status %d, %s", c.flags, status, errs)
+		}
+		if followed, recorded := family(); !slices.Equal(followed, c.followed) || !slices.Equal(recorded, c.recorded) {
+			t.Errorf("%s: followed %v, recorded %v; want %v and %v", c.flags, followed, recorded, c.followed, c.recorded)
+		}
 	}
 }
 

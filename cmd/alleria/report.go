@@ -14,18 +14,28 @@ import (
 // in shares: percentages are of what is left.
 func (a *app) reportCommand() *cobra.Command {
 	var filter queryFlags
+	var views reportViews
 	asJSON, decode, top := false, false, 0
 	c := &cobra.Command{
 		Use:   "report PROFILE...",
 		Short: "Sum profiles up: instructions, loads and stores by image, function and window",
 		Long: `report counts what was recorded: by process, thread, window, image and function
 (exclusive of what it calls), and what the output took. PROFILE is a run's
-directory, a process's within it, or one .abp file.`,
-		Example: "  alleria report out\n  alleria report --function BZ2_compressBlock --json out",
+directory, a process's within it, or one .abp file.
+
+Other tables instead: --inclusive, --callers, --callees (by following calls), --by-line,
+--by-instruction (of code), --by-address, --by-cacheline (of data), --tree, --by-program (of
+processes).`,
+		Example: "  alleria report out\n  alleria report --function BZ2_compressBlock --json out\n  alleria report --callers malloc out\n  alleria report --tree out\n  alleria report --by-program out\n  alleria report --by-line --function 'parse_*' out",
 		Args:    someProfiles,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if top < 0 {
 				return usagef("--top is a number from 0, not %d", top)
+			}
+			views.json, views.top = asJSON, top
+			view, err := views.chosen()
+			if err != nil {
+				return err
 			}
 			return openProfiles(args, func(profiles []*abp.Profile) error {
 				q, err := filter.query(profiles)
@@ -33,6 +43,9 @@ directory, a process's within it, or one .abp file.`,
 					return err
 				}
 				q.Decode = decode
+				if view != "" {
+					return views.show(a, view, profiles, q)
+				}
 				progress, stop := a.reading()
 				r, err := analysis.Summarise(profiles, q, progress)
 				// Before anything is printed: the progress line is wiped off the
@@ -49,8 +62,9 @@ directory, a process's within it, or one .abp file.`,
 		},
 	}
 	filter.register(c.Flags())
+	views.register(c.Flags())
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, everything in it")
 	c.Flags().BoolVar(&decode, "decode", false, "count by decoding everything, also what frames list (slower, the same counts)")
-	c.Flags().IntVar(&top, "top", 20, "show this `number` of images and functions a process; 0: all")
+	c.Flags().IntVar(&top, "top", 20, "show this `number` of images and functions (or of another table's rows) a process; 0: all")
 	return c
 }

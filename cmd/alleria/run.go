@@ -23,12 +23,15 @@ type app struct {
 
 	quiet   bool   // -q
 	logPath string // --log
+
+	dryRun dryRun // of tree; nil: it shows profiles only
 }
 
 // run is the whole command: arguments in, exit status out.
 // It never calls os.Exit itself and leaves the arguments as they were.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a.dryRun = a.followOnly
 	root := a.root()
 	root.SetArgs(oldSpelling(root, args))
 	return a.status(root.Execute())
@@ -67,10 +70,12 @@ configuration; 125 alleria's own failure; 126 cannot be executed or traced;
 	root.PersistentFlags().StringVar(&a.logPath, "log", "", "append what happens inside to this `file`, for developers")
 	root.AddCommand(
 		a.recordCommand(), a.checkCommand(), a.schemaCommand(), a.newCommand(), a.functionsCommand(), a.explainCommand(),
-		a.reportCommand(), a.dumpCommand(), a.heatmapCommand(), a.windowsCommand(), a.treeCommand(), a.verifyCommand(),
+		a.reportCommand(), a.dumpCommand(), a.heatmapCommand(), a.convertCommand(), a.windowsCommand(), a.treeCommand(), a.psCommand(), a.verifyCommand(),
+		a.analyzeCommand(), a.annotateCommand(), a.histobinCommand(), a.diffCommand(),
 		a.doctorCommand(), a.versionCommand(), a.manCommand(root),
 	)
 	root.SetFlagErrorFunc(flagError)
+	a.complete(root)
 	// Cobra would add it when it is executed, and print its help for a shell that it does not know.
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -92,7 +97,10 @@ func unknownShell(c *cobra.Command, args []string) error {
 }
 
 // flagError says of a number that it is none without the name of the Go function that read it.
-func flagError(_ *cobra.Command, err error) error {
+func flagError(c *cobra.Command, err error) error {
+	if bad := notExisting(err); bad != nil {
+		return unknownFlag(c, bad)
+	}
 	var bad *pflag.InvalidValueError
 	var num *strconv.NumError
 	if !errors.As(err, &bad) || !errors.As(err, &num) {

@@ -1,160 +1,231 @@
 package main
 
 import (
-	"bufio"
-	"fmt"
+	"context"
+	"errors"
 	"io"
-	"slices"
+	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"alleria/abp"
+	"alleria/analysis/pstree"
+	"alleria/config"
+	"alleria/proctree"
 )
 
-// treeNode is one process of tree --json.
-// Exit is null while unknown, Instructions what was recorded or counted, 0 for a
-// process that was not followed.
-type treeNode struct {
-	Number       uint32      `json:"number"`
-	PID          uint32      `json:"pid"`
-	Command      []string    `json:"command"`
-	Followed     bool        `json:"followed"`
-	Exit         *int        `json:"exit"`
-	Started      *time.Time  `json:"started,omitempty"`
-	Seconds      float64     `json:"seconds,omitempty"`
-	Instructions uint64      `json:"instructions"`
-	Children     []*treeNode `json:"children"`
+// dryRun runs a program and follows all of its processes without recording. exit is the
+// program's status as a shell has it; an error is ours, and there may be processes all
+// the same.
+type dryRun func(ctx context.Context, program string, args []string) (processes []proctree.Process, exit int, err error)
 
-	parent uint32
+// treeFlags are the options of tree.
+type treeFlags struct {
+	json   bool
+	format string
+	output string // of the drawing
+	config newFlags
+	write  string // the configuration's file
 }
 
 // treeCommand shows the tree of one run; numbers of several would collide.
 //
 // The numbers are the point: they are what Process elements select by, and running a
-// program once under `--only count` is how to find them out, as the paper suggests
+// program once without recording is how to find them out, as the paper suggests
 // (Alleria, section 2.5).
 func (a *app) treeCommand() *cobra.Command {
-	asJSON := false
+	f := &treeFlags{}
 	c := &cobra.Command{
-		Use:   "tree PROFILE",
+		Use:   "tree [flags] PROFILE",
 		Short: "Show the processes of a run with their numbers",
 		Long: `tree shows which process started which, with the numbers that window
-configurations name them by, what they ran and how they ended.`,
-		Args: oneProfile,
-		RunE: func(_ *cobra.Command, args []string) error {
+configurations name them by, what they ran and how they ended.
+
+With --write-config it writes a window configuration that records the processes
+of --process; the others are followed, so that all have the same numbers.`,
+		Example: `  alleria tree out
+  alleria tree --format svg -o tree.svg out
+  alleria tree --process 4,cc1* --write-config alleria.config out`,
+		Args: a.treeArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			if c.ArgsLenAtDash() == 0 {
+				return a.runTree(f, args)
+			}
 			return openProfiles(args, func(profiles []*abp.Profile) error {
-				roots := processTree(profiles[0])
-				if asJSON {
-					return a.printJSON(roots)
-				}
-				out := bufio.NewWriter(a.stdout)
-				for _, n := range roots {
-					printNode(out, n, 0)
-				}
-				return out.Flush()
+				a.warnGaps(profiles)
+				return a.showTree(f, a.stdout, pstree.Link(pstree.FromProfile(profiles[0])))
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	if a.dryRun != nil {
+		c.Use = "tree [flags] PROFILE | -- PROGRAM [ARGUMENT...]"
+		c.Long = `tree shows which process started which, with the numbers that window
+configurations name them by, what they ran, how they ended and what they used:
+of a profile, or of PROGRAM, which it runs for that without recording anything.
+The program's input and output are its own: the tree goes to standard error, or
+to the file of --output. The exit status then is the program's.
+
+With --write-config it writes a window configuration that records the processes
+of --process; the others are followed, so that all have the same numbers.`
+		c.Example = "  alleria tree -- make -j4\n" + c.Example
+	}
+	fl := c.Flags()
+	fl.BoolVar(&f.json, "json", false, "print JSON")
+	fl.StringVar(&f.format, "format", "text", "draw in this `format`: text, json, dot (Graphviz) or svg (along time)")
+	fl.StringVarP(&f.output, "output", "o", "", "draw to this `file`")
+	fl.StringVar(&f.write, "write-config", "", "write a window configuration to this `file`")
+	fl.StringVar(&f.config.process, "process", "", "for --write-config: the `processes` to record, between commas: numbers, names (which may hold *) or paths of programs")
+	fl.StringVar(&f.config.what, "what", "addresses", "for --write-config: `what` to record: "+strings.Join(recordableNames(), ", "))
+	fl.BoolVar(&f.config.force, "force", false, "replace files that exist")
 	return c
 }
 
-// printNode prints a process and, below it and further to the right, its
-// children.
-// Seconds are between creation and end of the process, with what it waited.
-func printNode(w io.Writer, n *treeNode, depth int) {
-	end := ""
+// treeArgs takes one profile, or a command behind "--".
+func (a *app) treeArgs(c *cobra.Command, args []string) error {
+	if at := c.ArgsLenAtDash(); a.dryRun != nil && at >= 0 {
+		switch {
+		case at > 0:
+			return usagef("tree takes a profile, or a program behind --, not both")
+		case len(args) == 0:
+			return usagef("no program is named: alleria tree [flags] -- PROGRAM [ARGUMENT...]")
+		}
+		return nil
+	}
+	return oneProfile(c, args)
+}
+
+// check looks at the flags before anything is opened or run.
+func (f *treeFlags) check() error {
+	if f.json {
+		f.format = "json"
+	}
+	switch f.format {
+	case "text", "json", "dot", "svg":
+	default:
+		return usagef("--format is text, json, dot or svg, not %q", f.format)
+	}
 	switch {
-	case n.Exit != nil:
-		end = fmt.Sprintf(", exit status %d", *n.Exit)
-	case !n.Followed:
-		end = ", not followed"
+	case f.write == "" && f.config.process != "":
+		return usagef("--process is for --write-config, which is not given")
+	case f.write == "":
+		return nil
+	case f.config.process == "":
+		return usagef("--write-config needs --process: whom to record")
 	}
-	if n.Seconds > 0 {
-		end += fmt.Sprintf(", %.3g s", n.Seconds)
-	}
-	fmt.Fprintf(w, "%s%d (pid %d%s) %s\n", strings.Repeat("  ", depth), n.Number, n.PID, end, strings.Join(n.Command, " "))
-	for _, c := range n.Children {
-		printNode(w, c, depth+1)
-	}
+	// The text without comments on what the processes are: all that can be wrong with the
+	// flags shows.
+	f.config.image, f.config.output = "main", f.write
+	_, err := f.config.text()
+	return err
 }
 
-// processTree puts together what the processes' files and run.json know: the
-// files have times, run.json the counts, and either may be missing.
-// run.json wins where both know a thing: it is written last, when all is over.
-func processTree(p *abp.Profile) []*treeNode {
-	nodes := map[uint32]*treeNode{}
-	node := func(number uint32) *treeNode {
-		if nodes[number] == nil {
-			nodes[number] = &treeNode{Number: number, Children: []*treeNode{}, Command: []string{}}
-		}
-		return nodes[number]
+// runTree runs a program and shows its tree. Its failure is told by the exit status alone,
+// as always.
+func (a *app) runTree(f *treeFlags, args []string) error {
+	program, err := findProgram(args[0])
+	if err != nil {
+		return err
 	}
-	for _, proc := range p.Processes() {
-		n := node(proc.Number())
-		n.PID, n.Followed, n.Command = proc.Header().PID, true, proc.Header().CommandLine
-		n.Instructions = proc.Counts().Instructions
-		for i := range proc.Family() {
-			node(proc.Family()[i].Number).fromFamily(&proc.Family()[i])
-		}
+	ctx, stop := outlive()
+	defer stop()
+	processes, exit, err := a.dryRun(ctx, program, args)
+	if err == nil || len(processes) > 0 {
+		err = errors.Join(err, a.showTree(f, a.stderr, pstree.Link(runNodes(processes))))
 	}
-	if run := p.Run(); run != nil {
-		for _, e := range run.Processes {
-			n := node(e.Number)
-			n.PID, n.parent, n.Followed = e.PID, e.Parent, e.Followed
-			if len(e.Command) > 0 {
-				n.Command = e.Command
+	if err == nil && exit != 0 {
+		return &statusError{status: exit}
+	}
+	return err
+}
+
+// showTree draws to the file that was asked for, else to out, and writes the configuration.
+func (a *app) showTree(f *treeFlags, out io.Writer, roots []*pstree.Node) error {
+	if err := f.known(roots); err != nil {
+		return err
+	}
+	if f.output == "" {
+		if err := f.draw(out, roots); err != nil {
+			return err
+		}
+	} else if err := f.drawFile(roots); err != nil {
+		return err
+	}
+	if f.write == "" {
+		return nil
+	}
+	f.config.notes = map[int]string{}
+	pstree.Walk(roots, func(n *pstree.Node, _ int) { f.config.notes[n.Number] = n.Line() })
+	text, err := f.config.text()
+	if err != nil {
+		return err
+	}
+	return f.config.write(a, text)
+}
+
+// draw draws in the format that was asked for.
+func (f *treeFlags) draw(w io.Writer, roots []*pstree.Node) error {
+	switch f.format {
+	case "json":
+		return writeJSON(w, roots)
+	case "dot":
+		return pstree.DOT(w, roots)
+	case "svg":
+		return pstree.SVG(w, roots)
+	}
+	return pstree.Text(w, roots)
+}
+
+// drawFile draws to the file of --output.
+func (f *treeFlags) drawFile(roots []*pstree.Node) error {
+	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if f.config.force {
+		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	file, err := os.OpenFile(f.output, how, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return usagef("%s exists; --force replaces it", f.output)
+	}
+	if err != nil {
+		return usagef("drawing: %w", err)
+	}
+	return errors.Join(f.draw(file, roots), file.Close())
+}
+
+// known refuses processes that the tree has not: a misspelt name would record nothing.
+func (f *treeFlags) known(roots []*pstree.Node) error {
+	if f.write == "" {
+		return nil
+	}
+	list, err := config.ParseProcesses(f.config.process)
+	if err != nil {
+		return usagef("--process: %w", err)
+	}
+	for _, p := range list {
+		found, last := false, 0
+		var names []string
+		pstree.Walk(roots, func(n *pstree.Node, _ int) {
+			facts := config.ProcessFacts{Number: n.Number, Path: n.Program, Also: n.Executed, Args: n.Command}
+			if len(n.Command) > 0 { // profiles have no paths
+				facts.Also = append(facts.Also[:len(facts.Also):len(facts.Also)], n.Command[0])
 			}
-			if e.Exit != nil {
-				n.Exit = e.Exit
+			found, last = found || p.Matches(&facts), max(last, n.Number)
+			for _, path := range append(facts.Also, n.Program) {
+				names = append(names, path[strings.LastIndexByte(path, '/')+1:])
 			}
-			// A run that was cut off has no counts in run.json, a counted one none
-			// in files.
-			n.Instructions = max(n.Instructions, e.Instructions)
+		})
+		switch near := config.Nearest(p.Name, names); {
+		case found:
+		case p.N > 0:
+			return usagef("--process %d: there is no such process; the tree has 1 to %d", p.N, last)
+		case near != "" && p.Name != "":
+			return usagef("--process %s: no process of the tree executes that; the nearest is %s", p.Name, near)
+		default:
+			return usagef("--process %s: no process of the tree executes that", p.Path+p.Name)
 		}
 	}
-	return linkTree(nodes)
-}
-
-// fromFamily takes over what a process's file says of a relative, or of
-// itself.
-// Several files may know of it: what the last one says holds.
-func (n *treeNode) fromFamily(row *abp.FamilyRow) {
-	n.PID, n.parent, n.Followed = row.PID, row.Parent, row.Followed
-	if len(row.Command) > 0 {
-		n.Command = row.Command
-	}
-	if row.Started != 0 {
-		started := time.Unix(0, row.Started)
-		n.Started = &started
-	}
-	if row.Exited {
-		exit := row.ShellStatus()
-		n.Exit = &exit
-		if row.Started != 0 && row.Ended != 0 {
-			n.Seconds = time.Duration(row.Ended - row.Started).Seconds()
-		}
-	}
-}
-
-// linkTree hangs children on their parents, both in the order of their numbers.
-// A process whose parent is unknown is a root.
-func linkTree(nodes map[uint32]*treeNode) []*treeNode {
-	var order []*treeNode
-	for _, n := range nodes {
-		order = append(order, n)
-	}
-	slices.SortFunc(order, func(a, b *treeNode) int { return int(a.Number) - int(b.Number) })
-	roots := []*treeNode{}
-	for _, n := range order {
-		// A parent has a lower number; anything else would make a cycle.
-		if parent := nodes[n.parent]; parent != nil && n.parent < n.Number {
-			parent.Children = append(parent.Children, n)
-		} else {
-			roots = append(roots, n)
-		}
-	}
-	return roots
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +49,7 @@ anything to report.`,
 				}
 				// All paths are gone through: damage in one says nothing of the
 				// next.
-				err := abp.Verify(path, func(p abp.Problem) {
+				err := a.verify(path, func(p abp.Problem) {
 					found = append(found, problemLine{path, p.Path, p.Offset, p.CutOff, p.Text})
 				})
 				if err != nil {
@@ -73,6 +74,17 @@ anything to report.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// verify verifies one path, with progress on a terminal.
+func (a *app) verify(path string, report func(abp.Problem)) error {
+	var done, total atomic.Uint64
+	stop := a.showing("verifying", func() float64 { return float64(done.Load()) / float64(max(total.Load(), 1)) })
+	defer stop()
+	return abp.VerifyProgress(path, report, func(d, t uint64) {
+		done.Store(d)
+		total.Store(t)
+	})
 }
 
 // printProblems writes a line for each problem, or that there is none.

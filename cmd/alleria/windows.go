@@ -17,6 +17,7 @@ import (
 type openingLine struct {
 	Profile string `json:"profile"`
 	Process uint32 `json:"process"`
+	Program uint32 `json:"program,omitempty"` // which of its recorded programs, from 1
 	Window  string `json:"window"`
 	Number  int    `json:"opening"` // from 1
 	analysis.WindowOpening
@@ -25,7 +26,7 @@ type openingLine struct {
 // windowsCommand lists what the report only sums up.
 // A name that none of several profiles has is refused; some may be without it.
 func (a *app) windowsCommand() *cobra.Command {
-	asJSON := false
+	asJSON, summary := false, false
 	var only []string
 	c := &cobra.Command{
 		Use:   "windows PROFILE...",
@@ -33,20 +34,32 @@ func (a *app) windowsCommand() *cobra.Command {
 		Args:  someProfiles,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return openProfiles(args, func(profiles []*abp.Profile) error {
+				a.warnGaps(profiles)
 				if err := knownWindows(profiles, only); err != nil {
 					return err
+				}
+				if summary {
+					all, err := windowSummaries(profiles, only)
+					if err != nil {
+						return err
+					}
+					if asJSON {
+						return a.printJSON(all)
+					}
+					return a.printSummaries(all)
 				}
 				if asJSON {
 					return a.printOpenings(profiles, only)
 				}
 				return eachOpening(profiles, only, func(o *openingLine) error {
-					_, err := fmt.Fprintf(a.stdout, "process %d window %s #%d: opened %s\n", o.Process, o.Window, o.Number, o.Words())
+					_, err := fmt.Fprintf(a.stdout, "process %s window %s #%d: opened %s\n", abp.ProgramName(o.Process, o.Program), o.Window, o.Number, o.Words())
 					return err
 				})
 			})
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&summary, "summary", false, "a line for each window: openings, and the least, median and most time and instructions of one")
 	c.Flags().StringArrayVar(&only, "window", nil, "only the window of this `name`; may be repeated")
 	return c
 }
@@ -65,7 +78,7 @@ func knownWindows(profiles []*abp.Profile, only []string) error {
 	names = slices.Compact(names)
 	for _, name := range only {
 		if !slices.Contains(names, name) {
-			return usagef("--window %s: there is no such window; there are %s", name, list(names, 10))
+			return usagef("--window %s: there is no such window; there are %s", name, analysis.FormatList(names, 10))
 		}
 	}
 	return nil
@@ -88,7 +101,7 @@ func eachOpening(profiles []*abp.Profile, only []string, f func(o *openingLine) 
 				n := 0
 				err := analysis.EachOpening(proc, def.Index, func(o *analysis.WindowOpening) error {
 					n++
-					return f(&openingLine{p.Path(), proc.Number(), def.Name, n, *o})
+					return f(&openingLine{p.Path(), proc.Number(), proc.Generation(), def.Name, n, *o})
 				})
 				if err != nil {
 					return err

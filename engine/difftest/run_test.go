@@ -51,17 +51,27 @@ const everything = layout.InsRecorded | layout.InsAddrs | layout.InsValues | lay
 
 // recorder is the translator's client: it keeps all raw words.
 type recorder struct {
-	engine.Client // nil: calls that are not defined below are not made in these tests
-	v             variant
-	pool          *cab.Pool
-	rings         map[*engine.Thread]*cab.Ring
-	words         []uint64
-	blocks        *layout.Blocks
-	timer         *time.Timer
-	poolErr       error
-	counted       uint64 // ModeCount: executed instructions
-	pid           int
+	engine.Handler // nil: calls that are not defined below are not made in these tests
+	v              variant
+	pool           *cab.Pool
+	rings          map[*engine.Thread]*cab.Ring
+	words          []uint64
+	blocks         *layout.Blocks
+	timer          *time.Timer
+	poolErr        error
+	counted        uint64 // ModeCount: executed instructions
+	pid            int
 }
+
+// alone is the client of a run in which one process is traced, and nothing that it creates.
+type alone struct{ *recorder }
+
+func (alone) Born(int, int) engine.Fate               { return engine.Release }
+func (alone) Executed(int) engine.Fate                { return engine.Trace }
+func (a alone) Traced(*engine.Process) engine.Handler { return a.recorder }
+func (alone) Untraced(int, error)                     {}
+func (alone) Exited(int, engine.End)                  {}
+func (alone) Poll()                                   {}
 
 func (c *recorder) Started(p *engine.Process) error {
 	pid := p.PID()
@@ -106,7 +116,7 @@ func (c *recorder) ThreadEnded(t *engine.Thread) {
 	}
 }
 
-func (c *recorder) Ended(*engine.Process) {
+func (c *recorder) Ended(*engine.Process, *engine.End) {
 	if c.pool != nil {
 		c.pool.Close()
 	}
@@ -119,7 +129,10 @@ func (c *recorder) BudgetLow(t *engine.Thread, addr uint64) { c.v.budgets.low(t,
 func (c *recorder) Notified(*engine.Thread, uint64, engine.NotifiedRegs) {}
 func (c *recorder) Entering(*engine.Thread)                              {}
 func (c *recorder) ImagesChanged(*engine.Process)                        {}
-func (c *recorder) Poll(*engine.Process)                                 {}
+func (c *recorder) Unmapped(*engine.Process, uint64, uint64)             {}
+func (c *recorder) Forked(*engine.Thread, int)                           {}
+func (c *recorder) Executing(*engine.Thread)                             {}
+func (c *recorder) Ending(*engine.Thread)                                {}
 
 func (c *recorder) Plan(_ *engine.Process, _ int, _ []x86.Insn, want []engine.Want) uint32 {
 	for i := range want {
@@ -167,7 +180,7 @@ func translate(t testing.TB, path string, v variant) (outcome, *recorder) {
 				err = fmt.Errorf("panic: %v\n%s", p, buf[:runtime.Stack(buf, false)])
 			}
 		}()
-		st, err = engine.New(o, c).Run()
+		st, err = engine.New(o, alone{c}).Run()
 	})
 	if err != nil {
 		t.Errorf("%s: translator: %v", v.name, err)

@@ -67,7 +67,7 @@ func TestSyscallsEqualStraces(t *testing.T) {
 		same(t, run(t, command{argv: c.argv, dir: dir}), r)
 		verify(t, dir)
 		var gotSignals []string
-		d := run(t, command{argv: []string{alleria(), "dump", "--thread", "1", profileDir}, dir: dir})
+		d := run(t, command{argv: []string{alleria(), "dump", "--process", "1", "--thread", "1", profileDir}, dir: dir})
 		previous := ""
 		for line := range strings.Lines(string(d.stdout)) {
 			line = strings.TrimRight(line, "\n")
@@ -105,7 +105,7 @@ func TestCallsOfOneThread(t *testing.T) {
 	if r := run(t, command{argv: []string{alleria(), "-q", "record", "-c", "w.xml", "-o", profileDir, "--", prog}, dir: dir}); r.status != 0 || len(r.stderr) > 0 {
 		t.Fatalf("%d %s", r.status, r.stderr)
 	}
-	d := run(t, command{argv: []string{alleria(), "dump", profileDir}, dir: dir})
+	d := run(t, command{argv: []string{alleria(), "dump", "--process", "1", profileDir}, dir: dir})
 	var calls []string
 	for line := range strings.Lines(string(d.stdout)) {
 		if m := dumpCall.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil {

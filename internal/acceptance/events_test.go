@@ -139,6 +139,9 @@ func openingsOf(t *testing.T, dir, name string) []opening {
 	}
 	var out []opening
 	for _, l := range lines {
+		if l.Process > 1 { // what it creates has windows of its own
+			continue
+		}
 		o := opening{Process: l.Process, Window: l.Window, Reason: l.Reason}
 		if l.Closed != nil {
 			o.Closed = l.Closed.Reason
@@ -170,15 +173,15 @@ func TestKernelEvents(t *testing.T) {
 		{`<Syscall name="clone"/>`, "after_clone", "after_clone", syscall, "1/1", "Syscall clone"},
 		{`<Syscall name="exit" thread="2"/>`, "", "thread_end", syscall, "1/2", "Syscall exit"},
 		{`<Syscall name="execve"/>`, "", "", 0, "", "Syscall execve"},
-		{`<Syscall name="exit_group"/>`, "", "last", syscall, "2/1", "Syscall exit_group"},
+		{`<Syscall name="exit_group"/>`, "", "last", syscall, "1.2/1", "Syscall exit_group"},
 		{`<Signal number="10"/>`, "handler", "after_kill", syscall, "1/1", "Signal 10"},
 		{`<Signal/>`, "handler", "after_kill", syscall, "1/1", "Signal"},
 		{`<Signal number="23"/>`, "after_urg", "after_urg", syscall, "1/1", "Signal 23"},
 		{`<Fork/>`, "after_fork1", "after_fork1", syscall, "1/1", "Fork"},
 		{`<Fork number="2"/>`, "after_fork2", "after_fork2", syscall, "1/1", "Fork 2"},
 		{`<Fork number="2" process="1"/>`, "after_fork2", "after_fork2", syscall, "1/1", "Fork 2"},
-		{`<Exec/>`, "_start", "after_sleep+", 0, "2/1", "Exec"},
-		{`<Exec number="1" process="1"/>`, "_start", "", 0, "2/1", "Exec 1"},
+		{`<Exec/>`, "_start", "after_sleep+", 0, "1.2/1", "Exec"},
+		{`<Exec number="1" process="1"/>`, "_start", "", 0, "1.2/1", "Exec 1"},
 		{`<Creation process="1"/>`, "_start", "", 0, "1/1", "Creation"},
 		{`<Creation process="1" thread="2"/>`, "after_clone", "", 0, "1/2", "Creation"},
 		{`<Termination process="1" thread="2"/>`, "", "thread_end", syscall, "1/2", "Termination"},

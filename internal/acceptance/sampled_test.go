@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// TestFixturesSampled runs the fixtures with budgets of every kind, which run out
+// TestFixturesSampled runs the fixtures in bursts, with rings that are overwritten, and with budgets of every kind, which run out
 // all the time: windows open and close at counts of instructions and accesses in
 // programs that fault, take signals, change their code and start threads.
 func TestFixturesSampled(t *testing.T) {
 	conf := sampledConfig(t)
+	bursts := mode{"bursts", []string{"--sample-rate", "1/3", "--buffer-chunk", "16K", "--buffer-max", "32K", "-o", "../" + profileDir}, true}
 	m := mode{"sampled", []string{"-c", conf, "-o", "../" + profileDir}, true}
 	// Those that signals come to all the time hardly get to the next opening.
 	for _, name := range []string{"code-dual.c", "code-jit.c", "code-rwx.c", "code-self.c", "code-unload.c", "death-segv.c", "exceptions.cc",
@@ -23,7 +24,7 @@ func TestFixturesSampled(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fx.test(t, fx.builds[0], []mode{m})
+			fx.test(t, fx.builds[0], []mode{m, bursts})
 		})
 	}
 }

@@ -76,6 +76,7 @@ func (c *switchCase) test(t *testing.T, prog string, at map[string]uint64) {
 		dir := workDir(t)
 		config := windowed(`reopenable="true"`, "<On>"+c.on+"</On><Till>"+c.till+"</Till>", "")
 		config = strings.Replace(config, "<Image>", `<Image main="true">`, 1)
+		config = strings.Replace(config, "<Process>", `<Process n="1">`, 1)
 		got := recordWith(t, dir, config, c.atMost == 0, append([]string{"--no-aslr"}, flags...), prog, c.arg)
 		list := openings(t, dir)
 		if n := len(list); n < c.openings || n > max(c.openings, c.atMost) {
@@ -165,7 +166,8 @@ func TestLetGo(t *testing.T) {
 		{"", []string{"--engine", "no-detach"}, "still traced\n", 3},
 	} {
 		dir := workDir(t)
-		argv := append([]string{alleria(), "-q", "record", "--on-call", "work", "--till-return", "work", "-o", profileDir}, c.flags...)
+		writeConfig(t, dir, strings.Replace(windowed("", `<On><Call name="work"/></On><Till><Return name="work"/></Till>`, ""), "<Process>", `<Process n="1">`, 1))
+		argv := append([]string{alleria(), "-q", "record", "-c", "w.xml", "-o", profileDir}, c.flags...)
 		argv = append(argv, "--", prog)
 		if c.arg != "" {
 			argv = append(argv, c.arg)

@@ -1,5 +1,5 @@
 // Package importcheck keeps the folders' import directions, and the places of
-// unsafe code, as the architecture page draws them.
+// unsafe code and of system calls, as the architecture page draws them.
 //
 // In a nutshell: Check parses the import clauses of every Go file below a root
 // and compares them with one table, rules. A folder without a row is an error
@@ -38,16 +38,23 @@ const all = "*"
 // decided. Nothing is listed for the standard library and for modules of others.
 func rules() map[string][]string {
 	return map[string][]string{
-		"schemas":      {},
-		"config":       {"schemas"},
-		"abp":          {},
-		"emit":         {"cab", "abp", "internal/layout"},
-		"analysis":     {"abp", "cab"},
-		"engine":       {"internal/sys", "internal/layout", "internal/spin"},
-		"cab":          {"internal/sys", "internal/layout"},
-		"window":       {"config"},
-		"proctree":     {"internal/sys"},
-		"interceptors": {"config", "engine", "cab", "internal/layout"},
+		"schemas":          {},
+		"config":           {"schemas"},
+		"abp":              {},
+		"emit":             {"cab", "abp", "internal/layout"},
+		"analysis":         {"abp", "cab"},
+		"engine":           {"internal/sys", "internal/layout", "internal/spin"},
+		"engine/x86":       {"internal/layout"},
+		"engine/asm":       {"engine/x86"},
+		"cab":              {"internal/sys", "internal/layout"},
+		"window":           {"config"},
+		"proctree":         {"internal/sys"},
+		"interceptors":     {"config", "engine", "cab", "internal/layout"},
+		"analysis/reuse":   {"abp", "analysis"},
+		"analysis/stream":  {"abp", "analysis"},
+		"analysis/cache":   {"abp", "analysis"},
+		"analysis/calls":   {"abp", "analysis"},
+		"analysis/convert": {"abp", "analysis", "internal/symbols"},
 
 		"internal/layout":      {},
 		"internal/sys":         {},
@@ -55,6 +62,9 @@ func rules() map[string][]string {
 		"internal/symbols":     {},
 		"internal/randprog":    {},
 		"internal/importcheck": {},
+		"internal/figures":     {"internal/importcheck"},
+		"internal/against":     {"config", "analysis", "engine/x86", "internal/symbols"},
+		"internal/doctor":      {"analysis", "internal/sys"},
 		"internal/acceptance":  {}, // tests through the command line only
 		"internal/session":     {all},
 
@@ -62,6 +72,21 @@ func rules() map[string][]string {
 		"bench": {"abp"},
 	}
 }
+
+// doors says which folders make system calls of their own, and why the door for all
+// (internal/sys) is none for them. Nothing below them may.
+func doors() map[string]string {
+	return map[string]string{
+		"internal/sys":    "the door",
+		"engine/step":     "the oracle: it shares nothing with what it is compared with",
+		"abp/frame":       "a leaf that is used without the rest: it maps memory",
+		"internal/layout": "a leaf: it maps the table of facts",
+	}
+}
+
+// systemCalls is the package that stands for system calls. The standard library's syscall is for
+// errors and signals' numbers and needs no door.
+const systemCalls = "golang.org/x/sys/unix"
 
 // Violation is one import, or one file, that breaks a rule.
 // It is a finding and not an error: all of them are reported, in one run.
@@ -162,6 +187,8 @@ func judge(rel, own string, allowed []string, imported string) string {
 		return "unsafe is imported only by files named *_unsafe.go or *_cgo.go"
 	case imported == "C" && !hasSuffix(rel, "_cgo"):
 		return "cgo is used only by files named *_cgo.go"
+	case imported == systemCalls && doors()[path.Dir(rel)] == "":
+		return systemCalls + " is imported only by internal/sys: system calls go through it"
 	case strings.HasPrefix(imported, Module+"/"):
 		return judgeOurs(own, allowed, strings.TrimPrefix(imported, Module+"/"))
 	}

@@ -44,6 +44,10 @@ func TestCheck(t *testing.T) {
 		"analysis/testdata/x/main.go": `import "alleria/engine"`,
 		"novel/a.go":                  `import "fmt"`,
 		"cab/a.go":                    `import "alleria/cabinet"`,
+		"engine/step/a.go":            `import "golang.org/x/sys/unix"`,
+		"engine/x86/a.go":             `import "golang.org/x/sys/unix"`,
+		"internal/sys/a.go":           `import "golang.org/x/sys/unix"`,
+		"window/a.go":                 `import "golang.org/x/sys/cpu"`,
 	}
 	root := t.TempDir()
 	for name, body := range files {
@@ -60,6 +64,7 @@ func TestCheck(t *testing.T) {
 		"abp/b.go:3: cgo",
 		"cab/a.go:3: cab may import internal/sys, internal/layout, but imports cabinet",
 		"engine/deep/a.go:3: engine may import",
+		"engine/x86/a.go:3: golang.org/x/sys/unix is imported only by internal/sys",
 		"internal/session/a.go:3: internal/session may import",
 		"novel/a.go:1: folder novel has no row",
 		"schemas/a.go:3: schemas may import none",

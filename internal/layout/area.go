@@ -62,8 +62,14 @@ const (
 	Tail       = 0x140 // uint64: chunks the consumer has released
 	Starved    = 0x148 // uint32: 1 while the producer waits for Tail in a futex (code)
 
-	// Doorbell lies in the process's control slot, see Control; code reaches it
-	// through this pointer.
+	// A lossy ring's producer waits for no room: it goes on at Floor, behind the last words of the open
+	// chunk that must not be lost, over what it has written since.
+	Lossy     = 0x130 // uint64: 1 for a lossy ring (tracer, immutable)
+	Floor     = 0x138 // uint64: target address in the open chunk (code; tracer while the thread is stopped or waits)
+	Lost      = 0x1e0 // uint64: how often words were overwritten (code; tracer likewise)
+	LostWords = 0x1e8 // uint64: and how many (code; tracer likewise)
+
+	// Code reaches the control area, and the bell page in front of it, through this pointer.
 	ControlPtr = 0x180 // uint64: target address of the control area (tracer, immutable)
 	AppGS      = 0x188 // uint64: the application's own gs base (tracer)
 	SlotIndex  = 0x190 // uint64: which slot this is (tracer, immutable)
@@ -144,12 +150,18 @@ const RingSlack = 8192
 // MaxRecordWords bounds a block's record, its id included.
 const MaxRecordWords = RingSlack / 8 / 2
 
-// Control area: one page a process, the last slot-sized stretch of the file.
+// The bell page, which all traced processes share, lies BellBelow bytes before each
+// process's control area.
 const (
-	Doorbell       = 0x00  // uint32: futex word, incremented by code after a request
-	TracerAsleep   = 0x40  // uint32: 1 while the tracer waits on Doorbell
-	TracerCPU      = 0x44  // uint32: the processor that the tracer was on last, all ones while it sleeps
-	Crowded        = 0x48  // uint32: 1 where the tracer woke on the target's processor last
+	BellBelow    = 0x1000
+	Doorbell     = 0x00 // uint32: futex word, incremented by code after a request
+	TracerAsleep = 0x40 // uint32: 1 while the tracer waits on Doorbell
+	TracerCPU    = 0x44 // uint32: the processor that the tracer was on last, all ones while it sleeps
+	Crowded      = 0x48 // uint32: 1 where the tracer woke on the target's processor last
+)
+
+// Control area: one for each process, in front of its slots.
+const (
 	ConsumerBell   = 0x80  // uint32: futex word, incremented by code after a chunk
 	ConsumerAsleep = 0xc0  // uint32: number of processing threads waiting on ConsumerBell
 	NoCalls        = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)

@@ -27,7 +27,9 @@ func (a amounts) of(m engine.Metric) uint64 { return uint64(max(a[m], 0)) }
 // thread's budget words and asks when one falls below zero. What is counted here is
 // the difference between what was given and what is left.
 type budget struct {
-	leaves  []*window.Leaf
+	leaves []*window.Leaf
+	// events of windows that processes to come may have: they count from this process's first instruction
+	later   []*config.Event
 	granted map[*engine.Thread]amounts // all that a live thread was ever given
 	ended   amounts                    // of threads that are gone
 	// what the thread that executed the program did before that, and its number
@@ -35,6 +37,8 @@ type budget struct {
 	survivor int
 	opened   map[*window.Leaf]*opened // where the events that count from an opening do so
 	frozen   *amounts                 // see freeze
+	set      *window.Set
+	sampler  *sampler // nil: all is recorded
 }
 
 // opened is what had been done when a window opened.
@@ -46,17 +50,29 @@ type opened struct {
 
 // newBudget makes the budgets of a process, nil if no event counts.
 // It outlives program images, as counts go on through execve.
-func newBudget(s *window.Set) *budget {
-	b := &budget{granted: make(map[*engine.Thread]amounts), opened: make(map[*window.Leaf]*opened)}
-	for _, l := range s.Leaves() {
+func (ps *process) newBudget() *budget {
+	b := &budget{set: ps.windows, sampler: newSampler(ps.opts.Config.SampleRate()), granted: make(map[*engine.Thread]amounts), opened: make(map[*window.Leaf]*opened)}
+	b.take(ps.leaves())
+	anyEvent(ps.opts.Config, func(e *config.Event) bool {
+		if e.Process == ps.number && len(bounds(e)) > 0 && ps.recordsOthers() {
+			b.later = append(b.later, e)
+		}
+		return false
+	})
+	if len(b.leaves) == 0 && len(b.later) == 0 && b.sampler == nil {
+		return nil
+	}
+	return b
+}
+
+// take makes the leaves that count the budget's.
+func (b *budget) take(leaves []*window.Leaf) {
+	b.leaves = b.leaves[:0]
+	for _, l := range leaves {
 		if len(bounds(l.Event)) > 0 {
 			b.leaves = append(b.leaves, l)
 		}
 	}
-	if len(b.leaves) == 0 {
-		return nil
-	}
-	return b
 }
 
 // bound is a metric and how much of it an event waits for.
@@ -98,11 +114,17 @@ func sinceOpen(l *window.Leaf) bool {
 // What nobody waits for is not counted: each metric costs a subtraction a block.
 func (b *budget) metrics() []engine.Metric {
 	var want [engine.NumMetrics]bool
+	want[engine.MetricInstructions] = b.sampler != nil && !b.set.Done()
 	for _, l := range b.leaves {
 		if l.Live() {
 			for _, x := range bounds(l.Event) {
 				want[x.metric] = true
 			}
+		}
+	}
+	for _, e := range b.later {
+		for _, x := range bounds(e) {
+			want[x.metric] = true
 		}
 	}
 	var out []engine.Metric
@@ -117,6 +139,9 @@ func (b *budget) metrics() []engine.Metric {
 // waiting tells whether the process has to be counted now.
 // If so, it must run in the cache, whatever windows are open.
 func (b *budget) waiting() bool {
+	if len(b.later) > 0 {
+		return true
+	}
 	for _, l := range b.leaves {
 		if l.Live() && (l.Armed() || !sinceOpen(l)) {
 			return true
@@ -183,9 +208,9 @@ func (b *budget) counted() amounts {
 }
 
 // windowOpened notes where the counts stand for events that count from there.
-func (b *budget) windowOpened(index int) {
+func (b *budget) windowOpened(set *window.Set, index int) {
 	for _, l := range b.leaves {
-		if l.Window != index || !sinceOpen(l) {
+		if l.Set() != set || l.Window != index || !sinceOpen(l) {
 			continue
 		}
 		o := &opened{total: b.total(), threads: make(map[int]amounts)}
@@ -233,7 +258,7 @@ func (b *budget) count(l *window.Leaf, t *engine.Thread) (n amounts, ok bool) {
 func (b *budget) nextSample(l *window.Leaf) int64 {
 	period := int64(l.Event.Period)
 	for k, o := range b.opened {
-		if k.Window == l.Window {
+		if k.Set() == l.Set() && k.Window == l.Window {
 			return (o.total[engine.MetricInstructions]/period + 1) * period
 		}
 	}
@@ -290,7 +315,7 @@ func (b *budget) exceeded(t *engine.Thread) map[*window.Leaf]uint64 {
 // together never exceed it; they shrink like a geometric series, so that the
 // number of times that threads have to ask grows with the logarithm of the threshold.
 func (b *budget) renew(t *engine.Thread) {
-	done := b.executed(t)
+	d, done := b.sampled(t), b.executed(t)
 	grant := amounts{}
 	for m := range grant {
 		grant[m] = unlimited
@@ -321,6 +346,9 @@ func (b *budget) renew(t *engine.Thread) {
 			grant[x.metric] = min(grant[x.metric], left)
 		}
 	}
+	if d != nil && d.open {
+		grant[engine.MetricInstructions] = min(grant[engine.MetricInstructions], max(d.left, 1))
+	}
 	past := b.before(t)
 	var all amounts
 	for m := range grant {
@@ -329,6 +357,20 @@ func (b *budget) renew(t *engine.Thread) {
 	}
 	// Without what earlier programs did: the words in the slot do not have it either.
 	b.granted[t] = all
+}
+
+// sampled brings a thread's sampling up to date, nil if there is none.
+func (b *budget) sampled(t *engine.Thread) *sampled {
+	if b.sampler == nil {
+		return nil
+	}
+	n := b.executed(t)[engine.MetricInstructions]
+	d := b.sampler.threads[t]
+	if d == nil {
+		d = b.sampler.started(t, n)
+	}
+	d.look(n, b.set.Open() != 0)
+	return d
 }
 
 // allReached tells whether counts satisfy all of an event's bounds.

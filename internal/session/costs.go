@@ -8,25 +8,17 @@ import (
 	"alleria/internal/sys"
 )
 
-// costs is what a run takes: where the target's time went, and the tracer's
-// memory. All of it is on the goroutine of Record.
-type costs struct {
-	mode    engine.Mode // since the last look
-	since   time.Time   // of the last look; zero: no image runs
-	native  time.Duration
-	cached  time.Duration
-	looked  time.Time
-	private uint64 // peaks, in bytes
-	shared  uint64
-	rings   uint64
+// modeClock is how long a process ran its own code and how long translated code.
+type modeClock struct {
+	mode   engine.Mode // since the last look
+	since  time.Time   // of the last look; zero: nothing of it runs
+	native time.Duration
+	cached time.Duration
 }
 
-// costsEvery is how often memory is looked at: it costs some 50 µs.
-const costsEvery = 250 * time.Millisecond
-
-// clock accounts for the time since the last look to the mode that was in force,
+// look accounts for the time since the last look to the mode that was in force,
 // and takes over the one that is now.
-func (c *costs) clock(mode engine.Mode, now time.Time) {
+func (c *modeClock) look(mode engine.Mode, now time.Time) {
 	if !c.since.IsZero() {
 		d := now.Sub(c.since)
 		if c.mode == engine.ModeNative {
@@ -38,22 +30,44 @@ func (c *costs) clock(mode engine.Mode, now time.Time) {
 	c.mode, c.since = mode, now
 }
 
+// take adds what another has counted, which begins anew.
+func (c *modeClock) take(o *modeClock) {
+	c.native += o.native
+	c.cached += o.cached
+	*o = modeClock{}
+}
+
+// costs is what a run takes: where the targets' time went, and the tracer's
+// memory. All of it is on the goroutine of Record.
+type costs struct {
+	modes   modeClock // of processes that have ended
+	looked  time.Time
+	private uint64 // peaks, in bytes
+	shared  uint64
+	rings   uint64
+}
+
+// costsEvery is how often memory is looked at: it costs some 50 µs.
+const costsEvery = 250 * time.Millisecond
+
 // memory notes the peaks.
-func (c *costs) memory(im *image, now time.Time) {
+func (c *costs) memory(live []*process, now time.Time) {
 	if now.Sub(c.looked) < costsEvery {
 		return
 	}
 	c.looked = now
-	c.sample(im)
+	c.sample(live)
 }
 
 // sample is memory at once.
-func (c *costs) sample(im *image) {
+func (c *costs) sample(live []*process) {
 	private, shared := sys.OwnMemory()
 	c.private, c.shared = max(c.private, private), max(c.shared, shared)
 	var rings uint64
-	for _, r := range im.rings {
-		rings += r.Touched()
+	for _, ps := range live {
+		for _, r := range ps.image.rings {
+			rings += r.Touched()
+		}
 	}
 	c.rings = max(c.rings, rings)
 }
@@ -66,7 +80,7 @@ func (r *run) costsSum(st engine.Status) abp.Costs {
 		cache = c.shared - c.rings
 	}
 	return abp.Costs{
-		NativeSeconds: c.native.Seconds(), CacheSeconds: c.cached.Seconds(),
+		NativeSeconds: c.modes.native.Seconds(), CacheSeconds: c.modes.cached.Seconds(),
 		RingWaits: r.waits.times, RingWaitSeconds: float64(r.waits.ticks) / float64(max(r.clock.TSCFrequency(), 1)),
 		Requests: uint64(st.Stats.Requests), RequestSeconds: st.Stats.RequestTime.Seconds(),
 		TargetUserSeconds: st.Usage.User.Seconds(), TargetSystemSeconds: st.Usage.System.Seconds(), TargetFaults: st.Usage.Faults,

@@ -77,18 +77,22 @@ func (c *counts) result() *abp.Counted {
 
 // entry is what run.json says of the process.
 // Counting has no profile: run.json is all there is, if an output was asked for.
-func (c *counts) entry(pid int, command []string, status int) abp.ProcessEntry {
-	return abp.ProcessEntry{Number: 1, PID: uint32(pid), Command: command, Followed: true, Exit: &status, Threads: len(c.threads),
-		Counts: abp.Counts{Instructions: c.total}, Counted: c.result()}
+func (c *counts) entry(e abp.ProcessEntry) abp.ProcessEntry {
+	e.Threads, e.Counts, e.Counted = len(c.threads), abp.Counts{Instructions: c.total}, c.result()
+	return e
 }
 
 // countedFunctions is how many functions the table shows; run.json has all.
 const countedFunctions = 20
 
-// print writes the counts by process, thread and function.
-func (c *counts) print(w io.Writer) {
+// print writes the counts of a process by thread and function.
+func (c *counts) print(w io.Writer, process int, program string) {
 	r := c.result()
-	fmt.Fprintf(w, "process 1: %d instructions\n", c.total)
+	name := ""
+	if process > 1 {
+		name = " (" + program + ")"
+	}
+	fmt.Fprintf(w, "process %d%s: %d instructions\n", process, name, c.total)
 	for _, t := range r.Threads {
 		fmt.Fprintf(w, "  thread %d (%d): %d\n", t.Number, t.TID, t.Instructions)
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,13 +21,13 @@ import (
 // it belongs to. Watching `ret` instructions instead was refused: tail calls leave a
 // function by another's.
 type events struct {
-	run     *run
+	run     *process
 	im      *image
 	places  map[*engine.Place]*watched
 	starts  map[uint64][]*window.Leaf // call sites in start code, where rdi is main
 	linkers map[uint64]bool           // where dynamic linkers say that they have mapped something
 	found   map[*window.Leaf]bool
-	done    map[*symbols.Loaded]bool
+	done    map[armed]bool
 	near    map[suggestion]func() []string
 	off     bool
 	toggles window.Switch      // what the engine opens and closes by itself, if anything
@@ -49,17 +50,21 @@ type watched struct {
 }
 
 // newEvents makes the state of a program image's events; arm fills it.
-func newEvents(r *run, im *image) *events {
+func newEvents(r *process, im *image) *events {
 	e := &events{run: r, im: im, places: make(map[*engine.Place]*watched),
 		starts: make(map[uint64][]*window.Leaf), linkers: make(map[uint64]bool),
-		found: make(map[*window.Leaf]bool), done: make(map[*symbols.Loaded]bool), gone: make(map[goneKey]uint64),
+		found: make(map[*window.Leaf]bool), done: make(map[armed]bool), gone: make(map[goneKey]uint64),
 		near: make(map[suggestion]func() []string)}
-	for _, l := range im.windows.Leaves() {
-		if l.Event.Kind == config.EventReturn {
-			im.p.AwaitReturns()
-		}
+	if anyEvent(r.opts.Config, func(ev *config.Event) bool { return ev.Kind == config.EventReturn && r.feeds(ev) }) {
+		im.p.AwaitReturns()
 	}
 	return e
+}
+
+// armed is an event that was looked for in an image; the nil leaf is the image's own linker hook.
+type armed struct {
+	leaf  *window.Leaf
+	image *symbols.Loaded
 }
 
 // arm resolves the events' functions in the images that were not looked at yet.
@@ -71,7 +76,7 @@ func (e *events) arm() error {
 		return nil
 	}
 	var errs []error
-	leaves := e.im.windows.Leaves()
+	leaves := e.run.leaves()
 	for _, leaf := range leaves {
 		if ev := leaf.Event; ev.Kind == config.EventAddress && ev.HasValue && !e.found[leaf] {
 			// An absolute address needs no image: it is watched even where nothing
@@ -80,26 +85,41 @@ func (e *events) arm() error {
 		}
 	}
 	for _, l := range e.im.tables.symbols.Images() {
-		if e.done[l] {
-			continue
+		if !e.done[armed{nil, l}] {
+			e.done[armed{nil, l}] = true
+			errs = append(errs, e.watchLinker(l))
 		}
-		// Also where something fails below: a second attempt would fail in the same
-		// way.
-		e.done[l] = true
-		errs = append(errs, e.watchLinker(l))
 		for _, leaf := range leaves {
-			if ev := leaf.Event; ev.Kind == config.EventAddress && !ev.HasValue && ev.MatchesImage(e.im.tables.key(l)) {
-				errs = append(errs, e.watch(leaf, ev.Offset+l.Bias))
-			}
-			if ev := leaf.Event; (ev.Kind == config.EventCall || ev.Kind == config.EventReturn) && ev.MatchesImage(e.im.tables.key(l)) {
-				errs = append(errs, e.resolve(leaf, l))
-				if l.Main && !e.found[leaf] {
-					e.suggest(l.Image, ev.Name)
-				}
+			// Also where something fails below: a second attempt would fail in the same
+			// way.
+			if k := (armed{leaf, l}); !e.done[k] {
+				e.done[k] = true
+				errs = append(errs, e.armIn(leaf, l))
 			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// armIn resolves an event's function or offset in an image, if it is about that image.
+func (e *events) armIn(leaf *window.Leaf, l *symbols.Loaded) error {
+	ev := leaf.Event
+	switch ev.Kind {
+	case config.EventAddress:
+		if !ev.HasValue && ev.MatchesImage(e.im.tables.key(l)) {
+			return e.watch(leaf, ev.Offset+l.Bias)
+		}
+	case config.EventCall, config.EventReturn:
+		if !ev.MatchesImage(e.im.tables.key(l)) {
+			return nil
+		}
+		err := e.resolve(leaf, l)
+		if l.Main && !e.found[leaf] {
+			e.suggest(l.Image, ev.Name)
+		}
+		return err
+	}
+	return nil
 }
 
 // linkerHook is the function that a dynamic linker calls, for debuggers, when it
@@ -117,7 +137,7 @@ const linkerHook = "_dl_debug_state"
 // is known by its file's name, and only for events that another image may have.
 func (e *events) watchLinker(l *symbols.Loaded) error {
 	linker := strings.HasPrefix(l.Name, "ld-") || l.Name == "libc.so" // musl's is its C library
-	if !linker || !slices.ContainsFunc(e.im.windows.Leaves(), ofOtherImages) {
+	if !linker || !slices.ContainsFunc(e.run.leaves(), ofOtherImages) {
 		return nil
 	}
 	for _, fn := range l.Image.Find(linkerHook, true) {
@@ -484,7 +504,7 @@ func (e *events) disarm() {
 // to lie there, and the image elsewhere.
 // What was counted there is kept: the function may come back with the image.
 func (e *events) unloaded(l *symbols.Loaded) {
-	delete(e.done, l)
+	maps.DeleteFunc(e.done, func(k armed, _ bool) bool { return k.image == l })
 	for pl, w := range e.places {
 		if at := pl.Addr(); at >= l.Start && at < l.End {
 			credit(w.counting, pl.Take())

@@ -13,17 +13,70 @@ import (
 // optionsFile is what config calls the text that it makes of a command's flags.
 const optionsFile = "(options)"
 
-// missing names the events whose function no loaded image has, with what comes
-// nearest: after the run, because a library may be loaded as late as that.
-// They are notes and no errors: the run went as the configuration said.
-func (e *events) missing() []string {
+// Names that do not exist: of so many the nearest are looked for, which takes a comparison with
+// each function that there is, and so many are told of one by one.
+const (
+	mostSuggested = 10
+	mostMissing   = 50
+)
+
+// fewMissing cuts a list of names that do not exist: a configuration may have been generated.
+func fewMissing(out []string) []string {
+	if len(out) <= mostMissing {
+		return out
+	}
+	return append(out[:mostMissing:mostMissing], fmt.Sprintf("%d more names do not exist; alleria check --against lists them", len(out)-mostMissing))
+}
+
+// missingAtStart says what no later library can mend: functions of the main executable that it has not.
+func (e *events) missingAtStart() []string {
 	var out []string
-	for _, l := range e.im.windows.Leaves() {
-		if ev := l.Event; (ev.Kind == config.EventCall || ev.Kind == config.EventReturn) && !e.found[l] {
-			out = append(out, fmt.Sprintf("%s: %s", eventPlace(ev), e.whyMissing(ev)))
+	for _, l := range e.run.leaves() {
+		ev := l.Event
+		if (ev.Kind == config.EventCall || ev.Kind == config.EventReturn) && ev.ImageName == "" && ev.ImagePath == "" && !e.found[l] {
+			out = append(out, fmt.Sprintf("%s: %s", eventPlace(ev), e.whyMissing(ev, len(out) < mostSuggested)))
 		}
 	}
-	return out
+	return fewMissing(out)
+}
+
+// missed is the events whose function no process has had so far, in the order of the configuration, with what
+// the first that lacked it had that comes nearest. Which there are is known after the run, because a
+// library may be loaded as late as that. They are notes and no errors: the run went as the configuration said.
+type missed struct {
+	found map[*config.Event]bool
+	why   map[*config.Event]string
+	order []*config.Event
+}
+
+// see takes note of what a program image that ends has had.
+func (m *missed) see(e *events) {
+	if m.found == nil {
+		m.found, m.why = make(map[*config.Event]bool), make(map[*config.Event]string)
+	}
+	for _, l := range e.run.leaves() {
+		ev := l.Event
+		if ev.Kind != config.EventCall && ev.Kind != config.EventReturn {
+			continue
+		}
+		if e.found[l] {
+			m.found[ev] = true
+		} else if _, ok := m.why[ev]; !ok && !m.found[ev] {
+			m.why[ev] = fmt.Sprintf("%s: %s", eventPlace(ev), e.whyMissing(ev, len(m.order) < mostSuggested))
+			m.order = append(m.order, ev)
+		}
+	}
+}
+
+// notes says which have never been found.
+func (m *missed) notes() []string {
+	var out []string
+	for _, ev := range m.order {
+		if !m.found[ev] {
+			out = append(out, m.why[ev])
+		}
+	}
+	return fewMissing(out)
 }
 
 // eventPlace says where an event was written: its line, or the flag it came by.
@@ -41,8 +94,8 @@ func eventPlace(ev *config.Event) string {
 
 // whyMissing says why an event found no function: its image was never loaded, or has
 // no such function, and then which it has.
-// Three of the nearest names an image: more would bury the right one.
-func (e *events) whyMissing(ev *config.Event) string {
+// Three of the nearest names an image, if any are wanted: more would bury the right one.
+func (e *events) whyMissing(ev *config.Event, suggest bool) string {
 	var near []string
 	matched := 0
 	for _, l := range e.im.tables.symbols.Images() {
@@ -50,7 +103,9 @@ func (e *events) whyMissing(ev *config.Event) string {
 			continue
 		}
 		matched++
-		near = append(near, e.suggest(l.Image, ev.Name)()...)
+		if suggest {
+			near = append(near, e.suggest(l.Image, ev.Name)()...)
+		}
 	}
 	image := ev.ImageName + ev.ImagePath
 	switch {
@@ -80,6 +135,9 @@ func (e *events) suggest(im *symbols.Image, name string) func() []string {
 	near := e.near[k]
 	if near == nil {
 		near = sync.OnceValue(func() []string { return im.Nearest(name, 3) })
+		if len(e.near) == mostSuggested { // looked for if it is told of
+			return near
+		}
 		e.near[k] = near
 		e.run.background.Go(func() { near() })
 	}

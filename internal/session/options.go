@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"alleria/config"
+	"alleria/proctree"
 )
 
 // What a run is for, as record's --only says. The empty string records what
@@ -15,6 +16,12 @@ const (
 	OnlyTranslate = "translate" // run in the code cache, record nothing: the cost of translation alone
 	OnlyCount     = "count"     // count instructions by process, thread and function; no entries
 	OnlyBlocks    = "blocks"    // record which blocks ran, without accesses
+)
+
+// Whom a run follows besides the process that it starts.
+const (
+	FollowAll  = ""     // what the configuration names
+	FollowNone = "none" // nobody
 )
 
 // Levels of Options.Compress besides zstd's own 1 to 22.
@@ -70,6 +77,11 @@ type Options struct {
 
 	// Only is one of the Only constants.
 	Only string
+	// Follow is one of the Follow constants.
+	Follow string
+	// Tree numbers the processes and is told what becomes of them. Nil: the run makes one of its own.
+	// The caller closes one that it gives.
+	Tree *proctree.Tree
 	// NoASLR switches address-space randomisation off for the target.
 	NoASLR bool
 	// MaxSize, MaxTime and MaxInstructions close all windows for good when the

@@ -55,15 +55,15 @@ type insKind struct {
 	mem       bool
 }
 
-// newPlanner compiles what the open windows record of a thread of process 1.
+// newPlanner compiles what the open windows record of a thread of a process.
 // It belongs to one set of open windows and one plan of threads.
-func newPlanner(t *tables, profiles []*config.Profile, thread int, blocks bool) *planner {
+func newPlanner(t *tables, profiles []*config.Profile, matched *config.ProcessMatcher, open uint64, thread int, blocks bool) *planner {
 	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), wants: make(map[*config.FunctionMatcher]map[insKind]engine.Want), regs: make(map[string][]layout.Reg), blocks: blocks, flags: insFlags()}
 	for _, pr := range profiles {
 		p.forms = p.forms || pr.SelectsForms()
 	}
 	if !blocks {
-		p.thread, _ = config.NewMatcher(profiles...).Match(1, thread)
+		p.thread, _ = matched.Thread(thread, func(window int) bool { return open&(1<<window) != 0 })
 	}
 	return p
 }

@@ -18,6 +18,7 @@ import (
 	"alleria/internal/layout"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
+	"alleria/proctree"
 )
 
 // Rings: a chunk fits in the second-level cache several times over, a whole ring, as
@@ -42,7 +43,7 @@ const (
 // process has.
 func Record(ctx context.Context, opts Options) (exit int, err error) {
 	defer collectSeldom()()
-	r := &run{opts: &opts, cache: symbols.NewCache(symbols.Options{WholeTables: slices.Contains(opts.Engine, wholeTables)}), clock: sys.StartClock()}
+	r := &run{opts: &opts, byPID: make(map[int]*process), debuggers: make(debuggers), cache: symbols.NewCache(symbols.Options{WholeTables: slices.Contains(opts.Engine, wholeTables)}), machine: machine{clock: sys.StartClock()}}
 	defer r.cache.Close()
 	defer r.background.Wait()
 	path, err := r.prepare()
@@ -51,6 +52,10 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	}
 	if err := r.openRun(); err != nil {
 		return 0, err
+	}
+	if r.tree = opts.Tree; r.tree == nil {
+		r.tree = proctree.New(opts.Args, proctree.Options{Warn: func(err error) { r.note(fmt.Sprintf("alleria ps does not show all of this run: %v", err)) }})
+		defer r.tree.Close()
 	}
 	stop := context.AfterFunc(ctx, func() { r.end("alleria was asked to end") })
 	defer stop()
@@ -61,10 +66,11 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	// In a virtual machine each leaf is an exit to the one below, a millisecond together:
 	// they are read while the launcher starts.
 	r.cpuid = sync.OnceValue(sys.CPUIDLeaves)
+	r.systemDirs = sync.OnceValue(func() []string { return symbols.SystemDirs("/") })
 	r.background.Go(func() { r.cpuid() })
 	r.started = time.Now()
 	o := engine.Options{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR,
-		ChunkBytes: r.chunk(), Chunks: max(min(ringStart, r.ringMost())/r.chunk(), 2)}
+		Lossy: r.samples(), ChunkBytes: r.chunk(), Chunks: max(min(ringStart, r.ringMost())/r.chunk(), 2)}
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
 	}
@@ -79,7 +85,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	case errors.Is(err, engine.ErrNotPermitted):
 		r.abandon()
 		return 0, fmt.Errorf("%w: %w; alleria doctor says more", ErrCannotTrace, err)
-	case err != nil && r.image == nil: // it never ran
+	case err != nil && !r.began: // it never ran
 		r.abandon()
 		return 0, fmt.Errorf("tracing %s: %w", opts.Program, err)
 	case err != nil:
@@ -124,15 +130,15 @@ func (r *run) prepare() (path string, err error) {
 		}
 		return "", fmt.Errorf("%w: %s", ErrUsage, strings.Join(lines, "\n"))
 	}
-	if bad := unknownCalls(o.Config); len(bad) > 0 && o.Only == OnlyAll {
-		return "", fmt.Errorf("%w: %w", ErrUsage, errors.Join(bad...))
+	if bad := Refused(o.Config); len(bad) > 0 && o.Only == OnlyAll {
+		var all []error
+		for _, e := range bad {
+			all = append(all, e)
+		}
+		return "", fmt.Errorf("%w: %w", ErrUsage, errors.Join(all...))
 	}
-	if r.threads, err = plansOf(o.Config); err != nil && o.Only == OnlyAll {
-		return "", fmt.Errorf("%w: %w", ErrUsage, err)
-	}
-	for _, w := range o.Config.Ignored() {
-		r.notes = append(r.notes, w.String())
-	}
+	r.matcher, r.crossing = o.Config.Matcher(), crosses(o.Config)
+	r.selected = newSelections(o.Config)
 	path, err = filepath.Abs(o.Program)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNotFound, err)
@@ -146,6 +152,16 @@ func (r *run) prepare() (path string, err error) {
 		return "", fmt.Errorf("%w: %w", ErrCannotTrace, err)
 	}
 	return o.Program, nil
+}
+
+// Refused lists what Record refuses of a configuration that is right by itself: system calls that
+// there are not, more threads than can be told apart. It is for those who check configurations.
+func Refused(c *config.Config) []config.Error {
+	bad := unknownCalls(c)
+	if err := checkPlans(c); err != nil {
+		bad = append(bad, *err)
+	}
+	return bad
 }
 
 // openRun makes the output, if there is to be one.
@@ -165,6 +181,7 @@ func (r *run) openRun() error {
 	info.WorkDir, _ = os.Getwd()
 	var err error
 	r.emit, err = emit.NewRun(emit.Options{Dirs: o.Outputs, Force: o.Force, Discard: o.Discard, Level: o.Compress,
+		MaxInstructions: o.MaxInstructions, MaxSize: o.MaxSize,
 		NoVector: slices.Contains(o.Engine, noVector), Sizes: !slices.Contains(o.Engine, noSizes) && leastSample(o.Config) <= 1}, info)
 	if errors.Is(err, emit.ErrExists) {
 		return fmt.Errorf("%w: %w; name another directory or give --force", ErrUsage, err)
@@ -241,20 +258,18 @@ func (r *run) finish(st engine.Status, err error) error {
 		err = fmt.Errorf("%w: %w", ErrIncomplete, first(*f))
 	}
 	if st.LetGo > 0 {
-		r.note(fmt.Sprintf("%d child processes ran untraced", st.LetGo))
+		r.note(counted(st.LetGo, "child process", "child processes") + " ran untraced")
 	}
 	if st.LetGoThreads > 0 {
-		r.note(fmt.Sprintf("%d threads ran untraced: only %d can be traced at a time", st.LetGoThreads, layout.MaxSlots))
+		r.note(fmt.Sprintf("%s ran untraced: only %d can be traced at a time", counted(st.LetGoThreads, "thread", "threads"), layout.MaxSlots))
 	}
 	if st.Untraced != nil {
 		r.note(fmt.Sprintf("the program that was executed last ran untraced: %v", st.Untraced))
 	}
-	if r.image != nil && r.image.events != nil {
-		for _, m := range r.image.events.missing() {
-			r.note(m)
-		}
+	for _, m := range r.missed.notes() {
+		r.note(m)
 	}
-	if r.selected != nil && r.opts.Only != OnlyBlocks {
+	if r.began && r.opts.Only != OnlyBlocks {
 		for _, m := range r.selected.missing() {
 			r.note(m)
 		}
@@ -270,9 +285,6 @@ func (r *run) finish(st engine.Status, err error) error {
 		outcome.State, outcome.Reason = abp.OutcomeCutOff, err.Error()
 	}
 	if r.emit != nil {
-		if r.opts.Only == OnlyCount && r.image != nil {
-			r.emit.AddProcess(r.counts.entry(r.image.p.PID(), r.opts.Args, code))
-		}
 		r.emit.SetCosts(r.costsSum(st))
 		if ferr := r.emit.Finish(outcome); ferr != nil && err == nil {
 			err = fmt.Errorf("%w: %w", ErrIncomplete, first(ferr))
@@ -294,6 +306,14 @@ func first(err error) error {
 	}
 }
 
+// counted is a number of things in words.
+func counted[T int | uint64](n T, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // report writes the closing lines.
 // Notes come first, so that the line with the result is the last thing on the
 // screen.
@@ -303,25 +323,30 @@ func (r *run) report(st engine.Status) {
 		return
 	}
 	for _, n := range r.notes {
-		fmt.Fprintln(w, "alleria:", n)
+		if !slices.Contains(r.told, n) {
+			fmt.Fprintln(w, "alleria:", n)
+		}
 	}
 	switch {
 	case r.opts.Only == OnlyCount:
-		r.counts.print(w)
+		for _, ps := range r.counted {
+			ps.counts.print(w, ps.number, filepath.Base(ps.path))
+		}
 	case r.emit != nil:
 		n := r.emit.Info()
 		var c abp.Counts
 		for _, p := range n.Processes {
 			c.Add(p.Counts, 1)
 		}
-		if r.image == nil { // it never ran: the error says why
+		if !r.began { // it never ran: the error says why
 			break
 		}
 		where := "consumed and dropped"
 		if !r.opts.Discard {
 			where = "recorded in " + r.emit.Dir()
 		}
-		fmt.Fprintf(w, "alleria: %d instructions, %d loads, %d stores %s\n", c.Instructions, c.Loads, c.Stores, where)
+		fmt.Fprintf(w, "alleria: %s, %s, %s %s\n", counted(c.Instructions, "instruction", "instructions"),
+			counted(c.Loads, "load", "loads"), counted(c.Stores, "store", "stores"), where)
 	}
 	if log := r.opts.Log; log != nil {
 		u := st.Usage

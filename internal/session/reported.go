@@ -30,21 +30,21 @@ type reported struct {
 //
 // match compares what only this kind of event has. It goes over all leaves: they
 // are few, and each report has cost a stop of the target already.
-func (r *run) happened(t *engine.Thread, addr uint64, kind config.EventKind, match func(*config.Event) bool) {
-	im := r.image
+func (ps *process) happened(t *engine.Thread, addr uint64, kind config.EventKind, match func(*config.Event) bool) {
+	im := ps.image
 	// Between two programs, or in a mode without windows.
 	if im == nil || im.windows == nil {
 		return
 	}
 	var leaves []*window.Leaf
-	for _, l := range im.windows.Leaves() {
+	for _, l := range ps.leaves() {
 		e := l.Event
 		if e.Kind == kind && (e.Thread == 0 || t != nil && e.Thread == t.Num()) && match(e) {
 			leaves = append(leaves, l)
 		}
 	}
 	if len(leaves) > 0 {
-		r.changed(t, im.windows.Happen(leaves...), addr)
+		ps.fire(t, addr, leaves...)
 	}
 }
 
@@ -53,21 +53,21 @@ func (r *run) happened(t *engine.Thread, addr uint64, kind config.EventKind, mat
 //
 // A call whose event is not armed is turned off: a native thread stops at every
 // call while any is watched.
-func (r *run) watch() {
-	im := r.image
+func (ps *process) watch() {
+	im := ps.image
 	calls := make(map[uint32]bool)
 	signals, returns, ends := false, false, false
-	if im.plans.any() && im.windows.Open() != 0 && r.opts.Only == OnlyAll {
+	if im.plans.any() && im.windows.Open() != 0 && ps.opts.Only == OnlyAll {
 		// Signals and calls are recorded for threads that ask for it: one that does
 		// is enough to be told of them.
-		for plan := range len(r.threads.nums) + 1 {
-			if m := r.planner(im.plans.first(r.threads) + plan).thread; m != nil {
+		for plan := range len(ps.threads.nums) + 1 {
+			if m := ps.planner(im.plans.first(ps.threads) + plan).thread; m != nil {
 				signals, returns = signals || m.Signals, returns || m.Syscalls
 			}
 		}
 	}
 	var alarm time.Time
-	for _, l := range im.windows.Leaves() {
+	for _, l := range ps.leaves() {
 		e := l.Event
 		switch e.Kind {
 		case config.EventSyscall:
@@ -81,25 +81,25 @@ func (r *run) watch() {
 		case config.EventThreads: // whose number has to be right when it is armed
 			ends = ends || l.Live()
 		case config.EventTime:
-			if at := r.facts.started.Add(e.After); l.Armed() && r.threadLives(e.Thread) && (alarm.IsZero() || at.Before(alarm)) {
+			if at := ps.facts.started.Add(e.After); l.Armed() && ps.threadLives(e.Thread) && (alarm.IsZero() || at.Before(alarm)) {
 				alarm = at
 			}
 		}
 	}
 	// What is watched and wanted no more first, then what is wanted: repeating what
 	// holds costs nothing.
-	for nr := range r.watched {
+	for nr := range ps.watched {
 		im.p.WatchCall(nr, calls[nr])
 	}
 	for nr, on := range calls {
 		im.p.WatchCall(nr, on)
 	}
-	r.watched = calls
+	ps.watched = calls
 	im.p.WatchSignals(signals)
 	im.p.WatchReturns(returns)
 	im.p.WatchEnds(ends)
 	// The zero time takes the alarm back.
-	r.tracer.SetAlarm(alarm)
+	im.p.SetAlarm(alarm)
 }
 
 // callNumber is the number of an event's system call; false if there is no call
@@ -113,8 +113,8 @@ func callNumber(e *config.Event) (uint32, bool) {
 
 // unknownCalls finds the events that name a system call which there is not.
 // Every such event is reported, not only the first.
-func unknownCalls(c *config.Config) []error {
-	var errs []error
+func unknownCalls(c *config.Config) []config.Error {
+	var errs []config.Error
 	look := func(e *config.Event) {
 		if e.Kind != config.EventSyscall {
 			return
@@ -126,7 +126,11 @@ func unknownCalls(c *config.Config) []error {
 		if e.HasNumber {
 			what = fmt.Sprintf("there is no system call %d", e.Number)
 		}
-		errs = append(errs, fmt.Errorf("%s: %s; give the kernel's name, such as openat, or its number", e.Pos, what))
+		right := "give the kernel's name, such as openat, or its number"
+		if near := config.Nearest(e.Name, abp.SyscallNames()); near != "" && !e.HasNumber {
+			right = fmt.Sprintf("the nearest is %q", near)
+		}
+		errs = append(errs, config.Error{Pos: e.Pos, What: what, Right: right})
 	}
 	for _, w := range c.Windows {
 		w.On.Walk(look)
@@ -136,16 +140,16 @@ func unknownCalls(c *config.Config) []error {
 }
 
 // CallEntered is engine.Watcher's.
-func (r *run) CallEntered(t *engine.Thread, c *engine.Call) {
-	r.happened(t, c.Next, config.EventSyscall, func(e *config.Event) bool {
+func (ps *process) CallEntered(t *engine.Thread, c *engine.Call) {
+	ps.happened(t, c.Next, config.EventSyscall, func(e *config.Event) bool {
 		nr, ok := callNumber(e)
 		return ok && nr == c.Number
 	})
 }
 
 // CallReturned is engine.Watcher's.
-func (r *run) CallReturned(t *engine.Thread, c *engine.Call) {
-	if m := r.matcherOf(t); m == nil || !m.Syscalls {
+func (ps *process) CallReturned(t *engine.Thread, c *engine.Call) {
+	if m := ps.matcherOf(t); m == nil || !m.Syscalls {
 		return
 	}
 	row := abp.Syscall{Number: c.Number, TSC: c.TSC, Args: c.Args}
@@ -165,16 +169,16 @@ func (r *run) CallReturned(t *engine.Thread, c *engine.Call) {
 const maxErrno = 4096
 
 // matcherOf is what the open windows record of a thread, nil if nothing.
-func (r *run) matcherOf(t *engine.Thread) *config.ThreadMatcher {
-	if im := r.image; im.plans.any() && im.windows.Open() != 0 && im.pool != nil {
-		return r.planner(r.planOf(t)).thread
+func (ps *process) matcherOf(t *engine.Thread) *config.ThreadMatcher {
+	if im := ps.image; im.plans.any() && im.windows.Open() != 0 && im.pool != nil {
+		return ps.planner(ps.planOf(t)).thread
 	}
 	return nil
 }
 
 // Signalled is engine.Watcher's.
-func (r *run) Signalled(t *engine.Thread, info *sys.Siginfo, sig sys.Signal, ip uint64) {
-	if m := r.matcherOf(t); m != nil && m.Signals {
+func (ps *process) Signalled(t *engine.Thread, info *sys.Siginfo, sig sys.Signal, ip uint64) {
+	if m := ps.matcherOf(t); m != nil && m.Signals {
 		row := abp.Signal{Number: uint32(sig), TSC: sys.TSC(), Code: info.Code(), IP: ip}
 		// A siginfo has either: si_pid and si_addr share their bytes.
 		if info.Sent() {
@@ -184,36 +188,36 @@ func (r *run) Signalled(t *engine.Thread, info *sys.Siginfo, sig sys.Signal, ip 
 		}
 		t.Mark(emit.SignalNote(row)...)
 	}
-	r.happened(t, ip, config.EventSignal, func(e *config.Event) bool { return e.Number == 0 || e.Number == uint64(sig) })
+	ps.happened(t, ip, config.EventSignal, func(e *config.Event) bool { return e.Number == 0 || e.Number == uint64(sig) })
 }
 
 // Forked is engine.Watcher's.
-func (r *run) Forked(t *engine.Thread, _ int) {
-	r.facts.forks++
-	r.happened(t, 0, config.EventFork, func(e *config.Event) bool { return e.Number == 0 || e.Number == r.facts.forks })
+func (ps *process) Forked(t *engine.Thread, _ int) {
+	ps.facts.forks++
+	ps.happened(t, 0, config.EventFork, func(e *config.Event) bool { return e.Number == 0 || e.Number == ps.facts.forks })
 }
 
 // Executing is engine.Watcher's: windows that the event closes end with the old
 // program, those that it opens begin with the new one's first instruction.
-func (r *run) Executing(t *engine.Thread) {
-	r.facts.execs++
-	r.facts.executing, r.facts.executor = true, t.Num()
-	if r.windows != nil {
+func (ps *process) Executing(t *engine.Thread) {
+	ps.facts.execs++
+	ps.facts.executing, ps.facts.executor = true, t.Num()
+	if ps.windows != nil {
 		// Opening events are collected before closing ones fire, since those may
 		// re-arm them.
-		r.pending = r.execLeaves(false)
-		r.changed(t, r.windows.Happen(r.execLeaves(true)...), 0)
+		ps.pending = ps.execLeaves(false)
+		ps.fire(t, 0, ps.execLeaves(true)...)
 	}
 }
 
 // execLeaves are the armed Exec events that this execve is.
 // An execve that fails does not get this far: the event is the kernel's report of
 // success.
-func (r *run) execLeaves(till bool) []*window.Leaf {
+func (ps *process) execLeaves(till bool) []*window.Leaf {
 	var out []*window.Leaf
-	for _, l := range r.windows.Leaves() {
+	for _, l := range ps.leaves() {
 		e := l.Event
-		if e.Kind == config.EventExec && l.Till == till && l.Armed() && (e.Number == 0 || e.Number == r.facts.execs) {
+		if e.Kind == config.EventExec && l.Till == till && l.Armed() && (e.Number == 0 || e.Number == ps.facts.execs) {
 			out = append(out, l)
 		}
 	}
@@ -222,52 +226,52 @@ func (r *run) execLeaves(till bool) []*window.Leaf {
 
 // executed is called when the new program stands before its first instruction.
 // Threads are one again, whatever the process had: execve ends the others.
-func (r *run) executed() {
-	r.facts.executing, r.facts.live = false, 0
-	for _, c := range r.windows.Note(true, "open since before the program was executed") {
-		output{r.image.writer}.event(c, nil, 0, r.image.budget.counted())
+func (ps *process) executed() {
+	ps.facts.executing, ps.facts.live = false, 0
+	for _, c := range ps.windows.Note(true, "open since before the program was executed") {
+		output{ps.image.writer}.event(c, nil, 0, ps.image.budget.counted())
 	}
-	r.changed(nil, r.windows.Happen(r.pending...), 0)
-	r.pending = nil
+	ps.fire(nil, 0, ps.pending...)
+	ps.pending = nil
 }
 
 // created is called when a thread stands before its first instruction.
 // The number of threads counts the one that is being created.
-func (r *run) created(t *engine.Thread) {
-	r.facts.live++
-	if r.facts.live == 1 && r.images > 1 { // the thread that executed the program
+func (ps *process) created(t *engine.Thread) {
+	ps.facts.live++
+	if ps.facts.live == 1 && ps.facts.execs > 0 { // the thread that executed the program
 		return
 	}
-	r.happened(t, 0, config.EventCreation, func(*config.Event) bool { return true })
-	r.countThreads(t)
-	if r.image.windows != nil {
-		r.watch() // a Time event may name it
+	ps.happened(t, 0, config.EventCreation, func(*config.Event) bool { return true })
+	ps.countThreads(t)
+	if ps.image.windows != nil {
+		ps.watch() // a Time event may name it
 	}
 }
 
 // Ending is engine.Watcher's: a thread executes nothing any more. Those that are let
 // go, or that end with their program, have not ended for the user.
-func (r *run) Ending(t *engine.Thread) {
-	r.facts.live--
-	r.happened(t, 0, config.EventTermination, func(*config.Event) bool { return true })
-	r.countThreads(t)
+func (ps *process) Ending(t *engine.Thread) {
+	ps.facts.live--
+	ps.happened(t, 0, config.EventTermination, func(*config.Event) bool { return true })
+	ps.countThreads(t)
 }
 
 // countThreads checks the bounds on the number of threads.
-func (r *run) countThreads(t *engine.Thread) {
-	n := r.facts.live
-	r.happened(t, 0, config.EventThreads, func(e *config.Event) bool {
+func (ps *process) countThreads(t *engine.Thread) {
+	n := ps.facts.live
+	ps.happened(t, 0, config.EventThreads, func(e *config.Event) bool {
 		return (e.SmallerEqual == 0 || n <= e.SmallerEqual) && (e.LargerEqual == 0 || n >= e.LargerEqual)
 	})
 }
 
 // threadLives tells whether the thread that an event names lives; 0 is any.
 // A Time event that names a thread waits until there is one.
-func (r *run) threadLives(num int) bool {
+func (ps *process) threadLives(num int) bool {
 	if num == 0 {
 		return true
 	}
-	for _, t := range r.image.p.Threads() {
+	for _, t := range ps.image.p.Threads() {
 		if t.Num() == num && !t.Ended() {
 			return true
 		}
@@ -278,30 +282,30 @@ func (r *run) threadLives(num int) bool {
 // Alarm is engine.Watcher's.
 // Time is wall-clock time since the process's first instruction, through all its
 // programs.
-func (r *run) Alarm(*engine.Process) {
-	now := time.Since(r.facts.started)
-	r.happenedIn(func(e *config.Event) bool {
-		return e.Kind == config.EventTime && e.After <= now && r.threadLives(e.Thread)
+func (ps *process) Alarm(*engine.Process) {
+	now := time.Since(ps.facts.started)
+	ps.happenedIn(func(e *config.Event) bool {
+		return e.Kind == config.EventTime && e.After <= now && ps.threadLives(e.Thread)
 	})
-	r.watch()
+	ps.watch()
 }
 
 // happenedIn fires the events that a test picks, in no thread.
-func (r *run) happenedIn(test func(*config.Event) bool) {
+func (ps *process) happenedIn(test func(*config.Event) bool) {
 	var leaves []*window.Leaf
-	for _, l := range r.image.windows.Leaves() {
+	for _, l := range ps.leaves() {
 		if test(l.Event) {
 			leaves = append(leaves, l)
 		}
 	}
-	r.changed(nil, r.image.windows.Happen(leaves...), 0)
+	ps.fire(nil, 0, leaves...)
 }
 
 // Unmapped is engine.Watcher's.
-func (r *run) Unmapped(_ *engine.Process, start, end uint64) {
-	for _, l := range r.image.tables.symbols.Images() {
+func (ps *process) Unmapped(_ *engine.Process, start, end uint64) {
+	for _, l := range ps.image.tables.symbols.Images() {
 		if l.Start < end && l.End > start {
-			r.warn(r.refresh())
+			ps.warn(ps.refresh())
 			return
 		}
 	}
@@ -311,8 +315,8 @@ func (r *run) Unmapped(_ *engine.Process, start, end uint64) {
 // address space that is gone has none.
 //
 // The maps are only read when something says that images may have changed.
-func (r *run) refresh() error {
-	im := r.image
+func (ps *process) refresh() error {
+	im := ps.image
 	loaded, unloaded, err := im.tables.update(im.p.PID())
 	// An error means that the process is gone or dying: its end will be reported.
 	if err != nil || im.events == nil || len(loaded)+len(unloaded) == 0 {
@@ -321,24 +325,24 @@ func (r *run) refresh() error {
 	// New functions are watched before Load events fire: these may open a window
 	// that a Call is to close.
 	if len(loaded) > 0 {
-		r.selected.see(im.tables)
+		ps.selected.see(im.tables)
 		err = im.events.arm()
 	}
 	for _, l := range unloaded {
 		im.events.unloaded(l)
 	}
-	r.loaded(unloaded, loaded)
+	ps.loaded(unloaded, loaded)
 	return err
 }
 
 // loaded fires the events on images that came and went.
 // Unload events fire first: an image that is mapped elsewhere at once is gone and
 // then there.
-func (r *run) loaded(gone, came []*symbols.Loaded) {
+func (ps *process) loaded(gone, came []*symbols.Loaded) {
 	for _, l := range gone {
-		r.happened(nil, 0, config.EventUnload, func(e *config.Event) bool { return e.MatchesImage(r.image.tables.key(l)) })
+		ps.happened(nil, 0, config.EventUnload, func(e *config.Event) bool { return e.MatchesImage(ps.image.tables.key(l)) })
 	}
 	for _, l := range came {
-		r.happened(nil, 0, config.EventLoad, func(e *config.Event) bool { return e.MatchesImage(r.image.tables.key(l)) })
+		ps.happened(nil, 0, config.EventLoad, func(e *config.Event) bool { return e.MatchesImage(ps.image.tables.key(l)) })
 	}
 }

@@ -3,54 +3,70 @@ package session
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"alleria/cab"
+	"alleria/config"
 	"alleria/emit"
 	"alleria/engine"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
+	"alleria/proctree"
 	"alleria/window"
 )
 
 // run is one recording: the engine's client. Its methods run on the goroutine
 // of Record.
-//
-// It outlives program images: an execve makes a new image within the same run, the windows
-// staying as they are.
 type run struct {
 	opts   *Options
 	tracer *engine.Tracer
 	cache  *symbols.Cache
 	// background is what is done while the target runs, and used at the end.
 	background sync.WaitGroup
-	cpuid      func() []sys.CPUIDLeaf // what the processor says of itself, read by then
+	machine
+	emit      *emit.Run        // nil where nothing is emitted (translate, count)
+	matcher   *config.Matcher  // of all windows
+	byPID     map[int]*process // that are followed
+	crossing  bool             // some event names a process
+	firing    *process         // whose event others are being told of; nil: nobody's
+	tree      *proctree.Tree   // numbers the processes, and has all that there were
+	debuggers debuggers
+	began     bool // some program image was traced
+	messages
+	outcome
+	counted  []*process // whose instructions were counted
+	missed   missed
+	waits    waits
+	lost     loss // of lossy rings
+	costs    costs
+	disk     diskWatch
+	started  time.Time
+	selected *selections
+}
+
+// machine is what is asked of the machine once a run.
+type machine struct {
+	cpuid      func() []sys.CPUIDLeaf // what the processor says of itself
+	systemDirs func() []string        // where the system keeps its libraries
 	clock      sys.Clock              // started with the run
-	emit       *emit.Run              // nil where nothing is emitted (translate, count)
-	image      *image                 // the program image that runs now
-	images     int
-	counts     counts
-	notes      []string
-	over       atomic.Bool // recording is to end: a limit, a full disk, a signal to us
-	why        atomic.Pointer[string]
-	failed     atomic.Pointer[error] // of a processing thread
-	waits      waits
-	costs      costs
-	disk       diskWatch
-	started    time.Time
-	windows    *window.Set // of the process, whatever it executes
-	budget     *budget     // so too; nil where no event counts
-	facts      reported
-	threads    threadPlans
-	selected   *selections
-	watched    map[uint32]bool // system calls that the engine watches
-	pending    []*window.Leaf  // events that the program being executed is
-	// exceeded is by how much counts were, while the events that they are fire.
-	exceeded map[*window.Leaf]uint64
+}
+
+// messages is what the user is told.
+type messages struct {
+	notes []string
+	told  []string // of these, what was said as the program began
+}
+
+// outcome is how the recording ends. Any goroutine may set it.
+type outcome struct {
+	over   atomic.Bool            // it is to end: a limit, a full disk, a signal to us
+	why    atomic.Pointer[string] // the first reason
+	failed atomic.Pointer[error]  // of a processing thread
 }
 
 // image is what belongs to one program image: from an execve to the next or to
@@ -67,6 +83,7 @@ type image struct {
 	pool    *cab.Pool
 	rings   map[*engine.Thread]*cab.Ring
 	marked  map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
+	sampled time.Time                 // when rows of sampling were written last
 }
 
 // waits sums up how long application threads waited for room in their rings.
@@ -78,21 +95,20 @@ type waits struct{ times, ticks uint64 }
 //
 // Order matters: the writer first, because tables write into it; events after tables, as
 // they need symbols; the mode last, when it is known what there is to watch.
-func (r *run) Started(p *engine.Process) error {
-	r.images++
+func (ps *process) Started(p *engine.Process) error {
 	im := &image{p: p, rings: make(map[*engine.Thread]*cab.Ring), marked: make(map[*engine.Thread]uint64)}
-	r.image = im
-	if err := r.openWriter(im); err != nil {
+	ps.image = im
+	if err := ps.openWriter(im); err != nil {
 		return err
 	}
 	// Without a writer (translate, count) the output is one that drops all: tables
 	// are needed for names all the same.
-	im.tables = newTables(p.PID(), r.cache, output{im.writer}, askedImages(r.opts.Config))
+	im.tables = newTables(p.PID(), ps.cache, ps.systemDirs(), output{im.writer}, askedImages(ps.opts.Config))
 	if _, _, err := im.tables.update(p.PID()); err != nil {
 		return err
 	}
 	// These two have no windows: they run the whole program in one mode.
-	switch r.opts.Only {
+	switch ps.opts.Only {
 	case OnlyTranslate:
 		p.SetMode(engine.ModePlain)
 		return nil
@@ -101,54 +117,57 @@ func (r *run) Started(p *engine.Process) error {
 		return nil
 	}
 	// A limit was reached in the program before: of this one nothing is recorded.
-	if r.over.Load() {
+	if ps.over.Load() {
 		return nil
 	}
-	if recordsFlags(r.opts.Config) {
+	if recordsFlags(ps.opts.Config) {
 		p.KeepFlags()
 	}
-	return r.startWindows(im)
+	return ps.startWindows(im)
 }
 
 // startWindows makes what decides when the image is recorded, and starts it.
 //
 // Windows and counts belong to the process, as a user understands it: an execve
 // keeps them, and only the first program begins with them as they are configured.
-func (r *run) startWindows(im *image) error {
-	first := r.windows == nil
+func (ps *process) startWindows(im *image) error {
+	first := ps.windows == nil
 	if first {
-		r.windows = window.New(r.opts.Config)
+		ps.windows = window.New(ps.opts.Config)
 	}
-	im.windows = r.windows
-	if r.selected == nil {
-		r.selected = newSelections(r.opts.Config)
-	}
-	r.selected.see(im.tables)
+	im.windows = ps.windows
+	ps.selected.see(im.tables)
 	// Each program image has a profile of its own, so that the definitions are
 	// written to each.
-	output{im.writer}.windows(windowDefs(r.opts.Config))
+	output{im.writer}.windows(windowDefs(ps.opts.Config))
 	output{im.writer}.switches(im.windows)
-	im.events = newEvents(r, im)
+	im.events = newEvents(ps, im)
 	if first {
-		r.budget = newBudget(r.windows)
+		ps.budget = ps.newBudget()
 	}
-	if im.budget = r.budget; im.budget != nil {
+	if im.budget = ps.budget; im.budget != nil {
 		im.p.CountExecuted(im.budget.metrics()...)
 	}
 	if first {
-		r.facts.started = time.Now()
-		r.changed(nil, im.windows.Start(), 0)
+		ps.facts.started = time.Now()
+		ps.changed(nil, im.windows.Start(), 0)
 	} else {
-		r.executed()
+		ps.executed()
 	}
 	if err := im.events.arm(); err != nil {
 		return err
 	}
+	if ps.number == 1 { // what others lack, somebody else may have
+		ps.tell(im.events.missingAtStart())
+	}
 	// What is mapped at the start has been loaded as well: Load events fire for the
 	// main executable and its interpreter.
-	r.loaded(nil, im.tables.symbols.Images())
-	r.setMode()
-	r.watch()
+	ps.loaded(nil, im.tables.symbols.Images())
+	ps.setMode()
+	ps.watch()
+	if first {
+		ps.offer()
+	}
 	return nil
 }
 
@@ -157,40 +176,56 @@ func (r *run) startWindows(im *image) error {
 // t is the thread that made the change, nil where none did; addr its next instruction. t gets
 // its mark at once, others when they next enter code of the new mode: a mark of theirs at
 // this very moment could not be placed between their instructions.
-func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
-	im := r.image
-	if len(changes) == 0 {
+func (ps *process) changed(t *engine.Thread, changes []window.Change, addr uint64) {
+	im := ps.image
+	if len(changes) == 0 || im == nil { // between two programs: what is open is said where the next one starts
 		return
 	}
 	for _, c := range changes {
 		im.events.countGone(&c)
 		output{im.writer}.event(c, t, addr, im.budget.counted())
 		// Before renewed budgets are given out: they are counted from here.
-		if c.Opened && im.budget != nil {
-			im.budget.windowOpened(c.Index)
+		if c.Opened {
+			ps.windowOpened(c.Index)
 		}
 	}
 	if im.p.Mode() == engine.ModeNative {
-		r.warn(r.refresh()) // what was mapped meanwhile was not reported
+		ps.warn(ps.refresh()) // what was mapped meanwhile was not reported
 	}
-	r.setMode()
+	ps.setMode()
 	if im.budget != nil {
 		im.p.CountExecuted(im.budget.metrics()...)
 		im.p.Rebudget()
 	}
 	if t != nil {
-		r.Entering(t)
+		ps.Entering(t)
 	}
-	r.watch()
+	ps.watch()
 	switch {
 	case im.events == nil:
 	case im.windows.Done():
 		im.events.disarm()
-		im.p.LetRun()
+		im.p.LetRun(ps.fateWhenDone())
 	default:
 		im.events.count()
 	}
-	r.countsReached(t, addr)
+	ps.tellOthers()
+	ps.countsReached(t, addr)
+}
+
+// windowOpened has those who count for the window's events do so from here, where they are to.
+func (ps *process) windowOpened(index int) {
+	if !ps.crossing {
+		if ps.budget != nil {
+			ps.budget.windowOpened(ps.windows, index)
+		}
+		return
+	}
+	for _, o := range ps.inOrder() {
+		if o.budget != nil {
+			o.budget.windowOpened(ps.windows, index)
+		}
+	}
 }
 
 // setMode makes the target run as the open windows ask.
@@ -198,19 +233,24 @@ func (r *run) changed(t *engine.Thread, changes []window.Change, addr uint64) {
 // Native is the aim whenever nothing is open and nothing counts: the target then costs
 // nothing. Windows that keep reopening stay in the plain variant, since going native and
 // coming back costs more than running translated for a while.
-func (r *run) setMode() {
-	im := r.image
-	defer func() { r.costs.clock(im.p.Mode(), time.Now()) }()
+func (ps *process) setMode() {
+	im := ps.image
+	defer func() { ps.modes.look(im.p.Mode(), time.Now()) }()
+	if im.windows != nil && im.windows.Open() != 0 {
+		ps.tree.SetState(ps.number, proctree.WindowOpen)
+	} else {
+		ps.tree.SetState(ps.number, proctree.WindowClosed)
+	}
 	if im.windows.Open() != 0 && im.p.Mode() == engine.ModeNative {
 		// What was loaded while nothing was translated may not have been reported.
 		// Before the windows are looked at: it may open or close some.
-		r.ImagesChanged(im.p)
+		ps.ImagesChanged(im.p)
 	}
 	open := im.windows.Open()
 	switch {
-	case r.opts.Only == OnlyTranslate || r.opts.Only == OnlyCount:
+	case ps.opts.Only == OnlyTranslate || ps.opts.Only == OnlyCount:
 	case open != 0:
-		r.usePlans(open)
+		ps.usePlans(open)
 		im.p.SetMode(engine.ModeRecord)
 	case im.budget != nil && im.budget.waiting():
 		im.p.SetMode(engine.ModePlain)
@@ -225,8 +265,8 @@ func (r *run) setMode() {
 // Entering is engine.Client's: a thread is about to run in a mode that may be
 // new to it.
 // The mark is left out if the thread's last one says the same.
-func (r *run) Entering(t *engine.Thread) {
-	im := r.image
+func (ps *process) Entering(t *engine.Thread) {
+	im := ps.image
 	if im.windows == nil {
 		return
 	}
@@ -246,8 +286,8 @@ func (r *run) Entering(t *engine.Thread) {
 
 // Notified is engine.Client's: a thread is about to execute a watched address.
 // These are addresses that help to find events, not events themselves.
-func (r *run) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) {
-	im := r.image
+func (ps *process) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) {
+	im := ps.image
 	if im.events == nil {
 		return
 	}
@@ -256,9 +296,9 @@ func (r *run) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) 
 
 // Reached is engine.Client's: events have happened as often as was asked for.
 // The counts of all places are set anew afterwards: windows may have changed.
-func (r *run) Reached(t *engine.Thread, pl *engine.Place, addr uint64) {
-	im := r.image
-	r.changed(t, im.windows.Happen(im.events.reached(t, pl)...), addr)
+func (ps *process) Reached(t *engine.Thread, pl *engine.Place, addr uint64) {
+	im := ps.image
+	ps.fire(t, addr, im.events.reached(t, pl)...)
 	im.events.count()
 }
 
@@ -267,21 +307,21 @@ func (r *run) Reached(t *engine.Thread, pl *engine.Place, addr uint64) {
 //
 // The window's state follows what code has done already. Its openings and closings are
 // marks in the ring, from which the processing threads make the rows.
-func (r *run) Toggled(t *engine.Thread, open bool, times uint64) {
-	im := r.image
+func (ps *process) Toggled(t *engine.Thread, open bool, times uint64) {
+	im := ps.image
 	sw := im.events.toggles
 	// No mark is made here: the code that toggled has written it.
 	im.windows.Switched(sw, open, times)
 	im.events.toggled(sw, open)
 	im.marked[t] = im.windows.Open() + 1
-	r.setMode()
+	ps.setMode()
 	im.events.count()
 }
 
 // BudgetLow is engine.Client's: a count may be reached. Events fire one at a time:
 // the first may open a window that disarms or arms the next.
-func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
-	im := r.image
+func (ps *process) BudgetLow(t *engine.Thread, addr uint64) {
+	im := ps.image
 	if im.budget == nil {
 		// Nobody counts any more; a thread with an old share is not to ask again.
 		for m := range engine.NumMetrics {
@@ -289,10 +329,11 @@ func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 		}
 		return
 	}
+	ps.sample(t)
 	im.budget.freeze()
-	r.exceeded = im.budget.exceeded(t)
-	r.countsReached(t, addr)
-	r.exceeded = nil
+	ps.exceeded = im.budget.exceeded(t)
+	ps.countsReached(t, addr)
+	ps.exceeded = nil
 	im.budget.thaw()
 	im.budget.renew(t)
 }
@@ -300,69 +341,77 @@ func (r *run) BudgetLow(t *engine.Thread, addr uint64) {
 // countsReached fires the events whose counts a thread that stands before addr has
 // reached: for a budget that is low, and wherever a window has opened or closed, since
 // a count that is reached already is one more event at the same place.
-func (r *run) countsReached(t *engine.Thread, addr uint64) {
-	im := r.image
+func (ps *process) countsReached(t *engine.Thread, addr uint64) {
+	im := ps.image
 	if im.budget == nil || t == nil {
 		return
 	}
 	for l := im.budget.reached(t); l != nil; l = im.budget.reached(t) {
+		if l.Set() != ps.windows {
+			ps.fire(t, addr, l)
+			continue
+		}
 		// The overshoot belongs to these changes only, and is written with them. There is
 		// none of a count that had been reached before its event was armed.
-		over := r.exceeded[l]
-		delete(r.exceeded, l)
+		over := ps.exceeded[l]
+		delete(ps.exceeded, l)
 		changes := im.windows.Happen(l)
 		for i := range changes {
 			changes[i].Overshoot = over
 		}
-		r.changed(t, changes, addr)
+		ps.changed(t, changes, addr)
 	}
 }
 
 // ImagesChanged is engine.Client's.
 // Something was mapped, unmapped or protected anew; mostly it is no image.
-func (r *run) ImagesChanged(p *engine.Process) {
-	r.warn(r.refresh())
+func (ps *process) ImagesChanged(p *engine.Process) {
+	ps.warn(ps.refresh())
 }
 
 // Plan is engine.Client's.
 // Without a planner nothing is to be recorded, and the answer is not used.
-func (r *run) Plan(_ *engine.Process, plan int, ins []x86.Insn, want []engine.Want) uint32 {
-	im := r.image
+func (ps *process) Plan(_ *engine.Process, plan int, ins []x86.Insn, want []engine.Want) uint32 {
+	im := ps.image
 	if !im.plans.any() {
 		return 0
 	}
-	return r.planner(plan).plan(ins, want)
+	return ps.planner(plan).plan(ins, want)
 }
 
 // ThreadStarted is engine.Client's.
 //
 // The ring is handed to the pool last: its first words, the thread's and the windows'
 // marks, must be there before anybody consumes it.
-func (r *run) ThreadStarted(t *engine.Thread) error {
-	im := r.image
+func (ps *process) ThreadStarted(t *engine.Thread) error {
+	im := ps.image
 	// Before the first block is translated for it.
-	t.SetPlan(r.planOf(t))
+	t.SetPlan(ps.planOf(t))
+	if im.budget != nil {
+		im.budget.sampled(t)
+	}
 	if im.pool != nil {
-		ring := cab.NewRing(t.SlotMemory(), r.ringMost()/r.chunk(), im.p.Blocks().Settled)
+		ring := cab.NewRing(t.SlotMemory(), ps.ringMost()/ps.chunk(), im.p.Blocks().Settled)
 		im.rings[t] = ring
 		t.Mark(threadMark(t, 1)...)
-		r.Entering(t)
+		ps.Entering(t)
 		im.pool.Add(ring, t)
 	}
-	r.created(t)
+	ps.created(t)
 	return nil
 }
 
 // ThreadEnded is engine.Client's.
 // The pool drains the ring before Remove returns, so that the slot may be used
 // again.
-func (r *run) ThreadEnded(t *engine.Thread) {
-	im := r.image
-	if r.opts.Only == OnlyCount {
-		r.counts.add(im.tables, t)
+func (ps *process) ThreadEnded(t *engine.Thread) {
+	im := ps.image
+	if ps.opts.Only == OnlyCount {
+		ps.counts.add(im.tables, t)
 	}
+	ps.sampleEnd(t)
 	if im.budget != nil {
-		im.budget.forget(t, r.facts.executing && t.Num() == r.facts.executor)
+		im.budget.forget(t, ps.facts.executing && t.Num() == ps.facts.executor)
 	}
 	ring := im.rings[t]
 	if ring == nil {
@@ -371,60 +420,61 @@ func (r *run) ThreadEnded(t *engine.Thread) {
 	t.Mark(threadMark(t, 0)...)
 	im.pool.Remove(ring)
 	times, ticks := ring.Waits()
-	r.waits.times += times
-	r.waits.ticks += ticks
+	ps.waits.times += times
+	ps.waits.ticks += ticks
 	delete(im.rings, t)
 	delete(im.marked, t)
 }
 
 // Ended is engine.Client's: a program image is gone.
 // It comes once an image, also when the target was killed.
-func (r *run) Ended(p *engine.Process) {
-	im := r.image
-	r.costs.clock(p.Mode(), time.Now())
-	r.costs.sample(im)
+func (ps *process) Ended(p *engine.Process, end *engine.End) {
+	im := ps.image
+	ps.modes.look(p.Mode(), time.Now())
+	ps.costs.sample(ps.live())
+	ps.costs.modes.take(&ps.modes)
+	ps.image = nil
 	if im.events != nil {
 		im.events.collect()
 	}
 	if im.windows != nil {
-		r.selected.search(im.tables)
+		ps.selected.search(im.tables)
 		// On an execve windows stay open: the profile gets a row that says why its
 		// part ends.
 		changes := im.windows.Note(false, "the process executed another program")
-		if !r.facts.executing {
+		if !ps.facts.executing {
 			changes = im.windows.Finish()
 		}
 		for _, c := range changes {
 			im.events.countGone(&c)
 			output{im.writer}.event(c, nil, 0, im.budget.counted())
 		}
+		ps.missed.see(im.events)
 	}
-	r.closeWriter(im)
-}
-
-// Poll is engine.Client's: limits are looked at.
-// The engine calls it every now and then, whatever the target does.
-func (r *run) Poll(p *engine.Process) {
-	im := r.image
-	now := time.Now()
-	r.costs.clock(p.Mode(), now)
-	r.costs.memory(im, now)
-	r.limits(im)
-	// The flag may have been set by any goroutine; what follows from it is done
-	// here, on the one that may change the windows.
-	if r.over.Load() && im.windows != nil && !im.windows.Done() {
-		r.changed(nil, im.windows.Finish(), 0)
-		im.events.disarm()
-		r.watch()
-		p.SetMode(engine.ModeNative)
-		p.LetRun()
+	if end != nil && im.writer != nil {
+		im.writer.AddFamily(ps.family(end))
 	}
+	ps.closeWriter(im)
 }
 
 // warn notes something that the user has to be told when the run is over.
 func (r *run) warn(err error) {
 	if err != nil {
 		r.note(err.Error())
+	}
+}
+
+// tell says at once what is known before the program executes anything: whoever waits for a window
+// that cannot open should not wait for the program's end. It is noted at the end, if it still holds.
+func (r *run) tell(all []string) {
+	for _, text := range all {
+		if slices.Contains(r.told, text) {
+			continue
+		}
+		r.told = append(r.told, text)
+		if w := r.opts.Messages; w != nil {
+			fmt.Fprintf(w, "alleria: %s (unless it executes another program that has it)\n", text)
+		}
 	}
 }
 

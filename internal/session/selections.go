@@ -14,7 +14,7 @@ import (
 //
 // They are of the run and not of a program image: what an execve left behind was there.
 type selections struct {
-	images   []*config.Image                        // that name one, of the first process
+	images   []*config.Image                        // that name one
 	loaded   map[*config.Image]bool                 // some loaded image was meant
 	found    map[*config.Function]bool              // some function was meant
 	searched map[*config.Function][]*symbols.Loaded // where one was looked for in vain
@@ -29,9 +29,6 @@ func newSelections(c *config.Config) *selections {
 		searched: make(map[*config.Function][]*symbols.Loaded)}
 	for _, w := range c.Windows {
 		for _, p := range w.Profile.Processes {
-			if p.N > 1 {
-				continue // another process's, whose images nobody has seen
-			}
 			for _, t := range p.Threads {
 				s.images = append(s.images, t.Images...)
 			}
@@ -62,14 +59,17 @@ func (s *selections) see(t *tables) {
 // An image that was unloaded before is given the benefit of the doubt.
 func (s *selections) search(t *tables) {
 	for _, i := range s.images {
+		var images []*symbols.Loaded
+		for _, l := range t.symbols.Images() {
+			if t.images[l] != 0 && i.Matches(t.key(l)) {
+				images = append(images, l)
+			}
+		}
 		for _, f := range i.Functions {
 			if f.Name == "" || s.found[f] {
 				continue
 			}
-			for _, l := range t.symbols.Images() {
-				if t.images[l] == 0 || !i.Matches(t.key(l)) {
-					continue
-				}
+			for _, l := range images {
 				if len(l.Image.Select(f.Name, f.Decorated)) > 0 {
 					s.found[f] = true
 					break
@@ -89,20 +89,22 @@ func (s *selections) missing() []string {
 		}
 		for _, f := range i.Functions {
 			if len(s.searched[f]) > 0 && !s.found[f] {
-				out = append(out, fmt.Sprintf("%s: %s", selectionPlace(f.Pos, "--function", f.Name), s.noFunction(f)))
+				out = append(out, fmt.Sprintf("%s: %s", selectionPlace(f.Pos, "--function", f.Name), s.noFunction(f, len(out) < mostSuggested)))
 			}
 		}
 	}
-	return out
+	return fewMissing(out)
 }
 
-// noFunction says where a function is not, and what comes nearest there.
-func (s *selections) noFunction(f *config.Function) string {
+// noFunction says where a function is not, and what comes nearest there, if that is wanted.
+func (s *selections) noFunction(f *config.Function, suggest bool) string {
 	var near, where []string
 	for _, l := range s.searched[f] {
 		if name := loadedName(l); name != "" && !slices.Contains(where, name) {
 			where = append(where, name)
-			near = append(near, l.Image.Nearest(f.Name, 3)...)
+			if suggest {
+				near = append(near, l.Image.Nearest(f.Name, 3)...)
+			}
 		}
 	}
 	slices.Sort(near)

@@ -32,11 +32,11 @@ func (p threadPlans) kinds() int { return len(p.nums) + 1 }
 
 // usePlans makes threads record what a set of open windows asks for. The engine has few plans: when
 // they are used up all are forgotten.
-func (r *run) usePlans(open uint64) {
-	im := r.image
+func (ps *process) usePlans(open uint64) {
+	im := ps.image
 	p := &im.plans
 	k := slices.Index(p.sets, open)
-	if k < 0 && (len(p.sets)+1)*r.threads.kinds() > engine.MaxPlans {
+	if k < 0 && (len(p.sets)+1)*ps.threads.kinds() > engine.MaxPlans {
 		im.p.Replan()
 		*p = plans{}
 	}
@@ -49,22 +49,22 @@ func (r *run) usePlans(open uint64) {
 	}
 	p.now = k
 	for _, t := range im.p.Threads() {
-		t.SetPlan(r.planOf(t))
+		t.SetPlan(ps.planOf(t))
 	}
 }
 
 // planOf is the plan of a thread for the latest set of open windows.
-func (r *run) planOf(t *engine.Thread) int {
-	return r.image.plans.first(r.threads) + r.threads.plan(t.Num())
+func (ps *process) planOf(t *engine.Thread) int {
+	return ps.image.plans.first(ps.threads) + ps.threads.plan(t.Num())
 }
 
 // planner returns what the threads with a plan record.
-func (r *run) planner(plan int) *planner {
-	im := r.image
+func (ps *process) planner(plan int) *planner {
+	im := ps.image
 	if p := im.plans.planners; p[plan] == nil {
-		kinds := r.threads.kinds()
-		profiles := im.windows.Profiles(im.plans.sets[min(plan/kinds, len(im.plans.sets)-1)])
-		p[plan] = newPlanner(im.tables, profiles, r.threads.thread(plan%kinds), r.opts.Only == OnlyBlocks)
+		kinds := ps.threads.kinds()
+		open := im.plans.sets[min(plan/kinds, len(im.plans.sets)-1)]
+		p[plan] = newPlanner(im.tables, im.windows.Profiles(open), ps.matched, open, ps.threads.thread(plan%kinds), ps.opts.Only == OnlyBlocks)
 	}
 	return im.plans.planners[plan]
 }

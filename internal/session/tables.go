@@ -23,13 +23,13 @@ type tables struct {
 	keys    map[*symbols.Loaded]config.ImageKey
 }
 
-// newTables prepares the tables of a process.
-func newTables(pid int, cache *symbols.Cache, out output, asked []string) *tables {
+// newTables prepares the tables of a process. dirs is where the system's libraries are.
+func newTables(pid int, cache *symbols.Cache, dirs []string, out output, asked []string) *tables {
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
 		exe = ""
 	}
-	m := symbols.NewMap(symbols.MapOptions{Cache: cache, Exe: exe, Memory: memoryOf(pid), SystemDirs: symbols.SystemDirs("/")})
+	m := symbols.NewMap(symbols.MapOptions{Cache: cache, Exe: exe, Memory: memoryOf(pid), SystemDirs: dirs})
 	return &tables{symbols: m, out: out, images: make(map[*symbols.Loaded]uint32),
 		since: make(map[*symbols.Loaded]uint64), funcs: make(map[*symbols.Function]uint32),
 		asked: asked, keys: make(map[*symbols.Loaded]config.ImageKey)}

@@ -16,26 +16,47 @@ import (
 // threads without an element of their own share one.
 type threadPlans struct{ nums []int }
 
-// plansOf finds the threads that a configuration names in the first process.
+// plansOf finds the threads that a configuration names in a process.
 // The error names the bound, since it is a configuration's to respect.
-func plansOf(c *config.Config) (threadPlans, error) {
+func plansOf(m *config.ProcessMatcher, windows int) (threadPlans, *config.Error) {
 	var p threadPlans
-	for _, w := range c.Windows {
-		for _, proc := range w.Profile.Processes {
-			if proc.N > 1 {
-				continue
-			}
+	var last config.Pos
+	for i := range windows {
+		if proc := m.Element(i); proc != nil {
 			for _, t := range proc.Threads {
 				if t.N > 0 && !slices.Contains(p.nums, t.N) {
 					p.nums = append(p.nums, t.N)
+					last = t.Pos
 				}
 			}
 		}
 	}
 	if len(p.nums) >= engine.MaxPlans {
-		return p, fmt.Errorf("%d threads are named; at most %d can be: let Thread without n be for the others", len(p.nums), engine.MaxPlans-1)
+		return p, &config.Error{Pos: last, What: fmt.Sprintf("%d threads are named; at most %d can be", len(p.nums), engine.MaxPlans-1),
+			Right: "let Thread without n be for the others"}
 	}
 	return p, nil
+}
+
+// checkPlans looks whether each process that a configuration names has few enough.
+func checkPlans(c *config.Config) *config.Error {
+	for _, n := range numbersNamed(c) {
+		if _, err := plansOf(c.Matcher().Genesis(&config.ProcessFacts{Number: n}), len(c.Windows)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbersNamed are the numbers of processes that a configuration names, and the first one's.
+func numbersNamed(c *config.Config) []int {
+	numbers := []int{1}
+	for _, w := range c.Windows {
+		for _, proc := range w.Profile.Processes {
+			numbers = append(numbers, proc.N)
+		}
+	}
+	return numbers
 }
 
 // plan is the plan of a thread by its number.

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"alleria/abp"
 	"alleria/cab"
 	"alleria/config"
@@ -19,28 +17,32 @@ import (
 //
 // The pool starts at once, with nothing to consume. Its first error ends the recording from
 // a processing thread: Poll sees to the rest.
-func (r *run) openWriter(im *image) error {
-	if r.emit == nil || r.opts.Only == OnlyCount { // counts are in run.json
+func (ps *process) openWriter(im *image) error {
+	if ps.emit == nil || ps.opts.Only == OnlyCount { // counts are in run.json
 		return nil
 	}
-	h := r.header(im)
-	h.Process = uint32(r.images) // a program executed by the process is a part of the run of its own
-	w, err := r.emit.NewProcess(h, im.p.Blocks())
+	h := ps.header(im)
+	ps.parts++ // a program executed by the process is a part of the run of its own
+	h.Process, h.Generation = uint32(ps.number), uint32(ps.parts)
+	e := ps.entry(nil)
+	e.Generation, e.Command = h.Generation, h.CommandLine
+	ps.emit.AddProcess(e)
+	w, err := ps.emit.NewProcess(h, im.p.Blocks())
 	if err != nil {
 		return err
 	}
 	im.writer = w
-	if n := leastSample(r.opts.Config); n > 1 {
+	if n := leastSample(ps.opts.Config); n > 1 {
 		w.Sample()
-		r.note(fmt.Sprintf("of some instructions only a part was kept, at random, of one in %d at most: counts are of what was kept", n))
+		ps.note(fmt.Sprintf("of some instructions only a part was kept, at random, of one in %d at most: counts are of what was kept", n))
 	}
-	for _, l := range r.cpuid() {
+	for _, l := range ps.cpuid() {
 		w.AddCPUID(abp.CPUIDLeaf{Leaf: l.Leaf, Subleaf: l.Subleaf, EAX: l.EAX, EBX: l.EBX, ECX: l.ECX, EDX: l.EDX})
 	}
-	w.AddFamily(abp.FamilyRow{Number: h.Process, PID: h.PID, Followed: true, Started: time.Now().UnixNano(), Command: h.CommandLine})
+	w.AddFamily(ps.family(nil))
 	// As many as processors: too few make the target wait for room, too many only
 	// sleep.
-	threads := r.opts.Threads
+	threads := ps.opts.Threads
 	if threads == 0 {
 		threads = runtime.NumCPU()
 	}
@@ -49,20 +51,20 @@ func (r *run) openWriter(im *image) error {
 		sinks[i] = &sink{stream: w.NewStream()}
 	}
 	im.pool = cab.NewPool(cab.NewBell(im.p.ControlMemory()), flushInterval, sinks, func(err error) {
-		r.failed.CompareAndSwap(nil, &err)
-		r.end("writing failed: " + err.Error())
+		ps.failed.CompareAndSwap(nil, &err)
+		ps.end("writing failed: " + err.Error())
 	})
 	return nil
 }
 
 // header describes an image's process.
 // What cannot be read stays empty: a header is no reason to give a run up.
-func (r *run) header(im *image) abp.Header {
+func (ps *process) header(im *image) abp.Header {
 	pid := im.p.PID()
 	now := time.Now()
 	h := abp.Header{OS: abp.OSLinux, Arch: abp.ArchX8664, TargetArch: abp.ArchX8664, VirtualBits: 48,
-		PageSize: uint32(os.Getpagesize()), Created: now, Started: now, TSCAtStart: sys.TSC(), TSCFrequency: r.clock.TSCFrequency(),
-		PID: uint32(pid), Flags: flagsOfConfig(r.opts.Config), Memory: memory(), SystemDir: "/usr/lib", OSVersion: osVersion()}
+		PageSize: uint32(os.Getpagesize()), Created: now, Started: now, TSCAtStart: sys.TSC(), TSCFrequency: ps.clock.TSCFrequency(),
+		PID: uint32(pid), Flags: flagsOfConfig(ps.opts.Config), Memory: sys.Memory(), SystemDir: "/usr/lib", OSVersion: sys.Kernel()}
 	switch sys.CPUVendor() {
 	case "GenuineIntel":
 		h.Vendor = abp.VendorIntel
@@ -101,10 +103,10 @@ func flagsOfConfig(c *config.Config) abp.HeaderFlags {
 
 // closeWriter drains the rings and closes an image's profile.
 // The pool first: what it drains still goes into the profile.
-func (r *run) closeWriter(im *image) {
+func (ps *process) closeWriter(im *image) {
 	if im.pool != nil {
 		if err := im.pool.Close(); err != nil {
-			r.failed.CompareAndSwap(nil, &err)
+			ps.failed.CompareAndSwap(nil, &err)
 		}
 		im.pool = nil
 	}
@@ -112,38 +114,37 @@ func (r *run) closeWriter(im *image) {
 		return
 	}
 	end := abp.EndInfo{Ended: time.Now().UnixNano(), EndTSC: sys.TSC(), Reason: "the process ended"}
-	if why := r.why.Load(); why != nil {
+	if why := ps.why.Load(); why != nil {
 		end.Reason = *why
 	}
 	if err := im.writer.Close(end); err != nil {
-		r.failed.CompareAndSwap(nil, &err)
+		ps.failed.CompareAndSwap(nil, &err)
 	}
+	ps.full() // with what was written last
 	im.writer = nil
 }
 
 // limits ends the recording when it has gone on for long enough.
-// Limits are looked at when the engine polls: a recording ends a little late, by
-// what the rings hold.
-func (r *run) limits(im *image) {
+// Limits are looked at when the engine polls: the target hears of it a little late. What it
+// records meanwhile beyond a bound on instructions or bytes is dropped by emit.
+func (r *run) limits(now time.Time) {
 	o := r.opts
-	if r.over.Load() || im.writer == nil {
+	if r.over.Load() || r.emit == nil || o.Only == OnlyCount {
 		return
 	}
 	if o.MaxTime > 0 && time.Since(r.started) >= o.MaxTime {
 		r.end(fmt.Sprintf("--max-time %v", o.MaxTime))
 	}
-	if o.MaxInstructions > 0 {
-		// What has been written, not what was executed: what the rings hold comes
-		// on top.
-		if c, _ := im.writer.Counts(); c.Instructions >= o.MaxInstructions {
-			r.end(fmt.Sprintf("--max-instructions %d", o.MaxInstructions))
-		}
-	}
-	if o.MaxSize > 0 && r.emit.Written() >= o.MaxSize {
-		r.end(fmt.Sprintf("--max-size %d", o.MaxSize))
-	}
-	if now := time.Now(); r.disk.due(now) {
+	r.full()
+	if r.disk.due(now) {
 		r.warnDisk(r.disk.look(now, r.emit.Written()))
+	}
+}
+
+// full ends the recording when a bound on what is recorded was reached.
+func (r *run) full() {
+	if why := r.emit.Full(); why != "" {
+		r.end(why)
 	}
 }
 
@@ -167,27 +168,9 @@ func (r *run) warnDisk(text string) {
 // host describes the machine.
 // It is written once a run, for whoever compares two of them.
 func host() abp.Host {
-	h := abp.Host{Processors: runtime.NumCPU(), Memory: memory(), Kernel: osVersion(), Processor: sys.CPUBrand()}
+	h := abp.Host{Processors: runtime.NumCPU(), Memory: sys.Memory(), Kernel: sys.Kernel(), Processor: sys.CPUBrand()}
 	h.Name, _ = os.Hostname()
 	return h
-}
-
-// memory is the machine's, in bytes; 0: not known.
-func memory() uint64 {
-	var s unix.Sysinfo_t
-	if unix.Sysinfo(&s) != nil {
-		return 0
-	}
-	return s.Totalram * uint64(s.Unit)
-}
-
-// osVersion is the system and its release, as uname -sr has it.
-func osVersion() string {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:])
 }
 
 // leastSample is the smallest N of all instructions of which one in N is recorded; 0

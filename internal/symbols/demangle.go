@@ -68,3 +68,6 @@ func demangleBoth(linked string) demangledName {
 	}
 	return d
 }
+
+// Demangle returns the name of a function for people, from the one that it is linked by.
+func Demangle(linked string) string { return demangleName(linked) }

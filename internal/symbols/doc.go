@@ -35,6 +35,5 @@
 // cannot be read is left out of the table and noted in Image.Problem rather
 // than ending the run.
 //
-// What it does not do: unwind, relocate, look at anything but x86-64, or
-// find out which functions were inlined.
+// What it does not do: unwind, relocate, or look at anything but x86-64.
 package symbols

@@ -62,28 +62,53 @@ type Image struct {
 	Dynamic  bool      // has a dynamic section, so a dynamic symbol table
 	PIE      bool      // an ET_DYN that is meant to be executed
 
+	elfFile
+	functionTable
+	symbolTables
+	lineCache
+}
+
+// elfFile is where an image's bytes are, and what its headers say of them that is nobody else's
+// business. It is immutable once newImage has returned.
+type elfFile struct {
 	src      source
 	opts     Options
 	sections []section
 	dyn      dynamic
 	golang   bool   // made by the Go linker
 	bias     uint64 // of addresses in the dynamic section, for images read from memory
+}
 
+// functionTable is an image's functions, made when the first is asked for (fnOnce), with their
+// demangled names (nameOnce) and an index of names (indexOnce); what each makes is immutable afterwards.
+type functionTable struct {
 	fnOnce sync.Once
 	made   atomic.Bool  // the table of functions: it answers faster than a search of the symbols
 	scans  atomic.Int32 // how often the symbols were searched instead
+	// lookups are of exact names in the table of functions; byName is an index made after many.
+	lookups   atomic.Int32
+	indexOnce sync.Once
+	byName    map[string][]int32
 
-	tablesMu sync.Mutex
-	tables   weak.Pointer[[]nameTable] // guarded by tablesMu; see keptTables
-	fns      []Function
-	maxEnd   []uint64 // maxEnd[i]: the highest end of fns[:i+1], what bounds a Lookup's way back
-	problem  error
+	fns     []Function
+	maxEnd  []uint64 // maxEnd[i]: the highest end of fns[:i+1], what bounds a Lookup's way back
+	problem error
 
 	nameOnce  sync.Once
 	demangled []demangledName
+}
 
+// symbolTables are the symbols as the file has them, for searches without the table of
+// functions. The collector may take them between two searches.
+type symbolTables struct {
+	tablesMu sync.Mutex
+	tables   weak.Pointer[[]nameTable] // guarded by tablesMu; see keptTables
+}
+
+// lineCache is the line table, once a line was asked for.
+type lineCache struct {
 	lineMu sync.Mutex
-	lines  *lineTable
+	lines  *lineTable // guarded by lineMu
 }
 
 // Options are what the search for names outside of the image depends on. The
@@ -154,7 +179,7 @@ func OpenReader(r io.ReaderAt, name string) (*Image, error) {
 // newImage parses the headers. It does not close src on error: the caller
 // opened it.
 func newImage(src source, path string, opts Options) (*Image, error) {
-	im := &Image{Path: path, Name: filepath.Base(path), src: src, opts: opts}
+	im := &Image{Path: path, Name: filepath.Base(path), elfFile: elfFile{src: src, opts: opts}}
 	head, err := im.readHeader()
 	if err != nil {
 		return nil, fmt.Errorf("open image %s: %w", path, err)

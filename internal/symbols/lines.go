@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sort"
 )
 
@@ -29,6 +30,7 @@ type lineTable struct {
 	data   *dwarf.Data
 	ranges []unitRange // by low address
 	units  map[dwarf.Offset][]lineRow
+	calls  map[dwarf.Offset][]inlinedCall // see Frames
 }
 
 // unitRange is a stretch of code of one compilation unit.
@@ -155,7 +157,7 @@ func (t *lineTable) decode(unit *dwarf.Entry) []lineRow {
 	for len(rows) < maxRows && lr.Next(&e) == nil {
 		r := lineRow{addr: e.Address}
 		if !e.EndSequence && e.File != nil && e.Line > 0 {
-			r.file, r.line = e.File.Name, e.Line
+			r.file, r.line = sourcePath(unit, e.File.Name), e.Line
 		}
 		rows = append(rows, r)
 	}
@@ -168,6 +170,18 @@ func (t *lineTable) decode(unit *dwarf.Entry) []lineRow {
 		return rows[i].file == "" && rows[j].file != ""
 	})
 	return rows
+}
+
+// sourcePath makes a file's name absolute where the unit says in which directory it was
+// compiled: debug/dwarf does so for DWARF 4 and not for 5.
+func sourcePath(unit *dwarf.Entry, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	if dir, _ := unit.Val(dwarf.AttrCompDir).(string); filepath.IsAbs(dir) {
+		return filepath.Join(dir, name)
+	}
+	return name
 }
 
 // close lets go of the debug file.

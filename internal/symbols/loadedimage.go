@@ -158,7 +158,7 @@ func openMemory(memory io.ReaderAt, base uint64, path string) (*Image, error) {
 	for _, s := range im.Segments {
 		view.segments = append(view.segments, memorySegment{s.Offset, s.FileSize, s.Vaddr + bias})
 	}
-	fresh := &Image{Path: path, Name: im.Name, src: im.src, bias: bias}
+	fresh := &Image{Path: path, Name: im.Name, elfFile: elfFile{src: im.src, bias: bias}}
 	head, err := fresh.readHeader()
 	if err == nil {
 		err = fresh.readSegments(head)

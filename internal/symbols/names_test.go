@@ -48,7 +48,7 @@ func TestClones(t *testing.T) {
 			t.Errorf("%s: name %q, want %q", c.linked, got, c.name)
 		}
 	}
-	f := Function{Aliases: []Alias{{Linked: "main.cold"}}, image: &Image{golang: true}}
+	f := Function{Aliases: []Alias{{Linked: "main.cold"}}, image: &Image{elfFile: elfFile{golang: true}}}
 	if got := f.Parent(); got != "" {
 		t.Errorf("Go's main.cold is part of %q", got)
 	}

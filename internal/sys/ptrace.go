@@ -149,12 +149,13 @@ type Usage struct {
 	// Switches are what it gave its processor up for: waits, among them a tracer's
 	// stops. Taken are those where it was taken away.
 	Switches, Taken uint64
+	MaxRSS          int64 // bytes, the most that was resident at a time
 }
 
 // usageOf takes what is used of the kernel's record.
 func usageOf(r *unix.Rusage) *Usage {
 	return &Usage{User: time.Duration(r.Utime.Nano()), System: time.Duration(r.Stime.Nano()), Faults: uint64(r.Minflt + r.Majflt),
-		Switches: uint64(r.Nvcsw), Taken: uint64(r.Nivcsw)}
+		Switches: uint64(r.Nvcsw), Taken: uint64(r.Nivcsw), MaxRSS: r.Maxrss << 10}
 }
 
 // Event is the ptrace event of the stop, 0 for none.

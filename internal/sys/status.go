@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // SignalSets are a thread's signal masks from /proc, bit n-1 for signal n.
@@ -55,4 +57,78 @@ func Zombie(tid int) bool {
 	}
 	_, state, _ := strings.Cut(string(b[max(strings.LastIndexByte(string(b), ')'), 0):]), " ")
 	return strings.HasPrefix(state, "Z")
+}
+
+// ThreadGroup returns the id of the process that a thread is of.
+func ThreadGroup(tid int) (int, error) { return statusNumber(tid, "Tgid") }
+
+// Parent returns the id of a process's parent.
+func Parent(pid int) (int, error) { return statusNumber(pid, "PPid") }
+
+// Traced tells whether a thread has a tracer. One that has ended and been waited for by its tracer has none.
+func Traced(tid int) bool {
+	tracer, err := statusNumber(tid, "TracerPid")
+	return err == nil && tracer != 0
+}
+
+// Dying tells whether a thread has ended, or is certain to: what is asked of it fails in many ways then. Its memory is gone, or
+// SIGKILL waits for it.
+func Dying(tid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	if err != nil {
+		return true
+	}
+	hasMemory := false
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(line, ":")
+		switch name {
+		case "VmSize":
+			hasMemory = true
+		case "SigPnd", "ShdPnd":
+			pending, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+			if err == nil && pending&(1<<(unix.SIGKILL-1)) != 0 {
+				return true
+			}
+		}
+	}
+	return !hasMemory
+}
+
+// BornOf tells whether a thread is one of the process's, or the first of a child of the process's.
+func BornOf(tid, pid int) bool {
+	group, err := ThreadGroup(tid)
+	if err != nil {
+		return false
+	}
+	if group == pid {
+		return true
+	}
+	parent, err := Parent(tid)
+	return err == nil && parent == pid
+}
+
+// statusNumber is a number of a thread's status in /proc.
+func statusNumber(tid int, name string) (int, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	if err != nil {
+		return 0, fmt.Errorf("status of thread %d: %w", tid, err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if n, ok := strings.CutPrefix(line, name+":"); ok {
+			v, err := strconv.Atoi(strings.TrimSpace(n))
+			if err != nil {
+				return 0, fmt.Errorf("status of thread %d: %w", tid, err)
+			}
+			return v, nil
+		}
+	}
+	return 0, fmt.Errorf("status of thread %d: there is no %s", tid, name)
+}
+
+// SharesMemory tells whether two processes have one address space, as a child by vfork has with its parent. Where the kernel
+// does not tell, they have not.
+func SharesMemory(a, b int) bool {
+	const kcmpVM = 1
+	r, _, e := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
+	return e == 0 && r == 0
 }

@@ -9,7 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <sys/ptrace.h>
+
 #include "waiter.h"
+
+/* Programs that import ptrace are taken for tracers, whose children are left to them: a tracer of this kind in a tree that
+ * another one follows is to be recognized like others. Go makes the call by itself. */
+__attribute__((used)) static long (*const tracer)(enum __ptrace_request, ...) = ptrace;
 
 static void wake(_Atomic uint32_t *word, int private) {
 	syscall(SYS_futex, word, private ? FUTEX_WAKE_PRIVATE : FUTEX_WAKE, INT_MAX, 0, 0, 0);

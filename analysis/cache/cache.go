@@ -1,0 +1,182 @@
+package cache
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// Policy says which line of a set makes room.
+type Policy uint8
+
+// Policies.
+const (
+	LRU    Policy = iota // the one that was used longest ago
+	FIFO                 // the one that has been there longest
+	Random               // any, by a generator that always begins alike
+)
+
+// Shape is the geometry of a cache.
+type Shape struct {
+	Size   uint64 // bytes
+	Ways   int
+	Line   uint64 // bytes, a power of two
+	Policy Policy
+}
+
+// String gives a shape as ParseShape reads it.
+func (s Shape) String() string {
+	out := fmt.Sprintf("%d,%d,%d", s.Size, s.Ways, s.Line)
+	return out + [...]string{LRU: "", FIFO: ",fifo", Random: ",random"}[s.Policy]
+}
+
+// ParseShape reads SIZE,WAYS,LINE[,POLICY], where a size may end in k, M or G.
+func ParseShape(text string) (s Shape, err error) {
+	f := strings.Split(text, ",")
+	if len(f) != 3 && len(f) != 4 {
+		return s, fmt.Errorf("%q is not SIZE,WAYS,LINE or SIZE,WAYS,LINE,POLICY, like 32k,8,64", text)
+	}
+	if s.Size, err = parseBytes(f[0]); err != nil {
+		return s, err
+	}
+	if s.Ways, err = strconv.Atoi(f[1]); err != nil || s.Ways < 1 {
+		return s, fmt.Errorf("%q is not a number of ways", f[1])
+	}
+	if s.Line, err = parseBytes(f[2]); err != nil {
+		return s, err
+	}
+	if len(f) == 4 {
+		switch strings.ToLower(f[3]) {
+		case "lru":
+		case "fifo":
+			s.Policy = FIFO
+		case "random":
+			s.Policy = Random
+		default:
+			return s, fmt.Errorf("%q is not a policy: lru, fifo or random", f[3])
+		}
+	}
+	return s, s.check()
+}
+
+// check says what is wrong with a shape.
+func (s *Shape) check() error {
+	switch {
+	case s.Line < 8 || bits.OnesCount64(s.Line) != 1:
+		return fmt.Errorf("a line of %d bytes is not a power of two from 8", s.Line)
+	case s.Size > 1<<34:
+		return fmt.Errorf("a cache of %d bytes is larger than 16 GiB", s.Size)
+	case uint64(s.Ways) > s.Size/s.Line || s.Size%(s.Line*uint64(s.Ways)) != 0:
+		return fmt.Errorf("%d bytes are not a number of sets of %d lines of %d bytes", s.Size, s.Ways, s.Line)
+	case bits.OnesCount64(s.Size/s.Line/uint64(s.Ways)) != 1:
+		return fmt.Errorf("the number of sets of %s, %d, is not a power of two", s, s.Size/s.Line/uint64(s.Ways))
+	}
+	return nil
+}
+
+// parseBytes reads a size.
+func parseBytes(text string) (uint64, error) {
+	shift := 0
+	digits := strings.TrimRight(text, "kKmMgG")
+	switch strings.ToLower(text[len(digits):]) {
+	case "":
+	case "k":
+		shift = 10
+	case "m":
+		shift = 20
+	case "g":
+		shift = 30
+	default:
+		return 0, fmt.Errorf("%q is not a size like 32k", text)
+	}
+	n, err := strconv.ParseUint(digits, 10, 34)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a size like 32k", text)
+	}
+	return n << shift, nil
+}
+
+// Cache is one cache or buffer.
+type Cache struct {
+	tags   []uint64 // ways of each set, the one that goes last first; line number + 1, 0: free
+	ways   uint64
+	mask   uint64 // of a set
+	shift  uint
+	policy Policy
+	seed   uint64
+	next   []uint16 // FIFO: the way that goes next, by set
+}
+
+// New returns an empty cache of a shape, which has been checked by ParseShape.
+func New(s Shape) *Cache {
+	sets := s.Size / s.Line / uint64(s.Ways)
+	c := &Cache{tags: make([]uint64, sets*uint64(s.Ways)), ways: uint64(s.Ways), mask: sets - 1,
+		shift: uint(bits.TrailingZeros64(s.Line)), policy: s.Policy, seed: 1}
+	if s.Policy == FIFO {
+		c.next = make([]uint16, sets)
+	}
+	return c
+}
+
+// Miss refers to all lines of an access and reports whether any was missing.
+func (c *Cache) Miss(addr, size uint64) bool {
+	first, last := addr>>c.shift, (addr+size-1)>>c.shift
+	tag := first + 1
+	if first == last {
+		if c.policy == LRU && c.tags[(first&c.mask)*c.ways] == tag {
+			return false
+		}
+		return c.line(first)
+	}
+	miss := c.line(first)
+	for l := first; l != last; {
+		l++
+		if c.line(l) {
+			miss = true
+		}
+	}
+	return miss
+}
+
+// line refers to one line.
+func (c *Cache) line(l uint64) bool {
+	tag := l + 1
+	at := (l & c.mask) * c.ways
+	set := c.tags[at : at+c.ways]
+	for i, t := range set {
+		if t == tag {
+			if c.policy == LRU {
+				copy(set[1:i+1], set[:i])
+				set[0] = tag
+			}
+			return false
+		}
+	}
+	switch c.policy {
+	case LRU:
+		copy(set[1:], set)
+		set[0] = tag
+	case FIFO:
+		n := &c.next[l&c.mask]
+		set[*n] = tag
+		*n = uint16((uint64(*n) + 1) % c.ways)
+	default:
+		c.replace(set, tag)
+	}
+	return true
+}
+
+// replace takes a free way, or any.
+func (c *Cache) replace(set []uint64, tag uint64) {
+	for i, t := range set {
+		if t == 0 {
+			set[i] = tag
+			return
+		}
+	}
+	c.seed ^= c.seed << 13
+	c.seed ^= c.seed >> 7
+	c.seed ^= c.seed << 17
+	set[c.seed%c.ways] = tag
+}

@@ -1,0 +1,23 @@
+// Package cache simulates a hierarchy of caches and translation look-aside buffers over the
+// accesses of a profile.
+//
+// In a nutshell: a Cache is sets of tags in the order that its policy evicts by. A Hierarchy
+// is the first-level caches for instructions and data, further levels behind both, and the
+// buffers. A Simulator takes the executions of a thread (it is a stream.Sink): what a block
+// fetches and accesses is worked out once a block, so that most accesses are an addition, a
+// shift and a comparison with the most recent line of a set. Misses are counted by
+// instruction, and summed up by function afterwards, by line of source by whoever knows lines.
+//
+// What counts as what: an access is one reference, however many lines it touches, and one
+// miss at a level if any of these lines is not there; then the next level is referred to in
+// the same way. A load and a store of one instruction are two references (cachegrind takes
+// them for one load; misses are the same, since the store hits). Stores allocate. An
+// instruction refers to its lines when it is executed. Nothing is prefetched, levels neither
+// include nor exclude each other, and addresses are virtual: a simulated cache behaves as
+// cachegrind's.
+//
+// Callers: the command analyze cache. A Simulator belongs to one goroutine. Threads go
+// through the hierarchy one after the other, not by time, which private caches do not see and
+// shared ones would: see docs/internal/open-ends.md. The package reads no files and
+// symbolises nothing.
+package cache

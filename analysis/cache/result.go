@@ -1,0 +1,240 @@
+package cache
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"alleria/abp"
+	"alleria/analysis"
+	"alleria/analysis/stream"
+)
+
+// Options are what to simulate. A shape without ways is a level that is not there.
+type Options struct {
+	L1I, L1D, L2, LL Shape
+	ITLB, DTLB       Shape // lines are pages
+	Threads          []uint32
+}
+
+// Result is what a simulation of one process found. It is the documented JSON.
+type Result struct {
+	Process   uint32            `json:"process"`
+	Command   []string          `json:"command"`
+	Caches    map[string]string `json:"caches"` // name to shape
+	Total     Misses            `json:"total"`
+	Functions []FunctionMisses  `json:"functions"` // the most misses of the first levels first
+	Lines     []DataLine        `json:"lines"`     // of data, likewise
+	// CodeMissing: some code was not recorded, so that instructions are not all of them.
+	CodeMissing bool `json:"code_missing,omitempty"`
+}
+
+// FunctionMisses are the misses of a function, exclusive of what it calls.
+type FunctionMisses struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+	Misses
+}
+
+// DataLine is a line of data with its misses.
+type DataLine struct {
+	Address uint64 `json:"address"`
+	Place   string `json:"place,omitempty"`
+	L1      uint64 `json:"l1d_misses"`
+	LL      uint64 `json:"ll_misses"`
+}
+
+// Simulate takes the threads of a process through the caches, one after the other. progress
+// may be nil.
+func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.Progress) (*Result, error) {
+	h := &Hierarchy{L1I: optional(o.L1I), L1D: optional(o.L1D), ITLB: optional(o.ITLB), DTLB: optional(o.DTLB)}
+	for _, s := range []Shape{o.L2, o.LL} {
+		if s.Ways > 0 {
+			h.Levels = append(h.Levels, New(s))
+		}
+	}
+	sim := NewSimulator(proc, h)
+	threads := proc.Threads()
+	for i := range threads {
+		if t := &threads[i]; len(o.Threads) == 0 || slices.Contains(o.Threads, t.Number) {
+			progress.Expect(t)
+		}
+	}
+	for i := range threads {
+		t := &threads[i]
+		if len(o.Threads) > 0 && !slices.Contains(o.Threads, t.Number) {
+			continue
+		}
+		if err := stream.Thread(p, proc, t, progress, sim); err != nil {
+			return nil, fmt.Errorf("cache simulation of thread %d: %w", t.Number, err)
+		}
+	}
+	r := sim.result()
+	r.Caches = map[string]string{}
+	for name, s := range map[string]Shape{"l1i": o.L1I, "l1d": o.L1D, "l2": o.L2, "ll": o.LL, "itlb": o.ITLB, "dtlb": o.DTLB} {
+		if s.Ways > 0 {
+			r.Caches[name] = s.String()
+		}
+	}
+	return r, nil
+}
+
+// optional makes a cache unless its shape is that of none.
+func optional(s Shape) *Cache {
+	if s.Ways == 0 {
+		return nil
+	}
+	return New(s)
+}
+
+// whole is what complete executions of a block count for by themselves.
+func (r *recipe) whole(i int) (m Misses) {
+	m.Executed = 1
+	for k := range r.ops {
+		if op := &r.ops[k]; op.kind == opPlain && int(op.ins) == i {
+			if op.store {
+				m.Writes++
+			} else {
+				m.Reads++
+			}
+		}
+	}
+	return m
+}
+
+// result sums up by function.
+func (s *Simulator) result() *Result {
+	out := &Result{Process: s.proc.Number(), Command: s.proc.Header().CommandLine, Functions: []FunctionMisses{}, Lines: []DataLine{}}
+	places := analysis.NewPlaces(s.proc)
+	type key struct {
+		f   *abp.Function
+		img *abp.Image
+	}
+	by := map[key]*FunctionMisses{}
+	for _, r := range s.recipes {
+		if r == nil {
+			continue
+		}
+		for i := range r.ins {
+			m := r.ins[i]
+			one := r.whole(i)
+			m.Add(&one, r.runs)
+			k := key{places.Function(r.block, i), places.Image(r.block)}
+			f := by[k]
+			if f == nil {
+				f = &FunctionMisses{Name: "[no function]", Image: analysis.ImageName(k.img)}
+				if k.f != nil {
+					f.Name = k.f.Display()
+				}
+				by[k] = f
+			}
+			f.Add(&m, 1)
+			out.Total.Add(&m, 1)
+			if r.block.Ins[i].Flags&abp.InsRecorded == 0 {
+				out.CodeMissing = true
+			}
+		}
+	}
+	for _, f := range by {
+		out.Functions = append(out.Functions, *f)
+	}
+	slices.SortFunc(out.Functions, func(a, b FunctionMisses) int {
+		return cmp.Or(cmp.Compare(b.first(), a.first()), cmp.Compare(b.Executed, a.Executed), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Image, b.Image))
+	})
+	for l, m := range s.lines {
+		out.Lines = append(out.Lines, DataLine{Address: l << s.line, L1: m.L1, LL: m.LL})
+	}
+	slices.SortFunc(out.Lines, func(a, b DataLine) int { return cmp.Or(cmp.Compare(b.L1, a.L1), cmp.Compare(a.Address, b.Address)) })
+	regions := analysis.Regions(s.proc)
+	for i := range out.Lines {
+		for _, r := range regions {
+			if out.Lines[i].Address >= r.Lo && out.Lines[i].Address < r.Hi {
+				out.Lines[i].Place = r.Name
+				break
+			}
+		}
+	}
+	return out
+}
+
+// first is the misses of the first levels.
+func (m *Misses) first() uint64 { return m.L1I + m.L1DRead + m.L1DWrite }
+
+// WriteText writes the result for people, with at most top functions and lines (0: all).
+func (r *Result) WriteText(w io.Writer, top int) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "Process %d: %s\n", r.Process, strings.Join(r.Command, " "))
+	fmt.Fprintf(out, "  %s instructions executed, %s reads, %s writes\n", analysis.FormatExact(r.Total.Executed), analysis.FormatExact(r.Total.Reads), analysis.FormatExact(r.Total.Writes))
+	if r.CodeMissing {
+		fmt.Fprintf(out, "  blocks without any recorded instruction are not in the profile: misses of code are too few (record with --select any)\n")
+	}
+	t := analysis.NewTextTable("cache", "size,ways,line", "read misses", "write misses", "instruction misses", "% of accesses", "per 1000 instructions")
+	t.Text = 2
+	r.row(t, "l1i", 0, 0, r.Total.L1I, 0)
+	r.row(t, "l1d", r.Total.L1DRead, r.Total.L1DWrite, 0, r.Total.Reads+r.Total.Writes)
+	if s, ok := r.Caches["l2"]; ok {
+		t.Add("l2", s, "", "", "", "", fmt.Sprintf("%.3f", perThousand(r.Total.L2, r.Total.Executed)))
+	}
+	r.row(t, "ll", r.Total.LLRead, r.Total.LLWrite, r.Total.LLI, r.Total.Reads+r.Total.Writes)
+	r.row(t, "itlb", 0, 0, r.Total.ITLB, 0)
+	r.row(t, "dtlb", r.Total.DTLB, 0, 0, r.Total.Reads+r.Total.Writes)
+	t.Write(out, "\n  ")
+	t = analysis.NewTextTable("function", "image", "executed", "l1i", "l1d reads", "l1d writes", "ll", "tlb", "l1d per 1000")
+	t.Text = 2
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		if top > 0 && i == top {
+			t.More = len(r.Functions) - i
+			break
+		}
+		t.Add(shorten(f.Name, 50), shorten(f.Image, 30), analysis.FormatExact(f.Executed), analysis.FormatExact(f.L1I), analysis.FormatExact(f.L1DRead), analysis.FormatExact(f.L1DWrite),
+			analysis.FormatExact(f.LLI+f.LLRead+f.LLWrite), analysis.FormatExact(f.ITLB+f.DTLB), fmt.Sprintf("%.3f", perThousand(f.L1DRead+f.L1DWrite, f.Executed)))
+	}
+	t.Write(out, "\n  ")
+	t = analysis.NewTextTable("line of data", "region", "l1d misses", "ll misses")
+	t.Text = 2
+	for i, l := range r.Lines {
+		if top > 0 && i == top {
+			t.More = len(r.Lines) - i
+			break
+		}
+		t.Add(fmt.Sprintf("%#014x", l.Address), l.Place, analysis.FormatExact(l.L1), analysis.FormatExact(l.LL))
+	}
+	t.Write(out, "\n  ")
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write caches: %w", err)
+	}
+	return nil
+}
+
+// row adds a cache to the table if it is there.
+func (r *Result) row(t *analysis.TextTable, name string, reads, writes, code, accesses uint64) {
+	s, ok := r.Caches[name]
+	if !ok {
+		return
+	}
+	share := ""
+	if accesses > 0 {
+		share = fmt.Sprintf("%.3f", 100*float64(reads+writes)/float64(accesses))
+	}
+	t.Add(name, s, analysis.FormatExact(reads), analysis.FormatExact(writes), analysis.FormatExact(code), share, fmt.Sprintf("%.3f", perThousand(reads+writes+code, r.Total.Executed)))
+}
+
+// perThousand is n for each thousand of another count.
+func perThousand(n, of uint64) float64 {
+	if of == 0 {
+		return 0
+	}
+	return 1000 * float64(n) / float64(of)
+}
+
+// shorten cuts a name that would make a table too wide.
+func shorten(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,308 @@
+package cache
+
+import (
+	"alleria/abp"
+)
+
+// Hierarchy is what is simulated. Levels that are nil are not there.
+type Hierarchy struct {
+	L1I, L1D   *Cache
+	Levels     []*Cache // behind both, the last is LL
+	ITLB, DTLB *Cache
+}
+
+// Misses are the counts of an instruction, or of several.
+type Misses struct {
+	Executed uint64 `json:"executed"` // instructions in blocks that were recorded
+	Reads    uint64 `json:"reads"`
+	Writes   uint64 `json:"writes"`
+	L1I      uint64 `json:"l1i_misses"`
+	L1DRead  uint64 `json:"l1d_read_misses"`
+	L1DWrite uint64 `json:"l1d_write_misses"`
+	L2       uint64 `json:"l2_misses"` // of the level behind the first, if there are three
+	LLI      uint64 `json:"ll_instruction_misses"`
+	LLRead   uint64 `json:"ll_read_misses"`
+	LLWrite  uint64 `json:"ll_write_misses"`
+	ITLB     uint64 `json:"itlb_misses"`
+	DTLB     uint64 `json:"dtlb_misses"`
+}
+
+// Add adds n times o.
+func (m *Misses) Add(o *Misses, n uint64) {
+	m.Executed += o.Executed * n
+	m.Reads += o.Reads * n
+	m.Writes += o.Writes * n
+	m.L1I += o.L1I * n
+	m.L1DRead += o.L1DRead * n
+	m.L1DWrite += o.L1DWrite * n
+	m.L2 += o.L2 * n
+	m.LLI += o.LLI * n
+	m.LLRead += o.LLRead * n
+	m.LLWrite += o.LLWrite * n
+	m.ITLB += o.ITLB * n
+	m.DTLB += o.DTLB * n
+}
+
+// LineMisses are the misses on one line of data.
+type LineMisses struct{ L1, LL uint64 }
+
+// opKind is a kind of step of a block.
+type opKind uint8
+
+const (
+	opFetch opKind = iota // of a line of code that the instruction before did not use
+	opPlain               // an access of the plain kind
+	opOther               // all accesses of an instruction, expanded
+)
+
+// operation is a step of a block.
+type operation struct {
+	kind   opKind
+	store  bool
+	seg    uint8
+	cut    bool // to 32 bits
+	ins    uint16
+	word   int16
+	size   uint32
+	offset uint64 // or the address of a fetch
+}
+
+// recipe is what executions of a block have in common.
+type recipe struct {
+	block *abp.Block
+	words int
+	ops   []operation
+	runs  uint64
+	ins   []Misses // what instructions missed; Executed, Reads and Writes only of what was not whole
+	other bool
+}
+
+// Simulator takes executions through a hierarchy. It is a stream.Sink.
+type Simulator struct {
+	h       *Hierarchy
+	proc    *abp.Process
+	recipes []*recipe
+	line    uint // shift of a data line
+	// Of the first level of data, where an access of the last line of a set changes nothing;
+	// else tags is empty.
+	tags       []uint64
+	mask, ways uint64
+	lines      map[uint64]*LineMisses
+	x          abp.Exec
+	cur        *recipe
+	each       func(m *abp.Mem)
+}
+
+// NewSimulator starts with an empty count.
+func NewSimulator(p *abp.Process, h *Hierarchy) *Simulator {
+	s := &Simulator{h: h, proc: p, recipes: make([]*recipe, len(p.Blocks())), lines: map[uint64]*LineMisses{}}
+	if h.L1D != nil {
+		s.line = h.L1D.shift
+		if h.DTLB == nil && h.L1D.policy == LRU {
+			s.tags, s.mask, s.ways = h.L1D.tags, h.L1D.mask, h.L1D.ways
+		}
+	}
+	s.each = func(m *abp.Mem) {
+		i := &s.cur.ins[m.Ins]
+		if m.Store {
+			i.Writes++
+		} else {
+			i.Reads++
+		}
+		s.data(i, m.Addr, uint64(m.Size), m.Store)
+	}
+	return s
+}
+
+// recipe returns the recipe of a block, made if it is new.
+func (s *Simulator) recipe(id uint32) *recipe {
+	if r := s.recipes[id]; r != nil {
+		return r
+	}
+	b := s.proc.Block(id)
+	r := &recipe{block: b, words: b.Words + 1, ins: make([]Misses, len(b.Ins))}
+	last := uint64(0)
+	for i := range b.Ins {
+		addr, size := b.InsAddr(i), uint64(b.Ins[i].Len)
+		if s.h.L1I != nil && size > 0 {
+			first, end := addr>>s.h.L1I.shift, (addr+size-1)>>s.h.L1I.shift
+			if i == 0 || first != last || end != last {
+				r.ops = append(r.ops, operation{kind: opFetch, ins: uint16(i), offset: addr, size: uint32(size)})
+			}
+			last = end
+		}
+		if b.Counted(i) {
+			r.accesses(i)
+		}
+	}
+	s.recipes[id] = r
+	return r
+}
+
+// accesses appends the accesses of an instruction.
+func (r *recipe) accesses(i int) {
+	all := r.block.InsAccesses(i)
+	for k := range all {
+		if all[k].Kind != abp.AccessPlain {
+			r.ops = append(r.ops, operation{kind: opOther, ins: uint16(i)})
+			r.other = true
+			return
+		}
+	}
+	for k := range all {
+		a := &all[k]
+		r.ops = append(r.ops, operation{kind: opPlain, store: a.Store, seg: a.Seg, cut: a.AddrBits == 32, ins: uint16(i),
+			word: a.Word, size: a.Size, offset: uint64(a.Offset)})
+	}
+}
+
+// Stretch takes whole executions.
+func (s *Simulator) Stretch(state *abp.Exec, words []uint64) {
+	s.x = *state
+	for i := 0; i < len(words); {
+		r := s.recipes[words[i]]
+		if r == nil {
+			r = s.recipe(uint32(words[i]))
+		}
+		r.runs++
+		s.run(r, words[i+1:i+r.words], len(r.block.Ins))
+		i += r.words
+	}
+}
+
+// Single takes an execution that may be cut or emulated.
+func (s *Simulator) Single(x *abp.Exec) {
+	s.x = *x
+	r := s.recipe(x.Block.ID)
+	for i := range x.Completed {
+		r.ins[i].Executed++
+	}
+	if x.IsEmulated {
+		s.cur = r
+		for i := range r.ops {
+			if r.ops[i].kind == opFetch {
+				s.fetch(&r.ins[0], r.ops[i].offset, uint64(r.ops[i].size))
+			}
+		}
+		s.x.ForEachAccess(s.each)
+		return
+	}
+	for i := range r.ops {
+		if op := &r.ops[i]; op.kind == opPlain && int(op.ins) < x.Completed {
+			if op.store {
+				r.ins[op.ins].Writes++
+			} else {
+				r.ins[op.ins].Reads++
+			}
+		}
+	}
+	s.run(r, x.Words, x.Completed)
+}
+
+// run refers to what the first completed instructions of an execution refer to.
+func (s *Simulator) run(r *recipe, words []uint64, completed int) {
+	tags, shift, mask, ways := s.tags, s.line&63, s.mask, s.ways
+	for i := range r.ops {
+		op := &r.ops[i]
+		if int(op.ins) >= completed {
+			return
+		}
+		switch op.kind {
+		case opPlain:
+			addr := op.offset
+			if op.word >= 0 {
+				addr += words[op.word]
+			}
+			if op.cut {
+				addr = uint64(uint32(addr))
+			}
+			if op.seg != abp.SegNone {
+				addr += s.base(op.seg)
+			}
+			// What most accesses are, without a call: the line that its set used last.
+			l := addr >> shift
+			if at := (l & mask) * ways; at < uint64(len(tags)) && tags[at] == l+1 && (addr+uint64(op.size)-1)>>shift == l {
+				continue
+			}
+			s.data(&r.ins[op.ins], addr, uint64(op.size), op.store)
+		case opFetch:
+			s.fetch(&r.ins[op.ins], op.offset, uint64(op.size))
+		default:
+			s.cur = r
+			s.x.Block, s.x.Words, s.x.Completed, s.x.IsEmulated = r.block, words, completed, false
+			s.x.InsAccesses(int(op.ins), s.each)
+		}
+	}
+}
+
+// base is a segment's.
+func (s *Simulator) base(seg uint8) uint64 {
+	if seg == abp.SegFS {
+		return s.x.FSBase
+	}
+	return s.x.GSBase
+}
+
+// data refers to data.
+func (s *Simulator) data(m *Misses, addr, size uint64, store bool) {
+	if size == 0 {
+		return
+	}
+	if s.h.DTLB != nil && s.h.DTLB.Miss(addr, size) {
+		m.DTLB++
+	}
+	if s.h.L1D != nil && s.h.L1D.Miss(addr, size) {
+		s.missed(m, addr, size, store)
+	}
+}
+
+// missed goes on behind the first level.
+func (s *Simulator) missed(m *Misses, addr, size uint64, store bool) {
+	if store {
+		m.L1DWrite++
+	} else {
+		m.L1DRead++
+	}
+	l := s.lines[addr>>s.line]
+	if l == nil {
+		l = new(LineMisses)
+		s.lines[addr>>s.line] = l
+	}
+	l.L1++
+	for i, c := range s.h.Levels {
+		if !c.Miss(addr, size) {
+			return
+		}
+		if i < len(s.h.Levels)-1 {
+			m.L2++
+			continue
+		}
+		l.LL++
+		if store {
+			m.LLWrite++
+		} else {
+			m.LLRead++
+		}
+	}
+}
+
+// fetch refers to an instruction's lines.
+func (s *Simulator) fetch(m *Misses, addr, size uint64) {
+	if s.h.ITLB != nil && s.h.ITLB.Miss(addr, size) {
+		m.ITLB++
+	}
+	if !s.h.L1I.Miss(addr, size) {
+		return
+	}
+	m.L1I++
+	for i, c := range s.h.Levels {
+		if !c.Miss(addr, size) {
+			return
+		}
+		if i < len(s.h.Levels)-1 {
+			m.L2++
+		} else {
+			m.LLI++
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package calls
+
+import "alleria/abp"
+
+// The types below are the documented JSON of trees. Functions are numbered by their place in
+// a list, since names need not be unique. Addresses are numbers, as in all JSON of ours that
+// is not a dump.
+
+// FunctionJSON is a Function.
+type FunctionJSON struct {
+	Name    string `json:"name"`
+	Linked  string `json:"linked_name,omitempty"`
+	Image   string `json:"image"`
+	File    string `json:"file,omitempty"`
+	Line    uint32 `json:"line,omitempty"`
+	Address uint64 `json:"address,omitempty"`
+}
+
+// MethodJSON is a Method.
+type MethodJSON struct {
+	FunctionJSON
+	Calls     uint64     `json:"calls"`
+	Exclusive abp.Counts `json:"exclusive"`
+	Inclusive abp.Counts `json:"inclusive"`
+}
+
+// EdgeJSON is an Edge. Caller is null where it is not known.
+type EdgeJSON struct {
+	Caller    *FunctionJSON `json:"caller"`
+	Callee    *FunctionJSON `json:"callee"`
+	Calls     uint64        `json:"calls"`
+	Inclusive abp.Counts    `json:"inclusive"`
+	Nested    abp.Counts    `json:"inclusive_each_call"`
+	Sites     []SiteJSON    `json:"sites"`
+}
+
+// SiteJSON is a Site.
+type SiteJSON struct {
+	Address uint64 `json:"address"`
+	Place   string `json:"place,omitempty"`
+	Calls   uint64 `json:"calls"`
+}
+
+// TreeJSON is a tree: nodes refer to functions and to their parents by number, parents come
+// before their children, and the root is left out (parent -1).
+type TreeJSON struct {
+	Process   uint32         `json:"process"`
+	Command   []string       `json:"command"`
+	Total     abp.Counts     `json:"total"`
+	Functions []FunctionJSON `json:"functions"`
+	Nodes     []NodeJSON     `json:"nodes"`
+}
+
+// NodeJSON is a Node.
+type NodeJSON struct {
+	Parent    int        `json:"parent"`
+	Function  int        `json:"function"`
+	Site      uint64     `json:"site,omitempty"`
+	Place     string     `json:"place,omitempty"`
+	Calls     uint64     `json:"calls"`
+	Exclusive abp.Counts `json:"exclusive"`
+	Inclusive abp.Counts `json:"inclusive"`
+}
+
+// json gives a function its documented form.
+func (f *Function) json() FunctionJSON {
+	return FunctionJSON{Name: f.Name, Linked: f.Linked, Image: f.Image, File: f.File, Line: f.Line, Address: f.Addr}
+}
+
+// MethodsJSON is what analyze methods --json prints of a process.
+type MethodsJSON struct {
+	Process   uint32       `json:"process"`
+	Command   []string     `json:"command"`
+	Total     abp.Counts   `json:"total"`
+	Functions []MethodJSON `json:"functions"`
+}
+
+// MethodsJSON gives the counts by function their documented form.
+func (t *Tree) MethodsJSON() MethodsJSON {
+	out := MethodsJSON{Process: t.Process, Command: t.Command, Total: t.Root.Total, Functions: []MethodJSON{}}
+	for _, m := range t.Methods() {
+		out.Functions = append(out.Functions, MethodJSON{m.Func.json(), m.Calls, m.Own, m.Total})
+	}
+	return out
+}
+
+// GraphJSON is what analyze callgraph --json prints of a process.
+type GraphJSON struct {
+	Process   uint32       `json:"process"`
+	Command   []string     `json:"command"`
+	Total     abp.Counts   `json:"total"`
+	Functions []MethodJSON `json:"functions"`
+	Edges     []EdgeJSON   `json:"edges"`
+}
+
+// GraphJSON gives the call graph its documented form.
+func (t *Tree) GraphJSON() GraphJSON {
+	m := t.MethodsJSON()
+	return GraphJSON{m.Process, m.Command, m.Total, m.Functions, t.EdgesJSON(t.Edges())}
+}
+
+// EdgesJSON gives edges their documented form.
+func (t *Tree) EdgesJSON(edges []*Edge) []EdgeJSON {
+	out := []EdgeJSON{}
+	for _, e := range edges {
+		callee := e.Callee.json()
+		j := EdgeJSON{Callee: &callee, Calls: e.Calls, Inclusive: e.Total, Nested: e.Nested, Sites: []SiteJSON{}}
+		if e.Caller != nil {
+			caller := e.Caller.json()
+			j.Caller = &caller
+		}
+		for _, s := range e.Sites {
+			j.Sites = append(j.Sites, SiteJSON{s.Addr, t.Place(s.Addr), s.Calls})
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+// TreeJSON gives the tree its documented form.
+func (t *Tree) TreeJSON() TreeJSON {
+	out := TreeJSON{Process: t.Process, Command: t.Command, Total: t.Root.Total, Functions: []FunctionJSON{}, Nodes: []NodeJSON{}}
+	funcs := map[*Function]int{}
+	numbers := map[*Node]int{t.Root: -1}
+	t.walk(func(n *Node) {
+		f, ok := funcs[n.Func]
+		if !ok {
+			f = len(out.Functions)
+			funcs[n.Func] = f
+			out.Functions = append(out.Functions, n.Func.json())
+		}
+		numbers[n] = len(out.Nodes)
+		out.Nodes = append(out.Nodes, NodeJSON{numbers[n.Parent], f, n.Site, t.Place(n.Site), n.Calls, n.Own, n.Total})
+	}, func(*Node) {})
+	return out
+}

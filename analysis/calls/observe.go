@@ -1,0 +1,159 @@
+package calls
+
+import (
+	"fmt"
+
+	"alleria/abp"
+	"alleria/analysis"
+	"alleria/analysis/stream"
+)
+
+// Step is some instructions of one execution of a block that ran in one function. It is valid
+// until the next one.
+type Step struct {
+	Block    *abp.Block
+	From, To int          // instructions of the block, To not included
+	Dynamic  []abp.Counts // by instruction, what the words say it counts for on top; nil: nothing
+	Windows  uint64       // bit i: window i is open
+	TSC      uint64       // the block's time stamp if Timed, else when the chunk was opened
+	Timed    bool
+	Counted  bool // by the query; calls are followed in any case
+	// Emulated: the tracer executed it, and Accesses is what that counts for.
+	Emulated bool
+	Accesses abp.Counts
+
+	t *Tracker
+}
+
+// Depth returns how many functions have not returned.
+func (s *Step) Depth() int { return len(s.t.frames) }
+
+// Node returns the number of the i-th of them, from the outermost on. Equal numbers are the
+// same function in the context of the same callers.
+func (s *Step) Node(i int) int32 { return s.t.frames[i].node }
+
+// Top returns the number of the one that is running.
+func (s *Step) Top() int32 { return s.t.cur }
+
+// Function returns the function of a number.
+func (s *Step) Function(node int32) *Function { return s.t.pl.funcs[s.t.nodes.all[node].fn] }
+
+// Observer is told of every step of a thread, in their order.
+type Observer func(s *Step)
+
+// ObserveThread follows the calls of one thread and tells observe of every step. It returns
+// the thread's tree, and its nodes by their numbers; the first is the root.
+func ObserveThread(p *abp.Profile, proc *abp.Process, thread *abp.Thread, q Query, progress *analysis.Progress, observe Observer) (*Tree, []Node, error) {
+	pl := newPlanner(proc)
+	t := newTracker(pl)
+	t.want, t.byTime = q.wants(), !q.Time.All()
+	o := &observed{Tracker: t, observe: observe}
+	o.step.t = t
+	if err := stream.Thread(p, proc, thread, progress, o); err != nil {
+		return nil, nil, fmt.Errorf("calls of thread %d: %w", thread.Number, err)
+	}
+	tree, made := finishNodes(proc, pl, t.nodes)
+	return tree, made, nil
+}
+
+// observed is a Tracker that tells of every step.
+type observed struct {
+	*Tracker
+	observe Observer
+	step    Step
+}
+
+// Stretch is stream.Sink's.
+func (o *observed) Stretch(state *abp.Exec, words []uint64) {
+	t := o.Tracker
+	if t.want != nil {
+		t.count = t.want(state)
+	}
+	o.step.Windows, o.step.Emulated = state.Windows, false
+	for i := 0; i < len(words); {
+		b := state.Process.Block(uint32(words[i]))
+		p := t.pl.plan(b.ID)
+		next := i + int(p.words)
+		o.step.TSC, o.step.Timed = state.TSC, b.TimeWord >= 0
+		if o.step.Timed {
+			o.step.TSC = words[i+1+int(b.TimeWord)]
+		}
+		if t.byTime {
+			x := *state
+			x.TSC = o.step.TSC
+			t.count = t.want(&x)
+		}
+		o.steps(p, b, words[i+1:next], len(b.Ins))
+		i = next
+	}
+}
+
+// Single is stream.Sink's.
+func (o *observed) Single(x *abp.Exec) {
+	t, s := o.Tracker, &o.step
+	if t.want != nil {
+		t.count = t.want(x)
+	}
+	s.Windows, s.TSC, s.Timed, s.Emulated = x.Windows, x.TSC, x.Timed, x.IsEmulated
+	p := t.pl.plan(x.Block.ID)
+	if !x.IsEmulated {
+		o.steps(p, x.Block, x.Words, x.Completed)
+		return
+	}
+	if p.fn != t.match {
+		t.arrive(p.addr, p.fn)
+	}
+	c := x.Counts()
+	t.add(&c)
+	s.Block, s.From, s.To, s.Dynamic, s.Accesses, s.Counted = x.Block, 0, len(x.Block.Ins), nil, c, t.count
+	o.observe(s)
+	if p.more != nil {
+		if st := &p.more.steps[0]; st.op != opNone {
+			t.leave(st, emulatedSlot(x, st.op == opCall))
+		}
+	}
+}
+
+// steps follows an execution of which so many instructions completed.
+func (o *observed) steps(p *plan, b *abp.Block, words []uint64, completed int) {
+	t, s := o.Tracker, &o.step
+	if p.fn != t.match {
+		t.arrive(p.addr, p.fn)
+	}
+	s.Block, s.Dynamic, s.Counted = b, nil, t.count
+	if p.more == nil {
+		s.From, s.To = 0, completed
+		c := p.static
+		if completed < len(b.Ins) {
+			c = between(b, 0, completed)
+		}
+		t.add(&c)
+		o.observe(s)
+		return
+	}
+	s.Dynamic = t.dynamic(b, words, completed)
+	for k := range p.more.steps {
+		st := &p.more.steps[k]
+		if st.from >= completed {
+			return
+		}
+		if k > 0 && st.fn != t.match {
+			t.arrive(st.addr, st.fn)
+		}
+		s.From, s.To = st.from, min(st.to, completed)
+		c := st.static
+		if s.To < st.to {
+			c = between(b, s.From, s.To)
+		}
+		t.add(&c)
+		t.addDynamic(s.Dynamic, s.From, s.To)
+		o.observe(s)
+		if st.op != opNone && s.To == st.to {
+			slot := uint64(0)
+			if st.slot >= 0 {
+				slot = words[st.slot] + st.offset
+			}
+			t.leave(st, slot)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package calls
+
+import (
+	"alleria/abp"
+	"alleria/analysis"
+)
+
+// plan is what all executions of a block have in common.
+type plan struct {
+	known  bool
+	simple bool  // all of it is of one function, nothing calls or returns, no counts by words
+	fn     int32 // of the first instruction
+	words  int32 // of an execution, its number included
+	static abp.Counts
+	addr   uint64
+	more   *program // of those that are not simple
+}
+
+// program is a block cut into steps.
+type program struct {
+	block *abp.Block
+	steps []step
+}
+
+// step is a run of instructions of one function, and what its last one does.
+type step struct {
+	from, to int // instructions
+	fn       int32
+	addr     uint64 // of the first
+	static   abp.Counts
+	op       op
+	site     uint64 // address of the last instruction
+	ret      uint64 // behind it
+	target   uint64 // of a direct call that ends the block, 0: not known
+	slot     int16  // word of the stack access of a call or return, -1: not recorded
+	offset   uint64 // to be added to it
+}
+
+// planner makes plans of a process's blocks, and numbers its functions.
+type planner struct {
+	proc   *abp.Process
+	places *analysis.Places
+	plans  []plan
+	funcs  []*Function // by number
+	byFunc map[*abp.Function]int32
+	byImg  map[*abp.Image]int32 // code of the image that is in no function
+	byAddr map[uint64]int32     // such code that was called
+}
+
+func newPlanner(p *abp.Process) *planner {
+	return &planner{proc: p, places: analysis.NewPlaces(p), plans: make([]plan, len(p.Blocks())),
+		byFunc: map[*abp.Function]int32{}, byImg: map[*abp.Image]int32{}, byAddr: map[uint64]int32{}}
+}
+
+// function returns the number of a function, or of the unnamed code of an image.
+func (pl *planner) function(f *abp.Function, img *abp.Image) int32 {
+	if f == nil {
+		n, ok := pl.byImg[img]
+		if !ok {
+			n = pl.add(&Function{Name: NoFunction, Image: analysis.ImageName(img), image: img})
+			pl.funcs[n].match = n
+			pl.byImg[img] = n
+		}
+		return n
+	}
+	n, ok := pl.byFunc[f]
+	if !ok {
+		out := &Function{Name: f.Display(), Image: analysis.ImageName(img), File: f.File, Line: f.Line, Addr: f.Addr, Size: f.Size, image: img}
+		if f.Display() != f.Name {
+			out.Linked = f.Name
+		}
+		n = pl.add(out)
+		pl.funcs[n].match = n
+		pl.byFunc[f] = n
+	}
+	return n
+}
+
+func (pl *planner) add(f *Function) int32 {
+	if f.image != nil {
+		f.ImagePath = f.image.Path
+	}
+	pl.funcs = append(pl.funcs, f)
+	return int32(len(pl.funcs) - 1)
+}
+
+// at returns the function of an address.
+func (pl *planner) at(addr uint64) int32 {
+	return pl.function(pl.places.FunctionAt(addr), pl.places.ImageAt(addr))
+}
+
+// called returns the function that a call of an address is of: where no function is known,
+// one that is named by the address.
+func (pl *planner) called(addr uint64, fn int32) int32 {
+	f := pl.funcs[fn]
+	if f.Name != NoFunction {
+		return fn
+	}
+	n, ok := pl.byAddr[addr]
+	if !ok {
+		c := *f
+		c.Addr, c.Name = addr, hex(addr)
+		if img := f.image; img != nil {
+			c.Name = f.Image + "+" + hex(addr-img.Base)
+		}
+		n = pl.add(&c) // match stays that of the image's unnamed code
+		pl.byAddr[addr] = n
+	}
+	return n
+}
+
+// plan returns the plan of a block.
+func (pl *planner) plan(id uint32) *plan {
+	p := &pl.plans[id]
+	if !p.known {
+		pl.make(p, pl.proc.Block(id))
+	}
+	return p
+}
+
+// make cuts a block into steps.
+func (pl *planner) make(p *plan, b *abp.Block) {
+	p.known, p.words, p.static, p.addr = true, int32(b.Words+1), b.Static, b.Addr
+	if len(b.Ins) == 0 {
+		p.fn, p.simple = pl.at(b.Addr), true
+		return
+	}
+	prog := &program{block: b}
+	cur := step{fn: pl.insFunction(b, 0), addr: b.Addr, slot: -1}
+	p.fn = cur.fn
+	end := func(to int) {
+		cur.to = to
+		cur.static = between(b, cur.from, to)
+		cur.site = b.InsAddr(to - 1)
+		cur.ret = cur.site + uint64(b.Ins[to-1].Len)
+		prog.steps = append(prog.steps, cur)
+	}
+	for i := range b.Ins {
+		if fn := pl.insFunction(b, i); i > cur.from && fn != cur.fn {
+			end(i)
+			cur = step{from: i, fn: fn, addr: b.InsAddr(i), slot: -1}
+		}
+		switch o := classify(b.InsCode(i)); o {
+		case opCall, opRet:
+			cur.op = o
+			cur.slot, cur.offset = stackWord(b, i, o == opCall)
+			if i == len(b.Ins)-1 && b.Branch == abp.BranchCall {
+				cur.target = b.Target
+			}
+			end(i + 1)
+			if i+1 < len(b.Ins) {
+				cur = step{from: i + 1, fn: pl.insFunction(b, i+1), addr: b.InsAddr(i + 1), slot: -1}
+			}
+		default:
+			if i == len(b.Ins)-1 {
+				end(i + 1)
+			}
+		}
+	}
+	if len(prog.steps) == 1 && prog.steps[0].op == opNone && !b.Dynamic {
+		p.simple = true
+		return
+	}
+	p.more = prog
+}
+
+// insFunction returns the function of an instruction.
+func (pl *planner) insFunction(b *abp.Block, ins int) int32 {
+	f := pl.places.Function(b, ins)
+	img := pl.places.Image(b)
+	if f == nil || f.Image != b.Image {
+		img = pl.places.ImageAt(b.InsAddr(ins))
+	}
+	return pl.function(f, img)
+}
+
+// between returns what instructions from … to count for by themselves.
+func between(b *abp.Block, from, to int) abp.Counts {
+	c, _ := b.StaticCounts(to)
+	before, _ := b.StaticCounts(from)
+	c.Sub(before)
+	return c
+}
+
+// stackWord finds the access of a call or return to its return address.
+func stackWord(b *abp.Block, ins int, store bool) (word int16, offset uint64) {
+	if b.Ins[ins].Flags&(abp.InsRecorded|abp.InsAddrs) != abp.InsRecorded|abp.InsAddrs {
+		return -1, 0
+	}
+	for _, a := range b.InsAccesses(ins) {
+		if a.Kind == abp.AccessPlain && a.Seg == abp.SegNone && a.Store == store && a.Word >= 0 {
+			return a.Word, uint64(a.Offset)
+		}
+	}
+	return -1, 0
+}

@@ -1,0 +1,202 @@
+package calls
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"alleria/analysis"
+)
+
+// unknownCaller is what tables call the root.
+const unknownCaller = "[unknown caller]"
+
+// TextOptions bound what is printed.
+type TextOptions struct {
+	Top     int     // functions, or nodes of a tree; 0: all
+	Percent float64 // of a tree: nodes with at least this share of the instructions
+	Depth   int     // of a tree; 0: all
+}
+
+// name is a function's in tables.
+func name(f *Function) string {
+	if f == nil {
+		return unknownCaller
+	}
+	return shorten(f.Name, 60)
+}
+
+// shorten cuts a name that would make a table too wide.
+func shorten(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// percent is a share of the tree's instructions.
+func (t *Tree) percent(n uint64) string {
+	if t.Root.Total.Instructions == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", 100*float64(n)/float64(t.Root.Total.Instructions))
+}
+
+// head writes which process it is.
+func (t *Tree) head(w io.Writer) {
+	fmt.Fprintf(w, "Process %d: %s\n", t.Process, strings.Join(t.Command, " "))
+	fmt.Fprintf(w, "  %s instructions, %s loads, %s stores\n\n", analysis.FormatExact(t.Root.Total.Instructions),
+		analysis.FormatExact(t.Root.Total.Loads), analysis.FormatExact(t.Root.Total.Stores))
+}
+
+// WriteMethods writes the counts by function.
+func (t *Tree) WriteMethods(w io.Writer, o TextOptions) error {
+	out := bufio.NewWriter(w)
+	t.head(out)
+	table := analysis.NewTextTable("function", "image", "calls", "exclusive", "%", "inclusive", "%", "loads", "stores")
+	table.Text = 2
+	all := t.Methods()
+	for i, m := range all {
+		if o.Top > 0 && i == o.Top {
+			table.More = len(all) - i
+			break
+		}
+		table.Add(name(m.Func), shorten(m.Func.Image, 30), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Own.Instructions), t.percent(m.Own.Instructions),
+			analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions), analysis.FormatExact(m.Own.Loads), analysis.FormatExact(m.Own.Stores))
+	}
+	table.Write(out, "  ")
+	return flush(out)
+}
+
+// WriteGraph writes each function between those that call it and those that it calls, the
+// most inclusive instructions first.
+func (t *Tree) WriteGraph(w io.Writer, o TextOptions) error {
+	out := bufio.NewWriter(w)
+	t.head(out)
+	table := analysis.NewTextTable("", "function", "image", "calls", "exclusive", "inclusive", "%")
+	table.Text = 3
+	callers, callees := map[*Function][]*Edge{}, map[*Function][]*Edge{}
+	for _, e := range t.Edges() {
+		callers[e.Callee] = append(callers[e.Callee], e)
+		callees[e.Caller] = append(callees[e.Caller], e)
+	}
+	methods := byInclusive(t.Methods())
+	for i, m := range methods {
+		if o.Top > 0 && i == o.Top {
+			table.More = len(methods) - i
+			break
+		}
+		if i > 0 {
+			table.Add("", "", "", "", "", "", "")
+		}
+		for _, e := range callers[m.Func] {
+			table.Add("  from", name(e.Caller), image(e.Caller), analysis.FormatExact(e.Calls), "", analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))
+		}
+		table.Add("function", name(m.Func), image(m.Func), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Own.Instructions), analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions))
+		for _, e := range callees[m.Func] {
+			table.Add("  to", name(e.Callee), image(e.Callee), analysis.FormatExact(e.Calls), "", analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))
+		}
+	}
+	table.Write(out, "  ")
+	return flush(out)
+}
+
+// image is a function's in tables.
+func image(f *Function) string {
+	if f == nil {
+		return ""
+	}
+	return shorten(f.Image, 30)
+}
+
+// WriteTree writes the tree, indented by depth.
+func (t *Tree) WriteTree(w io.Writer, o TextOptions) error {
+	out := bufio.NewWriter(w)
+	t.head(out)
+	shown, more := 0, 0
+	least := uint64(o.Percent / 100 * float64(t.Root.Total.Instructions))
+	var rows [][]string
+	var visit func(n *Node, depth int)
+	visit = func(n *Node, depth int) {
+		for _, c := range n.Children {
+			if c.Total.Instructions < least || o.Depth > 0 && depth >= o.Depth || o.Top > 0 && shown >= o.Top {
+				more++
+				continue
+			}
+			shown++
+			text := "  " + strings.Repeat("  ", min(depth, 50)) + name(c.Func)
+			if p := t.Place(c.Site); p != "" {
+				text += "  from " + shorten(p, 60)
+			}
+			rows = append(rows, []string{analysis.FormatExact(c.Total.Instructions), t.percent(c.Total.Instructions), analysis.FormatExact(c.Own.Instructions), analysis.FormatExact(c.Calls), text})
+			visit(c, depth+1)
+		}
+	}
+	visit(t.Root, 0)
+	writeTree(out, rows)
+	if more > 0 {
+		fmt.Fprintf(out, "  … and %s of smaller ones, each with what it calls\n", analysis.FormatExact(uint64(more)))
+	}
+	return flush(out)
+}
+
+// writeTree lines up the numbers, with the text behind them.
+func writeTree(w io.Writer, rows [][]string) {
+	rows = append([][]string{{"inclusive", "%", "exclusive", "calls", "  function"}}, rows...)
+	var widths [4]int
+	for _, r := range rows {
+		for i := range widths {
+			widths[i] = max(widths[i], len(r[i]))
+		}
+	}
+	for _, r := range rows {
+		fmt.Fprintf(w, "  %*s  %*s  %*s  %*s%s\n", widths[0], r[0], widths[1], r[1], widths[2], r[2], widths[3], r[3], r[4])
+	}
+}
+
+// flush ends a text.
+func flush(out *bufio.Writer) error {
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write calls: %w", err)
+	}
+	return nil
+}
+
+// WriteInclusive writes functions with what they call, without a head.
+func (t *Tree) WriteInclusive(w io.Writer, top int) error {
+	out := bufio.NewWriter(w)
+	table := analysis.NewTextTable("function", "image", "calls", "inclusive", "%", "exclusive", "%")
+	table.Text = 2
+	all := byInclusive(t.Methods())
+	for i, m := range all {
+		if top > 0 && i == top {
+			table.More = len(all) - i
+			break
+		}
+		table.Add(name(m.Func), image(m.Func), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions),
+			analysis.FormatExact(m.Own.Instructions), t.percent(m.Own.Instructions))
+	}
+	table.Write(out, "  ")
+	return flush(out)
+}
+
+// WriteEdges writes some edges of the graph, with the place that most of their calls are from.
+func (t *Tree) WriteEdges(w io.Writer, edges []*Edge, top int) error {
+	out := bufio.NewWriter(w)
+	table := analysis.NewTextTable("caller", "callee", "mostly from", "calls", "inclusive", "%")
+	table.Text = 3
+	for i, e := range edges {
+		if top > 0 && i == top {
+			table.More = len(edges) - i
+			break
+		}
+		from := ""
+		if len(e.Sites) > 0 {
+			from = t.Place(e.Sites[0].Addr)
+		}
+		table.Add(name(e.Caller), name(e.Callee), shorten(from, 50), analysis.FormatExact(e.Calls), analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))
+	}
+	table.Write(out, "  ")
+	return flush(out)
+}

@@ -1,0 +1,121 @@
+package calls
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"alleria/abp"
+	"alleria/analysis"
+)
+
+// NoFunction is the name of code that no function holds and that was not seen being called.
+const NoFunction = "[no function]"
+
+// Function is one function of a process.
+type Function struct {
+	Name      string // demangled where it can be; image+0xOFFSET where only its address is known
+	Linked    string // as linked, where that differs
+	Image     string // file name, or [no image]
+	ImagePath string
+	File      string // source of the definition, where known
+	Line      uint32
+	Addr      uint64 // of its first byte, 0: of several places
+	Size      uint64 // bytes, 0: not known
+
+	image *abp.Image
+	match int32 // number of the function that blocks of it name
+}
+
+// Node is a function in the context of its callers: all calls of it from one place of one
+// such context, in all threads.
+type Node struct {
+	Func     *Function // nil for the root
+	Site     uint64    // address of the call instruction, 0: it was entered by something else
+	Calls    uint64    // 0 where it was only ever met in its middle
+	Own      abp.Counts
+	Total    abp.Counts // with all that it called
+	Parent   *Node      // nil for the root
+	Children []*Node    // the most instructions first
+}
+
+// Tree is the call tree of a process.
+type Tree struct {
+	Process uint32
+	Command []string
+	Root    *Node // its children are the functions whose callers are not known
+	Nodes   int
+	Deepest int // calls within calls, at most MaxDepth
+
+	places *analysis.Places
+}
+
+// Query says what is counted. Calls are followed through everything all the same.
+type Query struct {
+	Threads []uint32  // numbers; none: all
+	Windows uint64    // bit i: what ran with window i open; 0: all
+	Time    abp.Range // TSC
+
+	none bool // nothing: the process has no window of those that were named
+}
+
+// QueryOf takes over what a reader's query says of threads, windows and time, for a process.
+func QueryOf(p *abp.Process, q abp.Query) Query {
+	out := Query{Threads: q.Threads, Time: q.Time}
+	for _, d := range p.WindowDefs() {
+		if d.Index < 64 && slices.Contains(q.Windows, d.Name) {
+			out.Windows |= 1 << d.Index
+		}
+	}
+	out.none = out.Windows == 0 && len(q.Windows) > 0
+	return out
+}
+
+// wants returns what decides whether something counts, nil if everything does.
+func (q *Query) wants() func(x *abp.Exec) bool {
+	if q.Windows == 0 && q.Time.All() && !q.none {
+		return nil
+	}
+	return func(x *abp.Exec) bool {
+		return !q.none && (q.Windows == 0 || x.Windows&q.Windows != 0) && q.Time.Contains(x.TSC)
+	}
+}
+
+// finish makes a Tree of the nodes of all threads.
+func finish(p *abp.Process, pl *planner, all *nodes) *Tree {
+	t, _ := finishNodes(p, pl, all)
+	return t
+}
+
+// finishNodes is finish, with the nodes by number.
+func finishNodes(p *abp.Process, pl *planner, all *nodes) (*Tree, []Node) {
+	t := &Tree{Process: p.Number(), Command: p.Header().CommandLine, Nodes: len(all.all) - 1, places: pl.places}
+	made := make([]Node, len(all.all))
+	for i := len(all.all) - 1; i > 0; i-- { // children have higher numbers than their parents
+		n, m := &all.all[i], &made[i]
+		m.Func, m.Site, m.Calls, m.Own, m.Parent = pl.funcs[n.fn], n.site, n.calls, n.own, &made[n.parent]
+		m.Total.Add(m.Own, 1)
+		made[n.parent].Total.Add(m.Total, 1)
+		made[n.parent].Children = append(made[n.parent].Children, m)
+		t.Deepest = max(t.Deepest, int(n.depth))
+	}
+	for i := range made {
+		slices.SortFunc(made[i].Children, func(a, b *Node) int {
+			return cmp.Or(cmp.Compare(b.Total.Instructions, a.Total.Instructions), cmp.Compare(b.Calls, a.Calls),
+				cmp.Compare(a.Func.Name, b.Func.Name), cmp.Compare(a.Site, b.Site))
+		})
+	}
+	t.Root = &made[root]
+	return t, made
+}
+
+// Place names a call site: the function that it is in, and the offset in it.
+func (t *Tree) Place(site uint64) string {
+	if site == 0 {
+		return ""
+	}
+	return t.places.Describe(site)
+}
+
+// hex writes an address.
+func hex(n uint64) string { return fmt.Sprintf("%#x", n) }

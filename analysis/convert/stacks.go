@@ -1,0 +1,160 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+
+	"alleria/abp"
+	"alleria/analysis/calls"
+)
+
+// threadStacks is what was counted of a thread, by instruction in the context of its callers.
+type threadStacks struct {
+	proc   *abp.Process
+	thread *abp.Thread
+	nodes  []calls.Node // by number; the first is the root
+	runs   map[leaf]*uint64
+	extra  map[leafIns]*abp.Counts
+	recent [1 << 12]recentLeaf
+}
+
+// leaf is a run of instructions of a block in one function, in the context of its callers.
+type leaf struct {
+	block    *abp.Block
+	windows  uint64
+	node     int32
+	from, to uint16
+}
+
+// leafIns is an instruction of it.
+type leafIns struct {
+	leaf
+	ins uint16
+}
+
+// recentLeaf is where a leaf that was met lately is counted.
+type recentLeaf struct {
+	leaf leaf
+	runs *uint64
+}
+
+// withStacks counts each thread that the options want, and calls f for one after the other.
+func (o *Options) withStacks(f func(s *threadStacks) error) error {
+	q := o.Query
+	if len(q.Functions) > 0 || !q.Code.All() || !q.Data.All() {
+		return fmt.Errorf("filters on functions, code and data leave out what callers are known by; the format's reader has filters of its own: %w", ErrUsage)
+	}
+	return o.eachThread(func(p *abp.Process, t *abp.Thread, cq calls.Query) error {
+		s := &threadStacks{proc: p, thread: t, runs: map[leaf]*uint64{}, extra: map[leafIns]*abp.Counts{}}
+		var err error
+		if _, s.nodes, err = calls.ObserveThread(o.Profile, p, t, cq, o.Progress, s.step); err != nil {
+			return err
+		}
+		return f(s)
+	})
+}
+
+// eachThread calls f for every thread that the query wants, with the query's part for it.
+func (o *Options) eachThread(f func(p *abp.Process, t *abp.Thread, cq calls.Query) error) error {
+	for _, p := range o.processes() {
+		cq := calls.Query{Time: o.Query.Time}
+		for _, d := range p.WindowDefs() {
+			if slices.Contains(o.Query.Windows, d.Name) && d.Index < 64 {
+				cq.Windows |= 1 << d.Index
+			}
+		}
+		if len(o.Query.Windows) > 0 && cq.Windows == 0 {
+			continue
+		}
+		threads := p.Threads()
+		for i := range threads {
+			if wants(o.Query.Threads, threads[i].Number) {
+				o.Progress.Expect(&threads[i])
+			}
+		}
+		for i := range threads {
+			if !wants(o.Query.Threads, threads[i].Number) {
+				continue
+			}
+			if err := f(p, &threads[i], cq); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// step is a calls.Observer.
+func (s *threadStacks) step(st *calls.Step) {
+	if !st.Counted {
+		return
+	}
+	k := leaf{st.Block, st.Windows, st.Top(), uint16(st.From), uint16(st.To)}
+	if st.Emulated {
+		s.more(k, st.From, st.Accesses)
+		return
+	}
+	h := (uint32(k.node)*0x9E3779B1 ^ st.Block.ID*0x85EBCA6B ^ uint32(k.from)) >> 20
+	r := &s.recent[h]
+	if r.leaf != k {
+		n := s.runs[k]
+		if n == nil {
+			n = new(uint64)
+			s.runs[k] = n
+		}
+		*r = recentLeaf{k, n}
+	}
+	*r.runs++
+	if st.Dynamic != nil {
+		for i := st.From; i < st.To; i++ {
+			if st.Dynamic[i] != (abp.Counts{}) {
+				s.more(k, i, st.Dynamic[i])
+			}
+		}
+	}
+}
+
+// more adds to one instruction.
+func (s *threadStacks) more(k leaf, ins int, c abp.Counts) {
+	sum := s.extra[leafIns{k, uint16(ins)}]
+	if sum == nil {
+		sum = new(abp.Counts)
+		s.extra[leafIns{k, uint16(ins)}] = sum
+	}
+	sum.Add(c, 1)
+}
+
+// each calls f with the sums of every instruction that ran, in no order; one may come several
+// times.
+func (s *threadStacks) each(f func(node *calls.Node, windows uint64, b *abp.Block, ins int, c abp.Counts)) {
+	for k, n := range s.runs {
+		before := abp.Counts{}
+		if k.from > 0 {
+			before, _ = k.block.StaticCounts(int(k.from))
+		}
+		for i := int(k.from); i < int(k.to); i++ {
+			upTo, _ := k.block.StaticCounts(i + 1)
+			one := upTo
+			one.Sub(before)
+			before = upTo
+			if one != (abp.Counts{}) {
+				var c abp.Counts
+				c.Add(one, *n)
+				f(&s.nodes[k.node], k.windows, k.block, i, c)
+			}
+		}
+	}
+	for k, c := range s.extra {
+		f(&s.nodes[k.node], k.windows, k.block, int(k.ins), *c)
+	}
+}
+
+// windowNames returns the names of open windows.
+func windowNames(p *abp.Process, windows uint64) (names []string) {
+	for _, d := range p.WindowDefs() {
+		if d.Index < 64 && windows>>d.Index&1 != 0 {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}

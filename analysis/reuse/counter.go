@@ -1,0 +1,255 @@
+package reuse
+
+import (
+	"container/heap"
+	"math/bits"
+)
+
+// subBits: an octave of distances has 1 << subBits buckets; what is below is counted exactly.
+const subBits = 4
+
+// Bucket returns the place of a distance in a histogram.
+func bucket(d uint64) int {
+	if d < 1<<subBits {
+		return int(d)
+	}
+	octave := bits.Len64(d) - 1 - subBits
+	return (octave+1)<<subBits + int(d>>octave&(1<<subBits-1))
+}
+
+// bucketFrom is the least distance of a bucket.
+func bucketFrom(b int) uint64 {
+	if b < 1<<subBits {
+		return uint64(b)
+	}
+	octave := b>>subBits - 1
+	return (1<<subBits + uint64(b&(1<<subBits-1))) << octave
+}
+
+// Counter counts reuse distances.
+type Counter struct {
+	Refs uint64    // references seen
+	Hist []float64 // references by bucket of their distance
+	Cold float64   // first references
+
+	shift uint
+	// recent are the lines that were used last, the last one first, with times of 0 in the
+	// table and none in the tree: nearly all references are to them, and cost neither.
+	recent [16]entry
+	fresh  int // how many there are
+	table  []entry
+	used   int
+	tree   []uint32 // Fenwick: a one at each line's last time
+	now    uint32
+
+	limit     int    // lines followed at most; 0: all
+	threshold uint64 // of a line's hash
+	heap      hashHeap
+
+	epoch  uint32
+	epochs []uint64 // lines touched in each stretch of time
+	every  uint64   // references a stretch has, 0: not wanted
+}
+
+// entry is a line that is followed. line is its number plus one, 0: free.
+type entry struct {
+	line  uint64
+	time  uint32
+	epoch uint32
+}
+
+// hashed is a line in the heap of those that a sample follows.
+type hashed struct{ hash, line uint64 }
+
+// hashHeap has the highest hash first.
+type hashHeap []hashed
+
+func (h hashHeap) Len() int           { return len(h) }
+func (h hashHeap) Less(i, j int) bool { return h[i].hash > h[j].hash }
+func (h hashHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *hashHeap) Push(x any)        { *h = append(*h, x.(hashed)) }
+func (h *hashHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+// New counts distances between lines of so many bytes, a power of two. limit is how many
+// lines a sample follows at most; 0: all lines, exactly. every is how many references a
+// stretch has whose working set is counted; 0: none is.
+func New(line uint64, limit int, every uint64) *Counter {
+	return &Counter{shift: uint(bits.TrailingZeros64(line)), table: make([]entry, 1<<12), tree: make([]uint32, 1<<14+1),
+		limit: limit, threshold: ^uint64(0), every: every}
+}
+
+// Rate is the share of lines that is followed: 1 if all are.
+func (c *Counter) Rate() float64 { return float64(c.threshold) / (1 << 64) }
+
+// Access refers to the lines of an access.
+func (c *Counter) Access(addr uint64, size uint32, _ bool) {
+	first, last := addr>>c.shift, (addr+uint64(max(size, 1))-1)>>c.shift
+	for l := first; ; l++ {
+		c.ref(l)
+		if l == last {
+			return
+		}
+	}
+}
+
+// mix is a hash of a line (the finaliser of MurmurHash3, a permutation).
+func mix(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// ref refers to a line.
+func (c *Counter) ref(line uint64) {
+	c.Refs++
+	if c.every > 0 && (c.Refs-1)%c.every == 0 {
+		c.epoch++
+		c.epochs = append(c.epochs, 0)
+	}
+	var h uint64
+	if c.limit > 0 {
+		if h = mix(line); h > c.threshold {
+			return
+		}
+	}
+	for k := range c.recent[:c.fresh] {
+		if c.recent[k].line == line+1 {
+			c.again(k)
+			return
+		}
+	}
+	if c.limit == 0 {
+		h = mix(line)
+	}
+	e := c.find(line, h)
+	epoch := e.epoch
+	if e.line == 0 {
+		c.first(e, line, h)
+		if c.limit > 0 && h > c.threshold {
+			return // it was the one too many
+		}
+		epoch = 0
+	} else {
+		c.count(uint64(c.fresh) + c.after(e.time))
+		c.add(e.time, ^uint32(0))
+		e.time = 0
+	}
+	c.push(line, epoch)
+}
+
+// again refers to a recent line.
+func (c *Counter) again(k int) {
+	c.count(uint64(k))
+	r := c.recent[k]
+	copy(c.recent[1:k+1], c.recent[:k])
+	if c.every > 0 && r.epoch != c.epoch {
+		r.epoch = c.epoch
+		c.epochs[c.epoch-1]++
+	}
+	c.recent[0] = r
+}
+
+// push puts a line in front of the recent ones. The last of them goes to the tree, where it
+// is later than all others.
+func (c *Counter) push(line uint64, epoch uint32) {
+	if c.every > 0 && epoch != c.epoch {
+		c.epochs[c.epoch-1]++
+	}
+	if c.fresh == len(c.recent) {
+		old := c.recent[c.fresh-1]
+		c.fresh--
+		c.tick(old)
+	}
+	copy(c.recent[1:c.fresh+1], c.recent[:c.fresh])
+	c.recent[0] = entry{line: line + 1, epoch: c.epoch}
+	c.fresh++
+}
+
+// count adds a reference at a distance, which stands for as many as the line for lines.
+func (c *Counter) count(d uint64) {
+	weight := 1.0
+	if c.limit > 0 {
+		weight = 1 / c.Rate()
+		d = uint64(float64(d) * weight)
+	}
+	b := bucket(d)
+	for b >= len(c.Hist) {
+		c.Hist = append(c.Hist, 0)
+	}
+	c.Hist[b] += weight
+}
+
+// first notes a line that was not used before.
+func (c *Counter) first(e *entry, line, h uint64) {
+	c.Cold += 1 / c.Rate()
+	*e = entry{line: line + 1}
+	c.used++
+	if c.limit > 0 {
+		heap.Push(&c.heap, hashed{h, line})
+		if len(c.heap) > c.limit {
+			c.lower()
+		}
+	}
+	if c.used*2 > len(c.table) {
+		c.grow()
+	}
+}
+
+// tick gives a line, which is in the table, the next time.
+func (c *Counter) tick(old entry) {
+	if int(c.now) >= len(c.tree)-1 {
+		c.renumber()
+	}
+	c.now++
+	e := c.find(old.line-1, mix(old.line-1))
+	e.time, e.epoch = c.now, old.epoch
+	c.add(c.now, 1)
+}
+
+// find returns the entry of a line, or the free one where it belongs.
+func (c *Counter) find(line, h uint64) *entry {
+	mask := uint64(len(c.table) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		if e := &c.table[i]; e.line == line+1 || e.line == 0 {
+			return e
+		}
+	}
+}
+
+// grow doubles the table.
+func (c *Counter) grow() {
+	old := c.table
+	c.table = make([]entry, 2*len(old))
+	for _, e := range old {
+		if e.line != 0 {
+			*c.find(e.line-1, mix(e.line-1)) = e
+		}
+	}
+}
+
+// add adds to the tree at a time.
+func (c *Counter) add(t, n uint32) {
+	for i := int(t); i < len(c.tree); i += i & -i {
+		c.tree[i] += n
+	}
+}
+
+// after is how many lines were used last after a time.
+func (c *Counter) after(t uint32) uint64 {
+	return uint64(c.prefix(c.now) - c.prefix(t))
+}
+
+// prefix is how many lines were used last up to a time.
+func (c *Counter) prefix(t uint32) (n uint32) {
+	for i := int(t); i > 0; i &= i - 1 {
+		n += c.tree[i]
+	}
+	return n
+}

@@ -1,0 +1,106 @@
+package reuse
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// trace is lines with all kinds of locality: loops, a walk, a stack.
+func trace(n int) []uint64 {
+	rng := rand.New(rand.NewPCG(3, 4))
+	out := make([]uint64, 0, n)
+	for i := range n {
+		switch rng.IntN(4) {
+		case 0:
+			out = append(out, uint64(i%700))
+		case 1:
+			out = append(out, 10_000+uint64(rng.ExpFloat64()*300))
+		case 2:
+			out = append(out, 1<<40+uint64(rng.IntN(5000)))
+		default:
+			if i > 0 {
+				out = append(out, out[i-1])
+			} else {
+				out = append(out, 0)
+			}
+		}
+	}
+	return out
+}
+
+// TestExact compares with a list of lines in the order of their last uses.
+func TestExact(t *testing.T) {
+	c := New(64, 0, 1000)
+	var stack []uint64
+	want := make([]float64, 400)
+	cold := 0.0
+	epoch, sets := map[uint64]bool{}, []uint64{}
+	refs := trace(60_000)
+	for i, l := range refs {
+		if i%1000 == 0 && i > 0 {
+			sets = append(sets, uint64(len(epoch)))
+			clear(epoch)
+		}
+		epoch[l] = true
+		c.Access(l*64+uint64(i%57), 8, false)
+		k := slices.Index(stack, l)
+		if k < 0 {
+			cold++
+			stack = slices.Insert(stack, 0, l)
+			continue
+		}
+		want[bucket(uint64(k))]++
+		copy(stack[1:k+1], stack[:k])
+		stack[0] = l
+	}
+	sets = append(sets, uint64(len(epoch)))
+	if c.Cold != cold || c.Refs != uint64(len(refs)) {
+		t.Errorf("%v first references of %d, want %v", c.Cold, c.Refs, cold)
+	}
+	for b, n := range want {
+		if got := at(c.Hist, b); got != n {
+			t.Errorf("distances from %d: %v, want %v", bucketFrom(b), got, n)
+		}
+	}
+	if !slices.Equal(c.epochs, sets) {
+		t.Errorf("working sets %v, want %v", c.epochs, sets)
+	}
+}
+
+func at(h []float64, b int) float64 {
+	if b < len(h) {
+		return h[b]
+	}
+	return 0
+}
+
+// TestSampled: the curve of a sample is near the exact one, and no more lines are followed
+// than were allowed.
+func TestSampled(t *testing.T) {
+	exact, sample := New(64, 0, 0), New(64, 1500, 0)
+	for _, l := range trace(400_000) {
+		exact.Access(l*64, 1, false)
+		sample.Access(l*64, 1, false)
+	}
+	if len(sample.heap) > 1500 || sample.used != len(sample.heap) || sample.Rate() > 0.6 {
+		t.Errorf("%d lines in the heap, %d in the table, rate %v", len(sample.heap), sample.used, sample.Rate())
+	}
+	for size := uint64(1); size < 1<<14; size *= 2 {
+		a, b := exact.MissRatio(size), sample.MissRatio(size)
+		if math.Abs(a-b) > 0.03 {
+			t.Errorf("%d lines: %v, sampled %v", size, a, b)
+		}
+	}
+}
+
+// TestBuckets: buckets meet, and powers of two begin one.
+func TestBuckets(t *testing.T) {
+	for d := range uint64(100_000) {
+		b := bucket(d)
+		if d < bucketFrom(b) || d >= bucketFrom(b+1) {
+			t.Fatalf("%d is in bucket %d, from %d to %d", d, b, bucketFrom(b), bucketFrom(b+1))
+		}
+	}
+}

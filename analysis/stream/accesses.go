@@ -1,0 +1,84 @@
+package stream
+
+import "alleria/abp"
+
+// Accesses is a Sink that takes executions apart into accesses, in their order. Those of the
+// plain kind, nearly all, are worked out straight from the words.
+type Accesses struct {
+	proc  *abp.Process
+	plans []accessPlan
+	x     abp.Exec
+	each  func(addr uint64, size uint32, store bool)
+	mem   func(m *abp.Mem)
+}
+
+// accessPlan is what executions of a block have in common.
+type accessPlan struct {
+	words int  // of an execution, its number included; 0: not looked at yet
+	plain bool // all of its accesses are
+	ops   []accessOp
+}
+
+// accessOp is a plain access.
+type accessOp struct {
+	offset uint64
+	size   uint32
+	word   int16
+	store  bool
+}
+
+// NewAccesses calls each for every access of a process's executions.
+func NewAccesses(p *abp.Process, each func(addr uint64, size uint32, store bool)) *Accesses {
+	return &Accesses{proc: p, plans: make([]accessPlan, len(p.Blocks())), each: each,
+		mem: func(m *abp.Mem) { each(m.Addr, m.Size, m.Store) }}
+}
+
+// Stretch takes whole executions.
+func (a *Accesses) Stretch(state *abp.Exec, words []uint64) {
+	a.x = *state
+	for i := 0; i < len(words); {
+		p := &a.plans[words[i]]
+		if p.words == 0 {
+			p.make(a.proc.Block(uint32(words[i])))
+		}
+		if !p.plain {
+			b := a.proc.Block(uint32(words[i]))
+			a.x.Block, a.x.Words, a.x.Completed, a.x.IsEmulated = b, words[i+1:i+p.words], len(b.Ins), false
+			a.x.ForEachAccess(a.mem)
+		}
+		for k := range p.ops {
+			op := &p.ops[k]
+			addr := op.offset
+			if op.word >= 0 {
+				addr += words[i+1+int(op.word)]
+			}
+			a.each(addr, op.size, op.store)
+		}
+		i += p.words
+	}
+}
+
+// Single takes an execution that may be cut or emulated.
+func (a *Accesses) Single(x *abp.Exec) {
+	a.x = *x
+	a.x.ForEachAccess(a.mem)
+}
+
+// make looks at a block. With segments, 32-bit addresses or accesses whose number the words
+// tell, all of the block is expanded, so that the order stays.
+func (p *accessPlan) make(b *abp.Block) {
+	p.words = b.Words + 1
+	var ops []accessOp
+	for i := range b.Ins {
+		if !b.Counted(i) {
+			continue
+		}
+		for _, a := range b.InsAccesses(i) {
+			if a.Kind != abp.AccessPlain || a.Seg != abp.SegNone || a.AddrBits != 64 {
+				return
+			}
+			ops = append(ops, accessOp{uint64(a.Offset), a.Size, a.Word, a.Store})
+		}
+	}
+	p.plain, p.ops = true, ops
+}

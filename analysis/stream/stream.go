@@ -1,0 +1,157 @@
+package stream
+
+import (
+	"runtime"
+
+	"alleria/abp"
+	"alleria/analysis"
+)
+
+// Sink takes the executions of one thread in their order.
+type Sink interface {
+	// Stretch takes whole executions that follow one another: a block's number,
+	// Block.Words words, and so on. state has the process, the thread, the open windows and
+	// the segment bases during all of them, and no block. Both are overwritten afterwards.
+	Stretch(state *abp.Exec, words []uint64)
+	// Single takes an execution that may be cut short or emulated. It is overwritten
+	// afterwards.
+	Single(x *abp.Exec)
+}
+
+// Thread reads a thread of a process into the sink, and returns the first error of reading.
+// What was handed over in front of an error is right.
+func Thread(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis.Progress, sink Sink) error {
+	workers := min(runtime.GOMAXPROCS(0), len(t.Frames))
+	if workers <= 1 {
+		return alone(p, proc, t, progress, sink)
+	}
+	return ahead(p, proc, t, progress, sink, workers)
+}
+
+// alone decodes on the caller's goroutine.
+func alone(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis.Progress, sink Sink) error {
+	r := p.FrameReader(abp.Query{})
+	for _, ref := range t.Frames {
+		r.Frame(proc, ref)
+		for r.NextStretch() {
+			if words := r.Stretch(); words != nil {
+				sink.Stretch(r.Exec(), words)
+			} else {
+				sink.Single(r.Exec())
+			}
+		}
+		if r.Err() != nil {
+			return r.Err()
+		}
+		progress.Add(ref.Execs)
+	}
+	return nil
+}
+
+// part is a stretch, or a single execution, of a decoded frame.
+type part struct {
+	x        abp.Exec
+	from, to int // of the frame's words, in a stretch
+	single   bool
+}
+
+// decoded is a frame, decoded. It is used again and again.
+type decoded struct {
+	words []uint64
+	parts []part
+	err   error
+}
+
+// ahead decodes frames on goroutines of their own. Each has frames in turn, and two buffers:
+// memory is two frames a processor, some 16 MB each, whatever the profile's length.
+func ahead(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis.Progress, sink Sink, workers int) error {
+	full := make([]chan *decoded, workers)
+	empty := make([]chan *decoded, workers)
+	stop := make(chan struct{})
+	defer close(stop)
+	for w := range workers {
+		full[w], empty[w] = make(chan *decoded, 2), make(chan *decoded, 2)
+		empty[w] <- new(decoded)
+		empty[w] <- new(decoded)
+		go func() {
+			r := p.FrameReader(abp.Query{})
+			for i := w; i < len(t.Frames); i += workers {
+				select {
+				case d := <-empty[w]:
+					d.read(r, proc, t.Frames[i])
+					full[w] <- d
+				case <-stop:
+					return
+				}
+			}
+		}()
+	}
+	for i, ref := range t.Frames {
+		d := <-full[i%workers]
+		d.hand(sink)
+		if d.err != nil {
+			return d.err
+		}
+		progress.Add(ref.Execs)
+		empty[i%workers] <- d
+	}
+	return nil
+}
+
+// read decodes a frame.
+func (d *decoded) read(r *abp.Reader, proc *abp.Process, ref *abp.FrameRef) {
+	d.words, d.parts = d.words[:0], d.parts[:0]
+	r.Frame(proc, ref)
+	for r.NextStretch() {
+		if words := r.Stretch(); words != nil {
+			d.stretch(r.Exec(), words)
+		} else {
+			d.single(r.Exec())
+		}
+	}
+	d.err = r.Err()
+}
+
+// stretch appends a stretch; to the part before if the state is the same, which it mostly is.
+func (d *decoded) stretch(x *abp.Exec, words []uint64) {
+	from := len(d.words)
+	d.words = append(d.words, words...)
+	if n := len(d.parts); n > 0 {
+		last := &d.parts[n-1]
+		if !last.single && last.x.Windows == x.Windows && last.x.FSBase == x.FSBase && last.x.GSBase == x.GSBase && last.x.TSC == x.TSC {
+			last.to = len(d.words)
+			return
+		}
+	}
+	d.parts = append(d.parts, part{x: *x, from: from, to: len(d.words)})
+}
+
+// single appends one execution with copies of what it points at.
+func (d *decoded) single(x *abp.Exec) {
+	c := part{x: *x, single: true, from: len(d.words)}
+	if x.IsEmulated {
+		d.words = append(d.words, x.Emulated...)
+	} else {
+		d.words = append(d.words, x.Words...)
+	}
+	c.to = len(d.words)
+	d.parts = append(d.parts, c)
+}
+
+// hand gives a decoded frame to the sink.
+func (d *decoded) hand(sink Sink) {
+	for i := range d.parts {
+		p := &d.parts[i]
+		words := d.words[p.from:p.to]
+		switch {
+		case !p.single:
+			sink.Stretch(&p.x, words)
+			continue
+		case p.x.IsEmulated:
+			p.x.Emulated = words
+		default:
+			p.x.Words = words
+		}
+		sink.Single(&p.x)
+	}
+}

@@ -1,0 +1,132 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"alleria/abp"
+)
+
+// codeLimit is how many places of code are named for a line.
+const codeLimit = 5
+
+// toucherKey is an instruction that touches a line.
+type toucherKey struct{ line, code uint64 }
+
+// touchers reads the profile once more and names the code that touches some lines, and the
+// regions that these are in. The first time the lines that matter are not known yet, and
+// counts by code of all of them would take more memory than the program had.
+func touchers(p *abp.Profile, proc *abp.Process, q abp.Query, lines []TouchedLine, shift uint) error {
+	index := make(map[uint64]int, len(lines))
+	for i := range lines {
+		index[lines[i].Address>>shift] = i
+	}
+	all := map[toucherKey]*TouchedCode{}
+	var lock sync.Mutex // guards all
+	_, err := eachFrame(proc, q, nil, func([]abp.Thread) func() frameWorker {
+		return func() frameWorker {
+			w := &toucherWorker{touchWorker: touchWorker{reader: p.FrameReader(q), proc: proc}, counts: map[toucherKey]*TouchedCode{}}
+			w.query = picksExecutions(q) || picksInstructions(q)
+			w.see = func(b *abp.Block, m *abp.Mem) {
+				for l := m.Addr >> shift; l <= (m.Addr+uint64(max(m.Size, 1))-1)>>shift; l++ {
+					if _, ok := index[l]; ok {
+						w.count(toucherKey{l, b.InsAddr(int(m.Ins))}, m.Store)
+					}
+				}
+			}
+			w.give = func() {
+				lock.Lock()
+				defer lock.Unlock()
+				for k, c := range w.counts {
+					if o := all[k]; o != nil {
+						o.Reads, o.Writes = o.Reads+c.Reads, o.Writes+c.Writes
+					} else {
+						all[k] = c
+					}
+				}
+			}
+			return w
+		}
+	})
+	if err != nil {
+		return err
+	}
+	places := newPlaces(proc)
+	for k, c := range all {
+		c.Address, c.Place = k.code, places.describe(k.code)
+		l := &lines[index[k.line]]
+		l.Code = append(l.Code, *c)
+	}
+	regions := Regions(proc)
+	for i := range lines {
+		l := &lines[i]
+		slices.SortFunc(l.Code, func(a, b TouchedCode) int {
+			return cmp.Or(cmp.Compare(b.Reads+b.Writes, a.Reads+a.Writes), cmp.Compare(a.Address, b.Address))
+		})
+		l.Code = l.Code[:min(len(l.Code), codeLimit)]
+		if k := slices.IndexFunc(regions, func(r Region) bool { return l.Address >= r.Lo && l.Address < r.Hi }); k >= 0 {
+			l.Region = regions[k].Name
+		}
+	}
+	return nil
+}
+
+// toucherWorker counts the code that touches some lines, on one goroutine.
+type toucherWorker struct {
+	touchWorker
+	counts map[toucherKey]*TouchedCode
+	query  bool // a filter has to be asked
+	see    func(b *abp.Block, m *abp.Mem)
+	give   func()
+}
+
+// count adds an access.
+func (w *toucherWorker) count(k toucherKey, store bool) {
+	c := w.counts[k]
+	if c == nil {
+		c = new(TouchedCode)
+		w.counts[k] = c
+	}
+	if store {
+		c.Writes++
+	} else {
+		c.Reads++
+	}
+}
+
+// frame counts a frame.
+func (w *toucherWorker) frame(_ int, ref *abp.FrameRef) error {
+	r := w.reader
+	r.Frame(w.proc, ref)
+	if w.query {
+		for r.Next() {
+			if e := r.Entry(); e.Kind == abp.EntryMem {
+				m := e.Mem
+				m.Ins = uint16(e.Ins.Index)
+				w.see(e.Ins.Block, &m)
+			}
+		}
+		return r.Err()
+	}
+	var b *abp.Block
+	each := func(m *abp.Mem) { w.see(b, m) }
+	for r.NextStretch() {
+		words := r.Stretch()
+		if words == nil {
+			b = r.Exec().Block
+			r.Exec().ForEachAccess(each)
+			continue
+		}
+		for i := 0; i < len(words); {
+			x := r.StretchExec(i)
+			b = x.Block
+			x.ForEachAccess(each)
+			i += 1 + b.Words
+		}
+	}
+	return r.Err()
+}
+
+// done hands over what was counted.
+func (w *toucherWorker) done() { w.give() }

@@ -1,0 +1,86 @@
+package cab
+
+import (
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"alleria/internal/layout"
+)
+
+// bellWord is a word of the control area without a step.
+func (p *producer) bellWord(off int) *atomic.Uint32 {
+	return (*atomic.Uint32)(unsafe.Pointer(&p.bell.control[off]))
+}
+
+// starved is the word that a producer sleeps on.
+func (w *world) starved() *uint32 { return (*uint32)(unsafe.Pointer(&w.p.slot[layout.Starved])) }
+
+// modelRing is an empty ring of tiny chunks.
+func modelRing(slot, control []byte, m *model) *producer {
+	p := &producer{&Ring{slot: slot}, NewBell(control)}
+	p.bellWord(layout.ConsumerAsleep).Store(0)
+	p.bellWord(layout.ConsumerBell).Store(0)
+	for _, off := range []int{layout.Head, layout.Tail, layout.Waits, layout.Lost, layout.LostWords, layout.Starved} {
+		p.u64(off).Store(0)
+	}
+	p.u64(layout.RingBase).Store(layout.RingOff)
+	p.u64(layout.ChunkBytes).Store(modelChunk)
+	p.u64(layout.Chunks).Store(uint64(m.start))
+	p.u64(layout.Buf).Store(layout.RingOff)
+	p.u64(layout.Floor).Store(layout.RingOff)
+	for n := range 2 * m.chunks {
+		p.u64(chunkCtl(uint64(n)) + layout.ChunkBase).Store(1) // good only where somebody has said so
+		p.u64(chunkCtl(uint64(n)) + layout.ChunkUsed).Store(0)
+	}
+	for n := range uint64(m.start) {
+		p.u64(chunkCtl(n) + layout.ChunkBase).Store(layout.RingOff + n*modelChunk)
+	}
+	p.Ring = NewRing(slot, m.most, func(words []uint64) int { return len(words) })
+	return p
+}
+
+// TestProtocol checks the protocol, and that the check finds mistakes.
+func TestProtocol(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		model model
+		fails bool
+	}{
+		{"two chunks", model{chunks: 4, start: 2, most: 2, workers: 1, bound: 2}, false},
+		{"three chunks", model{chunks: 4, start: 3, most: 3, workers: 1, bound: 2}, false},
+		{"two processing threads", model{chunks: 3, start: 2, most: 2, workers: 2, bound: 2}, false},
+		{"growth", model{chunks: 5, start: 2, most: 4, workers: 1, bound: 2}, false},
+		{"lossy", model{chunks: 4, start: 2, most: 2, workers: 1, bound: 2, lossy: true}, false},
+		{"no fence before the bell", model{chunks: 2, start: 3, most: 3, workers: 1, bound: 3, flaws: flaws{noFenceBell: true}}, true},
+		{"no fence before sleeping", model{chunks: 3, start: 2, most: 2, workers: 1, bound: 3, flaws: flaws{noFenceStarved: true}}, true},
+		{"no second look", model{chunks: 4, start: 2, most: 2, workers: 1, bound: 3, flaws: flaws{noRecheck: true}}, true},
+		{"published too early", model{chunks: 3, start: 2, most: 2, workers: 1, bound: 2, flaws: flaws{publishFirst: true}}, true},
+		{"floor of the chunk before", model{chunks: 4, start: 2, most: 2, workers: 1, bound: 2, lossy: true, flaws: flaws{keepFloor: true}}, true},
+	} {
+		if testing.Short() {
+			c.model.bound = min(c.model.bound, 1)
+			if c.fails {
+				continue // these take more departures
+			}
+		}
+		failure, runs := c.model.all(t)
+		if c.fails != (failure != "") {
+			t.Errorf("%s: after %d orders: %q", c.name, runs, failure)
+		} else {
+			t.Logf("%s: %d orders %s", c.name, runs, failure)
+		}
+	}
+}
+
+// TestProtocolDeath kills the producer at each of its steps: what it had completed is consumed, once and in order.
+func TestProtocolDeath(t *testing.T) {
+	for _, lossy := range []bool{false, true} {
+		for at := 1; at <= 60; at++ {
+			m := model{chunks: 3, start: 2, most: 2, workers: 1, bound: 1, lossy: lossy, dies: at}
+			if failure, runs := m.all(t); failure != "" {
+				t.Errorf("lossy %v, killed at step %d: after %d orders: %q", lossy, at, runs, failure)
+			}
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"alleria/abp"
+	"alleria/analysis"
+	"alleria/internal/symbols"
+)
+
+// annotateCommand shows functions' code with counts.
+func (a *app) annotateCommand() *cobra.Command {
+	var filter queryFlags
+	json, syntax, output := false, string(analysis.Intel), ""
+	c := &cobra.Command{
+		Use:   "annotate FUNCTION PROFILE",
+		Short: "Show a function's source and instructions with what was counted",
+		Long: `annotate lists the recorded instructions of a function, which may hold *, below
+their lines of source, with how often they were executed, and the ranges of the
+values that they read and wrote where those were recorded. Source is read from
+where the debug information says that it is.`,
+		Example: "  alleria annotate BZ2_compressBlock out\n  alleria annotate -o code.html 'parse_*' out",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("annotate takes a function and a profile: alleria annotate FUNCTION PROFILE")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch analysis.Syntax(syntax) {
+			case analysis.Intel, analysis.ATT:
+			default:
+				return usagef("--syntax is intel or att, not %q", syntax)
+			}
+			if ext := strings.ToLower(filepath.Ext(output)); output != "" && ext != ".html" && ext != ".htm" {
+				return usagef("--output: annotated code is written to .html, not %q", output)
+			}
+			filter.functions = append(filter.functions, args[0])
+			return openProfiles(args[1:], func(profiles []*abp.Profile) error {
+				q, err := filter.query(profiles)
+				if err != nil {
+					return err
+				}
+				all, err := a.annotate(profiles[0], q, analysis.Syntax(syntax))
+				if err != nil {
+					return err
+				}
+				switch {
+				case output != "":
+					return a.annotatedPage(output, all)
+				case json:
+					return a.printJSON(all)
+				}
+				for _, f := range all {
+					if err := f.WriteText(a.stdout); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	fl := c.Flags()
+	fl.UintSliceVar(&filter.processes, "process", nil, "only these processes, by `number`")
+	fl.UintSliceVar(&filter.threads, "thread", nil, "only these threads, by `number` within their process")
+	fl.StringVar(&filter.time, "time", "", "only this `range` of seconds since the start: 0.5-1.5")
+	fl.StringVar(&syntax, "syntax", syntax, "assembler `syntax`: intel or att")
+	fl.StringVarP(&output, "output", "o", "", "write a page to this `file` (.html)")
+	fl.BoolVar(&json, "json", false, "print JSON: a list of functions")
+	return c
+}
+
+// annotate annotates the functions of all processes that q wants.
+func (a *app) annotate(p *abp.Profile, q abp.Query, syntax analysis.Syntax) (all []*analysis.Annotated, err error) {
+	src := newSourceLines()
+	defer func() { err = errors.Join(err, src.close()) }()
+	d, err := analysis.NewDisassembler(syntax)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	texts := map[string][]string{}
+	how := analysis.Annotator{Line: src.find, Text: func(c *analysis.InsCount) string { return d.Text(c.Code, c.Addr) },
+		Source: func(file string, line int) string {
+			lines, ok := texts[file]
+			if !ok && file != "" {
+				if b, err := os.ReadFile(file); err == nil { // else only the number is shown
+					lines = strings.Split(string(b), "\n")
+				}
+				texts[file] = lines
+			}
+			if line < 1 || line > len(lines) {
+				return ""
+			}
+			return strings.ReplaceAll(strings.TrimRight(lines[line-1], "\r"), "\t", "    ")
+		}}
+	all = []*analysis.Annotated{}
+	for _, proc := range p.Processes() {
+		if len(q.Processes) > 0 && !slices.Contains(q.Processes, proc.Number()) {
+			continue
+		}
+		progress, stop := a.reading()
+		one, err := analysis.Annotate(p, proc, q, how, progress)
+		stop()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one...)
+	}
+	return all, nil
+}
+
+// annotatedPage writes the page.
+func (a *app) annotatedPage(name string, all []*analysis.Annotated) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("annotate: %w", err)
+	}
+	if err := errors.Join(analysis.WriteAnnotatedHTML(f, all), f.Close()); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.messages(), "alleria: wrote %s\n", name)
+	return nil
+}
+
+// sourceLines finds lines of source in the files of a profile's images, as far as they are
+// still there: a file whose build-id is another one by now has other lines.
+type sourceLines struct {
+	cache  *symbols.Cache
+	images map[*abp.Image]*symbols.Image // nil: no file that fits
+}
+
+// newSourceLines opens nothing yet; Close closes what was opened.
+func newSourceLines() *sourceLines {
+	return &sourceLines{symbols.NewCache(symbols.Options{Fetcher: symbols.FetcherFromEnv()}), map[*abp.Image]*symbols.Image{}}
+}
+
+// find is an analysis.Liner.
+func (s *sourceLines) find(img *abp.Image, addr uint64) (file string, line int, ok bool) {
+	im, known := s.images[img]
+	if !known {
+		if opened, err := s.cache.Open(img.Path); err == nil && (len(img.BuildID) == 0 || opened.BuildID == hex.EncodeToString(img.BuildID)) {
+			im = opened
+		}
+		s.images[img] = im
+	}
+	if im == nil {
+		return "", 0, false
+	}
+	file, line, err := im.Line(addr - img.Base)
+	return file, line, err == nil
+}
+
+// close closes the images.
+func (s *sourceLines) close() error { return s.cache.Close() }

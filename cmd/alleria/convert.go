@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"alleria/abp"
+	"alleria/analysis/convert"
+	"alleria/config"
+)
+
+// convertCommand takes one profile: most formats have no place for several.
+//
+// What is wrong with the format, its options or the output is said before anything is read,
+// which may take minutes.
+func (a *app) convertCommand() *cobra.Command {
+	var (
+		filter queryFlags
+		c      = conversion{app: a}
+		to     string
+		rows   string
+	)
+	cmd := &cobra.Command{
+		Use:   "convert --to FORMAT PROFILE",
+		Short: "Write a profile in the format of another tool",
+		Long: `convert writes what was recorded in a format of other tools: profilers, coverage
+reports, cache and pipeline simulators, databases. It streams: memory does not
+grow with the profile. Without --output it writes to standard output. Formats
+that hold one process or one thread make several files of more, with -pN or
+-pN-tN in front of the ending. An output that ends in .gz or .zst is compressed.
+
+--to help lists the formats, with what each needs recorded.`,
+		Example: `  alleria convert --to help
+  alleria convert --to pprof -o out.pb.gz out && go tool pprof -top out.pb.gz
+  alleria convert --to csv --function main out | head
+  alleria convert --to parquet -o accesses/ out`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if to == "help" && len(args) == 0 {
+				return nil
+			}
+			return oneProfile(cmd, args)
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if to == "help" {
+				return a.listFormats()
+			}
+			var err error
+			if c.format, err = findFormat(to); err != nil {
+				return err
+			}
+			c.rows = convert.Rows(rows)
+			if c.rows != convert.Accesses && c.rows != convert.Instructions {
+				return usagef("--rows is accesses or instructions, not %q", rows)
+			}
+			return openProfiles(args, func(profiles []*abp.Profile) error {
+				if c.query, err = filter.query(profiles); err != nil {
+					return err
+				}
+				c.profile = profiles[0]
+				return c.run()
+			})
+		},
+	}
+	fl := cmd.Flags()
+	filter.register(fl)
+	fl.StringVar(&to, "to", "", "`format` to write; help lists them")
+	fl.StringVarP(&c.output, "output", "o", "", "write this `file`; for parquet also a directory, with a slash at its end")
+	fl.StringVar(&rows, "rows", string(convert.Accesses), "of csv, jsonl and parquet, what has a row: `accesses` or instructions")
+	fl.BoolVar(&c.force, "force", false, "write into a directory that is not empty")
+	_ = cmd.RegisterFlagCompletionFunc("to", completeFormats) // fails only for a flag that is not there
+	_ = cmd.RegisterFlagCompletionFunc("rows", cobra.FixedCompletions([]string{"accesses", "instructions"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// completeFormats lists the formats for a shell.
+func completeFormats(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, f := range convert.Formats() {
+		names = append(names, f.Name+"\t"+f.Summary)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// findFormat returns the format of a name.
+func findFormat(name string) (*convert.Format, error) {
+	if f := convert.Find(name); f != nil {
+		return f, nil
+	}
+	var names []string
+	for _, f := range convert.Formats() {
+		names = append(names, f.Name)
+	}
+	if name == "" {
+		return nil, usagef("--to FORMAT is missing: one of %s", strings.Join(names, ", "))
+	}
+	hint := "--to help lists them"
+	if near := config.Nearest(name, names); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return nil, usagef("--to %s: there is no such format; %s", name, hint)
+}
+
+// listFormats prints what there is.
+func (a *app) listFormats() error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, f := range convert.Formats() {
+		split := ""
+		switch f.Split {
+		case convert.SplitProcess:
+			split = "; a file a process"
+		case convert.SplitThread:
+			split = "; a file a thread"
+		}
+		fmt.Fprintf(w, "%s\t%s%s\n\tneeds: %s\n", f.Name, f.Summary, split, f.Needs)
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("list of formats: %w", err)
+	}
+	return nil
+}
+
+// conversionError gives an error of a conversion its exit status.
+func conversionError(err error) error {
+	if errors.Is(err, convert.ErrUsage) || errors.Is(err, convert.ErrNotRecorded) {
+		return &statusError{statusUsage, err}
+	}
+	return err
+}

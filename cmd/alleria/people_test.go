@@ -1,0 +1,75 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWindowsSummary compares the summary with what the list of openings says.
+func TestWindowsSummary(t *testing.T) {
+	run := syntheticRun(t)
+	list := decode[[]openingLine](t, "windows", "--json", run)
+	all := decode[[]windowSummary](t, "windows", "--summary", "--json", run)
+	if len(all) != 3 {
+		t.Fatalf("%+v", all)
+	}
+	for _, s := range all {
+		n, longest := 0, 0.0
+		for _, o := range list {
+			if o.Window == s.Window {
+				n++
+				if o.Closed != nil {
+					longest = max(longest, o.Closed.Seconds-o.Seconds)
+				}
+			}
+		}
+		if s.Openings != n || (s.Seconds == nil) != (longest == 0) || s.Seconds != nil && (s.Seconds.Max != longest || s.Seconds.Median > s.Seconds.Max || s.Seconds.Min > s.Seconds.Median) {
+			t.Errorf("%+v: %d openings, the longest %g s", s, n, longest)
+		}
+	}
+	if _, out, _ := command(t, "windows", "--summary", run); !strings.Contains(out, "openings") || strings.Count(out, "\n") != 4 {
+		t.Errorf("as text:\n%s", out)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	var s spread
+	for _, v := range []float64{5, 1, 4, 2} {
+		s.add(v, nil)
+	}
+	if d := s.done(); d.Min != 1 || d.Median != 3 || d.Max != 5 {
+		t.Errorf("%+v", d)
+	}
+	if new(spread).done() != nil {
+		t.Error("of nothing")
+	}
+}
+
+// TestMisspeltFlags, completion of values, and a directory that is no profile.
+func TestMisspeltFlags(t *testing.T) {
+	run := syntheticRun(t)
+	for line, want := range map[string]string{
+		"record --onlly count -- true": "did you mean --only?",
+		"report --funtion main x":      "did you mean --function?",
+		"report --qqqqqqqqqq x":        "alleria report --help lists the flags",
+		"report " + t.TempDir():        "not a profile: there is neither run.json nor main.abp in it",
+		"report people_test.go":        "not a profile",
+	} {
+		if status, _, errs := command(t, strings.Fields(line)...); status != 2 || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %s", line, status, errs)
+		}
+	}
+	for line, want := range map[string]string{
+		"record --only c":                        "count\n",
+		"record --fields time,a":                 "time,address\ntime,all\n",
+		"functions --sort s":                     "size\n",
+		"dump --syntax ":                         "intel\natt\n",
+		"windows " + run + " --window co":        "copying\n",
+		"report " + run + " --function demo::wo": "demo::work\n",
+	} {
+		words := strings.Split(line, " ")
+		if _, out, _ := command(t, append([]string{"__complete"}, words...)...); !strings.HasPrefix(out, want) {
+			t.Errorf("%s: %q", line, out)
+		}
+	}
+}

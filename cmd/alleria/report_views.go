@@ -1,0 +1,250 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"alleria/abp"
+	"alleria/analysis"
+	"alleria/analysis/calls"
+)
+
+// reportViews are the flags that have report show something else than its tables. One at a
+// time: each is a table of its own.
+type reportViews struct {
+	inclusive             bool
+	callers, callees      string
+	byLine, byInstruction bool
+	byAddress, byLineOf   bool
+	tree, byProgram       bool
+	json                  bool
+	top                   int
+}
+
+// register declares the flags.
+func (v *reportViews) register(fl *pflag.FlagSet) {
+	fl.BoolVar(&v.inclusive, "inclusive", false, "functions with what they call, the most inclusive instructions first")
+	fl.StringVar(&v.callers, "callers", "", "who calls this `function`; * stands for anything")
+	fl.StringVar(&v.callees, "callees", "", "what this `function` calls; * stands for anything")
+	fl.BoolVar(&v.byLine, "by-line", false, "lines of source, where images have debug information")
+	fl.BoolVar(&v.byInstruction, "by-instruction", false, "single instructions")
+	fl.BoolVar(&v.byAddress, "by-address", false, "words of memory of 8 bytes, with the code that touches them")
+	fl.BoolVar(&v.byLineOf, "by-cacheline", false, "cache lines of 64 bytes, with threads and how they share them")
+	fl.BoolVar(&v.tree, "tree", false, "the tree of processes, each with its own counts and those of its subtree")
+	fl.BoolVar(&v.byProgram, "by-program", false, "programs, each with the counts of all processes that executed it")
+}
+
+// chosen says which view is asked for, "" the usual report. The names are the flags'.
+func (v *reportViews) chosen() (string, error) {
+	var names []string
+	for name, set := range map[string]bool{"inclusive": v.inclusive, "callers": v.callers != "", "callees": v.callees != "", "by-line": v.byLine,
+		"by-instruction": v.byInstruction, "by-address": v.byAddress, "by-cacheline": v.byLineOf, "tree": v.tree, "by-program": v.byProgram} {
+		if set {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if len(names) > 1 {
+		return "", usagef("--%s and --%s are two reports: ask for one", names[0], names[1])
+	}
+	return cmp.Or(append(names, "")...), nil
+}
+
+// show prints a view of each process of each profile.
+func (v *reportViews) show(a *app, view string, profiles []*abp.Profile, q abp.Query) error {
+	if v.tree || v.byProgram {
+		return v.trees(a, view, profiles, q)
+	}
+	all := []any{}
+	for _, p := range profiles {
+		for _, proc := range p.Processes() {
+			if len(q.Processes) > 0 && !slices.Contains(q.Processes, proc.Number()) {
+				continue
+			}
+			if !v.json {
+				fmt.Fprintf(a.stdout, "Process %d: %s\n", proc.Number(), strings.Join(proc.Header().CommandLine, " "))
+			}
+			one, err := v.process(a, view, p, proc, q)
+			if err != nil {
+				return err
+			}
+			all = append(all, map[string]any{"profile": p.Path(), "process": proc.Number(), "view": view, "rows": one})
+		}
+	}
+	if v.json {
+		return a.printJSON(all)
+	}
+	return nil
+}
+
+// trees prints a view of each profile's processes together.
+func (v *reportViews) trees(a *app, view string, profiles []*abp.Profile, q abp.Query) error {
+	progress, stop := a.reading()
+	r, err := analysis.Summarise(profiles, q, progress)
+	stop()
+	if err != nil {
+		return err
+	}
+	all := []any{}
+	for i := range r.Profiles {
+		path := r.Profiles[i].Path
+		var rows any
+		if v.tree {
+			rows = r.Tree(path)
+		} else {
+			rows = r.Programs(path)
+		}
+		all = append(all, map[string]any{"profile": path, "view": view, "rows": rows})
+		if v.json {
+			continue
+		}
+		if len(r.Profiles) > 1 {
+			fmt.Fprintf(a.stdout, "Profile %s\n", path)
+		}
+		if v.tree {
+			err = analysis.WriteTree(a.stdout, r.Tree(path))
+		} else {
+			err = analysis.WritePrograms(a.stdout, r.Programs(path), v.top)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	a.warnGaps(profiles)
+	if v.json {
+		return a.printJSON(all)
+	}
+	return nil
+}
+
+// process prints a view of one process, or returns its rows for JSON.
+func (v *reportViews) process(a *app, view string, p *abp.Profile, proc *abp.Process, q abp.Query) (any, error) {
+	progress, stop := a.reading()
+	switch view {
+	case "by-line", "by-instruction":
+		all, err := analysis.Instructions(p, proc, q, progress)
+		stop()
+		if err != nil {
+			return nil, err
+		}
+		if view == "by-line" {
+			return v.lines(a, all)
+		}
+		return v.instructions(a, proc, all)
+	case "by-address", "by-cacheline":
+		size := uint64(64)
+		if view == "by-address" {
+			size = 8
+		}
+		all, err := analysis.Touched(p, proc, q, size, v.top, progress)
+		stop()
+		if err != nil || v.json {
+			return all, err
+		}
+		return nil, analysis.WriteTouched(a.stdout, all, v.top)
+	}
+	if len(q.Functions) > 0 || !q.Code.All() || !q.Data.All() {
+		stop()
+		return nil, usagef("--%s follows calls through all code: --function, --address and --data leave out what it needs", view)
+	}
+	t, err := calls.Build(p, proc, calls.QueryOf(proc, q), progress)
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	return v.calls(a, view, t)
+}
+
+// calls prints a view of a call tree.
+func (v *reportViews) calls(a *app, view string, t *calls.Tree) (any, error) {
+	if view == "inclusive" {
+		if v.json {
+			return t.MethodsJSON().Functions, nil
+		}
+		return nil, t.WriteInclusive(a.stdout, v.top)
+	}
+	pattern := cmp.Or(v.callers, v.callees)
+	matches := func(f *calls.Function) bool {
+		q := abp.Query{Functions: []string{pattern}}
+		return f != nil && (q.WantsFunction(&abp.Function{Name: cmp.Or(f.Linked, f.Name), Demangled: f.Name}))
+	}
+	edges := slices.DeleteFunc(t.Edges(), func(e *calls.Edge) bool {
+		if view == "callers" {
+			return !matches(e.Callee)
+		}
+		return !matches(e.Caller)
+	})
+	if len(edges) == 0 {
+		var names []string
+		for _, m := range t.Methods() {
+			if matches(m.Func) {
+				names = nil
+				break
+			}
+			names = append(names, m.Func.Name)
+		}
+		if names != nil {
+			return nil, usagef("--%s %s: nothing of such a function was recorded%s", view, pattern, nearestRecorded(pattern, names))
+		}
+	}
+	if v.json {
+		return t.EdgesJSON(edges), nil
+	}
+	return nil, t.WriteEdges(a.stdout, edges, v.top)
+}
+
+// lines prints lines of source.
+func (v *reportViews) lines(a *app, all []analysis.InsCount) (rows any, err error) {
+	src := newSourceLines()
+	defer func() { err = errors.Join(err, src.close()) }()
+	lines := analysis.ByLine(all, src.find)
+	if v.json {
+		return lines, nil
+	}
+	return nil, analysis.WriteLines(a.stdout, lines, instructionsOf(all), v.top)
+}
+
+// instructionsOf is how many were executed together.
+func instructionsOf(all []analysis.InsCount) (n uint64) {
+	for i := range all {
+		n += all[i].Instructions
+	}
+	return n
+}
+
+// instructionRow is a row of report --by-instruction --json.
+type instructionRow struct {
+	Address uint64 `json:"address"`
+	Place   string `json:"place,omitempty"`
+	Code    string `json:"code"`
+	Text    string `json:"text"`
+	abp.Counts
+}
+
+// instructions prints single instructions.
+func (v *reportViews) instructions(a *app, proc *abp.Process, all []analysis.InsCount) (any, error) {
+	total := instructionsOf(all)
+	slices.SortStableFunc(all, func(x, y analysis.InsCount) int {
+		return cmp.Or(cmp.Compare(y.Instructions, x.Instructions), cmp.Compare(y.Loads+y.Stores, x.Loads+x.Stores))
+	})
+	d, err := analysis.NewDisassembler(analysis.Intel)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	places := analysis.NewPlaces(proc)
+	if !v.json {
+		return nil, analysis.WriteInstructions(a.stdout, all, total, v.top, func(c *analysis.InsCount) string { return d.Text(c.Code, c.Addr) }, places.Describe)
+	}
+	rows := []instructionRow{}
+	for i := range all {
+		c := &all[i]
+		rows = append(rows, instructionRow{c.Addr, places.Describe(c.Addr), fmt.Sprintf("%x", c.Code), d.Text(c.Code, c.Addr), c.Counts})
+	}
+	return rows, nil
+}

@@ -1,0 +1,277 @@
+package emit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"alleria/abp"
+	"alleria/abp/frame"
+)
+
+// Bounds of a run are kept here, where it is known what is recorded and what that takes: the
+// target runs on for a while before it hears that the recording is over, and what it records
+// meanwhile is dropped. A bound is met when frames are written, which is in the order of each
+// thread: the one that exceeds it is cut there, and nothing is written behind it.
+//
+// Refused: budgets in the target, as events on counts have. They count what is executed, not
+// what a configuration has recorded of it, and would make every block of the run a counted one.
+
+// limit is the bounds of a run and what is left of them.
+type limit struct {
+	instructions, size int64 // 0: none
+
+	mu    sync.Mutex // held while a frame is written, if there is a bound
+	taken int64      // instructions; guarded by mu
+	over  atomic.Pointer[string]
+}
+
+// endBytes is about what closing a run takes: indices, directories and last facts.
+const endBytes = 8 << 10
+
+// Full returns which bound has been reached, in the words of the option, empty if none was:
+// from then on nothing is recorded.
+func (r *Run) Full() string {
+	if why := r.limit.over.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// full says that a bound has been reached. The first one stays.
+func (l *limit) full(bound string, n int64) {
+	why := fmt.Sprintf("--%s %d", bound, n)
+	l.over.CompareAndSwap(nil, &why)
+}
+
+// within cuts a frame whose turn it is to what may still be written. false: nothing may.
+// l.mu is held.
+func (r *ready) within(l *limit) (bool, error) {
+	if l.over.Load() != nil {
+		return false, nil
+	}
+	have := int64(r.weight)
+	most := have
+	if n := l.instructions; n > 0 && l.taken+most >= n {
+		l.full("max-instructions", n)
+		most = n - l.taken
+	}
+	if l.size > 0 {
+		// Blocks that the frame needs are written first, which may take more than it does.
+		if err := r.stream.define(r.ids); err != nil {
+			return false, err
+		}
+		left := l.size - endBytes - r.stream.p.run.Written()
+		if left <= int64(len(r.body)) {
+			l.full("max-size", l.size)
+			most = min(most, int64(float64(most)*float64(max(left, 0))/float64(len(r.body)+1)))
+		}
+	}
+	l.taken += most
+	if most == have {
+		return true, nil
+	}
+	return most > 0, r.cut(uint64(most))
+}
+
+// define writes the definitions of blocks.
+func (s *Stream) define(ids []uint32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.p.define(ids, &s.missing)
+	return err
+}
+
+// cut encodes a frame anew with its first instructions only.
+func (r *ready) cut(instructions uint64) error {
+	s := r.stream
+	enc, err := frame.NewEncoderOf(r.header.Encoding, s.shape, s.p.run.opts.Level)
+	if err != nil {
+		return fmt.Errorf("cutting a frame: %w", err)
+	}
+	f := &openFrame{enc: enc, header: r.header}
+	enc.Begin()
+	chunks, err := r.chunks()
+	if err != nil {
+		return fmt.Errorf("cutting a frame: %w", err)
+	}
+	f.header.Chunks, f.header.Counts, f.header.Execs = 0, abp.Counts{}, 0
+	for _, c := range chunks {
+		words, n := s.p.prefix(c.words, instructions)
+		instructions -= n
+		if err := errors.Join(enc.Chunk(words, c.opened, c.completed), f.walk(s.p, words)); err != nil {
+			return fmt.Errorf("cutting a frame: %w", err)
+		}
+		f.header.Chunks++
+		f.header.LastTSC = c.completed
+		if instructions == 0 {
+			break
+		}
+	}
+	f.sum(s.p)
+	r.header, r.weight = f.header, f.header.Counts.Instructions
+	r.body, r.sums = enc.Finish(make([]byte, abp.FrameRoom)), f.sums.rows()
+	r.header.Execs += enc.Execs()
+	r.header.Words = enc.Words
+	r.state = f.state
+	// What code opened and closed lies in the frame as any change of windows: its rows are the
+	// old ones, as far as they come.
+	r.transitions = r.transitions[:min(len(f.transitions), len(r.transitions))]
+	r.notes = slices.DeleteFunc(r.notes, func(n note) bool { return n.before > r.weight })
+	return nil
+}
+
+// frameChunk is what a frame has of one chunk of a ring.
+type frameChunk struct {
+	words             []uint64
+	opened, completed uint64
+}
+
+// chunks decodes a frame into the chunks that it was made of.
+func (r *ready) chunks() (out []frameChunk, err error) {
+	d := frame.NewDecoder(r.stream.shape)
+	if err := d.Start(r.body[abp.FrameRoom:], r.header.Encoding); err != nil {
+		return nil, err
+	}
+	for {
+		words, err := d.Next()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for at := 0; at < len(words); {
+			n := 1
+			if frame.IsMark(words[at]) {
+				n = frame.MarkLen(words[at:])
+				if kind, _ := frame.SplitMark(words[at]); kind == frame.MarkChunk {
+					out = append(out, frameChunk{opened: words[at+1], completed: words[at+2]})
+					at += n
+					continue
+				}
+			} else {
+				n = 1 + int(r.stream.p.blocks.get(uint32(words[at])).words)
+			}
+			last := &out[len(out)-1]
+			last.words = append(last.words, words[at:at+n]...)
+			at += n
+		}
+	}
+}
+
+// bounded returns the words that a discarded run takes of a chunk. Nothing is kept in order
+// there: whose chunk it is that reaches the bound does not matter.
+func (l *limit) bounded(p *ProcessWriter, words []uint64) []uint64 {
+	if l.instructions == 0 {
+		return words
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	words, n := p.prefix(words, uint64(l.instructions-l.taken))
+	if l.taken += int64(n); l.taken == l.instructions {
+		l.full("max-instructions", l.instructions)
+	}
+	return words
+}
+
+// prefix returns the words of a chunk up to so many instructions, and how many there are.
+func (p *ProcessWriter) prefix(words []uint64, most uint64) ([]uint64, uint64) {
+	c := chunkCounter{p: p, words: words}
+	for c.sum < most && c.next() {
+	}
+	if c.err != nil || c.sum < most {
+		return words, c.sum // who consumes them finds what is wrong
+	}
+	if c.sum == most {
+		return words[:c.at], c.sum
+	}
+	// Of the last execution a part, as a fault or a window's end would have cut it.
+	part := words[c.from:c.at]
+	out := slices.Clone(words[:c.from])
+	if frame.IsMark(part[0]) { // it is cut already
+		part = part[1:]
+	}
+	return append(append(out, frame.Mark(frame.MarkCut, c.prefix(part[0], most-(c.sum-c.last)))), part...), most
+}
+
+// chunkCounter counts the instructions of a chunk, an execution or a mark at a time.
+type chunkCounter struct {
+	p     *ProcessWriter
+	words []uint64
+
+	from, at  int    // where what was counted last lies
+	sum, last uint64 // instructions up to at, and of these between from and at
+	err       error
+}
+
+// next counts what comes next, a cut together with its execution; false at the end or at
+// something that makes no sense.
+func (c *chunkCounter) next() bool {
+	if c.at == len(c.words) {
+		return false
+	}
+	c.from, c.last = c.at, 0
+	w := c.words[c.at]
+	cut := -1
+	if frame.IsMark(w) {
+		n := frame.MarkLen(c.words[c.at:])
+		kind, payload := frame.SplitMark(w)
+		if n == 0 || n > len(c.words)-c.at {
+			c.err = fmt.Errorf("mark %#x: %w", w, frame.ErrMalformed)
+			return false
+		}
+		c.at += n
+		switch {
+		case kind == frame.MarkEmulated:
+			return c.emulated(uint32(payload), c.words[c.from+2:c.at])
+		case kind != frame.MarkCut:
+			return true
+		}
+		if cut = int(min(payload, 1<<16)); c.at == len(c.words) || frame.IsMark(c.words[c.at]) {
+			c.err = fmt.Errorf("cut without an execution: %w", frame.ErrMalformed)
+			return false
+		}
+		w = c.words[c.at]
+	}
+	b := c.p.blocks.get(uint32(w))
+	if b == nil || int(b.words) >= len(c.words)-c.at {
+		c.err = fmt.Errorf("block %d: %w", uint32(w), frame.ErrMalformed)
+		return false
+	}
+	c.at += 1 + int(b.words)
+	c.last = c.p.blocks.static(b).Instructions
+	if cut >= 0 {
+		full := c.p.blocks.convert(uint32(w))
+		part, _ := full.StaticCounts(min(cut, len(full.Ins)))
+		c.last = part.Instructions
+	}
+	c.sum += c.last
+	return true
+}
+
+// emulated counts an execution by the tracer.
+func (c *chunkCounter) emulated(id uint32, pairs []uint64) bool {
+	b := c.p.blocks.convert(id)
+	if b == nil {
+		c.err = fmt.Errorf("block %d: %w", id, frame.ErrMalformed)
+		return false
+	}
+	c.last = b.EmulatedCounts(pairs).Instructions
+	c.sum += c.last
+	return true
+}
+
+// prefix returns how many instructions of an execution hold so many recorded ones.
+func (c *chunkCounter) prefix(word, recorded uint64) uint64 {
+	b := c.p.blocks.convert(uint32(word))
+	for n := range b.Ins {
+		if part, _ := b.StaticCounts(n); part.Instructions == recorded {
+			return uint64(n)
+		}
+	}
+	return uint64(len(b.Ins))
+}

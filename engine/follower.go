@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"fmt"
+
+	"alleria/internal/sys"
+)
+
+// follower is one thread of a process that is followed and not traced: it runs its own code, with nothing of ours
+// mapped, and stops for what the kernel reports of processes and programs. There is nothing to
+// be answered for it but whether what it creates or executes is to be traced.
+type follower struct {
+	pid  int
+	free bool // it is not even followed: it is the user's own process, whose end is awaited
+}
+
+// follow lets a stopped thread run on, untraced but followed, with a signal.
+func (tr *Tracer) follow(tid, pid int, sig sys.Signal) error {
+	if tr.quitting {
+		return tr.detach(pid, nil)
+	}
+	tr.others[tid] = &follower{pid: pid}
+	// What a thread of a traced process has inherited may be a stop at its end.
+	if err := sys.SetOptions(tid, false); err != nil {
+		return err
+	}
+	return sys.Cont(tid, sig)
+}
+
+// detach lets a stopped process of one thread go for good. The end of the user's own is still told: it is our child.
+func (tr *Tracer) detach(pid int, why error) error {
+	if pid == tr.root {
+		tr.others[pid] = &follower{pid: pid, free: true}
+		tr.status.Untraced = why
+	} else {
+		tr.client.Exited(pid, End{})
+	}
+	// Threads that were let go just before may end the process meanwhile.
+	if err := sys.Detach(pid, 0); err != nil && !sys.Gone(err) {
+		return err
+	}
+	return nil
+}
+
+// followerStop handles one report about a thread that is followed.
+func (tr *Tracer) followerStop(f *follower, s sys.Stop) error {
+	tid := s.TID
+	switch {
+	case s.Status.Exited() || s.Status.Signaled():
+		delete(tr.others, tid)
+		if tid == f.pid {
+			tr.exited(f.pid, endOf(s))
+		}
+		return nil
+	case f.free: // it has made us, its parent, its tracer: signals are passed on
+		sig := s.Signal()
+		if sig == sigTrap {
+			sig = 0
+		}
+		return sys.Cont(tid, sig)
+	case tr.quitting:
+		sig := sys.Signal(0)
+		if s.Event() == 0 {
+			sig = s.Signal()
+		}
+		delete(tr.others, tid)
+		if tid == f.pid {
+			return tr.detachWith(tid, sig)
+		}
+		return sys.Detach(tid, sig)
+	}
+	switch ev := s.Event(); ev {
+	case 0:
+		return sys.Cont(tid, s.Signal())
+	case eventFork, eventVfork, eventClone:
+		return tr.bornFollowed(f, tid, ev)
+	case eventExec:
+		for id, o := range tr.others { // the others have ended, and say nothing of it
+			if o.pid == f.pid {
+				delete(tr.others, id)
+			}
+		}
+		return tr.executed(f.pid, inherited{}, tr.client.Executed(f.pid))
+	case eventStop:
+		switch s.Signal() {
+		case sigStop, sigTstp, sigTtin, sigTtou:
+			if sys.Listen(tid) == nil {
+				return nil
+			}
+		}
+	}
+	return sys.Cont(tid, 0)
+}
+
+// detachWith is detach with a signal that the process is about to take.
+func (tr *Tracer) detachWith(pid int, sig sys.Signal) error {
+	if pid == tr.root {
+		tr.others[pid] = &follower{pid: pid, free: true}
+	} else {
+		tr.client.Exited(pid, End{})
+	}
+	return sys.Detach(pid, sig)
+}
+
+// bornFollowed is born for a parent that is followed.
+func (tr *Tracer) bornFollowed(f *follower, tid, event int) error {
+	id, err := sys.EventMsg(tid)
+	if err != nil {
+		return err
+	}
+	k := tr.children[int(id)]
+	k.of, k.event = f, event
+	group, err := sys.ThreadGroup(int(id))
+	switch {
+	case err != nil || group != int(id): // a thread, or something that has ended already
+		k.event = eventClone
+	case event != eventVfork && !sys.SharesMemory(int(id), f.pid):
+		k.event = eventFork
+	default:
+		k.event = eventVfork
+	}
+	if k.event != eventClone {
+		k.fate = tr.client.Born(f.pid, int(id))
+	}
+	tr.await(int(id), &k)
+	if k.seen {
+		if err := tr.adopt(int(id), k); err != nil {
+			return err
+		}
+	}
+	return sys.Cont(tid, 0)
+}
+
+// adoptFollowed decides about what a thread that is followed has brought forth.
+func (tr *Tracer) adoptFollowed(tid int, k *childKind) error {
+	switch {
+	case k.event == eventClone:
+		return tr.follow(tid, k.of.pid, 0)
+	case k.fate == Release:
+		tr.status.LetGo++
+		return sys.Detach(tid, 0)
+	case k.fate == Trace && k.event == eventFork:
+		var regs sys.Regs
+		if err := sys.GetRegs(tid, &regs); err != nil {
+			return err
+		}
+		return tr.traceForked(&Thread{tid: tid, stopped: true, appGS: regs.Gs_base}, &regs)
+	}
+	return tr.follow(tid, tid, 0)
+}
+
+// exited takes the end of a process that was followed.
+func (tr *Tracer) exited(pid int, end End) {
+	if pid == tr.root {
+		tr.status.End, tr.over = end, true
+	}
+	tr.client.Exited(pid, end)
+}
+
+// endOf is how a process ended.
+func endOf(s sys.Stop) End {
+	e := End{Exited: s.Status.Exited(), Code: s.Status.ExitStatus()}
+	if s.Status.Signaled() {
+		e.Signal = s.Status.Signal()
+	}
+	if s.Usage != nil {
+		e.Usage = *s.Usage
+	}
+	return e
+}
+
+// LetAllGo lets everything that is followed go as soon as it stops, which it is asked for, and follows nothing any more.
+// Traced processes go on as they are: Process.LetRun.
+func (tr *Tracer) LetAllGo() {
+	if tr.quitting {
+		return
+	}
+	tr.quitting = true
+	for tid, f := range tr.others {
+		if f.free {
+			continue
+		}
+		if err := sys.Interrupt(tid); !passing(err) {
+			tr.fail(fmt.Errorf("letting process %d go: %w", f.pid, err))
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package session
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"alleria/abp"
+	"alleria/cab"
+	"alleria/config"
+	"alleria/engine"
+)
+
+// sampler has threads record bursts of their instructions only, and run without recording in between.
+//
+// A thread's instructions, while windows are open, come in periods. Each has one burst, somewhere at random,
+// that is so much shorter than the period as the rate says. Blocks count instructions in either variant, so that how many
+// were passed over is known exactly, in each thread: a burst stands for its period, and what was recorded
+// times periods by bursts is an estimate without bias of all that was executed. A thread changes between the two
+// by a request of its own; no other thread is stopped.
+//
+// Bursts begin short and grow with what the thread has executed: a short program has some hundred as well, and a long one
+// does not spend its time on switching, which takes two requests a burst. The lower the rate, the fewer they are.
+//
+// Refused: recording all the time and having the consumer pick (CAB paper, section 3.2), since recording is what takes the
+// time here, not the choice; bursts by time, natively in between, which would be cheaper but take code by how
+// long it runs and not by its instructions, with nothing to correct that by where the processor counts none.
+//
+// It belongs to Record's goroutine.
+type sampler struct {
+	rate    float64 // of new threads
+	adapts  bool
+	rng     *rand.Rand
+	threads map[*engine.Thread]*sampled
+}
+
+// sampled is a thread of which bursts are recorded.
+type sampled struct {
+	at        int64 // instructions executed when it was looked at last
+	left      int64 // instructions until the next change
+	tail      int64 // of the period, behind the burst that runs
+	burst     int64 // length of the one that runs or comes next
+	total     int64 // executed in all, while windows were open
+	rate      float64
+	open      bool // windows were, when it was looked at last
+	recording bool
+	lost      loss   // of the ring, as of the row's start
+	times     uint64 // of that, as of the last burst
+	skipped   int    // bursts since the last one that was not
+	calm      int    // bursts since its ring was nearly full
+	row       abp.Sampling
+}
+
+// loss is what a ring's producer has overwritten.
+type loss struct{ times, words uint64 }
+
+const (
+	autoRate   = 1.0 / 32 // what automatic rates begin with
+	leastRate  = 1.0 / (1 << 14)
+	leastBurst = 2_000   // instructions
+	mostBurst  = 200_000 // some chunks of a ring
+	perBurst   = 20_000  // what a thread has executed, by the length of its next burst
+	calmBursts = 16      // at one rate, before it is raised
+	mostRate   = 1.0 / 2
+	// A row and a frame are about so many bursts and instructions in them, at least. Few, so that what was left out
+	// or overwritten is made up for by what the thread did about that time.
+	rowBursts   = 4
+	rowRecorded = 200_000
+)
+
+// newSampler returns nil if everything is to be recorded.
+func newSampler(r config.Rate) *sampler {
+	if r.All() {
+		return nil
+	}
+	rate := r.Part
+	if r.Auto {
+		rate = autoRate
+	}
+	return &sampler{rate: rate, adapts: r.Auto, rng: rand.New(rand.NewPCG(1, 2)), threads: make(map[*engine.Thread]*sampled)}
+}
+
+// started begins with a thread, before it has executed anything; executed is what it counts from.
+func (s *sampler) started(t *engine.Thread, executed int64) *sampled {
+	d := &sampled{at: executed, rate: s.rate, row: abp.Sampling{Thread: uint32(t.Num())}}
+	s.threads[t] = d
+	s.period(d)
+	t.Rest(true)
+	return d
+}
+
+// period lays a period out.
+//
+// What was left of the last one when it was asked about is part of the next.
+func (s *sampler) period(d *sampled) {
+	d.burst = min(max(d.total/perBurst, leastBurst), mostBurst)
+	rest := max(int64(float64(d.burst)/d.rate)-d.burst, 0)
+	before := s.rng.Int64N(rest + 1)
+	d.left += d.tail + before
+	d.tail = rest - before
+}
+
+// look counts what a thread has executed since it was looked at last.
+func (d *sampled) look(executed int64, open bool) {
+	n := executed - d.at
+	d.at = executed
+	if d.open {
+		d.left -= n
+		d.total += n
+		if d.recording {
+			d.row.Recorded += uint64(n)
+		} else {
+			d.row.Passed += uint64(max(n, 0))
+		}
+	}
+	d.open = open
+}
+
+// change ends or begins a burst of a thread that waits, if it has executed what it had to until then, or nearly: its place
+// needs no exactness, which the last few requests would be for. It tells whether one has ended.
+//
+// A burst that finds less than a quarter of the ring free is left out: what is passed over is counted in instructions,
+// where of what is overwritten only the words are known.
+func (s *sampler) change(t *engine.Thread, d *sampled, ring *cab.Ring) (ended bool) {
+	if !d.open || d.left > d.burst/16 {
+		return false
+	}
+	if !d.recording && ring != nil && ring.Crowded() {
+		d.left += d.burst
+		s.period(d)
+		d.skipped++
+		return false
+	}
+	if d.recording = !d.recording; d.recording {
+		d.left += d.burst
+		d.row.Bursts++
+		t.Rest(false)
+		return false
+	}
+	t.Rest(true)
+	s.period(d)
+	return true
+}
+
+// adapt follows what a thread's ring says behind a burst, and tells whether the rate has changed: it halves where
+// words were overwritten or half the ring waits to be consumed, and doubles where for some bursts next to nothing has waited.
+func (s *sampler) adapt(d *sampled, ring *cab.Ring) bool {
+	times, _ := ring.Lost()
+	waiting, of := ring.Waiting()
+	behind := times > d.times || d.skipped > 0 || 2*waiting >= of
+	d.times, d.skipped = times, 0
+	if d.calm++; 8*waiting > of {
+		d.calm = 0
+	}
+	switch {
+	case behind && d.rate > leastRate:
+		d.rate /= 2
+	case d.calm >= calmBursts && d.rate < mostRate:
+		d.rate *= 2
+	default:
+		return false
+	}
+	d.calm = 0
+	return true
+}
+
+// sample has a thread that waits begin or end a burst if it is time to, brings its counts up to date in any case, and
+// hands what a burst has recorded to the processing threads.
+func (ps *process) sample(t *engine.Thread) {
+	im := ps.image
+	d := im.budget.sampled(t)
+	if d == nil || !im.budget.sampler.change(t, d, im.rings[t]) || im.rings[t] == nil {
+		return
+	}
+	// A row begins with a chunk, and with a frame.
+	chunk, empty := t.Publish()
+	if !empty {
+		return
+	}
+	s := im.budget.sampler
+	changed := s.adapts && s.adapt(d, im.rings[t])
+	if !changed && (d.row.Bursts < rowBursts || d.row.Recorded < rowRecorded) {
+		return
+	}
+	sampleRow(im, d, im.rings[t])
+	d.row = abp.Sampling{Thread: d.row.Thread, Chunk: chunk}
+	d.lost.times, d.lost.words = im.rings[t].Lost()
+	im.writer.CutFrame(t.Num(), chunk)
+	if changed {
+		d.left, d.tail = 0, 0
+		s.period(d)
+	}
+}
+
+// sampleRow writes what is known of a thread's sampling so far. A later row of the same thread and chunk replaces it.
+func sampleRow(im *image, d *sampled, ring *cab.Ring) {
+	times, words := ring.Lost()
+	d.row.Lost, d.row.LostWords = times-d.lost.times, words-d.lost.words
+	im.writer.AddSampling(d.row)
+}
+
+// sampleRows writes it of all threads every now and then, for whoever reads a recording that was killed.
+func sampleRows(im *image, now time.Time) {
+	if im.budget == nil || im.budget.sampler == nil || now.Sub(im.sampled) < time.Second {
+		return
+	}
+	im.sampled = now
+	for t, ring := range im.rings {
+		// As of its last request: what a thread that runs has executed is known to a block only.
+		if d := im.budget.sampler.threads[t]; d != nil {
+			sampleRow(im, d, ring)
+		}
+	}
+}
+
+// sampleEnd is about a thread that has ended, whose ring has been consumed.
+func (ps *process) sampleEnd(t *engine.Thread) {
+	im := ps.image
+	if im.budget == nil || im.budget.sampler == nil {
+		return
+	}
+	d := im.budget.sampled(t)
+	if ring := im.rings[t]; ring != nil {
+		sampleRow(im, d, ring)
+		ps.lost.times += d.row.Lost
+		ps.lost.words += d.row.LostWords
+	}
+	delete(im.budget.sampler.threads, t)
+}
+
+// samples tells whether only a part is to be recorded.
+func (r *run) samples() bool {
+	o := r.opts
+	return !o.Config.SampleRate().All() && (o.Only == OnlyAll || o.Only == OnlyBlocks)
+}

@@ -1,0 +1,180 @@
+package session
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"alleria/engine"
+	"alleria/proctree"
+)
+
+// Born is engine.Client's: numbers are given in the order of the kernel's reports, whether the
+// process is followed or not (Alleria, section 2.5).
+func (r *run) Born(parent, pid int) engine.Fate {
+	ps := r.newProcess(pid, r.byPID[parent])
+	// Until it executes something it is what its parent is.
+	ps.path, ps.also, ps.argv = ps.parent.path, ps.parent.also, ps.parent.argv
+	if r.debuggers.is(ps.path) {
+		ps.fate = engine.Release
+		r.tree.SetState(ps.number, proctree.LetGo)
+		r.note(fmt.Sprintf("process %d (%s) traces others: what it created ran untraced", ps.parent.number, filepath.Base(ps.path)))
+		r.ended(ps, nil)
+		return ps.fate
+	}
+	ps.matched = r.matcher.Child(ps.parent.matched, ps.chosenBy())
+	return r.decide(ps)
+}
+
+// Executed is engine.Client's.
+func (r *run) Executed(pid int) engine.Fate {
+	ps := r.byPID[pid]
+	if ps == nil { // the user's own
+		ps = r.newProcess(pid, nil)
+	}
+	ps.describe()
+	r.tree.Executed(ps.number, ps.path, ps.argv)
+	if ps.matched == nil {
+		ps.matched = r.matcher.Genesis(ps.chosenBy())
+	} else {
+		ps.matched = r.matcher.Executed(ps.matched, ps.chosenBy())
+	}
+	return r.decide(ps)
+}
+
+// newProcess numbers a process.
+func (r *run) newProcess(pid int, parent *process) *process {
+	above := 0
+	if parent != nil {
+		above = parent.number
+	}
+	ps := &process{run: r, number: r.tree.Created(above, pid), pid: pid, parent: parent, since: time.Now()}
+	if parent != nil {
+		ps.depth = parent.depth + 1
+	}
+	r.byPID[pid] = ps
+	return ps
+}
+
+// decide asks the configuration what becomes of a process.
+func (r *run) decide(ps *process) engine.Fate {
+	ps.threads, _ = plansOf(ps.matched, len(r.opts.Config.Windows)) // prepare has looked for errors
+	ps.fate = ps.choose()
+	r.tree.SetState(ps.number, [...]proctree.State{engine.Release: proctree.LetGo, engine.Follow: proctree.Followed, engine.Trace: proctree.WindowClosed}[ps.fate])
+	if ps.fate == engine.Release {
+		r.ended(ps, nil)
+	}
+	return ps.fate
+}
+
+// Traced is engine.Client's.
+func (r *run) Traced(p *engine.Process) engine.Handler {
+	ps := r.byPID[p.PID()]
+	r.began = true
+	return ps
+}
+
+// Untraced is engine.Client's: the rest of the process is not recorded, which the user is told of.
+func (r *run) Untraced(pid int, why error) {
+	ps := r.byPID[pid]
+	if ps == nil || ps.number == 1 { // of that the engine's status tells
+		return
+	}
+	ps.fate = engine.Follow
+	r.note(fmt.Sprintf("process %d (%s) ran untraced: %v", ps.number, filepath.Base(ps.path), why))
+}
+
+// Exited is engine.Client's.
+func (r *run) Exited(pid int, end engine.End) {
+	ps := r.byPID[pid]
+	switch {
+	case ps == nil:
+	case !end.Exited && end.Signal == 0: // it was let go
+		r.tree.SetState(ps.number, proctree.LetGo)
+		r.ended(ps, nil)
+	default:
+		r.ended(ps, &end)
+	}
+}
+
+// ended says in run.json how a process ended; end is nil for one that is not followed any more.
+func (r *run) ended(ps *process, end *engine.End) {
+	if end != nil {
+		status := end.Code
+		if end.Signal != 0 {
+			status = -int(end.Signal)
+		}
+		r.tree.Ended(ps.number, status, proctree.Usage{MaxRSS: end.Usage.MaxRSS, User: end.Usage.User, System: end.Usage.System})
+	}
+	if ps.number > 1 {
+		delete(r.byPID, ps.pid)
+	}
+	if ps.counts.funcs != nil {
+		r.counted = append(r.counted, ps)
+	}
+	if r.emit == nil {
+		return
+	}
+	switch {
+	case ps.counts.funcs != nil:
+		r.emit.AddProcess(ps.counts.entry(ps.entry(nil)))
+	case ps.parts == 0:
+		r.emit.AddProcess(ps.entry(nil))
+	}
+	if end != nil {
+		r.emit.ProcessEnded(uint32(ps.number), shellStatus(end))
+	}
+}
+
+// Poll is engine.Client's: limits are looked at.
+// The engine calls it every now and then, whatever the target does.
+func (r *run) Poll() {
+	now := time.Now()
+	live := r.live()
+	for _, ps := range live {
+		ps.modes.look(ps.image.p.Mode(), now)
+		sampleRows(ps.image, now)
+		if ps.image.writer != nil {
+			c, _ := ps.image.writer.Counts()
+			r.tree.SetCounts(ps.number, c.Instructions, 0)
+		}
+	}
+	r.limits(now)
+	r.costs.memory(live, now)
+	// The flag may have been set by any goroutine; what follows from it is done
+	// here, on the one that may change the windows.
+	if !r.over.Load() {
+		return
+	}
+	for _, ps := range live {
+		ps.closeAll()
+	}
+	r.tracer.LetAllGo()
+}
+
+// live is the processes of which a program image is traced, by number.
+func (r *run) live() []*process {
+	return slices.DeleteFunc(r.inOrder(), func(ps *process) bool { return ps.image == nil })
+}
+
+// inOrder is the processes that are followed, by number.
+func (r *run) inOrder() []*process {
+	all := slices.Collect(maps.Values(r.byPID))
+	slices.SortFunc(all, func(a, b *process) int { return a.number - b.number })
+	return all
+}
+
+// closeAll closes the process's windows for good and lets it go.
+func (ps *process) closeAll() {
+	im := ps.image
+	if im.windows == nil || im.windows.Done() {
+		return
+	}
+	ps.changed(nil, im.windows.Finish(), 0)
+	im.events.disarm()
+	ps.watch()
+	im.p.SetMode(engine.ModeNative)
+	im.p.LetRun(engine.Release)
+}

@@ -1,0 +1,101 @@
+package sys
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+func TestParseStat(t *testing.T) {
+	const tail = " 1 2 3 0 -1 4194304 10 0 0 0 1 2 0 0 20 0 1 0 4711 1000 100"
+	for _, c := range []struct {
+		text  string
+		start uint64
+		ended bool
+		good  bool
+	}{
+		{"12 (a) S" + tail, 4711, false, true},
+		{"12 (a) b (c) Z" + tail, 4711, true, true},
+		{"12 (a\nb) R" + tail, 4711, false, true},
+		{"12 (a) S 1 2", 0, false, false},
+		{"", 0, false, false},
+		{")", 0, false, false},
+	} {
+		start, ended, err := parseStat([]byte(c.text))
+		if start != c.start || ended != c.ended || (err == nil) != c.good {
+			t.Errorf("%q: %d %v %v", c.text, start, ended, err)
+		}
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("12 (a) b) S 1 2 3 0 -1 4194304 10 0 0 0 1 2 0 0 20 0 1 0 4711 1000 100"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if start, _, err := parseStat(text); err != nil && start != 0 {
+			t.Errorf("a value and an error: %d, %v", start, err)
+		}
+	})
+}
+
+// TestAlive has a process live, be dead and unasked for, and be gone.
+func TestAlive(t *testing.T) {
+	if start, _, err := StartTime(os.Getpid()); err != nil || !Alive(os.Getpid(), start) || Alive(os.Getpid(), start+1) {
+		t.Errorf("this process: %d %v", start, err)
+	}
+	c := exec.Command("cat")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	start, ended, err := StartTime(c.Process.Pid)
+	if err != nil || ended {
+		t.Fatal(ended, err)
+	}
+	in.Close()
+	for ended = false; !ended && err == nil; {
+		_, ended, err = StartTime(c.Process.Pid)
+	}
+	if err != nil || Alive(c.Process.Pid, start) {
+		t.Errorf("a zombie: %v", err)
+	}
+	if err := c.Wait(); err != nil || Alive(c.Process.Pid, start) {
+		t.Errorf("one that is gone: %v", err)
+	}
+}
+
+// TestExecName asks for a program behind a link and for a script.
+func TestExecName(t *testing.T) {
+	dir := t.TempDir()
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := dir + "/script"
+	if err := os.WriteFile(script, []byte("#!"+cat+" -\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(cat, dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{script, dir + "/link", cat} {
+		c := exec.Command(name)
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil { // returns when it has been executed
+			t.Fatal(err)
+		}
+		if got, err := ExecName(c.Process.Pid); got != name || err != nil {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+		in.Close()
+		_ = c.Wait()
+		if got, err := ExecName(c.Process.Pid); got != "" || err == nil {
+			t.Errorf("a process that is gone: %q, %v", got, err)
+		}
+	}
+}
