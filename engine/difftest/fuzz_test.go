@@ -35,8 +35,10 @@ func FuzzSequences(f *testing.F) {
 // randomProgram makes the program of a seed and checks it. Its source is kept
 // if it fails.
 func randomProgram(t *testing.T, seed uint64, cpu map[string]bool) {
+	// The name has the process in it: two that fuzz may come to one seed, and each removes what it built.
+	name := fmt.Sprintf("random%d-%d.S", seed, os.Getpid())
 	g := randprog.New(seed, cpu, append(randprog.Templates(), randprog.Faulting(), randprog.Trapping()))
-	bin, keep := buildRandom(t, fmt.Sprintf("random%d.S", seed), g.Sequences(sequencesPerProgram, 1), seed%2 == 1)
+	bin, keep := buildRandom(t, name, g.Sequences(sequencesPerProgram, 1), seed%2 == 1)
 	o := check(t, bin)
 	if o.status != "exit 0" || len(o.output) == 0 {
 		t.Errorf("natively it ends with %s", o.status)
