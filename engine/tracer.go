@@ -44,7 +44,7 @@ type Switches struct {
 	NoMemo       bool // each instruction is decoded anew
 	NoJumps      bool // native probes are int3s, all of them
 	NoSuper      bool // recorded blocks end at every branch
-	Sizes        bool // records begin with their size besides the number (layout.Number)
+	Sizes        bool // records begin with their size besides the number (records.Number)
 	NoLate       bool // all ways out of recorded blocks are written with them
 	NoStartSites bool // a native start stops at all of its system calls
 	NoShort      bool // superblocks of large programs are as long as those of small ones

@@ -15,7 +15,7 @@ import (
 	"alleria/engine"
 	"alleria/engine/step"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // runTimeout is after how long a target is killed: far more than any needs, so
@@ -38,16 +38,16 @@ const ringChunks = 16
 type variant struct {
 	name  string
 	mode  engine.Mode
-	want  layout.InsFlags // ModeRecord: of every instruction
-	regs  []layout.Reg    // likewise
-	chunk int             // bytes
-	drain time.Duration   // how often open chunks are drained; 0: never before the end
+	want  records.InsFlags // ModeRecord: of every instruction
+	regs  []records.Reg    // likewise
+	chunk int              // bytes
+	drain time.Duration    // how often open chunks are drained; 0: never before the end
 	opts  func(*engine.Options)
 	// of everything that is executed; nil: nothing is counted
 	budgets *budgets
 }
 
-const everything = layout.InsRecorded | layout.InsAddrs | layout.InsValues | layout.InsBranch
+const everything = records.InsRecorded | records.InsAddrs | records.InsValues | records.InsBranch
 
 // recorder is the translator's client: it keeps all raw words.
 type recorder struct {
@@ -56,7 +56,7 @@ type recorder struct {
 	pool           *cab.Pool
 	rings          map[*engine.Thread]*cab.Ring
 	words          []uint64
-	blocks         *layout.Blocks
+	blocks         *records.Blocks
 	timer          *time.Timer
 	poolErr        error
 	counted        uint64 // ModeCount: executed instructions
