@@ -62,7 +62,7 @@ func (t *Blocks) recordWords(words []uint64) (n int, mark bool) {
 		return 3, true
 	case MarkThread:
 		return 4, true
-	case MarkSkip, MarkNote:
+	case MarkSkip, MarkNote, MarkCall:
 		if payload < uint64(len(words)) {
 			return 1 + int(payload), true
 		}
