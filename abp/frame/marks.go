@@ -43,6 +43,9 @@ const (
 	// MarkNote: payload words follow that become a row of a table. Only in rings: the
 	// encoder drops it, after it has said where it stood.
 	MarkNote = 0x8a
+	// MarkCall: payload words follow that are a captured call. Only in rings: the encoder drops it,
+	// calls have a file of their own.
+	MarkCall = 0x8b
 	// MarkLater is the first of those that later versions may add, which readers pass over: the
 	// upper byte of the payload is how many words follow.
 	MarkLater  = 0xa0
@@ -123,7 +126,7 @@ func markSize(first, second uint64, avail int) int {
 		n = 3
 	case MarkThread:
 		n = 4
-	case MarkSkip, MarkNote:
+	case MarkSkip, MarkNote, MarkCall:
 		n = 1 + payload
 	case MarkEmulated:
 		if avail < 2 || second > uint64(avail) {

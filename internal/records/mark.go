@@ -32,7 +32,7 @@ func markLen(first uint64, words []uint64) int {
 		return 3
 	case MarkThread:
 		return 4
-	case MarkSkip, MarkNote:
+	case MarkSkip, MarkNote, MarkCall:
 		if payload < uint64(len(words)) {
 			return 1 + int(payload)
 		}
