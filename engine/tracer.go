@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"alleria/engine/launch"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -16,11 +17,7 @@ import (
 // The zero value of every switch is the faster way, so that a client need not know
 // them.
 type Options struct {
-	Path   string   // the executable
-	Argv   []string // with argv[0]
-	Env    []string
-	Dir    string // "": the tracer's
-	NoASLR bool
+	launch.Program
 
 	// The rings: Chunks chunks to begin with, two or more, of ChunkBytes each, a
 	// power of two; 0: nothing can be recorded. Who consumes them lets them grow.
@@ -107,7 +104,7 @@ func New(o Options, c Client) *Tracer {
 }
 
 // Run executes the target to its end, and waits for the end of what is followed. The error is the tracer's; the target's
-// own end is in Status. An ExecError means that nothing was executed.
+// own end is in Status. A launch.ExecError means that nothing was executed.
 //
 // It locks its goroutine to an OS thread for the duration, as ptrace requests are bound
 // to the thread that attached. When Run returns, the target has ended, also one
@@ -115,11 +112,11 @@ func New(o Options, c Client) *Tracer {
 func (tr *Tracer) Run() (Status, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	l, err := launchSeized(&tr.opts)
+	l, err := launch.StartSeized(&tr.opts.Program)
 	if err != nil {
 		return Status{}, err
 	}
-	if err := l.proceed(); err != nil {
+	if err := l.Proceed(); err != nil {
 		return Status{}, err
 	}
 	if tr.reports, err = sys.StartWaiter(); err != nil {
@@ -171,19 +168,19 @@ func (tr *Tracer) report() (sys.Stop, bool) {
 // firstExec waits for the launcher to execute the target.
 // The launcher is single-threaded, and has only the signals to report that somebody
 // sends it: they are passed on.
-func (tr *Tracer) firstExec(l *launched) error {
+func (tr *Tracer) firstExec(l *launch.Launched) error {
 	errno := make(chan error, 1)
-	go func() { errno <- l.execErrno() }()
+	go func() { errno <- l.ExecError() }()
 	for {
 		s, ok := tr.report()
 		if !ok {
 			return errors.New("the launcher disappeared")
 		}
-		if s.TID != l.pid {
+		if s.TID != l.PID() {
 			tr.later = append(tr.later, s)
 			continue
 		}
-		tr.root = l.pid
+		tr.root = l.PID()
 		switch {
 		case s.Status.Signaled(): // somebody has ended it, as they would have the target
 			tr.status.End = endOf(s)
@@ -191,7 +188,7 @@ func (tr *Tracer) firstExec(l *launched) error {
 			return nil
 		case s.Status.Exited():
 			if err := <-errno; err != nil {
-				return &ExecError{tr.opts.Path, err}
+				return &launch.ExecError{Path: tr.opts.Path, Err: err}
 			}
 			return errors.New("the launcher ended before it executed the target")
 		case s.Event() == eventExec:

@@ -13,6 +13,7 @@ import (
 
 	"alleria/cab"
 	"alleria/engine"
+	"alleria/engine/launch"
 	"alleria/engine/step"
 	"alleria/engine/x86"
 	"alleria/internal/records"
@@ -163,7 +164,7 @@ func environment() []string { return []string{"ALLERIA=test"} }
 func translate(t testing.TB, path string, v variant) (outcome, *recorder) {
 	t.Helper()
 	c := &recorder{v: v, rings: map[*engine.Thread]*cab.Ring{}}
-	o := engine.Options{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true, ChunkBytes: v.chunk, Chunks: 2}
+	o := engine.Options{Program: launch.Program{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true}, ChunkBytes: v.chunk, Chunks: 2}
 	if o.ChunkBytes == 0 {
 		o.ChunkBytes = 256 << 10
 	}
@@ -222,7 +223,7 @@ func native(t testing.TB, path string) outcome {
 	t.Helper()
 	var st unix.WaitStatus
 	out := captured(t, func() {
-		l, err := engine.Launch(&engine.Options{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true})
+		l, err := launch.Start(&launch.Program{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true})
 		if err != nil {
 			t.Fatal(err)
 		}

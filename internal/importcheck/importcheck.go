@@ -44,6 +44,7 @@ func rules() map[string][]string {
 		"emit":             {"cab", "abp", "internal/records"},
 		"analysis":         {"abp", "cab"},
 		"engine":           {"internal/sys", "internal/layout", "internal/records", "internal/capture", "internal/spin"},
+		"engine/launch":    {"internal/sys"},
 		"engine/x86":       {"internal/records"},
 		"engine/asm":       {"engine/x86"},
 		"cab":              {"internal/sys", "internal/layout"},
