@@ -14,7 +14,7 @@ import (
 // processing threads and the processor's store buffer can take their steps, up to so many departures from the
 // straightest one (delay-bounded scheduling; most defects of such protocols need one or two). The processing threads are
 // the package's own code, stopped in front of each shared word by hooks; the producer is
-// engine/stubs_amd64.S, line by line, with its stores in a buffer that drains when it likes, or at a fence, a locked
+// engine/codecache/routines_amd64.S, line by line, with its stores in a buffer that drains when it likes, or at a fence, a locked
 // instruction or a system call, as the processor's does. Processing threads' stores are atomics of Go, which drain at once.
 //
 // What must hold: nobody sleeps for ever, no chunk lies complete while all processing threads sleep, every word comes once and in

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 
+	"alleria/engine/codecache"
 	"alleria/internal/sys"
 )
 
@@ -13,23 +14,23 @@ import (
 // arrival there.
 type stand struct {
 	addr, rsp uint64
-	how       arrival
+	how       codecache.Entry
 }
 
 // is tells whether a thread with these registers is still there.
 func (s stand) is(regs *sys.Regs) bool {
-	return s.how != fresh && s.addr == regs.Rip && s.rsp == regs.Rsp
+	return s.how != codecache.Uncounted && s.addr == regs.Rip && s.rsp == regs.Rsp
 }
 
 // recall is what has been counted of a thread's arrival where it is to go on, as far as that
 // was found when it was taken out of translated code.
-func (t *Thread) recall(regs *sys.Regs) arrival {
+func (t *Thread) recall(regs *sys.Regs) codecache.Entry {
 	s := t.stands
 	t.stands = stand{}
 	if s.is(regs) {
 		return s.how
 	}
-	return fresh
+	return codecache.Uncounted
 }
 
 // mostInterrupted bounds how many handlers' returns are remembered: those that are left by

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -26,7 +27,7 @@ const batchCallSize = 56
 // It ends in an int3, so that the thread must not block or ignore SIGTRAP: the kernel would
 // change that.
 func (in *injector) batch(calls []batchCall, scratch uint64) error {
-	code := batchCode()
+	code := codecache.BatchCode()
 	orig := make([]byte, len(code))
 	if _, err := in.mem.ReadAt(orig, int64(in.at)); err != nil {
 		return fmt.Errorf("code at %#x: %w", in.at, err)

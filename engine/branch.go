@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -12,8 +13,8 @@ import (
 // The application's flags, registers and stack are at the target what the branch leaves,
 // and the return address that a call pushes is the application's own: unwinders, and
 // programs that read it, find what they expect.
-func (u *unit) branch(b *block, in *x86.Insn) (next uint64) {
-	b.term = termDirect
+func (u *unit) branch(b *codecache.Block, in *x86.Insn) (next uint64) {
+	b.Term = codecache.TermDirect
 	switch {
 	// The first two are of the categories of branches too.
 	case in.Mnem == x86.MXBEGIN: // as if the transaction aborted at once
@@ -25,18 +26,18 @@ func (u *unit) branch(b *block, in *x86.Insn) (next uint64) {
 		u.cond(in)
 		return in.Next()
 	case in.Cat == x86.CatSYSCALL:
-		b.term = termSyscall
+		b.Term = codecache.TermSyscall
 		u.syscall(b, in)
 		return in.Next()
 	case in.Cat == x86.CatRET:
-		b.term = termIndirect
+		b.Term = codecache.TermIndirect
 		u.ret(in)
 		return 0
 	case in.Opcode == 0xe8:
 		target := in.Target() // the instruction is overwritten before the closure runs
-		return u.call(in, func(u *unit) { u.jumpTo(target, fresh) })
+		return u.call(in, func(u *unit) { u.jumpTo(target, codecache.Uncounted) })
 	case in.Opcode == 0xff:
-		b.term = termIndirect
+		b.Term = codecache.TermIndirect
 		return u.indirect(b, in)
 	}
 	return u.direct(in)
@@ -48,7 +49,7 @@ func (u *unit) branch(b *block, in *x86.Insn) (next uint64) {
 func (u *unit) direct(in *x86.Insn) (next uint64) {
 	target := in.Target()
 	how := u.p.arrivalFrom(in.Addr, target)
-	if how == fresh && u.p.blockOf(target, u.v) == nil && u.p.areaFor(target) == u.ar && !u.p.noFollow {
+	if how == codecache.Uncounted && u.p.cache.BlockOf(target, u.v) == nil && u.p.cache.RegionFor(target) == u.ar && !u.p.noFollow {
 		return target
 	}
 	u.jumpTo(target, how)
@@ -59,13 +60,13 @@ func (u *unit) direct(in *x86.Insn) (next uint64) {
 // is none yet or it is too far.
 // A jump that can be patched later is written with its displacement in one cache
 // line. A block that is used once asks in any case.
-func (u *unit) jumpTo(target uint64, how arrival) {
+func (u *unit) jumpTo(target uint64, how codecache.Entry) {
 	if u.limit > 0 {
 		u.askSpent(u.asm.JmpLater(), target, how)
 		return
 	}
 	if b := u.linkable(target); b != nil {
-		u.asm.Jmp(b.at(how))
+		u.asm.Jmp(b.At(how))
 		return
 	}
 	u.asm.AlignRel32(1)
@@ -74,8 +75,8 @@ func (u *unit) jumpTo(target uint64, how arrival) {
 
 // linkable returns target's block if a displacement reaches it.
 // A watched address is never linked: the tracer is asked each time.
-func (u *unit) linkable(target uint64) *block {
-	if b := u.p.blockOf(target, u.v); b != nil && u.ar.contains(b.code) && !u.p.notify[target] {
+func (u *unit) linkable(target uint64) *codecache.Block {
+	if b := u.p.cache.BlockOf(target, u.v); b != nil && u.ar.Contains(b.Code) && !u.p.cache.Watched[target] {
 		return b
 	}
 	return nil
@@ -86,22 +87,22 @@ func (u *unit) linkable(target uint64) *block {
 //
 // The branch leads to the stub until it is linked, so that nothing has to be patched for
 // one that is never taken.
-func (u *unit) exit(site asm.Site, target uint64, how arrival) {
-	n := u.p.newExit(exit{site: u.asm.AddrOf(site), target: target, area: u.ar, v: u.v, how: how})
+func (u *unit) exit(site asm.Site, target uint64, how codecache.Entry) {
+	n := u.p.cache.NewExit(codecache.Exit{Site: u.asm.AddrOf(site), Target: target, Region: u.ar, Variant: u.v, Entry: how})
 	u.asks = append(u.asks, askStub{site, uint32(n) + 1})
 }
 
 // askSpent notes the displacement of a branch out of a block that is used once. It has used
 // a budget up: the client is asked before anything counts the arrival at the target.
-func (u *unit) askSpent(site asm.Site, target uint64, how arrival) {
-	u.coldAsk(site, u.p.newExit(exit{target: target, area: u.ar, v: u.v, fixed: true, spent: true, how: how}), nil)
+func (u *unit) askSpent(site asm.Site, target uint64, how codecache.Entry) {
+	u.coldAsk(site, u.p.cache.NewExit(codecache.Exit{Target: target, Region: u.ar, Variant: u.v, Fixed: true, Spent: true, Entry: how}), nil)
 }
 
 // ask writes the request for an exit.
 // It leaves no register changed but rip: the routine saves them all.
 func (u *unit) ask(req uint32) {
 	u.asm.StoreWordImm(layout.Ask, req)
-	u.asm.Jmp(u.ar.base + u.ar.rt.request)
+	u.asm.Jmp(u.ar.Base + u.ar.Routines.Request)
 }
 
 // cond writes a conditional branch; the fall-through follows.
@@ -122,7 +123,7 @@ func (u *unit) cond(in *x86.Insn) {
 		return
 	}
 	if b := u.linkable(target); b != nil {
-		u.asm.Jcc(cc, b.at(how))
+		u.asm.Jcc(cc, b.At(how))
 		return
 	}
 	u.asm.AlignRel32(2)
@@ -132,7 +133,7 @@ func (u *unit) cond(in *x86.Insn) {
 // shortCond writes a branch that exists with an 8-bit displacement only: over a
 // jump past the one to its target.
 // The counting of rcx and the prefix for ecx stay the instruction's own.
-func (u *unit) shortCond(in *x86.Insn, target uint64, how arrival) {
+func (u *unit) shortCond(in *x86.Insn, target uint64, how codecache.Entry) {
 	code := u.p.insBytes(in)
 	u.asm.CopyShort(code, 2) // taken: over the next jump
 	skip := u.asm.JmpShort() // not taken: over the jump to the target
@@ -202,17 +203,17 @@ func (u *unit) retLookUp(in *x86.Insn) {
 	}
 	a.StoreWord(layout.S1, x86.RDX)
 	a.MovzxHalf(x86.RDX, x86.RCX)
-	a.Load(x86.RDX, asm.WordBy(tableOff(u.v), x86.RDX, 8), 8)
+	a.Load(x86.RDX, asm.WordBy(codecache.TableOff(u.v), x86.RDX, 8), 8)
 	a.Put(x86.RSP, 0, x86.RDX)
 	a.Ret(pop)
 }
 
 // indirect writes an indirect jump or call.
-func (u *unit) indirect(b *block, in *x86.Insn) (next uint64) {
+func (u *unit) indirect(b *codecache.Block, in *x86.Insn) (next uint64) {
 	a := &u.asm
 	a.StoreWord(layout.S0, x86.RCX)
 	last := len(u.pos) - 1
-	u.pos[last].exec = uint16(a.Here() - b.code)
+	u.pos[last].Exec = uint16(a.Here() - b.Code)
 	u.loadTarget(in)
 	if in.Cat == x86.CatCALL {
 		return u.call(in, (*unit).lookUp)
@@ -240,7 +241,7 @@ func (u *unit) loadTarget(in *x86.Insn) {
 	if m.Base == x86.RIP {
 		addr := u.ripTarget(in)
 		op.Disp = int64(addr)
-		if addr >= 1<<31 && !u.ar.near(addr) {
+		if addr >= 1<<31 && !u.ar.Near(addr) {
 			u.asm.MovImm(x86.RCX, addr)
 			op.Base, op.Disp = x86.RCX, 0
 		}
@@ -257,11 +258,11 @@ func (u *unit) lookUp() {
 	a := &u.asm
 	a.StoreWord(layout.S1, x86.RDX)
 	if u.limit > 0 {
-		a.Jmp(u.ar.base + u.ar.rt.indirect)
+		a.Jmp(u.ar.Base + u.ar.Routines.Indirect)
 		return
 	}
 	a.MovzxHalf(x86.RDX, x86.RCX)
-	a.JmpTable(tableOff(u.v), x86.RDX)
+	a.JmpTable(codecache.TableOff(u.v), x86.RDX)
 }
 
 // head makes the place where indirect branches to app arrive and enters it in
@@ -272,23 +273,23 @@ func (u *unit) lookUp() {
 // never loses a link while threads run: that is what lets them walk it without a lock.
 func (u *unit) head(app uint64) bool {
 	p, v := u.p, u.v
-	s := slotOf(app)
-	next := p.slotHeads[v][s]
+	s := codecache.SlotOf(app)
+	next := p.cache.SlotHeads[v][s]
 	if next == 0 {
-		next = p.tableMiss()
+		next = p.cache.TableMiss()
 	}
 	h := u.asm.Here()
 	u.compare(app, next)
 	u.noteNewHead()
-	if b := p.blockOf(app, v); b != nil {
-		b.headed = true
+	if b := p.cache.BlockOf(app, v); b != nil {
+		b.Headed = true
 	} else {
-		u.newHead = app // its block is most likely the next
+		p.cache.NewHead = app // its block is most likely the next
 	}
-	p.slotHeads[v][s] = h
+	p.cache.SlotHeads[v][s] = h
 	u.heads = append(u.heads, app)
-	if p.notify[app] {
-		n := p.newExit(exit{target: app, area: u.ar, v: v, fixed: true})
+	if p.cache.Watched[app] {
+		n := p.cache.NewExit(codecache.Exit{Target: app, Region: u.ar, Variant: v, Fixed: true})
 		u.ask(uint32(n) + 1)
 		return false
 	}
@@ -325,15 +326,12 @@ func (u *unit) compare(app, next uint64) {
 // jmpAnywhere writes a jump of five bytes to a cache address in any area.
 // The size is fixed, since compare jumps over it.
 func (u *unit) jmpAnywhere(target uint64) {
-	if u.ar.contains(target) {
+	if u.ar.Contains(target) {
 		u.asm.Jmp(target)
 		return
 	}
 	u.cold = append(u.cold, coldStub{u.asm.JmpLater(), func(u *unit) { u.asm.JmpLiteral(target) }})
 }
-
-// tableOff is where a variant's look-up table lies in a slot.
-func tableOff(v Variant) int { return layout.TableOff + int(v)*layout.TableSize }
 
 // syscall writes a system call. rcx and r11 are free until then: the
 // instruction itself destroys them. The table says what is to be done with each
@@ -342,14 +340,14 @@ func tableOff(v Variant) int { return layout.TableOff + int(v)*layout.TableSize 
 // Three ways, by a byte of the table in the control area: execute; stop for the tracer; or
 // execute and then report, for calls whose effect on the address space matters. A plain call
 // pays a load and one branch.
-func (u *unit) syscall(b *block, in *x86.Insn) {
+func (u *unit) syscall(b *codecache.Block, in *x86.Insn) {
 	a := &u.asm
-	trap := u.p.newExit(exit{target: in.Addr, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{trap: b}})
+	trap := u.p.cache.NewExit(codecache.Exit{Target: in.Addr, Region: u.ar, Variant: u.v, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
 	a.LoadWord(x86.R11, layout.ControlPtr)
 	a.MovzxHalf(x86.RCX, x86.RAX)
 	a.Load(x86.RCX, asm.Sum(x86.R11, x86.RCX, 1, layout.SyscallTable), 1)
-	n := u.p.newExit(exit{target: in.Next(), area: u.ar, v: u.v, fixed: true, call: true, recorded: u.lastRecorded})
-	b.lastRecorded = u.lastRecorded
+	n := u.p.cache.NewExit(codecache.Exit{Target: in.Next(), Region: u.ar, Variant: u.v, Fixed: true, Call: true, Recorded: u.lastRecorded})
+	b.LastRecorded = u.lastRecorded
 	plain := a.JrcxzLater()
 	start := a.Pos()
 	a.LeaDisp(x86.RCX, x86.RCX, -1)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -19,19 +20,6 @@ type budgeting struct {
 	budgetAsks     int // see askedForBudget
 	askRowFrom     time.Duration
 }
-
-// Metric is something that threads do and that a client can count exactly, each
-// thread against a budget of its own.
-type Metric uint8
-
-// The metrics. Accesses are reads and writes together.
-const (
-	MetricInstructions Metric = iota
-	MetricAccesses
-	MetricReads
-	MetricWrites
-	NumMetrics
-)
 
 // unlimited is the budget of a thread that is not to be asked about.
 const unlimited = 1 << 62
@@ -50,8 +38,8 @@ func (p *Process) CountExecuted(metrics ...Metric) {
 	p.metrics = want
 	p.budgeted = len(metrics) > 0
 	p.countsAccesses = want[MetricAccesses] || want[MetricReads] || want[MetricWrites]
-	for v := range p.index {
-		p.retranslate(Variant(v))
+	for v := range p.cache.Index {
+		p.retranslate(codecache.Variant(v))
 	}
 }
 
@@ -73,36 +61,26 @@ func (p *Process) Rebudget() {
 	p.modeChanged = true
 }
 
-// use is how often instructions do what the metrics count.
-type use [NumMetrics]uint32
-
-// add adds another's, access k accesses.
-func (n *use) add(o use) {
-	for m := range n {
-		n[m] += o[m]
-	}
-}
-
 // useOf is what all instructions of a block do. What each does stands with the
 // block where it is not just itself, so that what was not executed can be given back.
-func (u *unit) useOf(b *block, ins []x86.Insn) (sum use) {
-	b.spends = true
+func (u *unit) useOf(b *codecache.Block, ins []x86.Insn) (sum codecache.Use) {
+	b.Spends = true
 	if !u.p.countsAccesses {
 		sum[MetricInstructions] = uint32(len(ins))
 		return sum
 	}
 	uses := u.usesOf(ins)
-	b.used = &uses
+	b.Used = &uses
 	for i := range uses {
-		sum.add(uses[i])
+		sum.Add(uses[i])
 	}
 	return sum
 }
 
 // usesOf counts what instructions do, each by itself, but for accesses whose
 // number is known only when they execute (see counted).
-func (u *unit) usesOf(ins []x86.Insn) []use {
-	out := make([]use, len(ins))
+func (u *unit) usesOf(ins []x86.Insn) []codecache.Use {
+	out := make([]codecache.Use, len(ins))
 	for i := range ins {
 		out[i][MetricInstructions] = 1
 		if !u.p.countsAccesses || ins[i].NMem == 0 {
@@ -112,22 +90,12 @@ func (u *unit) usesOf(ins []x86.Insn) []use {
 		u.opBuf = ins[i].Accesses(u.opBuf)
 		for j := range u.opBuf[from:] {
 			if o := &u.opBuf[from+j]; !dynamic(o) && !headerOnly(&ins[i], o) {
-				out[i].access(o.Store, 1)
+				out[i].Access(o.Store, 1)
 			}
 		}
 		u.opBuf = u.opBuf[:from]
 	}
 	return out
-}
-
-// access counts n accesses of a kind.
-func (n *use) access(store bool, k uint32) {
-	n[MetricAccesses] += k
-	if store {
-		n[MetricWrites] += k
-	} else {
-		n[MetricReads] += k
-	}
 }
 
 // headerOnly tells the read of an instruction that saves processor state: the
@@ -139,39 +107,25 @@ func headerOnly(in *x86.Insn, o *x86.Operand) bool {
 // spend writes, at a block's start, the subtraction of what its instructions do
 // from the budgets, and the request for when one does not suffice. A block that is
 // used once has been made for what is left and does not ask.
-func (u *unit) spend(b *block, ins []x86.Insn) {
+func (u *unit) spend(b *codecache.Block, ins []x86.Insn) {
 	if !u.p.budgeted {
 		return
 	}
 	sum := u.useOf(b, ins)
 	u.p.lastWord = (u.p.lastWord + 1) % u.p.words
-	b.word = uint8(u.p.lastWord)
-	need := &shortage{word: u.p.lastWord}
+	b.Word = uint8(u.p.lastWord)
+	need := &codecache.Shortage{Word: u.p.lastWord}
 	for m := range NumMetrics {
 		if !u.p.metrics[m] {
 			continue
 		}
-		need.subtracted[m], need.use[m] = true, sum[m]
+		need.Subtracted[m], need.Use[m] = true, sum[m]
 		ask := -1
 		if u.limit == 0 {
-			ask = u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, how: b.counting(), rareExit: rareExit{need: need.copy()}})
+			ask = u.p.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.v, Fixed: true, Entry: b.Counting(), RareExit: codecache.RareExit{Need: need.Copy()}})
 		}
-		u.subtract(budgetOff(m, need.word), sum[m], u.flagsFree(ins), ask)
+		u.subtract(codecache.BudgetOff(m, need.Word), sum[m], u.flagsFree(ins), ask)
 	}
-}
-
-// shortage is which budgets a block has subtracted itself from before one of them
-// did not suffice, and how much.
-type shortage struct {
-	word       int // that the block uses
-	use        use
-	subtracted [NumMetrics]bool
-}
-
-// copy is for the exits of one block: each asks with what had been subtracted by then.
-func (s *shortage) copy() *shortage {
-	c := *s
-	return &c
 }
 
 // subtract writes the subtraction of n from the word of a budget at off, and, unless ask is
@@ -233,18 +187,18 @@ func (u *unit) coldAsk(site asm.Site, n int, first func(*unit)) {
 //
 // A threshold may thereby fall in the middle of a block: that many instructions run in a
 // translation that is used once, and the client is asked again in front of the next.
-func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
+func (tr *Tracer) shortBudget(t *Thread, app uint64, need *codecache.Shortage) error {
 	p := t.p
 	t.giveBack(need)
 	p.askedForBudget(tr.now())
 	t.p.client.BudgetLow(t, app)
 	if tr.modeDiffers(t) {
-		return tr.switchWaiting(t, app, past)
+		return tr.switchWaiting(t, app, codecache.Counted)
 	}
 	n := p.affordable(t, app)
 	if n == 0 {
 		t.gather(need)
-		return tr.answerPast(t, app, past)
+		return tr.answerPast(t, app, codecache.Counted)
 	}
 	b := p.translateShort(app, t.variant, n)
 	if b == nil {
@@ -253,10 +207,10 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *shortage) error {
 	// Whatever comes behind the block has to ask.
 	for m := range NumMetrics {
 		if p.metrics[m] {
-			t.putAll(m, int(b.word))
+			t.putAll(m, int(b.Word))
 		}
 	}
-	tr.reply(t, b.code)
+	tr.reply(t, b.Code)
 	return nil
 }
 
@@ -277,9 +231,9 @@ func (tr *Tracer) askSpent(t *Thread, app uint64) {
 }
 
 // giveBack undoes what a block has subtracted before it asked.
-func (t *Thread) giveBack(need *shortage) {
-	for m, n := range need.use {
-		if need.subtracted[m] {
+func (t *Thread) giveBack(need *codecache.Shortage) {
+	for m, n := range need.Use {
+		if need.Subtracted[m] {
 			t.take(Metric(m), -int64(n))
 		}
 	}
@@ -317,12 +271,12 @@ func (p *Process) affordable(t *Thread, app uint64) int {
 
 // translateShort translates the first n instructions at app, for one use.
 // It is a block like any other for signals, but nothing leads to it.
-func (p *Process) translateShort(app uint64, v Variant, n int) *block {
-	ar := p.areaFor(app)
+func (p *Process) translateShort(app uint64, v codecache.Variant, n int) *codecache.Block {
+	ar := p.cache.RegionFor(app)
 	if ar == nil {
 		return nil
 	}
-	return p.unit(ar, v, func(u *unit) *block {
+	return p.unit(ar, v, func(u *unit) *codecache.Block {
 		u.limit = n
 		defer func() { u.limit = 0 }()
 		b, next := u.block(app)
@@ -330,7 +284,7 @@ func (p *Process) translateShort(app uint64, v Variant, n int) *block {
 			return nil
 		}
 		if next != 0 {
-			u.askSpent(u.asm.JmpLater(), next, fresh)
+			u.askSpent(u.asm.JmpLater(), next, codecache.Uncounted)
 		}
 		return b
 	})
@@ -339,15 +293,15 @@ func (p *Process) translateShort(app uint64, v Variant, n int) *block {
 // refund gives back what a block subtracted for the instructions from i on that
 // were not executed.
 // It is called where a signal or a fault takes a thread out of a block.
-func (t *Thread) refund(b *block, i int) {
-	if !b.spends {
+func (t *Thread) refund(b *codecache.Block, i int) {
+	if !b.Spends {
 		return
 	}
-	if b.used == nil {
-		t.take(MetricInstructions, -int64(int(b.insns)-i))
+	if b.Used == nil {
+		t.take(MetricInstructions, -int64(int(b.Insns)-i))
 		return
 	}
-	for _, n := range b.uses()[min(i, len(b.uses())):] {
+	for _, n := range b.Uses()[min(i, len(b.Uses())):] {
 		for m := range n {
 			if n[m] > 0 && t.p.metrics[m] {
 				t.take(Metric(m), -int64(n[m]))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -30,7 +31,7 @@ const calledIn = 1<<62 + 1<<61
 func (tr *Tracer) canCall(t *Thread, regs *sys.Regs) bool {
 	p, v := t.p, t.variant
 	return !tr.opts.NoCallIn && p.budgeted && p.mode != ModeNative && !t.native && !t.vfork && len(t.held) == 0 &&
-		t.filled[v] && t.epoch[v] == p.epoch[v] && regs.Eflags&flagTrap == 0 && tr.inCache(t, regs.Rip)
+		t.filled[v] && t.epoch[v] == p.cache.Epoch[v] && regs.Eflags&flagTrap == 0 && tr.inCache(t, regs.Rip)
 }
 
 // callIn makes a stopped thread ask at its next block.
@@ -52,7 +53,7 @@ func (t *Thread) setCalled(on bool) {
 	}
 	for m := range NumMetrics {
 		for w := range layout.BudgetWords {
-			off := budgetOff(m, w)
+			off := codecache.BudgetOff(m, w)
 			t.slot.set(off, t.slot.get(off)+n)
 		}
 	}

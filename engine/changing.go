@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -57,14 +58,14 @@ func untilStore(ins []x86.Insn) int {
 //
 // The whole block is compared before any of it executes: between its instructions nobody
 // but another thread can change it, and processors promise nothing about that either.
-func (u *unit) compareSelf(b *block, n int) {
+func (u *unit) compareSelf(b *codecache.Block, n int) {
 	a := &u.asm
-	code := u.p.withProbes(u.p.code.cur[b.app-u.p.code.base:][:n], b.app)
-	ask := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, how: b.counting(), rareExit: rareExit{stale: b}})
+	code := u.p.withProbes(u.p.code.cur[b.App-u.p.code.base:][:n], b.App)
+	ask := u.p.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.v, Fixed: true, Entry: b.Counting(), RareExit: codecache.RareExit{Stale: b}})
 	a.StoreWord(layout.S0, x86.RCX)
 	a.StoreWord(layout.S1, x86.RDX)
 	for at := 0; at < n; {
-		piece := u.pieceAt(b.app+uint64(at), n-at)
+		piece := u.pieceAt(b.App+uint64(at), n-at)
 		u.comparePiece(piece, code[at:at+piece.n])
 		u.coldAsk(a.JnrcxzLater(), ask, func(u *unit) {
 			u.asm.LoadWord(x86.RCX, layout.S0)
@@ -74,7 +75,7 @@ func (u *unit) compareSelf(b *block, n int) {
 	}
 	a.LoadWord(x86.RCX, layout.S0)
 	a.LoadWord(x86.RDX, layout.S1)
-	b.compared = uint16(a.Here() - b.code)
+	b.Compared = uint16(a.Here() - b.Code)
 }
 
 // withProbes is the code at addr as it lies there, with the breakpoints of native probes, which
@@ -125,7 +126,7 @@ func (u *unit) pieceAt(addr uint64, n int) piece {
 // wanted value.
 func (u *unit) comparePiece(pc piece, want []byte) {
 	a := &u.asm
-	if u.ar.near(pc.addr) {
+	if u.ar.Near(pc.addr) {
 		a.Load(x86.RCX, asm.Abs(pc.addr), pc.size)
 	} else {
 		a.MovImm(x86.RDX, pc.addr)
@@ -149,8 +150,8 @@ func (u *unit) comparePiece(pc piece, want []byte) {
 
 // stale replaces a block whose code has changed.
 // Another thread may have asked first.
-func (p *Process) stale(b *block) {
-	if !b.dead {
-		p.forget([]*block{b})
+func (p *Process) stale(b *codecache.Block) {
+	if !b.Dead {
+		p.forget([]*codecache.Block{b})
 	}
 }

@@ -234,13 +234,13 @@ func (tr *Tracer) letGoThread(t *Thread, regs *sys.Regs) error {
 // afterClone turns the registers of a new thread, which stands behind the
 // system call in the cache, into the application's.
 func (tr *Tracer) afterClone(t *Thread, regs *sys.Regs) error {
-	a := t.p.areaAt(regs.Rip)
+	a := t.p.cache.RegionAt(regs.Rip)
 	if a == nil {
 		return nil
 	}
 	// A call that the kernel began again, since the parent was stopped within it, was
 	// made by a routine: where that goes on stands in the parent's slot.
-	if regs.Rip == a.base+a.rt.syscallAfter && t.bornAt != 0 {
+	if regs.Rip == a.Base+a.Routines.SyscallAfter && t.bornAt != 0 {
 		regs.Rip, regs.Rcx = t.bornAt, t.bornAt
 		return nil
 	}
@@ -302,8 +302,8 @@ var errFiltered = errors.New("a filter of system calls may forbid those that tra
 func (tr *Tracer) unmapOurs(t *Thread, mem *os.File, regs *sys.Regs) error {
 	p := t.p
 	calls := []batchCall{{nr: sysMunmap, args: [5]uint64{p.bellAt(), layout.BellBelow + sharedBytes}}}
-	for _, a := range p.areas {
-		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.base, uint64(a.size)}})
+	for _, a := range p.cache.Regions {
+		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.Base, uint64(a.Size)}})
 	}
 	for _, a := range p.jumps.areas {
 		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.base, jumpAreaBytes + countsBytes}})

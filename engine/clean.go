@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -12,15 +13,15 @@ import (
 // block or a routine.
 func (tr *Tracer) clean(t *Thread, regs *sys.Regs, exact bool) bool {
 	p := t.p
-	a := p.areaAt(regs.Rip)
+	a := p.cache.RegionAt(regs.Rip)
 	if a == nil {
 		return true // outside the cache
 	}
-	off := regs.Rip - a.base
-	if off < a.rt.size {
+	off := regs.Rip - a.Base
+	if off < a.Routines.Size {
 		return tr.cleanRoutine(t, a, off, regs)
 	}
-	b := p.blockAt(a, regs.Rip)
+	b := p.cache.BlockAt(a, regs.Rip)
 	if b == nil {
 		return false // a stub: a few instructions lead out of it
 	}
@@ -31,39 +32,39 @@ func (tr *Tracer) clean(t *Thread, regs *sys.Regs, exact bool) bool {
 //
 // Besides the registers it takes back what the block has done ahead of its instructions:
 // the budget, the count and the record are corrected for those that were not executed.
-func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bool {
-	at := uint32(regs.Rip - b.code)
+func (tr *Tracer) cleanBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exact bool) bool {
+	at := uint32(regs.Rip - b.Code)
 	// clean: nothing of instruction i has been executed, and what was before it is
 	// done.
-	pos := t.p.positionsOf(b)
-	i, clean := pos.find(at)
-	last := i == pos.n-1
-	if b.term == termSyscall && last && at > uint32(pos.at[i].start) {
+	pos := t.p.cache.PositionsOf(b)
+	i, clean := pos.Find(at)
+	last := i == pos.N-1
+	if b.Term == codecache.TermSyscall && last && at > uint32(pos.At[i].Start) {
 		return tr.cleanSyscall(t, b, i, at, regs)
 	}
-	if exact && at < uint32(b.compared) { // the code itself cannot be read
-		regs.Rcx, regs.Rdx, regs.Rip = t.slot.get(layout.S0), t.slot.get(layout.S1), b.app
-		t.stands = stand{b.app, regs.Rsp, b.counting()}
+	if exact && at < uint32(b.Compared) { // the code itself cannot be read
+		regs.Rcx, regs.Rdx, regs.Rip = t.slot.get(layout.S0), t.slot.get(layout.S1), b.App
+		t.stands = stand{b.App, regs.Rsp, b.Counting()}
 		return true
 	}
-	if b.counts && !exact && i == 0 && at > 0 && !t.p.repeatsAt(b.app) {
+	if b.Counts && !exact && i == 0 && at > 0 && !t.p.repeatsAt(b.App) {
 		// An instruction that jumps to itself may never get any further.
-		if at == uint32(b.body) && b.insns == 1 {
-			regs.Rip = b.app
-			t.stands = stand{b.app, regs.Rsp, past}
+		if at == uint32(b.Body) && b.Insns == 1 {
+			regs.Rip = b.App
+			t.stands = stand{b.App, regs.Rsp, codecache.Counted}
 			return true
 		}
 		return false // going back to the block's start would count the arrival again
 	}
 	switch {
 	// the load of an indirect branch's target faulted: rcx is in its spill word
-	case exact && last && b.term == termIndirect && at > uint32(pos.at[i].exec):
+	case exact && last && b.Term == codecache.TermIndirect && at > uint32(pos.At[i].Exec):
 		regs.Rcx = t.slot.get(layout.S0)
 	case exact:
-		b.unspill(t, at, regs)
-		t.wrote = b.rec.id != 0 && b.rec.writes(at)
-	case clean, at == uint32(pos.at[i].exec), b.rec.id != 0 && b.rec.again(at): // also between the iterations of a repeated string instruction
-		b.unspill(t, at, regs)
+		t.unspill(b, at, regs)
+		t.wrote = b.Rec.ID != 0 && b.Rec.Writes(at)
+	case clean, at == uint32(pos.At[i].Exec), b.Rec.ID != 0 && b.Rec.Again(at): // also between the iterations of a repeated string instruction
+		t.unspill(b, at, regs)
 	default:
 		return false
 	}
@@ -71,18 +72,18 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 	if at > 0 {
 		t.refund(b, i)
 	}
-	if at > 0 && (at == uint32(pos.at[i].exec) || b.rec.loops() && b.rec.again(at)) {
+	if at > 0 && (at == uint32(pos.At[i].Exec) || b.Rec.IsLoop() && b.Rec.Again(at)) {
 		t.settle(b, i, regs)
 	}
 	switch {
-	case b.rec.id != 0 && b.term != termTrap:
+	case b.Rec.ID != 0 && b.Term != codecache.TermTrap:
 		t.cut(b, i, at, regs)
 	// Counters go by blocks: what of this one was not executed is subtracted when
 	// they are read.
-	case b.variant == Count && at > 0:
+	case b.Variant == codecache.Count && at > 0:
 		t.partial = append(t.partial, partial{b, i})
 	}
-	regs.Rip = t.p.insAddr(b, i)
+	regs.Rip = t.p.cache.InsAddr(b, i)
 	return true
 }
 
@@ -90,25 +91,25 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 // the call nothing of the application's has changed but what the call itself
 // destroys, after it the next address is where it continues.
 // Offsets are those of the parts that syscall writes.
-func (tr *Tracer) cleanSyscall(t *Thread, b *block, i int, at uint32, regs *sys.Regs) bool {
-	size := b.size
+func (tr *Tracer) cleanSyscall(t *Thread, b *codecache.Block, i int, at uint32, regs *sys.Regs) bool {
+	size := b.Size
 	plain := size - sysTail // the last syscall instruction
 	notify := plain - askSize - (syscallEnd + 10 + askSize) - 2
 	switch {
 	case at <= notify-syscallStamp || at == notify || at == plain || at == plain-askSize:
 		t.refund(b, i)
-		if b.rec.id != 0 {
+		if b.Rec.ID != 0 {
 			t.cut(b, i, at, regs)
-		} else if b.variant == Count {
+		} else if b.Variant == codecache.Count {
 			t.partial = append(t.partial, partial{b, i})
 		}
-		regs.Rip = t.p.insAddr(b, i)
+		regs.Rip = t.p.cache.InsAddr(b, i)
 	case at == plain+2 || at == notify+2:
 		if at == notify+2 && !restarting(regs) && !bornHere(regs) {
 			t.p.callEnded(regs.Orig_rax, regs.Rax, regs)
-			tr.notedCall(t, regs.Orig_rax, regs, b.lastRecorded)
+			tr.notedCall(t, regs.Orig_rax, regs, b.LastRecorded)
 		}
-		regs.Rip = t.p.insAddr(b, i+1)
+		regs.Rip = t.p.cache.InsAddr(b, i+1)
 		regs.Rcx = regs.Rip
 	default:
 		return false
@@ -117,22 +118,22 @@ func (tr *Tracer) cleanSyscall(t *Thread, b *block, i int, at uint32, regs *sys.
 }
 
 // unspill takes the registers that the block borrowed from the spill words.
-func (b *block) unspill(t *Thread, at uint32, regs *sys.Regs) {
-	if r := &b.rec; r.id != 0 && at >= uint32(r.from) && at < uint32(r.to) {
-		*regOf(regs, r.ra) = t.slot.get(spillA)
-		if r.hasB {
-			*regOf(regs, r.rb) = t.slot.get(spillB)
+func (t *Thread) unspill(b *codecache.Block, at uint32, regs *sys.Regs) {
+	if r := &b.Rec; r.ID != 0 && at >= uint32(r.From) && at < uint32(r.To) {
+		*regOf(regs, r.RA) = t.slot.get(spillA)
+		if r.HasB {
+			*regOf(regs, r.RB) = t.slot.get(spillB)
 		}
-		r.fix(t, at, regs)
+		t.fix(r, at, regs)
 	}
 }
 
 // cleanRoutine rebuilds the registers of a thread in an assembly routine.
 // A thread in the chunk routine has to get out of it: the record is not complete
 // yet.
-func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) bool {
+func (tr *Tracer) cleanRoutine(t *Thread, a *codecache.Region, off uint64, regs *sys.Regs) bool {
 	switch {
-	case off >= a.rt.requestCore && off <= a.rt.requestEnd:
+	case off >= a.Routines.RequestCore && off <= a.Routines.RequestEnd:
 		side := t.wantedSide()
 		app, how, ok := t.wanted(regs)
 		if !ok {
@@ -148,7 +149,7 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) b
 		t.slot.set(layout.Resp, 0)
 		return true
 	// behind a call that was restarted, or interrupted for good
-	case off == a.rt.syscallAfter:
+	case off == a.Routines.SyscallAfter:
 		if !restarting(regs) {
 			tr.callDone(t, regs.Rax)
 		}
@@ -156,7 +157,7 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) b
 		regs.Rcx = regs.Rip
 		return true
 	// in front of it: the kernel has moved the thread back, to make the call again
-	case off == a.rt.syscall:
+	case off == a.Routines.Syscall:
 		t.call = nil // it will be made anew
 		regs.Rip = t.slot.get(layout.ReqArg) - 2
 		return true
@@ -166,42 +167,42 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *area, off uint64, regs *sys.Regs) b
 
 // wanted is the application address that a thread in the request routine asks
 // for, and what of the arrival there has been counted; false once it has been answered.
-func (t *Thread) wanted(regs *sys.Regs) (uint64, arrival, bool) {
+func (t *Thread) wanted(regs *sys.Regs) (uint64, codecache.Entry, bool) {
 	req := t.slot.u32(layout.Req).Load()
 	switch {
 	case req == 0:
-		return 0, fresh, false
+		return 0, codecache.Uncounted, false
 	case req == layout.ReqIndirect:
-		return t.slot.get(layout.ReqArg), fresh, true
+		return t.slot.get(layout.ReqArg), codecache.Uncounted, true
 	case req == layout.ReqEntered: // it will arrive once more
 		pl := t.p.places[t.slot.u32(layout.Place).Load()]
 		pl.again()
 		if at := t.p.placeAt[pl.addr]; at != nil && at.within == pl {
-			return pl.addr, within, true
+			return pl.addr, codecache.BackEdge, true
 		}
-		return pl.addr, fresh, true
+		return pl.addr, codecache.Uncounted, true
 	case req == layout.ReqReturned: // it will not return once more
 		site := t.slot.get(layout.ReqArg)
 		t.p.tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
-		return site, fresh, true
+		return site, codecache.Uncounted, true
 	}
-	if s := t.p.sideOf(req); s != nil {
-		return s.target, t.p.arrivalBy(s), true
+	if s := t.p.cache.SideExitOf(req); s != nil {
+		return s.Target, t.p.arrivalBy(s), true
 	}
-	e := t.p.exitAt(int(req - 1))
-	if e.call {
+	e := t.p.cache.ExitAt(int(req - 1))
+	if e.Call {
 		t.p.tr.afterCall(t, &e)
 	}
-	if e.trap != nil {
-		return e.target, t.untrapped(e.trap, regs), true
+	if e.Trap != nil {
+		return e.Target, t.untrapped(e.Trap, regs), true
 	}
-	if e.need != nil { // the block will subtract itself once more
-		t.giveBack(e.need)
+	if e.Need != nil { // the block will subtract itself once more
+		t.giveBack(e.Need)
 	}
-	if e.spent {
+	if e.Spent {
 		t.deal()
 	}
-	return e.target, e.how, true
+	return e.Target, e.Entry, true
 }
 
 // untrapped takes back what a block has done ahead of its last instruction, which it
@@ -209,19 +210,19 @@ func (t *Thread) wanted(regs *sys.Regs) (uint64, arrival, bool) {
 // recorded. It returns what has been counted of the arrival there.
 //
 // Of what the tracer executes only system calls are recorded by the block.
-func (t *Thread) untrapped(b *block, regs *sys.Regs) arrival {
-	i := int(b.insns) - 1
+func (t *Thread) untrapped(b *codecache.Block, regs *sys.Regs) codecache.Entry {
+	i := int(b.Insns) - 1
 	t.refund(b, i)
-	if b.term == termSyscall {
+	if b.Term == codecache.TermSyscall {
 		switch {
-		case b.rec.id != 0:
-			t.cut(b, i, b.size-sysTail-askSize, regs)
-		case b.variant == Count:
+		case b.Rec.ID != 0:
+			t.cut(b, i, b.Size-sysTail-askSize, regs)
+		case b.Variant == codecache.Count:
 			t.partial = append(t.partial, partial{b, i})
 		}
 	}
 	if i == 0 {
-		return b.counting()
+		return b.Counting()
 	}
-	return fresh
+	return codecache.Uncounted
 }

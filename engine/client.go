@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/codecache"
 	"alleria/internal/sys"
 )
 
@@ -121,3 +122,20 @@ type Handler interface {
 // SP is as before the instruction: at a function's entry it points to the return
 // address. DI is the first argument of a call.
 type NotifiedRegs struct{ SP, DI uint64 }
+
+// MaxPlans is how many plans a client can have at a time: different things that
+// different threads record.
+const MaxPlans = codecache.MaxPlans
+
+// Metric is something that threads do and that a client can count exactly, each
+// thread against a budget of its own.
+type Metric = codecache.Metric
+
+// The metrics. Accesses are reads and writes together.
+const (
+	MetricInstructions = codecache.MetricInstructions
+	MetricAccesses     = codecache.MetricAccesses
+	MetricReads        = codecache.MetricReads
+	MetricWrites       = codecache.MetricWrites
+	NumMetrics         = codecache.NumMetrics
+)

@@ -1,24 +1,22 @@
 package engine
 
 import (
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
-
-// askOff is layout.Ask under a name that code of other files uses.
-const askOff = layout.Ask
 
 // count writes the increment of the block's counter. With the flags dead it is
 // one instruction; else a register is borrowed.
 // Blocks beyond the table's end are not counted; a program has to have three
 // million.
-func (u *unit) count(b *block, ins []x86.Insn) {
+func (u *unit) count(b *codecache.Block, ins []x86.Insn) {
 	p := u.p
-	n := len(p.counters)
+	n := len(p.cache.Counters)
 	if n == layout.MaxCounters {
 		return
 	}
-	p.counters = append(p.counters, b)
+	p.cache.Counters = append(p.cache.Counters, b)
 	off := layout.CounterOff + 8*n
 	a := &u.asm
 	if u.flagsFree(ins) {
@@ -66,16 +64,16 @@ func flagsDead(ins []x86.Insn, i int) bool {
 // back by a negative number of times of one instruction: f must add in uint64, which wraps
 // to the right sum.
 func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
-	for i, b := range t.p.counters {
+	for i, b := range t.p.cache.Counters {
 		if n := t.slot.get(layout.CounterOff + 8*i); n != 0 {
-			f(b.app, int(b.insns), n)
+			f(b.App, int(b.Insns), n)
 		}
 	}
 	for addr, n := range t.emulated {
 		f(addr, 1, n)
 	}
 	for _, c := range t.partial {
-		f(c.b.app, 1, -uint64(int(c.b.insns)-c.done))
+		f(c.b.App, 1, -uint64(int(c.b.Insns)-c.done))
 	}
 }
 
@@ -89,6 +87,6 @@ func (t *Thread) countEmulated(addr uint64) {
 
 // partial is an execution of a counted block that was left early.
 type partial struct {
-	b    *block
+	b    *codecache.Block
 	done int
 }

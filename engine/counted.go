@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/records"
@@ -23,7 +24,7 @@ func dynamic(o *x86.Operand) bool {
 // repeated string instruction reads and writes in each iteration, or the lanes
 // of a masked operand.
 type counted struct {
-	each use // of an iteration, or of a lane
+	each codecache.Use // of an iteration, or of a lane
 	rep  bool
 	op   x86.Operand // the masked one
 }
@@ -42,7 +43,7 @@ func (u *unit) countedAround(in *x86.Insn) (c counted, ok bool) {
 	for i := range ops {
 		if o := &ops[i]; dynamic(o) {
 			ok = true
-			c.each.access(o.Store, 1)
+			c.each.Access(o.Store, 1)
 			c.rep, c.op = o.Kind == records.AccessString, *o
 		}
 	}
@@ -120,7 +121,7 @@ func (u *unit) countAfter(c *counted, in *x86.Insn) {
 		if k == 0 || !u.p.metrics[m] {
 			continue
 		}
-		off := budgetOff(m, u.p.lastWord)
+		off := codecache.BudgetOff(m, u.p.lastWord)
 		a.LoadWord(g, off)
 		a.Not(g)
 		a.Lea(g, asm.Sum(g, h, uint8(k), 0)) // 1, or 2 of an instruction with two operands
@@ -137,25 +138,25 @@ func (u *unit) countAfter(c *counted, in *x86.Insn) {
 // would not notice: it uses another word. One that is used once asks anyway.
 func (u *unit) askCounted(next uint64) {
 	each := u.counted
-	u.counted = use{}
+	u.counted = codecache.Use{}
 	for m := MetricAccesses; m < NumMetrics; m++ {
 		if each[m] == 0 || !u.p.metrics[m] || u.limit > 0 {
 			continue
 		}
-		ask := u.p.newExit(exit{target: next, area: u.ar, v: u.v, fixed: true, spent: true})
-		u.subtract(budgetOff(m, u.p.lastWord), 0, false, ask)
+		ask := u.p.cache.NewExit(codecache.Exit{Target: next, Region: u.ar, Variant: u.v, Fixed: true, Spent: true})
+		u.subtract(codecache.BudgetOff(m, u.p.lastWord), 0, false, ask)
 	}
 }
 
 // settle counts the iterations that a repeated string instruction, i of block b,
 // had made when the thread left it between two of them.
 // rcx is what is left of the iterations at that moment.
-func (t *Thread) settle(b *block, i int, regs *sys.Regs) {
-	if !t.p.countsAccesses || i >= len(b.uses()) {
+func (t *Thread) settle(b *codecache.Block, i int, regs *sys.Regs) {
+	if !t.p.countsAccesses || i >= len(b.Uses()) {
 		return
 	}
 	var code [15]byte
-	at := t.p.insAddr(b, i)
+	at := t.p.cache.InsAddr(b, i)
 	n, _ := t.p.mem.ReadAt(code[:], int64(at))
 	var one [1]x86.Insn
 	if k, _ := x86.Decode(code[:n], at, one[:]); k == 0 {
@@ -168,7 +169,7 @@ func (t *Thread) settle(b *block, i int, regs *sys.Regs) {
 }
 
 // spent subtracts what was done k times from the budgets.
-func (t *Thread) spent(each use, k uint64) {
+func (t *Thread) spent(each codecache.Use, k uint64) {
 	for m, n := range each {
 		if n > 0 && t.p.metrics[m] {
 			t.take(Metric(m), int64(uint64(n)*k))
@@ -178,7 +179,7 @@ func (t *Thread) spent(each use, k uint64) {
 
 // countExecuted subtracts what the instruction of block b, which the tracer
 // executed, has accessed besides what its block subtracted.
-func (tr *Tracer) countExecuted(t *Thread, b *block, before, after *sys.Regs) {
+func (tr *Tracer) countExecuted(t *Thread, b *codecache.Block, before, after *sys.Regs) {
 	var code [15]byte
 	n, _ := t.p.mem.ReadAt(code[:], int64(before.Rip))
 	var one [1]x86.Insn

@@ -19,7 +19,7 @@
 // translations (branch.go), written by an assembler (engine/asm). Direct branches are patched once their target is
 // translated (link.go); indirect ones and returns jump through a table in the slot
 // to a head, which compares the address. What has no translation yet ends in a
-// request: a routine (stubs_amd64.S) saves the registers, writes the request into
+// request: a routine (codecache/routines_amd64.S) saves the registers, writes the request into
 // the slot and waits for the answer there, without a stop (request.go). Which of the two
 // sides spins and which sleeps is a matter of where the other one is (handover.go).
 //

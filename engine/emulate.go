@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/records"
 	"alleria/internal/sys"
@@ -33,16 +34,16 @@ func (u *unit) trapToRecord(in *x86.Insn) bool { return in.Complex() }
 //
 // What is recorded of it is a mark with the block's number, made by the tracer afterwards;
 // the block's facts are entered for that.
-func (u *unit) trapBlock(b *block, in *x86.Insn) {
-	b.term = termTrap
-	u.pos[0].exec = uint16(u.asm.Here() - b.code)
+func (u *unit) trapBlock(b *codecache.Block, in *x86.Insn) {
+	b.Term = codecache.TermTrap
+	u.pos[0].Exec = uint16(u.asm.Here() - b.Code)
 	u.askTrap(b)
-	if !u.v.records() {
+	if !u.v.Records() {
 		return
 	}
 	var want [1]Want
 	ins := []x86.Insn{*in}
-	image := u.p.client.Plan(u.p, u.v.plan(), ins, want[:])
+	image := u.p.client.Plan(u.p, u.v.Plan(), ins, want[:])
 	if want[0].Flags == 0 {
 		return
 	}
@@ -50,17 +51,17 @@ func (u *unit) trapBlock(b *block, in *x86.Insn) {
 	if len(in.Accesses(nil)) > 0 {
 		f.Ins[0].Flags |= records.InsMemory
 	}
-	b.rec = recording{id: u.p.facts.Add(f)}
-	u.p.sampled(b.rec.id, want[:])
+	b.Rec = codecache.Recording{ID: u.p.cache.Facts.Add(f)}
+	u.p.sampled(b.Rec.ID, want[:])
 }
 
 // beforeEmulation notes the addresses of the instruction in block b.
-func (tr *Tracer) beforeEmulation(t *Thread, b *block, regs *sys.Regs) *emulated {
-	e := &emulated{facts: t.p.facts.Get(b.rec.id)}
+func (tr *Tracer) beforeEmulation(t *Thread, b *codecache.Block, regs *sys.Regs) *emulated {
+	e := &emulated{facts: t.p.cache.Facts.Get(b.Rec.ID)}
 	var one [1]x86.Insn
 	// The facts hold the code as it was translated; memory may hold something else
 	// by now.
-	if n, _ := x86.Decode(e.facts.Code, b.app, one[:]); n != 1 {
+	if n, _ := x86.Decode(e.facts.Code, b.App, one[:]); n != 1 {
 		return e
 	}
 	e.in = one[0]
@@ -96,7 +97,7 @@ func (p *Process) operandSize(in *x86.Insn, o *x86.Operand, addr uint64) uint64 
 
 // afterEmulation records the instruction that was executed.
 // A string instruction is recorded by how far its pointers got.
-func (tr *Tracer) afterEmulation(t *Thread, b *block, e *emulated, regs *sys.Regs) {
+func (tr *Tracer) afterEmulation(t *Thread, b *codecache.Block, e *emulated, regs *sys.Regs) {
 	m := emulatedMark{words: []uint64{records.Mark(records.MarkEmulated, uint64(e.facts.ID)), 0}}
 	for i := range e.ops {
 		o := &e.ops[i]

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -16,17 +17,17 @@ import (
 // delivered by the kernel to what the registers then are, so that it is only given for a
 // signal whose frame the application may see.
 func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
-	return tr.enterPast(t, regs, sig, fresh)
+	return tr.enterPast(t, regs, sig, codecache.Uncounted)
 }
 
 // enterPast is enter; how is what has been counted of the arrival at the address.
-func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how arrival) error {
+func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codecache.Entry) error {
 	p := t.p
 	tr.sync(t)
-	if how == fresh {
+	if how == codecache.Uncounted {
 		how = t.recall(regs)
 	}
-	if how != past && !t.native {
+	if how != codecache.Counted && !t.native {
 		tr.askSpent(t, regs.Rip)
 	}
 	// A signal comes before anything else that could happen here.
@@ -41,7 +42,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how arriv
 	if p.mode == ModeNative && !t.native && !t.vfork {
 		tr.keepAmid(t, regs)
 	}
-	if how != past && !t.vfork {
+	if how != codecache.Counted && !t.vfork {
 		how = tr.arrived(t, regs, how)
 	}
 	if p.mode == ModeNative && !t.vfork {
@@ -61,8 +62,8 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how arriv
 
 // arrived tells the client what the address is that a thread is about to execute, and
 // what of the arrival there has been counted then. In the cache the code counts it.
-func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how arrival) arrival {
-	if t.p.notify[regs.Rip] {
+func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how codecache.Entry) codecache.Entry {
+	if t.p.cache.Watched[regs.Rip] {
 		t.p.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
 	}
 	if t.native {
@@ -72,18 +73,18 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how arrival) arrival {
 		return how
 	}
 	if t.restarted && t.p.probedCall(regs.Rip) { // the kernel makes the same call again
-		return past
+		return codecache.Counted
 	}
 	tr.enteredNatively(t, regs.Rip, regs.Rsp, how)
-	return past
+	return codecache.Counted
 }
 
 // enterCache lets a thread go on in the cache, in the variant that is due.
-func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how arrival) error {
+func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how codecache.Entry) error {
 	p := t.p
 	v := t.due()
 	if t.vfork {
-		v = Aside
+		v = codecache.Aside
 	}
 	t.useVariant(v)
 	if !t.vfork {
@@ -104,12 +105,12 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how arri
 	if r.Orig_rax != ^uint64(0) && restarts(r.Rax) {
 		// The kernel will restart a call: two bytes before the address must lie
 		// a syscall instruction.
-		a := p.areas[0]
+		a := p.cache.Regions[0]
 		if p.hearCalls && t.call == nil && !t.vfork {
 			t.call = callRegs(regs, regs.Orig_rax, regs.Rip)
 		}
 		t.slot.set(layout.ReqArg, regs.Rip)
-		r.Rip = a.base + a.rt.syscallAfter
+		r.Rip = a.Base + a.Routines.SyscallAfter
 	}
 	t.storm.at = r.Rip
 	if err := sys.SetRegs(t.tid, &r); err != nil {
@@ -198,7 +199,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	p := t.p
 	at := regs.Rip - 1
-	if p.areaAt(at) != nil { // none is ever reached there
+	if p.cache.RegionAt(at) != nil { // none is ever reached there
 		return true, tr.lost(t, regs)
 	}
 	if done, err := tr.startHit(t, regs, at); done {
@@ -249,15 +250,15 @@ func (p *Process) gone(at uint64) bool {
 
 // trapped handles a thread that waits for the tracer to execute the last
 // instruction of b.
-func (tr *Tracer) trapped(t *Thread, b *block) error {
-	regs, err := tr.fetchWaiting(t, t.p.insAddr(b, int(b.insns)-1))
+func (tr *Tracer) trapped(t *Thread, b *codecache.Block) error {
+	regs, err := tr.fetchWaiting(t, t.p.cache.InsAddr(b, int(b.Insns)-1))
 	if err != nil {
 		return err
 	}
 	t.p.stats.Traps++
-	if b.term == termSyscall {
+	if b.Term == codecache.TermSyscall {
 		regs.Rcx, regs.R11 = 0, 0
-		return tr.trapSyscall(t, regs, b.code+uint64(b.size)-sysTail, b.lastRecorded)
+		return tr.trapSyscall(t, regs, b.Code+uint64(b.Size)-sysTail, b.LastRecorded)
 	}
 	return tr.emulate(t, b, regs)
 }
@@ -267,11 +268,11 @@ func (tr *Tracer) trapped(t *Thread, b *block) error {
 //
 // The application's code is executed where it lies, by one step, with the application's gs:
 // whatever the instruction does is then right by itself.
-func (tr *Tracer) emulate(t *Thread, b *block, regs *sys.Regs) error {
+func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 	r := *regs
 	r.Gs_base = t.appGS
 	var rec *emulated
-	if b.rec.id != 0 {
+	if b.Rec.ID != 0 {
 		rec = tr.beforeEmulation(t, b, &r)
 	}
 	own, call := r.Eflags&flagTrap != 0, t.p.systemCallAt(r.Rip)
@@ -287,8 +288,8 @@ func (tr *Tracer) emulate(t *Thread, b *block, regs *sys.Regs) error {
 	} else if t.p.budgeted && r.Rip == regs.Rip { // it faulted, or is to go on
 		t.refund(b, 0)
 	}
-	if b.variant == Count && r.Rip != regs.Rip {
-		t.countEmulated(b.app)
+	if b.Variant == codecache.Count && r.Rip != regs.Rip {
+		t.countEmulated(b.App)
 	}
 	if k := len(t.held); k > 0 && t.held[k-1].fault() {
 		h := t.held[k-1]
@@ -314,41 +315,19 @@ func (tr *Tracer) deliverNative(t *Thread, regs *sys.Regs, h heldSignal) error {
 	return tr.deliver(t, regs, h)
 }
 
-// areaAt returns the area that holds a cache address.
-func (p *Process) areaAt(addr uint64) *area {
-	for _, a := range p.areas {
-		if a.contains(addr) {
-			return a
-		}
-	}
-	return nil
-}
-
-// inRequest tells whether an address lies where the request routine has saved the registers.
-func (a *area) inRequest(addr uint64) bool {
-	off := addr - a.base
-	return off >= a.rt.requestCore && off <= a.rt.requestEnd
-}
-
-// inReturn tells whether it lies in the routine that looks at awaited returns.
-func (a *area) inReturn(addr uint64) bool {
-	off := addr - a.base
-	return off >= a.rt.ret && off < a.rt.retEnd
-}
-
 // inCache tells whether a thread is in the cache at an address.
-func (tr *Tracer) inCache(t *Thread, addr uint64) bool { return t.p.areaAt(addr) != nil }
+func (tr *Tracer) inCache(t *Thread, addr uint64) bool { return t.p.cache.RegionAt(addr) != nil }
 
 // lost reports a thread whose state could not be rebuilt: a defect. It says
 // where, for those who look for it.
 func (tr *Tracer) lost(t *Thread, regs *sys.Regs) error {
 	where := "a stub"
-	if a := t.p.areaAt(regs.Rip); a == nil {
+	if a := t.p.cache.RegionAt(regs.Rip); a == nil {
 		where = "outside the cache"
-	} else if off := regs.Rip - a.base; off < a.rt.size {
+	} else if off := regs.Rip - a.Base; off < a.Routines.Size {
 		where = fmt.Sprintf("routine+%#x", off)
-	} else if b := t.p.blockAt(a, regs.Rip); b != nil {
-		where = fmt.Sprintf("code of %#x+%#x, variant %d, end %d", b.app, regs.Rip-b.code, b.variant, b.term)
+	} else if b := t.p.cache.BlockAt(a, regs.Rip); b != nil {
+		where = fmt.Sprintf("code of %#x+%#x, variant %d, end %d", b.App, regs.Rip-b.Code, b.Variant, b.Term)
 	}
 	return fmt.Errorf("the application's state at cache address %#x (%s) cannot be rebuilt", regs.Rip, where)
 }

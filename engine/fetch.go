@@ -184,8 +184,8 @@ func (p *Process) ours(addr uint64) bool {
 	if addr-p.control() < sharedBytes {
 		return true
 	}
-	for _, a := range p.areas {
-		if a.contains(addr) {
+	for _, a := range p.cache.Regions {
+		if a.Contains(addr) {
 			return true
 		}
 	}
@@ -211,5 +211,5 @@ func (p *Process) insBytes(in *x86.Insn) []byte {
 
 // splits tells whether a block must begin at addr because something watches it.
 func (p *Process) splits(addr uint64) bool {
-	return len(p.notify) > 0 && p.notify[addr] || len(p.placeAt) > 0 && p.placeAt[addr] != nil
+	return len(p.cache.Watched) > 0 && p.cache.Watched[addr] || len(p.placeAt) > 0 && p.placeAt[addr] != nil
 }

@@ -166,7 +166,7 @@ func (tr *Tracer) anyWish() bool {
 // translateAhead translates something that a process is likely to ask for, if there is anything.
 func (tr *Tracer) translateAhead() bool {
 	for _, p := range tr.procs {
-		if len(p.aheadQueue) > 0 && p.translateAhead() {
+		if len(p.cache.AheadQueue) > 0 && p.translateAhead() {
 			return true
 		}
 	}

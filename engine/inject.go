@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -96,8 +97,8 @@ func (t *Thread) ignoreTrap() error {
 		sysSigaction = 13
 		scratch      = 0x800 // nothing else in a slot uses it
 	)
-	a := t.p.areas[0]
-	in := &injector{t: t, at: a.base + a.rt.inject}
+	a := t.p.cache.Regions[0]
+	in := &injector{t: t, at: a.Base + a.Routines.Inject}
 	if err := sys.GetRegs(t.tid, &in.saved); err != nil {
 		return err
 	}
@@ -215,12 +216,12 @@ func (p *Process) mapWith(in *injector, scratch uint64) error {
 	}
 	p.slotsBase = pl.slots + controlBytes
 	for i, base := range pl.areas {
-		a, err := newArea(p.file, int64(areasOff+uint64(i)*areaBytes), areaBytes, base)
+		a, err := codecache.NewRegion(p.file, int64(areasOff+uint64(i)*areaBytes), areaBytes, base)
 		if err != nil {
 			return err
 		}
-		a.num = uint8(len(p.areas))
-		p.areas = append(p.areas, a)
+		a.Num = uint8(len(p.cache.Regions))
+		p.cache.Regions = append(p.cache.Regions, a)
 	}
 	return p.initControl()
 }

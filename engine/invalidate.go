@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -32,16 +32,16 @@ func (p *Process) hasCode(start, end uint64) bool {
 // Whole blocks are the unit, and pages of what was read; heads stay, since they lead to
 // blocks' entries, which are what is overwritten.
 func (p *Process) invalidate(start, end uint64) {
-	clear(p.stepped)
+	clear(p.cache.Stepped)
 	p.code.last = nil
 	for pg := range p.code.pages {
 		if pg+pageSize > start && pg < end {
 			delete(p.code.pages, pg)
 		}
 	}
-	var dead []*block
-	p.eachBlock(func(b *block) {
-		if p.covers(b, start, end) {
+	var dead []*codecache.Block
+	p.cache.EachBlock(func(b *codecache.Block) {
+		if p.cache.Covers(b, start, end) {
 			dead = append(dead, b)
 		}
 	})
@@ -51,10 +51,13 @@ func (p *Process) invalidate(start, end uint64) {
 }
 
 // forget replaces translations by requests for others.
-func (p *Process) forget(dead []*block) {
+func (p *Process) forget(dead []*codecache.Block) {
 	stood := p.tr.standStill(p, dead)
 	for _, b := range dead {
-		p.kill(b)
+		if b.Counts && !b.Dead {
+			p.stopToggling() // it may lead behind the entry
+		}
+		p.cache.Kill(b)
 	}
 	for _, t := range stood {
 		if len(t.held) > 0 {
@@ -72,14 +75,14 @@ func (p *Process) forget(dead []*block) {
 // The refused alternative pads every block so that one aligned store can
 // replace an instruction of five bytes at its entry: that makes all code larger
 // for the sake of what is rare.
-func (tr *Tracer) standStill(p *Process, dead []*block) []*Thread {
+func (tr *Tracer) standStill(p *Process, dead []*codecache.Block) []*Thread {
 	var stood []*Thread
 	for _, t := range p.running() {
 		if t.stopped || t.native || t.vforking || t.slot.u32(layout.Req).Load() != 0 {
 			continue
 		}
 		regs, err := tr.halt(t)
-		for err == nil && overwritten(dead, regs.Rip) {
+		for err == nil && codecache.Overwritten(dead, regs.Rip) {
 			if err = tr.step(t); err == nil {
 				err = sys.GetRegs(t.tid, regs)
 			}
@@ -91,85 +94,4 @@ func (tr *Tracer) standStill(p *Process, dead []*block) []*Thread {
 		stood = append(stood, t)
 	}
 	return stood
-}
-
-// entryBytes is how much of a block kill overwrites: a jump.
-const entryBytes = 5
-
-// overwritten tells whether a thread at a cache address would go on in the
-// middle of the jump that kill writes.
-// At the entry itself the thread would execute the jump as a whole.
-func overwritten(dead []*block, rip uint64) bool {
-	for _, b := range dead {
-		for how := fresh; how <= b.counting(); how++ {
-			if rip-b.at(how)-1 < entryBytes-1 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// kill makes a block's entry lead to another translation, once there is one,
-// and ask for it until then.
-//
-// The entry has room for the jump: finish sees to that. Whoever is behind the entry
-// executes the rest of the old block and leaves it by its links. Jumps from within the function
-// lead behind the counting, where the same is done.
-func (p *Process) kill(b *block) {
-	if b.dead {
-		return
-	}
-	b.dead = true
-	if s := p.slotAt(b.app, b.variant); s != nil && p.refTo(s.ref) == b {
-		s.ref = forgotten
-		if b.headed {
-			p.noteHead(b.app, b.variant)
-		}
-	}
-	if b.counts {
-		p.stopToggling() // it may lead behind the entry
-	}
-	p.overwrite(b, fresh)
-	if b.counts {
-		p.overwrite(b, past)
-		if b.inner != b.body {
-			p.overwrite(b, within)
-		}
-	}
-}
-
-// overwrite writes, over the code where a block is entered, a jump to a request for another
-// translation.
-func (p *Process) overwrite(b *block, how arrival) {
-	ar := p.areaAt(b.code)
-	stub := asm.New(ar.mem[:ar.size], ar.base, ar.cold)
-	stub.AlignRel32(1)
-	at := stub.Here()
-	site := stub.AddrOf(stub.JmpLater()) // to what follows
-	n := p.newExit(exit{site: site, target: b.app, area: ar, v: b.variant, how: how})
-	stub.StoreWordImm(askOff, uint32(n)+1)
-	stub.Jmp(ar.base + ar.rt.request)
-	ar.cold = (stub.Pos() + 7) &^ 7
-	entry := asm.New(ar.mem, ar.base, int(b.at(how)-ar.base))
-	entry.Jmp(at)
-	if p.goneEntries == nil {
-		p.goneEntries = make(map[uint64]struct{})
-	}
-	p.goneEntries[b.at(how)] = struct{}{}
-}
-
-// siteGone tells whether a branch's displacement lies in what overwrite has written over. A
-// block may begin with a branch to what has not been translated yet: linked when that is, it would
-// make of the jump there one to nowhere, or to where the branch led.
-func (p *Process) siteGone(site uint64) bool {
-	if len(p.goneEntries) == 0 {
-		return false
-	}
-	for entry := site - entryBytes + 1; entry < site+4; entry++ {
-		if _, ok := p.goneEntries[entry]; ok {
-			return true
-		}
-	}
-	return false
 }

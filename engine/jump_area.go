@@ -56,9 +56,9 @@ func (tr *Tracer) jumpArea(t *Thread, addr uint64) (*jumpArea, error) {
 		}
 	}
 	var bases []uint64
-	for _, a := range p.areas {
-		if a.near(addr) {
-			bases = append(bases, a.base+uint64(a.size))
+	for _, a := range p.cache.Regions {
+		if a.Near(addr) {
+			bases = append(bases, a.Base+uint64(a.Size))
 		}
 	}
 	if low := m.Start &^ (jumpAreaStep - 1); low < 1<<31 {
@@ -92,8 +92,8 @@ func (tr *Tracer) mapJumpArea(t *Thread, base uint64) (*jumpArea, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory for jumps: %w", err)
 	}
-	rt := p.areas[0]
-	in := &injector{t: t, at: rt.base + rt.rt.inject}
+	rt := p.cache.Regions[0]
+	in := &injector{t: t, at: rt.Base + rt.Routines.Inject}
 	if err := sys.GetRegs(t.tid, &in.saved); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 )
 
@@ -94,7 +95,7 @@ func (p *Process) tabled(j *jump) bool {
 // eachInsn decodes [from, to) linearly until f says that it has seen enough, and
 // tells whether it did. Bytes that are no instruction are skipped one by one.
 func (p *Process) eachInsn(from, to uint64, f func(*x86.Insn) bool) bool {
-	var ins [maxBlockInsns]x86.Insn
+	var ins [codecache.MaxBlockInsns]x86.Insn
 	for at := from; at < to; {
 		code := p.fetch(at, fetchBytes)
 		if len(code) == 0 {

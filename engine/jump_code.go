@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -61,7 +62,7 @@ func isEndbr(code []byte) bool {
 // does not: its return address would be ours.
 func (p *Process) movable(in *x86.Insn) bool {
 	u := &p.scratch
-	u.p, u.v = p, Plain
+	u.p, u.v = p, codecache.Plain
 	if u.mustTrap(in) || in.Attr&(x86.AttrRep|x86.AttrRepne|x86.AttrGS) != 0 {
 		return false
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"alleria/engine/codecache"
 	"alleria/internal/sys"
 )
 
@@ -42,7 +43,7 @@ func (p *Process) SetMode(m Mode) {
 	if m != ModeNative {
 		p.variant = m.variant()
 	}
-	p.aheadQueue = p.aheadQueue[:0]
+	p.cache.AheadQueue = p.cache.AheadQueue[:0]
 	p.modeChanged = true
 }
 
@@ -52,10 +53,10 @@ func (p *Process) SetMode(m Mode) {
 // The address must be an instruction's first byte. In the cache that costs a request each
 // time it is reached; in native code a stop of the kernel.
 func (p *Process) Notify(addr uint64) error {
-	if p.notify[addr] {
+	if p.cache.Watched[addr] {
 		return nil
 	}
-	p.notify[addr] = true
+	p.cache.Watched[addr] = true
 	p.watch(addr)
 	if p.mode == ModeNative {
 		return p.addProbe(addr)
@@ -66,10 +67,10 @@ func (p *Process) Notify(addr uint64) error {
 // Unnotify undoes Notify.
 // An address that was notified twice needs to be unnotified once.
 func (p *Process) Unnotify(addr uint64) {
-	if !p.notify[addr] {
+	if !p.cache.Watched[addr] {
 		return
 	}
-	delete(p.notify, addr)
+	delete(p.cache.Watched, addr)
 	p.watch(addr)
 	p.removeIdleProbe(addr)
 }
@@ -78,9 +79,9 @@ func (p *Process) Unnotify(addr uint64) {
 // begin a block there that is entered through the tracer, or no longer do.
 func (p *Process) watch(addr uint64) {
 	p.invalidate(addr, addr+1)
-	for k := range p.bareHeads { // its blocks are dead now
-		if k.app == addr {
-			delete(p.bareHeads, k)
+	for k := range p.cache.BareHeads { // its blocks are dead now
+		if k.App == addr {
+			delete(p.cache.BareHeads, k)
 		}
 	}
 }
@@ -100,7 +101,7 @@ func (tr *Tracer) modeDiffers(t *Thread) bool {
 		return !t.native || p.wantsCalls() && !t.callStops
 	}
 	v := t.due()
-	return t.native || t.variant != v || t.epoch[v] != p.epoch[v] || t.budgetEpoch != p.budgetEpoch
+	return t.native || t.variant != v || t.epoch[v] != p.cache.Epoch[v] || t.budgetEpoch != p.budgetEpoch
 }
 
 // Replan forgets what blocks record: each is planned anew.
@@ -109,9 +110,9 @@ func (tr *Tracer) modeDiffers(t *Thread) bool {
 // they record is what the old plan said. New epochs make every thread empty its table.
 func (p *Process) Replan() {
 	p.stopToggling() // it leads to what is forgotten
-	clear(p.stepped)
-	for v := Record; v.records(); v++ {
-		if p.slotHeads[v] != nil {
+	clear(p.cache.Stepped)
+	for v := codecache.Record; v.Records(); v++ {
+		if p.cache.SlotHeads[v] != nil {
 			p.retranslate(v)
 		}
 	}
@@ -140,26 +141,26 @@ func (t *Thread) Rest(rest bool) {
 }
 
 // due is the variant that the process's mode and its plan mean for a thread.
-func (t *Thread) due() Variant {
+func (t *Thread) due() codecache.Variant {
 	v := t.p.mode.variant()
-	if v.records() && t.resting {
-		return Plain
+	if v.Records() && t.resting {
+		return codecache.Plain
 	}
-	if v.records() {
-		v += Variant(t.plan)
+	if v.Records() {
+		v += codecache.Variant(t.plan)
 	}
 	return v
 }
 
 // retranslate forgets the translations of a variant: threads that run in it go
 // over to others.
-func (p *Process) retranslate(v Variant) {
-	p.epoch[v]++
-	p.index[v] = index{}
-	clear(p.slotHeads[v])
-	for k := range p.bareHeads {
-		if k.v == v {
-			delete(p.bareHeads, k)
+func (p *Process) retranslate(v codecache.Variant) {
+	p.cache.Epoch[v]++
+	p.cache.Index[v] = codecache.Index{}
+	clear(p.cache.SlotHeads[v])
+	for k := range p.cache.BareHeads {
+		if k.Variant == v {
+			delete(p.cache.BareHeads, k)
 		}
 	}
 	p.modeChanged = true
@@ -170,7 +171,7 @@ func (p *Process) retranslate(v Variant) {
 // stopped.
 // Entering is called before the new code runs: marks lie between the old records
 // and the new. how is what has been counted of the arrival at app.
-func (tr *Tracer) switchWaiting(t *Thread, app uint64, how arrival) error {
+func (tr *Tracer) switchWaiting(t *Thread, app uint64, how codecache.Entry) error {
 	p := t.p
 	if p.mode != ModeNative {
 		t.useVariant(t.due())
@@ -192,7 +193,7 @@ func (tr *Tracer) switchWaiting(t *Thread, app uint64, how arrival) error {
 
 // placeProbes puts native probes at all notify points.
 func (tr *Tracer) placeProbes(p *Process) error {
-	for addr := range p.notify {
+	for addr := range p.cache.Watched {
 		if err := p.addProbe(addr); err != nil {
 			return err
 		}
@@ -292,7 +293,7 @@ func (p *Process) addProbe(addr uint64) error {
 
 // removeIdleProbe removes a probe if nothing needs it.
 func (p *Process) removeIdleProbe(addr uint64) {
-	if !p.notify[addr] && p.placeAt[addr] == nil && p.sites[addr] == 0 {
+	if !p.cache.Watched[addr] && p.placeAt[addr] == nil && p.sites[addr] == 0 {
 		p.removeProbe(addr)
 	}
 }

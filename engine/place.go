@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
 // probeTable is what is watched by address, natively and in the cache, and what lies in the application's code for it.
 type probeTable struct {
-	notify  map[uint64]bool // what the handler is notified of
 	probes  map[uint64]byte // original bytes under native breakpoints
 	removed map[uint64]byte // and under those that are no more: a thread may have run into one just before
 	jumps   jumps
@@ -27,7 +27,7 @@ type probeTable struct {
 }
 
 func newProbeTable(noJumps bool) probeTable {
-	return probeTable{notify: make(map[uint64]bool), probes: make(map[uint64]byte), removed: make(map[uint64]byte),
+	return probeTable{probes: make(map[uint64]byte), removed: make(map[uint64]byte),
 		jumps: newJumps(noJumps), placeAt: make(map[uint64]*placesAt), sites: make(map[uint64]int)}
 }
 
@@ -260,7 +260,7 @@ func (tr *Tracer) reached(t *Thread, pl *Place, at uint64) {
 func (tr *Tracer) placeEntered(t *Thread) error {
 	pl := t.p.places[t.slot.u32(layout.Place).Load()]
 	tr.reached(t, pl, pl.addr)
-	return tr.answerPast(t, pl.addr, past)
+	return tr.answerPast(t, pl.addr, codecache.Counted)
 }
 
 // placeReturned answers a thread that waits because the count of a function's returns
@@ -290,8 +290,8 @@ func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
 
 // answerPast lets a thread that waits go on at app, whose arrival has been
 // counted as how says.
-func (tr *Tracer) answerPast(t *Thread, app uint64, how arrival) error {
-	if how == within && t.p.notify[app] {
+func (tr *Tracer) answerPast(t *Thread, app uint64, how codecache.Entry) error {
+	if how == codecache.BackEdge && t.p.cache.Watched[app] {
 		t.p.client.Notified(t, app, NotifiedRegs{t.slot.get(layout.Save + 4*8), t.slot.get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
@@ -307,15 +307,15 @@ func (tr *Tracer) answerPast(t *Thread, app uint64, how arrival) error {
 
 // codeFor returns where the translation of app begins, made if there is none, for an
 // arrival that has been counted so far. It is 0 if there is no code at app.
-func (p *Process) codeFor(app uint64, v Variant, how arrival) uint64 {
-	b := p.blockOf(app, v)
+func (p *Process) codeFor(app uint64, v codecache.Variant, how codecache.Entry) uint64 {
+	b := p.cache.BlockOf(app, v)
 	if b == nil {
 		b = p.translate(app, v)
 	}
 	if b == nil {
 		return 0
 	}
-	return b.at(how)
+	return b.At(how)
 }
 
 // returnedNatively counts the return of a thread that ran natively and is about to
@@ -331,13 +331,13 @@ func (tr *Tracer) returnedNatively(t *Thread, addr, rsp uint64) {
 
 // enteredNatively counts, for a thread that is about to execute addr natively, what
 // translated code would count there.
-func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how arrival) {
+func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how codecache.Entry) {
 	p := t.p
 	at := p.placeAt[addr]
 	switch {
-	case at == nil || how == past:
+	case at == nil || how == codecache.Counted:
 		return
-	case how == within:
+	case how == codecache.BackEdge:
 		if at.within != nil && at.within.arrive() {
 			tr.reached(t, at.within, addr)
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -18,9 +19,9 @@ import (
 // child has counted, for which its code would have to count a second time, and which
 // comes too late for a threshold that the child reaches while the parent's other
 // threads run.
-func (u *unit) arrivals(b *block, ins []x86.Insn, changing bool) {
-	at := u.p.placeAt[b.app]
-	if at == nil || u.limit > 0 || u.v == Aside {
+func (u *unit) arrivals(b *codecache.Block, ins []x86.Insn, changing bool) {
+	at := u.p.placeAt[b.App]
+	if at == nil || u.limit > 0 || u.v == codecache.Aside {
 		return
 	}
 	if changing { // what the instructions do with the flags is not known yet
@@ -32,15 +33,15 @@ func (u *unit) arrivals(b *block, ins []x86.Insn, changing bool) {
 	if at.entry != nil {
 		u.countDown(at.entry, ins)
 	}
-	b.inner = uint16(u.asm.Here() - b.code)
+	b.Inner = uint16(u.asm.Here() - b.Code)
 	if at.within != nil {
 		over := u.asm.JmpShort() // what only jumps from within are counted by
-		b.inner += 2
+		b.Inner += 2
 		u.countDown(at.within, ins)
 		u.asm.Land(over)
 	}
-	b.body = uint16(u.asm.Here() - b.code)
-	b.counts = true
+	b.Body = uint16(u.asm.Here() - b.Code)
+	b.Counts = true
 }
 
 // push1 writes the push of a frame (see pushFrame). Dead frames below it stay
@@ -81,7 +82,7 @@ func (u *unit) countDown(pl *Place, ins []x86.Insn) {
 	}
 	ask := func(u *unit) {
 		u.asm.StoreWordImm(layout.Place, uint32(pl.index))
-		u.asm.Jmp(u.ar.base + u.ar.rt.entered)
+		u.asm.Jmp(u.ar.Base + u.ar.Routines.Entered)
 	}
 	if u.flagsFree(ins) {
 		a.StoreWord(layout.S0, x86.RCX)
@@ -111,7 +112,7 @@ func (u *unit) countDown(pl *Place, ins []x86.Insn) {
 // A program without awaited returns pays nothing; one with some pays a load, a subtraction
 // and a branch that is hardly ever taken at each return.
 func (u *unit) checkReturn(in *x86.Insn) {
-	if !u.p.awaits || u.v == Aside {
+	if !u.p.awaits || u.v == codecache.Aside {
 		return
 	}
 	a := &u.asm
@@ -137,9 +138,9 @@ func (u *unit) checkReturn(in *x86.Insn) {
 		a.StoreWord(layout.Back, x86.RCX)
 		a.StoreWordImm(layout.Pop, pop)
 		if u.p.noFastReturn {
-			a.Jmp(u.ar.base + u.ar.rt.retAny)
+			a.Jmp(u.ar.Base + u.ar.Routines.RetAny)
 			return
 		}
-		a.Jmp(u.ar.base + u.ar.rt.ret)
+		a.Jmp(u.ar.Base + u.ar.Routines.Ret)
 	}})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"alleria/engine/codecache"
 	"alleria/internal/sys"
 )
 
@@ -55,7 +56,7 @@ const (
 )
 
 // kindOf is which of a program's sequences a variant goes by.
-func kindOf(v Variant) int { return min(int(v), int(Record)) }
+func kindOf(v codecache.Variant) int { return min(int(v), int(codecache.Record)) }
 
 // historyOf finds what is known of the program that a process executes; nil if nothing is to be remembered.
 func (h *history) historyOf(pid int) *programHistory {
@@ -118,8 +119,8 @@ func (p *Process) addressOf(place filePlace) uint64 {
 }
 
 // prefetch remembers that app was asked for, and translates what followed the last time that the program ran.
-func (p *Process) prefetch(app uint64, v Variant, indirect bool) {
-	if p.past == nil || v == Aside {
+func (p *Process) prefetch(app uint64, v codecache.Variant, indirect bool) {
+	if p.past == nil || v == codecache.Aside {
 		return
 	}
 	place, ok := p.placeIn(app, indirect)
@@ -137,22 +138,22 @@ func (p *Process) prefetch(app uint64, v Variant, indirect bool) {
 		if left == 0 {
 			return
 		}
-		if at := p.addressOf(next); at != 0 && !p.notify[at] && p.makeReady(at, v, next>>placeIndirect&1 != 0) {
+		if at := p.addressOf(next); at != 0 && !p.cache.Watched[at] && p.makeReady(at, v, next>>placeIndirect&1 != 0) {
 			left--
 		}
 	}
 }
 
 // makeReady translates what an address needs that is about to be asked for; false if it is there.
-func (p *Process) makeReady(at uint64, v Variant, indirect bool) bool {
+func (p *Process) makeReady(at uint64, v codecache.Variant, indirect bool) bool {
 	if indirect {
-		if p.hasHead(at, v) {
+		if p.cache.HasHead(at, v) {
 			return false
 		}
 		_, ok := p.head(at, v)
 		return ok
 	}
-	return p.blockOf(at, v) == nil && p.translate(at, v) != nil
+	return p.cache.BlockOf(at, v) == nil && p.translate(at, v) != nil
 }
 
 // add appends a place that was asked for.

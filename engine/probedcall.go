@@ -22,9 +22,9 @@ func (p *Process) probedCall(addr uint64) bool {
 // that blocks would hold up the tracer, and what it reports of a clone or an execve is
 // lost on somebody who waits for a trap.
 func (tr *Tracer) callAtProbe(t *Thread, regs *sys.Regs) error {
-	next, a := regs.Rip+2, t.p.areas[0]
+	next, a := regs.Rip+2, t.p.cache.Regions[0]
 	r := *regs
-	r.Rip, r.Orig_rax = a.base+a.rt.inject, ^uint64(0)
+	r.Rip, r.Orig_rax = a.Base+a.Routines.Inject, ^uint64(0)
 	if err := sys.SetRegs(t.tid, &r); err != nil {
 		return err
 	}

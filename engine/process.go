@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -27,7 +28,7 @@ const (
 )
 
 // variant is meaningless for ModeNative.
-func (m Mode) variant() Variant { return Variant(m - ModePlain) }
+func (m Mode) variant() codecache.Variant { return codecache.Variant(m - ModePlain) }
 
 // Process is one traced program image: from its execve to its end or the next
 // execve. Only the tracer's goroutine touches it.
@@ -48,14 +49,16 @@ type Process struct {
 	kept            bool // see keepEnded
 
 	mode        Mode
-	variant     Variant
+	variant     codecache.Variant
 	filtered    bool // the program has installed a filter of system calls; stays so through execve
 	trapIgnored bool // the program was started with SIGTRAP ignored
+
+	scratch unit // what is being translated; one at a time
 
 	orders
 	members
 	shared
-	codeCache
+	cache codecache.Cache
 	probeTable
 	budgeting
 	watches
@@ -86,13 +89,13 @@ type members struct {
 
 // switches are the Options as a process uses them.
 type switches struct {
-	noFollow, ahead, noHuge, noSuper, sizes, noLate, predict, noToggle, noFastReturn bool
-	shortAfter                                                                       uint32 // how many blocks there are when superblocks become shorter
+	noFollow, noHuge, noSuper, sizes, noLate, predict, noToggle, noFastReturn bool
+	shortAfter                                                                uint32 // how many blocks there are when superblocks become shorter
 }
 
 // newSwitches translates the options.
 func newSwitches(o *Options) switches {
-	s := switches{noFollow: o.NoFollow, ahead: o.Ahead, noHuge: o.NoHuge, noSuper: o.NoSuper, sizes: o.Sizes, noLate: o.NoLate,
+	s := switches{noFollow: o.NoFollow, noHuge: o.NoHuge, noSuper: o.NoSuper, sizes: o.Sizes, noLate: o.NoLate,
 		predict: o.Predict, noToggle: o.NoToggle, noFastReturn: o.NoFastReturn, shortAfter: manyBlocks}
 	switch {
 	case o.NoShort:
@@ -148,7 +151,7 @@ type Thread struct {
 	tid     int
 	num     int // from 1, in order of creation in the process, through all of its programs
 	slot    *slot
-	variant Variant
+	variant codecache.Variant
 	plan    int  // see SetPlan
 	native  bool // it runs its own code, not the cache's
 	resting bool // see Rest
@@ -178,8 +181,8 @@ type birth struct {
 
 // tables is which of a thread's look-up tables are filled, and for which state of the variant's translations.
 type tables struct {
-	filled [numVariants]bool
-	epoch  [numVariants]int
+	filled [codecache.NumVariants]bool
+	epoch  [codecache.NumVariants]int
 }
 
 // signalState is what is known of a thread's signals.
@@ -262,9 +265,10 @@ const (
 // A 32-bit program has another code segment from its first instruction on: it is refused
 // here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, error) {
-	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, codeCache: newCodeCache(),
+	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, cache: codecache.New(tr.opts.Ahead, nil),
 		probeTable: newProbeTable(tr.opts.NoJumps), budgeting: budgeting{words: layout.BudgetWords},
 		watches: newWatches(), switches: newSwitches(&tr.opts), features: processorFeatures()}
+	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
 	if tr.opts.NoSpread {
 		p.words = 1
 	}
@@ -326,8 +330,8 @@ func (p *Process) close() {
 			sys.UnmapAligned(s.mem)
 		}
 	}
-	for _, a := range p.areas {
-		sys.UnmapAligned(a.mem)
+	for _, a := range p.cache.Regions {
+		sys.UnmapAligned(a.Mem)
 	}
 	for _, a := range p.jumps.areas {
 		sys.Unmap(a.mem)
@@ -337,33 +341,6 @@ func (p *Process) close() {
 	}
 	p.file.Close()
 	p.mem.Close()
-}
-
-// areaFor returns the area that code at app is translated into.
-//
-// An instruction with a RIP-relative operand can only be copied as it is within two
-// gigabytes of that operand; the areas lie so that most images have one that near. Code
-// that is near to none goes into the first, with operands made absolute.
-func (p *Process) areaFor(app uint64) *area {
-	for _, a := range p.areas {
-		if a.near(app) {
-			return p.room(a)
-		}
-	}
-	return p.room(p.areas[0])
-}
-
-// room returns the area, flushed first if it is nearly full.
-//
-// The hot part grows up to three quarters of an area, the cold one from there to its
-// end; each must have room for the largest unit before one is begun. A full cache ends
-// translation, and with it the run: 192 MiB of hot code is more than any program met.
-func (p *Process) room(a *area) *area {
-	if a.next+unitReserve > a.size/4*3 || a.cold+unitReserve > a.size {
-		p.tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid))
-		return nil
-	}
-	return a
 }
 
 // nextNum is the number of the thread that has been created last.
@@ -383,8 +360,8 @@ func (p *Process) addThread(t *Thread) error {
 		return err
 	}
 	t.slot = s
-	if len(p.counters) > 0 {
-		clear(s.mem[layout.CounterOff : layout.CounterOff+8*len(p.counters)])
+	if len(p.cache.Counters) > 0 {
+		clear(s.mem[layout.CounterOff : layout.CounterOff+8*len(p.cache.Counters)])
 	}
 	s.set(layout.ControlPtr, p.control())
 	s.set(layout.SlotIndex, uint64(s.index))
@@ -440,21 +417,21 @@ func (p *Process) takeSlot() (*slot, error) {
 //
 // Filling a table costs half a megabyte of writes, so that it is done when a thread first
 // needs the variant, and again after the variant was emptied. The thread must not run.
-func (t *Thread) useVariant(v Variant) {
+func (t *Thread) useVariant(v codecache.Variant) {
 	t.prepareTable(v)
 	t.setCalled(false)
 	t.variant, t.budgetEpoch = v, t.p.budgetEpoch
 }
 
 // prepareTable makes the thread's look-up table of a variant what it has to be.
-func (t *Thread) prepareTable(v Variant) {
-	if e := t.p.epoch[v]; !t.filled[v] || t.epoch[v] != e {
+func (t *Thread) prepareTable(v codecache.Variant) {
+	if e := t.p.cache.Epoch[v]; !t.filled[v] || t.epoch[v] != e {
 		// Not before: a program that runs natively has no use for the tables.
 		if !t.p.noHuge && !t.slot.huge {
 			t.slot.huge = true
 			_ = sys.Collapse(t.slot.mem[:sys.HugePage]) // the thread area and two look-up tables; small pages do too
 		}
-		t.slot.fillTable(v, t.p.tableMiss())
+		t.slot.fillTable(v, t.p.cache.TableMiss())
 		t.filled[v], t.epoch[v] = true, e
 	}
 }

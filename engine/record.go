@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/records"
@@ -37,29 +38,19 @@ const (
 	spillF = 0x30 // rax while the flags lie in it
 )
 
-// recording is what a recorded block's code does with registers and records.
-type recording struct {
-	id       uint32 // of the facts; 0: nothing is recorded
-	words    uint16 // behind the id in a record
-	from, to uint16 // between these offsets ra and rb are in their spill words
-	ra, rb   x86.Reg
-	hasB     bool
-	odd      *oddities
-}
-
 // recorder is the working state for one recorded block.
 //
 // There is one in each unit, used again for each block, so that recording a block allocates
 // nothing but its facts.
 type recorder struct {
 	u     *unit
-	b     *block
+	b     *codecache.Block
 	ins   []x86.Insn
 	want  []Want
-	ops   [maxBlockInsns][]x86.Operand // accesses to be recorded, one list an instruction
-	ways  [maxBlockInsns]insWay
-	rec   *recording // b's
-	loop  *loop
+	ops   [codecache.MaxBlockInsns][]x86.Operand // accesses to be recorded, one list an instruction
+	ways  [codecache.MaxBlockInsns]insWay
+	rec   *codecache.Recording // b's
+	loop  *codecache.Loop
 	facts *records.Block // the unit's, entered in the table at the end
 	sym   symbols
 	words int
@@ -73,10 +64,10 @@ type recorder struct {
 // The record of one execution is the block's number and then its words, at constant offsets
 // from where the ring pointer stands at the block's start; the pointer is moved once, at the
 // end. An execution that is left early is therefore no record yet, see Thread.cut.
-func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
+func (u *unit) recordBlock(b *codecache.Block, ins []x86.Insn) (next uint64) {
 	want := u.wants[:len(ins)]
 	clear(want)
-	image := u.p.client.Plan(u.p, u.v.plan(), ins, want)
+	image := u.p.client.Plan(u.p, u.v.Plan(), ins, want)
 	ins = u.keep(ins, untilUnwanted(ins, want))
 	want = want[:len(ins)]
 	if !anyWanted(want) {
@@ -96,12 +87,12 @@ func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
 	u.basics += 1 + len(r.sides)
 	// No code of the block has run yet: nothing leads there before the unit is
 	// complete.
-	if id := u.p.facts.Add(r.facts); id != r.rec.id {
+	if id := u.p.cache.Facts.Add(r.facts); id != r.rec.ID {
 		panic("number of a recorded block")
 	}
-	u.p.sampled(r.rec.id, r.want)
+	u.p.sampled(r.rec.ID, r.want)
 	for _, s := range r.sides {
-		u.p.sampled(u.p.facts.AddPart(r.rec.id, s), r.want[:s.Ins])
+		u.p.sampled(u.p.cache.Facts.AddPart(r.rec.ID, s), r.want[:s.Ins])
 	}
 	if r.loop != nil {
 		r.addPart()
@@ -127,20 +118,20 @@ func (p *Process) sampled(id uint32, want []Want) {
 		}
 	}
 	if rates != nil {
-		p.facts.SetSampleRates(id, rates)
+		p.cache.Facts.SetSampleRates(id, rates)
 	}
 }
 
 // newFacts makes a block's static facts. They are valid until the next are made.
 // Accesses and words are filled in while the code is written.
-func (u *unit) newFacts(b *block, ins []x86.Insn, want []Want, image uint32) *records.Block {
+func (u *unit) newFacts(b *codecache.Block, ins []x86.Insn, want []Want, image uint32) *records.Block {
 	f := &u.facts
-	*f = records.Block{Addr: b.app, Image: image, TimeWord: records.NoWord, BranchWord: records.NoWord, Ins: f.Ins[:0], Code: f.Code[:0], Regs: f.Regs[:0]}
+	*f = records.Block{Addr: b.App, Image: image, TimeWord: records.NoWord, BranchWord: records.NoWord, Ins: f.Ins[:0], Code: f.Code[:0], Regs: f.Regs[:0]}
 	u.accBuf = u.accBuf[:0]
 	for i := range ins {
 		in, off := &ins[i], uint16(len(f.Code))
 		f.Code = append(f.Code, u.p.insBytes(in)...)
-		f.Ins = append(f.Ins, records.Ins{Off: off, Far: int32(in.Addr - b.app - uint64(off)), Len: in.Len, Flags: want[i].Flags, Func: want[i].Func})
+		f.Ins = append(f.Ins, records.Ins{Off: off, Far: int32(in.Addr - b.App - uint64(off)), Len: in.Len, Flags: want[i].Flags, Func: want[i].Func})
 	}
 	f.Branch, f.Target = branchKind(&ins[len(ins)-1])
 	return f
@@ -153,8 +144,8 @@ func (u *unit) newFacts(b *block, ins []x86.Insn, want []Want, image uint32) *re
 // behind.
 func (r *recorder) prefix(ins []x86.Insn) int {
 	used := uint16(1 << x86.RSP)
-	r.rec = &r.b.rec
-	*r.rec = recording{}
+	r.rec = &r.b.Rec
+	*r.rec = codecache.Recording{}
 	if r.wantsTime() {
 		used |= 1<<x86.RAX | 1<<x86.RDX
 	}
@@ -237,12 +228,12 @@ func (r *recorder) pick(used uint16) {
 		}
 		return x86.NoReg
 	}
-	r.rec.rb = take(x86.RCX)
+	r.rec.RB = take(x86.RCX)
 	// rbp last: what faults with it as a base may raise another signal.
 	order := []x86.Reg{x86.RBX, x86.RSI, x86.RDI, x86.RDX, x86.RAX, x86.R8, x86.R9, x86.R10, x86.R11, x86.R12, x86.R13, x86.R14, x86.R15, x86.RBP}
-	r.rec.ra = take(order...)
-	if r.rec.rb == x86.NoReg {
-		r.rec.rb = take(order...)
+	r.rec.RA = take(order...)
+	if r.rec.RB == x86.NoReg {
+		r.rec.RB = take(order...)
 	}
 }
 
@@ -263,7 +254,7 @@ func (r *recorder) emit() (next uint64) {
 	for i := range r.ins {
 		in := &r.ins[i]
 		if i > 0 {
-			r.u.pos[i].start = uint16(u.asm.Here() - b.code)
+			r.u.pos[i].Start = uint16(u.asm.Here() - b.Code)
 		}
 		if i == r.check {
 			r.checkEnd()
@@ -272,7 +263,7 @@ func (r *recorder) emit() (next uint64) {
 		if i == last {
 			return r.finish(i, in)
 		}
-		r.u.pos[i].exec = uint16(u.asm.Here() - b.code)
+		r.u.pos[i].Exec = uint16(u.asm.Here() - b.Code)
 		switch {
 		case !goesOn(in):
 			r.execute(i, in)
@@ -329,20 +320,20 @@ func (r *recorder) place() {
 func (r *recorder) prologue() {
 	u, rec := r.u, r.rec
 	a := &u.asm
-	rec.hasB = r.needsB()
-	a.StoreWord(spillA, rec.ra)
-	if rec.hasB {
-		a.StoreWord(spillB, rec.rb)
+	rec.HasB = r.needsB()
+	a.StoreWord(spillA, rec.RA)
+	if rec.HasB {
+		a.StoreWord(spillB, rec.RB)
 	}
-	if r.check < 0 && rec.rb != x86.RCX {
+	if r.check < 0 && rec.RB != x86.RCX {
 		r.checkKeepingFlags()
 	}
-	rec.from = uint16(a.Here() - r.b.code)
-	a.LoadWord(rec.ra, layout.Buf)
-	if r.check < 0 && rec.rb == x86.RCX {
+	rec.From = uint16(a.Here() - r.b.Code)
+	a.LoadWord(rec.RA, layout.Buf)
+	if r.check < 0 && rec.RB == x86.RCX {
 		r.checkByRCX()
 	}
-	a.PutImm(rec.ra, 0, r.idFor())
+	a.PutImm(rec.RA, 0, r.idFor())
 	r.numAt = a.Pos() - 4
 	if r.wantsTime() {
 		r.time()
@@ -376,8 +367,8 @@ func (r *recorder) needsB() bool {
 // idFor returns the number that the facts will have in the table of blocks. They
 // are entered once they are complete.
 func (r *recorder) idFor() uint32 {
-	r.rec.id = r.u.p.facts.Next()
-	return r.rec.id
+	r.rec.ID = r.u.p.cache.Facts.Next()
+	return r.rec.ID
 }
 
 // numbered is the first word of a record of so many words behind it.
@@ -420,8 +411,8 @@ func (r *recorder) time() {
 	a.StoreWord(spillF, x86.RAX)
 	a.StoreWord(spillF+8, x86.RDX)
 	a.Rdtsc()
-	a.PutLow(r.rec.ra, off, x86.RAX, 4)
-	a.PutLow(r.rec.ra, off+4, x86.RDX, 4)
+	a.PutLow(r.rec.RA, off, x86.RAX, 4)
+	a.PutLow(r.rec.RA, off+4, x86.RDX, 4)
 	a.LoadWord(x86.RAX, spillF)
 	a.LoadWord(x86.RDX, spillF+8)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -32,14 +33,14 @@ func registerOperand(in *x86.Insn) x86.Op {
 // exchangeAdd: the register holds what was in memory; what is there now is the
 // sum.
 func (r *recorder) exchangeAdd(i int, in *x86.Insn) {
-	a, rb := &r.u.asm, r.rec.rb
+	a, rb := &r.u.asm, r.rec.RB
 	load, store := r.valueWord(i, 0), r.valueWord(i, 1)
 	reg := x86.Reg(registerOperand(in).ID)
 	a.Mov(rb, reg)
 	r.u.copy(in)
-	a.Put(r.rec.ra, load, reg)
+	a.Put(r.rec.RA, load, reg)
 	a.Lea(rb, asm.Sum(rb, reg, 1, 0))
-	a.Put(r.rec.ra, store, rb)
+	a.Put(r.rec.RA, store, rb)
 }
 
 // compareExchange: the accumulator holds what was in memory, whether it was
@@ -48,11 +49,11 @@ func (r *recorder) exchangeAdd(i int, in *x86.Insn) {
 // The wide forms compare rdx:rax and store rcx:rbx. A failed comparison writes what it has
 // read back to memory (Intel SDM volume 2, CMPXCHG), and counts as a store of that.
 func (r *recorder) compareExchange(i int, in *x86.Insn) {
-	a, rb := &r.u.asm, r.rec.rb
+	a, rb := &r.u.asm, r.rec.RB
 	load, store := r.valueWord(i, 0), r.valueWord(i, 1)
 	r.u.copy(in)
 	if in.Mnem == x86.MCMPXCHG {
-		a.Put(r.rec.ra, load, x86.RAX)
+		a.Put(r.rec.RA, load, x86.RAX)
 		op := registerOperand(in)
 		a.Mov(rb, x86.Reg(op.ID))
 		if op.Class == x86.ClassGPR8H {
@@ -60,7 +61,7 @@ func (r *recorder) compareExchange(i int, in *x86.Insn) {
 			a.Load(rb, asm.Word(layout.Operand+1), 1)
 		}
 		a.Cmov(asm.IfNotZero, rb, x86.RAX)
-		a.Put(r.rec.ra, store, rb)
+		a.Put(r.rec.RA, store, rb)
 		return
 	}
 	// The halves are words of their own: eight bytes each of cmpxchg16b, four of
@@ -69,12 +70,12 @@ func (r *recorder) compareExchange(i int, in *x86.Insn) {
 	if in.Mnem == x86.MCMPXCHG8B {
 		size = 4
 	}
-	a.PutLow(r.rec.ra, load, x86.RAX, size)
-	a.PutLow(r.rec.ra, load+size, x86.RDX, size)
+	a.PutLow(r.rec.RA, load, x86.RAX, size)
+	a.PutLow(r.rec.RA, load+size, x86.RDX, size)
 	for k, from := range [][2]x86.Reg{{x86.RBX, x86.RAX}, {x86.RCX, x86.RDX}} {
 		a.Mov(rb, from[0])
 		a.Cmov(asm.IfNotZero, rb, from[1])
-		a.PutLow(r.rec.ra, store+k*size, rb, size)
+		a.PutLow(r.rec.RA, store+k*size, rb, size)
 	}
 }
 
@@ -84,7 +85,7 @@ func (r *recorder) compareExchange(i int, in *x86.Insn) {
 // xadd leaves what was in memory in the register, at the price of the flags, which the second
 // addition, on a register, makes those of the instruction.
 func (r *recorder) lockedAdd(i int, in *x86.Insn) {
-	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
+	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.RB
 	m, _ := r.at(o, x86.NoReg)
 	old, new := r.valueWord(i, 0), r.valueWord(i, 1)
 	keep := (in.Mnem == x86.MINC || in.Mnem == x86.MDEC) && !r.flagsFree(i) // they leave CF
@@ -97,19 +98,19 @@ func (r *recorder) lockedAdd(i int, in *x86.Insn) {
 	if size < 4 {
 		a.ZeroExtend(rb, size)
 	}
-	a.Put(r.rec.ra, old, rb)
+	a.Put(r.rec.RA, old, rb)
 	if keep {
 		r.setFlags()
 		a.LoadWord(x86.RAX, spillF)
 	}
 	r.apply(in)
-	a.Put(r.rec.ra, new, rb)
+	a.Put(r.rec.RA, new, rb)
 }
 
 // addend makes rb what the instruction adds, without flags.
 // A subtraction is the addition of the complement, made by not and lea.
 func (r *recorder) addend(in *x86.Insn) {
-	a, rb := &r.u.asm, r.rec.rb
+	a, rb := &r.u.asm, r.rec.RB
 	switch {
 	case in.Mnem == x86.MINC:
 		a.MovImm(rb, 1)
@@ -136,7 +137,7 @@ func (r *recorder) addend(in *x86.Insn) {
 // indivisible operation. It is where the flags are used three times: what the instruction
 // reads, what the comparison leaves, and what the instruction sets.
 func (r *recorder) locked(i int, in *x86.Insn) {
-	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
+	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.RB
 	size := int(o.Size)
 	old, new := r.valueWord(i, 0), r.valueWord(i, 1)
 	live := !r.flagsFree(i)
@@ -155,13 +156,13 @@ func (r *recorder) locked(i int, in *x86.Insn) {
 	}
 	r.applyFrom(in, source)
 	a.LockCmpxchg(target, size, rb)
-	r.rec.stretch(stretch{from: loop, to: r.offset(), again: true, write: true})
+	r.rec.Stretch(codecache.Stretch{From: loop, To: r.offset(), Again: true, Write: true})
 	if live {
 		r.flagsSavedSince(saved)
 	}
 	a.JccBack(asm.IfNotZero, operation)
-	a.Put(r.rec.ra, old, x86.RAX)
-	a.Put(r.rec.ra, new, rb)
+	a.Put(r.rec.RA, old, x86.RAX)
+	a.Put(r.rec.RA, new, rb)
 	a.Mov(rb, x86.RAX)
 	if live {
 		r.setFlags()
@@ -209,5 +210,5 @@ func (r *recorder) applyFrom(in *x86.Insn, source x86.Reg) {
 		return
 	}
 	// op rb, source: the opcode is that of the instruction, whose source was rax.
-	r.u.asm.Op(in.Opcode, in.OpBits, r.rec.rb, source)
+	r.u.asm.Op(in.Opcode, in.OpBits, r.rec.RB, source)
 }

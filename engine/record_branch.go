@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/records"
@@ -22,7 +23,7 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 		// The instruction is where a fault belongs: exec is set behind what counts
 		// ahead of it.
 		u.counting(in, func() {
-			r.u.pos[i].exec = uint16(u.asm.Here() - b.code)
+			r.u.pos[i].Exec = uint16(u.asm.Here() - b.Code)
 			r.execute(i, in)
 		})
 		r.after(i)
@@ -38,7 +39,7 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 		return r.finishIndirect(i, in, branch)
 	}
 	r.epilogue()
-	r.u.pos[i].exec = uint16(u.asm.Here() - b.code)
+	r.u.pos[i].Exec = uint16(u.asm.Here() - b.Code)
 	return u.branch(b, in)
 }
 
@@ -56,15 +57,15 @@ func (r *recorder) isBranch(in *x86.Insn) bool {
 // Until the pointer is stored nobody else can see the record.
 func (r *recorder) epilogue() {
 	a := &r.u.asm
-	r.facts.Words, r.rec.words = r.words, uint16(r.words)
-	a.Patch32(r.numAt, r.u.p.numbered(r.rec.id, r.words))
-	a.LeaDisp(r.rec.ra, r.rec.ra, int64(8*(r.words+1)))
-	a.StoreWord(layout.Buf, r.rec.ra)
-	a.LoadWord(r.rec.ra, spillA)
-	if r.rec.hasB {
-		a.LoadWord(r.rec.rb, spillB)
+	r.facts.Words, r.rec.Words = r.words, uint16(r.words)
+	a.Patch32(r.numAt, r.u.p.numbered(r.rec.ID, r.words))
+	a.LeaDisp(r.rec.RA, r.rec.RA, int64(8*(r.words+1)))
+	a.StoreWord(layout.Buf, r.rec.RA)
+	a.LoadWord(r.rec.RA, spillA)
+	if r.rec.HasB {
+		a.LoadWord(r.rec.RB, spillB)
 	}
-	r.rec.to = uint16(a.Here() - r.b.code)
+	r.rec.To = uint16(a.Here() - r.b.Code)
 }
 
 // finishCond records whether a conditional branch is taken.
@@ -80,23 +81,23 @@ func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 	case x86.MLOOP, x86.MLOOPE, x86.MLOOPNE, x86.MJRCXZ, x86.MJECXZ: // no condition that setcc knows
 		// The record has been completed by the time it is known better: its word is
 		// changed in place.
-		a.PutImm(r.rec.ra, off, 1)
+		a.PutImm(r.rec.RA, off, 1)
 		r.epilogue()
-		r.u.pos[i].exec = uint16(a.Here() - b.code)
+		r.u.pos[i].Exec = uint16(a.Here() - b.Code)
 		next = u.branch(b, in)
 		// Behind the branch that was not taken: Buf is past the record, which ends
 		// words+1 before it.
-		a.StoreWord(spillA, r.rec.ra)
-		a.LoadWord(r.rec.ra, layout.Buf)
-		a.PutImm(r.rec.ra, off-8*(r.words+1), 0)
-		a.LoadWord(r.rec.ra, spillA)
+		a.StoreWord(spillA, r.rec.RA)
+		a.LoadWord(r.rec.RA, layout.Buf)
+		a.PutImm(r.rec.RA, off-8*(r.words+1), 0)
+		a.LoadWord(r.rec.RA, spillA)
 		return next
 	}
 	// All eight bytes first: setcc writes one.
-	a.PutImm(r.rec.ra, off, 0)
-	a.PutCond(asm.CondOf(in.Opcode), r.rec.ra, off)
+	a.PutImm(r.rec.RA, off, 0)
+	a.PutCond(asm.CondOf(in.Opcode), r.rec.RA, off)
 	r.epilogue()
-	r.u.pos[i].exec = uint16(a.Here() - b.code)
+	r.u.pos[i].Exec = uint16(a.Here() - b.Code)
 	return u.branch(b, in)
 }
 
@@ -111,10 +112,10 @@ func (r *recorder) valueOfTarget(i int) bool {
 func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64) {
 	u, b := r.u, r.b
 	a := &u.asm
-	b.term = termIndirect
+	b.Term = codecache.TermIndirect
 	// Into the spill word that the look-up restores it from.
 	a.StoreWord(layout.S0, x86.RCX)
-	r.u.pos[i].exec = uint16(a.Here() - b.code)
+	r.u.pos[i].Exec = uint16(a.Here() - b.Code)
 	if in.Cat == x86.CatRET {
 		a.Get(x86.RCX, x86.RSP, 0)
 	} else {
@@ -124,7 +125,7 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	if branch {
 		w, off := r.newWord()
 		r.facts.BranchWord = w
-		a.Put(r.rec.ra, off, x86.RCX)
+		a.Put(r.rec.RA, off, x86.RCX)
 	}
 	r.targetValue(i, in)
 	r.epilogue()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -12,7 +13,7 @@ import (
 // that begins before End always fits.
 func (r *recorder) checkEnd() {
 	a := &r.u.asm
-	a.CmpWord(r.rec.ra, layout.End)
+	a.CmpWord(r.rec.RA, layout.End)
 	site := a.JccLater(asm.IfAbove)
 	r.coldSwitch(site, a.Here())
 }
@@ -27,7 +28,7 @@ func (r *recorder) checkByRCX() {
 	}
 	// jrcxz is the one test that no flags are needed for, hence rcx.
 	a.LoadWord(x86.RCX, layout.NegEnd)
-	a.Lea(x86.RCX, asm.Sum(x86.RCX, r.rec.ra, 1, 0))
+	a.Lea(x86.RCX, asm.Sum(x86.RCX, r.rec.RA, 1, 0))
 	a.PextWord(x86.RCX, x86.RCX, layout.SignMask)
 	site := a.JrcxzLater()
 	r.coldSwitch(site, a.Here())
@@ -49,7 +50,7 @@ func (r *recorder) checkKeepingFlags() {
 	a.FlagsFromRAX()
 	a.LoadWord(x86.RAX, spillF)
 	r.u.cold = append(r.u.cold, coldStub{site, func(u *unit) {
-		u.switchStub(switchKey{reg: x86.RAX}, back)
+		u.switchStub(codecache.SwitchKey{Reg: x86.RAX}, back)
 	}})
 }
 
@@ -58,8 +59,8 @@ func (r *recorder) checkKeepingFlags() {
 func (r *recorder) checkKeepingFlagsAt() {
 	a := &r.u.asm
 	r.checkKeepingFlags()
-	a.LoadWord(r.rec.ra, layout.Buf)
-	if r.rec.ra == x86.RAX {
+	a.LoadWord(r.rec.RA, layout.Buf)
+	if r.rec.RA == x86.RAX {
 		return
 	}
 }
@@ -74,43 +75,36 @@ func (r *recorder) coldSwitch(site asm.Site, back uint64) {
 	if r.check < 0 {
 		words = 0
 	}
-	ra := r.rec.ra
+	ra := r.rec.RA
 	r.u.cold = append(r.u.cold, coldStub{site, func(u *unit) {
-		u.switchStub(switchKey{ra, uint16(words), true}, back)
+		u.switchStub(codecache.SwitchKey{Reg: ra, Words: uint16(words), Load: true}, back)
 	}})
-}
-
-// switchKey is what the change to the next chunk depends on, but for where it goes on.
-type switchKey struct {
-	reg   x86.Reg // is free
-	words uint16  // of the unfinished record, which go along
-	load  bool    // reg is to point behind them afterwards
 }
 
 // switchStub writes the change to the next chunk, after which all other registers and the flags are
 // as they were: 12 bytes for each block, and what they share once an area. A
 // change whole for each block was a tenth of the cache.
-func (u *unit) switchStub(k switchKey, back uint64) {
+func (u *unit) switchStub(k codecache.SwitchKey, back uint64) {
 	a := &u.asm
-	shared := u.ar.switches[k]
+	shared := u.ar.Switches[k]
 	if shared != 0 {
-		a.LeaCode(k.reg, back)
+		a.LeaCode(k.Reg, back)
 		a.Jmp(shared)
 		return
 	}
-	if u.ar.switches == nil {
-		u.ar.switches = make(map[switchKey]uint64)
+	if u.ar.Switches == nil {
+		u.ar.Switches = make(map[codecache.SwitchKey]uint64)
 	}
-	a.LeaCode(k.reg, back)
-	u.ar.switches[k] = a.Here()
-	a.StoreWord(layout.After, k.reg)
-	a.StoreWordImm(layout.Carry, uint32(k.words)) // its upper half is never anything but 0
-	resume := a.LeaCode(k.reg, 0)
-	a.StoreWord(layout.Resume, k.reg)
-	a.Jmp(u.ar.base + u.ar.rt.chunk)
+	a.LeaCode(k.Reg, back)
+	u.ar.Switches[k] = a.Here()
+	a.StoreWord(layout.After, k.Reg)
+	a.StoreWordImm(layout.Carry, uint32(k.Words)) // its upper half is never anything but 0
+	resume := a.LeaCode(k.Reg, 0)
+	a.StoreWord(layout.Resume, k.Reg)
+	a.Jmp(u.ar.Base + u.ar.Routines.Chunk)
 	a.Link(resume, a.Here())
-	if k.load {
-		a.LoadWord(k.reg, layout.Buf)
+	if k.Load {
+		a.LoadWord(k.Reg, layout.Buf)
 	}
 	a.JmpWord(layout.After)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/records"
@@ -224,7 +225,7 @@ func (r *recorder) execute(i int, in *x86.Insn) {
 // The load is where the instruction's own fault happens: position.exec is in front
 // of it.
 func (r *recorder) through(i int, in *x86.Insn) {
-	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
+	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.RB
 	off := r.valueWord(i, 0)
 	if o.Size == 10 {
 		r.tenBytes(o, off)
@@ -233,7 +234,7 @@ func (r *recorder) through(i int, in *x86.Insn) {
 	}
 	m, _ := r.at(o, rb)
 	a.Load(rb, m, int(o.Size))
-	a.Put(r.rec.ra, off, rb)
+	a.Put(r.rec.RA, off, rb)
 	// A register form saves the detour over the slot, and its wait for a store to
 	// be forwarded.
 	if generalForm(in) && r.onRegister(in, rb) {
@@ -245,13 +246,13 @@ func (r *recorder) through(i int, in *x86.Insn) {
 
 // tenBytes copies an operand of the x87's own format.
 func (r *recorder) tenBytes(o *x86.Operand, off int) {
-	a, rb := &r.u.asm, r.rec.rb
+	a, rb := &r.u.asm, r.rec.RB
 	// eight bytes, then the two of exponent and sign
 	for _, part := range [...]struct{ at, size int }{{0, 8}, {8, 2}} {
 		m, _ := r.at(o, rb)
 		m.Disp += int64(part.at)
 		a.Load(rb, m, part.size)
-		a.Put(r.rec.ra, off+part.at, rb)
+		a.Put(r.rec.RA, off+part.at, rb)
 		a.StoreWord(layout.Operand+part.at, rb)
 	}
 }
@@ -274,7 +275,7 @@ func generalForm(in *x86.Insn) bool {
 // the flags can be restored: they are saved, unless they are dead or the new
 // value can be had without them.
 func (r *recorder) modify(i int, in *x86.Insn) {
-	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
+	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.RB
 	m, _ := r.at(o, x86.NoReg)
 	old, new := r.valueWord(i, 0), r.valueWord(i, 1)
 	live := !r.flagsFree(i)
@@ -294,13 +295,13 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 	}
 	from := r.offset()
 	a.Load(rb, m, int(o.Size))
-	r.rec.stretch(stretch{from: from, to: r.offset(), write: true})
-	a.Put(r.rec.ra, old, rb)
+	r.rec.Stretch(codecache.Stretch{From: from, To: r.offset(), Write: true})
+	a.Put(r.rec.RA, old, rb)
 	// The store comes before the flags: should it fault, nothing has changed yet.
 	if live && delta != 0 {
 		a.LeaDisp(rb, rb, delta)
 		a.Store(m, int(o.Size), rb)
-		a.Put(r.rec.ra, new, rb)
+		a.Put(r.rec.RA, new, rb)
 		// The old value again, on which the real instruction makes the flags that
 		// the application expects.
 		a.LeaDisp(rb, rb, -delta)
@@ -313,7 +314,7 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 	if live {
 		r.flagsSavedSince(from)
 	}
-	a.Put(r.rec.ra, new, rb)
+	a.Put(r.rec.RA, new, rb)
 }
 
 // pushPop moves a word between the stack and memory by way of rb: it is both
@@ -321,7 +322,7 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 // The order of the parts is the instruction's: a fault of the second leaves the
 // first undone in the application's eyes.
 func (r *recorder) pushPop(i int, in *x86.Insn) {
-	a, rb := &r.u.asm, r.rec.rb
+	a, rb := &r.u.asm, r.rec.RB
 	off := r.valueWord(i, 0)
 	// One word in the record serves both accesses.
 	r.facts.Ins[i].Accesses[1].Value = r.facts.Ins[i].Accesses[0].Value
@@ -334,7 +335,7 @@ func (r *recorder) pushPop(i int, in *x86.Insn) {
 	}
 	m, _ := r.at(from, tmp)
 	a.Load(rb, m, 8)
-	a.Put(r.rec.ra, off, rb)
+	a.Put(r.rec.RA, off, rb)
 	if in.Mnem == x86.MPUSH {
 		a.Push(rb)
 		return
@@ -349,13 +350,13 @@ func (r *recorder) pushPop(i int, in *x86.Insn) {
 // storeAgain executes a store a second time with a copy as its operand, and
 // records that: it depends on registers alone, which it leaves as they are.
 func (r *recorder) storeAgain(i int, in *x86.Insn) {
-	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.rb
+	a, o, rb := &r.u.asm, &r.ops[i][0], r.rec.RB
 	// The application's store first: its fault must come before anything of ours.
 	r.u.copy(in)
 	r.onSlot(in)
 	off := r.valueWord(i, 0)
 	for k := range valueWords(o) {
 		a.LoadWord(rb, layout.Operand+8*k)
-		a.Put(r.rec.ra, off+8*k, rb)
+		a.Put(r.rec.RA, off+8*k, rb)
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/sys"
 )
@@ -11,46 +12,8 @@ import (
 // application's state in memory than the two registers that the block borrows.
 // Each such stretch is noted, so that a fault or a signal finds all of it.
 
-// fixup says that between two offsets of a block's code a register is in a word
-// of the thread's area, or the flags are.
-type fixup struct {
-	from, to uint32
-	reg      x86.Reg // NoReg: the flags, as lahf and seto leave them in rax
-	word     int
-}
-
-// stretch is a range of a block's code in which the instruction has not happened
-// yet: an asynchronous signal may be delivered before it. write: what faults in
-// it is the load of an instruction that also writes there.
-type stretch struct {
-	from, to uint32
-	again    bool
-	write    bool
-}
-
-// oddities is what few blocks' code needs: of single instructions, what else is in
-// memory, and where they have not happened yet.
-type oddities struct {
-	fixes     []fixup
-	stretches []stretch
-	loop      *loop          // of a block that is a repeated string instruction
-	parts     map[int]uint32 // ids of the facts of parts of single instructions
-}
-
-// oddly returns a block's oddities to be added to.
-func (rec *recording) oddly() *oddities {
-	if rec.odd == nil {
-		rec.odd = new(oddities)
-	}
-	return rec.odd
-}
-
-func (rec *recording) note(f fixup) { o := rec.oddly(); o.fixes = append(o.fixes, f) }
-
-func (rec *recording) stretch(s stretch) { o := rec.oddly(); o.stretches = append(o.stretches, s) }
-
 // offset is where the next byte lies in the block's code.
-func (r *recorder) offset() uint32 { return uint32(r.u.asm.Here() - r.b.code) }
+func (r *recorder) offset() uint32 { return uint32(r.u.asm.Here() - r.b.Code) }
 
 // borrow saves a register that the instruction does not mention and returns a
 // function that gives it back.
@@ -61,7 +24,7 @@ func (r *recorder) borrow(g x86.Reg, word int) (giveBack func()) {
 	from := r.offset()
 	return func() {
 		r.u.asm.LoadWord(g, word)
-		r.rec.note(fixup{from, r.offset(), g, word})
+		r.rec.Note(codecache.Fixup{From: from, To: r.offset(), Reg: g, Word: word})
 	}
 }
 
@@ -69,7 +32,7 @@ func (r *recorder) borrow(g x86.Reg, word int) (giveBack func()) {
 // uses nor is in the set.
 // Ten candidates are enough: no instruction mentions so many.
 func (r *recorder) another(in *x86.Insn, not uint16) x86.Reg {
-	used := in.Mentions() | 1<<x86.RSP | 1<<uint(r.rec.ra) | 1<<uint(r.rec.rb) | not
+	used := in.Mentions() | 1<<x86.RSP | 1<<uint(r.rec.RA) | 1<<uint(r.rec.RB) | not
 	for _, g := range []x86.Reg{x86.RDX, x86.RBX, x86.RSI, x86.RDI, x86.RCX, x86.RAX, x86.R8, x86.R9, x86.R10, x86.R11} {
 		if used&(1<<uint(g)) == 0 {
 			return g
@@ -95,22 +58,22 @@ func (r *recorder) setFlags() {
 
 // flagsSavedSince notes that the flags are in the area from an offset up to here.
 func (r *recorder) flagsSavedSince(from uint32) {
-	r.rec.note(fixup{from, r.offset(), x86.NoReg, spillF + 8})
+	r.rec.Note(codecache.Fixup{From: from, To: r.offset(), Reg: x86.NoReg, Word: spillF + 8})
 }
 
 // fix takes what recording has put aside back into the registers.
-func (rec *recording) fix(t *Thread, at uint32, regs *sys.Regs) {
-	if rec.odd == nil {
+func (t *Thread) fix(rec *codecache.Recording, at uint32, regs *sys.Regs) {
+	if rec.Odd == nil {
 		return
 	}
-	for i := range rec.odd.fixes {
-		f := &rec.odd.fixes[i]
-		if at < f.from || at >= f.to {
+	for i := range rec.Odd.Fixes {
+		f := &rec.Odd.Fixes[i]
+		if at < f.From || at >= f.To {
 			continue
 		}
-		v := t.slot.get(f.word)
-		if f.reg != x86.NoReg {
-			*regOf(regs, f.reg) = v
+		v := t.slot.get(f.Word)
+		if f.Reg != x86.NoReg {
+			*regOf(regs, f.Reg) = v
 			continue
 		}
 		const all = 0x8d5 // OF SF ZF AF PF CF
@@ -120,34 +83,6 @@ func (rec *recording) fix(t *Thread, at uint32, regs *sys.Regs) {
 		}
 		regs.Eflags = regs.Eflags&^all | flags
 	}
-}
-
-// again tells whether the instruction whose code holds the offset has not
-// happened yet.
-func (rec *recording) again(at uint32) bool {
-	if rec.odd == nil {
-		return false
-	}
-	for i := range rec.odd.stretches {
-		if s := &rec.odd.stretches[i]; s.again && at >= s.from && at < s.to {
-			return true
-		}
-	}
-	return false
-}
-
-// writes tells whether a fault at the offset is a load's whose instruction also
-// writes.
-func (rec *recording) writes(at uint32) bool {
-	if rec.odd == nil {
-		return false
-	}
-	for i := range rec.odd.stretches {
-		if s := &rec.odd.stretches[i]; s.write && at >= s.from && at < s.to {
-			return true
-		}
-	}
-	return false
 }
 
 // frameError is where a handler's ucontext has the page fault's error code, and

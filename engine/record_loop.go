@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/records"
@@ -20,23 +21,6 @@ import (
 // processor's own rep by way of the ring, faster for long copies, because
 // overlapping ones have to see what they have just written.
 const loopBytes = 64
-
-// loop is what a signal in the middle of such a block needs to know.
-type loop struct {
-	part     uint32 // id of the part's facts
-	bits     uint8  // of an address
-	pointers []pointer
-}
-
-// loops tells whether the block is such a loop.
-func (rec *recording) loops() bool { return rec.odd != nil && rec.odd.loop != nil }
-
-// pointer is a string operand's register and where a record has it, before and
-// after.
-type pointer struct {
-	reg         x86.Reg
-	before, now int16
-}
 
 // loops tells the instructions that become loops.
 // stos stores a register, which is known: its values need no loop.
@@ -98,7 +82,7 @@ func (r *recorder) emitLoop() (next uint64) {
 
 	// Each iteration begins here; a signal may be delivered before any of them.
 	head := a.Here()
-	r.u.pos[0].exec = uint16(head - b.code)
+	r.u.pos[0].Exec = uint16(head - b.Code)
 	ends := make([]asm.Site, 0, 2)
 	if e.in.AddrBits == 32 {
 		ends = append(ends, a.JecxzLater())
@@ -109,8 +93,8 @@ func (r *recorder) emitLoop() (next uint64) {
 	a.Dec(e.left)
 	a.Jcc(asm.IfNotZero, head)
 
-	r.loop.part = r.rec.id + 1 // see addPart
-	e.leave(r.loop.part)
+	r.loop.Part = r.rec.ID + 1 // see addPart
+	e.leave(r.loop.Part)
 	if counting {
 		u.countAfter(&c, e.in)
 	}
@@ -131,10 +115,10 @@ func (r *recorder) emitLoop() (next uint64) {
 // Both blocks are known before any code of them runs.
 func (r *recorder) addPart() {
 	r.facts.Ins[0].Flags |= records.InsPart
-	if id := r.u.p.facts.Add(r.facts); id != r.loop.part {
+	if id := r.u.p.cache.Facts.Add(r.facts); id != r.loop.Part {
 		panic("number of a part")
 	}
-	r.u.p.sampled(r.loop.part, r.want)
+	r.u.p.sampled(r.loop.Part, r.want)
 }
 
 // room reserves the words for the pointers afterwards and for the values, which
@@ -143,12 +127,12 @@ func (r *recorder) addPart() {
 // bytes.
 func (e *element) room() {
 	r, list := e.recorder, e.facts.Ins[0].Accesses
-	r.loop = &loop{bits: r.ops[0][0].AddrBits}
-	r.rec.oddly().loop = r.loop
+	r.loop = &codecache.Loop{Bits: r.ops[0][0].AddrBits}
+	r.rec.Oddly().Loop = r.loop
 	for k := range list {
 		w, _ := r.newWord()
 		list[k].AuxWord = w
-		r.loop.pointers = append(r.loop.pointers, pointer{r.ops[0][k].Base, list[k].Word, w})
+		r.loop.Pointers = append(r.loop.Pointers, codecache.Pointer{Reg: r.ops[0][k].Base, Before: list[k].Word, Now: w})
 	}
 	for k := range list {
 		list[k].Lanes = uint8(loopBytes / e.size)
@@ -160,7 +144,7 @@ func (e *element) room() {
 		r.words += loopBytes/8 - 1
 		list[k].Value, e.values[k] = w, off
 		for n := range loopBytes / 8 {
-			r.u.asm.PutImm(r.rec.ra, off+8*n, 0)
+			r.u.asm.PutImm(r.rec.RA, off+8*n, 0)
 		}
 	}
 }
@@ -170,11 +154,11 @@ func (e *element) room() {
 func (e *element) findStep() {
 	a := &e.u.asm
 	a.StoreWord(layout.Scratch2, x86.RSI)
-	a.Mov(x86.RSI, e.rec.ra)
+	a.Mov(x86.RSI, e.rec.RA)
 	a.Lodsb()
-	a.Mov(e.rec.rb, e.rec.ra)
-	a.Not(e.rec.rb)
-	a.Lea(e.step, asm.Sum(e.rec.rb, x86.RSI, 1, 1))
+	a.Mov(e.rec.RB, e.rec.RA)
+	a.Not(e.rec.RB)
+	a.Lea(e.step, asm.Sum(e.rec.RB, x86.RSI, 1, 1))
 	if e.size > 1 {
 		a.Lea(e.step, asm.Sum(x86.NoReg, e.step, uint8(e.size), 0))
 	}
@@ -186,8 +170,8 @@ func (e *element) findStep() {
 // the displacements of branches to the end.
 // The order is the processor's: load, store, pointers, count.
 func (e *element) iterate() (ends []asm.Site) {
-	a, ops, rb := &e.u.asm, e.ops[0], e.rec.rb
-	from := uint32(e.u.pos[0].exec)
+	a, ops, rb := &e.u.asm, e.ops[0], e.rec.RB
+	from := uint32(e.u.pos[0].Exec)
 	m, _ := e.at(&ops[0], rb)
 	a.Load(rb, m, e.size)
 	e.value(0)
@@ -209,7 +193,7 @@ func (e *element) iterate() (ends []asm.Site) {
 	default: // lods
 		a.MovToRAX(e.size, rb)
 	}
-	e.rec.stretch(stretch{from: from, to: e.offset(), again: true})
+	e.rec.Stretch(codecache.Stretch{From: from, To: e.offset(), Again: true})
 	switch {
 	case compares:
 		a.FlagsToRAX()
@@ -222,7 +206,7 @@ func (e *element) iterate() (ends []asm.Site) {
 		addTo(a, ops[k].Base, e.step, e.in.AddrBits)
 	}
 	a.LeaBits(x86.RCX, asm.At(x86.RCX, -1), e.in.AddrBits)
-	a.LeaDisp(e.rec.ra, e.rec.ra, int64(e.size))
+	a.LeaDisp(e.rec.RA, e.rec.RA, int64(e.size))
 	if !compares {
 		return nil
 	}
@@ -235,65 +219,65 @@ func (e *element) iterate() (ends []asm.Site) {
 
 // value puts rb where the next value of an operand goes.
 func (e *element) value(k int) {
-	m := asm.At(e.rec.ra, e.values[k])
-	e.u.asm.Store(m, e.size, e.rec.rb)
+	m := asm.At(e.rec.RA, e.values[k])
+	e.u.asm.Store(m, e.size, e.rec.RB)
 }
 
 // leave completes the record, under another block's number if it is not 0, and
 // gives everything back.
 func (e *element) leave(id uint32) {
 	a := &e.u.asm
-	a.LoadWord(e.rec.ra, layout.Buf)
+	a.LoadWord(e.rec.RA, layout.Buf)
 	e.setFlags()
 	a.LoadWord(x86.RAX, spillF)
 	e.flagsSavedSince(e.saved)
 	for k := range e.ops[0] {
-		o, w := &e.ops[0][k], e.loop.pointers[k].now
+		o, w := &e.ops[0][k], e.loop.Pointers[k].Now
 		if o.AddrBits == 32 {
-			a.MovLow(e.rec.rb, o.Base)
-			a.Put(e.rec.ra, 8*(int(w)+1), e.rec.rb)
+			a.MovLow(e.rec.RB, o.Base)
+			a.Put(e.rec.RA, 8*(int(w)+1), e.rec.RB)
 			continue
 		}
-		a.Put(e.rec.ra, 8*(int(w)+1), o.Base)
+		a.Put(e.rec.RA, 8*(int(w)+1), o.Base)
 	}
 	if id != 0 {
-		a.PutImm(e.rec.ra, 0, id)
+		a.PutImm(e.rec.RA, 0, id)
 	}
 	a.LoadWord(e.step, layout.Scratch0)
 	a.LoadWord(e.left, layout.Scratch1)
-	e.rec.note(fixup{e.borrowed, e.offset(), e.step, layout.Scratch0})
-	e.rec.note(fixup{e.borrowed, e.offset(), e.left, layout.Scratch1})
+	e.rec.Note(codecache.Fixup{From: e.borrowed, To: e.offset(), Reg: e.step, Word: layout.Scratch0})
+	e.rec.Note(codecache.Fixup{From: e.borrowed, To: e.offset(), Reg: e.left, Word: layout.Scratch1})
 	e.epilogue()
 }
 
 // cutLoop completes, for a thread that leaves such a block, the record of the
 // iterations that it has done.
 // An iteration that has not been completed is not in it.
-func (t *Thread) cutLoop(rec *recording, regs *sys.Regs) {
-	s, l := t.slot, rec.odd.loop
+func (t *Thread) cutLoop(rec *codecache.Recording, regs *sys.Regs) {
+	s, l := t.slot, rec.Odd.Loop
 	start := int(s.get(layout.Buf) - s.base)
 	moved := false
-	for _, p := range l.pointers {
-		before, now := s.get(start+8*(int(p.before)+1)), *regOf(regs, p.reg)
-		if l.bits == 32 {
+	for _, p := range l.Pointers {
+		before, now := s.get(start+8*(int(p.Before)+1)), *regOf(regs, p.Reg)
+		if l.Bits == 32 {
 			now = uint64(uint32(now))
 		}
 		moved = moved || before != now
-		s.set(start+8*(int(p.now)+1), now)
+		s.set(start+8*(int(p.Now)+1), now)
 	}
 	if !moved {
 		return
 	}
-	s.set(start, uint64(l.part))
-	s.set(layout.Buf, s.get(layout.Buf)+8*(1+uint64(rec.words)))
+	s.set(start, uint64(l.Part))
+	s.set(layout.Buf, s.get(layout.Buf)+8*(1+uint64(rec.Words)))
 }
 
 // iterations returns the record of what a repeated string instruction, number i
 // of a block that is being left there, did before it was interrupted; nil if it
 // is none or did nothing. The block's own record is still in place.
 // Its facts are those of a part: the instruction has not retired.
-func (t *Thread) iterations(b *block, i int, regs *sys.Regs) []uint64 {
-	f := t.p.facts.Get(b.rec.id)
+func (t *Thread) iterations(b *codecache.Block, i int, regs *sys.Regs) []uint64 {
+	f := t.p.cache.Facts.Get(b.Rec.ID)
 	in := &f.Ins[i]
 	if len(in.Accesses) == 0 || in.Accesses[0].Kind != records.AccessString {
 		return nil
@@ -303,7 +287,7 @@ func (t *Thread) iterations(b *block, i int, regs *sys.Regs) []uint64 {
 		return nil
 	}
 	word := func(w int16) uint64 { return t.slot.get(int(t.slot.get(layout.Buf)-t.slot.base) + 8*(int(w)+1)) }
-	part := b.rec.part(t.p, f, i)
+	part := t.p.part(&b.Rec, f, i)
 	record := make([]uint64, 1+part.Words)
 	record[0] = uint64(part.ID)
 	g, moved := generals(regs), false
@@ -329,10 +313,10 @@ func (t *Thread) iterations(b *block, i int, regs *sys.Regs) []uint64 {
 
 // part returns the facts of a part of instruction i alone, of a block with facts f.
 // They are made when first needed, and kept.
-func (rec *recording) part(p *Process, f *records.Block, i int) *records.Block {
-	o := rec.oddly()
-	if id := o.parts[i]; id != 0 {
-		return p.facts.Get(id)
+func (p *Process) part(rec *codecache.Recording, f *records.Block, i int) *records.Block {
+	o := rec.Oddly()
+	if id := o.Parts[i]; id != 0 {
+		return p.cache.Facts.Get(id)
 	}
 	in := f.Ins[i]
 	b := &records.Block{Addr: f.InsAddr(i), Image: f.Image, Code: f.Code[in.Off:][:in.Len],
@@ -354,9 +338,9 @@ func (rec *recording) part(p *Process, f *records.Block, i int) *records.Block {
 		b.Words++
 	}
 	b.Ins = []records.Ins{in}
-	if o.parts == nil {
-		o.parts = make(map[int]uint32)
+	if o.Parts == nil {
+		o.Parts = make(map[int]uint32)
 	}
-	o.parts[i] = p.facts.Add(b)
+	o.Parts[i] = p.cache.Facts.Add(b)
 	return b
 }

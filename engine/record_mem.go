@@ -64,10 +64,10 @@ func (r *recorder) address(o *x86.Operand, acc *records.Access) {
 	k.word = w
 	a := &r.u.asm
 	if o.Index == x86.NoReg {
-		a.Put(r.rec.ra, off, o.Base)
+		a.Put(r.rec.RA, off, o.Base)
 	} else {
-		a.Lea(r.rec.rb, asm.Sum(o.Base, o.Index, o.IndexScale, 0))
-		a.Put(r.rec.ra, off, r.rec.rb)
+		a.Lea(r.rec.RB, asm.Sum(o.Base, o.Index, o.IndexScale, 0))
+		a.Put(r.rec.RA, off, r.rec.RB)
 	}
 	r.sym.known = append(r.sym.known, k)
 	acc.Word, acc.Offset = w, constant-k.off
@@ -78,8 +78,8 @@ func (r *recorder) address(o *x86.Operand, acc *records.Access) {
 // other.
 func (r *recorder) pointer32(o *x86.Operand) int16 {
 	w, off := r.newWord()
-	r.u.asm.MovLow(r.rec.rb, o.Base)
-	r.u.asm.Put(r.rec.ra, off, r.rec.rb)
+	r.u.asm.MovLow(r.rec.RB, o.Base)
+	r.u.asm.Put(r.rec.RA, off, r.rec.RB)
 	return w
 }
 
@@ -88,9 +88,9 @@ func (r *recorder) addressAL(o *x86.Operand, acc *records.Access) {
 	a := &r.u.asm
 	w, off := r.newWord()
 	acc.Word = w
-	a.MovzxByteWide(r.rec.rb, x86.RAX)
-	a.Lea(r.rec.rb, asm.Sum(o.Base, r.rec.rb, 1, int(o.Disp)))
-	a.Put(r.rec.ra, off, r.rec.rb)
+	a.MovzxByteWide(r.rec.RB, x86.RAX)
+	a.Lea(r.rec.RB, asm.Sum(o.Base, r.rec.RB, 1, int(o.Disp)))
+	a.Put(r.rec.RA, off, r.rec.RB)
 }
 
 // lanesOf makes the words beside the address that an access needs: mask,
@@ -125,15 +125,15 @@ func (r *recorder) lanesOf(o *x86.Operand, acc *records.Access) {
 func (r *recorder) bitOffset(o *x86.Operand, off int) {
 	a := &r.u.asm
 	if o.Size == 8 {
-		a.Put(r.rec.ra, off, o.BitReg)
+		a.Put(r.rec.RA, off, o.BitReg)
 		return
 	}
 	size := 2
 	if o.Size == 4 {
 		size = 4
 	}
-	a.SignExtend(r.rec.rb, o.BitReg, size)
-	a.Put(r.rec.ra, off, r.rec.rb)
+	a.SignExtend(r.rec.RB, o.BitReg, size)
+	a.Put(r.rec.RA, off, r.rec.RB)
 }
 
 // mask writes a word with a bit for each lane.
@@ -141,11 +141,11 @@ func (r *recorder) bitOffset(o *x86.Operand, off int) {
 // Vector masks become bits by (v)movmsk, whose order is that of the lanes. None of these
 // instructions changes flags.
 func (r *recorder) mask(o *x86.Operand, off int) {
-	moveMask(&r.u.asm, r.rec.rb, o)
+	moveMask(&r.u.asm, r.rec.RB, o)
 	if o.AnyOf != 0 {
 		r.anyOf(o.AnyOf)
 	}
-	r.u.asm.Put(r.rec.ra, off, r.rec.rb)
+	r.u.asm.Put(r.rec.RA, off, r.rec.RB)
 }
 
 // moveMask writes the move of an operand's mask to a register, a bit for each lane;
@@ -169,7 +169,7 @@ func moveMask(a *asm.Writer, to x86.Reg, o *x86.Operand) {
 // extracted from itself has as many ones as it had, from bit 0 on. No flags
 // change. Processors with mask registers have the instructions.
 func (r *recorder) anyOf(n uint8) {
-	a, rb := &r.u.asm, r.rec.rb
+	a, rb := &r.u.asm, r.rec.RB
 	if n < 8 { // the low bits to the top, then to the lowest byte
 		a.Rorx(rb, rb, n)
 		a.Bswap(rb)
@@ -196,7 +196,7 @@ func (r *recorder) indices(o *x86.Operand, off int) {
 // The form is chosen by what leaves no trace: an SSE store after AVX code would cost a
 // transition on older processors, an AVX one needs the processor to have it.
 func (r *recorder) putVector(off int, v uint8, size int, evex bool) {
-	a, ra := &r.u.asm, r.rec.ra
+	a, ra := &r.u.asm, r.rec.RA
 	switch {
 	case evex:
 		a.EvexStore(asm.At(ra, off), v, size)
@@ -223,7 +223,7 @@ func (r *recorder) after(i int) {
 			}
 			w, off := r.newWord()
 			acc.AuxWord = w
-			r.u.asm.Put(r.rec.ra, off, o.Base)
+			r.u.asm.Put(r.rec.RA, off, o.Base)
 		}
 	}
 	if r.want[i].Flags&records.InsValues != 0 {

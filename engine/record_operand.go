@@ -33,7 +33,7 @@ func (r *recorder) at(o *x86.Operand, tmp x86.Reg) (m asm.Mem, ok bool) {
 		m.Disp = int64(addr)
 	// Near means from any place of the area: where this code comes to does not
 	// matter.
-	case r.u.ar.near(addr):
+	case r.u.ar.Near(addr):
 		m.Base, m.Disp = x86.RIP, int64(addr)
 	case tmp == x86.NoReg:
 		return m, false
@@ -51,7 +51,7 @@ func (r *recorder) reaches(o *x86.Operand) bool {
 		return o.Seg != records.SegGS && o.Disp == int64(int32(o.Disp))
 	}
 	addr := uint64(o.Disp)
-	return o.Seg != records.SegGS && (int64(addr) == int64(int32(addr)) || o.AddrBits == 64 && r.u.ar.near(addr))
+	return o.Seg != records.SegGS && (int64(addr) == int64(int32(addr)) || o.AddrBits == 64 && r.u.ar.Near(addr))
 }
 
 // onRegister writes the instruction with general register rm in place of its
@@ -71,10 +71,10 @@ func (r *recorder) onSlot(in *x86.Insn) {
 
 // apply lets the instruction work on the low bytes of rb instead of on memory.
 func (r *recorder) apply(in *x86.Insn) {
-	if r.onRegister(in, r.rec.rb) {
+	if r.onRegister(in, r.rec.RB) {
 		return
 	}
-	r.u.asm.StoreWord(layout.Operand, r.rec.rb)
+	r.u.asm.StoreWord(layout.Operand, r.rec.RB)
 	r.onSlot(in)
-	r.u.asm.LoadWord(r.rec.rb, layout.Operand)
+	r.u.asm.LoadWord(r.rec.RB, layout.Operand)
 }

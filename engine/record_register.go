@@ -77,8 +77,8 @@ func (r *recorder) register(reg records.Reg) (word int16, ok bool) {
 			return 0, false
 		}
 		w, off := r.newWord()
-		a.MoveMask64(r.rec.rb, n)
-		a.Put(r.rec.ra, off, r.rec.rb)
+		a.MoveMask64(r.rec.RB, n)
+		a.Put(r.rec.RA, off, r.rec.RB)
 		return w, true
 	case records.RegMMX, records.RegX87:
 		return r.stackRegister(n, c == records.RegX87), true
@@ -88,8 +88,8 @@ func (r *recorder) register(reg records.Reg) (word int16, ok bool) {
 		return r.flags(), true
 	case records.RegMXCSR:
 		w, off := r.newWord()
-		a.PutImm(r.rec.ra, off, 0)
-		a.Stmxcsr(asm.At(r.rec.ra, off))
+		a.PutImm(r.rec.RA, off, 0)
+		a.Stmxcsr(asm.At(r.rec.RA, off))
 		return w, true
 	}
 	return records.NoWord, true
@@ -100,13 +100,13 @@ func (r *recorder) register(reg records.Reg) (word int16, ok bool) {
 func (r *recorder) general(reg x86.Reg, off int) {
 	a, rec := &r.u.asm, r.rec
 	switch reg {
-	case rec.ra:
-		a.LoadWord(rec.rb, spillA)
-		reg = rec.rb
-	case rec.rb:
-		a.LoadWord(rec.rb, spillB)
+	case rec.RA:
+		a.LoadWord(rec.RB, spillA)
+		reg = rec.RB
+	case rec.RB:
+		a.LoadWord(rec.RB, spillB)
 	}
-	a.Put(rec.ra, off, reg)
+	a.Put(rec.RA, off, reg)
 }
 
 func (r *recorder) vectorRegister(n uint8, size int) (word int16, ok bool) {
@@ -133,7 +133,7 @@ func (r *recorder) flags() int16 {
 	a := &r.u.asm
 	w, off := r.newWord()
 	a.StoreWord(layout.Scratch0, x86.RSP)
-	a.LeaDisp(x86.RSP, r.rec.ra, int64(off+8))
+	a.LeaDisp(x86.RSP, r.rec.RA, int64(off+8))
 	a.PushFlags()
 	a.LoadWord(x86.RSP, layout.Scratch0)
 	return w
@@ -145,12 +145,12 @@ func (r *recorder) stackRegister(n uint8, x87 bool) int16 {
 	a := &r.u.asm
 	a.Fxsave64(asm.Word(layout.FXSave))
 	w, off := r.newWord()
-	a.LoadWord(r.rec.rb, layout.FXSave+32+16*int(n))
-	a.Put(r.rec.ra, off, r.rec.rb)
+	a.LoadWord(r.rec.RB, layout.FXSave+32+16*int(n))
+	a.Put(r.rec.RA, off, r.rec.RB)
 	if x87 {
 		_, off = r.newWord()
-		a.Load(r.rec.rb, asm.Word(layout.FXSave+32+16*int(n)+8), 2)
-		a.Put(r.rec.ra, off, r.rec.rb)
+		a.Load(r.rec.RB, asm.Word(layout.FXSave+32+16*int(n)+8), 2)
+		a.Put(r.rec.RA, off, r.rec.RB)
 	}
 	return w
 }

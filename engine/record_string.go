@@ -11,21 +11,21 @@ import (
 //
 // The instruction itself is not executed: it would read its memory a second time.
 func (r *recorder) stringElement(i int, in *x86.Insn) {
-	a, ops, rb := &r.u.asm, r.ops[i], r.rec.rb
+	a, ops, rb := &r.u.asm, r.ops[i], r.rec.RB
 	size := int(ops[0].Size)
 	// rb is a target that the address may be formed in as well: a load reads it
 	// first.
 	m, _ := r.at(&ops[0], rb)
 	first := r.valueWord(i, 0)
 	a.Load(rb, m, size)
-	a.Put(r.rec.ra, first, rb)
+	a.Put(r.rec.RA, first, rb)
 	switch {
 	case len(ops) == 1: // scas
 		// Pointers before the comparison: its flags are the last thing that is
 		// made.
 		r.movePointers(in, first, size)
 		// movePointers has used rb: the value is fetched from the record.
-		a.Get(rb, r.rec.ra, first)
+		a.Get(rb, r.rec.RA, first)
 		a.CmpRAX(size, rb)
 	case ops[1].Store: // movs
 		// What was loaded is what is stored.
@@ -40,9 +40,9 @@ func (r *recorder) stringElement(i int, in *x86.Insn) {
 		a.StoreWord(layout.Operand, rb)
 		m, _ = r.at(&ops[1], rb)
 		a.Load(rb, m, size)
-		a.Put(r.rec.ra, second, rb)
+		a.Put(r.rec.RA, second, rb)
 		r.movePointers(in, first, size)
-		a.Get(rb, r.rec.ra, second)
+		a.Get(rb, r.rec.RA, second)
 		a.Cmp(asm.Word(layout.Operand), size, rb) // first with second
 	}
 }
@@ -51,10 +51,10 @@ func (r *recorder) stringElement(i int, in *x86.Insn) {
 // or subtracts it, as the direction flag says: a movs of a word of the record
 // onto itself tells which. Flags stay as they are; rb is lost.
 func (r *recorder) movePointers(in *x86.Insn, off, size int) {
-	a, rb := &r.u.asm, r.rec.rb
+	a, rb := &r.u.asm, r.rec.RB
 	a.StoreWord(layout.Scratch0, x86.RSI)
 	a.StoreWord(layout.Scratch1, x86.RDI)
-	a.LeaDisp(x86.RSI, r.rec.ra, int64(off))
+	a.LeaDisp(x86.RSI, r.rec.RA, int64(off))
 	a.Mov(x86.RDI, x86.RSI)
 	a.Mov(rb, x86.RSI)
 	// Now rsi is off by the size, up or down; not rb + rsi + 1 is the difference.

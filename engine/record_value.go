@@ -191,8 +191,8 @@ func (r *recorder) valuesBefore(i int) {
 			r.vectorValue(i, j, op)
 		case way == valueStatic:
 			off := r.valueWord(i, j)
-			r.u.asm.MovImm(r.rec.rb, constantOf(&r.ins[i]))
-			r.u.asm.Put(r.rec.ra, off, r.rec.rb)
+			r.u.asm.MovImm(r.rec.RB, constantOf(&r.ins[i]))
+			r.u.asm.Put(r.rec.RA, off, r.rec.RB)
 		// Before a load: the instruction may overwrite a register that the address
 		// is formed from.
 		case way == valueMemory && !o.Store:
@@ -225,7 +225,7 @@ func (r *recorder) targetValue(i int, in *x86.Insn) {
 	}
 	for j := range r.ops[i] {
 		if way, _ := r.wayOf(i, j); way == valueTarget && !r.ops[i][j].Store {
-			r.u.asm.Put(r.rec.ra, r.valueWord(i, j), x86.RCX)
+			r.u.asm.Put(r.rec.RA, r.valueWord(i, j), x86.RCX)
 		}
 	}
 }
@@ -250,10 +250,10 @@ func (r *recorder) registerValue(i, j int, op x86.Op) {
 func (r *recorder) put(off int, op x86.Op) {
 	a := &r.u.asm
 	// All eight bytes of the register: readers take as many as the operand has.
-	a.Put(r.rec.ra, off, x86.Reg(op.ID))
+	a.Put(r.rec.RA, off, x86.Reg(op.ID))
 	if op.Class == x86.ClassGPR8H {
-		a.Load(r.rec.rb, asm.At(r.rec.ra, off+1), 1)
-		a.Put(r.rec.ra, off, r.rec.rb)
+		a.Load(r.rec.RB, asm.At(r.rec.RA, off+1), 1)
+		a.Put(r.rec.RA, off, r.rec.RB)
 	}
 }
 
@@ -277,7 +277,7 @@ func (r *recorder) vectorValue(i, j int, op x86.Op) {
 	}
 	if op.Class == x86.ClassMMX {
 		a := &r.u.asm
-		a.MmxStore(asm.At(r.rec.ra, off), op.ID)
+		a.MmxStore(asm.At(r.rec.RA, off), op.ID)
 		return
 	}
 	r.putVector(off, op.ID, size, r.ins[i].Enc == x86.EncEVEX || op.ID > 15)
@@ -292,7 +292,7 @@ func (r *recorder) memoryValue(i, j int) {
 	off := r.valueWord(i, j)
 	acc := &r.facts.Ins[i].Accesses[j]
 	a := &r.u.asm
-	rb := r.rec.rb
+	rb := r.rec.RB
 	for at := 0; at < int(acc.Size); at += 8 {
 		// In pieces of eight, four, two and one: nothing behind the operand is
 		// touched.
@@ -307,7 +307,7 @@ func (r *recorder) memoryValue(i, j int) {
 				src.Seg = x86.SegFS
 			}
 			a.LoadRex(rb, src, n)
-			a.PutLow(r.rec.ra, off+at+part, rb, n)
+			a.PutLow(r.rec.RA, off+at+part, rb, n)
 			part += n
 			left -= n
 		}
@@ -318,7 +318,7 @@ func (r *recorder) memoryValue(i, j int) {
 // The record has what the address was formed from, also where the instruction has
 // changed the register since.
 func (r *recorder) loadAddress(acc *records.Access, extra int64) {
-	a, rb := &r.u.asm, r.rec.rb
+	a, rb := &r.u.asm, r.rec.RB
 	// Offset is relative to the word in the record, or the whole address if there
 	// is none.
 	addr := acc.Offset + extra
@@ -326,7 +326,7 @@ func (r *recorder) loadAddress(acc *records.Access, extra int64) {
 		a.MovImm(rb, uint64(addr))
 		return
 	}
-	a.Get(rb, r.rec.ra, 8*(int(acc.Word)+1))
+	a.Get(rb, r.rec.RA, 8*(int(acc.Word)+1))
 	if !a.Lea(rb, asm.At(rb, int(addr))) {
 		panic("displacement of a derived address")
 	}

@@ -63,8 +63,8 @@ func (r *recorder) transit(i int, in *x86.Insn) {
 	o := &r.ops[i][0]
 	off := r.vectorRoom(i, 0)
 	size := max(8*valueWords(o), 16)
-	m, _ := r.at(o, r.rec.rb)
-	record := asm.At(r.rec.ra, off)
+	m, _ := r.at(o, r.rec.RB)
+	record := asm.At(r.rec.RA, off)
 	save, slot := asm.Word(layout.VecSave), asm.Word(layout.Operand)
 	a := &r.u.asm
 	switch {

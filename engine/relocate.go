@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"alleria/engine/x86"
-)
+import "alleria/engine/x86"
 
 // copy writes an instruction that is no branch so that it does the same from
 // the cache: its bytes, with an operand relative to RIP adjusted.

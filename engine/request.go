@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -16,8 +17,8 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	p, s := t.p, t.slot
 	p.stats.Requests++
 	defer func(from time.Time) { p.stats.RequestTime += time.Since(from) }(time.Now())
-	if p.ahead {
-		p.aheadLeft = aheadBudget
+	if p.cache.Ahead {
+		p.cache.AheadLeft = aheadBudget
 	}
 	tr.sync(t)
 	t.setCalled(false)
@@ -31,36 +32,36 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	case layout.ReqReturned:
 		return tr.placeReturned(t)
 	}
-	if s := p.sideOf(req); s != nil {
+	if s := p.cache.SideExitOf(req); s != nil {
 		return tr.takeSide(t, s)
 	}
-	e := p.exitAt(int(req - 1))
-	target := e.target
-	if e.call {
+	e := p.cache.ExitAt(int(req - 1))
+	target := e.Target
+	if e.Call {
 		tr.afterCall(t, &e)
 		if t.stopped {
 			return nil
 		}
 	}
 	switch {
-	case e.trap != nil:
-		return tr.trapped(t, e.trap)
-	case e.stale != nil:
-		p.stale(e.stale)
-	case e.need != nil:
-		return tr.shortBudget(t, target, e.need)
-	case e.spent:
+	case e.Trap != nil:
+		return tr.trapped(t, e.Trap)
+	case e.Stale != nil:
+		p.stale(e.Stale)
+	case e.Need != nil:
+		return tr.shortBudget(t, target, e.Need)
+	case e.Spent:
 		tr.askSpent(t, target)
 		t.deal()
-	case !e.fixed:
+	case !e.Fixed:
 		// Its target may have been translated before it was written, into an area that
 		// it does not reach: it was not linked then, and would ask each time.
-		if b := p.blockOf(target, e.v); b != nil && !p.notify[target] {
-			p.link(int(req-1), b)
+		if b := p.cache.BlockOf(target, e.Variant); b != nil && !p.cache.Watched[target] {
+			p.cache.Link(int(req-1), b)
 		}
 	}
-	if e.how != fresh {
-		return tr.answerPast(t, target, e.how)
+	if e.Entry != codecache.Uncounted {
+		return tr.answerPast(t, target, e.Entry)
 	}
 	return tr.answer(t, target, false)
 }
@@ -76,20 +77,20 @@ const aheadBudget = 8
 func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 	p, s := t.p, t.slot
 	tr.askSpent(t, app)
-	if p.notify[app] {
+	if p.cache.Watched[app] {
 		t.p.client.Notified(t, app, NotifiedRegs{s.get(layout.Save + 4*8), s.get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
-		return tr.switchWaiting(t, app, fresh)
+		return tr.switchWaiting(t, app, codecache.Uncounted)
 	}
-	var b *block
+	var b *codecache.Block
 	missed := false
 	// A watched address gets no entry in the look-up table, which would lead past
 	// this function the next time.
-	if indirect && !p.notify[app] {
-		missed = !p.hasHead(app, t.variant)
+	if indirect && !p.cache.Watched[app] {
+		missed = !p.cache.HasHead(app, t.variant)
 		b = p.indirect(t, app)
-	} else if b = p.blockOf(app, t.variant); b == nil {
+	} else if b = p.cache.BlockOf(app, t.variant); b == nil {
 		missed = true
 		b = p.translate(app, t.variant)
 	}
@@ -99,7 +100,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 	if b == nil {
 		return tr.leaveAt(t, app)
 	}
-	tr.reply(t, b.code)
+	tr.reply(t, b.Code)
 	return nil
 }
 
@@ -137,7 +138,7 @@ func (tr *Tracer) fetchWaiting(t *Thread, app uint64) (*sys.Regs, error) {
 		return nil, err
 	}
 	p := t.p
-	if a := p.areaAt(regs.Rip); a != nil && a.inRequest(regs.Rip) {
+	if a := p.cache.RegionAt(regs.Rip); a != nil && a.InRequest(regs.Rip) {
 		t.savedRegs(regs)
 	}
 	t.slot.u32(layout.Req).Store(0)

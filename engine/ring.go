@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/records"
 	"alleria/internal/sys"
@@ -173,7 +174,7 @@ func (t *Thread) SlotMemory() []byte { return t.slot.mem }
 func (p *Process) ControlMemory() []byte { return p.ctl.mem }
 
 // Blocks is the process's recorded blocks.
-func (p *Process) Blocks() *records.Blocks { return &p.facts }
+func (p *Process) Blocks() *records.Blocks { return &p.cache.Facts }
 
 // cut makes the record of a block that was left before instruction i say so.
 // at is where in the block's code the thread stands: behind the record's end
@@ -181,24 +182,24 @@ func (p *Process) Blocks() *records.Blocks { return &p.facts }
 //
 // The mark goes in front of the record, which is moved by a word for that. No processing
 // thread has taken it: what is last in an open chunk stays there (records.Blocks.Settled).
-func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
-	s, r := t.slot, &b.rec
-	if r.loops() {
-		if r.again(at) {
+func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
+	s, r := t.slot, &b.Rec
+	if r.IsLoop() {
+		if r.Again(at) {
 			t.cutLoop(r, regs)
 		}
 		return
 	}
-	if at == uint32(t.p.positionsOf(b).at[i].exec) {
+	if at == uint32(t.p.cache.PositionsOf(b).At[i].Exec) {
 		if part := t.iterations(b, i, regs); part != nil {
 			defer func() { t.mark(part...) }()
 		}
 	}
-	size := 8 * (1 + uint64(r.words))
+	size := 8 * (1 + uint64(r.Words))
 	start := s.get(layout.Buf)
-	if at >= uint32(r.to) {
+	if at >= uint32(r.To) {
 		start -= size
-	} else if at < uint32(r.from) || i == 0 {
+	} else if at < uint32(r.From) || i == 0 {
 		return // nothing of it has executed
 	}
 	off := int(start - s.base)
@@ -206,6 +207,6 @@ func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 		s.set(off+w+8, s.get(off+w))
 	}
 	s.set(off, records.Mark(records.MarkCut, uint64(i)))
-	s.set(off+8, uint64(r.id))
+	s.set(off+8, uint64(r.ID))
 	s.set(layout.Buf, start+8+size)
 }

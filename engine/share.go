@@ -3,20 +3,9 @@ package engine
 import (
 	"time"
 
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 )
-
-// budgetOff is where word w of a metric's budget lies in a slot.
-//
-// A budget is dealt out to words, of which each block uses one, in turn: a block's
-// subtraction waits for the last one from the same word. A word holds one less than its
-// share, so that a block which would use the budget up asks, and is left behind the very
-// instruction that does, though others follow that access nothing: the client hears of it
-// before the arrival at the next block counts. With no share below zero, a block that its own
-// word suffices for is one that the budget suffices for.
-func budgetOff(m Metric, w int) int {
-	return layout.Budgets + 8*(int(m)*layout.BudgetWords+w)
-}
 
 // withheld is what a word holds less than its share.
 const withheld = 1
@@ -77,7 +66,7 @@ func (t *Thread) lately(m Metric) *[layout.BudgetWords]int64 {
 
 // share is the share of one word in a budget.
 func (t *Thread) share(m Metric, w int) int64 {
-	n := int64(t.slot.get(budgetOff(m, w))) + withheld
+	n := int64(t.slot.get(codecache.BudgetOff(m, w))) + withheld
 	if t.called {
 		n += calledIn
 	}
@@ -89,7 +78,7 @@ func (t *Thread) setShare(m Metric, w int, n int64) {
 	if n -= withheld; t.called {
 		n -= calledIn
 	}
-	t.slot.set(budgetOff(m, w), uint64(n))
+	t.slot.set(codecache.BudgetOff(m, w), uint64(n))
 }
 
 // take takes n off a budget, or gives it back, and deals out the rest anew.
@@ -97,15 +86,15 @@ func (t *Thread) take(m Metric, n int64) { t.SetBudget(m, t.Budget(m)-n) }
 
 // gather sees to it that the word of a block holds enough for the block, of a
 // budget that suffices: what the block needs comes first.
-func (t *Thread) gather(need *shortage) {
+func (t *Thread) gather(need *codecache.Shortage) {
 	for m := range NumMetrics {
-		n := int64(need.use[m]) + withheld
-		if !t.p.metrics[m] || t.share(m, need.word) >= n {
+		n := int64(need.Use[m]) + withheld
+		if !t.p.metrics[m] || t.share(m, need.Word) >= n {
 			continue
 		}
-		t.used[m][need.word] += n
+		t.used[m][need.Word] += n
 		t.SetBudget(m, t.Budget(m)-n)
-		t.setShare(m, need.word, t.share(m, need.word)+n)
+		t.setShare(m, need.Word, t.share(m, need.Word)+n)
 	}
 }
 
@@ -143,8 +132,8 @@ func (p *Process) askedForBudget(now time.Duration) {
 	}
 	if now-p.askRowFrom < askTime {
 		p.words = 1
-		for v := range p.index {
-			p.retranslate(Variant(v))
+		for v := range p.cache.Index {
+			p.retranslate(codecache.Variant(v))
 		}
 	}
 	p.askRowFrom = now

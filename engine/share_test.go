@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 )
 
@@ -14,7 +15,7 @@ func budgetThread(words int) *Thread {
 	for m := range p.metrics {
 		p.metrics[m] = true
 	}
-	return &Thread{p: p, slot: &slot{mem: make([]byte, budgetOff(NumMetrics, 0))}}
+	return &Thread{p: p, slot: &slot{mem: make([]byte, codecache.BudgetOff(NumMetrics, 0))}}
 }
 
 // TestBudgetIsDealtOut takes random blocks' uses off the words of budgets as
@@ -33,11 +34,11 @@ func TestBudgetIsDealtOut(t *testing.T) {
 			}
 			hot := 1 + rng.IntN(words) // few words, as in a loop
 			for range 200 {
-				need := &shortage{word: rng.IntN(hot)}
+				need := &codecache.Shortage{Word: rng.IntN(hot)}
 				for m := range NumMetrics {
-					need.use[m] = uint32(rng.IntN(20))
+					need.Use[m] = uint32(rng.IntN(20))
 				}
-				need.use[MetricInstructions]++
+				need.Use[MetricInstructions]++
 				runBlock(t, th, need, &left)
 			}
 		}
@@ -45,22 +46,22 @@ func TestBudgetIsDealtOut(t *testing.T) {
 }
 
 // runBlock executes a block that needs so much, if the budgets allow it.
-func runBlock(t *testing.T, th *Thread, need *shortage, left *[NumMetrics]int64) {
+func runBlock(t *testing.T, th *Thread, need *codecache.Shortage, left *[NumMetrics]int64) {
 	t.Helper()
 	for m := range NumMetrics {
-		if left[m] < int64(need.use[m])+withheld {
+		if left[m] < int64(need.Use[m])+withheld {
 			return // it is asked for, and the client decides
 		}
 	}
 	th.gather(need)
 	for m := range NumMetrics {
-		off := budgetOff(m, need.word)
-		now := int64(th.slot.get(off)) - int64(need.use[m])
+		off := codecache.BudgetOff(m, need.Word)
+		now := int64(th.slot.get(off)) - int64(need.Use[m])
 		if now < 0 {
-			t.Fatalf("metric %d: %d in the block's word, of %d, for %d", m, now+int64(need.use[m]), left[m], need.use[m])
+			t.Fatalf("metric %d: %d in the block's word, of %d, for %d", m, now+int64(need.Use[m]), left[m], need.Use[m])
 		}
 		th.slot.set(off, uint64(now))
-		left[m] -= int64(need.use[m])
+		left[m] -= int64(need.Use[m])
 		if n := th.Budget(m); n != left[m] {
 			t.Fatalf("metric %d: the words add up to %d, %d are left", m, n, left[m])
 		}
@@ -81,7 +82,7 @@ func TestUsedUpBudgetAsks(t *testing.T) {
 				th.SetBudget(m, n)
 				for w := range layout.BudgetWords {
 					// The smallest block has one instruction and no access.
-					if left := int64(th.slot.get(budgetOff(m, w))) - 1 + withheld; left >= 0 {
+					if left := int64(th.slot.get(codecache.BudgetOff(m, w))) - 1 + withheld; left >= 0 {
 						t.Fatalf("metric %d, budget %d: word %d suffices for a block", m, n, w)
 					}
 				}

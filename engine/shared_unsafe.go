@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 )
 
@@ -31,8 +32,8 @@ func (s *slot) setU16(off int, v uint16) { *(*uint16)(unsafe.Pointer(&s.mem[off]
 // fillTable makes every entry of a variant's look-up table lead to the miss
 // routine.
 // Plain stores do: the thread does not run, and what lets it run orders them.
-func (s *slot) fillTable(v Variant, miss uint64) {
-	off := int(tableOff(v))
+func (s *slot) fillTable(v codecache.Variant, miss uint64) {
+	off := int(codecache.TableOff(v))
 	t := unsafe.Slice((*uint64)(unsafe.Pointer(&s.mem[off])), layout.TableEntries)
 	for i := range t {
 		t[i] = miss
@@ -52,9 +53,3 @@ func (c *control) word(off int) *uint32 { return (*uint32)(unsafe.Pointer(&c.mem
 
 // word is a futex word of the slot.
 func (s *slot) word(off int) *uint32 { return (*uint32)(unsafe.Pointer(&s.mem[off])) }
-
-// patch32 replaces a displacement in the code cache by one store: other
-// threads may be executing it.
-func patch32(b []byte, v uint32) {
-	atomic.StoreUint32((*uint32)(unsafe.Pointer(&b[0])), v)
-}

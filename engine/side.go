@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/records"
@@ -14,35 +15,12 @@ import (
 // record there, gives the registers back and goes on at the branch's target.
 type sideExit struct {
 	site   asm.Site // of the branch's displacement
-	rec    *recording
+	rec    *codecache.Recording
 	id     uint32 // of the facts of what was executed
 	words  int    // of the record up to there
 	target uint64
-	how    arrival // at the target
+	how    codecache.Entry // at the target
 }
-
-// lateSide is a way out that has not been taken when the superblock is written. Most never
-// are: in a compiler three of four. Until one is, it is a branch to a request; then it gets its
-// code, and its facts their number. A number takes some eighty bytes in all tables that go by
-// numbers, the code forty: together a tenth of what recording a compiler took. A way out that leads to what has
-// been translated costs a request more than if it was written at once.
-//
-// There are twice as many as blocks: what can be had from the block is not kept.
-type lateSide struct {
-	target uint64
-	site   uint32 // offset of the branch's displacement in the area
-	block  uint32 // the superblock, by number
-	id     uint32 // of the facts, 0 as long as there are none
-	words  uint16 // of the record up to there
-	ins    uint8  // instructions up to there, and flags
-}
-
-// Bits of lateSide.ins.
-const (
-	lateBack    = 0x80 // the superblock goes on where the branch leads, and is left where it is not taken
-	lateWritten = 0x40 // it has its code, to which the branch leads
-	lateIns     = 0x3f
-)
 
 // side writes a conditional branch whose other way leaves the superblock and completes the record.
 func (r *recorder) side(i int, in *x86.Insn) {
@@ -50,13 +28,13 @@ func (r *recorder) side(i int, in *x86.Insn) {
 	if onward(in) != in.Next() {
 		cc, other = cc.Not(), in.Next()
 	}
-	if !u.p.noLate && !u.p.notify[other] {
+	if !u.p.noLate && !u.p.cache.Watched[other] {
 		u.asm.AlignRel32(2)
 		r.lateExit(u.asm.JccLater(cc), i, in, other)
 		return
 	}
 	site := u.asm.JccLater(cc)
-	id := r.rec.id + uint32(len(r.sides)) + 1
+	id := r.rec.ID + uint32(len(r.sides)) + 1
 	u.sides = append(u.sides, sideExit{site: site, rec: r.rec, id: id, words: r.words, target: other, how: u.p.arrivalFrom(in.Addr, other)})
 	r.sides = append(r.sides, records.Part{Ins: i + 1, Words: r.words, Target: in.Target()})
 }
@@ -65,23 +43,23 @@ func (r *recorder) side(i int, in *x86.Insn) {
 // Nobody links it when its target is translated: it has to be taken first.
 func (r *recorder) lateExit(site asm.Site, i int, in *x86.Insn, target uint64) {
 	u := r.u
-	s, n := u.p.sides.add()
-	*s = lateSide{target: target, site: uint32(u.asm.AddrOf(site) - u.ar.base), block: r.b.num, words: uint16(r.words), ins: uint8(i + 1)}
+	s, n := u.p.cache.SideExits.Add()
+	*s = codecache.LazySideExit{Target: target, Site: uint32(u.asm.AddrOf(site) - u.ar.Base), Block: r.b.Num, Words: uint16(r.words), Ins: uint8(i + 1)}
 	if target != in.Target() {
-		s.ins |= lateBack
+		s.Ins |= codecache.LazyBack
 	}
 	u.asks = append(u.asks, askStub{site, layout.ReqLate | uint32(n)})
 }
 
 // writeSide writes the code of a way out.
 func (u *unit) writeSide(s *sideExit) {
-	a, ra := &u.asm, s.rec.ra
+	a, ra := &u.asm, s.rec.RA
 	a.PutImm(ra, 0, u.p.numbered(s.id, s.words))
 	a.LeaDisp(ra, ra, int64(8*(s.words+1)))
 	a.StoreWord(layout.Buf, ra)
 	a.LoadWord(ra, spillA)
-	if s.rec.hasB {
-		a.LoadWord(s.rec.rb, spillB)
+	if s.rec.HasB {
+		a.LoadWord(s.rec.RB, spillB)
 	}
 	u.jumpTo(s.target, s.how)
 }
@@ -89,74 +67,53 @@ func (u *unit) writeSide(s *sideExit) {
 // takeSide answers a thread that takes a way out which has no code yet, or had none when the
 // thread read its branch. Only the engine's part in the way out happens here: whatever
 // is to happen where it leads happens there, when the record is complete.
-func (tr *Tracer) takeSide(t *Thread, s *lateSide) error {
+func (tr *Tracer) takeSide(t *Thread, s *codecache.LazySideExit) error {
 	p := t.p
-	b := p.blockPool.at(int(s.block))
-	if s.ins&lateWritten == 0 {
-		if !p.notify[s.target] && p.blockOf(s.target, b.variant) == nil {
-			p.translate(s.target, b.variant)
+	b := p.cache.BlockPool.At(int(s.Block))
+	if s.Ins&codecache.LazyWritten == 0 {
+		if !p.cache.Watched[s.Target] && p.cache.BlockOf(s.Target, b.Variant) == nil {
+			p.translate(s.Target, b.Variant)
 		}
 		if !p.writeLate(s, b) {
 			return tr.leaveSide(t, s)
 		}
 	}
-	ar := p.areaAt(b.code)
-	tr.reply(t, ar.base+uint64(s.site+4+binary.LittleEndian.Uint32(ar.mem[s.site:])))
+	ar := p.cache.RegionAt(b.Code)
+	tr.reply(t, ar.Base+uint64(s.Site+4+binary.LittleEndian.Uint32(ar.Mem[s.Site:])))
 	return nil
 }
 
 // writeLate writes a way out of b and makes its branch lead there.
-func (p *Process) writeLate(s *lateSide, b *block) bool {
-	ar := p.room(p.areaAt(b.code))
-	if ar == nil || p.number(s, b) == 0 {
+func (p *Process) writeLate(s *codecache.LazySideExit, b *codecache.Block) bool {
+	ar := p.cache.Room(p.cache.RegionAt(b.Code))
+	if ar == nil || p.cache.NumberSideExit(s, b) == 0 {
 		return false
 	}
 	var code uint32
-	p.unit(ar, b.variant, func(u *unit) *block {
+	p.unit(ar, b.Variant, func(u *unit) *codecache.Block {
 		code = uint32(u.asm.Pos())
-		u.writeSide(&sideExit{rec: &b.rec, id: s.id, words: int(s.words), target: s.target, how: p.arrivalBy(s)})
+		u.writeSide(&sideExit{rec: &b.Rec, id: s.ID, words: int(s.Words), target: s.Target, how: p.arrivalBy(s)})
 		return nil
 	})
-	patch32(ar.mem[s.site:], code-s.site-4)
-	s.ins |= lateWritten
+	codecache.Patch32(ar.Mem[s.Site:], code-s.Site-4)
+	s.Ins |= codecache.LazyWritten
 	return true
 }
 
 // arrivalBy is what of an arrival by a way out counts.
-func (p *Process) arrivalBy(s *lateSide) arrival {
-	return p.arrivalFrom(p.insAddr(p.blockPool.at(int(s.block)), int(s.ins&lateIns)-1), s.target)
+func (p *Process) arrivalBy(s *codecache.LazySideExit) codecache.Entry {
+	return p.arrivalFrom(p.cache.InsAddr(p.cache.BlockPool.At(int(s.Block)), int(s.Ins&codecache.LazyIns)-1), s.Target)
 }
 
 // wantedSide is the way out that a thread which waits in the request routine takes, nil if it
 // asks for something else.
-func (t *Thread) wantedSide() *lateSide { return t.p.sideOf(t.slot.u32(layout.Req).Load()) }
-
-// sideOf is the way out that a request names, if it is one.
-func (p *Process) sideOf(req uint32) *lateSide {
-	if req&layout.ReqLate == 0 || req >= layout.ReqIndirect {
-		return nil
-	}
-	return p.sides.at(int(req &^ layout.ReqLate))
-}
-
-// number gives the facts of a way out of b their number, if they have none, and returns it.
-func (p *Process) number(s *lateSide, b *block) uint32 {
-	if s.id == 0 {
-		part := records.Part{Ins: int(s.ins & lateIns), Words: int(s.words), Target: s.target}
-		if s.ins&lateBack != 0 {
-			part.Target = p.insAddr(b, part.Ins)
-		}
-		s.id = p.facts.AddPart(b.rec.id, part)
-		if rates := p.facts.SampleRates(b.rec.id); rates != nil {
-			p.facts.SetSampleRates(s.id, rates[:part.Ins])
-		}
-	}
-	return s.id
+func (t *Thread) wantedSide() *codecache.LazySideExit {
+	return t.p.cache.SideExitOf(t.slot.u32(layout.Req).Load())
 }
 
 // leaveSide lets a thread that takes a way out go on natively: the cache is full.
-func (tr *Tracer) leaveSide(t *Thread, s *lateSide) error {
-	regs, err := tr.fetchWaiting(t, s.target)
+func (tr *Tracer) leaveSide(t *Thread, s *codecache.LazySideExit) error {
+	regs, err := tr.fetchWaiting(t, s.Target)
 	if err != nil {
 		return err
 	}
@@ -166,13 +123,13 @@ func (tr *Tracer) leaveSide(t *Thread, s *lateSide) error {
 
 // completeSide does for a stopped thread what the code of a way out would: its record is
 // completed, and regs, but for rip, are the application's.
-func (t *Thread) completeSide(s *lateSide, regs *sys.Regs) {
-	sl, b := t.slot, t.p.blockPool.at(int(s.block))
+func (t *Thread) completeSide(s *codecache.LazySideExit, regs *sys.Regs) {
+	sl, b := t.slot, t.p.cache.BlockPool.At(int(s.Block))
 	buf := sl.get(layout.Buf)
-	sl.set(int(buf-sl.base), uint64(t.p.number(s, b)))
-	sl.set(layout.Buf, buf+8*(1+uint64(s.words)))
-	*regOf(regs, b.rec.ra) = sl.get(spillA)
-	if b.rec.hasB {
-		*regOf(regs, b.rec.rb) = sl.get(spillB)
+	sl.set(int(buf-sl.base), uint64(t.p.cache.NumberSideExit(s, b)))
+	sl.set(layout.Buf, buf+8*(1+uint64(s.Words)))
+	*regOf(regs, b.Rec.RA) = sl.get(spillA)
+	if b.Rec.HasB {
+		*regOf(regs, b.Rec.RB) = sl.get(spillB)
 	}
 }

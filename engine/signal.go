@@ -272,7 +272,7 @@ func (tr *Tracer) stepToClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
 		if n > 0 && tr.clean(t, regs, false) {
 			return nil
 		}
-		if a := t.p.areaAt(regs.Rip); n > 400 && (a == nil || !a.inReturn(regs.Rip)) { // which may drop many frames
+		if a := t.p.cache.RegionAt(regs.Rip); n > 400 && (a == nil || !a.InReturn(regs.Rip)) { // which may drop many frames
 			return tr.lost(t, regs)
 		}
 		tr.awaitRoom(t, regs)
@@ -298,11 +298,11 @@ func (tr *Tracer) stepToClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
 // itself, until there is some: a thread that is stepped would spin or sleep.
 // Processing threads work meanwhile.
 func (tr *Tracer) awaitRoom(t *Thread, regs *sys.Regs) {
-	a := t.p.areaAt(regs.Rip)
+	a := t.p.cache.RegionAt(regs.Rip)
 	if a == nil {
 		return
 	}
-	if off := regs.Rip - a.base; off < a.rt.chunkCore || off >= a.rt.chunkTail {
+	if off := regs.Rip - a.Base; off < a.Routines.ChunkCore || off >= a.Routines.ChunkTail {
 		return
 	}
 	t.p.awaitRoomFor(t.slot, t.slot.get(layout.Head))

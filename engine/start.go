@@ -112,7 +112,7 @@ func (tr *Tracer) startHit(t *Thread, regs *sys.Regs, at uint64) (done bool, err
 	if s == nil || !t.native || !s.rseq[at] && !s.mmap[at] {
 		return false, nil
 	}
-	if p.notify[at] || p.placeAt[at] != nil {
+	if p.cache.Watched[at] || p.placeAt[at] != nil {
 		p.endStart()
 		p.watchCalls = watchedCalls
 		return false, nil

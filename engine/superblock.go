@@ -69,11 +69,11 @@ func onward(in *x86.Insn) uint64 {
 // of a superblock lies in one mapping, so that it belongs to one image and is in reach of the area.
 func (u *unit) superblock(app uint64, n int) int {
 	p := u.p
-	if p.noSuper || !p.facts.Holds(uint32(1+maxSideExits+p.sides.n)) || p.budgeted || u.limit > 0 || u.forced || p.changing(app) {
+	if p.noSuper || !p.cache.Facts.Holds(uint32(1+maxSideExits+p.cache.SideExits.N)) || p.budgeted || u.limit > 0 || u.forced || p.changing(app) {
 		return n
 	}
 	maxInsns, maxExits := maxSuperInsns, maxSideExits
-	if p.facts.Last() >= p.shortAfter {
+	if p.cache.Facts.Last() >= p.shortAfter {
 		maxInsns, maxExits = shortSuperInsns, shortSideExits
 	}
 	image := p.code.mapping(app)
@@ -123,7 +123,7 @@ func (u *unit) elsewhere(in *x86.Insn, n int) bool {
 	case in.Cat == x86.CatCALL && u.p.predict:
 		return true
 	case in.Cat != x86.CatCONDBR:
-		return u.p.blockOf(to, u.v) != nil
+		return u.p.cache.BlockOf(to, u.v) != nil
 	case to == in.Next():
 		return false
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -167,9 +168,9 @@ func (tr *Tracer) finishSyscall(t *Thread, regs *sys.Regs, result uint64) error 
 // The kernel takes the frame from the stack pointer: where the call is made from
 // does not matter to it.
 func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
-	a := t.p.areas[0]
+	a := t.p.cache.Regions[0]
 	r := *regs
-	r.Rip = a.base + a.rt.inject
+	r.Rip = a.Base + a.Routines.Inject
 	if err := tr.callWith(t, &r); err != nil {
 		return err
 	}
@@ -181,12 +182,12 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 
 // afterCall looks at what a SyscallNotify call did, which a thread that waits has
 // made before it left through exit e.
-func (tr *Tracer) afterCall(t *Thread, e *exit) {
+func (tr *Tracer) afterCall(t *Thread, e *codecache.Exit) {
 	nr := t.slot.get(layout.ReqArg)
 	regs := &sys.Regs{}
 	t.savedRegs(regs)
 	t.p.callEnded(nr, regs.Rax, regs)
-	tr.notedCall(t, nr, regs, e.recorded)
+	tr.notedCall(t, nr, regs, e.Recorded)
 }
 
 // callEnded looks at what a call with its arguments in regs did to the address

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/records"
 )
@@ -53,8 +54,8 @@ func (p *Process) readyToggle(t *Thread) {
 		t.slot.get(layout.ChunkBytes) == 0 {
 		return
 	}
-	record := Record + Variant(t.plan)
-	t.prepareTable(Plain)
+	record := codecache.Record + codecache.Variant(t.plan)
+	t.prepareTable(codecache.Plain)
 	t.prepareTable(record)
 	now := uint64(0)
 	if p.mode == ModeRecord {
@@ -64,7 +65,7 @@ func (p *Process) readyToggle(t *Thread) {
 	t.toggles = t.slot.get(layout.Toggles)
 	// Each sets both counts. Behind an opening nothing opens until it is closed.
 	ok := p.toggleAt(tg.Open, record, tg.OpenMark, tg.Close, tg.CloseAfter) &&
-		p.toggleAt(tg.Close, Plain, tg.CloseMark, tg.Open, tg.OpenAfter)
+		p.toggleAt(tg.Close, codecache.Plain, tg.CloseMark, tg.Open, tg.OpenAfter)
 	if !ok {
 		p.stopToggling()
 		return
@@ -75,20 +76,20 @@ func (p *Process) readyToggle(t *Thread) {
 // toggleAt prepares the words of one of the toggle's places: it leads to variant v,
 // where other counts from n down.
 // The word that says that the others hold is written last.
-func (p *Process) toggleAt(pl *Place, v Variant, mark uint64, other *Place, n uint64) bool {
+func (p *Process) toggleAt(pl *Place, v codecache.Variant, mark uint64, other *Place, n uint64) bool {
 	code, addr := uint64(1), uint64(0) // a return goes by the table
 	if !pl.returns {
 		addr = pl.addr
-		if code = p.codeFor(pl.addr, v, past); code == 0 {
+		if code = p.codeFor(pl.addr, v, codecache.Counted); code == 0 {
 			return false
 		}
 	}
 	inside := uint64(0)
-	if v.records() {
+	if v.Records() {
 		inside = 1
 	}
 	base := p.control()
-	for i, w := range []uint64{records.Mark(records.MarkSwitch, mark), addr, inside, uint64(tableOff(v)),
+	for i, w := range []uint64{records.Mark(records.MarkSwitch, mark), addr, inside, uint64(codecache.TableOff(v)),
 		base + uint64(pl.offset()), Never, base + uint64(other.offset()), n} {
 		pl.word(layout.PlaceMark + 8*i).Store(w)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/records"
@@ -10,12 +11,8 @@ import (
 // Bounds of a translation unit: how far one request translates along
 // fall-throughs, direct jumps and calls.
 const (
-	maxBlockInsns = 64
 	maxUnitBlocks = 6
 	fetchBytes    = 512
-	// unitReserve is the room that must be left in an area before a unit is
-	// begun: more than any unit can need.
-	unitReserve = 256 << 10
 )
 
 // unit is one stretch of code being written: blocks that follow each other and
@@ -25,8 +22,8 @@ const (
 // There is one a process and it is used again: a request must not allocate.
 type unit struct {
 	p       *Process
-	ar      *area
-	v       Variant
+	ar      *codecache.Region
+	v       codecache.Variant
 	asm     asm.Writer
 	warm    []coldStub // used as often as the code that leads there
 	cold    []coldStub
@@ -38,13 +35,12 @@ type unit struct {
 	forced  bool     // the tracer executes the next block
 	headFor uint64   // a return address whose head comes next
 	lits    []literal
-	counted use // by the block's last instruction as it executes, each time; see askCounted
-	ins     [maxBlockInsns]x86.Insn
-	pos     []position // of the block being written, one an instruction
-	posBuf  [maxBlockInsns]position
-	newHead uint64 // an address with a new head and no block yet; 0 none
+	counted codecache.Use // by the block's last instruction as it executes, each time; see askCounted
+	ins     [codecache.MaxBlockInsns]x86.Insn
+	pos     []codecache.Position // of the block being written, one an instruction
+	posBuf  [codecache.MaxBlockInsns]codecache.Position
 	// What recording a block needs, kept to be used again.
-	wants [maxBlockInsns]Want
+	wants [codecache.MaxBlockInsns]Want
 	opBuf []x86.Operand
 	rec   recorder
 	// lastRecorded: the instruction being written is part of the records.
@@ -77,12 +73,12 @@ type coldStub struct {
 // translate translates the code at app, and ahead along its direct successors,
 // in variant v. It returns nil if there is no executable code at app.
 // It may return a block that existed already. A full cache gives nil as well.
-func (p *Process) translate(app uint64, v Variant) *block {
-	ar := p.areaFor(app)
+func (p *Process) translate(app uint64, v codecache.Variant) *codecache.Block {
+	ar := p.cache.RegionFor(app)
 	if ar == nil {
 		return nil
 	}
-	return p.unit(ar, v, func(u *unit) *block { return u.chain(app) })
+	return p.unit(ar, v, func(u *unit) *codecache.Block { return u.chain(app) })
 }
 
 // unit runs body with a fresh unit in ar and completes what it wrote.
@@ -90,16 +86,16 @@ func (p *Process) translate(app uint64, v Variant) *block {
 // The order is what threads rely on: hot code, cold code and literals are complete before
 // an exit of another unit is patched to lead here, and before the tables of threads are
 // pointed at heads. Warm stubs follow the hot code at once; cold ones go to the other part.
-func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
+func (p *Process) unit(ar *codecache.Region, v codecache.Variant, body func(*unit) *codecache.Block) *codecache.Block {
 	if !p.noHuge {
-		ar.enlarge()
+		ar.Enlarge()
 	}
 	u := &p.scratch
 	u.p, u.ar, u.v = p, ar, v
-	if p.slotHeads[v] == nil {
-		p.slotHeads[v] = make([]uint64, layout.TableEntries)
+	if p.cache.SlotHeads[v] == nil {
+		p.cache.SlotHeads[v] = make([]uint64, layout.TableEntries)
 	}
-	u.asm = asm.New(ar.mem[:ar.size], ar.base, ar.next)
+	u.asm = asm.New(ar.Mem[:ar.Size], ar.Base, ar.Next)
 	u.warm, u.cold, u.lits, u.heads, u.headFor = u.warm[:0], u.cold[:0], u.lits[:0], u.heads[:0], 0
 	u.asks, u.sides, u.basics = u.asks[:0], u.sides[:0], 0
 	b := body(u)
@@ -112,8 +108,8 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 		u.asm.Link(u.sides[i].site, u.asm.Here())
 		u.writeSide(&u.sides[i])
 	}
-	ar.next = (u.asm.Pos() + 15) &^ 15
-	u.asm.Seek(ar.cold)
+	ar.Next = (u.asm.Pos() + 15) &^ 15
+	u.asm.Seek(ar.Cold)
 	for i := 0; i < len(u.cold); i++ {
 		c := u.cold[i]
 		u.asm.Link(c.site, u.asm.Here())
@@ -133,9 +129,9 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 	if u.asm.Full() {
 		panic("code cache: unit larger than its reserve")
 	}
-	ar.cold = (u.asm.Pos() + 7) &^ 7
+	ar.Cold = (u.asm.Pos() + 7) &^ 7
 	u.noteNewHead()
-	p.linkEntered()
+	p.cache.LinkEntered()
 	p.publishHeads(u.heads, v)
 	return b
 }
@@ -145,8 +141,8 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 //
 // A block that exists already is not written again: the code jumps there. The bound keeps
 // a request from translating what may never be executed.
-func (u *unit) chain(app uint64) *block {
-	var first *block
+func (u *unit) chain(app uint64) *codecache.Block {
+	var first *codecache.Block
 	for n := 0; ; n++ {
 		if u.headFor != 0 {
 			u.headFor = 0
@@ -154,16 +150,16 @@ func (u *unit) chain(app uint64) *block {
 				return first
 			}
 		}
-		if b := u.p.blockOf(app, u.v); b != nil || n == maxUnitBlocks || u.v.records() && u.basics >= maxUnitBlocks || n > 0 && u.p.notify[app] {
+		if b := u.p.cache.BlockOf(app, u.v); b != nil || n == maxUnitBlocks || u.v.Records() && u.basics >= maxUnitBlocks || n > 0 && u.p.cache.Watched[app] {
 			if n > 0 {
-				u.jumpTo(app, fresh)
+				u.jumpTo(app, codecache.Uncounted)
 			}
 			return first
 		}
 		b, next := u.block(app)
 		if b == nil { // no code there: whoever gets there faults there
 			if n > 0 {
-				u.jumpTo(app, fresh)
+				u.jumpTo(app, codecache.Uncounted)
 			}
 			return first
 		}
@@ -184,17 +180,17 @@ func (u *unit) chain(app uint64) *block {
 // something is watched, at maxBlockInsns, and where executable memory ends. An address
 // whose bytes are no instruction gives a block that asks the tracer, which lets the
 // processor raise what belongs there.
-func (u *unit) block(app uint64) (b *block, next uint64) {
+func (u *unit) block(app uint64) (b *codecache.Block, next uint64) {
 	u.lastRecorded = false
 	n, why := u.decode(app)
 	if n == 0 && why == x86.OutOfBytes {
 		return nil, 0
 	}
 	ins := u.ins[:n]
-	b = u.p.newBlock()
-	b.app, b.variant = app, u.v
+	b = u.p.cache.NewBlock()
+	b.App, b.Variant = app, u.v
 	if n == 0 { // undecodable
-		b.code = u.asm.Here()
+		b.Code = u.asm.Here()
 		if u.p.changing(app) {
 			u.compareSelf(b, min(len(u.p.code.cur), 15))
 		}
@@ -202,7 +198,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		u.finish(b)
 		return b, 0
 	}
-	if u.v.records() && why == x86.EndOfBlock {
+	if u.v.Records() && why == x86.EndOfBlock {
 		n = u.superblock(app, n)
 		ins = u.ins[:n]
 	}
@@ -219,7 +215,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 	}
 	ins = u.ins[:n]
 	u.setPositions(ins)
-	b.code = u.asm.Here()
+	b.Code = u.asm.Here()
 	u.arrivals(b, ins, changing)
 	if changing {
 		u.compareSelf(b, int(ins[n-1].Next()-app))
@@ -231,9 +227,9 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 	case u.forced || u.mustTrap(&ins[0]):
 		u.spend(b, ins)
 		u.trapBlock(b, &ins[0])
-	case u.v.records():
+	case u.v.Records():
 		next = u.recordBlock(b, ins)
-	case u.v == Count:
+	case u.v == codecache.Count:
 		u.spend(b, ins)
 		u.count(b, ins)
 		next = u.plainBlock(b, ins)
@@ -248,22 +244,22 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 
 // finish enters the block into the tables.
 // A block for one use is not entered: nobody else may find it.
-func (u *unit) finish(b *block) {
+func (u *unit) finish(b *codecache.Block) {
 	// Room for the jump that may replace the entry: a block whose only
 	// instruction is a jump that was followed has no code at all.
 	// The same behind what counts, where jumps from within the function lead.
-	if n := u.asm.Here() - b.at(past); n < entryBytes {
-		u.asm.Nop(int(entryBytes - n))
+	if n := u.asm.Here() - b.At(codecache.Counted); n < codecache.EntryBytes {
+		u.asm.Nop(int(codecache.EntryBytes - n))
 	}
-	b.size = uint32(u.asm.Here() - b.code)
+	b.Size = uint32(u.asm.Here() - b.Code)
 	for i := range u.pos {
-		b.appSize += uint16(u.pos[i].len)
-		b.pieces = b.pieces || u.pos[i].moved
+		b.AppSize += uint16(u.pos[i].Len)
+		b.Pieces = b.Pieces || u.pos[i].Moved
 	}
-	b.insns, b.posAt = uint8(len(u.pos)), u.p.packPositions(u.pos)
-	u.ar.blocks = append(u.ar.blocks, b.num)
+	b.Insns, b.PosAt = uint8(len(u.pos)), u.p.cache.PackPositions(u.pos)
+	u.ar.Blocks = append(u.ar.Blocks, b.Num)
 	if u.limit == 0 {
-		u.p.enter(b)
+		u.p.cache.Enter(b)
 	}
 }
 
@@ -308,7 +304,7 @@ func (u *unit) mustTrap(in *x86.Insn) bool {
 		x86.MUD0, x86.MUD1, x86.MUD2, x86.MHLT:
 		return true
 	case x86.MWRFSBASE:
-		return u.v.records()
+		return u.v.Records()
 	}
 	if in.Has(x86.AttrGS) && in.NMem > 0 && in.Cat != x86.CatNOP && in.Cat != x86.CatWIDENOP && in.Mnem != x86.MLEA {
 		return true
@@ -320,7 +316,7 @@ func (u *unit) mustTrap(in *x86.Insn) bool {
 	case x86.CatCALL, x86.CatUNCONDBR, x86.CatRET:
 		return in.Mnem != x86.MXABORT && u.odd(in)
 	}
-	return u.v.records() && u.trapToRecord(in)
+	return u.v.Records() && u.trapToRecord(in)
 }
 
 // odd tells far branches and branches with prefixes that change their meaning.
@@ -339,9 +335,9 @@ func (u *unit) odd(in *x86.Insn) bool {
 }
 
 // trap writes a block of one instruction that the tracer executes.
-func (u *unit) trap(b *block, app uint64, length uint8) {
-	b.term = termTrap
-	u.pos = append(u.posBuf[:0], position{len: length})
+func (u *unit) trap(b *codecache.Block, app uint64, length uint8) {
+	b.Term = codecache.TermTrap
+	u.pos = append(u.posBuf[:0], codecache.Position{Len: length})
 	u.askTrap(b)
 }
 
@@ -351,21 +347,21 @@ func (u *unit) trap(b *block, app uint64, length uint8) {
 // The refused alternative is an int3, shorter and not slower: while a thread
 // blocks SIGTRAP, the kernel takes it as a reason to unblock the signal and to
 // forget the application's handler.
-func (u *unit) askTrap(b *block) {
-	n := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{trap: b}})
+func (u *unit) askTrap(b *codecache.Block) {
+	n := u.p.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.v, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
 	u.ask(uint32(n) + 1)
 }
 
 // plainBlock writes the instructions as they are and the branch.
 // A position's start and exec are the same: there is nothing in front of an
 // instruction.
-func (u *unit) plainBlock(b *block, ins []x86.Insn) (next uint64) {
+func (u *unit) plainBlock(b *codecache.Block, ins []x86.Insn) (next uint64) {
 	last := len(ins) - 1
 	for i := range ins {
-		off := uint16(u.asm.Here() - b.code)
-		u.pos[i].start, u.pos[i].exec = off, off
+		off := uint16(u.asm.Here() - b.Code)
+		u.pos[i].Start, u.pos[i].Exec = off, off
 		if i == 0 {
-			u.pos[0].start = 0
+			u.pos[0].Start = 0
 		}
 		if i == last {
 			return u.last(b, &ins[i])
@@ -389,7 +385,7 @@ func (u *unit) counting(in *x86.Insn, execute func()) {
 }
 
 // last writes the block's last instruction, whatever it is.
-func (u *unit) last(b *block, in *x86.Insn) (next uint64) {
+func (u *unit) last(b *codecache.Block, in *x86.Insn) (next uint64) {
 	switch in.Cat {
 	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatCALL, x86.CatRET, x86.CatSYSCALL:
 		return u.branch(b, in)
@@ -398,7 +394,7 @@ func (u *unit) last(b *block, in *x86.Insn) (next uint64) {
 		return u.branch(b, in)
 	}
 	u.counting(in, func() {
-		u.pos[len(u.pos)-1].exec = uint16(u.asm.Here() - b.code)
+		u.pos[len(u.pos)-1].Exec = uint16(u.asm.Here() - b.Code)
 		u.copy(in)
 	})
 	return in.Next()

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -31,8 +32,8 @@ func popsFlags(in *x86.Insn) bool { return in.Mnem == x86.MPOPF || in.Mnem == x8
 
 // checkPopped writes, before a popf, the request that has the tracer execute it
 // if it would set the trap flag. The other flags are free: popf replaces them.
-func (u *unit) checkPopped(b *block) {
-	n := u.p.newExit(exit{target: b.app, area: u.ar, v: u.v, fixed: true, rareExit: rareExit{trap: b}})
+func (u *unit) checkPopped(b *codecache.Block) {
+	n := u.p.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.v, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
 	a := &u.asm
 	back := func(*unit) {}
 	if u.p.keepFlags { // they are recorded in front of it, too
@@ -78,7 +79,7 @@ func (p *Process) popFlags(regs *sys.Regs) bool {
 // stepOwn executes one instruction of a thread that has the trap flag set, in
 // variant v, and delivers the trap. The instruction is recorded and counted like
 // any other that the tracer executes.
-func (tr *Tracer) stepOwn(t *Thread, regs *sys.Regs, v Variant) error {
+func (tr *Tracer) stepOwn(t *Thread, regs *sys.Regs, v codecache.Variant) error {
 	p := t.p
 	if p.systemCallAt(regs.Rip) && !p.plainCall(uint32(regs.Rax)) {
 		// The tracer has a part in it, and its code ends in more than one place:
@@ -87,28 +88,28 @@ func (tr *Tracer) stepOwn(t *Thread, regs *sys.Regs, v Variant) error {
 		r.Eflags &^= flagTrap
 		return tr.enter(t, &r, 0)
 	}
-	key := headKey{v, regs.Rip}
-	b := p.stepped[key]
+	key := codecache.HeadKey{Variant: v, App: regs.Rip}
+	b := p.cache.Stepped[key]
 	if b == nil {
 		if b = p.translateTrap(regs.Rip, v); b == nil {
 			return tr.native(t, regs, 0)
 		}
-		if p.stepped == nil {
-			p.stepped = make(map[headKey]*block)
+		if p.cache.Stepped == nil {
+			p.cache.Stepped = make(map[codecache.HeadKey]*codecache.Block)
 		}
-		p.stepped[key] = b
+		p.cache.Stepped[key] = b
 	}
 	return tr.emulate(t, b, regs)
 }
 
 // translateTrap makes a block of one instruction that the tracer executes,
 // whatever it is. No code leads there: it says what to record.
-func (p *Process) translateTrap(app uint64, v Variant) *block {
-	ar := p.areaFor(app)
+func (p *Process) translateTrap(app uint64, v codecache.Variant) *codecache.Block {
+	ar := p.cache.RegionFor(app)
 	if ar == nil {
 		return nil
 	}
-	return p.unit(ar, v, func(u *unit) *block {
+	return p.unit(ar, v, func(u *unit) *codecache.Block {
 		u.limit, u.forced = 1, true
 		defer func() { u.limit, u.forced = 0, false }()
 		b, _ := u.block(app)
@@ -171,9 +172,9 @@ func (p *Process) plainCall(nr uint32) bool {
 // processor clears the flag for the kernel and the return sets it again: the first
 // trap comes behind the instruction after the call.
 func (tr *Tracer) callOwn(t *Thread, regs *sys.Regs) error {
-	a, next := t.p.areas[0], regs.Rip+2
+	a, next := t.p.cache.Regions[0], regs.Rip+2
 	r := *regs
-	r.Rip = a.base + a.rt.inject
+	r.Rip = a.Base + a.Routines.Inject
 	r.Eflags &^= flagTrap
 	if err := sys.SetRegs(t.tid, &r); err != nil {
 		return err

@@ -33,9 +33,9 @@ func (tr *Tracer) vsyscall(t *Thread, regs *sys.Regs, nr uint64) error {
 	if _, err := t.p.mem.ReadAt(ret[:], int64(regs.Rsp)); err != nil {
 		return fmt.Errorf("return address of a vsyscall: %w", err)
 	}
-	a := t.p.areas[0]
+	a := t.p.cache.Regions[0]
 	r := *regs
-	r.Rip, r.Rax, r.Orig_rax = a.base+a.rt.inject, nr, ^uint64(0)
+	r.Rip, r.Rax, r.Orig_rax = a.Base+a.Routines.Inject, nr, ^uint64(0)
 	if err := tr.callWith(t, &r); err != nil {
 		return err
 	}

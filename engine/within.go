@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/asm"
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -21,15 +22,6 @@ import (
 
 // Extent is a stretch of code, from Start to before End.
 type Extent struct{ Start, End uint64 }
-
-// arrival says what of a thread's arrival at an address has been counted.
-type arrival uint8
-
-const (
-	fresh  arrival = iota // nothing: it may be an entry
-	within                // it is no entry: the thread jumped there from within the function
-	past                  // everything
-)
 
 // SetExtent says that a function begins at addr, where something is counted, and which code is
 // its own. Without, it may be any address in the middle of code: whatever gets there counts,
@@ -67,33 +59,14 @@ func (at *placesAt) size() uint64 {
 }
 
 // arrivalFrom is what a jump from one address to another is.
-func (p *Process) arrivalFrom(from, to uint64) arrival {
+func (p *Process) arrivalFrom(from, to uint64) codecache.Entry {
 	if len(p.placeAt) == 0 {
-		return fresh
+		return codecache.Uncounted
 	}
 	if at := p.placeAt[to]; at != nil && at.holds(from) {
-		return within
+		return codecache.BackEdge
 	}
-	return fresh
-}
-
-// at is where the block is entered by an arrival that has been counted so far.
-func (b *block) at(how arrival) uint64 {
-	switch how {
-	case within:
-		return b.code + uint64(b.inner)
-	case past:
-		return b.code + uint64(b.body)
-	}
-	return b.code
-}
-
-// counting is what has been counted where a block asks for something at its start.
-func (b *block) counting() arrival {
-	if b.counts {
-		return past
-	}
-	return fresh
+	return codecache.Uncounted
 }
 
 // lookUpFrom is lookUp for an indirect jump, which may lead to the first instruction of the
@@ -120,7 +93,7 @@ func (u *unit) branchIf(entry uint64) {
 	other := a.JmpShort()
 	a.LoadWord(x86.RCX, layout.S0)
 	a.LoadWord(x86.RDX, layout.S1)
-	u.jumpTo(entry, within)
+	u.jumpTo(entry, codecache.BackEdge)
 	a.Land(other)
 	a.Not(x86.RDX)
 	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 1))

@@ -10,7 +10,7 @@
 // of them to processing threads.
 //
 // The engine writes this layout (translated code and the assembly routines in
-// engine/stubs_amd64.S, whose constants a test compares with these), cab
+// engine/codecache/routines_amd64.S, whose constants a test compares with these), cab
 // reads it. Nothing here locks: each word names its one writer. The package
 // does no input or output and imports nothing of ours.
 package layout

@@ -1,4 +1,4 @@
-package engine
+package codecache
 
 /*
 #include <stdint.h>
@@ -15,46 +15,46 @@ import "C"
 
 import "unsafe"
 
-// routines is where the assembly routines lie in an area, as offsets from the
+// Routines is where the assembly routines lie in a region, as offsets from the
 // start of their copy.
 //
 // What lies between request and requestCore saves registers, between core and end they are
 // saved: that is what tells where the application's are. chunkWait to chunkTail is where a
 // thread waits for room.
-type routines struct {
-	size                       uint64
-	indirect                   uint64
-	request, requestCore       uint64
-	requestEnd                 uint64
-	chunk, chunkCore, chunkEnd uint64
-	chunkWait, chunkTail       uint64
-	syscall, syscallAfter      uint64
-	inject, injectAfter        uint64
-	entered                    uint64 // counted places
-	ret, retAny, retEnd        uint64
+type Routines struct {
+	Size                       uint64
+	Indirect                   uint64
+	Request, RequestCore       uint64
+	RequestEnd                 uint64
+	Chunk, ChunkCore, chunkEnd uint64
+	chunkWait, ChunkTail       uint64
+	Syscall, SyscallAfter      uint64
+	Inject, injectAfter        uint64
+	Entered                    uint64 // counted places
+	Ret, RetAny, retEnd        uint64
 }
 
 // routineOffsets takes them from the linker's addresses of the labels, so that nothing has to
 // be kept in step with the assembly by hand.
-func routineOffsets() routines {
-	return routines{
-		size:         uint64(C.off_stubs_end()),
-		indirect:     uint64(C.off_indirect()),
-		request:      uint64(C.off_request()),
-		requestCore:  uint64(C.off_request_core()),
-		requestEnd:   uint64(C.off_request_end()),
-		chunk:        uint64(C.off_switch()),
-		chunkCore:    uint64(C.off_switch_core()),
+func routineOffsets() Routines {
+	return Routines{
+		Size:         uint64(C.off_stubs_end()),
+		Indirect:     uint64(C.off_indirect()),
+		Request:      uint64(C.off_request()),
+		RequestCore:  uint64(C.off_request_core()),
+		RequestEnd:   uint64(C.off_request_end()),
+		Chunk:        uint64(C.off_switch()),
+		ChunkCore:    uint64(C.off_switch_core()),
 		chunkEnd:     uint64(C.off_switch_end()),
 		chunkWait:    uint64(C.off_switch_wait()),
-		chunkTail:    uint64(C.off_switch_tail()),
-		syscall:      uint64(C.off_syscall()),
-		syscallAfter: uint64(C.off_syscall_after()),
-		inject:       uint64(C.off_inject()),
+		ChunkTail:    uint64(C.off_switch_tail()),
+		Syscall:      uint64(C.off_syscall()),
+		SyscallAfter: uint64(C.off_syscall_after()),
+		Inject:       uint64(C.off_inject()),
 		injectAfter:  uint64(C.off_inject_after()),
-		entered:      uint64(C.off_entered()),
-		ret:          uint64(C.off_return()),
-		retAny:       uint64(C.off_return_any()),
+		Entered:      uint64(C.off_entered()),
+		Ret:          uint64(C.off_return()),
+		RetAny:       uint64(C.off_return_any()),
 		retEnd:       uint64(C.off_return_end()),
 	}
 }
@@ -65,8 +65,8 @@ func routineCode() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&C.alleria_stubs)), int(C.off_stubs_end()))
 }
 
-// batchCode is the machine code that makes several system calls: see batch.go.
-func batchCode() []byte {
+// BatchCode is the machine code that makes several system calls: see batch.go.
+func BatchCode() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&C.alleria_batch)),
 		int(uintptr(unsafe.Pointer(&C.alleria_batch_end))-uintptr(unsafe.Pointer(&C.alleria_batch))))
 }

@@ -1,13 +1,13 @@
-package engine
+package codecache
 
-// index says, for one variant, what is known of application addresses: the block that
+// Index says, for one variant, what is known of application addresses: the block that
 // was translated from there, or the exits that wait for it to be. It is a hash table of
 // eight bytes an address, open and probed linearly.
 //
 // The refused alternative are Go's maps, one of blocks, one of waiting exits and one of heads: a
 // sixth of the time of a request went into them, they were three times as large, and the
 // collector walked through them.
-type index struct {
+type Index struct {
 	slots []slotRef
 	used  int // slots that are not empty, the forgotten ones included
 	bits  uint
@@ -41,27 +41,27 @@ func (r ref) exit() (n int, ok bool) {
 func hashOf(app uint64) uint32 { return uint32(app * 0x9e3779b97f4a7c15 >> 32) }
 
 // refTo is the block that r names, nil if it is an exit or nothing.
-func (p *Process) refTo(r ref) *block {
+func (c *Cache) refTo(r ref) *Block {
 	if r == 0 || r&1 != 0 {
 		return nil
 	}
-	return p.blockPool.at(int(r>>1) - 1)
+	return c.BlockPool.At(int(r>>1) - 1)
 }
 
 // addrOf is the application address that a reference is about.
-func (p *Process) addrOf(r ref) (app uint64, ok bool) {
-	if b := p.refTo(r); b != nil {
-		return b.app, true
+func (c *Cache) addrOf(r ref) (app uint64, ok bool) {
+	if b := c.refTo(r); b != nil {
+		return b.App, true
 	}
 	if n, ok := r.exit(); ok {
-		return p.exits.at(n).target, true
+		return c.exits.At(n).target, true
 	}
 	return 0, false
 }
 
 // slotAt returns the slot of an address in variant v, nil if there is none.
-func (p *Process) slotAt(app uint64, v Variant) *slotRef {
-	x := &p.index[v]
+func (c *Cache) slotAt(app uint64, v Variant) *slotRef {
+	x := &c.Index[v]
 	if len(x.slots) == 0 {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (p *Process) slotAt(app uint64, v Variant) *slotRef {
 			return nil
 		}
 		if s.hash == h {
-			if a, ok := p.addrOf(s.ref); ok && a == app {
+			if a, ok := c.addrOf(s.ref); ok && a == app {
 				return s
 			}
 		}
@@ -81,11 +81,11 @@ func (p *Process) slotAt(app uint64, v Variant) *slotRef {
 
 // makeSlot returns the slot of an address, a new one if there is none. It is valid until
 // the next call.
-func (p *Process) makeSlot(app uint64, v Variant) *slotRef {
-	if s := p.slotAt(app, v); s != nil {
+func (c *Cache) makeSlot(app uint64, v Variant) *slotRef {
+	if s := c.slotAt(app, v); s != nil {
 		return s
 	}
-	x := &p.index[v]
+	x := &c.Index[v]
 	if (x.used+1)*4 > len(x.slots)*3 {
 		x.grow()
 	}
@@ -104,7 +104,7 @@ func (p *Process) makeSlot(app uint64, v Variant) *slotRef {
 
 // grow makes a table, of twice the size unless half of the old is of forgotten addresses,
 // which are left out.
-func (x *index) grow() {
+func (x *Index) grow() {
 	old, known := x.slots, 0
 	for _, s := range old {
 		if s.ref != 0 && s.ref != forgotten {
@@ -117,7 +117,7 @@ func (x *index) grow() {
 	x.slots, x.used = make([]slotRef, 1<<x.bits), 0
 	// Writing first: a page that is read first is the kernel's page of zeros, and the later
 	// write takes another fault, with an interrupt of the other processors.
-	for i := 0; i < len(x.slots); i += pageSize / 8 {
+	for i := 0; i < len(x.slots); i += hostPage / 8 {
 		x.slots[i] = slotRef{}
 	}
 	mask := uint32(len(x.slots) - 1)
@@ -134,47 +134,42 @@ func (x *index) grow() {
 	}
 }
 
-// blockOf returns the translation of app in variant v, nil if there is none.
-func (p *Process) blockOf(app uint64, v Variant) *block {
-	if s := p.slotAt(app, v); s != nil {
-		return p.refTo(s.ref)
+// BlockOf returns the translation of app in variant v, nil if there is none.
+func (c *Cache) BlockOf(app uint64, v Variant) *Block {
+	if s := c.slotAt(app, v); s != nil {
+		return c.refTo(s.ref)
 	}
 	return nil
 }
 
-// eachBlock calls f for every block that is known by its address.
-func (p *Process) eachBlock(f func(*block)) {
-	for v := range p.index {
-		for _, s := range p.index[v].slots {
-			if b := p.refTo(s.ref); b != nil {
+// EachBlock calls f for every block that is known by its address.
+func (c *Cache) EachBlock(f func(*Block)) {
+	for v := range c.Index {
+		for _, s := range c.Index[v].slots {
+			if b := c.refTo(s.ref); b != nil {
 				f(b)
 			}
 		}
 	}
 }
 
-// hasHead tells whether there is a head of app: see unit.head. Most are noted with the
+// HasHead tells whether there is a head of app: see the translator's head. Most are noted with the
 // address's block; the others are of addresses that are watched or whose block is dead.
-func (p *Process) hasHead(app uint64, v Variant) bool {
-	if b := p.blockOf(app, v); b != nil && b.headed {
+func (c *Cache) HasHead(app uint64, v Variant) bool {
+	if b := c.BlockOf(app, v); b != nil && b.Headed {
 		return true
 	}
-	return p.bareHeads[headKey{v, app}]
+	return c.BareHeads[HeadKey{v, app}]
 }
 
-// noteNewHead notes the head that was just written, if no block came behind it.
-func (u *unit) noteNewHead() {
-	if u.newHead != 0 {
-		u.p.noteHead(u.newHead, u.v)
-		u.newHead = 0
-	}
-}
-
-// noteHead notes that there is a head of app.
-func (p *Process) noteHead(app uint64, v Variant) {
-	if b := p.blockOf(app, v); b != nil {
-		b.headed = true
+// NoteHead notes that there is a head of app.
+func (c *Cache) NoteHead(app uint64, v Variant) {
+	if b := c.BlockOf(app, v); b != nil {
+		b.Headed = true
 		return
 	}
-	p.bareHeads[headKey{v, app}] = true
+	c.BareHeads[HeadKey{v, app}] = true
 }
+
+// hostPage is a page of the tracer's memory.
+const hostPage = 4096

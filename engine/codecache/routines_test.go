@@ -1,4 +1,4 @@
-package engine
+package codecache
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 // TestStubConstants compares the words that the assembly routines use with the
 // layout that the rest shares.
 func TestStubConstants(t *testing.T) {
-	src, err := os.ReadFile("stubs_amd64.S")
+	src, err := os.ReadFile("routines_amd64.S")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +51,10 @@ func TestSlotPartsDoNotOverlap(t *testing.T) {
 		{"await", layout.Await, layout.Place + 4}, {"mailbox", layout.Req, layout.Asleep + 4},
 		{"return words", layout.Back, layout.Toggles + 8},
 		{"save area", layout.Save, layout.SaveFlags + 8}, {"operand", layout.Operand, layout.VecSave + 64},
-		{"counting", layout.CountReg, layout.CountLanes + 8}, {"budgets", layout.Budgets, budgetOff(NumMetrics, 0)}, {"x87 registers", layout.FXSave, layout.FXSave + 512},
+		{"counting", layout.CountReg, layout.CountLanes + 8}, {"budgets", layout.Budgets, BudgetOff(NumMetrics, 0)}, {"x87 registers", layout.FXSave, layout.FXSave + 512},
 		{"chunk control", layout.ChunkCtl, layout.ChunkCtl + layout.MaxChunks*layout.ChunkCtlSize},
 		{"frames' places", layout.FramePlace, layout.FramePlace + 2*layout.FrameMax},
-		{"tables", layout.TableOff, int(tableOff(numVariants))}, {"counters", layout.CounterOff, layout.CounterOff + 8*layout.MaxCounters},
+		{"tables", layout.TableOff, int(TableOff(NumVariants))}, {"counters", layout.CounterOff, layout.CounterOff + 8*layout.MaxCounters},
 		{"frames", layout.FrameSP, layout.FrameSite + 8*layout.FrameMax}, {"ring", layout.RingOff, layout.RingOff + layout.RingMax},
 		{"slot", layout.SlotSize, layout.SlotSize},
 	}

@@ -1,0 +1,279 @@
+package codecache
+
+import (
+	"fmt"
+	"os"
+	"sort"
+
+	"alleria/internal/layout"
+	"alleria/internal/records"
+	"alleria/internal/sys"
+)
+
+// Cache is a process's translations, and what is known by application address of them. Only the tracer's
+// goroutine touches it; threads execute what it has written. What goes by variants is emptied together with the variant's tables,
+// see Replan.
+type Cache struct {
+	Regions []*Region // the first is the default
+	// all translations by number; a dead block is no longer in the index
+	BlockPool pool[Block]
+	Index     [NumVariants]Index
+	Epoch     [NumVariants]int      // how often a variant's translations were forgotten
+	BareHeads map[HeadKey]bool      // addresses with a head that have no block
+	Stepped   map[HeadKey]*Block    // of single instructions that are executed with the trap flag set
+	SlotHeads [NumVariants][]uint64 // the newest head of each entry of the look-up tables, 0 none
+	// by number
+	exits     pool[exitWords]
+	rareExits []RareExit
+	SideExits pool[LazySideExit] // ways out of superblocks that are written when they are taken
+	entered   []enteredBlock     // blocks of the unit being written
+	NewHead   uint64             // an address with a new head and no block yet; 0 none
+	// Watched is what is watched: nothing is linked to it, code asks each time
+	Watched map[uint64]bool
+	Ahead   bool   // what exits lead to is noted in AheadQueue
+	Full    func() // tells that there is no room for another unit
+	// addresses that recent translations lead to, the latest last
+	AheadQueue  []aheadItem
+	AheadLeft   int
+	posPool     []byte // the positions of blocks, packed; cut off from the front
+	posPieces   [][]byte
+	goneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
+	Counters    []*Block            // counted blocks by counter
+	Facts       records.Blocks      // recorded blocks, for whoever reads the rings
+}
+
+// New makes an empty cache. ahead: what exits lead to is queued; full is called where there is no
+// room any more.
+func New(ahead bool, full func()) Cache {
+	return Cache{BareHeads: make(map[HeadKey]bool), Watched: make(map[uint64]bool), Ahead: ahead, Full: full}
+}
+
+// Bounds of what is written at a time.
+const (
+	MaxBlockInsns = 64 // of a block
+	// unitReserve is the room that must be left in a region before a unit is
+	// begun: more than any unit can need.
+	unitReserve = 256 << 10
+)
+
+// Variant is what translated code does besides what the application does.
+type Variant uint8
+
+// The variants, each with blocks, links and a look-up table of its own.
+const (
+	Plain       Variant = iota // nothing
+	Count                      // counts block executions
+	Record                     // writes raw records as the first of the client's plans says; those of the others follow
+	NumVariants = layout.Variants
+	// Aside is for children that share the address space: nothing, and entries that the
+	// process's threads count in the same words are not counted either.
+	Aside = NumVariants - 1
+)
+
+// MaxPlans is how many plans a client can have at a time: different things that
+// different threads record. Each has a look-up table in the thread's slot.
+const MaxPlans = int(Aside - Record)
+
+// Records tells the variants that write records.
+func (v Variant) Records() bool { return v >= Record && v < Aside }
+
+// Plan is the client's plan that a recording variant follows.
+func (v Variant) Plan() int { return int(v - Record) }
+
+// reach is how far from a region's every byte code may lie to be translated
+// into it: a 32-bit displacement less a margin for operands that lie beyond
+// their image.
+// Operands that are farther from their code than the margin are seen by the
+// encoder, which then refuses the displacement.
+const reach = 1<<31 - 64<<20
+
+// Region is a stretch of the code cache: executable in the target, writable in
+// the tracer. It grows upwards and is never reused while the process lives,
+// except by a flush.
+//
+// From its start: the routines, then units of hot code upwards to three quarters of it,
+// then stubs, literals and veneers. Only the tracer writes.
+type Region struct {
+	Base uint64
+	Mem  []byte
+	Next int // where the next unit goes; grows up to coldAt
+	// cold is where the next stub goes: code and literals that are seldom used
+	// lie apart, so that they take no room in the instruction cache.
+	Cold     int
+	Size     int
+	Routines Routines
+	Num      uint8 // its place in Cache.Regions
+	// blocks, by number, in the order of their code; so also of their addresses.
+	Blocks  []uint32
+	veneers map[uint64]uint64 // jumps to other regions, by where they lead
+	// changes to the next chunk, that blocks share
+	Switches map[SwitchKey]uint64
+	// Up to where the two parts were made of large pages, or that was tried.
+	hugeNext, hugeCold int
+}
+
+// NewRegion maps a region in the tracer and puts the routines at its start. base is where
+// the target has it.
+func NewRegion(f *os.File, offset int64, size int, base uint64) (*Region, error) {
+	mem, err := sys.MapSharedAligned(f, offset, size)
+	if err != nil {
+		return nil, fmt.Errorf("code cache: %w", err)
+	}
+	a := &Region{Base: base, Mem: mem, Size: size, Routines: routineOffsets()}
+	copy(mem, routineCode())
+	a.Next = int(a.Routines.Size+63) &^ 63
+	a.Cold = size / 4 * 3
+	a.hugeCold = a.Cold
+	return a, nil
+}
+
+// hugeAfter is how much of the first large page of a part is used before it is
+// made one: short programs need a few small ones.
+const hugeAfter = 256 << 10
+
+// Enlarge makes large pages of what is about to be written. Code that a program
+// runs through once in a while is then found by the processor with one look-up of
+// its address for two megabytes, and nobody takes faults for its pages.
+func (a *Region) Enlarge() {
+	a.hugeNext = a.enlargePart(a.hugeNext, a.Next, 0)
+	a.hugeCold = a.enlargePart(a.hugeCold, a.Cold, a.Size/4*3)
+}
+
+// enlargePart does it for the part from start, written up to pos, with large
+// pages up to done so far; it returns up to where now. That the kernel has no
+// large page to give costs speed only, so it is not looked at.
+func (a *Region) enlargePart(done, pos, start int) int {
+	if done == start && pos < start+hugeAfter || done > start && pos+unitReserve <= done {
+		return done
+	}
+	_ = sys.Collapse(a.Mem[done : done+sys.HugePage])
+	return done + sys.HugePage
+}
+
+// Contains tells whether a cache address lies in the region.
+func (a *Region) Contains(addr uint64) bool { return addr-a.Base < uint64(a.Size) }
+
+// Near tells whether code at addr can be translated into the region with its
+// relative operands intact. Addresses that fit in 31 bits need not be near:
+// their operands become absolute.
+func (a *Region) Near(addr uint64) bool {
+	lo, hi := int64(addr-a.Base), int64(addr-(a.Base+uint64(a.Size)))
+	return lo > -reach && lo < reach && hi > -reach && hi < reach
+}
+
+// BlockAt returns the block whose code holds the cache address in region a, nil if it lies
+// in a stub or a routine.
+func (c *Cache) BlockAt(a *Region, addr uint64) *Block {
+	i := sort.Search(len(a.Blocks), func(i int) bool { return c.BlockPool.At(int(a.Blocks[i])).Code > addr })
+	if i == 0 {
+		return nil
+	}
+	if b := c.BlockPool.At(int(a.Blocks[i-1])); addr < b.Code+uint64(b.Size) {
+		return b
+	}
+	return nil
+}
+
+// Block is one translated basic block. There are hundreds of thousands: they
+// come from large pieces (pool), and nothing in them has a piece of memory of
+// its own but what is rare.
+//
+// It is kept for the life of the process, also when dead: threads may still be in it, and
+// signals have to be able to tell where.
+type Block struct {
+	App     uint64 // application address
+	Code    uint64 // cache address: where links and heads lead
+	Num     uint32 // its number in Cache.BlockPool
+	PosAt   uint32 // where the positions of its instructions are, packed
+	Size    uint32 // bytes of code
+	AppSize uint16
+	// compared is where the code behind the comparison with the application's
+	// begins, 0 without one.
+	Compared uint16
+	// inner is where the code behind the counting of entries begins, body where that behind
+	// the counting of back-edges does; counts tells that there is such.
+	Inner   uint16
+	Body    uint16
+	Counts  bool
+	Insns   uint8 // how many instructions
+	Variant Variant
+	Term    terminator
+	Dead    bool  // invalidated
+	Pieces  bool  // its instructions do not lie one behind the other, see superblock
+	Headed  bool  // there is a head that leads here
+	Spends  bool  // it subtracts itself from budgets
+	Word    uint8 // which of their words, see budgetOff
+	// lastRecorded: the last instruction, a system call, is part of the records.
+	LastRecorded bool
+	Rec          Recording // without id unless Record
+	Used         *[]Use    // see uses; a pointer, because few processes have any
+}
+
+// Uses is of each instruction what it subtracted; nil where that is just itself.
+func (b *Block) Uses() []Use {
+	if b.Used == nil {
+		return nil
+	}
+	return *b.Used
+}
+
+// terminator is the shape of the code that ends a block; it tells what the
+// registers mean there.
+type terminator uint8
+
+const (
+	termNone     terminator = iota
+	TermDirect              // branches with nothing spilled
+	TermIndirect            // rcx and rdx in S0 and S1 after exec
+	TermSyscall
+	TermTrap // a request: the tracer executes the instruction
+)
+
+// RegionAt returns the region that holds a cache address.
+func (c *Cache) RegionAt(addr uint64) *Region {
+	for _, a := range c.Regions {
+		if a.Contains(addr) {
+			return a
+		}
+	}
+	return nil
+}
+
+// InRequest tells whether an address lies where the request routine has saved the registers.
+func (a *Region) InRequest(addr uint64) bool {
+	off := addr - a.Base
+	return off >= a.Routines.RequestCore && off <= a.Routines.RequestEnd
+}
+
+// InReturn tells whether it lies in the routine that looks at awaited returns.
+func (a *Region) InReturn(addr uint64) bool {
+	off := addr - a.Base
+	return off >= a.Routines.Ret && off < a.Routines.retEnd
+}
+
+// RegionFor returns the region that code at app is translated into.
+//
+// An instruction with a RIP-relative operand can only be copied as it is within two
+// gigabytes of that operand; the regions lie so that most images have one that near. Code
+// that is near to none goes into the first, with operands made absolute.
+func (c *Cache) RegionFor(app uint64) *Region {
+	for _, a := range c.Regions {
+		if a.Near(app) {
+			return c.Room(a)
+		}
+	}
+	return c.Room(c.Regions[0])
+}
+
+// Room returns the region, flushed first if it is nearly full.
+//
+// The hot part grows up to three quarters of a region, the cold one from there to its
+// end; each must have room for the largest unit before one is begun. A full cache ends
+// translation, and with it the run: 192 MiB of hot code is more than any program met.
+func (c *Cache) Room(a *Region) *Region {
+	if a.Next+unitReserve > a.Size/4*3 || a.Cold+unitReserve > a.Size {
+		c.Full()
+		return nil
+	}
+	return a
+}

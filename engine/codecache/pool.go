@@ -1,0 +1,33 @@
+package codecache
+
+// pool is a growing list in pieces. What is in it stays where it is, so that it may be
+// pointed to, and growing leaves nothing behind for the garbage collector. A type without
+// pointers costs the collector nothing at all, however long the list.
+type pool[T any] struct {
+	pieces []*[poolPiece]T
+	N      int
+}
+
+// poolPiece is the length of a piece: small enough that a program of a few blocks
+// does not pay for many.
+const poolPiece = 256
+
+// Add appends a zero value and returns it with its number.
+func (l *pool[T]) Add() (*T, int) {
+	n := l.N
+	if n%poolPiece == 0 {
+		l.pieces = append(l.pieces, new([poolPiece]T))
+	}
+	l.N++
+	return l.At(n), n
+}
+
+// At returns the value of that number.
+func (l *pool[T]) At(n int) *T { return &l.pieces[n/poolPiece][n%poolPiece] }
+
+// NewBlock returns an empty block.
+func (c *Cache) NewBlock() *Block {
+	b, n := c.BlockPool.Add()
+	b.Num = uint32(n)
+	return b
+}

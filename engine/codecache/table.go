@@ -1,0 +1,58 @@
+package codecache
+
+import (
+	"alleria/engine/asm"
+	"alleria/internal/layout"
+)
+
+// SlotOf is the entry of a look-up table for an address: its low sixteen bits.
+func SlotOf(app uint64) uint16 { return uint16(app) }
+
+// veneer returns a place in ar that jumps to a cache address in another region.
+// A region's displacements reach two gigabytes, and regions may be farther apart.
+func (c *Cache) veneer(ar *Region, to uint64) uint64 {
+	if v := ar.veneers[to]; v != 0 {
+		return v
+	}
+	a := asm.New(ar.Mem[:ar.Size], ar.Base, ar.Cold)
+	v := a.Here()
+	a.JmpLiteral(to)
+	ar.Cold = (a.Pos() + 7) &^ 7
+	if ar.veneers == nil {
+		ar.veneers = make(map[uint64]uint64)
+	}
+	ar.veneers[to] = v
+	return v
+}
+
+// HeadKey names a head: where indirect branches to one application address arrive in
+// one variant. The last of its slot's chain is where the slot leads.
+type HeadKey struct {
+	Variant Variant
+	App     uint64
+}
+
+// aheadOf notes that target may be wanted soon.
+// The queue is a stack with a bound: what was asked for lately is the likeliest to
+// be next.
+func (c *Cache) aheadOf(target uint64, v Variant) {
+	if c.Ahead && len(c.AheadQueue) < aheadMax {
+		c.AheadQueue = append(c.AheadQueue, aheadItem{target, v})
+	}
+}
+
+// aheadItem is an address that may be wanted, in a variant.
+type aheadItem struct {
+	App     uint64
+	Variant Variant
+}
+
+// aheadMax bounds how much one request can lead to be translated before the
+// next is looked at.
+const aheadMax = 64
+
+// TableMiss is where a look-up table's entry leads when nothing is known.
+func (c *Cache) TableMiss() uint64 { return c.Regions[0].Base + c.Regions[0].Routines.Indirect }
+
+// TableOff is where a variant's look-up table lies in a slot.
+func TableOff(v Variant) int { return layout.TableOff + int(v)*layout.TableSize }
