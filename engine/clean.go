@@ -186,6 +186,13 @@ func (t *Thread) wanted(regs *sys.Regs) (uint64, codecache.Entry, bool) {
 		t.p.tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
 		return site, codecache.Uncounted, true
 	}
+	switch req {
+	case layout.ReqCapture: // it will arrive once more
+		return t.p.captures.points[t.slot.u32(layout.CaptureAsked).Load()].entry, codecache.Uncounted, true
+	case layout.ReqLeft: // the return is captured and goes on by itself
+		t.p.tr.captureLeft(t)
+		return 0, codecache.Uncounted, false
+	}
 	if s := t.p.cache.SideExitOf(req); s != nil {
 		return s.Target, t.p.arrivalBy(s), true
 	}

@@ -67,6 +67,7 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how codecache.Entry) codeca
 		t.p.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
 	}
 	if t.native {
+		tr.leftCaptured(t, regs)
 		tr.returnedNatively(t, regs.Rip, regs.Rsp)
 	}
 	if t.p.mode != ModeNative {
@@ -74,6 +75,9 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how codecache.Entry) codeca
 	}
 	if t.restarted && t.p.probedCall(regs.Rip) { // the kernel makes the same call again
 		return codecache.Counted
+	}
+	if how == codecache.Uncounted {
+		tr.enteredCaptured(t, regs)
 	}
 	tr.enteredNatively(t, regs.Rip, regs.Rsp, how)
 	return codecache.Counted

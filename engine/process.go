@@ -53,18 +53,22 @@ type Process struct {
 	filtered    bool // the program has installed a filter of system calls; stays so through execve
 	trapIgnored bool // the program was started with SIGTRAP ignored
 
-	scratch unit // what is being translated; one at a time
-
 	orders
 	members
 	shared
-	cache codecache.Cache
+	translations
 	probeTable
 	budgeting
 	watches
 	residency
 	switches
 	features
+}
+
+// translations is what there is of a process's code in the cache, and what is being written.
+type translations struct {
+	cache   codecache.Cache
+	scratch unit // one at a time
 }
 
 // orders is what the handler has asked for and the tracer has not done yet, or goes by.
@@ -265,7 +269,7 @@ const (
 // A 32-bit program has another code segment from its first instruction on: it is refused
 // here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, error) {
-	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, cache: codecache.New(tr.opts.Ahead, nil),
+	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, translations: translations{cache: codecache.New(tr.opts.Ahead, nil)},
 		probeTable: newProbeTable(tr.opts.NoJumps), budgeting: budgeting{words: layout.BudgetWords},
 		watches: newWatches(), switches: newSwitches(&tr.opts), features: processorFeatures()}
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
@@ -374,6 +378,7 @@ func (p *Process) addThread(t *Thread) error {
 		t.SetBudget(m, unlimited)
 	}
 	s.initFrames()
+	s.initCaptures()
 	t.toggles = s.get(layout.Toggles)
 	p.stopToggling() // it is not alone any more
 	if !t.vfork {
