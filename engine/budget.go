@@ -3,22 +3,18 @@ package engine
 import (
 	"time"
 
-	"alleria/engine/asm"
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/sys"
 )
 
 // budgeting is what blocks of a process count, and how budgets are dealt out.
 type budgeting struct {
-	metrics        [NumMetrics]bool // that blocks count
-	budgeted       bool             // any of them
-	countsAccesses bool             // any that is of accesses
-	budgetEpoch    int
-	words          int // that budgets are dealt out to
-	lastWord       int // the one that the last block uses
-	budgetAsks     int // see askedForBudget
-	askRowFrom     time.Duration
+	budgetEpoch int
+	budgetAsks  int // see askedForBudget
+	askRowFrom  time.Duration
 }
 
 // unlimited is the budget of a thread that is not to be asked about.
@@ -32,12 +28,12 @@ func (p *Process) CountExecuted(metrics ...Metric) {
 	for _, m := range metrics {
 		want[m] = true
 	}
-	if want == p.metrics {
+	if want == p.translator.Metrics {
 		return
 	}
-	p.metrics = want
-	p.budgeted = len(metrics) > 0
-	p.countsAccesses = want[MetricAccesses] || want[MetricReads] || want[MetricWrites]
+	p.translator.Metrics = want
+	p.translator.Budgeted = len(metrics) > 0
+	p.translator.CountsAccesses = want[MetricAccesses] || want[MetricReads] || want[MetricWrites]
 	for v := range p.cache.Index {
 		p.retranslate(codecache.Variant(v))
 	}
@@ -61,125 +57,6 @@ func (p *Process) Rebudget() {
 	p.modeChanged = true
 }
 
-// useOf is what all instructions of a block do. What each does stands with the
-// block where it is not just itself, so that what was not executed can be given back.
-func (u *unit) useOf(b *codecache.Block, ins []x86.Insn) (sum codecache.Use) {
-	b.Spends = true
-	if !u.p.countsAccesses {
-		sum[MetricInstructions] = uint32(len(ins))
-		return sum
-	}
-	uses := u.usesOf(ins)
-	b.Used = &uses
-	for i := range uses {
-		sum.Add(uses[i])
-	}
-	return sum
-}
-
-// usesOf counts what instructions do, each by itself, but for accesses whose
-// number is known only when they execute (see counted).
-func (u *unit) usesOf(ins []x86.Insn) []codecache.Use {
-	out := make([]codecache.Use, len(ins))
-	for i := range ins {
-		out[i][MetricInstructions] = 1
-		if !u.p.countsAccesses || ins[i].NMem == 0 {
-			continue
-		}
-		from := len(u.opBuf)
-		u.opBuf = ins[i].Accesses(u.opBuf)
-		for j := range u.opBuf[from:] {
-			if o := &u.opBuf[from+j]; !dynamic(o) && !headerOnly(&ins[i], o) {
-				out[i].Access(o.Store, 1)
-			}
-		}
-		u.opBuf = u.opBuf[:from]
-	}
-	return out
-}
-
-// headerOnly tells the read of an instruction that saves processor state: the
-// header that it reads is part of what it writes.
-func headerOnly(in *x86.Insn, o *x86.Operand) bool {
-	return in.Complex() && !o.Store && in.Mnem != x86.MXRSTOR && in.Mnem != x86.MXRSTOR64
-}
-
-// spend writes, at a block's start, the subtraction of what its instructions do
-// from the budgets, and the request for when one does not suffice. A block that is
-// used once has been made for what is left and does not ask.
-func (u *unit) spend(b *codecache.Block, ins []x86.Insn) {
-	if !u.p.budgeted {
-		return
-	}
-	sum := u.useOf(b, ins)
-	u.p.lastWord = (u.p.lastWord + 1) % u.p.words
-	b.Word = uint8(u.p.lastWord)
-	need := &codecache.Shortage{Word: u.p.lastWord}
-	for m := range NumMetrics {
-		if !u.p.metrics[m] {
-			continue
-		}
-		need.Subtracted[m], need.Use[m] = true, sum[m]
-		ask := -1
-		if u.limit == 0 {
-			ask = u.p.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.v, Fixed: true, Entry: b.Counting(), RareExit: codecache.RareExit{Need: need.Copy()}})
-		}
-		u.subtract(codecache.BudgetOff(m, need.Word), sum[m], u.flagsFree(ins), ask)
-	}
-}
-
-// subtract writes the subtraction of n from the word of a budget at off, and, unless ask is
-// negative, the request of that number for when it falls below zero.
-//
-// The sign of the result decides, by one of three means: a conditional jump where
-// the flags are dead; pext of the sign bit and jrcxz; lahf and seto around the jump
-// on processors without BMI2. Counting down was chosen over counting up because the
-// comparison is then with zero.
-func (u *unit) subtract(off int, n uint32, dead bool, ask int) {
-	a := &u.asm
-	switch {
-	case dead:
-		a.SubWord(off, n)
-		if ask >= 0 {
-			u.coldAsk(a.JccLater(asm.IfNegative), ask, nil)
-		}
-	case ask < 0 || u.p.hasBMI2:
-		a.StoreWord(spillF, x86.RCX)
-		a.LoadWord(x86.RCX, off)
-		a.LeaDisp(x86.RCX, x86.RCX, -int64(n))
-		a.StoreWord(off, x86.RCX)
-		if ask >= 0 {
-			a.PextWord(x86.RCX, x86.RCX, layout.SignMask)
-			u.coldAsk(a.JnrcxzLater(), ask, func(u *unit) { u.asm.LoadWord(x86.RCX, spillF) })
-		}
-		a.LoadWord(x86.RCX, spillF)
-	default:
-		a.StoreWord(spillF, x86.RAX)
-		a.FlagsToRAX()
-		a.StoreWord(spillF+8, x86.RAX)
-		a.SubWord(off, n)
-		below := a.JccLater(asm.IfNegative)
-		back := func(u *unit) {
-			u.asm.LoadWord(x86.RAX, spillF+8)
-			u.asm.FlagsFromRAX()
-			u.asm.LoadWord(x86.RAX, spillF)
-		}
-		u.coldAsk(below, ask, back)
-		back(u)
-	}
-}
-
-// coldAsk notes that the branch at site leads to a request, with first before it.
-// first restores what the way there has borrowed.
-func (u *unit) coldAsk(site asm.Site, n int, first func(*unit)) {
-	u.cold = append(u.cold, coldStub{site, func(u *unit) {
-		if first != nil {
-			first(u)
-		}
-		u.ask(uint32(n) + 1)
-	}})
-}
-
 // shortBudget answers a thread whose budget does not suffice for the block at
 // app: the client is asked, and if it grants too little, as many instructions
 // as there is budget for get a translation of their own that asks again behind
@@ -200,13 +77,13 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *codecache.Shortage) e
 		t.gather(need)
 		return tr.answerPast(t, app, codecache.Counted)
 	}
-	b := p.translateShort(app, t.variant, n)
+	b := p.translator.TranslateShort(app, t.variant, n)
 	if b == nil {
 		return tr.leaveAt(t, app)
 	}
 	// Whatever comes behind the block has to ask.
 	for m := range NumMetrics {
-		if p.metrics[m] {
+		if p.translator.Metrics[m] {
 			t.putAll(m, int(b.Word))
 		}
 	}
@@ -218,11 +95,11 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *codecache.Shortage) e
 // budgets is used up: a count is reached before the arrival at app counts, and before a signal
 // is delivered there.
 func (tr *Tracer) askSpent(t *Thread, app uint64) {
-	if !t.p.budgeted || t.vfork {
+	if !t.p.translator.Budgeted || t.vfork {
 		return
 	}
 	for m := range NumMetrics {
-		if t.p.metrics[m] && t.Budget(m) <= 0 {
+		if t.p.translator.Metrics[m] && t.Budget(m) <= 0 {
 			t.p.client.BudgetLow(t, app)
 			t.deal()
 			return
@@ -242,13 +119,13 @@ func (t *Thread) giveBack(need *codecache.Shortage) {
 // affordable is how many instructions of the block at app the thread's budgets
 // allow; 0: all of it, and more.
 func (p *Process) affordable(t *Thread, app uint64) int {
-	code := p.fetch(app, fetchBytes)
-	u := &p.scratch
-	n, _ := p.tr.decoder.Decode(code, app, u.ins[:])
-	uses := u.usesOf(u.ins[:n])
+	code := p.fetch(app, translate.FetchBytes)
+	u := &p.translator
+	n, _ := p.tr.decoder.Decode(code, app, u.Ins[:])
+	uses := u.UsesOf(u.Ins[:n])
 	most := 0
 	for m := range NumMetrics {
-		if !p.metrics[m] {
+		if !p.translator.Metrics[m] {
 			continue
 		}
 		left := t.Budget(m)
@@ -269,27 +146,6 @@ func (p *Process) affordable(t *Thread, app uint64) int {
 	return most
 }
 
-// translateShort translates the first n instructions at app, for one use.
-// It is a block like any other for signals, but nothing leads to it.
-func (p *Process) translateShort(app uint64, v codecache.Variant, n int) *codecache.Block {
-	ar := p.cache.RegionFor(app)
-	if ar == nil {
-		return nil
-	}
-	return p.unit(ar, v, func(u *unit) *codecache.Block {
-		u.limit = n
-		defer func() { u.limit = 0 }()
-		b, next := u.block(app)
-		if b == nil {
-			return nil
-		}
-		if next != 0 {
-			u.askSpent(u.asm.JmpLater(), next, codecache.Uncounted)
-		}
-		return b
-	})
-}
-
 // refund gives back what a block subtracted for the instructions from i on that
 // were not executed.
 // It is called where a signal or a fault takes a thread out of a block.
@@ -303,9 +159,65 @@ func (t *Thread) refund(b *codecache.Block, i int) {
 	}
 	for _, n := range b.Uses()[min(i, len(b.Uses())):] {
 		for m := range n {
-			if n[m] > 0 && t.p.metrics[m] {
+			if n[m] > 0 && t.p.translator.Metrics[m] {
 				t.take(Metric(m), -int64(n[m]))
 			}
 		}
+	}
+}
+
+// settle counts the iterations that a repeated string instruction, i of block b,
+// had made when the thread left it between two of them.
+// rcx is what is left of the iterations at that moment.
+func (t *Thread) settle(b *codecache.Block, i int, regs *sys.Regs) {
+	if !t.p.translator.CountsAccesses || i >= len(b.Uses()) {
+		return
+	}
+	var code [15]byte
+	at := t.p.cache.InsAddr(b, i)
+	n, _ := t.p.mem.ReadAt(code[:], int64(at))
+	var one [1]x86.Insn
+	if k, _ := x86.Decode(code[:n], at, one[:]); k == 0 {
+		return
+	}
+	c, ok := t.p.translator.CountedAround(&one[0])
+	if ok && c.Rep {
+		t.spent(c.Each, t.slot.get(layout.CountLanes)-regs.Rcx)
+	}
+}
+
+// spent subtracts what was done k times from the budgets.
+func (t *Thread) spent(each codecache.Use, k uint64) {
+	for m, n := range each {
+		if n > 0 && t.p.translator.Metrics[m] {
+			t.take(Metric(m), int64(uint64(n)*k))
+		}
+	}
+}
+
+// countExecuted subtracts what the instruction of block b, which the tracer
+// executed, has accessed besides what its block subtracted.
+func (tr *Tracer) countExecuted(t *Thread, b *codecache.Block, before, after *sys.Regs) {
+	var code [15]byte
+	n, _ := t.p.mem.ReadAt(code[:], int64(before.Rip))
+	var one [1]x86.Insn
+	if k, _ := x86.Decode(code[:n], before.Rip, one[:]); k == 0 {
+		return
+	}
+	c, ok := t.p.translator.CountedAround(&one[0])
+	switch {
+	// A repeated instruction stays where it is after every iteration but the last.
+	case after.Rip == before.Rip && !c.Rep: // it faulted
+		t.refund(b, 0)
+	case !ok:
+	case c.Rep:
+		n := before.Rcx - after.Rcx
+		// ecx counts, and rcx's upper half is cleared by the first iteration.
+		if one[0].AddrBits == 32 {
+			n = uint64(uint32(n))
+		}
+		t.spent(c.Each, n)
+	default: // lanes at gs: as if all were accessed
+		t.spent(c.Each, uint64(c.Op.Lanes))
 	}
 }

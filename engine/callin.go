@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -30,8 +31,8 @@ const calledIn = 1<<62 + 1<<61
 // point at once.
 func (tr *Tracer) canCall(t *Thread, regs *sys.Regs) bool {
 	p, v := t.p, t.variant
-	return !tr.opts.NoCallIn && p.budgeted && p.mode != ModeNative && !t.native && !t.vfork && len(t.held) == 0 &&
-		t.filled[v] && t.epoch[v] == p.cache.Epoch[v] && regs.Eflags&flagTrap == 0 && tr.inCache(t, regs.Rip)
+	return !tr.opts.NoCallIn && p.translator.Budgeted && p.mode != ModeNative && !t.native && !t.vfork && len(t.held) == 0 &&
+		t.filled[v] && t.epoch[v] == p.cache.Epoch[v] && regs.Eflags&translate.FlagTrap == 0 && tr.inCache(t, regs.Rip)
 }
 
 // callIn makes a stopped thread ask at its next block.

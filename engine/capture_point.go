@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"alleria/engine/translate"
 	"alleria/internal/capture"
 )
 
@@ -23,7 +24,7 @@ type captures struct {
 	armed   int             // points that are
 	// sites is where natively returns are caught, as long as anything is intercepted.
 	sites map[uint64]bool
-	needs captureNeeds // of all points together
+	needs translate.CaptureNeeds // of all points together
 }
 
 // capturePoint is an intercepted function.
@@ -32,15 +33,8 @@ type capturePoint struct {
 	entry  uint64
 	fn     uint32 // the client's number
 	prog   *capture.Program
-	needs  captureNeeds
+	needs  translate.CaptureNeeds
 	armed  bool
-}
-
-// captureNeeds is which vector registers the tracer needs when code asks it, a bit each, and whether it
-// needs the x87 stack.
-type captureNeeds struct {
-	entry, exit uint32
-	x87         bool
 }
 
 var errProgram = errors.New("a program that cannot be captured")
@@ -92,8 +86,8 @@ func (p *Process) Unintercept(entry uint64) {
 func (cs *captures) lookFor(c *capturePoint) bool {
 	was, returned := cs.needs, cs.returns
 	cs.returns = cs.returns || c.prog.Returns
-	cs.needs.exit |= c.needs.exit
-	cs.needs.x87 = cs.needs.x87 || c.needs.x87
+	cs.needs.Exit |= c.needs.Exit
+	cs.needs.X87 = cs.needs.X87 || c.needs.X87
 	return cs.returns && (!returned || was != cs.needs)
 }
 
@@ -158,24 +152,24 @@ func checkPointers(ps []capture.Pointer, size uint32, level int) error {
 }
 
 // needsOf looks through a program for registers that the assembly routines don't save.
-func needsOf(prog *capture.Program) captureNeeds {
-	var n captureNeeds
+func needsOf(prog *capture.Program) translate.CaptureNeeds {
+	var n translate.CaptureNeeds
 	note := func(s capture.Source, at *uint32) {
 		switch s.Kind {
 		case capture.Vector:
 			*at |= 1 << s.N
 		case capture.X87:
-			n.x87 = true
+			n.X87 = true
 		}
 	}
 	for _, s := range prog.Saves {
-		note(s, &n.entry)
+		note(s, &n.Entry)
 	}
 	for i := range prog.Entry {
-		note(prog.Entry[i].Src, &n.entry)
+		note(prog.Entry[i].Src, &n.Entry)
 	}
 	for i := range prog.Exit {
-		note(prog.Exit[i].Src, &n.exit)
+		note(prog.Exit[i].Src, &n.Exit)
 	}
 	return n
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -93,10 +94,10 @@ func (tr *Tracer) cleanBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exac
 // Offsets are those of the parts that syscall writes.
 func (tr *Tracer) cleanSyscall(t *Thread, b *codecache.Block, i int, at uint32, regs *sys.Regs) bool {
 	size := b.Size
-	plain := size - sysTail // the last syscall instruction
-	notify := plain - askSize - (syscallEnd + 10 + askSize) - 2
+	plain := size - translate.SyscallTail // the last syscall instruction
+	notify := plain - translate.AskSize - (translate.SyscallEnd + 10 + translate.AskSize) - 2
 	switch {
-	case at <= notify-syscallStamp || at == notify || at == plain || at == plain-askSize:
+	case at <= notify-translate.SyscallStamp || at == notify || at == plain || at == plain-translate.AskSize:
 		t.refund(b, i)
 		if b.Rec.ID != 0 {
 			t.cut(b, i, at, regs)
@@ -115,17 +116,6 @@ func (tr *Tracer) cleanSyscall(t *Thread, b *codecache.Block, i int, at uint32, 
 		return false
 	}
 	return true
-}
-
-// unspill takes the registers that the block borrowed from the spill words.
-func (t *Thread) unspill(b *codecache.Block, at uint32, regs *sys.Regs) {
-	if r := &b.Rec; r.ID != 0 && at >= uint32(r.From) && at < uint32(r.To) {
-		*regOf(regs, r.RA) = t.slot.get(spillA)
-		if r.HasB {
-			*regOf(regs, r.RB) = t.slot.get(spillB)
-		}
-		t.fix(r, at, regs)
-	}
 }
 
 // cleanRoutine rebuilds the registers of a thread in an assembly routine.
@@ -223,7 +213,7 @@ func (t *Thread) untrapped(b *codecache.Block, regs *sys.Regs) codecache.Entry {
 	if b.Term == codecache.TermSyscall {
 		switch {
 		case b.Rec.ID != 0:
-			t.cut(b, i, b.Size-sysTail-askSize, regs)
+			t.cut(b, i, b.Size-translate.SyscallTail-translate.AskSize, regs)
 		case b.Variant == codecache.Count:
 			t.partial = append(t.partial, partial{b, i})
 		}

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
+	"alleria/engine/x86"
 	"alleria/internal/sys"
 )
 
@@ -123,6 +125,9 @@ type Handler interface {
 // address. DI is the first argument of a call.
 type NotifiedRegs struct{ SP, DI uint64 }
 
+// Want is what is to be recorded of one instruction.
+type Want = translate.Want
+
 // MaxPlans is how many plans a client can have at a time: different things that
 // different threads record.
 const MaxPlans = codecache.MaxPlans
@@ -139,3 +144,15 @@ const (
 	MetricWrites       = codecache.MetricWrites
 	NumMetrics         = codecache.NumMetrics
 )
+
+// Planner says what recorded blocks record.
+//
+// The answer must be the same for the same instructions until Replan: the same code may be
+// translated several times.
+type Planner interface {
+	// Plan is asked once for each block that is translated to be recorded. It
+	// sets want for each instruction: records.InsRecorded and what goes with it;
+	// and its function's number. It returns the number of the block's image. A
+	// block of which nothing is wanted runs as it is.
+	Plan(p *Process, plan int, ins []x86.Insn, want []translate.Want) (image uint32)
+}

@@ -2,60 +2,8 @@ package engine
 
 import (
 	"alleria/engine/codecache"
-	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
-
-// count writes the increment of the block's counter. With the flags dead it is
-// one instruction; else a register is borrowed.
-// Blocks beyond the table's end are not counted; a program has to have three
-// million.
-func (u *unit) count(b *codecache.Block, ins []x86.Insn) {
-	p := u.p
-	n := len(p.cache.Counters)
-	if n == layout.MaxCounters {
-		return
-	}
-	p.cache.Counters = append(p.cache.Counters, b)
-	off := layout.CounterOff + 8*n
-	a := &u.asm
-	if u.flagsFree(ins) {
-		a.IncWord(off)
-		return
-	}
-	a.StoreWord(layout.S0, x86.RAX)
-	a.LoadWord(x86.RAX, off)
-	a.LeaDisp(x86.RAX, x86.RAX, 1)
-	a.StoreWord(off, x86.RAX)
-	a.LoadWord(x86.RAX, layout.S0)
-}
-
-// flagsFree tells whether code at a block's start may change the flags.
-func (u *unit) flagsFree(ins []x86.Insn) bool { return !u.p.keepFlags && flagsDead(ins, 0) }
-
-// flagsFree tells whether the recording of instruction i may change them.
-func (r *recorder) flagsFree(i int) bool { return !r.u.p.keepFlags && flagsDead(r.ins, i) }
-
-// flagsDead tells whether every arithmetic flag is written before it is read
-// from instruction i on.
-// The end of the list counts as a reader: what follows the block is not known.
-func flagsDead(ins []x86.Insn, i int) bool {
-	left := uint8(x86.AllFlags)
-	for ; i < len(ins); i++ {
-		in := &ins[i]
-		if in.FlagsRead&left != 0 {
-			return false
-		}
-		left &^= in.FlagsAlways()
-		if left == 0 {
-			return true
-		}
-		if in.Cat == x86.CatCONDBR { // what its target does with them is not known
-			return false
-		}
-	}
-	return false
-}
 
 // Counts calls f for each counted block that the thread executed: its address,
 // how many instructions it has and how often it ran.

@@ -26,35 +26,6 @@ type emulated struct {
 	size  []uint64
 }
 
-// trapToRecord tells instructions that the tracer executes so that they can be
-// recorded.
-func (u *unit) trapToRecord(in *x86.Insn) bool { return in.Complex() }
-
-// trapBlock writes a block whose one instruction the tracer executes.
-//
-// What is recorded of it is a mark with the block's number, made by the tracer afterwards;
-// the block's facts are entered for that.
-func (u *unit) trapBlock(b *codecache.Block, in *x86.Insn) {
-	b.Term = codecache.TermTrap
-	u.pos[0].Exec = uint16(u.asm.Here() - b.Code)
-	u.askTrap(b)
-	if !u.v.Records() {
-		return
-	}
-	var want [1]Want
-	ins := []x86.Insn{*in}
-	image := u.p.client.Plan(u.p, u.v.Plan(), ins, want[:])
-	if want[0].Flags == 0 {
-		return
-	}
-	f := u.newFacts(b, ins, want[:], image)
-	if len(in.Accesses(nil)) > 0 {
-		f.Ins[0].Flags |= records.InsMemory
-	}
-	b.Rec = codecache.Recording{ID: u.p.cache.Facts.Add(f)}
-	u.p.sampled(b.Rec.ID, want[:])
-}
-
 // beforeEmulation notes the addresses of the instruction in block b.
 func (tr *Tracer) beforeEmulation(t *Thread, b *codecache.Block, regs *sys.Regs) *emulated {
 	e := &emulated{facts: t.p.cache.Facts.Get(b.Rec.ID)}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -94,7 +95,7 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how code
 	if !t.vfork {
 		t.p.client.Entering(t)
 	}
-	if regs.Eflags&flagTrap != 0 {
+	if regs.Eflags&translate.FlagTrap != 0 {
 		return tr.stepOwn(t, regs, v)
 	}
 	// No code there: the thread runs natively into the fault that belongs there.
@@ -158,7 +159,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		return err
 	}
 	// It must not run into the probe that it stands on.
-	if sig == 0 && len(t.held) == 0 && r.Eflags&flagTrap == 0 && t.p.probedCall(r.Rip) {
+	if sig == 0 && len(t.held) == 0 && r.Eflags&translate.FlagTrap == 0 && t.p.probedCall(r.Rip) {
 		return tr.callAtProbe(t, &r)
 	}
 	// What it has replaced may be a zero byte, as of an add.
@@ -166,7 +167,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		if err := tr.overProbe(t, r.Rip); err != nil {
 			return err
 		}
-		if r.Eflags&flagTrap != 0 && sig == 0 && len(t.held) == 0 { // the step was the application's, too
+		if r.Eflags&translate.FlagTrap != 0 && sig == 0 && len(t.held) == 0 { // the step was the application's, too
 			return tr.resume(t, sigTrap)
 		}
 	}
@@ -262,7 +263,7 @@ func (tr *Tracer) trapped(t *Thread, b *codecache.Block) error {
 	t.p.stats.Traps++
 	if b.Term == codecache.TermSyscall {
 		regs.Rcx, regs.R11 = 0, 0
-		return tr.trapSyscall(t, regs, b.Code+uint64(b.Size)-sysTail, b.LastRecorded)
+		return tr.trapSyscall(t, regs, b.Code+uint64(b.Size)-translate.SyscallTail, b.LastRecorded)
 	}
 	return tr.emulate(t, b, regs)
 }
@@ -279,7 +280,7 @@ func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 	if b.Rec.ID != 0 {
 		rec = tr.beforeEmulation(t, b, &r)
 	}
-	own, call := r.Eflags&flagTrap != 0, t.p.systemCallAt(r.Rip)
+	own, call := r.Eflags&translate.FlagTrap != 0, t.p.systemCallAt(r.Rip)
 	for again := true; again; { // a repeated string instruction stops at each iteration
 		if err := tr.execute(t, &r); err != nil {
 			return err
@@ -287,9 +288,9 @@ func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 		again = !own && r.Rip == regs.Rip && len(t.held) == 0 && t.p.repeatsAt(r.Rip)
 	}
 	t.appGS = r.Gs_base
-	if t.p.countsAccesses {
+	if t.p.translator.CountsAccesses {
 		tr.countExecuted(t, b, regs, &r)
-	} else if t.p.budgeted && r.Rip == regs.Rip { // it faulted, or is to go on
+	} else if t.p.translator.Budgeted && r.Rip == regs.Rip { // it faulted, or is to go on
 		t.refund(b, 0)
 	}
 	if b.Variant == codecache.Count && r.Rip != regs.Rip {

@@ -3,17 +3,10 @@ package engine
 import (
 	"sort"
 
-	"alleria/engine/x86"
 	"alleria/internal/sys"
 )
 
 const pageSize = 4096
-
-// codePiece is code of the block being decoded that lies at base.
-type codePiece struct {
-	base uint64
-	code []byte
-}
 
 // maxCodePages is how many pages of code are kept as they were read. Reading one
 // again costs some microseconds; a compiler's code is tens of megabytes.
@@ -30,13 +23,8 @@ type codePages struct {
 	maps   []sys.Mapping // executable ones, sorted
 	valid  bool
 	near   int // of maps, the one that was looked for last
-	// The stretch being decoded, at base: part of a page, or of buf where it lies in two.
-	// last is the page that was used last, at lastAddr; nil for none that keeps.
-	cur      []byte
-	base     uint64
+	// buf is for code that lies in two pages. last is the page that was used last, at lastAddr; nil for none that keeps.
 	buf      [2 * pageSize]byte
-	pieces   []codePiece // of a block that goes on along branches, copies; see superblock
-	pieceBuf []byte
 	last     *[pageSize]byte
 	lastAddr uint64
 }
@@ -47,12 +35,11 @@ type codePages struct {
 // Breakpoints of ours do not show: the bytes are the original ones.
 func (p *Process) fetch(addr uint64, n int) []byte {
 	c := &p.code
-	c.base, c.cur = addr, nil
 	if off := int(addr & (pageSize - 1)); off+n <= pageSize {
 		if page := p.page(addr - uint64(off)); page != nil {
-			c.cur = page[off : off+n]
+			return page[off : off+n]
 		}
-		return c.cur
+		return nil
 	}
 	// page by page, up to the first that may not be executed
 	k := 0
@@ -65,8 +52,7 @@ func (p *Process) fetch(addr uint64, n int) []byte {
 		off := int(at & (pageSize - 1))
 		k += copy(c.buf[k:n], page[off:])
 	}
-	c.cur = c.buf[:k]
-	return c.cur
+	return c.buf[:k]
 }
 
 // page returns a page of code, nil if it is not executable or not readable.
@@ -197,19 +183,35 @@ func (p *Process) ours(addr uint64) bool {
 	return false
 }
 
-// insBytes is the code of an instruction of the block decoded last.
-// It must be copied before the next decode.
-func (p *Process) insBytes(in *x86.Insn) []byte {
-	for _, c := range p.code.pieces {
-		if off := in.Addr - c.base; off < uint64(len(c.code)) {
-			return c.code[off : off+uint64(in.Len)]
-		}
-	}
-	off := in.Addr - p.code.base
-	return p.code.cur[off : off+uint64(in.Len)]
-}
-
 // splits tells whether a block must begin at addr because something watches it.
 func (p *Process) splits(addr uint64) bool {
 	return len(p.cache.Watched) > 0 && p.cache.Watched[addr] || len(p.placeAt) > 0 && p.placeAt[addr] != nil
+}
+
+// changing tells whether the code at addr may change unnoticed.
+func (p *Process) changing(addr uint64) bool {
+	if !p.executable(addr) {
+		return false
+	}
+	m := p.code.mapping(addr)
+	return m != nil && (m.Writable() || m.Shared())
+}
+
+// withProbes is the code at addr as it lies there, with the breakpoints of native probes, which
+// stay while the process is in the cache: a copy, if there are any.
+func (p *Process) withProbes(code []byte, addr uint64) []byte {
+	copied := false
+	for at := range p.probes {
+		if at-addr >= uint64(len(code)) {
+			continue
+		}
+		if !copied {
+			code, copied = append([]byte(nil), code...), true
+		}
+		var b [1]byte
+		if _, err := p.mem.ReadAt(b[:], int64(at)); err == nil && b[0] == 0xcc {
+			code[at-addr] = 0xcc
+		}
+	}
+	return code
 }

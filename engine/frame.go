@@ -167,7 +167,7 @@ func (p *Process) placeSites() error {
 	old := p.sites
 	p.sites = make(map[uint64]int)
 	var err error
-	if p.awaits {
+	if p.translator.Awaits {
 		for _, t := range p.running() {
 			t.eachFrame(func(site uint64, _ *Place) {
 				if e := p.addSite(site); err == nil {

@@ -95,3 +95,11 @@ func (tr *Tracer) standStill(p *Process, dead []*codecache.Block) []*Thread {
 	}
 	return stood
 }
+
+// stale replaces a block whose code has changed.
+// Another thread may have asked first.
+func (p *Process) stale(b *codecache.Block) {
+	if !b.Dead {
+		p.forget([]*codecache.Block{b})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
 	"alleria/engine/x86"
 )
 
@@ -97,7 +98,7 @@ func (p *Process) tabled(j *jump) bool {
 func (p *Process) eachInsn(from, to uint64, f func(*x86.Insn) bool) bool {
 	var ins [codecache.MaxBlockInsns]x86.Insn
 	for at := from; at < to; {
-		code := p.fetch(at, fetchBytes)
+		code := p.fetch(at, translate.FetchBytes)
 		if len(code) == 0 {
 			return false
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"alleria/engine/asm"
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -21,7 +22,7 @@ func (p *Process) displace(j *jump) []x86.Insn {
 		return nil
 	}
 	buf := make([]x86.Insn, most)
-	code := p.fetch(j.entry, fetchBytes)
+	code := p.fetch(j.entry, translate.FetchBytes)
 	n, _ := x86.Decode(code, j.entry, buf)
 	ins := buf[:n]
 	j.patch = j.entry
@@ -29,7 +30,7 @@ func (p *Process) displace(j *jump) []x86.Insn {
 		j.patch += 4
 		ins = ins[1:]
 	}
-	if p.keepFlags || !flagsDead(ins, 0) { // the count changes them
+	if p.translator.KeepFlags || !translate.FlagsDead(ins, 0) { // the count changes them
 		return nil
 	}
 	for i := range ins {
@@ -61,9 +62,9 @@ func isEndbr(code []byte) bool {
 // movable tells instructions that do the same elsewhere, in one instruction. A call
 // does not: its return address would be ours.
 func (p *Process) movable(in *x86.Insn) bool {
-	u := &p.scratch
-	u.p, u.v = p, codecache.Plain
-	if u.mustTrap(in) || in.Attr&(x86.AttrRep|x86.AttrRepne|x86.AttrGS) != 0 {
+	u := &p.translator
+	u.Variant = codecache.Plain
+	if u.MustTrap(in) || in.Attr&(x86.AttrRep|x86.AttrRepne|x86.AttrGS) != 0 {
 		return false
 	}
 	switch in.Cat {
@@ -96,7 +97,7 @@ func conditional(in *x86.Insn) byte {
 // writeJump writes the code that counts and the displaced instructions, and says
 // what the function's first bytes have to become; false if something is too far away.
 func (p *Process) writeJump(ar *jumpArea, j *jump, ins []x86.Insn) bool {
-	p.fetch(j.entry, fetchBytes) // insBytes' code
+	p.translator.Fetch(j.entry, translate.FetchBytes) // insBytes' code
 	w := asm.New(ar.mem, ar.base, ar.next)
 	a := &w
 	j.code = a.Here()
@@ -134,7 +135,7 @@ func (p *Process) move(a *asm.Writer, in *x86.Insn) bool {
 		d := int64(target) - int64(a.Here())
 		return d > -1<<31+64 && d < 1<<31-64
 	}
-	code := p.insBytes(in)
+	code := p.translator.InsBytes(in)
 	switch {
 	case in.Cat == x86.CatUNCONDBR:
 		a.Jmp(in.Target())
@@ -143,9 +144,8 @@ func (p *Process) move(a *asm.Writer, in *x86.Insn) bool {
 		a.Jcc(asm.CondOf(conditional(in)), in.Target())
 		return near(in.Target())
 	case in.RIPRelative():
-		u := &p.scratch
-		u.p = p
-		target, d := u.ripTarget(in), int(in.DispOff)
+		u := &p.translator
+		target, d := u.RipTarget(in), int(in.DispOff)
 		disp := int64(target) - int64(a.Here()+uint64(in.Len))
 		a.CopyDisp(code, d, uint32(disp))
 		return disp == int64(int32(disp))

@@ -373,3 +373,9 @@ func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
 	}
 	return err
 }
+
+// KeepFlags makes the flags right in front of every instruction, since they are
+// going to be recorded: otherwise code of ours changes them where they are
+// overwritten before they are read. Called from Client.Started, before anything is
+// translated.
+func (p *Process) KeepFlags() { p.translator.KeepFlags = true }

@@ -21,7 +21,6 @@ type probeTable struct {
 	places      []*Place
 	placeAt     map[uint64]*placesAt
 	sites       map[uint64]int
-	awaits      bool
 	captures    captures
 	toggle      *Toggle
 	toggleReady bool // code toggles by itself
@@ -118,10 +117,10 @@ func (p *Process) Within(addr uint64) (*Place, error) {
 // is awaited. Where it is known early that Returns will be called, it saves
 // translating everything anew then.
 func (p *Process) AwaitReturns() {
-	if p.awaits {
+	if p.translator.Awaits {
 		return
 	}
-	p.awaits = true
+	p.translator.Awaits = true
 	p.invalidate(0, 1<<47)
 }
 
@@ -315,7 +314,7 @@ func (tr *Tracer) answerPast(t *Thread, app uint64, how codecache.Entry) error {
 func (p *Process) codeFor(app uint64, v codecache.Variant, how codecache.Entry) uint64 {
 	b := p.cache.BlockOf(app, v)
 	if b == nil {
-		b = p.translate(app, v)
+		b = p.translator.Translate(app, v)
 	}
 	if b == nil {
 		return 0
@@ -348,7 +347,7 @@ func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how codecache.Ent
 		}
 		return
 	}
-	if p.awaits {
+	if p.translator.Awaits {
 		t.dropDead(rsp)
 	}
 	if at.returns != nil {

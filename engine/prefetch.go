@@ -150,10 +150,10 @@ func (p *Process) makeReady(at uint64, v codecache.Variant, indirect bool) bool 
 		if p.cache.HasHead(at, v) {
 			return false
 		}
-		_, ok := p.head(at, v)
+		_, ok := p.translator.FindHead(at, v)
 		return ok
 	}
-	return p.cache.BlockOf(at, v) == nil && p.translate(at, v) != nil
+	return p.cache.BlockOf(at, v) == nil && p.translator.Translate(at, v) != nil
 }
 
 // add appends a place that was asked for.

@@ -3,14 +3,12 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"time"
 
-	"golang.org/x/sys/cpu"
-
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -61,14 +59,13 @@ type Process struct {
 	budgeting
 	watches
 	residency
-	switches
-	features
+	noToggle bool // code asks at each opening and closing
 }
 
 // translations is what there is of a process's code in the cache, and what is being written.
 type translations struct {
-	cache   codecache.Cache
-	scratch unit // one at a time
+	cache      codecache.Cache
+	translator translate.Translator // one at a time
 }
 
 // orders is what the handler has asked for and the tracer has not done yet, or goes by.
@@ -79,7 +76,6 @@ type orders struct {
 	leaving     bool      // the process is to be let go; see LetRun
 	fate        Fate      // what becomes of it then
 	released    bool      // it has been let go
-	keepFlags   bool      // flags are recorded: they are right where they are dead, too
 }
 
 // members is who a process consists of.
@@ -89,39 +85,6 @@ type members struct {
 	lastNum      int             // the last thread number that was given out
 	letGo        int             // children that were let go
 	letGoThreads bool            // some of its threads run untraced
-}
-
-// switches are the Options as a process uses them.
-type switches struct {
-	noFollow, noHuge, noSuper, sizes, noLate, predict, noToggle, noFastReturn bool
-	shortAfter                                                                uint32 // how many blocks there are when superblocks become shorter
-}
-
-// newSwitches translates the options.
-func newSwitches(o *Options) switches {
-	s := switches{noFollow: o.NoFollow, noHuge: o.NoHuge, noSuper: o.NoSuper, sizes: o.Sizes, noLate: o.NoLate,
-		predict: o.Predict, noToggle: o.NoToggle, noFastReturn: o.NoFastReturn, shortAfter: manyBlocks}
-	switch {
-	case o.NoShort:
-		s.shortAfter = math.MaxUint32
-	case o.Short:
-		s.shortAfter = 0
-	}
-	return s
-}
-
-// features is what the processor has, of what instrumentation uses where it is there.
-type features struct {
-	hasAVX, hasBMI2 bool
-	hasAVX512       bool // with everything that copies masked operands
-	hasVBMI2        bool
-}
-
-// processorFeatures asks the processor.
-func processorFeatures() features {
-	x := &cpu.X86
-	return features{hasAVX: x.HasAVX, hasBMI2: x.HasBMI2, hasVBMI2: x.HasAVX512VBMI2,
-		hasAVX512: x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512DQ}
 }
 
 // Stats is what the engine did.
@@ -270,12 +233,9 @@ const (
 // here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, translations: translations{cache: codecache.New(tr.opts.Ahead, nil)},
-		probeTable: newProbeTable(tr.opts.NoJumps), budgeting: budgeting{words: layout.BudgetWords},
-		watches: newWatches(), switches: newSwitches(&tr.opts), features: processorFeatures()}
+		probeTable: newProbeTable(tr.opts.NoJumps), watches: newWatches(), noToggle: tr.opts.NoToggle}
+	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
-	if tr.opts.NoSpread {
-		p.words = 1
-	}
 	p.filtered = from.filtered
 	if at == executing {
 		p.past = tr.history.historyOf(pid)
@@ -432,7 +392,7 @@ func (t *Thread) useVariant(v codecache.Variant) {
 func (t *Thread) prepareTable(v codecache.Variant) {
 	if e := t.p.cache.Epoch[v]; !t.filled[v] || t.epoch[v] != e {
 		// Not before: a program that runs natively has no use for the tables.
-		if !t.p.noHuge && !t.slot.huge {
+		if !t.p.translator.NoHuge && !t.slot.huge {
 			t.slot.huge = true
 			_ = sys.Collapse(t.slot.mem[:sys.HugePage]) // the thread area and two look-up tables; small pages do too
 		}

@@ -97,7 +97,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 		b = p.indirect(t, app)
 	} else if b = p.cache.BlockOf(app, t.variant); b == nil {
 		missed = true
-		b = p.translate(app, t.variant)
+		b = p.translator.Translate(app, t.variant)
 	}
 	if missed && b != nil {
 		p.prefetch(app, t.variant, indirect)

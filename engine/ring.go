@@ -3,7 +3,6 @@ package engine
 import (
 	"time"
 
-	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/records"
 	"alleria/internal/sys"
@@ -175,38 +174,3 @@ func (p *Process) ControlMemory() []byte { return p.ctl.mem }
 
 // Blocks is the process's recorded blocks.
 func (p *Process) Blocks() *records.Blocks { return &p.cache.Facts }
-
-// cut makes the record of a block that was left before instruction i say so.
-// at is where in the block's code the thread stands: behind the record's end
-// the pointer has been advanced already. regs is the application's registers.
-//
-// The mark goes in front of the record, which is moved by a word for that. No processing
-// thread has taken it: what is last in an open chunk stays there (records.Blocks.Settled).
-func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
-	s, r := t.slot, &b.Rec
-	if r.IsLoop() {
-		if r.Again(at) {
-			t.cutLoop(r, regs)
-		}
-		return
-	}
-	if at == uint32(t.p.cache.PositionsOf(b).At[i].Exec) {
-		if part := t.iterations(b, i, regs); part != nil {
-			defer func() { t.mark(part...) }()
-		}
-	}
-	size := 8 * (1 + uint64(r.Words))
-	start := s.get(layout.Buf)
-	if at >= uint32(r.To) {
-		start -= size
-	} else if at < uint32(r.From) || i == 0 {
-		return // nothing of it has executed
-	}
-	off := int(start - s.base)
-	for w := int(size) - 8; w >= 0; w -= 8 {
-		s.set(off+w+8, s.get(off+w))
-	}
-	s.set(off, records.Mark(records.MarkCut, uint64(i)))
-	s.set(off+8, uint64(r.ID))
-	s.set(layout.Buf, start+8+size)
-}

@@ -16,7 +16,7 @@ const withheld = 1
 // end of a budget is dealt out as the words were used lately: in even shares, a loop of
 // a few blocks would ask again and again for what other words hold.
 func (t *Thread) SetBudget(m Metric, n int64) {
-	if t.p.words == 1 || !t.p.metrics[m] {
+	if t.p.translator.Words == 1 || !t.p.translator.Metrics[m] {
 		for w := range layout.BudgetWords {
 			t.setShare(m, w, 0)
 		}
@@ -89,7 +89,7 @@ func (t *Thread) take(m Metric, n int64) { t.SetBudget(m, t.Budget(m)-n) }
 func (t *Thread) gather(need *codecache.Shortage) {
 	for m := range NumMetrics {
 		n := int64(need.Use[m]) + withheld
-		if !t.p.metrics[m] || t.share(m, need.Word) >= n {
+		if !t.p.translator.Metrics[m] || t.share(m, need.Word) >= n {
 			continue
 		}
 		t.used[m][need.Word] += n
@@ -124,14 +124,14 @@ const (
 // is asked about once, one in several words a few times for each of them. Not where bursts are recorded: their
 // ends are taken for reached when they are near, and all that is between them would be counted in one word.
 func (p *Process) askedForBudget(now time.Duration) {
-	if p.words == 1 || p.tr.opts.Lossy {
+	if p.translator.Words == 1 || p.tr.opts.Lossy {
 		return
 	}
 	if p.budgetAsks++; p.budgetAsks%askRow != 0 {
 		return
 	}
 	if now-p.askRowFrom < askTime {
-		p.words = 1
+		p.translator.Words = 1
 		for v := range p.cache.Index {
 			p.retranslate(codecache.Variant(v))
 		}

@@ -11,9 +11,10 @@ import (
 
 // budgetThread is a thread that has a budget and nothing else.
 func budgetThread(words int) *Thread {
-	p := &Process{budgeting: budgeting{words: words}}
-	for m := range p.metrics {
-		p.metrics[m] = true
+	p := &Process{}
+	p.translator.Words = words
+	for m := range p.translator.Metrics {
+		p.translator.Metrics[m] = true
 	}
 	return &Thread{p: p, slot: &slot{mem: make([]byte, codecache.BudgetOff(NumMetrics, 0))}}
 }
@@ -97,20 +98,21 @@ func TestUsedUpBudgetAsks(t *testing.T) {
 // TestFrequentAskingEndsSpreading: rows of questions within a short time, and only
 // these, put budgets into one word.
 func TestFrequentAskingEndsSpreading(t *testing.T) {
-	p := &Process{budgeting: budgeting{words: layout.BudgetWords}, tr: &Tracer{}}
+	p := &Process{tr: &Tracer{}}
+	p.translator.Words = layout.BudgetWords
 	now := time.Second
 	for range 4 * askRow {
 		now += 2 * askTime / askRow
 		p.askedForBudget(now)
 	}
-	if p.words != layout.BudgetWords {
-		t.Fatalf("%d words after slow questions", p.words)
+	if p.translator.Words != layout.BudgetWords {
+		t.Fatalf("%d words after slow questions", p.translator.Words)
 	}
 	for range 2 * askRow {
 		now += askTime / askRow / 2
 		p.askedForBudget(now)
 	}
-	if p.words != 1 {
-		t.Fatalf("%d words after quick ones", p.words)
+	if p.translator.Words != 1 {
+		t.Fatalf("%d words after quick ones", p.translator.Words)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -152,7 +153,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 // the application's registers, and lets the thread go on with the translation of
 // the handler. What the step has left in the frame is put right.
 func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error {
-	own := regs.Eflags&flagTrap != 0
+	own := regs.Eflags&translate.FlagTrap != 0
 	t.p.interruptedAt(regs.Rip)
 	t.willStandAgain(regs)
 	if err := sys.Step(t.tid, sig); err != nil {
@@ -197,8 +198,8 @@ func (p *Process) cleanFrame(regs *sys.Regs) {
 	if _, err := p.mem.ReadAt(b[:], int64(at)); err != nil {
 		return
 	}
-	if f := binary.LittleEndian.Uint64(b[:]); f&flagTrap != 0 {
-		_ = p.putWord(at, f&^flagTrap)
+	if f := binary.LittleEndian.Uint64(b[:]); f&translate.FlagTrap != 0 {
+		_ = p.putWord(at, f&^translate.FlagTrap)
 	}
 }
 
@@ -314,7 +315,7 @@ func (tr *Tracer) awaitRoom(t *Thread, regs *sys.Regs) {
 // stepped one, it takes the trap flag of all further steps for the
 // application's own, until the thread runs freely again.
 func (tr *Tracer) stepHidden(t *Thread, regs *sys.Regs) error {
-	own := regs.Eflags&flagTrap != 0
+	own := regs.Eflags&translate.FlagTrap != 0
 	var code [2]byte
 	n, _ := t.p.mem.ReadAt(code[:], int64(regs.Rip))
 	pushes := n == 2 && (code[0] == 0x9c || code == [2]byte{0x66, 0x9c})
@@ -336,14 +337,32 @@ func (tr *Tracer) stepHidden(t *Thread, regs *sys.Regs) error {
 		if _, err := t.p.mem.ReadAt(b[:], at); err != nil {
 			return fmt.Errorf("pushed flags: %w", err)
 		}
-		b[0] &^= flagTrap >> 8
+		b[0] &^= translate.FlagTrap >> 8
 		if _, err := t.p.mem.WriteAt(b[:], at); err != nil {
 			return fmt.Errorf("pushed flags: %w", err)
 		}
 	}
-	if regs.Eflags&flagTrap == 0 {
+	if regs.Eflags&translate.FlagTrap == 0 {
 		return nil
 	}
-	regs.Eflags &^= flagTrap
+	regs.Eflags &^= translate.FlagTrap
 	return sys.SetRegs(t.tid, regs)
+}
+
+// frameError is where a handler's ucontext has the page fault's error code, and
+// its bit for a write.
+const (
+	frameError = 40 + 19*8
+	errorWrite = 2
+)
+
+// frameOfWrite makes a signal's frame tell of a write: the processor reports one
+// for an instruction that reads and writes the same place, of which recording
+// executes the read first.
+func (p *Process) frameOfWrite(regs *sys.Regs) {
+	at := regs.Rdx + frameError
+	var b [8]byte
+	if _, err := p.mem.ReadAt(b[:], int64(at)); err == nil { // a frame that is gone: see cleanFrame
+		_ = p.putWord(at, binary.LittleEndian.Uint64(b[:])|errorWrite)
+	}
 }

@@ -3,9 +3,8 @@ package engine
 import (
 	"encoding/binary"
 
-	"alleria/engine/asm"
 	"alleria/engine/codecache"
-	"alleria/engine/x86"
+	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -20,35 +19,8 @@ import (
 // The refused alternative has the tracer execute every popf: programs that save
 // and restore flags in loops would pay for what hardly any program does.
 
-// flagTrap is the trap flag's bit.
-const flagTrap = 0x100
-
 // popMask is the flags that popf can change and a tracer can set.
 const popMask = 0x44dd5
-
-// popsFlags tells popf of either size. It stands in a block of its own, so that
-// nothing has been recorded or borrowed when it is found to set the trap flag.
-func popsFlags(in *x86.Insn) bool { return in.Mnem == x86.MPOPF || in.Mnem == x86.MPOPFQ }
-
-// checkPopped writes, before a popf, the request that has the tracer execute it
-// if it would set the trap flag. The other flags are free: popf replaces them.
-func (u *unit) checkPopped(b *codecache.Block) {
-	n := u.p.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.v, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
-	a := &u.asm
-	back := func(*unit) {}
-	if u.p.keepFlags { // they are recorded in front of it, too
-		a.StoreWord(spillF, x86.RAX)
-		a.Load(x86.RAX, asm.At(x86.RSP, 1), 1) // faults with all as it was
-		a.FlagsToRAX()
-		back = func(u *unit) {
-			u.asm.FlagsFromRAX()
-			u.asm.LoadWord(x86.RAX, spillF)
-		}
-	}
-	a.TestByte(asm.At(x86.RSP, 1), flagTrap>>8)
-	u.coldAsk(a.JccLater(asm.IfNotZero), n, back)
-	back(u)
-}
 
 // popFlags executes a popf for a thread that stands at one, in the cache or not;
 // false if it does not, or its stack cannot be read: then the instruction faults.
@@ -85,13 +57,13 @@ func (tr *Tracer) stepOwn(t *Thread, regs *sys.Regs, v codecache.Variant) error 
 		// The tracer has a part in it, and its code ends in more than one place:
 		// the traps end here. A return from a handler brings its own flag.
 		r := *regs
-		r.Eflags &^= flagTrap
+		r.Eflags &^= translate.FlagTrap
 		return tr.enter(t, &r, 0)
 	}
 	key := codecache.HeadKey{Variant: v, App: regs.Rip}
 	b := p.cache.Stepped[key]
 	if b == nil {
-		if b = p.translateTrap(regs.Rip, v); b == nil {
+		if b = p.translator.TranslateSingle(regs.Rip, v); b == nil {
 			return tr.native(t, regs, 0)
 		}
 		if p.cache.Stepped == nil {
@@ -102,25 +74,10 @@ func (tr *Tracer) stepOwn(t *Thread, regs *sys.Regs, v codecache.Variant) error 
 	return tr.emulate(t, b, regs)
 }
 
-// translateTrap makes a block of one instruction that the tracer executes,
-// whatever it is. No code leads there: it says what to record.
-func (p *Process) translateTrap(app uint64, v codecache.Variant) *codecache.Block {
-	ar := p.cache.RegionFor(app)
-	if ar == nil {
-		return nil
-	}
-	return p.unit(ar, v, func(u *unit) *codecache.Block {
-		u.limit, u.forced = 1, true
-		defer func() { u.limit, u.forced = 0, false }()
-		b, _ := u.block(app)
-		return b
-	})
-}
-
 // execute executes the instruction that a stopped thread stands at, natively.
 // regs has the registers before and gets those after it.
 func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
-	own := regs.Eflags&flagTrap != 0
+	own := regs.Eflags&translate.FlagTrap != 0
 	if !own && t.p.popFlags(regs) {
 		return nil
 	}
@@ -175,7 +132,7 @@ func (tr *Tracer) callOwn(t *Thread, regs *sys.Regs) error {
 	a, next := t.p.cache.Regions[0], regs.Rip+2
 	r := *regs
 	r.Rip = a.Base + a.Routines.Inject
-	r.Eflags &^= flagTrap
+	r.Eflags &^= translate.FlagTrap
 	if err := sys.SetRegs(t.tid, &r); err != nil {
 		return err
 	}
@@ -186,7 +143,7 @@ func (tr *Tracer) callOwn(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	r.Rip, r.Rcx, r.R11, r.Gs_base = next, next, regs.Eflags, regs.Gs_base
-	r.Eflags |= flagTrap
+	r.Eflags |= translate.FlagTrap
 	*regs = r
 	return nil
 }

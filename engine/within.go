@@ -1,10 +1,9 @@
 package engine
 
 import (
-	"alleria/engine/asm"
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
 )
 
 // A jump to a function's first instruction from within the function is no call: the
@@ -69,37 +68,6 @@ func (p *Process) arrivalFrom(from, to uint64) codecache.Entry {
 	return codecache.Uncounted
 }
 
-// lookUpFrom is lookUp for an indirect jump, which may lead to the first instruction of the
-// function that it is in: a table of a switch in a loop.
-func (u *unit) lookUpFrom(in *x86.Insn) {
-	if in.Cat == x86.CatUNCONDBR && len(u.p.placeAt) > 0 {
-		for entry, at := range u.p.placeAt {
-			if at.holds(in.Addr) {
-				u.branchIf(entry)
-			}
-		}
-	}
-	u.lookUp()
-}
-
-// branchIf goes on at a function's first instruction, without counting, if that is the target
-// in rcx, whose own value is in S0. Flags stay as they are, and rcx the target if not.
-func (u *unit) branchIf(entry uint64) {
-	a := &u.asm
-	a.StoreWord(layout.S1, x86.RDX)
-	a.MovImm64(x86.RDX, -entry)
-	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 0))
-	a.Jrcxz(2) // over the jump over what follows
-	other := a.JmpShort()
-	a.LoadWord(x86.RCX, layout.S0)
-	a.LoadWord(x86.RDX, layout.S1)
-	u.jumpTo(entry, codecache.BackEdge)
-	a.Land(other)
-	a.Not(x86.RDX)
-	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 1))
-	a.LoadWord(x86.RDX, layout.S1)
-}
-
 // loops tells whether the function at addr, as far as it is one, may jump to its first
 // instruction. A register may lead there unless the stack pointer is another where it is jumped by:
 // the function has lowered it before its first branch, and does not raise it in front of that
@@ -133,15 +101,15 @@ func (p *Process) loops(addr uint64) bool {
 
 // stackRun follows the stack pointer through instructions without a branch between them.
 type stackRun struct {
-	symbols
-	first   symbol // the stack pointer's value where they begin
-	lowered int    // 1: a function's first ones leave it lower, or aligned; 0: they don't; -1: they are being looked at
+	translate.Symbols
+	first   translate.Symbol // the stack pointer's value where they begin
+	lowered int              // 1: a function's first ones leave it lower, or aligned; 0: they don't; -1: they are being looked at
 }
 
 // begin begins anew.
 func (r *stackRun) begin() {
-	r.start()
-	r.first = r.reg[x86.RSP]
+	r.Start()
+	r.first = r.Reg[x86.RSP]
 }
 
 // step follows an instruction. What is called leaves the stack as it was.
@@ -151,24 +119,24 @@ func (r *stackRun) step(in *x86.Insn) {
 	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatRET:
 		if r.lowered < 0 {
 			r.lowered = 0
-			if now := r.reg[x86.RSP]; now.id != r.first.id || now.off < r.first.off {
+			if now := r.Reg[x86.RSP]; now.ID != r.first.ID || now.Off < r.first.Off {
 				r.lowered = 1
 			}
 		}
 		r.begin()
 	default:
-		r.symbols.step(in)
+		r.Symbols.Step(in)
 	}
 }
 
 // level tells whether the stack pointer may be what it was at the function's start.
 func (r *stackRun) level() bool {
-	now := r.reg[x86.RSP]
+	now := r.Reg[x86.RSP]
 	switch {
 	case r.lowered == 0:
 		return true
 	case r.lowered < 0:
 		return now == r.first
 	}
-	return now.id != r.first.id || now.off > r.first.off
+	return now.ID != r.first.ID || now.Off > r.first.Off
 }

@@ -45,6 +45,7 @@ func rules() map[string][]string {
 		"analysis":         {"abp", "cab"},
 		"engine":           {"internal/sys", "internal/layout", "internal/records", "internal/capture", "internal/spin"},
 		"engine/launch":    {"internal/sys"},
+		"engine/translate": {"engine/asm", "engine/x86", "engine/codecache", "internal/layout", "internal/records"},
 		"engine/codecache": {"engine/asm", "engine/x86", "internal/sys", "internal/layout", "internal/records"},
 		"engine/x86":       {"internal/records"},
 		"engine/asm":       {"engine/x86"},

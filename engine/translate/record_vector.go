@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"
@@ -34,7 +34,7 @@ func (r *recorder) transits(in *x86.Insn, o *x86.Operand) bool {
 	if in.Enc == x86.EncLegacy {
 		return o.Kind == records.AccessPlain && o.Size == 16
 	}
-	if !r.u.p.hasAVX512 {
+	if !r.u.HasAVX512 {
 		return in.Enc == x86.EncVEX && o.Kind == records.AccessPlain && (o.Size == 16 || o.Size == 32)
 	}
 	switch {
@@ -43,9 +43,9 @@ func (r *recorder) transits(in *x86.Insn, o *x86.Operand) bool {
 	case o.Mask != x86.MaskK:
 		return false
 	case o.Kind == records.AccessPacked:
-		return vectorSize(o.Size*uint32(o.Lanes)) && (o.Size >= 4 || r.u.p.hasVBMI2)
+		return vectorSize(o.Size*uint32(o.Lanes)) && (o.Size >= 4 || r.u.HasVBMI2)
 	case o.AnyOf != 0:
-		return powerOfTwo(o.Size) && vectorSize(o.Size*uint32(o.AnyOf)) && (o.Size >= 4 || r.u.p.hasVBMI2)
+		return powerOfTwo(o.Size) && vectorSize(o.Size*uint32(o.AnyOf)) && (o.Size >= 4 || r.u.HasVBMI2)
 	case o.Lanes == 1:
 		return o.Size == 4 || o.Size == 8
 	}
@@ -81,7 +81,7 @@ func (r *recorder) transit(i int, in *x86.Insn) {
 		a.SseStore(slot, transitLow, true)
 		a.SseLoad(transitLow, save, false)
 	// a high register: its use does not dirty the state that AVX code cares for
-	case r.u.p.hasAVX512:
+	case r.u.HasAVX512:
 		a.EvexStore(save, transitHigh, 64)
 		r.masked(in, o, m)
 		a.EvexStore(record, transitHigh, size)

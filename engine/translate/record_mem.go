@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"
@@ -13,7 +13,7 @@ import (
 // formed from.
 func (r *recorder) before(i int) {
 	if i == 0 {
-		r.sym.start()
+		r.sym.Start()
 		r.sym.known = r.sym.known[:0]
 	}
 	if len(r.want[i].Regs) > 0 {
@@ -200,7 +200,7 @@ func (r *recorder) putVector(off int, v uint8, size int, evex bool) {
 	switch {
 	case evex:
 		a.EvexStore(asm.At(ra, off), v, size)
-	case size <= 32 && r.u.p.hasAVX:
+	case size <= 32 && r.u.HasAVX:
 		a.AvxStore(asm.At(ra, off), v, min(size, 32))
 	default:
 		a.SsePut(ra, off, v)

@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"encoding/binary"
@@ -25,15 +25,6 @@ import (
 // them.
 const maxChangingInsns = 16
 
-// changing tells whether the code at addr may change unnoticed.
-func (p *Process) changing(addr uint64) bool {
-	if !p.executable(addr) {
-		return false
-	}
-	m := p.code.mapping(addr)
-	return m != nil && (m.Writable() || m.Shared())
-}
-
 // untilStore returns how many of the instructions a block of changing code may
 // have.
 //
@@ -58,16 +49,16 @@ func untilStore(ins []x86.Insn) int {
 //
 // The whole block is compared before any of it executes: between its instructions nobody
 // but another thread can change it, and processors promise nothing about that either.
-func (u *unit) compareSelf(b *codecache.Block, n int) {
+func (u *Translator) compareSelf(b *codecache.Block, n int) {
 	a := &u.asm
-	code := u.p.withProbes(u.p.code.cur[b.App-u.p.code.base:][:n], b.App)
-	ask := u.p.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.v, Fixed: true, Entry: b.Counting(), RareExit: codecache.RareExit{Stale: b}})
+	code := u.target.WithProbes(u.code.cur[b.App-u.code.base:][:n], b.App)
+	ask := u.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.Variant, Fixed: true, Entry: b.Counting(), RareExit: codecache.RareExit{Stale: b}})
 	a.StoreWord(layout.S0, x86.RCX)
 	a.StoreWord(layout.S1, x86.RDX)
 	for at := 0; at < n; {
 		piece := u.pieceAt(b.App+uint64(at), n-at)
 		u.comparePiece(piece, code[at:at+piece.n])
-		u.coldAsk(a.JnrcxzLater(), ask, func(u *unit) {
+		u.coldAsk(a.JnrcxzLater(), ask, func(u *Translator) {
 			u.asm.LoadWord(x86.RCX, layout.S0)
 			u.asm.LoadWord(x86.RDX, layout.S1)
 		})
@@ -76,25 +67,6 @@ func (u *unit) compareSelf(b *codecache.Block, n int) {
 	a.LoadWord(x86.RCX, layout.S0)
 	a.LoadWord(x86.RDX, layout.S1)
 	b.Compared = uint16(a.Here() - b.Code)
-}
-
-// withProbes is the code at addr as it lies there, with the breakpoints of native probes, which
-// stay while the process is in the cache: a copy, if there are any.
-func (p *Process) withProbes(code []byte, addr uint64) []byte {
-	copied := false
-	for at := range p.probes {
-		if at-addr >= uint64(len(code)) {
-			continue
-		}
-		if !copied {
-			code, copied = append([]byte(nil), code...), true
-		}
-		var b [1]byte
-		if _, err := p.mem.ReadAt(b[:], int64(at)); err == nil && b[0] == 0xcc {
-			code[at-addr] = 0xcc
-		}
-	}
-	return code
 }
 
 // piece is what one load compares: n bytes, which begin skip bytes into the
@@ -108,8 +80,8 @@ type piece struct {
 // program may have alignment checked (EFLAGS.AC, as the Java virtual machine does
 // for a moment to tell processors apart) and would be sent SIGBUS for one of
 // ours. An aligned word that sticks out at the ends lies in the same page.
-func (u *unit) pieceAt(addr uint64, n int) piece {
-	if u.p.hasBMI2 {
+func (u *Translator) pieceAt(addr uint64, n int) piece {
+	if u.HasBMI2 {
 		skip := int(addr & 7)
 		return piece{addr &^ 7, 8, skip, min(8-skip, n)}
 	}
@@ -124,7 +96,7 @@ func (u *unit) pieceAt(addr uint64, n int) piece {
 // comparePiece leaves 0 in rcx if a piece of memory holds want.
 // Bytes outside of the piece are shifted out; what is left is added to minus the
 // wanted value.
-func (u *unit) comparePiece(pc piece, want []byte) {
+func (u *Translator) comparePiece(pc piece, want []byte) {
 	a := &u.asm
 	if u.ar.Near(pc.addr) {
 		a.Load(x86.RCX, asm.Abs(pc.addr), pc.size)
@@ -146,12 +118,4 @@ func (u *unit) comparePiece(pc piece, want []byte) {
 	}
 	a.MovImm(x86.RDX, -value)
 	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 0))
-}
-
-// stale replaces a block whose code has changed.
-// Another thread may have asked first.
-func (p *Process) stale(b *codecache.Block) {
-	if !b.Dead {
-		p.forget([]*codecache.Block{b})
-	}
 }

@@ -9,44 +9,15 @@ import "alleria/engine/codecache"
 func (p *Process) indirect(t *Thread, app uint64) *codecache.Block {
 	v := t.variant
 	s := codecache.SlotOf(app)
-	b, ok := p.head(app, v)
+	b, ok := p.translator.FindHead(app, v)
 	if !ok {
 		return nil
 	}
 	t.slot.set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotHeads[v][s])
 	if b == nil {
-		b = p.translate(app, v)
+		b = p.translator.Translate(app, v)
 	}
 	return b
-}
-
-// head finds or makes the head of app in variant v and, with it, its block; ok
-// is false if there is no code at app.
-//
-// A head is made together with its block or in front of a jump to it, so that a table never
-// leads to a head without code behind.
-func (p *Process) head(app uint64, v codecache.Variant) (b *codecache.Block, ok bool) {
-	b = p.cache.BlockOf(app, v)
-	if !p.cache.HasHead(app, v) {
-		ar := p.cache.RegionFor(app)
-		if ar == nil || b == nil && !p.executable(app) {
-			return nil, false
-		}
-		first := p.unit(ar, v, func(u *unit) *codecache.Block {
-			if !u.head(app) {
-				return nil
-			}
-			if b != nil {
-				u.jmpAnywhere(b.Code)
-				return b
-			}
-			return u.chain(app)
-		})
-		if b == nil {
-			b = first
-		}
-	}
-	return b, true
 }
 
 // translateAhead translates one address that recent translations lead to. It
@@ -66,7 +37,7 @@ func (p *Process) translateAhead() bool {
 		if p.cache.BlockOf(it.App, it.Variant) != nil {
 			continue
 		}
-		p.translate(it.App, it.Variant)
+		p.translator.Translate(it.App, it.Variant)
 		p.cache.AheadLeft--
 		return true
 	}

@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"
@@ -59,14 +59,14 @@ func (r *recorder) reaches(o *x86.Operand) bool {
 //
 // EVEX forms go by the copy in the slot instead.
 func (r *recorder) onRegister(in *x86.Insn, rm x86.Reg) bool {
-	return r.u.asm.CopyReg(in, r.u.p.insBytes(in), rm)
+	return r.u.asm.CopyReg(in, r.u.InsBytes(in), rm)
 }
 
 // onSlot writes the instruction with the thread's operand copy in place of its
 // memory operand. Every form can be led there: gs and a displacement need no
 // register.
 func (r *recorder) onSlot(in *x86.Insn) {
-	r.u.asm.CopyWord(in, r.u.p.insBytes(in), layout.Operand)
+	r.u.asm.CopyWord(in, r.u.InsBytes(in), layout.Operand)
 }
 
 // apply lets the instruction work on the low bytes of rb instead of on memory.

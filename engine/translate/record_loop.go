@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"
@@ -6,7 +6,6 @@ import (
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/records"
-	"alleria/internal/sys"
 )
 
 // A repeated string instruction whose values are recorded is a block of its own
@@ -62,7 +61,7 @@ func (r *recorder) emitLoop() (next uint64) {
 	u.spend(b, r.ins)
 	// A record that is full ends in a jump to here: the block starts over.
 	again := a.Here()
-	c, counting := u.countedAround(e.in)
+	c, counting := u.CountedAround(e.in)
 	if counting {
 		u.countBefore(&c, e.in)
 	}
@@ -115,10 +114,10 @@ func (r *recorder) emitLoop() (next uint64) {
 // Both blocks are known before any code of them runs.
 func (r *recorder) addPart() {
 	r.facts.Ins[0].Flags |= records.InsPart
-	if id := r.u.p.cache.Facts.Add(r.facts); id != r.loop.Part {
+	if id := r.u.cache.Facts.Add(r.facts); id != r.loop.Part {
 		panic("number of a part")
 	}
-	r.u.p.sampled(r.loop.Part, r.want)
+	r.u.sampled(r.loop.Part, r.want)
 }
 
 // room reserves the words for the pointers afterwards and for the values, which
@@ -248,99 +247,4 @@ func (e *element) leave(id uint32) {
 	e.rec.Note(codecache.Fixup{From: e.borrowed, To: e.offset(), Reg: e.step, Word: layout.Scratch0})
 	e.rec.Note(codecache.Fixup{From: e.borrowed, To: e.offset(), Reg: e.left, Word: layout.Scratch1})
 	e.epilogue()
-}
-
-// cutLoop completes, for a thread that leaves such a block, the record of the
-// iterations that it has done.
-// An iteration that has not been completed is not in it.
-func (t *Thread) cutLoop(rec *codecache.Recording, regs *sys.Regs) {
-	s, l := t.slot, rec.Odd.Loop
-	start := int(s.get(layout.Buf) - s.base)
-	moved := false
-	for _, p := range l.Pointers {
-		before, now := s.get(start+8*(int(p.Before)+1)), *regOf(regs, p.Reg)
-		if l.Bits == 32 {
-			now = uint64(uint32(now))
-		}
-		moved = moved || before != now
-		s.set(start+8*(int(p.Now)+1), now)
-	}
-	if !moved {
-		return
-	}
-	s.set(start, uint64(l.Part))
-	s.set(layout.Buf, s.get(layout.Buf)+8*(1+uint64(rec.Words)))
-}
-
-// iterations returns the record of what a repeated string instruction, number i
-// of a block that is being left there, did before it was interrupted; nil if it
-// is none or did nothing. The block's own record is still in place.
-// Its facts are those of a part: the instruction has not retired.
-func (t *Thread) iterations(b *codecache.Block, i int, regs *sys.Regs) []uint64 {
-	f := t.p.cache.Facts.Get(b.Rec.ID)
-	in := &f.Ins[i]
-	if len(in.Accesses) == 0 || in.Accesses[0].Kind != records.AccessString {
-		return nil
-	}
-	var one [1]x86.Insn
-	if n, _ := x86.Decode(f.Code[in.Off:][:in.Len], f.InsAddr(i), one[:]); n != 1 {
-		return nil
-	}
-	word := func(w int16) uint64 { return t.slot.get(int(t.slot.get(layout.Buf)-t.slot.base) + 8*(int(w)+1)) }
-	part := t.p.part(&b.Rec, f, i)
-	record := make([]uint64, 1+part.Words)
-	record[0] = uint64(part.ID)
-	g, moved := generals(regs), false
-	for k, o := range one[0].Accesses(nil) {
-		before, now := word(in.Accesses[k].Word), g[o.Base]
-		if o.AddrBits == 32 {
-			now = uint64(uint32(now))
-		}
-		moved = moved || before != now
-		record[1+2*k], record[2+2*k] = before, now
-		if v := in.Accesses[k].Value; v != records.NoWord {
-			record[1+part.Ins[0].Accesses[k].Value] = word(v)
-		}
-	}
-	if w := part.TimeWord; w != records.NoWord {
-		record[1+w] = word(f.TimeWord)
-	}
-	if !moved {
-		return nil
-	}
-	return record
-}
-
-// part returns the facts of a part of instruction i alone, of a block with facts f.
-// They are made when first needed, and kept.
-func (p *Process) part(rec *codecache.Recording, f *records.Block, i int) *records.Block {
-	o := rec.Oddly()
-	if id := o.Parts[i]; id != 0 {
-		return p.cache.Facts.Get(id)
-	}
-	in := f.Ins[i]
-	b := &records.Block{Addr: f.InsAddr(i), Image: f.Image, Code: f.Code[in.Off:][:in.Len],
-		TimeWord: records.NoWord, BranchWord: records.NoWord}
-	in.Off, in.Far = 0, 0
-	in.Flags = in.Flags&^records.InsRegs | records.InsPart
-	in.Accesses = append([]records.Access{}, in.Accesses...)
-	b.Words = 2 * len(in.Accesses)
-	for k := range in.Accesses {
-		a := &in.Accesses[k]
-		a.Word, a.AuxWord = int16(2*k), int16(2*k+1)
-		if a.Value != records.NoWord {
-			a.Value = int16(b.Words)
-			b.Words++
-		}
-	}
-	if f.TimeWord != records.NoWord {
-		b.TimeWord = int16(b.Words)
-		b.Words++
-	}
-	b.Ins = []records.Ins{in}
-	if o.Parts == nil {
-		o.Parts = make(map[int]uint32)
-	}
-	o.Parts[i] = p.cache.Facts.Add(b)
-	return b
 }

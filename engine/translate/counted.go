@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"
@@ -6,7 +6,6 @@ import (
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/records"
-	"alleria/internal/sys"
 )
 
 // dynamic tells accesses whose number is known only when the instruction
@@ -24,16 +23,16 @@ func dynamic(o *x86.Operand) bool {
 // repeated string instruction reads and writes in each iteration, or the lanes
 // of a masked operand.
 type counted struct {
-	each codecache.Use // of an iteration, or of a lane
-	rep  bool
-	op   x86.Operand // the masked one
+	Each codecache.Use // of an iteration, or of a lane
+	Rep  bool
+	Op   x86.Operand // the masked one
 }
 
-// countedAround finds out what has to be counted around an instruction; false:
+// CountedAround finds out what has to be counted around an instruction; false:
 // nothing, or nobody wants it.
 // No instruction has both iterations and lanes, nor lanes of two operands.
-func (u *unit) countedAround(in *x86.Insn) (c counted, ok bool) {
-	if !u.p.countsAccesses || in.NMem == 0 {
+func (u *Translator) CountedAround(in *x86.Insn) (c counted, ok bool) {
+	if !u.CountsAccesses || in.NMem == 0 {
 		return c, false
 	}
 	from := len(u.opBuf)
@@ -43,8 +42,8 @@ func (u *unit) countedAround(in *x86.Insn) (c counted, ok bool) {
 	for i := range ops {
 		if o := &ops[i]; dynamic(o) {
 			ok = true
-			c.each.Access(o.Store, 1)
-			c.rep, c.op = o.Kind == records.AccessString, *o
+			c.Each.Access(o.Store, 1)
+			c.Rep, c.Op = o.Kind == records.AccessString, *o
 		}
 	}
 	return c, ok
@@ -53,9 +52,9 @@ func (u *unit) countedAround(in *x86.Insn) (c counted, ok bool) {
 // untilCounted returns how many of the instructions a block may have: what uses
 // a budget up as it executes is noticed at the start of the next.
 // Such an instruction is therefore the last of its block.
-func (u *unit) untilCounted(ins []x86.Insn) int {
+func (u *Translator) untilCounted(ins []x86.Insn) int {
 	for i := range ins {
-		if _, ok := u.countedAround(&ins[i]); ok {
+		if _, ok := u.CountedAround(&ins[i]); ok {
 			return i + 1
 		}
 	}
@@ -67,9 +66,9 @@ func (u *unit) untilCounted(ins []x86.Insn) int {
 //
 // The mask may be overwritten by the instruction itself (gathers clear it), which is why
 // lanes are counted ahead of it. Flags are saved and restored around the counting.
-func (u *unit) countBefore(c *counted, in *x86.Insn) {
+func (u *Translator) countBefore(c *counted, in *x86.Insn) {
 	a := &u.asm
-	if c.rep {
+	if c.Rep {
 		a.StoreWord(layout.CountLanes, x86.RCX)
 		return
 	}
@@ -79,15 +78,15 @@ func (u *unit) countBefore(c *counted, in *x86.Insn) {
 	a.StoreWord(layout.CountRax, x86.RAX)
 	a.FlagsToRAX()
 	a.StoreWord(layout.CountFlags, x86.RAX)
-	moveMask(a, g, &c.op)
-	switch n := max(c.op.Lanes, c.op.AnyOf); {
+	moveMask(a, g, &c.Op)
+	switch n := max(c.Op.Lanes, c.Op.AnyOf); {
 	case n == 32:
 		a.Mov32(g, g)
 	// 64 lanes fill the register: nothing to cut off.
 	case n < 32:
 		a.AndImm32(g, 1<<n-1)
 	}
-	if c.op.AnyOf != 0 || c.op.Kind == records.AccessPacked { // one access if any
+	if c.Op.AnyOf != 0 || c.Op.Kind == records.AccessPacked { // one access if any
 		a.TestSelf(g)
 		a.SetCond(asm.IfNotZero, x86.RAX)
 		a.MovzxByte(g, x86.RAX)
@@ -104,31 +103,31 @@ func (u *unit) countBefore(c *counted, in *x86.Insn) {
 // countAfter writes, behind an instruction, the subtraction of what it has
 // accessed from the budgets. No flags change: x - y is ~(~x + y).
 // The two registers are none that the instruction mentions, and are given back.
-func (u *unit) countAfter(c *counted, in *x86.Insn) {
+func (u *Translator) countAfter(c *counted, in *x86.Insn) {
 	a := &u.asm
 	g := scratchFor(in.Mentions() | 1<<x86.RCX)
 	h := scratchFor(in.Mentions() | 1<<x86.RCX | 1<<uint(g))
 	a.StoreWord(layout.CountReg, g)
 	a.StoreWord(layout.CountRax, h)
 	a.LoadWord(h, layout.CountLanes)
-	if c.rep { // iterations: what rcx was less what it is
+	if c.Rep { // iterations: what rcx was less what it is
 		a.Not(h)
 		a.Lea(h, asm.Sum(h, x86.RCX, 1, 0))
 		a.Not(h)
 	}
-	for m := MetricAccesses; m < NumMetrics; m++ {
-		k := c.each[m]
-		if k == 0 || !u.p.metrics[m] {
+	for m := codecache.MetricAccesses; m < codecache.NumMetrics; m++ {
+		k := c.Each[m]
+		if k == 0 || !u.Metrics[m] {
 			continue
 		}
-		off := codecache.BudgetOff(m, u.p.lastWord)
+		off := codecache.BudgetOff(m, u.lastWord)
 		a.LoadWord(g, off)
 		a.Not(g)
 		a.Lea(g, asm.Sum(g, h, uint8(k), 0)) // 1, or 2 of an instruction with two operands
 		a.Not(g)
 		a.StoreWord(off, g)
 	}
-	u.counted = c.each
+	u.counted = c.Each
 	a.LoadWord(h, layout.CountRax)
 	a.LoadWord(g, layout.CountReg)
 }
@@ -136,70 +135,14 @@ func (u *unit) countAfter(c *counted, in *x86.Insn) {
 // askCounted writes, at the end of a block whose last instruction has been counted
 // as it executed, the request for when that has used a budget up. The next block
 // would not notice: it uses another word. One that is used once asks anyway.
-func (u *unit) askCounted(next uint64) {
+func (u *Translator) askCounted(next uint64) {
 	each := u.counted
 	u.counted = codecache.Use{}
-	for m := MetricAccesses; m < NumMetrics; m++ {
-		if each[m] == 0 || !u.p.metrics[m] || u.limit > 0 {
+	for m := codecache.MetricAccesses; m < codecache.NumMetrics; m++ {
+		if each[m] == 0 || !u.Metrics[m] || u.limit > 0 {
 			continue
 		}
-		ask := u.p.cache.NewExit(codecache.Exit{Target: next, Region: u.ar, Variant: u.v, Fixed: true, Spent: true})
-		u.subtract(codecache.BudgetOff(m, u.p.lastWord), 0, false, ask)
-	}
-}
-
-// settle counts the iterations that a repeated string instruction, i of block b,
-// had made when the thread left it between two of them.
-// rcx is what is left of the iterations at that moment.
-func (t *Thread) settle(b *codecache.Block, i int, regs *sys.Regs) {
-	if !t.p.countsAccesses || i >= len(b.Uses()) {
-		return
-	}
-	var code [15]byte
-	at := t.p.cache.InsAddr(b, i)
-	n, _ := t.p.mem.ReadAt(code[:], int64(at))
-	var one [1]x86.Insn
-	if k, _ := x86.Decode(code[:n], at, one[:]); k == 0 {
-		return
-	}
-	c, ok := t.p.scratch.countedAround(&one[0])
-	if ok && c.rep {
-		t.spent(c.each, t.slot.get(layout.CountLanes)-regs.Rcx)
-	}
-}
-
-// spent subtracts what was done k times from the budgets.
-func (t *Thread) spent(each codecache.Use, k uint64) {
-	for m, n := range each {
-		if n > 0 && t.p.metrics[m] {
-			t.take(Metric(m), int64(uint64(n)*k))
-		}
-	}
-}
-
-// countExecuted subtracts what the instruction of block b, which the tracer
-// executed, has accessed besides what its block subtracted.
-func (tr *Tracer) countExecuted(t *Thread, b *codecache.Block, before, after *sys.Regs) {
-	var code [15]byte
-	n, _ := t.p.mem.ReadAt(code[:], int64(before.Rip))
-	var one [1]x86.Insn
-	if k, _ := x86.Decode(code[:n], before.Rip, one[:]); k == 0 {
-		return
-	}
-	c, ok := t.p.scratch.countedAround(&one[0])
-	switch {
-	// A repeated instruction stays where it is after every iteration but the last.
-	case after.Rip == before.Rip && !c.rep: // it faulted
-		t.refund(b, 0)
-	case !ok:
-	case c.rep:
-		n := before.Rcx - after.Rcx
-		// ecx counts, and rcx's upper half is cleared by the first iteration.
-		if one[0].AddrBits == 32 {
-			n = uint64(uint32(n))
-		}
-		t.spent(c.each, n)
-	default: // lanes at gs: as if all were accessed
-		t.spent(c.each, uint64(c.op.Lanes))
+		ask := u.cache.NewExit(codecache.Exit{Target: next, Region: u.ar, Variant: u.Variant, Fixed: true, Spent: true})
+		u.subtract(codecache.BudgetOff(m, u.lastWord), 0, false, ask)
 	}
 }

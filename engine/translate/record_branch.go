@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"
@@ -58,12 +58,12 @@ func (r *recorder) isBranch(in *x86.Insn) bool {
 func (r *recorder) epilogue() {
 	a := &r.u.asm
 	r.facts.Words, r.rec.Words = r.words, uint16(r.words)
-	a.Patch32(r.numAt, r.u.p.numbered(r.rec.ID, r.words))
+	a.Patch32(r.numAt, r.u.numbered(r.rec.ID, r.words))
 	a.LeaDisp(r.rec.RA, r.rec.RA, int64(8*(r.words+1)))
 	a.StoreWord(layout.Buf, r.rec.RA)
-	a.LoadWord(r.rec.RA, spillA)
+	a.LoadWord(r.rec.RA, SpillA)
 	if r.rec.HasB {
-		a.LoadWord(r.rec.RB, spillB)
+		a.LoadWord(r.rec.RB, SpillB)
 	}
 	r.rec.To = uint16(a.Here() - r.b.Code)
 }
@@ -87,10 +87,10 @@ func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 		next = u.branch(b, in)
 		// Behind the branch that was not taken: Buf is past the record, which ends
 		// words+1 before it.
-		a.StoreWord(spillA, r.rec.RA)
+		a.StoreWord(SpillA, r.rec.RA)
 		a.LoadWord(r.rec.RA, layout.Buf)
 		a.PutImm(r.rec.RA, off-8*(r.words+1), 0)
-		a.LoadWord(r.rec.RA, spillA)
+		a.LoadWord(r.rec.RA, SpillA)
 		return next
 	}
 	// All eight bytes first: setcc writes one.
@@ -131,7 +131,7 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	r.epilogue()
 	switch in.Cat {
 	case x86.CatRET:
-		if u.p.awaits || u.p.captures.returns { // only now: a window that closes there leaves a mark behind the record
+		if captured, _ := u.target.Captures(); u.Awaits || captured { // only now: a window that closes there leaves a mark behind the record
 			a.StoreWord(layout.S3, x86.RCX)
 			u.checkReturn(in)
 			a.LoadWord(x86.RCX, layout.S3)
@@ -139,7 +139,7 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 		u.retLookUp(in)
 		return 0
 	case x86.CatCALL:
-		return u.call(in, (*unit).lookUp)
+		return u.call(in, (*Translator).lookUp)
 	}
 	u.lookUpFrom(in)
 	return 0

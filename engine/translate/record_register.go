@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"
@@ -73,7 +73,7 @@ func (r *recorder) register(reg records.Reg) (word int16, ok bool) {
 	case records.RegXMM, records.RegYMM, records.RegZMM:
 		return r.vectorRegister(n, 16<<((c-records.RegXMM)>>8))
 	case records.RegMask:
-		if !r.u.p.hasAVX512 {
+		if !r.u.HasAVX512 {
 			return 0, false
 		}
 		w, off := r.newWord()
@@ -101,17 +101,17 @@ func (r *recorder) general(reg x86.Reg, off int) {
 	a, rec := &r.u.asm, r.rec
 	switch reg {
 	case rec.RA:
-		a.LoadWord(rec.RB, spillA)
+		a.LoadWord(rec.RB, SpillA)
 		reg = rec.RB
 	case rec.RB:
-		a.LoadWord(rec.RB, spillB)
+		a.LoadWord(rec.RB, SpillB)
 	}
 	a.Put(rec.RA, off, reg)
 }
 
 func (r *recorder) vectorRegister(n uint8, size int) (word int16, ok bool) {
 	wide := n > 15 || size > 32
-	if wide && !r.u.p.hasAVX512 || size > 16 && !r.u.p.hasAVX {
+	if wide && !r.u.HasAVX512 || size > 16 && !r.u.HasAVX {
 		return 0, false
 	}
 	w, off := r.newWord()
@@ -119,12 +119,6 @@ func (r *recorder) vectorRegister(n uint8, size int) (word int16, ok bool) {
 	r.putVector(off, n, size, wide)
 	return w, true
 }
-
-// KeepFlags makes the flags right in front of every instruction, since they are
-// going to be recorded: otherwise code of ours changes them where they are
-// overwritten before they are read. Called from Client.Started, before anything is
-// translated.
-func (p *Process) KeepFlags() { p.keepFlags = true }
 
 // flags writes rflags: pushf is the one way to all of them, and pushes them into
 // the record, which the stack pointer leads to for the two instructions that this

@@ -1,11 +1,8 @@
-package engine
+package translate
 
 import (
-	"encoding/binary"
-
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
-	"alleria/internal/sys"
 )
 
 // Within the code of one instruction, recording may hold more of the
@@ -59,46 +56,4 @@ func (r *recorder) setFlags() {
 // flagsSavedSince notes that the flags are in the area from an offset up to here.
 func (r *recorder) flagsSavedSince(from uint32) {
 	r.rec.Note(codecache.Fixup{From: from, To: r.offset(), Reg: x86.NoReg, Word: spillF + 8})
-}
-
-// fix takes what recording has put aside back into the registers.
-func (t *Thread) fix(rec *codecache.Recording, at uint32, regs *sys.Regs) {
-	if rec.Odd == nil {
-		return
-	}
-	for i := range rec.Odd.Fixes {
-		f := &rec.Odd.Fixes[i]
-		if at < f.From || at >= f.To {
-			continue
-		}
-		v := t.slot.get(f.Word)
-		if f.Reg != x86.NoReg {
-			*regOf(regs, f.Reg) = v
-			continue
-		}
-		const all = 0x8d5 // OF SF ZF AF PF CF
-		flags := v >> 8 & 0xd5
-		if v&1 != 0 {
-			flags |= 0x800
-		}
-		regs.Eflags = regs.Eflags&^all | flags
-	}
-}
-
-// frameError is where a handler's ucontext has the page fault's error code, and
-// its bit for a write.
-const (
-	frameError = 40 + 19*8
-	errorWrite = 2
-)
-
-// frameOfWrite makes a signal's frame tell of a write: the processor reports one
-// for an instruction that reads and writes the same place, of which recording
-// executes the read first.
-func (p *Process) frameOfWrite(regs *sys.Regs) {
-	at := regs.Rdx + frameError
-	var b [8]byte
-	if _, err := p.mem.ReadAt(b[:], int64(at)); err == nil { // a frame that is gone: see cleanFrame
-		_ = p.putWord(at, binary.LittleEndian.Uint64(b[:])|errorWrite)
-	}
 }

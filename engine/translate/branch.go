@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"
@@ -13,7 +13,7 @@ import (
 // The application's flags, registers and stack are at the target what the branch leaves,
 // and the return address that a call pushes is the application's own: unwinders, and
 // programs that read it, find what they expect.
-func (u *unit) branch(b *codecache.Block, in *x86.Insn) (next uint64) {
+func (u *Translator) branch(b *codecache.Block, in *x86.Insn) (next uint64) {
 	b.Term = codecache.TermDirect
 	switch {
 	// The first two are of the categories of branches too.
@@ -35,7 +35,7 @@ func (u *unit) branch(b *codecache.Block, in *x86.Insn) (next uint64) {
 		return 0
 	case in.Opcode == 0xe8:
 		target := in.Target() // the instruction is overwritten before the closure runs
-		return u.call(in, func(u *unit) { u.jumpTo(target, codecache.Uncounted) })
+		return u.call(in, func(u *Translator) { u.jumpTo(target, codecache.Uncounted) })
 	case in.Opcode == 0xff:
 		b.Term = codecache.TermIndirect
 		return u.indirect(b, in)
@@ -46,10 +46,10 @@ func (u *unit) branch(b *codecache.Block, in *x86.Insn) (next uint64) {
 // direct goes on with a branch's target: contiguously, if it has no translation yet and
 // belongs in this area.
 // Following a jump saves executing it and makes two blocks one stretch of memory.
-func (u *unit) direct(in *x86.Insn) (next uint64) {
+func (u *Translator) direct(in *x86.Insn) (next uint64) {
 	target := in.Target()
-	how := u.p.arrivalFrom(in.Addr, target)
-	if how == codecache.Uncounted && u.p.cache.BlockOf(target, u.v) == nil && u.p.cache.RegionFor(target) == u.ar && !u.p.noFollow {
+	how := u.target.EntryFrom(in.Addr, target)
+	if how == codecache.Uncounted && u.cache.BlockOf(target, u.Variant) == nil && u.cache.RegionFor(target) == u.ar && !u.NoFollow {
 		return target
 	}
 	u.jumpTo(target, how)
@@ -60,7 +60,7 @@ func (u *unit) direct(in *x86.Insn) (next uint64) {
 // is none yet or it is too far.
 // A jump that can be patched later is written with its displacement in one cache
 // line. A block that is used once asks in any case.
-func (u *unit) jumpTo(target uint64, how codecache.Entry) {
+func (u *Translator) jumpTo(target uint64, how codecache.Entry) {
 	if u.limit > 0 {
 		u.askSpent(u.asm.JmpLater(), target, how)
 		return
@@ -75,8 +75,8 @@ func (u *unit) jumpTo(target uint64, how codecache.Entry) {
 
 // linkable returns target's block if a displacement reaches it.
 // A watched address is never linked: the tracer is asked each time.
-func (u *unit) linkable(target uint64) *codecache.Block {
-	if b := u.p.cache.BlockOf(target, u.v); b != nil && u.ar.Contains(b.Code) && !u.p.cache.Watched[target] {
+func (u *Translator) linkable(target uint64) *codecache.Block {
+	if b := u.cache.BlockOf(target, u.Variant); b != nil && u.ar.Contains(b.Code) && !u.cache.Watched[target] {
 		return b
 	}
 	return nil
@@ -87,20 +87,20 @@ func (u *unit) linkable(target uint64) *codecache.Block {
 //
 // The branch leads to the stub until it is linked, so that nothing has to be patched for
 // one that is never taken.
-func (u *unit) exit(site asm.Site, target uint64, how codecache.Entry) {
-	n := u.p.cache.NewExit(codecache.Exit{Site: u.asm.AddrOf(site), Target: target, Region: u.ar, Variant: u.v, Entry: how})
+func (u *Translator) exit(site asm.Site, target uint64, how codecache.Entry) {
+	n := u.cache.NewExit(codecache.Exit{Site: u.asm.AddrOf(site), Target: target, Region: u.ar, Variant: u.Variant, Entry: how})
 	u.asks = append(u.asks, askStub{site, uint32(n) + 1})
 }
 
 // askSpent notes the displacement of a branch out of a block that is used once. It has used
 // a budget up: the client is asked before anything counts the arrival at the target.
-func (u *unit) askSpent(site asm.Site, target uint64, how codecache.Entry) {
-	u.coldAsk(site, u.p.cache.NewExit(codecache.Exit{Target: target, Region: u.ar, Variant: u.v, Fixed: true, Spent: true, Entry: how}), nil)
+func (u *Translator) askSpent(site asm.Site, target uint64, how codecache.Entry) {
+	u.coldAsk(site, u.cache.NewExit(codecache.Exit{Target: target, Region: u.ar, Variant: u.Variant, Fixed: true, Spent: true, Entry: how}), nil)
 }
 
 // ask writes the request for an exit.
 // It leaves no register changed but rip: the routine saves them all.
-func (u *unit) ask(req uint32) {
+func (u *Translator) ask(req uint32) {
 	u.asm.StoreWordImm(layout.Ask, req)
 	u.asm.Jmp(u.ar.Base + u.ar.Routines.Request)
 }
@@ -109,9 +109,9 @@ func (u *unit) ask(req uint32) {
 //
 // The condition is the instruction's own, in the four low bits of its opcode: nothing of
 // the flags is decoded.
-func (u *unit) cond(in *x86.Insn) {
+func (u *Translator) cond(in *x86.Insn) {
 	target := in.Target()
-	how := u.p.arrivalFrom(in.Addr, target)
+	how := u.target.EntryFrom(in.Addr, target)
 	switch in.Mnem {
 	case x86.MLOOP, x86.MLOOPE, x86.MLOOPNE, x86.MJRCXZ, x86.MJECXZ:
 		u.shortCond(in, target, how)
@@ -133,8 +133,8 @@ func (u *unit) cond(in *x86.Insn) {
 // shortCond writes a branch that exists with an 8-bit displacement only: over a
 // jump past the one to its target.
 // The counting of rcx and the prefix for ecx stay the instruction's own.
-func (u *unit) shortCond(in *x86.Insn, target uint64, how codecache.Entry) {
-	code := u.p.insBytes(in)
+func (u *Translator) shortCond(in *x86.Insn, target uint64, how codecache.Entry) {
+	code := u.InsBytes(in)
 	u.asm.CopyShort(code, 2) // taken: over the next jump
 	skip := u.asm.JmpShort() // not taken: over the jump to the target
 	u.jumpTo(target, how)
@@ -147,15 +147,15 @@ func (u *unit) shortCond(in *x86.Insn, target uint64, how codecache.Entry) {
 // in the slot and goes on with then. The code behind the call follows.
 // then writes what goes on to the callee. Without prediction there is only a push:
 // a real call would push a cache address, which the application must not see.
-func (u *unit) call(in *x86.Insn, then func(*unit)) (next uint64) {
+func (u *Translator) call(in *x86.Insn, then func(*Translator)) (next uint64) {
 	ret := in.Next()
 	u.headFor = ret
-	if !u.p.predict || u.limit > 0 {
+	if !u.Predict || u.limit > 0 {
 		u.push(ret)
 		then(u)
 		return ret
 	}
-	u.warm = append(u.warm, coldStub{u.asm.CallLater(), func(u *unit) {
+	u.warm = append(u.warm, coldStub{u.asm.CallLater(), func(u *Translator) {
 		u.asm.LeaDisp(x86.RSP, x86.RSP, 8)
 		u.push(ret)
 		then(u)
@@ -165,7 +165,7 @@ func (u *unit) call(in *x86.Insn, then func(*unit)) (next uint64) {
 
 // push writes the push of an application return address.
 // A push of a constant is sign-extended from 32 bits; others come from a literal.
-func (u *unit) push(ret uint64) {
+func (u *Translator) push(ret uint64) {
 	if ret < 1<<31 {
 		u.asm.PushImm(uint32(ret))
 		return
@@ -175,7 +175,7 @@ func (u *unit) push(ret uint64) {
 
 // ret writes a return: the target from the stack into rcx, then the look-up.
 // A fault of the load is the ret's own: the stack pointer has not moved.
-func (u *unit) ret(in *x86.Insn) {
+func (u *Translator) ret(in *x86.Insn) {
 	a := &u.asm
 	a.StoreWord(layout.S0, x86.RCX)
 	u.checkReturn(in)
@@ -190,33 +190,33 @@ func (u *unit) ret(in *x86.Insn) {
 // rsp moves before the look-up, by lea, which changes no flags; with prediction the slot that
 // it leaves behind holds a cache address for a moment, below the stack pointer, where the
 // red zone of a function that has returned is nobody's.
-func (u *unit) retLookUp(in *x86.Insn) {
+func (u *Translator) retLookUp(in *x86.Insn) {
 	a := &u.asm
 	pop := uint16(0)
 	if in.ImmSize > 0 {
 		pop = uint16(in.Imm)
 	}
-	if !u.p.predict || u.limit > 0 {
+	if !u.Predict || u.limit > 0 {
 		a.LeaDisp(x86.RSP, x86.RSP, 8+int64(pop))
 		u.lookUp()
 		return
 	}
 	a.StoreWord(layout.S1, x86.RDX)
 	a.MovzxHalf(x86.RDX, x86.RCX)
-	a.Load(x86.RDX, asm.WordBy(codecache.TableOff(u.v), x86.RDX, 8), 8)
+	a.Load(x86.RDX, asm.WordBy(codecache.TableOff(u.Variant), x86.RDX, 8), 8)
 	a.Put(x86.RSP, 0, x86.RDX)
 	a.Ret(pop)
 }
 
 // indirect writes an indirect jump or call.
-func (u *unit) indirect(b *codecache.Block, in *x86.Insn) (next uint64) {
+func (u *Translator) indirect(b *codecache.Block, in *x86.Insn) (next uint64) {
 	a := &u.asm
 	a.StoreWord(layout.S0, x86.RCX)
 	last := len(u.pos) - 1
 	u.pos[last].Exec = uint16(a.Here() - b.Code)
 	u.loadTarget(in)
 	if in.Cat == x86.CatCALL {
-		return u.call(in, (*unit).lookUp)
+		return u.call(in, (*Translator).lookUp)
 	}
 	u.lookUpFrom(in)
 	return 0
@@ -225,7 +225,7 @@ func (u *unit) indirect(b *codecache.Block, in *x86.Insn) (next uint64) {
 // loadTarget writes the load of an indirect branch's target into rcx.
 //
 // It may fault: that is the branch's own fault, at exec, and rcx is then still in S0.
-func (u *unit) loadTarget(in *x86.Insn) {
+func (u *Translator) loadTarget(in *x86.Insn) {
 	if in.NMem == 0 || in.ModRM>>6 == 3 {
 		r := x86.Reg(in.ModRM&7) | x86.Reg(in.Rex&1)<<3
 		if r != x86.RCX {
@@ -239,7 +239,7 @@ func (u *unit) loadTarget(in *x86.Insn) {
 		op.Seg = x86.SegFS
 	}
 	if m.Base == x86.RIP {
-		addr := u.ripTarget(in)
+		addr := u.RipTarget(in)
 		op.Disp = int64(addr)
 		if addr >= 1<<31 && !u.ar.Near(addr) {
 			u.asm.MovImm(x86.RCX, addr)
@@ -254,7 +254,7 @@ func (u *unit) loadTarget(in *x86.Insn) {
 // Process.head), which verifies it.
 // rcx and rdx go to words of their own, which the head or the miss routine takes
 // back. A block that is used once asks, as at a miss: see askSpent.
-func (u *unit) lookUp() {
+func (u *Translator) lookUp() {
 	a := &u.asm
 	a.StoreWord(layout.S1, x86.RDX)
 	if u.limit > 0 {
@@ -262,7 +262,7 @@ func (u *unit) lookUp() {
 		return
 	}
 	a.MovzxHalf(x86.RDX, x86.RCX)
-	a.JmpTable(codecache.TableOff(u.v), x86.RDX)
+	a.JmpTable(codecache.TableOff(u.Variant), x86.RDX)
 }
 
 // head makes the place where indirect branches to app arrive and enters it in
@@ -271,25 +271,25 @@ func (u *unit) lookUp() {
 //
 // Heads of one slot form a chain, the newest first, the miss routine at its end. A chain
 // never loses a link while threads run: that is what lets them walk it without a lock.
-func (u *unit) head(app uint64) bool {
-	p, v := u.p, u.v
+func (u *Translator) head(app uint64) bool {
+	c, v := u.cache, u.Variant
 	s := codecache.SlotOf(app)
-	next := p.cache.SlotHeads[v][s]
+	next := c.SlotHeads[v][s]
 	if next == 0 {
-		next = p.cache.TableMiss()
+		next = c.TableMiss()
 	}
 	h := u.asm.Here()
 	u.compare(app, next)
 	u.noteNewHead()
-	if b := p.cache.BlockOf(app, v); b != nil {
+	if b := c.BlockOf(app, v); b != nil {
 		b.Headed = true
 	} else {
-		p.cache.NewHead = app // its block is most likely the next
+		c.NewHead = app // its block is most likely the next
 	}
-	p.cache.SlotHeads[v][s] = h
+	c.SlotHeads[v][s] = h
 	u.heads = append(u.heads, app)
-	if p.cache.Watched[app] {
-		n := p.cache.NewExit(codecache.Exit{Target: app, Region: u.ar, Variant: v, Fixed: true})
+	if c.Watched[app] {
+		n := c.NewExit(codecache.Exit{Target: app, Region: u.ar, Variant: v, Fixed: true})
 		u.ask(uint32(n) + 1)
 		return false
 	}
@@ -305,7 +305,7 @@ func (u *unit) head(app uint64) bool {
 //
 // rcx minus the address is zero for a hit, which jrcxz finds without flags; on a miss the
 // same is added again. Small addresses fit a displacement, others take rdx.
-func (u *unit) compare(app, next uint64) {
+func (u *Translator) compare(app, next uint64) {
 	a := &u.asm
 	if app < 1<<31 {
 		a.LeaLong(x86.RCX, x86.RCX, -int32(app))
@@ -325,12 +325,12 @@ func (u *unit) compare(app, next uint64) {
 
 // jmpAnywhere writes a jump of five bytes to a cache address in any area.
 // The size is fixed, since compare jumps over it.
-func (u *unit) jmpAnywhere(target uint64) {
+func (u *Translator) jmpAnywhere(target uint64) {
 	if u.ar.Contains(target) {
 		u.asm.Jmp(target)
 		return
 	}
-	u.cold = append(u.cold, coldStub{u.asm.JmpLater(), func(u *unit) { u.asm.JmpLiteral(target) }})
+	u.cold = append(u.cold, coldStub{u.asm.JmpLater(), func(u *Translator) { u.asm.JmpLiteral(target) }})
 }
 
 // syscall writes a system call. rcx and r11 are free until then: the
@@ -340,13 +340,13 @@ func (u *unit) jmpAnywhere(target uint64) {
 // Three ways, by a byte of the table in the control area: execute; stop for the tracer; or
 // execute and then report, for calls whose effect on the address space matters. A plain call
 // pays a load and one branch.
-func (u *unit) syscall(b *codecache.Block, in *x86.Insn) {
+func (u *Translator) syscall(b *codecache.Block, in *x86.Insn) {
 	a := &u.asm
-	trap := u.p.cache.NewExit(codecache.Exit{Target: in.Addr, Region: u.ar, Variant: u.v, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
+	trap := u.cache.NewExit(codecache.Exit{Target: in.Addr, Region: u.ar, Variant: u.Variant, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
 	a.LoadWord(x86.R11, layout.ControlPtr)
 	a.MovzxHalf(x86.RCX, x86.RAX)
 	a.Load(x86.RCX, asm.Sum(x86.R11, x86.RCX, 1, layout.SyscallTable), 1)
-	n := u.p.cache.NewExit(codecache.Exit{Target: in.Next(), Region: u.ar, Variant: u.v, Fixed: true, Call: true, Recorded: u.lastRecorded})
+	n := u.cache.NewExit(codecache.Exit{Target: in.Next(), Region: u.ar, Variant: u.Variant, Fixed: true, Call: true, Recorded: u.lastRecorded})
 	b.LastRecorded = u.lastRecorded
 	plain := a.JrcxzLater()
 	start := a.Pos()
@@ -383,12 +383,12 @@ func (u *unit) syscall(b *codecache.Block, in *x86.Insn) {
 // Sizes of the parts of a translated system call; syscall checks them.
 const (
 	stampSize      = 2 + 8 + 8
-	syscallStamp   = 3 + stampSize + 3 + 9
-	syscallEnd     = 3 + 9 + stampSize + 9 + 3
-	syscallNotify  = 9 + syscallStamp + 2 + syscallEnd + 10 + askSize
-	syscallSpecial = 4 + 2 + syscallNotify + askSize
-	askSize        = 12 + 5
-	sysTail        = 2 + 10 // the plain call and what follows it
+	SyscallStamp   = 3 + stampSize + 3 + 9
+	SyscallEnd     = 3 + 9 + stampSize + 9 + 3
+	syscallNotify  = 9 + SyscallStamp + 2 + SyscallEnd + 10 + AskSize
+	syscallSpecial = 4 + 2 + syscallNotify + AskSize
+	AskSize        = 12 + 5
+	SyscallTail    = 2 + 10 // the plain call and what follows it
 )
 
 // stamp writes the time-stamp counter to a word of the slot; rax and rdx are lost.
@@ -400,6 +400,35 @@ func stamp(a *asm.Writer, off int) {
 
 // movNext writes mov rcx, the address after the instruction, in ten bytes.
 // `syscall` leaves the address behind itself in rcx: it must be the application's.
-func (u *unit) movNext(in *x86.Insn) {
+func (u *Translator) movNext(in *x86.Insn) {
 	u.asm.MovImm64(x86.RCX, in.Next())
+}
+
+// lookUpFrom is lookUp for an indirect jump, which may lead to the first instruction of the
+// function that it is in: a table of a switch in a loop.
+func (u *Translator) lookUpFrom(in *x86.Insn) {
+	if in.Cat == x86.CatUNCONDBR {
+		for _, entry := range u.target.EntriesAround(in.Addr) {
+			u.branchIf(entry)
+		}
+	}
+	u.lookUp()
+}
+
+// branchIf goes on at a function's first instruction, without counting, if that is the target
+// in rcx, whose own value is in S0. Flags stay as they are, and rcx the target if not.
+func (u *Translator) branchIf(entry uint64) {
+	a := &u.asm
+	a.StoreWord(layout.S1, x86.RDX)
+	a.MovImm64(x86.RDX, -entry)
+	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 0))
+	a.Jrcxz(2) // over the jump over what follows
+	other := a.JmpShort()
+	a.LoadWord(x86.RCX, layout.S0)
+	a.LoadWord(x86.RDX, layout.S1)
+	u.jumpTo(entry, codecache.BackEdge)
+	a.Land(other)
+	a.Not(x86.RDX)
+	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 1))
+	a.LoadWord(x86.RDX, layout.S1)
 }

@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/x86"
@@ -33,7 +33,7 @@ const (
 	maxSideExits    = 6
 	shortSuperInsns = 24
 	shortSideExits  = 3
-	manyBlocks      = 16 << 10
+	ManyBlocks      = 16 << 10
 	// nearLoop is how many bytes back a loop may begin that is not in the superblock.
 	nearLoop = 128
 )
@@ -67,83 +67,83 @@ func onward(in *x86.Insn) uint64 {
 // Exact budgets are taken off where a block begins, for all of it: a process that has any keeps to
 // basic blocks. So does code that has to be compared with what it was translated from. All
 // of a superblock lies in one mapping, so that it belongs to one image and is in reach of the area.
-func (u *unit) superblock(app uint64, n int) int {
-	p := u.p
-	if p.noSuper || !p.cache.Facts.Holds(uint32(1+maxSideExits+p.cache.SideExits.N)) || p.budgeted || u.limit > 0 || u.forced || p.changing(app) {
+func (u *Translator) superblock(app uint64, n int) int {
+	if !u.goesFurther(app) {
 		return n
 	}
 	maxInsns, maxExits := maxSuperInsns, maxSideExits
-	if p.cache.Facts.Last() >= p.shortAfter {
+	if u.cache.Facts.Last() >= u.ShortAfter {
 		maxInsns, maxExits = shortSuperInsns, shortSideExits
 	}
-	image := p.code.mapping(app)
+	start, end := u.target.Mapping(app)
 	from := 0 // the first instruction of the stretch of code that was fetched last
-	for exits := 0; n < maxInsns && goesOn(&u.ins[n-1]); {
-		last := &u.ins[n-1]
+	for exits := 0; n < maxInsns && goesOn(&u.Ins[n-1]); {
+		last := &u.Ins[n-1]
 		if last.Cat == x86.CatCONDBR {
 			if exits++; exits > maxExits {
 				break
 			}
 		}
 		next := onward(last)
-		if p.splits(next) || image == nil || next < image.Start || next >= image.End || u.elsewhere(last, n) {
+		if u.target.Splits(next) || next < start || next >= end || u.elsewhere(last, n) {
 			break
 		}
-		if next != last.Next() || next-p.code.base >= uint64(len(p.code.cur)) {
-			p.code.keep(u.ins[from].Addr, last.Next())
+		if next != last.Next() || next-u.code.base >= uint64(len(u.code.cur)) {
+			u.code.keep(u.Ins[from].Addr, last.Next())
 			from = n
-			p.fetch(next, fetchBytes)
+			u.Fetch(next, FetchBytes)
 		}
-		off := next - p.code.base
-		k, why := p.tr.decoder.Decode(p.code.cur[min(off, uint64(len(p.code.cur))):], next, u.ins[n:maxInsns])
-		if k == 0 || why != x86.EndOfBlock { // a part of a basic block would be a block of its own
-			break
-		}
-		for i := range k {
-			if p.splits(u.ins[n+i].Addr) {
-				k = i
-				break
-			}
-		}
-		if n += k; !goesOn(&u.ins[n-1]) {
+		k := u.decodeOn(next, u.Ins[n:maxInsns])
+		if n += k; k == 0 || !goesOn(&u.Ins[n-1]) {
 			break
 		}
 	}
-	if len(p.code.pieces) > 0 && from < n {
-		p.code.keep(u.ins[from].Addr, u.ins[n-1].Next())
+	if len(u.code.pieces) > 0 && from < n {
+		u.code.keep(u.Ins[from].Addr, u.Ins[n-1].Next())
 	}
 	return n
 }
 
+// goesFurther tells whether a block at app may become a superblock.
+func (u *Translator) goesFurther(app uint64) bool {
+	return !u.NoSuper && u.cache.Facts.Holds(uint32(1+maxSideExits+u.cache.SideExits.N)) && !u.Budgeted && u.limit == 0 && !u.forced &&
+		!u.target.Changing(app)
+}
+
+// decodeOn decodes the basic block at next, which has been fetched, and returns how many instructions of it there are:
+// none where it is only a part, which would be a block of its own.
+func (u *Translator) decodeOn(next uint64, ins []x86.Insn) int {
+	off := next - u.code.base
+	k, why := u.decoder.Decode(u.code.cur[min(off, uint64(len(u.code.cur))):], next, ins)
+	if why != x86.EndOfBlock {
+		return 0
+	}
+	for i := range k {
+		if u.target.Splits(ins[i].Addr) {
+			return i
+		}
+	}
+	return k
+}
+
 // elsewhere tells a branch to code that would only be written once more: a jump or call to what has
 // been translated, or far back to what is not among the n instructions before.
-func (u *unit) elsewhere(in *x86.Insn, n int) bool {
+func (u *Translator) elsewhere(in *x86.Insn, n int) bool {
 	to := onward(in)
 	switch {
-	case in.Cat == x86.CatCALL && u.p.predict:
+	case in.Cat == x86.CatCALL && u.Predict:
 		return true
 	case in.Cat != x86.CatCONDBR:
-		return u.p.cache.BlockOf(to, u.v) != nil
+		return u.cache.BlockOf(to, u.Variant) != nil
 	case to == in.Next():
 		return false
 	}
-	for i := range u.ins[:n] {
-		if u.ins[i].Addr == to {
+	for i := range u.Ins[:n] {
+		if u.Ins[i].Addr == to {
 			return false
 		}
 	}
 	return in.Addr-to > nearLoop
-}
-
-// keep copies the code that was decoded from the stretch that was fetched last: another is
-// about to be.
-func (c *codePages) keep(from, to uint64) {
-	if from < c.base || to-c.base > uint64(len(c.cur)) {
-		return // nothing of it was decoded
-	}
-	at := len(c.pieceBuf)
-	c.pieceBuf = append(c.pieceBuf, c.cur[from-c.base:to-c.base]...)
-	c.pieces = append(c.pieces, codePiece{from, c.pieceBuf[at:]})
 }
 
 // firstExit is how many of the instructions are executed in any case.

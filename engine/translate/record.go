@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/codecache"
@@ -6,18 +6,6 @@ import (
 	"alleria/internal/layout"
 	"alleria/internal/records"
 )
-
-// Planner says what recorded blocks record.
-//
-// The answer must be the same for the same instructions until Replan: the same code may be
-// translated several times.
-type Planner interface {
-	// Plan is asked once for each block that is translated to be recorded. It
-	// sets want for each instruction: records.InsRecorded and what goes with it;
-	// and its function's number. It returns the number of the block's image. A
-	// block of which nothing is wanted runs as it is.
-	Plan(p *Process, plan int, ins []x86.Insn, want []Want) (image uint32)
-}
 
 // Want is what is to be recorded of one instruction.
 type Want struct {
@@ -33,8 +21,8 @@ type Want struct {
 // own registers are still borrowed.
 // Spill words of recording code; indirect branches use S0 and S1.
 const (
-	spillA = 0x20
-	spillB = 0x28
+	SpillA = 0x20
+	SpillB = 0x28
 	spillF = 0x30 // rax while the flags lie in it
 )
 
@@ -43,7 +31,7 @@ const (
 // There is one in each unit, used again for each block, so that recording a block allocates
 // nothing but its facts.
 type recorder struct {
-	u     *unit
+	u     *Translator
 	b     *codecache.Block
 	ins   []x86.Insn
 	want  []Want
@@ -52,7 +40,7 @@ type recorder struct {
 	rec   *codecache.Recording // b's
 	loop  *codecache.Loop
 	facts *records.Block // the unit's, entered in the table at the end
-	sym   symbols
+	sym   Symbols
 	words int
 	sides []records.Part // of a superblock, in their order
 	numAt int            // where the code has the number, to which the size is added when it is known
@@ -64,10 +52,10 @@ type recorder struct {
 // The record of one execution is the block's number and then its words, at constant offsets
 // from where the ring pointer stands at the block's start; the pointer is moved once, at the
 // end. An execution that is left early is therefore no record yet, see Thread.cut.
-func (u *unit) recordBlock(b *codecache.Block, ins []x86.Insn) (next uint64) {
+func (u *Translator) recordBlock(b *codecache.Block, ins []x86.Insn) (next uint64) {
 	want := u.wants[:len(ins)]
 	clear(want)
-	image := u.p.client.Plan(u.p, u.v.Plan(), ins, want)
+	image := u.target.Plan(u.Variant.Plan(), ins, want)
 	ins = u.keep(ins, untilUnwanted(ins, want))
 	want = want[:len(ins)]
 	if !anyWanted(want) {
@@ -87,12 +75,12 @@ func (u *unit) recordBlock(b *codecache.Block, ins []x86.Insn) (next uint64) {
 	u.basics += 1 + len(r.sides)
 	// No code of the block has run yet: nothing leads there before the unit is
 	// complete.
-	if id := u.p.cache.Facts.Add(r.facts); id != r.rec.ID {
+	if id := u.cache.Facts.Add(r.facts); id != r.rec.ID {
 		panic("number of a recorded block")
 	}
-	u.p.sampled(r.rec.ID, r.want)
+	u.sampled(r.rec.ID, r.want)
 	for _, s := range r.sides {
-		u.p.sampled(u.p.cache.Facts.AddPart(r.rec.ID, s), r.want[:s.Ins])
+		u.sampled(u.cache.Facts.AddPart(r.rec.ID, s), r.want[:s.Ins])
 	}
 	if r.loop != nil {
 		r.addPart()
@@ -101,13 +89,13 @@ func (u *unit) recordBlock(b *codecache.Block, ins []x86.Insn) (next uint64) {
 }
 
 // keep leaves the rest of a block's instructions to the next block.
-func (u *unit) keep(ins []x86.Insn, n int) []x86.Insn {
+func (u *Translator) keep(ins []x86.Insn, n int) []x86.Insn {
 	u.pos = u.pos[:n]
 	return ins[:n]
 }
 
 // sampled says of a block's facts which of its instructions are not all to be kept.
-func (p *Process) sampled(id uint32, want []Want) {
+func (u *Translator) sampled(id uint32, want []Want) {
 	var rates []uint32
 	for i := range want {
 		if want[i].Sample > 1 && rates == nil {
@@ -118,19 +106,19 @@ func (p *Process) sampled(id uint32, want []Want) {
 		}
 	}
 	if rates != nil {
-		p.cache.Facts.SetSampleRates(id, rates)
+		u.cache.Facts.SetSampleRates(id, rates)
 	}
 }
 
 // newFacts makes a block's static facts. They are valid until the next are made.
 // Accesses and words are filled in while the code is written.
-func (u *unit) newFacts(b *codecache.Block, ins []x86.Insn, want []Want, image uint32) *records.Block {
+func (u *Translator) newFacts(b *codecache.Block, ins []x86.Insn, want []Want, image uint32) *records.Block {
 	f := &u.facts
 	*f = records.Block{Addr: b.App, Image: image, TimeWord: records.NoWord, BranchWord: records.NoWord, Ins: f.Ins[:0], Code: f.Code[:0], Regs: f.Regs[:0]}
 	u.accBuf = u.accBuf[:0]
 	for i := range ins {
 		in, off := &ins[i], uint16(len(f.Code))
-		f.Code = append(f.Code, u.p.insBytes(in)...)
+		f.Code = append(f.Code, u.InsBytes(in)...)
 		f.Ins = append(f.Ins, records.Ins{Off: off, Far: int32(in.Addr - b.App - uint64(off)), Len: in.Len, Flags: want[i].Flags, Func: want[i].Func})
 	}
 	f.Branch, f.Target = branchKind(&ins[len(ins)-1])
@@ -273,7 +261,7 @@ func (r *recorder) emit() (next uint64) {
 		case in.Cat == x86.CatCALL:
 			u.push(in.Next())
 		} // a jump is nothing: the code at its target follows, as it does a call's push
-		r.sym.step(in)
+		r.sym.Step(in)
 	}
 	return 0
 }
@@ -321,9 +309,9 @@ func (r *recorder) prologue() {
 	u, rec := r.u, r.rec
 	a := &u.asm
 	rec.HasB = r.needsB()
-	a.StoreWord(spillA, rec.RA)
+	a.StoreWord(SpillA, rec.RA)
 	if rec.HasB {
-		a.StoreWord(spillB, rec.RB)
+		a.StoreWord(SpillB, rec.RB)
 	}
 	if r.check < 0 && rec.RB != x86.RCX {
 		r.checkKeepingFlags()
@@ -367,13 +355,13 @@ func (r *recorder) needsB() bool {
 // idFor returns the number that the facts will have in the table of blocks. They
 // are entered once they are complete.
 func (r *recorder) idFor() uint32 {
-	r.rec.ID = r.u.p.cache.Facts.Next()
+	r.rec.ID = r.u.cache.Facts.Next()
 	return r.rec.ID
 }
 
 // numbered is the first word of a record of so many words behind it.
-func (p *Process) numbered(id uint32, words int) uint32 {
-	if !p.sizes {
+func (u *Translator) numbered(id uint32, words int) uint32 {
+	if !u.Sizes {
 		return id
 	}
 	return records.Number(id, words)

@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"
@@ -19,28 +19,28 @@ import (
 // child has counted, for which its code would have to count a second time, and which
 // comes too late for a threshold that the child reaches while the parent's other
 // threads run.
-func (u *unit) arrivals(b *codecache.Block, ins []x86.Insn, changing bool) {
-	at := u.p.placeAt[b.App]
-	if at == nil || u.limit > 0 || u.v == codecache.Aside {
+func (u *Translator) arrivals(b *codecache.Block, ins []x86.Insn, changing bool) {
+	at, ok := u.target.Point(b.App)
+	if !ok || u.limit > 0 || u.Variant == codecache.Aside {
 		return
 	}
 	if changing { // what the instructions do with the flags is not known yet
 		ins = nil
 	}
-	if at.capture != nil {
-		u.captureEntered(at.capture)
+	if at.Capture != nil {
+		u.captureEntered(at.Capture)
 	}
-	if at.returns != nil {
-		u.push1(at.returns)
+	if at.Returns != nil {
+		u.push1(at.Returns)
 	}
-	if at.entry != nil {
-		u.countDown(at.entry, ins)
+	if at.Entry != nil {
+		u.countDown(at.Entry, ins)
 	}
 	b.Inner = uint16(u.asm.Here() - b.Code)
-	if at.within != nil {
+	if at.Within != nil {
 		over := u.asm.JmpShort() // what only jumps from within are counted by
 		b.Inner += 2
-		u.countDown(at.within, ins)
+		u.countDown(at.Within, ins)
 		u.asm.Land(over)
 	}
 	b.Body = uint16(u.asm.Here() - b.Code)
@@ -52,7 +52,7 @@ func (u *unit) arrivals(b *codecache.Block, ins []x86.Insn, changing bool) {
 //
 // The stack of frames wraps around after FrameMax of them: a recursion that deep forgets
 // its outermost frames. Flags stay as they are throughout.
-func (u *unit) push1(pl *Place) {
+func (u *Translator) push1(pl *Counter) {
 	a := &u.asm
 	a.StoreWord(layout.S0, x86.RCX)
 	a.StoreWord(layout.S1, x86.RDX)
@@ -62,7 +62,7 @@ func (u *unit) push1(pl *Place) {
 	a.Store(asm.WordBy(layout.FrameSP, x86.RCX, 8), 8, x86.RSP)
 	a.Get(x86.RDX, x86.RSP, 0)
 	a.Store(asm.WordBy(layout.FrameSite, x86.RCX, 8), 8, x86.RDX)
-	a.StoreImm16(asm.WordBy(layout.FramePlace, x86.RCX, 2), uint16(pl.index))
+	a.StoreImm16(asm.WordBy(layout.FramePlace, x86.RCX, 2), uint16(pl.Index))
 	a.StoreWord(layout.Top, x86.RCX)
 	a.Mov(x86.RDX, x86.RSP)
 	a.Not(x86.RDX)
@@ -77,14 +77,14 @@ func (u *unit) push1(pl *Place) {
 //
 // The decrement is locked, since the count is one for all threads; its zero flag tells the
 // thread that used the count up, and no other.
-func (u *unit) countDown(pl *Place, ins []x86.Insn) {
+func (u *Translator) countDown(pl *Counter, ins []x86.Insn) {
 	a := &u.asm
 	dec := func(r x86.Reg) {
 		a.LoadWord(r, layout.ControlPtr)
-		a.LockDec(asm.At(r, pl.offset()))
+		a.LockDec(asm.At(r, pl.Offset))
 	}
-	ask := func(u *unit) {
-		u.asm.StoreWordImm(layout.Place, uint32(pl.index))
+	ask := func(u *Translator) {
+		u.asm.StoreWordImm(layout.Place, uint32(pl.Index))
 		u.asm.Jmp(u.ar.Base + u.ar.Routines.Entered)
 	}
 	if u.flagsFree(ins) {
@@ -103,7 +103,7 @@ func (u *unit) countDown(pl *Place, ins []x86.Insn) {
 		a.FlagsFromRAX()
 		a.LoadWord(x86.RAX, spillF)
 	}
-	u.cold = append(u.cold, coldStub{a.JccLater(asm.IfZero), func(u *unit) { back(&u.asm); ask(u) }})
+	u.cold = append(u.cold, coldStub{a.JccLater(asm.IfZero), func(u *Translator) { back(&u.asm); ask(u) }})
 	back(a)
 }
 
@@ -114,9 +114,9 @@ func (u *unit) countDown(pl *Place, ins []x86.Insn) {
 //
 // A program without awaited returns pays nothing; one with some pays a load, a subtraction
 // and a branch that is hardly ever taken at each return.
-func (u *unit) checkReturn(in *x86.Insn) {
+func (u *Translator) checkReturn(in *x86.Insn) {
 	u.checkCaptured()
-	if !u.p.awaits || u.v == codecache.Aside {
+	if !u.Awaits || u.Variant == codecache.Aside {
 		return
 	}
 	u.asm.LoadWord(x86.RCX, layout.Await)
@@ -124,12 +124,12 @@ func (u *unit) checkReturn(in *x86.Insn) {
 	if in.ImmSize > 0 {
 		pop += uint32(uint16(in.Imm))
 	}
-	u.reached(func(u *unit, back uint64) {
+	u.reached(func(u *Translator, back uint64) {
 		a := &u.asm
 		a.LeaCode(x86.RCX, back)
 		a.StoreWord(layout.Back, x86.RCX)
 		a.StoreWordImm(layout.Pop, pop)
-		if u.p.noFastReturn {
+		if u.NoFastReturn {
 			a.Jmp(u.ar.Base + u.ar.Routines.RetAny)
 			return
 		}

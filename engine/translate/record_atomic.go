@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"

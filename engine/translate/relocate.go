@@ -1,11 +1,11 @@
-package engine
+package translate
 
 import "alleria/engine/x86"
 
 // copy writes an instruction that is no branch so that it does the same from
 // the cache: its bytes, with an operand relative to RIP adjusted.
-func (u *unit) copy(in *x86.Insn) {
-	code := u.p.insBytes(in)
+func (u *Translator) copy(in *x86.Insn) {
+	code := u.InsBytes(in)
 	switch {
 	case in.RIPRelative():
 		u.relocate(in, code)
@@ -24,8 +24,8 @@ func (u *unit) copy(in *x86.Insn) {
 //
 // The third way is for images that lie far from every area: the register is one that the
 // instruction does not mention, and is back before the next instruction.
-func (u *unit) relocate(in *x86.Insn, code []byte) {
-	addr := u.ripTarget(in)
+func (u *Translator) relocate(in *x86.Insn, code []byte) {
+	addr := u.RipTarget(in)
 	a := &u.asm
 	if addr < 1<<31 {
 		a.CopyAbs(in, code, uint32(addr))
@@ -46,10 +46,10 @@ func (u *unit) relocate(in *x86.Insn, code []byte) {
 // farSpill is the spill word of relocate.
 const farSpill = 0x10 // layout.S2
 
-// ripTarget is the absolute address of a RIP-relative operand.
+// RipTarget is the absolute address of a RIP-relative operand.
 // The displacement counts from the end of the instruction, constants included.
-func (u *unit) ripTarget(in *x86.Insn) uint64 {
-	code := u.p.insBytes(in)
+func (u *Translator) RipTarget(in *x86.Insn) uint64 {
+	code := u.InsBytes(in)
 	d := int(in.DispOff)
 	disp := int32(uint32(code[d]) | uint32(code[d+1])<<8 | uint32(code[d+2])<<16 | uint32(code[d+3])<<24)
 	addr := in.Next() + uint64(int64(disp))
@@ -74,7 +74,7 @@ func scratchFor(used uint16) x86.Reg {
 // xtest writes what xtest does outside a transaction: cmp with itself sets ZF
 // and PF and clears the others; xtest clears PF too, so a sum without parity
 // would be wrong: the flags are loaded through ah.
-func (u *unit) xtest() {
+func (u *Translator) xtest() {
 	a := &u.asm
 	a.StoreWord(farSpill, x86.RAX)
 	a.Clear32(x86.RAX) // OF

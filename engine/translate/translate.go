@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"
@@ -12,34 +12,46 @@ import (
 // fall-throughs, direct jumps and calls.
 const (
 	maxUnitBlocks = 6
-	fetchBytes    = 512
+	FetchBytes    = 512
 )
 
-// unit is one stretch of code being written: blocks that follow each other and
-// the cold stubs behind them. It is the translator's working state for one
-// request.
+// Translator is the translator of a process, and its working state for one group of fragments: blocks that follow each
+// other and the cold stubs behind them.
 //
 // There is one a process and it is used again: a request must not allocate.
-type unit struct {
-	p       *Process
+type Translator struct {
+	cache   *codecache.Cache
+	target  Target
+	decoder *x86.Decoder
+	Settings
+	code    codeWindow
 	ar      *codecache.Region
-	v       codecache.Variant
+	Variant codecache.Variant
 	asm     asm.Writer
-	warm    []coldStub // used as often as the code that leads there
-	cold    []coldStub
-	asks    []askStub
-	sides   []sideExit
-	basics  int      // basic blocks written
-	heads   []uint64 // application addresses that got a head
-	limit   int      // of the next block's instructions, for one that is used once; 0 none
-	forced  bool     // the tracer executes the next block
-	headFor uint64   // a return address whose head comes next
-	lits    []literal
+	stubs
+	basics  int           // basic blocks written
+	heads   []uint64      // application addresses that got a head
+	limit   int           // of the next block's instructions, for one that is used once; 0 none
+	forced  bool          // the tracer executes the next block
+	headFor uint64        // a return address whose head comes next
 	counted codecache.Use // by the block's last instruction as it executes, each time; see askCounted
-	ins     [codecache.MaxBlockInsns]x86.Insn
+	Ins     [codecache.MaxBlockInsns]x86.Insn
 	pos     []codecache.Position // of the block being written, one an instruction
 	posBuf  [codecache.MaxBlockInsns]codecache.Position
-	// What recording a block needs, kept to be used again.
+	recordRoom
+}
+
+// stubs is what is to be written behind the hot code.
+type stubs struct {
+	warm  []coldStub // used as often as the code that leads there
+	cold  []coldStub
+	asks  []askStub
+	sides []sideExit
+	lits  []literal
+}
+
+// recordRoom is what recording a block needs, kept to be used again.
+type recordRoom struct {
 	wants [codecache.MaxBlockInsns]Want
 	opBuf []x86.Operand
 	rec   recorder
@@ -67,18 +79,18 @@ type askStub struct {
 // code is complete; the displacement at site leads to it.
 type coldStub struct {
 	site asm.Site
-	emit func(u *unit)
+	emit func(u *Translator)
 }
 
-// translate translates the code at app, and ahead along its direct successors,
+// Translate translates the code at app, and ahead along its direct successors,
 // in variant v. It returns nil if there is no executable code at app.
 // It may return a block that existed already. A full cache gives nil as well.
-func (p *Process) translate(app uint64, v codecache.Variant) *codecache.Block {
-	ar := p.cache.RegionFor(app)
+func (u *Translator) Translate(app uint64, v codecache.Variant) *codecache.Block {
+	ar := u.cache.RegionFor(app)
 	if ar == nil {
 		return nil
 	}
-	return p.unit(ar, v, func(u *unit) *codecache.Block { return u.chain(app) })
+	return u.write(ar, v, func(u *Translator) *codecache.Block { return u.chain(app) })
 }
 
 // unit runs body with a fresh unit in ar and completes what it wrote.
@@ -86,14 +98,13 @@ func (p *Process) translate(app uint64, v codecache.Variant) *codecache.Block {
 // The order is what threads rely on: hot code, cold code and literals are complete before
 // an exit of another unit is patched to lead here, and before the tables of threads are
 // pointed at heads. Warm stubs follow the hot code at once; cold ones go to the other part.
-func (p *Process) unit(ar *codecache.Region, v codecache.Variant, body func(*unit) *codecache.Block) *codecache.Block {
-	if !p.noHuge {
+func (u *Translator) write(ar *codecache.Region, v codecache.Variant, body func(*Translator) *codecache.Block) *codecache.Block {
+	if !u.NoHuge {
 		ar.Enlarge()
 	}
-	u := &p.scratch
-	u.p, u.ar, u.v = p, ar, v
-	if p.cache.SlotHeads[v] == nil {
-		p.cache.SlotHeads[v] = make([]uint64, layout.TableEntries)
+	u.ar, u.Variant = ar, v
+	if u.cache.SlotHeads[v] == nil {
+		u.cache.SlotHeads[v] = make([]uint64, layout.TableEntries)
 	}
 	u.asm = asm.New(ar.Mem[:ar.Size], ar.Base, ar.Next)
 	u.warm, u.cold, u.lits, u.heads, u.headFor = u.warm[:0], u.cold[:0], u.lits[:0], u.heads[:0], 0
@@ -131,8 +142,8 @@ func (p *Process) unit(ar *codecache.Region, v codecache.Variant, body func(*uni
 	}
 	ar.Cold = (u.asm.Pos() + 7) &^ 7
 	u.noteNewHead()
-	p.cache.LinkEntered()
-	p.publishHeads(u.heads, v)
+	u.cache.LinkEntered()
+	u.target.Publish(u.heads, v)
 	return b
 }
 
@@ -141,7 +152,7 @@ func (p *Process) unit(ar *codecache.Region, v codecache.Variant, body func(*uni
 //
 // A block that exists already is not written again: the code jumps there. The bound keeps
 // a request from translating what may never be executed.
-func (u *unit) chain(app uint64) *codecache.Block {
+func (u *Translator) chain(app uint64) *codecache.Block {
 	var first *codecache.Block
 	for n := 0; ; n++ {
 		if u.headFor != 0 {
@@ -150,7 +161,7 @@ func (u *unit) chain(app uint64) *codecache.Block {
 				return first
 			}
 		}
-		if b := u.p.cache.BlockOf(app, u.v); b != nil || n == maxUnitBlocks || u.v.Records() && u.basics >= maxUnitBlocks || n > 0 && u.p.cache.Watched[app] {
+		if b := u.cache.BlockOf(app, u.Variant); b != nil || n == maxUnitBlocks || u.Variant.Records() && u.basics >= maxUnitBlocks || n > 0 && u.cache.Watched[app] {
 			if n > 0 {
 				u.jumpTo(app, codecache.Uncounted)
 			}
@@ -180,56 +191,41 @@ func (u *unit) chain(app uint64) *codecache.Block {
 // something is watched, at maxBlockInsns, and where executable memory ends. An address
 // whose bytes are no instruction gives a block that asks the tracer, which lets the
 // processor raise what belongs there.
-func (u *unit) block(app uint64) (b *codecache.Block, next uint64) {
+func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 	u.lastRecorded = false
 	n, why := u.decode(app)
 	if n == 0 && why == x86.OutOfBytes {
 		return nil, 0
 	}
-	ins := u.ins[:n]
-	b = u.p.cache.NewBlock()
-	b.App, b.Variant = app, u.v
+	b = u.cache.NewBlock()
+	b.App, b.Variant = app, u.Variant
 	if n == 0 { // undecodable
 		b.Code = u.asm.Here()
-		if u.p.changing(app) {
-			u.compareSelf(b, min(len(u.p.code.cur), 15))
+		if u.target.Changing(app) {
+			u.compareSelf(b, min(len(u.code.cur), 15))
 		}
 		u.trap(b, app, 1)
 		u.finish(b)
 		return b, 0
 	}
-	if u.v.Records() && why == x86.EndOfBlock {
-		n = u.superblock(app, n)
-		ins = u.ins[:n]
-	}
-	n = u.untilTrap(ins)
-	if u.p.countsAccesses {
-		n = u.untilCounted(ins[:n])
-	}
-	if u.limit > 0 && u.limit < n {
-		n = u.limit
-	}
-	changing := u.p.changing(app)
-	if changing {
-		n = untilStore(u.ins[:n])
-	}
-	ins = u.ins[:n]
+	changing := u.target.Changing(app)
+	ins := u.extent(app, n, why, changing)
 	u.setPositions(ins)
 	b.Code = u.asm.Here()
 	u.arrivals(b, ins, changing)
 	if changing {
-		u.compareSelf(b, int(ins[n-1].Next()-app))
+		u.compareSelf(b, int(ins[len(ins)-1].Next()-app))
 	}
 	if popsFlags(&ins[0]) && !u.forced {
 		u.checkPopped(b)
 	}
 	switch {
-	case u.forced || u.mustTrap(&ins[0]):
+	case u.forced || u.MustTrap(&ins[0]):
 		u.spend(b, ins)
 		u.trapBlock(b, &ins[0])
-	case u.v.Records():
+	case u.Variant.Records():
 		next = u.recordBlock(b, ins)
-	case u.v == codecache.Count:
+	case u.Variant == codecache.Count:
 		u.spend(b, ins)
 		u.count(b, ins)
 		next = u.plainBlock(b, ins)
@@ -242,9 +238,28 @@ func (u *unit) block(app uint64) (b *codecache.Block, next uint64) {
 	return b, next
 }
 
+// extent is the instructions that make one block, of n that were decoded at app and those that a
+// superblock goes on with.
+func (u *Translator) extent(app uint64, n int, why x86.Why, changing bool) []x86.Insn {
+	if u.Variant.Records() && why == x86.EndOfBlock {
+		n = u.superblock(app, n)
+	}
+	n = u.untilTrap(u.Ins[:n])
+	if u.CountsAccesses {
+		n = u.untilCounted(u.Ins[:n])
+	}
+	if u.limit > 0 && u.limit < n {
+		n = u.limit
+	}
+	if changing {
+		n = untilStore(u.Ins[:n])
+	}
+	return u.Ins[:n]
+}
+
 // finish enters the block into the tables.
 // A block for one use is not entered: nobody else may find it.
-func (u *unit) finish(b *codecache.Block) {
+func (u *Translator) finish(b *codecache.Block) {
 	// Room for the jump that may replace the entry: a block whose only
 	// instruction is a jump that was followed has no code at all.
 	// The same behind what counts, where jumps from within the function lead.
@@ -256,10 +271,10 @@ func (u *unit) finish(b *codecache.Block) {
 		b.AppSize += uint16(u.pos[i].Len)
 		b.Pieces = b.Pieces || u.pos[i].Moved
 	}
-	b.Insns, b.PosAt = uint8(len(u.pos)), u.p.cache.PackPositions(u.pos)
+	b.Insns, b.PosAt = uint8(len(u.pos)), u.cache.PackPositions(u.pos)
 	u.ar.Blocks = append(u.ar.Blocks, b.Num)
 	if u.limit == 0 {
-		u.p.cache.Enter(b)
+		u.cache.Enter(b)
 	}
 }
 
@@ -267,15 +282,15 @@ func (u *unit) finish(b *codecache.Block) {
 //
 // The copy that is decoded is the tracer's: what the application writes there meanwhile is
 // seen with the next translation, which invalidation or the block's own comparison asks for.
-func (u *unit) decode(app uint64) (int, x86.Why) {
-	code := u.p.fetch(app, fetchBytes)
-	u.p.code.pieces, u.p.code.pieceBuf = u.p.code.pieces[:0], u.p.code.pieceBuf[:0]
-	n, why := u.p.tr.decoder.Decode(code, app, u.ins[:])
-	if n > 0 && why == x86.OutOfBytes && len(code) == fetchBytes {
+func (u *Translator) decode(app uint64) (int, x86.Why) {
+	code := u.Fetch(app, FetchBytes)
+	u.code.pieces, u.code.pieceBuf = u.code.pieces[:0], u.code.pieceBuf[:0]
+	n, why := u.decoder.Decode(code, app, u.Ins[:])
+	if n > 0 && why == x86.OutOfBytes && len(code) == FetchBytes {
 		why = x86.Full
 	}
 	for i := 1; i < n; i++ {
-		if u.p.splits(u.ins[i].Addr) {
+		if u.target.Splits(u.Ins[i].Addr) {
 			return i, x86.Full
 		}
 	}
@@ -284,46 +299,46 @@ func (u *unit) decode(app uint64) (int, x86.Why) {
 
 // untilTrap returns how many of the instructions belong in one block when those
 // that the tracer must execute stand in blocks of their own.
-func (u *unit) untilTrap(ins []x86.Insn) int {
+func (u *Translator) untilTrap(ins []x86.Insn) int {
 	for i := range ins {
-		if u.mustTrap(&ins[i]) || popsFlags(&ins[i]) {
+		if u.MustTrap(&ins[i]) || popsFlags(&ins[i]) {
 			return max(i, 1)
 		}
 	}
 	return len(ins)
 }
 
-// mustTrap tells whether the tracer has to execute the instruction itself.
+// MustTrap tells whether the tracer has to execute the instruction itself.
 //
 // These are instructions that would not do in the cache what they do in the application's
 // code (gs is ours, software interrupts come from an address), or that leave 64-bit code.
 // They are rare enough for two stops each.
-func (u *unit) mustTrap(in *x86.Insn) bool {
+func (u *Translator) MustTrap(in *x86.Insn) bool {
 	switch in.Mnem {
 	case x86.MRDGSBASE, x86.MWRGSBASE, x86.MINT, x86.MINT1, x86.MINT3, x86.MINTO, x86.MIRETQ, x86.MSYSENTER,
 		x86.MUD0, x86.MUD1, x86.MUD2, x86.MHLT:
 		return true
 	case x86.MWRFSBASE:
-		return u.v.Records()
+		return u.Variant.Records()
 	}
 	if in.Has(x86.AttrGS) && in.NMem > 0 && in.Cat != x86.CatNOP && in.Cat != x86.CatWIDENOP && in.Mnem != x86.MLEA {
 		return true
 	}
-	if u.p.countsAccesses && in.AddrBits == 32 && in.Attr&(x86.AttrRep|x86.AttrRepne) != 0 {
+	if u.CountsAccesses && in.AddrBits == 32 && in.Attr&(x86.AttrRep|x86.AttrRepne) != 0 {
 		return true
 	}
 	switch in.Cat {
 	case x86.CatCALL, x86.CatUNCONDBR, x86.CatRET:
 		return in.Mnem != x86.MXABORT && u.odd(in)
 	}
-	return u.v.Records() && u.trapToRecord(in)
+	return u.Variant.Records() && u.trapToRecord(in)
 }
 
 // odd tells far branches and branches with prefixes that change their meaning.
 // An operand-size prefix makes a near branch cut its target to 16 bits on some
 // processors and nothing on others (Intel and AMD differ): the processor is left to
 // decide.
-func (u *unit) odd(in *x86.Insn) bool {
+func (u *Translator) odd(in *x86.Insn) bool {
 	switch in.Opcode {
 	case 0xe8, 0xe9, 0xeb, 0xc3, 0xc2:
 		return in.OpBits != 64 && in.OpBits != 32 && in.Mnem == x86.MRET
@@ -335,7 +350,7 @@ func (u *unit) odd(in *x86.Insn) bool {
 }
 
 // trap writes a block of one instruction that the tracer executes.
-func (u *unit) trap(b *codecache.Block, app uint64, length uint8) {
+func (u *Translator) trap(b *codecache.Block, app uint64, length uint8) {
 	b.Term = codecache.TermTrap
 	u.pos = append(u.posBuf[:0], codecache.Position{Len: length})
 	u.askTrap(b)
@@ -347,15 +362,15 @@ func (u *unit) trap(b *codecache.Block, app uint64, length uint8) {
 // The refused alternative is an int3, shorter and not slower: while a thread
 // blocks SIGTRAP, the kernel takes it as a reason to unblock the signal and to
 // forget the application's handler.
-func (u *unit) askTrap(b *codecache.Block) {
-	n := u.p.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.v, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
+func (u *Translator) askTrap(b *codecache.Block) {
+	n := u.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.Variant, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
 	u.ask(uint32(n) + 1)
 }
 
 // plainBlock writes the instructions as they are and the branch.
 // A position's start and exec are the same: there is nothing in front of an
 // instruction.
-func (u *unit) plainBlock(b *codecache.Block, ins []x86.Insn) (next uint64) {
+func (u *Translator) plainBlock(b *codecache.Block, ins []x86.Insn) (next uint64) {
 	last := len(ins) - 1
 	for i := range ins {
 		off := uint16(u.asm.Here() - b.Code)
@@ -373,8 +388,8 @@ func (u *unit) plainBlock(b *codecache.Block, ins []x86.Insn) (next uint64) {
 
 // counting calls execute, which writes an instruction, and writes around it what
 // a process that counts accesses needs.
-func (u *unit) counting(in *x86.Insn, execute func()) {
-	c, ok := u.countedAround(in)
+func (u *Translator) counting(in *x86.Insn, execute func()) {
+	c, ok := u.CountedAround(in)
 	if ok {
 		u.countBefore(&c, in)
 	}
@@ -385,7 +400,7 @@ func (u *unit) counting(in *x86.Insn, execute func()) {
 }
 
 // last writes the block's last instruction, whatever it is.
-func (u *unit) last(b *codecache.Block, in *x86.Insn) (next uint64) {
+func (u *Translator) last(b *codecache.Block, in *x86.Insn) (next uint64) {
 	switch in.Cat {
 	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatCALL, x86.CatRET, x86.CatSYSCALL:
 		return u.branch(b, in)
@@ -398,4 +413,98 @@ func (u *unit) last(b *codecache.Block, in *x86.Insn) (next uint64) {
 		u.copy(in)
 	})
 	return in.Next()
+}
+
+// trapToRecord tells instructions that the tracer executes so that they can be
+// recorded.
+func (u *Translator) trapToRecord(in *x86.Insn) bool { return in.Complex() }
+
+// trapBlock writes a block whose one instruction the tracer executes.
+//
+// What is recorded of it is a mark with the block's number, made by the tracer afterwards;
+// the block's facts are entered for that.
+func (u *Translator) trapBlock(b *codecache.Block, in *x86.Insn) {
+	b.Term = codecache.TermTrap
+	u.pos[0].Exec = uint16(u.asm.Here() - b.Code)
+	u.askTrap(b)
+	if !u.Variant.Records() {
+		return
+	}
+	var want [1]Want
+	ins := []x86.Insn{*in}
+	image := u.target.Plan(u.Variant.Plan(), ins, want[:])
+	if want[0].Flags == 0 {
+		return
+	}
+	f := u.newFacts(b, ins, want[:], image)
+	if len(in.Accesses(nil)) > 0 {
+		f.Ins[0].Flags |= records.InsMemory
+	}
+	b.Rec = codecache.Recording{ID: u.cache.Facts.Add(f)}
+	u.sampled(b.Rec.ID, want[:])
+}
+
+// FindHead finds or makes the head of app in variant v and, with it, its block; ok
+// is false if there is no code at app.
+//
+// A head is made together with its block or in front of a jump to it, so that a table never
+// leads to a head without code behind.
+func (u *Translator) FindHead(app uint64, v codecache.Variant) (b *codecache.Block, ok bool) {
+	b = u.cache.BlockOf(app, v)
+	if !u.cache.HasHead(app, v) {
+		ar := u.cache.RegionFor(app)
+		if ar == nil || b == nil && !u.target.Executable(app) {
+			return nil, false
+		}
+		first := u.write(ar, v, func(u *Translator) *codecache.Block {
+			if !u.head(app) {
+				return nil
+			}
+			if b != nil {
+				u.jmpAnywhere(b.Code)
+				return b
+			}
+			return u.chain(app)
+		})
+		if b == nil {
+			b = first
+		}
+	}
+	return b, true
+}
+
+// setPositions begins the positions of the block being written, with the lengths of its
+// instructions.
+func (u *Translator) setPositions(ins []x86.Insn) {
+	u.pos = u.posBuf[:len(ins)]
+	for i := range ins {
+		u.pos[i] = codecache.Position{Len: ins[i].Len}
+		if i > 0 && ins[i].Addr != ins[i-1].Next() {
+			u.pos[i].Moved, u.pos[i].Far = true, int32(ins[i].Addr-ins[0].Addr)
+		}
+	}
+}
+
+// accesses returns room for n accesses of the block that is being recorded.
+func (u *Translator) accesses(n int) []records.Access {
+	// accBuf may move as it grows, which leaves slices handed out before on the old
+	// array: they stay valid, being written by their owner only.
+	from := len(u.accBuf)
+	for range n {
+		u.accBuf = append(u.accBuf, records.Access{})
+	}
+	return u.accBuf[from:len(u.accBuf):len(u.accBuf)]
+}
+
+// noteNewHead notes the head that was just written, if no block came behind it.
+func (u *Translator) noteNewHead() {
+	if u.cache.NewHead != 0 {
+		u.cache.NoteHead(u.cache.NewHead, u.Variant)
+		u.cache.NewHead = 0
+	}
+}
+
+// Init makes the translator of a process.
+func (u *Translator) Init(cache *codecache.Cache, g Target, decoder *x86.Decoder, s Settings) {
+	u.cache, u.target, u.decoder, u.Settings = cache, g, decoder, s
 }

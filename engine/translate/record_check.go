@@ -1,4 +1,4 @@
-package engine
+package translate
 
 import (
 	"alleria/engine/asm"
@@ -22,7 +22,7 @@ func (r *recorder) checkEnd() {
 // sign of ra - End, extracted by pext, is 0 if the chunk is full.
 func (r *recorder) checkByRCX() {
 	u, a := r.u, &r.u.asm
-	if !u.p.hasBMI2 {
+	if !u.HasBMI2 {
 		r.checkKeepingFlagsAt()
 		return
 	}
@@ -49,7 +49,7 @@ func (r *recorder) checkKeepingFlags() {
 	a.LoadWord(x86.RAX, spillF+8)
 	a.FlagsFromRAX()
 	a.LoadWord(x86.RAX, spillF)
-	r.u.cold = append(r.u.cold, coldStub{site, func(u *unit) {
+	r.u.cold = append(r.u.cold, coldStub{site, func(u *Translator) {
 		u.switchStub(codecache.SwitchKey{Reg: x86.RAX}, back)
 	}})
 }
@@ -76,7 +76,7 @@ func (r *recorder) coldSwitch(site asm.Site, back uint64) {
 		words = 0
 	}
 	ra := r.rec.RA
-	r.u.cold = append(r.u.cold, coldStub{site, func(u *unit) {
+	r.u.cold = append(r.u.cold, coldStub{site, func(u *Translator) {
 		u.switchStub(codecache.SwitchKey{Reg: ra, Words: uint16(words), Load: true}, back)
 	}})
 }
@@ -84,7 +84,7 @@ func (r *recorder) coldSwitch(site asm.Site, back uint64) {
 // switchStub writes the change to the next chunk, after which all other registers and the flags are
 // as they were: 12 bytes for each block, and what they share once an area. A
 // change whole for each block was a tenth of the cache.
-func (u *unit) switchStub(k codecache.SwitchKey, back uint64) {
+func (u *Translator) switchStub(k codecache.SwitchKey, back uint64) {
 	a := &u.asm
 	shared := u.ar.Switches[k]
 	if shared != 0 {

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"math"
+
+	"golang.org/x/sys/cpu"
+
+	"alleria/engine/codecache"
+	"alleria/engine/translate"
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+// newSettings translates the options, and asks the processor.
+func newSettings(o *Options) translate.Settings {
+	s := translate.Settings{Budgets: translate.Budgets{Words: layout.BudgetWords}}
+	s.Switches = translate.Switches{NoFollow: o.NoFollow, NoHuge: o.NoHuge, NoSuper: o.NoSuper, Sizes: o.Sizes, NoLate: o.NoLate,
+		Predict: o.Predict, NoFastReturn: o.NoFastReturn, ShortAfter: translate.ManyBlocks}
+	switch {
+	case o.NoShort:
+		s.ShortAfter = math.MaxUint32
+	case o.Short:
+		s.ShortAfter = 0
+	}
+	if o.NoSpread {
+		s.Words = 1
+	}
+	x := &cpu.X86
+	s.Features = translate.Features{HasAVX: x.HasAVX, HasBMI2: x.HasBMI2, HasVBMI2: x.HasAVX512VBMI2,
+		HasAVX512: x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512DQ}
+	return s
+}
+
+// target is a process as its translator sees it.
+type target struct{ p *Process }
+
+func (g target) Fetch(addr uint64, n int) []byte             { return g.p.fetch(addr, n) }
+func (g target) Executable(addr uint64) bool                 { return g.p.executable(addr) }
+func (g target) Changing(addr uint64) bool                   { return g.p.changing(addr) }
+func (g target) Splits(addr uint64) bool                     { return g.p.splits(addr) }
+func (g target) EntryFrom(from, to uint64) codecache.Entry   { return g.p.arrivalFrom(from, to) }
+func (g target) Publish(heads []uint64, v codecache.Variant) { g.p.publishHeads(heads, v) }
+
+func (g target) WithProbes(code []byte, addr uint64) []byte { return g.p.withProbes(code, addr) }
+
+func (g target) Mapping(addr uint64) (start, end uint64) {
+	m := g.p.code.mapping(addr)
+	if m == nil {
+		return 0, 0
+	}
+	return m.Start, m.End
+}
+
+func (g target) Plan(plan int, ins []x86.Insn, want []translate.Want) (image uint32) {
+	return g.p.client.Plan(g.p, plan, ins, want)
+}
+
+func (g target) Captures() (returns bool, exit translate.CaptureNeeds) {
+	return g.p.captures.returns, g.p.captures.needs
+}
+
+func (g target) Point(addr uint64) (pt translate.Point, ok bool) {
+	at := g.p.placeAt[addr]
+	if at == nil {
+		return pt, false
+	}
+	counter := func(pl *Place) *translate.Counter {
+		if pl == nil {
+			return nil
+		}
+		return &translate.Counter{Index: pl.index, Offset: pl.offset()}
+	}
+	pt = translate.Point{Entry: counter(at.entry), Returns: counter(at.returns), Within: counter(at.within)}
+	if c := at.capture; c != nil {
+		pt.Capture = &translate.CapturedEntry{Number: c.number, Vectors: c.needs.Entry}
+	}
+	return pt, true
+}
+
+func (g target) EntriesAround(addr uint64) (entries []uint64) {
+	for entry, at := range g.p.placeAt {
+		if at.holds(addr) {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}

@@ -1,0 +1,34 @@
+package translate
+
+import "alleria/engine/codecache"
+
+// Settings is what translation depends on besides the code. Who changes what has been translated by forgets the translations.
+type Settings struct {
+	Switches
+	Features
+	Budgets
+	KeepFlags bool // flags are recorded: they are right where they are dead, too
+	Awaits    bool // returns look whether they are awaited
+}
+
+// Switches turn optimisations off.
+type Switches struct {
+	NoFollow, NoHuge, NoSuper, Sizes, NoLate, Predict, NoFastReturn bool
+	ShortAfter                                                      uint32 // how many blocks there are when superblocks become shorter
+}
+
+// Budgets is what blocks count.
+type Budgets struct {
+	Metrics        [codecache.NumMetrics]bool
+	Budgeted       bool // any of them
+	CountsAccesses bool // any that is of accesses
+	Words          int  // that budgets are dealt out to
+	lastWord       int  // the one that the last block uses
+}
+
+// Features is what the processor has, of what instrumentation uses where it is there.
+type Features struct {
+	HasAVX, HasBMI2 bool
+	HasAVX512       bool // with everything that copies masked operands
+	HasVBMI2        bool
+}

@@ -1,0 +1,57 @@
+package translate
+
+import (
+	"alleria/engine/codecache"
+	"alleria/engine/x86"
+)
+
+// Target is the program that code is translated for.
+type Target interface {
+	// Fetch reads up to n bytes of code at addr, as they are without breakpoints; fewer where executable
+	// memory ends. The result is valid until the next call.
+	Fetch(addr uint64, n int) []byte
+	// Executable tells whether the application may execute at addr.
+	Executable(addr uint64) bool
+	// Changing tells whether code at addr may change unnoticed.
+	Changing(addr uint64) bool
+	// WithProbes is code at addr with the breakpoints in it.
+	WithProbes(code []byte, addr uint64) []byte
+	// Mapping is the bounds of the executable mapping that holds addr, 0 and 0 if none does.
+	Mapping(addr uint64) (start, end uint64)
+	// Splits tells whether a block must begin at addr because something watches it.
+	Splits(addr uint64) bool
+	// Point is what is to be done where a block at addr is entered, false if nothing is.
+	Point(addr uint64) (pt Point, ok bool)
+	// EntryFrom is what of a branch's entry at to counts.
+	EntryFrom(from, to uint64) codecache.Entry
+	// EntriesAround are the entries of watched functions that hold addr.
+	EntriesAround(addr uint64) []uint64
+	// Captures tells whether returns look whether a capture awaits them, and what the request needs then.
+	Captures() (returns bool, exit CaptureNeeds)
+	// Plan says what is recorded of the instructions of a block, and returns its image.
+	Plan(plan int, ins []x86.Insn, want []Want) (image uint32)
+	// Publish points threads' tables at heads that were just written.
+	Publish(heads []uint64, v codecache.Variant)
+}
+
+// Point is what code does where a function is entered.
+type Point struct {
+	Entry, Returns, Within *Counter
+	Capture                *CapturedEntry
+}
+
+// Counter is a count in the control area.
+type Counter struct{ Index, Offset int }
+
+// CapturedEntry is the capture of a function's entry.
+type CapturedEntry struct {
+	Number  uint32
+	Vectors uint32 // registers that the request needs, a bit each
+}
+
+// CaptureNeeds is which vector registers the tracer needs when code asks it, a bit each, and whether it
+// needs the x87 stack.
+type CaptureNeeds struct {
+	Entry, Exit uint32
+	X87         bool
+}

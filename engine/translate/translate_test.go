@@ -1,0 +1,177 @@
+package translate
+
+import (
+	"bytes"
+	"testing"
+
+	"alleria/engine/codecache"
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+	"alleria/internal/records"
+	"alleria/internal/sys"
+)
+
+const (
+	codeAt   = 0x401000
+	regionAt = 0x10000000
+	// regionBytes has room for a group in both parts.
+	regionBytes = 4 << 20
+)
+
+// program is a few bytes of code at codeAt, of whose instructions all is recorded.
+type program struct {
+	code    []byte
+	split   uint64 // where a block must begin
+	planned int
+	heads   []uint64
+}
+
+func (g *program) Fetch(addr uint64, n int) []byte {
+	if addr-codeAt >= uint64(len(g.code)) {
+		return nil
+	}
+	code := g.code[addr-codeAt:]
+	return code[:min(n, len(code))]
+}
+
+func (g *program) Executable(addr uint64) bool                 { return addr-codeAt < uint64(len(g.code)) }
+func (g *program) Changing(uint64) bool                        { return false }
+func (g *program) WithProbes(code []byte, _ uint64) []byte     { return code }
+func (g *program) Mapping(uint64) (start, end uint64)          { return codeAt, codeAt + uint64(len(g.code)) }
+func (g *program) Splits(addr uint64) bool                     { return addr == g.split }
+func (g *program) Point(uint64) (Point, bool)                  { return Point{}, false }
+func (g *program) EntryFrom(_, _ uint64) codecache.Entry       { return codecache.Uncounted }
+func (g *program) EntriesAround(uint64) []uint64               { return nil }
+func (g *program) Captures() (bool, CaptureNeeds)              { return false, CaptureNeeds{} }
+func (g *program) Publish(heads []uint64, _ codecache.Variant) { g.heads = append(g.heads, heads...) }
+func (g *program) Plan(_ int, ins []x86.Insn, want []Want) uint32 {
+	g.planned++
+	for i := range ins {
+		want[i].Flags = records.InsRecorded | records.InsAddrs
+	}
+	return 7
+}
+
+// translator makes a translator for code, and its cache.
+func translator(t *testing.T, code []byte) (*Translator, *codecache.Cache, *program) {
+	t.Helper()
+	f, err := sys.Memfd("alleria-test", regionBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	r, err := codecache.NewRegion(f, 0, regionBytes, regionAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sys.UnmapAligned(r.Mem) })
+	c := codecache.New(false, func() { t.Error("the region is full") })
+	c.Regions = []*codecache.Region{r}
+	g := &program{code: code}
+	s := Settings{Switches: Switches{NoHuge: true}, Budgets: Budgets{Words: layout.BudgetWords}}
+	u := new(Translator)
+	u.Init(&c, g, new(x86.Decoder), s)
+	return u, &c, g
+}
+
+// written decodes the code of a block.
+func written(t *testing.T, c *codecache.Cache, b *codecache.Block) (ins []x86.Insn, code []byte) {
+	t.Helper()
+	r := c.Regions[0]
+	code = r.Mem[b.Code-r.Base:][:b.Size]
+	for at := 0; at < len(code); {
+		var one [1]x86.Insn
+		n, _ := x86.Decode(code[at:], b.Code+uint64(at), one[:])
+		if n == 0 {
+			t.Fatalf("no instruction at %#x in %x", at, code)
+		}
+		ins = append(ins, one[0])
+		at += int(one[0].Len)
+	}
+	return ins, code
+}
+
+// sum is: add eax, 2; mov [rsp-8], eax; jmp to itself.
+var sum = []byte{0x83, 0xc0, 0x02, 0x89, 0x44, 0x24, 0xf8, 0xeb, 0xf7}
+
+// TestPlain has the instructions as they were, and the loop linked to the block itself.
+func TestPlain(t *testing.T) {
+	u, c, g := translator(t, sum)
+	b := u.Translate(codeAt, codecache.Plain)
+	if b == nil || c.BlockOf(codeAt, codecache.Plain) != b {
+		t.Fatalf("no block: %v", b)
+	}
+	if _, code := written(t, c, b); !bytes.HasPrefix(code, sum[:7]) {
+		t.Errorf("the instructions are %x", code)
+	}
+	var jump [1]x86.Insn // behind the block: it goes on there with what the jump leads to
+	end := b.Code + uint64(b.Size)
+	x86.Decode(c.Regions[0].Mem[end-regionAt:][:15], end, jump[:])
+	if jump[0].Cat != x86.CatUNCONDBR || jump[0].Target() != b.Code {
+		t.Errorf("the jump leads to %#x, the block is at %#x", jump[0].Target(), b.Code)
+	}
+	if g.planned > 0 {
+		t.Errorf("planned %d times", g.planned)
+	}
+}
+
+// TestCount has the increment of the block's counter in front.
+func TestCount(t *testing.T) {
+	u, c, _ := translator(t, sum)
+	b := u.Translate(codeAt, codecache.Count)
+	ins, code := written(t, c, b)
+	if ins[0].Mnem != x86.MADD || !ins[0].Has(x86.AttrGS) || !bytes.Contains(code, sum[:7]) {
+		t.Errorf("begins with %v: %x", ins[0].Mnem, code)
+	}
+	if len(c.Counters) != 1 || c.Counters[0] != b {
+		t.Errorf("%d counters", len(c.Counters))
+	}
+}
+
+// TestRecord asks for a plan and enters the block's facts.
+func TestRecord(t *testing.T) {
+	u, c, g := translator(t, sum)
+	u.NoSuper = true
+	b := u.Translate(codeAt, codecache.Record)
+	if g.planned != 1 || b.Rec.ID == 0 {
+		t.Fatalf("planned %d times, facts %d", g.planned, b.Rec.ID)
+	}
+	f := c.Facts.Get(b.Rec.ID)
+	if f == nil || f.Addr != codeAt || f.Image != 7 || len(f.Ins) != 3 || !bytes.Equal(f.Code, sum) {
+		t.Fatalf("facts: %+v", f)
+	}
+	if a := f.Ins[1].Accesses; len(a) != 1 || !a[0].Store || a[0].Size != 4 || a[0].Offset != -8 {
+		t.Errorf("accesses: %+v", a)
+	}
+	if _, code := written(t, c, b); !bytes.Contains(code, sum[3:7]) {
+		t.Errorf("the store is not there: %x", code)
+	}
+}
+
+// TestSuperblock goes on along the jump: all of its stores lie at one word.
+func TestSuperblock(t *testing.T) {
+	u, c, _ := translator(t, sum)
+	b := u.Translate(codeAt, codecache.Record)
+	f := c.Facts.Get(b.Rec.ID)
+	if len(f.Ins) < 6 || f.Words != 1 || f.InsAddr(3) != codeAt || int(b.Insns) != len(f.Ins) {
+		t.Errorf("%d instructions, %d words, the fourth at %#x", len(f.Ins), f.Words, f.InsAddr(3))
+	}
+}
+
+// TestSplits ends a block where something is watched.
+func TestSplits(t *testing.T) {
+	u, c, g := translator(t, sum)
+	g.split = codeAt + 3
+	b := u.Translate(codeAt, codecache.Plain)
+	if b.Insns != 1 || b.AppSize != 3 || c.BlockOf(g.split, codecache.Plain) == nil {
+		t.Errorf("%d instructions of %d bytes", b.Insns, b.AppSize)
+	}
+}
+
+// TestNoCode gives no block where nothing may be executed.
+func TestNoCode(t *testing.T) {
+	u, _, _ := translator(t, sum)
+	if b := u.Translate(codeAt+0x1000, codecache.Plain); b != nil {
+		t.Errorf("a block: %+v", b)
+	}
+}
