@@ -241,3 +241,30 @@ func (tr *Tracer) captureLeft(t *Thread) {
 	tr.captureReturns(t, site, rsp, m)
 	tr.reply(t, t.slot.get(layout.CaptureBack))
 }
+
+// bailOut tells whether a signal is the fault of a load that code has made to capture something. The thread then has the tracer do
+// it, which finds what can be read.
+func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *heldSignal) bool {
+	if h.sig != sigSegv && h.sig != sigBus || !h.fault() {
+		return false
+	}
+	bail, ok := t.p.captureBail(regs.Rip)
+	if !ok {
+		return false
+	}
+	regs.Rip = bail
+	tr.threadError(t, sys.SetRegs(t.tid, regs))
+	return true
+}
+
+// hurry takes a thread that is to be stepped out of the cache out of a string that it copies.
+func (tr *Tracer) hurry(t *Thread, regs *sys.Regs) {
+	a := t.p.areaAt(regs.Rip)
+	if a == nil {
+		return
+	}
+	if off, rt := regs.Rip-a.base, &a.rt.capture; off >= rt.textCore && off < rt.textEnd {
+		regs.Rip = a.base + rt.textBail
+		tr.threadError(t, sys.SetRegs(t.tid, regs))
+	}
+}
