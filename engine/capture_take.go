@@ -7,6 +7,7 @@ import (
 	"alleria/engine/x86"
 	"alleria/internal/capture"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -176,7 +177,7 @@ func (t *Thread) writeCall(moment capture.Moment, c *capturePoint, m *captureMac
 		} else if cut {
 			flags |= capture.Cut
 		}
-		mark := []uint64{layout.Mark(layout.MarkCall, uint64(n+capture.HeaderWords)), capture.Head(moment, flags, c.fn), now, sp, site}
+		mark := []uint64{records.Mark(records.MarkCall, uint64(n+capture.HeaderWords)), capture.Head(moment, flags, c.fn), now, sp, site}
 		t.mark(append(mark, words[:n]...)...)
 		if words = words[n:]; len(words) == 0 {
 			return
