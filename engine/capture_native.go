@@ -108,7 +108,7 @@ func (p *Process) planCapture(addr uint64) (*jump, []x86.Insn) {
 		}
 	}
 	p.code.reread(p.code.mapping(addr))
-	ins := p.displace(j)
+	ins := p.displaceCapture(j)
 	if ins == nil || p.disturbed(j) {
 		return nil, nil
 	}
@@ -172,9 +172,9 @@ func (p *Process) writeCapture(ar *jumpArea, j *jump, ins []x86.Insn) bool {
 	ok := true
 	for i := range ins {
 		j.moved = append(j.moved, movedInsn{ins[i].Addr, a.Here()})
-		ok = ok && p.move(a, &ins[i])
+		ok = ok && p.moveAny(a, &ins[i])
 	}
-	if ins[len(ins)-1].Cat != x86.CatUNCONDBR {
+	if !endsFlow(&ins[len(ins)-1]) {
 		a.Jmp(j.end)
 	}
 	if j.point == nil {

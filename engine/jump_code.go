@@ -28,7 +28,7 @@ func (p *Process) displace(j *jump) []x86.Insn {
 		j.patch += 4
 		ins = ins[1:]
 	}
-	if p.keepFlags || !j.captures && !flagsDead(ins, 0) || j.captures && !flagsUnread(ins) { // what counts or captures changes them
+	if p.keepFlags || !flagsDead(ins, 0) { // the count changes them
 		return nil
 	}
 	for i := range ins {
@@ -37,7 +37,7 @@ func (p *Process) displace(j *jump) []x86.Insn {
 		}
 		if j.end = ins[i].Next(); j.end-j.patch >= jumpBytes {
 			size := j.end - j.entry
-			if size > j.size && j.size > 0 || i < len(ins)-1 && ins[i].Cat == x86.CatUNCONDBR {
+			if size > j.size || i < len(ins)-1 && ins[i].Cat == x86.CatUNCONDBR {
 				return nil
 			}
 			last := &ins[i]
