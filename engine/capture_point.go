@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"alleria/engine/translate"
+	"alleria/engine/x86"
 	"alleria/internal/capture"
+	"alleria/internal/layout"
 )
 
 // Interceptors: functions whose calls are captured, with what capture.Program names, into the
@@ -23,8 +25,10 @@ type captures struct {
 	returns bool            // some return is awaited: translated returns look
 	armed   int             // points that are
 	// sites is where natively returns are caught, as long as anything is intercepted.
-	sites map[uint64]bool
-	needs translate.CaptureNeeds // of all points together
+	sites  map[uint64]bool
+	needs  translate.CaptureNeeds // of all points together
+	code   []captureRange
+	images map[uint64]*branchMap // by where they begin
 }
 
 // capturePoint is an intercepted function.
@@ -35,6 +39,10 @@ type capturePoint struct {
 	prog   *capture.Program
 	needs  translate.CaptureNeeds
 	armed  bool
+	// Code that captures entries, 0: there is none; made: it has been looked whether there can be.
+	code  uint64
+	made  bool
+	saves bool // the code behind it stores what is saved
 }
 
 var errProgram = errors.New("a program that cannot be captured")
@@ -91,10 +99,16 @@ func (cs *captures) lookFor(c *capturePoint) bool {
 	return cs.returns && (!returned || was != cs.needs)
 }
 
+// SlowCaptures is how many moments of intercepted calls of the thread the tracer has captured by itself so far.
+func (t *Thread) SlowCaptures() uint64 { return t.slot.get(layout.CaptureSlow) }
+
 // disarm ends what is known as c; frames of it are dropped when they are reached.
 func (p *Process) disarm(c *capturePoint) {
 	c.armed = false
 	p.captures.armed--
+	if c.number < layout.MaxCaptureLeaves {
+		p.ctl.u64(layout.CaptureLeaves + 8*int(c.number)).Store(0)
+	}
 }
 
 // checkProgram tells what is wrong with a program.
@@ -122,7 +136,9 @@ func checkProgram(prog *capture.Program) error {
 
 func validSource(s capture.Source, saves int) bool {
 	switch s.Kind {
-	case capture.GPR, capture.Vector:
+	case capture.GPR:
+		return s.N < 16 && s.N != uint32(x86.RSP)
+	case capture.Vector:
 		return s.N < 16
 	case capture.Stack:
 		return s.N < 1<<20

@@ -97,7 +97,7 @@ func conditional(in *x86.Insn) byte {
 // writeJump writes the code that counts and the displaced instructions, and says
 // what the function's first bytes have to become; false if something is too far away.
 func (p *Process) writeJump(ar *jumpArea, j *jump, ins []x86.Insn) bool {
-	p.translator.Fetch(j.entry, translate.FetchBytes) // insBytes' code
+	p.translator.Fetch(j.entry, translate.FetchBytes) // InsBytes' code
 	w := asm.New(ar.mem, ar.base, ar.next)
 	a := &w
 	j.code = a.Here()
@@ -118,14 +118,7 @@ func (p *Process) writeJump(ar *jumpArea, j *jump, ins []x86.Insn) bool {
 		return false
 	}
 	ar.next = (a.Pos() + 15) &^ 15
-	// The int3s behind the jump are never reached, as far as anybody knows.
-	j.ours = append([]byte(nil), j.orig...)
-	patch := j.ours[j.patch-j.entry:]
-	for i := range patch {
-		patch[i] = 0xcc
-	}
-	to := asm.New(patch, j.patch, 0)
-	to.Jmp(j.code)
+	j.patchBytes()
 	return true
 }
 

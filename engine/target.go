@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"alleria/engine/asm"
 	"alleria/engine/codecache"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
@@ -55,8 +56,9 @@ func (g target) Plan(plan int, ins []x86.Insn, want []translate.Want) (image uin
 	return g.p.client.Plan(g.p, plan, ins, want)
 }
 
-func (g target) Captures() (returns bool, exit translate.CaptureNeeds) {
-	return g.p.captures.returns, g.p.captures.needs
+func (g target) Captures() translate.Captures {
+	c := &g.p.captures
+	return translate.Captures{Returns: c.returns, ByCode: !g.p.tr.opts.NoCodeCapture, Needs: c.needs}
 }
 
 func (g target) Point(addr uint64) (pt translate.Point, ok bool) {
@@ -72,7 +74,8 @@ func (g target) Point(addr uint64) (pt translate.Point, ok bool) {
 	}
 	pt = translate.Point{Entry: counter(at.entry), Returns: counter(at.returns), Within: counter(at.within)}
 	if c := at.capture; c != nil {
-		pt.Capture = &translate.CapturedEntry{Number: c.number, Vectors: c.needs.Entry}
+		pt.Capture = &translate.CapturedEntry{Number: c.number, Vectors: c.needs.Entry,
+			Code: g.p.captureCode(c), Saves: func(a *asm.Writer) { storeSaves(a, c) }}
 	}
 	return pt, true
 }

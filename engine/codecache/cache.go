@@ -51,9 +51,9 @@ func New(ahead bool, full func()) Cache {
 // Bounds of what is written at a time.
 const (
 	MaxBlockInsns = 64 // of a block
-	// unitReserve is the room that must be left in a region before a unit is
+	// UnitReserve is the room that must be left in a region before a unit is
 	// begun: more than any unit can need.
-	unitReserve = 256 << 10
+	UnitReserve = 256 << 10
 )
 
 // Variant is what translated code does besides what the application does.
@@ -143,7 +143,7 @@ func (a *Region) Enlarge() {
 // pages up to done so far; it returns up to where now. That the kernel has no
 // large page to give costs speed only, so it is not looked at.
 func (a *Region) enlargePart(done, pos, start int) int {
-	if done == start && pos < start+hugeAfter || done > start && pos+unitReserve <= done {
+	if done == start && pos < start+hugeAfter || done > start && pos+UnitReserve <= done {
 		return done
 	}
 	_ = sys.Collapse(a.Mem[done : done+sys.HugePage])
@@ -271,7 +271,7 @@ func (c *Cache) RegionFor(app uint64) *Region {
 // end; each must have room for the largest unit before one is begun. A full cache ends
 // translation, and with it the run: 192 MiB of hot code is more than any program met.
 func (c *Cache) Room(a *Region) *Region {
-	if a.Next+unitReserve > a.Size/4*3 || a.Cold+unitReserve > a.Size {
+	if a.Next+UnitReserve > a.Size/4*3 || a.Cold+UnitReserve > a.Size {
 		c.Full()
 		return nil
 	}

@@ -7,13 +7,44 @@ import (
 	"alleria/internal/layout"
 )
 
-// Captures in the code cache.
+// Captures by code. A function's own code (capture_body.go) is written once, and the same in the cache and natively. What leads
+// there is a few instructions: in the cache at the block that the function begins with and in front of each return that
+// has reached a frame, natively in the code of a jump (capture_native.go). They say where to go on, and where to go instead if the tracer has
+// to capture: what code cannot do, memory that cannot be read. Nothing has happened then.
 
 // captureEntered writes, at a block's start, the capture of a function that is entered there.
 func (u *Translator) captureEntered(c *CapturedEntry) {
 	a := &u.asm
-	site := a.JmpLater()
-	back := a.Here()
+	if c.Code == 0 {
+		site := a.JmpLater()
+		back := a.Here()
+		u.askEntered(c, site, back)
+		return
+	}
+	a.StoreWord(layout.CaptureSpill, x86.RAX)
+	a.StoreWord(layout.CaptureSpill+8, x86.RCX)
+	ask := a.LeaCode(x86.RCX, a.Here())
+	a.StoreWord(layout.CaptureAskAt, x86.RCX)
+	next := a.LeaCode(x86.RCX, a.Here())
+	a.StoreWord(layout.CaptureBack, x86.RCX)
+	a.StoreWordImm(layout.CaptureNative, 0)
+	u.jmpFar(c.Code)
+	a.Link(next, a.Here())
+	c.Saves(a)
+	u.askEntered(c, ask, a.Here())
+}
+
+// jmpFar goes to code that may lie in another area.
+func (u *Translator) jmpFar(target uint64) {
+	if u.ar.Contains(target) {
+		u.asm.Jmp(target)
+		return
+	}
+	u.asm.JmpLiteral(target)
+}
+
+// askEntered is where a thread goes from site to have an entry captured by the tracer; it goes on at back.
+func (u *Translator) askEntered(c *CapturedEntry, site asm.Site, back uint64) {
 	u.cold = append(u.cold, coldStub{site, func(u *Translator) {
 		u.asm.StoreWordImm(layout.CaptureAsked, c.Number)
 		u.asm.StoreWord(layout.S0, x86.RCX)
@@ -54,14 +85,28 @@ func (u *Translator) askCaptured(req uint32, back uint64, vectors uint32, x87 bo
 // checkCaptured writes, before a return loads its target, the look whether a captured call ends with it: as
 // checkReturn, by a stack pointer of its own.
 func (u *Translator) checkCaptured() {
-	returns, needs := u.target.Captures() // who returns is not known here
-	if !returns || u.Variant == codecache.Aside {
+	captured := u.target.Captures()
+	if !captured.Returns || u.Variant == codecache.Aside {
 		return
 	}
-	a := &u.asm
-	a.LoadWord(x86.RCX, layout.CaptureAwait)
+	u.asm.LoadWord(x86.RCX, layout.CaptureAwait)
 	u.reached(func(u *Translator, back uint64) {
-		u.asm.LoadWord(x86.RCX, layout.S0)
+		a := &u.asm
+		if captured.ByCode {
+			a.StoreWord(layout.CaptureSpill, x86.RAX)
+			a.LoadWord(x86.RAX, layout.S0)
+			a.StoreWord(layout.CaptureSpill+8, x86.RAX)
+			ask := a.LeaCode(x86.RAX, a.Here())
+			a.StoreWord(layout.CaptureAskAt, x86.RAX)
+			a.LeaCode(x86.RAX, back)
+			a.StoreWord(layout.CaptureBack, x86.RAX)
+			a.StoreWord(layout.CaptureLeftSP, x86.RSP)
+			a.Get(x86.RAX, x86.RSP, 0)
+			a.StoreWord(layout.CaptureLeftTo, x86.RAX)
+			a.Jmp(u.ar.Base + u.ar.Routines.Capture.Left)
+			a.Link(ask, a.Here())
+		}
+		needs := &captured.Needs // who returns is not known here
 		u.askCaptured(layout.ReqLeft, back, needs.Exit, needs.X87)
 	})
 }

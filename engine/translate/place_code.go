@@ -20,8 +20,11 @@ import (
 // comes too late for a threshold that the child reaches while the parent's other
 // threads run.
 func (u *Translator) arrivals(b *codecache.Block, ins []x86.Insn, changing bool) {
+	if u.limit > 0 || u.Variant == codecache.Aside {
+		return
+	}
 	at, ok := u.target.Point(b.App)
-	if !ok || u.limit > 0 || u.Variant == codecache.Aside {
+	if !ok {
 		return
 	}
 	if changing { // what the instructions do with the flags is not known yet

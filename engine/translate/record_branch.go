@@ -131,7 +131,7 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	r.epilogue()
 	switch in.Cat {
 	case x86.CatRET:
-		if captured, _ := u.target.Captures(); u.Awaits || captured { // only now: a window that closes there leaves a mark behind the record
+		if u.Awaits || u.target.Captures().Returns { // only now: a window that closes there leaves a mark behind the record
 			a.StoreWord(layout.S3, x86.RCX)
 			u.checkReturn(in)
 			a.LoadWord(x86.RCX, layout.S3)

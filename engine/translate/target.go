@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
 )
@@ -26,8 +27,8 @@ type Target interface {
 	EntryFrom(from, to uint64) codecache.Entry
 	// EntriesAround are the entries of watched functions that hold addr.
 	EntriesAround(addr uint64) []uint64
-	// Captures tells whether returns look whether a capture awaits them, and what the request needs then.
-	Captures() (returns bool, exit CaptureNeeds)
+	// Captures is what returns have to do with captured calls.
+	Captures() Captures
 	// Plan says what is recorded of the instructions of a block, and returns its image.
 	Plan(plan int, ins []x86.Insn, want []Want) (image uint32)
 	// Publish points threads' tables at heads that were just written.
@@ -47,6 +48,16 @@ type Counter struct{ Index, Offset int }
 type CapturedEntry struct {
 	Number  uint32
 	Vectors uint32 // registers that the request needs, a bit each
+	// Code is where the code is that captures it, 0: the tracer does; Saves writes what has to be done behind that.
+	Code  uint64
+	Saves func(a *asm.Writer)
+}
+
+// Captures says what returns have to do with captured calls.
+type Captures struct {
+	Returns bool         // look whether a captured call ends with them
+	ByCode  bool         // code captures what it can
+	Needs   CaptureNeeds // of the tracer, when it is asked
 }
 
 // CaptureNeeds is which vector registers the tracer needs when code asks it, a bit each, and whether it

@@ -42,7 +42,7 @@ func (g *program) Splits(addr uint64) bool                     { return addr == 
 func (g *program) Point(uint64) (Point, bool)                  { return Point{}, false }
 func (g *program) EntryFrom(_, _ uint64) codecache.Entry       { return codecache.Uncounted }
 func (g *program) EntriesAround(uint64) []uint64               { return nil }
-func (g *program) Captures() (bool, CaptureNeeds)              { return false, CaptureNeeds{} }
+func (g *program) Captures() Captures                          { return Captures{} }
 func (g *program) Publish(heads []uint64, _ codecache.Variant) { g.heads = append(g.heads, heads...) }
 func (g *program) Plan(_ int, ins []x86.Insn, want []Want) uint32 {
 	g.planned++
