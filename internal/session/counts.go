@@ -29,16 +29,24 @@ type funcName struct{ image, name string }
 //
 // It takes a look-up for each block that was executed, not for each execution. Code of a
 // function that was inlined counts for the function that it was inlined into.
-func (c *counts) add(tb *tables, t *engine.Thread) {
+//
+// Names are made once for a function of the run: the hundredth process of a program is of the same images, and
+// demangling was a tenth of what a build's count cost.
+func (c *counts) add(tb *tables, names functionNames, t *engine.Thread) {
 	if c.funcs == nil {
 		c.funcs = make(map[funcName]uint64)
 	}
+	byFunction := make(map[located]uint64)
 	tc := abp.CountedThread{Number: uint32(t.Num()), TID: uint32(t.TID())}
 	t.Counts(func(addr uint64, instructions int, times uint64) {
 		n := uint64(instructions) * times
 		tc.Instructions += n
-		c.funcs[nameOf(tb.symbols.Function(addr))] += n
+		l, fn := tb.symbols.Function(addr)
+		byFunction[located{l, fn}] += n
 	})
+	for f, n := range byFunction {
+		c.funcs[names.of(f)] += n
+	}
 	c.total += tc.Instructions
 	// A thread that executed another program is the same there, maybe by another id.
 	if i := slices.IndexFunc(c.threads, func(o abp.CountedThread) bool { return o.Number == tc.Number }); i >= 0 {
@@ -49,15 +57,29 @@ func (c *counts) add(tb *tables, t *engine.Thread) {
 	c.threads = append(c.threads, tc)
 }
 
-// nameOf is the key of a function; empty parts say that there is no image or function.
-func nameOf(l *symbols.Loaded, fn *symbols.Function) funcName {
+// located is a function where it is loaded; either may be nil.
+type located struct {
+	image *symbols.Loaded
+	fn    *symbols.Function
+}
+
+// functionNames are names that were made already, of functions of any process.
+type functionNames map[*symbols.Function]string
+
+// of is the key of a function; empty parts say that there is no image or function.
+func (n functionNames) of(f located) funcName {
 	switch {
-	case l == nil:
+	case f.image == nil:
 		return funcName{}
-	case fn == nil:
-		return funcName{image: l.Name}
+	case f.fn == nil:
+		return funcName{image: f.image.Name}
 	}
-	return funcName{l.Name, fn.Name()}
+	name, ok := n[f.fn]
+	if !ok {
+		name = f.fn.Name()
+		n[f.fn] = name
+	}
+	return funcName{f.image.Name, name}
 }
 
 // result puts the counts in the order in which they are read: threads by number,
