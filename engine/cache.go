@@ -34,7 +34,10 @@ type codeCache struct {
 	posPieces   [][]byte
 	goneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
 	counters    []*block            // counted blocks by counter
-	facts       layout.Blocks       // recorded blocks, for whoever reads the rings
+	written     written
+	from        *takenFrom    // nil: nothing was taken over
+	tookOver    bool          // that was looked at
+	facts       layout.Blocks // recorded blocks, for whoever reads the rings
 }
 
 func newCodeCache() codeCache {
@@ -123,6 +126,9 @@ func (a *area) enlarge() {
 	a.hugeNext = a.enlargePart(a.hugeNext, a.next, 0)
 	a.hugeCold = a.enlargePart(a.hugeCold, a.cold, a.size/4*3)
 }
+
+// unmap gives the area's memory back.
+func (a *area) unmap() { _ = sys.UnmapAligned(a.mem) }
 
 // enlargePart does it for the part from start, written up to pos, with large
 // pages up to done so far; it returns up to where now. That the kernel has no
