@@ -77,7 +77,7 @@ func (p *Process) lookAround() {
 
 // plainly tells whether nothing is asked of the process that changes what its translations do.
 func (p *Process) plainly() bool {
-	return !p.awaits && p.toggle == nil && !p.budgeted && !p.countsAccesses && !p.keepFlags && len(p.places) == 0 && len(p.notify) == 0
+	return !p.awaits && p.toggle == nil && !p.budgeted && !p.countsAccesses && !p.keepFlags && len(p.placeAt) == 0 && len(p.captures.points) == 0 && len(p.notify) == 0
 }
 
 // copyTables copies the tables, whose addresses of the application are still the template's. Those of the cache are this
@@ -104,10 +104,7 @@ func (p *Process) copyTables(t *template) {
 			p.rareExits[i].trap = p.blockPool.at(int(b.num))
 		}
 	}
-	p.counters = make([]*block, len(t.counters))
-	for i, b := range t.counters {
-		p.counters[i] = p.blockPool.at(int(b.num))
-	}
+	p.counters = append([]uint32(nil), t.counters...)
 	p.posPieces, p.posPool = append([][]byte(nil), t.pieces...), nil
 	p.written.literals = append([]literalAt(nil), t.literals...)
 }

@@ -12,7 +12,7 @@ type template struct {
 	blocks   pool[block]
 	exits    pool[exitWords]
 	rare     []rareExit
-	counters []*block
+	counters []uint32
 	pieces   [][]byte // of positions
 	literals []literalAt
 	images   []imageCode
@@ -112,7 +112,7 @@ func (p *Process) general() bool {
 	switch {
 	case w.off, w.mixed, len(p.goneEntries) > 0, p.awaits, p.toggle != nil, p.budgeted, p.countsAccesses, p.keepFlags:
 		return false
-	case len(p.places) > 0, len(p.notify) > 0, len(p.jumps.all) > 0, p.facts.Last() > 0, p.sides.n > 0, len(p.stepped) > 0:
+	case len(p.captures.points) > 0, len(p.places) > 0, len(p.placeAt) > 0, len(p.notify) > 0, len(p.jumps.all) > 0, p.facts.Last() > 0, p.sides.n > 0, len(p.stepped) > 0:
 		return false
 	}
 	for i := range p.rareExits {
@@ -128,7 +128,7 @@ func (t *template) sortBlocks() bool {
 	for n := range t.blocks.n {
 		b := t.blocks.at(n)
 		im := t.imageAt(b.app)
-		if im == nil || b.compared != 0 || b.used != nil || b.counts {
+		if im == nil || b.compared != 0 || b.used != 0 || b.rec.odd != 0 || b.counts {
 			return false
 		}
 		im.blocks = append(im.blocks, uint32(n))
