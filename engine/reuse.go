@@ -195,7 +195,9 @@ func (p *Process) takeImage(im *imageCode, shift uint64) bool {
 		p.relocate(r, shift)
 	}
 	for _, k := range im.index {
-		p.know(k)
+		if s := p.makeSlot(k.app+shift, k.v); s.ref == 0 {
+			s.ref = k.ref
+		}
 	}
 	for _, k := range im.bare {
 		p.bareHeads[headKey{k.v, k.app + shift}] = true
@@ -246,17 +248,6 @@ func (p *Process) relocate(r reloc, shift uint64) {
 	}
 	r.app += shift
 	p.written.relocs = append(p.written.relocs, r)
-}
-
-// know makes an entry of the template's index one of the process's.
-func (p *Process) know(k kept) {
-	app, ok := p.addrOf(k.ref)
-	if !ok {
-		return
-	}
-	if s := p.makeSlot(app, k.v); s.ref == 0 {
-		s.ref = k.ref
-	}
 }
 
 // chainHead puts a head in front of those of its entry of the look-up tables.

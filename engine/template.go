@@ -35,6 +35,7 @@ type imageCode struct {
 
 // kept is an entry of the index.
 type kept struct {
+	app uint64
 	ref ref
 	v   Variant
 }
@@ -66,7 +67,7 @@ func (p *Process) template() *template {
 		for _, s := range p.index[v].slots {
 			if app, ok := p.addrOf(s.ref); ok && s.ref != forgotten {
 				if im := t.imageAt(app); im != nil {
-					im.index = append(im.index, kept{s.ref, v})
+					im.index = append(im.index, kept{app, s.ref, v})
 				}
 			}
 		}
