@@ -40,7 +40,7 @@ type run struct {
 	messages
 	outcome
 	counted  []*process // whose instructions were counted
-	names    functionNames
+	names    *functionNames
 	missed   missed
 	waits    waits
 	lost     loss // of lossy rings
