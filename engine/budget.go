@@ -153,11 +153,11 @@ func (t *Thread) refund(b *codecache.Block, i int) {
 	if !b.Spends {
 		return
 	}
-	if b.Used == nil {
+	if b.Used == 0 {
 		t.take(MetricInstructions, -int64(int(b.Insns)-i))
 		return
 	}
-	for _, n := range b.Uses()[min(i, len(b.Uses())):] {
+	for _, n := range t.p.cache.Uses(b)[min(i, len(t.p.cache.Uses(b))):] {
 		for m := range n {
 			if n[m] > 0 && t.p.translator.Metrics[m] {
 				t.take(Metric(m), -int64(n[m]))
@@ -170,7 +170,7 @@ func (t *Thread) refund(b *codecache.Block, i int) {
 // had made when the thread left it between two of them.
 // rcx is what is left of the iterations at that moment.
 func (t *Thread) settle(b *codecache.Block, i int, regs *sys.Regs) {
-	if !t.p.translator.CountsAccesses || i >= len(b.Uses()) {
+	if !t.p.translator.CountsAccesses || i >= len(t.p.cache.Uses(b)) {
 		return
 	}
 	var code [15]byte

@@ -40,9 +40,8 @@ type capturePoint struct {
 	needs  translate.CaptureNeeds
 	armed  bool
 	// Code that captures entries, 0: there is none; made: it has been looked whether there can be.
-	code  uint64
-	made  bool
-	saves bool // the code behind it stores what is saved
+	code uint64
+	made bool
 }
 
 var errProgram = errors.New("a program that cannot be captured")

@@ -63,8 +63,8 @@ func (tr *Tracer) cleanBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exac
 		regs.Rcx = t.slot.get(layout.S0)
 	case exact:
 		t.unspill(b, at, regs)
-		t.wrote = b.Rec.ID != 0 && b.Rec.Writes(at)
-	case clean, at == uint32(pos.At[i].Exec), b.Rec.ID != 0 && b.Rec.Again(at): // also between the iterations of a repeated string instruction
+		t.wrote = b.Rec.ID != 0 && t.p.cache.Writes(&b.Rec, at)
+	case clean, at == uint32(pos.At[i].Exec), b.Rec.ID != 0 && t.p.cache.Again(&b.Rec, at): // also between the iterations of a repeated string instruction
 		t.unspill(b, at, regs)
 	default:
 		return false
@@ -73,7 +73,7 @@ func (tr *Tracer) cleanBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exac
 	if at > 0 {
 		t.refund(b, i)
 	}
-	if at > 0 && (at == uint32(pos.At[i].Exec) || b.Rec.IsLoop() && b.Rec.Again(at)) {
+	if at > 0 && (at == uint32(pos.At[i].Exec) || t.p.cache.IsLoop(&b.Rec) && t.p.cache.Again(&b.Rec, at)) {
 		t.settle(b, i, regs)
 	}
 	switch {

@@ -12,8 +12,9 @@ import (
 // back by a negative number of times of one instruction: f must add in uint64, which wraps
 // to the right sum.
 func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
-	for i, b := range t.p.cache.Counters {
+	for i, num := range t.p.cache.Counters {
 		if n := t.slot.get(layout.CounterOff + 8*i); n != 0 {
+			b := t.p.cache.BlockPool.At(int(num))
 			f(b.App, int(b.Insns), n)
 		}
 	}

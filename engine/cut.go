@@ -17,8 +17,8 @@ import (
 // thread has taken it: what is last in an open chunk stays there (records.Blocks.Settled).
 func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
 	s, r := t.slot, &b.Rec
-	if r.IsLoop() {
-		if r.Again(at) {
+	if t.p.cache.IsLoop(r) {
+		if t.p.cache.Again(r, at) {
 			t.cutLoop(r, regs)
 		}
 		return
@@ -48,7 +48,7 @@ func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
 // iterations that it has done.
 // An iteration that has not been completed is not in it.
 func (t *Thread) cutLoop(rec *codecache.Recording, regs *sys.Regs) {
-	s, l := t.slot, rec.Odd.Loop
+	s, l := t.slot, t.p.cache.OddOf(rec).Loop
 	start := int(s.get(layout.Buf) - s.base)
 	moved := false
 	for _, p := range l.Pointers {
@@ -108,7 +108,7 @@ func (t *Thread) iterations(b *codecache.Block, i int, regs *sys.Regs) []uint64 
 // part returns the facts of a part of instruction i alone, of a block with facts f.
 // They are made when first needed, and kept.
 func (p *Process) part(rec *codecache.Recording, f *records.Block, i int) *records.Block {
-	o := rec.Oddly()
+	o := p.cache.Oddly(rec)
 	if id := o.Parts[i]; id != 0 {
 		return p.cache.Facts.Get(id)
 	}
@@ -141,11 +141,12 @@ func (p *Process) part(rec *codecache.Recording, f *records.Block, i int) *recor
 
 // fix takes what recording has put aside back into the registers.
 func (t *Thread) fix(rec *codecache.Recording, at uint32, regs *sys.Regs) {
-	if rec.Odd == nil {
+	odd := t.p.cache.OddOf(rec)
+	if odd == nil {
 		return
 	}
-	for i := range rec.Odd.Fixes {
-		f := &rec.Odd.Fixes[i]
+	for i := range odd.Fixes {
+		f := &odd.Fixes[i]
 		if at < f.From || at >= f.To {
 			continue
 		}

@@ -93,6 +93,7 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how code
 	}
 	t.useVariant(v)
 	if !t.vfork {
+		p.takeOver(v)
 		t.p.client.Entering(t)
 	}
 	if regs.Eflags&translate.FlagTrap != 0 {
@@ -147,6 +148,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
 	}
 	t.native, t.inCall = true, false
+	t.p.written.Mixed = true // what it does to its memory natively is not seen
 	r := *regs
 	r.Gs_base = t.nativeGS()
 	if len(t.held) > 0 { // their handlers will return to where it is

@@ -66,6 +66,9 @@ type Process struct {
 type translations struct {
 	cache      codecache.Cache
 	translator translate.Translator // one at a time
+	written    written
+	from       *takenFrom // nil: nothing was taken over
+	tookOver   bool       // that was looked at
 }
 
 // orders is what the handler has asked for and the tracer has not done yet, or goes by.
@@ -90,6 +93,7 @@ type members struct {
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
+	Reused                                                                             int // blocks that were taken over from a process before
 	Requests, Indirect, Units, Blocks, Stops, Signals, Traps, Toggles, Jumps, CalledIn int
 	Behind                                                                             int // stops of threads whose own signal was still to be reported: see behind.go
 	CacheBytes                                                                         int
@@ -101,7 +105,7 @@ func (s *Stats) add(o *Stats) {
 	for _, n := range []struct {
 		to   *int
 		from int
-	}{{&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Units, o.Units}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
+	}{{&s.Reused, o.Reused}, {&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Units, o.Units}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
 		{&s.Signals, o.Signals}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.CalledIn, o.CalledIn},
 		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
 		*n.to += n.from
@@ -234,11 +238,14 @@ const (
 func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, translations: translations{cache: codecache.New(tr.opts.Ahead, nil)},
 		probeTable: newProbeTable(tr.opts.NoJumps), watches: newWatches(), noToggle: tr.opts.NoToggle}
+	p.written.Written = &p.cache.Written
 	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
 	p.filtered = from.filtered
+	p.written.Off = at != executing || tr.templates.off
 	if at == executing {
 		p.past = tr.history.historyOf(pid)
+		p.written.began = time.Now()
 		p.watchCalls = watchedCalls
 	}
 	if sets, err := sys.ReadSignalSets(pid); err == nil {

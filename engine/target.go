@@ -35,6 +35,12 @@ func newSettings(o *Options) translate.Settings {
 // target is a process as its translator sees it.
 type target struct{ p *Process }
 
+// LookAround is for what was taken over.
+func (g target) LookAround() bool {
+	g.p.lookAround()
+	return g.p.from != nil
+}
+
 func (g target) Fetch(addr uint64, n int) []byte             { return g.p.fetch(addr, n) }
 func (g target) Executable(addr uint64) bool                 { return g.p.executable(addr) }
 func (g target) Changing(addr uint64) bool                   { return g.p.changing(addr) }

@@ -16,16 +16,16 @@ import (
 type Cache struct {
 	Regions []*Region // the first is the default
 	// all translations by number; a dead block is no longer in the index
-	BlockPool pool[Block]
+	BlockPool Pool[Block]
 	Index     [NumVariants]Index
-	Epoch     [NumVariants]int      // how often a variant's translations were forgotten
+	Epoch     [NumVariants]int      // how often a variant's translations were Forgotten
 	BareHeads map[HeadKey]bool      // addresses with a head that have no block
 	Stepped   map[HeadKey]*Block    // of single instructions that are executed with the trap flag set
 	SlotHeads [NumVariants][]uint64 // the newest head of each entry of the look-up tables, 0 none
 	// by number
-	exits     pool[exitWords]
-	rareExits []RareExit
-	SideExits pool[LazySideExit] // ways out of superblocks that are written when they are taken
+	Exits     Pool[ExitWords]
+	RareExits []RareExit
+	SideExits Pool[LazySideExit] // ways out of superblocks that are written when they are taken
 	entered   []enteredBlock     // blocks of the unit being written
 	NewHead   uint64             // an address with a new head and no block yet; 0 none
 	// Watched is what is watched: nothing is linked to it, code asks each time
@@ -35,10 +35,13 @@ type Cache struct {
 	// addresses that recent translations lead to, the latest last
 	AheadQueue  []aheadItem
 	AheadLeft   int
-	posPool     []byte // the positions of blocks, packed; cut off from the front
-	posPieces   [][]byte
-	goneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
-	Counters    []*Block            // counted blocks by counter
+	PosPool     []byte // the positions of blocks, packed; cut off from the front
+	PosPieces   [][]byte
+	GoneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
+	Counters    []uint32            // counted blocks by counter, by number
+	odds        []*Oddities         // see Recording.odd
+	useLists    [][]Use             // see Block.used
+	Written     Written             // for whom translations are kept
 	Facts       records.Blocks      // recorded blocks, for whoever reads the rings
 }
 
@@ -139,6 +142,9 @@ func (a *Region) Enlarge() {
 	a.hugeCold = a.enlargePart(a.hugeCold, a.Cold, a.Size/4*3)
 }
 
+// Unmap gives the region's memory back.
+func (a *Region) Unmap() { _ = sys.UnmapAligned(a.Mem) }
+
 // enlargePart does it for the part from start, written up to pos, with large
 // pages up to done so far; it returns up to where now. That the kernel has no
 // large page to give costs speed only, so it is not looked at.
@@ -175,8 +181,8 @@ func (c *Cache) BlockAt(a *Region, addr uint64) *Block {
 }
 
 // Block is one translated basic block. There are hundreds of thousands: they
-// come from large pieces (pool), and nothing in them has a piece of memory of
-// its own but what is rare.
+// come from large pieces (pool), and nothing in them is a pointer: what is rare is in lists of the cache, by
+// number. The collector would look at each of them at every collection, a fifth of the time of a tree of compilers.
 //
 // It is kept for the life of the process, also when dead: threads may still be in it, and
 // signals have to be able to tell where.
@@ -206,15 +212,21 @@ type Block struct {
 	// lastRecorded: the last instruction, a system call, is part of the records.
 	LastRecorded bool
 	Rec          Recording // without id unless Record
-	Used         *[]Use    // see uses; a pointer, because few processes have any
+	Used         uint32    // number of what its instructions subtracted, plus 1; 0 where that is just themselves
 }
 
 // Uses is of each instruction what it subtracted; nil where that is just itself.
-func (b *Block) Uses() []Use {
-	if b.Used == nil {
+func (c *Cache) Uses(b *Block) []Use {
+	if b.Used == 0 {
 		return nil
 	}
-	return *b.Used
+	return c.useLists[b.Used-1]
+}
+
+// SetUses says what the instructions of a block subtract.
+func (c *Cache) SetUses(b *Block, uses []Use) {
+	c.useLists = append(c.useLists, uses)
+	b.Used = uint32(len(c.useLists))
 }
 
 // terminator is the shape of the code that ends a block; it tells what the

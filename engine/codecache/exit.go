@@ -23,10 +23,10 @@ type RareExit struct {
 	Trap  *Block    // the tracer executes this block's last instruction
 }
 
-// exitWords is an exit as it is kept: there are more of them than blocks, so it has no
+// ExitWords is an exit as it is kept: there are more of them than blocks, so it has no
 // pointers and 24 bytes.
-type exitWords struct {
-	target uint64
+type ExitWords struct {
+	Target uint64
 	site   uint32 // offset of the displacement in the region; 0 for none
 	next   uint32 // the next exit that waits for the same target, by number, plus 1
 	rare   uint32 // number of its rareExit, plus 1
@@ -35,7 +35,7 @@ type exitWords struct {
 	flags  uint8
 }
 
-// Bits of exitWords.flags.
+// Bits of ExitWords.flags.
 const (
 	exitFixed = 1 << iota
 	exitCall
@@ -47,8 +47,8 @@ const (
 // NewExit enters an exit and returns its number. Exits to notify points are
 // never linked: the tracer wants to be asked each time.
 func (c *Cache) NewExit(e Exit) int {
-	w, n := c.exits.Add()
-	*w = exitWords{target: e.Target, area: e.Region.Num, v: e.Variant}
+	w, n := c.Exits.Add()
+	*w = ExitWords{Target: e.Target, area: e.Region.Num, v: e.Variant}
 	if e.Site != 0 {
 		w.site = uint32(e.Site - e.Region.Base)
 	}
@@ -58,8 +58,8 @@ func (c *Cache) NewExit(e Exit) int {
 	w.flag(exitSpent, e.Spent)
 	w.flags |= uint8(e.Entry) * exitEntry
 	if e.RareExit != (RareExit{}) {
-		c.rareExits = append(c.rareExits, e.RareExit)
-		w.rare = uint32(len(c.rareExits))
+		c.RareExits = append(c.RareExits, e.RareExit)
+		w.rare = uint32(len(c.RareExits))
 	}
 	if w.flags&exitFixed == 0 {
 		c.await(w, n)
@@ -68,7 +68,7 @@ func (c *Cache) NewExit(e Exit) int {
 	return n
 }
 
-func (w *exitWords) flag(bit uint8, on bool) {
+func (w *ExitWords) flag(bit uint8, on bool) {
 	if on {
 		w.flags |= bit
 	}
@@ -76,26 +76,26 @@ func (w *exitWords) flag(bit uint8, on bool) {
 
 // ExitAt returns the exit of that number.
 func (c *Cache) ExitAt(n int) Exit {
-	w := c.exits.At(n)
-	e := Exit{Target: w.target, Region: c.Regions[w.area], Variant: w.v, Fixed: w.flags&exitFixed != 0, Call: w.flags&exitCall != 0,
+	w := c.Exits.At(n)
+	e := Exit{Target: w.Target, Region: c.Regions[w.area], Variant: w.v, Fixed: w.flags&exitFixed != 0, Call: w.flags&exitCall != 0,
 		Recorded: w.flags&exitRecorded != 0, Spent: w.flags&exitSpent != 0, Entry: Entry(w.flags / exitEntry & 3)}
 	if w.rare != 0 {
-		e.RareExit = c.rareExits[w.rare-1]
+		e.RareExit = c.RareExits[w.rare-1]
 	}
 	return e
 }
 
 // await puts an exit into the list of those that wait for its target. If there is a block,
 // which the exit's branch does not reach, nobody waits: it is linked when it asks first.
-func (c *Cache) await(w *exitWords, n int) {
-	s := c.makeSlot(w.target, w.v)
-	if c.refTo(s.ref) != nil {
+func (c *Cache) await(w *ExitWords, n int) {
+	s := c.MakeSlot(w.Target, w.v)
+	if c.refTo(s.Ref) != nil {
 		return
 	}
-	if first, ok := s.ref.exit(); ok {
+	if first, ok := s.Ref.exit(); ok {
 		w.next = uint32(first) + 1
 	}
-	s.ref = exitRef(n)
+	s.Ref = exitRef(n)
 }
 
 // enteredBlock is a block of the unit being written and the first of the exits that
@@ -108,12 +108,12 @@ type enteredBlock struct {
 // Enter makes a block known. The exits that wait for it are linked once the
 // unit is complete.
 func (c *Cache) Enter(b *Block) {
-	s := c.makeSlot(b.App, b.Variant)
+	s := c.MakeSlot(b.App, b.Variant)
 	e := enteredBlock{b: b}
-	if first, ok := s.ref.exit(); ok {
+	if first, ok := s.Ref.exit(); ok {
 		e.waits = uint32(first) + 1
 	}
-	s.ref = blockRef(b.Num)
+	s.Ref = blockRef(b.Num)
 	c.entered = append(c.entered, e)
 	if c.NewHead == b.App && b.App != 0 {
 		c.NewHead, b.Headed = 0, true
@@ -131,7 +131,7 @@ func (c *Cache) LinkEntered() {
 		if c.Watched[e.b.App] {
 			continue
 		}
-		for n := e.waits; n != 0; n = c.exits.At(int(n) - 1).next {
+		for n := e.waits; n != 0; n = c.Exits.At(int(n) - 1).next {
 			c.Link(int(n)-1, e.b)
 		}
 	}
@@ -141,7 +141,7 @@ func (c *Cache) LinkEntered() {
 // Link patches an exit's branch to lead to b. A thread that is on its way through the
 // exit's stub gets its answer from the request, which names the target as well.
 func (c *Cache) Link(n int, b *Block) {
-	e := c.exits.At(n)
+	e := c.Exits.At(n)
 	if e.flags&exitFixed != 0 || e.site == 0 {
 		return
 	}
@@ -151,7 +151,7 @@ func (c *Cache) Link(n int, b *Block) {
 	}
 	ar, to := c.Regions[e.area], b.At(Entry(e.flags/exitEntry&3))
 	if !ar.Contains(to) {
-		to = c.veneer(ar, to)
+		to = c.Veneer(ar, to)
 	}
 	Patch32(ar.Mem[e.site:], uint32(int64(to)-int64(ar.Base+uint64(e.site)+4)))
 	e.site = 0

@@ -8,30 +8,30 @@ package codecache
 // sixth of the time of a request went into them, they were three times as large, and the
 // collector walked through them.
 type Index struct {
-	slots []slotRef
+	Slots []SlotRef
 	used  int // slots that are not empty, the forgotten ones included
-	bits  uint
+	Bits  uint
 }
 
-// slotRef is a slot: the upper half of the address's hash, and what is there. The address
+// SlotRef is a slot: the upper half of the address's hash, and what is there. The address
 // itself is with the block or the exit.
-type slotRef struct {
+type SlotRef struct {
 	hash uint32
-	ref  ref
+	Ref  Ref
 }
 
-// ref names a block or an exit, by number. 0 is nothing.
-type ref uint32
+// Ref names a block or an exit, by number. 0 is nothing.
+type Ref uint32
 
-// forgotten keeps the place of an address of which nothing is known any more.
-const forgotten ref = 1<<32 - 1
+// Forgotten keeps the place of an address of which nothing is known any more.
+const Forgotten Ref = 1<<32 - 1
 
-func blockRef(num uint32) ref { return ref(num+1) << 1 }
-func exitRef(n int) ref       { return ref(n+1)<<1 | 1 }
+func blockRef(num uint32) Ref { return Ref(num+1) << 1 }
+func exitRef(n int) Ref       { return Ref(n+1)<<1 | 1 }
 
 // exit is the number of the exit that r names, if it does.
-func (r ref) exit() (n int, ok bool) {
-	if r&1 == 0 || r == forgotten {
+func (r Ref) exit() (n int, ok bool) {
+	if r&1 == 0 || r == Forgotten {
 		return 0, false
 	}
 	return int(r>>1) - 1, true
@@ -41,103 +41,110 @@ func (r ref) exit() (n int, ok bool) {
 func hashOf(app uint64) uint32 { return uint32(app * 0x9e3779b97f4a7c15 >> 32) }
 
 // refTo is the block that r names, nil if it is an exit or nothing.
-func (c *Cache) refTo(r ref) *Block {
+func (c *Cache) refTo(r Ref) *Block {
 	if r == 0 || r&1 != 0 {
 		return nil
 	}
 	return c.BlockPool.At(int(r>>1) - 1)
 }
 
-// addrOf is the application address that a reference is about.
-func (c *Cache) addrOf(r ref) (app uint64, ok bool) {
+// AddrOf is the application address that a reference is about.
+func (c *Cache) AddrOf(r Ref) (app uint64, ok bool) {
 	if b := c.refTo(r); b != nil {
 		return b.App, true
 	}
 	if n, ok := r.exit(); ok {
-		return c.exits.At(n).target, true
+		return c.Exits.At(n).Target, true
 	}
 	return 0, false
 }
 
 // slotAt returns the slot of an address in variant v, nil if there is none.
-func (c *Cache) slotAt(app uint64, v Variant) *slotRef {
+func (c *Cache) slotAt(app uint64, v Variant) *SlotRef {
 	x := &c.Index[v]
-	if len(x.slots) == 0 {
+	if len(x.Slots) == 0 {
 		return nil
 	}
-	h, mask := hashOf(app), uint32(len(x.slots)-1)
-	for i := h >> (32 - x.bits); ; i++ {
-		s := &x.slots[i&mask]
-		if s.ref == 0 {
+	h, mask := hashOf(app), uint32(len(x.Slots)-1)
+	for i := h >> (32 - x.Bits); ; i++ {
+		s := &x.Slots[i&mask]
+		if s.Ref == 0 {
 			return nil
 		}
 		if s.hash == h {
-			if a, ok := c.addrOf(s.ref); ok && a == app {
+			if a, ok := c.AddrOf(s.Ref); ok && a == app {
 				return s
 			}
 		}
 	}
 }
 
-// makeSlot returns the slot of an address, a new one if there is none. It is valid until
+// MakeSlot returns the slot of an address, a new one if there is none. It is valid until
 // the next call.
-func (c *Cache) makeSlot(app uint64, v Variant) *slotRef {
+func (c *Cache) MakeSlot(app uint64, v Variant) *SlotRef {
 	if s := c.slotAt(app, v); s != nil {
 		return s
 	}
 	x := &c.Index[v]
-	if (x.used+1)*4 > len(x.slots)*3 {
+	if (x.used+1)*4 > len(x.Slots)*3 {
 		x.grow()
 	}
-	h, mask := hashOf(app), uint32(len(x.slots)-1)
-	i := h >> (32 - x.bits)
-	for x.slots[i&mask].ref != 0 && x.slots[i&mask].ref != forgotten {
+	h, mask := hashOf(app), uint32(len(x.Slots)-1)
+	i := h >> (32 - x.Bits)
+	for x.Slots[i&mask].Ref != 0 && x.Slots[i&mask].Ref != Forgotten {
 		i++
 	}
-	s := &x.slots[i&mask]
-	if s.ref == 0 {
+	s := &x.Slots[i&mask]
+	if s.Ref == 0 {
 		x.used++
 	}
-	*s = slotRef{hash: h}
+	*s = SlotRef{hash: h}
 	return s
 }
 
 // grow makes a table, of twice the size unless half of the old is of forgotten addresses,
 // which are left out.
 func (x *Index) grow() {
-	old, known := x.slots, 0
+	old, known := x.Slots, 0
 	for _, s := range old {
-		if s.ref != 0 && s.ref != forgotten {
+		if s.Ref != 0 && s.Ref != Forgotten {
 			known++
 		}
 	}
+	bits := x.Bits
 	if known*2 >= len(old) {
-		x.bits = max(x.bits+1, 10)
+		bits = max(bits+1, 10)
 	}
-	x.slots, x.used = make([]slotRef, 1<<x.bits), 0
-	// Writing first: a page that is read first is the kernel's page of zeros, and the later
-	// write takes another fault, with an interrupt of the other processors.
-	for i := 0; i < len(x.slots); i += hostPage / 8 {
-		x.slots[i] = slotRef{}
-	}
-	mask := uint32(len(x.slots) - 1)
+	x.Resize(bits)
+	mask := uint32(len(x.Slots) - 1)
 	for _, s := range old {
-		if s.ref == 0 || s.ref == forgotten {
+		if s.Ref == 0 || s.Ref == Forgotten {
 			continue
 		}
-		i := s.hash >> (32 - x.bits)
-		for x.slots[i&mask].ref != 0 {
+		i := s.hash >> (32 - x.Bits)
+		for x.Slots[i&mask].Ref != 0 {
 			i++
 		}
-		x.slots[i&mask] = s
+		x.Slots[i&mask] = s
 		x.used++
+	}
+}
+
+// Resize makes an empty table of so many bits.
+func (x *Index) Resize(bits uint) {
+	x.Bits = bits
+	x.Slots, x.used = make([]SlotRef, 1<<bits), 0
+	// Writing first: a page that is read first is the kernel's page of zeros, and the later
+	// write takes another fault, with an interrupt of the other processors.
+	for i := 0; i < len(x.Slots); i += hostPage / 8 {
+		x.Slots[i] = SlotRef{}
 	}
 }
 
 // BlockOf returns the translation of app in variant v, nil if there is none.
 func (c *Cache) BlockOf(app uint64, v Variant) *Block {
 	if s := c.slotAt(app, v); s != nil {
-		return c.refTo(s.ref)
+		return c.refTo(s.Ref)
 	}
 	return nil
 }
@@ -145,8 +152,8 @@ func (c *Cache) BlockOf(app uint64, v Variant) *Block {
 // EachBlock calls f for every block that is known by its address.
 func (c *Cache) EachBlock(f func(*Block)) {
 	for v := range c.Index {
-		for _, s := range c.Index[v].slots {
-			if b := c.refTo(s.ref); b != nil {
+		for _, s := range c.Index[v].Slots {
+			if b := c.refTo(s.Ref); b != nil {
 				f(b)
 			}
 		}

@@ -19,10 +19,10 @@ func TestIndex(t *testing.T) {
 		switch b := blocks[app]; {
 		case b != nil && r.Intn(2) == 0:
 			s := p.slotAt(app, Plain)
-			if s == nil || p.refTo(s.ref) != b {
+			if s == nil || p.refTo(s.Ref) != b {
 				t.Fatalf("step %d: no slot of a block at %#x", step, app)
 			}
-			s.ref = forgotten
+			s.Ref = Forgotten
 			delete(blocks, app)
 		case r.Intn(2) == 0:
 			n := p.NewExit(Exit{Target: app, Region: p.Regions[0], Variant: Plain})
@@ -38,14 +38,14 @@ func TestIndex(t *testing.T) {
 			p.Enter(b)
 			blocks[app] = b
 			e := p.entered[0]
-			for n := e.waits; n != 0; n = p.exits.At(int(n) - 1).next {
+			for n := e.waits; n != 0; n = p.Exits.At(int(n) - 1).next {
 				if !waits[app][int(n)-1] {
 					t.Fatalf("step %d: exit %d does not wait for %#x", step, n-1, app)
 				}
 				delete(waits[app], int(n)-1)
 			}
 			if len(waits[app]) != 0 {
-				t.Fatalf("step %d: %d exits to %#x are forgotten", step, len(waits[app]), app)
+				t.Fatalf("step %d: %d exits to %#x are Forgotten", step, len(waits[app]), app)
 			}
 			p.entered = p.entered[:0]
 		}
@@ -63,8 +63,8 @@ func TestIndex(t *testing.T) {
 	if n != len(blocks) {
 		t.Errorf("%d blocks, not %d", n, len(blocks))
 	}
-	if len(p.Index[Plain].slots) > 16384 {
-		t.Errorf("%d slots for 3000 addresses: what is forgotten takes room", len(p.Index[Plain].slots))
+	if len(p.Index[Plain].Slots) > 16384 {
+		t.Errorf("%d slots for 3000 addresses: what is Forgotten takes room", len(p.Index[Plain].Slots))
 	}
 }
 

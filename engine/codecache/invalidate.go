@@ -33,8 +33,8 @@ func (c *Cache) Kill(b *Block) {
 		return
 	}
 	b.Dead = true
-	if s := c.slotAt(b.App, b.Variant); s != nil && c.refTo(s.ref) == b {
-		s.ref = forgotten
+	if s := c.slotAt(b.App, b.Variant); s != nil && c.refTo(s.Ref) == b {
+		s.Ref = Forgotten
 		if b.Headed {
 			c.NoteHead(b.App, b.Variant)
 		}
@@ -62,21 +62,21 @@ func (c *Cache) overwrite(b *Block, how Entry) {
 	ar.Cold = (stub.Pos() + 7) &^ 7
 	entry := asm.New(ar.Mem, ar.Base, int(b.At(how)-ar.Base))
 	entry.Jmp(at)
-	if c.goneEntries == nil {
-		c.goneEntries = make(map[uint64]struct{})
+	if c.GoneEntries == nil {
+		c.GoneEntries = make(map[uint64]struct{})
 	}
-	c.goneEntries[b.At(how)] = struct{}{}
+	c.GoneEntries[b.At(how)] = struct{}{}
 }
 
 // siteGone tells whether a branch's displacement lies in what overwrite has written over. A
 // block may begin with a branch to what has not been translated yet: linked when that is, it would
 // make of the jump there one to nowhere, or to where the branch led.
 func (c *Cache) siteGone(site uint64) bool {
-	if len(c.goneEntries) == 0 {
+	if len(c.GoneEntries) == 0 {
 		return false
 	}
 	for entry := site - EntryBytes + 1; entry < site+4; entry++ {
-		if _, ok := c.goneEntries[entry]; ok {
+		if _, ok := c.GoneEntries[entry]; ok {
 			return true
 		}
 	}

@@ -1,9 +1,9 @@
 package codecache
 
-// pool is a growing list in pieces. What is in it stays where it is, so that it may be
+// Pool is a growing list in pieces. What is in it stays where it is, so that it may be
 // pointed to, and growing leaves nothing behind for the garbage collector. A type without
 // pointers costs the collector nothing at all, however long the list.
-type pool[T any] struct {
+type Pool[T any] struct {
 	pieces []*[poolPiece]T
 	N      int
 }
@@ -13,7 +13,7 @@ type pool[T any] struct {
 const poolPiece = 256
 
 // Add appends a zero value and returns it with its number.
-func (l *pool[T]) Add() (*T, int) {
+func (l *Pool[T]) Add() (*T, int) {
 	n := l.N
 	if n%poolPiece == 0 {
 		l.pieces = append(l.pieces, new([poolPiece]T))
@@ -23,7 +23,7 @@ func (l *pool[T]) Add() (*T, int) {
 }
 
 // At returns the value of that number.
-func (l *pool[T]) At(n int) *T { return &l.pieces[n/poolPiece][n%poolPiece] }
+func (l *Pool[T]) At(n int) *T { return &l.pieces[n/poolPiece][n%poolPiece] }
 
 // NewBlock returns an empty block.
 func (c *Cache) NewBlock() *Block {

@@ -39,12 +39,12 @@ const (
 // PackPositions keeps the positions of a block and returns where.
 func (c *Cache) PackPositions(pos []Position) uint32 {
 	const most = 9 * MaxBlockInsns
-	if len(c.posPool) < most {
-		c.posPool = make([]byte, posPiece)
-		c.posPieces = append(c.posPieces, c.posPool)
+	if len(c.PosPool) < most {
+		c.PosPool = make([]byte, posPiece)
+		c.PosPieces = append(c.PosPieces, c.PosPool)
 	}
-	at := uint32(len(c.posPieces)*posPiece - len(c.posPool))
-	out, n, next := c.posPool, 0, uint16(0)
+	at := uint32(len(c.PosPieces)*posPiece - len(c.PosPool))
+	out, n, next := c.PosPool, 0, uint16(0)
 	for _, q := range pos {
 		head := &out[n]
 		*head = q.Len & 15
@@ -72,7 +72,7 @@ func (c *Cache) PackPositions(pos []Position) uint32 {
 		}
 		next = q.Exec + uint16(q.Len)
 	}
-	c.posPool = out[n:]
+	c.PosPool = out[n:]
 	return at
 }
 
@@ -82,7 +82,7 @@ const posPiece = 16 << 10
 // PositionsOf unpacks a block's positions.
 func (c *Cache) PositionsOf(b *Block) *positions {
 	r := &positions{N: int(b.Insns)}
-	in, next := c.posPieces[b.PosAt/posPiece][b.PosAt%posPiece:], uint16(0)
+	in, next := c.PosPieces[b.PosAt/posPiece][b.PosAt%posPiece:], uint16(0)
 	two := func() uint16 {
 		v := uint16(in[0]) | uint16(in[1])<<8
 		in = in[2:]

@@ -9,7 +9,7 @@ type Recording struct {
 	From, To uint16 // between these offsets ra and rb are in their spill words
 	RA, RB   x86.Reg
 	HasB     bool
-	Odd      *Oddities
+	Odd      uint32 // number of its oddities in the cache's list, plus 1: blocks have no pointers
 }
 
 // Fixup says that between two offsets of a block's code a register is in a word
@@ -38,28 +38,38 @@ type Oddities struct {
 	Parts     map[int]uint32 // ids of the facts of parts of single instructions
 }
 
-// Oddly returns a block's Oddities to be added to.
-func (rec *Recording) Oddly() *Oddities {
-	if rec.Odd == nil {
-		rec.Odd = new(Oddities)
+// Oddly returns a block's oddities to be added to.
+func (c *Cache) Oddly(rec *Recording) *Oddities {
+	if rec.Odd == 0 {
+		c.odds = append(c.odds, new(Oddities))
+		rec.Odd = uint32(len(c.odds))
 	}
-	return rec.Odd
+	return c.odds[rec.Odd-1]
+}
+
+// OddOf is a block's oddities, nil if it has none.
+func (c *Cache) OddOf(rec *Recording) *Oddities {
+	if rec.Odd == 0 {
+		return nil
+	}
+	return c.odds[rec.Odd-1]
 }
 
 // Note adds a fixup.
-func (rec *Recording) Note(f Fixup) { o := rec.Oddly(); o.Fixes = append(o.Fixes, f) }
+func (o *Oddities) Note(f Fixup) { o.Fixes = append(o.Fixes, f) }
 
 // Stretch adds a stretch.
-func (rec *Recording) Stretch(s Stretch) { o := rec.Oddly(); o.stretches = append(o.stretches, s) }
+func (o *Oddities) Stretch(s Stretch) { o.stretches = append(o.stretches, s) }
 
 // Again tells whether the instruction whose code holds the offset has not
 // happened yet.
-func (rec *Recording) Again(at uint32) bool {
-	if rec.Odd == nil {
+func (c *Cache) Again(rec *Recording, at uint32) bool {
+	odd := c.OddOf(rec)
+	if odd == nil {
 		return false
 	}
-	for i := range rec.Odd.stretches {
-		if s := &rec.Odd.stretches[i]; s.Again && at >= s.From && at < s.To {
+	for i := range odd.stretches {
+		if s := &odd.stretches[i]; s.Again && at >= s.From && at < s.To {
 			return true
 		}
 	}
@@ -68,12 +78,13 @@ func (rec *Recording) Again(at uint32) bool {
 
 // Writes tells whether a fault at the offset is a load's whose instruction also
 // writes.
-func (rec *Recording) Writes(at uint32) bool {
-	if rec.Odd == nil {
+func (c *Cache) Writes(rec *Recording, at uint32) bool {
+	odd := c.OddOf(rec)
+	if odd == nil {
 		return false
 	}
-	for i := range rec.Odd.stretches {
-		if s := &rec.Odd.stretches[i]; s.Write && at >= s.From && at < s.To {
+	for i := range odd.stretches {
+		if s := &odd.stretches[i]; s.Write && at >= s.From && at < s.To {
 			return true
 		}
 	}
@@ -88,7 +99,7 @@ type Loop struct {
 }
 
 // IsLoop tells whether the block is such a loop.
-func (rec *Recording) IsLoop() bool { return rec.Odd != nil && rec.Odd.Loop != nil }
+func (c *Cache) IsLoop(rec *Recording) bool { o := c.OddOf(rec); return o != nil && o.Loop != nil }
 
 // Pointer is a string operand's register and where a record has it, before and
 // after.

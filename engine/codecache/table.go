@@ -8,15 +8,16 @@ import (
 // SlotOf is the entry of a look-up table for an address: its low sixteen bits.
 func SlotOf(app uint64) uint16 { return uint16(app) }
 
-// veneer returns a place in ar that jumps to a cache address in another region.
+// Veneer returns a place in ar that jumps to a cache address in another region.
 // A region's displacements reach two gigabytes, and regions may be farther apart.
-func (c *Cache) veneer(ar *Region, to uint64) uint64 {
+func (c *Cache) Veneer(ar *Region, to uint64) uint64 {
 	if v := ar.veneers[to]; v != 0 {
 		return v
 	}
 	a := asm.New(ar.Mem[:ar.Size], ar.Base, ar.Cold)
 	v := a.Here()
 	a.JmpLiteral(to)
+	c.NoteLiteral(ar, a.Pos())
 	ar.Cold = (a.Pos() + 7) &^ 7
 	if ar.veneers == nil {
 		ar.veneers = make(map[uint64]uint64)

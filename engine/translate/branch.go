@@ -241,12 +241,17 @@ func (u *Translator) loadTarget(in *x86.Insn) {
 	if m.Base == x86.RIP {
 		addr := u.RipTarget(in)
 		op.Disp = int64(addr)
+		u.cache.Written.Mixed = u.cache.Written.Mixed || in.AddrBits == 32
 		if addr >= 1<<31 && !u.ar.Near(addr) {
 			u.asm.MovImm(x86.RCX, addr)
+			u.farReloc(in, addr)
 			op.Base, op.Disp = x86.RCX, 0
 		}
 	}
 	u.asm.Load(x86.RCX, op, 8)
+	if op.Base == x86.RIP && op.Disp >= 1<<31 {
+		u.reloc(codecache.RelocDisp, in.Addr, 4, 0)
+	}
 }
 
 // lookUp writes the look-up of the application address in rcx, whose own value
@@ -279,7 +284,7 @@ func (u *Translator) head(app uint64) bool {
 		next = c.TableMiss()
 	}
 	h := u.asm.Here()
-	u.compare(app, next)
+	miss := u.compare(app, next)
 	u.noteNewHead()
 	if b := c.BlockOf(app, v); b != nil {
 		b.Headed = true
@@ -288,6 +293,9 @@ func (u *Translator) head(app uint64) bool {
 	}
 	c.SlotHeads[v][s] = h
 	u.heads = append(u.heads, app)
+	if w := &c.Written; !w.Off && v < codecache.KeptVariants {
+		w.Heads = append(w.Heads, codecache.HeadAt{App: app, Code: uint32(h - u.ar.Base), Miss: uint32(miss), Area: u.ar.Num, Variant: v})
+	}
 	if c.Watched[app] {
 		n := c.NewExit(codecache.Exit{Target: app, Region: u.ar, Variant: v, Fixed: true})
 		u.ask(uint32(n) + 1)
@@ -305,7 +313,8 @@ func (u *Translator) head(app uint64) bool {
 //
 // rcx minus the address is zero for a hit, which jrcxz finds without flags; on a miss the
 // same is added again. Small addresses fit a displacement, others take rdx.
-func (u *Translator) compare(app, next uint64) {
+// miss is where the displacement of the jump on a miss lies.
+func (u *Translator) compare(app, next uint64) (miss int) {
 	a := &u.asm
 	if app < 1<<31 {
 		a.LeaLong(x86.RCX, x86.RCX, -int32(app))
@@ -313,14 +322,17 @@ func (u *Translator) compare(app, next uint64) {
 		a.LeaLong(x86.RCX, x86.RCX, int32(app))
 	} else {
 		a.MovImm64(x86.RDX, -app)
+		u.reloc(codecache.RelocNeg, app, 8, 0)
 		a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 0))
 		a.Jrcxz(3 + 5 + 5) // over the miss
 		a.Not(x86.RDX)
 		a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 1))
 	}
 	u.jmpAnywhere(next)
+	miss = u.asm.Pos() - 4
 	a.LoadWord(x86.RCX, layout.S0)
 	a.LoadWord(x86.RDX, layout.S1)
+	return miss
 }
 
 // jmpAnywhere writes a jump of five bytes to a cache address in any area.
@@ -330,7 +342,10 @@ func (u *Translator) jmpAnywhere(target uint64) {
 		u.asm.Jmp(target)
 		return
 	}
-	u.cold = append(u.cold, coldStub{u.asm.JmpLater(), func(u *Translator) { u.asm.JmpLiteral(target) }})
+	u.cold = append(u.cold, coldStub{u.asm.JmpLater(), func(u *Translator) {
+		u.asm.JmpLiteral(target)
+		u.cache.NoteLiteral(u.ar, u.asm.Pos())
+	}})
 }
 
 // syscall writes a system call. rcx and r11 are free until then: the
@@ -402,6 +417,7 @@ func stamp(a *asm.Writer, off int) {
 // `syscall` leaves the address behind itself in rcx: it must be the application's.
 func (u *Translator) movNext(in *x86.Insn) {
 	u.asm.MovImm64(x86.RCX, in.Next())
+	u.reloc(codecache.RelocAbs, in.Addr, 8, 0)
 }
 
 // lookUpFrom is lookUp for an indirect jump, which may lead to the first instruction of the

@@ -16,7 +16,7 @@ func (u *Translator) count(b *codecache.Block, ins []x86.Insn) {
 	if n == layout.MaxCounters {
 		return
 	}
-	u.cache.Counters = append(u.cache.Counters, b)
+	u.cache.Counters = append(u.cache.Counters, b.Num)
 	off := layout.CounterOff + 8*n
 	a := &u.asm
 	if u.flagsFree(ins) {

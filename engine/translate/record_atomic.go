@@ -156,7 +156,7 @@ func (r *recorder) locked(i int, in *x86.Insn) {
 	}
 	r.applyFrom(in, source)
 	a.LockCmpxchg(target, size, rb)
-	r.rec.Stretch(codecache.Stretch{From: loop, To: r.offset(), Again: true, Write: true})
+	r.stretch(codecache.Stretch{From: loop, To: r.offset(), Again: true, Write: true})
 	if live {
 		r.flagsSavedSince(saved)
 	}

@@ -295,7 +295,7 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 	}
 	from := r.offset()
 	a.Load(rb, m, int(o.Size))
-	r.rec.Stretch(codecache.Stretch{From: from, To: r.offset(), Write: true})
+	r.stretch(codecache.Stretch{From: from, To: r.offset(), Write: true})
 	a.Put(r.rec.RA, old, rb)
 	// The store comes before the flags: should it fault, nothing has changed yet.
 	if live && delta != 0 {

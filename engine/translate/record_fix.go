@@ -9,6 +9,9 @@ import (
 // application's state in memory than the two registers that the block borrows.
 // Each such stretch is noted, so that a fault or a signal finds all of it.
 
+func (r *recorder) note(f codecache.Fixup)      { r.u.cache.Oddly(r.rec).Note(f) }
+func (r *recorder) stretch(s codecache.Stretch) { r.u.cache.Oddly(r.rec).Stretch(s) }
+
 // offset is where the next byte lies in the block's code.
 func (r *recorder) offset() uint32 { return uint32(r.u.asm.Here() - r.b.Code) }
 
@@ -21,7 +24,7 @@ func (r *recorder) borrow(g x86.Reg, word int) (giveBack func()) {
 	from := r.offset()
 	return func() {
 		r.u.asm.LoadWord(g, word)
-		r.rec.Note(codecache.Fixup{From: from, To: r.offset(), Reg: g, Word: word})
+		r.note(codecache.Fixup{From: from, To: r.offset(), Reg: g, Word: word})
 	}
 }
 
@@ -55,5 +58,5 @@ func (r *recorder) setFlags() {
 
 // flagsSavedSince notes that the flags are in the area from an offset up to here.
 func (r *recorder) flagsSavedSince(from uint32) {
-	r.rec.Note(codecache.Fixup{From: from, To: r.offset(), Reg: x86.NoReg, Word: spillF + 8})
+	r.note(codecache.Fixup{From: from, To: r.offset(), Reg: x86.NoReg, Word: spillF + 8})
 }

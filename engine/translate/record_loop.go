@@ -127,7 +127,7 @@ func (r *recorder) addPart() {
 func (e *element) room() {
 	r, list := e.recorder, e.facts.Ins[0].Accesses
 	r.loop = &codecache.Loop{Bits: r.ops[0][0].AddrBits}
-	r.rec.Oddly().Loop = r.loop
+	r.u.cache.Oddly(r.rec).Loop = r.loop
 	for k := range list {
 		w, _ := r.newWord()
 		list[k].AuxWord = w
@@ -192,7 +192,7 @@ func (e *element) iterate() (ends []asm.Site) {
 	default: // lods
 		a.MovToRAX(e.size, rb)
 	}
-	e.rec.Stretch(codecache.Stretch{From: from, To: e.offset(), Again: true})
+	e.stretch(codecache.Stretch{From: from, To: e.offset(), Again: true})
 	switch {
 	case compares:
 		a.FlagsToRAX()
@@ -244,7 +244,7 @@ func (e *element) leave(id uint32) {
 	}
 	a.LoadWord(e.step, layout.Scratch0)
 	a.LoadWord(e.left, layout.Scratch1)
-	e.rec.Note(codecache.Fixup{From: e.borrowed, To: e.offset(), Reg: e.step, Word: layout.Scratch0})
-	e.rec.Note(codecache.Fixup{From: e.borrowed, To: e.offset(), Reg: e.left, Word: layout.Scratch1})
+	e.note(codecache.Fixup{From: e.borrowed, To: e.offset(), Reg: e.step, Word: layout.Scratch0})
+	e.note(codecache.Fixup{From: e.borrowed, To: e.offset(), Reg: e.left, Word: layout.Scratch1})
 	e.epilogue()
 }

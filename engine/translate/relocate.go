@@ -1,6 +1,9 @@
 package translate
 
-import "alleria/engine/x86"
+import (
+	"alleria/engine/codecache"
+	"alleria/engine/x86"
+)
 
 // copy writes an instruction that is no branch so that it does the same from
 // the cache: its bytes, with an operand relative to RIP adjusted.
@@ -27,6 +30,9 @@ func (u *Translator) copy(in *x86.Insn) {
 func (u *Translator) relocate(in *x86.Insn, code []byte) {
 	addr := u.RipTarget(in)
 	a := &u.asm
+	if in.AddrBits == 32 { // what becomes of the address where the image lies elsewhere is not worth saying
+		u.cache.Written.Mixed = true
+	}
 	if addr < 1<<31 {
 		a.CopyAbs(in, code, uint32(addr))
 		return
@@ -34,13 +40,22 @@ func (u *Translator) relocate(in *x86.Insn, code []byte) {
 	disp := int64(addr) - int64(a.Here()+uint64(in.Len))
 	if disp == int64(int32(disp)) {
 		a.CopyDisp(code, int(in.DispOff), uint32(disp))
+		u.reloc(codecache.RelocDisp, in.Addr, 4, int(in.Len)-int(in.DispOff)-4)
 		return
 	}
 	r := scratchFor(in.Mentions())
 	a.StoreWord(farSpill, r)
 	a.MovImm(r, addr)
+	u.farReloc(in, addr)
 	a.CopyAt(in, code, r)
 	a.LoadWord(r, farSpill)
+}
+
+// farReloc notes an address that was just loaded. One of 32 bits is of what lies where it lies.
+func (u *Translator) farReloc(in *x86.Insn, addr uint64) {
+	if addr>>32 != 0 && int64(addr) != int64(int32(addr)) {
+		u.reloc(codecache.RelocAbs, in.Addr, 8, 0)
+	}
 }
 
 // farSpill is the spill word of relocate.

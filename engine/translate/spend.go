@@ -16,7 +16,7 @@ func (u *Translator) useOf(b *codecache.Block, ins []x86.Insn) (sum codecache.Us
 		return sum
 	}
 	uses := u.UsesOf(ins)
-	b.Used = &uses
+	u.cache.SetUses(b, uses)
 	for i := range uses {
 		sum.Add(uses[i])
 	}

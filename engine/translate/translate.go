@@ -86,6 +86,11 @@ type coldStub struct {
 // in variant v. It returns nil if there is no executable code at app.
 // It may return a block that existed already. A full cache gives nil as well.
 func (u *Translator) Translate(app uint64, v codecache.Variant) *codecache.Block {
+	if u.target.LookAround() {
+		if b := u.cache.BlockOf(app, v); b != nil {
+			return b
+		}
+	}
 	ar := u.cache.RegionFor(app)
 	if ar == nil {
 		return nil
@@ -136,6 +141,7 @@ func (u *Translator) write(ar *codecache.Region, v codecache.Variant, body func(
 	for _, l := range u.lits {
 		u.asm.Link(l.site, u.asm.Here())
 		u.asm.Uint64(l.value)
+		u.reloc(codecache.RelocAbs, l.value-1, 8, 0) // a return address: the call in front of it may be an image's last instruction
 	}
 	if u.asm.Full() {
 		panic("code cache: unit larger than its reserve")
@@ -450,6 +456,7 @@ func (u *Translator) trapBlock(b *codecache.Block, in *x86.Insn) {
 // A head is made together with its block or in front of a jump to it, so that a table never
 // leads to a head without code behind.
 func (u *Translator) FindHead(app uint64, v codecache.Variant) (b *codecache.Block, ok bool) {
+	u.target.LookAround()
 	b = u.cache.BlockOf(app, v)
 	if !u.cache.HasHead(app, v) {
 		ar := u.cache.RegionFor(app)

@@ -34,6 +34,7 @@ func (g *program) Fetch(addr uint64, n int) []byte {
 	return code[:min(n, len(code))]
 }
 
+func (g *program) LookAround() bool                            { return false }
 func (g *program) Executable(addr uint64) bool                 { return addr-codeAt < uint64(len(g.code)) }
 func (g *program) Changing(uint64) bool                        { return false }
 func (g *program) WithProbes(code []byte, _ uint64) []byte     { return code }
@@ -123,7 +124,7 @@ func TestCount(t *testing.T) {
 	if ins[0].Mnem != x86.MADD || !ins[0].Has(x86.AttrGS) || !bytes.Contains(code, sum[:7]) {
 		t.Errorf("begins with %v: %x", ins[0].Mnem, code)
 	}
-	if len(c.Counters) != 1 || c.Counters[0] != b {
+	if len(c.Counters) != 1 || c.Counters[0] != b.Num {
 		t.Errorf("%d counters", len(c.Counters))
 	}
 }

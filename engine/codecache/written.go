@@ -1,0 +1,83 @@
+package codecache
+
+// RelocKind is how a reference is written.
+type RelocKind uint8
+
+const (
+	RelocDisp RelocKind = iota // 32 bits, the distance to the application's address from behind them and what follows them
+	RelocAbs                   // 64 bits, the address
+	RelocNeg                   // 64 bits, minus the address
+)
+
+// Reloc is a reference to the image that App lies in.
+type Reloc struct {
+	App  uint64
+	At   uint32 // offset in the region
+	Area uint8  // the region, by number
+	Kind RelocKind
+}
+
+// HeadAt is a head: see the translator's head.
+type HeadAt struct {
+	App     uint64
+	Code    uint32 // offset in the region
+	Miss    uint32 // of the displacement of its jump to the head before it
+	Area    uint8
+	Variant Variant
+}
+
+// LiteralAt is where the cache's code has an address of another region's.
+type LiteralAt struct {
+	At   uint32
+	Area uint8
+}
+
+// KeptVariants is how many variants are kept: those whose code says nothing about who asked for it.
+// Recording code has numbers of blocks, functions and images in it, which are the process's profile's.
+const KeptVariants = Count + 1
+
+// Written is what is written down while code is translated, so that another process can take the translations over.
+// Code of the cache refers to the application by addresses in constants, and by displacements where an operand was relative to
+// RIP. Everything else in it is relative to the region, to the thread's slot, or a number of this process's tables, which are
+// taken over as they are.
+type Written struct {
+	Off      bool
+	Relocs   []Reloc
+	Heads    []HeadAt
+	Literals []LiteralAt
+	// Mixed: another image came to lie where one was, or an image's file was changed while the process may have had it
+	Mixed bool
+}
+
+// NoteLiteral notes an address of the cache's that ends at an offset of the region.
+func (c *Cache) NoteLiteral(ar *Region, end int) {
+	if w := &c.Written; !w.Off {
+		w.Literals = append(w.Literals, LiteralAt{At: uint32(end - 8), Area: ar.Num})
+	}
+}
+
+// Clone copies a pool.
+func (l *Pool[T]) Clone() Pool[T] {
+	c := Pool[T]{N: l.N, pieces: make([]*[poolPiece]T, len(l.pieces))}
+	for i, piece := range l.pieces {
+		c.pieces[i] = new([poolPiece]T)
+		*c.pieces[i] = *piece
+	}
+	return c
+}
+
+// CopyFrom copies a region's code. The routines at its start are the same in all.
+func (a *Region) CopyFrom(from *Region, huge bool) {
+	a.Next, a.Cold = from.Next, from.Cold
+	if huge {
+		for before := -1; before != a.hugeNext+a.hugeCold; {
+			before = a.hugeNext + a.hugeCold
+			a.Enlarge()
+		}
+	}
+	cold := a.Size / 4 * 3
+	copy(a.Mem[a.Routines.Size:a.Next], from.Mem[a.Routines.Size:from.Next])
+	copy(a.Mem[cold:a.Cold], from.Mem[cold:from.Cold])
+	a.Blocks = append([]uint32(nil), from.Blocks...)
+	a.veneers = nil
+}
