@@ -95,6 +95,8 @@ type ProcessEntry struct {
 	Dir        string   `json:"dir,omitempty"`    // relative to run.json
 	Threads    int      `json:"threads,omitempty"`
 	Counts
+	// LostInstructions were recorded and could not be written: a disk was full, say. They are not among the counts.
+	LostInstructions uint64 `json:"lost_instructions,omitempty"`
 	// Counted is what a run found that counted and recorded nothing.
 	Counted *Counted `json:"counted,omitempty"`
 }

@@ -352,7 +352,7 @@ func (m *model) once(t *testing.T, slot, control []byte, choices []int) *world {
 	got := make(map[uint64][]uint64)
 	for range m.workers {
 		w.spawn(func(*actor) {
-			wk := &worker{pool, &modelConsumer{got, &w.failure}, make(map[*Ring]*Lease), false}
+			wk := &worker{Pool: pool, sink: &modelConsumer{got, &w.failure}, held: make(map[*Ring]*Lease)}
 			for len(pool.rings) > 0 {
 				bell := p.bell.u32(layout.ConsumerBell).Load()
 				if !wk.round(Completed) {

@@ -154,9 +154,10 @@ func (t *Thread) endRing() {
 
 // ringConsumers wakes processing threads that wait for chunks.
 func (p *Process) ringConsumers() {
-	p.ctl.u32(layout.ConsumerBell).Add(1)
-	if p.ctl.u32(layout.ConsumerAsleep).Load() != 0 {
-		sys.FutexWake(p.ctl.word(layout.ConsumerBell), 1<<20)
+	bell := &p.tr.bell
+	bell.u32(layout.ConsumerBell).Add(1)
+	if bell.u32(layout.ConsumerAsleep).Load() != 0 {
+		sys.FutexWake(bell.word(layout.ConsumerBell), 1<<20)
 	}
 }
 
@@ -168,8 +169,9 @@ func (t *Thread) Mark(words ...uint64) { t.mark(words...) }
 // consumer of its ring.
 func (t *Thread) SlotMemory() []byte { return t.slot.mem }
 
-// ControlMemory is the tracer's view of the process's control area.
-func (p *Process) ControlMemory() []byte { return p.ctl.mem }
+// BellMemory is the tracer's view of the page that all traced processes share. It is there
+// until Options.Ending has been called.
+func (p *Process) BellMemory() []byte { return p.tr.bell.mem }
 
 // Blocks is the process's recorded blocks.
 func (p *Process) Blocks() *layout.Blocks { return &p.facts }

@@ -47,6 +47,7 @@ func rules() map[string][]string {
 		"engine/x86":       {"internal/layout"},
 		"engine/asm":       {"engine/x86"},
 		"cab":              {"internal/sys", "internal/layout"},
+		"cab/tuner":        {},
 		"window":           {"config"},
 		"proctree":         {"internal/sys"},
 		"interceptors":     {"config", "engine", "cab", "internal/layout"},
