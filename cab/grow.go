@@ -27,9 +27,22 @@ type growth struct {
 func (r *Ring) free(tail uint64) {
 	chunks := r.u64(layout.Chunks).Load()
 	for n := r.u64(layout.Tail).Load(); n < tail; n++ {
-		r.u64(chunkCtl(n+chunks) + layout.ChunkBase).Store(r.base(n))
+		base := r.base(n)
+		if chunks == 1 {
+			base = r.other(base)
+		}
+		r.u64(chunkCtl(n+chunks) + layout.ChunkBase).Store(base)
 	}
 	r.u64(layout.Tail).Store(tail)
+}
+
+// other is the memory of the chunk that follows in a ring of one chunk, whose producer waits until that has been consumed: it has two by turns. In the same memory
+// Buf, which still is the chunk's before when there is room for the next, would look as if words had been written there already.
+func (r *Ring) other(base uint64) uint64 {
+	if start := r.u64(layout.RingBase).Load(); base != start {
+		return start
+	}
+	return base + r.u64(layout.ChunkBytes).Load()
 }
 
 // grow doubles the ring if that would help. r.mu is held.

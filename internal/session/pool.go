@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -21,7 +22,8 @@ type processing struct {
 
 	mu    sync.Mutex
 	sinks []*sink  // guarded by mu
-	gone  []string // why processing threads gave up; guarded by mu
+	gone  []string // which processing threads gave up; guarded by mu
+	why   string   // the first of their reasons; guarded by mu
 	tuned *tuning  // nil: nothing adapts
 }
 
@@ -87,6 +89,9 @@ func (r *run) writingFailed(err error) {
 // threadBroke is told that a processing thread has given up, by that thread: others go on.
 func (r *run) threadBroke(n int, why error) {
 	r.proc.mu.Lock()
+	if r.proc.why == "" {
+		r.proc.why = plain(why)
+	}
 	r.proc.gone = append(r.proc.gone, fmt.Sprintf("processing thread %d gave up, others went on: %s", n+1, plain(why)))
 	r.proc.mu.Unlock()
 	if w := r.opts.Log; w != nil {
@@ -129,20 +134,26 @@ func (r *run) closePool() {
 	}
 }
 
-// lostNotes tells the user which processing threads gave up and what that cost, and returns the latter; empty: nothing was lost.
-func (r *run) lostNotes() string {
+// lostWith tells the user which processing threads gave up, and adds to an error what could not be written.
+func (r *run) lostWith(err error) error {
 	r.proc.mu.Lock()
-	gone := r.proc.gone
+	gone, why := r.proc.gone, r.proc.why
 	r.proc.mu.Unlock()
-	for _, g := range gone {
-		r.note(g)
+	if err == nil { // else the error is what they all met with
+		for _, g := range gone {
+			r.note(g)
+		}
 	}
 	if r.emit == nil {
-		return ""
+		return err
 	}
-	lost := r.emit.Lost()
-	if lost == (emit.Lost{}) {
-		return ""
+	lost := r.emit.Lost().Instructions
+	what := counted(lost, "recorded instruction", "recorded instructions") + " could not be written"
+	switch {
+	case lost == 0:
+		return err
+	case err == nil:
+		return fmt.Errorf("%w: %s; %s", ErrIncomplete, cmp.Or(why, "output failed"), what)
 	}
-	return fmt.Sprintf("%s that were recorded could not be written", counted(lost.Instructions, "instruction", "instructions"))
+	return fmt.Errorf("%w; %s", err, what)
 }

@@ -269,11 +269,9 @@ var ErrIncomplete = errors.New("the recording is incomplete")
 // Record returns.
 func (r *run) finish(st engine.Status, err error) error {
 	if f := r.failed.Load(); f != nil && err == nil {
-		err = fmt.Errorf("%w: %s", ErrIncomplete, plain(first(*f)))
+		err = fmt.Errorf("%w: %s", ErrIncomplete, plain(*f))
 	}
-	if lost := r.lostNotes(); lost != "" && err == nil {
-		err = fmt.Errorf("%w: %s", ErrIncomplete, lost)
-	}
+	err = r.lostWith(err)
 	if st.LetGo > 0 {
 		r.note(counted(st.LetGo, "child process", "child processes") + " ran untraced")
 	}
