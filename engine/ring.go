@@ -20,6 +20,8 @@ func (p *Process) initRing(s *slot) {
 	s.set(layout.Chunks, uint64(o.Chunks))
 	s.set(layout.Head, 0)
 	s.set(layout.Tail, 0)
+	s.set(layout.Waits, 0) // the slot may have been another thread's
+	s.set(layout.WaitTSC, 0)
 	s.set(layout.Lost, 0)
 	s.set(layout.LostWords, 0)
 	s.set(layout.Lossy, 0)

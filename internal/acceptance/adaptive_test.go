@@ -93,6 +93,9 @@ func TestReportAdaptive(t *testing.T) {
 			Time    float64 `json:"t"`
 			Threads int     `json:"threads"`
 			Began   int     `json:"began"`
+			Rings   int     `json:"rings"`
+			Period  float64 `json:"period"`
+			ATWT    float64 `json:"atwt"`
 			Chunks  int     `json:"chunks"`
 		} `json:"rows"`
 	}
@@ -106,6 +109,10 @@ func TestReportAdaptive(t *testing.T) {
 			t.Errorf("after %g s: %+v", last, row)
 		}
 		last = row.Time
+		// No thread waits for longer than it is there.
+		if most := float64(row.Rings+row.Began+1) * row.Period * 1.1; row.ATWT > most+0.01 {
+			t.Errorf("waiting for more than %g s: %+v", most, row)
+		}
 		began += row.Began
 		chunks += row.Chunks
 	}
