@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"alleria/abp"
-	"alleria/abp/frame"
+	"alleria/internal/records"
 )
 
 // Frames that cannot be written are made all the same, and counted in their turn: what follows keeps its place among the
@@ -79,10 +79,7 @@ func (s *Stream) Lose(thread int, from, to Place, words []uint64) {
 	if f.next != to {
 		f.header.Chunks++
 	}
-	f.follow(words)
-	for c := (chunkCounter{p: s.p, words: words}); c.next(); {
-		weight += c.last
-	}
+	weight += f.follow(s.p, words)
 	s.give(f, weight, to)
 }
 
@@ -128,31 +125,29 @@ func (f *openFrame) weight(p *ProcessWriter) uint64 {
 		return sum + f.plus.Instructions - f.minus.Instructions
 	}
 	// What was counted of that chunk's executions, the first of them.
-	c := chunkCounter{p: p, words: f.chunk.words}
-	for part := f.enc.Execs() - f.chunk.execs; part > 0 && c.next(); {
-		at := c.from
-		if kind, _ := frame.SplitMark(c.words[at]); frame.IsMark(c.words[at]) && kind == frame.MarkCut {
-			at++ // with the execution, which the encoder counts as a whole one
-		}
-		if !frame.IsMark(c.words[at]) {
-			sum -= p.blocks.static(p.blocks.get(uint32(c.words[at]))).Instructions
+	it := p.raw(f.chunk.words)
+	for part := f.enc.Execs() - f.chunk.execs; part > 0 && it.Next(); {
+		if it.Mark == 0 { // a cut one as a whole, as the encoder counts it
+			sum -= p.blocks.static(p.blocks.get(it.Block)).Instructions
 			part--
 		}
 	}
 	return sum + f.chunk.plus.Instructions - f.chunk.minus.Instructions
 }
 
-// follow takes over what the marks among words that were not encoded change.
-func (f *openFrame) follow(words []uint64) {
-	for at := 0; at < len(words); {
-		n := 1
-		if frame.IsMark(words[at]) {
-			if n = frame.MarkLen(words[at:]); n == 0 || n > len(words)-at {
-				return
-			}
-			kind, payload := frame.SplitMark(words[at])
-			f.state.mark(kind, payload, words[at:])
+// raw goes over words as the rings have them.
+func (p *ProcessWriter) raw(words []uint64) records.Iterator {
+	return records.NewIterator(words, p.run.Sizes(), p.blocks.size)
+}
+
+// follow takes over what the marks among words that were not encoded change, and returns how many instructions they are about.
+func (f *openFrame) follow(p *ProcessWriter, words []uint64) (sum uint64) {
+	for it := p.raw(words); it.Next(); {
+		if it.Mark != 0 {
+			f.state.mark(it.Mark, it.Payload, words[it.From:])
 		}
-		at += n
+		n, _ := p.instructions(&it.Record)
+		sum += n
 	}
+	return sum
 }
