@@ -99,14 +99,19 @@ func (s *Stream) LoseClosing() {
 	s.mu.Unlock()
 	switch {
 	case waits: // somebody will write it
-	case at == f.from:
+	case at == f.from || at.before(f.from):
 		s.give(f, f.weight(s.p), f.next)
 	case !written: // its turn had come, and what follows is in its place
 		s.p.lose(&ready{weight: f.weight(s.p)})
 	}
 }
 
-// give up a frame.
+// before tells whether a place comes before another.
+func (p Place) before(o Place) bool {
+	return p.Chunk < o.Chunk || p.Chunk == o.Chunk && p.Word < o.Word
+}
+
+// give gives a frame up: it is counted in its turn.
 func (s *Stream) give(f *openFrame, weight uint64, next Place) {
 	// Nothing is written, so that there is no error.
 	_ = s.inTurn(&ready{stream: s, header: f.header, weight: weight, state: f.state, next: next, lost: true}, f)

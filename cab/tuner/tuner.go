@@ -146,7 +146,7 @@ func (t *Tuner) rampUp(d *Decision, m moment) {
 		d.Next, d.Why = RampDown, fmt.Sprintf("one more, and wait time changed by %s", change(m.waited, waited))
 		t.trial = true
 	case m.working >= d.Limit:
-		d.Next, d.Why = Stable, fmt.Sprintf("there is room for no more than %d threads", d.Limit)
+		d.Next, d.Why = Stable, fmt.Sprintf("there is room for no more than %d", d.Limit)
 		t.settle(m)
 	default:
 		d.Action, d.Buffers, d.Why = Add, 1, fmt.Sprintf("application threads wait, idle time changed by %s, TP is %s", change(m.idle, idle), percent(t.limits.TP))
@@ -239,7 +239,7 @@ func (t *Tuner) rampDown(d *Decision, m moment) {
 
 // tooMany says that there is less room than there are threads.
 func tooMany(working, limit int) string {
-	return fmt.Sprintf("%d threads are more than the %d there is room for", working, limit)
+	return fmt.Sprintf("%d threads, where there is room for %d", working, limit)
 }
 
 // change says by which part a share is another one.

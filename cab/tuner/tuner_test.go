@@ -209,7 +209,7 @@ func TestTicks(t *testing.T) {
 		{"it gets worse", []Facts{{ATWT: period, Working: 2}, {ATWT: 2 * period, Working: 3}}, RampDown, None, "one more"},
 		{"a pause", []Facts{{ATWT: period, Working: 2}, {PTIT: 3 * period, Working: 3}}, RampUp, None, ""},
 		{"no more room", []Facts{{ATWT: period, Working: 8}}, Stable, None, "no more than 8"},
-		{"too many", []Facts{{ATWT: period, Working: 9}}, RampDown, None, "more than the 8"},
+		{"too many", []Facts{{ATWT: period, Working: 9}}, RampDown, None, "room for 8"},
 		{"an idle one", repeat(patience, Facts{PTIT: 2 * period, Working: 3}), RampDown, Suspend, "idle"},
 		{"idle for a shorter time", repeat(patience-1, Facts{PTIT: 2 * period, Working: 3}), RampDown, None, ""},
 		{"down to one", quiet, Stable, None, "one thread stays"},
@@ -218,7 +218,7 @@ func TestTicks(t *testing.T) {
 		{"wait time rises", append(quiet, Facts{ATWT: period, Working: 1}), RampUp, Add, "TAY1"},
 		{"wait time falls", append([]Facts{{ATWT: period, Working: 8}}, repeat(patience, Facts{ATWT: period / 2, PTIT: period / 2, Working: 7})...), RampUp, Add, "TAY2"},
 		{"for a moment", append([]Facts{{ATWT: period, Working: 8}}, Facts{ATWT: period / 2, Working: 8}), Stable, None, ""},
-		{"others come", []Facts{{ATWT: period, Working: 8}, {ATWT: period, Working: 9}}, RampDown, Suspend, "more than the 8"},
+		{"others come", []Facts{{ATWT: period, Working: 8}, {ATWT: period, Working: 9}}, RampDown, Suspend, "room for 8"},
 		{"another attempt", append([]Facts{{ATWT: period, Working: 8}}, repeat(attempt, Facts{ATWT: period, Working: 7})...), RampUp, Add, "no processing thread was idle"},
 	} {
 		m := New(Defaults())
