@@ -17,8 +17,8 @@ import (
 func log() []abp.Adaptation {
 	return []abp.Adaptation{
 		{Event: abp.EventStart, Phase: "X", Next: "X", Threads: 2, Settings: &abp.AdaptiveSettings{Period: 1, TP: 0.5, TAY1: 0.1, TAY2: 0.1, TAZ: 0.05, Most: 4}},
-		{Time: 1, Period: 1, Event: abp.EventTimer, Phase: "X", Next: "X", Action: abp.ActionCreate, Threads: 3, ATWT: 0.75, AppCPU: 1, Buffers: 16, Added: 4, Why: "application threads wait"},
-		{Time: 2, Period: 1, Event: abp.EventTimer, Phase: "X", Next: "Y", Threads: 3, AppCPU: 1, Buffers: 16, Why: "there is room for no more"},
+		{Time: 1, Period: 1, Event: abp.EventTimer, Phase: "X", Next: "X", Action: abp.ActionCreate, Threads: 3, ATWT: 0.75, Load: abp.Load{AppCPU: 1}, Buffers: 16, Added: 4, Why: "application threads wait"},
+		{Time: 2, Period: 1, Event: abp.EventTimer, Phase: "X", Next: "Y", Threads: 3, Load: abp.Load{AppCPU: 1}, Buffers: 16, Why: "there is room for no more"},
 		{Time: 3, Period: 1, Event: abp.EventTimer, Phase: "Y", Next: "Y", Threads: 3, Buffers: 16},
 		{Time: 4, Period: 1, Event: abp.EventTimer, Phase: "Z", Next: "Z", Action: abp.ActionSuspend, Threads: 2, Suspended: 1, PTIT: 1.5, Buffers: 16, Why: "<idle>"},
 		{Time: 4.5, Period: 0.5, Event: abp.EventEnd, Phase: "Z", Next: "Z", Threads: 2},

@@ -92,6 +92,22 @@ type Options struct {
 	MaxTime         time.Duration
 	MaxInstructions uint64
 
+	Processing
+
+	// Engine switches optimisations of the engine off, by the names that
+	// engineSwitches has: for tests and measurements.
+	Engine []string
+
+	// Log receives diagnostics for developers, nil none. Messages is where
+	// warnings and the closing line go (stderr, or nothing with -q). Progress is
+	// where progress goes; nil unless that is a terminal.
+	Log      io.Writer
+	Messages io.Writer
+	Progress io.Writer
+}
+
+// Processing says who processes what is recorded, and by way of how many buffers.
+type Processing struct {
 	// Threads is the most processing threads that there are; 0: one a processor.
 	Threads int
 	// FixedThreads is how many processing threads there are, whatever the load; 0: their number is adapted.
@@ -110,17 +126,6 @@ type Options struct {
 	// BufferMost is how many bytes a ring may grow to, 0 the default; two chunks are
 	// the least that it has.
 	BufferMost int
-
-	// Engine switches optimisations of the engine off, by the names that
-	// engineSwitches has: for tests and measurements.
-	Engine []string
-
-	// Log receives diagnostics for developers, nil none. Messages is where
-	// warnings and the closing line go (stderr, or nothing with -q). Progress is
-	// where progress goes; nil unless that is a terminal.
-	Log      io.Writer
-	Messages io.Writer
-	Progress io.Writer
 
 	// fault is called by processing threads, with their number, before they consume a chunk: for tests.
 	fault func(thread int, chunk uint64)

@@ -28,7 +28,8 @@ func TestPanic(t *testing.T) {
 	}
 	record := func(name string, fault func(int, uint64)) (abp.Run, error) {
 		dir := filepath.Join(t.TempDir(), name)
-		o := Options{Program: program, Args: []string{program, "1", "60000", "512"}, Dir: t.TempDir(), Outputs: []string{dir}, BufferChunk: 16 << 10, FixedThreads: 2, fault: fault, Config: cfg}
+		o := Options{Program: program, Args: []string{program, "1", "60000", "512"}, Dir: t.TempDir(), Outputs: []string{dir}, Config: cfg,
+			Processing: Processing{BufferChunk: 16 << 10, FixedThreads: 2, fault: fault}}
 		stdout := os.Stdout
 		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		if err != nil {

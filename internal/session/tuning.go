@@ -62,7 +62,7 @@ func (r *run) startTuning(threads, most int) *tuning {
 		t.period = defaultPeriod
 	}
 	t.was = t.measure()
-	t.write(&abp.Adaptation{Event: abp.EventStart, Phase: string(tuner.RampUp), Next: string(tuner.RampUp), Threads: threads, Limit: most, Processors: sys.Processors(),
+	t.write(&abp.Adaptation{Event: abp.EventStart, Phase: string(tuner.RampUp), Next: string(tuner.RampUp), Threads: threads, Limit: most, Load: abp.Load{Processors: sys.Processors()},
 		Settings: &abp.AdaptiveSettings{Period: t.period.Seconds(), TP: th.TP, TAY1: th.TAY1, TAY2: th.TAY2, TAZ: th.TAZ, Most: most}})
 	t.done.Add(1)
 	go t.loop()
@@ -176,8 +176,8 @@ func (t *tuning) since(now *reading) (tuner.Facts, *abp.Adaptation) {
 		Threads: now.pool.Working, Suspended: now.pool.Suspended, Broken: now.pool.Broken,
 		Rings: now.pool.Rings, Buffers: now.pool.Buffers, Full: now.pool.Full, Began: int(now.began - was.began),
 		PTIT: round(f.PTIT.Seconds()), ATWT: round(f.ATWT.Seconds()), Chunks: now.pool.Chunks - min(was.pool.Chunks, now.pool.Chunks),
-		Processors: processors, AppCPU: round(f.Application), OwnCPU: round(rate(own)), OtherCPU: round(f.Others),
-		AppDisk: math.Round(float64(now.disk-min(was.disk, now.disk)) / seconds), Written: math.Round(float64(now.written-was.written) / seconds)}
+		Load: abp.Load{Processors: processors, AppCPU: round(f.Application), OwnCPU: round(rate(own)), OtherCPU: round(f.Others),
+			AppDisk: math.Round(float64(now.disk-min(was.disk, now.disk)) / seconds), Written: math.Round(float64(now.written-was.written) / seconds)}}
 }
 
 // overwritten is what a lossy ring's producers would have waited: they overwrite instead.
