@@ -9,13 +9,13 @@
 // internal/session calls it, measures and carries out; the package starts no thread, knows no ring and reads no clock, so that
 // a simulation can test it.
 //
-// What differs from the paper, each for a reason that a simulation or a small machine has shown:
+// What differs from the paper, each for a load of the simulation (docs/internal/pool.md has them all):
 //
-//   - percentages of nothing: times below a hundredth of the period are no change, and two of them are the same;
-//   - phase X ends as well where no application thread waits, since a thread more cannot help then, and where there are as many
-//     threads as there may be (Limit), which then is stable and not too many;
-//   - a phase Z that has suspended one too many, which the rise of atwt says, resumes that one. In the paper it stays
-//     suspended until phase Y has noticed another change;
+//   - percentages of nothing: times below a hundredth of a thread's are no change;
+//   - loads that come in bursts: pauses between them are passed over while ramping up, and a thread is suspended only when one
+//     has been idle for a while;
+//   - a phase Z that has suspended one too many, which the rise of atwt says, resumes that one, and where one more has made
+//     things worse, fewer are tried;
 //   - the number of processors, and what the application and others use of them, bound the number of threads
 //     (Facts.Limit): on few processors the application keeps its own.
 package tuner
