@@ -38,6 +38,7 @@ type Process struct {
 	gaps       []Gap
 
 	threads []Thread
+	source  Source // of a process that is being recorded; else nil
 }
 
 // Thread is one application thread's part of a process's profile.
@@ -89,6 +90,9 @@ func (p *Process) Threads() []Thread { return p.threads }
 // It is asked once an execution, hence a slice and no search.
 func (p *Process) Block(id uint32) *Block {
 	if int64(id) >= int64(len(p.blocks)) {
+		if p.source != nil {
+			return p.source.Block(id)
+		}
 		return nil
 	}
 	return p.blocks[id]
@@ -102,6 +106,9 @@ func (p *Process) Images() []Image { return p.images }
 
 // Image returns the image of that number, nil if there is none.
 func (p *Process) Image(number uint32) *Image {
+	if p.source != nil {
+		return p.source.Image(number)
+	}
 	return find(p.images, number, func(r *Image) uint32 { return r.Number })
 }
 
@@ -110,6 +117,9 @@ func (p *Process) Functions() []Function { return p.functions }
 
 // Function returns the function of that number, nil if there is none.
 func (p *Process) Function(number uint32) *Function {
+	if p.source != nil {
+		return p.source.Function(number)
+	}
 	return find(p.functions, number, func(r *Function) uint32 { return r.Number })
 }
 

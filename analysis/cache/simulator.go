@@ -116,6 +116,9 @@ func NewSimulator(p *abp.Process, h *Hierarchy) *Simulator {
 
 // recipe returns the recipe of a block, made if it is new.
 func (s *Simulator) recipe(id uint32) *recipe {
+	for int(id) >= len(s.recipes) {
+		s.recipes = append(s.recipes, make([]*recipe, int(id)+1-len(s.recipes)+len(s.recipes)/2)...)
+	}
 	if r := s.recipes[id]; r != nil {
 		return r
 	}
@@ -160,10 +163,11 @@ func (r *recipe) accesses(i int) {
 func (s *Simulator) Stretch(state *abp.Exec, words []uint64) {
 	s.x = *state
 	for i := 0; i < len(words); {
-		r := s.recipes[words[i]]
-		if r == nil {
-			r = s.recipe(uint32(words[i]))
+		id := words[i]
+		if id >= uint64(len(s.recipes)) || s.recipes[id] == nil {
+			s.recipe(uint32(id))
 		}
+		r := s.recipes[id]
 		r.runs++
 		s.run(r, words[i+1:i+r.words], len(r.block.Ins))
 		i += r.words

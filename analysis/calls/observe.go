@@ -36,7 +36,7 @@ func (s *Step) Node(i int) int32 { return s.t.frames[i].node }
 func (s *Step) Top() int32 { return s.t.cur }
 
 // Function returns the function of a number.
-func (s *Step) Function(node int32) *Function { return s.t.pl.funcs[s.t.nodes.all[node].fn] }
+func (s *Step) Function(node int32) *Function { return s.t.function(s.t.nodes.all[node].fn) }
 
 // Observer is told of every step of a thread, in their order.
 type Observer func(s *Step)
@@ -72,7 +72,7 @@ func (o *observed) Stretch(state *abp.Exec, words []uint64) {
 	o.step.Windows, o.step.Emulated = state.Windows, false
 	for i := 0; i < len(words); {
 		b := state.Process.Block(uint32(words[i]))
-		p := t.pl.plan(b.ID)
+		p := t.plan(b.ID)
 		next := i + int(p.words)
 		o.step.TSC, o.step.Timed = state.TSC, b.TimeWord >= 0
 		if o.step.Timed {
@@ -95,7 +95,7 @@ func (o *observed) Single(x *abp.Exec) {
 		t.count = t.want(x)
 	}
 	s.Windows, s.TSC, s.Timed, s.Emulated = x.Windows, x.TSC, x.Timed, x.IsEmulated
-	p := t.pl.plan(x.Block.ID)
+	p := t.plan(x.Block.ID)
 	if !x.IsEmulated {
 		o.steps(p, x.Block, x.Words, x.Completed)
 		return

@@ -60,12 +60,15 @@ func (t *Tracker) call(p pending, addr uint64, fn int32) {
 
 // push pushes the frame of a call.
 func (t *Tracker) push(fn int32, entry uint64, p pending) {
-	named := t.pl.called(entry, fn)
+	named := fn
+	if t.function(fn).Name == NoFunction {
+		named = t.pl.called(entry, fn)
+	}
 	n := t.nodes.child(t.top(), named, p.site)
 	if t.count {
 		t.nodes.all[n].calls++
 	}
-	t.frames = append(t.frames, frame{node: n, fn: named, match: t.pl.funcs[named].match, slot: p.slot, ret: p.ret})
+	t.frames = append(t.frames, frame{node: n, fn: named, match: t.function(named).match, slot: p.slot, ret: p.ret})
 }
 
 // top returns the top frame's node, the root's without any.
@@ -207,7 +210,7 @@ func (t *Tracker) wake(slot uint64) bool {
 // move goes on in another function without a call that was matched: by a jump, a return to
 // elsewhere, a signal, or behind code that was not recorded.
 func (t *Tracker) move(addr uint64, fn int32, p pending, matched bool) {
-	f := t.pl.funcs[fn]
+	f := t.function(fn)
 	entry := addr == f.Addr && f.Addr != 0
 	ends := p.op == opRet // what follows was not jumped to but returned to
 	// A return to a function's beginning, on another stack, starts that stack.
