@@ -189,3 +189,42 @@ func planOf(b *abp.Block) heatPlan {
 	p.simple = true
 	return p
 }
+
+// HeatCount counts the accesses of executions that are handed to it one after the other: it is what
+// feeds a Heat from elsewhere than a profile (a stream.Sink).
+type HeatCount struct {
+	feed *heatFeed
+	x    abp.Exec
+}
+
+// NewHeatCount makes an empty count; see NewHeat.
+func NewHeatCount(block uint64) *HeatCount { return &HeatCount{feed: newHeatFeed(NewHeat(block))} }
+
+// Heat returns the count.
+func (c *HeatCount) Heat() *Heat { return c.feed.heat }
+
+// Stretch counts whole executions.
+func (c *HeatCount) Stretch(state *abp.Exec, words []uint64) {
+	f := c.feed
+	for i := 0; i < len(words); {
+		id := words[i]
+		if id >= uint64(len(f.plans)) || f.plans[id].words == 0 {
+			f.plan(state.Process.Block(uint32(id)))
+		}
+		plan := &f.plans[id]
+		if plan.simple {
+			f.count(plan, words[i+1:])
+		} else {
+			c.x = *state
+			c.x.Whole(state.Process.Block(uint32(id)), words[i+1:])
+			c.x.ForEachAccess(f.add)
+		}
+		i += plan.words
+	}
+}
+
+// Single counts an execution that may be cut or emulated.
+func (c *HeatCount) Single(x *abp.Exec) { c.feed.exec(x) }
+
+// Scaled multiplies all counts.
+func (h *Heat) Scaled(by float64) { h.scale(by) }

@@ -41,7 +41,12 @@ type ProcessWriter struct {
 	bodies  bodies
 	// switches are the windows that code opens and closes; guarded by mu.
 	switches []Switch
-	tables   *Tables // for analyses beside the application; nil: none asks. Set before rows are added
+	// elsewhere is what others than streams have consumed; guarded by mu
+	elsewhere struct {
+		counts  abp.Counts
+		threads int
+	}
+	tables *Tables // for analyses beside the application; nil: none asks. Set before rows are added
 }
 
 // NewProcess makes the directory and the main profile of a process. blocks is

@@ -104,8 +104,23 @@ func (t *Tables) addFunction(r abp.Function) {
 	t.function[r.Number] = &r
 }
 
-// AddCounts adds to what was recorded of a thread, where others than streams consume its records.
-func (p *ProcessWriter) AddCounts(thread uint32, c abp.Counts) { p.thread(thread).add(c) }
+// AddCounts adds a thread whose records others than streams have consumed: run.json has it, the profile, which has no records
+// of it, does not.
+func (p *ProcessWriter) AddCounts(c abp.Counts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.elsewhere.counts.Add(c, 1)
+	p.elsewhere.threads++
+}
+
+// recorded is the counts of all threads and how many there are, whoever consumed their records.
+func (p *ProcessWriter) recorded() (abp.Counts, int) {
+	c, threads := p.Counts()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.Add(p.elsewhere.counts, 1)
+	return c, threads + p.elsewhere.threads
+}
 
 // Bounded returns the words that a run with a bound on instructions takes of a chunk, where others
 // than streams consume it; nothing once the bound is reached.

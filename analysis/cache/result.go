@@ -237,12 +237,12 @@ func (t *Totals) Result() *Result {
 			}
 		}
 	}
-	out.Caches = t.options.shapes()
+	out.Caches = t.options.Shapes()
 	return out
 }
 
-// shapes names the caches that there are.
-func (o *Options) shapes() map[string]string {
+// Shapes are the caches that there are, by name.
+func (o *Options) Shapes() map[string]string {
 	out := map[string]string{}
 	for name, s := range map[string]Shape{"l1i": o.L1I, "l1d": o.L1D, "l2": o.L2, "ll": o.LL, "itlb": o.ITLB, "dtlb": o.DTLB} {
 		if s.Ways > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis/calls"
+	"alleria/analysis/live"
 )
 
 // analyzeCommand groups the analyses that go over all executions in their order. Each is a
@@ -82,9 +83,7 @@ func (a *app) eachTree(path string, f *orderFlags, use func(p *abp.Profile, proc
 			if len(q.Processes) > 0 && !slices.Contains(q.Processes, proc.Number()) {
 				continue
 			}
-			progress, stop := a.reading()
-			t, err := calls.Build(p, proc, calls.QueryOf(proc, q), progress)
-			stop()
+			t, err := a.tree(p, proc, f, q)
 			if err != nil {
 				return err
 			}
@@ -94,6 +93,21 @@ func (a *app) eachTree(path string, f *orderFlags, use func(p *abp.Profile, proc
 		}
 		return nil
 	})
+}
+
+// tree is the tree of a process: as it was found while it ran, else from its records.
+func (a *app) tree(p *abp.Profile, proc *abp.Process, f *orderFlags, q abp.Query) (*calls.Tree, error) {
+	file, r, err := a.liveResult(proc, live.KindCalls)
+	if err != nil {
+		return nil, err
+	}
+	if t, ok := r.(*calls.Tree); ok {
+		a.sayLive(proc, file)
+		return t, f.wholeOnly(proc)
+	}
+	progress, stop := a.reading()
+	defer stop()
+	return calls.Build(p, proc, calls.QueryOf(proc, q), progress)
 }
 
 // callsCommand is one of the three views of calls.

@@ -26,6 +26,11 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options) error {
 		}
 		return nil
 	}
+	if fl.Changed("analysis") {
+		if err := refuse("--analysis writes no entries", []string{"compress", "max-size"}); err != nil {
+			return err
+		}
+	}
 	switch o.Only {
 	case session.OnlyTranslate:
 		return refuse("--only translate records nothing", window, limits, streams, []string{"output", "force"})

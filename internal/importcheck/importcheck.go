@@ -54,6 +54,7 @@ func rules() map[string][]string {
 		"analysis/stream":  {"abp", "analysis"},
 		"analysis/cache":   {"abp", "analysis"},
 		"analysis/calls":   {"abp", "analysis"},
+		"analysis/live":    {"abp", "analysis"},
 		"analysis/convert": {"abp", "analysis", "internal/symbols"},
 
 		"internal/layout":      {},

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"alleria/analysis/live"
 	"alleria/config"
 	"alleria/proctree"
 )
@@ -74,6 +75,10 @@ type Options struct {
 	Discard bool
 	// Compress is a zstd level, or one of the Compress constants.
 	Compress int
+
+	// Analyses are made beside the program instead of writing what was recorded: results go into the
+	// output, and are told at the end.
+	Analyses []live.Spec
 
 	// Only is one of the Only constants.
 	Only string

@@ -40,6 +40,7 @@ type run struct {
 	messages
 	outcome
 	counted  []*process // whose instructions were counted
+	analysed []analysed
 	missed   missed
 	waits    waits
 	lost     loss // of lossy rings
@@ -81,6 +82,7 @@ type image struct {
 	plans   plans
 	writer  *emit.ProcessWriter
 	pool    *cab.Pool
+	beside  *beside // analyses; nil: records are written
 	rings   map[*engine.Thread]*cab.Ring
 	marked  map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
 	sampled time.Time                 // when rows of sampling were written last
@@ -395,7 +397,7 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 		im.rings[t] = ring
 		t.Mark(threadMark(t, 1)...)
 		ps.Entering(t)
-		im.pool.Add(ring, t)
+		im.pool.Add(ring, im.beside.started(t, ring))
 	}
 	ps.created(t)
 	return nil
@@ -409,7 +411,7 @@ func (ps *process) ThreadEnded(t *engine.Thread) {
 	if ps.opts.Only == OnlyCount {
 		ps.counts.add(im.tables, t)
 	}
-	ps.sampleEnd(t)
+	sampling := ps.sampleEnd(t)
 	if im.budget != nil {
 		im.budget.forget(t, ps.facts.executing && t.Num() == ps.facts.executor)
 	}
@@ -419,6 +421,7 @@ func (ps *process) ThreadEnded(t *engine.Thread) {
 	}
 	t.Mark(threadMark(t, 0)...)
 	im.pool.Remove(ring)
+	im.beside.ended(t, sampling, ring)
 	times, ticks := ring.Waits()
 	ps.waits.times += times
 	ps.waits.ticks += ticks

@@ -46,9 +46,16 @@ func (ps *process) openWriter(im *image) error {
 	if threads == 0 {
 		threads = runtime.NumCPU()
 	}
+	if len(ps.opts.Analyses) > 0 {
+		im.beside = ps.newBeside(w, h)
+	}
 	sinks := make([]cab.Sink, threads)
 	for i := range sinks {
-		sinks[i] = &sink{stream: w.NewStream()}
+		if im.beside != nil {
+			sinks[i] = im.beside
+		} else {
+			sinks[i] = &sink{stream: w.NewStream()}
+		}
 	}
 	im.pool = cab.NewPool(cab.NewBell(im.p.ControlMemory()), flushInterval, sinks, func(err error) {
 		ps.failed.CompareAndSwap(nil, &err)
@@ -110,6 +117,7 @@ func (ps *process) closeWriter(im *image) {
 		}
 		im.pool = nil
 	}
+	ps.closeBeside(im)
 	if im.writer == nil {
 		return
 	}
