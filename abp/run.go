@@ -97,6 +97,8 @@ type ProcessEntry struct {
 	Counts
 	// Counted is what a run found that counted and recorded nothing.
 	Counted *Counted `json:"counted,omitempty"`
+	// Analyses are the kinds of analyses that were made while it ran; its records were not kept then.
+	Analyses []string `json:"analyses,omitempty"`
 }
 
 // Counted are exact counts of instructions, for runs without entries to count.

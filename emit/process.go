@@ -40,13 +40,9 @@ type ProcessWriter struct {
 	closed  bool                       // guarded by mu
 	bodies  bodies
 	// switches are the windows that code opens and closes; guarded by mu.
-	switches []Switch
-	// elsewhere is what others than streams have consumed; guarded by mu
-	elsewhere struct {
-		counts  abp.Counts
-		threads int
-	}
-	tables *Tables // for analyses beside the application; nil: none asks. Set before rows are added
+	switches  []Switch
+	elsewhere elsewhere // guarded by mu
+	tables    *Tables   // for analyses beside the application; nil: none asks. Set before rows are added
 }
 
 // NewProcess makes the directory and the main profile of a process. blocks is

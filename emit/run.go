@@ -189,7 +189,7 @@ func (r *Run) sum(p *ProcessWriter) {
 		i = len(r.info.Processes) - 1
 	}
 	e := &r.info.Processes[i]
-	e.Counts, e.Threads = p.recorded()
+	p.recorded(e)
 	if !r.opts.Discard {
 		e.Dir = p.dirName()
 	}

@@ -104,6 +104,13 @@ func (t *Tables) addFunction(r abp.Function) {
 	t.function[r.Number] = &r
 }
 
+// SetAnalyses says that the process's records are not kept but analysed, by kinds of analyses.
+func (p *ProcessWriter) SetAnalyses(kinds []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.elsewhere.analyses = kinds
+}
+
 // AddCounts adds a thread whose records others than streams have consumed: run.json has it, the profile, which has no records
 // of it, does not.
 func (p *ProcessWriter) AddCounts(c abp.Counts) {
@@ -113,13 +120,21 @@ func (p *ProcessWriter) AddCounts(c abp.Counts) {
 	p.elsewhere.threads++
 }
 
-// recorded is the counts of all threads and how many there are, whoever consumed their records.
-func (p *ProcessWriter) recorded() (abp.Counts, int) {
-	c, threads := p.Counts()
+// elsewhere is what others than streams have consumed of a process.
+type elsewhere struct {
+	analyses []string
+	counts   abp.Counts
+	threads  int
+}
+
+// recorded sets what was recorded of all threads, whoever consumed their records.
+func (p *ProcessWriter) recorded(e *abp.ProcessEntry) {
+	e.Counts, e.Threads = p.Counts()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c.Add(p.elsewhere.counts, 1)
-	return c, threads + p.elsewhere.threads
+	e.Counts.Add(p.elsewhere.counts, 1)
+	e.Threads += p.elsewhere.threads
+	e.Analyses = p.elsewhere.analyses
 }
 
 // Bounded returns the words that a run with a bound on instructions takes of a chunk, where others

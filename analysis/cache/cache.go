@@ -106,6 +106,7 @@ type Cache struct {
 	policy Policy
 	seed   uint64
 	next   []uint16 // FIFO: the way that goes next, by set
+	latest *latest  // LRU with few sets; else nil
 }
 
 // New returns an empty cache of a shape, which has been checked by ParseShape.
@@ -113,8 +114,11 @@ func New(s Shape) *Cache {
 	sets := s.Size / s.Line / uint64(s.Ways)
 	c := &Cache{tags: make([]uint64, sets*uint64(s.Ways)), ways: uint64(s.Ways), mask: sets - 1,
 		shift: uint(bits.TrailingZeros64(s.Line)), policy: s.Policy, seed: 1}
-	if s.Policy == FIFO {
+	switch {
+	case s.Policy == FIFO:
 		c.next = make([]uint16, sets)
+	case s.Policy == LRU && sets <= mostLatest:
+		c.latest = &latest{mask: sets - 1}
 	}
 	return c
 }
@@ -144,19 +148,27 @@ func (c *Cache) line(l uint64) bool {
 	tag := l + 1
 	at := (l & c.mask) * c.ways
 	set := c.tags[at : at+c.ways]
-	for i, t := range set {
-		if t == tag {
-			if c.policy == LRU {
-				copy(set[1:i+1], set[:i])
-				set[0] = tag
+	if c.policy == LRU {
+		if c.latest != nil {
+			c.latest.tags[l&c.mask%mostLatest] = tag
+		}
+		// Each moves back by one place until the line is found, or the last is out.
+		front := tag
+		for i, t := range set {
+			set[i] = front
+			if t == tag {
+				return false
 			}
+			front = t
+		}
+		return true
+	}
+	for _, t := range set {
+		if t == tag {
 			return false
 		}
 	}
 	switch c.policy {
-	case LRU:
-		copy(set[1:], set)
-		set[0] = tag
 	case FIFO:
 		n := &c.next[l&c.mask]
 		set[*n] = tag

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"alleria/abp"
@@ -36,6 +37,13 @@ type besideThread struct {
 
 // newBeside begins with an image.
 func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
+	var kinds []string
+	for _, s := range ps.opts.Analyses {
+		if !slices.Contains(kinds, s.Kind) {
+			kinds = append(kinds, s.Kind)
+		}
+	}
+	w.SetAnalyses(kinds)
 	return &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[*engine.Thread]*besideThread{},
 		bursts: ps.samples(), chunk: uint64(ps.chunk()) / 8}
 }
