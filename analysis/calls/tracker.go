@@ -27,6 +27,14 @@ type frame struct {
 	base  bool   // the first on another stack
 	slot  uint64 // where its return address lies, 0: not known
 	ret   uint64 // return address, 0: not known
+	state State  // an observer's
+}
+
+// State is what an observer keeps of a function that has not returned. The zero State is that of one that has just been
+// entered.
+type State struct {
+	Node int32
+	From uint64
 }
 
 // pending is what the last block ended with, whose outcome the next one shows.
@@ -55,6 +63,7 @@ type Tracker struct {
 	dormant []([]frame)    // other stacks, nil where free
 	bySlot  map[uint64]int // their top frames' slots
 	scratch []abp.Counts
+	dropped func(fn int32, s *State) // is told of frames that are gone and have a state; nil: nobody
 }
 
 // newTracker starts with an empty stack.

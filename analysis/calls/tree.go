@@ -119,3 +119,11 @@ func (t *Tree) Place(site uint64) string {
 
 // hex writes an address.
 func hex(n uint64) string { return fmt.Sprintf("%#x", n) }
+
+// ImageBase is what addresses of the image's file lack in the process, 0 where it is in none.
+func (f *Function) ImageBase() uint64 {
+	if f.image == nil {
+		return 0
+	}
+	return f.image.Base
+}

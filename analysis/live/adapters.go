@@ -5,6 +5,7 @@ import (
 	"alleria/analysis"
 	"alleria/analysis/cache"
 	"alleria/analysis/calls"
+	"alleria/analysis/paths"
 	"alleria/analysis/reuse"
 	"alleria/analysis/stream"
 )
@@ -68,3 +69,12 @@ func (a *heat) Add(s stream.Sink, scale float64) {
 }
 
 func (a *heat) Result() Result { return heatResult(a.p, a.all) }
+
+// pathAnalysis counts paths.
+type pathAnalysis struct{ all *paths.Totals }
+
+func newPaths(p *abp.Process) *pathAnalysis { return &pathAnalysis{paths.NewTotals(p)} }
+
+func (a *pathAnalysis) Thread() stream.Sink              { return a.all.Thread() }
+func (a *pathAnalysis) Add(s stream.Sink, scale float64) { a.all.Add(s.(*paths.Counter), scale) }
+func (a *pathAnalysis) Result() Result                   { return a.all.Result() }

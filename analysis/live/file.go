@@ -11,6 +11,7 @@ import (
 
 	"alleria/analysis/cache"
 	"alleria/analysis/calls"
+	"alleria/analysis/paths"
 	"alleria/analysis/reuse"
 )
 
@@ -113,6 +114,9 @@ func Decode(text []byte) (*File, Result, error) {
 		r = new(cache.Result)
 	case "reuse":
 		r = new(reuse.Result)
+	case "paths":
+		p := new(paths.Result)
+		r, check = p, p.Check
 	case "heatmap":
 		h := new(HeatResult)
 		r, check = h, h.check

@@ -48,11 +48,15 @@ func kinds() []kind {
 	ofCalls := func(map[string]string) (func(*abp.Process) Analysis, error) {
 		return func(p *abp.Process) Analysis { return newCalls(p) }, nil
 	}
+	// Of paths the addresses are those that tell which function a return leaves.
 	calls := Needs{Code: true, Addresses: true}
 	return []kind{
 		{"methods", KindCalls, nil, ofCalls, calls},
 		{"callgraph", KindCalls, nil, ofCalls, calls},
 		{"calltree", KindCalls, nil, ofCalls, calls},
+		{"paths", "paths", nil, func(map[string]string) (func(*abp.Process) Analysis, error) {
+			return func(p *abp.Process) Analysis { return newPaths(p) }, nil
+		}, calls},
 		{"cache", "cache", cacheOptions(), makeCache, Needs{Code: true, Addresses: true}},
 		{"reuse", "reuse", []string{"line", "sample"}, makeReuse, Needs{Addresses: true}},
 		{"heatmap", "heatmap", []string{"block"}, makeHeat, Needs{Addresses: true}},

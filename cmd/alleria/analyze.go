@@ -32,7 +32,7 @@ record with --select any for all of them.`,
 		Args: unknownAnalysis,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_ = c.Help()
-			return usagef("an analysis is needed: methods, callgraph, calltree, cache or reuse")
+			return usagef("an analysis is needed: methods, callgraph, calltree, paths, cache or reuse")
 		},
 	}
 	c.AddCommand(
@@ -42,6 +42,7 @@ record with --select any for all of them.`,
 			(*calls.Tree).WriteGraph, func(t *calls.Tree) any { return t.GraphJSON() }),
 		a.callsCommand("calltree", "Show functions below their callers",
 			(*calls.Tree).WriteTree, func(t *calls.Tree) any { return t.TreeJSON() }),
+		a.pathsCommand(),
 		a.cacheCommand(),
 		a.reuseCommand(),
 	)
@@ -53,7 +54,7 @@ func unknownAnalysis(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("there is no analysis %q; there are methods, callgraph, calltree, cache and reuse", args[0])
+	return usagef("there is no analysis %q; there are methods, callgraph, calltree, paths, cache and reuse", args[0])
 }
 
 // orderFlags are the filters of analyses that have to see everything in its order, and then

@@ -55,6 +55,7 @@ func rules() map[string][]string {
 		"analysis/cache":   {"abp", "analysis"},
 		"analysis/calls":   {"abp", "analysis"},
 		"analysis/live":    {"abp", "analysis"},
+		"analysis/paths":   {"abp", "analysis"},
 		"analysis/convert": {"abp", "analysis", "internal/symbols"},
 
 		"internal/layout":      {},
