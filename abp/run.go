@@ -121,6 +121,8 @@ type CountedFunction struct {
 	Name         string `json:"name,omitempty"`  // empty: code in no function
 	Image        string `json:"image,omitempty"` // file name, empty: in no image
 	Instructions uint64 `json:"instructions"`    // executed, exclusive of what it calls
+	// Calls is how often it was entered, by calls or otherwise, but by jumps of its own; 0 where that was not counted.
+	Calls uint64 `json:"calls,omitempty"`
 }
 
 // ReadRun reads run.json of a run's directory.

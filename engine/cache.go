@@ -33,8 +33,9 @@ type codeCache struct {
 	posPool     []byte // the positions of blocks, packed; cut off from the front
 	posPieces   [][]byte
 	goneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
-	counters    []*block            // counted blocks by counter
-	facts       layout.Blocks       // recorded blocks, for whoever reads the rings
+	counters    []*block            // counted blocks by counter; nil: it counts jumps, see entryCounts
+	entries     entryCounts
+	facts       layout.Blocks // recorded blocks, for whoever reads the rings
 }
 
 func newCodeCache() codeCache {

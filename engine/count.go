@@ -20,11 +20,16 @@ func (u *unit) count(b *block, ins []x86.Insn) {
 	}
 	p.counters = append(p.counters, b)
 	off := layout.CounterOff + 8*n
-	a := &u.asm
 	if u.flagsFree(ins) {
-		a.IncWord(off)
+		u.asm.IncWord(off)
 		return
 	}
+	u.increment(off)
+}
+
+// increment counts one up without changing a flag.
+func (u *unit) increment(off int) {
+	a := &u.asm
 	a.StoreWord(layout.S0, x86.RAX)
 	a.LoadWord(x86.RAX, off)
 	a.LeaDisp(x86.RAX, x86.RAX, 1)
@@ -67,7 +72,7 @@ func flagsDead(ins []x86.Insn, i int) bool {
 // to the right sum.
 func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
 	for i, b := range t.p.counters {
-		if n := t.slot.get(layout.CounterOff + 8*i); n != 0 {
+		if n := t.slot.get(layout.CounterOff + 8*i); n != 0 && b != nil {
 			f(b.app, int(b.insns), n)
 		}
 	}

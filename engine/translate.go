@@ -206,6 +206,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		ins = u.ins[:n]
 	}
 	n = u.untilTrap(ins)
+	n = u.withinFunction(ins[:n])
 	if u.p.countsAccesses {
 		n = u.untilCounted(ins[:n])
 	}

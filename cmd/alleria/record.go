@@ -39,6 +39,7 @@ type recordFlags struct {
 	rate     string
 	follow   string
 	analyses []string
+	inline   bool
 }
 
 // recordCommand declares the flags. What they mean is checked in one place
@@ -85,6 +86,7 @@ ended it.`,
 	fl.BoolVar(&o.Force, "force", false, "replace an output directory that exists")
 	fl.StringVar(&o.Only, "only", "", "`translate` (record nothing), count (instructions by process, thread and function) or blocks (no accesses)")
 	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` between commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), reuse(sample=8192), heatmap; results go into the output")
+	fl.BoolVar(&f.inline, "sequential", false, "with --analysis methods: count in the program's own threads, with nothing passed on: calls and instructions by function, of everything that is executed")
 	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
 	fl.StringVar(&f.follow, "follow", "all", "whom to follow besides the program: `all` that it creates, as far as the configuration names them; none; threads (the same: the program's threads alone)")
 	fl.BoolVar(&o.NoASLR, "no-aslr", false, "switch the target's address-space randomisation off")
@@ -217,7 +219,7 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	default:
 		return usagef("--only is translate, count or blocks, not %q", o.Only)
 	}
-	if err := withoutEffect(fl, o); err != nil {
+	if err := withoutEffect(fl, o, f.inline); err != nil {
 		return err
 	}
 	if o.Follow, err = parseFollow(f.follow, f.window.oneOff.Process); err != nil {
@@ -236,6 +238,12 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 		if o.Analyses, err = live.Parse(strings.Join(f.analyses, ",")); err != nil {
 			return usagef("--analysis: %w", err)
 		}
+	}
+	if f.inline {
+		if len(o.Analyses) != 1 || o.Analyses[0].Name != "methods" || o.Only != session.OnlyAll {
+			return usagef("--sequential is for --analysis methods alone: the others are made beside the program")
+		}
+		o.Analyses, o.Only, o.CountCalls = nil, session.OnlyCount, true
 	}
 	return f.checkBounds()
 }

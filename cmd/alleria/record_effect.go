@@ -11,7 +11,7 @@ import (
 // withoutEffect refuses flags that another leaves nothing to do for. They could be passed
 // over, but then whoever counts "only what the window selects" would read numbers that
 // mean something else.
-func withoutEffect(fl *pflag.FlagSet, o *session.Options) error {
+func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 	var (
 		window = []string{"config", "on-call", "till-return", "on-instructions", "till-instructions", "reopenable",
 			"process", "image", "function", "select", "fields"}
@@ -30,6 +30,9 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options) error {
 		if err := refuse("--analysis writes no entries", []string{"compress", "max-size"}); err != nil {
 			return err
 		}
+	}
+	if inline {
+		return refuse("--sequential counts the whole program", window, limits, slices.DeleteFunc(streams, func(n string) bool { return n == "analysis" }))
 	}
 	switch o.Only {
 	case session.OnlyTranslate:

@@ -16,6 +16,7 @@ import (
 type counts struct {
 	threads []abp.CountedThread
 	funcs   map[funcName]uint64
+	calls   map[funcName]uint64 // entries; nil: they are not counted
 	total   uint64
 }
 
@@ -40,6 +41,13 @@ func (c *counts) add(tb *tables, t *engine.Thread) {
 		c.funcs[nameOf(tb.symbols.Function(addr))] += n
 	})
 	c.total += tc.Instructions
+	if c.calls != nil {
+		t.Entries(func(addr uint64, times uint64) {
+			if l, fn := tb.symbols.Function(addr); l != nil && fn != nil && fn.Addr == l.Address(addr) {
+				c.calls[nameOf(l, fn)] += times
+			}
+		})
+	}
 	// A thread that executed another program is the same there, maybe by another id.
 	if i := slices.IndexFunc(c.threads, func(o abp.CountedThread) bool { return o.Number == tc.Number }); i >= 0 {
 		tc.Instructions += c.threads[i].Instructions
@@ -47,6 +55,20 @@ func (c *counts) add(tb *tables, t *engine.Thread) {
 		return
 	}
 	c.threads = append(c.threads, tc)
+}
+
+// countCalls has entries of functions counted as well, of what is translated from here on.
+func (c *counts) countCalls(p *engine.Process, tb *tables) {
+	if c.calls == nil {
+		c.calls = make(map[funcName]uint64)
+	}
+	p.CountEntries(func(addr uint64) engine.Extent {
+		l, fn := tb.symbols.Function(addr)
+		if l == nil || fn == nil {
+			return engine.Extent{}
+		}
+		return engine.Extent{Start: fn.Addr + l.Bias, End: fn.Addr + l.Bias + fn.Size}
+	})
 }
 
 // nameOf is the key of a function; empty parts say that there is no image or function.
@@ -67,7 +89,7 @@ func (c *counts) result() *abp.Counted {
 	out := &abp.Counted{Threads: c.threads, Functions: make([]abp.CountedFunction, 0, len(c.funcs))}
 	slices.SortFunc(out.Threads, func(a, b abp.CountedThread) int { return cmp.Compare(a.Number, b.Number) })
 	for f, n := range c.funcs {
-		out.Functions = append(out.Functions, abp.CountedFunction{Name: f.name, Image: f.image, Instructions: n})
+		out.Functions = append(out.Functions, abp.CountedFunction{Name: f.name, Image: f.image, Instructions: n, Calls: c.calls[f]})
 	}
 	slices.SortFunc(out.Functions, func(a, b abp.CountedFunction) int {
 		return cmp.Or(cmp.Compare(b.Instructions, a.Instructions), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Name, b.Name))
@@ -105,6 +127,9 @@ func (c *counts) print(w io.Writer, process int, program string) {
 		name := f.Name
 		if name == "" {
 			name = "[no function]"
+		}
+		if c.calls != nil {
+			fmt.Fprintf(w, "  %12d calls", f.Calls)
 		}
 		fmt.Fprintf(w, "  %15d  %5.1f %%  %-*s  %s\n", f.Instructions, 100*float64(f.Instructions)/float64(max(c.total, 1)), width, imageName(f), name)
 	}

@@ -82,6 +82,8 @@ type Options struct {
 
 	// Only is one of the Only constants.
 	Only string
+	// CountCalls has OnlyCount count how often functions are called, too.
+	CountCalls bool
 	// Follow is one of the Follow constants.
 	Follow string
 	// Tree numbers the processes and is told what becomes of them. Nil: the run makes one of its own.

@@ -115,6 +115,9 @@ func (ps *process) Started(p *engine.Process) error {
 		p.SetMode(engine.ModePlain)
 		return nil
 	case OnlyCount:
+		if ps.opts.CountCalls {
+			ps.counts.countCalls(p, im.tables)
+		}
 		p.SetMode(engine.ModeCount)
 		return nil
 	}
