@@ -56,12 +56,12 @@ type Totals struct {
 	options Options
 	shared  *Hierarchy // with Options.Shared
 	blocks  []*recipe  // by number: counts of all simulators
-	lines   lineTable
+	lines   map[uint64]*LineMisses
 }
 
 // NewTotals begins with nothing.
 func NewTotals(proc *abp.Process, o Options) *Totals {
-	t := &Totals{proc: proc, options: o}
+	t := &Totals{proc: proc, options: o, lines: map[uint64]*LineMisses{}}
 	if o.Shared {
 		t.shared = o.hierarchy()
 	}
@@ -107,8 +107,12 @@ func (t *Totals) Add(s *Simulator, scale float64) {
 			sum.ins[i].Add(&m, 1)
 		}
 	}
-	s.lines.each(func(l uint64, m *LineMisses) {
-		sum := t.lines.at(l)
+	s.lines.each(func(l uint64, m LineMisses) {
+		sum := t.lines[l]
+		if sum == nil {
+			sum = new(LineMisses)
+			t.lines[l] = sum
+		}
 		sum.L1 += scaled(m.L1, scale)
 		sum.LL += scaled(m.LL, scale)
 	})
@@ -220,9 +224,9 @@ func (t *Totals) Result() *Result {
 	slices.SortFunc(out.Functions, func(a, b FunctionMisses) int {
 		return cmp.Or(cmp.Compare(b.first(), a.first()), cmp.Compare(b.Executed, a.Executed), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Image, b.Image))
 	})
-	t.lines.each(func(l uint64, m *LineMisses) {
+	for l, m := range t.lines {
 		out.Lines = append(out.Lines, DataLine{Address: l * max(t.options.L1D.Line, 1), L1: m.L1, LL: m.LL})
-	})
+	}
 	slices.SortFunc(out.Lines, func(a, b DataLine) int { return cmp.Or(cmp.Compare(b.L1, a.L1), cmp.Compare(a.Address, b.Address)) })
 	regions := analysis.Regions(t.proc)
 	for i := range out.Lines {

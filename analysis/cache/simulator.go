@@ -232,20 +232,44 @@ func (s *Simulator) fetched(r *recipe) bool {
 
 // whole refers to the data of a whole execution, the fast way.
 func (s *Simulator) whole(r *recipe, words []uint64) {
-	shift, d := s.line&63, s.latestD
-	mask := d.mask
-	for k := range r.plain {
-		op := &r.plain[k]
+	ops := r.plain
+	for {
+		k := latestLines(ops, words, s.latestD, s.line)
+		if k == len(ops) {
+			return
+		}
+		op := &ops[k]
 		addr := op.offset
 		if op.word >= 0 {
 			addr += words[op.word]
 		}
+		o := &r.ops[op.op]
+		l := addr >> s.line
+		if (addr+uint64(op.last))>>s.line != l {
+			s.data(&r.ins[o.ins], addr, uint64(o.size), o.store)
+		} else if s.h.L1D.line(l) {
+			s.missed(&r.ins[o.ins], addr, uint64(o.size), o.store)
+		}
+		ops = ops[k+1:]
+	}
+}
+
+// latestLines returns how many of some accesses, from the first on, are to one line each, the latest of its set: which
+// changes nothing. It calls nothing, so that everything it needs stays in registers.
+func latestLines(ops []plainOp, words []uint64, d *latest, shift uint) int {
+	shift, mask := shift&63, d.mask
+	for k := range ops {
+		op := &ops[k]
+		addr := op.offset
+		if w := uint(op.word); w < uint(len(words)) { // -1 is none
+			addr += words[w]
+		}
 		l := addr >> shift
 		if d.tags[l&mask%mostLatest]^(l+1)|((addr+uint64(op.last))>>shift^l) != 0 {
-			o := &r.ops[op.op]
-			s.data(&r.ins[o.ins], addr, uint64(o.size), o.store)
+			return k
 		}
 	}
+	return len(ops)
 }
 
 // Single takes an execution that may be cut or emulated.
@@ -335,23 +359,27 @@ func (s *Simulator) missed(m *Misses, addr, size uint64, store bool) {
 	} else {
 		m.L1DRead++
 	}
-	l := s.lines.at(addr >> s.line)
-	l.L1++
+	s.lines.miss(addr>>s.line, s.behind(m, addr, size, store))
+}
+
+// behind goes on in the levels behind the first and tells whether the last one missed.
+func (s *Simulator) behind(m *Misses, addr, size uint64, store bool) (last bool) {
 	for i, c := range s.h.Levels {
 		if !c.Miss(addr, size) {
-			return
+			return false
 		}
 		if i < len(s.h.Levels)-1 {
 			m.L2++
 			continue
 		}
-		l.LL++
+		last = true
 		if store {
 			m.LLWrite++
 		} else {
 			m.LLRead++
 		}
 	}
+	return last
 }
 
 // fetch refers to an instruction's lines.
