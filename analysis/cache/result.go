@@ -20,6 +20,8 @@ type Options struct {
 	ITLB, DTLB       Shape // lines are pages
 	Threads          []uint32
 	Shared           bool // threads go through the same caches, one after the other; else each has its own
+
+	oneByOne bool
 }
 
 // Result is what a simulation of one process found. It is the documented JSON.
@@ -81,14 +83,22 @@ func (o *Options) hierarchy() *Hierarchy {
 
 // Thread returns what simulates a thread, with caches of its own unless all share theirs.
 func (t *Totals) Thread() *Simulator {
-	if t.shared != nil {
-		return NewSimulator(t.proc, t.shared)
+	h := t.shared
+	if h == nil {
+		h = t.options.hierarchy()
 	}
-	return NewSimulator(t.proc, t.options.hierarchy())
+	s := NewSimulator(t.proc, h)
+	if !t.options.oneByOne {
+		s.filter = newFilter(s)
+	}
+	return s
 }
 
 // Add adds what a simulator has found, times scale.
 func (t *Totals) Add(s *Simulator, scale float64) {
+	if s.filter != nil {
+		s.filter.settle(s.recipes)
+	}
 	for id, r := range s.recipes {
 		if r == nil {
 			continue

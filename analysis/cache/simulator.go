@@ -89,8 +89,11 @@ type plainOp struct {
 	op     uint32 // which of recipe.ops it is
 }
 
-// fetchOp is a line of code.
-type fetchOp struct{ line uint64 }
+// fetchOp is a line of code, and which of recipe.ops refers to it.
+type fetchOp struct {
+	line uint64
+	op   uint32
+}
 
 // Simulator takes executions through a hierarchy. It is a stream.Sink.
 type Simulator struct {
@@ -103,6 +106,7 @@ type Simulator struct {
 	latestD, latestI *latest
 	moved            uint64 // how often a line of code was not the latest of its set, plus one
 	lines            lineTable
+	filter           *filter // nil: everything is done here
 	x                abp.Exec
 	cur              *recipe
 	each             func(m *abp.Mem)
@@ -158,6 +162,9 @@ func (s *Simulator) recipe(id uint32) *recipe {
 	}
 	r.prepare(s)
 	s.recipes[id] = r
+	if s.filter != nil {
+		s.filter.plan(id, r)
+	}
 	return r
 }
 
@@ -172,7 +179,7 @@ func (r *recipe) prepare(s *Simulator) {
 		case op.kind == opFetch:
 			first, end := op.offset>>s.h.L1I.shift, (op.offset+uint64(op.size)-1)>>s.h.L1I.shift
 			for l := first; l <= end; l++ {
-				r.fetches = append(r.fetches, fetchOp{l})
+				r.fetches = append(r.fetches, fetchOp{l, uint32(i)})
 			}
 		case op.kind != opPlain || op.seg != abp.SegNone || op.cut || op.size == 0:
 			return
@@ -203,9 +210,17 @@ func (r *recipe) accesses(i int) {
 func (s *Simulator) Stretch(state *abp.Exec, words []uint64) {
 	s.x = *state
 	for i := 0; i < len(words); {
+		if s.filter != nil {
+			if i = s.filter.stretch(words, i); i == len(words) {
+				return
+			}
+		}
 		id := words[i]
 		if id >= uint64(len(s.recipes)) || s.recipes[id] == nil {
 			s.recipe(uint32(id))
+			if s.filter != nil && s.filter.plans[id].words > 0 {
+				continue
+			}
 		}
 		r := s.recipes[id]
 		r.runs++
@@ -393,9 +408,13 @@ func (s *Simulator) fetch(m *Misses, addr, size uint64) {
 		}
 	}
 	s.moved++
-	if !s.h.L1I.Miss(addr, size) {
-		return
+	if s.h.L1I.Miss(addr, size) {
+		s.fetchMissed(m, addr, size)
 	}
+}
+
+// fetchMissed goes on behind the first level.
+func (s *Simulator) fetchMissed(m *Misses, addr, size uint64) {
 	m.L1I++
 	for i, c := range s.h.Levels {
 		if !c.Miss(addr, size) {
