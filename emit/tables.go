@@ -4,14 +4,14 @@ import (
 	"sync"
 
 	"alleria/abp"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // Tables has the tables of a process in memory while they grow, for analyses that run beside the
 // application: it is their abp.Source. What they ask for may be asked from any goroutine.
 type Tables struct {
 	mu        sync.RWMutex
-	raw       *layout.Blocks
+	raw       *records.Blocks
 	blocks    map[uint32]*abp.Block    // guarded by mu, as are the following
 	images    []*abp.Image             // as they were entered
 	functions []*abp.Function          // likewise

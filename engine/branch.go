@@ -247,12 +247,17 @@ func (u *unit) loadTarget(in *x86.Insn) {
 	if m.Base == x86.RIP {
 		addr := u.ripTarget(in)
 		op.Disp = int64(addr)
+		u.p.written.mixed = u.p.written.mixed || in.AddrBits == 32
 		if addr >= 1<<31 && !u.ar.near(addr) {
 			u.asm.MovImm(x86.RCX, addr)
+			u.farReloc(in, addr)
 			op.Base, op.Disp = x86.RCX, 0
 		}
 	}
 	u.asm.Load(x86.RCX, op, 8)
+	if op.Base == x86.RIP && op.Disp >= 1<<31 {
+		u.reloc(relocDisp, in.Addr, 4, 0)
+	}
 }
 
 // lookUp writes the look-up of the application address in rcx, whose own value
@@ -294,6 +299,9 @@ func (u *unit) head(app uint64) bool {
 	}
 	p.slotHeads[v][s] = h
 	u.heads = append(u.heads, app)
+	if w := &p.written; !w.off && v < keptVariants {
+		w.heads = append(w.heads, headAt{app: app, code: uint32(h - u.ar.base), miss: uint32(u.headMiss), area: u.ar.num, v: v})
+	}
 	if p.notify[app] {
 		n := p.newExit(exit{target: app, area: u.ar, v: v, fixed: true})
 		u.ask(uint32(n) + 1)
@@ -319,12 +327,14 @@ func (u *unit) compare(app, next uint64) {
 		a.LeaLong(x86.RCX, x86.RCX, int32(app))
 	} else {
 		a.MovImm64(x86.RDX, -app)
+		u.reloc(relocNeg, app, 8, 0)
 		a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 0))
 		a.Jrcxz(3 + 5 + 5) // over the miss
 		a.Not(x86.RDX)
 		a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 1))
 	}
 	u.jmpAnywhere(next)
+	u.headMiss = u.asm.Pos() - 4
 	a.LoadWord(x86.RCX, layout.S0)
 	a.LoadWord(x86.RDX, layout.S1)
 }
@@ -336,7 +346,10 @@ func (u *unit) jmpAnywhere(target uint64) {
 		u.asm.Jmp(target)
 		return
 	}
-	u.cold = append(u.cold, coldStub{u.asm.JmpLater(), func(u *unit) { u.asm.JmpLiteral(target) }})
+	u.cold = append(u.cold, coldStub{u.asm.JmpLater(), func(u *unit) {
+		u.asm.JmpLiteral(target)
+		u.p.noteLiteral(u.ar, u.asm.Pos())
+	}})
 }
 
 // tableOff is where a variant's look-up table lies in a slot.
@@ -411,4 +424,5 @@ func stamp(a *asm.Writer, off int) {
 // `syscall` leaves the address behind itself in rcx: it must be the application's.
 func (u *unit) movNext(in *x86.Insn) {
 	u.asm.MovImm64(x86.RCX, in.Next())
+	u.reloc(relocAbs, in.Addr, 8, 0)
 }

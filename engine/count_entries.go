@@ -19,6 +19,12 @@ type entryCounts struct {
 	jumps    map[int]uint64 // where the jumps lead that a counter counts, by its number
 }
 
+// isJump tells whether a counter is one of jumps.
+func (e *entryCounts) isJump(counter int) bool {
+	_, ok := e.jumps[counter]
+	return ok
+}
+
 // CountEntries has the blocks of ModeCount tell how often functions are entered (Thread.Entries). function returns the extent of the function
 // that holds an address, zeros if there is none. It is called before anything is translated.
 func (p *Process) CountEntries(function func(addr uint64) Extent) {
@@ -29,14 +35,14 @@ func (p *Process) CountEntries(function func(addr uint64) Extent) {
 // no entries: f must add in uint64. Other addresses come too, at which no function begins. Only for a thread that is stopped or
 // has ended.
 func (t *Thread) Entries(f func(addr uint64, times uint64)) {
-	for i, b := range t.p.counters {
+	for i, num := range t.p.counters {
 		n := t.slot.get(layout.CounterOff + 8*i)
 		switch {
 		case n == 0:
-		case b != nil:
-			f(b.app, n)
-		default:
+		case t.p.entries.isJump(i):
 			f(t.p.entries.jumps[i], -n)
+		default:
+			f(t.p.blockPool.at(int(num)).app, n)
 		}
 	}
 	for addr, n := range t.emulated {
@@ -76,7 +82,7 @@ func (u *unit) jumpsToEntry(in *x86.Insn) bool {
 // countJump writes the counting of a jump to the beginning of its function.
 func (u *unit) countJump(in *x86.Insn) {
 	n := len(u.p.counters)
-	u.p.counters = append(u.p.counters, nil)
+	u.p.counters = append(u.p.counters, 0)
 	u.p.entries.jumps[n] = in.Target()
 	u.increment(layout.CounterOff + 8*n)
 }

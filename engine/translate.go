@@ -4,6 +4,7 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // Bounds of a translation unit: how far one request translates along
@@ -23,25 +24,26 @@ const (
 //
 // There is one a process and it is used again: a request must not allocate.
 type unit struct {
-	p       *Process
-	ar      *area
-	v       Variant
-	asm     asm.Writer
-	warm    []coldStub // used as often as the code that leads there
-	cold    []coldStub
-	asks    []askStub
-	sides   []sideExit
-	basics  int      // basic blocks written
-	heads   []uint64 // application addresses that got a head
-	limit   int      // of the next block's instructions, for one that is used once; 0 none
-	forced  bool     // the tracer executes the next block
-	headFor uint64   // a return address whose head comes next
-	lits    []literal
-	counted use // by the block's last instruction as it executes, each time; see askCounted
-	ins     [maxBlockInsns]x86.Insn
-	pos     []position // of the block being written, one an instruction
-	posBuf  [maxBlockInsns]position
-	newHead uint64 // an address with a new head and no block yet; 0 none
+	p        *Process
+	ar       *area
+	v        Variant
+	asm      asm.Writer
+	warm     []coldStub // used as often as the code that leads there
+	cold     []coldStub
+	asks     []askStub
+	sides    []sideExit
+	basics   int      // basic blocks written
+	heads    []uint64 // application addresses that got a head
+	limit    int      // of the next block's instructions, for one that is used once; 0 none
+	forced   bool     // the tracer executes the next block
+	headFor  uint64   // a return address whose head comes next
+	lits     []literal
+	counted  use // by the block's last instruction as it executes, each time; see askCounted
+	ins      [maxBlockInsns]x86.Insn
+	pos      []position // of the block being written, one an instruction
+	posBuf   [maxBlockInsns]position
+	headMiss int    // where the displacement of the last head's jump to the one before it lies
+	newHead  uint64 // an address with a new head and no block yet; 0 none
 	// What recording a block needs, kept to be used again.
 	wants [maxBlockInsns]Want
 	opBuf []x86.Operand
@@ -49,8 +51,8 @@ type unit struct {
 	// lastRecorded: the instruction being written is part of the records.
 	lastRecorded bool
 	// facts is the block that is being recorded, before the table packs it.
-	facts  layout.Block
-	accBuf []layout.Access
+	facts  records.Block
+	accBuf []records.Access
 }
 
 // literal is a 64-bit constant that code at site refers to relatively.
@@ -77,6 +79,12 @@ type coldStub struct {
 // in variant v. It returns nil if there is no executable code at app.
 // It may return a block that existed already. A full cache gives nil as well.
 func (p *Process) translate(app uint64, v Variant) *block {
+	if p.from != nil {
+		p.lookAround()
+		if b := p.blockOf(app, v); b != nil {
+			return b
+		}
+	}
 	ar := p.areaFor(app)
 	if ar == nil {
 		return nil
@@ -128,6 +136,7 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 	for _, l := range u.lits {
 		u.asm.Link(l.site, u.asm.Here())
 		u.asm.Uint64(l.value)
+		u.reloc(relocAbs, l.value-1, 8, 0) // a return address: the call in front of it may be an image's last instruction
 	}
 	if u.asm.Full() {
 		panic("code cache: unit larger than its reserve")

@@ -147,7 +147,9 @@ func TestPathsAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := all[0]
-	var views []struct{ Rows []struct{ Address, Instructions uint64 } }
+	var views []struct {
+		Rows []struct{ Address, Instructions uint64 }
+	}
 	r := run(t, command{argv: []string{alleria(), "report", "--by-instruction", "--json", profileDir}, dir: dir})
 	if err := json.Unmarshal(r.stdout, &views); err != nil || len(views) != 1 || len(views[0].Rows) < 1000 {
 		t.Fatalf("%v: %s%s", err, clip(r.stdout), clip(r.stderr))

@@ -41,15 +41,16 @@ func rules() map[string][]string {
 		"schemas":          {},
 		"config":           {"schemas"},
 		"abp":              {},
-		"emit":             {"cab", "abp", "internal/layout"},
+		"emit":             {"cab", "abp", "internal/records"},
 		"analysis":         {"abp", "cab"},
-		"engine":           {"internal/sys", "internal/layout", "internal/spin"},
-		"engine/x86":       {"internal/layout"},
+		"engine":           {"internal/sys", "internal/layout", "internal/records", "internal/capture", "internal/spin"},
+		"engine/launch":    {"internal/sys"},
+		"engine/x86":       {"internal/records"},
 		"engine/asm":       {"engine/x86"},
 		"cab":              {"internal/sys", "internal/layout"},
 		"window":           {"config"},
 		"proctree":         {"internal/sys"},
-		"interceptors":     {"config", "engine", "cab", "internal/layout"},
+		"interceptors":     {"config", "engine", "cab", "abp", "internal/capture", "internal/layout", "internal/symbols"},
 		"analysis/reuse":   {"abp", "analysis"},
 		"analysis/stream":  {"abp", "analysis"},
 		"analysis/cache":   {"abp", "analysis"},
@@ -59,6 +60,8 @@ func rules() map[string][]string {
 		"analysis/convert": {"abp", "analysis", "internal/symbols"},
 
 		"internal/layout":      {},
+		"internal/records":     {},
+		"internal/capture":     {},
 		"internal/sys":         {},
 		"internal/spin":        {},
 		"internal/symbols":     {},
@@ -79,10 +82,10 @@ func rules() map[string][]string {
 // (internal/sys) is none for them. Nothing below them may.
 func doors() map[string]string {
 	return map[string]string{
-		"internal/sys":    "the door",
-		"engine/step":     "the oracle: it shares nothing with what it is compared with",
-		"abp/frame":       "a leaf that is used without the rest: it maps memory",
-		"internal/layout": "a leaf: it maps the table of facts",
+		"internal/sys":     "the door",
+		"engine/step":      "the oracle: it shares nothing with what it is compared with",
+		"abp/frame":        "a leaf that is used without the rest: it maps memory",
+		"internal/records": "a leaf: it maps the table of facts",
 	}
 }
 

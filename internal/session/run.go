@@ -13,7 +13,7 @@ import (
 	"alleria/emit"
 	"alleria/engine"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
 	"alleria/proctree"
@@ -41,6 +41,7 @@ type run struct {
 	outcome
 	counted  []*process // whose instructions were counted
 	analysed []analysed
+	names    *functionNames
 	missed   missed
 	waits    waits
 	lost     loss // of lossy rings
@@ -286,7 +287,7 @@ func (ps *process) Entering(t *engine.Thread) {
 		return
 	}
 	im.marked[t] = open + 1
-	t.Mark(layout.Mark(layout.MarkWindows, open), sys.TSC())
+	t.Mark(records.Mark(records.MarkWindows, open), sys.TSC())
 }
 
 // Notified is engine.Client's: a thread is about to execute a watched address.
@@ -412,7 +413,7 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 func (ps *process) ThreadEnded(t *engine.Thread) {
 	im := ps.image
 	if ps.opts.Only == OnlyCount {
-		ps.counts.add(im.tables, t)
+		ps.counts.add(im.tables, ps.names, t)
 	}
 	sampling := ps.sampleEnd(t)
 	if im.budget != nil {
