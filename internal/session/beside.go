@@ -90,7 +90,7 @@ func (b *beside) Consume(tag any, c cab.Chunk) error {
 	t.words += uint64(len(c.Words))
 	err := t.Consume(b.writer.Bounded(c.Words), c.Opened)
 	// A burst's end completes its chunk, which is not full then.
-	if b.bursts && c.Whole && c.First+uint64(len(c.Words))+records.MaxRecordWords < b.chunk {
+	if b.bursts && c.Whole && c.First+uint64(len(c.Words))+layout.MaxRecordWords < b.chunk {
 		t.Gap()
 	}
 	return err
