@@ -92,7 +92,12 @@ func methodsOf(t *testing.T, dir, out string) (all []map[string]methodSums) {
 	for _, p := range procs {
 		by := map[string]methodSums{}
 		for _, f := range p.Functions {
-			by[f.Name] = f
+			sum := by[f.Name] // of the same name in several images
+			sum.Name = f.Name
+			sum.Calls += f.Calls
+			sum.Exclusive.Instructions += f.Exclusive.Instructions
+			sum.Inclusive.Instructions += f.Inclusive.Instructions
+			by[f.Name] = sum
 		}
 		all = append(all, by)
 	}
@@ -237,5 +242,40 @@ func TestAnalysesRefused(t *testing.T) {
 	}
 	if r := run(t, command{argv: []string{alleria(), "analyze", "cache", "--l1d", "32k,8,64", "out"}, dir: dir}); r.status != 0 {
 		t.Errorf("the same caches: %d %s", r.status, clip(r.stderr))
+	}
+}
+
+// TestMethodsSequential: calls and instructions that the program's own threads count are those that analyses beside it find,
+// of all functions that have names.
+func TestMethodsSequential(t *testing.T) {
+	within := build(t, "../../testdata/windows/within.c", "-O2 -pthread")
+	for _, argv := range [][]string{
+		{build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")},
+		{within, "follow", "8"}, // functions with a loop to their first instruction
+		{within, "take", "8"},
+		{find("gzip"), "-c", "/etc/services"},
+		{find("sqlite3"), ":memory:", "select 1+2;"},
+	} {
+		if argv[0] == "" {
+			continue
+		}
+		dir := workDir(t)
+		recordBeside(t, dir, "beside", "methods", nil, argv...)
+		r := recordBeside(t, dir, "inside", "methods", []string{"--sequential"}, argv...)
+		same(t, run(t, command{argv: argv, dir: dir, env: bound}), result{stdout: r.stdout, status: r.status})
+		got, want := methodsOf(t, dir, "inside")[0], methodsOf(t, dir, "beside")[0]
+		named := 0
+		for name, w := range want {
+			if strings.Contains(name, "+0x") || strings.HasPrefix(name, "[") {
+				continue
+			}
+			named++
+			if g := got[name]; g.Calls != w.Calls || g.Exclusive != w.Exclusive {
+				t.Errorf("%s: %s is called %d times and has %d instructions, beside the program %d and %d", argv[0], name, g.Calls, g.Exclusive.Instructions, w.Calls, w.Exclusive.Instructions)
+			}
+		}
+		if named < 30 {
+			t.Errorf("%s: %d functions", argv[0], named)
+		}
 	}
 }

@@ -91,12 +91,7 @@ type Options struct {
 	Tree *proctree.Tree
 	// NoASLR switches address-space randomisation off for the target.
 	NoASLR bool
-	// MaxSize, MaxTime and MaxInstructions close all windows for good when the
-	// profile has so many bytes, the target has run so long or so many
-	// instructions were recorded; the target then runs on natively. 0: no bound.
-	MaxSize         int64
-	MaxTime         time.Duration
-	MaxInstructions uint64
+	Limits
 
 	// Threads is the most processing threads that there are; 0: one a processor.
 	Threads int
@@ -116,4 +111,13 @@ type Options struct {
 	Log      io.Writer
 	Messages io.Writer
 	Progress io.Writer
+}
+
+// Limits end a recording: they close all windows for good when the
+// profile has so many bytes, the target has run so long or so many
+// instructions were recorded; the target then runs on natively. 0: no bound.
+type Limits struct {
+	MaxSize         int64
+	MaxTime         time.Duration
+	MaxInstructions uint64
 }
