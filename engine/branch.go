@@ -290,7 +290,7 @@ func (u *unit) head(app uint64) bool {
 		next = p.tableMiss()
 	}
 	h := u.asm.Here()
-	u.compare(app, next)
+	miss := u.compare(app, next)
 	u.noteNewHead()
 	if b := p.blockOf(app, v); b != nil {
 		b.headed = true
@@ -300,7 +300,7 @@ func (u *unit) head(app uint64) bool {
 	p.slotHeads[v][s] = h
 	u.heads = append(u.heads, app)
 	if w := &p.written; !w.off && v < keptVariants {
-		w.heads = append(w.heads, headAt{app: app, code: uint32(h - u.ar.base), miss: uint32(u.headMiss), area: u.ar.num, v: v})
+		w.heads = append(w.heads, headAt{app: app, code: uint32(h - u.ar.base), miss: uint32(miss), area: u.ar.num, v: v})
 	}
 	if p.notify[app] {
 		n := p.newExit(exit{target: app, area: u.ar, v: v, fixed: true})
@@ -319,7 +319,8 @@ func (u *unit) head(app uint64) bool {
 //
 // rcx minus the address is zero for a hit, which jrcxz finds without flags; on a miss the
 // same is added again. Small addresses fit a displacement, others take rdx.
-func (u *unit) compare(app, next uint64) {
+// miss is where the displacement of the jump on a miss lies.
+func (u *unit) compare(app, next uint64) (miss int) {
 	a := &u.asm
 	if app < 1<<31 {
 		a.LeaLong(x86.RCX, x86.RCX, -int32(app))
@@ -334,9 +335,10 @@ func (u *unit) compare(app, next uint64) {
 		a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 1))
 	}
 	u.jmpAnywhere(next)
-	u.headMiss = u.asm.Pos() - 4
+	miss = u.asm.Pos() - 4
 	a.LoadWord(x86.RCX, layout.S0)
 	a.LoadWord(x86.RDX, layout.S1)
+	return miss
 }
 
 // jmpAnywhere writes a jump of five bytes to a cache address in any area.

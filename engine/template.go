@@ -62,6 +62,18 @@ func (p *Process) template() *template {
 	if !t.sortBlocks() || !t.sortExits() {
 		return nil
 	}
+	t.sortCode(p)
+	t.areas, p.areas = p.areas, nil
+	_ = p.file.Truncate(int64(slotsOff)) // the threads' memory: the file lives as long as its areas are mapped
+	for _, a := range t.areas {
+		t.bytes += a.next + a.cold - a.size/4*3
+	}
+	t.bytes += t.blocks.n*blockBytes + t.exits.n*exitBytes
+	return t
+}
+
+// sortCode puts to their images what is known by address of the code, and what refers to the application in it.
+func (t *template) sortCode(p *Process) {
 	for v := range keptVariants {
 		t.bits[v] = p.index[v].bits
 		for _, s := range p.index[v].slots {
@@ -92,13 +104,6 @@ func (p *Process) template() *template {
 			im.pages = append(im.pages, page)
 		}
 	}
-	t.areas, p.areas = p.areas, nil
-	_ = p.file.Truncate(int64(slotsOff)) // the threads' memory: the file lives as long as its areas are mapped
-	for _, a := range t.areas {
-		t.bytes += a.next + a.cold - a.size/4*3
-	}
-	t.bytes += t.blocks.n*blockBytes + t.exits.n*exitBytes
-	return t
 }
 
 // About what a block and an exit take in tables, for a template's size.

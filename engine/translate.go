@@ -24,26 +24,25 @@ const (
 //
 // There is one a process and it is used again: a request must not allocate.
 type unit struct {
-	p        *Process
-	ar       *area
-	v        Variant
-	asm      asm.Writer
-	warm     []coldStub // used as often as the code that leads there
-	cold     []coldStub
-	asks     []askStub
-	sides    []sideExit
-	basics   int      // basic blocks written
-	heads    []uint64 // application addresses that got a head
-	limit    int      // of the next block's instructions, for one that is used once; 0 none
-	forced   bool     // the tracer executes the next block
-	headFor  uint64   // a return address whose head comes next
-	lits     []literal
-	counted  use // by the block's last instruction as it executes, each time; see askCounted
-	ins      [maxBlockInsns]x86.Insn
-	pos      []position // of the block being written, one an instruction
-	posBuf   [maxBlockInsns]position
-	headMiss int    // where the displacement of the last head's jump to the one before it lies
-	newHead  uint64 // an address with a new head and no block yet; 0 none
+	p       *Process
+	ar      *area
+	v       Variant
+	asm     asm.Writer
+	warm    []coldStub // used as often as the code that leads there
+	cold    []coldStub
+	asks    []askStub
+	sides   []sideExit
+	basics  int      // basic blocks written
+	heads   []uint64 // application addresses that got a head
+	limit   int      // of the next block's instructions, for one that is used once; 0 none
+	forced  bool     // the tracer executes the next block
+	headFor uint64   // a return address whose head comes next
+	lits    []literal
+	counted use // by the block's last instruction as it executes, each time; see askCounted
+	ins     [maxBlockInsns]x86.Insn
+	pos     []position // of the block being written, one an instruction
+	posBuf  [maxBlockInsns]position
+	newHead uint64 // an address with a new head and no block yet; 0 none
 	// What recording a block needs, kept to be used again.
 	wants [maxBlockInsns]Want
 	opBuf []x86.Operand

@@ -15,11 +15,10 @@ import (
 	"alleria/internal/layout"
 )
 
-// beside is the analyses of one program image that are made while it runs. It is the sink of all of its
-// processing threads: each ring has one consumer at a time, in order (cab.Ring.Alone), and a besideThread belongs
-// to who consumes its ring.
+// beside is the analyses of one program image that are made while it runs. Each of its rings has one consumer
+// at a time, in order (cab.Ring.Alone), and a besideThread belongs to who consumes its ring.
 //
-// Its other methods are for Record's goroutine. A nil one does nothing.
+// Its methods are for Record's goroutine. A nil one does nothing.
 type beside struct {
 	writer  *emit.ProcessWriter
 	process *live.Process
@@ -32,8 +31,12 @@ type beside struct {
 // besideThread is what an application thread's ring is known by to the sink.
 type besideThread struct {
 	*live.Thread
+	of    *beside
 	words uint64 // consumed
 }
+
+// besideSink is what processing threads do where analyses are made: all that there is to know comes with the ring.
+type besideSink struct{}
 
 // newBeside begins with an image.
 func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
@@ -48,13 +51,18 @@ func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
 		bursts: ps.samples(), chunk: uint64(ps.chunk()) / 8}
 }
 
-// started begins with a thread and returns what its ring is known by to the pool.
-func (b *beside) started(t *engine.Thread, r *cab.Ring) any {
-	if b == nil {
-		return t
+// tag is what a ring is known by to the pool.
+func (im *image) tag(t *engine.Thread, r *cab.Ring) any {
+	if im.beside == nil {
+		return &fed{t, im.writer}
 	}
+	return im.beside.started(t, r)
+}
+
+// started begins with a thread and returns what its ring is known by.
+func (b *beside) started(t *engine.Thread, r *cab.Ring) *besideThread {
 	r.Alone()
-	bt := &besideThread{Thread: b.process.Thread(uint32(t.Num()))}
+	bt := &besideThread{Thread: b.process.Thread(uint32(t.Num())), of: b}
 	b.threads[t] = bt
 	return bt
 }
@@ -82,25 +90,25 @@ func (b *beside) ended(t *engine.Thread, s *abp.Sampling, r *cab.Ring) {
 }
 
 // Consume is cab.Sink's.
-func (b *beside) Consume(tag any, c cab.Chunk) error {
+func (besideSink) Consume(tag any, c cab.Chunk) error {
 	t, ok := tag.(*besideThread)
 	if !ok {
 		return fmt.Errorf("ring of %T", tag)
 	}
 	t.words += uint64(len(c.Words))
-	err := t.Consume(b.writer.Bounded(c.Words), c.Opened)
+	err := t.Consume(t.of.writer.Bounded(c.Words), c.Opened)
 	// A burst's end completes its chunk, which is not full then.
-	if b.bursts && c.Whole && c.First+uint64(len(c.Words))+layout.MaxRecordWords < b.chunk {
+	if t.of.bursts && c.Whole && c.First+uint64(len(c.Words))+layout.MaxRecordWords < t.of.chunk {
 		t.Gap()
 	}
 	return err
 }
 
 // Leave is cab.Sink's.
-func (b *beside) Leave(any) error { return nil }
+func (besideSink) Leave(any) error { return nil }
 
 // Flush is cab.Sink's.
-func (b *beside) Flush() error { return nil }
+func (besideSink) Flush() error { return nil }
 
 // analysed is what was found of a program image.
 type analysed struct {
