@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"alleria/abp"
 	"alleria/analysis"
 	"alleria/analysis/cache"
+	"alleria/analysis/calls"
 	"alleria/analysis/live"
+	"alleria/analysis/paths"
 	"alleria/analysis/reuse"
 	"alleria/config"
 )
@@ -124,4 +128,150 @@ func (h *heatmaps) heatOf(proc *abp.Process) (*analysis.Heat, error) {
 // changedOf lists which of some flags were given.
 func changedOf(fl *pflag.FlagSet, names ...string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return !fl.Changed(n) })
+}
+
+// countedMethods shows what a run has counted that counted calls in the program's own threads; false for any other profile.
+func (a *app) countedMethods(path string, f *orderFlags, top int, json bool) (done bool, err error) {
+	err = openProfiles([]string{path}, func(profiles []*abp.Profile) error {
+		run := profiles[0].Run()
+		if run == nil {
+			return nil
+		}
+		all := []calls.MethodsJSON{}
+		for i := range run.Processes {
+			e := &run.Processes[i]
+			if e.Counted == nil || !slices.ContainsFunc(e.Counted.Functions, func(f abp.CountedFunction) bool { return f.Calls > 0 }) {
+				continue
+			}
+			done = true
+			if len(f.processes) == 0 || slices.Contains(f.processes, uint(e.Number)) {
+				all = append(all, methodsOf(e))
+			}
+		}
+		switch {
+		case !done:
+			return nil
+		case len(f.threads) > 0 || f.time != "" || len(f.windows) > 0:
+			return usagef("%s has counts of whole processes: --thread, --time and --window need a recorded profile", path)
+		case json:
+			return a.printJSON(all)
+		}
+		for i := range all {
+			a.printMethods(&all[i], top)
+		}
+		return nil
+	})
+	return done || err != nil, err
+}
+
+// methodsOf gives counts the form that trees of calls give.
+func methodsOf(e *abp.ProcessEntry) calls.MethodsJSON {
+	out := calls.MethodsJSON{Process: e.Number, Command: e.Command, Total: e.Counts, Functions: []calls.MethodJSON{}}
+	for _, f := range e.Counted.Functions {
+		m := calls.MethodJSON{Calls: f.Calls}
+		m.Name, m.Image = f.Name, f.Image
+		if m.Name == "" {
+			m.Name = calls.NoFunction
+		}
+		m.Exclusive.Instructions = f.Instructions
+		out.Functions = append(out.Functions, m)
+	}
+	return out
+}
+
+// printMethods prints counts of a process.
+func (a *app) printMethods(m *calls.MethodsJSON, top int) {
+	fmt.Fprintf(a.stdout, "Process %d: %s\n  %s instructions; what functions call is not counted for them\n\n", m.Process, strings.Join(m.Command, " "),
+		analysis.FormatExact(m.Total.Instructions))
+	t := analysis.NewTextTable("function", "image", "calls", "exclusive", "%")
+	t.Text = 2
+	for i := range m.Functions {
+		if top > 0 && i == top {
+			t.More = len(m.Functions) - i
+			break
+		}
+		f := &m.Functions[i]
+		t.Add(f.Name, f.Image, analysis.FormatExact(f.Calls), analysis.FormatExact(f.Exclusive.Instructions),
+			fmt.Sprintf("%.1f", 100*float64(f.Exclusive.Instructions)/float64(max(m.Total.Instructions, 1))))
+	}
+	t.Write(a.stdout, "  ")
+}
+
+// pathsCommand counts acyclic paths.
+func (a *app) pathsCommand() *cobra.Command {
+	var filter orderFlags
+	json, top := false, 20
+	c := &cobra.Command{
+		Use:   "paths PROFILE",
+		Short: "Count paths through functions: which ways hot code takes, as lines of source",
+		Long: `paths counts how often each path through a function was executed (Ball and Larus):
+from where it is entered, or from where a jump back leads, to where it returns or
+jumps back. Jumps to lower addresses are what cuts loops. Paths are shown as lines of
+source where images have debug information, else as addresses in the image's file.
+Code is followed as far as it was recorded: record with --select any, and with
+addresses, which tell what returns where.`,
+		Example: "  alleria record --analysis paths -o out -- ./tool\n  alleria analyze paths out",
+		Args:    oneProfile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if top < 0 {
+				return usagef("--top is a number from 0, not %d", top)
+			}
+			return openProfiles(args, func(profiles []*abp.Profile) error {
+				q, err := filter.query(profiles)
+				if err != nil {
+					return err
+				}
+				all := []*paths.Result{}
+				err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
+					r, err := a.pathsOf(profiles[0], proc, &filter, q, progress)
+					if err != nil {
+						return err
+					}
+					all = append(all, r)
+					if json {
+						return nil
+					}
+					return a.printPaths(proc, r, top)
+				})
+				if err != nil || !json {
+					return err
+				}
+				return a.printJSON(all)
+			})
+		},
+	}
+	fl := c.Flags()
+	fl.UintSliceVar(&filter.processes, "process", nil, "only these processes, by `number`")
+	fl.UintSliceVar(&filter.threads, "thread", nil, "only these threads, by `number` within their process")
+	fl.BoolVar(&json, "json", false, "print JSON, everything in it: a list of processes")
+	fl.IntVar(&top, "top", 20, "show this `number` of paths; 0: all")
+	return c
+}
+
+// pathsOf counts paths over a process's records, or returns what was counted while it ran.
+func (a *app) pathsOf(p *abp.Profile, proc *abp.Process, f *orderFlags, q abp.Query, progress *analysis.Progress) (*paths.Result, error) {
+	file, found, err := a.liveResult(proc, "paths")
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := found.(*paths.Result); ok {
+		a.sayLive(proc, file)
+		return r, f.wholeOnly(proc)
+	}
+	return paths.Count(p, proc, q.Threads, progress)
+}
+
+// printPaths prints paths with the lines that the images of the process have.
+func (a *app) printPaths(proc *abp.Process, r *paths.Result, top int) (err error) {
+	src := newSourceLines()
+	defer func() { err = errors.Join(err, src.close()) }()
+	return r.Write(a.stdout, top, func(path string, base, addr uint64) (string, int, bool) {
+		for i := range proc.Images() {
+			if img := &proc.Images()[i]; img.Path == path && img.Base == base {
+				file, line, ok := src.find(img, addr)
+				return filepath.Base(file), line, ok && file != ""
+			}
+		}
+		return "", 0, false
+	})
 }

@@ -41,7 +41,6 @@ type run struct {
 	messages
 	outcome
 	counted  []*process // whose instructions were counted
-	analysed []analysed
 	names    *functionNames
 	missed   missed
 	waits    waits
@@ -61,8 +60,9 @@ type machine struct {
 
 // messages is what the user is told.
 type messages struct {
-	notes []string
-	told  []string // of these, what was said as the program began
+	analysed []analysed
+	notes    []string
+	told     []string // of these, what was said as the program began
 }
 
 // outcome is how the recording ends. Any goroutine may set it.
