@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
 	"alleria/internal/layout"
 )
 
@@ -13,7 +14,7 @@ import (
 // to the right sum.
 func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
 	for i, num := range t.p.cache.Counters {
-		if n := t.slot.get(layout.CounterOff + 8*i); n != 0 {
+		if n := t.slot.get(layout.CounterOff + 8*i); n != 0 && !t.p.translator.Entries.IsJump(i) {
 			b := t.p.cache.BlockPool.At(int(num))
 			f(b.App, int(b.Insns), n)
 		}
@@ -38,4 +39,32 @@ func (t *Thread) countEmulated(addr uint64) {
 type partial struct {
 	b    *codecache.Block
 	done int
+}
+
+// CountEntries has the blocks of ModeCount tell how often functions are entered (Thread.Entries). function returns the extent of the function
+// that holds an address, zeros if there is none. It is called before anything is translated.
+func (p *Process) CountEntries(function func(addr uint64) Extent) {
+	p.translator.Entries = translate.EntryCounts{Jumps: make(map[int]uint64), Function: func(addr uint64) (start, end uint64) {
+		e := function(addr)
+		return e.Start, e.End
+	}}
+}
+
+// Entries calls f for counts of arrivals at functions' first instructions, with a negative number of times for those that are
+// no entries: f must add in uint64. Other addresses come too, at which no function begins. Only for a thread that is stopped or
+// has ended.
+func (t *Thread) Entries(f func(addr uint64, times uint64)) {
+	for i, num := range t.p.cache.Counters {
+		n := t.slot.get(layout.CounterOff + 8*i)
+		switch {
+		case n == 0:
+		case t.p.translator.Entries.IsJump(i):
+			f(t.p.translator.Entries.Jumps[i], -n)
+		default:
+			f(t.p.cache.BlockPool.At(int(num)).App, n)
+		}
+	}
+	for addr, n := range t.emulated {
+		f(addr, n)
+	}
 }

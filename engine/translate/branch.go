@@ -48,6 +48,9 @@ func (u *Translator) branch(b *codecache.Block, in *x86.Insn) (next uint64) {
 // Following a jump saves executing it and makes two blocks one stretch of memory.
 func (u *Translator) direct(in *x86.Insn) (next uint64) {
 	target := in.Target()
+	if u.jumpsToEntry(in) {
+		u.countJump(in)
+	}
 	how := u.target.EntryFrom(in.Addr, target)
 	if how == codecache.Uncounted && u.cache.BlockOf(target, u.Variant) == nil && u.cache.RegionFor(target) == u.ar && !u.NoFollow {
 		return target
@@ -112,6 +115,10 @@ func (u *Translator) ask(req uint32) {
 func (u *Translator) cond(in *x86.Insn) {
 	target := in.Target()
 	how := u.target.EntryFrom(in.Addr, target)
+	if u.jumpsToEntry(in) {
+		u.countedCond(in, how)
+		return
+	}
 	switch in.Mnem {
 	case x86.MLOOP, x86.MLOOPE, x86.MLOOPNE, x86.MJRCXZ, x86.MJECXZ:
 		u.shortCond(in, target, how)

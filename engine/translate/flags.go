@@ -18,16 +18,11 @@ func (u *Translator) count(b *codecache.Block, ins []x86.Insn) {
 	}
 	u.cache.Counters = append(u.cache.Counters, b.Num)
 	off := layout.CounterOff + 8*n
-	a := &u.asm
 	if u.flagsFree(ins) {
-		a.IncWord(off)
+		u.asm.IncWord(off)
 		return
 	}
-	a.StoreWord(layout.S0, x86.RAX)
-	a.LoadWord(x86.RAX, off)
-	a.LeaDisp(x86.RAX, x86.RAX, 1)
-	a.StoreWord(off, x86.RAX)
-	a.LoadWord(x86.RAX, layout.S0)
+	u.increment(off)
 }
 
 // flagsFree tells whether code at a block's start may change the flags.

@@ -7,8 +7,9 @@ type Settings struct {
 	Switches
 	Features
 	Budgets
-	KeepFlags bool // flags are recorded: they are right where they are dead, too
-	Awaits    bool // returns look whether they are awaited
+	Entries   EntryCounts // of functions, by the counting variant
+	KeepFlags bool        // flags are recorded: they are right where they are dead, too
+	Awaits    bool        // returns look whether they are awaited
 }
 
 // Switches turn optimisations off.

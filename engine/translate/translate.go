@@ -250,7 +250,7 @@ func (u *Translator) extent(app uint64, n int, why x86.Why, changing bool) []x86
 	if u.Variant.Records() && why == x86.EndOfBlock {
 		n = u.superblock(app, n)
 	}
-	n = u.untilTrap(u.Ins[:n])
+	n = u.withinFunction(u.Ins[:u.untilTrap(u.Ins[:n])])
 	if u.CountsAccesses {
 		n = u.untilCounted(u.Ins[:n])
 	}
