@@ -19,9 +19,10 @@ type childKind struct {
 	of     *follower // or this one
 	seen   bool
 	since  time.Time // when it was seen, while the parent's event is awaited
-	after  uint64    // where it goes on, if the routine that begins calls again made the call
-	num    int       // of a thread
-	fate   Fate      // of a process
+	hidden *hiddenFlag
+	after  uint64 // where it goes on, if the routine that begins calls again made the call
+	num    int    // of a thread
+	fate   Fate   // of a process
 }
 
 // known tells whether the parent's event has come.
@@ -44,6 +45,15 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	}
 	if k.event, err = parent.bornAs(event); err != nil {
 		return err
+	}
+	if k.hidden = parent.hidden; k.hidden != nil {
+		var regs sys.Regs
+		if err := sys.GetRegs(parent.tid, &regs); err != nil {
+			return err
+		}
+		if err := parent.unhide(&regs); err != nil {
+			return err
+		}
 	}
 	if k.event == eventClone {
 		k.num = parent.p.nextNum() // a younger sister may stop first
@@ -175,7 +185,8 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 	if err := sys.GetRegs(tid, &regs); err != nil {
 		return err
 	}
-	t := &Thread{p: p, tid: tid, num: k.num, stopped: true, appGS: k.parent.appGS, native: k.parent.native, birth: birth{bornAt: k.after, fate: k.fate}}
+	k.hidden.restore(&regs)
+	t := &Thread{p: p, tid: tid, num: k.num, stopped: true, appGS: k.parent.applicationGS(&regs), native: k.parent.native, birth: birth{bornAt: k.after, fate: k.fate, flags: k.hidden}}
 	switch k.event {
 	// a process of its own: it is no thread of ours
 	case eventFork:
@@ -249,6 +260,15 @@ func (tr *Tracer) afterClone(t *Thread, regs *sys.Regs) error {
 	return nil
 }
 
+// applicationGS is the application's base of gs, of a thread or of one that has just been created with its registers:
+// what is in gs, unless that leads to memory of ours.
+func (t *Thread) applicationGS(regs *sys.Regs) uint64 {
+	if gs := regs.Gs_base; gs < t.p.bellAt() || gs >= t.p.control()+sharedBytes {
+		return gs
+	}
+	return t.appGS
+}
+
 // adoptForked sees to a process that one in a code cache has created, with a copy of its memory, before its first
 // instruction: it is cleaned of everything of ours, and goes on as its fate says.
 //
@@ -270,6 +290,11 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	defer mem.Close()
+	if t.flags != nil {
+		if err := t.flags.write(mem, t.flags.flags); err != nil {
+			return err
+		}
+	}
 	// its memory is a copy, breakpoints included
 	if err := p.restore(mem); err != nil {
 		return fmt.Errorf("process %d: %w", t.tid, err)
@@ -277,18 +302,16 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if err := sys.SetRegs(t.tid, regs); err != nil {
 		return err
 	}
-	filtered := p.ctl.u32(layout.NoCalls).Load() != 0 // its filter could kill it for the calls below
+	filtered := !p.mayCall() || tr.limited(t.tid) // its filter could kill it for the calls below
 	if !filtered {
 		if err := tr.unmapOurs(t, mem, regs); err != nil {
 			return err
 		}
 	}
-	switch {
-	case t.fate == Release:
+	switch t.fate {
+	case Release:
 		return sys.Detach(t.tid, 0)
-	case t.fate == Trace && filtered:
-		tr.client.Untraced(t.tid, errFiltered)
-	case t.fate == Trace:
+	case Trace:
 		return tr.traceForked(t, regs)
 	}
 	return tr.follow(t.tid, t.tid, 0)
@@ -342,7 +365,10 @@ func (in *injector) batchForked(calls []batchCall) error {
 // traceForked makes a forked child, clean and stopped at regs, a traced process. Where that is not possible it is
 // followed.
 func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
-	from := inherited{filtered: t.p != nil && t.p.filtered}
+	from := inherited{filtered: t.p != nil && t.p.filtered || tr.limited(t.tid)}
+	if from.filtered {
+		return tr.untraced(t.tid, errFiltered)
+	}
 	p, err := newProcess(tr, t.tid, from, forked)
 	if err != nil {
 		return tr.untraced(t.tid, err)

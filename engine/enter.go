@@ -54,6 +54,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how arriv
 	}
 	if t.native {
 		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
+		t.noteFilters()            // nor one that installed a filter
 	}
 	t.native = false
 	return tr.enterCache(t, regs, sig, how)
@@ -205,7 +206,7 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 		return true, err
 	}
 	if p.probeHitAt(at, regs) {
-		t.appGS = regs.Gs_base
+		t.appGS = t.applicationGS(regs)
 		tr.probeHit(p)
 		if p.loops(regs.Rip) {
 			p.stayAmid()
@@ -226,7 +227,7 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 // if that has changed while the thread was behind a breakpoint.
 func (tr *Tracer) goOn(t *Thread, regs *sys.Regs) error {
 	if tr.modeDiffers(t) {
-		t.appGS = regs.Gs_base
+		t.appGS = t.applicationGS(regs)
 		return tr.enter(t, regs, 0)
 	}
 	regs.Rip = t.p.copied(regs.Rip) // a jump may lie there by now
@@ -250,6 +251,11 @@ func (p *Process) gone(at uint64) bool {
 // trapped handles a thread that waits for the tracer to execute the last
 // instruction of b.
 func (tr *Tracer) trapped(t *Thread, b *block) error {
+	if b.term == termSyscall && t.plainClone() {
+		t.restarted = false
+		tr.reply(t, b.code+uint64(b.size)-sysTail)
+		return nil
+	}
 	regs, err := tr.fetchWaiting(t, t.p.insAddr(b, int(b.insns)-1))
 	if err != nil {
 		return err

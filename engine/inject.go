@@ -96,6 +96,9 @@ func (t *Thread) ignoreTrap() error {
 		sysSigaction = 13
 		scratch      = 0x800 // nothing else in a slot uses it
 	)
+	if t.noteFilters(); !t.p.mayCall() {
+		return nil
+	}
 	a := t.p.areas[0]
 	in := &injector{t: t, at: a.base + a.rt.inject}
 	if err := sys.GetRegs(t.tid, &in.saved); err != nil {

@@ -248,7 +248,7 @@ func (tr *Tracer) switchStopped(t *Thread) error {
 		return tr.resume(t, 0)
 	}
 	if t.native { // which may have changed it
-		t.appGS = regs.Gs_base
+		t.appGS = t.applicationGS(regs)
 	}
 	var none heldSignal
 	if err := tr.toClean(t, regs, &none); err != nil {

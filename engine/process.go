@@ -174,6 +174,7 @@ type birth struct {
 	fate     Fate   // what becomes of it then
 	vforking bool   // the kernel holds it until its child executes or ends: it cannot be stopped
 	bornAt   uint64 // where it begins, see childKind
+	flags    *hiddenFlag
 }
 
 // tables is which of a thread's look-up tables are filled, and for which state of the variant's translations.
@@ -199,6 +200,7 @@ type callState struct {
 	toReturn  bool  // see awaitReturn
 	call      *Call // being made, where the tracer has seen it begin
 	restarted bool  // the kernel will make its last call again
+	hidden    *hiddenFlag
 }
 
 // endState is what is known of a thread's end; see ending.go.
@@ -268,7 +270,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	if tr.opts.NoSpread {
 		p.words = 1
 	}
-	p.filtered = from.filtered
+	p.filtered = from.filtered || tr.limited(pid)
 	if at == executing {
 		p.past = tr.history.historyOf(pid)
 		p.watchCalls = watchedCalls

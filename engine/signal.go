@@ -76,6 +76,12 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 			}
 		}
 	}
+	if tr.stampFault(t, regs, &h) {
+		if err := sys.SetRegs(t.tid, regs); err != nil {
+			return err
+		}
+		return tr.resume(t, 0)
+	}
 	p.stats.Signals++
 	if tr.postpone(t, regs, &h) {
 		return tr.resume(t, 0)
@@ -104,7 +110,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 		if t.p.mode == ModeNative {
 			return tr.ignore(t, regs, h)
 		}
-		t.appGS = regs.Gs_base
+		t.appGS = t.applicationGS(regs)
 	}
 	sets, err := sys.ReadSignalSets(t.tid)
 	if err != nil {
@@ -326,6 +332,10 @@ func (tr *Tracer) stepHidden(t *Thread, regs *sys.Regs) error {
 	}
 	if err := sys.GetRegs(t.tid, regs); err != nil {
 		return err
+	}
+	if k := len(t.held); k > 0 && tr.stampFault(t, regs, &t.held[k-1]) {
+		t.held = t.held[:k-1]
+		return sys.SetRegs(t.tid, regs)
 	}
 	if own {
 		return nil

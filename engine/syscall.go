@@ -36,6 +36,8 @@ const (
 	prSetSeccomp = 22
 
 	ptraceTraceMe = 0
+	ptraceAttach  = 16
+	ptraceSeize   = 0x4206
 
 	mclCurrent, mclOnFault = 1, 4
 )
@@ -54,6 +56,8 @@ func specialCalls() map[int]byte {
 		sysPrctl:     layout.SyscallTracer,
 		sysSeccomp:   layout.SyscallTracer,
 		sysRseq:      layout.SyscallTracer,
+		sysClone:     layout.SyscallTracer,
+		sysClone3:    layout.SyscallTracer,
 		sysMmap:      layout.SyscallNotify, sysMunmap: layout.SyscallNotify,
 		sysMprotect: layout.SyscallNotify, sysPkeyProtect: layout.SyscallNotify,
 		sysMremap: layout.SyscallNotify, sysShmat: layout.SyscallNotify, sysShmdt: layout.SyscallNotify,
@@ -78,9 +82,18 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64, recorded 
 	case sysSigreturn:
 		return tr.sigreturn(t, regs)
 	case sysPtrace:
-		if regs.Rdi == ptraceTraceMe {
+		switch regs.Rdi {
+		case ptraceTraceMe:
 			return tr.traceMe(t, regs)
+		case ptraceAttach, ptraceSeize:
+			return tr.attached(t, regs, plain)
 		}
+	case sysClone, sysClone3:
+		r := *regs
+		if err := t.hide(&r); err != nil {
+			return err
+		}
+		return tr.plainCall(t, &r, plain)
 	case sysArchPrctl:
 		switch regs.Rdi {
 		case archSetGS:
@@ -127,7 +140,7 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64, recorded 
 	case filter && failed:
 		calls.Store(had)
 	case filter:
-		t.p.filtered = true
+		t.p.forbidCalls()
 	}
 	if !restarting(&r) {
 		tr.callDone(t, r.Rax)

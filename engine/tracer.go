@@ -83,6 +83,7 @@ type Tracer struct {
 	decoder   x86.Decoder // what it remembers holds for every program
 	history   history
 	began     time.Time
+	filters   sys.Filters // that the tracer itself is under
 }
 
 // Status is how the target ended, which is the process that Run has started.
@@ -120,6 +121,9 @@ func (tr *Tracer) Run() (Status, error) {
 		return Status{}, err
 	}
 	if err := l.proceed(); err != nil {
+		return Status{}, err
+	}
+	if tr.filters, err = sys.ReadFilters(0); err != nil {
 		return Status{}, err
 	}
 	if tr.reports, err = sys.StartWaiter(); err != nil {

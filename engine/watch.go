@@ -154,6 +154,14 @@ func (tr *Tracer) callStop(t *Thread) error {
 		}
 		return tr.resume(t, 0)
 	}
+	if t.hidden != nil {
+		if err := t.unhide(&regs); err != nil {
+			return err
+		}
+		if restarting(&regs) {
+			return tr.createAgain(t, &regs)
+		}
+	}
 	t.restarted = restarting(&regs)
 	if !t.restarted {
 		tr.callDone(t, regs.Rax)
