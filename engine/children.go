@@ -285,7 +285,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	regs.Gs_base = t.appGS
-	mem, err := openMem(t.tid)
+	mem, err := t.openForked()
 	if err != nil {
 		return err
 	}
@@ -308,13 +308,16 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 			return err
 		}
 	}
-	switch t.fate {
-	case Release:
-		return sys.Detach(t.tid, 0)
-	case Trace:
+	if t.fate == Trace {
 		return tr.traceForked(t, regs)
 	}
-	return tr.follow(t.tid, t.tid, 0)
+	if err := t.closeAgain(regs); err != nil {
+		return err
+	}
+	if t.fate == Release {
+		return sys.Detach(t.tid, t.heldSignal())
+	}
+	return tr.follow(t.tid, t.tid, t.heldSignal())
 }
 
 // errFiltered is why a process is not traced that was created behind a filter of system calls.
@@ -366,11 +369,15 @@ func (in *injector) batchForked(calls []batchCall) error {
 // followed.
 func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	from := inherited{filtered: t.p != nil && t.p.filtered || tr.limited(t.tid)}
-	if from.filtered {
-		return tr.untraced(t.tid, errFiltered)
+	err := errFiltered
+	var p *Process
+	if !from.filtered {
+		p, err = newProcess(tr, t.tid, from, forked)
 	}
-	p, err := newProcess(tr, t.tid, from, forked)
 	if err != nil {
+		if err := t.closeAgain(regs); err != nil {
+			return err
+		}
 		return tr.untraced(t.tid, err)
 	}
 	child := p.threads[t.tid]
@@ -378,6 +385,10 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	if err := tr.begin(p, child, regs); err != nil {
 		return err
 	}
+	if err := t.closeAgain(regs); err != nil {
+		return err
+	}
+	child.held = append(child.held, t.held...)
 	return tr.enter(child, regs, 0)
 }
 

@@ -175,6 +175,7 @@ type birth struct {
 	vforking bool   // the kernel holds it until its child executes or ends: it cannot be stopped
 	bornAt   uint64 // where it begins, see childKind
 	flags    *hiddenFlag
+	closed   *closed // see openForked
 }
 
 // tables is which of a thread's look-up tables are filled, and for which state of the variant's translations.
