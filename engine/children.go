@@ -102,18 +102,19 @@ func (t *Thread) bornAs(event int) (int, error) {
 	if err := sys.GetRegs(t.tid, &regs); err != nil {
 		return 0, err
 	}
-	var flags uint64
-	switch regs.Orig_rax {
-	case sysClone:
-		flags = regs.Rdi
-	case sysClone3:
+	flags, at, byFlags := creates(&regs)
+	if t.p.by32Bits(regs.Rip) {
+		flags, at, byFlags = creates32(&regs)
+	}
+	if !byFlags {
+		return event, nil
+	}
+	if at != 0 {
 		var b [8]byte
-		if _, err := t.p.mem.ReadAt(b[:], int64(regs.Rdi)); err != nil {
+		if _, err := t.p.mem.ReadAt(b[:], int64(at)); err != nil {
 			return 0, fmt.Errorf("arguments of clone3: %w", err)
 		}
 		flags = binary.LittleEndian.Uint64(b[:])
-	default:
-		return event, nil
 	}
 	switch {
 	// CLONE_THREAD implies CLONE_VM: it has to be asked first.
@@ -123,6 +124,17 @@ func (t *Thread) bornAs(event int) (int, error) {
 		return eventVfork, nil
 	}
 	return eventFork, nil
+}
+
+// creates is the flags of a call that creates a process or thread, or where they lie; false for one without flags.
+func creates(regs *sys.Regs) (flags, at uint64, ok bool) {
+	switch regs.Orig_rax {
+	case sysClone:
+		return regs.Rdi, 0, true
+	case sysClone3:
+		return 0, regs.Rdi, true
+	}
+	return 0, 0, false
 }
 
 // unknown takes a report about a process that is not one of the threads.

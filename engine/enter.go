@@ -207,6 +207,9 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	}
 	if p.probeHitAt(at, regs) {
 		t.appGS = t.applicationGS(regs)
+		if err := tr.mendTrap(t); err != nil {
+			return true, err
+		}
 		tr.probeHit(p)
 		if p.loops(regs.Rip) {
 			p.stayAmid()
@@ -281,6 +284,9 @@ func (tr *Tracer) emulate(t *Thread, b *block, regs *sys.Regs) error {
 		rec = tr.beforeEmulation(t, b, &r)
 	}
 	own, call := r.Eflags&flagTrap != 0, t.p.systemCallAt(r.Rip)
+	if !own && t.p.by32Bits(r.Rip+interruptLength) {
+		return tr.callBy32Bits(t, b, &r, rec)
+	}
 	for again := true; again; { // a repeated string instruction stops at each iteration
 		if err := tr.execute(t, &r); err != nil {
 			return err

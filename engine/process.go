@@ -51,6 +51,7 @@ type Process struct {
 	variant     Variant
 	filtered    bool // the program has installed a filter of system calls; stays so through execve
 	trapIgnored bool // the program was started with SIGTRAP ignored
+	trap        trapAction
 
 	orders
 	members

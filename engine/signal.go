@@ -58,7 +58,11 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 		return err
 	}
 	if sig == sigTrap {
-		switch h.info.Code() {
+		code := h.info.Code()
+		if tr.mergedTrap(t, regs, &h) {
+			code = codeKernel
+		}
+		switch code {
 		case codeKernel, codeBreak:
 			if done, err := tr.breakpoint(t, regs); done {
 				return err
@@ -161,6 +165,7 @@ func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error 
 	own := regs.Eflags&flagTrap != 0
 	t.p.interruptedAt(regs.Rip)
 	t.willStandAgain(regs)
+	t.toReturn, t.inCall = t.toReturn && !t.native, t.inCall && !t.native // the handler comes between
 	if err := sys.Step(t.tid, sig); err != nil {
 		return err
 	}

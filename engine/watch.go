@@ -162,16 +162,22 @@ func (tr *Tracer) callStop(t *Thread) error {
 			return tr.createAgain(t, &regs)
 		}
 	}
+	if t.native && t.p.by32Bits(regs.Rip) {
+		if again := restarting(&regs); again && t.p.mode != ModeNative {
+			return tr.resume(t, 0) // for a handler, or the call once more
+		}
+		t.callEnded32(&regs)
+		regs.Orig_rax = ^uint64(0) // its results are none of the other table's
+	} else if t.toReturn || t.native {
+		t.p.callEnded(regs.Orig_rax, regs.Rax, &regs)
+	}
 	t.restarted = restarting(&regs)
 	if !t.restarted {
 		tr.callDone(t, regs.Rax)
 	}
-	if t.toReturn || t.native {
-		t.p.callEnded(regs.Orig_rax, regs.Rax, &regs)
-	}
 	t.toReturn = false
 	tr.segmentChanged(t, &regs)
-	if tr.modeDiffers(t) || len(t.held) > 0 {
+	if tr.modeDiffers(t) || len(t.held) > 0 || t.native && t.vfork {
 		return tr.switchStopped(t)
 	}
 	return tr.resume(t, 0)

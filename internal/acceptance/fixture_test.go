@@ -206,7 +206,7 @@ func (fx *fixture) armedModes() []mode {
 	if fx.armed == "" {
 		return nil
 	}
-	window := []string{"--discard", "--on-call", fx.armed, "--till-return", fx.armed}
+	window := []string{"--discard", "--reopenable", "--on-call", fx.armed, "--till-return", fx.armed}
 	return []mode{
 		{"armed", window, false},
 		{"stops", append([]string{"--engine", "no-busy", "--engine", "no-jumps"}, window...), false},
