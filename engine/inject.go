@@ -208,7 +208,7 @@ func (p *Process) mapWith(in *injector, scratch uint64) error {
 	}
 	done, err := p.mapAtOnce(in, scratch+file, scratch+bell, scratch+table, &pl)
 	if err == nil && !done {
-		err = p.mapEach(in, scratch+file, scratch+bell, &pl)
+		err = p.mapEach(in, scratch+file, scratch+bell, scratch+table, &pl)
 	}
 	if err != nil {
 		return err
@@ -230,8 +230,8 @@ func (p *Process) mapWith(in *injector, scratch uint64) error {
 
 // mapEach opens the files, whose paths lie at file and bell, maps their parts one by one, near to where they are proposed to
 // be, and says in pl where they came to lie.
-func (p *Process) mapEach(in *injector, file, bell uint64, pl *placement) error {
-	fd, err := in.call(sysOpen, file, openReadWrite, 0)
+func (p *Process) mapEach(in *injector, file, bell, hand uint64, pl *placement) error {
+	fd, err := in.openShared(file, p.file, hand)
 	if err != nil {
 		return fmt.Errorf("opening the shared memory in the target: %w", err)
 	}
@@ -250,7 +250,7 @@ func (p *Process) mapEach(in *injector, file, bell uint64, pl *placement) error 
 	if _, err := in.call(sysClose, fd); err != nil {
 		return fmt.Errorf("closing the shared memory in the target: %w", err)
 	}
-	if fd, err = in.call(sysOpen, bell, openReadWrite, 0); err != nil {
+	if fd, err = in.openShared(bell, p.tr.bell.file, hand); err != nil {
 		return fmt.Errorf("opening the doorbell in the target: %w", err)
 	}
 	if _, err := p.mapNear(in, fd, pl.slots-layout.BellBelow, 0, layout.BellBelow, protRead|protWrite, 0); err != nil {

@@ -201,7 +201,7 @@ func (fx *fixture) test(t *testing.T, flags string, in []mode) {
 }
 
 // armedModes are those in which a fixture runs natively between windows on one of its functions: with native probes of
-// every kind, and with a window that never opens.
+// every kind.
 func (fx *fixture) armedModes() []mode {
 	if fx.armed == "" {
 		return nil

@@ -1,7 +1,6 @@
 /* Threads and processes that are created so that no tracer is told of them (CLONE_UNTRACED), as leak sanitizers and
  * reporters of crashes do. */
 /* expect stdout: ok */
-/* armed: work */
 #include "check.h"
 #include <sched.h>
 #include <linux/sched.h>
