@@ -323,6 +323,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if t.fate == Trace {
 		return tr.traceForked(t, regs)
 	}
+	unwiden(t.tid, p.widened)
 	if err := t.closeAgain(regs); err != nil {
 		return err
 	}
@@ -381,12 +382,16 @@ func (in *injector) batchForked(calls []batchCall) error {
 // followed.
 func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	from := inherited{filtered: t.p != nil && t.p.filtered || tr.limited(t.tid)}
+	if t.p != nil {
+		from.widened = t.p.widened
+	}
 	err := errFiltered
 	var p *Process
 	if !from.filtered {
 		p, err = newProcess(tr, t.tid, from, forked)
 	}
 	if err != nil {
+		unwiden(t.tid, from.widened)
 		if err := t.closeAgain(regs); err != nil {
 			return err
 		}
@@ -418,7 +423,7 @@ func (tr *Tracer) exec(t *Thread) error {
 		}
 		tr.forget(t)
 		tr.finished(p)
-		return tr.executed(t.tid, inherited{filtered: p.filtered}, fate)
+		return tr.executed(t.tid, inherited{filtered: p.filtered, widened: p.widened}, fate)
 	}
 	by := t
 	// A thread that is not the first takes over the process's id with the first one's place.
@@ -429,7 +434,7 @@ func (tr *Tracer) exec(t *Thread) error {
 		p.client.CallReturned(by, c)
 	}
 	p.client.Executing(by)
-	from := inherited{by.num, p.lastNum, p.filtered}
+	from := inherited{by.num, p.lastNum, p.filtered, p.widened}
 	// The other threads ended without being heard of by themselves. What shares the address space lives on.
 	for _, o := range p.running() {
 		if o.vfork {
@@ -446,6 +451,9 @@ func (tr *Tracer) exec(t *Thread) error {
 // executed lets a process that stands before the first instruction of a program that it has executed go on as its fate
 // says.
 func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
+	if fate != Trace {
+		unwiden(pid, from.widened)
+	}
 	switch fate {
 	case Release:
 		return tr.detach(pid, nil)
@@ -454,6 +462,7 @@ func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
 	}
 	p, err := newProcess(tr, pid, from, executing)
 	if err != nil {
+		unwiden(pid, from.widened)
 		return tr.untraced(pid, err)
 	}
 	t := p.threads[pid]

@@ -52,6 +52,7 @@ type Process struct {
 	filtered    bool // the program has installed a filter of system calls; stays so through execve
 	trapIgnored bool // the program was started with SIGTRAP ignored
 	trap        trapAction
+	widened     uint64 // what its limit of memory was raised by; see limit.go
 
 	orders
 	members
@@ -250,6 +251,7 @@ const userCS = 0x33
 type inherited struct {
 	first, last int
 	filtered    bool
+	widened     uint64
 }
 
 // beginning is where a new process's one thread is stopped.
@@ -301,6 +303,8 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 		p.close()
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
+	p.widened = from.widened
+	p.makeRoom()
 	t := &Thread{p: p, tid: pid, num: from.first, stopped: true, birth: birth{fate: Trace}}
 	if err := p.mapShared(t, at); err != nil {
 		p.close()

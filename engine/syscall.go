@@ -58,6 +58,9 @@ func specialCalls() map[int]byte {
 		sysRseq:      layout.SyscallTracer,
 		sysClone:     layout.SyscallTracer,
 		sysClone3:    layout.SyscallTracer,
+		sysGetrlimit: layout.SyscallTracer,
+		sysSetrlimit: layout.SyscallTracer,
+		sysPrlimit64: layout.SyscallTracer,
 		sysMmap:      layout.SyscallNotify, sysMunmap: layout.SyscallNotify,
 		sysMprotect: layout.SyscallNotify, sysPkeyProtect: layout.SyscallNotify,
 		sysMremap: layout.SyscallNotify, sysShmat: layout.SyscallNotify, sysShmdt: layout.SyscallNotify,
@@ -88,6 +91,11 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64, recorded 
 		case ptraceAttach, ptraceSeize:
 			return tr.attached(t, regs, plain)
 		}
+	case sysGetrlimit, sysSetrlimit, sysPrlimit64:
+		if _, _, ok := t.limits(regs); ok {
+			return tr.limitCall(t, regs, plain)
+		}
+		return tr.plainCall(t, regs, plain)
 	case sysClone, sysClone3:
 		r := *regs
 		if err := t.hide(&r); err != nil {
