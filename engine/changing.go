@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"strings"
 
 	"alleria/engine/asm"
 	"alleria/engine/x86"
@@ -30,7 +31,26 @@ func (p *Process) changing(addr uint64) bool {
 		return false
 	}
 	m := p.code.mapping(addr)
-	return m != nil && (m.Writable() || m.Shared())
+	return m != nil && (m.Writable() || m.Shared() || strings.HasSuffix(m.Path, deleted))
+}
+
+// deleted is what the kernel appends to the path of a file that has no name any more, or never had one. Code does not
+// stay in such files by itself: a program has made it, and may write it by another mapping or the file's descriptor,
+// which a private mapping shows as well.
+const deleted = " (deleted)"
+
+// changes tells whether any of the instructions, which follow each other, may change unnoticed.
+func (p *Process) changes(ins []x86.Insn) bool {
+	first, last := ins[0].Addr, ins[len(ins)-1].Next()-1
+	if p.changing(first) {
+		return true
+	}
+	for at := first&^(pageSize-1) + pageSize; at <= last; at += pageSize {
+		if p.changing(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // untilStore returns how many of the instructions a block of changing code may
@@ -38,17 +58,31 @@ func (p *Process) changing(addr uint64) bool {
 //
 // Stores by way of rsp and rbp are taken for the stack's: code would
 // else be cut at
-// every push.
+// every push. Not where the code itself has just taken them from elsewhere.
 func untilStore(ins []x86.Insn) int {
 	n := min(len(ins), maxChangingInsns)
+	stack := uint16(1<<x86.RSP | 1<<x86.RBP)
 	for i := range ins[:n] {
-		for _, m := range ins[i].Mems[:ins[i].NMem] {
-			if m.Write != 0 && m.Base != x86.RSP && m.Base != x86.RBP {
+		in := &ins[i]
+		for _, m := range in.Mems[:in.NMem] {
+			if m.Write != 0 && (m.Base != x86.RSP && m.Base != x86.RBP || stack>>m.Base&1 == 0) {
 				return i + 1
 			}
 		}
+		if !keepsStack(in) {
+			stack &^= in.GPRWrite
+		}
 	}
 	return n
+}
+
+// keepsStack tells an instruction that leads rsp and rbp nowhere but along the stack that they point to.
+func keepsStack(in *x86.Insn) bool {
+	const stack = 1<<x86.RSP | 1<<x86.RBP
+	if in.Cat == x86.CatPUSH || in.GPRWrite&stack == 0 {
+		return true
+	}
+	return in.GPRRead&stack != 0 && in.GPRRead&^stack == 0 && !in.RIPRelative()
 }
 
 // compareSelf writes, at a block's entry, the comparison of the n bytes of code

@@ -63,6 +63,7 @@ func specialCalls() map[int]byte {
 		sysPrlimit64: layout.SyscallTracer,
 		sysMmap:      layout.SyscallNotify, sysMunmap: layout.SyscallNotify,
 		sysMprotect: layout.SyscallNotify, sysPkeyProtect: layout.SyscallNotify,
+		sysMadvise: layout.SyscallNotify, sysOpen: layout.SyscallNotify, sysOpenat: layout.SyscallNotify,
 		sysMremap: layout.SyscallNotify, sysShmat: layout.SyscallNotify, sysShmdt: layout.SyscallNotify,
 	}
 }
@@ -221,6 +222,18 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 	}
 	addr, length, third := regs.Rdi, regs.Rsi, regs.Rdx
 	switch nr {
+	case sysMadvise:
+		if forgets(third) {
+			p.replaced(addr, length)
+		}
+	case sysOpen:
+		p.opened(addr)
+	case sysOpenat:
+		p.opened(length)
+	case sysWrite, sysWritev, sysPwritev, sysPwritev2:
+		p.wroteFile(addr, 0, 1<<47)
+	case sysPwrite64:
+		p.wroteFile(addr, regs.R10, res)
 	case sysMmap:
 		p.mapped(res, length, third&protExec != 0)
 	case sysMremap:
