@@ -55,6 +55,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how arriv
 	if t.native {
 		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
 		t.noteFilters()            // nor one that installed a filter
+		p.checkCode(t)
 	}
 	t.native = false
 	return tr.enterCache(t, regs, sig, how)
@@ -146,6 +147,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
 	}
 	t.native, t.inCall = true, false
+	t.p.ranNatively = ranAll
 	r := *regs
 	r.Gs_base = t.nativeGS()
 	if len(t.held) > 0 { // their handlers will return to where it is

@@ -52,6 +52,7 @@ type Process struct {
 	filtered    bool // the program has installed a filter of system calls; stays so through execve
 	trapIgnored bool // the program was started with SIGTRAP ignored
 	trap        trapAction
+	ranNatively ran    // since translations were compared last; see checkCode
 	widened     uint64 // what its limit of memory was raised by; see limit.go
 
 	orders
