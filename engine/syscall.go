@@ -195,6 +195,10 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 	if err := tr.callWith(t, &r); err != nil {
 		return err
 	}
+	if r.Rip == a.base+a.rt.inject+2 { // there was no frame: SIGSEGV comes next, behind the program's call
+		r.Rip, r.Rcx, r.Gs_base = regs.Rip+2, regs.Rip+2, t.appGS
+		return tr.enter(t, &r, 0)
+	}
 	t.standsAgain(&r)
 	err := tr.enter(t, &r, 0)
 	t.storm.calm = time.Now()

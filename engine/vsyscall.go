@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"alleria/internal/sys"
 )
@@ -31,7 +30,7 @@ func vsyscallNumber(addr uint64) (nr uint64, ok bool) {
 func (tr *Tracer) vsyscall(t *Thread, regs *sys.Regs, nr uint64) error {
 	var ret [8]byte
 	if _, err := t.p.mem.ReadAt(ret[:], int64(regs.Rsp)); err != nil {
-		return fmt.Errorf("return address of a vsyscall: %w", err)
+		return tr.vsyscallFaults(t, regs)
 	}
 	a := t.p.areas[0]
 	r := *regs
@@ -39,8 +38,23 @@ func (tr *Tracer) vsyscall(t *Thread, regs *sys.Regs, nr uint64) error {
 	if err := tr.callWith(t, &r); err != nil {
 		return err
 	}
+	if efault := int64(-14); r.Rax == uint64(efault) {
+		return tr.vsyscallFaults(t, regs)
+	}
 	// As the emulated call does: a result, and a return by popping the address.
 	regs.Rax = r.Rax
 	regs.Rip, regs.Rsp = binary.LittleEndian.Uint64(ret[:]), regs.Rsp+8
 	return tr.enter(t, regs, 0)
+}
+
+// vsyscallFaults leaves a call to the kernel whose stack or pointers cannot be used: it raises SIGSEGV, in front of
+// the return.
+func (tr *Tracer) vsyscallFaults(t *Thread, regs *sys.Regs) error {
+	t.native = true
+	r := *regs
+	r.Gs_base = t.appGS
+	if err := sys.SetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	return tr.resume(t, 0)
 }
