@@ -116,7 +116,11 @@ const (
 )
 
 // callBy32Bits has a thread that stands at an int 0x80, the instruction of block b, make the call.
-func (tr *Tracer) callBy32Bits(t *Thread, b *block, regs *sys.Regs, rec *emulated) error {
+func (tr *Tracer) callBy32Bits(t *Thread, b *block, regs *sys.Regs) error {
+	var rec *emulated
+	if b.rec.id != 0 {
+		rec = tr.beforeEmulation(t, b, regs)
+	}
 	after := *regs
 	after.Rip += interruptLength
 	if t.p.countsAccesses {
@@ -132,7 +136,7 @@ func (tr *Tracer) callBy32Bits(t *Thread, b *block, regs *sys.Regs, rec *emulate
 		return err
 	}
 	r := *regs
-	r.Orig_rax = ^uint64(0)
+	r.Orig_rax, r.Gs_base = ^uint64(0), t.appGS
 	if err := sys.SetRegs(t.tid, &r); err != nil {
 		return err
 	}

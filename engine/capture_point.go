@@ -39,9 +39,8 @@ type capturePoint struct {
 	needs  captureNeeds
 	armed  bool
 	// Code that captures entries, 0: there is none; made: it has been looked whether there can be.
-	code  uint64
-	made  bool
-	saves bool // the code behind it stores what is saved
+	code uint64
+	made bool
 }
 
 // captureNeeds is which vector registers the tracer needs when code asks it, a bit each, and whether it

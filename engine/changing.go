@@ -214,12 +214,12 @@ const (
 func (p *Process) checkCode(t *Thread) {
 	others := slices.ContainsFunc(p.running(), func(o *Thread) bool { return o != t && o.native && !o.vfork && !o.ending })
 	switch {
-	case p.ranNatively == ranNot, p.ranNatively == ranRest && others:
+	case p.code.ran == ranNot, p.code.ran == ranRest && others:
 		return
 	case others:
-		p.ranNatively = ranRest
+		p.code.ran = ranRest
 	default:
-		p.ranNatively = ranNot
+		p.code.ran = ranNot
 	}
 	if len(p.code.pages) > 0 {
 		p.compareCode()

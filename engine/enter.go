@@ -93,6 +93,7 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how arri
 	}
 	t.useVariant(v)
 	if !t.vfork {
+		p.takeOver(v)
 		t.p.client.Entering(t)
 	}
 	if regs.Eflags&flagTrap != 0 {
@@ -147,7 +148,8 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
 	}
 	t.native, t.inCall = true, false
-	t.p.ranNatively = ranAll
+	t.p.code.ran = ranAll
+	t.p.written.mixed = true // what it does to its memory natively is not seen
 	r := *regs
 	r.Gs_base = t.nativeGS()
 	if len(t.held) > 0 { // their handlers will return to where it is
@@ -283,6 +285,9 @@ func (tr *Tracer) trapped(t *Thread, b *block) error {
 		regs.Rcx, regs.R11 = 0, 0
 		return tr.trapSyscall(t, regs, b.code+uint64(b.size)-sysTail, b.lastRecorded)
 	}
+	if regs.Eflags&flagTrap == 0 && t.p.by32Bits(regs.Rip+interruptLength) {
+		return tr.callBy32Bits(t, b, regs)
+	}
 	return tr.emulate(t, b, regs)
 }
 
@@ -299,9 +304,6 @@ func (tr *Tracer) emulate(t *Thread, b *block, regs *sys.Regs) error {
 		rec = tr.beforeEmulation(t, b, &r)
 	}
 	own, call := r.Eflags&flagTrap != 0, t.p.systemCallAt(r.Rip)
-	if !own && t.p.by32Bits(r.Rip+interruptLength) {
-		return tr.callBy32Bits(t, b, &r, rec)
-	}
 	for again := true; again; { // a repeated string instruction stops at each iteration
 		if err := tr.execute(t, &r); err != nil {
 			return err

@@ -39,6 +39,7 @@ type codePages struct {
 	pieceBuf []byte
 	last     *[pageSize]byte
 	lastAddr uint64
+	ran      ran                 // since translations were compared with it last; see checkCode
 	soft     map[uint64]struct{} // of pages, those that lie in no file and do not change unnoticed; see checkCode
 }
 
@@ -190,6 +191,8 @@ func (p *Process) readMaps() {
 			c.maps = append(c.maps, m)
 		}
 	}
+	p.noteImages()
+	p.takeImages()
 }
 
 // ours tells whether an address belongs to the mappings that the tracer made.

@@ -47,16 +47,12 @@ type Process struct {
 	dropped, closed bool
 	kept            bool // see keepEnded
 
-	mode        Mode
-	variant     Variant
-	filtered    bool // the program has installed a filter of system calls; stays so through execve
-	trapIgnored bool // the program was started with SIGTRAP ignored
-	trap        trapAction
-	ranNatively ran    // since translations were compared last; see checkCode
-	widened     uint64 // what its limit of memory was raised by; see limit.go
+	mode    Mode
+	variant Variant
 
 	orders
 	members
+	standing
 	shared
 	codeCache
 	probeTable
@@ -76,6 +72,14 @@ type orders struct {
 	fate        Fate      // what becomes of it then
 	released    bool      // it has been let go
 	keepFlags   bool      // flags are recorded: they are right where they are dead, too
+}
+
+// standing is how the program stands with the kernel, where that matters to the tracer.
+type standing struct {
+	filtered    bool // it has installed a filter of system calls; stays so through execve
+	trapIgnored bool // it was started with SIGTRAP ignored
+	trap        trapAction
+	widened     uint64 // what its limit of memory was raised by; see makeRoom
 }
 
 // members is who a process consists of.
@@ -123,6 +127,7 @@ func processorFeatures() features {
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
+	Reused                                                                             int // blocks that were taken over from a process before
 	Requests, Indirect, Units, Blocks, Stops, Signals, Traps, Toggles, Jumps, CalledIn int
 	Behind                                                                             int // stops of threads whose own signal was still to be reported: see behind.go
 	CacheBytes                                                                         int
@@ -134,7 +139,7 @@ func (s *Stats) add(o *Stats) {
 	for _, n := range []struct {
 		to   *int
 		from int
-	}{{&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Units, o.Units}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
+	}{{&s.Reused, o.Reused}, {&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Units, o.Units}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
 		{&s.Signals, o.Signals}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.CalledIn, o.CalledIn},
 		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
 		*n.to += n.from
@@ -276,8 +281,10 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 		p.words = 1
 	}
 	p.filtered = from.filtered || tr.limited(pid)
+	p.written.off = at != executing || tr.templates.off
 	if at == executing {
 		p.past = tr.history.historyOf(pid)
+		p.written.began = time.Now()
 		p.watchCalls = watchedCalls
 	}
 	if sets, err := sys.ReadSignalSets(pid); err == nil {

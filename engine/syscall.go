@@ -78,49 +78,62 @@ func specialCalls() map[int]byte {
 func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64, recorded bool) error {
 	tr.entered(t, regs, regs.Rax, regs.Rip+2)
 	tr.callBegins(t, regs, recorded)
+	if done, err := tr.ownCall(t, regs, plain); done {
+		return err
+	}
+	if nr := uint32(regs.Rax); nr >= layout.SyscallEntries || t.p.special[int(nr)] != layout.SyscallTracer {
+		return tr.plainCall(t, regs, plain)
+	}
+	return tr.guardedCall(t, regs, plain)
+}
+
+// ownCall handles the calls that the tracer answers itself, or makes in a way of its own; false for others.
+func (tr *Tracer) ownCall(t *Thread, regs *sys.Regs, plain uint64) (done bool, err error) {
 	switch uint32(regs.Rax) {
 	case sysRseq: // as a kernel without it: sequences would be aborted to addresses outside the cache
 		t.p.endStart()
 		t.p.watchCalls = 0 // nor is there anything to watch for, should it go on natively
 		minus := int64(-enosys)
-		return tr.finishSyscall(t, regs, uint64(minus))
+		return true, tr.finishSyscall(t, regs, uint64(minus))
 	case sysSigreturn:
-		return tr.sigreturn(t, regs)
+		return true, tr.sigreturn(t, regs)
 	case sysPtrace:
 		switch regs.Rdi {
 		case ptraceTraceMe:
-			return tr.traceMe(t, regs)
+			return true, tr.traceMe(t, regs)
 		case ptraceAttach, ptraceSeize:
-			return tr.attached(t, regs, plain)
+			return true, tr.attached(t, regs, plain)
 		}
 	case sysGetrlimit, sysSetrlimit, sysPrlimit64:
 		if _, _, ok := t.limits(regs); ok {
-			return tr.limitCall(t, regs, plain)
+			return true, tr.limitCall(t, regs, plain)
 		}
-		return tr.plainCall(t, regs, plain)
+		return true, tr.plainCall(t, regs, plain)
 	case sysClone, sysClone3:
 		r := *regs
 		if err := t.hide(&r); err != nil {
-			return err
+			return true, err
 		}
-		return tr.plainCall(t, &r, plain)
+		return true, tr.plainCall(t, &r, plain)
 	case sysArchPrctl:
 		switch regs.Rdi {
 		case archSetGS:
 			t.appGS = regs.Rsi
 			t.slot.set(layout.AppGS, regs.Rsi)
-			return tr.finishSyscall(t, regs, 0)
+			return true, tr.finishSyscall(t, regs, 0)
 		case archGetGS:
 			if t.p.putWord(regs.Rsi, t.appGS) != nil {
 				efault := int64(-14)
-				return tr.finishSyscall(t, regs, uint64(efault))
+				return true, tr.finishSyscall(t, regs, uint64(efault))
 			}
-			return tr.finishSyscall(t, regs, 0)
+			return true, tr.finishSyscall(t, regs, 0)
 		}
 	}
-	if nr := uint32(regs.Rax); nr >= layout.SyscallEntries || t.p.special[int(nr)] != layout.SyscallTracer {
-		return tr.plainCall(t, regs, plain)
-	}
+	return false, nil
+}
+
+// guardedCall makes a call behind which calls of ours may be forbidden, or that locks memory.
+func (tr *Tracer) guardedCall(t *Thread, regs *sys.Regs, plain uint64) error {
 	// From the moment that a filter may be in force no call of ours must be made by
 	// translated code: that is said before the call, and taken back if it failed.
 	filter := uint32(regs.Rax) == sysSeccomp || uint32(regs.Rax) == sysPrctl && regs.Rdi == prSetSeccomp
@@ -240,6 +253,9 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 	case sysPwrite64:
 		p.wroteFile(addr, regs.R10, res)
 	case sysMmap:
+		if third&protWrite != 0 && regs.R10&mapAnonymous == 0 {
+			p.written.touch(res, res+length)
+		}
 		p.mapped(res, length, third&protExec != 0)
 	case sysMremap:
 		p.unmapped(addr, length)
@@ -248,6 +264,9 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 	case sysMunmap:
 		p.unmapped(addr, length)
 	case sysMprotect, sysPkeyProtect:
+		if third&protWrite != 0 {
+			p.written.touch(addr, addr+length)
+		}
 		p.mapped(addr, length, third&protExec != 0)
 	default:
 		p.code.valid = false

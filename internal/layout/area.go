@@ -172,7 +172,7 @@ const (
 	CaptureEnters = 0x9088 // number of the function that is entered
 	CaptureText   = 0x9090 // six words of the routine that copies strings
 	CapturePtr    = 0x90c0 // eight pointers that have been followed
-	CaptureVec   = 0x9100 // vector registers 0 to 15, 64 bytes each (code)
+	CaptureVec    = 0x9100 // vector registers 0 to 15, 64 bytes each (code)
 
 	CaptureMagic = 0x63617074
 )
