@@ -38,6 +38,7 @@ type ProcessWriter struct {
 	threads map[uint32]*ThreadState    // guarded by mu
 	streams []*Stream                  // guarded by mu
 	closed  bool                       // guarded by mu
+	lost    Lost                       // guarded by mu
 	bodies  bodies
 	// switches are the windows that code opens and closes; guarded by mu.
 	switches []Switch

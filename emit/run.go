@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -47,6 +48,8 @@ type Run struct {
 	// written is the size of all profiles of the run so far.
 	written atomic.Int64
 	limit   limit
+	// adaptive is the log of what is adapted, nil until something is; its goroutine's.
+	adaptive *os.File
 
 	mu   sync.Mutex
 	info abp.Run          // guarded by mu
@@ -190,6 +193,8 @@ func (r *Run) sum(p *ProcessWriter) {
 	}
 	e := &r.info.Processes[i]
 	e.Counts, e.Threads = p.Counts()
+	lost := p.Lost()
+	e.LostInstructions = lost.Instructions
 	if !r.opts.Discard {
 		e.Dir = p.dirName()
 	}

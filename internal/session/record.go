@@ -71,7 +71,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	r.background.Go(func() { r.cpuid() })
 	r.started = time.Now()
 	o := engine.Options{Program: launch.Program{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR},
-		Lossy: r.samples(), ChunkBytes: r.chunk(), Chunks: max(min(ringStart, r.ringMost())/r.chunk(), 2)}
+		Lossy: r.samples(), ChunkBytes: r.chunk(), Chunks: r.firstChunks(), Ending: r.closePool}
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
 	}
@@ -109,8 +109,22 @@ func (r *run) chunk() int {
 	return n
 }
 
+// firstChunks is how many chunks a ring begins with.
+func (r *run) firstChunks() int {
+	switch o := r.opts; {
+	case o.NoThreads: // so that its thread waits until a chunk is written
+		return 1
+	case o.Buffers > 0:
+		return min(o.Buffers, ringMost/r.chunk())
+	}
+	return max(min(ringStart, r.ringMost())/r.chunk(), 2)
+}
+
 // ringMost is how many bytes a ring may grow to.
 func (r *run) ringMost() int {
+	if n := r.opts.Buffers; n > 0 {
+		return min(n*r.chunk(), ringMost)
+	}
 	if n := r.opts.BufferMost; n > 0 {
 		return min(n, ringMost)
 	}
@@ -256,8 +270,9 @@ var ErrIncomplete = errors.New("the recording is incomplete")
 // Record returns.
 func (r *run) finish(st engine.Status, err error) error {
 	if f := r.failed.Load(); f != nil && err == nil {
-		err = fmt.Errorf("%w: %w", ErrIncomplete, first(*f))
+		err = fmt.Errorf("%w: %s", ErrIncomplete, plain(*f))
 	}
+	err = r.lostWith(err)
 	if st.LetGo > 0 {
 		r.note(counted(st.LetGo, "child process", "child processes") + " ran untraced")
 	}
