@@ -56,6 +56,8 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 	}
 	if t.native {
 		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
+		t.noteFilters()            // nor one that installed a filter
+		p.checkCode(t)
 	}
 	t.native = false
 	return tr.enterCache(t, regs, sig, how)
@@ -148,7 +150,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
 	}
 	t.native, t.inCall = true, false
-	t.p.written.Mixed = true // what it does to its memory natively is not seen
+	t.p.code.ran, t.p.written.Mixed = ranAll, true // what it does to its memory natively is not seen
 	r := *regs
 	r.Gs_base = t.nativeGS()
 	if len(t.held) > 0 { // their handlers will return to where it is
@@ -217,6 +219,9 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	}
 	if p.probeHitAt(at, regs) {
 		t.noteGS(regs)
+		if err := tr.mendTrap(t); err != nil {
+			return true, err
+		}
 		if captures, err := tr.considerCapture(t, regs, regs.Rip); captures || err != nil {
 			if err != nil {
 				return true, err
@@ -267,6 +272,11 @@ func (p *Process) gone(at uint64) bool {
 // trapped handles a thread that waits for the tracer to execute the last
 // instruction of b.
 func (tr *Tracer) trapped(t *Thread, b *codecache.Block) error {
+	if b.Term == codecache.TermSyscall && t.plainClone() {
+		t.restarted = false
+		tr.reply(t, b.Code+uint64(b.Size)-translate.SyscallTail)
+		return nil
+	}
 	regs, err := tr.fetchWaiting(t, t.p.cache.InsAddr(b, int(b.Insns)-1))
 	if err != nil {
 		return err
@@ -275,6 +285,9 @@ func (tr *Tracer) trapped(t *Thread, b *codecache.Block) error {
 	if b.Term == codecache.TermSyscall {
 		regs.Rcx, regs.R11 = 0, 0
 		return tr.trapSyscall(t, regs, b.Code+uint64(b.Size)-translate.SyscallTail, b.LastRecorded)
+	}
+	if regs.Eflags&translate.FlagTrap == 0 && t.p.by32Bits(regs.Rip+interruptLength) {
+		return tr.callBy32Bits(t, b, regs)
 	}
 	return tr.emulate(t, b, regs)
 }

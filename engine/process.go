@@ -46,13 +46,12 @@ type Process struct {
 	dropped, closed bool
 	kept            bool // see keepEnded
 
-	mode        Mode
-	variant     codecache.Variant
-	filtered    bool // the program has installed a filter of system calls; stays so through execve
-	trapIgnored bool // the program was started with SIGTRAP ignored
+	mode    Mode
+	variant codecache.Variant
 
 	orders
 	members
+	standing
 	shared
 	translations
 	probeTable
@@ -79,6 +78,14 @@ type orders struct {
 	leaving     bool      // the process is to be let go; see LetRun
 	fate        Fate      // what becomes of it then
 	released    bool      // it has been let go
+}
+
+// standing is how the program stands with the kernel, where that matters to the tracer.
+type standing struct {
+	filtered    bool // it has installed a filter of system calls; stays so through execve
+	trapIgnored bool // it was started with SIGTRAP ignored
+	trap        trapAction
+	widened     uint64 // what its limit of memory was raised by; see makeRoom
 }
 
 // members is who a process consists of.
@@ -148,6 +155,8 @@ type birth struct {
 	fate     Fate   // what becomes of it then
 	vforking bool   // the kernel holds it until its child executes or ends: it cannot be stopped
 	bornAt   uint64 // where it begins, see childKind
+	flags    *hiddenFlag
+	closed   *closed // see openForked
 }
 
 // tables is which of a thread's look-up tables are filled, and for which state of the variant's translations.
@@ -173,6 +182,7 @@ type callState struct {
 	toReturn  bool  // see awaitReturn
 	call      *Call // being made, where the tracer has seen it begin
 	restarted bool  // the kernel will make its last call again
+	hidden    *hiddenFlag
 }
 
 // endState is what is known of a thread's end; see ending.go.
@@ -220,6 +230,7 @@ const userCS = 0x33
 type inherited struct {
 	first, last int
 	filtered    bool
+	widened     uint64
 }
 
 // beginning is where a new process's one thread is stopped.
@@ -241,7 +252,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	p.written.Written = &p.cache.Written
 	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
-	p.filtered = from.filtered
+	p.filtered = from.filtered || tr.limited(pid)
 	p.written.Off = at != executing || tr.templates.off
 	if at == executing {
 		p.past = tr.history.historyOf(pid)
@@ -272,6 +283,8 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 		p.close()
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
+	p.widened = from.widened
+	p.makeRoom()
 	t := &Thread{p: p, tid: pid, num: from.first, stopped: true, birth: birth{fate: Trace}}
 	if err := p.mapShared(t, at); err != nil {
 		p.close()

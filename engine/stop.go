@@ -255,9 +255,11 @@ func (tr *Tracer) step(t *Thread) error {
 	if err := sys.Step(t.tid, 0); err != nil {
 		return err
 	}
+	before := len(t.held)
 	err = tr.stepped(t)
 	if mask&bit != 0 && err == nil {
 		err = sys.SetSignalMask(t.tid, mask)
+		tr.sendTrapsBack(t, before)
 	}
 	if ignored && err == nil {
 		err = t.ignoreTrap()

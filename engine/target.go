@@ -44,6 +44,7 @@ func (g target) LookAround() bool {
 func (g target) Fetch(addr uint64, n int) []byte             { return g.p.fetch(addr, n) }
 func (g target) Executable(addr uint64) bool                 { return g.p.executable(addr) }
 func (g target) Changing(addr uint64) bool                   { return g.p.changing(addr) }
+func (g target) Changes(ins []x86.Insn) bool                 { return g.p.changes(ins) }
 func (g target) Splits(addr uint64) bool                     { return g.p.splits(addr) }
 func (g target) EntryFrom(from, to uint64) codecache.Entry   { return g.p.arrivalFrom(from, to) }
 func (g target) Publish(heads []uint64, v codecache.Variant) { g.p.publishHeads(heads, v) }

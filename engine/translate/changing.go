@@ -30,17 +30,31 @@ const maxChangingInsns = 16
 //
 // Stores by way of rsp and rbp are taken for the stack's: code would
 // else be cut at
-// every push.
+// every push. Not where the code itself has just taken them from elsewhere.
 func untilStore(ins []x86.Insn) int {
 	n := min(len(ins), maxChangingInsns)
+	stack := uint16(1<<x86.RSP | 1<<x86.RBP)
 	for i := range ins[:n] {
-		for _, m := range ins[i].Mems[:ins[i].NMem] {
-			if m.Write != 0 && m.Base != x86.RSP && m.Base != x86.RBP {
+		in := &ins[i]
+		for _, m := range in.Mems[:in.NMem] {
+			if m.Write != 0 && (m.Base != x86.RSP && m.Base != x86.RBP || stack>>m.Base&1 == 0) {
 				return i + 1
 			}
 		}
+		if !keepsStack(in) {
+			stack &^= in.GPRWrite
+		}
 	}
 	return n
+}
+
+// keepsStack tells an instruction that leads rsp and rbp nowhere but along the stack that they point to.
+func keepsStack(in *x86.Insn) bool {
+	const stack = 1<<x86.RSP | 1<<x86.RBP
+	if in.Cat == x86.CatPUSH || in.GPRWrite&stack == 0 {
+		return true
+	}
+	return in.GPRRead&stack != 0 && in.GPRRead&^stack == 0 && !in.RIPRelative()
 }
 
 // compareSelf writes, at a block's entry, the comparison of the n bytes of code

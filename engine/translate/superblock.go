@@ -68,7 +68,7 @@ func onward(in *x86.Insn) uint64 {
 // basic blocks. So does code that has to be compared with what it was translated from. All
 // of a superblock lies in one mapping, so that it belongs to one image and is in reach of the area.
 func (u *Translator) superblock(app uint64, n int) int {
-	if !u.goesFurther(app) {
+	if !u.goesFurther() {
 		return n
 	}
 	maxInsns, maxExits := maxSuperInsns, maxSideExits
@@ -104,10 +104,9 @@ func (u *Translator) superblock(app uint64, n int) int {
 	return n
 }
 
-// goesFurther tells whether a block at app may become a superblock.
-func (u *Translator) goesFurther(app uint64) bool {
-	return !u.NoSuper && u.cache.Facts.Holds(uint32(1+maxSideExits+u.cache.SideExits.N)) && !u.Budgeted && u.limit == 0 && !u.forced &&
-		!u.target.Changing(app)
+// goesFurther tells whether a block may become a superblock.
+func (u *Translator) goesFurther() bool {
+	return !u.NoSuper && u.cache.Facts.Holds(uint32(1+maxSideExits+u.cache.SideExits.N)) && !u.Budgeted && u.limit == 0 && !u.forced
 }
 
 // decodeOn decodes the basic block at next, which has been fetched, and returns how many instructions of it there are:

@@ -18,6 +18,8 @@ type Target interface {
 	Executable(addr uint64) bool
 	// Changing tells whether code at addr may change unnoticed.
 	Changing(addr uint64) bool
+	// Changes tells whether any of the instructions, which follow each other, may.
+	Changes(ins []x86.Insn) bool
 	// WithProbes is code at addr with the breakpoints in it.
 	WithProbes(code []byte, addr uint64) []byte
 	// Mapping is the bounds of the executable mapping that holds addr, 0 and 0 if none does.

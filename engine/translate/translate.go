@@ -214,7 +214,7 @@ func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 		u.finish(b)
 		return b, 0
 	}
-	changing := u.target.Changing(app)
+	changing := u.target.Changes(u.Ins[:n])
 	ins := u.extent(app, n, why, changing)
 	u.setPositions(ins)
 	b.Code = u.asm.Here()
@@ -247,7 +247,7 @@ func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 // extent is the instructions that make one block, of n that were decoded at app and those that a
 // superblock goes on with.
 func (u *Translator) extent(app uint64, n int, why x86.Why, changing bool) []x86.Insn {
-	if u.Variant.Records() && why == x86.EndOfBlock {
+	if u.Variant.Records() && why == x86.EndOfBlock && !changing {
 		n = u.superblock(app, n)
 	}
 	n = u.withinFunction(u.Ins[:u.untilTrap(u.Ins[:n])])
@@ -471,7 +471,11 @@ func (u *Translator) FindHead(app uint64, v codecache.Variant) (b *codecache.Blo
 				u.jmpAnywhere(b.Code)
 				return b
 			}
-			return u.chain(app)
+			first := u.chain(app)
+			if first == nil { // what begins there is cut off by the end of executable memory
+				u.jumpTo(app, codecache.Uncounted)
+			}
+			return first
 		})
 		if b == nil {
 			b = first

@@ -37,6 +37,7 @@ func (g *program) Fetch(addr uint64, n int) []byte {
 func (g *program) LookAround() bool                            { return false }
 func (g *program) Executable(addr uint64) bool                 { return addr-codeAt < uint64(len(g.code)) }
 func (g *program) Changing(uint64) bool                        { return false }
+func (g *program) Changes([]x86.Insn) bool                     { return false }
 func (g *program) WithProbes(code []byte, _ uint64) []byte     { return code }
 func (g *program) Mapping(uint64) (start, end uint64)          { return codeAt, codeAt + uint64(len(g.code)) }
 func (g *program) Splits(addr uint64) bool                     { return addr == g.split }
