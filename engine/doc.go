@@ -13,11 +13,11 @@
 // application but for RIP, which is the translation's address, and the base of gs,
 // which is its slot's.
 //
-// From there it runs by itself. A unit of translated blocks (translate.go) holds
+// From there it runs by itself. A group of translated blocks (package translate) holds
 // the application's instructions as they were (relocate.go), with instrumentation in
-// front of them (count.go, budget.go, record*.go) and branches that lead to other
-// translations (branch.go), written by an assembler (engine/asm). Direct branches are patched once their target is
-// translated (link.go); indirect ones and returns jump through a table in the slot
+// front of them and branches that lead to other
+// translations, written by an assembler (engine/asm). Direct branches are patched once their target is
+// translated (package codecache); indirect ones and returns jump through a table in the slot
 // to a head, which compares the address. What has no translation yet ends in a
 // request: a routine (codecache/routines_amd64.S) saves the registers, writes the request into
 // the slot and waits for the answer there, without a stop (request.go). Which of the two
