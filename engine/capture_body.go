@@ -49,6 +49,7 @@ func (p *Process) captureCode(c *capturePoint) uint64 {
 		g.asm.Seek(r.next)
 		if leave := g.leave(); leave != 0 && !g.asm.Full() {
 			r.next = (g.asm.Pos() + 15) &^ 15
+			c.leave = leave
 			p.ctl.u64(layout.CaptureLeaves + 8*int(c.number)).Store(leave)
 		}
 	}
