@@ -18,8 +18,12 @@ func BenchmarkCapture(b *testing.B) {
 		"two":  {Entry: []capture.Item{gpr(rdi), gpr(rsi)}, Exit: []capture.Item{gpr(rax)}, Returns: true, MaxBytes: 4096},
 		"text": {Entry: []capture.Item{pointing(rdi, str)}, Exit: []capture.Item{gpr(rax)}, Returns: true, MaxBytes: 4096},
 	}
+	one := &capture.Target{Size: 8, Len: capture.Length{N: 1}, Max: 8}
+	two := &capture.Target{Size: 16, Len: capture.Length{N: 1}, Max: 16, Points: []capture.Pointer{{Target: one}}}
+	three := &capture.Target{Size: 16, Len: capture.Length{N: 1}, Max: 16, Points: []capture.Pointer{{Target: two}}}
+	progs["levels"] = &capture.Program{Entry: []capture.Item{pointing(rdi, three)}, Exit: []capture.Item{gpr(rax)}, Returns: true, MaxBytes: 4096}
 	idle := map[string]*capture.Program{"never": progs["two"]}
-	for _, what := range []string{"i1", "s1", "i4"} {
+	for _, what := range []string{"i1", "s1", "l1", "i2", "i4"} {
 		for _, m := range []struct {
 			name  string
 			mode  engine.Mode

@@ -1,6 +1,7 @@
 package difftest
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -107,5 +108,43 @@ func TestCaptureTurns(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestCaptureStorm captures functions that signals interrupt all the time: each call is there once, with its return.
+func TestCaptureStorm(t *testing.T) {
+	path := build(t, filepath.Join("..", "..", "testdata", "intercept", "storm.c"), []string{"-O2"})
+	str := &capture.Target{Size: 1, Len: capture.Length{Kind: capture.Sentinel}, Max: 256}
+	result := []capture.Item{gpr(rax)}
+	progs := map[string]*capture.Program{
+		"two":     {Entry: []capture.Item{gpr(rdi), gpr(rsi)}, Exit: result, Returns: true},
+		"text":    {Entry: []capture.Item{pointing(rdi, str)}, Exit: []capture.Item{pointing(rax, str)}, Returns: true, MaxBytes: 1024},
+		"through": {Entry: []capture.Item{gpr(rdi), pointing(rsi, str)}, Exit: result, Returns: true, MaxBytes: 1024},
+	}
+	for _, m := range captureModes[2:] {
+		out, c := intercept(t, path, m.mode, progs, m.opts)
+		var wrong, n int
+		if _, err := fmt.Sscan(out.output, &wrong, &n); err != nil || wrong != 0 || out.status != "exit 0" {
+			t.Errorf("%s: %+v", m.name, out)
+			continue
+		}
+		var stack []uint64
+		count := 0
+		for k, w := range c.byThread(t)[0] {
+			mo, _, fn := capture.SplitHead(w[0])
+			if mo == capture.Entered {
+				stack = append(stack, w[2]<<8|uint64(fn))
+				count++
+				continue
+			}
+			if len(stack) == 0 || stack[len(stack)-1] != w[2]<<8|uint64(fn) {
+				t.Fatalf("%s: moment %d: %s returns, innermost is %#x", m.name, k, callText(c.names, w), stack)
+			}
+			stack = stack[:len(stack)-1]
+		}
+		if count != 3*n || len(stack) != 0 {
+			t.Errorf("%s: %d calls instead of %d, %d not left", m.name, count, 3*n, len(stack))
+		}
+		t.Logf("%s: %d calls, %d moments by the tracer", m.name, count, c.slow)
 	}
 }

@@ -17,6 +17,22 @@ API long text(const char *s)
 	__asm__ volatile("" : "+r"(s));
 	return (long)s;
 }
+struct one {
+	long value;
+};
+struct two {
+	struct one *one;
+	long value;
+};
+struct three {
+	struct two *two;
+	long value;
+};
+API long levels(const struct three *t)
+{
+	__asm__ volatile("" : "+r"(t));
+	return t->value;
+}
 API long never(long a) { return a + 1; }
 
 static long times;
@@ -25,7 +41,13 @@ static void *work(void *what)
 {
 	static const char string[] = "a string of thirty-one letters.";
 	long sum = 0;
-	if (*(const char *)what == 's')
+	struct one one = {1};
+	struct two two_ = {&one, 2};
+	struct three three = {&two_, 3};
+	if (*(const char *)what == 'l')
+		for (long i = 0; i < times; i++)
+			sum += levels(&three);
+	else if (*(const char *)what == 's')
 		for (long i = 0; i < times; i++)
 			sum += text(string);
 	else
