@@ -43,7 +43,6 @@ type capturePoint struct {
 	code  uint64
 	leave uint64 // and its returns
 	made  bool
-	saves bool // the code behind it stores what is saved
 }
 
 // captureNeeds is which vector registers the tracer needs when code asks it, a bit each, and whether it
