@@ -211,7 +211,7 @@ func (tr *Tracer) enteredCaptured(t *Thread, regs *sys.Regs) {
 		return
 	}
 	// A loop that leads to the function's first instruction.
-	if f := t.topCapture(); f.sp() == regs.Rsp && f.point(t.p) == c && t.p.loops(c.entry) {
+	if f := t.topCapture(); f.sp() == regs.Rsp && f.point(t.p) == c && t.p.jumpsTo(c.entry) {
 		return
 	}
 	tr.threadError(t, tr.captureEntry(t, c, stoppedMachine(t, regs)))

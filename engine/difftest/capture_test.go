@@ -44,6 +44,7 @@ func (c *interceptor) Started(p *engine.Process) error {
 	if err := c.recorder.Started(p); err != nil {
 		return err
 	}
+	c.timer.Reset(6 * runTimeout) // threads that are stopped all the time take long where others use the processors
 	p.SetMode(c.mode)
 	c.blocks = p.Blocks()
 	if c.pool == nil {
