@@ -264,6 +264,15 @@ func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *heldSignal) bool {
 	return true
 }
 
+// faultOfOurs tells whether a thread that was stopped has faulted in code that captures, and leads it on as if nothing had happened.
+func (tr *Tracer) faultOfOurs(t *Thread, h *heldSignal) bool {
+	var regs sys.Regs
+	if len(t.p.captures.points) == 0 || !h.fault() || sys.GetRegs(t.tid, &regs) != nil {
+		return false
+	}
+	return t.p.captureJump(regs.Rip, h) != nil || tr.bailOut(t, &regs, h)
+}
+
 // hurry takes a thread that is to be stepped out of the cache out of a string that it copies.
 func (tr *Tracer) hurry(t *Thread, regs *sys.Regs) {
 	a := t.p.areaAt(regs.Rip)
