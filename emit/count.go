@@ -26,6 +26,7 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 	for _, at := range f.enc.Marks {
 		kind, payload := frame.SplitMark(words[at])
 		switch kind {
+		case frame.MarkCall: // see takeCalls
 		case frame.MarkCut:
 			if at+1 >= len(words) || frame.IsMark(words[at+1]) {
 				return fmt.Errorf("cut at word %d without an execution: %w", at, frame.ErrMalformed)

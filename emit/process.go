@@ -39,6 +39,7 @@ type ProcessWriter struct {
 	streams []*Stream                  // guarded by mu
 	closed  bool                       // guarded by mu
 	bodies  bodies
+	calls   callFile
 	// switches are the windows that code opens and closes; guarded by mu.
 	switches []Switch
 }
@@ -280,7 +281,7 @@ func (p *ProcessWriter) Close(end abp.EndInfo) error {
 	if p.main == nil {
 		return errors.Join(errs...)
 	}
-	errs = append(errs, p.flushTables(), p.main.finish(&end))
+	errs = append(errs, p.finishCalls(&end), p.flushTables(), p.main.finish(&end))
 	return errors.Join(errs...)
 }
 
