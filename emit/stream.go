@@ -40,9 +40,9 @@ type Stream struct {
 	body    []byte
 	missing []uint32 // room for define; guarded by mu
 	conv    converter
-	counts  abp.Counts  // guarded by mu
-	sampler *sampler    // nil: everything is kept
-	walker  walker      // for Discard
+	counts  abp.Counts // guarded by mu
+	sampler *sampler   // nil: everything is kept
+	walker  walker     // for Discard
 	calls   []*openCalls
 	failed  atomic.Bool // an error ended the output
 }
