@@ -174,11 +174,11 @@ func (c *Calls) Each(h CallHandler) error {
 		}
 		from = to
 	}
-	return mergeCalls(open)
+	return mergeCalls(open, true)
 }
 
-// mergeCalls feeds the pairers of all threads in the order of time.
-func mergeCalls(open []*callCursor) error {
+// mergeCalls feeds the pairers of all threads in the order of time; over: nothing comes behind.
+func mergeCalls(open []*callCursor, over bool) error {
 	all := slices.Clone(open)
 	live := open[:0]
 	for _, k := range open {
@@ -219,6 +219,9 @@ func mergeCalls(open []*callCursor) error {
 		}
 	}
 	for _, k := range all {
+		if !over {
+			break
+		}
 		if err := k.pairer.Finish(); err != nil {
 			return err
 		}

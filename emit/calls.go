@@ -19,11 +19,11 @@ const callBlockBytes = 256 << 10
 // callFile is a process's file of captured calls. It is made with the first function that is intercepted.
 type callFile struct {
 	mu  sync.Mutex
-	out *output             // guarded by mu
-	enc *zstd.Encoder       // guarded by mu
-	buf []byte              // guarded by mu
-	not map[uint32][]uint32 // by function: the threads whose calls are meant, where not all are; guarded by mu
-	any bool                // there is a file, or was to be one; guarded by mu
+	out *output                     // guarded by mu
+	enc *zstd.Encoder               // guarded by mu
+	buf []byte                      // guarded by mu
+	not map[uint32]*calls.Signature // functions of which not all threads' calls are meant; guarded by mu
+	any bool                        // there is a file, or was to be one; guarded by mu
 }
 
 // InterceptTypes writes the types of functions that are going to be intercepted: those of the table from number first on,
@@ -36,9 +36,9 @@ func (p *ProcessWriter) InterceptTypes(t *calls.Table, first calls.TypeID, sigs 
 	for _, s := range sigs {
 		if len(s.Threads) > 0 {
 			if c.not == nil {
-				c.not = make(map[uint32][]uint32)
+				c.not = make(map[uint32]*calls.Signature)
 			}
-			c.not[s.Number] = s.Threads
+			c.not[s.Number] = s
 		}
 	}
 	if p.run.opts.Discard {
@@ -81,8 +81,8 @@ func (p *ProcessWriter) openCalls() error {
 func (c *callFile) meant(fn, thread uint32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	only, ok := c.not[fn]
-	return !ok || slices.Contains(only, thread)
+	s := c.not[fn]
+	return s == nil || slices.Contains(s.Threads, thread) != s.Except
 }
 
 // openCalls is a block of a thread's calls that a stream is filling.

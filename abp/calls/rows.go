@@ -75,6 +75,7 @@ func (s *Signature) Encode(e *wire.Encoder) {
 	e.Bool(s.Returns)
 	e.Bool(s.Variadic)
 	e.Bytes(s.Code)
+	e.Bool(s.Except)
 }
 
 // Decode reads what Encode wrote.
@@ -98,6 +99,7 @@ func (s *Signature) Decode(d *wire.Decoder) {
 	s.Returns = d.Bool()
 	s.Variadic = d.Bool()
 	s.Code = d.Bytes()
+	s.Except = d.Bool()
 }
 
 func (p *Param) encode(e *wire.Encoder) {

@@ -330,3 +330,33 @@ func (f Format) AppendExit(dst []byte, c *Call, t *Table) []byte {
 	}
 	return dst
 }
+
+// Text is the characters of an array or of what a pointer leads to, up to the one that ends them.
+func Text(v Value) string {
+	t := v.Table.Type(v.Type)
+	unit := charSize(v.Table, t.Elem)
+	data := v.Data
+	if t.Kind == Pointer {
+		if data = nil; len(v.Targets) > 0 {
+			data = v.Targets[0].Data
+		}
+	}
+	if t.Kind == Array || t.Extent == ExtentSentinel {
+		data, _ = cutAt(data, max(unit, 1), t.Sentinel)
+	}
+	switch unit {
+	case 2:
+		u := make([]uint16, len(data)/2)
+		for i := range u {
+			u[i] = uint16(uintOf(data[2*i : 2*i+2]))
+		}
+		return string(utf16.Decode(u))
+	case 4:
+		var out []rune
+		for i := 0; i+4 <= len(data); i += 4 {
+			out = append(out, rune(uintOf(data[i:i+4])))
+		}
+		return string(out)
+	}
+	return string(data)
+}

@@ -154,6 +154,7 @@ type Signature struct {
 	Addr     uint64 // in the process
 	Size     uint64
 	Threads  []uint32 // whose calls are meant; none: all
+	Except   bool     // Threads are those whose calls are not meant
 	Params   []Param  // in the order of the signature; the result is none of them
 	Result   Param    // Type is 0 where it is not captured
 	Entry    []Slot   // what is captured at entry, in order

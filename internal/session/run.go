@@ -77,7 +77,8 @@ type image struct {
 	tables  *tables
 	windows *window.Set
 	events  *events
-	budget  *budget // nil where no event counts instructions
+	budget  *budget     // nil where no event counts instructions
+	capture *intercepts // nil where no calls are captured
 	plans   plans
 	writer  *emit.ProcessWriter
 	pool    *cab.Pool
@@ -142,6 +143,7 @@ func (ps *process) startWindows(im *image) error {
 	output{im.writer}.windows(windowDefs(ps.opts.Config))
 	output{im.writer}.switches(im.windows)
 	im.events = newEvents(ps, im)
+	im.capture = newIntercepts(ps, im)
 	if first {
 		ps.budget = ps.newBudget()
 	}
@@ -163,6 +165,7 @@ func (ps *process) startWindows(im *image) error {
 	// What is mapped at the start has been loaded as well: Load events fire for the
 	// main executable and its interpreter.
 	ps.loaded(nil, im.tables.symbols.Images())
+	im.capture.look()
 	ps.setMode()
 	ps.watch()
 	if first {
@@ -192,6 +195,7 @@ func (ps *process) changed(t *engine.Thread, changes []window.Change, addr uint6
 	if im.p.Mode() == engine.ModeNative {
 		ps.warn(ps.refresh()) // what was mapped meanwhile was not reported
 	}
+	im.capture.apply()
 	ps.setMode()
 	if im.budget != nil {
 		im.p.CountExecuted(im.budget.metrics()...)
@@ -249,6 +253,8 @@ func (ps *process) setMode() {
 	open := im.windows.Open()
 	switch {
 	case ps.opts.Only == OnlyTranslate || ps.opts.Only == OnlyCount:
+	case open != 0 && im.capture != nil && !ps.recordsInstructions(open) && (im.budget == nil || !im.budget.waiting()):
+		im.p.SetMode(engine.ModeNative)
 	case open != 0:
 		ps.usePlans(open)
 		im.p.SetMode(engine.ModeRecord)
@@ -313,6 +319,7 @@ func (ps *process) Toggled(t *engine.Thread, open bool, times uint64) {
 	// No mark is made here: the code that toggled has written it.
 	im.windows.Switched(sw, open, times)
 	im.events.toggled(sw, open)
+	im.capture.apply()
 	im.marked[t] = im.windows.Open() + 1
 	ps.setMode()
 	im.events.count()
@@ -437,6 +444,7 @@ func (ps *process) Ended(p *engine.Process, end *engine.End) {
 	if im.events != nil {
 		im.events.collect()
 	}
+	im.capture.callers()
 	if im.windows != nil {
 		ps.selected.search(im.tables)
 		// On an execve windows stay open: the profile gets a row that says why its
