@@ -12,6 +12,25 @@ import (
 	"alleria/abp/internal/wire"
 )
 
+// InterceptorsFile is the name of the file with a process's captured calls, beside its main profile.
+const InterceptorsFile = "interceptors.abp"
+
+// Rows of TYPES.
+const (
+	rowType      = 1
+	rowSignature = 2
+)
+
+// AppendType appends a type's row to a TYPES section's payload.
+func AppendType(dst []byte, id calls.TypeID, t *calls.Type) []byte {
+	return appendRow(dst, rowType, func(e *wire.Encoder) { t.Encode(e, id) })
+}
+
+// AppendSignature appends the row of an intercepted function.
+func AppendSignature(dst []byte, s *calls.Signature) []byte {
+	return appendRow(dst, rowSignature, s.Encode)
+}
+
 // Calls is the captured calls of a process.
 type Calls struct {
 	Table      *calls.Table
@@ -24,7 +43,7 @@ type Calls struct {
 
 // callBlock is a block and the section that it is in.
 type callBlock struct {
-	CallBlock
+	calls.Block
 	section int
 }
 
@@ -66,13 +85,13 @@ func (c *Calls) load() error {
 		case SectionTypes:
 			err = c.loadTypes(c.read)
 		case SectionInterceptors:
-			raw := make([]byte, CallBlockSize)
-			if s.Length < CallBlockSize {
+			raw := make([]byte, calls.HeaderSize)
+			if s.Length < calls.HeaderSize {
 				return fmt.Errorf("%s section at offset %d: %w", s.Type, s.Offset, ErrCorrupt)
 			}
 			if err = c.file.readAt(raw, s.Payload()); err == nil {
 				b := callBlock{section: c.read}
-				err = b.decode(raw)
+				err = b.Decode(raw)
 				c.blocks = append(c.blocks, b)
 			}
 		}
@@ -273,5 +292,104 @@ func (c *Calls) body(b *callBlock, buf *[]byte) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %s section at offset %d: %w", c.file.path, s.Type, s.Offset, err)
 	}
 	*buf = raw
-	return b.CallBlock.body(raw)
+	return bodyOf(&b.Block, raw)
+}
+
+// bodyOf returns the records' bytes behind a block's header.
+func bodyOf(b *calls.Block, raw []byte) ([]byte, error) {
+	raw = raw[calls.HeaderSize:]
+	if !b.Zstd {
+		return raw, nil
+	}
+	out, err := decompress(raw)
+	if err != nil {
+		return nil, fmt.Errorf("block of calls: %w: %w", ErrCorrupt, err)
+	}
+	if len(out) != int(b.Raw) {
+		return nil, fmt.Errorf("block of calls has %d bytes, not %d: %w", len(out), b.Raw, ErrCorrupt)
+	}
+	return out, nil
+}
+
+// CallFollower reads a process's captured calls while they are being recorded.
+//
+// A thread's blocks come in the order of their places as long as one processing thread has it; where another takes over,
+// the first one's last block is written before. What comes later than it should is handed on later.
+type CallFollower struct {
+	calls   *Calls
+	path    string
+	pairers map[uint32]*calls.Pairer
+}
+
+// FollowCalls begins to follow the process's calls; nil if there is no file yet.
+func (p *Process) FollowCalls() (*CallFollower, error) {
+	path := filepath.Join(filepath.Dir(p.main.path), InterceptorsFile)
+	c, err := OpenCalls(path)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	return &CallFollower{calls: c, path: path, pairers: make(map[uint32]*calls.Pairer)}, nil
+}
+
+// Calls is what was read so far of types and signatures.
+func (f *CallFollower) Calls() *Calls { return f.calls }
+
+// Close closes the file.
+func (f *CallFollower) Close() error { return f.calls.Close() }
+
+// Next hands on what was recorded since the last time; over: calls that have not ended never will.
+func (f *CallFollower) Next(h CallHandler, over bool) error {
+	var cursors []*callCursor
+	for _, b := range f.calls.blocks {
+		k := slices.IndexFunc(cursors, func(c *callCursor) bool { return c.blocks[0].Thread == b.Thread })
+		if k >= 0 {
+			cursors[k].blocks = append(cursors[k].blocks, b)
+			continue
+		}
+		pairer := f.pairers[b.Thread]
+		if pairer == nil {
+			pairer = calls.NewPairer(f.calls.Signatures, b.Thread)
+			f.pairers[b.Thread] = pairer
+		}
+		cursors = append(cursors, &callCursor{of: f.calls, blocks: []callBlock{b}, pairer: pairer})
+	}
+	for _, p := range f.pairers {
+		p.Entered, p.Ended = h.Entered, h.Ended
+	}
+	if err := mergeCalls(cursors, false); err != nil {
+		return err
+	}
+	f.calls.blocks = nil
+	more, err := f.reopen()
+	switch {
+	case err != nil:
+		return err
+	case more:
+		return f.Next(h, over)
+	case over:
+		for _, p := range f.pairers {
+			if err := p.Finish(); err != nil {
+				return err
+			}
+		}
+		clear(f.pairers)
+	}
+	return nil
+}
+
+// reopen looks what the file has by now.
+func (f *CallFollower) reopen() (more bool, err error) {
+	file, err := OpenFile(f.path)
+	if err != nil {
+		return false, err
+	}
+	if len(file.sections) < f.calls.read {
+		return false, errors.Join(fmt.Errorf("%s has become shorter: %w", f.path, ErrCorrupt), file.Close())
+	}
+	old := f.calls.file
+	f.calls.file = file
+	if err := f.calls.load(); err != nil {
+		return false, errors.Join(err, old.Close())
+	}
+	return len(f.calls.blocks) > 0, old.Close()
 }

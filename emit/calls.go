@@ -87,7 +87,7 @@ func (c *callFile) meant(fn, thread uint32) bool {
 
 // openCalls is a block of a thread's calls that a stream is filling.
 type openCalls struct {
-	block abp.CallBlock
+	block calls.Block
 	enc   calls.Encoder
 	meant map[uint32]bool // functions, as far as they were asked about
 }
@@ -135,7 +135,7 @@ func (s *Stream) callsOf(thread uint32) *openCalls {
 			return o
 		}
 	}
-	o := &openCalls{block: abp.CallBlock{Thread: thread}, meant: make(map[uint32]bool)}
+	o := &openCalls{block: calls.Block{Thread: thread}, meant: make(map[uint32]bool)}
 	s.calls = append(s.calls, o)
 	return o
 }

@@ -321,4 +321,3 @@ func (p *csvPrinter) end() error {
 	p.w.Flush()
 	return p.w.Error()
 }
-
