@@ -185,6 +185,13 @@ func (t *Thread) wanted(regs *sys.Regs) (uint64, arrival, bool) {
 		t.p.tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
 		return site, fresh, true
 	}
+	switch req {
+	case layout.ReqCapture: // it will arrive once more
+		return t.p.captures.points[t.slot.u32(layout.CaptureAsked).Load()].entry, fresh, true
+	case layout.ReqLeft: // the return is captured and goes on by itself
+		t.p.tr.captureLeft(t)
+		return 0, fresh, false
+	}
 	if s := t.p.sideOf(req); s != nil {
 		return s.target, t.p.arrivalBy(s), true
 	}

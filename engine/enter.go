@@ -66,6 +66,7 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how arrival) arrival {
 		t.p.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
 	}
 	if t.native {
+		tr.leftCaptured(t, regs)
 		tr.returnedNatively(t, regs.Rip, regs.Rsp)
 	}
 	if t.p.mode != ModeNative {
@@ -73,6 +74,9 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how arrival) arrival {
 	}
 	if t.restarted && t.p.probedCall(regs.Rip) { // the kernel makes the same call again
 		return past
+	}
+	if how == fresh {
+		tr.enteredCaptured(t, regs)
 	}
 	tr.enteredNatively(t, regs.Rip, regs.Rsp, how)
 	return past

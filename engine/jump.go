@@ -98,7 +98,7 @@ func newJumps(off bool) jumps {
 // stop, since only at the entry is it known where it will return to.
 func (p *Process) wantsJump(addr uint64) bool {
 	at := p.placeAt[addr]
-	return at.size() > 0 && at.entry != nil && at.returns == nil && !p.notify[addr] && p.sites[addr] == 0
+	return at.size() > 0 && at.entry != nil && at.returns == nil && at.capture == nil && !p.notify[addr] && !p.awaited(addr)
 }
 
 // considerJump gives the function at addr, whose int3 a thread has just hit, a jump
@@ -164,7 +164,7 @@ func (p *Process) planJump(addr uint64) (*jump, []x86.Insn) {
 func (p *Process) disturbed(j *jump) bool {
 	for addr := j.entry; addr < j.end; addr++ {
 		_, probe := p.probes[addr]
-		if addr != j.entry && (p.jumps.interrupted[addr] || probe || p.notify[addr] || p.placeAt[addr] != nil || p.sites[addr] > 0) {
+		if addr != j.entry && (p.jumps.interrupted[addr] || probe || p.notify[addr] || p.placeAt[addr] != nil || p.awaited(addr)) {
 			return true
 		}
 	}
@@ -267,7 +267,7 @@ func (p *Process) uncover(addr uint64) error {
 		return nil
 	}
 	p.jumps.refused[j.entry] = true
-	return p.dropJump(j, p.notify[j.entry] || p.placeAt[j.entry] != nil || p.sites[j.entry] > 0)
+	return p.dropJump(j, p.notify[j.entry] || p.placeAt[j.entry] != nil || p.awaited(j.entry))
 }
 
 // coveredBy is the jump that has displaced the code at addr.

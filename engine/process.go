@@ -397,6 +397,7 @@ func (p *Process) addThread(t *Thread) error {
 		t.SetBudget(m, unlimited)
 	}
 	s.initFrames()
+	s.initCaptures()
 	t.toggles = s.get(layout.Toggles)
 	p.stopToggling() // it is not alone any more
 	if !t.vfork {

@@ -129,7 +129,7 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	r.epilogue()
 	switch in.Cat {
 	case x86.CatRET:
-		if u.p.awaits { // only now: a window that closes there leaves a mark behind the record
+		if u.p.awaits || u.p.captures.returns { // only now: a window that closes there leaves a mark behind the record
 			a.StoreWord(layout.S3, x86.RCX)
 			u.checkReturn(in)
 			a.LoadWord(x86.RCX, layout.S3)

@@ -53,8 +53,10 @@ func TestSlotPartsDoNotOverlap(t *testing.T) {
 		{"save area", layout.Save, layout.SaveFlags + 8}, {"operand", layout.Operand, layout.VecSave + 64},
 		{"counting", layout.CountReg, layout.CountLanes + 8}, {"budgets", layout.Budgets, budgetOff(NumMetrics, 0)}, {"x87 registers", layout.FXSave, layout.FXSave + 512},
 		{"chunk control", layout.ChunkCtl, layout.ChunkCtl + layout.MaxChunks*layout.ChunkCtlSize},
+		{"captures", layout.CaptureAwait, layout.CaptureVec + 16*64},
 		{"frames' places", layout.FramePlace, layout.FramePlace + 2*layout.FrameMax},
 		{"tables", layout.TableOff, int(tableOff(numVariants))}, {"counters", layout.CounterOff, layout.CounterOff + 8*layout.MaxCounters},
+		{"captures' frames", layout.CaptureFrames, layout.CaptureFrames + layout.CaptureFrame*layout.CaptureMax},
 		{"frames", layout.FrameSP, layout.FrameSite + 8*layout.FrameMax}, {"ring", layout.RingOff, layout.RingOff + layout.RingMax},
 		{"slot", layout.SlotSize, layout.SlotSize},
 	}

@@ -53,7 +53,9 @@ type Switches struct {
 	NoBatch      bool // each system call at the start has stops of its own
 	NoPrefetch   bool // what a program asked for when it ran before is not translated ahead
 	NoHandover   bool // who waits for the other side spins, wherever that is
-	NoBusy       bool // a process never stays in the cache because native probes are hit often
+	// Calls are captured by the tracer where they are made natively, or in the cache.
+	NoNativeCapture, NoCodeCapture bool
+	NoBusy                         bool // a process never stays in the cache because native probes are hit often
 }
 
 // Tracer runs one target and what that creates. Its methods are for the goroutine of Run.

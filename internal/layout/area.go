@@ -15,7 +15,7 @@ const (
 	Variants     = 17
 
 	CounterOff  = 10 << 20       // block counters: one uint64 a counted block
-	MaxCounters = (20 << 20) / 8 // counted blocks a process can have
+	MaxCounters = (16 << 20) / 8 // counted blocks a process can have
 	RingOff     = 32 << 20       // the ring's chunks
 	RingMax     = 32 << 20       // most bytes that a ring can grow to
 )
@@ -143,6 +143,32 @@ const (
 	FrameNone  = 1 << 62
 )
 
+// What captures of intercepted calls keep of a thread.
+const (
+	// Frames of intercepted calls whose returns are awaited: a stack of CaptureMax entries,
+	// which wraps. CaptureTop is where the innermost lies, in bytes from CaptureFrames;
+	// CaptureAwait is minus its stack pointer, as Await is (code; tracer while the thread is stopped or waits).
+	CaptureFrames = 26 << 20 // behind the counters
+	CaptureMax    = 1 << 15
+	CaptureFrame  = 128 // bytes of one
+	CaptureSP     = 0   // where the return address lies; FrameNone: there is no frame
+	CaptureSite   = 8   // the return address
+	CaptureLeave  = 16  // code that captures the return, 0: the tracer does
+	CapturePoint  = 24  // number of the intercepted function
+	CaptureSaves  = 32  // eight words
+
+	CaptureAwait = 0x9000
+	CaptureTop   = 0x9008
+	CaptureBack  = 0x9010 // where code goes on behind a capture (code)
+	CaptureAsked = 0x9018 // uint32: the number of the intercepted function that the tracer is asked about (code)
+	CaptureOurs  = 0x9020 // CaptureMagic: gs leads to a slot (tracer, immutable)
+	CaptureSlow  = 0x9028 // calls that the tracer has captured (tracer)
+	CaptureSpill = 0x9040 // sixteen words (code)
+	CaptureVec   = 0x9100 // vector registers 0 to 15, 64 bytes each (code)
+
+	CaptureMagic = 0x63617074
+)
+
 // RingSlack is how many bytes before the end of a chunk End lies: more than
 // two of the largest records, so that a block checks once.
 const RingSlack = 8192
@@ -206,4 +232,6 @@ const (
 	ReqIndirect = 0xf0000001 // ReqArg: the application address that an indirect branch goes to
 	ReqEntered  = 0xf0000002 // the count of Place, an entry, ran out
 	ReqReturned = 0xf0000003 // the count of Place, a function's returns, ran out; ReqArg: where it returned to
+	ReqCapture  = 0xf0000004 // the function CaptureAsked is entered; code goes on at CaptureBack
+	ReqLeft     = 0xf0000005 // a return, not executed yet, has reached a captured frame; likewise
 )
