@@ -155,30 +155,67 @@ func (f Format) pointer(dst []byte, v Value, t *Type, depth int) []byte {
 	switch {
 	case st == Null:
 		return append(dst, "NULL"...)
-	case st == Seen || st == Unknown || st == Missing, st == Unreadable && len(v.Targets[0].Data) == 0:
+	case st == Unknown || st == Missing, st != Whole && len(v.Targets[0].Data) == 0:
 		dst = appendAddress(dst, v.Uint())
 		return append(append(append(dst, " ("...), st.String()...), ')')
 	}
 	data := v.Targets[0].Data
-	size := int(v.Table.Type(t.Elem).Size)
 	if unit := charSize(v.Table, t.Elem); unit > 0 {
-		if t.Extent == ExtentSentinel {
-			data, _ = cutAt(data, unit, t.Sentinel)
-		}
-		return f.quote(dst, data, unit, st != Whole)
+		return f.quote(dst, bare(t, data, unit), unit, st == Unreadable || st == Bounded)
 	}
+	v = Bare(v)
 	n := v.Len()
-	if t.Extent == ExtentSentinel && n > 0 && st == Whole && t.Sentinel == uintOf(sub(data, uint32((n-1)*size), uint32(min(size, 8)))) {
-		n-- // it is told by the end
-	}
 	if t.Extent == ExtentCount && t.Count == 1 && n == 1 {
 		return f.value(append(dst, '&'), v.Elem(0), depth+1)
 	}
 	dst = f.elements(dst, v, n, depth)
-	if st != Whole {
+	if st == Unreadable || st == Bounded {
 		dst = append(dst, "..."...)
 	}
 	return dst
+}
+
+// bare is the data of a pointer's target without its sentinel, which the end tells.
+func bare(t *Type, data []byte, size int) []byte {
+	if t.Extent != ExtentSentinel || size <= 0 || len(data) < size {
+		return data
+	}
+	if t.Dec {
+		if isSentinel(data[:size], t.Sentinel) {
+			return data[size:]
+		}
+		return data
+	}
+	if end := len(data)/size*size - size; isSentinel(data[end:end+size], t.Sentinel) {
+		return data[:end]
+	}
+	return data
+}
+
+// Bare is a Pointer without the sentinel among its elements.
+func Bare(v Value) Value {
+	t := v.Table.Type(v.Type)
+	if t.Kind != Pointer || len(v.Targets) == 0 {
+		return v
+	}
+	target := v.Targets[0]
+	data := bare(t, target.Data, int(v.Table.Type(t.Elem).Size))
+	if t.Dec && len(data) < len(target.Data) {
+		target.Points = some(target.Points, len(v.Table.Points(t.Elem)), len(target.Points))
+	}
+	target.Data = data
+	v.Targets = []Target{target}
+	return v
+}
+
+// isSentinel tells whether an element is a sentinel: its bytes beyond eight are zero.
+func isSentinel(b []byte, sentinel uint64) bool {
+	for _, c := range b[min(8, len(b)):] {
+		if c != 0 {
+			return false
+		}
+	}
+	return uintOf(b[:min(8, len(b))]) == sentinel
 }
 
 // charSize is the size of a type's characters, 0 if it is none.
@@ -341,8 +378,10 @@ func Text(v Value) string {
 			data = v.Targets[0].Data
 		}
 	}
-	if t.Kind == Array || t.Extent == ExtentSentinel {
-		data, _ = cutAt(data, max(unit, 1), t.Sentinel)
+	if t.Kind == Array {
+		data, _ = cutAt(data, max(unit, 1), 0)
+	} else {
+		data = bare(t, data, max(unit, 1))
 	}
 	switch unit {
 	case 2:

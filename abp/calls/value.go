@@ -58,6 +58,13 @@ type wordReader struct {
 	cut   bool   // the end of the words is the end of the capture
 	ended bool   // it was met
 	left  int    // of Parts: what damaged words may claim is bounded
+	seen  map[seenKey][]byte
+}
+
+// seenKey is a target that was captured in this call.
+type seenKey struct {
+	addr uint64
+	elem TypeID
 }
 
 // maxParts bounds the parts of one capture.
@@ -113,7 +120,7 @@ func (r *wordReader) slot(s *Slot) (Value, error) {
 		if _, err := r.take(8); err != nil || r.ended {
 			return v, err
 		}
-		t, err := r.part(s.Type)
+		t, err := r.part(s.Type, 0)
 		v.Data, v.Targets = t.Data, t.Points
 		if v.Data == nil {
 			v.Data = []byte{}
@@ -131,7 +138,7 @@ func (r *wordReader) slot(s *Slot) (Value, error) {
 		}
 		copy(v.Data[p.Offset:], b)
 		for len(points) > 0 && points[0].Offset >= p.Offset && points[0].Offset < p.Offset+p.Bytes {
-			t, err := r.part(r.table.Type(points[0].Type).Elem)
+			t, err := r.part(r.table.Type(points[0].Type).Elem, pointerIn(b, points[0].Offset-p.Offset))
 			if err != nil {
 				return v, err
 			}
@@ -146,8 +153,17 @@ func (r *wordReader) slot(s *Slot) (Value, error) {
 	return v, nil
 }
 
-// part takes a target of elements of a type.
-func (r *wordReader) part(elem TypeID) (Target, error) {
+// pointerIn is the pointer at an offset of some bytes.
+func pointerIn(b []byte, at uint32) uint64 {
+	b = sub(b, at, 8)
+	if len(b) < 8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+// part takes a target of elements of a type, at an address.
+func (r *wordReader) part(elem TypeID, addr uint64) (Target, error) {
 	if r.left--; r.left < 0 {
 		return Target{}, fmt.Errorf("too many parts: %w", ErrCorrupt)
 	}
@@ -170,16 +186,31 @@ func (r *wordReader) part(elem TypeID) (Target, error) {
 	}
 	points, size := r.table.Points(elem), int(r.table.Type(elem).Size)
 	if len(points) == 0 || size == 0 {
+		r.remember(&t, seenKey{addr, elem})
 		return t, nil
 	}
-	for range len(t.Data) / size {
+	for i := range len(t.Data) / size {
 		for _, p := range points {
-			sub, err := r.part(r.table.Type(p.Type).Elem)
+			next, err := r.part(r.table.Type(p.Type).Elem, pointerIn(t.Data, uint32(i*size)+p.Offset))
 			if err != nil {
 				return t, err
 			}
-			t.Points = append(t.Points, sub)
+			t.Points = append(t.Points, next)
 		}
 	}
 	return t, nil
+}
+
+// remember keeps the bytes of a target without pointers, and gives them to the same one when it is seen again.
+func (r *wordReader) remember(t *Target, key seenKey) {
+	switch {
+	case key.addr == 0:
+	case t.Status == Seen:
+		t.Data = r.seen[key]
+	case len(t.Data) > 0:
+		if r.seen == nil {
+			r.seen = make(map[seenKey][]byte)
+		}
+		r.seen[key] = t.Data
+	}
 }

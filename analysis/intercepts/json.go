@@ -151,7 +151,7 @@ func appendMany(b []byte, v calls.Value, t *calls.Type, depth int) []byte {
 		switch st := v.Status(); {
 		case st == calls.Null:
 			return append(b, "null"...)
-		case st != calls.Whole && (st != calls.Bounded || v.Len() == 0):
+		case st == calls.Unreadable, st != calls.Whole && v.Len() == 0:
 			b = append(appendString(append(b, `{"address":`...), "0x"+strconv.FormatUint(v.Uint(), 16)), `,"status":`...)
 			b = appendString(b, st.String())
 			if v.Len() > 0 {
@@ -172,10 +172,8 @@ func appendElems(b []byte, v calls.Value, t *calls.Type, depth int) []byte {
 	case calls.Char, calls.Char16, calls.Char32:
 		return appendString(b, calls.Text(v))
 	}
+	v = calls.Bare(v)
 	n := v.Len()
-	if t.Kind == calls.Pointer && t.Extent == calls.ExtentSentinel && v.Status() == calls.Whole && n > 0 {
-		n--
-	}
 	b = append(b, '[')
 	for i := range n {
 		if i > 0 {
