@@ -1,6 +1,7 @@
 package interceptors
 
 import (
+	"debug/dwarf"
 	"errors"
 	"fmt"
 
@@ -55,12 +56,13 @@ type Compiler struct {
 	config  map[any]calls.TypeID  // of types of a configuration
 	targets map[targetKey]*capture.Target
 	plain   map[config.Builtin]calls.TypeID
+	debug   map[*dwarf.Data]*debugInfo
 }
 
 // NewCompiler makes one with an empty table.
 func NewCompiler() *Compiler {
 	return &Compiler{Table: &calls.Table{}, facts: make(map[calls.TypeID]pointerFacts), byRef: make(map[calls.TypeID]bool),
-		config: make(map[any]calls.TypeID), targets: make(map[targetKey]*capture.Target), plain: make(map[config.Builtin]calls.TypeID)}
+		config: make(map[any]calls.TypeID), targets: make(map[targetKey]*capture.Target), plain: make(map[config.Builtin]calls.TypeID), debug: make(map[*dwarf.Data]*debugInfo)}
 }
 
 // build is one function's capture under way.

@@ -1,6 +1,8 @@
 package interceptors
 
 import (
+	"slices"
+
 	"alleria/abp/calls"
 	"alleria/config"
 )
@@ -13,6 +15,14 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 		p.Args = append(p.Args, known.Args...)
 		p.Result, p.Variadic = known.Result, known.Variadic
 	}
+	if known != nil && ic.Auto {
+		p.CaptureResult = known.CaptureResult
+		for _, w := range known.Captures {
+			if !slices.ContainsFunc(ic.Parameters, func(q *config.Parameter) bool { return q.Index == w.Index || q.Name != "" && q.Name == w.Name }) {
+				p.Captures = append(p.Captures, w)
+			}
+		}
+	}
 	for _, q := range ic.Parameters {
 		for len(p.Args) <= q.Index {
 			p.Args = append(p.Args, 0)
@@ -21,6 +31,7 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 		p.Args[q.Index] = t
 		p.Captures = append(p.Captures, Wanted{Name: q.Name, Index: q.Index, Type: t, In: q.In, Out: q.Out})
 	}
+	slices.SortStableFunc(p.Captures, func(a, b Wanted) int { return a.Index - b.Index })
 	if !ic.RetType.IsZero() {
 		p.Result, p.CaptureResult = c.use(ic.RetType), true
 	}

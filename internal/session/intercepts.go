@@ -24,6 +24,7 @@ type intercepts struct {
 	looked   map[*symbols.Loaded]bool
 	at       map[uint64]*intercepted
 	same     map[*config.Intercept]*interceptors.Capture // where nothing depends on the function
+	unknown  []string                                    // functions of which auto found nothing
 }
 
 // intercepted is a function that some window has an Intercept for.
@@ -260,11 +261,49 @@ func (x *intercepts) compile(f *intercepted, ic *config.Intercept) (*interceptor
 	if c := x.same[ic]; c != nil {
 		return c, nil
 	}
-	c, err := x.compiler.Compile(x.compiler.Configured(ic, nil))
-	if err == nil {
+	known := x.known(f, ic)
+	if known == nil && ic.Auto {
+		x.unknown = append(x.unknown, f.name)
+	}
+	c, err := x.compiler.Compile(x.compiler.Configured(ic, known))
+	if err == nil && known == nil && !ic.Auto && !x.asksKnown(ic) {
 		x.same[ic] = c
 	}
 	return c, err
+}
+
+// asksKnown tells whether it matters what is known of the parameters that an Intercept leaves out: where it says all that
+// is before those it captures, it does not.
+func (x *intercepts) asksKnown(ic *config.Intercept) bool {
+	given := make(map[int]bool)
+	last := -1
+	for _, p := range ic.Parameters {
+		given[p.Index] = true
+		last = max(last, p.Index)
+	}
+	return len(given) <= last || ic.RetType.IsZero()
+}
+
+// known is what debug information says of a function, or else the prototypes of the C library; nil: nothing.
+func (x *intercepts) known(f *intercepted, ic *config.Intercept) *interceptors.Prototype {
+	if !ic.Auto && !x.asksKnown(ic) {
+		return nil
+	}
+	if f.fn != nil || f.name == "main" {
+		if data, entry, err := f.image.Image.Subprogram(f.entry - f.image.Bias); err == nil {
+			p, err := x.compiler.Described(data, entry, ic.Depth)
+			if err == nil {
+				return p
+			}
+		}
+	}
+	names := []string{f.name}
+	if f.fn != nil {
+		for _, a := range f.fn.Aliases {
+			names = append(names, a.Linked)
+		}
+	}
+	return x.compiler.Shipped(names)
 }
 
 // mostCode bounds the bytes of a function that are kept.
