@@ -57,6 +57,9 @@ type Compiler struct {
 	targets map[targetKey]*capture.Target
 	plain   map[config.Builtin]calls.TypeID
 	debug   map[*dwarf.Data]*debugInfo
+	shipped *Prototypes
+	// Added are prototypes that come before those that are shipped.
+	Added *Prototypes
 }
 
 // NewCompiler makes one with an empty table.

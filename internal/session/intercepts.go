@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"alleria/abp/calls"
 	"alleria/config"
@@ -121,8 +122,10 @@ func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
 		found = l.Image.Find(f.Name, f.Decorated)
 	}
 	seen := false
+	pattern := f.Name == "" || strings.Contains(f.Name, "*")
 	for _, fn := range found {
-		if fn.Kind == symbols.PLT || fn.Source == symbols.Unwind && f.Name == "" {
+		// What only .eh_frame bounds is named by nobody but by its offset: stubs of the PLT are among it.
+		if fn.Kind == symbols.PLT || fn.Source == symbols.Unwind && pattern {
 			continue
 		}
 		seen = true
