@@ -8,7 +8,7 @@ import (
 
 	"alleria/abp"
 	"alleria/abp/calls"
-	"alleria/abp/frame"
+	"alleria/internal/records"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -96,8 +96,8 @@ type openCalls struct {
 func (s *Stream) takeCalls(t *ThreadState, from Place, words []uint64, at []int) error {
 	var o *openCalls
 	for _, a := range at {
-		kind, n := frame.SplitMark(words[a])
-		if kind != frame.MarkCall {
+		kind, n := records.SplitMark(words[a])
+		if kind != records.MarkCall {
 			continue
 		}
 		if o == nil {

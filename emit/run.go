@@ -91,7 +91,7 @@ func NewRun(opts Options, info abp.Run) (*Run, error) {
 }
 
 // Sizes tells whether records are to begin with their sizes besides their numbers, as
-// layout.Number has it. Only the encoder for vector instructions gains by them, and only it takes them.
+// records.Number has it. Only the encoder for vector instructions gains by them, and only it takes them.
 func (r *Run) Sizes() bool {
 	o := &r.opts
 	return o.Sizes && !o.NoVector && !o.Discard && o.Level <= 0 && frame.SizedHere()

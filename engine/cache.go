@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -34,7 +35,7 @@ type codeCache struct {
 	posPieces   [][]byte
 	goneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
 	counters    []*block            // counted blocks by counter
-	facts       layout.Blocks       // recorded blocks, for whoever reads the rings
+	facts       records.Blocks      // recorded blocks, for whoever reads the rings
 }
 
 func newCodeCache() codeCache {

@@ -65,7 +65,6 @@ func (t *Thread) pushCapture(c *capturePoint, sp, site uint64) captureFrame {
 	f := s.frameAt(top)
 	s.set(f.off+layout.CaptureSP, sp)
 	s.set(f.off+layout.CaptureSite, site)
-	s.set(f.off+layout.CaptureLeave, 0)
 	s.set(f.off+layout.CapturePoint, uint64(c.number))
 	s.set(layout.CaptureTop, top)
 	s.set(layout.CaptureAwait, -sp)

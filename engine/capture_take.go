@@ -7,6 +7,7 @@ import (
 	"alleria/engine/x86"
 	"alleria/internal/capture"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -176,7 +177,7 @@ func (t *Thread) writeCall(moment capture.Moment, c *capturePoint, m *captureMac
 		} else if cut {
 			flags |= capture.Cut
 		}
-		mark := []uint64{layout.Mark(layout.MarkCall, uint64(n+capture.HeaderWords)), capture.Head(moment, flags, c.fn), now, sp, site}
+		mark := []uint64{records.Mark(records.MarkCall, uint64(n+capture.HeaderWords)), capture.Head(moment, flags, c.fn), now, sp, site}
 		t.mark(append(mark, words[:n]...)...)
 		if words = words[n:]; len(words) == 0 {
 			return
@@ -240,4 +241,31 @@ func (tr *Tracer) captureLeft(t *Thread) {
 	site, _ := t.returnAddress(rsp)
 	tr.captureReturns(t, site, rsp, m)
 	tr.reply(t, t.slot.get(layout.CaptureBack))
+}
+
+// bailOut tells whether a signal is the fault of a load that code has made to capture something. The thread then has the tracer do
+// it, which finds what can be read.
+func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *heldSignal) bool {
+	if h.sig != sigSegv && h.sig != sigBus || !h.fault() {
+		return false
+	}
+	bail, ok := t.p.captureBail(regs.Rip)
+	if !ok {
+		return false
+	}
+	regs.Rip = bail
+	tr.threadError(t, sys.SetRegs(t.tid, regs))
+	return true
+}
+
+// hurry takes a thread that is to be stepped out of the cache out of a string that it copies.
+func (tr *Tracer) hurry(t *Thread, regs *sys.Regs) {
+	a := t.p.areaAt(regs.Rip)
+	if a == nil {
+		return
+	}
+	if off, rt := regs.Rip-a.base, &a.rt.capture; off >= rt.textCore && off < rt.textEnd {
+		regs.Rip = a.base + rt.textBail
+		tr.threadError(t, sys.SetRegs(t.tid, regs))
+	}
 }

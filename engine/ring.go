@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -82,7 +83,7 @@ func (t *Thread) mark(words ...uint64) {
 		s.set(int(buf-s.base)+8*i, w)
 	}
 	s.set(layout.Buf, buf+uint64(8*len(words)))
-	if kind := words[0] >> layout.MarkShift; kind > layout.MarkCut && kind != layout.MarkEmulated {
+	if records.StateMark(words[0]) {
 		s.set(layout.Floor, s.get(layout.Buf))
 	}
 }
@@ -172,14 +173,14 @@ func (t *Thread) SlotMemory() []byte { return t.slot.mem }
 func (p *Process) ControlMemory() []byte { return p.ctl.mem }
 
 // Blocks is the process's recorded blocks.
-func (p *Process) Blocks() *layout.Blocks { return &p.facts }
+func (p *Process) Blocks() *records.Blocks { return &p.facts }
 
 // cut makes the record of a block that was left before instruction i say so.
 // at is where in the block's code the thread stands: behind the record's end
 // the pointer has been advanced already. regs is the application's registers.
 //
 // The mark goes in front of the record, which is moved by a word for that. No processing
-// thread has taken it: what is last in an open chunk stays there (layout.Blocks.Settled).
+// thread has taken it: what is last in an open chunk stays there (records.Blocks.Settled).
 func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 	s, r := t.slot, &b.rec
 	if r.loops() {
@@ -204,7 +205,7 @@ func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 	for w := int(size) - 8; w >= 0; w -= 8 {
 		s.set(off+w+8, s.get(off+w))
 	}
-	s.set(off, layout.Mark(layout.MarkCut, uint64(i)))
+	s.set(off, records.Mark(records.MarkCut, uint64(i)))
 	s.set(off+8, uint64(r.id))
 	s.set(layout.Buf, start+8+size)
 }

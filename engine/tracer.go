@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"alleria/engine/launch"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -16,11 +17,7 @@ import (
 // The zero value of every switch is the faster way, so that a client need not know
 // them.
 type Options struct {
-	Path   string   // the executable
-	Argv   []string // with argv[0]
-	Env    []string
-	Dir    string // "": the tracer's
-	NoASLR bool
+	launch.Program
 
 	// The rings: Chunks chunks to begin with, two or more, of ChunkBytes each, a
 	// power of two; 0: nothing can be recorded. Who consumes them lets them grow.
@@ -44,7 +41,7 @@ type Switches struct {
 	NoMemo       bool // each instruction is decoded anew
 	NoJumps      bool // native probes are int3s, all of them
 	NoSuper      bool // recorded blocks end at every branch
-	Sizes        bool // records begin with their size besides the number (layout.Number)
+	Sizes        bool // records begin with their size besides the number (records.Number)
 	NoLate       bool // all ways out of recorded blocks are written with them
 	NoStartSites bool // a native start stops at all of its system calls
 	NoShort      bool // superblocks of large programs are as long as those of small ones
@@ -109,7 +106,7 @@ func New(o Options, c Client) *Tracer {
 }
 
 // Run executes the target to its end, and waits for the end of what is followed. The error is the tracer's; the target's
-// own end is in Status. An ExecError means that nothing was executed.
+// own end is in Status. A launch.ExecError means that nothing was executed.
 //
 // It locks its goroutine to an OS thread for the duration, as ptrace requests are bound
 // to the thread that attached. When Run returns, the target has ended, also one
@@ -117,11 +114,11 @@ func New(o Options, c Client) *Tracer {
 func (tr *Tracer) Run() (Status, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	l, err := launchSeized(&tr.opts)
+	l, err := launch.StartSeized(&tr.opts.Program)
 	if err != nil {
 		return Status{}, err
 	}
-	if err := l.proceed(); err != nil {
+	if err := l.Proceed(); err != nil {
 		return Status{}, err
 	}
 	if tr.reports, err = sys.StartWaiter(); err != nil {
@@ -173,19 +170,19 @@ func (tr *Tracer) report() (sys.Stop, bool) {
 // firstExec waits for the launcher to execute the target.
 // The launcher is single-threaded, and has only the signals to report that somebody
 // sends it: they are passed on.
-func (tr *Tracer) firstExec(l *launched) error {
+func (tr *Tracer) firstExec(l *launch.Launched) error {
 	errno := make(chan error, 1)
-	go func() { errno <- l.execErrno() }()
+	go func() { errno <- l.ExecError() }()
 	for {
 		s, ok := tr.report()
 		if !ok {
 			return errors.New("the launcher disappeared")
 		}
-		if s.TID != l.pid {
+		if s.TID != l.PID() {
 			tr.later = append(tr.later, s)
 			continue
 		}
-		tr.root = l.pid
+		tr.root = l.PID()
 		switch {
 		case s.Status.Signaled(): // somebody has ended it, as they would have the target
 			tr.status.End = endOf(s)
@@ -193,7 +190,7 @@ func (tr *Tracer) firstExec(l *launched) error {
 			return nil
 		case s.Status.Exited():
 			if err := <-errno; err != nil {
-				return &ExecError{tr.opts.Path, err}
+				return &launch.ExecError{Path: tr.opts.Path, Err: err}
 			}
 			return errors.New("the launcher ended before it executed the target")
 		case s.Event() == eventExec:

@@ -4,6 +4,7 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // Bounds of a translation unit: how far one request translates along
@@ -49,8 +50,8 @@ type unit struct {
 	// lastRecorded: the instruction being written is part of the records.
 	lastRecorded bool
 	// facts is the block that is being recorded, before the table packs it.
-	facts  layout.Block
-	accBuf []layout.Access
+	facts  records.Block
+	accBuf []records.Access
 }
 
 // literal is a 64-bit constant that code at site refers to relatively.

@@ -66,6 +66,9 @@ const numberBits = 24
 // of blocks those wait for each other.
 func (e *Encoder) Sized() { e.sized = e.strung }
 
+// IsSized tells whether executions begin so.
+func (e *Encoder) IsSized() bool { return e.sized }
+
 // idMask is which bits of an execution's first word are the number. The size is above them.
 func (e *Encoder) idMask() uint64 {
 	if e.sized {

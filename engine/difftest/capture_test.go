@@ -12,14 +12,16 @@ import (
 
 	"alleria/cab"
 	"alleria/engine"
+	"alleria/engine/launch"
 	"alleria/internal/capture"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // interceptor is a client that captures functions of a program.
 type interceptor struct {
 	*recorder
 	mode    engine.Mode
+	slow    uint64                      // moments that the tracer has captured
 	progs   map[string]*capture.Program // by function
 	names   []string                    // by number
 	path    string
@@ -68,6 +70,11 @@ func (c *interceptor) Started(p *engine.Process) error {
 func (c *interceptor) ThreadStarted(t *engine.Thread) error {
 	c.threads = append(c.threads, t)
 	return c.recorder.ThreadStarted(t)
+}
+
+func (c *interceptor) ThreadEnded(t *engine.Thread) {
+	c.slow += t.SlowCaptures()
+	c.recorder.ThreadEnded(t)
 }
 
 // addresses tells where a program's functions are in a process.
@@ -124,29 +131,29 @@ func (c *interceptor) calls(t *testing.T, th *engine.Thread) [][]uint64 {
 	for len(words) > 0 {
 		w := words[0]
 		n := 1
-		switch kind := w >> layout.MarkShift; kind {
-		case layout.MarkCall:
-			n = 1 + int(w&layout.MarkPayload)
+		switch kind := w >> records.MarkShift; kind {
+		case records.MarkCall:
+			n = 1 + int(w&records.MarkPayload)
 			call := slices.Clone(words[1:n])
 			call[1] = 0
 			all = append(all, call)
-		case layout.MarkSkip, layout.MarkNote:
-			n = 1 + int(w&layout.MarkPayload)
-		case layout.MarkFS, layout.MarkGS, layout.MarkWindows:
+		case records.MarkSkip, records.MarkNote:
+			n = 1 + int(w&records.MarkPayload)
+		case records.MarkFS, records.MarkGS, records.MarkWindows:
 			n = 2
-		case layout.MarkSwitch:
+		case records.MarkSwitch:
 			n = 3
-		case layout.MarkThread:
+		case records.MarkThread:
 			n = 4
-		case layout.MarkCut:
+		case records.MarkCut:
 			n = 1
-		case layout.MarkEmulated:
+		case records.MarkEmulated:
 			n = 2 + 2*int(words[1])
 		default:
 			if kind != 0 {
 				t.Fatalf("word %#x", w)
 			}
-			id, _ := layout.SplitNumber(w)
+			id, _ := records.SplitNumber(w)
 			b := c.blocks.Get(id)
 			if b == nil {
 				t.Fatalf("no block %d", id)
@@ -161,12 +168,12 @@ func (c *interceptor) calls(t *testing.T, th *engine.Thread) [][]uint64 {
 // intercept runs a program with functions intercepted.
 func intercept(t *testing.T, path string, mode engine.Mode, progs map[string]*capture.Program, opts func(*engine.Options), more ...func(*interceptor)) (outcome, *interceptor) {
 	t.Helper()
-	c := &interceptor{recorder: &recorder{v: variant{name: t.Name(), mode: engine.ModePlain, want: layout.InsRecorded}, rings: map[*engine.Thread]*cab.Ring{}},
+	c := &interceptor{recorder: &recorder{v: variant{name: t.Name(), mode: engine.ModePlain, want: records.InsRecorded}, rings: map[*engine.Thread]*cab.Ring{}},
 		mode: mode, progs: progs, path: path, words: make(map[*engine.Thread][]uint64)}
 	for _, f := range more {
 		f(c)
 	}
-	o := engine.Options{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true, ChunkBytes: 64 << 10, Chunks: 2}
+	o := engine.Options{Program: launch.Program{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true}, ChunkBytes: 64 << 10, Chunks: 2}
 	if opts != nil {
 		opts(&o)
 	}
@@ -271,6 +278,7 @@ func TestCaptureModesAgree(t *testing.T) {
 				t.Fatalf("%s %s: %+v, natively %+v", link, m.name, out, want)
 			}
 			all := c.byThread(t)
+			t.Logf("%s %s: %d moments captured by the tracer", link, m.name, c.slow)
 			if first == nil {
 				checkFixture(t, c, all)
 				first = all

@@ -10,7 +10,7 @@ import (
 	"alleria/config"
 	"alleria/emit"
 	"alleria/engine"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
 	"alleria/window"
@@ -143,7 +143,7 @@ const flushInterval = 100 * time.Millisecond
 // threadMark is the mark that begins or ends a thread's records.
 // It is the first and the last that a ring holds of a thread.
 func threadMark(t *engine.Thread, begins uint64) []uint64 {
-	return []uint64{layout.Mark(layout.MarkThread, begins), uint64(t.Num()), uint64(t.TID()), sys.TSC()}
+	return []uint64{records.Mark(records.MarkThread, begins), uint64(t.Num()), uint64(t.TID()), sys.TSC()}
 }
 
 // windowDefs describes the configuration's windows to the profile.

@@ -15,6 +15,7 @@ import (
 	"alleria/config"
 	"alleria/emit"
 	"alleria/engine"
+	"alleria/engine/launch"
 	"alleria/internal/layout"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
@@ -69,7 +70,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	r.systemDirs = sync.OnceValue(func() []string { return symbols.SystemDirs("/") })
 	r.background.Go(func() { r.cpuid() })
 	r.started = time.Now()
-	o := engine.Options{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR,
+	o := engine.Options{Program: launch.Program{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR},
 		Lossy: r.samples(), ChunkBytes: r.chunk(), Chunks: max(min(ringStart, r.ringMost())/r.chunk(), 2)}
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
@@ -77,12 +78,12 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	o.Sizes = r.emit != nil && r.emit.Sizes()
 	r.tracer = engine.New(o, r)
 	st, err := r.tracer.Run()
-	var ee *engine.ExecError
+	var ee *launch.ExecError
 	switch {
 	case errors.As(err, &ee):
 		r.abandon()
 		return 0, fmt.Errorf("%w: %w", ErrCannotTrace, err)
-	case errors.Is(err, engine.ErrNotPermitted):
+	case errors.Is(err, launch.ErrNotPermitted):
 		r.abandon()
 		return 0, fmt.Errorf("%w: %w; alleria doctor says more", ErrCannotTrace, err)
 	case err != nil && !r.began: // it never ran

@@ -13,7 +13,7 @@ import (
 	"alleria/emit"
 	"alleria/engine"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
 	"alleria/proctree"
@@ -287,7 +287,7 @@ func (ps *process) Entering(t *engine.Thread) {
 		return
 	}
 	im.marked[t] = open + 1
-	t.Mark(layout.Mark(layout.MarkWindows, open), sys.TSC())
+	t.Mark(records.Mark(records.MarkWindows, open), sys.TSC())
 }
 
 // Notified is engine.Client's: a thread is about to execute a watched address.

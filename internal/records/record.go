@@ -1,4 +1,4 @@
-package layout
+package records
 
 // Raw records. A ring is a sequence of 64-bit words. A word whose upper half is
 // zero is the id of a Block, and Block.Words words follow it: what the block's
