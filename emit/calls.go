@@ -18,12 +18,13 @@ const callBlockBytes = 256 << 10
 
 // callFile is a process's file of captured calls. It is made with the first function that is intercepted.
 type callFile struct {
-	mu  sync.Mutex
-	out *output                     // guarded by mu
-	enc *zstd.Encoder               // guarded by mu
-	buf []byte                      // guarded by mu
-	not map[uint32]*calls.Signature // functions of which not all threads' calls are meant; guarded by mu
-	any bool                        // there is a file, or was to be one; guarded by mu
+	mu      sync.Mutex
+	out     *output                     // guarded by mu
+	enc     *zstd.Encoder               // guarded by mu
+	buf     []byte                      // guarded by mu
+	not     map[uint32]*calls.Signature // functions of which not all threads' calls are meant; guarded by mu
+	any     bool                        // there is a file, or was to be one; guarded by mu
+	records uint64                      // written; guarded by mu
 }
 
 // InterceptTypes writes the types of functions that are going to be intercepted: those of the table from number first on,
@@ -173,6 +174,7 @@ func (p *ProcessWriter) writeCalls(o *openCalls, t *ThreadState) error {
 	}
 	b := &o.block
 	b.First, b.Last, b.Records, b.Raw, b.Zstd = o.enc.First, o.enc.Last, o.enc.Count, uint32(len(o.enc.B)), p.run.opts.Level >= 0
+	c.records += uint64(b.Records)
 	c.buf = b.Append(c.buf[:0])
 	if b.Zstd {
 		c.buf = c.enc.EncodeAll(o.enc.B, c.buf)
@@ -195,4 +197,17 @@ func (p *ProcessWriter) finishCalls(end *abp.EndInfo) error {
 	out := c.out
 	c.out = nil
 	return out.finish(&e)
+}
+
+// CallRecords is how many entries and returns of intercepted functions were written so far, in all processes.
+func (r *Run) CallRecords() (n uint64) {
+	r.mu.Lock()
+	procs := slices.Clone(r.proc)
+	r.mu.Unlock()
+	for _, p := range procs {
+		p.calls.mu.Lock()
+		n += p.calls.records
+		p.calls.mu.Unlock()
+	}
+	return n
 }

@@ -171,7 +171,12 @@ func TestLengths(t *testing.T) {
 		}
 		exit := &machine{sources: map[capture.Source][]byte{}, base: m.base, mem: m.mem} // registers are gone by then
 		got := both(t, c, cap, m, exit)
-		if !strings.Contains(got, "f(p="+want.text) || !strings.HasSuffix(got, "returned, p="+want.text) {
+		if !strings.Contains(got, "f(p="+want.text) || !strings.HasSuffix(got, "returned") {
+			t.Errorf("%s: %s", typ, got)
+		}
+		exit.mem = append([]byte(nil), m.mem...)
+		exit.mem[6] = 5 // the element of 2
+		if got, text := both(t, c, cap, m, exit), strings.Replace(want.text, "2", "5", 1); !strings.HasSuffix(got, "returned, p="+text) {
 			t.Errorf("%s: %s", typ, got)
 		}
 	}

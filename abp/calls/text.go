@@ -357,9 +357,17 @@ func (f Format) AppendExit(dst []byte, c *Call, t *Table) []byte {
 	if !result {
 		dst = append(dst, "returned"...)
 	}
+	in, _ := c.In(t)
 	for _, a := range out {
-		if a.Param != ResultParam {
-			dst = f.argument(append(dst, ", "...), c.Sig, a)
+		if a.Param == ResultParam {
+			continue
+		}
+		start := len(dst)
+		dst = f.argument(append(dst, ", "...), c.Sig, a)
+		for _, was := range in {
+			if was.Param == a.Param && string(f.argument([]byte(", "), c.Sig, was)) == string(dst[start:]) {
+				dst = dst[:start] // unchanged
+			}
 		}
 	}
 	if err != nil {

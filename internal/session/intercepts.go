@@ -129,11 +129,23 @@ func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
 			continue
 		}
 		seen = true
+		if fn.Kind == symbols.IFunc {
+			x.chosen(f, fn)
+			continue
+		}
 		x.add(l, fn, fn.Addr+l.Bias, fn.Name(), window, funcKey(fn))
 	}
 	if !seen && f.Name == "main" && l.Main {
 		x.findMain(l, window)
 	}
+}
+
+// chosen says that a function is not the one that runs: which that is, is chosen when the program is loaded.
+func (x *intercepts) chosen(f *config.Function, fn *symbols.Function) {
+	if strings.Contains(f.Name, "*") || f.Name == "" {
+		return
+	}
+	x.ps.note(fmt.Sprintf("%s: calls of %s are not captured: which function that is, is chosen as the program is loaded (IFUNC); alleria functions lists those to choose from", f.Pos, fn.Name()))
 }
 
 // findMain finds main of a Go program, which links it under another name, and of a stripped program.
@@ -292,6 +304,18 @@ func (x *intercepts) known(f *intercepted, ic *config.Intercept) *interceptors.P
 	if !ic.Auto && !x.asksKnown(ic) {
 		return nil
 	}
+	var names []string
+	if f.fn != nil {
+		for _, a := range f.fn.Aliases {
+			names = append(names, a.Linked)
+		}
+	}
+	// What is shipped of the C library knows more than its debug information: how long buffers are.
+	if f.image.System {
+		if p := x.compiler.Shipped(names); p != nil {
+			return p
+		}
+	}
 	if f.fn != nil || f.name == "main" {
 		if data, entry, err := f.image.Image.Subprogram(f.entry - f.image.Bias); err == nil {
 			p, err := x.compiler.Described(data, entry, ic.Depth)
@@ -300,13 +324,7 @@ func (x *intercepts) known(f *intercepted, ic *config.Intercept) *interceptors.P
 			}
 		}
 	}
-	names := []string{f.name}
-	if f.fn != nil {
-		for _, a := range f.fn.Aliases {
-			names = append(names, a.Linked)
-		}
-	}
-	return x.compiler.Shipped(names)
+	return x.compiler.Shipped(append(names, f.name))
 }
 
 // mostCode bounds the bytes of a function that are kept.
@@ -344,11 +362,24 @@ func (x *intercepts) unloaded(l *symbols.Loaded) {
 	}
 }
 
-// callers enters all images into the profile: a return address may lie in any.
-func (x *intercepts) callers() {
+// end says what auto has found nothing about, and enters all images into the profile.
+func (x *intercepts) end() {
 	if x == nil {
 		return
 	}
+	if n := len(x.unknown); n > 0 {
+		names := x.unknown[:min(n, 5)]
+		more := ""
+		if n > len(names) {
+			more = fmt.Sprintf(" and %d more", n-len(names))
+		}
+		x.ps.note(fmt.Sprintf("there are neither debug information nor a known prototype of %s%s: of their calls only times were captured", strings.Join(names, ", "), more))
+	}
+	x.callers()
+}
+
+// callers enters all images into the profile: a return address may lie in any.
+func (x *intercepts) callers() {
 	for _, l := range x.im.tables.symbols.Images() {
 		x.im.tables.image(l)
 	}

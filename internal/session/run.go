@@ -444,7 +444,7 @@ func (ps *process) Ended(p *engine.Process, end *engine.End) {
 	if im.events != nil {
 		im.events.collect()
 	}
-	im.capture.callers()
+	im.capture.end()
 	if im.windows != nil {
 		ps.selected.search(im.tables)
 		// On an execve windows stay open: the profile gets a row that says why its
