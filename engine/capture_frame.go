@@ -129,6 +129,7 @@ func (p *Process) catchAt(site uint64) error {
 		p.captures.sites = make(map[uint64]bool)
 	}
 	p.captures.sites[site] = true
+	p.noteSite(site)
 	return p.addProbe(site)
 }
 
@@ -158,6 +159,7 @@ func (p *Process) placeCaptureSites() error {
 func (p *Process) dropCaptureSites() {
 	old := p.captures.sites
 	p.captures.sites = nil
+	p.dropSites()
 	for site := range old {
 		p.removeIdleProbe(site)
 	}

@@ -24,9 +24,10 @@ type captures struct {
 	returns bool            // some return is awaited: translated returns look
 	armed   int             // points that are
 	// sites is where natively returns are caught, as long as anything is intercepted.
-	sites map[uint64]bool
-	needs captureNeeds // of all points together
-	code  []captureRange
+	sites  map[uint64]bool
+	needs  captureNeeds // of all points together
+	code   []captureRange
+	images map[uint64]*branchMap // by where they begin
 }
 
 // capturePoint is an intercepted function.

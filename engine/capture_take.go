@@ -193,6 +193,12 @@ func (p *Process) capturesAt(addr uint64) *capturePoint {
 	return nil
 }
 
+// counted tells whether arrivals at an address are counted.
+func (p *Process) counted(addr uint64) bool {
+	at := p.placeAt[addr]
+	return at != nil && (at.entry != nil || at.returns != nil || at.within != nil)
+}
+
 // captured tells whether something is captured natively where a breakpoint lies.
 func (p *Process) captured(addr uint64) bool {
 	return p.capturesAt(addr) != nil || p.captures.sites[addr]

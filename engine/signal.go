@@ -76,6 +76,12 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 			}
 		}
 	}
+	if j := p.captureJump(regs.Rip, &h); j != nil {
+		t.noteGS(regs)
+		tr.probeHit(p)
+		regs.Rip = j.entry
+		return tr.enter(t, regs, 0)
+	}
 	if tr.bailOut(t, regs, &h) {
 		return tr.resume(t, 0)
 	}
@@ -107,7 +113,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 		if t.p.mode == ModeNative {
 			return tr.ignore(t, regs, h)
 		}
-		t.appGS = regs.Gs_base
+		t.noteGS(regs)
 	}
 	sets, err := sys.ReadSignalSets(t.tid)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // TestStubConstants compares the words that the assembly routines use with the
@@ -32,7 +33,7 @@ func TestStubConstants(t *testing.T) {
 		"CENTERS": layout.CaptureEnters, "CTEXT": layout.CaptureText, "CFRAMES": layout.CaptureFrames, "CFSP": layout.CaptureFrames + layout.CaptureSP,
 		"CFSITE": layout.CaptureFrames + layout.CaptureSite, "CFPOINT": layout.CaptureFrames + layout.CapturePoint, "CFRAME": layout.CaptureFrame,
 		"CMASK": layout.CaptureFrame*layout.CaptureMax - 1, "CSITES": layout.CaptureSites, "CSITEMASK": layout.MaxCaptureSites - 1,
-		"CSITESHIFT": layout.CaptureSiteShift, "CLEAVES": layout.CaptureLeaves, "CMAXLEAVES": layout.MaxCaptureLeaves, "MARKCALL": layout.MarkCall,
+		"CSITESHIFT": layout.CaptureSiteShift, "CLEAVES": layout.CaptureLeaves, "CMAXLEAVES": layout.MaxCaptureLeaves, "MARKCALL": records.MarkCall,
 		"PADDR": layout.PlaceAddr, "PINSIDE": layout.PlaceInside, "PTO": layout.PlaceTo, "PSET": layout.PlaceSet, "PGONE": layout.PlaceGone,
 	}
 	for _, m := range regexp.MustCompile(`(?m)^#define (\w+)\s+(\w+)`).FindAllStringSubmatch(string(src), -1) {
