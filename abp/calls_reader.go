@@ -99,6 +99,9 @@ func (c *Calls) load() error {
 			return fmt.Errorf("%s section at offset %d: %w", s.Type, s.Offset, err)
 		}
 	}
+	if err := c.Table.Check(); err != nil {
+		return err
+	}
 	slices.SortStableFunc(c.blocks, func(a, b callBlock) int {
 		return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.Word, b.Word))
 	})

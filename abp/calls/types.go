@@ -1,5 +1,7 @@
 package calls
 
+import "fmt"
+
 // TypeID is the number of a type in its Table, from 1; 0 is none.
 type TypeID uint32
 
@@ -133,13 +135,11 @@ func (t *Table) pointsOf(dst []Point, id TypeID, at uint32, depth int) []Point {
 			}
 		}
 	case Array:
-		// Most arrays are of what has no pointers: asked once.
-		if len(t.pointsOf(nil, ty.Elem, 0, depth+1)) == 0 {
-			return dst
-		}
-		size := t.Type(ty.Elem).Size
-		for i := uint64(0); i < ty.Count && len(dst) < maxPoints; i++ {
-			dst = t.pointsOf(dst, ty.Elem, at+uint32(i)*size, depth+1)
+		elem, size := t.pointsOf(nil, ty.Elem, 0, depth+1), t.Type(ty.Elem).Size
+		for i := uint64(0); i < ty.Count && len(elem) > 0 && len(dst) < maxPoints; i++ {
+			for _, p := range elem {
+				dst = append(dst, Point{at + uint32(i)*size + p.Offset, p.Type})
+			}
 		}
 	}
 	return dst
@@ -186,3 +186,53 @@ type Slot struct {
 // Piece is a run of a value's bytes that is captured by itself, as Bytes bytes: a register, for one. What
 // they have beyond the value means nothing.
 type Piece struct{ Offset, Bytes uint32 }
+
+// maxWeight bounds the values within one value, elements of arrays counted once.
+const maxWeight = 1 << 20
+
+// Check tells whether the table makes sense: no type has itself within it, but behind a pointer, and none has too much.
+// Who takes a Table from a file calls it before anything else.
+func (t *Table) Check() error {
+	weights := make([]int, len(t.Types)+1) // 0: not known, -1: being found out
+	for id := range t.Types {
+		if _, err := t.weigh(TypeID(id+1), weights); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Table) weigh(id TypeID, weights []int) (int, error) {
+	if id == 0 || int(id) >= len(weights) {
+		return 1, nil
+	}
+	switch w := weights[id]; {
+	case w > 0:
+		return w, nil
+	case w < 0:
+		return 0, fmt.Errorf("type %d lies within itself: %w", id, ErrCorrupt)
+	}
+	weights[id] = -1
+	sum := 1
+	ty := t.Type(id)
+	inner := make([]TypeID, 0, len(ty.Fields))
+	switch ty.Kind {
+	case Struct, String, Union:
+		for i := range ty.Fields {
+			inner = append(inner, ty.Fields[i].Type)
+		}
+	case Array, Vector, Enum:
+		inner = append(inner, ty.Elem)
+	}
+	for _, in := range inner {
+		w, err := t.weigh(in, weights)
+		if err != nil {
+			return 0, err
+		}
+		if sum += w; sum > maxWeight {
+			return 0, fmt.Errorf("type %d has too many parts: %w", id, ErrCorrupt)
+		}
+	}
+	weights[id] = sum
+	return sum, nil
+}
