@@ -58,8 +58,8 @@ type Compiler struct {
 	plain   map[config.Builtin]calls.TypeID
 	debug   map[*dwarf.Data]*debugInfo
 	shipped *Prototypes
-	// Added are prototypes that come before those that are shipped.
-	Added *Prototypes
+	// Added are declarations that come before those that are shipped; nil: none.
+	Added *Declarations
 }
 
 // NewCompiler makes one with an empty table.

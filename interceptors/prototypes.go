@@ -98,9 +98,13 @@ func (c *Compiler) Shipped(names []string) *Prototype {
 			panic(err) // a test reads it
 		}
 	}
-	for _, all := range []*Prototypes{c.Added, c.shipped} {
+	known := []*Prototypes{c.shipped}
+	if c.Added != nil {
+		known = []*Prototypes{&c.Added.Prototypes, c.shipped}
+	}
+	for _, all := range known {
 		for _, name := range names {
-			if all == nil || all.lines[name] == "" {
+			if all.lines[name] == "" {
 				continue
 			}
 			if p, err := c.prototype(all, all.lines[name]); err == nil {
@@ -334,6 +338,9 @@ func (p *protoParser) base() protoType {
 	t := sub.typ()
 	if sub.err != nil {
 		p.err = sub.err
+	}
+	if made := p.c.Table.Type(t.id); t.id != 0 && (made.Name == "struct" || made.Name == "enum") {
+		p.c.Table.Types[t.id-1].Name += " " + w
 	}
 	return t
 }

@@ -43,7 +43,7 @@ func FuzzPrototypes(f *testing.F) {
 // TestLtrace reads what ltrace's files have, without names.
 func TestLtrace(t *testing.T) {
 	c := NewCompiler()
-	c.Added = &Prototypes{}
+	c.Added = &Declarations{}
 	if err := c.Added.ParsePrototypes("x.conf", "; a comment\ntypedef buf = string(array(char, retval)*);\nlong myread(int, +buf, ulong);\nint sum(array(int, arg2)*, int);"); err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,9 @@ func newIntercepts(ps *process, im *image) *intercepts {
 	if !hasIntercepts(ps.opts.Config) || im.writer == nil || ps.opts.Only != OnlyAll {
 		return nil
 	}
-	return &intercepts{ps: ps, im: im, compiler: interceptors.NewCompiler(), looked: make(map[*symbols.Loaded]bool),
+	compiler := interceptors.NewCompiler()
+	compiler.Added = ps.opts.Declarations
+	return &intercepts{ps: ps, im: im, compiler: compiler, looked: make(map[*symbols.Loaded]bool),
 		at: make(map[uint64]*intercepted), same: make(map[*config.Intercept]*interceptors.Capture)}
 }
 
@@ -304,27 +306,7 @@ func (x *intercepts) known(f *intercepted, ic *config.Intercept) *interceptors.P
 	if !ic.Auto && !x.asksKnown(ic) {
 		return nil
 	}
-	var names []string
-	if f.fn != nil {
-		for _, a := range f.fn.Aliases {
-			names = append(names, a.Linked)
-		}
-	}
-	// What is shipped of the C library knows more than its debug information: how long buffers are.
-	if f.image.System {
-		if p := x.compiler.Shipped(names); p != nil {
-			return p
-		}
-	}
-	if f.fn != nil || f.name == "main" {
-		if data, entry, err := f.image.Image.Subprogram(f.entry - f.image.Bias); err == nil {
-			p, err := x.compiler.Described(data, entry, ic.Depth)
-			if err == nil {
-				return p
-			}
-		}
-	}
-	return x.compiler.Shipped(append(names, f.name))
+	return x.compiler.Known(f.image.Image, f.image.System, f.fn, f.entry-f.image.Bias, f.name, ic.Depth)
 }
 
 // mostCode bounds the bytes of a function that are kept.

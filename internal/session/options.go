@@ -1,6 +1,7 @@
 package session
 
 import (
+	"alleria/interceptors"
 	"errors"
 	"io"
 	"time"
@@ -98,6 +99,9 @@ type Options struct {
 	// BufferMost is how many bytes a ring may grow to, 0 the default; two chunks are
 	// the least that it has.
 	BufferMost int
+
+	// Declarations say more of functions whose calls are captured; nil: nothing.
+	Declarations *interceptors.Declarations
 
 	// Engine switches optimisations of the engine off, by the names that
 	// engineSwitches has: for tests and measurements.
