@@ -21,6 +21,7 @@ type Prototype struct {
 	// CaptureResult: the result is wanted too.
 	CaptureResult bool
 	Variadic      bool
+	Format        bool   // the last parameter is a format of printf, which says what the variable arguments are
 	MaxBytes      uint64 // of a call; 0: the default
 }
 
@@ -101,6 +102,11 @@ func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
 		}
 		if err := b.slot(i, w.Type, b.places[w.Index]); err != nil {
 			return nil, fmt.Errorf("parameter %d: %w", w.Index, err)
+		}
+	}
+	if p.Format {
+		if err := b.variadic(); err != nil {
+			return nil, err
 		}
 	}
 	b.exit = true

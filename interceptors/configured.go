@@ -16,7 +16,7 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 		p.Result, p.Variadic = known.Result, known.Variadic
 	}
 	if known != nil && ic.Auto {
-		p.CaptureResult = known.CaptureResult
+		p.CaptureResult, p.Format = known.CaptureResult, known.Format
 		for _, w := range known.Captures {
 			if !slices.ContainsFunc(ic.Parameters, func(q *config.Parameter) bool { return q.Index == w.Index || q.Name != "" && q.Name == w.Name }) {
 				p.Captures = append(p.Captures, w)

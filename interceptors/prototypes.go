@@ -171,7 +171,7 @@ func (p *protoParser) param(out *Prototype, n int) bool {
 	}
 	out.Args = append(out.Args, t.id)
 	if t.format {
-		out.Variadic = true
+		out.Variadic, out.Format = true, true
 	}
 	if !hidden {
 		out.Captures = append(out.Captures, Wanted{Name: name, Index: len(out.Args) - 1, Type: t.id, In: !filled, Out: filled})

@@ -44,7 +44,11 @@ func (c *Call) In(t *Table) ([]Argument, error) {
 	if c.End == BeforeArm {
 		return nil, nil
 	}
-	return c.Sig.Values(t, false, c.entry, c.entryCut)
+	args, err := c.Sig.Values(t, false, c.entry, c.entryCut)
+	if c.Sig.Variadic && err == nil {
+		args = c.Sig.variadic(t, args)
+	}
+	return args, err
 }
 
 // Out are the values captured at return.

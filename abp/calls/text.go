@@ -335,7 +335,7 @@ func (f Format) AppendEntry(dst []byte, c *Call, t *Table) []byte {
 
 // argument writes a parameter's name, if it has one, and its value.
 func (f Format) argument(dst []byte, s *Signature, a Argument) []byte {
-	if a.Param >= 0 && int(a.Param) < len(s.Params) && s.Params[a.Param].Name != "" {
+	if a.Extra == 0 && a.Param >= 0 && int(a.Param) < len(s.Params) && s.Params[a.Param].Name != "" {
 		dst = append(append(dst, s.Params[a.Param].Name...), '=')
 	}
 	return f.Append(dst, a.Value)

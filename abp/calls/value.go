@@ -46,6 +46,7 @@ type Value struct {
 // Argument is a value with what it is of.
 type Argument struct {
 	Param int32 // index in Signature.Params, or ResultParam
+	Extra int   // of a variable argument: which, from 1
 	Value Value
 }
 
@@ -86,7 +87,7 @@ func (s *Signature) Values(t *Table, exit bool, words []uint64, cut bool) ([]Arg
 		if r.ended && v.Data == nil {
 			break
 		}
-		out = append(out, Argument{slots[i].Param, v})
+		out = append(out, Argument{Param: slots[i].Param, Value: v})
 	}
 	if !r.ended && r.at < len(words) {
 		return out, fmt.Errorf("%d words too many in a call of %s: %w", len(words)-r.at, s.Name, ErrCorrupt)

@@ -64,19 +64,22 @@ func arguments(s *calls.Signature, args []calls.Argument) json.RawMessage {
 		if n > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(b, ParamName(s, a.Param))
+		b = appendString(b, ParamName(s, &a))
 		b = append(b, ':')
 		b = appendJSON(b, a.Value, 0)
 	}
 	return append(b, '}')
 }
 
-// ParamName is a parameter's name, or # and its index; of the result, "result".
-func ParamName(s *calls.Signature, param int32) string {
-	if param == calls.ResultParam {
+// ParamName is a parameter's name, or # and its index; of the result, "result"; of variable arguments, ...1, ...2.
+func ParamName(s *calls.Signature, a *calls.Argument) string {
+	if a.Param == calls.ResultParam {
 		return "result"
 	}
-	p := &s.Params[param]
+	if a.Extra > 0 {
+		return calls.VariadicName + strconv.Itoa(a.Extra)
+	}
+	p := &s.Params[a.Param]
 	if p.Name != "" {
 		return p.Name
 	}

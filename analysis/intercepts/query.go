@@ -105,7 +105,7 @@ func (c *Condition) matches(call *calls.Call, t *calls.Table) bool {
 	in, _ := call.In(t)
 	out, _ := call.Out(t)
 	for _, a := range append(in, out...) {
-		if !named(call.Sig, a.Param, name) {
+		if !named(call.Sig, &a, name) {
 			continue
 		}
 		if v, ok := below(a.Value, path); ok && c.holds(v) {
@@ -116,12 +116,11 @@ func (c *Condition) matches(call *calls.Call, t *calls.Table) bool {
 }
 
 // named tells whether a name means a parameter or the result.
-func named(s *calls.Signature, param int32, name string) bool {
-	if param == calls.ResultParam {
-		return name == "result"
+func named(s *calls.Signature, a *calls.Argument, name string) bool {
+	if ParamName(s, a) == name {
+		return true
 	}
-	p := &s.Params[param]
-	return p.Name != "" && p.Name == name || name == "#"+strconv.Itoa(int(p.Index))
+	return a.Param != calls.ResultParam && a.Extra == 0 && name == "#"+strconv.Itoa(int(s.Params[a.Param].Index))
 }
 
 // below follows a path of fields, through pointers.

@@ -81,11 +81,11 @@ func (s *Stats) Add(i *Item, caller string) {
 	}
 	in, _ := c.In(i.Calls.Table)
 	for _, a := range in {
-		s.value(f, ParamName(c.Sig, a.Param), a.Value)
+		s.value(f, ParamName(c.Sig, &a), a.Value)
 	}
 	out, _ := c.Out(i.Calls.Table)
 	for _, a := range out {
-		name := ParamName(c.Sig, a.Param)
+		name := ParamName(c.Sig, &a)
 		if a.Param != calls.ResultParam {
 			name += " (out)"
 		}

@@ -299,7 +299,7 @@ func (p *csvPrinter) call(i *intercepts.Item) error {
 	result, took := "", ""
 	args, _ := c.In(i.Calls.Table)
 	for _, v := range args {
-		in = append(in, intercepts.ParamName(c.Sig, v.Param)+"="+string(format.Append(nil, v.Value)))
+		in = append(in, intercepts.ParamName(c.Sig, &v)+"="+string(format.Append(nil, v.Value)))
 	}
 	rest, _ := c.Out(i.Calls.Table)
 	for _, v := range rest {
@@ -307,7 +307,7 @@ func (p *csvPrinter) call(i *intercepts.Item) error {
 			result = string(format.Append(nil, v.Value))
 			continue
 		}
-		out = append(out, intercepts.ParamName(c.Sig, v.Param)+"="+string(format.Append(nil, v.Value)))
+		out = append(out, intercepts.ParamName(c.Sig, &v)+"="+string(format.Append(nil, v.Value)))
 	}
 	if c.End == calls.Returned {
 		took = fmt.Sprintf("%.9f", i.Seconds(c.Stop)-i.Seconds(c.Start))
