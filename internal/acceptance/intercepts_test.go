@@ -250,6 +250,68 @@ func TestInterceptLeaks(t *testing.T) {
 	}
 }
 
+// TestInterceptLibrary has functions of the C library without debug information, and functions that a C header or a file of
+// prototypes declares.
+func TestInterceptLibrary(t *testing.T) {
+	src, err := filepath.Abs("../../testdata/intercept")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := build(t, filepath.Join(src, "cli-libc.c"), "-g0 -fno-builtin -Wno-unused-result")
+	const own = "move_to(p=&{a=-1, b=2, at={0.5,1.5}, next=NULL}, w=OUT, n=3) = 2, p=&{a=-1, b=2, at={3.5,1.5}, next=NULL}\nscale(x=1.5, y=2, text=\"abc\") = 6\n"
+	libc := []string{`write\(fd=\d+, from="through\\n", count=8\) = 8`, `read\(fd=\d+, count=64\) = 8, to="through\\n"`, `qsort\(base=0x[0-9a-f]+, count=3, size=4, compare=0x[0-9a-f]+\) returned`,
+		`getaddrinfo\(node="127.0.0.1", service="80", hints=NULL\) = 0, found=&&{flags=\d+, family=2, socktype=1, .*addr={2,0,0,80,127,0,0,1,0,0,0,0,0,0,0,0}`,
+		`printf\(format="%d %d %s %.2f %c\\n", 3, -2, "one", 2.5, 'c'\) = 16`}
+	var functions strings.Builder
+	for _, name := range []string{"write", "read", "qsort", "getaddrinfo", "printf"} {
+		fmt.Fprintf(&functions, `<Function name="%s"><Intercept auto="true"/></Function>`, name)
+	}
+	dir := workDir(t)
+	config := writeFile(t, dir, "c.xml", `<AlleriaConfig version="1.0"><Window><Profile><Process><Thread><Image main="true"><Function name="move_to"><Intercept auto="true"/></Function><Function name="scale"><Intercept auto="true"/></Function></Image>`+
+		`<Image name="libc.so.6">`+functions.String()+`</Image></Thread></Process></Profile></Window></AlleriaConfig>`)
+	r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "--header", filepath.Join(src, "types-decl.h"), "-c", config, "--", prog}, dir: dir})
+	if string(r.stdout) != "3 -2 one 2.50 c\n" || len(r.stderr) > 0 {
+		t.Errorf("%s%s", r.stdout, r.stderr)
+	}
+	all := strings.Join(intercepts(t, dir), "\n") + "\n"
+	if !strings.Contains(all, own) {
+		t.Errorf("by the header:\n%s\nwant\n%s", all, own)
+	}
+	for _, want := range libc {
+		if !regexp.MustCompile("(?m)^" + want).MatchString(all) {
+			t.Errorf("%s is not in\n%s", want, all)
+		}
+	}
+	conf := writeFile(t, dir, "p.conf", "; ltrace's language\ndouble scale(double, float, string);\n")
+	run(t, command{argv: []string{alleria(), "-q", "record", "--force", "-o", profileDir, "--prototypes", conf, "-c", config, "--", prog}, dir: dir})
+	if got := intercepts(t, dir, "--function", "scale"); !slices.Equal(got, []string{`scale(arg1=1.5, arg2=2, arg3="abc") = 6`}) {
+		t.Errorf("by ltrace's file: %q", got)
+	}
+}
+
+// TestNewIntercept writes configurations for functions, which capture the same as auto does.
+func TestNewIntercept(t *testing.T) {
+	dir := workDir(t)
+	prog := build(t, "../../testdata/intercept/types-values.c", "-mavx")
+	argv := []string{alleria(), "new", "-o", "new.xml", "--depth", "3"}
+	for _, f := range []string{"strings", "lists", "pairs", "stack", "bigs"} {
+		argv = append(argv, "--intercept", f)
+	}
+	run(t, command{argv: append(argv, prog), dir: dir})
+	run(t, command{argv: []string{alleria(), "check", "new.xml"}, dir: dir})
+	intercepted(t, dir, filepath.Join(dir, "new.xml"), prog)
+	want := []string{
+		"pairs(i=9, p={x=-5, y=2.5}, f={x=1, y=2, z=3}) = {x=-4, y=5}",
+		`bigs(b={a_0=1, a_1=2, a_2=3, name="in"}, after=7) = {a_0=3, a_1=2, a_2=1, name="out"}`,
+		`strings(a="say \"hi\"\n\001", b=NULL, c="") = "say \"hi\"\n\001"`,
+		"lists(l=&{value=1, next=&{value=2, next=NULL}}) = 3",
+		"stack(a=1, b=2, c=3, d=4, e=5, f=6, g=7, h=-8, i=9.5) = 36",
+	}
+	if got := intercepts(t, dir); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // TestInterceptCutOff reads what there is of a recording whose file ends anywhere.
 func TestInterceptCutOff(t *testing.T) {
 	dir := workDir(t)
