@@ -91,6 +91,7 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how arri
 	}
 	t.useVariant(v)
 	if !t.vfork {
+		p.takeOver(v)
 		t.p.client.Entering(t)
 	}
 	if regs.Eflags&flagTrap != 0 {
@@ -145,6 +146,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
 	}
 	t.native, t.inCall = true, false
+	t.p.written.mixed = true // what it does to its memory natively is not seen
 	r := *regs
 	r.Gs_base = t.nativeGS()
 	if len(t.held) > 0 { // their handlers will return to where it is

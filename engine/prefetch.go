@@ -38,7 +38,10 @@ type fileID struct {
 }
 
 // programHistory is what one program has asked for, by what its translations do besides running.
-type programHistory [3]askedFor
+type programHistory struct {
+	path  string
+	kinds [3]askedFor
+}
 
 // askedFor is a sequence of places, each once, and where each stands in it.
 type askedFor struct {
@@ -57,11 +60,8 @@ const (
 // kindOf is which of a program's sequences a variant goes by.
 func kindOf(v Variant) int { return min(int(v), int(Record)) }
 
-// historyOf finds what is known of the program that a process executes; nil if nothing is to be remembered.
+// historyOf finds what is known of the program that a process executes; nil where that cannot be told.
 func (h *history) historyOf(pid int) *programHistory {
-	if h.off {
-		return nil
-	}
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
 		return nil
@@ -71,7 +71,7 @@ func (h *history) historyOf(pid int) *programHistory {
 		if h.programs == nil {
 			h.programs, h.files = make(map[string]*programHistory), make(map[fileID]uint64)
 		}
-		p = new(programHistory)
+		p = &programHistory{path: path}
 		h.programs[path] = p
 	}
 	return p
@@ -119,14 +119,14 @@ func (p *Process) addressOf(place filePlace) uint64 {
 
 // prefetch remembers that app was asked for, and translates what followed the last time that the program ran.
 func (p *Process) prefetch(app uint64, v Variant, indirect bool) {
-	if p.past == nil || v == Aside {
+	if p.past == nil || p.tr.history.off || v == Aside {
 		return
 	}
 	place, ok := p.placeIn(app, indirect)
 	if !ok {
 		return
 	}
-	seq := &p.past[kindOf(v)]
+	seq := &p.past.kinds[kindOf(v)]
 	i, known := seq.at[place]
 	if !known {
 		seq.add(place)

@@ -20,14 +20,16 @@ import (
 // interceptor is a client that captures functions of a program.
 type interceptor struct {
 	*recorder
-	mode    engine.Mode
-	slow    uint64                      // moments that the tracer has captured
-	progs   map[string]*capture.Program // by function
-	names   []string                    // by number
-	path    string
-	threads []*engine.Thread
-	words   map[*engine.Thread][]uint64
-	at      func(p *engine.Process, addr func(string) uint64) // when everything is armed
+	mode     engine.Mode
+	notified func(*engine.Thread, uint64, engine.NotifiedRegs)
+	discard  bool                        // words are not kept
+	slow     uint64                      // moments that the tracer has captured
+	progs    map[string]*capture.Program // by function
+	names    []string                    // by number
+	path     string
+	threads  []*engine.Thread
+	words    map[*engine.Thread][]uint64
+	at       func(p *engine.Process, addr func(string) uint64) // when everything is armed
 }
 
 // soloIntercept is the client of a run of one process.
@@ -77,6 +79,10 @@ func (c *interceptor) ThreadEnded(t *engine.Thread) {
 	c.recorder.ThreadEnded(t)
 }
 
+func (c *interceptor) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) {
+	c.notified(t, addr, regs)
+}
+
 // addresses tells where a program's functions are in a process.
 func addresses(path string, pid int) (func(string) uint64, error) {
 	f, err := elf.Open(path)
@@ -116,6 +122,9 @@ type callSink struct {
 
 func (s *callSink) Consume(tag any, ch cab.Chunk) error {
 	t := tag.(*engine.Thread)
+	if s.c.discard {
+		return nil
+	}
 	s.c.words[t] = append(s.c.words[t], ch.Words...)
 	return nil
 }
@@ -166,7 +175,7 @@ func (c *interceptor) calls(t *testing.T, th *engine.Thread) [][]uint64 {
 }
 
 // intercept runs a program with functions intercepted.
-func intercept(t *testing.T, path string, mode engine.Mode, progs map[string]*capture.Program, opts func(*engine.Options), more ...func(*interceptor)) (outcome, *interceptor) {
+func intercept(t testing.TB, path string, mode engine.Mode, progs map[string]*capture.Program, opts func(*engine.Options), more ...func(*interceptor)) (outcome, *interceptor) {
 	t.Helper()
 	c := &interceptor{recorder: &recorder{v: variant{name: t.Name(), mode: engine.ModePlain, want: records.InsRecorded}, rings: map[*engine.Thread]*cab.Ring{}},
 		mode: mode, progs: progs, path: path, words: make(map[*engine.Thread][]uint64)}
@@ -248,7 +257,7 @@ func fixturePrograms() map[string]*capture.Program {
 	}
 }
 
-func buildIntercept(t *testing.T, flags ...string) string {
+func buildIntercept(t testing.TB, flags ...string) string {
 	return build(t, filepath.Join("..", "..", "testdata", "intercept", "calls.c"), append([]string{"-O2", "-pthread"}, flags...))
 }
 
