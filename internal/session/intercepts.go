@@ -26,6 +26,7 @@ type intercepts struct {
 	at       map[uint64]*intercepted
 	same     map[*config.Intercept]*interceptors.Capture // where nothing depends on the function
 	unknown  []string                                    // functions of which auto found nothing
+	ifuncs   map[uint64]*ifunc                           // by the resolver's address
 }
 
 // intercepted is a function that some window has an Intercept for.
@@ -70,7 +71,7 @@ func newIntercepts(ps *process, im *image) *intercepts {
 	compiler := interceptors.NewCompiler()
 	compiler.Added = ps.opts.Declarations
 	return &intercepts{ps: ps, im: im, compiler: compiler, looked: make(map[*symbols.Loaded]bool),
-		at: make(map[uint64]*intercepted), same: make(map[*config.Intercept]*interceptors.Capture)}
+		at: make(map[uint64]*intercepted), ifuncs: make(map[uint64]*ifunc), same: make(map[*config.Intercept]*interceptors.Capture)}
 }
 
 // look finds functions in the images that were not looked at yet, and arms those that open windows ask for.
@@ -87,6 +88,7 @@ func (x *intercepts) look() {
 			x.lookIn(l, w)
 		}
 	}
+	x.lookAtSlots()
 	x.apply()
 }
 
@@ -132,7 +134,7 @@ func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
 		}
 		seen = true
 		if fn.Kind == symbols.IFunc {
-			x.chosen(f, fn)
+			x.chosen(l, fn, window)
 			continue
 		}
 		x.add(l, fn, fn.Addr+l.Bias, fn.Name(), window, funcKey(fn))
@@ -140,14 +142,6 @@ func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
 	if !seen && f.Name == "main" && l.Main {
 		x.findMain(l, window)
 	}
-}
-
-// chosen says that a function is not the one that runs: which that is, is chosen when the program is loaded.
-func (x *intercepts) chosen(f *config.Function, fn *symbols.Function) {
-	if strings.Contains(f.Name, "*") || f.Name == "" {
-		return
-	}
-	x.ps.note(fmt.Sprintf("%s: calls of %s are not captured: which function that is, is chosen as the program is loaded (IFUNC); alleria functions lists those to choose from", f.Pos, fn.Name()))
 }
 
 // findMain finds main of a Go program, which links it under another name, and of a stripped program.
@@ -341,6 +335,12 @@ func (x *intercepts) unloaded(l *symbols.Loaded) {
 			x.im.p.Unintercept(entry)
 		}
 		delete(x.at, entry)
+	}
+	for entry, f := range x.ifuncs {
+		if f.image == l {
+			x.im.p.Unintercept(entry)
+			delete(x.ifuncs, entry)
+		}
 	}
 }
 

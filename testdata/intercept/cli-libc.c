@@ -29,6 +29,7 @@ int main(void)
 	struct place p = {-1, 2, {0.5, 1.5}, 0};
 	move_to(&p, OUT, 3);
 	scale(1.5, 2.0f, "abc");
+	memcpy(b, "abc", 4);
 	printf("%d %d %s %.2f %c\n", v[2], -2, "one", 2.5, 'c');
 	return n != 8;
 }
