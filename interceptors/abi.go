@@ -153,6 +153,11 @@ func (c *Compiler) classify(t calls.TypeID) []class {
 	if !c.merge(classes, t, 0, 0) {
 		return nil
 	}
+	return merged(classes)
+}
+
+// merged is what becomes of a value's classes in the end (the "post merger cleanup").
+func merged(classes []class) []class {
 	for i, k := range classes {
 		switch {
 		case k == memory, k == x87Up && (i == 0 || classes[i-1] != x87):
@@ -160,9 +165,6 @@ func (c *Compiler) classify(t calls.TypeID) []class {
 		case k == sseUp && (i == 0 || classes[i-1] != sse && classes[i-1] != sseUp):
 			classes[i] = sse
 		}
-	}
-	if classes[0] == x87 && ty.Kind != calls.Float && len(classes) > 2 {
-		return nil
 	}
 	return classes
 }

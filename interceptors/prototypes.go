@@ -123,7 +123,6 @@ type protoParser struct {
 	err    error
 	names  map[int]string // of parameters by their number in the line, for argN
 	nested int
-	elems  []string // names of the record's fields around, for eltN
 }
 
 // prototype makes the prototype of a line.

@@ -55,10 +55,9 @@ type wordReader struct {
 	table *Table
 	words []uint64
 	at    int
-	bytes []byte // room for values
-	cut   bool   // the end of the words is the end of the capture
-	ended bool   // it was met
-	left  int    // of Parts: what damaged words may claim is bounded
+	cut   bool // the end of the words is the end of the capture
+	ended bool // it was met
+	left  int  // of Parts: what damaged words may claim is bounded
 	seen  map[seenKey][]byte
 }
 

@@ -96,45 +96,59 @@ type conversion struct {
 func conversions(format string) (out []conversion) {
 	for {
 		at := strings.IndexByte(format, '%')
-		if at < 0 || at+1 >= len(format) {
+		if at < 0 {
 			return out
 		}
-		format = format[at+1:]
-		size, long := uint32(4), false
-	spec:
-		for i := 0; i < len(format); i++ {
-			switch c := format[i]; {
-			case strings.IndexByte("#-+ '0123456789.hI", c) >= 0:
-			case c == '*':
-				out = append(out, conversion{Signed, 4})
-			case strings.IndexByte("ljzt", c) >= 0:
-				size = 8
-			case c == 'L' || c == 'q' || c == '$':
-				long = true
-			default:
-				format = format[i+1:]
-				switch {
-				case c == '%' || c == 'm':
-				case strings.IndexByte("di", c) >= 0 && !long:
-					out = append(out, conversion{Signed, size})
-				case strings.IndexByte("ouxX", c) >= 0 && !long:
-					out = append(out, conversion{Unsigned, size})
-				case c == 'c':
-					out = append(out, conversion{Char, 1})
-				case c == 's' && size == 4:
-					out = append(out, conversion{Pointer, 8})
-				case strings.IndexByte("pSsn", c) >= 0:
-					out = append(out, conversion{Address, 8})
-				case strings.IndexByte("aAeEfFgG", c) >= 0 && !long:
-					out = append(out, conversion{Float, 8})
-				default:
-					return out // what it takes is not known, nor what those behind it do
-				}
-				break spec
-			}
-			if i == len(format)-1 {
-				return out
-			}
+		var ok bool
+		if out, format, ok = converted(out, format[at+1:]); !ok {
+			return out // what it takes is not known, nor what those behind it do
 		}
 	}
+}
+
+// converted adds what the conversion takes that a text begins with, and returns the text behind it.
+func converted(out []conversion, format string) ([]conversion, string, bool) {
+	size, odd := uint32(4), false
+	for i := 0; i < len(format); i++ {
+		switch c := format[i]; {
+		case strings.IndexByte("#-+ '0123456789.hI", c) >= 0:
+		case c == '*':
+			out = append(out, conversion{Signed, 4})
+		case strings.IndexByte("ljzt", c) >= 0:
+			size = 8
+		case strings.IndexByte("Lq$", c) >= 0:
+			odd = true
+		case c == '%' || c == 'm':
+			return out, format[i+1:], true
+		default:
+			k, ok := conversionOf(c, size)
+			if !ok || odd {
+				return out, "", false
+			}
+			return append(out, k), format[i+1:], true
+		}
+	}
+	return out, "", false
+}
+
+// conversionOf is what a letter takes, with integers of a size.
+func conversionOf(c byte, size uint32) (conversion, bool) {
+	switch c {
+	case 'd', 'i':
+		return conversion{Signed, size}, true
+	case 'o', 'u', 'x', 'X':
+		return conversion{Unsigned, size}, true
+	case 'c':
+		return conversion{Char, 1}, true
+	case 's':
+		if size == 4 {
+			return conversion{Pointer, 8}, true
+		}
+		return conversion{Address, 8}, true // of wide characters
+	case 'p', 'S', 'n':
+		return conversion{Address, 8}, true
+	case 'a', 'A', 'e', 'E', 'f', 'F', 'g', 'G':
+		return conversion{Float, 8}, true
+	}
+	return conversion{}, false
 }

@@ -102,26 +102,10 @@ func appendJSON(b []byte, v calls.Value, depth int) []byte {
 	if depth > 200 || len(v.Data) == 0 && t.Size > 0 {
 		return append(b, "null"...)
 	}
+	if out, ok := appendScalar(b, v, t); ok {
+		return out
+	}
 	switch t.Kind {
-	case calls.Signed:
-		return strconv.AppendInt(b, v.Int(), 10)
-	case calls.Unsigned, calls.Char, calls.Char16, calls.Char32:
-		return strconv.AppendUint(b, v.Uint(), 10)
-	case calls.Float:
-		f := v.Float()
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return appendString(b, strconv.FormatFloat(f, 'g', -1, 64))
-		}
-		return strconv.AppendFloat(b, f, 'g', -1, 64)
-	case calls.Bool:
-		return strconv.AppendBool(b, v.Uint()&0xff != 0)
-	case calls.Enum:
-		return appendString(b, string(calls.Format{}.Append(nil, v)))
-	case calls.Address:
-		if v.Uint() == 0 {
-			return append(b, "null"...)
-		}
-		return appendString(b, "0x"+strconv.FormatUint(v.Uint(), 16))
 	case calls.Struct, calls.Union:
 		b = append(b, '{')
 		for i := range t.Fields {
@@ -146,6 +130,32 @@ func appendJSON(b []byte, v calls.Value, depth int) []byte {
 		return append(b, "null"...)
 	}
 	return appendMany(b, v, t, depth)
+}
+
+// appendScalar writes a value of a plain type; false: it is none.
+func appendScalar(b []byte, v calls.Value, t *calls.Type) ([]byte, bool) {
+	switch t.Kind {
+	case calls.Signed:
+		return strconv.AppendInt(b, v.Int(), 10), true
+	case calls.Unsigned, calls.Char, calls.Char16, calls.Char32:
+		return strconv.AppendUint(b, v.Uint(), 10), true
+	case calls.Float:
+		f := v.Float()
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return appendString(b, strconv.FormatFloat(f, 'g', -1, 64)), true
+		}
+		return strconv.AppendFloat(b, f, 'g', -1, 64), true
+	case calls.Bool:
+		return strconv.AppendBool(b, v.Uint()&0xff != 0), true
+	case calls.Enum:
+		return appendString(b, string(calls.Format{}.Append(nil, v))), true
+	case calls.Address:
+		if v.Uint() == 0 {
+			return append(b, "null"...), true
+		}
+		return appendString(b, "0x"+strconv.FormatUint(v.Uint(), 16)), true
+	}
+	return b, false
 }
 
 // appendMany writes an array, or what a pointer leads to.

@@ -114,20 +114,30 @@ func (l *Leaks) Add(i *Item) {
 		l.alloc(i, result, arg(0)*arg(1))
 	case aligned:
 		l.alloc(i, result, arg(1))
-	case realloc, reallocs:
-		size := arg(1)
-		if k == reallocs {
-			size *= arg(2)
-		}
-		if result != 0 || size == 0 {
-			l.free(i, arg(0))
-		}
-		l.alloc(i, result, size)
+	case realloc:
+		l.realloc(i, result, arg(0), arg(1))
+	case reallocs:
+		l.realloc(i, result, arg(0), arg(1)*arg(2))
 	case posix:
-		for _, a := range out {
-			if a.Param >= 0 && c.Sig.Params[a.Param].Index == 0 && a.Value.Len() == 1 && result == 0 {
-				l.alloc(i, a.Value.Elem(0).Uint(), arg(2))
-			}
+		if result == 0 {
+			l.written(i, out, arg(2))
+		}
+	}
+}
+
+// realloc takes a block that was changed into another, unless there was no memory for it.
+func (l *Leaks) realloc(i *Item, result, old, size uint64) {
+	if result != 0 || size == 0 {
+		l.free(i, old)
+	}
+	l.alloc(i, result, size)
+}
+
+// written takes a block whose address was written behind the first argument.
+func (l *Leaks) written(i *Item, out []calls.Argument, size uint64) {
+	for _, a := range out {
+		if a.Param >= 0 && i.Call.Sig.Params[a.Param].Index == 0 && a.Value.Len() == 1 {
+			l.alloc(i, a.Value.Elem(0).Uint(), size)
 		}
 	}
 }

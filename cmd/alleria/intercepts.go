@@ -17,20 +17,19 @@ import (
 
 // interceptsFlags are the options of alleria intercepts.
 type interceptsFlags struct {
-	filter    queryFlags
-	where     []string
-	nested    bool
-	table     bool
-	json      bool
-	csv       bool
-	stats     bool
-	leaks     bool
-	live      bool
-	callers   bool
-	limit     uint64
-	elements  int
-	text      int
-	functions bool
+	filter   queryFlags
+	where    []string
+	nested   bool
+	table    bool
+	json     bool
+	csv      bool
+	stats    bool
+	leaks    bool
+	live     bool
+	callers  bool
+	limit    uint64
+	elements int
+	text     int
 }
 
 // interceptsCommand prints captured calls.
@@ -211,8 +210,6 @@ type textPrinter struct {
 	names  *intercepts.Callers
 	format calls.Format
 	buf    []byte
-	last   map[uint32]uint64 // nested: the call of each thread whose line is the last one printed
-	latest uint32
 }
 
 func (p *textPrinter) entries() bool { return p.f.nested }

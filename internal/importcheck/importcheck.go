@@ -50,7 +50,7 @@ func rules() map[string][]string {
 		"cab":                 {"internal/sys", "internal/layout"},
 		"window":              {"config"},
 		"proctree":            {"internal/sys"},
-		"interceptors":        {"config", "engine", "cab", "abp", "internal/capture", "internal/layout", "internal/symbols"},
+		"interceptors":        {"config", "abp", "internal/capture", "internal/symbols"},
 		"analysis/reuse":      {"abp", "analysis"},
 		"analysis/stream":     {"abp", "analysis"},
 		"analysis/cache":      {"abp", "analysis"},

@@ -85,12 +85,7 @@ type Options struct {
 	Tree *proctree.Tree
 	// NoASLR switches address-space randomisation off for the target.
 	NoASLR bool
-	// MaxSize, MaxTime and MaxInstructions close all windows for good when the
-	// profile has so many bytes, the target has run so long or so many
-	// instructions were recorded; the target then runs on natively. 0: no bound.
-	MaxSize         int64
-	MaxTime         time.Duration
-	MaxInstructions uint64
+	Limits
 
 	// Threads is the most processing threads that there are; 0: one a processor.
 	Threads int
@@ -113,4 +108,14 @@ type Options struct {
 	Log      io.Writer
 	Messages io.Writer
 	Progress io.Writer
+}
+
+// Limits end a recording that has gone on for long enough.
+type Limits struct {
+	// MaxSize, MaxTime and MaxInstructions close all windows for good when the
+	// profile has so many bytes, the target has run so long or so many
+	// instructions were recorded; the target then runs on natively. 0: no bound.
+	MaxSize         int64
+	MaxTime         time.Duration
+	MaxInstructions uint64
 }
