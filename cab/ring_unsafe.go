@@ -23,10 +23,12 @@ type Ring struct {
 	// what comes is thrown away, after a sink's error
 	drops atomic.Bool
 	hooks *hooks // nil but in the check of the protocol
+	alone bool   // one lease at a time
 
 	growth  growth
 	mu      sync.Mutex
 	retired bool     // guarded by mu
+	last    Waited   // when it was retired; guarded by mu
 	leases  []*Lease // not yet wholly released, in order; guarded by mu
 	next    uint64   // first chunk that no lease covers; guarded by mu
 }
@@ -64,6 +66,10 @@ func NewRing(slot []byte, most int, settled func(words []uint64) int) *Ring {
 	r.growth.most = min(uint64(most), layout.MaxChunks, layout.RingMax/size)
 	return r
 }
+
+// Alone has one processing thread at a time consume the ring, for sinks that need its records in order. It is called
+// before the ring is handed to a pool.
+func (r *Ring) Alone() { r.alone = true }
 
 // u64 is the control word at an offset. The target writes it at the same time, so
 // that it is only ever touched by atomics; on x86-64 they order stores before it as
@@ -105,6 +111,9 @@ func (r *Ring) Acquire(x Extent) *Lease {
 			l.held = true
 			return l
 		}
+	}
+	if r.alone && len(r.leases) > 0 { // which is not used up
+		return nil
 	}
 	head := r.u64(layout.Head).Load()
 	if head < r.next || head == r.next && x == Completed {
@@ -231,7 +240,7 @@ func (r *Ring) retire() bool {
 	r.lock()
 	defer r.mu.Unlock()
 	if !r.retired && r.drained() {
-		r.retired = true
+		r.retired, r.last = true, r.waited()
 		return true
 	}
 	return false
@@ -301,10 +310,10 @@ type Bell struct {
 	hooks   *hooks // as a Ring's
 }
 
-// NewBell returns the bell in a process's control area.
-func NewBell(control []byte) *Bell { return &Bell{control: control} }
+// NewBell returns the bell in the page that all traced processes share.
+func NewBell(page []byte) *Bell { return &Bell{control: page} }
 
-// u32 is a word of the control area, shared with the target.
+// u32 is a word of that page, shared with the target.
 func (b *Bell) u32(off int) *atomic.Uint32 {
 	b.hooks.step()
 	return (*atomic.Uint32)(unsafe.Pointer(&b.control[off]))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -47,6 +48,8 @@ type Run struct {
 	// written is the size of all profiles of the run so far.
 	written atomic.Int64
 	limit   limit
+	// adaptive is the log of what is adapted, nil until something is; its goroutine's.
+	adaptive *os.File
 
 	mu   sync.Mutex
 	info abp.Run          // guarded by mu
@@ -189,7 +192,9 @@ func (r *Run) sum(p *ProcessWriter) {
 		i = len(r.info.Processes) - 1
 	}
 	e := &r.info.Processes[i]
-	e.Counts, e.Threads = p.Counts()
+	p.recorded(e)
+	lost := p.Lost()
+	e.LostInstructions = lost.Instructions
 	if !r.opts.Discard {
 		e.Dir = p.dirName()
 	}

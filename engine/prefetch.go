@@ -12,9 +12,8 @@ import (
 // translated that came next the last time: from the code as it is now, as ever. The dispatch costs
 // more than the translation: two switches of threads, a hundred times what a short unit takes to write.
 //
-// Refused: keeping the translations themselves. They hold addresses of the application's and of the cache, numbers of
-// exits, blocks and counters, and what a client's plan said; relocating all of it and comparing the code costs about
-// what writing it does. And a cache on disk, for the same reason: what is left of a start is not translation.
+// It is for what is not taken over whole (reuse.go): recording code, and processes that something is asked of. Refused: a cache on disk;
+// what is left of a start is not translation.
 
 const (
 	// prefetchMost is how much is translated with a request, and prefetchLook how far is looked for it.

@@ -21,6 +21,8 @@ func (p *Process) initRing(s *slot) {
 	s.set(layout.Chunks, uint64(o.Chunks))
 	s.set(layout.Head, 0)
 	s.set(layout.Tail, 0)
+	s.set(layout.Waits, 0) // the slot may have been another thread's
+	s.set(layout.WaitTSC, 0)
 	s.set(layout.Lost, 0)
 	s.set(layout.LostWords, 0)
 	s.set(layout.Lossy, 0)
@@ -155,9 +157,10 @@ func (t *Thread) endRing() {
 
 // ringConsumers wakes processing threads that wait for chunks.
 func (p *Process) ringConsumers() {
-	p.ctl.u32(layout.ConsumerBell).Add(1)
-	if p.ctl.u32(layout.ConsumerAsleep).Load() != 0 {
-		sys.FutexWake(p.ctl.word(layout.ConsumerBell), 1<<20)
+	bell := &p.tr.bell
+	bell.u32(layout.ConsumerBell).Add(1)
+	if bell.u32(layout.ConsumerAsleep).Load() != 0 {
+		sys.FutexWake(bell.word(layout.ConsumerBell), 1<<20)
 	}
 }
 
@@ -169,8 +172,9 @@ func (t *Thread) Mark(words ...uint64) { t.mark(words...) }
 // consumer of its ring.
 func (t *Thread) SlotMemory() []byte { return t.slot.mem }
 
-// ControlMemory is the tracer's view of the process's control area.
-func (p *Process) ControlMemory() []byte { return p.ctl.mem }
+// BellMemory is the tracer's view of the page that all traced processes share. It is there
+// until Options.Ending has been called.
+func (p *Process) BellMemory() []byte { return p.tr.bell.mem }
 
 // Blocks is the process's recorded blocks.
 func (p *Process) Blocks() *records.Blocks { return &p.facts }

@@ -266,7 +266,7 @@ alleria_switch_core:
 	mov gs:[HEAD], rcx		/* published: x86 keeps stores in order */
 	mov r9, gs:[CONTROL]
 	mfence
-	cmp dword ptr [r9+CASLEEP], 0
+	cmp dword ptr [r9+CASLEEP-BELLBELOW], 0
 	jne 7f
 	/* Is the next chunk free? Head minus Tail is how many are not. */
 1:	mov rax, rcx
@@ -364,12 +364,12 @@ alleria_switch_wait:
 	mov r8, rdx
 	jmp 2b
 	/* A processing thread sleeps: ring. */
-7:	lock inc dword ptr [r9+CBELL]
+7:	lock inc dword ptr [r9+CBELL-BELLBELOW]
 	cmp dword ptr [r9+NOCALLS], 0
 	jne 1b
 	mov gs:[SAVE+96], rcx
 	mov gs:[SAVE+104], rsi
-	lea rdi, [r9+CBELL]
+	lea rdi, [r9+CBELL-BELLBELOW]
 	mov esi, 1
 	mov edx, 1
 	mov eax, SYS_futex

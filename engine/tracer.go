@@ -19,10 +19,14 @@ import (
 type Options struct {
 	launch.Program
 
-	// The rings: Chunks chunks to begin with, two or more, of ChunkBytes each, a
-	// power of two; 0: nothing can be recorded. Who consumes them lets them grow.
+	// The rings: Chunks chunks to begin with, of ChunkBytes each, a
+	// power of two; 0: nothing can be recorded. Who consumes them lets them grow. With a single chunk a thread waits
+	// until that is consumed.
 	ChunkBytes, Chunks int
 	Lossy              bool // a thread without room overwrites its latest records instead of waiting
+
+	// Ending, if any, is called before Run returns, while the page of BellMemory is still there.
+	Ending func()
 
 	Switches
 }
@@ -131,6 +135,9 @@ func (tr *Tracer) Run() (Status, error) {
 		return Status{}, err
 	}
 	defer tr.bell.close()
+	if tr.opts.Ending != nil {
+		defer tr.opts.Ending()
+	}
 	tr.hand.bell = tr.bell.control
 	tr.reports.Bell(tr.bell.word(layout.Doorbell), tr.bell.word(layout.TracerAsleep))
 	defer tr.reports.Bell(nil, nil)

@@ -47,7 +47,7 @@ func (c *interceptor) Started(p *engine.Process) error {
 	p.SetMode(c.mode)
 	c.blocks = p.Blocks()
 	if c.pool == nil {
-		c.pool = cab.NewPool(cab.NewBell(p.ControlMemory()), time.Hour, []cab.Sink{&callSink{c: c}}, func(err error) { c.poolErr = err })
+		c.pool = cab.NewPool(cab.NewBell(p.BellMemory()), time.Hour, []cab.Sink{&callSink{c: c}}, func(err error) { c.poolErr = err })
 	}
 	addr, err := addresses(c.path, p.PID())
 	if err != nil {

@@ -91,7 +91,7 @@ func (c *recorder) Started(p *engine.Process) error {
 		if interval == 0 {
 			interval = time.Hour
 		}
-		c.pool = cab.NewPool(cab.NewBell(p.ControlMemory()), interval, []cab.Sink{&sink{rec: c}}, func(err error) { c.poolErr = err })
+		c.pool = cab.NewPool(cab.NewBell(p.BellMemory()), interval, []cab.Sink{&sink{rec: c}}, func(err error) { c.poolErr = err })
 	}
 	return step.FixRandom(pid)
 }

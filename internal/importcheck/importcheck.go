@@ -48,6 +48,7 @@ func rules() map[string][]string {
 		"engine/x86":          {"internal/records"},
 		"engine/asm":          {"engine/x86"},
 		"cab":                 {"internal/sys", "internal/layout"},
+		"cab/tuner":           {},
 		"window":              {"config"},
 		"proctree":            {"internal/sys"},
 		"interceptors":        {"config", "abp", "internal/capture", "internal/symbols"},
@@ -55,6 +56,9 @@ func rules() map[string][]string {
 		"analysis/stream":     {"abp", "analysis"},
 		"analysis/cache":      {"abp", "analysis"},
 		"analysis/calls":      {"abp", "analysis"},
+		"analysis/live":       {"abp", "analysis"},
+		"analysis/paths":      {"abp", "analysis"},
+		"analysis/adaptive":   {"abp"},
 		"analysis/convert":    {"abp", "analysis", "internal/symbols"},
 		"analysis/intercepts": {"abp", "analysis", "internal/symbols"},
 

@@ -193,12 +193,13 @@ const (
 	TracerAsleep = 0x40 // uint32: 1 while the tracer waits on Doorbell
 	TracerCPU    = 0x44 // uint32: the processor that the tracer was on last, all ones while it sleeps
 	Crowded      = 0x48 // uint32: 1 where the tracer woke on the target's processor last
+	// One pool of processing threads serves the rings of all processes.
+	ConsumerBell   = 0x80 // uint32: futex word, incremented by code after a chunk
+	ConsumerAsleep = 0xc0 // uint32: number of processing threads waiting on ConsumerBell
 )
 
 // Control area: one for each process, in front of its slots.
 const (
-	ConsumerBell   = 0x80  // uint32: futex word, incremented by code after a chunk
-	ConsumerAsleep = 0xc0  // uint32: number of processing threads waiting on ConsumerBell
 	NoCalls        = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)
 	SyscallTable   = 0x1000
 	SyscallEntries = 1 << 16 // one byte a system call, by the low 16 bits of its number: see Syscall…

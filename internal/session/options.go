@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"alleria/analysis/live"
+	"alleria/cab/tuner"
 	"alleria/config"
 	"alleria/proctree"
 )
@@ -76,8 +78,14 @@ type Options struct {
 	// Compress is a zstd level, or one of the Compress constants.
 	Compress int
 
+	// Analyses are made beside the program instead of writing what was recorded: results go into the
+	// output, and are told at the end.
+	Analyses []live.Spec
+
 	// Only is one of the Only constants.
 	Only string
+	// CountCalls has OnlyCount count how often functions are called, too.
+	CountCalls bool
 	// Follow is one of the Follow constants.
 	Follow string
 	// Tree numbers the processes and is told what becomes of them. Nil: the run makes one of its own.
@@ -87,13 +95,7 @@ type Options struct {
 	NoASLR bool
 	Limits
 
-	// Threads is the most processing threads that there are; 0: one a processor.
-	Threads int
-	// BufferChunk is the size of a ring's chunk in bytes, 0 the default.
-	BufferChunk int
-	// BufferMost is how many bytes a ring may grow to, 0 the default; two chunks are
-	// the least that it has.
-	BufferMost int
+	Processing
 
 	// Declarations say more of functions whose calls are captured; nil: nothing.
 	Declarations *interceptors.Declarations
@@ -110,12 +112,53 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Limits end a recording that has gone on for long enough.
+// Limits end a recording: they close all windows for good when the
+// profile has so many bytes, the target has run so long or so many
+// instructions were recorded; the target then runs on natively. 0: no bound.
 type Limits struct {
-	// MaxSize, MaxTime and MaxInstructions close all windows for good when the
-	// profile has so many bytes, the target has run so long or so many
-	// instructions were recorded; the target then runs on natively. 0: no bound.
 	MaxSize         int64
 	MaxTime         time.Duration
 	MaxInstructions uint64
+}
+
+// Processing says who processes what is recorded, and by way of how many buffers.
+type Processing struct {
+	// Threads is the most processing threads that there are; 0: one a processor.
+	Threads int
+	// FixedThreads is how many processing threads there are, whatever the load; 0: their number is adapted.
+	FixedThreads int
+	// NoThreads has application threads wait while their records are written.
+	NoThreads bool
+	// NoTuner keeps the number of processing threads and buffers from following the load.
+	NoTuner bool
+	// Thresholds are what changes of the load are compared with, and TunerPeriod how often: zeros are defaults.
+	Thresholds  Thresholds
+	TunerPeriod time.Duration
+	// Buffers is how many chunks each ring has, from the beginning to the end; 0: as many as it needs.
+	Buffers int
+	// BufferChunk is the size of a ring's chunk in bytes, 0 the default.
+	BufferChunk int
+	// BufferMost is how many bytes a ring may grow to, 0 the default; two chunks are
+	// the least that it has.
+	BufferMost int
+
+	// fault is called by processing threads, with their number, before they consume a chunk: for tests.
+	fault func(thread int, chunk uint64)
+}
+
+// Thresholds are by which part the load has to change for adaptive profiling to do something: see package cab/tuner. Nil is the default.
+type Thresholds struct{ TP, TAY1, TAY2, TAZ *float64 }
+
+// orDefaults fills in what is not given.
+func (t *Thresholds) orDefaults() tuner.Thresholds {
+	d := tuner.Defaults()
+	for _, v := range [...]struct {
+		from *float64
+		to   *float64
+	}{{t.TP, &d.TP}, {t.TAY1, &d.TAY1}, {t.TAY2, &d.TAY2}, {t.TAZ, &d.TAZ}} {
+		if v.from != nil {
+			*v.to = *v.from
+		}
+	}
+	return d
 }

@@ -71,7 +71,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	r.background.Go(func() { r.cpuid() })
 	r.started = time.Now()
 	o := engine.Options{Program: launch.Program{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR},
-		Lossy: r.samples(), ChunkBytes: r.chunk(), Chunks: max(min(ringStart, r.ringMost())/r.chunk(), 2)}
+		Lossy: r.samples(), ChunkBytes: r.chunk(), Chunks: r.firstChunks(), Ending: r.closePool}
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
 	}
@@ -109,8 +109,22 @@ func (r *run) chunk() int {
 	return n
 }
 
+// firstChunks is how many chunks a ring begins with.
+func (r *run) firstChunks() int {
+	switch o := r.opts; {
+	case o.NoThreads: // so that its thread waits until a chunk is written
+		return 1
+	case o.Buffers > 0:
+		return min(o.Buffers, ringMost/r.chunk())
+	}
+	return max(min(ringStart, r.ringMost())/r.chunk(), 2)
+}
+
 // ringMost is how many bytes a ring may grow to.
 func (r *run) ringMost() int {
+	if n := r.opts.Buffers; n > 0 {
+		return min(n*r.chunk(), ringMost)
+	}
 	if n := r.opts.BufferMost; n > 0 {
 		return min(n, ringMost)
 	}
@@ -137,6 +151,9 @@ func (r *run) prepare() (path string, err error) {
 			all = append(all, e)
 		}
 		return "", fmt.Errorf("%w: %w", ErrUsage, errors.Join(all...))
+	}
+	if len(o.Analyses) > 0 && leastSample(o.Config) > 1 {
+		return "", fmt.Errorf("%w: instructions of which only some are kept (sample=) cannot be analysed beside the program; leave sample out, or record bursts (sampleRate)", ErrUsage)
 	}
 	r.matcher, r.crossing = o.Config.Matcher(), crosses(o.Config)
 	r.selected = newSelections(o.Config)
@@ -183,7 +200,7 @@ func (r *run) openRun() error {
 	var err error
 	r.emit, err = emit.NewRun(emit.Options{Dirs: o.Outputs, Force: o.Force, Discard: o.Discard, Level: o.Compress,
 		MaxInstructions: o.MaxInstructions, MaxSize: o.MaxSize,
-		NoVector: slices.Contains(o.Engine, noVector), Sizes: !slices.Contains(o.Engine, noSizes) && leastSample(o.Config) <= 1}, info)
+		NoVector: slices.Contains(o.Engine, noVector), Sizes: !slices.Contains(o.Engine, noSizes) && leastSample(o.Config) <= 1 && len(o.Analyses) == 0}, info)
 	if errors.Is(err, emit.ErrExists) {
 		return fmt.Errorf("%w: %w; name another directory or give --force", ErrUsage, err)
 	}
@@ -256,8 +273,9 @@ var ErrIncomplete = errors.New("the recording is incomplete")
 // Record returns.
 func (r *run) finish(st engine.Status, err error) error {
 	if f := r.failed.Load(); f != nil && err == nil {
-		err = fmt.Errorf("%w: %w", ErrIncomplete, first(*f))
+		err = fmt.Errorf("%w: %s", ErrIncomplete, plain(*f))
 	}
+	err = r.lostWith(err)
 	if st.LetGo > 0 {
 		r.note(counted(st.LetGo, "child process", "child processes") + " ran untraced")
 	}
@@ -342,9 +360,13 @@ func (r *run) report(st engine.Status) {
 		if !r.began { // it never ran: the error says why
 			break
 		}
+		r.reportAnalyses(w)
 		where := "consumed and dropped"
+		if len(r.opts.Analyses) > 0 {
+			where = "analysed"
+		}
 		if !r.opts.Discard {
-			where = "recorded in " + r.emit.Dir()
+			where = strings.Replace(where+" in ", "consumed and dropped", "recorded", 1) + r.emit.Dir()
 		}
 		if n := r.emit.CallRecords(); n > 0 {
 			fmt.Fprintf(w, "alleria: %s of intercepted functions captured; alleria intercepts prints them\n", counted(n, "entry or return", "entries and returns"))

@@ -29,7 +29,8 @@ type run struct {
 	// background is what is done while the target runs, and used at the end.
 	background sync.WaitGroup
 	machine
-	emit      *emit.Run        // nil where nothing is emitted (translate, count)
+	emit      *emit.Run // nil where nothing is emitted (translate, count)
+	proc      processing
 	matcher   *config.Matcher  // of all windows
 	byPID     map[int]*process // that are followed
 	crossing  bool             // some event names a process
@@ -59,8 +60,9 @@ type machine struct {
 
 // messages is what the user is told.
 type messages struct {
-	notes []string
-	told  []string // of these, what was said as the program began
+	analysed []analysed
+	notes    []string
+	told     []string // of these, what was said as the program began
 }
 
 // outcome is how the recording ends. Any goroutine may set it.
@@ -82,7 +84,7 @@ type image struct {
 	capture *intercepts // nil where no calls are captured
 	plans   plans
 	writer  *emit.ProcessWriter
-	pool    *cab.Pool
+	beside  *beside // analyses; nil: records are written
 	rings   map[*engine.Thread]*cab.Ring
 	marked  map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
 	sampled time.Time                 // when rows of sampling were written last
@@ -115,6 +117,9 @@ func (ps *process) Started(p *engine.Process) error {
 		p.SetMode(engine.ModePlain)
 		return nil
 	case OnlyCount:
+		if ps.opts.CountCalls {
+			ps.counts.countCalls(p, im.tables)
+		}
 		p.SetMode(engine.ModeCount)
 		return nil
 	}
@@ -280,7 +285,7 @@ func (ps *process) Entering(t *engine.Thread) {
 	if im.budget != nil {
 		im.budget.renew(t)
 	}
-	if im.pool == nil {
+	if im.writer == nil {
 		return
 	}
 	open := im.windows.Open()
@@ -398,12 +403,13 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 	if im.budget != nil {
 		im.budget.sampled(t)
 	}
-	if im.pool != nil {
+	if im.writer != nil {
 		ring := cab.NewRing(t.SlotMemory(), ps.ringMost()/ps.chunk(), im.p.Blocks().Settled)
 		im.rings[t] = ring
 		t.Mark(threadMark(t, 1)...)
 		ps.Entering(t)
-		im.pool.Add(ring, t)
+		ps.proc.pool.Add(ring, im.tag(t, ring))
+		ps.proc.tuned.threadBegan()
 	}
 	ps.created(t)
 	return nil
@@ -417,7 +423,7 @@ func (ps *process) ThreadEnded(t *engine.Thread) {
 	if ps.opts.Only == OnlyCount {
 		ps.counts.add(im.tables, ps.names, t)
 	}
-	ps.sampleEnd(t)
+	sampling := ps.sampleEnd(t)
 	if im.budget != nil {
 		im.budget.forget(t, ps.facts.executing && t.Num() == ps.facts.executor)
 	}
@@ -426,7 +432,8 @@ func (ps *process) ThreadEnded(t *engine.Thread) {
 		return
 	}
 	t.Mark(threadMark(t, 0)...)
-	im.pool.Remove(ring)
+	ps.proc.pool.Remove(ring)
+	im.beside.ended(t, sampling, ring)
 	times, ticks := ring.Waits()
 	ps.waits.times += times
 	ps.waits.ticks += ticks
