@@ -4,15 +4,24 @@ import (
 	"bufio"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"alleria/abp"
 	"alleria/abp/calls"
 	"alleria/analysis/intercepts"
+	"alleria/config"
+	"alleria/interceptors"
+	"alleria/internal/against"
+	"alleria/internal/symbols"
 )
 
 // interceptsFlags are the options of alleria intercepts.
@@ -317,4 +326,312 @@ func (p *csvPrinter) call(i *intercepts.Item) error {
 func (p *csvPrinter) end() error {
 	p.w.Flush()
 	return p.w.Error()
+}
+
+// statsPrinter prints statistics.
+type statsPrinter struct {
+	app   *app
+	w     *bufio.Writer
+	f     *interceptsFlags
+	names *intercepts.Callers
+	stats *intercepts.Stats
+}
+
+func (p *statsPrinter) entries() bool { return false }
+
+func (p *statsPrinter) call(i *intercepts.Item) error {
+	p.stats.Add(i, p.names.Name(i.Process, i.Call.Caller))
+	return nil
+}
+
+func (p *statsPrinter) end() error {
+	list := p.stats.List(10)
+	if p.f.json {
+		if list == nil {
+			list = []*intercepts.FunctionStats{}
+		}
+		return writeJSON(p.w, list)
+	}
+	for _, f := range list {
+		fmt.Fprintf(p.w, "%s: %d calls, %d returned; %.6f s inside, %.6f s of it exclusive, %.1f to %.1f us a call\n",
+			f.Function, f.Calls, f.Returned, f.Total, f.Self, 1e6*f.Min, 1e6*f.Max)
+		for i := range f.Values {
+			v := &f.Values[i]
+			fmt.Fprintf(p.w, "  %s:", v.Name)
+			if v.Mean != nil {
+				fmt.Fprintf(p.w, " %g to %g, mean %.6g;", *v.Min, *v.Max, *v.Mean)
+			}
+			more := ""
+			if v.More {
+				more = " or more"
+			}
+			fmt.Fprintf(p.w, " %d%s distinct\n", v.Distinct, more)
+			for _, c := range v.Top {
+				fmt.Fprintf(p.w, "    %10d  %s\n", c.Count, c.Value)
+			}
+		}
+		for i, c := range f.Callers {
+			if i == 0 {
+				fmt.Fprintln(p.w, "  callers:")
+			}
+			fmt.Fprintf(p.w, "    %10d  %s\n", c.Count, c.Value)
+		}
+	}
+	return nil
+}
+
+// leaksPrinter prints the allocations that were never freed.
+type leaksPrinter struct {
+	app   *app
+	w     *bufio.Writer
+	f     *interceptsFlags
+	names *intercepts.Callers
+	leaks *intercepts.Leaks
+}
+
+func (p *leaksPrinter) entries() bool { return true }
+
+func (p *leaksPrinter) call(i *intercepts.Item) error {
+	p.leaks.Add(i)
+	return nil
+}
+
+// leak is an allocation as --json prints it.
+type leak struct {
+	Process  uint32  `json:"process"`
+	Thread   uint32  `json:"thread"`
+	Call     uint64  `json:"call"`
+	Function string  `json:"function"`
+	Seconds  float64 `json:"seconds"`
+	Address  string  `json:"address"`
+	Bytes    uint64  `json:"bytes"`
+	Caller   string  `json:"caller"`
+}
+
+// leakSum is the document of --leaks --json.
+type leakSum struct {
+	Allocations uint64 `json:"allocations"`
+	Freed       uint64 `json:"freed"`
+	Bytes       uint64 `json:"bytes"`      // of all
+	LiveBytes   uint64 `json:"live_bytes"` // of those that were not freed
+	Live        []leak `json:"live"`
+}
+
+func (p *leaksPrinter) end() error {
+	sum := leakSum{Allocations: p.leaks.Allocations, Freed: p.leaks.Freed, Bytes: p.leaks.Bytes, Live: []leak{}}
+	for _, l := range p.leaks.Live() {
+		sum.LiveBytes += l.Size
+		sum.Live = append(sum.Live, leak{l.Process, l.Thread, l.Call, l.By, l.Seconds, fmt.Sprintf("%#x", l.Address), l.Size, p.names.Name(l.Of, l.Caller)})
+	}
+	if p.f.json {
+		return writeJSON(p.w, sum)
+	}
+	fmt.Fprintf(p.w, "%d allocations of %d bytes, %d freed; never freed: %d, of %d bytes\n", sum.Allocations, sum.Bytes, sum.Freed, len(sum.Live), sum.LiveBytes)
+	for _, l := range sum.Live {
+		fmt.Fprintf(p.w, "%10d bytes at %s by %s, called from %s (process %d, thread %d, after %.6f s)\n", l.Bytes, l.Address, l.Function, l.Caller, l.Process, l.Thread, l.Seconds)
+	}
+	return nil
+}
+
+// livePause is how long a follower waits for more.
+const livePause = 100 * time.Millisecond
+
+// liveIntercepts follows a run's calls while they are recorded, as strace does: each is printed when it has ended.
+//
+// The files are read again from where they ended the last time: what the recorder appends is whole blocks.
+func (a *app) liveIntercepts(paths []string, f *interceptsFlags, q *intercepts.Query) error {
+	if len(paths) != 1 {
+		return usagef("--live follows one run")
+	}
+	w := bufio.NewWriter(a.stdout)
+	names := intercepts.NewCallers()
+	defer names.Close()
+	p := f.printer(w, names)
+	followed := make(map[string]*abp.CallFollower)
+	defer func() {
+		for _, c := range followed {
+			_ = c.Close() // read only
+		}
+	}()
+	for {
+		run, err := abp.ReadRun(paths[0])
+		over := err == nil && run.Outcome.State != abp.OutcomeRunning
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, abp.ErrCorrupt) {
+			return err
+		}
+		if err := a.followOnce(paths[0], f, q, p, followed, over); err != nil {
+			return err
+		}
+		if err := w.Flush(); err != nil {
+			return fmt.Errorf("print calls: %w", err)
+		}
+		if over {
+			return p.end()
+		}
+		time.Sleep(livePause)
+	}
+}
+
+// followOnce prints what has come since the last time; over: nothing will come any more.
+func (a *app) followOnce(path string, f *interceptsFlags, q *intercepts.Query, p callPrinter, followed map[string]*abp.CallFollower, over bool) error {
+	profile, err := abp.Open(path)
+	if err != nil {
+		if over {
+			return &statusError{statusUsage, err}
+		}
+		return nil // not begun yet, or half of a section is there
+	}
+	defer func() { _ = profile.Close() }() // read only
+	for _, proc := range profile.Processes() {
+		if !f.meant(proc) {
+			continue
+		}
+		c := followed[proc.Name()]
+		if c == nil {
+			if c, err = proc.FollowCalls(); err != nil || c == nil {
+				if over && err != nil {
+					return err
+				}
+				continue
+			}
+			followed[proc.Name()] = c
+		}
+		hand := func(entered bool) func(*calls.Call) error {
+			return func(call *calls.Call) error {
+				i := &intercepts.Item{Process: proc, Calls: c.Calls(), Call: call, Entered: entered}
+				if !q.Chooses(i) {
+					return nil
+				}
+				return p.call(i)
+			}
+		}
+		h := abp.CallHandler{Ended: hand(false)}
+		if p.entries() {
+			h.Entered = hand(true)
+		}
+		if err := c.Next(h, over); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prototypeFlags name files that declare functions of which there is no debug information.
+type prototypeFlags struct {
+	headers    []string
+	prototypes []string
+}
+
+func (f *prototypeFlags) register(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&f.headers, "header", nil, "take prototypes of functions from this C `file`; may be repeated")
+	fl.StringArrayVar(&f.prototypes, "prototypes", nil, "take prototypes of functions from this `file` in ltrace's language; may be repeated")
+}
+
+// load reads the files; nil if there are none.
+func (f *prototypeFlags) load() (*interceptors.Declarations, error) {
+	if len(f.prototypes)+len(f.headers) == 0 {
+		return nil, nil
+	}
+	d := &interceptors.Declarations{}
+	for _, name := range f.prototypes {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, usagef("--prototypes: %w", err)
+		}
+		if err := d.ParsePrototypes(name, string(text)); err != nil {
+			return nil, usagef("--prototypes: %w", err)
+		}
+	}
+	for _, name := range f.headers {
+		if err := d.Header(name); err != nil {
+			return nil, usagef("--header: %w", err)
+		}
+	}
+	return d, nil
+}
+
+// newIntercepts writes a configuration that captures calls of functions, with their types written out.
+func (a *app) newIntercepts(f *newFlags) error {
+	if f.program == "" {
+		return usagef("--intercept looks functions up in a program: alleria new --intercept FUNCTION PROGRAM")
+	}
+	t, err := openTarget(f.program)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	c := interceptors.NewCompiler()
+	if c.Added, err = f.load(); err != nil {
+		return err
+	}
+	e := interceptors.NewExplicit(c)
+	byImage := make(map[string][]string)
+	var images []string
+	for _, name := range f.intercepts {
+		image, lines, err := interceptLines(t, c, e, name, f.depth)
+		if err != nil {
+			return err
+		}
+		if byImage[image] == nil {
+			images = append(images, image)
+		}
+		byImage[image] = append(byImage[image], lines...)
+	}
+	var w configWriter
+	w.put(0, `<AlleriaConfig version="1.0"`)
+	w.put(0, `    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`)
+	w.put(0, `    xsi:noNamespaceSchemaLocation="alleria.xsd">`)
+	w.comment(1, "What calls of functions are given and return. in: as at entry, out: as at return. Leave out what is of no interest.")
+	if types := e.Types(); len(types) > 0 {
+		w.put(1, "<Types>")
+		for _, lines := range types {
+			w.lines(2, strings.Split(lines, "\n"))
+		}
+		w.put(1, "</Types>")
+	}
+	w.lines(1, []string{"<Window>", "  <Profile>", "    <Process>", "      <Thread>"})
+	for _, image := range images {
+		w.put(5, "<Image %s>", image)
+		w.lines(6, byImage[image])
+		w.put(5, "</Image>")
+	}
+	w.lines(1, []string{"      </Thread>", "    </Process>", "  </Profile>", "</Window>"})
+	w.put(0, "</AlleriaConfig>")
+	if _, _, err := config.Parse("(options)", w.Bytes()); err != nil {
+		return fmt.Errorf("the configuration that describes these functions is wrong, which is a fault of alleria: %w", err)
+	}
+	if f.output == "" {
+		_, err := a.stdout.Write(w.Bytes())
+		return err
+	}
+	return f.write(a, w.Bytes())
+}
+
+// interceptLines finds a function and gives the lines of its Function, and the attribute of its Image.
+func interceptLines(t *against.Target, c *interceptors.Compiler, e *interceptors.Explicit, name string, depth int) (image string, lines []string, err error) {
+	function, where := config.SplitFunction(name)
+	for _, im := range t.Images() {
+		if where != "" && !im.Key.HasName(where) && !im.Key.HasPath(where) {
+			continue
+		}
+		for _, fn := range im.Find(function, false) {
+			if fn.Kind == symbols.PLT {
+				continue
+			}
+			p := c.Known(im.Image, im.Key.System, fn, fn.Addr, function, depth)
+			if p == nil {
+				return "", nil, usagef("--intercept %s: there are neither debug information nor a known prototype of it; --header FILE or --prototypes FILE gives one", name)
+			}
+			image = "name=" + quoted(im.Name)
+			if im.Key.Main {
+				image = `main="true"`
+			}
+			lines = append(lines, "<Function name="+quoted(function)+">")
+			for _, line := range e.Intercept(p) {
+				lines = append(lines, "  "+line)
+			}
+			return image, append(lines, "</Function>"), nil
+		}
+	}
+	return "", nil, usagef("--intercept %s: neither the program nor its libraries have that function; alleria functions lists what there is", name)
 }
