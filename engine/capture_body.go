@@ -31,7 +31,7 @@ type captureRange struct {
 
 // captureCode returns where the code is that captures entries of c, 0: there is none. It makes it.
 func (p *Process) captureCode(c *capturePoint) uint64 {
-	if c.made || p.tr.opts.NoCodeCapture {
+	if c.made || p.tr.opts.NoCodeCapture || c.prog.Tell != nil {
 		return c.code
 	}
 	c.made = true

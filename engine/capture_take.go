@@ -163,6 +163,12 @@ func (tr *Tracer) captureReturns(t *Thread, site, rsp uint64, m *captureMachine)
 
 // writeCall runs a program and writes what comes of it into the thread's ring.
 func (t *Thread) writeCall(moment capture.Moment, c *capturePoint, m *captureMachine, sp, site uint64) {
+	if tell := c.prog.Tell; tell != nil {
+		if moment == capture.Left {
+			tell(m.gpr[x86.RAX])
+		}
+		return
+	}
 	items := c.prog.Entry
 	if moment == capture.Left {
 		items = c.prog.Exit
