@@ -40,6 +40,7 @@ type ProcessWriter struct {
 	closed  bool                       // guarded by mu
 	lost    Lost                       // guarded by mu
 	bodies  bodies
+	calls   callFile
 	// switches are the windows that code opens and closes; guarded by mu.
 	switches  []Switch
 	elsewhere elsewhere // guarded by mu
@@ -289,7 +290,7 @@ func (p *ProcessWriter) Close(end abp.EndInfo) error {
 	if p.main == nil {
 		return errors.Join(errs...)
 	}
-	errs = append(errs, p.flushTables(), p.main.finish(&end))
+	errs = append(errs, p.finishCalls(&end), p.flushTables(), p.main.finish(&end))
 	return errors.Join(errs...)
 }
 

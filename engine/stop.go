@@ -219,6 +219,9 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 				return nil, err
 			}
 			t.stopped = true
+			if tr.faultOfOurs(t, &h) {
+				break
+			}
 			tr.sentAgain(t, &h)
 			t.held = append(t.held, h)
 		default:

@@ -39,6 +39,7 @@ type recordFlags struct {
 	maxIns   string
 	rate     string
 	follow   string
+	types    prototypeFlags
 	analyses []string
 	inline   bool
 }
@@ -95,6 +96,7 @@ ended it.`,
 	fl.StringVar(&f.maxTime, "max-time", "", "stop recording after this `time` (500ms, 10s)")
 	fl.StringVar(&f.maxIns, "max-instructions", "", "stop recording after this many `instructions` (10k, 5M, 2G)")
 	fl.StringVar(&f.rate, "sample-rate", "", "record only bursts, this `part` of all instructions (1%, 1/20, 0.05), or as much as processing threads keep up with (auto); no thread ever waits")
+	f.types.register(fl)
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
 	fl.IntVar(&o.Threads, "threads", 0, "most processing threads: their `number` grows to that where one does not keep up (0: one a processor)")
 	f.pool.register(fl)
@@ -125,6 +127,9 @@ func (a *app) record(f *recordFlags, args []string) error {
 		messages = io.Discard // neither asks what the configuration says
 	}
 	if opts.Config, opts.ConfigFrom, err = f.config(messages); err != nil {
+		return err
+	}
+	if opts.Declarations, err = f.types.load(); err != nil {
 		return err
 	}
 	if f.rate != "" {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"alleria/interceptors"
 	"errors"
 	"io"
 	"time"
@@ -95,6 +96,9 @@ type Options struct {
 	Limits
 
 	Processing
+
+	// Declarations say more of functions whose calls are captured; nil: nothing.
+	Declarations *interceptors.Declarations
 
 	// Engine switches optimisations of the engine off, by the names that
 	// engineSwitches has: for tests and measurements.

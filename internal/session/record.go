@@ -368,6 +368,9 @@ func (r *run) report(st engine.Status) {
 		if !r.opts.Discard {
 			where = strings.Replace(where+" in ", "consumed and dropped", "recorded", 1) + r.emit.Dir()
 		}
+		if n := r.emit.CallRecords(); n > 0 {
+			fmt.Fprintf(w, "alleria: %s of intercepted functions captured; alleria intercepts prints them\n", counted(n, "entry or return", "entries and returns"))
+		}
 		fmt.Fprintf(w, "alleria: %s, %s, %s %s\n", counted(c.Instructions, "instruction", "instructions"),
 			counted(c.Loads, "load", "loads"), counted(c.Stores, "store", "stores"), where)
 	}

@@ -331,6 +331,10 @@ func (ps *process) refresh() error {
 	}
 	for _, l := range unloaded {
 		im.events.unloaded(l)
+		im.capture.unloaded(l)
+	}
+	if len(loaded) > 0 {
+		im.capture.look()
 	}
 	ps.loaded(unloaded, loaded)
 	return err

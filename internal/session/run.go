@@ -80,7 +80,8 @@ type image struct {
 	tables  *tables
 	windows *window.Set
 	events  *events
-	budget  *budget // nil where no event counts instructions
+	budget  *budget     // nil where no event counts instructions
+	capture *intercepts // nil where no calls are captured
 	plans   plans
 	writer  *emit.ProcessWriter
 	beside  *beside // analyses; nil: records are written
@@ -148,6 +149,7 @@ func (ps *process) startWindows(im *image) error {
 	output{im.writer}.windows(windowDefs(ps.opts.Config))
 	output{im.writer}.switches(im.windows)
 	im.events = newEvents(ps, im)
+	im.capture = newIntercepts(ps, im)
 	if first {
 		ps.budget = ps.newBudget()
 	}
@@ -169,6 +171,7 @@ func (ps *process) startWindows(im *image) error {
 	// What is mapped at the start has been loaded as well: Load events fire for the
 	// main executable and its interpreter.
 	ps.loaded(nil, im.tables.symbols.Images())
+	im.capture.look()
 	ps.setMode()
 	ps.watch()
 	if first {
@@ -198,6 +201,7 @@ func (ps *process) changed(t *engine.Thread, changes []window.Change, addr uint6
 	if im.p.Mode() == engine.ModeNative {
 		ps.warn(ps.refresh()) // what was mapped meanwhile was not reported
 	}
+	im.capture.apply()
 	ps.setMode()
 	if im.budget != nil {
 		im.p.CountExecuted(im.budget.metrics()...)
@@ -255,6 +259,8 @@ func (ps *process) setMode() {
 	open := im.windows.Open()
 	switch {
 	case ps.opts.Only == OnlyTranslate || ps.opts.Only == OnlyCount:
+	case open != 0 && im.capture != nil && !ps.recordsInstructions(open) && (im.budget == nil || !im.budget.waiting()):
+		im.p.SetMode(engine.ModeNative)
 	case open != 0:
 		ps.usePlans(open)
 		im.p.SetMode(engine.ModeRecord)
@@ -319,6 +325,7 @@ func (ps *process) Toggled(t *engine.Thread, open bool, times uint64) {
 	// No mark is made here: the code that toggled has written it.
 	im.windows.Switched(sw, open, times)
 	im.events.toggled(sw, open)
+	im.capture.apply()
 	im.marked[t] = im.windows.Open() + 1
 	ps.setMode()
 	im.events.count()
@@ -445,6 +452,7 @@ func (ps *process) Ended(p *engine.Process, end *engine.End) {
 	if im.events != nil {
 		im.events.collect()
 	}
+	im.capture.end()
 	if im.windows != nil {
 		ps.selected.search(im.tables)
 		// On an execve windows stay open: the profile gets a row that says why its
