@@ -6,13 +6,45 @@ import (
 	"alleria/internal/layout"
 )
 
-// Captures in the code cache.
+// Captures by code. A function's own code (capture_body.go) is written once, and the same in the cache and natively. What leads
+// there is a few instructions: in the cache at the block that the function begins with and in front of each return that
+// has reached a frame, natively in the code of a jump (capture_native.go). They say where to go on, and where to go instead if the tracer has
+// to capture: what code cannot do, memory that cannot be read. Nothing has happened then.
 
 // captureEntered writes, at a block's start, the capture of a function that is entered there.
 func (u *unit) captureEntered(c *capturePoint) {
 	a := &u.asm
-	site := a.JmpLater()
-	back := a.Here()
+	entry := u.p.captureCode(c)
+	if entry == 0 {
+		site := a.JmpLater()
+		back := a.Here()
+		u.askEntered(c, site, back)
+		return
+	}
+	a.StoreWord(layout.CaptureSpill, x86.RAX)
+	a.StoreWord(layout.CaptureSpill+8, x86.RCX)
+	ask := a.LeaCode(x86.RCX, a.Here())
+	a.StoreWord(layout.CaptureAskAt, x86.RCX)
+	next := a.LeaCode(x86.RCX, a.Here())
+	a.StoreWord(layout.CaptureBack, x86.RCX)
+	a.StoreWordImm(layout.CaptureNative, 0)
+	u.jmpFar(entry)
+	a.Link(next, a.Here())
+	storeSaves(a, c)
+	u.askEntered(c, ask, a.Here())
+}
+
+// jmpFar goes to code that may lie in another area.
+func (u *unit) jmpFar(target uint64) {
+	if u.ar.contains(target) {
+		u.asm.Jmp(target)
+		return
+	}
+	u.asm.JmpLiteral(target)
+}
+
+// askEntered is where a thread goes from site to have an entry captured by the tracer; it goes on at back.
+func (u *unit) askEntered(c *capturePoint, site asm.Site, back uint64) {
 	u.cold = append(u.cold, coldStub{site, func(u *unit) {
 		u.asm.StoreWordImm(layout.CaptureAsked, c.number)
 		u.asm.StoreWord(layout.S0, x86.RCX)
@@ -56,10 +88,23 @@ func (u *unit) checkCaptured() {
 	if !u.p.captures.returns || u.v == Aside {
 		return
 	}
-	a := &u.asm
-	a.LoadWord(x86.RCX, layout.CaptureAwait)
+	u.asm.LoadWord(x86.RCX, layout.CaptureAwait)
 	u.reached(func(u *unit, back uint64) {
-		u.asm.LoadWord(x86.RCX, layout.S0)
+		a := &u.asm
+		if !u.p.tr.opts.NoCodeCapture {
+			a.StoreWord(layout.CaptureSpill, x86.RAX)
+			a.LoadWord(x86.RAX, layout.S0)
+			a.StoreWord(layout.CaptureSpill+8, x86.RAX)
+			ask := a.LeaCode(x86.RAX, a.Here())
+			a.StoreWord(layout.CaptureAskAt, x86.RAX)
+			a.LeaCode(x86.RAX, back)
+			a.StoreWord(layout.CaptureBack, x86.RAX)
+			a.StoreWord(layout.CaptureLeftSP, x86.RSP)
+			a.Get(x86.RAX, x86.RSP, 0)
+			a.StoreWord(layout.CaptureLeftTo, x86.RAX)
+			a.Jmp(u.ar.base + u.ar.rt.capture.left)
+			a.Link(ask, a.Here())
+		}
 		needs := u.p.captures.needs // who returns is not known here
 		u.askCaptured(layout.ReqLeft, back, needs.exit, needs.x87)
 	})

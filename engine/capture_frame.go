@@ -65,7 +65,6 @@ func (t *Thread) pushCapture(c *capturePoint, sp, site uint64) captureFrame {
 	f := s.frameAt(top)
 	s.set(f.off+layout.CaptureSP, sp)
 	s.set(f.off+layout.CaptureSite, site)
-	s.set(f.off+layout.CaptureLeave, 0)
 	s.set(f.off+layout.CapturePoint, uint64(c.number))
 	s.set(layout.CaptureTop, top)
 	s.set(layout.CaptureAwait, -sp)
@@ -130,6 +129,7 @@ func (p *Process) catchAt(site uint64) error {
 		p.captures.sites = make(map[uint64]bool)
 	}
 	p.captures.sites[site] = true
+	p.noteSite(site)
 	return p.addProbe(site)
 }
 
@@ -159,6 +159,7 @@ func (p *Process) placeCaptureSites() error {
 func (p *Process) dropCaptureSites() {
 	old := p.captures.sites
 	p.captures.sites = nil
+	p.dropSites()
 	for site := range old {
 		p.removeIdleProbe(site)
 	}

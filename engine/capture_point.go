@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"alleria/engine/x86"
 	"alleria/internal/capture"
+	"alleria/internal/layout"
 )
 
 // Interceptors: functions whose calls are captured, with what capture.Program names, into the
@@ -22,8 +24,10 @@ type captures struct {
 	returns bool            // some return is awaited: translated returns look
 	armed   int             // points that are
 	// sites is where natively returns are caught, as long as anything is intercepted.
-	sites map[uint64]bool
-	needs captureNeeds // of all points together
+	sites  map[uint64]bool
+	needs  captureNeeds // of all points together
+	code   []captureRange
+	images map[uint64]*branchMap // by where they begin
 }
 
 // capturePoint is an intercepted function.
@@ -34,6 +38,9 @@ type capturePoint struct {
 	prog   *capture.Program
 	needs  captureNeeds
 	armed  bool
+	// Code that captures entries, 0: there is none; made: it has been looked whether there can be.
+	code uint64
+	made bool
 }
 
 // captureNeeds is which vector registers the tracer needs when code asks it, a bit each, and whether it
@@ -97,10 +104,16 @@ func (cs *captures) lookFor(c *capturePoint) bool {
 	return cs.returns && (!returned || was != cs.needs)
 }
 
+// SlowCaptures is how many moments of intercepted calls of the thread the tracer has captured by itself so far.
+func (t *Thread) SlowCaptures() uint64 { return t.slot.get(layout.CaptureSlow) }
+
 // disarm ends what is known as c; frames of it are dropped when they are reached.
 func (p *Process) disarm(c *capturePoint) {
 	c.armed = false
 	p.captures.armed--
+	if c.number < layout.MaxCaptureLeaves {
+		p.ctl.u64(layout.CaptureLeaves + 8*int(c.number)).Store(0)
+	}
 }
 
 // checkProgram tells what is wrong with a program.
@@ -128,7 +141,9 @@ func checkProgram(prog *capture.Program) error {
 
 func validSource(s capture.Source, saves int) bool {
 	switch s.Kind {
-	case capture.GPR, capture.Vector:
+	case capture.GPR:
+		return s.N < 16 && s.N != uint32(x86.RSP)
+	case capture.Vector:
 		return s.N < 16
 	case capture.Stack:
 		return s.N < 1<<20

@@ -193,6 +193,12 @@ func (p *Process) capturesAt(addr uint64) *capturePoint {
 	return nil
 }
 
+// counted tells whether arrivals at an address are counted.
+func (p *Process) counted(addr uint64) bool {
+	at := p.placeAt[addr]
+	return at != nil && (at.entry != nil || at.returns != nil || at.within != nil)
+}
+
 // captured tells whether something is captured natively where a breakpoint lies.
 func (p *Process) captured(addr uint64) bool {
 	return p.capturesAt(addr) != nil || p.captures.sites[addr]
@@ -241,4 +247,31 @@ func (tr *Tracer) captureLeft(t *Thread) {
 	site, _ := t.returnAddress(rsp)
 	tr.captureReturns(t, site, rsp, m)
 	tr.reply(t, t.slot.get(layout.CaptureBack))
+}
+
+// bailOut tells whether a signal is the fault of a load that code has made to capture something. The thread then has the tracer do
+// it, which finds what can be read.
+func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *heldSignal) bool {
+	if h.sig != sigSegv && h.sig != sigBus || !h.fault() {
+		return false
+	}
+	bail, ok := t.p.captureBail(regs.Rip)
+	if !ok {
+		return false
+	}
+	regs.Rip = bail
+	tr.threadError(t, sys.SetRegs(t.tid, regs))
+	return true
+}
+
+// hurry takes a thread that is to be stepped out of the cache out of a string that it copies.
+func (tr *Tracer) hurry(t *Thread, regs *sys.Regs) {
+	a := t.p.areaAt(regs.Rip)
+	if a == nil {
+		return
+	}
+	if off, rt := regs.Rip-a.base, &a.rt.capture; off >= rt.textCore && off < rt.textEnd {
+		regs.Rip = a.base + rt.textBail
+		tr.threadError(t, sys.SetRegs(t.tid, regs))
+	}
 }

@@ -151,7 +151,7 @@ func (u *unit) askCounted(next uint64) {
 // had made when the thread left it between two of them.
 // rcx is what is left of the iterations at that moment.
 func (t *Thread) settle(b *block, i int, regs *sys.Regs) {
-	if !t.p.countsAccesses || i >= len(b.uses()) {
+	if !t.p.countsAccesses || i >= len(t.p.uses(b)) {
 		return
 	}
 	var code [15]byte

@@ -251,7 +251,7 @@ func (tr *Tracer) switchStopped(t *Thread) error {
 		return tr.resume(t, 0)
 	}
 	if t.native { // which may have changed it
-		t.appGS = regs.Gs_base
+		t.noteGS(regs)
 	}
 	var none heldSignal
 	if err := tr.toClean(t, regs, &none); err != nil {
@@ -272,7 +272,7 @@ func (p *Process) addProbe(addr uint64) error {
 		return nil
 	}
 	if p.jumps.at[addr] != nil {
-		if p.lostJumps(addr, addr+1); p.jumps.at[addr] != nil && p.wantsJump(addr) {
+		if p.lostJumps(addr, addr+1); p.jumps.at[addr] != nil && (p.wantsJump(addr) || p.wantsCaptureJump(addr)) {
 			return nil
 		}
 	}

@@ -44,7 +44,7 @@ type recording struct {
 	from, to uint16 // between these offsets ra and rb are in their spill words
 	ra, rb   x86.Reg
 	hasB     bool
-	odd      *oddities
+	odd      uint32 // number of its oddities in codeCache.odds, plus 1: blocks have no pointers, so that the collector passes them over
 }
 
 // recorder is the working state for one recorded block.

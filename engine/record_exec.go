@@ -294,7 +294,7 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 	}
 	from := r.offset()
 	a.Load(rb, m, int(o.Size))
-	r.rec.stretch(stretch{from: from, to: r.offset(), write: true})
+	r.stretch(stretch{from: from, to: r.offset(), write: true})
 	a.Put(r.rec.ra, old, rb)
 	// The store comes before the flags: should it fault, nothing has changed yet.
 	if live && delta != 0 {

@@ -29,7 +29,7 @@ type loop struct {
 }
 
 // loops tells whether the block is such a loop.
-func (rec *recording) loops() bool { return rec.odd != nil && rec.odd.loop != nil }
+func (rec *recording) loops(p *Process) bool { o := p.oddOf(rec); return o != nil && o.loop != nil }
 
 // pointer is a string operand's register and where a record has it, before and
 // after.
@@ -144,7 +144,7 @@ func (r *recorder) addPart() {
 func (e *element) room() {
 	r, list := e.recorder, e.facts.Ins[0].Accesses
 	r.loop = &loop{bits: r.ops[0][0].AddrBits}
-	r.rec.oddly().loop = r.loop
+	r.u.p.oddly(r.rec).loop = r.loop
 	for k := range list {
 		w, _ := r.newWord()
 		list[k].AuxWord = w
@@ -209,7 +209,7 @@ func (e *element) iterate() (ends []asm.Site) {
 	default: // lods
 		a.MovToRAX(e.size, rb)
 	}
-	e.rec.stretch(stretch{from: from, to: e.offset(), again: true})
+	e.stretch(stretch{from: from, to: e.offset(), again: true})
 	switch {
 	case compares:
 		a.FlagsToRAX()
@@ -261,8 +261,8 @@ func (e *element) leave(id uint32) {
 	}
 	a.LoadWord(e.step, layout.Scratch0)
 	a.LoadWord(e.left, layout.Scratch1)
-	e.rec.note(fixup{e.borrowed, e.offset(), e.step, layout.Scratch0})
-	e.rec.note(fixup{e.borrowed, e.offset(), e.left, layout.Scratch1})
+	e.note(fixup{e.borrowed, e.offset(), e.step, layout.Scratch0})
+	e.note(fixup{e.borrowed, e.offset(), e.left, layout.Scratch1})
 	e.epilogue()
 }
 
@@ -270,7 +270,7 @@ func (e *element) leave(id uint32) {
 // iterations that it has done.
 // An iteration that has not been completed is not in it.
 func (t *Thread) cutLoop(rec *recording, regs *sys.Regs) {
-	s, l := t.slot, rec.odd.loop
+	s, l := t.slot, t.p.oddOf(rec).loop
 	start := int(s.get(layout.Buf) - s.base)
 	moved := false
 	for _, p := range l.pointers {
@@ -330,7 +330,7 @@ func (t *Thread) iterations(b *block, i int, regs *sys.Regs) []uint64 {
 // part returns the facts of a part of instruction i alone, of a block with facts f.
 // They are made when first needed, and kept.
 func (rec *recording) part(p *Process, f *records.Block, i int) *records.Block {
-	o := rec.oddly()
+	o := p.oddly(rec)
 	if id := o.parts[i]; id != 0 {
 		return p.facts.Get(id)
 	}

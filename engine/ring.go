@@ -187,8 +187,8 @@ func (p *Process) Blocks() *records.Blocks { return &p.facts }
 // thread has taken it: what is last in an open chunk stays there (records.Blocks.Settled).
 func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 	s, r := t.slot, &b.rec
-	if r.loops() {
-		if r.again(at) {
+	if r.loops(t.p) {
+		if r.again(t.p, at) {
 			t.cutLoop(r, regs)
 		}
 		return

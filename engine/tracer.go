@@ -52,6 +52,7 @@ type Switches struct {
 	Short        bool // superblocks of small programs are as short as those of large ones
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
 	NoBatch      bool // each system call at the start has stops of its own
+	NoReuse      bool // each process begins with an empty code cache
 	NoPrefetch   bool // what a program asked for when it ran before is not translated ahead
 	NoHandover   bool // who waits for the other side spins, wherever that is
 	// Calls are captured by the tracer where they are made natively, or in the cache.
@@ -85,6 +86,7 @@ type Tracer struct {
 	postponed []postponed
 	decoder   x86.Decoder // what it remembers holds for every program
 	history   history
+	templates templates
 	began     time.Time
 }
 
@@ -106,7 +108,7 @@ type Status struct {
 func New(o Options, c Client) *Tracer {
 	return &Tracer{opts: o, client: c, threads: make(map[int]*Thread), others: make(map[int]*follower),
 		children: make(map[int]childKind), began: time.Now(),
-		decoder: x86.Decoder{Off: o.NoMemo}, history: history{off: o.NoPrefetch}, hand: newHandover(o.NoHandover)}
+		decoder: x86.Decoder{Off: o.NoMemo}, history: history{off: o.NoPrefetch}, templates: templates{off: o.NoReuse}, hand: newHandover(o.NoHandover)}
 }
 
 // Run executes the target to its end, and waits for the end of what is followed. The error is the tracer's; the target's
@@ -158,6 +160,7 @@ func (tr *Tracer) Run() (Status, error) {
 	for _, e := range tr.lately {
 		e.p.close()
 	}
+	tr.templates.close()
 	return tr.status, tr.err
 }
 
@@ -271,6 +274,7 @@ func (tr *Tracer) closeDropped(p *Process) {
 		}
 	}
 	if !tr.keepEnded(p) {
+		tr.templates.keep(p)
 		p.close()
 	}
 }

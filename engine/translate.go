@@ -78,6 +78,12 @@ type coldStub struct {
 // in variant v. It returns nil if there is no executable code at app.
 // It may return a block that existed already. A full cache gives nil as well.
 func (p *Process) translate(app uint64, v Variant) *block {
+	if p.from != nil {
+		p.lookAround()
+		if b := p.blockOf(app, v); b != nil {
+			return b
+		}
+	}
 	ar := p.areaFor(app)
 	if ar == nil {
 		return nil
@@ -129,6 +135,7 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 	for _, l := range u.lits {
 		u.asm.Link(l.site, u.asm.Here())
 		u.asm.Uint64(l.value)
+		u.reloc(relocAbs, l.value-1, 8, 0) // a return address: the call in front of it may be an image's last instruction
 	}
 	if u.asm.Full() {
 		panic("code cache: unit larger than its reserve")

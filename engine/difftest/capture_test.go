@@ -21,6 +21,7 @@ import (
 type interceptor struct {
 	*recorder
 	mode    engine.Mode
+	slow    uint64                      // moments that the tracer has captured
 	progs   map[string]*capture.Program // by function
 	names   []string                    // by number
 	path    string
@@ -69,6 +70,11 @@ func (c *interceptor) Started(p *engine.Process) error {
 func (c *interceptor) ThreadStarted(t *engine.Thread) error {
 	c.threads = append(c.threads, t)
 	return c.recorder.ThreadStarted(t)
+}
+
+func (c *interceptor) ThreadEnded(t *engine.Thread) {
+	c.slow += t.SlowCaptures()
+	c.recorder.ThreadEnded(t)
 }
 
 // addresses tells where a program's functions are in a process.
@@ -272,6 +278,7 @@ func TestCaptureModesAgree(t *testing.T) {
 				t.Fatalf("%s %s: %+v, natively %+v", link, m.name, out, want)
 			}
 			all := c.byThread(t)
+			t.Logf("%s %s: %d moments captured by the tracer", link, m.name, c.slow)
 			if first == nil {
 				checkFixture(t, c, all)
 				first = all

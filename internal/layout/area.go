@@ -153,8 +153,7 @@ const (
 	CaptureFrame  = 128 // bytes of one
 	CaptureSP     = 0   // where the return address lies; FrameNone: there is no frame
 	CaptureSite   = 8   // the return address
-	CaptureLeave  = 16  // code that captures the return, 0: the tracer does
-	CapturePoint  = 24  // number of the intercepted function
+	CapturePoint  = 16  // number of the intercepted function
 	CaptureSaves  = 32  // eight words
 
 	CaptureAwait = 0x9000
@@ -163,8 +162,17 @@ const (
 	CaptureAsked = 0x9018 // uint32: the number of the intercepted function that the tracer is asked about (code)
 	CaptureOurs  = 0x9020 // CaptureMagic: gs leads to a slot (tracer, immutable)
 	CaptureSlow  = 0x9028 // calls that the tracer has captured (tracer)
-	CaptureSpill = 0x9040 // sixteen words (code)
-	CaptureVec   = 0x9100 // vector registers 0 to 15, 64 bytes each (code)
+	// What capturing code keeps (code).
+	CaptureSpill  = 0x9040 // rax, rcx, rdx, and the flags
+	CaptureNext   = 0x9060 // where a routine goes on
+	CaptureNative = 0x9068 // uint32: 1 while it is native code that captures
+	CaptureAskAt  = 0x9070 // code that has the tracer capture instead
+	CaptureLeftSP = 0x9078 // what a return that is being looked at took its address from, and the address
+	CaptureLeftTo = 0x9080
+	CaptureEnters = 0x9088 // number of the function that is entered
+	CaptureText   = 0x9090 // six words of the routine that copies strings
+	CapturePtr    = 0x90c0 // eight pointers that have been followed
+	CaptureVec    = 0x9100 // vector registers 0 to 15, 64 bytes each (code)
 
 	CaptureMagic = 0x63617074
 )
@@ -199,7 +207,17 @@ const (
 	MaxPlaces  = 4096
 	PlaceSize  = 128
 
-	ControlSize = PlaceTable + MaxPlaces*PlaceSize
+	// Where native returns are caught: addresses, each in one of CaptureProbes entries from a hash on (tracer).
+	CaptureSites     = PlaceTable + MaxPlaces*PlaceSize
+	MaxCaptureSites  = 1 << 15
+	CaptureProbes    = 8
+	CaptureSiteShift = 3 // the hash: the address and itself shifted, exclusive or
+
+	// Target addresses of the code that captures a function's return, by the function's number; 0: the tracer does.
+	CaptureLeaves    = 0x100000
+	MaxCaptureLeaves = 1 << 16
+
+	ControlSize = CaptureLeaves + 8*MaxCaptureLeaves
 )
 
 // Words of a place: a function's entry or its returns. Code counts Left down, and

@@ -44,7 +44,7 @@ const (
 // process has.
 func Record(ctx context.Context, opts Options) (exit int, err error) {
 	defer collectSeldom()()
-	r := &run{opts: &opts, byPID: make(map[int]*process), debuggers: make(debuggers), cache: symbols.NewCache(symbols.Options{WholeTables: slices.Contains(opts.Engine, wholeTables)}), machine: machine{clock: sys.StartClock()}}
+	r := &run{opts: &opts, byPID: make(map[int]*process), debuggers: make(debuggers), names: newFunctionNames(), cache: symbols.NewCache(symbols.Options{WholeTables: slices.Contains(opts.Engine, wholeTables)}), machine: machine{clock: sys.StartClock()}}
 	defer r.cache.Close()
 	defer r.background.Wait()
 	path, err := r.prepare()

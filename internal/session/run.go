@@ -41,6 +41,7 @@ type run struct {
 	messages
 	outcome
 	counted  []*process // whose instructions were counted
+	names    *functionNames
 	missed   missed
 	waits    waits
 	lost     loss // of lossy rings
@@ -408,7 +409,7 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 func (ps *process) ThreadEnded(t *engine.Thread) {
 	im := ps.image
 	if ps.opts.Only == OnlyCount {
-		ps.counts.add(im.tables, t)
+		ps.counts.add(im.tables, ps.names, t)
 	}
 	ps.sampleEnd(t)
 	if im.budget != nil {
