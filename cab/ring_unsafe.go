@@ -23,6 +23,7 @@ type Ring struct {
 	// what comes is thrown away, after a sink's error
 	drops atomic.Bool
 	hooks *hooks // nil but in the check of the protocol
+	alone bool   // one lease at a time
 
 	growth  growth
 	mu      sync.Mutex
@@ -66,6 +67,10 @@ func NewRing(slot []byte, most int, settled func(words []uint64) int) *Ring {
 	return r
 }
 
+// Alone has one processing thread at a time consume the ring, for sinks that need its records in order. It is called
+// before the ring is handed to a pool.
+func (r *Ring) Alone() { r.alone = true }
+
 // u64 is the control word at an offset. The target writes it at the same time, so
 // that it is only ever touched by atomics; on x86-64 they order stores before it as
 // the other side needs.
@@ -106,6 +111,9 @@ func (r *Ring) Acquire(x Extent) *Lease {
 			l.held = true
 			return l
 		}
+	}
+	if r.alone && len(r.leases) > 0 { // which is not used up
+		return nil
 	}
 	head := r.u64(layout.Head).Load()
 	if head < r.next || head == r.next && x == Completed {

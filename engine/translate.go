@@ -214,7 +214,7 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		n = u.superblock(app, n)
 		ins = u.ins[:n]
 	}
-	n = u.untilTrap(ins)
+	n = u.withinFunction(ins[:u.untilTrap(ins)])
 	if u.p.countsAccesses {
 		n = u.untilCounted(ins[:n])
 	}

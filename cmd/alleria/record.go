@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"alleria/analysis/live"
 	"alleria/config"
 	"alleria/internal/session"
 )
@@ -38,6 +39,8 @@ type recordFlags struct {
 	maxIns   string
 	rate     string
 	follow   string
+	analyses []string
+	inline   bool
 }
 
 // recordCommand declares the flags. What they mean is checked in one place
@@ -61,7 +64,8 @@ ended it.`,
 		Example: `  alleria record -- gzip -9 -k big.txt
   alleria record -c window.xml -o out -- python3 script.py
   alleria record --on-call compress --till-return compress -- ./tool
-  alleria record --only count -- make -j4`,
+  alleria record --only count -- make -j4
+  alleria record --analysis calltree,cache -- ./tool`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("no program is named: alleria record [flags] [--] PROGRAM [ARGUMENT...]")
@@ -82,6 +86,8 @@ ended it.`,
 	fl.StringArrayVarP(&o.Outputs, "output", "o", nil, "output `directory`; several spread the streams over several disks")
 	fl.BoolVar(&o.Force, "force", false, "replace an output directory that exists")
 	fl.StringVar(&o.Only, "only", "", "`translate` (record nothing), count (instructions by process, thread and function) or blocks (no accesses)")
+	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` between commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), reuse(sample=8192), heatmap; results go into the output")
+	fl.BoolVar(&f.inline, "sequential", false, "with --analysis methods: count in the program's own threads, with nothing passed on: calls and instructions by function, of everything that is executed")
 	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
 	fl.StringVar(&f.follow, "follow", "all", "whom to follow besides the program: `all` that it creates, as far as the configuration names them; none; threads (the same: the program's threads alone)")
 	fl.BoolVar(&o.NoASLR, "no-aslr", false, "switch the target's address-space randomisation off")
@@ -118,7 +124,7 @@ func (a *app) record(f *recordFlags, args []string) error {
 	if opts.Only == session.OnlyTranslate || opts.Only == session.OnlyCount {
 		messages = io.Discard // neither asks what the configuration says
 	}
-	if opts.Config, opts.ConfigFrom, err = f.window.load(messages, opts.Outputs); err != nil {
+	if opts.Config, opts.ConfigFrom, err = f.config(messages); err != nil {
 		return err
 	}
 	if f.rate != "" {
@@ -157,6 +163,15 @@ func (a *app) record(f *recordFlags, args []string) error {
 		return &statusError{status: exit}
 	}
 	return nil
+}
+
+// config is the window configuration: where analyses are made and nothing else is asked for, what they need.
+func (f *recordFlags) config(messages io.Writer) (*config.Config, string, error) {
+	if len(f.opts.Analyses) == 0 || f.window.given(f.opts.Outputs) {
+		return f.window.load(messages, f.opts.Outputs)
+	}
+	c, err := analysisConfig(f.opts.Analyses)
+	return c, "what the analyses need", err
 }
 
 // outlive keeps the signals that a terminal sends to the whole foreground group
@@ -206,7 +221,7 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	default:
 		return usagef("--only is translate, count or blocks, not %q", o.Only)
 	}
-	if err := withoutEffect(fl, o); err != nil {
+	if err := withoutEffect(fl, o, f.inline); err != nil {
 		return err
 	}
 	if o.Follow, err = parseFollow(f.follow, f.window.oneOff.Process); err != nil {
@@ -220,6 +235,17 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	}
 	if o.Compress, err = parseCompress(f.compress); err != nil {
 		return err
+	}
+	if len(f.analyses) > 0 {
+		if o.Analyses, err = live.Parse(strings.Join(f.analyses, ",")); err != nil {
+			return usagef("--analysis: %w", err)
+		}
+	}
+	if f.inline {
+		if len(o.Analyses) != 1 || o.Analyses[0].Name != "methods" || o.Only != session.OnlyAll {
+			return usagef("--sequential is for --analysis methods alone: the others are made beside the program")
+		}
+		o.Analyses, o.Only, o.CountCalls = nil, session.OnlyCount, true
 	}
 	if err := f.pool.check(fl, o); err != nil {
 		return err

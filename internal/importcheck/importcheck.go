@@ -56,6 +56,8 @@ func rules() map[string][]string {
 		"analysis/stream":   {"abp", "analysis"},
 		"analysis/cache":    {"abp", "analysis"},
 		"analysis/calls":    {"abp", "analysis"},
+		"analysis/live":     {"abp", "analysis"},
+		"analysis/paths":    {"abp", "analysis"},
 		"analysis/adaptive": {"abp"},
 		"analysis/convert":  {"abp", "analysis", "internal/symbols"},
 

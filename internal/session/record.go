@@ -152,6 +152,9 @@ func (r *run) prepare() (path string, err error) {
 		}
 		return "", fmt.Errorf("%w: %w", ErrUsage, errors.Join(all...))
 	}
+	if len(o.Analyses) > 0 && leastSample(o.Config) > 1 {
+		return "", fmt.Errorf("%w: instructions of which only some are kept (sample=) cannot be analysed beside the program; leave sample out, or record bursts (sampleRate)", ErrUsage)
+	}
 	r.matcher, r.crossing = o.Config.Matcher(), crosses(o.Config)
 	r.selected = newSelections(o.Config)
 	path, err = filepath.Abs(o.Program)
@@ -197,7 +200,7 @@ func (r *run) openRun() error {
 	var err error
 	r.emit, err = emit.NewRun(emit.Options{Dirs: o.Outputs, Force: o.Force, Discard: o.Discard, Level: o.Compress,
 		MaxInstructions: o.MaxInstructions, MaxSize: o.MaxSize,
-		NoVector: slices.Contains(o.Engine, noVector), Sizes: !slices.Contains(o.Engine, noSizes) && leastSample(o.Config) <= 1}, info)
+		NoVector: slices.Contains(o.Engine, noVector), Sizes: !slices.Contains(o.Engine, noSizes) && leastSample(o.Config) <= 1 && len(o.Analyses) == 0}, info)
 	if errors.Is(err, emit.ErrExists) {
 		return fmt.Errorf("%w: %w; name another directory or give --force", ErrUsage, err)
 	}
@@ -357,9 +360,13 @@ func (r *run) report(st engine.Status) {
 		if !r.began { // it never ran: the error says why
 			break
 		}
+		r.reportAnalyses(w)
 		where := "consumed and dropped"
+		if len(r.opts.Analyses) > 0 {
+			where = "analysed"
+		}
 		if !r.opts.Discard {
-			where = "recorded in " + r.emit.Dir()
+			where = strings.Replace(where+" in ", "consumed and dropped", "recorded", 1) + r.emit.Dir()
 		}
 		fmt.Fprintf(w, "alleria: %s, %s, %s %s\n", counted(c.Instructions, "instruction", "instructions"),
 			counted(c.Loads, "load", "loads"), counted(c.Stores, "store", "stores"), where)

@@ -60,8 +60,9 @@ type machine struct {
 
 // messages is what the user is told.
 type messages struct {
-	notes []string
-	told  []string // of these, what was said as the program began
+	analysed []analysed
+	notes    []string
+	told     []string // of these, what was said as the program began
 }
 
 // outcome is how the recording ends. Any goroutine may set it.
@@ -82,6 +83,7 @@ type image struct {
 	budget  *budget // nil where no event counts instructions
 	plans   plans
 	writer  *emit.ProcessWriter
+	beside  *beside // analyses; nil: records are written
 	rings   map[*engine.Thread]*cab.Ring
 	marked  map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
 	sampled time.Time                 // when rows of sampling were written last
@@ -114,6 +116,9 @@ func (ps *process) Started(p *engine.Process) error {
 		p.SetMode(engine.ModePlain)
 		return nil
 	case OnlyCount:
+		if ps.opts.CountCalls {
+			ps.counts.countCalls(p, im.tables)
+		}
 		p.SetMode(engine.ModeCount)
 		return nil
 	}
@@ -396,7 +401,7 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 		im.rings[t] = ring
 		t.Mark(threadMark(t, 1)...)
 		ps.Entering(t)
-		ps.proc.pool.Add(ring, &fed{t, im.writer})
+		ps.proc.pool.Add(ring, im.tag(t, ring))
 		ps.proc.tuned.threadBegan()
 	}
 	ps.created(t)
@@ -411,7 +416,7 @@ func (ps *process) ThreadEnded(t *engine.Thread) {
 	if ps.opts.Only == OnlyCount {
 		ps.counts.add(im.tables, ps.names, t)
 	}
-	ps.sampleEnd(t)
+	sampling := ps.sampleEnd(t)
 	if im.budget != nil {
 		im.budget.forget(t, ps.facts.executing && t.Num() == ps.facts.executor)
 	}
@@ -421,6 +426,7 @@ func (ps *process) ThreadEnded(t *engine.Thread) {
 	}
 	t.Mark(threadMark(t, 0)...)
 	ps.proc.pool.Remove(ring)
+	im.beside.ended(t, sampling, ring)
 	times, ticks := ring.Waits()
 	ps.waits.times += times
 	ps.waits.ticks += ticks
