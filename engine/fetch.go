@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"sort"
 
 	"alleria/engine/x86"
@@ -228,4 +229,14 @@ func (p *Process) insBytes(in *x86.Insn) []byte {
 // splits tells whether a block must begin at addr because something watches it.
 func (p *Process) splits(addr uint64) bool {
 	return len(p.notify) > 0 && p.notify[addr] || len(p.placeAt) > 0 && p.placeAt[addr] != nil
+}
+
+// errUnmapped says that a program has unmapped memory of ours, as some do with all that they do not know.
+var errUnmapped = errors.New("the program has unmapped memory that tracing needs (it can be recorded up to there, with a window that closes before)")
+
+// lostOurs tells a fault of ours at memory of ours that is not mapped any more. A program's own wild pointer finds
+// something there, which it may not use.
+func (p *Process) lostOurs(h *heldSignal) bool {
+	const notMapped = 1 // SEGV_MAPERR
+	return h.sig == sigSegv && h.info.Code() == notMapped && p.ours(h.info.Addr())
 }

@@ -80,6 +80,9 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 			}
 		}
 	}
+	if tr.inCache(t, regs.Rip) && p.lostOurs(&h) {
+		return errUnmapped
+	}
 	if tr.stampFault(t, regs, &h) {
 		if err := sys.SetRegs(t.tid, regs); err != nil {
 			return err
