@@ -209,7 +209,8 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		u.finish(b)
 		return b, 0
 	}
-	if u.v.records() && why == x86.EndOfBlock {
+	changing := u.p.changes(ins)
+	if u.v.records() && why == x86.EndOfBlock && !changing {
 		n = u.superblock(app, n)
 		ins = u.ins[:n]
 	}
@@ -220,7 +221,6 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 	if u.limit > 0 && u.limit < n {
 		n = u.limit
 	}
-	changing := u.p.changing(app)
 	if changing {
 		n = untilStore(u.ins[:n])
 	}

@@ -44,6 +44,7 @@ func (c *interceptor) Started(p *engine.Process) error {
 	if err := c.recorder.Started(p); err != nil {
 		return err
 	}
+	c.timer.Reset(6 * runTimeout) // threads that are stopped all the time take long where others use the processors
 	p.SetMode(c.mode)
 	c.blocks = p.Blocks()
 	if c.pool == nil {
@@ -90,10 +91,7 @@ func addresses(path string, pid int) (func(string) uint64, error) {
 		return nil, err
 	}
 	defer f.Close()
-	symbols, err := f.Symbols()
-	if err != nil {
-		return nil, err
-	}
+	symbols, _ := f.Symbols() // of a program without, where it begins is all that is known
 	base := uint64(0)
 	if f.Type == elf.ET_DYN {
 		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
@@ -107,7 +105,7 @@ func addresses(path string, pid int) (func(string) uint64, error) {
 			}
 		}
 	}
-	at := make(map[string]uint64)
+	at := map[string]uint64{"": base}
 	for _, s := range symbols {
 		at[s.Name] = s.Value + base
 	}

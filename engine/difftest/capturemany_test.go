@@ -148,3 +148,45 @@ func TestCaptureStorm(t *testing.T) {
 		t.Logf("%s: %d calls, %d moments by the tracer", m.name, count, c.slow)
 	}
 }
+
+// TestCaptureLetRun lets a program go whose threads have run with what captures, and are in what was captured.
+func TestCaptureLetRun(t *testing.T) {
+	path := build(t, filepath.Join("..", "..", "testdata", "intercept", "around.c"), []string{"-O2", "-pthread"})
+	prog := &capture.Program{Entry: []capture.Item{gpr(rdi)}, Exit: []capture.Item{gpr(rax)}, Returns: true}
+	for _, m := range captureModes[2:] {
+		if m.mode == engine.ModeRecord {
+			continue
+		}
+		n := 0
+		out, c := intercept(t, path, m.mode, map[string]*capture.Program{"deep": prog, "leaf": prog}, m.opts, func(c *interceptor) {
+			c.at = func(p *engine.Process, addr func(string) uint64) {
+				turn := addr("turn")
+				if err := p.Notify(turn); err != nil {
+					t.Fatal(err)
+				}
+				c.notified = func(*engine.Thread, uint64, engine.NotifiedRegs) {
+					if n++; n != 500 {
+						return
+					}
+					p.Unnotify(turn)
+					p.Unintercept(addr("deep"))
+					p.Unintercept(addr("leaf"))
+					p.SetMode(engine.ModeNative)
+					p.Settle()
+					p.LetRun(engine.Release)
+				}
+			}
+		})
+		if n != 500 {
+			t.Errorf("%s: %d turns seen", m.name, n)
+		}
+		if (out != outcome{"exit 0", "0\n"}) {
+			t.Errorf("%s: %+v", m.name, out)
+		}
+		for i, calls := range c.byThread(t) {
+			if len(calls) == 0 && i < 4 {
+				t.Errorf("%s: thread %d has no calls", m.name, i)
+			}
+		}
+	}
+}
