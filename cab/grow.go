@@ -26,6 +26,9 @@ func (r *Ring) free(tail uint64) {
 	chunks := r.u64(layout.Chunks).Load()
 	for n := r.u64(layout.Tail).Load(); n < tail; n++ {
 		r.u64(chunkCtl(n+chunks) + layout.ChunkBase).Store(r.base(n))
+		if r.buffering == layout.BufferNWay {
+			r.u64(chunkCtl(n+chunks) + layout.ChunkUsed).Store(0)
+		}
 	}
 	r.u64(layout.Tail).Store(tail)
 }

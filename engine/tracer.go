@@ -26,6 +26,7 @@ type Options struct {
 	// power of two; 0: nothing can be recorded. Who consumes them lets them grow.
 	ChunkBytes, Chunks int
 	Lossy              bool // a thread without room overwrites its latest records instead of waiting
+	Buffering          int  // layout.Buffer…, how records are exchanged otherwise; with slots, Chunks is a power of two
 
 	Switches
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"alleria/cab"
 	"alleria/config"
 	"alleria/proctree"
 )
@@ -98,6 +99,10 @@ type Options struct {
 	// BufferMost is how many bytes a ring may grow to, 0 the default; two chunks are
 	// the least that it has.
 	BufferMost int
+
+	// Buffering is how application threads and processing threads exchange records; the
+	// zero value is the way that is meant to be used.
+	Buffering cab.Buffering
 
 	// Engine switches optimisations of the engine off, by the names that
 	// engineSwitches has: for tests and measurements.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"alleria/abp"
+	"alleria/cab"
 	"alleria/config"
 	"alleria/emit"
 	"alleria/engine"
@@ -70,7 +72,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	r.background.Go(func() { r.cpuid() })
 	r.started = time.Now()
 	o := engine.Options{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR,
-		Lossy: r.samples(), ChunkBytes: r.chunk(), Chunks: max(min(ringStart, r.ringMost())/r.chunk(), 2)}
+		Lossy: r.samples(), Buffering: int(opts.Buffering), ChunkBytes: r.chunk(), Chunks: r.chunks()}
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
 	}
@@ -108,6 +110,16 @@ func (r *run) chunk() int {
 	return n
 }
 
+// chunks is how many a ring has at first. Rivals of CAB don't grow, and those with slots find a chunk by its
+// number's lowest bits.
+func (r *run) chunks() int {
+	n := max(min(ringStart, r.ringMost())/r.chunk(), 2)
+	if r.opts.Buffering == cab.CAB {
+		return n
+	}
+	return 1 << (bits.Len(uint(n)) - 1)
+}
+
 // ringMost is how many bytes a ring may grow to.
 func (r *run) ringMost() int {
 	if n := r.opts.BufferMost; n > 0 {
@@ -136,6 +148,9 @@ func (r *run) prepare() (path string, err error) {
 			all = append(all, e)
 		}
 		return "", fmt.Errorf("%w: %w", ErrUsage, errors.Join(all...))
+	}
+	if r.samples() && o.Buffering != cab.CAB {
+		return "", fmt.Errorf("%w: sampling records bursts by way of cab, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
 	}
 	r.matcher, r.crossing = o.Config.Matcher(), crosses(o.Config)
 	r.selected = newSelections(o.Config)
