@@ -100,7 +100,7 @@ func (l *Lease) releaseSlots(c Chunk) {
 	ring := size * r.u64(layout.Chunks).Load()
 	head := r.u64(layout.Head).Load()
 	at := head*size + r.u64(layout.Buf).Load() - r.base(head)
-	if (taken+ring-at >= ring/4 || !l.readySlots(Completed)) && r.u32(layout.Starved).Swap(0) != 0 {
+	if (int64(taken+ring-at) >= int64(ring/4) || !l.readySlots(Completed)) && r.u32(layout.Starved).Swap(0) != 0 {
 		r.hooks.wake((*uint32)(unsafe.Pointer(&r.slot[layout.Starved])), 1)
 	}
 }
