@@ -104,6 +104,7 @@ func modes(alleria, configs string) []mode {
 		record("all", "instructions, addresses, values and time to disk", recorded, append(all, "-o", "DIR")...),
 	}
 	ours = append(ours, crowded(translate)...)
+	ours = append(ours, figures(record, addresses)...)
 	return append(ours, rivals()...)
 }
 
