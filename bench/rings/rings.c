@@ -28,10 +28,9 @@ struct ring {
 	word *buf;
 	size_t words, chunk, chunks; /* in words; powers of two */
 	word n;                      /* records to hand over */
-	word sum;
+	word sum; /* what the consumer took */
 	int cpu[2];
 	pthread_barrier_t start;
-	double seconds;
 	_Alignas(LINE) word head; /* the producer's counter, and what it remembers */
 	_Alignas(LINE) word tail; /* the consumer's */
 	_Alignas(LINE) word full[1024 * 8]; /* a flag a buffer, each in its line */
@@ -210,6 +209,15 @@ static void slots_consumer(struct ring *r)
  * the batch is halved where it is not. */
 #define BATCH 2048
 
+/* Back off before going nearer to the other side. */
+static word smaller(word batch, unsigned *spins)
+{
+	relax(spins);
+	if (*spins % 64)
+		return batch;
+	return batch > 1 ? batch / 2 : BATCH;
+}
+
 static void batched_producer(struct ring *r)
 {
 	word at = 0, limit = 0, mask = r->words - 1;
@@ -217,12 +225,8 @@ static void batched_producer(struct ring *r)
 	for (word v = 1; v <= r->n; v++) {
 		if (__builtin_expect(at == limit, 0)) {
 			word batch = BATCH;
-			while (peek(&r->buf[(at + batch - 1) & mask]) != CLEAR) {
-				batch /= 2;
-				if (batch == 0)
-					batch = BATCH;
-				relax(&spins);
-			}
+			while (peek(&r->buf[(at + batch - 1) & mask]) != CLEAR)
+				batch = smaller(batch, &spins);
 			limit = at + batch;
 		}
 		poke(&r->buf[at++ & mask], v);
@@ -237,10 +241,7 @@ static void batched_consumer(struct ring *r)
 	while (at < r->n) {
 		word batch = BATCH;
 		while (limit = at + batch, limit > r->n || peek(&r->buf[(limit - 1) & mask]) == CLEAR) {
-			batch /= 2;
-			if (batch == 0)
-				batch = BATCH;
-			relax(&spins);
+			batch = smaller(batch, &spins);
 		}
 		for (; at < limit; at++) {
 			r->sum += peek(&r->buf[at & mask]);
@@ -250,35 +251,45 @@ static void batched_consumer(struct ring *r)
 }
 
 /* Indices, each side with a copy of the other's that it renews when that says full or empty; the producer tells of
- * its own once a record, as common queues of that kind do. */
+ * its own once in so many records, or when it has to wait (in the manner of MCRingBuffer). */
+#define TELL 512
+
 static void cached_producer(struct ring *r)
 {
 	word at = 0, seen = 0, mask = r->words - 1;
 	unsigned spins = 0;
 	for (; at < r->n;) {
 		while (__builtin_expect(at - seen == r->words, 0)) {
+			release(&r->head, at);
 			seen = acquire(&r->tail);
 			if (at - seen == r->words)
 				relax(&spins);
 		}
 		r->buf[at & mask] = at + 1;
-		release(&r->head, ++at);
+		step();
+		if (__builtin_expect((++at & (TELL - 1)) == 0, 0))
+			release(&r->head, at);
 	}
+	release(&r->head, at);
 }
 
 static void cached_consumer(struct ring *r)
 {
-	word seen = 0, mask = r->words - 1;
+	word seen = 0, sum = 0, mask = r->words - 1;
 	unsigned spins = 0;
 	for (word at = 0; at < r->n;) {
 		while (__builtin_expect(at == seen, 0)) {
+			release(&r->tail, at);
 			seen = acquire(&r->head);
 			if (at == seen)
 				relax(&spins);
 		}
-		r->sum += r->buf[at & mask];
-		release(&r->tail, ++at);
+		sum += r->buf[at & mask];
+		step();
+		if (__builtin_expect((++at & (TELL - 1)) == 0, 0))
+			release(&r->tail, at);
 	}
+	r->sum = sum;
 }
 
 static const struct {
@@ -294,7 +305,15 @@ struct side {
 	struct ring *ring;
 	int which;
 	void (*run)(struct ring *);
+	double at[2]; /* when it began and ended */
 };
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
 
 static void *run(void *arg)
 {
@@ -304,15 +323,10 @@ static void *run(void *arg)
 	CPU_SET(s->ring->cpu[s->which], &set);
 	pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 	pthread_barrier_wait(&s->ring->start);
+	s->at[0] = now(); /* by the threads themselves: who waits for them may get no processor */
 	s->run(s->ring);
+	s->at[1] = now();
 	return NULL;
-}
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
 /* Hands n records over; the seconds that it took, or less than 0: what came is not what was sent, or there is no memory. */
@@ -332,17 +346,16 @@ double alleria_bench_ring(int kind, size_t words, size_t chunk, unsigned long lo
 	r->words = words, r->chunk = chunk, r->chunks = words / chunk, r->n = n;
 	r->cpu[0] = producer, r->cpu[1] = consumer;
 	pthread_barrier_init(&r->start, NULL, 3);
-	struct side s[2] = {{r, 0, kinds[kind].produce}, {r, 1, kinds[kind].consume}};
+	struct side s[2] = {{r, 0, kinds[kind].produce, {0}}, {r, 1, kinds[kind].consume, {0}}};
 	int made = 0;
-	double from = 0, took = -1;
+	double took = -1;
 	for (; made < 2; made++)
 		if (pthread_create(&t[made], NULL, run, &s[made]))
 			abort();
 	pthread_barrier_wait(&r->start);
-	from = now();
 	pthread_join(t[0], NULL);
 	pthread_join(t[1], NULL);
-	took = now() - from;
+	took = s[1].at[1] - s[0].at[0];
 	if (r->sum != n * (n + 1) / 2)
 		took = -1;
 	pthread_barrier_destroy(&r->start);

@@ -31,7 +31,7 @@ func Queues() []Queue {
 		{"nway", "a flag a buffer, a check a record", 3},
 		{"fastforward", "each slot a flag, distances of two and six lines", 4},
 		{"batched", "each slot a flag, looked at by batches (as in B-Queue)", 5},
-		{"cached-index", "two indices, each side with a copy of the other's", 6},
+		{"cached-index", "two indices, told in batches, each side with a copy of the other's (as in MCRingBuffer)", 6},
 	}
 }
 
