@@ -23,7 +23,6 @@ type bench struct {
 	size      size
 	sched     string // ordinary or realTime
 	asJSON    bool
-	rings     bool // also queues by themselves
 	timeout   time.Duration
 	// native first, whatever was asked for: it is what ratios are to
 	modes  []mode
@@ -55,13 +54,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if b == nil {
 		return 0
 	}
-	if len(b.modes) == 0 { // queues alone
-		if err := ringTable(stdout, max(b.n, 5)); err != nil {
-			fmt.Fprintln(stderr, "bench:", err)
-			return 1
-		}
-		return 0
-	}
 	rows, err := b.measure()
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
@@ -73,9 +65,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	} else {
 		fmt.Fprintln(stdout, header(b.sched))
 		printTable(stdout, rows)
-	}
-	if err == nil && b.rings {
-		err = ringTable(stdout, max(b.n, 5))
 	}
 	if err != nil || slices.ContainsFunc(rows, func(r row) bool { return r.Failure != "" }) {
 		return 1
@@ -101,7 +90,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	fl.DurationVar(&b.timeout, "timeout", 10*time.Minute, "`time` that one run may take")
 	fl.StringVar(&b.sched, "sched", ordinary, "`scheduling` of all runs: ordinary, as users have it, or fifo, real-time priority (root)")
 	only := fl.String("only", "", "only these `programs`, comma-separated")
-	which := fl.String("modes", "", "only these `modes`, comma-separated (native always); all: also the slow rivals; rings: nothing but queues by themselves")
+	which := fl.String("modes", "", "only these `modes`, comma-separated (native always); all: also the slow rivals")
 	list := fl.Bool("list", false, "list programs and modes, and which rivals are missing")
 	if err := fl.Parse(args); err != nil {
 		return nil, err
@@ -126,10 +115,6 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	}
 	if b.dir, err = filepath.Abs(b.dir); err != nil {
 		return nil, err
-	}
-	b.rings = *only == "" && *which == "" && !b.asJSON
-	if *which == "rings" {
-		return b, nil
 	}
 	all := modes(b.alleria, b.dir)
 	// Before programs and modes are checked: it is what one looks at after a wrong

@@ -15,6 +15,10 @@
 // waiting in a ring's open chunk is drained after at most the pool's interval
 // as well.
 //
+// One Pool serves the rings of all processes of a tree. Its processing threads can be suspended and resumed,
+// and their idle time and the producers' waiting measured (Measure): how many should work is
+// decided elsewhere (package tuner). One whose sink fails or panics gives up, and others take over.
+//
 // What differs from the paper: a full chunk is told by a counter and not by
 // cleared words (Head and Tail where it has CLEAR), since clearing would write
 // every line of the ring once more; the end of a chunk is checked once a block
@@ -24,7 +28,7 @@
 // Locking: a Ring's mutex guards its list of leases and is held for a few
 // instructions; a Lease's cursor belongs to who holds it;
 // the pool's list of rings is guarded by a mutex that no one holds while
-// consuming. Neither is taken while the other is held. The producer takes none:
+// consuming. A ring's may be taken while the pool's is held (Measure), not the other way round. The producer takes none:
 // it is another process, which may be killed at any instruction.
 //
 // A lossy ring's producer never waits: without room for another chunk it goes on over its latest records, from the

@@ -18,6 +18,8 @@ type growth struct {
 	most  uint64      // chunks that it may have; guarded by Ring.mu
 	waits uint64      // the producer's waits when it was last looked at; guarded by Ring.mu
 	lull  atomic.Bool // a processing thread went to sleep since
+	fixed bool        // no growth; guarded by Ring.mu
+	asked uint64      // ticks that the producer had waited when Widen looked last; guarded by Ring.mu
 }
 
 // free gives the chunks before tail back to the producer: their memory goes to the
@@ -25,7 +27,11 @@ type growth struct {
 func (r *Ring) free(tail uint64) {
 	chunks := r.u64(layout.Chunks).Load()
 	for n := r.u64(layout.Tail).Load(); n < tail; n++ {
-		r.u64(chunkCtl(n+chunks) + layout.ChunkBase).Store(r.base(n))
+		base := r.base(n)
+		if chunks == 1 {
+			base = r.other(base)
+		}
+		r.u64(chunkCtl(n+chunks) + layout.ChunkBase).Store(base)
 		if r.buffering == layout.BufferNWay {
 			r.u64(chunkCtl(n+chunks) + layout.ChunkUsed).Store(0)
 		}
@@ -33,31 +39,103 @@ func (r *Ring) free(tail uint64) {
 	r.u64(layout.Tail).Store(tail)
 }
 
+// other is the memory of the chunk that follows in a ring of one chunk, whose producer waits until that has been consumed: it has two by turns. In the same memory
+// Buf, which still is the chunk's before when there is room for the next, would look as if words had been written there already.
+func (r *Ring) other(base uint64) uint64 {
+	if start := r.u64(layout.RingBase).Load(); base != start {
+		return start
+	}
+	return base + r.u64(layout.ChunkBytes).Load()
+}
+
 // grow doubles the ring if that would help. r.mu is held.
+func (r *Ring) grow() {
+	g := &r.growth
+	waits, chunks := r.u64(layout.Waits).Load()+r.u64(layout.Lost).Load(), r.u64(layout.Chunks).Load()
+	if waits == g.waits || g.fixed {
+		return
+	}
+	g.waits = waits
+	if g.most > chunks && g.lull.Swap(false) {
+		r.extend(chunks)
+	}
+}
+
+// extend gives the ring so many chunks more, or as many as it may have, and returns how many. r.mu is held.
 //
 // The chunks that the producer may open from now on get their memory first; then Chunks says
 // that it may. Memory that the machine does not have is an error here, where it would be a SIGBUS in the
 // target.
-func (r *Ring) grow() {
-	g := &r.growth
-	waits, chunks := r.u64(layout.Waits).Load()+r.u64(layout.Lost).Load(), r.u64(layout.Chunks).Load()
-	if waits == g.waits {
-		return
-	}
-	g.waits = waits
-	more := min(chunks, g.most-min(g.most, chunks))
-	if more == 0 || !g.lull.Swap(false) {
-		return
+func (r *Ring) extend(more uint64) uint64 {
+	g, chunks := &r.growth, r.u64(layout.Chunks).Load()
+	more = min(more, g.most-min(g.most, chunks))
+	if more == 0 {
+		return 0
 	}
 	size := r.u64(layout.ChunkBytes).Load()
 	off := layout.RingOff + chunks*size
 	if err := r.hooks.populate(r.slot[off:][:more*size]); err != nil {
 		g.most = chunks
-		return
+		return 0
 	}
 	tail, base := r.u64(layout.Tail).Load(), r.u64(layout.RingBase).Load()
 	for n := range more {
 		r.u64(chunkCtl(tail+chunks+n) + layout.ChunkBase).Store(base + (chunks+n)*size)
 	}
 	r.u64(layout.Chunks).Store(chunks + more)
+	return more
+}
+
+// widen is extend for who does not hold the lock, of a ring that there still is.
+func (r *Ring) widen(more uint64) int {
+	r.lock()
+	defer r.mu.Unlock()
+	if r.retired || r.growth.fixed {
+		return 0
+	}
+	return int(r.extend(more))
+}
+
+// fix keeps the ring as long as it is.
+func (r *Ring) fix() {
+	r.lock()
+	defer r.mu.Unlock()
+	r.growth.fixed = true
+}
+
+// waitedSince is how many ticks the producer has waited since this was asked last.
+func (r *Ring) waitedSince() uint64 {
+	r.lock()
+	defer r.mu.Unlock()
+	if r.retired {
+		return 0
+	}
+	was := r.growth.asked
+	r.growth.asked = r.u64(layout.WaitTSC).Load()
+	return r.growth.asked - was
+}
+
+// measure adds what the ring's words say. Those of a ring that was retired may be another's by now: of it the last are kept.
+func (r *Ring) measure(m *Measures, tsc uint64) {
+	r.lock()
+	defer r.mu.Unlock()
+	if r.retired {
+		m.Waited.add(r.last)
+		return
+	}
+	m.Waited.add(r.waited())
+	m.Buffers += int(r.u64(layout.Chunks).Load())
+	head, tail := r.u64(layout.Head).Load(), r.u64(layout.Tail).Load()
+	m.Full += int(head - tail)
+	if !r.placed(head) && head > 0 { // its wait is added when it ends
+		m.Waiting++
+		if from := r.u64(chunkCtl(head-1) + layout.ChunkComplete).Load(); from < tsc && !r.placed(head) {
+			m.Ticks += tsc - from
+		}
+	}
+}
+
+// waited is what the ring's words say of its producer's waits. The ring is not retired.
+func (r *Ring) waited() Waited {
+	return Waited{r.u64(layout.Waits).Load(), r.u64(layout.WaitTSC).Load(), r.u64(layout.Head).Load(), r.u64(layout.LostWords).Load()}
 }

@@ -352,7 +352,7 @@ func (m *model) once(t *testing.T, slot, control []byte, choices []int) *world {
 	got := make(map[uint64][]uint64)
 	for range m.workers {
 		w.spawn(func(*actor) {
-			wk := &worker{pool, &modelConsumer{got, &w.failure}, make(map[*Ring]*Lease), false}
+			wk := &worker{Pool: pool, sink: &modelConsumer{got, &w.failure}, held: make(map[*Ring]*Lease)}
 			for len(pool.rings) > 0 {
 				bell := p.bell.u32(layout.ConsumerBell).Load()
 				if !wk.round(Completed) {
@@ -400,6 +400,14 @@ func (m *model) check(w *world, pool *Pool, got map[uint64][]uint64) {
 		w.failure = fmt.Sprintf("%d chunks are complete, %d released, and all sleep", w.p.u64(layout.Head).Load(), w.p.u64(layout.Tail).Load())
 	}
 	if m.dies != 0 {
+		// As the engine does, which waits for room for the chunk that was not opened.
+		if head := w.p.u64(layout.Head).Load(); !w.p.placed(head) {
+			w.p.hooks, w.p.bell.hooks = h, h
+			w.p.bellWord(layout.ConsumerBell).Add(1)
+			w.wake(w.p.bell.word())
+			w.run()
+			w.p.hooks, w.p.bell.hooks = nil, nil
+		}
 		w.p.endRing()
 	}
 	// As Pool.Remove does: what is left is drained.

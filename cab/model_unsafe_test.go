@@ -47,6 +47,7 @@ func TestProtocol(t *testing.T) {
 		model model
 		fails bool
 	}{
+		{"one chunk", model{chunks: 4, start: 1, most: 1, workers: 1, bound: 2}, false},
 		{"two chunks", model{chunks: 4, start: 2, most: 2, workers: 1, bound: 2}, false},
 		{"three chunks", model{chunks: 4, start: 3, most: 3, workers: 1, bound: 2}, false},
 		{"two processing threads", model{chunks: 3, start: 2, most: 2, workers: 2, bound: 2}, false},
@@ -69,6 +70,16 @@ func TestProtocol(t *testing.T) {
 			t.Errorf("%s: after %d orders: %q", c.name, runs, failure)
 		} else {
 			t.Logf("%s: %d orders %s", c.name, runs, failure)
+		}
+	}
+}
+
+// TestProtocolSingleDeath kills the producer of a ring of one chunk.
+func TestProtocolSingleDeath(t *testing.T) {
+	for at := 1; at <= 60; at++ {
+		m := model{chunks: 3, start: 1, most: 1, workers: 1, bound: 1, dies: at}
+		if failure, runs := m.all(t); failure != "" {
+			t.Errorf("killed at step %d: after %d orders: %q", at, runs, failure)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package cab
 
 import (
-	"runtime"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +12,8 @@ import (
 
 // Sink is what one processing thread does with the words of the rings.
 // Each sink belongs to one processing thread: its methods are never called by two
-// at a time. An error of Consume is the end of recording for that ring.
+// at a time. An error of Consume is the end of recording for that ring, and one that wraps ErrBroken
+// the end of that processing thread: others take over what it has not consumed.
 type Sink interface {
 	// Consume takes words of the ring of the application thread that tag names.
 	// Chunks of one ring come to the sinks in runs, in order within a run, while another
@@ -24,28 +25,65 @@ type Sink interface {
 	Flush() error
 }
 
+// Loser is a sink that accounts for what is lost when its processing thread panics: c is the chunk that it was given when it did,
+// nil where it was not consuming. What it has consumed and not written is lost as well.
+type Loser interface {
+	Lose(tag any, c *Chunk, why error) error
+}
+
+// ErrBroken is what a sink's errors wrap that are its own and not a ring's: its disk is full, say. A
+// panic of a sink is one as well.
+var ErrBroken = errors.New("processing thread is broken")
+
 // Pool is a number of processing threads that consume rings: the first does it as long as
 // it keeps up, the others are reserves, each of which joins in when a ring is nearly full. On few
 // processors a thread more than the load needs takes one from the application: with entries that are
 // dropped, two threads on two processors took a fifth longer than one; writing them to disk,
 // one took a third longer than two (see docs/internal/engine.md).
 //
+// One pool serves the rings of all processes of a tree: how many threads are worth their processors depends on all of
+// them together.
+//
 // A processing thread is an OS thread (the paper's processing threads, Alleria
-// section 2.1), so that consuming goes on while Go's scheduler is busy elsewhere.
+// section 2.1), so that consuming goes on while Go's scheduler is busy elsewhere. It is
+// started when it is first needed, suspended and resumed, and ends with the pool, or when its sink is broken.
 // The methods may be called from any goroutine.
 type Pool struct {
-	bell     *Bell
-	interval time.Duration
-	mu       sync.Mutex
-	rings    []*entry // guarded by mu; replaced, never changed
-	stop     atomic.Bool
-	wg       sync.WaitGroup
-	err      atomic.Pointer[error]
-	onError  func(error)
-	idle     atomic.Int64 // nanoseconds that processing threads waited
+	bell *Bell
+	PoolOptions
+	began   time.Time // for differences
+	mu      sync.Mutex
+	rings   []*entry  // guarded by mu; replaced, never changed
+	gone    Waited    // of rings that are not there any more; guarded by mu
+	threads []*worker // that were started, ended ones as well; guarded by mu, replaced, never changed
+	spare   int       // how many may yet be started in the place of broken ones; guarded by mu
+	stop    atomic.Bool
+	wg      sync.WaitGroup
+	err     atomic.Pointer[error]
+	// first is the processing thread that is no reserve.
+	first atomic.Pointer[worker]
 	// what reserves sleep on: changed for each that is called, and how many do
 	more    atomic.Uint32
 	resting atomic.Int32
+}
+
+// PoolOptions say how many processing threads there are, and what they do.
+type PoolOptions struct {
+	// Interval is how long a record may lie in a ring.
+	Interval time.Duration
+	// Sink makes what processing thread n does, counted from 0.
+	Sink func(n int) Sink
+	// Threads work from the beginning; Most is how many may at a time.
+	Threads, Most int
+	// Spare is how many may be started in the place of broken ones.
+	Spare int
+	// OnError is called once, with the first error that ends the recording: from then on rings are
+	// drained and thrown away, so that no producer is held up.
+	OnError func(error)
+	// OnBroken is called for each processing thread that gives up while others go on; may be nil.
+	OnBroken func(n int, why error)
+	// Fixed rings never grow by themselves.
+	Fixed bool
 }
 
 // entry is a ring with what the sinks know it by.
@@ -55,13 +93,17 @@ type entry struct {
 }
 
 // NewPool starts a processing thread for each sink. onError is called once, from a
-// processing thread, with the first error of a sink; from then on rings are
-// drained and thrown away, so that no producer is held up.
+// processing thread, with the first error of a sink.
 func NewPool(bell *Bell, interval time.Duration, sinks []Sink, onError func(error)) *Pool {
-	p := &Pool{bell: bell, interval: interval, onError: onError}
-	p.wg.Add(len(sinks))
-	for i, s := range sinks {
-		go p.run(s, i > 0)
+	return StartPool(bell, PoolOptions{Interval: interval, Sink: func(n int) Sink { return sinks[n] },
+		Threads: len(sinks), Most: len(sinks), OnError: onError})
+}
+
+// StartPool starts a pool with the processing threads that work from the beginning.
+func StartPool(bell *Bell, o PoolOptions) *Pool {
+	p := &Pool{bell: bell, PoolOptions: o, began: time.Now(), spare: o.Spare}
+	for range max(o.Threads, 1) {
+		p.Resume()
 	}
 	return p
 }
@@ -71,6 +113,9 @@ func NewPool(bell *Bell, interval time.Duration, sinks []Sink, onError func(erro
 // The list is replaced and never changed: processing threads go over the one that
 // they have without the lock.
 func (p *Pool) Add(r *Ring, tag any) {
+	if p.Fixed {
+		r.fix()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rings = append(p.rings[:len(p.rings):len(p.rings)], &entry{r, tag})
@@ -108,6 +153,9 @@ func (p *Pool) drop(r *Ring) {
 			left = append(left, e)
 		}
 	}
+	if len(left) < len(p.rings) {
+		p.gone.add(r.last)
+	}
 	p.rings = left
 }
 
@@ -116,6 +164,11 @@ func (p *Pool) drop(r *Ring) {
 func (p *Pool) Close() error {
 	p.stop.Store(true)
 	p.wake()
+	p.mu.Lock()
+	for _, w := range p.threads {
+		w.nudge()
+	}
+	p.mu.Unlock()
 	p.wg.Wait()
 	if e := p.err.Load(); e != nil {
 		return *e
@@ -123,8 +176,15 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// Idle is how long the processing threads waited, together.
-func (p *Pool) Idle() time.Duration { return time.Duration(p.idle.Load()) }
+// now is a clock for differences.
+func (p *Pool) now() int64 { return int64(time.Since(p.began)) }
+
+// list is the rings that there are.
+func (p *Pool) list() []*entry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rings
+}
 
 // wake makes every processing thread look again. The bell is changed before the
 // futex is woken: whoever was just about to sleep then finds another value.
@@ -143,194 +203,9 @@ func (p *Pool) call(n int) {
 	}
 }
 
-// worker is one processing thread: its sink and the leases it works on.
-type worker struct {
-	*Pool
-	sink    Sink
-	held    map[*Ring]*Lease
-	reserve bool
-}
-
-// run is one processing thread.
-func (p *Pool) run(s Sink, reserve bool) {
-	defer p.wg.Done()
-	runtime.LockOSThread()
-	sys.YieldToOthers()
-	w := &worker{p, s, make(map[*Ring]*Lease), reserve}
-	last := time.Now()
-	for {
-		stopping := p.stop.Load()
-		bell, more := p.bell.u32(layout.ConsumerBell).Load(), p.more.Load()
-		due := time.Since(last) >= p.interval
-		x := Completed
-		switch {
-		case stopping: // nobody records any more
-			x = Everything
-		case due:
-			x = Settled
-		}
-		did := w.round(x)
-		if due || stopping {
-			w.giveBack()
-			last = time.Now()
-		}
-		if stopping && !did {
-			return
-		}
-		switch {
-		case did || stopping:
-		case reserve:
-			w.rest(more)
-		default:
-			w.wait(bell)
-		}
-	}
-}
-
-// round consumes what each ring holds; false if there was nothing.
-//
-// closed is read before anything is taken: what was written before the ring was
-// closed is then sure to be seen in this round.
-func (w *worker) round(x Extent) bool {
-	w.mu.Lock()
-	rings := w.rings
-	w.mu.Unlock()
-	did := false
-	for _, e := range rings {
-		x, closed := x, e.closed.Load()
-		if closed {
-			x = Everything
-		} else if x == Settled && e.Lossy() {
-			x = Completed
-		}
-		l := w.held[e.Ring]
-		if l == nil && (!w.reserve || x == Everything || e.crowded()) {
-			l = e.Acquire(x)
-		}
-		if l != nil {
-			did = w.consume(e, l, x) || did
-		}
-		if closed {
-			if l := w.held[e.Ring]; l != nil {
-				w.leave(e, l)
-			}
-			if e.retire() {
-				w.drop(e.Ring)
-			}
-		}
-	}
-	return did
-}
-
-// consume takes what a lease holds and keeps the lease until it is used up.
-//
-// After an error the words are still taken and released: the producer must not
-// wait for room that nobody will make.
-func (w *worker) consume(e *entry, l *Lease, x Extent) (did bool) {
-	w.held[e.Ring] = l
-	for {
-		c, ok := l.Take(x)
-		if !ok {
-			break
-		}
-		did = true
-		if !e.drops.Load() {
-			if err := w.sink.Consume(e.tag, c); err != nil {
-				w.note(err)
-				e.drops.Store(true)
-			}
-		}
-		l.Release(c)
-		if e.crowded() {
-			w.call(1)
-		}
-	}
-	if l.at == l.end {
-		w.leave(e, l)
-	}
-	return did
-}
-
-// leave ends the work at a ring.
-func (w *worker) leave(e *entry, l *Lease) {
-	delete(w.held, e.Ring)
-	w.note(w.sink.Leave(e.tag))
-	l.GiveBack()
-}
-
-// giveBack makes everything safe that was consumed, and leaves the rings to
-// whoever comes first.
-func (w *worker) giveBack() {
-	w.note(w.sink.Flush())
-	for r, l := range w.held {
-		delete(w.held, r)
-		l.GiveBack()
-	}
-}
-
 // note keeps the first error.
 func (p *Pool) note(err error) {
-	if err != nil && p.err.CompareAndSwap(nil, &err) && p.onError != nil {
-		p.onError(err)
+	if err != nil && p.err.CompareAndSwap(nil, &err) && p.OnError != nil {
+		p.OnError(err)
 	}
-}
-
-// wait sleeps until a producer rings or the interval is over.
-//
-// asleep is raised before the bell is looked at, and the producer changes the bell
-// before it looks at asleep: one of the two sees the other, so that no chunk is left
-// lying for longer than the interval.
-func (w *worker) wait(bell uint32) {
-	start := time.Now()
-	w.bell.u32(layout.ConsumerAsleep).Add(1)
-	if w.bell.u32(layout.ConsumerBell).Load() == bell && !w.pending() {
-		w.noteLull()
-		w.bell.wait(bell, w.interval)
-	}
-	w.bell.u32(layout.ConsumerAsleep).Add(^uint32(0))
-	w.idle.Add(int64(time.Since(start)))
-}
-
-// rest sleeps until a processing thread that works calls, or the interval is over: one that does
-// not come to that, since its disk is slow, is helped by then.
-func (w *worker) rest(more uint32) {
-	start := time.Now()
-	w.resting.Add(1)
-	if w.more.Load() == more {
-		sys.FutexWaitAt(&w.more, more, w.interval)
-	}
-	w.resting.Add(-1)
-	w.idle.Add(int64(time.Since(start)))
-}
-
-// noteLull tells the rings that a processing thread has nothing to do.
-func (w *worker) noteLull() {
-	w.mu.Lock()
-	rings := w.rings
-	w.mu.Unlock()
-	for _, e := range rings {
-		if !e.growth.lull.Load() { // no store where it is set: the line is the consumers' in common
-			e.growth.lull.Store(true)
-		}
-	}
-}
-
-// pending tells whether some ring has chunks for this processing thread.
-func (w *worker) pending() bool {
-	w.mu.Lock()
-	rings := w.rings
-	w.mu.Unlock()
-	for _, e := range rings {
-		if l := w.held[e.Ring]; l != nil {
-			if l.ready(Completed) {
-				return true
-			}
-			continue
-		}
-		if l := e.Acquire(Completed); l != nil {
-			w.held[e.Ring] = l
-			return true
-		}
-	}
-	return false
 }

@@ -30,6 +30,7 @@ type Ring struct {
 	growth  growth
 	mu      sync.Mutex
 	retired bool     // guarded by mu
+	last    Waited   // when it was retired; guarded by mu
 	leases  []*Lease // not yet wholly released, in order; guarded by mu
 	next    uint64   // first chunk that no lease covers; guarded by mu
 }
@@ -248,7 +249,7 @@ func (r *Ring) retire() bool {
 	r.lock()
 	defer r.mu.Unlock()
 	if !r.retired && r.drained() {
-		r.retired = true
+		r.retired, r.last = true, r.waited()
 		return true
 	}
 	return false
@@ -321,10 +322,10 @@ type Bell struct {
 	hooks   *hooks // as a Ring's
 }
 
-// NewBell returns the bell in a process's control area.
-func NewBell(control []byte) *Bell { return &Bell{control: control} }
+// NewBell returns the bell in the page that all traced processes share.
+func NewBell(page []byte) *Bell { return &Bell{control: page} }
 
-// u32 is a word of the control area, shared with the target.
+// u32 is a word of that page, shared with the target.
 func (b *Bell) u32(off int) *atomic.Uint32 {
 	b.hooks.step()
 	return (*atomic.Uint32)(unsafe.Pointer(&b.control[off]))

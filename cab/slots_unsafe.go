@@ -19,8 +19,8 @@ const (
 	slotMost = 4 << 10 // so much is taken at a time, about
 )
 
-// Filled finds records in words: layout.Blocks.Filled.
-type Filled func(words []uint64, most int, all bool) (n int, ended bool)
+// Filled finds records in words, see records.Blocks.
+type Filled func(words []uint64, clear, end uint64, most int, all bool) (n int, ended bool)
 
 // FindRecords says what finds the records of a ring with slots. It is called before anything is consumed.
 func (r *Ring) FindRecords(f Filled) { r.filled = f }
@@ -65,7 +65,7 @@ func (l *Lease) takeSlots(x Extent) (c Chunk, ok bool) {
 		return Chunk{}, false
 	}
 	words := l.rest()
-	n, ended := l.ring.filled(words, slotMost, x == Everything)
+	n, ended := l.ring.filled(words, layout.SlotClear, layout.SlotEnd, slotMost, x == Everything)
 	ctl := chunkCtl(l.at)
 	c = Chunk{words[:n], l.at, l.done, ended, l.ring.u64(ctl + layout.ChunkOpened).Load(), 0}
 	if c.Complete = sys.TSC(); ended {

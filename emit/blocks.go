@@ -6,7 +6,7 @@ import (
 
 	"alleria/abp"
 	"alleria/abp/frame"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // block is what emit keeps of a block: what is needed again and again. The rest
@@ -43,7 +43,7 @@ const (
 // Entries are never changed once published but for their state; see Guards in the
 // package's comment.
 type blockTable struct {
-	raw   *layout.Blocks
+	raw   *records.Blocks
 	pages [maxPages]atomic.Pointer[[1 << pageBits]block]
 	// whole are the blocks the words of whose executions have to be looked at, and those that are
 	// wide, from 1 on; wholes is how many. They are few.
@@ -99,6 +99,15 @@ func (t *blockTable) enter(id uint32, full *abp.Block) *block {
 	}
 	b.state.Or(state)
 	return b
+}
+
+// size is how many words an execution of a block has, for who goes over records.
+func (t *blockTable) size(id uint32) (int, bool) {
+	b := t.get(id)
+	if b == nil {
+		return 0, false
+	}
+	return int(b.words), true
 }
 
 // keep keeps a block whole and returns its place. t.mu is held.

@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"alleria/abp"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // converter makes the file's form of blocks that the engine recorded, in memory
 // of its own that it uses again. It belongs to one goroutine.
 type converter struct {
-	raw layout.Block
+	raw records.Block
 	out abp.Block
 }
 
@@ -25,7 +25,7 @@ func (c *converter) convert(blocks *blockTable, id uint32) *abp.Block {
 }
 
 // read reads the engine's facts of a block by its number in the profile.
-func (t *blockTable) read(id uint32, b *layout.Block) bool {
+func (t *blockTable) read(id uint32, b *records.Block) bool {
 	if t.sampling != nil {
 		return t.sampling.read(t.raw, id, b)
 	}
@@ -35,7 +35,7 @@ func (t *blockTable) read(id uint32, b *layout.Block) bool {
 // convertBlock makes the file's form of a block. The numbers of both are the same
 // today; they are converted all the same, because the file's must stay when the
 // engine's change.
-func convertBlock(out *abp.Block, b *layout.Block) error {
+func convertBlock(out *abp.Block, b *records.Block) error {
 	*out = abp.Block{
 		ID: b.ID, Image: b.Image, Addr: b.Addr, Target: b.Target, Words: b.Words,
 		TimeWord: b.TimeWord, BranchWord: b.BranchWord, Branch: abp.BranchKind(b.Branch),
@@ -66,7 +66,7 @@ func convertBlock(out *abp.Block, b *layout.Block) error {
 
 // convertAccess converts one operand. Every field is named: a field that the
 // engine adds must be thought about here, not slip through.
-func convertAccess(a *layout.Access) abp.Access {
+func convertAccess(a *records.Access) abp.Access {
 	return abp.Access{
 		Kind: abp.AccessKind(a.Kind), Store: a.Store, Seg: a.Seg, Lanes: a.Lanes, Scale: a.Scale,
 		IndexSize: a.IndexSize, AddrBits: a.AddrBits, Size: a.Size,

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"alleria/abp"
-	"alleria/abp/frame"
+	"alleria/internal/records"
 )
 
 // walk looks at what of a chunk that was just encoded is not covered by how
@@ -24,11 +24,11 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 		sum = f.newTally(p, words)
 	}
 	for _, at := range f.enc.Marks {
-		kind, payload := frame.SplitMark(words[at])
+		kind, payload := records.SplitMark(words[at])
 		switch kind {
-		case frame.MarkCut:
-			if at+1 >= len(words) || frame.IsMark(words[at+1]) {
-				return fmt.Errorf("cut at word %d without an execution: %w", at, frame.ErrMalformed)
+		case records.MarkCut:
+			if at+1 >= len(words) || records.IsMark(words[at+1]) {
+				return fmt.Errorf("cut at word %d without an execution: %w", at, records.ErrMalformed)
 			}
 			d = f.dynamic(p, words, d, at+1)
 			cut = at + 1
@@ -38,14 +38,14 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 			if d < len(f.enc.Dynamic) && f.enc.Dynamic[d] == cut {
 				d++
 			}
-		case frame.MarkEmulated:
+		case records.MarkEmulated:
 			if err := f.emulated(p, uint32(payload), words[at+2:][:2*words[at+1]]); err != nil {
 				return err
 			}
-		case frame.MarkSwitch:
+		case records.MarkSwitch:
 			// A switch is a change of the open windows that code made: the state
 			// follows as at any other mark of theirs.
-			f.state.mark(frame.MarkWindows, payload, words[at:])
+			f.state.mark(records.MarkWindows, payload, words[at:])
 			d = f.dynamic(p, words, d, at)
 			sum.next(at)
 			tr := transition{set: payload, code: true, tsc: words[at+1], addr: words[at+2], counts: sum.sum}
@@ -54,14 +54,14 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 			tr.counts.Add(f.plus, 1)
 			tr.counts.Sub(f.minus)
 			f.transitions = append(f.transitions, tr)
-		case frame.MarkNote:
+		case records.MarkNote:
 			d = f.dynamic(p, words, d, at)
 			sum.next(at)
 			n := note{words: slices.Clone(words[at+1 : at+1+int(payload)]), before: sum.sum.Instructions + f.plus.Instructions - f.minus.Instructions}
 			f.notes = append(f.notes, n)
 		default:
 			f.state.mark(kind, payload, words[at:])
-			if kind == frame.MarkWindows {
+			if kind == records.MarkWindows {
 				f.transitions = append(f.transitions, transition{set: payload})
 			}
 		}
@@ -81,15 +81,15 @@ type change struct {
 // mark follows a thread's state.
 func (c *change) mark(kind uint8, payload uint64, words []uint64) {
 	switch kind {
-	case frame.MarkFS:
+	case records.MarkFS:
 		v := words[1]
 		c.fs = &v
-	case frame.MarkGS:
+	case records.MarkGS:
 		v := words[1]
 		c.gs = &v
-	case frame.MarkWindows:
+	case records.MarkWindows:
 		c.windows = &payload
-	case frame.MarkThread:
+	case records.MarkThread:
 		v := uint32(words[2])
 		c.osid = &v
 	}
@@ -149,7 +149,7 @@ func (f *openFrame) cut(p *ProcessWriter, words []uint64, completed int) {
 func (f *openFrame) emulated(p *ProcessWriter, id uint32, pairs []uint64) error {
 	b := p.blocks.convert(id)
 	if b == nil {
-		return fmt.Errorf("block %d is unknown: %w", id, frame.ErrMalformed)
+		return fmt.Errorf("block %d is unknown: %w", id, records.ErrMalformed)
 	}
 	// The encoder does not know that the mark names a block; its definition must be
 	// written all the same.

@@ -75,7 +75,7 @@ func earlier(dir string, names []string) ([]string, error) {
 	var old []string
 	for _, name := range names {
 		switch {
-		case name == abp.RunFile, name == usedConfig && ran:
+		case name == abp.RunFile, name == usedConfig && ran, name == abp.AdaptiveFile && ran:
 		case name == usedConfig:
 			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), ErrForeign)
 		case processDir(name):

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"alleria/abp"
-	"alleria/abp/frame"
+	"alleria/internal/records"
 )
 
 // walker consumes words without writing them: it looks at every record, counts,
@@ -41,9 +41,9 @@ func (s *Stream) discard(thread uint32, words []uint64) error {
 		if at = n; at == len(words) {
 			break
 		}
-		m := frame.MarkLen(words[at:])
+		m := records.MarkLen(words[at:])
 		if m == 0 {
-			return fmt.Errorf("thread %d: mark %#x: %w", thread, words[at], frame.ErrMalformed)
+			return fmt.Errorf("thread %d: mark %#x: %w", thread, words[at], records.ErrMalformed)
 		}
 		at += m
 		// What marks change in the counts (cuts, emulation) is left out: the figures
@@ -65,7 +65,7 @@ func (w *walker) records(words []uint64, at int) (int, error) {
 		// Zero executions stand for a block that was not met since the last settling.
 		if id >= uint64(len(w.execs)) || w.execs[id] == 0 {
 			if !w.meet(uint32(id)) {
-				return at, fmt.Errorf("block %d: %w", id, frame.ErrMalformed)
+				return at, fmt.Errorf("block %d: %w", id, records.ErrMalformed)
 			}
 		}
 		n := w.words[id]
@@ -75,7 +75,7 @@ func (w *walker) records(words []uint64, at int) (int, error) {
 		}
 		// Of n words behind the head all must be there.
 		if int(n) >= len(words)-at {
-			return at, fmt.Errorf("block %d is cut short: %w", id, frame.ErrMalformed)
+			return at, fmt.Errorf("block %d is cut short: %w", id, records.ErrMalformed)
 		}
 		w.execs[id]++
 		at++

@@ -30,7 +30,7 @@
 // the first three, which is what keeps a thread's frames in order across streams; it
 // holds up only streams that have a frame of the same thread to write.
 //
-// Errors: the first one of a stream ends it and is returned once; what comes later is
-// dropped, so that a full disk never holds the target up. What was written stays
-// readable.
+// Errors: the first one of a stream's output ends it and is returned once, as an OutputError; what comes later is
+// encoded for its counts and its place among the thread's frames, and dropped, so that a full disk never holds the target up and
+// what is lost is known. What was written stays readable.
 package emit

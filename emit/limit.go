@@ -10,6 +10,7 @@ import (
 
 	"alleria/abp"
 	"alleria/abp/frame"
+	"alleria/internal/records"
 )
 
 // Bounds of a run are kept here, where it is known what is recorded and what that takes: the
@@ -180,94 +181,52 @@ func (l *limit) bounded(p *ProcessWriter, words []uint64) []uint64 {
 
 // prefix returns the words of a chunk up to so many instructions, and how many there are.
 func (p *ProcessWriter) prefix(words []uint64, most uint64) ([]uint64, uint64) {
-	c := chunkCounter{p: p, words: words}
-	for c.sum < most && c.next() {
+	it := records.NewIterator(words, false, p.blocks.size)
+	var sum, last uint64
+	for sum < most && it.Next() {
+		var ok bool
+		if last, ok = p.instructions(&it.Record); !ok {
+			return words, sum
+		}
+		sum += last
 	}
-	if c.err != nil || c.sum < most {
-		return words, c.sum // who consumes them finds what is wrong
+	if sum < most || it.Err != nil {
+		return words, sum // who consumes them finds what is wrong
 	}
-	if c.sum == most {
-		return words[:c.at], c.sum
+	if sum == most {
+		return words[:it.To], sum
 	}
 	// Of the last execution a part, as a fault or a window's end would have cut it.
-	part := words[c.from:c.at]
-	out := slices.Clone(words[:c.from])
-	if frame.IsMark(part[0]) { // it is cut already
+	part := words[it.From:it.To]
+	out := slices.Clone(words[:it.From])
+	if it.Cut {
 		part = part[1:]
 	}
-	return append(append(out, frame.Mark(frame.MarkCut, c.prefix(part[0], most-(c.sum-c.last)))), part...), most
+	return append(append(out, records.Mark(records.MarkCut, p.completed(it.Block, most-(sum-last)))), part...), most
 }
 
-// chunkCounter counts the instructions of a chunk, an execution or a mark at a time.
-type chunkCounter struct {
-	p     *ProcessWriter
-	words []uint64
-
-	from, at  int    // where what was counted last lies
-	sum, last uint64 // instructions up to at, and of these between from and at
-	err       error
-}
-
-// next counts what comes next, a cut together with its execution; false at the end or at
-// something that makes no sense.
-func (c *chunkCounter) next() bool {
-	if c.at == len(c.words) {
-		return false
-	}
-	c.from, c.last = c.at, 0
-	w := c.words[c.at]
-	cut := -1
-	if frame.IsMark(w) {
-		n := frame.MarkLen(c.words[c.at:])
-		kind, payload := frame.SplitMark(w)
-		if n == 0 || n > len(c.words)-c.at {
-			c.err = fmt.Errorf("mark %#x: %w", w, frame.ErrMalformed)
-			return false
+// instructions is how many recorded instructions a record stands for; false where its block is not known.
+func (p *ProcessWriter) instructions(r *records.Record) (uint64, bool) {
+	switch {
+	case r.Mark == records.MarkEmulated:
+		b := p.blocks.convert(uint32(r.Payload))
+		if b == nil {
+			return 0, false
 		}
-		c.at += n
-		switch {
-		case kind == frame.MarkEmulated:
-			return c.emulated(uint32(payload), c.words[c.from+2:c.at])
-		case kind != frame.MarkCut:
-			return true
-		}
-		if cut = int(min(payload, 1<<16)); c.at == len(c.words) || frame.IsMark(c.words[c.at]) {
-			c.err = fmt.Errorf("cut without an execution: %w", frame.ErrMalformed)
-			return false
-		}
-		w = c.words[c.at]
+		return b.EmulatedCounts(r.Words[1:]).Instructions, true
+	case r.Mark != 0:
+		return 0, true
+	case r.Cut:
+		b := p.blocks.convert(r.Block)
+		part, _ := b.StaticCounts(min(r.Completed, len(b.Ins)))
+		return part.Instructions, true
 	}
-	b := c.p.blocks.get(uint32(w))
-	if b == nil || int(b.words) >= len(c.words)-c.at {
-		c.err = fmt.Errorf("block %d: %w", uint32(w), frame.ErrMalformed)
-		return false
-	}
-	c.at += 1 + int(b.words)
-	c.last = c.p.blocks.static(b).Instructions
-	if cut >= 0 {
-		full := c.p.blocks.convert(uint32(w))
-		part, _ := full.StaticCounts(min(cut, len(full.Ins)))
-		c.last = part.Instructions
-	}
-	c.sum += c.last
-	return true
+	return p.blocks.static(p.blocks.get(r.Block)).Instructions, true
 }
 
-// emulated counts an execution by the tracer.
-func (c *chunkCounter) emulated(id uint32, pairs []uint64) bool {
-	b := c.p.blocks.convert(id)
-	if b == nil {
-		c.err = fmt.Errorf("block %d: %w", id, frame.ErrMalformed)
-		return false
-	}
-	c.last = b.EmulatedCounts(pairs).Instructions
-	c.sum += c.last
-	return true
-}
-
-// prefix returns how many instructions of an execution hold so many recorded ones.
-func (c *chunkCounter) prefix(word, recorded uint64) uint64 {
-	b := c.p.blocks.convert(uint32(word))
+// completed returns how many instructions of an execution hold so many recorded ones.
+func (p *ProcessWriter) completed(id uint32, recorded uint64) uint64 {
+	b := p.blocks.convert(id)
 	for n := range b.Ins {
 		if part, _ := b.StaticCounts(n); part.Instructions == recorded {
 			return uint64(n)

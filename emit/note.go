@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"alleria/abp"
-	"alleria/abp/frame"
+	"alleria/internal/records"
 )
 
 // Rows of system calls and signals belong to a place among a thread's instructions,
@@ -33,13 +33,13 @@ func SyscallNote(s abp.Syscall, recorded bool) []uint64 {
 	if recorded {
 		kind |= noteBehind
 	}
-	words := []uint64{frame.Mark(frame.MarkNote, syscallWords), kind, uint64(s.Number), s.TSC, s.EndTSC, uint64(s.Result), uint64(s.Errno)}
+	words := []uint64{records.Mark(records.MarkNote, syscallWords), kind, uint64(s.Number), s.TSC, s.EndTSC, uint64(s.Result), uint64(s.Errno)}
 	return append(words, s.Args[:]...)
 }
 
 // SignalNote is the mark of a signal.
 func SignalNote(s abp.Signal) []uint64 {
-	return []uint64{frame.Mark(frame.MarkNote, signalWords), noteSignal, uint64(s.Number), s.TSC,
+	return []uint64{records.Mark(records.MarkNote, signalWords), noteSignal, uint64(s.Number), s.TSC,
 		uint64(uint32(s.Code)), uint64(s.Sender), s.Addr, s.IP}
 }
 
@@ -69,7 +69,7 @@ func (r *ready) writeNotes(t *ThreadState) error {
 		case kind == noteSignal && len(w) == signalWords:
 			p.AddSignal(abp.Signal{Thread: t.Number, Number: uint32(w[1]), Ordinal: at, TSC: w[2], Code: int32(w[3]), Sender: uint32(w[4]), Addr: w[5], IP: w[6]})
 		default:
-			return fmt.Errorf("note %#x of %d words: %w", w[0], len(w), frame.ErrMalformed)
+			return fmt.Errorf("note %#x of %d words: %w", w[0], len(w), records.ErrMalformed)
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"alleria/abp"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -38,6 +38,7 @@ type ProcessWriter struct {
 	threads map[uint32]*ThreadState    // guarded by mu
 	streams []*Stream                  // guarded by mu
 	closed  bool                       // guarded by mu
+	lost    Lost                       // guarded by mu
 	bodies  bodies
 	// switches are the windows that code opens and closes; guarded by mu.
 	switches []Switch
@@ -48,7 +49,7 @@ type ProcessWriter struct {
 //
 // h says what is known at the start; its Counts and times are filled in by Close. An error
 // leaves what was made: the run is over then, and its directory is the user's.
-func (r *Run) NewProcess(h abp.Header, blocks *layout.Blocks) (*ProcessWriter, error) {
+func (r *Run) NewProcess(h abp.Header, blocks *records.Blocks) (*ProcessWriter, error) {
 	p := &ProcessWriter{run: r, header: h, pending: map[abp.SectionType][]byte{}, threads: map[uint32]*ThreadState{}}
 	p.blocks.raw = blocks
 	p.header.Type = abp.TypeMain

@@ -3,19 +3,19 @@ package emit
 import (
 	"math/rand/v2"
 
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // program is a random table of blocks that uses every kind of access.
 type program struct {
 	rng    *rand.Rand
-	blocks *layout.Blocks
-	list   []*layout.Block
+	blocks *records.Blocks
+	list   []*records.Block
 	timed  bool // some blocks have (random) time stamps
 }
 
 func newProgram(seed uint64, n int) *program {
-	p := &program{rng: rand.New(rand.NewPCG(seed, 1)), blocks: new(layout.Blocks), timed: seed != untimed}
+	p := &program{rng: rand.New(rand.NewPCG(seed, 1)), blocks: new(records.Blocks), timed: seed != untimed}
 	for range n {
 		b := p.block()
 		p.blocks.Add(b)
@@ -28,17 +28,17 @@ func newProgram(seed uint64, n int) *program {
 const untimed = 1 << 32
 
 // word takes the next free word of a block.
-func word(b *layout.Block, n int) int16 {
+func word(b *records.Block, n int) int16 {
 	w := int16(b.Words)
 	b.Words += n
 	return w
 }
 
-func (p *program) block() *layout.Block {
-	b := &layout.Block{
+func (p *program) block() *records.Block {
+	b := &records.Block{
 		Addr: 0x400000 + p.rng.Uint64N(1<<20)*16, Image: uint32(p.rng.IntN(3)),
-		TimeWord: layout.NoWord, BranchWord: layout.NoWord,
-		Branch: layout.BranchKind(p.rng.IntN(int(layout.BranchSyscall) + 1)),
+		TimeWord: records.NoWord, BranchWord: records.NoWord,
+		Branch: records.BranchKind(p.rng.IntN(int(records.BranchSyscall) + 1)),
 	}
 	b.Target = 0x400000 + p.rng.Uint64N(1<<20)*16
 	if p.rng.IntN(4) == 0 && p.timed {
@@ -46,13 +46,13 @@ func (p *program) block() *layout.Block {
 	}
 	off := 0
 	for range 1 + p.rng.IntN(6) {
-		in := layout.Ins{Off: uint16(off), Len: uint8(1 + p.rng.IntN(15)), Func: uint32(p.rng.IntN(4))}
+		in := records.Ins{Off: uint16(off), Len: uint8(1 + p.rng.IntN(15)), Func: uint32(p.rng.IntN(4))}
 		off += int(in.Len)
 		if p.rng.IntN(8) != 0 {
-			in.Flags |= layout.InsRecorded | layout.InsRoutine
+			in.Flags |= records.InsRecorded | records.InsRoutine
 		}
 		for range p.rng.IntN(3) {
-			in.Flags |= layout.InsAddrs | layout.InsMemory
+			in.Flags |= records.InsAddrs | records.InsMemory
 			in.Accesses = append(in.Accesses, p.access(b))
 		}
 		b.Ins = append(b.Ins, in)
@@ -60,45 +60,45 @@ func (p *program) block() *layout.Block {
 	b.Code = make([]byte, off)
 	if p.rng.IntN(3) == 0 {
 		b.BranchWord = word(b, 1)
-		b.Ins[len(b.Ins)-1].Flags |= layout.InsBranch
+		b.Ins[len(b.Ins)-1].Flags |= records.InsBranch
 	}
 	return b
 }
 
-func (p *program) access(b *layout.Block) layout.Access {
-	a := layout.Access{
-		Kind: layout.AccessKind(p.rng.IntN(int(layout.AccessBits) + 1)), Store: p.rng.IntN(2) == 0,
+func (p *program) access(b *records.Block) records.Access {
+	a := records.Access{
+		Kind: records.AccessKind(p.rng.IntN(int(records.AccessBits) + 1)), Store: p.rng.IntN(2) == 0,
 		Seg: uint8(p.rng.IntN(3)), AddrBits: 64, Size: 1 << p.rng.IntN(4),
-		Word: layout.NoWord, AuxWord: layout.NoWord, IndexWord: layout.NoWord, Value: layout.NoWord,
+		Word: records.NoWord, AuxWord: records.NoWord, IndexWord: records.NoWord, Value: records.NoWord,
 		Offset: int64(p.rng.IntN(4096)) - 2048,
 	}
 	if p.rng.IntN(8) == 0 {
 		a.AddrBits = 32
 	}
-	if a.Kind != layout.AccessPlain || p.rng.IntN(5) != 0 {
+	if a.Kind != records.AccessPlain || p.rng.IntN(5) != 0 {
 		a.Word = word(b, 1)
 	}
-	if a.Kind != layout.AccessPlain {
+	if a.Kind != records.AccessPlain {
 		a.AuxWord = word(b, 1)
 	}
 	values := 8
 	switch a.Kind {
-	case layout.AccessMasked, layout.AccessPacked, layout.AccessGather:
+	case records.AccessMasked, records.AccessPacked, records.AccessGather:
 		a.Lanes = uint8(1 << p.rng.IntN(5))
 		values = int(a.Lanes) * int(a.Size)
 	}
-	if a.Kind == layout.AccessGather {
+	if a.Kind == records.AccessGather {
 		a.Scale, a.IndexSize = 4, 1<<p.rng.IntN(4)
 		a.IndexWord = word(b, (int(a.Lanes)*int(a.IndexSize)+7)/8)
 	}
-	if a.Kind != layout.AccessString && a.Kind != layout.AccessSized && p.rng.IntN(3) == 0 {
+	if a.Kind != records.AccessString && a.Kind != records.AccessSized && p.rng.IntN(3) == 0 {
 		a.Value = word(b, (values+7)/8)
 	}
 	return a
 }
 
 // record appends a random execution of a block to words.
-func (p *program) record(words []uint64, b *layout.Block) []uint64 {
+func (p *program) record(words []uint64, b *records.Block) []uint64 {
 	words = append(words, uint64(b.ID))
 	at := len(words)
 	for range b.Words {
@@ -117,14 +117,14 @@ func (p *program) record(words []uint64, b *layout.Block) []uint64 {
 	for i := range b.Ins {
 		for _, a := range b.Ins[i].Accesses {
 			switch a.Kind {
-			case layout.AccessString: // a few elements, up or down
+			case records.AccessString: // a few elements, up or down
 				w[a.AuxWord] = w[a.Word] + uint64(int64(p.rng.IntN(9)-4)*int64(a.Size))
-			case layout.AccessSized:
+			case records.AccessSized:
 				w[a.AuxWord] %= 4096
 			}
 		}
 	}
-	if b.BranchWord >= 0 && b.Branch == layout.BranchCond {
+	if b.BranchWord >= 0 && b.Branch == records.BranchCond {
 		w[b.BranchWord] &= 1
 	}
 	return words
@@ -135,19 +135,19 @@ func (p *program) item(words []uint64) []uint64 {
 	b := p.list[p.rng.IntN(len(p.list))]
 	switch p.rng.IntN(24) {
 	case 0:
-		words = append(words, layout.Mark(layout.MarkCut, uint64(p.rng.IntN(len(b.Ins)+1))))
+		words = append(words, records.Mark(records.MarkCut, uint64(p.rng.IntN(len(b.Ins)+1))))
 		return p.record(words, b)
 	case 1:
-		return append(words, layout.Mark(layout.MarkFS, 0), p.rng.Uint64()>>16)
+		return append(words, records.Mark(records.MarkFS, 0), p.rng.Uint64()>>16)
 	case 2:
-		return append(words, layout.Mark(layout.MarkGS, 0), p.rng.Uint64()>>16)
+		return append(words, records.Mark(records.MarkGS, 0), p.rng.Uint64()>>16)
 	case 3:
-		return append(words, layout.Mark(layout.MarkWindows, uint64(p.rng.IntN(8))), p.rng.Uint64()>>20)
+		return append(words, records.Mark(records.MarkWindows, uint64(p.rng.IntN(8))), p.rng.Uint64()>>20)
 	case 4:
-		return append(words, layout.Mark(layout.MarkSkip, 2), 1, p.rng.Uint64())
+		return append(words, records.Mark(records.MarkSkip, 2), 1, p.rng.Uint64())
 	case 5:
 		n := p.rng.IntN(3)
-		words = append(words, layout.Mark(layout.MarkEmulated, uint64(b.ID)), uint64(n))
+		words = append(words, records.Mark(records.MarkEmulated, uint64(b.ID)), uint64(n))
 		for range n {
 			words = append(words, p.rng.Uint64()>>16, 8|uint64(p.rng.IntN(2))<<63)
 		}
@@ -159,14 +159,14 @@ func (p *program) item(words []uint64) []uint64 {
 // loop appends what loops look like: the same few blocks over and over, with
 // strides.
 func (p *program) loop(words []uint64) []uint64 {
-	var body []*layout.Block
+	var body []*records.Block
 	for range 1 + p.rng.IntN(4) {
 		body = append(body, p.list[p.rng.IntN(len(p.list))])
 	}
 	base := p.rng.Uint64() >> 20
 	for i := range uint64(p.rng.IntN(100)) {
 		for _, b := range body {
-			if len(b.Ins[0].Accesses) > 0 && b.Ins[0].Accesses[0].Kind == layout.AccessPlain && b.Ins[0].Accesses[0].Word >= 0 {
+			if len(b.Ins[0].Accesses) > 0 && b.Ins[0].Accesses[0].Kind == records.AccessPlain && b.Ins[0].Accesses[0].Word >= 0 {
 				at := len(words) + 1 + int(b.Ins[0].Accesses[0].Word)
 				words = p.record(words, b)
 				words[at] = base + i*8

@@ -9,7 +9,7 @@ import (
 
 	"alleria/abp"
 	"alleria/abp/frame"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // expected is what a reader must yield for one execution.
@@ -32,9 +32,9 @@ type interpreter struct {
 	out     []expected
 }
 
-func (in *interpreter) recorded(b *layout.Block, n int) (c uint64) {
+func (in *interpreter) recorded(b *records.Block, n int) (c uint64) {
 	for _, i := range b.Ins[:n] {
-		if i.Flags&layout.InsRecorded != 0 {
+		if i.Flags&records.InsRecorded != 0 {
 			c++
 		}
 	}
@@ -57,24 +57,24 @@ func (in *interpreter) chunk(words []uint64) {
 			in.out = append(in.out, e)
 			continue
 		}
-		payload := w & layout.MarkPayload
-		switch w >> layout.MarkShift {
-		case layout.MarkCut:
+		payload := w & records.MarkPayload
+		switch w >> records.MarkShift {
+		case records.MarkCut:
 			cut = int(payload)
-		case layout.MarkFS:
+		case records.MarkFS:
 			in.fs = words[i]
 			i++
-		case layout.MarkGS:
+		case records.MarkGS:
 			in.gs = words[i]
 			i++
-		case layout.MarkWindows:
+		case records.MarkWindows:
 			in.windows = payload
 			i++
-		case layout.MarkThread:
+		case records.MarkThread:
 			i += 3
-		case layout.MarkSkip:
+		case records.MarkSkip:
 			i += int(payload)
-		case layout.MarkEmulated:
+		case records.MarkEmulated:
 			n := int(words[i])
 			b := in.p.list[payload-1]
 			in.out = append(in.out, expected{block: b.ID, completed: len(b.Ins), emulated: words[i+1 : i+1+2*n], ordinal: in.ordinal, windows: in.windows, fs: in.fs, gs: in.gs})
@@ -261,9 +261,9 @@ func TestNumbers(t *testing.T) {
 	}
 	enc.Sized()
 	for _, words := range []int{0, 1, 125, 126, 127, 1000} {
-		w := layout.Number(1<<layout.NumberBits-2, words)
-		id, size := layout.SplitNumber(uint64(w))
-		if id != 1<<layout.NumberBits-2 || size != 0 && size != words+1 || (size == 0) != (words > 126) || int32(w) < 0 {
+		w := records.Number(1<<records.NumberBits-2, words)
+		id, size := records.SplitNumber(uint64(w))
+		if id != 1<<records.NumberBits-2 || size != 0 && size != words+1 || (size == 0) != (words > 126) || int32(w) < 0 {
 			t.Errorf("%d words: number %d, size %d", words, id, size)
 		}
 		if n := enc.Number(uint64(w)); n != id {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -47,6 +48,8 @@ type Run struct {
 	// written is the size of all profiles of the run so far.
 	written atomic.Int64
 	limit   limit
+	// adaptive is the log of what is adapted, nil until something is; its goroutine's.
+	adaptive *os.File
 
 	mu   sync.Mutex
 	info abp.Run          // guarded by mu
@@ -91,7 +94,7 @@ func NewRun(opts Options, info abp.Run) (*Run, error) {
 }
 
 // Sizes tells whether records are to begin with their sizes besides their numbers, as
-// layout.Number has it. Only the encoder for vector instructions gains by them, and only it takes them.
+// records.Number has it. Only the encoder for vector instructions gains by them, and only it takes them.
 func (r *Run) Sizes() bool {
 	o := &r.opts
 	return o.Sizes && !o.NoVector && !o.Discard && o.Level <= 0 && frame.SizedHere()
@@ -190,6 +193,8 @@ func (r *Run) sum(p *ProcessWriter) {
 	}
 	e := &r.info.Processes[i]
 	e.Counts, e.Threads = p.Counts()
+	lost := p.Lost()
+	e.LostInstructions = lost.Instructions
 	if !r.opts.Discard {
 		e.Dir = p.dirName()
 	}

@@ -35,6 +35,7 @@ type Stream struct {
 	mu      sync.Mutex
 	out     *output // nil until the first frame; guarded by mu
 	open    []*openFrame
+	closing *openFrame // that close1 works at
 	free    []*frame.Encoder
 	clock   uint64 // counts chunks, to find the frame that has waited longest
 	body    []byte
@@ -44,7 +45,15 @@ type Stream struct {
 	sampler *sampler    // nil: everything is kept
 	walker  walker      // for Discard
 	failed  atomic.Bool // an error ended the output
+	err     error       // that error, until it has been returned; guarded by mu
 }
+
+// OutputError is that a stream's file, or the main profile that belongs to it, could not be written. Frames of that stream are lost from then
+// on (abp.Lost says which); others go on.
+type OutputError struct{ Err error }
+
+func (e *OutputError) Error() string { return e.Err.Error() }
+func (e *OutputError) Unwrap() error { return e.Err }
 
 // openFrame is a frame that an application thread's chunks go into.
 type openFrame struct {
@@ -61,14 +70,30 @@ type openFrame struct {
 	notes       []note
 	from, next  Place  // where it starts, and what would continue it
 	used        uint64 // Stream.clock when it was last appended to
+	chunk       begun
+	written     bool // or counted as lost
 }
 
 // NewStream adds a stream. Its file is made with its first frame.
 func (p *ProcessWriter) NewStream() *Stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := &Stream{p: p, number: uint32(len(p.streams) + 1)}
-	s.sampler = p.newSampler(s.number)
+	return p.newStream(uint32(len(p.streams) + 1))
+}
+
+// StreamOf adds the stream of a processing thread, counted from 0, with its number plus one: one thread writes to the files of one number in the
+// directories of all processes, and to one of several disks. A thread has its streams for itself, so that
+// nothing is locked where it writes, and opens one with the first words that it gets of a process: most threads never get any of most processes.
+func (p *ProcessWriter) StreamOf(thread int) *Stream {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.newStream(uint32(thread) + 1)
+}
+
+// newStream adds a stream. p.mu is held.
+func (p *ProcessWriter) newStream(number uint32) *Stream {
+	s := &Stream{p: p, number: number}
+	s.sampler = p.newSampler(number)
 	p.streams = append(p.streams, s)
 	return s
 }
@@ -88,11 +113,8 @@ func (s *Stream) Consume(thread int, words []uint64, opened, completed uint64) e
 // ConsumeAt takes the words of an application thread from one place to another:
 // a chunk or a part of one. The places that the streams are given cover the
 // thread's records without gaps; a stream gets its own in order. An error of the
-// output is returned once; after that chunks are dropped.
+// output is an OutputError, and returned once; after that frames are made for their counts alone.
 func (s *Stream) ConsumeAt(thread int, from, to Place, words []uint64, opened, completed uint64) error {
-	if s.failed.Load() {
-		return nil
-	}
 	l := &s.p.run.limit
 	if l.over.Load() != nil {
 		return nil
@@ -101,10 +123,17 @@ func (s *Stream) ConsumeAt(thread int, from, to Place, words []uint64, opened, c
 	if s.p.run.opts.Discard {
 		return s.discard(uint32(thread), l.bounded(s.p, words))
 	}
-	f, err := s.frameFor(uint32(thread), from)
-	if err != nil {
-		return err
+	f, outErr := s.frameFor(uint32(thread), from)
+	if f == nil {
+		return outErr
 	}
+	return errors.Join(outErr, s.consume(f, from, to, words, opened, completed))
+}
+
+// consume appends the words to a frame.
+func (s *Stream) consume(f *openFrame, from, to Place, words []uint64, opened, completed uint64) (err error) {
+	thread := f.thread.Number
+	f.chunk = begun{on: true, words: words, plus: f.plus, minus: f.minus, execs: f.enc.Execs()}
 	if s.sampler != nil {
 		if words, err = s.sampler.keep(words); err != nil {
 			return errors.Join(fmt.Errorf("thread %d, chunk %d: %w", thread, from.Chunk, err), s.close1(f))
@@ -124,6 +153,7 @@ func (s *Stream) ConsumeAt(thread int, from, to Place, words []uint64, opened, c
 	if walkErr := f.walk(s.p, words); err == nil {
 		err = walkErr
 	}
+	f.chunk = begun{}
 	if err != nil {
 		// The ring holds what no engine writes: go on with what was good, and say so.
 		return errors.Join(fmt.Errorf("thread %d, chunk %d: %w", thread, from.Chunk, err), s.close1(f))
@@ -145,8 +175,9 @@ func (s *Stream) CloseThread(thread int) error {
 	return nil
 }
 
-// frameFor returns the open frame that the thread's next chunk continues.
+// frameFor returns the open frame that the thread's next chunk continues. An error of the output does not keep it from that.
 func (s *Stream) frameFor(thread uint32, from Place) (*openFrame, error) {
+	var errs []error
 	cut := s.p.thread(thread).cutsAt(from)
 	for _, f := range s.open {
 		if f.thread.Number != thread {
@@ -156,19 +187,16 @@ func (s *Stream) frameFor(thread uint32, from Place) (*openFrame, error) {
 			return f, nil
 		}
 		// Chunks in between went to another stream.
-		if err := s.close1(f); err != nil {
-			return nil, err
-		}
+		errs = append(errs, s.close1(f))
 		break
 	}
 	// The one that has waited longest is the least likely to be continued.
 	if len(s.open) >= maxOpen {
 		oldest := slices.MinFunc(s.open, func(a, b *openFrame) int { return cmp.Compare(a.used, b.used) })
-		if err := s.close1(oldest); err != nil {
-			return nil, err
-		}
+		errs = append(errs, s.close1(oldest))
 	}
-	return s.begin(s.p.thread(thread), from)
+	f, err := s.begin(s.p.thread(thread), from)
+	return f, errors.Join(append(errs, err)...)
 }
 
 // shape is what the stream's encoders look blocks up with.
@@ -232,12 +260,15 @@ type ready struct {
 	// transitions of the open windows, if code made any.
 	transitions []transition
 	notes       []note
+	lost        bool // it is only counted
+	frame       *openFrame
 }
 
 // close1 ends a frame and writes it, or leaves that to whoever writes the one
 // before it.
 func (s *Stream) close1(f *openFrame) error {
 	s.open = slices.DeleteFunc(s.open, func(o *openFrame) bool { return o == f })
+	s.closing = f
 	f.sum(s.p)
 	s.body = f.enc.Finish(slices.Grow(s.body[:0], abp.FrameRoom)[:abp.FrameRoom])
 	ids := f.enc.Touched
@@ -252,12 +283,19 @@ func (s *Stream) close1(f *openFrame) error {
 	// From here on the encoder may serve another frame: what is kept of this one is
 	// copied below.
 	s.free = append(s.free, f.enc)
-	r := &ready{stream: s, header: f.header, body: s.body, sums: f.sums.rows(), ids: ids, weight: f.header.Counts.Instructions, state: f.state, next: f.next, transitions: f.transitions, notes: f.notes}
+	r := &ready{stream: s, frame: f, header: f.header, body: s.body, sums: f.sums.rows(), ids: ids, weight: f.header.Counts.Instructions, state: f.state, next: f.next, transitions: f.transitions, notes: f.notes}
+	err := s.inTurn(r, f)
+	s.closing = nil
+	return err
+}
+
+// inTurn writes a frame, or leaves that to whoever writes the one before it.
+func (s *Stream) inTurn(r *ready, f *openFrame) error {
 	t := f.thread
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if f.from != t.at {
-		r.ids, s.body = slices.Clone(ids), s.p.bodies.get() // the encoder will use its own again
+		r.ids, s.body = slices.Clone(r.ids), s.p.bodies.get() // the encoder will use its own again
 		if t.pending == nil {
 			t.pending = make(map[Place]*ready)
 		}
@@ -269,19 +307,36 @@ func (s *Stream) close1(f *openFrame) error {
 	// This frame, and those behind it that were only waiting for it, in whichever
 	// streams.
 	for r != nil {
-		errs = append(errs, r.commit(t))
+		if err := r.commit(t); err != nil {
+			errs = append(errs, err)
+		}
 		if waited {
 			s.p.bodies.put(r.body)
 		}
 		r, waited = t.pending[t.at], true
 		delete(t.pending, t.at)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.takeError())...)
+}
+
+// takeError returns what ended the stream's output, once: whichever stream's processing thread has found it, it is this one's.
+func (s *Stream) takeError() error {
+	if !s.failed.Load() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.err
+	s.err = nil
+	if err == nil {
+		return nil
+	}
+	return &OutputError{err}
 }
 
 // commit writes a frame whose turn it is. t.mu is held.
 func (r *ready) commit(t *ThreadState) error {
-	if l := &r.stream.p.run.limit; l.instructions > 0 || l.size > 0 {
+	if l := &r.stream.p.run.limit; !r.lost && (l.instructions > 0 || l.size > 0) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if some, err := r.within(l); !some || err != nil {
@@ -305,15 +360,19 @@ func (r *ready) commit(t *ThreadState) error {
 	s := r.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed.Load() {
+	if r.lost || s.failed.Load() {
+		s.p.lose(r)
 		return nil
 	}
 	written, err := s.write(r)
 	if !written {
+		s.err = err
 		s.failed.Store(true)
-		return err
+		s.p.lose(r)
+		return nil
 	}
 	// After the write: what a full disk has kept out is not counted.
+	r.frame.written = true
 	t.add(h.Counts)
 	s.counts.Add(h.Counts, 1)
 	return nil

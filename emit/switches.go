@@ -2,7 +2,7 @@ package emit
 
 import (
 	"alleria/abp"
-	"alleria/abp/frame"
+	"alleria/internal/records"
 )
 
 // Openings and closings that translated code makes by itself are marks in the
@@ -37,7 +37,7 @@ func (p *ProcessWriter) AddSwitch(s Switch) {
 // counts: code has opened or closed windows, or there are notes.
 func (f *openFrame) switched(words []uint64) bool {
 	for _, at := range f.enc.Marks {
-		if kind, _ := frame.SplitMark(words[at]); kind == frame.MarkSwitch || kind == frame.MarkNote {
+		if kind, _ := records.SplitMark(words[at]); kind == records.MarkSwitch || kind == records.MarkNote {
 			return true
 		}
 	}
@@ -47,24 +47,20 @@ func (f *openFrame) switched(words []uint64) bool {
 // tally follows the counts of a frame through a chunk that has been encoded: next
 // counts what lies between two marks.
 type tally struct {
-	p     *ProcessWriter
-	enc   *frame.Encoder
-	words []uint64
-	at    int
-	sum   abp.Counts // of whole executions in the frame up to at
+	p   *ProcessWriter
+	it  records.Iterator
+	sum abp.Counts // of whole executions in the frame up to where the iterator is
 }
 
 // newTally starts at the chunk's beginning.
 func (f *openFrame) newTally(p *ProcessWriter, words []uint64) *tally {
 	// The encoder's counts include this chunk: it is counted by itself first and
 	// taken away.
-	t := &tally{p: p, enc: f.enc, words: words}
-	for _, at := range f.enc.Marks {
-		t.next(at)
-	}
+	begin := records.NewIterator(words, f.enc.IsSized(), p.blocks.size)
+	t := &tally{p: p, it: begin}
 	t.next(len(words))
 	chunk := t.sum
-	*t = tally{p: p, enc: f.enc, words: words}
+	*t = tally{p: p, it: begin}
 	for _, id := range f.enc.Touched {
 		t.sum.Add(p.blocks.static(p.blocks.get(id)), f.enc.ExecsOf(id))
 	}
@@ -74,16 +70,10 @@ func (f *openFrame) newTally(p *ProcessWriter, words []uint64) *tally {
 
 // next adds the executions up to a word where a mark stands, or to the end.
 func (t *tally) next(to int) {
-	for t.at < to {
-		w := t.words[t.at]
-		if frame.IsMark(w) {
-			// Never 0, so that a mark that nobody knows does not stop the walk.
-			t.at += max(frame.MarkLen(t.words[t.at:]), 1)
-			continue
+	for t.it.To < to && t.it.Next() {
+		if t.it.Mark == 0 {
+			t.sum.Add(t.p.blocks.static(t.p.blocks.get(t.it.Block)), 1)
 		}
-		b := t.p.blocks.get(t.enc.Number(w))
-		t.sum.Add(t.p.blocks.static(b), 1)
-		t.at += 1 + int(b.words)
 	}
 }
 

@@ -240,12 +240,17 @@ func (u *unit) loadTarget(in *x86.Insn) {
 	if m.Base == x86.RIP {
 		addr := u.ripTarget(in)
 		op.Disp = int64(addr)
+		u.p.written.mixed = u.p.written.mixed || in.AddrBits == 32
 		if addr >= 1<<31 && !u.ar.near(addr) {
 			u.asm.MovImm(x86.RCX, addr)
+			u.farReloc(in, addr)
 			op.Base, op.Disp = x86.RCX, 0
 		}
 	}
 	u.asm.Load(x86.RCX, op, 8)
+	if op.Base == x86.RIP && op.Disp >= 1<<31 {
+		u.reloc(relocDisp, in.Addr, 4, 0)
+	}
 }
 
 // lookUp writes the look-up of the application address in rcx, whose own value
@@ -278,7 +283,7 @@ func (u *unit) head(app uint64) bool {
 		next = p.tableMiss()
 	}
 	h := u.asm.Here()
-	u.compare(app, next)
+	miss := u.compare(app, next)
 	u.noteNewHead()
 	if b := p.blockOf(app, v); b != nil {
 		b.headed = true
@@ -287,6 +292,9 @@ func (u *unit) head(app uint64) bool {
 	}
 	p.slotHeads[v][s] = h
 	u.heads = append(u.heads, app)
+	if w := &p.written; !w.off && v < keptVariants {
+		w.heads = append(w.heads, headAt{app: app, code: uint32(h - u.ar.base), miss: uint32(miss), area: u.ar.num, v: v})
+	}
 	if p.notify[app] {
 		n := p.newExit(exit{target: app, area: u.ar, v: v, fixed: true})
 		u.ask(uint32(n) + 1)
@@ -304,7 +312,8 @@ func (u *unit) head(app uint64) bool {
 //
 // rcx minus the address is zero for a hit, which jrcxz finds without flags; on a miss the
 // same is added again. Small addresses fit a displacement, others take rdx.
-func (u *unit) compare(app, next uint64) {
+// miss is where the displacement of the jump on a miss lies.
+func (u *unit) compare(app, next uint64) (miss int) {
 	a := &u.asm
 	if app < 1<<31 {
 		a.LeaLong(x86.RCX, x86.RCX, -int32(app))
@@ -312,14 +321,17 @@ func (u *unit) compare(app, next uint64) {
 		a.LeaLong(x86.RCX, x86.RCX, int32(app))
 	} else {
 		a.MovImm64(x86.RDX, -app)
+		u.reloc(relocNeg, app, 8, 0)
 		a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 0))
 		a.Jrcxz(3 + 5 + 5) // over the miss
 		a.Not(x86.RDX)
 		a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 1))
 	}
 	u.jmpAnywhere(next)
+	miss = u.asm.Pos() - 4
 	a.LoadWord(x86.RCX, layout.S0)
 	a.LoadWord(x86.RDX, layout.S1)
+	return miss
 }
 
 // jmpAnywhere writes a jump of five bytes to a cache address in any area.
@@ -329,7 +341,10 @@ func (u *unit) jmpAnywhere(target uint64) {
 		u.asm.Jmp(target)
 		return
 	}
-	u.cold = append(u.cold, coldStub{u.asm.JmpLater(), func(u *unit) { u.asm.JmpLiteral(target) }})
+	u.cold = append(u.cold, coldStub{u.asm.JmpLater(), func(u *unit) {
+		u.asm.JmpLiteral(target)
+		u.p.noteLiteral(u.ar, u.asm.Pos())
+	}})
 }
 
 // tableOff is where a variant's look-up table lies in a slot.
@@ -404,4 +419,5 @@ func stamp(a *asm.Writer, off int) {
 // `syscall` leaves the address behind itself in rcx: it must be the application's.
 func (u *unit) movNext(in *x86.Insn) {
 	u.asm.MovImm64(x86.RCX, in.Next())
+	u.reloc(relocAbs, in.Addr, 8, 0)
 }

@@ -92,7 +92,8 @@ func (u *unit) useOf(b *block, ins []x86.Insn) (sum use) {
 		return sum
 	}
 	uses := u.usesOf(ins)
-	b.used = &uses
+	u.p.useLists = append(u.p.useLists, uses)
+	b.used = uint32(len(u.p.useLists))
 	for i := range uses {
 		sum.add(uses[i])
 	}
@@ -343,11 +344,11 @@ func (t *Thread) refund(b *block, i int) {
 	if !b.spends {
 		return
 	}
-	if b.used == nil {
+	if b.used == 0 {
 		t.take(MetricInstructions, -int64(int(b.insns)-i))
 		return
 	}
-	for _, n := range b.uses()[min(i, len(b.uses())):] {
+	for _, n := range t.p.uses(b)[min(i, len(t.p.uses(b))):] {
 		for m := range n {
 			if n[m] > 0 && t.p.metrics[m] {
 				t.take(Metric(m), -int64(n[m]))

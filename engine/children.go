@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -440,10 +441,10 @@ func (tr *Tracer) untraced(pid int, why error) error {
 func (tr *Tracer) segmentChanged(t *Thread, regs *sys.Regs) {
 	if t.fsBase != regs.Fs_base || !t.fsKnown {
 		t.fsBase, t.fsKnown = regs.Fs_base, true
-		t.mark(layout.Mark(layout.MarkFS, 0), regs.Fs_base)
+		t.mark(records.Mark(records.MarkFS, 0), regs.Fs_base)
 	}
 	if t.gsNoted != t.appGS {
 		t.gsNoted = t.appGS
-		t.mark(layout.Mark(layout.MarkGS, 0), t.appGS)
+		t.mark(records.Mark(records.MarkGS, 0), t.appGS)
 	}
 }

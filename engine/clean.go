@@ -61,8 +61,8 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 		regs.Rcx = t.slot.get(layout.S0)
 	case exact:
 		b.unspill(t, at, regs)
-		t.wrote = b.rec.id != 0 && b.rec.writes(at)
-	case clean, at == uint32(pos.at[i].exec), b.rec.id != 0 && b.rec.again(at): // also between the iterations of a repeated string instruction
+		t.wrote = b.rec.id != 0 && b.rec.writes(t.p, at)
+	case clean, at == uint32(pos.at[i].exec), b.rec.id != 0 && b.rec.again(t.p, at): // also between the iterations of a repeated string instruction
 		b.unspill(t, at, regs)
 	default:
 		return false
@@ -71,7 +71,7 @@ func (tr *Tracer) cleanBlock(t *Thread, b *block, regs *sys.Regs, exact bool) bo
 	if at > 0 {
 		t.refund(b, i)
 	}
-	if at > 0 && (at == uint32(pos.at[i].exec) || b.rec.loops() && b.rec.again(at)) {
+	if at > 0 && (at == uint32(pos.at[i].exec) || b.rec.loops(t.p) && b.rec.again(t.p, at)) {
 		t.settle(b, i, regs)
 	}
 	switch {
@@ -184,6 +184,13 @@ func (t *Thread) wanted(regs *sys.Regs) (uint64, arrival, bool) {
 		site := t.slot.get(layout.ReqArg)
 		t.p.tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
 		return site, fresh, true
+	}
+	switch req {
+	case layout.ReqCapture: // it will arrive once more
+		return t.p.captures.points[t.slot.u32(layout.CaptureAsked).Load()].entry, fresh, true
+	case layout.ReqLeft: // the return is captured and goes on by itself
+		t.p.tr.captureLeft(t)
+		return 0, fresh, false
 	}
 	if s := t.p.sideOf(req); s != nil {
 		return s.target, t.p.arrivalBy(s), true

@@ -18,7 +18,7 @@ func (u *unit) count(b *block, ins []x86.Insn) {
 	if n == layout.MaxCounters {
 		return
 	}
-	p.counters = append(p.counters, b)
+	p.counters = append(p.counters, b.num)
 	off := layout.CounterOff + 8*n
 	a := &u.asm
 	if u.flagsFree(ins) {
@@ -66,8 +66,9 @@ func flagsDead(ins []x86.Insn, i int) bool {
 // back by a negative number of times of one instruction: f must add in uint64, which wraps
 // to the right sum.
 func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
-	for i, b := range t.p.counters {
+	for i, num := range t.p.counters {
 		if n := t.slot.get(layout.CounterOff + 8*i); n != 0 {
+			b := t.p.blockPool.at(int(num))
 			f(b.app, int(b.insns), n)
 		}
 	}

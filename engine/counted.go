@@ -4,6 +4,7 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -12,7 +13,7 @@ import (
 // All others are counted when the block is translated, see usesOf.
 func dynamic(o *x86.Operand) bool {
 	switch o.Kind {
-	case layout.AccessString, layout.AccessMasked, layout.AccessPacked, layout.AccessGather:
+	case records.AccessString, records.AccessMasked, records.AccessPacked, records.AccessGather:
 		return true
 	}
 	return false
@@ -42,7 +43,7 @@ func (u *unit) countedAround(in *x86.Insn) (c counted, ok bool) {
 		if o := &ops[i]; dynamic(o) {
 			ok = true
 			c.each.access(o.Store, 1)
-			c.rep, c.op = o.Kind == layout.AccessString, *o
+			c.rep, c.op = o.Kind == records.AccessString, *o
 		}
 	}
 	return c, ok
@@ -85,7 +86,7 @@ func (u *unit) countBefore(c *counted, in *x86.Insn) {
 	case n < 32:
 		a.AndImm32(g, 1<<n-1)
 	}
-	if c.op.AnyOf != 0 || c.op.Kind == layout.AccessPacked { // one access if any
+	if c.op.AnyOf != 0 || c.op.Kind == records.AccessPacked { // one access if any
 		a.TestSelf(g)
 		a.SetCond(asm.IfNotZero, x86.RAX)
 		a.MovzxByte(g, x86.RAX)
@@ -150,7 +151,7 @@ func (u *unit) askCounted(next uint64) {
 // had made when the thread left it between two of them.
 // rcx is what is left of the iterations at that moment.
 func (t *Thread) settle(b *block, i int, regs *sys.Regs) {
-	if !t.p.countsAccesses || i >= len(b.uses()) {
+	if !t.p.countsAccesses || i >= len(t.p.uses(b)) {
 		return
 	}
 	var code [15]byte

@@ -40,6 +40,10 @@ func (tr *Tracer) leave(p *Process) {
 		if err == nil {
 			err = tr.outOfJump(t, &regs, &none)
 		}
+		if err == nil && regs.Gs_base == t.slot.base {
+			regs.Gs_base = t.appGS
+			err = sys.SetRegs(t.tid, &regs)
+		}
 		tr.threadError(t, err)
 	}
 	for _, t := range p.running() {

@@ -6,7 +6,7 @@
 // # The life of a thread, step by step
 //
 // The target is started by a launcher stage, a process that shares the tracer's memory
-// until it executes the target (launch.go, launch.c), seized, and
+// until it executes the target (package launch), seized, and
 // stopped at its execve. The shared file with thread slots, control area and code
 // cache is mapped into it by system calls that the tracer makes in its name
 // (inject.go, batch.go). A thread is then entered (enter.go): its registers are those of the

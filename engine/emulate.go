@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -17,7 +17,7 @@ const maxEmulated = 256
 // emulated is what is known of an instruction's accesses before the tracer lets
 // it execute.
 type emulated struct {
-	facts *layout.Block
+	facts *records.Block
 	in    x86.Insn
 	ops   []x86.Operand
 	regs  [x86.NumRegs]uint64
@@ -48,7 +48,7 @@ func (u *unit) trapBlock(b *block, in *x86.Insn) {
 	}
 	f := u.newFacts(b, ins, want[:], image)
 	if len(in.Accesses(nil)) > 0 {
-		f.Ins[0].Flags |= layout.InsMemory
+		f.Ins[0].Flags |= records.InsMemory
 	}
 	b.rec = recording{id: u.p.facts.Add(f)}
 	u.p.sampled(b.rec.id, want[:])
@@ -64,7 +64,7 @@ func (tr *Tracer) beforeEmulation(t *Thread, b *block, regs *sys.Regs) *emulated
 		return e
 	}
 	e.in = one[0]
-	if e.facts.Ins[0].Flags&(layout.InsAddrs|layout.InsValues) != 0 {
+	if e.facts.Ins[0].Flags&(records.InsAddrs|records.InsValues) != 0 {
 		e.ops = e.in.Accesses(nil)
 	}
 	// Addresses are formed now: the instruction may write the registers they come
@@ -97,7 +97,7 @@ func (p *Process) operandSize(in *x86.Insn, o *x86.Operand, addr uint64) uint64 
 // afterEmulation records the instruction that was executed.
 // A string instruction is recorded by how far its pointers got.
 func (tr *Tracer) afterEmulation(t *Thread, b *block, e *emulated, regs *sys.Regs) {
-	m := emulatedMark{words: []uint64{layout.Mark(layout.MarkEmulated, uint64(e.facts.ID)), 0}}
+	m := emulatedMark{words: []uint64{records.Mark(records.MarkEmulated, uint64(e.facts.ID)), 0}}
 	for i := range e.ops {
 		o := &e.ops[i]
 		size := e.size[i]
@@ -110,7 +110,7 @@ func (tr *Tracer) afterEmulation(t *Thread, b *block, e *emulated, regs *sys.Reg
 				continue // the header it reads is part of what it writes
 			}
 		}
-		if o.Kind != layout.AccessString {
+		if o.Kind != records.AccessString {
 			m.add(e.addrs[i], size, o.Store)
 		}
 	}
@@ -171,7 +171,7 @@ func (p *Process) repeatsAt(addr uint64) bool {
 // repeats tells a string instruction with a repeat prefix.
 func (e *emulated) repeats() bool {
 	for i := range e.ops {
-		if e.ops[i].Kind == layout.AccessString {
+		if e.ops[i].Kind == records.AccessString {
 			return true
 		}
 	}

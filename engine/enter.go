@@ -66,6 +66,7 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how arrival) arrival {
 		t.p.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
 	}
 	if t.native {
+		tr.leftCaptured(t, regs)
 		tr.returnedNatively(t, regs.Rip, regs.Rsp)
 	}
 	if t.p.mode != ModeNative {
@@ -73,6 +74,9 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how arrival) arrival {
 	}
 	if t.restarted && t.p.probedCall(regs.Rip) { // the kernel makes the same call again
 		return past
+	}
+	if how == fresh {
+		tr.enteredCaptured(t, regs)
 	}
 	tr.enteredNatively(t, regs.Rip, regs.Rsp, how)
 	return past
@@ -87,6 +91,7 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how arri
 	}
 	t.useVariant(v)
 	if !t.vfork {
+		p.takeOver(v)
 		t.p.client.Entering(t)
 	}
 	if regs.Eflags&flagTrap != 0 {
@@ -141,8 +146,9 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
 	}
 	t.native, t.inCall = true, false
+	t.p.written.mixed = true // what it does to its memory natively is not seen
 	r := *regs
-	r.Gs_base = t.appGS
+	r.Gs_base = t.nativeGS()
 	if len(t.held) > 0 { // their handlers will return to where it is
 		if err := t.p.uncover(r.Rip); err != nil {
 			return err
@@ -204,10 +210,19 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	if done, err := tr.startHit(t, regs, at); done {
 		return true, err
 	}
+	if j := p.jumpAt(at); j != nil && j.ask == at && j.ask != 0 {
+		return true, tr.siteAsked(t, regs)
+	}
 	if p.probeHitAt(at, regs) {
-		t.appGS = regs.Gs_base
+		t.noteGS(regs)
+		if captures, err := tr.considerCapture(t, regs, regs.Rip); captures || err != nil {
+			if err != nil {
+				return true, err
+			}
+			return true, tr.enter(t, regs, 0)
+		}
 		tr.probeHit(p)
-		if p.loops(regs.Rip) {
+		if p.loops(regs.Rip) && p.counted(regs.Rip) {
 			p.stayAmid()
 		}
 		if err := tr.considerJump(t, regs, regs.Rip); err != nil {
@@ -226,7 +241,7 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 // if that has changed while the thread was behind a breakpoint.
 func (tr *Tracer) goOn(t *Thread, regs *sys.Regs) error {
 	if tr.modeDiffers(t) {
-		t.appGS = regs.Gs_base
+		t.noteGS(regs)
 		return tr.enter(t, regs, 0)
 	}
 	regs.Rip = t.p.copied(regs.Rip) // a jump may lie there by now

@@ -177,6 +177,8 @@ func (p *Process) readMaps() {
 			c.maps = append(c.maps, m)
 		}
 	}
+	p.noteImages()
+	p.takeImages()
 }
 
 // ours tells whether an address belongs to the mappings that the tracer made.

@@ -144,6 +144,9 @@ func (p *Process) addSite(site uint64) error {
 	return nil
 }
 
+// awaited tells whether a native return is awaited at an address.
+func (p *Process) awaited(site uint64) bool { return p.sites[site] > 0 || p.captures.sites[site] }
+
 // dropSite undoes addSite once.
 func (p *Process) dropSite(site uint64) {
 	n := p.sites[site]

@@ -111,15 +111,11 @@ func (x *index) grow() {
 			known++
 		}
 	}
+	bits := x.bits
 	if known*2 >= len(old) {
-		x.bits = max(x.bits+1, 10)
+		bits = max(bits+1, 10)
 	}
-	x.slots, x.used = make([]slotRef, 1<<x.bits), 0
-	// Writing first: a page that is read first is the kernel's page of zeros, and the later
-	// write takes another fault, with an interrupt of the other processors.
-	for i := 0; i < len(x.slots); i += pageSize / 8 {
-		x.slots[i] = slotRef{}
-	}
+	x.resize(bits)
 	mask := uint32(len(x.slots) - 1)
 	for _, s := range old {
 		if s.ref == 0 || s.ref == forgotten {
@@ -131,6 +127,17 @@ func (x *index) grow() {
 		}
 		x.slots[i&mask] = s
 		x.used++
+	}
+}
+
+// resize makes an empty table of so many bits.
+func (x *index) resize(bits uint) {
+	x.bits = bits
+	x.slots, x.used = make([]slotRef, 1<<bits), 0
+	// Writing first: a page that is read first is the kernel's page of zeros, and the later
+	// write takes another fault, with an interrupt of the other processors.
+	for i := 0; i < len(x.slots); i += pageSize / 8 {
+		x.slots[i] = slotRef{}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"sort"
 
 	"alleria/engine/x86"
 	"alleria/internal/layout"
@@ -65,6 +67,11 @@ type jump struct {
 	// The code that counts: where it begins, where the displaced instructions do,
 	// and the int3 at its end, for when the count has run out.
 	code, body, hit uint64
+	// It captures: entries of point, or, where there is none, returns. ask is an int3, for when it is not known whether
+	// the return is caught.
+	captures bool
+	point    *capturePoint
+	ask      uint64
 }
 
 // movedInsn says where a displaced instruction has gone.
@@ -98,7 +105,13 @@ func newJumps(off bool) jumps {
 // stop, since only at the entry is it known where it will return to.
 func (p *Process) wantsJump(addr uint64) bool {
 	at := p.placeAt[addr]
-	return at.size() > 0 && at.entry != nil && at.returns == nil && !p.notify[addr] && p.sites[addr] == 0
+	return at.size() > 0 && at.entry != nil && at.returns == nil && at.capture == nil && !p.notify[addr] && !p.awaited(addr)
+}
+
+// add keeps a jump, in the order of where their code lies.
+func (js *jumps) add(j *jump) {
+	i := sort.Search(len(js.all), func(i int) bool { return js.all[i].code > j.code })
+	js.all = slices.Insert(js.all, i, j)
 }
 
 // considerJump gives the function at addr, whose int3 a thread has just hit, a jump
@@ -140,7 +153,7 @@ func (tr *Tracer) considerJump(t *Thread, regs *sys.Regs, addr uint64) error {
 		js.refused[addr] = true
 		return nil
 	}
-	js.all = append(js.all, j)
+	js.add(j)
 	if !tr.placeJump(t, j) {
 		js.refused[addr] = true
 	}
@@ -164,17 +177,20 @@ func (p *Process) planJump(addr uint64) (*jump, []x86.Insn) {
 func (p *Process) disturbed(j *jump) bool {
 	for addr := j.entry; addr < j.end; addr++ {
 		_, probe := p.probes[addr]
-		if addr != j.entry && (p.jumps.interrupted[addr] || probe || p.notify[addr] || p.placeAt[addr] != nil || p.sites[addr] > 0) {
+		if addr != j.entry && (p.jumps.interrupted[addr] || probe || p.notify[addr] || p.placeAt[addr] != nil || p.awaited(addr)) {
 			return true
 		}
 	}
-	for _, o := range p.jumps.at {
-		if o.entry < j.end && j.entry < o.end {
+	for addr := j.entry - mostDisplaced; addr < j.end; addr++ {
+		if o := p.jumps.at[addr]; o != nil && j.entry < o.end {
 			return true
 		}
 	}
 	return false
 }
+
+// mostDisplaced is more than what any jump displaces.
+const mostDisplaced = 32
 
 // placeJump puts j in place of its int3. All native threads stand; those in the
 // bytes that change go on in the copies. false: one of them stands where there is none.
@@ -267,13 +283,16 @@ func (p *Process) uncover(addr uint64) error {
 		return nil
 	}
 	p.jumps.refused[j.entry] = true
-	return p.dropJump(j, p.notify[j.entry] || p.placeAt[j.entry] != nil || p.sites[j.entry] > 0)
+	return p.dropJump(j, p.notify[j.entry] || p.placeAt[j.entry] != nil || p.awaited(j.entry))
 }
 
 // coveredBy is the jump that has displaced the code at addr.
 func (p *Process) coveredBy(addr uint64) *jump {
-	for _, j := range p.jumps.at {
-		if addr >= j.entry && addr < j.end {
+	if len(p.jumps.at) == 0 {
+		return nil
+	}
+	for entry := addr - mostDisplaced; entry <= addr; entry++ {
+		if j := p.jumps.at[entry]; j != nil && addr < j.end {
 			return j
 		}
 	}

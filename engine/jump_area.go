@@ -11,11 +11,13 @@ import (
 // What jumps need near an image: code, and the counts, which are those of the
 // control area, mapped once more.
 const (
-	jumpAreaBytes = 256 << 10
-	countsBytes   = (layout.ControlSize + pageSize - 1) &^ (pageSize - 1)
-	maxJumpAreas  = 4
+	jumpAreaBytes = 2 << 20
+	countsBytes   = (layout.PlaceTable + layout.MaxPlaces*layout.PlaceSize + pageSize - 1) &^ (pageSize - 1)
+	maxJumpAreas  = 16
 	// jumpAreaStep is how far from each other the places lie that are tried.
 	jumpAreaStep = 1 << 20
+	// lowSpace is what an area takes in front of a program at low addresses.
+	lowSpace = (jumpAreaBytes + countsBytes + jumpAreaStep - 1) &^ (jumpAreaStep - 1)
 )
 
 // jumpArea is memory of ours near an image: code, and behind it the counts.
@@ -51,14 +53,16 @@ func (tr *Tracer) jumpArea(t *Thread, addr uint64) (*jumpArea, error) {
 	}
 	m := p.code.mapping(addr)
 	for _, a := range p.jumps.areas {
-		if a.near(m.Start, m.End) && a.next+maxJumpCode <= jumpAreaBytes {
+		if a.near(m.Start, m.End) && a.next+max(maxJumpCode, maxCaptureCode) <= jumpAreaBytes {
 			return a, nil
 		}
 	}
 	var bases []uint64
 	for _, a := range p.areas {
 		if a.near(addr) {
-			bases = append(bases, a.base+uint64(a.size))
+			for k := range uint64(4) {
+				bases = append(bases, a.base+uint64(a.size)+k*(jumpAreaBytes+countsBytes))
+			}
 		}
 	}
 	if low := m.Start &^ (jumpAreaStep - 1); low < 1<<31 {
@@ -67,8 +71,8 @@ func (tr *Tracer) jumpArea(t *Thread, addr uint64) (*jumpArea, error) {
 		for _, o := range p.code.maps {
 			low = min(low, o.Start&^(jumpAreaStep-1))
 		}
-		if low >= 2*jumpAreaStep {
-			bases = append(bases, low-jumpAreaStep)
+		if low >= lowSpace+jumpAreaStep/8 {
+			bases = append(bases, low-lowSpace)
 		}
 	}
 	for _, base := range bases {

@@ -116,14 +116,7 @@ func (p *Process) writeJump(ar *jumpArea, j *jump, ins []x86.Insn) bool {
 		return false
 	}
 	ar.next = (a.Pos() + 15) &^ 15
-	// The int3s behind the jump are never reached, as far as anybody knows.
-	j.ours = append([]byte(nil), j.orig...)
-	patch := j.ours[j.patch-j.entry:]
-	for i := range patch {
-		patch[i] = 0xcc
-	}
-	to := asm.New(patch, j.patch, 0)
-	to.Jmp(j.code)
+	j.patchBytes()
 	return true
 }
 

@@ -1,6 +1,10 @@
 package engine
 
-import "alleria/internal/sys"
+import (
+	"sort"
+
+	"alleria/internal/sys"
+)
 
 // Threads and the code of jumps. Signals, changes of mode and detaching find a thread
 // there now and then; neither the application nor the rest of the engine is to see
@@ -8,10 +12,10 @@ import "alleria/internal/sys"
 
 // jumpAt is the jump whose code holds an address.
 func (p *Process) jumpAt(addr uint64) *jump {
-	for _, j := range p.jumps.all {
-		if addr >= j.code && addr <= j.hit {
-			return j
-		}
+	all := p.jumps.all
+	i := sort.Search(len(all), func(i int) bool { return all[i].code > addr })
+	if i > 0 && addr <= all[i-1].hit {
+		return all[i-1]
 	}
 	return nil
 }
@@ -30,7 +34,7 @@ func (p *Process) jumpHit(at uint64) *jump {
 // count ran out, the arrival is taken back: it is counted once more, by the tracer.
 func (p *Process) probeHitAt(at uint64, regs *sys.Regs) bool {
 	if j := p.jumpHit(at); j != nil {
-		j.pl.again()
+		j.again()
 		regs.Rip = j.entry
 		return true
 	}
@@ -75,14 +79,14 @@ func (tr *Tracer) outOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error {
 		return nil
 	}
 	j := p.jumpAt(regs.Rip)
-	if j == nil {
+	if j == nil && !tr.inCache(t, regs.Rip) {
 		if j := p.jumps.at[regs.Rip-4]; j != nil && j.patch == regs.Rip { // behind endbr64, not counted yet
 			regs.Rip = j.entry
 			return sys.SetRegs(t.tid, regs)
 		}
 		return nil
 	}
-	if h.fault() {
+	if h.fault() && j != nil {
 		return tr.faultInJump(t, j, regs, h)
 	}
 	return undisturbed(t, func() error { return tr.stepOutOfJump(t, regs, h) })
@@ -93,10 +97,22 @@ func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error 
 	for {
 		j := t.p.jumpAt(regs.Rip)
 		switch {
+		case j == nil && tr.inCache(t, regs.Rip): // the routines that capture
+			tr.hurry(t, regs)
+			tr.awaitRoom(t, regs)
 		case j == nil:
 			return nil
+		case j.ask != 0 && regs.Rip == j.ask: // it is about to execute the int3
+			if err := t.p.catchAt(t.topCapture().site()); err != nil {
+				return err
+			}
+			regs.Rip++
+			if err := sys.SetRegs(t.tid, regs); err != nil {
+				return err
+			}
+			continue
 		case regs.Rip == j.hit:
-			j.pl.again()
+			j.again()
 			fallthrough
 		case regs.Rip == j.code:
 			regs.Rip = j.entry
@@ -108,7 +124,15 @@ func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error 
 		if err := sys.GetRegs(t.tid, regs); err != nil {
 			return err
 		}
-		if k := len(t.held); k > 0 && t.held[k-1].fault() {
+		if k := len(t.held); k > 0 && tr.bailOut(t, regs, &t.held[k-1]) {
+			t.held = t.held[:k-1]
+			continue
+		}
+		if k := len(t.held); k > 0 && t.held[k-1].fault() && t.p.captureJump(regs.Rip, &t.held[k-1]) != nil {
+			t.held = t.held[:k-1]
+			continue
+		}
+		if k := len(t.held); k > 0 && t.held[k-1].fault() && j != nil {
 			first := t.held[k-1]
 			t.held[k-1] = *h
 			if h.sig == 0 {
@@ -151,12 +175,19 @@ func (j *jump) appOf(code uint64) uint64 {
 	return app
 }
 
+// again takes an arrival back that has used the count up. What captures has done nothing yet.
+func (j *jump) again() {
+	if j.pl != nil {
+		j.pl.again()
+	}
+}
+
 // takeBack undoes the count of a thread that stands at an address of j's code and
 // goes back to the function's entry.
 func (j *jump) takeBack(code uint64) {
-	switch code {
-	case j.code:
-	case j.hit:
+	switch {
+	case code == j.code || j.pl == nil:
+	case code == j.hit:
 		j.pl.again()
 	default:
 		j.pl.left().Add(1)

@@ -14,6 +14,7 @@ func (p *Process) veneer(ar *area, to uint64) uint64 {
 	a := asm.New(ar.mem[:ar.size], ar.base, ar.cold)
 	v := a.Here()
 	a.JmpLiteral(to)
+	p.noteLiteral(ar, a.Pos())
 	ar.cold = (a.Pos() + 7) &^ 7
 	if ar.veneers == nil {
 		ar.veneers = make(map[uint64]uint64)
@@ -53,6 +54,7 @@ func (p *Process) indirect(t *Thread, app uint64) *block {
 // A head is made together with its block or in front of a jump to it, so that a table never
 // leads to a head without code behind.
 func (p *Process) head(app uint64, v Variant) (b *block, ok bool) {
+	p.lookAround()
 	b = p.blockOf(app, v)
 	if !p.hasHead(app, v) {
 		ar := p.areaFor(app)

@@ -202,6 +202,9 @@ func (tr *Tracer) placeProbes(p *Process) error {
 			return err
 		}
 	}
+	if err := p.placeCaptureSites(); err != nil {
+		return err
+	}
 	return p.placeSites()
 }
 
@@ -248,7 +251,7 @@ func (tr *Tracer) switchStopped(t *Thread) error {
 		return tr.resume(t, 0)
 	}
 	if t.native { // which may have changed it
-		t.appGS = regs.Gs_base
+		t.noteGS(regs)
 	}
 	var none heldSignal
 	if err := tr.toClean(t, regs, &none); err != nil {
@@ -269,7 +272,7 @@ func (p *Process) addProbe(addr uint64) error {
 		return nil
 	}
 	if p.jumps.at[addr] != nil {
-		if p.lostJumps(addr, addr+1); p.jumps.at[addr] != nil && p.wantsJump(addr) {
+		if p.lostJumps(addr, addr+1); p.jumps.at[addr] != nil && (p.wantsJump(addr) || p.wantsCaptureJump(addr)) {
 			return nil
 		}
 	}
@@ -292,7 +295,7 @@ func (p *Process) addProbe(addr uint64) error {
 
 // removeIdleProbe removes a probe if nothing needs it.
 func (p *Process) removeIdleProbe(addr uint64) {
-	if !p.notify[addr] && p.placeAt[addr] == nil && p.sites[addr] == 0 {
+	if !p.notify[addr] && p.placeAt[addr] == nil && !p.awaited(addr) {
 		p.removeProbe(addr)
 	}
 }
@@ -348,6 +351,9 @@ func (p *Process) lostProbes(start, end uint64) {
 // A repeated string instruction stops at each iteration, which is no arrival of its own.
 func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
 	p := t.p
+	if len(p.threads) > 1 && p.captured(addr) { // no call may be missed
+		defer tr.freeze(p)()
+	}
 	orig := p.probes[addr]
 	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err != nil {
 		return fmt.Errorf("code at %#x: %w", addr, err)

@@ -22,6 +22,7 @@ type probeTable struct {
 	placeAt     map[uint64]*placesAt
 	sites       map[uint64]int
 	awaits      bool
+	captures    captures
 	toggle      *Toggle
 	toggleReady bool // code toggles by itself
 }
@@ -55,6 +56,7 @@ type Place struct {
 // placesAt is what is counted at an address, and the function that begins there.
 type placesAt struct {
 	entry, returns, within *Place
+	capture                *capturePoint
 	function               []Extent // none: not known to be a function's first instruction
 	looked, loops          bool     // see Process.loops
 }
@@ -235,10 +237,13 @@ func (p *Process) probePlace(addr uint64) error {
 // more.
 // Its places keep their numbers and count nothing any more.
 func (p *Process) Unwatch(addr uint64) {
-	if p.placeAt[addr] == nil {
+	at := p.placeAt[addr]
+	if at == nil {
 		return
 	}
-	delete(p.placeAt, addr)
+	if at.entry, at.returns, at.within = nil, nil, nil; at.capture == nil {
+		delete(p.placeAt, addr)
+	}
 	p.watch(addr)
 	p.removeIdleProbe(addr)
 }

@@ -26,6 +26,9 @@ func (u *unit) arrivals(b *block, ins []x86.Insn, changing bool) {
 	if changing { // what the instructions do with the flags is not known yet
 		ins = nil
 	}
+	if at.capture != nil {
+		u.captureEntered(at.capture)
+	}
 	if at.returns != nil {
 		u.push1(at.returns)
 	}
@@ -111,27 +114,16 @@ func (u *unit) countDown(pl *Place, ins []x86.Insn) {
 // A program without awaited returns pays nothing; one with some pays a load, a subtraction
 // and a branch that is hardly ever taken at each return.
 func (u *unit) checkReturn(in *x86.Insn) {
+	u.checkCaptured()
 	if !u.p.awaits || u.v == Aside {
 		return
 	}
-	a := &u.asm
-	a.LoadWord(x86.RCX, layout.Await)
-	a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
-	if u.p.hasBMI2 {
-		a.Rorx(x86.RCX, x86.RCX, 56)
-		a.SignExtend(x86.RCX, x86.RCX, 1)
-	} else {
-		a.StoreWord(layout.S2, x86.RCX)
-		a.MovsxByteWord(x86.RCX, layout.S2+7)
-	}
-	a.LeaDisp(x86.RCX, x86.RCX, 1)
+	u.asm.LoadWord(x86.RCX, layout.Await)
 	pop := uint32(8)
 	if in.ImmSize > 0 {
 		pop += uint32(uint16(in.Imm))
 	}
-	site := a.JnrcxzLater()
-	back := a.Here()
-	u.cold = append(u.cold, coldStub{site, func(u *unit) {
+	u.reached(func(u *unit, back uint64) {
 		a := &u.asm
 		a.LeaCode(x86.RCX, back)
 		a.StoreWord(layout.Back, x86.RCX)
@@ -141,5 +133,5 @@ func (u *unit) checkReturn(in *x86.Insn) {
 			return
 		}
 		a.Jmp(u.ar.base + u.ar.rt.ret)
-	}})
+	})
 }

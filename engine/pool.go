@@ -1,6 +1,6 @@
 package engine
 
-import "alleria/internal/layout"
+import "alleria/internal/records"
 
 // pool is a growing list in pieces. What is in it stays where it is, so that it may be
 // pointed to, and growing leaves nothing behind for the garbage collector. A type without
@@ -35,12 +35,12 @@ func (p *Process) newBlock() *block {
 }
 
 // accesses returns room for n accesses of the block that is being recorded.
-func (u *unit) accesses(n int) []layout.Access {
+func (u *unit) accesses(n int) []records.Access {
 	// accBuf may move as it grows, which leaves slices handed out before on the old
 	// array: they stay valid, being written by their owner only.
 	from := len(u.accBuf)
 	for range n {
-		u.accBuf = append(u.accBuf, layout.Access{})
+		u.accBuf = append(u.accBuf, records.Access{})
 	}
 	return u.accBuf[from:len(u.accBuf):len(u.accBuf)]
 }

@@ -12,9 +12,8 @@ import (
 // translated that came next the last time: from the code as it is now, as ever. The dispatch costs
 // more than the translation: two switches of threads, a hundred times what a short unit takes to write.
 //
-// Refused: keeping the translations themselves. They hold addresses of the application's and of the cache, numbers of
-// exits, blocks and counters, and what a client's plan said; relocating all of it and comparing the code costs about
-// what writing it does. And a cache on disk, for the same reason: what is left of a start is not translation.
+// It is for what is not taken over whole (reuse.go): recording code, and processes that something is asked of. Refused: a cache on disk;
+// what is left of a start is not translation.
 
 const (
 	// prefetchMost is how much is translated with a request, and prefetchLook how far is looked for it.
@@ -38,7 +37,10 @@ type fileID struct {
 }
 
 // programHistory is what one program has asked for, by what its translations do besides running.
-type programHistory [3]askedFor
+type programHistory struct {
+	path  string
+	kinds [3]askedFor
+}
 
 // askedFor is a sequence of places, each once, and where each stands in it.
 type askedFor struct {
@@ -57,11 +59,8 @@ const (
 // kindOf is which of a program's sequences a variant goes by.
 func kindOf(v Variant) int { return min(int(v), int(Record)) }
 
-// historyOf finds what is known of the program that a process executes; nil if nothing is to be remembered.
+// historyOf finds what is known of the program that a process executes; nil where that cannot be told.
 func (h *history) historyOf(pid int) *programHistory {
-	if h.off {
-		return nil
-	}
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
 		return nil
@@ -71,7 +70,7 @@ func (h *history) historyOf(pid int) *programHistory {
 		if h.programs == nil {
 			h.programs, h.files = make(map[string]*programHistory), make(map[fileID]uint64)
 		}
-		p = new(programHistory)
+		p = &programHistory{path: path}
 		h.programs[path] = p
 	}
 	return p
@@ -119,14 +118,14 @@ func (p *Process) addressOf(place filePlace) uint64 {
 
 // prefetch remembers that app was asked for, and translates what followed the last time that the program ran.
 func (p *Process) prefetch(app uint64, v Variant, indirect bool) {
-	if p.past == nil || v == Aside {
+	if p.past == nil || p.tr.history.off || v == Aside {
 		return
 	}
 	place, ok := p.placeIn(app, indirect)
 	if !ok {
 		return
 	}
-	seq := &p.past[kindOf(v)]
+	seq := &p.past.kinds[kindOf(v)]
 	i, known := seq.at[place]
 	if !known {
 		seq.add(place)

@@ -120,6 +120,7 @@ func processorFeatures() features {
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
+	Reused                                                                             int // blocks that were taken over from a process before
 	Requests, Indirect, Units, Blocks, Stops, Signals, Traps, Toggles, Jumps, CalledIn int
 	Behind                                                                             int // stops of threads whose own signal was still to be reported: see behind.go
 	CacheBytes                                                                         int
@@ -131,7 +132,7 @@ func (s *Stats) add(o *Stats) {
 	for _, n := range []struct {
 		to   *int
 		from int
-	}{{&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Units, o.Units}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
+	}{{&s.Reused, o.Reused}, {&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Units, o.Units}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
 		{&s.Signals, o.Signals}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.CalledIn, o.CalledIn},
 		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
 		*n.to += n.from
@@ -269,8 +270,10 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 		p.words = 1
 	}
 	p.filtered = from.filtered
+	p.written.off = at != executing || tr.templates.off
 	if at == executing {
 		p.past = tr.history.historyOf(pid)
+		p.written.began = time.Now()
 		p.watchCalls = watchedCalls
 	}
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
@@ -397,6 +400,7 @@ func (p *Process) addThread(t *Thread) error {
 		t.SetBudget(m, unlimited)
 	}
 	s.initFrames()
+	s.initCaptures()
 	t.toggles = s.get(layout.Toggles)
 	p.stopToggling() // it is not alone any more
 	if !t.vfork {

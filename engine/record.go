@@ -3,6 +3,7 @@ package engine
 import (
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // Planner says what recorded blocks record.
@@ -11,7 +12,7 @@ import (
 // translated several times.
 type Planner interface {
 	// Plan is asked once for each block that is translated to be recorded. It
-	// sets want for each instruction: layout.InsRecorded and what goes with it;
+	// sets want for each instruction: records.InsRecorded and what goes with it;
 	// and its function's number. It returns the number of the block's image. A
 	// block of which nothing is wanted runs as it is.
 	Plan(p *Process, plan int, ins []x86.Insn, want []Want) (image uint32)
@@ -19,12 +20,12 @@ type Planner interface {
 
 // Want is what is to be recorded of one instruction.
 type Want struct {
-	Flags layout.InsFlags // layout.Ins…; 0: nothing of it
-	Func  uint32          // number in the profile, 0 none
+	Flags records.InsFlags // records.Ins…; 0: nothing of it
+	Func  uint32           // number in the profile, 0 none
 	// Sample: only one in so many executions is to be kept, by who reads the records
-	// (layout.Blocks.SampleRates); 0 and 1: all.
+	// (records.Blocks.SampleRates); 0 and 1: all.
 	Sample uint32
-	Regs   []layout.Reg // to be recorded before it
+	Regs   []records.Reg // to be recorded before it
 }
 
 // They are apart from those because a block may end in an indirect branch while its
@@ -43,7 +44,7 @@ type recording struct {
 	from, to uint16 // between these offsets ra and rb are in their spill words
 	ra, rb   x86.Reg
 	hasB     bool
-	odd      *oddities
+	odd      uint32 // number of its oddities in codeCache.odds, plus 1: blocks have no pointers, so that the collector passes them over
 }
 
 // recorder is the working state for one recorded block.
@@ -59,14 +60,14 @@ type recorder struct {
 	ways  [maxBlockInsns]insWay
 	rec   *recording // b's
 	loop  *loop
-	facts *layout.Block // the unit's, entered in the table at the end
+	facts *records.Block // the unit's, entered in the table at the end
 	sym   symbols
 	words int
-	sides []layout.Part // of a superblock, in their order
-	numAt int           // where the code has the number, to which the size is added when it is known
-	check int           // the instruction before which the chunk's end is checked; -1 at the start, with the flags kept
+	sides []records.Part // of a superblock, in their order
+	numAt int            // where the code has the number, to which the size is added when it is known
+	check int            // the instruction before which the chunk's end is checked; -1 at the start, with the flags kept
 
-	slotted bool   // the first word of a record comes last (slots.go)
+	slotted bool   // the first word of a record comes last (ring.go)
 	slotAt  int    // where the code has the displacement of the slot that is looked at; 0: it looks at none
 	as      uint32 // the number of a part, if it is one that is completed
 }
@@ -136,14 +137,14 @@ func (p *Process) sampled(id uint32, want []Want) {
 
 // newFacts makes a block's static facts. They are valid until the next are made.
 // Accesses and words are filled in while the code is written.
-func (u *unit) newFacts(b *block, ins []x86.Insn, want []Want, image uint32) *layout.Block {
+func (u *unit) newFacts(b *block, ins []x86.Insn, want []Want, image uint32) *records.Block {
 	f := &u.facts
-	*f = layout.Block{Addr: b.app, Image: image, TimeWord: layout.NoWord, BranchWord: layout.NoWord, Ins: f.Ins[:0], Code: f.Code[:0], Regs: f.Regs[:0]}
+	*f = records.Block{Addr: b.app, Image: image, TimeWord: records.NoWord, BranchWord: records.NoWord, Ins: f.Ins[:0], Code: f.Code[:0], Regs: f.Regs[:0]}
 	u.accBuf = u.accBuf[:0]
 	for i := range ins {
 		in, off := &ins[i], uint16(len(f.Code))
 		f.Code = append(f.Code, u.p.insBytes(in)...)
-		f.Ins = append(f.Ins, layout.Ins{Off: off, Far: int32(in.Addr - b.app - uint64(off)), Len: in.Len, Flags: want[i].Flags, Func: want[i].Func})
+		f.Ins = append(f.Ins, records.Ins{Off: off, Far: int32(in.Addr - b.app - uint64(off)), Len: in.Len, Flags: want[i].Flags, Func: want[i].Func})
 	}
 	f.Branch, f.Target = branchKind(&ins[len(ins)-1])
 	return f
@@ -162,7 +163,7 @@ func (r *recorder) prefix(ins []x86.Insn) int {
 		used |= 1<<x86.RAX | 1<<x86.RDX
 	}
 	for i := range ins {
-		if r.want[i].Flags&layout.InsValues != 0 && loops(&ins[i]) { // a block of its own
+		if r.want[i].Flags&records.InsValues != 0 && loops(&ins[i]) { // a block of its own
 			if i == 0 {
 				used |= ins[0].Mentions() | 1<<x86.RAX | 1<<x86.RSI
 			}
@@ -199,10 +200,10 @@ func roomFor(in *x86.Insn) int {
 // reserved is the registers that an instruction's translation needs for itself:
 // a branch's look-up, a locked instruction's comparison.
 func (r *recorder) reserved(i int, in *x86.Insn) uint16 {
-	if in.Has(x86.AttrLock) && r.want[i].Flags&layout.InsValues != 0 {
+	if in.Has(x86.AttrLock) && r.want[i].Flags&records.InsValues != 0 {
 		return 1 << x86.RAX
 	}
-	if in.Cat == x86.CatSTRINGOP && r.want[i].Flags&layout.InsValues != 0 {
+	if in.Cat == x86.CatSTRINGOP && r.want[i].Flags&records.InsValues != 0 {
 		return 1<<x86.RSI | 1<<x86.RDI
 	}
 	switch in.Cat {
@@ -256,7 +257,7 @@ func (r *recorder) pick(used uint16) {
 func (r *recorder) emit() (next uint64) {
 	u, b := r.u, r.b
 	r.operands()
-	if r.want[0].Flags&layout.InsValues != 0 && loops(&r.ins[0]) {
+	if r.want[0].Flags&records.InsValues != 0 && loops(&r.ins[0]) {
 		return r.emitLoop()
 	}
 	r.place()
@@ -304,9 +305,9 @@ func (r *recorder) operands() {
 		r.u.opBuf = in.Accesses(r.u.opBuf)
 		ops := r.u.opBuf[from:]
 		if len(ops) > 0 {
-			r.facts.Ins[i].Flags |= layout.InsMemory
+			r.facts.Ins[i].Flags |= records.InsMemory
 		}
-		if r.want[i].Flags&(layout.InsAddrs|layout.InsValues) != 0 {
+		if r.want[i].Flags&(records.InsAddrs|records.InsValues) != 0 {
 			r.ops[i] = ops
 			r.facts.Ins[i].Accesses = r.u.accesses(len(ops))
 			r.ways[i] = r.choose(i)
@@ -377,12 +378,12 @@ func (r *recorder) needsB() bool {
 		if len(r.want[i].Regs) > 0 {
 			return true
 		}
-		if len(r.ops[i]) > 0 && r.want[i].Flags&layout.InsValues != 0 {
+		if len(r.ops[i]) > 0 && r.want[i].Flags&records.InsValues != 0 {
 			return true
 		}
 		for j := range r.ops[i] {
 			o := &r.ops[i][j]
-			if o.Index != x86.NoReg || o.AL || o.Kind != layout.AccessPlain && o.Kind != layout.AccessString {
+			if o.Index != x86.NoReg || o.AL || o.Kind != records.AccessPlain && o.Kind != records.AccessString {
 				return true
 			}
 		}
@@ -402,7 +403,7 @@ func (p *Process) numbered(id uint32, words int) uint32 {
 	if !p.sizes {
 		return id
 	}
-	return layout.Number(id, words)
+	return records.Number(id, words)
 }
 
 // eachSlot tells whether the block looks at a slot of its own.
@@ -431,7 +432,7 @@ func (r *recorder) newWord() (index int16, off int) {
 // wantsTime tells whether a time stamp is recorded: one a block, whatever instructions ask.
 func (r *recorder) wantsTime() bool {
 	for i := range r.want {
-		if r.want[i].Flags&layout.InsTime != 0 {
+		if r.want[i].Flags&records.InsTime != 0 {
 			return true
 		}
 	}

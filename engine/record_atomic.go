@@ -155,7 +155,7 @@ func (r *recorder) locked(i int, in *x86.Insn) {
 	}
 	r.applyFrom(in, source)
 	a.LockCmpxchg(target, size, rb)
-	r.rec.stretch(stretch{from: loop, to: r.offset(), again: true, write: true})
+	r.stretch(stretch{from: loop, to: r.offset(), again: true, write: true})
 	if live {
 		r.flagsSavedSince(saved)
 	}

@@ -4,6 +4,7 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // finish writes the end of the record, gives the registers back and writes the
@@ -13,10 +14,10 @@ import (
 // that the code at its target finds the application's.
 func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 	u, b := r.u, r.b
-	u.lastRecorded = r.want[i].Flags&layout.InsRecorded != 0
+	u.lastRecorded = r.want[i].Flags&records.InsRecorded != 0
 	// Whether the branch's outcome or its target's value is recorded decides how it
 	// is written.
-	branch := r.want[i].Flags&layout.InsBranch != 0 && r.facts.Branch != layout.BranchNone
+	branch := r.want[i].Flags&records.InsBranch != 0 && r.facts.Branch != records.BranchNone
 	if !r.isBranch(in) {
 		// The instruction is where a fault belongs: exec is set behind what counts
 		// ahead of it.
@@ -28,7 +29,7 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 		r.epilogue()
 		return in.Next()
 	}
-	if branch && r.facts.Branch == layout.BranchCond {
+	if branch && r.facts.Branch == records.BranchCond {
 		return r.finishCond(i, in)
 	}
 	// ff /2 to /5 are the indirect calls and jumps.
@@ -110,7 +111,7 @@ func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 // valueOfTarget tells whether the value that an indirect branch loads is wanted.
 // The branch itself has loaded it: there is no second look at memory.
 func (r *recorder) valueOfTarget(i int) bool {
-	return r.want[i].Flags&layout.InsValues != 0 && len(r.ops[i]) > 0
+	return r.want[i].Flags&records.InsValues != 0 && len(r.ops[i]) > 0
 }
 
 // finishIndirect records the target of an indirect branch: it is loaded once,
@@ -137,7 +138,7 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	r.epilogue()
 	switch in.Cat {
 	case x86.CatRET:
-		if u.p.awaits { // only now: a window that closes there leaves a mark behind the record
+		if u.p.awaits || u.p.captures.returns { // only now: a window that closes there leaves a mark behind the record
 			a.StoreWord(layout.S3, x86.RCX)
 			u.checkReturn(in)
 			a.LoadWord(x86.RCX, layout.S3)
@@ -152,31 +153,31 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 }
 
 // branchKind tells how an instruction leaves its block.
-func branchKind(in *x86.Insn) (layout.BranchKind, uint64) {
+func branchKind(in *x86.Insn) (records.BranchKind, uint64) {
 	direct := in.Opcode != 0xff
 	switch in.Mnem {
 	case x86.MXBEGIN: // always to its fallback
-		return layout.BranchJump, in.Target()
+		return records.BranchJump, in.Target()
 	case x86.MXABORT:
-		return layout.BranchNone, 0
+		return records.BranchNone, 0
 	}
 	switch in.Cat {
 	case x86.CatCONDBR:
-		return layout.BranchCond, in.Target()
+		return records.BranchCond, in.Target()
 	case x86.CatUNCONDBR:
 		if direct {
-			return layout.BranchJump, in.Target()
+			return records.BranchJump, in.Target()
 		}
-		return layout.BranchIndJump, 0
+		return records.BranchIndJump, 0
 	case x86.CatCALL:
 		if direct {
-			return layout.BranchCall, in.Target()
+			return records.BranchCall, in.Target()
 		}
-		return layout.BranchIndCall, 0
+		return records.BranchIndCall, 0
 	case x86.CatRET:
-		return layout.BranchRet, 0
+		return records.BranchRet, 0
 	case x86.CatSYSCALL, x86.CatINTERRUPT:
-		return layout.BranchSyscall, 0
+		return records.BranchSyscall, 0
 	}
-	return layout.BranchNone, 0
+	return records.BranchNone, 0
 }

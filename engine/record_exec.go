@@ -3,6 +3,7 @@ package engine
 import (
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // choose decides in which way instruction i is executed so that its values can
@@ -13,7 +14,7 @@ import (
 func (r *recorder) choose(i int) insWay {
 	in, ops := &r.ins[i], r.ops[i]
 	// Branches are written by finish, which records the target's value itself.
-	if r.want[i].Flags&layout.InsValues == 0 || len(ops) == 0 || len(ops) > 2 || r.isBranch(in) {
+	if r.want[i].Flags&records.InsValues == 0 || len(ops) == 0 || len(ops) > 2 || r.isBranch(in) {
 		return wayPlain
 	}
 	switch in.Cat {
@@ -26,7 +27,7 @@ func (r *recorder) choose(i int) insWay {
 	// serve for a single load, which then overwrites it; for all else there is no
 	// third register.
 	for k := range ops {
-		if !r.reaches(&ops[k]) && (ops[k].Store || len(ops) == 2 || ops[k].Seg == layout.SegGS) {
+		if !r.reaches(&ops[k]) && (ops[k].Store || len(ops) == 2 || ops[k].Seg == records.SegGS) {
 			return wayPlain
 		}
 	}
@@ -57,7 +58,7 @@ func stringWay(in *x86.Insn, ops []x86.Operand) insWay {
 	if loops(in) {
 		return wayLoop
 	}
-	if ops[0].Kind == layout.AccessPlain && in.Enc == x86.EncLegacy && in.Map == 0 {
+	if ops[0].Kind == records.AccessPlain && in.Enc == x86.EncLegacy && in.Map == 0 {
 		return wayString
 	}
 	return wayPlain
@@ -84,7 +85,7 @@ func atomicWay(in *x86.Insn) insWay {
 // A pair of different sizes, or one that is not explicit, is read beside the
 // instruction.
 func pairWay(in *x86.Insn, ops []x86.Operand) insWay {
-	if ops[0].Kind != layout.AccessPlain || ops[1].Kind != layout.AccessPlain {
+	if ops[0].Kind != records.AccessPlain || ops[1].Kind != records.AccessPlain {
 		return wayPlain
 	}
 	switch in.Mnem {
@@ -141,10 +142,10 @@ func (r *recorder) storeWay(in *x86.Insn, o *x86.Operand) insWay {
 	}
 	size := o.Size
 	switch o.Kind {
-	case layout.AccessPlain:
+	case records.AccessPlain:
 	// The copy is written under the same mask: its other lanes are stale, and
 	// readers leave them out.
-	case layout.AccessMasked, layout.AccessPacked:
+	case records.AccessMasked, records.AccessPacked:
 		if o.Mask != x86.MaskK {
 			return wayPlain
 		}
@@ -170,7 +171,7 @@ func (r *recorder) loadWay(in *x86.Insn, o *x86.Operand) insWay {
 		return wayPlain
 	}
 	switch o.Kind {
-	case layout.AccessPlain:
+	case records.AccessPlain:
 		switch {
 		case powerOfTwo(o.Size), o.Size == 10 && in.Cat == x86.CatX87:
 			return wayThrough
@@ -179,7 +180,7 @@ func (r *recorder) loadWay(in *x86.Insn, o *x86.Operand) insWay {
 		}
 	// Lanes need a vector register: rb could not leave the masked ones out of the
 	// load.
-	case layout.AccessMasked, layout.AccessPacked:
+	case records.AccessMasked, records.AccessPacked:
 		if r.transits(in, o) {
 			return wayVector
 		}
@@ -293,7 +294,7 @@ func (r *recorder) modify(i int, in *x86.Insn) {
 	}
 	from := r.offset()
 	a.Load(rb, m, int(o.Size))
-	r.rec.stretch(stretch{from: from, to: r.offset(), write: true})
+	r.stretch(stretch{from: from, to: r.offset(), write: true})
 	a.Put(r.rec.ra, old, rb)
 	// The store comes before the flags: should it fault, nothing has changed yet.
 	if live && delta != 0 {

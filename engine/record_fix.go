@@ -38,16 +38,25 @@ type oddities struct {
 }
 
 // oddly returns a block's oddities to be added to.
-func (rec *recording) oddly() *oddities {
-	if rec.odd == nil {
-		rec.odd = new(oddities)
+func (p *Process) oddly(rec *recording) *oddities {
+	if rec.odd == 0 {
+		p.odds = append(p.odds, new(oddities))
+		rec.odd = uint32(len(p.odds))
 	}
-	return rec.odd
+	return p.odds[rec.odd-1]
 }
 
-func (rec *recording) note(f fixup) { o := rec.oddly(); o.fixes = append(o.fixes, f) }
+// oddOf is a block's oddities, nil if it has none.
+func (p *Process) oddOf(rec *recording) *oddities {
+	if rec.odd == 0 {
+		return nil
+	}
+	return p.odds[rec.odd-1]
+}
 
-func (rec *recording) stretch(s stretch) { o := rec.oddly(); o.stretches = append(o.stretches, s) }
+func (r *recorder) note(f fixup) { o := r.u.p.oddly(r.rec); o.fixes = append(o.fixes, f) }
+
+func (r *recorder) stretch(s stretch) { o := r.u.p.oddly(r.rec); o.stretches = append(o.stretches, s) }
 
 // offset is where the next byte lies in the block's code.
 func (r *recorder) offset() uint32 { return uint32(r.u.asm.Here() - r.b.code) }
@@ -61,7 +70,7 @@ func (r *recorder) borrow(g x86.Reg, word int) (giveBack func()) {
 	from := r.offset()
 	return func() {
 		r.u.asm.LoadWord(g, word)
-		r.rec.note(fixup{from, r.offset(), g, word})
+		r.note(fixup{from, r.offset(), g, word})
 	}
 }
 
@@ -95,16 +104,17 @@ func (r *recorder) setFlags() {
 
 // flagsSavedSince notes that the flags are in the area from an offset up to here.
 func (r *recorder) flagsSavedSince(from uint32) {
-	r.rec.note(fixup{from, r.offset(), x86.NoReg, spillF + 8})
+	r.note(fixup{from, r.offset(), x86.NoReg, spillF + 8})
 }
 
 // fix takes what recording has put aside back into the registers.
 func (rec *recording) fix(t *Thread, at uint32, regs *sys.Regs) {
-	if rec.odd == nil {
+	odd := t.p.oddOf(rec)
+	if odd == nil {
 		return
 	}
-	for i := range rec.odd.fixes {
-		f := &rec.odd.fixes[i]
+	for i := range odd.fixes {
+		f := &odd.fixes[i]
 		if at < f.from || at >= f.to {
 			continue
 		}
@@ -124,12 +134,13 @@ func (rec *recording) fix(t *Thread, at uint32, regs *sys.Regs) {
 
 // again tells whether the instruction whose code holds the offset has not
 // happened yet.
-func (rec *recording) again(at uint32) bool {
-	if rec.odd == nil {
+func (rec *recording) again(p *Process, at uint32) bool {
+	odd := p.oddOf(rec)
+	if odd == nil {
 		return false
 	}
-	for i := range rec.odd.stretches {
-		if s := &rec.odd.stretches[i]; s.again && at >= s.from && at < s.to {
+	for i := range odd.stretches {
+		if s := &odd.stretches[i]; s.again && at >= s.from && at < s.to {
 			return true
 		}
 	}
@@ -138,12 +149,13 @@ func (rec *recording) again(at uint32) bool {
 
 // writes tells whether a fault at the offset is a load's whose instruction also
 // writes.
-func (rec *recording) writes(at uint32) bool {
-	if rec.odd == nil {
+func (rec *recording) writes(p *Process, at uint32) bool {
+	odd := p.oddOf(rec)
+	if odd == nil {
 		return false
 	}
-	for i := range rec.odd.stretches {
-		if s := &rec.odd.stretches[i]; s.write && at >= s.from && at < s.to {
+	for i := range odd.stretches {
+		if s := &odd.stretches[i]; s.write && at >= s.from && at < s.to {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -11,7 +12,7 @@ import (
 // and a loop: each iteration loads its element once, puts it into the record and
 // stores or compares it from the register. A record has room for so many bytes
 // of each operand; when they are full it is completed as one of a part of the
-// instruction (layout.InsPart), and the block starts over with what is left. So
+// instruction (records.InsPart), and the block starts over with what is left. So
 // a record never depends on the count, an interruption loses nothing, and the
 // instruction retires with the last one.
 //
@@ -28,7 +29,7 @@ type loop struct {
 }
 
 // loops tells whether the block is such a loop.
-func (rec *recording) loops() bool { return rec.odd != nil && rec.odd.loop != nil }
+func (rec *recording) loops(p *Process) bool { o := p.oddOf(rec); return o != nil && o.loop != nil }
 
 // pointer is a string operand's register and where a record has it, before and
 // after.
@@ -129,7 +130,7 @@ func (r *recorder) emitLoop() (next uint64) {
 // whole: they are the same, but that it doesn't retire.
 // Both blocks are known before any code of them runs.
 func (r *recorder) addPart() {
-	r.facts.Ins[0].Flags |= layout.InsPart
+	r.facts.Ins[0].Flags |= records.InsPart
 	if id := r.u.p.facts.Add(r.facts); id != r.loop.part {
 		panic("number of a part")
 	}
@@ -143,7 +144,7 @@ func (r *recorder) addPart() {
 func (e *element) room() {
 	r, list := e.recorder, e.facts.Ins[0].Accesses
 	r.loop = &loop{bits: r.ops[0][0].AddrBits}
-	r.rec.oddly().loop = r.loop
+	r.u.p.oddly(r.rec).loop = r.loop
 	for k := range list {
 		w, _ := r.newWord()
 		list[k].AuxWord = w
@@ -208,7 +209,7 @@ func (e *element) iterate() (ends []asm.Site) {
 	default: // lods
 		a.MovToRAX(e.size, rb)
 	}
-	e.rec.stretch(stretch{from: from, to: e.offset(), again: true})
+	e.stretch(stretch{from: from, to: e.offset(), again: true})
 	switch {
 	case compares:
 		a.FlagsToRAX()
@@ -261,8 +262,8 @@ func (e *element) leave(id uint32) {
 	e.as = id
 	a.LoadWord(e.step, layout.Scratch0)
 	a.LoadWord(e.left, layout.Scratch1)
-	e.rec.note(fixup{e.borrowed, e.offset(), e.step, layout.Scratch0})
-	e.rec.note(fixup{e.borrowed, e.offset(), e.left, layout.Scratch1})
+	e.note(fixup{e.borrowed, e.offset(), e.step, layout.Scratch0})
+	e.note(fixup{e.borrowed, e.offset(), e.left, layout.Scratch1})
 	e.epilogue()
 }
 
@@ -270,7 +271,7 @@ func (e *element) leave(id uint32) {
 // iterations that it has done.
 // An iteration that has not been completed is not in it.
 func (t *Thread) cutLoop(rec *recording, regs *sys.Regs, at uint32) {
-	s, l := t.slot, rec.odd.loop
+	s, l := t.slot, t.p.oddOf(rec).loop
 	start := int(s.get(layout.Buf) - s.base)
 	moved := false
 	for _, p := range l.pointers {
@@ -296,7 +297,7 @@ func (t *Thread) cutLoop(rec *recording, regs *sys.Regs, at uint32) {
 func (t *Thread) iterations(b *block, i int, regs *sys.Regs) []uint64 {
 	f := t.p.facts.Get(b.rec.id)
 	in := &f.Ins[i]
-	if len(in.Accesses) == 0 || in.Accesses[0].Kind != layout.AccessString {
+	if len(in.Accesses) == 0 || in.Accesses[0].Kind != records.AccessString {
 		return nil
 	}
 	var one [1]x86.Insn
@@ -315,11 +316,11 @@ func (t *Thread) iterations(b *block, i int, regs *sys.Regs) []uint64 {
 		}
 		moved = moved || before != now
 		record[1+2*k], record[2+2*k] = before, now
-		if v := in.Accesses[k].Value; v != layout.NoWord {
+		if v := in.Accesses[k].Value; v != records.NoWord {
 			record[1+part.Ins[0].Accesses[k].Value] = word(v)
 		}
 	}
-	if w := part.TimeWord; w != layout.NoWord {
+	if w := part.TimeWord; w != records.NoWord {
 		record[1+w] = word(f.TimeWord)
 	}
 	if !moved {
@@ -330,31 +331,31 @@ func (t *Thread) iterations(b *block, i int, regs *sys.Regs) []uint64 {
 
 // part returns the facts of a part of instruction i alone, of a block with facts f.
 // They are made when first needed, and kept.
-func (rec *recording) part(p *Process, f *layout.Block, i int) *layout.Block {
-	o := rec.oddly()
+func (rec *recording) part(p *Process, f *records.Block, i int) *records.Block {
+	o := p.oddly(rec)
 	if id := o.parts[i]; id != 0 {
 		return p.facts.Get(id)
 	}
 	in := f.Ins[i]
-	b := &layout.Block{Addr: f.InsAddr(i), Image: f.Image, Code: f.Code[in.Off:][:in.Len],
-		TimeWord: layout.NoWord, BranchWord: layout.NoWord}
+	b := &records.Block{Addr: f.InsAddr(i), Image: f.Image, Code: f.Code[in.Off:][:in.Len],
+		TimeWord: records.NoWord, BranchWord: records.NoWord}
 	in.Off, in.Far = 0, 0
-	in.Flags = in.Flags&^layout.InsRegs | layout.InsPart
-	in.Accesses = append([]layout.Access{}, in.Accesses...)
+	in.Flags = in.Flags&^records.InsRegs | records.InsPart
+	in.Accesses = append([]records.Access{}, in.Accesses...)
 	b.Words = 2 * len(in.Accesses)
 	for k := range in.Accesses {
 		a := &in.Accesses[k]
 		a.Word, a.AuxWord = int16(2*k), int16(2*k+1)
-		if a.Value != layout.NoWord {
+		if a.Value != records.NoWord {
 			a.Value = int16(b.Words)
 			b.Words++
 		}
 	}
-	if f.TimeWord != layout.NoWord {
+	if f.TimeWord != records.NoWord {
 		b.TimeWord = int16(b.Words)
 		b.Words++
 	}
-	b.Ins = []layout.Ins{in}
+	b.Ins = []records.Ins{in}
 	if o.parts == nil {
 		o.parts = make(map[int]uint32)
 	}

@@ -3,7 +3,7 @@ package engine
 import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // before writes what is recorded ahead of instruction i: addresses, masks,
@@ -24,12 +24,12 @@ func (r *recorder) before(i int) {
 		// What the operand itself says is copied; where its words are is found out
 		// here.
 		acc := o.Access
-		acc.Word, acc.AuxWord, acc.IndexWord, acc.Value = layout.NoWord, layout.NoWord, layout.NoWord, layout.NoWord
+		acc.Word, acc.AuxWord, acc.IndexWord, acc.Value = records.NoWord, records.NoWord, records.NoWord, records.NoWord
 		r.address(o, &acc)
 		r.lanesOf(o, &acc)
 		r.facts.Ins[i].Accesses[j] = acc
 	}
-	if r.want[i].Flags&layout.InsValues != 0 {
+	if r.want[i].Flags&records.InsValues != 0 {
 		r.valuesBefore(i)
 	}
 }
@@ -38,7 +38,7 @@ func (r *recorder) before(i int) {
 //
 // Constant addresses need no word at all, addresses of a known unknown part none either: the
 // facts say which word and what to add.
-func (r *recorder) address(o *x86.Operand, acc *layout.Access) {
+func (r *recorder) address(o *x86.Operand, acc *records.Access) {
 	if o.AL {
 		r.addressAL(o, acc)
 		return
@@ -48,7 +48,7 @@ func (r *recorder) address(o *x86.Operand, acc *layout.Access) {
 		acc.Offset = o.Disp
 		return
 	}
-	if o.Kind == layout.AccessString && o.AddrBits == 32 {
+	if o.Kind == records.AccessString && o.AddrBits == 32 {
 		acc.Word = r.pointer32(o)
 		return
 	}
@@ -56,7 +56,7 @@ func (r *recorder) address(o *x86.Operand, acc *layout.Access) {
 	k, constant := r.sym.key(o)
 	// A repeated string instruction's word is its pointer as it is: where it ends
 	// is compared with it.
-	if e := r.sym.find(k); e != nil && (o.Kind != layout.AccessString || constant == e.off) {
+	if e := r.sym.find(k); e != nil && (o.Kind != records.AccessString || constant == e.off) {
 		acc.Word, acc.Offset = e.word, constant-e.off
 		return
 	}
@@ -84,7 +84,7 @@ func (r *recorder) pointer32(o *x86.Operand) int16 {
 }
 
 // addressAL makes the word for xlat: rbx plus the zero-extended al.
-func (r *recorder) addressAL(o *x86.Operand, acc *layout.Access) {
+func (r *recorder) addressAL(o *x86.Operand, acc *records.Access) {
 	a := &r.u.asm
 	w, off := r.newWord()
 	acc.Word = w
@@ -95,17 +95,17 @@ func (r *recorder) addressAL(o *x86.Operand, acc *layout.Access) {
 
 // lanesOf makes the words beside the address that an access needs: mask,
 // indices, bit offset. What a string instruction needs comes after it.
-func (r *recorder) lanesOf(o *x86.Operand, acc *layout.Access) {
+func (r *recorder) lanesOf(o *x86.Operand, acc *records.Access) {
 	switch o.Kind {
-	case layout.AccessBits:
+	case records.AccessBits:
 		w, off := r.newWord()
 		acc.AuxWord = w
 		r.bitOffset(o, off)
-	case layout.AccessMasked, layout.AccessPacked:
+	case records.AccessMasked, records.AccessPacked:
 		w, off := r.newWord()
 		acc.AuxWord = w
 		r.mask(o, off)
-	case layout.AccessGather:
+	case records.AccessGather:
 		n := (int(o.IndexBytes) + 7) / 8
 		if o.IndexBytes < 16 {
 			n = 2 // a vector store writes sixteen bytes
@@ -212,9 +212,9 @@ func (r *recorder) putVector(off int, v uint8, size int, evex bool) {
 func (r *recorder) after(i int) {
 	for j := range r.ops[i] {
 		o := &r.ops[i][j]
-		if o.Kind == layout.AccessString {
+		if o.Kind == records.AccessString {
 			acc := &r.facts.Ins[i].Accesses[j]
-			if o.Store && r.want[i].Flags&layout.InsValues != 0 { // stos: the same each time
+			if o.Store && r.want[i].Flags&records.InsValues != 0 { // stos: the same each time
 				acc.Lanes = 1
 			}
 			if o.AddrBits == 32 {
@@ -226,7 +226,7 @@ func (r *recorder) after(i int) {
 			r.u.asm.Put(r.rec.ra, off, o.Base)
 		}
 	}
-	if r.want[i].Flags&layout.InsValues != 0 {
+	if r.want[i].Flags&records.InsValues != 0 {
 		r.valuesAfter(i)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // at is the memory that an access names before the instruction. tmp takes the
@@ -13,9 +14,9 @@ import (
 func (r *recorder) at(o *x86.Operand, tmp x86.Reg) (m asm.Mem, ok bool) {
 	m = asm.Mem{Base: o.Base, Index: o.Index, Scale: o.IndexScale, Disp: o.Disp}
 	switch o.Seg {
-	case layout.SegFS:
+	case records.SegFS:
 		m.Seg = x86.SegFS
-	case layout.SegGS:
+	case records.SegGS:
 		return m, false
 	}
 	if o.Base != x86.NoReg || o.Index != x86.NoReg {
@@ -47,10 +48,10 @@ func (r *recorder) at(o *x86.Operand, tmp x86.Reg) (m asm.Mem, ok bool) {
 // address.
 func (r *recorder) reaches(o *x86.Operand) bool {
 	if o.Base != x86.NoReg || o.Index != x86.NoReg {
-		return o.Seg != layout.SegGS && o.Disp == int64(int32(o.Disp))
+		return o.Seg != records.SegGS && o.Disp == int64(int32(o.Disp))
 	}
 	addr := uint64(o.Disp)
-	return o.Seg != layout.SegGS && (int64(addr) == int64(int32(addr)) || o.AddrBits == 64 && r.u.ar.near(addr))
+	return o.Seg != records.SegGS && (int64(addr) == int64(int32(addr)) || o.AddrBits == 64 && r.u.ar.near(addr))
 }
 
 // onRegister writes the instruction with general register rm in place of its

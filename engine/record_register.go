@@ -4,13 +4,14 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // registers records what the registers that are wanted of instruction i hold
 // before it. Registers that are parts of one share its words. What the processor
 // does not have is not recorded.
 func (r *recorder) registers(i int) {
-	seen := make(map[layout.Reg]int16)
+	seen := make(map[records.Reg]int16)
 	for _, reg := range r.want[i].Regs {
 		whole := wholeRegister(reg, r.want[i].Regs)
 		w, ok := seen[whole]
@@ -21,21 +22,21 @@ func (r *recorder) registers(i int) {
 			}
 			seen[whole] = w
 		}
-		r.facts.Regs = append(r.facts.Regs, layout.RegWord{Ins: uint16(i), Reg: reg, Word: w})
-		r.facts.Ins[i].Flags |= layout.InsRegs
+		r.facts.Regs = append(r.facts.Regs, records.RegWord{Ins: uint16(i), Reg: reg, Word: w})
+		r.facts.Ins[i].Flags |= records.InsRegs
 	}
 }
 
 // wholeRegister is the register that a register is the low part of: of vector
 // registers the widest in the list.
-func wholeRegister(reg layout.Reg, list []layout.Reg) layout.Reg {
+func wholeRegister(reg records.Reg, list []records.Reg) records.Reg {
 	n := reg & 0xff
 	switch reg &^ 0xff {
-	case layout.RegGPR32, layout.RegGPR16, layout.RegGPR8, layout.RegHigh:
-		return layout.RegGPR64 | n
-	case layout.RegXMM, layout.RegYMM, layout.RegZMM:
+	case records.RegGPR32, records.RegGPR16, records.RegGPR8, records.RegHigh:
+		return records.RegGPR64 | n
+	case records.RegXMM, records.RegYMM, records.RegZMM:
 		for _, o := range list {
-			if c := o &^ 0xff; o&0xff == n && c > reg&^0xff && c <= layout.RegZMM {
+			if c := o &^ 0xff; o&0xff == n && c > reg&^0xff && c <= records.RegZMM {
 				reg = o
 			}
 		}
@@ -44,14 +45,14 @@ func wholeRegister(reg layout.Reg, list []layout.Reg) layout.Reg {
 }
 
 // registerWords is how many words the registers of a list may take.
-func registerWords(list []layout.Reg) (n int) {
+func registerWords(list []records.Reg) (n int) {
 	for _, reg := range list {
 		switch reg &^ 0xff {
-		case layout.RegXMM, layout.RegX87:
+		case records.RegXMM, records.RegX87:
 			n += 2
-		case layout.RegYMM:
+		case records.RegYMM:
 			n += 4
-		case layout.RegZMM:
+		case records.RegZMM:
 			n += 8
 		default:
 			n++
@@ -61,17 +62,17 @@ func registerWords(list []layout.Reg) (n int) {
 }
 
 // register writes one whole register into the record; false if there is none.
-func (r *recorder) register(reg layout.Reg) (word int16, ok bool) {
+func (r *recorder) register(reg records.Reg) (word int16, ok bool) {
 	a := &r.u.asm
 	n := uint8(reg)
 	switch c := reg &^ 0xff; c {
-	case layout.RegGPR64:
+	case records.RegGPR64:
 		w, off := r.newWord()
 		r.general(x86.Reg(n), off)
 		return w, true
-	case layout.RegXMM, layout.RegYMM, layout.RegZMM:
-		return r.vectorRegister(n, 16<<((c-layout.RegXMM)>>8))
-	case layout.RegMask:
+	case records.RegXMM, records.RegYMM, records.RegZMM:
+		return r.vectorRegister(n, 16<<((c-records.RegXMM)>>8))
+	case records.RegMask:
 		if !r.u.p.hasAVX512 {
 			return 0, false
 		}
@@ -79,19 +80,19 @@ func (r *recorder) register(reg layout.Reg) (word int16, ok bool) {
 		a.MoveMask64(r.rec.rb, n)
 		a.Put(r.rec.ra, off, r.rec.rb)
 		return w, true
-	case layout.RegMMX, layout.RegX87:
-		return r.stackRegister(n, c == layout.RegX87), true
+	case records.RegMMX, records.RegX87:
+		return r.stackRegister(n, c == records.RegX87), true
 	}
 	switch reg {
-	case layout.RegFlags:
+	case records.RegFlags:
 		return r.flags(), true
-	case layout.RegMXCSR:
+	case records.RegMXCSR:
 		w, off := r.newWord()
 		a.PutImm(r.rec.ra, off, 0)
 		a.Stmxcsr(asm.At(r.rec.ra, off))
 		return w, true
 	}
-	return layout.NoWord, true
+	return records.NoWord, true
 }
 
 // general writes a general register; those that the block has borrowed are in

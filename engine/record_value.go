@@ -3,7 +3,7 @@ package engine
 import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // maxValue is the largest operand whose value is recorded, in bytes.
@@ -53,10 +53,10 @@ func (r *recorder) wayOf(i, j int) (valueWay, x86.Op) {
 		return valueWhole, x86.Op{}
 	}
 	switch o.Kind {
-	case layout.AccessMasked, layout.AccessGather:
+	case records.AccessMasked, records.AccessGather:
 		return r.laneWay(in, o)
-	case layout.AccessPlain:
-	case layout.AccessString: // stos; the others are loops
+	case records.AccessPlain:
+	case records.AccessString: // stos; the others are loops
 		return valueRegister, x86.Op{Class: x86.ClassGPR64, ID: uint8(x86.RAX)}
 	default:
 		return valueNone, x86.Op{}
@@ -120,7 +120,7 @@ func stackWay(in *x86.Insn, o *x86.Operand) (valueWay, x86.Op) {
 // since inactive lanes must not be touched.
 func (r *recorder) laneWay(in *x86.Insn, o *x86.Operand) (valueWay, x86.Op) {
 	// Without a mask nothing tells which lanes were read.
-	if o.Kind == layout.AccessGather && o.Mask == x86.MaskNone {
+	if o.Kind == records.AccessGather && o.Mask == x86.MaskNone {
 		return valueNone, x86.Op{}
 	}
 	switch in.Mnem {
@@ -131,7 +131,7 @@ func (r *recorder) laneWay(in *x86.Insn, o *x86.Operand) (valueWay, x86.Op) {
 			}
 		}
 	}
-	if op, ok := vectorBeside(in, o); ok && (in.Cat == x86.CatDATAXFER || o.Kind == layout.AccessGather || isMaskMove(in)) {
+	if op, ok := vectorBeside(in, o); ok && (in.Cat == x86.CatDATAXFER || o.Kind == records.AccessGather || isMaskMove(in)) {
 		return valueVector, op
 	}
 	return valueNone, x86.Op{}
@@ -149,7 +149,7 @@ func isMaskMove(in *x86.Insn) bool {
 // vectorBeside is the vector register that a move loads or stores whole.
 // ok is false for an instruction that is no such move.
 func vectorBeside(in *x86.Insn, o *x86.Operand) (x86.Op, bool) {
-	if !in.VectorMove() && o.Kind != layout.AccessGather && !isMaskMove(in) {
+	if !in.VectorMove() && o.Kind != records.AccessGather && !isMaskMove(in) {
 		return x86.Op{}, false
 	}
 	k := 0
@@ -172,7 +172,7 @@ func vectorBeside(in *x86.Insn, o *x86.Operand) (x86.Op, bool) {
 func valueWords(o *x86.Operand) int {
 	n := int(o.Size)
 	switch o.Kind {
-	case layout.AccessMasked, layout.AccessGather, layout.AccessPacked:
+	case records.AccessMasked, records.AccessGather, records.AccessPacked:
 		n *= int(o.Lanes)
 	}
 	return (n + 7) / 8
@@ -220,7 +220,7 @@ func (r *recorder) valuesAfter(i int) {
 
 // targetValue records what an indirect branch loaded, which is in rcx.
 func (r *recorder) targetValue(i int, in *x86.Insn) {
-	if r.want[i].Flags&layout.InsValues == 0 {
+	if r.want[i].Flags&records.InsValues == 0 {
 		return
 	}
 	for j := range r.ops[i] {
@@ -303,7 +303,7 @@ func (r *recorder) memoryValue(i, j int) {
 			}
 			r.loadAddress(acc, int64(at+part))
 			src := asm.At(rb, 0)
-			if acc.Seg == layout.SegFS {
+			if acc.Seg == records.SegFS {
 				src.Seg = x86.SegFS
 			}
 			a.LoadRex(rb, src, n)
@@ -317,12 +317,12 @@ func (r *recorder) memoryValue(i, j int) {
 // loadAddress writes the address of an access plus extra into rb.
 // The record has what the address was formed from, also where the instruction has
 // changed the register since.
-func (r *recorder) loadAddress(acc *layout.Access, extra int64) {
+func (r *recorder) loadAddress(acc *records.Access, extra int64) {
 	a, rb := &r.u.asm, r.rec.rb
 	// Offset is relative to the word in the record, or the whole address if there
 	// is none.
 	addr := acc.Offset + extra
-	if acc.Word == layout.NoWord {
+	if acc.Word == records.NoWord {
 		a.MovImm(rb, uint64(addr))
 		return
 	}

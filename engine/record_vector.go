@@ -4,6 +4,7 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // Operands of more than eight bytes, and masked ones, are loaded into a vector
@@ -31,17 +32,17 @@ const (
 // else stays as it is.
 func (r *recorder) transits(in *x86.Insn, o *x86.Operand) bool {
 	if in.Enc == x86.EncLegacy {
-		return o.Kind == layout.AccessPlain && o.Size == 16
+		return o.Kind == records.AccessPlain && o.Size == 16
 	}
 	if !r.u.p.hasAVX512 {
-		return in.Enc == x86.EncVEX && o.Kind == layout.AccessPlain && (o.Size == 16 || o.Size == 32)
+		return in.Enc == x86.EncVEX && o.Kind == records.AccessPlain && (o.Size == 16 || o.Size == 32)
 	}
 	switch {
-	case o.Kind == layout.AccessPlain:
+	case o.Kind == records.AccessPlain:
 		return vectorSize(o.Size)
 	case o.Mask != x86.MaskK:
 		return false
-	case o.Kind == layout.AccessPacked:
+	case o.Kind == records.AccessPacked:
 		return vectorSize(o.Size*uint32(o.Lanes)) && (o.Size >= 4 || r.u.p.hasVBMI2)
 	case o.AnyOf != 0:
 		return powerOfTwo(o.Size) && vectorSize(o.Size*uint32(o.AnyOf)) && (o.Size >= 4 || r.u.p.hasVBMI2)
@@ -102,9 +103,9 @@ func (r *recorder) masked(in *x86.Insn, o *x86.Operand, m asm.Mem) {
 	a := &r.u.asm
 	l := asm.Masked{V: transitHigh, K: in.MaskReg, Elem: int(o.Size), Size: int(o.Size) * int(max(o.Lanes, 1))}
 	switch {
-	case o.Kind == layout.AccessPlain:
+	case o.Kind == records.AccessPlain:
 		a.EvexLoad(transitHigh, m, int(o.Size))
-	case o.Kind == layout.AccessPacked: // expanded as the instruction does it, and compressed again
+	case o.Kind == records.AccessPacked: // expanded as the instruction does it, and compressed again
 		l.Expand(a, m)
 		l.Compress(a)
 	case o.AnyOf != 0: // broadcast to the lanes that want it, of which the first is left

@@ -125,7 +125,7 @@ func (tr *Tracer) bringHome(t *Thread) error {
 		t.held = t.held[1:]
 	}
 	if t.native { // which may have changed it
-		t.appGS = regs.Gs_base
+		t.noteGS(regs)
 	}
 	var none heldSignal
 	if err := tr.toClean(t, regs, &none); err != nil {

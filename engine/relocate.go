@@ -29,6 +29,9 @@ func (u *unit) copy(in *x86.Insn) {
 func (u *unit) relocate(in *x86.Insn, code []byte) {
 	addr := u.ripTarget(in)
 	a := &u.asm
+	if in.AddrBits == 32 { // what becomes of the address where the image lies elsewhere is not worth saying
+		u.p.written.mixed = true
+	}
 	if addr < 1<<31 {
 		a.CopyAbs(in, code, uint32(addr))
 		return
@@ -36,13 +39,22 @@ func (u *unit) relocate(in *x86.Insn, code []byte) {
 	disp := int64(addr) - int64(a.Here()+uint64(in.Len))
 	if disp == int64(int32(disp)) {
 		a.CopyDisp(code, int(in.DispOff), uint32(disp))
+		u.reloc(relocDisp, in.Addr, 4, int(in.Len)-int(in.DispOff)-4)
 		return
 	}
 	r := scratchFor(in.Mentions())
 	a.StoreWord(farSpill, r)
 	a.MovImm(r, addr)
+	u.farReloc(in, addr)
 	a.CopyAt(in, code, r)
 	a.LoadWord(r, farSpill)
+}
+
+// farReloc notes an address that was just loaded. One of 32 bits is of what lies where it lies.
+func (u *unit) farReloc(in *x86.Insn, addr uint64) {
+	if addr>>32 != 0 && int64(addr) != int64(int32(addr)) {
+		u.reloc(relocAbs, in.Addr, 8, 0)
+	}
 }
 
 // farSpill is the spill word of relocate.

@@ -30,6 +30,11 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 		return tr.placeEntered(t)
 	case layout.ReqReturned:
 		return tr.placeReturned(t)
+	case layout.ReqCapture:
+		return tr.captureAsked(t)
+	case layout.ReqLeft:
+		tr.captureLeft(t)
+		return nil
 	}
 	if s := p.sideOf(req); s != nil {
 		return tr.takeSide(t, s)

@@ -6,6 +6,7 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -57,7 +58,7 @@ func (r *recorder) side(i int, in *x86.Insn) {
 	site := u.asm.JccLater(cc)
 	id := r.rec.id + uint32(len(r.sides)) + 1
 	u.sides = append(u.sides, sideExit{site: site, rec: r.rec, id: id, words: r.words, target: other, how: u.p.arrivalFrom(in.Addr, other)})
-	r.sides = append(r.sides, layout.Part{Ins: i + 1, Words: r.words, Target: in.Target()})
+	r.sides = append(r.sides, records.Part{Ins: i + 1, Words: r.words, Target: in.Target()})
 }
 
 // lateExit notes the displacement of a branch that leaves a superblock, and its request.
@@ -141,7 +142,7 @@ func (p *Process) sideOf(req uint32) *lateSide {
 // number gives the facts of a way out of b their number, if they have none, and returns it.
 func (p *Process) number(s *lateSide, b *block) uint32 {
 	if s.id == 0 {
-		part := layout.Part{Ins: int(s.ins & lateIns), Words: int(s.words), Target: s.target}
+		part := records.Part{Ins: int(s.ins & lateIns), Words: int(s.words), Target: s.target}
 		if s.ins&lateBack != 0 {
 			part.Target = p.insAddr(b, part.Ins)
 		}

@@ -76,6 +76,15 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 			}
 		}
 	}
+	if j := p.captureJump(regs.Rip, &h); j != nil {
+		t.noteGS(regs)
+		tr.probeHit(p)
+		regs.Rip = j.entry
+		return tr.enter(t, regs, 0)
+	}
+	if tr.bailOut(t, regs, &h) {
+		return tr.resume(t, 0)
+	}
 	p.stats.Signals++
 	if tr.postpone(t, regs, &h) {
 		return tr.resume(t, 0)
@@ -104,7 +113,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 		if t.p.mode == ModeNative {
 			return tr.ignore(t, regs, h)
 		}
-		t.appGS = regs.Gs_base
+		t.noteGS(regs)
 	}
 	sets, err := sys.ReadSignalSets(t.tid)
 	if err != nil {
@@ -272,12 +281,17 @@ func (tr *Tracer) stepToClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
 		if n > 0 && tr.clean(t, regs, false) {
 			return nil
 		}
+		tr.hurry(t, regs)
 		if a := t.p.areaAt(regs.Rip); n > 400 && (a == nil || !a.inReturn(regs.Rip)) { // which may drop many frames
 			return tr.lost(t, regs)
 		}
 		tr.awaitRoom(t, regs)
 		if err := tr.stepHidden(t, regs); err != nil {
 			return err
+		}
+		if k := len(t.held); k > 0 && tr.bailOut(t, regs, &t.held[k-1]) {
+			t.held = t.held[:k-1]
+			continue
 		}
 		if k := len(t.held); k > 0 && t.held[k-1].fault() { // the application's own fault comes first
 			first := t.held[k-1]

@@ -118,7 +118,7 @@ func (tr *Tracer) startHit(t *Thread, regs *sys.Regs, at uint64) (done bool, err
 		return false, nil
 	}
 	regs.Rip = at
-	t.appGS = regs.Gs_base
+	t.noteGS(regs)
 	if s.left--; s.left == 0 || s.rseq[at] {
 		p.endStart()
 	}

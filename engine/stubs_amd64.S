@@ -77,6 +77,29 @@
 #define PTO      0x28
 #define PSET     0x30
 #define PGONE    0x50
+#define CAWAIT   0x9000
+#define CTOP     0x9008
+#define CBACK    0x9010
+#define CSPILL   0x9040
+#define CNEXT    0x9060
+#define CNATIVE  0x9068
+#define CASKAT   0x9070
+#define CLEFTSP  0x9078
+#define CLEFTTO  0x9080
+#define CENTERS  0x9088
+#define CTEXT    0x9090
+#define CFRAMES  0x1a00000
+#define CFSP     0x1a00000
+#define CFSITE   0x1a00008
+#define CFPOINT  0x1a00010
+#define CFRAME   128
+#define CMASK    0x3fffff
+#define CSITES   0xa0000
+#define CSITEMASK 0x7fff
+#define CSITESHIFT 3
+#define CLEAVES  0x100000
+#define CMAXLEAVES 0x10000
+#define MARKCALL 0x8b
 #define SPINS    4000
 #define FEWSPINS 200
 #define CPUNODE  0x7b
@@ -158,12 +181,12 @@
 
 /* Wakes a processing thread that sleeps: r9 is the control area. */
 .macro RINGBELL
-	lock inc dword ptr [r9+CBELL]
+	lock inc dword ptr [r9+CBELL-BELLBELOW]
 	cmp dword ptr [r9+NOCALLS], 0
 	jne 99f
 	mov gs:[SAVE+96], rcx
 	mov gs:[SAVE+104], rsi
-	lea rdi, [r9+CBELL]
+	lea rdi, [r9+CBELL-BELLBELOW]
 	mov esi, 1
 	mov edx, 1
 	mov eax, SYS_futex
@@ -300,7 +323,7 @@ alleria_switch_core:
 	mov gs:[HEAD], rcx		/* published: x86 keeps stores in order */
 	mov r9, gs:[CONTROL]
 	mfence
-	cmp dword ptr [r9+CASLEEP], 0
+	cmp dword ptr [r9+CASLEEP-BELLBELOW], 0
 	jne 7f
 	/* Is the next chunk free? Head minus Tail is how many are not. */
 1:	mov rax, rcx
@@ -395,7 +418,7 @@ alleria_switch_wait:
 	mov gs:[rdi+CHUNKCTL], rax
 	mov r9, gs:[CONTROL]
 	mfence
-	cmp dword ptr [r9+CASLEEP], 0
+	cmp dword ptr [r9+CASLEEP-BELLBELOW], 0
 	je 15f
 	RINGBELL
 15:	mov r11d, ecx
@@ -489,7 +512,7 @@ alleria_switch_wait:
 	mov gs:[HEAD], rcx
 	mov gs:[BUF], rdx
 	mfence
-	cmp dword ptr [r9+CASLEEP], 0
+	cmp dword ptr [r9+CASLEEP-BELLBELOW], 0
 	je 29f
 	mov rsi, rdx
 	RINGBELL
@@ -710,6 +733,233 @@ alleria_return_any:
 	jmp alleria_switch
 	.globl alleria_return_end
 alleria_return_end:
+
+/* Captures of intercepted calls. Code at a function's entry, or at a return that has reached a frame, has put rax and rcx
+ * into CSPILL, where it goes on into CBACK, and where the tracer is asked instead into CASKAT. It goes to code of the
+ * function's (engine/capture_code.go), which calls these routines in turn: begin, values, enter or done. Nothing that was written
+ * counts before the last of them moves BUF, so that a fault of a load leads to bail, and the tracer does it all. */
+.macro CSAVE
+	mov gs:[CSPILL+16], rdx
+	lahf
+	seto al
+	mov gs:[CSPILL+24], rax
+.endm
+
+/* The chunk's end, and the time. The ring pointer comes to rcx. */
+.macro CBEGIN
+1:	mov rcx, gs:[BUF]
+	cmp rcx, gs:[END]
+	jbe 2f
+	lea rax, 1b[rip]
+	mov gs:[RESUME], rax
+	mov qword ptr gs:[CARRY], 0
+	jmp alleria_switch
+2:	rdtsc
+	shl rdx, 32
+	or rax, rdx
+	mov [rcx+16], rax
+.endm
+
+/* rcx is behind the last word, rax the call's first. */
+.macro CCOMMIT
+	mov rdx, gs:[BUF]
+	mov [rdx+8], rax
+	mov rax, rcx
+	sub rax, rdx
+	shr rax, 3
+	dec rax
+	mov [rdx], rax
+	mov byte ptr [rdx+7], MARKCALL
+	mov gs:[BUF], rcx
+	mov gs:[FLOOR], rcx
+.endm
+
+/* The frame at rcx is none any more; the one below it comes to rcx. */
+.macro CDROP
+	mov dword ptr gs:[rcx+CFSP+4], FRAMENONE >> 32
+	sub ecx, CFRAME
+	and ecx, CMASK
+.endm
+
+/* An entry: CNEXT is where its values are written, from rcx on. */
+	.globl alleria_capture
+alleria_capture:
+	CSAVE
+	CBEGIN
+	mov rax, [rsp]
+	mov [rcx+24], rsp
+	mov [rcx+32], rax
+	add rcx, 40
+	jmp qword ptr gs:[CNEXT]
+
+/* The values of an entry are written: a frame is pushed for function CENTERS. */
+	.globl alleria_capture_enter
+alleria_capture_enter:
+	CCOMMIT
+	mov ecx, gs:[CTOP]
+	mov rdx, gs:[CENTERS]
+1:	mov rax, gs:[rcx+CFSP]
+	cmp rax, rsp
+	ja 3f
+	jne 2f
+	cmp rdx, gs:[rcx+CFPOINT]
+	jne 3f
+2:	CDROP
+	jmp 1b
+3:	add ecx, CFRAME
+	and ecx, CMASK
+	mov rax, [rsp]
+	mov gs:[rcx+CFSP], rsp
+	mov gs:[rcx+CFSITE], rax
+	mov gs:[rcx+CFPOINT], rdx
+	mov gs:[CTOP], rcx
+	mov rdx, rsp
+	neg rdx
+	mov gs:[CAWAIT], rdx
+	cmp dword ptr gs:[CNATIVE], 0
+	je 5f
+	/* Is it caught natively where the call returns to? Else an int3 lies in front of CBACK. */
+	mov rdx, rax
+	shr rdx, CSITESHIFT
+	xor edx, eax
+	and edx, CSITEMASK
+	mov rcx, gs:[CONTROL]
+	lea rdx, [rcx+rdx*8+CSITES]
+	mov ecx, 8
+4:	cmp rax, [rdx]
+	je 5f
+	add rdx, 8
+	dec ecx
+	jnz 4b
+	dec qword ptr gs:[CBACK]
+/* All registers as they were, and on. */
+	.globl alleria_capture_out
+alleria_capture_out:
+5:	mov rax, gs:[CSPILL+24]
+	add al, 127
+	sahf
+	mov rdx, gs:[CSPILL+16]
+	mov rcx, gs:[CSPILL+8]
+	mov rax, gs:[CSPILL]
+	jmp qword ptr gs:[CBACK]
+
+/* The values of an entry whose return is not awaited. */
+	.globl alleria_capture_done
+alleria_capture_done:
+	CCOMMIT
+	jmp alleria_capture_out
+
+/* A return from CLEFTSP to CLEFTTO has reached a frame. All that have returned are captured, by code of their own that comes
+ * back to left_done, the others dropped. */
+	.globl alleria_capture_left, alleria_capture_left_done
+alleria_capture_left:
+	CSAVE
+1:	mov ecx, gs:[CTOP]
+	mov rax, gs:[rcx+CFSP]
+	cmp rax, gs:[CLEFTSP]
+	ja 4f
+	jne 2f
+	mov rax, gs:[rcx+CFSITE]
+	cmp rax, gs:[CLEFTTO]
+	jne 2f
+	mov edx, gs:[rcx+CFPOINT]
+	cmp edx, CMAXLEAVES
+	jae alleria_capture_bail
+	shl edx, 3
+	add rdx, gs:[CONTROL]
+	mov rax, [rdx+CLEAVES]
+	test rax, rax
+	jz alleria_capture_bail
+	jmp rax
+alleria_capture_left_done:
+	CCOMMIT
+	mov ecx, gs:[CTOP]
+2:	CDROP
+	mov gs:[CTOP], rcx
+	mov rax, gs:[rcx+CFSP]
+	neg rax
+	mov gs:[CAWAIT], rax
+	jmp 1b
+4:	jmp alleria_capture_out
+
+/* The beginning of a return's call. */
+	.globl alleria_capture_leave
+alleria_capture_leave:
+	CBEGIN
+	mov edx, gs:[CTOP]
+	mov rax, gs:[rdx+CFSP]
+	mov [rcx+24], rax
+	mov rax, gs:[rdx+CFSITE]
+	mov [rcx+32], rax
+	add rcx, 40
+	jmp qword ptr gs:[CNEXT]
+
+/* A string at rdx: its part is written at rcx, with at most rax bytes, a multiple of eight; where rax has its lowest bit set, longer
+ * ones are not for code. */
+	.globl alleria_capture_text, alleria_capture_text_core, alleria_capture_text_end
+alleria_capture_text:
+	mov gs:[CTEXT], rsi
+	mov gs:[CTEXT+8], rdi
+	mov gs:[CTEXT+16], r8
+	mov gs:[CTEXT+24], r9
+	mov gs:[CTEXT+32], rcx
+	mov gs:[CTEXT+40], rax
+alleria_capture_text_core:
+	and eax, -8
+	lea r9, [rcx+rax+8]
+	add rcx, 8
+	movabs r8, 0x8080808080808080
+	movabs rsi, 0x0101010101010101
+1:	mov rax, [rdx]
+	mov [rcx], rax
+	mov rdi, rax
+	sub rdi, rsi
+	not rax
+	and rdi, rax
+	and rdi, r8
+	jnz 2f
+	add rdx, 8
+	add rcx, 8
+	cmp rcx, r9
+	jb 1b
+	test byte ptr gs:[CTEXT+40], 1
+	jnz alleria_capture_text_bail
+	mov rdx, gs:[CTEXT+32]
+	lea rax, [rcx-8]
+	sub rax, rdx
+	shl rax, 8
+	or rax, 3
+	jmp 3f
+	/* rdi's lowest bit is that of the first zero byte: what lies behind is none of it */
+2:	lea rax, [rdi-1]
+	xor rax, rdi
+	and [rcx], rax
+	bsf rdi, rdi
+	shr edi, 3
+	mov rdx, gs:[CTEXT+32]
+	add rcx, 8
+	lea rax, [rcx+rdi-15]
+	sub rax, rdx
+	shl rax, 8
+3:	mov [rdx], rax
+	mov r9, gs:[CTEXT+24]
+	mov r8, gs:[CTEXT+16]
+	mov rdi, gs:[CTEXT+8]
+	mov rsi, gs:[CTEXT]
+	jmp qword ptr gs:[CNEXT]
+alleria_capture_text_end:
+	.globl alleria_capture_text_bail, alleria_capture_bail
+alleria_capture_text_bail:
+	mov r9, gs:[CTEXT+24]
+	mov r8, gs:[CTEXT+16]
+	mov rdi, gs:[CTEXT+8]
+	mov rsi, gs:[CTEXT]
+alleria_capture_bail:
+	mov rax, gs:[CASKAT]
+	mov gs:[CBACK], rax
+	jmp alleria_capture_out
+	.globl alleria_capture_end
+alleria_capture_end:
 
 /* A thread that was stopped in a system call goes on here: the kernel restarts
  * calls two bytes before where it left. The instruction after is reached with

@@ -5,11 +5,15 @@ package engine
 extern const uint8_t alleria_stubs[], alleria_stubs_end[], alleria_indirect[], alleria_request[],
 	alleria_request_core[], alleria_request_end[], alleria_switch[], alleria_switch_core[], alleria_switch_end[],
 	alleria_switch_wait[], alleria_switch_tail[], alleria_syscall[], alleria_syscall_after[], alleria_inject[], alleria_inject_after[],
+	alleria_capture[], alleria_capture_enter[], alleria_capture_done[], alleria_capture_left[], alleria_capture_left_done[],
+	alleria_capture_leave[], alleria_capture_text[], alleria_capture_text_core[], alleria_capture_text_end[], alleria_capture_text_bail[], alleria_capture_bail[], alleria_capture_end[],
 	alleria_entered[], alleria_return[], alleria_return_any[], alleria_return_end[], alleria_batch[], alleria_batch_end[];
 #define OFF(l) static uint64_t off_##l(void) { return (uint64_t)(alleria_##l - alleria_stubs); }
 OFF(stubs_end) OFF(indirect) OFF(request) OFF(request_core) OFF(request_end) OFF(switch) OFF(switch_core)
 OFF(switch_end) OFF(switch_wait) OFF(switch_tail) OFF(syscall) OFF(syscall_after) OFF(inject) OFF(inject_after)
 OFF(entered) OFF(return) OFF(return_any) OFF(return_end)
+OFF(capture) OFF(capture_enter) OFF(capture_done) OFF(capture_left) OFF(capture_left_done) OFF(capture_leave)
+OFF(capture_text) OFF(capture_text_core) OFF(capture_text_end) OFF(capture_text_bail) OFF(capture_bail) OFF(capture_end)
 */
 import "C"
 
@@ -32,6 +36,16 @@ type routines struct {
 	inject, injectAfter        uint64
 	entered                    uint64 // counted places
 	ret, retAny, retEnd        uint64
+	capture                    captureRoutines
+}
+
+// captureRoutines are those that capture calls. A fault in them or in code that goes to them leads
+// to bail, one between text and textEnd to textBail.
+type captureRoutines struct {
+	begin, enter, done                uint64
+	left, leftDone, leave             uint64
+	text, textCore, textEnd, textBail uint64
+	bail, end                         uint64
 }
 
 // routineOffsets takes them from the linker's addresses of the labels, so that nothing has to
@@ -56,6 +70,12 @@ func routineOffsets() routines {
 		ret:          uint64(C.off_return()),
 		retAny:       uint64(C.off_return_any()),
 		retEnd:       uint64(C.off_return_end()),
+		capture: captureRoutines{
+			begin: uint64(C.off_capture()), enter: uint64(C.off_capture_enter()), done: uint64(C.off_capture_done()),
+			left: uint64(C.off_capture_left()), leftDone: uint64(C.off_capture_left_done()), leave: uint64(C.off_capture_leave()),
+			text: uint64(C.off_capture_text()), textCore: uint64(C.off_capture_text_core()), textEnd: uint64(C.off_capture_text_end()), textBail: uint64(C.off_capture_text_bail()),
+			bail: uint64(C.off_capture_bail()), end: uint64(C.off_capture_end()),
+		},
 	}
 }
 

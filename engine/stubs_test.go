@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // TestStubConstants compares the words that the assembly routines use with the
@@ -27,6 +28,12 @@ func TestStubConstants(t *testing.T) {
 		"TASLEEP": layout.TracerAsleep, "TRACERCPU": layout.TracerCPU, "CROWDED": layout.Crowded, "REQCPU": layout.ReqCPU, "CBELL": layout.ConsumerBell, "CASLEEP": layout.ConsumerAsleep, "NOCALLS": layout.NoCalls,
 		"FRAMEPLACE": layout.FramePlace, "FRAMESP": layout.FrameSP, "FRAMESITE": layout.FrameSite, "FRAMENONE": layout.FrameNone,
 		"REQ_INDIRECT": layout.ReqIndirect, "PLACES": layout.PlaceTable, "PCODE": layout.PlaceCode, "PMARK": layout.PlaceMark,
+		"CAWAIT": layout.CaptureAwait, "CTOP": layout.CaptureTop, "CBACK": layout.CaptureBack, "CSPILL": layout.CaptureSpill, "CNEXT": layout.CaptureNext,
+		"CNATIVE": layout.CaptureNative, "CASKAT": layout.CaptureAskAt, "CLEFTSP": layout.CaptureLeftSP, "CLEFTTO": layout.CaptureLeftTo,
+		"CENTERS": layout.CaptureEnters, "CTEXT": layout.CaptureText, "CFRAMES": layout.CaptureFrames, "CFSP": layout.CaptureFrames + layout.CaptureSP,
+		"CFSITE": layout.CaptureFrames + layout.CaptureSite, "CFPOINT": layout.CaptureFrames + layout.CapturePoint, "CFRAME": layout.CaptureFrame,
+		"CMASK": layout.CaptureFrame*layout.CaptureMax - 1, "CSITES": layout.CaptureSites, "CSITEMASK": layout.MaxCaptureSites - 1,
+		"CSITESHIFT": layout.CaptureSiteShift, "CLEAVES": layout.CaptureLeaves, "CMAXLEAVES": layout.MaxCaptureLeaves, "MARKCALL": records.MarkCall,
 		"PADDR": layout.PlaceAddr, "PINSIDE": layout.PlaceInside, "PTO": layout.PlaceTo, "PSET": layout.PlaceSet, "PGONE": layout.PlaceGone,
 	}
 	for _, m := range regexp.MustCompile(`(?m)^#define (\w+)\s+(\w+)`).FindAllStringSubmatch(string(src), -1) {
@@ -53,8 +60,10 @@ func TestSlotPartsDoNotOverlap(t *testing.T) {
 		{"save area", layout.Save, layout.SaveFlags + 8}, {"operand", layout.Operand, layout.VecSave + 64},
 		{"counting", layout.CountReg, layout.CountLanes + 8}, {"budgets", layout.Budgets, budgetOff(NumMetrics, 0)}, {"x87 registers", layout.FXSave, layout.FXSave + 512},
 		{"chunk control", layout.ChunkCtl, layout.ChunkCtl + layout.MaxChunks*layout.ChunkCtlSize},
+		{"captures", layout.CaptureAwait, layout.CaptureVec + 16*64},
 		{"frames' places", layout.FramePlace, layout.FramePlace + 2*layout.FrameMax},
 		{"tables", layout.TableOff, int(tableOff(numVariants))}, {"counters", layout.CounterOff, layout.CounterOff + 8*layout.MaxCounters},
+		{"captures' frames", layout.CaptureFrames, layout.CaptureFrames + layout.CaptureFrame*layout.CaptureMax},
 		{"frames", layout.FrameSP, layout.FrameSite + 8*layout.FrameMax}, {"ring", layout.RingOff, layout.RingOff + layout.RingMax},
 		{"slot", layout.SlotSize, layout.SlotSize},
 	}

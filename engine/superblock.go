@@ -2,7 +2,7 @@ package engine
 
 import (
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // A recorded block goes on behind branches, the way they will most likely go: along jumps and
@@ -185,7 +185,7 @@ func untilUnwanted(ins []x86.Insn, want []Want) int {
 	if !anyWanted(want[:end]) {
 		return end
 	}
-	for end < len(ins) && want[end-1].Flags&layout.InsBranch == 0 {
+	for end < len(ins) && want[end-1].Flags&records.InsBranch == 0 {
 		next := end + basic(ins[end:])
 		if !anyWanted(want[end:next]) {
 			break

@@ -201,6 +201,9 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 	addr, length, third := regs.Rdi, regs.Rsi, regs.Rdx
 	switch nr {
 	case sysMmap:
+		if third&protWrite != 0 && regs.R10&mapAnonymous == 0 {
+			p.written.touch(res, res+length)
+		}
 		p.mapped(res, length, third&protExec != 0)
 	case sysMremap:
 		p.unmapped(addr, length)
@@ -209,6 +212,9 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 	case sysMunmap:
 		p.unmapped(addr, length)
 	case sysMprotect, sysPkeyProtect:
+		if third&protWrite != 0 {
+			p.written.touch(addr, addr+length)
+		}
 		p.mapped(addr, length, third&protExec != 0)
 	default:
 		p.code.valid = false

@@ -1,6 +1,9 @@
 package engine
 
-import "alleria/internal/layout"
+import (
+	"alleria/internal/layout"
+	"alleria/internal/records"
+)
 
 // Toggle is one window that translated code opens and closes by itself, without
 // asking: at the nth arrival at one place it goes on in the recording variant, at
@@ -85,7 +88,7 @@ func (p *Process) toggleAt(pl *Place, v Variant, mark uint64, other *Place, n ui
 		inside = 1
 	}
 	base := p.control()
-	for i, w := range []uint64{layout.Mark(layout.MarkSwitch, mark), addr, inside, uint64(tableOff(v)),
+	for i, w := range []uint64{records.Mark(records.MarkSwitch, mark), addr, inside, uint64(tableOff(v)),
 		base + uint64(pl.offset()), Never, base + uint64(other.offset()), n} {
 		pl.word(layout.PlaceMark + 8*i).Store(w)
 	}

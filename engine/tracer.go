@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"alleria/engine/launch"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -16,17 +17,17 @@ import (
 // The zero value of every switch is the faster way, so that a client need not know
 // them.
 type Options struct {
-	Path   string   // the executable
-	Argv   []string // with argv[0]
-	Env    []string
-	Dir    string // "": the tracer's
-	NoASLR bool
+	launch.Program
 
-	// The rings: Chunks chunks to begin with, two or more, of ChunkBytes each, a
-	// power of two; 0: nothing can be recorded. Who consumes them lets them grow.
+	// The rings: Chunks chunks to begin with, of ChunkBytes each, a
+	// power of two; 0: nothing can be recorded. Who consumes them lets them grow. With a single chunk a thread waits
+	// until that is consumed.
 	ChunkBytes, Chunks int
 	Lossy              bool // a thread without room overwrites its latest records instead of waiting
 	Buffering          int  // layout.Buffer…, how records are exchanged otherwise; with slots, Chunks is a power of two
+
+	// Ending, if any, is called before Run returns, while the page of BellMemory is still there.
+	Ending func()
 
 	Switches
 }
@@ -45,16 +46,19 @@ type Switches struct {
 	NoMemo       bool // each instruction is decoded anew
 	NoJumps      bool // native probes are int3s, all of them
 	NoSuper      bool // recorded blocks end at every branch
-	Sizes        bool // records begin with their size besides the number (layout.Number)
+	Sizes        bool // records begin with their size besides the number (records.Number)
 	NoLate       bool // all ways out of recorded blocks are written with them
 	NoStartSites bool // a native start stops at all of its system calls
 	NoShort      bool // superblocks of large programs are as long as those of small ones
 	Short        bool // superblocks of small programs are as short as those of large ones
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
 	NoBatch      bool // each system call at the start has stops of its own
+	NoReuse      bool // each process begins with an empty code cache
 	NoPrefetch   bool // what a program asked for when it ran before is not translated ahead
 	NoHandover   bool // who waits for the other side spins, wherever that is
-	NoBusy       bool // a process never stays in the cache because native probes are hit often
+	// Calls are captured by the tracer where they are made natively, or in the cache.
+	NoNativeCapture, NoCodeCapture bool
+	NoBusy                         bool // a process never stays in the cache because native probes are hit often
 }
 
 // Tracer runs one target and what that creates. Its methods are for the goroutine of Run.
@@ -83,6 +87,7 @@ type Tracer struct {
 	postponed []postponed
 	decoder   x86.Decoder // what it remembers holds for every program
 	history   history
+	templates templates
 	began     time.Time
 }
 
@@ -104,11 +109,11 @@ type Status struct {
 func New(o Options, c Client) *Tracer {
 	return &Tracer{opts: o, client: c, threads: make(map[int]*Thread), others: make(map[int]*follower),
 		children: make(map[int]childKind), began: time.Now(),
-		decoder: x86.Decoder{Off: o.NoMemo}, history: history{off: o.NoPrefetch}, hand: newHandover(o.NoHandover)}
+		decoder: x86.Decoder{Off: o.NoMemo}, history: history{off: o.NoPrefetch}, templates: templates{off: o.NoReuse}, hand: newHandover(o.NoHandover)}
 }
 
 // Run executes the target to its end, and waits for the end of what is followed. The error is the tracer's; the target's
-// own end is in Status. An ExecError means that nothing was executed.
+// own end is in Status. A launch.ExecError means that nothing was executed.
 //
 // It locks its goroutine to an OS thread for the duration, as ptrace requests are bound
 // to the thread that attached. When Run returns, the target has ended, also one
@@ -116,11 +121,11 @@ func New(o Options, c Client) *Tracer {
 func (tr *Tracer) Run() (Status, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	l, err := launchSeized(&tr.opts)
+	l, err := launch.StartSeized(&tr.opts.Program)
 	if err != nil {
 		return Status{}, err
 	}
-	if err := l.proceed(); err != nil {
+	if err := l.Proceed(); err != nil {
 		return Status{}, err
 	}
 	if tr.reports, err = sys.StartWaiter(); err != nil {
@@ -131,6 +136,9 @@ func (tr *Tracer) Run() (Status, error) {
 		return Status{}, err
 	}
 	defer tr.bell.close()
+	if tr.opts.Ending != nil {
+		defer tr.opts.Ending()
+	}
 	tr.hand.bell = tr.bell.control
 	tr.reports.Bell(tr.bell.word(layout.Doorbell), tr.bell.word(layout.TracerAsleep))
 	defer tr.reports.Bell(nil, nil)
@@ -153,6 +161,7 @@ func (tr *Tracer) Run() (Status, error) {
 	for _, e := range tr.lately {
 		e.p.close()
 	}
+	tr.templates.close()
 	return tr.status, tr.err
 }
 
@@ -172,19 +181,19 @@ func (tr *Tracer) report() (sys.Stop, bool) {
 // firstExec waits for the launcher to execute the target.
 // The launcher is single-threaded, and has only the signals to report that somebody
 // sends it: they are passed on.
-func (tr *Tracer) firstExec(l *launched) error {
+func (tr *Tracer) firstExec(l *launch.Launched) error {
 	errno := make(chan error, 1)
-	go func() { errno <- l.execErrno() }()
+	go func() { errno <- l.ExecError() }()
 	for {
 		s, ok := tr.report()
 		if !ok {
 			return errors.New("the launcher disappeared")
 		}
-		if s.TID != l.pid {
+		if s.TID != l.PID() {
 			tr.later = append(tr.later, s)
 			continue
 		}
-		tr.root = l.pid
+		tr.root = l.PID()
 		switch {
 		case s.Status.Signaled(): // somebody has ended it, as they would have the target
 			tr.status.End = endOf(s)
@@ -192,7 +201,7 @@ func (tr *Tracer) firstExec(l *launched) error {
 			return nil
 		case s.Status.Exited():
 			if err := <-errno; err != nil {
-				return &ExecError{tr.opts.Path, err}
+				return &launch.ExecError{Path: tr.opts.Path, Err: err}
 			}
 			return errors.New("the launcher ended before it executed the target")
 		case s.Event() == eventExec:
@@ -266,6 +275,7 @@ func (tr *Tracer) closeDropped(p *Process) {
 		}
 	}
 	if !tr.keepEnded(p) {
+		tr.templates.keep(p)
 		p.close()
 	}
 }

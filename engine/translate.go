@@ -4,6 +4,7 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // Bounds of a translation unit: how far one request translates along
@@ -49,8 +50,8 @@ type unit struct {
 	// lastRecorded: the instruction being written is part of the records.
 	lastRecorded bool
 	// facts is the block that is being recorded, before the table packs it.
-	facts  layout.Block
-	accBuf []layout.Access
+	facts  records.Block
+	accBuf []records.Access
 }
 
 // literal is a 64-bit constant that code at site refers to relatively.
@@ -77,6 +78,12 @@ type coldStub struct {
 // in variant v. It returns nil if there is no executable code at app.
 // It may return a block that existed already. A full cache gives nil as well.
 func (p *Process) translate(app uint64, v Variant) *block {
+	if p.from != nil {
+		p.lookAround()
+		if b := p.blockOf(app, v); b != nil {
+			return b
+		}
+	}
 	ar := p.areaFor(app)
 	if ar == nil {
 		return nil
@@ -128,6 +135,7 @@ func (p *Process) unit(ar *area, v Variant, body func(*unit) *block) *block {
 	for _, l := range u.lits {
 		u.asm.Link(l.site, u.asm.Here())
 		u.asm.Uint64(l.value)
+		u.reloc(relocAbs, l.value-1, 8, 0) // a return address: the call in front of it may be an image's last instruction
 	}
 	if u.asm.Full() {
 		panic("code cache: unit larger than its reserve")

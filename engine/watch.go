@@ -141,11 +141,14 @@ func (tr *Tracer) awaitReturn(t *Thread, inside bool) {
 // The kernel does not say which of the two stops it is: they are counted, and a thread that
 // is taken over between them forgets the count.
 func (tr *Tracer) callStop(t *Thread) error {
-	t.inCall = !t.inCall
 	var regs sys.Regs
 	if err := sys.GetRegs(t.tid, &regs); err != nil {
 		return err
 	}
+	if t.native && tr.inCache(t, regs.Rip) { // a call of the routines that capture
+		return tr.resume(t, 0)
+	}
+	t.inCall = !t.inCall
 	if t.inCall {
 		if t.native {
 			if err := tr.nativeCall(t, &regs); err != nil {

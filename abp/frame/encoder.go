@@ -196,7 +196,7 @@ func (e *Encoder) Chunk(words []uint64, opened, completed uint64) error {
 			return fmt.Errorf("mark %#x at word %d: %w", words[at], at, ErrMalformed)
 		}
 		switch kind, payload := SplitMark(words[at]); kind {
-		case MarkSkip:
+		case MarkSkip, MarkCall:
 		case MarkNote:
 			e.Marks = append(e.Marks, at)
 		case MarkSwitch:

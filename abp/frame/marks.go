@@ -43,6 +43,9 @@ const (
 	// MarkNote: payload words follow that become a row of a table. Only in rings: the
 	// encoder drops it, after it has said where it stood.
 	MarkNote = 0x8a
+	// MarkCall: payload words follow that are a captured call. Only in rings: the encoder drops it,
+	// calls have a file of their own.
+	MarkCall = 0x8b
 	// MarkLater is the first of those that later versions may add, which readers pass over: the
 	// upper byte of the payload is how many words follow.
 	MarkLater  = 0xa0
@@ -62,6 +65,9 @@ const numberBits = 24
 // To find the next execution by its block's shape takes a look into a table, and with thousands
 // of blocks those wait for each other.
 func (e *Encoder) Sized() { e.sized = e.strung }
+
+// IsSized tells whether executions begin so.
+func (e *Encoder) IsSized() bool { return e.sized }
 
 // idMask is which bits of an execution's first word are the number. The size is above them.
 func (e *Encoder) idMask() uint64 {
@@ -120,7 +126,7 @@ func markSize(first, second uint64, avail int) int {
 		n = 3
 	case MarkThread:
 		n = 4
-	case MarkSkip, MarkNote:
+	case MarkSkip, MarkNote, MarkCall:
 		n = 1 + payload
 	case MarkEmulated:
 		if avail < 2 || second > uint64(avail) {

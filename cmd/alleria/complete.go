@@ -22,6 +22,7 @@ func (a *app) complete(c *cobra.Command) {
 		"what":     recordableNames(),
 		"sort":     {"address", "name", "size"},
 		"syntax":   {"intel", "att"},
+		"tuner":    {"on", "off"},
 		"compress": {"off", "1", "3", "9", "19", "22"},
 		"image":    {"main", "app", "all"},
 		"select":   {"any", "anyMem", "form=", "class=", "isa=", "ext=", "cat="},

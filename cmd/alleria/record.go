@@ -29,6 +29,7 @@ import (
 type recordFlags struct {
 	opts     session.Options
 	window   windowFlags
+	pool     poolFlags
 	compress string
 	chunk    string
 	most     string
@@ -90,6 +91,7 @@ ended it.`,
 	fl.StringVar(&f.rate, "sample-rate", "", "record only bursts, this `part` of all instructions (1%, 1/20, 0.05), or as much as processing threads keep up with (auto); no thread ever waits")
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
 	fl.IntVar(&o.Threads, "threads", 0, "most processing threads: their `number` grows to that where one does not keep up (0: one a processor)")
+	f.pool.register(fl)
 	fl.StringSliceVar(&o.Engine, "engine", nil, "switch optimisations of the engine off by `name`, for comparison")
 	if err := fl.MarkHidden("engine"); err != nil {
 		panic(err) // there is no such flag: a mistake above
@@ -218,6 +220,9 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 		return usagef("--output is the name of a directory, not empty")
 	}
 	if o.Compress, err = parseCompress(f.compress); err != nil {
+		return err
+	}
+	if err := f.pool.check(fl, o); err != nil {
 		return err
 	}
 	return f.checkBounds()

@@ -25,8 +25,8 @@ directory, a process's within it, or one .abp file.
 
 Other tables instead: --inclusive, --callers, --callees (by following calls), --by-line,
 --by-instruction (of code), --by-address, --by-cacheline (of data), --tree, --by-program (of
-processes).`,
-		Example: "  alleria report out\n  alleria report --function BZ2_compressBlock --json out\n  alleria report --callers malloc out\n  alleria report --tree out\n  alleria report --by-program out\n  alleria report --by-line --function 'parse_*' out",
+processes), --adaptive (of the recording itself: processing threads and buffers over time).`,
+		Example: "  alleria report out\n  alleria report --function BZ2_compressBlock --json out\n  alleria report --callers malloc out\n  alleria report --tree out\n  alleria report --by-program out\n  alleria report --adaptive --svg adaptive.svg out\n  alleria report --by-line --function 'parse_*' out",
 		Args:    someProfiles,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if top < 0 {
@@ -36,6 +36,9 @@ processes).`,
 			view, err := views.chosen()
 			if err != nil {
 				return err
+			}
+			if view == "adaptive" {
+				return views.adaptation(a, args)
 			}
 			return openProfiles(args, func(profiles []*abp.Profile) error {
 				q, err := filter.query(profiles)

@@ -22,6 +22,8 @@ type reportViews struct {
 	byLine, byInstruction bool
 	byAddress, byLineOf   bool
 	tree, byProgram       bool
+	adaptive              bool
+	svg                   string // file for the picture of --adaptive
 	json                  bool
 	top                   int
 }
@@ -37,16 +39,24 @@ func (v *reportViews) register(fl *pflag.FlagSet) {
 	fl.BoolVar(&v.byLineOf, "by-cacheline", false, "cache lines of 64 bytes, with threads and how they share them")
 	fl.BoolVar(&v.tree, "tree", false, "the tree of processes, each with its own counts and those of its subtree")
 	fl.BoolVar(&v.byProgram, "by-program", false, "programs, each with the counts of all processes that executed it")
+	fl.BoolVar(&v.adaptive, "adaptive", false, "how the numbers of processing threads and buffers followed the load while it was recorded, over time, and why")
+	fl.StringVar(&v.svg, "svg", "", "with --adaptive: draw it into this `file`")
 }
 
 // chosen says which view is asked for, "" the usual report. The names are the flags'.
 func (v *reportViews) chosen() (string, error) {
 	var names []string
 	for name, set := range map[string]bool{"inclusive": v.inclusive, "callers": v.callers != "", "callees": v.callees != "", "by-line": v.byLine,
-		"by-instruction": v.byInstruction, "by-address": v.byAddress, "by-cacheline": v.byLineOf, "tree": v.tree, "by-program": v.byProgram} {
+		"by-instruction": v.byInstruction, "by-address": v.byAddress, "by-cacheline": v.byLineOf, "tree": v.tree, "by-program": v.byProgram, "adaptive": v.adaptive} {
 		if set {
 			names = append(names, name)
 		}
+	}
+	if v.svg != "" && !v.adaptive {
+		return "", usagef("--svg is for --adaptive; heatmap and pstree draw their own pictures")
+	}
+	if v.svg != "" && v.json {
+		return "", usagef("--svg and --json are two forms: ask for one")
 	}
 	slices.Sort(names)
 	if len(names) > 1 {

@@ -87,3 +87,9 @@ func (w *Writer) JmpWord(off int) { w.onWord(0xff, 4, off) }
 
 // JmpTable writes jmp gs:[index*8+off].
 func (w *Writer) JmpTable(off int, index x86.Reg) { w.onMem(0xff, 4, WordBy(off, index, 8), 0) }
+
+// CmpWordImm writes cmp dword gs:[off], v.
+func (w *Writer) CmpWordImm(off int, v uint32) {
+	w.onWord(0x81, 7, off)
+	w.u32(v)
+}

@@ -12,7 +12,7 @@ import (
 	"alleria/engine"
 	"alleria/engine/step"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // often is an interval at which open chunks are drained so often that a thread is hardly ever
@@ -24,29 +24,29 @@ func variants() []variant {
 	return []variant{
 		{name: "plain", mode: engine.ModePlain},
 		{name: "count", mode: engine.ModeCount, opts: func(o *engine.Options) { o.Ahead = true }},
-		{name: "addresses", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs},
+		{name: "addresses", mode: engine.ModeRecord, drain: often, want: records.InsRecorded | records.InsAddrs},
 		{name: "everything", mode: engine.ModeRecord, want: everything, opts: func(o *engine.Options) { o.Sizes = true }},
 		// Small chunks change often, and one block a unit links differently.
-		{name: "timed", mode: engine.ModeRecord, want: everything | layout.InsTime, chunk: 16 << 10,
+		{name: "timed", mode: engine.ModeRecord, want: everything | records.InsTime, chunk: 16 << 10,
 			opts: func(o *engine.Options) { o.NoFollow, o.NoHuge = true, true }},
 		// Without branches' outcomes blocks go on behind branches; once more with few of them.
-		{name: "values", mode: engine.ModeRecord, drain: often, want: everything&^layout.InsBranch | layout.InsTime, chunk: 16 << 10,
+		{name: "values", mode: engine.ModeRecord, drain: often, want: everything&^records.InsBranch | records.InsTime, chunk: 16 << 10,
 			opts: func(o *engine.Options) { o.Sizes = true }},
-		{name: "basic blocks", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoSuper = true }},
-		{name: "ways out at once", mode: engine.ModeRecord, drain: often, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.NoLate, o.Sizes = true, true }},
-		{name: "short superblocks", mode: engine.ModeRecord, want: layout.InsRecorded | layout.InsAddrs, opts: func(o *engine.Options) { o.Short = true }},
-		{name: "registers", mode: engine.ModeRecord, want: layout.InsRecorded, regs: comparedRegisters},
+		{name: "basic blocks", mode: engine.ModeRecord, drain: often, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.NoSuper = true }},
+		{name: "ways out at once", mode: engine.ModeRecord, drain: often, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.NoLate, o.Sizes = true, true }},
+		{name: "short superblocks", mode: engine.ModeRecord, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.Short = true }},
+		{name: "registers", mode: engine.ModeRecord, want: records.InsRecorded, regs: comparedRegisters},
 		// Instructions whose values are recorded are taken apart, also where flags are dead.
 		{name: "registers and values", mode: engine.ModeRecord, want: everything, regs: comparedRegisters},
 	}
 }
 
 // comparedRegisters is one of each kind or more.
-var comparedRegisters = []layout.Reg{
-	layout.RegGPR64, layout.RegGPR64 | 1, layout.RegGPR64 | 3, layout.RegGPR64 | 4, layout.RegGPR32 | 6, layout.RegGPR16 | 10,
-	layout.RegGPR8 | 9, layout.RegHigh | 2, layout.RegGPR64 | 11, layout.RegGPR64 | 15, layout.RegXMM | 1, layout.RegYMM | 1,
-	layout.RegZMM | 3, layout.RegXMM | 21, layout.RegMask | 1, layout.RegMMX | 2, layout.RegX87, layout.RegX87 | 5,
-	layout.RegRIP, layout.RegFlags, layout.RegMXCSR, layout.RegFSBase,
+var comparedRegisters = []records.Reg{
+	records.RegGPR64, records.RegGPR64 | 1, records.RegGPR64 | 3, records.RegGPR64 | 4, records.RegGPR32 | 6, records.RegGPR16 | 10,
+	records.RegGPR8 | 9, records.RegHigh | 2, records.RegGPR64 | 11, records.RegGPR64 | 15, records.RegXMM | 1, records.RegYMM | 1,
+	records.RegZMM | 3, records.RegXMM | 21, records.RegMask | 1, records.RegMMX | 2, records.RegX87, records.RegX87 | 5,
+	records.RegRIP, records.RegFlags, records.RegMXCSR, records.RegFSBase,
 }
 
 // registersCompared is of how many instructions of a program the registers are
@@ -54,8 +54,8 @@ var comparedRegisters = []layout.Reg{
 const registersCompared = 3000
 
 // registersOf is what the oracle says of them.
-func registersOf(in *step.Ins) map[layout.Reg][]byte {
-	m := make(map[layout.Reg][]byte)
+func registersOf(in *step.Ins) map[records.Reg][]byte {
+	m := make(map[records.Reg][]byte)
 	for _, r := range comparedRegisters {
 		m[r] = bytes.Clone(in.Register(r))
 	}
@@ -138,7 +138,7 @@ func checkValues(t testing.TB, path string, same bool) outcome {
 		}
 		ids := renumbering{oracle: uint32(pid), run: uint32(rec.pid)}
 		want := steps
-		if v.want&layout.InsAddrs == 0 { // what an interrupted instruction did is accesses
+		if v.want&records.InsAddrs == 0 { // what an interrupted instruction did is accesses
 			want = slices.DeleteFunc(slices.Clone(steps), func(e entry) bool { return e.part })
 		}
 		if msg := difference(entries, want, v.want, ids); msg != "" {
@@ -174,7 +174,7 @@ func sameOutcome(t testing.TB, name string, got, want outcome) {
 
 // difference describes the first entry in which got, the translator's, is not
 // want, the oracle's; empty if there is none.
-func difference(got, want []entry, flags layout.InsFlags, ids renumbering) string {
+func difference(got, want []entry, flags records.InsFlags, ids renumbering) string {
 	for i := range want {
 		if i >= len(got) {
 			return fmt.Sprintf("%d entries, the oracle has %d; the next is\n%s", len(got), len(want), around(want, i))
@@ -189,7 +189,7 @@ func difference(got, want []entry, flags layout.InsFlags, ids renumbering) strin
 	return ""
 }
 
-func entryDiffers(got, want *entry, flags layout.InsFlags, ids renumbering) string {
+func entryDiffers(got, want *entry, flags records.InsFlags, ids renumbering) string {
 	switch {
 	case got.addr != want.addr:
 		return "address"
@@ -197,19 +197,19 @@ func entryDiffers(got, want *entry, flags layout.InsFlags, ids renumbering) stri
 		return "part of an instruction"
 	case !bytes.Equal(got.code, want.code):
 		return "encoding"
-	case got.flags&^layout.InsMemory != flags:
+	case got.flags&^records.InsMemory != flags:
 		return fmt.Sprintf("flags %b, asked for %b", got.flags, flags)
 	case got.taken >= 0 && got.taken != want.taken:
 		return "branch taken"
 	case got.taken >= 0 && got.target != want.target && want.target != 0:
 		return "branch target"
-	case flags&layout.InsBranch != 0 && want.taken >= 0 && got.taken < 0 && !got.emulated:
+	case flags&records.InsBranch != 0 && want.taken >= 0 && got.taken < 0 && !got.emulated:
 		return "branch not recorded"
-	case flags&layout.InsAddrs == 0:
+	case flags&records.InsAddrs == 0:
 	case len(got.acc) != len(want.acc):
 		return "number of accesses"
 	}
-	if flags&layout.InsAddrs == 0 {
+	if flags&records.InsAddrs == 0 {
 		return registersDiffer(got, want, ids)
 	}
 	for k := range want.acc {
@@ -217,7 +217,7 @@ func entryDiffers(got, want *entry, flags layout.InsFlags, ids renumbering) stri
 		switch {
 		case g.addr != w.addr || g.size != w.size || g.store != w.store:
 			return fmt.Sprintf("access %d", k)
-		case g.value == nil && flags&layout.InsValues != 0 && w.value != nil && !valueless(got):
+		case g.value == nil && flags&records.InsValues != 0 && w.value != nil && !valueless(got):
 			return fmt.Sprintf("no value of access %d", k)
 		case g.value != nil && w.value != nil && !overwritten(want, k) && !ids.same(g.value, w.value) && !sameValue(want, g.value, w.value):
 			return fmt.Sprintf("value of access %d", k)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // access is one access of an entry; value is nil where it is not known.
@@ -23,31 +23,31 @@ type entry struct {
 	acc    []access
 	taken  int8 // -1: not told
 	target uint64
-	flags  layout.InsFlags
+	flags  records.InsFlags
 	// emulated: the tracer executed it, and its mark has no place for values or
 	// a branch's target.
 	emulated bool
 	// part: a repeated string instruction that was interrupted; its iterations
 	// before that.
 	part bool
-	regs map[layout.Reg][]byte
+	regs map[records.Reg][]byte
 }
 
 // expander turns raw words into entries, as internal/layout describes them.
 type expander struct {
-	blocks *layout.Blocks
+	blocks *records.Blocks
 	fs, gs uint64
 	out    []entry
 }
 
 // expand is the one entry point: all words of one thread.
-func expand(words []uint64, blocks *layout.Blocks) ([]entry, error) {
+func expand(words []uint64, blocks *records.Blocks) ([]entry, error) {
 	x := &expander{blocks: blocks}
 	cut := -1
 	for i := 0; i < len(words); {
 		w := words[i]
 		if w>>32 == 0 {
-			id, size := layout.SplitNumber(w)
+			id, size := records.SplitNumber(w)
 			n, err := x.block(id, words[i+1:], cut)
 			if err == nil && size != 0 && size != 1+n {
 				err = fmt.Errorf("record of block %d says that it has %d words, not %d", id, size, 1+n)
@@ -73,24 +73,24 @@ func (x *expander) mark(w uint64, rest []uint64, cut *int) (int, error) {
 	if *cut >= 0 {
 		return 0, fmt.Errorf("mark %#x between a cut and its record", w)
 	}
-	payload := w & layout.MarkPayload
-	switch w >> layout.MarkShift {
-	case layout.MarkCut:
+	payload := w & records.MarkPayload
+	switch w >> records.MarkShift {
+	case records.MarkCut:
 		*cut = int(payload)
 		return 0, nil
-	case layout.MarkFS:
+	case records.MarkFS:
 		x.fs = rest[0]
 		return 1, nil
-	case layout.MarkGS:
+	case records.MarkGS:
 		x.gs = rest[0]
 		return 1, nil
-	case layout.MarkWindows:
+	case records.MarkWindows:
 		return 1, nil
-	case layout.MarkThread:
+	case records.MarkThread:
 		return 3, nil
-	case layout.MarkSkip:
+	case records.MarkSkip:
 		return int(payload), nil
-	case layout.MarkEmulated:
+	case records.MarkEmulated:
 		return x.emulated(uint32(payload), rest)
 	}
 	return 0, fmt.Errorf("unknown mark %#x", w)
@@ -130,7 +130,7 @@ func (x *expander) block(id uint32, w []uint64, cut int) (int, error) {
 		in := &b.Ins[i]
 		e := entry{addr: b.InsAddr(i), code: b.Code[in.Off:][:in.Len], taken: -1, flags: in.Flags}
 		x.accesses(&e, in.Accesses, w)
-		e.part, e.flags = in.Flags&layout.InsPart != 0, e.flags&^(layout.InsPart|layout.InsRegs)
+		e.part, e.flags = in.Flags&records.InsPart != 0, e.flags&^(records.InsPart|records.InsRegs)
 		x.registers(&e, i, b, w)
 		if n := len(x.out) - 1; n >= 0 && x.out[n].part && x.out[n].addr == e.addr { // it goes on
 			x.out[n].acc = append(x.out[n].acc, e.acc...)
@@ -146,44 +146,44 @@ func (x *expander) block(id uint32, w []uint64, cut int) (int, error) {
 }
 
 // registers takes what is recorded of the registers before instruction i.
-func (x *expander) registers(e *entry, i int, b *layout.Block, w []uint64) {
+func (x *expander) registers(e *entry, i int, b *records.Block, w []uint64) {
 	for _, r := range b.Regs {
 		if int(r.Ins) != i {
 			continue
 		}
 		words := w
 		if e.regs == nil {
-			e.regs = make(map[layout.Reg][]byte)
+			e.regs = make(map[records.Reg][]byte)
 		}
-		size, from := map[layout.Reg]int{layout.RegGPR64: 8, layout.RegGPR32: 4, layout.RegGPR16: 2, layout.RegGPR8: 1, layout.RegHigh: 1,
-			layout.RegXMM: 16, layout.RegYMM: 32, layout.RegZMM: 64, layout.RegMask: 8, layout.RegMMX: 8, layout.RegX87: 10,
-			layout.RegSpecial: 8}[r.Reg&^0xff], 0
+		size, from := map[records.Reg]int{records.RegGPR64: 8, records.RegGPR32: 4, records.RegGPR16: 2, records.RegGPR8: 1, records.RegHigh: 1,
+			records.RegXMM: 16, records.RegYMM: 32, records.RegZMM: 64, records.RegMask: 8, records.RegMMX: 8, records.RegX87: 10,
+			records.RegSpecial: 8}[r.Reg&^0xff], 0
 		switch {
-		case r.Reg == layout.RegRIP:
+		case r.Reg == records.RegRIP:
 			words, r.Word = []uint64{e.addr}, 0
-		case r.Reg == layout.RegFSBase:
+		case r.Reg == records.RegFSBase:
 			words, r.Word = []uint64{x.fs}, 0
-		case r.Reg == layout.RegGSBase:
+		case r.Reg == records.RegGSBase:
 			words, r.Word = []uint64{x.gs}, 0
-		case r.Reg == layout.RegMXCSR:
+		case r.Reg == records.RegMXCSR:
 			size = 4
-		case r.Reg&^0xff == layout.RegHigh:
+		case r.Reg&^0xff == records.RegHigh:
 			from = 1
 		}
 		e.regs[r.Reg] = packed(words[r.Word:], from, size)
 	}
 }
 
-func (x *expander) branch(e *entry, b *layout.Block, w []uint64) {
-	if b.BranchWord == layout.NoWord {
-		if b.Branch == layout.BranchJump || b.Branch == layout.BranchCall {
+func (x *expander) branch(e *entry, b *records.Block, w []uint64) {
+	if b.BranchWord == records.NoWord {
+		if b.Branch == records.BranchJump || b.Branch == records.BranchCall {
 			e.taken, e.target = 1, b.Target
 		}
 		return
 	}
 	v := w[b.BranchWord]
 	switch b.Branch {
-	case layout.BranchCond:
+	case records.BranchCond:
 		e.taken = int8(v)
 		e.target = e.addr + uint64(len(e.code))
 		if v == 1 {
@@ -196,11 +196,11 @@ func (x *expander) branch(e *entry, b *layout.Block, w []uint64) {
 
 // accesses expands an instruction's accesses. Those of string instructions
 // alternate, iteration by iteration.
-func (x *expander) accesses(e *entry, list []layout.Access, w []uint64) {
+func (x *expander) accesses(e *entry, list []records.Access, w []uint64) {
 	var iterations uint64
 	for i := range list {
 		a := &list[i]
-		if a.Kind != layout.AccessString {
+		if a.Kind != records.AccessString {
 			x.one(e, a, w)
 			continue
 		}
@@ -219,7 +219,7 @@ func (x *expander) accesses(e *entry, list []layout.Access, w []uint64) {
 				step = -step
 			}
 			acc := access{addr: x.cut(a, w[a.Word]+uint64(a.Offset)+n*step), size: a.Size, store: a.Store}
-			if a.Value != layout.NoWord {
+			if a.Value != records.NoWord {
 				acc.value = packed(w[a.Value:], int(n%uint64(a.Lanes))*int(a.Size), int(a.Size))
 			}
 			e.acc = append(e.acc, acc)
@@ -228,40 +228,40 @@ func (x *expander) accesses(e *entry, list []layout.Access, w []uint64) {
 }
 
 // cut applies the address size and the segment.
-func (x *expander) cut(a *layout.Access, addr uint64) uint64 {
+func (x *expander) cut(a *records.Access, addr uint64) uint64 {
 	if a.AddrBits == 32 {
 		addr = uint64(uint32(addr))
 	}
 	switch a.Seg {
-	case layout.SegFS:
+	case records.SegFS:
 		addr += x.fs
-	case layout.SegGS:
+	case records.SegGS:
 		addr += x.gs
 	}
 	return addr
 }
 
 // one expands an access that is none of a repeated string instruction.
-func (x *expander) one(e *entry, a *layout.Access, w []uint64) {
+func (x *expander) one(e *entry, a *records.Access, w []uint64) {
 	base := uint64(a.Offset)
-	if a.Word != layout.NoWord {
+	if a.Word != records.NoWord {
 		base += w[a.Word]
 	}
 	add := func(addr uint64, size uint32, lane int) {
 		acc := access{addr: addr, size: size, store: a.Store}
-		if a.Value != layout.NoWord {
+		if a.Value != records.NoWord {
 			acc.value = packed(w[a.Value:], lane*int(a.Size), int(size))
 		}
 		e.acc = append(e.acc, acc)
 	}
 	switch a.Kind {
-	case layout.AccessMasked:
+	case records.AccessMasked:
 		for lane := range uint64(a.Lanes) {
 			if w[a.AuxWord]>>lane&1 != 0 {
 				add(x.cut(a, base+lane*uint64(a.Size)), a.Size, int(lane))
 			}
 		}
-	case layout.AccessPacked:
+	case records.AccessPacked:
 		mask := w[a.AuxWord]
 		if a.Lanes < 64 {
 			mask &= 1<<a.Lanes - 1
@@ -269,7 +269,7 @@ func (x *expander) one(e *entry, a *layout.Access, w []uint64) {
 		if n := bits.OnesCount64(mask); n > 0 {
 			add(x.cut(a, base), uint32(n)*a.Size, 0)
 		}
-	case layout.AccessGather:
+	case records.AccessGather:
 		for lane := range int(a.Lanes) {
 			if w[a.AuxWord]>>lane&1 == 0 {
 				continue
@@ -283,11 +283,11 @@ func (x *expander) one(e *entry, a *layout.Access, w []uint64) {
 			}
 			add(x.cut(a, base+uint64(index*int64(a.Scale))), a.Size, lane)
 		}
-	case layout.AccessSized:
+	case records.AccessSized:
 		if n := w[a.AuxWord]; n != 0 {
 			add(x.cut(a, base), uint32(n), 0)
 		}
-	case layout.AccessBits:
+	case records.AccessBits:
 		shift := bits.TrailingZeros32(8 * a.Size)
 		add(x.cut(a, base+uint64(int64(w[a.AuxWord])>>shift*int64(a.Size))), a.Size, 0)
 	default:

@@ -13,9 +13,10 @@ import (
 
 	"alleria/cab"
 	"alleria/engine"
+	"alleria/engine/launch"
 	"alleria/engine/step"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // runTimeout is after how long a target is killed: far more than any needs, so
@@ -38,16 +39,16 @@ const ringChunks = 16
 type variant struct {
 	name  string
 	mode  engine.Mode
-	want  layout.InsFlags // ModeRecord: of every instruction
-	regs  []layout.Reg    // likewise
-	chunk int             // bytes
-	drain time.Duration   // how often open chunks are drained; 0: never before the end
+	want  records.InsFlags // ModeRecord: of every instruction
+	regs  []records.Reg    // likewise
+	chunk int              // bytes
+	drain time.Duration    // how often open chunks are drained; 0: never before the end
 	opts  func(*engine.Options)
 	// of everything that is executed; nil: nothing is counted
 	budgets *budgets
 }
 
-const everything = layout.InsRecorded | layout.InsAddrs | layout.InsValues | layout.InsBranch
+const everything = records.InsRecorded | records.InsAddrs | records.InsValues | records.InsBranch
 
 // recorder is the translator's client: it keeps all raw words.
 type recorder struct {
@@ -56,7 +57,7 @@ type recorder struct {
 	pool           *cab.Pool
 	rings          map[*engine.Thread]*cab.Ring
 	words          []uint64
-	blocks         *layout.Blocks
+	blocks         *records.Blocks
 	timer          *time.Timer
 	poolErr        error
 	counted        uint64 // ModeCount: executed instructions
@@ -90,7 +91,7 @@ func (c *recorder) Started(p *engine.Process) error {
 		if interval == 0 {
 			interval = time.Hour
 		}
-		c.pool = cab.NewPool(cab.NewBell(p.ControlMemory()), interval, []cab.Sink{&sink{rec: c}}, func(err error) { c.poolErr = err })
+		c.pool = cab.NewPool(cab.NewBell(p.BellMemory()), interval, []cab.Sink{&sink{rec: c}}, func(err error) { c.poolErr = err })
 	}
 	return step.FixRandom(pid)
 }
@@ -163,7 +164,7 @@ func environment() []string { return []string{"ALLERIA=test"} }
 func translate(t testing.TB, path string, v variant) (outcome, *recorder) {
 	t.Helper()
 	c := &recorder{v: v, rings: map[*engine.Thread]*cab.Ring{}}
-	o := engine.Options{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true, ChunkBytes: v.chunk, Chunks: 2}
+	o := engine.Options{Program: launch.Program{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true}, ChunkBytes: v.chunk, Chunks: 2}
 	if o.ChunkBytes == 0 {
 		o.ChunkBytes = 256 << 10
 	}
@@ -222,7 +223,7 @@ func native(t testing.TB, path string) outcome {
 	t.Helper()
 	var st unix.WaitStatus
 	out := captured(t, func() {
-		l, err := engine.Launch(&engine.Options{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true})
+		l, err := launch.Start(&launch.Program{Path: path, Argv: []string{path}, Env: environment(), NoASLR: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,14 +5,14 @@ import (
 	"math/bits"
 
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
 // repeats tells a string instruction with a repeat prefix.
 func (t *tracee) repeats() bool {
 	for i := range t.ops {
-		if t.ops[i].Kind == layout.AccessString {
+		if t.ops[i].Kind == records.AccessString {
 			return true
 		}
 	}
@@ -26,7 +26,7 @@ func (t *tracee) repeats() bool {
 // address or mask with them.
 func (t *tracee) before(regs *sys.Regs) error {
 	for i := range t.ops {
-		if o := &t.ops[i]; o.Mask != x86.MaskNone || o.Kind == layout.AccessGather {
+		if o := &t.ops[i]; o.Mask != x86.MaskNone || o.Kind == records.AccessGather {
 			if err := t.loadState(); err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ func (t *tracee) operand(o *x86.Operand, g *[x86.NumRegs]uint64, regs *sys.Regs)
 	}
 	addr := o.Address(g, regs.Fs_base, regs.Gs_base)
 	switch o.Kind {
-	case layout.AccessString:
+	case records.AccessString:
 		count := g[x86.RCX]
 		if t.cur.AddrBits == 32 {
 			count = uint64(uint32(count))
@@ -61,14 +61,14 @@ func (t *tracee) operand(o *x86.Operand, g *[x86.NumRegs]uint64, regs *sys.Regs)
 		if count != 0 {
 			t.add(addr, o.Size, o.Store)
 		}
-	case layout.AccessMasked:
+	case records.AccessMasked:
 		mask := t.mask(o)
 		for lane := range uint64(o.Lanes) {
 			if mask>>lane&1 != 0 {
 				t.add(addr+lane*uint64(o.Size), o.Size, o.Store)
 			}
 		}
-	case layout.AccessPacked:
+	case records.AccessPacked:
 		mask := t.mask(o)
 		if o.Lanes < 64 {
 			mask &= 1<<o.Lanes - 1
@@ -76,9 +76,9 @@ func (t *tracee) operand(o *x86.Operand, g *[x86.NumRegs]uint64, regs *sys.Regs)
 		if n := bits.OnesCount64(mask); n > 0 {
 			t.add(addr, uint32(n)*o.Size, o.Store)
 		}
-	case layout.AccessGather:
+	case records.AccessGather:
 		t.gather(o, g, regs)
-	case layout.AccessBits:
+	case records.AccessBits:
 		t.add(bitString(o, addr, g[o.BitReg]), o.Size, o.Store)
 	default:
 		if o.Size != 0 {

@@ -3,7 +3,7 @@ package step
 import (
 	"encoding/binary"
 
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // resumeFlag is in the flags that the kernel tells after a fault. No program sees
@@ -13,46 +13,46 @@ const resumeFlag = 0x10000
 // Register returns what a register held before the instruction; nil if it is
 // none that this engine knows. Vector and mask registers need
 // Options.VectorState.
-func (i *Ins) Register(reg layout.Reg) []byte {
+func (i *Ins) Register(reg records.Reg) []byte {
 	n := uint8(reg)
 	word := func(v uint64, from, size int) []byte {
 		return binary.LittleEndian.AppendUint64(nil, v)[from : from+size]
 	}
 	g := generals(&i.Regs)
 	switch reg &^ 0xff {
-	case layout.RegGPR64:
+	case records.RegGPR64:
 		return word(g[n], 0, 8)
-	case layout.RegGPR32:
+	case records.RegGPR32:
 		return word(g[n], 0, 4)
-	case layout.RegGPR16:
+	case records.RegGPR16:
 		return word(g[n], 0, 2)
-	case layout.RegGPR8:
+	case records.RegGPR8:
 		return word(g[n], 0, 1)
-	case layout.RegHigh:
+	case records.RegHigh:
 		return word(g[n], 1, 1)
-	case layout.RegXMM:
+	case records.RegXMM:
 		return i.state.vector(n)[:16]
-	case layout.RegYMM:
+	case records.RegYMM:
 		return i.state.vector(n)[:32]
-	case layout.RegZMM:
+	case records.RegZMM:
 		return i.state.vector(n)
-	case layout.RegMask:
+	case records.RegMask:
 		return word(i.state.opmask(n), 0, 8)
-	case layout.RegMMX:
+	case records.RegMMX:
 		return i.state.mmx(n)
-	case layout.RegX87:
+	case records.RegX87:
 		return i.state.stretch(32+16*uint32(n), 10)
 	}
 	switch reg {
-	case layout.RegRIP:
+	case records.RegRIP:
 		return word(i.Addr, 0, 8)
-	case layout.RegFlags:
+	case records.RegFlags:
 		return word(i.Regs.Eflags&^(trapFlag|resumeFlag), 0, 8)
-	case layout.RegMXCSR:
+	case records.RegMXCSR:
 		return i.state.stretch(24, 4)
-	case layout.RegFSBase:
+	case records.RegFSBase:
 		return word(i.Regs.Fs_base, 0, 8)
-	case layout.RegGSBase:
+	case records.RegGSBase:
 		return word(i.Regs.Gs_base, 0, 8)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"alleria/engine"
+	"alleria/engine/launch"
 	"alleria/engine/x86"
 	"alleria/internal/sys"
 )
@@ -116,7 +116,7 @@ type tracee struct {
 func Run(o Options, visit func(*Ins) error) (Status, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	l, err := engine.Launch(&engine.Options{Path: o.Path, Argv: o.Argv, Env: o.Env, Dir: o.Dir, NoASLR: o.NoASLR})
+	l, err := launch.Start(&launch.Program{Path: o.Path, Argv: o.Argv, Env: o.Env, Dir: o.Dir, NoASLR: o.NoASLR})
 	if err != nil {
 		return Status{}, err
 	}
@@ -129,7 +129,7 @@ func Run(o Options, visit func(*Ins) error) (Status, error) {
 }
 
 // run is Run but for cleaning up.
-func (t *tracee) run(l *engine.Launched) error {
+func (t *tracee) run(l *launch.Launched) error {
 	if err := sys.Seize(t.pid); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (t *tracee) run(l *engine.Launched) error {
 		return err
 	}
 	if t.done {
-		return &engine.ExecError{Path: t.opts.Path, Err: <-errno}
+		return &launch.ExecError{Path: t.opts.Path, Err: <-errno}
 	}
 	for !t.done {
 		if err := t.advance(); err != nil {

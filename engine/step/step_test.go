@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"alleria/engine"
+	"alleria/engine/launch"
 )
 
 // build makes a static program of assembler text; low addresses make what is
@@ -250,7 +250,7 @@ _start:	mov	eax, 56
 		t.Errorf("visitor's error: %v", err)
 	}
 	_, err := Run(Options{Path: bin + "-none", Argv: []string{"p"}}, func(*Ins) error { return nil })
-	var ee *engine.ExecError
+	var ee *launch.ExecError
 	if !errors.As(err, &ee) || !errors.Is(err, unix.ENOENT) {
 		t.Errorf("no program: %v", err)
 	}

@@ -3,7 +3,7 @@ package x86
 import (
 	"strings"
 
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // MaskKind tells where the lanes of a masked access are said.
@@ -24,22 +24,22 @@ const (
 // what a push moves rsp by in Disp; the address of a RIP-relative one is Disp
 // alone.
 //
-// It is more than layout.Access, which is what goes into a block's facts: to get there the
+// It is more than records.Access, which is what goes into a block's facts: to get there the
 // recorder has to know which registers to save, and that is what is here.
 type Operand struct {
-	layout.Access // Kind, Store, Seg, Lanes, Scale (gather), IndexSize, AddrBits, Size are set
-	Base, Index   Reg
-	IndexScale    uint8
-	Disp          int64
-	AL            bool // the zero-extended al is added (xlat)
-	Mask          MaskKind
-	MaskReg       uint8
-	MaskWide      bool  // MaskSigns: a 256-bit register
-	AnyOf         uint8 // MaskK: the one lane is accessed if any of so many low bits is set
-	VIndex        uint8 // gather: the vector register of indices
-	IndexBytes    uint8 // gather: how many bytes of it hold indices
-	BitReg        Reg   // AccessBits: the register that holds the bit offset
-	EVEX          bool
+	records.Access // Kind, Store, Seg, Lanes, Scale (gather), IndexSize, AddrBits, Size are set
+	Base, Index    Reg
+	IndexScale     uint8
+	Disp           int64
+	AL             bool // the zero-extended al is added (xlat)
+	Mask           MaskKind
+	MaskReg        uint8
+	MaskWide       bool  // MaskSigns: a 256-bit register
+	AnyOf          uint8 // MaskK: the one lane is accessed if any of so many low bits is set
+	VIndex         uint8 // gather: the vector register of indices
+	IndexBytes     uint8 // gather: how many bytes of it hold indices
+	BitReg         Reg   // AccessBits: the register that holds the bit offset
+	EVEX           bool
 }
 
 // Complex tells instructions whose accesses cannot be told from registers
@@ -147,7 +147,7 @@ func (i *Insn) access(m *Mem, store bool) Operand {
 		// With a constant the offset is taken modulo the operand's size: an
 		// ordinary access.
 		if i.Ops[1].Kind == OpReg {
-			o.Kind, o.BitReg = layout.AccessBits, Reg(i.Ops[1].ID)
+			o.Kind, o.BitReg = records.AccessBits, Reg(i.Ops[1].ID)
 		}
 		return o
 	case MMASKMOVDQU, MVMASKMOVDQU:
@@ -185,7 +185,7 @@ func (i *Insn) maskOp() uint8 {
 
 // lanes makes the access one of count elements of that size, under a mask in reg.
 func (i *Insn) lanes(o Operand, size, count uint16, kind MaskKind, reg uint8) Operand {
-	o.Kind, o.Size, o.Lanes = layout.AccessMasked, uint32(size), uint8(count)
+	o.Kind, o.Size, o.Lanes = records.AccessMasked, uint32(size), uint8(count)
 	o.Mask, o.MaskReg = kind, reg
 	return o
 }
@@ -200,7 +200,7 @@ func (i *Insn) masked(o Operand, m *Mem) Operand {
 	name := i.CategoryName()
 	if name == "EXPAND" || name == "COMPRESS" {
 		o = i.lanes(o, m.ElemSize, m.ElemCount, MaskK, i.MaskReg)
-		o.Kind = layout.AccessPacked
+		o.Kind = records.AccessPacked
 		return o
 	}
 	if i.wholeOperand() || m.ElemSize == 0 {
@@ -240,7 +240,7 @@ func (i *Insn) wholeOperand() bool {
 // indices of eight bytes and elements of four.
 // Masks of AVX2 gathers are vectors whose register is an operand of its own.
 func (i *Insn) gather(o Operand, m *Mem) Operand {
-	o.Kind, o.Scale, o.VIndex = layout.AccessGather, m.Scale, uint8(m.Index)
+	o.Kind, o.Scale, o.VIndex = records.AccessGather, m.Scale, uint8(m.Index)
 	o.IndexSize = 4
 	if c := strings.ToUpper(i.ClassName()); strings.HasSuffix(c, "QD") || strings.HasSuffix(c, "QQ") ||
 		strings.HasSuffix(c, "QPS") || strings.HasSuffix(c, "QPD") {
@@ -265,9 +265,9 @@ func (i *Insn) gather(o Operand, m *Mem) Operand {
 // str is the accesses of a string instruction: reads before writes.
 // Without a prefix it is an ordinary access.
 func (i *Insn) str(out []Operand) []Operand {
-	kind := layout.AccessPlain
+	kind := records.AccessPlain
 	if i.Attr&(AttrRep|AttrRepne) != 0 {
-		kind = layout.AccessString
+		kind = records.AccessString
 	}
 	for _, store := range []bool{false, true} {
 		for _, base := range []Reg{RSI, RDI} {
@@ -323,9 +323,9 @@ func (o *Operand) Address(regs *[NumRegs]uint64, fs, gs uint64) uint64 {
 		a = uint64(uint32(a))
 	}
 	switch o.Seg {
-	case layout.SegFS:
+	case records.SegFS:
 		a += fs
-	case layout.SegGS:
+	case records.SegGS:
 		a += gs
 	}
 	return a

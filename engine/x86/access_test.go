@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // TestAccesses compares what Accesses derives with what the manuals say: L or
@@ -94,15 +94,15 @@ func describe(o *Operand) string {
 		mask += fmt.Sprintf("any%d", o.AnyOf)
 	}
 	switch o.Kind {
-	case layout.AccessString:
+	case records.AccessString:
 		s += "rep"
-	case layout.AccessMasked:
+	case records.AccessMasked:
 		s += fmt.Sprintf("x%d:%s", o.Lanes, mask)
-	case layout.AccessPacked:
+	case records.AccessPacked:
 		s += fmt.Sprintf("packed%d:%s", o.Lanes, mask)
-	case layout.AccessGather:
+	case records.AccessGather:
 		s += fmt.Sprintf("x%d:%s:v%d/%d*%d", o.Lanes, mask, o.VIndex, o.IndexSize, o.Scale)
-	case layout.AccessBits:
+	case records.AccessBits:
 		s += "bits:" + names[o.BitReg]
 	}
 	if o.AddrBits == 32 {

@@ -16,7 +16,7 @@ import (
 	"alleria/abp"
 	"alleria/engine/step"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // What follows in the files oracle_*_test.go is the window language a second time:
@@ -77,13 +77,13 @@ func oracleRun(t *testing.T, dir string, argv ...string) *oracleTrace {
 	t.Helper()
 	tr := &oracleTrace{prog: argv[0]}
 	names := oracleRegisters()
-	regs := make([]layout.Reg, len(names))
+	regs := make([]records.Reg, len(names))
 	for i, n := range names {
 		r, ok := abp.ParseRegister(n)
 		if !ok {
 			t.Fatalf("no register %s", n)
 		}
-		regs[i] = layout.Reg(r)
+		regs[i] = records.Reg(r)
 	}
 	var reads, writes uint64
 	o := step.Options{Path: argv[0], Argv: argv, Env: baseEnv(dir), Dir: dir, NoASLR: true, FixRandom: true, MaxIns: oracleMost,

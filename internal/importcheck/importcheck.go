@@ -38,25 +38,30 @@ const all = "*"
 // decided. Nothing is listed for the standard library and for modules of others.
 func rules() map[string][]string {
 	return map[string][]string{
-		"schemas":          {},
-		"config":           {"schemas"},
-		"abp":              {},
-		"emit":             {"cab", "abp", "internal/layout"},
-		"analysis":         {"abp", "cab"},
-		"engine":           {"internal/sys", "internal/layout", "internal/spin"},
-		"engine/x86":       {"internal/layout"},
-		"engine/asm":       {"engine/x86"},
-		"cab":              {"internal/sys", "internal/layout"},
-		"window":           {"config"},
-		"proctree":         {"internal/sys"},
-		"interceptors":     {"config", "engine", "cab", "internal/layout"},
-		"analysis/reuse":   {"abp", "analysis"},
-		"analysis/stream":  {"abp", "analysis"},
-		"analysis/cache":   {"abp", "analysis"},
-		"analysis/calls":   {"abp", "analysis"},
-		"analysis/convert": {"abp", "analysis", "internal/symbols"},
+		"schemas":           {},
+		"config":            {"schemas"},
+		"abp":               {},
+		"emit":              {"cab", "abp", "internal/records"},
+		"analysis":          {"abp", "cab"},
+		"engine":            {"internal/sys", "internal/layout", "internal/records", "internal/capture", "internal/spin"},
+		"engine/launch":     {"internal/sys"},
+		"engine/x86":        {"internal/records"},
+		"engine/asm":        {"engine/x86"},
+		"cab":               {"internal/sys", "internal/layout"},
+		"cab/tuner":         {},
+		"window":            {"config"},
+		"proctree":          {"internal/sys"},
+		"interceptors":      {"config", "engine", "cab", "abp", "internal/capture", "internal/layout", "internal/symbols"},
+		"analysis/reuse":    {"abp", "analysis"},
+		"analysis/stream":   {"abp", "analysis"},
+		"analysis/cache":    {"abp", "analysis"},
+		"analysis/calls":    {"abp", "analysis"},
+		"analysis/adaptive": {"abp"},
+		"analysis/convert":  {"abp", "analysis", "internal/symbols"},
 
 		"internal/layout":      {},
+		"internal/records":     {},
+		"internal/capture":     {},
 		"internal/sys":         {},
 		"internal/spin":        {},
 		"internal/symbols":     {},
@@ -68,9 +73,10 @@ func rules() map[string][]string {
 		"internal/acceptance":  {}, // tests through the command line only
 		"internal/session":     {all},
 
-		"cmd":         {all},
-		"bench":       {"abp", "bench/rings"},
-		"bench/rings": {},
+		"cmd":          {all},
+		"bench":        {"abp"},
+		"bench/rings":  {},
+		"bench/queues": {"bench/rings"},
 	}
 }
 
@@ -78,10 +84,10 @@ func rules() map[string][]string {
 // (internal/sys) is none for them. Nothing below them may.
 func doors() map[string]string {
 	return map[string]string{
-		"internal/sys":    "the door",
-		"engine/step":     "the oracle: it shares nothing with what it is compared with",
-		"abp/frame":       "a leaf that is used without the rest: it maps memory",
-		"internal/layout": "a leaf: it maps the table of facts",
+		"internal/sys":     "the door",
+		"engine/step":      "the oracle: it shares nothing with what it is compared with",
+		"abp/frame":        "a leaf that is used without the rest: it maps memory",
+		"internal/records": "a leaf: it maps the table of facts",
 	}
 }
 

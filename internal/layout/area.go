@@ -15,7 +15,7 @@ const (
 	Variants     = 17
 
 	CounterOff  = 10 << 20       // block counters: one uint64 a counted block
-	MaxCounters = (20 << 20) / 8 // counted blocks a process can have
+	MaxCounters = (16 << 20) / 8 // counted blocks a process can have
 	RingOff     = 32 << 20       // the ring's chunks
 	RingMax     = 32 << 20       // most bytes that a ring can grow to
 )
@@ -148,6 +148,40 @@ const (
 	FrameNone  = 1 << 62
 )
 
+// What captures of intercepted calls keep of a thread.
+const (
+	// Frames of intercepted calls whose returns are awaited: a stack of CaptureMax entries,
+	// which wraps. CaptureTop is where the innermost lies, in bytes from CaptureFrames;
+	// CaptureAwait is minus its stack pointer, as Await is (code; tracer while the thread is stopped or waits).
+	CaptureFrames = 26 << 20 // behind the counters
+	CaptureMax    = 1 << 15
+	CaptureFrame  = 128 // bytes of one
+	CaptureSP     = 0   // where the return address lies; FrameNone: there is no frame
+	CaptureSite   = 8   // the return address
+	CapturePoint  = 16  // number of the intercepted function
+	CaptureSaves  = 32  // eight words
+
+	CaptureAwait = 0x9000
+	CaptureTop   = 0x9008
+	CaptureBack  = 0x9010 // where code goes on behind a capture (code)
+	CaptureAsked = 0x9018 // uint32: the number of the intercepted function that the tracer is asked about (code)
+	CaptureOurs  = 0x9020 // CaptureMagic: gs leads to a slot (tracer, immutable)
+	CaptureSlow  = 0x9028 // calls that the tracer has captured (tracer)
+	// What capturing code keeps (code).
+	CaptureSpill  = 0x9040 // rax, rcx, rdx, and the flags
+	CaptureNext   = 0x9060 // where a routine goes on
+	CaptureNative = 0x9068 // uint32: 1 while it is native code that captures
+	CaptureAskAt  = 0x9070 // code that has the tracer capture instead
+	CaptureLeftSP = 0x9078 // what a return that is being looked at took its address from, and the address
+	CaptureLeftTo = 0x9080
+	CaptureEnters = 0x9088 // number of the function that is entered
+	CaptureText   = 0x9090 // six words of the routine that copies strings
+	CapturePtr    = 0x90c0 // eight pointers that have been followed
+	CaptureVec    = 0x9100 // vector registers 0 to 15, 64 bytes each (code)
+
+	CaptureMagic = 0x63617074
+)
+
 // RingSlack is how many bytes before the end of a chunk End lies: more than
 // two of the largest records, so that a block checks once.
 const RingSlack = 8192
@@ -163,12 +197,13 @@ const (
 	TracerAsleep = 0x40 // uint32: 1 while the tracer waits on Doorbell
 	TracerCPU    = 0x44 // uint32: the processor that the tracer was on last, all ones while it sleeps
 	Crowded      = 0x48 // uint32: 1 where the tracer woke on the target's processor last
+	// One pool of processing threads serves the rings of all processes.
+	ConsumerBell   = 0x80 // uint32: futex word, incremented by code after a chunk
+	ConsumerAsleep = 0xc0 // uint32: number of processing threads waiting on ConsumerBell
 )
 
 // Control area: one for each process, in front of its slots.
 const (
-	ConsumerBell   = 0x80  // uint32: futex word, incremented by code after a chunk
-	ConsumerAsleep = 0xc0  // uint32: number of processing threads waiting on ConsumerBell
 	NoCalls        = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)
 	SyscallTable   = 0x1000
 	SyscallEntries = 1 << 16 // one byte a system call, by the low 16 bits of its number: see Syscall…
@@ -177,7 +212,17 @@ const (
 	MaxPlaces  = 4096
 	PlaceSize  = 128
 
-	ControlSize = PlaceTable + MaxPlaces*PlaceSize
+	// Where native returns are caught: addresses, each in one of CaptureProbes entries from a hash on (tracer).
+	CaptureSites     = PlaceTable + MaxPlaces*PlaceSize
+	MaxCaptureSites  = 1 << 15
+	CaptureProbes    = 8
+	CaptureSiteShift = 3 // the hash: the address and itself shifted, exclusive or
+
+	// Target addresses of the code that captures a function's return, by the function's number; 0: the tracer does.
+	CaptureLeaves    = 0x100000
+	MaxCaptureLeaves = 1 << 16
+
+	ControlSize = CaptureLeaves + 8*MaxCaptureLeaves
 )
 
 // Words of a place: a function's entry or its returns. Code counts Left down, and
@@ -211,4 +256,6 @@ const (
 	ReqIndirect = 0xf0000001 // ReqArg: the application address that an indirect branch goes to
 	ReqEntered  = 0xf0000002 // the count of Place, an entry, ran out
 	ReqReturned = 0xf0000003 // the count of Place, a function's returns, ran out; ReqArg: where it returned to
+	ReqCapture  = 0xf0000004 // the function CaptureAsked is entered; code goes on at CaptureBack
+	ReqLeft     = 0xf0000005 // a return, not executed yet, has reached a captured frame; likewise
 )

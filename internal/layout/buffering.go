@@ -1,7 +1,5 @@
 package layout
 
-import "sync/atomic"
-
 // Ways in which the producer of a ring and its consumers exchange words: the values of Buffering.
 //
 // All of them fill chunks, one after the other. They differ in what tells that words are there, and that
@@ -41,36 +39,3 @@ const (
 
 // Slotted tells the ways of exchange in which words are flags.
 func Slotted(buffering uint64) bool { return buffering >= BufferSlots }
-
-// Filled tells how many of the words at the start of words are records that stay as they are, in a chunk of
-// a ring with slots, up to about most words. ended: behind them the chunk has been left. The
-// latest record is not settled (see Settled) unless the producer has ended: all.
-//
-// The tracer, when it cuts the latest record, takes its first word away before it writes behind it: so the first
-// word is looked at again when there is one behind it.
-func (t *Blocks) Filled(words []uint64, most int, all bool) (n int, ended bool) {
-	for n < len(words) && n < most {
-		first := load(words, n)
-		if first == SlotClear {
-			return n, false
-		}
-		if first == SlotEnd {
-			return n, true
-		}
-		size, mark := t.recordWords(words[n:])
-		if size == 0 { // for the reader to complain about
-			size, mark = 1, true
-		}
-		if n+size >= len(words) {
-			return n, false
-		}
-		if !mark && !all && (load(words, n+size) == SlotClear || load(words, n) != first) {
-			return n, false
-		}
-		n += size
-	}
-	return n, false
-}
-
-// load reads a word that the producer may be writing.
-func load(words []uint64, at int) uint64 { return atomic.LoadUint64(&words[at]) }

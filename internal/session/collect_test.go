@@ -12,7 +12,7 @@ func TestCollectSeldom(t *testing.T) {
 	for _, c := range []struct {
 		live uint64
 		want int
-	}{{0, 400}, {1 << 20, 400}, {16 << 20, 31}, {32 << 20, 15}, {1 << 30, 8}} {
+	}{{0, 1000}, {1 << 20, 1000}, {16 << 20, 150}, {32 << 20, 25}, {64 << 20, 8}, {1 << 30, 8}} {
 		if got := pace(c.live); got != c.want {
 			t.Errorf("%d MiB alive: %d percent, not %d", c.live>>20, got, c.want)
 		}
@@ -24,7 +24,7 @@ func TestCollectSeldom(t *testing.T) {
 	}
 	before := percent()
 	restore := collectSeldom()
-	if got := percent(); got != 400 {
+	if got := percent(); got != 1000 {
 		t.Errorf("%d percent at the start", got)
 	}
 	live := make([]byte, 64<<20)

@@ -15,7 +15,8 @@ import (
 // Totals are exact at any time: threads are added when they end.
 type counts struct {
 	threads []abp.CountedThread
-	funcs   map[funcName]uint64
+	funcs   map[uint32]uint64 // by the function's number in names
+	names   *functionNames
 	total   uint64
 }
 
@@ -29,16 +30,24 @@ type funcName struct{ image, name string }
 //
 // It takes a look-up for each block that was executed, not for each execution. Code of a
 // function that was inlined counts for the function that it was inlined into.
-func (c *counts) add(tb *tables, t *engine.Thread) {
+//
+// Names are made once for a function of the run: the hundredth process of a program is of the same images, and
+// demangling was a tenth of what a build's count cost.
+func (c *counts) add(tb *tables, names *functionNames, t *engine.Thread) {
 	if c.funcs == nil {
-		c.funcs = make(map[funcName]uint64)
+		c.funcs, c.names = make(map[uint32]uint64), names
 	}
+	byFunction := make(map[located]uint64)
 	tc := abp.CountedThread{Number: uint32(t.Num()), TID: uint32(t.TID())}
 	t.Counts(func(addr uint64, instructions int, times uint64) {
 		n := uint64(instructions) * times
 		tc.Instructions += n
-		c.funcs[nameOf(tb.symbols.Function(addr))] += n
+		l, fn := tb.symbols.Function(addr)
+		byFunction[located{l, fn}] += n
 	})
+	for f, n := range byFunction {
+		c.funcs[names.of(f)] += n
+	}
 	c.total += tc.Instructions
 	// A thread that executed another program is the same there, maybe by another id.
 	if i := slices.IndexFunc(c.threads, func(o abp.CountedThread) bool { return o.Number == tc.Number }); i >= 0 {
@@ -49,15 +58,51 @@ func (c *counts) add(tb *tables, t *engine.Thread) {
 	c.threads = append(c.threads, tc)
 }
 
-// nameOf is the key of a function; empty parts say that there is no image or function.
-func nameOf(l *symbols.Loaded, fn *symbols.Function) funcName {
-	switch {
-	case l == nil:
-		return funcName{}
-	case fn == nil:
-		return funcName{image: l.Name}
+// located is a function where it is loaded; either may be nil.
+type located struct {
+	image *symbols.Loaded
+	fn    *symbols.Function
+}
+
+// functionNames numbers the functions of a run. What is kept of each process then has no pointers: that of hundreds, with
+// thousands of functions each, was a third of the time of counting a build, spent on collecting garbage.
+type functionNames struct {
+	known  map[functionOf]uint32
+	byName map[funcName]uint32
+	names  []funcName
+}
+
+// functionOf is a function in an image by a name.
+type functionOf struct {
+	image string
+	fn    *symbols.Function
+}
+
+func newFunctionNames() *functionNames {
+	return &functionNames{known: make(map[functionOf]uint32), byName: make(map[funcName]uint32)}
+}
+
+// of is the number of a function. Functions of one name in images of one name have one number.
+func (n *functionNames) of(f located) uint32 {
+	key := functionOf{fn: f.fn}
+	if f.image != nil {
+		key.image = f.image.Name
 	}
-	return funcName{l.Name, fn.Name()}
+	if number, ok := n.known[key]; ok {
+		return number
+	}
+	name := funcName{image: key.image}
+	if key.fn != nil {
+		name.name = key.fn.Name()
+	}
+	number, ok := n.byName[name]
+	if !ok {
+		number = uint32(len(n.names))
+		n.byName[name] = number
+		n.names = append(n.names, name)
+	}
+	n.known[key] = number
+	return number
 }
 
 // result puts the counts in the order in which they are read: threads by number,
@@ -67,7 +112,8 @@ func (c *counts) result() *abp.Counted {
 	out := &abp.Counted{Threads: c.threads, Functions: make([]abp.CountedFunction, 0, len(c.funcs))}
 	slices.SortFunc(out.Threads, func(a, b abp.CountedThread) int { return cmp.Compare(a.Number, b.Number) })
 	for f, n := range c.funcs {
-		out.Functions = append(out.Functions, abp.CountedFunction{Name: f.name, Image: f.image, Instructions: n})
+		name := c.names.names[f]
+		out.Functions = append(out.Functions, abp.CountedFunction{Name: name.name, Image: name.image, Instructions: n})
 	}
 	slices.SortFunc(out.Functions, func(a, b abp.CountedFunction) int {
 		return cmp.Or(cmp.Compare(b.Instructions, a.Instructions), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Name, b.Name))

@@ -16,9 +16,10 @@
 // flags and prints no tables.
 //
 // Which goroutine does what: Record's is locked by the engine to its thread and makes every
-// call-back; the pool's processing threads call sink and nothing else of this package; an
+// call-back; the pool's processing threads call sink, and say that writing failed (pool.go); one that adapts their number
+// to the load (tuning.go) measures, asks the tuner, and keeps the log; an
 // AfterFunc of the context calls end. What more than one of them touches is atomic (over,
-// why, failed), and everything else belongs to Record's goroutine: there is no mutex.
+// why, failed) or has a mutex that says so (processing, sink, outlet: in this order), and everything else belongs to Record's goroutine.
 //
 // Errors: what goes wrong before the target's first instruction is returned and leaves no
 // output behind; what goes wrong later ends the recording and never the target, and is

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"alleria/cab"
+	"alleria/cab/tuner"
 	"alleria/config"
 	"alleria/proctree"
 )
@@ -92,13 +93,7 @@ type Options struct {
 	MaxTime         time.Duration
 	MaxInstructions uint64
 
-	// Threads is the most processing threads that there are; 0: one a processor.
-	Threads int
-	// BufferChunk is the size of a ring's chunk in bytes, 0 the default.
-	BufferChunk int
-	// BufferMost is how many bytes a ring may grow to, 0 the default; two chunks are
-	// the least that it has.
-	BufferMost int
+	Processing
 
 	// Buffering is how application threads and processing threads exchange records; the
 	// zero value is the way that is meant to be used.
@@ -114,4 +109,46 @@ type Options struct {
 	Log      io.Writer
 	Messages io.Writer
 	Progress io.Writer
+}
+
+// Processing says who processes what is recorded, and by way of how many buffers.
+type Processing struct {
+	// Threads is the most processing threads that there are; 0: one a processor.
+	Threads int
+	// FixedThreads is how many processing threads there are, whatever the load; 0: their number is adapted.
+	FixedThreads int
+	// NoThreads has application threads wait while their records are written.
+	NoThreads bool
+	// NoTuner keeps the number of processing threads and buffers from following the load.
+	NoTuner bool
+	// Thresholds are what changes of the load are compared with, and TunerPeriod how often: zeros are defaults.
+	Thresholds  Thresholds
+	TunerPeriod time.Duration
+	// Buffers is how many chunks each ring has, from the beginning to the end; 0: as many as it needs.
+	Buffers int
+	// BufferChunk is the size of a ring's chunk in bytes, 0 the default.
+	BufferChunk int
+	// BufferMost is how many bytes a ring may grow to, 0 the default; two chunks are
+	// the least that it has.
+	BufferMost int
+
+	// fault is called by processing threads, with their number, before they consume a chunk: for tests.
+	fault func(thread int, chunk uint64)
+}
+
+// Thresholds are by which part the load has to change for adaptive profiling to do something: see package cab/tuner. Nil is the default.
+type Thresholds struct{ TP, TAY1, TAY2, TAZ *float64 }
+
+// orDefaults fills in what is not given.
+func (t *Thresholds) orDefaults() tuner.Thresholds {
+	d := tuner.Defaults()
+	for _, v := range [...]struct {
+		from *float64
+		to   *float64
+	}{{t.TP, &d.TP}, {t.TAY1, &d.TAY1}, {t.TAY2, &d.TAY2}, {t.TAZ, &d.TAZ}} {
+		if v.from != nil {
+			*v.to = *v.from
+		}
+	}
+	return d
 }

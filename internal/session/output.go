@@ -2,15 +2,13 @@ package session
 
 import (
 	"encoding/hex"
-	"fmt"
 	"time"
 
 	"alleria/abp"
-	"alleria/cab"
 	"alleria/config"
 	"alleria/emit"
 	"alleria/engine"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
 	"alleria/window"
@@ -99,43 +97,6 @@ func (o output) event(c window.Change, t *engine.Thread, addr uint64, counts amo
 	o.w.AddWindowEvent(e)
 }
 
-// sink writes the records of whatever rings it gets to one stream.
-// A sink belongs to one processing thread, its stream likewise.
-type sink struct {
-	stream *emit.Stream
-}
-
-// Consume is cab.Sink's.
-//
-// Places are (chunk, word), so that parts of a chunk that was drained early fit together
-// with the rest that another sink may get.
-func (s *sink) Consume(tag any, c cab.Chunk) error {
-	t, ok := tag.(*engine.Thread)
-	if !ok {
-		return fmt.Errorf("ring of %T", tag)
-	}
-	from := emit.Place{Chunk: c.Number, Word: c.First}
-	to := emit.Place{Chunk: c.Number, Word: c.First + uint64(len(c.Words))}
-	if c.Whole {
-		to = emit.Place{Chunk: c.Number + 1}
-	}
-	return s.stream.ConsumeAt(t.Num(), from, to, c.Words, c.Opened, c.Complete)
-}
-
-// Leave is cab.Sink's.
-// The stream's frame of that thread is closed: another stream's next one can be
-// written.
-func (s *sink) Leave(tag any) error {
-	t, ok := tag.(*engine.Thread)
-	if !ok {
-		return fmt.Errorf("ring of %T", tag)
-	}
-	return s.stream.CloseThread(t.Num())
-}
-
-// Flush is cab.Sink's.
-func (s *sink) Flush() error { return s.stream.Flush() }
-
 // flushInterval is how long a record may lie in memory before it is written.
 // It is the bound that a user who kills the tracer loses at most.
 const flushInterval = 100 * time.Millisecond
@@ -143,7 +104,7 @@ const flushInterval = 100 * time.Millisecond
 // threadMark is the mark that begins or ends a thread's records.
 // It is the first and the last that a ring holds of a thread.
 func threadMark(t *engine.Thread, begins uint64) []uint64 {
-	return []uint64{layout.Mark(layout.MarkThread, begins), uint64(t.Num()), uint64(t.TID()), sys.TSC()}
+	return []uint64{records.Mark(records.MarkThread, begins), uint64(t.Num()), uint64(t.TID()), sys.TSC()}
 }
 
 // windowDefs describes the configuration's windows to the profile.

@@ -8,7 +8,7 @@ import (
 	"alleria/config"
 	"alleria/engine"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/symbols"
 )
 
@@ -29,10 +29,10 @@ type planner struct {
 	of     *config.FunctionMatcher
 	latest map[insKind]engine.Want
 	accs   []x86.Operand
-	regs   map[string][]layout.Reg // by the names of a list
-	forms  bool                    // some selector names a form, which is made anew for each instruction
-	blocks bool                    // only which blocks ran
-	flags  fieldFlags[layout.InsFlags]
+	regs   map[string][]records.Reg // by the names of a list
+	forms  bool                     // some selector names a form, which is made anew for each instruction
+	blocks bool                     // only which blocks ran
+	flags  fieldFlags[records.InsFlags]
 }
 
 // imagePlan is what holds for the code of one image.
@@ -58,7 +58,7 @@ type insKind struct {
 // newPlanner compiles what the open windows record of a thread of a process.
 // It belongs to one set of open windows and one plan of threads.
 func newPlanner(t *tables, profiles []*config.Profile, matched *config.ProcessMatcher, open uint64, thread int, blocks bool) *planner {
-	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), wants: make(map[*config.FunctionMatcher]map[insKind]engine.Want), regs: make(map[string][]layout.Reg), blocks: blocks, flags: insFlags()}
+	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), wants: make(map[*config.FunctionMatcher]map[insKind]engine.Want), regs: make(map[string][]records.Reg), blocks: blocks, flags: insFlags()}
 	for _, pr := range profiles {
 		p.forms = p.forms || pr.SelectsForms()
 	}
@@ -78,7 +78,7 @@ func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
 	// block ran is kept.
 	if p.blocks {
 		for i := range want {
-			want[i].Flags = layout.InsRecorded
+			want[i].Flags = records.InsRecorded
 			_, want[i].Func = p.function(l, ins[i].Addr)
 		}
 		return im.number
@@ -108,7 +108,7 @@ func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
 
 // registers translates a list of registers' names, which the configuration has
 // checked.
-func (p *planner) registers(names []string) []layout.Reg {
+func (p *planner) registers(names []string) []records.Reg {
 	if len(names) == 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (p *planner) registers(names []string) []layout.Reg {
 	if !ok {
 		for _, n := range names {
 			if r, ok := abp.ParseRegister(n); ok {
-				list = append(list, layout.Reg(r))
+				list = append(list, records.Reg(r))
 			}
 		}
 		p.regs[key] = list
@@ -259,9 +259,9 @@ func (m fieldFlags[T]) of(f config.Fields) (flags T) {
 }
 
 // insFlags is what a block has recorded of an instruction.
-func insFlags() fieldFlags[layout.InsFlags] {
-	return fieldFlags[layout.InsFlags]{
-		{config.Recorded, layout.InsRecorded}, {config.TimeStamp, layout.InsTime}, {config.RoutineID, layout.InsRoutine},
-		{config.AccessAddressAndSize, layout.InsAddrs}, {config.AccessValue, layout.InsValues}, {config.Branch, layout.InsBranch},
+func insFlags() fieldFlags[records.InsFlags] {
+	return fieldFlags[records.InsFlags]{
+		{config.Recorded, records.InsRecorded}, {config.TimeStamp, records.InsTime}, {config.RoutineID, records.InsRoutine},
+		{config.AccessAddressAndSize, records.InsAddrs}, {config.AccessValue, records.InsValues}, {config.Branch, records.InsBranch},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"alleria/config"
 	"alleria/emit"
 	"alleria/engine"
+	"alleria/engine/launch"
 	"alleria/internal/layout"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
@@ -45,7 +46,7 @@ const (
 // process has.
 func Record(ctx context.Context, opts Options) (exit int, err error) {
 	defer collectSeldom()()
-	r := &run{opts: &opts, byPID: make(map[int]*process), debuggers: make(debuggers), cache: symbols.NewCache(symbols.Options{WholeTables: slices.Contains(opts.Engine, wholeTables)}), machine: machine{clock: sys.StartClock()}}
+	r := &run{opts: &opts, byPID: make(map[int]*process), debuggers: make(debuggers), names: newFunctionNames(), cache: symbols.NewCache(symbols.Options{WholeTables: slices.Contains(opts.Engine, wholeTables)}), machine: machine{clock: sys.StartClock()}}
 	defer r.cache.Close()
 	defer r.background.Wait()
 	path, err := r.prepare()
@@ -71,20 +72,20 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	r.systemDirs = sync.OnceValue(func() []string { return symbols.SystemDirs("/") })
 	r.background.Go(func() { r.cpuid() })
 	r.started = time.Now()
-	o := engine.Options{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR,
-		Lossy: r.samples(), Buffering: int(opts.Buffering), ChunkBytes: r.chunk(), Chunks: r.chunks()}
+	o := engine.Options{Program: launch.Program{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR},
+		Lossy: r.samples(), Buffering: int(opts.Buffering), ChunkBytes: r.chunk(), Chunks: r.firstChunks(), Ending: r.closePool}
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
 	}
 	o.Sizes = r.emit != nil && r.emit.Sizes()
 	r.tracer = engine.New(o, r)
 	st, err := r.tracer.Run()
-	var ee *engine.ExecError
+	var ee *launch.ExecError
 	switch {
 	case errors.As(err, &ee):
 		r.abandon()
 		return 0, fmt.Errorf("%w: %w", ErrCannotTrace, err)
-	case errors.Is(err, engine.ErrNotPermitted):
+	case errors.Is(err, launch.ErrNotPermitted):
 		r.abandon()
 		return 0, fmt.Errorf("%w: %w; alleria doctor says more", ErrCannotTrace, err)
 	case err != nil && !r.began: // it never ran
@@ -110,18 +111,31 @@ func (r *run) chunk() int {
 	return n
 }
 
-// chunks is how many a ring has at first. Rivals of CAB don't grow, and those with slots find a chunk by its
+// firstChunks is how many chunks a ring begins with. Rivals of CAB stay at that, and those with slots find a chunk by its
 // number's lowest bits.
-func (r *run) chunks() int {
-	n := max(min(ringStart, r.ringMost())/r.chunk(), 2)
+func (r *run) firstChunks() int {
+	n := r.startChunks()
 	if r.opts.Buffering == cab.CAB {
 		return n
 	}
-	return 1 << (bits.Len(uint(n)) - 1)
+	return 1 << (bits.Len(uint(max(n, 2))) - 1)
+}
+
+func (r *run) startChunks() int {
+	switch o := r.opts; {
+	case o.NoThreads: // so that its thread waits until a chunk is written
+		return 1
+	case o.Buffers > 0:
+		return min(o.Buffers, ringMost/r.chunk())
+	}
+	return max(min(ringStart, r.ringMost())/r.chunk(), 2)
 }
 
 // ringMost is how many bytes a ring may grow to.
 func (r *run) ringMost() int {
+	if n := r.opts.Buffers; n > 0 {
+		return min(n*r.chunk(), ringMost)
+	}
 	if n := r.opts.BufferMost; n > 0 {
 		return min(n, ringMost)
 	}
@@ -148,6 +162,9 @@ func (r *run) prepare() (path string, err error) {
 			all = append(all, e)
 		}
 		return "", fmt.Errorf("%w: %w", ErrUsage, errors.Join(all...))
+	}
+	if o.NoThreads && o.Buffering != cab.CAB {
+		return "", fmt.Errorf("%w: without processing threads nothing is handed over, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
 	}
 	if r.samples() && o.Buffering != cab.CAB {
 		return "", fmt.Errorf("%w: sampling records bursts by way of cab, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
@@ -270,8 +287,9 @@ var ErrIncomplete = errors.New("the recording is incomplete")
 // Record returns.
 func (r *run) finish(st engine.Status, err error) error {
 	if f := r.failed.Load(); f != nil && err == nil {
-		err = fmt.Errorf("%w: %w", ErrIncomplete, first(*f))
+		err = fmt.Errorf("%w: %s", ErrIncomplete, plain(*f))
 	}
+	err = r.lostWith(err)
 	if st.LetGo > 0 {
 		r.note(counted(st.LetGo, "child process", "child processes") + " ran untraced")
 	}

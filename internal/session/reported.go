@@ -170,7 +170,7 @@ const maxErrno = 4096
 
 // matcherOf is what the open windows record of a thread, nil if nothing.
 func (ps *process) matcherOf(t *engine.Thread) *config.ThreadMatcher {
-	if im := ps.image; im.plans.any() && im.windows.Open() != 0 && im.pool != nil {
+	if im := ps.image; im.plans.any() && im.windows.Open() != 0 && im.writer != nil {
 		return ps.planner(ps.planOf(t)).thread
 	}
 	return nil

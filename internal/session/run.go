@@ -13,7 +13,7 @@ import (
 	"alleria/emit"
 	"alleria/engine"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
 	"alleria/proctree"
@@ -29,7 +29,8 @@ type run struct {
 	// background is what is done while the target runs, and used at the end.
 	background sync.WaitGroup
 	machine
-	emit      *emit.Run        // nil where nothing is emitted (translate, count)
+	emit      *emit.Run // nil where nothing is emitted (translate, count)
+	proc      processing
 	matcher   *config.Matcher  // of all windows
 	byPID     map[int]*process // that are followed
 	crossing  bool             // some event names a process
@@ -40,6 +41,7 @@ type run struct {
 	messages
 	outcome
 	counted  []*process // whose instructions were counted
+	names    *functionNames
 	missed   missed
 	waits    waits
 	lost     loss // of lossy rings
@@ -80,7 +82,6 @@ type image struct {
 	budget  *budget // nil where no event counts instructions
 	plans   plans
 	writer  *emit.ProcessWriter
-	pool    *cab.Pool
 	rings   map[*engine.Thread]*cab.Ring
 	marked  map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
 	sampled time.Time                 // when rows of sampling were written last
@@ -273,7 +274,7 @@ func (ps *process) Entering(t *engine.Thread) {
 	if im.budget != nil {
 		im.budget.renew(t)
 	}
-	if im.pool == nil {
+	if im.writer == nil {
 		return
 	}
 	open := im.windows.Open()
@@ -281,7 +282,7 @@ func (ps *process) Entering(t *engine.Thread) {
 		return
 	}
 	im.marked[t] = open + 1
-	t.Mark(layout.Mark(layout.MarkWindows, open), sys.TSC())
+	t.Mark(records.Mark(records.MarkWindows, open), sys.TSC())
 }
 
 // Notified is engine.Client's: a thread is about to execute a watched address.
@@ -390,13 +391,14 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 	if im.budget != nil {
 		im.budget.sampled(t)
 	}
-	if im.pool != nil {
+	if im.writer != nil {
 		ring := cab.NewRing(t.SlotMemory(), ps.ringMost()/ps.chunk(), im.p.Blocks().Settled)
 		ring.FindRecords(im.p.Blocks().Filled)
 		im.rings[t] = ring
 		t.Mark(threadMark(t, 1)...)
 		ps.Entering(t)
-		im.pool.Add(ring, t)
+		ps.proc.pool.Add(ring, &fed{t, im.writer})
+		ps.proc.tuned.threadBegan()
 	}
 	ps.created(t)
 	return nil
@@ -408,7 +410,7 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 func (ps *process) ThreadEnded(t *engine.Thread) {
 	im := ps.image
 	if ps.opts.Only == OnlyCount {
-		ps.counts.add(im.tables, t)
+		ps.counts.add(im.tables, ps.names, t)
 	}
 	ps.sampleEnd(t)
 	if im.budget != nil {
@@ -419,7 +421,7 @@ func (ps *process) ThreadEnded(t *engine.Thread) {
 		return
 	}
 	t.Mark(threadMark(t, 0)...)
-	im.pool.Remove(ring)
+	ps.proc.pool.Remove(ring)
 	times, ticks := ring.Waits()
 	ps.waits.times += times
 	ps.waits.ticks += ticks

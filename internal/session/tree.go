@@ -141,6 +141,7 @@ func (r *run) Poll() {
 			r.tree.SetCounts(ps.number, c.Instructions, 0)
 		}
 	}
+	r.proc.tuned.publish(live)
 	r.limits(now)
 	r.costs.memory(live, now)
 	// The flag may have been set by any goroutine; what follows from it is done

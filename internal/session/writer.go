@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"alleria/abp"
-	"alleria/cab"
 	"alleria/config"
 	"alleria/internal/sys"
 )
 
-// openWriter makes an image's profile and its processing threads.
+// openWriter makes an image's profile, and the processing threads if it is the first one.
 //
-// The pool starts at once, with nothing to consume. Its first error ends the recording from
+// The pool starts at once, with nothing to consume. An error that nobody can go on after ends the recording from
 // a processing thread: Poll sees to the rest.
 func (ps *process) openWriter(im *image) error {
 	if ps.emit == nil || ps.opts.Only == OnlyCount { // counts are in run.json
@@ -40,20 +39,7 @@ func (ps *process) openWriter(im *image) error {
 		w.AddCPUID(abp.CPUIDLeaf{Leaf: l.Leaf, Subleaf: l.Subleaf, EAX: l.EAX, EBX: l.EBX, ECX: l.ECX, EDX: l.EDX})
 	}
 	w.AddFamily(ps.family(nil))
-	// As many as processors: too few make the target wait for room, too many only
-	// sleep.
-	threads := ps.opts.Threads
-	if threads == 0 {
-		threads = runtime.NumCPU()
-	}
-	sinks := make([]cab.Sink, threads)
-	for i := range sinks {
-		sinks[i] = &sink{stream: w.NewStream()}
-	}
-	im.pool = cab.NewPool(cab.NewBell(im.p.ControlMemory()), flushInterval, sinks, func(err error) {
-		ps.failed.CompareAndSwap(nil, &err)
-		ps.end("writing failed: " + err.Error())
-	})
+	ps.openPool(im.p.BellMemory())
 	return nil
 }
 
@@ -102,17 +88,15 @@ func flagsOfConfig(c *config.Config) abp.HeaderFlags {
 }
 
 // closeWriter drains the rings and closes an image's profile.
-// The pool first: what it drains still goes into the profile.
+// The rings first: what they hold still goes into the profile.
 func (ps *process) closeWriter(im *image) {
-	if im.pool != nil {
-		if err := im.pool.Close(); err != nil {
-			ps.failed.CompareAndSwap(nil, &err)
-		}
-		im.pool = nil
-	}
 	if im.writer == nil {
 		return
 	}
+	for _, ring := range im.rings { // of threads whose end was not told, if any
+		ps.proc.pool.Remove(ring)
+	}
+	ps.drained(im.writer)
 	end := abp.EndInfo{Ended: time.Now().UnixNano(), EndTSC: sys.TSC(), Reason: "the process ended"}
 	if why := ps.why.Load(); why != nil {
 		end.Reason = *why

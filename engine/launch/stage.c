@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "launch.h"
+#include "stage.h"
 
 /* What the Go runtime hides from us by handling and unblocking signals, opening the first
  * three descriptors and raising the limit of open files: which signals we were started

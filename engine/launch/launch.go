@@ -1,4 +1,4 @@
-package engine
+package launch
 
 import (
 	"encoding/binary"
@@ -10,6 +10,15 @@ import (
 	"alleria/internal/sys"
 )
 
+// Program is what is to be executed.
+type Program struct {
+	Path   string   // the executable
+	Argv   []string // with argv[0]
+	Env    []string
+	Dir    string // "": the tracer's
+	NoASLR bool
+}
+
 // ErrNotPermitted means that the kernel does not let us trace: a sandbox, a
 // container, or another tracer is there already.
 var ErrNotPermitted = errors.New("tracing is not permitted here")
@@ -19,7 +28,7 @@ var ErrNotPermitted = errors.New("tracing is not permitted here")
 // It is the kernel's own answer to execve of the path, after all checks that can be made
 // beforehand have passed.
 type ExecError struct {
-	Path string // as in Options
+	Path string // as in Program
 	Err  error  // the kernel's
 }
 
@@ -29,22 +38,25 @@ func (e *ExecError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err)
 // Unwrap returns the kernel's error.
 func (e *ExecError) Unwrap() error { return e.Err }
 
-// launched is a process in its launcher stage.
-type launched struct {
+// Launched is a process in its launcher stage.
+type Launched struct {
 	pid      int
 	goAhead  *os.File // one byte lets it execute the target
 	errnoEnd *os.File // yields an errno if it could not
 	stage    stage
 }
 
-// launch starts the launcher stage. The caller seizes the process before it
-// calls proceed.
+// Start starts the launcher stage of a program. The process waits; seize it now,
+// or not at all, and call Proceed.
+func Start(o *Program) (*Launched, error) { return start(o, false) }
+
+// start is Start; copied is for a stage with a memory of its own.
 //
 // The stage has what a shell gave the tracer: the Go runtime has changed some of that since
 // (handlers, the mask, a limit, descriptors 0 to 2). Descriptors of ours close when it executes the
 // target; the stage's ends of the pipes are closed here at once, so that each end shows when
 // the other is gone. os/exec is not used: its Wait would take stops away from the tracer.
-func launch(o *Options, copied bool) (*launched, error) {
+func start(o *Program, copied bool) (*Launched, error) {
 	gr, gw, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("launcher's pipe: %w", err)
@@ -62,7 +74,7 @@ func launch(o *Options, copied bool) (*launched, error) {
 		er.Close()
 		return nil, fmt.Errorf("launcher: %w", err)
 	}
-	l := &launched{pid, gw, er, st}
+	l := &Launched{pid, gw, er, st}
 	if copied {
 		// It runs only when whoever traces us has let it go, and not before can it be
 		// attached to.
@@ -75,13 +87,13 @@ func launch(o *Options, copied bool) (*launched, error) {
 	return l, nil
 }
 
-// launchSeized starts the launcher stage and attaches to it.
+// StartSeized starts the launcher stage and attaches to it.
 //
 // A tracer that traces us has what shares our memory as well, and does not give it away: a
 // child with a memory of its own it may let go.
-func launchSeized(o *Options) (*launched, error) {
+func StartSeized(o *Program) (*Launched, error) {
 	for copied := false; ; copied = true {
-		l, err := launch(o, copied)
+		l, err := start(o, copied)
 		if err != nil {
 			return nil, err
 		}
@@ -95,15 +107,18 @@ func launchSeized(o *Options) (*launched, error) {
 	}
 }
 
+// PID is the process's id.
+func (l *Launched) PID() int { return l.pid }
+
 // abandon ends a stage that nobody traces.
-func (l *launched) abandon() {
+func (l *Launched) abandon() {
 	l.goAhead.Close() // that is what it waits for
-	_ = l.execErrno()
+	_ = l.ExecError()
 	sys.Reap(l.pid)
 }
 
-// proceed lets the launcher execute the target.
-func (l *launched) proceed() error {
+// Proceed lets the launcher execute the target.
+func (l *Launched) Proceed() error {
 	defer l.goAhead.Close()
 	if _, err := l.goAhead.Write([]byte{1}); err != nil {
 		return fmt.Errorf("launcher: %w", err)
@@ -111,9 +126,9 @@ func (l *launched) proceed() error {
 	return nil
 }
 
-// execErrno returns why the target could not be executed, nil if it was. It
+// ExecError returns why the target could not be executed, nil if it was. It
 // blocks until the launcher has executed the target or ended.
-func (l *launched) execErrno() error {
+func (l *Launched) ExecError() error {
 	defer l.errnoEnd.Close()
 	defer l.stage.free()
 	// To the end: the stage's memory is free only when it is gone.

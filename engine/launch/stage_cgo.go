@@ -1,8 +1,8 @@
-package engine
+package launch
 
 /*
 #include <stdlib.h>
-#include "launch.h"
+#include "stage.h"
 */
 import "C"
 
@@ -16,10 +16,10 @@ import (
 // stage is what a launcher stage needs, in C's memory.
 type stage struct{ s *C.struct_alleria_stage }
 
-// startStage starts the launcher stage of a program: see launch.c. wait and release are the
+// startStage starts the launcher stage of a program: see stage.c. wait and release are the
 // ends of a pipe, report is the end of another that an error number is written to.
 // copied is for a stage that does not share the tracer's memory.
-func startStage(o *Options, copied bool, wait, release, report *os.File) (pid int, st stage, err error) {
+func startStage(o *Program, copied bool, wait, release, report *os.File) (pid int, st stage, err error) {
 	s := (*C.struct_alleria_stage)(C.calloc(1, C.sizeof_struct_alleria_stage))
 	s.path = C.CString(o.Path)
 	if o.Dir != "" {

@@ -1,4 +1,4 @@
-package layout
+package records
 
 import (
 	"encoding/binary"
@@ -38,40 +38,25 @@ func (t *Blocks) Settled(words []uint64) int {
 func (t *Blocks) recordWords(words []uint64) (n int, mark bool) {
 	// The tracer may be writing the word. What lies behind a mark was there before it.
 	first := atomic.LoadUint64(&words[0])
-	if first>>32 == 0 {
+	if !IsMark(first) {
 		n, ok := t.wordsOf(first)
 		if !ok {
 			return 0, false
 		}
 		return 1 + n, false
 	}
-	kind, payload := uint8(first>>MarkShift), first&MarkPayload
-	switch kind {
-	case MarkCut:
-		if len(words) == 1 { // it has just got its mark: the record that goes with it lies beyond
-			return 2, true
-		}
-		n, ok := t.wordsOf(atomic.LoadUint64(&words[1]))
-		if !ok {
-			return 0, false
-		}
-		return 2 + n, true
-	case MarkFS, MarkGS, MarkWindows:
-		return 2, true
-	case MarkSwitch:
-		return 3, true
-	case MarkThread:
-		return 4, true
-	case MarkSkip, MarkNote:
-		if payload < uint64(len(words)) {
-			return 1 + int(payload), true
-		}
-	case MarkEmulated:
-		if len(words) > 1 && words[1] < uint64(len(words)) {
-			return 2 + 2*int(words[1]), true
-		}
+	if kind, _ := SplitMark(first); kind != MarkCut {
+		n := markLen(first, words)
+		return n, n != 0
 	}
-	return 0, false
+	if len(words) == 1 { // it has just got its mark: the record that goes with it lies beyond
+		return 2, true
+	}
+	n, ok := t.wordsOf(atomic.LoadUint64(&words[1]))
+	if !ok {
+		return 0, false
+	}
+	return 2 + n, true
 }
 
 // wordsOf is how many words follow the first one of a record of a block. It looks at nothing else

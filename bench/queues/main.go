@@ -1,8 +1,14 @@
+// Command queues measures how many records a second queues hand over by themselves: cache-friendly asymmetric
+// buffering and its rivals, two threads on two processors (bench/rings). "make bench" runs it.
+//
+// Like the benchmark of programs it decides nothing; a queue that loses records is its one failure.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"text/tabwriter"
 
@@ -15,6 +21,16 @@ var ringSizes = [...]rings.Size{{Ring: 64 << 10, Chunk: 8 << 10}, {Ring: 512 << 
 
 // ringRecords is how many words are handed over in each run: some hundredths of a second.
 const ringRecords = 16 << 20
+
+// main prints the table.
+func main() {
+	times := flag.Int("n", 5, "`number` of runs of each queue and size")
+	flag.Parse()
+	if err := ringTable(os.Stdout, max(*times, 1)); err != nil {
+		fmt.Fprintln(os.Stderr, "queues:", err)
+		os.Exit(1)
+	}
+}
 
 // ringTable prints how many records a second queues hand over by themselves. Sizes and queues take turns, so that a noisy
 // minute hits all.

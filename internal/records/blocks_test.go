@@ -1,10 +1,12 @@
-package layout
+package records
 
 import (
 	"math/rand/v2"
 	"reflect"
 	"sync"
 	"testing"
+
+	"alleria/internal/layout"
 )
 
 // fill sets every field of a structure, so that one that pack forgets is noticed
@@ -22,9 +24,9 @@ func fill(rng *rand.Rand, v reflect.Value) {
 	case reflect.Uint64:
 		v.SetUint(rng.Uint64() >> rng.IntN(64))
 	case reflect.Int16:
-		v.SetInt(int64(rng.IntN(MaxRecordWords+1)) - 1)
+		v.SetInt(int64(rng.IntN(layout.MaxRecordWords+1)) - 1)
 	case reflect.Int:
-		v.SetInt(int64(rng.IntN(MaxRecordWords)))
+		v.SetInt(int64(rng.IntN(layout.MaxRecordWords)))
 	case reflect.Int64:
 		v.SetInt(int64(rng.Uint64()) >> rng.IntN(64))
 	case reflect.Slice:

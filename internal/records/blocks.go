@@ -1,4 +1,4 @@
-package layout
+package records
 
 import (
 	"runtime"
@@ -75,7 +75,7 @@ func (t *Blocks) append() uint32 {
 		return 0
 	}
 	n := uint32(len(t.buf))
-	if n > factsBytes { // no block of MaxRecordWords is anywhere near
+	if n > factsBytes { // no block of layout.MaxRecordWords is anywhere near
 		return 0
 	}
 	if t.next&(factsBytes-1)+n > factsBytes || t.next&(factsBytes-1) == 0 {

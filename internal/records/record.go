@@ -1,4 +1,4 @@
-package layout
+package records
 
 // Raw records. A ring is a sequence of 64-bit words. A word whose upper half is
 // zero is the id of a Block, and Block.Words words follow it: what the block's
@@ -44,6 +44,9 @@ const (
 	// which belongs to this place of the thread's records. What they mean is between
 	// who writes profiles and who asks for the mark; translated code writes none.
 	MarkNote = 0x8a
+	// MarkCall: payload words follow that are a call of an intercepted function, or a part of one:
+	// see internal/capture.
+	MarkCall = 0x8b
 )
 
 // A record's first word as Number makes it: the block's id in the lower bits, and above them the

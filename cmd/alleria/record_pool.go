@@ -1,0 +1,139 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"alleria/internal/layout"
+	"alleria/internal/session"
+)
+
+// poolFlags are record's flags about processing threads and buffers, as written. Where the paper's profiler has
+// a name for one (-tuner, -ptc, -bc, -bs, -tf), or the paper (TP, TAY1, TAY2, TAZ), that is its name here.
+type poolFlags struct {
+	tuner, ptc, bc, bs, tf string
+	tp, tay1, tay2, taz    string
+}
+
+func (p *poolFlags) register(fl *pflag.FlagSet) {
+	fl.StringVar(&p.tuner, "tuner", "on", "adaptive profiling: the numbers of processing threads and buffers follow the load (`on`, off)")
+	fl.StringVar(&p.ptc, "ptc", "", "processing threads, a fixed `number` of them; 0: each thread of the program waits while its records are written")
+	fl.StringVar(&p.bc, "bc", "", "buffers (chunks) of each thread of the program, a fixed `number` of them, from 2")
+	fl.StringVar(&p.bs, "bs", "", "`KiB` of a buffer, as --buffer-chunk has it in bytes")
+	fl.StringVar(&p.tf, "tf", "", "`time` between decisions of --tuner (100ms)")
+	fl.StringVar(&p.tp, "tp", "", "while threads are added: the `part` by which their idle time has to rise for that to end (50%)")
+	fl.StringVar(&p.tay1, "tay1", "", "while nothing changes: the `part` by which the program's waiting has to rise for a thread more (10%)")
+	fl.StringVar(&p.tay2, "tay2", "", "the `part` by which it has to fall for another look at the load (10%)")
+	fl.StringVar(&p.taz, "taz", "", "while threads are suspended: the `part` by which the program's waiting has to rise for that to end (5%)")
+}
+
+// mostBuffers is how many chunks a ring can have.
+const mostBuffers = layout.MaxChunks
+
+// check turns the texts into the options' values.
+func (p *poolFlags) check(fl *pflag.FlagSet, o *session.Options) (err error) {
+	switch p.tuner {
+	case "on":
+	case "off":
+		o.NoTuner = true
+	default:
+		return usagef("--tuner is on or off, not %q", p.tuner)
+	}
+	if err := p.contradictions(fl); err != nil {
+		return err
+	}
+	if p.ptc != "" {
+		if o.FixedThreads, err = wholeNumber("ptc", p.ptc, 0, mostThreads); err != nil {
+			return err
+		}
+		o.NoThreads = o.FixedThreads == 0
+	}
+	if p.bc != "" {
+		if o.Buffers, err = wholeNumber("bc", p.bc, 2, mostBuffers); err != nil {
+			return err
+		}
+	}
+	if p.bs != "" {
+		n, err := wholeNumber("bs", p.bs, 1, layout.RingMax>>10)
+		if err != nil {
+			return err
+		}
+		o.BufferChunk = n << 10
+	}
+	if p.tf != "" {
+		if o.TunerPeriod, err = parseDuration(p.tf); err != nil {
+			return usagef("--tf: %w", err)
+		}
+		if o.TunerPeriod <= 0 {
+			return usagef("--tf is a time like 100ms or 1s, not 0")
+		}
+	}
+	for _, t := range [...]struct {
+		name, text string
+		to         **float64
+	}{{"tp", p.tp, &o.Thresholds.TP}, {"tay1", p.tay1, &o.Thresholds.TAY1}, {"tay2", p.tay2, &o.Thresholds.TAY2}, {"taz", p.taz, &o.Thresholds.TAZ}} {
+		if t.text == "" {
+			continue
+		}
+		v, err := parsePart(t.text)
+		if err != nil {
+			return usagef("--%s is a part like 5%% or 0.05, not %q", t.name, t.text)
+		}
+		*t.to = &v
+	}
+	return nil
+}
+
+// contradictions refuses flags that another leaves nothing to do for.
+func (p *poolFlags) contradictions(fl *pflag.FlagSet) error {
+	for _, c := range [...]struct {
+		on        bool
+		why, flag string
+	}{
+		{p.ptc != "", "--ptc fixes the number of processing threads", "threads"},
+		{p.ptc == "0", "without processing threads a buffer is written before its thread goes on", "bc"},
+		{p.ptc == "0", "without processing threads a buffer is written before its thread goes on", "buffer-max"},
+		{p.bc != "", "--bc fixes the number of buffers", "buffer-max"},
+		{p.bs != "", "--bs is the size of a buffer", "buffer-chunk"},
+	} {
+		if c.on && fl.Changed(c.flag) {
+			return usagef("%s, so that --%s has no effect; leave one of them out", c.why, c.flag)
+		}
+	}
+	if p.ptc == "" && p.tuner == "on" {
+		return nil
+	}
+	for _, name := range []string{"tf", "tp", "tay1", "tay2", "taz"} {
+		if fl.Changed(name) {
+			return usagef("nothing adapts with --ptc or --tuner off, so that --%s has no effect; leave one of them out", name)
+		}
+	}
+	if p.ptc != "" && p.tuner == "on" && fl.Changed("tuner") {
+		return usagef("--ptc fixes the number of processing threads, so that --tuner has no effect; leave one of them out")
+	}
+	return nil
+}
+
+// wholeNumber reads a number within bounds.
+func wholeNumber(flag, s string, least, most int) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < least || n > most {
+		return 0, usagef("--%s is a number from %d to %d, not %q", flag, least, most, s)
+	}
+	return n, nil
+}
+
+// parsePart reads a part: a number, or one in percent.
+func parsePart(s string) (float64, error) {
+	t, percent := strings.CutSuffix(s, "%")
+	v, err := strconv.ParseFloat(t, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v >= 0 && v <= 100) {
+		return 0, strconv.ErrRange
+	}
+	return v, nil
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"alleria/engine/asm"
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+)
+
+// Captures by code. A function's own code (capture_body.go) is written once, and the same in the cache and natively. What leads
+// there is a few instructions: in the cache at the block that the function begins with and in front of each return that
+// has reached a frame, natively in the code of a jump (capture_native.go). They say where to go on, and where to go instead if the tracer has
+// to capture: what code cannot do, memory that cannot be read. Nothing has happened then.
+
+// captureEntered writes, at a block's start, the capture of a function that is entered there.
+func (u *unit) captureEntered(c *capturePoint) {
+	a := &u.asm
+	entry := u.p.captureCode(c)
+	if entry == 0 {
+		site := a.JmpLater()
+		back := a.Here()
+		u.askEntered(c, site, back)
+		return
+	}
+	a.StoreWord(layout.CaptureSpill, x86.RAX)
+	a.StoreWord(layout.CaptureSpill+8, x86.RCX)
+	ask := a.LeaCode(x86.RCX, a.Here())
+	a.StoreWord(layout.CaptureAskAt, x86.RCX)
+	next := a.LeaCode(x86.RCX, a.Here())
+	a.StoreWord(layout.CaptureBack, x86.RCX)
+	a.StoreWordImm(layout.CaptureNative, 0)
+	u.jmpFar(entry)
+	a.Link(next, a.Here())
+	storeSaves(a, c)
+	u.askEntered(c, ask, a.Here())
+}
+
+// jmpFar goes to code that may lie in another area.
+func (u *unit) jmpFar(target uint64) {
+	if u.ar.contains(target) {
+		u.asm.Jmp(target)
+		return
+	}
+	u.asm.JmpLiteral(target)
+}
+
+// askEntered is where a thread goes from site to have an entry captured by the tracer; it goes on at back.
+func (u *unit) askEntered(c *capturePoint, site asm.Site, back uint64) {
+	u.cold = append(u.cold, coldStub{site, func(u *unit) {
+		u.asm.StoreWordImm(layout.CaptureAsked, c.number)
+		u.asm.StoreWord(layout.S0, x86.RCX)
+		u.askCaptured(layout.ReqCapture, back, c.needs.entry, false)
+	}})
+}
+
+// askCaptured writes the request of a capture. rcx is free, its value is in S0. What the routine does not save
+// itself is put where the tracer looks for it.
+func (u *unit) askCaptured(req uint32, back uint64, vectors uint32, x87 bool) {
+	a := &u.asm
+	for _, r := range []x86.Reg{x86.RBX, x86.RBP, x86.R12, x86.R13, x86.R14, x86.R15} {
+		a.StoreWord(layout.Save+8*int(r), r)
+	}
+	for v := range uint8(16) {
+		if vectors>>v&1 == 0 {
+			continue
+		}
+		m := asm.Word(layout.CaptureVec + 64*int(v))
+		switch {
+		case u.p.hasAVX512:
+			a.EvexStore(m, v, 64)
+		case u.p.hasAVX:
+			a.AvxStore(m, v, 32)
+		default:
+			a.SseStore(m, v, false)
+		}
+	}
+	if x87 {
+		a.Fxsave64(asm.Word(layout.FXSave))
+	}
+	a.LeaCode(x86.RCX, back)
+	a.StoreWord(layout.CaptureBack, x86.RCX)
+	a.LoadWord(x86.RCX, layout.S0)
+	u.ask(req)
+}
+
+// checkCaptured writes, before a return loads its target, the look whether a captured call ends with it: as
+// checkReturn, by a stack pointer of its own.
+func (u *unit) checkCaptured() {
+	if !u.p.captures.returns || u.v == Aside {
+		return
+	}
+	u.asm.LoadWord(x86.RCX, layout.CaptureAwait)
+	u.reached(func(u *unit, back uint64) {
+		a := &u.asm
+		if !u.p.tr.opts.NoCodeCapture {
+			a.StoreWord(layout.CaptureSpill, x86.RAX)
+			a.LoadWord(x86.RAX, layout.S0)
+			a.StoreWord(layout.CaptureSpill+8, x86.RAX)
+			ask := a.LeaCode(x86.RAX, a.Here())
+			a.StoreWord(layout.CaptureAskAt, x86.RAX)
+			a.LeaCode(x86.RAX, back)
+			a.StoreWord(layout.CaptureBack, x86.RAX)
+			a.StoreWord(layout.CaptureLeftSP, x86.RSP)
+			a.Get(x86.RAX, x86.RSP, 0)
+			a.StoreWord(layout.CaptureLeftTo, x86.RAX)
+			a.Jmp(u.ar.base + u.ar.rt.capture.left)
+			a.Link(ask, a.Here())
+		}
+		needs := u.p.captures.needs // who returns is not known here
+		u.askCaptured(layout.ReqLeft, back, needs.exit, needs.x87)
+	})
+}
+
+// reached goes to what then writes, if the stack pointer plus rcx is not negative. rcx is free.
+func (u *unit) reached(then func(u *unit, back uint64)) {
+	a := &u.asm
+	a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
+	if u.p.hasBMI2 {
+		a.Rorx(x86.RCX, x86.RCX, 56)
+		a.SignExtend(x86.RCX, x86.RCX, 1)
+	} else {
+		a.StoreWord(layout.S2, x86.RCX)
+		a.MovsxByteWord(x86.RCX, layout.S2+7)
+	}
+	a.LeaDisp(x86.RCX, x86.RCX, 1)
+	site := a.JnrcxzLater()
+	back := a.Here()
+	u.cold = append(u.cold, coldStub{site, func(u *unit) { then(u, back) }})
+}

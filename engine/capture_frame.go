@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"alleria/internal/layout"
+)
+
+// Frames of intercepted calls: as those of awaited returns (frame.go), but with what is saved for the return, and on a stack of
+// their own. The innermost is at CaptureTop. A frame has been left once the stack pointer is above where its return
+// address lies. Who has returned is told by the address as well: the stack pointer is right behind where it lay. All frames of which
+// that holds return together, since one has tail-called the other; others have been left by longjmp or an exception, and
+// are dropped without a word: whoever reads calls sees it by the next one's place on the stack.
+//
+// At an entry frames below the stack pointer are dropped, and one of the same function at the very same place: a loop that
+// calls what is left by an exception each time would pile them up. A function that jumps to its own entry is taken for that.
+
+// captureFrame is one of a thread's frames.
+type captureFrame struct {
+	s   *slot
+	off int // in the slot
+}
+
+// frameAt is the frame at a distance from the first one.
+func (s *slot) frameAt(top uint64) captureFrame {
+	const size = layout.CaptureFrame * layout.CaptureMax
+	return captureFrame{s, layout.CaptureFrames + int(top&(size-1))}
+}
+
+func (f captureFrame) sp() uint64   { return f.s.get(f.off + layout.CaptureSP) }
+func (f captureFrame) site() uint64 { return f.s.get(f.off + layout.CaptureSite) }
+
+// save is a value that was saved at entry.
+func (f captureFrame) save(i int) uint64 { return f.s.get(f.off + layout.CaptureSaves + 8*i) }
+
+// point is the function that a frame is of; nil if it is not intercepted any more.
+func (f captureFrame) point(p *Process) *capturePoint {
+	n := f.s.get(f.off + layout.CapturePoint)
+	if n >= uint64(len(p.captures.points)) {
+		return nil
+	}
+	if c := p.captures.points[n]; c.armed {
+		return c
+	}
+	return nil
+}
+
+// initCaptures empties a thread's stack of frames, and makes its slot known to code as one.
+func (s *slot) initCaptures() {
+	none := int64(-layout.FrameNone)
+	s.set(layout.CaptureTop, 0)
+	s.set(layout.CaptureFrames+layout.CaptureSP, layout.FrameNone)
+	s.set(layout.CaptureAwait, uint64(none))
+	s.set(layout.CaptureOurs, layout.CaptureMagic)
+	s.set(layout.CaptureSlow, 0)
+}
+
+// topCapture is the thread's innermost frame.
+func (t *Thread) topCapture() captureFrame { return t.slot.frameAt(t.slot.get(layout.CaptureTop)) }
+
+// pushCapture pushes a frame, with nothing saved yet.
+func (t *Thread) pushCapture(c *capturePoint, sp, site uint64) captureFrame {
+	s := t.slot
+	top := (s.get(layout.CaptureTop) + layout.CaptureFrame) & (layout.CaptureFrame*layout.CaptureMax - 1)
+	f := s.frameAt(top)
+	s.set(f.off+layout.CaptureSP, sp)
+	s.set(f.off+layout.CaptureSite, site)
+	s.set(f.off+layout.CapturePoint, uint64(c.number))
+	s.set(layout.CaptureTop, top)
+	s.set(layout.CaptureAwait, -sp)
+	return f
+}
+
+// dropCapture drops the innermost frame.
+func (t *Thread) dropCapture() {
+	s := t.slot
+	top := s.get(layout.CaptureTop)
+	s.set(s.frameAt(top).off+layout.CaptureSP, layout.FrameNone)
+	top = (top - layout.CaptureFrame) & (layout.CaptureFrame*layout.CaptureMax - 1)
+	s.set(layout.CaptureTop, top)
+	s.set(layout.CaptureAwait, -s.frameAt(top).sp())
+}
+
+// dropDeadCaptures drops what a thread has left that enters c with the stack pointer rsp.
+func (t *Thread) dropDeadCaptures(c *capturePoint, rsp uint64) {
+	for {
+		f := t.topCapture()
+		switch sp := f.sp(); {
+		case sp < rsp:
+		case sp == rsp && t.slot.get(f.off+layout.CapturePoint) == uint64(c.number):
+		default:
+			return
+		}
+		t.dropCapture()
+	}
+}
+
+// eachCapture calls f for a thread's frames, from the innermost.
+func (t *Thread) eachCapture(f func(captureFrame)) {
+	top := t.slot.get(layout.CaptureTop)
+	for range layout.CaptureMax {
+		c := t.slot.frameAt(top)
+		if c.sp() >= layout.FrameNone {
+			return
+		}
+		f(c)
+		top -= layout.CaptureFrame
+	}
+}
+
+// returnAddress reads what lies at the stack pointer; false: nothing, so that what was entered there cannot return.
+func (t *Thread) returnAddress(rsp uint64) (uint64, bool) {
+	var b [8]byte
+	_, err := t.p.mem.ReadAt(b[:], int64(rsp))
+	return binary.LittleEndian.Uint64(b[:]), err == nil
+}
+
+// catchAt has native returns to site caught from now on.
+func (p *Process) catchAt(site uint64) error {
+	if p.captures.sites[site] {
+		return nil
+	}
+	if !p.executable(site) {
+		if p.code.valid = false; !p.executable(site) { // natively, mappings come unnoticed
+			return nil
+		}
+	}
+	if p.captures.sites == nil {
+		p.captures.sites = make(map[uint64]bool)
+	}
+	p.captures.sites[site] = true
+	p.noteSite(site)
+	return p.addProbe(site)
+}
+
+// placeCaptureSites catches natively the returns of calls that began in the cache, and goes on
+// with those that were caught before.
+func (p *Process) placeCaptureSites() error {
+	var err error
+	note := func(e error) {
+		if err == nil {
+			err = e
+		}
+	}
+	for _, t := range p.running() {
+		t.eachCapture(func(f captureFrame) {
+			if f.point(p) != nil {
+				note(p.catchAt(f.site()))
+			}
+		})
+	}
+	for site := range p.captures.sites {
+		note(p.addProbe(site))
+	}
+	return err
+}
+
+// dropCaptureSites gives the application's code back where returns were caught.
+func (p *Process) dropCaptureSites() {
+	old := p.captures.sites
+	p.captures.sites = nil
+	p.dropSites()
+	for site := range old {
+		p.removeIdleProbe(site)
+	}
+}

@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"alleria/engine/x86"
+	"alleria/internal/capture"
+	"alleria/internal/layout"
+)
+
+// Interceptors: functions whose calls are captured, with what capture.Program names, into the
+// ring of the thread that makes them.
+//
+// The tracer can capture each moment by itself (capture_take.go), wherever the thread is: it is stopped by a native probe or
+// asks from the cache. Code captures what it can (capture_code.go, capture_native.go), and goes to the tracer with the rest
+// before it has written anything. So there are three ways, of which the first is what the other two are held to.
+//
+// Which calls are awaited is on a stack of frames in the thread's slot (capture_frame.go).
+
+// captures is what a process intercepts.
+type captures struct {
+	points  []*capturePoint // by number; never removed, since frames hold numbers
+	returns bool            // some return is awaited: translated returns look
+	armed   int             // points that are
+	// sites is where natively returns are caught, as long as anything is intercepted.
+	sites  map[uint64]bool
+	needs  captureNeeds // of all points together
+	code   []captureRange
+	images map[uint64]*branchMap // by where they begin
+}
+
+// capturePoint is an intercepted function.
+type capturePoint struct {
+	number uint32
+	entry  uint64
+	fn     uint32 // the client's number
+	prog   *capture.Program
+	needs  captureNeeds
+	armed  bool
+	// Code that captures entries, 0: there is none; made: it has been looked whether there can be.
+	code uint64
+	made bool
+}
+
+// captureNeeds is which vector registers the tracer needs when code asks it, a bit each, and whether it
+// needs the x87 stack.
+type captureNeeds struct {
+	entry, exit uint32
+	x87         bool
+}
+
+var errProgram = errors.New("a program that cannot be captured")
+
+// Intercept has the calls of the function at entry captured as prog says, in threads of this process, and
+// written into their rings as calls of function fn. A function that is intercepted already gets the new program.
+// The program must not be changed afterwards.
+//
+// Calls under way are not captured. It takes effect at once, whatever the mode. Errors: a program that makes no
+// sense, code that cannot be read or written.
+func (p *Process) Intercept(entry uint64, fn uint32, prog *capture.Program) error {
+	if err := checkProgram(prog); err != nil {
+		return fmt.Errorf("function at %#x: %w", entry, err)
+	}
+	at := p.placesOf(entry)
+	if at.capture != nil {
+		p.disarm(at.capture)
+	}
+	c := &capturePoint{number: uint32(len(p.captures.points)), entry: entry, fn: fn, prog: prog, needs: needsOf(prog), armed: true}
+	p.captures.points = append(p.captures.points, c)
+	p.captures.armed++
+	at.capture = c
+	if p.captures.lookFor(c) {
+		p.invalidate(0, 1<<47) // returns look from now on, or save more
+	}
+	p.watch(entry)
+	return p.probePlace(entry)
+}
+
+// Unintercept ends the capturing of the function at entry. Calls under way are not captured when they return.
+func (p *Process) Unintercept(entry uint64) {
+	at := p.placeAt[entry]
+	if at == nil || at.capture == nil {
+		return
+	}
+	p.disarm(at.capture)
+	at.capture = nil
+	if at.entry == nil && at.returns == nil && at.within == nil {
+		delete(p.placeAt, entry)
+	}
+	p.watch(entry)
+	p.removeIdleProbe(entry)
+	if p.captures.armed == 0 {
+		p.dropCaptureSites()
+	}
+}
+
+// lookFor adds what returns have to look for and save because of c, and tells whether that is more than before.
+func (cs *captures) lookFor(c *capturePoint) bool {
+	was, returned := cs.needs, cs.returns
+	cs.returns = cs.returns || c.prog.Returns
+	cs.needs.exit |= c.needs.exit
+	cs.needs.x87 = cs.needs.x87 || c.needs.x87
+	return cs.returns && (!returned || was != cs.needs)
+}
+
+// SlowCaptures is how many moments of intercepted calls of the thread the tracer has captured by itself so far.
+func (t *Thread) SlowCaptures() uint64 { return t.slot.get(layout.CaptureSlow) }
+
+// disarm ends what is known as c; frames of it are dropped when they are reached.
+func (p *Process) disarm(c *capturePoint) {
+	c.armed = false
+	p.captures.armed--
+	if c.number < layout.MaxCaptureLeaves {
+		p.ctl.u64(layout.CaptureLeaves + 8*int(c.number)).Store(0)
+	}
+}
+
+// checkProgram tells what is wrong with a program.
+func checkProgram(prog *capture.Program) error {
+	if len(prog.Saves) > capture.MaxSaves {
+		return fmt.Errorf("%d saved values: %w", len(prog.Saves), errProgram)
+	}
+	sources := make([]capture.Source, 0, len(prog.Saves)+len(prog.Entry)+len(prog.Exit))
+	sources = append(sources, prog.Saves...)
+	for _, items := range [][]capture.Item{prog.Entry, prog.Exit} {
+		for i := range items {
+			sources = append(sources, items[i].Src)
+			if err := checkPointers(items[i].Points, items[i].Bytes, 0); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range sources {
+		if !validSource(s, len(prog.Saves)) {
+			return fmt.Errorf("source %d of kind %d: %w", s.N, s.Kind, errProgram)
+		}
+	}
+	return nil
+}
+
+func validSource(s capture.Source, saves int) bool {
+	switch s.Kind {
+	case capture.GPR:
+		return s.N < 16 && s.N != uint32(x86.RSP)
+	case capture.Vector:
+		return s.N < 16
+	case capture.Stack:
+		return s.N < 1<<20
+	case capture.X87:
+		return s.N < 8
+	case capture.Saved:
+		return int(s.N) < saves
+	}
+	return false
+}
+
+// checkPointers holds pointers to the bytes that they lie in. Types may refer to themselves, so that only so many levels are
+// looked at: what is the same on each is right on all.
+func checkPointers(ps []capture.Pointer, size uint32, level int) error {
+	if level > 8 {
+		return nil
+	}
+	for _, q := range ps {
+		if q.Target == nil || q.Target.Size == 0 || q.Off+8 > size || q.Off+8 < q.Off {
+			return fmt.Errorf("pointer at %d of %d bytes: %w", q.Off, size, errProgram)
+		}
+		if err := checkPointers(q.Target.Points, q.Target.Size, level+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// needsOf looks through a program for registers that the assembly routines don't save.
+func needsOf(prog *capture.Program) captureNeeds {
+	var n captureNeeds
+	note := func(s capture.Source, at *uint32) {
+		switch s.Kind {
+		case capture.Vector:
+			*at |= 1 << s.N
+		case capture.X87:
+			n.x87 = true
+		}
+	}
+	for _, s := range prog.Saves {
+		note(s, &n.entry)
+	}
+	for i := range prog.Entry {
+		note(prog.Entry[i].Src, &n.entry)
+	}
+	for i := range prog.Exit {
+		note(prog.Exit[i].Src, &n.exit)
+	}
+	return n
+}

@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"alleria/engine/x86"
+	"alleria/internal/capture"
+	"alleria/internal/layout"
+	"alleria/internal/records"
+	"alleria/internal/sys"
+)
+
+// Captures by the tracer: of a thread that is stopped natively, or that asks from the cache.
+
+// captureMachine is a thread at a call's entry or return, for capture.Run.
+type captureMachine struct {
+	t     *Thread
+	gpr   [16]uint64
+	stack uint64 // where arguments begin; 0: none, at return
+	frame *captureFrame
+	// vectors and x87 give registers' bytes, nil: there are none.
+	vector, x87 func(n uint32) []byte
+}
+
+// Value is capture.Machine's.
+func (m *captureMachine) Value(src capture.Source, b []byte) bool {
+	switch src.Kind {
+	case capture.GPR:
+		return src.N < 16 && putWord(b, m.gpr[src.N])
+	case capture.Stack:
+		if m.stack == 0 {
+			return false
+		}
+		n, _ := m.ReadAt(b, int64(m.stack+uint64(src.N)))
+		clear(b[n:])
+		return n == len(b)
+	case capture.Vector:
+		v := m.vector(src.N)
+		return copy(b, v) == len(b)
+	case capture.X87:
+		v := m.x87(src.N)
+		return copy(b, v) == len(b)
+	case capture.Saved:
+		return m.frame != nil && src.N < capture.MaxSaves && putWord(b, m.frame.save(int(src.N)))
+	}
+	return false
+}
+
+// putWord puts a word's low bytes into b, as many as there is room for; false if b has more than a word.
+func putWord(b []byte, w uint64) bool {
+	var x [8]byte
+	binary.LittleEndian.PutUint64(x[:], w)
+	return copy(b, x[:]) == len(b)
+}
+
+// ReadAt is capture.Machine's. It reads what the application could read.
+func (m *captureMachine) ReadAt(b []byte, addr int64) (int, error) {
+	n, err := sys.ReadForeign(m.t.tid, b, uint64(addr))
+	if n > 0 || err == nil || !errors.Is(err, sys.ErrForbidden) {
+		return n, err
+	}
+	return m.t.p.mem.ReadAt(b, addr)
+}
+
+// stoppedMachine is a machine of a thread that is stopped with the application's registers.
+func stoppedMachine(t *Thread, regs *sys.Regs) *captureMachine {
+	m := &captureMachine{t: t}
+	for r := range m.gpr {
+		m.gpr[r] = *regOf(regs, x86.Reg(r))
+	}
+	var state []byte
+	at := func(off uint32, n uint32) []byte {
+		if state == nil {
+			state = make([]byte, 16<<10)
+			k, _ := sys.XState(t.tid, state)
+			state = state[:k]
+		}
+		if off == 0 || int(off+n) > len(state) {
+			return make([]byte, n)
+		}
+		return state[off : off+n]
+	}
+	ymm, _ := x86.StateComponent(x86.StateYMM)
+	zmm, _ := x86.StateComponent(x86.StateZMM)
+	m.vector = func(n uint32) []byte {
+		b := append([]byte(nil), at(x86.StateXMM0Off+16*n, 16)...)
+		b = append(b, plus(at, ymm, 16*n, 16)...)
+		return append(b, plus(at, zmm, 32*n, 32)...)
+	}
+	m.x87 = func(n uint32) []byte { return at(32+16*n, 10) }
+	return m
+}
+
+// plus reads a component's bytes, zeros where the processor lacks it.
+func plus(at func(off, n uint32) []byte, component, off, n uint32) []byte {
+	if component == 0 {
+		return make([]byte, n)
+	}
+	return at(component+off, n)
+}
+
+// askingMachine is a machine of a thread that waits: code has saved what is needed.
+func askingMachine(t *Thread) *captureMachine {
+	m := &captureMachine{t: t}
+	for r := range m.gpr {
+		m.gpr[r] = t.slot.get(layout.Save + 8*r)
+	}
+	m.vector = func(n uint32) []byte { return t.slot.mem[layout.CaptureVec+64*n:][:64] }
+	m.x87 = func(n uint32) []byte { return t.slot.mem[layout.FXSave+32+16*n:][:10] }
+	return m
+}
+
+// captureEntry captures that a thread enters c with the registers in m.
+func (tr *Tracer) captureEntry(t *Thread, c *capturePoint, m *captureMachine) error {
+	if t.vfork {
+		return nil
+	}
+	rsp := m.gpr[x86.RSP]
+	site, ok := t.returnAddress(rsp)
+	t.dropDeadCaptures(c, rsp)
+	m.stack = rsp + 8
+	if c.prog.Returns && ok {
+		var saves [capture.MaxSaves]uint64
+		for i, src := range c.prog.Saves {
+			var b [8]byte
+			m.Value(src, b[:])
+			saves[i] = binary.LittleEndian.Uint64(b[:])
+		}
+		f := t.pushCapture(c, rsp, site)
+		for i := range c.prog.Saves {
+			t.slot.set(f.off+layout.CaptureSaves+8*i, saves[i])
+		}
+	}
+	t.countSlow()
+	t.writeCall(capture.Entered, c, m, rsp, site)
+	if c.prog.Returns && ok && t.p.mode == ModeNative {
+		return t.p.catchAt(site)
+	}
+	return nil
+}
+
+// countSlow counts what code has not captured.
+func (t *Thread) countSlow() { t.slot.set(layout.CaptureSlow, t.slot.get(layout.CaptureSlow)+1) }
+
+// captureReturns captures the returns of a thread that has returned to site, with rsp being where the return address
+// lay and registers in m. It drops all frames that have been left.
+func (tr *Tracer) captureReturns(t *Thread, site, rsp uint64, m *captureMachine) {
+	for {
+		f := t.topCapture()
+		sp := f.sp()
+		if sp > rsp {
+			return
+		}
+		if c := f.point(t.p); c != nil && sp == rsp && f.site() == site {
+			m.frame = &f
+			t.countSlow()
+			t.writeCall(capture.Left, c, m, sp, site)
+		}
+		t.dropCapture()
+	}
+}
+
+// writeCall runs a program and writes what comes of it into the thread's ring.
+func (t *Thread) writeCall(moment capture.Moment, c *capturePoint, m *captureMachine, sp, site uint64) {
+	items := c.prog.Entry
+	if moment == capture.Left {
+		items = c.prog.Exit
+	}
+	now := sys.TSC()
+	words, cut := capture.Run(m, items, c.prog.MaxBytes, nil)
+	for {
+		n := min(len(words), capture.MaxWords-capture.HeaderWords)
+		var flags uint64
+		if n < len(words) {
+			flags |= capture.More
+		} else if cut {
+			flags |= capture.Cut
+		}
+		mark := []uint64{records.Mark(records.MarkCall, uint64(n+capture.HeaderWords)), capture.Head(moment, flags, c.fn), now, sp, site}
+		t.mark(append(mark, words[:n]...)...)
+		if words = words[n:]; len(words) == 0 {
+			return
+		}
+	}
+}
+
+// capturesAt is the function that is captured when it is entered at an address; nil: none.
+func (p *Process) capturesAt(addr uint64) *capturePoint {
+	if at := p.placeAt[addr]; at != nil {
+		return at.capture
+	}
+	return nil
+}
+
+// counted tells whether arrivals at an address are counted.
+func (p *Process) counted(addr uint64) bool {
+	at := p.placeAt[addr]
+	return at != nil && (at.entry != nil || at.returns != nil || at.within != nil)
+}
+
+// captured tells whether something is captured natively where a breakpoint lies.
+func (p *Process) captured(addr uint64) bool {
+	return p.capturesAt(addr) != nil || p.captures.sites[addr]
+}
+
+// enteredCaptured captures what happens where a thread is natively about to execute regs.Rip.
+func (tr *Tracer) enteredCaptured(t *Thread, regs *sys.Regs) {
+	c := t.p.capturesAt(regs.Rip)
+	if c == nil {
+		return
+	}
+	// A loop that leads to the function's first instruction.
+	if f := t.topCapture(); f.sp() == regs.Rsp && f.point(t.p) == c && t.p.loops(c.entry) {
+		return
+	}
+	tr.threadError(t, tr.captureEntry(t, c, stoppedMachine(t, regs)))
+}
+
+// leftCaptured captures the returns of a thread that ran natively and is about to execute regs.Rip, if that is where it
+// returned to.
+func (tr *Tracer) leftCaptured(t *Thread, regs *sys.Regs) {
+	if t.p.captures.sites[regs.Rip] && t.topCapture().sp() < regs.Rsp {
+		tr.captureReturns(t, regs.Rip, regs.Rsp-8, stoppedMachine(t, regs))
+	}
+}
+
+// captureAsked answers a thread that asks at a function's entry.
+func (tr *Tracer) captureAsked(t *Thread) error {
+	c := t.p.captures.points[t.slot.u32(layout.CaptureAsked).Load()]
+	if tr.modeDiffers(t) { // it will be captured there
+		return tr.switchWaiting(t, c.entry, fresh)
+	}
+	if c.armed {
+		if err := tr.captureEntry(t, c, askingMachine(t)); err != nil {
+			return err
+		}
+	}
+	tr.reply(t, t.slot.get(layout.CaptureBack))
+	return nil
+}
+
+// captureLeft answers a thread that asks in front of a return which has reached a captured frame.
+func (tr *Tracer) captureLeft(t *Thread) {
+	m := askingMachine(t)
+	rsp := m.gpr[x86.RSP]
+	site, _ := t.returnAddress(rsp)
+	tr.captureReturns(t, site, rsp, m)
+	tr.reply(t, t.slot.get(layout.CaptureBack))
+}
+
+// bailOut tells whether a signal is the fault of a load that code has made to capture something. The thread then has the tracer do
+// it, which finds what can be read.
+func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *heldSignal) bool {
+	if h.sig != sigSegv && h.sig != sigBus || !h.fault() {
+		return false
+	}
+	bail, ok := t.p.captureBail(regs.Rip)
+	if !ok {
+		return false
+	}
+	regs.Rip = bail
+	tr.threadError(t, sys.SetRegs(t.tid, regs))
+	return true
+}
+
+// hurry takes a thread that is to be stepped out of the cache out of a string that it copies.
+func (tr *Tracer) hurry(t *Thread, regs *sys.Regs) {
+	a := t.p.areaAt(regs.Rip)
+	if a == nil {
+		return
+	}
+	if off, rt := regs.Rip-a.base, &a.rt.capture; off >= rt.textCore && off < rt.textEnd {
+		regs.Rip = a.base + rt.textBail
+		tr.threadError(t, sys.SetRegs(t.tid, regs))
+	}
+}

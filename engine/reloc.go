@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"alleria/internal/sys"
+)
+
+// What is written down while code is translated, so that another process can take the translations over
+// wherever its images and its cache lie (template.go, reuse.go). Code of the cache refers to the application by addresses
+// in constants, and by displacements where an operand was relative to RIP. Everything else in it is relative to the area, to
+// the thread's slot, or a number of this process's tables, which are taken over as they are.
+
+// relocKind is how a reference is written.
+type relocKind uint8
+
+const (
+	relocDisp relocKind = iota // 32 bits, the distance to the application's address from behind them and what follows them
+	relocAbs                   // 64 bits, the address
+	relocNeg                   // 64 bits, minus the address
+)
+
+// reloc is a reference to the image that app lies in.
+type reloc struct {
+	app  uint64
+	at   uint32 // offset in the area
+	area uint8
+	kind relocKind
+}
+
+// headAt is a head: see unit.head.
+type headAt struct {
+	app  uint64
+	code uint32 // offset in the area
+	miss uint32 // of the displacement of its jump to the head before it
+	area uint8
+	v    Variant
+}
+
+// literalAt is where the cache's code has an address of another area's.
+type literalAt struct {
+	at   uint32
+	area uint8
+}
+
+// codeImage is an executable mapping of a file.
+type codeImage struct {
+	start, end, offset uint64
+	id                 fileVersion
+}
+
+// fileVersion is a file as it was at a time. The zero value is no file whose code could be the same elsewhere.
+type fileVersion struct {
+	dev, inode   uint64
+	size         int64
+	mtime, ctime syscall.Timespec
+}
+
+// written is what a process has written down.
+type written struct {
+	off      bool
+	relocs   []reloc
+	heads    []headAt
+	literals []literalAt
+	images   []codeImage
+	// mixed: another image came to lie where one was, or an image's file was changed while the process may have had it
+	mixed   bool
+	began   time.Time
+	touched []Extent // file memory, and other, that could be written: an image there may have other code than its file
+}
+
+// mostTouched bounds what is remembered of memory that could be written.
+const mostTouched = 512
+
+// touch notes that memory can be written.
+func (w *written) touch(start, end uint64) {
+	if w.off || w.mixed {
+		return
+	}
+	for i := range w.images {
+		if im := &w.images[i]; start < im.end && im.start < end {
+			w.mixed = true
+			return
+		}
+	}
+	for i := range w.touched {
+		if t := &w.touched[i]; start <= t.End && t.Start <= end { // a heap that grows
+			t.Start, t.End = min(t.Start, start), max(t.End, end)
+			return
+		}
+	}
+	if w.touched = append(w.touched, Extent{Start: start, End: end}); len(w.touched) > mostTouched {
+		w.mixed = true
+	}
+}
+
+// isTouched tells whether some of an image's memory could be written.
+func (w *written) isTouched(im *codeImage) bool {
+	for _, t := range w.touched {
+		if t.Start < im.end && im.start < t.End {
+			return true
+		}
+	}
+	return false
+}
+
+// reloc notes a reference that was just written, in size bytes that end back bytes in front of where code goes on.
+func (u *unit) reloc(kind relocKind, app uint64, size, back int) {
+	if w := &u.p.written; !w.off && u.v < keptVariants {
+		w.relocs = append(w.relocs, reloc{app: app, at: uint32(u.asm.Pos() - back - size), area: u.ar.num, kind: kind})
+	}
+}
+
+// noteLiteral notes an address of the cache's that ends at an offset of the area.
+func (p *Process) noteLiteral(ar *area, end int) {
+	if w := &p.written; !w.off {
+		w.literals = append(w.literals, literalAt{at: uint32(end - 8), area: ar.num})
+	}
+}
+
+// noteImages notes the files that executable memory is of. What is not known of them is asked once.
+func (p *Process) noteImages() {
+	w := &p.written
+	if w.off {
+		return
+	}
+	for i := range p.code.maps {
+		if m := &p.code.maps[i]; !w.knows(m) {
+			w.add(p.imageOf(m))
+		}
+	}
+}
+
+// knows tells whether a mapping is noted.
+func (w *written) knows(m *sys.Mapping) bool {
+	for i := range w.images {
+		if im := &w.images[i]; im.start == m.Start && im.end == m.End && im.offset == m.Offset && im.id.inode == m.Inode {
+			return true
+		}
+	}
+	return false
+}
+
+// add notes an image.
+func (w *written) add(im codeImage) {
+	for i := range w.images {
+		if o := &w.images[i]; im.start < o.end && o.start < im.end {
+			w.mixed = true
+		}
+	}
+	if im.id.inode != 0 && (!before(im.id.ctime, w.began) || w.isTouched(&im)) {
+		im.id = fileVersion{inode: im.id.inode} // it may have been changed since it was mapped
+	}
+	w.images = append(w.images, im)
+}
+
+// before tells whether a file's time lies clearly before t: the kernel's clock for files ticks 100 times a second or more.
+func before(ts syscall.Timespec, t time.Time) bool {
+	return time.Unix(ts.Sec, ts.Nsec).Before(t.Add(-50 * time.Millisecond))
+}
+
+// imageOf is a mapping with the file that it is of, as the process itself sees it. A mapping that may change, of no file, or of one that has
+// been removed has the zero version but for the inode.
+func (p *Process) imageOf(m *sys.Mapping) codeImage {
+	im := codeImage{start: m.Start, end: m.End, offset: m.Offset, id: fileVersion{inode: m.Inode}}
+	if m.Inode == 0 || m.Writable() || m.Shared() {
+		return im
+	}
+	st, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", p.pid, m.Path))
+	if err != nil {
+		return im
+	}
+	if s, ok := st.Sys().(*syscall.Stat_t); ok && s.Ino == m.Inode {
+		im.id = fileVersion{dev: s.Dev, inode: s.Ino, size: s.Size, mtime: s.Mtim, ctime: s.Ctim}
+	}
+	return im
+}
+
+// known tells whether it is known which code the image has.
+func (id *fileVersion) known() bool { return id.size != 0 }

@@ -1,0 +1,254 @@
+package engine
+
+import "sort"
+
+// template is the translations of a process that is gone, for the next one that executes the same program. What belongs to one image
+// is kept apart, since images lie elsewhere each time, and each on its own: translations become known as their
+// image is mapped.
+//
+// Nothing in a template changes; processes take copies.
+type template struct {
+	areas    []*area
+	blocks   pool[block]
+	exits    pool[exitWords]
+	rare     []rareExit
+	counters []uint32
+	pieces   [][]byte // of positions
+	literals []literalAt
+	images   []imageCode
+	bits     [keptVariants]uint // the sizes of its index
+	bytes    int
+	used     int // when it was last taken over, by a count of all
+}
+
+// imageCode is what of a template belongs to one image.
+type imageCode struct {
+	codeImage
+	blocks []uint32 // by number
+	exits  []uint32 // that lead into it
+	index  []kept
+	heads  []headAt
+	bare   []headKey // heads without a block
+	relocs []reloc
+	pages  []uint64 // that blocks were translated from
+}
+
+// kept is an entry of the index.
+type kept struct {
+	app uint64
+	ref ref
+	v   Variant
+}
+
+// keptVariants is how many variants are kept: those whose code says nothing about who asked for it.
+// Recording code has numbers of blocks, functions and images in it, which are the process's profile's.
+const keptVariants = Count + 1
+
+// worthKeeping is how many blocks a process must have for its translations to be kept: what has less is translated as fast.
+const worthKeeping = 256
+
+// template makes one of the process's translations; nil where they are not worth it, or are of no use to others: because
+// something in them is about what was asked of this process, or because code was overwritten meanwhile.
+// The process is gone; its areas are the template's now.
+func (p *Process) template() *template {
+	if p.past == nil || p.released || p.blockPool.n < worthKeeping || !p.general() {
+		return nil
+	}
+	t := &template{blocks: p.blockPool, exits: p.exits, rare: p.rareExits, counters: p.counters, pieces: p.posPieces, literals: p.written.literals}
+	for _, im := range p.written.images {
+		t.images = append(t.images, imageCode{codeImage: im})
+	}
+	sort.Slice(t.images, func(i, j int) bool { return t.images[i].start < t.images[j].start })
+	if !t.sortBlocks() || !t.sortExits() {
+		return nil
+	}
+	t.sortCode(p)
+	t.areas, p.areas = p.areas, nil
+	_ = p.file.Truncate(int64(slotsOff)) // the threads' memory: the file lives as long as its areas are mapped
+	for _, a := range t.areas {
+		t.bytes += a.next + a.cold - a.size/4*3
+	}
+	t.bytes += t.blocks.n*blockBytes + t.exits.n*exitBytes
+	return t
+}
+
+// sortCode puts to their images what is known by address of the code, and what refers to the application in it.
+func (t *template) sortCode(p *Process) {
+	for v := range keptVariants {
+		t.bits[v] = p.index[v].bits
+		for _, s := range p.index[v].slots {
+			if app, ok := p.addrOf(s.ref); ok && s.ref != forgotten {
+				if im := t.imageAt(app); im != nil {
+					im.index = append(im.index, kept{app, s.ref, v})
+				}
+			}
+		}
+	}
+	for _, h := range p.written.heads {
+		if im := t.imageAt(h.app); im != nil && h.v < keptVariants {
+			im.heads = append(im.heads, h)
+		}
+	}
+	for k := range p.bareHeads {
+		if im := t.imageAt(k.app); im != nil && k.v < keptVariants {
+			im.bare = append(im.bare, k)
+		}
+	}
+	for _, r := range p.written.relocs {
+		if im := t.imageAt(r.app); im != nil {
+			im.relocs = append(im.relocs, r)
+		}
+	}
+	for page := range p.code.pages {
+		if im := t.imageAt(page); im != nil {
+			im.pages = append(im.pages, page)
+		}
+	}
+}
+
+// About what a block and an exit take in tables, for a template's size.
+const (
+	blockBytes = 160
+	exitBytes  = 32
+)
+
+// general tells whether the translations are such as any process with the same images would have.
+func (p *Process) general() bool {
+	w := &p.written
+	switch {
+	case w.off, w.mixed, len(p.goneEntries) > 0, p.awaits, p.toggle != nil, p.budgeted, p.countsAccesses, p.keepFlags:
+		return false
+	case len(p.captures.points) > 0, len(p.places) > 0, len(p.placeAt) > 0, len(p.notify) > 0, len(p.jumps.all) > 0, p.facts.Last() > 0, p.sides.n > 0, len(p.stepped) > 0:
+		return false
+	}
+	for i := range p.rareExits {
+		if r := &p.rareExits[i]; r.need != nil || r.stale != nil {
+			return false
+		}
+	}
+	return p.from == nil || p.from.complete()
+}
+
+// sortBlocks puts the blocks' numbers to their images; false where one is of code that changes or lies in none.
+func (t *template) sortBlocks() bool {
+	for n := range t.blocks.n {
+		b := t.blocks.at(n)
+		im := t.imageAt(b.app)
+		if im == nil || b.compared != 0 || b.used != 0 || b.rec.odd != 0 || b.counts {
+			return false
+		}
+		im.blocks = append(im.blocks, uint32(n))
+	}
+	return true
+}
+
+// sortExits puts the exits' numbers to the images that they lead to. One that leads to no image at an address that moves with none, as calls of
+// absent weak functions in programs at fixed addresses, stays as it is.
+func (t *template) sortExits() bool {
+	for n := range t.exits.n {
+		target := t.exits.at(n).target
+		im := t.imageAt(target)
+		if im == nil && target < 1<<32 {
+			continue
+		}
+		if im == nil {
+			return false
+		}
+		im.exits = append(im.exits, uint32(n))
+	}
+	return true
+}
+
+// imageAt is the image that an address lies in; nil where it lies in none.
+func (t *template) imageAt(addr uint64) *imageCode {
+	i := sort.Search(len(t.images), func(i int) bool { return t.images[i].end > addr })
+	if i == len(t.images) || t.images[i].start > addr {
+		return nil
+	}
+	return &t.images[i]
+}
+
+// close gives a template's memory back.
+func (t *template) close() {
+	for _, a := range t.areas {
+		a.unmap()
+	}
+}
+
+// templates are those of a tree's programs, by path.
+type templates struct {
+	off   bool
+	of    map[string]*template
+	bytes int
+	taken int
+}
+
+// mostTemplates bounds the memory of all templates together.
+const mostTemplates = 192 << 20
+
+// keep makes a template of a process that is gone, in place of the one of its program where there is one of less.
+func (ts *templates) keep(p *Process) {
+	if ts.off || p.past == nil {
+		return
+	}
+	path := p.past.path
+	old := ts.of[path]
+	if old != nil && p.blockPool.n < old.blocks.n+old.blocks.n/8 {
+		return
+	}
+	t := p.template()
+	if t == nil {
+		return
+	}
+	if old != nil {
+		ts.drop(path)
+	}
+	if ts.of == nil {
+		ts.of = make(map[string]*template)
+	}
+	ts.taken++
+	t.used = ts.taken
+	ts.of[path] = t
+	for ts.bytes += t.bytes; ts.bytes > mostTemplates; {
+		ts.drop(ts.oldest())
+	}
+}
+
+// find is the template of the program that a process executes; nil if there is none.
+func (ts *templates) find(p *Process) *template {
+	if ts.off || p.past == nil {
+		return nil
+	}
+	t := ts.of[p.past.path]
+	if t != nil {
+		ts.taken++
+		t.used = ts.taken
+	}
+	return t
+}
+
+// oldest is the program whose template was not used for longest.
+func (ts *templates) oldest() string {
+	var path string
+	for k, t := range ts.of {
+		if path == "" || t.used < ts.of[path].used {
+			path = k
+		}
+	}
+	return path
+}
+
+// drop forgets a template.
+func (ts *templates) drop(path string) {
+	t := ts.of[path]
+	ts.bytes -= t.bytes
+	delete(ts.of, path)
+	t.close()
+}
+
+// close forgets all.
+func (ts *templates) close() {
+	for path := range ts.of {
+		ts.drop(path)
+	}
+}

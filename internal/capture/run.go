@@ -1,0 +1,238 @@
+package capture
+
+import (
+	"encoding/binary"
+	"io"
+	"math/bits"
+)
+
+// Machine is a thread at a call's entry or return.
+type Machine interface {
+	// Value puts the bytes of a source into b, as many as b has; false: they cannot be had.
+	Value(src Source, b []byte) bool
+	// ReadAt reads the application's memory. It may return fewer bytes, with an error.
+	io.ReaderAt
+}
+
+// Run captures items, with at most maxBytes of targets, and appends the words to dst. cut tells that the bound
+// ended it.
+func Run(m Machine, items []Item, maxBytes uint32, dst []uint64) (words []uint64, cut bool) {
+	r := runner{m: m, left: int(maxBytes), words: dst, seen: make(map[seenKey]bool)}
+	for i := range items {
+		it := &items[i]
+		b := make([]byte, it.Bytes)
+		m.Value(it.Src, b) // zeros if it cannot
+		r.put(b)
+		if !r.points(b, it.Points) {
+			return r.words, true
+		}
+	}
+	return r.words, false
+}
+
+// runner is one capture under way.
+type runner struct {
+	m     Machine
+	left  int // bytes
+	words []uint64
+	seen  map[seenKey]bool
+}
+
+// seenKey is what a target is known by: a list that leads back to itself would never end.
+type seenKey struct {
+	addr uint64
+	t    *Target
+}
+
+// put appends bytes, padded.
+func (r *runner) put(b []byte) {
+	var w [8]byte
+	for len(b) >= 8 {
+		r.words = append(r.words, binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
+	if len(b) > 0 {
+		copy(w[:], b)
+		r.words = append(r.words, binary.LittleEndian.Uint64(w[:]))
+	}
+}
+
+// points captures what the pointers in b lead to; false: the bound is reached.
+func (r *runner) points(b []byte, ps []Pointer) bool {
+	for _, p := range ps {
+		if r.left <= 0 {
+			return false
+		}
+		ptr := binary.LittleEndian.Uint64(b[p.Off:])
+		if !r.part(ptr, p.Target, b) {
+			return false
+		}
+	}
+	return true
+}
+
+// part captures one target. record is the bytes that hold the pointer.
+func (r *runner) part(ptr uint64, t *Target, record []byte) bool {
+	key := seenKey{ptr, t}
+	switch {
+	case ptr == 0:
+		return r.none(Null)
+	case r.seen[key]:
+		return r.none(Seen)
+	}
+	r.seen[key] = true
+	data, status := r.read(ptr, t, record)
+	if len(data) > r.left {
+		data, status = data[:r.left-r.left%int(max(t.Size, 1))], Bounded
+	}
+	r.left -= max(len(data), 8)
+	r.words = append(r.words, PartWord(status, len(data)))
+	r.put(data)
+	for i := 0; i+int(t.Size) <= len(data) && len(t.Points) > 0; i += int(t.Size) {
+		if !r.points(data[i:i+int(t.Size)], t.Points) {
+			return false
+		}
+	}
+	return true
+}
+
+// none appends a part without bytes. It costs a word of the bound, or an endless list of nulls would cost nothing.
+func (r *runner) none(s Status) bool {
+	r.left -= 8
+	r.words = append(r.words, PartWord(s, 0))
+	return true
+}
+
+// read reads a target's bytes.
+func (r *runner) read(ptr uint64, t *Target, record []byte) ([]byte, Status) {
+	size, most := uint64(t.Size), uint64(t.Max)
+	if t.Len.Kind == Sentinel {
+		return r.sentinel(ptr, t)
+	}
+	from, bytes, ok := r.extent(ptr, t, record)
+	switch {
+	case !ok:
+		return nil, Unknown
+	case bytes <= most:
+		return r.bytes(from, bytes)
+	}
+	whole := most / size * size // whole elements, those nearest to the pointer
+	if t.Dec {
+		from += bytes - whole
+	}
+	data, status := r.bytes(from, whole)
+	if status == Whole {
+		status = Bounded
+	}
+	return data, status
+}
+
+// extent is where a target of known length begins, and how long it is.
+func (r *runner) extent(ptr uint64, t *Target, record []byte) (from, bytes uint64, ok bool) {
+	size := uint64(t.Size)
+	switch t.Len.Kind {
+	case Fixed:
+		bytes, ok = times(t.Len.N, size)
+	case Count:
+		var n uint64
+		if n, ok = r.variable(&t.Len.Var, record); ok {
+			bytes, ok = times(n, size)
+		}
+	case End, Start:
+		var other uint64
+		if other, ok = r.variable(&t.Len.Var, record); !ok {
+			return 0, 0, false
+		}
+		lo, hi := ptr, other
+		if t.Len.Kind == Start {
+			lo, hi = other, ptr
+		}
+		if t.Len.EndValid {
+			hi += size
+		}
+		if hi < lo {
+			return 0, 0, false
+		}
+		return lo, (hi - lo) / size * size, true
+	}
+	if t.Dec && ok {
+		return ptr + size - bytes, bytes, true
+	}
+	return ptr, bytes, ok
+}
+
+// times multiplies; false where that is no length of anything.
+func times(n, size uint64) (uint64, bool) {
+	hi, lo := bits.Mul64(n, size)
+	return lo, hi == 0 && lo < 1<<48
+}
+
+// variable is the value of a length's variable.
+func (r *runner) variable(v *Var, record []byte) (uint64, bool) {
+	var b [8]byte
+	n := int(v.Bytes)
+	if v.Deref {
+		n = 8
+	}
+	if v.Field {
+		if int(v.Off)+n > len(record) {
+			return 0, false
+		}
+		copy(b[:], record[v.Off:int(v.Off)+n])
+	} else if !r.m.Value(v.Src, b[:n]) {
+		return 0, false
+	}
+	if v.Deref {
+		addr := binary.LittleEndian.Uint64(b[:])
+		b = [8]byte{}
+		if got, _ := r.m.ReadAt(b[:v.Bytes], int64(addr)); got < int(v.Bytes) {
+			return 0, false
+		}
+	}
+	x := binary.LittleEndian.Uint64(b[:])
+	if v.Signed && v.Bytes > 0 && x>>(8*v.Bytes-1)&1 == 1 {
+		return 0, true
+	}
+	return x, true
+}
+
+// bytes reads memory, as far as it can be read.
+func (r *runner) bytes(addr, n uint64) ([]byte, Status) {
+	b := make([]byte, n)
+	const page = 4096
+	for at := uint64(0); at < n; {
+		step := min(n-at, page-(addr+at)%page)
+		got, _ := r.m.ReadAt(b[at:at+step], int64(addr+at))
+		at += uint64(got)
+		if uint64(got) < step {
+			return b[:at], Unreadable
+		}
+	}
+	return b, Whole
+}
+
+// sentinel reads elements up to the one that ends them. Page by page: what lies behind may not be readable.
+func (r *runner) sentinel(ptr uint64, t *Target) ([]byte, Status) {
+	size, most := uint64(t.Size), uint64(t.Max)/uint64(t.Size)*uint64(t.Size)
+	end := make([]byte, t.Size)
+	for i := range min(t.Size, 8) {
+		end[i] = byte(t.Len.N >> (8 * i))
+	}
+	var data []byte
+	for done := uint64(0); ; {
+		if uint64(len(data)) >= most {
+			return data[:most], Bounded
+		}
+		at := ptr + uint64(len(data))
+		more, status := r.bytes(at, min(4096-at%4096, most-uint64(len(data))))
+		data = append(data, more...)
+		for ; done+size <= uint64(len(data)); done += size {
+			if string(data[done:done+size]) == string(end) {
+				return data[:done+size], Whole
+			}
+		}
+		if status != Whole {
+			return data[:uint64(len(data))/size*size], Unreadable
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"alleria/abp"
+	"alleria/config"
+)
+
+// TestPanic has a processing thread panic in the middle of a recording: the program ends as ever, others go on, and what is recorded
+// and what is lost are together what there was.
+func TestPanic(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "twelve")
+	if out, err := exec.Command("gcc", "-O1", "-pthread", "-o", program, "../../testdata/adaptive/twelve.c").CombinedOutput(); err != nil {
+		t.Skipf("no compiler: %v, %s", err, out)
+	}
+	// Of a program with threads a part differs from run to run, not what they touch.
+	cfg, _, err := config.Parse("test", []byte(`<AlleriaConfig version="1.0"><Window><Profile><Process><Thread><Image main="true"><Function name="touch"><Instruction cat="any"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func(name string, fault func(int, uint64)) (abp.Run, error) {
+		dir := filepath.Join(t.TempDir(), name)
+		o := Options{Program: program, Args: []string{program, "1", "60000", "512"}, Dir: t.TempDir(), Outputs: []string{dir}, Config: cfg,
+			Processing: Processing{BufferChunk: 16 << 10, FixedThreads: 2, fault: fault}}
+		stdout := os.Stdout
+		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Stdout = null // the program's own
+		status, err := Record(context.Background(), o)
+		os.Stdout = stdout
+		null.Close()
+		if status != 0 {
+			t.Errorf("%s: status %d", name, status)
+		}
+		run, rerr := abp.ReadRun(dir)
+		if rerr != nil {
+			t.Fatal(rerr)
+		}
+		corrupt := 0
+		if verr := abp.Verify(dir, func(p abp.Problem) {
+			if !p.CutOff {
+				corrupt++
+				t.Errorf("%s: %v", name, p)
+			}
+		}); verr != nil {
+			t.Error(verr)
+		}
+		return *run, err
+	}
+	var chunks atomic.Int64
+	whole, err := record("whole", func(int, uint64) { chunks.Add(1) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var panics atomic.Int64
+	broken, err := record("broken", func(thread int, _ uint64) {
+		if thread == 0 && panics.Add(1) == chunks.Load()/8 {
+			panic("as the test has it")
+		}
+	})
+	if panics.Load() < chunks.Load()/8 {
+		t.Skip("the first processing thread was not given enough chunks")
+	}
+	p := broken.Processes[0]
+	if !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "as the test has it") || strings.Contains(err.Error(), "goroutine") {
+		t.Errorf("error %v", err)
+	}
+	if p.LostInstructions == 0 || p.Instructions == 0 || broken.Outcome.State != abp.OutcomeCutOff {
+		t.Errorf("%d instructions, %d lost, %+v", p.Instructions, p.LostInstructions, broken.Outcome)
+	}
+	if len(broken.Notes) == 0 || !strings.Contains(strings.Join(broken.Notes, "\n"), "others went on") {
+		t.Errorf("notes %q", broken.Notes)
+	}
+	if all, want := p.Instructions+p.LostInstructions, whole.Processes[0].Instructions; all != want {
+		t.Errorf("%d instructions recorded and %d lost, %d without a panic", p.Instructions, p.LostInstructions, want)
+	}
+}

@@ -1,0 +1,43 @@
+package sys
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ReadForeign reads another process's memory as that process could read it: unlike
+// /proc/PID/mem it heeds the protection of pages. It returns how many bytes could be read.
+func ReadForeign(pid int, b []byte, addr uint64) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	local := []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}
+	remote := []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}
+	n, err := unix.ProcessVMReadv(pid, local, remote, 0)
+	if err != nil {
+		return 0, fmt.Errorf("memory of process %d at %#x: %w", pid, addr, err)
+	}
+	if n < len(b) {
+		return n, fmt.Errorf("memory of process %d at %#x: %w", pid, addr+uint64(n), unix.EFAULT)
+	}
+	return n, nil
+}
+
+// ntXState is NT_X86_XSTATE, the regset's type in <elf.h>.
+const ntXState = 0x202
+
+// XState reads the vector and x87 state of a stopped thread into b, as xsave writes it in the standard format, and returns
+// how much of it there is.
+func XState(tid int, b []byte) (int, error) {
+	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), ntXState, uintptr(unsafe.Pointer(&iov)), 0, 0)
+	if e != 0 {
+		return 0, wrap("PTRACE_GETREGSET", tid, e)
+	}
+	return int(iov.Len), nil
+}
+
+// ErrForbidden is what ReadForeign answers where the kernel does not allow it at all.
+var ErrForbidden = unix.EPERM
