@@ -33,9 +33,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	     and whether the instruction that made a system call is recorded (Syscall.Place); marks that
 //	     readers may pass over; what was
 //	     passed over where only bursts were recorded (Sampling)
+//	1.9  captured calls of functions (Calls), in a file of their own
 const (
 	VersionMajor = 1
-	VersionMinor = 8
+	VersionMinor = 9
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

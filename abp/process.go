@@ -38,6 +38,7 @@ type Process struct {
 	gaps       []Gap
 
 	threads []Thread
+	source  Source // of a process that is being recorded; else nil
 }
 
 // Thread is one application thread's part of a process's profile.
@@ -89,6 +90,9 @@ func (p *Process) Threads() []Thread { return p.threads }
 // It is asked once an execution, hence a slice and no search.
 func (p *Process) Block(id uint32) *Block {
 	if int64(id) >= int64(len(p.blocks)) {
+		if p.source != nil {
+			return p.source.Block(id)
+		}
 		return nil
 	}
 	return p.blocks[id]
@@ -102,6 +106,9 @@ func (p *Process) Images() []Image { return p.images }
 
 // Image returns the image of that number, nil if there is none.
 func (p *Process) Image(number uint32) *Image {
+	if p.source != nil {
+		return p.source.Image(number)
+	}
 	return find(p.images, number, func(r *Image) uint32 { return r.Number })
 }
 
@@ -110,6 +117,9 @@ func (p *Process) Functions() []Function { return p.functions }
 
 // Function returns the function of that number, nil if there is none.
 func (p *Process) Function(number uint32) *Function {
+	if p.source != nil {
+		return p.source.Function(number)
+	}
 	return find(p.functions, number, func(r *Function) uint32 { return r.Number })
 }
 
@@ -288,3 +298,26 @@ func find[T any](rows []T, number uint32, key func(*T) uint32) *T {
 	}
 	return &rows[i]
 }
+
+// Source has the tables of a process that is still being recorded, for analyses that run beside
+// it. Its methods may be called from any goroutine; what they return does not change any more.
+type Source interface {
+	// Block returns the block of that number, prepared; nil if there is none.
+	Block(id uint32) *Block
+	// Image and Function return rows by number, nil where there are none.
+	Image(number uint32) *Image
+	Function(number uint32) *Function
+	// Images and Functions return the rows from some place of their tables on, in the order in which they were
+	// entered. A row that replaces another comes once more.
+	Images(from int) []*Image
+	Functions(from int) []*Function
+}
+
+// Growing returns a process without files, whose tables grow: Block, Image and Function ask the
+// source each time. It has no threads; Blocks, Images and Functions list nothing.
+func Growing(h Header, s Source) *Process {
+	return &Process{main: &File{header: h}, source: s}
+}
+
+// Source returns what a process made by Growing gets its tables from, nil for one of a profile.
+func (p *Process) Source() Source { return p.source }

@@ -101,6 +101,8 @@ type ProcessEntry struct {
 	LostInstructions uint64 `json:"lost_instructions,omitempty"`
 	// Counted is what a run found that counted and recorded nothing.
 	Counted *Counted `json:"counted,omitempty"`
+	// Analyses are the kinds of analyses that were made while it ran; its records were not kept then.
+	Analyses []string `json:"analyses,omitempty"`
 }
 
 // Counted are exact counts of instructions, for runs without entries to count.
@@ -123,6 +125,8 @@ type CountedFunction struct {
 	Name         string `json:"name,omitempty"`  // empty: code in no function
 	Image        string `json:"image,omitempty"` // file name, empty: in no image
 	Instructions uint64 `json:"instructions"`    // executed, exclusive of what it calls
+	// Calls is how often it was entered, by calls or otherwise, but by jumps of its own; 0 where that was not counted.
+	Calls uint64 `json:"calls,omitempty"`
 }
 
 // ReadRun reads run.json of a run's directory.

@@ -80,6 +80,9 @@ func (r *Reader) StretchExec(i int) *Exec {
 	return x
 }
 
+// Whole makes it a complete execution of a block, whose words are the first of these.
+func (x *Exec) Whole(b *Block, words []uint64) { x.whole(b, words) }
+
 // whole makes it a complete execution of a block, whose words are the first of these.
 func (x *Exec) whole(b *Block, words []uint64) {
 	x.Block, x.Words, x.Completed, x.IsEmulated = b, words[:b.Words], len(b.Ins), false

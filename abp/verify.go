@@ -107,6 +107,7 @@ func VerifyProgress(path string, report func(Problem), progress func(done, total
 	for _, proc := range p.processes {
 		v.tables(proc)
 		v.threads(proc)
+		v.calls(proc)
 	}
 	return nil
 }

@@ -1,5 +1,12 @@
 package abp
 
+import (
+	"errors"
+	"path/filepath"
+
+	"alleria/abp/calls"
+)
+
 // tables verifies what the rows of a process's tables refer to.
 // Rows as such were checked while they were loaded; here it is what they say of one
 // another. A reference to 0 is none.
@@ -106,5 +113,36 @@ func (v *verifier) frameIndex(f *File) {
 		if err != nil || h != f.frames[i].FrameHeader {
 			v.found(f.path, s.Offset, false, "frame is not as the index says")
 		}
+	}
+}
+
+// calls reads the captured calls: every record can be decoded, and the values of every call as its signature says.
+func (v *verifier) calls(p *Process) {
+	c, err := p.Calls()
+	if err != nil {
+		v.found(filepath.Join(filepath.Dir(p.main.path), InterceptorsFile), 0, errors.Is(err, ErrCutOff), "%v", err)
+		return
+	}
+	if c == nil {
+		return
+	}
+	defer func() { _ = c.Close() }() // read only
+	bad := 0
+	report := func(call *calls.Call, err error) {
+		if bad++; err != nil && bad <= 10 {
+			v.found(c.file.path, 0, false, "call %d of thread %d: %v", call.Number, call.Thread, err)
+		}
+	}
+	err = c.Each(CallHandler{Ended: func(call *calls.Call) error {
+		if _, err := call.In(c.Table); err != nil {
+			report(call, err)
+		}
+		if _, err := call.Out(c.Table); err != nil {
+			report(call, err)
+		}
+		return nil
+	}})
+	if err != nil {
+		v.found(c.file.path, 0, false, "%v", err)
 	}
 }

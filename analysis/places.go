@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,10 +13,14 @@ import (
 // places finds the function and the image that an address of one process lies
 // in. Profiles name both where they were recorded; where not, the tables'
 // addresses tell. Immutable once made.
+//
+// Those of a process that is being recorded take new rows in when they are asked: one goroutine
+// at a time may.
 type places struct {
 	proc      *abp.Process
-	functions []*abp.Function // by address
-	segments  []placed        // by address
+	functions []*abp.Function                 // by address
+	segments  []placed                        // by address
+	seen      struct{ functions, images int } // rows of a growing process
 }
 
 // placed is one segment of an image. Images are looked up by segment because
@@ -49,6 +54,29 @@ func newPlaces(p *abp.Process) *places {
 	return pl
 }
 
+// grow takes in what a process that is being recorded has got since.
+func (pl *places) grow() {
+	src := pl.proc.Source()
+	if src == nil {
+		return
+	}
+	functions, images := src.Functions(pl.seen.functions), src.Images(pl.seen.images)
+	pl.seen.functions += len(functions)
+	pl.seen.images += len(images)
+	for _, f := range functions {
+		if f.Addr != 0 {
+			n := sort.Search(len(pl.functions), func(i int) bool { return pl.functions[i].Addr > f.Addr })
+			pl.functions = slices.Insert(pl.functions, n, f)
+		}
+	}
+	for _, img := range images {
+		for _, s := range img.Segments {
+			n := sort.Search(len(pl.segments), func(i int) bool { return pl.segments[i].lo > s.Start })
+			pl.segments = slices.Insert(pl.segments, n, placed{s.Start, s.End, img})
+		}
+	}
+}
+
 // function returns the function of an instruction, nil if there is none.
 // The number in the block wins over the address: a JIT's or an unloaded library's
 // code may lie where another function's was.
@@ -64,6 +92,7 @@ func (pl *places) function(b *abp.Block, ins int) *abp.Function {
 // one would give a stripped library's code to its last exported function.
 // Aliases sort stably; the walk back finds the first one at the address.
 func (pl *places) functionAt(addr uint64) *abp.Function {
+	pl.grow()
 	n := sort.Search(len(pl.functions), func(i int) bool { return pl.functions[i].Addr > addr })
 	if n == 0 {
 		return nil
@@ -91,6 +120,7 @@ func (pl *places) image(b *abp.Block) *abp.Image {
 // answer, and where two used the same addresses one after the other, the one
 // that was mapped last: the tables don't say when a block ran.
 func (pl *places) imageAt(addr uint64) *abp.Image {
+	pl.grow()
 	n := sort.Search(len(pl.segments), func(i int) bool { return pl.segments[i].lo > addr })
 	if n == 0 || addr >= pl.segments[n-1].hi {
 		return nil
@@ -175,8 +205,7 @@ func layoutRegions(p *abp.Process) []Region {
 	var out []Region
 	var heap uint64
 	stack := uint64(stackFloor)
-	for i := range p.Images() {
-		img := &p.Images()[i]
+	for _, img := range imagesOf(p) {
 		for _, s := range img.Segments {
 			out = append(out, Region{s.Start, s.End, imageName(img)})
 			if img.Main {
@@ -198,6 +227,23 @@ func layoutRegions(p *abp.Process) []Region {
 	}
 	if len(out) > 0 {
 		out = append(out, Region{stack, userTop, "[stack]"})
+	}
+	return out
+}
+
+// imagesOf is the images of a process, also of one that is being recorded, by number.
+func imagesOf(p *abp.Process) []*abp.Image {
+	var out []*abp.Image
+	for i := range p.Images() {
+		out = append(out, &p.Images()[i])
+	}
+	if src := p.Source(); src != nil {
+		for _, img := range src.Images(0) {
+			if src.Image(img.Number) == img { // the latest row
+				out = append(out, img)
+			}
+		}
+		slices.SortFunc(out, func(a, b *abp.Image) int { return cmp.Compare(a.Number, b.Number) })
 	}
 	return out
 }

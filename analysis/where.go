@@ -32,3 +32,6 @@ func (p *Progress) Expect(t *abp.Thread) { p.expect(t) }
 
 // Add counts n executions as read.
 func (p *Progress) Add(n uint64) { p.add(n) }
+
+// Scaled is the counts times a factor.
+func Scaled(c abp.Counts, by float64) abp.Counts { return scaled(c, by) }

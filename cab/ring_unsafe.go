@@ -26,6 +26,7 @@ type Ring struct {
 	// layout.Buffer…, and of a ring with slots what finds the records in it
 	buffering uint64
 	filled    Filled
+	alone     bool // one lease at a time
 
 	growth  growth
 	mu      sync.Mutex
@@ -72,6 +73,10 @@ func NewRing(slot []byte, most int, settled func(words []uint64) int) *Ring {
 	return r
 }
 
+// Alone has one processing thread at a time consume the ring, for sinks that need its records in order. It is called
+// before the ring is handed to a pool.
+func (r *Ring) Alone() { r.alone = true }
+
 // u64 is the control word at an offset. The target writes it at the same time, so
 // that it is only ever touched by atomics; on x86-64 they order stores before it as
 // the other side needs.
@@ -115,6 +120,9 @@ func (r *Ring) Acquire(x Extent) *Lease {
 	}
 	if r.slotted() {
 		return r.acquireSlots(x)
+	}
+	if r.alone && len(r.leases) > 0 { // which is not used up
+		return nil
 	}
 	if !r.completed(r.next) && (x == Completed || !r.opened(r.next)) {
 		return nil

@@ -201,7 +201,14 @@ type Intercept struct {
 	Parameters []*Parameter
 	// MaxBytes bounds the capture of a call; 0 is the default, DefaultCallBytes.
 	MaxBytes uint64
+	// Auto: what is not given is taken from debug information or known prototypes, with pointers followed Depth times.
+	Auto     bool
+	Depth    int
+	HasDepth bool // Depth was given
 }
+
+// DefaultDepth is how many pointers are followed where the file does not say.
+const DefaultDepth = 2
 
 // Parameter is one argument of interest.
 type Parameter struct {

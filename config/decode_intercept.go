@@ -10,7 +10,13 @@ import (
 // second capture at the same moment would only be another view of the same bytes
 // under a name that reports could not tell from the first, so it is refused.
 func (d *decoder) intercept(n *node) *Intercept {
-	ic := &Intercept{Pos: n.Pos, MaxBytes: n.count("maxBytes"), RetType: d.use(n, "retType")}
+	ic := &Intercept{Pos: n.Pos, MaxBytes: n.count("maxBytes"), RetType: d.use(n, "retType"), Auto: n.flag("auto"), Depth: DefaultDepth}
+	if a := n.get("depth"); a != nil {
+		ic.Depth, ic.HasDepth = n.ordinal("depth"), true
+		if !ic.Auto {
+			d.rule(a.Pos, "depth is about what auto finds", `add auto="true", or leave depth out`)
+		}
+	}
 	vars := variables{"Parameter", "the Intercept", map[string]TypeRef{}}
 	// By moment and not by parameter: in and out of one argument are captured at
 	// different times and do not collide.

@@ -306,6 +306,10 @@ func (e *explainer) intercept(depth int, ic *Intercept) {
 	case len(ic.Parameters) > 0:
 		what += ", with these arguments, but not its result:"
 	}
+	if ic.Auto {
+		what = fmt.Sprintf("each call, with its arguments and its result as debug information or known prototypes describe them, pointers followed %d deep", ic.Depth) +
+			ifText(len(ic.Parameters) > 0 || !ic.RetType.IsZero(), "; of these, as is given here:")
+	}
 	e.line(depth, "%s", what)
 	for _, p := range ic.Parameters {
 		when := "as at entry"

@@ -54,6 +54,9 @@ var captureElements = []element{
 		attrs: []attribute{
 			{name: "retType", kind: textValue, doc: "the type of the result; absent: it is not captured"},
 			{name: "maxBytes", kind: count1Value, doc: captureMaxBytesDoc + "for one call, 1048576 if absent"},
+			{name: "auto", kind: boolValue, doc: "true: parameters and types are taken from debug information, or from what is known of the C library; " +
+				"what is given here comes first"},
+			{name: "depth", kind: ordinalValue, doc: "with auto: how many pointers are followed one behind the other, 2 if absent"},
 		},
 		groups: []group{{[]string{"Parameter"}, 0, 0}}},
 	{name: "Parameter", unique: []string{"name"},

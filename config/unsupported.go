@@ -12,10 +12,8 @@ type limit struct {
 // Rows are tests on nodes of the model rather than names of attributes, because
 // it is values that cannot be run: threshold="1" can, threshold="2" cannot.
 
-var limits = []limit{
-	{func(x any) bool { _, ok := x.(*Intercept); return ok },
-		"record does not intercept functions yet", "record the function's instructions, or leave Intercept out"},
-}
+// There is none today: whatever the language says, record runs.
+var limits []limit
 
 // Unsupported lists what the configuration says and record cannot run yet, each
 // with its place. Empty: it can be run. It is not part of Parse because such a

@@ -279,6 +279,10 @@ func (ic *Intercept) write(el *etree.Element) {
 	a := attrs{el}
 	a.text("retType", ic.RetType.Name)
 	a.number("maxBytes", ic.MaxBytes)
+	a.flag("auto", ic.Auto)
+	if ic.HasDepth {
+		a.CreateAttr("depth", strconv.Itoa(ic.Depth))
+	}
 	for _, p := range ic.Parameters {
 		b := attrs{el.CreateElement("Parameter")}
 		b.text("name", p.Name)

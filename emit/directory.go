@@ -98,6 +98,11 @@ func processDir(name string) bool {
 	return ok && err == nil
 }
 
+// analysisFile tells whether the result of an analysis beside the program could have this name.
+func analysisFile(name string) bool {
+	return strings.HasPrefix(name, "analysis-") && filepath.Ext(name) == ".json"
+}
+
 // onlyProfiles returns ErrForeign, wrapped, for what is not a directory of profiles.
 func onlyProfiles(dir string) error {
 	files, err := os.ReadDir(dir)
@@ -105,7 +110,7 @@ func onlyProfiles(dir string) error {
 		return fmt.Errorf("%w: %w", ErrForeign, err)
 	}
 	for _, f := range files {
-		if f.IsDir() || filepath.Ext(f.Name()) != filepath.Ext(abp.MainFile) {
+		if f.IsDir() || filepath.Ext(f.Name()) != filepath.Ext(abp.MainFile) && !analysisFile(f.Name()) {
 			return fmt.Errorf("%s: %w", filepath.Join(dir, f.Name()), ErrForeign)
 		}
 	}

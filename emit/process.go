@@ -40,8 +40,11 @@ type ProcessWriter struct {
 	closed  bool                       // guarded by mu
 	lost    Lost                       // guarded by mu
 	bodies  bodies
+	calls   callFile
 	// switches are the windows that code opens and closes; guarded by mu.
-	switches []Switch
+	switches  []Switch
+	elsewhere elsewhere // guarded by mu
+	tables    *Tables   // for analyses beside the application; nil: none asks. Set before rows are added
 }
 
 // NewProcess makes the directory and the main profile of a process. blocks is
@@ -117,11 +120,17 @@ func (p *ProcessWriter) pend(t abp.SectionType, r row) {
 }
 
 // AddImage adds an image, or replaces what was said of it before.
-func (p *ProcessWriter) AddImage(r abp.Image) { p.add(abp.SectionImages, &r) }
+func (p *ProcessWriter) AddImage(r abp.Image) {
+	p.tables.addImage(r)
+	p.add(abp.SectionImages, &r)
+}
 
 // AddFunction adds a function. It comes before the first block that refers to it
 // is executed.
-func (p *ProcessWriter) AddFunction(r abp.Function) { p.add(abp.SectionFunctions, &r) }
+func (p *ProcessWriter) AddFunction(r abp.Function) {
+	p.tables.addFunction(r)
+	p.add(abp.SectionFunctions, &r)
+}
 
 // AddWindow adds a window of the configuration.
 func (p *ProcessWriter) AddWindow(r abp.WindowDef) { p.add(abp.SectionWindows, &r) }
@@ -281,7 +290,7 @@ func (p *ProcessWriter) Close(end abp.EndInfo) error {
 	if p.main == nil {
 		return errors.Join(errs...)
 	}
-	errs = append(errs, p.flushTables(), p.main.finish(&end))
+	errs = append(errs, p.finishCalls(&end), p.flushTables(), p.main.finish(&end))
 	return errors.Join(errs...)
 }
 

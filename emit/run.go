@@ -192,7 +192,7 @@ func (r *Run) sum(p *ProcessWriter) {
 		i = len(r.info.Processes) - 1
 	}
 	e := &r.info.Processes[i]
-	e.Counts, e.Threads = p.Counts()
+	p.recorded(e)
 	lost := p.Lost()
 	e.LostInstructions = lost.Instructions
 	if !r.opts.Discard {

@@ -41,9 +41,10 @@ type Stream struct {
 	body    []byte
 	missing []uint32 // room for define; guarded by mu
 	conv    converter
-	counts  abp.Counts  // guarded by mu
-	sampler *sampler    // nil: everything is kept
-	walker  walker      // for Discard
+	counts  abp.Counts // guarded by mu
+	sampler *sampler   // nil: everything is kept
+	walker  walker     // for Discard
+	calls   []*openCalls
 	failed  atomic.Bool // an error ended the output
 	err     error       // that error, until it has been returned; guarded by mu
 }
@@ -158,6 +159,9 @@ func (s *Stream) consume(f *openFrame, from, to Place, words []uint64, opened, c
 		// The ring holds what no engine writes: go on with what was good, and say so.
 		return errors.Join(fmt.Errorf("thread %d, chunk %d: %w", thread, from.Chunk, err), s.close1(f))
 	}
+	if err := s.takeCalls(f.thread, from, words[:f.enc.Done], f.enc.Marks); err != nil {
+		return err
+	}
 	if f.enc.Words >= frameWords {
 		return s.close1(f)
 	}
@@ -167,12 +171,13 @@ func (s *Stream) consume(f *openFrame, from, to Place, words []uint64, opened, c
 // CloseThread ends the frame of an application thread: the stream will not get
 // what comes next, and whoever does must not have to wait.
 func (s *Stream) CloseThread(thread int) error {
+	err := s.closeCalls(uint32(thread))
 	for _, f := range s.open {
 		if f.thread.Number == uint32(thread) {
-			return s.close1(f)
+			return errors.Join(err, s.close1(f))
 		}
 	}
-	return nil
+	return err
 }
 
 // frameFor returns the open frame that the thread's next chunk continues. An error of the output does not keep it from that.
@@ -228,6 +233,7 @@ func (s *Stream) begin(t *ThreadState, from Place) (*openFrame, error) {
 func (s *Stream) Flush() error {
 	var errs []error
 	s.walker.settle()
+	errs = append(errs, s.closeCalls(0))
 	for len(s.open) > 0 {
 		errs = append(errs, s.close1(s.open[0]))
 	}

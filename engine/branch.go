@@ -47,6 +47,9 @@ func (u *unit) branch(b *block, in *x86.Insn) (next uint64) {
 // Following a jump saves executing it and makes two blocks one stretch of memory.
 func (u *unit) direct(in *x86.Insn) (next uint64) {
 	target := in.Target()
+	if u.jumpsToEntry(in) {
+		u.countJump(in)
+	}
 	how := u.p.arrivalFrom(in.Addr, target)
 	if how == fresh && u.p.blockOf(target, u.v) == nil && u.p.areaFor(target) == u.ar && !u.p.noFollow {
 		return target
@@ -111,6 +114,10 @@ func (u *unit) ask(req uint32) {
 func (u *unit) cond(in *x86.Insn) {
 	target := in.Target()
 	how := u.p.arrivalFrom(in.Addr, target)
+	if u.jumpsToEntry(in) {
+		u.countedCond(in, how)
+		return
+	}
 	switch in.Mnem {
 	case x86.MLOOP, x86.MLOOPE, x86.MLOOPNE, x86.MJRCXZ, x86.MJECXZ:
 		u.shortCond(in, target, how)

@@ -9,6 +9,7 @@ import (
 // residency is why a process that is to run natively stays in the cache.
 type residency struct {
 	busy    bool          // a native probe was hit often
+	always  bool          // see KeepTranslated
 	lastUse time.Duration // when something was last counted often
 	looked  time.Duration // when that was last looked at
 	seen    uint64        // what the counts added up to then
@@ -39,6 +40,12 @@ func (p *Process) StayTranslated() {
 	p.busy, p.lastUse = true, p.tr.now()
 }
 
+// KeepTranslated has the process stay in the cache where it would run natively, for good.
+func (p *Process) KeepTranslated() {
+	p.always, p.busy = true, true
+	p.SetMode(p.asked)
+}
+
 // stayAmid keeps a process in the cache for as long as a thread may be in a function that
 // natively could be taken for entered each time that it jumps to its start.
 func (p *Process) stayAmid() {
@@ -47,7 +54,7 @@ func (p *Process) stayAmid() {
 }
 
 // Settle says that nothing will be reached any more.
-func (p *Process) Settle() { p.busy = false }
+func (p *Process) Settle() { p.busy = p.always }
 
 // now is the time since the tracer started.
 func (tr *Tracer) now() time.Duration { return time.Since(tr.began) }
@@ -73,7 +80,7 @@ func (tr *Tracer) probeHit(p *Process) {
 // are added up and compared with the last sum, so that no thread has to be stopped for it.
 func (tr *Tracer) cool(p *Process) {
 	tr.syncAll(p)
-	if !p.busy || p.asked != ModeNative {
+	if !p.busy || p.always || p.asked != ModeNative {
 		return
 	}
 	now := tr.now()

@@ -34,9 +34,10 @@ type codeCache struct {
 	posPool     []byte // the positions of blocks, packed; cut off from the front
 	posPieces   [][]byte
 	goneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
-	counters    []uint32            // counted blocks by counter, by number
-	odds        []*oddities         // see recording.odd
-	useLists    [][]use             // see block.used
+	counters    []uint32            // counted blocks by counter, by number; some count jumps, see entryCounts
+	entries     entryCounts
+	odds        []*oddities // see recording.odd
+	useLists    [][]use     // see block.used
 	written     written
 	from        *takenFrom     // nil: nothing was taken over
 	tookOver    bool           // that was looked at

@@ -16,10 +16,11 @@ import (
 
 const (
 	captureChunk = 64 << 10 // what is taken of the cache at a time
-	captureMost  = 8 << 10  // more than the code of any one function
+	captureMost  = 8 << 10  // what one function may need of it
 	fixedMost    = 256      // bytes of a target of fixed length that code copies
 	textMost     = 1016     // and of a string
-	maxFollowed  = 8        // pointers that code follows
+	maxFollowed  = 16       // pointers that code follows
+	maxLevels    = 8        // from each other
 )
 
 // captureRange is a stretch of code that captures.
@@ -30,7 +31,7 @@ type captureRange struct {
 
 // captureCode returns where the code is that captures entries of c, 0: there is none. It makes it.
 func (p *Process) captureCode(c *capturePoint) uint64 {
-	if c.made || p.tr.opts.NoCodeCapture {
+	if c.made || p.tr.opts.NoCodeCapture || c.prog.Tell != nil {
 		return c.code
 	}
 	c.made = true
@@ -39,7 +40,7 @@ func (p *Process) captureCode(c *capturePoint) uint64 {
 		return 0
 	}
 	ar := p.areas[0]
-	g := captureGen{p: p, asm: asm.New(ar.mem[:ar.size], ar.base, r.next), rt: ar.base, c: c}
+	g := captureGen{p: p, asm: asm.New(ar.mem[:r.next+captureMost], ar.base, r.next), rt: ar.base, c: c}
 	entry := g.entry()
 	if entry == 0 || g.asm.Full() {
 		return 0
@@ -49,6 +50,7 @@ func (p *Process) captureCode(c *capturePoint) uint64 {
 		g.asm.Seek(r.next)
 		if leave := g.leave(); leave != 0 && !g.asm.Full() {
 			r.next = (g.asm.Pos() + 15) &^ 15
+			c.leave = leave
 			p.ctl.u64(layout.CaptureLeaves + 8*int(c.number)).Store(leave)
 		}
 	}
@@ -172,7 +174,7 @@ func (g *captureGen) items(items []capture.Item) {
 				return
 			}
 			g.asm.Get(x86.RDX, x86.RCX, at)
-			g.follow(it.Points[k].Target)
+			g.follow(it.Points[k].Target, 0)
 		}
 		if g.words > capture.MaxWords {
 			g.bad = true
@@ -226,7 +228,9 @@ func (g *captureGen) value(it *capture.Item) {
 func (g *captureGen) word(n int) {
 	switch n {
 	case 8:
-	case 1, 2, 4:
+	case 4:
+		g.asm.Mov32(x86.RAX, x86.RAX)
+	case 1, 2:
 		g.asm.ZeroExtend(x86.RAX, n)
 	default:
 		g.bad = true
@@ -282,10 +286,14 @@ func (g *captureGen) vector(v uint8, n int) {
 	}
 }
 
-// follow writes what the pointer in rdx leads to.
-func (g *captureGen) follow(t *capture.Target) {
+// follow writes what the pointer in rdx leads to, so many levels from a value.
+func (g *captureGen) follow(t *capture.Target, level int) {
 	a := &g.asm
 	g.advance(g.off)
+	if level == maxLevels {
+		g.bad = true
+		return
+	}
 	null := g.pointer(t)
 	if g.bad {
 		return
@@ -293,10 +301,14 @@ func (g *captureGen) follow(t *capture.Target) {
 	switch n, status, ok := fixedTarget(t); {
 	case ok:
 		a.PutImm(x86.RCX, 0, uint32(capture.PartWord(status, n)))
+		if len(t.Points) > 0 {
+			a.StoreWord(layout.CaptureLevel+8*level, x86.RCX)
+		}
 		g.off = 8
 		g.copy(x86.RDX, 0, n)
 		g.account(n)
 		g.advance(8 + 8*capture.WordsOf(n))
+		g.nested(t, n, level)
 	case isText(t):
 		most := min(int(t.Max)&^7, textMost)
 		next := a.LeaCode(x86.RAX, a.Here())
@@ -319,6 +331,20 @@ func (g *captureGen) follow(t *capture.Target) {
 	a.LeaDisp(x86.RCX, x86.RCX, 8)
 	a.Link(over, a.Here())
 	g.off = 0
+}
+
+// nested writes what the pointers in n bytes of a target lead to.
+func (g *captureGen) nested(t *capture.Target, n, level int) {
+	a := &g.asm
+	for at := 0; at+int(t.Size) <= n && !g.bad; at += int(t.Size) {
+		for _, q := range t.Points {
+			a.LoadWord(x86.RDX, layout.CaptureLevel+8*level)
+			a.Get(x86.RDX, x86.RDX, 8+at+int(q.Off))
+			if g.follow(q.Target, level+1); g.bad {
+				return
+			}
+		}
+	}
 }
 
 // pointer leads to what null links if the pointer in rdx is null, and to the tracer if the same has been followed before.
@@ -349,7 +375,7 @@ func (g *captureGen) account(n int) {
 
 // fixedTarget tells of a target of a known length how many bytes are captured, and what they are called; false: it is nothing for code.
 func fixedTarget(t *capture.Target) (int, capture.Status, bool) {
-	if len(t.Points) > 0 || t.Dec || t.Len.Kind != capture.Fixed || t.Len.N > fixedMost || t.Size > fixedMost {
+	if t.Dec || t.Len.Kind != capture.Fixed || t.Len.N > fixedMost || t.Size > fixedMost {
 		return 0, 0, false
 	}
 	n := int(t.Len.N) * int(t.Size)

@@ -103,7 +103,7 @@ func (p *Process) planCapture(addr uint64) (*jump, []x86.Insn) {
 	j := &jump{entry: addr, captures: true}
 	if at := p.placeAt[addr]; at != nil {
 		j.point, j.size = at.capture, at.size()
-		if p.captureCode(j.point) == 0 || p.loops(addr) || p.jumpsTo(addr) {
+		if p.captureCode(j.point) == 0 || p.jumpsTo(addr) {
 			return nil, nil
 		}
 	}
@@ -126,12 +126,50 @@ func (p *Process) planCapture(addr uint64) (*jump, []x86.Insn) {
 	return j, ins
 }
 
-// jumpsTo tells whether code near behind an address jumps to it: a loop that begins with a function.
+// jumpsTo tells whether the function at an address jumps to its own first instruction, as a loop that begins with it. Where it ends is what
+// SetExtent has said; else it is taken to end in front of padding behind a return or jump.
 func (p *Process) jumpsTo(addr uint64) bool {
-	const near = 512
-	return p.eachInsn(addr, addr+near, func(in *x86.Insn) bool {
-		return in.Attr&x86.AttrRel != 0 && (in.Cat == x86.CatCONDBR || in.Cat == x86.CatUNCONDBR) && in.Target() == addr
-	})
+	const most = 4096
+	back, left, ended := false, false, uint64(0)
+	look := func(in *x86.Insn) bool {
+		if ended != 0 && in.Addr == ended && (in.Cat == x86.CatNOP || in.Cat == x86.CatWIDENOP || in.Mnem == x86.MINT3) {
+			left = true
+			return true
+		}
+		ended = 0
+		if in.Cat == x86.CatRET || in.Cat == x86.CatUNCONDBR {
+			ended = in.Next()
+		}
+		back = in.Attr&x86.AttrRel != 0 && (in.Cat == x86.CatCONDBR || in.Cat == x86.CatUNCONDBR) && in.Target() == addr
+		return back
+	}
+	if at := p.placeAt[addr]; at != nil && len(at.function) > 0 {
+		for _, e := range at.function {
+			ended = 0
+			for from := e.Start; from < e.End && !back; {
+				if left = false; !p.eachInsn(from, e.End, look) || !left {
+					break
+				}
+				from, ended = ended, 0 // padding in the middle
+				for from < e.End && p.nopAt(from) > 0 {
+					from += p.nopAt(from)
+				}
+			}
+		}
+		return back
+	}
+	p.eachInsn(addr, addr+most, look)
+	return back
+}
+
+// nopAt is the length of an instruction that does nothing at an address, 0: it is another one.
+func (p *Process) nopAt(addr uint64) uint64 {
+	code := p.fetch(addr, fetchBytes)
+	var ins [1]x86.Insn
+	if n, _ := x86.Decode(code, addr, ins[:]); n == 0 || ins[0].Cat != x86.CatNOP && ins[0].Cat != x86.CatWIDENOP && ins[0].Mnem != x86.MINT3 {
+		return 0
+	}
+	return uint64(ins[0].Len)
 }
 
 // flagsUnread tells whether no instruction up to the block's end finds the flags as they are before the first. What follows

@@ -25,7 +25,8 @@ type captures struct {
 	armed   int             // points that are
 	// sites is where natively returns are caught, as long as anything is intercepted.
 	sites  map[uint64]bool
-	needs  captureNeeds // of all points together
+	needs  captureNeeds             // of all points together
+	last   map[uint64]*capturePoint // by entry, armed or not
 	code   []captureRange
 	images map[uint64]*branchMap // by where they begin
 }
@@ -39,8 +40,9 @@ type capturePoint struct {
 	needs  captureNeeds
 	armed  bool
 	// Code that captures entries, 0: there is none; made: it has been looked whether there can be.
-	code uint64
-	made bool
+	code  uint64
+	leave uint64 // and its returns
+	made  bool
 }
 
 // captureNeeds is which vector registers the tracer needs when code asks it, a bit each, and whether it
@@ -65,16 +67,31 @@ func (p *Process) Intercept(entry uint64, fn uint32, prog *capture.Program) erro
 	at := p.placesOf(entry)
 	if at.capture != nil {
 		p.disarm(at.capture)
+		p.removeProbe(entry) // a jump leads to the code of the old program
 	}
-	c := &capturePoint{number: uint32(len(p.captures.points)), entry: entry, fn: fn, prog: prog, needs: needsOf(prog), armed: true}
-	p.captures.points = append(p.captures.points, c)
-	p.captures.armed++
+	c := p.pointOf(entry, fn, prog)
+	p.arm(c)
 	at.capture = c
 	if p.captures.lookFor(c) {
 		p.invalidate(0, 1<<47) // returns look from now on, or save more
 	}
 	p.watch(entry)
 	return p.probePlace(entry)
+}
+
+// pointOf returns what is known of a function that is intercepted with a program, which may have been so before.
+func (p *Process) pointOf(entry uint64, fn uint32, prog *capture.Program) *capturePoint {
+	cs := &p.captures
+	if c := cs.last[entry]; c != nil && c.prog == prog && c.fn == fn {
+		return c
+	}
+	c := &capturePoint{number: uint32(len(cs.points)), entry: entry, fn: fn, prog: prog, needs: needsOf(prog)}
+	cs.points = append(cs.points, c)
+	if cs.last == nil {
+		cs.last = make(map[uint64]*capturePoint)
+	}
+	cs.last[entry] = c
+	return c
 }
 
 // Unintercept ends the capturing of the function at entry. Calls under way are not captured when they return.
@@ -102,6 +119,15 @@ func (cs *captures) lookFor(c *capturePoint) bool {
 	cs.needs.exit |= c.needs.exit
 	cs.needs.x87 = cs.needs.x87 || c.needs.x87
 	return cs.returns && (!returned || was != cs.needs)
+}
+
+// arm begins it.
+func (p *Process) arm(c *capturePoint) {
+	c.armed = true
+	p.captures.armed++
+	if c.leave != 0 {
+		p.ctl.u64(layout.CaptureLeaves + 8*int(c.number)).Store(c.leave)
+	}
 }
 
 // SlowCaptures is how many moments of intercepted calls of the thread the tracer has captured by itself so far.

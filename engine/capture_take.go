@@ -163,6 +163,12 @@ func (tr *Tracer) captureReturns(t *Thread, site, rsp uint64, m *captureMachine)
 
 // writeCall runs a program and writes what comes of it into the thread's ring.
 func (t *Thread) writeCall(moment capture.Moment, c *capturePoint, m *captureMachine, sp, site uint64) {
+	if tell := c.prog.Tell; tell != nil {
+		if moment == capture.Left {
+			tell(m.gpr[x86.RAX])
+		}
+		return
+	}
 	items := c.prog.Entry
 	if moment == capture.Left {
 		items = c.prog.Exit
@@ -211,7 +217,7 @@ func (tr *Tracer) enteredCaptured(t *Thread, regs *sys.Regs) {
 		return
 	}
 	// A loop that leads to the function's first instruction.
-	if f := t.topCapture(); f.sp() == regs.Rsp && f.point(t.p) == c && t.p.loops(c.entry) {
+	if f := t.topCapture(); f.sp() == regs.Rsp && f.point(t.p) == c && t.p.jumpsTo(c.entry) {
 		return
 	}
 	tr.threadError(t, tr.captureEntry(t, c, stoppedMachine(t, regs)))
@@ -262,6 +268,15 @@ func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *heldSignal) bool {
 	regs.Rip = bail
 	tr.threadError(t, sys.SetRegs(t.tid, regs))
 	return true
+}
+
+// faultOfOurs tells whether a thread that was stopped has faulted in code that captures, and leads it on as if nothing had happened.
+func (tr *Tracer) faultOfOurs(t *Thread, h *heldSignal) bool {
+	var regs sys.Regs
+	if len(t.p.captures.points) == 0 || !h.fault() || sys.GetRegs(t.tid, &regs) != nil {
+		return false
+	}
+	return t.p.captureJump(regs.Rip, h) != nil || tr.bailOut(t, &regs, h)
 }
 
 // hurry takes a thread that is to be stepped out of the cache out of a string that it copies.

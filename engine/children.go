@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -20,9 +21,10 @@ type childKind struct {
 	of     *follower // or this one
 	seen   bool
 	since  time.Time // when it was seen, while the parent's event is awaited
-	after  uint64    // where it goes on, if the routine that begins calls again made the call
-	num    int       // of a thread
-	fate   Fate      // of a process
+	hidden *hiddenFlag
+	after  uint64 // where it goes on, if the routine that begins calls again made the call
+	num    int    // of a thread
+	fate   Fate   // of a process
 }
 
 // known tells whether the parent's event has come.
@@ -45,6 +47,15 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	}
 	if k.event, err = parent.bornAs(event); err != nil {
 		return err
+	}
+	if k.hidden = parent.hidden; k.hidden != nil {
+		var regs sys.Regs
+		if err := sys.GetRegs(parent.tid, &regs); err != nil {
+			return err
+		}
+		if err := parent.unhide(&regs); err != nil {
+			return err
+		}
 	}
 	if k.event == eventClone {
 		k.num = parent.p.nextNum() // a younger sister may stop first
@@ -93,18 +104,19 @@ func (t *Thread) bornAs(event int) (int, error) {
 	if err := sys.GetRegs(t.tid, &regs); err != nil {
 		return 0, err
 	}
-	var flags uint64
-	switch regs.Orig_rax {
-	case sysClone:
-		flags = regs.Rdi
-	case sysClone3:
+	flags, at, byFlags := creates(&regs)
+	if t.p.by32Bits(regs.Rip) {
+		flags, at, byFlags = creates32(&regs)
+	}
+	if !byFlags {
+		return event, nil
+	}
+	if at != 0 {
 		var b [8]byte
-		if _, err := t.p.mem.ReadAt(b[:], int64(regs.Rdi)); err != nil {
+		if _, err := t.p.mem.ReadAt(b[:], int64(at)); err != nil {
 			return 0, fmt.Errorf("arguments of clone3: %w", err)
 		}
 		flags = binary.LittleEndian.Uint64(b[:])
-	default:
-		return event, nil
 	}
 	switch {
 	// CLONE_THREAD implies CLONE_VM: it has to be asked first.
@@ -114,6 +126,17 @@ func (t *Thread) bornAs(event int) (int, error) {
 		return eventVfork, nil
 	}
 	return eventFork, nil
+}
+
+// creates is the flags of a call that creates a process or thread, or where they lie; false for one without flags.
+func creates(regs *sys.Regs) (flags, at uint64, ok bool) {
+	switch regs.Orig_rax {
+	case sysClone:
+		return regs.Rdi, 0, true
+	case sysClone3:
+		return 0, regs.Rdi, true
+	}
+	return 0, 0, false
 }
 
 // unknown takes a report about a process that is not one of the threads.
@@ -176,7 +199,8 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 	if err := sys.GetRegs(tid, &regs); err != nil {
 		return err
 	}
-	t := &Thread{p: p, tid: tid, num: k.num, stopped: true, appGS: k.parent.appGS, native: k.parent.native, birth: birth{bornAt: k.after, fate: k.fate}}
+	k.hidden.restore(&regs)
+	t := &Thread{p: p, tid: tid, num: k.num, stopped: true, appGS: k.parent.applicationGS(&regs), native: k.parent.native, birth: birth{bornAt: k.after, fate: k.fate, flags: k.hidden}}
 	switch k.event {
 	// a process of its own: it is no thread of ours
 	case eventFork:
@@ -250,6 +274,15 @@ func (tr *Tracer) afterClone(t *Thread, regs *sys.Regs) error {
 	return nil
 }
 
+// applicationGS is the application's base of gs, of a thread or of one that has just been created with its registers:
+// what is in gs, unless that leads to memory of ours.
+func (t *Thread) applicationGS(regs *sys.Regs) uint64 {
+	if gs := regs.Gs_base; gs < t.p.bellAt() || gs >= t.p.control()+sharedBytes {
+		return gs
+	}
+	return t.appGS
+}
+
 // adoptForked sees to a process that one in a code cache has created, with a copy of its memory, before its first
 // instruction: it is cleaned of everything of ours, and goes on as its fate says.
 //
@@ -266,11 +299,16 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	regs.Gs_base = t.appGS
-	mem, err := openMem(t.tid)
+	mem, err := t.openForked()
 	if err != nil {
 		return err
 	}
 	defer mem.Close()
+	if t.flags != nil {
+		if err := t.flags.write(mem, t.flags.flags); err != nil {
+			return err
+		}
+	}
 	// its memory is a copy, breakpoints included
 	if err := p.restore(mem); err != nil {
 		return fmt.Errorf("process %d: %w", t.tid, err)
@@ -278,21 +316,23 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if err := sys.SetRegs(t.tid, regs); err != nil {
 		return err
 	}
-	filtered := p.ctl.u32(layout.NoCalls).Load() != 0 // its filter could kill it for the calls below
+	filtered := !p.mayCall() || tr.limited(t.tid) // its filter could kill it for the calls below
 	if !filtered {
 		if err := tr.unmapOurs(t, mem, regs); err != nil {
 			return err
 		}
 	}
-	switch {
-	case t.fate == Release:
-		return sys.Detach(t.tid, 0)
-	case t.fate == Trace && filtered:
-		tr.client.Untraced(t.tid, errFiltered)
-	case t.fate == Trace:
+	if t.fate == Trace {
 		return tr.traceForked(t, regs)
 	}
-	return tr.follow(t.tid, t.tid, 0)
+	unwiden(t.tid, p.widened)
+	if err := t.closeAgain(regs); err != nil {
+		return err
+	}
+	if t.fate == Release {
+		return sys.Detach(t.tid, t.heldSignal())
+	}
+	return tr.follow(t.tid, t.tid, t.heldSignal())
 }
 
 // errFiltered is why a process is not traced that was created behind a filter of system calls.
@@ -343,9 +383,20 @@ func (in *injector) batchForked(calls []batchCall) error {
 // traceForked makes a forked child, clean and stopped at regs, a traced process. Where that is not possible it is
 // followed.
 func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
-	from := inherited{filtered: t.p != nil && t.p.filtered}
-	p, err := newProcess(tr, t.tid, from, forked)
+	from := inherited{filtered: t.p != nil && t.p.filtered || tr.limited(t.tid)}
+	if t.p != nil {
+		from.widened = t.p.widened
+	}
+	err := errFiltered
+	var p *Process
+	if !from.filtered {
+		p, err = newProcess(tr, t.tid, from, forked)
+	}
 	if err != nil {
+		unwiden(t.tid, from.widened)
+		if err := t.closeAgain(regs); err != nil {
+			return err
+		}
 		return tr.untraced(t.tid, err)
 	}
 	child := p.threads[t.tid]
@@ -353,6 +404,10 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	if err := tr.begin(p, child, regs); err != nil {
 		return err
 	}
+	if err := t.closeAgain(regs); err != nil {
+		return err
+	}
+	child.held = append(child.held, t.held...)
 	return tr.enter(child, regs, 0)
 }
 
@@ -370,7 +425,7 @@ func (tr *Tracer) exec(t *Thread) error {
 		}
 		tr.forget(t)
 		tr.finished(p)
-		return tr.executed(t.tid, inherited{filtered: p.filtered}, fate)
+		return tr.executed(t.tid, inherited{filtered: p.filtered, widened: p.widened}, fate)
 	}
 	by := t
 	// A thread that is not the first takes over the process's id with the first one's place.
@@ -381,7 +436,7 @@ func (tr *Tracer) exec(t *Thread) error {
 		p.client.CallReturned(by, c)
 	}
 	p.client.Executing(by)
-	from := inherited{by.num, p.lastNum, p.filtered}
+	from := inherited{by.num, p.lastNum, p.filtered, p.widened}
 	// The other threads ended without being heard of by themselves. What shares the address space lives on.
 	for _, o := range p.running() {
 		if o.vfork {
@@ -398,6 +453,9 @@ func (tr *Tracer) exec(t *Thread) error {
 // executed lets a process that stands before the first instruction of a program that it has executed go on as its fate
 // says.
 func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
+	if fate != Trace {
+		unwiden(pid, from.widened)
+	}
 	switch fate {
 	case Release:
 		return tr.detach(pid, nil)
@@ -406,6 +464,7 @@ func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
 	}
 	p, err := newProcess(tr, pid, from, executing)
 	if err != nil {
+		unwiden(pid, from.widened)
 		return tr.untraced(pid, err)
 	}
 	t := p.threads[pid]
@@ -447,4 +506,72 @@ func (tr *Tracer) segmentChanged(t *Thread, regs *sys.Regs) {
 		t.gsNoted = t.appGS
 		t.mark(records.Mark(records.MarkGS, 0), t.appGS)
 	}
+}
+
+// A program that closes itself to inspection (PR_SET_DUMPABLE, as agents that hold keys do) cannot be looked into by a
+// tracer without privilege: not its memory, nor what is mapped there. What was opened before stays open, but a child
+// has to be opened anew. It is had to open itself, by code of ours that it has a copy of, and closes again before it
+// executes anything of its own. Meanwhile others of the same user could look into it.
+
+const (
+	prGetDumpable = 3
+	prSetDumpable = 4
+)
+
+// closed is a process that has opened itself for us.
+type closed struct {
+	was uint64   // what the kernel said of it
+	mem *os.File // by which it is closed again, maybe when nothing of ours is mapped there any more
+}
+
+// openForked opens the memory of a child that stands before its first instruction, with all mappings of its creator's.
+func (t *Thread) openForked() (*os.File, error) {
+	mem, err := openMem(t.tid)
+	if !errors.Is(err, fs.ErrPermission) || t.p.tr.limited(t.tid) {
+		return mem, err
+	}
+	a := t.p.areas[0]
+	in := &injector{t: t, at: a.base + a.rt.inject}
+	if err := sys.GetRegs(t.tid, &in.saved); err != nil {
+		return nil, err
+	}
+	was, perr := in.call(sysPrctl, prGetDumpable)
+	if perr == nil && was != 1 {
+		_, perr = in.call(sysPrctl, prSetDumpable, 1)
+	}
+	if cerr := in.close(); cerr != nil {
+		return nil, cerr
+	}
+	if perr != nil || was == 1 {
+		return nil, err
+	}
+	if mem, err = openMem(t.tid); err != nil {
+		return nil, err
+	}
+	t.closed = &closed{was, mem}
+	return mem, nil
+}
+
+// closeAgain undoes what openForked did to a child that stands at regs.
+func (t *Thread) closeAgain(regs *sys.Regs) error {
+	c := t.closed
+	if c == nil {
+		return nil
+	}
+	t.closed = nil
+	in, err := injectAt(t, c.mem, regs.Rip)
+	if err != nil {
+		return err
+	}
+	if c.was != 1 {
+		c.was = 0 // "for root only" cannot be asked for, and lets nobody else in either
+	}
+	_, err = in.call(sysPrctl, prSetDumpable, c.was)
+	if cerr := in.close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("closing process %d to inspection again: %w", t.tid, err)
+	}
+	return nil
 }

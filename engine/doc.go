@@ -33,6 +33,9 @@
 // plain, counting and recording, which have translations and tables of their own.
 // A thread changes over at its next request or by being stopped.
 //
+// Calls of functions are captured on request (capture_point.go): by code, in the cache and natively, and by the
+// tracer where code cannot.
+//
 // # Who does what
 //
 // The goroutine that called Run is locked to its thread, makes all ptrace requests

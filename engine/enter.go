@@ -54,6 +54,8 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how arriv
 	}
 	if t.native {
 		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
+		t.noteFilters()            // nor one that installed a filter
+		p.checkCode(t)
 	}
 	t.native = false
 	return tr.enterCache(t, regs, sig, how)
@@ -146,7 +148,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
 	}
 	t.native, t.inCall = true, false
-	t.p.written.mixed = true // what it does to its memory natively is not seen
+	t.p.code.ran, t.p.written.mixed = ranAll, true // what it does to its memory natively is not seen
 	r := *regs
 	r.Gs_base = t.nativeGS()
 	if len(t.held) > 0 { // their handlers will return to where it is
@@ -215,6 +217,9 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	}
 	if p.probeHitAt(at, regs) {
 		t.noteGS(regs)
+		if err := tr.mendTrap(t); err != nil {
+			return true, err
+		}
 		if captures, err := tr.considerCapture(t, regs, regs.Rip); captures || err != nil {
 			if err != nil {
 				return true, err
@@ -265,6 +270,11 @@ func (p *Process) gone(at uint64) bool {
 // trapped handles a thread that waits for the tracer to execute the last
 // instruction of b.
 func (tr *Tracer) trapped(t *Thread, b *block) error {
+	if b.term == termSyscall && t.plainClone() {
+		t.restarted = false
+		tr.reply(t, b.code+uint64(b.size)-sysTail)
+		return nil
+	}
 	regs, err := tr.fetchWaiting(t, t.p.insAddr(b, int(b.insns)-1))
 	if err != nil {
 		return err
@@ -273,6 +283,9 @@ func (tr *Tracer) trapped(t *Thread, b *block) error {
 	if b.term == termSyscall {
 		regs.Rcx, regs.R11 = 0, 0
 		return tr.trapSyscall(t, regs, b.code+uint64(b.size)-sysTail, b.lastRecorded)
+	}
+	if regs.Eflags&flagTrap == 0 && t.p.by32Bits(regs.Rip+interruptLength) {
+		return tr.callBy32Bits(t, b, regs)
 	}
 	return tr.emulate(t, b, regs)
 }

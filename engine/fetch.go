@@ -39,6 +39,8 @@ type codePages struct {
 	pieceBuf []byte
 	last     *[pageSize]byte
 	lastAddr uint64
+	ran      ran                 // since translations were compared with it last; see checkCode
+	soft     map[uint64]struct{} // of pages, those that lie in no file and do not change unnoticed; see checkCode
 }
 
 // fetch reads up to n bytes of code at addr; fewer where executable memory
@@ -91,17 +93,29 @@ func (p *Process) page(addr uint64) *[pageSize]byte {
 	if _, err := p.mem.ReadAt(pg[:], int64(addr)); err != nil {
 		return nil
 	}
+	p.unprobed(pg[:], addr)
+	c.pages[addr] = pg
+	delete(c.soft, addr)
+	if !changing {
+		c.last, c.lastAddr = pg, addr
+		if m := c.mapping(addr); m != nil && !inFile(m) {
+			if c.soft == nil {
+				c.soft = make(map[uint64]struct{})
+			}
+			c.soft[addr] = struct{}{}
+		}
+	}
+	return pg
+}
+
+// unprobed puts the application's own bytes where breakpoints and jumps of ours lie in a page.
+func (p *Process) unprobed(pg []byte, addr uint64) {
 	for at, orig := range p.probes {
 		if at-addr < pageSize && pg[at-addr] == 0xcc {
 			pg[at-addr] = orig
 		}
 	}
-	p.originals(pg[:], addr)
-	c.pages[addr] = pg
-	if !changing {
-		c.last, c.lastAddr = pg, addr
-	}
-	return pg
+	p.originals(pg, addr)
 }
 
 // room returns memory for one more page: new, or that of the page that was kept

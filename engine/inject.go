@@ -96,6 +96,9 @@ func (t *Thread) ignoreTrap() error {
 		sysSigaction = 13
 		scratch      = 0x800 // nothing else in a slot uses it
 	)
+	if t.noteFilters(); !t.p.mayCall() {
+		return nil
+	}
 	a := t.p.areas[0]
 	in := &injector{t: t, at: a.base + a.rt.inject}
 	if err := sys.GetRegs(t.tid, &in.saved); err != nil {
@@ -205,7 +208,7 @@ func (p *Process) mapWith(in *injector, scratch uint64) error {
 	}
 	done, err := p.mapAtOnce(in, scratch+file, scratch+bell, scratch+table, &pl)
 	if err == nil && !done {
-		err = p.mapEach(in, scratch+file, scratch+bell, &pl)
+		err = p.mapEach(in, scratch+file, scratch+bell, scratch+table, &pl)
 	}
 	if err != nil {
 		return err
@@ -227,8 +230,8 @@ func (p *Process) mapWith(in *injector, scratch uint64) error {
 
 // mapEach opens the files, whose paths lie at file and bell, maps their parts one by one, near to where they are proposed to
 // be, and says in pl where they came to lie.
-func (p *Process) mapEach(in *injector, file, bell uint64, pl *placement) error {
-	fd, err := in.call(sysOpen, file, openReadWrite, 0)
+func (p *Process) mapEach(in *injector, file, bell, hand uint64, pl *placement) error {
+	fd, err := in.openShared(file, p.file, hand)
 	if err != nil {
 		return fmt.Errorf("opening the shared memory in the target: %w", err)
 	}
@@ -247,7 +250,7 @@ func (p *Process) mapEach(in *injector, file, bell uint64, pl *placement) error 
 	if _, err := in.call(sysClose, fd); err != nil {
 		return fmt.Errorf("closing the shared memory in the target: %w", err)
 	}
-	if fd, err = in.call(sysOpen, bell, openReadWrite, 0); err != nil {
+	if fd, err = in.openShared(bell, p.tr.bell.file, hand); err != nil {
 		return fmt.Errorf("opening the doorbell in the target: %w", err)
 	}
 	if _, err := p.mapNear(in, fd, pl.slots-layout.BellBelow, 0, layout.BellBelow, protRead|protWrite, 0); err != nil {
@@ -364,3 +367,103 @@ func (p *Process) putWord(addr, v uint64) error {
 	_, err := p.mem.WriteAt(b[:], int64(addr))
 	return err
 }
+
+// A program that was executed by one that gave up its rights, or that sees another file system or is in another user
+// namespace, cannot open our memory by the tracer's descriptors in /proc. It makes a pair of sockets then, of which the
+// tracer takes one, and is sent the descriptor.
+
+const (
+	sysRecvmsg    = 47
+	sysSocketpair = 53
+)
+
+// openShared opens a file of ours in the target: by its path, or sent through a socket. scratch is memory of the
+// target's with room for handBytes.
+func (in *injector) openShared(path uint64, file *os.File, scratch uint64) (uint64, error) {
+	fd, err := in.call(sysOpen, path, openReadWrite, 0)
+	if err == nil {
+		return fd, nil
+	}
+	fd, serr := in.receive(file, scratch)
+	if serr != nil {
+		return 0, fmt.Errorf("%w (sent by a socket: %w)", err, serr)
+	}
+	return fd, nil
+}
+
+// handBytes is how much memory receive needs.
+const handBytes = 128
+
+// receive has the target receive a descriptor.
+func (in *injector) receive(file *os.File, scratch uint64) (fd uint64, err error) {
+	const (
+		unixSocket, datagram = 1, 2 | closeOnExec
+		vector, control      = 64, 80 // behind the message's head
+		controlSize          = 24
+		receiveCloseOnExec   = 0x40000000
+	)
+	if _, err := in.call(sysSocketpair, unixSocket, datagram, 0, scratch); err != nil {
+		return 0, fmt.Errorf("socketpair: %w", err)
+	}
+	b := make([]byte, handBytes)
+	if _, err := in.mem.ReadAt(b[:8], int64(scratch)); err != nil {
+		return 0, fmt.Errorf("stack at %#x: %w", scratch, err)
+	}
+	ours, theirs := binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b)
+	defer func() {
+		for _, s := range []uint32{ours, theirs} {
+			if _, cerr := in.call(sysClose, uint64(s)); err == nil && cerr != nil {
+				err = fmt.Errorf("close: %w", cerr)
+			}
+		}
+		_, _ = in.mem.WriteAt(make([]byte, handBytes), int64(scratch))
+	}()
+	if err := sys.SendFile(in.t.tid, int(ours), file); err != nil {
+		return 0, err
+	}
+	clear(b)
+	for at, w := range map[int]uint64{16: scratch + vector, 24: 1, 32: scratch + control, 40: controlSize,
+		vector: scratch + handBytes - 8, vector + 8: 1} { // struct msghdr and iovec
+		binary.LittleEndian.PutUint64(b[at:], w)
+	}
+	if _, err := in.mem.WriteAt(b, int64(scratch)); err != nil {
+		return 0, fmt.Errorf("stack at %#x: %w", scratch, err)
+	}
+	if _, err := in.call(sysRecvmsg, uint64(theirs), scratch, receiveCloseOnExec); err != nil {
+		return 0, fmt.Errorf("recvmsg: %w", err)
+	}
+	if _, err := in.mem.ReadAt(b, int64(scratch)); err != nil {
+		return 0, fmt.Errorf("stack at %#x: %w", scratch, err)
+	}
+	return uint64(binary.LittleEndian.Uint32(b[control+16:])), nil
+}
+
+// closeOnExec is O_CLOEXEC, and SOCK_CLOEXEC.
+const closeOnExec = 0o2000000
+
+// What a process may call is read where a call of ours, or of translated code, depends on it: it may have installed a
+// filter while it ran natively, or by another thread, without our hearing of it. Filters that the tracer was started
+// under, a container's, say, are its own as well and forbid nothing that it needs.
+
+// limited tells whether a thread's calls are limited by more than the tracer's own.
+func (tr *Tracer) limited(tid int) bool {
+	f, err := sys.ReadFilters(tid)
+	return err == nil && f.Beyond(tr.filters)
+}
+
+// noteFilters has translated code make no calls of its own any more if a filter of the thread's could forbid them.
+func (t *Thread) noteFilters() {
+	p := t.p
+	if p.mayCall() && p.tr.limited(t.tid) {
+		p.forbidCalls()
+	}
+}
+
+// forbidCalls says that no call of ours may be made in the process any more.
+func (p *Process) forbidCalls() {
+	p.filtered = true
+	p.ctl.u32(layout.NoCalls).Store(1)
+}
+
+// mayCall tells whether nothing is known that would forbid our calls.
+func (p *Process) mayCall() bool { return p.ctl.u32(layout.NoCalls).Load() == 0 }

@@ -9,7 +9,6 @@ import (
 	"sort"
 
 	"alleria/engine/x86"
-	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -131,7 +130,7 @@ func (tr *Tracer) considerJump(t *Thread, regs *sys.Regs, addr uint64) error {
 		return nil
 	}
 	// A thread that nobody can stop may be anywhere.
-	if p.ctl.u32(layout.NoCalls).Load() != 0 || p.letGoThreads {
+	if t.noteFilters(); !p.mayCall() || p.letGoThreads {
 		js.off = true
 		return nil
 	}

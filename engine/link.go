@@ -69,7 +69,11 @@ func (p *Process) head(app uint64, v Variant) (b *block, ok bool) {
 				u.jmpAnywhere(b.code)
 				return b
 			}
-			return u.chain(app)
+			first := u.chain(app)
+			if first == nil { // what begins there is cut off by the end of executable memory
+				u.jumpTo(app, fresh)
+			}
+			return first
 		})
 		if b == nil {
 			b = first

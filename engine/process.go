@@ -47,13 +47,12 @@ type Process struct {
 	dropped, closed bool
 	kept            bool // see keepEnded
 
-	mode        Mode
-	variant     Variant
-	filtered    bool // the program has installed a filter of system calls; stays so through execve
-	trapIgnored bool // the program was started with SIGTRAP ignored
+	mode    Mode
+	variant Variant
 
 	orders
 	members
+	standing
 	shared
 	codeCache
 	probeTable
@@ -73,6 +72,14 @@ type orders struct {
 	fate        Fate      // what becomes of it then
 	released    bool      // it has been let go
 	keepFlags   bool      // flags are recorded: they are right where they are dead, too
+}
+
+// standing is how the program stands with the kernel, where that matters to the tracer.
+type standing struct {
+	filtered    bool // it has installed a filter of system calls; stays so through execve
+	trapIgnored bool // it was started with SIGTRAP ignored
+	trap        trapAction
+	widened     uint64 // what its limit of memory was raised by; see makeRoom
 }
 
 // members is who a process consists of.
@@ -175,6 +182,8 @@ type birth struct {
 	fate     Fate   // what becomes of it then
 	vforking bool   // the kernel holds it until its child executes or ends: it cannot be stopped
 	bornAt   uint64 // where it begins, see childKind
+	flags    *hiddenFlag
+	closed   *closed // see openForked
 }
 
 // tables is which of a thread's look-up tables are filled, and for which state of the variant's translations.
@@ -200,6 +209,7 @@ type callState struct {
 	toReturn  bool  // see awaitReturn
 	call      *Call // being made, where the tracer has seen it begin
 	restarted bool  // the kernel will make its last call again
+	hidden    *hiddenFlag
 }
 
 // endState is what is known of a thread's end; see ending.go.
@@ -247,6 +257,7 @@ const userCS = 0x33
 type inherited struct {
 	first, last int
 	filtered    bool
+	widened     uint64
 }
 
 // beginning is where a new process's one thread is stopped.
@@ -269,7 +280,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	if tr.opts.NoSpread {
 		p.words = 1
 	}
-	p.filtered = from.filtered
+	p.filtered = from.filtered || tr.limited(pid)
 	p.written.off = at != executing || tr.templates.off
 	if at == executing {
 		p.past = tr.history.historyOf(pid)
@@ -300,6 +311,8 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 		p.close()
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
+	p.widened = from.widened
+	p.makeRoom()
 	t := &Thread{p: p, tid: pid, num: from.first, stopped: true, birth: birth{fate: Trace}}
 	if err := p.mapShared(t, at); err != nil {
 		p.close()

@@ -66,7 +66,7 @@ func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 		if !o.vfork {
 			p.client.ThreadEnded(o)
 		}
-		if o.tid != p.pid {
+		if o.tid != p.pid && o != t {
 			sys.Detach(o.tid, o.heldSignal())
 		}
 	}
@@ -74,6 +74,9 @@ func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 	tr.client.Untraced(p.pid, why)
 	tr.dropProcess(p)
 	err := tr.detach(p.pid, why)
+	if t.tid != p.pid { // last: it may be about to trace the others
+		sys.Detach(t.tid, t.heldSignal())
+	}
 	tr.lookWhetherDone()
 	return err
 }
@@ -106,7 +109,7 @@ func (tr *Tracer) letGoBorn(t *Thread) {
 		if err := sys.GetRegs(tid, &regs); err != nil {
 			continue // it has ended
 		}
-		child := &Thread{p: p, tid: tid, stopped: true, appGS: t.appGS, birth: birth{bornAt: k.after}}
+		child := &Thread{p: p, tid: tid, stopped: true, appGS: t.applicationGS(&regs), birth: birth{bornAt: k.after}}
 		if k.event == eventFork {
 			tr.processError(p, tr.adoptForked(child, &regs))
 		} else {
@@ -140,4 +143,28 @@ func (t *Thread) heldSignal() sys.Signal {
 		return 0
 	}
 	return t.held[0].sig
+}
+
+// attached handles PTRACE_ATTACH and PTRACE_SEIZE: the kernel would refuse them for a thread that is traced by us, so
+// that its process is let go first. A leak sanitizer does it to its own process, from a child that shares the memory.
+func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
+	o := tr.threads[int(int32(regs.Rsi))]
+	switch {
+	case o == nil:
+		return tr.plainCall(t, regs, plain)
+	case o.p == t.p:
+		return tr.release(t, regs, errTracesItself)
+	}
+	theirs, err := tr.halt(o)
+	if err != nil {
+		return err
+	}
+	var none heldSignal
+	if err := tr.toClean(o, theirs, &none); err != nil {
+		return err
+	}
+	if err := tr.release(o, theirs, errTracesItself); err != nil {
+		return err
+	}
+	return tr.plainCall(t, regs, plain)
 }

@@ -77,7 +77,7 @@ func (p *Process) lookAround() {
 
 // plainly tells whether nothing is asked of the process that changes what its translations do.
 func (p *Process) plainly() bool {
-	return !p.awaits && p.toggle == nil && !p.budgeted && !p.countsAccesses && !p.keepFlags && len(p.placeAt) == 0 && len(p.captures.points) == 0 && len(p.notify) == 0
+	return !p.awaits && p.toggle == nil && !p.budgeted && !p.countsAccesses && !p.keepFlags && len(p.placeAt) == 0 && len(p.captures.points) == 0 && len(p.notify) == 0 && p.entries.function == nil
 }
 
 // copyTables copies the tables, whose addresses of the application are still the template's. Those of the cache are this

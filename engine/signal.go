@@ -58,7 +58,11 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 		return err
 	}
 	if sig == sigTrap {
-		switch h.info.Code() {
+		code := h.info.Code()
+		if tr.mergedTrap(t, regs, &h) {
+			code = codeKernel
+		}
+		switch code {
 		case codeKernel, codeBreak:
 			if done, err := tr.breakpoint(t, regs); done {
 				return err
@@ -75,6 +79,12 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 				return tr.resume(t, 0)
 			}
 		}
+	}
+	if tr.stampFault(t, regs, &h) {
+		if err := sys.SetRegs(t.tid, regs); err != nil {
+			return err
+		}
+		return tr.resume(t, 0)
 	}
 	if j := p.captureJump(regs.Rip, &h); j != nil {
 		t.noteGS(regs)
@@ -164,6 +174,7 @@ func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error 
 	own := regs.Eflags&flagTrap != 0
 	t.p.interruptedAt(regs.Rip)
 	t.willStandAgain(regs)
+	t.toReturn, t.inCall = t.toReturn && !t.native, t.inCall && !t.native // the handler comes between
 	if err := sys.Step(t.tid, sig); err != nil {
 		return err
 	}
@@ -344,6 +355,10 @@ func (tr *Tracer) stepHidden(t *Thread, regs *sys.Regs) error {
 	}
 	if err := sys.GetRegs(t.tid, regs); err != nil {
 		return err
+	}
+	if k := len(t.held); k > 0 && tr.stampFault(t, regs, &t.held[k-1]) {
+		t.held = t.held[:k-1]
+		return sys.SetRegs(t.tid, regs)
 	}
 	if own {
 		return nil

@@ -219,6 +219,9 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 				return nil, err
 			}
 			t.stopped = true
+			if tr.faultOfOurs(t, &h) {
+				break
+			}
 			tr.sentAgain(t, &h)
 			t.held = append(t.held, h)
 		default:
@@ -255,9 +258,11 @@ func (tr *Tracer) step(t *Thread) error {
 	if err := sys.Step(t.tid, 0); err != nil {
 		return err
 	}
+	before := len(t.held)
 	err = tr.stepped(t)
 	if mask&bit != 0 && err == nil {
 		err = sys.SetSignalMask(t.tid, mask)
+		tr.sendTrapsBack(t, before)
 	}
 	if ignored && err == nil {
 		err = t.ignoreTrap()

@@ -186,6 +186,23 @@ func (tr *Tracer) sendPostponed() {
 	}
 }
 
+// sendTrapsBack gives a SIGTRAP back to the kernel that a thread blocks and that a step has let through: one of those
+// held behind the first n.
+func (tr *Tracer) sendTrapsBack(t *Thread, n int) {
+	for i := n; i < len(t.held); i++ {
+		h := t.held[i]
+		if h.sig != sigTrap || h.fault() {
+			continue
+		}
+		t.held = append(t.held[:i:i], t.held[i+1:]...)
+		i--
+		if tr.findPostponed(t, h.sig) == nil { // else merged with that, as the kernel does
+			tr.postponed = append(tr.postponed, postponed{t: t, held: h, sent: true})
+			_ = sys.SendSignal(t.p.pid, t.tid, h.sig)
+		}
+	}
+}
+
 // anyPostponed tells whether a signal is still to be sent again.
 func (tr *Tracer) anyPostponed() bool {
 	for i := range tr.postponed {

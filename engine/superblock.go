@@ -69,7 +69,7 @@ func onward(in *x86.Insn) uint64 {
 // of a superblock lies in one mapping, so that it belongs to one image and is in reach of the area.
 func (u *unit) superblock(app uint64, n int) int {
 	p := u.p
-	if p.noSuper || !p.facts.Holds(uint32(1+maxSideExits+p.sides.n)) || p.budgeted || u.limit > 0 || u.forced || p.changing(app) {
+	if p.noSuper || !p.facts.Holds(uint32(1+maxSideExits+p.sides.n)) || p.budgeted || u.limit > 0 || u.forced {
 		return n
 	}
 	maxInsns, maxExits := maxSuperInsns, maxSideExits

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"time"
 
 	"alleria/internal/layout"
@@ -36,6 +37,8 @@ const (
 	prSetSeccomp = 22
 
 	ptraceTraceMe = 0
+	ptraceAttach  = 16
+	ptraceSeize   = 0x4206
 
 	mclCurrent, mclOnFault = 1, 4
 )
@@ -54,8 +57,14 @@ func specialCalls() map[int]byte {
 		sysPrctl:     layout.SyscallTracer,
 		sysSeccomp:   layout.SyscallTracer,
 		sysRseq:      layout.SyscallTracer,
+		sysClone:     layout.SyscallTracer,
+		sysClone3:    layout.SyscallTracer,
+		sysGetrlimit: layout.SyscallTracer,
+		sysSetrlimit: layout.SyscallTracer,
+		sysPrlimit64: layout.SyscallTracer,
 		sysMmap:      layout.SyscallNotify, sysMunmap: layout.SyscallNotify,
 		sysMprotect: layout.SyscallNotify, sysPkeyProtect: layout.SyscallNotify,
+		sysMadvise: layout.SyscallNotify, sysOpen: layout.SyscallNotify, sysOpenat: layout.SyscallNotify,
 		sysMremap: layout.SyscallNotify, sysShmat: layout.SyscallNotify, sysShmdt: layout.SyscallNotify,
 	}
 }
@@ -69,35 +78,62 @@ func specialCalls() map[int]byte {
 func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64, recorded bool) error {
 	tr.entered(t, regs, regs.Rax, regs.Rip+2)
 	tr.callBegins(t, regs, recorded)
+	if done, err := tr.ownCall(t, regs, plain); done {
+		return err
+	}
+	if nr := uint32(regs.Rax); nr >= layout.SyscallEntries || t.p.special[int(nr)] != layout.SyscallTracer {
+		return tr.plainCall(t, regs, plain)
+	}
+	return tr.guardedCall(t, regs, plain)
+}
+
+// ownCall handles the calls that the tracer answers itself, or makes in a way of its own; false for others.
+func (tr *Tracer) ownCall(t *Thread, regs *sys.Regs, plain uint64) (done bool, err error) {
 	switch uint32(regs.Rax) {
 	case sysRseq: // as a kernel without it: sequences would be aborted to addresses outside the cache
 		t.p.endStart()
 		t.p.watchCalls = 0 // nor is there anything to watch for, should it go on natively
 		minus := int64(-enosys)
-		return tr.finishSyscall(t, regs, uint64(minus))
+		return true, tr.finishSyscall(t, regs, uint64(minus))
 	case sysSigreturn:
-		return tr.sigreturn(t, regs)
+		return true, tr.sigreturn(t, regs)
 	case sysPtrace:
-		if regs.Rdi == ptraceTraceMe {
-			return tr.traceMe(t, regs)
+		switch regs.Rdi {
+		case ptraceTraceMe:
+			return true, tr.traceMe(t, regs)
+		case ptraceAttach, ptraceSeize:
+			return true, tr.attached(t, regs, plain)
 		}
+	case sysGetrlimit, sysSetrlimit, sysPrlimit64:
+		if _, _, ok := t.limits(regs); ok {
+			return true, tr.limitCall(t, regs, plain)
+		}
+		return true, tr.plainCall(t, regs, plain)
+	case sysClone, sysClone3:
+		r := *regs
+		if err := t.hide(&r); err != nil {
+			return true, err
+		}
+		return true, tr.plainCall(t, &r, plain)
 	case sysArchPrctl:
 		switch regs.Rdi {
 		case archSetGS:
 			t.appGS = regs.Rsi
 			t.slot.set(layout.AppGS, regs.Rsi)
-			return tr.finishSyscall(t, regs, 0)
+			return true, tr.finishSyscall(t, regs, 0)
 		case archGetGS:
 			if t.p.putWord(regs.Rsi, t.appGS) != nil {
 				efault := int64(-14)
-				return tr.finishSyscall(t, regs, uint64(efault))
+				return true, tr.finishSyscall(t, regs, uint64(efault))
 			}
-			return tr.finishSyscall(t, regs, 0)
+			return true, tr.finishSyscall(t, regs, 0)
 		}
 	}
-	if nr := uint32(regs.Rax); nr >= layout.SyscallEntries || t.p.special[int(nr)] != layout.SyscallTracer {
-		return tr.plainCall(t, regs, plain)
-	}
+	return false, nil
+}
+
+// guardedCall makes a call behind which calls of ours may be forbidden, or that locks memory.
+func (tr *Tracer) guardedCall(t *Thread, regs *sys.Regs, plain uint64) error {
 	// From the moment that a filter may be in force no call of ours must be made by
 	// translated code: that is said before the call, and taken back if it failed.
 	filter := uint32(regs.Rax) == sysSeccomp || uint32(regs.Rax) == sysPrctl && regs.Rdi == prSetSeccomp
@@ -127,7 +163,7 @@ func (tr *Tracer) trapSyscall(t *Thread, regs *sys.Regs, plain uint64, recorded 
 	case filter && failed:
 		calls.Store(had)
 	case filter:
-		t.p.filtered = true
+		t.p.forbidCalls()
 	}
 	if !restarting(&r) {
 		tr.callDone(t, r.Rax)
@@ -173,6 +209,10 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 	if err := tr.callWith(t, &r); err != nil {
 		return err
 	}
+	if r.Rip == a.base+a.rt.inject+2 { // there was no frame: SIGSEGV comes next, behind the program's call
+		r.Rip, r.Rcx, r.Gs_base = regs.Rip+2, regs.Rip+2, t.appGS
+		return tr.enter(t, &r, 0)
+	}
 	t.standsAgain(&r)
 	err := tr.enter(t, &r, 0)
 	t.storm.calm = time.Now()
@@ -200,6 +240,18 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 	}
 	addr, length, third := regs.Rdi, regs.Rsi, regs.Rdx
 	switch nr {
+	case sysMadvise:
+		if forgets(third) {
+			p.replaced(addr, length)
+		}
+	case sysOpen:
+		p.opened(addr)
+	case sysOpenat:
+		p.opened(length)
+	case sysWrite, sysWritev, sysPwritev, sysPwritev2:
+		p.wroteFile(addr, 0, 1<<47)
+	case sysPwrite64:
+		p.wroteFile(addr, regs.R10, res)
 	case sysMmap:
 		if third&protWrite != 0 && regs.R10&mapAnonymous == 0 {
 			p.written.touch(res, res+length)
@@ -241,4 +293,139 @@ func (p *Process) mapped(addr, length uint64, exec bool) {
 func (p *Process) unmapped(addr, length uint64) {
 	p.mapped(addr, length, false)
 	p.client.Unmapped(p, addr, addr+(length+pageSize-1)&^(pageSize-1))
+}
+
+// A limit of the address space (RLIMIT_AS) counts what we have mapped as well, most of it room that is never touched.
+// Where a process has one it is raised by that much, and what the program is told and says of it is translated.
+
+const (
+	sysGetrlimit = 97
+	sysSetrlimit = 160
+	sysPrlimit64 = 302
+
+	limitAS = 9
+)
+
+// ourMappings is what we map in a process at most.
+const ourMappings = sharedBytes + layout.BellBelow + 2*areaBytes + maxJumpAreas*(jumpAreaBytes+countsBytes)
+
+// widen adds n bytes to what is limited.
+func widen(l sys.Limit, n uint64) sys.Limit {
+	for _, v := range []*uint64{&l.Cur, &l.Max} {
+		if *v >= sys.Unlimited-n {
+			*v = sys.Unlimited
+		} else {
+			*v += n
+		}
+	}
+	return l
+}
+
+// narrow takes them away again.
+func narrow(l sys.Limit, n uint64) sys.Limit {
+	for _, v := range []*uint64{&l.Cur, &l.Max} {
+		if *v != sys.Unlimited {
+			*v -= min(n, *v)
+		}
+	}
+	return l
+}
+
+// makeRoom raises the limit that a process was started with for what is to be mapped, as far as that is permitted.
+func (p *Process) makeRoom() {
+	if p.widened != 0 {
+		p.KeepTranslated()
+		return
+	}
+	l, err := sys.AddressLimit(p.pid)
+	if err != nil || l.Cur == sys.Unlimited {
+		return
+	}
+	if sys.SetAddressLimit(p.pid, widen(l, ourMappings)) == nil {
+		p.widened = ourMappings
+		p.KeepTranslated()
+	}
+}
+
+// unwiden gives a process that is not traced its limit back.
+func unwiden(pid int, by uint64) {
+	if by == 0 {
+		return
+	}
+	if l, err := sys.AddressLimit(pid); err == nil {
+		_ = sys.SetAddressLimit(pid, narrow(l, by)) // it may be gone
+	}
+}
+
+// limits tells a call about the limit of the process's own address space, and where the new limit and the old one are
+// in its arguments; 0 for neither.
+func (t *Thread) limits(regs *sys.Regs) (set, get *uint64, ok bool) {
+	switch uint32(regs.Rax) {
+	case sysSetrlimit:
+		return &regs.Rsi, nil, uint32(regs.Rdi) == limitAS
+	case sysGetrlimit:
+		return nil, &regs.Rsi, uint32(regs.Rdi) == limitAS
+	case sysPrlimit64:
+		of := int(int32(regs.Rdi))
+		return &regs.Rdx, &regs.R10, uint32(regs.Rsi) == limitAS && (of == 0 || of == t.p.pid)
+	}
+	return nil, nil, false
+}
+
+// limitCall makes such a call with numbers that have room for us. regs is the application's state, plain the cache's own
+// syscall instruction.
+func (tr *Tracer) limitCall(t *Thread, regs *sys.Regs, plain uint64) error {
+	p, r := t.p, *regs
+	set, get, _ := t.limits(&r)
+	r.Rip, r.Gs_base = plain, t.slot.base
+	was := r
+	widened := p.widened
+	if set != nil && *set != 0 {
+		if l, ok := p.readLimit(*set); ok && p.mayWiden() {
+			l, widened = widen(l, ourMappings), ourMappings
+			t.slot.set(scratchInSlot, l.Cur)
+			t.slot.set(scratchInSlot+8, l.Max)
+			*set = t.slot.base + scratchInSlot
+		}
+	}
+	if err := tr.callWith(t, &r); err != nil {
+		return err
+	}
+	r.Rsi, r.Rdx = was.Rsi, was.Rdx
+	if err := sys.SetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	if r.Rax == 0 {
+		if get != nil && *get != 0 && p.widened != 0 {
+			if l, ok := p.readLimit(*get); ok {
+				l = narrow(l, p.widened)
+				_ = p.putWord(*get, l.Cur)
+				_ = p.putWord(*get+8, l.Max)
+			}
+		}
+		if p.widened = widened; widened != 0 {
+			p.KeepTranslated()
+		}
+	}
+	tr.callDone(t, r.Rax)
+	if len(t.held) > 0 || tr.modeDiffers(t) {
+		return tr.switchStopped(t)
+	}
+	return tr.resume(t, 0)
+}
+
+// mayWiden tells whether a limit that the program sets may be wider than it says: not where one that could not be
+// widened forbids it.
+func (p *Process) mayWiden() bool {
+	l, err := sys.AddressLimit(p.pid)
+	return err == nil && (p.widened != 0 || l.Max == sys.Unlimited)
+}
+
+// readLimit reads a limit from the application's memory.
+func (p *Process) readLimit(at uint64) (l sys.Limit, ok bool) {
+	var b [16]byte
+	if _, err := p.mem.ReadAt(b[:], int64(at)); err != nil {
+		return l, false
+	}
+	return sys.Limit{Cur: binary.LittleEndian.Uint64(b[:]), Max: binary.LittleEndian.Uint64(b[8:])}, true
 }

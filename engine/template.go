@@ -116,7 +116,7 @@ const (
 func (p *Process) general() bool {
 	w := &p.written
 	switch {
-	case w.off, w.mixed, len(p.goneEntries) > 0, p.awaits, p.toggle != nil, p.budgeted, p.countsAccesses, p.keepFlags:
+	case w.off, w.mixed, len(p.goneEntries) > 0, p.awaits, p.toggle != nil, p.budgeted, p.countsAccesses, p.keepFlags, p.entries.function != nil:
 		return false
 	case len(p.captures.points) > 0, len(p.places) > 0, len(p.placeAt) > 0, len(p.notify) > 0, len(p.jumps.all) > 0, p.facts.Last() > 0, p.sides.n > 0, len(p.stepped) > 0:
 		return false

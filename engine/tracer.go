@@ -89,6 +89,7 @@ type Tracer struct {
 	history   history
 	templates templates
 	began     time.Time
+	filters   sys.Filters // that the tracer itself is under
 }
 
 // Status is how the target ended, which is the process that Run has started.
@@ -126,6 +127,9 @@ func (tr *Tracer) Run() (Status, error) {
 		return Status{}, err
 	}
 	if err := l.Proceed(); err != nil {
+		return Status{}, err
+	}
+	if tr.filters, err = sys.ReadFilters(0); err != nil {
 		return Status{}, err
 	}
 	if tr.reports, err = sys.StartWaiter(); err != nil {

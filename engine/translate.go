@@ -209,18 +209,18 @@ func (u *unit) block(app uint64) (b *block, next uint64) {
 		u.finish(b)
 		return b, 0
 	}
-	if u.v.records() && why == x86.EndOfBlock {
+	changing := u.p.changes(ins)
+	if u.v.records() && why == x86.EndOfBlock && !changing {
 		n = u.superblock(app, n)
 		ins = u.ins[:n]
 	}
-	n = u.untilTrap(ins)
+	n = u.withinFunction(ins[:u.untilTrap(ins)])
 	if u.p.countsAccesses {
 		n = u.untilCounted(ins[:n])
 	}
 	if u.limit > 0 && u.limit < n {
 		n = u.limit
 	}
-	changing := u.p.changing(app)
 	if changing {
 		n = untilStore(u.ins[:n])
 	}

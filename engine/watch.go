@@ -157,19 +157,42 @@ func (tr *Tracer) callStop(t *Thread) error {
 		}
 		return tr.resume(t, 0)
 	}
+	if done, err := tr.callOver(t, &regs); done || err != nil {
+		return err
+	}
 	t.restarted = restarting(&regs)
 	if !t.restarted {
 		tr.callDone(t, regs.Rax)
 	}
-	if t.toReturn || t.native {
-		t.p.callEnded(regs.Orig_rax, regs.Rax, &regs)
-	}
 	t.toReturn = false
 	tr.segmentChanged(t, &regs)
-	if tr.modeDiffers(t) || len(t.held) > 0 {
+	if tr.modeDiffers(t) || len(t.held) > 0 || t.native && t.vfork {
 		return tr.switchStopped(t)
 	}
 	return tr.resume(t, 0)
+}
+
+// callOver looks at what a call did, at its end; true if the thread goes on already.
+func (tr *Tracer) callOver(t *Thread, regs *sys.Regs) (bool, error) {
+	if t.hidden != nil {
+		if err := t.unhide(regs); err != nil {
+			return false, err
+		}
+		if restarting(regs) {
+			return true, tr.createAgain(t, regs)
+		}
+	}
+	switch {
+	case t.native && t.p.by32Bits(regs.Rip):
+		if restarting(regs) && t.p.mode != ModeNative {
+			return true, tr.resume(t, 0) // for a handler, or the call once more
+		}
+		t.callEnded32(regs)
+		regs.Orig_rax = ^uint64(0) // its results are none of the other table's
+	case t.toReturn, t.native:
+		t.p.callEnded(regs.Orig_rax, regs.Rax, regs)
+	}
+	return false, nil
 }
 
 // nativeCall looks at a call that a native thread makes.

@@ -175,6 +175,7 @@ types:
             'section_type::directory': directory
             'section_type::frame_sums': rows_sums
             'section_type::sampling': rows_sampling
+            'section_type::types': rows_type
   trailer:
     seq:
       - id: magic
@@ -742,6 +743,177 @@ types:
         type: u8
       - id: thread
         type: u4
+  rows_type:
+    seq:
+      - id: rows
+        type: row_type
+        repeat: eos
+  row_type:
+    seq:
+      - id: head
+        type: row_head
+      - id: fields
+        size: head.len_fields
+        type:
+          switch-on: head.kind
+          cases:
+            1: value_type
+            2: signature
+  value_type:
+    seq:
+      - id: number
+        type: u4
+      - id: kind
+        type: u1
+      - id: extent
+        type: u1
+      - id: downwards
+        type: u1
+      - id: name
+        type: str4
+      - id: size
+        type: u4
+      - id: align
+        type: u4
+      - id: element
+        type: u4
+      - id: count
+        type: u8
+      - id: variable
+        type: str4
+      - id: sentinel
+        type: u8
+      - id: num_fields
+        type: u4
+      - id: fields
+        type: value_field
+        repeat: expr
+        repeat-expr: num_fields
+      - id: num_names
+        type: u4
+      - id: names
+        type: value_name
+        repeat: expr
+        repeat-expr: num_names
+  value_field:
+    seq:
+      - id: name
+        type: str4
+      - id: type
+        type: u4
+      - id: offset
+        type: u4
+      - id: bit
+        type: u1
+      - id: bits
+        type: u1
+  value_name:
+    seq:
+      - id: name
+        type: str4
+      - id: value
+        type: s8
+  signature:
+    seq:
+      - id: number
+        type: u4
+      - id: name
+        type: str4
+      - id: linked
+        type: str4
+      - id: image
+        type: str4
+      - id: address
+        type: u8
+      - id: size
+        type: u8
+      - id: num_threads
+        type: u4
+      - id: threads
+        type: u4
+        repeat: expr
+        repeat-expr: num_threads
+      - id: num_params
+        type: u4
+      - id: params
+        type: parameter
+        repeat: expr
+        repeat-expr: num_params
+      - id: result
+        type: parameter
+      - id: num_entry
+        type: u4
+      - id: entry
+        type: slot
+        repeat: expr
+        repeat-expr: num_entry
+      - id: num_exit
+        type: u4
+      - id: exit
+        type: slot
+        repeat: expr
+        repeat-expr: num_exit
+      - id: returns
+        type: u1
+      - id: variadic
+        type: u1
+      - id: code
+        type: str4
+      - id: except
+        type: u1
+  parameter:
+    seq:
+      - id: name
+        type: str4
+      - id: index
+        type: u4
+      - id: type
+        type: u4
+  slot:
+    seq:
+      - id: param
+        type: s4
+      - id: type
+        type: u4
+      - id: hidden
+        type: u1
+      - id: num_pieces
+        type: u4
+      - id: pieces
+        type: piece
+        repeat: expr
+        repeat-expr: num_pieces
+  piece:
+    seq:
+      - id: offset
+        type: u4
+      - id: bytes
+        type: u4
+  call_block:
+    doc: What an INTERCEPTORS section begins with; the records follow, see docs/format.md.
+    seq:
+      - id: thread
+        type: u4
+      - id: osid
+        type: u4
+      - id: chunk
+        type: u8
+      - id: word
+        type: u8
+      - id: first
+        type: u8
+      - id: last
+        type: u8
+      - id: num_records
+        type: u4
+      - id: zstd
+        type: u1
+      - id: reserved1
+        size: 3
+      - id: len_raw
+        type: u4
+      - id: reserved2
+        size: 12
   rows_subprofile:
     seq:
       - id: rows

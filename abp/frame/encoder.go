@@ -196,7 +196,9 @@ func (e *Encoder) Chunk(words []uint64, opened, completed uint64) error {
 			return fmt.Errorf("mark %#x at word %d: %w", words[at], at, ErrMalformed)
 		}
 		switch kind, payload := SplitMark(words[at]); kind {
-		case MarkSkip, MarkCall:
+		case MarkSkip:
+		case MarkCall:
+			e.Marks = append(e.Marks, at) // for whoever keeps calls: no frame has them
 		case MarkNote:
 			e.Marks = append(e.Marks, at)
 		case MarkSwitch:

@@ -99,22 +99,38 @@ func parseBytes(text string) (uint64, error) {
 
 // Cache is one cache or buffer.
 type Cache struct {
-	tags   []uint64 // ways of each set, the one that goes last first; line number + 1, 0: free
+	tags []uint64 // ways of each set, the one that goes last first; line number + 1, 0: free
+	// Instead of tags for LRU where lines of addresses that processors allow (48 bits, sign-extended) are told apart by
+	// 32 bits above those of the set: half the memory.
+	small  []uint32
+	bits   uint // of the set
 	ways   uint64
 	mask   uint64 // of a set
 	shift  uint
 	policy Policy
 	seed   uint64
 	next   []uint16 // FIFO: the way that goes next, by set
+	latest *latest  // LRU with few sets; else nil
 }
+
+// addressBits is how many bits an address has that are not copies of the highest.
+const addressBits = 48
 
 // New returns an empty cache of a shape, which has been checked by ParseShape.
 func New(s Shape) *Cache {
 	sets := s.Size / s.Line / uint64(s.Ways)
-	c := &Cache{tags: make([]uint64, sets*uint64(s.Ways)), ways: uint64(s.Ways), mask: sets - 1,
-		shift: uint(bits.TrailingZeros64(s.Line)), policy: s.Policy, seed: 1}
-	if s.Policy == FIFO {
+	c := &Cache{ways: uint64(s.Ways), mask: sets - 1, shift: uint(bits.TrailingZeros64(s.Line)), policy: s.Policy, seed: 1,
+		bits: uint(bits.TrailingZeros64(sets))}
+	if c.policy == LRU && c.shift+c.bits > addressBits-32 {
+		c.small = make([]uint32, sets*uint64(s.Ways))
+	} else {
+		c.tags = make([]uint64, sets*uint64(s.Ways))
+	}
+	switch {
+	case s.Policy == FIFO:
 		c.next = make([]uint16, sets)
+	case s.Policy == LRU && sets <= mostLatest:
+		c.latest = &latest{mask: sets - 1}
 	}
 	return c
 }
@@ -122,11 +138,7 @@ func New(s Shape) *Cache {
 // Miss refers to all lines of an access and reports whether any was missing.
 func (c *Cache) Miss(addr, size uint64) bool {
 	first, last := addr>>c.shift, (addr+size-1)>>c.shift
-	tag := first + 1
 	if first == last {
-		if c.policy == LRU && c.tags[(first&c.mask)*c.ways] == tag {
-			return false
-		}
 		return c.line(first)
 	}
 	miss := c.line(first)
@@ -143,26 +155,41 @@ func (c *Cache) Miss(addr, size uint64) bool {
 func (c *Cache) line(l uint64) bool {
 	tag := l + 1
 	at := (l & c.mask) * c.ways
+	if c.policy == LRU {
+		if c.latest != nil {
+			c.latest.tags[l&c.mask%mostLatest] = tag
+		}
+		if c.small != nil {
+			return use(c.small[at:at+c.ways], uint32(l>>c.bits)+1)
+		}
+		return use(c.tags[at:at+c.ways], tag)
+	}
 	set := c.tags[at : at+c.ways]
-	for i, t := range set {
+	for _, t := range set {
 		if t == tag {
-			if c.policy == LRU {
-				copy(set[1:i+1], set[:i])
-				set[0] = tag
-			}
 			return false
 		}
 	}
 	switch c.policy {
-	case LRU:
-		copy(set[1:], set)
-		set[0] = tag
 	case FIFO:
 		n := &c.next[l&c.mask]
 		set[*n] = tag
 		*n = uint16((uint64(*n) + 1) % c.ways)
 	default:
 		c.replace(set, tag)
+	}
+	return true
+}
+
+// use refers to a line of a set with LRU: each moves back by one place until the line is found, or the last is out.
+func use[T uint32 | uint64](set []T, tag T) (miss bool) {
+	front := tag
+	for i, t := range set {
+		set[i] = front
+		if t == tag {
+			return false
+		}
+		front = t
 	}
 	return true
 }

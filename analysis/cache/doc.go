@@ -16,8 +16,9 @@
 // include nor exclude each other, and addresses are virtual: a simulated cache behaves as
 // cachegrind's.
 //
-// Callers: the command analyze cache. A Simulator belongs to one goroutine. Threads go
-// through the hierarchy one after the other, not by time, which private caches do not see and
-// shared ones would: see docs/internal/open-ends.md. The package reads no files and
+// Callers: the command analyze cache, and analyses beside the application. A Simulator belongs to one
+// goroutine and has one thread, with caches of its own: as if each ran on a processor of its own, and none shared
+// memory. Totals adds them up. On request threads go through the same caches one after the other.
+// In neither case the order of time between threads matters: see docs/internal/open-ends.md. The package reads no files and
 // symbolises nothing.
 package cache

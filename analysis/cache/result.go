@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,6 +19,9 @@ type Options struct {
 	L1I, L1D, L2, LL Shape
 	ITLB, DTLB       Shape // lines are pages
 	Threads          []uint32
+	Shared           bool // threads go through the same caches, one after the other; else each has its own
+
+	oneByOne bool
 }
 
 // Result is what a simulation of one process found. It is the documented JSON.
@@ -47,16 +51,107 @@ type DataLine struct {
 	LL      uint64 `json:"ll_misses"`
 }
 
-// Simulate takes the threads of a process through the caches, one after the other. progress
-// may be nil.
-func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.Progress) (*Result, error) {
+// Totals puts together what simulators have found of a process's threads. Its methods are for one goroutine
+// at a time.
+type Totals struct {
+	proc    *abp.Process
+	options Options
+	shared  *Hierarchy // with Options.Shared
+	blocks  []*recipe  // by number: counts of all simulators
+	lines   map[uint64]*LineMisses
+}
+
+// NewTotals begins with nothing.
+func NewTotals(proc *abp.Process, o Options) *Totals {
+	t := &Totals{proc: proc, options: o, lines: map[uint64]*LineMisses{}}
+	if o.Shared {
+		t.shared = o.hierarchy()
+	}
+	return t
+}
+
+// hierarchy makes the caches, empty.
+func (o *Options) hierarchy() *Hierarchy {
 	h := &Hierarchy{L1I: optional(o.L1I), L1D: optional(o.L1D), ITLB: optional(o.ITLB), DTLB: optional(o.DTLB)}
 	for _, s := range []Shape{o.L2, o.LL} {
 		if s.Ways > 0 {
 			h.Levels = append(h.Levels, New(s))
 		}
 	}
-	sim := NewSimulator(proc, h)
+	return h
+}
+
+// Thread returns what simulates a thread, with caches of its own unless all share theirs.
+func (t *Totals) Thread() *Simulator {
+	h := t.shared
+	if h == nil {
+		h = t.options.hierarchy()
+	}
+	s := NewSimulator(t.proc, h)
+	if !t.options.oneByOne {
+		s.filter = newFilter(s)
+	}
+	return s
+}
+
+// Add adds what a simulator has found, times scale.
+func (t *Totals) Add(s *Simulator, scale float64) {
+	if s.filter != nil {
+		s.filter.settle(s.recipes)
+	}
+	for id, r := range s.recipes {
+		if r == nil {
+			continue
+		}
+		for id >= len(t.blocks) {
+			t.blocks = append(t.blocks, make([]*recipe, id+1-len(t.blocks)+len(t.blocks)/2)...)
+		}
+		sum := t.blocks[id]
+		if sum == nil {
+			sum = &recipe{block: r.block, ops: r.ops, ins: make([]Misses, len(r.ins))}
+			t.blocks[id] = sum
+		}
+		sum.runs += scaled(r.runs, scale)
+		for i := range r.ins {
+			m := r.ins[i].scaled(scale)
+			sum.ins[i].Add(&m, 1)
+		}
+	}
+	s.lines.each(func(l uint64, m LineMisses) {
+		sum := t.lines[l]
+		if sum == nil {
+			sum = new(LineMisses)
+			t.lines[l] = sum
+		}
+		sum.L1 += scaled(m.L1, scale)
+		sum.LL += scaled(m.LL, scale)
+	})
+}
+
+// scaled is a count times a factor.
+func scaled(n uint64, by float64) uint64 {
+	if by == 1 {
+		return n
+	}
+	return uint64(math.Round(float64(n) * by))
+}
+
+// scaled is the counts times a factor.
+func (m *Misses) scaled(by float64) Misses {
+	if by == 1 {
+		return *m
+	}
+	out := *m
+	for _, n := range []*uint64{&out.Executed, &out.Reads, &out.Writes, &out.L1I, &out.L1DRead, &out.L1DWrite, &out.L2,
+		&out.LLI, &out.LLRead, &out.LLWrite, &out.ITLB, &out.DTLB} {
+		*n = scaled(*n, by)
+	}
+	return out
+}
+
+// Simulate takes the threads of a process through the caches. progress may be nil.
+func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.Progress) (*Result, error) {
+	all := NewTotals(proc, o)
 	threads := proc.Threads()
 	for i := range threads {
 		if t := &threads[i]; len(o.Threads) == 0 || slices.Contains(o.Threads, t.Number) {
@@ -68,18 +163,13 @@ func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.P
 		if len(o.Threads) > 0 && !slices.Contains(o.Threads, t.Number) {
 			continue
 		}
+		sim := all.Thread()
 		if err := stream.Thread(p, proc, t, progress, sim); err != nil {
 			return nil, fmt.Errorf("cache simulation of thread %d: %w", t.Number, err)
 		}
+		all.Add(sim, 1)
 	}
-	r := sim.result()
-	r.Caches = map[string]string{}
-	for name, s := range map[string]Shape{"l1i": o.L1I, "l1d": o.L1D, "l2": o.L2, "ll": o.LL, "itlb": o.ITLB, "dtlb": o.DTLB} {
-		if s.Ways > 0 {
-			r.Caches[name] = s.String()
-		}
-	}
-	return r, nil
+	return all.Result(), nil
 }
 
 // optional makes a cache unless its shape is that of none.
@@ -105,16 +195,16 @@ func (r *recipe) whole(i int) (m Misses) {
 	return m
 }
 
-// result sums up by function.
-func (s *Simulator) result() *Result {
-	out := &Result{Process: s.proc.Number(), Command: s.proc.Header().CommandLine, Functions: []FunctionMisses{}, Lines: []DataLine{}}
-	places := analysis.NewPlaces(s.proc)
+// Result sums up by function.
+func (t *Totals) Result() *Result {
+	out := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, Functions: []FunctionMisses{}, Lines: []DataLine{}}
+	places := analysis.NewPlaces(t.proc)
 	type key struct {
 		f   *abp.Function
 		img *abp.Image
 	}
 	by := map[key]*FunctionMisses{}
-	for _, r := range s.recipes {
+	for _, r := range t.blocks {
 		if r == nil {
 			continue
 		}
@@ -144,17 +234,29 @@ func (s *Simulator) result() *Result {
 	slices.SortFunc(out.Functions, func(a, b FunctionMisses) int {
 		return cmp.Or(cmp.Compare(b.first(), a.first()), cmp.Compare(b.Executed, a.Executed), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Image, b.Image))
 	})
-	for l, m := range s.lines {
-		out.Lines = append(out.Lines, DataLine{Address: l << s.line, L1: m.L1, LL: m.LL})
+	for l, m := range t.lines {
+		out.Lines = append(out.Lines, DataLine{Address: l * max(t.options.L1D.Line, 1), L1: m.L1, LL: m.LL})
 	}
 	slices.SortFunc(out.Lines, func(a, b DataLine) int { return cmp.Or(cmp.Compare(b.L1, a.L1), cmp.Compare(a.Address, b.Address)) })
-	regions := analysis.Regions(s.proc)
+	regions := analysis.Regions(t.proc)
 	for i := range out.Lines {
 		for _, r := range regions {
 			if out.Lines[i].Address >= r.Lo && out.Lines[i].Address < r.Hi {
 				out.Lines[i].Place = r.Name
 				break
 			}
+		}
+	}
+	out.Caches = t.options.Shapes()
+	return out
+}
+
+// Shapes are the caches that there are, by name.
+func (o *Options) Shapes() map[string]string {
+	out := map[string]string{}
+	for name, s := range map[string]Shape{"l1i": o.L1I, "l1d": o.L1D, "l2": o.L2, "ll": o.LL, "itlb": o.ITLB, "dtlb": o.DTLB} {
+		if s.Ways > 0 {
+			out[name] = s.String()
 		}
 	}
 	return out

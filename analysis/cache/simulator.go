@@ -74,7 +74,25 @@ type recipe struct {
 	ops   []operation
 	runs  uint64
 	ins   []Misses // what instructions missed; Executed, Reads and Writes only of what was not whole
-	other bool
+	// What the fast way needs of a whole execution, if there is one.
+	plain   []plainOp
+	fetches []fetchOp
+	fast    bool
+	latest  uint64 // Simulator.moved when all of fetches were the latest lines of their sets
+}
+
+// plainOp is an access of the plain kind without a segment.
+type plainOp struct {
+	offset uint64
+	word   int32  // -1: none
+	last   uint32 // its size less one
+	op     uint32 // which of recipe.ops it is
+}
+
+// fetchOp is a line of code, and which of recipe.ops refers to it.
+type fetchOp struct {
+	line uint64
+	op   uint32
 }
 
 // Simulator takes executions through a hierarchy. It is a stream.Sink.
@@ -83,24 +101,28 @@ type Simulator struct {
 	proc    *abp.Process
 	recipes []*recipe
 	line    uint // shift of a data line
-	// Of the first level of data, where an access of the last line of a set changes nothing;
-	// else tags is empty.
-	tags       []uint64
-	mask, ways uint64
-	lines      map[uint64]*LineMisses
-	x          abp.Exec
-	cur        *recipe
-	each       func(m *abp.Mem)
+	// The latest lines of sets of the first levels, if referring to one of these changes nothing
+	// (Cache.latest); else nil.
+	latestD, latestI *latest
+	moved            uint64 // how often a line of code was not the latest of its set, plus one
+	lines            lineTable
+	filter           *filter // nil: everything is done here
+	x                abp.Exec
+	cur              *recipe
+	each             func(m *abp.Mem)
 }
 
 // NewSimulator starts with an empty count.
 func NewSimulator(p *abp.Process, h *Hierarchy) *Simulator {
-	s := &Simulator{h: h, proc: p, recipes: make([]*recipe, len(p.Blocks())), lines: map[uint64]*LineMisses{}}
+	s := &Simulator{h: h, proc: p, recipes: make([]*recipe, len(p.Blocks())), moved: 1}
 	if h.L1D != nil {
 		s.line = h.L1D.shift
-		if h.DTLB == nil && h.L1D.policy == LRU {
-			s.tags, s.mask, s.ways = h.L1D.tags, h.L1D.mask, h.L1D.ways
+		if h.DTLB == nil {
+			s.latestD = h.L1D.latest
 		}
+	}
+	if h.L1I != nil && h.ITLB == nil {
+		s.latestI = h.L1I.latest
 	}
 	s.each = func(m *abp.Mem) {
 		i := &s.cur.ins[m.Ins]
@@ -116,6 +138,9 @@ func NewSimulator(p *abp.Process, h *Hierarchy) *Simulator {
 
 // recipe returns the recipe of a block, made if it is new.
 func (s *Simulator) recipe(id uint32) *recipe {
+	for int(id) >= len(s.recipes) {
+		s.recipes = append(s.recipes, make([]*recipe, int(id)+1-len(s.recipes)+len(s.recipes)/2)...)
+	}
 	if r := s.recipes[id]; r != nil {
 		return r
 	}
@@ -135,8 +160,34 @@ func (s *Simulator) recipe(id uint32) *recipe {
 			r.accesses(i)
 		}
 	}
+	r.prepare(s)
 	s.recipes[id] = r
+	if s.filter != nil {
+		s.filter.plan(id, r)
+	}
 	return r
+}
+
+// prepare finds out whether whole executions can go the fast way.
+func (r *recipe) prepare(s *Simulator) {
+	if s.latestD == nil || s.h.L1I != nil && s.latestI == nil {
+		return
+	}
+	for i := range r.ops {
+		op := &r.ops[i]
+		switch {
+		case op.kind == opFetch:
+			first, end := op.offset>>s.h.L1I.shift, (op.offset+uint64(op.size)-1)>>s.h.L1I.shift
+			for l := first; l <= end; l++ {
+				r.fetches = append(r.fetches, fetchOp{l, uint32(i)})
+			}
+		case op.kind != opPlain || op.seg != abp.SegNone || op.cut || op.size == 0:
+			return
+		default:
+			r.plain = append(r.plain, plainOp{op.offset, int32(op.word), op.size - 1, uint32(i)})
+		}
+	}
+	r.fast = true
 }
 
 // accesses appends the accesses of an instruction.
@@ -145,7 +196,6 @@ func (r *recipe) accesses(i int) {
 	for k := range all {
 		if all[k].Kind != abp.AccessPlain {
 			r.ops = append(r.ops, operation{kind: opOther, ins: uint16(i)})
-			r.other = true
 			return
 		}
 	}
@@ -160,14 +210,81 @@ func (r *recipe) accesses(i int) {
 func (s *Simulator) Stretch(state *abp.Exec, words []uint64) {
 	s.x = *state
 	for i := 0; i < len(words); {
-		r := s.recipes[words[i]]
-		if r == nil {
-			r = s.recipe(uint32(words[i]))
+		if s.filter != nil {
+			if i = s.filter.stretch(words, i); i == len(words) {
+				return
+			}
 		}
+		id := words[i]
+		if id >= uint64(len(s.recipes)) || s.recipes[id] == nil {
+			s.recipe(uint32(id))
+			if s.filter != nil && s.filter.plans[id].words > 0 {
+				continue
+			}
+		}
+		r := s.recipes[id]
 		r.runs++
-		s.run(r, words[i+1:i+r.words], len(r.block.Ins))
+		w := words[i+1 : i+r.words]
 		i += r.words
+		if !r.fast || r.latest != s.moved && !s.fetched(r) {
+			s.run(r, w, len(r.block.Ins))
+			continue
+		}
+		s.whole(r, w)
 	}
+}
+
+// fetched tells whether all lines of code of a block are the latest of their sets: then referring to them changes nothing.
+func (s *Simulator) fetched(r *recipe) bool {
+	for i := range r.fetches {
+		if l := r.fetches[i].line; s.latestI.of(l) != l+1 {
+			return false
+		}
+	}
+	r.latest = s.moved
+	return true
+}
+
+// whole refers to the data of a whole execution, the fast way.
+func (s *Simulator) whole(r *recipe, words []uint64) {
+	ops := r.plain
+	for {
+		k := latestLines(ops, words, s.latestD, s.line)
+		if k == len(ops) {
+			return
+		}
+		op := &ops[k]
+		addr := op.offset
+		if op.word >= 0 {
+			addr += words[op.word]
+		}
+		o := &r.ops[op.op]
+		l := addr >> s.line
+		if (addr+uint64(op.last))>>s.line != l {
+			s.data(&r.ins[o.ins], addr, uint64(o.size), o.store)
+		} else if s.h.L1D.line(l) {
+			s.missed(&r.ins[o.ins], addr, uint64(o.size), o.store)
+		}
+		ops = ops[k+1:]
+	}
+}
+
+// latestLines returns how many of some accesses, from the first on, are to one line each, the latest of its set: which
+// changes nothing. It calls nothing, so that everything it needs stays in registers.
+func latestLines(ops []plainOp, words []uint64, d *latest, shift uint) int {
+	shift, mask := shift&63, d.mask
+	for k := range ops {
+		op := &ops[k]
+		addr := op.offset
+		if w := uint(op.word); w < uint(len(words)) { // -1 is none
+			addr += words[w]
+		}
+		l := addr >> shift
+		if d.tags[l&mask%mostLatest]^(l+1)|((addr+uint64(op.last))>>shift^l) != 0 {
+			return k
+		}
+	}
+	return len(ops)
 }
 
 // Single takes an execution that may be cut or emulated.
@@ -201,7 +318,6 @@ func (s *Simulator) Single(x *abp.Exec) {
 
 // run refers to what the first completed instructions of an execution refer to.
 func (s *Simulator) run(r *recipe, words []uint64, completed int) {
-	tags, shift, mask, ways := s.tags, s.line&63, s.mask, s.ways
 	for i := range r.ops {
 		op := &r.ops[i]
 		if int(op.ins) >= completed {
@@ -218,11 +334,6 @@ func (s *Simulator) run(r *recipe, words []uint64, completed int) {
 			}
 			if op.seg != abp.SegNone {
 				addr += s.base(op.seg)
-			}
-			// What most accesses are, without a call: the line that its set used last.
-			l := addr >> shift
-			if at := (l & mask) * ways; at < uint64(len(tags)) && tags[at] == l+1 && (addr+uint64(op.size)-1)>>shift == l {
-				continue
 			}
 			s.data(&r.ins[op.ins], addr, uint64(op.size), op.store)
 		case opFetch:
@@ -263,27 +374,27 @@ func (s *Simulator) missed(m *Misses, addr, size uint64, store bool) {
 	} else {
 		m.L1DRead++
 	}
-	l := s.lines[addr>>s.line]
-	if l == nil {
-		l = new(LineMisses)
-		s.lines[addr>>s.line] = l
-	}
-	l.L1++
+	s.lines.miss(addr>>s.line, s.behind(m, addr, size, store))
+}
+
+// behind goes on in the levels behind the first and tells whether the last one missed.
+func (s *Simulator) behind(m *Misses, addr, size uint64, store bool) (last bool) {
 	for i, c := range s.h.Levels {
 		if !c.Miss(addr, size) {
-			return
+			return false
 		}
 		if i < len(s.h.Levels)-1 {
 			m.L2++
 			continue
 		}
-		l.LL++
+		last = true
 		if store {
 			m.LLWrite++
 		} else {
 			m.LLRead++
 		}
 	}
+	return last
 }
 
 // fetch refers to an instruction's lines.
@@ -291,9 +402,19 @@ func (s *Simulator) fetch(m *Misses, addr, size uint64) {
 	if s.h.ITLB != nil && s.h.ITLB.Miss(addr, size) {
 		m.ITLB++
 	}
-	if !s.h.L1I.Miss(addr, size) {
-		return
+	if s.latestI != nil {
+		if l := addr >> s.h.L1I.shift; s.latestI.of(l) == l+1 && (addr+size-1)>>s.h.L1I.shift == l {
+			return
+		}
 	}
+	s.moved++
+	if s.h.L1I.Miss(addr, size) {
+		s.fetchMissed(m, addr, size)
+	}
+}
+
+// fetchMissed goes on behind the first level.
+func (s *Simulator) fetchMissed(m *Misses, addr, size uint64) {
 	m.L1I++
 	for i, c := range s.h.Levels {
 		if !c.Miss(addr, size) {

@@ -9,13 +9,39 @@ import (
 	"alleria/analysis/stream"
 )
 
+// Builder puts the trees of a process's threads together. Add and Tree are for one goroutine at a time;
+// each Tracker may belong to another one.
+type Builder struct {
+	proc  *abp.Process
+	pl    *planner
+	query Query
+	all   *nodes
+}
+
+// NewBuilder begins with an empty tree.
+func NewBuilder(proc *abp.Process, q Query) *Builder {
+	return &Builder{proc: proc, pl: newPlanner(proc), query: q, all: newNodes()}
+}
+
+// Thread returns what follows a thread.
+func (b *Builder) Thread() *Tracker {
+	t := newTracker(b.pl)
+	t.want, t.byTime = b.query.wants(), !b.query.Time.All()
+	return t
+}
+
+// Add adds what a thread was found to do, times scale: 1, but where its records stand for more than they are.
+func (b *Builder) Add(t *Tracker, scale float64) { b.all.merge(t.nodes, scale) }
+
+// Tree returns what was added so far.
+func (b *Builder) Tree() *Tree { return finish(b.proc, b.pl, b.all) }
+
 // Build reads a process's threads and returns their call trees, merged. progress may be nil.
 //
 // One thread after the other, decoded on all processors: following calls takes a fraction of
 // the time that decoding does.
 func Build(p *abp.Profile, proc *abp.Process, q Query, progress *analysis.Progress) (*Tree, error) {
-	pl := newPlanner(proc)
-	all := newNodes()
+	b := NewBuilder(proc, q)
 	threads := proc.Threads()
 	wanted := func(t *abp.Thread) bool { return len(q.Threads) == 0 || slices.Contains(q.Threads, t.Number) }
 	for i := range threads {
@@ -27,12 +53,11 @@ func Build(p *abp.Profile, proc *abp.Process, q Query, progress *analysis.Progre
 		if !wanted(&threads[i]) {
 			continue
 		}
-		t := newTracker(pl)
-		t.want, t.byTime = q.wants(), !q.Time.All()
+		t := b.Thread()
 		if err := stream.Thread(p, proc, &threads[i], progress, t); err != nil {
 			return nil, fmt.Errorf("calls of thread %d: %w", threads[i].Number, err)
 		}
-		all.merge(t.nodes)
+		b.Add(t, 1)
 	}
-	return finish(proc, pl, all), nil
+	return b.Tree(), nil
 }

@@ -1,6 +1,13 @@
 package calls
 
-import "alleria/abp"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"alleria/abp"
+)
 
 // The types below are the documented JSON of trees. Functions are numbered by their place in
 // a list, since names need not be unique. Addresses are numbers, as in all JSON of ours that
@@ -134,3 +141,46 @@ func (t *Tree) TreeJSON() TreeJSON {
 	}, func(*Node) {})
 	return out
 }
+
+// MarshalJSON gives the tree its documented form.
+func (t *Tree) MarshalJSON() ([]byte, error) { return json.Marshal(t.TreeJSON()) }
+
+// errTree is what is wrong with a tree that was read.
+var errTree = errors.New("not a tree of calls")
+
+// UnmarshalJSON reads the documented form.
+func (t *Tree) UnmarshalJSON(text []byte) error {
+	var j TreeJSON
+	if err := json.Unmarshal(text, &j); err != nil {
+		return fmt.Errorf("call tree: %w", err)
+	}
+	funcs := make([]*Function, len(j.Functions))
+	for i := range j.Functions {
+		f := &j.Functions[i]
+		funcs[i] = &Function{Name: f.Name, Linked: f.Linked, Image: f.Image, File: f.File, Line: f.Line, Addr: f.Address}
+	}
+	made := make([]Node, len(j.Nodes)+1)
+	places := map[uint64]string{}
+	*t = Tree{Process: j.Process, Command: j.Command, Root: &made[0], Nodes: len(j.Nodes), place: func(a uint64) string { return places[a] }}
+	depth := make([]int, len(made))
+	for i := range j.Nodes {
+		n := &j.Nodes[i]
+		if n.Parent < -1 || n.Parent >= i || n.Function < 0 || n.Function >= len(funcs) {
+			return fmt.Errorf("call tree: node %d: %w", i, errTree)
+		}
+		parent := &made[n.Parent+1]
+		made[i+1] = Node{Func: funcs[n.Function], Site: n.Site, Calls: n.Calls, Own: n.Exclusive, Total: n.Inclusive, Parent: parent}
+		parent.Children = append(parent.Children, &made[i+1])
+		depth[i+1] = depth[n.Parent+1] + 1
+		if depth[i+1] > MaxDepth+1 {
+			return fmt.Errorf("call tree: node %d is too deep: %w", i, errTree)
+		}
+		t.Deepest = max(t.Deepest, depth[i+1])
+		places[n.Site] = n.Place
+	}
+	t.Root.Total = j.Total
+	return nil
+}
+
+// WriteText writes the counts by function.
+func (t *Tree) WriteText(w io.Writer, top int) error { return t.WriteMethods(w, TextOptions{Top: top}) }

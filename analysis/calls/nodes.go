@@ -1,6 +1,11 @@
 package calls
 
-import "alleria/abp"
+import (
+	"math"
+
+	"alleria/abp"
+	"alleria/analysis"
+)
 
 // nodes is a tree while it grows: nodes by number, in pieces of one slice without pointers,
 // and a hash table from a parent, a function and a call site to the child.
@@ -78,16 +83,16 @@ func (t *nodes) grow() {
 	}
 }
 
-// merge adds another tree of the same functions. Parents have lower numbers than their
+// merge adds another tree of the same functions, with counts times scale. Parents have lower numbers than their
 // children.
-func (t *nodes) merge(o *nodes) {
+func (t *nodes) merge(o *nodes, scale float64) {
 	to := make([]int32, len(o.all))
-	t.all[root].own.Add(o.all[root].own, 1)
+	t.all[root].own.Add(analysis.Scaled(o.all[root].own, scale), 1)
 	for n := 1; n < len(o.all); n++ {
 		c := &o.all[n]
 		to[n] = t.child(to[c.parent], c.fn, c.site)
 		d := &t.all[to[n]]
-		d.calls += c.calls
-		d.own.Add(c.own, 1)
+		d.calls += uint64(math.Round(float64(c.calls) * scale))
+		d.own.Add(analysis.Scaled(c.own, scale), 1)
 	}
 }

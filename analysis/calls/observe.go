@@ -22,7 +22,8 @@ type Step struct {
 	Emulated bool
 	Accesses abp.Counts
 
-	t *Tracker
+	t        *Tracker
+	returned bool
 }
 
 // Depth returns how many functions have not returned.
@@ -35,8 +36,14 @@ func (s *Step) Node(i int) int32 { return s.t.frames[i].node }
 // Top returns the number of the one that is running.
 func (s *Step) Top() int32 { return s.t.cur }
 
+// State returns what the observer keeps of the one that is running.
+func (s *Step) State() *State { return &s.t.frames[len(s.t.frames)-1].state }
+
+// Returned tells whether the step ends with a return.
+func (s *Step) Returned() bool { return s.returned }
+
 // Function returns the function of a number.
-func (s *Step) Function(node int32) *Function { return s.t.pl.funcs[s.t.nodes.all[node].fn] }
+func (s *Step) Function(node int32) *Function { return s.t.function(s.t.nodes.all[node].fn) }
 
 // Observer is told of every step of a thread, in their order.
 type Observer func(s *Step)
@@ -44,17 +51,37 @@ type Observer func(s *Step)
 // ObserveThread follows the calls of one thread and tells observe of every step. It returns
 // the thread's tree, and its nodes by their numbers; the first is the root.
 func ObserveThread(p *abp.Profile, proc *abp.Process, thread *abp.Thread, q Query, progress *analysis.Progress, observe Observer) (*Tree, []Node, error) {
-	pl := newPlanner(proc)
-	t := newTracker(pl)
-	t.want, t.byTime = q.wants(), !q.Time.All()
-	o := &observed{Tracker: t, observe: observe}
-	o.step.t = t
+	b := NewBuilder(proc, q)
+	o := b.Observed(observe, nil)
 	if err := stream.Thread(p, proc, thread, progress, o); err != nil {
 		return nil, nil, fmt.Errorf("calls of thread %d: %w", thread.Number, err)
 	}
-	tree, made := finishNodes(proc, pl, t.nodes)
+	tree, made := finishNodes(proc, b.pl, o.nodes)
 	return tree, made, nil
 }
+
+// Observed is a Tracker that tells of every step.
+type Observed = observed
+
+// Observed returns what follows a thread and tells of every step. dropped, which may be nil, is told of functions that
+// are gone, by returning or otherwise, and whose State is not the zero one; s is the function's number.
+func (b *Builder) Observed(observe Observer, dropped func(fn int32, s *State)) *Observed {
+	o := &observed{Tracker: b.Thread(), observe: observe}
+	o.step.t, o.dropped = o.Tracker, dropped
+	return o
+}
+
+// Finish has all functions gone: the thread has ended.
+func (o *observed) Finish() { o.finishFrames() }
+
+// Running is the number, in the order in which they were met, of the function that a step is of.
+func (s *Step) Running() int32 {
+	t := s.t
+	return t.frames[len(t.frames)-1].match
+}
+
+// FunctionOf returns a function by its number.
+func (b *Builder) FunctionOf(n int32) *Function { return b.pl.functions()[n] }
 
 // observed is a Tracker that tells of every step.
 type observed struct {
@@ -72,7 +99,7 @@ func (o *observed) Stretch(state *abp.Exec, words []uint64) {
 	o.step.Windows, o.step.Emulated = state.Windows, false
 	for i := 0; i < len(words); {
 		b := state.Process.Block(uint32(words[i]))
-		p := t.pl.plan(b.ID)
+		p := t.plan(b.ID)
 		next := i + int(p.words)
 		o.step.TSC, o.step.Timed = state.TSC, b.TimeWord >= 0
 		if o.step.Timed {
@@ -94,8 +121,8 @@ func (o *observed) Single(x *abp.Exec) {
 	if t.want != nil {
 		t.count = t.want(x)
 	}
-	s.Windows, s.TSC, s.Timed, s.Emulated = x.Windows, x.TSC, x.Timed, x.IsEmulated
-	p := t.pl.plan(x.Block.ID)
+	s.Windows, s.TSC, s.Timed, s.Emulated, s.returned = x.Windows, x.TSC, x.Timed, x.IsEmulated, false
+	p := t.plan(x.Block.ID)
 	if !x.IsEmulated {
 		o.steps(p, x.Block, x.Words, x.Completed)
 		return
@@ -106,6 +133,7 @@ func (o *observed) Single(x *abp.Exec) {
 	c := x.Counts()
 	t.add(&c)
 	s.Block, s.From, s.To, s.Dynamic, s.Accesses, s.Counted = x.Block, 0, len(x.Block.Ins), nil, c, t.count
+	s.returned = p.more != nil && p.more.steps[0].op == opRet
 	o.observe(s)
 	if p.more != nil {
 		if st := &p.more.steps[0]; st.op != opNone {
@@ -120,7 +148,7 @@ func (o *observed) steps(p *plan, b *abp.Block, words []uint64, completed int) {
 	if p.fn != t.match {
 		t.arrive(p.addr, p.fn)
 	}
-	s.Block, s.Dynamic, s.Counted = b, nil, t.count
+	s.Block, s.Dynamic, s.Counted, s.returned = b, nil, t.count, false
 	if p.more == nil {
 		s.From, s.To = 0, completed
 		c := p.static
@@ -147,6 +175,7 @@ func (o *observed) steps(p *plan, b *abp.Block, words []uint64, completed int) {
 		}
 		t.add(&c)
 		t.addDynamic(s.Dynamic, s.From, s.To)
+		s.returned = st.op == opRet && s.To == st.to
 		o.observe(s)
 		if st.op != opNone && s.To == st.to {
 			slot := uint64(0)

@@ -1,13 +1,14 @@
 package calls
 
 import (
+	"sync"
+
 	"alleria/abp"
 	"alleria/analysis"
 )
 
 // plan is what all executions of a block have in common.
 type plan struct {
-	known  bool
 	simple bool  // all of it is of one function, nothing calls or returns, no counts by words
 	fn     int32 // of the first instruction
 	words  int32 // of an execution, its number included
@@ -36,34 +37,48 @@ type step struct {
 	offset   uint64 // to be added to it
 }
 
-// planner makes plans of a process's blocks, and numbers its functions.
+// planner makes plans of a process's blocks, and numbers its functions, for the trackers of all of
+// its threads. These keep what they have asked about, so that the lock is taken seldom.
 type planner struct {
+	mu     sync.Mutex // guards all that follows
 	proc   *abp.Process
 	places *analysis.Places
-	plans  []plan
-	funcs  []*Function // by number
-	byFunc map[*abp.Function]int32
-	byImg  map[*abp.Image]int32 // code of the image that is in no function
-	byAddr map[uint64]int32     // such code that was called
+	plans  map[uint32]*plan
+	funcs  []*Function      // by number; what is there does not change
+	byFunc map[uint32]int32 // by number in the profile
+	byImg  map[uint32]int32 // likewise, 0: none; code of the image that is in no function
+	byAddr map[uint64]int32 // such code that was called
 }
 
 func newPlanner(p *abp.Process) *planner {
-	return &planner{proc: p, places: analysis.NewPlaces(p), plans: make([]plan, len(p.Blocks())),
-		byFunc: map[*abp.Function]int32{}, byImg: map[*abp.Image]int32{}, byAddr: map[uint64]int32{}}
+	return &planner{proc: p, places: analysis.NewPlaces(p), plans: map[uint32]*plan{},
+		byFunc: map[uint32]int32{}, byImg: map[uint32]int32{}, byAddr: map[uint64]int32{}}
 }
 
-// function returns the number of a function, or of the unnamed code of an image.
+// functions returns the functions that there are by number. More may follow.
+func (pl *planner) functions() []*Function {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	return pl.funcs[:len(pl.funcs):len(pl.funcs)]
+}
+
+// function returns the number of a function, or of the unnamed code of an image. pl.mu is held, as
+// for all methods that follow but those that say that they take it.
 func (pl *planner) function(f *abp.Function, img *abp.Image) int32 {
 	if f == nil {
-		n, ok := pl.byImg[img]
+		key := uint32(0)
+		if img != nil {
+			key = img.Number
+		}
+		n, ok := pl.byImg[key]
 		if !ok {
 			n = pl.add(&Function{Name: NoFunction, Image: analysis.ImageName(img), image: img})
 			pl.funcs[n].match = n
-			pl.byImg[img] = n
+			pl.byImg[key] = n
 		}
 		return n
 	}
-	n, ok := pl.byFunc[f]
+	n, ok := pl.byFunc[f.Number]
 	if !ok {
 		out := &Function{Name: f.Display(), Image: analysis.ImageName(img), File: f.File, Line: f.Line, Addr: f.Addr, Size: f.Size, image: img}
 		if f.Display() != f.Name {
@@ -71,7 +86,7 @@ func (pl *planner) function(f *abp.Function, img *abp.Image) int32 {
 		}
 		n = pl.add(out)
 		pl.funcs[n].match = n
-		pl.byFunc[f] = n
+		pl.byFunc[f.Number] = n
 	}
 	return n
 }
@@ -84,18 +99,23 @@ func (pl *planner) add(f *Function) int32 {
 	return int32(len(pl.funcs) - 1)
 }
 
-// at returns the function of an address.
+// at returns the function of an address. It takes the lock.
 func (pl *planner) at(addr uint64) int32 {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	return pl.functionOf(addr)
+}
+
+func (pl *planner) functionOf(addr uint64) int32 {
 	return pl.function(pl.places.FunctionAt(addr), pl.places.ImageAt(addr))
 }
 
-// called returns the function that a call of an address is of: where no function is known,
-// one that is named by the address.
+// called returns the function that a call of an address is of, in a function without a name: one that is
+// named by the address. It takes the lock.
 func (pl *planner) called(addr uint64, fn int32) int32 {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
 	f := pl.funcs[fn]
-	if f.Name != NoFunction {
-		return fn
-	}
 	n, ok := pl.byAddr[addr]
 	if !ok {
 		c := *f
@@ -109,20 +129,24 @@ func (pl *planner) called(addr uint64, fn int32) int32 {
 	return n
 }
 
-// plan returns the plan of a block.
+// plan returns the plan of a block. It takes the lock.
 func (pl *planner) plan(id uint32) *plan {
-	p := &pl.plans[id]
-	if !p.known {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	p := pl.plans[id]
+	if p == nil {
+		p = new(plan)
 		pl.make(p, pl.proc.Block(id))
+		pl.plans[id] = p
 	}
 	return p
 }
 
 // make cuts a block into steps.
 func (pl *planner) make(p *plan, b *abp.Block) {
-	p.known, p.words, p.static, p.addr = true, int32(b.Words+1), b.Static, b.Addr
+	p.words, p.static, p.addr = int32(b.Words+1), b.Static, b.Addr
 	if len(b.Ins) == 0 {
-		p.fn, p.simple = pl.at(b.Addr), true
+		p.fn, p.simple = pl.functionOf(b.Addr), true
 		return
 	}
 	prog := &program{block: b}
@@ -193,4 +217,11 @@ func stackWord(b *abp.Block, ins int, store bool) (word int16, offset uint64) {
 		}
 	}
 	return -1, 0
+}
+
+// describe names an address. It takes the lock.
+func (pl *planner) describe(addr uint64) string {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	return pl.places.Describe(addr)
 }

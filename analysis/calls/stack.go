@@ -60,12 +60,15 @@ func (t *Tracker) call(p pending, addr uint64, fn int32) {
 
 // push pushes the frame of a call.
 func (t *Tracker) push(fn int32, entry uint64, p pending) {
-	named := t.pl.called(entry, fn)
+	named := fn
+	if t.function(fn).Name == NoFunction {
+		named = t.pl.called(entry, fn)
+	}
 	n := t.nodes.child(t.top(), named, p.site)
 	if t.count {
 		t.nodes.all[n].calls++
 	}
-	t.frames = append(t.frames, frame{node: n, fn: named, match: t.pl.funcs[named].match, slot: p.slot, ret: p.ret})
+	t.frames = append(t.frames, frame{node: n, fn: named, match: t.function(named).match, slot: p.slot, ret: p.ret})
 }
 
 // top returns the top frame's node, the root's without any.
@@ -77,7 +80,42 @@ func (t *Tracker) top() int32 {
 }
 
 // pop drops n frames.
-func (t *Tracker) pop(n int) { t.frames = t.frames[:len(t.frames)-n] }
+func (t *Tracker) pop(n int) { t.keep(len(t.frames) - n) }
+
+// keep drops all frames but the first n.
+func (t *Tracker) keep(n int) {
+	if t.dropped != nil {
+		for i := len(t.frames) - 1; i >= n; i-- {
+			t.drop(&t.frames[i])
+		}
+	}
+	t.frames = t.frames[:n]
+}
+
+// drop tells who follows frames of one that is gone.
+func (t *Tracker) drop(f *frame) {
+	if f.state != (State{}) {
+		t.dropped(f.fn, &f.state)
+	}
+}
+
+// finishFrames drops all that there are, on all stacks: the thread has ended.
+func (t *Tracker) finishFrames() {
+	t.keep(0)
+	for _, frames := range t.dormant {
+		t.forget(frames)
+	}
+}
+
+// forget drops the frames of a stack that was kept.
+func (t *Tracker) forget(frames []frame) {
+	if t.dropped == nil {
+		return
+	}
+	for i := len(frames) - 1; i >= 0; i-- {
+		t.drop(&frames[i])
+	}
+}
 
 // resync is asked where a call stores its return address above the frame that it seems to
 // be of: frames have been left without returning, or the thread is on another stack. The
@@ -88,7 +126,7 @@ func (t *Tracker) resync(slot uint64) {
 		f := &t.frames[i]
 		if f.slot > slot || f.slot == 0 {
 			if f.match == caller && f.slot-slot < farAway {
-				t.frames = t.frames[:i+1]
+				t.keep(i + 1)
 			}
 			return
 		}
@@ -151,29 +189,36 @@ func (t *Tracker) findReturn(addr uint64, any bool) int {
 func (t *Tracker) unwind(i int) {
 	for k := i + 1; k < len(t.frames); k++ {
 		if t.frames[k].base {
-			t.sleep(t.frames[k:])
+			if t.sleep(t.frames[k:]) {
+				t.frames = t.frames[:k]
+			}
 			break
 		}
 	}
-	t.frames = t.frames[:i]
+	t.keep(i)
 }
 
-// sleep keeps the frames of a stack that the thread has left by switching to another.
-func (t *Tracker) sleep(frames []frame) {
+// sleep keeps the frames of a stack that the thread has left by switching to another. false: it cannot be found again.
+func (t *Tracker) sleep(frames []frame) bool {
 	top := frames[len(frames)-1].slot
 	if top == 0 {
-		return
+		return false
 	}
 	kept := slices.Clone(frames)
 	if k, ok := t.bySlot[top]; ok {
+		t.forget(t.dormant[k])
 		t.dormant[k] = kept
-		return
+		return true
 	}
 	if len(t.dormant) >= maxDormant {
+		for _, f := range t.dormant {
+			t.forget(f)
+		}
 		t.dormant, t.bySlot = nil, map[uint64]int{} // their frames will be found to have no callers
 	}
 	t.bySlot[top] = len(t.dormant)
 	t.dormant = append(t.dormant, kept)
+	return true
 }
 
 // wake goes on with a kept stack whose top frame returns by the address at slot.
@@ -195,11 +240,14 @@ func (t *Tracker) wake(slot uint64) bool {
 	// From one such stack to another: the current one sleeps.
 	for i := len(t.frames) - 1; i >= max(0, len(t.frames)-maxSearch); i-- {
 		if t.frames[i].base {
-			t.sleep(t.frames[i:])
-			t.frames = t.frames[:i]
+			if t.sleep(t.frames[i:]) {
+				t.frames = t.frames[:i]
+			}
+			t.keep(i)
 			break
 		}
 	}
+	t.forget(woken[len(woken)-1:])
 	t.frames = append(t.frames, woken[:len(woken)-1]...)
 	return true
 }
@@ -207,7 +255,7 @@ func (t *Tracker) wake(slot uint64) bool {
 // move goes on in another function without a call that was matched: by a jump, a return to
 // elsewhere, a signal, or behind code that was not recorded.
 func (t *Tracker) move(addr uint64, fn int32, p pending, matched bool) {
-	f := t.pl.funcs[fn]
+	f := t.function(fn)
 	entry := addr == f.Addr && f.Addr != 0
 	ends := p.op == opRet // what follows was not jumped to but returned to
 	// A return to a function's beginning, on another stack, starts that stack.
@@ -219,7 +267,7 @@ func (t *Tracker) move(addr uint64, fn int32, p pending, matched bool) {
 		}
 	} else if i := t.findTail(fn); i >= 0 && !base {
 		// Functions that go on in each other again and again return only once.
-		t.frames = t.frames[:i+1]
+		t.keep(i + 1)
 		if t.count {
 			t.nodes.all[t.frames[i].node].calls++
 		}

@@ -27,6 +27,14 @@ type frame struct {
 	base  bool   // the first on another stack
 	slot  uint64 // where its return address lies, 0: not known
 	ret   uint64 // return address, 0: not known
+	state State  // an observer's
+}
+
+// State is what an observer keeps of a function that has not returned. The zero State is that of one that has just been
+// entered.
+type State struct {
+	Node int32
+	From uint64
 }
 
 // pending is what the last block ended with, whose outcome the next one shows.
@@ -41,6 +49,8 @@ type pending struct {
 // Tracker follows the calls of one thread. It is a stream.Sink.
 type Tracker struct {
 	pl     *planner
+	plans  []*plan     // of the blocks that it has met, by number
+	funcs  []*Function // as of when it asked last
 	nodes  *nodes
 	frames []frame
 	match  int32 // of the top frame, -1: the next block has to be looked at
@@ -53,6 +63,7 @@ type Tracker struct {
 	dormant []([]frame)    // other stacks, nil where free
 	bySlot  map[uint64]int // their top frames' slots
 	scratch []abp.Counts
+	dropped func(fn int32, s *State) // is told of frames that are gone and have a state; nil: nobody
 }
 
 // newTracker starts with an empty stack.
@@ -66,19 +77,43 @@ func (t *Tracker) Stretch(state *abp.Exec, words []uint64) {
 		t.count = t.want(state)
 	}
 	for i := 0; i < len(words); {
-		p := &t.pl.plans[words[i]]
+		id := words[i]
+		if id >= uint64(len(t.plans)) || t.plans[id] == nil {
+			t.plan(uint32(id))
+		}
+		p := t.plans[id]
 		if p.simple && p.fn == t.match && t.count && !t.byTime {
 			t.nodes.all[t.cur].own.Add(p.static, 1)
 			i += int(p.words)
 			continue
 		}
-		if !p.known {
-			t.pl.plan(uint32(words[i]))
-		}
 		t.whole(p, state, words[i+1:i+int(p.words)])
 		i += int(p.words)
 	}
 }
+
+// plan returns the plan of a block.
+func (t *Tracker) plan(id uint32) *plan {
+	if int(id) >= len(t.plans) {
+		t.plans = append(t.plans, make([]*plan, int(id)+1-len(t.plans)+len(t.plans)/2)...)
+	}
+	if t.plans[id] == nil {
+		t.plans[id] = t.pl.plan(id)
+	}
+	return t.plans[id]
+}
+
+// function returns a function by its number.
+func (t *Tracker) function(n int32) *Function {
+	if int(n) >= len(t.funcs) {
+		t.funcs = t.pl.functions()
+	}
+	return t.funcs[n]
+}
+
+// Gap says that records are missing in front of what comes: what ended the last execution has nothing to do
+// with what the next one begins with.
+func (t *Tracker) Gap() { t.pend, t.match = pending{}, -1 }
 
 // whole follows one whole execution.
 func (t *Tracker) whole(p *plan, state *abp.Exec, words []uint64) {
@@ -124,7 +159,7 @@ func (t *Tracker) Single(x *abp.Exec) {
 		t.count = t.want(x)
 	}
 	b := x.Block
-	p := t.pl.plan(b.ID)
+	p := t.plan(b.ID)
 	if p.fn != t.match {
 		t.arrive(p.addr, p.fn)
 	}

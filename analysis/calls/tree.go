@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"alleria/abp"
-	"alleria/analysis"
 )
 
 // NoFunction is the name of code that no function holds and that was not seen being called.
@@ -47,7 +46,7 @@ type Tree struct {
 	Nodes   int
 	Deepest int // calls within calls, at most MaxDepth
 
-	places *analysis.Places
+	place func(addr uint64) string
 }
 
 // Query says what is counted. Calls are followed through everything all the same.
@@ -89,11 +88,12 @@ func finish(p *abp.Process, pl *planner, all *nodes) *Tree {
 
 // finishNodes is finish, with the nodes by number.
 func finishNodes(p *abp.Process, pl *planner, all *nodes) (*Tree, []Node) {
-	t := &Tree{Process: p.Number(), Command: p.Header().CommandLine, Nodes: len(all.all) - 1, places: pl.places}
+	t := &Tree{Process: p.Number(), Command: p.Header().CommandLine, Nodes: len(all.all) - 1, place: pl.describe}
 	made := make([]Node, len(all.all))
+	funcs := pl.functions()
 	for i := len(all.all) - 1; i > 0; i-- { // children have higher numbers than their parents
 		n, m := &all.all[i], &made[i]
-		m.Func, m.Site, m.Calls, m.Own, m.Parent = pl.funcs[n.fn], n.site, n.calls, n.own, &made[n.parent]
+		m.Func, m.Site, m.Calls, m.Own, m.Parent = funcs[n.fn], n.site, n.calls, n.own, &made[n.parent]
 		m.Total.Add(m.Own, 1)
 		made[n.parent].Total.Add(m.Total, 1)
 		made[n.parent].Children = append(made[n.parent].Children, m)
@@ -102,7 +102,7 @@ func finishNodes(p *abp.Process, pl *planner, all *nodes) (*Tree, []Node) {
 	for i := range made {
 		slices.SortFunc(made[i].Children, func(a, b *Node) int {
 			return cmp.Or(cmp.Compare(b.Total.Instructions, a.Total.Instructions), cmp.Compare(b.Calls, a.Calls),
-				cmp.Compare(a.Func.Name, b.Func.Name), cmp.Compare(a.Site, b.Site))
+				compareFunctions(a.Func, b.Func), cmp.Compare(a.Site, b.Site))
 		})
 	}
 	t.Root = &made[root]
@@ -114,8 +114,16 @@ func (t *Tree) Place(site uint64) string {
 	if site == 0 {
 		return ""
 	}
-	return t.places.Describe(site)
+	return t.place(site)
 }
 
 // hex writes an address.
 func hex(n uint64) string { return fmt.Sprintf("%#x", n) }
+
+// ImageBase is what addresses of the image's file lack in the process, 0 where it is in none.
+func (f *Function) ImageBase() uint64 {
+	if f.image == nil {
+		return 0
+	}
+	return f.image.Base
+}

@@ -46,9 +46,8 @@ type Counter struct {
 	threshold uint64 // of a line's hash
 	heap      hashHeap
 
-	epoch  uint32
-	epochs []uint64 // lines touched in each stretch of time
-	every  uint64   // references a stretch has, 0: not wanted
+	sets     workingSets
+	distinct uint64 // lines met
 }
 
 // entry is a line that is followed. line is its number plus one, 0: free.
@@ -76,11 +75,10 @@ func (h *hashHeap) Pop() any {
 }
 
 // New counts distances between lines of so many bytes, a power of two. limit is how many
-// lines a sample follows at most; 0: all lines, exactly. every is how many references a
-// stretch has whose working set is counted; 0: none is.
-func New(line uint64, limit int, every uint64) *Counter {
+// lines a sample follows at most; 0: all lines, exactly, with working sets over time.
+func New(line uint64, limit int) *Counter {
 	return &Counter{shift: uint(bits.TrailingZeros64(line)), table: make([]entry, 1<<12), tree: make([]uint32, 1<<14+1),
-		limit: limit, threshold: ^uint64(0), every: every}
+		limit: limit, threshold: ^uint64(0)}
 }
 
 // Rate is the share of lines that is followed: 1 if all are.
@@ -109,10 +107,6 @@ func mix(x uint64) uint64 {
 // ref refers to a line.
 func (c *Counter) ref(line uint64) {
 	c.Refs++
-	if c.every > 0 && (c.Refs-1)%c.every == 0 {
-		c.epoch++
-		c.epochs = append(c.epochs, 0)
-	}
 	var h uint64
 	if c.limit > 0 {
 		if h = mix(line); h > c.threshold {
@@ -149,9 +143,9 @@ func (c *Counter) again(k int) {
 	c.count(uint64(k))
 	r := c.recent[k]
 	copy(c.recent[1:k+1], c.recent[:k])
-	if c.every > 0 && r.epoch != c.epoch {
-		r.epoch = c.epoch
-		c.epochs[c.epoch-1]++
+	if e := c.epoch(); r.epoch != e && c.limit == 0 {
+		c.sets.touch(r.epoch, e)
+		r.epoch = e
 	}
 	c.recent[0] = r
 }
@@ -159,8 +153,9 @@ func (c *Counter) again(k int) {
 // push puts a line in front of the recent ones. The last of them goes to the tree, where it
 // is later than all others.
 func (c *Counter) push(line uint64, epoch uint32) {
-	if c.every > 0 && epoch != c.epoch {
-		c.epochs[c.epoch-1]++
+	now := c.epoch()
+	if epoch != now && c.limit == 0 {
+		c.sets.touch(epoch, now)
 	}
 	if c.fresh == len(c.recent) {
 		old := c.recent[c.fresh-1]
@@ -168,7 +163,7 @@ func (c *Counter) push(line uint64, epoch uint32) {
 		c.tick(old)
 	}
 	copy(c.recent[1:c.fresh+1], c.recent[:c.fresh])
-	c.recent[0] = entry{line: line + 1, epoch: c.epoch}
+	c.recent[0] = entry{line: line + 1, epoch: now}
 	c.fresh++
 }
 
@@ -189,6 +184,7 @@ func (c *Counter) count(d uint64) {
 // first notes a line that was not used before.
 func (c *Counter) first(e *entry, line, h uint64) {
 	c.Cold += 1 / c.Rate()
+	c.distinct++
 	*e = entry{line: line + 1}
 	c.used++
 	if c.limit > 0 {

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -18,9 +20,6 @@ type Options struct {
 	Limit   int    // lines that a sample follows; 0: exactly
 	Threads []uint32
 }
-
-// stretches is how many working sets there are over time.
-const stretches = 50
 
 // Result is what was found of a process. It is the documented JSON.
 type Result struct {
@@ -66,39 +65,109 @@ func (c *Counter) MissRatio(lines uint64) float64 {
 	return min(missed/float64(c.Refs), 1)
 }
 
-// Count counts the threads of a process, one after the other. progress may be nil.
+// Totals puts together what was counted of a process's threads, each by itself: as if none used memory of another's.
+// Its methods are for one goroutine at a time.
+type Totals struct {
+	proc    *abp.Process
+	options Options
+	refs    uint64
+	hist    []float64
+	cold    float64
+	rate    float64           // the lowest of all threads
+	tables  [][]entry         // of the lines that were met, of a sample of those that were followed
+	sets    map[uint][]uint64 // working sets by length
+	every   uint              // the length that is told, a shift of units
+}
+
+// NewTotals begins with nothing.
+func NewTotals(proc *abp.Process, o Options) *Totals {
+	return &Totals{proc: proc, options: o, rate: 1, sets: map[uint][]uint64{}}
+}
+
+// Thread returns what counts a thread, and what takes its executions apart for it.
+func (t *Totals) Thread() (*Counter, *stream.Accesses) {
+	c := New(t.options.Line, t.options.Limit)
+	return c, stream.NewAccesses(t.proc, c.Access)
+}
+
+// Add adds what was counted of a thread, times scale.
+func (t *Totals) Add(c *Counter, scale float64) {
+	t.refs += uint64(math.Round(float64(c.Refs) * scale))
+	for len(t.hist) < len(c.Hist) {
+		t.hist = append(t.hist, 0)
+	}
+	for b, n := range c.Hist {
+		t.hist[b] += n * scale
+	}
+	t.cold += c.Cold * scale
+	t.rate = min(t.rate, c.Rate())
+	t.tables = append(t.tables, c.table)
+	if c.Refs == 0 || t.options.Limit > 0 {
+		return
+	}
+	t.every = max(t.every, c.sets.told())
+	for s := c.sets.shortest; s < longestStretch; s++ {
+		sum := t.sets[s]
+		for i, n := range c.sets.of(s) {
+			if i == len(sum) {
+				sum = append(sum, 0)
+			}
+			sum[i] += n
+		}
+		t.sets[s] = sum
+	}
+}
+
+// different is how many lines were met in all, of a sample an estimate.
+func (t *Totals) different() float64 {
+	if len(t.tables) == 1 {
+		return t.cold
+	}
+	lines, most := map[uint64]struct{}{}, ^uint64(0)
+	if t.rate < 1 {
+		most = uint64(t.rate * (1 << 64))
+	}
+	for _, table := range t.tables {
+		for i := range table {
+			if l := table[i].line; l != 0 && mix(l-1) <= most {
+				lines[l] = struct{}{}
+			}
+		}
+	}
+	return float64(len(lines)) / t.rate
+}
+
+// Count counts the threads of a process, each by itself. progress may be nil.
 func Count(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.Progress) (*Result, error) {
-	var accesses uint64
 	wanted := func(t *abp.Thread) bool { return len(o.Threads) == 0 || slices.Contains(o.Threads, t.Number) }
 	threads := proc.Threads()
 	for i := range threads {
 		if wanted(&threads[i]) {
 			progress.Expect(&threads[i])
-			accesses += threads[i].Counts.Loads + threads[i].Counts.Stores
 		}
 	}
-	every := uint64(0)
-	if o.Limit == 0 {
-		every = max(accesses/stretches, 1)
-	}
-	c := New(o.Line, o.Limit, every)
-	sink := stream.NewAccesses(proc, c.Access)
+	all := NewTotals(proc, o)
 	for i := range threads {
 		if !wanted(&threads[i]) {
 			continue
 		}
+		c, sink := all.Thread()
 		if err := stream.Thread(p, proc, &threads[i], progress, sink); err != nil {
 			return nil, fmt.Errorf("reuse distances of thread %d: %w", threads[i].Number, err)
 		}
+		all.Add(c, 1)
 	}
-	r := c.result()
-	r.Process, r.Command = proc.Number(), proc.Header().CommandLine
-	return r, nil
+	return all.Result(), nil
 }
 
-// result puts what was counted together.
-func (c *Counter) result() *Result {
-	r := &Result{LineSize: 1 << c.shift, References: c.Refs, Lines: c.Cold, Rate: c.Rate(), Histogram: []Step{}, Curve: []Point{}, Sets: c.epochs, Every: c.every}
+// Result puts what was counted together.
+func (t *Totals) Result() *Result {
+	c := &Counter{Refs: t.refs, Hist: t.hist, Cold: t.cold, shift: uint(bits.TrailingZeros64(t.options.Line))}
+	r := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, LineSize: t.options.Line, References: t.refs,
+		Lines: t.different(), Rate: t.rate, Histogram: []Step{}, Curve: []Point{}, Sets: t.sets[t.every]}
+	if len(r.Sets) > 0 {
+		r.Every = 1 << (t.every + unitBits)
+	}
 	far := uint64(1)
 	for b, n := range c.Hist {
 		if n > 0 {
@@ -118,8 +187,8 @@ func (c *Counter) result() *Result {
 	}
 }
 
-// WriteText writes the curve and the working sets.
-func (r *Result) WriteText(w io.Writer) error {
+// WriteText writes the curve and the working sets: no table of them has more rows than can be read.
+func (r *Result) WriteText(w io.Writer, _ int) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "Process %d: %s\n", r.Process, strings.Join(r.Command, " "))
 	fmt.Fprintf(out, "  %s references to %s lines of %d bytes", analysis.FormatExact(r.References), analysis.FormatExact(uint64(r.Lines+0.5)), r.LineSize)

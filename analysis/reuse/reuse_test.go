@@ -32,14 +32,14 @@ func trace(n int) []uint64 {
 
 // TestExact compares with a list of lines in the order of their last uses.
 func TestExact(t *testing.T) {
-	c := New(64, 0, 1000)
+	c := New(64, 0)
 	var stack []uint64
 	want := make([]float64, 400)
 	cold := 0.0
 	epoch, sets := map[uint64]bool{}, []uint64{}
 	refs := trace(60_000)
 	for i, l := range refs {
-		if i%1000 == 0 && i > 0 {
+		if i%1024 == 0 && i > 0 {
 			sets = append(sets, uint64(len(epoch)))
 			clear(epoch)
 		}
@@ -64,8 +64,34 @@ func TestExact(t *testing.T) {
 			t.Errorf("distances from %d: %v, want %v", bucketFrom(b), got, n)
 		}
 	}
-	if !slices.Equal(c.epochs, sets) {
-		t.Errorf("working sets %v, want %v", c.epochs, sets)
+	if got := c.sets.of(0); !slices.Equal(got, sets) {
+		t.Errorf("working sets %v, want %v", got, sets)
+	}
+}
+
+// TestWorkingSets: stretches of all lengths that are kept have the lines that were used in them, and are neither
+// too many nor too few.
+func TestWorkingSets(t *testing.T) {
+	c := New(64, 0)
+	refs := trace(1 << 19)
+	for _, l := range refs {
+		c.Access(l*64, 8, false)
+	}
+	if n := len(c.sets.of(c.sets.shortest)); n > mostStretches || n < toldStretches {
+		t.Errorf("%d stretches", n)
+	}
+	for s := c.sets.shortest; s < c.sets.shortest+9; s++ {
+		var want []uint64
+		for at := 0; at < len(refs); {
+			seen := map[uint64]bool{}
+			for end := min(at+1<<(s+unitBits), len(refs)); at < end; at++ {
+				seen[refs[at]] = true
+			}
+			want = append(want, uint64(len(seen)))
+		}
+		if got := c.sets.of(s); !slices.Equal(got, want) {
+			t.Errorf("stretches of %d units: %v, want %v", 1<<s, got, want)
+		}
 	}
 }
 
@@ -79,7 +105,7 @@ func at(h []float64, b int) float64 {
 // TestSampled: the curve of a sample is near the exact one, and no more lines are followed
 // than were allowed.
 func TestSampled(t *testing.T) {
-	exact, sample := New(64, 0, 0), New(64, 1500, 0)
+	exact, sample := New(64, 0), New(64, 1500)
 	for _, l := range trace(400_000) {
 		exact.Access(l*64, 1, false)
 		sample.Access(l*64, 1, false)

@@ -37,10 +37,11 @@ func NewAccesses(p *abp.Process, each func(addr uint64, size uint32, store bool)
 func (a *Accesses) Stretch(state *abp.Exec, words []uint64) {
 	a.x = *state
 	for i := 0; i < len(words); {
-		p := &a.plans[words[i]]
-		if p.words == 0 {
-			p.make(a.proc.Block(uint32(words[i])))
+		id := words[i]
+		if id >= uint64(len(a.plans)) || a.plans[id].words == 0 {
+			a.plan(uint32(id))
 		}
+		p := &a.plans[id]
 		if !p.plain {
 			b := a.proc.Block(uint32(words[i]))
 			a.x.Block, a.x.Words, a.x.Completed, a.x.IsEmulated = b, words[i+1:i+p.words], len(b.Ins), false
@@ -62,6 +63,14 @@ func (a *Accesses) Stretch(state *abp.Exec, words []uint64) {
 func (a *Accesses) Single(x *abp.Exec) {
 	a.x = *x
 	a.x.ForEachAccess(a.mem)
+}
+
+// plan makes the plan of a block.
+func (a *Accesses) plan(id uint32) {
+	if n := int(id) + 1 - len(a.plans); n > 0 { // the tables of a process that is being recorded grow
+		a.plans = append(a.plans, make([]accessPlan, n+len(a.plans)/2)...)
+	}
+	a.plans[id].make(a.proc.Block(id))
 }
 
 // make looks at a block. With segments, 32-bit addresses or accesses whose number the words

@@ -14,6 +14,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis/calls"
+	"alleria/analysis/live"
 )
 
 // analyzeCommand groups the analyses that go over all executions in their order. Each is a
@@ -31,7 +32,7 @@ record with --select any for all of them.`,
 		Args: unknownAnalysis,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_ = c.Help()
-			return usagef("an analysis is needed: methods, callgraph, calltree, cache or reuse")
+			return usagef("an analysis is needed: methods, callgraph, calltree, paths, cache or reuse")
 		},
 	}
 	c.AddCommand(
@@ -41,6 +42,7 @@ record with --select any for all of them.`,
 			(*calls.Tree).WriteGraph, func(t *calls.Tree) any { return t.GraphJSON() }),
 		a.callsCommand("calltree", "Show functions below their callers",
 			(*calls.Tree).WriteTree, func(t *calls.Tree) any { return t.TreeJSON() }),
+		a.pathsCommand(),
 		a.cacheCommand(),
 		a.reuseCommand(),
 	)
@@ -52,7 +54,7 @@ func unknownAnalysis(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("there is no analysis %q; there are methods, callgraph, calltree, cache and reuse", args[0])
+	return usagef("there is no analysis %q; there are methods, callgraph, calltree, paths, cache and reuse", args[0])
 }
 
 // orderFlags are the filters of analyses that have to see everything in its order, and then
@@ -82,9 +84,7 @@ func (a *app) eachTree(path string, f *orderFlags, use func(p *abp.Profile, proc
 			if len(q.Processes) > 0 && !slices.Contains(q.Processes, proc.Number()) {
 				continue
 			}
-			progress, stop := a.reading()
-			t, err := calls.Build(p, proc, calls.QueryOf(proc, q), progress)
-			stop()
+			t, err := a.tree(p, proc, f, q)
 			if err != nil {
 				return err
 			}
@@ -94,6 +94,21 @@ func (a *app) eachTree(path string, f *orderFlags, use func(p *abp.Profile, proc
 		}
 		return nil
 	})
+}
+
+// tree is the tree of a process: as it was found while it ran, else from its records.
+func (a *app) tree(p *abp.Profile, proc *abp.Process, f *orderFlags, q abp.Query) (*calls.Tree, error) {
+	file, r, err := a.liveResult(proc, live.KindCalls)
+	if err != nil {
+		return nil, err
+	}
+	if t, ok := r.(*calls.Tree); ok {
+		a.sayLive(proc, file)
+		return t, f.wholeOnly(proc)
+	}
+	progress, stop := a.reading()
+	defer stop()
+	return calls.Build(p, proc, calls.QueryOf(proc, q), progress)
 }
 
 // callsCommand is one of the three views of calls.
@@ -112,6 +127,11 @@ func (a *app) callsCommand(use, short string, text func(*calls.Tree, io.Writer, 
 			}
 			for _, o := range outputs {
 				if _, err := treeWriter(o); err != nil {
+					return err
+				}
+			}
+			if use == "methods" {
+				if done, err := a.countedMethods(args[0], &f, o.Top, json); done {
 					return err
 				}
 			}

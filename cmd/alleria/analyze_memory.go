@@ -1,10 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,52 +16,23 @@ import (
 // cacheFlags are the caches as they were written.
 type cacheFlags struct {
 	l1i, l1d, l2, ll, itlb, dtlb string
+	shared                       bool
 }
 
 // options reads the shapes.
-func (f *cacheFlags) options() (o cache.Options, err error) {
-	for _, c := range []struct {
-		name, text string
-		to         *cache.Shape
-		tlb        bool
-	}{
-		{"--l1i", f.l1i, &o.L1I, false}, {"--l1d", f.l1d, &o.L1D, false}, {"--l2", f.l2, &o.L2, false}, {"--ll", f.ll, &o.LL, false},
-		{"--itlb", f.itlb, &o.ITLB, true}, {"--dtlb", f.dtlb, &o.DTLB, true},
-	} {
-		if c.text == "" || c.text == "off" {
-			continue
+func (f *cacheFlags) options() (cache.Options, error) {
+	o, err := cache.ParseOptions(func(name string) string {
+		text := map[string]string{"l1i": f.l1i, "l1d": f.l1d, "l2": f.l2, "ll": f.ll, "itlb": f.itlb, "dtlb": f.dtlb}[name]
+		if text == "" {
+			return "off"
 		}
-		if c.tlb {
-			*c.to, err = parseTLB(c.text)
-		} else {
-			*c.to, err = cache.ParseShape(c.text)
-		}
-		if err != nil {
-			return o, usagef("%s: %w", c.name, err)
-		}
-	}
-	if o.L1I.Ways == 0 && o.ITLB.Ways > 0 {
-		return o, usagef("--itlb needs --l1i")
+		return text
+	})
+	o.Shared = f.shared
+	if err != nil {
+		return o, usagef("--%w", err)
 	}
 	return o, nil
-}
-
-// parseTLB reads ENTRIES,WAYS,PAGE: a cache whose lines are pages.
-func parseTLB(text string) (s cache.Shape, err error) {
-	entries, rest, ok := strings.Cut(text, ",")
-	ways, page, ok2 := strings.Cut(rest, ",")
-	var n, size uint64
-	if ok && ok2 {
-		if n, err = parseCount(entries); err == nil {
-			var bytes int64
-			bytes, err = parseSize(strings.ToUpper(strings.SplitN(page, ",", 2)[0]))
-			size = uint64(bytes)
-		}
-	}
-	if !ok || !ok2 || err != nil || n > 1<<20 || size > 1<<30 {
-		return s, fmt.Errorf("%q is not ENTRIES,WAYS,PAGE like 64,4,4k", text)
-	}
-	return cache.ParseShape(fmt.Sprintf("%d,%s,%s", n*size, ways, page))
 }
 
 // cacheCommand simulates caches over what was recorded.
@@ -79,11 +48,12 @@ cache is SIZE,WAYS,LINE and, if it is not to evict the line that was used longes
 ago, fifo or random; "off" leaves it out. Buffers for translations are
 ENTRIES,WAYS,PAGE. An access that touches two lines is one access, and one miss if
 any of the two is missing, as cachegrind counts. Code is followed as far as it was
-recorded: record with --select any for all of it. Threads go one after the other
-through the same caches.`,
+recorded: record with --select any for all of it. Each thread has caches of its own,
+as if it ran on a processor by itself; with --shared they go one after the other
+through the same ones.`,
 		Example: "  alleria analyze cache --l1d 48k,12,64 --ll 32M,16,64 out\n  alleria analyze cache --dtlb 64,4,4k --ll off out",
 		Args:    oneProfile,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			o, err := f.options()
 			if err != nil {
 				return err
@@ -99,7 +69,7 @@ through the same caches.`,
 				o.Threads = q.Threads
 				all := []*cache.Result{}
 				err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
-					r, err := cache.Simulate(profiles[0], proc, o, progress)
+					r, err := a.cacheOf(profiles[0], proc, &filter, o, changedOf(c.Flags(), "l1i", "l1d", "l2", "ll", "itlb", "dtlb", "shared"), progress)
 					all = append(all, r)
 					return err
 				})
@@ -126,12 +96,13 @@ through the same caches.`,
 func (f *cacheFlags) register(fl *pflag.FlagSet, filter *orderFlags) {
 	fl.UintSliceVar(&filter.processes, "process", nil, "only these processes, by `number`")
 	fl.UintSliceVar(&filter.threads, "thread", nil, "only these threads, by `number` within their process")
-	fl.StringVar(&f.l1i, "l1i", "32k,8,64", "first-level `cache` of instructions")
-	fl.StringVar(&f.l1d, "l1d", "32k,8,64", "first-level `cache` of data")
-	fl.StringVar(&f.l2, "l2", "off", "second-level `cache`, of both")
-	fl.StringVar(&f.ll, "ll", "8M,16,64", "last-level `cache`, of both")
-	fl.StringVar(&f.itlb, "itlb", "off", "translation `buffer` of instructions, like 64,8,4k")
-	fl.StringVar(&f.dtlb, "dtlb", "off", "translation `buffer` of data, like 64,4,4k")
+	fl.StringVar(&f.l1i, "l1i", cache.Default("l1i"), "first-level `cache` of instructions")
+	fl.StringVar(&f.l1d, "l1d", cache.Default("l1d"), "first-level `cache` of data")
+	fl.StringVar(&f.l2, "l2", cache.Default("l2"), "second-level `cache`, of both")
+	fl.StringVar(&f.ll, "ll", cache.Default("ll"), "last-level `cache`, of both")
+	fl.StringVar(&f.itlb, "itlb", cache.Default("itlb"), "translation `buffer` of instructions, like 64,8,4k")
+	fl.BoolVar(&f.shared, "shared", false, "let threads go through the same caches, one after the other")
+	fl.StringVar(&f.dtlb, "dtlb", cache.Default("dtlb"), "translation `buffer` of data, like 64,4,4k")
 }
 
 // reuseCommand counts reuse distances.
@@ -149,7 +120,7 @@ are followed, chosen by a hash, and stand for all; that is faster with large
 working sets, and near enough from some thousand lines on.`,
 		Example: "  alleria analyze reuse out\n  alleria analyze reuse --sample 8192 --line 4K out",
 		Args:    oneProfile,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			size, err := parseSize(line)
 			if err != nil || size < 8 || size > 1<<30 || bits.OnesCount64(uint64(size)) != 1 {
 				return usagef("--line is a power of two from 8 bytes to 1G, not %q", line)
@@ -164,7 +135,7 @@ working sets, and near enough from some thousand lines on.`,
 				}
 				all := []*reuse.Result{}
 				err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
-					r, err := reuse.Count(profiles[0], proc, reuse.Options{Line: uint64(size), Limit: sample, Threads: q.Threads}, progress)
+					r, err := a.reuseOf(profiles[0], proc, &filter, reuse.Options{Line: uint64(size), Limit: sample, Threads: q.Threads}, changedOf(c.Flags(), "line", "sample"), progress)
 					all = append(all, r)
 					return err
 				})
@@ -172,7 +143,7 @@ working sets, and near enough from some thousand lines on.`,
 					return a.jsonUnless(err, all)
 				}
 				for _, r := range all {
-					if err := r.WriteText(a.stdout); err != nil {
+					if err := r.WriteText(a.stdout, 0); err != nil {
 						return err
 					}
 				}

@@ -104,9 +104,7 @@ func (h *heatmaps) draw() error {
 		return usagef("the profile has no such process")
 	}
 	for _, p := range procs {
-		progress, stop := h.reading()
-		heat, err := analysis.HeatOf(h.profile, p, h.query, h.block, progress)
-		stop()
+		heat, err := h.heatOf(p)
 		if err != nil {
 			return err
 		}

@@ -39,6 +39,11 @@ type newFlags struct {
 	// output is empty for standard output, so that the text can be looked at first.
 	output string
 	force  bool
+	// intercepts are functions whose calls are captured, depth how many pointers are followed, header and
+	// prototypes files that declare functions.
+	intercepts []string
+	depth      int
+	prototypeFlags
 }
 
 // newCommand writes what record's options for a single window describe, but to a file
@@ -59,9 +64,16 @@ The file refers to alleria.xsd beside it: alleria schema > alleria.xsd lets
 editors complete and check while typing.`,
 		Example: `  alleria new --what values --function deflate --image gzip -o alleria.config
   alleria new --program ./tool --on-call parse --till-return parse --reopenable
-  alleria new --instructions 1G:2G --what all`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+  alleria new --instructions 1G:2G --what all
+  alleria new --intercept getaddrinfo --intercept main ./tool -o alleria.config`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				f.program = args[0]
+			}
+			if len(f.intercepts) > 0 {
+				return a.newIntercepts(f)
+			}
 			// What a window on a library's function is about is that library.
 			if _, image := config.SplitFunction(f.onCall); image != "" && !c.Flags().Changed("image") {
 				f.image = image
@@ -82,6 +94,9 @@ editors complete and check while typing.`,
 	fl.StringVar(&f.name, "name", "", "the window's `name`, for reports")
 	fl.StringVarP(&f.output, "output", "o", "", "write to this `file` instead of standard output")
 	fl.BoolVar(&f.force, "force", false, "replace the file if it exists")
+	fl.StringArrayVar(&f.intercepts, "intercept", nil, "capture calls of this `function` of the program or its libraries (function@image: of that one), with its parameters and types written out; may be repeated")
+	fl.IntVar(&f.depth, "depth", config.DefaultDepth, "with --intercept: follow this `number` of pointers one behind the other")
+	f.register(fl)
 	return c
 }
 

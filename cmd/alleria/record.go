@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"alleria/analysis/live"
 	"alleria/config"
 	"alleria/internal/session"
 )
@@ -38,6 +39,9 @@ type recordFlags struct {
 	maxIns   string
 	rate     string
 	follow   string
+	types    prototypeFlags
+	analyses []string
+	inline   bool
 }
 
 // recordCommand declares the flags. What they mean is checked in one place
@@ -61,7 +65,8 @@ ended it.`,
 		Example: `  alleria record -- gzip -9 -k big.txt
   alleria record -c window.xml -o out -- python3 script.py
   alleria record --on-call compress --till-return compress -- ./tool
-  alleria record --only count -- make -j4`,
+  alleria record --only count -- make -j4
+  alleria record --analysis calltree,cache -- ./tool`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("no program is named: alleria record [flags] [--] PROGRAM [ARGUMENT...]")
@@ -82,6 +87,8 @@ ended it.`,
 	fl.StringArrayVarP(&o.Outputs, "output", "o", nil, "output `directory`; several spread the streams over several disks")
 	fl.BoolVar(&o.Force, "force", false, "replace an output directory that exists")
 	fl.StringVar(&o.Only, "only", "", "`translate` (record nothing), count (instructions by process, thread and function) or blocks (no accesses)")
+	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` between commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), reuse(sample=8192), heatmap; results go into the output")
+	fl.BoolVar(&f.inline, "sequential", false, "with --analysis methods: count in the program's own threads, with nothing passed on: calls and instructions by function, of everything that is executed")
 	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
 	fl.StringVar(&f.follow, "follow", "all", "whom to follow besides the program: `all` that it creates, as far as the configuration names them; none; threads (the same: the program's threads alone)")
 	fl.BoolVar(&o.NoASLR, "no-aslr", false, "switch the target's address-space randomisation off")
@@ -89,6 +96,7 @@ ended it.`,
 	fl.StringVar(&f.maxTime, "max-time", "", "stop recording after this `time` (500ms, 10s)")
 	fl.StringVar(&f.maxIns, "max-instructions", "", "stop recording after this many `instructions` (10k, 5M, 2G)")
 	fl.StringVar(&f.rate, "sample-rate", "", "record only bursts, this `part` of all instructions (1%, 1/20, 0.05), or as much as processing threads keep up with (auto); no thread ever waits")
+	f.types.register(fl)
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
 	fl.IntVar(&o.Threads, "threads", 0, "most processing threads: their `number` grows to that where one does not keep up (0: one a processor)")
 	f.pool.register(fl)
@@ -119,7 +127,10 @@ func (a *app) record(f *recordFlags, args []string) error {
 	if opts.Only == session.OnlyTranslate || opts.Only == session.OnlyCount {
 		messages = io.Discard // neither asks what the configuration says
 	}
-	if opts.Config, opts.ConfigFrom, err = f.window.load(messages, opts.Outputs); err != nil {
+	if opts.Config, opts.ConfigFrom, err = f.config(messages); err != nil {
+		return err
+	}
+	if opts.Declarations, err = f.types.load(); err != nil {
 		return err
 	}
 	if f.rate != "" {
@@ -158,6 +169,15 @@ func (a *app) record(f *recordFlags, args []string) error {
 		return &statusError{status: exit}
 	}
 	return nil
+}
+
+// config is the window configuration: where analyses are made and nothing else is asked for, what they need.
+func (f *recordFlags) config(messages io.Writer) (*config.Config, string, error) {
+	if len(f.opts.Analyses) == 0 || f.window.given(f.opts.Outputs) {
+		return f.window.load(messages, f.opts.Outputs)
+	}
+	c, err := analysisConfig(f.opts.Analyses)
+	return c, "what the analyses need", err
 }
 
 // outlive keeps the signals that a terminal sends to the whole foreground group
@@ -207,7 +227,7 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	default:
 		return usagef("--only is translate, count or blocks, not %q", o.Only)
 	}
-	if err := withoutEffect(fl, o); err != nil {
+	if err := withoutEffect(fl, o, f.inline); err != nil {
 		return err
 	}
 	if o.Follow, err = parseFollow(f.follow, f.window.oneOff.Process); err != nil {
@@ -221,6 +241,17 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	}
 	if o.Compress, err = parseCompress(f.compress); err != nil {
 		return err
+	}
+	if len(f.analyses) > 0 {
+		if o.Analyses, err = live.Parse(strings.Join(f.analyses, ",")); err != nil {
+			return usagef("--analysis: %w", err)
+		}
+	}
+	if f.inline {
+		if len(o.Analyses) != 1 || o.Analyses[0].Name != "methods" || o.Only != session.OnlyAll {
+			return usagef("--sequential is for --analysis methods alone: the others are made beside the program")
+		}
+		o.Analyses, o.Only, o.CountCalls = nil, session.OnlyCount, true
 	}
 	if err := f.pool.check(fl, o); err != nil {
 		return err

@@ -11,12 +11,12 @@ import (
 // withoutEffect refuses flags that another leaves nothing to do for. They could be passed
 // over, but then whoever counts "only what the window selects" would read numbers that
 // mean something else.
-func withoutEffect(fl *pflag.FlagSet, o *session.Options) error {
+func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 	var (
 		window = []string{"config", "on-call", "till-return", "on-instructions", "till-instructions", "reopenable",
 			"process", "image", "function", "select", "fields"}
 		limits  = []string{"max-size", "max-time", "max-instructions"}
-		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "buffering", "discard", "sample-rate",
+		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "buffering", "discard", "sample-rate", "analysis",
 			"tuner", "ptc", "bc", "bs", "tf", "tp", "tay1", "tay2", "taz"}
 	)
 	refuse := func(why string, groups ...[]string) error {
@@ -26,6 +26,14 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options) error {
 			}
 		}
 		return nil
+	}
+	if fl.Changed("analysis") {
+		if err := refuse("--analysis writes no entries", []string{"compress", "max-size"}); err != nil {
+			return err
+		}
+	}
+	if inline {
+		return refuse("--sequential counts the whole program", window, limits, slices.DeleteFunc(streams, func(n string) bool { return n == "analysis" }))
 	}
 	switch o.Only {
 	case session.OnlyTranslate:

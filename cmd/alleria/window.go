@@ -38,6 +38,21 @@ func (f *windowFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.fields, "fields", "", "what to record of each instruction: a comma-separated `list` of time, function, address, value, branch; none is the instruction alone, all everything")
 }
 
+// given tells whether flags or a file say what is to be recorded.
+func (f *windowFlags) given(outputs []string) bool {
+	if f.path != "" || f.fields != "" || f.oneOff != (config.OneOffOptions{}) {
+		return true
+	}
+	wd, first := "", ""
+	if d, err := os.Getwd(); err == nil {
+		wd = d
+	}
+	if len(outputs) > 0 {
+		first = outputs[0]
+	}
+	return config.Find("", wd, first) != ""
+}
+
 // load returns the configuration and where it is from. Warnings go to messages.
 //
 // Where a configuration is looked for, first match wins: --config, alleria.config in

@@ -244,6 +244,7 @@ func (l *list) words() {
 	for _, n := range []uint32{0, 1, 127, 128, 1<<31 - 1} {
 		l.add(fmt.Sprintf("sub! %s #%x", w8, n), func(w *Writer) { w.SubWord(0x40, n) }, "SubWord ", n)
 	}
+	l.add("cmp! "+text(Word(0x40), 4)+" #1234", func(w *Writer) { w.CmpWordImm(0x40, 0x1234) }, "CmpWordImm ")
 	l.add("bt! "+text(Word(0x40), 4)+" #8", func(w *Writer) { w.BitWord(0x40, 8) }, "BitWord ")
 	l.add("jmp "+w8, func(w *Writer) { w.JmpWord(0x40) }, "JmpWord ")
 }

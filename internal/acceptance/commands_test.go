@@ -103,7 +103,7 @@ func tools() []program {
 func children() []program {
 	return []program{
 		p("dash", "alone.sh").as("dash, no children"), p("bash", "alone.sh").as("bash, no children"), p("dash", "children.sh").as("dash with children"), p("bash", "children.sh").as("bash with children"), p("zsh", "-f", "alone.sh").as("zsh, no children"),
-		p("make", "-s", "-j2", "-f", "the.mk").as("make"), p("xargs", "-n", "2", "echo").in("table").as("xargs"), p("env", "X=1", "printenv", "X").as("env (executes another)"),
+		p("make", "-s", "-j2", "-f", "the.mk").as("make"), p("xargs", "-n", "30", "echo").in("table").as("xargs"), p("env", "X=1", "printenv", "X").as("env (executes another)"),
 		p("gcc", "-O1", "hello.i", "-o", "out").as("gcc (children)"), p("find", "tree", "-name", "*1", "-exec", "wc", "-c", "{}", "+").as("find -exec"), p("tar", "-czf", "t.tgz", "--mtime=@0", "--sort=name", "tree").as("tar -z"),
 		p("sort", "--parallel=2", "-S", "20k", "--compress-program=gzip", "text").as("sort with threads and children"),
 	}

@@ -221,16 +221,22 @@ func TestTimeOpensWhileNothingRuns(t *testing.T) {
 	at := labels(t, prog)
 	for kind, others := range map[string]string{"native": "", "cached": nothing} {
 		for _, thread := range []string{"", ` thread="1"`} {
-			got := record(t, workDir(t), windowed("", `<On><Time threshold="800ms"`+thread+`/></On>`, others), prog)
-			if got["1/1"].first() != at["after_sleep"] {
-				t.Errorf("%s: begins at %#x, not %#x", kind, got["1/1"].first(), at["after_sleep"])
+			t.Run(kind+thread, func(t *testing.T) { // beside each other: they sleep, mostly
+				t.Parallel()
+				got := record(t, workDir(t), windowed("", `<On><Time threshold="800ms"`+thread+`/></On>`, others), prog)
+				if got["1/1"].first() != at["after_sleep"] {
+					t.Errorf("begins at %#x, not %#x", got["1/1"].first(), at["after_sleep"])
+				}
+			})
+		}
+		t.Run(kind+" nobody", func(t *testing.T) {
+			t.Parallel()
+			dir := workDir(t)
+			record(t, dir, windowed("", `<On><Time threshold="1ms" thread="7"/></On>`, others), prog)
+			if o := openings(t, dir); len(o) != 0 {
+				t.Errorf("a thread that never lived: %+v", o)
 			}
-		}
-		dir := workDir(t)
-		record(t, dir, windowed("", `<On><Time threshold="1ms" thread="7"/></On>`, others), prog)
-		if o := openings(t, dir); len(o) != 0 {
-			t.Errorf("%s: a thread that never lived: %+v", kind, o)
-		}
+		})
 	}
 }
 

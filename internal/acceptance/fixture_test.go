@@ -21,13 +21,14 @@ import (
 //	expect exit: N          default 0; 128+N for a signal
 //	build: FLAGS            for the compiler; one line for each way to build it; "musl" first: musl-gcc
 //	needs: FLAG             of /proc/cpuinfo; skipped without
+//	armed: FUNCTION         it also runs with windows on the function, natively between them
 //	skip MODE: REASON       a limit that the documentation names
 type fixture struct {
 	file           string
 	stdout, stderr string
 	exit           int
 	builds         []string
-	needs          string
+	needs, armed   string
 	skip           map[string]string // by mode
 }
 
@@ -56,6 +57,8 @@ func readFixture(path string) (fixture, error) {
 			fx.builds = append(fx.builds, val)
 		case "needs":
 			fx.needs = val
+		case "armed":
+			fx.armed = val
 		default:
 			if m, ok := strings.CutPrefix(key, "skip "); ok {
 				fx.skip[m] = val
@@ -184,7 +187,7 @@ func (fx *fixture) test(t *testing.T, flags string, in []mode) {
 	if !t.Run("native", func(t *testing.T) { fx.check(t, runIn(t, []string{bin}, nil)) }) {
 		return
 	}
-	for _, m := range in {
+	for _, m := range append(in, fx.armedModes()...) {
 		t.Run(m.name, func(t *testing.T) {
 			if why := fx.skip[m.name]; why != "" {
 				t.Skip(why)
@@ -194,6 +197,20 @@ func (fx *fixture) test(t *testing.T, flags string, in []mode) {
 			}
 			fx.check(t, runIn(t, []string{bin}, &m))
 		})
+	}
+}
+
+// armedModes are those in which a fixture runs natively between windows on one of its functions: with native probes of
+// every kind.
+func (fx *fixture) armedModes() []mode {
+	if fx.armed == "" {
+		return nil
+	}
+	window := []string{"--discard", "--reopenable", "--on-call", fx.armed, "--till-return", fx.armed}
+	return []mode{
+		{"armed", window, false},
+		{"stops", append([]string{"--engine", "no-busy", "--engine", "no-jumps"}, window...), false},
+		{"never", []string{"--engine", "no-jumps", "--discard", "--on-call", fx.armed + ":100000000"}, false},
 	}
 }
 

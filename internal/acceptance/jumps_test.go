@@ -109,6 +109,7 @@ func (c *jumpCase) test(t *testing.T, prog, lib string, all bool) {
 // that catch some, to the last one; of the first by jumps, which is looked at. The other
 // calls too early for one in some compilers' code.
 func TestJumpsThrownThrough(t *testing.T) {
+	t.Parallel()
 	const calls = 3000
 	for _, kind := range []string{"-O1", "-O2 -fcf-protection -no-pie"} {
 		prog := build(t, "../../testdata/windows/jumps-throw.cc", kind)

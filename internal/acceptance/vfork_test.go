@@ -14,6 +14,7 @@ func TestCallsOfVforkChildren(t *testing.T) {
 		for _, flags := range [][]string{nil, {"--engine", "no-jumps"}, {"--engine", "no-busy"}} {
 			for _, event := range []string{"Call", "Return"} {
 				t.Run(fmt.Sprint(event, " ", kind, flags), func(t *testing.T) {
+					t.Parallel()
 					for n, want := range map[int]int{1: 1, 20: 1, 21: 0} {
 						dir := workDir(t)
 						on := fmt.Sprintf(`<On><%s name="target" threshold="%d"/></On>`, event, n)

@@ -253,3 +253,6 @@ func (t *Target) Compare(c *config.Config) ([]config.Warning, *Estimate) {
 	e := inv.estimate(t.path, c)
 	return warnings, &e
 }
+
+// Images are the program and its libraries, the program first.
+func (t *Target) Images() []Image { return t.images }

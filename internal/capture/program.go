@@ -11,6 +11,9 @@ type Program struct {
 	Returns bool
 	// MaxBytes bounds what is captured of one call at entry, and again at return.
 	MaxBytes uint32
+	// Tell, if not nil, is called with rax when the function has returned, and nothing is written: the tracer does it, while the thread
+	// waits. It is for functions that choose what is to be intercepted.
+	Tell func(result uint64)
 }
 
 // MaxSaves bounds Program.Saves.

@@ -17,7 +17,7 @@ type Machine interface {
 // Run captures items, with at most maxBytes of targets, and appends the words to dst. cut tells that the bound
 // ended it.
 func Run(m Machine, items []Item, maxBytes uint32, dst []uint64) (words []uint64, cut bool) {
-	r := runner{m: m, left: int(maxBytes), words: dst, seen: make(map[seenKey]bool)}
+	r := runner{m: m, left: int(maxBytes), words: dst, seen: make(map[seenKey]int)}
 	for i := range items {
 		it := &items[i]
 		b := make([]byte, it.Bytes)
@@ -35,10 +35,11 @@ type runner struct {
 	m     Machine
 	left  int // bytes
 	words []uint64
-	seen  map[seenKey]bool
+	seen  map[seenKey]int // the bytes that were captured
 }
 
-// seenKey is what a target is known by: a list that leads back to itself would never end.
+// seenKey is what a target is known by: a list that leads back to itself would never end. Where a variable
+// says how long it is, it is known as far as it was captured.
 type seenKey struct {
 	addr uint64
 	t    *Target
@@ -73,18 +74,24 @@ func (r *runner) points(b []byte, ps []Pointer) bool {
 
 // part captures one target. record is the bytes that hold the pointer.
 func (r *runner) part(ptr uint64, t *Target, record []byte) bool {
-	key := seenKey{ptr, t}
-	switch {
-	case ptr == 0:
+	if ptr == 0 {
 		return r.none(Null)
-	case r.seen[key]:
+	}
+	key := seenKey{ptr, t}
+	if had, seen := r.seen[key]; seen && !r.longer(ptr, t, record, had) {
 		return r.none(Seen)
 	}
-	r.seen[key] = true
 	data, status := r.read(ptr, t, record)
 	if len(data) > r.left {
-		data, status = data[:r.left-r.left%int(max(t.Size, 1))], Bounded
+		whole := r.left - r.left%int(max(t.Size, 1))
+		if t.Dec {
+			data = data[len(data)-whole:]
+		} else {
+			data = data[:whole]
+		}
+		status = Bounded
 	}
+	r.seen[key] = len(data)
 	r.left -= max(len(data), 8)
 	r.words = append(r.words, PartWord(status, len(data)))
 	r.put(data)
@@ -94,6 +101,15 @@ func (r *runner) part(ptr uint64, t *Target, record []byte) bool {
 		}
 	}
 	return true
+}
+
+// longer tells whether a target that was captured before, so many bytes of it, is longer this time.
+func (r *runner) longer(ptr uint64, t *Target, record []byte, had int) bool {
+	if t.Len.Kind == Fixed || t.Len.Kind == Sentinel {
+		return false
+	}
+	_, bytes, ok := r.extent(ptr, t, record)
+	return ok && min(bytes, uint64(t.Max)) > uint64(had)
 }
 
 // none appends a part without bytes. It costs a word of the bound, or an endless list of nulls would cost nothing.
@@ -106,7 +122,10 @@ func (r *runner) none(s Status) bool {
 // read reads a target's bytes.
 func (r *runner) read(ptr uint64, t *Target, record []byte) ([]byte, Status) {
 	size, most := uint64(t.Size), uint64(t.Max)
-	if t.Len.Kind == Sentinel {
+	switch {
+	case t.Len.Kind == Sentinel && t.Dec:
+		return r.sentinelBelow(ptr, t)
+	case t.Len.Kind == Sentinel:
 		return r.sentinel(ptr, t)
 	}
 	from, bytes, ok := r.extent(ptr, t, record)
@@ -214,10 +233,7 @@ func (r *runner) bytes(addr, n uint64) ([]byte, Status) {
 // sentinel reads elements up to the one that ends them. Page by page: what lies behind may not be readable.
 func (r *runner) sentinel(ptr uint64, t *Target) ([]byte, Status) {
 	size, most := uint64(t.Size), uint64(t.Max)/uint64(t.Size)*uint64(t.Size)
-	end := make([]byte, t.Size)
-	for i := range min(t.Size, 8) {
-		end[i] = byte(t.Len.N >> (8 * i))
-	}
+	end := t.end()
 	var data []byte
 	for done := uint64(0); ; {
 		if uint64(len(data)) >= most {
@@ -235,4 +251,39 @@ func (r *runner) sentinel(ptr uint64, t *Target) ([]byte, Status) {
 			return data[:uint64(len(data))/size*size], Unreadable
 		}
 	}
+}
+
+// sentinelBelow is sentinel for elements that lie downwards from the last, which the pointer holds. The bytes are in the
+// order of addresses all the same: the sentinel is the first of them.
+func (r *runner) sentinelBelow(ptr uint64, t *Target) ([]byte, Status) {
+	size, most := uint64(t.Size), uint64(t.Max)/uint64(t.Size)
+	end := t.end()
+	var back []byte // elements, the last first
+	status := Bounded
+	for n := uint64(0); n < most; n++ {
+		elem, st := r.bytes(ptr-n*size, size)
+		if st != Whole {
+			status = Unreadable
+			break
+		}
+		back = append(back, elem...)
+		if string(elem) == string(end) {
+			status = Whole
+			break
+		}
+	}
+	data := make([]byte, 0, len(back))
+	for at := len(back); at > 0; at -= int(size) {
+		data = append(data, back[at-int(size):at]...)
+	}
+	return data, status
+}
+
+// end is the bytes of the element that ends a target.
+func (t *Target) end() []byte {
+	end := make([]byte, t.Size)
+	for i := range min(t.Size, 8) {
+		end[i] = byte(t.Len.N >> (8 * i))
+	}
+	return end
 }

@@ -176,8 +176,9 @@ const (
 	CaptureLeftTo = 0x9080
 	CaptureEnters = 0x9088 // number of the function that is entered
 	CaptureText   = 0x9090 // six words of the routine that copies strings
-	CapturePtr    = 0x90c0 // eight pointers that have been followed
-	CaptureVec    = 0x9100 // vector registers 0 to 15, 64 bytes each (code)
+	CapturePtr    = 0x90c0 // sixteen pointers that have been followed
+	CaptureLevel  = 0x9140 // where the part of each of eight levels lies
+	CaptureVec    = 0x9200 // vector registers 0 to 15, 64 bytes each (code)
 
 	CaptureMagic = 0x63617074
 )

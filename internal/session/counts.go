@@ -17,6 +17,7 @@ type counts struct {
 	threads []abp.CountedThread
 	funcs   map[uint32]uint64 // by the function's number in names
 	names   *functionNames
+	calls   map[uint32]uint64 // entries, likewise; nil: they are not counted
 	total   uint64
 }
 
@@ -49,6 +50,13 @@ func (c *counts) add(tb *tables, names *functionNames, t *engine.Thread) {
 		c.funcs[names.of(f)] += n
 	}
 	c.total += tc.Instructions
+	if c.calls != nil {
+		t.Entries(func(addr uint64, times uint64) {
+			if l, fn := tb.symbols.Function(addr); l != nil && fn != nil && fn.Addr == l.Address(addr) {
+				c.calls[names.of(located{l, fn})] += times
+			}
+		})
+	}
 	// A thread that executed another program is the same there, maybe by another id.
 	if i := slices.IndexFunc(c.threads, func(o abp.CountedThread) bool { return o.Number == tc.Number }); i >= 0 {
 		tc.Instructions += c.threads[i].Instructions
@@ -56,6 +64,20 @@ func (c *counts) add(tb *tables, names *functionNames, t *engine.Thread) {
 		return
 	}
 	c.threads = append(c.threads, tc)
+}
+
+// countCalls has entries of functions counted as well, of what is translated from here on.
+func (c *counts) countCalls(p *engine.Process, tb *tables) {
+	if c.calls == nil {
+		c.calls = make(map[uint32]uint64)
+	}
+	p.CountEntries(func(addr uint64) engine.Extent {
+		l, fn := tb.symbols.Function(addr)
+		if l == nil || fn == nil {
+			return engine.Extent{}
+		}
+		return engine.Extent{Start: fn.Addr + l.Bias, End: fn.Addr + l.Bias + fn.Size}
+	})
 }
 
 // located is a function where it is loaded; either may be nil.
@@ -113,7 +135,7 @@ func (c *counts) result() *abp.Counted {
 	slices.SortFunc(out.Threads, func(a, b abp.CountedThread) int { return cmp.Compare(a.Number, b.Number) })
 	for f, n := range c.funcs {
 		name := c.names.names[f]
-		out.Functions = append(out.Functions, abp.CountedFunction{Name: name.name, Image: name.image, Instructions: n})
+		out.Functions = append(out.Functions, abp.CountedFunction{Name: name.name, Image: name.image, Instructions: n, Calls: c.calls[f]})
 	}
 	slices.SortFunc(out.Functions, func(a, b abp.CountedFunction) int {
 		return cmp.Or(cmp.Compare(b.Instructions, a.Instructions), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Name, b.Name))
@@ -151,6 +173,9 @@ func (c *counts) print(w io.Writer, process int, program string) {
 		name := f.Name
 		if name == "" {
 			name = "[no function]"
+		}
+		if c.calls != nil {
+			fmt.Fprintf(w, "  %12d calls", f.Calls)
 		}
 		fmt.Fprintf(w, "  %15d  %5.1f %%  %-*s  %s\n", f.Instructions, 100*float64(f.Instructions)/float64(max(c.total, 1)), width, imageName(f), name)
 	}

@@ -137,7 +137,7 @@ const linkerHook = "_dl_debug_state"
 // is known by its file's name, and only for events that another image may have.
 func (e *events) watchLinker(l *symbols.Loaded) error {
 	linker := strings.HasPrefix(l.Name, "ld-") || l.Name == "libc.so" // musl's is its C library
-	if !linker || !slices.ContainsFunc(e.run.leaves(), ofOtherImages) {
+	if !linker || e.im.capture == nil && !slices.ContainsFunc(e.run.leaves(), ofOtherImages) {
 		return nil
 	}
 	for _, fn := range l.Image.Find(linkerHook, true) {

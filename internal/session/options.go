@@ -1,10 +1,12 @@
 package session
 
 import (
+	"alleria/interceptors"
 	"errors"
 	"io"
 	"time"
 
+	"alleria/analysis/live"
 	"alleria/cab"
 	"alleria/cab/tuner"
 	"alleria/config"
@@ -77,8 +79,14 @@ type Options struct {
 	// Compress is a zstd level, or one of the Compress constants.
 	Compress int
 
+	// Analyses are made beside the program instead of writing what was recorded: results go into the
+	// output, and are told at the end.
+	Analyses []live.Spec
+
 	// Only is one of the Only constants.
 	Only string
+	// CountCalls has OnlyCount count how often functions are called, too.
+	CountCalls bool
 	// Follow is one of the Follow constants.
 	Follow string
 	// Tree numbers the processes and is told what becomes of them. Nil: the run makes one of its own.
@@ -86,18 +94,16 @@ type Options struct {
 	Tree *proctree.Tree
 	// NoASLR switches address-space randomisation off for the target.
 	NoASLR bool
-	// MaxSize, MaxTime and MaxInstructions close all windows for good when the
-	// profile has so many bytes, the target has run so long or so many
-	// instructions were recorded; the target then runs on natively. 0: no bound.
-	MaxSize         int64
-	MaxTime         time.Duration
-	MaxInstructions uint64
+	Limits
 
 	Processing
 
 	// Buffering is how application threads and processing threads exchange records; the
 	// zero value is the way that is meant to be used.
 	Buffering cab.Buffering
+
+	// Declarations say more of functions whose calls are captured; nil: nothing.
+	Declarations *interceptors.Declarations
 
 	// Engine switches optimisations of the engine off, by the names that
 	// engineSwitches has: for tests and measurements.
@@ -109,6 +115,15 @@ type Options struct {
 	Log      io.Writer
 	Messages io.Writer
 	Progress io.Writer
+}
+
+// Limits end a recording: they close all windows for good when the
+// profile has so many bytes, the target has run so long or so many
+// instructions were recorded; the target then runs on natively. 0: no bound.
+type Limits struct {
+	MaxSize         int64
+	MaxTime         time.Duration
+	MaxInstructions uint64
 }
 
 // Processing says who processes what is recorded, and by way of how many buffers.

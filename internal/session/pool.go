@@ -73,6 +73,9 @@ func (r *run) adapts() bool { return !r.opts.NoTuner && !r.opts.NoThreads && r.o
 
 // newSink makes what a processing thread does. The pool calls it, for one thread at a time.
 func (r *run) newSink(n int) cab.Sink {
+	if len(r.opts.Analyses) > 0 {
+		return besideSink{}
+	}
 	s := &sink{number: n, outlets: make(map[*emit.ProcessWriter]*outlet), fault: r.opts.fault}
 	r.proc.mu.Lock()
 	defer r.proc.mu.Unlock()

@@ -77,6 +77,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
 	}
+	o.NoCodeCapture = o.NoCodeCapture || opts.Buffering != cab.CAB // that code knows the one way only
 	o.Sizes = r.emit != nil && r.emit.Sizes()
 	r.tracer = engine.New(o, r)
 	st, err := r.tracer.Run()
@@ -169,6 +170,9 @@ func (r *run) prepare() (path string, err error) {
 	if r.samples() && o.Buffering != cab.CAB {
 		return "", fmt.Errorf("%w: sampling records bursts by way of cab, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
 	}
+	if len(o.Analyses) > 0 && leastSample(o.Config) > 1 {
+		return "", fmt.Errorf("%w: instructions of which only some are kept (sample=) cannot be analysed beside the program; leave sample out, or record bursts (sampleRate)", ErrUsage)
+	}
 	r.matcher, r.crossing = o.Config.Matcher(), crosses(o.Config)
 	r.selected = newSelections(o.Config)
 	path, err = filepath.Abs(o.Program)
@@ -214,7 +218,7 @@ func (r *run) openRun() error {
 	var err error
 	r.emit, err = emit.NewRun(emit.Options{Dirs: o.Outputs, Force: o.Force, Discard: o.Discard, Level: o.Compress,
 		MaxInstructions: o.MaxInstructions, MaxSize: o.MaxSize,
-		NoVector: slices.Contains(o.Engine, noVector), Sizes: !slices.Contains(o.Engine, noSizes) && leastSample(o.Config) <= 1}, info)
+		NoVector: slices.Contains(o.Engine, noVector), Sizes: !slices.Contains(o.Engine, noSizes) && leastSample(o.Config) <= 1 && len(o.Analyses) == 0}, info)
 	if errors.Is(err, emit.ErrExists) {
 		return fmt.Errorf("%w: %w; name another directory or give --force", ErrUsage, err)
 	}
@@ -374,9 +378,16 @@ func (r *run) report(st engine.Status) {
 		if !r.began { // it never ran: the error says why
 			break
 		}
+		r.reportAnalyses(w)
 		where := "consumed and dropped"
+		if len(r.opts.Analyses) > 0 {
+			where = "analysed"
+		}
 		if !r.opts.Discard {
-			where = "recorded in " + r.emit.Dir()
+			where = strings.Replace(where+" in ", "consumed and dropped", "recorded", 1) + r.emit.Dir()
+		}
+		if n := r.emit.CallRecords(); n > 0 {
+			fmt.Fprintf(w, "alleria: %s of intercepted functions captured; alleria intercepts prints them\n", counted(n, "entry or return", "entries and returns"))
 		}
 		fmt.Fprintf(w, "alleria: %s, %s, %s %s\n", counted(c.Instructions, "instruction", "instructions"),
 			counted(c.Loads, "load", "loads"), counted(c.Stores, "store", "stores"), where)

@@ -318,6 +318,7 @@ func (ps *process) Unmapped(_ *engine.Process, start, end uint64) {
 func (ps *process) refresh() error {
 	im := ps.image
 	loaded, unloaded, err := im.tables.update(im.p.PID())
+	im.lookForSanitizers(loaded)
 	// An error means that the process is gone or dying: its end will be reported.
 	if err != nil || im.events == nil || len(loaded)+len(unloaded) == 0 {
 		return nil
@@ -330,6 +331,10 @@ func (ps *process) refresh() error {
 	}
 	for _, l := range unloaded {
 		im.events.unloaded(l)
+		im.capture.unloaded(l)
+	}
+	if len(loaded) > 0 {
+		im.capture.look()
 	}
 	ps.loaded(unloaded, loaded)
 	return err

@@ -60,8 +60,9 @@ type machine struct {
 
 // messages is what the user is told.
 type messages struct {
-	notes []string
-	told  []string // of these, what was said as the program began
+	analysed []analysed
+	notes    []string
+	told     []string // of these, what was said as the program began
 }
 
 // outcome is how the recording ends. Any goroutine may set it.
@@ -79,9 +80,11 @@ type image struct {
 	tables  *tables
 	windows *window.Set
 	events  *events
-	budget  *budget // nil where no event counts instructions
+	budget  *budget     // nil where no event counts instructions
+	capture *intercepts // nil where no calls are captured
 	plans   plans
 	writer  *emit.ProcessWriter
+	beside  *beside // analyses; nil: records are written
 	rings   map[*engine.Thread]*cab.Ring
 	marked  map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
 	sampled time.Time                 // when rows of sampling were written last
@@ -114,6 +117,9 @@ func (ps *process) Started(p *engine.Process) error {
 		p.SetMode(engine.ModePlain)
 		return nil
 	case OnlyCount:
+		if ps.opts.CountCalls {
+			ps.counts.countCalls(p, im.tables)
+		}
 		p.SetMode(engine.ModeCount)
 		return nil
 	}
@@ -143,6 +149,7 @@ func (ps *process) startWindows(im *image) error {
 	output{im.writer}.windows(windowDefs(ps.opts.Config))
 	output{im.writer}.switches(im.windows)
 	im.events = newEvents(ps, im)
+	im.capture = newIntercepts(ps, im)
 	if first {
 		ps.budget = ps.newBudget()
 	}
@@ -164,6 +171,7 @@ func (ps *process) startWindows(im *image) error {
 	// What is mapped at the start has been loaded as well: Load events fire for the
 	// main executable and its interpreter.
 	ps.loaded(nil, im.tables.symbols.Images())
+	im.capture.look()
 	ps.setMode()
 	ps.watch()
 	if first {
@@ -193,6 +201,7 @@ func (ps *process) changed(t *engine.Thread, changes []window.Change, addr uint6
 	if im.p.Mode() == engine.ModeNative {
 		ps.warn(ps.refresh()) // what was mapped meanwhile was not reported
 	}
+	im.capture.apply()
 	ps.setMode()
 	if im.budget != nil {
 		im.p.CountExecuted(im.budget.metrics()...)
@@ -250,6 +259,8 @@ func (ps *process) setMode() {
 	open := im.windows.Open()
 	switch {
 	case ps.opts.Only == OnlyTranslate || ps.opts.Only == OnlyCount:
+	case open != 0 && im.capture != nil && !ps.recordsInstructions(open) && (im.budget == nil || !im.budget.waiting()):
+		im.p.SetMode(engine.ModeNative)
 	case open != 0:
 		ps.usePlans(open)
 		im.p.SetMode(engine.ModeRecord)
@@ -314,6 +325,7 @@ func (ps *process) Toggled(t *engine.Thread, open bool, times uint64) {
 	// No mark is made here: the code that toggled has written it.
 	im.windows.Switched(sw, open, times)
 	im.events.toggled(sw, open)
+	im.capture.apply()
 	im.marked[t] = im.windows.Open() + 1
 	ps.setMode()
 	im.events.count()
@@ -397,7 +409,7 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 		im.rings[t] = ring
 		t.Mark(threadMark(t, 1)...)
 		ps.Entering(t)
-		ps.proc.pool.Add(ring, &fed{t, im.writer})
+		ps.proc.pool.Add(ring, im.tag(t, ring))
 		ps.proc.tuned.threadBegan()
 	}
 	ps.created(t)
@@ -412,7 +424,7 @@ func (ps *process) ThreadEnded(t *engine.Thread) {
 	if ps.opts.Only == OnlyCount {
 		ps.counts.add(im.tables, ps.names, t)
 	}
-	ps.sampleEnd(t)
+	sampling := ps.sampleEnd(t)
 	if im.budget != nil {
 		im.budget.forget(t, ps.facts.executing && t.Num() == ps.facts.executor)
 	}
@@ -422,6 +434,7 @@ func (ps *process) ThreadEnded(t *engine.Thread) {
 	}
 	t.Mark(threadMark(t, 0)...)
 	ps.proc.pool.Remove(ring)
+	im.beside.ended(t, sampling, ring)
 	times, ticks := ring.Waits()
 	ps.waits.times += times
 	ps.waits.ticks += ticks
@@ -440,6 +453,7 @@ func (ps *process) Ended(p *engine.Process, end *engine.End) {
 	if im.events != nil {
 		im.events.collect()
 	}
+	im.capture.end()
 	if im.windows != nil {
 		ps.selected.search(im.tables)
 		// On an execve windows stay open: the profile gets a row that says why its

@@ -48,6 +48,7 @@ type sampled struct {
 	skipped   int    // bursts since the last one that was not
 	calm      int    // bursts since its ring was nearly full
 	row       abp.Sampling
+	before    abp.Sampling // sums of earlier rows
 }
 
 // loss is what a ring's producer has overwritten.
@@ -182,6 +183,9 @@ func (ps *process) sample(t *engine.Thread) {
 		return
 	}
 	sampleRow(im, d, im.rings[t])
+	d.before.Recorded += d.row.Recorded
+	d.before.Passed += d.row.Passed
+	d.before.Bursts += d.row.Bursts
 	d.row = abp.Sampling{Thread: d.row.Thread, Chunk: chunk}
 	d.lost.times, d.lost.words = im.rings[t].Lost()
 	im.writer.CutFrame(t.Num(), chunk)
@@ -212,11 +216,11 @@ func sampleRows(im *image, now time.Time) {
 	}
 }
 
-// sampleEnd is about a thread that has ended, whose ring has been consumed.
-func (ps *process) sampleEnd(t *engine.Thread) {
+// sampleEnd is about a thread that has ended, and returns what was recorded of it in all; nil: everything.
+func (ps *process) sampleEnd(t *engine.Thread) *abp.Sampling {
 	im := ps.image
 	if im.budget == nil || im.budget.sampler == nil {
-		return
+		return nil
 	}
 	d := im.budget.sampled(t)
 	if ring := im.rings[t]; ring != nil {
@@ -225,6 +229,7 @@ func (ps *process) sampleEnd(t *engine.Thread) {
 		ps.lost.words += d.row.LostWords
 	}
 	delete(im.budget.sampler.threads, t)
+	return &abp.Sampling{Recorded: d.before.Recorded + d.row.Recorded, Passed: d.before.Passed + d.row.Passed, Bursts: d.before.Bursts + d.row.Bursts}
 }
 
 // samples tells whether only a part is to be recorded.

@@ -39,6 +39,9 @@ func (ps *process) openWriter(im *image) error {
 		w.AddCPUID(abp.CPUIDLeaf{Leaf: l.Leaf, Subleaf: l.Subleaf, EAX: l.EAX, EBX: l.EBX, ECX: l.ECX, EDX: l.EDX})
 	}
 	w.AddFamily(ps.family(nil))
+	if len(ps.opts.Analyses) > 0 {
+		im.beside = ps.newBeside(w, h)
+	}
 	ps.openPool(im.p.BellMemory())
 	return nil
 }
@@ -97,6 +100,7 @@ func (ps *process) closeWriter(im *image) {
 		ps.proc.pool.Remove(ring)
 	}
 	ps.drained(im.writer)
+	ps.closeBeside(im)
 	end := abp.EndInfo{Ended: time.Now().UnixNano(), EndTSC: sys.TSC(), Reason: "the process ended"}
 	if why := ps.why.Load(); why != nil {
 		end.Reason = *why

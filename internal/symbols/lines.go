@@ -30,7 +30,8 @@ type lineTable struct {
 	data   *dwarf.Data
 	ranges []unitRange // by low address
 	units  map[dwarf.Offset][]lineRow
-	calls  map[dwarf.Offset][]inlinedCall // see Frames
+	calls  map[dwarf.Offset][]inlinedCall           // see Frames
+	starts map[dwarf.Offset]map[uint64]dwarf.Offset // by unit: functions by their first address, see Subprogram
 }
 
 // unitRange is a stretch of code of one compilation unit.

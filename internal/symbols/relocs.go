@@ -112,3 +112,17 @@ func (d dynamicSymbols) at(index uint32) (name string, vaddr uint64) {
 	}
 	return name, vaddr
 }
+
+// Slots lists where the loader puts the address of a symbol of that name, as the file states addresses.
+func (im *Image) Slots(name string) (at []uint64) {
+	dyn := im.dynamicSymbols()
+	im.eachSlot(func(addr uint64, s slot) bool {
+		if s.kind == relocGlobDat || s.kind == relocJumpSlot {
+			if n, _ := dyn.at(s.symbol); n == name {
+				at = append(at, addr)
+			}
+		}
+		return true
+	})
+	return at
+}

@@ -1,0 +1,186 @@
+package calls
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"alleria/abp/internal/wire"
+)
+
+// randomRecords makes records as a recorder could.
+func randomRecords(seed uint64, n int) []Record {
+	r := rand.New(rand.NewPCG(seed, 1))
+	out := make([]Record, n)
+	tsc := uint64(1) << 50
+	for i := range out {
+		tsc += r.Uint64N(1000)
+		out[i] = Record{Exit: r.IntN(2) == 1, More: r.IntN(20) == 0, Cut: r.IntN(20) == 0, Func: 1 + r.Uint32N(5), TSC: tsc, SP: 1<<46 - 16*r.Uint64N(100), Ret: 1<<40 + r.Uint64N(4)}
+		for range r.IntN(200) * r.IntN(2) {
+			out[i].Words = append(out[i].Words, r.Uint64N(3))
+		}
+	}
+	return out
+}
+
+// TestBlock reads back what was written.
+func TestBlock(t *testing.T) {
+	for seed := range uint64(20) {
+		want := randomRecords(seed, 200)
+		var e Encoder
+		for range 2 { // also a second time, with what was remembered forgotten
+			e.Reset()
+			for i := range want {
+				e.Add(&want[i])
+			}
+		}
+		if e.Count != 200 || e.First != want[0].TSC || e.Last != want[199].TSC {
+			t.Fatalf("%d records from %d to %d", e.Count, e.First, e.Last)
+		}
+		d := NewDecoder(e.B)
+		for i := range want {
+			var got Record
+			if ok, err := d.Next(&got); !ok || err != nil {
+				t.Fatalf("record %d: %v, %v", i, ok, err)
+			}
+			words := got.Words
+			got.Words, want[i].Words = nil, slices.Clone(want[i].Words)
+			w := want[i]
+			w.Words = nil
+			if !reflect.DeepEqual(got, w) || !slices.Equal(words, want[i].Words) {
+				t.Fatalf("record %d: %+v, want %+v", i, got, want[i])
+			}
+		}
+		if ok, err := d.Next(new(Record)); ok || err != nil {
+			t.Errorf("at the end: %v, %v", ok, err)
+		}
+	}
+}
+
+// FuzzBlock: any bytes are records or an error, and what is read can be written and read again.
+func FuzzBlock(f *testing.F) {
+	var e Encoder
+	for _, r := range randomRecords(3, 20) {
+		e.Add(&r)
+	}
+	f.Add(e.B)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d := NewDecoder(b)
+		var again Encoder
+		var all []Record
+		for {
+			var r Record
+			ok, err := d.Next(&r)
+			if !ok || err != nil {
+				break
+			}
+			r.Words = slices.Clone(r.Words)
+			all = append(all, r)
+			again.Add(&r)
+		}
+		d = NewDecoder(again.B)
+		for i := range all {
+			var r Record
+			if ok, err := d.Next(&r); !ok || err != nil || r.TSC != all[i].TSC || !slices.Equal(r.Words, all[i].Words) {
+				t.Fatalf("record %d: %+v, %v", i, r, err)
+			}
+		}
+	})
+}
+
+// FuzzValues: any rows of types and any words are values or an error, and can be printed.
+func FuzzValues(f *testing.F) {
+	var e wire.Encoder
+	types := []Type{{Kind: Char, Name: "char", Size: 1, Align: 1}, {Kind: Pointer, Size: 8, Elem: 1, Extent: ExtentSentinel}, {Kind: Struct, Size: 24, Fields: []Field{{"s", 2, 0, 0, 0}, {"b", 1, 8, 3, 12}, {"n", 4, 16, 0, 0}}},
+		{Kind: Pointer, Size: 8, Elem: 3, Extent: ExtentCount, Count: 1}, {Kind: Array, Size: 48, Elem: 3, Count: 2}, {Kind: Enum, Size: 4, Names: []Const{{"A", 1}, {"B", 2}}}, {Kind: Float, Size: 16}, {Kind: String, Size: 24, Fields: []Field{{"s", 2, 8, 0, 0}}}}
+	for i := range types {
+		types[i].Encode(&e, TypeID(i+1))
+	}
+	sig := Signature{Entry: []Slot{{Param: 0, Type: 5, Pieces: []Piece{{0, 48}}}, {Param: 1, Type: 4, Pieces: []Piece{{0, 8}}}, {Param: 0, Type: 3, Hidden: true, Pieces: []Piece{{0, 8}}}}, Params: []Param{{Name: "x"}, {Name: "y", Index: 1}}}
+	sig.Encode(&e)
+	f.Add(e.B, []byte{1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}, true)
+	f.Fuzz(func(t *testing.T, rows, raw []byte, cut bool) {
+		d := wire.Decoder{B: rows}
+		var table Table
+		for range 8 {
+			var ty Type
+			ty.Decode(&d)
+			table.Types = append(table.Types, ty)
+		}
+		if table.Check() != nil {
+			return
+		}
+		var s Signature
+		s.Decode(&d)
+		var words []uint64
+		for len(raw) >= 8 {
+			words = append(words, uintOf(raw[:8]))
+			raw = raw[8:]
+		}
+		for _, exit := range []bool{false, true} {
+			args, _ := s.Values(&table, exit, words, cut)
+			for _, a := range args {
+				if len(args) < 100 && len(rows) < 4096 {
+					Format{Elements: 4, Bytes: 20}.Append(nil, a.Value)
+				}
+			}
+		}
+	})
+}
+
+// TestPairs follows calls through tail calls, longjmp and ends without beginnings.
+func TestPairs(t *testing.T) {
+	sigs := map[uint32]*Signature{1: {Number: 1, Name: "f", Returns: true}, 2: {Number: 2, Name: "g", Returns: true}}
+	in := func(fn uint32, sp, ret, tsc uint64) Record { return Record{Func: fn, SP: sp, Ret: ret, TSC: tsc} }
+	out := func(fn uint32, sp, ret, tsc uint64) Record {
+		return Record{Exit: true, Func: fn, SP: sp, Ret: ret, TSC: tsc}
+	}
+	for name, c := range map[string]struct {
+		records []Record
+		want    []string
+	}{
+		"nested":   {[]Record{in(1, 100, 1, 1), in(2, 80, 2, 2), out(2, 80, 2, 3), out(1, 100, 1, 4)}, []string{"g 1 returned 1 0", "f 0 returned 3 1"}},
+		"tail":     {[]Record{in(1, 100, 1, 1), in(2, 100, 1, 2), out(2, 100, 1, 3), out(1, 100, 1, 4)}, []string{"g 1 returned 1 0", "f 0 returned 3 1"}},
+		"longjmp":  {[]Record{in(1, 100, 1, 1), in(2, 80, 2, 2), out(1, 100, 1, 4)}, []string{"g 1 left without returning 2 0", "f 0 returned 3 2"}},
+		"again":    {[]Record{in(1, 100, 1, 1), in(1, 100, 1, 5), out(1, 100, 1, 6)}, []string{"f 0 left without returning 4 0", "f 0 returned 1 0"}},
+		"before":   {[]Record{out(1, 100, 1, 1), in(2, 100, 1, 2)}, []string{"f 0 entered before 0 0", "g 0 unfinished 0 0"}},
+		"unwound":  {[]Record{in(1, 100, 1, 1), in(2, 80, 2, 2), in(2, 120, 2, 3), out(2, 120, 2, 4)}, []string{"g 1 left without returning 1 0", "f 0 left without returning 2 1", "g 0 returned 1 0"}},
+		"recursed": {[]Record{in(1, 100, 1, 1), in(1, 80, 1, 2), in(1, 60, 1, 3), out(1, 60, 1, 4), out(1, 80, 1, 5), out(1, 100, 1, 6)}, []string{"f 2 returned 1 0", "f 1 returned 3 1", "f 0 returned 5 3"}},
+	} {
+		p := NewPairer(sigs, 1)
+		var got []string
+		p.Ended = func(c *Call) error {
+			got = append(got, c.Sig.Name+" "+string(rune('0'+c.Depth))+" "+c.End.String()+" "+string(rune('0'+c.Stop-c.Start))+" "+string(rune('0'+c.Inner)))
+			return nil
+		}
+		for i := range c.records {
+			if err := p.Add(&c.records[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestBits takes bit fields out of bytes, also of nine.
+func TestBits(t *testing.T) {
+	b := []byte{0xff, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x7f}
+	for _, c := range []struct {
+		f    Field
+		kind Kind
+		want uint64
+	}{{Field{Bit: 4, Bits: 8}, Unsigned, 0x1f}, {Field{Bits: 8}, Signed, ^uint64(0)}, {Field{Bit: 4, Bits: 64}, Unsigned, 0xf07060504030201f}, {Field{Offset: 8, Bit: 6, Bits: 2}, Unsigned, 1}} {
+		if got, ok := bitField(b, &c.f, &Type{Kind: c.kind}); got != c.want || !ok {
+			t.Errorf("%+v: %#x, %v", c.f, got, ok)
+		}
+	}
+	if _, ok := bitField(b, &Field{Offset: 8, Bit: 6, Bits: 3}, &Type{}); ok {
+		t.Error("beyond the end")
+	}
+}

@@ -1,0 +1,232 @@
+package calls
+
+// End is how a call ended.
+type End uint8
+
+// The ends.
+const (
+	Returned   End = iota
+	LeftBehind     // by longjmp, an exception, or a jump: a return further out, or a call from further out, came first
+	Unfinished     // the recording or the thread ended inside
+	Unawaited      // its return was not awaited
+	BeforeArm      // a return without an entry: the function ran already when it was armed
+)
+
+// String words the end.
+func (e End) String() string {
+	names := [...]string{"returned", "left without returning", "unfinished", "return not captured", "entered before"}
+	if int(e) < len(names) {
+		return names[e]
+	}
+	return "unknown"
+}
+
+// Call is one call of a function.
+type Call struct {
+	Sig    *Signature
+	Thread uint32
+	Number uint64 // of the call within its thread, from 1, in the order of entries
+	Depth  int    // intercepted calls around it
+	Start  uint64 // TSC at entry
+	Stop   uint64 // TSC at the return, or when it was known to be left; 0: never
+	Inner  uint64 // of that time, ticks spent in intercepted calls below
+	SP     uint64 // where the return address lay
+	Caller uint64 // return address
+	Parent uint32 // function of the intercepted call around it, 0 none
+	End    End
+
+	entry, exit       []uint64
+	entryCut, exitCut bool
+}
+
+// In are the values captured at entry.
+func (c *Call) In(t *Table) ([]Argument, error) {
+	if c.End == BeforeArm {
+		return nil, nil
+	}
+	args, err := c.Sig.Values(t, false, c.entry, c.entryCut)
+	if c.Sig.Variadic && err == nil {
+		args = c.Sig.variadic(t, args)
+	}
+	return args, err
+}
+
+// Out are the values captured at return.
+func (c *Call) Out(t *Table) ([]Argument, error) {
+	if c.End != Returned && c.End != BeforeArm {
+		return nil, nil
+	}
+	return c.Sig.Values(t, true, c.exit, c.exitCut)
+}
+
+// Clone is a copy that stays good.
+func (c *Call) Clone() *Call {
+	d := *c
+	d.entry, d.exit = append([]uint64(nil), c.entry...), append([]uint64(nil), c.exit...)
+	return &d
+}
+
+// Pairer makes calls of the records of one thread. What Add hands out is good until it is called again.
+type Pairer struct {
+	// Entered is called for each call when it is entered, Ended when it has ended; both may be nil.
+	Entered, Ended func(*Call) error
+	Thread         uint32
+	sigs           map[uint32]*Signature
+	stack          []*Call
+	free           []*Call
+	number         uint64
+	last           uint64 // TSC
+	part           Record // what was put together of a record of several marks
+	parted         bool
+}
+
+// NewPairer makes one for a thread.
+func NewPairer(sigs map[uint32]*Signature, thread uint32) *Pairer {
+	return &Pairer{sigs: sigs, Thread: thread}
+}
+
+// Add takes the thread's next record.
+func (p *Pairer) Add(r *Record) error {
+	p.last = max(p.last, r.TSC)
+	if p.parted && (r.Func != p.part.Func || r.SP != p.part.SP || r.Exit != p.part.Exit) {
+		p.parted = false // its end was lost
+		part := p.part
+		part.More, part.Cut = false, true
+		if err := p.whole(&part); err != nil {
+			return err
+		}
+	}
+	if r.More || p.parted {
+		words := p.part.Words
+		if !p.parted {
+			words = words[:0]
+		}
+		words = append(words, r.Words...)
+		p.part, p.parted = *r, r.More
+		p.part.Words = words
+		if r.More {
+			return nil
+		}
+		return p.whole(&p.part)
+	}
+	return p.whole(r)
+}
+
+// whole takes a record that is complete.
+func (p *Pairer) whole(r *Record) error {
+	sig := p.sigs[r.Func]
+	if sig == nil {
+		return nil // of a function that another file defines
+	}
+	if r.Exit {
+		return p.returned(r, sig)
+	}
+	// What lies deeper in the stack than the new call's return address has been left; what lies in the same place
+	// as well, unless it is a tail call of another function: then the return address is the same.
+	for n := len(p.stack); n > 0; n = len(p.stack) {
+		top := p.stack[n-1]
+		if top.SP > r.SP || top.SP == r.SP && top.Caller == r.Ret && top.Sig.Returns && top.Sig != sig {
+			break
+		}
+		end := LeftBehind
+		if !top.Sig.Returns {
+			end = Unawaited
+		}
+		if err := p.pop(r.TSC, end); err != nil {
+			return err
+		}
+	}
+	p.number++
+	c := p.call()
+	*c = Call{Sig: sig, Thread: p.Thread, Number: p.number, Depth: len(p.stack), Start: r.TSC, SP: r.SP, Caller: r.Ret,
+		entry: append(c.entry[:0], r.Words...), exit: c.exit[:0], entryCut: r.Cut}
+	if n := len(p.stack); n > 0 {
+		c.Parent = p.stack[n-1].Sig.Number
+	}
+	p.stack = append(p.stack, c)
+	if p.Entered != nil {
+		return p.Entered(c)
+	}
+	return nil
+}
+
+// returned takes a return: of the innermost call of that function with that place of the return address.
+func (p *Pairer) returned(r *Record, sig *Signature) error {
+	at := -1
+	for i := len(p.stack) - 1; i >= 0 && p.stack[i].SP <= r.SP; i-- {
+		if p.stack[i].SP == r.SP && p.stack[i].Sig == sig {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		p.number++
+		c := p.call()
+		*c = Call{Sig: sig, Thread: p.Thread, Number: p.number, Depth: len(p.stack), Start: r.TSC, SP: r.SP, Caller: r.Ret, End: BeforeArm,
+			entry: c.entry[:0], exit: append(c.exit[:0], r.Words...), exitCut: r.Cut}
+		p.stack = append(p.stack, c)
+		if p.Entered != nil {
+			if err := p.Entered(c); err != nil {
+				return err
+			}
+		}
+		return p.pop(r.TSC, BeforeArm)
+	}
+	for len(p.stack) > at+1 {
+		top := p.stack[len(p.stack)-1]
+		// A tail call's function returns together with the one that made it: the same place, and the return of
+		// the outer one may be reported first.
+		end := LeftBehind
+		if !top.Sig.Returns {
+			end = Unawaited
+		}
+		if err := p.pop(r.TSC, end); err != nil {
+			return err
+		}
+	}
+	c := p.stack[at]
+	c.exit, c.exitCut = append(c.exit[:0], r.Words...), r.Cut
+	return p.pop(r.TSC, Returned)
+}
+
+// pop ends the innermost call.
+func (p *Pairer) pop(tsc uint64, end End) error {
+	n := len(p.stack) - 1
+	c := p.stack[n]
+	p.stack = p.stack[:n]
+	c.Stop, c.End = tsc, end
+	if n > 0 && tsc > c.Start {
+		p.stack[n-1].Inner += tsc - c.Start
+	}
+	p.free = append(p.free, c)
+	if p.Ended != nil {
+		return p.Ended(c)
+	}
+	return nil
+}
+
+// Finish ends the calls that are still open.
+func (p *Pairer) Finish() error {
+	for len(p.stack) > 0 {
+		top := p.stack[len(p.stack)-1]
+		end := Unfinished
+		if !top.Sig.Returns {
+			end = Unawaited
+		}
+		if err := p.pop(p.last, end); err != nil {
+			return err
+		}
+		top.Stop = 0
+	}
+	return nil
+}
+
+// call makes a Call or takes one that was used.
+func (p *Pairer) call() *Call {
+	if n := len(p.free); n > 0 {
+		c := p.free[n-1]
+		p.free = p.free[:n-1]
+		return c
+	}
+	return new(Call)
+}

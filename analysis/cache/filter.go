@@ -1,0 +1,116 @@
+package cache
+
+// filter takes whole executions through the first levels eight accesses at a time (filter_amd64.c), and lists what these
+// miss. What it knows of blocks are numbers in slices, which C may look at.
+type filter struct {
+	sim    *Simulator
+	d, i   *Cache       // i is nil where code is not simulated
+	plans  []filterPlan // by block
+	arena  []uint64     // fetches and groups of all blocks
+	runs   []uint64     // by block: executions
+	events []uint64
+	used   int // words of events that are filled
+}
+
+// filterPlan is what there is to be known of a block. It has the layout of C's.
+type filterPlan struct {
+	at              uint32
+	words           uint16 // 0: it is left to Go
+	fetches, groups uint8
+	latest          uint64
+}
+
+// The layout of the arena: see filter_amd64.h.
+const (
+	fetchWords = 2
+	lanes      = 8
+	groupWords = 28
+	groupLast  = 8
+	groupIndex = 16
+	groupOps   = 24
+	groupMasks = 26
+	mostOps    = 255
+	eventWords = 2
+	eventRoom  = 1 << 14
+)
+
+// newFilter returns nil where the processor, or what is simulated, is not made for it.
+func newFilter(s *Simulator) *filter {
+	h := s.h
+	if !haveVector() || s.latestD == nil || h.L1D.tags == nil || h.L1I != nil && (s.latestI == nil || h.L1I.tags == nil) {
+		return nil
+	}
+	return &filter{sim: s, d: h.L1D, i: h.L1I, events: make([]uint64, eventRoom)}
+}
+
+// plan makes a block known.
+func (f *filter) plan(id uint32, r *recipe) {
+	if n := int(id) + 1 - len(f.plans); n > 0 {
+		n += len(f.plans) / 2
+		f.plans = append(f.plans, make([]filterPlan, n)...)
+		f.runs = append(f.runs, make([]uint64, n)...)
+	}
+	if !r.fast || len(r.ops) > mostOps || len(r.fetches) > mostOps || r.words > 1<<15 {
+		return
+	}
+	p := filterPlan{at: uint32(len(f.arena)), words: uint16(r.words), fetches: uint8(len(r.fetches))}
+	for _, l := range r.fetches {
+		f.arena = append(f.arena, l.line, uint64(l.op))
+	}
+	for from := 0; from < len(r.plain); from += lanes {
+		p.groups++
+		var g [groupWords]uint64
+		for k, op := range r.plain[from:min(from+lanes, len(r.plain))] {
+			g[k], g[groupLast+k] = op.offset, uint64(op.last)
+			g[groupMasks] |= 1 << k
+			if op.word >= 0 {
+				g[groupIndex+k] = uint64(op.word)
+				g[groupMasks] |= 1 << (8 + k)
+			}
+			g[groupOps+k/4] |= uint64(op.op) << (k % 4 * 16)
+		}
+		f.arena = append(f.arena, g[:]...)
+	}
+	f.plans[id] = p
+}
+
+// stretch takes whole executions as far as it knows them and returns where it stopped.
+func (f *filter) stretch(words []uint64, at int) int {
+	for {
+		next := f.run(words, at)
+		for e := 0; e < f.used; e += eventWords {
+			f.event(f.events[e], f.events[e+1])
+		}
+		if next == at || f.used+eventWords*(mostOps+1) <= len(f.events) {
+			return next
+		}
+		at = next
+	}
+}
+
+// event goes on behind the first levels.
+func (f *filter) event(addr, what uint64) {
+	r := f.sim.recipes[what>>32]
+	op := &r.ops[uint32(what)]
+	if op.kind == opFetch {
+		f.sim.fetchMissed(&r.ins[op.ins], op.offset, uint64(op.size))
+		return
+	}
+	f.sim.missed(&r.ins[op.ins], addr, uint64(op.size), op.store)
+}
+
+// settle gives the recipes the executions that were counted.
+func (f *filter) settle(recipes []*recipe) {
+	for id, n := range f.runs {
+		if n > 0 {
+			recipes[id].runs += n
+			f.runs[id] = 0
+		}
+	}
+}
+
+// NoVector has simulators of the options do everything one by one: for tests and measurements.
+func (o Options) NoVector() Options {
+	o.oneByOne = true
+	return o
+}

@@ -1,0 +1,80 @@
+package live
+
+import (
+	"alleria/abp"
+	"alleria/analysis"
+	"alleria/analysis/cache"
+	"alleria/analysis/calls"
+	"alleria/analysis/paths"
+	"alleria/analysis/reuse"
+	"alleria/analysis/stream"
+)
+
+// callsAnalysis follows calls.
+type callsAnalysis struct{ b *calls.Builder }
+
+func newCalls(p *abp.Process) *callsAnalysis {
+	return &callsAnalysis{calls.NewBuilder(p, calls.Query{})}
+}
+
+func (a *callsAnalysis) Thread() stream.Sink              { return a.b.Thread() }
+func (a *callsAnalysis) Add(s stream.Sink, scale float64) { a.b.Add(s.(*calls.Tracker), scale) }
+func (a *callsAnalysis) Result() Result                   { return a.b.Tree() }
+
+// caches simulates caches.
+type caches struct{ all *cache.Totals }
+
+func newCaches(p *abp.Process, o cache.Options) *caches { return &caches{cache.NewTotals(p, o)} }
+
+func (a *caches) Thread() stream.Sink              { return a.all.Thread() }
+func (a *caches) Add(s stream.Sink, scale float64) { a.all.Add(s.(*cache.Simulator), scale) }
+func (a *caches) Result() Result                   { return a.all.Result() }
+
+// distances counts reuse distances.
+type distances struct{ all *reuse.Totals }
+
+// counting is a counter and what feeds it.
+type counting struct {
+	stream.Sink
+	c *reuse.Counter
+}
+
+func newReuse(p *abp.Process, line uint64, sample int) *distances {
+	return &distances{reuse.NewTotals(p, reuse.Options{Line: line, Limit: sample})}
+}
+
+func (a *distances) Thread() stream.Sink {
+	c, sink := a.all.Thread()
+	return &counting{sink, c}
+}
+
+func (a *distances) Add(s stream.Sink, scale float64) { a.all.Add(s.(*counting).c, scale) }
+func (a *distances) Result() Result                   { return a.all.Result() }
+
+// heat counts accesses by address.
+type heat struct {
+	p     *abp.Process
+	block uint64
+	all   *analysis.Heat
+}
+
+func newHeat(p *abp.Process, block uint64) *heat { return &heat{p, block, analysis.NewHeat(block)} }
+
+func (a *heat) Thread() stream.Sink { return analysis.NewHeatCount(a.block) }
+
+func (a *heat) Add(s stream.Sink, scale float64) {
+	h := s.(*analysis.HeatCount).Heat()
+	h.Scaled(scale)
+	a.all.Merge(h)
+}
+
+func (a *heat) Result() Result { return heatResult(a.p, a.all) }
+
+// pathAnalysis counts paths.
+type pathAnalysis struct{ all *paths.Totals }
+
+func newPaths(p *abp.Process) *pathAnalysis { return &pathAnalysis{paths.NewTotals(p)} }
+
+func (a *pathAnalysis) Thread() stream.Sink              { return a.all.Thread() }
+func (a *pathAnalysis) Add(s stream.Sink, scale float64) { a.all.Add(s.(*paths.Counter), scale) }
+func (a *pathAnalysis) Result() Result                   { return a.all.Result() }

@@ -1,0 +1,141 @@
+package live
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"alleria/abp"
+	"alleria/analysis/stream"
+)
+
+// Process is one program image of a process with what is analysed of it.
+type Process struct {
+	proc    *abp.Process
+	members []*member // immutable
+
+	mu      sync.Mutex
+	threads map[*Thread]bool // that have not ended; guarded by mu
+}
+
+// member is an analysis with what became of it.
+type member struct {
+	spec   Spec
+	a      Analysis              // its methods are called with Process.mu held
+	failed atomic.Pointer[error] // it is over
+	took   atomic.Int64          // nanoseconds
+}
+
+// NewProcess begins with some analyses of a process, whose tables may grow.
+func NewProcess(proc *abp.Process, specs []Spec) *Process {
+	p := &Process{proc: proc, threads: make(map[*Thread]bool)}
+	for _, s := range specs {
+		if slices.ContainsFunc(p.members, func(m *member) bool { return m.spec.Kind == s.Kind }) {
+			continue // another view of the same
+		}
+		m := &member{spec: s}
+		m.guard(func() { m.a = s.make(proc) })
+		p.members = append(p.members, m)
+	}
+	return p
+}
+
+// Thread begins with an application thread.
+func (p *Process) Thread(number uint32) *Thread {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := &Thread{p: p, number: number, sinks: make([]stream.Sink, len(p.members))}
+	t.state.Process, t.state.Thread = p.proc, number
+	for i, m := range p.members {
+		m.guard(func() { t.sinks[i] = m.a.Thread() })
+	}
+	p.threads[t] = true
+	return t
+}
+
+// feed hands what a thread has taken apart to its sinks.
+func (p *Process) feed(t *Thread) {
+	if len(t.parts) == 0 {
+		return
+	}
+	for i, m := range p.members {
+		m.guard(func() { feed(t.sinks[i], t.parts) })
+	}
+}
+
+// End adds up what was found of a thread, whose records have all been consumed. scale is what they stand for: 1 for all
+// that it did.
+func (p *Process) End(t *Thread, scale float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t.done {
+		return
+	}
+	t.done = true
+	delete(p.threads, t)
+	for i, m := range p.members {
+		m.guard(func() { m.a.Add(t.sinks[i], scale) })
+	}
+	t.sinks = nil
+}
+
+// guard runs some of an analysis. If it panics the analysis is over, with nothing else touched.
+func (m *member) guard(f func()) {
+	if m.failed.Load() != nil {
+		return
+	}
+	began := time.Now()
+	defer func() {
+		m.took.Add(int64(time.Since(began)))
+		if v := recover(); v != nil {
+			err := fmt.Errorf("%v, at %s", v, panicPlace())
+			m.failed.CompareAndSwap(nil, &err)
+		}
+	}()
+	f()
+}
+
+// panicPlace is the innermost place of our code below a panic that is being recovered, which is not the runtime's.
+func panicPlace() string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d (%s)", filepath.Base(f.File), f.Line, f.Function)
+		}
+		if !more {
+			return "a place that is not known"
+		}
+	}
+}
+
+// Outcome is what became of one analysis.
+type Outcome struct {
+	Spec   Spec
+	Result Result // nil: it failed
+	Err    error
+	Took   time.Duration // of processing threads
+}
+
+// Finish returns what was found, once all threads have ended.
+func (p *Process) Finish() []Outcome {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []Outcome
+	for _, m := range p.members {
+		o := Outcome{Spec: m.spec}
+		m.guard(func() { o.Result = m.a.Result() })
+		if err := m.failed.Load(); err != nil {
+			o.Result, o.Err = nil, *err
+		}
+		o.Took = time.Duration(m.took.Load())
+		out = append(out, o)
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package paths
+
+import (
+	"alleria/abp"
+	"alleria/analysis/calls"
+)
+
+// Bounds of what is kept. Paths that reach one end there.
+const (
+	maxRuns  = 1 << 10 // of a path
+	maxNodes = 1 << 22 // of a thread
+)
+
+// Counter counts the paths of one thread. It is a stream.Sink.
+type Counter struct {
+	follow *calls.Observed
+	blocks []*blockPlan // by number
+	trie   trie
+}
+
+// blockPlan says where the runs of a block begin and end.
+type blockPlan struct {
+	jumps []int // its instructions that are jumps, in order
+}
+
+// newCounter begins with a thread.
+func newCounter(b *calls.Builder) *Counter {
+	c := &Counter{trie: newTrie()}
+	c.follow = b.Observed(c.step, func(_ int32, s *calls.State) { c.trie.end(s.Node) })
+	return c
+}
+
+// Stretch follows whole executions.
+func (c *Counter) Stretch(state *abp.Exec, words []uint64) { c.follow.Stretch(state, words) }
+
+// Single follows an execution that may be cut or emulated.
+func (c *Counter) Single(x *abp.Exec) { c.follow.Single(x) }
+
+// Gap says that records are missing in front of what comes.
+func (c *Counter) Gap() { c.follow.Gap() }
+
+// finish ends all paths: the thread has ended.
+func (c *Counter) finish() { c.follow.Finish() }
+
+// step follows some instructions of one function.
+//
+// A state with a node and From is one whose last instruction was a jump, at From: what comes begins a run.
+func (c *Counter) step(s *calls.Step) {
+	st, b := s.State(), s.Block
+	if st.Node == 0 || st.From != 0 {
+		c.begin(st, s.Running(), b.InsAddr(s.From))
+	}
+	from := s.From
+	for _, j := range c.plan(b).jumps {
+		if j < from || j >= s.To {
+			continue
+		}
+		c.trie.add(st.Node, uint64(j+1-from), b.InsAddr(j))
+		from, st.From = j+1, b.InsAddr(j)
+		if from < s.To {
+			c.begin(st, s.Running(), b.InsAddr(from))
+		}
+	}
+	if from < s.To {
+		c.trie.add(st.Node, uint64(s.To-from), 0)
+	}
+	if s.Returned() {
+		c.trie.end(st.Node)
+		*st = calls.State{}
+	}
+}
+
+// begin begins a run at an address, and a path if none goes on.
+func (c *Counter) begin(st *calls.State, fn int32, addr uint64) {
+	n := &c.trie.all[st.Node]
+	if st.Node != 0 && (addr <= st.From || n.depth >= maxRuns || len(c.trie.all) >= maxNodes || n.fn != fn) {
+		c.trie.end(st.Node)
+		st.Node = 0
+	}
+	st.Node, st.From = c.trie.child(st.Node, fn, addr), 0
+	c.trie.all[st.Node].met++
+}
+
+// plan finds the jumps of a block.
+func (c *Counter) plan(b *abp.Block) *blockPlan {
+	for int(b.ID) >= len(c.blocks) {
+		c.blocks = append(c.blocks, make([]*blockPlan, int(b.ID)+1-len(c.blocks)+len(c.blocks)/2)...)
+	}
+	if p := c.blocks[b.ID]; p != nil {
+		return p
+	}
+	p := new(blockPlan)
+	for i := range b.Ins {
+		if isJump(b.InsCode(i)) {
+			p.jumps = append(p.jumps, i)
+		}
+	}
+	c.blocks[b.ID] = p
+	return p
+}
+
+// isJump tells jumps, conditional or not, by prefixes and opcode.
+func isJump(code []byte) bool {
+	i := 0
+	for i < len(code) && isPrefix(code[i]) {
+		i++
+	}
+	if i >= len(code) {
+		return false
+	}
+	next := byte(0)
+	if i+1 < len(code) {
+		next = code[i+1]
+	}
+	switch op := code[i]; {
+	case op&0xf0 == 0x70, op >= 0xe0 && op <= 0xe3, op == 0xe9, op == 0xeb:
+		return true
+	case op == 0x0f:
+		return next&0xf0 == 0x80
+	case op == 0xff:
+		return next>>3&7 == 4 || next>>3&7 == 5
+	}
+	return false
+}
+
+// isPrefix reports whether a byte is a legacy prefix or a REX prefix.
+func isPrefix(b byte) bool {
+	switch b {
+	case 0x66, 0x67, 0xf2, 0xf3, 0x2e, 0x36, 0x3e, 0x26, 0x64, 0x65, 0xf0:
+		return true
+	}
+	return b&0xf0 == 0x40
+}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"alleria/abp"
+	"alleria/analysis"
+	"alleria/analysis/cache"
+	"alleria/analysis/calls"
+	"alleria/analysis/live"
+	"alleria/analysis/paths"
+	"alleria/analysis/reuse"
+	"alleria/config"
+)
+
+// analysisConfig is what analyses need to have recorded: every instruction or those that access memory, with
+// addresses or without.
+func analysisConfig(specs []live.Spec) (*config.Config, error) {
+	n := live.NeedsOf(specs)
+	o := config.OneOffOptions{}
+	if n.Code {
+		o.Select = "any"
+	}
+	fields := "none"
+	if n.Addresses {
+		fields = "address"
+	}
+	var err error
+	if o.Fields, err = config.ParseFields(fields); err != nil {
+		return nil, fmt.Errorf("what analyses need: %w", err)
+	}
+	c, _, err := config.OneOff(o)
+	if err != nil {
+		return nil, fmt.Errorf("what analyses need: %w", err)
+	}
+	return c, nil
+}
+
+// liveResult returns what was found of a process while it ran, nil if it was not analysed that way.
+func (a *app) liveResult(proc *abp.Process, kind string) (*live.File, live.Result, error) {
+	dir := filepath.Dir(proc.Main().Path())
+	f, r, err := live.Read(dir, kind)
+	if errors.Is(err, live.ErrNone) {
+		return nil, nil, nil
+	}
+	return f, r, err
+}
+
+// sayLive tells that a result was found while the program ran, and what it stands for.
+func (a *app) sayLive(proc *abp.Process, f *live.File) {
+	fmt.Fprintf(a.messages(), "alleria: %s of process %s as found while it ran\n", f.Named, proc.Name())
+	if s := f.Sampling; s != nil {
+		fmt.Fprintf(a.messages(), "alleria: counts are estimates, of %d bursts: a share of 50 %% is ± %.2g %%, one of 5 %% ± %.2g %% at most (95 %% confidence)\n",
+			s.Bursts, 100*s.Error(0.5), 100*s.Error(0.05))
+	}
+}
+
+// wholeOnly refuses filters of a result that cannot be taken apart any more.
+func (f *orderFlags) wholeOnly(proc *abp.Process) error {
+	if len(f.threads) > 0 || f.time != "" || len(f.windows) > 0 {
+		return usagef("process %s was analysed while it ran: --thread, --time and --window need a recorded profile", proc.Name())
+	}
+	return nil
+}
+
+// cacheOf simulates caches over a process's records, or returns what was found while it ran: with the
+// caches that were asked for then, other than which changed names none.
+func (a *app) cacheOf(p *abp.Profile, proc *abp.Process, f *orderFlags, o cache.Options, changed []string, progress *analysis.Progress) (*cache.Result, error) {
+	file, found, err := a.liveResult(proc, "cache")
+	if err != nil {
+		return nil, err
+	}
+	r, ok := found.(*cache.Result)
+	if !ok {
+		return cache.Simulate(p, proc, o, progress)
+	}
+	for _, name := range changed {
+		if name == "shared" || o.Shapes()[name] != r.Caches[name] {
+			return nil, usagef("process %s was analysed while it ran, with --%s %s; record it anew with another", proc.Name(), name, r.Caches[name])
+		}
+	}
+	a.sayLive(proc, file)
+	return r, f.wholeOnly(proc)
+}
+
+// reuseOf counts distances over a process's records, or returns what was found while it ran.
+func (a *app) reuseOf(p *abp.Profile, proc *abp.Process, f *orderFlags, o reuse.Options, changed []string, progress *analysis.Progress) (*reuse.Result, error) {
+	file, found, err := a.liveResult(proc, "reuse")
+	if err != nil {
+		return nil, err
+	}
+	r, ok := found.(*reuse.Result)
+	if !ok {
+		return reuse.Count(p, proc, o, progress)
+	}
+	if len(changed) > 0 && (o.Line != r.LineSize || slices.Contains(changed, "sample")) {
+		return nil, usagef("process %s was analysed while it ran, with lines of %d bytes; record it anew for others", proc.Name(), r.LineSize)
+	}
+	a.sayLive(proc, file)
+	return r, f.wholeOnly(proc)
+}
+
+// heatOf counts accesses of a process's records, or returns what was counted while it ran.
+func (h *heatmaps) heatOf(proc *abp.Process) (*analysis.Heat, error) {
+	file, found, err := h.liveResult(proc, "heatmap")
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := found.(*live.HeatResult); ok {
+		if q := &h.query; len(q.Threads)+len(q.Windows)+len(q.Functions) > 0 || !q.Code.All() || !q.Data.All() || !q.Time.All() {
+			return nil, usagef("process %s was analysed while it ran: filters need a recorded profile", proc.Name())
+		}
+		h.sayLive(proc, file)
+		return r.Heat(), nil
+	}
+	progress, stop := h.reading()
+	defer stop()
+	return analysis.HeatOf(h.profile, proc, h.query, h.block, progress)
+}
+
+// changedOf lists which of some flags were given.
+func changedOf(fl *pflag.FlagSet, names ...string) []string {
+	return slices.DeleteFunc(names, func(n string) bool { return !fl.Changed(n) })
+}
+
+// countedMethods shows what a run has counted that counted calls in the program's own threads; false for any other profile.
+func (a *app) countedMethods(path string, f *orderFlags, top int, json bool) (done bool, err error) {
+	err = openProfiles([]string{path}, func(profiles []*abp.Profile) error {
+		run := profiles[0].Run()
+		if run == nil {
+			return nil
+		}
+		all := []calls.MethodsJSON{}
+		for i := range run.Processes {
+			e := &run.Processes[i]
+			if e.Counted == nil || !slices.ContainsFunc(e.Counted.Functions, func(f abp.CountedFunction) bool { return f.Calls > 0 }) {
+				continue
+			}
+			done = true
+			if len(f.processes) == 0 || slices.Contains(f.processes, uint(e.Number)) {
+				all = append(all, methodsOf(e))
+			}
+		}
+		switch {
+		case !done:
+			return nil
+		case len(f.threads) > 0 || f.time != "" || len(f.windows) > 0:
+			return usagef("%s has counts of whole processes: --thread, --time and --window need a recorded profile", path)
+		case json:
+			return a.printJSON(all)
+		}
+		for i := range all {
+			a.printMethods(&all[i], top)
+		}
+		return nil
+	})
+	return done || err != nil, err
+}
+
+// methodsOf gives counts the form that trees of calls give.
+func methodsOf(e *abp.ProcessEntry) calls.MethodsJSON {
+	out := calls.MethodsJSON{Process: e.Number, Command: e.Command, Total: e.Counts, Functions: []calls.MethodJSON{}}
+	for _, f := range e.Counted.Functions {
+		m := calls.MethodJSON{Calls: f.Calls}
+		m.Name, m.Image = f.Name, f.Image
+		if m.Name == "" {
+			m.Name = calls.NoFunction
+		}
+		m.Exclusive.Instructions = f.Instructions
+		out.Functions = append(out.Functions, m)
+	}
+	return out
+}
+
+// printMethods prints counts of a process.
+func (a *app) printMethods(m *calls.MethodsJSON, top int) {
+	fmt.Fprintf(a.stdout, "Process %d: %s\n  %s instructions; what functions call is not counted for them\n\n", m.Process, strings.Join(m.Command, " "),
+		analysis.FormatExact(m.Total.Instructions))
+	t := analysis.NewTextTable("function", "image", "calls", "exclusive", "%")
+	t.Text = 2
+	for i := range m.Functions {
+		if top > 0 && i == top {
+			t.More = len(m.Functions) - i
+			break
+		}
+		f := &m.Functions[i]
+		t.Add(f.Name, f.Image, analysis.FormatExact(f.Calls), analysis.FormatExact(f.Exclusive.Instructions),
+			fmt.Sprintf("%.1f", 100*float64(f.Exclusive.Instructions)/float64(max(m.Total.Instructions, 1))))
+	}
+	t.Write(a.stdout, "  ")
+}
+
+// pathsCommand counts acyclic paths.
+func (a *app) pathsCommand() *cobra.Command {
+	var filter orderFlags
+	json, top := false, 20
+	c := &cobra.Command{
+		Use:   "paths PROFILE",
+		Short: "Count paths through functions: which ways hot code takes, as lines of source",
+		Long: `paths counts how often each path through a function was executed (Ball and Larus):
+from where it is entered, or from where a jump back leads, to where it returns or
+jumps back. Jumps to lower addresses are what cuts loops. Paths are shown as lines of
+source where images have debug information, else as addresses in the image's file.
+Code is followed as far as it was recorded: record with --select any, and with
+addresses, which tell what returns where.`,
+		Example: "  alleria record --analysis paths -o out -- ./tool\n  alleria analyze paths out",
+		Args:    oneProfile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if top < 0 {
+				return usagef("--top is a number from 0, not %d", top)
+			}
+			return openProfiles(args, func(profiles []*abp.Profile) error {
+				q, err := filter.query(profiles)
+				if err != nil {
+					return err
+				}
+				all := []*paths.Result{}
+				err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
+					r, err := a.pathsOf(profiles[0], proc, &filter, q, progress)
+					if err != nil {
+						return err
+					}
+					all = append(all, r)
+					if json {
+						return nil
+					}
+					return a.printPaths(proc, r, top)
+				})
+				if err != nil || !json {
+					return err
+				}
+				return a.printJSON(all)
+			})
+		},
+	}
+	fl := c.Flags()
+	fl.UintSliceVar(&filter.processes, "process", nil, "only these processes, by `number`")
+	fl.UintSliceVar(&filter.threads, "thread", nil, "only these threads, by `number` within their process")
+	fl.BoolVar(&json, "json", false, "print JSON, everything in it: a list of processes")
+	fl.IntVar(&top, "top", 20, "show this `number` of paths; 0: all")
+	return c
+}
+
+// pathsOf counts paths over a process's records, or returns what was counted while it ran.
+func (a *app) pathsOf(p *abp.Profile, proc *abp.Process, f *orderFlags, q abp.Query, progress *analysis.Progress) (*paths.Result, error) {
+	file, found, err := a.liveResult(proc, "paths")
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := found.(*paths.Result); ok {
+		a.sayLive(proc, file)
+		return r, f.wholeOnly(proc)
+	}
+	return paths.Count(p, proc, q.Threads, progress)
+}
+
+// printPaths prints paths with the lines that the images of the process have.
+func (a *app) printPaths(proc *abp.Process, r *paths.Result, top int) (err error) {
+	src := newSourceLines()
+	defer func() { err = errors.Join(err, src.close()) }()
+	return r.Write(a.stdout, top, func(path string, base, addr uint64) (string, int, bool) {
+		for i := range proc.Images() {
+			if img := &proc.Images()[i]; img.Path == path && img.Base == base {
+				file, line, ok := src.find(img, addr)
+				return filepath.Base(file), line, ok && file != ""
+			}
+		}
+		return "", 0, false
+	})
+}

@@ -1,0 +1,637 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"alleria/abp"
+	"alleria/abp/calls"
+	"alleria/analysis/intercepts"
+	"alleria/config"
+	"alleria/interceptors"
+	"alleria/internal/against"
+	"alleria/internal/symbols"
+)
+
+// interceptsFlags are the options of alleria intercepts.
+type interceptsFlags struct {
+	filter   queryFlags
+	where    []string
+	nested   bool
+	table    bool
+	json     bool
+	csv      bool
+	stats    bool
+	leaks    bool
+	live     bool
+	callers  bool
+	limit    uint64
+	elements int
+	text     int
+}
+
+// interceptsCommand prints captured calls.
+func (a *app) interceptsCommand() *cobra.Command {
+	var f interceptsFlags
+	c := &cobra.Command{
+		Use:   "intercepts PROFILE...",
+		Short: "Print captured calls: arguments, results, times; their statistics",
+		Args:  someProfiles,
+		RunE: func(_ *cobra.Command, args []string) error {
+			q, err := f.query()
+			if err != nil {
+				return err
+			}
+			if f.live {
+				return a.liveIntercepts(args, &f, q)
+			}
+			return openProfiles(args, func(profiles []*abp.Profile) error {
+				a.warnGaps(profiles)
+				return a.intercepts(profiles, &f, q)
+			})
+		},
+	}
+	fl := c.Flags()
+	fl.UintSliceVar(&f.filter.processes, "process", nil, "only these processes, by `number`")
+	fl.UintSliceVar(&f.filter.threads, "thread", nil, "only these threads, by `number` within their process")
+	fl.StringArrayVar(&f.filter.functions, "function", nil, "only calls of this `function`; * stands for anything; may be repeated")
+	fl.StringVar(&f.filter.time, "time", "", "only calls entered in this `range` of seconds since the start: 0.5-1.5")
+	fl.StringArrayVar(&f.where, "where", nil, "only calls for which this `condition` holds: fd=3, size>4096, path~/etc, result<0, box.width!=0; may be repeated")
+	fl.BoolVar(&f.nested, "nested", false, "print calls as they are entered, indented by depth, and how they are left")
+	fl.BoolVar(&f.table, "table", false, "print a table: seconds, thread, duration, depth, call")
+	fl.BoolVar(&f.json, "json", false, "print a line of JSON for each call, or one document with --stats and --leaks")
+	fl.BoolVar(&f.csv, "csv", false, "print comma-separated values")
+	fl.BoolVar(&f.stats, "stats", false, "print for each function: calls, times inside and exclusive, callers, and how values were distributed")
+	fl.BoolVar(&f.leaks, "leaks", false, "print the allocations that were never freed, from calls of malloc, free and their like")
+	fl.BoolVar(&f.live, "live", false, "follow a recording that is still going on, until it ends")
+	fl.BoolVar(&f.callers, "callers", false, "with each call, print where it was made")
+	fl.Uint64Var(&f.limit, "limit", 0, "print at most this `number` of calls")
+	fl.IntVar(&f.elements, "max-elements", 32, "print at most this `number` of elements of an array; 0: all")
+	fl.IntVar(&f.text, "max-string", 200, "print at most this `number` of bytes of a string; 0: all")
+	c.MarkFlagsMutuallyExclusive("nested", "table", "json", "csv")
+	c.MarkFlagsMutuallyExclusive("stats", "leaks", "live")
+	return c
+}
+
+// query makes the query of the flags.
+func (f *interceptsFlags) query() (*intercepts.Query, error) {
+	q := &intercepts.Query{Functions: f.filter.functions}
+	for _, n := range f.filter.threads {
+		q.Threads = append(q.Threads, uint32(n))
+	}
+	for _, w := range f.where {
+		c, err := intercepts.ParseCondition(w)
+		if err != nil {
+			return nil, usagef("--where %w", err)
+		}
+		q.Where = append(q.Where, c)
+	}
+	if t := f.filter.time; t != "" {
+		from, to, ok := strings.Cut(t, "-")
+		var err error
+		if q.From, err = seconds(from); err == nil && ok {
+			q.To, err = seconds(to)
+		}
+		if err != nil || !ok {
+			return nil, usagef("--time %s: two numbers of seconds with - between them are wanted, such as 0.5-1.5", t)
+		}
+	}
+	return q, nil
+}
+
+// seconds reads one end of a range of time, which may be left out.
+func seconds(s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	return strconv.ParseFloat(s, 64)
+}
+
+// meant tells whether a process is asked about.
+func (f *interceptsFlags) meant(p *abp.Process) bool {
+	for _, n := range f.filter.processes {
+		if uint32(n) == p.Number() {
+			return true
+		}
+	}
+	return len(f.filter.processes) == 0
+}
+
+// intercepts prints what the flags ask for.
+func (a *app) intercepts(profiles []*abp.Profile, f *interceptsFlags, q *intercepts.Query) error {
+	w := bufio.NewWriterSize(a.stdout, 64<<10)
+	names := intercepts.NewCallers()
+	defer names.Close()
+	var p callPrinter
+	switch {
+	case f.stats:
+		p = &statsPrinter{app: a, w: w, f: f, names: names, stats: intercepts.NewStats()}
+	case f.leaks:
+		p = &leaksPrinter{app: a, w: w, f: f, names: names, leaks: intercepts.NewLeaks()}
+	default:
+		p = f.printer(w, names)
+	}
+	some := false
+	left := f.limit
+	err := eachProcess(profiles, f, func(proc *abp.Process) error {
+		c, err := proc.Calls()
+		if err != nil || c == nil {
+			return err
+		}
+		defer func() { _ = c.Close() }() // read only
+		some = true
+		return intercepts.EachOf(proc, c, q, p.entries(), func(i *intercepts.Item) error {
+			if f.limit > 0 && !i.Entered {
+				if left == 0 {
+					return errLimit
+				}
+				left--
+			}
+			return p.call(i)
+		})
+	})
+	if err == errLimit {
+		err = nil
+	}
+	if err == nil {
+		err = p.end()
+	}
+	if ferr := w.Flush(); err == nil && ferr != nil {
+		err = fmt.Errorf("print calls: %w", ferr)
+	}
+	if err == nil && !some {
+		fmt.Fprintln(a.messages(), "alleria: no calls were captured: the configuration has no Intercept for any of these processes")
+	}
+	return err
+}
+
+// errLimit ends a list that is long enough.
+var errLimit = fmt.Errorf("the limit is reached")
+
+// eachProcess goes through the processes that are asked about.
+func eachProcess(profiles []*abp.Profile, f *interceptsFlags, do func(*abp.Process) error) error {
+	for _, p := range profiles {
+		for _, proc := range p.Processes() {
+			if !f.meant(proc) {
+				continue
+			}
+			if err := do(proc); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// callPrinter prints calls in some form.
+type callPrinter interface {
+	entries() bool // whether it wants to be told of entries as well
+	call(i *intercepts.Item) error
+	end() error
+}
+
+// printer is what the flags ask for of lists.
+func (f *interceptsFlags) printer(w *bufio.Writer, names *intercepts.Callers) callPrinter {
+	switch {
+	case f.json:
+		return &jsonPrinter{enc: json.NewEncoder(w), f: f, names: names}
+	case f.csv:
+		return &csvPrinter{w: csv.NewWriter(w), f: f, names: names}
+	}
+	return &textPrinter{w: w, f: f, names: names, format: calls.Format{Elements: f.elements, Bytes: f.text}}
+}
+
+// textPrinter prints a line for each call, or for each entry and end.
+type textPrinter struct {
+	w      *bufio.Writer
+	f      *interceptsFlags
+	names  *intercepts.Callers
+	format calls.Format
+	buf    []byte
+}
+
+func (p *textPrinter) entries() bool { return p.f.nested }
+func (p *textPrinter) end() error    { return nil }
+
+func (p *textPrinter) call(i *intercepts.Item) error {
+	p.buf = p.buf[:0]
+	switch {
+	case p.f.nested:
+		p.nested(i)
+	case p.f.table:
+		c := i.Call
+		p.buf = fmt.Appendf(p.buf, "%12.6f  %s/%d  %10s  %3d  ", i.Seconds(c.Start), abp.ProgramName(i.Process.Number(), i.Process.Generation()), c.Thread, durationOf(i), c.Depth)
+		p.buf = p.format.AppendCall(p.buf, c, i.Calls.Table)
+	default:
+		p.buf = p.format.AppendCall(p.buf, i.Call, i.Calls.Table)
+	}
+	if p.f.callers && (i.Entered || !p.f.nested) {
+		p.buf = append(append(p.buf, " from "...), p.names.Name(i.Process, i.Call.Caller)...)
+	}
+	p.buf = append(p.buf, '\n')
+	_, err := p.w.Write(p.buf)
+	return err
+}
+
+// nested appends an entry, or the end of a call under the brace that it opened.
+func (p *textPrinter) nested(i *intercepts.Item) {
+	c := i.Call
+	p.buf = fmt.Appendf(p.buf, "%s/%d ", abp.ProgramName(i.Process.Number(), i.Process.Generation()), c.Thread)
+	for range c.Depth {
+		p.buf = append(p.buf, "  "...)
+	}
+	if i.Entered {
+		p.buf = append(p.format.AppendEntry(p.buf, c, i.Calls.Table), " {"...)
+		return
+	}
+	p.buf = append(p.buf, "} "...)
+	p.buf = append(p.buf, c.Sig.Name...)
+	p.buf = p.format.AppendExit(append(p.buf, ' '), c, i.Calls.Table)
+}
+
+// durationOf is how long a call took, in words.
+func durationOf(i *intercepts.Item) string {
+	c := i.Call
+	if c.End != calls.Returned {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f us", 1e6*(i.Seconds(c.Stop)-i.Seconds(c.Start)))
+}
+
+// jsonPrinter prints a line of JSON for each call.
+type jsonPrinter struct {
+	enc   *json.Encoder
+	f     *interceptsFlags
+	names *intercepts.Callers
+}
+
+func (p *jsonPrinter) entries() bool { return false }
+func (p *jsonPrinter) end() error    { return nil }
+
+func (p *jsonPrinter) call(i *intercepts.Item) error {
+	return p.enc.Encode(intercepts.NewRow(i, p.names.Name(i.Process, i.Call.Caller)))
+}
+
+// csvPrinter prints rows; arguments as they are printed in text.
+type csvPrinter struct {
+	w     *csv.Writer
+	f     *interceptsFlags
+	names *intercepts.Callers
+	begun bool
+}
+
+func (p *csvPrinter) entries() bool { return false }
+
+func (p *csvPrinter) call(i *intercepts.Item) error {
+	if !p.begun {
+		p.begun = true
+		if err := p.w.Write([]string{"process", "thread", "call", "seconds", "duration", "depth", "function", "caller", "arguments", "result", "out", "end"}); err != nil {
+			return err
+		}
+	}
+	c, format := i.Call, calls.Format{Elements: p.f.elements, Bytes: p.f.text}
+	var in, out []string
+	result, took := "", ""
+	args, _ := c.In(i.Calls.Table)
+	for _, v := range args {
+		in = append(in, intercepts.ParamName(c.Sig, &v)+"="+string(format.Append(nil, v.Value)))
+	}
+	rest, _ := c.Out(i.Calls.Table)
+	for _, v := range rest {
+		if v.Param == calls.ResultParam {
+			result = string(format.Append(nil, v.Value))
+			continue
+		}
+		out = append(out, intercepts.ParamName(c.Sig, &v)+"="+string(format.Append(nil, v.Value)))
+	}
+	if c.End == calls.Returned {
+		took = fmt.Sprintf("%.9f", i.Seconds(c.Stop)-i.Seconds(c.Start))
+	}
+	return p.w.Write([]string{abp.ProgramName(i.Process.Number(), i.Process.Generation()), strconv.Itoa(int(c.Thread)), strconv.FormatUint(c.Number, 10),
+		fmt.Sprintf("%.9f", i.Seconds(c.Start)), took, strconv.Itoa(c.Depth), c.Sig.Name, p.names.Name(i.Process, c.Caller),
+		strings.Join(in, "; "), result, strings.Join(out, "; "), c.End.String()})
+}
+
+func (p *csvPrinter) end() error {
+	p.w.Flush()
+	return p.w.Error()
+}
+
+// statsPrinter prints statistics.
+type statsPrinter struct {
+	app   *app
+	w     *bufio.Writer
+	f     *interceptsFlags
+	names *intercepts.Callers
+	stats *intercepts.Stats
+}
+
+func (p *statsPrinter) entries() bool { return false }
+
+func (p *statsPrinter) call(i *intercepts.Item) error {
+	p.stats.Add(i, p.names.Name(i.Process, i.Call.Caller))
+	return nil
+}
+
+func (p *statsPrinter) end() error {
+	list := p.stats.List(10)
+	if p.f.json {
+		if list == nil {
+			list = []*intercepts.FunctionStats{}
+		}
+		return writeJSON(p.w, list)
+	}
+	for _, f := range list {
+		fmt.Fprintf(p.w, "%s: %d calls, %d returned; %.6f s inside, %.6f s of it exclusive, %.1f to %.1f us a call\n",
+			f.Function, f.Calls, f.Returned, f.Total, f.Self, 1e6*f.Min, 1e6*f.Max)
+		for i := range f.Values {
+			v := &f.Values[i]
+			fmt.Fprintf(p.w, "  %s:", v.Name)
+			if v.Mean != nil {
+				fmt.Fprintf(p.w, " %g to %g, mean %.6g;", *v.Min, *v.Max, *v.Mean)
+			}
+			more := ""
+			if v.More {
+				more = " or more"
+			}
+			fmt.Fprintf(p.w, " %d%s distinct\n", v.Distinct, more)
+			for _, c := range v.Top {
+				fmt.Fprintf(p.w, "    %10d  %s\n", c.Count, c.Value)
+			}
+		}
+		for i, c := range f.Callers {
+			if i == 0 {
+				fmt.Fprintln(p.w, "  callers:")
+			}
+			fmt.Fprintf(p.w, "    %10d  %s\n", c.Count, c.Value)
+		}
+	}
+	return nil
+}
+
+// leaksPrinter prints the allocations that were never freed.
+type leaksPrinter struct {
+	app   *app
+	w     *bufio.Writer
+	f     *interceptsFlags
+	names *intercepts.Callers
+	leaks *intercepts.Leaks
+}
+
+func (p *leaksPrinter) entries() bool { return true }
+
+func (p *leaksPrinter) call(i *intercepts.Item) error {
+	p.leaks.Add(i)
+	return nil
+}
+
+// leak is an allocation as --json prints it.
+type leak struct {
+	Process  uint32  `json:"process"`
+	Thread   uint32  `json:"thread"`
+	Call     uint64  `json:"call"`
+	Function string  `json:"function"`
+	Seconds  float64 `json:"seconds"`
+	Address  string  `json:"address"`
+	Bytes    uint64  `json:"bytes"`
+	Caller   string  `json:"caller"`
+}
+
+// leakSum is the document of --leaks --json.
+type leakSum struct {
+	Allocations uint64 `json:"allocations"`
+	Freed       uint64 `json:"freed"`
+	Bytes       uint64 `json:"bytes"`      // of all
+	LiveBytes   uint64 `json:"live_bytes"` // of those that were not freed
+	Live        []leak `json:"live"`
+}
+
+func (p *leaksPrinter) end() error {
+	sum := leakSum{Allocations: p.leaks.Allocations, Freed: p.leaks.Freed, Bytes: p.leaks.Bytes, Live: []leak{}}
+	for _, l := range p.leaks.Live() {
+		sum.LiveBytes += l.Size
+		sum.Live = append(sum.Live, leak{l.Process, l.Thread, l.Call, l.By, l.Seconds, fmt.Sprintf("%#x", l.Address), l.Size, p.names.Name(l.Of, l.Caller)})
+	}
+	if p.f.json {
+		return writeJSON(p.w, sum)
+	}
+	fmt.Fprintf(p.w, "%d allocations of %d bytes, %d freed; never freed: %d, of %d bytes\n", sum.Allocations, sum.Bytes, sum.Freed, len(sum.Live), sum.LiveBytes)
+	for _, l := range sum.Live {
+		fmt.Fprintf(p.w, "%10d bytes at %s by %s, called from %s (process %d, thread %d, after %.6f s)\n", l.Bytes, l.Address, l.Function, l.Caller, l.Process, l.Thread, l.Seconds)
+	}
+	return nil
+}
+
+// livePause is how long a follower waits for more.
+const livePause = 100 * time.Millisecond
+
+// liveIntercepts follows a run's calls while they are recorded, as strace does: each is printed when it has ended.
+//
+// The files are read again from where they ended the last time: what the recorder appends is whole blocks.
+func (a *app) liveIntercepts(paths []string, f *interceptsFlags, q *intercepts.Query) error {
+	if len(paths) != 1 {
+		return usagef("--live follows one run")
+	}
+	w := bufio.NewWriter(a.stdout)
+	names := intercepts.NewCallers()
+	defer names.Close()
+	p := f.printer(w, names)
+	followed := make(map[string]*abp.CallFollower)
+	defer func() {
+		for _, c := range followed {
+			_ = c.Close() // read only
+		}
+	}()
+	for {
+		run, err := abp.ReadRun(paths[0])
+		over := err == nil && run.Outcome.State != abp.OutcomeRunning
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, abp.ErrCorrupt) {
+			return err
+		}
+		if err := a.followOnce(paths[0], f, q, p, followed, over); err != nil {
+			return err
+		}
+		if err := w.Flush(); err != nil {
+			return fmt.Errorf("print calls: %w", err)
+		}
+		if over {
+			return p.end()
+		}
+		time.Sleep(livePause)
+	}
+}
+
+// followOnce prints what has come since the last time; over: nothing will come any more.
+func (a *app) followOnce(path string, f *interceptsFlags, q *intercepts.Query, p callPrinter, followed map[string]*abp.CallFollower, over bool) error {
+	profile, err := abp.Open(path)
+	if err != nil {
+		if over {
+			return &statusError{statusUsage, err}
+		}
+		return nil // not begun yet, or half of a section is there
+	}
+	defer func() { _ = profile.Close() }() // read only
+	for _, proc := range profile.Processes() {
+		if !f.meant(proc) {
+			continue
+		}
+		c := followed[proc.Name()]
+		if c == nil {
+			if c, err = proc.FollowCalls(); err != nil || c == nil {
+				if over && err != nil {
+					return err
+				}
+				continue
+			}
+			followed[proc.Name()] = c
+		}
+		hand := func(entered bool) func(*calls.Call) error {
+			return func(call *calls.Call) error {
+				i := &intercepts.Item{Process: proc, Calls: c.Calls(), Call: call, Entered: entered}
+				if !q.Chooses(i) {
+					return nil
+				}
+				return p.call(i)
+			}
+		}
+		h := abp.CallHandler{Ended: hand(false)}
+		if p.entries() {
+			h.Entered = hand(true)
+		}
+		if err := c.Next(h, over); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prototypeFlags name files that declare functions of which there is no debug information.
+type prototypeFlags struct {
+	headers    []string
+	prototypes []string
+}
+
+func (f *prototypeFlags) register(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&f.headers, "header", nil, "take prototypes of functions from this C `file`; may be repeated")
+	fl.StringArrayVar(&f.prototypes, "prototypes", nil, "take prototypes of functions from this `file` in ltrace's language; may be repeated")
+}
+
+// load reads the files; nil if there are none.
+func (f *prototypeFlags) load() (*interceptors.Declarations, error) {
+	if len(f.prototypes)+len(f.headers) == 0 {
+		return nil, nil
+	}
+	d := &interceptors.Declarations{}
+	for _, name := range f.prototypes {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, usagef("--prototypes: %w", err)
+		}
+		if err := d.ParsePrototypes(name, string(text)); err != nil {
+			return nil, usagef("--prototypes: %w", err)
+		}
+	}
+	for _, name := range f.headers {
+		if err := d.Header(name); err != nil {
+			return nil, usagef("--header: %w", err)
+		}
+	}
+	return d, nil
+}
+
+// newIntercepts writes a configuration that captures calls of functions, with their types written out.
+func (a *app) newIntercepts(f *newFlags) error {
+	if f.program == "" {
+		return usagef("--intercept looks functions up in a program: alleria new --intercept FUNCTION PROGRAM")
+	}
+	t, err := openTarget(f.program)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	c := interceptors.NewCompiler()
+	if c.Added, err = f.load(); err != nil {
+		return err
+	}
+	e := interceptors.NewExplicit(c)
+	byImage := make(map[string][]string)
+	var images []string
+	for _, name := range f.intercepts {
+		image, lines, err := interceptLines(t, c, e, name, f.depth)
+		if err != nil {
+			return err
+		}
+		if byImage[image] == nil {
+			images = append(images, image)
+		}
+		byImage[image] = append(byImage[image], lines...)
+	}
+	var w configWriter
+	w.put(0, `<AlleriaConfig version="1.0"`)
+	w.put(0, `    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`)
+	w.put(0, `    xsi:noNamespaceSchemaLocation="alleria.xsd">`)
+	w.comment(1, "What calls of functions are given and return. in: as at entry, out: as at return. Leave out what is of no interest.")
+	if types := e.Types(); len(types) > 0 {
+		w.put(1, "<Types>")
+		for _, lines := range types {
+			w.lines(2, strings.Split(lines, "\n"))
+		}
+		w.put(1, "</Types>")
+	}
+	w.lines(1, []string{"<Window>", "  <Profile>", "    <Process>", "      <Thread>"})
+	for _, image := range images {
+		w.put(5, "<Image %s>", image)
+		w.lines(6, byImage[image])
+		w.put(5, "</Image>")
+	}
+	w.lines(1, []string{"      </Thread>", "    </Process>", "  </Profile>", "</Window>"})
+	w.put(0, "</AlleriaConfig>")
+	if _, _, err := config.Parse("(options)", w.Bytes()); err != nil {
+		return fmt.Errorf("the configuration that describes these functions is wrong, which is a fault of alleria: %w", err)
+	}
+	if f.output == "" {
+		_, err := a.stdout.Write(w.Bytes())
+		return err
+	}
+	return f.write(a, w.Bytes())
+}
+
+// interceptLines finds a function and gives the lines of its Function, and the attribute of its Image.
+func interceptLines(t *against.Target, c *interceptors.Compiler, e *interceptors.Explicit, name string, depth int) (image string, lines []string, err error) {
+	function, where := config.SplitFunction(name)
+	for _, im := range t.Images() {
+		if where != "" && !im.Key.HasName(where) && !im.Key.HasPath(where) {
+			continue
+		}
+		for _, fn := range im.Find(function, false) {
+			if fn.Kind == symbols.PLT {
+				continue
+			}
+			p := c.Known(im.Image, im.Key.System, fn, fn.Addr, function, depth)
+			if p == nil {
+				return "", nil, usagef("--intercept %s: there are neither debug information nor a known prototype of it; --header FILE or --prototypes FILE gives one", name)
+			}
+			image = "name=" + quoted(im.Name)
+			if im.Key.Main {
+				image = `main="true"`
+			}
+			lines = append(lines, "<Function name="+quoted(function)+">")
+			for _, line := range e.Intercept(p) {
+				lines = append(lines, "  "+line)
+			}
+			return image, append(lines, "</Function>"), nil
+		}
+	}
+	return "", nil, usagef("--intercept %s: neither the program nor its libraries have that function; alleria functions lists what there is", name)
+}

@@ -1,0 +1,213 @@
+package emit
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"alleria/abp"
+	"alleria/abp/calls"
+	"alleria/internal/records"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// callBlockBytes is how many bytes of records a block of calls gets before it is written.
+const callBlockBytes = 256 << 10
+
+// callFile is a process's file of captured calls. It is made with the first function that is intercepted.
+type callFile struct {
+	mu      sync.Mutex
+	out     *output                     // guarded by mu
+	enc     *zstd.Encoder               // guarded by mu
+	buf     []byte                      // guarded by mu
+	not     map[uint32]*calls.Signature // functions of which not all threads' calls are meant; guarded by mu
+	any     bool                        // there is a file, or was to be one; guarded by mu
+	records uint64                      // written; guarded by mu
+}
+
+// InterceptTypes writes the types of functions that are going to be intercepted: those of the table from number first on,
+// and the functions' signatures. It comes before the first mark of any of them.
+func (p *ProcessWriter) InterceptTypes(t *calls.Table, first calls.TypeID, sigs []*calls.Signature) error {
+	c := &p.calls
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.any = true
+	for _, s := range sigs {
+		if len(s.Threads) > 0 {
+			if c.not == nil {
+				c.not = make(map[uint32]*calls.Signature)
+			}
+			c.not[s.Number] = s
+		}
+	}
+	if p.run.opts.Discard {
+		return nil
+	}
+	if err := p.openCalls(); err != nil {
+		return err
+	}
+	var rows []byte
+	for id := int(first); id <= len(t.Types); id++ {
+		rows = abp.AppendType(rows, calls.TypeID(id), &t.Types[id-1])
+	}
+	for _, s := range sigs {
+		rows = abp.AppendSignature(rows, s)
+	}
+	if packed := c.enc.EncodeAll(rows, nil); len(packed) < len(rows) {
+		return c.out.section(abp.SectionTypes, abp.SectionZstd, packed)
+	}
+	return c.out.section(abp.SectionTypes, 0, rows)
+}
+
+// openCalls makes the file. calls.mu is held.
+func (p *ProcessWriter) openCalls() error {
+	c := &p.calls
+	if c.out != nil {
+		return nil
+	}
+	h := p.header
+	h.Type = abp.TypeInterceptors
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithSingleSegment(true))
+	if err != nil {
+		return fmt.Errorf("captured calls of process %d: %w", h.Process, err)
+	}
+	c.enc = enc
+	c.out, err = create(filepath.Join(p.Dir(), abp.InterceptorsFile), &h, &p.run.written)
+	return err
+}
+
+// meant tells whether a thread's calls of a function are meant.
+func (c *callFile) meant(fn, thread uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.not[fn]
+	return s == nil || slices.Contains(s.Threads, thread) != s.Except
+}
+
+// openCalls is a block of a thread's calls that a stream is filling.
+type openCalls struct {
+	block calls.Block
+	enc   calls.Encoder
+	meant map[uint32]bool // functions, as far as they were asked about
+}
+
+// takeCalls adds the calls among a thread's words, of whose marks the encoder has found the places.
+func (s *Stream) takeCalls(t *ThreadState, from Place, words []uint64, at []int) error {
+	var o *openCalls
+	for _, a := range at {
+		kind, n := records.SplitMark(words[a])
+		if kind != records.MarkCall {
+			continue
+		}
+		if o == nil {
+			o = s.callsOf(t.Number)
+		}
+		r, ok := calls.FromMark(words[a+1 : a+1+int(n)])
+		if !ok {
+			return fmt.Errorf("thread %d: mark of a call at word %d: %w", t.Number, a, calls.ErrCorrupt)
+		}
+		meant, known := o.meant[r.Func]
+		if !known {
+			meant = s.p.calls.meant(r.Func, t.Number)
+			o.meant[r.Func] = meant
+		}
+		if !meant {
+			continue
+		}
+		if o.enc.Count == 0 {
+			o.block.Chunk, o.block.Word = from.Chunk, from.Word+uint64(a)
+		}
+		o.enc.Add(&r)
+		if len(o.enc.B) >= callBlockBytes {
+			if err := s.p.writeCalls(o, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// callsOf is the block of a thread.
+func (s *Stream) callsOf(thread uint32) *openCalls {
+	for _, o := range s.calls {
+		if o.block.Thread == thread {
+			return o
+		}
+	}
+	o := &openCalls{block: calls.Block{Thread: thread}, meant: make(map[uint32]bool)}
+	s.calls = append(s.calls, o)
+	return o
+}
+
+// closeCalls writes the block of a thread, or of all with number 0.
+func (s *Stream) closeCalls(thread uint32) error {
+	for _, o := range s.calls {
+		if thread != 0 && o.block.Thread != thread {
+			continue
+		}
+		if err := s.p.writeCalls(o, s.p.thread(o.block.Thread)); err != nil {
+			return err
+		}
+	}
+	if thread == 0 && len(s.calls) > maxOpen {
+		s.calls = s.calls[:0] // of threads that may be gone
+	}
+	return nil
+}
+
+// writeCalls writes a block and begins the next.
+func (p *ProcessWriter) writeCalls(o *openCalls, t *ThreadState) error {
+	if o.enc.Count == 0 {
+		return nil
+	}
+	defer o.enc.Reset()
+	t.mu.Lock()
+	o.block.OSID = t.osid
+	t.mu.Unlock()
+	c := &p.calls
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.out == nil {
+		return nil
+	}
+	b := &o.block
+	b.First, b.Last, b.Records, b.Raw, b.Zstd = o.enc.First, o.enc.Last, o.enc.Count, uint32(len(o.enc.B)), p.run.opts.Level >= 0
+	c.records += uint64(b.Records)
+	c.buf = b.Append(c.buf[:0])
+	if b.Zstd {
+		c.buf = c.enc.EncodeAll(o.enc.B, c.buf)
+	} else {
+		c.buf = append(c.buf, o.enc.B...)
+	}
+	return c.out.section(abp.SectionInterceptors, 0, c.buf)
+}
+
+// finishCalls closes the file.
+func (p *ProcessWriter) finishCalls(end *abp.EndInfo) error {
+	c := &p.calls
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.out == nil {
+		return nil
+	}
+	e := *end
+	e.Counts = abp.Counts{}
+	out := c.out
+	c.out = nil
+	return out.finish(&e)
+}
+
+// CallRecords is how many entries and returns of intercepted functions were written so far, in all processes.
+func (r *Run) CallRecords() (n uint64) {
+	r.mu.Lock()
+	procs := slices.Clone(r.proc)
+	r.mu.Unlock()
+	for _, p := range procs {
+		p.calls.mu.Lock()
+		n += p.calls.records
+		p.calls.mu.Unlock()
+	}
+	return n
+}

@@ -1,0 +1,272 @@
+package interceptors
+
+import (
+	"strings"
+
+	"alleria/abp/calls"
+	"alleria/internal/capture"
+)
+
+// The System V calling convention for AMD64, section 3.2.3: values are taken apart into words of eight bytes, each of a
+// class that says in what kind of register it travels.
+
+// class is the class of eight bytes.
+type class uint8
+
+const (
+	none class = iota
+	integer
+	sse
+	sseUp // the upper words of a vector register
+	x87   // with its upper word, the exponent
+	x87Up
+	complexX87
+	memory
+)
+
+// place is where a value is: its pieces, or, if hidden, the register with its address.
+type place struct {
+	pieces []piece
+	hidden bool
+}
+
+// piece is so many bytes of a value, from off on.
+type piece struct {
+	src        capture.Source
+	off, bytes uint32
+}
+
+// Registers of arguments, as x86 numbers them: rdi, rsi, rdx, rcx, r8, r9. Eight vector registers.
+const vectorArgs = 8
+
+func generalArgs() []uint32 { return []uint32{7, 6, 2, 1, 8, 9} }
+
+// Registers of results.
+const rax, rdx = 0, 2
+
+// locate gives each argument and the result its place.
+func (c *Compiler) locate(p *Prototype) (args []place, result place) {
+	general, vectors, stack := generalArgs(), uint32(0), uint32(0)
+	if p.Result != 0 {
+		result = c.resultPlace(p.Result)
+		if result.hidden {
+			general = general[1:]
+		}
+	}
+	for _, t := range p.Args {
+		ty := c.Table.Type(t)
+		if c.byRef[t] && len(general) > 0 {
+			args = append(args, place{hidden: true, pieces: []piece{{src: capture.Source{Kind: capture.GPR, N: general[0]}, bytes: 8}}})
+			general = general[1:]
+			continue
+		}
+		classes := c.classify(t)
+		ints, vecs := 0, 0
+		for _, k := range classes {
+			switch k {
+			case integer:
+				ints++
+			case sse:
+				vecs++
+			}
+		}
+		inMemory := len(classes) == 0 && ty.Size > 0 || len(classes) > 0 && classes[0] >= x87
+		if inMemory || ints > len(general) || int(vectors)+vecs > vectorArgs {
+			align := max(8, ty.Align)
+			stack = (stack + align - 1) &^ (align - 1)
+			args = append(args, place{hidden: c.byRef[t], pieces: []piece{{src: capture.Source{Kind: capture.Stack, N: stack}, bytes: max(ty.Size, 1)}}})
+			stack += (ty.Size + 7) &^ 7
+			continue
+		}
+		var pl place
+		for i, k := range classes {
+			off := uint32(8 * i)
+			switch k {
+			case integer:
+				pl.pieces = append(pl.pieces, piece{capture.Source{Kind: capture.GPR, N: general[0]}, off, 8})
+				general = general[1:]
+			case sse:
+				pl.pieces = append(pl.pieces, piece{capture.Source{Kind: capture.Vector, N: vectors}, off, vectorBytes(classes[i:], ty.Size-off)})
+				vectors++
+			}
+		}
+		args = append(args, pl)
+	}
+	return args, result
+}
+
+// vectorBytes is how many bytes of a vector register a value takes from its first word on.
+func vectorBytes(classes []class, left uint32) uint32 {
+	n := uint32(8)
+	for _, k := range classes[1:] {
+		if k != sseUp {
+			break
+		}
+		n += 8
+	}
+	return min(n, left)
+}
+
+// resultPlace is where a result is at return.
+func (c *Compiler) resultPlace(t calls.TypeID) place {
+	ty := c.Table.Type(t)
+	classes := c.classify(t)
+	if c.byRef[t] || len(classes) == 0 && ty.Size > 0 {
+		return place{hidden: true, pieces: []piece{{src: capture.Source{Kind: capture.GPR, N: rax}, bytes: 8}}}
+	}
+	var pl place
+	general, vectors := []uint32{rax, rdx}, uint32(0)
+	for i, k := range classes {
+		off := uint32(8 * i)
+		switch k {
+		case integer:
+			pl.pieces = append(pl.pieces, piece{capture.Source{Kind: capture.GPR, N: general[0]}, off, 8})
+			general = general[1:]
+		case sse:
+			pl.pieces = append(pl.pieces, piece{capture.Source{Kind: capture.Vector, N: vectors}, off, vectorBytes(classes[i:], ty.Size-off)})
+			vectors++
+		case x87:
+			pl.pieces = append(pl.pieces, piece{capture.Source{Kind: capture.X87}, off, 10})
+		case complexX87:
+			pl.pieces = append(pl.pieces, piece{capture.Source{Kind: capture.X87, N: uint32(i / 2)}, off, 10})
+		}
+	}
+	return pl
+}
+
+// classify gives the classes of a value's words; none at all: it travels in memory.
+func (c *Compiler) classify(t calls.TypeID) []class {
+	ty := c.Table.Type(t)
+	switch {
+	case t == 0:
+		return []class{integer} // a parameter of which nothing is known
+	case ty.Kind == calls.Void || ty.Size == 0:
+		return nil
+	case ty.Kind == calls.Struct && isComplexX87(ty):
+		return []class{complexX87, none, complexX87, none}
+	case ty.Kind == calls.Vector:
+		return vectorClasses(ty.Size)
+	case ty.Size > 16 && !c.wrapsVector(t):
+		return nil
+	}
+	classes := make([]class, (ty.Size+7)/8)
+	if !c.merge(classes, t, 0, 0) {
+		return nil
+	}
+	return merged(classes)
+}
+
+// merged is what becomes of a value's classes in the end (the "post merger cleanup").
+func merged(classes []class) []class {
+	for i, k := range classes {
+		switch {
+		case k == memory, k == x87Up && (i == 0 || classes[i-1] != x87):
+			return nil
+		case k == sseUp && (i == 0 || classes[i-1] != sse && classes[i-1] != sseUp):
+			classes[i] = sse
+		}
+	}
+	return classes
+}
+
+// isComplexX87 tells whether a record stands for a complex number of two long doubles.
+func isComplexX87(t *calls.Type) bool {
+	return t.Size == 32 && strings.Contains(strings.ToLower(t.Name), "complex") && len(t.Fields) == 2
+}
+
+// wrapsVector tells whether a record is nothing but one vector of more than 16 bytes.
+func (c *Compiler) wrapsVector(t calls.TypeID) bool {
+	ty := c.Table.Type(t)
+	for ty.Kind == calls.Struct && len(ty.Fields) == 1 {
+		ty = c.Table.Type(ty.Fields[0].Type)
+	}
+	return ty.Kind == calls.Vector
+}
+
+func vectorClasses(size uint32) []class {
+	k := make([]class, (size+7)/8)
+	for i := range k {
+		k[i] = sseUp
+	}
+	k[0] = sse
+	return k
+}
+
+// merge adds the classes of a part of a value, which begins at an offset; false: it has fields that are not aligned,
+// and travels in memory.
+func (c *Compiler) merge(classes []class, t calls.TypeID, at uint32, depth int) bool {
+	ty := c.Table.Type(t)
+	if depth > 16 {
+		return false
+	}
+	if ty.Align > 1 && at%ty.Align != 0 {
+		return false
+	}
+	switch ty.Kind {
+	case calls.Struct, calls.String, calls.Union:
+		for i := range ty.Fields {
+			f := &ty.Fields[i]
+			if f.Bits > 0 {
+				bit := 8*(at+f.Offset) + uint32(f.Bit)
+				put(classes, bit/64, integer)
+				put(classes, (bit+uint32(f.Bits)-1)/64, integer)
+				continue
+			}
+			if !c.merge(classes, f.Type, at+f.Offset, depth+1) {
+				return false
+			}
+		}
+		return true
+	case calls.Array:
+		size := c.Table.Type(ty.Elem).Size
+		for i := uint32(0); uint64(i) < ty.Count && size > 0 && int(at+i*size) < 8*len(classes); i++ {
+			if !c.merge(classes, ty.Elem, at+i*size, depth+1) {
+				return false
+			}
+		}
+		return true
+	case calls.Vector:
+		for i, k := range vectorClasses(ty.Size) {
+			put(classes, at/8+uint32(i), k)
+		}
+		return true
+	case calls.Float:
+		switch {
+		case ty.Size <= 8:
+			put(classes, at/8, sse)
+		case strings.Contains(ty.Name, "128"):
+			put(classes, at/8, sse)
+			put(classes, at/8+1, sseUp)
+		default:
+			put(classes, at/8, x87)
+			put(classes, at/8+1, x87Up)
+		}
+		return true
+	}
+	for off := uint32(0); off < ty.Size; off += 8 {
+		put(classes, (at+off)/8, integer)
+	}
+	put(classes, (at+ty.Size-1)/8, integer)
+	return true
+}
+
+// put merges a class into that of a word.
+func put(classes []class, i uint32, k class) {
+	if int(i) >= len(classes) {
+		return
+	}
+	old := &classes[i]
+	switch {
+	case *old == k || k == none:
+	case *old == none:
+		*old = k
+	case *old == memory || k == memory:
+		*old = memory
+	case *old == integer || k == integer:
+		*old = integer
+	case *old >= x87 || k >= x87:
+		*old = memory
+	default:
+		*old = sse
+	}
+}

@@ -1,0 +1,223 @@
+package interceptors
+
+import (
+	"debug/dwarf"
+	"errors"
+	"fmt"
+
+	"alleria/abp/calls"
+	"alleria/config"
+	"alleria/internal/capture"
+)
+
+// ErrUnfit is wrapped by errors that tell why a function cannot be intercepted as asked.
+var ErrUnfit = errors.New("cannot be captured")
+
+// Prototype is what is known of a function and wanted of its calls.
+type Prototype struct {
+	Args     []calls.TypeID // of all parameters up to the last that matters, in order; 0: an integer
+	Result   calls.TypeID   // 0: none
+	Captures []Wanted
+	// CaptureResult: the result is wanted too.
+	CaptureResult bool
+	Variadic      bool
+	Format        bool   // the last parameter is a format of printf, which says what the variable arguments are
+	MaxBytes      uint64 // of a call; 0: the default
+}
+
+// Wanted is an argument to be captured.
+type Wanted struct {
+	Name    string
+	Index   int // in Prototype.Args
+	Type    calls.TypeID
+	In, Out bool
+}
+
+// ResultName is the Variable of a pointer whose length is the function's result. No configuration can say it.
+const ResultName = "#result"
+
+// Capture is what is captured of a function: for the engine, and for readers.
+type Capture struct {
+	Program   *capture.Program
+	Signature calls.Signature
+}
+
+// pointerFacts is what is known of a pointer type besides what readers need.
+type pointerFacts struct {
+	max      uint64
+	endValid bool
+}
+
+// Compiler makes captures. Its table grows with the types that are used.
+type Compiler struct {
+	Table *calls.Table
+
+	facts   map[calls.TypeID]pointerFacts
+	byRef   map[calls.TypeID]bool // records that are passed by a hidden reference
+	config  map[any]calls.TypeID  // of types of a configuration
+	targets map[targetKey]*capture.Target
+	plain   map[config.Builtin]calls.TypeID
+	debug   map[*dwarf.Data]*debugInfo
+	shipped *Prototypes
+	// Added are declarations that come before those that are shipped; nil: none.
+	Added *Declarations
+}
+
+// NewCompiler makes one with an empty table.
+func NewCompiler() *Compiler {
+	return &Compiler{Table: &calls.Table{}, facts: make(map[calls.TypeID]pointerFacts), byRef: make(map[calls.TypeID]bool),
+		config: make(map[any]calls.TypeID), targets: make(map[targetKey]*capture.Target), plain: make(map[config.Builtin]calls.TypeID), debug: make(map[*dwarf.Data]*debugInfo)}
+}
+
+// build is one function's capture under way.
+type build struct {
+	c      *Compiler
+	p      *Prototype
+	out    *Capture
+	places []place // of the arguments
+	result place
+	byName map[string]int // of captures
+	exit   bool           // what is made now is captured at return
+}
+
+// Compile makes the capture of a function.
+func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
+	b := &build{c: c, p: p, out: &Capture{Program: &capture.Program{MaxBytes: uint32(config.DefaultCallBytes)}}, byName: make(map[string]int)}
+	if p.MaxBytes > 0 {
+		b.out.Program.MaxBytes = uint32(min(p.MaxBytes, 1<<31))
+	}
+	b.places, b.result = c.locate(p)
+	for i, w := range p.Captures {
+		if w.Name != "" {
+			b.byName[w.Name] = i
+		}
+	}
+	sig := &b.out.Signature
+	sig.Variadic, sig.Returns = p.Variadic, true
+	for i := range p.Captures {
+		w := &p.Captures[i]
+		sig.Params = append(sig.Params, calls.Param{Name: w.Name, Index: uint32(w.Index), Type: w.Type})
+		if !w.In {
+			continue
+		}
+		if err := b.slot(i, w.Type, b.places[w.Index]); err != nil {
+			return nil, fmt.Errorf("parameter %d: %w", w.Index, err)
+		}
+	}
+	if p.Format {
+		if err := b.variadic(); err != nil {
+			return nil, err
+		}
+	}
+	b.exit = true
+	if p.CaptureResult && p.Result != 0 {
+		sig.Result = calls.Param{Type: p.Result}
+		if err := b.slot(calls.ResultParam, p.Result, b.result); err != nil {
+			return nil, fmt.Errorf("result: %w", err)
+		}
+	}
+	for i := range p.Captures {
+		w := &p.Captures[i]
+		if !w.Out {
+			continue
+		}
+		pl, err := b.saved(b.places[w.Index])
+		if err == nil {
+			err = b.slot(i, w.Type, pl)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("parameter %d: %w", w.Index, err)
+		}
+	}
+	// The return is of interest also where nothing is captured at it: how long the call took.
+	b.out.Program.Returns = true
+	return b.out, nil
+}
+
+// slot appends a value: to the program its items, to the signature how they make the value.
+func (b *build) slot(param int, t calls.TypeID, pl place) error {
+	s := calls.Slot{Param: int32(param), Type: t, Hidden: pl.hidden}
+	var items []capture.Item
+	if pl.hidden {
+		size := b.c.Table.Type(t).Size
+		target := &capture.Target{Size: max(size, 1), Len: capture.Length{Kind: capture.Fixed, N: 1}, Max: max(size, config.DefaultPointerBytes)}
+		points, err := b.c.pointers(t)
+		if err != nil {
+			return err
+		}
+		target.Points = points
+		items = append(items, capture.Item{Src: pl.pieces[0].src, Bytes: 8, Points: []capture.Pointer{{Target: target}}})
+		s.Pieces = []calls.Piece{{Bytes: 8}}
+	} else {
+		var err error
+		if items, err = b.items(t, pl); err != nil {
+			return err
+		}
+		for _, p := range pl.pieces {
+			s.Pieces = append(s.Pieces, calls.Piece{Offset: p.off, Bytes: p.bytes})
+		}
+	}
+	if b.exit {
+		b.out.Program.Exit = append(b.out.Program.Exit, items...)
+		b.out.Signature.Exit = append(b.out.Signature.Exit, s)
+	} else {
+		b.out.Program.Entry = append(b.out.Program.Entry, items...)
+		b.out.Signature.Entry = append(b.out.Signature.Entry, s)
+	}
+	return nil
+}
+
+// items makes the items of a value that lies in pieces.
+func (b *build) items(t calls.TypeID, pl place) ([]capture.Item, error) {
+	fields := b.c.fieldPointers(t)
+	var items []capture.Item
+	for _, p := range pl.pieces {
+		it := capture.Item{Src: p.src, Bytes: p.bytes}
+		for len(fields) > 0 && fields[0].off < p.off+p.bytes {
+			target, err := b.target(&fields[0], pl, p)
+			if err != nil {
+				return nil, err
+			}
+			it.Points = append(it.Points, capture.Pointer{Off: fields[0].off - p.off, Target: target})
+			fields = fields[1:]
+		}
+		items = append(items, it)
+	}
+	return items, nil
+}
+
+// saved is where a value of the entry is at return: in what the engine has saved of it.
+func (b *build) saved(pl place) (place, error) {
+	out := place{hidden: pl.hidden}
+	for _, p := range pl.pieces {
+		for at := uint32(0); at < p.bytes; at += 8 {
+			src := p.src
+			if src.Kind == capture.Stack {
+				src.N += at
+			} else if at > 0 {
+				return out, fmt.Errorf("a vector register's value is not kept until the return: %w", ErrUnfit)
+			}
+			n, err := b.save(src)
+			if err != nil {
+				return out, err
+			}
+			out.pieces = append(out.pieces, piece{src: capture.Source{Kind: capture.Saved, N: n}, off: p.off + at, bytes: min(8, p.bytes-at)})
+		}
+	}
+	return out, nil
+}
+
+// save has a source kept until the return, once.
+func (b *build) save(src capture.Source) (uint32, error) {
+	prog := b.out.Program
+	for i, s := range prog.Saves {
+		if s == src {
+			return uint32(i), nil
+		}
+	}
+	if len(prog.Saves) == capture.MaxSaves {
+		return 0, fmt.Errorf("more than %d words would have to be kept until the return: %w", capture.MaxSaves, ErrUnfit)
+	}
+	prog.Saves = append(prog.Saves, src)
+	return uint32(len(prog.Saves) - 1), nil
+}

@@ -1,0 +1,281 @@
+package acceptance
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// besideAll is every analysis that there is, all at once.
+const besideAll = "methods,paths,cache,reuse,heatmap"
+
+// recordBeside has a program analysed while it runs, into a directory.
+func recordBeside(t *testing.T, dir, out, analyses string, flags []string, argv ...string) result {
+	t.Helper()
+	args := append([]string{alleria(), "record", "--force", "--no-aslr", "--analysis", analyses, "-o", out}, flags...)
+	r := run(t, command{argv: append(append(args, "--"), argv...), dir: dir, env: bound})
+	if r.status >= 125 {
+		t.Fatalf("record: %s", clip(r.stderr))
+	}
+	return r
+}
+
+// analysisJSON is what a command says of a profile.
+func analysisJSON(t *testing.T, dir, out, name string) []byte {
+	t.Helper()
+	r := run(t, command{argv: []string{alleria(), "analyze", name, "--json", out}, dir: dir})
+	if r.status != 0 {
+		t.Fatalf("analyze %s: %s", name, clip(r.stderr))
+	}
+	return r.stdout
+}
+
+// TestAnalysesBesideEqualProfiles: what is found while programs run is what is found in their profiles.
+func TestAnalysesBesideEqualProfiles(t *testing.T) {
+	calls := build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")
+	for _, argv := range [][]string{
+		{calls},
+		{build(t, "../../testdata/calls/caches.c", "-static -nostdlib -fno-stack-protector -no-pie")},
+		{find("gzip"), "-c", "/etc/services"},
+		{find("sqlite3"), ":memory:", "create table t(a,b); insert into t values(1,2),(3,4); select sum(a*b) from t group by b order by 1 desc;"},
+	} {
+		if argv[0] == "" {
+			continue
+		}
+		dir := workDir(t)
+		r := recordBeside(t, dir, "beside", besideAll, nil, argv...)
+		same(t, run(t, command{argv: argv, dir: dir, env: bound}), result{stdout: r.stdout, status: r.status})
+		for _, name := range strings.Split(besideAll, ",") {
+			if !bytes.Contains(r.stderr, []byte(name+" of process 1")) {
+				t.Errorf("%s is not in the summary: %s", name, clip(r.stderr))
+			}
+		}
+		run(t, command{argv: append([]string{alleria(), "-q", "record", "--force", "--no-aslr", "--select", "any", "--fields", "address", "-o", profileDir, "--"}, argv...), dir: dir, env: bound})
+		for _, name := range []string{"methods", "callgraph", "calltree", "paths", "cache", "reuse"} {
+			got, want := analysisJSON(t, dir, "beside", name), analysisJSON(t, dir, profileDir, name)
+			if !bytes.Equal(got, want) || len(got) < 200 {
+				t.Errorf("%s %s: %d bytes, of the profile %d", argv[0], name, len(got), len(want))
+			}
+		}
+		for _, out := range []string{"beside", profileDir} {
+			run(t, command{argv: []string{alleria(), "heatmap", "--title", "t", "-o", out + ".csv", out}, dir: dir})
+		}
+		a, _ := os.ReadFile(filepath.Join(dir, "beside.csv"))
+		b, _ := os.ReadFile(filepath.Join(dir, profileDir+".csv"))
+		if !bytes.Equal(a, b) || len(a) < 50 {
+			t.Errorf("%s: maps differ", argv[0])
+		}
+		if v := run(t, command{argv: []string{alleria(), "verify", "beside"}, dir: dir}); v.status != 0 {
+			t.Errorf("verify: %s%s", v.stdout, v.stderr)
+		}
+	}
+}
+
+// methodSums is a function's line of analyze methods.
+type methodSums struct {
+	Name      string
+	Calls     uint64
+	Exclusive struct{ Instructions uint64 }
+	Inclusive struct{ Instructions uint64 }
+}
+
+// methodsOf reads analyze methods by process and function.
+func methodsOf(t *testing.T, dir, out string) (all []map[string]methodSums) {
+	t.Helper()
+	var procs []struct{ Functions []methodSums }
+	if err := json.Unmarshal(analysisJSON(t, dir, out, "methods"), &procs); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range procs {
+		by := map[string]methodSums{}
+		for _, f := range p.Functions {
+			sum := by[f.Name] // of the same name in several images
+			sum.Name = f.Name
+			sum.Calls += f.Calls
+			sum.Exclusive.Instructions += f.Exclusive.Instructions
+			sum.Inclusive.Instructions += f.Inclusive.Instructions
+			by[f.Name] = sum
+		}
+		all = append(all, by)
+	}
+	return all
+}
+
+// TestAnalysesBesideThreadsAndChildren: threads are followed each by itself, and every process has results of its own.
+func TestAnalysesBesideThreadsAndChildren(t *testing.T) {
+	dir := workDir(t)
+	prog := build(t, "../../testdata/calls/beside.c", "-pthread")
+	r := recordBeside(t, dir, "beside", besideAll, nil, prog, "child")
+	same(t, run(t, command{argv: []string{prog, "child"}, dir: dir}), result{stdout: r.stdout, status: r.status})
+	run(t, command{argv: []string{alleria(), "-q", "record", "--force", "--no-aslr", "--select", "any", "--fields", "address", "-o", profileDir, "--", prog, "child"}, dir: dir, env: bound})
+	got, want := methodsOf(t, dir, "beside"), methodsOf(t, dir, profileDir)
+	if len(got) != 2 || len(want) != 2 {
+		t.Fatalf("%d processes, %d in the profile: %s", len(got), len(want), clip(r.stderr))
+	}
+	for p := range got {
+		for _, f := range []string{"ways", "deep", "fib", "work"} {
+			if g, w := got[p][f], want[p][f]; g != w || g.Calls == 0 {
+				t.Errorf("process %d, %s: %+v, of the profile %+v", p+1, f, g, w)
+			}
+		}
+	}
+	if n := got[0]["fib"].Calls; n != 3*465 {
+		t.Errorf("fib is called %d times, the source calls it %d times", n, 3*465)
+	}
+}
+
+// pathsFound is what analyze paths says.
+type pathsFound struct {
+	Functions []struct {
+		Name  string
+		Paths uint64
+		Runs  []struct{ Address, Jump, Executed, Instructions uint64 }
+	}
+	Paths []struct {
+		Function      int
+		Number, Count uint64
+		Runs          []int
+	}
+}
+
+// TestPathsAddUp: paths through each jump are as many as the jump's executions, runs hold all instructions, and each path of a
+// function has a number of its own.
+func TestPathsAddUp(t *testing.T) {
+	dir := workDir(t)
+	prog := build(t, "../../testdata/calls/beside.c", "-pthread")
+	run(t, command{argv: []string{alleria(), "-q", "record", "--force", "--no-aslr", "--select", "any", "--fields", "address", "-o", profileDir, "--", prog}, dir: dir, env: bound})
+	var all []pathsFound
+	if err := json.Unmarshal(analysisJSON(t, dir, profileDir, "paths"), &all); err != nil || len(all) != 1 {
+		t.Fatal(err)
+	}
+	p := all[0]
+	var views []struct {
+		Rows []struct{ Address, Instructions uint64 }
+	}
+	r := run(t, command{argv: []string{alleria(), "report", "--by-instruction", "--json", profileDir}, dir: dir})
+	if err := json.Unmarshal(r.stdout, &views); err != nil || len(views) != 1 || len(views[0].Rows) < 1000 {
+		t.Fatalf("%v: %s%s", err, clip(r.stdout), clip(r.stderr))
+	}
+	executed, total := map[uint64]uint64{}, uint64(0)
+	for _, c := range views[0].Rows {
+		executed[c.Address] += c.Instructions
+		total += c.Instructions
+	}
+	jumps, runs := map[uint64]uint64{}, uint64(0)
+	numbers := map[[2]uint64]bool{}
+	for _, path := range p.Paths {
+		f := &p.Functions[path.Function]
+		for _, k := range path.Runs {
+			if j := f.Runs[k].Jump; j != 0 {
+				jumps[j] += path.Count
+			}
+		}
+		key := [2]uint64{uint64(path.Function), path.Number}
+		if f.Paths > 0 && (path.Number >= f.Paths || numbers[key]) {
+			t.Errorf("%s: path %d of %d comes twice or is none", f.Name, path.Number, f.Paths)
+		}
+		numbers[key] = true
+	}
+	wrong := 0
+	for j, n := range jumps {
+		if executed[j] != n {
+			if wrong++; wrong < 10 {
+				t.Errorf("the jump at %#x: executed %d times, paths through it %d", j, executed[j], n)
+			}
+		}
+	}
+	for _, f := range p.Functions {
+		for _, r := range f.Runs {
+			runs += r.Instructions
+		}
+	}
+	if runs != total || len(jumps) < 100 {
+		t.Errorf("%d instructions in runs, %d executed; %d jumps", runs, total, len(jumps))
+	}
+	for _, f := range p.Functions {
+		// From the entry to a loop's end or past the loop, and from the loop's beginning, each with four ways through but one that
+		// no i takes: the compiler may have them in another form.
+		if f.Name == "ways" && (f.Paths < 4 || f.Paths > 12) {
+			t.Errorf("ways has %d paths", f.Paths)
+		}
+	}
+}
+
+// TestAnalysesBesideSampled: of a program that does the same all the time, estimates from bursts are near what it does.
+func TestAnalysesBesideSampled(t *testing.T) {
+	dir := workDir(t)
+	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
+	recordBeside(t, dir, "whole", "methods,cache", nil, prog)
+	part := recordBeside(t, dir, "part", "methods,cache", []string{"--sample-rate", "5%"}, prog)
+	if !bytes.Contains(part.stderr, []byte("counts are estimates")) {
+		t.Errorf("nothing is said of estimates: %s", clip(part.stderr))
+	}
+	got, want := methodsOf(t, dir, "part")[0], methodsOf(t, dir, "whole")[0]
+	sum := func(m map[string]methodSums) (n uint64) {
+		for _, f := range m {
+			n += f.Exclusive.Instructions
+		}
+		return n
+	}
+	if g, w := sum(got), sum(want); g*100 < w*97 || g*100 > w*103 {
+		t.Errorf("%d instructions, there are %d", g, w)
+	}
+}
+
+// TestAnalysesRefused: what has no effect or is not there is refused.
+func TestAnalysesRefused(t *testing.T) {
+	dir := workDir(t)
+	recordBeside(t, dir, "out", "cache", nil, "/bin/true")
+	for _, argv := range [][]string{
+		{"record", "--analysis", "nothing", "--", "/bin/true"},
+		{"record", "--analysis", "cache", "--max-size", "1M", "--", "/bin/true"},
+		{"record", "--analysis", "cache", "--only", "count", "--", "/bin/true"},
+		{"analyze", "cache", "--l1d", "16k,4,64", "out"},
+		{"analyze", "cache", "--time", "0-1", "out"},
+	} {
+		if r := run(t, command{argv: append([]string{alleria()}, argv...), dir: dir}); r.status != 2 {
+			t.Errorf("%v: %d %s", argv, r.status, clip(r.stderr))
+		}
+	}
+	if r := run(t, command{argv: []string{alleria(), "analyze", "cache", "--l1d", "32k,8,64", "out"}, dir: dir}); r.status != 0 {
+		t.Errorf("the same caches: %d %s", r.status, clip(r.stderr))
+	}
+}
+
+// TestMethodsSequential: calls and instructions that the program's own threads count are those that analyses beside it find,
+// of all functions that have names.
+func TestMethodsSequential(t *testing.T) {
+	within := build(t, "../../testdata/windows/within.c", "-O2 -pthread")
+	for _, argv := range [][]string{
+		{build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")},
+		{within, "follow", "8"}, // functions with a loop to their first instruction
+		{within, "take", "8"},
+		{find("gzip"), "-c", "/etc/services"},
+		{find("sqlite3"), ":memory:", "select 1+2;"},
+	} {
+		if argv[0] == "" {
+			continue
+		}
+		dir := workDir(t)
+		recordBeside(t, dir, "beside", "methods", nil, argv...)
+		r := recordBeside(t, dir, "inside", "methods", []string{"--sequential"}, argv...)
+		same(t, run(t, command{argv: argv, dir: dir, env: bound}), result{stdout: r.stdout, status: r.status})
+		got, want := methodsOf(t, dir, "inside")[0], methodsOf(t, dir, "beside")[0]
+		named := 0
+		for name, w := range want {
+			if strings.Contains(name, "+0x") || strings.HasPrefix(name, "[") {
+				continue
+			}
+			named++
+			if g := got[name]; g.Calls != w.Calls || g.Exclusive != w.Exclusive {
+				t.Errorf("%s: %s is called %d times and has %d instructions, beside the program %d and %d", argv[0], name, g.Calls, g.Exclusive.Instructions, w.Calls, w.Exclusive.Instructions)
+			}
+		}
+		if named < 30 {
+			t.Errorf("%s: %d functions", argv[0], named)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package acceptance
+
+import (
+	"bytes"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// TestClosedToInspection runs a program as an ordinary user that forks after it has closed itself to inspection, in the
+// cache and natively.
+func TestClosedToInspection(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can become another user")
+	}
+	prog := build(t, programs+"/rights-dumpable-fork.c", "")
+	as := &syscall.SysProcAttr{Credential: &nobody, Setpgid: true}
+	for _, flags := range [][]string{
+		{"--only", "translate"}, {"--discard"},
+		{"--discard", "--reopenable", "--on-call", "work", "--till-return", "work", "--engine", "no-busy,no-jumps"},
+	} {
+		argv := append(append([]string{alleria(), "-q", "record"}, flags...), "--", prog)
+		if r := run(t, command{argv: argv, dir: "/", attr: as}); r.status != 0 || string(r.stdout) != "ok\n" {
+			t.Errorf("%v: status %d, %q, %q", flags, r.status, r.stdout, r.stderr)
+		}
+	}
+}
+
+// TestGivenUpRights looks whether what a program executes after it has given up its rights is traced: as another user, and
+// where there is no /proc.
+func TestGivenUpRights(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root has rights to give up")
+	}
+	prog := build(t, programs+"/rights-given-up.c", "")
+	for _, flags := range [][]string{{"--only", "translate"}, {"--discard"}} {
+		argv := append(append([]string{alleria(), "record"}, flags...), "--", prog)
+		r := run(t, command{argv: argv, dir: workDir(t)})
+		if r.status != 0 || string(r.stdout) != "ok\n" || bytes.Contains(r.stderr, []byte("untraced")) {
+			t.Errorf("%v: status %d, %q, %q", flags, r.status, r.stdout, r.stderr)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package session
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"alleria/abp"
+	"alleria/analysis"
+	"alleria/analysis/live"
+	"alleria/cab"
+	"alleria/emit"
+	"alleria/engine"
+	"alleria/internal/layout"
+)
+
+// beside is the analyses of one program image that are made while it runs. Each of its rings has one consumer
+// at a time, in order (cab.Ring.Alone), and a besideThread belongs to who consumes its ring.
+//
+// Its methods are for Record's goroutine. A nil one does nothing.
+type beside struct {
+	writer  *emit.ProcessWriter
+	process *live.Process
+	threads map[*engine.Thread]*besideThread
+	sampled live.Sampling // of all threads that have ended
+	bursts  bool          // only these are recorded
+	chunk   uint64        // words that a ring's chunk has
+}
+
+// besideThread is what an application thread's ring is known by to the sink.
+type besideThread struct {
+	*live.Thread
+	of    *beside
+	words uint64 // consumed
+}
+
+// besideSink is what processing threads do where analyses are made: all that there is to know comes with the ring.
+type besideSink struct{}
+
+// newBeside begins with an image.
+func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
+	var kinds []string
+	for _, s := range ps.opts.Analyses {
+		if !slices.Contains(kinds, s.Kind) {
+			kinds = append(kinds, s.Kind)
+		}
+	}
+	w.SetAnalyses(kinds)
+	return &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[*engine.Thread]*besideThread{},
+		bursts: ps.samples(), chunk: uint64(ps.chunk()) / 8}
+}
+
+// tag is what a ring is known by to the pool.
+func (im *image) tag(t *engine.Thread, r *cab.Ring) any {
+	if im.beside == nil {
+		return &fed{t, im.writer}
+	}
+	return im.beside.started(t, r)
+}
+
+// started begins with a thread and returns what its ring is known by.
+func (b *beside) started(t *engine.Thread, r *cab.Ring) *besideThread {
+	r.Alone()
+	bt := &besideThread{Thread: b.process.Thread(uint32(t.Num())), of: b}
+	b.threads[t] = bt
+	return bt
+}
+
+// ended adds up what was found of a thread, whose ring has been consumed. s says what was recorded of it, nil: everything.
+func (b *beside) ended(t *engine.Thread, s *abp.Sampling, r *cab.Ring) {
+	if b == nil || b.threads[t] == nil {
+		return
+	}
+	bt := b.threads[t]
+	delete(b.threads, t)
+	scale := 1.0
+	if s != nil {
+		_, lost := r.Lost()
+		if there := float64(s.Recorded) * float64(bt.words) / max(float64(bt.words+lost), 1); there > 0 {
+			scale = float64(s.Recorded+s.Passed) / there
+		}
+		b.sampled.Recorded += s.Recorded
+		b.sampled.Passed += s.Passed
+		b.sampled.Bursts += s.Bursts
+		b.sampled.Lost += lost
+	}
+	b.writer.AddCounts(bt.Counts())
+	b.process.End(bt.Thread, scale)
+}
+
+// Consume is cab.Sink's.
+func (besideSink) Consume(tag any, c cab.Chunk) error {
+	t, ok := tag.(*besideThread)
+	if !ok {
+		return fmt.Errorf("ring of %T", tag)
+	}
+	t.words += uint64(len(c.Words))
+	err := t.Consume(t.of.writer.Bounded(c.Words), c.Opened)
+	// A burst's end completes its chunk, which is not full then.
+	if t.of.bursts && c.Whole && c.First+uint64(len(c.Words))+layout.MaxRecordWords < t.of.chunk {
+		t.Gap()
+	}
+	return err
+}
+
+// Leave is cab.Sink's.
+func (besideSink) Leave(any) error { return nil }
+
+// Flush is cab.Sink's.
+func (besideSink) Flush() error { return nil }
+
+// analysed is what was found of a program image.
+type analysed struct {
+	name     string // of the process
+	command  []string
+	outcomes []live.Outcome
+	sampling *live.Sampling // nil: everything was looked at
+}
+
+// closeBeside ends the analyses of an image, whose rings have been consumed, and writes what they have found.
+func (ps *process) closeBeside(im *image) {
+	b := im.beside
+	if b == nil {
+		return
+	}
+	im.beside = nil
+	for t := range b.threads {
+		b.ended(t, nil, nil)
+	}
+	a := analysed{name: abp.ProgramName(uint32(ps.number), uint32(ps.parts)), command: ps.argv, outcomes: b.process.Finish()}
+	if b.bursts {
+		a.sampling = &b.sampled
+	}
+	for i := range a.outcomes {
+		o := &a.outcomes[i]
+		err := o.Err
+		if err != nil {
+			err = fmt.Errorf("analysis %s of process %s ended: %w", o.Spec.Name, a.name, err)
+		} else if dir := b.writer.Dir(); dir != "" {
+			err = live.Write(dir, o, a.sampling)
+		}
+		if err != nil {
+			ps.note(err.Error())
+			ps.failed.CompareAndSwap(nil, &err)
+		}
+	}
+	ps.analysed = append(ps.analysed, a)
+}
+
+// besideTop is how many rows of a table the end of a run shows: commands show the others.
+const besideTop = 10
+
+// besideShown is how many program images the end of a run tells of in full.
+const besideShown = 4
+
+// reportAnalyses writes what was found.
+func (r *run) reportAnalyses(w io.Writer) {
+	for i, a := range r.analysed {
+		if i == besideShown {
+			fmt.Fprintf(w, "alleria: … and of %s\n", counted(len(r.analysed)-i, "more program", "more programs"))
+			break
+		}
+		for _, s := range r.opts.Analyses {
+			for k := range a.outcomes {
+				o := &a.outcomes[k]
+				if o.Spec.Kind != s.Kind || o.Result == nil {
+					continue
+				}
+				fmt.Fprintf(w, "alleria: %s of process %s (%v of processing):\n", s.Name, a.name, o.Took.Round(time.Millisecond))
+				if a.sampling != nil {
+					writeSampling(w, a.sampling)
+				}
+				if err := live.WriteSummary(w, s.Name, o.Result, besideTop); err != nil {
+					return // what nobody reads
+				}
+			}
+		}
+	}
+}
+
+// writeSampling says how far counts may be off.
+func writeSampling(w io.Writer, s *live.Sampling) {
+	fmt.Fprintf(w, "  sampled: %s of %s instructions in %s bursts; counts are estimates: a share of 50 %% is ± %.2g %%, one of 5 %% ± %.2g %% at most (95 %% confidence)\n",
+		analysis.FormatExact(s.Recorded), analysis.FormatExact(s.Recorded+s.Passed), analysis.FormatExact(s.Bursts), 100*s.Error(0.5), 100*s.Error(0.05))
+}

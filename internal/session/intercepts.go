@@ -1,0 +1,394 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"alleria/abp/calls"
+	"alleria/config"
+	"alleria/interceptors"
+	"alleria/internal/symbols"
+)
+
+// intercepts is the functions of a program image whose calls are captured.
+//
+// They are looked for in each image when it is there, for all windows at once; which of them are armed follows the open
+// windows. A function has one program at a time: where several open windows ask for it in different ways, the first does it.
+type intercepts struct {
+	ps       *process
+	im       *image
+	compiler *interceptors.Compiler
+	written  calls.TypeID // types that the profile has
+	number   uint32       // of functions so far
+	looked   map[*symbols.Loaded]bool
+	at       map[uint64]*intercepted
+	same     map[*config.Intercept]*interceptors.Capture // where nothing depends on the function
+	unknown  []string                                    // functions of which auto found nothing
+	ifuncs   map[uint64]*ifunc                           // by the resolver's address
+}
+
+// intercepted is a function that some window has an Intercept for.
+type intercepted struct {
+	entry uint64
+	image *symbols.Loaded
+	fn    *symbols.Function // nil: main of a program without symbols
+	name  string
+	ways  []way
+	armed *way
+}
+
+// way is one way of capturing a function's calls.
+type way struct {
+	intercept *config.Intercept
+	windows   uint64   // that ask for it
+	threads   []uint32 // of which alone, or of all but which, its calls are meant
+	except    bool
+	capture   *interceptors.Capture // nil: it cannot be captured, which was said
+	number    uint32
+}
+
+// hasIntercepts tells whether a configuration has any.
+func hasIntercepts(c *config.Config) bool {
+	for _, w := range c.Windows {
+		for i := range w.Profile.AllImages() {
+			for _, f := range i.Functions {
+				if f.Intercept != nil {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// newIntercepts makes the state of an image; nil if nothing is to be intercepted.
+func newIntercepts(ps *process, im *image) *intercepts {
+	if !hasIntercepts(ps.opts.Config) || im.writer == nil || ps.opts.Only != OnlyAll {
+		return nil
+	}
+	compiler := interceptors.NewCompiler()
+	compiler.Added = ps.opts.Declarations
+	return &intercepts{ps: ps, im: im, compiler: compiler, looked: make(map[*symbols.Loaded]bool),
+		at: make(map[uint64]*intercepted), ifuncs: make(map[uint64]*ifunc), same: make(map[*config.Intercept]*interceptors.Capture)}
+}
+
+// look finds functions in the images that were not looked at yet, and arms those that open windows ask for.
+func (x *intercepts) look() {
+	if x == nil {
+		return
+	}
+	for _, l := range x.im.tables.symbols.Images() {
+		if x.looked[l] {
+			continue
+		}
+		x.looked[l] = true
+		for w := range x.ps.opts.Config.Windows {
+			x.lookIn(l, w)
+		}
+	}
+	x.lookAtSlots()
+	x.apply()
+}
+
+// lookIn finds what a window intercepts in an image.
+func (x *intercepts) lookIn(l *symbols.Loaded, window int) {
+	proc := x.ps.matched.Element(window)
+	if proc == nil {
+		return
+	}
+	key := x.im.tables.key(l)
+	for _, t := range proc.Threads {
+		for _, i := range t.Images {
+			if !i.Matches(key) {
+				continue
+			}
+			for _, f := range i.Functions {
+				if f.Intercept != nil {
+					x.find(l, window, f)
+				}
+			}
+		}
+	}
+}
+
+// find adds the functions that an element means, unless a more specific one beside it means them.
+func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
+	x.im.tables.image(l) // searched: what it lacks is told at the end
+	var found []*symbols.Function
+	if f.Name == "" {
+		all := l.Image.Functions()
+		for i := range all {
+			found = append(found, &all[i])
+		}
+	} else {
+		found = l.Image.Find(f.Name, f.Decorated)
+	}
+	seen := false
+	pattern := f.Name == "" || strings.Contains(f.Name, "*")
+	for _, fn := range found {
+		// What only .eh_frame bounds is named by nobody but by its offset: stubs of the PLT are among it.
+		if fn.Kind == symbols.PLT || fn.Source == symbols.Unwind && pattern {
+			continue
+		}
+		seen = true
+		if fn.Kind == symbols.IFunc {
+			x.chosen(l, fn, window)
+			continue
+		}
+		x.add(l, fn, fn.Addr+l.Bias, fn.Name(), window, funcKey(fn))
+	}
+	if !seen && f.Name == "main" && l.Main {
+		x.findMain(l, window)
+	}
+}
+
+// findMain finds main of a Go program, which links it under another name, and of a stripped program.
+func (x *intercepts) findMain(l *symbols.Loaded, window int) {
+	key := config.FuncKey{Linked: "main", Demangled: "main"}
+	if fns := l.Image.Find("main.main", true); len(fns) > 0 {
+		x.add(l, fns[0], fns[0].Addr+l.Bias, "main.main", window, key)
+		return
+	}
+	if m, err := l.Image.MainCall(); err == nil && m.Main != 0 {
+		x.add(l, nil, m.Main+l.Bias, "main", window, key)
+	}
+}
+
+// add enters a function, with the ways in which a window captures it for each kind of thread.
+func (x *intercepts) add(l *symbols.Loaded, fn *symbols.Function, entry uint64, name string, window int, key config.FuncKey) {
+	kinds := make(map[*config.Intercept][]int) // by what is captured: the plans of threads
+	for plan := range x.ps.threads.kinds() {
+		tm, _ := x.ps.matched.Thread(x.ps.threads.thread(plan), func(w int) bool { return w == window })
+		for _, ic := range tm.Image(x.im.tables.key(l)).Function(key).Intercepts() {
+			kinds[ic] = append(kinds[ic], plan)
+		}
+	}
+	if len(kinds) == 0 {
+		return
+	}
+	f := x.at[entry]
+	if f == nil {
+		f = &intercepted{entry: entry, image: l, fn: fn, name: name}
+		x.at[entry] = f
+	}
+	for ic, plans := range kinds {
+		w := way{intercept: ic, windows: 1 << window}
+		w.threads, w.except = x.threadsOf(plans)
+		k := slices.IndexFunc(f.ways, func(o way) bool {
+			return o.intercept == ic && o.except == w.except && slices.Equal(o.threads, w.threads)
+		})
+		if k >= 0 {
+			f.ways[k].windows |= w.windows
+			continue
+		}
+		f.ways = append(f.ways, w)
+	}
+}
+
+// threadsOf says which threads some plans are of: none means all.
+func (x *intercepts) threadsOf(plans []int) (threads []uint32, except bool) {
+	if len(plans) == x.ps.threads.kinds() {
+		return nil, false
+	}
+	except = slices.Contains(plans, 0)
+	for plan := 1; plan < x.ps.threads.kinds(); plan++ {
+		if slices.Contains(plans, plan) != except {
+			threads = append(threads, uint32(x.ps.threads.thread(plan)))
+		}
+	}
+	return threads, except
+}
+
+// apply arms what the open windows ask for, and disarms what none does any more.
+func (x *intercepts) apply() {
+	if x == nil || x.im.windows == nil {
+		return
+	}
+	open := x.im.windows.Open()
+	var arm []*intercepted
+	for _, f := range x.at {
+		k := slices.IndexFunc(f.ways, func(w way) bool { return w.windows&open != 0 })
+		switch {
+		case k >= 0 && f.armed == &f.ways[k]:
+		case k >= 0:
+			f.armed = &f.ways[k]
+			arm = append(arm, f)
+		case f.armed != nil:
+			f.armed = nil
+			x.im.p.Unintercept(f.entry)
+		}
+	}
+	// In the order of addresses, so that numbers do not depend on chance.
+	slices.SortFunc(arm, func(a, b *intercepted) int {
+		if a.entry < b.entry {
+			return -1
+		}
+		return 1
+	})
+	x.ps.warn(x.arm(arm))
+}
+
+// arm has functions captured. The profile hears of them first.
+func (x *intercepts) arm(fns []*intercepted) error {
+	if len(fns) == 0 {
+		return nil
+	}
+	var sigs []*calls.Signature
+	var errs []error
+	for _, f := range fns {
+		w := f.armed
+		if w.number != 0 {
+			continue
+		}
+		x.number++
+		w.number = x.number
+		c, err := x.compile(f, w.intercept)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.intercept.Pos, f.name, err))
+			continue
+		}
+		w.capture = c
+		sigs = append(sigs, x.signature(f, w))
+	}
+	if len(sigs) > 0 {
+		t := x.compiler.Table
+		errs = append(errs, x.im.writer.InterceptTypes(t, x.written+1, sigs))
+		x.written = calls.TypeID(len(t.Types))
+	}
+	for _, f := range fns {
+		if w := f.armed; w.capture != nil {
+			if err := x.im.p.Intercept(f.entry, w.number, w.capture.Program); err != nil {
+				errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.intercept.Pos, f.name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// compile makes the capture of a function.
+func (x *intercepts) compile(f *intercepted, ic *config.Intercept) (*interceptors.Capture, error) {
+	if c := x.same[ic]; c != nil {
+		return c, nil
+	}
+	known := x.known(f, ic)
+	if known == nil && ic.Auto {
+		x.unknown = append(x.unknown, f.name)
+	}
+	c, err := x.compiler.Compile(x.compiler.Configured(ic, known))
+	if err == nil && known == nil && !ic.Auto && !x.asksKnown(ic) {
+		x.same[ic] = c
+	}
+	return c, err
+}
+
+// asksKnown tells whether it matters what is known of the parameters that an Intercept leaves out: where it says all that
+// is before those it captures, it does not.
+func (x *intercepts) asksKnown(ic *config.Intercept) bool {
+	given := make(map[int]bool)
+	last := -1
+	for _, p := range ic.Parameters {
+		given[p.Index] = true
+		last = max(last, p.Index)
+	}
+	return len(given) <= last || ic.RetType.IsZero()
+}
+
+// known is what debug information says of a function, or else the prototypes of the C library; nil: nothing.
+func (x *intercepts) known(f *intercepted, ic *config.Intercept) *interceptors.Prototype {
+	if !ic.Auto && !x.asksKnown(ic) {
+		return nil
+	}
+	return x.compiler.Known(f.image.Image, f.image.System, f.fn, f.entry-f.image.Bias, f.name, ic.Depth)
+}
+
+// mostCode bounds the bytes of a function that are kept.
+const mostCode = 64 << 10
+
+// signature describes a function to readers.
+func (x *intercepts) signature(f *intercepted, w *way) *calls.Signature {
+	s := w.capture.Signature
+	s.Number, s.Name, s.Linked, s.Addr = w.number, f.name, f.name, f.entry
+	s.Image, s.Threads, s.Except = f.image.Path, w.threads, w.except
+	if f.fn != nil {
+		s.Linked, s.Size = f.fn.Linked(), f.fn.Size
+		// From the process: before it is armed, its code is what it executes.
+		code := make([]byte, min(s.Size, mostCode))
+		n, _ := x.im.p.ReadAt(code, int64(f.entry))
+		s.Code = code[:n]
+	}
+	return &s
+}
+
+// unloaded forgets an image's functions.
+func (x *intercepts) unloaded(l *symbols.Loaded) {
+	if x == nil {
+		return
+	}
+	delete(x.looked, l)
+	for entry, f := range x.at {
+		if f.image != l {
+			continue
+		}
+		if f.armed != nil {
+			x.im.p.Unintercept(entry)
+		}
+		delete(x.at, entry)
+	}
+	for entry, f := range x.ifuncs {
+		if f.image == l {
+			x.im.p.Unintercept(entry)
+			delete(x.ifuncs, entry)
+		}
+	}
+}
+
+// end says what auto has found nothing about, and enters all images into the profile.
+func (x *intercepts) end() {
+	if x == nil {
+		return
+	}
+	if n := len(x.unknown); n > 0 {
+		names := x.unknown[:min(n, 5)]
+		more := ""
+		if n > len(names) {
+			more = fmt.Sprintf(" and %d more", n-len(names))
+		}
+		x.ps.note(fmt.Sprintf("there are neither debug information nor a known prototype of %s%s: of their calls only times were captured", strings.Join(names, ", "), more))
+	}
+	x.callers()
+}
+
+// callers enters all images into the profile: a return address may lie in any.
+func (x *intercepts) callers() {
+	for _, l := range x.im.tables.symbols.Images() {
+		x.im.tables.image(l)
+	}
+}
+
+// recordsInstructions tells whether the windows that are open record more of the process than intercepted calls.
+func (ps *process) recordsInstructions(open uint64) bool {
+	if ps.opts.Only == OnlyBlocks {
+		return true
+	}
+	for i := range ps.opts.Config.Windows {
+		proc := ps.matched.Element(i)
+		if open&(1<<i) == 0 || proc == nil {
+			continue
+		}
+		for _, t := range proc.Threads {
+			if t.Syscalls || t.Signals {
+				return true
+			}
+			for _, im := range t.Images {
+				for _, f := range im.Functions {
+					if len(f.Instructions) > 0 {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}

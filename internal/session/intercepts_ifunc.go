@@ -1,0 +1,75 @@
+package session
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"alleria/internal/capture"
+	"alleria/internal/symbols"
+)
+
+// A name may stand for a function that is chosen when it is first needed (IFUNC): a resolver's result is what is called then. It is
+// caught as the resolver returns, before anybody can call what it has chosen. Resolvers that ran before their image was looked
+// at have left their results where the loader puts addresses.
+
+// ifunc is a resolver.
+type ifunc struct {
+	image   *symbols.Loaded
+	fn      *symbols.Function
+	windows []int // that intercept what it chooses
+}
+
+// chosen has what a resolver chooses intercepted.
+func (x *intercepts) chosen(l *symbols.Loaded, fn *symbols.Function, window int) {
+	entry := fn.Addr + l.Bias
+	f := x.ifuncs[entry]
+	if f == nil {
+		f = &ifunc{image: l, fn: fn}
+		x.ifuncs[entry] = f
+		prog := &capture.Program{Returns: true, Tell: func(result uint64) { x.resolved(f, result) }}
+		x.ps.warn(x.im.p.Intercept(entry, 0, prog))
+	}
+	if !slices.Contains(f.windows, window) {
+		f.windows = append(f.windows, window)
+	}
+}
+
+// resolved takes what a resolver has chosen.
+func (x *intercepts) resolved(f *ifunc, addr uint64) {
+	l, _ := x.im.tables.symbols.ByAddr(addr)
+	if l == nil || addr == f.fn.Addr+f.image.Bias {
+		return
+	}
+	before := len(x.at)
+	fn := l.Image.Lookup(addr - l.Bias)
+	if fn != nil && fn.Addr != addr-l.Bias {
+		fn = nil // no symbol begins there
+	}
+	for _, w := range f.windows {
+		x.add(l, fn, addr, f.fn.Name(), w, funcKey(f.fn))
+	}
+	if len(x.at) != before {
+		x.apply()
+	}
+}
+
+// lookAtSlots finds what resolvers have chosen so far.
+func (x *intercepts) lookAtSlots() {
+	for _, f := range x.ifuncs {
+		for _, l := range x.im.tables.symbols.Images() {
+			for _, alias := range f.fn.Aliases {
+				for _, at := range l.Image.Slots(alias.Linked) {
+					var b [8]byte
+					if _, err := x.im.p.ReadAt(b[:], int64(at+l.Bias)); err != nil {
+						continue
+					}
+					addr := binary.LittleEndian.Uint64(b[:])
+					// A slot that is not bound yet leads to its own image's stub.
+					if in, _ := x.im.tables.symbols.ByAddr(addr); in == f.image {
+						x.resolved(f, addr)
+					}
+				}
+			}
+		}
+	}
+}

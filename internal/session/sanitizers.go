@@ -1,0 +1,44 @@
+package session
+
+import (
+	"debug/elf"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"alleria/internal/symbols"
+)
+
+// A leak sanitizer stops the threads of its own process at the end, as a debugger would, from a child of which no tracer
+// is told. A process with one stays in the code cache, where the child and what it asks for are seen, and the process is let
+// go in time; natively it would be refused, and report an error of its own.
+
+// checksLeaks tells whether an image brings a leak sanitizer along: its library by the name, a program that it was
+// linked into by what that exports.
+func checksLeaks(path string, program bool) bool {
+	base := filepath.Base(path)
+	if strings.Contains(base, "libasan.so") || strings.Contains(base, "liblsan.so") || strings.Contains(base, "libclang_rt.") {
+		return true
+	}
+	if !program {
+		return false
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	names, err := f.DynamicSymbols()
+	return err == nil && slices.ContainsFunc(names, func(s elf.Symbol) bool {
+		return s.Name == "__lsan_do_leak_check" && s.Section != elf.SHN_UNDEF
+	})
+}
+
+// lookForSanitizers keeps a process in the code cache that has loaded a leak sanitizer.
+func (im *image) lookForSanitizers(loaded []*symbols.Loaded) {
+	for _, l := range loaded {
+		if checksLeaks(l.Path, l.Main) {
+			im.p.KeepTranslated()
+		}
+	}
+}
