@@ -107,6 +107,7 @@ func modes(alleria, configs string) []mode {
 		ours = append(ours, record("disk-ptc"+n, "as disk, with a fixed number of processing threads", recorded, append(addresses, "-o", "DIR", "--ptc", n)...))
 	}
 	ours = append(ours, crowded(translate)...)
+	ours = append(ours, figures(record, addresses)...)
 	return append(ours, rivals()...)
 }
 

@@ -66,6 +66,10 @@ type recorder struct {
 	sides []records.Part // of a superblock, in their order
 	numAt int            // where the code has the number, to which the size is added when it is known
 	check int            // the instruction before which the chunk's end is checked; -1 at the start, with the flags kept
+
+	slotted bool   // the first word of a record comes last (ring.go)
+	slotAt  int    // where the code has the displacement of the slot that is looked at; 0: it looks at none
+	as      uint32 // the number of a part, if it is one that is completed
 }
 
 // recordBlock writes a block that records itself.
@@ -84,7 +88,7 @@ func (u *unit) recordBlock(b *block, ins []x86.Insn) (next uint64) {
 		return u.plainBlock(b, ins)
 	}
 	r := &u.rec
-	*r = recorder{u: u, b: b, want: want, sides: r.sides[:0]}
+	*r = recorder{u: u, b: b, want: want, sides: r.sides[:0], slotted: layout.Slotted(u.p.tr.opts.buffering())}
 	u.opBuf = u.opBuf[:0]
 	if n := r.prefix(ins); n < len(ins) {
 		n = wholeBlocks(ins, n)
@@ -316,6 +320,9 @@ func (r *recorder) operands() {
 // not written yet or all are; with none, at the block's start.
 func (r *recorder) place() {
 	r.check = -1
+	if r.eachSlot() {
+		return
+	}
 	for i := range r.ins[:firstExit(r.ins)] {
 		if r.flagsFree(i) {
 			r.check = i
@@ -334,16 +341,27 @@ func (r *recorder) prologue() {
 	if rec.hasB {
 		a.StoreWord(spillB, rec.rb)
 	}
-	if r.check < 0 && rec.rb != x86.RCX {
+	direct := rec.rb == x86.RCX || r.eachSlot() && r.flagsFree(0)
+	switch {
+	case direct || r.check >= 0:
+	case r.eachSlot():
+		r.checkSlotKeepingFlags()
+	default:
 		r.checkKeepingFlags()
 	}
 	rec.from = uint16(a.Here() - r.b.code)
-	a.LoadWord(rec.ra, layout.Buf)
-	if r.check < 0 && rec.rb == x86.RCX {
-		r.checkByRCX()
+	switch {
+	case r.eachSlot() && direct:
+		r.checkSlot()
+	default:
+		a.LoadWord(rec.ra, layout.Buf)
+		if r.check < 0 && direct {
+			r.checkByRCX()
+		}
 	}
-	a.PutImm(rec.ra, 0, r.idFor())
-	r.numAt = a.Pos() - 4
+	if r.idFor(); !r.slotted {
+		r.number()
+	}
 	if r.wantsTime() {
 		r.time()
 	}
@@ -353,7 +371,7 @@ func (r *recorder) prologue() {
 // have to be computed, values, masks, or the check that keeps the flags.
 // Saving one register less is worth a look.
 func (r *recorder) needsB() bool {
-	if r.check < 0 {
+	if r.check < 0 && !(r.eachSlot() && r.flagsFree(0)) {
 		return true
 	}
 	for i := range r.ins {
@@ -386,6 +404,19 @@ func (p *Process) numbered(id uint32, words int) uint32 {
 		return id
 	}
 	return records.Number(id, words)
+}
+
+// eachSlot tells whether the block looks at a slot of its own.
+func (r *recorder) eachSlot() bool { return r.u.p.tr.opts.buffering() == layout.BufferSlots }
+
+// number writes the record's first word; what it says of the record's length is filled in.
+func (r *recorder) number() {
+	id := r.rec.id
+	if r.as != 0 {
+		id = r.as
+	}
+	r.u.asm.PutImm(r.rec.ra, 0, id)
+	r.numAt = r.u.asm.Pos() - 4
 }
 
 // newWord reserves the record's next word and returns its index and where it

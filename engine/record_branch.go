@@ -57,7 +57,15 @@ func (r *recorder) isBranch(in *x86.Insn) bool {
 func (r *recorder) epilogue() {
 	a := &r.u.asm
 	r.facts.Words, r.rec.words = r.words, uint16(r.words)
-	a.Patch32(r.numAt, r.u.p.numbered(r.rec.id, r.words))
+	if r.slotted {
+		r.number()
+	}
+	if r.as == 0 {
+		a.Patch32(r.numAt, r.u.p.numbered(r.rec.id, r.words))
+	}
+	if r.slotAt != 0 {
+		a.Patch32(r.slotAt, uint32(8*(r.words+1)))
+	}
 	a.LeaDisp(r.rec.ra, r.rec.ra, int64(8*(r.words+1)))
 	a.StoreWord(layout.Buf, r.rec.ra)
 	a.LoadWord(r.rec.ra, spillA)

@@ -256,9 +256,10 @@ func (e *element) leave(id uint32) {
 		}
 		a.Put(e.rec.ra, 8*(int(w)+1), o.Base)
 	}
-	if id != 0 {
+	if id != 0 && !e.slotted {
 		a.PutImm(e.rec.ra, 0, id)
 	}
+	e.as = id
 	a.LoadWord(e.step, layout.Scratch0)
 	a.LoadWord(e.left, layout.Scratch1)
 	e.note(fixup{e.borrowed, e.offset(), e.step, layout.Scratch0})
@@ -269,7 +270,7 @@ func (e *element) leave(id uint32) {
 // cutLoop completes, for a thread that leaves such a block, the record of the
 // iterations that it has done.
 // An iteration that has not been completed is not in it.
-func (t *Thread) cutLoop(rec *recording, regs *sys.Regs) {
+func (t *Thread) cutLoop(rec *recording, regs *sys.Regs, at uint32) {
 	s, l := t.slot, t.p.oddOf(rec).loop
 	start := int(s.get(layout.Buf) - s.base)
 	moved := false
@@ -282,6 +283,7 @@ func (t *Thread) cutLoop(rec *recording, regs *sys.Regs) {
 		s.set(start+8*(int(p.now)+1), now)
 	}
 	if !moved {
+		s.clearSlots(rec, at)
 		return
 	}
 	s.set(start, uint64(l.part))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"time"
 
 	"alleria/internal/layout"
@@ -25,12 +26,20 @@ func (p *Process) initRing(s *slot) {
 	s.set(layout.WaitTSC, 0)
 	s.set(layout.Lost, 0)
 	s.set(layout.LostWords, 0)
-	s.set(layout.Lossy, 0)
-	if o.Lossy {
-		s.set(layout.Lossy, 1)
-	}
+	s.set(layout.Buffering, o.buffering())
 	for n := range uint64(o.Chunks) {
 		s.set(chunkCtl(n)+layout.ChunkBase, s.base+layout.RingOff+n*chunk)
+	}
+	switch {
+	case s.slotted():
+		s.initSlots()
+	case s.get(layout.Buffering) == layout.BufferNWay: // a buffer is the producer's from when its flag says so
+		for n := range uint64(layout.MaxChunks) {
+			s.set(chunkCtl(n)+layout.ChunkUsed, 1)
+		}
+		for n := range uint64(o.Chunks) {
+			s.set(chunkCtl(n)+layout.ChunkUsed, 0)
+		}
 	}
 	s.openChunk(0)
 }
@@ -42,7 +51,15 @@ func chunkCtl(n uint64) int { return layout.ChunkCtl + int(n%layout.MaxChunks)*l
 func (s *slot) chunkBase(n uint64) uint64 { return s.get(chunkCtl(n) + layout.ChunkBase) }
 
 // roomFor tells whether chunk number n may be opened.
-func (s *slot) roomFor(n uint64) bool { return n-s.get(layout.Tail) < s.get(layout.Chunks) }
+func (s *slot) roomFor(n uint64) bool {
+	switch {
+	case s.slotted():
+		return s.free() >= slotRoom
+	case s.get(layout.Buffering) == layout.BufferNWay:
+		return s.get(chunkCtl(n)+layout.ChunkUsed) == 0
+	}
+	return n-s.get(layout.Tail) < s.get(layout.Chunks)
+}
 
 // awaitRoomFor waits until chunk number n may be opened. The consumers are other threads of the
 // tracer and need nothing of this one's.
@@ -59,6 +76,13 @@ func (p *Process) awaitRoomFor(s *slot, n uint64) {
 func (s *slot) openChunk(n uint64) {
 	base := s.chunkBase(n)
 	end := base + s.get(layout.ChunkBytes) - layout.RingSlack
+	if s.slotted() {
+		end = base + s.get(layout.ChunkBytes) - layout.SlotLast
+		s.set(layout.Last, end)
+		if s.get(layout.Buffering) == layout.BufferBatched {
+			end = base // code looks ahead first
+		}
+	}
 	s.set(chunkCtl(n)+layout.ChunkOpened, sys.TSC())
 	s.set(layout.End, end)
 	s.set(layout.NegEnd, -end)
@@ -75,6 +99,10 @@ func (s *slot) openChunk(n uint64) {
 func (t *Thread) mark(words ...uint64) {
 	s := t.slot
 	if s.get(layout.ChunkBytes) == 0 || t.vfork {
+		return
+	}
+	if s.slotted() {
+		t.markSlots(words)
 		return
 	}
 	if s.get(layout.Buf) > s.get(layout.End) {
@@ -113,7 +141,7 @@ func (t *Thread) Publish() (chunk uint64, empty bool) {
 // It returns false where a chunk has to be completed.
 func (s *slot) overwrite() bool {
 	floor := s.get(layout.Floor)
-	if s.get(layout.Lossy) == 0 || s.roomFor(s.get(layout.Head)+1) || floor+layout.RingSlack > s.get(layout.End) {
+	if s.get(layout.Buffering) != layout.BufferLossy || s.roomFor(s.get(layout.Head)+1) || floor+layout.RingSlack > s.get(layout.End) {
 		return false
 	}
 	words := (s.get(layout.Buf) - floor) / 8
@@ -130,8 +158,8 @@ func (t *Thread) switchChunk() {
 		return
 	}
 	n := s.get(layout.Head)
-	s.set(chunkCtl(n)+layout.ChunkUsed, s.get(layout.Buf)-s.chunkBase(n))
 	s.set(chunkCtl(n)+layout.ChunkComplete, sys.TSC())
+	s.set(chunkCtl(n)+layout.ChunkUsed, s.get(layout.Buf)-s.chunkBase(n))
 	s.set(layout.Head, n+1)
 	t.p.ringConsumers()
 	t.p.awaitRoomFor(s, n+1)
@@ -148,6 +176,10 @@ func (t *Thread) endRing() {
 		return
 	}
 	n := s.get(layout.Head)
+	if s.slotted() {
+		s.endSlots()
+		return
+	}
 	t.p.awaitRoomFor(s, n)
 	base := s.chunkBase(n)
 	if buf := s.get(layout.Buf); buf < base || buf > base+size {
@@ -189,7 +221,9 @@ func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 	s, r := t.slot, &b.rec
 	if r.loops(t.p) {
 		if r.again(t.p, at) {
-			t.cutLoop(r, regs)
+			t.cutLoop(r, regs, at)
+		} else {
+			s.clearSlots(r, at)
 		}
 		return
 	}
@@ -203,7 +237,12 @@ func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 	if at >= uint32(r.to) {
 		start -= size
 	} else if at < uint32(r.from) || i == 0 {
-		return // nothing of it has executed
+		s.clearSlots(r, at) // nothing of it has executed
+		return
+	}
+	if s.slotted() {
+		s.cutSlots(start, i, r)
+		return
 	}
 	off := int(start - s.base)
 	for w := int(size) - 8; w >= 0; w -= 8 {
@@ -212,4 +251,131 @@ func (t *Thread) cut(b *block, i int, at uint32, regs *sys.Regs) {
 	s.set(off, records.Mark(records.MarkCut, uint64(i)))
 	s.set(off+8, uint64(r.id))
 	s.set(layout.Buf, start+8+size)
+}
+
+// A ring with slots (layout.BufferSlots, layout.BufferBatched) has no counter that says how far it is filled: the first word of
+// a record, which is written last, says that the record is there, and words that are layout.SlotClear
+// that they are free. They are the rivals of counting chunks, for comparison.
+//
+// What this asks of the engine: nothing but a record may ever be where the next one begins. Code writes words
+// of a record before it is sure that there will be one, so that whatever it leaves behind in an
+// execution that is given up is cleared here.
+
+// slotRoom is how much has to be free for anything to be written.
+const slotRoom = layout.RingSlack + 64
+
+// buffering is how producers and consumers of rings exchange words.
+func (o *Options) buffering() uint64 {
+	if o.Lossy {
+		return layout.BufferLossy
+	}
+	return uint64(o.Buffering)
+}
+
+// slotted tells whether the thread's ring has slots.
+func (s *slot) slotted() bool { return layout.Slotted(s.get(layout.Buffering)) }
+
+// initSlots makes all words of the ring free, but for the guards. All chunks have their memory from the start: the producer
+// enters one as soon as its first words are free.
+func (s *slot) initSlots() {
+	chunk, chunks := s.get(layout.ChunkBytes), s.get(layout.Chunks)
+	for n := range uint64(layout.MaxChunks) {
+		s.set(chunkCtl(n)+layout.ChunkBase, s.base+layout.RingOff+n%chunks*chunk)
+	}
+	ring := s.mem[layout.RingOff:][:chunks*chunk]
+	fill(ring, layout.SlotClear)
+	for n := range chunks {
+		fill(ring[(n+1)*chunk-layout.SlotGuard:][:layout.SlotGuard], layout.SlotEnd)
+	}
+	s.set(layout.Clear, layout.SlotClear)
+	s.set(layout.NegClear, 0)
+	s.set(layout.NegClear, s.get(layout.NegClear)-layout.SlotClear)
+	s.set(layout.Taken, 0)
+}
+
+// fill makes all words of b w. Nobody reads them yet.
+func fill(b []byte, w uint64) {
+	binary.LittleEndian.PutUint64(b, w)
+	for n := 8; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+// free is how many bytes of the ring are.
+func (s *slot) free() uint64 {
+	n, size := s.get(layout.Head), s.get(layout.ChunkBytes)
+	at := n*size + s.get(layout.Buf) - s.chunkBase(n)
+	if s.get(layout.Buf) > s.get(layout.Last) { // what is left of the chunk is used up
+		at = (n + 1) * size
+	}
+	return s.get(layout.Taken) + s.get(layout.Chunks)*size - min(at, s.get(layout.Taken)+s.get(layout.Chunks)*size)
+}
+
+// markSlots is mark: the first word comes last.
+func (t *Thread) markSlots(words []uint64) {
+	s := t.slot
+	for s.free() < slotRoom {
+		t.p.ringConsumers()
+		time.Sleep(50 * time.Microsecond)
+	}
+	if s.get(layout.Buf) > s.get(layout.Last) {
+		s.leaveChunk()
+		t.p.ringConsumers()
+	}
+	buf := s.get(layout.Buf)
+	for i := len(words) - 1; i >= 0; i-- {
+		s.set(int(buf-s.base)+8*i, words[i])
+	}
+	s.set(layout.Buf, buf+uint64(8*len(words)))
+}
+
+// leaveChunk goes on with the next chunk.
+func (s *slot) leaveChunk() {
+	n := s.get(layout.Head)
+	s.set(chunkCtl(n)+layout.ChunkComplete, sys.TSC())
+	// None of the other words may look free before the consumer gets there. The first comes last.
+	from := s.get(layout.Buf)
+	for at := s.get(layout.Last) + layout.RingSlack - 8; at >= from; at -= 8 {
+		s.set(int(at-s.base), layout.SlotEnd)
+	}
+	s.set(layout.Head, n+1)
+	s.openChunk(n + 1)
+}
+
+// endSlots makes the ring of a thread consistent that may have been killed between leaving one chunk and entering the next.
+func (s *slot) endSlots() {
+	n, size := s.get(layout.Head), s.get(layout.ChunkBytes)
+	buf, base := s.get(layout.Buf), s.chunkBase(n)
+	if buf < base || buf > base+size { // it has entered the next
+		s.openChunk(n)
+		return
+	}
+	if s.get(int(buf-s.base)) == layout.SlotEnd || s.get(layout.Taken) >= (n+1)*size {
+		s.set(layout.Head, n+1)
+		s.openChunk(n + 1)
+	}
+}
+
+// clearSlots takes back what a block that is left at a place in its code has written of a record that does not come to be.
+func (s *slot) clearSlots(r *recording, at uint32) {
+	if !s.slotted() || at < uint32(r.from) || at >= uint32(r.to) {
+		return
+	}
+	off := int(s.get(layout.Buf) - s.base)
+	for w := range int(r.words) + 1 {
+		s.set(off+8*w, layout.SlotClear)
+	}
+}
+
+// cutSlots is the end of cut: the record is moved by a word to make room for the mark. Its first word goes
+// first and the mark comes last.
+func (s *slot) cutSlots(start uint64, i int, r *recording) {
+	off := int(start - s.base)
+	s.set(off, layout.SlotClear)
+	for w := int(r.words); w > 0; w-- {
+		s.set(off+8*w+8, s.get(off+8*w))
+	}
+	s.set(off+8, uint64(r.id))
+	s.set(off, records.Mark(records.MarkCut, uint64(i)))
+	s.set(layout.Buf, start+8*(2+uint64(r.words)))
 }
