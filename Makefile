@@ -16,7 +16,7 @@ BENCH   ?=
 # Passed on to "go test": make test TEST="-run Heat ./analysis".
 TEST    ?= ./...
 
-.PHONY: all build demo test soak bench fmt lint help clean check-go build-deps test-deps
+.PHONY: all build demo test soak bench queues fmt lint help clean check-go build-deps test-deps
 
 all: build
 
@@ -38,6 +38,10 @@ soak: check-go build-deps test-deps ## run the long forms of the tests
 
 bench: build ## measure against native and the rivals that are installed (BENCH="-short …" passes flags)
 	$(GO) run ./bench -alleria $(BIN) $(BENCH)
+
+# How many records a second queues hand over by themselves.
+queues: check-go build-deps ## measure ways of handing records over by themselves
+	$(GO) run ./bench/queues
 
 fmt: ## format the source
 	gofmt -l -w $$(git ls-files '*.go')

@@ -103,7 +103,11 @@ func modes(alleria, configs string) []mode {
 		record("disk", "every block and address to disk", recorded, append(addresses, "-o", "DIR")...),
 		record("all", "instructions, addresses, values and time to disk", recorded, append(all, "-o", "DIR")...),
 	}
+	for _, n := range []string{"0", "1", "2", "4"} {
+		ours = append(ours, record("disk-ptc"+n, "as disk, with a fixed number of processing threads", recorded, append(addresses, "-o", "DIR", "--ptc", n)...))
+	}
 	ours = append(ours, crowded(translate)...)
+	ours = append(ours, figures(record, addresses)...)
 	return append(ours, rivals()...)
 }
 

@@ -25,6 +25,9 @@
 // and not once a word; and one ring may have several consumers, one after the
 // other by lease, where the paper's section 3.3 allows a single one.
 //
+// Rivals of CAB are there for comparison (Buffering): N-way buffers, and rings whose words say by themselves whether they are free, which one
+// processing thread at a time consumes by a single lease.
+//
 // Locking: a Ring's mutex guards its list of leases and is held for a few
 // instructions; a Lease's cursor belongs to who holds it;
 // the pool's list of rings is guarded by a mutex that no one holds while

@@ -32,6 +32,9 @@ func (r *Ring) free(tail uint64) {
 			base = r.other(base)
 		}
 		r.u64(chunkCtl(n+chunks) + layout.ChunkBase).Store(base)
+		if r.buffering == layout.BufferNWay {
+			r.u64(chunkCtl(n+chunks) + layout.ChunkUsed).Store(0)
+		}
 	}
 	r.u64(layout.Tail).Store(tail)
 }

@@ -23,7 +23,10 @@ type Ring struct {
 	// what comes is thrown away, after a sink's error
 	drops atomic.Bool
 	hooks *hooks // nil but in the check of the protocol
-	alone bool   // one lease at a time
+	// layout.Buffer…, and of a ring with slots what finds the records in it
+	buffering uint64
+	filled    Filled
+	alone     bool // one lease at a time
 
 	growth  growth
 	mu      sync.Mutex
@@ -64,6 +67,9 @@ func NewRing(slot []byte, most int, settled func(words []uint64) int) *Ring {
 	r := &Ring{slot: slot, settled: settled}
 	size := r.u64(layout.ChunkBytes).Load()
 	r.growth.most = min(uint64(most), layout.MaxChunks, layout.RingMax/size)
+	if r.buffering = r.u64(layout.Buffering).Load(); r.buffering >= layout.BufferNWay {
+		r.growth.most = 0
+	}
 	return r
 }
 
@@ -112,11 +118,13 @@ func (r *Ring) Acquire(x Extent) *Lease {
 			return l
 		}
 	}
+	if r.slotted() {
+		return r.acquireSlots(x)
+	}
 	if r.alone && len(r.leases) > 0 { // which is not used up
 		return nil
 	}
-	head := r.u64(layout.Head).Load()
-	if head < r.next || head == r.next && x == Completed {
+	if !r.completed(r.next) && (x == Completed || !r.opened(r.next)) {
 		return nil
 	}
 	l := &Lease{ring: r, at: r.next, end: r.next + max(r.u64(layout.Chunks).Load()/2, 1)}
@@ -140,11 +148,13 @@ func (l *Lease) GiveBack() {
 // The holder calls it, or somebody under
 // ring.mu for a lease that nobody holds: at and done stay as they are meanwhile.
 func (l *Lease) ready(x Extent) bool {
-	head := l.ring.u64(layout.Head).Load()
-	if l.at < l.end && l.at < head {
+	if l.ring.slotted() {
+		return l.readySlots(x)
+	}
+	if l.at < l.end && l.ring.completed(l.at) {
 		return true
 	}
-	if x == Completed || l.at != head || l.at == l.end || !l.ring.placed(head) {
+	if x == Completed || !l.ring.opened(l.at) || l.at == l.end || !l.ring.placed(l.at) {
 		return false
 	}
 	return l.ring.u64(layout.Buf).Load() > l.ring.base(l.at)+8*l.done
@@ -158,8 +168,11 @@ func (l *Lease) Take(x Extent) (c Chunk, ok bool) {
 		return Chunk{}, false
 	}
 	r := l.ring
+	if r.slotted() {
+		return l.takeSlots(x)
+	}
 	ctl := chunkCtl(l.at)
-	if r.u64(layout.Head).Load() > l.at {
+	if r.completed(l.at) {
 		used := r.u64(ctl+layout.ChunkUsed).Load() / 8
 		return Chunk{r.words(l.at, l.done, used), l.at, l.done, true, r.u64(ctl + layout.ChunkOpened).Load(), r.u64(ctl + layout.ChunkComplete).Load()}, true
 	}
@@ -191,6 +204,10 @@ func (l *Lease) open() []uint64 {
 // Release gives the words of a chunk back. The producer gets chunks in their
 // order: those of a later lease wait for those of an earlier one.
 func (l *Lease) Release(c Chunk) {
+	if l.ring.slotted() {
+		l.releaseSlots(c)
+		return
+	}
 	if !c.Whole {
 		l.done += uint64(len(c.Words))
 		return
@@ -249,6 +266,9 @@ func (r *Ring) retire() bool {
 // drained tells whether everything that the producer wrote has been taken. r.mu is
 // held.
 func (r *Ring) drained() bool {
+	if r.slotted() {
+		return r.drainedSlots()
+	}
 	for _, l := range r.leases {
 		if l.held || l.ready(Everything) {
 			return false
@@ -285,7 +305,7 @@ func (r *Ring) Touched() uint64 {
 
 // Lossy tells whether the producer overwrites what it has no room for. What its open chunk holds may then
 // be replaced until the chunk is complete.
-func (r *Ring) Lossy() bool { return r.u64(layout.Lossy).Load() != 0 }
+func (r *Ring) Lossy() bool { return r.buffering == layout.BufferLossy }
 
 // Lost tells how often the producer of a lossy ring has overwritten words, and how many.
 func (r *Ring) Lost() (times, words uint64) {

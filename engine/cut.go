@@ -19,7 +19,9 @@ func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
 	s, r := t.slot, &b.Rec
 	if t.p.cache.IsLoop(r) {
 		if t.p.cache.Again(r, at) {
-			t.cutLoop(r, regs)
+			t.cutLoop(r, regs, at)
+		} else {
+			s.clearSlots(r, at)
 		}
 		return
 	}
@@ -33,7 +35,12 @@ func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
 	if at >= uint32(r.To) {
 		start -= size
 	} else if at < uint32(r.From) || i == 0 {
-		return // nothing of it has executed
+		s.clearSlots(r, at) // nothing of it has executed
+		return
+	}
+	if s.slotted() {
+		s.cutSlots(start, i, r)
+		return
 	}
 	off := int(start - s.base)
 	for w := int(size) - 8; w >= 0; w -= 8 {
@@ -47,7 +54,7 @@ func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
 // cutLoop completes, for a thread that leaves such a block, the record of the
 // iterations that it has done.
 // An iteration that has not been completed is not in it.
-func (t *Thread) cutLoop(rec *codecache.Recording, regs *sys.Regs) {
+func (t *Thread) cutLoop(rec *codecache.Recording, regs *sys.Regs, at uint32) {
 	s, l := t.slot, t.p.cache.OddOf(rec).Loop
 	start := int(s.get(layout.Buf) - s.base)
 	moved := false
@@ -60,6 +67,7 @@ func (t *Thread) cutLoop(rec *codecache.Recording, regs *sys.Regs) {
 		s.set(start+8*(int(p.Now)+1), now)
 	}
 	if !moved {
+		s.clearSlots(rec, at)
 		return
 	}
 	s.set(start, uint64(l.Part))

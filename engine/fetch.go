@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"sort"
 	"strings"
 
@@ -231,4 +232,14 @@ func (p *Process) withProbes(code []byte, addr uint64) []byte {
 		}
 	}
 	return code
+}
+
+// errUnmapped says that a program has unmapped memory of ours, as some do with all that they do not know.
+var errUnmapped = errors.New("the program has unmapped memory that tracing needs (it can be recorded up to there, with a window that closes before)")
+
+// lostOurs tells a fault of ours at memory of ours that is not mapped any more. A program's own wild pointer finds
+// something there, which it may not use.
+func (p *Process) lostOurs(h *heldSignal) bool {
+	const notMapped = 1 // SEGV_MAPERR
+	return h.sig == sigSegv && h.info.Code() == notMapped && p.ours(h.info.Addr())
 }

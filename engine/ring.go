@@ -25,12 +25,20 @@ func (p *Process) initRing(s *slot) {
 	s.set(layout.WaitTSC, 0)
 	s.set(layout.Lost, 0)
 	s.set(layout.LostWords, 0)
-	s.set(layout.Lossy, 0)
-	if o.Lossy {
-		s.set(layout.Lossy, 1)
-	}
+	s.set(layout.Buffering, o.buffering())
 	for n := range uint64(o.Chunks) {
 		s.set(chunkCtl(n)+layout.ChunkBase, s.base+layout.RingOff+n*chunk)
+	}
+	switch {
+	case s.slotted():
+		s.initSlots()
+	case s.get(layout.Buffering) == layout.BufferNWay: // a buffer is the producer's from when its flag says so
+		for n := range uint64(layout.MaxChunks) {
+			s.set(chunkCtl(n)+layout.ChunkUsed, 1)
+		}
+		for n := range uint64(o.Chunks) {
+			s.set(chunkCtl(n)+layout.ChunkUsed, 0)
+		}
 	}
 	s.openChunk(0)
 }
@@ -42,7 +50,15 @@ func chunkCtl(n uint64) int { return layout.ChunkCtl + int(n%layout.MaxChunks)*l
 func (s *slot) chunkBase(n uint64) uint64 { return s.get(chunkCtl(n) + layout.ChunkBase) }
 
 // roomFor tells whether chunk number n may be opened.
-func (s *slot) roomFor(n uint64) bool { return n-s.get(layout.Tail) < s.get(layout.Chunks) }
+func (s *slot) roomFor(n uint64) bool {
+	switch {
+	case s.slotted():
+		return s.free() >= slotRoom
+	case s.get(layout.Buffering) == layout.BufferNWay:
+		return s.get(chunkCtl(n)+layout.ChunkUsed) == 0
+	}
+	return n-s.get(layout.Tail) < s.get(layout.Chunks)
+}
 
 // awaitRoomFor waits until chunk number n may be opened. The consumers are other threads of the
 // tracer and need nothing of this one's.
@@ -59,6 +75,13 @@ func (p *Process) awaitRoomFor(s *slot, n uint64) {
 func (s *slot) openChunk(n uint64) {
 	base := s.chunkBase(n)
 	end := base + s.get(layout.ChunkBytes) - layout.RingSlack
+	if s.slotted() {
+		end = base + s.get(layout.ChunkBytes) - layout.SlotLast
+		s.set(layout.Last, end)
+		if s.get(layout.Buffering) == layout.BufferBatched {
+			end = base // code looks ahead first
+		}
+	}
 	s.set(chunkCtl(n)+layout.ChunkOpened, sys.TSC())
 	s.set(layout.End, end)
 	s.set(layout.NegEnd, -end)
@@ -75,6 +98,10 @@ func (s *slot) openChunk(n uint64) {
 func (t *Thread) mark(words ...uint64) {
 	s := t.slot
 	if s.get(layout.ChunkBytes) == 0 || t.vfork {
+		return
+	}
+	if s.slotted() {
+		t.markSlots(words)
 		return
 	}
 	if s.get(layout.Buf) > s.get(layout.End) {
@@ -113,7 +140,7 @@ func (t *Thread) Publish() (chunk uint64, empty bool) {
 // It returns false where a chunk has to be completed.
 func (s *slot) overwrite() bool {
 	floor := s.get(layout.Floor)
-	if s.get(layout.Lossy) == 0 || s.roomFor(s.get(layout.Head)+1) || floor+layout.RingSlack > s.get(layout.End) {
+	if s.get(layout.Buffering) != layout.BufferLossy || s.roomFor(s.get(layout.Head)+1) || floor+layout.RingSlack > s.get(layout.End) {
 		return false
 	}
 	words := (s.get(layout.Buf) - floor) / 8
@@ -130,8 +157,8 @@ func (t *Thread) switchChunk() {
 		return
 	}
 	n := s.get(layout.Head)
-	s.set(chunkCtl(n)+layout.ChunkUsed, s.get(layout.Buf)-s.chunkBase(n))
 	s.set(chunkCtl(n)+layout.ChunkComplete, sys.TSC())
+	s.set(chunkCtl(n)+layout.ChunkUsed, s.get(layout.Buf)-s.chunkBase(n))
 	s.set(layout.Head, n+1)
 	t.p.ringConsumers()
 	t.p.awaitRoomFor(s, n+1)
@@ -148,6 +175,10 @@ func (t *Thread) endRing() {
 		return
 	}
 	n := s.get(layout.Head)
+	if s.slotted() {
+		s.endSlots()
+		return
+	}
 	t.p.awaitRoomFor(s, n)
 	base := s.chunkBase(n)
 	if buf := s.get(layout.Buf); buf < base || buf > base+size {

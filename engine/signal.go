@@ -81,6 +81,9 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 			}
 		}
 	}
+	if tr.inCache(t, regs.Rip) && p.lostOurs(&h) {
+		return errUnmapped
+	}
 	if tr.stampFault(t, regs, &h) {
 		if err := sys.SetRegs(t.tid, regs); err != nil {
 			return err
@@ -289,12 +292,16 @@ func undisturbed(t *Thread, steps func() error) error {
 // instruction's instrumentation: more means a defect, and an error is better than a
 // hang.
 func (tr *Tracer) stepToClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
+	most := 400
+	if t.slot.slotted() { // who leaves a chunk fills what is left of it
+		most = 20000
+	}
 	for n := 0; ; n++ {
 		if n > 0 && tr.clean(t, regs, false) {
 			return nil
 		}
 		tr.hurry(t, regs)
-		if a := t.p.cache.RegionAt(regs.Rip); n > 400 && (a == nil || !a.InReturn(regs.Rip)) { // which may drop many frames
+		if a := t.p.cache.RegionAt(regs.Rip); n > most && (a == nil || !a.InReturn(regs.Rip)) { // which may drop many frames
 			return tr.lost(t, regs)
 		}
 		tr.awaitRoom(t, regs)

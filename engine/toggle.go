@@ -51,7 +51,7 @@ func (p *Process) stopToggling() {
 func (p *Process) readyToggle(t *Thread) {
 	tg := p.toggle
 	if tg == nil || p.toggleReady || p.noToggle || len(p.threads) != 1 || t.vfork || p.mode != ModePlain && p.mode != ModeRecord ||
-		t.slot.get(layout.ChunkBytes) == 0 {
+		t.slot.get(layout.ChunkBytes) == 0 || t.slot.slotted() {
 		return
 	}
 	record := codecache.Record + codecache.Variant(t.plan)

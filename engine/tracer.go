@@ -24,6 +24,7 @@ type Options struct {
 	// until that is consumed.
 	ChunkBytes, Chunks int
 	Lossy              bool // a thread without room overwrites its latest records instead of waiting
+	Buffering          int  // layout.Buffer…, how records are exchanged otherwise; with slots, Chunks is a power of two
 
 	// Ending, if any, is called before Run returns, while the page of BellMemory is still there.
 	Ending func()

@@ -66,7 +66,12 @@ editors complete and check while typing.`,
   alleria new --program ./tool --on-call parse --till-return parse --reopenable
   alleria new --instructions 1G:2G --what all
   alleria new --intercept getaddrinfo --intercept main ./tool -o alleria.config`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(f.intercepts) > 0 {
+				return cobra.MaximumNArgs(1)(c, args)
+			}
+			return cobra.NoArgs(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				f.program = args[0]

@@ -106,6 +106,7 @@ ended it.`,
 	}
 	fl.StringVar(&f.chunk, "buffer-chunk", "", "`size` of a buffer's chunk (64K …)")
 	fl.StringVar(&f.most, "buffer-max", "", "`size` that the buffer of a thread grows to at most when the thread has to wait (32M)")
+	fl.Var(&o.Buffering, "buffering", "how a thread hands its records to processing threads: cab, or a rival for comparison (nway, fastforward, batched), whose buffers don't grow")
 	return c
 }
 

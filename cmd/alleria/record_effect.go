@@ -16,7 +16,7 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 		window = []string{"config", "on-call", "till-return", "on-instructions", "till-instructions", "reopenable",
 			"process", "image", "function", "select", "fields"}
 		limits  = []string{"max-size", "max-time", "max-instructions"}
-		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "discard", "sample-rate", "analysis",
+		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "buffering", "discard", "sample-rate", "analysis",
 			"tuner", "ptc", "bc", "bs", "tf", "tp", "tay1", "tay2", "taz"}
 	)
 	refuse := func(why string, groups ...[]string) error {

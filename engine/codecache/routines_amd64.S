@@ -31,7 +31,16 @@
 #define WAITTSC  0x128
 #define TAIL     0x140
 #define STARVED  0x148
-#define LOSSY    0x130
+#define BUFFERING 0x130
+#define NWAY     2
+#define BATCHED  4
+#define TAKEN    0x150
+#define CLEARW   0x60
+#define LAST     0xa8
+#define GUARD    4160
+#define LASTOFF  12352
+#define BATCH    16384
+#define SLOTEND  0xf65b1d3784c2e9a6
 #define FLOOR    0x138
 #define LOST     0x1e0
 #define LOSTWORDS 0x1e8
@@ -152,6 +161,54 @@
 	and \reg, 0xfff
 .endm
 
+/* Sleeps until the consumer has made room. Destroys rdi, rdx, r10, r11. The kernel destroys rcx; words that
+ * no register is saved to keep it and rsi. */
+.macro STARVE
+	mov gs:[SAVE+96], rcx
+	mov gs:[SAVE+104], rsi
+	mov rdi, gs:[CONTROL+16]
+	shl rdi, 26
+	add rdi, gs:[CONTROL+40]
+	add rdi, STARVED
+	xor esi, esi
+	mov edx, 1
+	xor r10d, r10d
+	mov eax, SYS_futex
+	syscall
+	mov rcx, gs:[SAVE+96]
+	mov rsi, gs:[SAVE+104]
+.endm
+
+/* Wakes a processing thread that sleeps: r9 is the control area. */
+.macro RINGBELL
+	lock inc dword ptr [r9+CBELL-BELLBELOW]
+	cmp dword ptr [r9+NOCALLS], 0
+	jne 99f
+	mov gs:[SAVE+96], rcx
+	mov gs:[SAVE+104], rsi
+	lea rdi, [r9+CBELL-BELLBELOW]
+	mov esi, 1
+	mov edx, 1
+	mov eax, SYS_futex
+	syscall
+	mov rcx, gs:[SAVE+96]
+	mov rsi, gs:[SAVE+104]
+99:
+.endm
+
+/* Counts how long there was no room, from r8 on, and makes r8 now. */
+.macro ROOMY
+	mov dword ptr gs:[STARVED], 0
+	mov r10, rdx
+	rdtsc
+	shl rdx, 32
+	or rax, rdx
+	mov rdx, rax
+	sub rax, r8
+	add gs:[WAITTSC], rax
+	mov r8, rdx
+.endm
+
 alleria_stubs:
 
 /* An indirect branch found no translation: its target is in rcx, the
@@ -253,7 +310,7 @@ alleria_switch_core:
 	mov r8, rax			/* now */
 	mov rcx, gs:[HEAD]
 	mov rsi, gs:[BUF]
-	cmp dword ptr gs:[LOSSY], 0
+	cmp dword ptr gs:[BUFFERING], 0
 	jne 10f
 11:	mov rdi, rcx
 	and edi, MAXCHUNK-1
@@ -302,7 +359,10 @@ alleria_switch_end:
 	/* A lossy ring: without room for another chunk this one is used again from FLOOR on,
 	 * unless it is nearly full of what has to stay. BUF comes before the words of the
 	 * unfinished record: whoever is killed in between leaves a ring that can be read. */
-10:	lea rax, [rcx+1]
+10:	cmp dword ptr gs:[BUFFERING], NWAY
+	je 14f
+	ja 20f
+	lea rax, [rcx+1]
 	sub rax, gs:[TAIL]
 	cmp rax, gs:[CHUNKS]
 	jb 11b
@@ -337,46 +397,168 @@ alleria_switch_wait:
 	sub rax, gs:[TAIL]
 	cmp rax, gs:[CHUNKS]
 	jb 9f
-	/* The kernel destroys rcx; words that no register is saved to keep it and rsi. */
-	mov gs:[SAVE+96], rcx
-	mov gs:[SAVE+104], rsi
-	mov rdi, gs:[CONTROL+16]
-	shl rdi, 26
-	add rdi, gs:[CONTROL+40]
-	add rdi, STARVED
-	xor esi, esi
-	mov edx, 1
-	xor r10d, r10d
-	mov eax, SYS_futex
-	syscall
-	mov rcx, gs:[SAVE+96]
-	mov rsi, gs:[SAVE+104]
+	STARVE
 	jmp 3b
 	/* There is room: how long it took goes into WAITTSC. */
-9:	mov dword ptr gs:[STARVED], 0
-	mov r10, rdx
-	rdtsc
-	shl rdx, 32
-	or rax, rdx
-	mov rdx, rax
-	sub rax, r8
-	add gs:[WAITTSC], rax
-	mov r8, rdx
+9:	ROOMY
 	jmp 2b
-	/* A processing thread sleeps: ring. */
-7:	lock inc dword ptr [r9+CBELL-BELLBELOW]
-	cmp dword ptr [r9+NOCALLS], 0
-	jne 1b
-	mov gs:[SAVE+96], rcx
-	mov gs:[SAVE+104], rsi
-	lea rdi, [r9+CBELL-BELLBELOW]
-	mov esi, 1
-	mov edx, 1
-	mov eax, SYS_futex
-	syscall
-	mov rcx, gs:[SAVE+96]
-	mov rsi, gs:[SAVE+104]
+	/* A processing thread sleeps. */
+7:	RINGBELL
 	jmp 1b
+
+	/* N-way: a buffer's flag is its length, which comes last; the next one is free if it has none. */
+14:	mov rdi, rcx
+	and edi, MAXCHUNK-1
+	shl edi, 5
+	mov gs:[rdi+CHUNKCTL+16], r8
+	mov rax, rsi
+	sub rax, gs:[rdi+CHUNKCTL+24]
+	inc rcx
+	mov gs:[HEAD], rcx		/* nobody else's business */
+	mov gs:[rdi+CHUNKCTL], rax
+	mov r9, gs:[CONTROL]
+	mfence
+	cmp dword ptr [r9+CASLEEP-BELLBELOW], 0
+	je 15f
+	RINGBELL
+15:	mov r11d, ecx
+	and r11d, MAXCHUNK-1
+	shl r11d, 5
+	cmp qword ptr gs:[r11+CHUNKCTL], 0
+	je 2b
+	inc qword ptr gs:[WAITS]
+17:	mov edi, RINGSPINS
+18:	pause
+	cmp qword ptr gs:[r11+CHUNKCTL], 0
+	je 9b
+	dec edi
+	jnz 18b
+	cmp dword ptr [r9+NOCALLS], 0
+	jne 17b
+	mov dword ptr gs:[STARVED], 1
+	mfence
+	cmp qword ptr gs:[r11+CHUNKCTL], 0
+	je 9b
+	STARVE
+	jmp 15b
+
+	/* Slots. r10 is where the producer is, counted from the start, less the ring's length: what was taken
+	 * beyond that is free. r11 is how much has to be. Less than nothing is free where the producer is among words that the
+	 * consumer is just making free. */
+20:	mov r9, gs:[CONTROL]
+21:	mov edi, ecx
+	and edi, MAXCHUNK-1
+	shl edi, 5
+	mov r10, rcx
+	imul r10, gs:[CHUNKB]
+	add r10, rsi
+	mov rdx, gs:[rdi+CHUNKCTL+24]
+	sub r10, rdx
+	mov rax, gs:[CHUNKS]
+	imul rax, gs:[CHUNKB]
+	sub r10, rax
+	mov r11d, SLACK+64
+	cmp rsi, gs:[LAST]
+	jbe 22f
+	add rdx, gs:[CHUNKB]		/* what is left of this chunk is used up */
+	sub rdx, rsi
+	add r11, rdx
+22:	mov rax, gs:[TAKEN]
+	sub rax, r10
+	cmp rax, r11
+	jl 26f
+	cmp rsi, gs:[LAST]
+	ja 24f
+	mov rdx, rsi
+	cmp dword ptr gs:[BUFFERING], BATCHED
+	je 27f
+	/* There is room, though a slot is not free: what is in it was left behind by an execution that was
+	 * given up, or has just been cleared. */
+	mov rax, gs:[CLEARW]
+	mov edi, GUARD
+23:	mov [rdx+rdi-8], rax
+	sub edi, 8
+	jnz 23b
+	jmp 5b
+	/* On to the next chunk. What is unfinished goes along before the old chunk is given up. None of that
+	 * chunk's other words may look free before the consumer gets there. */
+24:	mov gs:[rdi+CHUNKCTL+16], r8
+	mov r11, gs:[LAST]
+	add r11, SLACK
+	inc rcx
+	mov edi, ecx
+	and edi, MAXCHUNK-1
+	shl edi, 5
+	mov gs:[rdi+CHUNKCTL+8], r8
+	mov rdx, gs:[rdi+CHUNKCTL+24]
+	mov rax, rdx
+	add rax, gs:[CHUNKB]
+	sub rax, LASTOFF
+	mov gs:[LAST], rax
+	mov gs:[END], rax
+	mov gs:[FLOOR], rdx
+	mov rdi, gs:[CARRY]
+25:	test rdi, rdi
+	jz 28f
+	mov rax, [rsi+rdi*8-8]
+	mov [rdx+rdi*8-8], rax
+	dec rdi
+	jmp 25b
+28:	movabs rax, SLOTEND
+35:	sub r11, 8
+	mov [r11], rax
+	cmp r11, rsi
+	ja 35b
+	mov gs:[HEAD], rcx
+	mov gs:[BUF], rdx
+	mfence
+	cmp dword ptr [r9+CASLEEP-BELLBELOW], 0
+	je 29f
+	mov rsi, rdx
+	RINGBELL
+	mov rdx, rsi
+29:	cmp dword ptr gs:[BUFFERING], BATCHED
+	jne 5b
+	/* How far may be written without another look: a batch, or less if the slot behind it is not free. There
+	 * is room for one record in any case. */
+27:	mov r11d, BATCH
+	mov r8, gs:[CLEARW]
+	mov r10, gs:[LAST]
+30:	lea rax, [rdx+r11]
+	cmp rax, r10
+	cmova rax, r10
+	cmp [rax+SLACK-8], r8
+	je 31f
+	shr r11d, 1
+	cmp r11d, 512
+	jae 30b
+	mov rax, rdx
+31:	mov gs:[END], rax
+	neg rax
+	mov gs:[NEGEND], rax
+	jmp 5b
+	/* no room */
+26:	inc qword ptr gs:[WAITS]
+32:	mov edi, RINGSPINS
+33:	pause
+	mov rax, gs:[TAKEN]
+	sub rax, r10
+	cmp rax, r11
+	jge 34f
+	dec edi
+	jnz 33b
+	cmp dword ptr [r9+NOCALLS], 0
+	jne 32b
+	mov dword ptr gs:[STARVED], 1
+	mfence
+	mov rax, gs:[TAKEN]
+	sub rax, r10
+	cmp rax, r11
+	jge 34f
+	STARVE
+	jmp 21b
+34:	ROOMY
+	jmp 21b
 	.globl alleria_switch_tail
 alleria_switch_tail:
 

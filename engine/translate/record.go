@@ -45,6 +45,10 @@ type recorder struct {
 	sides []records.Part // of a superblock, in their order
 	numAt int            // where the code has the number, to which the size is added when it is known
 	check int            // the instruction before which the chunk's end is checked; -1 at the start, with the flags kept
+
+	slotted bool   // the first word of a record comes last (ring.go)
+	slotAt  int    // where the code has the displacement of the slot that is looked at; 0: it looks at none
+	as      uint32 // the number of a part, if it is one that is completed
 }
 
 // recordBlock writes a block that records itself.
@@ -63,7 +67,7 @@ func (u *Translator) recordBlock(b *codecache.Block, ins []x86.Insn) (next uint6
 		return u.plainBlock(b, ins)
 	}
 	r := &u.rec
-	*r = recorder{u: u, b: b, want: want, sides: r.sides[:0]}
+	*r = recorder{u: u, b: b, want: want, sides: r.sides[:0], slotted: layout.Slotted(u.Buffering)}
 	u.opBuf = u.opBuf[:0]
 	if n := r.prefix(ins); n < len(ins) {
 		n = wholeBlocks(ins, n)
@@ -295,6 +299,9 @@ func (r *recorder) operands() {
 // not written yet or all are; with none, at the block's start.
 func (r *recorder) place() {
 	r.check = -1
+	if r.eachSlot() {
+		return
+	}
 	for i := range r.ins[:firstExit(r.ins)] {
 		if r.flagsFree(i) {
 			r.check = i
@@ -313,16 +320,27 @@ func (r *recorder) prologue() {
 	if rec.HasB {
 		a.StoreWord(SpillB, rec.RB)
 	}
-	if r.check < 0 && rec.RB != x86.RCX {
+	direct := rec.RB == x86.RCX || r.eachSlot() && r.flagsFree(0)
+	switch {
+	case direct || r.check >= 0:
+	case r.eachSlot():
+		r.checkSlotKeepingFlags()
+	default:
 		r.checkKeepingFlags()
 	}
 	rec.From = uint16(a.Here() - r.b.Code)
-	a.LoadWord(rec.RA, layout.Buf)
-	if r.check < 0 && rec.RB == x86.RCX {
-		r.checkByRCX()
+	switch {
+	case r.eachSlot() && direct:
+		r.checkSlot()
+	default:
+		a.LoadWord(rec.RA, layout.Buf)
+		if r.check < 0 && direct {
+			r.checkByRCX()
+		}
 	}
-	a.PutImm(rec.RA, 0, r.idFor())
-	r.numAt = a.Pos() - 4
+	if r.idFor(); !r.slotted {
+		r.number()
+	}
 	if r.wantsTime() {
 		r.time()
 	}
@@ -332,7 +350,7 @@ func (r *recorder) prologue() {
 // have to be computed, values, masks, or the check that keeps the flags.
 // Saving one register less is worth a look.
 func (r *recorder) needsB() bool {
-	if r.check < 0 {
+	if r.check < 0 && !(r.eachSlot() && r.flagsFree(0)) {
 		return true
 	}
 	for i := range r.ins {
@@ -365,6 +383,19 @@ func (u *Translator) numbered(id uint32, words int) uint32 {
 		return id
 	}
 	return records.Number(id, words)
+}
+
+// eachSlot tells whether the block looks at a slot of its own.
+func (r *recorder) eachSlot() bool { return r.u.Buffering == layout.BufferSlots }
+
+// number writes the record's first word; what it says of the record's length is filled in.
+func (r *recorder) number() {
+	id := r.rec.ID
+	if r.as != 0 {
+		id = r.as
+	}
+	r.u.asm.PutImm(r.rec.RA, 0, id)
+	r.numAt = r.u.asm.Pos() - 4
 }
 
 // newWord reserves the record's next word and returns its index and where it

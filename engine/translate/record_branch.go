@@ -58,7 +58,15 @@ func (r *recorder) isBranch(in *x86.Insn) bool {
 func (r *recorder) epilogue() {
 	a := &r.u.asm
 	r.facts.Words, r.rec.Words = r.words, uint16(r.words)
-	a.Patch32(r.numAt, r.u.numbered(r.rec.ID, r.words))
+	if r.slotted {
+		r.number()
+	}
+	if r.as == 0 {
+		a.Patch32(r.numAt, r.u.numbered(r.rec.ID, r.words))
+	}
+	if r.slotAt != 0 {
+		a.Patch32(r.slotAt, uint32(8*(r.words+1)))
+	}
 	a.LeaDisp(r.rec.RA, r.rec.RA, int64(8*(r.words+1)))
 	a.StoreWord(layout.Buf, r.rec.RA)
 	a.LoadWord(r.rec.RA, SpillA)

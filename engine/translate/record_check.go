@@ -108,3 +108,50 @@ func (u *Translator) switchStub(k codecache.SwitchKey, back uint64) {
 	}
 	a.JmpWord(layout.After)
 }
+
+// checkSlot writes the look whether the slot behind the record is free, in front of everything else that the
+// block records: once it is, all in front of it are.
+//
+// The slot's place is filled in when the record's length is known.
+func (r *recorder) checkSlot() {
+	a, ra := &r.u.asm, r.rec.RA
+	back := a.Here()
+	a.LoadWord(ra, layout.Buf)
+	var site asm.Site
+	if r.flagsFree(0) {
+		a.Get(ra, ra, layout.RingSlack)
+		r.slotAt = a.Pos() - 4
+		a.CmpWord(ra, layout.Clear)
+		site = a.JccLater(asm.IfNotZero)
+	} else {
+		a.Get(x86.RCX, ra, layout.RingSlack)
+		r.slotAt = a.Pos() - 4
+		a.LoadWord(ra, layout.NegClear)
+		a.Lea(x86.RCX, asm.Sum(x86.RCX, ra, 1, 0))
+		site = a.JnrcxzLater()
+	}
+	a.LoadWord(ra, layout.Buf)
+	r.u.cold = append(r.u.cold, coldStub{site, func(u *Translator) {
+		u.switchStub(codecache.SwitchKey{Reg: ra}, back)
+	}})
+}
+
+// checkSlotKeepingFlags is checkSlot before the registers are borrowed: rax carries the flags.
+func (r *recorder) checkSlotKeepingFlags() {
+	a := &r.u.asm
+	a.StoreWord(spillF, x86.RAX)
+	a.FlagsToRAX()
+	a.StoreWord(spillF+8, x86.RAX)
+	back := a.Here()
+	a.LoadWord(x86.RAX, layout.Buf)
+	a.Get(x86.RAX, x86.RAX, layout.RingSlack)
+	r.slotAt = a.Pos() - 4
+	a.CmpWord(x86.RAX, layout.Clear)
+	site := a.JccLater(asm.IfNotZero)
+	a.LoadWord(x86.RAX, spillF+8)
+	a.FlagsFromRAX()
+	a.LoadWord(x86.RAX, spillF)
+	r.u.cold = append(r.u.cold, coldStub{site, func(u *Translator) {
+		u.switchStub(codecache.SwitchKey{Reg: x86.RAX}, back)
+	}})
+}

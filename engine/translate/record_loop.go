@@ -239,9 +239,10 @@ func (e *element) leave(id uint32) {
 		}
 		a.Put(e.rec.RA, 8*(int(w)+1), o.Base)
 	}
-	if id != 0 {
+	if id != 0 && !e.slotted {
 		a.PutImm(e.rec.RA, 0, id)
 	}
+	e.as = id
 	a.LoadWord(e.step, layout.Scratch0)
 	a.LoadWord(e.left, layout.Scratch1)
 	e.note(codecache.Fixup{From: e.borrowed, To: e.offset(), Reg: e.step, Word: layout.Scratch0})

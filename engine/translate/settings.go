@@ -15,6 +15,7 @@ type Settings struct {
 // Switches turn optimisations off.
 type Switches struct {
 	NoFollow, NoHuge, NoSuper, Sizes, NoLate, Predict, NoFastReturn bool
+	Buffering                                                       uint64 // how producers and consumers of rings exchange words: layout.Buffer…
 	ShortAfter                                                      uint32 // how many blocks there are when superblocks become shorter
 }
 

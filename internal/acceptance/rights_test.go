@@ -43,3 +43,20 @@ func TestGivenUpRights(t *testing.T) {
 		}
 	}
 }
+
+// TestUnmappedMemory runs a program that unmaps all that it does not know: where that is needed the end says why, and
+// a program that runs natively lives on.
+func TestUnmappedMemory(t *testing.T) {
+	t.Parallel()
+	prog := build(t, programs+"/manual/unmaps.c", "")
+	for _, flags := range [][]string{{"--only", "translate"}, {"--discard"}} {
+		argv := append(append([]string{alleria(), "-q", "record"}, flags...), "--", prog)
+		if r := run(t, command{argv: argv, dir: workDir(t)}); r.status != 125 || !bytes.Contains(r.stderr, []byte("unmapped memory that tracing needs")) {
+			t.Errorf("%v: status %d, %q", flags, r.status, r.stderr)
+		}
+	}
+	argv := []string{alleria(), "-q", "record", "--discard", "--on-call", "nobody", "--", prog}
+	if r := run(t, command{argv: argv, dir: workDir(t)}); r.status != 0 || string(r.stdout) != "ok\n" {
+		t.Errorf("natively: status %d, %q, %q", r.status, r.stdout, r.stderr)
+	}
+}

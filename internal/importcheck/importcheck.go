@@ -78,8 +78,10 @@ func rules() map[string][]string {
 		"internal/acceptance":  {}, // tests through the command line only
 		"internal/session":     {all},
 
-		"cmd":   {all},
-		"bench": {"abp"},
+		"cmd":          {all},
+		"bench":        {"abp"},
+		"bench/rings":  {},
+		"bench/queues": {"bench/rings"},
 	}
 }
 

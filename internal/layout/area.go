@@ -34,6 +34,7 @@ const (
 	End    = 0x48 // Buf beyond this: change chunk at the next check (code)
 	NegEnd = 0x50 // minus End, for the check that leaves the flags alone (code)
 	Tgt    = 0x58 // where a stub jumps to last (code)
+	Clear  = 0x60 // uint64: what is in a slot that is free (tracer, immutable; see SlotClear)
 
 	// Await is minus the stack pointer that the innermost awaited return finds (see
 	// Frame…): rsp plus Await is negative as long as it has not been reached. Top
@@ -48,8 +49,11 @@ const (
 	Ask    = 0x090 // uint32: what will be asked in Req once the registers are saved (code)
 	ReqArg = 0x088 // uint64: the address the request is about
 	ReqCPU = 0x098 // uint32: the processor that the thread asked from last (code)
-	Resp   = 0x0c0 // uint64: code-cache address to continue at, 0 not answered yet
-	Asleep = 0x0c8 // uint32: 1 while code waits for Resp in a futex
+	// Of rings whose slots say whether they are free.
+	NegClear = 0x0a0 // uint64: minus Clear, for the check that leaves the flags alone (tracer, immutable)
+	Last     = 0x0a8 // uint64: Buf beyond this: leave the chunk (code; tracer while the thread is stopped)
+	Resp     = 0x0c0 // uint64: code-cache address to continue at, 0 not answered yet
+	Asleep   = 0x0c8 // uint32: 1 while code waits for Resp in a futex
 
 	// Ring control. Head is written by code (release after the chunk's words),
 	// Tail by the consumer.
@@ -60,11 +64,12 @@ const (
 	Waits      = 0x120 // uint64: times the producer waited for room (code)
 	WaitTSC    = 0x128 // uint64: TSC ticks spent waiting (code)
 	Tail       = 0x140 // uint64: chunks the consumer has released
-	Starved    = 0x148 // uint32: 1 while the producer waits for Tail in a futex (code)
+	Starved    = 0x148 // uint32: 1 while the producer waits for room in a futex (code)
+	Taken      = 0x150 // uint64: bytes that the consumer has made free, of a ring with slots, counted from the start
 
 	// A lossy ring's producer waits for no room: it goes on at Floor, behind the last words of the open
 	// chunk that must not be lost, over what it has written since.
-	Lossy     = 0x130 // uint64: 1 for a lossy ring (tracer, immutable)
+	Buffering = 0x130 // uint64: how producer and consumer exchange words, Buffer… (tracer, immutable)
 	Floor     = 0x138 // uint64: target address in the open chunk (code; tracer while the thread is stopped or waits)
 	Lost      = 0x1e0 // uint64: how often words were overwritten (code; tracer likewise)
 	LostWords = 0x1e8 // uint64: and how many (code; tracer likewise)

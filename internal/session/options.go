@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"alleria/analysis/live"
+	"alleria/cab"
 	"alleria/cab/tuner"
 	"alleria/config"
 	"alleria/proctree"
@@ -96,6 +97,10 @@ type Options struct {
 	Limits
 
 	Processing
+
+	// Buffering is how application threads and processing threads exchange records; the
+	// zero value is the way that is meant to be used.
+	Buffering cab.Buffering
 
 	// Declarations say more of functions whose calls are captured; nil: nothing.
 	Declarations *interceptors.Declarations

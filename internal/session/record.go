@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"alleria/abp"
+	"alleria/cab"
 	"alleria/config"
 	"alleria/emit"
 	"alleria/engine"
@@ -71,10 +73,11 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	r.background.Go(func() { r.cpuid() })
 	r.started = time.Now()
 	o := engine.Options{Program: launch.Program{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR},
-		Lossy: r.samples(), ChunkBytes: r.chunk(), Chunks: r.firstChunks(), Ending: r.closePool}
+		Lossy: r.samples(), Buffering: int(opts.Buffering), ChunkBytes: r.chunk(), Chunks: r.firstChunks(), Ending: r.closePool}
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
 	}
+	o.NoCodeCapture = o.NoCodeCapture || opts.Buffering != cab.CAB // that code knows the one way only
 	o.Sizes = r.emit != nil && r.emit.Sizes()
 	r.tracer = engine.New(o, r)
 	st, err := r.tracer.Run()
@@ -109,8 +112,17 @@ func (r *run) chunk() int {
 	return n
 }
 
-// firstChunks is how many chunks a ring begins with.
+// firstChunks is how many chunks a ring begins with. Rivals of CAB stay at that, and those with slots find a chunk by its
+// number's lowest bits.
 func (r *run) firstChunks() int {
+	n := r.startChunks()
+	if r.opts.Buffering == cab.CAB {
+		return n
+	}
+	return 1 << (bits.Len(uint(max(n, 2))) - 1)
+}
+
+func (r *run) startChunks() int {
 	switch o := r.opts; {
 	case o.NoThreads: // so that its thread waits until a chunk is written
 		return 1
@@ -151,6 +163,12 @@ func (r *run) prepare() (path string, err error) {
 			all = append(all, e)
 		}
 		return "", fmt.Errorf("%w: %w", ErrUsage, errors.Join(all...))
+	}
+	if o.NoThreads && o.Buffering != cab.CAB {
+		return "", fmt.Errorf("%w: without processing threads nothing is handed over, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
+	}
+	if r.samples() && o.Buffering != cab.CAB {
+		return "", fmt.Errorf("%w: sampling records bursts by way of cab, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
 	}
 	if len(o.Analyses) > 0 && leastSample(o.Config) > 1 {
 		return "", fmt.Errorf("%w: instructions of which only some are kept (sample=) cannot be analysed beside the program; leave sample out, or record bursts (sampleRate)", ErrUsage)

@@ -405,6 +405,7 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 	}
 	if im.writer != nil {
 		ring := cab.NewRing(t.SlotMemory(), ps.ringMost()/ps.chunk(), im.p.Blocks().Settled)
+		ring.FindRecords(im.p.Blocks().Filled)
 		im.rings[t] = ring
 		t.Mark(threadMark(t, 1)...)
 		ps.Entering(t)

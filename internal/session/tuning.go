@@ -30,6 +30,7 @@ type tuning struct {
 	began  atomic.Int64               // application threads that did; the goroutine of Record adds
 	live   atomic.Pointer[[]int]      // processes of the tree; of the goroutine of Record
 	was    reading                    // when it was measured last
+	idle   int                        // periods without a record
 	last   abp.Adaptation             // line of the log
 	apps   map[int]applicationReading // by process
 }
@@ -45,6 +46,7 @@ type reading struct {
 	disk    uint64
 	written int64
 	began   int64
+	loadAt  time.Time // when busy, own, app and disk were read
 }
 
 // applicationReading is of one process.
@@ -61,7 +63,8 @@ func (r *run) startTuning(threads, most int) *tuning {
 	if t.period <= 0 {
 		t.period = defaultPeriod
 	}
-	t.was = t.measure()
+	t.was = t.measurePool()
+	t.measureLoad(&t.was)
 	t.write(&abp.Adaptation{Event: abp.EventStart, Phase: string(tuner.RampUp), Next: string(tuner.RampUp), Threads: threads, Limit: most, Load: abp.Load{Processors: sys.Processors()},
 		Settings: &abp.AdaptiveSettings{Period: t.period.Seconds(), TP: th.TP, TAY1: th.TAY1, TAY2: th.TAY2, TAZ: th.TAZ, Most: most}})
 	t.done.Add(1)
@@ -123,7 +126,12 @@ func (t *tuning) publish(live []*process) {
 
 // tick decides, carries out and writes a line.
 func (t *tuning) tick(event string) {
-	now := t.measure()
+	now := t.measurePool()
+	if event == abp.EventTimer && t.quiet(&now) {
+		t.was.at, t.was.tsc, t.was.pool, t.was.written = now.at, now.tsc, now.pool, now.written
+		return
+	}
+	t.measureLoad(&now)
 	f, a := t.since(&now)
 	a.Event = event
 	t.was = now
@@ -155,6 +163,20 @@ func (t *tuning) tick(event string) {
 	t.write(a)
 }
 
+// quiet tells whether nothing has been recorded for so long that there is nothing to decide: then a period costs some microseconds, which
+// programs notice that run natively until a window opens.
+func (t *tuning) quiet(now *reading) bool {
+	if now.pool.Chunks != t.was.pool.Chunks || now.pool.Ticks != t.was.pool.Ticks || now.began != t.was.began {
+		t.idle = 0
+		return false
+	}
+	t.idle++
+	return t.idle > idlePeriods && t.tuner.Phase() == tuner.Stable
+}
+
+// idlePeriods is more than the tuner looks back.
+const idlePeriods = 20
+
 // bufferChunks is how many chunks of a ring are a buffer of the paper's: a quarter of what a ring begins with.
 func (r *run) bufferChunks() int { return max(r.firstChunks()/tuner.FirstBuffers, 1) }
 
@@ -168,7 +190,8 @@ func (t *tuning) since(now *reading) (tuner.Facts, *abp.Adaptation) {
 	atwt := time.Duration(float64(now.pool.Ticks-min(was.pool.Ticks, now.pool.Ticks)) / float64(max(now.tsc-was.tsc, 1)) * float64(period))
 	atwt += t.overwritten(now, period)
 	own, app := now.own-was.own, max(now.app-was.app, 0)
-	rate := func(d time.Duration) float64 { return max(d.Seconds()/seconds, 0) }
+	loaded := max(now.loadAt.Sub(was.loadAt).Seconds(), 1e-9)
+	rate := func(d time.Duration) float64 { return max(d.Seconds()/loaded, 0) }
 	round := func(v float64) float64 { return math.Round(v*1e5) / 1e5 }
 	f := tuner.Facts{Period: period, PTIT: max(now.pool.Idle-was.pool.Idle, 0), ATWT: atwt, Working: now.pool.Working, Most: t.most,
 		Processors: processors, Application: rate(app), Others: rate(now.busy - was.busy - own - app)}
@@ -177,7 +200,7 @@ func (t *tuning) since(now *reading) (tuner.Facts, *abp.Adaptation) {
 		Rings: now.pool.Rings, Buffers: now.pool.Buffers, Full: now.pool.Full, Began: int(now.began - was.began),
 		PTIT: round(f.PTIT.Seconds()), ATWT: round(f.ATWT.Seconds()), Chunks: now.pool.Chunks - min(was.pool.Chunks, now.pool.Chunks),
 		Load: abp.Load{Processors: processors, AppCPU: round(f.Application), OwnCPU: round(rate(own)), OtherCPU: round(f.Others),
-			AppDisk: math.Round(float64(now.disk-min(was.disk, now.disk)) / seconds), Written: math.Round(float64(now.written-was.written) / seconds)}}
+			AppDisk: math.Round(float64(now.disk-min(was.disk, now.disk)) / loaded), Written: math.Round(float64(now.written-was.written) / seconds)}}
 }
 
 // overwritten is what a lossy ring's producers would have waited: they overwrite instead.
@@ -193,13 +216,19 @@ func (t *tuning) overwritten(now *reading, period time.Duration) time.Duration {
 // mostRead is of how many processes the times are read: each takes some ten microseconds. Those of others belong to "others".
 const mostRead = 64
 
-// measure reads everything.
-func (t *tuning) measure() reading {
-	m := reading{at: time.Now(), tsc: sys.TSC(), own: sys.OwnTime(), began: t.began.Load()}
+// measurePool reads what takes no system call.
+func (t *tuning) measurePool() reading {
+	m := reading{at: time.Now(), tsc: sys.TSC(), began: t.began.Load()}
 	m.pool = t.run.proc.pool.Measure(m.tsc)
 	if t.run.emit != nil {
 		m.written = t.run.emit.Written()
 	}
+	return m
+}
+
+// measureLoad reads what the processors and disks did.
+func (t *tuning) measureLoad(m *reading) {
+	m.loadAt, m.own = time.Now(), sys.OwnTime()
 	if busy, err := sys.BusyTime(); err == nil {
 		m.busy = busy
 	} else {
@@ -221,7 +250,6 @@ func (t *tuning) measure() reading {
 		m.app += a.time
 		m.disk += a.disk
 	}
-	return m
 }
 
 // write writes a line, but for those of a time in which nothing happened.

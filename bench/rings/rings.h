@@ -1,0 +1,2 @@
+#include <stddef.h>
+double alleria_bench_ring(int kind, size_t words, size_t chunk, unsigned long long n, int producer, int consumer);
