@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -57,7 +58,13 @@ type OneOffOptions struct {
 	// Fields are the facts to record, as ParseFields returns them. 0: all four
 	// of the published profiler.
 	Fields Fields
+	// Intercept are functions whose calls are captured with what is known of their types, FUNCTION
+	// (which may hold *) of any image, FUNCTION@IMAGE of one. No instruction is recorded then.
+	Intercept []string
 }
+
+// IsZero tells that no option is given.
+func (o OneOffOptions) IsZero() bool { return reflect.ValueOf(o).IsZero() }
 
 // ErrOption is wrapped by what OneOff and ParseFields return for an option that
 // makes no sense.
@@ -69,7 +76,7 @@ var ErrOption = errors.New("window option")
 func OneOff(o OneOffOptions) (*Config, []Warning, error) {
 	// Before anything is built: XML cannot carry these characters, and an error from
 	// the parser would name a file that nobody has written.
-	for _, v := range []string{o.OnCall, o.TillReturn, o.Process, o.Image, o.Function, o.Select} {
+	for _, v := range append([]string{o.OnCall, o.TillReturn, o.Process, o.Image, o.Function, o.Select}, o.Intercept...) {
 		if strings.ContainsFunc(v, unprintable) {
 			return nil, nil, fmt.Errorf("%w: %q holds a character that a configuration cannot", ErrOption, short(v))
 		}
@@ -89,27 +96,15 @@ func OneOff(o OneOffOptions) (*Config, []Warning, error) {
 	if o.OnCall != "" && o.OnInstructions != "" || o.TillReturn != "" && o.TillInstructions != "" {
 		return nil, nil, fmt.Errorf("%w: a window has one event to open and one to close; a file can combine several", ErrOption)
 	}
-	image := w.Profile.Processes[0].Threads[0].Images[0]
-	// Five ways in one option: an image called main, app or all is still reachable by its
-	// path.
-	switch {
-	case o.Image == "main":
-		image.Main = true
-	case o.Image == "all": // as in the files that new writes
-	case o.Image == "app":
-		image.AnyButSys = true
-	case strings.Contains(o.Image, "/"):
-		image.Path = o.Image
-	default:
-		image.Name = o.Image
+	thread := w.Profile.Processes[0].Threads[0]
+	var err error
+	if len(o.Intercept) > 0 {
+		thread.Images, err = o.captured()
+	} else {
+		err = o.instructions(thread.Images[0])
 	}
-	image.Functions[0].Name = o.Function
-	ins := image.Functions[0].Instructions[0]
-	if err := ins.selectBy(o.Select); err != nil {
+	if err != nil {
 		return nil, nil, err
-	}
-	if o.Fields != 0 {
-		ins.Fields = o.Fields | Recorded
 	}
 	if err := w.Profile.only(o.Process); err != nil {
 		return nil, nil, err
@@ -119,6 +114,68 @@ func OneOff(o OneOffOptions) (*Config, []Warning, error) {
 		return nil, nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	return out, warnings, nil
+}
+
+// instructions narrows down an image whose instructions are recorded.
+func (o OneOffOptions) instructions(image *Image) error {
+	image.named(o.Image)
+	image.Functions[0].Name = o.Function
+	ins := image.Functions[0].Instructions[0]
+	if o.Fields != 0 {
+		ins.Fields = o.Fields | Recorded
+	}
+	return ins.selectBy(o.Select)
+}
+
+// captured is the images with the functions whose calls are captured.
+func (o OneOffOptions) captured() ([]*Image, error) {
+	if o.Image != "" || o.Function != "" || o.Select != "" || o.Fields != 0 {
+		return nil, fmt.Errorf("%w: calls are captured instead of instructions; a file can ask for both", ErrOption)
+	}
+	var images []*Image
+	of := make(map[string]*Image)
+	for _, word := range o.Intercept {
+		name, where := SplitFunction(trim(word))
+		if name == "" {
+			return nil, fmt.Errorf("%w: a function to intercept has a name, which may hold *", ErrOption)
+		}
+		if where == "all" {
+			where = ""
+		}
+		image := of[where]
+		if image == nil {
+			image = &Image{}
+			image.named(where)
+			of[where], images = image, append(images, image)
+		}
+		image.Functions = append(image.Functions, &Function{Name: name, Intercept: &Intercept{Auto: true}})
+	}
+	// Of several elements that an image matches the most specific alone applies: what is asked for of all is
+	// asked for of those that are named, too.
+	if all := of[""]; all != nil {
+		for _, image := range images {
+			if image != all {
+				image.Functions = append(image.Functions, all.Functions...)
+			}
+		}
+	}
+	return images, nil
+}
+
+// named makes an image the one that an option names.
+// Five ways in one option: an image called main, app or all is still reachable by its path.
+func (i *Image) named(word string) {
+	switch {
+	case word == "main":
+		i.Main = true
+	case word == "all": // as in the files that new writes
+	case word == "app":
+		i.AnyButSys = true
+	case strings.Contains(word, "/"):
+		i.Path = word
+	default:
+		i.Name = word
+	}
 }
 
 // unprintable finds what XML cannot carry, and the replacement character, which

@@ -202,7 +202,14 @@ func TestOneOff(t *testing.T) {
 		body := `<Thread><Image main="1"><Function><Instruction cat="any"/></Function></Image></Thread></Process>`
 		return profileText(`<Process/><Process name="cc1*">` + body + `<Process n="3">` + body + `<Process path="/usr/bin/as">` + body)
 	}())
+	const both = `<Function name="malloc"><Intercept auto="1"/></Function><Function name="free"><Intercept auto="1"/></Function>`
+	same("captured calls", OneOffOptions{OnCall: "f", Intercept: []string{"malloc", "ns::*@main", "free", "g@/lib/g.so"}},
+		`<AlleriaConfig version="1.0"><Window><On><Call name="f"/></On><Profile><Process><Thread><Image>`+both+`</Image>`+
+			`<Image main="1"><Function name="ns::*"><Intercept auto="1"/></Function>`+both+`</Image>`+
+			`<Image path="/lib/g.so"><Function name="g"><Intercept auto="1"/></Function>`+both+`</Image></Thread></Process></Profile></Window></AlleriaConfig>`)
 	for name, o := range map[string]OneOffOptions{
+		"calls and instructions":       {Intercept: []string{"f"}, Select: "any"},
+		"calls of nothing":             {Intercept: []string{" "}},
 		"process 0":                    {Process: "0"},
 		"a process left out":           {Process: "1,,2"},
 		"a process named twice":        {Process: "2,0x2"},

@@ -35,12 +35,13 @@ func (f *windowFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&o.Image, "image", "", "record only this `image`: main, app (all but the system's), all (the default), a file name or a path")
 	fl.StringVar(&o.Function, "function", "", "record only functions of this `name`, which may hold *")
 	fl.StringVar(&o.Select, "select", "", "record only these `instructions`: any, anyMem (default), or form=, class=, isa=, ext= or cat= and a XED name")
+	fl.StringArrayVar(&o.Intercept, "intercept", nil, "capture calls of this `function` (function@image: of that image's; it may hold *) with arguments and result instead of recording instructions; may be repeated. alleria intercepts prints them")
 	fl.StringVar(&f.fields, "fields", "", "what to record of each instruction: a comma-separated `list` of time, function, address, value, branch; none is the instruction alone, all everything")
 }
 
 // given tells whether flags or a file say what is to be recorded.
 func (f *windowFlags) given(outputs []string) bool {
-	if f.path != "" || f.fields != "" || f.oneOff != (config.OneOffOptions{}) {
+	if f.path != "" || f.fields != "" || !f.oneOff.IsZero() {
 		return true
 	}
 	wd, first := "", ""
@@ -59,8 +60,7 @@ func (f *windowFlags) given(outputs []string) bool {
 // the working directory, alleria.config in the first output directory. Without any,
 // the built-in one records every access, as the published profiler does.
 func (f *windowFlags) load(messages io.Writer, outputs []string) (*config.Config, string, error) {
-	// Comparing with the zero value sees flags that are added later too.
-	oneOff := f.oneOff != config.OneOffOptions{} || f.fields != ""
+	oneOff := !f.oneOff.IsZero() || f.fields != ""
 	if f.path != "" && oneOff {
 		return nil, "", usagef("--config and a window of flags (--on-call … --fields) exclude each other")
 	}

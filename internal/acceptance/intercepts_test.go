@@ -145,6 +145,22 @@ func TestInterceptViews(t *testing.T) {
 	checkInterceptTables(t, dir)
 }
 
+// TestInterceptByFlags captures calls that options name, of one image and of all.
+func TestInterceptByFlags(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/intercept/cli-tree.c", "")
+	argv := []string{alleria(), "record", "-q", "-o", profileDir, "--intercept", "down@main", "--intercept", "lea*", prog}
+	if r := run(t, command{argv: argv, dir: dir}); r.status != 0 || string(r.stderr) != "" {
+		t.Fatalf("status %d: %s", r.status, clip(r.stderr))
+	}
+	for args, want := range map[string]int{"down": 16, "leave": 3} {
+		if got := intercepts(t, dir, "--function", args); len(got) != want {
+			t.Errorf("%d calls of %s, want %d", len(got), args, want)
+		}
+	}
+}
+
 // checkInterceptTables reads what the command prints for other programs.
 func checkInterceptTables(t *testing.T, dir string) {
 	t.Helper()

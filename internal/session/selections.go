@@ -85,15 +85,31 @@ func (s *selections) missing() []string {
 	var out []string
 	for _, i := range s.images {
 		if name := i.Name + i.Path; name != "" && !s.loaded[i] {
-			out = append(out, fmt.Sprintf("%s: no image %s was loaded; loaded were %s", selectionPlace(i.Pos, "--image", name), name, strings.Join(s.were, ", ")))
+			out = append(out, fmt.Sprintf("%s: no image %s was loaded; loaded were %s", selectionPlace(i.Pos, imageFlag(i), name), name, strings.Join(s.were, ", ")))
 		}
 		for _, f := range i.Functions {
 			if len(s.searched[f]) > 0 && !s.found[f] {
-				out = append(out, fmt.Sprintf("%s: %s", selectionPlace(f.Pos, "--function", f.Name), s.noFunction(f, len(out) < mostSuggested)))
+				out = append(out, fmt.Sprintf("%s: %s", selectionPlace(f.Pos, functionFlag(f), f.Name), s.noFunction(f, len(out) < mostSuggested)))
 			}
 		}
 	}
 	return fewMissing(out)
+}
+
+// functionFlag is the option that named a function, where an option did.
+func functionFlag(f *config.Function) string {
+	if f.Intercept != nil {
+		return "--intercept"
+	}
+	return "--function"
+}
+
+// imageFlag is the option that named an image, where an option did: of calls the function's does.
+func imageFlag(i *config.Image) string {
+	if len(i.Functions) > 0 && i.Functions[0].Intercept != nil {
+		return "--intercept"
+	}
+	return "--image"
 }
 
 // noFunction says where a function is not, and what comes nearest there, if that is wanted.
