@@ -88,7 +88,7 @@ ended it.`,
 	fl.BoolVar(&o.Force, "force", false, "replace an output directory that exists")
 	fl.StringVar(&o.Only, "only", "", "`translate` (record nothing), count (instructions by process, thread and function) or blocks (no accesses)")
 	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` between commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), reuse(sample=8192), heatmap; results go into the output")
-	fl.BoolVar(&f.inline, "sequential", false, "with --analysis methods: count in the program's own threads, with nothing passed on: calls and instructions by function, of everything that is executed")
+	fl.BoolVar(&f.inline, "sequential", false, "with --analysis: nothing runs beside the program. methods alone is counted by code in its threads; for the others a thread waits while what it has done is analysed")
 	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
 	fl.StringVar(&f.follow, "follow", "all", "whom to follow besides the program: `all` that it creates, as far as the configuration names them; none; threads (the same: the program's threads alone)")
 	fl.BoolVar(&o.NoASLR, "no-aslr", false, "switch the target's address-space randomisation off")
@@ -227,6 +227,11 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	default:
 		return usagef("--only is translate, count or blocks, not %q", o.Only)
 	}
+	if len(f.analyses) > 0 {
+		if o.Analyses, err = live.Parse(strings.Join(f.analyses, ",")); err != nil {
+			return usagef("--analysis: %w", err)
+		}
+	}
 	if err := withoutEffect(fl, o, f.inline); err != nil {
 		return err
 	}
@@ -242,21 +247,28 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	if o.Compress, err = parseCompress(f.compress); err != nil {
 		return err
 	}
-	if len(f.analyses) > 0 {
-		if o.Analyses, err = live.Parse(strings.Join(f.analyses, ",")); err != nil {
-			return usagef("--analysis: %w", err)
-		}
-	}
-	if f.inline {
-		if len(o.Analyses) != 1 || o.Analyses[0].Name != "methods" || o.Only != session.OnlyAll {
-			return usagef("--sequential is for --analysis methods alone: the others are made beside the program")
-		}
-		o.Analyses, o.Only, o.CountCalls = nil, session.OnlyCount, true
-	}
 	if err := f.pool.check(fl, o); err != nil {
 		return err
 	}
+	if f.inline {
+		sequential(o)
+	}
 	return f.checkBounds()
+}
+
+// sequential has analyses made in the program's own time. Methods are counters in its code. The others are too large for
+// that: they are called where a thread's chunk is full, and the thread waits for them.
+func sequential(o *session.Options) {
+	if countsMethods(o) {
+		o.Analyses, o.Only, o.CountCalls = nil, session.OnlyCount, true
+		return
+	}
+	o.NoThreads = true
+}
+
+// countsMethods tells whether methods are all that is asked for.
+func countsMethods(o *session.Options) bool {
+	return len(o.Analyses) == 1 && o.Analyses[0].Name == "methods"
 }
 
 // checkBounds reads the flags that are quantities.

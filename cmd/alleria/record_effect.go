@@ -18,6 +18,7 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 		limits  = []string{"max-size", "max-time", "max-instructions"}
 		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "buffering", "discard", "sample-rate", "analysis",
 			"tuner", "ptc", "bc", "bs", "tf", "tp", "tay1", "tay2", "taz"}
+		beside = []string{"threads", "buffer-max", "buffering", "sample-rate", "tuner", "ptc", "bc", "tf", "tp", "tay1", "tay2", "taz"}
 	)
 	refuse := func(why string, groups ...[]string) error {
 		for _, name := range slices.Concat(groups...) {
@@ -33,7 +34,15 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 		}
 	}
 	if inline {
-		return refuse("--sequential counts the whole program", window, limits, slices.DeleteFunc(streams, func(n string) bool { return n == "analysis" }))
+		switch {
+		case len(o.Analyses) == 0:
+			return usagef("--sequential says how analyses are made: name them with --analysis")
+		case o.Only != session.OnlyAll:
+			return usagef("--only %s leaves nothing to analyse; leave it or --sequential out", o.Only)
+		case countsMethods(o):
+			return refuse("--sequential counts the whole program", window, limits, slices.DeleteFunc(streams, func(n string) bool { return n == "analysis" }))
+		}
+		return refuse("--sequential has threads wait while they are analysed", beside)
 	}
 	switch o.Only {
 	case session.OnlyTranslate:

@@ -279,3 +279,47 @@ func TestMethodsSequential(t *testing.T) {
 		}
 	}
 }
+
+// TestAnalysesSequential: what is found while the program's threads wait for it is what is found beside them.
+func TestAnalysesSequential(t *testing.T) {
+	for _, argv := range [][]string{
+		{build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")},
+		{find("gzip"), "-c", "/etc/services"},
+	} {
+		if argv[0] == "" {
+			continue
+		}
+		dir := workDir(t)
+		recordBeside(t, dir, "beside", besideAll, nil, argv...)
+		r := recordBeside(t, dir, "inside", besideAll, []string{"--sequential", "--bs", "16"}, argv...)
+		same(t, run(t, command{argv: argv, dir: dir, env: bound}), result{stdout: r.stdout, status: r.status})
+		for _, name := range []string{"methods", "callgraph", "calltree", "paths", "cache", "reuse"} {
+			got, want := analysisJSON(t, dir, "inside", name), analysisJSON(t, dir, "beside", name)
+			if !bytes.Equal(got, want) || len(got) < 200 {
+				t.Errorf("%s %s: %d bytes, beside the program %d", argv[0], name, len(got), len(want))
+			}
+		}
+		for _, out := range []string{"beside", "inside"} {
+			run(t, command{argv: []string{alleria(), "heatmap", "--title", "t", "-o", out + ".csv", out}, dir: dir})
+		}
+		a, _ := os.ReadFile(filepath.Join(dir, "beside.csv"))
+		b, _ := os.ReadFile(filepath.Join(dir, "inside.csv"))
+		if !bytes.Equal(a, b) || len(a) < 50 {
+			t.Errorf("%s: maps differ", argv[0])
+		}
+	}
+	dir, threads := workDir(t), build(t, "../../testdata/calls/beside.c", "-pthread")
+	recordBeside(t, dir, "beside", "calltree", nil, threads)
+	recordBeside(t, dir, "inside", "calltree", []string{"--sequential"}, threads)
+	got, want := methodsOf(t, dir, "inside")[0], methodsOf(t, dir, "beside")[0]
+	for _, f := range []string{"ways", "deep", "fib", "work"} { // the C library does more or less by when threads meet
+		if got[f] != want[f] || got[f].Calls == 0 {
+			t.Errorf("%s: %+v, beside the program %+v", f, got[f], want[f])
+		}
+	}
+	for _, flags := range [][]string{{"--sequential"}, {"--analysis", "cache", "--sequential", "--ptc", "2"}, {"--analysis", "cache", "--sequential", "--only", "count"}} {
+		if r := run(t, command{argv: append(append([]string{alleria(), "record"}, flags...), "--", "/bin/true"), dir: workDir(t)}); r.status != 2 {
+			t.Errorf("%v: %d %s", flags, r.status, clip(r.stderr))
+		}
+	}
+}
