@@ -139,7 +139,7 @@ func (d *decoder) image(n *node) *Image {
 		}
 		f := d.function(c)
 		i.Functions = append(i.Functions, f)
-		seen.add(c, fmt.Sprintf("%q %t", f.Name, f.Decorated), f.words())
+		seen.add(c, fmt.Sprintf("%q %t %q", f.Name, f.Decorated, f.Type), f.words())
 	}
 	return i
 }
@@ -147,7 +147,7 @@ func (d *decoder) image(n *node) *Image {
 // function decodes a Function. Old files may have the Intercept before, between
 // or behind the Instructions.
 func (d *decoder) function(n *node) *Function {
-	f := &Function{Pos: n.Pos, Name: n.text("name"), Decorated: n.flag("decorated")}
+	f := &Function{Pos: n.Pos, Name: n.text("name"), Decorated: n.flag("decorated"), Type: strings.Join(strings.Fields(n.text("type")), " ")}
 	if f.Decorated && n.get("name") == nil {
 		// Taken out of the model as well, or "all functions" and "all functions,
 		// decorated" would be two selectors for one thing.
@@ -268,9 +268,17 @@ func (i *Image) words() string {
 func (f *Function) words() string {
 	switch {
 	case f.Name == "":
-		return "all functions"
+		return "all functions" + f.withType()
 	case f.Decorated:
-		return "the symbol " + f.Name
+		return "the symbol " + f.Name + f.withType()
 	}
-	return "the function " + f.Name
+	return "the function " + f.Name + f.withType()
+}
+
+// withType words that a parameter's type is asked for.
+func (f *Function) withType() string {
+	if f.Type == "" {
+		return ""
+	}
+	return fmt.Sprintf(" with a parameter of type %q", f.Type)
 }

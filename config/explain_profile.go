@@ -148,7 +148,7 @@ func (e *explainer) thread(depth int, t *Thread) {
 		e.image(depth, i, len(images) > 1)
 		// An image without attributes that narrows down to named functions leaves the
 		// others out as well.
-		rest = rest && !(i.generic() && (len(i.Functions) != 1 || i.Functions[0].Name == ""))
+		rest = rest && !(i.generic() && (len(i.Functions) != 1 || i.Functions[0].all()))
 	}
 	if rest {
 		e.line(depth, "in all other code: nothing")
@@ -175,7 +175,7 @@ func (e *explainer) image(depth int, i *Image, among bool) {
 		e.line(depth, "%s: nothing", where)
 		return
 	// All functions: the level needs no words.
-	case len(i.Functions) == 1 && i.Functions[0].Name == "":
+	case len(i.Functions) == 1 && i.Functions[0].all():
 		e.content(depth, where, i.Functions[0])
 		return
 	case len(i.Functions) == 1:
@@ -184,9 +184,9 @@ func (e *explainer) image(depth int, i *Image, among bool) {
 	}
 	e.line(depth, "%s:", where)
 	rest := true
-	for _, f := range generalLast(i.Functions, func(f *Function) bool { return f.Name == "" }) {
+	for _, f := range generalLast(i.Functions, (*Function).all) {
 		e.content(depth+1, f.where(), f)
-		rest = rest && f.Name != ""
+		rest = rest && !f.all()
 	}
 	if rest {
 		e.line(depth+1, "other functions: nothing")
@@ -196,14 +196,17 @@ func (e *explainer) image(depth int, i *Image, among bool) {
 // where names the functions that an element selects, beside others.
 func (f *Function) where() string {
 	switch {
-	case f.Name == "":
+	case f.all():
 		return "other functions, and code in none"
 	// "The function mem*" would read as if the star were part of a name.
 	case strings.Contains(f.Name, "*"):
-		return ifText(f.Decorated, "symbols") + ifText(!f.Decorated, "functions") + " matching " + f.Name
+		return ifText(f.Decorated, "symbols") + ifText(!f.Decorated, "functions") + " matching " + f.Name + f.withType()
 	}
 	return f.words()
 }
+
+// all tells that an element selects whatever others do not.
+func (f *Function) all() bool { return f.Name == "" && f.Type == "" }
 
 // content explains what is recorded of functions. An empty one is the way to
 // exclude something, so it is not passed over.

@@ -87,7 +87,8 @@ var examples = []struct{ name, text string }{
 	{"Image", `<Image name="libc.so.6"><Function name="mem*"><Instruction cat="anyMem" accessValue="true"/></Function></Image>
 <Image path="/opt/app/plugin.so"/>   <!-- excluded -->`},
 	{"Function", `<Function name="ns::Class::method"><Instruction cat="anyMem" accessAddressAndSize="true"/></Function>
-<Function name="log_*"/>   <!-- excluded -->`},
+<Function name="log_*"/>   <!-- excluded -->
+<Function type="struct request *"><Intercept auto="true"/></Function>`},
 	{"Instruction", `<Instruction cat="anyMem" accessAddressAndSize="true" accessValue="true"/>
 <Instruction class="CALL" branch="true" registers="rdi,rsi"/>
 <Instruction ext="AVX2" sample="1/100"/>

@@ -56,12 +56,14 @@ var profileElements = []element{
 		groups: []group{{[]string{"Function"}, 0, 0}}},
 	{name: "Function",
 		doc: "Selects functions of the image. Without a name: all, and code in no function. The most specific wins: " +
-			"decorated, demangled, none; exact before *, then the longer literal part. A Function with neither " +
+			"decorated, demangled, none; exact before *, then with a type before without, then the longer literal part. A Function with neither " +
 			"Instruction nor Intercept is excluded.",
 		attrs: []attribute{
 			{name: "name", kind: textValue,
 				doc: "the function: demangled without parameters, as linked, or image+0xOFFSET where nothing names it; may hold *"},
 			{name: "decorated", kind: boolValue, doc: "true: name is the symbol as linked and nothing else"},
+			{name: "type", kind: textValue,
+				doc: "only those with a parameter of this type, as C or C++ spells it, such as struct foo *; debug information says which they are"},
 		},
 		// The published profiler took them in any order; so old files may have the
 		// Intercept first.

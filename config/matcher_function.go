@@ -43,6 +43,7 @@ type imageNode struct {
 	decorated, plain map[string]*functionNode
 	wild             []wildcard
 	any              *functionNode
+	typed            []typedNode // in the order of the file
 	named            bool
 	empty            bool
 }
@@ -54,6 +55,12 @@ type wildcard struct {
 	node      *functionNode
 }
 
+// typedNode is the functions of an Image that select by the type of a parameter.
+type typedNode struct {
+	typ  string
+	node *imageNode
+}
+
 // compileImage sorts the functions into exact names, which are looked up, and
 // patterns, which are tried one after the other. Patterns are rare and asked
 // once per function of an image, so no automaton is built of them.
@@ -62,24 +69,52 @@ func compileImage(i *Image) *imageNode {
 	node.solo = ImageMatcher{[]*imageNode{node}}
 	for _, f := range i.Functions {
 		fn := compileFunction(f)
-		node.empty = node.empty && fn.empty
-		node.named = node.named || f.Name != ""
-		stars := strings.Count(f.Name, "*")
-		switch {
-		case f.Name == "":
-			node.any = fn
-		// Literal characters without the stars: of foo* and f*, the first says more.
-		case stars > 0:
-			node.wild = append(node.wild, wildcard{f.Name, len(f.Name) - stars, f.Decorated, fn})
-		case f.Decorated:
-			node.decorated[f.Name] = fn
-		default:
-			node.plain[canonicalName(f.Name)] = fn
+		if f.Type != "" {
+			node.addTyped(f, fn)
+			continue
 		}
+		node.addFunction(f, fn)
 	}
-	// Stable: the order in the file decides between equals.
-	slices.SortStableFunc(node.wild, func(a, b wildcard) int { return cmp.Compare(b.literal, a.literal) })
+	node.sortWild()
+	for _, t := range node.typed {
+		t.node.sortWild()
+		node.empty = node.empty && t.node.empty
+		node.named = true
+	}
 	return node
+}
+
+// addTyped enters a function beside those of the same type.
+func (i *imageNode) addTyped(f *Function, fn *functionNode) {
+	k := slices.IndexFunc(i.typed, func(t typedNode) bool { return t.typ == f.Type })
+	if k < 0 {
+		k = len(i.typed)
+		i.typed = append(i.typed, typedNode{f.Type, &imageNode{decorated: map[string]*functionNode{}, plain: map[string]*functionNode{}, empty: true}})
+	}
+	i.typed[k].node.addFunction(f, fn)
+}
+
+// addFunction enters a function by its name.
+func (i *imageNode) addFunction(f *Function, fn *functionNode) {
+	i.empty = i.empty && fn.empty
+	i.named = i.named || f.Name != ""
+	stars := strings.Count(f.Name, "*")
+	switch {
+	case f.Name == "":
+		i.any = fn
+	// Literal characters without the stars: of foo* and f*, the first says more.
+	case stars > 0:
+		i.wild = append(i.wild, wildcard{f.Name, len(f.Name) - stars, f.Decorated, fn})
+	case f.Decorated:
+		i.decorated[f.Name] = fn
+	default:
+		i.plain[canonicalName(f.Name)] = fn
+	}
+}
+
+// sortWild brings the patterns into their order. Stable: the order in the file decides between equals.
+func (i *imageNode) sortWild() {
+	slices.SortStableFunc(i.wild, func(a, b wildcard) int { return cmp.Compare(b.literal, a.literal) })
 }
 
 // FuncKey describes the function that code belongs to. The zero FuncKey is code
@@ -92,6 +127,8 @@ type FuncKey struct {
 	Demangled string
 	// Aliases are the other names of the same address; each matches like the first.
 	Aliases []FuncKey
+	// HasParam tells whether a parameter of the function is of a type, as a Function spells it; nil: nothing is known of them.
+	HasParam func(typ string) bool
 }
 
 // Function returns what holds for the code of a function, nil if nothing of it
@@ -110,25 +147,45 @@ func (i *ImageMatcher) Function(k FuncKey) *FunctionMatcher {
 }
 
 // pick returns the most specific selection for a function: decorated before
-// demangled before any; exact before wildcard; then the longer literal part;
-// then the order in the file.
+// demangled before any; exact before wildcard; one that names a parameter's type as well
+// before one that does not; then the longer literal part; then the order in the file.
 func (i *imageNode) pick(k *FuncKey) *functionNode {
 	if !i.named {
 		return i.any // most images: spare the strings
 	}
-	if f := i.exact(k, true); f != nil {
-		return f
+	nodes := append(i.typedFor(k), i)
+	for _, decorated := range []bool{true, false} {
+		for _, n := range nodes {
+			if f := n.exact(k, decorated); f != nil {
+				return f
+			}
+		}
+		for _, n := range nodes {
+			if f := n.wildcard(k, decorated); f != nil {
+				return f
+			}
+		}
 	}
-	if f := i.wildcard(k, true); f != nil {
-		return f
+	for _, n := range nodes {
+		if n.any != nil {
+			return n.any
+		}
 	}
-	if f := i.exact(k, false); f != nil {
-		return f
+	return nil
+}
+
+// typedFor is what selects by the type of a parameter that the function has.
+func (i *imageNode) typedFor(k *FuncKey) []*imageNode {
+	if k.HasParam == nil {
+		return nil
 	}
-	if f := i.wildcard(k, false); f != nil {
-		return f
+	var nodes []*imageNode
+	for _, t := range i.typed {
+		if k.HasParam(t.typ) {
+			nodes = append(nodes, t.node)
+		}
 	}
-	return i.any
+	return nodes
 }
 
 // Matches tells whether the element selects a function by its name, also if it
@@ -139,11 +196,11 @@ func (f *Function) Matches(k FuncKey) bool { return f.Matching()(k) }
 
 // Matching is Matches for many functions: what has to be made of the name is made once.
 func (f *Function) Matching() func(k FuncKey) bool {
-	if f.Name == "" {
+	if f.Name == "" && f.Type == "" {
 		return func(FuncKey) bool { return true }
 	}
 	// An image of one function, so that there is one place where names are compared.
-	node := compileImage(&Image{Functions: []*Function{{Name: f.Name, Decorated: f.Decorated}}})
+	node := compileImage(&Image{Functions: []*Function{{Name: f.Name, Decorated: f.Decorated, Type: f.Type}}})
 	return func(k FuncKey) bool { return node.pick(&k) != nil }
 }
 

@@ -88,6 +88,10 @@ func TestMatchFunctions(t *testing.T) {
 		fn(`name="*oo"`, "r9") + fn(`name="gzip+0X01A0"`, "r10") + fn(`name="memcpy"`, "r11") + fn(`name="bar.cold"`, "r12") +
 		fn(`name="bar"`, "r13") + `</Image>`
 	plain := `<Image>` + fn(`name="ns::foo"`, "rax") + fn(`name="_ZN2ns3barEv"`, "rbx") + `</Image>`
+	typed := `<Image>` + fn(`type="struct a *"`, "rax") + fn(`name="f" type="struct a  *"`, "rbx") + fn(`name="f"`, "rcx") + fn(`name="f*" type="int"`, "rdx") + fn(`name="fo*"`, "rsi") + `</Image>`
+	has := func(types ...string) func(string) bool {
+		return func(typ string) bool { return slices.Contains(types, typ) }
+	}
 	order := `<Image>` + fn(`name="a*"`, "rax") + fn(`name="*b"`, "rbx") + fn(`name="a**"`, "rcx") + `</Image>`
 	for _, c := range []struct {
 		image string
@@ -124,6 +128,14 @@ func TestMatchFunctions(t *testing.T) {
 		{plain, FuncKey{Linked: "_ZN2ns3barEv", Demangled: "ns::bar"}, "rbx"},
 		{plain, FuncKey{Linked: "_ZN2ns3fooEv", Demangled: "ns::quux"}, ""},
 		{plain, FuncKey{}, ""},
+		{typed, FuncKey{Linked: "f", HasParam: has("struct a *")}, "rbx"},
+		{typed, FuncKey{Linked: "g", HasParam: has("struct a *")}, "rax"},
+		{typed, FuncKey{Linked: "f", HasParam: has("int")}, "rcx"},
+		{typed, FuncKey{Linked: "foo", HasParam: has("int")}, "rdx"},
+		{typed, FuncKey{Linked: "foo", HasParam: has("char")}, "rsi"},
+		{typed, FuncKey{Linked: "f"}, "rcx"},
+		{typed, FuncKey{Linked: "g"}, ""},
+		{typed, FuncKey{}, ""},
 		{order, FuncKey{Linked: "ab"}, "rax"},
 		{order, FuncKey{Linked: "bb"}, "rbx"},
 	} {

@@ -160,8 +160,10 @@ type Image struct {
 type Function struct {
 	Pos
 	// Name is empty for all functions and the code in none. It may hold *.
-	Name         string
-	Decorated    bool
+	Name      string
+	Decorated bool
+	// Type selects, of those that the name means, the ones that have a parameter of that type, as C spells it; empty: all.
+	Type         string
 	Instructions []*Instruction
 	Intercept    *Intercept
 }

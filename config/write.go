@@ -214,6 +214,7 @@ func (f *Function) write(el *etree.Element) {
 	a := attrs{el}
 	a.text("name", f.Name)
 	a.flag("decorated", f.Decorated)
+	a.text("type", f.Type)
 	for _, i := range f.Instructions {
 		i.write(el.CreateElement("Instruction"))
 	}

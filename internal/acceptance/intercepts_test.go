@@ -230,6 +230,34 @@ func TestInterceptWindow(t *testing.T) {
 	}
 }
 
+// TestInterceptByType intercepts the functions with a parameter of a type, and hears of a type that none has.
+func TestInterceptByType(t *testing.T) {
+	dir := workDir(t)
+	prog := build(t, "../../testdata/intercept/by-type.c", "")
+	c := interceptConfig(t, dir, `main="true"`, `<Function type="struct foo *"><Intercept auto="1" depth="1"/></Function><Function name="number" type="union either *"><Intercept/></Function>`)
+	if out := intercepted(t, dir, c, prog); out != "24\n" {
+		t.Errorf("it prints %q", out)
+	}
+	want := []string{"plain(f=&{n=1}) = 1", "constant(k=1, f=&{n=1}) = 2", "named(f=&{n=1}) = 3", "number() returned", "named(f=&{n=1}) = 3"}
+	if got := intercepts(t, dir); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	none := writeFile(t, dir, "none.xml", strings.Replace(readText(t, c), "union either", "struct neither", 1))
+	if r := run(t, command{argv: []string{alleria(), "check", "--against", prog, none}, dir: dir}); !strings.Contains(string(r.stdout)+string(r.stderr), `no function "number" is known to have a parameter of type "struct neither *"`) {
+		t.Errorf("check says %s%s", clip(r.stdout), clip(r.stderr))
+	}
+}
+
+// readText is a file's text.
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
 // TestInterceptLeaks compares the allocations that were never freed with what Valgrind counts.
 func TestInterceptLeaks(t *testing.T) {
 	valgrind, err := exec.LookPath("valgrind")

@@ -110,7 +110,11 @@ func (n *nameCheck) image(i *config.Image) {
 	}
 	for _, f := range i.Functions {
 		// All functions.
-		if f.Name == "" {
+		if f.Name == "" && f.Type == "" {
+			continue
+		}
+		if f.Type != "" {
+			n.typed(f, images)
 			continue
 		}
 		has := func(im *Image) bool {
@@ -121,6 +125,26 @@ func (n *nameCheck) image(i *config.Image) {
 			return fmt.Sprintf("select it in an Image with name=%q", image)
 		})
 	}
+}
+
+// typed checks a selection by the type of a parameter. No nearest type is looked for: most often it is debug information that lacks.
+func (n *nameCheck) typed(f *config.Function, images []*Image) {
+	matches := f.Matching()
+	for _, im := range images {
+		if slices.ContainsFunc(im.funcKeys(), matches) {
+			return
+		}
+	}
+	n.warn(f.Pos, fmt.Sprintf("no function%s is known to have a parameter of type %q", named(f.Name), f.Type),
+		"debug information says of which types parameters are: compile with -g, or install the image's debug file")
+}
+
+// named is a name behind "function", if there is one.
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" %q", name)
 }
 
 // noImage warns of an image that the program does not map at its start. The

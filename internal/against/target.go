@@ -219,6 +219,7 @@ func (im *Image) funcKeys() []config.FuncKey {
 	for i := range fns {
 		k := &im.keys[i]
 		k.Linked, k.Demangled = fns[i].Linked(), fns[i].Name()
+		k.HasParam = func(typ string) bool { return im.HasParam(fns[i].Addr, typ) }
 		// Aliases go in as linked only, like a session's: a demangled alias that
 		// matches here and not there would be a promise that nobody keeps.
 		for _, a := range fns[i].Aliases {

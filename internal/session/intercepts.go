@@ -137,7 +137,7 @@ func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
 			x.chosen(l, fn, window)
 			continue
 		}
-		x.add(l, fn, fn.Addr+l.Bias, fn.Name(), window, funcKey(fn))
+		x.add(l, fn, fn.Addr+l.Bias, fn.Name(), window, funcKey(l.Image, fn))
 	}
 	if !seen && f.Name == "main" && l.Main {
 		x.findMain(l, window)

@@ -46,7 +46,7 @@ func (x *intercepts) resolved(f *ifunc, addr uint64) {
 		fn = nil // no symbol begins there
 	}
 	for _, w := range f.windows {
-		x.add(l, fn, addr, f.fn.Name(), w, funcKey(f.fn))
+		x.add(l, fn, addr, f.fn.Name(), w, funcKey(f.image.Image, f.fn))
 	}
 	if len(x.at) != before {
 		x.apply()

@@ -37,6 +37,7 @@ type planner struct {
 
 // imagePlan is what holds for the code of one image.
 type imagePlan struct {
+	image   *symbols.Image // nil: code in none
 	matcher *config.ImageMatcher
 	uniform *config.FunctionMatcher
 	same    bool // uniform holds for all functions
@@ -162,7 +163,7 @@ func (p *planner) image(addr uint64) (*imagePlan, *symbols.Loaded) {
 	}
 	im := p.images[l]
 	if im == nil {
-		im = &imagePlan{number: p.tables.image(l)}
+		im = &imagePlan{image: l.Image, number: p.tables.image(l)}
 		if p.thread != nil {
 			im.matcher = p.thread.Image(p.tables.key(l))
 			im.set()
@@ -195,7 +196,7 @@ func (im *imagePlan) function(fn *symbols.Function) *config.FunctionMatcher {
 	}
 	m, ok := im.funcs[fn]
 	if !ok {
-		m = im.matcher.Function(funcKey(fn))
+		m = im.matcher.Function(funcKey(im.image, fn))
 		im.funcs[fn] = m
 	}
 	return m
@@ -203,8 +204,8 @@ func (im *imagePlan) function(fn *symbols.Function) *config.FunctionMatcher {
 
 // funcKey describes a function to the configuration; a part or a copy of a function is
 // known by its parent's name as well.
-func funcKey(fn *symbols.Function) config.FuncKey {
-	k := config.FuncKey{Linked: fn.Linked(), Demangled: fn.Name()}
+func funcKey(im *symbols.Image, fn *symbols.Function) config.FuncKey {
+	k := config.FuncKey{Linked: fn.Linked(), Demangled: fn.Name(), HasParam: func(typ string) bool { return im.HasParam(fn.Addr, typ) }}
 	for _, a := range fn.Aliases {
 		k.Aliases = append(k.Aliases, config.FuncKey{Linked: a.Linked})
 	}

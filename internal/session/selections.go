@@ -66,11 +66,11 @@ func (s *selections) search(t *tables) {
 			}
 		}
 		for _, f := range i.Functions {
-			if f.Name == "" || s.found[f] {
+			if f.Name == "" && f.Type == "" || s.found[f] {
 				continue
 			}
 			for _, l := range images {
-				if len(l.Image.Select(f.Name, f.Decorated)) > 0 {
+				if selects(l.Image, f) {
 					s.found[f] = true
 					break
 				}
@@ -78,6 +78,16 @@ func (s *selections) search(t *tables) {
 			}
 		}
 	}
+}
+
+// selects tells whether an element means a function of an image.
+func selects(im *symbols.Image, f *config.Function) bool {
+	if f.Type == "" {
+		return len(im.Select(f.Name, f.Decorated)) > 0
+	}
+	matches := f.Matching()
+	fns := im.Functions()
+	return slices.ContainsFunc(fns, func(fn symbols.Function) bool { return matches(funcKey(im, &fn)) })
 }
 
 // missing words what was never there. Notes and no errors, as for events.
@@ -118,10 +128,17 @@ func (s *selections) noFunction(f *config.Function, suggest bool) string {
 	for _, l := range s.searched[f] {
 		if name := loadedName(l); name != "" && !slices.Contains(where, name) {
 			where = append(where, name)
-			if suggest {
+			if suggest && f.Type == "" {
 				near = append(near, l.Image.Nearest(f.Name, 3)...)
 			}
 		}
+	}
+	if f.Type != "" {
+		name := f.Name
+		if name != "" {
+			name = " " + name
+		}
+		return fmt.Sprintf("there is no function%s with a parameter of type %q in %s, as far as debug information says", name, f.Type, strings.Join(where, ", "))
 	}
 	slices.Sort(near)
 	near = slices.Compact(near)

@@ -32,6 +32,7 @@ type lineTable struct {
 	units  map[dwarf.Offset][]lineRow
 	calls  map[dwarf.Offset][]inlinedCall           // see Frames
 	starts map[dwarf.Offset]map[uint64]dwarf.Offset // by unit: functions by their first address, see Subprogram
+	params *paramTable                              // see HasParam
 }
 
 // unitRange is a stretch of code of one compilation unit.
