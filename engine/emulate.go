@@ -63,7 +63,7 @@ func (p *Process) operandSize(in *x86.Insn, o *x86.Operand, addr uint64) uint64 
 	if _, err := p.mem.ReadAt(h[:], int64(addr+512)); err != nil {
 		return uint64(o.Size)
 	}
-	return x86.XSaveSize(binary.LittleEndian.Uint64(h[:]), binary.LittleEndian.Uint64(h[8:]))
+	return x86.XSaveSize(binary.LittleEndian.Uint64(h[:]), in.Layout(binary.LittleEndian.Uint64(h[8:])))
 }
 
 // afterEmulation records the instruction that was executed.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"sync"
 
 	"golang.org/x/sys/cpu"
 
@@ -16,7 +17,7 @@ import (
 func newSettings(o *Options) translate.Settings {
 	s := translate.Settings{Budgets: translate.Budgets{Words: layout.BudgetWords}}
 	s.Switches = translate.Switches{NoFollow: o.NoFollow, NoHuge: o.NoHuge, NoSuper: o.NoSuper, Sizes: o.Sizes, NoLate: o.NoLate,
-		Predict: o.Predict, NoFastReturn: o.NoFastReturn, Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
+		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
 	switch {
 	case o.NoShort:
 		s.ShortAfter = math.MaxUint32
@@ -27,7 +28,7 @@ func newSettings(o *Options) translate.Settings {
 		s.Words = 1
 	}
 	x := &cpu.X86
-	s.Features = translate.Features{HasAVX: x.HasAVX, HasBMI2: x.HasBMI2, HasVBMI2: x.HasAVX512VBMI2,
+	s.Features = translate.Features{HasAVX: x.HasAVX, HasBMI2: x.HasBMI2, HasVBMI2: x.HasAVX512VBMI2, States: sync.OnceValue(x86.States),
 		HasAVX512: x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512DQ}
 	return s
 }

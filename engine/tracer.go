@@ -48,6 +48,7 @@ type Switches struct {
 	NoSuper      bool // recorded blocks end at every branch
 	Sizes        bool // records begin with their size besides the number (records.Number)
 	NoLate       bool // all ways out of recorded blocks are written with them
+	NoState      bool // what saves and restores processor state is executed by the tracer where it is recorded
 	NoStartSites bool // a native start stops at all of its system calls
 	NoShort      bool // superblocks of large programs are as long as those of small ones
 	Short        bool // superblocks of small programs are as short as those of large ones

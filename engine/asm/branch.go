@@ -7,6 +7,8 @@ type Cond byte
 
 // The conditions that have names here. Those of application code come from its opcodes.
 const (
+	IfCarry    Cond = 2
+	IfNotCarry Cond = 3
 	IfZero     Cond = 4
 	IfNotZero  Cond = 5
 	IfAbove    Cond = 7

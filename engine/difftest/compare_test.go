@@ -36,6 +36,7 @@ func variants() []variant {
 		{name: "ways out at once", mode: engine.ModeRecord, drain: often, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.NoLate, o.Sizes = true, true }},
 		{name: "short superblocks", mode: engine.ModeRecord, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.Short = true }},
 		{name: "registers", mode: engine.ModeRecord, want: records.InsRecorded, regs: comparedRegisters},
+		{name: "state by the tracer", mode: engine.ModeRecord, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.NoState = true }},
 		// Instructions whose values are recorded are taken apart, also where flags are dead.
 		{name: "registers and values", mode: engine.ModeRecord, want: everything, regs: comparedRegisters},
 	}
@@ -254,7 +255,7 @@ func valueless(e *entry) bool {
 	case x86.MBT, x86.MBTS, x86.MBTR, x86.MBTC:
 		return in.Ops[1].Kind == x86.OpReg
 	}
-	if in.Bcast == 2 && in.Mems[0].Size == 4 && in.MaskReg != 0 {
+	if in.Complex() || in.Bcast == 2 && in.Mems[0].Size == 4 && in.MaskReg != 0 {
 		return true
 	}
 	name := in.ClassName() // tuples of which single elements are masked

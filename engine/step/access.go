@@ -183,7 +183,7 @@ func (t *tracee) savedSize(addr uint64) uint32 {
 	if _, err := t.mem.ReadAt(h[:], int64(addr+x86.StateLegacy)); err != nil {
 		return x86.StateLegacy + x86.StateHeader
 	}
-	return uint32(x86.XSaveSize(binary.LittleEndian.Uint64(h[:]), binary.LittleEndian.Uint64(h[8:])))
+	return uint32(x86.XSaveSize(binary.LittleEndian.Uint64(h[:]), t.cur.Layout(binary.LittleEndian.Uint64(h[8:]))))
 }
 
 // add adds an access, with its value if it is a load.

@@ -185,6 +185,9 @@ func (r *recorder) reserved(i int, in *x86.Insn) uint16 {
 	if in.Cat == x86.CatSTRINGOP && r.want[i].Flags&records.InsValues != 0 {
 		return 1<<x86.RSI | 1<<x86.RDI
 	}
+	if in.Complex() { // for the flags
+		return 1 << x86.RAX
+	}
 	switch in.Cat {
 	case x86.CatRET, x86.CatUNCONDBR, x86.CatCALL:
 		if in.Opcode == 0xff || in.Cat == x86.CatRET {
@@ -283,6 +286,9 @@ func (r *recorder) operands() {
 		from := len(r.u.opBuf)
 		r.u.opBuf = in.Accesses(r.u.opBuf)
 		ops := r.u.opBuf[from:]
+		if in.Complex() {
+			ops = stateAccess(in, ops)
+		}
 		if len(ops) > 0 {
 			r.facts.Ins[i].Flags |= records.InsMemory
 		}

@@ -226,6 +226,9 @@ func (r *recorder) after(i int) {
 			r.u.asm.Put(r.rec.RA, off, o.Base)
 		}
 	}
+	if len(r.ops[i]) == 1 && r.ops[i][0].Kind == records.AccessSized {
+		r.stateSize(i)
+	}
 	if r.want[i].Flags&records.InsValues != 0 {
 		r.valuesAfter(i)
 	}

@@ -1,6 +1,9 @@
 package translate
 
-import "alleria/engine/codecache"
+import (
+	"alleria/engine/codecache"
+	"alleria/engine/x86"
+)
 
 // Settings is what translation depends on besides the code. Who changes what has been translated by forgets the translations.
 type Settings struct {
@@ -14,9 +17,9 @@ type Settings struct {
 
 // Switches turn optimisations off.
 type Switches struct {
-	NoFollow, NoHuge, NoSuper, Sizes, NoLate, Predict, NoFastReturn bool
-	Buffering                                                       uint64 // how producers and consumers of rings exchange words: layout.Buffer…
-	ShortAfter                                                      uint32 // how many blocks there are when superblocks become shorter
+	NoFollow, NoHuge, NoSuper, Sizes, NoLate, Predict, NoFastReturn, NoState bool
+	Buffering                                                                uint64 // how producers and consumers of rings exchange words: layout.Buffer…
+	ShortAfter                                                               uint32 // how many blocks there are when superblocks become shorter
 }
 
 // Budgets is what blocks count.
@@ -33,4 +36,5 @@ type Features struct {
 	HasAVX, HasBMI2 bool
 	HasAVX512       bool // with everything that copies masked operands
 	HasVBMI2        bool
+	States          func() []x86.State // the components of state areas, asked for when the first is recorded
 }

@@ -423,7 +423,9 @@ func (u *Translator) last(b *codecache.Block, in *x86.Insn) (next uint64) {
 
 // trapToRecord tells instructions that the tracer executes so that they can be
 // recorded.
-func (u *Translator) trapToRecord(in *x86.Insn) bool { return in.Complex() }
+func (u *Translator) trapToRecord(in *x86.Insn) bool {
+	return in.Complex() && (u.NoState || !byCode(in))
+}
 
 // trapBlock writes a block whose one instruction the tracer executes.
 //

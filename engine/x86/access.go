@@ -54,6 +54,36 @@ func (i *Insn) Complex() bool {
 	return false
 }
 
+// Compacting is which format an instruction with processor state in memory takes its area for.
+type Compacting uint8
+
+// The standard format, the compacted one, and whichever the area's header is of.
+const (
+	Never Compacting = iota
+	Always
+	AsHeaderSays
+)
+
+// Compacts tells the format of a Complex instruction. A save takes no notice of the format that
+// its area had.
+func (i *Insn) Compacts() Compacting {
+	switch i.Mnem {
+	case MXSAVEC, MXSAVEC64:
+		return Always
+	case MXRSTOR, MXRSTOR64:
+		return AsHeaderSays
+	}
+	return Never
+}
+
+// Layout is XCOMP_BV as it counts for a Complex instruction, where that word of the header is xcomp.
+func (i *Insn) Layout(xcomp uint64) uint64 {
+	if i.Compacts() == Never {
+		return 0
+	}
+	return xcomp
+}
+
 // Accesses appends the instruction's accesses to out in the order in which
 // they happen, as PROFILE counts them: nothing for prefetches, long nops and
 // address computations, a load and a store for a read-modify-write.

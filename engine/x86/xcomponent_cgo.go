@@ -11,6 +11,13 @@ static void component(unsigned n, unsigned *size, unsigned *off, unsigned *flags
 	__get_cpuid_count(0xd, n, &a, &b, &c, &d);
 	*size = a; *off = b; *flags = c;
 }
+
+// Subleaf 0: EDX and EAX are the components that may be enabled.
+static unsigned long long components(void) {
+	unsigned a = 0, b = 0, c = 0, d = 0;
+	__get_cpuid_count(0xd, 0, &a, &b, &c, &d);
+	return (unsigned long long)d << 32 | a;
+}
 */
 import "C"
 
@@ -25,6 +32,29 @@ const (
 	StateHeader  = 64
 	StateXMM0Off = 160 // xmm0 in the legacy region
 )
+
+// State is a component of an XSAVE area: its number, where it lies in the standard format, its size, and
+// whether it begins at a multiple of 64 bytes in the compacted one.
+type State struct {
+	N            int
+	Offset, Size uint32
+	Aligned      bool
+}
+
+// States is the components that the processor has beyond the legacy region, in the order of their numbers, which is that
+// of their places in the compacted format. It asks the processor, which takes some microseconds
+// a component in a virtual machine.
+func States() []State {
+	var list []State
+	for has, n := uint64(C.components()), 2; n < 63; n++ {
+		if has>>n&1 == 0 {
+			continue
+		}
+		off, size, aligned := stateComponent(n)
+		list = append(list, State{n, off, size, aligned})
+	}
+	return list
+}
 
 // StateComponent is where a state component of more than the legacy region lies
 // in an XSAVE area of the standard format, and its size: 0 if the processor has

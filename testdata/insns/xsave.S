@@ -48,4 +48,33 @@ _start:
 	fxrstor64 [rdi+2048]
 	xor	ecx, ecx
 	xgetbv
+	# live flags, all kinds of operands, rax and rdx as they were
+	vpcmpeqd ymm3, ymm3, ymm3
+	mov	eax, 0xe6
+	xor	edx, edx
+	mov	ecx, 4096
+	xor	r12d, r12d
+	cmp	r12, 1
+	xsavec	[rdi+rcx*2]
+	CHECKCC	5, b
+	CHECKCC	6, s
+	CHECKQ	7, rax, 0xe6
+	CHECKQ	8, rdx, 0
+	vzeroall
+	stc
+	xrstor	[rdi+rcx*2]
+	CHECKCC	9, b
+	vmovdqu	[rdi], ymm3
+	CHECKQ	10, "[rdi+24]", -1
+	add	r12, 0x7fffffff
+	xsavec	area[rip]
+	xrstor	area[rip]
+	lea	r11, [rdi-0x7ffffe00]
+	xsavec	[r11+0x7ffffe00]
+	# a save in the standard format over a compacted area, which leaves XCOMP_BV
+	xsave	[rdi]
+	mov	eax, 4
+	xsave	[rdi]
+	mov	qword ptr [rdi+520], 0
+	xrstor	[rdi]
 	EXIT0
