@@ -54,6 +54,8 @@ type Costs struct {
 	RingWaitSeconds float64 `json:"ring_wait_seconds"` // all threads together
 	Requests        uint64  `json:"requests"`          // times that a thread asked the recorder, mostly for a translation
 	RequestSeconds  float64 `json:"request_seconds"`   // that the recorder took to answer
+	// Processor time of the processing threads, all together.
+	ProcessingSeconds float64 `json:"processing_seconds,omitempty"`
 	// What the kernel accounted to the program itself and to children that it waited for.
 	TargetUserSeconds   float64 `json:"target_user_seconds"`
 	TargetSystemSeconds float64 `json:"target_system_seconds"`

@@ -67,6 +67,17 @@ func (p *Pool) Idle() time.Duration {
 	return time.Duration(sum)
 }
 
+// Used is how much processor time the processing threads that have ended have used, together: all of it once the pool is closed.
+func (p *Pool) Used() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum := time.Duration(0)
+	for _, w := range p.threads {
+		sum += time.Duration(w.used.Load())
+	}
+	return sum
+}
+
 // Resume has one more processing thread work: one that is suspended, or a new one. created tells which; ok is
 // false where there are as many as there may be.
 func (p *Pool) Resume() (created, ok bool) {

@@ -27,6 +27,7 @@ type Ring struct {
 	buffering uint64
 	filled    Filled
 	alone     bool // one lease at a time
+	kept      bool // consumed only where its producer could not go on otherwise
 
 	growth  growth
 	mu      sync.Mutex
@@ -77,6 +78,11 @@ func NewRing(slot []byte, most int, settled func(words []uint64) int) *Ring {
 // before the ring is handed to a pool.
 func (r *Ring) Alone() { r.alone = true }
 
+// Keep has a lossy ring not consumed: its producer goes on over the chunk that it has open. It is for measuring what
+// producing takes by itself. Where the producer waits all the same, since what is in the chunk must stay, the ring is drained, as
+// it is when the producer has ended. It is called before the ring is handed to a pool.
+func (r *Ring) Keep() { r.kept = true }
+
 // u64 is the control word at an offset. The target writes it at the same time, so
 // that it is only ever touched by atomics; on x86-64 they order stores before it as
 // the other side needs.
@@ -109,7 +115,7 @@ type Chunk struct {
 func (r *Ring) Acquire(x Extent) *Lease {
 	r.lock()
 	defer r.mu.Unlock()
-	if r.retired {
+	if r.retired || r.kept && x != Everything && r.u32(layout.Starved).Load() == 0 {
 		return nil
 	}
 	for _, l := range r.leases {

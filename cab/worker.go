@@ -26,6 +26,7 @@ type worker struct {
 	drains bool
 	clock  idleClock
 	chunks atomic.Uint64 // that it has consumed
+	used   atomic.Int64  // nanoseconds of processor time, as of when it ended
 }
 
 // States of a processing thread.
@@ -68,6 +69,8 @@ func (w *worker) run() {
 	defer w.wg.Done()
 	runtime.LockOSThread()
 	sys.YieldToOthers()
+	began := sys.ThreadTime() // the runtime's thread has lived before
+	defer func() { w.used.Store(int64(sys.ThreadTime() - began)) }()
 	last := time.Now()
 	for {
 		stopping := w.stop.Load()

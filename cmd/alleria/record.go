@@ -100,14 +100,22 @@ ended it.`,
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
 	fl.IntVar(&o.Threads, "threads", 0, "most processing threads: their `number` grows to that where one does not keep up (0: one a processor)")
 	f.pool.register(fl)
-	fl.StringSliceVar(&o.Engine, "engine", nil, "switch optimisations of the engine off by `name`, for comparison")
-	if err := fl.MarkHidden("engine"); err != nil {
-		panic(err) // there is no such flag: a mistake above
-	}
+	f.hidden(fl)
 	fl.StringVar(&f.chunk, "buffer-chunk", "", "`size` of a buffer's chunk (64K …)")
 	fl.StringVar(&f.most, "buffer-max", "", "`size` that the buffer of a thread grows to at most when the thread has to wait (32M)")
 	fl.Var(&o.Buffering, "buffering", "how a thread hands its records to processing threads: cab, or a rival for comparison (nway, fastforward, batched), whose buffers don't grow")
 	return c
+}
+
+// hidden declares the flags that are for measurements and comparisons.
+func (f *recordFlags) hidden(fl *pflag.FlagSet) {
+	fl.StringSliceVar(&f.opts.Engine, "engine", nil, "switch optimisations of the engine off by `name`, for comparison")
+	fl.StringVar(&f.opts.Stage, "stage", "", "with --analysis: take events no further than to be produced or queued, as alleria bench --model measures it (`produce`, queue)")
+	for _, name := range []string{"engine", "stage"} {
+		if err := fl.MarkHidden(name); err != nil {
+			panic(err) // there is no such flag: a mistake above
+		}
+	}
 }
 
 // record finds the program and hands over to the session, with flags that have been checked.

@@ -28,6 +28,9 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 		}
 		return nil
 	}
+	if err := stageFits(fl, o, inline); err != nil {
+		return err
+	}
 	if fl.Changed("analysis") {
 		if err := refuse("--analysis writes no entries", []string{"compress", "max-size"}); err != nil {
 			return err
@@ -56,6 +59,21 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 	}
 	if o.Discard {
 		return refuse("--discard writes nothing", []string{"output", "force", "compress", "max-size"})
+	}
+	return nil
+}
+
+// stageFits refuses a stage that there is not, or that events don't go through.
+func stageFits(fl *pflag.FlagSet, o *session.Options, inline bool) error {
+	switch o.Stage {
+	case session.StageAll:
+		return nil
+	case session.StageProduce, session.StageQueue:
+	default:
+		return usagef("--stage is produce or queue, not %q", o.Stage)
+	}
+	if !fl.Changed("analysis") || inline || fl.Changed("sample-rate") {
+		return usagef("--stage is for events on their way to --analysis, without --sequential and --sample-rate")
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ configuration; 125 alleria's own failure; 126 cannot be executed or traced;
 		a.recordCommand(), a.checkCommand(), a.schemaCommand(), a.newCommand(), a.functionsCommand(), a.explainCommand(),
 		a.reportCommand(), a.dumpCommand(), a.heatmapCommand(), a.convertCommand(), a.windowsCommand(), a.interceptsCommand(), a.treeCommand(), a.psCommand(), a.verifyCommand(),
 		a.analyzeCommand(), a.annotateCommand(), a.histobinCommand(), a.diffCommand(),
-		a.doctorCommand(), a.versionCommand(), a.manCommand(root),
+		a.doctorCommand(), a.benchCommand(), a.versionCommand(), a.manCommand(root),
 	)
 	root.SetFlagErrorFunc(flagError)
 	a.complete(root)

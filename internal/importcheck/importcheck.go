@@ -75,6 +75,7 @@ func rules() map[string][]string {
 		"internal/figures":     {"internal/importcheck"},
 		"internal/against":     {"config", "analysis", "engine/x86", "internal/symbols"},
 		"internal/doctor":      {"analysis", "internal/sys"},
+		"internal/costmodel":   {"abp", "internal/sys"},
 		"internal/acceptance":  {}, // tests through the command line only
 		"internal/session":     {all},
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"alleria/abp"
@@ -25,6 +26,7 @@ type beside struct {
 	threads map[*engine.Thread]*besideThread
 	sampled live.Sampling // of all threads that have ended
 	bursts  bool          // only these are recorded
+	kept    bool          // what is in rings is not consumed
 	chunk   uint64        // words that a ring's chunk has
 }
 
@@ -38,6 +40,25 @@ type besideThread struct {
 // besideSink is what processing threads do where analyses are made: all that there is to know comes with the ring.
 type besideSink struct{}
 
+// touchSink takes what analyses need no further than into its processor's cache (StageQueue), or from where it is left (StageProduce).
+type touchSink struct {
+	besideSink
+	last atomic.Uint64 // so that what is read is used
+}
+
+// Consume is cab.Sink's.
+func (s *touchSink) Consume(_ any, c cab.Chunk) error {
+	sum := uint64(0)
+	for i := 0; i < len(c.Words); i += cacheLine / 8 {
+		sum += c.Words[i]
+	}
+	s.last.Store(sum)
+	return nil
+}
+
+// cacheLine is how many bytes come to a processor at a time.
+const cacheLine = 64
+
 // newBeside begins with an image.
 func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
 	var kinds []string
@@ -48,7 +69,7 @@ func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
 	}
 	w.SetAnalyses(kinds)
 	return &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[*engine.Thread]*besideThread{},
-		bursts: ps.samples(), chunk: uint64(ps.chunk()) / 8}
+		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce, chunk: uint64(ps.chunk()) / 8}
 }
 
 // tag is what a ring is known by to the pool.
@@ -62,6 +83,9 @@ func (im *image) tag(t *engine.Thread, r *cab.Ring) any {
 // started begins with a thread and returns what its ring is known by.
 func (b *beside) started(t *engine.Thread, r *cab.Ring) *besideThread {
 	r.Alone()
+	if b.kept {
+		r.Keep()
+	}
 	bt := &besideThread{Thread: b.process.Thread(uint32(t.Num())), of: b}
 	b.threads[t] = bt
 	return bt

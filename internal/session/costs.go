@@ -79,8 +79,13 @@ func (r *run) costsSum(st engine.Status) abp.Costs {
 	if c.shared > c.rings {
 		cache = c.shared - c.rings
 	}
+	processing := 0.0
+	if r.proc.pool != nil {
+		processing = r.proc.pool.Used().Seconds()
+	}
 	return abp.Costs{
-		NativeSeconds: c.modes.native.Seconds(), CacheSeconds: c.modes.cached.Seconds(),
+		ProcessingSeconds: processing,
+		NativeSeconds:     c.modes.native.Seconds(), CacheSeconds: c.modes.cached.Seconds(),
 		RingWaits: r.waits.times, RingWaitSeconds: float64(r.waits.ticks) / float64(max(r.clock.TSCFrequency(), 1)),
 		Requests: uint64(st.Stats.Requests), RequestSeconds: st.Stats.RequestTime.Seconds(),
 		TargetUserSeconds: st.Usage.User.Seconds(), TargetSystemSeconds: st.Usage.System.Seconds(), TargetFaults: st.Usage.Faults,

@@ -22,6 +22,14 @@ const (
 	OnlyBlocks    = "blocks"    // record which blocks ran, without accesses
 )
 
+// How far events are taken on their way to analyses, for measuring what each part of it takes (CAB paper, section 4).
+// The analyses find nothing where it is not all of it.
+const (
+	StageAll     = ""        // they are analysed
+	StageProduce = "produce" // written over and over to two chunks that nobody reads
+	StageQueue   = "queue"   // handed over to a processing thread, which looks at a word of each cache line
+)
+
 // Whom a run follows besides the process that it starts.
 const (
 	FollowAll  = ""     // what the configuration names
@@ -128,6 +136,8 @@ type Limits struct {
 
 // Processing says who processes what is recorded, and by way of how many buffers.
 type Processing struct {
+	// Stage is how far what analyses need is taken: one of the Stage constants.
+	Stage string
 	// Threads is the most processing threads that there are; 0: one a processor.
 	Threads int
 	// FixedThreads is how many processing threads there are, whatever the load; 0: their number is adapted.

@@ -73,7 +73,10 @@ func (r *run) adapts() bool { return !r.opts.NoTuner && !r.opts.NoThreads && r.o
 
 // newSink makes what a processing thread does. The pool calls it, for one thread at a time.
 func (r *run) newSink(n int) cab.Sink {
-	if len(r.opts.Analyses) > 0 {
+	switch {
+	case len(r.opts.Analyses) > 0 && r.opts.Stage != StageAll:
+		return &touchSink{}
+	case len(r.opts.Analyses) > 0:
 		return besideSink{}
 	}
 	s := &sink{number: n, outlets: make(map[*emit.ProcessWriter]*outlet), fault: r.opts.fault}

@@ -126,6 +126,40 @@ func parseBusy(text []byte, cpus []int) time.Duration {
 	return time.Duration(min(ticks, math.MaxInt64/uint64(tick))) * tick
 }
 
+// LoadAverage is how many threads ran or wanted to, on the whole machine, in the last minute or so; 0: that is not known.
+func LoadAverage() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	load, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return 0
+	}
+	return load
+}
+
+// Bind has the calling thread, and processes that it starts from now on, use one processor alone, the first that it may use, until it
+// is undone. The caller has locked its goroutine to the thread.
+func Bind() (undo func() error, err error) {
+	var was unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &was); err != nil {
+		return nil, fmt.Errorf("processors that may be used: %w", err)
+	}
+	var one unix.CPUSet
+	for i := 0; ; i++ {
+		if was.IsSet(i) {
+			one.Set(i)
+			break
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return nil, fmt.Errorf("binding to one processor: %w", err)
+	}
+	return func() error { return unix.SchedSetaffinity(0, &was) }, nil
+}
+
 // OwnTime is how much processor time this process has used.
 func OwnTime() time.Duration {
 	var u unix.Rusage
@@ -133,6 +167,15 @@ func OwnTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// ThreadTime is how much processor time the calling thread has used.
+func ThreadTime() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
 }
 
 // ProcessTime is how much processor time a process has used, with that of its children for which it has waited.
