@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"alleria/config/vocab"
 )
 
 // Default is the configuration that applies where no file is found: one window,
@@ -226,7 +228,7 @@ func (i *Instruction) selectBy(sel string) error {
 	by := slices.Index(selectorAttributes[:], name)
 	switch {
 	case by < 0:
-		best, _ := nearest(name, selectorAttributes[:])
+		best, _ := vocab.Closest(name, selectorAttributes[:])
 		return fmt.Errorf("%w: nothing is selected by %q; the nearest known is %q", ErrOption, short(name), best)
 	case sel == "" || name == "cat" && value == "anyMem":
 		i.By = AnyMemory
@@ -259,7 +261,7 @@ func ParseFields(list string) (Fields, error) {
 			}
 		}
 		if !found {
-			best, _ := nearest(word, known)
+			best, _ := vocab.Closest(word, known)
 			return 0, fmt.Errorf("%w: nothing is recorded under the name %q; the nearest known is %q (of %s)",
 				ErrOption, short(word), best, strings.Join(known, ", "))
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"alleria/config/vocab"
 )
 
 // decoder turns a checked tree into the model and finds the faults that no
@@ -191,7 +193,7 @@ func (n *node) meant(names []string) bool {
 		if n.spec.attr(n.attrs[i].name) != nil {
 			continue
 		}
-		best, distance := nearest(n.attrs[i].name, n.spec.attrNames())
+		best, distance := vocab.Closest(n.attrs[i].name, n.spec.attrNames())
 		// Two letters, in halves: further away it is probably something else that was
 		// meant, and both messages help.
 		if distance <= 4 && slices.Contains(names, best) {
@@ -215,4 +217,37 @@ func listWords(names []string, last string) string {
 		}
 	}
 	return s
+}
+
+// onlyEvent decodes the event in On or Till. Further ones were reported by the
+// shape check and are not looked at.
+func (d *decoder) onlyEvent(n *node) *Event {
+	for _, c := range n.children {
+		if k := eventKindOf(c.name); k != EventNone {
+			return d.event(c, k, n.name == "On")
+		}
+	}
+	return nil
+}
+
+// event decodes an event and those inside. on tells that it stands in an On.
+func (d *decoder) event(n *node, kind EventKind, on bool) *Event {
+	// What most kinds share is read for all of them: an attribute that a kind does not
+	// take was refused by the shape check, so that it reads as absent here.
+	e := &Event{
+		Pos: n.Pos, Kind: kind,
+		Process: n.ordinal("process"), Thread: n.ordinal("thread"),
+		AnyThread: n.flag("anyThread"), SinceOpen: trim(n.text("since")) == "open",
+		Threshold: n.count("threshold"),
+	}
+	if decode := kind.spec().decode; decode != nil {
+		decode(d, n, e, on)
+	}
+	// Only groups have any; elsewhere the shape check has refused them.
+	for _, c := range n.children {
+		if k := eventKindOf(c.name); k != EventNone && kind.Is(Group) {
+			e.Children = append(e.Children, d.event(c, k, on))
+		}
+	}
+	return e
 }

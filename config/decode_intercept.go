@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"slices"
+
+	"alleria/config/vocab"
 )
 
 // intercept reads an Intercept. The same argument may stand twice if one
@@ -124,7 +126,7 @@ func (d *decoder) variable(n *node, attr string, use TypeRef, vars variables) {
 		// suggested.
 		slices.Sort(names)
 		right := fmt.Sprintf("%s has no named %s", vars.where, vars.what)
-		if best, _ := nearest(p.Variable, names); best != "" {
+		if best, _ := vocab.Closest(p.Variable, names); best != "" {
 			right = fmt.Sprintf("the nearest known one is %q", best)
 		}
 		d.rule(at, fmt.Sprintf("type %q takes its length from %q, which is no %s of %s", short(p.Name), short(p.Variable), vars.what, vars.where), right)

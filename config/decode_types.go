@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"alleria/config/vocab"
 )
 
 // declareTypes reads Types in two passes, names first: a record may hold a
@@ -122,7 +124,7 @@ func (d *decoder) use(n *node, name string) TypeRef {
 		known = append(known, name)
 	}
 	slices.Sort(known)
-	best, _ := nearest(a.value, known)
+	best, _ := vocab.Closest(a.value, known)
 	d.rule(a.Pos, fmt.Sprintf("no type is named %q", short(a.value)), fmt.Sprintf("the nearest known one is %q", best))
 	return TypeRef{}
 }

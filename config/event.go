@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -30,35 +32,9 @@ const (
 	EventSample
 )
 
-// eventKindNames is indexed by EventKind: the elements' names.
-var eventKindNames = [...]string{
-	EventNone: "", EventAll: "All", EventOne: "One", EventCreation: "Creation", EventTermination: "Termination",
-	EventLoad: "Load", EventUnload: "Unload", EventCall: "Call", EventReturn: "Return", EventThreads: "Threads",
-	EventAccesses: "Accesses", EventInstructions: "Instructions", EventTime: "Time", EventSyscall: "Syscall",
-	EventAddress: "Address", EventSignal: "Signal", EventExec: "Exec", EventFork: "Fork", EventSample: "Sample",
-}
-
-// String returns the element's name.
-func (k EventKind) String() string {
-	if int(k) < len(eventKindNames) {
-		return eventKindNames[k]
-	}
-	return "EventKind?"
-}
-
-// eventKindOf is the inverse of String; EventNone for what is no event.
-func eventKindOf(name string) EventKind {
-	for k, n := range eventKindNames {
-		if n == name {
-			return EventKind(k)
-		}
-	}
-	return EventNone
-}
-
-// Event is one node of an event tree. One struct for all kinds: the consumers
-// switch on Kind anyway, and a type for each would repeat Process, Thread and
-// Threshold a dozen times. Each field names the kinds that use it; in the
+// Event is one node of an event tree. One struct for all kinds: a type for each
+// would repeat Process, Thread and Threshold a dozen times. What a kind makes of them is in its
+// spec (eventspec.go). Each field names the kinds that use it; in the
 // others it is zero.
 type Event struct {
 	Pos
@@ -131,33 +107,64 @@ func (e *Event) Occurrence() uint64 { return max(e.Threshold, 1) }
 // Return), where naming none means the main executable, or the instruction
 // (Address). Events about something else match no image.
 func (e *Event) MatchesImage(k ImageKey) bool {
-	path, name := e.Path, e.Name
-	switch e.Kind {
-	case EventLoad, EventUnload:
-	case EventCall, EventReturn:
-		path, name = e.ImagePath, e.ImageName
-		if path == "" && name == "" {
-			return k.Main
-		}
-	case EventAddress:
-		// One attribute for both: a file name cannot hold a slash.
-		path, name = e.Image, e.Image
-		return k.HasPath(path) || k.HasName(name)
-	// Threads, counts and signals have nothing to do with images.
-	default:
+	image := e.Kind.spec().image
+	if image == nil { // threads, counts and signals have nothing to do with images
 		return false
 	}
-	if path != "" {
-		return k.HasPath(path)
+	path, name, given := image(e)
+	if !given {
+		return k.Main
 	}
-	return k.HasName(name)
+	return path != "" && k.HasPath(path) || name != "" && k.HasName(name)
+}
+
+// OtherImage tells whether an event may be about an image other than the main executable.
+func (e *Event) OtherImage() bool {
+	image := e.Kind.spec().image
+	if image == nil || e.HasValue { // an absolute address is in whatever image is there
+		return false
+	}
+	_, _, given := image(e)
+	return given
+}
+
+// CountsFromStart tells an event that, once it has fired, stays so: it counts, or waits, from the process's
+// first instruction.
+func (e *Event) CountsFromStart() bool { return e.Kind.Is(Stays) && !e.SinceOpen }
+
+// Brief names an event as it stands in the configuration: its element and what
+// tells it from others of the kind.
+func (e *Event) Brief() string {
+	words := []string{e.Kind.String()}
+	add := func(ok bool, format string, args ...any) {
+		if ok {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
+	}
+	add(e.Name != "", "%s", e.Name)
+	add(e.Path != "", "%s", e.Path)
+	if number := e.Kind.spec().number; number != nil {
+		text := number(e)
+		add(text != "", "%s", text)
+	} else {
+		add(e.Number > 0, "%d", e.Number)
+	}
+	add(e.Threshold > 0, "%d", e.Threshold)
+	add(e.After > 0, "%v", e.After)
+	add(e.Total > 0, "%d", e.Total)
+	add(e.Reads > 0, "reads %d", e.Reads)
+	add(e.Writes > 0, "writes %d", e.Writes)
+	add(e.LargerEqual > 0, "at least %d", e.LargerEqual)
+	add(e.SmallerEqual > 0, "at most %d", e.SmallerEqual)
+	add(e.Period > 0, "%d of %d", e.Burst, e.Period)
+	return strings.Join(words, " ")
 }
 
 // MatchesFunction tells whether a function is the one that a Call or Return
 // names. Unlike for a Function of a Profile, parts that the compiler cut out of
 // the function (foo.cold) are not the function: jumping there is no call of it.
 func (e *Event) MatchesFunction(k FuncKey) bool {
-	if e.Kind != EventCall && e.Kind != EventReturn {
+	if !e.Kind.Is(OfFunction) {
 		return false
 	}
 	name := canonicalName(e.Name)

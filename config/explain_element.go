@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"alleria/config/vocab"
 )
 
 // ExplainElement documents one element of the language: what it means, where it
@@ -33,8 +35,8 @@ func ExplainElement(name string) (string, error) {
 // nearestNames suggests names of the language. Several, because what was meant
 // may be an attribute as well as an element.
 func nearestNames(name string) string {
-	best, distance := nearest(name, ElementNames())
-	attr, attrDistance := nearest(name, attributeNames())
+	best, distance := vocab.Closest(name, ElementNames())
+	attr, attrDistance := vocab.Closest(name, attributeNames())
 	if attrDistance < distance {
 		return fmt.Sprintf("the nearest are the attribute %s and the element %s", attr, best)
 	}

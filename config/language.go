@@ -119,14 +119,6 @@ func parentsOf(name string) []string {
 	return out
 }
 
-// eventNames lists what may stand in All, One, On and Till. Sample is not among
-// them: it makes a window reopen by itself and so only makes sense as the whole
-// of an On.
-var eventNames = []string{
-	"All", "One", "Creation", "Termination", "Load", "Unload", "Call", "Return", "Threads",
-	"Accesses", "Instructions", "Time", "Syscall", "Address", "Signal", "Exec", "Fork",
-}
-
 // structureElements is the frame: file, types, windows.
 var structureElements = []element{
 	{

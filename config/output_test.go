@@ -159,8 +159,11 @@ func TestLanguageIsWhole(t *testing.T) {
 		}
 	}
 	for k := EventAll; k <= EventSample; k++ {
-		if elementNamed(k.String()) == nil || eventKindOf(k.String()) != k {
+		if elementNamed(k.String()) == nil || eventKindOf(k.String()) != k || k.spec().kind != k {
 			t.Errorf("event %d: %q", k, k)
+		}
+		if s := k.spec(); s.words == nil && !k.Is(Group) {
+			t.Errorf("%s says nothing of itself", k)
 		}
 	}
 	for _, name := range append([]string{"Sample"}, eventNames...) {
@@ -248,15 +251,7 @@ func TestParseFields(t *testing.T) {
 	}
 }
 
-func TestNearestAndAttributes(t *testing.T) {
-	for _, c := range [][2]string{{"libz.so", "libz.so.1"}, {"gzpi", "gzip"}, {"completely-else", ""}} {
-		if got := Nearest(c[0], []string{"libz.so.1", "gzip", "libc.so.6"}); got != c[1] {
-			t.Errorf("%s: %q, want %q", c[0], got, c[1])
-		}
-	}
-	if got := Nearest("x", nil); got != "" {
-		t.Errorf("of nothing: %q", got)
-	}
+func TestAttributes(t *testing.T) {
 	if got := (Recorded | TimeStamp | Branch).Attributes(); strings.Join(got, " ") != "timeStamp branch" {
 		t.Errorf("%v", got)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"alleria/schemas"
+
+	"alleria/config/vocab"
 )
 
 var update = flag.Bool("update", false, "rewrite generated and golden files")
@@ -223,7 +225,7 @@ func (g *schemaWriter) valueTypes() {
 				g.put(3, `<xs:enumeration value="%s"/>`, v)
 			}
 		case registersValue:
-			one := "(" + strings.Join(registerNames, "|") + ")"
+			one := "(" + strings.Join(vocab.Registers(), "|") + ")"
 			g.put(3, `<xs:pattern value="%s( ?, ?%s)*"/>`, one, one)
 		default:
 			g.put(3, `<xs:pattern value="%s"/>`, spellings[k].pattern)

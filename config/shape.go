@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"alleria/config/vocab"
 )
 
 // checkShape holds the tree against the language table: names, order, number,
@@ -66,7 +68,7 @@ func attributeHint(spec *element, name string) string {
 	case len(names) == 1:
 		return fmt.Sprintf("the nearest, and only one, is %s", names[0])
 	}
-	best, _ := nearest(name, names)
+	best, _ := vocab.Closest(name, names)
 	return fmt.Sprintf("the nearest is %s (it takes %s)", best, strings.Join(names, ", "))
 }
 
@@ -190,8 +192,8 @@ func elementHint(parent *element, name string) string {
 	}
 	// Distances are in halves of a letter: up to two slips make it likely that
 	// the other element was meant.
-	everywhere, far := nearest(name, ElementNames())
-	here, near := nearest(name, parent.childNames())
+	everywhere, far := vocab.Closest(name, ElementNames())
+	here, near := vocab.Closest(name, parent.childNames())
 	switch {
 	case here == "" && everywhere == name:
 		return fmt.Sprintf("%s holds nothing; %s belongs in %s", parent.name, name, strings.Join(shortList(parentsOf(name)), ", "))

@@ -4,6 +4,8 @@ import (
 	"math"
 	"regexp"
 	"testing"
+
+	"alleria/config/vocab"
 )
 
 func TestParseNumbers(t *testing.T) {
@@ -110,19 +112,11 @@ func TestNearest(t *testing.T) {
 		{"timestamp", "timeStamp"}, {"routineID", "routineId"}, {"acessValue", "accessValue"}, {"catg", "cat"},
 		{"regsiters", "registers"}, {"accessAddress", "accessAddressAndSize"},
 	} {
-		if got, _ := nearest(c.name, elementNamed("Instruction").attrNames()); got != c.want {
+		if got, _ := vocab.Closest(c.name, elementNamed("Instruction").attrNames()); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"größe", "grosse", 3}} {
-		if got := editDistance(c.a, c.b); got != c.want {
-			t.Errorf("%q to %q: %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-	if best, distance := nearest("x", nil); best != "" || distance != -1 {
+	if best, distance := vocab.Closest("x", nil); best != "" || distance != -1 {
 		t.Errorf("nearest of nothing: %q, %d", best, distance)
 	}
 }

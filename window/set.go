@@ -82,7 +82,7 @@ func New(cfg *config.Config) *Set {
 		in := &instance{set: s, def: w, index: i}
 		in.on = in.tree(w.On, false)
 		in.till = in.tree(w.Till, true)
-		if w.On != nil && w.On.Kind == config.EventSample { // it closes what it opened
+		if w.On != nil && w.On.Kind.Is(config.Bursts) { // it closes what it opened
 			in.till = in.tree(w.On, true)
 		}
 		s.windows = append(s.windows, in)
@@ -96,7 +96,7 @@ func (in *instance) tree(e *config.Event, till bool) *node {
 		return nil
 	}
 	n := &node{event: e}
-	if e.Kind == config.EventAll || e.Kind == config.EventOne {
+	if e.Kind.Is(config.Group) {
 		for _, c := range e.Children {
 			n.children = append(n.children, in.tree(c, till))
 		}
@@ -228,13 +228,7 @@ func (s *Set) Fire(l *Leaf) []Change {
 
 // counted tells events whose threshold counts occurrences, not something that
 // the watcher counts itself.
-func (l *Leaf) counted() bool {
-	switch l.Event.Kind {
-	case config.EventCall, config.EventReturn, config.EventSyscall, config.EventAddress:
-		return true
-	}
-	return false
-}
+func (l *Leaf) counted() bool { return l.Event.Kind.Is(config.Occurs) }
 
 // satisfied tells whether an event, or an All or One by what is below it, has happened.
 // An All without children is satisfied, a One is not; the schema allows neither.
@@ -290,13 +284,7 @@ func (n *node) forGood() bool {
 		return false
 	}
 	if n.leaf != nil {
-		switch n.event.Kind {
-		case config.EventInstructions, config.EventAccesses:
-			return n.fired && !n.event.SinceOpen
-		case config.EventTime:
-			return n.fired
-		}
-		return false
+		return n.fired && n.event.CountsFromStart()
 	}
 	one := n.event.Kind == config.EventOne
 	for _, c := range n.children {
@@ -310,7 +298,7 @@ func (n *node) forGood() bool {
 // reopens tells whether the window may open any number of times.
 // A sampling window opens and closes by itself for as long as the process runs.
 func (in *instance) reopens() bool {
-	return in.def.Reopenable || in.def.On != nil && in.def.On.Kind == config.EventSample
+	return in.def.Reopenable || in.def.On != nil && in.def.On.Kind.Is(config.Bursts)
 }
 
 // Note returns a change for each open window that is none: why the profile that

@@ -92,11 +92,6 @@ func (s *Set) Switched(sw Switch, opened bool, times uint64) {
 	}
 }
 
-// Event kinds whose occurrences code can count by itself.
-func countable(k config.EventKind) bool {
-	return k == config.EventCall || k == config.EventReturn || k == config.EventAddress
-}
-
 // Countable tells whether the event is one that code can count by itself, in any
 // thread.
-func (l *Leaf) Countable() bool { return countable(l.Event.Kind) && l.Event.Thread == 0 }
+func (l *Leaf) Countable() bool { return l.Event.Kind.Is(config.AtCode) && l.Event.Thread == 0 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"alleria/abp"
-	"alleria/config"
+	"alleria/config/vocab"
 )
 
 // complete gives shells what flags take, by the names that they have in all commands. What comes from
@@ -127,7 +127,7 @@ func unknownFlag(c *cobra.Command, bad *pflag.NotExistError) error {
 	var known []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	c.InheritedFlags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	near := config.Nearest(name, known)
+	near := vocab.Nearest(name, known)
 	if near == "" {
 		return usagef("%w; alleria %s --help lists the flags", error(bad), c.Name())
 	}

@@ -10,7 +10,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis/convert"
-	"alleria/config"
+	"alleria/config/vocab"
 )
 
 // convertCommand takes one profile: most formats have no place for several.
@@ -98,7 +98,7 @@ func findFormat(name string) (*convert.Format, error) {
 		return nil, usagef("--to FORMAT is missing: one of %s", strings.Join(names, ", "))
 	}
 	hint := "--to help lists them"
-	if near := config.Nearest(name, names); near != "" {
+	if near := vocab.Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "?"
 	}
 	return nil, usagef("--to %s: there is no such format; %s", name, hint)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"alleria/abp"
-	"alleria/config"
+	"alleria/config/vocab"
 )
 
 // openProfiles opens every path and hands them to use, then closes them.
@@ -140,7 +140,7 @@ func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
 	for _, name := range q.Windows {
 		if !slices.Contains(windows, name) {
 			hint := ""
-			if near := config.Nearest(name, windows); near != "" {
+			if near := vocab.Nearest(name, windows); near != "" {
 				hint = "; the nearest name is " + near
 			}
 			return usagef("--window %s: no profile has such a window; alleria report lists them%s", name, hint)
@@ -157,7 +157,7 @@ func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
 
 // nearestRecorded is the end of a sentence: the name that resembles a wrong one.
 func nearestRecorded(name string, names []string) string {
-	if near := config.Nearest(name, names); near != "" {
+	if near := vocab.Nearest(name, names); near != "" {
 		return "; the nearest name is " + near
 	}
 	return "; alleria report --top 0 lists what was"

@@ -12,6 +12,7 @@ import (
 	"alleria/abp"
 	"alleria/analysis/pstree"
 	"alleria/config"
+	"alleria/config/vocab"
 	"alleria/proctree"
 )
 
@@ -217,7 +218,7 @@ func (f *treeFlags) known(roots []*pstree.Node) error {
 				names = append(names, path[strings.LastIndexByte(path, '/')+1:])
 			}
 		})
-		switch near := config.Nearest(p.Name, names); {
+		switch near := vocab.Nearest(p.Name, names); {
 		case found:
 		case p.N > 0:
 			return usagef("--process %d: there is no such process; the tree has 1 to %d", p.N, last)

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,7 +36,14 @@ func TestCallsWithoutTheirInstruction(t *testing.T) {
 		}
 		return memory
 	}
+	// Whether the first thread has to wait for the second to end, and how often, is the scheduler's to say:
+	// of its loop one round is compared, without the call.
+	settled := func(names []string) []string {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "futex" })
+		return slices.CompactFunc(names, func(a, b string) bool { return a == b && strings.HasPrefix(a, "0x") })
+	}
 	all, some := sequence(`cat="any"`), sequence(`cat="anyMem"`)
+	all, some = settled(all), settled(some)
 	if len(all) < 5 || strings.Join(all, "\n") != strings.Join(some, "\n") {
 		t.Errorf("all instructions:\n%s\nthose that access memory:\n%s", strings.Join(all, "\n"), strings.Join(some, "\n"))
 	}

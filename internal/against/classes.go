@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"alleria/config"
+	"alleria/config/vocab"
 	"alleria/engine/x86"
 )
 
@@ -27,7 +28,7 @@ func UnknownClasses(c *config.Config) []config.Warning {
 				continue
 			}
 			right := "alleria functions and disassemblers show mnemonics; write them in capitals"
-			if near := config.Nearest(value, known); near != "" {
+			if near := vocab.Nearest(value, known); near != "" {
 				right = fmt.Sprintf("the nearest known one is %q", near)
 			}
 			out = append(out, config.Warning{Pos: in.Pos, What: fmt.Sprintf("class=%q is not known to the decoder and will match nothing", value), Right: right})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"alleria/config"
+	"alleria/config/vocab"
 	"alleria/engine/x86"
 	"alleria/internal/symbols"
 )
@@ -214,7 +215,7 @@ func (inv *inventory) checkSelectors(c *config.Config) []config.Warning {
 				continue // without a function, the name of that is what is wrong
 			}
 			right := "none is like it there"
-			if best := config.Nearest(value, slices.Sorted(maps.Keys(names))); best != "" {
+			if best := vocab.Nearest(value, slices.Sorted(maps.Keys(names))); best != "" {
 				right = fmt.Sprintf("the nearest there is %q", best)
 			}
 			out = append(out, config.Warning{Pos: ins.Pos, What: fmt.Sprintf("no instruction of the selected functions has %s=%q", attr, value), Right: right})

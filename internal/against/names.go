@@ -7,6 +7,7 @@ import (
 
 	"alleria/analysis"
 	"alleria/config"
+	"alleria/config/vocab"
 	"alleria/internal/symbols"
 )
 
@@ -59,14 +60,14 @@ func (n *nameCheck) warn(p config.Pos, what, right string) {
 //
 // Events on time, instructions, system calls and the like name nothing in a file.
 func (n *nameCheck) event(e *config.Event) {
-	switch e.Kind {
+	switch {
 	// What is waited for may well be a plug-in, so this is the check most often wrong;
 	// but a misspelt name is waited for without end.
-	case config.EventLoad, config.EventUnload:
+	case e.Kind.Is(config.OfImage):
 		if len(n.matching(e.MatchesImage)) == 0 {
 			n.noImage(e.Pos, e.Name+e.Path, e.Path != "")
 		}
-	case config.EventCall, config.EventReturn:
+	case e.Kind.Is(config.OfFunction):
 		images := n.matching(e.MatchesImage)
 		// Nothing to look the function up in: one warning, about the image.
 		if len(images) == 0 {
@@ -80,7 +81,7 @@ func (n *nameCheck) event(e *config.Event) {
 		n.function(e.Pos, e.Name, images, has, func(image string) string {
 			return fmt.Sprintf("add imageName=%q", image)
 		})
-	case config.EventAddress:
+	case e.Kind.Is(config.AtCode):
 		n.address(e)
 	}
 }
@@ -165,7 +166,7 @@ func (n *nameCheck) noImage(p config.Pos, name string, isPath bool) {
 	// All of them where none is near, since there are few, and the one that was meant
 	// may have quite another name.
 	right := "it maps " + analysis.FormatList(candidates, 6)
-	if best := config.Nearest(name, candidates); best != "" {
+	if best := vocab.Nearest(name, candidates); best != "" {
 		right = fmt.Sprintf("the nearest is %q", best)
 	}
 	n.warn(p, what, right+"; images that it loads later are not known here")

@@ -84,19 +84,8 @@ type bound struct {
 // bounds is what an event counts; it fires when all are reached.
 // An event that counts nothing has none.
 func bounds(e *config.Event) []bound {
-	switch e.Kind {
-	case config.EventInstructions:
-		return []bound{{engine.MetricInstructions, int64(e.Threshold)}}
-	case config.EventSample: // a burst's length; where the next one begins is count's to say
-		return []bound{{engine.MetricInstructions, int64(e.Burst)}}
-	case config.EventAccesses:
-		var out []bound
-		for _, b := range []bound{{engine.MetricAccesses, int64(e.Total)}, {engine.MetricReads, int64(e.Reads)}, {engine.MetricWrites, int64(e.Writes)}} {
-			if b.n > 0 {
-				out = append(out, b)
-			}
-		}
-		return out
+	if b := findingOf(e.Kind).bounds; b != nil {
+		return b(e)
 	}
 	return nil
 }
@@ -104,7 +93,7 @@ func bounds(e *config.Event) []bound {
 // sinceOpen tells events that count from the opening of their window. The end
 // of a burst is one.
 func sinceOpen(l *window.Leaf) bool {
-	return l.Event.SinceOpen || l.Till && l.Event.Kind == config.EventSample
+	return l.Event.SinceOpen || l.Till && l.Event.Kind.Is(config.Bursts)
 }
 
 // metrics are what has to be counted, from now on, for events that can still
@@ -244,7 +233,7 @@ func (b *budget) count(l *window.Leaf, t *engine.Thread) (n amounts, ok bool) {
 	for m := range n {
 		n[m] -= from[m]
 	}
-	if e.Kind == config.EventSample && !l.Till { // the next multiple of the period
+	if e.Kind.Is(config.Bursts) && !l.Till { // the next multiple of the period
 		// Shifted so that a bound of one burst is reached at the start of the next:
 		// one comparison serves both ends.
 		n[engine.MetricInstructions] -= b.nextSample(l) - int64(e.Burst)

@@ -103,23 +103,27 @@ func (e *events) arm() error {
 
 // armIn resolves an event's function or offset in an image, if it is about that image.
 func (e *events) armIn(leaf *window.Leaf, l *symbols.Loaded) error {
-	ev := leaf.Event
-	switch ev.Kind {
-	case config.EventAddress:
-		if !ev.HasValue && ev.MatchesImage(e.im.tables.key(l)) {
-			return e.watch(leaf, ev.Offset+l.Bias)
-		}
-	case config.EventCall, config.EventReturn:
-		if !ev.MatchesImage(e.im.tables.key(l)) {
-			return nil
-		}
-		err := e.resolve(leaf, l)
-		if l.Main && !e.found[leaf] {
-			e.suggest(l.Image, ev.Name)
-		}
-		return err
+	if arm := findingOf(leaf.Event.Kind).arm; arm != nil && leaf.Event.MatchesImage(e.im.tables.key(l)) {
+		return arm(e, leaf, l)
 	}
 	return nil
+}
+
+// armAddress watches an instruction by its offset in an image.
+func (e *events) armAddress(leaf *window.Leaf, l *symbols.Loaded) error {
+	if leaf.Event.HasValue {
+		return nil
+	}
+	return e.watch(leaf, leaf.Event.Offset+l.Bias)
+}
+
+// armFunction watches a function by its name in an image.
+func (e *events) armFunction(leaf *window.Leaf, l *symbols.Loaded) error {
+	err := e.resolve(leaf, l)
+	if l.Main && !e.found[leaf] {
+		e.suggest(l.Image, leaf.Event.Name)
+	}
+	return err
 }
 
 // linkerHook is the function that a dynamic linker calls, for debuggers, when it
@@ -137,7 +141,7 @@ const linkerHook = "_dl_debug_state"
 // is known by its file's name, and only for events that another image may have.
 func (e *events) watchLinker(l *symbols.Loaded) error {
 	linker := strings.HasPrefix(l.Name, "ld-") || l.Name == "libc.so" // musl's is its C library
-	if !linker || e.im.capture == nil && !slices.ContainsFunc(e.run.leaves(), ofOtherImages) {
+	if !linker || e.im.capture == nil && !slices.ContainsFunc(e.run.leaves(), func(l *window.Leaf) bool { return l.Event.OtherImage() }) {
 		return nil
 	}
 	for _, fn := range l.Image.Find(linkerHook, true) {
@@ -150,20 +154,6 @@ func (e *events) watchLinker(l *symbols.Loaded) error {
 		}
 	}
 	return nil
-}
-
-// ofOtherImages tells whether an event may be about an image other than the main
-// executable.
-func ofOtherImages(l *window.Leaf) bool {
-	switch ev := l.Event; ev.Kind {
-	case config.EventLoad, config.EventUnload:
-		return true
-	case config.EventAddress:
-		return !ev.HasValue
-	case config.EventCall, config.EventReturn:
-		return ev.ImageName != "" || ev.ImagePath != ""
-	}
-	return false
 }
 
 // resolve finds a leaf's function in an image and watches its entry.

@@ -23,7 +23,7 @@ func askedImages(c *config.Config) []string {
 	}
 	event := func(e *config.Event) {
 		add(e.ImageName, e.ImagePath, e.Image, e.Path)
-		if e.Kind == config.EventLoad || e.Kind == config.EventUnload {
+		if e.Kind.Is(config.OfImage) {
 			add(e.Name)
 		}
 	}

@@ -33,7 +33,7 @@ func (e *events) missingAtStart() []string {
 	var out []string
 	for _, l := range e.run.leaves() {
 		ev := l.Event
-		if (ev.Kind == config.EventCall || ev.Kind == config.EventReturn) && ev.ImageName == "" && ev.ImagePath == "" && !e.found[l] {
+		if ev.Kind.Is(config.OfFunction) && !ev.OtherImage() && !e.found[l] {
 			out = append(out, fmt.Sprintf("%s: %s", eventPlace(ev), e.whyMissing(ev, len(out) < mostSuggested)))
 		}
 	}
@@ -56,7 +56,7 @@ func (m *missed) see(e *events) {
 	}
 	for _, l := range e.run.leaves() {
 		ev := l.Event
-		if ev.Kind != config.EventCall && ev.Kind != config.EventReturn {
+		if !ev.Kind.Is(config.OfFunction) {
 			continue
 		}
 		if e.found[l] {

@@ -6,6 +6,7 @@ import (
 
 	"alleria/abp"
 	"alleria/config"
+	"alleria/config/vocab"
 	"alleria/emit"
 	"alleria/engine"
 	"alleria/internal/symbols"
@@ -55,51 +56,35 @@ func (ps *process) happened(t *engine.Thread, addr uint64, kind config.EventKind
 // call while any is watched.
 func (ps *process) watch() {
 	im := ps.image
-	calls := make(map[uint32]bool)
-	signals, returns, ends := false, false, false
+	w := wants{calls: make(map[uint32]bool)}
 	if im.plans.any() && im.windows.Open() != 0 && ps.opts.Only == OnlyAll {
 		// Signals and calls are recorded for threads that ask for it: one that does
 		// is enough to be told of them.
 		for plan := range len(ps.threads.nums) + 1 {
 			if m := ps.planner(im.plans.first(ps.threads) + plan).thread; m != nil {
-				signals, returns = signals || m.Signals, returns || m.Syscalls
+				w.signals, w.returns = w.signals || m.Signals, w.returns || m.Syscalls
 			}
 		}
 	}
-	var alarm time.Time
 	for _, l := range ps.leaves() {
-		e := l.Event
-		switch e.Kind {
-		case config.EventSyscall:
-			if nr, ok := callNumber(e); ok && l.Live() {
-				calls[nr] = calls[nr] || l.Armed()
-			}
-		case config.EventSignal:
-			signals = signals || l.Armed()
-		case config.EventTermination:
-			ends = ends || l.Armed()
-		case config.EventThreads: // whose number has to be right when it is armed
-			ends = ends || l.Live()
-		case config.EventTime:
-			if at := ps.facts.started.Add(e.After); l.Armed() && ps.threadLives(e.Thread) && (alarm.IsZero() || at.Before(alarm)) {
-				alarm = at
-			}
+		if want := findingOf(l.Event.Kind).want; want != nil {
+			want(ps, l, &w)
 		}
 	}
 	// What is watched and wanted no more first, then what is wanted: repeating what
 	// holds costs nothing.
 	for nr := range ps.watched {
-		im.p.WatchCall(nr, calls[nr])
+		im.p.WatchCall(nr, w.calls[nr])
 	}
-	for nr, on := range calls {
+	for nr, on := range w.calls {
 		im.p.WatchCall(nr, on)
 	}
-	ps.watched = calls
-	im.p.WatchSignals(signals)
-	im.p.WatchReturns(returns)
-	im.p.WatchEnds(ends)
+	ps.watched = w.calls
+	im.p.WatchSignals(w.signals)
+	im.p.WatchReturns(w.returns)
+	im.p.WatchEnds(w.ends)
 	// The zero time takes the alarm back.
-	im.p.SetAlarm(alarm)
+	im.p.SetAlarm(w.alarm)
 }
 
 // callNumber is the number of an event's system call; false if there is no call
@@ -127,7 +112,7 @@ func unknownCalls(c *config.Config) []config.Error {
 			what = fmt.Sprintf("there is no system call %d", e.Number)
 		}
 		right := "give the kernel's name, such as openat, or its number"
-		if near := config.Nearest(e.Name, abp.SyscallNames()); near != "" && !e.HasNumber {
+		if near := vocab.Nearest(e.Name, abp.SyscallNames()); near != "" && !e.HasNumber {
 			right = fmt.Sprintf("the nearest is %q", near)
 		}
 		errs = append(errs, config.Error{Pos: e.Pos, What: what, Right: right})

@@ -1,10 +1,6 @@
-package config
+package vocab
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // The names of XED's categories, extensions and ISA sets, as the decoder that
 // record uses prints them (Zydis 4, which took them from XED's tables). Mnemonics
@@ -47,38 +43,11 @@ SSE4 SSE42 SSE4A SSEMXCSR SSE_PREFETCH SSSE3 SSSE3MMX SVM TBM TDX TSX_LDTRK UINT
 WAITPKG X87 XOP XSAVE XSAVEC XSAVEOPT XSAVES`
 )
 
-// checkXEDName warns of a selector that no instruction can match: a name that
-// the decoder doesn't have, or one in small letters where all are capitals.
-func (d *decoder) checkXEDName(a *attr) {
-	var known []string
-	switch a.name {
-	case "cat":
-		// The two words of ours go with XED's: "anymem" is their most frequent
-		// misspelling.
-		known = append(strings.Fields(xedCategories), "any", "anyMem")
-	case "ext":
-		known = strings.Fields(xedExtensions)
-	case "isa":
-		known = strings.Fields(xedISASets)
-	case "class":
-		// Mnemonics are typed as disassemblers print them, in small letters; there are
-		// too many to list, but this much can be told.
-		if upper := strings.ToUpper(a.value); upper != a.value {
-			d.warn(a.Pos, fmt.Sprintf("class=%q can match no instruction: the names of classes are in capitals", short(a.value)),
-				fmt.Sprintf("write %q", short(upper)))
-		}
-		return
-	case "form":
-		d.checkForm(a)
-		return
-	default:
-		return
-	}
-	if a.value == "" || slices.Contains(known, a.value) {
-		return
-	}
-	// Case counts less than letters there, so that cond_br finds COND_BR.
-	best, _ := nearest(a.value, known)
-	d.warn(a.Pos, fmt.Sprintf("%s=%q is not known to the decoder and will match nothing", a.name, short(a.value)),
-		fmt.Sprintf("the nearest known one is %q", best))
-}
+// Categories are those of the decoder.
+func Categories() []string { return strings.Fields(xedCategories) }
+
+// Extensions are those of the decoder.
+func Extensions() []string { return strings.Fields(xedExtensions) }
+
+// ISASets are those of the decoder.
+func ISASets() []string { return strings.Fields(xedISASets) }

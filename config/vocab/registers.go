@@ -1,14 +1,15 @@
-package config
+package vocab
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 )
 
-// registerNames lists the registers that can be recorded, by the names that
+// Registers lists the registers that can be recorded, by the names that
 // disassemblers print. Built once: the vector names are a pattern, not a list
 // worth typing.
+func Registers() []string { return slices.Clone(registerNames) }
+
 var registerNames = buildRegisterNames()
 
 // buildRegisterNames lists general registers in all widths, vector, mask, x87
@@ -36,24 +37,4 @@ func buildRegisterNames() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// checkRegisters reports what is not a register, each name by itself.
-func checkRegisters(f *faults, a *attr) {
-	seen := map[string]bool{}
-	for _, r := range splitRegisters(a.value) {
-		switch {
-		case r == "":
-			f.shape(a.Pos, fmt.Sprintf("%s=%q has a gap", a.name, short(a.value)), "it takes "+spellings[registersValue].right)
-			// One gap mostly comes with others, of the same comma.
-			return
-		case !slices.Contains(registerNames, r):
-			best, _ := nearest(r, registerNames)
-			f.shape(a.Pos, fmt.Sprintf("%q is no register", short(r)), fmt.Sprintf("the nearest known one is %q", best))
-		// Not silently dropped: rax,rax was meant to be rax and something else.
-		case seen[r]:
-			f.rule(a.Pos, fmt.Sprintf("the register %s is listed twice", r), "keep one of them")
-		}
-		seen[r] = true
-	}
 }

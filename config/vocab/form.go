@@ -1,7 +1,6 @@
-package config
+package vocab
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -17,30 +16,19 @@ import (
 const formOperands = `GPR8 GPRv GPR16 GPR32 GPR64 MMX XMM YMM ZMM MASK X87 ST0 SEG CR DR BND TMM AL CL DX OrAX FS GS AGEN ONE
 IMMb IMMw IMMd IMMq IMMz IMMv RELBRb RELBRd RELBRw MEM MEMb MEMw MEMd MEMq MEMt MEMdq MEMqq MEMzd MEMv`
 
-// checkForm warns of a form that no instruction can have.
-func (d *decoder) checkForm(a *attr) {
-	if a.value == "" {
-		return
-	}
-	// Respelled first: what is wrong with a name is told of what remains of it.
-	ours := ownForm(a.value)
-	wrong := ""
-	for i, part := range strings.Split(ours, "_") {
-		if i > 0 && !slices.Contains(strings.Fields(formOperands), part) && !classPart(part) {
-			wrong = part
-			break
+// WrongOperand returns the first part of a form, as Form spells it, that no form has: no operand and no class.
+// Empty: there is none.
+func WrongOperand(form string) string {
+	for i, part := range strings.Split(form, "_") {
+		if i > 0 && !slices.Contains(FormOperands(), part) && !classPart(part) {
+			return part
 		}
 	}
-	switch {
-	case wrong != "":
-		best, _ := nearest(wrong, strings.Fields(formOperands))
-		d.warn(a.Pos, fmt.Sprintf("form=%q can match nothing: no form has an operand %s", short(a.value), short(wrong)),
-			fmt.Sprintf("the nearest known one is %s; alleria explain Instruction lists them", best))
-	case ours != a.value:
-		d.warn(a.Pos, fmt.Sprintf("form=%q is XED's spelling and will match nothing", short(a.value)),
-			fmt.Sprintf("forms here have no opcodes and no element types: write %q", short(ours)))
-	}
+	return ""
 }
+
+// FormOperands are the names of operands in forms, without widths.
+func FormOperands() []string { return strings.Fields(formOperands) }
 
 // classPart tells what may be part of a class or stand beside it: capitals and
 // digits, like LOCK. Operands that look so too are in the list.
@@ -54,9 +42,9 @@ func isOperandLike(part string) bool {
 		func(p string) bool { return strings.HasPrefix(part, p) })
 }
 
-// ownForm respells an iform of XED's: what it says in more detail is left out.
+// Form respells an iform of XED's: what it says in more detail is left out.
 // A name that is a form already comes back as it is.
-func ownForm(iform string) string {
+func Form(iform string) string {
 	// XED has classes of its own for near and far.
 	iform = strings.Replace(strings.Replace(iform, "CALL_NEAR", "CALL", 1), "RET_NEAR", "RET", 1)
 	parts := strings.Split(iform, "_")
@@ -79,7 +67,7 @@ func opcodePart(part string) bool {
 		return false
 	}
 	// A class may end in letters that are hexadecimal digits; an operand may not.
-	return strings.Trim(part, "0123456789ABCDEF") == "" && !slices.Contains(strings.Fields(formOperands), part)
+	return strings.Trim(part, "0123456789ABCDEF") == "" && !slices.Contains(FormOperands(), part)
 }
 
 // ownOperand respells one operand.

@@ -1,4 +1,4 @@
-package config
+package vocab
 
 import "strings"
 
@@ -6,18 +6,18 @@ import "strings"
 // empty where none comes near: more than a third of the letters would have to
 // change, which is a guess that helps nobody.
 func Nearest(name string, candidates []string) string {
-	best, distance := nearest(name, candidates)
+	best, distance := Closest(name, candidates)
 	if distance < 0 || distance > 2*max(len([]rune(name))/3, 1)+1 {
 		return ""
 	}
 	return best
 }
 
-// nearest returns the candidate with the smallest edit distance to name, and
+// Closest returns the candidate with the smallest edit distance to name, and
 // that distance in halves of a letter. Case counts less than a wrong letter, so
 // that "timestamp" finds "timeStamp" rather than anything else, and so does
 // leaving off the end of a long name.
-func nearest(name string, candidates []string) (best string, distance int) {
+func Closest(name string, candidates []string) (best string, distance int) {
 	distance = -1
 	for _, c := range candidates {
 		a, b := strings.ToLower(name), strings.ToLower(c)

@@ -1,0 +1,106 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The events on what threads have executed, exactly counted.
+var (
+	accessesSpec = eventSpec{kind: EventAccesses, traits: Counts | Stays,
+		element: element{name: "Accesses",
+			doc: "Fires when that many memory accesses have executed: total, or reads and writes, both bounds where both " +
+				"are given.",
+			attrs: []attribute{
+				{name: "total", kind: countValue, doc: "reads and writes together; excludes reads and writes"},
+				{name: "reads", kind: countValue, doc: "that many reads"},
+				{name: "writes", kind: countValue, doc: "that many writes"},
+				eventProcess, eventThread, eventAnyThread, eventSince,
+			}},
+		decode: decodeAccesses,
+		words: func(e *Event, of string) string {
+			what := strings.Join(nonEmpty(boundWords("", e.Total), suffixed(e.Reads, " reads"), suffixed(e.Writes, " writes")), " and ")
+			return e.countWords(what+ifText(e.Total > 0, " memory accesses")) + of
+		},
+	}
+	instructionsSpec = eventSpec{kind: EventInstructions, traits: Counts | Stays,
+		element: element{name: "Instructions",
+			doc: "Fires when that many instructions have executed: the window opens or closes before the one after the last " +
+				"counted.",
+			attrs: []attribute{
+				{name: "threshold", kind: count1Value, required: true, doc: "how many instructions"},
+				eventProcess, eventThread, eventAnyThread, eventSince,
+			}},
+		decode: decodeCounted,
+		words: func(e *Event, of string) string {
+			return e.countWords(countText(e.Threshold)+" instructions") + of
+		},
+	}
+	sampleSpec = eventSpec{kind: EventSample, traits: Counts | Bursts,
+		element: element{name: "Sample",
+			doc: "Bursty sampling, in On only and alone there: the window reopens every period and closes itself after burst.",
+			attrs: []attribute{
+				{name: "period", kind: count1Value, required: true, doc: "instructions from one opening to the next"},
+				{name: "burst", kind: count1Value, required: true, doc: "instructions recorded after each opening; less than period"},
+			}},
+		decode: decodeSample,
+		words: func(e *Event, _ string) string {
+			return fmt.Sprintf("every %s instructions, for %s", countText(e.Period), countText(e.Burst))
+		},
+	}
+)
+
+// decodeAccesses decodes the bounds of Accesses, with 0 as no bound again. Values
+// decide and not presence: total="0" reads="5" is how a generator of such files
+// may well write it.
+func decodeAccesses(d *decoder, n *node, e *Event, on bool) {
+	e.Total, e.Reads, e.Writes = n.count("total"), n.count("reads"), n.count("writes")
+	switch {
+	case e.Total > 0 && e.Reads+e.Writes > 0:
+		d.rule(n.get("total").Pos, "Accesses gives total besides reads or writes", "give total alone, or reads and writes")
+	case e.Total == 0 && e.Reads == 0 && e.Writes == 0 && !n.bad:
+		d.rule(n.Pos, "Accesses gives no count", "total, or reads, writes or both are needed, above 0")
+	}
+	decodeCounted(d, n, e, on)
+}
+
+// decodeCounted looks at what Accesses and Instructions have in common.
+func decodeCounted(d *decoder, n *node, e *Event, on bool) {
+	// One thread is some thread: the pair says the same twice and is harmless.
+	if e.AnyThread && e.Thread > 0 {
+		d.warn(n.get("anyThread").Pos, "anyThread has no effect besides thread", "remove one of them")
+	}
+	// It would fire only after something else had opened the window, which nothing
+	// can; inside of an All or One it is no better.
+	if e.SinceOpen && on {
+		d.warn(n.get("since").Pos, "an On cannot count from an opening that it has yet to cause", "remove since")
+	}
+}
+
+// decodeSample takes a burst that is shorter than its period. Equal is refused too: the window would
+// close and open in the same instruction, which is a window that is always open, said badly.
+func decodeSample(d *decoder, n *node, e *Event, _ bool) {
+	e.Period, e.Burst = n.count("period"), n.count("burst")
+	if e.Period != 0 && e.Burst >= e.Period {
+		d.rule(n.get("burst").Pos, fmt.Sprintf("a burst of %d does not end within a period of %d", e.Burst, e.Period),
+			"burst must be less than period")
+	}
+}
+
+// countWords says who must have executed the count, and since when.
+func (e *Event) countWords(what string) string {
+	who := "all threads together have"
+	switch {
+	case e.Thread > 0:
+		who = fmt.Sprintf("thread %d has", e.Thread)
+	// Thread before anyThread: with both, a warning has said that the latter means
+	// nothing.
+	case e.AnyThread:
+		who = "some thread has"
+	}
+	since := "since the process's first instruction"
+	if e.SinceOpen {
+		since = "since the window opened"
+	}
+	return fmt.Sprintf("%s executed %s %s", who, what, since)
+}
