@@ -100,11 +100,11 @@ type members struct {
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
-	Reused                                                                             int // blocks that were taken over from a process before
-	Requests, Indirect, Units, Blocks, Stops, Signals, Traps, Toggles, Jumps, CalledIn int
-	Behind                                                                             int // stops of threads whose own signal was still to be reported: see behind.go
-	CacheBytes                                                                         int
-	RequestTime                                                                        time.Duration // that requests took to be answered
+	Reused                                                                      int // blocks that were taken over from a process before
+	Requests, Indirect, Blocks, Stops, Signals, Traps, Toggles, Jumps, CalledIn int
+	Behind                                                                      int // stops of threads whose own signal was still to be reported: see behind.go
+	CacheBytes                                                                  int
+	RequestTime                                                                 time.Duration // that requests took to be answered
 }
 
 // add adds what was done for one process.
@@ -112,12 +112,20 @@ func (s *Stats) add(o *Stats) {
 	for _, n := range []struct {
 		to   *int
 		from int
-	}{{&s.Reused, o.Reused}, {&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Units, o.Units}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
+	}{{&s.Reused, o.Reused}, {&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
 		{&s.Signals, o.Signals}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.CalledIn, o.CalledIn},
 		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
 		*n.to += n.from
 	}
 	s.RequestTime += o.RequestTime
+}
+
+// measure notes how much has been translated.
+func (p *Process) measure() {
+	p.stats.Blocks = p.cache.BlockPool.N
+	for _, a := range p.cache.Regions {
+		p.stats.CacheBytes += a.Used()
+	}
 }
 
 // Thread is one thread of a traced process.

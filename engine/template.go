@@ -66,7 +66,7 @@ func (p *Process) template() *template {
 	t.areas, p.cache.Regions = p.cache.Regions, nil
 	_ = p.file.Truncate(int64(slotsOff)) // the threads' memory: the file lives as long as its areas are mapped
 	for _, a := range t.areas {
-		t.bytes += a.Next + a.Cold - a.Size/4*3
+		t.bytes += a.Used()
 	}
 	t.bytes += t.blocks.N*blockBytes + t.exits.N*exitBytes
 	return t

@@ -49,6 +49,7 @@ type Switches struct {
 	Sizes        bool // records begin with their size besides the number (records.Number)
 	NoLate       bool // all ways out of recorded blocks are written with them
 	NoState      bool // what saves and restores processor state is executed by the tracer where it is recorded
+	NoBehind     bool // what lies behind calls that superblocks go along is translated when they return
 	NoStartSites bool // a native start stops at all of its system calls
 	NoShort      bool // superblocks of large programs are as long as those of small ones
 	Short        bool // superblocks of small programs are as short as those of large ones
@@ -256,6 +257,7 @@ func (tr *Tracer) dropProcess(p *Process) {
 	p.list = nil
 	if !p.dropped {
 		p.dropped = true
+		p.measure()
 		tr.status.Stats.add(&p.stats)
 		p.client.Ended(p, p.end)
 	}

@@ -289,3 +289,6 @@ func (c *Cache) Room(a *Region) *Region {
 	}
 	return a
 }
+
+// Used is how many bytes of the region have been written.
+func (a *Region) Used() int { return a.Next + a.Cold - a.Size/4*3 }

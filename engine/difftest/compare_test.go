@@ -36,6 +36,7 @@ func variants() []variant {
 		{name: "ways out at once", mode: engine.ModeRecord, drain: often, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.NoLate, o.Sizes = true, true }},
 		{name: "short superblocks", mode: engine.ModeRecord, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.Short = true }},
 		{name: "registers", mode: engine.ModeRecord, want: records.InsRecorded, regs: comparedRegisters},
+		{name: "behind calls", mode: engine.ModeRecord, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.NoBehind = true }},
 		{name: "state by the tracer", mode: engine.ModeRecord, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.NoState = true }},
 		// Instructions whose values are recorded are taken apart, also where flags are dead.
 		{name: "registers and values", mode: engine.ModeRecord, want: everything, regs: comparedRegisters},

@@ -267,6 +267,7 @@ func (r *recorder) emit() (next uint64) {
 			r.side(i, in)
 		case in.Cat == x86.CatCALL:
 			u.push(in.Next())
+			u.behind = append(u.behind, in.Next())
 		} // a jump is nothing: the code at its target follows, as it does a call's push
 		r.sym.Step(in)
 	}

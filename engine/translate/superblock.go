@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/records"
 )
@@ -34,6 +35,8 @@ const (
 	shortSuperInsns = 24
 	shortSideExits  = 3
 	ManyBlocks      = 16 << 10
+	maxBehind       = 8
+	behindBasics    = maxUnitBlocks - 2
 	// nearLoop is how many bytes back a loop may begin that is not in the superblock.
 	nearLoop = 128
 )
@@ -102,6 +105,32 @@ func (u *Translator) superblock(app uint64, n int) int {
 		u.code.keep(u.Ins[from].Addr, u.Ins[n-1].Next())
 	}
 	return n
+}
+
+// writeBehind writes the code behind the calls that superblocks of the unit go along. They are about to return
+// there, and each would ask: of a start's dispatches these were half.
+func (u *Translator) writeBehind() {
+	if u.NoBehind {
+		return
+	}
+	for written := 0; len(u.behind) > 0 && written < maxBehind; {
+		app := u.behind[len(u.behind)-1]
+		u.behind = u.behind[:len(u.behind)-1]
+		if u.cache.HasHead(app, u.Variant) || u.cache.NewHead == app || u.cache.Watched[app] || u.target.Splits(app) {
+			continue
+		}
+		u.basics = behindBasics
+		b := u.cache.BlockOf(app, u.Variant)
+		switch {
+		case !u.head(app):
+			return
+		case b != nil:
+			u.jmpAnywhere(b.Code)
+		case u.chain(app) == nil:
+			u.jumpTo(app, codecache.Uncounted)
+		}
+		written++
+	}
 }
 
 // goesFurther tells whether a block may become a superblock.

@@ -34,6 +34,7 @@ type Translator struct {
 	limit   int           // of the next block's instructions, for one that is used once; 0 none
 	forced  bool          // the tracer executes the next block
 	headFor uint64        // a return address whose head comes next
+	behind  []uint64      // return addresses of calls that superblocks of the unit go along
 	counted codecache.Use // by the block's last instruction as it executes, each time; see askCounted
 	Ins     [codecache.MaxBlockInsns]x86.Insn
 	pos     []codecache.Position // of the block being written, one an instruction
@@ -113,8 +114,9 @@ func (u *Translator) write(ar *codecache.Region, v codecache.Variant, body func(
 	}
 	u.asm = asm.New(ar.Mem[:ar.Size], ar.Base, ar.Next)
 	u.warm, u.cold, u.lits, u.heads, u.headFor = u.warm[:0], u.cold[:0], u.lits[:0], u.heads[:0], 0
-	u.asks, u.sides, u.basics = u.asks[:0], u.sides[:0], 0
+	u.asks, u.sides, u.behind, u.basics = u.asks[:0], u.sides[:0], u.behind[:0], 0
 	b := body(u)
+	u.writeBehind()
 	for i := 0; i < len(u.warm); i++ {
 		c := u.warm[i]
 		u.asm.Link(c.site, u.asm.Here())

@@ -160,6 +160,32 @@ func TestSuperblock(t *testing.T) {
 	}
 }
 
+// TestBehind writes the code behind calls that a superblock goes along, and heads for the returns there.
+func TestBehind(t *testing.T) {
+	code := []byte{
+		0xe8, 0x01, 0x00, 0x00, 0x00, // call f
+		0xc3,                         // ret
+		0xe8, 0x01, 0x00, 0x00, 0x00, // f: call g
+		0xc3,       // ret
+		0x50, 0xc3, // g: push rax; ret
+	}
+	for _, off := range []bool{false, true} {
+		u, c, g := translator(t, code)
+		u.NoBehind = off
+		if b := u.Translate(codeAt, codecache.Record); b.Insns != 4 {
+			t.Fatalf("%d instructions in one superblock", b.Insns)
+		}
+		for _, ret := range []uint64{codeAt + 5, codeAt + 11} {
+			if there := c.BlockOf(ret, codecache.Record) != nil && c.HasHead(ret, codecache.Record); there == off {
+				t.Errorf("off %v: the code at %#x is there: %v", off, ret, there)
+			}
+		}
+		if !off && len(g.heads) != 2 {
+			t.Errorf("%d heads", len(g.heads))
+		}
+	}
+}
+
 // TestSplits ends a block where something is watched.
 func TestSplits(t *testing.T) {
 	u, c, g := translator(t, sum)
