@@ -28,6 +28,8 @@ type planner struct {
 	wants  map[*config.FunctionMatcher]map[insKind]engine.Want
 	of     *config.FunctionMatcher
 	latest map[insKind]engine.Want
+	// recent is in front of latest: a hash of a kind is half of what finding it there takes.
+	recent [recentKinds]recentKind
 	accs   []x86.Operand
 	regs   map[string][]records.Reg // by the names of a list
 	forms  bool                     // some selector names a form, which is made anew for each instruction
@@ -55,6 +57,19 @@ type insKind struct {
 	cat, ext  uint8
 	mem       bool
 }
+
+// recentKind is a kind of instruction that was asked about, and the answer; nobody's at first.
+type recentKind struct {
+	of   *config.FunctionMatcher
+	kind insKind
+	want engine.Want
+}
+
+// recentKinds is a power of two.
+const recentKinds = 256
+
+// place is where a kind lies in recent: most programs use some hundred mnemonics.
+func (k *insKind) place() uint { return uint(k.mnem^k.isa<<5) % recentKinds }
 
 // newPlanner compiles what the open windows record of a thread of a process.
 // It belongs to one set of open windows and one plan of threads.
@@ -105,6 +120,11 @@ func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
 		want[i].Func = number
 	}
 	return im.number
+}
+
+// selects tells whether something of an image may be recorded.
+func (p *planner) selects(l *symbols.Loaded) bool {
+	return p.blocks || p.thread != nil && p.thread.Image(p.tables.key(l)) != nil
 }
 
 // registers translates a list of registers' names, which the configuration has
@@ -223,6 +243,17 @@ func (p *planner) want(m *config.FunctionMatcher, in *x86.Insn) engine.Want {
 		mem = len(p.accs) > 0
 	}
 	kind := insKind{in.Mnem, in.ISA, in.Cat, in.Ext, mem}
+	near := &p.recent[kind.place()]
+	if near.of == m && near.kind == kind && !p.forms {
+		return near.want
+	}
+	w := p.wantOf(m, in, kind)
+	*near = recentKind{m, kind, w}
+	return w
+}
+
+// wantOf is want for a kind that was not asked about just now.
+func (p *planner) wantOf(m *config.FunctionMatcher, in *x86.Insn, kind insKind) engine.Want {
 	if p.of != m || p.latest == nil {
 		if p.of, p.latest = m, p.wants[m]; p.latest == nil {
 			p.latest = make(map[insKind]engine.Want)
@@ -232,7 +263,7 @@ func (p *planner) want(m *config.FunctionMatcher, in *x86.Insn) engine.Want {
 	if w, ok := p.latest[kind]; ok && !p.forms {
 		return w
 	}
-	k := config.InsKey{Class: strings.ToUpper(in.ClassName()), ISA: in.ISASetName(), Ext: in.ExtensionName(), Cat: in.CategoryName(), Memory: mem}
+	k := config.InsKey{Class: strings.ToUpper(in.ClassName()), ISA: in.ISASetName(), Ext: in.ExtensionName(), Cat: in.CategoryName(), Memory: kind.mem}
 	if p.forms {
 		k.Form = in.FormName()
 	}

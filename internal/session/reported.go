@@ -320,9 +320,25 @@ func (ps *process) refresh() error {
 	}
 	if len(loaded) > 0 {
 		im.capture.look()
+		ps.prepareNames(loaded)
 	}
 	ps.loaded(unloaded, loaded)
 	return err
+}
+
+// prepareNames has the functions of images read of which something is recorded. The first block of an image needs them: by then they
+// are there, or nearly so.
+func (ps *process) prepareNames(came []*symbols.Loaded) {
+	plans := &ps.image.plans
+	if !plans.any() {
+		return
+	}
+	p := ps.planner(plans.first(ps.threads))
+	for _, l := range came {
+		if p.selects(l) {
+			l.Image.Prepare()
+		}
+	}
 }
 
 // loaded fires the events on images that came and went.

@@ -172,6 +172,7 @@ func (ps *process) startWindows(im *image) error {
 	// main executable and its interpreter.
 	ps.loaded(nil, im.tables.symbols.Images())
 	im.capture.look()
+	ps.prepareNames(im.tables.symbols.Images())
 	ps.setMode()
 	ps.watch()
 	if first {

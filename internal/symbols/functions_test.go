@@ -35,6 +35,7 @@ func readelfFunctions(t *testing.T, path string, flags ...string) (out []symbol)
 func TestAgainstReadelf(t *testing.T) {
 	check := func(t *testing.T, path string, flags ...string) {
 		im := mustOpen(t, path)
+		im.Prepare() // beside what follows, which waits for it
 		want := readelfFunctions(t, path, flags...)
 		if len(want) < 4 {
 			t.Fatalf("readelf shows %d functions", len(want))

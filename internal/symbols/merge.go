@@ -16,6 +16,13 @@ func (im *Image) Functions() []Function {
 	return im.fns
 }
 
+// Prepare has the table of functions made meanwhile, for whoever asks for it next. It does not wait.
+func (im *Image) Prepare() {
+	if !im.made.Load() {
+		go im.Functions()
+	}
+}
+
 // makeFunctions collects names and bounds and merges them.
 func (im *Image) makeFunctions() {
 	// Order matters: stubs take names from the symbols (of IFUNC resolvers), and
