@@ -45,14 +45,7 @@ type Switches struct {
 	NoDetach     bool // a process is traced to its end
 	NoMemo       bool // each instruction is decoded anew
 	NoJumps      bool // native probes are int3s, all of them
-	NoSuper      bool // recorded blocks end at every branch
-	Sizes        bool // records begin with their size besides the number (records.Number)
-	NoLate       bool // all ways out of recorded blocks are written with them
-	NoState      bool // what saves and restores processor state is executed by the tracer where it is recorded
-	NoBehind     bool // what lies behind calls that superblocks go along is translated when they return
 	NoStartSites bool // a native start stops at all of its system calls
-	NoShort      bool // superblocks of large programs are as long as those of small ones
-	Short        bool // superblocks of small programs are as short as those of large ones
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
 	NoBatch      bool // each system call at the start has stops of its own
 	NoReuse      bool // each process begins with an empty code cache
@@ -61,6 +54,18 @@ type Switches struct {
 	// Calls are captured by the tracer where they are made natively, or in the cache.
 	NoNativeCapture, NoCodeCapture bool
 	NoBusy                         bool // a process never stays in the cache because native probes are hit often
+	RecordingSwitches
+}
+
+// RecordingSwitches are those of code that records.
+type RecordingSwitches struct {
+	NoSuper  bool // recorded blocks end at every branch
+	Sizes    bool // records begin with their size besides the number (records.Number)
+	NoLate   bool // all ways out of recorded blocks are written with them
+	NoState  bool // what saves and restores processor state is executed by the tracer where it is recorded
+	NoBehind bool // what lies behind calls that superblocks go along is translated when they return
+	NoShort  bool // superblocks of large programs are as long as those of small ones
+	Short    bool // superblocks of small programs are as short as those of large ones
 }
 
 // Tracer runs one target and what that creates. Its methods are for the goroutine of Run.
