@@ -1,9 +1,14 @@
 package engine
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 
+	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/sys"
 )
@@ -65,7 +70,7 @@ func (p *Process) checkCode(t *Thread) {
 // compareCode compares what blocks were translated from with what is there.
 func (p *Process) compareCode() {
 	c := &p.code
-	before := slices.Clone(c.maps)
+	before := slices.DeleteFunc(slices.Clone(c.maps), func(m sys.Mapping) bool { return !m.Exec() })
 	c.valid = false
 	p.readMaps()
 	c.near = 0
@@ -112,4 +117,125 @@ func (p *Process) samePage(addr uint64, page *[pageSize]byte) bool {
 	}
 	p.unprobed(now[:], addr)
 	return now == *page
+}
+
+// made tells code that a program has made, or may change: it lies in no file that keeps it.
+func (p *Process) made(addr uint64) bool {
+	if p.tr.opts.NoAside || !p.executable(addr) {
+		return false
+	}
+	m := p.code.mapping(addr)
+	return m != nil && (!inFile(m) || m.Writable() || m.Shared())
+}
+
+// A just-in-time compiler takes the right to execute from a page, writes some of it, and gives the right back. The page's
+// translations are set aside when the right goes, and put back when code of it is asked for, but for those whose bytes have changed
+// meanwhile. So a change costs a comparison of a page and what has changed, whatever else the page holds.
+
+// maxAside is how many pages are kept as they were.
+const maxAside = 256
+
+// setAside takes the translations of [start, end) out of use, where the address space changes. Those that cannot be put back are
+// forgotten.
+func (p *Process) setAside(start, end uint64) {
+	c := &p.code
+	c.last = nil
+	clear(p.cache.Stepped)
+	var pages, others []uint64
+	were := false // some are aside
+	c.each(start, end, func(page uint64) {
+		if _, soft := c.soft[page]; soft && !p.tr.opts.NoAside && c.pages[page] != nil && len(c.aside)+len(pages) < maxAside {
+			pages = append(pages, page)
+		} else if c.aside[page] == nil {
+			others = append(others, page)
+		} else {
+			were = true
+		}
+	})
+	if !were && len(pages) == 0 { // all at once, since those of files are looked for among all translations
+		if len(others) > 0 {
+			p.invalidate(start, end)
+		}
+		return
+	}
+	for _, page := range pages {
+		if c.aside == nil {
+			c.aside = make(map[uint64]*[pageSize]byte)
+		}
+		copied := *c.pages[page]
+		c.aside[page] = &copied
+		delete(c.pages, page)
+		blocks, _ := p.cache.ListedIn(page)
+		var dead []*codecache.Block
+		for _, b := range blocks {
+			if b.Idles() {
+				p.cache.SetAside(b)
+			} else {
+				dead = append(dead, b)
+			}
+		}
+		if len(dead) > 0 {
+			p.forget(dead)
+		}
+	}
+	for _, page := range others {
+		p.invalidate(page, page+pageSize)
+	}
+}
+
+// putBack makes a page's translations known again that were set aside, if it may be executed; false where there are none.
+func (p *Process) putBack(page uint64) bool {
+	c := &p.code
+	before := c.aside[page]
+	if before == nil || !p.executable(page) {
+		return false
+	}
+	delete(c.aside, page)
+	var now [pageSize]byte
+	if _, err := p.mem.ReadAt(now[:], int64(page)); err != nil {
+		p.invalidate(page, page+pageSize)
+		return false
+	}
+	p.unprobed(now[:], page)
+	same := func(start, end uint64) bool {
+		lo, hi := max(start, page)-page, min(end, page+pageSize)-page
+		return bytes.Equal(before[lo:hi], now[lo:hi])
+	}
+	all := now == *before
+	if p.changing(page) {
+		same, all = func(uint64, uint64) bool { return false }, false
+	} else {
+		pg := c.room(page)
+		*pg = now
+		c.pages[page] = pg
+		c.soften(page)
+	}
+	blocks, _ := p.cache.ListedIn(page)
+	for _, b := range blocks {
+		switch {
+		case !b.Idle || b.Dead:
+		case !all && (b.Pieces || !same(b.App, b.App+uint64(b.AppSize))):
+			p.cache.Kill(b)
+		case c.asideIn(b):
+		default:
+			p.cache.Return(b)
+		}
+	}
+	return true
+}
+
+// asideIn tells whether a block reaches into a page that is set aside.
+func (c *codePages) asideIn(b *codecache.Block) bool {
+	return c.aside[b.App&^(pageSize-1)] != nil || c.aside[(b.App+uint64(b.AppSize)-1)&^(pageSize-1)] != nil
+}
+
+// readPersonality looks whether what may be read may be executed, too.
+func (c *codePages) readPersonality(pid int) {
+	const readImpliesExec = 0x400000
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/personality", pid))
+	if err != nil {
+		return
+	}
+	v, err := strconv.ParseUint(strings.TrimSpace(string(text)), 16, 32)
+	c.readExecutes = err == nil && v&readImpliesExec != 0
 }

@@ -22,7 +22,7 @@ type codePages struct {
 	pages  map[uint64]*[pageSize]byte
 	kept   []uint64
 	oldest int
-	maps   []sys.Mapping // executable ones, sorted
+	maps   []sys.Mapping // executable ones, sorted, and those that were until mprotect; see protect
 	valid  bool
 	near   int // of maps, the one that was looked for last
 	// buf is for code that lies in two pages. last is the page that was used last, at lastAddr; nil for none that keeps.
@@ -31,6 +31,9 @@ type codePages struct {
 	lastAddr uint64
 	ran      ran                 // since translations were compared with it last; see checkCode
 	soft     map[uint64]struct{} // of pages, those that lie in no file and do not change unnoticed; see checkCode
+	// PROT_READ gives the right to execute, too (READ_IMPLIES_EXEC)
+	readExecutes bool
+	aside        map[uint64]*[pageSize]byte // pages whose translations are out of use, as they were; see setAside
 }
 
 // fetch reads up to n bytes of code at addr; fewer where executable memory
@@ -67,6 +70,7 @@ func (p *Process) page(addr uint64) *[pageSize]byte {
 		return c.last
 	}
 	c.last = nil
+	p.putBack(addr)
 	pg, changing := c.pages[addr], p.changing(addr)
 	if pg != nil && !changing {
 		c.last, c.lastAddr = pg, addr
@@ -86,14 +90,19 @@ func (p *Process) page(addr uint64) *[pageSize]byte {
 	delete(c.soft, addr)
 	if !changing {
 		c.last, c.lastAddr = pg, addr
-		if m := c.mapping(addr); m != nil && !inFile(m) {
-			if c.soft == nil {
-				c.soft = make(map[uint64]struct{})
-			}
-			c.soft[addr] = struct{}{}
-		}
+		c.soften(addr)
 	}
 	return pg
+}
+
+// soften notes that a page which does not change unnoticed lies in no file.
+func (c *codePages) soften(page uint64) {
+	if m := c.mapping(page); m != nil && !inFile(m) {
+		if c.soft == nil {
+			c.soft = make(map[uint64]struct{})
+		}
+		c.soft[page] = struct{}{}
+	}
 }
 
 // unprobed puts the application's own bytes where breakpoints and jumps of ours lie in a page.
@@ -112,6 +121,7 @@ func (c *codePages) room(addr uint64) *[pageSize]byte {
 	if c.pages == nil {
 		c.pages = make(map[uint64]*[pageSize]byte)
 	}
+	c.last = nil // it may be what is given out again
 	if len(c.kept) < maxCodePages {
 		c.kept = append(c.kept, addr)
 		return new([pageSize]byte)
@@ -150,7 +160,7 @@ func (p *Process) executable(addr uint64) bool {
 // mapping returns the executable mapping that holds addr, nil if none does.
 func (c *codePages) mapping(addr uint64) *sys.Mapping {
 	if c.near < len(c.maps) {
-		if m := &c.maps[c.near]; m.Start <= addr && addr < m.End {
+		if m := &c.maps[c.near]; m.Start <= addr && addr < m.End && m.Exec() {
 			return m
 		}
 	}
@@ -159,7 +169,74 @@ func (c *codePages) mapping(addr uint64) *sys.Mapping {
 		return nil
 	}
 	c.near = i
+	if !c.maps[i].Exec() {
+		return nil
+	}
 	return &c.maps[i]
+}
+
+// overlaps tells whether mappings that have been read lie within [start, end).
+func (c *codePages) overlaps(start, end uint64) bool {
+	i := sort.Search(len(c.maps), func(i int) bool { return c.maps[i].End > start })
+	return i < len(c.maps) && c.maps[i].Start < end
+}
+
+// inFiles tells whether one of them is of a file that keeps it.
+func (c *codePages) inFiles(start, end uint64) bool {
+	i := sort.Search(len(c.maps), func(i int) bool { return c.maps[i].End > start })
+	for ; i < len(c.maps) && c.maps[i].Start < end; i++ {
+		if inFile(&c.maps[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// protect notes what mprotect has made of [start, end), and returns the stretches whose rights have changed. known is false
+// where the mappings have to be read: what becomes executable is none that has been read.
+func (c *codePages) protect(start, end, prot uint64) (changed [][2]uint64, known bool) {
+	c.near, c.last = 0, nil
+	text := []byte("---")
+	for i, bit := range []uint64{protRead, protWrite, protExec} {
+		if prot&bit != 0 {
+			text[i] = "rwx"[i]
+		}
+	}
+	var out []sys.Mapping
+	covered := start
+	add := func(m sys.Mapping, from, to uint64, prot string) {
+		if from >= to {
+			return
+		}
+		if m.Inode != 0 {
+			m.Offset += from - m.Start
+		}
+		m.Start, m.End, m.Prot = from, to, prot
+		if k := len(out) - 1; k >= 0 && out[k].End == from && out[k].Prot == prot && out[k].Path == m.Path && out[k].Inode == m.Inode &&
+			(m.Inode == 0 || out[k].Offset+out[k].End-out[k].Start == m.Offset) {
+			out[k].End = to
+			return
+		}
+		out = append(out, m)
+	}
+	for _, m := range c.maps {
+		if m.End <= start || m.Start >= end || len(m.Prot) < 4 {
+			add(m, m.Start, m.End, m.Prot)
+			continue
+		}
+		from, to, now := max(m.Start, start), min(m.End, end), string(text)+m.Prot[3:]
+		if from == covered {
+			covered = to
+		}
+		if now != m.Prot {
+			changed = append(changed, [2]uint64{from, to})
+		}
+		add(m, m.Start, from, m.Prot)
+		add(m, from, to, now)
+		add(m, to, m.End, m.Prot)
+	}
+	c.maps = out
+	return changed, covered >= end || prot&protExec == 0
 }
 
 // readMaps reads where the application's executable memory is.

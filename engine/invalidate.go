@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"alleria/engine/codecache"
@@ -39,25 +40,63 @@ func (p *Process) hasCode(start, end uint64) bool {
 func (p *Process) invalidate(start, end uint64) {
 	clear(p.cache.Stepped)
 	p.code.last = nil
-	for pg := range p.code.pages {
-		if pg+pageSize > start && pg < end {
-			delete(p.code.pages, pg)
-		}
-	}
 	var dead []*codecache.Block
-	p.cache.EachBlock(func(b *codecache.Block) {
-		if p.cache.Covers(b, start, end) {
-			dead = append(dead, b)
+	all := true // blocks of all pages are listed
+	p.code.each(start, end, func(page uint64) {
+		delete(p.code.pages, page)
+		blocks, listed := p.cache.ListedIn(page)
+		all = all && listed
+		for _, b := range blocks {
+			if p.cache.Covers(b, start, end) {
+				dead = append(dead, b)
+			}
 		}
 	})
+	if !all {
+		p.cache.EachBlock(func(b *codecache.Block) {
+			if p.cache.Covers(b, start, end) {
+				dead = append(dead, b)
+			}
+		})
+	}
 	if len(dead) > 0 {
 		p.forget(dead)
 	}
 }
 
+// each calls f for the pages within [start, end) that code was read from, those that are set aside among them.
+func (c *codePages) each(start, end uint64, f func(page uint64)) {
+	start &^= pageSize - 1
+	if end-start > uint64(len(c.pages)+len(c.aside))*pageSize {
+		for page := range c.pages {
+			if page >= start && page < end {
+				f(page)
+			}
+		}
+		for page := range c.aside {
+			if _, twice := c.pages[page]; !twice && page >= start && page < end {
+				f(page)
+			}
+		}
+		return
+	}
+	for page := start; page < end; page += pageSize {
+		_, ok := c.pages[page]
+		if !ok {
+			_, ok = c.aside[page]
+		}
+		if ok {
+			f(page)
+		}
+	}
+}
+
 // forget replaces translations by requests for others.
 func (p *Process) forget(dead []*codecache.Block) {
-	stood := p.tr.standStill(p, dead)
+	var stood []*Thread
+	if slices.ContainsFunc(dead, func(b *codecache.Block) bool { return !b.Idles() }) {
+		stood = p.tr.standStill(p, dead)
+	}
 	for _, b := range dead {
 		if b.Counts && !b.Dead {
 			p.stopToggling() // it may lead behind the entry

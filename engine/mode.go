@@ -157,6 +157,7 @@ func (t *Thread) due() codecache.Variant {
 func (p *Process) retranslate(v codecache.Variant) {
 	p.cache.Epoch[v]++
 	p.cache.Index[v] = codecache.Index{}
+	p.cache.Unlist(v)
 	clear(p.cache.SlotHeads[v])
 	for k := range p.cache.BareHeads {
 		if k.Variant == v {

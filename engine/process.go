@@ -282,6 +282,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 		return nil, err
 	}
 	p.mem = mem
+	p.code.readPersonality(pid)
 	p.file, err = sys.Memfd("alleria", int64(slotsOff+slotsBytes))
 	if err != nil {
 		mem.Close()

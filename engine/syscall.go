@@ -26,6 +26,7 @@ const (
 	sysSeccomp     = 317
 	sysClone3      = 435
 	sysPkeyProtect = 329
+	sysPersonality = 135
 	sysRseq        = 334
 
 	archSetGS = 0x1001
@@ -65,7 +66,8 @@ func specialCalls() map[int]byte {
 		sysPrlimit64: layout.SyscallTracer,
 		sysMmap:      layout.SyscallNotify, sysMunmap: layout.SyscallNotify,
 		sysMprotect: layout.SyscallNotify, sysPkeyProtect: layout.SyscallNotify,
-		sysMadvise: layout.SyscallNotify, sysOpen: layout.SyscallNotify, sysOpenat: layout.SyscallNotify,
+		sysPersonality: layout.SyscallNotify,
+		sysMadvise:     layout.SyscallNotify, sysOpen: layout.SyscallNotify, sysOpenat: layout.SyscallNotify,
 		sysMremap: layout.SyscallNotify, sysShmat: layout.SyscallNotify, sysShmdt: layout.SyscallNotify,
 	}
 }
@@ -245,6 +247,8 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 		if forgets(third) {
 			p.replaced(addr, length)
 		}
+	case sysPersonality:
+		p.code.readPersonality(p.pid)
 	case sysOpen:
 		p.opened(addr)
 	case sysOpenat:
@@ -268,10 +272,31 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 		if third&protWrite != 0 {
 			p.written.touch(addr, addr+length)
 		}
-		p.mapped(addr, length, third&protExec != 0)
+		p.protected(addr, length, third)
 	default:
 		p.code.valid = false
 		p.invalidate(0, 1<<47)
+	}
+}
+
+// protected notes that the rights to a stretch of the address space changed.
+//
+// Compilers change them for each piece of code that they write, mostly without any effect: a page among many that have
+// the same rights already. What that does to the mappings is followed, since reading them takes longer than all else.
+func (p *Process) protected(addr, length, prot uint64) {
+	end := addr + (length+pageSize-1)&^(pageSize-1)
+	if p.code.readExecutes || !p.code.valid || p.code.inFiles(addr, end) {
+		p.mapped(addr, length, prot&protExec != 0)
+		return
+	}
+	p.lostProbes(addr, end)
+	changed, known := p.code.protect(addr, end, prot)
+	if !known {
+		p.mapped(addr, length, true)
+		return
+	}
+	for _, c := range changed {
+		p.setAside(c[0], c[1])
 	}
 }
 
@@ -280,13 +305,15 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 func (p *Process) mapped(addr, length uint64, exec bool) {
 	end := addr + (length+pageSize-1)&^(pageSize-1)
 	p.lostProbes(addr, end)
-	if exec {
+	if exec || p.code.overlaps(addr, end) {
 		p.code.valid = false
+	}
+	if exec {
 		p.client.ImagesChanged(p)
 	}
 	if p.hasCode(addr, end) {
 		p.code.valid = false
-		p.invalidate(addr, end)
+		p.setAside(addr, end)
 	}
 }
 

@@ -36,15 +36,16 @@ func newSettings(o *Options) translate.Settings {
 // target is a process as its translator sees it.
 type target struct{ p *Process }
 
-// LookAround is for what was taken over.
-func (g target) LookAround() bool {
+// LookAround is for what was taken over, and for what was set aside.
+func (g target) LookAround(addr uint64) bool {
 	g.p.lookAround()
-	return g.p.from != nil
+	return g.p.putBack(addr&^(pageSize-1)) || g.p.from != nil
 }
 
 func (g target) Fetch(addr uint64, n int) []byte             { return g.p.fetch(addr, n) }
 func (g target) Executable(addr uint64) bool                 { return g.p.executable(addr) }
 func (g target) Changing(addr uint64) bool                   { return g.p.changing(addr) }
+func (g target) Made(addr uint64) bool                       { return g.p.made(addr) }
 func (g target) Changes(ins []x86.Insn) bool                 { return g.p.changes(ins) }
 func (g target) Splits(addr uint64) bool                     { return g.p.splits(addr) }
 func (g target) EntryFrom(from, to uint64) codecache.Entry   { return g.p.arrivalFrom(from, to) }

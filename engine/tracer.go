@@ -53,6 +53,7 @@ type Switches struct {
 	NoHandover   bool // who waits for the other side spins, wherever that is
 	// Calls are captured by the tracer where they are made natively, or in the cache.
 	NoNativeCapture, NoCodeCapture bool
+	NoAside                        bool // code that a program makes is translated anew whenever its rights have changed
 	NoBusy                         bool // a process never stays in the cache because native probes are hit often
 	RecordingSwitches
 }

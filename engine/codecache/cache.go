@@ -33,16 +33,23 @@ type Cache struct {
 	Ahead   bool   // what exits lead to is noted in AheadQueue
 	Full    func() // tells that there is no room for another unit
 	// addresses that recent translations lead to, the latest last
-	AheadQueue  []aheadItem
-	AheadLeft   int
-	PosPool     []byte // the positions of blocks, packed; cut off from the front
-	PosPieces   [][]byte
+	AheadQueue []aheadItem
+	AheadLeft  int
+	PosPool    []byte // the positions of blocks, packed; cut off from the front
+	PosPieces  [][]byte
+	Counters   []uint32       // counted blocks by counter, by number
+	odds       []*Oddities    // see Recording.odd
+	useLists   [][]Use        // see Block.used
+	Written    Written        // for whom translations are kept
+	Facts      records.Blocks // recorded blocks, for whoever reads the rings
+	changes
+}
+
+// changes is what there is because code changes.
+type changes struct {
+	gates       map[HeadKey]*gate   // where blocks of code that a program makes are entered
+	pageBlocks  map[uint64][]uint32 // its blocks by page, by number; see ListIn
 	GoneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
-	Counters    []uint32            // counted blocks by counter, by number
-	odds        []*Oddities         // see Recording.odd
-	useLists    [][]Use             // see Block.used
-	Written     Written             // for whom translations are kept
-	Facts       records.Blocks      // recorded blocks, for whoever reads the rings
 }
 
 // New makes an empty cache. ahead: what exits lead to is queued; full is called where there is no
@@ -207,6 +214,10 @@ type Block struct {
 	Dead    bool  // invalidated
 	Pieces  bool  // its instructions do not lie one behind the other, see superblock
 	Headed  bool  // there is a head that leads here
+	Gated   bool  // it is entered by a gate, see MakeGate
+	Falls   bool  // it goes on with the block of the next number, without a branch
+	Idle    bool  // it is out of use, see SetAside
+	Mixed   bool  // some of its code lies in pages whose blocks are not listed
 	Spends  bool  // it subtracts itself from budgets
 	Word    uint8 // which of their words, see budgetOff
 	// lastRecorded: the last instruction, a system call, is part of the records.

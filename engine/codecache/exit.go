@@ -131,6 +131,7 @@ func (c *Cache) LinkEntered() {
 		if c.Watched[e.b.App] {
 			continue
 		}
+		c.open(e.b)
 		for n := e.waits; n != 0; n = c.Exits.At(int(n) - 1).next {
 			c.Link(int(n)-1, e.b)
 		}
@@ -149,7 +150,7 @@ func (c *Cache) Link(n int, b *Block) {
 		e.site = 0
 		return
 	}
-	ar, to := c.Regions[e.area], b.At(Entry(e.flags/exitEntry&3))
+	ar, to := c.Regions[e.area], c.LinkTo(b, Entry(e.flags/exitEntry&3))
 	if !ar.Contains(to) {
 		to = c.Veneer(ar, to)
 	}

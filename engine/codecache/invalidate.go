@@ -13,6 +13,9 @@ const EntryBytes = 5
 // At the entry itself the thread would execute the jump as a whole.
 func Overwritten(dead []*Block, rip uint64) bool {
 	for _, b := range dead {
+		if b.Idles() {
+			continue
+		}
 		for how := Uncounted; how <= b.Counting(); how++ {
 			if rip-b.At(how)-1 < EntryBytes-1 {
 				return true
@@ -33,18 +36,20 @@ func (c *Cache) Kill(b *Block) {
 		return
 	}
 	b.Dead = true
-	if s := c.slotAt(b.App, b.Variant); s != nil && c.refTo(s.Ref) == b {
-		s.Ref = Forgotten
-		if b.Headed {
-			c.NoteHead(b.App, b.Variant)
-		}
+	c.unknown(b)
+	if b.Gated {
+		c.close(b)
+	} else {
+		c.overwrite(b, Uncounted)
 	}
-	c.overwrite(b, Uncounted)
 	if b.Counts {
 		c.overwrite(b, Counted)
 		if b.Inner != b.Body {
 			c.overwrite(b, BackEdge)
 		}
+	}
+	if o := c.before(b); o != nil {
+		c.Kill(o)
 	}
 }
 

@@ -69,7 +69,7 @@ func (u *Translator) jumpTo(target uint64, how codecache.Entry) {
 		return
 	}
 	if b := u.linkable(target); b != nil {
-		u.asm.Jmp(b.At(how))
+		u.asm.Jmp(u.cache.LinkTo(b, how))
 		return
 	}
 	u.asm.AlignRel32(1)
@@ -130,7 +130,7 @@ func (u *Translator) cond(in *x86.Insn) {
 		return
 	}
 	if b := u.linkable(target); b != nil {
-		u.asm.Jcc(cc, b.At(how))
+		u.asm.Jcc(cc, u.cache.LinkTo(b, how))
 		return
 	}
 	u.asm.AlignRel32(2)
@@ -308,8 +308,39 @@ func (u *Translator) head(app uint64) bool {
 		u.ask(uint32(n) + 1)
 		return false
 	}
+	if g := u.gate(app); g != 0 {
+		u.jmpAnywhere(g)
+	}
 	return true
 }
+
+// gate is where blocks of app are entered: 0 where that is directly, as in code that does not change while it is mapped.
+func (u *Translator) gate(app uint64) uint64 {
+	if u.limit > 0 || !u.target.Made(app) {
+		return 0
+	}
+	return u.cache.MakeGate(u.ar, app, u.Variant, func(a *asm.Writer, req uint32) {
+		a.StoreWordImm(layout.Ask, req)
+		a.Jmp(u.ar.Base + u.ar.Routines.Request)
+	})
+}
+
+// through makes a block that was written with app behind it go on there by app's gate, unless both
+// are taken out of use together: then it returns the block, which goes on as it is.
+func (u *Translator) through(b *codecache.Block, app uint64) *codecache.Block {
+	if u.headFor != 0 || u.gate(app) == 0 {
+		return nil
+	}
+	page := app &^ (codePage - 1)
+	if b.Idles() && b.App&^(codePage-1) == page && (b.App+uint64(b.AppSize)-1)&^(codePage-1) == page && !b.Pieces {
+		return b
+	}
+	u.jumpTo(app, codecache.Uncounted)
+	return nil
+}
+
+// codePage is the size of a page of code.
+const codePage = 4096
 
 // compare writes a head: it compares rcx with app, without flags, and goes on
 // to what follows, with rcx and rdx as they were, or to the head before it in

@@ -8,9 +8,12 @@ import (
 
 // Target is the program that code is translated for.
 type Target interface {
-	// LookAround makes translations known that were taken over and whose image has been mapped meanwhile. It comes before a
-	// look whether an address has been translated, while nothing is being written, and tells whether there are any.
-	LookAround() bool
+	// LookAround makes translations known that were taken over and whose image has been mapped meanwhile, or that were set aside
+	// with the page of an address. It comes before a look whether the address has been translated, while nothing is being written, and tells
+	// whether there may be any.
+	LookAround(addr uint64) bool
+	// Made tells whether code at addr was made by the program: it lies in no file that keeps it.
+	Made(addr uint64) bool
 	// Fetch reads up to n bytes of code at addr, as they are without breakpoints; fewer where executable
 	// memory ends. The result is valid until the next call.
 	Fetch(addr uint64, n int) []byte

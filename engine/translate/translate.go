@@ -87,7 +87,7 @@ type coldStub struct {
 // in variant v. It returns nil if there is no executable code at app.
 // It may return a block that existed already. A full cache gives nil as well.
 func (u *Translator) Translate(app uint64, v codecache.Variant) *codecache.Block {
-	if u.target.LookAround() {
+	if u.target.LookAround(app) {
 		if b := u.cache.BlockOf(app, v); b != nil {
 			return b
 		}
@@ -161,7 +161,7 @@ func (u *Translator) write(ar *codecache.Region, v codecache.Variant, body func(
 // A block that exists already is not written again: the code jumps there. The bound keeps
 // a request from translating what may never be executed.
 func (u *Translator) chain(app uint64) *codecache.Block {
-	var first *codecache.Block
+	var first, falls *codecache.Block
 	for n := 0; ; n++ {
 		if u.headFor != 0 {
 			u.headFor = 0
@@ -176,6 +176,9 @@ func (u *Translator) chain(app uint64) *codecache.Block {
 			return first
 		}
 		b, next := u.block(app)
+		if falls != nil && b != nil {
+			falls.Falls = true
+		}
 		if b == nil { // no code there: whoever gets there faults there
 			if n > 0 {
 				u.jumpTo(app, codecache.Uncounted)
@@ -188,6 +191,7 @@ func (u *Translator) chain(app uint64) *codecache.Block {
 		if next == 0 {
 			return first
 		}
+		falls = u.through(b, next)
 		app = next
 	}
 }
@@ -282,8 +286,33 @@ func (u *Translator) finish(b *codecache.Block) {
 	b.Insns, b.PosAt = uint8(len(u.pos)), u.cache.PackPositions(u.pos)
 	u.ar.Blocks = append(u.ar.Blocks, b.Num)
 	if u.limit == 0 {
+		u.list(b)
 		u.cache.Enter(b)
 	}
+}
+
+// list notes the pages of made code that a block lies in, and whether it is entered by a gate.
+func (u *Translator) list(b *codecache.Block) {
+	addr, was := b.App, uint64(1)
+	for i := range u.pos {
+		if u.pos[i].Moved {
+			addr = b.App + uint64(int64(u.pos[i].Far))
+		}
+		last := addr + uint64(u.pos[i].Len) - 1
+		for page := addr &^ (codePage - 1); page <= last; page += codePage {
+			if page == was {
+				continue
+			}
+			was = page
+			if u.target.Made(page) {
+				u.cache.ListIn(page, b)
+			} else {
+				b.Mixed = true
+			}
+		}
+		addr = last + 1
+	}
+	b.Gated = u.gate(b.App) != 0
 }
 
 // decode decodes the block at app into u.ins.
@@ -460,7 +489,7 @@ func (u *Translator) trapBlock(b *codecache.Block, in *x86.Insn) {
 // A head is made together with its block or in front of a jump to it, so that a table never
 // leads to a head without code behind.
 func (u *Translator) FindHead(app uint64, v codecache.Variant) (b *codecache.Block, ok bool) {
-	u.target.LookAround()
+	u.target.LookAround(app)
 	b = u.cache.BlockOf(app, v)
 	if !u.cache.HasHead(app, v) {
 		ar := u.cache.RegionFor(app)
@@ -472,7 +501,7 @@ func (u *Translator) FindHead(app uint64, v codecache.Variant) (b *codecache.Blo
 				return nil
 			}
 			if b != nil {
-				u.jmpAnywhere(b.Code)
+				u.jmpAnywhere(u.cache.LinkTo(b, codecache.Uncounted))
 				return b
 			}
 			first := u.chain(app)

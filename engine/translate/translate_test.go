@@ -34,7 +34,8 @@ func (g *program) Fetch(addr uint64, n int) []byte {
 	return code[:min(n, len(code))]
 }
 
-func (g *program) LookAround() bool                            { return false }
+func (g *program) LookAround(uint64) bool                      { return false }
+func (g *program) Made(uint64) bool                            { return false }
 func (g *program) Executable(addr uint64) bool                 { return addr-codeAt < uint64(len(g.code)) }
 func (g *program) Changing(uint64) bool                        { return false }
 func (g *program) Changes([]x86.Insn) bool                     { return false }

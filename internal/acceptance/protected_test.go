@@ -1,0 +1,32 @@
+package acceptance
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// TestProtectedCode counts what a program asks of the tracer that protects its code anew for each piece that it writes: what
+// it has not changed is not translated again.
+func TestProtectedCode(t *testing.T) {
+	prog := build(t, programs+"/code-protect.c", "")
+	dir := workDir(t)
+	r := run(t, command{argv: []string{alleria(), "-q", "record", "--log", "log", "--only", "translate", "--", prog}, dir: dir})
+	log, err := os.ReadFile(filepath.Join(dir, "log"))
+	if err != nil || r.status != 0 {
+		t.Fatalf("%v, status %d\n%s", err, r.status, clip(r.stderr))
+	}
+	m := regexp.MustCompile(`Requests:(\d+)`).FindSubmatch(log)
+	if slow := run(t, command{argv: []string{alleria(), "-q", "record", "--engine", "no-aside", "--only", "count", "--", prog}, dir: dir}); slow.status != 0 || string(slow.stdout) != string(r.stdout) {
+		t.Errorf("no-aside: status %d\n%s", slow.status, clip(slow.stderr))
+	}
+	if m == nil {
+		t.Fatalf("no count of requests in the log:\n%s", clip(log))
+	}
+	// Two for each round's calls of mprotect, and what is left for what it has changed: three blocks of a function.
+	if n, _ := strconv.Atoi(string(m[1])); n < 4000 || n > 25000 {
+		t.Errorf("%d requests, want 4,000 for 4,000 calls, and not more than 25,000", n)
+	}
+}
