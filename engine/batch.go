@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"alleria/engine/codecache"
+	"alleria/engine/shm"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -111,9 +112,9 @@ func (p *Process) mapAtOnce(in *injector, file, bell, scratch uint64, pl *placem
 		calls = append(calls, batchCall{nr: sysMmap, args: [5]uint64{addr, size, prot, mapShared | mapNoReserve | mapFixedNoReplace, off}},
 			batchCall{nr: sysMadvise, args: [5]uint64{addr, size, madvDontDump}})
 	}
-	add(pl.slots, sharedBytes, protRead|protWrite, controlOff)
+	add(pl.slots, shm.SharedBytes, protRead|protWrite, shm.ControlOff)
 	for i, base := range pl.areas {
-		add(base, areaBytes, protRead|protExec, areasOff+uint64(i)*areaBytes)
+		add(base, shm.AreaBytes, protRead|protExec, shm.AreasOff+uint64(i)*shm.AreaBytes)
 	}
 	calls = append(calls, batchCall{nr: sysClose}, batchCall{nr: sysOpen, args: [5]uint64{bell, openReadWrite}})
 	add(pl.slots-layout.BellBelow, layout.BellBelow, protRead|protWrite, 0)

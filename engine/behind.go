@@ -134,7 +134,7 @@ func (tr *Tracer) mendTrap(t *Thread) error {
 	}
 	if handled {
 		p.trap.known = true
-		return t.trapAction(0, t.slot.base+scratchInSlot)
+		return t.trapAction(0, t.slot.Base+scratchInSlot)
 	}
 	if p.trap.words[0] != 1 { // not just ignored
 		if err := sys.SetSignalMask(t.tid, sets.Blocked|bit); err != nil {
@@ -142,9 +142,9 @@ func (tr *Tracer) mendTrap(t *Thread) error {
 		}
 	}
 	for i, w := range p.trap.words {
-		t.slot.set(scratchInSlot+8*i, w)
+		t.slot.Set(scratchInSlot+8*i, w)
 	}
-	return t.trapAction(t.slot.base+scratchInSlot, 0)
+	return t.trapAction(t.slot.Base+scratchInSlot, 0)
 }
 
 // allBut tells a mask that has every signal but one, and those that cannot be blocked or that the C library keeps open.
@@ -174,7 +174,7 @@ func (t *Thread) trapAction(set, get uint64) error {
 	}
 	if get != 0 {
 		for i := range t.p.trap.words {
-			t.p.trap.words[i] = t.slot.get(scratchInSlot + 8*i)
+			t.p.trap.words[i] = t.slot.Get(scratchInSlot + 8*i)
 		}
 	}
 	return nil

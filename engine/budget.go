@@ -182,7 +182,7 @@ func (t *Thread) settle(b *codecache.Block, i int, regs *sys.Regs) {
 	}
 	c, ok := t.p.translator.CountedAround(&one[0])
 	if ok && c.Rep {
-		t.spent(c.Each, t.slot.get(layout.CountLanes)-regs.Rcx)
+		t.spent(c.Each, t.slot.Get(layout.CountLanes)-regs.Rcx)
 	}
 }
 

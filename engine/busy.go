@@ -102,7 +102,7 @@ func (tr *Tracer) cool(p *Process) {
 	}
 	p.stopToggling()
 	for _, t := range p.running() { // it may have opened the window just before
-		if p.toggle != nil && t.slot.get(layout.Inside) != 0 {
+		if p.toggle != nil && t.slot.Get(layout.Inside) != 0 {
 			return
 		}
 	}

@@ -55,7 +55,7 @@ func (t *Thread) setCalled(on bool) {
 	for m := range NumMetrics {
 		for w := range layout.BudgetWords {
 			off := codecache.BudgetOff(m, w)
-			t.slot.set(off, t.slot.get(off)+n)
+			t.slot.Set(off, t.slot.Get(off)+n)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (tr *Tracer) notedCall(t *Thread, nr uint64, regs *sys.Regs, recorded bool)
 		return
 	}
 	c := callRegs(regs, nr, 0)
-	c.TSC, c.EndTSC = t.slot.get(layout.CallTSC), t.slot.get(layout.CallEnd)
+	c.TSC, c.EndTSC = t.slot.Get(layout.CallTSC), t.slot.Get(layout.CallEnd)
 	if c.EndTSC < c.TSC { // a signal came first
 		c.EndTSC = sys.TSC()
 	}

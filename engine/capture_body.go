@@ -52,7 +52,7 @@ func (p *Process) captureCode(c *capturePoint) uint64 {
 		if leave := g.leave(); leave != 0 && !g.asm.Full() {
 			r.next = (g.asm.Pos() + 15) &^ 15
 			c.leave = leave
-			p.ctl.u64(layout.CaptureLeaves + 8*int(c.number)).Store(leave)
+			p.shm.Ctl.U64(layout.CaptureLeaves + 8*int(c.number)).Store(leave)
 		}
 	}
 	c.code = entry

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 
+	"alleria/engine/shm"
 	"alleria/internal/layout"
 )
 
@@ -17,25 +18,25 @@ import (
 
 // captureFrame is one of a thread's frames.
 type captureFrame struct {
-	s   *slot
+	s   *shm.Slot
 	off int // in the slot
 }
 
 // frameAt is the frame at a distance from the first one.
-func (s *slot) frameAt(top uint64) captureFrame {
+func frameAt(s *shm.Slot, top uint64) captureFrame {
 	const size = layout.CaptureFrame * layout.CaptureMax
 	return captureFrame{s, layout.CaptureFrames + int(top&(size-1))}
 }
 
-func (f captureFrame) sp() uint64   { return f.s.get(f.off + layout.CaptureSP) }
-func (f captureFrame) site() uint64 { return f.s.get(f.off + layout.CaptureSite) }
+func (f captureFrame) sp() uint64   { return f.s.Get(f.off + layout.CaptureSP) }
+func (f captureFrame) site() uint64 { return f.s.Get(f.off + layout.CaptureSite) }
 
 // save is a value that was saved at entry.
-func (f captureFrame) save(i int) uint64 { return f.s.get(f.off + layout.CaptureSaves + 8*i) }
+func (f captureFrame) save(i int) uint64 { return f.s.Get(f.off + layout.CaptureSaves + 8*i) }
 
 // point is the function that a frame is of; nil if it is not intercepted any more.
 func (f captureFrame) point(p *Process) *capturePoint {
-	n := f.s.get(f.off + layout.CapturePoint)
+	n := f.s.Get(f.off + layout.CapturePoint)
 	if n >= uint64(len(p.captures.points)) {
 		return nil
 	}
@@ -46,39 +47,39 @@ func (f captureFrame) point(p *Process) *capturePoint {
 }
 
 // initCaptures empties a thread's stack of frames, and makes its slot known to code as one.
-func (s *slot) initCaptures() {
+func initCaptures(s *shm.Slot) {
 	none := int64(-layout.FrameNone)
-	s.set(layout.CaptureTop, 0)
-	s.set(layout.CaptureFrames+layout.CaptureSP, layout.FrameNone)
-	s.set(layout.CaptureAwait, uint64(none))
-	s.set(layout.CaptureOurs, layout.CaptureMagic)
-	s.set(layout.CaptureSlow, 0)
+	s.Set(layout.CaptureTop, 0)
+	s.Set(layout.CaptureFrames+layout.CaptureSP, layout.FrameNone)
+	s.Set(layout.CaptureAwait, uint64(none))
+	s.Set(layout.CaptureOurs, layout.CaptureMagic)
+	s.Set(layout.CaptureSlow, 0)
 }
 
 // topCapture is the thread's innermost frame.
-func (t *Thread) topCapture() captureFrame { return t.slot.frameAt(t.slot.get(layout.CaptureTop)) }
+func (t *Thread) topCapture() captureFrame { return frameAt(t.slot, t.slot.Get(layout.CaptureTop)) }
 
 // pushCapture pushes a frame, with nothing saved yet.
 func (t *Thread) pushCapture(c *capturePoint, sp, site uint64) captureFrame {
 	s := t.slot
-	top := (s.get(layout.CaptureTop) + layout.CaptureFrame) & (layout.CaptureFrame*layout.CaptureMax - 1)
-	f := s.frameAt(top)
-	s.set(f.off+layout.CaptureSP, sp)
-	s.set(f.off+layout.CaptureSite, site)
-	s.set(f.off+layout.CapturePoint, uint64(c.number))
-	s.set(layout.CaptureTop, top)
-	s.set(layout.CaptureAwait, -sp)
+	top := (s.Get(layout.CaptureTop) + layout.CaptureFrame) & (layout.CaptureFrame*layout.CaptureMax - 1)
+	f := frameAt(s, top)
+	s.Set(f.off+layout.CaptureSP, sp)
+	s.Set(f.off+layout.CaptureSite, site)
+	s.Set(f.off+layout.CapturePoint, uint64(c.number))
+	s.Set(layout.CaptureTop, top)
+	s.Set(layout.CaptureAwait, -sp)
 	return f
 }
 
 // dropCapture drops the innermost frame.
 func (t *Thread) dropCapture() {
 	s := t.slot
-	top := s.get(layout.CaptureTop)
-	s.set(s.frameAt(top).off+layout.CaptureSP, layout.FrameNone)
+	top := s.Get(layout.CaptureTop)
+	s.Set(frameAt(s, top).off+layout.CaptureSP, layout.FrameNone)
 	top = (top - layout.CaptureFrame) & (layout.CaptureFrame*layout.CaptureMax - 1)
-	s.set(layout.CaptureTop, top)
-	s.set(layout.CaptureAwait, -s.frameAt(top).sp())
+	s.Set(layout.CaptureTop, top)
+	s.Set(layout.CaptureAwait, -frameAt(s, top).sp())
 }
 
 // dropDeadCaptures drops what a thread has left that enters c with the stack pointer rsp.
@@ -87,7 +88,7 @@ func (t *Thread) dropDeadCaptures(c *capturePoint, rsp uint64) {
 		f := t.topCapture()
 		switch sp := f.sp(); {
 		case sp < rsp:
-		case sp == rsp && t.slot.get(f.off+layout.CapturePoint) == uint64(c.number):
+		case sp == rsp && t.slot.Get(f.off+layout.CapturePoint) == uint64(c.number):
 		default:
 			return
 		}
@@ -97,9 +98,9 @@ func (t *Thread) dropDeadCaptures(c *capturePoint, rsp uint64) {
 
 // eachCapture calls f for a thread's frames, from the innermost.
 func (t *Thread) eachCapture(f func(captureFrame)) {
-	top := t.slot.get(layout.CaptureTop)
+	top := t.slot.Get(layout.CaptureTop)
 	for range layout.CaptureMax {
-		c := t.slot.frameAt(top)
+		c := frameAt(t.slot, top)
 		if c.sp() >= layout.FrameNone {
 			return
 		}

@@ -31,14 +31,14 @@ func (p *Process) capturesByJump() bool {
 // nativeGS is the base of gs with which a thread runs natively.
 func (t *Thread) nativeGS() uint64 {
 	if t.appGS == 0 && t.slot != nil && !t.vfork && t.p.capturesByJump() {
-		return t.slot.base
+		return t.slot.Base
 	}
 	return t.appGS
 }
 
 // noteGS takes the application's base of gs from a native thread's registers.
 func (t *Thread) noteGS(regs *sys.Regs) {
-	if t.slot != nil && regs.Gs_base == t.slot.base {
+	if t.slot != nil && regs.Gs_base == t.slot.Base {
 		t.appGS = 0
 		return
 	}
@@ -69,7 +69,7 @@ func (tr *Tracer) considerCapture(t *Thread, regs *sys.Regs, addr uint64) (bool,
 	if m := p.code.mapping(addr); m.End-m.Start > largeImage && len(p.captures.images) == 0 && js.hits[addr] < jumpHitsLarge {
 		return false, nil
 	}
-	if p.ctl.u32(layout.NoCalls).Load() != 0 || p.letGoThreads {
+	if p.shm.Ctl.U32(layout.NoCalls).Load() != 0 || p.letGoThreads {
 		js.off = true
 		return false, nil
 	}
@@ -310,22 +310,22 @@ func (p *Process) noteSite(site uint64) {
 	first := int((uint32(site>>layout.CaptureSiteShift) ^ uint32(site)) & mask)
 	word := func(i int) int { return layout.CaptureSites + 8*(first+i) }
 	for i := range layout.CaptureProbes {
-		switch p.ctl.u64(word(i)).Load() {
+		switch p.shm.Ctl.U64(word(i)).Load() {
 		case site:
 			return
 		case 0:
-			p.ctl.u64(word(i)).Store(site)
+			p.shm.Ctl.U64(word(i)).Store(site)
 			return
 		}
 	}
-	p.ctl.u64(word(int(site>>4) % layout.CaptureProbes)).Store(site) // who is not there any more is asked about again
+	p.shm.Ctl.U64(word(int(site>>4) % layout.CaptureProbes)).Store(site) // who is not there any more is asked about again
 }
 
 // dropSites empties that table.
 func (p *Process) dropSites() {
 	from := layout.CaptureSites
 	for i := range layout.MaxCaptureSites + layout.CaptureProbes {
-		if w := p.ctl.u64(from + 8*i); w.Load() != 0 {
+		if w := p.shm.Ctl.U64(from + 8*i); w.Load() != 0 {
 			w.Store(0)
 		}
 	}

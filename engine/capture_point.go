@@ -120,19 +120,19 @@ func (p *Process) arm(c *capturePoint) {
 	c.armed = true
 	p.captures.armed++
 	if c.leave != 0 {
-		p.ctl.u64(layout.CaptureLeaves + 8*int(c.number)).Store(c.leave)
+		p.shm.Ctl.U64(layout.CaptureLeaves + 8*int(c.number)).Store(c.leave)
 	}
 }
 
 // SlowCaptures is how many moments of intercepted calls of the thread the tracer has captured by itself so far.
-func (t *Thread) SlowCaptures() uint64 { return t.slot.get(layout.CaptureSlow) }
+func (t *Thread) SlowCaptures() uint64 { return t.slot.Get(layout.CaptureSlow) }
 
 // disarm ends what is known as c; frames of it are dropped when they are reached.
 func (p *Process) disarm(c *capturePoint) {
 	c.armed = false
 	p.captures.armed--
 	if c.number < layout.MaxCaptureLeaves {
-		p.ctl.u64(layout.CaptureLeaves + 8*int(c.number)).Store(0)
+		p.shm.Ctl.U64(layout.CaptureLeaves + 8*int(c.number)).Store(0)
 	}
 }
 

@@ -105,10 +105,10 @@ func plus(at func(off, n uint32) []byte, component, off, n uint32) []byte {
 func askingMachine(t *Thread) *captureMachine {
 	m := &captureMachine{t: t}
 	for r := range m.gpr {
-		m.gpr[r] = t.slot.get(layout.Save + 8*r)
+		m.gpr[r] = t.slot.Get(layout.Save + 8*r)
 	}
-	m.vector = func(n uint32) []byte { return t.slot.mem[layout.CaptureVec+64*n:][:64] }
-	m.x87 = func(n uint32) []byte { return t.slot.mem[layout.FXSave+32+16*n:][:10] }
+	m.vector = func(n uint32) []byte { return t.slot.Mem[layout.CaptureVec+64*n:][:64] }
+	m.x87 = func(n uint32) []byte { return t.slot.Mem[layout.FXSave+32+16*n:][:10] }
 	return m
 }
 
@@ -130,7 +130,7 @@ func (tr *Tracer) captureEntry(t *Thread, c *capturePoint, m *captureMachine) er
 		}
 		f := t.pushCapture(c, rsp, site)
 		for i := range c.prog.Saves {
-			t.slot.set(f.off+layout.CaptureSaves+8*i, saves[i])
+			t.slot.Set(f.off+layout.CaptureSaves+8*i, saves[i])
 		}
 	}
 	t.countSlow()
@@ -142,7 +142,7 @@ func (tr *Tracer) captureEntry(t *Thread, c *capturePoint, m *captureMachine) er
 }
 
 // countSlow counts what code has not captured.
-func (t *Thread) countSlow() { t.slot.set(layout.CaptureSlow, t.slot.get(layout.CaptureSlow)+1) }
+func (t *Thread) countSlow() { t.slot.Set(layout.CaptureSlow, t.slot.Get(layout.CaptureSlow)+1) }
 
 // captureReturns captures the returns of a thread that has returned to site, with rsp being where the return address
 // lay and registers in m. It drops all frames that have been left.
@@ -234,7 +234,7 @@ func (tr *Tracer) leftCaptured(t *Thread, regs *sys.Regs) {
 
 // captureAsked answers a thread that asks at a function's entry.
 func (tr *Tracer) captureAsked(t *Thread) error {
-	c := t.p.captures.points[t.slot.u32(layout.CaptureAsked).Load()]
+	c := t.p.captures.points[t.slot.U32(layout.CaptureAsked).Load()]
 	if tr.modeDiffers(t) { // it will be captured there
 		return tr.switchWaiting(t, c.entry, codecache.Uncounted)
 	}
@@ -243,7 +243,7 @@ func (tr *Tracer) captureAsked(t *Thread) error {
 			return err
 		}
 	}
-	tr.reply(t, t.slot.get(layout.CaptureBack))
+	tr.reply(t, t.slot.Get(layout.CaptureBack))
 	return nil
 }
 
@@ -253,7 +253,7 @@ func (tr *Tracer) captureLeft(t *Thread) {
 	rsp := m.gpr[x86.RSP]
 	site, _ := t.returnAddress(rsp)
 	tr.captureReturns(t, site, rsp, m)
-	tr.reply(t, t.slot.get(layout.CaptureBack))
+	tr.reply(t, t.slot.Get(layout.CaptureBack))
 }
 
 // bailOut tells whether a signal is the fault of a load that code has made to capture something. The thread then has the tracer do

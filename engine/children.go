@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"alleria/engine/shm"
 	"alleria/internal/layout"
 	"alleria/internal/records"
 	"alleria/internal/sys"
@@ -43,7 +44,7 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	k := tr.children[int(id)]
 	k.parent = parent
 	if parent.slot != nil {
-		k.after = parent.slot.get(layout.ReqArg) // now: the parent may ask for something else soon
+		k.after = parent.slot.Get(layout.ReqArg) // now: the parent may ask for something else soon
 	}
 	if k.event, err = parent.bornAs(event); err != nil {
 		return err
@@ -211,7 +212,7 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 	default:
 		t.fate = Trace
 	}
-	if err := p.addThread(t); errors.Is(err, errSlots) {
+	if err := p.addThread(t); errors.Is(err, shm.ErrSlots) {
 		return tr.letGoThread(t, &regs)
 	} else if err != nil {
 		return err
@@ -244,7 +245,7 @@ func (tr *Tracer) letGo(p *Process) {
 func (tr *Tracer) letGoThread(t *Thread, regs *sys.Regs) error {
 	tr.status.LetGoThreads++
 	t.p.letGoThreads = true
-	t.slot = t.p.slots[0] // clean looks at a slot; a thread behind a system call has nothing there
+	t.slot = t.p.shm.Slots[0] // clean looks at a slot; a thread behind a system call has nothing there
 	if err := tr.afterClone(t, regs); err != nil {
 		return err
 	}
@@ -277,7 +278,7 @@ func (tr *Tracer) afterClone(t *Thread, regs *sys.Regs) error {
 // applicationGS is the application's base of gs, of a thread or of one that has just been created with its registers:
 // what is in gs, unless that leads to memory of ours.
 func (t *Thread) applicationGS(regs *sys.Regs) uint64 {
-	if gs := regs.Gs_base; gs < t.p.bellAt() || gs >= t.p.control()+sharedBytes {
+	if gs := regs.Gs_base; gs < t.p.shm.BellAt() || gs >= t.p.shm.Control()+shm.SharedBytes {
 		return gs
 	}
 	return t.appGS
@@ -294,7 +295,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if t.fate == Release {
 		tr.letGo(p)
 	}
-	t.slot = p.slots[0] // clean looks at a slot; a child behind a system call has nothing there
+	t.slot = p.shm.Slots[0] // clean looks at a slot; a child behind a system call has nothing there
 	if err := tr.afterClone(t, regs); err != nil {
 		return err
 	}
@@ -341,12 +342,12 @@ var errFiltered = errors.New("a filter of system calls may forbid those that tra
 // unmapOurs takes our mappings out of a forked child that stands at regs: at once, where nothing is in the way.
 func (tr *Tracer) unmapOurs(t *Thread, mem *os.File, regs *sys.Regs) error {
 	p := t.p
-	calls := []batchCall{{nr: sysMunmap, args: [5]uint64{p.bellAt(), layout.BellBelow + sharedBytes}}}
+	calls := []batchCall{{nr: sysMunmap, args: [5]uint64{p.shm.BellAt(), layout.BellBelow + shm.SharedBytes}}}
 	for _, a := range p.cache.Regions {
 		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.Base, uint64(a.Size)}})
 	}
 	for _, a := range p.jumps.areas {
-		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.base, jumpAreaBytes + countsBytes}})
+		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.base, shm.JumpAreaBytes + shm.CountsBytes}})
 	}
 	in, err := injectAt(t, mem, regs.Rip)
 	if err != nil {

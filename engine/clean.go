@@ -44,7 +44,7 @@ func (tr *Tracer) cleanBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exac
 		return tr.cleanSyscall(t, b, i, at, regs)
 	}
 	if exact && at < uint32(b.Compared) { // the code itself cannot be read
-		regs.Rcx, regs.Rdx, regs.Rip = t.slot.get(layout.S0), t.slot.get(layout.S1), b.App
+		regs.Rcx, regs.Rdx, regs.Rip = t.slot.Get(layout.S0), t.slot.Get(layout.S1), b.App
 		t.stands = stand{b.App, regs.Rsp, b.Counting()}
 		return true
 	}
@@ -60,7 +60,7 @@ func (tr *Tracer) cleanBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exac
 	switch {
 	// the load of an indirect branch's target faulted: rcx is in its spill word
 	case exact && last && b.Term == codecache.TermIndirect && at > uint32(pos.At[i].Exec):
-		regs.Rcx = t.slot.get(layout.S0)
+		regs.Rcx = t.slot.Get(layout.S0)
 	case exact:
 		t.unspill(b, at, regs)
 		t.wrote = b.Rec.ID != 0 && t.p.cache.Writes(&b.Rec, at)
@@ -135,21 +135,21 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *codecache.Region, off uint64, regs 
 		}
 		regs.Rip = app
 		t.stands = stand{app, regs.Rsp, how}
-		t.slot.u32(layout.Req).Store(0)
-		t.slot.set(layout.Resp, 0)
+		t.slot.U32(layout.Req).Store(0)
+		t.slot.Set(layout.Resp, 0)
 		return true
 	// behind a call that was restarted, or interrupted for good
 	case off == a.Routines.SyscallAfter:
 		if !restarting(regs) {
 			tr.callDone(t, regs.Rax)
 		}
-		regs.Rip = t.slot.get(layout.ReqArg)
+		regs.Rip = t.slot.Get(layout.ReqArg)
 		regs.Rcx = regs.Rip
 		return true
 	// in front of it: the kernel has moved the thread back, to make the call again
 	case off == a.Routines.Syscall:
 		t.call = nil // it will be made anew
-		regs.Rip = t.slot.get(layout.ReqArg) - 2
+		regs.Rip = t.slot.Get(layout.ReqArg) - 2
 		return true
 	}
 	return false
@@ -158,27 +158,27 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *codecache.Region, off uint64, regs 
 // wanted is the application address that a thread in the request routine asks
 // for, and what of the arrival there has been counted; false once it has been answered.
 func (t *Thread) wanted(regs *sys.Regs) (uint64, codecache.Entry, bool) {
-	req := t.slot.u32(layout.Req).Load()
+	req := t.slot.U32(layout.Req).Load()
 	switch {
 	case req == 0:
 		return 0, codecache.Uncounted, false
 	case req == layout.ReqIndirect:
-		return t.slot.get(layout.ReqArg), codecache.Uncounted, true
+		return t.slot.Get(layout.ReqArg), codecache.Uncounted, true
 	case req == layout.ReqEntered: // it will arrive once more
-		pl := t.p.places[t.slot.u32(layout.Place).Load()]
+		pl := t.p.places[t.slot.U32(layout.Place).Load()]
 		pl.again()
 		if at := t.p.placeAt[pl.addr]; at != nil && at.within == pl {
 			return pl.addr, codecache.BackEdge, true
 		}
 		return pl.addr, codecache.Uncounted, true
 	case req == layout.ReqReturned: // it will not return once more
-		site := t.slot.get(layout.ReqArg)
-		t.p.tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
+		site := t.slot.Get(layout.ReqArg)
+		t.p.tr.reached(t, t.p.places[t.slot.U32(layout.Place).Load()], site)
 		return site, codecache.Uncounted, true
 	}
 	switch req {
 	case layout.ReqCapture: // it will arrive once more
-		return t.p.captures.points[t.slot.u32(layout.CaptureAsked).Load()].entry, codecache.Uncounted, true
+		return t.p.captures.points[t.slot.U32(layout.CaptureAsked).Load()].entry, codecache.Uncounted, true
 	case layout.ReqLeft: // the return is captured and goes on by itself
 		t.p.tr.captureLeft(t)
 		return 0, codecache.Uncounted, false

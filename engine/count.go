@@ -14,7 +14,7 @@ import (
 // to the right sum.
 func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
 	for i, num := range t.p.cache.Counters {
-		if n := t.slot.get(layout.CounterOff + 8*i); n != 0 && !t.p.translator.Entries.IsJump(i) {
+		if n := t.slot.Get(layout.CounterOff + 8*i); n != 0 && !t.p.translator.Entries.IsJump(i) {
 			b := t.p.cache.BlockPool.At(int(num))
 			f(b.App, int(b.Insns), n)
 		}
@@ -55,7 +55,7 @@ func (p *Process) CountEntries(function func(addr uint64) Extent) {
 // has ended.
 func (t *Thread) Entries(f func(addr uint64, times uint64)) {
 	for i, num := range t.p.cache.Counters {
-		n := t.slot.get(layout.CounterOff + 8*i)
+		n := t.slot.Get(layout.CounterOff + 8*i)
 		switch {
 		case n == 0:
 		case t.p.translator.Entries.IsJump(i):

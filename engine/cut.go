@@ -21,7 +21,7 @@ func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
 		if t.p.cache.Again(r, at) {
 			t.cutLoop(r, regs, at)
 		} else {
-			s.clearSlots(r, at)
+			t.clearSlots(r, at)
 		}
 		return
 	}
@@ -31,24 +31,24 @@ func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
 		}
 	}
 	size := 8 * (1 + uint64(r.Words))
-	start := s.get(layout.Buf)
+	start := s.Get(layout.Buf)
 	if at >= uint32(r.To) {
 		start -= size
 	} else if at < uint32(r.From) || i == 0 {
-		s.clearSlots(r, at) // nothing of it has executed
+		t.clearSlots(r, at) // nothing of it has executed
 		return
 	}
-	if s.slotted() {
-		s.cutSlots(start, i, r)
+	if s.Slotted() {
+		s.CutRecord(start, uint64(i), uint64(r.ID), int(r.Words))
 		return
 	}
-	off := int(start - s.base)
+	off := int(start - s.Base)
 	for w := int(size) - 8; w >= 0; w -= 8 {
-		s.set(off+w+8, s.get(off+w))
+		s.Set(off+w+8, s.Get(off+w))
 	}
-	s.set(off, records.Mark(records.MarkCut, uint64(i)))
-	s.set(off+8, uint64(r.ID))
-	s.set(layout.Buf, start+8+size)
+	s.Set(off, records.Mark(records.MarkCut, uint64(i)))
+	s.Set(off+8, uint64(r.ID))
+	s.Set(layout.Buf, start+8+size)
 }
 
 // cutLoop completes, for a thread that leaves such a block, the record of the
@@ -56,22 +56,22 @@ func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
 // An iteration that has not been completed is not in it.
 func (t *Thread) cutLoop(rec *codecache.Recording, regs *sys.Regs, at uint32) {
 	s, l := t.slot, t.p.cache.OddOf(rec).Loop
-	start := int(s.get(layout.Buf) - s.base)
+	start := int(s.Get(layout.Buf) - s.Base)
 	moved := false
 	for _, p := range l.Pointers {
-		before, now := s.get(start+8*(int(p.Before)+1)), *regOf(regs, p.Reg)
+		before, now := s.Get(start+8*(int(p.Before)+1)), *regOf(regs, p.Reg)
 		if l.Bits == 32 {
 			now = uint64(uint32(now))
 		}
 		moved = moved || before != now
-		s.set(start+8*(int(p.Now)+1), now)
+		s.Set(start+8*(int(p.Now)+1), now)
 	}
 	if !moved {
-		s.clearSlots(rec, at)
+		t.clearSlots(rec, at)
 		return
 	}
-	s.set(start, uint64(l.Part))
-	s.set(layout.Buf, s.get(layout.Buf)+8*(1+uint64(rec.Words)))
+	s.Set(start, uint64(l.Part))
+	s.Set(layout.Buf, s.Get(layout.Buf)+8*(1+uint64(rec.Words)))
 }
 
 // iterations returns the record of what a repeated string instruction, number i
@@ -88,7 +88,7 @@ func (t *Thread) iterations(b *codecache.Block, i int, regs *sys.Regs) []uint64 
 	if n, _ := x86.Decode(f.Code[in.Off:][:in.Len], f.InsAddr(i), one[:]); n != 1 {
 		return nil
 	}
-	word := func(w int16) uint64 { return t.slot.get(int(t.slot.get(layout.Buf)-t.slot.base) + 8*(int(w)+1)) }
+	word := func(w int16) uint64 { return t.slot.Get(int(t.slot.Get(layout.Buf)-t.slot.Base) + 8*(int(w)+1)) }
 	part := t.p.part(&b.Rec, f, i)
 	record := make([]uint64, 1+part.Words)
 	record[0] = uint64(part.ID)
@@ -158,7 +158,7 @@ func (t *Thread) fix(rec *codecache.Recording, at uint32, regs *sys.Regs) {
 		if at < f.From || at >= f.To {
 			continue
 		}
-		v := t.slot.get(f.Word)
+		v := t.slot.Get(f.Word)
 		if f.Reg != x86.NoReg {
 			*regOf(regs, f.Reg) = v
 			continue
@@ -175,9 +175,9 @@ func (t *Thread) fix(rec *codecache.Recording, at uint32, regs *sys.Regs) {
 // unspill takes the registers that the block borrowed from the spill words.
 func (t *Thread) unspill(b *codecache.Block, at uint32, regs *sys.Regs) {
 	if r := &b.Rec; r.ID != 0 && at >= uint32(r.From) && at < uint32(r.To) {
-		*regOf(regs, r.RA) = t.slot.get(translate.SpillA)
+		*regOf(regs, r.RA) = t.slot.Get(translate.SpillA)
 		if r.HasB {
-			*regOf(regs, r.RB) = t.slot.get(translate.SpillB)
+			*regOf(regs, r.RB) = t.slot.Get(translate.SpillB)
 		}
 		t.fix(r, at, regs)
 	}

@@ -40,7 +40,7 @@ func (tr *Tracer) leave(p *Process) {
 		if err == nil {
 			err = tr.outOfJump(t, &regs, &none)
 		}
-		if err == nil && regs.Gs_base == t.slot.base {
+		if err == nil && regs.Gs_base == t.slot.Base {
 			regs.Gs_base = t.appGS
 			err = sys.SetRegs(t.tid, &regs)
 		}

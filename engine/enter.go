@@ -107,9 +107,9 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how code
 		return tr.native(t, regs, sig)
 	}
 	p.readyToggle(t)
-	t.slot.set(layout.AppGS, t.appGS)
+	t.slot.Set(layout.AppGS, t.appGS)
 	r := *regs
-	r.Rip, r.Gs_base = code, t.slot.base
+	r.Rip, r.Gs_base = code, t.slot.Base
 	if r.Orig_rax != ^uint64(0) && restarts(r.Rax) {
 		// The kernel will restart a call: two bytes before the address must lie
 		// a syscall instruction.
@@ -117,7 +117,7 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how code
 		if p.hearCalls && t.call == nil && !t.vfork {
 			t.call = callRegs(regs, regs.Orig_rax, regs.Rip)
 		}
-		t.slot.set(layout.ReqArg, regs.Rip)
+		t.slot.Set(layout.ReqArg, regs.Rip)
 		r.Rip = a.Base + a.Routines.SyscallAfter
 	}
 	t.storm.at = r.Rip

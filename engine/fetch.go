@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"alleria/engine/shm"
 	"alleria/internal/sys"
 )
 
@@ -262,7 +263,7 @@ func (p *Process) readMaps() {
 
 // ours tells whether an address belongs to the mappings that the tracer made.
 func (p *Process) ours(addr uint64) bool {
-	if addr-p.control() < sharedBytes {
+	if p.shm.Holds(addr) {
 		return true
 	}
 	for _, a := range p.cache.Regions {
@@ -271,7 +272,7 @@ func (p *Process) ours(addr uint64) bool {
 		}
 	}
 	for _, a := range p.jumps.areas {
-		if addr-a.base < jumpAreaBytes+countsBytes {
+		if addr-a.base < shm.JumpAreaBytes+shm.CountsBytes {
 			return true
 		}
 	}

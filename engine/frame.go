@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"alleria/engine/shm"
 	"alleria/internal/layout"
 )
 
@@ -21,11 +22,11 @@ import (
 // initFrames empties a thread's stack of frames.
 // The entry below all others has the highest stack pointer there is: nothing
 // reaches it.
-func (s *slot) initFrames() {
+func initFrames(s *shm.Slot) {
 	none := int64(-layout.FrameNone)
-	s.set(layout.Top, 0)
-	s.set(layout.FrameSP, layout.FrameNone)
-	s.set(layout.Await, uint64(none))
+	s.Set(layout.Top, 0)
+	s.Set(layout.FrameSP, layout.FrameNone)
+	s.Set(layout.Await, uint64(none))
 }
 
 // pushFrame notes that a thread has entered a function whose returns pl counts;
@@ -37,12 +38,12 @@ func (t *Thread) pushFrame(pl *Place, rsp uint64) error {
 	}
 	site := binary.LittleEndian.Uint64(b[:])
 	s := t.slot
-	top := uint16(s.get(layout.Top)) + 1
-	s.set(layout.FrameSP+8*int(top), rsp)
-	s.set(layout.FrameSite+8*int(top), site)
-	s.setU16(layout.FramePlace+2*int(top), uint16(pl.index))
-	s.set(layout.Top, uint64(top))
-	s.set(layout.Await, -rsp)
+	top := uint16(s.Get(layout.Top)) + 1
+	s.Set(layout.FrameSP+8*int(top), rsp)
+	s.Set(layout.FrameSite+8*int(top), site)
+	s.SetU16(layout.FramePlace+2*int(top), uint16(pl.index))
+	s.Set(layout.Top, uint64(top))
+	s.Set(layout.Await, -rsp)
 	if t.p.mode == ModeNative {
 		return t.p.addSite(site)
 	}
@@ -59,23 +60,23 @@ func (t *Thread) popFrame(site, rsp uint64) *Place {
 	s, p := t.slot, t.p
 	var found *Place
 	for {
-		top := int(uint16(s.get(layout.Top)))
-		sp := s.get(layout.FrameSP + 8*top)
+		top := int(uint16(s.Get(layout.Top)))
+		sp := s.Get(layout.FrameSP + 8*top)
 		if sp >= rsp {
-			s.set(layout.Await, -sp)
+			s.Set(layout.Await, -sp)
 			return found
 		}
-		at := s.get(layout.FrameSite + 8*top)
+		at := s.Get(layout.FrameSite + 8*top)
 		// A return may take arguments off the stack, 65535 bytes at most.
-		pl := p.places[s.getU16(layout.FramePlace+2*top)]
+		pl := p.places[s.GetU16(layout.FramePlace+2*top)]
 		switch here := at == site && rsp-sp <= 8+1<<16; {
 		case !here:
 			pl.word(layout.PlaceGone).Add(1)
 		case found == nil:
 			found = pl
 		}
-		s.set(layout.FrameSP+8*top, layout.FrameNone)
-		s.set(layout.Top, uint64(uint16(top-1)))
+		s.Set(layout.FrameSP+8*top, layout.FrameNone)
+		s.Set(layout.Top, uint64(uint16(top-1)))
 		p.dropSite(at)
 	}
 }
@@ -87,8 +88,8 @@ func (t *Thread) popFrame(site, rsp uint64) *Place {
 func (t *Thread) dropDead(rsp uint64) {
 	s, p := t.slot, t.p
 	for {
-		top := int(uint16(s.get(layout.Top)))
-		sp, site := s.get(layout.FrameSP+8*top), s.get(layout.FrameSite+8*top)
+		top := int(uint16(s.Get(layout.Top)))
+		sp, site := s.Get(layout.FrameSP+8*top), s.Get(layout.FrameSite+8*top)
 		if sp > rsp {
 			return
 		}
@@ -98,10 +99,10 @@ func (t *Thread) dropDead(rsp uint64) {
 				return
 			}
 		}
-		p.places[s.getU16(layout.FramePlace+2*top)].word(layout.PlaceGone).Add(1)
-		s.set(layout.FrameSP+8*top, layout.FrameNone)
-		s.set(layout.Top, uint64(uint16(top-1)))
-		s.set(layout.Await, -s.get(layout.FrameSP+8*int(uint16(top-1))))
+		p.places[s.GetU16(layout.FramePlace+2*top)].word(layout.PlaceGone).Add(1)
+		s.Set(layout.FrameSP+8*top, layout.FrameNone)
+		s.Set(layout.Top, uint64(uint16(top-1)))
+		s.Set(layout.Await, -s.Get(layout.FrameSP+8*int(uint16(top-1))))
 		p.dropSite(site)
 	}
 }
@@ -109,18 +110,18 @@ func (t *Thread) dropDead(rsp uint64) {
 // abandonFrames counts the functions that a thread is in when it ends.
 func (t *Thread) abandonFrames() {
 	t.eachFrame(func(_ uint64, pl *Place) { pl.word(layout.PlaceGone).Add(1) })
-	t.slot.initFrames()
+	initFrames(t.slot)
 }
 
 // eachFrame calls f for the sites of a thread's frames, and what counts their returns.
 func (t *Thread) eachFrame(f func(site uint64, pl *Place)) {
 	s := t.slot
-	top := uint16(s.get(layout.Top))
+	top := uint16(s.Get(layout.Top))
 	for range layout.FrameMax {
-		if s.get(layout.FrameSP+8*int(top)) >= layout.FrameNone {
+		if s.Get(layout.FrameSP+8*int(top)) >= layout.FrameNone {
 			return
 		}
-		f(s.get(layout.FrameSite+8*int(top)), t.p.places[s.getU16(layout.FramePlace+2*int(top))])
+		f(s.Get(layout.FrameSite+8*int(top)), t.p.places[s.GetU16(layout.FramePlace+2*int(top))])
 		top--
 	}
 }

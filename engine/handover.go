@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"time"
 
+	"alleria/engine/shm"
 	"alleria/internal/layout"
 	"alleria/internal/spin"
 	"alleria/internal/sys"
@@ -25,7 +26,7 @@ import (
 // runs, which is a system call a request.
 type handover struct {
 	asker *Thread // whose request was answered last; nil: nobody asked
-	bell  *control
+	bell  *shm.Control
 	cpu   uint32 // the processor that the target was told of
 	told  uint32 // layout.Crowded
 	// Ticks a microsecond: a guess until the counter has run for a while since the first pause.
@@ -67,7 +68,7 @@ func (h *handover) pause() (ticks uint64) {
 	}
 	if cpu != h.cpu && h.bell != nil && !h.anywhere {
 		h.cpu = cpu
-		h.bell.u32(layout.TracerCPU).Store(cpu)
+		h.bell.U32(layout.TracerCPU).Store(cpu)
 	}
 	return ticks
 }
@@ -84,7 +85,7 @@ func (h *handover) beside() bool {
 	if h.anywhere {
 		return false
 	}
-	return h.single || h.asker != nil && h.asker.slot.u32(layout.ReqCPU).Load() == h.cpu
+	return h.single || h.asker != nil && h.asker.slot.U32(layout.ReqCPU).Load() == h.cpu
 }
 
 // tellCrowd lets the target know whether the scheduler has put the two on one processor: it does
@@ -92,7 +93,7 @@ func (h *handover) beside() bool {
 func (h *handover) tellCrowd(v uint32) {
 	if h.bell != nil && h.told != v {
 		h.told = v
-		h.bell.u32(layout.Crowded).Store(v)
+		h.bell.U32(layout.Crowded).Store(v)
 	}
 }
 
@@ -177,13 +178,13 @@ func (tr *Tracer) translateAhead() bool {
 // its request before it looks at the announcement.
 func (tr *Tracer) sleep() {
 	h := &tr.hand
-	asleep, cpu := tr.bell.u32(layout.TracerAsleep), tr.bell.u32(layout.TracerCPU)
-	bell := tr.bell.u32(layout.Doorbell).Load()
+	asleep, cpu := tr.bell.U32(layout.TracerAsleep), tr.bell.U32(layout.TracerCPU)
+	bell := tr.bell.U32(layout.Doorbell).Load()
 	h.cpu = spin.Unknown
 	cpu.Store(spin.Unknown)
 	asleep.Store(1)
 	if !tr.anyRequest() && !tr.reports.Pending() {
-		sys.FutexWait(tr.bell.word(layout.Doorbell), bell, tr.nap())
+		sys.FutexWait(tr.bell.Word(layout.Doorbell), bell, tr.nap())
 	}
 	asleep.Store(0)
 	h.calibrate(h.pause())

@@ -13,7 +13,7 @@ func (p *Process) indirect(t *Thread, app uint64) *codecache.Block {
 	if !ok {
 		return nil
 	}
-	t.slot.set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotHeads[v][s])
+	t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotHeads[v][s])
 	if b == nil {
 		b = p.translator.Translate(app, v)
 	}
@@ -52,7 +52,7 @@ func (p *Process) publishHeads(heads []uint64, v codecache.Variant) {
 		s := codecache.SlotOf(app)
 		for _, t := range p.running() {
 			if t.filled[v] && t.epoch[v] == p.cache.Epoch[v] {
-				t.slot.set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotHeads[v][s])
+				t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotHeads[v][s])
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"alleria/engine/codecache"
+	"alleria/engine/shm"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -106,9 +107,9 @@ func (t *Thread) ignoreTrap() error {
 		return err
 	}
 	for i, w := range []uint64{1, 0, 0, 0} { // SIG_IGN, no flags, no restorer, no mask
-		t.slot.set(scratch+8*i, w)
+		t.slot.Set(scratch+8*i, w)
 	}
-	if _, err := in.call(sysSigaction, sigTrap, t.slot.base+scratch, 0, 8); err != nil {
+	if _, err := in.call(sysSigaction, sigTrap, t.slot.Base+scratch, 0, 8); err != nil {
 		return fmt.Errorf("disposition of SIGTRAP: %w", err)
 	}
 	return in.close()
@@ -202,8 +203,8 @@ func (p *Process) mapWith(in *injector, scratch uint64) error {
 		return err
 	}
 	paths := make([]byte, table)
-	copy(paths[file:], fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.file.Fd()))
-	copy(paths[bell:], fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.tr.bell.file.Fd()))
+	copy(paths[file:], fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.shm.File.Fd()))
+	copy(paths[bell:], fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.shm.Bell.File.Fd()))
 	if _, err := p.mem.WriteAt(paths, int64(scratch)); err != nil {
 		return fmt.Errorf("stack of process %d: %w", p.pid, err)
 	}
@@ -217,9 +218,9 @@ func (p *Process) mapWith(in *injector, scratch uint64) error {
 	if _, err := p.mem.WriteAt(make([]byte, len(paths)), int64(scratch)); err != nil {
 		return fmt.Errorf("stack of process %d: %w", p.pid, err)
 	}
-	p.slotsBase = pl.slots + controlBytes
+	p.shm.SlotsBase = pl.slots + shm.ControlBytes
 	for i, base := range pl.areas {
-		a, err := codecache.NewRegion(p.file, int64(areasOff+uint64(i)*areaBytes), areaBytes, base)
+		a, err := codecache.NewRegion(p.shm.File, int64(shm.AreasOff+uint64(i)*shm.AreaBytes), shm.AreaBytes, base)
 		if err != nil {
 			return err
 		}
@@ -232,11 +233,11 @@ func (p *Process) mapWith(in *injector, scratch uint64) error {
 // mapEach opens the files, whose paths lie at file and bell, maps their parts one by one, near to where they are proposed to
 // be, and says in pl where they came to lie.
 func (p *Process) mapEach(in *injector, file, bell, hand uint64, pl *placement) error {
-	fd, err := in.openShared(file, p.file, hand)
+	fd, err := in.openShared(file, p.shm.File, hand)
 	if err != nil {
 		return fmt.Errorf("opening the shared memory in the target: %w", err)
 	}
-	pl.slots, err = p.mapNear(in, fd, pl.slots, -1<<30, sharedBytes, protRead|protWrite, controlOff)
+	pl.slots, err = p.mapNear(in, fd, pl.slots, -1<<30, shm.SharedBytes, protRead|protWrite, shm.ControlOff)
 	if err != nil {
 		if sys.NoMemory(err) {
 			return fmt.Errorf("the rings do not fit into the target's address space (ulimit -v unlimited helps if it is limited): %w", err)
@@ -244,14 +245,14 @@ func (p *Process) mapEach(in *injector, file, bell, hand uint64, pl *placement) 
 		return fmt.Errorf("mapping the rings in the target: %w", err)
 	}
 	for i, base := range pl.areas {
-		if pl.areas[i], err = p.mapNear(in, fd, base, -areaBytes, areaBytes, protRead|protExec, areasOff+uint64(i)*areaBytes); err != nil {
+		if pl.areas[i], err = p.mapNear(in, fd, base, -shm.AreaBytes, shm.AreaBytes, protRead|protExec, shm.AreasOff+uint64(i)*shm.AreaBytes); err != nil {
 			return fmt.Errorf("mapping the code cache in the target: %w", err)
 		}
 	}
 	if _, err := in.call(sysClose, fd); err != nil {
 		return fmt.Errorf("closing the shared memory in the target: %w", err)
 	}
-	if fd, err = in.openShared(bell, p.tr.bell.file, hand); err != nil {
+	if fd, err = in.openShared(bell, p.shm.Bell.File, hand); err != nil {
 		return fmt.Errorf("opening the doorbell in the target: %w", err)
 	}
 	if _, err := p.mapNear(in, fd, pl.slots-layout.BellBelow, 0, layout.BellBelow, protRead|protWrite, 0); err != nil {
@@ -291,16 +292,14 @@ func (p *Process) mapNear(in *injector, fd, addr uint64, step int64, size, prot,
 // system calls.
 // A filter of system calls survives execve, and so does what it forbids.
 func (p *Process) initControl() error {
-	mem, err := sys.MapShared(p.file, int64(controlOff), controlBytes)
-	if err != nil {
-		return fmt.Errorf("control area: %w", err)
+	if err := p.shm.MapControl(); err != nil {
+		return err
 	}
-	p.ctl = &control{mem}
 	if p.filtered {
-		p.ctl.u32(layout.NoCalls).Store(1)
+		p.shm.Ctl.U32(layout.NoCalls).Store(1)
 	}
 	for nr, what := range p.special {
-		mem[layout.SyscallTable+nr] = what
+		p.shm.Ctl.Mem[layout.SyscallTable+nr] = what
 	}
 	return nil
 }
@@ -343,9 +342,9 @@ func (p *Process) place() (placement, error) {
 		}
 	}
 	lib &^= sys.HugePage - 1
-	pl := placement{slots: freeBelow(maps, lib-160<<30, layout.BellBelow, sharedBytes), areas: []uint64{freeBelow(maps, lib-1<<30, 0, areaBytes)}}
+	pl := placement{slots: freeBelow(maps, lib-160<<30, layout.BellBelow, shm.SharedBytes), areas: []uint64{freeBelow(maps, lib-1<<30, 0, shm.AreaBytes)}}
 	if exe != 0 {
-		pl.areas = append(pl.areas, freeBelow(maps, exe&^(sys.HugePage-1)-512<<20, 0, areaBytes))
+		pl.areas = append(pl.areas, freeBelow(maps, exe&^(sys.HugePage-1)-512<<20, 0, shm.AreaBytes))
 	}
 	return pl, nil
 }
@@ -463,8 +462,8 @@ func (t *Thread) noteFilters() {
 // forbidCalls says that no call of ours may be made in the process any more.
 func (p *Process) forbidCalls() {
 	p.filtered = true
-	p.ctl.u32(layout.NoCalls).Store(1)
+	p.shm.Ctl.U32(layout.NoCalls).Store(1)
 }
 
 // mayCall tells whether nothing is known that would forbid our calls.
-func (p *Process) mayCall() bool { return p.ctl.u32(layout.NoCalls).Load() == 0 }
+func (p *Process) mayCall() bool { return p.shm.Ctl.U32(layout.NoCalls).Load() == 0 }

@@ -122,7 +122,7 @@ func (p *Process) forget(dead []*codecache.Block) {
 func (tr *Tracer) standStill(p *Process, dead []*codecache.Block) []*Thread {
 	var stood []*Thread
 	for _, t := range p.running() {
-		if t.stopped || t.native || t.vforking || t.slot.u32(layout.Req).Load() != 0 {
+		if t.stopped || t.native || t.vforking || t.slot.U32(layout.Req).Load() != 0 {
 			continue
 		}
 		regs, err := tr.halt(t)

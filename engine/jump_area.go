@@ -4,20 +4,15 @@ import (
 	"fmt"
 	"os"
 
-	"alleria/internal/layout"
+	"alleria/engine/shm"
 	"alleria/internal/sys"
 )
 
-// What jumps need near an image: code, and the counts, which are those of the
-// control area, mapped once more.
 const (
-	jumpAreaBytes = 2 << 20
-	countsBytes   = (layout.PlaceTable + layout.MaxPlaces*layout.PlaceSize + pageSize - 1) &^ (pageSize - 1)
-	maxJumpAreas  = 16
 	// jumpAreaStep is how far from each other the places lie that are tried.
 	jumpAreaStep = 1 << 20
 	// lowSpace is what an area takes in front of a program at low addresses.
-	lowSpace = (jumpAreaBytes + countsBytes + jumpAreaStep - 1) &^ (jumpAreaStep - 1)
+	lowSpace = (shm.JumpAreaBytes + shm.CountsBytes + jumpAreaStep - 1) &^ (jumpAreaStep - 1)
 )
 
 // jumpArea is memory of ours near an image: code, and behind it the counts.
@@ -28,7 +23,7 @@ type jumpArea struct {
 }
 
 // counts is where the control area is mapped a second time.
-func (a *jumpArea) counts() uint64 { return a.base + jumpAreaBytes }
+func (a *jumpArea) counts() uint64 { return a.base + shm.JumpAreaBytes }
 
 // near tells whether every byte of the area and every byte of [start, end) reach each
 // other by a displacement.
@@ -36,7 +31,7 @@ func (a *jumpArea) near(start, end uint64) bool { return reaches(a.base, start, 
 
 // reaches is near for an area that would begin at base.
 func reaches(base, start, end uint64) bool {
-	lo, hi := min(base, start), max(base+jumpAreaBytes+countsBytes, end)
+	lo, hi := min(base, start), max(base+shm.JumpAreaBytes+shm.CountsBytes, end)
 	return hi-lo < 1<<31-pageSize
 }
 
@@ -53,7 +48,7 @@ func (tr *Tracer) jumpArea(t *Thread, addr uint64) (*jumpArea, error) {
 	}
 	m := p.code.mapping(addr)
 	for _, a := range p.jumps.areas {
-		if a.near(m.Start, m.End) && a.next+max(maxJumpCode, maxCaptureCode) <= jumpAreaBytes {
+		if a.near(m.Start, m.End) && a.next+max(maxJumpCode, maxCaptureCode) <= shm.JumpAreaBytes {
 			return a, nil
 		}
 	}
@@ -61,7 +56,7 @@ func (tr *Tracer) jumpArea(t *Thread, addr uint64) (*jumpArea, error) {
 	for _, a := range p.cache.Regions {
 		if a.Near(addr) {
 			for k := range uint64(4) {
-				bases = append(bases, a.Base+uint64(a.Size)+k*(jumpAreaBytes+countsBytes))
+				bases = append(bases, a.Base+uint64(a.Size)+k*(shm.JumpAreaBytes+shm.CountsBytes))
 			}
 		}
 	}
@@ -76,7 +71,7 @@ func (tr *Tracer) jumpArea(t *Thread, addr uint64) (*jumpArea, error) {
 		}
 	}
 	for _, base := range bases {
-		if len(p.jumps.areas) < maxJumpAreas && reaches(base, m.Start, m.End) {
+		if len(p.jumps.areas) < shm.MaxJumpAreas && reaches(base, m.Start, m.End) {
 			a, err := tr.mapJumpArea(t, base)
 			if a != nil || err != nil {
 				return a, err
@@ -91,8 +86,8 @@ func (tr *Tracer) mapJumpArea(t *Thread, base uint64) (*jumpArea, error) {
 	const scratch = 0x800 // nothing else in a slot uses it
 	p := t.p
 	n := len(p.jumps.areas)
-	off := int64(jumpsOff) + int64(n)*jumpAreaBytes
-	mem, err := sys.MapShared(p.file, off, jumpAreaBytes)
+	off := int64(shm.JumpsOff) + int64(n)*shm.JumpAreaBytes
+	mem, err := sys.MapShared(p.shm.File, off, shm.JumpAreaBytes)
 	if err != nil {
 		return nil, fmt.Errorf("memory for jumps: %w", err)
 	}
@@ -101,9 +96,9 @@ func (tr *Tracer) mapJumpArea(t *Thread, base uint64) (*jumpArea, error) {
 	if err := sys.GetRegs(t.tid, &in.saved); err != nil {
 		return nil, err
 	}
-	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.file.Fd())), 0)
-	copy(t.slot.mem[scratch:], path)
-	ok := mapBoth(in, t.slot.base+scratch, base, uint64(off))
+	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.shm.File.Fd())), 0)
+	copy(t.slot.Mem[scratch:], path)
+	ok := mapBoth(in, t.slot.Base+scratch, base, uint64(off))
 	if err := in.close(); err != nil || !ok {
 		sys.Unmap(mem)
 		return nil, err
@@ -123,22 +118,22 @@ func mapBoth(in *injector, path, base, off uint64) bool {
 		return false
 	}
 	flags := uint64(mapShared | mapNoReserve | mapFixedNoReplace)
-	got, err := in.call(sysMmap, base, jumpAreaBytes, protRead|protExec, flags, fd, off)
+	got, err := in.call(sysMmap, base, shm.JumpAreaBytes, protRead|protExec, flags, fd, off)
 	ok := err == nil && got == base
 	if ok {
 		var counts uint64
-		counts, err = in.call(sysMmap, base+jumpAreaBytes, countsBytes, protRead|protWrite, flags, fd, controlOff)
-		if ok = err == nil && counts == base+jumpAreaBytes; !ok {
-			_, _ = in.call(sysMunmap, base, jumpAreaBytes)
+		counts, err = in.call(sysMmap, base+shm.JumpAreaBytes, shm.CountsBytes, protRead|protWrite, flags, fd, shm.ControlOff)
+		if ok = err == nil && counts == base+shm.JumpAreaBytes; !ok {
+			_, _ = in.call(sysMunmap, base, shm.JumpAreaBytes)
 			if err == nil {
-				_, _ = in.call(sysMunmap, counts, countsBytes)
+				_, _ = in.call(sysMunmap, counts, shm.CountsBytes)
 			}
 		}
 	} else if err == nil { // an old kernel took the address for a hint
-		_, _ = in.call(sysMunmap, got, jumpAreaBytes)
+		_, _ = in.call(sysMunmap, got, shm.JumpAreaBytes)
 	}
 	if ok {
-		_, _ = in.call(sysMadvise, base, jumpAreaBytes+countsBytes, madvDontDump)
+		_, _ = in.call(sysMadvise, base, shm.JumpAreaBytes+shm.CountsBytes, madvDontDump)
 	}
 	_, _ = in.call(sysClose, fd)
 	return ok

@@ -178,7 +178,7 @@ func (pl *Place) left() *atomic.Uint64 { return pl.word(layout.PlaceLeft) }
 
 // word is one of the place's words.
 func (pl *Place) word(off int) *atomic.Uint64 {
-	return pl.p.ctl.u64(pl.offset() + off)
+	return pl.p.shm.Ctl.U64(pl.offset() + off)
 }
 
 // offset is where the place lies in the control area.
@@ -262,7 +262,7 @@ func (tr *Tracer) reached(t *Thread, pl *Place, at uint64) {
 // placeEntered answers a thread that waits because the count of an entry ran out.
 // It goes on behind the counting, or the arrival would count twice.
 func (tr *Tracer) placeEntered(t *Thread) error {
-	pl := t.p.places[t.slot.u32(layout.Place).Load()]
+	pl := t.p.places[t.slot.U32(layout.Place).Load()]
 	tr.reached(t, pl, pl.addr)
 	return tr.answerPast(t, pl.addr, codecache.Counted)
 }
@@ -270,8 +270,8 @@ func (tr *Tracer) placeEntered(t *Thread) error {
 // placeReturned answers a thread that waits because the count of a function's returns
 // ran out; the return has been executed.
 func (tr *Tracer) placeReturned(t *Thread) error {
-	site := t.slot.get(layout.ReqArg)
-	tr.reached(t, t.p.places[t.slot.u32(layout.Place).Load()], site)
+	site := t.slot.Get(layout.ReqArg)
+	tr.reached(t, t.p.places[t.slot.U32(layout.Place).Load()], site)
 	return tr.answer(t, site, true)
 }
 
@@ -296,7 +296,7 @@ func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
 // counted as how says.
 func (tr *Tracer) answerPast(t *Thread, app uint64, how codecache.Entry) error {
 	if how == codecache.BackEdge && t.p.cache.Watched[app] {
-		t.p.client.Notified(t, app, NotifiedRegs{t.slot.get(layout.Save + 4*8), t.slot.get(layout.Save + 7*8)})
+		t.p.client.Notified(t, app, NotifiedRegs{t.slot.Get(layout.Save + 4*8), t.slot.Get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, how)

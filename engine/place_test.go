@@ -5,11 +5,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"alleria/engine/shm"
 	"alleria/internal/layout"
 )
 
 func testPlace() *Place {
-	p := &Process{shared: shared{ctl: &control{make([]byte, layout.ControlSize)}}}
+	p := &Process{shm: shm.Memory{Ctl: &shm.Control{Mem: make([]byte, layout.ControlSize)}}}
 	pl := &Place{p: p, armed: Never}
 	pl.left().Store(Never)
 	return pl

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"alleria/engine/codecache"
+	"alleria/engine/shm"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -52,7 +53,7 @@ type Process struct {
 	orders
 	members
 	standing
-	shared
+	shm shm.Memory
 	translations
 	probeTable
 	budgeting
@@ -136,7 +137,7 @@ type Thread struct {
 	p       *Process
 	tid     int
 	num     int // from 1, in order of creation in the process, through all of its programs
-	slot    *slot
+	slot    *shm.Slot
 	variant codecache.Variant
 	plan    int  // see SetPlan
 	native  bool // it runs its own code, not the cache's
@@ -283,14 +284,9 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	}
 	p.mem = mem
 	p.code.readPersonality(pid)
-	p.file, err = sys.Memfd("alleria", int64(slotsOff+slotsBytes))
-	if err != nil {
+	if p.shm, err = shm.NewMemory(&tr.bell); err != nil {
 		mem.Close()
 		return nil, err
-	}
-	if err := p.file.Truncate(int64(slotsOff)); err != nil {
-		p.close()
-		return nil, fmt.Errorf("shared memory: %w", err)
 	}
 	p.widened = from.widened
 	p.makeRoom()
@@ -318,21 +314,13 @@ func (p *Process) close() {
 		return
 	}
 	p.closed = true
-	for _, s := range p.slots {
-		if s != nil {
-			sys.UnmapAligned(s.mem)
-		}
-	}
 	for _, a := range p.cache.Regions {
 		sys.UnmapAligned(a.Mem)
 	}
 	for _, a := range p.jumps.areas {
 		sys.Unmap(a.mem)
 	}
-	if p.ctl != nil {
-		sys.Unmap(p.ctl.mem)
-	}
-	p.file.Close()
+	p.shm.Unmap()
 	p.mem.Close()
 }
 
@@ -348,63 +336,34 @@ func (p *Process) nextNum() int {
 // written is set here. A vfork child has a slot but no number and no ring: it is not a
 // thread to anybody but us.
 func (p *Process) addThread(t *Thread) error {
-	s, err := p.takeSlot()
+	s, err := p.shm.TakeSlot()
 	if err != nil {
 		return err
 	}
 	t.slot = s
 	if len(p.cache.Counters) > 0 {
-		clear(s.mem[layout.CounterOff : layout.CounterOff+8*len(p.cache.Counters)])
+		clear(s.Mem[layout.CounterOff : layout.CounterOff+8*len(p.cache.Counters)])
 	}
-	s.set(layout.ControlPtr, p.control())
-	s.set(layout.SlotIndex, uint64(s.index))
-	s.set(layout.SlotsBase, p.slotsBase)
-	s.set(layout.Resp, 0)
-	s.u32(layout.Req).Store(0)
-	s.u32(layout.Asleep).Store(0)
-	s.set(layout.SignMask, 1<<63)
+	s.Set(layout.ControlPtr, p.shm.Control())
+	s.Set(layout.SlotIndex, uint64(s.Index))
+	s.Set(layout.SlotsBase, p.shm.SlotsBase)
+	s.Set(layout.Resp, 0)
+	s.U32(layout.Req).Store(0)
+	s.U32(layout.Asleep).Store(0)
+	s.Set(layout.SignMask, 1<<63)
 	for m := range NumMetrics {
 		t.SetBudget(m, unlimited)
 	}
-	s.initFrames()
-	s.initCaptures()
-	t.toggles = s.get(layout.Toggles)
+	initFrames(s)
+	initCaptures(s)
+	t.toggles = s.Get(layout.Toggles)
 	p.stopToggling() // it is not alone any more
 	if !t.vfork {
-		p.initRing(s)
+		s.InitRing(p.tr.opts.ring())
 	}
 	p.threads[t.tid] = t
 	p.tr.threads[t.tid] = t
 	return nil
-}
-
-// errSlots means that no further thread can have a slot.
-var errSlots = errors.New("too many threads at a time")
-
-// takeSlot returns a slot that no thread uses.
-// Memory for it comes with its first use; look-up tables are filled by useVariant.
-// The file ends behind the last slot that has been taken; see sharedfile.go.
-func (p *Process) takeSlot() (*slot, error) {
-	if k := len(p.freeSlots); k > 0 {
-		i := p.freeSlots[k-1]
-		p.freeSlots = p.freeSlots[:k-1]
-		return p.slots[i], nil
-	}
-	i := len(p.slots)
-	if i == layout.MaxSlots {
-		return nil, errSlots
-	}
-	off := int64(slotsOff) + int64(i)*layout.SlotSize
-	if err := p.file.Truncate(off + layout.SlotSize); err != nil {
-		return nil, fmt.Errorf("thread area: %w", err)
-	}
-	mem, err := sys.MapSharedAligned(p.file, off, layout.SlotSize)
-	if err != nil {
-		return nil, fmt.Errorf("thread area: %w", err)
-	}
-	s := &slot{mem: mem, index: i, base: p.slotsBase + uint64(i)*layout.SlotSize}
-	p.slots = append(p.slots, s)
-	return s, nil
 }
 
 // useVariant makes a thread run in variant v from its next block on.
@@ -421,11 +380,11 @@ func (t *Thread) useVariant(v codecache.Variant) {
 func (t *Thread) prepareTable(v codecache.Variant) {
 	if e := t.p.cache.Epoch[v]; !t.filled[v] || t.epoch[v] != e {
 		// Not before: a program that runs natively has no use for the tables.
-		if !t.p.translator.NoHuge && !t.slot.huge {
-			t.slot.huge = true
-			_ = sys.Collapse(t.slot.mem[:sys.HugePage]) // the thread area and two look-up tables; small pages do too
+		if !t.p.translator.NoHuge && !t.slot.Huge {
+			t.slot.Huge = true
+			_ = sys.Collapse(t.slot.Mem[:sys.HugePage]) // the thread area and two look-up tables; small pages do too
 		}
-		t.slot.fillTable(v, t.p.cache.TableMiss())
+		t.slot.FillTable(int(codecache.TableOff(v)), t.p.cache.TableMiss())
 		t.filled[v], t.epoch[v] = true, e
 	}
 }

@@ -25,8 +25,8 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	switch req {
 	case layout.ReqIndirect:
 		p.stats.Indirect++
-		tr.callDone(t, s.get(layout.Save)) // one that the kernel has made again
-		return tr.answer(t, s.get(layout.ReqArg), true)
+		tr.callDone(t, s.Get(layout.Save)) // one that the kernel has made again
+		return tr.answer(t, s.Get(layout.ReqArg), true)
 	case layout.ReqEntered:
 		return tr.placeEntered(t)
 	case layout.ReqReturned:
@@ -83,7 +83,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 	p, s := t.p, t.slot
 	tr.askSpent(t, app)
 	if p.cache.Watched[app] {
-		t.p.client.Notified(t, app, NotifiedRegs{s.get(layout.Save + 4*8), s.get(layout.Save + 7*8)})
+		t.p.client.Notified(t, app, NotifiedRegs{s.Get(layout.Save + 4*8), s.Get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, codecache.Uncounted)
@@ -115,10 +115,10 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 // not be lost. It looks at ASLEEP after RESP, the tracer the other way round.
 func (tr *Tracer) reply(t *Thread, code uint64) {
 	s := t.slot
-	s.u32(layout.Req).Store(0)
-	s.set(layout.Resp, code)
-	if s.u32(layout.Asleep).Swap(0) != 0 {
-		sys.FutexWake(s.word(layout.Asleep), 1)
+	s.U32(layout.Req).Store(0)
+	s.Set(layout.Resp, code)
+	if s.U32(layout.Asleep).Swap(0) != 0 {
+		sys.FutexWake(s.Word(layout.Asleep), 1)
 	}
 }
 
@@ -146,8 +146,8 @@ func (tr *Tracer) fetchWaiting(t *Thread, app uint64) (*sys.Regs, error) {
 	if a := p.cache.RegionAt(regs.Rip); a != nil && a.InRequest(regs.Rip) {
 		t.savedRegs(regs)
 	}
-	t.slot.u32(layout.Req).Store(0)
-	t.slot.set(layout.Resp, 0)
+	t.slot.U32(layout.Req).Store(0)
+	t.slot.Set(layout.Resp, 0)
 	regs.Rip = app
 	return regs, nil
 }
@@ -156,10 +156,10 @@ func (tr *Tracer) fetchWaiting(t *Thread, app uint64) (*sys.Regs, error) {
 // Those that the routines do not use have kept their values.
 func (t *Thread) savedRegs(r *sys.Regs) {
 	s := t.slot
-	get := func(i int) uint64 { return s.get(layout.Save + 8*i) }
+	get := func(i int) uint64 { return s.Get(layout.Save + 8*i) }
 	r.Rax, r.Rcx, r.Rdx, r.Rsi, r.Rdi = get(0), get(1), get(2), get(6), get(7)
 	r.R8, r.R9, r.R10, r.R11 = get(8), get(9), get(10), get(11)
-	r.Eflags = flagsFrom(r.Eflags, s.get(layout.SaveFlags))
+	r.Eflags = flagsFrom(r.Eflags, s.Get(layout.SaveFlags))
 	r.Orig_rax = ^uint64(0)
 }
 

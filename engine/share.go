@@ -66,7 +66,7 @@ func (t *Thread) lately(m Metric) *[layout.BudgetWords]int64 {
 
 // share is the share of one word in a budget.
 func (t *Thread) share(m Metric, w int) int64 {
-	n := int64(t.slot.get(codecache.BudgetOff(m, w))) + withheld
+	n := int64(t.slot.Get(codecache.BudgetOff(m, w))) + withheld
 	if t.called {
 		n += calledIn
 	}
@@ -78,7 +78,7 @@ func (t *Thread) setShare(m Metric, w int, n int64) {
 	if n -= withheld; t.called {
 		n -= calledIn
 	}
-	t.slot.set(codecache.BudgetOff(m, w), uint64(n))
+	t.slot.Set(codecache.BudgetOff(m, w), uint64(n))
 }
 
 // take takes n off a budget, or gives it back, and deals out the rest anew.

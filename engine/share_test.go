@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"alleria/engine/codecache"
+	"alleria/engine/shm"
 	"alleria/internal/layout"
 )
 
@@ -16,7 +17,7 @@ func budgetThread(words int) *Thread {
 	for m := range p.translator.Metrics {
 		p.translator.Metrics[m] = true
 	}
-	return &Thread{p: p, slot: &slot{mem: make([]byte, codecache.BudgetOff(NumMetrics, 0))}}
+	return &Thread{p: p, slot: &shm.Slot{Mem: make([]byte, codecache.BudgetOff(NumMetrics, 0))}}
 }
 
 // TestBudgetIsDealtOut takes random blocks' uses off the words of budgets as
@@ -57,11 +58,11 @@ func runBlock(t *testing.T, th *Thread, need *codecache.Shortage, left *[NumMetr
 	th.gather(need)
 	for m := range NumMetrics {
 		off := codecache.BudgetOff(m, need.Word)
-		now := int64(th.slot.get(off)) - int64(need.Use[m])
+		now := int64(th.slot.Get(off)) - int64(need.Use[m])
 		if now < 0 {
 			t.Fatalf("metric %d: %d in the block's word, of %d, for %d", m, now+int64(need.Use[m]), left[m], need.Use[m])
 		}
-		th.slot.set(off, uint64(now))
+		th.slot.Set(off, uint64(now))
 		left[m] -= int64(need.Use[m])
 		if n := th.Budget(m); n != left[m] {
 			t.Fatalf("metric %d: the words add up to %d, %d are left", m, n, left[m])
@@ -83,7 +84,7 @@ func TestUsedUpBudgetAsks(t *testing.T) {
 				th.SetBudget(m, n)
 				for w := range layout.BudgetWords {
 					// The smallest block has one instruction and no access.
-					if left := int64(th.slot.get(codecache.BudgetOff(m, w))) - 1 + withheld; left >= 0 {
+					if left := int64(th.slot.Get(codecache.BudgetOff(m, w))) - 1 + withheld; left >= 0 {
 						t.Fatalf("metric %d, budget %d: word %d suffices for a block", m, n, w)
 					}
 				}

@@ -293,7 +293,7 @@ func undisturbed(t *Thread, steps func() error) error {
 // hang.
 func (tr *Tracer) stepToClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
 	most := 400
-	if t.slot.slotted() { // who leaves a chunk fills what is left of it
+	if t.slot.Slotted() { // who leaves a chunk fills what is left of it
 		most = 20000
 	}
 	for n := 0; ; n++ {
@@ -338,7 +338,7 @@ func (tr *Tracer) awaitRoom(t *Thread, regs *sys.Regs) {
 	if off := regs.Rip - a.Base; off < a.Routines.ChunkCore || off >= a.Routines.ChunkTail {
 		return
 	}
-	t.p.awaitRoomFor(t.slot, t.slot.get(layout.Head))
+	t.slot.AwaitRoom(t.slot.Get(layout.Head))
 }
 
 // stepHidden executes one instruction of the cache and reads the registers

@@ -160,7 +160,7 @@ func (tr *Tracer) forget(t *Thread) {
 		t.endRing()
 		t.p.client.ThreadEnded(t)
 	}
-	p.freeSlots = append(p.freeSlots, t.slot.index)
+	p.shm.GiveBack(t.slot)
 }
 
 // resume lets a stopped thread run on from where it is, or, if job control

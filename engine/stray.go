@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"alleria/engine/shm"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -114,11 +115,11 @@ func (tr *Tracer) stray(tid int, waited time.Duration) error {
 		return err
 	}
 	t := &Thread{p: p, tid: tid, stopped: true, appGS: regs.Gs_base}
-	if gs := regs.Gs_base; gs >= p.bellAt() && gs < p.control()+sharedBytes { // its creator was in the cache
+	if gs := regs.Gs_base; gs >= p.shm.BellAt() && gs < p.shm.Control()+shm.SharedBytes { // its creator was in the cache
 		t.appGS = 0
-		for _, s := range p.slots {
-			if s != nil && s.base == gs {
-				t.bornAt = s.get(layout.ReqArg)
+		for _, s := range p.shm.Slots {
+			if s.Base == gs {
+				t.bornAt = s.Get(layout.ReqArg)
 			}
 		}
 	}
@@ -140,10 +141,10 @@ func (tr *Tracer) creatorOf(pid int) *Process {
 	}
 	known := make(map[uint64]*Process)
 	for _, p := range tr.procs {
-		known[sys.Inode(p.file)] = p
+		known[sys.Inode(p.shm.File)] = p
 	}
 	for _, e := range tr.lately {
-		known[sys.Inode(e.p.file)] = e.p
+		known[sys.Inode(e.p.shm.File)] = e.p
 	}
 	for i := range maps {
 		if p := known[maps[i].Inode]; p != nil && maps[i].Inode != 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"alleria/engine/codecache"
+	"alleria/engine/shm"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -122,7 +123,7 @@ func (tr *Tracer) ownCall(t *Thread, regs *sys.Regs, plain uint64) (done bool, e
 		switch regs.Rdi {
 		case archSetGS:
 			t.appGS = regs.Rsi
-			t.slot.set(layout.AppGS, regs.Rsi)
+			t.slot.Set(layout.AppGS, regs.Rsi)
 			return true, tr.finishSyscall(t, regs, 0)
 		case archGetGS:
 			if t.p.putWord(regs.Rsi, t.appGS) != nil {
@@ -140,13 +141,13 @@ func (tr *Tracer) guardedCall(t *Thread, regs *sys.Regs, plain uint64) error {
 	// From the moment that a filter may be in force no call of ours must be made by
 	// translated code: that is said before the call, and taken back if it failed.
 	filter := uint32(regs.Rax) == sysSeccomp || uint32(regs.Rax) == sysPrctl && regs.Rdi == prSetSeccomp
-	calls := t.p.ctl.u32(layout.NoCalls)
+	calls := t.p.shm.Ctl.U32(layout.NoCalls)
 	had := calls.Load()
 	if filter {
 		calls.Store(1)
 	}
 	r := *regs
-	r.Rip, r.Gs_base = plain, t.slot.base
+	r.Rip, r.Gs_base = plain, t.slot.Base
 	// What is locked is locked as it is touched: else each page of the code cache
 	// and of this thread's ring would be made.
 	lock := uint32(regs.Rax) == sysMlockall && regs.Rdi&mclCurrent != 0
@@ -182,7 +183,7 @@ func (tr *Tracer) guardedCall(t *Thread, regs *sys.Regs, plain uint64) error {
 // know of it.
 func (tr *Tracer) plainCall(t *Thread, regs *sys.Regs, plain uint64) error {
 	r := *regs
-	r.Rip, r.Gs_base = plain, t.slot.base
+	r.Rip, r.Gs_base = plain, t.slot.Base
 	if err := sys.SetRegs(t.tid, &r); err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 // afterCall looks at what a SyscallNotify call did, which a thread that waits has
 // made before it left through exit e.
 func (tr *Tracer) afterCall(t *Thread, e *codecache.Exit) {
-	nr := t.slot.get(layout.ReqArg)
+	nr := t.slot.Get(layout.ReqArg)
 	regs := &sys.Regs{}
 	t.savedRegs(regs)
 	t.p.callEnded(nr, regs.Rax, regs)
@@ -335,7 +336,7 @@ const (
 )
 
 // ourMappings is what we map in a process at most.
-const ourMappings = sharedBytes + layout.BellBelow + 2*areaBytes + maxJumpAreas*(jumpAreaBytes+countsBytes)
+const ourMappings = shm.SharedBytes + layout.BellBelow + 2*shm.AreaBytes + shm.MaxJumpAreas*(shm.JumpAreaBytes+shm.CountsBytes)
 
 // widen adds n bytes to what is limited.
 func widen(l sys.Limit, n uint64) sys.Limit {
@@ -405,15 +406,15 @@ func (t *Thread) limits(regs *sys.Regs) (set, get *uint64, ok bool) {
 func (tr *Tracer) limitCall(t *Thread, regs *sys.Regs, plain uint64) error {
 	p, r := t.p, *regs
 	set, get, _ := t.limits(&r)
-	r.Rip, r.Gs_base = plain, t.slot.base
+	r.Rip, r.Gs_base = plain, t.slot.Base
 	was := r
 	widened := p.widened
 	if set != nil && *set != 0 {
 		if l, ok := p.readLimit(*set); ok && p.mayWiden() {
 			l, widened = widen(l, ourMappings), ourMappings
-			t.slot.set(scratchInSlot, l.Cur)
-			t.slot.set(scratchInSlot+8, l.Max)
-			*set = t.slot.base + scratchInSlot
+			t.slot.Set(scratchInSlot, l.Cur)
+			t.slot.Set(scratchInSlot+8, l.Max)
+			*set = t.slot.Base + scratchInSlot
 		}
 	}
 	if err := tr.callWith(t, &r); err != nil {

@@ -36,7 +36,7 @@ func (p *Process) arrivalBy(s *codecache.LazySideExit) codecache.Entry {
 // wantedSide is the way out that a thread which waits in the request routine takes, nil if it
 // asks for something else.
 func (t *Thread) wantedSide() *codecache.LazySideExit {
-	return t.p.cache.SideExitOf(t.slot.u32(layout.Req).Load())
+	return t.p.cache.SideExitOf(t.slot.U32(layout.Req).Load())
 }
 
 // leaveSide lets a thread that takes a way out go on natively: the cache is full.
@@ -53,11 +53,11 @@ func (tr *Tracer) leaveSide(t *Thread, s *codecache.LazySideExit) error {
 // completed, and regs, but for rip, are the application's.
 func (t *Thread) completeSide(s *codecache.LazySideExit, regs *sys.Regs) {
 	sl, b := t.slot, t.p.cache.BlockPool.At(int(s.Block))
-	buf := sl.get(layout.Buf)
-	sl.set(int(buf-sl.base), uint64(t.p.cache.NumberSideExit(s, b)))
-	sl.set(layout.Buf, buf+8*(1+uint64(s.Words)))
-	*regOf(regs, b.Rec.RA) = sl.get(translate.SpillA)
+	buf := sl.Get(layout.Buf)
+	sl.Set(int(buf-sl.Base), uint64(t.p.cache.NumberSideExit(s, b)))
+	sl.Set(layout.Buf, buf+8*(1+uint64(s.Words)))
+	*regOf(regs, b.Rec.RA) = sl.Get(translate.SpillA)
 	if b.Rec.HasB {
-		*regOf(regs, b.Rec.RB) = sl.get(translate.SpillB)
+		*regOf(regs, b.Rec.RB) = sl.Get(translate.SpillB)
 	}
 }

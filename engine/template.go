@@ -64,7 +64,7 @@ func (p *Process) template() *template {
 	}
 	t.sortCode(p)
 	t.areas, p.cache.Regions = p.cache.Regions, nil
-	_ = p.file.Truncate(int64(slotsOff)) // the threads' memory: the file lives as long as its areas are mapped
+	p.shm.DropSlots() // the file lives as long as its areas are mapped
 	for _, a := range t.areas {
 		t.bytes += a.Used()
 	}

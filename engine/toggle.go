@@ -51,7 +51,7 @@ func (p *Process) stopToggling() {
 func (p *Process) readyToggle(t *Thread) {
 	tg := p.toggle
 	if tg == nil || p.toggleReady || p.noToggle || len(p.threads) != 1 || t.vfork || p.mode != ModePlain && p.mode != ModeRecord ||
-		t.slot.get(layout.ChunkBytes) == 0 || t.slot.slotted() {
+		t.slot.Get(layout.ChunkBytes) == 0 || t.slot.Slotted() {
 		return
 	}
 	record := codecache.Record + codecache.Variant(t.plan)
@@ -61,8 +61,8 @@ func (p *Process) readyToggle(t *Thread) {
 	if p.mode == ModeRecord {
 		now = 1
 	}
-	t.slot.set(layout.Inside, now)
-	t.toggles = t.slot.get(layout.Toggles)
+	t.slot.Set(layout.Inside, now)
+	t.toggles = t.slot.Get(layout.Toggles)
 	// Each sets both counts. Behind an opening nothing opens until it is closed.
 	ok := p.toggleAt(tg.Open, record, tg.OpenMark, tg.Close, tg.CloseAfter) &&
 		p.toggleAt(tg.Close, codecache.Plain, tg.CloseMark, tg.Open, tg.OpenAfter)
@@ -88,7 +88,7 @@ func (p *Process) toggleAt(pl *Place, v codecache.Variant, mark uint64, other *P
 	if v.Records() {
 		inside = 1
 	}
-	base := p.control()
+	base := p.shm.Control()
 	for i, w := range []uint64{records.Mark(records.MarkSwitch, mark), addr, inside, uint64(codecache.TableOff(v)),
 		base + uint64(pl.offset()), Never, base + uint64(other.offset()), n} {
 		pl.word(layout.PlaceMark + 8*i).Store(w)
@@ -115,14 +115,14 @@ func (tr *Tracer) sync(t *Thread) {
 	if p.toggle == nil || t.slot == nil || t.vfork {
 		return
 	}
-	n := t.slot.get(layout.Toggles)
+	n := t.slot.Get(layout.Toggles)
 	if n == t.toggles {
 		return
 	}
 	times := n - t.toggles
 	t.toggles = n
 	tg := p.toggle
-	inside := t.slot.get(layout.Inside) != 0
+	inside := t.slot.Get(layout.Inside) != 0
 	m := ModePlain
 	tg.Open.armed, tg.Close.armed = int64(tg.OpenAfter), Never
 	if inside {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"alleria/engine/launch"
+	"alleria/engine/shm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -80,7 +81,7 @@ type Tracer struct {
 	others  map[int]*follower // threads of processes that are followed and have none, by id
 	root    int               // the id of the process that the user started
 	over    bool              // it has ended
-	bell    bell
+	bell    shm.Bell
 	reports *sys.Waiter // what the kernel reports; nil before the launcher is traced
 	hand    handover
 	// later holds stops that came while another thread's was waited for.
@@ -144,15 +145,15 @@ func (tr *Tracer) Run() (Status, error) {
 		return Status{}, err
 	}
 	defer tr.reports.Close()
-	if tr.bell, err = newBell(); err != nil {
+	if tr.bell, err = shm.NewBell(); err != nil {
 		return Status{}, err
 	}
-	defer tr.bell.close()
+	defer tr.bell.Close()
 	if tr.opts.Ending != nil {
 		defer tr.opts.Ending()
 	}
-	tr.hand.bell = tr.bell.control
-	tr.reports.Bell(tr.bell.word(layout.Doorbell), tr.bell.word(layout.TracerAsleep))
+	tr.hand.bell = tr.bell.Control
+	tr.reports.Bell(tr.bell.Word(layout.Doorbell), tr.bell.Word(layout.TracerAsleep))
 	defer tr.reports.Bell(nil, nil)
 	// Behind the launcher: the target is not to have it.
 	if !tr.opts.NoHandover {
@@ -309,7 +310,7 @@ func (tr *Tracer) turn() {
 func (tr *Tracer) anyRequest() bool {
 	for _, p := range tr.procs {
 		for _, t := range p.running() {
-			if t.slot.u32(layout.Req).Load() != 0 {
+			if t.slot.U32(layout.Req).Load() != 0 {
 				return true
 			}
 		}
@@ -358,7 +359,7 @@ func (tr *Tracer) workFor(p *Process) bool {
 		}
 	}
 	for _, t := range p.running() {
-		if req := t.slot.u32(layout.Req).Load(); req != 0 && !t.stopped {
+		if req := t.slot.U32(layout.Req).Load(); req != 0 && !t.stopped {
 			did = true
 			tr.hand.asker = t
 			if err := tr.request(t, req); err != nil {

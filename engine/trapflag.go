@@ -122,7 +122,7 @@ func (p *Process) plainCall(nr uint32) bool {
 	case sysClone, sysFork, sysVfork, sysExecve, sysExit, sysExitGroup, sysExecveat, sysClone3:
 		return false
 	}
-	return p.ctl.mem[layout.SyscallTable+int(nr&(layout.SyscallEntries-1))] == layout.SyscallPlain
+	return p.shm.Ctl.Mem[layout.SyscallTable+int(nr&(layout.SyscallEntries-1))] == layout.SyscallPlain
 }
 
 // callOwn makes a system call of a thread that has the trap flag set. The

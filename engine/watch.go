@@ -65,7 +65,7 @@ func (tr *Tracer) nap() time.Duration {
 		if !p.alarm.IsZero() {
 			nap = max(min(nap, time.Until(p.alarm)), time.Microsecond)
 		}
-		if p.ctl.u32(layout.NoCalls).Load() != 0 {
+		if p.shm.Ctl.U32(layout.NoCalls).Load() != 0 {
 			nap = min(nap, soon)
 		}
 	}
@@ -107,7 +107,7 @@ func (p *Process) setCallTable(nr uint32) {
 	case p.hearCalls && what == layout.SyscallPlain:
 		what = layout.SyscallNotify
 	}
-	p.ctl.mem[layout.SyscallTable+int(nr)] = what
+	p.shm.Ctl.Mem[layout.SyscallTable+int(nr)] = what
 }
 
 // wantsCalls tells whether native threads stop at system calls.

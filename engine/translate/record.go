@@ -46,7 +46,7 @@ type recorder struct {
 	numAt int            // where the code has the number, to which the size is added when it is known
 	check int            // the instruction before which the chunk's end is checked; -1 at the start, with the flags kept
 
-	slotted bool   // the first word of a record comes last (ring.go)
+	slotted bool   // the first word of a record comes last (engine/shm)
 	slotAt  int    // where the code has the displacement of the slot that is looked at; 0: it looks at none
 	as      uint32 // the number of a part, if it is one that is completed
 }
