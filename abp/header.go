@@ -34,9 +34,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	     readers may pass over; what was
 //	     passed over where only bursts were recorded (Sampling)
 //	1.9  captured calls of functions (Calls), in a file of their own
+//	1.10 what was changed of a call (calls.Change)
 const (
 	VersionMajor = 1
-	VersionMinor = 9
+	VersionMinor = 10
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

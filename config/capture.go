@@ -1,5 +1,15 @@
 package config
 
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"alleria/config/vocab"
+)
+
 // Types is the types that a configuration defines for its interceptors.
 type Types struct {
 	Pos
@@ -205,6 +215,13 @@ type Intercept struct {
 	Auto     bool
 	Depth    int
 	HasDepth bool // Depth was given
+	// Result is how the result is changed; nil: not at all.
+	Result *Change
+	// Fail is the error with which calls return at once instead of being executed, empty: none do.
+	Fail            string
+	FailProbability Rate
+	// Seed is what chance begins with; 0: DefaultSeed.
+	Seed uint64
 }
 
 // DefaultDepth is how many pointers are followed where the file does not say.
@@ -218,4 +235,235 @@ type Parameter struct {
 	Type  TypeRef // what the argument is taken for
 	In    bool    // captured when the function is entered
 	Out   bool    // captured when it has returned
+	Set   *Change // nil: it is not changed
+}
+
+// ChangeKind is what a value is changed to.
+type ChangeKind uint8
+
+// The kinds.
+const (
+	ChangeTo       ChangeKind = iota // one of Change.Values
+	ChangeBitflip                    // the value with one bit turned over
+	ChangeBoundary                   // a value at the edge of its type
+	ChangeRandom                     // any value of its type
+)
+
+// changeKinds are the words for kinds that are no values.
+var changeKinds = [...]string{ChangeBitflip: "bitflip", ChangeBoundary: "boundary", ChangeRandom: "random"}
+
+// Change is how a value of a call is changed while the program runs.
+type Change struct {
+	Pos
+	Kind        ChangeKind
+	Values      []string // as written; of ChangeTo
+	Probability Rate     // zero: each time
+	Text        string   // as written
+}
+
+// DefaultSeed is the seed of changes where a file gives none.
+const DefaultSeed = 1
+
+// Changes tells whether a configuration changes values of the program.
+func (c *Config) Changes() bool {
+	for _, w := range c.Windows {
+		for i := range w.Profile.AllImages() {
+			for _, f := range i.Functions {
+				if f.Intercept != nil && f.Intercept.Changes() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Changes tells whether calls are not only captured.
+func (ic *Intercept) Changes() bool {
+	return ic.Fail != "" || ic.Result != nil || slices.ContainsFunc(ic.Parameters, func(p *Parameter) bool { return p.Set != nil })
+}
+
+// changeRight says what a change looks like.
+const changeRight = "a value, several between commas of which one is taken each time, or bitflip, boundary or random"
+
+// change reads set and probability of an element; nil: there is no set. typ is the type of what is changed, zero: it is not known yet.
+func (d *decoder) change(n *node, typ TypeRef) *Change {
+	set := n.get("set")
+	if set == nil {
+		if a := n.get("probability"); a != nil {
+			d.rule(a.Pos, "probability is about a change", "add set, or leave probability out")
+		}
+		return nil
+	}
+	c := &Change{Pos: set.Pos, Text: strings.Join(strings.Fields(n.text("set")), " "), Probability: d.probability(n)}
+	if k := slices.Index(changeKinds[1:], c.Text); k >= 0 {
+		c.Kind = ChangeKind(k + 1)
+		if typ.Record != nil {
+			d.rule(set.Pos, "a record cannot be changed", "change a parameter that points to it, or is a number")
+		}
+		return c
+	}
+	for _, v := range strings.Split(c.Text, ",") {
+		v = strings.TrimSpace(v)
+		c.Values = append(c.Values, v)
+		if _, err := Constant(v, typ.changed(), int(typ.Size())); err != nil {
+			d.rule(set.Pos, fmt.Sprintf("set=%q: %v", short(c.Text), err), "it takes "+changeRight)
+			break
+		}
+	}
+	if typ.Record != nil || typ.Builtin == F10 {
+		d.rule(set.Pos, fmt.Sprintf("a value of type %s cannot be set", typ.Name), "numbers of up to eight bytes, characters, bool, ptr and pointers can")
+	}
+	return c
+}
+
+// probability reads the attribute.
+func (d *decoder) probability(n *node) Rate {
+	a := n.get("probability")
+	if a == nil {
+		return Rate{}
+	}
+	r, _ := parseRate(a.value)
+	if r.Auto {
+		d.rule(a.Pos, "a probability cannot be auto", "1/N, a percentage, or a number between 0 and 1: 1/20, 5%, 0.05")
+	}
+	return r
+}
+
+// ConstantKind is how a constant is spelt.
+type ConstantKind uint8
+
+// The kinds.
+const (
+	AnyConstant ConstantKind = iota
+	UnsignedConstant
+	SignedConstant
+	FloatConstant
+	BoolConstant
+	AddressConstant
+)
+
+// changed is the kind of the constants of a type.
+func (r TypeRef) changed() ConstantKind {
+	switch {
+	case r.Pointer != nil, r.Builtin == Ptr:
+		return AddressConstant
+	case r.Builtin.Signed():
+		return SignedConstant
+	case r.Builtin.Float():
+		return FloatConstant
+	case r.Builtin == Bool:
+		return BoolConstant
+	case r.Builtin == NoBuiltin:
+		return AnyConstant
+	}
+	return UnsignedConstant
+}
+
+// Constant reads a value of a kind that takes so many bytes, 0: nobody knows how many. The value's bits are the low ones of the result.
+func Constant(text string, kind ConstantKind, bytes int) (uint64, error) {
+	words := map[string]ConstantKind{"NULL": AddressConstant, "true": BoolConstant, "false": BoolConstant}
+	if k, ok := words[text]; ok && (kind == k || kind == AnyConstant) {
+		return map[string]uint64{"true": 1}[text], nil
+	}
+	if kind == FloatConstant {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%q is no floating-point number", short(text))
+		}
+		if bytes == 4 {
+			return uint64(math.Float32bits(float32(x))), nil
+		}
+		return math.Float64bits(x), nil
+	}
+	digits, minus := strings.CutPrefix(text, "-")
+	n := parseNumber(digits)
+	if !n.ok {
+		if _, err := strconv.ParseFloat(text, 64); err == nil && kind == AnyConstant {
+			return 0, nil
+		}
+		return 0, fmt.Errorf("%q is no number", short(text))
+	}
+	bits := 64
+	if bytes > 0 && bytes < 8 {
+		bits = 8 * bytes
+	}
+	high := n.val >> (bits - 1) // the highest bit, and what is above it
+	switch {
+	case kind == BoolConstant && (minus || n.val > 1):
+		return 0, fmt.Errorf("%q is neither true nor false", short(text))
+	case minus && high > 0 && n.val != 1<<(bits-1), !minus && high > 1:
+		return 0, fmt.Errorf("%q does not fit into %d bits", short(text), bits)
+	case minus:
+		return -n.val, nil
+	}
+	return n.val, nil
+}
+
+// words says what a change does.
+func (c *Change) words() string {
+	var what string
+	switch {
+	case c.Kind == ChangeBitflip:
+		what = "one of its bits is turned over"
+	case c.Kind == ChangeBoundary:
+		what = "it becomes a value at the edge of its type"
+	case c.Kind == ChangeRandom:
+		what = "it becomes any value"
+	case len(c.Values) == 1:
+		what = "it becomes " + c.Values[0]
+	default:
+		what = "it becomes one of " + strings.Join(c.Values, ", ")
+	}
+	return what + often(c.Probability)
+}
+
+// often words a probability.
+func often(r Rate) string {
+	if r.All() {
+		return ""
+	}
+	return " in " + r.String() + " of the calls, by chance"
+}
+
+// errnoNames are Linux's error numbers by name, in the order of their numbers from 1; those without a name of their own are empty.
+const errnoNames = "EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT ENOTBLK EBUSY EEXIST EXDEV ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE " +
+	"EROFS EMLINK EPIPE EDOM ERANGE EDEADLK ENAMETOOLONG ENOLCK ENOSYS ENOTEMPTY ELOOP - ENOMSG EIDRM ECHRNG EL2NSYNC EL3HLT EL3RST ELNRNG EUNATCH ENOCSI EL2HLT EBADE EBADR EXFULL ENOANO EBADRQC EBADSLT - EBFONT ENOSTR " +
+	"ENODATA ETIME ENOSR ENONET ENOPKG EREMOTE ENOLINK EADV ESRMNT ECOMM EPROTO EMULTIHOP EDOTDOT EBADMSG EOVERFLOW ENOTUNIQ EBADFD EREMCHG ELIBACC ELIBBAD ELIBSCN ELIBMAX ELIBEXEC EILSEQ ERESTART ESTRPIPE EUSERS ENOTSOCK " +
+	"EDESTADDRREQ EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT ESOCKTNOSUPPORT EOPNOTSUPP EPFNOSUPPORT EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH ENETRESET ECONNABORTED ECONNRESET ENOBUFS EISCONN " +
+	"ENOTCONN ESHUTDOWN ETOOMANYREFS ETIMEDOUT ECONNREFUSED EHOSTDOWN EHOSTUNREACH EALREADY EINPROGRESS ESTALE EUCLEAN ENOTNAM ENAVAIL EISNAM EREMOTEIO EDQUOT ENOMEDIUM EMEDIUMTYPE ECANCELED ENOKEY EKEYEXPIRED " +
+	"EKEYREVOKED EKEYREJECTED EOWNERDEAD ENOTRECOVERABLE ERFKILL EHWPOISON"
+
+// Errno is the error number of a name, 0: there is none.
+func Errno(name string) uint32 {
+	switch name {
+	case "EWOULDBLOCK":
+		name = "EAGAIN"
+	case "EDEADLOCK":
+		name = "EDEADLK"
+	case "ENOTSUP":
+		name = "EOPNOTSUPP"
+	case "-":
+		return 0
+	}
+	return uint32(slices.Index(strings.Fields(errnoNames), name) + 1)
+}
+
+// failure reads fail and what goes with it.
+func (d *decoder) failure(n *node, ic *Intercept) {
+	a := n.get("fail")
+	if a == nil {
+		if p := n.get("probability"); p != nil {
+			d.rule(p.Pos, "probability is about a change", "add fail, or put probability beside a set")
+		}
+		return
+	}
+	ic.Fail, ic.FailProbability = n.text("fail"), d.probability(n)
+	if Errno(ic.Fail) == 0 {
+		right := "one of the names of errno(3), such as ENOMEM"
+		if best, _ := vocab.Closest(ic.Fail, strings.Fields(errnoNames)); best != "" {
+			right = "the nearest is " + best
+		}
+		d.rule(a.Pos, fmt.Sprintf("%q is no error number", short(ic.Fail)), right)
+	}
 }

@@ -33,6 +33,7 @@ func (d *decoder) intercept(n *node) *Intercept {
 			continue
 		}
 		p := &Parameter{Pos: c.Pos, Name: c.text("name"), Index: c.ordinal("index"), Type: d.use(c, "type"), In: c.flag("in"), Out: c.flag("out")}
+		d.setParameter(c, p)
 		// Kept although it may be wrong, so that the variables below find it: a name
 		// that is not found because its element has another fault would be a second
 		// message about one mistake.
@@ -58,6 +59,7 @@ func (d *decoder) intercept(n *node) *Intercept {
 			taken[slot{p.Index, out}] = p
 		}
 	}
+	d.changes(n, ic)
 	// A second pass, because a buffer may stand before the length that it refers to.
 	for i, p := range ic.Parameters {
 		d.variable(nodes[i], "type", p.Type, vars)
@@ -66,6 +68,30 @@ func (d *decoder) intercept(n *node) *Intercept {
 	// buffer is filled), but not the other way round: the result has no name.
 	d.variable(n, "retType", ic.RetType, vars)
 	return ic
+}
+
+// setParameter reads how an argument is changed.
+func (d *decoder) setParameter(n *node, p *Parameter) {
+	if p.Set = d.change(n, p.Type); p.Set != nil && !p.In && p.Type.Pointer == nil {
+		d.rule(p.Set.Pos, "an argument is changed when the function is entered", `add in="true"`)
+	}
+}
+
+// changes reads how calls are changed, but for their parameters.
+func (d *decoder) changes(n *node, ic *Intercept) {
+	d.failure(n, ic)
+	for _, c := range n.children {
+		if c.name != "Result" || ic.Result != nil {
+			continue
+		}
+		if ic.Result = d.change(c, ic.RetType); ic.RetType.IsZero() && !ic.Auto {
+			d.rule(c.Pos, "the type of the result is not known", `add retType or auto="true" to the Intercept`)
+		}
+	}
+	ic.Seed = n.count("seed")
+	if a := n.get("seed"); a != nil && !ic.Changes() {
+		d.rule(a.Pos, "seed is about changes", "add a set or fail, or leave seed out")
+	}
 }
 
 // variables is the names that a pointer's length may hang on, in one place.

@@ -322,6 +322,16 @@ func (e *explainer) intercept(depth int, ic *Intercept) {
 		case p.Out:
 			when = "as at return"
 		}
-		e.line(depth+1, "number %d%s: %s, %s", p.Index, ifText(p.Name != "", ", "+p.Name), p.Type.Name, when)
+		changed := ""
+		if p.Set != nil {
+			changed = "; " + p.Set.words()
+		}
+		e.line(depth+1, "number %d%s: %s, %s%s", p.Index, ifText(p.Name != "", ", "+p.Name), p.Type.Name, when, changed)
+	}
+	if ic.Result != nil {
+		e.line(depth+1, "the result is changed: %s", ic.Result.words())
+	}
+	if ic.Fail != "" {
+		e.line(depth+1, "calls fail with %s instead of being executed%s", ic.Fail, often(ic.FailProbability))
 	}
 }

@@ -57,8 +57,16 @@ var captureElements = []element{
 			{name: "auto", kind: boolValue, doc: "true: parameters and types are taken from debug information, or from what is known of the C library; " +
 				"what is given here comes first"},
 			{name: "depth", kind: ordinalValue, doc: "with auto: how many pointers are followed one behind the other, 2 if absent"},
+			{name: "fail", kind: textValue, doc: "the error, such as ENOMEM, with which calls return at once instead of being executed; needs --allow-modify"},
+			{name: "probability", kind: rateValue, doc: "which part of the calls fail, by chance; absent: all"},
+			{name: "seed", kind: count1Value, doc: "what chance begins with, 1 if absent: the same seed changes the same calls"},
 		},
-		groups: []group{{[]string{"Parameter"}, 0, 0}}},
+		groups: []group{{[]string{"Parameter"}, 0, 0}, {[]string{"Result"}, 0, 1}}},
+	{name: "Result", doc: "Changes the function's result. It needs --allow-modify.",
+		attrs: []attribute{
+			{name: "set", kind: textValue, required: true, doc: "what it becomes: a value, one of several between commas, or bitflip, boundary or random"},
+			{name: "probability", kind: rateValue, doc: "how often, by chance; absent: each time"},
+		}},
 	{name: "Parameter", unique: []string{"name"},
 		doc: "One argument of the function; those of no interest are left out. At least one of in and out is true.",
 		attrs: []attribute{
@@ -69,5 +77,8 @@ var captureElements = []element{
 			{name: "type", kind: textValue, required: true, doc: "a built-in type, or the name of a Type or Pointer"},
 			{name: "in", kind: boolValue, doc: "capture it at entry"},
 			{name: "out", kind: boolValue, doc: "capture it at return"},
+			{name: "set", kind: textValue, doc: "changes it when the function is entered: a value, one of several between commas, or bitflip, boundary or random; " +
+				"these three change what a Pointer leads to, at entry with in and at return with out. It needs --allow-modify"},
+			{name: "probability", kind: rateValue, doc: "how often it is changed, by chance; absent: each time"},
 		}},
 }

@@ -105,5 +105,6 @@ var examples = []struct{ name, text string }{
   <Parameter name="fd" index="0" type="s4" in="true"/>
   <Parameter name="length" index="2" type="u8" in="true"/>
 </Intercept>`},
+	{"Result", `<Intercept retType="ptr" seed="7"><Result set="NULL" probability="1/100"/></Intercept>`},
 	{"Parameter", `<Parameter name="size" index="0" type="u8" in="true"/>`},
 }

@@ -118,6 +118,7 @@ func TestExamplesInHelp(t *testing.T) {
 		},
 		"Instruction": function,
 		"Intercept":   function,
+		"Result":      func(s string) string { return function(s) },
 		"Parameter":   func(s string) string { return function(`<Intercept>` + s + `</Intercept>`) },
 		"Types": func(s string) string {
 			return `<AlleriaConfig version="1.0">` + s + `<Window>` + profile + `</Window></AlleriaConfig>`

@@ -284,6 +284,9 @@ func (ic *Intercept) write(el *etree.Element) {
 	if ic.HasDepth {
 		a.CreateAttr("depth", strconv.Itoa(ic.Depth))
 	}
+	a.text("fail", ic.Fail)
+	a.text("probability", ic.FailProbability.Text)
+	a.number("seed", ic.Seed)
 	for _, p := range ic.Parameters {
 		b := attrs{el.CreateElement("Parameter")}
 		b.text("name", p.Name)
@@ -292,5 +295,18 @@ func (ic *Intercept) write(el *etree.Element) {
 		b.text("type", p.Type.Name)
 		b.flag("in", p.In)
 		b.flag("out", p.Out)
+		b.change(p.Set)
+	}
+	if ic.Result != nil {
+		b := attrs{el.CreateElement("Result")}
+		b.change(ic.Result)
+	}
+}
+
+// change writes how a value is changed.
+func (a attrs) change(c *Change) {
+	if c != nil {
+		a.text("set", c.Text)
+		a.text("probability", c.Probability.Text)
 	}
 }

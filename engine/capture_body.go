@@ -32,7 +32,7 @@ type captureRange struct {
 
 // captureCode returns where the code is that captures entries of c, 0: there is none. It makes it.
 func (p *Process) captureCode(c *capturePoint) uint64 {
-	if c.made || p.tr.opts.NoCodeCapture || c.prog.Tell != nil {
+	if c.made || p.tr.opts.NoCodeCapture || c.prog.ByTracer() {
 		return c.code
 	}
 	c.made = true

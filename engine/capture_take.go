@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 
@@ -18,8 +19,12 @@ import (
 type captureMachine struct {
 	t     *Thread
 	gpr   [16]uint64
-	stack uint64 // where arguments begin; 0: none, at return
+	regs  *sys.Regs // of a thread that is stopped; nil: it waits in the cache
+	stack uint64    // where arguments begin; 0: none, at return
 	frame *captureFrame
+	// changes are what was changed, for the next mark; set are vector registers among it, their low bytes.
+	changes []capture.Changed
+	set     map[uint32][]byte
 	// vectors and x87 give registers' bytes, nil: there are none.
 	vector, x87 func(n uint32) []byte
 }
@@ -37,8 +42,9 @@ func (m *captureMachine) Value(src capture.Source, b []byte) bool {
 		clear(b[n:])
 		return n == len(b)
 	case capture.Vector:
-		v := m.vector(src.N)
-		return copy(b, v) == len(b)
+		n := copy(b, m.vector(src.N))
+		copy(b, m.set[src.N])
+		return n == len(b)
 	case capture.X87:
 		v := m.x87(src.N)
 		return copy(b, v) == len(b)
@@ -66,7 +72,7 @@ func (m *captureMachine) ReadAt(b []byte, addr int64) (int, error) {
 
 // stoppedMachine is a machine of a thread that is stopped with the application's registers.
 func stoppedMachine(t *Thread, regs *sys.Regs) *captureMachine {
-	m := &captureMachine{t: t}
+	m := &captureMachine{t: t, regs: regs}
 	for r := range m.gpr {
 		m.gpr[r] = *regOf(regs, x86.Reg(r))
 	}
@@ -112,8 +118,9 @@ func askingMachine(t *Thread) *captureMachine {
 	return m
 }
 
-// captureEntry captures that a thread enters c with the registers in m.
-func (tr *Tracer) captureEntry(t *Thread, c *capturePoint, m *captureMachine) error {
+// captureEntry captures that a thread enters c with the registers in m, after act, which may be nil, has changed them. A call that
+// act leaves is captured as one that returns at once.
+func (tr *Tracer) captureEntry(t *Thread, c *capturePoint, m *captureMachine, act *capture.Alteration) error {
 	if t.vfork {
 		return nil
 	}
@@ -121,6 +128,9 @@ func (tr *Tracer) captureEntry(t *Thread, c *capturePoint, m *captureMachine) er
 	site, ok := t.returnAddress(rsp)
 	t.dropDeadCaptures(c, rsp)
 	m.stack = rsp + 8
+	if act != nil && !act.Leave {
+		m.changes = act.Do(m)
+	}
 	if c.prog.Returns && ok {
 		var saves [capture.MaxSaves]uint64
 		for i, src := range c.prog.Saves {
@@ -135,6 +145,17 @@ func (tr *Tracer) captureEntry(t *Thread, c *capturePoint, m *captureMachine) er
 	}
 	t.countSlow()
 	t.writeCall(capture.Entered, c, m, rsp, site)
+	if act != nil && act.Leave {
+		m.changes = act.Do(m)
+		m.stack = 0
+		if c.prog.Returns && ok {
+			f := t.topCapture()
+			m.frame = &f
+			t.writeCall(capture.Left, c, m, rsp, site)
+			t.dropCapture()
+		}
+		return nil
+	}
 	if c.prog.Returns && ok && t.p.mode == ModeNative {
 		return t.p.catchAt(site)
 	}
@@ -156,6 +177,9 @@ func (tr *Tracer) captureReturns(t *Thread, site, rsp uint64, m *captureMachine)
 		if c := f.point(t.p); c != nil && sp == rsp && f.site() == site {
 			m.frame = &f
 			t.countSlow()
+			if act := c.alteration(capture.Left); act != nil {
+				m.changes = act.Do(m)
+			}
 			t.writeCall(capture.Left, c, m, sp, site)
 		}
 		t.dropCapture()
@@ -175,10 +199,17 @@ func (t *Thread) writeCall(moment capture.Moment, c *capturePoint, m *captureMac
 		items = c.prog.Exit
 	}
 	now := sys.TSC()
-	words, cut := capture.Run(m, items, c.prog.MaxBytes, nil)
+	var words []uint64
+	altered := uint64(0)
+	if len(m.changes) > 0 {
+		words, altered = capture.AppendChanges(nil, m.changes), capture.Altered
+		m.changes = nil
+	}
+	words, cut := capture.Run(m, items, c.prog.MaxBytes, words)
 	for {
 		n := min(len(words), capture.MaxWords-capture.HeaderWords)
-		var flags uint64
+		flags := altered
+		altered = 0
 		if n < len(words) {
 			flags |= capture.More
 		} else if cut {
@@ -221,7 +252,14 @@ func (tr *Tracer) enteredCaptured(t *Thread, regs *sys.Regs) {
 	if f := t.topCapture(); f.sp() == regs.Rsp && f.point(t.p) == c && t.p.jumpsTo(c.entry) {
 		return
 	}
-	tr.threadError(t, tr.captureEntry(t, c, stoppedMachine(t, regs)))
+	act := c.alteration(capture.Entered)
+	if act != nil && t.vfork {
+		act = nil
+	}
+	tr.threadError(t, tr.captureEntry(t, c, stoppedMachine(t, regs), act))
+	if act != nil && act.Leave && tr.skipCall(t, regs) {
+		tr.leftCaptured(t, regs) // who has tail-called it
+	}
 }
 
 // leftCaptured captures the returns of a thread that ran natively and is about to execute regs.Rip, if that is where it
@@ -239,7 +277,11 @@ func (tr *Tracer) captureAsked(t *Thread) error {
 		return tr.switchWaiting(t, c.entry, codecache.Uncounted)
 	}
 	if c.armed {
-		if err := tr.captureEntry(t, c, askingMachine(t)); err != nil {
+		act := c.alteration(capture.Entered)
+		if act != nil && act.Leave && !t.vfork {
+			return tr.leaveAsked(t, c, act)
+		}
+		if err := tr.captureEntry(t, c, askingMachine(t), act); err != nil {
 			return err
 		}
 	}
@@ -290,4 +332,136 @@ func (tr *Tracer) hurry(t *Thread, regs *sys.Regs) {
 		regs.Rip = a.Base + rt.TextBail
 		tr.threadError(t, sys.SetRegs(t.tid, regs))
 	}
+}
+
+// Calls whose values are changed (capture.Program.Alter) are the tracer's at each entry and return. A thread that is stopped gets other
+// registers; one that waits in the cache gets back, with the answer, what the request routine has saved of the integer registers. Its vector
+// registers are nobody's but the kernel's, so that it is stopped for those where it is. A call that is not to be executed goes on behind itself.
+
+// Set is capture.Alterable's.
+func (m *captureMachine) Set(src capture.Source, b []byte) bool {
+	if len(b) > 8 {
+		return false
+	}
+	switch src.Kind {
+	case capture.GPR:
+		if src.N > 11 || src.N == uint32(x86.RSP) || src.N == uint32(x86.RBX) || src.N == uint32(x86.RBP) {
+			return false // nothing of a call travels in others
+		}
+		var w [8]byte
+		binary.LittleEndian.PutUint64(w[:], m.gpr[src.N])
+		copy(w[:], b)
+		m.gpr[src.N] = binary.LittleEndian.Uint64(w[:])
+		if m.regs != nil {
+			*regOf(m.regs, x86.Reg(src.N)) = m.gpr[src.N]
+		} else {
+			m.t.slot.Set(layout.Save+8*int(src.N), m.gpr[src.N])
+		}
+		return true
+	case capture.Stack:
+		return m.stack != 0 && m.WriteAt(b, m.stack+uint64(src.N))
+	case capture.Vector:
+		return src.N < 16 && m.setVector(src.N, b)
+	}
+	return false
+}
+
+// WriteAt is capture.Alterable's.
+func (m *captureMachine) WriteAt(b []byte, addr uint64) bool {
+	return sys.WriteForeign(m.t.tid, b, addr) == nil
+}
+
+// ThreadBase is capture.Alterable's.
+func (m *captureMachine) ThreadBase() uint64 {
+	if m.regs == nil {
+		return 0
+	}
+	return m.regs.Fs_base
+}
+
+// setVector changes the low bytes of a vector register.
+func (m *captureMachine) setVector(n uint32, b []byte) bool {
+	ok := false
+	set := func() {
+		state := make([]byte, 16<<10)
+		k, err := sys.XState(m.t.tid, state)
+		const used, sse = 512, 1 << 1 // which components are not as they are at first
+		if err != nil || k <= used {
+			return
+		}
+		copy(state[x86.StateXMM0Off+16*n:], b)
+		state[used] |= sse
+		ok = sys.SetXState(m.t.tid, state[:k]) == nil
+	}
+	if m.regs == nil {
+		m.t.p.tr.inPlace(m.t, set)
+	} else {
+		set()
+	}
+	if ok {
+		if m.set == nil {
+			m.set = make(map[uint32][]byte)
+		}
+		m.set[n] = bytes.Clone(b)
+	}
+	return ok
+}
+
+// inPlace stops a thread that waits, calls f, and lets it wait on. If something else stops it first, f is not called.
+func (tr *Tracer) inPlace(t *Thread, f func()) {
+	if t.stopped {
+		f()
+		return
+	}
+	if err := t.interrupt(); err != nil {
+		tr.threadError(t, err)
+		return
+	}
+	s, err := tr.waitFor(t)
+	switch {
+	case err != nil:
+		tr.threadError(t, err)
+	case s.Event() == eventStop && !s.Status.Exited() && !s.Status.Signaled():
+		t.stopped = true
+		t.groupStopped = s.Signal() != sigTrap
+		f()
+		tr.threadError(t, tr.resume(t, 0))
+	default:
+		tr.later = append(tr.later, s)
+	}
+}
+
+// alteration is what is to be changed of a call; nil: nothing.
+func (c *capturePoint) alteration(m capture.Moment) *capture.Alteration {
+	if c.prog.Alter == nil {
+		return nil
+	}
+	return c.prog.Alter(m)
+}
+
+// leaveAsked has a thread that waits at the entry of a function go on behind the call.
+func (tr *Tracer) leaveAsked(t *Thread, c *capturePoint, act *capture.Alteration) error {
+	regs, err := tr.fetchWaiting(t, c.entry)
+	if err != nil {
+		return err
+	}
+	m := stoppedMachine(t, regs)
+	if err := tr.captureEntry(t, c, m, act); err != nil {
+		return err
+	}
+	if tr.skipCall(t, regs) {
+		tr.captureReturns(t, regs.Rip, regs.Rsp-8, stoppedMachine(t, regs)) // of who has tail-called it
+	}
+	return tr.enterPast(t, regs, 0, codecache.Uncounted)
+}
+
+// skipCall has a thread that stands at a function's first instruction go on as if it had returned. False: there is nowhere to return to.
+func (tr *Tracer) skipCall(t *Thread, regs *sys.Regs) bool {
+	site, ok := t.returnAddress(regs.Rsp)
+	if !ok {
+		return false
+	}
+	regs.Rip = site
+	regs.Rsp += 8
+	return true
 }

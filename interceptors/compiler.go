@@ -21,8 +21,9 @@ type Prototype struct {
 	// CaptureResult: the result is wanted too.
 	CaptureResult bool
 	Variadic      bool
-	Format        bool   // the last parameter is a format of printf, which says what the variable arguments are
-	MaxBytes      uint64 // of a call; 0: the default
+	Format        bool     // the last parameter is a format of printf, which says what the variable arguments are
+	MaxBytes      uint64   // of a call; 0: the default
+	Changes       *Changes // of calls; nil: none
 }
 
 // Wanted is an argument to be captured.
@@ -31,6 +32,7 @@ type Wanted struct {
 	Index   int // in Prototype.Args
 	Type    calls.TypeID
 	In, Out bool
+	Set     *config.Change // nil: it is not changed
 }
 
 // ResultName is the Variable of a pointer whose length is the function's result. No configuration can say it.
@@ -78,11 +80,13 @@ type build struct {
 	result place
 	byName map[string]int // of captures
 	exit   bool           // what is made now is captured at return
+	// entryItems and exitItems say where the item of a capture is in the program.
+	entryItems, exitItems map[int]int
 }
 
 // Compile makes the capture of a function.
 func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
-	b := &build{c: c, p: p, out: &Capture{Program: &capture.Program{MaxBytes: uint32(config.DefaultCallBytes)}}, byName: make(map[string]int)}
+	b := &build{c: c, p: p, out: &Capture{Program: &capture.Program{MaxBytes: uint32(config.DefaultCallBytes)}}, byName: make(map[string]int), entryItems: make(map[int]int), exitItems: make(map[int]int)}
 	if p.MaxBytes > 0 {
 		b.out.Program.MaxBytes = uint32(min(p.MaxBytes, 1<<31))
 	}
@@ -131,6 +135,13 @@ func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
 	}
 	// The return is of interest also where nothing is captured at it: how long the call took.
 	b.out.Program.Returns = true
+	a, err := b.alter()
+	if err != nil {
+		return nil, err
+	}
+	if a != nil {
+		b.out.Program.Alter = a.alter
+	}
 	return b.out, nil
 }
 
@@ -158,9 +169,11 @@ func (b *build) slot(param int, t calls.TypeID, pl place) error {
 		}
 	}
 	if b.exit {
+		b.exitItems[param] = len(b.out.Program.Exit)
 		b.out.Program.Exit = append(b.out.Program.Exit, items...)
 		b.out.Signature.Exit = append(b.out.Signature.Exit, s)
 	} else {
+		b.entryItems[param] = len(b.out.Program.Entry)
 		b.out.Program.Entry = append(b.out.Program.Entry, items...)
 		b.out.Signature.Entry = append(b.out.Signature.Entry, s)
 	}

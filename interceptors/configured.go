@@ -29,11 +29,17 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 		}
 		t := c.use(q.Type)
 		p.Args[q.Index] = t
-		p.Captures = append(p.Captures, Wanted{Name: q.Name, Index: q.Index, Type: t, In: q.In, Out: q.Out})
+		p.Captures = append(p.Captures, Wanted{Name: q.Name, Index: q.Index, Type: t, In: q.In, Out: q.Out, Set: q.Set})
 	}
 	slices.SortStableFunc(p.Captures, func(a, b Wanted) int { return a.Index - b.Index })
 	if !ic.RetType.IsZero() {
 		p.Result, p.CaptureResult = c.use(ic.RetType), true
+	}
+	if ic.Changes() {
+		p.Changes = &Changes{Seed: ic.Seed, Result: ic.Result, Fail: config.Errno(ic.Fail), FailProbability: ic.FailProbability}
+		if p.Result != 0 {
+			p.CaptureResult = true
+		}
 	}
 	return p
 }

@@ -7,7 +7,7 @@ import (
 
 // A Block's payload is records one after the other, each:
 //
-//	uvarint  Exit in bit 0, More in 1, Cut in 2, the function from bit 3
+//	uvarint  Exit in bit 0, More in 1, Cut in 2, the function from bit 3, Altered in bit 35
 //	uvarint  TSC beyond the record's before, zigzag
 //	uvarint  SP beyond the record's before, zigzag
 //	uvarint  Ret beyond that of the same function's record before, zigzag; 0 at first
@@ -98,6 +98,9 @@ func (e *Encoder) Add(r *Record) {
 	if r.Cut {
 		head |= 4
 	}
+	if r.Altered {
+		head |= headAltered
+	}
 	h := e.s.of(r.Func, r.Exit)
 	b := binary.AppendUvarint(e.B, head)
 	b = binary.AppendUvarint(b, zigzag(r.TSC-e.s.tsc))
@@ -119,6 +122,9 @@ func (e *Encoder) Add(r *Record) {
 	h.keep(r.Words)
 	e.B = b
 }
+
+// headAltered is Altered in a record's head.
+const headAltered = 1 << 35
 
 // Decoder takes a block's payload apart.
 type Decoder struct {
@@ -146,10 +152,10 @@ func (d *Decoder) Next(r *Record) (bool, error) {
 		}
 		v[i], d.b = x, d.b[n:]
 	}
-	if v[0]>>35 != 0 || v[4] > maxRecordWords {
+	if v[0]>>36 != 0 || v[4] > maxRecordWords {
 		return false, fmt.Errorf("record of %d words: %w", v[4], ErrCorrupt)
 	}
-	*r = Record{Exit: v[0]&1 != 0, More: v[0]&2 != 0, Cut: v[0]&4 != 0, Func: uint32(v[0] >> 3)}
+	*r = Record{Exit: v[0]&1 != 0, More: v[0]&2 != 0, Cut: v[0]&4 != 0, Altered: v[0]&headAltered != 0, Func: uint32(v[0] >> 3)}
 	h := d.s.of(r.Func, r.Exit)
 	d.s.tsc += unzigzag(v[1])
 	d.s.sp += unzigzag(v[2])

@@ -34,6 +34,8 @@ type Call struct {
 	Caller uint64 // return address
 	Parent uint32 // function of the intercepted call around it, 0 none
 	End    End
+	// Changes are what was changed of it: at entry, and at return once it has ended.
+	Changes []Change
 
 	entry, exit       []uint64
 	entryCut, exitCut bool
@@ -62,6 +64,7 @@ func (c *Call) Out(t *Table) ([]Argument, error) {
 // Clone is a copy that stays good.
 func (c *Call) Clone() *Call {
 	d := *c
+	d.Changes = append([]Change(nil), c.Changes...)
 	d.entry, d.exit = append([]uint64(nil), c.entry...), append([]uint64(nil), c.exit...)
 	return &d
 }
@@ -102,8 +105,9 @@ func (p *Pairer) Add(r *Record) error {
 			words = words[:0]
 		}
 		words = append(words, r.Words...)
+		altered := r.Altered || p.parted && p.part.Altered
 		p.part, p.parted = *r, r.More
-		p.part.Words = words
+		p.part.Words, p.part.Altered = words, altered
 		if r.More {
 			return nil
 		}
@@ -118,8 +122,20 @@ func (p *Pairer) whole(r *Record) error {
 	if sig == nil {
 		return nil // of a function that another file defines
 	}
+	var changes []Change
+	if r.Altered {
+		var err error
+		plain := *r
+		if changes, plain.Words, err = changesOf(r.Words); err != nil {
+			return err
+		}
+		for i := range changes {
+			changes[i].AtReturn = r.Exit
+		}
+		r = &plain
+	}
 	if r.Exit {
-		return p.returned(r, sig)
+		return p.returned(r, sig, changes)
 	}
 	// What lies deeper in the stack than the new call's return address has been left; what lies in the same place
 	// as well, unless it is a tail call of another function: then the return address is the same.
@@ -138,7 +154,7 @@ func (p *Pairer) whole(r *Record) error {
 	}
 	p.number++
 	c := p.call()
-	*c = Call{Sig: sig, Thread: p.Thread, Number: p.number, Depth: len(p.stack), Start: r.TSC, SP: r.SP, Caller: r.Ret,
+	*c = Call{Sig: sig, Thread: p.Thread, Number: p.number, Depth: len(p.stack), Start: r.TSC, SP: r.SP, Caller: r.Ret, Changes: changes,
 		entry: append(c.entry[:0], r.Words...), exit: c.exit[:0], entryCut: r.Cut}
 	if n := len(p.stack); n > 0 {
 		c.Parent = p.stack[n-1].Sig.Number
@@ -151,7 +167,7 @@ func (p *Pairer) whole(r *Record) error {
 }
 
 // returned takes a return: of the innermost call of that function with that place of the return address.
-func (p *Pairer) returned(r *Record, sig *Signature) error {
+func (p *Pairer) returned(r *Record, sig *Signature, changes []Change) error {
 	at := -1
 	for i := len(p.stack) - 1; i >= 0 && p.stack[i].SP <= r.SP; i-- {
 		if p.stack[i].SP == r.SP && p.stack[i].Sig == sig {
@@ -162,7 +178,7 @@ func (p *Pairer) returned(r *Record, sig *Signature) error {
 	if at < 0 {
 		p.number++
 		c := p.call()
-		*c = Call{Sig: sig, Thread: p.Thread, Number: p.number, Depth: len(p.stack), Start: r.TSC, SP: r.SP, Caller: r.Ret, End: BeforeArm,
+		*c = Call{Sig: sig, Thread: p.Thread, Number: p.number, Depth: len(p.stack), Start: r.TSC, SP: r.SP, Caller: r.Ret, End: BeforeArm, Changes: changes,
 			entry: c.entry[:0], exit: append(c.exit[:0], r.Words...), exitCut: r.Cut}
 		p.stack = append(p.stack, c)
 		if p.Entered != nil {
@@ -185,6 +201,7 @@ func (p *Pairer) returned(r *Record, sig *Signature) error {
 		}
 	}
 	c := p.stack[at]
+	c.Changes = append(c.Changes, changes...)
 	c.exit, c.exitCut = append(c.exit[:0], r.Words...), r.Cut
 	return p.pop(r.TSC, Returned)
 }

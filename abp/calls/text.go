@@ -325,7 +325,7 @@ func (f Format) AppendEntry(dst []byte, c *Call, t *Table) []byte {
 		if i > 0 {
 			dst = append(dst, ", "...)
 		}
-		dst = f.argument(dst, c.Sig, a)
+		dst = f.appendWas(f.argument(dst, c.Sig, a), c, &a, false)
 	}
 	if err != nil {
 		dst = append(dst, "?"...)
@@ -350,13 +350,14 @@ func (f Format) AppendExit(dst []byte, c *Call, t *Table) []byte {
 	result := false
 	for _, a := range out {
 		if a.Param == ResultParam {
-			dst = f.Append(append(dst, "= "...), a.Value)
+			dst = f.appendWas(f.Append(append(dst, "= "...), a.Value), c, &a, true)
 			result = true
 		}
 	}
 	if !result {
 		dst = append(dst, "returned"...)
 	}
+	dst = c.appendFailed(dst)
 	in, _ := c.In(t)
 	for _, a := range out {
 		if a.Param == ResultParam {
@@ -368,6 +369,9 @@ func (f Format) AppendExit(dst []byte, c *Call, t *Table) []byte {
 			if was.Param == a.Param && string(f.argument([]byte(", "), c.Sig, was)) == string(dst[start:]) {
 				dst = dst[:start] // unchanged
 			}
+		}
+		if len(dst) > start {
+			dst = f.appendWas(dst, c, &a, true)
 		}
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package intercepts
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 
@@ -25,6 +26,54 @@ type Row struct {
 	Out      json.RawMessage `json:"out,omitempty"`
 	Result   json.RawMessage `json:"result,omitempty"`
 	End      string          `json:"end"`
+	Changes  []ChangeRow     `json:"changes,omitempty"`
+}
+
+// ChangeRow is what was changed of a call while the program ran.
+type ChangeRow struct {
+	Of     string          `json:"of"`               // the parameter's name, or result
+	Was    json.RawMessage `json:"was,omitempty"`    // its value before
+	Offset *uint64         `json:"offset,omitempty"` // of what it points to: the byte from which on so many were
+	Old    string          `json:"old,omitempty"`    // these, and are
+	New    string          `json:"new,omitempty"`
+	Error  uint32          `json:"error,omitempty"` // with which the call was made to fail
+}
+
+// changes makes rows of what was changed of a call.
+func changes(c *calls.Call, args []calls.Argument) []ChangeRow {
+	var rows []ChangeRow
+	for _, ch := range c.Changes {
+		row := ChangeRow{Of: "result"}
+		if ch.Param != calls.ResultParam && int(ch.Param) < len(c.Sig.Params) {
+			row.Of = ParamName(c.Sig, &calls.Argument{Param: ch.Param})
+		}
+		switch ch.How {
+		case calls.Failed:
+			row.Error = uint32(ch.New)
+		case calls.Contents:
+			row.Offset, row.Old, row.New = &ch.Offset, fmt.Sprintf("%0*x", 2*ch.Bytes, ch.Old), fmt.Sprintf("%0*x", 2*ch.Bytes, ch.New)
+		default:
+			for i := range args {
+				if v, ok := c.Was(&args[i]); ok && args[i].Param == ch.Param {
+					row.Was = appendWas(v)
+					break
+				}
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// appendWas is a value that was replaced; what it pointed to is not known.
+func appendWas(v calls.Value) json.RawMessage {
+	if v.Table.Type(v.Type).Kind != calls.Pointer {
+		return appendJSON(nil, v, 0)
+	}
+	if v.Uint() == 0 {
+		return json.RawMessage("null")
+	}
+	return appendString(nil, "0x"+strconv.FormatUint(v.Uint(), 16))
 }
 
 // NewRow makes a row of a call. caller may be empty.
@@ -50,6 +99,9 @@ func NewRow(i *Item, caller string) *Row {
 		} else {
 			rest = append(rest, a)
 		}
+	}
+	if len(c.Changes) > 0 {
+		r.Changes = changes(c, append(append([]calls.Argument(nil), in...), out...))
 	}
 	if len(rest) > 0 {
 		r.Out = arguments(c.Sig, rest)

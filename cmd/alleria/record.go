@@ -96,7 +96,7 @@ ended it.`,
 	fl.StringVar(&f.maxTime, "max-time", "", "stop recording after this `time` (500ms, 10s)")
 	fl.StringVar(&f.maxIns, "max-instructions", "", "stop recording after this many `instructions` (10k, 5M, 2G)")
 	fl.StringVar(&f.rate, "sample-rate", "", "record only bursts, this `part` of all instructions (1%, 1/20, 0.05), or as much as processing threads keep up with (auto); no thread ever waits")
-	f.types.register(fl)
+	f.calls(fl)
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
 	fl.IntVar(&o.Threads, "threads", 0, "most processing threads: their `number` grows to that where one does not keep up (0: one a processor)")
 	f.pool.register(fl)
@@ -116,6 +116,12 @@ func (f *recordFlags) hidden(fl *pflag.FlagSet) {
 			panic(err) // there is no such flag: a mistake above
 		}
 	}
+}
+
+// calls declares the flags about calls that are captured.
+func (f *recordFlags) calls(fl *pflag.FlagSet) {
+	f.types.register(fl)
+	fl.BoolVar(&f.opts.AllowModify, "allow-modify", false, "let the configuration change arguments and results of calls, and have calls fail (set, fail); without it such a configuration is refused")
 }
 
 // record finds the program and hands over to the session, with flags that have been checked.
@@ -152,6 +158,9 @@ func (a *app) record(f *recordFlags, args []string) error {
 	// printed.
 	if bad := opts.Config.Unsupported(); len(bad) > 0 && opts.Only == session.OnlyAll {
 		return configError(config.Errors(bad))
+	}
+	if opts.Config.Changes() && !opts.AllowModify && opts.Only == session.OnlyAll {
+		return configError(fmt.Errorf("%s changes values of the program while it runs (set or fail): --allow-modify lets it", opts.ConfigFrom))
 	}
 	log, err := a.openLog()
 	if err != nil {

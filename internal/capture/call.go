@@ -32,8 +32,9 @@ const (
 
 // Flags of word 0.
 const (
-	More      = 1 << 8 // the next mark of the thread goes on with the values
-	Cut       = 1 << 9 // Program.MaxBytes ended the capture: values are missing at the end
+	More      = 1 << 8  // the next mark of the thread goes on with the values
+	Cut       = 1 << 9  // Program.MaxBytes ended the capture: values are missing at the end
+	Altered   = 1 << 10 // in front of the values are the number of changes, and the changes
 	FuncShift = 16
 )
 
@@ -80,7 +81,7 @@ func Head(m Moment, flags uint64, function uint32) uint64 {
 
 // SplitHead takes word 0 apart; flags are those named above.
 func SplitHead(w uint64) (m Moment, flags uint64, function uint32) {
-	return Moment(w), w & (More | Cut), uint32(w >> FuncShift)
+	return Moment(w), w & (More | Cut | Altered), uint32(w >> FuncShift)
 }
 
 // WordsOf is how many words so many bytes take.

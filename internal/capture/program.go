@@ -14,7 +14,13 @@ type Program struct {
 	// Tell, if not nil, is called with rax when the function has returned, and nothing is written: the tracer does it, while the thread
 	// waits. It is for functions that choose what is to be intercepted.
 	Tell func(result uint64)
+	// Alter, if not nil, is asked at each entry and return what is to be changed there, nil: nothing. The tracer does it, before it
+	// captures, while the thread waits.
+	Alter func(m Moment) *Alteration
 }
+
+// ByTracer tells whether the tracer has to take part in each call.
+func (p *Program) ByTracer() bool { return p.Tell != nil || p.Alter != nil }
 
 // MaxSaves bounds Program.Saves.
 const MaxSaves = 8

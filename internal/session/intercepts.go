@@ -276,8 +276,15 @@ func (x *intercepts) compile(f *intercepted, ic *config.Intercept) (*interceptor
 	if known == nil && ic.Auto {
 		x.unknown = append(x.unknown, f.name)
 	}
-	c, err := x.compiler.Compile(x.compiler.Configured(ic, known))
-	if err == nil && known == nil && !ic.Auto && !x.asksKnown(ic) {
+	p := x.compiler.Configured(ic, known)
+	if !x.ps.opts.AllowModify {
+		p.Changes = nil
+	}
+	if p.Changes != nil {
+		p.Changes.Name, p.Changes.Errno = f.linked(), x.errnoOf()
+	}
+	c, err := x.compiler.Compile(p)
+	if err == nil && known == nil && !ic.Auto && !x.asksKnown(ic) && !ic.Changes() {
 		x.same[ic] = c
 	}
 	return c, err

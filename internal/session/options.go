@@ -55,6 +55,14 @@ var (
 	ErrUsage = errors.New("bad usage")
 )
 
+// Interception is how calls are captured.
+type Interception struct {
+	// Declarations say more of functions whose calls are captured; nil: nothing.
+	Declarations *interceptors.Declarations
+	// AllowModify lets the configuration change values of the program's calls; without it nothing is changed.
+	AllowModify bool
+}
+
 // Options is everything that a recording depends on besides the environment.
 // The command line fills it; Record only reads it. The zero value of each field
 // is its default, so that callers name only what they want to change.
@@ -110,8 +118,7 @@ type Options struct {
 	// zero value is the way that is meant to be used.
 	Buffering cab.Buffering
 
-	// Declarations say more of functions whose calls are captured; nil: nothing.
-	Declarations *interceptors.Declarations
+	Interception
 
 	// Engine switches optimisations of the engine off, by the names that
 	// engineSwitches has: for tests and measurements.

@@ -25,6 +25,23 @@ func ReadForeign(pid int, b []byte, addr uint64) (int, error) {
 	return n, nil
 }
 
+// WriteForeign writes another process's memory as that process could write it. It is all written, or an error.
+func WriteForeign(pid int, b []byte, addr uint64) error {
+	if len(b) == 0 {
+		return nil
+	}
+	local := []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}
+	remote := []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}
+	n, err := unix.ProcessVMWritev(pid, local, remote, 0)
+	if err == nil && n < len(b) {
+		err = unix.EFAULT
+	}
+	if err != nil {
+		return fmt.Errorf("memory of process %d at %#x: %w", pid, addr, err)
+	}
+	return nil
+}
+
 // ntXState is NT_X86_XSTATE, the regset's type in <elf.h>.
 const ntXState = 0x202
 
@@ -37,6 +54,16 @@ func XState(tid int, b []byte) (int, error) {
 		return 0, wrap("PTRACE_GETREGSET", tid, e)
 	}
 	return int(iov.Len), nil
+}
+
+// SetXState writes what XState has read, or a part of it from the beginning.
+func SetXState(tid int, b []byte) error {
+	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGSET, uintptr(tid), ntXState, uintptr(unsafe.Pointer(&iov)), 0, 0)
+	if e != 0 {
+		return wrap("PTRACE_SETREGSET", tid, e)
+	}
+	return nil
 }
 
 // ErrForbidden is what ReadForeign answers where the kernel does not allow it at all.

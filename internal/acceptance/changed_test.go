@@ -1,0 +1,100 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// changedConfig changes what testdata/intercept/changed.c does.
+const changedConfig = `<AlleriaConfig version="1.0"><Types><Pointer name="text" elementType="ascii" direction="inc" sentinel="0"/><Pointer name="one" elementType="s4" count="1"/></Types>
+<Window><Profile><Process><Thread><Image main="true">
+<Function name="number"><Intercept retType="s4"><Parameter name="n" index="0" type="s4" in="1" set="41"/></Intercept></Function>
+<Function name="tiny"><Intercept retType="s1"><Parameter name="c" index="0" type="s1" in="1" set="-3"/></Intercept></Function>
+<Function name="real"><Intercept retType="f8"><Parameter name="x" index="0" type="f8" in="1" set="2.5"/><Parameter name="f" index="1" type="f4" in="1" set="-1"/><Result set="100.25"/></Intercept></Function>
+<Function name="seventh"><Intercept retType="s4"><Parameter name="g" index="6" type="s4" in="1" set="50"/></Intercept></Function>
+<Function name="text"><Intercept retType="s4" seed="3"><Parameter name="s" index="0" type="text" in="1" set="bitflip"/></Intercept></Function>
+<Function name="fill"><Intercept><Parameter name="p" index="0" type="one" out="1" set="boundary"/></Intercept></Function>
+<Function name="inner"><Intercept retType="s4" fail="EINVAL"/></Function>
+<Function name="tail"><Intercept retType="s4"><Parameter name="n" index="0" type="s4" in="1"/></Intercept></Function>
+</Image><Image name="libc.so.6">
+<Function name="open"><Intercept auto="1" fail="ENOTDIR"/></Function>
+<Function name="access"><Intercept retType="s4" fail="EACCES" probability="1/4"/></Function>
+<Function name="malloc"><Intercept retType="ptr" fail="ENOMEM"><Parameter name="size" index="0" type="u8" in="1"/></Intercept></Function>
+</Image>INSTRUCTIONS</Thread></Process></Profile></Window></AlleriaConfig>`
+
+// TestInterceptChanges changes values of calls, natively and where instructions are recorded as well, and reads what was changed.
+func TestInterceptChanges(t *testing.T) {
+	prog := build(t, "../../testdata/intercept/changed.c", "-pthread")
+	for name, c := range map[string]struct {
+		instructions string
+		args         []string
+	}{
+		"native":  {"", nil},
+		"threads": {"", []string{"two"}},
+		"cache":   {`<Image name="none.so"><Function><Instruction cat="any"/></Function></Image>`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := workDir(t)
+			file := writeFile(t, dir, "c.xml", strings.Replace(changedConfig, "INSTRUCTIONS", c.instructions, 1))
+			if r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "-c", file, "--", prog}, dir: dir}); r.status != 2 || !strings.Contains(string(r.stderr), "--allow-modify lets it") {
+				t.Errorf("without --allow-modify it says %s", clip(r.stderr))
+			}
+			r := run(t, command{argv: append([]string{alleria(), "-q", "record", "--allow-modify", "-o", profileDir, "-c", file, "--", prog}, c.args...), dir: dir})
+			// The string's one bit may make another letter of it, or one that is not counted; 0x80000000 and its like are edges of int.
+			want := regexp.MustCompile(`^(number 42
+tiny -3
+real 100.25
+seventh 56
+text 1
+constant 0
+fill (0|1|-1|2147483647|-2147483648)
+tail -1
+open Not a directory
+access failed ([1-3][0-9]|[5-9]) of 100
+malloc Cannot allocate memory
+)+$`)
+			if !want.Match(r.stdout) {
+				t.Errorf("it prints\n%s", r.stdout)
+			}
+			checkChanges(t, dir)
+			run(t, command{argv: []string{alleria(), "verify", profileDir}, dir: dir})
+		})
+	}
+}
+
+// checkChanges reads what was changed out of the profile.
+func checkChanges(t *testing.T, dir string) {
+	t.Helper()
+	lines := intercepts(t, dir, "--thread", "1")
+	for _, want := range []string{"number(n=41 [was 1]) = 42", "tiny(c=-3 [was 1]) = -3", "real(x=2.5 [was 1], f=-1 [was 2]) = 100.25 [was 1.5]", "seventh(g=50 [was 1]) = 56", `text(s="aaaa") = 0`,
+		"tail(n=1) = -1", "inner() = -1 [made to fail: invalid argument]", `open(path="/dev/null", flags=0) = -1 [made to fail: not a directory]`,
+		"malloc(size=100000) = NULL [made to fail: cannot allocate memory]", "access() = 0", "access() = -1 [made to fail: permission denied]"} {
+		if !slices.ContainsFunc(lines, func(s string) bool {
+			return s == want || strings.HasPrefix(want, "open") && strings.HasPrefix(s, "open(") && strings.HasSuffix(s, "made to fail: not a directory]")
+		}) {
+			t.Errorf("no call is %q:\n%s", want, strings.Join(lines[:min(len(lines), 12)], "\n"))
+		}
+	}
+	if !slices.ContainsFunc(lines, regexp.MustCompile(`^text\(s="[^"]*" \[byte [0-7] was 0x61, is 0x[0-9a-f]{2}\]\) = [01]$`).MatchString) {
+		t.Errorf("no string was changed: %q", lines[:min(len(lines), 8)])
+	}
+	if !slices.ContainsFunc(lines, regexp.MustCompile(`^fill\(\) returned, p=&-?\d+ \[byte 0 was 0x00000007, is 0x[0-9a-f]{8}\]$`).MatchString) {
+		t.Errorf("no result behind a pointer was changed: %q", lines[:min(len(lines), 12)])
+	}
+	for _, c := range []struct{ function, of, was string }{{"real", "x", "1"}, {"malloc", "result", ""}} {
+		var row struct {
+			Changes []struct {
+				Of    string
+				Was   json.RawMessage
+				Error int
+			}
+		}
+		text := intercepts(t, dir, "--json", "--thread", "1", "--function", c.function)[0]
+		if err := json.Unmarshal([]byte(text), &row); err != nil || len(row.Changes) == 0 || row.Changes[0].Of != c.of || string(row.Changes[0].Was) != c.was {
+			t.Errorf("%s: %v in %s", c.function, err, text)
+		}
+	}
+}
