@@ -15,10 +15,7 @@ import (
 func treeModes(t *testing.T) map[string][]string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"followed.xml": `<AlleriaConfig version="1.0"><Window><Profile><Process/></Profile></Window></AlleriaConfig>`,
-		"armed.xml":    windowed("", `<On><Call name="nobody"/></On>`, ""),
-	} {
+	for name, text := range treeConfigs() {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -27,6 +24,14 @@ func treeModes(t *testing.T) map[string][]string {
 		"followed": {"-c", filepath.Join(dir, "followed.xml"), "-o", profileDir},
 		"armed":    {"-c", filepath.Join(dir, "armed.xml"), "-o", profileDir},
 		"dropped":  {"--discard"},
+	}
+}
+
+// treeConfigs are configurations that follow everything, and that also await a call which does not come.
+func treeConfigs() map[string]string {
+	return map[string]string{
+		"followed.xml": `<AlleriaConfig version="1.0"><Window><Profile><Process/></Profile></Window></AlleriaConfig>`,
+		"armed.xml":    windowed("", `<On><Call name="nobody"/></On>`, ""),
 	}
 }
 
