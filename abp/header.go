@@ -34,7 +34,8 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	     readers may pass over; what was
 //	     passed over where only bursts were recorded (Sampling)
 //	1.9  captured calls of functions (Calls), in a file of their own
-//	1.10 what was changed of a call (calls.Change)
+//	1.10 what was changed of a call (calls.Change); bursts that stand for processor
+//	     time (Sampling.ByTime)
 const (
 	VersionMajor = 1
 	VersionMinor = 10

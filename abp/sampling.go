@@ -18,13 +18,16 @@ type Sampling struct {
 	Bursts   uint64
 	// The thread overwrote its latest records, so many times and words, as nobody had made room for them.
 	Lost, LostWords uint64
+	// ByTime is how many of Passed are nanoseconds of processor time, each taken for an instruction: nobody
+	// has counted there. Counts are then shares of time. Since 1.10.
+	ByTime uint64
 }
 
 // Append appends the row to a SAMPLING section's payload.
 func (r *Sampling) Append(dst []byte) []byte {
 	return appendRow(dst, rowPlain, func(e *wire.Encoder) {
 		e.U32(r.Thread)
-		for _, v := range [...]uint64{r.Chunk, r.Recorded, r.Passed, r.Bursts, r.Lost, r.LostWords} {
+		for _, v := range [...]uint64{r.Chunk, r.Recorded, r.Passed, r.Bursts, r.Lost, r.LostWords, r.ByTime} {
 			e.U64(v)
 		}
 	})
@@ -34,6 +37,9 @@ func (r *Sampling) decode(d *wire.Decoder) {
 	r.Thread = d.U32()
 	for _, v := range [...]*uint64{&r.Chunk, &r.Recorded, &r.Passed, &r.Bursts, &r.Lost, &r.LostWords} {
 		*v = d.U64()
+	}
+	if len(d.B) > 0 { // since 1.10
+		r.ByTime = d.U64()
 	}
 }
 

@@ -22,7 +22,7 @@ func TestSampling(t *testing.T) {
 	if s := proc.Strata(); len(s) != 1 || s[0].Passed != 99 || s[0].Words == 0 {
 		t.Errorf("strata %+v", s)
 	}
-	row := Sampling{1, 2, 3, 4, 5, 6, 7}
+	row := Sampling{1, 2, 3, 4, 5, 6, 7, 8}
 	var got Sampling
 	if err := eachRow(row.Append(nil), func(_ uint16, d *wire.Decoder) { got.decode(d) }); err != nil || got != row {
 		t.Errorf("%+v, %v", got, err)

@@ -22,6 +22,9 @@ type SamplingReport struct {
 	Lost      uint64 `json:"lost"`
 	LostWords uint64 `json:"lost_words"`
 	Words     uint64 `json:"words"` // that there are
+	// ByTime is how many of Passed are nanoseconds of processor time, each taken for an instruction: counts are shares
+	// of time then.
+	ByTime uint64 `json:"by_time,omitempty"`
 	// Error is by how much of itself the process's number of instructions may be wrong, with a confidence of 95 %.
 	Error float64 `json:"error"`
 }
@@ -39,6 +42,7 @@ func samplingReport(p *abp.Process) *SamplingReport {
 		r.Lost += s.Lost
 		r.LostWords += s.LostWords
 		r.Words += s.Words
+		r.ByTime += s.ByTime
 	}
 	return r
 }
@@ -50,12 +54,22 @@ func (r *SamplingReport) part() float64 {
 
 // writeText writes it in the head of a process's report.
 func (r *SamplingReport) writeText(w io.Writer) {
-	fmt.Fprintf(w, "  sampled: %s instructions in %s bursts (%.3g %%), %s passed over; counts are estimates, ± with a confidence of 95 %%\n",
-		FormatExact(r.Recorded), FormatExact(r.Bursts), 100*r.part(), FormatExact(r.Passed))
+	if r.ByTime > 0 {
+		fmt.Fprintf(w, "  sampled: %s instructions in %s bursts, which stand for %.3f s of processor time; counts are shares of that, a nanosecond an instruction, ± with a confidence of 95 %%\n",
+			FormatExact(r.Recorded), FormatExact(r.Bursts), float64(r.ByTime)/1e9)
+	} else {
+		r.writeCounted(w)
+	}
 	if r.Lost > 0 {
 		fmt.Fprintf(w, "  sampled: %s words were overwritten before they were consumed, in %s stretches (%.3g %% of what was recorded)\n",
 			FormatExact(r.LostWords), FormatExact(r.Lost), 100*float64(r.LostWords)/float64(r.Words+r.LostWords))
 	}
+}
+
+// writeCounted is the line of a process whose instructions were counted between bursts.
+func (r *SamplingReport) writeCounted(w io.Writer) {
+	fmt.Fprintf(w, "  sampled: %s instructions in %s bursts (%.3g %%), %s passed over; counts are estimates, ± with a confidence of 95 %%\n",
+		FormatExact(r.Recorded), FormatExact(r.Bursts), 100*r.part(), FormatExact(r.Passed))
 }
 
 // scaled is the counts times a factor.

@@ -24,6 +24,7 @@ func figures(record func(name, about string, after func(string) (volume, error),
 	}
 	for _, rate := range []string{"1%", "5%", "20%", "50%"} {
 		add("sample-"+rate, "addresses in bursts, "+rate+" of all instructions", nil, append(addresses, "--discard", "--sample-rate", rate)...)
+		add("native-"+rate, "addresses in bursts, about "+rate+", natively in between", nil, append(addresses, "--discard", "--sample-rate", rate, "--sample-by", "time")...)
 	}
 	return all
 }

@@ -689,6 +689,10 @@ types:
         doc: How often the thread overwrote its latest records.
       - id: lost_words
         type: u8
+      - id: by_time
+        type: u8
+        if: not _io.eof
+        doc: How many of the instructions between bursts are nanoseconds of processor time, each taken for an instruction. Since 1.10.
   rows_signal:
     seq:
       - id: rows

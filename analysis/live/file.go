@@ -35,6 +35,7 @@ type Sampling struct {
 	Passed   uint64 `json:"passed"`   // and between them
 	Bursts   uint64 `json:"bursts"`
 	Lost     uint64 `json:"lost_words,omitempty"` // overwritten before they were consumed
+	ByTime   uint64 `json:"by_time,omitempty"`    // of Passed: nanoseconds of processor time, each taken for an instruction
 }
 
 // Error is by how much the share of a function, a line or a path with that share of the instructions may be off, with a

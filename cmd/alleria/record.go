@@ -38,6 +38,7 @@ type recordFlags struct {
 	maxTime  string
 	maxIns   string
 	rate     string
+	by       string
 	follow   string
 	types    prototypeFlags
 	analyses []string
@@ -96,6 +97,7 @@ ended it.`,
 	fl.StringVar(&f.maxTime, "max-time", "", "stop recording after this `time` (500ms, 10s)")
 	fl.StringVar(&f.maxIns, "max-instructions", "", "stop recording after this many `instructions` (10k, 5M, 2G)")
 	fl.StringVar(&f.rate, "sample-rate", "", "record only bursts, this `part` of all instructions (1%, 1/20, 0.05), or as much as processing threads keep up with (auto); no thread ever waits")
+	fl.StringVar(&f.by, "sample-by", "instructions", "lay bursts out by counted `instructions`, or by processor time, with the program running natively in between (time): counts are then shares of time")
 	f.calls(fl)
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
 	fl.IntVar(&o.Threads, "threads", 0, "most processing threads: their `number` grows to that where one does not keep up (0: one a processor)")
@@ -270,6 +272,9 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	if f.inline {
 		sequential(o)
 	}
+	if err := f.checkSampling(); err != nil {
+		return err
+	}
 	return f.checkBounds()
 }
 
@@ -286,6 +291,19 @@ func sequential(o *session.Options) {
 // countsMethods tells whether methods are all that is asked for.
 func countsMethods(o *session.Options) bool {
 	return len(o.Analyses) == 1 && o.Analyses[0].Name == "methods"
+}
+
+// checkSampling reads how bursts are laid out.
+func (f *recordFlags) checkSampling() error {
+	switch f.by {
+	case "instructions":
+		f.opts.SampleBy = session.SampleByInstructions
+	case "time":
+		f.opts.SampleBy = session.SampleByTime
+	default:
+		return usagef("--sample-by is instructions or time, not %q", f.by)
+	}
+	return nil
 }
 
 // checkBounds reads the flags that are quantities.

@@ -16,9 +16,9 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 		window = []string{"config", "on-call", "till-return", "on-instructions", "till-instructions", "reopenable",
 			"process", "image", "function", "select", "fields"}
 		limits  = []string{"max-size", "max-time", "max-instructions"}
-		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "buffering", "discard", "sample-rate", "analysis",
+		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "buffering", "discard", "sample-rate", "sample-by", "analysis",
 			"tuner", "ptc", "bc", "bs", "tf", "tp", "tay1", "tay2", "taz"}
-		beside = []string{"threads", "buffer-max", "buffering", "sample-rate", "tuner", "ptc", "bc", "tf", "tp", "tay1", "tay2", "taz"}
+		beside = []string{"threads", "buffer-max", "buffering", "sample-rate", "sample-by", "tuner", "ptc", "bc", "tf", "tp", "tay1", "tay2", "taz"}
 	)
 	refuse := func(why string, groups ...[]string) error {
 		for _, name := range slices.Concat(groups...) {

@@ -107,6 +107,7 @@ func (b *beside) ended(t *engine.Thread, s *abp.Sampling, r *cab.Ring) {
 		b.sampled.Recorded += s.Recorded
 		b.sampled.Passed += s.Passed
 		b.sampled.Bursts += s.Bursts
+		b.sampled.ByTime += s.ByTime
 		b.sampled.Lost += lost
 	}
 	b.writer.AddCounts(bt.Counts())
@@ -205,6 +206,11 @@ func (r *run) reportAnalyses(w io.Writer) {
 
 // writeSampling says how far counts may be off.
 func writeSampling(w io.Writer, s *live.Sampling) {
-	fmt.Fprintf(w, "  sampled: %s of %s instructions in %s bursts; counts are estimates: a share of 50 %% is ± %.2g %%, one of 5 %% ± %.2g %% at most (95 %% confidence)\n",
-		analysis.FormatExact(s.Recorded), analysis.FormatExact(s.Recorded+s.Passed), analysis.FormatExact(s.Bursts), 100*s.Error(0.5), 100*s.Error(0.05))
+	what := "of " + analysis.FormatExact(s.Recorded+s.Passed) + " instructions"
+	as := "counts are estimates"
+	if s.ByTime > 0 {
+		what, as = "instructions", fmt.Sprintf("counts are shares of %.3f s of processor time, a nanosecond an instruction", float64(s.ByTime)/1e9)
+	}
+	fmt.Fprintf(w, "  sampled: %s %s in %s bursts; %s: a share of 50 %% is ± %.2g %%, one of 5 %% ± %.2g %% at most (95 %% confidence)\n",
+		analysis.FormatExact(s.Recorded), what, analysis.FormatExact(s.Bursts), as, 100*s.Error(0.5), 100*s.Error(0.05))
 }

@@ -408,7 +408,7 @@ func (e *events) drop(pl *engine.Place) {
 // else waiting there, no count of instructions, and the window's blocks planned already.
 func (e *events) toggle() *engine.Toggle {
 	im := e.im
-	if !im.plans.any() {
+	if !im.plans.any() || im.budget != nil && im.budget.sampler != nil && im.budget.sampler.away {
 		return nil
 	}
 	sw, ok := im.windows.Switch(im.plans.open())

@@ -143,6 +143,8 @@ type Limits struct {
 
 // Processing says who processes what is recorded, and by way of how many buffers.
 type Processing struct {
+	// SampleBy says how bursts are laid out: one of the SampleBy constants.
+	SampleBy string
 	// Stage is how far what analyses need is taken: one of the Stage constants.
 	Stage string
 	// Threads is the most processing threads that there are; 0: one a processor.

@@ -21,7 +21,8 @@ import (
 // staying as they are.
 type process struct {
 	*run
-	number  int // in order of creation in the tree, from 1
+	rest    *rester // nil: nobody runs natively between bursts
+	number  int     // in order of creation in the tree, from 1
 	pid     int
 	parent  *process  // nil: the user's own process
 	depth   int       // 0: the user's own

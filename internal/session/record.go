@@ -173,6 +173,9 @@ func (r *run) prepare() (path string, err error) {
 	if len(o.Analyses) > 0 && leastSample(o.Config) > 1 {
 		return "", fmt.Errorf("%w: instructions of which only some are kept (sample=) cannot be analysed beside the program; leave sample out, or record bursts (sampleRate)", ErrUsage)
 	}
+	if err := r.restCheck(); err != nil {
+		return "", err
+	}
 	r.matcher, r.crossing = o.Config.Matcher(), crosses(o.Config)
 	r.selected = newSelections(o.Config)
 	path, err = filepath.Abs(o.Program)

@@ -82,8 +82,11 @@ func (ps *process) watch() {
 	ps.watched = w.calls
 	im.p.WatchSignals(w.signals)
 	im.p.WatchReturns(w.returns)
-	im.p.WatchEnds(w.ends)
+	im.p.WatchEnds(w.ends || ps.rest != nil)
 	// The zero time takes the alarm back.
+	if r := ps.rest; r != nil && r.resting && r.open && (w.alarm.IsZero() || r.at.Before(w.alarm)) {
+		w.alarm = r.at
+	}
 	im.p.SetAlarm(w.alarm)
 }
 
@@ -237,6 +240,7 @@ func (ps *process) created(t *engine.Thread) {
 // Ending is engine.Watcher's: a thread executes nothing any more. Those that are let
 // go, or that end with their program, have not ended for the user.
 func (ps *process) Ending(t *engine.Thread) {
+	ps.restEnds(t)
 	ps.facts.live--
 	ps.happened(t, 0, config.EventTermination, func(*config.Event) bool { return true })
 	ps.countThreads(t)
@@ -268,6 +272,7 @@ func (ps *process) threadLives(num int) bool {
 // Time is wall-clock time since the process's first instruction, through all its
 // programs.
 func (ps *process) Alarm(*engine.Process) {
+	ps.restAlarm()
 	now := time.Since(ps.facts.started)
 	ps.happenedIn(func(e *config.Event) bool {
 		return e.Kind == config.EventTime && e.After <= now && ps.threadLives(e.Thread)

@@ -152,6 +152,7 @@ func (ps *process) startWindows(im *image) error {
 	im.capture = newIntercepts(ps, im)
 	if first {
 		ps.budget = ps.newBudget()
+		ps.rest = ps.newRester()
 	}
 	if im.budget = ps.budget; im.budget != nil {
 		im.p.CountExecuted(im.budget.metrics()...)
@@ -203,6 +204,7 @@ func (ps *process) changed(t *engine.Thread, changes []window.Change, addr uint6
 		ps.warn(ps.refresh()) // what was mapped meanwhile was not reported
 	}
 	im.capture.apply()
+	ps.restLook()
 	ps.setMode()
 	if im.budget != nil {
 		im.p.CountExecuted(im.budget.metrics()...)
@@ -262,6 +264,9 @@ func (ps *process) setMode() {
 	case ps.opts.Only == OnlyTranslate || ps.opts.Only == OnlyCount:
 	case open != 0 && im.capture != nil && !ps.recordsInstructions(open) && (im.budget == nil || !im.budget.waiting()):
 		im.p.SetMode(engine.ModeNative)
+	case open != 0 && ps.rests():
+		ps.usePlans(open)
+		im.p.SetMode(engine.ModeNative)
 	case open != 0:
 		ps.usePlans(open)
 		im.p.SetMode(engine.ModeRecord)
@@ -283,6 +288,7 @@ func (ps *process) Entering(t *engine.Thread) {
 	if im.windows == nil {
 		return
 	}
+	ps.restEntering(t)
 	if im.budget != nil {
 		im.budget.renew(t)
 	}
@@ -402,7 +408,7 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 	// Before the first block is translated for it.
 	t.SetPlan(ps.planOf(t))
 	if im.budget != nil {
-		im.budget.sampled(t)
+		im.budget.sampled(t).begins(ps, t)
 	}
 	if im.writer != nil {
 		ring := cab.NewRing(t.SlotMemory(), ps.ringMost()/ps.chunk(), im.p.Blocks().Settled)

@@ -22,13 +22,15 @@ import (
 // does not spend its time on switching, which takes two requests a burst. The lower the rate, the fewer they are.
 //
 // Refused: recording all the time and having the consumer pick (CAB paper, section 3.2), since recording is what takes the
-// time here, not the choice; bursts by time, natively in between, which would be cheaper but take code by how
-// long it runs and not by its instructions, with nothing to correct that by where the processor counts none.
+// time here, not the choice. Bursts by time, natively in between, are cheaper and take code by how
+// long it runs and not by its instructions, with nothing to correct that by where the processor counts none: rester has them for
+// who asks for that.
 //
 // It belongs to Record's goroutine.
 type sampler struct {
 	rate    float64 // of new threads
 	adapts  bool
+	away    bool // threads run natively between bursts
 	rng     *rand.Rand
 	threads map[*engine.Thread]*sampled
 }
@@ -47,6 +49,7 @@ type sampled struct {
 	times     uint64 // of that, as of the last burst
 	skipped   int    // bursts since the last one that was not
 	calm      int    // bursts since its ring was nearly full
+	rested    restedThread
 	row       abp.Sampling
 	before    abp.Sampling // sums of earlier rows
 }
@@ -84,6 +87,10 @@ func newSampler(r config.Rate) *sampler {
 func (s *sampler) started(t *engine.Thread, executed int64) *sampled {
 	d := &sampled{at: executed, rate: s.rate, row: abp.Sampling{Thread: uint32(t.Num())}}
 	s.threads[t] = d
+	if s.away {
+		d.rested.away = true
+		return d
+	}
 	s.period(d)
 	t.Rest(true)
 	return d
@@ -109,7 +116,7 @@ func (d *sampled) look(executed int64, open bool) {
 		d.total += n
 		if d.recording {
 			d.row.Recorded += uint64(n)
-		} else {
+		} else if !d.rested.away {
 			d.row.Passed += uint64(max(n, 0))
 		}
 	}
@@ -169,7 +176,20 @@ func (s *sampler) adapt(d *sampled, ring *cab.Ring) bool {
 func (ps *process) sample(t *engine.Thread) {
 	im := ps.image
 	d := im.budget.sampled(t)
+	if d != nil && ps.rest != nil {
+		ps.restSample(t, d)
+		return
+	}
 	if d == nil || !im.budget.sampler.change(t, d, im.rings[t]) || im.rings[t] == nil {
+		return
+	}
+	ps.sampleBurst(t, d)
+}
+
+// sampleBurst hands what a burst has recorded to the processing threads.
+func (ps *process) sampleBurst(t *engine.Thread, d *sampled) {
+	im := ps.image
+	if im.rings[t] == nil {
 		return
 	}
 	// A row begins with a chunk, and with a frame.
@@ -178,7 +198,7 @@ func (ps *process) sample(t *engine.Thread) {
 		return
 	}
 	s := im.budget.sampler
-	changed := s.adapts && s.adapt(d, im.rings[t])
+	changed := s.adapts && !s.away && s.adapt(d, im.rings[t])
 	if !changed && (d.row.Bursts < rowBursts || d.row.Recorded < rowRecorded) {
 		return
 	}
@@ -186,6 +206,7 @@ func (ps *process) sample(t *engine.Thread) {
 	d.before.Recorded += d.row.Recorded
 	d.before.Passed += d.row.Passed
 	d.before.Bursts += d.row.Bursts
+	d.before.ByTime += d.row.ByTime
 	d.row = abp.Sampling{Thread: d.row.Thread, Chunk: chunk}
 	d.lost.times, d.lost.words = im.rings[t].Lost()
 	im.writer.CutFrame(t.Num(), chunk)
@@ -224,12 +245,16 @@ func (ps *process) sampleEnd(t *engine.Thread) *abp.Sampling {
 	}
 	d := im.budget.sampled(t)
 	if ring := im.rings[t]; ring != nil {
+		if ps.rest != nil {
+			ps.restEnds(t) // one that has executed another program lives on
+			ps.restPassed(d)
+		}
 		sampleRow(im, d, ring)
 		ps.lost.times += d.row.Lost
 		ps.lost.words += d.row.LostWords
 	}
 	delete(im.budget.sampler.threads, t)
-	return &abp.Sampling{Recorded: d.before.Recorded + d.row.Recorded, Passed: d.before.Passed + d.row.Passed, Bursts: d.before.Bursts + d.row.Bursts}
+	return &abp.Sampling{Recorded: d.before.Recorded + d.row.Recorded, Passed: d.before.Passed + d.row.Passed, Bursts: d.before.Bursts + d.row.Bursts, ByTime: d.before.ByTime + d.row.ByTime}
 }
 
 // samples tells whether only a part is to be recorded.

@@ -126,6 +126,30 @@ func parseBusy(text []byte, cpus []int) time.Duration {
 	return time.Duration(min(ticks, math.MaxInt64/uint64(tick))) * tick
 }
 
+// ProcessClock is how much processor time a process has used, all of its threads together, up to now.
+func ProcessClock(pid int) (time.Duration, error) {
+	var t unix.Timespec
+	// CPUCLOCK_SCHED of a process (include/linux/posix-timers.h).
+	if err := unix.ClockGettime(int32(^pid<<3|2), &t); err != nil {
+		return 0, fmt.Errorf("processor time of process %d: %w", pid, err)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// ThreadUsed is how much processor time a thread has used. It is exact for one that does not run.
+func ThreadUsed(pid, tid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
+	if err != nil {
+		return 0, fmt.Errorf("thread %d: %w", tid, err)
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	n, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("thread %d: %w", tid, err)
+	}
+	return time.Duration(n), nil
+}
+
 // LoadAverage is how many threads ran or wanted to, on the whole machine, in the last minute or so; 0: that is not known.
 func LoadAverage() float64 {
 	text, err := os.ReadFile("/proc/loadavg")

@@ -1,0 +1,260 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"alleria/config"
+	"alleria/engine"
+	"alleria/internal/sys"
+)
+
+// rester has a process run its own code natively between bursts, which begin by processor time: when so much of it has passed,
+// all threads are taken to the cache, where each is recorded, until the first is through with its burst and
+// sends all of them back.
+//
+// What is executed natively nobody counts. A burst stands for the processor time that its thread has used since its burst
+// before, an instruction a nanosecond: counts are then shares of time. Refused: the speed of a stretch of counted code in front
+// of each burst, for an estimate of instructions. It came out at half of the native one, by factors that differ from function to
+// function (caches and predictors that have just been left cold, indirect branches that cost more).
+//
+// It belongs to Record's goroutine.
+type rester struct {
+	resting bool          // threads run natively, or are on their way
+	open    bool          // windows were, when that was looked at last
+	used    time.Duration // processor time of the process as of then, or of when it was sent away
+	gap     time.Duration // of it until the next burst
+	tail    time.Duration // what of the period lies behind that burst
+	at      time.Time     // when that is looked at
+}
+
+// restedThread is what is known of a thread that runs natively between bursts.
+type restedThread struct {
+	native time.Duration // that it has run while windows were open, since its last burst
+	since  time.Duration // its processor time when that was looked at last
+	away   bool          // it does not record
+}
+
+const (
+	restPeriod = 12 * time.Millisecond // of processor time, from one burst to the next, on average
+	// restSpeed is how many instructions a nanosecond has, about, for the length of bursts: they need not be of the rate exactly.
+	restSpeed = 2.5
+	mostBy    = 4_000_000 // instructions of a burst
+)
+
+// Ways of laying out bursts.
+const (
+	SampleByInstructions = ""     // by what threads execute, counted; they never run natively
+	SampleByTime         = "time" // by processor time, natively in between
+)
+
+// newRester returns nil where threads are counted between bursts.
+func (ps *process) newRester() *rester {
+	if ps.opts.SampleBy != SampleByTime || !ps.samples() {
+		return nil
+	}
+	r := &rester{resting: true}
+	ps.budget.sampler.away = true
+	r.next(ps.budget.sampler)
+	return r
+}
+
+// restRefused says why threads cannot run natively between bursts; nil: they can.
+func (r *run) restRefused() error {
+	c := r.opts.Config
+	switch {
+	case r.opts.SampleBy != SampleByTime:
+		return nil
+	case !r.samples():
+		return errors.New("bursts by time are of a part of what is executed: give a rate (--sample-rate)")
+	case c.SampleRate().Auto:
+		return errors.New("bursts by time are of a rate, not auto")
+	}
+	if anyEvent(c, func(e *config.Event) bool { return len(bounds(e)) > 0 }) {
+		return errors.New("between bursts by time nothing is counted, and an event waits for a number of instructions or accesses")
+	}
+	if hasIntercepts(c) || listens(c) {
+		return errors.New("between bursts by time threads run natively, where system calls, signals and captured calls are not recorded")
+	}
+	return nil
+}
+
+// listens tells whether system calls or signals of some thread are recorded.
+func listens(c *config.Config) bool {
+	for _, w := range c.Windows {
+		if w.Profile == nil {
+			continue
+		}
+		for _, p := range w.Profile.Processes {
+			for _, t := range p.Threads {
+				if t.Syscalls || t.Signals {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// restCheck is restRefused as bad usage.
+func (r *run) restCheck() error {
+	if err := r.restRefused(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUsage, err)
+	}
+	return nil
+}
+
+// next lays the next period out: a burst somewhere in it. What of it lies behind the burst is part of the gap to the next one.
+func (r *rester) next(s *sampler) {
+	before := time.Duration(s.rng.Int64N(int64(restPeriod)))
+	r.gap += r.tail + before
+	r.tail = restPeriod - before
+}
+
+// length is how long bursts are.
+func (s *sampler) length() int64 {
+	return int64(min(max(s.rate*restSpeed*float64(restPeriod), leastBurst), mostBy))
+}
+
+// rests tells whether threads are to run natively though windows are open.
+func (ps *process) rests() bool { return ps.rest != nil && ps.rest.resting }
+
+// restLook follows windows: what is executed while none is open is nobody's.
+func (ps *process) restLook() {
+	r, im := ps.rest, ps.image
+	if r == nil || r.open == (im.windows.Open() != 0) {
+		return
+	}
+	now := ps.processorTime(r.used)
+	if r.open {
+		r.gap -= now - r.used
+	}
+	r.open, r.used = !r.open, now
+	r.at = time.Now().Add(r.gap)
+	for t, d := range im.budget.sampler.threads {
+		if r.open {
+			d.rested.since = ps.threadTime(t, d.rested.since)
+		} else {
+			ps.restCount(t, d)
+		}
+	}
+}
+
+// restCount adds what a thread has run since it was looked at last.
+func (ps *process) restCount(t *engine.Thread, d *sampled) {
+	now := ps.threadTime(t, d.rested.since)
+	if d.rested.away {
+		d.rested.native += max(now-d.rested.since, 0)
+	}
+	d.rested.since = now
+}
+
+// restAlarm looks whether it is time for a burst. One that finds less than a quarter of a ring free is left out.
+func (ps *process) restAlarm() {
+	r, im := ps.rest, ps.image
+	if r == nil || !r.resting || !r.open || time.Now().Before(r.at) {
+		return
+	}
+	now := ps.processorTime(r.used)
+	r.gap -= now - r.used
+	r.used = now
+	if r.gap > 50*time.Microsecond { // it has slept, or waited for a processor
+		r.at = time.Now().Add(max(r.gap, time.Millisecond))
+		return
+	}
+	for _, ring := range im.rings {
+		if ring.Crowded() {
+			r.next(im.budget.sampler)
+			r.at = time.Now().Add(r.gap)
+			return
+		}
+	}
+	r.resting = false
+	ps.setMode()
+}
+
+// restEntering is about a thread that is about to leave the cache, or has come there.
+func (ps *process) restEntering(t *engine.Thread) {
+	im := ps.image
+	if ps.rest == nil || im.budget == nil {
+		return
+	}
+	d := im.budget.sampled(t)
+	switch recording := im.p.Mode() == engine.ModeRecord && ps.rest.open; {
+	case recording && d.rested.away:
+		if ps.rest.open {
+			ps.restCount(t, d)
+		}
+		ps.restPassed(d)
+		d.rested.away, d.recording = false, true
+		d.burst = im.budget.sampler.length()
+		d.left = d.burst
+		d.row.Bursts++
+	case !recording && !d.rested.away:
+		ps.restAway(t, d)
+	}
+}
+
+// restAway is about a thread that is not recorded from here on.
+func (ps *process) restAway(t *engine.Thread, d *sampled) {
+	d.rested.away, d.recording = true, false
+	d.rested.since = ps.threadTime(t, d.rested.since)
+	ps.sampleBurst(t, d)
+}
+
+// restSample ends the bursts of all threads if that of one is over.
+func (ps *process) restSample(t *engine.Thread, d *sampled) {
+	if !d.recording || d.left > d.burst/16 || ps.rest.resting {
+		return
+	}
+	r := ps.rest
+	r.resting = true
+	r.used = ps.processorTime(r.used)
+	r.next(ps.image.budget.sampler)
+	r.at = time.Now().Add(max(r.gap, 0))
+	ps.setMode()
+	ps.watch()
+}
+
+// restEnds is about a thread that executes nothing any more.
+func (ps *process) restEnds(t *engine.Thread) {
+	im := ps.image
+	if ps.rest == nil || im == nil || im.budget == nil {
+		return
+	}
+	if d := im.budget.sampler.threads[t]; d != nil && ps.rest.open {
+		ps.restCount(t, d)
+	}
+}
+
+// restPassed adds what a thread has run natively to what was passed over.
+func (ps *process) restPassed(d *sampled) {
+	n := uint64(d.rested.native)
+	d.row.Passed += n
+	d.row.ByTime += n
+	d.rested.native = 0
+}
+
+// processorTime is how much a process has used; otherwise if that cannot be read any more.
+func (ps *process) processorTime(otherwise time.Duration) time.Duration {
+	if c, err := sys.ProcessClock(ps.image.p.PID()); err == nil {
+		return c
+	}
+	return otherwise
+}
+
+// threadTime is the same of a thread.
+func (ps *process) threadTime(t *engine.Thread, otherwise time.Duration) time.Duration {
+	if c, err := sys.ThreadUsed(ps.image.p.PID(), t.TID()); err == nil {
+		return c
+	}
+	return otherwise
+}
+
+// begins is about a thread that has executed nothing yet of this program.
+func (d *sampled) begins(ps *process, t *engine.Thread) {
+	if d != nil && ps.rest != nil {
+		d.rested.since = ps.threadTime(t, 0)
+	}
+}
