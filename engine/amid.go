@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"encoding/binary"
-
 	"alleria/engine/codecache"
 	"alleria/internal/sys"
 )
@@ -63,47 +61,7 @@ func (t *Thread) standsAgain(regs *sys.Regs) {
 // int3 there could see it enter.
 func (tr *Tracer) keepAmid(t *Thread, regs *sys.Regs) {
 	p := t.p
-	var loops []*placesAt
-	for addr, at := range p.placeAt {
-		if p.loops(addr) {
-			if at.holds(regs.Rip) {
-				p.stayAmid()
-				return
-			}
-			loops = append(loops, at)
-		}
-	}
-	if len(loops) > 0 && p.stackHolds(regs.Rsp, loops) {
+	if p.points.MayBeWithin(regs.Rip, regs.Rsp) {
 		p.stayAmid()
 	}
-}
-
-// mostStack bounds how much of a stack is looked through.
-const mostStack = 8 << 20
-
-// stackHolds tells whether some word of the stack from rsp up may be a return address, or where
-// a handler returns to, in one of the functions. What is left there of earlier calls is
-// taken for one, and so is everything beyond mostStack: that costs time in the cache only.
-//
-// Stacks that a thread has left for another (coroutines, handlers on one of their own) are not seen:
-// a function that waits there may be counted once too often.
-func (p *Process) stackHolds(rsp uint64, functions []*placesAt) bool {
-	buf := make([]byte, pageSize)
-	for at := rsp &^ 7; at < rsp+mostStack; {
-		n := pageSize - at%pageSize // one page more may not be the stack's
-		if _, err := p.mem.ReadAt(buf[:n], int64(at)); err != nil {
-			return false
-		}
-		for i := uint64(0); i+8 <= n; i += 8 {
-			w := binary.LittleEndian.Uint64(buf[i:])
-			for _, f := range functions {
-				// A pointer to the function is no return address.
-				if f.holds(w) && w != f.function[0].Start {
-					return true
-				}
-			}
-		}
-		at += n
-	}
-	return true
 }

@@ -100,7 +100,7 @@ func (tr *Tracer) ownTrap(t *Thread) bool {
 	if !t.native || sys.GetRegs(t.tid, &regs) != nil {
 		return false
 	}
-	return t.p.start != nil || t.p.jumpAt(regs.Rip) != nil
+	return t.p.start != nil || t.p.points.JumpAt(regs.Rip) != nil
 }
 
 // An int3 of ours that a thread hits while it blocks or ignores SIGTRAP makes the kernel forget what the program does
@@ -187,7 +187,7 @@ func (tr *Tracer) mergedTrap(t *Thread, regs *sys.Regs, h *heldSignal) bool {
 	if !t.native || h.fault() || !p.trap.known {
 		return false
 	}
-	if _, ok := p.probes[regs.Rip-1]; !ok {
+	if _, ok := p.points.Original(regs.Rip - 1); !ok {
 		return false
 	}
 	const bit = 1 << (sigTrap - 1)

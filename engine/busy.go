@@ -88,12 +88,7 @@ func (tr *Tracer) cool(p *Process) {
 		return
 	}
 	p.looked = now
-	sum := uint64(0)
-	for _, pl := range p.places {
-		if p.jumps.at[pl.addr] == nil { // counting it natively costs no stop
-			sum += pl.left().Load()
-		}
-	}
+	sum := p.points.Counts()
 	if d := int64(sum - p.seen); d > coolHits || d < -coolHits {
 		p.seen, p.lastUse = sum, now
 	}

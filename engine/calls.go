@@ -133,7 +133,7 @@ func (tr *Tracer) callBy32Bits(t *Thread, b *codecache.Block, regs *sys.Regs) er
 	if rec != nil {
 		tr.afterEmulation(t, b, rec, &after)
 	}
-	if err := t.p.uncover(regs.Rip); err != nil {
+	if err := t.p.points.Uncover(regs.Rip); err != nil {
 		return err
 	}
 	r := *regs

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"alleria/engine/codecache"
+	"alleria/engine/probe"
 	"alleria/engine/x86"
 	"alleria/internal/capture"
 	"alleria/internal/layout"
@@ -21,7 +22,7 @@ type captureMachine struct {
 	gpr   [16]uint64
 	regs  *sys.Regs // of a thread that is stopped; nil: it waits in the cache
 	stack uint64    // where arguments begin; 0: none, at return
-	frame *captureFrame
+	frame *probe.Frame
 	// changes are what was changed, for the next mark; set are vector registers among it, their low bytes.
 	changes []capture.Changed
 	set     map[uint32][]byte
@@ -49,7 +50,7 @@ func (m *captureMachine) Value(src capture.Source, b []byte) bool {
 		v := m.x87(src.N)
 		return copy(b, v) == len(b)
 	case capture.Saved:
-		return m.frame != nil && src.N < capture.MaxSaves && putWord(b, m.frame.save(int(src.N)))
+		return m.frame != nil && src.N < capture.MaxSaves && putWord(b, m.frame.Save(int(src.N)))
 	}
 	return false
 }
@@ -120,27 +121,27 @@ func askingMachine(t *Thread) *captureMachine {
 
 // captureEntry captures that a thread enters c with the registers in m, after act, which may be nil, has changed them. A call that
 // act leaves is captured as one that returns at once.
-func (tr *Tracer) captureEntry(t *Thread, c *capturePoint, m *captureMachine, act *capture.Alteration) error {
+func (tr *Tracer) captureEntry(t *Thread, c *probe.Interception, m *captureMachine, act *capture.Alteration) error {
 	if t.vfork {
 		return nil
 	}
 	rsp := m.gpr[x86.RSP]
-	site, ok := t.returnAddress(rsp)
-	t.dropDeadCaptures(c, rsp)
+	site, ok := t.p.points.ReturnAddress(rsp)
+	probe.DropDeadFrames(t.slot, c, rsp)
 	m.stack = rsp + 8
 	if act != nil && !act.Leave {
 		m.changes = act.Do(m)
 	}
-	if c.prog.Returns && ok {
+	if c.Prog.Returns && ok {
 		var saves [capture.MaxSaves]uint64
-		for i, src := range c.prog.Saves {
+		for i, src := range c.Prog.Saves {
 			var b [8]byte
 			m.Value(src, b[:])
 			saves[i] = binary.LittleEndian.Uint64(b[:])
 		}
-		f := t.pushCapture(c, rsp, site)
-		for i := range c.prog.Saves {
-			t.slot.Set(f.off+layout.CaptureSaves+8*i, saves[i])
+		f := probe.PushCapture(t.slot, c, rsp, site)
+		for i := range c.Prog.Saves {
+			f.SetSave(i, saves[i])
 		}
 	}
 	t.countSlow()
@@ -148,16 +149,16 @@ func (tr *Tracer) captureEntry(t *Thread, c *capturePoint, m *captureMachine, ac
 	if act != nil && act.Leave {
 		m.changes = act.Do(m)
 		m.stack = 0
-		if c.prog.Returns && ok {
-			f := t.topCapture()
+		if c.Prog.Returns && ok {
+			f := probe.TopFrame(t.slot)
 			m.frame = &f
 			t.writeCall(capture.Left, c, m, rsp, site)
-			t.dropCapture()
+			probe.DropFrame(t.slot)
 		}
 		return nil
 	}
-	if c.prog.Returns && ok && t.p.mode == ModeNative {
-		return t.p.catchAt(site)
+	if c.Prog.Returns && ok && t.p.mode == ModeNative {
+		return t.p.points.CatchAt(site)
 	}
 	return nil
 }
@@ -169,34 +170,34 @@ func (t *Thread) countSlow() { t.slot.Set(layout.CaptureSlow, t.slot.Get(layout.
 // lay and registers in m. It drops all frames that have been left.
 func (tr *Tracer) captureReturns(t *Thread, site, rsp uint64, m *captureMachine) {
 	for {
-		f := t.topCapture()
-		sp := f.sp()
+		f := probe.TopFrame(t.slot)
+		sp := f.Sp()
 		if sp > rsp {
 			return
 		}
-		if c := f.point(t.p); c != nil && sp == rsp && f.site() == site {
+		if c := f.Of(&t.p.points); c != nil && sp == rsp && f.Site() == site {
 			m.frame = &f
 			t.countSlow()
-			if act := c.alteration(capture.Left); act != nil {
+			if act := c.Alteration(capture.Left); act != nil {
 				m.changes = act.Do(m)
 			}
 			t.writeCall(capture.Left, c, m, sp, site)
 		}
-		t.dropCapture()
+		probe.DropFrame(t.slot)
 	}
 }
 
 // writeCall runs a program and writes what comes of it into the thread's ring.
-func (t *Thread) writeCall(moment capture.Moment, c *capturePoint, m *captureMachine, sp, site uint64) {
-	if tell := c.prog.Tell; tell != nil {
+func (t *Thread) writeCall(moment capture.Moment, c *probe.Interception, m *captureMachine, sp, site uint64) {
+	if tell := c.Prog.Tell; tell != nil {
 		if moment == capture.Left {
 			tell(m.gpr[x86.RAX])
 		}
 		return
 	}
-	items := c.prog.Entry
+	items := c.Prog.Entry
 	if moment == capture.Left {
-		items = c.prog.Exit
+		items = c.Prog.Exit
 	}
 	now := sys.TSC()
 	var words []uint64
@@ -205,7 +206,7 @@ func (t *Thread) writeCall(moment capture.Moment, c *capturePoint, m *captureMac
 		words, altered = capture.AppendChanges(nil, m.changes), capture.Altered
 		m.changes = nil
 	}
-	words, cut := capture.Run(m, items, c.prog.MaxBytes, words)
+	words, cut := capture.Run(m, items, c.Prog.MaxBytes, words)
 	for {
 		n := min(len(words), capture.MaxWords-capture.HeaderWords)
 		flags := altered
@@ -215,7 +216,7 @@ func (t *Thread) writeCall(moment capture.Moment, c *capturePoint, m *captureMac
 		} else if cut {
 			flags |= capture.Cut
 		}
-		mark := []uint64{records.Mark(records.MarkCall, uint64(n+capture.HeaderWords)), capture.Head(moment, flags, c.fn), now, sp, site}
+		mark := []uint64{records.Mark(records.MarkCall, uint64(n+capture.HeaderWords)), capture.Head(moment, flags, c.Fn), now, sp, site}
 		t.mark(append(mark, words[:n]...)...)
 		if words = words[n:]; len(words) == 0 {
 			return
@@ -223,36 +224,17 @@ func (t *Thread) writeCall(moment capture.Moment, c *capturePoint, m *captureMac
 	}
 }
 
-// capturesAt is the function that is captured when it is entered at an address; nil: none.
-func (p *Process) capturesAt(addr uint64) *capturePoint {
-	if at := p.placeAt[addr]; at != nil {
-		return at.capture
-	}
-	return nil
-}
-
-// counted tells whether arrivals at an address are counted.
-func (p *Process) counted(addr uint64) bool {
-	at := p.placeAt[addr]
-	return at != nil && (at.entry != nil || at.returns != nil || at.within != nil)
-}
-
-// captured tells whether something is captured natively where a breakpoint lies.
-func (p *Process) captured(addr uint64) bool {
-	return p.capturesAt(addr) != nil || p.captures.sites[addr]
-}
-
 // enteredCaptured captures what happens where a thread is natively about to execute regs.Rip.
 func (tr *Tracer) enteredCaptured(t *Thread, regs *sys.Regs) {
-	c := t.p.capturesAt(regs.Rip)
+	c := t.p.points.CapturesAt(regs.Rip)
 	if c == nil {
 		return
 	}
 	// A loop that leads to the function's first instruction.
-	if f := t.topCapture(); f.sp() == regs.Rsp && f.point(t.p) == c && t.p.jumpsTo(c.entry) {
+	if f := probe.TopFrame(t.slot); f.Sp() == regs.Rsp && f.Of(&t.p.points) == c && t.p.points.JumpsToItself(c.Entry) {
 		return
 	}
-	act := c.alteration(capture.Entered)
+	act := c.Alteration(capture.Entered)
 	if act != nil && t.vfork {
 		act = nil
 	}
@@ -265,19 +247,19 @@ func (tr *Tracer) enteredCaptured(t *Thread, regs *sys.Regs) {
 // leftCaptured captures the returns of a thread that ran natively and is about to execute regs.Rip, if that is where it
 // returned to.
 func (tr *Tracer) leftCaptured(t *Thread, regs *sys.Regs) {
-	if t.p.captures.sites[regs.Rip] && t.topCapture().sp() < regs.Rsp {
+	if t.p.points.CatchesAt(regs.Rip) && probe.TopFrame(t.slot).Sp() < regs.Rsp {
 		tr.captureReturns(t, regs.Rip, regs.Rsp-8, stoppedMachine(t, regs))
 	}
 }
 
 // captureAsked answers a thread that asks at a function's entry.
 func (tr *Tracer) captureAsked(t *Thread) error {
-	c := t.p.captures.points[t.slot.U32(layout.CaptureAsked).Load()]
+	c := t.p.points.Interception(t.slot.U32(layout.CaptureAsked).Load())
 	if tr.modeDiffers(t) { // it will be captured there
-		return tr.switchWaiting(t, c.entry, codecache.Uncounted)
+		return tr.switchWaiting(t, c.Entry, codecache.Uncounted)
 	}
-	if c.armed {
-		act := c.alteration(capture.Entered)
+	if c.Armed {
+		act := c.Alteration(capture.Entered)
 		if act != nil && act.Leave && !t.vfork {
 			return tr.leaveAsked(t, c, act)
 		}
@@ -293,7 +275,7 @@ func (tr *Tracer) captureAsked(t *Thread) error {
 func (tr *Tracer) captureLeft(t *Thread) {
 	m := askingMachine(t)
 	rsp := m.gpr[x86.RSP]
-	site, _ := t.returnAddress(rsp)
+	site, _ := t.p.points.ReturnAddress(rsp)
 	tr.captureReturns(t, site, rsp, m)
 	tr.reply(t, t.slot.Get(layout.CaptureBack))
 }
@@ -304,7 +286,7 @@ func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *heldSignal) bool {
 	if h.sig != sigSegv && h.sig != sigBus || !h.fault() {
 		return false
 	}
-	bail, ok := t.p.captureBail(regs.Rip)
+	bail, ok := t.p.points.CaptureBail(regs.Rip)
 	if !ok {
 		return false
 	}
@@ -316,7 +298,7 @@ func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *heldSignal) bool {
 // faultOfOurs tells whether a thread that was stopped has faulted in code that captures, and leads it on as if nothing had happened.
 func (tr *Tracer) faultOfOurs(t *Thread, h *heldSignal) bool {
 	var regs sys.Regs
-	if len(t.p.captures.points) == 0 || !h.fault() || sys.GetRegs(t.tid, &regs) != nil {
+	if !t.p.points.HasCaptured() || !h.fault() || sys.GetRegs(t.tid, &regs) != nil {
 		return false
 	}
 	return t.p.captureJump(regs.Rip, h) != nil || tr.bailOut(t, &regs, h)
@@ -431,17 +413,9 @@ func (tr *Tracer) inPlace(t *Thread, f func()) {
 	}
 }
 
-// alteration is what is to be changed of a call; nil: nothing.
-func (c *capturePoint) alteration(m capture.Moment) *capture.Alteration {
-	if c.prog.Alter == nil {
-		return nil
-	}
-	return c.prog.Alter(m)
-}
-
 // leaveAsked has a thread that waits at the entry of a function go on behind the call.
-func (tr *Tracer) leaveAsked(t *Thread, c *capturePoint, act *capture.Alteration) error {
-	regs, err := tr.fetchWaiting(t, c.entry)
+func (tr *Tracer) leaveAsked(t *Thread, c *probe.Interception, act *capture.Alteration) error {
+	regs, err := tr.fetchWaiting(t, c.Entry)
 	if err != nil {
 		return err
 	}
@@ -457,7 +431,7 @@ func (tr *Tracer) leaveAsked(t *Thread, c *capturePoint, act *capture.Alteration
 
 // skipCall has a thread that stands at a function's first instruction go on as if it had returned. False: there is nowhere to return to.
 func (tr *Tracer) skipCall(t *Thread, regs *sys.Regs) bool {
-	site, ok := t.returnAddress(regs.Rsp)
+	site, ok := t.p.points.ReturnAddress(regs.Rsp)
 	if !ok {
 		return false
 	}

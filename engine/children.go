@@ -311,7 +311,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 		}
 	}
 	// its memory is a copy, breakpoints included
-	if err := p.restore(mem); err != nil {
+	if err := p.points.Restore(mem); err != nil {
 		return fmt.Errorf("process %d: %w", t.tid, err)
 	}
 	if err := sys.SetRegs(t.tid, regs); err != nil {
@@ -346,8 +346,9 @@ func (tr *Tracer) unmapOurs(t *Thread, mem *os.File, regs *sys.Regs) error {
 	for _, a := range p.cache.Regions {
 		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.Base, uint64(a.Size)}})
 	}
-	for _, a := range p.jumps.areas {
-		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.base, shm.JumpAreaBytes + shm.CountsBytes}})
+	bases, size := p.points.AreaBases()
+	for _, base := range bases {
+		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{base, size}})
 	}
 	in, err := injectAt(t, mem, regs.Rip)
 	if err != nil {
@@ -443,7 +444,7 @@ func (tr *Tracer) exec(t *Thread) error {
 		if o.vfork {
 			continue
 		}
-		o.abandonFrames()
+		p.points.AbandonReturns(o.slot)
 		o.endRing()
 		p.client.ThreadEnded(o)
 	}

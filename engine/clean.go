@@ -165,20 +165,20 @@ func (t *Thread) wanted(regs *sys.Regs) (uint64, codecache.Entry, bool) {
 	case req == layout.ReqIndirect:
 		return t.slot.Get(layout.ReqArg), codecache.Uncounted, true
 	case req == layout.ReqEntered: // it will arrive once more
-		pl := t.p.places[t.slot.U32(layout.Place).Load()]
-		pl.again()
-		if at := t.p.placeAt[pl.addr]; at != nil && at.within == pl {
-			return pl.addr, codecache.BackEdge, true
+		pl := t.p.points.Counter(t.slot.U32(layout.Place).Load())
+		pl.Retry()
+		if t.p.points.CountsWithin(pl) {
+			return pl.Addr(), codecache.BackEdge, true
 		}
-		return pl.addr, codecache.Uncounted, true
+		return pl.Addr(), codecache.Uncounted, true
 	case req == layout.ReqReturned: // it will not return once more
 		site := t.slot.Get(layout.ReqArg)
-		t.p.tr.reached(t, t.p.places[t.slot.U32(layout.Place).Load()], site)
+		t.p.tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site)
 		return site, codecache.Uncounted, true
 	}
 	switch req {
 	case layout.ReqCapture: // it will arrive once more
-		return t.p.captures.points[t.slot.U32(layout.CaptureAsked).Load()].entry, codecache.Uncounted, true
+		return t.p.points.Interception(t.slot.U32(layout.CaptureAsked).Load()).Entry, codecache.Uncounted, true
 	case layout.ReqLeft: // the return is captured and goes on by itself
 		t.p.tr.captureLeft(t)
 		return 0, codecache.Uncounted, false

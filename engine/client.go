@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/codecache"
+	"alleria/engine/probe"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
 	"alleria/internal/sys"
@@ -69,10 +70,10 @@ type Handler interface {
 	// Notified is called when a thread is about to execute an address that
 	// Process.Notify was called with.
 	Notified(t *Thread, addr uint64, regs NotifiedRegs)
-	// Reached is called when as many arrivals have come at a place as Place.Arm
-	// said, with the last in t, which is about to execute addr: the place's, or
-	// where a return has led. The handler arms the place again.
-	Reached(t *Thread, pl *Place, addr uint64)
+	// Reached is called when as many entries have come as Counter.Arm
+	// said, with the last in t, which is about to execute addr: the counter's, or
+	// where a return has led. The handler arms the counter again.
+	Reached(t *Thread, pl *probe.Counter, addr uint64)
 	// Toggled is called when code has opened and closed the window of
 	// Process.SetToggle so many times together; open is how it is now.
 	Toggled(t *Thread, open bool, times uint64)
@@ -124,6 +125,15 @@ type Handler interface {
 // SP is as before the instruction: at a function's entry it points to the return
 // address. DI is the first argument of a call.
 type NotifiedRegs struct{ SP, DI uint64 }
+
+// Counter is the entries or returns of a function that code counts, Extent a stretch of code.
+type (
+	Counter = probe.Counter
+	Extent  = probe.Extent
+)
+
+// Never is a count that no counter reaches.
+const Never = probe.Never
 
 // Want is what is to be recorded of one instruction.
 type Want = translate.Want

@@ -115,7 +115,7 @@ func (p *Process) samePage(addr uint64, page *[pageSize]byte) bool {
 	if _, err := p.mem.ReadAt(now[:], int64(addr)); err != nil {
 		return false
 	}
-	p.unprobed(now[:], addr)
+	p.points.Unprobed(now[:], addr)
 	return now == *page
 }
 
@@ -196,7 +196,7 @@ func (p *Process) putBack(page uint64) bool {
 		p.invalidate(page, page+pageSize)
 		return false
 	}
-	p.unprobed(now[:], page)
+	p.points.Unprobed(now[:], page)
 	same := func(start, end uint64) bool {
 		lo, hi := max(start, page)-page, min(end, page+pageSize)-page
 		return bytes.Equal(before[lo:hi], now[lo:hi])

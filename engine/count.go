@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/codecache"
+	"alleria/engine/probe"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 )
@@ -43,7 +44,7 @@ type partial struct {
 
 // CountEntries has the blocks of ModeCount tell how often functions are entered (Thread.Entries). function returns the extent of the function
 // that holds an address, zeros if there is none. It is called before anything is translated.
-func (p *Process) CountEntries(function func(addr uint64) Extent) {
+func (p *Process) CountEntries(function func(addr uint64) probe.Extent) {
 	p.translator.Entries = translate.EntryCounts{Jumps: make(map[int]uint64), Function: func(addr uint64) (start, end uint64) {
 		e := function(addr)
 		return e.Start, e.End

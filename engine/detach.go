@@ -32,7 +32,7 @@ func (tr *Tracer) leave(p *Process) {
 		}
 		return
 	}
-	p.removeProbes()
+	p.points.RemoveAll()
 	for _, t := range p.running() {
 		var none heldSignal
 		var regs sys.Regs

@@ -33,7 +33,7 @@
 // plain, counting and recording, which have translations and tables of their own.
 // A thread changes over at its next request or by being stopped.
 //
-// Calls of functions are captured on request (capture_point.go): by code, in the cache and natively, and by the
+// Calls of functions are captured on request (package probe): by code, in the cache and natively, and by the
 // tracer where code cannot.
 //
 // # Who does what

@@ -48,7 +48,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 	}
 	if p.mode == ModeNative && !t.vfork {
 		if !t.native {
-			if err := tr.placeProbes(p); err != nil {
+			if err := p.points.PlaceAll(p.slots()); err != nil {
 				return err
 			}
 		}
@@ -76,7 +76,7 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how codecache.Entry) codeca
 	if t.p.mode != ModeNative {
 		return how
 	}
-	if t.restarted && t.p.probedCall(regs.Rip) { // the kernel makes the same call again
+	if t.restarted && t.p.points.ProbedCall(regs.Rip) { // the kernel makes the same call again
 		return codecache.Counted
 	}
 	if how == codecache.Uncounted {
@@ -154,20 +154,20 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	r := *regs
 	r.Gs_base = t.nativeGS()
 	if len(t.held) > 0 { // their handlers will return to where it is
-		if err := t.p.uncover(r.Rip); err != nil {
+		if err := t.p.points.Uncover(r.Rip); err != nil {
 			return err
 		}
 	}
-	r.Rip = t.p.copied(r.Rip)
+	r.Rip = t.p.points.CopyOf(r.Rip)
 	if err := sys.SetRegs(t.tid, &r); err != nil {
 		return err
 	}
 	// It must not run into the probe that it stands on.
-	if sig == 0 && len(t.held) == 0 && r.Eflags&translate.FlagTrap == 0 && t.p.probedCall(r.Rip) {
+	if sig == 0 && len(t.held) == 0 && r.Eflags&translate.FlagTrap == 0 && t.p.points.ProbedCall(r.Rip) {
 		return tr.callAtProbe(t, &r)
 	}
 	// What it has replaced may be a zero byte, as of an add.
-	if _, on := t.p.probes[r.Rip]; on {
+	if _, on := t.p.points.Original(r.Rip); on {
 		if err := tr.overProbe(t, r.Rip); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		if err := sys.GetRegs(t.tid, &r); err != nil { // it may have made a step
 			return err
 		}
-		t.p.interruptedAt(r.Rip)
+		t.p.points.InterruptedAt(r.Rip)
 	}
 	for i := range t.held {
 		tr.signalled(t, &t.held[i], regs)
@@ -214,10 +214,10 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	if done, err := tr.startHit(t, regs, at); done {
 		return true, err
 	}
-	if j := p.jumpAt(at); j != nil && j.ask == at && j.ask != 0 {
+	if j := p.points.JumpAt(at); j != nil && j.Ask == at && j.Ask != 0 {
 		return true, tr.siteAsked(t, regs)
 	}
-	if p.probeHitAt(at, regs) {
+	if p.points.HitAt(at, regs) {
 		t.noteGS(regs)
 		if err := tr.mendTrap(t); err != nil {
 			return true, err
@@ -229,7 +229,7 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 			return true, tr.enter(t, regs, 0)
 		}
 		tr.probeHit(p)
-		if p.loops(regs.Rip) && p.counted(regs.Rip) {
+		if p.points.Loops(regs.Rip) && p.points.Counted(regs.Rip) {
 			p.stayAmid()
 		}
 		if err := tr.considerJump(t, regs, regs.Rip); err != nil {
@@ -237,7 +237,7 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 		}
 		return true, tr.enter(t, regs, 0)
 	}
-	if p.gone(at) { // it ran into a probe that was taken away meanwhile
+	if p.points.Gone(at) { // it ran into a probe that was taken away meanwhile
 		regs.Rip = at
 		return true, tr.goOn(t, regs)
 	}
@@ -251,22 +251,11 @@ func (tr *Tracer) goOn(t *Thread, regs *sys.Regs) error {
 		t.noteGS(regs)
 		return tr.enter(t, regs, 0)
 	}
-	regs.Rip = t.p.copied(regs.Rip) // a jump may lie there by now
+	regs.Rip = t.p.points.CopyOf(regs.Rip) // a jump may lie there by now
 	if err := sys.SetRegs(t.tid, regs); err != nil {
 		return err
 	}
 	return tr.resume(t, 0)
-}
-
-// gone tells whether a breakpoint of ours was at an address and is no more, maybe with the memory
-// that it was in: then the fault that belongs there comes next.
-func (p *Process) gone(at uint64) bool {
-	var b [1]byte
-	if _, ok := p.removed[at]; !ok {
-		return false
-	}
-	_, err := p.mem.ReadAt(b[:], int64(at))
-	return err != nil || b[0] != 0xcc
 }
 
 // trapped handles a thread that waits for the tracer to execute the last

@@ -5,7 +5,6 @@ import (
 	"sort"
 	"strings"
 
-	"alleria/engine/shm"
 	"alleria/internal/sys"
 )
 
@@ -86,7 +85,7 @@ func (p *Process) page(addr uint64) *[pageSize]byte {
 	if _, err := p.mem.ReadAt(pg[:], int64(addr)); err != nil {
 		return nil
 	}
-	p.unprobed(pg[:], addr)
+	p.points.Unprobed(pg[:], addr)
 	c.pages[addr] = pg
 	delete(c.soft, addr)
 	if !changing {
@@ -104,16 +103,6 @@ func (c *codePages) soften(page uint64) {
 		}
 		c.soft[page] = struct{}{}
 	}
-}
-
-// unprobed puts the application's own bytes where breakpoints and jumps of ours lie in a page.
-func (p *Process) unprobed(pg []byte, addr uint64) {
-	for at, orig := range p.probes {
-		if at-addr < pageSize && pg[at-addr] == 0xcc {
-			pg[at-addr] = orig
-		}
-	}
-	p.originals(pg, addr)
 }
 
 // room returns memory for one more page: new, or that of the page that was kept
@@ -271,17 +260,7 @@ func (p *Process) ours(addr uint64) bool {
 			return true
 		}
 	}
-	for _, a := range p.jumps.areas {
-		if addr-a.base < shm.JumpAreaBytes+shm.CountsBytes {
-			return true
-		}
-	}
-	return false
-}
-
-// splits tells whether a block must begin at addr because something watches it.
-func (p *Process) splits(addr uint64) bool {
-	return len(p.cache.Watched) > 0 && p.cache.Watched[addr] || len(p.placeAt) > 0 && p.placeAt[addr] != nil
+	return p.points.HoldsArea(addr)
 }
 
 // changing tells whether the code at addr may change unnoticed.
@@ -291,25 +270,6 @@ func (p *Process) changing(addr uint64) bool {
 	}
 	m := p.code.mapping(addr)
 	return m != nil && (m.Writable() || m.Shared() || strings.HasSuffix(m.Path, deleted))
-}
-
-// withProbes is the code at addr as it lies there, with the breakpoints of native probes, which
-// stay while the process is in the cache: a copy, if there are any.
-func (p *Process) withProbes(code []byte, addr uint64) []byte {
-	copied := false
-	for at := range p.probes {
-		if at-addr >= uint64(len(code)) {
-			continue
-		}
-		if !copied {
-			code, copied = append([]byte(nil), code...), true
-		}
-		var b [1]byte
-		if _, err := p.mem.ReadAt(b[:], int64(at)); err == nil && b[0] == 0xcc {
-			code[at-addr] = 0xcc
-		}
-	}
-	return code
 }
 
 // errUnmapped says that a program has unmapped memory of ours, as some do with all that they do not know.

@@ -172,7 +172,7 @@ func forgets(advice uint64) bool {
 // replaced notes that a stretch of memory may hold something else.
 func (p *Process) replaced(addr, length uint64) {
 	end := addr + (length+pageSize-1)&^(pageSize-1)
-	p.lostProbes(addr, end)
+	p.points.Lost(addr, end)
 	if p.hasCode(addr, end) {
 		p.invalidate(addr, end)
 	}

@@ -1,70 +1,14 @@
 package engine
 
 import (
-	"sort"
-
+	"alleria/engine/probe"
+	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
 // Threads and the code of jumps. Signals, changes of mode and detaching find a thread
 // there now and then; neither the application nor the rest of the engine is to see
 // such an address.
-
-// jumpAt is the jump whose code holds an address.
-func (p *Process) jumpAt(addr uint64) *jump {
-	all := p.jumps.all
-	i := sort.Search(len(all), func(i int) bool { return all[i].code > addr })
-	if i > 0 && addr <= all[i-1].hit {
-		return all[i-1]
-	}
-	return nil
-}
-
-// jumpHit is the jump whose count has run out in a thread that has executed the int3
-// at an address.
-func (p *Process) jumpHit(at uint64) *jump {
-	if j := p.jumpAt(at); j != nil && at == j.hit {
-		return j
-	}
-	return nil
-}
-
-// probeHitAt takes a thread that has executed an int3 at an address back to the
-// watched address that it was for; false if it was none of ours. Where a jump's
-// count ran out, the arrival is taken back: it is counted once more, by the tracer.
-func (p *Process) probeHitAt(at uint64, regs *sys.Regs) bool {
-	if j := p.jumpHit(at); j != nil {
-		j.again()
-		regs.Rip = j.entry
-		return true
-	}
-	_, ok := p.probes[at]
-	// Two threads may hit the int3 that the first one's stop replaces.
-	if ok || p.jumps.at[at] != nil {
-		regs.Rip = at
-		return true
-	}
-	return false
-}
-
-// copied is where a native thread has to go on that is to execute app, whose arrival
-// has been counted.
-func (p *Process) copied(app uint64) uint64 {
-	j := p.coveredBy(app)
-	if j == nil {
-		return app
-	}
-	if !j.liesIn(p.mem) { // other code is there by now
-		delete(p.jumps.at, j.entry)
-		return app
-	}
-	at, ok := j.copyOf(app)
-	if !ok { // into the middle of an instruction: as the application wants it
-		p.tr.processError(p, p.uncover(app))
-		return app
-	}
-	return at
-}
 
 // outOfJump takes a stopped native thread out of a jump's code: back to the
 // function's entry if the arrival has not been counted, else behind the displaced
@@ -75,13 +19,13 @@ func (p *Process) copied(app uint64) uint64 {
 // A fault that comes up while stepping is delivered instead of h, which is held.
 func (tr *Tracer) outOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error {
 	p := t.p
-	if len(p.jumps.all) == 0 || !t.native {
+	if !p.points.HasJumped() || !t.native {
 		return nil
 	}
-	j := p.jumpAt(regs.Rip)
+	j := p.points.JumpAt(regs.Rip)
 	if j == nil && !tr.inCache(t, regs.Rip) {
-		if j := p.jumps.at[regs.Rip-4]; j != nil && j.patch == regs.Rip { // behind endbr64, not counted yet
-			regs.Rip = j.entry
+		if j := p.points.JumpOf(regs.Rip - 4); j != nil && j.Patch == regs.Rip { // behind endbr64, not counted yet
+			regs.Rip = j.Entry
 			return sys.SetRegs(t.tid, regs)
 		}
 		return nil
@@ -95,15 +39,15 @@ func (tr *Tracer) outOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error {
 // stepOutOfJump is outOfJump for a thread whose signals are blocked.
 func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error {
 	for {
-		j := t.p.jumpAt(regs.Rip)
+		j := t.p.points.JumpAt(regs.Rip)
 		switch {
 		case j == nil && tr.inCache(t, regs.Rip): // the routines that capture
 			tr.hurry(t, regs)
 			tr.awaitRoom(t, regs)
 		case j == nil:
 			return nil
-		case j.ask != 0 && regs.Rip == j.ask: // it is about to execute the int3
-			if err := t.p.catchAt(t.topCapture().site()); err != nil {
+		case j.Ask != 0 && regs.Rip == j.Ask: // it is about to execute the int3
+			if err := t.p.points.CatchAt(probe.TopFrame(t.slot).Site()); err != nil {
 				return err
 			}
 			regs.Rip++
@@ -111,11 +55,11 @@ func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error 
 				return err
 			}
 			continue
-		case regs.Rip == j.hit:
-			j.again()
+		case regs.Rip == j.Hit:
+			j.Retry()
 			fallthrough
-		case regs.Rip == j.code:
-			regs.Rip = j.entry
+		case regs.Rip == j.Code:
+			regs.Rip = j.Entry
 			return sys.SetRegs(t.tid, regs)
 		}
 		if err := tr.step(t); err != nil {
@@ -147,16 +91,16 @@ func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error 
 // faultInJump gives a thread that a displaced instruction has stopped, by a fault or
 // the application's own trap flag, the instruction's own address, and the function
 // its own code: the handler may return there.
-func (tr *Tracer) faultInJump(t *Thread, j *jump, regs *sys.Regs, h *heldSignal) error {
-	if t.p.jumps.at[j.entry] == j {
-		if err := t.p.uncover(j.entry); err != nil {
+func (tr *Tracer) faultInJump(t *Thread, j *probe.Jump, regs *sys.Regs, h *heldSignal) error {
+	if t.p.points.JumpOf(j.Entry) == j {
+		if err := t.p.points.Uncover(j.Entry); err != nil {
 			return err
 		}
 	}
-	app := j.appOf(regs.Rip)
+	app := j.AppOf(regs.Rip)
 	switch h.sig {
 	case sigIll, sigTrap, sigFPE:
-		if t.p.jumpAt(h.info.Addr()) == j {
+		if t.p.points.JumpAt(h.info.Addr()) == j {
 			h.info.SetAddr(app)
 		}
 	}
@@ -164,48 +108,18 @@ func (tr *Tracer) faultInJump(t *Thread, j *jump, regs *sys.Regs, h *heldSignal)
 	return sys.SetRegs(t.tid, regs)
 }
 
-// appOf is the application's address for one in j's code.
-func (j *jump) appOf(code uint64) uint64 {
-	app := j.entry
-	for _, m := range j.moved {
-		if m.app != j.patch && m.code <= code && code < j.hit {
-			app = m.app
-		}
-	}
-	return app
-}
-
-// again takes an arrival back that has used the count up. What captures has done nothing yet.
-func (j *jump) again() {
-	if j.pl != nil {
-		j.pl.again()
-	}
-}
-
-// takeBack undoes the count of a thread that stands at an address of j's code and
-// goes back to the function's entry.
-func (j *jump) takeBack(code uint64) {
-	switch {
-	case code == j.code || j.pl == nil:
-	case code == j.hit:
-		j.pl.again()
-	default:
-		j.pl.left().Add(1)
-	}
-}
-
 // trapInJump takes a thread whose program single-steps itself out of a jump's code,
 // into which it has just been led: what it has executed there was not its own. false:
 // it has executed an instruction of its own, whose trap is to be delivered.
-func (tr *Tracer) trapInJump(t *Thread, j *jump, regs *sys.Regs) (bool, error) {
-	if regs.Rip > j.body && regs.Rip != j.hit {
+func (tr *Tracer) trapInJump(t *Thread, j *probe.Jump, regs *sys.Regs) (bool, error) {
+	if regs.Rip > j.Body && regs.Rip != j.Hit {
 		return false, nil
 	}
-	if err := t.p.uncover(j.entry); err != nil {
+	if err := t.p.points.Uncover(j.Entry); err != nil {
 		return true, err
 	}
-	j.takeBack(regs.Rip)
-	regs.Rip = j.entry
+	j.TakeBack(regs.Rip)
+	regs.Rip = j.Entry
 	return true, tr.goOn(t, regs)
 }
 
@@ -242,3 +156,23 @@ func (tr *Tracer) freeze(p *Process) (thaw func()) {
 		}
 	}
 }
+
+// nativeGS is the base of gs with which a thread runs natively.
+func (t *Thread) nativeGS() uint64 {
+	if t.appGS == 0 && t.slot != nil && !t.vfork && t.p.points.CapturesByJump() {
+		return t.slot.Base
+	}
+	return t.appGS
+}
+
+// noteGS takes the application's base of gs from a native thread's registers.
+func (t *Thread) noteGS(regs *sys.Regs) {
+	if t.slot != nil && regs.Gs_base == t.slot.Base {
+		t.appGS = 0
+		return
+	}
+	t.appGS = regs.Gs_base
+}
+
+// SlowCaptures is how many moments of intercepted calls of the thread the tracer has captured by itself so far.
+func (t *Thread) SlowCaptures() uint64 { return t.slot.Get(layout.CaptureSlow) }

@@ -47,45 +47,6 @@ func (p *Process) SetMode(m Mode) {
 	p.modeChanged = true
 }
 
-// Notify asks for Client.Notified whenever a thread is about to execute addr.
-// In native code a probe is put there.
-//
-// The address must be an instruction's first byte. In the cache that costs a request each
-// time it is reached; in native code a stop of the kernel.
-func (p *Process) Notify(addr uint64) error {
-	if p.cache.Watched[addr] {
-		return nil
-	}
-	p.cache.Watched[addr] = true
-	p.watch(addr)
-	if p.mode == ModeNative {
-		return p.addProbe(addr)
-	}
-	return nil
-}
-
-// Unnotify undoes Notify.
-// An address that was notified twice needs to be unnotified once.
-func (p *Process) Unnotify(addr uint64) {
-	if !p.cache.Watched[addr] {
-		return
-	}
-	delete(p.cache.Watched, addr)
-	p.watch(addr)
-	p.removeIdleProbe(addr)
-}
-
-// watch makes all translations of code at addr be made anew, so that they
-// begin a block there that is entered through the tracer, or no longer do.
-func (p *Process) watch(addr uint64) {
-	p.invalidate(addr, addr+1)
-	for k := range p.cache.BareHeads { // its blocks are dead now
-		if k.App == addr {
-			delete(p.cache.BareHeads, k)
-		}
-	}
-}
-
 // modeDiffers tells whether a thread runs otherwise than its process should.
 // A vfork child always runs in the same variant: it shares the address space and is
 // nobody's thread.
@@ -192,31 +153,13 @@ func (tr *Tracer) switchWaiting(t *Thread, app uint64, how codecache.Entry) erro
 	return tr.enterPast(t, regs, 0, how)
 }
 
-// placeProbes puts native probes at all notify points.
-func (tr *Tracer) placeProbes(p *Process) error {
-	for addr := range p.cache.Watched {
-		if err := p.addProbe(addr); err != nil {
-			return err
-		}
-	}
-	for addr := range p.placeAt {
-		if err := p.addProbe(addr); err != nil {
-			return err
-		}
-	}
-	if err := p.placeCaptureSites(); err != nil {
-		return err
-	}
-	return p.placeSites()
-}
-
 // switchOthers takes the threads over that do not run as the mode says. One that
 // will stop at the end of a system call is taken over there (callStop).
 // Threads that wait in a request are taken over by it.
 func (tr *Tracer) switchOthers(p *Process) {
 	p.modeChanged = false
 	if p.mode == ModeNative {
-		tr.processError(p, tr.placeProbes(p))
+		tr.processError(p, p.points.PlaceAll(p.slots()))
 	}
 	for _, t := range p.running() {
 		if tr.modeDiffers(t) && !t.stopped && !t.vforking && !(t.callStops && (t.toReturn || t.inCall)) {
@@ -262,89 +205,6 @@ func (tr *Tracer) switchStopped(t *Thread) error {
 	return tr.enter(t, regs, 0)
 }
 
-// addProbe writes a breakpoint into the application's code.
-//
-// It is written through /proc/PID/mem, which ignores the protection of the page and copies it
-// for this process alone. Threads of the process may be executing there: one byte is
-// replaced as a whole.
-//
-// Where a jump lies it stays if it does what is wanted.
-func (p *Process) addProbe(addr uint64) error {
-	if _, ok := p.probes[addr]; ok {
-		return nil
-	}
-	if p.jumps.at[addr] != nil {
-		if p.lostJumps(addr, addr+1); p.jumps.at[addr] != nil && (p.wantsJump(addr) || p.wantsCaptureJump(addr)) {
-			return nil
-		}
-	}
-	if err := p.uncover(addr); err != nil {
-		return err
-	}
-	if _, ok := p.probes[addr]; ok {
-		return nil
-	}
-	var b [1]byte
-	if _, err := p.mem.ReadAt(b[:], int64(addr)); err != nil {
-		return fmt.Errorf("code at %#x: %w", addr, err)
-	}
-	if _, err := p.mem.WriteAt([]byte{0xcc}, int64(addr)); err != nil {
-		return fmt.Errorf("code at %#x: %w", addr, err)
-	}
-	p.probes[addr] = b[0]
-	return nil
-}
-
-// removeIdleProbe removes a probe if nothing needs it.
-func (p *Process) removeIdleProbe(addr uint64) {
-	if !p.cache.Watched[addr] && p.placeAt[addr] == nil && !p.awaited(addr) {
-		p.removeProbe(addr)
-	}
-}
-
-// removeProbe gives the application its code back.
-func (p *Process) removeProbe(addr uint64) {
-	p.lostProbes(addr, addr+1)
-	if j := p.jumps.at[addr]; j != nil {
-		p.tr.processError(p, p.dropJump(j, false))
-		return
-	}
-	orig, ok := p.probes[addr]
-	if !ok {
-		return
-	}
-	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err == nil {
-		delete(p.probes, addr)
-		p.removed[addr] = orig
-	}
-}
-
-// removeProbes gives the application all of its code back.
-func (p *Process) removeProbes() {
-	for addr := range p.probes {
-		p.removeProbe(addr)
-	}
-	for addr := range p.jumps.at {
-		p.removeProbe(addr)
-	}
-}
-
-// lostProbes forgets the breakpoints in [start, end) that are no longer there,
-// because other memory is.
-func (p *Process) lostProbes(start, end uint64) {
-	p.lostJumps(start, end)
-	for at := range p.probes {
-		if at < start || at >= end {
-			continue
-		}
-		var b [1]byte
-		if _, err := p.mem.ReadAt(b[:], int64(at)); err != nil || b[0] != 0xcc {
-			p.removed[at] = p.probes[at] // a thread may have run into it just before
-			delete(p.probes, at)
-		}
-	}
-}
-
 // overProbe lets a thread that stands at a probe execute the instruction under
 // it.
 //
@@ -353,10 +213,10 @@ func (p *Process) lostProbes(start, end uint64) {
 // A repeated string instruction stops at each iteration, which is no arrival of its own.
 func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
 	p := t.p
-	if len(p.threads) > 1 && p.captured(addr) { // no call may be missed
+	if len(p.threads) > 1 && p.points.Captured(addr) { // no call may be missed
 		defer tr.freeze(p)()
 	}
-	orig := p.probes[addr]
+	orig, _ := p.points.Original(addr)
 	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err != nil {
 		return fmt.Errorf("code at %#x: %w", addr, err)
 	}

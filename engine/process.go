@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"alleria/engine/codecache"
+	"alleria/engine/probe"
 	"alleria/engine/shm"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
@@ -55,7 +56,9 @@ type Process struct {
 	standing
 	shm shm.Memory
 	translations
-	probeTable
+	points probe.Points // what is watched by address
+	windowToggle
+	start *startSites // breakpoints in place of stops at a native start's calls; nil: none
 	budgeting
 	watches
 	residency
@@ -257,7 +260,7 @@ const (
 // here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, translations: translations{cache: codecache.New(tr.opts.Ahead, nil)},
-		probeTable: newProbeTable(tr.opts.NoJumps), watches: newWatches(), noToggle: tr.opts.NoToggle}
+		watches: newWatches(), noToggle: tr.opts.NoToggle}
 	p.written.Written = &p.cache.Written
 	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
@@ -288,6 +291,9 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 		mem.Close()
 		return nil, err
 	}
+	o := &tr.opts
+	p.points = probe.New(probeHost{p}, appCode{p}, pid, mem, &p.cache, &p.translator, &p.shm,
+		probe.Off{Jumps: o.NoJumps, NativeCapture: o.NoNativeCapture, CacheCapture: o.NoCodeCapture})
 	p.widened = from.widened
 	p.makeRoom()
 	t := &Thread{p: p, tid: pid, num: from.first, stopped: true, birth: birth{fate: Trace}}
@@ -317,9 +323,7 @@ func (p *Process) close() {
 	for _, a := range p.cache.Regions {
 		sys.UnmapAligned(a.Mem)
 	}
-	for _, a := range p.jumps.areas {
-		sys.Unmap(a.mem)
-	}
+	p.points.Unmap()
 	p.shm.Unmap()
 	p.mem.Close()
 }
@@ -354,8 +358,8 @@ func (p *Process) addThread(t *Thread) error {
 	for m := range NumMetrics {
 		t.SetBudget(m, unlimited)
 	}
-	initFrames(s)
-	initCaptures(s)
+	probe.InitFrames(s)
+	probe.InitCaptureFrames(s)
 	t.toggles = s.Get(layout.Toggles)
 	p.stopToggling() // it is not alone any more
 	if !t.vfork {

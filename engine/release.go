@@ -42,7 +42,7 @@ func (t *Thread) goNative(regs *sys.Regs) error {
 func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 	p := t.p
 	// the program gets its code back
-	p.removeProbes()
+	p.points.RemoveAll()
 	for _, o := range p.running() {
 		if o == t {
 			continue

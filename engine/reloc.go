@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"alleria/engine/codecache"
+	"alleria/engine/probe"
 	"alleria/internal/sys"
 )
 
@@ -33,7 +34,7 @@ type written struct {
 	*codecache.Written
 	images  []codeImage
 	began   time.Time
-	touched []Extent // file memory, and other, that could be written: an image there may have other code than its file
+	touched []probe.Extent // file memory, and other, that could be written: an image there may have other code than its file
 }
 
 // mostTouched bounds what is remembered of memory that could be written.
@@ -56,7 +57,7 @@ func (w *written) touch(start, end uint64) {
 			return
 		}
 	}
-	if w.touched = append(w.touched, Extent{Start: start, End: end}); len(w.touched) > mostTouched {
+	if w.touched = append(w.touched, probe.Extent{Start: start, End: end}); len(w.touched) > mostTouched {
 		w.Mixed = true
 	}
 }

@@ -78,7 +78,7 @@ func (p *Process) lookAround() {
 
 // plainly tells whether nothing is asked of the process that changes what its translations do.
 func (p *Process) plainly() bool {
-	return !p.translator.Awaits && p.toggle == nil && !p.translator.Budgeted && !p.translator.CountsAccesses && !p.translator.KeepFlags && len(p.placeAt) == 0 && len(p.captures.points) == 0 && len(p.cache.Watched) == 0 && p.translator.Entries.Function == nil
+	return !p.translator.Awaits && p.toggle == nil && !p.translator.Budgeted && !p.translator.CountsAccesses && !p.translator.KeepFlags && p.points.Unasked() && len(p.cache.Watched) == 0 && p.translator.Entries.Function == nil
 }
 
 // copyTables copies the tables, whose addresses of the application are still the template's. Those of the cache are this

@@ -69,7 +69,7 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 				return err
 			}
 		case codeTrace:
-			if j := p.jumpAt(regs.Rip); j != nil && t.native {
+			if j := p.points.JumpAt(regs.Rip); j != nil && t.native {
 				if done, err := tr.trapInJump(t, j, regs); done {
 					return err
 				}
@@ -93,7 +93,7 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 	if j := p.captureJump(regs.Rip, &h); j != nil {
 		t.noteGS(regs)
 		tr.probeHit(p)
-		regs.Rip = j.entry
+		regs.Rip = j.Entry
 		return tr.enter(t, regs, 0)
 	}
 	if tr.bailOut(t, regs, &h) {
@@ -123,7 +123,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 	native := t.native && t.p.mode == ModeNative && !tr.inCache(t, regs.Rip)
 	if native {
 		tr.signalled(t, &h, regs)
-		t.p.interruptedAt(regs.Rip)
+		t.p.points.InterruptedAt(regs.Rip)
 		if t.p.mode == ModeNative {
 			return tr.ignore(t, regs, h)
 		}
@@ -176,7 +176,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 // the handler. What the step has left in the frame is put right.
 func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	own := regs.Eflags&translate.FlagTrap != 0
-	t.p.interruptedAt(regs.Rip)
+	t.p.points.InterruptedAt(regs.Rip)
 	t.willStandAgain(regs)
 	t.toReturn, t.inCall = t.toReturn && !t.native, t.inCall && !t.native // the handler comes between
 	if err := sys.Step(t.tid, sig); err != nil {

@@ -69,7 +69,7 @@ func (p *Process) watchStart(rip uint64) error {
 	p.start, p.watchCalls = s, 0
 	for _, sites := range []map[uint64]bool{s.rseq, s.mmap} {
 		for at := range sites {
-			if err := p.addProbe(at); err != nil {
+			if err := p.points.Add(at); err != nil {
 				return err
 			}
 		}
@@ -98,7 +98,7 @@ func (p *Process) endStart() {
 	p.start = nil
 	for _, sites := range []map[uint64]bool{s.rseq, s.mmap} {
 		for at := range sites {
-			p.removeIdleProbe(at)
+			p.points.RemoveIdle(at)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (tr *Tracer) startHit(t *Thread, regs *sys.Regs, at uint64) (done bool, err
 	if s == nil || !t.native || !s.rseq[at] && !s.mmap[at] {
 		return false, nil
 	}
-	if p.cache.Watched[at] || p.placeAt[at] != nil {
+	if p.points.IsPoint(at) {
 		p.endStart()
 		p.watchCalls = watchedCalls
 		return false, nil

@@ -156,7 +156,7 @@ func (tr *Tracer) forget(t *Thread) {
 	p.list = nil
 	tr.forgetPostponed(t)
 	if !t.vfork {
-		t.abandonFrames()
+		t.p.points.AbandonReturns(t.slot)
 		t.endRing()
 		t.p.client.ThreadEnded(t)
 	}

@@ -290,7 +290,7 @@ func (p *Process) protected(addr, length, prot uint64) {
 		p.mapped(addr, length, prot&protExec != 0)
 		return
 	}
-	p.lostProbes(addr, end)
+	p.points.Lost(addr, end)
 	changed, known := p.code.protect(addr, end, prot)
 	if !known {
 		p.mapped(addr, length, true)
@@ -305,7 +305,7 @@ func (p *Process) protected(addr, length, prot uint64) {
 // Code that is mapped where nothing was translated needs no invalidation.
 func (p *Process) mapped(addr, length uint64, exec bool) {
 	end := addr + (length+pageSize-1)&^(pageSize-1)
-	p.lostProbes(addr, end)
+	p.points.Lost(addr, end)
 	if exec || p.code.overlaps(addr, end) {
 		p.code.valid = false
 	}
@@ -457,4 +457,37 @@ func (p *Process) readLimit(at uint64) (l sys.Limit, ok bool) {
 		return l, false
 	}
 	return sys.Limit{Cur: binary.LittleEndian.Uint64(b[:]), Max: binary.LittleEndian.Uint64(b[8:])}, true
+}
+
+// callAtProbe lets a native thread make the system call at regs.Rip, under a probe:
+// from another syscall instruction, up to where it has entered the kernel, which is
+// then made to believe that it came from here. Other signals than those of faults wait
+// until then.
+//
+// Refused: a single step like that over any other probe (overProbe). The kernel reports
+// no call in a step, so that whoever watches calls would miss it; a step over a call
+// that blocks would hold up the tracer, and what it reports of a clone or an execve is
+// lost on somebody who waits for a trap.
+func (tr *Tracer) callAtProbe(t *Thread, regs *sys.Regs) error {
+	next, a := regs.Rip+2, t.p.cache.Regions[0]
+	r := *regs
+	r.Rip, r.Orig_rax = a.Base+a.Routines.Inject, ^uint64(0)
+	if err := sys.SetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	if err := undisturbed(t, func() error { return tr.callStops(t, 1) }); err != nil {
+		return err
+	}
+	if err := sys.GetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	r.Rip, r.Rcx = next, next
+	if err := sys.SetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	if err := tr.nativeCall(t, &r); err != nil {
+		return err
+	}
+	tr.awaitReturn(t, true)
+	return tr.resume(t, 0)
 }

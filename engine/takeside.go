@@ -30,7 +30,7 @@ func (tr *Tracer) takeSide(t *Thread, s *codecache.LazySideExit) error {
 
 // arrivalBy is what of an arrival by a way out counts.
 func (p *Process) arrivalBy(s *codecache.LazySideExit) codecache.Entry {
-	return p.arrivalFrom(p.cache.InsAddr(p.cache.BlockPool.At(int(s.Block)), int(s.Ins&codecache.LazyIns)-1), s.Target)
+	return p.points.EntryFrom(p.cache.InsAddr(p.cache.BlockPool.At(int(s.Block)), int(s.Ins&codecache.LazyIns)-1), s.Target)
 }
 
 // wantedSide is the way out that a thread which waits in the request routine takes, nil if it

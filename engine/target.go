@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sys/cpu"
 
-	"alleria/engine/asm"
 	"alleria/engine/codecache"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
@@ -47,11 +46,11 @@ func (g target) Executable(addr uint64) bool                 { return g.p.execut
 func (g target) Changing(addr uint64) bool                   { return g.p.changing(addr) }
 func (g target) Made(addr uint64) bool                       { return g.p.made(addr) }
 func (g target) Changes(ins []x86.Insn) bool                 { return g.p.changes(ins) }
-func (g target) Splits(addr uint64) bool                     { return g.p.splits(addr) }
-func (g target) EntryFrom(from, to uint64) codecache.Entry   { return g.p.arrivalFrom(from, to) }
+func (g target) Splits(addr uint64) bool                     { return g.p.points.Splits(addr) }
+func (g target) EntryFrom(from, to uint64) codecache.Entry   { return g.p.points.EntryFrom(from, to) }
 func (g target) Publish(heads []uint64, v codecache.Variant) { g.p.publishHeads(heads, v) }
 
-func (g target) WithProbes(code []byte, addr uint64) []byte { return g.p.withProbes(code, addr) }
+func (g target) WithProbes(code []byte, addr uint64) []byte { return g.p.points.WithProbes(code, addr) }
 
 func (g target) Mapping(addr uint64) (start, end uint64) {
 	m := g.p.code.mapping(addr)
@@ -65,35 +64,6 @@ func (g target) Plan(plan int, ins []x86.Insn, want []translate.Want) (image uin
 	return g.p.client.Plan(g.p, plan, ins, want)
 }
 
-func (g target) Captures() translate.Captures {
-	c := &g.p.captures
-	return translate.Captures{Returns: c.returns, ByCode: !g.p.tr.opts.NoCodeCapture, Needs: c.needs}
-}
-
-func (g target) Point(addr uint64) (pt translate.Point, ok bool) {
-	at := g.p.placeAt[addr]
-	if at == nil {
-		return pt, false
-	}
-	counter := func(pl *Place) *translate.Counter {
-		if pl == nil {
-			return nil
-		}
-		return &translate.Counter{Index: pl.index, Offset: pl.offset()}
-	}
-	pt = translate.Point{Entry: counter(at.entry), Returns: counter(at.returns), Within: counter(at.within)}
-	if c := at.capture; c != nil {
-		pt.Capture = &translate.CapturedEntry{Number: c.number, Vectors: c.needs.Entry,
-			Code: g.p.captureCode(c), Saves: func(a *asm.Writer) { storeSaves(a, c) }}
-	}
-	return pt, true
-}
-
-func (g target) EntriesAround(addr uint64) (entries []uint64) {
-	for entry, at := range g.p.placeAt {
-		if at.holds(addr) {
-			entries = append(entries, entry)
-		}
-	}
-	return entries
-}
+func (g target) Captures() translate.Captures                 { return g.p.points.Captures() }
+func (g target) Point(addr uint64) (translate.Point, bool)    { return g.p.points.At(addr) }
+func (g target) EntriesAround(addr uint64) (entries []uint64) { return g.p.points.EntriesAround(addr) }

@@ -118,7 +118,7 @@ func (p *Process) general() bool {
 	switch {
 	case w.Off, w.Mixed, len(p.cache.GoneEntries) > 0, p.translator.Awaits, p.toggle != nil, p.translator.Budgeted, p.translator.CountsAccesses, p.translator.KeepFlags, p.translator.Entries.Function != nil:
 		return false
-	case len(p.captures.points) > 0, len(p.places) > 0, len(p.placeAt) > 0, len(p.cache.Watched) > 0, len(p.jumps.all) > 0, p.cache.Facts.Last() > 0, p.cache.SideExits.N > 0, len(p.cache.Stepped) > 0:
+	case !p.points.Untouched(), len(p.cache.Watched) > 0, p.cache.Facts.Last() > 0, p.cache.SideExits.N > 0, len(p.cache.Stepped) > 0:
 		return false
 	}
 	for i := range p.cache.RareExits {

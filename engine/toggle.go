@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/codecache"
+	"alleria/engine/probe"
 	"alleria/internal/layout"
 	"alleria/internal/records"
 )
@@ -16,10 +17,16 @@ import (
 // The words of both places tell code what to do, see layout.PlaceMark and those
 // behind it.
 type Toggle struct {
-	Open, Close         *Place // where it opens, where it closes
-	OpenAfter           uint64 // arrivals at Open from each closing on
-	CloseAfter          uint64 // arrivals at Close from each opening on
-	OpenMark, CloseMark uint64 // the sets of open windows for the marks
+	Open, Close         *probe.Counter // where it opens, where it closes
+	OpenAfter           uint64         // arrivals at Open from each closing on
+	CloseAfter          uint64         // arrivals at Close from each opening on
+	OpenMark, CloseMark uint64         // the sets of open windows for the marks
+}
+
+// windowToggle is the window that code opens and closes.
+type windowToggle struct {
+	toggle      *Toggle
+	toggleReady bool // code does so by itself
 }
 
 // SetToggle says which window code toggles from now on; nil: none. The process
@@ -37,8 +44,8 @@ func (p *Process) SetToggle(tg *Toggle) {
 // A thread that is past the look at the word still toggles once.
 func (p *Process) stopToggling() {
 	if tg := p.toggle; tg != nil {
-		tg.Open.word(layout.PlaceCode).Store(0)
-		tg.Close.word(layout.PlaceCode).Store(0)
+		tg.Open.Word(layout.PlaceCode).Store(0)
+		tg.Close.Word(layout.PlaceCode).Store(0)
 	}
 	p.toggleReady = false
 }
@@ -76,11 +83,11 @@ func (p *Process) readyToggle(t *Thread) {
 // toggleAt prepares the words of one of the toggle's places: it leads to variant v,
 // where other counts from n down.
 // The word that says that the others hold is written last.
-func (p *Process) toggleAt(pl *Place, v codecache.Variant, mark uint64, other *Place, n uint64) bool {
+func (p *Process) toggleAt(pl *probe.Counter, v codecache.Variant, mark uint64, other *probe.Counter, n uint64) bool {
 	code, addr := uint64(1), uint64(0) // a return goes by the table
-	if !pl.returns {
-		addr = pl.addr
-		if code = p.codeFor(pl.addr, v, codecache.Counted); code == 0 {
+	if !pl.Returns {
+		addr = pl.Addr()
+		if code = p.codeFor(pl.Addr(), v, codecache.Counted); code == 0 {
 			return false
 		}
 	}
@@ -90,10 +97,10 @@ func (p *Process) toggleAt(pl *Place, v codecache.Variant, mark uint64, other *P
 	}
 	base := p.shm.Control()
 	for i, w := range []uint64{records.Mark(records.MarkSwitch, mark), addr, inside, uint64(codecache.TableOff(v)),
-		base + uint64(pl.offset()), Never, base + uint64(other.offset()), n} {
-		pl.word(layout.PlaceMark + 8*i).Store(w)
+		base + uint64(pl.Offset()), probe.Never, base + uint64(other.Offset()), n} {
+		pl.Word(layout.PlaceMark + 8*i).Store(w)
 	}
-	pl.word(layout.PlaceCode).Store(code)
+	pl.Word(layout.PlaceCode).Store(code)
 	return true
 }
 
@@ -124,10 +131,12 @@ func (tr *Tracer) sync(t *Thread) {
 	tg := p.toggle
 	inside := t.slot.Get(layout.Inside) != 0
 	m := ModePlain
-	tg.Open.armed, tg.Close.armed = int64(tg.OpenAfter), Never
+	tg.Open.SetArmed(tg.OpenAfter)
+	tg.Close.SetArmed(probe.Never)
 	if inside {
 		m = ModeRecord
-		tg.Open.armed, tg.Close.armed = Never, int64(tg.CloseAfter)
+		tg.Open.SetArmed(probe.Never)
+		tg.Close.SetArmed(tg.CloseAfter)
 	}
 	was := p.mode
 	p.mode = m

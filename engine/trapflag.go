@@ -84,14 +84,14 @@ func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
 	if own && t.p.systemCallAt(regs.Rip) {
 		return tr.callOwn(t, regs)
 	}
-	if err := t.p.uncover(regs.Rip); err != nil {
+	if err := t.p.points.Uncover(regs.Rip); err != nil {
 		return err
 	}
 	if err := sys.SetRegs(t.tid, regs); err != nil {
 		return err
 	}
 	step := tr.stepAt
-	if _, ok := t.p.probes[regs.Rip]; ok {
+	if _, ok := t.p.points.Original(regs.Rip); ok {
 		step = tr.overProbe
 	}
 	if err := step(t, regs.Rip); err != nil {

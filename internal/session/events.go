@@ -23,7 +23,7 @@ import (
 type events struct {
 	run     *process
 	im      *image
-	places  map[*engine.Place]*watched
+	places  map[*engine.Counter]*watched
 	starts  map[uint64][]*window.Leaf // call sites in start code, where rdi is main
 	linkers map[uint64]bool           // where dynamic linkers say that they have mapped something
 	found   map[*window.Leaf]bool
@@ -36,7 +36,7 @@ type events struct {
 
 // goneKey is a place and a window whose Till awaits it.
 type goneKey struct {
-	place  *engine.Place
+	place  *engine.Counter
 	window int
 }
 
@@ -51,7 +51,7 @@ type watched struct {
 
 // newEvents makes the state of a program image's events; arm fills it.
 func newEvents(r *process, im *image) *events {
-	e := &events{run: r, im: im, places: make(map[*engine.Place]*watched),
+	e := &events{run: r, im: im, places: make(map[*engine.Counter]*watched),
 		starts: make(map[uint64][]*window.Leaf), linkers: make(map[uint64]bool),
 		found: make(map[*window.Leaf]bool), done: make(map[armed]bool), gone: make(map[goneKey]uint64),
 		near: make(map[suggestion]func() []string)}
@@ -256,7 +256,7 @@ func (e *events) watch(leaf *window.Leaf, entry uint64) error {
 }
 
 // waitAt has a leaf wait for what is counted at an address.
-func (e *events) waitAt(leaf *window.Leaf, addr uint64, place func(uint64) (*engine.Place, error)) error {
+func (e *events) waitAt(leaf *window.Leaf, addr uint64, place func(uint64) (*engine.Counter, error)) error {
 	pl, err := place(addr)
 	if err != nil {
 		return fmt.Errorf("%s: watching %s %s: %w", leaf.Event.Pos, leaf.Event.Kind, leaf.Event.Name, err)
@@ -294,7 +294,7 @@ func (e *events) at(addr uint64, regs engine.NotifiedRegs) {
 // reached returns the events that an arrival at a place is one more occurrence of,
 // after it has added those before.
 // An event that names another thread does not fire, but the arrival is used up.
-func (e *events) reached(t *engine.Thread, pl *engine.Place) (fired []*window.Leaf) {
+func (e *events) reached(t *engine.Thread, pl *engine.Counter) (fired []*window.Leaf) {
 	w := e.places[pl]
 	if w == nil {
 		return nil
@@ -390,7 +390,7 @@ func (e *events) count() {
 }
 
 // drop stops watching a place that no event waits for any more.
-func (e *events) drop(pl *engine.Place) {
+func (e *events) drop(pl *engine.Counter) {
 	delete(e.places, pl)
 	for other := range e.places { // its entry may be watched as well as its returns
 		if other.Addr() == pl.Addr() {
@@ -459,7 +459,7 @@ func (e *events) toggled(sw window.Switch, open bool) {
 
 // only returns the one place that a leaf waits for, if no other waits there; nil
 // if that is not so.
-func (e *events) only(leaf *window.Leaf) (place *engine.Place) {
+func (e *events) only(leaf *window.Leaf) (place *engine.Counter) {
 	for pl, w := range e.places {
 		if !slices.Contains(w.leaves, leaf) {
 			continue

@@ -315,7 +315,7 @@ func (ps *process) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedR
 
 // Reached is engine.Client's: events have happened as often as was asked for.
 // The counts of all places are set anew afterwards: windows may have changed.
-func (ps *process) Reached(t *engine.Thread, pl *engine.Place, addr uint64) {
+func (ps *process) Reached(t *engine.Thread, pl *engine.Counter, addr uint64) {
 	im := ps.image
 	ps.fire(t, addr, im.events.reached(t, pl)...)
 	im.events.count()

@@ -1,4 +1,4 @@
-package engine
+package probe
 
 import (
 	"encoding/binary"
@@ -18,14 +18,14 @@ import (
 
 // branchedInto tells whether any branch of the image may lead to a byte behind the
 // first that j displaces.
-func (p *Process) branchedInto(j *jump) bool {
-	m := p.code.mapping(j.entry)
+func (p *Points) branchedInto(j *Jump) bool {
+	m := p.code.Mapping(j.Entry)
 	if m == nil {
 		return true
 	}
-	into := func(target uint64) bool { return target > j.entry && target < j.end }
+	into := func(target uint64) bool { return target > j.Entry && target < j.end }
 	for _, o := range p.jumps.all {
-		if into(o.leadsTo) || j.leadsTo > o.entry && j.leadsTo < o.end {
+		if into(o.leadsTo) || j.leadsTo > o.Entry && j.leadsTo < o.end {
 			return true
 		}
 	}
@@ -33,7 +33,7 @@ func (p *Process) branchedInto(j *jump) bool {
 }
 
 // farBranch looks for branches with displacements of 32 bits in [start, end).
-func (p *Process) farBranch(start, end uint64, into func(uint64) bool) bool {
+func (p *Points) farBranch(start, end uint64, into func(uint64) bool) bool {
 	const piece, overlap = 1 << 20, 8
 	buf := make([]byte, piece+overlap)
 	for at := start; at < end; at += piece {
@@ -63,20 +63,20 @@ func (p *Process) farBranch(start, end uint64, into func(uint64) bool) bool {
 // nearBranch looks for branches with displacements of 8 bits. Where instructions
 // begin in front of the function is not known: of sixteen addresses in a row one is
 // the first byte of an instruction, and the decoder finds its way from there.
-func (p *Process) nearBranch(start, end uint64, j *jump, into func(uint64) bool) bool {
+func (p *Points) nearBranch(start, end uint64, j *Jump, into func(uint64) bool) bool {
 	const reach = 128 + 2
-	from := max(start, j.entry-min(j.entry, reach+32))
+	from := max(start, j.Entry-min(j.Entry, reach+32))
 	to := min(end, j.end+reach)
-	for s := from; s < from+16 && s < j.entry; s++ {
+	for s := from; s < from+16 && s < j.Entry; s++ {
 		if p.anyBranch(s, to, into) {
 			return true
 		}
 	}
-	return p.anyBranch(j.entry, to, into)
+	return p.anyBranch(j.Entry, to, into)
 }
 
 // anyBranch decodes [from, to) and looks where direct branches lead.
-func (p *Process) anyBranch(from, to uint64, into func(uint64) bool) bool {
+func (p *Points) anyBranch(from, to uint64, into func(uint64) bool) bool {
 	return p.eachInsn(from, to, func(in *x86.Insn) bool {
 		switch in.Cat {
 		case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatCALL:
@@ -87,18 +87,18 @@ func (p *Process) anyBranch(from, to uint64, into func(uint64) bool) bool {
 }
 
 // tabled tells whether the function may jump by a table.
-func (p *Process) tabled(j *jump) bool {
-	return p.eachInsn(j.entry, j.entry+j.size, func(in *x86.Insn) bool {
+func (p *Points) tabled(j *Jump) bool {
+	return p.eachInsn(j.Entry, j.Entry+j.size, func(in *x86.Insn) bool {
 		return in.Cat == x86.CatUNCONDBR && in.Attr&x86.AttrRel == 0 && !in.RIPRelative()
 	})
 }
 
 // eachInsn decodes [from, to) linearly until f says that it has seen enough, and
 // tells whether it did. Bytes that are no instruction are skipped one by one.
-func (p *Process) eachInsn(from, to uint64, f func(*x86.Insn) bool) bool {
+func (p *Points) eachInsn(from, to uint64, f func(*x86.Insn) bool) bool {
 	var ins [codecache.MaxBlockInsns]x86.Insn
 	for at := from; at < to; {
-		code := p.fetch(at, translate.FetchBytes)
+		code := p.code.Fetch(at, translate.FetchBytes)
 		if len(code) == 0 {
 			return false
 		}

@@ -1,4 +1,4 @@
-package engine
+package probe
 
 import (
 	"alleria/engine/asm"
@@ -31,8 +31,8 @@ type captureRange struct {
 }
 
 // captureCode returns where the code is that captures entries of c, 0: there is none. It makes it.
-func (p *Process) captureCode(c *capturePoint) uint64 {
-	if c.made || p.tr.opts.NoCodeCapture || c.prog.ByTracer() {
+func (p *Points) captureCode(c *Interception) uint64 {
+	if c.made || p.off.CacheCapture || c.Prog.ByTracer() {
 		return c.code
 	}
 	c.made = true
@@ -47,7 +47,7 @@ func (p *Process) captureCode(c *capturePoint) uint64 {
 		return 0
 	}
 	r.next = (g.asm.Pos() + 15) &^ 15
-	if c.prog.Returns && c.number < layout.MaxCaptureLeaves {
+	if c.Prog.Returns && c.number < layout.MaxCaptureLeaves {
 		g.asm.Seek(r.next)
 		if leave := g.leave(); leave != 0 && !g.asm.Full() {
 			r.next = (g.asm.Pos() + 15) &^ 15
@@ -60,7 +60,7 @@ func (p *Process) captureCode(c *capturePoint) uint64 {
 }
 
 // captureRoom is memory for the code of one function; nil: there is none.
-func (p *Process) captureRoom() *captureRange {
+func (p *Points) captureRoom() *captureRange {
 	if n := len(p.captures.code); n > 0 {
 		r := &p.captures.code[n-1]
 		if uint64(r.next)+captureMost <= r.end-p.cache.Regions[0].Base {
@@ -77,8 +77,8 @@ func (p *Process) captureRoom() *captureRange {
 	return &p.captures.code[len(p.captures.code)-1]
 }
 
-// captureBail tells whether code that captures is at an address, and where it goes if a load of it faults.
-func (p *Process) captureBail(addr uint64) (uint64, bool) {
+// CaptureBail tells whether code that captures is at an address, and where it goes if a load of it faults.
+func (p *Points) CaptureBail(addr uint64) (uint64, bool) {
 	for i := range p.captures.code {
 		if r := &p.captures.code[i]; addr >= r.start && addr < r.end {
 			a := p.cache.Regions[0]
@@ -101,10 +101,10 @@ func (p *Process) captureBail(addr uint64) (uint64, bool) {
 
 // captureGen writes the code of one function.
 type captureGen struct {
-	p    *Process
+	p    *Points
 	asm  asm.Writer
 	rt   uint64 // where the routines are
-	c    *capturePoint
+	c    *Interception
 	off  int // where the next word goes, from rcx
 	left bool
 	bad  bool // it is nothing for code
@@ -116,7 +116,7 @@ type captureGen struct {
 
 // entry writes the code of entries, 0 if that is the tracer's.
 func (g *captureGen) entry() uint64 {
-	for _, s := range g.c.prog.Saves {
+	for _, s := range g.c.Prog.Saves {
 		if s.Kind != capture.GPR {
 			return 0
 		}
@@ -128,13 +128,13 @@ func (g *captureGen) entry() uint64 {
 	a.Jmp(g.rt + rt.Begin)
 	a.Link(next, a.Here())
 	done := rt.Done
-	g.items(g.c.prog.Entry)
-	if g.c.prog.Returns {
+	g.items(g.c.Prog.Entry)
+	if g.c.Prog.Returns {
 		a.MovImm(x86.RAX, uint64(g.c.number))
 		a.StoreWord(layout.CaptureEnters, x86.RAX)
 		done = rt.Enter
 	}
-	a.MovImm(x86.RAX, capture.Head(capture.Entered, 0, g.c.fn))
+	a.MovImm(x86.RAX, capture.Head(capture.Entered, 0, g.c.Fn))
 	a.Jmp(g.rt + done)
 	if g.bad {
 		return 0
@@ -151,8 +151,8 @@ func (g *captureGen) leave() uint64 {
 	a.StoreWord(layout.CaptureNext, x86.RAX)
 	a.Jmp(g.rt + rt.Leave)
 	a.Link(next, a.Here())
-	g.items(g.c.prog.Exit)
-	a.MovImm(x86.RAX, capture.Head(capture.Left, 0, g.c.fn))
+	g.items(g.c.Prog.Exit)
+	a.MovImm(x86.RAX, capture.Head(capture.Left, 0, g.c.Fn))
 	a.Jmp(g.rt + rt.LeftDone)
 	if g.bad {
 		return 0
@@ -185,7 +185,7 @@ func (g *captureGen) items(items []capture.Item) {
 		}
 	}
 	g.advance(g.off)
-	g.bad = g.bad || g.bytes > g.c.prog.MaxBytes
+	g.bad = g.bad || g.bytes > g.c.Prog.MaxBytes
 }
 
 // advance moves rcx up to where the next word goes.
@@ -394,14 +394,14 @@ func isText(t *capture.Target) bool {
 
 // storeSaves writes, behind the capture of an entry, what puts saved values into the frame. The registers are the
 // application's.
-func storeSaves(a *asm.Writer, c *capturePoint) {
-	if !c.prog.Returns || len(c.prog.Saves) == 0 {
+func storeSaves(a *asm.Writer, c *Interception) {
+	if !c.Prog.Returns || len(c.Prog.Saves) == 0 {
 		return
 	}
 	a.StoreWord(layout.CaptureSpill+8, x86.RCX)
 	a.StoreWord(layout.CaptureSpill, x86.RAX)
 	a.LoadWord(x86.RCX, layout.CaptureTop)
-	for i, s := range c.prog.Saves {
+	for i, s := range c.Prog.Saves {
 		r := x86.Reg(s.N)
 		if r == x86.RCX {
 			a.LoadWord(x86.RAX, layout.CaptureSpill+8)

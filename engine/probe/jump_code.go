@@ -1,4 +1,4 @@
-package engine
+package probe
 
 import (
 	"alleria/engine/asm"
@@ -16,18 +16,18 @@ const maxJumpCode = 128
 //
 // The flags are overwritten by the count, so that code in front of which they may
 // matter gets no jump: hardly any function of a compiler, some written by hand.
-func (p *Process) displace(j *jump) []x86.Insn {
+func (p *Points) displace(j *Jump) []x86.Insn {
 	const most = 32 // instructions until the flags are known to be overwritten
-	if p.changing(j.entry) {
+	if p.code.Changing(j.Entry) {
 		return nil
 	}
 	buf := make([]x86.Insn, most)
-	code := p.fetch(j.entry, translate.FetchBytes)
-	n, _ := x86.Decode(code, j.entry, buf)
+	code := p.code.Fetch(j.Entry, translate.FetchBytes)
+	n, _ := x86.Decode(code, j.Entry, buf)
 	ins := buf[:n]
-	j.patch = j.entry
+	j.Patch = j.Entry
 	if len(ins) > 1 && isEndbr(code) { // stays: indirect calls must find it
-		j.patch += 4
+		j.Patch += 4
 		ins = ins[1:]
 	}
 	if p.translator.KeepFlags || !translate.FlagsDead(ins, 0) { // the count changes them
@@ -37,8 +37,8 @@ func (p *Process) displace(j *jump) []x86.Insn {
 		if !p.movable(&ins[i]) {
 			return nil
 		}
-		if j.end = ins[i].Next(); j.end-j.patch >= jumpBytes {
-			size := j.end - j.entry
+		if j.end = ins[i].Next(); j.end-j.Patch >= jumpBytes {
+			size := j.end - j.Entry
 			if size > j.size || i < len(ins)-1 && ins[i].Cat == x86.CatUNCONDBR {
 				return nil
 			}
@@ -61,8 +61,8 @@ func isEndbr(code []byte) bool {
 
 // movable tells instructions that do the same elsewhere, in one instruction. A call
 // does not: its return address would be ours.
-func (p *Process) movable(in *x86.Insn) bool {
-	u := &p.translator
+func (p *Points) movable(in *x86.Insn) bool {
+	u := p.translator
 	u.Variant = codecache.Plain
 	if u.MustTrap(in) || in.Attr&(x86.AttrRep|x86.AttrRepne|x86.AttrGS) != 0 {
 		return false
@@ -96,14 +96,14 @@ func conditional(in *x86.Insn) byte {
 
 // writeJump writes the code that counts and the displaced instructions, and says
 // what the function's first bytes have to become; false if something is too far away.
-func (p *Process) writeJump(ar *jumpArea, j *jump, ins []x86.Insn) bool {
-	p.translator.Fetch(j.entry, translate.FetchBytes) // InsBytes' code
+func (p *Points) writeJump(ar *JumpArea, j *Jump, ins []x86.Insn) bool {
+	p.translator.Fetch(j.Entry, translate.FetchBytes) // InsBytes' code
 	w := asm.New(ar.mem, ar.base, ar.next)
 	a := &w
-	j.code = a.Here()
-	ok := a.LockDec(asm.Abs(ar.counts() + uint64(j.pl.offset()) + layout.PlaceLeft))
+	j.Code = a.Here()
+	ok := a.LockDec(asm.Abs(ar.counts() + uint64(j.pl.Offset()) + layout.PlaceLeft))
 	hit := a.JccLater(asm.IfZero)
-	j.body = a.Here()
+	j.Body = a.Here()
 	for i := range ins {
 		j.moved = append(j.moved, movedInsn{ins[i].Addr, a.Here()})
 		ok = ok && p.move(a, &ins[i])
@@ -111,9 +111,9 @@ func (p *Process) writeJump(ar *jumpArea, j *jump, ins []x86.Insn) bool {
 	if ins[len(ins)-1].Cat != x86.CatUNCONDBR {
 		a.Jmp(j.end)
 	}
-	j.hit = a.Here()
+	j.Hit = a.Here()
 	a.Int3()
-	a.Link(hit, j.hit)
+	a.Link(hit, j.Hit)
 	if !ok || a.Full() || a.Pos()-ar.next > maxJumpCode {
 		return false
 	}
@@ -123,7 +123,7 @@ func (p *Process) writeJump(ar *jumpArea, j *jump, ins []x86.Insn) bool {
 }
 
 // move writes a displaced instruction.
-func (p *Process) move(a *asm.Writer, in *x86.Insn) bool {
+func (p *Points) move(a *asm.Writer, in *x86.Insn) bool {
 	near := func(target uint64) bool {
 		d := int64(target) - int64(a.Here())
 		return d > -1<<31+64 && d < 1<<31-64
@@ -137,7 +137,7 @@ func (p *Process) move(a *asm.Writer, in *x86.Insn) bool {
 		a.Jcc(asm.CondOf(conditional(in)), in.Target())
 		return near(in.Target())
 	case in.RIPRelative():
-		u := &p.translator
+		u := p.translator
 		target, d := u.RipTarget(in), int(in.DispOff)
 		disp := int64(target) - int64(a.Here()+uint64(in.Len))
 		a.CopyDisp(code, d, uint32(disp))
@@ -147,11 +147,11 @@ func (p *Process) move(a *asm.Writer, in *x86.Insn) bool {
 	return true
 }
 
-// copyOf is where the displaced instruction at an application address has gone; the
+// CopyOf is where the displaced instruction at an application address has gone; the
 // first one's also for the endbr64 in front of it.
-func (j *jump) copyOf(app uint64) (uint64, bool) {
-	if app <= j.patch {
-		return j.body, app == j.entry || app == j.patch
+func (j *Jump) CopyOf(app uint64) (uint64, bool) {
+	if app <= j.Patch {
+		return j.Body, app == j.Entry || app == j.Patch
 	}
 	for _, m := range j.moved {
 		if m.app == app {

@@ -1,6 +1,8 @@
-package engine
+package probe
 
 import (
+	"encoding/binary"
+
 	"alleria/engine/codecache"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
@@ -25,22 +27,22 @@ type Extent struct{ Start, End uint64 }
 // SetExtent says that a function begins at addr, where something is counted, and which code is
 // its own. Without, it may be any address in the middle of code: whatever gets there counts,
 // and its arrivals are never counted by a jump.
-func (p *Process) SetExtent(addr uint64, code ...Extent) {
-	at := p.placeAt[addr]
+func (p *Points) SetExtent(addr uint64, code ...Extent) {
+	at := p.at[addr]
 	if at == nil || len(code) == 0 || code[0].Start == code[0].End || at.function != nil {
 		return
 	}
 	at.function = code
 	for _, e := range code { // branches back are to lead elsewhere
-		p.invalidate(e.Start, e.End)
+		p.host.Invalidate(e.Start, e.End)
 	}
 }
 
 // HasExtent tells whether SetExtent has said what function begins at addr.
-func (p *Process) HasExtent(addr uint64) bool { return p.placeAt[addr].size() > 0 }
+func (p *Points) HasExtent(addr uint64) bool { return p.at[addr].size() > 0 }
 
 // holds tells whether the code at an address belongs to the function.
-func (at *placesAt) holds(addr uint64) bool {
+func (at *point) holds(addr uint64) bool {
 	for _, e := range at.function {
 		if addr >= e.Start && addr < e.End {
 			return true
@@ -50,7 +52,7 @@ func (at *placesAt) holds(addr uint64) bool {
 }
 
 // size is how long the function's main part is; 0: it is not known to be one.
-func (at *placesAt) size() uint64 {
+func (at *point) size() uint64 {
 	if at == nil || len(at.function) == 0 {
 		return 0
 	}
@@ -58,22 +60,22 @@ func (at *placesAt) size() uint64 {
 }
 
 // arrivalFrom is what a jump from one address to another is.
-func (p *Process) arrivalFrom(from, to uint64) codecache.Entry {
-	if len(p.placeAt) == 0 {
+func (p *Points) EntryFrom(from, to uint64) codecache.Entry {
+	if len(p.at) == 0 {
 		return codecache.Uncounted
 	}
-	if at := p.placeAt[to]; at != nil && at.holds(from) {
+	if at := p.at[to]; at != nil && at.holds(from) {
 		return codecache.BackEdge
 	}
 	return codecache.Uncounted
 }
 
-// loops tells whether the function at addr, as far as it is one, may jump to its first
+// Loops tells whether the function at addr, as far as it is one, may jump to its first
 // instruction. A register may lead there unless the stack pointer is another where it is jumped by:
 // the function has lowered it before its first branch, and does not raise it in front of that
 // jump, as it does before a call of another function that is its last.
-func (p *Process) loops(addr uint64) bool {
-	at := p.placeAt[addr]
+func (p *Points) Loops(addr uint64) bool {
+	at := p.at[addr]
 	if at == nil || len(at.function) == 0 {
 		return false
 	}
@@ -139,4 +141,48 @@ func (r *stackRun) level() bool {
 		return now == r.first
 	}
 	return now.ID != r.first.ID || now.Off > r.first.Off
+}
+
+// stackHolds tells whether some word of the stack from rsp up may be a return address, or where
+// a handler returns to, in one of the functions. What is left there of earlier calls is
+// taken for one, and so is everything beyond mostStack: that costs time in the cache only.
+//
+// Stacks that a thread has left for another (coroutines, handlers on one of their own) are not seen:
+// a function that waits there may be counted once too often.
+func (p *Points) stackHolds(rsp uint64, functions []*point) bool {
+	buf := make([]byte, appPage)
+	for at := rsp &^ 7; at < rsp+mostStack; {
+		n := appPage - at%appPage // one page more may not be the stack's
+		if _, err := p.mem.ReadAt(buf[:n], int64(at)); err != nil {
+			return false
+		}
+		for i := uint64(0); i+8 <= n; i += 8 {
+			w := binary.LittleEndian.Uint64(buf[i:])
+			for _, f := range functions {
+				// A pointer to the function is no return address.
+				if f.holds(w) && w != f.function[0].Start {
+					return true
+				}
+			}
+		}
+		at += n
+	}
+	return true
+}
+
+// mostStack bounds how much of a stack is looked through.
+const mostStack = 8 << 20
+
+// MayBeWithin tells whether a thread with these registers may be in a function that jumps to its own first instruction.
+func (p *Points) MayBeWithin(rip, rsp uint64) bool {
+	var loops []*point
+	for addr, at := range p.at {
+		if p.Loops(addr) {
+			if at.holds(rip) {
+				return true
+			}
+			loops = append(loops, at)
+		}
+	}
+	return len(loops) > 0 && p.stackHolds(rsp, loops)
 }

@@ -1,4 +1,4 @@
-package engine
+package probe
 
 import (
 	"alleria/engine/asm"
@@ -14,15 +14,15 @@ import (
 // cannot be displaced.
 //
 // A return or jump may be followed by padding, which nothing leads to: the jump covers it.
-func (p *Process) displaceCapture(j *jump) []x86.Insn {
-	if p.changing(j.entry) {
+func (p *Points) displaceCapture(j *Jump) []x86.Insn {
+	if p.code.Changing(j.Entry) {
 		return nil
 	}
-	code := p.fetch(j.entry, translate.FetchBytes)
-	ins := decodeOn(code, j.entry)
-	j.patch = j.entry
+	code := p.code.Fetch(j.Entry, translate.FetchBytes)
+	ins := decodeOn(code, j.Entry)
+	j.Patch = j.Entry
 	if len(ins) > 1 && isEndbr(code) { // stays: indirect calls must find it
-		j.patch += 4
+		j.Patch += 4
 		ins = ins[1:]
 	}
 	if !flagsUnread(ins) {
@@ -34,18 +34,18 @@ func (p *Process) displaceCapture(j *jump) []x86.Insn {
 			return nil
 		}
 		j.end = in.Next()
-		short := j.end-j.patch < jumpBytes
+		short := j.end-j.Patch < jumpBytes
 		if short && endsFlow(in) {
-			if in.Cat == x86.CatCALL || !padding(code[j.end-j.entry:], int(jumpBytes-(j.end-j.patch))) {
+			if in.Cat == x86.CatCALL || !padding(code[j.end-j.Entry:], int(jumpBytes-(j.end-j.Patch))) {
 				return nil
 			}
-			j.end, short = j.patch+jumpBytes, false
+			j.end, short = j.Patch+jumpBytes, false
 		}
 		if short {
 			continue
 		}
-		size := j.end - j.entry
-		if j.size > 0 && in.Next()-j.entry > j.size {
+		size := j.end - j.Entry
+		if j.size > 0 && in.Next()-j.Entry > j.size {
 			return nil
 		}
 		j.orig = append([]byte(nil), code[:size]...)
@@ -93,7 +93,7 @@ func padding(code []byte, n int) bool {
 }
 
 // movableAny is movable with returns and calls, of which it is known what they do.
-func (p *Process) movableAny(in *x86.Insn) bool {
+func (p *Points) movableAny(in *x86.Insn) bool {
 	switch in.Cat {
 	case x86.CatRET:
 		return in.Opcode == 0xc3 && in.Len == 1
@@ -106,7 +106,7 @@ func (p *Process) movableAny(in *x86.Insn) bool {
 }
 
 // moveAny writes a displaced instruction. Of a call that is two: the push of its return address, and a jump.
-func (p *Process) moveAny(a *asm.Writer, in *x86.Insn) bool {
+func (p *Points) moveAny(a *asm.Writer, in *x86.Insn) bool {
 	switch in.Cat {
 	case x86.CatRET:
 		a.Ret(0)
@@ -118,7 +118,7 @@ func (p *Process) moveAny(a *asm.Writer, in *x86.Insn) bool {
 }
 
 // moveCall writes a call. The return address is the application's.
-func (p *Process) moveCall(a *asm.Writer, in *x86.Insn) bool {
+func (p *Points) moveCall(a *asm.Writer, in *x86.Insn) bool {
 	ret := a.PushLiteral()
 	ok := true
 	switch {

@@ -1,4 +1,4 @@
-package engine
+package probe
 
 import (
 	"errors"
@@ -14,32 +14,32 @@ import (
 // ring of the thread that makes them.
 //
 // The tracer can capture each moment by itself (capture_take.go), wherever the thread is: it is stopped by a native probe or
-// asks from the cache. Code captures what it can (capture_code.go, capture_native.go), and goes to the tracer with the rest
+// asks from the cache. Code captures what it can (capture_body.go, capture_native.go), and goes to the tracer with the rest
 // before it has written anything. So there are three ways, of which the first is what the other two are held to.
 //
 // Which calls are awaited is on a stack of frames in the thread's slot (capture_frame.go).
 
 // captures is what a process intercepts.
 type captures struct {
-	points  []*capturePoint // by number; never removed, since frames hold numbers
+	points  []*Interception // by number; never removed, since frames hold numbers
 	returns bool            // some return is awaited: translated returns look
 	armed   int             // points that are
 	// sites is where natively returns are caught, as long as anything is intercepted.
 	sites  map[uint64]bool
 	needs  translate.CaptureNeeds   // of all points together
-	last   map[uint64]*capturePoint // by entry, armed or not
+	last   map[uint64]*Interception // by entry, armed or not
 	code   []captureRange
 	images map[uint64]*branchMap // by where they begin
 }
 
 // capturePoint is an intercepted function.
-type capturePoint struct {
+type Interception struct {
 	number uint32
-	entry  uint64
-	fn     uint32 // the client's number
-	prog   *capture.Program
+	Entry  uint64
+	Fn     uint32 // the client's number
+	Prog   *capture.Program
 	needs  translate.CaptureNeeds
-	armed  bool
+	Armed  bool
 	// Code that captures entries, 0: there is none; made: it has been looked whether there can be.
 	code  uint64
 	leave uint64 // and its returns
@@ -54,11 +54,11 @@ var errProgram = errors.New("a program that cannot be captured")
 //
 // Calls under way are not captured. It takes effect at once, whatever the mode. Errors: a program that makes no
 // sense, code that cannot be read or written.
-func (p *Process) Intercept(entry uint64, fn uint32, prog *capture.Program) error {
+func (p *Points) Intercept(entry uint64, fn uint32, prog *capture.Program) error {
 	if err := checkProgram(prog); err != nil {
 		return fmt.Errorf("function at %#x: %w", entry, err)
 	}
-	at := p.placesOf(entry)
+	at := p.pointAt(entry)
 	if at.capture != nil {
 		p.disarm(at.capture)
 		p.removeProbe(entry) // a jump leads to the code of the old program
@@ -67,69 +67,66 @@ func (p *Process) Intercept(entry uint64, fn uint32, prog *capture.Program) erro
 	p.arm(c)
 	at.capture = c
 	if p.captures.lookFor(c) {
-		p.invalidate(0, 1<<47) // returns look from now on, or save more
+		p.host.Invalidate(0, 1<<47) // returns look from now on, or save more
 	}
 	p.watch(entry)
-	return p.probePlace(entry)
+	return p.probeNatively(entry)
 }
 
 // pointOf returns what is known of a function that is intercepted with a program, which may have been so before.
-func (p *Process) pointOf(entry uint64, fn uint32, prog *capture.Program) *capturePoint {
+func (p *Points) pointOf(entry uint64, fn uint32, prog *capture.Program) *Interception {
 	cs := &p.captures
-	if c := cs.last[entry]; c != nil && c.prog == prog && c.fn == fn {
+	if c := cs.last[entry]; c != nil && c.Prog == prog && c.Fn == fn {
 		return c
 	}
-	c := &capturePoint{number: uint32(len(cs.points)), entry: entry, fn: fn, prog: prog, needs: needsOf(prog)}
+	c := &Interception{number: uint32(len(cs.points)), Entry: entry, Fn: fn, Prog: prog, needs: needsOf(prog)}
 	cs.points = append(cs.points, c)
 	if cs.last == nil {
-		cs.last = make(map[uint64]*capturePoint)
+		cs.last = make(map[uint64]*Interception)
 	}
 	cs.last[entry] = c
 	return c
 }
 
 // Unintercept ends the capturing of the function at entry. Calls under way are not captured when they return.
-func (p *Process) Unintercept(entry uint64) {
-	at := p.placeAt[entry]
+func (p *Points) Unintercept(entry uint64) {
+	at := p.at[entry]
 	if at == nil || at.capture == nil {
 		return
 	}
 	p.disarm(at.capture)
 	at.capture = nil
 	if at.entry == nil && at.returns == nil && at.within == nil {
-		delete(p.placeAt, entry)
+		delete(p.at, entry)
 	}
 	p.watch(entry)
-	p.removeIdleProbe(entry)
+	p.RemoveIdle(entry)
 	if p.captures.armed == 0 {
 		p.dropCaptureSites()
 	}
 }
 
 // lookFor adds what returns have to look for and save because of c, and tells whether that is more than before.
-func (cs *captures) lookFor(c *capturePoint) bool {
+func (cs *captures) lookFor(c *Interception) bool {
 	was, returned := cs.needs, cs.returns
-	cs.returns = cs.returns || c.prog.Returns
+	cs.returns = cs.returns || c.Prog.Returns
 	cs.needs.Exit |= c.needs.Exit
 	cs.needs.X87 = cs.needs.X87 || c.needs.X87
 	return cs.returns && (!returned || was != cs.needs)
 }
 
 // arm begins it.
-func (p *Process) arm(c *capturePoint) {
-	c.armed = true
+func (p *Points) arm(c *Interception) {
+	c.Armed = true
 	p.captures.armed++
 	if c.leave != 0 {
 		p.shm.Ctl.U64(layout.CaptureLeaves + 8*int(c.number)).Store(c.leave)
 	}
 }
 
-// SlowCaptures is how many moments of intercepted calls of the thread the tracer has captured by itself so far.
-func (t *Thread) SlowCaptures() uint64 { return t.slot.Get(layout.CaptureSlow) }
-
 // disarm ends what is known as c; frames of it are dropped when they are reached.
-func (p *Process) disarm(c *capturePoint) {
-	c.armed = false
+func (p *Points) disarm(c *Interception) {
+	c.Armed = false
 	p.captures.armed--
 	if c.number < layout.MaxCaptureLeaves {
 		p.shm.Ctl.U64(layout.CaptureLeaves + 8*int(c.number)).Store(0)
@@ -213,4 +210,12 @@ func needsOf(prog *capture.Program) translate.CaptureNeeds {
 		note(prog.Exit[i].Src, &n.Exit)
 	}
 	return n
+}
+
+// Alteration is what is to be changed of a call; nil: nothing.
+func (c *Interception) Alteration(m capture.Moment) *capture.Alteration {
+	if c.Prog.Alter == nil {
+		return nil
+	}
+	return c.Prog.Alter(m)
 }

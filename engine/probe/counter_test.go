@@ -1,4 +1,4 @@
-package engine
+package probe
 
 import (
 	"sync"
@@ -9,9 +9,8 @@ import (
 	"alleria/internal/layout"
 )
 
-func testPlace() *Place {
-	p := &Process{shm: shm.Memory{Ctl: &shm.Control{Mem: make([]byte, layout.ControlSize)}}}
-	pl := &Place{p: p, armed: Never}
+func testCounter() *Counter {
+	pl := &Counter{ctl: &shm.Control{Mem: make([]byte, layout.ControlSize)}, armed: Never}
 	pl.left().Store(Never)
 	return pl
 }
@@ -34,11 +33,11 @@ func TestArriveWhileArmed(t *testing.T) {
 		{"none was awaited", Never, 1, 2, 0, 1, 2, 1},
 		{"none is awaited", 1, Never, 0, 0, Never, 0, 1},
 	} {
-		pl, asks := testPlace(), 0
+		pl, asks := testCounter(), 0
 		pl.Arm(c.before)
 		pl.Take()
 		for range c.arrive {
-			if pl.arrive() {
+			if pl.Count() {
 				asks++
 			}
 		}
@@ -49,7 +48,7 @@ func TestArriveWhileArmed(t *testing.T) {
 		if got := pl.Take(); got != uint64(c.taken) {
 			t.Errorf("%s: %d were taken, want %d", c.name, got, c.taken)
 		}
-		pl.arrive()
+		pl.Count()
 		if got := pl.Take(); got != uint64(c.later) {
 			t.Errorf("%s: then %d were taken, want %d", c.name, got, c.later)
 		}
@@ -59,13 +58,13 @@ func TestArriveWhileArmed(t *testing.T) {
 // TestEachArrivalIsTaken arms a place over and over while threads arrive.
 func TestEachArrivalIsTaken(t *testing.T) {
 	const threads, each = 4, 200_000
-	pl := testPlace()
+	pl := testCounter()
 	var asked atomic.Int64
 	var wg sync.WaitGroup
 	for range threads {
 		wg.Go(func() {
 			for range each {
-				if pl.arrive() {
+				if pl.Count() {
 					asked.Add(1)
 				}
 			}

@@ -1,4 +1,4 @@
-package engine
+package probe
 
 import (
 	"encoding/binary"
@@ -36,8 +36,8 @@ func (m *branchMap) leads(from, to uint64) bool {
 }
 
 // branchesOf returns the map of the image that holds addr, nil if it cannot be read.
-func (p *Process) branchesOf(addr uint64) *branchMap {
-	m := p.code.mapping(addr)
+func (p *Points) branchesOf(addr uint64) *branchMap {
+	m := p.code.Mapping(addr)
 	if m == nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (b *branchMap) scanCode(code []byte) []uint64 {
 }
 
 // scanData marks what addresses and distances in a mapping of the same file lead to. Where it is executable, too, it may hold tables.
-func (p *Process) scanData(b *branchMap, m *sys.Mapping, named []uint64) {
+func (p *Points) scanData(b *branchMap, m *sys.Mapping, named []uint64) {
 	data := make([]byte, m.End-m.Start)
 	n, _ := p.mem.ReadAt(data, int64(m.Start))
 	data = data[:n]

@@ -1,4 +1,4 @@
-package engine
+package probe
 
 import (
 	"bytes"
@@ -9,13 +9,12 @@ import (
 	"sort"
 
 	"alleria/engine/x86"
-	"alleria/internal/sys"
 )
 
 // Jumps: native probes that count without a stop. A function whose arrivals alone
 // are counted, and that was hit a few times, gets a jump in place of its int3. It
 // leads to a few instructions in memory of ours near the image, which take one off
-// the place's count, execute the function's displaced instructions, and jump back
+// the counter's count, execute the function's displaced instructions, and jump back
 // behind them. Only when the count has run out does the thread stop, by an int3.
 //
 // Native code has no word of ours that a thread could call its own (gs is the
@@ -39,7 +38,7 @@ import (
 const (
 	// jumpBytes is a jump with a displacement of 32 bits.
 	jumpBytes = 5
-	// A place is worth a jump if so many more arrivals are awaited.
+	// A counter is worth a jump if so many more arrivals are awaited.
 	jumpLeft = 16
 	// At its first hit, since what the int3 leads to is not exact with several
 	// threads (overProbe) and lets signals find the thread behind the function's
@@ -49,12 +48,12 @@ const (
 	largeImage    = 8 << 20
 )
 
-// jump is what counts a function's arrivals natively.
-type jump struct {
-	pl    *Place
-	entry uint64 // of the function
+// Jump is what counts a function's arrivals natively.
+type Jump struct {
+	pl    *Counter
+	Entry uint64 // of the function
 	size  uint64 // likewise
-	patch uint64 // where the jump lies: behind an endbr64, which stays in front
+	Patch uint64 // where the jump lies: behind an endbr64, which stays in front
 	end   uint64 // where the displaced instructions end
 	orig  []byte // the application's code from entry to end
 	ours  []byte // what lies there now
@@ -65,12 +64,12 @@ type jump struct {
 	pushes  bool
 	// The code that counts: where it begins, where the displaced instructions do,
 	// and the int3 at its end, for when the count has run out.
-	code, body, hit uint64
+	Code, Body, Hit uint64
 	// It captures: entries of point, or, where there is none, returns. ask is an int3, for when it is not known whether
 	// the return is caught.
 	captures bool
-	point    *capturePoint
-	ask      uint64
+	point    *Interception
+	Ask      uint64
 }
 
 // movedInsn says where a displaced instruction has gone.
@@ -78,11 +77,11 @@ type movedInsn struct{ app, code uint64 }
 
 // jumps is what a process has of them.
 type jumps struct {
-	at      map[uint64]*jump // in place, by the function's address
-	all     []*jump          // ever made: threads may still be in them
+	at      map[uint64]*Jump // in place, by the function's address
+	all     []*Jump          // ever made: threads may still be in them
 	refused map[uint64]bool  // functions that get none
 	hits    map[uint64]int   // of their int3s, as long as it is to be seen whether they are worth it
-	areas   []*jumpArea
+	areas   []*JumpArea
 	off     bool
 	// interrupted is where signal handlers will return to: once one may lie in a
 	// function's first bytes, these must stay as they are.
@@ -95,76 +94,30 @@ const maxInterrupted = 1 << 16
 
 // newJumps makes the state of a process without any.
 func newJumps(off bool) jumps {
-	return jumps{at: make(map[uint64]*jump), refused: make(map[uint64]bool), hits: make(map[uint64]int), off: off,
+	return jumps{at: make(map[uint64]*Jump), refused: make(map[uint64]bool), hits: make(map[uint64]int), off: off,
 		interrupted: make(map[uint64]bool)}
 }
 
 // wantsJump tells whether a watched address could have its arrivals counted by a
 // jump: nothing but the entry's count is wanted there. Returns need the thread to
 // stop, since only at the entry is it known where it will return to.
-func (p *Process) wantsJump(addr uint64) bool {
-	at := p.placeAt[addr]
+func (p *Points) wantsJump(addr uint64) bool {
+	at := p.at[addr]
 	return at.size() > 0 && at.entry != nil && at.returns == nil && at.capture == nil && !p.cache.Watched[addr] && !p.awaited(addr)
 }
 
 // add keeps a jump, in the order of where their code lies.
-func (js *jumps) add(j *jump) {
-	i := sort.Search(len(js.all), func(i int) bool { return js.all[i].code > j.code })
+func (js *jumps) add(j *Jump) {
+	i := sort.Search(len(js.all), func(i int) bool { return js.all[i].Code > j.Code })
 	js.all = slices.Insert(js.all, i, j)
 }
 
-// considerJump gives the function at addr, whose int3 a thread has just hit, a jump
-// if that is worth it and possible. The thread is stopped; regs are what it will go
-// on with.
-func (tr *Tracer) considerJump(t *Thread, regs *sys.Regs, addr uint64) error {
-	p := t.p
-	js := &p.jumps
-	if _, ok := p.probes[addr]; !ok || js.off || js.refused[addr] || p.mode != ModeNative || !t.native || t.vfork || !p.wantsJump(addr) {
-		return nil
-	}
-	if int64(p.placeAt[addr].entry.left().Load()) < jumpLeft || !p.executable(addr) {
-		return nil
-	}
-	js.hits[addr]++
-	if m := p.code.mapping(addr); m.End-m.Start > largeImage && len(p.threads) == 1 && js.hits[addr] < jumpHitsLarge {
-		return nil
-	}
-	// A thread that nobody can stop may be anywhere.
-	if t.noteFilters(); !p.mayCall() || p.letGoThreads {
-		js.off = true
-		return nil
-	}
-	j, ins := p.planJump(addr)
-	if j == nil {
-		js.refused[addr] = true
-		return nil
-	}
-	if err := sys.SetRegs(t.tid, regs); err != nil {
-		return err
-	}
-	thaw := tr.freeze(p)
-	defer thaw()
-	ar, err := tr.jumpArea(t, addr)
-	if err != nil {
-		return err
-	}
-	if ar == nil || !p.writeJump(ar, j, ins) {
-		js.refused[addr] = true
-		return nil
-	}
-	js.add(j)
-	if !tr.placeJump(t, j) {
-		js.refused[addr] = true
-	}
-	return nil
-}
-
-// planJump looks whether the function at addr can have a jump, and which instructions
+// PlanJump looks whether the function at addr can have a jump, and which instructions
 // it displaces; nil if it cannot. Threads run meanwhile: it takes milliseconds in a
 // large image.
-func (p *Process) planJump(addr uint64) (*jump, []x86.Insn) {
-	j := &jump{pl: p.placeAt[addr].entry, entry: addr, size: p.placeAt[addr].size()}
-	p.code.reread(p.code.mapping(addr))
+func (p *Points) PlanJump(addr uint64) (*Jump, []x86.Insn) {
+	j := &Jump{pl: p.at[addr].entry, Entry: addr, size: p.at[addr].size()}
+	p.code.Reread(p.code.Mapping(addr))
 	ins := p.displace(j)
 	if ins == nil || p.disturbed(j) || p.branchedInto(j) {
 		return nil, nil
@@ -173,15 +126,15 @@ func (p *Process) planJump(addr uint64) (*jump, []x86.Insn) {
 }
 
 // disturbed tells whether something else has to do with the bytes that j displaces.
-func (p *Process) disturbed(j *jump) bool {
-	for addr := j.entry; addr < j.end; addr++ {
+func (p *Points) disturbed(j *Jump) bool {
+	for addr := j.Entry; addr < j.end; addr++ {
 		_, probe := p.probes[addr]
-		if addr != j.entry && (p.jumps.interrupted[addr] || probe || p.cache.Watched[addr] || p.placeAt[addr] != nil || p.awaited(addr)) {
+		if addr != j.Entry && (p.jumps.interrupted[addr] || probe || p.cache.Watched[addr] || p.at[addr] != nil || p.awaited(addr)) {
 			return true
 		}
 	}
-	for addr := j.entry - mostDisplaced; addr < j.end; addr++ {
-		if o := p.jumps.at[addr]; o != nil && j.entry < o.end {
+	for addr := j.Entry - mostDisplaced; addr < j.end; addr++ {
+		if o := p.jumps.at[addr]; o != nil && j.Entry < o.end {
 			return true
 		}
 	}
@@ -191,66 +144,13 @@ func (p *Process) disturbed(j *jump) bool {
 // mostDisplaced is more than what any jump displaces.
 const mostDisplaced = 32
 
-// placeJump puts j in place of its int3. All native threads stand; those in the
-// bytes that change go on in the copies. false: one of them stands where there is none.
-func (tr *Tracer) placeJump(t *Thread, j *jump) bool {
-	p := t.p
-	type move struct {
-		t    *Thread
-		regs sys.Regs
-	}
-	var moves []move
-	for _, o := range p.running() {
-		if o == t || !o.native || o.vforking {
-			continue
-		}
-		m := move{t: o}
-		if err := sys.GetRegs(o.tid, &m.regs); err != nil {
-			if sys.Gone(err) {
-				continue
-			}
-			return false
-		}
-		if m.regs.Rip <= j.entry || m.regs.Rip >= j.end {
-			continue
-		}
-		if tr.hitPending(o) {
-			if m.regs.Rip != j.entry+1 { // it goes back to a breakpoint that is no more
-				return false
-			}
-			continue
-		}
-		at, ok := j.copyOf(m.regs.Rip)
-		if !ok {
-			return false
-		}
-		m.regs.Rip = at
-		moves = append(moves, m)
-	}
-	now := make([]byte, len(j.orig))
-	if _, err := p.mem.ReadAt(now, int64(j.entry)); err != nil || now[0] != 0xcc || !bytes.Equal(now[1:], j.orig[1:]) {
-		return false
-	}
-	if _, err := p.mem.WriteAt(j.ours, int64(j.entry)); err != nil {
-		return false
-	}
-	for i := range moves {
-		tr.threadError(moves[i].t, sys.SetRegs(moves[i].t.tid, &moves[i].regs))
-	}
-	p.removed[j.entry] = p.probes[j.entry]
-	delete(p.probes, j.entry)
-	p.jumps.at[j.entry] = j
-	p.stats.Jumps++
-	return true
-}
-
 // dropJump gives the application its code back and, with watched, puts the int3
 // there instead. Threads that are in j's code leave it by themselves.
-func (p *Process) dropJump(j *jump, watched bool) error {
-	thaw := p.tr.freeze(p)
+func (p *Points) dropJump(j *Jump, watched bool) error {
+	thaw := p.host.Freeze()
 	defer thaw()
-	delete(p.jumps.at, j.entry)
-	p.jumps.hits[j.entry] = 0
+	delete(p.jumps.at, j.Entry)
+	p.jumps.hits[j.Entry] = 0
 	if !j.liesIn(p.mem) {
 		return nil // other memory is there by now
 	}
@@ -258,35 +158,35 @@ func (p *Process) dropJump(j *jump, watched bool) error {
 	if watched {
 		b[0] = 0xcc
 	}
-	if _, err := p.mem.WriteAt(b, int64(j.entry)); err != nil {
-		return fmt.Errorf("code at %#x: %w", j.entry, err)
+	if _, err := p.mem.WriteAt(b, int64(j.Entry)); err != nil {
+		return fmt.Errorf("code at %#x: %w", j.Entry, err)
 	}
 	if watched {
-		p.probes[j.entry] = j.orig[0]
+		p.probes[j.Entry] = j.orig[0]
 	}
 	return nil
 }
 
 // liesIn tells whether the jump is where it was put, in a process's memory.
-func (j *jump) liesIn(mem io.ReaderAt) bool {
+func (j *Jump) liesIn(mem io.ReaderAt) bool {
 	b := make([]byte, len(j.ours))
-	_, err := mem.ReadAt(b, int64(j.entry))
+	_, err := mem.ReadAt(b, int64(j.Entry))
 	return err == nil && bytes.Equal(b, j.ours)
 }
 
-// uncover takes the jump away that covers addr, if there is one, for good:
+// Uncover takes the jump away that covers addr, if there is one, for good:
 // something wants the application's own bytes there.
-func (p *Process) uncover(addr uint64) error {
+func (p *Points) Uncover(addr uint64) error {
 	j := p.coveredBy(addr)
 	if j == nil {
 		return nil
 	}
-	p.jumps.refused[j.entry] = true
-	return p.dropJump(j, p.cache.Watched[j.entry] || p.placeAt[j.entry] != nil || p.awaited(j.entry))
+	p.jumps.refused[j.Entry] = true
+	return p.dropJump(j, p.cache.Watched[j.Entry] || p.at[j.Entry] != nil || p.awaited(j.Entry))
 }
 
 // coveredBy is the jump that has displaced the code at addr.
-func (p *Process) coveredBy(addr uint64) *jump {
+func (p *Points) coveredBy(addr uint64) *Jump {
 	if len(p.jumps.at) == 0 {
 		return nil
 	}
@@ -300,7 +200,7 @@ func (p *Process) coveredBy(addr uint64) *jump {
 
 // lostJumps forgets the jumps in [start, end) that are no longer there, because
 // other memory is.
-func (p *Process) lostJumps(start, end uint64) {
+func (p *Points) lostJumps(start, end uint64) {
 	for entry, j := range p.jumps.at {
 		if entry < end && j.end > start && !j.liesIn(p.mem) {
 			delete(p.jumps.at, entry)
@@ -310,25 +210,25 @@ func (p *Process) lostJumps(start, end uint64) {
 
 // originals puts the application's own bytes into a copy of the memory at addr,
 // where jumps lie in it.
-func (p *Process) originals(b []byte, addr uint64) {
+func (p *Points) originals(b []byte, addr uint64) {
 	for _, j := range p.jumps.at {
 		for i, ours := range j.ours {
-			if at := j.entry + uint64(i) - addr; at < uint64(len(b)) && b[at] == ours {
+			if at := j.Entry + uint64(i) - addr; at < uint64(len(b)) && b[at] == ours {
 				b[at] = j.orig[i]
 			}
 		}
 	}
 }
 
-// restore gives a process that has a copy of p's memory its code back: what is
+// Restore gives a process that has a copy of p's memory its code back: what is
 // there now and what was when the copy was made.
-func (p *Process) restore(mem *os.File) error {
+func (p *Points) Restore(mem *os.File) error {
 	for _, j := range p.jumps.all {
 		if !j.liesIn(mem) {
 			continue
 		}
-		if _, err := mem.WriteAt(j.orig, int64(j.entry)); err != nil {
-			return fmt.Errorf("code at %#x: %w", j.entry, err)
+		if _, err := mem.WriteAt(j.orig, int64(j.Entry)); err != nil {
+			return fmt.Errorf("code at %#x: %w", j.Entry, err)
 		}
 	}
 	for _, probes := range []map[uint64]byte{p.probes, p.removed} {
@@ -350,8 +250,8 @@ func (p *Process) restore(mem *os.File) error {
 	return nil
 }
 
-// interruptedAt notes that a signal's handler will return to an address.
-func (p *Process) interruptedAt(addr uint64) {
+// InterruptedAt notes that a signal's handler will return to an address.
+func (p *Points) InterruptedAt(addr uint64) {
 	js := &p.jumps
 	if js.off {
 		return
@@ -360,4 +260,52 @@ func (p *Process) interruptedAt(addr uint64) {
 	if len(js.interrupted) > maxInterrupted {
 		js.off, js.interrupted = true, nil
 	}
+}
+
+// WorthJump tells whether a function whose int3 a thread has just hit is worth a jump that counts; alone: no other thread could
+// slip through while the int3 is stepped over.
+func (p *Points) WorthJump(addr uint64, alone bool) bool {
+	js := &p.jumps
+	if _, ok := p.probes[addr]; !ok || js.off || js.refused[addr] || !p.wantsJump(addr) {
+		return false
+	}
+	if int64(p.at[addr].entry.left().Load()) < jumpLeft || !p.code.Executable(addr) {
+		return false
+	}
+	js.hits[addr]++
+	m := p.code.Mapping(addr)
+	return m.End-m.Start <= largeImage || !alone || js.hits[addr] >= jumpHitsLarge
+}
+
+// NoJumps says that no further jumps are to be made.
+func (p *Points) NoJumps() { p.jumps.off = true }
+
+// Refuse says that what is watched at addr gets no jump.
+func (p *Points) Refuse(addr uint64) { p.jumps.refused[addr] = true }
+
+// Write writes the code that a planned jump leads to; false if something is too far away.
+func (p *Points) Write(ar *JumpArea, j *Jump, ins []x86.Insn) bool {
+	ok := j.captures && p.writeCapture(ar, j, ins) || !j.captures && p.writeJump(ar, j, ins)
+	if ok {
+		p.jumps.add(j)
+	}
+	return ok
+}
+
+// Displaces tells whether an address lies in the bytes that a jump changes, behind the first.
+func (j *Jump) Displaces(addr uint64) bool { return addr > j.Entry && addr < j.end }
+
+// PlaceJump writes a jump over its int3; false if other code is there by now. Nobody executes there.
+func (p *Points) PlaceJump(j *Jump) bool {
+	now := make([]byte, len(j.orig))
+	if _, err := p.mem.ReadAt(now, int64(j.Entry)); err != nil || now[0] != 0xcc || !bytes.Equal(now[1:], j.orig[1:]) {
+		return false
+	}
+	if _, err := p.mem.WriteAt(j.ours, int64(j.Entry)); err != nil {
+		return false
+	}
+	p.removed[j.Entry] = p.probes[j.Entry]
+	delete(p.probes, j.Entry)
+	p.jumps.at[j.Entry] = j
+	return true
 }

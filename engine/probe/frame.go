@@ -1,4 +1,4 @@
-package engine
+package probe
 
 import (
 	"encoding/binary"
@@ -19,10 +19,10 @@ import (
 // has the code there translated anew the first time; swapping the return address,
 // which the application sees.
 
-// initFrames empties a thread's stack of frames.
+// InitFrames empties a thread's stack of frames.
 // The entry below all others has the highest stack pointer there is: nothing
 // reaches it.
-func initFrames(s *shm.Slot) {
+func InitFrames(s *shm.Slot) {
 	none := int64(-layout.FrameNone)
 	s.Set(layout.Top, 0)
 	s.Set(layout.FrameSP, layout.FrameNone)
@@ -31,21 +31,20 @@ func initFrames(s *shm.Slot) {
 
 // pushFrame notes that a thread has entered a function whose returns pl counts;
 // rsp is where the return address lies.
-func (t *Thread) pushFrame(pl *Place, rsp uint64) error {
+func (p *Points) PushReturn(s *shm.Slot, pl *Counter, rsp uint64) error {
 	var b [8]byte
-	if _, err := t.p.mem.ReadAt(b[:], int64(rsp)); err != nil {
+	if _, err := p.mem.ReadAt(b[:], int64(rsp)); err != nil {
 		return nil // not a call: it cannot return
 	}
 	site := binary.LittleEndian.Uint64(b[:])
-	s := t.slot
 	top := uint16(s.Get(layout.Top)) + 1
 	s.Set(layout.FrameSP+8*int(top), rsp)
 	s.Set(layout.FrameSite+8*int(top), site)
 	s.SetU16(layout.FramePlace+2*int(top), uint16(pl.index))
 	s.Set(layout.Top, uint64(top))
 	s.Set(layout.Await, -rsp)
-	if t.p.mode == ModeNative {
-		return t.p.addSite(site)
+	if p.host.Native() {
+		return p.addSite(site)
 	}
 	return nil
 }
@@ -56,9 +55,8 @@ func (t *Thread) pushFrame(pl *Place, rsp uint64) error {
 //
 // A frame has been left if the stack pointer is above where its return address lay, by
 // whatever way. Those that were passed on the way are dropped without counting.
-func (t *Thread) popFrame(site, rsp uint64) *Place {
-	s, p := t.slot, t.p
-	var found *Place
+func (p *Points) PopReturns(s *shm.Slot, site, rsp uint64) *Counter {
+	var found *Counter
 	for {
 		top := int(uint16(s.Get(layout.Top)))
 		sp := s.Get(layout.FrameSP + 8*top)
@@ -68,10 +66,10 @@ func (t *Thread) popFrame(site, rsp uint64) *Place {
 		}
 		at := s.Get(layout.FrameSite + 8*top)
 		// A return may take arguments off the stack, 65535 bytes at most.
-		pl := p.places[s.GetU16(layout.FramePlace+2*top)]
+		pl := p.counters[s.GetU16(layout.FramePlace+2*top)]
 		switch here := at == site && rsp-sp <= 8+1<<16; {
 		case !here:
-			pl.word(layout.PlaceGone).Add(1)
+			pl.Word(layout.PlaceGone).Add(1)
 		case found == nil:
 			found = pl
 		}
@@ -85,8 +83,7 @@ func (t *Thread) popFrame(site, rsp uint64) *Place {
 // function's entry with the stack pointer rsp: nothing else tells natively that a
 // function was left without a return. A frame at rsp itself lives where the function
 // was entered by a jump from the one that it is of.
-func (t *Thread) dropDead(rsp uint64) {
-	s, p := t.slot, t.p
+func (p *Points) DropDeadReturns(s *shm.Slot, rsp uint64) {
 	for {
 		top := int(uint16(s.Get(layout.Top)))
 		sp, site := s.Get(layout.FrameSP+8*top), s.Get(layout.FrameSite+8*top)
@@ -99,7 +96,7 @@ func (t *Thread) dropDead(rsp uint64) {
 				return
 			}
 		}
-		p.places[s.GetU16(layout.FramePlace+2*top)].word(layout.PlaceGone).Add(1)
+		p.counters[s.GetU16(layout.FramePlace+2*top)].Word(layout.PlaceGone).Add(1)
 		s.Set(layout.FrameSP+8*top, layout.FrameNone)
 		s.Set(layout.Top, uint64(uint16(top-1)))
 		s.Set(layout.Await, -s.Get(layout.FrameSP+8*int(uint16(top-1))))
@@ -108,20 +105,19 @@ func (t *Thread) dropDead(rsp uint64) {
 }
 
 // abandonFrames counts the functions that a thread is in when it ends.
-func (t *Thread) abandonFrames() {
-	t.eachFrame(func(_ uint64, pl *Place) { pl.word(layout.PlaceGone).Add(1) })
-	initFrames(t.slot)
+func (p *Points) AbandonReturns(s *shm.Slot) {
+	p.eachFrame(s, func(_ uint64, pl *Counter) { pl.Word(layout.PlaceGone).Add(1) })
+	InitFrames(s)
 }
 
 // eachFrame calls f for the sites of a thread's frames, and what counts their returns.
-func (t *Thread) eachFrame(f func(site uint64, pl *Place)) {
-	s := t.slot
+func (p *Points) eachFrame(s *shm.Slot, f func(site uint64, pl *Counter)) {
 	top := uint16(s.Get(layout.Top))
 	for range layout.FrameMax {
 		if s.Get(layout.FrameSP+8*int(top)) >= layout.FrameNone {
 			return
 		}
-		f(s.Get(layout.FrameSite+8*int(top)), t.p.places[s.GetU16(layout.FramePlace+2*int(top))])
+		f(s.Get(layout.FrameSite+8*int(top)), p.counters[s.GetU16(layout.FramePlace+2*int(top))])
 		top--
 	}
 }
@@ -132,24 +128,24 @@ func (t *Thread) eachFrame(f func(site uint64, pl *Place)) {
 // What lies at the stack pointer need not be a return address: a function may be jumped
 // to, and a program's first one finds the number of its arguments. A breakpoint is only
 // written where code is.
-func (p *Process) addSite(site uint64) error {
-	if !p.executable(site) {
-		if p.code.valid = false; !p.executable(site) { // natively, mappings come unnoticed
+func (p *Points) addSite(site uint64) error {
+	if !p.code.Executable(site) {
+		if p.code.Remapped(); !p.code.Executable(site) { // natively, mappings come unnoticed
 			return nil
 		}
 	}
 	p.sites[site]++
-	if err := p.addProbe(site); err != nil {
+	if err := p.Add(site); err != nil {
 		return fmt.Errorf("awaited return: %w", err)
 	}
 	return nil
 }
 
 // awaited tells whether a native return is awaited at an address.
-func (p *Process) awaited(site uint64) bool { return p.sites[site] > 0 || p.captures.sites[site] }
+func (p *Points) awaited(site uint64) bool { return p.sites[site] > 0 || p.captures.sites[site] }
 
 // dropSite undoes addSite once.
-func (p *Process) dropSite(site uint64) {
+func (p *Points) dropSite(site uint64) {
 	n := p.sites[site]
 	if n == 0 {
 		return // pushed in the cache
@@ -159,18 +155,18 @@ func (p *Process) dropSite(site uint64) {
 		return
 	}
 	delete(p.sites, site)
-	p.removeIdleProbe(site)
+	p.RemoveIdle(site)
 }
 
 // placeSites awaits natively what was awaited in the cache. Threads may run natively
 // already: what they await stays in place.
-func (p *Process) placeSites() error {
+func (p *Points) placeSites(slots []*shm.Slot) error {
 	old := p.sites
 	p.sites = make(map[uint64]int)
 	var err error
 	if p.translator.Awaits {
-		for _, t := range p.running() {
-			t.eachFrame(func(site uint64, _ *Place) {
+		for _, s := range slots {
+			p.eachFrame(s, func(site uint64, _ *Counter) {
 				if e := p.addSite(site); err == nil {
 					err = e
 				}
@@ -178,7 +174,7 @@ func (p *Process) placeSites() error {
 		}
 	}
 	for site := range old {
-		p.removeIdleProbe(site)
+		p.RemoveIdle(site)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package engine
+package probe
 
 import (
 	"encoding/binary"
@@ -17,37 +17,39 @@ import (
 // calls what is left by an exception each time would pile them up. A function that jumps to its own entry is taken for that.
 
 // captureFrame is one of a thread's frames.
-type captureFrame struct {
+type Frame struct {
 	s   *shm.Slot
 	off int // in the slot
 }
 
 // frameAt is the frame at a distance from the first one.
-func frameAt(s *shm.Slot, top uint64) captureFrame {
+func frameAt(s *shm.Slot, top uint64) Frame {
 	const size = layout.CaptureFrame * layout.CaptureMax
-	return captureFrame{s, layout.CaptureFrames + int(top&(size-1))}
+	return Frame{s, layout.CaptureFrames + int(top&(size-1))}
 }
 
-func (f captureFrame) sp() uint64   { return f.s.Get(f.off + layout.CaptureSP) }
-func (f captureFrame) site() uint64 { return f.s.Get(f.off + layout.CaptureSite) }
+func (f Frame) Sp() uint64   { return f.s.Get(f.off + layout.CaptureSP) }
+func (f Frame) Site() uint64 { return f.s.Get(f.off + layout.CaptureSite) }
 
-// save is a value that was saved at entry.
-func (f captureFrame) save(i int) uint64 { return f.s.Get(f.off + layout.CaptureSaves + 8*i) }
+// Save is a value that was saved at entry.
+func (f Frame) Save(i int) uint64 { return f.s.Get(f.off + layout.CaptureSaves + 8*i) }
+
+func (f Frame) SetSave(i int, v uint64) { f.s.Set(f.off+layout.CaptureSaves+8*i, v) }
 
 // point is the function that a frame is of; nil if it is not intercepted any more.
-func (f captureFrame) point(p *Process) *capturePoint {
+func (f Frame) Of(p *Points) *Interception {
 	n := f.s.Get(f.off + layout.CapturePoint)
 	if n >= uint64(len(p.captures.points)) {
 		return nil
 	}
-	if c := p.captures.points[n]; c.armed {
+	if c := p.captures.points[n]; c.Armed {
 		return c
 	}
 	return nil
 }
 
 // initCaptures empties a thread's stack of frames, and makes its slot known to code as one.
-func initCaptures(s *shm.Slot) {
+func InitCaptureFrames(s *shm.Slot) {
 	none := int64(-layout.FrameNone)
 	s.Set(layout.CaptureTop, 0)
 	s.Set(layout.CaptureFrames+layout.CaptureSP, layout.FrameNone)
@@ -57,11 +59,10 @@ func initCaptures(s *shm.Slot) {
 }
 
 // topCapture is the thread's innermost frame.
-func (t *Thread) topCapture() captureFrame { return frameAt(t.slot, t.slot.Get(layout.CaptureTop)) }
+func TopFrame(s *shm.Slot) Frame { return frameAt(s, s.Get(layout.CaptureTop)) }
 
-// pushCapture pushes a frame, with nothing saved yet.
-func (t *Thread) pushCapture(c *capturePoint, sp, site uint64) captureFrame {
-	s := t.slot
+// PushCapture pushes a frame, with nothing saved yet.
+func PushCapture(s *shm.Slot, c *Interception, sp, site uint64) Frame {
 	top := (s.Get(layout.CaptureTop) + layout.CaptureFrame) & (layout.CaptureFrame*layout.CaptureMax - 1)
 	f := frameAt(s, top)
 	s.Set(f.off+layout.CaptureSP, sp)
@@ -73,35 +74,34 @@ func (t *Thread) pushCapture(c *capturePoint, sp, site uint64) captureFrame {
 }
 
 // dropCapture drops the innermost frame.
-func (t *Thread) dropCapture() {
-	s := t.slot
+func DropFrame(s *shm.Slot) {
 	top := s.Get(layout.CaptureTop)
 	s.Set(frameAt(s, top).off+layout.CaptureSP, layout.FrameNone)
 	top = (top - layout.CaptureFrame) & (layout.CaptureFrame*layout.CaptureMax - 1)
 	s.Set(layout.CaptureTop, top)
-	s.Set(layout.CaptureAwait, -frameAt(s, top).sp())
+	s.Set(layout.CaptureAwait, -frameAt(s, top).Sp())
 }
 
 // dropDeadCaptures drops what a thread has left that enters c with the stack pointer rsp.
-func (t *Thread) dropDeadCaptures(c *capturePoint, rsp uint64) {
+func DropDeadFrames(s *shm.Slot, c *Interception, rsp uint64) {
 	for {
-		f := t.topCapture()
-		switch sp := f.sp(); {
+		f := TopFrame(s)
+		switch sp := f.Sp(); {
 		case sp < rsp:
-		case sp == rsp && t.slot.Get(f.off+layout.CapturePoint) == uint64(c.number):
+		case sp == rsp && s.Get(f.off+layout.CapturePoint) == uint64(c.number):
 		default:
 			return
 		}
-		t.dropCapture()
+		DropFrame(s)
 	}
 }
 
 // eachCapture calls f for a thread's frames, from the innermost.
-func (t *Thread) eachCapture(f func(captureFrame)) {
-	top := t.slot.Get(layout.CaptureTop)
+func eachCapture(s *shm.Slot, f func(Frame)) {
+	top := s.Get(layout.CaptureTop)
 	for range layout.CaptureMax {
-		c := frameAt(t.slot, top)
-		if c.sp() >= layout.FrameNone {
+		c := frameAt(s, top)
+		if c.Sp() >= layout.FrameNone {
 			return
 		}
 		f(c)
@@ -109,20 +109,13 @@ func (t *Thread) eachCapture(f func(captureFrame)) {
 	}
 }
 
-// returnAddress reads what lies at the stack pointer; false: nothing, so that what was entered there cannot return.
-func (t *Thread) returnAddress(rsp uint64) (uint64, bool) {
-	var b [8]byte
-	_, err := t.p.mem.ReadAt(b[:], int64(rsp))
-	return binary.LittleEndian.Uint64(b[:]), err == nil
-}
-
-// catchAt has native returns to site caught from now on.
-func (p *Process) catchAt(site uint64) error {
+// CatchAt has native returns to site caught from now on.
+func (p *Points) CatchAt(site uint64) error {
 	if p.captures.sites[site] {
 		return nil
 	}
-	if !p.executable(site) {
-		if p.code.valid = false; !p.executable(site) { // natively, mappings come unnoticed
+	if !p.code.Executable(site) {
+		if p.code.Remapped(); !p.code.Executable(site) { // natively, mappings come unnoticed
 			return nil
 		}
 	}
@@ -131,37 +124,44 @@ func (p *Process) catchAt(site uint64) error {
 	}
 	p.captures.sites[site] = true
 	p.noteSite(site)
-	return p.addProbe(site)
+	return p.Add(site)
 }
 
 // placeCaptureSites catches natively the returns of calls that began in the cache, and goes on
 // with those that were caught before.
-func (p *Process) placeCaptureSites() error {
+func (p *Points) placeCaptureSites(slots []*shm.Slot) error {
 	var err error
 	note := func(e error) {
 		if err == nil {
 			err = e
 		}
 	}
-	for _, t := range p.running() {
-		t.eachCapture(func(f captureFrame) {
-			if f.point(p) != nil {
-				note(p.catchAt(f.site()))
+	for _, s := range slots {
+		eachCapture(s, func(f Frame) {
+			if f.Of(p) != nil {
+				note(p.CatchAt(f.Site()))
 			}
 		})
 	}
 	for site := range p.captures.sites {
-		note(p.addProbe(site))
+		note(p.Add(site))
 	}
 	return err
 }
 
 // dropCaptureSites gives the application's code back where returns were caught.
-func (p *Process) dropCaptureSites() {
+func (p *Points) dropCaptureSites() {
 	old := p.captures.sites
 	p.captures.sites = nil
 	p.dropSites()
 	for site := range old {
-		p.removeIdleProbe(site)
+		p.RemoveIdle(site)
 	}
+}
+
+// ReturnAddress reads what lies at the stack pointer; false: nothing, so that what was entered there cannot return.
+func (p *Points) ReturnAddress(rsp uint64) (uint64, bool) {
+	var b [8]byte
+	_, err := p.mem.ReadAt(b[:], int64(rsp))
+	return binary.LittleEndian.Uint64(b[:]), err == nil
 }

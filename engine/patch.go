@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+
+	"alleria/engine/probe"
+	"alleria/engine/shm"
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// Jumps in place of native int3s, as far as threads have to be stopped, moved or borrowed for them.
+
+// considerJump gives the function at addr, whose int3 a thread has just hit, a jump
+// that counts, if that is worth it and possible. The thread is stopped; regs are what it will go
+// on with.
+func (tr *Tracer) considerJump(t *Thread, regs *sys.Regs, addr uint64) error {
+	p := t.p
+	if p.mode != ModeNative || !t.native || t.vfork || !p.points.WorthJump(addr, len(p.threads) == 1) {
+		return nil
+	}
+	// A thread that nobody can stop may be anywhere.
+	if t.noteFilters(); !p.mayCall() || p.letGoThreads {
+		p.points.NoJumps()
+		return nil
+	}
+	j, ins := p.points.PlanJump(addr)
+	_, err := tr.putJump(t, regs, addr, j, ins)
+	return err
+}
+
+// considerCapture gives addr, where a thread stands or will return to, a jump that captures, if that is possible. regs is what
+// the thread, which is stopped, will go on with. It tells whether there is one now.
+func (tr *Tracer) considerCapture(t *Thread, regs *sys.Regs, addr uint64) (bool, error) {
+	p := t.p
+	if p.mode != ModeNative || !t.native || t.vfork || t.appGS != 0 || !p.points.WorthCapture(addr) {
+		return false, nil
+	}
+	if p.shm.Ctl.U32(layout.NoCalls).Load() != 0 || p.letGoThreads {
+		p.points.NoJumps()
+		return false, nil
+	}
+	j, ins := p.points.PlanCapture(addr)
+	return tr.putJump(t, regs, addr, j, ins)
+}
+
+// putJump writes a jump that has been planned, nil if there can be none, and the code that it leads to. It tells whether
+// it is in place; if not, addr gets none any more.
+func (tr *Tracer) putJump(t *Thread, regs *sys.Regs, addr uint64, j *probe.Jump, ins []x86.Insn) (bool, error) {
+	p := t.p
+	if j == nil {
+		p.points.Refuse(addr)
+		return false, nil
+	}
+	if err := sys.SetRegs(t.tid, regs); err != nil {
+		return false, err
+	}
+	thaw := tr.freeze(p)
+	defer thaw()
+	ar, err := tr.jumpArea(t, addr)
+	if err != nil {
+		return false, err
+	}
+	if ar == nil || !p.points.Write(ar, j, ins) || !tr.placeJump(t, j) {
+		p.points.Refuse(addr)
+		return false, nil
+	}
+	return true, nil
+}
+
+// placeJump puts j in place of its int3. All native threads stand; those in the
+// bytes that change go on in the copies. false: one of them stands where there is none.
+func (tr *Tracer) placeJump(t *Thread, j *probe.Jump) bool {
+	p := t.p
+	type move struct {
+		t    *Thread
+		regs sys.Regs
+	}
+	var moves []move
+	for _, o := range p.running() {
+		if o == t || !o.native || o.vforking {
+			continue
+		}
+		m := move{t: o}
+		if err := sys.GetRegs(o.tid, &m.regs); err != nil {
+			if sys.Gone(err) {
+				continue
+			}
+			return false
+		}
+		if !j.Displaces(m.regs.Rip) {
+			continue
+		}
+		if tr.hitPending(o) {
+			if m.regs.Rip != j.Entry+1 { // it goes back to a breakpoint that is no more
+				return false
+			}
+			continue
+		}
+		at, ok := j.CopyOf(m.regs.Rip)
+		if !ok {
+			return false
+		}
+		m.regs.Rip = at
+		moves = append(moves, m)
+	}
+	if !p.points.PlaceJump(j) {
+		return false
+	}
+	for i := range moves {
+		tr.threadError(moves[i].t, sys.SetRegs(moves[i].t.tid, &moves[i].regs))
+	}
+	p.stats.Jumps++
+	return true
+}
+
+// jumpArea returns memory near the code at addr, mapped now by t, which is stopped,
+// if there was none. All native threads stand. nil: there can be none.
+func (tr *Tracer) jumpArea(t *Thread, addr uint64) (*probe.JumpArea, error) {
+	a, bases := t.p.points.AreaNear(addr)
+	for _, base := range bases {
+		a, err := tr.mapJumpArea(t, base)
+		if a != nil || err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// mapJumpArea has t map an area at base. nil: the kernel did not let it.
+func (tr *Tracer) mapJumpArea(t *Thread, base uint64) (*probe.JumpArea, error) {
+	const scratch = 0x800 // nothing else in a slot uses it
+	p := t.p
+	off := p.points.NextArea()
+	mem, err := sys.MapShared(p.shm.File, off, shm.JumpAreaBytes)
+	if err != nil {
+		return nil, fmt.Errorf("memory for jumps: %w", err)
+	}
+	rt := p.cache.Regions[0]
+	in := &injector{t: t, at: rt.Base + rt.Routines.Inject}
+	if err := sys.GetRegs(t.tid, &in.saved); err != nil {
+		return nil, err
+	}
+	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.shm.File.Fd())), 0)
+	copy(t.slot.Mem[scratch:], path)
+	ok := mapBoth(in, t.slot.Base+scratch, base, uint64(off))
+	if err := in.close(); err != nil || !ok {
+		sys.Unmap(mem)
+		return nil, err
+	}
+	return p.points.NewArea(base, mem), nil
+}
+
+// mapBoth opens the shared file by its path in the target and maps an area's code and
+// counts.
+func mapBoth(in *injector, path, base, off uint64) bool {
+	const cloexec = 0o2000000
+	fd, err := in.call(sysOpen, path, uint64(os.O_RDWR)|cloexec, 0)
+	if err != nil {
+		return false
+	}
+	flags := uint64(mapShared | mapNoReserve | mapFixedNoReplace)
+	got, err := in.call(sysMmap, base, shm.JumpAreaBytes, protRead|protExec, flags, fd, off)
+	ok := err == nil && got == base
+	if ok {
+		var counts uint64
+		counts, err = in.call(sysMmap, base+shm.JumpAreaBytes, shm.CountsBytes, protRead|protWrite, flags, fd, shm.ControlOff)
+		if ok = err == nil && counts == base+shm.JumpAreaBytes; !ok {
+			_, _ = in.call(sysMunmap, base, shm.JumpAreaBytes)
+			if err == nil {
+				_, _ = in.call(sysMunmap, counts, shm.CountsBytes)
+			}
+		}
+	} else if err == nil { // an old kernel took the address for a hint
+		_, _ = in.call(sysMunmap, got, shm.JumpAreaBytes)
+	}
+	if ok {
+		_, _ = in.call(sysMadvise, base, shm.JumpAreaBytes+shm.CountsBytes, madvDontDump)
+	}
+	_, _ = in.call(sysClose, fd)
+	return ok
+}
+
+// siteAsked catches the returns of a call that has just been captured natively, in a thread that has executed the int3 of j for that.
+// It goes on with the function.
+func (tr *Tracer) siteAsked(t *Thread, regs *sys.Regs) error {
+	t.noteGS(regs)
+	site := probe.TopFrame(t.slot).Site()
+	if err := t.p.points.CatchAt(site); err != nil {
+		return err
+	}
+	if _, err := tr.considerCapture(t, regs, site); err != nil {
+		return err
+	}
+	if tr.modeDiffers(t) {
+		return tr.switchStopped(t)
+	}
+	return tr.resume(t, 0)
+}
+
+// captureJump is the jump whose code a thread is at, if its first instruction has just faulted: gs does not lead to a slot.
+func (p *Process) captureJump(rip uint64, h *heldSignal) *probe.Jump {
+	if h.sig != sigSegv || !h.fault() {
+		return nil
+	}
+	return p.points.CapturingAt(rip)
+}

@@ -1,0 +1,194 @@
+package probe
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"alleria/engine/codecache"
+	"alleria/engine/shm"
+	"alleria/engine/translate"
+	"alleria/internal/capture"
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// program is a process without a process: its memory is a file, whose offsets are addresses.
+type program struct {
+	t           *testing.T
+	mem         *os.File
+	native      bool
+	invalidated int
+}
+
+func (f *program) Native() bool                 { return f.native }
+func (f *program) Freeze() (thaw func())        { return func() {} }
+func (f *program) Invalidate(start, end uint64) { f.invalidated++ }
+func (f *program) Fail(err error)               { f.t.Error(err) }
+
+func (f *program) Fetch(addr uint64, n int) []byte {
+	b := make([]byte, n)
+	k, _ := f.mem.ReadAt(b, int64(addr))
+	return b[:k]
+}
+func (f *program) Executable(addr uint64) bool { return addr >= codeAt && addr < codeAt+appPage }
+func (f *program) Changing(uint64) bool        { return false }
+func (f *program) Mapping(addr uint64) *sys.Mapping {
+	if !f.Executable(addr) {
+		return nil
+	}
+	return &sys.Mapping{Start: codeAt, End: codeAt + appPage}
+}
+func (f *program) Lowest() uint64      { return codeAt }
+func (f *program) Reread(*sys.Mapping) {}
+func (f *program) Remapped()           {}
+
+// codeAt is where the program's code lies, one page of nops with a function at f.
+const (
+	codeAt = 0x10000
+	f      = codeAt + 0x40
+)
+
+// newProgram makes a program whose points are p.
+func newProgram(t *testing.T, native bool) (*program, *Points) {
+	t.Helper()
+	mem, err := os.Create(filepath.Join(t.TempDir(), "mem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mem.Close() })
+	if _, err := mem.WriteAt(bytes.Repeat([]byte{0x90}, appPage), codeAt); err != nil {
+		t.Fatal(err)
+	}
+	prog := &program{t: t, mem: mem, native: native}
+	cache := codecache.New(false, nil)
+	shared := &shm.Memory{Ctl: &shm.Control{Mem: make([]byte, layout.ControlSize)}}
+	p := New(prog, prog, os.Getpid(), mem, &cache, &translate.Translator{}, shared, Off{})
+	return prog, &p
+}
+
+// byteAt is what lies in the program's memory.
+func (f *program) byteAt(addr uint64) byte { return f.Fetch(addr, 1)[0] }
+
+// TestOneProbeForAllActions: an address has one int3, from its first action on to the end of its last.
+func TestOneProbeForAllActions(t *testing.T) {
+	steps := []struct {
+		name string
+		do   func(p *Points) error
+		int3 bool
+	}{
+		{"notify", func(p *Points) error { return p.Notify(f) }, true},
+		{"count entries", func(p *Points) error { _, err := p.Entries(f); return err }, true},
+		{"capture", func(p *Points) error { return p.Intercept(f, 1, &capture.Program{}) }, true},
+		{"no notification", func(p *Points) error { p.Unnotify(f); return nil }, true},
+		{"no count", func(p *Points) error { p.Unwatch(f); return nil }, true},
+		{"no capture", func(p *Points) error { p.Unintercept(f); return nil }, false},
+	}
+	prog, p := newProgram(t, true)
+	for _, s := range steps {
+		before := prog.invalidated
+		if err := s.do(p); err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		if got := prog.byteAt(f) == 0xcc; got != s.int3 {
+			t.Errorf("%s: an int3 lies there: %t", s.name, got)
+		}
+		if prog.invalidated == before {
+			t.Errorf("%s: the code is not translated anew", s.name)
+		}
+	}
+}
+
+// TestCodeIsTheApplications: whoever reads code through the points sees no int3, and a copy of the memory gets its code back.
+func TestCodeIsTheApplications(t *testing.T) {
+	prog, p := newProgram(t, true)
+	for _, at := range []uint64{f, f + 8} {
+		if err := p.Notify(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code := prog.Fetch(codeAt, appPage)
+	p.Unprobed(code, codeAt)
+	if bytes.IndexByte(code, 0xcc) >= 0 {
+		t.Error("an int3 shows")
+	}
+	if got := p.WithProbes(code[f-codeAt:][:16], f); got[0] != 0xcc || got[8] != 0xcc || got[1] != 0x90 {
+		t.Errorf("as it lies there: %x", got)
+	}
+	p.Unnotify(f + 8) // removed, and what was copied before still has it
+	copied, err := os.Create(filepath.Join(t.TempDir(), "copy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	for _, at := range []int64{f, f + 8} {
+		if _, err := copied.WriteAt([]byte{0xcc}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Restore(copied); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int64{f, f + 8} {
+		var b [1]byte
+		if _, err := copied.ReadAt(b[:], at); err != nil || b[0] != 0x90 {
+			t.Errorf("%#x holds %#x, %v", at, b[0], err)
+		}
+	}
+}
+
+// TestHits: who runs into an int3 is led back to it, also into one that has just been removed.
+func TestHits(t *testing.T) {
+	_, p := newProgram(t, true)
+	if err := p.Notify(f); err != nil {
+		t.Fatal(err)
+	}
+	regs := sys.Regs{Rip: f + 1}
+	if !p.HitAt(f, &regs) || regs.Rip != f {
+		t.Errorf("the thread goes on at %#x", regs.Rip)
+	}
+	if p.HitAt(f+4, &regs) || p.Gone(f) {
+		t.Error("something is taken for a probe that is none")
+	}
+	p.Unnotify(f)
+	if p.HitAt(f, &regs) || !p.Gone(f) {
+		t.Error("a probe that was removed is not known as such")
+	}
+}
+
+// TestReplacedMemory: other memory at an address takes the int3 with it, and none is written into it.
+func TestReplacedMemory(t *testing.T) {
+	prog, p := newProgram(t, true)
+	if err := p.Notify(f); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prog.mem.WriteAt([]byte{0x55}, f); err != nil {
+		t.Fatal(err)
+	}
+	p.Lost(f, f+1)
+	p.Unnotify(f)
+	if got := prog.byteAt(f); got != 0x55 {
+		t.Errorf("%#x was written over", got)
+	}
+}
+
+// TestInTheCacheNothingIsWritten: points of a process in the cache get their int3s when it goes native.
+func TestInTheCacheNothingIsWritten(t *testing.T) {
+	prog, p := newProgram(t, false)
+	if err := p.Notify(f); err != nil {
+		t.Fatal(err)
+	}
+	if got := prog.byteAt(f); got != 0x90 {
+		t.Errorf("%#x lies there", got)
+	}
+	if err := p.PlaceAll(nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := prog.byteAt(f); got != 0xcc {
+		t.Errorf("natively %#x lies there", got)
+	}
+	if p.RemoveAll(); prog.byteAt(f) != 0x90 {
+		t.Error("the application does not have its code back")
+	}
+}

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"alleria/engine/codecache"
+	"alleria/engine/probe"
+	"alleria/engine/shm"
+	"alleria/internal/capture"
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// What the engine does at probe points, and what its client asks for there. Each method of Process is Points' of the same name.
+
+// Entries returns the place that counts arrivals at addr, but those by jumps from within the function that begins there (see
+// SetExtent), Within those, and Returns the function's returns. They are not armed.
+func (p *Process) Entries(addr uint64) (*probe.Counter, error)  { return p.points.Entries(addr) }
+func (p *Process) Within(addr uint64) (*probe.Counter, error)   { return p.points.Within(addr) }
+func (p *Process) Returns(entry uint64) (*probe.Counter, error) { return p.points.Returns(entry) }
+
+// AwaitReturns makes every return that is translated from now on look whether it
+// is awaited. Where it is known early that Returns will be called, it saves
+// translating everything anew then.
+func (p *Process) AwaitReturns() { p.points.AwaitReturns() }
+
+// SetExtent says that a function begins at addr, and which code is its own; HasExtent tells whether that was said.
+func (p *Process) SetExtent(addr uint64, code ...probe.Extent) { p.points.SetExtent(addr, code...) }
+func (p *Process) HasExtent(addr uint64) bool                  { return p.points.HasExtent(addr) }
+
+// Unwatch stops watching the function at addr: its places count nothing any more.
+func (p *Process) Unwatch(addr uint64) { p.points.Unwatch(addr) }
+
+// Notify asks for Client.Notified whenever a thread is about to execute addr, which must be an instruction's first byte, and
+// Unnotify no longer.
+func (p *Process) Notify(addr uint64) error { return p.points.Notify(addr) }
+func (p *Process) Unnotify(addr uint64)     { p.points.Unnotify(addr) }
+
+// Intercept has the calls of the function at entry captured as prog says, and written into rings as calls of function fn;
+// Unintercept ends it.
+func (p *Process) Intercept(entry uint64, fn uint32, prog *capture.Program) error {
+	return p.points.Intercept(entry, fn, prog)
+}
+func (p *Process) Unintercept(entry uint64) { p.points.Unintercept(entry) }
+
+// probeHost is a process as its points see it.
+type probeHost struct{ p *Process }
+
+func (h probeHost) Native() bool                 { return h.p.mode == ModeNative }
+func (h probeHost) Freeze() (thaw func())        { return h.p.tr.freeze(h.p) }
+func (h probeHost) Invalidate(start, end uint64) { h.p.invalidate(start, end) }
+func (h probeHost) Fail(err error)               { h.p.tr.processError(h.p, err) }
+
+// appCode is a process's code as its points see it.
+type appCode struct{ p *Process }
+
+func (c appCode) Fetch(addr uint64, n int) []byte  { return c.p.fetch(addr, n) }
+func (c appCode) Executable(addr uint64) bool      { return c.p.executable(addr) }
+func (c appCode) Changing(addr uint64) bool        { return c.p.changing(addr) }
+func (c appCode) Mapping(addr uint64) *sys.Mapping { return c.p.code.mapping(addr) }
+func (c appCode) Reread(m *sys.Mapping)            { c.p.code.reread(m) }
+func (c appCode) Remapped()                        { c.p.code.valid = false }
+func (c appCode) Lowest() uint64                   { return c.p.code.maps[0].Start } // they are sorted
+
+// slots are the slots of the process's threads.
+func (p *Process) slots() (all []*shm.Slot) {
+	for _, t := range p.running() {
+		all = append(all, t.slot)
+	}
+	return all
+}
+
+// reached tells the client that a place's count ran out in a thread that is
+// stopped or waits. at is the application's next address.
+// The client may arm the place anew, open a window, or both.
+func (tr *Tracer) reached(t *Thread, pl *probe.Counter, at uint64) {
+	if t.vfork { // its calls are not the program's: it is left for who comes next
+		pl.Retry()
+		return
+	}
+	t.p.client.Reached(t, pl, at)
+	t.p.readyToggle(t)
+}
+
+// placeEntered answers a thread that waits because the count of an entry ran out.
+// It goes on behind the counting, or the arrival would count twice.
+func (tr *Tracer) placeEntered(t *Thread) error {
+	pl := t.p.points.Counter(t.slot.U32(layout.Place).Load())
+	tr.reached(t, pl, pl.Addr())
+	return tr.answerPast(t, pl.Addr(), codecache.Counted)
+}
+
+// placeReturned answers a thread that waits because the count of a function's returns
+// ran out; the return has been executed.
+func (tr *Tracer) placeReturned(t *Thread) error {
+	site := t.slot.Get(layout.ReqArg)
+	tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site)
+	return tr.answer(t, site, true)
+}
+
+// hitProbe tells whether a held signal is that of a native probe, and takes the
+// thread back to it. The probe may have been taken away since.
+func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
+	if !h.breakpoint() {
+		return false
+	}
+	at := regs.Rip - 1
+	if p.points.HitAt(at, regs) {
+		return true
+	}
+	if p.points.Gone(at) {
+		regs.Rip = at
+		return true
+	}
+	return false
+}
+
+// answerPast lets a thread that waits go on at app, whose arrival has been
+// counted as how says.
+func (tr *Tracer) answerPast(t *Thread, app uint64, how codecache.Entry) error {
+	if how == codecache.BackEdge && t.p.cache.Watched[app] {
+		t.p.client.Notified(t, app, NotifiedRegs{t.slot.Get(layout.Save + 4*8), t.slot.Get(layout.Save + 7*8)})
+	}
+	if tr.modeDiffers(t) {
+		return tr.switchWaiting(t, app, how)
+	}
+	code := t.p.codeFor(app, t.variant, how)
+	if code == 0 {
+		return tr.leaveAt(t, app)
+	}
+	tr.reply(t, code)
+	return nil
+}
+
+// codeFor returns where the translation of app begins, made if there is none, for an
+// arrival that has been counted so far. It is 0 if there is no code at app.
+func (p *Process) codeFor(app uint64, v codecache.Variant, how codecache.Entry) uint64 {
+	b := p.cache.BlockOf(app, v)
+	if b == nil {
+		b = p.translator.Translate(app, v)
+	}
+	if b == nil {
+		return 0
+	}
+	return b.At(how)
+}
+
+// returnedNatively counts the return of a thread that ran natively and is about to
+// execute addr, if that is where it returned to.
+func (tr *Tracer) returnedNatively(t *Thread, addr, rsp uint64) {
+	if !t.p.points.AwaitsAt(addr) {
+		return
+	}
+	if pl := t.p.points.PopReturns(t.slot, addr, rsp); pl != nil && pl.Count() {
+		tr.reached(t, pl, addr)
+	}
+}
+
+// enteredNatively counts, for a thread that is about to execute addr natively, what
+// translated code would count there.
+func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how codecache.Entry) {
+	p := t.p
+	if how == codecache.Counted {
+		return
+	}
+	entry, returns, within := p.points.CountersAt(addr)
+	if how == codecache.BackEdge {
+		if within != nil && within.Count() {
+			tr.reached(t, within, addr)
+		}
+		return
+	}
+	if p.translator.Awaits && p.points.IsWatched(addr) {
+		p.points.DropDeadReturns(t.slot, rsp)
+	}
+	if returns != nil {
+		tr.threadError(t, p.points.PushReturn(t.slot, returns, rsp))
+	}
+	if entry != nil && entry.Count() {
+		tr.reached(t, entry, addr)
+	}
+}
