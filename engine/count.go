@@ -20,6 +20,11 @@ func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
 			f(b.App, int(b.Insns), n)
 		}
 	}
+	for k, n := range t.counted {
+		if !k.jump {
+			f(k.addr, k.instructions, n)
+		}
+	}
 	for addr, n := range t.emulated {
 		f(addr, 1, n)
 	}
@@ -65,7 +70,41 @@ func (t *Thread) Entries(f func(addr uint64, times uint64)) {
 			f(t.p.cache.BlockPool.At(int(num)).App, n)
 		}
 	}
+	for k, n := range t.counted {
+		if k.jump {
+			n = -n
+		}
+		f(k.addr, n)
+	}
 	for addr, n := range t.emulated {
 		f(addr, n)
+	}
+}
+
+// countedBlock is what was counted by a block, or by a jump to a function's first instruction, that is forgotten.
+type countedBlock struct {
+	addr         uint64
+	instructions int
+	jump         bool
+}
+
+// keepCounts takes what a thread's counters hold before their blocks are forgotten.
+func (t *Thread) keepCounts() {
+	if t.counted == nil && len(t.p.cache.Counters) > 0 {
+		t.counted = make(map[countedBlock]uint64)
+	}
+	for i, num := range t.p.cache.Counters {
+		off := layout.CounterOff + 8*i
+		n := t.slot.Get(off)
+		if n == 0 {
+			continue
+		}
+		t.slot.Set(off, 0)
+		if to, ok := t.p.translator.Entries.Jumps[i]; ok {
+			t.counted[countedBlock{addr: to, jump: true}] += n
+			continue
+		}
+		b := t.p.cache.BlockPool.At(int(num))
+		t.counted[countedBlock{addr: b.App, instructions: int(b.Insns)}] += n
 	}
 }

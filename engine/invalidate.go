@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -198,5 +199,58 @@ func (p *Process) wroteFile(fd, at, n uint64) {
 	file, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", p.pid, fd))
 	if err == nil && strings.HasPrefix(file, "/proc/") && strings.HasSuffix(file, "/mem") {
 		p.replaced(at, n)
+	}
+}
+
+// renew forgets all of a process's translations where its cache is crowded, and uses the memory again. All threads that are in the
+// cache are taken out of it, as when the mode changes. It is put off while one cannot be: within vfork, with something else to report, or
+// just being born, in the translation of the call that made it.
+func (tr *Tracer) renew(p *Process) {
+	for _, t := range p.running() {
+		if t.vforking || t.toReturn && !t.native {
+			return
+		}
+	}
+	p.stopToggling()
+	type taken struct {
+		t    *Thread
+		regs *sys.Regs
+	}
+	var out []taken
+	all := true
+	for _, t := range p.running() {
+		if t.native || t.ending {
+			continue
+		}
+		regs, err := tr.halt(t)
+		if err == nil {
+			var none heldSignal
+			err = tr.toClean(t, regs, &none)
+		}
+		switch {
+		case err == nil:
+			out = append(out, taken{t, regs})
+		case errors.Is(err, errEnded) || sys.Gone(err):
+		case errors.Is(err, errBusy):
+			all = false
+		default:
+			tr.threadError(t, err)
+		}
+	}
+	for _, k := range tr.children {
+		all = all && k.parent != nil && k.parent.p != p
+	}
+	if all {
+		for _, t := range p.running() {
+			t.keepCounts()
+		}
+		p.cache.Renew()
+		p.from, p.tookOver = nil, true
+		clear(p.code.aside)
+		clear(p.translator.Entries.Jumps)
+		p.stats.Renewed++
+	}
+	for _, o := range out {
+		tr.threadError(o.t, tr.enter(o.t, o.regs, 0))
 	}
 }

@@ -104,6 +104,7 @@ type members struct {
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
+	Renewed                                                                     int // times that the code cache was emptied
 	Reused                                                                      int // blocks that were taken over from a process before
 	Requests, Indirect, Blocks, Stops, Signals, Traps, Toggles, Jumps, CalledIn int
 	Behind                                                                      int // stops of threads whose own signal was still to be reported: see behind.go
@@ -116,7 +117,7 @@ func (s *Stats) add(o *Stats) {
 	for _, n := range []struct {
 		to   *int
 		from int
-	}{{&s.Reused, o.Reused}, {&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
+	}{{&s.Renewed, o.Renewed}, {&s.Reused, o.Reused}, {&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
 		{&s.Signals, o.Signals}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.CalledIn, o.CalledIn},
 		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
 		*n.to += n.from
@@ -216,8 +217,9 @@ type budgetState struct {
 
 // countState is what the counters of blocks do not tell of a thread's executions.
 type countState struct {
-	partial  []partial         // counted blocks that it left early
-	emulated map[uint64]uint64 // executions of counted instructions that the tracer executed, by address
+	partial  []partial               // counted blocks that it left early
+	emulated map[uint64]uint64       // executions of counted instructions that the tracer executed, by address
+	counted  map[countedBlock]uint64 // what blocks counted that are forgotten
 }
 
 // segments is which bases its records know of.

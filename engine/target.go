@@ -32,6 +32,14 @@ func newSettings(o *Options) translate.Settings {
 	return s
 }
 
+// mostCode is how much code a region of the cache holds at most, 0: as much as it has room for.
+func (o *Options) mostCode() int {
+	if o.SmallCache {
+		return 1 << 20
+	}
+	return 0
+}
+
 // target is a process as its translator sees it.
 type target struct{ p *Process }
 

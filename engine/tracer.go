@@ -54,6 +54,7 @@ type Switches struct {
 	NoHandover   bool // who waits for the other side spins, wherever that is
 	// Calls are captured by the tracer where they are made natively, or in the cache.
 	NoNativeCapture, NoCodeCapture bool
+	SmallCache                     bool // the code cache is renewed after a megabyte
 	NoAside                        bool // code that a program makes is translated anew whenever its rights have changed
 	NoBusy                         bool // a process never stays in the cache because native probes are hit often
 	RecordingSwitches
@@ -352,6 +353,9 @@ func (tr *Tracer) workFor(p *Process) bool {
 	did := false
 	if p.modeChanged {
 		tr.switchOthers(p)
+	}
+	if p.cache.Crowded(tr.opts.mostCode()) {
+		tr.renew(p)
 	}
 	if p.leaving {
 		if tr.leave(p); p.released {

@@ -131,11 +131,20 @@ func NewRegion(f *os.File, offset int64, size int, base uint64) (*Region, error)
 	}
 	a := &Region{Base: base, Mem: mem, Size: size, Routines: routineOffsets()}
 	copy(mem, routineCode())
-	a.Next = int(a.Routines.Size+63) &^ 63
-	a.Cold = size / 4 * 3
+	a.empty()
 	a.hugeCold = a.Cold
 	return a, nil
 }
+
+// empty forgets all code but the routines.
+func (a *Region) empty() {
+	a.Next = a.start()
+	a.Cold = a.Size / 4 * 3
+	a.Blocks, a.veneers, a.Switches = nil, nil, nil
+}
+
+// start is where the first unit goes.
+func (a *Region) start() int { return int(a.Routines.Size+63) &^ 63 }
 
 // hugeAfter is how much of the first large page of a part is used before it is
 // made one: short programs need a few small ones.
@@ -288,11 +297,11 @@ func (c *Cache) RegionFor(app uint64) *Region {
 	return c.Room(c.Regions[0])
 }
 
-// Room returns the region, flushed first if it is nearly full.
+// Room returns the region.
 //
 // The hot part grows up to three quarters of a region, the cold one from there to its
-// end; each must have room for the largest unit before one is begun. A full cache ends
-// translation, and with it the run: 192 MiB of hot code is more than any program met.
+// end; each must have room for the largest unit before one is begun. Long before that the cache is Crowded, and is renewed when
+// all threads can be taken out of it. One that is full all the same ends translation, and with it the run.
 func (c *Cache) Room(a *Region) *Region {
 	if a.Next+UnitReserve > a.Size/4*3 || a.Cold+UnitReserve > a.Size {
 		c.Full()

@@ -30,3 +30,29 @@ func TestProtectedCode(t *testing.T) {
 		t.Errorf("%d requests, want 4,000 for 4,000 calls, and not more than 25,000", n)
 	}
 }
+
+// TestRenewedCache has a program with more code than the cache has room for counted: translations are forgotten and made
+// again while a thread waits in a call, and no count is lost with them.
+func TestRenewedCache(t *testing.T) {
+	prog := build(t, programs+"/code-churn.c", "-static")
+	var want string
+	for _, flags := range []string{"no-prefetch", "small-cache"} {
+		dir := workDir(t)
+		r := run(t, command{argv: []string{alleria(), "record", "--no-aslr", "--log", "log", "--engine", flags, "--only", "count", "--", prog}, dir: dir})
+		log, err := os.ReadFile(filepath.Join(dir, "log"))
+		if err != nil || r.status != 0 {
+			t.Fatalf("%s: %v, status %d\n%s", flags, err, r.status, clip(r.stderr))
+		}
+		got := regexp.MustCompile(`\(\d+\)`).ReplaceAllString(string(r.stderr), "")
+		m := regexp.MustCompile(`Renewed:(\d+)`).FindSubmatch(log)
+		if n, _ := strconv.Atoi(string(m[1])); (n >= 3) != (flags == "small-cache") {
+			t.Errorf("%s: the cache was renewed %d times", flags, n)
+		}
+		if want == "" {
+			want = got
+		}
+		if got != want {
+			t.Errorf("%s: %s\nwant %s", flags, clip([]byte(got)), clip([]byte(want)))
+		}
+	}
+}
