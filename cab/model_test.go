@@ -27,6 +27,8 @@ type flaws struct {
 	noRecheck      bool // the producer sleeps without a second look for room
 	publishFirst   bool // Head is stored before the chunk's used bytes are
 	keepFloor      bool // a lossy ring's next chunk begins with the floor of the one before
+	flagFirst      bool // an N-way buffer's flag is stored before the words in it
+	leaveFlag      bool // a thread that was killed between Head and the flag of an N-way buffer leaves it as it is
 }
 
 // world is one run of the model.
@@ -190,6 +192,7 @@ type asm struct {
 	flaws
 	chunks int
 	lossy  bool
+	nway   bool
 	dies   int // at that step; 0: never
 	steps  int
 }
@@ -241,6 +244,9 @@ const modelChunk = 32 // bytes
 func (a *asm) produce() {
 	buf := a.w.p.u64(layout.Buf).Load()
 	for n := range a.chunks {
+		if a.flagFirst {
+			a.st(chunkCtl(uint64(n))+layout.ChunkUsed, 16)
+		}
 		for k := range 2 {
 			a.st(int(buf), uint64(2*n+k+1))
 			buf += 8
@@ -250,8 +256,61 @@ func (a *asm) produce() {
 	}
 }
 
+// ring has a processing thread that sleeps look.
+func (a *asm) ring() {
+	a.step()
+	if a.w.p.bellWord(layout.ConsumerAsleep).Load() != 0 {
+		a.drain()
+		a.step()
+		a.w.p.bellWord(layout.ConsumerBell).Add(1)
+		a.step()
+		a.w.wake(a.w.p.bell.word())
+	}
+}
+
+// await is how a producer waits until there is room.
+func (a *asm) await(room func() bool) {
+	waited := false
+	for !room() {
+		waited = true
+		a.st(layout.Waits, a.ld(layout.Waits)+1)
+		a.st32(layout.Starved, 1)
+		a.fence(a.noFenceStarved)
+		if a.noRecheck || !room() {
+			a.step()
+			a.drain()
+			if a.w.p.u32(layout.Starved).Load() == 1 {
+				a.sleep(a.w.starved())
+			}
+		}
+	}
+	if waited {
+		a.st32(layout.Starved, 0)
+	}
+}
+
+// changeNWay is what alleria_switch does in a ring of N-way buffers.
+func (a *asm) changeNWay(buf uint64) uint64 {
+	head := a.ld(layout.Head)
+	used := buf - a.ld(chunkCtl(head)+layout.ChunkBase)
+	a.st(layout.Head, head+1)
+	if !a.flagFirst {
+		a.st(chunkCtl(head)+layout.ChunkUsed, used)
+	}
+	a.fence(a.noFenceBell)
+	a.ring()
+	a.await(func() bool { return a.ld(chunkCtl(head+1)+layout.ChunkUsed) == 0 })
+	base := a.ld(chunkCtl(head+1) + layout.ChunkBase)
+	a.st(layout.Floor, base)
+	a.st(layout.Buf, base)
+	return base
+}
+
 // change is alleria_switch.
 func (a *asm) change(buf uint64) uint64 {
+	if a.nway {
+		return a.changeNWay(buf)
+	}
 	head := a.ld(layout.Head)
 	if a.lossy && head+1-a.ld(layout.Tail) >= a.ld(layout.Chunks) {
 		floor := a.ld(layout.Floor)
@@ -268,28 +327,8 @@ func (a *asm) change(buf uint64) uint64 {
 		a.st(layout.Head, head+1)
 	}
 	a.fence(a.noFenceBell)
-	a.step()
-	if a.w.p.bellWord(layout.ConsumerAsleep).Load() != 0 {
-		a.drain()
-		a.step()
-		a.w.p.bellWord(layout.ConsumerBell).Add(1)
-		a.step()
-		a.w.wake(a.w.p.bell.word())
-	}
-	for head+1-a.ld(layout.Tail) >= a.ld(layout.Chunks) {
-		a.st(layout.Waits, a.ld(layout.Waits)+1)
-		a.st32(layout.Starved, 1)
-		a.fence(a.noFenceStarved)
-		if a.noRecheck || head+1-a.ld(layout.Tail) >= a.ld(layout.Chunks) {
-			a.step()
-			a.drain()
-			if a.w.p.u32(layout.Starved).Load() == 1 {
-				a.sleep(a.w.starved())
-			}
-			continue
-		}
-	}
-	a.st32(layout.Starved, 0)
+	a.ring()
+	a.await(func() bool { return head+1-a.ld(layout.Tail) < a.ld(layout.Chunks) })
 	base := a.ld(chunkCtl(head+1) + layout.ChunkBase)
 	if !a.keepFloor {
 		a.st(layout.Floor, base)
@@ -332,7 +371,7 @@ func (c *modelConsumer) Flush() error    { return nil }
 // model says what is checked.
 type model struct {
 	chunks, start, most, workers, bound int
-	lossy                               bool
+	lossy, nway                         bool
 	dies                                int
 	flaws
 }
@@ -345,7 +384,7 @@ func (m *model) once(t *testing.T, slot, control []byte, choices []int) *world {
 	pool.Add(p.Ring, nil)
 	var made *asm
 	w.spawn(func(a *actor) {
-		made = &asm{actor: a, w: w, flaws: m.flaws, chunks: m.chunks, lossy: m.lossy, dies: m.dies}
+		made = &asm{actor: a, w: w, flaws: m.flaws, chunks: m.chunks, lossy: m.lossy, nway: m.nway, dies: m.dies}
 		made.produce()
 		made.drain()
 	})
@@ -401,6 +440,9 @@ func (m *model) check(w *world, pool *Pool, got map[uint64][]uint64) {
 	}
 	if m.dies != 0 {
 		// As the engine does, which waits for room for the chunk that was not opened.
+		if m.nway && !m.leaveFlag {
+			w.p.endFlag()
+		}
 		if head := w.p.u64(layout.Head).Load(); !w.p.placed(head) {
 			w.p.hooks, w.p.bell.hooks = h, h
 			w.p.bellWord(layout.ConsumerBell).Add(1)
@@ -439,6 +481,14 @@ func (m *model) check(w *world, pool *Pool, got map[uint64][]uint64) {
 	}
 	if there := uint64(len(all)) + w.p.u64(layout.LostWords).Load(); m.dies == 0 && there != uint64(2*m.chunks) {
 		w.failure = fmt.Sprintf("%d words there or counted as lost, of %d: %v", there, 2*m.chunks, all)
+	}
+}
+
+// endFlag completes the buffer of an N-way ring whose thread was killed before it could.
+func (p *producer) endFlag() {
+	head := p.u64(layout.Head).Load()
+	if used := p.u64(chunkCtl(head-1) + layout.ChunkUsed); head > p.u64(layout.Tail).Load() && used.Load() == 0 {
+		used.Store(p.u64(layout.Buf).Load() - p.base(head-1))
 	}
 }
 

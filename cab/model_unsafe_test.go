@@ -1,6 +1,7 @@
 package cab
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"unsafe"
@@ -36,6 +37,13 @@ func modelRing(slot, control []byte, m *model) *producer {
 	for n := range uint64(m.start) {
 		p.u64(chunkCtl(n) + layout.ChunkBase).Store(layout.RingOff + n*modelChunk)
 	}
+	p.u64(layout.Buffering).Store(layout.BufferCAB)
+	if m.nway {
+		p.u64(layout.Buffering).Store(layout.BufferNWay)
+		for n := m.start; n < 2*m.chunks; n++ { // the producer's from when its flag says so
+			p.u64(chunkCtl(uint64(n)) + layout.ChunkUsed).Store(1)
+		}
+	}
 	p.Ring = NewRing(slot, m.most, func(words []uint64) int { return len(words) })
 	return p
 }
@@ -53,6 +61,12 @@ func TestProtocol(t *testing.T) {
 		{"two processing threads", model{chunks: 3, start: 2, most: 2, workers: 2, bound: 2}, false},
 		{"growth", model{chunks: 5, start: 2, most: 4, workers: 1, bound: 2}, false},
 		{"lossy", model{chunks: 4, start: 2, most: 2, workers: 1, bound: 2, lossy: true}, false},
+		{"N-way", model{chunks: 4, start: 2, most: 2, workers: 1, bound: 2, nway: true}, false},
+		{"N-way, two processing threads", model{chunks: 3, start: 2, most: 2, workers: 2, bound: 1, nway: true}, false},
+		{"N-way, no fence before the bell", model{chunks: 2, start: 3, most: 3, workers: 1, bound: 3, nway: true, flaws: flaws{noFenceBell: true}}, true},
+		{"N-way, no fence before sleeping", model{chunks: 3, start: 2, most: 2, workers: 1, bound: 3, nway: true, flaws: flaws{noFenceStarved: true}}, true},
+		{"N-way, no second look", model{chunks: 4, start: 2, most: 2, workers: 1, bound: 3, nway: true, flaws: flaws{noRecheck: true}}, true},
+		{"N-way, flag before words", model{chunks: 3, start: 2, most: 2, workers: 1, bound: 2, nway: true, flaws: flaws{flagFirst: true}}, true},
 		{"no fence before the bell", model{chunks: 2, start: 3, most: 3, workers: 1, bound: 3, flaws: flaws{noFenceBell: true}}, true},
 		{"no fence before sleeping", model{chunks: 3, start: 2, most: 2, workers: 1, bound: 3, flaws: flaws{noFenceStarved: true}}, true},
 		{"no second look", model{chunks: 4, start: 2, most: 2, workers: 1, bound: 3, flaws: flaws{noRecheck: true}}, true},
@@ -86,12 +100,17 @@ func TestProtocolSingleDeath(t *testing.T) {
 
 // TestProtocolDeath kills the producer at each of its steps: what it had completed is consumed, once and in order.
 func TestProtocolDeath(t *testing.T) {
-	for _, lossy := range []bool{false, true} {
+	for _, m := range []model{{}, {lossy: true}, {nway: true}, {nway: true, flaws: flaws{leaveFlag: true}}} {
+		found := ""
 		for at := 1; at <= 60; at++ {
-			m := model{chunks: 3, start: 2, most: 2, workers: 1, bound: 1, lossy: lossy, dies: at}
+			m.chunks, m.start, m.most, m.workers, m.bound, m.dies = 3, 2, 2, 1, 1, at
 			if failure, runs := m.all(t); failure != "" {
-				t.Errorf("lossy %v, killed at step %d: after %d orders: %q", lossy, at, runs, failure)
+				found = fmt.Sprintf("killed at step %d: after %d orders: %q", at, runs, failure)
+				break
 			}
+		}
+		if (found != "") != m.leaveFlag {
+			t.Errorf("%+v: %s", m, found)
 		}
 	}
 }

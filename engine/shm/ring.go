@@ -180,9 +180,22 @@ func (s *Slot) EndRing() {
 		s.endSlots()
 		return
 	}
+	s.endFlag(n)
 	s.AwaitRoom(n)
 	base := s.chunkBase(n)
 	if buf := s.Get(layout.Buf); buf < base || buf > base+size {
 		s.openChunk(n)
+	}
+}
+
+// endFlag completes the buffer of an N-way ring whose producer was killed between counting it in Head and raising its flag, without which consumers
+// would never get past it.
+func (s *Slot) endFlag(head uint64) {
+	if s.Get(layout.Buffering) != layout.BufferNWay || head <= s.Get(layout.Tail) {
+		return
+	}
+	if flag := chunkCtl(head-1) + layout.ChunkUsed; s.Get(flag) == 0 {
+		s.Set(flag, s.Get(layout.Buf)-s.chunkBase(head-1))
+		s.bell.ringConsumers()
 	}
 }

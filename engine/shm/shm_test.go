@@ -144,3 +144,18 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 	}
 	m.Slots = nil
 }
+
+// A producer of N-way buffers that was killed before it could raise the flag of one that it has counted already: the buffer is complete.
+func TestEndRingRaisesTheFlag(t *testing.T) {
+	s := testSlot(t, 4, layout.BufferNWay)
+	s.Mark(records.Mark(records.MarkFS, 0), 7)
+	s.Set(layout.Head, 1)
+	s.EndRing()
+	if used := s.Get(chunkCtl(0) + layout.ChunkUsed); used != 16 || s.Get(layout.Buf) != s.chunkBase(1) {
+		t.Errorf("the buffer's flag is %d, and %d bytes from the next one's beginning are written", used, s.Get(layout.Buf)-s.chunkBase(1))
+	}
+	s.EndRing() // nothing is left to be done
+	if s.Get(chunkCtl(1)+layout.ChunkUsed) != 0 {
+		t.Error("an open buffer was completed")
+	}
+}
