@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"alleria/engine/budget"
 	"alleria/engine/codecache"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
@@ -13,12 +14,8 @@ import (
 // budgeting is what blocks of a process count, and how budgets are dealt out.
 type budgeting struct {
 	budgetEpoch int
-	budgetAsks  int // see askedForBudget
-	askRowFrom  time.Duration
+	asks        budget.Asks
 }
-
-// unlimited is the budget of a thread that is not to be asked about.
-const unlimited = 1 << 62
 
 // CountExecuted makes every block of every variant count these metrics, so that
 // the client is asked at exact instructions; with none, no longer. What was
@@ -39,16 +36,14 @@ func (p *Process) CountExecuted(metrics ...Metric) {
 	}
 }
 
+// SetBudget replaces the budget of a thread that is stopped or waits.
+func (t *Thread) SetBudget(m Metric, n int64) { t.budget.Set(m, n) }
+
 // Budget is how much of a metric the thread may still execute before the client
 // is asked; 0 or less: it has to be asked now. It is exact while the thread is
 // stopped or waits.
 // While a block runs, all that it does is subtracted already.
-func (t *Thread) Budget(m Metric) (n int64) {
-	for w := range layout.BudgetWords {
-		n += t.share(m, w)
-	}
-	return n
-}
+func (t *Thread) Budget(m Metric) int64 { return t.budget.Left(m) }
 
 // Rebudget makes Client.Entering be called for every thread, so that budgets can be
 // changed: those that run are stopped one by one.
@@ -66,7 +61,7 @@ func (p *Process) Rebudget() {
 // translation that is used once, and the client is asked again in front of the next.
 func (tr *Tracer) shortBudget(t *Thread, app uint64, need *codecache.Shortage) error {
 	p := t.p
-	t.giveBack(need)
+	t.budget.GiveBack(need)
 	p.askedForBudget(tr.now())
 	t.p.client.BudgetLow(t, app)
 	if tr.modeDiffers(t) {
@@ -74,7 +69,7 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *codecache.Shortage) e
 	}
 	n := p.affordable(t, app)
 	if n == 0 {
-		t.gather(need)
+		t.budget.Gather(need)
 		return tr.answerPast(t, app, codecache.Counted)
 	}
 	b := p.translator.TranslateShort(app, t.variant, n)
@@ -84,7 +79,7 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *codecache.Shortage) e
 	// Whatever comes behind the block has to ask.
 	for m := range NumMetrics {
 		if p.translator.Metrics[m] {
-			t.putAll(m, int(b.Word))
+			t.budget.PutAll(m, int(b.Word))
 		}
 	}
 	tr.reply(t, b.Code)
@@ -101,17 +96,8 @@ func (tr *Tracer) askSpent(t *Thread, app uint64) {
 	for m := range NumMetrics {
 		if t.p.translator.Metrics[m] && t.Budget(m) <= 0 {
 			t.p.client.BudgetLow(t, app)
-			t.deal()
+			t.budget.Deal()
 			return
-		}
-	}
-}
-
-// giveBack undoes what a block has subtracted before it asked.
-func (t *Thread) giveBack(need *codecache.Shortage) {
-	for m, n := range need.Use {
-		if need.Subtracted[m] {
-			t.take(Metric(m), -int64(n))
 		}
 	}
 }
@@ -130,7 +116,7 @@ func (p *Process) affordable(t *Thread, app uint64) int {
 		}
 		left := t.Budget(m)
 		if left <= 0 { // the client has nothing to wait for and did not say so
-			t.SetBudget(m, unlimited)
+			t.SetBudget(m, budget.Unlimited)
 			continue
 		}
 		var sum int64
@@ -154,13 +140,13 @@ func (t *Thread) refund(b *codecache.Block, i int) {
 		return
 	}
 	if b.Used == 0 {
-		t.take(MetricInstructions, -int64(int(b.Insns)-i))
+		t.budget.Take(MetricInstructions, -int64(int(b.Insns)-i))
 		return
 	}
 	for _, n := range t.p.cache.Uses(b)[min(i, len(t.p.cache.Uses(b))):] {
 		for m := range n {
 			if n[m] > 0 && t.p.translator.Metrics[m] {
-				t.take(Metric(m), -int64(n[m]))
+				t.budget.Take(Metric(m), -int64(n[m]))
 			}
 		}
 	}
@@ -182,16 +168,7 @@ func (t *Thread) settle(b *codecache.Block, i int, regs *sys.Regs) {
 	}
 	c, ok := t.p.translator.CountedAround(&one[0])
 	if ok && c.Rep {
-		t.spent(c.Each, t.slot.Get(layout.CountLanes)-regs.Rcx)
-	}
-}
-
-// spent subtracts what was done k times from the budgets.
-func (t *Thread) spent(each codecache.Use, k uint64) {
-	for m, n := range each {
-		if n > 0 && t.p.translator.Metrics[m] {
-			t.take(Metric(m), int64(uint64(n)*k))
-		}
+		t.budget.Spend(c.Each, t.slot.Get(layout.CountLanes)-regs.Rcx)
 	}
 }
 
@@ -216,8 +193,52 @@ func (tr *Tracer) countExecuted(t *Thread, b *codecache.Block, before, after *sy
 		if one[0].AddrBits == 32 {
 			n = uint64(uint32(n))
 		}
-		t.spent(c.Each, n)
+		t.budget.Spend(c.Each, n)
 	default: // lanes at gs: as if all were accessed
-		t.spent(c.Each, uint64(c.Op.Lanes))
+		t.budget.Spend(c.Each, uint64(c.Op.Lanes))
 	}
+}
+
+// askedForBudget counts a question. A program whose windows open and close by counts all
+// the time, as in sampling, goes over to one word: near its end, a budget in one word
+// is asked about once, one in several words a few times for each of them. Not where bursts are recorded: their
+// ends are taken for reached when they are near, and all that is between them would be counted in one word.
+func (p *Process) askedForBudget(now time.Duration) {
+	if p.translator.Words == 1 || p.tr.opts.Lossy || !p.asks.Often(now) {
+		return
+	}
+	p.translator.Words = 1
+	for v := range p.cache.Index {
+		p.retranslate(codecache.Variant(v))
+	}
+}
+
+// A thread that a window of another takes over is stopped wherever it is, mostly
+// in the middle of a block. Stepping it to the next instruction's boundary takes ten
+// stops and more, of 20 to 200 µs each, time in which it gets nowhere: a window that
+// samples with a short period took it over again before it had executed anything. Where
+// blocks count against budgets anyway, the thread is called in instead: its budgets
+// are emptied, and it asks at the start of its next block, where it goes over to what
+// the windows ask for as any thread that waits. That is where a count over several
+// threads takes effect in the others, by definition.
+//
+// What is taken away is so much that no budget makes up for it, so that who reads or
+// changes budgets meanwhile knows what is really left (see share).
+//
+// Refused: emptying the budgets of threads that run, without a stop. Their code
+// subtracts without a lock, and could write back what it had read before.
+
+// canCall tells whether a stopped thread will look at its budgets at the start of its
+// next block: its code is of the present kind. Signals that are held want a clean
+// point at once.
+func (tr *Tracer) canCall(t *Thread, regs *sys.Regs) bool {
+	p, v := t.p, t.variant
+	return !tr.opts.NoCallIn && p.translator.Budgeted && p.mode != ModeNative && !t.native && !t.vfork && len(t.held) == 0 &&
+		t.filled[v] && t.epoch[v] == p.cache.Epoch[v] && regs.Eflags&translate.FlagTrap == 0 && tr.inCache(t, regs.Rip)
+}
+
+// callIn makes a stopped thread ask at its next block.
+func (t *Thread) callIn() {
+	t.p.stats.CalledIn++
+	t.budget.Call(true)
 }

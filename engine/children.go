@@ -245,7 +245,7 @@ func (tr *Tracer) letGo(p *Process) {
 func (tr *Tracer) letGoThread(t *Thread, regs *sys.Regs) error {
 	tr.status.LetGoThreads++
 	t.p.letGoThreads = true
-	t.slot = t.p.shm.Slots[0] // clean looks at a slot; a thread behind a system call has nothing there
+	t.borrowSlot()
 	if err := tr.afterClone(t, regs); err != nil {
 		return err
 	}
@@ -254,6 +254,13 @@ func (tr *Tracer) letGoThread(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	return sys.Detach(t.tid, 0)
+}
+
+// borrowSlot gives a thread that is let go another one's slot: state recovery looks at one, though a thread behind a system call
+// has nothing there.
+func (t *Thread) borrowSlot() {
+	t.slot = t.p.shm.Slots[0]
+	t.budget.Attach(t.slot, &t.p.translator.Budgets)
 }
 
 // afterClone turns the registers of a new thread, which stands behind the
@@ -295,7 +302,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if t.fate == Release {
 		tr.letGo(p)
 	}
-	t.slot = p.shm.Slots[0] // clean looks at a slot; a child behind a system call has nothing there
+	t.borrowSlot()
 	if err := tr.afterClone(t, regs); err != nil {
 		return err
 	}

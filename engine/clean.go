@@ -194,10 +194,10 @@ func (t *Thread) wanted(regs *sys.Regs) (uint64, codecache.Entry, bool) {
 		return e.Target, t.untrapped(e.Trap, regs), true
 	}
 	if e.Need != nil { // the block will subtract itself once more
-		t.giveBack(e.Need)
+		t.budget.GiveBack(e.Need)
 	}
 	if e.Spent {
-		t.deal()
+		t.budget.Deal()
 	}
 	return e.Target, e.Entry, true
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"alleria/engine/budget"
 	"alleria/engine/codecache"
 	"alleria/engine/probe"
 	"alleria/engine/shm"
@@ -206,13 +207,10 @@ type endState struct {
 	endTold    bool // the client has heard of it
 }
 
-// budgetState is what is known of a thread's budgets besides what its slot holds.
+// budgetState is a thread's budgets, and for which of its process's they were dealt out.
 type budgetState struct {
+	budget      budget.Account
 	budgetEpoch int
-	called      bool // they are empty so that it asks: see callin.go
-	// of each metric's words: the shares that were dealt out last, and what was used
-	// of them lately
-	dealt, used [NumMetrics][layout.BudgetWords]int64
 }
 
 // countState is what the counters of blocks do not tell of a thread's executions.
@@ -357,9 +355,7 @@ func (p *Process) addThread(t *Thread) error {
 	s.U32(layout.Req).Store(0)
 	s.U32(layout.Asleep).Store(0)
 	s.Set(layout.SignMask, 1<<63)
-	for m := range NumMetrics {
-		t.SetBudget(m, unlimited)
-	}
+	t.budget.Open(s, &p.translator.Budgets)
 	probe.InitFrames(s)
 	probe.InitCaptureFrames(s)
 	t.toggles = s.Get(layout.Toggles)
@@ -378,7 +374,7 @@ func (p *Process) addThread(t *Thread) error {
 // needs the variant, and again after the variant was emptied. The thread must not run.
 func (t *Thread) useVariant(v codecache.Variant) {
 	t.prepareTable(v)
-	t.setCalled(false)
+	t.budget.Call(false)
 	t.variant, t.budgetEpoch = v, t.p.budgetEpoch
 }
 

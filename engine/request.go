@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"encoding/binary"
 	"time"
 
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -21,7 +23,7 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 		p.cache.AheadLeft = aheadBudget
 	}
 	tr.sync(t)
-	t.setCalled(false)
+	t.budget.Call(false)
 	switch req {
 	case layout.ReqIndirect:
 		p.stats.Indirect++
@@ -57,7 +59,7 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 		return tr.shortBudget(t, target, e.Need)
 	case e.Spent:
 		tr.askSpent(t, target)
-		t.deal()
+		t.budget.Deal()
 	case !e.Fixed:
 		// Its target may have been translated before it was written, into an area that
 		// it does not reach: it was not linked then, and would ask each time.
@@ -172,4 +174,113 @@ func flagsFrom(eflags, saved uint64) uint64 {
 		f |= 0x800
 	}
 	return eflags&^mask | f
+}
+
+// takeSide answers a thread that takes a way out which has no code yet, or had none when the
+// thread read its branch. Only the engine's part in the way out happens here: whatever
+// is to happen where it leads happens there, when the record is complete.
+func (tr *Tracer) takeSide(t *Thread, s *codecache.LazySideExit) error {
+	p := t.p
+	b := p.cache.BlockPool.At(int(s.Block))
+	if s.Ins&codecache.LazyWritten == 0 {
+		if !p.cache.Watched[s.Target] && p.cache.BlockOf(s.Target, b.Variant) == nil {
+			p.translator.Translate(s.Target, b.Variant)
+		}
+		if !p.translator.WriteLazySideExit(s, b, p.arrivalBy(s)) {
+			return tr.leaveSide(t, s)
+		}
+	}
+	ar := p.cache.RegionAt(b.Code)
+	tr.reply(t, ar.Base+uint64(s.Site+4+binary.LittleEndian.Uint32(ar.Mem[s.Site:])))
+	return nil
+}
+
+// arrivalBy is what of an arrival by a way out counts.
+func (p *Process) arrivalBy(s *codecache.LazySideExit) codecache.Entry {
+	return p.points.EntryFrom(p.cache.InsAddr(p.cache.BlockPool.At(int(s.Block)), int(s.Ins&codecache.LazyIns)-1), s.Target)
+}
+
+// wantedSide is the way out that a thread which waits in the request routine takes, nil if it
+// asks for something else.
+func (t *Thread) wantedSide() *codecache.LazySideExit {
+	return t.p.cache.SideExitOf(t.slot.U32(layout.Req).Load())
+}
+
+// leaveSide lets a thread that takes a way out go on natively: the cache is full.
+func (tr *Tracer) leaveSide(t *Thread, s *codecache.LazySideExit) error {
+	regs, err := tr.fetchWaiting(t, s.Target)
+	if err != nil {
+		return err
+	}
+	t.completeSide(s, regs)
+	return tr.native(t, regs, 0)
+}
+
+// completeSide does for a stopped thread what the code of a way out would: its record is
+// completed, and regs, but for rip, are the application's.
+func (t *Thread) completeSide(s *codecache.LazySideExit, regs *sys.Regs) {
+	sl, b := t.slot, t.p.cache.BlockPool.At(int(s.Block))
+	buf := sl.Get(layout.Buf)
+	sl.Set(int(buf-sl.Base), uint64(t.p.cache.NumberSideExit(s, b)))
+	sl.Set(layout.Buf, buf+8*(1+uint64(s.Words)))
+	*regOf(regs, b.Rec.RA) = sl.Get(translate.SpillA)
+	if b.Rec.HasB {
+		*regOf(regs, b.Rec.RB) = sl.Get(translate.SpillB)
+	}
+}
+
+// indirect finds or makes the head of app and its block; nil if there is no
+// code at app. It also points the thread's table at the head.
+//
+// Only this thread's table is updated: others find the head when they miss.
+func (p *Process) indirect(t *Thread, app uint64) *codecache.Block {
+	v := t.variant
+	s := codecache.SlotOf(app)
+	b, ok := p.translator.FindHead(app, v)
+	if !ok {
+		return nil
+	}
+	t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotHeads[v][s])
+	if b == nil {
+		b = p.translator.Translate(app, v)
+	}
+	return b
+}
+
+// translateAhead translates one address that recent translations lead to. It
+// tells whether there was one.
+//
+// It works while threads wait for nothing: one unit at a time, so that a request is never
+// kept waiting for more than that. aheadLeft bounds what one request may lead to, since
+// code that is never executed costs room in every cache.
+func (p *Process) translateAhead() bool {
+	for len(p.cache.AheadQueue) > 0 {
+		k := len(p.cache.AheadQueue) - 1
+		it := p.cache.AheadQueue[k]
+		p.cache.AheadQueue = p.cache.AheadQueue[:k]
+		if it.Variant.Records() != p.variant.Records() || !it.Variant.Records() && it.Variant != p.variant || p.cache.Watched[it.App] || p.cache.AheadLeft <= 0 {
+			continue
+		}
+		if p.cache.BlockOf(it.App, it.Variant) != nil {
+			continue
+		}
+		p.translator.Translate(it.App, it.Variant)
+		p.cache.AheadLeft--
+		return true
+	}
+	return false
+}
+
+// publishHeads points the threads' tables at the heads of the unit just
+// written. The threads may be looking at the entries: both what one held and
+// what it holds now lead on to every older head of the slot.
+func (p *Process) publishHeads(heads []uint64, v codecache.Variant) {
+	for _, app := range heads {
+		s := codecache.SlotOf(app)
+		for _, t := range p.running() {
+			if t.filled[v] && t.epoch[v] == p.cache.Epoch[v] {
+				t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotHeads[v][s])
+			}
+		}
+	}
 }

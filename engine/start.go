@@ -8,7 +8,7 @@ import (
 )
 
 // A native start is watched for two things: the registration of restartable sequences
-// (rseq.go), and the images that the dynamic linker maps. Two stops at each of its system
+// (below), and the images that the dynamic linker maps. Two stops at each of its system
 // calls would tell of both, 160 for a compiler and 50 µs each; breakpoints in the linker on
 // the one call and behind the other are a quarter of that. Stops at all calls remain for
 // programs whose linker does not look like that, which lose nothing but time.
@@ -172,3 +172,21 @@ func compare(regs *sys.Regs, x, y uint64) {
 	set(flagSign, r>>63 != 0)
 	set(flagOverflow, (x^y)&(x^r)>>63 != 0)
 }
+
+// A program that starts natively would register its restartable sequences with
+// the kernel; once it runs in the cache, the answer is ENOSYS (trapSyscall),
+// and a C library whose first thread was registered gives up over a second one that
+// is not. So the first calls of a native start are watched until that one, and
+// it is answered alike (start.go): C libraries make it before main, and don't make it for
+// later threads if it was refused.
+//
+// The refused alternatives: a seccomp filter stays for good and is inherited;
+// letting later calls through leaves sequences whose abort addresses lie in
+// the application's code while the thread is in the cache.
+
+// watchedCalls is how many calls of a native start are watched at most: more
+// than a dynamic linker makes for a large program.
+const watchedCalls = 4000
+
+// sigCall is how a stop at a system call is reported (PTRACE_O_TRACESYSGOOD).
+const sigCall = sigTrap | 0x80
