@@ -166,6 +166,7 @@ func (t *Thread) callEnded32(regs *sys.Regs) {
 	}
 	const low = 1<<32 - 1
 	addr, length, prot := regs.Rbx&low, regs.Rcx&low, regs.Rdx
+	p.changedCode() // maybe
 	switch regs.Orig_rax {
 	case sys32Munmap:
 		p.unmapped(addr, length)

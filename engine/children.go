@@ -26,6 +26,7 @@ type childKind struct {
 	after  uint64 // where it goes on, if the routine that begins calls again made the call
 	num    int    // of a thread
 	fate   Fate   // of a process
+	asOf   int    // see inheritance
 }
 
 // known tells whether the parent's event has come.
@@ -46,6 +47,7 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	if parent.slot != nil {
 		k.after = parent.slot.Get(layout.ReqArg) // now: the parent may ask for something else soon
 	}
+	k.asOf = parent.p.changed
 	if k.event, err = parent.bornAs(event); err != nil {
 		return err
 	}
@@ -201,7 +203,7 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 		return err
 	}
 	k.hidden.restore(&regs)
-	t := &Thread{p: p, tid: tid, num: k.num, stopped: true, appGS: k.parent.applicationGS(&regs), native: k.parent.native, birth: birth{bornAt: k.after, fate: k.fate, flags: k.hidden}}
+	t := &Thread{p: p, tid: tid, num: k.num, stopped: true, appGS: k.parent.applicationGS(&regs), native: k.parent.native, birth: birth{bornAt: k.after, fate: k.fate, flags: k.hidden, asOf: k.asOf}}
 	switch k.event {
 	// a process of its own: it is no thread of ours
 	case eventFork:
@@ -394,14 +396,16 @@ func (in *injector) batchForked(calls []batchCall) error {
 func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	from := inherited{filtered: t.p != nil && t.p.filtered || tr.limited(t.tid)}
 	if t.p != nil {
-		from.widened = t.p.widened
+		from.widened, from.creator, from.asOf = t.p.widened, t.p, t.asOf
 	}
 	err := errFiltered
 	var p *Process
 	if !from.filtered {
+		from.heir = t.p.takeHeir()
 		p, err = newProcess(tr, t.tid, from, forked)
 	}
 	if err != nil {
+		from.heir.close()
 		unwiden(t.tid, from.widened)
 		if err := t.closeAgain(regs); err != nil {
 			return err
@@ -412,6 +416,9 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	child.appGS = t.appGS
 	if err := tr.begin(p, child, regs); err != nil {
 		return err
+	}
+	if t.p != nil && p.mode != ModeNative {
+		p.inherit(t.p, from.heir, child.due())
 	}
 	if err := t.closeAgain(regs); err != nil {
 		return err
@@ -445,7 +452,7 @@ func (tr *Tracer) exec(t *Thread) error {
 		p.client.CallReturned(by, c)
 	}
 	p.client.Executing(by)
-	from := inherited{by.num, p.lastNum, p.filtered, p.widened}
+	from := inherited{first: by.num, last: p.lastNum, filtered: p.filtered, widened: p.widened}
 	// The other threads ended without being heard of by themselves. What shares the address space lives on.
 	for _, o := range p.running() {
 		if o.vfork {

@@ -150,7 +150,7 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
 	}
 	t.native, t.inCall = true, false
-	t.p.code.ran, t.p.written.Mixed = ranAll, true // what it does to its memory natively is not seen
+	t.p.runsNatively()
 	r := *regs
 	r.Gs_base = t.nativeGS()
 	if len(t.held) > 0 { // their handlers will return to where it is

@@ -117,7 +117,7 @@ func (t *Thread) ignoreTrap() error {
 
 // mapShared maps the shared file in the target, whose one thread stands before its first
 // instruction, and in the tracer.
-func (p *Process) mapShared(t *Thread, at beginning) error {
+func (p *Process) mapShared(t *Thread, at beginning, creator *Process) error {
 	// The stop lies within execve, which still writes its result into rax: it
 	// has to end before another call can be made.
 	if at == executing {
@@ -134,9 +134,9 @@ func (p *Process) mapShared(t *Thread, at beginning) error {
 		return err
 	}
 	if at == executing {
-		err = p.mapWith(in, (regs.Rsp-pageSize)&^63-scratchBytes) // below what the program's start finds on its stack
+		err = p.mapWith(in, (regs.Rsp-pageSize)&^63-scratchBytes, nil) // below what the program's start finds on its stack
 	} else {
-		err = p.mapForked(in)
+		err = p.mapForked(in, creator)
 	}
 	if cerr := in.close(); err == nil {
 		err = cerr
@@ -148,12 +148,12 @@ func (p *Process) mapShared(t *Thread, at beginning) error {
 const scratchBytes = 2048
 
 // mapForked is mapWith for a process in the middle of its program.
-func (p *Process) mapForked(in *injector) error {
+func (p *Process) mapForked(in *injector, creator *Process) error {
 	at, giveBack, err := in.scratch()
 	if err != nil {
 		return err
 	}
-	if err := p.mapWith(in, at); err != nil {
+	if err := p.mapWith(in, at, creator); err != nil {
 		return err
 	}
 	return giveBack()
@@ -196,9 +196,9 @@ func (in *injector) scratch() (at uint64, giveBack func() error, err error) {
 //
 // The files are opened through the tracer's descriptors in /proc, so that the target needs no
 // descriptor handed down to it, and closed again before its first instruction.
-func (p *Process) mapWith(in *injector, scratch uint64) error {
+func (p *Process) mapWith(in *injector, scratch uint64, creator *Process) error {
 	const file, bell, table = 0, 64, 128 // parts of it
-	pl, err := p.place()
+	pl, err := p.placeAs(creator)
 	if err != nil {
 		return err
 	}
@@ -308,6 +308,18 @@ func (p *Process) initControl() error {
 type placement struct {
 	slots uint64
 	areas []uint64
+}
+
+// placeAs is where the creator of a forked child has its memory, which is free in the child, or place.
+func (p *Process) placeAs(creator *Process) (placement, error) {
+	if creator == nil || p.tr.opts.NoInherit {
+		return p.place()
+	}
+	pl := placement{slots: creator.shm.Control()}
+	for _, a := range creator.cache.Regions {
+		pl.areas = append(pl.areas, a.Base)
+	}
+	return pl, nil
 }
 
 // place chooses addresses: an area a gigabyte below the loader, where the

@@ -174,6 +174,9 @@ func forgets(advice uint64) bool {
 func (p *Process) replaced(addr, length uint64) {
 	end := addr + (length+pageSize-1)&^(pageSize-1)
 	p.points.Lost(addr, end)
+	if p.mayExecute(addr, end) {
+		p.changedCode()
+	}
 	if p.hasCode(addr, end) {
 		p.invalidate(addr, end)
 	}

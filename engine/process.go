@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"time"
+	"weak"
 
 	"alleria/engine/budget"
 	"alleria/engine/codecache"
@@ -73,6 +74,15 @@ type translations struct {
 	written    written
 	from       *takenFrom // nil: nothing was taken over
 	tookOver   bool       // that was looked at
+	inheritance
+}
+
+// inheritance is what forked children get, see leave and inherit.
+type inheritance struct {
+	creator weak.Pointer[Process] // of a forked child
+	asOf    int                   // what the creator's changed was when it forked
+	changed int                   // how often the process has changed what it can execute, or may have
+	heir    *heir                 // for the next child; nil after each such change
 }
 
 // orders is what the handler has asked for and the tracer has not done yet, or goes by.
@@ -171,6 +181,7 @@ type birth struct {
 	bornAt   uint64 // where it begins, see childKind
 	flags    *hiddenFlag
 	closed   *closed // see openForked
+	asOf     int     // of the creator, see inheritance
 }
 
 // tables is which of a thread's look-up tables are filled, and for which state of the variant's translations.
@@ -243,6 +254,17 @@ type inherited struct {
 	first, last int
 	filtered    bool
 	widened     uint64
+	creator     *Process // of a forked child: our memory lay there
+	asOf        int      // see inheritance
+	heir        *heir    // whose memory the process gets; nil: new memory
+}
+
+// memory is what a process shares with the tracer.
+func (from *inherited) memory(b *shm.Bell) (shm.Memory, error) {
+	if from.heir != nil {
+		return shm.MemoryOf(from.heir.file, b)
+	}
+	return shm.NewMemory(b)
 }
 
 // beginning is where a new process's one thread is stopped.
@@ -266,6 +288,9 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
 	p.filtered = from.filtered || tr.limited(pid)
 	p.written.Off = at != executing || tr.templates.off
+	if from.creator != nil && !tr.opts.NoInherit {
+		p.creator, p.asOf = weak.Make(from.creator), from.asOf
+	}
 	if at == executing {
 		p.past = tr.history.historyOf(pid)
 		p.written.began = time.Now()
@@ -287,7 +312,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	}
 	p.mem = mem
 	p.code.readPersonality(pid)
-	if p.shm, err = shm.NewMemory(&tr.bell); err != nil {
+	if p.shm, err = from.memory(&tr.bell); err != nil {
 		mem.Close()
 		return nil, err
 	}
@@ -297,7 +322,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	p.widened = from.widened
 	p.makeRoom()
 	t := &Thread{p: p, tid: pid, num: from.first, stopped: true, birth: birth{fate: Trace}}
-	if err := p.mapShared(t, at); err != nil {
+	if err := p.mapShared(t, at, from.creator); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -326,6 +351,7 @@ func (p *Process) close() {
 	p.points.Unmap()
 	p.shm.Unmap()
 	p.mem.Close()
+	p.heir.close()
 }
 
 // nextNum is the number of the thread that has been created last.
@@ -387,6 +413,11 @@ func (t *Thread) prepareTable(v codecache.Variant) {
 			_ = sys.Collapse(t.slot.Mem[:sys.HugePage]) // the thread area and two look-up tables; small pages do too
 		}
 		t.slot.FillTable(int(codecache.TableOff(v)), t.p.cache.TableMiss())
+		for s, head := range t.p.cache.SlotHeads[v] { // what other threads had translated, or a creator
+			if head != 0 {
+				t.slot.Set(int(codecache.TableOff(v))+8*s, head)
+			}
+		}
 		t.filled[v], t.epoch[v] = true, e
 	}
 }

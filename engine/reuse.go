@@ -2,9 +2,13 @@ package engine
 
 import (
 	"encoding/binary"
+	"maps"
+	"os"
+	"slices"
 
 	"alleria/engine/codecache"
 	"alleria/internal/layout"
+	"alleria/internal/sys"
 )
 
 // A process that executes a program which ran before in the tree begins with the translations that the last one had in the end
@@ -242,4 +246,129 @@ func (p *Process) chainHead(h codecache.HeadAt) {
 	p.cache.SlotHeads[h.Variant][s] = ar.Base + uint64(h.Code)
 	p.publishHeads([]uint64{h.App}, h.Variant)
 	p.written.Heads = append(p.written.Heads, h)
+}
+
+// A forked child's memory is its creator's, and so are its translations: it begins with a copy of them as they are at that time, in
+// memory at the same addresses (--engine no-inherit). What the creator has changed since the fork is compared as after a stretch of native code:
+// mappings with those that translations were made from, and code that lies in no file with itself.
+//
+// What a child does its creator mostly never did, but the next child will: a shell's children get rid of what they need not, and execute or exit. So
+// what a child had in the end, in which its creator's is contained, is kept with the creator for the next one (heir): memory and tables as they are,
+// without a copy. They say what holds for the creator as long as the child has changed none of its code.
+//
+// Refused: to look at the bytes of files as well, which fork has copied with their pages; to wait until the child has asked some
+// times, since nearly all do.
+
+// heir is what a forked child that is gone has left to the next one of its creator: the file of its memory, whose regions are unmapped,
+// and the tables.
+type heir struct {
+	file  *os.File
+	cache *codecache.Cache
+	code  inheritedCode
+}
+
+// inheritedCode is what translations were made from.
+type inheritedCode struct {
+	maps  []sys.Mapping
+	pages map[uint64]*[pageSize]byte
+	soft  map[uint64]struct{}
+}
+
+// inherited is what a child gets of what is known of its creator's code. The contents of pages stay the creator's, but of those that are compared.
+func (c *codePages) inherited() inheritedCode {
+	h := inheritedCode{slices.Clone(c.maps), make(map[uint64]*[pageSize]byte, len(c.pages)), maps.Clone(c.soft)}
+	for addr := range c.pages {
+		h.pages[addr] = nil
+	}
+	for addr := range c.soft {
+		if page := c.pages[addr]; page != nil {
+			h.pages[addr] = page
+		}
+	}
+	return h
+}
+
+// takeHeir is what the last child has left, for another that is about to be set up; nil if there is nothing, or less than
+// the process has itself.
+func (p *Process) takeHeir() *heir {
+	if p == nil || p.heir == nil {
+		return nil
+	}
+	h := p.heir
+	p.heir = nil
+	if h.cache.BlockPool.N < p.cache.BlockPool.N {
+		h.close()
+		return nil
+	}
+	return h
+}
+
+// close gives an heir's memory back.
+func (h *heir) close() {
+	if h != nil {
+		h.file.Close()
+	}
+}
+
+// runsNatively notes that what the process does to its memory is not seen.
+func (p *Process) runsNatively() {
+	p.code.ran, p.written.Mixed = ranAll, true
+	p.changedCode()
+}
+
+// changedCode notes that the process can execute something else than before, or may: what its children had does not hold any more.
+func (p *Process) changedCode() {
+	p.changed++
+	p.heir.close()
+	p.heir = nil
+}
+
+// leave keeps what a forked child that is gone has translated for the next child of its creator.
+func (p *Process) leave() {
+	c := p.creator.Value()
+	if c == nil || c.dropped || c.closed || p.changed > 0 || p.asOf != c.changed || p.written.Mixed || !p.code.valid || len(p.threads) > 0 || !p.points.Untouched() ||
+		!p.heritable(codecache.Plain) && !p.heritable(codecache.Count) {
+		return
+	}
+	if old := c.heir; old != nil {
+		if old.cache.BlockPool.N >= p.cache.BlockPool.N {
+			return
+		}
+		old.close()
+	}
+	if file := p.shm.Leave(); file != nil {
+		c.heir = &heir{file, p.cache.Leave(), p.code.inherited()}
+	}
+}
+
+// inherit gives a forked child, which has translated nothing yet and is about to run in variant v, what the child before it
+// has left, whose memory it has, or its creator's translations.
+func (p *Process) inherit(from *Process, h *heir, v codecache.Variant) {
+	if p.tr.opts.NoInherit || p.asOf != from.changed || v >= codecache.KeptVariants || !p.plainly() {
+		return
+	}
+	code := &p.code
+	switch {
+	case h != nil && p.cache.SamePlaces(h.cache) && h.cache.SlotHeads[v] != nil:
+		p.cache.Adopt(h.cache)
+		code.maps, code.pages, code.soft = h.code.maps, h.code.pages, h.code.soft
+	case p.cache.SamePlaces(&from.cache) && from.heritable(v):
+		p.cache.Inherit(&from.cache)
+		c := from.code.inherited()
+		code.maps, code.pages, code.soft = c.maps, c.pages, c.soft
+	default:
+		return
+	}
+	p.tookOver = true
+	p.stats.Reused += p.cache.BlockPool.N
+	p.compareCode()
+}
+
+// heritable tells whether the process's translations of a variant are such as a child of its would make, and worth a copy. Those of programs that make
+// code are not: pages that are set aside, and gates, are the process's.
+func (p *Process) heritable(v codecache.Variant) bool {
+	if p.closed || p.released || p.code.ran != ranNot || !p.plainly() || !p.points.Untouched() {
+		return false
+	}
+	return p.cache.SlotHeads[v] != nil && p.cache.BlockPool.N >= worthKeeping && p.cache.Facts.Last() == 0 && p.cache.SideExits.N == 0 && !p.cache.HasGates()
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"alleria/engine/codecache"
@@ -275,6 +276,7 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 		}
 		p.protected(addr, length, third)
 	default:
+		p.changedCode()
 		p.code.valid = false
 		p.invalidate(0, 1<<47)
 	}
@@ -286,6 +288,9 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 // the same rights already. What that does to the mappings is followed, since reading them takes longer than all else.
 func (p *Process) protected(addr, length, prot uint64) {
 	end := addr + (length+pageSize-1)&^(pageSize-1)
+	if prot&protExec != 0 || p.mayExecute(addr, end) {
+		p.changedCode()
+	}
 	if p.code.readExecutes || !p.code.valid || p.code.inFiles(addr, end) {
 		p.mapped(addr, length, prot&protExec != 0)
 		return
@@ -301,11 +306,19 @@ func (p *Process) protected(addr, length, prot uint64) {
 	}
 }
 
+// mayExecute tells whether some of [start, end) may be executable.
+func (p *Process) mayExecute(start, end uint64) bool {
+	return !p.code.valid || slices.ContainsFunc(p.code.maps, func(m sys.Mapping) bool { return start < m.End && m.Start < end })
+}
+
 // mapped notes that a stretch of the address space changed.
 // Code that is mapped where nothing was translated needs no invalidation.
 func (p *Process) mapped(addr, length uint64, exec bool) {
 	end := addr + (length+pageSize-1)&^(pageSize-1)
 	p.points.Lost(addr, end)
+	if exec || p.mayExecute(addr, end) {
+		p.changedCode()
+	}
 	if exec || p.code.overlaps(addr, end) {
 		p.code.valid = false
 	}

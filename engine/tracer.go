@@ -49,6 +49,7 @@ type Switches struct {
 	NoStartSites bool // a native start stops at all of its system calls
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
 	NoBatch      bool // each system call at the start has stops of its own
+	NoInherit    bool // forked children begin with an empty code cache
 	NoReuse      bool // each process begins with an empty code cache
 	NoPrefetch   bool // what a program asked for when it ran before is not translated ahead
 	NoHandover   bool // who waits for the other side spins, wherever that is
@@ -291,6 +292,7 @@ func (tr *Tracer) closeDropped(p *Process) {
 	}
 	if !tr.keepEnded(p) {
 		tr.templates.keep(p)
+		p.leave()
 		p.close()
 	}
 }

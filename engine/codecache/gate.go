@@ -50,6 +50,9 @@ func (c *Cache) Gate(app uint64, v Variant) uint64 {
 	return 0
 }
 
+// HasGates tells whether some code is entered by gates.
+func (c *Cache) HasGates() bool { return len(c.gates) > 0 || len(c.pageBlocks) > 0 }
+
 // at is the gate's cache address.
 func (g *gate) at() uint64 { return g.region.Base + uint64(g.jump) }
 

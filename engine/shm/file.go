@@ -72,11 +72,27 @@ func NewMemory(b *Bell) (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
+	return MemoryOf(f, b)
+}
+
+// MemoryOf is the memory of a process that gets another's file, see Leave. The file is closed if that fails.
+func MemoryOf(f *os.File, b *Bell) (Memory, error) {
 	if err := f.Truncate(int64(slotsOff)); err != nil {
 		f.Close()
 		return Memory{}, fmt.Errorf("shared memory: %w", err)
 	}
 	return Memory{File: f, Bell: b}, nil
+}
+
+// Leave takes the file away, of which the code regions are kept for another process; the control area and the slots are
+// zeros there. nil if that fails.
+func (m *Memory) Leave() *os.File {
+	f := m.File
+	if f.Truncate(int64(ControlOff)) != nil {
+		return nil
+	}
+	m.File = nil
+	return f
 }
 
 // MapControl maps the control area in the tracer.
@@ -142,7 +158,9 @@ func (m *Memory) Unmap() {
 	if m.Ctl != nil {
 		sys.Unmap(m.Ctl.Mem)
 	}
-	m.File.Close()
+	if m.File != nil {
+		m.File.Close()
+	}
 }
 
 // Bell is the page that all traced processes share with the tracer: the doorbell that threads

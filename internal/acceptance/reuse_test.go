@@ -13,18 +13,26 @@ import (
 // a statistic the engine told of.
 func statOf(t *testing.T, dir, stat string, flags []string, argv ...string) (result, int) {
 	t.Helper()
+	got, of := statsOf(t, dir, flags, argv...)
+	return got, of(stat)
+}
+
+// statsOf is statOf for all statistics.
+func statsOf(t *testing.T, dir string, flags []string, argv ...string) (got result, of func(stat string) int) {
+	t.Helper()
 	log := filepath.Join(dir, "log")
 	_ = os.Remove(log)
-	got := run(t, command{argv: append(append([]string{alleria(), "--log", log, "record", "-q"}, append(flags, "--")...), argv...), dir: dir})
+	got = run(t, command{argv: append(append([]string{alleria(), "--log", log, "record", "-q"}, append(flags, "--")...), argv...), dir: dir})
 	b, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
-	if _, rest, ok := strings.Cut(string(b), stat+":"); ok {
-		_, _ = fmt.Sscan(rest, &n)
+	return got, func(stat string) (n int) {
+		if _, rest, ok := strings.Cut(string(b), stat+":"); ok {
+			_, _ = fmt.Sscan(rest, &n)
+		}
+		return n
 	}
-	return got, n
 }
 
 // TestReuse runs programs several times in a tree: those that come later take over the translations of those before, at
@@ -98,6 +106,31 @@ func TestReuseOddPrograms(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestInherit runs a program whose children begin with what it had translated, or with what the child before them had: some of them, and
+// the program itself, change code that the others have as it was.
+func TestInherit(t *testing.T) {
+	prog := build(t, "../../testdata/reuse/forks.c", "-O1")
+	dir := workDir(t)
+	native := run(t, command{argv: []string{prog}, dir: dir})
+	got, with := statsOf(t, dir, []string{"--only", "translate"}, prog)
+	also, without := statsOf(t, dir, []string{"--only", "translate", "--engine", "no-inherit"}, prog)
+	for _, r := range []result{got, also} {
+		if string(r.stdout) != string(native.stdout) || r.status != native.status {
+			t.Errorf("status %d: %q, natively %q", r.status, string(r.stdout), string(native.stdout))
+		}
+	}
+	if with("Reused") < 1000 || without("Reused") != 0 || with("Requests")*3 > without("Requests")*2 {
+		t.Errorf("%d blocks inherited and %d requests, %d and %d where that is off", with("Reused"), with("Requests"), without("Reused"), without("Requests"))
+	}
+	counts := func(out string, flags ...string) string {
+		run(t, command{argv: append(append([]string{alleria(), "record", "-q", "--only", "count", "--no-aslr", "-o", out}, flags...), "--", prog), dir: dir})
+		return string(run(t, command{argv: []string{alleria(), "report", "--tree", out}, dir: dir}).stdout)
+	}
+	if with, without := counts("with"), counts("without", "--engine", "no-inherit"); with != without || !strings.Contains(with, "forks") {
+		t.Errorf("counts with:\n%s\nwithout:\n%s", with, without)
 	}
 }
 

@@ -1,0 +1,86 @@
+package codecache
+
+import (
+	"maps"
+	"slices"
+)
+
+// Inherit makes the translations of another process this one's, whose regions lie where the other's do and are empty: those of the
+// variants that are kept, as they are. Threads may run in the other's code meanwhile; it is not changed.
+//
+// Nothing has to be corrected, as it has where a template is taken over: addresses of code, of the application and of
+// the cache are the same. So it takes as long as the copy.
+func (c *Cache) Inherit(from *Cache) {
+	c.BlockPool, c.Exits = from.BlockPool.Clone(), from.Exits.Clone()
+	c.RareExits = slices.Clone(from.RareExits)
+	for i := range c.RareExits {
+		r := &c.RareExits[i]
+		r.Trap, r.Stale = c.same(r.Trap), c.same(r.Stale)
+		if r.Need != nil {
+			r.Need = r.Need.Copy()
+		}
+	}
+	c.Counters = slices.Clone(from.Counters)
+	c.PosPieces, c.PosPool = slices.Clone(from.PosPieces), nil
+	c.GoneEntries = maps.Clone(from.GoneEntries)
+	c.odds, c.useLists = slices.Clone(from.odds), slices.Clone(from.useLists)
+	for v := range KeptVariants {
+		c.Index[v] = from.Index[v]
+		c.Index[v].Slots = slices.Clone(from.Index[v].Slots)
+		c.SlotHeads[v] = slices.Clone(from.SlotHeads[v])
+	}
+	for k := range from.BareHeads {
+		if k.Variant < KeptVariants {
+			c.BareHeads[k] = true
+		}
+	}
+	for i, r := range c.Regions {
+		r.CopyFrom(from.Regions[i], false)
+	}
+}
+
+// same is this cache's block of the number that another's has.
+func (c *Cache) same(b *Block) *Block {
+	if b == nil {
+		return nil
+	}
+	return c.BlockPool.At(int(b.Num))
+}
+
+// SamePlaces tells whether the regions lie where another cache's do.
+func (c *Cache) SamePlaces(other *Cache) bool {
+	return slices.EqualFunc(c.Regions, other.Regions, func(a, b *Region) bool { return a.Base == b.Base && a.Size == b.Size })
+}
+
+// Leave takes the translations of the variants that are kept out of a cache, for another one of which the regions are the same memory.
+func (c *Cache) Leave() *Cache {
+	left := &Cache{Regions: c.Regions}
+	left.Adopt(c)
+	return left
+}
+
+// Adopt makes what another cache had this one's. The regions are the same memory, mapped anew at the same addresses in the
+// target; the other cache is not used any more.
+func (c *Cache) Adopt(from *Cache) {
+	c.BlockPool, c.Exits, c.RareExits = from.BlockPool, from.Exits, from.RareExits
+	c.Counters, c.PosPieces, c.PosPool = from.Counters, from.PosPieces, from.PosPool
+	c.GoneEntries, c.odds, c.useLists = from.GoneEntries, from.odds, from.useLists
+	for v := range KeptVariants {
+		c.Index[v], c.SlotHeads[v], c.Epoch[v] = from.Index[v], from.SlotHeads[v], from.Epoch[v]
+	}
+	c.BareHeads = from.BareHeads
+	for k := range c.BareHeads {
+		if k.Variant >= KeptVariants {
+			delete(c.BareHeads, k)
+		}
+	}
+	for i, r := range c.Regions {
+		r.adopt(from.Regions[i])
+	}
+}
+
+// adopt takes over what is known of a region's code, which is in the same memory.
+func (a *Region) adopt(from *Region) {
+	a.Next, a.Cold, a.Blocks, a.veneers = from.Next, from.Cold, from.Blocks, from.veneers
+	a.hugeNext, a.hugeCold = from.hugeNext, from.hugeCold
+}
