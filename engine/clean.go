@@ -35,10 +35,8 @@ func (tr *Tracer) clean(t *Thread, regs *sys.Regs, exact bool) bool {
 // the budget, the count and the record are corrected for those that were not executed.
 func (tr *Tracer) cleanBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exact bool) bool {
 	at := uint32(regs.Rip - b.Code)
-	// clean: nothing of instruction i has been executed, and what was before it is
-	// done.
 	pos := t.p.cache.PositionsOf(b)
-	i, clean := pos.Find(at)
+	i, _ := pos.Find(at)
 	last := i == pos.N-1
 	if b.Term == codecache.TermSyscall && last && at > uint32(pos.At[i].Start) {
 		return tr.cleanSyscall(t, b, i, at, regs)
@@ -57,9 +55,24 @@ func (tr *Tracer) cleanBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exac
 		}
 		return false // going back to the block's start would count the arrival again
 	}
+	if !t.giveRegisters(b, at, regs, exact) {
+		return false
+	}
+	t.takeBack(b, i, at, regs)
+	regs.Rip = t.p.cache.InsAddr(b, i)
+	return true
+}
+
+// giveRegisters takes the registers that a block has borrowed at a place in its code from where it keeps them; false where it stands in
+// the middle of an instruction's code, and exact is not said.
+func (t *Thread) giveRegisters(b *codecache.Block, at uint32, regs *sys.Regs, exact bool) bool {
+	// clean: nothing of instruction i has been executed, and what was before it is
+	// done.
+	pos := t.p.cache.PositionsOf(b)
+	i, clean := pos.Find(at)
 	switch {
 	// the load of an indirect branch's target faulted: rcx is in its spill word
-	case exact && last && b.Term == codecache.TermIndirect && at > uint32(pos.At[i].Exec):
+	case exact && i == pos.N-1 && b.Term == codecache.TermIndirect && at > uint32(pos.At[i].Exec):
 		regs.Rcx = t.slot.Get(layout.S0)
 	case exact:
 		t.unspill(b, at, regs)
@@ -69,6 +82,13 @@ func (tr *Tracer) cleanBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exac
 	default:
 		return false
 	}
+	return true
+}
+
+// takeBack takes back what a block that is left before instruction i, at a place in its code, has done ahead of it: subtracted,
+// counted, recorded.
+func (t *Thread) takeBack(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
+	pos := t.p.cache.PositionsOf(b)
 	// At its very start a block has done nothing that would have to be taken back.
 	if at > 0 {
 		t.refund(b, i)
@@ -84,8 +104,6 @@ func (tr *Tracer) cleanBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exac
 	case b.Variant == codecache.Count && at > 0:
 		t.partial = append(t.partial, partial{b, i})
 	}
-	regs.Rip = t.p.cache.InsAddr(b, i)
-	return true
 }
 
 // cleanSyscall rebuilds the registers within a translated system call: before

@@ -176,11 +176,19 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		}
 	}
 	if len(t.held) > 0 {
-		if err := sys.GetRegs(t.tid, &r); err != nil { // it may have made a step
-			return err
-		}
-		t.p.points.InterruptedAt(r.Rip)
+		return tr.handHeld(t, regs)
 	}
+	return tr.resume(t, sig)
+}
+
+// handHeld hands the signals that are held for a thread in native code to the kernel, of which there are some. regs is where its
+// mode changed: it may have made a step since.
+func (tr *Tracer) handHeld(t *Thread, regs *sys.Regs) error {
+	var r sys.Regs
+	if err := sys.GetRegs(t.tid, &r); err != nil {
+		return err
+	}
+	t.p.points.InterruptedAt(r.Rip)
 	for i := range t.held {
 		tr.signalled(t, &t.held[i], regs)
 	}
@@ -195,12 +203,9 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 			return err
 		}
 	}
-	if len(t.held) == 1 {
-		h := t.held[0]
-		t.held = nil
-		return tr.passOn(t, h)
-	}
-	return tr.resume(t, sig)
+	h := t.held[0]
+	t.held = nil
+	return tr.passOn(t, h)
 }
 
 // breakpoint handles an int3: a native probe, or the application's. done is false for the last.

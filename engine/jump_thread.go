@@ -68,24 +68,44 @@ func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error 
 		if err := sys.GetRegs(t.tid, regs); err != nil {
 			return err
 		}
-		if k := len(t.held); k > 0 && tr.bailOut(t, regs, &t.held[k-1]) {
-			t.held = t.held[:k-1]
+		if tr.dropOurFault(t, regs) {
 			continue
 		}
-		if k := len(t.held); k > 0 && t.held[k-1].fault() && t.p.captureJump(regs.Rip, &t.held[k-1]) != nil {
-			t.held = t.held[:k-1]
-			continue
-		}
-		if k := len(t.held); k > 0 && t.held[k-1].fault() && j != nil {
-			first := t.held[k-1]
-			t.held[k-1] = *h
-			if h.sig == 0 {
-				t.held = t.held[:k-1]
-			}
-			*h = first
+		if j != nil && t.faultFirst(h) {
 			return tr.faultInJump(t, j, regs, h)
 		}
 	}
+}
+
+// dropOurFault drops the signal that a step has ended in, if it is the fault of code of ours that captures: the thread goes on as if
+// nothing had happened.
+func (tr *Tracer) dropOurFault(t *Thread, regs *sys.Regs) bool {
+	k := len(t.held)
+	if k == 0 {
+		return false
+	}
+	h := &t.held[k-1]
+	if !tr.bailOut(t, regs, h) && t.p.captureJump(regs.Rip, h) == nil {
+		return false
+	}
+	t.held = t.held[:k-1]
+	return true
+}
+
+// faultFirst puts the fault that a step has ended in, if it has, in the place of the signal h that is being delivered, which
+// is held instead; h may be none.
+func (t *Thread) faultFirst(h *heldSignal) bool {
+	k := len(t.held)
+	if k == 0 || !t.held[k-1].fault() {
+		return false
+	}
+	first := t.held[k-1]
+	t.held[k-1] = *h
+	if h.sig == 0 { // no signal is being delivered
+		t.held = t.held[:k-1]
+	}
+	*h = first
+	return true
 }
 
 // faultInJump gives a thread that a displaced instruction has stopped, by a fault or

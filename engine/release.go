@@ -181,13 +181,8 @@ func (p *Process) LetRun(fate Fate) { p.leaving, p.fate = !p.tr.opts.NoDetach, f
 // leave lets the process go, if its threads are where that is simple: all in native
 // code, no child about to be born or in the address space. Else it is tried again.
 func (tr *Tracer) leave(p *Process) {
-	if p.mode != ModeNative || p.threads[p.pid] == nil || p.threads[p.pid].ending || tr.awaits(p) {
+	if !tr.mayLeave(p) {
 		return
-	}
-	for _, t := range p.running() {
-		if t.vfork || t.vforking || t.ending || tr.modeDiffers(t) || t.stopped || t.callStops || len(t.held) > 0 {
-			return
-		}
 	}
 	stood, ok := tr.haltAll(p)
 	if !ok {
@@ -196,20 +191,7 @@ func (tr *Tracer) leave(p *Process) {
 		}
 		return
 	}
-	p.points.RemoveAll()
-	for _, t := range p.running() {
-		var none heldSignal
-		var regs sys.Regs
-		err := sys.GetRegs(t.tid, &regs)
-		if err == nil {
-			err = tr.outOfJump(t, &regs, &none)
-		}
-		if err == nil && regs.Gs_base == t.slot.Base {
-			regs.Gs_base = t.appGS
-			err = sys.SetRegs(t.tid, &regs)
-		}
-		tr.threadError(t, err)
-	}
+	tr.cleanNative(p)
 	for _, t := range p.running() {
 		t.endRing()
 		p.client.ThreadEnded(t)
@@ -235,6 +217,38 @@ func (tr *Tracer) leave(p *Process) {
 		}
 	}
 	tr.lookWhetherDone()
+}
+
+// mayLeave tells whether all threads of a process run where letting them go is simple, and nothing of it is under way.
+func (tr *Tracer) mayLeave(p *Process) bool {
+	first := p.threads[p.pid]
+	if p.mode != ModeNative || first == nil || first.ending || tr.awaits(p) {
+		return false
+	}
+	for _, t := range p.running() {
+		if t.vfork || t.vforking || t.ending || tr.modeDiffers(t) || t.stopped || t.callStops || len(t.held) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// cleanNative takes what is ours out of the code and the registers of a process whose threads are stopped in native code.
+func (tr *Tracer) cleanNative(p *Process) {
+	p.points.RemoveAll()
+	for _, t := range p.running() {
+		var none heldSignal
+		var regs sys.Regs
+		err := sys.GetRegs(t.tid, &regs)
+		if err == nil {
+			err = tr.outOfJump(t, &regs, &none)
+		}
+		if err == nil && regs.Gs_base == t.slot.Base {
+			regs.Gs_base = t.appGS
+			err = sys.SetRegs(t.tid, &regs)
+		}
+		tr.threadError(t, err)
+	}
 }
 
 // awaits tells whether something of a process is still to be seen to: a child, a signal, a stop.

@@ -133,9 +133,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 	if err != nil {
 		return tr.passOn(t, h)
 	}
-	bit := uint64(1) << (h.sig - 1)
-	caught := sets.Caught&bit != 0
-	passes := !caught && !h.fault() && (sets.Ignored&bit != 0 || harmless(h.sig))
+	passes := h.passes(&sets)
 	// A thread that is not in the cache has been taken out of it, to execute an instruction
 	// natively, say: resumed as it stands, it would run on untraced.
 	if passes && !native && !t.p.hearSignals && tr.inCache(t, regs.Rip) {
@@ -153,19 +151,31 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 		}
 		return tr.enter(t, regs, h.sig)
 	}
+	return tr.handOver(t, regs, &h, &sets)
+}
+
+// passes tells whether a signal changes nothing for a program with these dispositions: nobody handles it, and it ends nothing.
+func (h *heldSignal) passes(sets *sys.SignalSets) bool {
+	bit := uint64(1) << (h.sig - 1)
+	return sets.Caught&bit == 0 && !h.fault() && (sets.Ignored&bit != 0 || harmless(h.sig))
+}
+
+// handOver has the kernel deliver a signal that has a handler, or ends the process, to a thread with the application's registers.
+func (tr *Tracer) handOver(t *Thread, regs *sys.Regs, h *heldSignal, sets *sys.SignalSets) error {
 	switch h.sig {
 	case sigIll, sigTrap, sigFPE: // si_addr is where the instruction is
 		if h.fault() && tr.inCache(t, h.info.Addr()) {
 			h.info.SetAddr(regs.Rip)
 		}
 	}
+	bit := uint64(1) << (h.sig - 1)
 	if err := sys.SetRegs(t.tid, regs); err != nil {
 		return err
 	}
 	if err := sys.SetSiginfo(t.tid, &h.info); err != nil {
 		return err
 	}
-	if !caught || h.fault() && sets.Blocked&bit != 0 { // it ends the process
+	if sets.Caught&bit == 0 || h.fault() && sets.Blocked&bit != 0 { // it ends the process
 		return tr.resume(t, h.sig)
 	}
 	return tr.enterHandler(t, regs, h.sig)
@@ -308,17 +318,10 @@ func (tr *Tracer) stepToClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
 		if err := tr.stepHidden(t, regs); err != nil {
 			return err
 		}
-		if k := len(t.held); k > 0 && tr.bailOut(t, regs, &t.held[k-1]) {
-			t.held = t.held[:k-1]
+		if tr.dropOurFault(t, regs) {
 			continue
 		}
-		if k := len(t.held); k > 0 && t.held[k-1].fault() { // the application's own fault comes first
-			first := t.held[k-1]
-			t.held[k-1] = *h
-			if h.sig == 0 { // no signal is being delivered
-				t.held = t.held[:k-1]
-			}
-			*h = first
+		if t.faultFirst(h) { // the application's own comes first
 			if !tr.clean(t, regs, true) {
 				return tr.lost(t, regs)
 			}
