@@ -274,7 +274,7 @@ func (k *callCursor) next() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		k.dec, k.left = calls.NewDecoder(body), b.Records
+		k.dec, k.left = calls.NewDecoder(body, b.Encoding), b.Records
 	}
 	ok, err := k.dec.Next(&k.record)
 	if err == nil && !ok {

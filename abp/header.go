@@ -36,9 +36,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.9  captured calls of functions (Calls), in a file of their own
 //	1.10 what was changed of a call (calls.Change); bursts that stand for processor
 //	     time (Sampling.ByTime)
+//	1.11 captured calls as differences (calls.Differences)
 const (
 	VersionMajor = 1
-	VersionMinor = 10
+	VersionMinor = 11
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

@@ -20,11 +20,28 @@ const callBlockBytes = 256 << 10
 type callFile struct {
 	mu      sync.Mutex
 	out     *output                     // guarded by mu
-	enc     *zstd.Encoder               // guarded by mu
-	buf     []byte                      // guarded by mu
+	packers sync.Pool                   // *callPacker: blocks are packed outside of mu
 	not     map[uint32]*calls.Signature // functions of which not all threads' calls are meant; guarded by mu
 	any     bool                        // there is a file, or was to be one; guarded by mu
 	records uint64                      // written; guarded by mu
+}
+
+// callPacker compresses blocks of calls. It belongs to one goroutine at a time.
+type callPacker struct {
+	enc *zstd.Encoder
+	buf []byte
+}
+
+// packer takes a packer, or makes one. It is given back by packers.Put.
+func (c *callFile) packer() (*callPacker, error) {
+	if p, ok := c.packers.Get().(*callPacker); ok {
+		return p, nil
+	}
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithSingleSegment(true))
+	if err != nil {
+		return nil, fmt.Errorf("captured calls: %w", err)
+	}
+	return &callPacker{enc: enc}, nil
 }
 
 // InterceptTypes writes the types of functions that are going to be intercepted: those of the table from number first on,
@@ -55,7 +72,12 @@ func (p *ProcessWriter) InterceptTypes(t *calls.Table, first calls.TypeID, sigs 
 	for _, s := range sigs {
 		rows = abp.AppendSignature(rows, s)
 	}
-	if packed := c.enc.EncodeAll(rows, nil); len(packed) < len(rows) {
+	k, err := c.packer()
+	if err != nil {
+		return err
+	}
+	defer c.packers.Put(k)
+	if packed := k.enc.EncodeAll(rows, nil); len(packed) < len(rows) {
 		return c.out.section(abp.SectionTypes, abp.SectionZstd, packed)
 	}
 	return c.out.section(abp.SectionTypes, 0, rows)
@@ -69,11 +91,7 @@ func (p *ProcessWriter) openCalls() error {
 	}
 	h := p.header
 	h.Type = abp.TypeInterceptors
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithSingleSegment(true))
-	if err != nil {
-		return fmt.Errorf("captured calls of process %d: %w", h.Process, err)
-	}
-	c.enc = enc
+	var err error
 	c.out, err = create(filepath.Join(p.Dir(), abp.InterceptorsFile), &h, &p.run.written)
 	return err
 }
@@ -167,21 +185,30 @@ func (p *ProcessWriter) writeCalls(o *openCalls, t *ThreadState) error {
 	o.block.OSID = t.osid
 	t.mu.Unlock()
 	c := &p.calls
+	if p.run.opts.Discard {
+		return nil
+	}
+	b := &o.block
+	b.First, b.Last, b.Records, b.Raw, b.Zstd, b.Encoding = o.enc.First, o.enc.Last, o.enc.Count, uint32(len(o.enc.B)), p.run.opts.Level >= 0, calls.Differences
+	// Packing is most of the work: under the file's lock processing threads would take turns at it.
+	k, err := c.packer()
+	if err != nil {
+		return err
+	}
+	defer c.packers.Put(k)
+	k.buf = b.Append(k.buf[:0])
+	if b.Zstd {
+		k.buf = k.enc.EncodeAll(o.enc.B, k.buf)
+	} else {
+		k.buf = append(k.buf, o.enc.B...)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.out == nil {
 		return nil
 	}
-	b := &o.block
-	b.First, b.Last, b.Records, b.Raw, b.Zstd = o.enc.First, o.enc.Last, o.enc.Count, uint32(len(o.enc.B)), p.run.opts.Level >= 0
 	c.records += uint64(b.Records)
-	c.buf = b.Append(c.buf[:0])
-	if b.Zstd {
-		c.buf = c.enc.EncodeAll(o.enc.B, c.buf)
-	} else {
-		c.buf = append(c.buf, o.enc.B...)
-	}
-	return c.out.section(abp.SectionInterceptors, 0, c.buf)
+	return c.out.section(abp.SectionInterceptors, 0, k.buf)
 }
 
 // finishCalls closes the file.

@@ -912,8 +912,11 @@ types:
         type: u4
       - id: zstd
         type: u1
+      - id: encoding
+        type: u1
+        doc: How records' words are packed, 0 or 1. Since 1.11; before, 0.
       - id: reserved1
-        size: 3
+        size: 2
       - id: len_raw
         type: u4
       - id: reserved2

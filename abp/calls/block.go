@@ -3,6 +3,8 @@ package calls
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
+	"slices"
 )
 
 // A Block's payload is records one after the other, each:
@@ -12,10 +14,31 @@ import (
 //	uvarint  SP beyond the record's before, zigzag
 //	uvarint  Ret beyond that of the same function's record before, zigzag; 0 at first
 //	uvarint  number of words
-//	         for each eight words a byte with a bit for each: set where the word is that of the same function's
-//	         record before (of the same kind, at the same place), then the words that are not, 8 bytes each
+//	         for each two words a byte, the first one's half below: 0, the word is that of the same function's record before (of
+//	         the same kind, at the same place, 0 where that had none); 1 to 4, so many bytes of the difference to it, zigzag, follow;
+//	         8, the word itself follows. All of these behind the byte.
+//
+// In Bitmaps, for each eight words a byte with a bit for each: set where the word is that of the record before, then the words that are not, 8 bytes each.
+//
+// Integers that count, sizes and addresses near each other take a byte or two so: zstd, which comes behind, has less to look at. Characters, which it packs
+// better as they are, are mostly words of their own.
 //
 // Numbers that follow from what came before begin at zero in each block, so that a block can be read alone.
+
+// Encoding is how a block's records are packed.
+type Encoding uint8
+
+// The encodings.
+const (
+	Bitmaps     Encoding = iota // since 1.9
+	Differences                 // since 1.11; what Encoder writes
+)
+
+// wholeWord is the half byte of a word that follows as it is; mostDifference is how many bytes of a difference may.
+const (
+	wholeWord      = 8
+	mostDifference = 4
+)
 
 // keepWords is how many words of a record those of the next are compared with.
 const keepWords = 64
@@ -29,13 +52,16 @@ type history struct {
 // state is what encoder and decoder remember within a block.
 type state struct {
 	tsc, sp uint64
-	funcs   map[uint32]*history // by number, times two, plus one for exits
-	last    *history            // of lastKey
-	lastKey uint32
+	few     [fewKeys]*history   // by key: the function's number, times two, plus one for exits
+	funcs   map[uint32]*history // of other keys
 }
 
+// fewKeys is how many histories are found without a map: most programs' interceptors are of a few functions.
+const fewKeys = 64
+
 func (s *state) reset() {
-	s.tsc, s.sp, s.last, s.lastKey = 0, 0, nil, 0
+	s.tsc, s.sp = 0, 0
+	clear(s.few[:])
 	clear(s.funcs)
 }
 
@@ -45,8 +71,11 @@ func (s *state) of(fn uint32, exit bool) *history {
 	if exit {
 		key |= 1
 	}
-	if s.last != nil && s.lastKey == key {
-		return s.last
+	if key < fewKeys {
+		if s.few[key] == nil {
+			s.few[key] = &history{}
+		}
+		return s.few[key]
 	}
 	h := s.funcs[key]
 	if h == nil {
@@ -56,7 +85,6 @@ func (s *state) of(fn uint32, exit bool) *history {
 		h = &history{}
 		s.funcs[key] = h
 	}
-	s.last, s.lastKey = h, key
 	return h
 }
 
@@ -108,19 +136,37 @@ func (e *Encoder) Add(r *Record) {
 	b = binary.AppendUvarint(b, zigzag(r.Ret-h.ret))
 	b = binary.AppendUvarint(b, uint64(len(r.Words)))
 	e.s.tsc, e.s.sp, h.ret = r.TSC, r.SP, r.Ret
-	for i := 0; i < len(r.Words); i += 8 {
+	e.B = appendWords(b, r.Words, h.words)
+	h.keep(r.Words)
+}
+
+// appendWords packs words behind those of the record before.
+func appendWords(b []byte, words, before []uint64) []byte {
+	b = slices.Grow(b, 8*len(words)+len(words)/2+9)
+	for i := 0; i < len(words); i += 2 {
 		at := len(b)
 		b = append(b, 0)
-		for j, w := range r.Words[i:min(i+8, len(r.Words))] {
-			if i+j < len(h.words) && h.words[i+j] == w {
-				b[at] |= 1 << j
+		for j, w := range words[i:min(i+2, len(words))] {
+			z := w
+			if i+j < len(before) {
+				z -= before[i+j]
+			}
+			if z == 0 {
 				continue
 			}
-			b = binary.LittleEndian.AppendUint64(b, w)
+			n := (bits.Len64(zigzag(z)) + 7) / 8
+			if n <= mostDifference {
+				w = zigzag(z)
+			} else {
+				n = wholeWord
+			}
+			b[at] |= byte(n) << (4 * j)
+			end := len(b)
+			binary.LittleEndian.PutUint64(b[end:end+8], w) // there is room
+			b = b[:end+n]
 		}
 	}
-	h.keep(r.Words)
-	e.B = b
+	return b
 }
 
 // headAltered is Altered in a record's head.
@@ -128,13 +174,14 @@ const headAltered = 1 << 35
 
 // Decoder takes a block's payload apart.
 type Decoder struct {
-	b     []byte
-	s     state
-	words []uint64
+	b        []byte
+	s        state
+	words    []uint64
+	encoding Encoding
 }
 
 // NewDecoder makes one for a payload.
-func NewDecoder(payload []byte) *Decoder { return &Decoder{b: payload} }
+func NewDecoder(payload []byte, e Encoding) *Decoder { return &Decoder{b: payload, encoding: e} }
 
 // maxRecordWords bounds a record: what is captured of a call comes in marks of a few hundred.
 const maxRecordWords = 1 << 16
@@ -161,7 +208,11 @@ func (d *Decoder) Next(r *Record) (bool, error) {
 	d.s.sp += unzigzag(v[2])
 	h.ret += unzigzag(v[3])
 	r.TSC, r.SP, r.Ret = d.s.tsc, d.s.sp, h.ret
-	if err := d.wordsOf(int(v[4]), h); err != nil {
+	take := d.differences
+	if d.encoding == Bitmaps {
+		take = d.bitmaps
+	}
+	if err := take(int(v[4]), h); err != nil {
 		return false, err
 	}
 	r.Words = d.words
@@ -169,8 +220,38 @@ func (d *Decoder) Next(r *Record) (bool, error) {
 	return true, nil
 }
 
-// wordsOf reads a record's words.
-func (d *Decoder) wordsOf(n int, h *history) error {
+// differences reads a record's words.
+func (d *Decoder) differences(n int, h *history) error {
+	d.words = d.words[:0]
+	for i := 0; i < n; i += 2 {
+		if len(d.b) == 0 {
+			return fmt.Errorf("words: %w", ErrCorrupt)
+		}
+		sizes := d.b[0]
+		d.b = d.b[1:]
+		for j := 0; j < 2 && i+j < n; j++ {
+			size := int(sizes & 15)
+			sizes >>= 4
+			if size > mostDifference && size != wholeWord || size > len(d.b) {
+				return fmt.Errorf("words: %w", ErrCorrupt)
+			}
+			var b [8]byte
+			copy(b[:], d.b[:size])
+			d.b = d.b[size:]
+			w := binary.LittleEndian.Uint64(b[:])
+			if size != wholeWord {
+				if w = unzigzag(w); i+j < len(h.words) {
+					w += h.words[i+j]
+				}
+			}
+			d.words = append(d.words, w)
+		}
+	}
+	return nil
+}
+
+// bitmaps reads a record's words as they were before 1.11.
+func (d *Decoder) bitmaps(n int, h *history) error {
 	d.words = d.words[:0]
 	for i := 0; i < n; i += 8 {
 		if len(d.b) == 0 {

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"encoding/hex"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -38,7 +39,7 @@ func TestBlock(t *testing.T) {
 		if e.Count != 200 || e.First != want[0].TSC || e.Last != want[199].TSC {
 			t.Fatalf("%d records from %d to %d", e.Count, e.First, e.Last)
 		}
-		d := NewDecoder(e.B)
+		d := NewDecoder(e.B, Differences)
 		for i := range want {
 			var got Record
 			if ok, err := d.Next(&got); !ok || err != nil {
@@ -58,15 +59,38 @@ func TestBlock(t *testing.T) {
 	}
 }
 
+// TestBitmaps reads a block as versions before 1.11 wrote them: an entry with two words, another one with the first of them changed.
+func TestBitmaps(t *testing.T) {
+	block, err := hex.DecodeString("08" + "02" + "c801" + "0a" + "02" + "00" + "0100000000000000" + "0200000000000000" + "08" + "02" + "00" + "00" + "02" + "02" + "0300000000000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDecoder(block, Bitmaps)
+	for tsc, want := range [][]uint64{{1, 2}, {3, 2}} {
+		var r Record
+		if ok, err := d.Next(&r); !ok || err != nil || r.TSC != uint64(tsc+1) || r.SP != 100 || r.Ret != 5 || !slices.Equal(r.Words, want) {
+			t.Errorf("%+v, %v, want the words %d", r, err, want)
+		}
+	}
+	if ok, err := d.Next(new(Record)); ok || err != nil {
+		t.Errorf("at the end: %v, %v", ok, err)
+	}
+}
+
 // FuzzBlock: any bytes are records or an error, and what is read can be written and read again.
 func FuzzBlock(f *testing.F) {
 	var e Encoder
 	for _, r := range randomRecords(3, 20) {
 		e.Add(&r)
 	}
-	f.Add(e.B)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		d := NewDecoder(b)
+	f.Add(e.B, false)
+	f.Add(e.B, true)
+	f.Fuzz(func(t *testing.T, b []byte, old bool) {
+		encoding := Differences
+		if old {
+			encoding = Bitmaps
+		}
+		d := NewDecoder(b, encoding)
 		var again Encoder
 		var all []Record
 		for {
@@ -79,7 +103,7 @@ func FuzzBlock(f *testing.F) {
 			all = append(all, r)
 			again.Add(&r)
 		}
-		d = NewDecoder(again.B)
+		d = NewDecoder(again.B, Differences)
 		for i := range all {
 			var r Record
 			if ok, err := d.Next(&r); !ok || err != nil || r.TSC != all[i].TSC || !slices.Equal(r.Words, all[i].Words) {
@@ -182,5 +206,23 @@ func TestBits(t *testing.T) {
 	}
 	if _, ok := bitField(b, &Field{Offset: 8, Bit: 6, Bits: 3}, &Type{}); ok {
 		t.Error("beyond the end")
+	}
+}
+
+// BenchmarkEncoder packs calls of two integers and a result.
+func BenchmarkEncoder(b *testing.B) {
+	words := make([]uint64, 2)
+	var e Encoder
+	for n := range uint64(b.N) {
+		words[0], words[1] = n, 3*n
+		r := Record{Func: 1, TSC: 1<<50 + n*60, SP: 1 << 46, Ret: 1 << 40, Words: words}
+		e.Add(&r)
+		words[0] = 4 * n
+		r = Record{Exit: true, Func: 1, TSC: 1<<50 + n*60 + 30, SP: 1 << 46, Ret: 1 << 40, Words: words[:1]}
+		e.Add(&r)
+		if len(e.B) > 256<<10 {
+			b.ReportMetric(float64(len(e.B))/float64(e.Count/2), "bytes/call")
+			e.Reset()
+		}
 	}
 }

@@ -22,8 +22,8 @@ func TestChangedRecord(t *testing.T) {
 	for i := range records {
 		e.Add(&records[i])
 	}
-	const want = "888080808001" + "02" + "c801" + "0a" + "06" + "00" + "0100000000000000" + "0000000000040000" + "0000000000000000" + "0700000000000000" + "0900000000000000" + "0900000000000000" +
-		"898080808001" + "02" + "00" + "0a" + "06" + "00" + "0100000000000000" + "ffffffff02040000" + "0000000000000000" + "0000000000000000" + "0c00000000000000" + "ffffffff00000000"
+	const want = "888080808001" + "02" + "c801" + "0a" + "06" + "81" + "02" + "0000000000040000" + "10" + "0e" + "11" + "12" + "12" +
+		"898080808001" + "02" + "00" + "0a" + "06" + "81" + "02" + "ffffffff02040000" + "00" + "81" + "18" + "ffffffff00000000"
 	if got := hex.EncodeToString(e.B); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -34,7 +34,7 @@ func TestChangedRecord(t *testing.T) {
 		text, changes = string(Format{}.AppendCall(nil, c, table)), c.Clone().Changes
 		return nil
 	}
-	d := NewDecoder(e.B)
+	d := NewDecoder(e.B, Differences)
 	for {
 		var r Record
 		ok, err := d.Next(&r)

@@ -16,7 +16,8 @@ type Block struct {
 	Chunk, Word  uint64 // place in the thread's ring where the first was
 	First, Last  uint64 // TSC
 	Records      uint32
-	Zstd         bool   // the records are one zstd frame
+	Zstd         bool // the records are one zstd frame
+	Encoding     Encoding
 	Raw          uint32 // bytes that they take without
 }
 
@@ -32,7 +33,7 @@ func (b *Block) Append(dst []byte) []byte {
 	e.U64(b.Last)
 	e.U32(b.Records)
 	e.Bool(b.Zstd)
-	e.U8(0)
+	e.U8(uint8(b.Encoding))
 	e.U16(0)
 	e.U32(b.Raw)
 	return append(e.B, make([]byte, HeaderSize-(len(e.B)-start))...)
@@ -50,9 +51,12 @@ func (b *Block) Decode(raw []byte) error {
 	b.Thread, b.OSID = d.U32(), d.U32()
 	b.Chunk, b.Word, b.First, b.Last = d.U64(), d.U64(), d.U64(), d.U64()
 	b.Records, b.Zstd = d.U32(), d.Bool()
-	d.U8()
+	b.Encoding = Encoding(d.U8())
 	d.U16()
 	b.Raw = d.U32()
+	if b.Encoding > Differences {
+		return fmt.Errorf("block of calls in encoding %d: %w", b.Encoding, ErrCorrupt)
+	}
 	if b.Raw > maxBlock {
 		return fmt.Errorf("block of calls of %d bytes: %w", b.Raw, ErrCorrupt)
 	}
