@@ -42,6 +42,8 @@ const (
 	codeTrace  = 2
 	codeKernel = 0x80 // int3
 	codeTKill  = -6   // of any signal: sent by tgkill
+	codeUser   = 0    // by kill
+	codeQueue  = -1   // by sigqueue
 )
 
 // signal handles a signal-delivery stop.

@@ -66,9 +66,10 @@ func (t *Thread) storms(regs *sys.Regs) bool {
 // postpone lets a thread run on without the signal that it is stopped for, if it
 // has got too many; false if the signal is to be delivered now. Real-time signals
 // are not postponed: they are counted. Nor are those that come at the end of a
-// system call, since the thread may have sent or unblocked them by it.
+// system call, since the thread may have sent or unblocked them by it; nor those that the thread has sent itself, which
+// may come at the end of a handler that blocked them, where no call is to be seen.
 func (tr *Tracer) postpone(t *Thread, regs *sys.Regs, h *heldSignal) bool {
-	if h.sig > 31 || h.fault() || t.vfork {
+	if h.sig > 31 || h.fault() || t.vfork || t.sentItself(h) {
 		return false
 	}
 	if tr.sentAgain(t, h) {
@@ -92,6 +93,16 @@ func (tr *Tracer) postpone(t *Thread, regs *sys.Regs, h *heldSignal) bool {
 		return false
 	}
 	return true
+}
+
+// sentItself tells whether a thread has sent itself a signal, and executes nothing before that arrives. Of a process with several threads it may have
+// been another one.
+func (t *Thread) sentItself(h *heldSignal) bool {
+	switch h.info.Code() {
+	case codeUser, codeQueue, codeTKill:
+		return len(t.p.threads) == 1 && h.info.Sender() == t.p.pid
+	}
+	return false // there is no sender
 }
 
 // sentAgain tells whether a signal is one that was postponed and that the tracer has
