@@ -78,6 +78,7 @@ func randomPairs(t *testing.T, seed uint64, wider, beside bool) {
 	if wider {
 		c.wider = rand.New(rand.NewPCG(seed, 6))
 	}
+	newer := rand.New(rand.NewPCG(seed, 7))
 	for k := range configurations {
 		windows := make([]*oracleWindow, []int{1, 1, 2, 3}[rng.IntN(4)])
 		c.returned = one(rng, c.called...)
@@ -85,7 +86,7 @@ func randomPairs(t *testing.T, seed uint64, wider, beside bool) {
 			windows[i] = c.window(len(windows) == 1)
 		}
 		flags := [][]string{nil, nil, {"--engine", "no-toggle"}, {"--engine", "no-busy,no-toggle"}, {"--engine", "no-follow"}, {"--engine", "no-fast-return"}}[rng.IntN(6)]
-		flags = append(flags, c.switches()...)
+		flags = append(append(flags, c.switches()...), c.newer(newer)...)
 		if msg := tr.modelled(t, dir, "w", windows, flags...); msg != "" {
 			t.Errorf("configuration %d, %v, %d instructions: %s", k, flags, len(tr.facts), msg)
 		}

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,10 +80,18 @@ func (c *configurer) switches() []string {
 	}
 	var names []string
 	for range 1 + c.wider.IntN(3) {
-		names = append(names, one(c.wider, "no-super", "no-late", "no-call-in", "no-start-sites", "no-aside", "small-cache", "no-short", "short", "no-jumps", "no-detach",
+		names = append(names, one(c.wider, "no-super", "no-late", "no-call-in", "no-start-sites", "no-short", "short", "no-jumps", "no-detach",
 			"no-spread", "no-memo", "no-huge", "ahead", "no-vector", "no-sizes", "whole-tables"))
 	}
 	return []string{"--engine", strings.Join(names, ",")}
+}
+
+// newer sometimes turns off what the engine got after the seeds of wider had been noted, with random numbers of its own for the same reason.
+func (c *configurer) newer(rng *rand.Rand) []string {
+	if c.wider == nil || rng.IntN(2) == 0 {
+		return nil
+	}
+	return []string{"--engine", one(rng, "no-handover", "no-batch", "no-aside", "small-cache", "no-state", "no-behind", "no-inherit", "no-reuse", "no-prefetch")}
 }
 
 // compareCalls compares SYSCALLS and SIGNALS: those that happened while a window was
