@@ -37,6 +37,7 @@ soak: check-go build-deps test-deps ## run the long forms of the tests
 	$(GO) test -timeout 4h ./internal/acceptance -every -pairs 1000
 
 bench: build ## measure against native and the rivals that are installed (BENCH="-short …" passes flags)
+	$(GO) build -C examples/tools/memtrace -o $(CURDIR)/bin/memtrace .
 	$(GO) run ./bench -alleria $(BIN) $(BENCH)
 
 # How many records a second queues hand over by themselves.

@@ -80,9 +80,9 @@ type Trace struct {
 	Syscall *Syscall // nil: none or not recorded
 }
 
-// branch returns what the execution's last instruction did, if that is recorded.
+// LastBranch returns what the execution's last instruction did, if that is recorded.
 // An emulated execution has no words, so that only its direct branches have a target.
-func (x *Exec) branch(br *Branch) bool {
+func (x *Exec) LastBranch(br *Branch) bool {
 	b := x.Block
 	last := len(b.Ins) - 1
 	if last < 0 || x.Completed <= last || b.Ins[last].Flags&InsBranch == 0 {

@@ -157,7 +157,7 @@ func (r *Reader) nextOfExec() bool {
 		// that was yielded: nextIns leaves st.ins behind the one that it yielded.
 		case phaseBranch:
 			st.phase = phaseSyscall
-			if st.ins == len(x.Block.Ins) && x.branch(&st.entry.Branch) {
+			if st.ins == len(x.Block.Ins) && x.LastBranch(&st.entry.Branch) {
 				st.entry.Kind = EntryBranch
 				return true
 			}
@@ -285,7 +285,7 @@ func (r *Reader) fillTrace(x *Exec) {
 	if st.ins != len(x.Block.Ins) {
 		return
 	}
-	if x.branch(&st.branch) {
+	if x.LastBranch(&st.branch) {
 		t.Branch = &st.branch
 	}
 	if x.Block.Branch == BranchSyscall {

@@ -108,6 +108,7 @@ func modes(alleria, configs string) []mode {
 	}
 	ours = append(ours, crowded(translate)...)
 	ours = append(ours, figures(record, addresses)...)
+	ours = append(ours, tools(alleria)...)
 	return append(ours, rivals()...)
 }
 

@@ -93,17 +93,29 @@ func (m *member) guard(f func()) {
 	defer func() {
 		m.took.Add(int64(time.Since(began)))
 		if v := recover(); v != nil {
-			err := fmt.Errorf("%v, at %s", v, panicPlace())
+			err := failure(v)
 			m.failed.CompareAndSwap(nil, &err)
 		}
 	}()
 	f()
 }
 
-// panicPlace is the innermost place of our code below a panic that is being recovered, which is not the runtime's.
-func panicPlace() string {
+// Failure is what an analysis panics with that knows itself why it cannot go on, and where that was.
+type Failure struct{ Err error }
+
+// failure is the error that a panic stands for.
+func failure(v any) error {
+	if f, ok := v.(Failure); ok {
+		return f.Err
+	}
+	return fmt.Errorf("%v, at %s", v, PanicPlace(1))
+}
+
+// PanicPlace is the innermost place of our code below a panic, which is not the runtime's. It is called by the function that
+// recovers from it; or by one that it calls, further is how many lie in between.
+func PanicPlace(further int) string {
 	var pcs [32]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3+further, pcs[:])])
 	for {
 		f, more := frames.Next()
 		if !strings.HasPrefix(f.Function, "runtime.") {

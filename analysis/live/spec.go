@@ -37,6 +37,11 @@ type Needs struct {
 	Addresses bool
 }
 
+// Custom is an analysis that this package does not know: make makes it for a process.
+func Custom(name string, make func(*abp.Process) Analysis) Spec {
+	return Spec{Name: name, Kind: name, make: make}
+}
+
 // cacheOptions are the caches that can be given shapes.
 func cacheOptions() []string { return []string{"l1i", "l1d", "l2", "ll", "itlb", "dtlb"} }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,11 +8,9 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -174,7 +171,7 @@ func (a *app) record(f *recordFlags, args []string) error {
 	}
 	opts.Messages, opts.Progress = a.messages(), a.progress()
 
-	ctx, stop := outlive()
+	ctx, stop := session.Outlive()
 	defer stop()
 	exit, err := session.Record(ctx, opts)
 	switch {
@@ -197,43 +194,6 @@ func (f *recordFlags) config(messages io.Writer) (*config.Config, string, error)
 	}
 	c, err := analysisConfig(f.opts.Analyses)
 	return c, "what the analyses need", err
-}
-
-// outlive keeps the signals that a terminal sends to the whole foreground group
-// from ending alleria before the target, which gets them too and decides. Being
-// asked to end, or losing the terminal, cancels the context: the profile is
-// closed properly.
-//
-// Notify and not Ignore: an ignored signal would stay ignored in the target.
-// A signal that alleria was started with ignored is left that way, as nohup's
-// users expect.
-//
-// The returned function stops it all; the goroutine ends with the context. The
-// channel has room for a signal of each kind, because Notify does not wait.
-func outlive() (context.Context, func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	got := make(chan os.Signal, 4)
-	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
-		if !signal.Ignored(s) {
-			signal.Notify(got, s)
-		}
-	}
-	go func() {
-		for {
-			select {
-			case s := <-got:
-				if s == syscall.SIGTERM || s == syscall.SIGHUP {
-					cancel()
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(got)
-		cancel()
-	}
 }
 
 // check turns the texts into the options' values.

@@ -13,6 +13,7 @@ import (
 	"alleria/analysis/pstree"
 	"alleria/config"
 	"alleria/config/vocab"
+	"alleria/internal/session"
 	"alleria/proctree"
 )
 
@@ -131,7 +132,7 @@ func (a *app) runTree(f *treeFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := outlive()
+	ctx, stop := session.Outlive()
 	defer stop()
 	processes, exit, err := a.dryRun(ctx, program, args)
 	if err == nil || len(processes) > 0 {

@@ -84,6 +84,8 @@ func rules() map[string][]string {
 		"internal/session":     {all},
 
 		"cmd":          {all},
+		"tool":         {"abp", "analysis", "cab", "config", "internal/session"},
+		"examples":     {"tool"},
 		"bench":        {"abp"},
 		"bench/rings":  {},
 		"bench/queues": {"bench/rings"},

@@ -95,9 +95,7 @@ type Options struct {
 	// Compress is a zstd level, or one of the Compress constants.
 	Compress int
 
-	// Analyses are made beside the program instead of writing what was recorded: results go into the
-	// output, and are told at the end.
-	Analyses []live.Spec
+	Beside
 
 	// Only is one of the Only constants.
 	Only string
@@ -130,6 +128,15 @@ type Options struct {
 	Log      io.Writer
 	Messages io.Writer
 	Progress io.Writer
+}
+
+// Beside says what is analysed while the program runs.
+type Beside struct {
+	// Analyses are made beside the program instead of writing what was recorded: results go into the
+	// output, and are told at the end.
+	Analyses []live.Spec
+	// Sites, if any, is told which windows select what is translated.
+	Sites *Sites
 }
 
 // Limits end a recording: they close all windows for good when the

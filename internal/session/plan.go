@@ -35,6 +35,7 @@ type planner struct {
 	forms  bool                     // some selector names a form, which is made anew for each instruction
 	blocks bool                     // only which blocks ran
 	flags  fieldFlags[records.InsFlags]
+	apart  *apart // nil: it does not matter which of the windows wants something
 }
 
 // imagePlan is what holds for the code of one image.
@@ -89,6 +90,9 @@ func newPlanner(t *tables, profiles []*config.Profile, matched *config.ProcessMa
 // A block belongs to the image of its first instruction. It may cross into another
 // function, whose selectors then hold for the rest.
 func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
+	if p.apart != nil {
+		return p.apart.plan(ins, want)
+	}
 	im, l := p.image(ins[0].Addr)
 	// Every instruction of every image is "recorded", with no fields: only that the
 	// block ran is kept.

@@ -64,7 +64,25 @@ func (ps *process) planner(plan int) *planner {
 	if p := im.plans.planners; p[plan] == nil {
 		kinds := ps.threads.kinds()
 		open := im.plans.sets[min(plan/kinds, len(im.plans.sets)-1)]
-		p[plan] = newPlanner(im.tables, im.windows.Profiles(open), ps.matched, open, ps.threads.thread(plan%kinds), ps.opts.Only == OnlyBlocks)
+		p[plan] = ps.newPlanner(open, ps.threads.thread(plan%kinds))
 	}
 	return im.plans.planners[plan]
+}
+
+// newPlanner makes what decides for a thread while some windows are open.
+func (ps *process) newPlanner(open uint64, thread int) *planner {
+	im := ps.image
+	of := func(open uint64) *planner {
+		return newPlanner(im.tables, im.windows.Profiles(open), ps.matched, open, thread, ps.opts.Only == OnlyBlocks)
+	}
+	p := of(open)
+	if s := ps.opts.Sites; s != nil {
+		p.apart = &apart{sites: s, process: ps.number, generation: ps.parts, each: make([]*planner, len(ps.opts.Config.Windows))}
+		for w := range p.apart.each {
+			if open&(1<<w) != 0 {
+				p.apart.each[w] = of(1 << w)
+			}
+		}
+	}
+	return p
 }

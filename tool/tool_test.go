@@ -1,0 +1,282 @@
+package tool
+
+import (
+	"context"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fixture builds a program of testdata.
+func fixture(t *testing.T, source string, flags ...string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
+	if text, err := exec.Command("gcc", append([]string{"-O1", "-g", "-o", out, filepath.Join("..", "testdata", source)}, flags...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return out
+}
+
+func sorting(t *testing.T) string {
+	return fixture(t, "counts/sort.c", "-static", "-nostdlib", "-fno-stack-protector", "-fno-tree-vectorize")
+}
+
+func sizes(t *testing.T) string { return fixture(t, "tools/sizes.c", "-pthread") }
+
+// runs runs a tool, with flags, and returns the program's exit status.
+func runs(t *testing.T, y *Tool, flags []string, argv ...string) (int, error) {
+	t.Helper()
+	if err := y.Flags.Parse(flags); err != nil {
+		t.Fatal(err)
+	}
+	return y.Run(context.Background(), argv, io.Discard)
+}
+
+// fact is a record with everything in it.
+type fact struct {
+	PC, Addr, Value, RDI, Target uint64
+	Wide                         [16]byte
+	Size, Function               uint32
+	Thread, EAX                  uint16
+	Length, AH, Kind             uint8
+	Store, Taken                 bool
+}
+
+// kinds of facts
+const (
+	ofAccess = iota + 1
+	ofInstruction
+	ofBranch
+	ofBlock
+	ofEntry
+)
+
+// facts is a tool that keeps all records, of one thread.
+func facts(records int) (*Tool, *[]fact) {
+	y, all := New("facts"), new([]fact)
+	b := Define(y, Buffer[fact]{Records: records, Full: func(b *Batch[fact]) []fact {
+		*all = append(*all, b.Records...)
+		return b.Records
+	}})
+	b.Fill(Accesses("anyMem"), Fields{"Kind": Constant(ofAccess), "PC": PC(), "Addr": Address(), "Value": Value(), "Wide": Value(), "Size": Size(), "Store": Store(), "RDI": Register("rdi")})
+	b.Fill(Instructions("any"), Fields{"Kind": Constant(ofInstruction), "PC": PC(), "Length": Length(), "Thread": Thread(), "EAX": Register("ax"), "AH": Register("ah")})
+	b.Fill(Instructions("cat=COND_BR"), Fields{"Kind": Constant(ofBranch), "PC": PC(), "Taken": Taken(), "Target": Target(), "Function": Function()})
+	b.Fill(Blocks(), Fields{"Kind": Constant(ofBlock), "PC": PC()})
+	b.Fill(Entry("", "sort"), Fields{"Kind": Constant(ofEntry), "PC": PC(), "RDI": Register("rdi")})
+	return y, all
+}
+
+// TestPlansEqualGeneral: plans, looking for room once a block, and tiny buffers yield what the general path yields.
+func TestPlansEqualGeneral(t *testing.T) {
+	prog := sorting(t)
+	var want []fact
+	for _, how := range []struct {
+		records int
+		flags   []string
+	}{{1 << 14, []string{"-no-plans"}}, {1 << 14, nil}, {1 << 14, []string{"-advance", "each"}}, {3, nil}, {100, []string{"-sequential", "-bs", "16"}}, {1000, []string{"-buffering", "nway"}}} {
+		y, all := facts(how.records)
+		if exit, err := runs(t, y, append(how.flags, "-no-aslr"), prog); err != nil || exit == 125 {
+			t.Fatal(exit, err)
+		}
+		if want == nil {
+			want = *all
+			checkFacts(t, want)
+			continue
+		}
+		if len(*all) != len(want) {
+			t.Errorf("%v: %d records, %d by the general path", how, len(*all), len(want))
+			continue
+		}
+		for i := range want {
+			if got := (*all)[i]; got != want[i] {
+				t.Errorf("%v: record %d: %+v, by the general path %+v", how, i, got, want[i])
+				break
+			}
+		}
+	}
+}
+
+// checkFacts holds what is recorded at one place to what is recorded at others.
+func checkFacts(t *testing.T, all []fact) {
+	t.Helper()
+	n := map[uint8]int{}
+	stores := map[uint64]byte{}
+	var last, block fact
+	for _, f := range all {
+		n[f.Kind]++
+		switch f.Kind {
+		case ofAccess:
+			if got, ok := stores[f.Addr]; ok && !f.Store && got != byte(f.Value) {
+				t.Fatalf("%+v reads what was not written: %d", f, got)
+			}
+			stores[f.Addr] = byte(f.Value)
+			for k := range uint64(f.Size) {
+				stores[f.Addr+k] = byte(f.Value >> (8 * k))
+			}
+			if f.Wide[0] != byte(f.Value) {
+				t.Fatalf("%+v: two values", f)
+			}
+		case ofInstruction:
+			if f.AH != byte(f.EAX>>8) || f.Thread != 1 {
+				t.Fatalf("%+v", f)
+			}
+			if last.Kind == ofBranch && last.Taken != (f.PC != block.PC+uint64(block.Length)) {
+				t.Fatalf("%+v, and then %+v", last, f)
+			}
+			last, block = f, f
+		case ofBranch:
+			last = f
+		}
+	}
+	if n[ofAccess] < 50_000 || n[ofInstruction] < 100_000 || n[ofBranch] != 51453 || n[ofBlock] < n[ofBranch] || n[ofEntry] == 0 {
+		t.Errorf("records by kind: %v", n) // lackey counts the branches
+	}
+}
+
+// TestWindowsAndConditions: conditions and windows leave out what a filter of everything leaves out.
+func TestWindowsAndConditions(t *testing.T) {
+	prog := sizes(t)
+	type store struct{ Size uint32 }
+	count := func(at At, flags ...string) (n uint64) {
+		y := New("count")
+		var mu sync.Mutex
+		Define(y, Buffer[store]{Full: func(b *Batch[store]) []store {
+			mu.Lock()
+			defer mu.Unlock()
+			n += uint64(len(b.Records))
+			return b.Records
+		}}).Fill(at, Fields{"Size": Size()})
+		if exit, err := runs(t, y, flags, prog); err != nil || exit != 7 {
+			t.Fatal(exit, err)
+		}
+		return n
+	}
+	const stored = 3 * 200 * 201 / 2
+	stores := Accesses("anyMem").In("main", "fill").When(Condition{Store(), 1, 1})
+	for _, flags := range [][]string{nil, {"-no-plans"}} {
+		if n := count(stores, flags...); n != stored {
+			t.Errorf("%d stores, the source has %d", n, stored)
+		}
+		if n := count(Accesses("anyMem").In("main", "fill").When(Condition{Value(), 100, 199}), flags...); n < 3*100*101/2 || n >= 2*stored {
+			t.Errorf("%d accesses with values from 100 to 199", n)
+		}
+		if n := count(stores.Between(`<Call name="fill" threshold="599"/>`, ""), flags...); n != 199+200 {
+			t.Errorf("%d stores from the last but one call on", n)
+		}
+	}
+}
+
+// TestThreads: each thread's buffers come in order and to their end, and functions have their names.
+func TestThreads(t *testing.T) {
+	type call struct {
+		Size     uint64
+		Function uint32
+		Thread   uint8
+	}
+	y := New("sizes")
+	var mu sync.Mutex
+	sum, final := map[uint32]uint64{}, map[uint32]int{}
+	own := make([]call, 0)
+	var kind *Type[call]
+	kind = Define(y, Buffer[call]{Records: 7, Buffers: 3, Full: func(b *Batch[call]) []call {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range b.Records {
+			name, image := b.Function(c.Function)
+			if name != "fill" || image != "sizes" || uint32(c.Thread) != b.Thread || b.Process != 1 || final[b.Thread] > 0 {
+				t.Errorf("%+v of %s in %s, thread %d", c, name, image, b.Thread)
+			}
+			sum[b.Thread] += c.Size
+		}
+		if b.Final {
+			final[b.Thread]++
+		}
+		if cap(own) == 0 { // buffers go from hand to hand
+			own = kind.Allocate()
+		}
+		next := own
+		own = b.Records
+		return next
+	}})
+	kind.Fill(Entry("main", "fill"), Fields{"Size": Register("esi"), "Function": Function(), "Thread": Thread()})
+	y.Done = func(io.Writer) { kind.Free(own) }
+	exit, err := runs(t, y, nil, sizes(t))
+	if err == nil || !strings.Contains(err.Error(), "1 buffers of call") { // Done comes behind
+		t.Errorf("%v", err)
+	}
+	for n := uint32(1); n <= 3; n++ {
+		if sum[n] != 200*201/2 || final[n] != 1 {
+			t.Errorf("thread %d: %d bytes, ended %d times", n, sum[n], final[n])
+		}
+	}
+	if exit != 7 {
+		t.Errorf("exit status %d", exit)
+	}
+}
+
+// TestFailures: an analysis that does what it must not is over, with its name and place, and the program is as it was.
+func TestFailures(t *testing.T) {
+	prog := sizes(t)
+	type ref struct{ Addr uint64 }
+	for want, full := range map[string]func(*Type[ref], *Batch[ref]) []ref{
+		"analysis bad of process 1 ended: the callback of ref panicked: it is wrong, at tool_test.go:": func(*Type[ref], *Batch[ref]) []ref { panic("it is wrong") },
+		"the callback of ref has been at one buffer for more than 100ms, at tool_test.go:":             func(*Type[ref], *Batch[ref]) []ref { select {} },
+		"it leaks buffers of ref (tool_test.go:":                                                       func(*Type[ref], *Batch[ref]) []ref { return nil },
+		"were not given back, the latest since tool_test.go:":                                          func(k *Type[ref], b *Batch[ref]) []ref { k.Allocate(); return b.Records },
+		"that is neither the one that it got nor one of the user's":                                    func(*Type[ref], *Batch[ref]) []ref { return make([]ref, 10) },
+		"Free of a buffer of ref that is not the user's, at tool_test.go:":                             func(k *Type[ref], b *Batch[ref]) []ref { k.Free(b.Records); return b.Records },
+	} {
+		y := New("bad")
+		y.Limit = 100 * time.Millisecond
+		var k *Type[ref]
+		k = Define(y, Buffer[ref]{Records: 10, Most: 5, Full: func(b *Batch[ref]) []ref { return full(k, b) }})
+		k.Fill(Accesses("anyMem"), Fields{"Addr": Address()})
+		exit, err := runs(t, y, nil, prog)
+		if err == nil || !strings.Contains(err.Error(), want) || exit != 7 {
+			t.Errorf("exit status %d, %v; want %q", exit, err, want)
+		}
+	}
+}
+
+// TestDefinitions: what cannot be is refused before anything runs, with the place in the user's code.
+func TestDefinitions(t *testing.T) {
+	type ref struct {
+		Addr uint64
+		Few  [3]byte
+	}
+	type text struct{ S string }
+	ok := func(b *Batch[ref]) []ref { return b.Records }
+	for want, define := range map[string]func(*Tool){
+		"tool.ref has no field Size":         func(y *Tool) { Define(y, Buffer[ref]{Full: ok}).Fill(Accesses("anyMem"), Fields{"Size": Size()}) },
+		"addresses, sizes and values are of": func(y *Tool) { Define(y, Buffer[ref]{Full: ok}).Fill(Instructions("any"), Fields{"Addr": Address()}) },
+		`there is no register "rdz"`: func(y *Tool) {
+			Define(y, Buffer[ref]{Full: ok}).Fill(Instructions("any"), Fields{"Addr": Register("rdz")})
+		},
+		"make it [16]byte": func(y *Tool) {
+			Define(y, Buffer[ref]{Full: ok}).Fill(Instructions("any"), Fields{"Addr": Register("xmm1")})
+		},
+		"Few is an array":                func(y *Tool) { Define(y, Buffer[ref]{Full: ok}).Fill(Instructions("any"), Fields{"Few": PC()}) },
+		`"moves" selects nothing`:        func(y *Tool) { Define(y, Buffer[ref]{Full: ok}).Fill(Instructions("moves"), Fields{"Addr": PC()}) },
+		"its name is missing":            func(y *Tool) { Define(y, Buffer[ref]{Full: ok}).Fill(Entry("main", ""), Fields{"Addr": PC()}) },
+		"Full is missing":                func(y *Tool) { Define(y, Buffer[ref]{}).Fill(Instructions("any"), Fields{"Addr": PC()}) },
+		"field S of tool.text is string": func(y *Tool) { Define(y, Buffer[text]{Full: func(b *Batch[text]) []text { return nil }}) },
+		"On cannot hold an element Nothing": func(y *Tool) {
+			Define(y, Buffer[ref]{Full: ok}).Fill(Blocks().Between("<Nothing/>", ""), Fields{"Addr": PC()})
+		},
+		"there are 0 places": func(y *Tool) { Define(y, Buffer[ref]{Full: ok}) },
+	} {
+		y := New("wrong")
+		define(y)
+		if exit := y.main([]string{"/bin/true"}); exit != 2 {
+			t.Errorf("%s: exit status %d", want, exit)
+		}
+		_, err := y.Run(context.Background(), []string{"/bin/true"}, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+}
