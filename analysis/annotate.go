@@ -22,11 +22,29 @@ type Annotated struct {
 }
 
 // AnnotatedLine is a run of instructions of one line of source.
+// One without instructions has code that was never executed, at Address.
 type AnnotatedLine struct {
-	File string         `json:"file,omitempty"` // empty: not known
-	Line int            `json:"line,omitempty"`
-	Text string         `json:"text,omitempty"` // of the source, where the file is there
-	Code []AnnotatedIns `json:"code"`
+	File string `json:"file,omitempty"` // empty: not known
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text,omitempty"` // of the source, where the file is there
+	// Inlined are the functions that the line belongs to, if it was inlined, the innermost first.
+	Inlined []InlinedCall  `json:"inlined,omitempty"`
+	Address uint64         `json:"address"` // of its first instruction here
+	Code    []AnnotatedIns `json:"code"`
+}
+
+// InlinedCall is a function that was inlined, and where it is called.
+type InlinedCall struct {
+	Function string `json:"function"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+}
+
+// CodeLine is a line of source that has code from an address on.
+type CodeLine struct {
+	Addr uint64
+	File string
+	Line int
 }
 
 // AnnotatedIns is an instruction that was executed.
@@ -71,6 +89,10 @@ type Annotator struct {
 	Line   Liner
 	Source func(file string, line int) string // empty: not there
 	Text   func(c *InsCount) string
+	// Inlined lists what was inlined at an address, Lines the lines that have code from one address up to another, by
+	// address. Both may be nil.
+	Inlined func(img *abp.Image, addr uint64) []InlinedCall
+	Lines   func(img *abp.Image, from, to uint64) []CodeLine
 }
 
 // Annotate shows the functions that q picks, in the order of their instructions, the busiest
@@ -85,6 +107,7 @@ func Annotate(p *abp.Profile, proc *abp.Process, q abp.Query, a Annotator, progr
 		return nil, err
 	}
 	by := map[*abp.Function]*Annotated{}
+	images := map[*Annotated]*InsCount{} // some instruction of it
 	out := []*Annotated{}
 	for i := range all {
 		c := &all[i]
@@ -94,22 +117,70 @@ func Annotate(p *abp.Profile, proc *abp.Process, q abp.Query, a Annotator, progr
 		f := by[c.Function]
 		if f == nil {
 			f = &Annotated{Process: proc.Number(), Function: c.Function.Display(), Image: imageName(c.Image)}
-			by[c.Function], out = f, append(out, f)
+			by[c.Function], images[f], out = f, c, append(out, f)
 		}
 		f.Total.Add(c.Counts, 1)
 		ins := AnnotatedIns{c.Addr, c.Addr - c.Function.Addr, a.Text(c), loaded[c.Addr], stored[c.Addr], c.Counts}
-		file, line := "", 0
-		if c.Image != nil {
-			file, line, _ = a.Line(c.Image, c.Addr)
-		}
-		if n := len(f.Rows); n == 0 || f.Rows[n-1].File != file || f.Rows[n-1].Line != line {
-			f.Rows = append(f.Rows, AnnotatedLine{File: file, Line: line, Text: a.Source(file, line)})
-		}
-		last := &f.Rows[len(f.Rows)-1]
-		last.Code = append(last.Code, ins)
+		f.append(ins, c, &a)
+	}
+	for f, c := range images {
+		f.unexecuted(c, &a)
 	}
 	slices.SortStableFunc(out, func(a, b *Annotated) int { return cmp.Compare(b.Total.Instructions, a.Total.Instructions) })
 	return out, nil
+}
+
+// append adds an instruction, to the last line if it is of that.
+func (f *Annotated) append(ins AnnotatedIns, c *InsCount, a *Annotator) {
+	l := AnnotatedLine{Address: c.Addr}
+	if c.Image != nil {
+		l.File, l.Line, _ = a.Line(c.Image, c.Addr)
+		if a.Inlined != nil {
+			l.Inlined = a.Inlined(c.Image, c.Addr)
+		}
+	}
+	if n := len(f.Rows); n == 0 || f.Rows[n-1].File != l.File || f.Rows[n-1].Line != l.Line || !slices.Equal(f.Rows[n-1].Inlined, l.Inlined) {
+		l.Text = a.Source(l.File, l.Line)
+		f.Rows = append(f.Rows, l)
+	}
+	last := &f.Rows[len(f.Rows)-1]
+	last.Code = append(last.Code, ins)
+}
+
+// unexecuted adds the lines that have code in the function, none of which was executed: each once, where its code begins.
+func (f *Annotated) unexecuted(some *InsCount, a *Annotator) {
+	fn := some.Function
+	if a.Lines == nil || some.Image == nil || fn.Size == 0 {
+		return
+	}
+	type line struct {
+		file string
+		line int
+	}
+	known := map[line]bool{{"", 0}: true}
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		known[line{r.File, r.Line}] = true
+		for _, in := range r.Inlined {
+			known[line{in.File, in.Line}] = true
+		}
+	}
+	for _, l := range a.Lines(some.Image, fn.Addr, fn.Addr+fn.Size) {
+		if at := (line{l.File, l.Line}); l.Line > 0 && !known[at] {
+			known[at] = true
+			f.Rows = append(f.Rows, AnnotatedLine{File: l.File, Line: l.Line, Text: a.Source(l.File, l.Line), Address: l.Addr, Inlined: a.Inlined(some.Image, l.Addr), Code: []AnnotatedIns{}})
+		}
+	}
+	slices.SortStableFunc(f.Rows, func(a, b AnnotatedLine) int { return cmp.Compare(a.Address, b.Address) })
+}
+
+// name is the line's place, with what it was inlined into.
+func (l *AnnotatedLine) name() string {
+	s := (&LineCount{File: l.File, Line: l.Line}).Name()
+	for _, in := range l.Inlined {
+		s += fmt.Sprintf(" in %s, inlined at %s", in.Function, (&LineCount{File: in.File, Line: in.Line}).Name())
+	}
+	return s
 }
 
 // valueRanges looks at the recorded values, if there are any.
@@ -162,7 +233,7 @@ func (f *Annotated) WriteText(w io.Writer) error {
 			n += l.Code[k].Instructions
 		}
 		if l.File != "" {
-			fmt.Fprintf(out, "%14s %5s  %s  %s\n", FormatExact(n), share(n, f.Total.Instructions), (&LineCount{File: l.File, Line: l.Line}).Name(), l.Text)
+			fmt.Fprintf(out, "%14s %5s  %s  %s\n", FormatExact(n), share(n, f.Total.Instructions), l.name(), l.Text)
 		}
 		for k := range l.Code {
 			c := &l.Code[k]
@@ -189,6 +260,7 @@ td { padding: 0 8px; white-space: pre; }
 td.n { text-align: right; }
 tr.line td { background: #eef2f7; padding-top: 3px; }
 td.v { color: #666; }
+tr.never td { color: #999; background: #faf5f5; }
 </style></head><body>
 `
 
@@ -218,8 +290,12 @@ func (l *AnnotatedLine) html(w io.Writer, total uint64) {
 		n += l.Code[k].Instructions
 	}
 	if l.File != "" {
-		fmt.Fprintf(w, `<tr class="line"><td class="n">%s</td><td class="n"></td><td class="n"></td><td>%s</td><td colspan="2">%s</td></tr>`+"\n",
-			FormatExact(n), html.EscapeString((&LineCount{File: l.File, Line: l.Line}).Name()), html.EscapeString(l.Text))
+		class := "line"
+		if len(l.Code) == 0 {
+			class = "line never"
+		}
+		fmt.Fprintf(w, `<tr class="%s"><td class="n">%s</td><td class="n"></td><td class="n"></td><td>%s</td><td colspan="2">%s</td></tr>`+"\n",
+			class, FormatExact(n), html.EscapeString(l.name()), html.EscapeString(l.Text))
 	}
 	for k := range l.Code {
 		c := &l.Code[k]

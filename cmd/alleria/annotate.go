@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ianlancetaylor/demangle"
 	"github.com/spf13/cobra"
 
 	"alleria/abp"
@@ -25,8 +26,10 @@ func (a *app) annotateCommand() *cobra.Command {
 		Short: "Show a function's source and instructions with what was counted",
 		Long: `annotate lists the recorded instructions of a function, which may hold *, below
 their lines of source, with how often they were executed, and the ranges of the
-values that they read and wrote where those were recorded. Source is read from
-where the debug information says that it is.`,
+values that they read and wrote where those were recorded. Code of functions that
+were inlined is shown with their lines and where they are called. Lines whose code was
+never executed are there with a count of 0. Source is read from where the debug
+information says that it is.`,
 		Example: "  alleria annotate BZ2_compressBlock out\n  alleria annotate -o code.html 'parse_*' out",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -88,7 +91,7 @@ func (a *app) annotate(p *abp.Profile, q abp.Query, syntax analysis.Syntax) (all
 	}
 	defer d.Close()
 	texts := map[string][]string{}
-	how := analysis.Annotator{Line: src.find, Text: func(c *analysis.InsCount) string { return d.Text(c.Code, c.Addr) },
+	how := analysis.Annotator{Line: src.find, Inlined: src.inlined, Lines: src.between, Text: func(c *analysis.InsCount) string { return d.Text(c.Code, c.Addr) },
 		Source: func(file string, line int) string {
 			lines, ok := texts[file]
 			if !ok && file != "" {
@@ -143,8 +146,8 @@ func newSourceLines() *sourceLines {
 	return &sourceLines{symbols.NewCache(symbols.Options{Fetcher: symbols.FetcherFromEnv()}), map[*abp.Image]*symbols.Image{}}
 }
 
-// find is an analysis.Liner.
-func (s *sourceLines) find(img *abp.Image, addr uint64) (file string, line int, ok bool) {
+// open returns the file of an image, nil if there is none that fits.
+func (s *sourceLines) open(img *abp.Image) *symbols.Image {
 	im, known := s.images[img]
 	if !known {
 		if opened, err := s.cache.Open(img.Path); err == nil && (len(img.BuildID) == 0 || opened.BuildID == hex.EncodeToString(img.BuildID)) {
@@ -152,11 +155,53 @@ func (s *sourceLines) find(img *abp.Image, addr uint64) (file string, line int, 
 		}
 		s.images[img] = im
 	}
+	return im
+}
+
+// find is an analysis.Liner.
+func (s *sourceLines) find(img *abp.Image, addr uint64) (file string, line int, ok bool) {
+	im := s.open(img)
 	if im == nil {
 		return "", 0, false
 	}
 	file, line, err := im.Line(addr - img.Base)
 	return file, line, err == nil
+}
+
+// inlined lists the functions that were inlined at an address, the innermost first.
+func (s *sourceLines) inlined(img *abp.Image, addr uint64) (out []analysis.InlinedCall) {
+	im := s.open(img)
+	if im == nil {
+		return nil
+	}
+	frames, err := im.Frames(addr - img.Base)
+	if err != nil {
+		return nil
+	}
+	for i := range frames[:len(frames)-1] {
+		name := demangle.Filter(frames[i].Function, demangle.NoParams)
+		out = append(out, analysis.InlinedCall{Function: name, File: frames[i+1].File, Line: frames[i+1].Line})
+	}
+	return out
+}
+
+// between lists the lines that have code from one address up to another.
+func (s *sourceLines) between(img *abp.Image, from, to uint64) (out []analysis.CodeLine) {
+	im := s.open(img)
+	if im == nil {
+		return nil
+	}
+	_, all, err := im.UnitLines(from - img.Base)
+	if err != nil {
+		return nil
+	}
+	for i, l := range all {
+		addr := l.Addr + img.Base
+		if addr >= from && addr < to && (i+1 == len(all) || all[i+1].Addr > l.Addr) { // else it has no code of its own
+			out = append(out, analysis.CodeLine{Addr: addr, File: l.File, Line: l.Line})
+		}
+	}
+	return out
 }
 
 // close closes the images.

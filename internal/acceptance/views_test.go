@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -312,6 +313,50 @@ func TestAnnotate(t *testing.T) {
 	r = run(t, command{argv: []string{alleria(), "annotate", "-o", "a.html", "*", profileDir}, dir: dir})
 	if b, err := os.ReadFile(filepath.Join(dir, "a.html")); err != nil || !strings.Contains(string(b), "<h2>tail</h2>") {
 		t.Errorf("page: %v %s", err, r.stderr)
+	}
+}
+
+// TestAnnotateInlined: code of inlined functions is shown with where they are called, and lines that were never executed with a count of 0.
+func TestAnnotateInlined(t *testing.T) {
+	dir := workDir(t)
+	prog := build(t, "../../testdata/calls/lines.c", "-O1 -g")
+	run(t, command{argv: []string{alleria(), "-q", "record", "--select", "any", "--fields", "address", "--image", "main", "-o", profileDir, "--", prog}, dir: dir})
+	var out []struct {
+		Lines []struct {
+			Line    int
+			Inlined []struct {
+				Function string
+				Line     int
+			}
+			Code []struct{ Instructions uint64 }
+		}
+	}
+	r := run(t, command{argv: []string{alleria(), "annotate", "--json", "work", profileDir}, dir: dir})
+	if err := json.Unmarshal(r.stdout, &out); err != nil || len(out) != 1 {
+		t.Fatalf("annotate: %v\n%s", err, clip(r.stderr))
+	}
+	executed, inlined := map[int]uint64{}, map[int]string{}
+	for _, l := range out[0].Lines {
+		executed[l.Line] += 0
+		for _, c := range l.Code {
+			executed[l.Line] = max(executed[l.Line], c.Instructions)
+		}
+		inlined[l.Line] = ""
+		for _, in := range l.Inlined {
+			inlined[l.Line] += fmt.Sprintf("%s:%d ", in.Function, in.Line)
+		}
+	}
+	for line, want := range map[int]struct {
+		executed uint64
+		inlined  string
+	}{13: {0, "clamp:21 scale:28 "}, 15: {5, "clamp:21 scale:28 "}, 21: {5, "scale:28 "}, 26: {5, ""}, 27: {0, ""}} {
+		if n, ok := executed[line]; !ok || n != want.executed || inlined[line] != want.inlined {
+			t.Errorf("line %d: executed %d times (there: %v), inlined as %q; want %+v", line, n, ok, inlined[line], want)
+		}
+	}
+	r = run(t, command{argv: []string{alleria(), "annotate", "work", profileDir}, dir: dir})
+	if !strings.Contains(string(r.stdout), "lines.c:15 in clamp, inlined at lines.c:21 in scale, inlined at lines.c:28 ") {
+		t.Errorf("%s", clip(r.stdout))
 	}
 }
 
