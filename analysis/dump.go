@@ -23,6 +23,9 @@ type DumpOptions struct {
 	Alone bool
 	// JSON writes an object a line in place of text.
 	JSON bool
+	// Backwards begins with the last instruction, or with From, and goes back. Stores leaves out, of such a
+	// dump, instructions that do not write what the query matches.
+	Backwards, Stores bool
 }
 
 // Dump writes what q matches as text: a line for each instruction, then one for
@@ -36,6 +39,9 @@ type DumpOptions struct {
 // What has no system calls or signals to be put between instructions is written on all
 // processors, with the same result.
 func Dump(w io.Writer, p *abp.Profile, q abp.Query, o DumpOptions) error {
+	if o.Backwards {
+		return dumpBackwards(w, p, q, o)
+	}
 	outside := outsideOf(p, &q)
 	if o.From == 0 && o.Count == 0 && !o.Alone && q.Order == abp.OrderThread && len(outside) == 0 {
 		return dumpBeside(w, p, q, o)

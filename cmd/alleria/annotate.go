@@ -17,19 +17,22 @@ import (
 	"alleria/internal/symbols"
 )
 
+// annotateHelp is what annotate says of itself.
+const annotateHelp = `annotate lists the recorded instructions of a function, which may hold *, below
+their lines of source, with how often they were executed, and the ranges of the
+values that they read and wrote where those were recorded. Code of functions that
+were inlined is shown with their lines and where they are called. Lines whose code was
+never executed are there with a count of 0. Source is read from where the debug
+information says that it is.`
+
 // annotateCommand shows functions' code with counts.
 func (a *app) annotateCommand() *cobra.Command {
 	var filter queryFlags
 	json, syntax, output := false, string(analysis.Intel), ""
 	c := &cobra.Command{
-		Use:   "annotate FUNCTION PROFILE",
-		Short: "Show a function's source and instructions with what was counted",
-		Long: `annotate lists the recorded instructions of a function, which may hold *, below
-their lines of source, with how often they were executed, and the ranges of the
-values that they read and wrote where those were recorded. Code of functions that
-were inlined is shown with their lines and where they are called. Lines whose code was
-never executed are there with a count of 0. Source is read from where the debug
-information says that it is.`,
+		Use:     "annotate FUNCTION PROFILE",
+		Short:   "Show a function's source and instructions with what was counted",
+		Long:    annotateHelp,
 		Example: "  alleria annotate BZ2_compressBlock out\n  alleria annotate -o code.html 'parse_*' out",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {

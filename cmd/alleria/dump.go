@@ -31,7 +31,8 @@ With --json each line is an object, whose "kind" is instruction, thread, windows
 syscall or signal. An instruction's accesses are a list in it.`,
 		Example: `  alleria dump --count 100 out
   alleria dump --thread 1 --from 1M --count 50 out
-  alleria dump --function main --syntax att out`,
+  alleria dump --function main --syntax att out
+  alleria dump --backwards --writes --data 0x7ffd1008+8 --from 1M --count 1 out   # who wrote that last?`,
 		Args: oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			options, err := dump.options()
@@ -60,6 +61,8 @@ syscall or signal. An instruction's accesses are a list in it.`,
 	fl.StringVar(&dump.syntax, "syntax", string(analysis.Intel), "assembler `syntax`: intel or att")
 	fl.StringVar(&dump.from, "from", "", "begin with this `instruction` of the thread, counted from 0")
 	fl.StringVar(&dump.count, "count", "", "end after this `number` of instructions")
+	fl.BoolVar(&dump.backwards, "backwards", false, "begin with the thread's last instruction, or with --from, and go back; windows, system calls and signals are left out")
+	fl.BoolVar(&dump.writes, "writes", false, "with --backwards: only instructions that write, to --data if it is given")
 	fl.BoolVar(&dump.byTime, "by-time", false, "mix threads by time instead of one after the other")
 	fl.BoolVar(&dump.json, "json", false, "print JSON, one object a line")
 	fl.BoolVar(&dump.noBytes, "no-bytes", false, "leave out the instructions' bytes")
@@ -71,6 +74,8 @@ type dumpFlags struct {
 	syntax      string
 	from, count string // empty: from the start, to the end
 	byTime      bool
+	backwards   bool
+	writes      bool
 	noBytes     bool
 	json        bool
 }
@@ -95,7 +100,13 @@ func (f *dumpFlags) options() (o analysis.DumpOptions, err error) {
 	if f.byTime && o.From > 0 {
 		return o, usagef("--from counts within one thread, which --by-time mixes with others")
 	}
-	o.NoCode, o.JSON = f.noBytes, f.json
+	switch {
+	case f.writes && !f.backwards:
+		return o, usagef("--writes goes with --backwards; give both")
+	case f.backwards && f.byTime:
+		return o, usagef("--backwards goes back in one thread after the other, which --by-time mixes")
+	}
+	o.NoCode, o.JSON, o.Backwards, o.Stores = f.noBytes, f.json, f.backwards, f.writes
 	return o, nil
 }
 
