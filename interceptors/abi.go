@@ -46,6 +46,9 @@ const rax, rdx = 0, 2
 
 // locate gives each argument and the result its place.
 func (c *Compiler) locate(p *Prototype) (args []place, result place) {
+	if p.Go {
+		return c.locateGo(p)
+	}
 	general, vectors, stack := generalArgs(), uint32(0), uint32(0)
 	if p.Result != 0 {
 		result = c.resultPlace(p.Result)

@@ -57,12 +57,20 @@ type alterer struct {
 	fail        *failure
 }
 
-// alter makes what changes calls; nil: nothing does.
-func (b *build) alter() (*alterer, error) {
-	ch := b.p.Changes
-	if ch == nil {
-		return nil, nil
+// alter has the calls changed, if they are to be.
+func (b *build) alter() error {
+	if b.p.Changes == nil {
+		return nil
 	}
+	a, err := b.alterer(b.p.Changes)
+	if err == nil {
+		b.out.Program.Alter = a.alter
+	}
+	return err
+}
+
+// alterer makes what changes calls.
+func (b *build) alterer(ch *Changes) (*alterer, error) {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(ch.Name)) // it never fails
 	a := &alterer{rng: rand.New(rand.NewPCG(max(ch.Seed, config.DefaultSeed), h.Sum64()))}

@@ -4,6 +4,7 @@ import (
 	"debug/dwarf"
 	"errors"
 	"fmt"
+	"slices"
 
 	"alleria/abp/calls"
 	"alleria/config"
@@ -18,6 +19,8 @@ type Prototype struct {
 	Args     []calls.TypeID // of all parameters up to the last that matters, in order; 0: an integer
 	Result   calls.TypeID   // 0: none
 	Captures []Wanted
+	// Go: the function has Go's calling convention. Results: Result is a record of several results, which travel each by itself.
+	Go, Results bool
 	// CaptureResult: the result is wanted too.
 	CaptureResult bool
 	Variadic      bool
@@ -114,7 +117,7 @@ func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
 		}
 	}
 	b.exit = true
-	if p.CaptureResult && p.Result != 0 {
+	if p.CaptureResult && p.Result != 0 && !b.result.onStack() {
 		sig.Result = calls.Param{Type: p.Result}
 		if err := b.slot(calls.ResultParam, p.Result, b.result); err != nil {
 			return nil, fmt.Errorf("result: %w", err)
@@ -135,14 +138,15 @@ func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
 	}
 	// The return is of interest also where nothing is captured at it: how long the call took.
 	b.out.Program.Returns = true
-	a, err := b.alter()
-	if err != nil {
+	if err := b.alter(); err != nil {
 		return nil, err
 	}
-	if a != nil {
-		b.out.Program.Alter = a.alter
-	}
 	return b.out, nil
+}
+
+// onStack tells whether a part of a value is on the stack, where a result is not to be found.
+func (pl place) onStack() bool {
+	return slices.ContainsFunc(pl.pieces, func(q piece) bool { return q.src.Kind == capture.Stack })
 }
 
 // slot appends a value: to the program its items, to the signature how they make the value.

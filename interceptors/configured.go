@@ -13,7 +13,7 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 	p := &Prototype{MaxBytes: ic.MaxBytes}
 	if known != nil {
 		p.Args = append(p.Args, known.Args...)
-		p.Result, p.Variadic = known.Result, known.Variadic
+		p.Result, p.Variadic, p.Go, p.Results = known.Result, known.Variadic, known.Go, known.Results
 	}
 	if known != nil && ic.Auto {
 		p.CaptureResult, p.Format = known.CaptureResult, known.Format
@@ -33,7 +33,7 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 	}
 	slices.SortStableFunc(p.Captures, func(a, b Wanted) int { return a.Index - b.Index })
 	if !ic.RetType.IsZero() {
-		p.Result, p.CaptureResult = c.use(ic.RetType), true
+		p.Result, p.CaptureResult, p.Results = c.use(ic.RetType), true, false
 	}
 	if ic.Changes() {
 		p.Changes = &Changes{Seed: ic.Seed, Result: ic.Result, Fail: config.Errno(ic.Fail), FailProbability: ic.FailProbability}

@@ -47,7 +47,7 @@ func (c *Compiler) Described(data *dwarf.Data, fn *dwarf.Entry, depth int) (p *P
 	}
 	p = &Prototype{CaptureResult: true}
 	params, variadic := d.params(fn)
-	p.Variadic = variadic
+	p.Variadic, p.Go = variadic, d.isGo(fn)
 	name := d.name(fn)
 	var names []string
 	for _, e := range params {
@@ -67,10 +67,76 @@ func (c *Compiler) Described(data *dwarf.Data, fn *dwarf.Entry, depth int) (p *P
 	if off, ok := d.typeOf(fn); ok {
 		p.Result = d.at(off, depth)
 	}
+	if p.Go {
+		d.goResults(p, fn, depth)
+	}
 	if p.Result == 0 {
 		p.CaptureResult = false
 	}
 	return p, nil
+}
+
+// isGo tells whether a function was compiled by Go's compiler.
+func (d *debugInfo) isGo(fn *dwarf.Entry) bool {
+	const langGo = 0x16
+	low, ok := fn.Val(dwarf.AttrLowpc).(uint64)
+	if !ok {
+		return false
+	}
+	unit, err := d.data.Reader().SeekPC(low)
+	if err != nil || unit == nil {
+		return false
+	}
+	lang, _ := unit.Val(dwarf.AttrLanguage).(int64)
+	return lang == langGo
+}
+
+// goResults finds the results of a Go function, which are parameters that are written: of several a record is made.
+func (d *debugInfo) goResults(p *Prototype, fn *dwarf.Entry, depth int) {
+	r := calls.Type{Kind: calls.Struct, Name: "results", Align: 1}
+	for _, e := range d.outputs(fn) {
+		t, _ := d.param(e, depth)
+		if t == 0 {
+			return
+		}
+		ty := d.c.Table.Type(t)
+		align := max(ty.Align, 1)
+		name := d.name(e)
+		if strings.HasPrefix(name, "~") {
+			name = ""
+		}
+		off := (r.Size + align - 1) &^ (align - 1)
+		r.Fields = append(r.Fields, calls.Field{Name: name, Type: t, Offset: off})
+		r.Size, r.Align = off+ty.Size, max(r.Align, align)
+	}
+	switch len(r.Fields) {
+	case 0:
+	case 1:
+		p.Result = r.Fields[0].Type
+	default:
+		p.Result, p.Results = d.c.Table.Add(r), true
+	}
+}
+
+// outputs lists the parameters of a Go function that are its results.
+func (d *debugInfo) outputs(fn *dwarf.Entry) (out []*dwarf.Entry) {
+	r := d.data.Reader()
+	r.Seek(fn.Offset)
+	if _, err := r.Next(); err != nil || !fn.Children {
+		return nil
+	}
+	for {
+		e, err := r.Next()
+		if err != nil || e == nil || e.Tag == 0 {
+			return out
+		}
+		if output, _ := e.Val(dwarf.AttrVarParam).(bool); output && e.Tag == dwarf.TagFormalParameter {
+			out = append(out, e)
+		}
+		if e.Children {
+			r.SkipChildren()
+		}
+	}
 }
 
 // arguments is main's second parameter, whose length is its first.

@@ -98,3 +98,33 @@ func checkChanges(t *testing.T, dir string) {
 		}
 	}
 }
+
+// TestInterceptGo compares calls of Go functions with what the program's own comments say of them: with debug information, and of some by a
+// configuration that says their types.
+func TestInterceptGo(t *testing.T) {
+	src := "../../testdata/intercept/convention.go"
+	prog := build(t, src, "")
+	dir := workDir(t)
+	var want []string
+	for _, m := range regexp.MustCompile(`(?m)^\t// (main\.\(?\*?\w.*)$`).FindAllStringSubmatch(readText(t, src), -1) {
+		want = append(want, m[1])
+	}
+	var functions strings.Builder
+	for _, w := range want {
+		name := w[:strings.LastIndex(w[:strings.Index(w, "=")], "(")]
+		functions.WriteString(`<Function name="` + name + `"><Intercept auto="true" depth="3"/></Function>`)
+	}
+	c := interceptConfig(t, dir, `main="true"`, functions.String())
+	if out := intercepted(t, dir, c, prog); out != "38 te {8 5} 145 2 1.5 two 4 10\n" {
+		t.Errorf("it prints %q", out)
+	}
+	if got := intercepts(t, dir, "--max-string", "0"); len(want) != 7 || !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	dir = workDir(t)
+	c = interceptConfig(t, dir, `main="true"`, `<Function name="main.many"><Intercept retType="s8"><Parameter name="b" index="1" type="s8" in="1"/><Parameter name="j" index="9" type="s8" in="1"/></Intercept></Function>`)
+	intercepted(t, dir, c, prog)
+	if got := intercepts(t, dir); !slices.Equal(got, []string{"main.many(b=2, j=10) = 145"}) {
+		t.Errorf("got %q", got)
+	}
+}

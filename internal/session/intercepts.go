@@ -277,6 +277,8 @@ func (x *intercepts) compile(f *intercepted, ic *config.Intercept) (*interceptor
 		x.unknown = append(x.unknown, f.name)
 	}
 	p := x.compiler.Configured(ic, known)
+	// Without debug information: names that Go links have a package in front.
+	p.Go = p.Go || known == nil && f.image.Image.Go() && strings.Contains(f.name, ".")
 	if !x.ps.opts.AllowModify {
 		p.Changes = nil
 	}
@@ -304,7 +306,7 @@ func (x *intercepts) asksKnown(ic *config.Intercept) bool {
 
 // known is what debug information says of a function, or else the prototypes of the C library; nil: nothing.
 func (x *intercepts) known(f *intercepted, ic *config.Intercept) *interceptors.Prototype {
-	if !ic.Auto && !x.asksKnown(ic) {
+	if !ic.Auto && !x.asksKnown(ic) && !f.image.Image.Go() {
 		return nil
 	}
 	return x.compiler.Known(f.image.Image, f.image.System, f.fn, f.entry-f.image.Bias, f.name, ic.Depth)

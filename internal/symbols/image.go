@@ -304,3 +304,6 @@ func parseBuildID(notes []byte) string {
 
 // ntGNUBuildID is NT_GNU_BUILD_ID of <elf.h>.
 const ntGNUBuildID = 3
+
+// Go tells whether the image was made by Go's linker.
+func (im *Image) Go() bool { return im.golang }
