@@ -246,7 +246,7 @@ func (p *Process) readMaps() {
 			c.maps = append(c.maps, m)
 		}
 	}
-	p.noteImages()
+	p.written.NoteImages(p.pid, p.code.maps)
 	p.takeImages()
 }
 

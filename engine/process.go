@@ -11,6 +11,7 @@ import (
 	"alleria/engine/budget"
 	"alleria/engine/codecache"
 	"alleria/engine/probe"
+	"alleria/engine/reuse"
 	"alleria/engine/shm"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
@@ -43,7 +44,7 @@ type Process struct {
 	pid    int
 	mem    *os.File // /proc/PID/mem, opened when the image started
 	code   codePages
-	past   *programHistory // what its program has asked for so far; nil: nothing is remembered
+	past   *reuse.Program // what its program has asked for so far; nil: nothing is remembered
 	stats  Stats
 	end    *End // of its first thread, while others may be left
 	// its program is gone, of which the handler has been told; see dropProcess
@@ -71,9 +72,9 @@ type Process struct {
 type translations struct {
 	cache      codecache.Cache
 	translator translate.Translator // one at a time
-	written    written
-	from       *takenFrom // nil: nothing was taken over
-	tookOver   bool       // that was looked at
+	written    reuse.Written
+	from       *reuse.Taken // nil: nothing was taken over
+	tookOver   bool         // that was looked at
 	inheritance
 }
 
@@ -287,13 +288,13 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
 	p.filtered = from.filtered || tr.limited(pid)
-	p.written.Off = at != executing || tr.templates.off
+	p.written.Off = at != executing || tr.templates.Off
 	if from.creator != nil && !tr.opts.NoInherit {
 		p.creator, p.asOf = weak.Make(from.creator), from.asOf
 	}
 	if at == executing {
-		p.past = tr.history.historyOf(pid)
-		p.written.began = time.Now()
+		p.past = tr.history.HistoryOf(pid)
+		p.written.Began = time.Now()
 		p.watchCalls = watchedCalls
 	}
 	if sets, err := sys.ReadSignalSets(pid); err == nil {

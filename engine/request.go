@@ -284,3 +284,39 @@ func (p *Process) publishHeads(heads []uint64, v codecache.Variant) {
 		}
 	}
 }
+
+// prefetchMost is how much is translated with a request because it followed the last time.
+const prefetchMost = 32
+
+// prefetch remembers that app was asked for, and translates what followed the last time that the program ran.
+func (p *Process) prefetch(app uint64, v codecache.Variant, indirect bool) {
+	h := &p.tr.history
+	if p.past == nil || h.Off || v == codecache.Aside || !p.executable(app) {
+		return
+	}
+	place, ok := h.PlaceIn(p.code.mapping(app), app, indirect)
+	if !ok {
+		return
+	}
+	left := prefetchMost
+	for _, next := range p.past.Asked(v).After(place) {
+		if left == 0 {
+			return
+		}
+		if at := h.AddressOf(next, p.code.maps); at != 0 && !p.cache.Watched[at] && p.makeReady(at, v, next.Indirect()) {
+			left--
+		}
+	}
+}
+
+// makeReady translates what an address needs that is about to be asked for; false if it is there.
+func (p *Process) makeReady(at uint64, v codecache.Variant, indirect bool) bool {
+	if indirect {
+		if p.cache.HasHead(at, v) {
+			return false
+		}
+		_, ok := p.translator.FindHead(at, v)
+		return ok
+	}
+	return p.cache.BlockOf(at, v) == nil && p.translator.Translate(at, v) != nil
+}

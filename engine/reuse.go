@@ -1,44 +1,16 @@
 package engine
 
 import (
-	"encoding/binary"
 	"maps"
 	"os"
 	"slices"
 
 	"alleria/engine/codecache"
-	"alleria/internal/layout"
+	"alleria/engine/reuse"
 	"alleria/internal/sys"
 )
 
-// A process that executes a program which ran before in the tree begins with the translations that the last one had in the end
-// (template.go): it takes a copy of the code and of the tables, and corrects what refers to the application. An image's
-// translations become known when it is found mapped, as the same version of the same file, and are never known otherwise.
-//
-// That is once for each process what is done for each dispatch otherwise, and a compiler makes thousands: correcting takes a
-// fiftieth of translating.
-//
-// Refused: to keep single translations, and write them where they are asked for: what a dispatch costs is not only
-// translating; to map the code of the process before, which must be patched for this one; and to share code between processes
-// that run at the same time, whose images lie elsewhere, whose patching would have to wait for each other, and whose
-// counters are in different words.
-
-// takenFrom is what a process has taken over.
-type takenFrom struct {
-	*template
-	done    []bool // by image: it is known here
-	refused bool   // something was asked of the process that translations of others do not do
-}
-
-// complete tells whether all of the template's translations are known here, but for those of images that never are.
-func (f *takenFrom) complete() bool {
-	for i := range f.images {
-		if !f.done[i] && f.images[i].id.known() && len(f.images[i].blocks) > 0 {
-			return false
-		}
-	}
-	return true
-}
+// What processes take over of others: of the last process of their program (package reuse), and of their creator.
 
 // takeOver gives a process that has translated nothing yet what its program's last process had, if it runs in a variant that that
 // one had. Its first thread is about to enter the cache, and its table of the variant is filled.
@@ -50,26 +22,44 @@ func (p *Process) takeOver(v codecache.Variant) {
 	if v >= codecache.KeptVariants || p.cache.BlockPool.N > 0 || !p.plainly() {
 		return
 	}
-	t := p.tr.templates.find(p)
-	if t == nil || len(t.areas) != len(p.cache.Regions) {
+	if p.past == nil {
+		return
+	}
+	t := p.tr.templates.Find(p.past.Path)
+	if t == nil {
 		return
 	}
 	if !p.code.valid {
 		p.readMaps()
 	}
-	p.copyTables(t)
-	// As large as the template's at once: its entries come in the order of their hashes, and in a smaller table they would lie in one row.
-	for v := range codecache.KeptVariants {
-		if t.bits[v] > 0 {
-			p.cache.Index[v].Resize(t.bits[v])
-		}
-	}
-	for i, a := range p.cache.Regions {
-		a.CopyFrom(t.areas[i], !p.translator.NoHuge)
-	}
-	p.moveLiterals(t)
-	p.from = &takenFrom{template: t, done: make([]bool, len(t.images))}
+	p.from = reuse.TakeOver(t, &p.cache, &p.written, taker{p}, !p.translator.NoHuge)
 	p.takeImages()
+}
+
+// takeImages makes translations known whose images have been mapped.
+func (p *Process) takeImages() {
+	if p.from != nil {
+		was := p.from.Reused
+		p.from.TakeImages()
+		p.stats.Reused += p.from.Reused - was
+	}
+}
+
+// taker is a process as what it takes over sees it.
+type taker struct{ p *Process }
+
+func (t taker) Plainly() bool                               { return t.p.plainly() }
+func (t taker) Holds(im *reuse.Image) bool                  { return t.p.code.holds(im) }
+func (t taker) Publish(heads []uint64, v codecache.Variant) { t.p.publishHeads(heads, v) }
+
+func (t taker) MadeFrom(page uint64) {
+	c := &t.p.code
+	if c.pages == nil {
+		c.pages = make(map[uint64]*[pageSize]byte)
+	}
+	if _, ok := c.pages[page]; !ok {
+		c.pages[page] = nil
+	}
 }
 
 // lookAround makes translations known of what has been mapped since. It comes before a look whether an address has been translated,
@@ -85,167 +75,48 @@ func (p *Process) plainly() bool {
 	return !p.translator.Awaits && p.toggle == nil && !p.translator.Budgeted && !p.translator.CountsAccesses && !p.translator.KeepFlags && p.points.Unasked() && len(p.cache.Watched) == 0 && p.translator.Entries.Function == nil
 }
 
-// copyTables copies the tables, whose addresses of the application are still the template's. Those of the cache are this
-// process's.
-func (p *Process) copyTables(t *template) {
-	p.cache.BlockPool = t.blocks.Clone()
-	p.cache.Exits = t.exits.Clone()
-	shift := make([]uint64, len(p.cache.Regions))
-	for i := range p.cache.Regions {
-		shift[i] = p.cache.Regions[i].Base - t.areas[i].Base
+// template makes one of the process's translations, for the next one that executes its program; nil where they are of no use to others: because
+// something in them is about what was asked of this process, or because code was overwritten meanwhile.
+// The process is gone; its areas are the template's now.
+func (p *Process) template() *reuse.Template {
+	if p.released || !p.general() {
+		return nil
 	}
-	for n := range p.cache.BlockPool.N {
-		b := p.cache.BlockPool.At(n)
-		for i, a := range t.areas {
-			if a.Contains(b.Code) {
-				b.Code += shift[i]
-				break
-			}
-		}
+	t := reuse.NewTemplate(&p.cache, &p.written, maps.Keys(p.code.pages))
+	if t != nil {
+		p.shm.DropSlots() // the file lives as long as its areas are mapped
 	}
-	p.cache.RareExits = append([]codecache.RareExit(nil), t.rare...)
-	for i := range p.cache.RareExits {
-		if b := p.cache.RareExits[i].Trap; b != nil {
-			p.cache.RareExits[i].Trap = p.cache.BlockPool.At(int(b.Num))
-		}
-	}
-	p.cache.Counters = append([]uint32(nil), t.counters...)
-	p.cache.PosPieces, p.cache.PosPool = append([][]byte(nil), t.pieces...), nil
-	p.written.Literals = append([]codecache.LiteralAt(nil), t.literals...)
+	return t
 }
 
-// moveLiterals corrects the addresses of areas in the code.
-func (p *Process) moveLiterals(t *template) {
-	for _, l := range t.literals {
-		word := p.cache.Regions[l.Area].Mem[l.At:]
-		to := binary.LittleEndian.Uint64(word)
-		for i, a := range t.areas {
-			if a.Contains(to) {
-				binary.LittleEndian.PutUint64(word, to-a.Base+p.cache.Regions[i].Base)
-				break
-			}
-		}
+// keepTemplate keeps what the process has translated for the next one that executes its program.
+func (p *Process) keepTemplate() {
+	if p.past != nil {
+		p.tr.templates.Keep(p.past.Path, p.cache.BlockPool.N, p.template)
 	}
 }
 
-// takeImages makes translations known whose images have been mapped.
-func (p *Process) takeImages() {
-	f := p.from
-	if f == nil || f.refused {
-		return
-	}
-	if !p.plainly() {
-		f.refused = true
-		return
-	}
-	for i := range f.images {
-		im := &f.images[i]
-		if f.done[i] || !im.id.known() {
-			continue
-		}
-		for k := range p.written.images {
-			if here := &p.written.images[k]; here.offset == im.offset && here.end-here.start == im.end-im.start && here.id == im.id && p.code.holds(here) {
-				f.done[i] = p.takeImage(im, here.start-im.start)
-				break
-			}
-		}
-	}
-}
-
-// holds tells whether an image is mapped now.
-func (c *codePages) holds(im *codeImage) bool {
-	m := c.mapping(im.start)
-	return m != nil && m.Start == im.start && m.End == im.end
-}
-
-// takeImage makes the translations of an image known that lies shift bytes further on here; false where its code would not
-// reach it.
-func (p *Process) takeImage(im *imageCode, shift uint64) bool {
-	if shift != 0 && im.start < 1<<32 || !p.reachable(im, shift) {
+// general tells whether the translations are such as any process with the same images would have.
+func (p *Process) general() bool {
+	w := &p.written
+	switch {
+	case w.Off, w.Mixed, len(p.cache.GoneEntries) > 0, p.translator.Awaits, p.toggle != nil, p.translator.Budgeted, p.translator.CountsAccesses, p.translator.KeepFlags, p.translator.Entries.Function != nil:
+		return false
+	case !p.points.Untouched(), len(p.cache.Watched) > 0, p.cache.Facts.Last() > 0, p.cache.SideExits.N > 0, len(p.cache.Stepped) > 0:
 		return false
 	}
-	for _, n := range im.blocks {
-		p.cache.BlockPool.At(int(n)).App += shift
-	}
-	for _, n := range im.exits {
-		p.cache.Exits.At(int(n)).Target += shift
-	}
-	for _, r := range im.relocs {
-		p.relocate(r, shift)
-	}
-	for _, k := range im.index {
-		if s := p.cache.MakeSlot(k.app+shift, k.v); s.Ref == 0 {
-			s.Ref = k.ref
-		}
-	}
-	for _, k := range im.bare {
-		p.cache.BareHeads[codecache.HeadKey{Variant: k.Variant, App: k.App + shift}] = true
-	}
-	for _, h := range im.heads {
-		h.App += shift
-		p.chainHead(h)
-	}
-	if p.code.pages == nil {
-		p.code.pages = make(map[uint64]*[pageSize]byte)
-	}
-	for _, page := range im.pages {
-		if _, ok := p.code.pages[page+shift]; !ok {
-			p.code.pages[page+shift] = nil
-		}
-	}
-	p.stats.Reused += len(im.blocks)
-	return true
-}
-
-// reachable tells whether an image's code lies where displacements of the areas that it was translated into reach it.
-func (p *Process) reachable(im *imageCode, shift uint64) bool {
-	var in [4]bool
-	for _, r := range im.relocs {
-		if r.Kind == codecache.RelocDisp {
-			in[r.Area] = true
-		}
-	}
-	for i, a := range p.cache.Regions {
-		if in[i] && (!a.Near(im.start+shift) || !a.Near(im.end+shift)) {
+	for i := range p.cache.RareExits {
+		if r := &p.cache.RareExits[i]; r.Need != nil || r.Stale != nil {
 			return false
 		}
 	}
-	return true
+	return p.from == nil || p.from.Complete()
 }
 
-// relocate corrects a reference to an image, which lies shift bytes further on than in the template.
-func (p *Process) relocate(r codecache.Reloc, shift uint64) {
-	at := p.cache.Regions[r.Area].Mem[r.At:]
-	switch r.Kind {
-	case codecache.RelocDisp:
-		moved := uint32(p.cache.Regions[r.Area].Base - p.from.areas[r.Area].Base)
-		binary.LittleEndian.PutUint32(at, binary.LittleEndian.Uint32(at)+uint32(shift)-moved)
-	case codecache.RelocAbs:
-		binary.LittleEndian.PutUint64(at, binary.LittleEndian.Uint64(at)+shift)
-	case codecache.RelocNeg:
-		binary.LittleEndian.PutUint64(at, binary.LittleEndian.Uint64(at)-shift)
-	}
-	r.App += shift
-	p.written.Relocs = append(p.written.Relocs, r)
-}
-
-// chainHead puts a head in front of those of its entry of the look-up tables.
-func (p *Process) chainHead(h codecache.HeadAt) {
-	if p.cache.SlotHeads[h.Variant] == nil {
-		p.cache.SlotHeads[h.Variant] = make([]uint64, layout.TableEntries)
-	}
-	ar, s := p.cache.Regions[h.Area], codecache.SlotOf(h.App)
-	next := p.cache.SlotHeads[h.Variant][s]
-	if next == 0 {
-		next = p.cache.TableMiss()
-	}
-	if !ar.Contains(next) {
-		next = p.cache.Veneer(ar, next)
-	}
-	codecache.Patch32(ar.Mem[h.Miss:], uint32(int64(next)-int64(ar.Base+uint64(h.Miss)+4)))
-	p.cache.SlotHeads[h.Variant][s] = ar.Base + uint64(h.Code)
-	p.publishHeads([]uint64{h.App}, h.Variant)
-	p.written.Heads = append(p.written.Heads, h)
+// holds tells whether an image is mapped now.
+func (c *codePages) holds(im *reuse.Image) bool {
+	m := c.mapping(im.Start)
+	return m != nil && m.Start == im.Start && m.End == im.End
 }
 
 // A forked child's memory is its creator's, and so are its translations: it begins with a copy of them as they are at that time, in
@@ -370,5 +241,5 @@ func (p *Process) heritable(v codecache.Variant) bool {
 	if p.closed || p.released || p.code.ran != ranNot || !p.plainly() || !p.points.Untouched() {
 		return false
 	}
-	return p.cache.SlotHeads[v] != nil && p.cache.BlockPool.N >= worthKeeping && p.cache.Facts.Last() == 0 && p.cache.SideExits.N == 0 && !p.cache.HasGates()
+	return p.cache.SlotHeads[v] != nil && p.cache.BlockPool.N >= reuse.WorthKeeping && p.cache.Facts.Last() == 0 && p.cache.SideExits.N == 0 && !p.cache.HasGates()
 }

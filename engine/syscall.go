@@ -261,7 +261,7 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 		p.wroteFile(addr, regs.R10, res)
 	case sysMmap:
 		if third&protWrite != 0 && regs.R10&mapAnonymous == 0 {
-			p.written.touch(res, res+length)
+			p.written.Touch(res, res+length)
 		}
 		p.mapped(res, length, third&protExec != 0)
 	case sysMremap:
@@ -272,7 +272,7 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 		p.unmapped(addr, length)
 	case sysMprotect, sysPkeyProtect:
 		if third&protWrite != 0 {
-			p.written.touch(addr, addr+length)
+			p.written.Touch(addr, addr+length)
 		}
 		p.protected(addr, length, third)
 	default:

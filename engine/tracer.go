@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"alleria/engine/launch"
+	"alleria/engine/reuse"
 	"alleria/engine/shm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
@@ -97,8 +98,8 @@ type Tracer struct {
 	err       error
 	postponed []postponed
 	decoder   x86.Decoder // what it remembers holds for every program
-	history   history
-	templates templates
+	history   reuse.History
+	templates reuse.Templates
 	began     time.Time
 	filters   sys.Filters // that the tracer itself is under
 }
@@ -121,7 +122,7 @@ type Status struct {
 func New(o Options, c Client) *Tracer {
 	return &Tracer{opts: o, client: c, threads: make(map[int]*Thread), others: make(map[int]*follower),
 		children: make(map[int]childKind), began: time.Now(),
-		decoder: x86.Decoder{Off: o.NoMemo}, history: history{off: o.NoPrefetch}, templates: templates{off: o.NoReuse}, hand: newHandover(o.NoHandover)}
+		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse}, hand: newHandover(o.NoHandover)}
 }
 
 // Run executes the target to its end, and waits for the end of what is followed. The error is the tracer's; the target's
@@ -176,7 +177,7 @@ func (tr *Tracer) Run() (Status, error) {
 	for _, e := range tr.lately {
 		e.p.close()
 	}
-	tr.templates.close()
+	tr.templates.Close()
 	return tr.status, tr.err
 }
 
@@ -291,7 +292,7 @@ func (tr *Tracer) closeDropped(p *Process) {
 		}
 	}
 	if !tr.keepEnded(p) {
-		tr.templates.keep(p)
+		p.keepTemplate()
 		p.leave()
 		p.close()
 	}

@@ -16,7 +16,7 @@ import (
 // At an entry frames below the stack pointer are dropped, and one of the same function at the very same place: a loop that
 // calls what is left by an exception each time would pile them up. A function that jumps to its own entry is taken for that.
 
-// captureFrame is one of a thread's frames.
+// Frame is one of a thread's frames.
 type Frame struct {
 	s   *shm.Slot
 	off int // in the slot
@@ -36,7 +36,7 @@ func (f Frame) Save(i int) uint64 { return f.s.Get(f.off + layout.CaptureSaves +
 
 func (f Frame) SetSave(i int, v uint64) { f.s.Set(f.off+layout.CaptureSaves+8*i, v) }
 
-// point is the function that a frame is of; nil if it is not intercepted any more.
+// Of is the function that a frame is of; nil if it is not intercepted any more.
 func (f Frame) Of(p *Points) *Interception {
 	n := f.s.Get(f.off + layout.CapturePoint)
 	if n >= uint64(len(p.captures.points)) {
@@ -48,7 +48,7 @@ func (f Frame) Of(p *Points) *Interception {
 	return nil
 }
 
-// initCaptures empties a thread's stack of frames, and makes its slot known to code as one.
+// InitCaptureFrames empties a thread's stack of frames, and makes its slot known to code as one.
 func InitCaptureFrames(s *shm.Slot) {
 	none := int64(-layout.FrameNone)
 	s.Set(layout.CaptureTop, 0)
@@ -58,7 +58,7 @@ func InitCaptureFrames(s *shm.Slot) {
 	s.Set(layout.CaptureSlow, 0)
 }
 
-// topCapture is the thread's innermost frame.
+// TopFrame is the thread's innermost frame.
 func TopFrame(s *shm.Slot) Frame { return frameAt(s, s.Get(layout.CaptureTop)) }
 
 // PushCapture pushes a frame, with nothing saved yet.
@@ -73,7 +73,7 @@ func PushCapture(s *shm.Slot, c *Interception, sp, site uint64) Frame {
 	return f
 }
 
-// dropCapture drops the innermost frame.
+// DropFrame drops the innermost frame.
 func DropFrame(s *shm.Slot) {
 	top := s.Get(layout.CaptureTop)
 	s.Set(frameAt(s, top).off+layout.CaptureSP, layout.FrameNone)
@@ -82,7 +82,7 @@ func DropFrame(s *shm.Slot) {
 	s.Set(layout.CaptureAwait, -frameAt(s, top).Sp())
 }
 
-// dropDeadCaptures drops what a thread has left that enters c with the stack pointer rsp.
+// DropDeadFrames drops what a thread has left that enters c with the stack pointer rsp.
 func DropDeadFrames(s *shm.Slot, c *Interception, rsp uint64) {
 	for {
 		f := TopFrame(s)

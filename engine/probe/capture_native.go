@@ -67,7 +67,7 @@ func (p *Points) PlanCapture(addr uint64) (*Jump, []x86.Insn) {
 	return j, ins
 }
 
-// jumpsTo tells whether the function at an address jumps to its own first instruction, as a loop that begins with it. Where it ends is what
+// JumpsToItself tells whether the function at an address jumps to its own first instruction, as a loop that begins with it. Where it ends is what
 // SetExtent has said; else it is taken to end in front of padding behind a return or jump.
 func (p *Points) JumpsToItself(addr uint64) bool {
 	const most = 4096

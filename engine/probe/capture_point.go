@@ -32,7 +32,7 @@ type captures struct {
 	images map[uint64]*branchMap // by where they begin
 }
 
-// capturePoint is an intercepted function.
+// Interception is an intercepted function.
 type Interception struct {
 	number uint32
 	Entry  uint64

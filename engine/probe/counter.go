@@ -30,7 +30,7 @@ type Counter struct {
 	armed   int64 // what Left was set to
 }
 
-// placesAt is what is counted at an address, and the function that begins there.
+// point is what is counted at an address, and the function that begins there.
 type point struct {
 	entry, returns, within *Counter
 	capture                *Interception
@@ -165,7 +165,7 @@ func (pl *Counter) Word(off int) *atomic.Uint64 {
 // Offset is where the counter lies in the control area.
 func (pl *Counter) Offset() int { return layout.PlaceTable + pl.index*layout.PlaceSize }
 
-// arrive counts one arrival by the tracer and tells whether the count ran out.
+// Count counts one arrival by the tracer and tells whether the count ran out.
 // It is for arrivals in native code, where a probe stops the thread.
 func (pl *Counter) Count() bool { return pl.left().Add(^uint64(0)) == 0 }
 
@@ -194,7 +194,7 @@ func (p *Points) newCounter(addr uint64, returns bool) (*Counter, error) {
 	return pl, nil
 }
 
-// placesOf is what is counted at an address, made if nothing is yet.
+// pointAt is what is counted at an address, made if nothing is yet.
 func (p *Points) pointAt(addr uint64) *point {
 	at := p.at[addr]
 	if at == nil {

@@ -29,7 +29,7 @@ func InitFrames(s *shm.Slot) {
 	s.Set(layout.Await, uint64(none))
 }
 
-// pushFrame notes that a thread has entered a function whose returns pl counts;
+// PushReturn notes that a thread has entered a function whose returns pl counts;
 // rsp is where the return address lies.
 func (p *Points) PushReturn(s *shm.Slot, pl *Counter, rsp uint64) error {
 	var b [8]byte
@@ -49,7 +49,7 @@ func (p *Points) PushReturn(s *shm.Slot, pl *Counter, rsp uint64) error {
 	return nil
 }
 
-// popFrame drops the frames that a thread has left which has come to site with
+// PopReturns drops the frames that a thread has left which has come to site with
 // the stack pointer rsp, and returns what counts the innermost that returned
 // there, nil if none did.
 //
@@ -79,7 +79,7 @@ func (p *Points) PopReturns(s *shm.Slot, site, rsp uint64) *Counter {
 	}
 }
 
-// dropDead drops the frames that a thread has left which has natively come to a
+// DropDeadReturns drops the frames that a thread has left which has natively come to a
 // function's entry with the stack pointer rsp: nothing else tells natively that a
 // function was left without a return. A frame at rsp itself lives where the function
 // was entered by a jump from the one that it is of.
@@ -104,7 +104,7 @@ func (p *Points) DropDeadReturns(s *shm.Slot, rsp uint64) {
 	}
 }
 
-// abandonFrames counts the functions that a thread is in when it ends.
+// AbandonReturns counts the functions that a thread is in when it ends.
 func (p *Points) AbandonReturns(s *shm.Slot) {
 	p.eachFrame(s, func(_ uint64, pl *Counter) { pl.Word(layout.PlaceGone).Add(1) })
 	InitFrames(s)

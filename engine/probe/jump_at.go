@@ -25,7 +25,7 @@ func (p *Points) jumpHit(at uint64) *Jump {
 	return nil
 }
 
-// probeHitAt takes a thread that has executed an int3 at an address back to the
+// HitAt takes a thread that has executed an int3 at an address back to the
 // watched address that it was for; false if it was none of ours. Where a jump's
 // count ran out, the arrival is taken back: it is counted once more, by the tracer.
 func (p *Points) HitAt(at uint64, regs *sys.Regs) bool {
@@ -73,7 +73,7 @@ func (j *Jump) AppOf(code uint64) uint64 {
 	return app
 }
 
-// again takes an arrival back that has used the count up. What captures has done nothing yet.
+// Retry takes an arrival back that has used the count up. What captures has done nothing yet.
 func (j *Jump) Retry() {
 	if j.pl != nil {
 		j.pl.Retry()

@@ -178,7 +178,7 @@ func (p *Points) watch(addr uint64) {
 	}
 }
 
-// placeProbes puts native probes at all notify points.
+// PlaceAll puts native probes at all notify points.
 func (p *Points) PlaceAll(slots []*shm.Slot) error {
 	for addr := range p.cache.Watched {
 		if err := p.Add(addr); err != nil {
@@ -196,7 +196,7 @@ func (p *Points) PlaceAll(slots []*shm.Slot) error {
 	return p.placeSites(slots)
 }
 
-// addProbe writes a breakpoint into the application's code.
+// Add writes a breakpoint into the application's code.
 //
 // It is written through /proc/PID/mem, which ignores the protection of the page and copies it
 // for this process alone. Threads of the process may be executing there: one byte is
@@ -229,7 +229,7 @@ func (p *Points) Add(addr uint64) error {
 	return nil
 }
 
-// removeIdleProbe removes a probe if nothing needs it.
+// RemoveIdle removes a probe if nothing needs it.
 func (p *Points) RemoveIdle(addr uint64) {
 	if !p.cache.Watched[addr] && p.at[addr] == nil && !p.awaited(addr) {
 		p.removeProbe(addr)
@@ -253,7 +253,7 @@ func (p *Points) removeProbe(addr uint64) {
 	}
 }
 
-// removeProbes gives the application all of its code back.
+// RemoveAll gives the application all of its code back.
 func (p *Points) RemoveAll() {
 	for addr := range p.probes {
 		p.removeProbe(addr)
@@ -263,7 +263,7 @@ func (p *Points) RemoveAll() {
 	}
 }
 
-// lostProbes forgets the breakpoints in [start, end) that are no longer there,
+// Lost forgets the breakpoints in [start, end) that are no longer there,
 // because other memory is.
 func (p *Points) Lost(start, end uint64) {
 	p.lostJumps(start, end)

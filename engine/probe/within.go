@@ -16,7 +16,7 @@ import (
 // Natively nothing tells where an int3 was come from, but a thread that was not in the function
 // when the int3 was placed cannot jump there from within before it has run into it by entering.
 // So a function with a loop to its first instruction sends the process into the cache with its
-// first hit, and the process runs natively again when no thread is in such a function (amid.go).
+// first hit, and the process runs natively again when no thread is in such a function (engine/probes.go).
 // Refused: an int3 at the jumps back as well, two stops an iteration; a copy of the function in
 // which they lead elsewhere, since calls have to push the application's own return
 // addresses, by which a thread is back in the original.
@@ -59,7 +59,7 @@ func (at *point) size() uint64 {
 	return at.function[0].End - at.function[0].Start
 }
 
-// arrivalFrom is what a jump from one address to another is.
+// EntryFrom is what a jump from one address to another is.
 func (p *Points) EntryFrom(from, to uint64) codecache.Entry {
 	if len(p.at) == 0 {
 		return codecache.Uncounted

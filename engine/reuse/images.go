@@ -1,4 +1,4 @@
-package engine
+package reuse
 
 import (
 	"fmt"
@@ -7,18 +7,17 @@ import (
 	"time"
 
 	"alleria/engine/codecache"
-	"alleria/engine/probe"
 	"alleria/internal/sys"
 )
 
 // What is written down while code is translated, so that another process can take the translations over
-// wherever its images and its cache lie (template.go, reuse.go). Code of the cache refers to the application by addresses
+// wherever its images and its cache lie (template.go, taken.go). Code of the cache refers to the application by addresses
 // in constants, and by displacements where an operand was relative to RIP. Everything else in it is relative to the area, to
 // the thread's slot, or a number of this process's tables, which are taken over as they are.
 
-// codeImage is an executable mapping of a file.
-type codeImage struct {
-	start, end, offset uint64
+// Image is an executable mapping of a file.
+type Image struct {
+	Start, End, offset uint64
 	id                 fileVersion
 }
 
@@ -29,66 +28,68 @@ type fileVersion struct {
 	mtime, ctime syscall.Timespec
 }
 
-// written is what a process has written down.
-type written struct {
+// Written is what a process has written down.
+type Written struct {
 	*codecache.Written
-	images  []codeImage
-	began   time.Time
-	touched []probe.Extent // file memory, and other, that could be written: an image there may have other code than its file
+	images  []Image
+	Began   time.Time
+	touched []stretch // file memory, and other, that could be written: an image there may have other code than its file
 }
+
+// stretch is memory from start to before end.
+type stretch struct{ start, end uint64 }
 
 // mostTouched bounds what is remembered of memory that could be written.
 const mostTouched = 512
 
-// touch notes that memory can be written.
-func (w *written) touch(start, end uint64) {
+// Touch notes that memory can be written.
+func (w *Written) Touch(start, end uint64) {
 	if w.Off || w.Mixed {
 		return
 	}
 	for i := range w.images {
-		if im := &w.images[i]; start < im.end && im.start < end {
+		if im := &w.images[i]; start < im.End && im.Start < end {
 			w.Mixed = true
 			return
 		}
 	}
 	for i := range w.touched {
-		if t := &w.touched[i]; start <= t.End && t.Start <= end { // a heap that grows
-			t.Start, t.End = min(t.Start, start), max(t.End, end)
+		if t := &w.touched[i]; start <= t.end && t.start <= end { // a heap that grows
+			t.start, t.end = min(t.start, start), max(t.end, end)
 			return
 		}
 	}
-	if w.touched = append(w.touched, probe.Extent{Start: start, End: end}); len(w.touched) > mostTouched {
+	if w.touched = append(w.touched, stretch{start, end}); len(w.touched) > mostTouched {
 		w.Mixed = true
 	}
 }
 
 // isTouched tells whether some of an image's memory could be written.
-func (w *written) isTouched(im *codeImage) bool {
+func (w *Written) isTouched(im *Image) bool {
 	for _, t := range w.touched {
-		if t.Start < im.end && im.start < t.End {
+		if t.start < im.End && im.Start < t.end {
 			return true
 		}
 	}
 	return false
 }
 
-// noteImages notes the files that executable memory is of. What is not known of them is asked once.
-func (p *Process) noteImages() {
-	w := &p.written
+// NoteImages notes the files that executable memory is of. What is not known of them is asked once.
+func (w *Written) NoteImages(pid int, maps []sys.Mapping) {
 	if w.Off {
 		return
 	}
-	for i := range p.code.maps {
-		if m := &p.code.maps[i]; !w.knows(m) {
-			w.add(p.imageOf(m))
+	for i := range maps {
+		if m := &maps[i]; !w.knows(m) {
+			w.add(imageOf(pid, m))
 		}
 	}
 }
 
 // knows tells whether a mapping is noted.
-func (w *written) knows(m *sys.Mapping) bool {
+func (w *Written) knows(m *sys.Mapping) bool {
 	for i := range w.images {
-		if im := &w.images[i]; im.start == m.Start && im.end == m.End && im.offset == m.Offset && im.id.inode == m.Inode {
+		if im := &w.images[i]; im.Start == m.Start && im.End == m.End && im.offset == m.Offset && im.id.inode == m.Inode {
 			return true
 		}
 	}
@@ -96,13 +97,13 @@ func (w *written) knows(m *sys.Mapping) bool {
 }
 
 // add notes an image.
-func (w *written) add(im codeImage) {
+func (w *Written) add(im Image) {
 	for i := range w.images {
-		if o := &w.images[i]; im.start < o.end && o.start < im.end {
+		if o := &w.images[i]; im.Start < o.End && o.Start < im.End {
 			w.Mixed = true
 		}
 	}
-	if im.id.inode != 0 && (!before(im.id.ctime, w.began) || w.isTouched(&im)) {
+	if im.id.inode != 0 && (!before(im.id.ctime, w.Began) || w.isTouched(&im)) {
 		im.id = fileVersion{inode: im.id.inode} // it may have been changed since it was mapped
 	}
 	w.images = append(w.images, im)
@@ -115,12 +116,12 @@ func before(ts syscall.Timespec, t time.Time) bool {
 
 // imageOf is a mapping with the file that it is of, as the process itself sees it. A mapping that may change, of no file, or of one that has
 // been removed has the zero version but for the inode.
-func (p *Process) imageOf(m *sys.Mapping) codeImage {
-	im := codeImage{start: m.Start, end: m.End, offset: m.Offset, id: fileVersion{inode: m.Inode}}
+func imageOf(pid int, m *sys.Mapping) Image {
+	im := Image{Start: m.Start, End: m.End, offset: m.Offset, id: fileVersion{inode: m.Inode}}
 	if m.Inode == 0 || m.Writable() || m.Shared() {
 		return im
 	}
-	st, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", p.pid, m.Path))
+	st, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", pid, m.Path))
 	if err != nil {
 		return im
 	}

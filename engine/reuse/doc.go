@@ -1,0 +1,12 @@
+// Package reuse is what is kept of programs that ran in a tree of processes, for the next process that executes one of them.
+//
+// In a nutshell: while a process translates, Written holds what of its translations is about the application, and the files that
+// its code is of (images.go). When the process is gone, Templates keeps them as a Template, by program (template.go). The next process of the
+// program takes a copy and corrects it, image by image, as these are mapped (taken.go). History remembers in which order
+// programs asked for code, as places in files, for what cannot be taken over whole (history.go).
+//
+// Package engine calls it from the tracer's goroutine, which owns all of it; a Template does not change once it is made. What it
+// has to know of the process is behind the interface Host, and asked for once an image.
+//
+// It translates nothing, reads no memory of the target and keeps nothing on disk.
+package reuse

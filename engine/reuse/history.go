@@ -1,0 +1,140 @@
+package reuse
+
+import (
+	"fmt"
+	"os"
+
+	"alleria/engine/codecache"
+	"alleria/internal/sys"
+)
+
+// A program that was run before in the tree asks for the same code in the same order, wherever its images
+// lie now. So what each program asks for is remembered, as places in files, and a request for one of them has those
+// translated that came next the last time: from the code as it is now, as ever. The dispatch costs
+// more than the translation: two switches of threads, a hundred times what a short unit takes to write.
+//
+// It is for what is not taken over whole (taken.go): recording code, and processes that something is asked of. Refused: a cache on disk;
+// what is left of a start is not translation.
+
+const (
+	// prefetchLook is how far is looked for what is to be translated with a request.
+	prefetchLook = 128
+	// historyMost bounds what is remembered of a program.
+	historyMost = 1 << 17
+)
+
+// History is what programs have asked for, by program. Only the tracer's goroutine touches it.
+type History struct {
+	Off      bool
+	files    map[fileID]uint64 // numbers of files
+	programs map[string]*Program
+}
+
+// fileID names a file as /proc/PID/maps does.
+type fileID struct {
+	dev   string
+	inode uint64
+}
+
+// Program is what one program has asked for, by what its translations do besides running.
+type Program struct {
+	Path  string
+	kinds [3]Sequence
+}
+
+// Sequence is a sequence of places, each once, and where each stands in it.
+type Sequence struct {
+	order []Place
+	at    map[Place]int32
+}
+
+// Place is a place in a file: the number of the file, whether an indirect branch led there, and the offset.
+type Place uint64
+
+const (
+	placeFile     = 49 // bits from here on
+	placeIndirect = 48
+)
+
+// HistoryOf finds what is known of the program that a process executes; nil where that cannot be told.
+func (h *History) HistoryOf(pid int) *Program {
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return nil
+	}
+	p := h.programs[path]
+	if p == nil {
+		if h.programs == nil {
+			h.programs, h.files = make(map[string]*Program), make(map[fileID]uint64)
+		}
+		p = &Program{Path: path}
+		h.programs[path] = p
+	}
+	return p
+}
+
+// file is the number of a mapped file.
+func (h *History) file(m *sys.Mapping) uint64 {
+	id := fileID{m.Dev, m.Inode}
+	n, ok := h.files[id]
+	if !ok {
+		n = uint64(len(h.files))
+		h.files[id] = n
+	}
+	return n
+}
+
+// add appends a place that was asked for.
+func (a *Sequence) add(place Place) {
+	if len(a.order) >= historyMost {
+		return
+	}
+	if a.at == nil {
+		a.at = make(map[Place]int32)
+	}
+	a.at[place] = int32(len(a.order))
+	a.order = append(a.order, place)
+}
+
+// Asked is the sequence that a variant goes by.
+func (p *Program) Asked(v codecache.Variant) *Sequence {
+	return &p.kinds[min(int(v), int(codecache.Record))]
+}
+
+// After is what was asked for behind a place the last time; nothing the first time, when the place is noted.
+func (a *Sequence) After(place Place) []Place {
+	i, known := a.at[place]
+	if !known {
+		a.add(place)
+		return nil
+	}
+	return a.order[i+1 : min(int(i)+1+prefetchLook, len(a.order))]
+}
+
+// PlaceIn names an address in a mapping by the file that is mapped there; ok is false where none is.
+func (h *History) PlaceIn(m *sys.Mapping, app uint64, indirect bool) (place Place, ok bool) {
+	off := app - m.Start + m.Offset
+	if m.Inode == 0 || off >= 1<<placeIndirect {
+		return 0, false
+	}
+	place = Place(off | h.file(m)<<placeFile)
+	if indirect {
+		place |= 1 << placeIndirect
+	}
+	return place, true
+}
+
+// Indirect tells whether an indirect branch led to a place.
+func (place Place) Indirect() bool { return place>>placeIndirect&1 != 0 }
+
+// AddressOf is where a place is mapped; 0 if nowhere.
+func (h *History) AddressOf(place Place, maps []sys.Mapping) uint64 {
+	off, file := uint64(place)&(1<<placeIndirect-1), uint64(place)>>placeFile
+	for i := range maps {
+		m := &maps[i]
+		if m.Inode != 0 && m.Offset <= off && off-m.Offset < m.End-m.Start && h.file(m) == file {
+			return off - m.Offset + m.Start
+		}
+	}
+	return 0
+}

@@ -1,0 +1,139 @@
+package reuse
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"alleria/engine/codecache"
+	"alleria/internal/sys"
+)
+
+// file is a mapping of so many pages of a file's code.
+func file(start, offset, inode uint64) sys.Mapping {
+	return sys.Mapping{Start: start, End: start + 0x4000, Prot: "r-xp", Offset: offset, Dev: "08:01", Inode: inode}
+}
+
+// TestHistoryFollowsFiles: what came next is known by places in files, wherever these lie the next time.
+func TestHistoryFollowsFiles(t *testing.T) {
+	var h History
+	p := h.HistoryOf(os.Getpid())
+	if p == nil || h.HistoryOf(os.Getpid()) != p {
+		t.Fatal("a program has one history")
+	}
+	seq := p.Asked(codecache.Plain)
+	first := []sys.Mapping{file(0x1000_0000, 0, 1), file(0x2000_0000, 0x1000, 2)}
+	for _, app := range []uint64{0x1000_0010, 0x2000_0020, 0x1000_0030} {
+		m := &first[0]
+		if app >= first[1].Start {
+			m = &first[1]
+		}
+		place, ok := h.PlaceIn(m, app, app&0x20 != 0)
+		if !ok || len(seq.After(place)) != 0 {
+			t.Fatalf("%#x is known at once", app)
+		}
+	}
+	second := []sys.Mapping{file(0x7000_0000, 0x1000, 2), file(0x8000_0000, 0, 1)}
+	place, _ := h.PlaceIn(&second[1], 0x8000_0010, false)
+	var next []uint64
+	for _, n := range seq.After(place) {
+		next = append(next, h.AddressOf(n, second))
+		if !n.Indirect() {
+			t.Errorf("an indirect branch led to %#x", n)
+		}
+	}
+	if !slices.Equal(next, []uint64{0x7000_0020, 0x8000_0030}) {
+		t.Errorf("%#x came next", next)
+	}
+	if got := h.AddressOf(place, second[:1]); got != 0 {
+		t.Errorf("a file that is not mapped lies at %#x", got)
+	}
+	if other := p.Asked(codecache.Record); len(other.After(place)) != 0 {
+		t.Error("recording code has a history of its own")
+	}
+}
+
+// TestAnonymousCodeHasNoPlace: what lies in no file is at no place that means anything the next time.
+func TestAnonymousCodeHasNoPlace(t *testing.T) {
+	var h History
+	h.HistoryOf(os.Getpid())
+	m := file(0x1000_0000, 0, 0)
+	if _, ok := h.PlaceIn(&m, m.Start, false); ok {
+		t.Error("it has a place")
+	}
+}
+
+// testWritten is what a process has written down that began now.
+func testWritten() *Written {
+	return &Written{Written: &codecache.Written{}, Began: time.Now()}
+}
+
+// TestWrittenCodeIsMixed: translations of memory that is written to are of use to nobody else.
+func TestWrittenCodeIsMixed(t *testing.T) {
+	w := testWritten()
+	w.NoteImages(os.Getpid(), []sys.Mapping{file(0x10000, 0, 5)})
+	if w.Touch(0x20000, 0x21000); w.Mixed {
+		t.Error("memory beside the image was written")
+	}
+	if w.Touch(0x13000, 0x15000); !w.Mixed {
+		t.Error("the image was written")
+	}
+}
+
+// TestWrittenBeforeItIsMapped: an image where memory was written is not known to have its file's code.
+func TestWrittenBeforeItIsMapped(t *testing.T) {
+	exe, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps, err := sys.Maps(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := slices.IndexFunc(maps, func(m sys.Mapping) bool { return m.Exec() && m.Inode != 0 })
+	if own < 0 {
+		t.Fatalf("%s is not mapped", exe.Name())
+	}
+	for _, touched := range []bool{false, true} {
+		w := testWritten()
+		w.Began = time.Now().Add(time.Hour) // the test's own binary is new
+		if touched {
+			w.Touch(maps[own].Start, maps[own].Start+1)
+		}
+		w.NoteImages(os.Getpid(), maps[own:own+1])
+		if len(w.images) != 1 || w.images[0].id.known() == touched {
+			t.Errorf("touched %t: %+v", touched, w.images)
+		}
+	}
+}
+
+// TestSmallProcessesLeaveNothing: less than a few hundred blocks are translated as fast.
+func TestSmallProcessesLeaveNothing(t *testing.T) {
+	cache := codecache.New(false, nil)
+	if NewTemplate(&cache, testWritten(), func(func(uint64) bool) {}) != nil {
+		t.Error("an empty cache is kept")
+	}
+}
+
+// TestOneTemplateAProgram: a smaller one does not replace a larger, and all together are bounded.
+func TestOneTemplateAProgram(t *testing.T) {
+	var ts Templates
+	kept := func(blocks, bytes int) *Template {
+		made := &Template{bytes: bytes}
+		made.blocks.N = blocks
+		return made
+	}
+	large := kept(1000, 1<<20)
+	ts.Keep("a", 1000, func() *Template { return large })
+	ts.Keep("a", 900, func() *Template { t.Error("a smaller one is made"); return nil })
+	if ts.Find("a") != large || ts.Find("b") != nil {
+		t.Error("the program's is not found")
+	}
+	ts.Keep("b", 1000, func() *Template { return kept(1000, mostTemplates-1<<19) })
+	if ts.Find("a") != nil || ts.Find("b") == nil {
+		t.Error("the oldest is not dropped for the next")
+	}
+	off := Templates{Off: true}
+	off.Keep("a", 1000, func() *Template { t.Error("a template is made"); return nil })
+}

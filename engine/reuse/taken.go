@@ -1,0 +1,225 @@
+package reuse
+
+import (
+	"encoding/binary"
+
+	"alleria/engine/codecache"
+	"alleria/internal/layout"
+)
+
+// A process that executes a program which ran before in the tree begins with the translations that the last one had in the end
+// (Template): it takes a copy of the code and of the tables, and corrects what refers to the application. An image's
+// translations become known when it is found mapped, as the same version of the same file, and are never known otherwise.
+//
+// That is once for each process what is done for each dispatch otherwise, and a compiler makes thousands: correcting takes a
+// fiftieth of translating.
+//
+// Refused: to keep single translations, and write them where they are asked for: what a dispatch costs is not only
+// translating; to map the code of the process before, which must be patched for this one; and to share code between processes
+// that run at the same time, whose images lie elsewhere, whose patching would have to wait for each other, and whose
+// counters are in different words.
+
+// Host is the process that takes translations over.
+type Host interface {
+	// Plainly tells whether nothing is asked of the process that changes what its translations do.
+	Plainly() bool
+	// Holds tells whether an image is mapped now.
+	Holds(im *Image) bool
+	// MadeFrom notes that translations were made from a page.
+	MadeFrom(page uint64)
+	// Publish points threads' tables at heads.
+	Publish(heads []uint64, v codecache.Variant)
+}
+
+// TakeOver gives a cache that has no translations yet a template's. They become known with their images, see takeImages. nil: the
+// cache has other regions.
+func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, huge bool) *Taken {
+	if len(t.areas) != len(cache.Regions) {
+		return nil
+	}
+	f := &Taken{Template: t, cache: cache, written: w, host: h, done: make([]bool, len(t.images))}
+	f.copyTables()
+	// As large as the template's at once: its entries come in the order of their hashes, and in a smaller table they would lie in one row.
+	for v := range codecache.KeptVariants {
+		if t.bits[v] > 0 {
+			cache.Index[v].Resize(t.bits[v])
+		}
+	}
+	for i, a := range cache.Regions {
+		a.CopyFrom(t.areas[i], huge)
+	}
+	f.moveLiterals()
+	return f
+}
+
+// Taken is what a process has taken over.
+type Taken struct {
+	*Template
+	cache   *codecache.Cache
+	written *Written
+	host    Host
+	done    []bool // by image: it is known here
+	Reused  int    // blocks that are known here
+	refused bool   // something was asked of the process that translations of others do not do
+}
+
+// Complete tells whether all of the template's translations are known here, but for those of images that never are.
+func (f *Taken) Complete() bool {
+	for i := range f.images {
+		if !f.done[i] && f.images[i].id.known() && len(f.images[i].blocks) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// copyTables copies the tables, whose addresses of the application are still the template's. Those of the cache are this
+// process's.
+func (f *Taken) copyTables() {
+	f.cache.BlockPool = f.blocks.Clone()
+	f.cache.Exits = f.exits.Clone()
+	shift := make([]uint64, len(f.cache.Regions))
+	for i := range f.cache.Regions {
+		shift[i] = f.cache.Regions[i].Base - f.areas[i].Base
+	}
+	for n := range f.cache.BlockPool.N {
+		b := f.cache.BlockPool.At(n)
+		for i, a := range f.areas {
+			if a.Contains(b.Code) {
+				b.Code += shift[i]
+				break
+			}
+		}
+	}
+	f.cache.RareExits = append([]codecache.RareExit(nil), f.rare...)
+	for i := range f.cache.RareExits {
+		if b := f.cache.RareExits[i].Trap; b != nil {
+			f.cache.RareExits[i].Trap = f.cache.BlockPool.At(int(b.Num))
+		}
+	}
+	f.cache.Counters = append([]uint32(nil), f.counters...)
+	f.cache.PosPieces, f.cache.PosPool = append([][]byte(nil), f.pieces...), nil
+	f.written.Literals = append([]codecache.LiteralAt(nil), f.literals...)
+}
+
+// moveLiterals corrects the addresses of areas in the code.
+func (f *Taken) moveLiterals() {
+	for _, l := range f.literals {
+		word := f.cache.Regions[l.Area].Mem[l.At:]
+		to := binary.LittleEndian.Uint64(word)
+		for i, a := range f.areas {
+			if a.Contains(to) {
+				binary.LittleEndian.PutUint64(word, to-a.Base+f.cache.Regions[i].Base)
+				break
+			}
+		}
+	}
+}
+
+// TakeImages makes translations known whose images have been mapped.
+func (f *Taken) TakeImages() {
+	if f.refused {
+		return
+	}
+	if !f.host.Plainly() {
+		f.refused = true
+		return
+	}
+	for i := range f.images {
+		im := &f.images[i]
+		if f.done[i] || !im.id.known() {
+			continue
+		}
+		for k := range f.written.images {
+			if here := &f.written.images[k]; here.offset == im.offset && here.End-here.Start == im.End-im.Start && here.id == im.id && f.host.Holds(here) {
+				f.done[i] = f.takeImage(im, here.Start-im.Start)
+				break
+			}
+		}
+	}
+}
+
+// takeImage makes the translations of an image known that lies shift bytes further on here; false where its code would not
+// reach it.
+func (f *Taken) takeImage(im *imageCode, shift uint64) bool {
+	if shift != 0 && im.Start < 1<<32 || !f.reachable(im, shift) {
+		return false
+	}
+	for _, n := range im.blocks {
+		f.cache.BlockPool.At(int(n)).App += shift
+	}
+	for _, n := range im.exits {
+		f.cache.Exits.At(int(n)).Target += shift
+	}
+	for _, r := range im.relocs {
+		f.relocate(r, shift)
+	}
+	for _, k := range im.index {
+		if s := f.cache.MakeSlot(k.app+shift, k.v); s.Ref == 0 {
+			s.Ref = k.ref
+		}
+	}
+	for _, k := range im.bare {
+		f.cache.BareHeads[codecache.HeadKey{Variant: k.Variant, App: k.App + shift}] = true
+	}
+	for _, h := range im.heads {
+		h.App += shift
+		f.chainHead(h)
+	}
+	for _, page := range im.pages {
+		f.host.MadeFrom(page + shift)
+	}
+	f.Reused += len(im.blocks)
+	return true
+}
+
+// reachable tells whether an image's code lies where displacements of the areas that it was translated into reach it.
+func (f *Taken) reachable(im *imageCode, shift uint64) bool {
+	var in [4]bool
+	for _, r := range im.relocs {
+		if r.Kind == codecache.RelocDisp {
+			in[r.Area] = true
+		}
+	}
+	for i, a := range f.cache.Regions {
+		if in[i] && (!a.Near(im.Start+shift) || !a.Near(im.End+shift)) {
+			return false
+		}
+	}
+	return true
+}
+
+// relocate corrects a reference to an image, which lies shift bytes further on than in the template.
+func (f *Taken) relocate(r codecache.Reloc, shift uint64) {
+	at := f.cache.Regions[r.Area].Mem[r.At:]
+	switch r.Kind {
+	case codecache.RelocDisp:
+		moved := uint32(f.cache.Regions[r.Area].Base - f.areas[r.Area].Base)
+		binary.LittleEndian.PutUint32(at, binary.LittleEndian.Uint32(at)+uint32(shift)-moved)
+	case codecache.RelocAbs:
+		binary.LittleEndian.PutUint64(at, binary.LittleEndian.Uint64(at)+shift)
+	case codecache.RelocNeg:
+		binary.LittleEndian.PutUint64(at, binary.LittleEndian.Uint64(at)-shift)
+	}
+	r.App += shift
+	f.written.Relocs = append(f.written.Relocs, r)
+}
+
+// chainHead puts a head in front of those of its entry of the look-up tables.
+func (f *Taken) chainHead(h codecache.HeadAt) {
+	if f.cache.SlotHeads[h.Variant] == nil {
+		f.cache.SlotHeads[h.Variant] = make([]uint64, layout.TableEntries)
+	}
+	ar, s := f.cache.Regions[h.Area], codecache.SlotOf(h.App)
+	next := f.cache.SlotHeads[h.Variant][s]
+	if next == 0 {
+		next = f.cache.TableMiss()
+	}
+	if !ar.Contains(next) {
+		next = f.cache.Veneer(ar, next)
+	}
+	codecache.Patch32(ar.Mem[h.Miss:], uint32(int64(next)-int64(ar.Base+uint64(h.Miss)+4)))
+	f.cache.SlotHeads[h.Variant][s] = ar.Base + uint64(h.Code)
+	f.host.Publish([]uint64{h.App}, h.Variant)
+	f.written.Heads = append(f.written.Heads, h)
+}
