@@ -67,10 +67,12 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 		env = os.Environ()
 	}
 	// In a virtual machine each leaf is an exit to the one below, a millisecond together:
-	// they are read while the launcher starts.
+	// they are read while the launcher starts, where profiles will have them.
 	r.cpuid = sync.OnceValue(sys.CPUIDLeaves)
 	r.systemDirs = sync.OnceValue(func() []string { return symbols.SystemDirs("/") })
-	r.background.Go(func() { r.cpuid() })
+	if r.emit != nil && opts.Only != OnlyCount {
+		r.background.Go(func() { r.cpuid() })
+	}
 	r.started = time.Now()
 	o := engine.Options{Program: launch.Program{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR},
 		Lossy: r.samples() || opts.Stage == StageProduce, Buffering: int(opts.Buffering), ChunkBytes: r.chunk(), Chunks: r.firstChunks(), Ending: r.closePool}

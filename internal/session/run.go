@@ -105,18 +105,18 @@ func (ps *process) Started(p *engine.Process) error {
 	if err := ps.openWriter(im); err != nil {
 		return err
 	}
-	// Without a writer (translate, count) the output is one that drops all: tables
-	// are needed for names all the same.
+	if ps.opts.Only == OnlyTranslate { // nobody asks for names, nor what images there are: their list stays empty
+		im.tables = newTables(p.PID(), ps.cache, nil, output{im.writer}, nil)
+		p.SetMode(engine.ModePlain)
+		return nil
+	}
+	// Without a writer (count) the output is one that drops all: tables are needed for names all the same.
 	im.tables = newTables(p.PID(), ps.cache, ps.systemDirs(), output{im.writer}, askedImages(ps.opts.Config))
 	if _, _, err := im.tables.update(p.PID()); err != nil {
 		return err
 	}
-	// These two have no windows: they run the whole program in one mode.
-	switch ps.opts.Only {
-	case OnlyTranslate:
-		p.SetMode(engine.ModePlain)
-		return nil
-	case OnlyCount:
+	// Neither this nor translation has windows: they run the whole program in one mode.
+	if ps.opts.Only == OnlyCount {
 		if ps.opts.CountCalls {
 			ps.counts.countCalls(p, im.tables)
 		}
@@ -386,6 +386,9 @@ func (ps *process) countsReached(t *engine.Thread, addr uint64) {
 // ImagesChanged is engine.Client's.
 // Something was mapped, unmapped or protected anew; mostly it is no image.
 func (ps *process) ImagesChanged(p *engine.Process) {
+	if ps.opts.Only == OnlyTranslate {
+		return
+	}
 	ps.warn(ps.refresh())
 }
 
