@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"alleria/engine/translate"
 	"alleria/internal/sys"
 )
 
@@ -40,6 +41,7 @@ type storm struct {
 	calm   time.Time // when the last handler had returned, or, in native code, was entered
 	at     uint64    // where the thread was last let into the cache
 	length int
+	sig    sys.Signal // the last real-time signal
 }
 
 // postponed is a signal that is to be sent again.
@@ -65,11 +67,16 @@ func (t *Thread) storms(regs *sys.Regs) bool {
 
 // postpone lets a thread run on without the signal that it is stopped for, if it
 // has got too many; false if the signal is to be delivered now. Real-time signals
-// are not postponed: they are counted. Nor are those that come at the end of a
+// are not postponed: they are counted, and keep their order (restFrom). Nor are those that come at the end of a
 // system call, since the thread may have sent or unblocked them by it; nor those that the thread has sent itself, which
 // may come at the end of a handler that blocked them, where no call is to be seen.
 func (tr *Tracer) postpone(t *Thread, regs *sys.Regs, h *heldSignal) bool {
-	if h.sig > 31 || h.fault() || t.vfork || t.sentItself(h) {
+	if h.fault() || t.vfork || t.sentItself(h) {
+		return false
+	}
+	if h.sig > 31 {
+		t.storm.sig = h.sig
+		t.storms(regs)
 		return false
 	}
 	if tr.sentAgain(t, h) {
@@ -166,6 +173,44 @@ func (t *Thread) takeShelter(sig sys.Signal) error {
 	return nil
 }
 
+// restFrom shelters a thread that returns from a handler from the next real-time signals of a storm, for as long as signals are
+// postponed. A timer of 100 µs would have the next one there before the thread has executed anything, each time: natively it has
+// most of its time to itself. They stay in the kernel's queue, in their order.
+//
+// Not where something else is about to be delivered, or the thread to be stepped: what is told of its mask would be the shelter's.
+func (tr *Tracer) restFrom(t *Thread, regs *sys.Regs) error {
+	if t.storm.length < stormLength || t.storm.sig <= 31 || t.vfork || len(t.held) > 0 || regs.Eflags&translate.FlagTrap != 0 {
+		return nil
+	}
+	t.storm.length = 0
+	if err := t.takeShelter(t.storm.sig); err != nil {
+		return err
+	}
+	tr.resting = append(tr.resting, rest{t, time.Now().Add(stormDelay)})
+	return nil
+}
+
+// rest is a thread that is sheltered from signals for a time.
+type rest struct {
+	t   *Thread
+	due time.Time
+}
+
+// wakeRested stops the threads whose rest is over, unless they have stopped by themselves: that ends the shelter.
+func (tr *Tracer) wakeRested() {
+	now, keep := time.Now(), tr.resting[:0]
+	for _, r := range tr.resting {
+		switch {
+		case !r.t.sheltered || tr.threads[r.t.tid] != r.t:
+		case now.Before(r.due):
+			keep = append(keep, r)
+		default:
+			tr.threadError(r.t, r.t.interrupt())
+		}
+	}
+	tr.resting = keep
+}
+
 // unshelter gives a stopped thread its mask back.
 func (t *Thread) unshelter() error {
 	if !t.sheltered {
@@ -216,6 +261,9 @@ func (tr *Tracer) sendTrapsBack(t *Thread, n int) {
 
 // anyPostponed tells whether a signal is still to be sent again.
 func (tr *Tracer) anyPostponed() bool {
+	if len(tr.resting) > 0 {
+		return true
+	}
 	for i := range tr.postponed {
 		if !tr.postponed[i].sent {
 			return true

@@ -219,6 +219,9 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 		return tr.enter(t, &r, 0)
 	}
 	t.standsAgain(&r)
+	if err := tr.restFrom(t, &r); err != nil {
+		return err
+	}
 	err := tr.enter(t, &r, 0)
 	t.storm.calm = time.Now()
 	return err

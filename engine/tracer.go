@@ -97,6 +97,7 @@ type Tracer struct {
 	// the first error of ours; the target is not told
 	err       error
 	postponed []postponed
+	resting   []rest      // threads that are sheltered for a time
 	decoder   x86.Decoder // what it remembers holds for every program
 	history   reuse.History
 	templates reuse.Templates
@@ -330,6 +331,9 @@ func (tr *Tracer) work() bool {
 	did := false
 	if len(tr.postponed) > 0 {
 		tr.sendPostponed()
+	}
+	if len(tr.resting) > 0 {
+		tr.wakeRested()
 	}
 	for _, p := range tr.procs {
 		did = tr.workFor(p) || did

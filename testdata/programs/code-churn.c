@@ -3,7 +3,7 @@
 /* expect stdout: ok */
 #include "check.h"
 typedef int fn(int);
-enum { ROUNDS = 60, FUNCS = 600, STEP = 32 };
+enum { ROUNDS = 30, FUNCS = 600, STEP = 32 };
 static int pipes[2];
 static void *reader(void *arg) {
 	char c;

@@ -4,7 +4,7 @@
 /* armed: work */
 #include "check.h"
 typedef int fn(int);
-enum { SIZE = 1 << 20, PAGE = 4096, FUNCS = 100, ROUNDS = 2000 };
+enum { SIZE = 1 << 20, PAGE = 4096, FUNCS = 100, ROUNDS = 1000 };
 static unsigned char *p;
 static int value[FUNCS];
 static fn *at(int i) { return (fn *)(p + i * 40); }

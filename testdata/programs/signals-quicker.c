@@ -1,0 +1,4 @@
+/* The same every 100 µs, less than a handled signal takes a thread that is traced. */
+/* expect stdout: ok */
+#define PERIOD 100000
+#include "signals-quick.c"
