@@ -22,6 +22,10 @@ func TestInputsStayTheSame(t *testing.T) {
 		"sql":    {sqlScript(1000), "c82f75cb"},
 		"python": {pythonScript(1000), "2247eace"},
 		"perl":   {perlScript(1000), "e3121eac"},
+		"ruby":   {rubyScript(1000), "bf35f03e"},
+		"node":   {nodeScript(1000), "4e5dc472"},
+		"java":   {javaSource(1000), "d1669274"},
+		"lua":    {luaScript(1000), "faa76515"},
 	} {
 		sum := sha256.Sum256([]byte(x.data))
 		if got := hex.EncodeToString(sum[:4]); got != x.sum {

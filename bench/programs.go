@@ -20,14 +20,14 @@ type program struct {
 }
 
 // programs are the ones that the figures to reach are about, then one that tells
-// of threads, one of calls, and some of starting up. Each but those takes one to two seconds natively, with
+// of threads, one of calls, some of starting up, and those that compile while they run. Each but those takes one to two seconds natively, with
 // -short a fifth of that, with -long five times as much.
 //
 // Two compressors are loops that fit every cache; sqlite3, python3 and perl are dispatch
 // loops, where indirect branches are what costs; cc1 is a megabyte of code, of which every
 // part runs a little; true is the cost of starting.
 func programs() []program {
-	return []program{
+	return append([]program{
 		{"bzip2", func(dir string, s size) ([]string, error) {
 			in, err := textFile(dir, pick(s, 20<<20, 4<<20))
 			return []string{"bzip2", "-9", "-c", in}, err
@@ -55,7 +55,7 @@ func programs() []program {
 		{startPrefix + "python3", command("python3", "-c", "pass")},
 		{startPrefix + "git", command("git", "--version")},
 		{startPrefix + "cc1", prepareHello},
-	}
+	}, compilers()...)
 }
 
 // startPrefix begins the names of programs that do nothing but start and end.

@@ -88,8 +88,8 @@ func means(rows []row, modes []mode) []row {
 	for _, m := range modes {
 		sum, n := 0.0, 0
 		for _, r := range rows {
-			// Starting up is not a slowdown: true would drown the others.
-			if r.Mode == m.name && r.Failure == "" && r.Ratio > 0 && !starts(r.Program) {
+			// Starting up is not a slowdown: true would drown the others. Those that compile while they run are judged by themselves.
+			if r.Mode == m.name && r.Failure == "" && r.Ratio > 0 && !starts(r.Program) && !compiles(r.Program) {
 				sum += math.Log(r.Ratio)
 				n++
 			}

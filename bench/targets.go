@@ -65,11 +65,7 @@ func targetOf(mode, program string, measured func(mode string) float64) target {
 	case "counting":
 		return map[string]target{"bzip2": {must: 1.5}, "python3": {must: 2.5}}[program]
 	case "translate":
-		dr := rival(s.dr, "dr", "dr-notrace")
-		if program == "cc1" {
-			dr = min(dr, 2.3)
-		}
-		return target{must: dr}
+		return translateTarget(program, rival(s.dr, "dr", "dr-notrace"))
 	case "count":
 		dr := rival(s.inscount, "dr-inscount", "dr-inscount-nt")
 		return target{must: dr / 3, reach: 1.5}
@@ -84,6 +80,17 @@ func targetOf(mode, program string, measured func(mode string) float64) target {
 		return target{must: dr, reach: dr / 2, mustBytes: 2, reachBytes: 1}
 	}
 	return target{}
+}
+
+// translateTarget is what a program must reach that is only translated; dr is DynamoRIO's slowdown.
+func translateTarget(program string, dr float64) target {
+	switch {
+	case compiles(program):
+		return target{must: mustCompiler, reach: reachCompiler}
+	case program == "cc1":
+		dr = min(dr, 2.3)
+	}
+	return target{must: dr}
 }
 
 // What less room may cost translation, and recording a start, each in terms of translation
