@@ -113,7 +113,7 @@ func (c *cursor) start(p *Process, ref *FrameRef) (wanted bool, err error) {
 	x := &c.x
 	x.Process, x.Thread, x.OSID = p, h.Thread, h.OSID
 	x.Ordinal, x.Windows, x.FSBase, x.GSBase = h.Ordinal, h.Windows, h.FSBase, h.GSBase
-	x.TSC = h.FirstTSC
+	x.TSC, x.Gaps = h.FirstTSC, 0
 	x.Block, x.Completed = nil, 0
 	c.words, c.left, c.cut = nil, h.Words, -1
 	return true, nil
@@ -283,6 +283,8 @@ func (c *cursor) mark() step {
 		x.advance()
 		x.Windows = payload
 		return stepWindows
+	case MarkGap:
+		x.Gaps++
 	case MarkThread:
 		x.OSID = uint32(w[2])
 	case MarkEmulated:

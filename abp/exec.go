@@ -50,6 +50,9 @@ type Exec struct {
 	// holds it was opened.
 	TSC   uint64
 	Timed bool
+	// Gaps is how many bursts of the thread have ended in the execution's frame before it: where there are more than
+	// before, records are missing in front of it.
+	Gaps uint64
 
 	scratch []byte // packed values, reused
 	mem     Mem    // what InsAccesses calls back with, reused

@@ -35,7 +35,7 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	     passed over where only bursts were recorded (Sampling)
 //	1.9  captured calls of functions (Calls), in a file of their own
 //	1.10 what was changed of a call (calls.Change); bursts that stand for processor
-//	     time (Sampling.ByTime)
+//	     time (Sampling.ByTime), and where bursts end (MarkGap)
 //	1.11 captured calls as differences (calls.Differences)
 const (
 	VersionMajor = 1

@@ -14,6 +14,7 @@ const (
 	MarkSkip     = frame.MarkSkip
 	MarkEmulated = frame.MarkEmulated
 	MarkChunk    = frame.MarkChunk
+	MarkGap      = frame.MarkGap
 
 	// EmulatedStore is the bit of an emulated access's size word that makes it a
 	// store.

@@ -48,7 +48,9 @@ const (
 	MarkCall = 0x8b
 	// MarkLater is the first of those that later versions may add, which readers pass over: the
 	// upper byte of the payload is how many words follow.
-	MarkLater  = 0xa0
+	MarkLater = 0xa0
+	// MarkGap: a burst has ended, where only bursts were recorded: what comes does not follow on what is in front. Since 1.10.
+	MarkGap    = MarkLater
 	laterShift = markShift - 8
 )
 

@@ -24,12 +24,6 @@ type Result interface {
 	WriteText(w io.Writer, top int) error
 }
 
-// gapped is a sink that wants to know where records are missing: between bursts.
-type gapped interface {
-	// Gap says that records are missing in front of what comes.
-	Gap()
-}
-
 // part is some of what a chunk holds: a stretch of whole executions or a single one.
 type part struct {
 	x        abp.Exec
@@ -40,7 +34,7 @@ type part struct {
 
 // feed hands parts to a sink.
 func feed(s stream.Sink, parts []part) {
-	g, _ := s.(gapped)
+	g, _ := s.(stream.Gapped)
 	for i := range parts {
 		p := &parts[i]
 		if p.gapAhead && g != nil {

@@ -40,9 +40,6 @@ func (t *Thread) Consume(words []uint64, opened uint64) error {
 	return nil
 }
 
-// Gap says that records are missing in front of what comes.
-func (t *Thread) Gap() { t.gap = true }
-
 // Counts returns what has been consumed.
 func (t *Thread) Counts() abp.Counts {
 	c := t.counts
@@ -160,6 +157,8 @@ func (t *Thread) mark(words []uint64) (int, error) {
 		t.state.GSBase = words[1]
 	case abp.MarkWindows, markSwitch:
 		t.state.Windows = payload
+	case abp.MarkGap:
+		t.gap = true
 	case abp.MarkThread:
 		t.state.OSID = uint32(words[2])
 	}

@@ -18,6 +18,40 @@ type Sink interface {
 	Single(x *abp.Exec)
 }
 
+// Gapped is a Sink that wants to know where records are missing: between bursts.
+type Gapped interface {
+	Sink
+	// Gap says that records are missing in front of what comes.
+	Gap()
+}
+
+// gaps tells a sink of bursts' ends.
+type gaps struct {
+	sink Gapped // nil: it does not want to know
+	seen uint64 // of the frame, so far
+}
+
+func newGaps(sink Sink) *gaps {
+	g, _ := sink.(Gapped)
+	return &gaps{sink: g}
+}
+
+// frame ends a frame, which has had so many.
+func (g *gaps) frame(all uint64) {
+	g.before(all)
+	g.seen = 0
+}
+
+// before is about what comes behind so many of them.
+func (g *gaps) before(n uint64) {
+	if n == g.seen {
+		return
+	}
+	if g.seen = n; g.sink != nil {
+		g.sink.Gap()
+	}
+}
+
 // Thread reads a thread of a process into the sink, and returns the first error of reading.
 // What was handed over in front of an error is right.
 func Thread(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis.Progress, sink Sink) error {
@@ -31,9 +65,11 @@ func Thread(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis
 // alone decodes on the caller's goroutine.
 func alone(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis.Progress, sink Sink) error {
 	r := p.FrameReader(abp.Query{})
+	g := newGaps(sink)
 	for _, ref := range t.Frames {
 		r.Frame(proc, ref)
 		for r.NextStretch() {
+			g.before(r.Exec().Gaps)
 			if words := r.Stretch(); words != nil {
 				sink.Stretch(r.Exec(), words)
 			} else {
@@ -43,6 +79,7 @@ func alone(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis.
 		if r.Err() != nil {
 			return r.Err()
 		}
+		g.frame(r.Exec().Gaps)
 		progress.Add(ref.Execs)
 	}
 	return nil
@@ -59,6 +96,7 @@ type part struct {
 type decoded struct {
 	words []uint64
 	parts []part
+	gaps  uint64
 	err   error
 }
 
@@ -86,9 +124,10 @@ func ahead(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis.
 			}
 		}()
 	}
+	g := newGaps(sink)
 	for i, ref := range t.Frames {
 		d := <-full[i%workers]
-		d.hand(sink)
+		d.hand(sink, g)
 		if d.err != nil {
 			return d.err
 		}
@@ -109,7 +148,7 @@ func (d *decoded) read(r *abp.Reader, proc *abp.Process, ref *abp.FrameRef) {
 			d.single(r.Exec())
 		}
 	}
-	d.err = r.Err()
+	d.err, d.gaps = r.Err(), r.Exec().Gaps
 }
 
 // stretch appends a stretch; to the part before if the state is the same, which it mostly is.
@@ -118,7 +157,7 @@ func (d *decoded) stretch(x *abp.Exec, words []uint64) {
 	d.words = append(d.words, words...)
 	if n := len(d.parts); n > 0 {
 		last := &d.parts[n-1]
-		if !last.single && last.x.Windows == x.Windows && last.x.FSBase == x.FSBase && last.x.GSBase == x.GSBase && last.x.TSC == x.TSC {
+		if !last.single && last.x.Windows == x.Windows && last.x.FSBase == x.FSBase && last.x.GSBase == x.GSBase && last.x.TSC == x.TSC && last.x.Gaps == x.Gaps {
 			last.to = len(d.words)
 			return
 		}
@@ -139,9 +178,11 @@ func (d *decoded) single(x *abp.Exec) {
 }
 
 // hand gives a decoded frame to the sink.
-func (d *decoded) hand(sink Sink) {
+func (d *decoded) hand(sink Sink, g *gaps) {
+	defer func() { g.frame(d.gaps) }()
 	for i := range d.parts {
 		p := &d.parts[i]
+		g.before(p.x.Gaps)
 		words := d.words[p.from:p.to]
 		switch {
 		case !p.single:

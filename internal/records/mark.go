@@ -24,7 +24,7 @@ func MarkLen(words []uint64) int {
 func markLen(first uint64, words []uint64) int {
 	kind, payload := SplitMark(first)
 	switch kind {
-	case MarkCut:
+	case MarkCut, MarkGap:
 		return 1
 	case MarkFS, MarkGS, MarkWindows:
 		return 2
@@ -45,8 +45,9 @@ func markLen(first uint64, words []uint64) int {
 }
 
 // StateMark tells whether a mark says how things are from here on, or makes a row: such a mark is never lost,
-// nor what is before it in its chunk. Others are about one execution.
+// nor what is before it in its chunk. Others are about one execution, or about
+// what is in front of them.
 func StateMark(w uint64) bool {
 	kind, _ := SplitMark(w)
-	return kind > MarkCut && kind != MarkEmulated
+	return kind > MarkCut && kind != MarkEmulated && kind != MarkGap
 }

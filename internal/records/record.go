@@ -47,6 +47,8 @@ const (
 	// MarkCall: payload words follow that are a call of an intercepted function, or a part of one:
 	// see internal/capture.
 	MarkCall = 0x8b
+	// MarkGap: a burst has ended, where only bursts are recorded: what comes does not follow on what is in front.
+	MarkGap = 0xa0
 )
 
 // A record's first word as Number makes it: the block's id in the lower bits, and above them the

@@ -13,7 +13,6 @@ import (
 	"alleria/cab"
 	"alleria/emit"
 	"alleria/engine"
-	"alleria/internal/layout"
 )
 
 // beside is the analyses of one program image that are made while it runs. Each of its rings has one consumer
@@ -27,7 +26,6 @@ type beside struct {
 	sampled live.Sampling // of all threads that have ended
 	bursts  bool          // only these are recorded
 	kept    bool          // what is in rings is not consumed
-	chunk   uint64        // words that a ring's chunk has
 }
 
 // besideThread is what an application thread's ring is known by to the sink.
@@ -69,7 +67,7 @@ func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
 	}
 	w.SetAnalyses(kinds)
 	return &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[*engine.Thread]*besideThread{},
-		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce, chunk: uint64(ps.chunk()) / 8}
+		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce}
 }
 
 // tag is what a ring is known by to the pool.
@@ -121,12 +119,7 @@ func (besideSink) Consume(tag any, c cab.Chunk) error {
 		return fmt.Errorf("ring of %T", tag)
 	}
 	t.words += uint64(len(c.Words))
-	err := t.Consume(t.of.writer.Bounded(c.Words), c.Opened)
-	// A burst's end completes its chunk, which is not full then.
-	if t.of.bursts && c.Whole && c.First+uint64(len(c.Words))+layout.MaxRecordWords < t.of.chunk {
-		t.Gap()
-	}
-	return err
+	return t.Consume(t.of.writer.Bounded(c.Words), c.Opened)
 }
 
 // Leave is cab.Sink's.

@@ -8,6 +8,7 @@ import (
 	"alleria/cab"
 	"alleria/config"
 	"alleria/engine"
+	"alleria/internal/records"
 )
 
 // sampler has threads record bursts of their instructions only, and run without recording in between.
@@ -192,6 +193,7 @@ func (ps *process) sampleBurst(t *engine.Thread, d *sampled) {
 	if im.rings[t] == nil {
 		return
 	}
+	t.Mark(records.Mark(records.MarkGap, 0))
 	// A row begins with a chunk, and with a frame.
 	chunk, empty := t.Publish()
 	if !empty {
