@@ -8,6 +8,7 @@ import (
 	"alleria/analysis/paths"
 	"alleria/analysis/reuse"
 	"alleria/analysis/stream"
+	"alleria/analysis/strides"
 )
 
 // callsAnalysis follows calls.
@@ -78,3 +79,12 @@ func newPaths(p *abp.Process) *pathAnalysis { return &pathAnalysis{paths.NewTota
 func (a *pathAnalysis) Thread() stream.Sink              { return a.all.Thread() }
 func (a *pathAnalysis) Add(s stream.Sink, scale float64) { a.all.Add(s.(*paths.Counter), scale) }
 func (a *pathAnalysis) Result() Result                   { return a.all.Result() }
+
+// strideAnalysis follows how instructions walk through memory.
+type strideAnalysis struct{ all *strides.Totals }
+
+func newStrides(p *abp.Process) *strideAnalysis { return &strideAnalysis{strides.NewTotals(p)} }
+
+func (a *strideAnalysis) Thread() stream.Sink              { return a.all.Thread() }
+func (a *strideAnalysis) Add(s stream.Sink, scale float64) { a.all.Add(s.(*strides.Counter), scale) }
+func (a *strideAnalysis) Result() Result                   { return a.all.Result() }

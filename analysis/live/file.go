@@ -13,6 +13,7 @@ import (
 	"alleria/analysis/calls"
 	"alleria/analysis/paths"
 	"alleria/analysis/reuse"
+	"alleria/analysis/strides"
 )
 
 // Format is the version of the files' format.
@@ -76,7 +77,7 @@ var (
 	ErrFormat = errors.New("not the result of an analysis")
 )
 
-// Read reads what was found of a process: the file and the result in it, a *calls.Tree, *cache.Result, *reuse.Result
+// Read reads what was found of a process: the file and the result in it, a *calls.Tree, *cache.Result, *reuse.Result, *strides.Result
 // or *HeatResult by kind. ErrNone, wrapped, where there is nothing.
 func Read(dir, kind string) (*File, Result, error) {
 	text, err := os.ReadFile(filepath.Join(dir, FileName(kind)))
@@ -115,6 +116,8 @@ func Decode(text []byte) (*File, Result, error) {
 		r = new(cache.Result)
 	case "reuse":
 		r = new(reuse.Result)
+	case "strides":
+		r = new(strides.Result)
 	case "paths":
 		p := new(paths.Result)
 		r, check = p, p.Check

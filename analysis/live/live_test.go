@@ -14,6 +14,7 @@ import (
 	"alleria/analysis/paths"
 	"alleria/analysis/reuse"
 	"alleria/analysis/stream"
+	"alleria/analysis/strides"
 	"alleria/analysis/synthetic"
 )
 
@@ -116,7 +117,7 @@ func play(t *testing.T, p *abp.Profile, proc *abp.Process, live *Process) {
 func TestEqualsProfiles(t *testing.T) {
 	for _, executions := range []int{0, 50_000} {
 		p, proc := open(t, executions)
-		specs, err := Parse("methods,callgraph,paths,cache(dtlb=64,4,4k;l2=256k,8,64),reuse(line=128),heatmap")
+		specs, err := Parse("methods,callgraph,paths,cache(dtlb=64,4,4k;l2=256k,8,64),reuse(line=128),strides,heatmap")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,9 +142,13 @@ func TestEqualsProfiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]any{KindCalls: tree, "cache": misses, "reuse": far, "paths": ways}
+		walks, err := strides.Count(p, proc, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any{"strides": walks, KindCalls: tree, "cache": misses, "reuse": far, "paths": ways}
 		all := live.Finish()
-		if len(all) != 5 {
+		if len(all) != 6 {
 			t.Errorf("%d outcomes: two views of calls are one analysis", len(all))
 		}
 		for i := range all {

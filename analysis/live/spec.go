@@ -64,6 +64,9 @@ func kinds() []kind {
 		}, calls},
 		{"cache", "cache", cacheOptions(), makeCache, Needs{Code: true, Addresses: true}},
 		{"reuse", "reuse", []string{"line", "sample"}, makeReuse, Needs{Addresses: true}},
+		{"strides", "strides", nil, func(map[string]string) (func(*abp.Process) Analysis, error) {
+			return func(p *abp.Process) Analysis { return newStrides(p) }, nil
+		}, Needs{Addresses: true}},
 		{"heatmap", "heatmap", []string{"block"}, makeHeat, Needs{Addresses: true}},
 	}
 }

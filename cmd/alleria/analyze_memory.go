@@ -11,6 +11,7 @@ import (
 	"alleria/analysis"
 	"alleria/analysis/cache"
 	"alleria/analysis/reuse"
+	"alleria/analysis/strides"
 )
 
 // cacheFlags are the caches as they were written.
@@ -237,4 +238,67 @@ func (a *app) jsonUnless(err error, v any) error {
 		return err
 	}
 	return a.printJSON(v)
+}
+
+// stridesCommand tells how instructions walk through memory.
+func (a *app) stridesCommand() *cobra.Command {
+	var filter orderFlags
+	json, top := false, 20
+	c := &cobra.Command{
+		Use:   "strides PROFILE",
+		Short: "Find out by which distances each instruction walks through memory",
+		Long: `strides looks at the loads, and at the stores, of each instruction: how far each access
+lies from the one before it of the same instruction and thread. Nine in ten at the same
+address are the pattern "same", by one distance "strided", by four of them "mixed"; all
+else is "irregular", which hardware prefetchers do not follow. Iterations of a string
+instruction and lanes of a gather are accesses of their own.`,
+		Example: "  alleria analyze strides out\n  alleria record --analysis strides -o out -- ./program",
+		Args:    oneProfile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if top < 0 {
+				return usagef("--top is a number from 0, not %d", top)
+			}
+			return openProfiles(args, func(profiles []*abp.Profile) error {
+				q, err := filter.query(profiles)
+				if err != nil {
+					return err
+				}
+				all := []*strides.Result{}
+				err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
+					r, err := a.stridesOf(profiles[0], proc, &filter, q, progress)
+					if err != nil {
+						return err
+					}
+					all = append(all, r)
+					if json {
+						return nil
+					}
+					return r.WriteText(a.stdout, top)
+				})
+				if err != nil || !json {
+					return err
+				}
+				return a.printJSON(all)
+			})
+		},
+	}
+	fl := c.Flags()
+	fl.UintSliceVar(&filter.processes, "process", nil, "only these processes, by `number`")
+	fl.UintSliceVar(&filter.threads, "thread", nil, "only these threads, by `number` within their process")
+	fl.BoolVar(&json, "json", false, "print JSON, everything in it: a list of processes")
+	fl.IntVar(&top, "top", top, "show this `number` of instructions; 0: all")
+	return c
+}
+
+// stridesOf counts strides of a process's records, or returns what was counted while it ran.
+func (a *app) stridesOf(p *abp.Profile, proc *abp.Process, f *orderFlags, q abp.Query, progress *analysis.Progress) (*strides.Result, error) {
+	file, found, err := a.liveResult(proc, "strides")
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := found.(*strides.Result); ok {
+		a.sayLive(proc, file)
+		return r, f.wholeOnly(proc)
+	}
+	return strides.Count(p, proc, q.Threads, progress)
 }

@@ -85,7 +85,7 @@ ended it.`,
 	fl.StringArrayVarP(&o.Outputs, "output", "o", nil, "output `directory`; several spread the streams over several disks")
 	fl.BoolVar(&o.Force, "force", false, "replace an output directory that exists")
 	fl.StringVar(&o.Only, "only", "", "`translate` (record nothing), count (instructions by process, thread and function) or blocks (no accesses)")
-	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` between commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), reuse(sample=8192), heatmap; results go into the output")
+	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` between commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), reuse(sample=8192), strides, heatmap; results go into the output")
 	fl.BoolVar(&f.inline, "sequential", false, "with --analysis: nothing runs beside the program. methods alone is counted by code in its threads; for the others a thread waits while what it has done is analysed")
 	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
 	fl.StringVar(&f.follow, "follow", "all", "whom to follow besides the program: `all` that it creates, as far as the configuration names them; none; threads (the same: the program's threads alone)")

@@ -3,6 +3,7 @@ package acceptance
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 // besideAll is every analysis that there is, all at once.
-const besideAll = "methods,paths,cache,reuse,heatmap"
+const besideAll = "methods,paths,cache,reuse,strides,heatmap"
 
 // recordBeside has a program analysed while it runs, into a directory.
 func recordBeside(t *testing.T, dir, out, analyses string, flags []string, argv ...string) result {
@@ -54,7 +55,7 @@ func TestAnalysesBesideEqualProfiles(t *testing.T) {
 			}
 		}
 		run(t, command{argv: append([]string{alleria(), "-q", "record", "--force", "--no-aslr", "--select", "any", "--fields", "address", "-o", profileDir, "--"}, argv...), dir: dir, env: bound})
-		for _, name := range []string{"methods", "callgraph", "calltree", "paths", "cache", "reuse"} {
+		for _, name := range []string{"methods", "callgraph", "calltree", "paths", "cache", "reuse", "strides"} {
 			got, want := analysisJSON(t, dir, "beside", name), analysisJSON(t, dir, profileDir, name)
 			if !bytes.Equal(got, want) || len(got) < 200 {
 				t.Errorf("%s %s: %d bytes, of the profile %d", argv[0], name, len(got), len(want))
@@ -293,7 +294,7 @@ func TestAnalysesSequential(t *testing.T) {
 		recordBeside(t, dir, "beside", besideAll, nil, argv...)
 		r := recordBeside(t, dir, "inside", besideAll, []string{"--sequential", "--bs", "16"}, argv...)
 		same(t, run(t, command{argv: argv, dir: dir, env: bound}), result{stdout: r.stdout, status: r.status})
-		for _, name := range []string{"methods", "callgraph", "calltree", "paths", "cache", "reuse"} {
+		for _, name := range []string{"methods", "callgraph", "calltree", "paths", "cache", "reuse", "strides"} {
 			got, want := analysisJSON(t, dir, "inside", name), analysisJSON(t, dir, "beside", name)
 			if !bytes.Equal(got, want) || len(got) < 200 {
 				t.Errorf("%s %s: %d bytes, beside the program %d", argv[0], name, len(got), len(want))
@@ -320,6 +321,78 @@ func TestAnalysesSequential(t *testing.T) {
 	for _, flags := range [][]string{{"--sequential"}, {"--analysis", "cache", "--sequential", "--ptc", "2"}, {"--analysis", "cache", "--sequential", "--only", "count"}} {
 		if r := run(t, command{argv: append(append([]string{alleria(), "record"}, flags...), "--", "/bin/true"), dir: workDir(t)}); r.status != 2 {
 			t.Errorf("%v: %d %s", flags, r.status, clip(r.stderr))
+		}
+	}
+}
+
+// TestStridesEqualLackeys: the strides of each instruction are those of lackey's trace.
+func TestStridesEqualLackeys(t *testing.T) {
+	if find("valgrind") == "" {
+		t.Skip("no valgrind: the Makefile's tests install it")
+	}
+	dir := workDir(t)
+	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
+	type operand struct {
+		code  uint64
+		store bool
+	}
+	want, last := map[operand]map[int64]uint64{}, map[operand]uint64{}
+	lackey(t, dir, prog)
+	text, err := os.ReadFile(filepath.Join(dir, "trace.out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code uint64
+	for line := range strings.Lines(string(text)) {
+		var kind string
+		var addr uint64
+		var size int
+		if n, _ := fmt.Sscanf(line, "%s %x,%d", &kind, &addr, &size); n != 3 {
+			continue
+		}
+		if kind == "I" {
+			code = addr
+			continue
+		}
+		for _, store := range map[string][]bool{"L": {false}, "S": {true}, "M": {false, true}}[kind] {
+			o := operand{code, store}
+			if before, ok := last[o]; ok {
+				want[o][int64(addr-before)]++
+			} else {
+				want[o] = map[int64]uint64{}
+			}
+			last[o] = addr
+		}
+	}
+	recordBeside(t, dir, "beside", "strides", nil, prog)
+	var got []struct {
+		Operands []struct {
+			Address uint64
+			Store   bool
+			Strides []struct {
+				Bytes int64
+				Count uint64
+			}
+			Others uint64 `json:"other_strides"`
+		}
+	}
+	if err := json.Unmarshal(analysisJSON(t, dir, "beside", "strides"), &got); err != nil || len(got[0].Operands) != len(want) || len(want) < 20 {
+		t.Fatalf("%v; %d operands, %d of lackey's", err, len(got[0].Operands), len(want))
+	}
+	for _, o := range got[0].Operands {
+		w := want[operand{o.Address, o.Store}]
+		var all, there uint64
+		for _, n := range w {
+			all += n
+		}
+		for _, s := range o.Strides {
+			there += s.Count
+			if o.Others == 0 && w[s.Bytes] != s.Count {
+				t.Errorf("%#x, store %v: %d times %d bytes, lackey %d", o.Address, o.Store, s.Count, s.Bytes, w[s.Bytes])
+			}
+		}
+		if there+o.Others != all {
+			t.Errorf("%#x, store %v: %d strides, lackey %d", o.Address, o.Store, there+o.Others, all)
 		}
 	}
 }

@@ -65,6 +65,7 @@ func rules() map[string][]string {
 		"analysis/calls":      {"abp", "analysis"},
 		"analysis/live":       {"abp", "analysis"},
 		"analysis/paths":      {"abp", "analysis"},
+		"analysis/strides":    {"abp", "analysis"},
 		"analysis/adaptive":   {"abp"},
 		"analysis/convert":    {"abp", "analysis", "internal/symbols"},
 		"analysis/intercepts": {"abp", "analysis", "internal/symbols"},

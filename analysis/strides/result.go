@@ -1,0 +1,219 @@
+package strides
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"alleria/abp"
+	"alleria/analysis"
+	"alleria/analysis/stream"
+)
+
+// Patterns of an operand's addresses.
+const (
+	Once      = "once"      // a single access
+	Same      = "same"      // nine in ten at the address before
+	Strided   = "strided"   // nine in ten by one distance
+	Mixed     = "mixed"     // nine in ten by one of four distances
+	Irregular = "irregular" // anything else
+)
+
+// Result is what was found of a process. It is the documented JSON.
+type Result struct {
+	Process  uint32    `json:"process"`
+	Command  []string  `json:"command"`
+	Operands []Operand `json:"operands"` // the most executed first
+}
+
+// Operand is the loads, or the stores, of an instruction.
+type Operand struct {
+	Address  uint64   `json:"address"`
+	Function string   `json:"function,omitempty"`
+	Offset   uint64   `json:"offset,omitempty"` // in its function
+	Image    string   `json:"image,omitempty"`
+	Store    bool     `json:"store"`
+	Size     uint32   `json:"size"` // bytes of the first access
+	Accesses uint64   `json:"accesses"`
+	Pattern  string   `json:"pattern"`
+	Low      uint64   `json:"lowest_address"`
+	High     uint64   `json:"highest_address"`
+	Strides  []Stride `json:"strides"` // the most frequent first
+	Others   uint64   `json:"other_strides,omitempty"`
+}
+
+// Stride is a distance, and how often it came.
+type Stride struct {
+	Bytes int64  `json:"bytes"`
+	Count uint64 `json:"count"`
+}
+
+// Totals puts together what was counted of a process's threads, each by itself.
+type Totals struct {
+	proc *abp.Process
+	all  map[operand]*walk
+}
+
+// NewTotals begins with nothing.
+func NewTotals(p *abp.Process) *Totals { return &Totals{proc: p, all: map[operand]*walk{}} }
+
+// Thread returns what counts a thread.
+func (t *Totals) Thread() *Counter { return NewCounter(t.proc) }
+
+// Add adds what was counted of a thread, times scale.
+func (t *Totals) Add(c *Counter, scale float64) {
+	scaled := func(n uint64) uint64 {
+		if scale == 1 {
+			return n
+		}
+		return uint64(math.Round(float64(n) * scale))
+	}
+	for key, w := range c.walks {
+		if w.n == 0 {
+			continue
+		}
+		w.flush()
+		sum := t.all[key]
+		if sum == nil {
+			sum = &walk{block: w.block, ins: w.ins, size: w.size, low: w.low, high: w.high}
+			t.all[key] = sum
+		}
+		sum.n += scaled(w.n)
+		sum.low, sum.high = min(sum.low, w.low), max(sum.high, w.high)
+		sum.others += scaled(w.others)
+		for _, s := range sorted(w.strides) { // in an order of its own: there may be no room for all
+			sum.add(s.Bytes, scaled(s.Count))
+		}
+	}
+}
+
+// sorted lists strides, the most frequent first.
+func sorted(strides map[int64]uint64) []Stride {
+	out := []Stride{}
+	for s, n := range strides {
+		out = append(out, Stride{s, n})
+	}
+	slices.SortFunc(out, func(a, b Stride) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Bytes, b.Bytes)) })
+	return out
+}
+
+// Result lists what was found.
+func (t *Totals) Result() *Result {
+	out := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, Operands: []Operand{}}
+	for key, w := range t.all {
+		o := Operand{Address: key.code, Store: key.store, Size: w.size, Accesses: w.n, Low: w.low, High: w.high, Strides: sorted(w.strides), Others: w.others}
+		o.Pattern = o.pattern()
+		if f := t.proc.Function(w.block.Ins[w.ins].Func); f != nil {
+			o.Function, o.Offset = f.Display(), key.code-f.Addr
+		}
+		if im := t.proc.Image(w.block.Image); im != nil {
+			o.Image = im.Path[strings.LastIndexByte(im.Path, '/')+1:]
+		}
+		out.Operands = append(out.Operands, o)
+	}
+	slices.SortFunc(out.Operands, func(a, b Operand) int {
+		return cmp.Or(cmp.Compare(b.Accesses, a.Accesses), cmp.Compare(a.Address, b.Address), order(a.Store, b.Store))
+	})
+	return out
+}
+
+// order has loads come before stores.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// pattern is what the strides make.
+func (o *Operand) pattern() string {
+	all, four := o.Others, uint64(0)
+	for i, s := range o.Strides {
+		all += s.Count
+		if i < 4 {
+			four += s.Count
+		}
+	}
+	switch {
+	case all == 0:
+		return Once
+	case 10*o.Strides[0].Count >= 9*all && o.Strides[0].Bytes == 0:
+		return Same
+	case 10*o.Strides[0].Count >= 9*all:
+		return Strided
+	case 10*four >= 9*all:
+		return Mixed
+	}
+	return Irregular
+}
+
+// Count counts the threads of a process, each by itself. threads names them, none: all; progress may be nil.
+func Count(p *abp.Profile, proc *abp.Process, threads []uint32, progress *analysis.Progress) (*Result, error) {
+	wanted := func(t *abp.Thread) bool { return len(threads) == 0 || slices.Contains(threads, t.Number) }
+	list := proc.Threads()
+	for i := range list {
+		if wanted(&list[i]) {
+			progress.Expect(&list[i])
+		}
+	}
+	all := NewTotals(proc)
+	for i := range list {
+		if !wanted(&list[i]) {
+			continue
+		}
+		c := all.Thread()
+		if err := stream.Thread(p, proc, &list[i], progress, c); err != nil {
+			return nil, err
+		}
+		all.Add(c, 1)
+	}
+	return all.Result(), nil
+}
+
+// WriteText writes a result for people, with at most top operands (0: all).
+func (r *Result) WriteText(w io.Writer, top int) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "Process %d: %s\n\n", r.Process, strings.Join(r.Command, " "))
+	t := analysis.NewTextTable("instruction", "access", "pattern", "image", "accesses", "strides", "of", "range")
+	t.Text = 4
+	for i := range r.Operands {
+		if top > 0 && i == top {
+			t.More = len(r.Operands) - i
+			break
+		}
+		o := &r.Operands[i]
+		place := fmt.Sprintf("%#x", o.Address)
+		if o.Function != "" {
+			place = fmt.Sprintf("%s+%#x", o.Function, o.Offset)
+		}
+		access := fmt.Sprintf("load %d", o.Size)
+		if o.Store {
+			access = fmt.Sprintf("store %d", o.Size)
+		}
+		t.Add(place, access, o.Pattern, o.Image, analysis.FormatExact(o.Accesses), o.strides(), fmt.Sprint(len(o.Strides)), analysis.FormatBytes(o.High-o.Low+uint64(o.Size)))
+	}
+	t.Write(out, "  ")
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write strides: %w", err)
+	}
+	return nil
+}
+
+// strides writes the most frequent ones with their shares.
+func (o *Operand) strides() string {
+	var text []string
+	for i, s := range o.Strides {
+		if i == 3 {
+			break
+		}
+		text = append(text, fmt.Sprintf("%+d %.0f %%", s.Bytes, 100*float64(s.Count)/float64(max(o.Accesses-1, 1))))
+	}
+	return strings.Join(text, ", ")
+}
