@@ -16,7 +16,7 @@ import (
 func newSettings(o *Options) translate.Settings {
 	s := translate.Settings{Budgets: translate.Budgets{Words: layout.BudgetWords}}
 	s.Switches = translate.Switches{NoFollow: o.NoFollow, NoHuge: o.NoHuge, NoSuper: o.NoSuper, Sizes: o.Sizes, NoLate: o.NoLate,
-		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
+		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
 	switch {
 	case o.NoShort:
 		s.ShortAfter = math.MaxUint32

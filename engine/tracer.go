@@ -64,13 +64,14 @@ type Switches struct {
 
 // RecordingSwitches are those of code that records.
 type RecordingSwitches struct {
-	NoSuper  bool // recorded blocks end at every branch
-	Sizes    bool // records begin with their size besides the number (records.Number)
-	NoLate   bool // all ways out of recorded blocks are written with them
-	NoState  bool // what saves and restores processor state is executed by the tracer where it is recorded
-	NoBehind bool // what lies behind calls that superblocks go along is translated when they return
-	NoShort  bool // superblocks of large programs are as long as those of small ones
-	Short    bool // superblocks of small programs are as short as those of large ones
+	NoSuper   bool // recorded blocks end at every branch
+	Sizes     bool // records begin with their size besides the number (records.Number)
+	NoLate    bool // all ways out of recorded blocks are written with them
+	NoState   bool // what saves and restores processor state is executed by the tracer where it is recorded
+	NoCallees bool // what a unit calls before any condition is not translated with it
+	NoBehind  bool // what lies behind calls that superblocks go along is translated when they return
+	NoShort   bool // superblocks of large programs are as long as those of small ones
+	Short     bool // superblocks of small programs are as short as those of large ones
 }
 
 // Tracer runs one target and what that creates. Its methods are for the goroutine of Run.

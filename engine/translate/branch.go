@@ -15,6 +15,8 @@ import (
 // programs that read it, find what they expect.
 func (u *Translator) branch(b *codecache.Block, in *x86.Insn) (next uint64) {
 	b.Term = codecache.TermDirect
+	certain := u.certain
+	u.certain = false
 	switch {
 	// The first two are of the categories of branches too.
 	case in.Mnem == x86.MXBEGIN: // as if the transaction aborted at once
@@ -35,11 +37,15 @@ func (u *Translator) branch(b *codecache.Block, in *x86.Insn) (next uint64) {
 		return 0
 	case in.Opcode == 0xe8:
 		target := in.Target() // the instruction is overwritten before the closure runs
+		if certain {
+			u.callee = target
+		}
 		return u.call(in, func(u *Translator) { u.jumpTo(target, codecache.Uncounted) })
 	case in.Opcode == 0xff:
 		b.Term = codecache.TermIndirect
 		return u.indirect(b, in)
 	}
+	u.certain = certain
 	return u.direct(in)
 }
 

@@ -17,9 +17,9 @@ type Settings struct {
 
 // Switches turn optimisations off.
 type Switches struct {
-	NoFollow, NoHuge, NoSuper, Sizes, NoLate, Predict, NoFastReturn, NoState, NoBehind bool
-	Buffering                                                                          uint64 // how producers and consumers of rings exchange words: layout.Buffer…
-	ShortAfter                                                                         uint32 // how many blocks there are when superblocks become shorter
+	NoFollow, NoHuge, NoSuper, Sizes, NoLate, Predict, NoFastReturn, NoState, NoBehind, NoCallees bool
+	Buffering                                                                                     uint64 // how producers and consumers of rings exchange words: layout.Buffer…
+	ShortAfter                                                                                    uint32 // how many blocks there are when superblocks become shorter
 }
 
 // Budgets is what blocks count.

@@ -34,6 +34,8 @@ type Translator struct {
 	limit   int           // of the next block's instructions, for one that is used once; 0 none
 	forced  bool          // the tracer executes the next block
 	headFor uint64        // a return address whose head comes next
+	certain bool          // what is written is executed if the unit's beginning is
+	callee  uint64        // what it calls there; 0: nothing
 	behind  []uint64      // return addresses of calls that superblocks of the unit go along
 	counted codecache.Use // by the block's last instruction as it executes, each time; see askCounted
 	Ins     [codecache.MaxBlockInsns]x86.Insn
@@ -96,7 +98,31 @@ func (u *Translator) Translate(app uint64, v codecache.Variant) *codecache.Block
 	if ar == nil {
 		return nil
 	}
-	return u.write(ar, v, func(u *Translator) *codecache.Block { return u.chain(app) })
+	b := u.write(ar, v, func(u *Translator) *codecache.Block { return u.chain(app) })
+	u.followCalls(v)
+	return b
+}
+
+// maxCallees is how many functions are translated with a request.
+const maxCallees = 8
+
+// followCalls translates the function that the unit just written calls before anything that may go another way, and what that one calls
+// likewise: it is about to be asked for. What lies behind a condition is not followed: most of it never runs.
+// Recorded blocks go along calls by themselves.
+func (u *Translator) followCalls(v codecache.Variant) {
+	for range maxCallees {
+		to := u.callee
+		u.callee = 0
+		if to == 0 || u.NoCallees || v.Records() || u.forced || u.cache.Watched[to] || !u.target.Executable(to) {
+			return
+		}
+		u.target.LookAround(to)
+		ar := u.cache.RegionFor(to)
+		if ar == nil || u.cache.BlockOf(to, v) != nil {
+			return
+		}
+		u.write(ar, v, func(u *Translator) *codecache.Block { return u.chain(to) })
+	}
 }
 
 // unit runs body with a fresh unit in ar and completes what it wrote.
@@ -115,6 +141,7 @@ func (u *Translator) write(ar *codecache.Region, v codecache.Variant, body func(
 	u.asm = asm.New(ar.Mem[:ar.Size], ar.Base, ar.Next)
 	u.warm, u.cold, u.lits, u.heads, u.headFor = u.warm[:0], u.cold[:0], u.lits[:0], u.heads[:0], 0
 	u.asks, u.sides, u.behind, u.basics = u.asks[:0], u.sides[:0], u.behind[:0], 0
+	u.certain, u.callee = true, 0
 	b := body(u)
 	u.writeBehind()
 	for i := 0; i < len(u.warm); i++ {
@@ -512,6 +539,7 @@ func (u *Translator) FindHead(app uint64, v codecache.Variant) (b *codecache.Blo
 		})
 		if b == nil {
 			b = first
+			u.followCalls(v)
 		}
 	}
 	return b, true

@@ -187,6 +187,32 @@ func TestBehind(t *testing.T) {
 	}
 }
 
+// TestCallees translates with a unit what it calls in any case, and what that calls, but nothing behind a condition.
+func TestCallees(t *testing.T) {
+	code := []byte{
+		0xe8, 0x08, 0x00, 0x00, 0x00, // call f
+		0x74, 0x00, // je
+		0xe8, 0x07, 0x00, 0x00, 0x00, // call h
+		0xc3,                         // ret
+		0xe8, 0x03, 0x00, 0x00, 0x00, // f: call g
+		0xc3, // ret
+		0xc3, // h: ret
+		0x90, // nop
+		0xc3, // g: ret
+	}
+	const f, g, h = codeAt + 13, codeAt + 21, codeAt + 19
+	for _, off := range []bool{false, true} {
+		u, c, _ := translator(t, code)
+		u.NoCallees = off
+		u.Translate(codeAt, codecache.Plain)
+		for addr, want := range map[uint64]bool{f: !off, g: !off, h: false} {
+			if there := c.BlockOf(addr, codecache.Plain) != nil; there != want {
+				t.Errorf("off %v: the function at %#x is there: %v", off, addr, there)
+			}
+		}
+	}
+}
+
 // TestSplits ends a block where something is watched.
 func TestSplits(t *testing.T) {
 	u, c, g := translator(t, sum)
