@@ -26,6 +26,8 @@ type captureMachine struct {
 	// changes are what was changed, for the next mark; set are vector registers among it, their low bytes.
 	changes []capture.Changed
 	set     map[uint32][]byte
+	goTo    uint64 // where the thread is to go on, with this stack; 0: where it is
+	goStack uint64
 	// vectors and x87 give registers' bytes, nil: there are none.
 	vector, x87 func(n uint32) []byte
 }
@@ -129,6 +131,10 @@ func (tr *Tracer) captureEntry(t *Thread, c *probe.Interception, m *captureMachi
 	site, ok := t.p.points.ReturnAddress(rsp)
 	probe.DropDeadFrames(t.slot, c, rsp)
 	m.stack = rsp + 8
+	if act != nil && act.Jump {
+		act.Do(m)
+		return nil
+	}
 	if act != nil && !act.Leave {
 		m.changes = act.Do(m)
 	}
@@ -230,6 +236,9 @@ func (tr *Tracer) enteredCaptured(t *Thread, regs *sys.Regs) {
 	if c == nil {
 		return
 	}
+	if c.Prog.Jumps {
+		tr.enteredNatively(t, regs.Rip, regs.Rsp, codecache.Uncounted) // it arrives here, and then elsewhere
+	}
 	// A loop that leads to the function's first instruction.
 	if f := probe.TopFrame(t.slot); f.Sp() == regs.Rsp && f.Of(&t.p.points) == c && t.p.points.JumpsToItself(c.Entry) {
 		return
@@ -238,10 +247,20 @@ func (tr *Tracer) enteredCaptured(t *Thread, regs *sys.Regs) {
 	if act != nil && t.vfork {
 		act = nil
 	}
-	tr.threadError(t, tr.captureEntry(t, c, stoppedMachine(t, regs), act))
+	m := stoppedMachine(t, regs)
+	tr.threadError(t, tr.captureEntry(t, c, m, act))
+	if m.goTo != 0 {
+		regs.Rip, regs.Rsp = m.goTo, m.goStack
+	}
 	if act != nil && act.Leave && tr.skipCall(t, regs) {
 		tr.leftCaptured(t, regs) // who has tail-called it
 	}
+}
+
+// jumpsOn tells whether a function's program sends threads elsewhere.
+func (p *Process) jumpsOn(addr uint64) bool {
+	c := p.points.CapturesAt(addr)
+	return c != nil && c.Prog.Jumps
 }
 
 // leftCaptured captures the returns of a thread that ran natively and is about to execute regs.Rip, if that is where it
@@ -260,7 +279,7 @@ func (tr *Tracer) captureAsked(t *Thread) error {
 	}
 	if c.Armed {
 		act := c.Alteration(capture.Entered)
-		if act != nil && act.Leave && !t.vfork {
+		if act != nil && (act.Leave || act.Jump) && !t.vfork {
 			return tr.leaveAsked(t, c, act)
 		}
 		if err := tr.captureEntry(t, c, askingMachine(t), act); err != nil {
@@ -361,6 +380,26 @@ func (m *captureMachine) ThreadBase() uint64 {
 	return m.regs.Fs_base
 }
 
+// Map is capture.Alterable's.
+func (m *captureMachine) Map(addr, bytes uint64) bool {
+	if m.regs == nil || !m.t.p.mayCall() {
+		return false
+	}
+	a := m.t.p.cache.Regions[0]
+	in := &injector{t: m.t, at: a.Base + a.Routines.Inject}
+	if sys.GetRegs(m.t.tid, &in.saved) != nil {
+		return false
+	}
+	got, err := in.call(sysMmap, addr, bytes, protRead|protWrite, mapPrivate|mapAnonymous|mapFixedNoReplace, ^uint64(0), 0)
+	return in.close() == nil && err == nil && got == addr
+}
+
+// Stack is capture.Alterable's.
+func (m *captureMachine) Stack() uint64 { return m.gpr[x86.RSP] }
+
+// Go is capture.Alterable's.
+func (m *captureMachine) Go(addr, stack uint64) { m.goTo, m.goStack = addr, stack }
+
 // setVector changes the low bytes of a vector register.
 func (m *captureMachine) setVector(n uint32, b []byte) bool {
 	ok := false
@@ -423,7 +462,9 @@ func (tr *Tracer) leaveAsked(t *Thread, c *probe.Interception, act *capture.Alte
 	if err := tr.captureEntry(t, c, m, act); err != nil {
 		return err
 	}
-	if tr.skipCall(t, regs) {
+	if m.goTo != 0 {
+		regs.Rip, regs.Rsp = m.goTo, m.goStack
+	} else if act.Leave && tr.skipCall(t, regs) {
 		tr.captureReturns(t, regs.Rip, regs.Rsp-8, stoppedMachine(t, regs)) // of who has tail-called it
 	}
 	return tr.enterPast(t, regs, 0, codecache.Uncounted)

@@ -80,7 +80,10 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how codecache.Entry) codeca
 		return codecache.Counted
 	}
 	if how == codecache.Uncounted {
-		tr.enteredCaptured(t, regs)
+		at := regs.Rip
+		if tr.enteredCaptured(t, regs); regs.Rip != at && t.p.jumpsOn(at) {
+			return tr.arrived(t, regs, codecache.Uncounted)
+		}
 	}
 	tr.enteredNatively(t, regs.Rip, regs.Rsp, how)
 	return codecache.Counted

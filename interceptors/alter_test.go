@@ -22,6 +22,10 @@ func (m alterable) WriteAt(b []byte, addr uint64) bool {
 	return at+uint64(len(b)) <= uint64(len(m.mem)) && copy(m.mem[at:], b) == len(b)
 }
 
+func (m alterable) Map(_, _ uint64) bool { return false }
+func (m alterable) Stack() uint64        { return 0 }
+func (m alterable) Go(_, _ uint64)       {}
+
 func (m alterable) ThreadBase() uint64 { return 0 }
 
 // TestMutations draws each kind of change many times: results are of the kind, all that there are come, and as often as asked for.

@@ -53,6 +53,9 @@ func (c *Call) In(t *Table) ([]Argument, error) {
 	return args, err
 }
 
+// EntryWords are the words captured at entry, as the engine wrote them; cut tells that a bound ended them.
+func (c *Call) EntryWords() (words []uint64, cut bool) { return c.entry, c.entryCut }
+
 // Out are the values captured at return.
 func (c *Call) Out(t *Table) ([]Argument, error) {
 	if c.End != Returned && c.End != BeforeArm {

@@ -70,7 +70,7 @@ configuration; 125 alleria's own failure; 126 cannot be executed or traced;
 	root.PersistentFlags().StringVar(&a.logPath, "log", "", "append what happens inside to this `file`, for developers")
 	root.AddCommand(
 		a.recordCommand(), a.checkCommand(), a.schemaCommand(), a.newCommand(), a.functionsCommand(), a.explainCommand(),
-		a.reportCommand(), a.dumpCommand(), a.heatmapCommand(), a.convertCommand(), a.windowsCommand(), a.interceptsCommand(), a.treeCommand(), a.psCommand(), a.verifyCommand(),
+		a.reportCommand(), a.dumpCommand(), a.heatmapCommand(), a.convertCommand(), a.windowsCommand(), a.interceptsCommand(), a.replayCommand(), a.treeCommand(), a.psCommand(), a.verifyCommand(),
 		a.analyzeCommand(), a.annotateCommand(), a.histobinCommand(), a.diffCommand(),
 		a.doctorCommand(), a.benchCommand(), a.versionCommand(), a.manCommand(root),
 	)

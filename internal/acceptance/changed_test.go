@@ -2,8 +2,11 @@ package acceptance
 
 import (
 	"encoding/json"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -126,5 +129,61 @@ func TestInterceptGo(t *testing.T) {
 	intercepted(t, dir, c, prog)
 	if got := intercepts(t, dir); !slices.Equal(got, []string{"main.many(b=2, j=10) = 145"}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// replayConfig captures what testdata/intercept/pure.c calls.
+const replayConfig = `<AlleriaConfig version="1.0"><Types><Pointer name="ints" elementType="s4" direction="inc" countVariable="n"/><Pointer name="one" elementType="s4" count="1"/></Types><Window><Profile><Process><Thread>
+<Image main="true"><Function name="sum"><Intercept retType="s4"><Parameter name="a" index="0" type="ints" in="1"/><Parameter name="n" index="1" type="s4" in="1"/></Intercept></Function>
+<Function name="list"><Intercept auto="1" depth="4"/></Function><Function name="mixed"><Intercept auto="1"/></Function><Function name="impure"><Intercept auto="1"/></Function>
+<Function name="by_size"><Intercept retType="s4"><Parameter index="0" type="one" in="1"/><Parameter index="1" type="ptr" in="1"/></Intercept></Function></Image>
+<Image name="libc.so.6"><Function name="strlen"><Intercept auto="1"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`
+
+// TestReplay makes captured calls again: arguments in all places, of functions of the program and of the C library; one that is not pure, one whose
+// pointer was not followed, and one of another build.
+func TestReplay(t *testing.T) {
+	dir := workDir(t)
+	prog := filepath.Join(dir, "pure")
+	for _, option := range []string{"", "-DOTHER"} {
+		if option == "" {
+			if out, err := exec.Command("gcc", "-O1", "-g", "-fno-builtin", "-o", prog, "../../testdata/intercept/pure.c").CombinedOutput(); err != nil {
+				t.Skipf("gcc: %v\n%s", err, out)
+			}
+			intercepted(t, dir, writeFile(t, dir, "c.xml", replayConfig), prog)
+		} else if out, err := exec.Command("gcc", "-O0", "-g", "-fno-builtin", "-o", prog, "../../testdata/intercept/pure.c").CombinedOutput(); err != nil {
+			t.Fatalf("gcc: %v\n%s", err, out)
+		}
+		for _, c := range []struct {
+			function, where string
+			status          int
+			want            string
+		}{
+			{"sum", "", 0, "sum(a={1,2,3,4}, n=4) = 10, as before; NAME has its 5 accesses"},
+			{"list", "", 0, "list(l=&{value=1, next=&{value=2, next=NULL}}) = 3, as before"},
+			{"mixed", "", 0, "mixed(x=1.5, a=1, b=2, c=3, d=4, e=5, f=6, g=7) = 42, as before"},
+			{"impure", "result=7", 1, "impure(n=5) = 6, before = 7: it depends on more than its arguments"},
+			{"strlen", "result=7", 0, `strlen(s="dynamic") = 7, as before`},
+			{"by_size", "", 1, "leads to was not captured: give its type as a Pointer"},
+		} {
+			if option != "" {
+				if c.function != "sum" {
+					continue
+				}
+				c.status, c.want = 1, "is not the code that was captured: it is another build"
+			}
+			args := []string{"--json", "--function", c.function}
+			if c.where != "" {
+				args = append(args, "--where", c.where)
+			}
+			var row struct{ Call int }
+			if err := json.Unmarshal([]byte(intercepts(t, dir, args...)[0]), &row); err != nil {
+				t.Fatal(err)
+			}
+			name := "again-" + c.function + option
+			r := run(t, command{argv: []string{alleria(), "replay", "--call", strconv.Itoa(row.Call), "-o", name, profileDir}, dir: dir})
+			if text := string(r.stdout) + string(r.stderr); r.status != c.status || !strings.Contains(text, strings.Replace(c.want, "NAME", name, 1)) {
+				t.Errorf("%s: status %d, %s\nwant %q", c.function, r.status, text, c.want)
+			}
+		}
 	}
 }

@@ -41,11 +41,18 @@ type Alterable interface {
 	WriteAt(b []byte, addr uint64) bool
 	// ThreadBase is the base of fs, 0 where it is not known; it is while a call is left.
 	ThreadBase() uint64
+	// Map gives the application memory at an address where it has none, whole pages; false: there is some, or the kernel refuses.
+	Map(addr, bytes uint64) bool
+	// Stack is the stack pointer. Go has the thread go on at another address, with another stack pointer: of an Alteration that is a Jump.
+	Stack() uint64
+	Go(addr, stack uint64)
 }
 
 // Alteration is what is to become of one call at one moment.
 type Alteration struct {
 	// Leave: the function is not executed. Do has set what it is to have returned.
 	Leave bool
-	Do    func(m Alterable) []Changed
+	// Jump: Do sends the thread elsewhere, if it calls Go. Nothing is captured.
+	Jump bool
+	Do   func(m Alterable) []Changed
 }

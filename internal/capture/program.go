@@ -17,6 +17,8 @@ type Program struct {
 	// Alter, if not nil, is asked at each entry and return what is to be changed there, nil: nothing. The tracer does it, before it
 	// captures, while the thread waits.
 	Alter func(m Moment) *Alteration
+	// Jumps: an Alteration may be a Jump.
+	Jumps bool
 }
 
 // ByTracer tells whether the tracer has to take part in each call.

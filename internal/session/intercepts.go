@@ -27,6 +27,7 @@ type intercepts struct {
 	same     map[*config.Intercept]*interceptors.Capture // where nothing depends on the function
 	unknown  []string                                    // functions of which auto found nothing
 	ifuncs   map[uint64]*ifunc                           // by the resolver's address
+	replays  bool                                        // main waits for the call that is to be made again
 }
 
 // intercepted is a function that some window has an Intercept for.
@@ -89,6 +90,7 @@ func (x *intercepts) look() {
 		}
 	}
 	x.lookAtSlots()
+	x.ps.warn(x.armReplay())
 	x.apply()
 }
 

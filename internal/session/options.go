@@ -61,6 +61,8 @@ type Interception struct {
 	Declarations *interceptors.Declarations
 	// AllowModify lets the configuration change values of the program's calls; without it nothing is changed.
 	AllowModify bool
+	// Replay, if not nil, has a captured call made again in place of the program's main.
+	Replay *Replay
 }
 
 // Options is everything that a recording depends on besides the environment.
