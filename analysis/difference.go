@@ -19,9 +19,9 @@ type Difference struct {
 	Equal  int             `json:"equal"` // rows that do not
 }
 
-// DifferenceRow is a function, a window or a line.
+// DifferenceRow is a function, a window, a line or a page of memory.
 type DifferenceRow struct {
-	Kind    string     `json:"kind"` // function, window or line
+	Kind    string     `json:"kind"` // function, window, line or page
 	Process uint32     `json:"process,omitempty"`
 	Name    string     `json:"name"`
 	Image   string     `json:"image,omitempty"`
@@ -135,10 +135,64 @@ func CompareLines(before, after []LineCount) *Difference {
 	return c.result()
 }
 
+// CompareHeat compares what was read and written by page of so many bytes. Pages are known by where they lie in their region, that of the stack by how far
+// they lie below its end, so that regions may have moved. progress may be nil.
+func CompareHeat(before, after *abp.Profile, q abp.Query, block uint64, progress *Progress) (*Difference, error) {
+	c := comparison{rows: map[rowKey]*DifferenceRow{}}
+	for i, p := range []*abp.Profile{before, after} {
+		sum := &c.out.Before
+		if i == 1 {
+			sum = &c.out.After
+		}
+		for _, proc := range p.Processes() {
+			if !wants(q.Processes, proc.Number()) {
+				continue
+			}
+			heat, err := HeatOf(p, proc, q, block, progress)
+			if err != nil {
+				return nil, err
+			}
+			name := pageNames(Regions(proc), block)
+			for _, cell := range heat.Cells(block) {
+				counts := abp.Counts{Loads: cell.Reads, Stores: cell.Writes}
+				sum.Add(counts, 1)
+				c.add(rowKey{"page", proc.Number(), name(cell.Addr), ""}, counts, i == 1)
+			}
+		}
+	}
+	return c.result(), nil
+}
+
+// pageNames names pages by their regions. Of several regions of one name the first one's beginning counts.
+func pageNames(regions []Region, block uint64) func(addr uint64) string {
+	base := map[string]uint64{}
+	for _, r := range regions {
+		if b, ok := base[r.Name]; !ok || r.Lo < b {
+			base[r.Name] = r.Lo
+		}
+	}
+	return func(addr uint64) string {
+		for _, r := range regions {
+			switch {
+			case r.Name == "" || r.Lo >= addr+block || r.Hi <= addr:
+			case r.Name == "[stack]":
+				return fmt.Sprintf("%s-%#x", r.Name, r.Hi-addr)
+			default:
+				return fmt.Sprintf("%s+%#x", r.Name, max(addr, base[r.Name])-base[r.Name])
+			}
+		}
+		return fmt.Sprintf("%#x", addr)
+	}
+}
+
 // WriteText writes the difference for people, with at most top rows (0: all).
 func (d *Difference) WriteText(w io.Writer, top int) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s instructions before, %s after (%s)\n", FormatExact(d.Before.Instructions), FormatExact(d.After.Instructions), signed(d.Before.Instructions, d.After.Instructions))
+	if d.Before.Instructions|d.After.Instructions == 0 { // of pages
+		fmt.Fprintf(out, "%s loads and %s stores before, %s and %s after\n", FormatExact(d.Before.Loads), FormatExact(d.Before.Stores), FormatExact(d.After.Loads), FormatExact(d.After.Stores))
+	} else {
+		d.writeHead(out)
+	}
 	t := NewTextTable("", "name", "image", "before", "after", "instructions", "loads", "stores")
 	t.Text = 3
 	for i := range d.Rows {
@@ -160,6 +214,11 @@ func (d *Difference) WriteText(w io.Writer, top int) error {
 		return fmt.Errorf("write difference: %w", err)
 	}
 	return nil
+}
+
+// writeHead writes the sums.
+func (d *Difference) writeHead(w io.Writer) {
+	fmt.Fprintf(w, "%s instructions before, %s after (%s)\n", FormatExact(d.Before.Instructions), FormatExact(d.After.Instructions), signed(d.Before.Instructions, d.After.Instructions))
 }
 
 // signed writes by how much a count has grown or shrunk.

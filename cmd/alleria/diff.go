@@ -13,13 +13,13 @@ import (
 // diffCommand compares two runs by function, by line, or by what functions call.
 func (a *app) diffCommand() *cobra.Command {
 	var filter queryFlags
-	json, byLine, top := false, false, 20
+	json, byLine, byPage, top := false, false, false, 20
 	c := &cobra.Command{
 		Use:   "diff BEFORE AFTER",
-		Short: "Compare two profiles: functions, lines and windows with more and with less",
+		Short: "Compare two profiles: functions, lines, windows and pages with more and with less",
 		Long: `diff counts two profiles and lists what differs, the largest difference first.
 Processes are compared by their numbers, functions by image and name, lines by file
-and number; addresses need not be the same. Filters apply to both profiles.`,
+and number, pages by where they lie in their region; addresses need not be the same. Filters apply to both profiles.`,
 		Example: "  alleria diff before after\n  alleria diff --by-line --function 'parse_*' before after",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -28,8 +28,11 @@ and number; addresses need not be the same. Filters apply to both profiles.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if top < 0 {
+			switch {
+			case top < 0:
 				return usagef("--top is a number from 0, not %d", top)
+			case byLine && byPage:
+				return usagef("--by-line and --by-page are two tables; leave one of them out")
 			}
 			return openProfiles(args, func(profiles []*abp.Profile) error {
 				q, err := filter.query(profiles)
@@ -38,9 +41,12 @@ and number; addresses need not be the same. Filters apply to both profiles.`,
 				}
 				var d *analysis.Difference
 				progress, stop := a.reading()
-				if byLine {
+				switch {
+				case byLine:
 					d, err = diffLines(profiles, q, progress)
-				} else {
+				case byPage:
+					d, err = analysis.CompareHeat(profiles[0], profiles[1], q, analysis.DefaultHeatBlock, progress)
+				default:
 					d, err = analysis.Compare(profiles[0], profiles[1], q, progress)
 				}
 				stop()
@@ -57,6 +63,7 @@ and number; addresses need not be the same. Filters apply to both profiles.`,
 	filter.register(c.Flags())
 	c.Flags().BoolVar(&json, "json", false, "print JSON, everything that differs")
 	c.Flags().BoolVar(&byLine, "by-line", false, "compare lines of source, where images have debug information")
+	c.Flags().BoolVar(&byPage, "by-page", false, "compare what was read and written by page of 4 KiB: heat maps as a table")
 	c.Flags().IntVar(&top, "top", 20, "show this `number` of rows; 0: all")
 	return c
 }

@@ -257,6 +257,18 @@ func TestDiff(t *testing.T) {
 	if r := find(d.Rows, "same"); r.Name != "" {
 		t.Errorf("same differs: %+v", r)
 	}
+	if d := diff("--by-page", "a", "b"); len(d.Rows) != 0 || d.Equal < 2 {
+		t.Errorf("pages of equal runs differ: %+v", d)
+	}
+	pages := diff("--by-page", "a", "c")
+	var data, stack bool // n is read and written 100 times more, and so is where return addresses lie
+	for _, r := range pages.Rows {
+		data = data || r.Kind == "page" && strings.Contains(r.Name, "+0x") && r.After.Stores-r.Before.Stores == 100 && r.After.Loads-r.Before.Loads == 100
+		stack = stack || strings.HasPrefix(r.Name, "[stack]-0x") && r.After.Stores > r.Before.Stores
+	}
+	if !data || !stack {
+		t.Errorf("pages: %+v", pages.Rows)
+	}
 	lines := diff("--by-line", "a", "c")
 	if r := find(lines.Rows, "loop.c:2"); r.After.Stores-r.Before.Stores != 100 {
 		t.Errorf("line 2: %+v", r)
