@@ -105,7 +105,7 @@ func (tr *Tracer) askSpent(t *Thread, app uint64) {
 // affordable is how many instructions of the block at app the thread's budgets
 // allow; 0: all of it, and more.
 func (p *Process) affordable(t *Thread, app uint64) int {
-	code := p.fetch(app, translate.FetchBytes)
+	code := p.code.Fetch(app, translate.FetchBytes)
 	u := &p.translator
 	n, _ := p.tr.decoder.Decode(code, app, u.Ins[:])
 	uses := u.UsesOf(u.Ins[:n])

@@ -175,8 +175,8 @@ func (t *Thread) callEnded32(regs *sys.Regs) {
 	case sys32Mmap2:
 		p.mapped(regs.Rax&low, length, prot&protExec != 0)
 	case sys32Mmap, sys32Mremap, sys32IPC, sys32Shmat, sys32Shmdt:
-		p.code.valid = false
-		p.invalidate(0, 1<<47)
+		p.code.Remapped()
+		p.code.Invalidate(0, 1<<47)
 		p.client.ImagesChanged(p)
 	case sys32Prctl, sys32Seccomp:
 		t.noteFilters()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"alleria/engine/appcode"
 	"alleria/engine/codecache"
 	"alleria/engine/shm"
 	"alleria/internal/layout"
@@ -134,7 +135,7 @@ func (p *Process) mapShared(t *Thread, at beginning, creator *Process) error {
 		return err
 	}
 	if at == executing {
-		err = p.mapWith(in, (regs.Rsp-pageSize)&^63-scratchBytes, nil) // below what the program's start finds on its stack
+		err = p.mapWith(in, (regs.Rsp-appcode.PageSize)&^63-scratchBytes, nil) // below what the program's start finds on its stack
 	} else {
 		err = p.mapForked(in, creator)
 	}
@@ -180,11 +181,11 @@ func (in *injector) scratch() (at uint64, giveBack func() error, err error) {
 			return nil
 		}, nil
 	}
-	if at, err = in.call(sysMmap, 0, pageSize, protRead|protWrite, mapPrivate|mapAnonymous, ^uint64(0), 0); err != nil {
+	if at, err = in.call(sysMmap, 0, appcode.PageSize, protRead|protWrite, mapPrivate|mapAnonymous, ^uint64(0), 0); err != nil {
 		return 0, nil, fmt.Errorf("mapping memory of thread %d: %w", in.t.tid, err)
 	}
 	return at, func() error {
-		if _, err := in.call(sysMunmap, at, pageSize); err != nil {
+		if _, err := in.call(sysMunmap, at, appcode.PageSize); err != nil {
 			return fmt.Errorf("unmapping memory of thread %d: %w", in.t.tid, err)
 		}
 		return nil

@@ -8,89 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"alleria/engine/appcode"
 	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
-
-// hasCode tells whether any block was translated from [start, end).
-// Most mappings that programs change hold no code, and this is what it costs them.
-func (p *Process) hasCode(start, end uint64) bool {
-	for a := start &^ (pageSize - 1); a < end; a += pageSize {
-		if _, ok := p.code.pages[a]; ok {
-			return true
-		}
-		if len(p.code.pages) < int((end-a)/pageSize) { // a huge range: look from the other side
-			for pg := range p.code.pages {
-				if pg >= start&^(pageSize-1) && pg < end {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	return false
-}
-
-// invalidate forgets the code in [start, end) and every translation of it:
-// each block's entry becomes a request for a new one. Threads that are inside
-// such a block leave it at its end.
-//
-// Whole blocks are the unit, and pages of what was read; heads stay, since they lead to
-// blocks' entries, which are what is overwritten.
-func (p *Process) invalidate(start, end uint64) {
-	clear(p.cache.Stepped)
-	p.code.last = nil
-	var dead []*codecache.Block
-	all := true // blocks of all pages are listed
-	p.code.each(start, end, func(page uint64) {
-		delete(p.code.pages, page)
-		blocks, listed := p.cache.ListedIn(page)
-		all = all && listed
-		for _, b := range blocks {
-			if p.cache.Covers(b, start, end) {
-				dead = append(dead, b)
-			}
-		}
-	})
-	if !all {
-		p.cache.EachBlock(func(b *codecache.Block) {
-			if p.cache.Covers(b, start, end) {
-				dead = append(dead, b)
-			}
-		})
-	}
-	if len(dead) > 0 {
-		p.forget(dead)
-	}
-}
-
-// each calls f for the pages within [start, end) that code was read from, those that are set aside among them.
-func (c *codePages) each(start, end uint64, f func(page uint64)) {
-	start &^= pageSize - 1
-	if end-start > uint64(len(c.pages)+len(c.aside))*pageSize {
-		for page := range c.pages {
-			if page >= start && page < end {
-				f(page)
-			}
-		}
-		for page := range c.aside {
-			if _, twice := c.pages[page]; !twice && page >= start && page < end {
-				f(page)
-			}
-		}
-		return
-	}
-	for page := start; page < end; page += pageSize {
-		_, ok := c.pages[page]
-		if !ok {
-			_, ok = c.aside[page]
-		}
-		if ok {
-			f(page)
-		}
-	}
-}
 
 // forget replaces translations by requests for others.
 func (p *Process) forget(dead []*codecache.Block) {
@@ -172,13 +94,13 @@ func forgets(advice uint64) bool {
 
 // replaced notes that a stretch of memory may hold something else.
 func (p *Process) replaced(addr, length uint64) {
-	end := addr + (length+pageSize-1)&^(pageSize-1)
+	end := addr + (length+appcode.PageSize-1)&^(appcode.PageSize-1)
 	p.points.Lost(addr, end)
-	if p.mayExecute(addr, end) {
+	if p.code.MayExecute(addr, end) {
 		p.changedCode()
 	}
-	if p.hasCode(addr, end) {
-		p.invalidate(addr, end)
+	if p.code.HasCode(addr, end) {
+		p.code.Invalidate(addr, end)
 	}
 }
 
@@ -249,11 +171,55 @@ func (tr *Tracer) renew(p *Process) {
 		}
 		p.cache.Renew()
 		p.from, p.tookOver = nil, true
-		clear(p.code.aside)
+		p.code.DropAside()
 		clear(p.translator.Entries.Jumps)
 		p.stats.Renewed++
 	}
 	for _, o := range out {
 		tr.threadError(o.t, tr.enter(o.t, o.regs, 0))
 	}
+}
+
+// checkCode forgets what was translated from code that is not there any more, before t goes on in the cache. It is
+// done for the first thread that comes back and for the last.
+func (p *Process) checkCode(t *Thread) {
+	others := slices.ContainsFunc(p.running(), func(o *Thread) bool { return o != t && o.native && !o.vfork && !o.ending })
+	p.code.Check(others)
+}
+
+// ours tells whether an address belongs to the mappings that the tracer made.
+func (p *Process) ours(addr uint64) bool {
+	if p.shm.Holds(addr) {
+		return true
+	}
+	for _, a := range p.cache.Regions {
+		if a.Contains(addr) {
+			return true
+		}
+	}
+	return p.points.HoldsArea(addr)
+}
+
+// errUnmapped says that a program has unmapped memory of ours, as some do with all that they do not know.
+var errUnmapped = errors.New("the program has unmapped memory that tracing needs (it can be recorded up to there, with a window that closes before)")
+
+// lostOurs tells a fault of ours at memory of ours that is not mapped any more. A program's own wild pointer finds
+// something there, which it may not use.
+func (p *Process) lostOurs(h *heldSignal) bool {
+	const notMapped = 1 // SEGV_MAPERR
+	return h.sig == sigSegv && h.info.Code() == notMapped && p.ours(h.info.Addr())
+}
+
+// codeOwner is a process as what is known of its code sees it.
+type codeOwner struct{ p *Process }
+
+func (o codeOwner) Ours(addr uint64) bool             { return o.p.ours(addr) }
+func (o codeOwner) Unprobed(page []byte, addr uint64) { o.p.points.Unprobed(page, addr) }
+func (o codeOwner) Forget(dead []*codecache.Block)    { o.p.forget(dead) }
+func (o codeOwner) ImagesChanged()                    { o.p.client.ImagesChanged(o.p) }
+
+// Mapped makes translations known of images that are there now.
+func (o codeOwner) Mapped(maps []sys.Mapping) {
+	o.p.written.NoteImages(o.p.pid, maps)
+	o.p.takeImages()
 }

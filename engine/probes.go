@@ -46,19 +46,8 @@ type probeHost struct{ p *Process }
 
 func (h probeHost) Native() bool                 { return h.p.mode == ModeNative }
 func (h probeHost) Freeze() (thaw func())        { return h.p.tr.freeze(h.p) }
-func (h probeHost) Invalidate(start, end uint64) { h.p.invalidate(start, end) }
+func (h probeHost) Invalidate(start, end uint64) { h.p.code.Invalidate(start, end) }
 func (h probeHost) Fail(err error)               { h.p.tr.processError(h.p, err) }
-
-// appCode is a process's code as its points see it.
-type appCode struct{ p *Process }
-
-func (c appCode) Fetch(addr uint64, n int) []byte  { return c.p.fetch(addr, n) }
-func (c appCode) Executable(addr uint64) bool      { return c.p.executable(addr) }
-func (c appCode) Changing(addr uint64) bool        { return c.p.changing(addr) }
-func (c appCode) Mapping(addr uint64) *sys.Mapping { return c.p.code.mapping(addr) }
-func (c appCode) Reread(m *sys.Mapping)            { c.p.code.reread(m) }
-func (c appCode) Remapped()                        { c.p.code.valid = false }
-func (c appCode) Lowest() uint64                   { return c.p.code.maps[0].Start } // they are sorted
 
 // slots are the slots of the process's threads.
 func (p *Process) slots() (all []*shm.Slot) {

@@ -8,6 +8,7 @@ import (
 	"time"
 	"weak"
 
+	"alleria/engine/appcode"
 	"alleria/engine/budget"
 	"alleria/engine/codecache"
 	"alleria/engine/probe"
@@ -43,7 +44,7 @@ type Process struct {
 	client Handler
 	pid    int
 	mem    *os.File // /proc/PID/mem, opened when the image started
-	code   codePages
+	code   appcode.Pages
 	past   *reuse.Program // what its program has asked for so far; nil: nothing is remembered
 	stats  Stats
 	end    *End // of its first thread, while others may be left
@@ -312,13 +313,14 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 		return nil, err
 	}
 	p.mem = mem
-	p.code.readPersonality(pid)
+	p.code = appcode.New(codeOwner{p}, pid, mem, &p.cache, tr.opts.NoAside)
+	p.code.ReadPersonality()
 	if p.shm, err = from.memory(&tr.bell); err != nil {
 		mem.Close()
 		return nil, err
 	}
 	o := &tr.opts
-	p.points = probe.New(probeHost{p}, appCode{p}, pid, mem, &p.cache, &p.translator, &p.shm,
+	p.points = probe.New(probeHost{p}, &p.code, pid, mem, &p.cache, &p.translator, &p.shm,
 		probe.Off{Jumps: o.NoJumps, NativeCapture: o.NoNativeCapture, CacheCapture: o.NoCodeCapture})
 	p.widened = from.widened
 	p.makeRoom()

@@ -291,10 +291,10 @@ const prefetchMost = 32
 // prefetch remembers that app was asked for, and translates what followed the last time that the program ran.
 func (p *Process) prefetch(app uint64, v codecache.Variant, indirect bool) {
 	h := &p.tr.history
-	if p.past == nil || h.Off || v == codecache.Aside || !p.executable(app) {
+	if p.past == nil || h.Off || v == codecache.Aside || !p.code.Executable(app) {
 		return
 	}
-	place, ok := h.PlaceIn(p.code.mapping(app), app, indirect)
+	place, ok := h.PlaceIn(p.code.Mapping(app), app, indirect)
 	if !ok {
 		return
 	}
@@ -303,7 +303,7 @@ func (p *Process) prefetch(app uint64, v codecache.Variant, indirect bool) {
 		if left == 0 {
 			return
 		}
-		if at := h.AddressOf(next, p.code.maps); at != 0 && !p.cache.Watched[at] && p.makeReady(at, v, next.Indirect()) {
+		if at := h.AddressOf(next, p.code.Maps()); at != 0 && !p.cache.Watched[at] && p.makeReady(at, v, next.Indirect()) {
 			left--
 		}
 	}

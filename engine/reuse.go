@@ -1,13 +1,11 @@
 package engine
 
 import (
-	"maps"
 	"os"
-	"slices"
 
+	"alleria/engine/appcode"
 	"alleria/engine/codecache"
 	"alleria/engine/reuse"
-	"alleria/internal/sys"
 )
 
 // What processes take over of others: of the last process of their program (package reuse), and of their creator.
@@ -29,9 +27,7 @@ func (p *Process) takeOver(v codecache.Variant) {
 	if t == nil {
 		return
 	}
-	if !p.code.valid {
-		p.readMaps()
-	}
+	p.code.Know()
 	p.from = reuse.TakeOver(t, &p.cache, &p.written, taker{p}, !p.translator.NoHuge)
 	p.takeImages()
 }
@@ -49,24 +45,16 @@ func (p *Process) takeImages() {
 type taker struct{ p *Process }
 
 func (t taker) Plainly() bool                               { return t.p.plainly() }
-func (t taker) Holds(im *reuse.Image) bool                  { return t.p.code.holds(im) }
+func (t taker) Holds(im *reuse.Image) bool                  { return t.p.code.Holds(im.Start, im.End) }
 func (t taker) Publish(heads []uint64, v codecache.Variant) { t.p.publishHeads(heads, v) }
 
-func (t taker) MadeFrom(page uint64) {
-	c := &t.p.code
-	if c.pages == nil {
-		c.pages = make(map[uint64]*[pageSize]byte)
-	}
-	if _, ok := c.pages[page]; !ok {
-		c.pages[page] = nil
-	}
-}
+func (t taker) MadeFrom(page uint64) { t.p.code.MadeFrom(page) }
 
 // lookAround makes translations known of what has been mapped since. It comes before a look whether an address has been translated,
 // while no unit is being written.
 func (p *Process) lookAround() {
-	if p.from != nil && !p.code.valid {
-		p.readMaps()
+	if p.from != nil {
+		p.code.Know()
 	}
 }
 
@@ -82,7 +70,7 @@ func (p *Process) template() *reuse.Template {
 	if p.released || !p.general() {
 		return nil
 	}
-	t := reuse.NewTemplate(&p.cache, &p.written, maps.Keys(p.code.pages))
+	t := reuse.NewTemplate(&p.cache, &p.written, p.code.Translated())
 	if t != nil {
 		p.shm.DropSlots() // the file lives as long as its areas are mapped
 	}
@@ -113,12 +101,6 @@ func (p *Process) general() bool {
 	return p.from == nil || p.from.Complete()
 }
 
-// holds tells whether an image is mapped now.
-func (c *codePages) holds(im *reuse.Image) bool {
-	m := c.mapping(im.Start)
-	return m != nil && m.Start == im.Start && m.End == im.End
-}
-
 // A forked child's memory is its creator's, and so are its translations: it begins with a copy of them as they are at that time, in
 // memory at the same addresses (--engine no-inherit). What the creator has changed since the fork is compared as after a stretch of native code:
 // mappings with those that translations were made from, and code that lies in no file with itself.
@@ -135,28 +117,7 @@ func (c *codePages) holds(im *reuse.Image) bool {
 type heir struct {
 	file  *os.File
 	cache *codecache.Cache
-	code  inheritedCode
-}
-
-// inheritedCode is what translations were made from.
-type inheritedCode struct {
-	maps  []sys.Mapping
-	pages map[uint64]*[pageSize]byte
-	soft  map[uint64]struct{}
-}
-
-// inherited is what a child gets of what is known of its creator's code. The contents of pages stay the creator's, but of those that are compared.
-func (c *codePages) inherited() inheritedCode {
-	h := inheritedCode{slices.Clone(c.maps), make(map[uint64]*[pageSize]byte, len(c.pages)), maps.Clone(c.soft)}
-	for addr := range c.pages {
-		h.pages[addr] = nil
-	}
-	for addr := range c.soft {
-		if page := c.pages[addr]; page != nil {
-			h.pages[addr] = page
-		}
-	}
-	return h
+	code  appcode.Inherited
 }
 
 // takeHeir is what the last child has left, for another that is about to be set up; nil if there is nothing, or less than
@@ -183,7 +144,8 @@ func (h *heir) close() {
 
 // runsNatively notes that what the process does to its memory is not seen.
 func (p *Process) runsNatively() {
-	p.code.ran, p.written.Mixed = ranAll, true
+	p.code.RunsNatively()
+	p.written.Mixed = true
 	p.changedCode()
 }
 
@@ -197,7 +159,7 @@ func (p *Process) changedCode() {
 // leave keeps what a forked child that is gone has translated for the next child of its creator.
 func (p *Process) leave() {
 	c := p.creator.Value()
-	if c == nil || c.dropped || c.closed || p.changed > 0 || p.asOf != c.changed || p.written.Mixed || !p.code.valid || len(p.threads) > 0 || !p.points.Untouched() ||
+	if c == nil || c.dropped || c.closed || p.changed > 0 || p.asOf != c.changed || p.written.Mixed || !p.code.Known() || len(p.threads) > 0 || !p.points.Untouched() ||
 		!p.heritable(codecache.Plain) && !p.heritable(codecache.Count) {
 		return
 	}
@@ -208,7 +170,7 @@ func (p *Process) leave() {
 		old.close()
 	}
 	if file := p.shm.Leave(); file != nil {
-		c.heir = &heir{file, p.cache.Leave(), p.code.inherited()}
+		c.heir = &heir{file, p.cache.Leave(), p.code.Inherited()}
 	}
 }
 
@@ -218,27 +180,25 @@ func (p *Process) inherit(from *Process, h *heir, v codecache.Variant) {
 	if p.tr.opts.NoInherit || p.asOf != from.changed || v >= codecache.KeptVariants || !p.plainly() {
 		return
 	}
-	code := &p.code
 	switch {
 	case h != nil && p.cache.SamePlaces(h.cache) && h.cache.SlotHeads[v] != nil:
 		p.cache.Adopt(h.cache)
-		code.maps, code.pages, code.soft = h.code.maps, h.code.pages, h.code.soft
+		p.code.Inherit(h.code)
 	case p.cache.SamePlaces(&from.cache) && from.heritable(v):
 		p.cache.Inherit(&from.cache)
-		c := from.code.inherited()
-		code.maps, code.pages, code.soft = c.maps, c.pages, c.soft
+		p.code.Inherit(from.code.Inherited())
 	default:
 		return
 	}
 	p.tookOver = true
 	p.stats.Reused += p.cache.BlockPool.N
-	p.compareCode()
+	p.code.CompareCode()
 }
 
 // heritable tells whether the process's translations of a variant are such as a child of its would make, and worth a copy. Those of programs that make
 // code are not: pages that are set aside, and gates, are the process's.
 func (p *Process) heritable(v codecache.Variant) bool {
-	if p.closed || p.released || p.code.ran != ranNot || !p.plainly() || !p.points.Untouched() {
+	if p.closed || p.released || !p.code.AsMade() || !p.plainly() || !p.points.Untouched() {
 		return false
 	}
 	return p.cache.SlotHeads[v] != nil && p.cache.BlockPool.N >= reuse.WorthKeeping && p.cache.Facts.Last() == 0 && p.cache.SideExits.N == 0 && !p.cache.HasGates()

@@ -47,10 +47,10 @@ func (p *Process) watchStart(rip uint64) error {
 	if p.tr.opts.NoStartSites || p.watchCalls == 0 || p.mode != ModeNative {
 		return nil
 	}
-	if !p.executable(rip) {
+	if !p.code.Executable(rip) {
 		return nil
 	}
-	m := p.code.mapping(rip)
+	m := p.code.Mapping(rip)
 	if m == nil || m.End-m.Start > startCode {
 		return nil
 	}

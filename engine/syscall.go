@@ -2,9 +2,9 @@ package engine
 
 import (
 	"encoding/binary"
-	"slices"
 	"time"
 
+	"alleria/engine/appcode"
 	"alleria/engine/codecache"
 	"alleria/engine/shm"
 	"alleria/internal/layout"
@@ -253,7 +253,7 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 			p.replaced(addr, length)
 		}
 	case sysPersonality:
-		p.code.readPersonality(p.pid)
+		p.code.ReadPersonality()
 	case sysOpen:
 		p.opened(addr)
 	case sysOpenat:
@@ -270,7 +270,7 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 	case sysMremap:
 		p.unmapped(addr, length)
 		p.mapped(res, third, false)
-		p.code.valid = false
+		p.code.Remapped()
 	case sysMunmap:
 		p.unmapped(addr, length)
 	case sysMprotect, sysPkeyProtect:
@@ -280,8 +280,8 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 		p.protected(addr, length, third)
 	default:
 		p.changedCode()
-		p.code.valid = false
-		p.invalidate(0, 1<<47)
+		p.code.Remapped()
+		p.code.Invalidate(0, 1<<47)
 	}
 }
 
@@ -290,54 +290,49 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 // Compilers change them for each piece of code that they write, mostly without any effect: a page among many that have
 // the same rights already. What that does to the mappings is followed, since reading them takes longer than all else.
 func (p *Process) protected(addr, length, prot uint64) {
-	end := addr + (length+pageSize-1)&^(pageSize-1)
-	if prot&protExec != 0 || p.mayExecute(addr, end) {
+	end := addr + (length+appcode.PageSize-1)&^(appcode.PageSize-1)
+	if prot&protExec != 0 || p.code.MayExecute(addr, end) {
 		p.changedCode()
 	}
-	if p.code.readExecutes || !p.code.valid || p.code.inFiles(addr, end) {
+	if !p.code.Followed(addr, end) {
 		p.mapped(addr, length, prot&protExec != 0)
 		return
 	}
 	p.points.Lost(addr, end)
-	changed, known := p.code.protect(addr, end, prot)
+	changed, known := p.code.Protect(addr, end, prot)
 	if !known {
 		p.mapped(addr, length, true)
 		return
 	}
 	for _, c := range changed {
-		p.setAside(c[0], c[1])
+		p.code.SetAside(c[0], c[1])
 	}
-}
-
-// mayExecute tells whether some of [start, end) may be executable.
-func (p *Process) mayExecute(start, end uint64) bool {
-	return !p.code.valid || slices.ContainsFunc(p.code.maps, func(m sys.Mapping) bool { return start < m.End && m.Start < end })
 }
 
 // mapped notes that a stretch of the address space changed.
 // Code that is mapped where nothing was translated needs no invalidation.
 func (p *Process) mapped(addr, length uint64, exec bool) {
-	end := addr + (length+pageSize-1)&^(pageSize-1)
+	end := addr + (length+appcode.PageSize-1)&^(appcode.PageSize-1)
 	p.points.Lost(addr, end)
-	if exec || p.mayExecute(addr, end) {
+	if exec || p.code.MayExecute(addr, end) {
 		p.changedCode()
 	}
-	if exec || p.code.overlaps(addr, end) {
-		p.code.valid = false
+	if exec || p.code.Overlaps(addr, end) {
+		p.code.Remapped()
 	}
 	if exec {
 		p.client.ImagesChanged(p)
 	}
-	if p.hasCode(addr, end) {
-		p.code.valid = false
-		p.setAside(addr, end)
+	if p.code.HasCode(addr, end) {
+		p.code.Remapped()
+		p.code.SetAside(addr, end)
 	}
 }
 
 // unmapped notes that a stretch of the address space is gone.
 func (p *Process) unmapped(addr, length uint64) {
 	p.mapped(addr, length, false)
-	p.client.Unmapped(p, addr, addr+(length+pageSize-1)&^(pageSize-1))
+	p.client.Unmapped(p, addr, addr+(length+appcode.PageSize-1)&^(appcode.PageSize-1))
 }
 
 // A limit of the address space (RLIMIT_AS) counts what we have mapped as well, most of it room that is never touched.

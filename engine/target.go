@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"alleria/engine/appcode"
 	"alleria/engine/codecache"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
@@ -46,14 +47,14 @@ type target struct{ p *Process }
 // LookAround is for what was taken over, and for what was set aside.
 func (g target) LookAround(addr uint64) bool {
 	g.p.lookAround()
-	return g.p.putBack(addr&^(pageSize-1)) || g.p.from != nil
+	return g.p.code.PutBack(addr&^(appcode.PageSize-1)) || g.p.from != nil
 }
 
-func (g target) Fetch(addr uint64, n int) []byte             { return g.p.fetch(addr, n) }
-func (g target) Executable(addr uint64) bool                 { return g.p.executable(addr) }
-func (g target) Changing(addr uint64) bool                   { return g.p.changing(addr) }
-func (g target) Made(addr uint64) bool                       { return g.p.made(addr) }
-func (g target) Changes(ins []x86.Insn) bool                 { return g.p.changes(ins) }
+func (g target) Fetch(addr uint64, n int) []byte             { return g.p.code.Fetch(addr, n) }
+func (g target) Executable(addr uint64) bool                 { return g.p.code.Executable(addr) }
+func (g target) Changing(addr uint64) bool                   { return g.p.code.Changing(addr) }
+func (g target) Made(addr uint64) bool                       { return g.p.code.Made(addr) }
+func (g target) Changes(ins []x86.Insn) bool                 { return g.p.code.Changes(ins) }
 func (g target) Splits(addr uint64) bool                     { return g.p.points.Splits(addr) }
 func (g target) EntryFrom(from, to uint64) codecache.Entry   { return g.p.points.EntryFrom(from, to) }
 func (g target) Publish(heads []uint64, v codecache.Variant) { g.p.publishHeads(heads, v) }
@@ -61,7 +62,7 @@ func (g target) Publish(heads []uint64, v codecache.Variant) { g.p.publishHeads(
 func (g target) WithProbes(code []byte, addr uint64) []byte { return g.p.points.WithProbes(code, addr) }
 
 func (g target) Mapping(addr uint64) (start, end uint64) {
-	m := g.p.code.mapping(addr)
+	m := g.p.code.Mapping(addr)
 	if m == nil {
 		return 0, 0
 	}

@@ -46,6 +46,7 @@ func rules() map[string][]string {
 		"analysis":            {"abp", "cab"},
 		"engine":              {"internal/sys", "internal/layout", "internal/records", "internal/capture", "internal/spin"},
 		"engine/launch":       {"internal/sys"},
+		"engine/appcode":      {"engine/codecache", "engine/x86", "internal/sys"},
 		"engine/budget":       {"engine/shm", "engine/translate", "engine/codecache", "internal/layout"},
 		"engine/probe":        {"engine/shm", "engine/translate", "engine/codecache", "engine/asm", "engine/x86", "internal/sys", "internal/layout", "internal/capture"},
 		"engine/reuse":        {"engine/codecache", "internal/sys", "internal/layout"},

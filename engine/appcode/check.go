@@ -1,0 +1,189 @@
+package appcode
+
+import (
+	"bytes"
+	"slices"
+
+	"alleria/engine/codecache"
+	"alleria/internal/sys"
+)
+
+// What a process does natively with its code is not seen: a library goes and another one comes to where it was, a just-in-time
+// compiler writes anew what it protects again. Before translations are used after a stretch of native code, the mappings
+// are compared with those that they were made from, and code that lies in no file with itself.
+
+// ran is what of a process's native code may have changed translated code.
+type ran uint8
+
+const (
+	ranNot  ran = iota // the translations are as good as when they were made
+	ranAll             // the process has run natively
+	ranRest            // since they were compared, some of its threads still have
+)
+
+// CompareCode compares what blocks were translated from with what is there.
+func (c *Pages) CompareCode() {
+	before := slices.DeleteFunc(slices.Clone(c.maps), func(m sys.Mapping) bool { return !m.Exec() })
+	c.valid = false
+	c.readMaps()
+	c.near = 0
+	same := slices.EqualFunc(before, c.maps, sameCode)
+	if same && len(c.soft) == 0 {
+		return
+	}
+	old := Pages{maps: before}
+	var gone []uint64
+	for addr, page := range c.pages {
+		if _, soft := c.soft[addr]; soft {
+			if !c.samePage(addr, page) {
+				gone = append(gone, addr)
+			}
+		} else if !same {
+			a, b := old.Mapping(addr), c.Mapping(addr)
+			if a == nil || b == nil || a.Path != b.Path || a.Inode != b.Inode || a.Prot != b.Prot || addr-a.Start+a.Offset != addr-b.Start+b.Offset {
+				gone = append(gone, addr)
+			}
+		}
+	}
+	for _, addr := range gone {
+		c.Invalidate(addr, addr+PageSize)
+	}
+	if !same {
+		c.host.ImagesChanged()
+	}
+}
+
+// samePage tells whether a page that lies in no file holds what it held when it was read, and still cannot change
+// unnoticed.
+func (c *Pages) samePage(addr uint64, page *[PageSize]byte) bool {
+	if page == nil || !c.Executable(addr) || c.Changing(addr) {
+		return false
+	}
+	var now [PageSize]byte
+	if _, err := c.mem.ReadAt(now[:], int64(addr)); err != nil {
+		return false
+	}
+	c.host.Unprobed(now[:], addr)
+	return now == *page
+}
+
+// A just-in-time compiler takes the right to execute from a page, writes some of it, and gives the right back. The page's
+// translations are set aside when the right goes, and put back when code of it is asked for, but for those whose bytes have changed
+// meanwhile. So a change costs a comparison of a page and what has changed, whatever else the page holds.
+
+// maxAside is how many pages are kept as they were.
+const maxAside = 256
+
+// SetAside takes the translations of [start, end) out of use, where the address space changes. Those that cannot be put back are
+// forgotten.
+func (c *Pages) SetAside(start, end uint64) {
+	c.last = nil
+	clear(c.cache.Stepped)
+	var pages, others []uint64
+	were := false // some are aside
+	c.each(start, end, func(page uint64) {
+		if _, soft := c.soft[page]; soft && !c.noAside && c.pages[page] != nil && len(c.aside)+len(pages) < maxAside {
+			pages = append(pages, page)
+		} else if c.aside[page] == nil {
+			others = append(others, page)
+		} else {
+			were = true
+		}
+	})
+	if !were && len(pages) == 0 { // all at once, since those of files are looked for among all translations
+		if len(others) > 0 {
+			c.Invalidate(start, end)
+		}
+		return
+	}
+	for _, page := range pages {
+		if c.aside == nil {
+			c.aside = make(map[uint64]*[PageSize]byte)
+		}
+		copied := *c.pages[page]
+		c.aside[page] = &copied
+		delete(c.pages, page)
+		blocks, _ := c.cache.ListedIn(page)
+		var dead []*codecache.Block
+		for _, b := range blocks {
+			if b.Idles() {
+				c.cache.SetAside(b)
+			} else {
+				dead = append(dead, b)
+			}
+		}
+		if len(dead) > 0 {
+			c.host.Forget(dead)
+		}
+	}
+	for _, page := range others {
+		c.Invalidate(page, page+PageSize)
+	}
+}
+
+// PutBack makes a page's translations known again that were set aside, if it may be executed; false where there are none.
+func (c *Pages) PutBack(page uint64) bool {
+	before := c.aside[page]
+	if before == nil || !c.Executable(page) {
+		return false
+	}
+	delete(c.aside, page)
+	var now [PageSize]byte
+	if _, err := c.mem.ReadAt(now[:], int64(page)); err != nil {
+		c.Invalidate(page, page+PageSize)
+		return false
+	}
+	c.host.Unprobed(now[:], page)
+	same := func(start, end uint64) bool {
+		lo, hi := max(start, page)-page, min(end, page+PageSize)-page
+		return bytes.Equal(before[lo:hi], now[lo:hi])
+	}
+	all := now == *before
+	if c.Changing(page) {
+		same, all = func(uint64, uint64) bool { return false }, false
+	} else {
+		pg := c.room(page)
+		*pg = now
+		c.pages[page] = pg
+		c.soften(page)
+	}
+	blocks, _ := c.cache.ListedIn(page)
+	for _, b := range blocks {
+		switch {
+		case !b.Idle || b.Dead:
+		case !all && (b.Pieces || !same(b.App, b.App+uint64(b.AppSize))):
+			c.cache.Kill(b)
+		case c.asideIn(b):
+		default:
+			c.cache.Return(b)
+		}
+	}
+	return true
+}
+
+// asideIn tells whether a block reaches into a page that is set aside.
+func (c *Pages) asideIn(b *codecache.Block) bool {
+	return c.aside[b.App&^(PageSize-1)] != nil || c.aside[(b.App+uint64(b.AppSize)-1)&^(PageSize-1)] != nil
+}
+
+// RunsNatively notes that what the process does to its code is not seen.
+func (c *Pages) RunsNatively() { c.ran = ranAll }
+
+// AsMade tells whether it was seen since translations were made, or compared.
+func (c *Pages) AsMade() bool { return c.ran == ranNot }
+
+// Check forgets what was translated from code that is not there any more, before a thread goes on in the cache; others: some still run
+// natively. It is done for the first thread that comes back and for the last.
+func (c *Pages) Check(others bool) {
+	switch {
+	case c.ran == ranNot, c.ran == ranRest && others:
+		return
+	case others:
+		c.ran = ranRest
+	default:
+		c.ran = ranNot
+	}
+	if len(c.pages) > 0 {
+		c.CompareCode()
+	}
+}
