@@ -293,8 +293,8 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	if from.creator != nil && !tr.opts.NoInherit {
 		p.creator, p.asOf = weak.Make(from.creator), from.asOf
 	}
+	p.past = tr.history.HistoryOf(pid, at == forked)
 	if at == executing {
-		p.past = tr.history.HistoryOf(pid)
 		p.written.Began = time.Now()
 		p.watchCalls = watchedCalls
 	}

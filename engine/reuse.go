@@ -20,7 +20,7 @@ func (p *Process) takeOver(v codecache.Variant) {
 	if v >= codecache.KeptVariants || p.cache.BlockPool.N > 0 || !p.plainly() {
 		return
 	}
-	if p.past == nil {
+	if p.past == nil || p.past.Path == "" {
 		return
 	}
 	t := p.tr.templates.Find(p.past.Path)
@@ -79,7 +79,7 @@ func (p *Process) template() *reuse.Template {
 
 // keepTemplate keeps what the process has translated for the next one that executes its program.
 func (p *Process) keepTemplate() {
-	if p.past != nil {
+	if p.past != nil && p.past.Path != "" {
 		p.tr.templates.Keep(p.past.Path, p.cache.BlockPool.N, p.template)
 	}
 }

@@ -38,7 +38,7 @@ type fileID struct {
 
 // Program is what one program has asked for, by what its translations do besides running.
 type Program struct {
-	Path  string
+	Path  string // empty for forked children, of which no templates are kept
 	kinds [3]Sequence
 }
 
@@ -56,19 +56,24 @@ const (
 	placeIndirect = 48
 )
 
-// HistoryOf finds what is known of the program that a process executes; nil where that cannot be told.
-func (h *History) HistoryOf(pid int) *Program {
+// HistoryOf finds what is known of the program that a process executes, or of what its forked children do, which is another thing; nil where that
+// cannot be told.
+func (h *History) HistoryOf(pid int, forked bool) *Program {
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
 		return nil
 	}
-	p := h.programs[path]
+	key := path
+	if forked {
+		key, path = path+"\x00forked", ""
+	}
+	p := h.programs[key]
 	if p == nil {
 		if h.programs == nil {
 			h.programs, h.files = make(map[string]*Program), make(map[fileID]uint64)
 		}
 		p = &Program{Path: path}
-		h.programs[path] = p
+		h.programs[key] = p
 	}
 	return p
 }

@@ -18,8 +18,11 @@ func file(start, offset, inode uint64) sys.Mapping {
 // TestHistoryFollowsFiles: what came next is known by places in files, wherever these lie the next time.
 func TestHistoryFollowsFiles(t *testing.T) {
 	var h History
-	p := h.HistoryOf(os.Getpid())
-	if p == nil || h.HistoryOf(os.Getpid()) != p {
+	p := h.HistoryOf(os.Getpid(), false)
+	if f := h.HistoryOf(os.Getpid(), true); f == nil || f == p || f.Path != "" || h.HistoryOf(os.Getpid(), true) != f {
+		t.Errorf("of forked children: %v", f)
+	}
+	if p == nil || h.HistoryOf(os.Getpid(), false) != p {
 		t.Fatal("a program has one history")
 	}
 	seq := p.Asked(codecache.Plain)
@@ -57,7 +60,7 @@ func TestHistoryFollowsFiles(t *testing.T) {
 // TestAnonymousCodeHasNoPlace: what lies in no file is at no place that means anything the next time.
 func TestAnonymousCodeHasNoPlace(t *testing.T) {
 	var h History
-	h.HistoryOf(os.Getpid())
+	h.HistoryOf(os.Getpid(), false)
 	m := file(0x1000_0000, 0, 0)
 	if _, ok := h.PlaceIn(&m, m.Start, false); ok {
 		t.Error("it has a place")
