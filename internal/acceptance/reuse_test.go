@@ -115,8 +115,8 @@ func TestInherit(t *testing.T) {
 	prog := build(t, "../../testdata/reuse/forks.c", "-O1")
 	dir := workDir(t)
 	native := run(t, command{argv: []string{prog}, dir: dir})
-	got, with := statsOf(t, dir, []string{"--only", "translate"}, prog)
-	also, without := statsOf(t, dir, []string{"--only", "translate", "--engine", "no-inherit"}, prog)
+	got, with := statsOf(t, dir, []string{"--only", "translate", "--engine", "no-prefetch"}, prog) // which saves requests as well
+	also, without := statsOf(t, dir, []string{"--only", "translate", "--engine", "no-prefetch,no-inherit"}, prog)
 	for _, r := range []result{got, also} {
 		if string(r.stdout) != string(native.stdout) || r.status != native.status {
 			t.Errorf("status %d: %q, natively %q", r.status, string(r.stdout), string(native.stdout))
