@@ -404,8 +404,17 @@ func (tr *Tracer) processError(p *Process, err error) {
 		tr.fail(err)
 		return
 	}
+	if p.dying() {
+		return
+	}
 	tr.fail(fmt.Errorf("process %d: %w; the program was ended", p.pid, err))
 	sys.Kill(p.pid)
+}
+
+// dying tells whether all threads of a process have ended, or are certain to: a window that the last function of a program closes has the
+// mode change while the process exits, and its memory is gone before anybody hears of it.
+func (p *Process) dying() bool {
+	return !slices.ContainsFunc(p.running(), func(t *Thread) bool { return !sys.Dying(t.tid) })
 }
 
 // passing tells errors that only say that a thread has ended, or has something else to report.

@@ -138,7 +138,7 @@ func (a *app) replayTried(p *abp.Profile, r *replayed, f *replayFlags, dir strin
 	}
 	for range replayTries {
 		same, err = a.replayOne(p, r, f, dir)
-		if err == nil || errors.Is(err, errNoReplay) {
+		if !errors.Is(err, session.ErrReplay) {
 			break
 		}
 		if rerr := os.RemoveAll(dir); rerr != nil {
@@ -148,16 +148,13 @@ func (a *app) replayTried(p *abp.Profile, r *replayed, f *replayFlags, dir strin
 	return same, err
 }
 
-// errNoReplay is wrapped by errors that no other try would mend.
-var errNoReplay = errors.New("it cannot be made again")
-
 // replayOne makes a call again and tells whether it gave what it gave before.
 func (a *app) replayOne(p *abp.Profile, r *replayed, f *replayFlags, dir string) (bool, error) {
 	switch {
 	case r.call.End != calls.Returned:
-		return false, fmt.Errorf("it is %q: there is nothing to compare with: %w", r.call.End, errNoReplay)
+		return false, fmt.Errorf("it is %q: there is nothing to compare with", r.call.End)
 	case len(r.call.Changes) > 0:
-		return false, fmt.Errorf("its values were changed while it was captured: %w", errNoReplay)
+		return false, errors.New("its values were changed while it was captured")
 	}
 	cfg, err := r.recording()
 	if err != nil {
@@ -170,7 +167,7 @@ func (a *app) replayOne(p *abp.Profile, r *replayed, f *replayFlags, dir string)
 		}
 	}
 	if _, err := os.Stat(opts.Program); err != nil {
-		return false, fmt.Errorf("the program: %w: %w", err, errNoReplay)
+		return false, fmt.Errorf("the program: %w", err)
 	}
 	if opts.Declarations, err = f.types.load(); err != nil {
 		return false, err
@@ -203,7 +200,7 @@ func (r *replayed) recording() (*config.Config, error) {
 		}
 	}
 	if ic == nil {
-		return nil, fmt.Errorf("the profile's configuration has no Intercept of %s: %w", sig.Name, errNoReplay)
+		return nil, fmt.Errorf("the profile's configuration has no Intercept of %s", sig.Name)
 	}
 	plain := *ic
 	plain.Fail, plain.FailProbability, plain.Result, plain.Seed, plain.Parameters = "", config.Rate{}, nil, 0, nil
