@@ -50,6 +50,12 @@
 // aligned store. Where more than that has to change (invalidate.go), threads are
 // made to stand still first.
 //
+// # Its rooms
+//
+// What a process consists of lies in packages that own it: translations (translate, codecache), what is watched by address
+// (probe), the application's code (appcode), shared memory and rings (shm), budgets (budget), and what is kept for the next process of a
+// program (reuse). This one has the processes and threads, and everything that stops, moves or asks a thread.
+//
 // # What it promises
 //
 // A target is never changed in what it does. What the translator cannot do (a fault
