@@ -2,6 +2,7 @@ package cab
 
 import (
 	"fmt"
+	"iter"
 	"sync"
 	"testing"
 
@@ -38,6 +39,7 @@ type world struct {
 	widths  []int // how many there were
 	bound   int   // departures that are left
 	last    *actor
+	ready   []*actor // memory of run's
 	inside  bool // an actor runs, not the world
 	held    bool // the store buffer is left alone until somebody has to drain it
 	actors  []*actor
@@ -47,12 +49,13 @@ type world struct {
 	failure string
 }
 
-// actor is a goroutine of which the world lets one run at a time.
+// actor is a coroutine: the world lets one run at a time. Goroutines that hand a turn on through channels took several times as long.
 type actor struct {
-	resume  chan bool // false: give up
-	pause   chan struct{}
-	blocked func() bool // nil: not blocked
-	futex   *uint32     // that it sleeps on
+	next    func() (struct{}, bool) // runs it to its next step; false: it has ended
+	stop    func()                  // gives it up
+	pause   func(struct{}) bool     // false: give up
+	blocked func() bool             // nil: not blocked
+	futex   *uint32                 // that it sleeps on
 	done    bool
 }
 
@@ -67,31 +70,26 @@ type giveUp struct{}
 
 // yield lets the world choose who goes on.
 func (a *actor) yield() {
-	a.pause <- struct{}{}
-	if !<-a.resume {
+	if !a.pause(struct{}{}) {
 		panic(giveUp{})
 	}
 }
 
-// spawn adds an actor; it runs until its first step at once.
+// spawn adds an actor, which begins when it is chosen.
 func (w *world) spawn(body func(*actor)) {
-	a := &actor{resume: make(chan bool), pause: make(chan struct{})}
+	a := &actor{}
 	w.actors = append(w.actors, a)
-	go func() {
+	a.next, a.stop = iter.Pull(func(yield func(struct{}) bool) {
 		defer func() {
 			if r := recover(); r != nil {
 				if _, ok := r.(giveUp); !ok {
 					w.failure = fmt.Sprint("panic: ", r)
 				}
 			}
-			a.done = true
-			a.pause <- struct{}{}
 		}()
-		if !<-a.resume {
-			panic(giveUp{})
-		}
+		a.pause = yield
 		body(a)
-	}()
+	})
 }
 
 // flush drains the oldest store.
@@ -112,7 +110,7 @@ func (w *world) flush() {
 // asleep would have had something to do.
 func (w *world) run() {
 	for w.failure == "" {
-		var ready []*actor // nil: the store buffer
+		ready := w.ready[:0] // nil: the store buffer
 		for _, a := range w.actors {
 			if !a.done && (a.blocked == nil || !a.blocked()) {
 				ready = append(ready, a)
@@ -128,6 +126,7 @@ func (w *world) run() {
 			w.failure = "no end"
 			return
 		}
+		w.ready = ready
 		next := w.choose(ready)
 		if next == nil {
 			w.flush()
@@ -136,8 +135,8 @@ func (w *world) run() {
 		w.last = next
 		next.blocked = nil
 		w.inside = true
-		next.resume <- true
-		<-next.pause
+		_, more := next.next()
+		next.done = !more
 		w.inside = false
 	}
 }
@@ -175,13 +174,10 @@ func (w *world) choose(ready []*actor) *actor {
 	return ready[k]
 }
 
-// stop ends all goroutines.
+// stop ends all actors.
 func (w *world) stop() {
 	for _, a := range w.actors {
-		if !a.done {
-			a.resume <- false
-			<-a.pause // unless it has ended
-		}
+		a.stop()
 	}
 }
 
@@ -379,7 +375,7 @@ type model struct {
 // once runs the model in one order; choices is what prescribes it.
 func (m *model) once(t *testing.T, slot, control []byte, choices []int) *world {
 	p := modelRing(slot, control, m)
-	w := &world{t: t, choices: choices, bound: m.bound, p: p}
+	w := &world{t: t, choices: choices, widths: make([]int, 0, len(choices)+64), bound: m.bound, p: p}
 	pool := &Pool{bell: p.bell}
 	pool.Add(p.Ring, nil)
 	var made *asm
