@@ -40,8 +40,8 @@ type world struct {
 	bound   int   // departures that are left
 	last    *actor
 	ready   []*actor // memory of run's
-	inside  bool // an actor runs, not the world
-	held    bool // the store buffer is left alone until somebody has to drain it
+	inside  bool     // an actor runs, not the world
+	held    bool     // the store buffer is left alone until somebody has to drain it
 	actors  []*actor
 	buffer  []store
 	p       *producer
