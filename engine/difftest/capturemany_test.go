@@ -1,6 +1,7 @@
 package difftest
 
 import (
+	"flag"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -74,13 +75,21 @@ func (c *turns) Notified(t *engine.Thread, addr uint64, _ engine.NotifiedRegs) {
 	}
 }
 
-// TestCaptureTurns arms and disarms functions a thousand times while threads are inside of them.
+// armings is how many turns TestCaptureTurns takes: what a turn does is the same again after 60.
+var armings = flag.Int("armings", 240, "turns of arming and disarming functions")
+
+// TestCaptureTurns arms and disarms functions some hundred times while threads are inside of them.
 func TestCaptureTurns(t *testing.T) {
 	path := build(t, filepath.Join("..", "..", "testdata", "intercept", "around.c"), []string{"-O2", "-pthread"})
 	for _, m := range captureModes[1:] { // by stops alone nobody gets anywhere
-		from := time.Now()
-		out, c := intercept(t, path, m.mode, nil, m.opts, func(c *interceptor) {
-			tc := &turns{}
+		from, tc := time.Now(), &turns{}
+		opts := func(o *engine.Options) {
+			if m.opts != nil {
+				m.opts(o)
+			}
+			o.Argv = []string{path, fmt.Sprint(*armings)}
+		}
+		out, c := intercept(t, path, m.mode, nil, opts, func(c *interceptor) {
 			c.at = func(p *engine.Process, addr func(string) uint64) {
 				tc.p, tc.addr = p, addr
 				if err := p.Notify(addr("turn")); err != nil {
@@ -91,6 +100,9 @@ func TestCaptureTurns(t *testing.T) {
 		})
 		if (out != outcome{"exit 0", "0\n"}) {
 			t.Errorf("%s: %+v", m.name, out)
+		}
+		if tc.n != *armings || tc.err != nil {
+			t.Errorf("%s: %d turns of %d, %v", m.name, tc.n, *armings, tc.err)
 		}
 		t.Logf("%s: %v, %d moments by the tracer", m.name, time.Since(from), c.slow)
 		for i, calls := range c.byThread(t) {

@@ -15,7 +15,7 @@ import (
 const sequencesPerProgram = 25
 
 // programs is how many random programs TestSequences makes.
-var programs = flag.Int("programs", 12, "random programs to test")
+var programs = flag.Int("programs", 6, "random programs to test")
 
 // TestSequences runs random programs, always the same ones.
 func TestSequences(t *testing.T) {

@@ -1,6 +1,7 @@
 // Threads that are inside of functions while these are armed and disarmed.
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,13 +32,14 @@ static void *work(void *arg)
 	return (void *)wrong;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t t[3];
 	long wrong = 0;
+	int turns = argc > 1 ? atoi(argv[1]) : 1000;
 	for (int i = 0; i < 3; i++)
 		pthread_create(&t[i], 0, work, 0);
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < turns; i++) {
 		turn(i);
 		wrong += deep(3) != 4;
 		if (i % 100 == 50) { // a child has none of it
