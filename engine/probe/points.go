@@ -34,6 +34,7 @@ type Points struct {
 	at       map[uint64]*point
 	sites    map[uint64]int
 	captures captures
+	gone     bool // RemoveAll was called
 }
 
 // appPage is the size of pages of the application.
@@ -204,7 +205,7 @@ func (p *Points) PlaceAll(slots []*shm.Slot) error {
 //
 // Where a jump lies it stays if it does what is wanted.
 func (p *Points) Add(addr uint64) error {
-	if _, ok := p.probes[addr]; ok {
+	if _, ok := p.probes[addr]; ok || p.gone {
 		return nil
 	}
 	if p.jumps.at[addr] != nil {
@@ -253,8 +254,10 @@ func (p *Points) removeProbe(addr uint64) {
 	}
 }
 
-// RemoveAll gives the application all of its code back.
+// RemoveAll gives the application all of its code back, for good: a thread that is led out of a jump's code afterwards may
+// still ask for its return to be caught, which nobody would be there for.
 func (p *Points) RemoveAll() {
+	p.gone = true
 	for addr := range p.probes {
 		p.removeProbe(addr)
 	}

@@ -191,4 +191,8 @@ func TestInTheCacheNothingIsWritten(t *testing.T) {
 	if p.RemoveAll(); prog.byteAt(f) != 0x90 {
 		t.Error("the application does not have its code back")
 	}
+	// As for a thread that has entered an intercepted function and is led out of the code that captures it.
+	if err := p.CatchAt(f + 1); err != nil || prog.byteAt(f+1) == 0xcc {
+		t.Errorf("%v, and %#x lies at a return that nobody waits for any more", err, prog.byteAt(f+1))
+	}
 }
