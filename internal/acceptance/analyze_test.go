@@ -141,6 +141,7 @@ var bound = []string{"LD_BIND_NOW=1", "PERL_HASH_SEED=0",
 // TestCallsEqualCallgrinds compares a fixture's calls with those that its source makes, and
 // what they cost with callgrind.
 func TestCallsEqualCallgrinds(t *testing.T) {
+	t.Parallel()
 	if find("valgrind") == "" {
 		t.Skip("no valgrind: the Makefile's tests install it")
 	}
@@ -185,6 +186,7 @@ func (s callSums) byCallee() map[string]uint64 {
 // library and variables of the environment of its own, addresses differ, which hashes and
 // sorting see, and each iteration of a repeated instruction counts.
 func TestCallsOfRealProgramsEqualCallgrinds(t *testing.T) {
+	t.Parallel()
 	if find("valgrind") == "" {
 		t.Skip("no valgrind: the Makefile's tests install it")
 	}
@@ -292,6 +294,7 @@ func simulated(t *testing.T, dir string, i1, d1, ll string) (m cacheMisses) {
 // TestMissesEqualCachegrinds compares misses: exactly where addresses are the same in both
 // runs, within a few percent where stack, heap and libraries lie elsewhere.
 func TestMissesEqualCachegrinds(t *testing.T) {
+	t.Parallel()
 	if find("valgrind") == "" {
 		t.Skip("no valgrind: the Makefile's tests install it")
 	}

@@ -36,6 +36,7 @@ func analysisJSON(t *testing.T, dir, out, name string) []byte {
 
 // TestAnalysesBesideEqualProfiles: what is found while programs run is what is found in their profiles.
 func TestAnalysesBesideEqualProfiles(t *testing.T) {
+	t.Parallel()
 	calls := build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")
 	for _, argv := range [][]string{
 		{calls},
@@ -249,6 +250,7 @@ func TestAnalysesRefused(t *testing.T) {
 // TestMethodsSequential: calls and instructions that the program's own threads count are those that analyses beside it find,
 // of all functions that have names.
 func TestMethodsSequential(t *testing.T) {
+	t.Parallel()
 	within := build(t, "../../testdata/windows/within.c", "-O2 -pthread")
 	for _, argv := range [][]string{
 		{build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")},
@@ -283,6 +285,7 @@ func TestMethodsSequential(t *testing.T) {
 
 // TestAnalysesSequential: what is found while the program's threads wait for it is what is found beside them.
 func TestAnalysesSequential(t *testing.T) {
+	t.Parallel()
 	for _, argv := range [][]string{
 		{build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")},
 		{find("gzip"), "-c", "/etc/services"},
@@ -327,6 +330,7 @@ func TestAnalysesSequential(t *testing.T) {
 
 // TestStridesEqualLackeys: the strides of each instruction are those of lackey's trace.
 func TestStridesEqualLackeys(t *testing.T) {
+	t.Parallel()
 	if find("valgrind") == "" {
 		t.Skip("no valgrind: the Makefile's tests install it")
 	}

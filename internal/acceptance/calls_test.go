@@ -24,6 +24,7 @@ func outsideConfig(thread, image string) string {
 // TestSyscallsEqualStraces compares the system calls of real programs, which fail
 // and which not, and the signals of a fixture, with what strace lists.
 func TestSyscallsEqualStraces(t *testing.T) {
+	t.Parallel()
 	if find("strace") == "" {
 		t.Skip("no strace: the Makefile's tests install it")
 	}

@@ -52,6 +52,7 @@ func TestCountRun(t *testing.T) {
 // TestCountWithSwitches counts with optimisations of translation turned off, one at a time: they must
 // not show.
 func TestCountWithSwitches(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
 	tid := regexp.MustCompile(`\(\d+\)`)
 	var want string

@@ -27,6 +27,7 @@ type counted struct {
 // trace, and instructions of each function with callgrind's, on a program where
 // both define them as alleria does.
 func TestCountsEqualValgrinds(t *testing.T) {
+	t.Parallel()
 	if find("valgrind") == "" {
 		t.Skip("no valgrind: the Makefile's tests install it")
 	}
@@ -69,6 +70,7 @@ func TestCountsEqualValgrinds(t *testing.T) {
 // TestWindowAtExactInstructions checks that a window from instruction N to M
 // records the instructions between, for many places.
 func TestWindowAtExactInstructions(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
 	whole := dump(t, dir, prog, everything(""))

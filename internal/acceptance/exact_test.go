@@ -138,6 +138,7 @@ const profileAll = `<Profile><Process><Thread><Image><Function><Instruction cat=
 // TestWindowsAtRandomCounts opens and closes windows at a thousand random counts
 // of instructions and accesses and compares the places with a whole run's.
 func TestWindowsAtRandomCounts(t *testing.T) {
+	t.Parallel()
 	runs, windows := 20, 25
 	if testing.Short() {
 		runs = 4

@@ -53,6 +53,7 @@ func TestImagesSelected(t *testing.T) {
 // TestImagesByLinks names a library by its SONAME, by links beside it and elsewhere,
 // in selections and in events: maps show only the file that these lead to.
 func TestImagesByLinks(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	plugin := build(t, "../../testdata/events/plugin.c", "-shared -fPIC -Wl,-soname,libplug.so.9")
 	prog := build(t, "../../testdata/events/loads.c", "-fno-inline")

@@ -11,6 +11,7 @@ import (
 // TestNumbersOverExecve looks whether threads are numbered in order of creation through
 // all programs that a process executes: in profiles, counts, events and selections.
 func TestNumbersOverExecve(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/events/numbers.S", "-nostdlib -static -no-pie")
 	at := labels(t, prog)
 	all := record(t, workDir(t), windowed("", "", ""), prog)

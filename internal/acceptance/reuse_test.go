@@ -85,6 +85,7 @@ func TestReuseChangedFile(t *testing.T) {
 // TestReuseOddPrograms runs programs that change their code, unload it, throw through it and run others in it, several times in a
 // tree.
 func TestReuseOddPrograms(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../testdata/programs/code-*.c")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no programs", err)

@@ -10,6 +10,7 @@ import (
 // samples with a short period, has threads ask about their budgets everywhere, also right
 // behind the count of an arrival at one of the functions, which is not to count twice.
 func TestThresholdsOverFunctionsOfOneName(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/rows-shares.S", "-nostdlib -static -no-pie")
 	dir := t.TempDir()
 	tr := oracleRun(t, dir, prog)

@@ -49,6 +49,7 @@ func numbersOf(t *testing.T, text []byte, word string) (n []int) {
 
 // TestToolExamples: the examples of the tool interface count what valgrind counts, and leave the program as it is.
 func TestToolExamples(t *testing.T) {
+	t.Parallel()
 	if find("valgrind") == "" {
 		t.Skip("no valgrind: the Makefile's tests install it")
 	}

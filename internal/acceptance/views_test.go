@@ -72,6 +72,7 @@ func symbolAddress(t *testing.T, prog, name string) uint64 {
 
 // TestLinesEqualCallgrinds compares instructions by line of source with callgrind's.
 func TestLinesEqualCallgrinds(t *testing.T) {
+	t.Parallel()
 	if find("valgrind") == "" {
 		t.Skip("no valgrind: the Makefile's tests install it")
 	}
