@@ -156,7 +156,13 @@ func (c *Compiler) classify(t calls.TypeID) []class {
 	if !c.merge(classes, t, 0, 0) {
 		return nil
 	}
-	return merged(classes)
+	classes = merged(classes)
+	for _, k := range classes[min(2, len(classes)):] {
+		if k != sseUp { // more than the vector: the record is aligned further
+			return nil
+		}
+	}
+	return classes
 }
 
 // merged is what becomes of a value's classes in the end (the "post merger cleanup").

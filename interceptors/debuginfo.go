@@ -3,6 +3,7 @@ package interceptors
 import (
 	"debug/dwarf"
 	"fmt"
+	"slices"
 	"strings"
 
 	"alleria/abp/calls"
@@ -17,6 +18,8 @@ type debugInfo struct {
 	c    *Compiler
 	data *dwarf.Data
 	made map[debugKey]calls.TypeID
+	// vectors holds the array types that are vectors, which debug/dwarf does not tell; nil: not looked for yet.
+	vectors map[dwarf.Type]bool
 }
 
 // debugKey is a type as deep as its pointers are followed.
@@ -342,11 +345,6 @@ func (d *debugInfo) at(off dwarf.Offset, depth int) calls.TypeID {
 			break
 		}
 		id = d.of(t, depth)
-		if vector, _ := e.Val(attrGNUVector).(bool); vector && id != 0 {
-			v := *d.c.Table.Type(id)
-			v.Kind, v.Align = calls.Vector, v.Size
-			id = d.c.Table.Add(v)
-		}
 		if cc, _ := e.Val(dwarf.AttrCalling).(int64); cc == passByReference {
 			d.c.byRef[id] = true
 		}
@@ -506,13 +504,37 @@ func (d *debugInfo) array(t *dwarf.ArrayType, depth int) calls.TypeID {
 		return 0
 	}
 	n := uint64(max(t.Count, 0))
-	return d.c.Table.Add(calls.Type{Kind: calls.Array, Name: e.Name + "[]", Size: uint32(n) * e.Size, Align: max(e.Align, 1), Elem: elem, Count: n})
+	a := calls.Type{Kind: calls.Array, Name: e.Name + "[]", Size: uint32(n) * e.Size, Align: max(e.Align, 1), Elem: elem, Count: n}
+	if a.Size&(a.Size-1) == 0 && a.Size <= 64 && len(e.Fields) == 0 && d.isVector(t) {
+		a.Kind, a.Align = calls.Vector, a.Size
+	}
+	return d.c.Table.Add(a)
+}
+
+// isVector tells whether an array is a vector. All of the image's are looked for at once, outside of functions: debug/dwarf
+// gives the same type for the same entry, but not the entry of a type.
+func (d *debugInfo) isVector(t *dwarf.ArrayType) bool {
+	if d.vectors == nil {
+		d.vectors = make(map[dwarf.Type]bool)
+		r := d.data.Reader()
+		for e, err := r.Next(); err == nil && e != nil; e, err = r.Next() {
+			if vector, _ := e.Val(attrGNUVector).(bool); vector {
+				if v, err := d.data.Type(e.Offset); err == nil {
+					d.vectors[v] = true
+				}
+			}
+			if e.Children && e.Tag != dwarf.TagCompileUnit && e.Tag != dwarf.TagNamespace {
+				r.SkipChildren()
+			}
+		}
+	}
+	return d.vectors[t]
 }
 
 // record makes a struct, class or union.
 func (d *debugInfo) record(t *dwarf.StructType, depth int) calls.TypeID {
 	size := uint32(max(t.Size(), 0))
-	if t.Incomplete || size == 0 {
+	if t.Incomplete {
 		return 0
 	}
 	if id := d.stringRecord(t, depth); id != 0 {
@@ -542,7 +564,8 @@ func (d *debugInfo) record(t *dwarf.StructType, depth int) calls.TypeID {
 		r.Align = max(r.Align, d.c.Table.Type(ft).Align)
 		r.Fields = append(r.Fields, cf)
 	}
-	if size%r.Align != 0 { // packed
+	misplaced := func(f calls.Field) bool { return f.Bits == 0 && f.Offset%max(d.c.Table.Type(f.Type).Align, 1) != 0 }
+	if size%r.Align != 0 || slices.ContainsFunc(r.Fields, misplaced) { // packed
 		r.Align = 1
 	}
 	return d.c.Table.Add(r)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 )
 
 // uintOf is the number in some bytes, of which at most eight count.
@@ -41,6 +42,9 @@ func (v Value) Float() float64 {
 	case 8:
 		return math.Float64frombits(v.Uint())
 	}
+	if v.isQuad() {
+		return quad(v.Data)
+	}
 	if len(v.Data) >= 10 {
 		f, _ := extended(v.Data).Float64()
 		if exp := binary.LittleEndian.Uint16(v.Data[8:]) & 0x7fff; exp == 0x7fff {
@@ -49,6 +53,36 @@ func (v Value) Float() float64 {
 		return f
 	}
 	return 0
+}
+
+// isQuad tells whether it is a number of 128 bits, and not one of the x87 in as many.
+func (v Value) isQuad() bool {
+	return len(v.Data) == 16 && strings.Contains(v.Table.Type(v.Type).Name, "128")
+}
+
+// quad is a number of a sign, 15 bits of exponent and 112 of fraction, as near as eight bytes can say it.
+func quad(b []byte) float64 {
+	se := binary.LittleEndian.Uint16(b[14:])
+	high, low := binary.LittleEndian.Uint64(b[8:])&(1<<48-1), binary.LittleEndian.Uint64(b)
+	exp := int(se & 0x7fff)
+	switch {
+	case exp == 0x7fff && high|low != 0:
+		return math.NaN()
+	case exp == 0x7fff:
+		return math.Inf(1 - 2*int(se>>15))
+	case exp == 0:
+		exp = 1
+	default:
+		high |= 1 << 48
+	}
+	f := new(big.Float).SetPrec(113).SetUint64(high)
+	f.Add(f.SetMantExp(f, 64), new(big.Float).SetUint64(low))
+	f.SetMantExp(f, exp-16383-112)
+	if se>>15 == 1 {
+		f.Neg(f)
+	}
+	x, _ := f.Float64()
+	return x
 }
 
 // half is a number of 16 bits.
@@ -98,7 +132,7 @@ func appendFloat(dst []byte, v Value) []byte {
 	if len(v.Data) == 4 {
 		bits = 32
 	}
-	if len(v.Data) >= 10 {
+	if len(v.Data) >= 10 && !v.isQuad() {
 		f := v.Float()
 		if math.IsNaN(f) || binary.LittleEndian.Uint16(v.Data[8:])&0x7fff == 0x7fff {
 			return strconv.AppendFloat(dst, f, 'g', -1, 64)
@@ -135,7 +169,11 @@ func (v Value) Field(i int) Value {
 	f := &t.Fields[i]
 	ft := v.Table.Type(f.Type)
 	if f.Bits > 0 {
-		x, ok := bitField(v.Data, f, ft)
+		number := ft
+		if ft.Kind == Enum {
+			number = v.Table.Type(ft.Elem)
+		}
+		x, ok := bitField(v.Data, f, number)
 		if !ok {
 			return Value{Table: v.Table, Type: f.Type}
 		}
