@@ -147,7 +147,7 @@ func TestReplay(t *testing.T) {
 	for _, option := range []string{"", "-DOTHER"} {
 		if option == "" {
 			if out, err := exec.Command("gcc", "-O1", "-g", "-fno-builtin", "-o", prog, "../../testdata/intercept/pure.c").CombinedOutput(); err != nil {
-				t.Skipf("gcc: %v\n%s", err, out)
+				t.Fatalf("gcc: %v\n%s", err, out)
 			}
 			intercepted(t, dir, writeFile(t, dir, "c.xml", replayConfig), prog)
 		} else if out, err := exec.Command("gcc", "-O0", "-g", "-fno-builtin", "-o", prog, "../../testdata/intercept/pure.c").CombinedOutput(); err != nil {
