@@ -2,6 +2,7 @@ package abp
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -145,21 +146,80 @@ func ReadRun(dir string) (*Run, error) {
 	return r, nil
 }
 
-// Write writes run.json into a directory, in one step: a reader finds the old
-// file or the new one, never half of either.
-func (r *Run) Write(dir string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+// runRoom is how many bytes run.json takes on the disk while a run is being recorded: what became of it has to find room
+// there when the disk is full.
+const runRoom = 8 << 10
+
+// WriteFirst is Write for a run that begins, with room for what will have to be said of its end: white space behind
+// the text. On a disk without that room there is none.
+func (r *Run) WriteFirst(dir string) error {
+	text, err := r.text()
 	if err != nil {
-		return fmt.Errorf("write %s: %w", RunFile, err)
+		return err
 	}
-	tmp := filepath.Join(dir, "."+RunFile+".new")
-	if err := os.WriteFile(tmp, append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write %s: %w", RunFile, errors.Join(err, removeIfThere(tmp)))
+	if room := runRoom - len(text); room > 0 {
+		if err := WriteFile(dir, RunFile, append(text, bytes.Repeat([]byte{'\n'}, room)...)); err == nil {
+			return nil
+		}
 	}
-	if err := os.Rename(tmp, filepath.Join(dir, RunFile)); err != nil {
-		return fmt.Errorf("write %s: %w", RunFile, err)
+	return WriteFile(dir, RunFile, text)
+}
+
+// Write writes run.json into a directory, in one step: a reader finds the old
+// file or the new one, never half of either. Where there is no room for a second file it is written over the first, if it fits there.
+func (r *Run) Write(dir string) error {
+	text, err := r.text()
+	if err != nil {
+		return err
+	}
+	err = WriteFile(dir, RunFile, text)
+	if err == nil || overwrite(filepath.Join(dir, RunFile), text) != nil {
+		return err
 	}
 	return nil
+}
+
+// text is the file's contents.
+func (r *Run) text() ([]byte, error) {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", RunFile, err)
+	}
+	return append(text, '\n'), nil
+}
+
+// WriteFile writes a file of a directory in one step. Nothing of it is left behind by an error.
+func WriteFile(dir, name string, text []byte) error {
+	tmp := filepath.Join(dir, "."+name+".new")
+	if err := os.WriteFile(tmp, text, 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", name, errors.Join(err, removeIfThere(tmp)))
+	}
+	if err := os.Rename(tmp, filepath.Join(dir, name)); err != nil {
+		return fmt.Errorf("write %s: %w", name, errors.Join(err, removeIfThere(tmp)))
+	}
+	return nil
+}
+
+// errNoRoom: a file is shorter than what is to be written over it.
+var errNoRoom = errors.New("no room")
+
+// overwrite writes over a file that has the room, in its own blocks, and cuts what is behind.
+func overwrite(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	st, err := f.Stat()
+	if err == nil && st.Size() < int64(len(text)) {
+		err = errNoRoom
+	}
+	if err == nil {
+		_, err = f.WriteAt(text, 0)
+	}
+	if err == nil {
+		err = f.Truncate(int64(len(text)))
+	}
+	return errors.Join(err, f.Close())
 }
 
 // removeIfThere removes a file that may not exist.

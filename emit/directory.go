@@ -98,8 +98,11 @@ func processDir(name string) bool {
 	return ok && err == nil
 }
 
-// analysisFile tells whether the result of an analysis beside the program could have this name.
+// analysisFile tells whether the result of an analysis beside the program could have this name, or one that a run was killed over.
 func analysisFile(name string) bool {
+	if rest, ok := strings.CutPrefix(name, "."); ok {
+		name = strings.TrimSuffix(rest, ".new")
+	}
 	return strings.HasPrefix(name, "analysis-") && filepath.Ext(name) == ".json"
 }
 

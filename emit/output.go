@@ -34,7 +34,7 @@ func create(path string, h *abp.Header, run *atomic.Int64) (*output, error) {
 	}
 	w, err := abp.NewWriter(f, h)
 	if err != nil {
-		return nil, fmt.Errorf("create profile %s: %w", path, errors.Join(err, f.Close()))
+		return nil, fmt.Errorf("create profile %s: %w", path, errors.Join(err, f.Close(), os.Remove(path)))
 	}
 	o := &output{path: path, file: f, w: w, run: run}
 	o.tell()

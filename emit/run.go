@@ -90,7 +90,7 @@ func NewRun(opts Options, info abp.Run) (*Run, error) {
 		}
 		r.info.Outputs = append(r.info.Outputs, abs)
 	}
-	return r, r.info.Write(opts.Dirs[0])
+	return r, r.info.WriteFirst(opts.Dirs[0])
 }
 
 // Sizes tells whether records are to begin with their sizes besides their numbers, as

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"alleria/abp"
 	"alleria/analysis/cache"
 	"alleria/analysis/calls"
 	"alleria/analysis/paths"
@@ -63,8 +64,33 @@ func Write(dir string, o *Outcome, s *Sampling) error {
 	if err != nil {
 		return fmt.Errorf("result of %s: %w", o.Spec.Name, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, FileName(o.Spec.Kind)), append(text, '\n'), 0o644); err != nil {
+	if err := abp.WriteFile(dir, FileName(o.Spec.Kind), append(text, '\n')); err != nil {
 		return fmt.Errorf("result of %s: %w", o.Spec.Name, err)
+	}
+	return nil
+}
+
+// Verify looks whether the results are there that run.json names, and can be read. One that is missing from a run that was cut off is no
+// damage.
+func Verify(dir string, report func(abp.Problem)) error {
+	run, err := abp.ReadRun(dir)
+	if err != nil {
+		return nil // whoever verifies profiles has said so, or there is no run
+	}
+	for i := range run.Processes {
+		e := &run.Processes[i]
+		for _, kind := range e.Analyses {
+			path := filepath.Join(dir, e.Dir, FileName(kind))
+			_, _, err := Read(filepath.Join(dir, e.Dir), kind)
+			switch {
+			case errors.Is(err, ErrNone):
+				report(abp.Problem{Path: path, CutOff: run.Outcome.State != abp.OutcomeComplete, Text: "the result of the analysis is missing"})
+			case errors.Is(err, ErrFormat):
+				report(abp.Problem{Path: path, Text: err.Error()})
+			case err != nil:
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -84,6 +84,13 @@ func (p *Process) End(t *Thread, scale float64) {
 	t.sinks = nil
 }
 
+// Fail ends all analyses: records are missing, and why.
+func (p *Process) Fail(why error) {
+	for _, m := range p.members {
+		m.failed.CompareAndSwap(nil, &why)
+	}
+}
+
 // guard runs some of an analysis. If it panics the analysis is over, with nothing else touched.
 func (m *member) guard(f func()) {
 	if m.failed.Load() != nil {

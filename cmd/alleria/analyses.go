@@ -43,14 +43,25 @@ func analysisConfig(specs []live.Spec) (*config.Config, error) {
 	return c, nil
 }
 
-// liveResult returns what was found of a process while it ran, nil if it was not analysed that way.
+// liveResult returns what was found of a process while it ran, nil if it was not analysed while it ran: its records are there then.
 func (a *app) liveResult(proc *abp.Process, kind string) (*live.File, live.Result, error) {
 	dir := filepath.Dir(proc.Main().Path())
 	f, r, err := live.Read(dir, kind)
-	if errors.Is(err, live.ErrNone) {
+	if !errors.Is(err, live.ErrNone) {
+		return f, r, err
+	}
+	run, err := abp.ReadRun(filepath.Dir(dir))
+	if err != nil { // whoever opened the profile has said so
 		return nil, nil, nil
 	}
-	return f, r, err
+	i := slices.IndexFunc(run.Processes, func(e abp.ProcessEntry) bool { return e.Dir == filepath.Base(dir) })
+	if i < 0 || len(run.Processes[i].Analyses) == 0 {
+		return nil, nil, nil
+	}
+	if made := run.Processes[i].Analyses; !slices.Contains(made, kind) {
+		return nil, nil, usagef("process %s was analysed while it ran, and its records were not kept: of %s there is nothing, only of %s", proc.Name(), kind, strings.Join(made, ", "))
+	}
+	return nil, nil, fmt.Errorf("the analysis of %s of process %s failed while it ran: report shows why", kind, proc.Name())
 }
 
 // sayLive tells that a result was found while the program ran, and what it stands for.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"alleria/abp"
+	"alleria/analysis/live"
 )
 
 // statusProblems is verify's status for a profile that is not as it should be,
@@ -49,10 +51,10 @@ anything to report.`,
 				}
 				// All paths are gone through: damage in one says nothing of the
 				// next.
-				err := a.verify(path, func(p abp.Problem) {
+				report := func(p abp.Problem) {
 					found = append(found, problemLine{path, p.Path, p.Offset, p.CutOff, p.Text})
-				})
-				if err != nil {
+				}
+				if err := errors.Join(a.verify(path, report), live.Verify(path, report)); err != nil {
 					return &statusError{statusUsage, err}
 				}
 			}

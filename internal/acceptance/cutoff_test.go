@@ -66,6 +66,83 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// TestDiskFullOfAnalyses: results that found no room are not there, in no part; those that did can be read; the program's output is right, and run.json says
+// what became of the run though there is no room for another file.
+func TestDiskFullOfAnalyses(t *testing.T) {
+	gzip := []string{find("gzip"), "-c", "-n", "/etc/services"}
+	for _, kib := range []int{32, 80, 300} {
+		t.Run(fmt.Sprint(kib, "K"), func(t *testing.T) {
+			t.Parallel()
+			dir := workDir(t)
+			full := filepath.Join(dir, "full")
+			if err := os.Mkdir(full, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mount("none", full, "tmpfs", 0, fmt.Sprintf("size=%dk", kib)); err != nil {
+				t.Skipf("no file system to fill: %v", err)
+			}
+			defer syscall.Unmount(full, syscall.MNT_DETACH)
+			r := run(t, command{argv: append([]string{alleria(), "-q", "record", "-o", "full/out", "--analysis", "calltree,heatmap,strides", "--"}, gzip...), dir: dir})
+			if r.status != 125 || !strings.Contains(string(r.stderr), "no space left") || strings.Count(string(r.stderr), "\n") != 1 {
+				t.Errorf("status %d, %q; want 125 and the reason in one line", r.status, r.stderr)
+			}
+			if native := run(t, command{argv: gzip, dir: dir}); !bytes.Equal(r.stdout, native.stdout) {
+				t.Error("the target's output differs")
+			}
+			if out := runFile(t, filepath.Join(full, "out")).Outcome; out.State != "cut off" || !strings.Contains(out.Reason, "no space left") {
+				t.Errorf("run.json says %+v", out)
+			}
+			readable(t, dir, "full/out")
+			there, missing := 0, 0
+			for name, kind := range map[string]string{"methods": "calls", "strides": "strides"} {
+				_, err := os.Stat(filepath.Join(full, "out", "p1", "analysis-"+kind+".json"))
+				if r := run(t, command{argv: []string{alleria(), "analyze", name, "full/out"}, dir: dir}); (r.status == 0) != (err == nil) {
+					t.Errorf("%s: file %v, status %d, %s", name, err, r.status, clip(r.stderr))
+				}
+				if err != nil {
+					missing++
+				} else {
+					there++
+				}
+			}
+			if missing == 0 || kib == 300 && there == 0 {
+				t.Errorf("%d results are there, %d are not", there, missing)
+			}
+			if left, _ := filepath.Glob(filepath.Join(full, "out", "p1", ".*")); len(left) != 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+// TestDiskFullBeforeProcess: a process that begins when there is no room for its profile runs all the same.
+func TestDiskFullBeforeProcess(t *testing.T) {
+	t.Parallel()
+	for _, kib := range []int{12, 20, 300} { // for the first process's profile, the second's, the third's
+		dir := workDir(t)
+		full := filepath.Join(dir, "full")
+		if err := os.Mkdir(full, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mount("none", full, "tmpfs", 0, fmt.Sprintf("size=%dk", kib)); err != nil {
+			t.Skipf("no file system to fill: %v", err)
+		}
+		defer syscall.Unmount(full, syscall.MNT_DETACH)
+		script := `head -c 1M /dev/zero > full/fill 2>/dev/null; gzip -c -n /etc/services | cksum; exit 3`
+		r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", "full/out", "--", "/bin/sh", "-c", script}, dir: dir})
+		if r.status != 3 || !strings.Contains(string(r.stderr), "no space left") || strings.Count(string(r.stderr), "\n") != 1 {
+			t.Errorf("%d KiB: status %d, %q; want the program's and the reason in one line", kib, r.status, r.stderr)
+		}
+		if native := run(t, command{argv: []string{"/bin/sh", "-c", `gzip -c -n /etc/services | cksum`}, dir: dir}); !bytes.Equal(r.stdout, native.stdout) {
+			t.Errorf("%d KiB: the program prints %q, natively %q", kib, r.stdout, native.stdout)
+		}
+		if run := runFile(t, filepath.Join(full, "out")); run.Outcome.State != "cut off" {
+			t.Errorf("%d KiB: run.json says %+v", kib, run.Outcome)
+		}
+		readable(t, dir, "full/out")
+	}
+}
+
 // TestTracerKilled: what alleria had written when it was killed can be read.
 func TestTracerKilled(t *testing.T) {
 	for i, how := range []string{"wait", "compute", "threads", "wait", "compute", "threads"} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -36,7 +37,10 @@ type besideThread struct {
 }
 
 // besideSink is what processing threads do where analyses are made: all that there is to know comes with the ring.
-type besideSink struct{}
+type besideSink struct {
+	number int
+	fault  func(thread int, chunk uint64) // as a sink's
+}
 
 // touchSink takes what analyses need no further than into its processor's cache (StageQueue), or from where it is left (StageProduce).
 type touchSink struct {
@@ -113,13 +117,24 @@ func (b *beside) ended(t *engine.Thread, s *abp.Sampling, r *cab.Ring) {
 }
 
 // Consume is cab.Sink's.
-func (besideSink) Consume(tag any, c cab.Chunk) error {
+func (s besideSink) Consume(tag any, c cab.Chunk) error {
 	t, ok := tag.(*besideThread)
 	if !ok {
 		return fmt.Errorf("ring of %T", tag)
 	}
+	if s.fault != nil {
+		s.fault(s.number, c.Number)
+	}
 	t.words += uint64(len(c.Words))
 	return t.Consume(t.of.writer.Bounded(c.Words), c.Opened)
+}
+
+// Lose is cab.Loser's: the processing thread has panicked outside of any analysis. None of the process's has seen these words, and none would be right.
+func (besideSink) Lose(tag any, _ *cab.Chunk, why error) error {
+	if t, ok := tag.(*besideThread); ok {
+		t.of.process.Fail(fmt.Errorf("records were lost: %s", strings.TrimPrefix(plain(why), cab.ErrBroken.Error()+": ")))
+	}
+	return nil
 }
 
 // Leave is cab.Sink's.

@@ -77,7 +77,7 @@ func (r *run) newSink(n int) cab.Sink {
 	case len(r.opts.Analyses) > 0 && r.opts.Stage != StageAll:
 		return &touchSink{}
 	case len(r.opts.Analyses) > 0:
-		return besideSink{}
+		return besideSink{number: n, fault: r.opts.fault}
 	}
 	s := &sink{number: n, outlets: make(map[*emit.ProcessWriter]*outlet), fault: r.opts.fault}
 	r.proc.mu.Lock()

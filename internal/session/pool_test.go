@@ -11,8 +11,44 @@ import (
 	"testing"
 
 	"alleria/abp"
+	"alleria/analysis/live"
 	"alleria/config"
 )
+
+// TestPanicBeside has a processing thread panic outside of the analyses that it makes: the program ends as ever, and no result is given
+// out that lacks what was lost.
+func TestPanicBeside(t *testing.T) {
+	program, err := exec.LookPath("true")
+	if err != nil {
+		t.Skip(err)
+	}
+	specs, err := live.Parse("heatmap,methods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	var panics atomic.Int64
+	status, err := Record(context.Background(), Options{Program: program, Args: []string{program}, Dir: t.TempDir(), Outputs: []string{dir},
+		Beside: Beside{Analyses: specs}, Processing: Processing{FixedThreads: 2, fault: func(int, uint64) {
+			if panics.Add(1) == 1 {
+				panic("as the test has it")
+			}
+		}}})
+	if status != 0 || !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "records were lost: panic: as the test has it") {
+		t.Errorf("status %d, %v", status, err)
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "p1", "analysis-*")); len(names) != 0 {
+		t.Errorf("results %q", names)
+	}
+	missing := 0
+	if err := live.Verify(dir, func(p abp.Problem) {
+		if missing++; !p.CutOff {
+			t.Errorf("%+v", p)
+		}
+	}); err != nil || missing != 2 {
+		t.Errorf("%d results are said to be missing, %v", missing, err)
+	}
+}
 
 // TestPanic has a processing thread panic in the middle of a recording: the program ends as ever, others go on, and what is recorded
 // and what is lost are together what there was.

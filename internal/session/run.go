@@ -102,8 +102,8 @@ type waits struct{ times, ticks uint64 }
 func (ps *process) Started(p *engine.Process) error {
 	im := &image{p: p, rings: make(map[*engine.Thread]*cab.Ring), marked: make(map[*engine.Thread]uint64)}
 	ps.image = im
-	if err := ps.openWriter(im); err != nil {
-		return err
+	if err := ps.openWriter(im); err != nil { // a full disk, say: the program is none the worse for it
+		ps.writingFailed(err)
 	}
 	if ps.opts.Only == OnlyTranslate { // nobody asks for names, nor what images there are: their list stays empty
 		im.tables = newTables(p.PID(), ps.cache, nil, output{im.writer}, nil)
