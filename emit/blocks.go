@@ -54,8 +54,8 @@ type blockTable struct {
 	sampling *sampling
 }
 
-// get returns a block, nil if the engine has none of that number or one that
-// makes no sense.
+// get returns a block, nil if the engine has none of that number. One that makes no sense is refused where its facts
+// are converted, in front of anything that is written of it.
 // It is called once an execution from several processing threads, hence no lock.
 func (t *blockTable) get(id uint32) *block {
 	if id>>pageBits >= maxPages {
@@ -66,16 +66,23 @@ func (t *blockTable) get(id uint32) *block {
 			return b
 		}
 	}
-	var c converter
-	full := c.convert(t, id)
+	if t.sampling == nil {
+		s, ok := t.raw.Sum(id)
+		if !ok {
+			return nil
+		}
+		return t.enter(id, s.Words, abp.Counts{Instructions: s.Instructions, MemInstructions: s.MemInstructions, Loads: s.Loads,
+			Stores: s.Stores, BytesRead: s.BytesRead, BytesWritten: s.BytesWritten}, s.Dynamic)
+	}
+	full := t.convert(id)
 	if full == nil {
 		return nil
 	}
-	return t.enter(id, full)
+	return t.enter(id, full.Words, full.Static, full.Dynamic)
 }
 
-// enter keeps what is needed of a block, whose facts it leaves alone.
-func (t *blockTable) enter(id uint32, full *abp.Block) *block {
+// enter keeps what is needed of a block.
+func (t *blockTable) enter(id uint32, words int, static abp.Counts, dynamic bool) *block {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := &t.pages[id>>pageBits]
@@ -86,16 +93,20 @@ func (t *blockTable) enter(id uint32, full *abp.Block) *block {
 	if b.state.Load()&blockKnown != 0 {
 		return b
 	}
-	s := &full.Static
-	b.words = uint16(full.Words)
+	s := &static
+	b.words = uint16(words)
 	b.counts = [...]uint8{uint8(s.Instructions), uint8(s.MemInstructions), uint8(s.Loads), uint8(s.Stores)}
 	b.bytes = [...]uint16{uint16(s.BytesRead), uint16(s.BytesWritten)}
 	state := uint32(blockKnown)
 	if b.kept() != *s {
 		state |= blockWide
 	}
-	if full.Dynamic || state&blockWide != 0 {
-		state |= t.keep(t.convert(id)) << stateBits
+	if dynamic || state&blockWide != 0 {
+		full := t.convert(id)
+		if full == nil {
+			return nil
+		}
+		state |= t.keep(full) << stateBits
 	}
 	b.state.Or(state)
 	return b
@@ -164,6 +175,6 @@ func (t *blockTable) shape(c *converter, id uint32) *frame.Shape {
 	if full == nil {
 		return nil
 	}
-	t.enter(id, full) // while it is at hand
+	t.enter(id, full.Words, full.Static, full.Dynamic) // while it is at hand
 	return full.Shape()
 }

@@ -160,12 +160,6 @@ func (u *unpacker) byte() byte {
 	return v
 }
 
-func (u *unpacker) number() uint64 {
-	v, n := binary.Uvarint(u.b)
-	u.b = u.b[n:]
-	return v
-}
-
 func (u *unpacker) signed() int64 {
 	v, n := binary.Varint(u.b)
 	u.b = u.b[n:]
