@@ -13,7 +13,7 @@ func TestKeep(t *testing.T) {
 	for range 3 * testChunk / 32 {
 		p.put(1, 2, 3, 4)
 	}
-	for _, x := range []Extent{Completed, Settled} {
+	for _, x := range []Extent{Completed, Committed} {
 		if l := p.Acquire(x); l != nil {
 			t.Fatalf("extent %d of a kept ring was consumed", x)
 		}

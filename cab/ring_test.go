@@ -46,7 +46,7 @@ func newGrowing(t *testing.T, chunks, most int) *producer {
 	for n := range uint64(chunks) {
 		p.u64(chunkCtl(n) + layout.ChunkBase).Store(layout.RingOff + n*testChunk)
 	}
-	p.Ring = NewRing(slot, most, settledWords)
+	p.Ring = NewRing(slot, most, committedWords)
 	return p
 }
 
@@ -57,8 +57,8 @@ const (
 	replaced = 1 << 62
 )
 
-// settledWords is what NewRing asks of the tests' records.
-func settledWords(words []uint64) int {
+// committedWords is what NewRing asks of the tests' records.
+func committedWords(words []uint64) int {
 	for i := range words {
 		if atomic.LoadUint64(&words[i])&(loose|replaced) != 0 && i+recordSize >= len(words) {
 			return i
@@ -171,23 +171,23 @@ func TestLooseWordsStay(t *testing.T) {
 	p := newProducer(t)
 	p.put(1, 2, 3)
 	p.put(loose|4, 5, 6)
-	l := p.Acquire(Settled)
+	l := p.Acquire(Committed)
 	if l == nil {
 		t.Fatal("nothing to lease")
 	}
-	c, ok := l.Take(Settled)
+	c, ok := l.Take(Committed)
 	if !ok || !slices.Equal(c.Words, []uint64{1, 2, 3}) || c.Whole {
 		t.Fatalf("took %+v", c)
 	}
 	l.Release(c)
-	if c, ok := l.Take(Settled); ok {
+	if c, ok := l.Take(Committed); ok {
 		t.Errorf("took %v, which may yet change", c.Words)
 	}
-	if p.Acquire(Settled) != nil {
+	if p.Acquire(Committed) != nil {
 		t.Error("two leases of the same words")
 	}
 	p.takeBack(replaced|11, 12, 13, 14)
-	if c, ok := l.Take(Settled); !ok || !slices.Equal(c.Words, []uint64{replaced | 11, 12, 13, 14}) {
+	if c, ok := l.Take(Committed); !ok || !slices.Equal(c.Words, []uint64{replaced | 11, 12, 13, 14}) {
 		t.Errorf("took %v", c.Words)
 	}
 	p.put(loose|7, 8, 9)
@@ -227,7 +227,7 @@ func TestTakenBack(t *testing.T) {
 	ended := make(chan bool)
 	go func() {
 		got := make(map[[2]uint64][]uint64) // a later lease may be got before an earlier one
-		for x := Settled; ; {
+		for x := Committed; ; {
 			l := p.Acquire(x)
 			if l == nil && x == Everything {
 				taken <- got
@@ -296,7 +296,7 @@ func TestRetiredRing(t *testing.T) {
 	if !p.retire() || p.retire() {
 		t.Fatal("a drained ring retires, once")
 	}
-	next := &producer{NewRing(p.slot, testChunks, settledWords), p.bell} // the engine makes the slot's words anew
+	next := &producer{NewRing(p.slot, testChunks, committedWords), p.bell} // the engine makes the slot's words anew
 	next.u64(layout.Buf).Store(layout.RingOff)
 	next.put(11, 12, 13, 14)
 	if p.Acquire(Everything) != nil {

@@ -17,7 +17,7 @@ type Ring struct {
 	// the thread's slot, shared with the target
 	slot []byte
 	// how many of the words of an open chunk stay as they are
-	settled func(words []uint64) int
+	committed func(words []uint64) int
 	// the producer has ended: nothing more will come
 	closed atomic.Bool
 	// what comes is thrown away, after a sink's error
@@ -53,19 +53,19 @@ type Extent uint8
 const (
 	// Completed: chunks that the producer has completed.
 	Completed Extent = iota
-	// Settled: what of the chunk being written stays as it is, whatever becomes of the producer.
-	Settled
+	// Committed: what of the chunk being written stays as it is, whatever becomes of the producer.
+	Committed
 	// Everything: all that has been written, since the producer has ended.
 	Everything
 )
 
 // NewRing returns the consumer's side of the ring in a thread's slot, which may
-// grow to most chunks. settled tells of the words of an open chunk, from a place on up to
+// grow to most chunks. committed tells of the words of an open chunk, from a place on up to
 // which they have been taken, how many of them stay as they are: the
 // last ones may yet be replaced by others. It is asked by one processing thread at a time, once for
 // each drain of an open chunk.
-func NewRing(slot []byte, most int, settled func(words []uint64) int) *Ring {
-	r := &Ring{slot: slot, settled: settled}
+func NewRing(slot []byte, most int, committed func(words []uint64) int) *Ring {
+	r := &Ring{slot: slot, committed: committed}
 	size := r.u64(layout.ChunkBytes).Load()
 	r.growth.most = min(uint64(most), layout.MaxChunks, layout.RingMax/size)
 	if r.buffering = r.u64(layout.Buffering).Load(); r.buffering >= layout.BufferNWay {
@@ -186,8 +186,8 @@ func (l *Lease) Take(x Extent) (c Chunk, ok bool) {
 		return Chunk{}, false
 	}
 	words := l.open()
-	if x == Settled && len(words) > 0 {
-		words = words[:r.settled(words)]
+	if x == Committed && len(words) > 0 {
+		words = words[:r.committed(words)]
 	}
 	return Chunk{words, l.at, l.done, false, r.u64(ctl + layout.ChunkOpened).Load(), sys.TSC()}, len(words) > 0
 }

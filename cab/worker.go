@@ -90,7 +90,7 @@ func (w *worker) run() {
 		case stopping: // nobody records any more
 			x = Everything
 		case due:
-			x = Settled
+			x = Committed
 		}
 		did := w.round(x)
 		if due || stopping {
@@ -131,7 +131,7 @@ func (w *worker) round(x Extent) bool {
 		x, closed := x, e.closed.Load()
 		if closed {
 			x = Everything
-		} else if x == Settled && e.Lossy() {
+		} else if x == Committed && e.Lossy() {
 			x = Completed
 		}
 		l := w.held[e.Ring]

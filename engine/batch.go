@@ -113,8 +113,8 @@ func (p *Process) mapAtOnce(in *injector, file, bell, scratch uint64, pl *placem
 			batchCall{nr: sysMadvise, args: [5]uint64{addr, size, madvDontDump}})
 	}
 	add(pl.slots, shm.SharedBytes, protRead|protWrite, shm.ControlOff)
-	for i, base := range pl.areas {
-		add(base, shm.AreaBytes, protRead|protExec, shm.AreasOff+uint64(i)*shm.AreaBytes)
+	for i, base := range pl.regions {
+		add(base, shm.RegionBytes, protRead|protExec, shm.RegionsOff+uint64(i)*shm.RegionBytes)
 	}
 	calls = append(calls, batchCall{nr: sysClose}, batchCall{nr: sysOpen, args: [5]uint64{bell, openReadWrite}})
 	add(pl.slots-layout.BellBelow, layout.BellBelow, protRead|protWrite, 0)

@@ -13,8 +13,8 @@ import (
 
 // budgeting is what blocks of a process count, and how budgets are dealt out.
 type budgeting struct {
-	budgetEpoch int
-	asks        budget.Asks
+	budgetEpoch      int
+	budgetDispatches budget.Dispatches
 }
 
 // CountExecuted makes every block of every variant count these metrics, so that
@@ -62,7 +62,7 @@ func (p *Process) Rebudget() {
 func (tr *Tracer) shortBudget(t *Thread, app uint64, need *codecache.Shortage) error {
 	p := t.p
 	t.budget.GiveBack(need)
-	p.askedForBudget(tr.now())
+	p.noteBudgetDispatch(tr.now())
 	t.p.client.BudgetLow(t, app)
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, codecache.Counted)
@@ -74,7 +74,7 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *codecache.Shortage) e
 	}
 	b := p.translator.TranslateShort(app, t.variant, n)
 	if b == nil {
-		return tr.leaveAt(t, app)
+		return tr.goNativeAt(t, app)
 	}
 	// Whatever comes behind the block has to ask.
 	for m := range NumMetrics {
@@ -87,7 +87,7 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *codecache.Shortage) e
 }
 
 // askSpent asks the client in the name of a thread that stands before app, if one of its
-// budgets is used up: a count is reached before the arrival at app counts, and before a signal
+// budgets is used up: a count is reached before the entry at app counts, and before a signal
 // is delivered there.
 func (tr *Tracer) askSpent(t *Thread, app uint64) {
 	if !t.p.translator.Budgeted || t.vfork {
@@ -199,12 +199,12 @@ func (tr *Tracer) countExecuted(t *Thread, b *codecache.Block, before, after *sy
 	}
 }
 
-// askedForBudget counts a question. A program whose windows open and close by counts all
+// noteBudgetDispatch counts a question. A program whose windows open and close by counts all
 // the time, as in sampling, goes over to one word: near its end, a budget in one word
 // is asked about once, one in several words a few times for each of them. Not where bursts are recorded: their
 // ends are taken for reached when they are near, and all that is between them would be counted in one word.
-func (p *Process) askedForBudget(now time.Duration) {
-	if p.translator.Words == 1 || p.tr.opts.Lossy || !p.asks.Often(now) {
+func (p *Process) noteBudgetDispatch(now time.Duration) {
+	if p.translator.Words == 1 || p.tr.opts.Lossy || !p.budgetDispatches.Often(now) {
 		return
 	}
 	p.translator.Words = 1
@@ -217,8 +217,8 @@ func (p *Process) askedForBudget(now time.Duration) {
 // in the middle of a block. Stepping it to the next instruction's boundary takes ten
 // stops and more, of 20 to 200 µs each, time in which it gets nowhere: a window that
 // samples with a short period took it over again before it had executed anything. Where
-// blocks count against budgets anyway, the thread is called in instead: its budgets
-// are emptied, and it asks at the start of its next block, where it goes over to what
+// blocks count against budgets anyway, the thread is brought to a safe point instead: its budgets
+// are emptied, and it dispatches at the start of its next block, where it goes over to what
 // the windows ask for as any thread that waits. That is where a count over several
 // threads takes effect in the others, by definition.
 //
@@ -228,17 +228,17 @@ func (p *Process) askedForBudget(now time.Duration) {
 // Refused: emptying the budgets of threads that run, without a stop. Their code
 // subtracts without a lock, and could write back what it had read before.
 
-// canCall tells whether a stopped thread will look at its budgets at the start of its
+// canBring tells whether a stopped thread will look at its budgets at the start of its
 // next block: its code is of the present kind. Signals that are held want a clean
 // point at once.
-func (tr *Tracer) canCall(t *Thread, regs *sys.Regs) bool {
+func (tr *Tracer) canBring(t *Thread, regs *sys.Regs) bool {
 	p, v := t.p, t.variant
 	return !tr.opts.NoCallIn && p.translator.Budgeted && p.mode != ModeNative && !t.native && !t.vfork && len(t.held) == 0 &&
 		t.filled[v] && t.epoch[v] == p.cache.Epoch[v] && regs.Eflags&translate.FlagTrap == 0 && tr.inCache(t, regs.Rip)
 }
 
-// callIn makes a stopped thread ask at its next block.
-func (t *Thread) callIn() {
-	t.p.stats.CalledIn++
+// bringToSafePoint makes a stopped thread dispatch at its next block.
+func (t *Thread) bringToSafePoint() {
+	t.p.stats.SafePoints++
 	t.budget.Call(true)
 }

@@ -25,7 +25,7 @@ type residency struct {
 const (
 	hotHits  = 16                    // so many hits,
 	hotPause = 2 * time.Millisecond  // with no longer than this between them, are too many
-	coolHits = 2                     // so few arrivals
+	coolHits = 2                     // so few entries
 	coolLook = 90 * time.Millisecond // between two looks
 	coolTime = 1 * time.Second       // for so long let it run natively
 )
@@ -46,9 +46,9 @@ func (p *Process) KeepTranslated() {
 	p.SetMode(p.asked)
 }
 
-// stayAmid keeps a process in the cache for as long as a thread may be in a function that
+// stayInsideFunction keeps a process in the cache for as long as a thread may be in a function that
 // natively could be taken for entered each time that it jumps to its start.
-func (p *Process) stayAmid() {
+func (p *Process) stayInsideFunction() {
 	p.busy, p.lastUse = true, p.tr.now()
 	p.SetMode(p.asked)
 }

@@ -280,7 +280,7 @@ func (tr *Tracer) captureAsked(t *Thread) error {
 	if c.Armed {
 		act := c.Alteration(capture.Entered)
 		if act != nil && (act.Leave || act.Jump) && !t.vfork {
-			return tr.leaveAsked(t, c, act)
+			return tr.captureLeave(t, c, act)
 		}
 		if err := tr.captureEntry(t, c, askingMachine(t), act); err != nil {
 			return err
@@ -336,7 +336,7 @@ func (tr *Tracer) hurry(t *Thread, regs *sys.Regs) {
 }
 
 // Calls whose values are changed (capture.Program.Alter) are the tracer's at each entry and return. A thread that is stopped gets other
-// registers; one that waits in the cache gets back, with the answer, what the request routine has saved of the integer registers. Its vector
+// registers; one that waits in the cache gets back, with the answer, what the dispatch routine has saved of the integer registers. Its vector
 // registers are nobody's but the kernel's, so that it is stopped for those where it is. A call that is not to be executed goes on behind itself.
 
 // Set is capture.Alterable's.
@@ -452,8 +452,8 @@ func (tr *Tracer) inPlace(t *Thread, f func()) {
 	}
 }
 
-// leaveAsked has a thread that waits at the entry of a function go on behind the call.
-func (tr *Tracer) leaveAsked(t *Thread, c *probe.Interception, act *capture.Alteration) error {
+// captureLeave has a thread that waits at the entry of a function go on behind the call.
+func (tr *Tracer) captureLeave(t *Thread, c *probe.Interception, act *capture.Alteration) error {
 	regs, err := tr.fetchWaiting(t, c.Entry)
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	}
 	if k.event == eventClone {
 		k.num = parent.p.nextNum() // a younger sister may stop first
-	} else if parent.fate != Release {
+	} else if parent.fate != Detach {
 		k.fate = tr.client.Born(parent.processID(), int(id))
 	}
 	tr.await(int(id), &k)
@@ -172,7 +172,7 @@ func (tr *Tracer) adopt(tid int, k childKind) error {
 		return err
 	}
 	if passing(err) || sys.Dying(tid) {
-		if k.fate != Release && tr.threads[tid] == nil {
+		if k.fate != Detach && tr.threads[tid] == nil {
 			tr.others[tid] = &follower{pid: tid} // whose end will come
 		}
 		return nil
@@ -215,7 +215,7 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 		t.fate = Trace
 	}
 	if err := p.addThread(t); errors.Is(err, shm.ErrSlots) {
-		return tr.letGoThread(t, &regs)
+		return tr.detachThread(t, &regs)
 	} else if err != nil {
 		return err
 	}
@@ -224,8 +224,8 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 		if err := p.client.ThreadStarted(t); err != nil {
 			return err
 		}
-	} else if t.fate == Release {
-		tr.letGo(p)
+	} else if t.fate == Detach {
+		tr.detached(p)
 	}
 	if err := tr.afterClone(t, &regs); err != nil {
 		return err
@@ -236,17 +236,17 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 	return tr.enter(t, &regs, 0)
 }
 
-// letGo counts a process that is not followed.
-func (tr *Tracer) letGo(p *Process) {
-	p.letGo++
-	tr.status.LetGo++
+// detached counts a process that is not followed.
+func (tr *Tracer) detached(p *Process) {
+	p.notFollowed++
+	tr.status.Detached++
 }
 
-// letGoThread lets a new thread run on untraced.
+// detachThread lets a new thread run on untraced.
 // It keeps its application's gs and runs its own code; the others go on as before.
-func (tr *Tracer) letGoThread(t *Thread, regs *sys.Regs) error {
-	tr.status.LetGoThreads++
-	t.p.letGoThreads = true
+func (tr *Tracer) detachThread(t *Thread, regs *sys.Regs) error {
+	tr.status.DetachedThreads++
+	t.p.detachedThreads = true
 	t.borrowSlot()
 	if err := tr.afterClone(t, regs); err != nil {
 		return err
@@ -258,7 +258,7 @@ func (tr *Tracer) letGoThread(t *Thread, regs *sys.Regs) error {
 	return sys.Detach(t.tid, 0)
 }
 
-// borrowSlot gives a thread that is let go another one's slot: state recovery looks at one, though a thread behind a system call
+// borrowSlot gives a thread that is detached another one's slot: state recovery looks at one, though a thread behind a system call
 // has nothing there.
 func (t *Thread) borrowSlot() {
 	t.slot = t.p.shm.Slots[0]
@@ -278,7 +278,7 @@ func (tr *Tracer) afterClone(t *Thread, regs *sys.Regs) error {
 		regs.Rip, regs.Rcx = t.bornAt, t.bornAt
 		return nil
 	}
-	if !tr.clean(t, regs, false) {
+	if !tr.recoverState(t, regs, false) {
 		return tr.lost(t, regs)
 	}
 	return nil
@@ -301,8 +301,8 @@ func (t *Thread) applicationGS(regs *sys.Regs) uint64 {
 // finds its memory as a child of an untraced parent does, and writes into no ring.
 func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	p := t.p
-	if t.fate == Release {
-		tr.letGo(p)
+	if t.fate == Detach {
+		tr.detached(p)
 	}
 	t.borrowSlot()
 	if err := tr.afterClone(t, regs); err != nil {
@@ -339,7 +339,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if err := t.closeAgain(regs); err != nil {
 		return err
 	}
-	if t.fate == Release {
+	if t.fate == Detach {
 		return sys.Detach(t.tid, t.heldSignal())
 	}
 	return tr.follow(t.tid, t.tid, t.heldSignal())
@@ -355,7 +355,7 @@ func (tr *Tracer) unmapOurs(t *Thread, mem *os.File, regs *sys.Regs) error {
 	for _, a := range p.cache.Regions {
 		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.Base, uint64(a.Size)}})
 	}
-	bases, size := p.points.AreaBases()
+	bases, size := p.points.RegionBases()
 	for _, base := range bases {
 		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{base, size}})
 	}
@@ -436,7 +436,7 @@ func (tr *Tracer) exec(t *Thread) error {
 	p := t.p
 	if t.vfork { // a child by vfork: it leaves the address space that it has shared
 		fate := t.fate
-		if fate != Release {
+		if fate != Detach {
 			fate = tr.client.Executed(t.tid)
 		}
 		tr.forget(t)
@@ -473,7 +473,7 @@ func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
 		unwiden(pid, from.widened)
 	}
 	switch fate {
-	case Release:
+	case Detach:
 		return tr.detach(pid, nil)
 	case Follow:
 		return tr.follow(pid, pid, 0)

@@ -14,9 +14,9 @@ type Fate uint8
 
 // The fates.
 const (
-	Release Fate = iota // it runs untraced, and what it creates as well
-	Follow              // it runs its own code, with nothing of ours mapped; what it creates and executes is reported
-	Trace               // it has a code cache, and a Handler
+	Detach Fate = iota // it runs untraced, and what it creates as well
+	Follow             // it runs its own code, with nothing of ours mapped; what it creates and executes is reported
+	Trace              // it has a code cache, and a Handler
 )
 
 // Client is who the engine works for, as far as the tree of processes is concerned. All calls
@@ -38,7 +38,7 @@ type Client interface {
 	// Untraced is called when a process cannot be traced as it should be, with the reason; it runs on, and is
 	// followed if that is possible.
 	Untraced(pid int, why error)
-	// Exited is called when a followed process is gone, or is let go: then end says neither how it exited nor a signal.
+	// Exited is called when a followed process is gone, or is detached: then end says neither how it exited nor a signal.
 	Exited(pid int, end End)
 	// Poll is called now and then; it may change modes.
 	Poll()
@@ -57,7 +57,7 @@ type End struct {
 // application code.
 //
 // "Does not run application code" covers two states: the thread is stopped by the
-// kernel, or it waits in the request routine. In both its slot may be written and
+// kernel, or it waits in the dispatch routine. In both its slot may be written and
 // marks appended; nothing may be assumed of the other threads, which run. A call-back
 // that takes long holds up every thread that asks for something meanwhile.
 //

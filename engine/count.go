@@ -56,7 +56,7 @@ func (p *Process) CountEntries(function func(addr uint64) probe.Extent) {
 	}}
 }
 
-// Entries calls f for counts of arrivals at functions' first instructions, with a negative number of times for those that are
+// Entries calls f for counts of entries at functions' first instructions, with a negative number of times for those that are
 // no entries: f must add in uint64. Other addresses come too, at which no function begins. Only for a thread that is stopped or
 // has ended.
 func (t *Thread) Entries(f func(addr uint64, times uint64)) {

@@ -18,9 +18,9 @@
 // front of them and branches that lead to other
 // translations, written by an assembler (engine/asm). Direct branches are patched once their target is
 // translated (package codecache); indirect ones and returns jump through a table in the slot
-// to a head, which compares the address. What has no translation yet ends in a
-// request: a routine (codecache/routines_amd64.S) saves the registers, writes the request into
-// the slot and waits for the answer there, without a stop (request.go). Which of the two
+// to a target check, which compares the address. What has no translation yet ends in a
+// dispatch: a routine (codecache/routines_amd64.S) saves the registers, writes the dispatch into
+// the slot and waits for the answer there, without a stop (dispatch.go). Which of the two
 // sides spins and which sleeps is a matter of where the other one is (handover.go).
 //
 // The kernel stops a thread for signals, children, execve and what else it has to
@@ -31,7 +31,7 @@
 //
 // The client changes a process's mode (mode.go): native, or one of the variants
 // plain, counting and recording, which have translations and tables of their own.
-// A thread changes over at its next request or by being stopped.
+// A thread changes over at its next dispatch or by being stopped.
 //
 // Calls of functions are captured on request (package probe): by code, in the cache and natively, and by the
 // tracer where code cannot.

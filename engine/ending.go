@@ -89,7 +89,7 @@ func (t *Thread) endedFirst() bool {
 }
 
 // A stop that was asked for may take so long until it is looked at whether the thread
-// can still stop, and so many times as long until others are let go on for it.
+// can still stop, and so many times as long until others are resumed for it.
 const (
 	patience  = 2 * time.Millisecond
 	patiences = 10
@@ -99,7 +99,7 @@ const (
 // keep t from reporting anything: it is the first thread and has just ended, or it
 // waits in the kernel, within an execve or for a core dump to be written, until
 // others have ended that stand at the beginning of their end because nobody has
-// looked at them yet. Those are let go on then; that they have ended is heard of later.
+// looked at them yet. Those are resumed then; that they have ended is heard of later.
 func (tr *Tracer) nextStop(t *Thread) (s sys.Stop, ok bool, err error) {
 	n, since := 0, time.Time{}
 	for {
@@ -117,14 +117,14 @@ func (tr *Tracer) nextStop(t *Thread) (s sys.Stop, ok bool, err error) {
 			return s, false, errEnded
 		}
 		if n >= patiences {
-			tr.releaseEnding()
+			tr.resumeEnding()
 		}
 	}
 }
 
-// releaseEnding lets the threads go on that stand at the beginning of their end and
+// resumeEnding lets the threads go on that stand at the beginning of their end and
 // were put aside for later.
-func (tr *Tracer) releaseEnding() {
+func (tr *Tracer) resumeEnding() {
 	kept := tr.later[:0]
 	for _, s := range tr.later {
 		if s.Event() == eventExit {

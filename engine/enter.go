@@ -21,7 +21,7 @@ func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	return tr.enterPast(t, regs, sig, codecache.Uncounted)
 }
 
-// enterPast is enter; how is what has been counted of the arrival at the address.
+// enterPast is enter; how is what has been counted of the entry at the address.
 func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codecache.Entry) error {
 	p := t.p
 	tr.sync(t)
@@ -36,12 +36,12 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 		h := t.held[0]
 		t.held = t.held[1:]
 		if !t.native || !t.p.hitProbe(regs, &h) {
-			t.stands = stand{regs.Rip, regs.Rsp, how}
+			t.resume = resumePoint{regs.Rip, regs.Rsp, how}
 			return tr.deliver(t, regs, h)
 		}
 	}
 	if p.mode == ModeNative && !t.native && !t.vfork {
-		tr.keepAmid(t, regs)
+		tr.stayIfInsideFunction(t, regs)
 	}
 	if how != codecache.Counted && !t.vfork {
 		how = tr.arrived(t, regs, how)
@@ -64,7 +64,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 }
 
 // arrived tells the client what the address is that a thread is about to execute, and
-// what of the arrival there has been counted then. In the cache the code counts it.
+// what of the entry there has been counted then. In the cache the code counts it.
 func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how codecache.Entry) codecache.Entry {
 	if t.p.cache.Watched[regs.Rip] {
 		t.p.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
@@ -238,7 +238,7 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 		}
 		tr.probeHit(p)
 		if p.points.Loops(regs.Rip) && p.points.Counted(regs.Rip) {
-			p.stayAmid()
+			p.stayInsideFunction()
 		}
 		if err := tr.considerJump(t, regs, regs.Rip); err != nil {
 			return true, err
@@ -252,7 +252,7 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 	return false, nil
 }
 
-// goOn lets a native thread go on natively at regs, which is an arrival nowhere, or as the mode says
+// goOn lets a native thread go on natively at regs, which is an entry nowhere, or as the mode says
 // if that has changed while the thread was behind a breakpoint.
 func (tr *Tracer) goOn(t *Thread, regs *sys.Regs) error {
 	if tr.modeDiffers(t) {

@@ -27,7 +27,7 @@ func (tr *Tracer) follow(tid, pid int, sig sys.Signal) error {
 	return sys.Cont(tid, sig)
 }
 
-// detach lets a stopped process of one thread go for good. The end of the user's own is still told: it is our child.
+// detach detaches a stopped process of one thread for good. The end of the user's own is still told: it is our child.
 func (tr *Tracer) detach(pid int, why error) error {
 	if pid == tr.root {
 		tr.others[pid] = &follower{pid: pid, free: true}
@@ -35,7 +35,7 @@ func (tr *Tracer) detach(pid int, why error) error {
 	} else {
 		tr.client.Exited(pid, End{})
 	}
-	// Threads that were let go just before may end the process meanwhile.
+	// Threads that were detached just before may end the process meanwhile.
 	if err := sys.Detach(pid, 0); err != nil && !sys.Gone(err) {
 		return err
 	}
@@ -136,8 +136,8 @@ func (tr *Tracer) adoptFollowed(tid int, k *childKind) error {
 	switch {
 	case k.event == eventClone:
 		return tr.follow(tid, k.of.pid, 0)
-	case k.fate == Release:
-		tr.status.LetGo++
+	case k.fate == Detach:
+		tr.status.Detached++
 		return sys.Detach(tid, 0)
 	case k.fate == Trace && k.event == eventFork:
 		var regs sys.Regs

@@ -10,25 +10,25 @@ import (
 	"alleria/internal/sys"
 )
 
-// handover is how the tracer's thread waits for the target's next request: it spins where
+// handover is how the tracer's thread waits for the target's next dispatch: it spins where
 // the answer to one can be had sooner by that, and sleeps where spinning would only keep
 // the target, or somebody else, from the processor.
 //
-// The target does the same on its side (alleria_request): each tells the other which
+// The target does the same on its side (alleria_dispatch): each tells the other which
 // processor it is on, in the bell page and in its slot. On the same one whoever waits
-// sleeps at once, so that a request takes two switches of threads; on two, it spins for
+// sleeps at once, so that a dispatch takes two switches of threads; on two, it spins for
 // about as long as waking a processor that idles takes.
 //
 // Refused: a fixed number of turns on both sides, which on one processor is two of them for
-// each request; futexes alone, since waking another processor takes a hundred times as long as an
+// each dispatch; futexes alone, since waking another processor takes a hundred times as long as an
 // answer (see docs/internal/engine.md); sleeping for some milliseconds after the processor was taken away,
 // which made a busy machine no faster and a quiet one slower; and asking the kernel who else
-// runs, which is a system call a request.
+// runs, which is a system call a dispatch.
 type handover struct {
-	asker *Thread // whose request was answered last; nil: nobody asked
-	bell  *shm.Control
-	cpu   uint32 // the processor that the target was told of
-	told  uint32 // layout.Crowded
+	dispatcher *Thread // whose dispatch was answered last; nil: nobody asked
+	bell       *shm.Control
+	cpu        uint32 // the processor that the target was told of
+	told       uint32 // layout.Crowded
 	// Ticks a microsecond: a guess until the counter has run for a while since the first pause.
 	rate       uint64
 	calibrated bool
@@ -47,7 +47,7 @@ func newHandover(anywhere bool) handover {
 
 const (
 	pauses = 4 // between two looks: with two threads of a core, the target's may be the other one
-	// spinTime is for how long the tracer waits for a request before it sleeps, nativeTime
+	// spinTime is for how long the tracer waits for a dispatch before it sleeps, nativeTime
 	// the same while every thread runs its own code: all that can come are the kernel's
 	// reports, and the processor may be wanted for what the client does meanwhile.
 	spinTime   = 100 // microseconds
@@ -85,7 +85,7 @@ func (h *handover) beside() bool {
 	if h.anywhere {
 		return false
 	}
-	return h.single || h.asker != nil && h.asker.slot.U32(layout.ReqCPU).Load() == h.cpu
+	return h.single || h.dispatcher != nil && h.dispatcher.slot.U32(layout.ReqCPU).Load() == h.cpu
 }
 
 // tellCrowd lets the target know whether the scheduler has put the two on one processor: it does
@@ -124,7 +124,7 @@ func (tr *Tracer) spins() bool {
 	}
 }
 
-// awaitReport waits for a report of the kernel, at most for patience: actively first, as for requests.
+// awaitReport waits for a report of the kernel, at most for patience: actively first, as for dispatches.
 func (tr *Tracer) awaitReport() {
 	h := &tr.hand
 	start := h.pause()
@@ -136,10 +136,10 @@ func (tr *Tracer) awaitReport() {
 	tr.reports.Wait(patience)
 }
 
-// somethingToDo looks at the threads' requests in every turn, as at the kernel's reports, and
+// somethingToDo looks at the threads' dispatches in every turn, as at the kernel's reports, and
 // at what else there may be now and then.
 func (tr *Tracer) somethingToDo(turn int) bool {
-	return tr.anyRequest() || tr.reports.Pending() || turn&15 == 0 && (tr.anyWish() || tr.anyPostponed())
+	return tr.anyDispatch() || tr.reports.Pending() || turn&15 == 0 && (tr.anyWish() || tr.anyPostponed())
 }
 
 // anyTranslated tells whether some thread runs in a code cache.
@@ -175,7 +175,7 @@ func (tr *Tracer) translateAhead() bool {
 }
 
 // sleep waits on the doorbell. It announces it first and looks again then: a thread writes
-// its request before it looks at the announcement.
+// its dispatch before it looks at the announcement.
 func (tr *Tracer) sleep() {
 	h := &tr.hand
 	asleep, cpu := tr.bell.U32(layout.TracerAsleep), tr.bell.U32(layout.TracerCPU)
@@ -183,7 +183,7 @@ func (tr *Tracer) sleep() {
 	h.cpu = spin.Unknown
 	cpu.Store(spin.Unknown)
 	asleep.Store(1)
-	if !tr.anyRequest() && !tr.reports.Pending() {
+	if !tr.anyDispatch() && !tr.reports.Pending() {
 		sys.FutexWait(tr.bell.Word(layout.Doorbell), bell, tr.nap())
 	}
 	asleep.Store(0)

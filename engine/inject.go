@@ -220,8 +220,8 @@ func (p *Process) mapWith(in *injector, scratch uint64, creator *Process) error 
 		return fmt.Errorf("stack of process %d: %w", p.pid, err)
 	}
 	p.shm.SlotsBase = pl.slots + shm.ControlBytes
-	for i, base := range pl.areas {
-		a, err := codecache.NewRegion(p.shm.File, int64(shm.AreasOff+uint64(i)*shm.AreaBytes), shm.AreaBytes, base)
+	for i, base := range pl.regions {
+		a, err := codecache.NewRegion(p.shm.File, int64(shm.RegionsOff+uint64(i)*shm.RegionBytes), shm.RegionBytes, base)
 		if err != nil {
 			return err
 		}
@@ -245,8 +245,8 @@ func (p *Process) mapEach(in *injector, file, bell, hand uint64, pl *placement) 
 		}
 		return fmt.Errorf("mapping the rings in the target: %w", err)
 	}
-	for i, base := range pl.areas {
-		if pl.areas[i], err = p.mapNear(in, fd, base, -shm.AreaBytes, shm.AreaBytes, protRead|protExec, shm.AreasOff+uint64(i)*shm.AreaBytes); err != nil {
+	for i, base := range pl.regions {
+		if pl.regions[i], err = p.mapNear(in, fd, base, -shm.RegionBytes, shm.RegionBytes, protRead|protExec, shm.RegionsOff+uint64(i)*shm.RegionBytes); err != nil {
 			return fmt.Errorf("mapping the code cache in the target: %w", err)
 		}
 	}
@@ -307,8 +307,8 @@ func (p *Process) initControl() error {
 
 // placement is where the target's memory has room for ours.
 type placement struct {
-	slots uint64
-	areas []uint64
+	slots   uint64
+	regions []uint64
 }
 
 // placeAs is where the creator of a forked child has its memory, which is free in the child, or place.
@@ -318,12 +318,12 @@ func (p *Process) placeAs(creator *Process) (placement, error) {
 	}
 	pl := placement{slots: creator.shm.Control()}
 	for _, a := range creator.cache.Regions {
-		pl.areas = append(pl.areas, a.Base)
+		pl.regions = append(pl.regions, a.Base)
 	}
 	return pl, nil
 }
 
-// place chooses addresses: an area a gigabyte below the loader, where the
+// place chooses addresses: a region a gigabyte below the loader, where the
 // libraries come, and one below the main program if that lies high; both out
 // of the way of brk, the stack, the first two gigabytes, Go's arenas and
 // sanitizers' shadows. The slots lie further down.
@@ -355,9 +355,9 @@ func (p *Process) place() (placement, error) {
 		}
 	}
 	lib &^= sys.HugePage - 1
-	pl := placement{slots: freeBelow(maps, lib-160<<30, layout.BellBelow, shm.SharedBytes), areas: []uint64{freeBelow(maps, lib-1<<30, 0, shm.AreaBytes)}}
+	pl := placement{slots: freeBelow(maps, lib-160<<30, layout.BellBelow, shm.SharedBytes), regions: []uint64{freeBelow(maps, lib-1<<30, 0, shm.RegionBytes)}}
 	if exe != 0 {
-		pl.areas = append(pl.areas, freeBelow(maps, exe&^(sys.HugePage-1)-512<<20, 0, shm.AreaBytes))
+		pl.regions = append(pl.regions, freeBelow(maps, exe&^(sys.HugePage-1)-512<<20, 0, shm.RegionBytes))
 	}
 	return pl, nil
 }

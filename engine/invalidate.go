@@ -14,7 +14,7 @@ import (
 	"alleria/internal/sys"
 )
 
-// forget replaces translations by requests for others.
+// forget replaces translations by exits that dispatch for others.
 func (p *Process) forget(dead []*codecache.Block) {
 	var stood []*Thread
 	if slices.ContainsFunc(dead, func(b *codecache.Block) bool { return !b.Idles() }) {
@@ -150,7 +150,7 @@ func (tr *Tracer) renew(p *Process) {
 		regs, err := tr.halt(t)
 		if err == nil {
 			var none heldSignal
-			err = tr.toClean(t, regs, &none)
+			err = tr.toSafePoint(t, regs, &none)
 		}
 		switch {
 		case err == nil:
@@ -197,7 +197,7 @@ func (p *Process) ours(addr uint64) bool {
 			return true
 		}
 	}
-	return p.points.HoldsArea(addr)
+	return p.points.HoldsRegion(addr)
 }
 
 // errUnmapped says that a program has unmapped memory of ours, as some do with all that they do not know.

@@ -11,7 +11,7 @@ import (
 // such an address.
 
 // outOfJump takes a stopped native thread out of a jump's code: back to the
-// function's entry if the arrival has not been counted, else behind the displaced
+// function's first instruction if the entry has not been counted, else behind the displaced
 // instructions. h is the signal that it is stopped for, if any: a fault of a
 // displaced instruction is the application's, and where handlers return to must be
 // code of its own.

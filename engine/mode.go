@@ -73,7 +73,7 @@ func (p *Process) Replan() {
 	p.stopToggling() // it leads to what is forgotten
 	clear(p.cache.Stepped)
 	for v := codecache.Record; v.Records(); v++ {
-		if p.cache.SlotHeads[v] != nil {
+		if p.cache.SlotChecks[v] != nil {
 			p.retranslate(v)
 		}
 	}
@@ -119,20 +119,20 @@ func (p *Process) retranslate(v codecache.Variant) {
 	p.cache.Epoch[v]++
 	p.cache.Index[v] = codecache.Index{}
 	p.cache.Unlist(v)
-	clear(p.cache.SlotHeads[v])
-	for k := range p.cache.BareHeads {
+	clear(p.cache.SlotChecks[v])
+	for k := range p.cache.BareChecks {
 		if k.Variant == v {
-			delete(p.cache.BareHeads, k)
+			delete(p.cache.BareChecks, k)
 		}
 	}
 	p.modeChanged = true
 }
 
-// switchWaiting takes a thread that waits in the request routine for app over
+// switchWaiting takes a thread that waits in the dispatch routine for app over
 // to the process's mode. Between variants of translated code nothing has to be
 // stopped.
 // Entering is called before the new code runs: marks lie between the old records
-// and the new. how is what has been counted of the arrival at app.
+// and the new. how is what has been counted of the entry at app.
 func (tr *Tracer) switchWaiting(t *Thread, app uint64, how codecache.Entry) error {
 	p := t.p
 	if p.mode != ModeNative {
@@ -140,7 +140,7 @@ func (tr *Tracer) switchWaiting(t *Thread, app uint64, how codecache.Entry) erro
 		t.p.client.Entering(t)
 		code := p.codeFor(app, t.variant, how)
 		if code == 0 {
-			return tr.leaveAt(t, app)
+			return tr.goNativeAt(t, app)
 		}
 		p.readyToggle(t)
 		tr.reply(t, code)
@@ -155,7 +155,7 @@ func (tr *Tracer) switchWaiting(t *Thread, app uint64, how codecache.Entry) erro
 
 // switchOthers takes the threads over that do not run as the mode says. One that
 // will stop at the end of a system call is taken over there (callStop).
-// Threads that wait in a request are taken over by it.
+// Threads that wait in a dispatch are taken over by it.
 func (tr *Tracer) switchOthers(p *Process) {
 	p.modeChanged = false
 	if p.mode == ModeNative {
@@ -185,21 +185,21 @@ func (tr *Tracer) switchThread(t *Thread) error {
 }
 
 // switchStopped is switchThread for a thread that is stopped outside of any
-// request.
+// dispatch.
 func (tr *Tracer) switchStopped(t *Thread) error {
 	regs := new(sys.Regs)
 	if err := sys.GetRegs(t.tid, regs); err != nil {
 		return err
 	}
-	if tr.canCall(t, regs) && !tr.clean(t, regs, false) {
-		t.callIn()
+	if tr.canBring(t, regs) && !tr.recoverState(t, regs, false) {
+		t.bringToSafePoint()
 		return tr.resume(t, 0)
 	}
 	if t.native { // which may have changed it
 		t.noteGS(regs)
 	}
 	var none heldSignal
-	if err := tr.toClean(t, regs, &none); err != nil {
+	if err := tr.toSafePoint(t, regs, &none); err != nil {
 		return err
 	}
 	return tr.enter(t, regs, 0)
@@ -210,7 +210,7 @@ func (tr *Tracer) switchStopped(t *Thread) error {
 //
 // Other threads could slip through while the instruction is back in place; they would miss
 // one notification, which stopping all of them at every probe would be too much to pay for.
-// A repeated string instruction stops at each iteration, which is no arrival of its own.
+// A repeated string instruction stops at each iteration, which is no entry of its own.
 func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
 	p := t.p
 	if len(p.threads) > 1 && p.points.Captured(addr) { // no call may be missed

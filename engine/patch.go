@@ -22,7 +22,7 @@ func (tr *Tracer) considerJump(t *Thread, regs *sys.Regs, addr uint64) error {
 		return nil
 	}
 	// A thread that nobody can stop may be anywhere.
-	if t.noteFilters(); !p.mayCall() || p.letGoThreads {
+	if t.noteFilters(); !p.mayCall() || p.detachedThreads {
 		p.points.NoJumps()
 		return nil
 	}
@@ -38,7 +38,7 @@ func (tr *Tracer) considerCapture(t *Thread, regs *sys.Regs, addr uint64) (bool,
 	if p.mode != ModeNative || !t.native || t.vfork || t.appGS != 0 || !p.points.WorthCapture(addr) {
 		return false, nil
 	}
-	if p.shm.Ctl.U32(layout.NoCalls).Load() != 0 || p.letGoThreads {
+	if p.shm.Ctl.U32(layout.NoCalls).Load() != 0 || p.detachedThreads {
 		p.points.NoJumps()
 		return false, nil
 	}
@@ -59,7 +59,7 @@ func (tr *Tracer) putJump(t *Thread, regs *sys.Regs, addr uint64, j *probe.Jump,
 	}
 	thaw := tr.freeze(p)
 	defer thaw()
-	ar, err := tr.jumpArea(t, addr)
+	ar, err := tr.jumpRegion(t, addr)
 	if err != nil {
 		return false, err
 	}
@@ -116,12 +116,12 @@ func (tr *Tracer) placeJump(t *Thread, j *probe.Jump) bool {
 	return true
 }
 
-// jumpArea returns memory near the code at addr, mapped now by t, which is stopped,
+// jumpRegion returns memory near the code at addr, mapped now by t, which is stopped,
 // if there was none. All native threads stand. nil: there can be none.
-func (tr *Tracer) jumpArea(t *Thread, addr uint64) (*probe.JumpArea, error) {
-	a, bases := t.p.points.AreaNear(addr)
+func (tr *Tracer) jumpRegion(t *Thread, addr uint64) (*probe.JumpRegion, error) {
+	a, bases := t.p.points.RegionNear(addr)
 	for _, base := range bases {
-		a, err := tr.mapJumpArea(t, base)
+		a, err := tr.mapJumpRegion(t, base)
 		if a != nil || err != nil {
 			return a, err
 		}
@@ -129,12 +129,12 @@ func (tr *Tracer) jumpArea(t *Thread, addr uint64) (*probe.JumpArea, error) {
 	return a, nil
 }
 
-// mapJumpArea has t map an area at base. nil: the kernel did not let it.
-func (tr *Tracer) mapJumpArea(t *Thread, base uint64) (*probe.JumpArea, error) {
+// mapJumpRegion has t map a region at base. nil: the kernel did not let it.
+func (tr *Tracer) mapJumpRegion(t *Thread, base uint64) (*probe.JumpRegion, error) {
 	const scratch = 0x800 // nothing else in a slot uses it
 	p := t.p
-	off := p.points.NextArea()
-	mem, err := sys.MapShared(p.shm.File, off, shm.JumpAreaBytes)
+	off := p.points.NextRegion()
+	mem, err := sys.MapShared(p.shm.File, off, shm.JumpRegionBytes)
 	if err != nil {
 		return nil, fmt.Errorf("memory for jumps: %w", err)
 	}
@@ -150,10 +150,10 @@ func (tr *Tracer) mapJumpArea(t *Thread, base uint64) (*probe.JumpArea, error) {
 		sys.Unmap(mem)
 		return nil, err
 	}
-	return p.points.NewArea(base, mem), nil
+	return p.points.NewRegion(base, mem), nil
 }
 
-// mapBoth opens the shared file by its path in the target and maps an area's code and
+// mapBoth opens the shared file by its path in the target and maps a region's code and
 // counts.
 func mapBoth(in *injector, path, base, off uint64) bool {
 	const cloexec = 0o2000000
@@ -162,22 +162,22 @@ func mapBoth(in *injector, path, base, off uint64) bool {
 		return false
 	}
 	flags := uint64(mapShared | mapNoReserve | mapFixedNoReplace)
-	got, err := in.call(sysMmap, base, shm.JumpAreaBytes, protRead|protExec, flags, fd, off)
+	got, err := in.call(sysMmap, base, shm.JumpRegionBytes, protRead|protExec, flags, fd, off)
 	ok := err == nil && got == base
 	if ok {
 		var counts uint64
-		counts, err = in.call(sysMmap, base+shm.JumpAreaBytes, shm.CountsBytes, protRead|protWrite, flags, fd, shm.ControlOff)
-		if ok = err == nil && counts == base+shm.JumpAreaBytes; !ok {
-			_, _ = in.call(sysMunmap, base, shm.JumpAreaBytes)
+		counts, err = in.call(sysMmap, base+shm.JumpRegionBytes, shm.CountsBytes, protRead|protWrite, flags, fd, shm.ControlOff)
+		if ok = err == nil && counts == base+shm.JumpRegionBytes; !ok {
+			_, _ = in.call(sysMunmap, base, shm.JumpRegionBytes)
 			if err == nil {
 				_, _ = in.call(sysMunmap, counts, shm.CountsBytes)
 			}
 		}
 	} else if err == nil { // an old kernel took the address for a hint
-		_, _ = in.call(sysMunmap, got, shm.JumpAreaBytes)
+		_, _ = in.call(sysMunmap, got, shm.JumpRegionBytes)
 	}
 	if ok {
-		_, _ = in.call(sysMadvise, base, shm.JumpAreaBytes+shm.CountsBytes, madvDontDump)
+		_, _ = in.call(sysMadvise, base, shm.JumpRegionBytes+shm.CountsBytes, madvDontDump)
 	}
 	_, _ = in.call(sysClose, fd)
 	return ok

@@ -11,7 +11,7 @@ import (
 
 // What the engine does at probe points, and what its client asks for there. Each method of Process is Points' of the same name.
 
-// Entries returns the place that counts arrivals at addr, but those by jumps from within the function that begins there (see
+// Entries returns the place that counts entries at addr, but those by jumps from within the function that begins there (see
 // SetExtent), Within those, and Returns the function's returns. They are not armed.
 func (p *Process) Entries(addr uint64) (*probe.Counter, error)  { return p.points.Entries(addr) }
 func (p *Process) Within(addr uint64) (*probe.Counter, error)   { return p.points.Within(addr) }
@@ -70,7 +70,7 @@ func (tr *Tracer) reached(t *Thread, pl *probe.Counter, at uint64) {
 }
 
 // placeEntered answers a thread that waits because the count of an entry ran out.
-// It goes on behind the counting, or the arrival would count twice.
+// It goes on behind the counting, or the entry would count twice.
 func (tr *Tracer) placeEntered(t *Thread) error {
 	pl := t.p.points.Counter(t.slot.U32(layout.Place).Load())
 	tr.reached(t, pl, pl.Addr())
@@ -102,7 +102,7 @@ func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
 	return false
 }
 
-// answerPast lets a thread that waits go on at app, whose arrival has been
+// answerPast lets a thread that waits go on at app, whose entry has been
 // counted as how says.
 func (tr *Tracer) answerPast(t *Thread, app uint64, how codecache.Entry) error {
 	if how == codecache.BackEdge && t.p.cache.Watched[app] {
@@ -113,14 +113,14 @@ func (tr *Tracer) answerPast(t *Thread, app uint64, how codecache.Entry) error {
 	}
 	code := t.p.codeFor(app, t.variant, how)
 	if code == 0 {
-		return tr.leaveAt(t, app)
+		return tr.goNativeAt(t, app)
 	}
 	tr.reply(t, code)
 	return nil
 }
 
 // codeFor returns where the translation of app begins, made if there is none, for an
-// arrival that has been counted so far. It is 0 if there is no code at app.
+// entry that has been counted so far. It is 0 if there is no code at app.
 func (p *Process) codeFor(app uint64, v codecache.Variant, how codecache.Entry) uint64 {
 	b := p.cache.BlockOf(app, v)
 	if b == nil {
@@ -169,25 +169,25 @@ func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how codecache.Ent
 }
 
 // Where threads are, as far as it matters for counting entries: in a function that loops to its
-// first instruction, and at an address whose arrival has been counted.
+// first instruction, and at an address whose entry has been counted.
 
-// stand is an application address at which a thread was found, and what had been counted of its
-// arrival there.
-type stand struct {
+// resumePoint is an application address at which a thread was found, and what had been counted of its
+// entry there.
+type resumePoint struct {
 	addr, rsp uint64
 	how       codecache.Entry
 }
 
 // is tells whether a thread with these registers is still there.
-func (s stand) is(regs *sys.Regs) bool {
+func (s resumePoint) is(regs *sys.Regs) bool {
 	return s.how != codecache.Uncounted && s.addr == regs.Rip && s.rsp == regs.Rsp
 }
 
-// recall is what has been counted of a thread's arrival where it is to go on, as far as that
+// recall is what has been counted of a thread's entry where it is to go on, as far as that
 // was found when it was taken out of translated code.
 func (t *Thread) recall(regs *sys.Regs) codecache.Entry {
-	s := t.stands
-	t.stands = stand{}
+	s := t.resume
+	t.resume = resumePoint{}
 	if s.is(regs) {
 		return s.how
 	}
@@ -198,33 +198,33 @@ func (t *Thread) recall(regs *sys.Regs) codecache.Entry {
 // longjmp never come.
 const mostInterrupted = 16
 
-// willStandAgain notes that a handler will return to where a thread stands; standsAgain is for
+// noteInterrupted notes that a handler will return to where a thread stands; resumeInterrupted is for
 // when it has.
-func (t *Thread) willStandAgain(regs *sys.Regs) {
-	if s := t.stands; s.is(regs) {
+func (t *Thread) noteInterrupted(regs *sys.Regs) {
+	if s := t.resume; s.is(regs) {
 		if len(t.interrupted) == mostInterrupted {
 			t.interrupted = append(t.interrupted[:0], t.interrupted[1:]...)
 		}
 		t.interrupted = append(t.interrupted, s)
 	}
-	t.stands = stand{}
+	t.resume = resumePoint{}
 }
 
-func (t *Thread) standsAgain(regs *sys.Regs) {
+func (t *Thread) resumeInterrupted(regs *sys.Regs) {
 	for k := len(t.interrupted) - 1; k >= 0; k-- {
 		if s := t.interrupted[k]; s.is(regs) {
-			t.stands, t.interrupted = s, t.interrupted[:k]
+			t.resume, t.interrupted = s, t.interrupted[:k]
 			return
 		}
 	}
 }
 
-// keepAmid keeps the process in the cache if a thread that is about to run natively may be in
+// stayIfInsideFunction keeps the process in the cache if a thread that is about to run natively may be in
 // a function whose jumps to its start would then be taken for calls: it would be in it before the
 // int3 there could see it enter.
-func (tr *Tracer) keepAmid(t *Thread, regs *sys.Regs) {
+func (tr *Tracer) stayIfInsideFunction(t *Thread, regs *sys.Regs) {
 	p := t.p
 	if p.points.MayBeWithin(regs.Rip, regs.Rsp) {
-		p.stayAmid()
+		p.stayInsideFunction()
 	}
 }

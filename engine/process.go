@@ -57,7 +57,7 @@ type Process struct {
 
 	orders
 	members
-	standing
+	kernelState
 	shm shm.Memory
 	translations
 	points probe.Points // what is watched by address
@@ -94,11 +94,11 @@ type orders struct {
 	alarm       time.Time // zero: never; see SetAlarm
 	leaving     bool      // the process is to be let go; see LetRun
 	fate        Fate      // what becomes of it then
-	released    bool      // it has been let go
+	gone        bool      // it has been detached from
 }
 
-// standing is how the program stands with the kernel, where that matters to the tracer.
-type standing struct {
+// kernelState is how the program stands with the kernel, where that matters to the tracer.
+type kernelState struct {
 	filtered    bool // it has installed a filter of system calls; stays so through execve
 	trapIgnored bool // it was started with SIGTRAP ignored
 	trap        trapAction
@@ -107,22 +107,22 @@ type standing struct {
 
 // members is who a process consists of.
 type members struct {
-	threads      map[int]*Thread // by id
-	list         []*Thread       // the same in a slice; nil when it is to be made again
-	lastNum      int             // the last thread number that was given out
-	letGo        int             // children that were let go
-	letGoThreads bool            // some of its threads run untraced
+	threads         map[int]*Thread // by id
+	list            []*Thread       // the same in a slice; nil when it is to be made again
+	lastNum         int             // the last thread number that was given out
+	notFollowed     int             // children that were detached
+	detachedThreads bool            // some of its threads run untraced
 }
 
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
-	Renewed                                                                     int // times that the code cache was emptied
-	Reused                                                                      int // blocks that were taken over from a process before
-	Requests, Indirect, Blocks, Stops, Signals, Traps, Toggles, Jumps, CalledIn int
-	Behind                                                                      int // stops of threads whose own signal was still to be reported: see behind.go
-	CacheBytes                                                                  int
-	RequestTime                                                                 time.Duration // that requests took to be answered
+	Renewed                                                                         int // times that the code cache was emptied
+	Reused                                                                          int // blocks that were taken over from a process before
+	Dispatches, Indirect, Blocks, Stops, Signals, Traps, Toggles, Jumps, SafePoints int
+	Behind                                                                          int // stops of threads whose own signal was still to be reported: see behind.go
+	CacheBytes                                                                      int
+	DispatchTime                                                                    time.Duration // that dispatches took to be answered
 }
 
 // add adds what was done for one process.
@@ -130,12 +130,12 @@ func (s *Stats) add(o *Stats) {
 	for _, n := range []struct {
 		to   *int
 		from int
-	}{{&s.Renewed, o.Renewed}, {&s.Reused, o.Reused}, {&s.Requests, o.Requests}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
-		{&s.Signals, o.Signals}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.CalledIn, o.CalledIn},
+	}{{&s.Renewed, o.Renewed}, {&s.Reused, o.Reused}, {&s.Dispatches, o.Dispatches}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
+		{&s.Signals, o.Signals}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.SafePoints, o.SafePoints},
 		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
 		*n.to += n.from
 	}
-	s.RequestTime += o.RequestTime
+	s.DispatchTime += o.DispatchTime
 }
 
 // measure notes how much has been translated.
@@ -170,9 +170,9 @@ type Thread struct {
 	budgetState
 	countState
 	segments
-	toggles     uint64  // layout.Toggles when it was last looked at
-	stands      stand   // where it was found last, if something is known of its arrival there
-	interrupted []stand // where handlers of signals will return to, likewise
+	toggles     uint64        // layout.Toggles when it was last looked at
+	resume      resumePoint   // where it was found last, if something is known of its entry there
+	interrupted []resumePoint // where handlers of signals will return to, likewise
 }
 
 // birth is how a thread came about, and what it may bring forth.
@@ -194,7 +194,7 @@ type tables struct {
 
 // signalState is what is known of a thread's signals.
 type signalState struct {
-	held         []heldSignal // to be delivered at the next clean point
+	held         []heldSignal // to be delivered at the next safe point
 	groupStopped bool         // job control stopped it: it may only go on when that lets it
 	wrote        bool         // the fault being delivered is of an instruction that also writes there
 	storm        storm
@@ -416,9 +416,9 @@ func (t *Thread) prepareTable(v codecache.Variant) {
 			_ = sys.Collapse(t.slot.Mem[:sys.HugePage]) // the thread area and two look-up tables; small pages do too
 		}
 		t.slot.FillTable(int(codecache.TableOff(v)), t.p.cache.TableMiss())
-		for s, head := range t.p.cache.SlotHeads[v] { // what other threads had translated, or a creator
-			if head != 0 {
-				t.slot.Set(int(codecache.TableOff(v))+8*s, head)
+		for s, check := range t.p.cache.SlotChecks[v] { // what other threads had translated, or a creator
+			if check != 0 {
+				t.slot.Set(int(codecache.TableOff(v))+8*s, check)
 			}
 		}
 		t.filled[v], t.epoch[v] = true, e

@@ -44,14 +44,14 @@ func (p *Process) takeImages() {
 // taker is a process as what it takes over sees it.
 type taker struct{ p *Process }
 
-func (t taker) Plainly() bool                               { return t.p.plainly() }
-func (t taker) Holds(im *reuse.Image) bool                  { return t.p.code.Holds(im.Start, im.End) }
-func (t taker) Publish(heads []uint64, v codecache.Variant) { t.p.publishHeads(heads, v) }
+func (t taker) Plainly() bool                                { return t.p.plainly() }
+func (t taker) Holds(im *reuse.Image) bool                   { return t.p.code.Holds(im.Start, im.End) }
+func (t taker) Publish(checks []uint64, v codecache.Variant) { t.p.publishChecks(checks, v) }
 
 func (t taker) MadeFrom(page uint64) { t.p.code.MadeFrom(page) }
 
 // lookAround makes translations known of what has been mapped since. It comes before a look whether an address has been translated,
-// while no unit is being written.
+// while no group is being written.
 func (p *Process) lookAround() {
 	if p.from != nil {
 		p.code.Know()
@@ -65,14 +65,14 @@ func (p *Process) plainly() bool {
 
 // template makes one of the process's translations, for the next one that executes its program; nil where they are of no use to others: because
 // something in them is about what was asked of this process, or because code was overwritten meanwhile.
-// The process is gone; its areas are the template's now.
+// The process is gone; its regions are the template's now.
 func (p *Process) template() *reuse.Template {
-	if p.released || !p.general() {
+	if p.gone || !p.general() {
 		return nil
 	}
 	t := reuse.NewTemplate(&p.cache, &p.written, p.code.Translated())
 	if t != nil {
-		p.shm.DropSlots() // the file lives as long as its areas are mapped
+		p.shm.DropSlots() // the file lives as long as its regions are mapped
 	}
 	return t
 }
@@ -181,7 +181,7 @@ func (p *Process) inherit(from *Process, h *heir, v codecache.Variant) {
 		return
 	}
 	switch {
-	case h != nil && p.cache.SamePlaces(h.cache) && h.cache.SlotHeads[v] != nil:
+	case h != nil && p.cache.SamePlaces(h.cache) && h.cache.SlotChecks[v] != nil:
 		p.cache.Adopt(h.cache)
 		p.code.Inherit(h.code)
 	case p.cache.SamePlaces(&from.cache) && from.heritable(v):
@@ -198,8 +198,8 @@ func (p *Process) inherit(from *Process, h *heir, v codecache.Variant) {
 // heritable tells whether the process's translations of a variant are such as a child of its would make, and worth a copy. Those of programs that make
 // code are not: pages that are set aside, and gates, are the process's.
 func (p *Process) heritable(v codecache.Variant) bool {
-	if p.closed || p.released || !p.code.AsMade() || !p.plainly() || !p.points.Untouched() {
+	if p.closed || p.gone || !p.code.AsMade() || !p.plainly() || !p.points.Untouched() {
 		return false
 	}
-	return p.cache.SlotHeads[v] != nil && p.cache.BlockPool.N >= reuse.WorthKeeping && p.cache.Facts.Last() == 0 && p.cache.SideExits.N == 0 && !p.cache.HasGates()
+	return p.cache.SlotChecks[v] != nil && p.cache.BlockPool.N >= reuse.WorthKeeping && p.cache.Facts.Last() == 0 && p.cache.SideExits.N == 0 && !p.cache.HasGates()
 }

@@ -15,7 +15,7 @@ import (
 // the pointer has been advanced already. regs is the application's registers.
 //
 // The mark goes in front of the record, which is moved by a word for that. No processing
-// thread has taken it: what is last in an open chunk stays there (records.Blocks.Settled).
+// thread has taken it: what is last in an open chunk stays there (records.Blocks.Committed).
 func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
 	s, r := t.slot, &b.Rec
 	if t.p.cache.IsLoop(r) {

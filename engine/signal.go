@@ -78,7 +78,7 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 			}
 			// The application has set the trap flag: it sees a trap behind each
 			// instruction of its own, not behind those between.
-			if tr.inCache(t, regs.Rip) && !tr.clean(t, regs, false) {
+			if tr.inCache(t, regs.Rip) && !tr.recoverState(t, regs, false) {
 				return tr.resume(t, 0)
 			}
 		}
@@ -142,7 +142,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 		return tr.ignore(t, regs, h)
 	}
 	if !native {
-		if err := tr.toClean(t, regs, &h); err != nil {
+		if err := tr.toSafePoint(t, regs, &h); err != nil {
 			return err
 		}
 		tr.signalled(t, &h, regs)
@@ -189,7 +189,7 @@ func (tr *Tracer) handOver(t *Thread, regs *sys.Regs, h *heldSignal, sets *sys.S
 func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	own := regs.Eflags&translate.FlagTrap != 0
 	t.p.points.InterruptedAt(regs.Rip)
-	t.willStandAgain(regs)
+	t.noteInterrupted(regs)
 	t.toReturn, t.inCall = t.toReturn && !t.native, t.inCall && !t.native // the handler comes between
 	if err := sys.Step(t.tid, sig); err != nil {
 		return err
@@ -264,22 +264,22 @@ func harmless(sig sys.Signal) bool {
 // the process.
 const faultSignals = 1<<(sigIll-1) | 1<<(sigTrap-1) | 1<<(sigBus-1) | 1<<(sigFPE-1) | 1<<(sigSegv-1)
 
-// toClean turns the registers of a thread that a signal found in the cache into
-// the application's: at once for a fault or at a clean point, else after
+// toSafePoint turns the registers of a thread that a signal found in the cache into
+// the application's: at once for a fault or at a safe point, else after
 // stepping to the next one. Other signals stay with the kernel meanwhile: the
 // handler of the one that is being delivered may block them, and a held one
 // could not be given back.
 //
 // h may be replaced: a fault of the application's own that comes up while stepping is
 // delivered instead, and the signal is held.
-func (tr *Tracer) toClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
+func (tr *Tracer) toSafePoint(t *Thread, regs *sys.Regs, h *heldSignal) error {
 	if err := tr.outOfJump(t, regs, h); err != nil {
 		return err
 	}
-	if tr.clean(t, regs, h.fault()) {
+	if tr.recoverState(t, regs, h.fault()) {
 		return nil
 	}
-	return undisturbed(t, func() error { return tr.stepToClean(t, regs, h) })
+	return undisturbed(t, func() error { return tr.stepToSafePoint(t, regs, h) })
 }
 
 // undisturbed calls steps with the signals of a stopped thread blocked, but for those
@@ -299,17 +299,17 @@ func undisturbed(t *Thread, steps func() error) error {
 	return sys.SetSignalMask(t.tid, mask)
 }
 
-// stepToClean steps until the thread is at a clean point.
+// stepToSafePoint steps until the thread is at a safe point.
 // Four hundred steps are several times the longest way out of a routine or an
 // instruction's instrumentation: more means a defect, and an error is better than a
 // hang.
-func (tr *Tracer) stepToClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
+func (tr *Tracer) stepToSafePoint(t *Thread, regs *sys.Regs, h *heldSignal) error {
 	most := 400
 	if t.slot.Slotted() { // who leaves a chunk fills what is left of it
 		most = 20000
 	}
 	for n := 0; ; n++ {
-		if n > 0 && tr.clean(t, regs, false) {
+		if n > 0 && tr.recoverState(t, regs, false) {
 			return nil
 		}
 		tr.hurry(t, regs)
@@ -324,7 +324,7 @@ func (tr *Tracer) stepToClean(t *Thread, regs *sys.Regs, h *heldSignal) error {
 			continue
 		}
 		if t.faultFirst(h) { // the application's own comes first
-			if !tr.clean(t, regs, true) {
+			if !tr.recoverState(t, regs, true) {
 				return tr.lost(t, regs)
 			}
 			return nil

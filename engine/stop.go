@@ -123,7 +123,7 @@ func (tr *Tracer) lookWhetherDone() {
 func (tr *Tracer) ended(t *Thread, s sys.Stop) {
 	tr.forget(t)
 	switch {
-	case t.vfork && t.fate != Release:
+	case t.vfork && t.fate != Detach:
 		tr.exited(t.tid, endOf(s))
 	case !t.vfork && t.tid == t.p.pid:
 		end := endOf(s)
@@ -189,7 +189,7 @@ func (tr *Tracer) resume(t *Thread, sig sys.Signal) error {
 // again; the stop that was asked for then still comes, and means nothing. Of
 // anything else the thread reports, errBusy: it is put back for later, and
 // groupStop does what the caller wanted afterwards.
-// The registers may be the cache's; toClean makes them the application's.
+// The registers may be the cache's; toSafePoint makes them the application's.
 func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 	regs := new(sys.Regs)
 	if !t.stopped {
@@ -233,7 +233,7 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
 }
 
 // step executes one instruction of a stopped thread and waits for it. Signals
-// that arrive instead are held until the thread is at a clean point.
+// that arrive instead are held until the thread is at a safe point.
 //
 // While a thread blocks SIGTRAP, the kernel would take the step's trap as a
 // reason to forget the application's handler: the signal is unblocked meanwhile.

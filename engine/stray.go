@@ -47,7 +47,7 @@ func (tr *Tracer) await(tid int, k *childKind) {
 
 // endedUnseen tells of the end of a process that was never seen.
 func (tr *Tracer) endedUnseen(pid int, k *childKind, end End) {
-	if k.fate != Release {
+	if k.fate != Detach {
 		tr.exited(pid, end)
 	}
 	if k.parent != nil {
@@ -107,7 +107,7 @@ func (tr *Tracer) stray(tid int, waited time.Duration) error {
 	delete(tr.children, tid)
 	p := tr.creatorOf(tid)
 	if p == nil { // it was followed: nothing of ours is there
-		tr.status.LetGo++
+		tr.status.Detached++
 		return sys.Detach(tid, 0)
 	}
 	var regs sys.Regs
@@ -247,7 +247,7 @@ func (h *hiddenFlag) restore(regs *sys.Regs) {
 func (tr *Tracer) createAgain(t *Thread, regs *sys.Regs) error {
 	t.toReturn, t.call = false, nil
 	regs.Rax, regs.Orig_rax = regs.Orig_rax, ^uint64(0)
-	if tr.inCache(t, regs.Rip) && !tr.clean(t, regs, false) {
+	if tr.inCache(t, regs.Rip) && !tr.recoverState(t, regs, false) {
 		return tr.lost(t, regs)
 	}
 	regs.Rip -= 2

@@ -218,7 +218,7 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 		r.Rip, r.Rcx, r.Gs_base = regs.Rip+2, regs.Rip+2, t.appGS
 		return tr.enter(t, &r, 0)
 	}
-	t.standsAgain(&r)
+	t.resumeInterrupted(&r)
 	if err := tr.restFrom(t, &r); err != nil {
 		return err
 	}
@@ -347,7 +347,7 @@ const (
 )
 
 // ourMappings is what we map in a process at most.
-const ourMappings = shm.SharedBytes + layout.BellBelow + 2*shm.AreaBytes + shm.MaxJumpAreas*(shm.JumpAreaBytes+shm.CountsBytes)
+const ourMappings = shm.SharedBytes + layout.BellBelow + 2*shm.RegionBytes + shm.MaxJumpRegions*(shm.JumpRegionBytes+shm.CountsBytes)
 
 // widen adds n bytes to what is limited.
 func widen(l sys.Limit, n uint64) sys.Limit {

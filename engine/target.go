@@ -50,14 +50,14 @@ func (g target) LookAround(addr uint64) bool {
 	return g.p.code.PutBack(addr&^(appcode.PageSize-1)) || g.p.from != nil
 }
 
-func (g target) Fetch(addr uint64, n int) []byte             { return g.p.code.Fetch(addr, n) }
-func (g target) Executable(addr uint64) bool                 { return g.p.code.Executable(addr) }
-func (g target) Changing(addr uint64) bool                   { return g.p.code.Changing(addr) }
-func (g target) Made(addr uint64) bool                       { return g.p.code.Made(addr) }
-func (g target) Changes(ins []x86.Insn) bool                 { return g.p.code.Changes(ins) }
-func (g target) Splits(addr uint64) bool                     { return g.p.points.Splits(addr) }
-func (g target) EntryFrom(from, to uint64) codecache.Entry   { return g.p.points.EntryFrom(from, to) }
-func (g target) Publish(heads []uint64, v codecache.Variant) { g.p.publishHeads(heads, v) }
+func (g target) Fetch(addr uint64, n int) []byte              { return g.p.code.Fetch(addr, n) }
+func (g target) Executable(addr uint64) bool                  { return g.p.code.Executable(addr) }
+func (g target) Changing(addr uint64) bool                    { return g.p.code.Changing(addr) }
+func (g target) Made(addr uint64) bool                        { return g.p.code.Made(addr) }
+func (g target) Changes(ins []x86.Insn) bool                  { return g.p.code.Changes(ins) }
+func (g target) Splits(addr uint64) bool                      { return g.p.points.Splits(addr) }
+func (g target) EntryFrom(from, to uint64) codecache.Entry    { return g.p.points.EntryFrom(from, to) }
+func (g target) Publish(checks []uint64, v codecache.Variant) { g.p.publishChecks(checks, v) }
 
 func (g target) WithProbes(code []byte, addr uint64) []byte { return g.p.points.WithProbes(code, addr) }
 

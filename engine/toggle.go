@@ -8,7 +8,7 @@ import (
 )
 
 // Toggle is one window that translated code opens and closes by itself, without
-// asking: at the nth arrival at one place it goes on in the recording variant, at
+// asking: at the nth entry at one place it goes on in the recording variant, at
 // the nth at another in the plain one. Each leaves a mark in the thread's ring.
 //
 // Only a process of one thread does so: an instance opens for all threads, and the
@@ -18,8 +18,8 @@ import (
 // behind it.
 type Toggle struct {
 	Open, Close         *probe.Counter // where it opens, where it closes
-	OpenAfter           uint64         // arrivals at Open from each closing on
-	CloseAfter          uint64         // arrivals at Close from each opening on
+	OpenAfter           uint64         // entries at Open from each closing on
+	CloseAfter          uint64         // entries at Close from each opening on
 	OpenMark, CloseMark uint64         // the sets of open windows for the marks
 }
 

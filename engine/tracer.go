@@ -66,9 +66,9 @@ type Switches struct {
 type RecordingSwitches struct {
 	NoSuper   bool // recorded blocks end at every branch
 	Sizes     bool // records begin with their size besides the number (records.Number)
-	NoLate    bool // all ways out of recorded blocks are written with them
+	NoLate    bool // all side exits of recorded blocks are written with them
 	NoState   bool // what saves and restores processor state is executed by the tracer where it is recorded
-	NoCallees bool // what a unit calls before any condition is not translated with it
+	NoCallees bool // what a group calls before any condition is not translated with it
 	NoBehind  bool // what lies behind calls that superblocks go along is translated when they return
 	NoShort   bool // superblocks of large programs are as long as those of small ones
 	Short     bool // superblocks of small programs are as short as those of large ones
@@ -109,10 +109,10 @@ type Tracer struct {
 // Status is how the target ended, which is the process that Run has started.
 type Status struct {
 	End
-	LetGo int // processes that ran untraced, or unfollowed
-	// LetGoThreads is how many threads ran untraced, because too many lived at a
+	Detached int // processes that ran untraced, or unfollowed
+	// DetachedThreads is how many threads ran untraced, because too many lived at a
 	// time.
-	LetGoThreads int
+	DetachedThreads int
 	// Untraced says why the program that the target executed last ran untraced;
 	// nil if it did not.
 	Untraced error
@@ -132,7 +132,7 @@ func New(o Options, c Client) *Tracer {
 //
 // It locks its goroutine to an OS thread for the duration, as ptrace requests are bound
 // to the thread that attached. When Run returns, the target has ended, also one
-// that ran untraced; children that were let go may live on.
+// that ran untraced; children that were detached may live on.
 func (tr *Tracer) Run() (Status, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -277,8 +277,8 @@ func (tr *Tracer) dropProcess(p *Process) {
 		return
 	}
 	tr.procs = slices.DeleteFunc(slices.Clone(tr.procs), func(o *Process) bool { return o == p })
-	if a := tr.hand.asker; a != nil && a.p == p {
-		tr.hand.asker = nil
+	if a := tr.hand.dispatcher; a != nil && a.p == p {
+		tr.hand.dispatcher = nil
 	}
 	tr.closeDropped(p)
 }
@@ -312,8 +312,8 @@ func (tr *Tracer) turn() {
 	tr.poll()
 }
 
-// anyRequest tells whether a thread asks for something.
-func (tr *Tracer) anyRequest() bool {
+// anyDispatch tells whether a thread asks for something.
+func (tr *Tracer) anyDispatch() bool {
 	for _, p := range tr.procs {
 		for _, t := range p.running() {
 			if t.slot.U32(layout.Req).Load() != 0 {
@@ -324,7 +324,7 @@ func (tr *Tracer) anyRequest() bool {
 	return false
 }
 
-// work handles one round of requests and stops; false if there was none.
+// work handles one round of dispatches and stops; false if there was none.
 //
 // Stops that were put aside come before new ones, in the order in which the kernel
 // reported them.
@@ -356,7 +356,7 @@ func (tr *Tracer) work() bool {
 	return did
 }
 
-// workFor handles the requests of one process, and what its handler has asked for; false if there was nothing.
+// workFor handles the dispatches of one process, and what its handler has asked for; false if there was nothing.
 func (tr *Tracer) workFor(p *Process) bool {
 	did := false
 	if p.modeChanged {
@@ -366,18 +366,18 @@ func (tr *Tracer) workFor(p *Process) bool {
 		tr.renew(p)
 	}
 	if p.leaving {
-		if tr.leave(p); p.released {
+		if tr.detachRunning(p); p.gone {
 			return true
 		}
 	}
 	for _, t := range p.running() {
 		if req := t.slot.U32(layout.Req).Load(); req != 0 && !t.stopped {
 			did = true
-			tr.hand.asker = t
-			if err := tr.request(t, req); err != nil {
+			tr.hand.dispatcher = t
+			if err := tr.dispatch(t, req); err != nil {
 				tr.threadError(t, err)
 			}
-			if p.released {
+			if p.gone {
 				return true
 			}
 		}

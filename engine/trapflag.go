@@ -60,14 +60,14 @@ func (tr *Tracer) stepOwn(t *Thread, regs *sys.Regs, v codecache.Variant) error 
 		r.Eflags &^= translate.FlagTrap
 		return tr.enter(t, &r, 0)
 	}
-	key := codecache.HeadKey{Variant: v, App: regs.Rip}
+	key := codecache.CheckKey{Variant: v, App: regs.Rip}
 	b := p.cache.Stepped[key]
 	if b == nil {
 		if b = p.translator.TranslateSingle(regs.Rip, v); b == nil {
 			return tr.native(t, regs, 0)
 		}
 		if p.cache.Stepped == nil {
-			p.cache.Stepped = make(map[codecache.HeadKey]*codecache.Block)
+			p.cache.Stepped = make(map[codecache.CheckKey]*codecache.Block)
 		}
 		p.cache.Stepped[key] = b
 	}

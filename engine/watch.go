@@ -82,7 +82,7 @@ const soon = 100 * time.Microsecond
 // watched.
 //
 // Refused: a filter of seccomp, which would stop at that number alone: it stays
-// for good, is inherited by children that are let go, and fails their calls once
+// for good, is inherited by children that are detached, and fails their calls once
 // no tracer is there; and installing it needs a privilege, or no_new_privs, which
 // changes what the program may execute.
 func (p *Process) WatchCall(nr uint32, on bool) {

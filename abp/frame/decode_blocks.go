@@ -32,7 +32,7 @@ func (d *Decoder) exec(id uint32) {
 		d.special(id, b, vs)
 		return
 	}
-	// Whole executions without a surprise are the most by far, and need no look at
+	// Whole executions without a misprediction are the most by far, and need no look at
 	// the control bytes.
 	slots := d.slots[b.base:][:n]
 	if d.hits.hits >= n {
@@ -45,7 +45,7 @@ func (d *Decoder) exec(id uint32) {
 	}
 }
 
-// predicted gives all words of an execution, which hold no surprise.
+// predicted gives all words of an execution, which hold no misprediction.
 //
 // It is the decoder's hot loop. Choices are assignments, as in the encoder, so that they
 // compile to conditional moves; a slot that only counts strides needs none of them.
@@ -96,7 +96,7 @@ func (d *Decoder) address(b *blockState, s *slot, j int) uint64 {
 		d.hits.hits--
 		v = d.expect(s)
 	} else {
-		v = d.surpriseWord(b, s, j == int(b.stack))
+		v = d.mispredictedWord(b, s, j == int(b.stack))
 		if s.mode != modeStride {
 			b.flags |= flagMixed
 		}
@@ -109,7 +109,7 @@ func (d *Decoder) address(b *blockState, s *slot, j int) uint64 {
 	return v
 }
 
-// wordRun reads control bytes until there is a predicted word or a surprise. It
+// wordRun reads control bytes until there is a predicted word or a misprediction. It
 // returns whether it is the former.
 func (d *Decoder) wordRun() bool {
 	r := &d.hits
@@ -124,8 +124,8 @@ func (d *Decoder) wordRun() bool {
 	return d.err == nil && r.hits > 0
 }
 
-// surpriseWord decodes a surprising word.
-func (d *Decoder) surpriseWord(b *blockState, s *slot, pinned bool) uint64 {
+// mispredictedWord decodes a mispredicted word.
+func (d *Decoder) mispredictedWord(b *blockState, s *slot, pinned bool) uint64 {
 	class := d.hits.class
 	d.hits.class = -1
 	// class 15 is none: only a damaged stream has it.

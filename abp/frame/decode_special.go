@@ -79,7 +79,7 @@ func (d *Decoder) value(o *op, s *slot, memory *uint64) uint64 {
 	var v uint64
 	switch {
 	case d.vals.hits == 0:
-		v = d.valueSurprise(o, s, *memory)
+		v = d.mispredictedValue(o, s, *memory)
 	case o.kind() == opMemory:
 		d.vals.hits--
 		return *memory // the slot is left alone, as the encoder does
@@ -93,7 +93,7 @@ func (d *Decoder) value(o *op, s *slot, memory *uint64) uint64 {
 }
 
 // more reads runs of value words until there is a right prediction or a
-// surprise.
+// misprediction.
 func (d *Decoder) more() bool {
 	r := &d.vals
 	for r.hits == 0 && r.class < 0 && d.err == nil {
@@ -107,8 +107,8 @@ func (d *Decoder) more() bool {
 	return d.err == nil
 }
 
-// valueSurprise decodes a value that was not predicted.
-func (d *Decoder) valueSurprise(o *op, s *slot, memory uint64) uint64 {
+// mispredictedValue decodes a value that was not predicted.
+func (d *Decoder) mispredictedValue(o *op, s *slot, memory uint64) uint64 {
 	class := d.vals.class
 	d.vals.class = -1
 	v := d.payload(&d.valPay, valueLen(class))

@@ -52,7 +52,7 @@ type Decoder struct {
 // run is a position in a stream of runs and classes.
 type run struct {
 	hits  int // right predictions left
-	class int // of the surprise behind them; -1: another byte follows
+	class int // of the misprediction behind them; -1: another byte follows
 }
 
 // outcomes is a position in the stream of branch exceptions.
@@ -179,7 +179,7 @@ func (d *Decoder) item() uint32 {
 	if d.idHits > 0 || d.symbol < 0 && d.run() {
 		d.idHits--
 		id = d.ids[index]
-	} else if id = d.surprise(index); id == 0 {
+	} else if id = d.misprediction(index); id == 0 {
 		return 0
 	}
 	if !d.touched(id) {
@@ -203,10 +203,10 @@ func (d *Decoder) run() bool {
 	return d.err == nil && d.idHits > 0
 }
 
-// surprise decodes a symbol; 0: a mark, or an error.
+// misprediction decodes a symbol; 0: a mark, or an error.
 // The successors of the last block are those that this frame has seen: touched
 // refuses anything else.
-func (d *Decoder) surprise(index uint32) uint32 {
+func (d *Decoder) misprediction(index uint32) uint32 {
 	if d.err != nil {
 		return 0
 	}

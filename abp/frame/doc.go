@@ -5,7 +5,7 @@
 // predicts the next block from the ones before, and each word of a block (each
 // "slot") from what that slot held the last time: by its stride, by the stack
 // pointer, by the word before, or by what followed its last value earlier. Only
-// surprises are written: how many predictions were right, then a class that
+// mispredictions are written: how many predictions were right, then a class that
 // says how the right value differs, then the bytes of the difference. Classes
 // and payloads go to streams of their own, which zstd then makes smaller.
 //
@@ -18,7 +18,7 @@
 // On recordings of bzip2, gzip, python3 and cc1 the smallest result has 0.05 to 0.2
 // bytes an instruction. An independent predictor in front of zstd was chosen
 // over zstd on the raw words because it is four times as fast and five times as
-// small; over an arithmetic coder because surprises cost a branch either way
+// small; over an arithmetic coder because mispredictions cost a branch either way
 // and a byte each is small enough.
 //
 // Every frame starts with an empty model, so that each can be decoded alone and

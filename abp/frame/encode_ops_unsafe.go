@@ -28,7 +28,7 @@ func (e *Encoder) addressOps(b *blockState, ops []op, slots []slot, vs []uint64)
 			}
 		} else {
 			e.stack, e.prev = stack, prev
-			e.surprised(b, s, v, int(b.words)-int(j), hits)
+			e.mispredicted(b, s, v, int(b.words)-int(j), hits)
 			hits, stack = 0, e.stack
 		}
 		prev = v
@@ -38,7 +38,7 @@ func (e *Encoder) addressOps(b *blockState, ops []op, slots []slot, vs []uint64)
 
 // valueOps encodes the words of a special block that hold bytes. Addresses have
 // been encoded by then, so that the decoder knows where each value was. The table
-// of what is where needs no tags: a wrong entry is a surprise, not an error.
+// of what is where needs no tags: a wrong entry is a misprediction, not an error.
 //
 // A word without an address predicts itself from the last time. One with an address
 // predicts that memory still holds what was last seen there, which is right for most
@@ -70,7 +70,7 @@ func (e *Encoder) valueOps(b *blockState, ops []op, slots []slot, vs []uint64) {
 			s.last, *memory = v, v // others may read the same place by their addresses
 			continue
 		}
-		e.valueSurprise(o, s, v, *memory)
+		e.mispredictedValue(o, s, v, *memory)
 		*memory = v
 	}
 }

@@ -108,7 +108,7 @@ func (e *Encoder) addrAt(words []uint64, at int) uint64 {
 	return e.addrOf(id)
 }
 
-// Classes of surprising value words. A byte is a class (upper three bits) and
+// Classes of mispredicted value words. A byte is a class (upper three bits) and
 // the number of predicted words in front of it (lower five). Payloads are
 // differences to the slot's last word, or the word itself.
 const (
@@ -128,7 +128,7 @@ const valueBytes = 0x8642_2100
 // valueLen is the number of payload bytes of a class.
 func valueLen(class int) int { return valueBytes >> (4 * class) & 15 }
 
-// valueRun in a byte's lower bits says that no surprise follows: the upper bits
+// valueRun in a byte's lower bits says that no misprediction follows: the upper bits
 // c stand for valueRun<<(2*c) right predictions.
 const valueRun = 31
 
@@ -147,8 +147,8 @@ var valueClass = [9][9]uint8{
 	{4, 4, 4, 5, 5, 6, 6, 7, 7},
 }
 
-// classifyValue chooses the class of a surprising value word and its payload. By
-// a table, because what surprised once is not worth a guess of the branch
+// classifyValue chooses the class of a mispredicted value word and its payload. By
+// a table, because what was mispredicted once is not worth a guess of the branch
 // predictor.
 func (s *slot) classifyValue(v, other uint64) (class int, payload uint64) {
 	z := zigzag(int64(v - s.last))
@@ -166,8 +166,8 @@ func (s *slot) classifyValue(v, other uint64) (class int, payload uint64) {
 // bytesOf returns how many bytes a number needs: 0 to 8.
 func bytesOf(v uint64) int { return (bits.Len64(v) + 7) >> 3 }
 
-// learnValue notes a surprising value, and changes the way of prediction if the
-// other one was right. By opMemory the slot keeps the last surprise, so that
+// learnValue notes a mispredicted value, and changes the way of prediction if the
+// other one was right. By opMemory the slot keeps the last misprediction, so that
 // right predictions leave it alone.
 func (s *slot) learnValue(o *op, class int, v uint64) {
 	if class == valueOther {
@@ -194,13 +194,13 @@ func (e *Encoder) value(o *op, s *slot, vs []uint64) {
 		e.valHits++
 		s.last = v
 	default:
-		e.valueSurprise(o, s, v, *memory)
+		e.mispredictedValue(o, s, v, *memory)
 	}
 	*memory = v
 }
 
-// valueSurprise writes a value that was not predicted, after how many were.
-func (e *Encoder) valueSurprise(o *op, s *slot, v, memory uint64) {
+// mispredictedValue writes a value that was not predicted, after how many were.
+func (e *Encoder) mispredictedValue(o *op, s *slot, v, memory uint64) {
 	class, payload := s.classifyValue(v, s.otherValue(o, memory))
 	if e.valHits >= valueRun {
 		e.valHits = e.runOfValues(e.valHits)

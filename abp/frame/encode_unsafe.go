@@ -10,7 +10,7 @@ const (
 
 // blocksOf encodes executions from words[at] on, up to a mark or the end, and
 // returns where it stopped. It is the loop that the whole recorder's speed
-// hangs on. Surprises, and blocks with words that are no addresses, are left to
+// hangs on. Mispredictions, and blocks with words that are no addresses, are left to
 // functions. Wild slots (wild.go) are not: a call, with the streams' ends in memory, costs
 // them twice what they cost here.
 //
@@ -81,7 +81,7 @@ func (e *Encoder) blocksOf(words []uint64, at int) (int, error) {
 					if left < int(b.words) {
 						e.prev = *(*uint64)(unsafe.Add(w0, at*8-8))
 					}
-					e.surprised(b, sl, v, left, hits)
+					e.mispredicted(b, sl, v, left, hits)
 					hits = 0
 				}
 				at++
@@ -114,7 +114,7 @@ func (e *Encoder) blocksOf(words []uint64, at int) (int, error) {
 					}
 				} else {
 					e.stack, e.prev, e.ctl.n, e.pay.n = stack, prev, int(cn), int(pn)
-					e.surprised(b, sl, v, left, hits)
+					e.mispredicted(b, sl, v, left, hits)
 					hits, stack, cn, pn = 0, e.stack, uintptr(e.ctl.n), uintptr(e.pay.n)
 				}
 				prev = v

@@ -49,7 +49,7 @@ type Encoder struct {
 	idHits uint64 // predicted blocks since the last symbol
 	items  uint64 // executions and marks up to the last symbol
 	marked uint64 // marks
-	hits   uint64 // predicted address words since the last surprise
+	hits   uint64 // predicted address words since the last misprediction
 
 	runs, symbols, numbers []byte
 	firsts                 []byte   // streamTouched, made at the end

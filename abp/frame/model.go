@@ -32,7 +32,7 @@ type slot struct {
 	last uint64
 	d    int32
 	mode mode
-	// count is how many surprises there were, 255 at most; tried and good are of modeWild.
+	// count is how many mispredictions there were, 255 at most; tried and good are of modeWild.
 	count, tried, good uint8
 }
 
@@ -49,7 +49,7 @@ type blockState struct {
 	addrs, values uint8
 }
 
-// blockPast is what it looks at only when it was surprised. What gen does not
+// blockPast is what it looks at only when it was mispredicted. What gen does not
 // guard stays from frame to frame.
 type blockPast struct {
 	gen   uint32 // the frame that it was last touched in

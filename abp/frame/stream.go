@@ -15,8 +15,8 @@ const (
 	streamSymbols           // blocks that were not predicted, and marks
 	streamNumbers           // numbers of blocks, as differences to the block before
 	streamWords             // control bytes of address words
-	streamPay               // payloads of surprising address words
-	streamValClasses        // classes of surprising value words, with runs
+	streamPay               // payloads of mispredicted address words
+	streamValClasses        // classes of mispredicted value words, with runs
 	streamValPay            // their payloads
 	streamTimes             // time stamps, as differences
 	streamBranch            // branch words that are not what they should be

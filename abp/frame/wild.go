@@ -2,20 +2,20 @@ package frame
 
 import "math/bits"
 
-// A slot that surprises most of the time, and that the table does not help with, becomes
+// A slot that is mispredicted most of the time, and that the table does not help with, becomes
 // wild: from then on each of its words is written as the difference to its last one, and
 // nothing else is tried. Hash chains, buffers that are looked up and sorted indices are
-// like that: in recordings of bzip2 and gzip two thirds of all surprises are of slots that
+// like that: in recordings of bzip2 and gzip two thirds of all mispredictions are of slots that
 // are predicted less than once in five times. To find out in which way such a word is
 // unexpected takes 20 ns; to write it without asking, in line and without a branch, 3.
 const (
-	wildSurprises = 32 // so many, in at least half of the executions
-	wildKnown     = 4  // of which fewer than so many were what the table said
-	wildTrial     = 64 // words after which a wild slot is looked at again
-	wildGood      = 32 // of which so many had the stride of the word before
+	wildMispredictions = 32 // so many, in at least half of the executions
+	wildKnown          = 4  // of which fewer than so many were what the table said
+	wildTrial          = 64 // words after which a wild slot is looked at again
+	wildGood           = 32 // of which so many had the stride of the word before
 )
 
-// tire makes a slot wild that has surprised, if it has too often. The stack pointer's
+// tire makes a slot wild that was mispredicted, if it has too often. The stack pointer's
 // never is: others are predicted by it.
 func (s *slot) tire(class int, execs uint32, pinned bool) {
 	if s.count == 255 {
@@ -25,7 +25,7 @@ func (s *slot) tire(class int, execs uint32, pinned bool) {
 	if class == classKnown {
 		s.good++
 	}
-	if s.count >= wildSurprises && s.good < wildKnown && uint32(s.count)*2 >= execs && !pinned {
+	if s.count >= wildMispredictions && s.good < wildKnown && uint32(s.count)*2 >= execs && !pinned {
 		s.mode, s.tried, s.good = modeWild, 0, 0
 	}
 }

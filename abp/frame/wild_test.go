@@ -51,10 +51,10 @@ func TestSlotsBecomeWildAndTame(t *testing.T) {
 		version         uint16
 		wild            bool
 	}{
-		{wildSurprises - 1, 0, Version2, false},
-		{3 * wildSurprises, 0, Version2, true},
-		{3 * wildSurprises, 0, Version1, false}, // the first version has none
-		{3 * wildSurprises, 2 * wildTrial, Version2, false},
+		{wildMispredictions - 1, 0, Version2, false},
+		{3 * wildMispredictions, 0, Version2, true},
+		{3 * wildMispredictions, 0, Version1, false}, // the first version has none
+		{3 * wildMispredictions, 2 * wildTrial, Version2, false},
 	} {
 		if m := modeAfter(t, c.version, wildWords(c.random, c.strides)); (m == modeWild) != c.wild {
 			t.Errorf("%+v: mode %d", c, m)
@@ -91,7 +91,7 @@ func TestVersionsAgree(t *testing.T) {
 	}
 }
 
-// A slot that surprises in just half of the executions is wild, in one less it is not: both
+// A slot that is mispredicted in just half of the executions is wild, in one less it is not: both
 // sides have to count them alike.
 func TestWildFromHalf(t *testing.T) {
 	for _, c := range []struct {
@@ -103,8 +103,8 @@ func TestWildFromHalf(t *testing.T) {
 		last, d := uint64(0x7f00_0000_0000), uint64(0)
 		add := func(v uint64) { words, last, d = append(words, 1, v, 0), v, v-last }
 		add(last)
-		// What follows a surprise is predicted to go on by the same difference.
-		for range wildSurprises - 1 {
+		// What follows a misprediction is predicted to go on by the same difference.
+		for range wildMispredictions - 1 {
 			add(last + 64 + rng.Uint64N(1<<16)*8)
 			for range 1 + c.lead {
 				add(last + d)

@@ -1,6 +1,6 @@
 package frame
 
-// A surprising address word is written as a control byte and a payload. The
+// A mispredicted address word is written as a control byte and a payload. The
 // byte's upper half is a class, which says what the word is near to and how many
 // bytes the difference has; its lower half is the number of predicted words in
 // front of it. The payload is the zigzag of the difference.
@@ -14,7 +14,7 @@ const (
 	maxPrevLen  = 4 // and to the word before
 )
 
-// wordRun in the lower half says that no surprise follows: the upper half c
+// wordRun in the lower half says that no misprediction follows: the upper half c
 // stands for wordRun<<c predicted words.
 const wordRun = 15
 
@@ -46,11 +46,11 @@ func (s *slot) other(fcm uint64) uint64 {
 // call or two move the stack pointer by.
 const nearBits = 16
 
-// learn chooses how a slot predicts from now on, after a surprise of that
+// learn chooses how a slot predicts from now on, after a misprediction of that
 // class. pinned: the word is the stack pointer for certain.
 //
-// The encoder has it written out (surprised), since it knows most of the differences.
-// A single surprise changes the way of prediction: there is no counter of confidence,
+// The encoder has it written out (mispredicted), since it knows most of the differences.
+// A single misprediction changes the way of prediction: there is no counter of confidence,
 // for which a slot would have to grow beyond its sixteen bytes.
 func (s *slot) learn(class int, v, prev, stack uint64, pinned bool) {
 	toStack := int64(v - stack)

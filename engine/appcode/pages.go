@@ -24,7 +24,7 @@ type Host interface {
 	Mapped(maps []sys.Mapping)
 	// Unprobed puts the application's own bytes where breakpoints and jumps of ours lie in a page.
 	Unprobed(page []byte, addr uint64)
-	// Forget replaces translations by requests for others, with the threads that run there stopped.
+	// Forget replaces translations by exits that dispatch for others, with the threads that run there stopped.
 	Forget(dead []*codecache.Block)
 	// ImagesChanged is called when other images are there than were, without a call that said so.
 	ImagesChanged()
@@ -183,10 +183,10 @@ func (c *Pages) HasCode(start, end uint64) bool {
 }
 
 // Invalidate forgets the code in [start, end) and every translation of it:
-// each block's entry becomes a request for a new one. Threads that are inside
+// each block's entry becomes an exit that dispatches for a new one. Threads that are inside
 // such a block leave it at its end.
 //
-// Whole blocks are the unit, and pages of what was read; heads stay, since they lead to
+// Whole blocks are the unit, and pages of what was read; target checks stay, since they lead to
 // blocks' entries, which are what is overwritten.
 func (c *Pages) Invalidate(start, end uint64) {
 	clear(c.cache.Stepped)

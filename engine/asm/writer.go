@@ -105,5 +105,5 @@ func (w *Writer) u32(v uint32) {
 }
 
 // rel32 writes the displacement from after itself to target.
-// The target must be within two gigabytes: areas and their routines are.
+// The target must be within two gigabytes: regions and their routines are.
 func (w *Writer) rel32(target uint64) { w.u32(uint32(int64(target) - int64(w.Here()+4))) }

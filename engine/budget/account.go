@@ -98,7 +98,7 @@ func (a *Account) lately(m codecache.Metric) *[layout.BudgetWords]int64 {
 func (a *Account) share(m codecache.Metric, w int) int64 {
 	n := int64(a.slot.Get(codecache.BudgetOff(m, w))) + withheld
 	if a.called {
-		n += calledIn
+		n += emptied
 	}
 	return n
 }
@@ -106,7 +106,7 @@ func (a *Account) share(m codecache.Metric, w int) int64 {
 func (a *Account) setShare(m codecache.Metric, w int, n int64) {
 	a.dealt[m][w] = n
 	if n -= withheld; a.called {
-		n -= calledIn
+		n -= emptied
 	}
 	a.slot.Set(codecache.BudgetOff(m, w), uint64(n))
 }
@@ -179,7 +179,7 @@ func (a *Account) Call(on bool) {
 		return
 	}
 	a.called = on
-	n := uint64(calledIn)
+	n := uint64(emptied)
 	if on {
 		n = -n
 	}
@@ -191,29 +191,29 @@ func (a *Account) Call(on bool) {
 	}
 }
 
-// calledIn is what is taken off each word of a thread's budgets. Budgets are at most
+// emptied is what is taken off each word of a thread's budgets. Budgets are at most
 // Unlimited, which is less.
-const calledIn = 1<<62 + 1<<61
+const emptied = 1<<62 + 1<<61
 
-// Asks is how often a process's threads have asked lately.
-type Asks struct {
+// Dispatches is how often a process's threads have asked lately.
+type Dispatches struct {
 	n    int
 	from time.Duration // when the row began
 }
 
-// Asking is looked at in rows of askRow questions: when one took less than askTime,
+// Asking is looked at in rows of dispatchRow questions: when one took less than dispatchTime,
 // budgets are so small that what they are dealt out to costs more than it saves.
 const (
-	askRow  = 512
-	askTime = askRow * 200 * time.Microsecond
+	dispatchRow  = 512
+	dispatchTime = dispatchRow * 200 * time.Microsecond
 )
 
 // Often counts a question, and tells whether it ends a row of many within a short time.
-func (k *Asks) Often(now time.Duration) bool {
-	if k.n++; k.n%askRow != 0 {
+func (k *Dispatches) Often(now time.Duration) bool {
+	if k.n++; k.n%dispatchRow != 0 {
 		return false
 	}
-	often := now-k.from < askTime
+	often := now-k.from < dispatchTime
 	k.from = now
 	return often
 }

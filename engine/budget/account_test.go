@@ -100,17 +100,17 @@ func TestUsedUpBudgetAsks(t *testing.T) {
 
 // TestFrequentAsking: only whole rows of questions within a short time are many.
 func TestFrequentAsking(t *testing.T) {
-	var asks Asks
+	var asks Dispatches
 	now := time.Second
-	for range 4 * askRow {
-		now += 2 * askTime / askRow
+	for range 4 * dispatchRow {
+		now += 2 * dispatchTime / dispatchRow
 		if asks.Often(now) {
 			t.Fatal("slow questions are taken for many")
 		}
 	}
 	rows := 0
-	for range 2 * askRow {
-		now += askTime / askRow / 2
+	for range 2 * dispatchRow {
+		now += dispatchTime / dispatchRow / 2
 		if asks.Often(now) {
 			rows++
 		}

@@ -16,22 +16,22 @@ import (
 type Cache struct {
 	Regions []*Region // the first is the default
 	// all translations by number; a dead block is no longer in the index
-	BlockPool Pool[Block]
-	Index     [NumVariants]Index
-	Epoch     [NumVariants]int      // how often a variant's translations were Forgotten
-	BareHeads map[HeadKey]bool      // addresses with a head that have no block
-	Stepped   map[HeadKey]*Block    // of single instructions that are executed with the trap flag set
-	SlotHeads [NumVariants][]uint64 // the newest head of each entry of the look-up tables, 0 none
+	BlockPool  Pool[Block]
+	Index      [NumVariants]Index
+	Epoch      [NumVariants]int      // how often a variant's translations were Forgotten
+	BareChecks map[CheckKey]bool     // addresses with a target check that have no block
+	Stepped    map[CheckKey]*Block   // of single instructions that are executed with the trap flag set
+	SlotChecks [NumVariants][]uint64 // the newest target check of each entry of the look-up tables, 0 none
 	// by number
 	Exits     Pool[ExitWords]
 	RareExits []RareExit
-	SideExits Pool[LazySideExit] // ways out of superblocks that are written when they are taken
-	entered   []enteredBlock     // blocks of the unit being written
-	NewHead   uint64             // an address with a new head and no block yet; 0 none
+	SideExits Pool[LazySideExit] // side exits of superblocks that are written when they are taken
+	entered   []enteredBlock     // blocks of the group being written
+	NewCheck  uint64             // an address with a new target check and no block yet; 0 none
 	// Watched is what is watched: nothing is linked to it, code asks each time
 	Watched map[uint64]bool
 	Ahead   bool   // what exits lead to is noted in AheadQueue
-	Full    func() // tells that there is no room for another unit
+	Full    func() // tells that there is no room for another group
 	// addresses that recent translations lead to, the latest last
 	AheadQueue []aheadItem
 	AheadLeft  int
@@ -47,7 +47,7 @@ type Cache struct {
 
 // changes is what there is because code changes.
 type changes struct {
-	gates       map[HeadKey]*gate   // where blocks of code that a program makes are entered
+	gates       map[CheckKey]*gate  // where blocks of code that a program makes are entered
 	pageBlocks  map[uint64][]uint32 // its blocks by page, by number; see ListIn
 	GoneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
 }
@@ -55,15 +55,15 @@ type changes struct {
 // New makes an empty cache. ahead: what exits lead to is queued; full is called where there is no
 // room any more.
 func New(ahead bool, full func()) Cache {
-	return Cache{BareHeads: make(map[HeadKey]bool), Watched: make(map[uint64]bool), Ahead: ahead, Full: full}
+	return Cache{BareChecks: make(map[CheckKey]bool), Watched: make(map[uint64]bool), Ahead: ahead, Full: full}
 }
 
 // Bounds of what is written at a time.
 const (
 	MaxBlockInsns = 64 // of a block
-	// UnitReserve is the room that must be left in a region before a unit is
-	// begun: more than any unit can need.
-	UnitReserve = 256 << 10
+	// GroupReserve is the room that must be left in a region before a group is
+	// begun: more than any group can need.
+	GroupReserve = 256 << 10
 )
 
 // Variant is what translated code does besides what the application does.
@@ -101,12 +101,12 @@ const reach = 1<<31 - 64<<20
 // the tracer. It grows upwards and is never reused while the process lives,
 // except by a flush.
 //
-// From its start: the routines, then units of hot code upwards to three quarters of it,
+// From its start: the routines, then groups of hot code upwards to three quarters of it,
 // then stubs, literals and veneers. Only the tracer writes.
 type Region struct {
 	Base uint64
 	Mem  []byte
-	Next int // where the next unit goes; grows up to coldAt
+	Next int // where the next group goes; grows up to coldAt
 	// cold is where the next stub goes: code and literals that are seldom used
 	// lie apart, so that they take no room in the instruction cache.
 	Cold     int
@@ -143,7 +143,7 @@ func (a *Region) empty() {
 	a.Blocks, a.veneers, a.Switches = nil, nil, nil
 }
 
-// start is where the first unit goes.
+// start is where the first group goes.
 func (a *Region) start() int { return int(a.Routines.Size+63) &^ 63 }
 
 // hugeAfter is how much of the first large page of a part is used before it is
@@ -165,7 +165,7 @@ func (a *Region) Unmap() { _ = sys.UnmapAligned(a.Mem) }
 // pages up to done so far; it returns up to where now. That the kernel has no
 // large page to give costs speed only, so it is not looked at.
 func (a *Region) enlargePart(done, pos, start int) int {
-	if done == start && pos < start+hugeAfter || done > start && pos+UnitReserve <= done {
+	if done == start && pos < start+hugeAfter || done > start && pos+GroupReserve <= done {
 		return done
 	}
 	_ = sys.Collapse(a.Mem[done : done+sys.HugePage])
@@ -204,7 +204,7 @@ func (c *Cache) BlockAt(a *Region, addr uint64) *Block {
 // signals have to be able to tell where.
 type Block struct {
 	App     uint64 // application address
-	Code    uint64 // cache address: where links and heads lead
+	Code    uint64 // cache address: where links and target checks lead
 	Num     uint32 // its number in Cache.BlockPool
 	PosAt   uint32 // where the positions of its instructions are, packed
 	Size    uint32 // bytes of code
@@ -222,7 +222,7 @@ type Block struct {
 	Term    terminator
 	Dead    bool  // invalidated
 	Pieces  bool  // its instructions do not lie one behind the other, see superblock
-	Headed  bool  // there is a head that leads here
+	Checked bool  // there is a target check that leads here
 	Gated   bool  // it is entered by a gate, see MakeGate
 	Falls   bool  // it goes on with the block of the next number, without a branch
 	Idle    bool  // it is out of use, see SetAside
@@ -258,7 +258,7 @@ const (
 	TermDirect              // branches with nothing spilled
 	TermIndirect            // rcx and rdx in S0 and S1 after exec
 	TermSyscall
-	TermTrap // a request: the tracer executes the instruction
+	TermTrap // a dispatch: the tracer executes the instruction
 )
 
 // RegionAt returns the region that holds a cache address.
@@ -271,10 +271,10 @@ func (c *Cache) RegionAt(addr uint64) *Region {
 	return nil
 }
 
-// InRequest tells whether an address lies where the request routine has saved the registers.
-func (a *Region) InRequest(addr uint64) bool {
+// InDispatch tells whether an address lies where the dispatch routine has saved the registers.
+func (a *Region) InDispatch(addr uint64) bool {
 	off := addr - a.Base
-	return off >= a.Routines.RequestCore && off <= a.Routines.RequestEnd
+	return off >= a.Routines.DispatchCore && off <= a.Routines.DispatchEnd
 }
 
 // InReturn tells whether it lies in the routine that looks at awaited returns.
@@ -300,10 +300,10 @@ func (c *Cache) RegionFor(app uint64) *Region {
 // Room returns the region.
 //
 // The hot part grows up to three quarters of a region, the cold one from there to its
-// end; each must have room for the largest unit before one is begun. Long before that the cache is Crowded, and is renewed when
+// end; each must have room for the largest group before one is begun. Long before that the cache is Crowded, and is renewed when
 // all threads can be taken out of it. One that is full all the same ends translation, and with it the run.
 func (c *Cache) Room(a *Region) *Region {
-	if a.Next+UnitReserve > a.Size/4*3 || a.Cold+UnitReserve > a.Size {
+	if a.Next+GroupReserve > a.Size/4*3 || a.Cold+GroupReserve > a.Size {
 		c.Full()
 		return nil
 	}

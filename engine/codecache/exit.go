@@ -30,7 +30,7 @@ type ExitWords struct {
 	site   uint32 // offset of the displacement in the region; 0 for none
 	next   uint32 // the next exit that waits for the same target, by number, plus 1
 	rare   uint32 // number of its rareExit, plus 1
-	area   uint8
+	region uint8
 	v      Variant
 	flags  uint8
 }
@@ -48,7 +48,7 @@ const (
 // never linked: the tracer wants to be asked each time.
 func (c *Cache) NewExit(e Exit) int {
 	w, n := c.Exits.Add()
-	*w = ExitWords{Target: e.Target, area: e.Region.Num, v: e.Variant}
+	*w = ExitWords{Target: e.Target, region: e.Region.Num, v: e.Variant}
 	if e.Site != 0 {
 		w.site = uint32(e.Site - e.Region.Base)
 	}
@@ -77,7 +77,7 @@ func (w *ExitWords) flag(bit uint8, on bool) {
 // ExitAt returns the exit of that number.
 func (c *Cache) ExitAt(n int) Exit {
 	w := c.Exits.At(n)
-	e := Exit{Target: w.Target, Region: c.Regions[w.area], Variant: w.v, Fixed: w.flags&exitFixed != 0, Call: w.flags&exitCall != 0,
+	e := Exit{Target: w.Target, Region: c.Regions[w.region], Variant: w.v, Fixed: w.flags&exitFixed != 0, Call: w.flags&exitCall != 0,
 		Recorded: w.flags&exitRecorded != 0, Spent: w.flags&exitSpent != 0, Entry: Entry(w.flags / exitEntry & 3)}
 	if w.rare != 0 {
 		e.RareExit = c.RareExits[w.rare-1]
@@ -98,7 +98,7 @@ func (c *Cache) await(w *ExitWords, n int) {
 	s.Ref = exitRef(n)
 }
 
-// enteredBlock is a block of the unit being written and the first of the exits that
+// enteredBlock is a block of the group being written and the first of the exits that
 // wait for it, by number plus 1.
 type enteredBlock struct {
 	b     *Block
@@ -106,7 +106,7 @@ type enteredBlock struct {
 }
 
 // Enter makes a block known. The exits that wait for it are linked once the
-// unit is complete.
+// group is complete.
 func (c *Cache) Enter(b *Block) {
 	s := c.MakeSlot(b.App, b.Variant)
 	e := enteredBlock{b: b}
@@ -115,12 +115,12 @@ func (c *Cache) Enter(b *Block) {
 	}
 	s.Ref = blockRef(b.Num)
 	c.entered = append(c.entered, e)
-	if c.NewHead == b.App && b.App != 0 {
-		c.NewHead, b.Headed = 0, true
+	if c.NewCheck == b.App && b.App != 0 {
+		c.NewCheck, b.Checked = 0, true
 	}
-	if k := (HeadKey{b.Variant, b.App}); len(c.BareHeads) > 0 && c.BareHeads[k] {
-		delete(c.BareHeads, k)
-		b.Headed = true
+	if k := (CheckKey{b.Variant, b.App}); len(c.BareChecks) > 0 && c.BareChecks[k] {
+		delete(c.BareChecks, k)
+		b.Checked = true
 	}
 }
 
@@ -140,17 +140,17 @@ func (c *Cache) LinkEntered() {
 }
 
 // Link patches an exit's branch to lead to b. A thread that is on its way through the
-// exit's stub gets its answer from the request, which names the target as well.
+// exit's stub gets its answer from the dispatch, which names the target as well.
 func (c *Cache) Link(n int, b *Block) {
 	e := c.Exits.At(n)
 	if e.flags&exitFixed != 0 || e.site == 0 {
 		return
 	}
-	if c.siteGone(c.Regions[e.area].Base + uint64(e.site)) {
+	if c.siteGone(c.Regions[e.region].Base + uint64(e.site)) {
 		e.site = 0
 		return
 	}
-	ar, to := c.Regions[e.area], c.LinkTo(b, Entry(e.flags/exitEntry&3))
+	ar, to := c.Regions[e.region], c.LinkTo(b, Entry(e.flags/exitEntry&3))
 	if !ar.Contains(to) {
 		to = c.Veneer(ar, to)
 	}

@@ -3,8 +3,8 @@ package codecache
 import "alleria/engine/asm"
 
 // Code that a program makes while it runs is changed, protected and made executable again thousands of times. Blocks of such code are
-// entered by gates: a jump for each address and variant, which leads to the block while there is one, and to a request else. All
-// links and heads lead to the gate. A block is taken out of use, and put back, by one aligned store: no thread has to
+// entered by gates: a jump for each address and variant, which leads to the block while there is one, and to a dispatch else. All
+// links and target checks lead to the gate. A block is taken out of use, and put back, by one aligned store: no thread has to
 // stand still for it, nothing is written over, and translations of one address that follow each other form no chain of jumps. It costs
 // a jump where a block is entered.
 //
@@ -17,8 +17,8 @@ import "alleria/engine/asm"
 // gate is where blocks of one address are entered.
 type gate struct {
 	region *Region
-	jump   int    // offset of the jump in the region; the request lies behind it
-	leads  uint64 // the block's code, 0 for the request
+	jump   int    // offset of the jump in the region; the dispatch lies behind it
+	leads  uint64 // the block's code, 0 for the dispatch
 }
 
 // gateBytes is what a gate's jump is aligned to: its displacement lies in one word then. Behind it lies what asks.
@@ -26,7 +26,7 @@ const gateBytes = 8
 
 // MakeGate returns where blocks of app are entered, made if there is no such place yet.
 func (c *Cache) MakeGate(ar *Region, app uint64, v Variant, ask func(a *asm.Writer, request uint32)) uint64 {
-	k := HeadKey{v, app}
+	k := CheckKey{v, app}
 	if g := c.gates[k]; g != nil {
 		return g.at()
 	}
@@ -36,7 +36,7 @@ func (c *Cache) MakeGate(ar *Region, app uint64, v Variant, ask func(a *asm.Writ
 	ask(&a, uint32(c.NewExit(Exit{Target: app, Region: ar, Variant: v, Fixed: true}))+1)
 	ar.Cold = (a.Pos() + 7) &^ 7
 	if c.gates == nil {
-		c.gates = make(map[HeadKey]*gate)
+		c.gates = make(map[CheckKey]*gate)
 	}
 	c.gates[k] = g
 	return g.at()
@@ -44,7 +44,7 @@ func (c *Cache) MakeGate(ar *Region, app uint64, v Variant, ask func(a *asm.Writ
 
 // Gate is where blocks of app are entered, 0 if they are entered directly.
 func (c *Cache) Gate(app uint64, v Variant) uint64 {
-	if g := c.gates[HeadKey{v, app}]; g != nil {
+	if g := c.gates[CheckKey{v, app}]; g != nil {
 		return g.at()
 	}
 	return 0
@@ -56,7 +56,7 @@ func (c *Cache) HasGates() bool { return len(c.gates) > 0 || len(c.pageBlocks) >
 // at is the gate's cache address.
 func (g *gate) at() uint64 { return g.region.Base + uint64(g.jump) }
 
-// lead makes the gate lead to a cache address, 0 for the request. Threads may be executing it.
+// lead makes the gate lead to a cache address, 0 for the dispatch. Threads may be executing it.
 func (g *gate) lead(to uint64) {
 	g.leads = to
 	behind := g.at() + EntryBytes
@@ -76,14 +76,14 @@ func (c *Cache) LinkTo(b *Block, how Entry) uint64 {
 
 // open makes the gate of a gated block lead to it. One whose address is watched stays closed: the tracer is asked each time.
 func (c *Cache) open(b *Block) {
-	if g := c.gates[HeadKey{b.Variant, b.App}]; b.Gated && g != nil && !c.Watched[b.App] {
+	if g := c.gates[CheckKey{b.Variant, b.App}]; b.Gated && g != nil && !c.Watched[b.App] {
 		g.lead(b.Code)
 	}
 }
 
 // close makes a gated block's gate ask, if it is that block that it leads to.
 func (c *Cache) close(b *Block) {
-	if g := c.gates[HeadKey{b.Variant, b.App}]; b.Gated && g != nil && g.leads == b.Code {
+	if g := c.gates[CheckKey{b.Variant, b.App}]; b.Gated && g != nil && g.leads == b.Code {
 		g.lead(0)
 	}
 }
@@ -178,8 +178,8 @@ func (c *Cache) Return(b *Block) bool {
 func (c *Cache) unknown(b *Block) {
 	if s := c.slotAt(b.App, b.Variant); s != nil && c.refTo(s.Ref) == b {
 		s.Ref = Forgotten
-		if b.Headed {
-			c.NoteHead(b.App, b.Variant)
+		if b.Checked {
+			c.NoteCheck(b.App, b.Variant)
 		}
 	}
 }

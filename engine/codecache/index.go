@@ -4,8 +4,8 @@ package codecache
 // was translated from there, or the exits that wait for it to be. It is a hash table of
 // eight bytes an address, open and probed linearly.
 //
-// The refused alternative are Go's maps, one of blocks, one of waiting exits and one of heads: a
-// sixth of the time of a request went into them, they were three times as large, and the
+// The refused alternative are Go's maps, one of blocks, one of waiting exits and one of target checks: a
+// sixth of the time of a dispatch went into them, they were three times as large, and the
 // collector walked through them.
 type Index struct {
 	Slots []SlotRef
@@ -160,22 +160,22 @@ func (c *Cache) EachBlock(f func(*Block)) {
 	}
 }
 
-// HasHead tells whether there is a head of app: see the translator's head. Most are noted with the
+// HasCheck tells whether there is a target check of app: see the translator's targetCheck. Most are noted with the
 // address's block; the others are of addresses that are watched or whose block is dead.
-func (c *Cache) HasHead(app uint64, v Variant) bool {
-	if b := c.BlockOf(app, v); b != nil && b.Headed {
+func (c *Cache) HasCheck(app uint64, v Variant) bool {
+	if b := c.BlockOf(app, v); b != nil && b.Checked {
 		return true
 	}
-	return c.BareHeads[HeadKey{v, app}]
+	return c.BareChecks[CheckKey{v, app}]
 }
 
-// NoteHead notes that there is a head of app.
-func (c *Cache) NoteHead(app uint64, v Variant) {
+// NoteCheck notes that there is a target check of app.
+func (c *Cache) NoteCheck(app uint64, v Variant) {
 	if b := c.BlockOf(app, v); b != nil {
-		b.Headed = true
+		b.Checked = true
 		return
 	}
-	c.BareHeads[HeadKey{v, app}] = true
+	c.BareChecks[CheckKey{v, app}] = true
 }
 
 // hostPage is a page of the tracer's memory.

@@ -27,11 +27,11 @@ func (c *Cache) Inherit(from *Cache) {
 	for v := range KeptVariants {
 		c.Index[v] = from.Index[v]
 		c.Index[v].Slots = slices.Clone(from.Index[v].Slots)
-		c.SlotHeads[v] = slices.Clone(from.SlotHeads[v])
+		c.SlotChecks[v] = slices.Clone(from.SlotChecks[v])
 	}
-	for k := range from.BareHeads {
+	for k := range from.BareChecks {
 		if k.Variant < KeptVariants {
-			c.BareHeads[k] = true
+			c.BareChecks[k] = true
 		}
 	}
 	for i, r := range c.Regions {
@@ -66,12 +66,12 @@ func (c *Cache) Adopt(from *Cache) {
 	c.Counters, c.PosPieces, c.PosPool = from.Counters, from.PosPieces, from.PosPool
 	c.GoneEntries, c.odds, c.useLists = from.GoneEntries, from.odds, from.useLists
 	for v := range KeptVariants {
-		c.Index[v], c.SlotHeads[v], c.Epoch[v] = from.Index[v], from.SlotHeads[v], from.Epoch[v]
+		c.Index[v], c.SlotChecks[v], c.Epoch[v] = from.Index[v], from.SlotChecks[v], from.Epoch[v]
 	}
-	c.BareHeads = from.BareHeads
-	for k := range c.BareHeads {
+	c.BareChecks = from.BareChecks
+	for k := range c.BareChecks {
 		if k.Variant >= KeptVariants {
-			delete(c.BareHeads, k)
+			delete(c.BareChecks, k)
 		}
 	}
 	for i, r := range c.Regions {

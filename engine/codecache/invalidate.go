@@ -53,7 +53,7 @@ func (c *Cache) Kill(b *Block) {
 	}
 }
 
-// overwrite writes, over the code where a block is entered, a jump to a request for another
+// overwrite writes, over the code where a block is entered, a jump to a dispatch for another
 // translation.
 func (c *Cache) overwrite(b *Block, how Entry) {
 	ar := c.RegionAt(b.Code)
@@ -63,7 +63,7 @@ func (c *Cache) overwrite(b *Block, how Entry) {
 	site := stub.AddrOf(stub.JmpLater()) // to what follows
 	n := c.NewExit(Exit{Site: site, Target: b.App, Region: ar, Variant: b.Variant, Entry: how})
 	stub.StoreWordImm(layout.Ask, uint32(n)+1)
-	stub.Jmp(ar.Base + ar.Routines.Request)
+	stub.Jmp(ar.Base + ar.Routines.Dispatch)
 	ar.Cold = (stub.Pos() + 7) &^ 7
 	entry := asm.New(ar.Mem, ar.Base, int(b.At(how)-ar.Base))
 	entry.Jmp(at)

@@ -32,12 +32,12 @@ func (c *Cache) Renew() {
 	for v := range c.Index {
 		c.Index[v] = Index{}
 		c.Epoch[v]++
-		clear(c.SlotHeads[v])
+		clear(c.SlotChecks[v])
 	}
-	clear(c.BareHeads)
+	clear(c.BareChecks)
 	clear(c.Stepped)
 	c.BlockPool, c.Exits, c.SideExits, c.RareExits = Pool[Block]{}, Pool[ExitWords]{}, Pool[LazySideExit]{}, nil
-	c.entered, c.NewHead, c.AheadQueue = nil, 0, nil
+	c.entered, c.NewCheck, c.AheadQueue = nil, 0, nil
 	c.PosPool, c.PosPieces, c.odds, c.useLists, c.Counters = nil, nil, nil, nil, nil
 	c.Written = Written{Off: true}
 	c.changes = changes{}

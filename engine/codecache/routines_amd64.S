@@ -1,5 +1,5 @@
 /* Routines that translated code reaches by jumps. They are copied from this
- * binary into each code-cache area of a target, so they are position
+ * binary into each code-cache region of a target, so they are position
  * independent and touch nothing but the thread's slot through gs; the
  * application's stack is never used. The constants are those of
  * internal/layout; a test compares them.
@@ -219,15 +219,15 @@ alleria_indirect:
 	mov rcx, gs:[S0]
 	mov rdx, gs:[S1]
 	mov dword ptr gs:[ASK], REQ_INDIRECT
-/* A request is in ASK, every register is the application's. The tracer sees it
+/* A dispatch is in ASK, every register is the application's. The tracer sees it
  * in REQ, when it finds the registers saved too. */
-	.globl alleria_request
-alleria_request:
+	.globl alleria_dispatch
+alleria_dispatch:
 	SAVEALL
 	mov eax, gs:[ASK]
 	mov gs:[REQ], eax
-	.globl alleria_request_core
-alleria_request_core:
+	.globl alleria_dispatch_core
+alleria_dispatch_core:
 	mov r8, gs:[CONTROL]
 	GETCPU r9d
 	mov gs:[REQCPU], r9d
@@ -287,12 +287,12 @@ alleria_request_core:
 	je 2b
 	mov edx, 1
 	jmp 2b
-	/* The answer is taken before it is cleared, and cleared before the next request. */
+	/* The answer is taken before it is cleared, and cleared before the next dispatch. */
 5:	mov gs:[TGT], rcx
 	mov qword ptr gs:[RESP], 0
 	mov dword ptr gs:[ASLEEP], 0
-	.globl alleria_request_end
-alleria_request_end:
+	.globl alleria_dispatch_end
+alleria_dispatch_end:
 	RESTOREALL
 	jmp qword ptr gs:[TGT]
 
@@ -608,7 +608,7 @@ alleria_entered:
 	jmp qword ptr gs:[TGT]
 1:	RESTOREALL
 	mov dword ptr gs:[ASK], REQ_ENTERED
-	jmp alleria_request
+	jmp alleria_dispatch
 2:	lea rax, alleria_entered[rip]
 	mov gs:[RESUME], rax
 	mov qword ptr gs:[CARRY], 0
@@ -725,7 +725,7 @@ alleria_return_any:
 6:	RESTOREALL
 	mov rcx, gs:[S0]
 	mov dword ptr gs:[ASK], REQ_RETURNED
-	jmp alleria_request
+	jmp alleria_dispatch
 7:	lea rax, alleria_return_any[rip]
 	mov gs:[RESUME], rax
 	mov qword ptr gs:[CARRY], 0
@@ -970,7 +970,7 @@ alleria_syscall:
 alleria_syscall_after:
 	mov rcx, gs:[REQARG]
 	mov dword ptr gs:[ASK], REQ_INDIRECT
-	jmp alleria_request
+	jmp alleria_dispatch
 /* The tracer's own system calls end here. */
 	.globl alleria_inject, alleria_inject_after
 alleria_inject:

@@ -2,14 +2,14 @@ package codecache
 
 /*
 #include <stdint.h>
-extern const uint8_t alleria_stubs[], alleria_stubs_end[], alleria_indirect[], alleria_request[],
-	alleria_request_core[], alleria_request_end[], alleria_switch[], alleria_switch_core[], alleria_switch_end[],
+extern const uint8_t alleria_stubs[], alleria_stubs_end[], alleria_indirect[], alleria_dispatch[],
+	alleria_dispatch_core[], alleria_dispatch_end[], alleria_switch[], alleria_switch_core[], alleria_switch_end[],
 	alleria_switch_wait[], alleria_switch_tail[], alleria_syscall[], alleria_syscall_after[], alleria_inject[], alleria_inject_after[],
 	alleria_capture[], alleria_capture_enter[], alleria_capture_done[], alleria_capture_left[], alleria_capture_left_done[],
 	alleria_capture_leave[], alleria_capture_text[], alleria_capture_text_core[], alleria_capture_text_end[], alleria_capture_text_bail[], alleria_capture_bail[], alleria_capture_end[],
 	alleria_entered[], alleria_return[], alleria_return_any[], alleria_return_end[], alleria_batch[], alleria_batch_end[];
 #define OFF(l) static uint64_t off_##l(void) { return (uint64_t)(alleria_##l - alleria_stubs); }
-OFF(stubs_end) OFF(indirect) OFF(request) OFF(request_core) OFF(request_end) OFF(switch) OFF(switch_core)
+OFF(stubs_end) OFF(indirect) OFF(dispatch) OFF(dispatch_core) OFF(dispatch_end) OFF(switch) OFF(switch_core)
 OFF(switch_end) OFF(switch_wait) OFF(switch_tail) OFF(syscall) OFF(syscall_after) OFF(inject) OFF(inject_after)
 OFF(entered) OFF(return) OFF(return_any) OFF(return_end)
 OFF(capture) OFF(capture_enter) OFF(capture_done) OFF(capture_left) OFF(capture_left_done) OFF(capture_leave)
@@ -22,14 +22,14 @@ import "unsafe"
 // Routines is where the assembly routines lie in a region, as offsets from the
 // start of their copy.
 //
-// What lies between request and requestCore saves registers, between core and end they are
+// What lies between dispatch and dispatchCore saves registers, between core and end they are
 // saved: that is what tells where the application's are. chunkWait to chunkTail is where a
 // thread waits for room.
 type Routines struct {
 	Size                       uint64
 	Indirect                   uint64
-	Request, RequestCore       uint64
-	RequestEnd                 uint64
+	Dispatch, DispatchCore     uint64
+	DispatchEnd                uint64
 	Chunk, ChunkCore, chunkEnd uint64
 	chunkWait, ChunkTail       uint64
 	Syscall, SyscallAfter      uint64
@@ -54,9 +54,9 @@ func routineOffsets() Routines {
 	return Routines{
 		Size:         uint64(C.off_stubs_end()),
 		Indirect:     uint64(C.off_indirect()),
-		Request:      uint64(C.off_request()),
-		RequestCore:  uint64(C.off_request_core()),
-		RequestEnd:   uint64(C.off_request_end()),
+		Dispatch:     uint64(C.off_dispatch()),
+		DispatchCore: uint64(C.off_dispatch_core()),
+		DispatchEnd:  uint64(C.off_dispatch_end()),
 		Chunk:        uint64(C.off_switch()),
 		ChunkCore:    uint64(C.off_switch_core()),
 		chunkEnd:     uint64(C.off_switch_end()),

@@ -5,11 +5,11 @@ import (
 	"alleria/internal/records"
 )
 
-// LazySideExit is a way out that has not been taken when the superblock is written. Most never
-// are: in a compiler three of four. Until one is, it is a branch to a request; then it gets its
+// LazySideExit is a side exit that has not been taken when the superblock is written. Most never
+// are: in a compiler three of four. Until one is, it is a branch to a dispatch; then it gets its
 // code, and its facts their number. A number takes some eighty bytes in all tables that go by
-// numbers, the code forty: together a tenth of what recording a compiler took. A way out that leads to what has
-// been translated costs a request more than if it was written at once.
+// numbers, the code forty: together a tenth of what recording a compiler took. A side exit that leads to what has
+// been translated costs a dispatch more than if it was written at once.
 //
 // There are twice as many as blocks: what can be had from the block is not kept.
 type LazySideExit struct {
@@ -28,15 +28,15 @@ const (
 	LazyIns     = 0x3f
 )
 
-// SideExitOf is the way out that a request names, if it is one.
+// SideExitOf is the side exit that a dispatch names, if it is one.
 func (c *Cache) SideExitOf(req uint32) *LazySideExit {
-	if req&layout.ReqLate == 0 || req >= layout.ReqIndirect {
+	if req&layout.ReqSideExit == 0 || req >= layout.ReqIndirect {
 		return nil
 	}
-	return c.SideExits.At(int(req &^ layout.ReqLate))
+	return c.SideExits.At(int(req &^ layout.ReqSideExit))
 }
 
-// NumberSideExit gives the facts of a way out of b their number, if they have none, and returns it.
+// NumberSideExit gives the facts of a side exit of b their number, if they have none, and returns it.
 func (c *Cache) NumberSideExit(s *LazySideExit, b *Block) uint32 {
 	if s.ID == 0 {
 		part := records.Part{Ins: int(s.Ins & LazyIns), Words: int(s.Words), Target: s.Target}

@@ -26,9 +26,9 @@ func (c *Cache) Veneer(ar *Region, to uint64) uint64 {
 	return v
 }
 
-// HeadKey names a head: where indirect branches to one application address arrive in
+// CheckKey names a target check: where indirect branches to one application address arrive in
 // one variant. The last of its slot's chain is where the slot leads.
-type HeadKey struct {
+type CheckKey struct {
 	Variant Variant
 	App     uint64
 }
@@ -48,7 +48,7 @@ type aheadItem struct {
 	Variant Variant
 }
 
-// aheadMax bounds how much one request can lead to be translated before the
+// aheadMax bounds how much one dispatch can lead to be translated before the
 // next is looked at.
 const aheadMax = 64
 

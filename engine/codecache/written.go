@@ -11,25 +11,25 @@ const (
 
 // Reloc is a reference to the image that App lies in.
 type Reloc struct {
-	App  uint64
-	At   uint32 // offset in the region
-	Area uint8  // the region, by number
-	Kind RelocKind
+	App    uint64
+	At     uint32 // offset in the region
+	Region uint8  // the region, by number
+	Kind   RelocKind
 }
 
-// HeadAt is a head: see the translator's head.
-type HeadAt struct {
+// CheckAt is a target check: see the translator's targetCheck.
+type CheckAt struct {
 	App     uint64
 	Code    uint32 // offset in the region
-	Miss    uint32 // of the displacement of its jump to the head before it
-	Area    uint8
+	Miss    uint32 // of the displacement of its jump to the target check before it
+	Region  uint8
 	Variant Variant
 }
 
 // LiteralAt is where the cache's code has an address of another region's.
 type LiteralAt struct {
-	At   uint32
-	Area uint8
+	At     uint32
+	Region uint8
 }
 
 // KeptVariants is how many variants are kept: those whose code says nothing about who asked for it.
@@ -43,7 +43,7 @@ const KeptVariants = Count + 1
 type Written struct {
 	Off      bool
 	Relocs   []Reloc
-	Heads    []HeadAt
+	Checks   []CheckAt
 	Literals []LiteralAt
 	// Mixed: another image came to lie where one was, or an image's file was changed while the process may have had it
 	Mixed bool
@@ -52,7 +52,7 @@ type Written struct {
 // NoteLiteral notes an address of the cache's that ends at an offset of the region.
 func (c *Cache) NoteLiteral(ar *Region, end int) {
 	if w := &c.Written; !w.Off {
-		w.Literals = append(w.Literals, LiteralAt{At: uint32(end - 8), Area: ar.Num})
+		w.Literals = append(w.Literals, LiteralAt{At: uint32(end - 8), Region: ar.Num})
 	}
 }
 

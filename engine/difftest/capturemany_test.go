@@ -185,7 +185,7 @@ func TestCaptureLetRun(t *testing.T) {
 					p.Unintercept(addr("leaf"))
 					p.SetMode(engine.ModeNative)
 					p.Settle()
-					p.LetRun(engine.Release)
+					p.LetRun(engine.Detach)
 				}
 			}
 		})

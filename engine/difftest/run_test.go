@@ -67,7 +67,7 @@ type recorder struct {
 // alone is the client of a run in which one process is traced, and nothing that it creates.
 type alone struct{ *recorder }
 
-func (alone) Born(int, int) engine.Fate               { return engine.Release }
+func (alone) Born(int, int) engine.Fate               { return engine.Detach }
 func (alone) Executed(int) engine.Fate                { return engine.Trace }
 func (a alone) Traced(*engine.Process) engine.Handler { return a.recorder }
 func (alone) Untraced(int, error)                     {}
@@ -98,7 +98,7 @@ func (c *recorder) Started(p *engine.Process) error {
 
 func (c *recorder) ThreadStarted(t *engine.Thread) error {
 	if c.pool != nil {
-		c.rings[t] = cab.NewRing(t.SlotMemory(), ringChunks, c.blocks.Settled)
+		c.rings[t] = cab.NewRing(t.SlotMemory(), ringChunks, c.blocks.Committed)
 		c.pool.Add(c.rings[t], t)
 	}
 	if c.v.budgets != nil {

@@ -8,7 +8,7 @@ import (
 	"alleria/internal/layout"
 )
 
-// The code that captures one function: its entries, and its returns. It lies in the cache's first area and is used from the cache
+// The code that captures one function: its entries, and its returns. It lies in the cache's first region and is used from the cache
 // and from native code alike.
 //
 // What code can capture: integers of 1, 2, 4 and 8 bytes, arguments in memory, vector registers, and what a pointer in a register or
@@ -27,7 +27,7 @@ const (
 // captureRange is a stretch of code that captures.
 type captureRange struct {
 	start, end uint64
-	next       int // in the first area
+	next       int // in the first region
 }
 
 // captureCode returns where the code is that captures entries of c, 0: there is none. It makes it.
@@ -68,7 +68,7 @@ func (p *Points) captureRoom() *captureRange {
 		}
 	}
 	ar := p.cache.Regions[0]
-	if ar.Cold+captureChunk+codecache.UnitReserve > ar.Size {
+	if ar.Cold+captureChunk+codecache.GroupReserve > ar.Size {
 		return nil
 	}
 	start := ar.Base + uint64(ar.Cold)

@@ -131,7 +131,7 @@ func flagsUnread(ins []x86.Insn) bool {
 const maxCaptureCode = 512
 
 // writeCapture writes the code of a jump that captures and says what the first bytes have to become; false if something is too far away.
-func (p *Points) writeCapture(ar *JumpArea, j *Jump, ins []x86.Insn) bool {
+func (p *Points) writeCapture(ar *JumpRegion, j *Jump, ins []x86.Insn) bool {
 	if ar.next+maxCaptureCode > len(ar.mem) {
 		return false
 	}

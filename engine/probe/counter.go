@@ -12,7 +12,7 @@ import (
 // Never is a count that no counter reaches.
 const Never = 1 << 62
 
-// Counter is a function's entry, or its returns, whose arrivals translated code
+// Counter is a function's entry, or its returns, whose executions translated code
 // counts by itself: the client is asked when as many have come as it said. The
 // count is one for all threads.
 //
@@ -21,7 +21,7 @@ const Never = 1 << 62
 // shares that shrink to single calls, each of which asks.
 //
 // The count lies in the control area, where every thread reaches it. It is exact: each
-// arrival takes one off by a locked instruction, and the one that gets to zero asks.
+// entry takes one off by a locked instruction, and the one that gets to zero asks.
 type Counter struct {
 	ctl     *shm.Control
 	index   int
@@ -41,7 +41,7 @@ type point struct {
 // errCounters means that too many counters are watched.
 var errCounters = errors.New("too many watched functions")
 
-// Entries returns the counter that counts arrivals at addr, but those by jumps from within the
+// Entries returns the counter that counts entries at addr, but those by jumps from within the
 // function that begins there (see SetExtent). It is not armed.
 // The same counter is returned for the same address. Errors: too many counters, or code
 // that cannot be read.
@@ -105,10 +105,10 @@ func (p *Points) AwaitReturns() {
 // Addr is the address of the function.
 func (pl *Counter) Addr() uint64 { return pl.addr }
 
-// Take returns how many arrivals there were since Arm or the last Take. The count goes on meanwhile: a
+// Take returns how many entries there were since Arm or the last Take. The count goes on meanwhile: a
 // thread that gets to zero between Take and Arm asks, as ever.
 //
-// Refused: putting Never in the word's place for as long. An arrival in between that used the
+// Refused: putting Never in the word's place for as long. An entry in between that used the
 // whole new count up was known to nobody then, and was made up for by the next one: a window opened or
 // closed one call late.
 func (pl *Counter) Take() uint64 {
@@ -118,8 +118,8 @@ func (pl *Counter) Take() uint64 {
 	return uint64(max(taken, 0))
 }
 
-// Arm has the client asked at the nth arrival since Take.
-// If threads have used a smaller count up already that nobody looked at, the next arrival asks, and all of
+// Arm has the client asked at the nth entry since Take.
+// If threads have used a smaller count up already that nobody looked at, the next entry asks, and all of
 // them are taken then.
 func (pl *Counter) Arm(n uint64) {
 	target := int64(min(n, Never))
@@ -165,11 +165,11 @@ func (pl *Counter) Word(off int) *atomic.Uint64 {
 // Offset is where the counter lies in the control area.
 func (pl *Counter) Offset() int { return layout.PlaceTable + pl.index*layout.PlaceSize }
 
-// Count counts one arrival by the tracer and tells whether the count ran out.
-// It is for arrivals in native code, where a probe stops the thread.
+// Count counts one entry by the tracer and tells whether the count ran out.
+// It is for entries in native code, where a probe stops the thread.
 func (pl *Counter) Count() bool { return pl.left().Add(^uint64(0)) == 0 }
 
-// Retry leaves what made the count run out to the next arrival, unless the counter
+// Retry leaves what made the count run out to the next entry, unless the counter
 // was armed anew meanwhile. Others may have arrived since, below zero.
 func (pl *Counter) Retry() {
 	for {

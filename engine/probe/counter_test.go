@@ -16,13 +16,13 @@ func testCounter() *Counter {
 }
 
 // TestArriveWhileArmed has threads arrive between Take and Arm, where windows of other threads open
-// and close: whoever uses the count up asks, and each arrival is taken once.
+// and close: whoever uses the count up asks, and each entry is taken once.
 func TestArriveWhileArmed(t *testing.T) {
 	for _, c := range []struct {
 		name               string
 		before, after      uint64 // armed with
 		arrive, atZero     int    // between the two; how many of them are to ask
-		left, taken, later int64  // after Arm, by the next Take, and by that behind one more arrival
+		left, taken, later int64  // after Arm, by the next Take, and by that behind one more entry
 	}{
 		{"the only one that is awaited", 1, 1, 1, 1, 0, 1, 1},
 		{"one of several", 3, 3, 1, 0, 2, 1, 1},

@@ -15,7 +15,7 @@ import (
 // entry is a stop anyway, the tracer does the same, and awaits the return by a
 // probe at its site.
 //
-// The refused alternatives: a request at each site, which costs a microsecond and
+// The refused alternatives: a dispatch at each site, which costs a microsecond and
 // has the code there translated anew the first time; swapping the return address,
 // which the application sees.
 

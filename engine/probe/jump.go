@@ -11,7 +11,7 @@ import (
 	"alleria/engine/x86"
 )
 
-// Jumps: native probes that count without a stop. A function whose arrivals alone
+// Jumps: native probes that count without a stop. A function whose entries alone
 // are counted, and that was hit a few times, gets a jump in place of its int3. It
 // leads to a few instructions in memory of ours near the image, which take one off
 // the counter's count, execute the function's displaced instructions, and jump back
@@ -38,7 +38,7 @@ import (
 const (
 	// jumpBytes is a jump with a displacement of 32 bits.
 	jumpBytes = 5
-	// A counter is worth a jump if so many more arrivals are awaited.
+	// A counter is worth a jump if so many more entries are awaited.
 	jumpLeft = 16
 	// At its first hit, since what the int3 leads to is not exact with several
 	// threads (overProbe) and lets signals find the thread behind the function's
@@ -48,7 +48,7 @@ const (
 	largeImage    = 8 << 20
 )
 
-// Jump is what counts a function's arrivals natively.
+// Jump is what counts a function's entries natively.
 type Jump struct {
 	pl    *Counter
 	Entry uint64 // of the function
@@ -81,7 +81,7 @@ type jumps struct {
 	all     []*Jump          // ever made: threads may still be in them
 	refused map[uint64]bool  // functions that get none
 	hits    map[uint64]int   // of their int3s, as long as it is to be seen whether they are worth it
-	areas   []*JumpArea
+	regions []*JumpRegion
 	off     bool
 	// interrupted is where signal handlers will return to: once one may lie in a
 	// function's first bytes, these must stay as they are.
@@ -98,7 +98,7 @@ func newJumps(off bool) jumps {
 		interrupted: make(map[uint64]bool)}
 }
 
-// wantsJump tells whether a watched address could have its arrivals counted by a
+// wantsJump tells whether a watched address could have its entries counted by a
 // jump: nothing but the entry's count is wanted there. Returns need the thread to
 // stop, since only at the entry is it known where it will return to.
 func (p *Points) wantsJump(addr uint64) bool {
@@ -284,7 +284,7 @@ func (p *Points) NoJumps() { p.jumps.off = true }
 func (p *Points) Refuse(addr uint64) { p.jumps.refused[addr] = true }
 
 // Write writes the code that a planned jump leads to; false if something is too far away.
-func (p *Points) Write(ar *JumpArea, j *Jump, ins []x86.Insn) bool {
+func (p *Points) Write(ar *JumpRegion, j *Jump, ins []x86.Insn) bool {
 	ok := j.captures && p.writeCapture(ar, j, ins) || !j.captures && p.writeJump(ar, j, ins)
 	if ok {
 		p.jumps.add(j)

@@ -27,7 +27,7 @@ func (p *Points) jumpHit(at uint64) *Jump {
 
 // HitAt takes a thread that has executed an int3 at an address back to the
 // watched address that it was for; false if it was none of ours. Where a jump's
-// count ran out, the arrival is taken back: it is counted once more, by the tracer.
+// count ran out, the entry is taken back: it is counted once more, by the tracer.
 func (p *Points) HitAt(at uint64, regs *sys.Regs) bool {
 	if j := p.jumpHit(at); j != nil {
 		j.Retry()
@@ -43,7 +43,7 @@ func (p *Points) HitAt(at uint64, regs *sys.Regs) bool {
 	return false
 }
 
-// copied is where a native thread has to go on that is to execute app, whose arrival
+// copied is where a native thread has to go on that is to execute app, whose entry
 // has been counted.
 func (p *Points) CopyOf(app uint64) uint64 {
 	j := p.coveredBy(app)
@@ -73,7 +73,7 @@ func (j *Jump) AppOf(code uint64) uint64 {
 	return app
 }
 
-// Retry takes an arrival back that has used the count up. What captures has done nothing yet.
+// Retry takes an entry back that has used the count up. What captures has done nothing yet.
 func (j *Jump) Retry() {
 	if j.pl != nil {
 		j.pl.Retry()

@@ -96,7 +96,7 @@ func conditional(in *x86.Insn) byte {
 
 // writeJump writes the code that counts and the displaced instructions, and says
 // what the function's first bytes have to become; false if something is too far away.
-func (p *Points) writeJump(ar *JumpArea, j *Jump, ins []x86.Insn) bool {
+func (p *Points) writeJump(ar *JumpRegion, j *Jump, ins []x86.Insn) bool {
 	p.translator.Fetch(j.Entry, translate.FetchBytes) // InsBytes' code
 	w := asm.New(ar.mem, ar.base, ar.next)
 	a := &w

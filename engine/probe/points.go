@@ -28,7 +28,7 @@ type Points struct {
 	probes  map[uint64]byte // original bytes under native breakpoints
 	removed map[uint64]byte // and under those that are no more: a thread may have run into one just before
 	jumps   jumps
-	// whose arrivals code counts, by number and by address; sites are native returns
+	// whose entries code counts, by number and by address; sites are native returns
 	// that frames await, and how many. awaits: returns look whether they are awaited
 	counters []*Counter
 	at       map[uint64]*point
@@ -143,7 +143,7 @@ func (p *Points) Original(addr uint64) (b byte, ok bool) {
 // Notify asks for Client.Notified whenever a thread is about to execute addr.
 // In native code a probe is put there.
 //
-// The address must be an instruction's first byte. In the cache that costs a request each
+// The address must be an instruction's first byte. In the cache that costs a dispatch each
 // time it is reached; in native code a stop of the kernel.
 func (p *Points) Notify(addr uint64) error {
 	if p.cache.Watched[addr] {
@@ -172,9 +172,9 @@ func (p *Points) Unnotify(addr uint64) {
 // begin a block there that is entered through the tracer, or no longer do.
 func (p *Points) watch(addr uint64) {
 	p.host.Invalidate(addr, addr+1)
-	for k := range p.cache.BareHeads { // its blocks are dead now
+	for k := range p.cache.BareChecks { // its blocks are dead now
 		if k.App == addr {
-			delete(p.cache.BareHeads, k)
+			delete(p.cache.BareChecks, k)
 		}
 	}
 }
@@ -345,7 +345,7 @@ func (p *Points) CapturesAt(addr uint64) *Interception {
 	return nil
 }
 
-// Counted tells whether arrivals at an address are counted.
+// Counted tells whether entries at an address are counted.
 func (p *Points) Counted(addr uint64) bool {
 	at := p.at[addr]
 	return at != nil && (at.entry != nil || at.returns != nil || at.within != nil)

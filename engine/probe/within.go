@@ -26,7 +26,7 @@ type Extent struct{ Start, End uint64 }
 
 // SetExtent says that a function begins at addr, where something is counted, and which code is
 // its own. Without, it may be any address in the middle of code: whatever gets there counts,
-// and its arrivals are never counted by a jump.
+// and its entries are never counted by a jump.
 func (p *Points) SetExtent(addr uint64, code ...Extent) {
 	at := p.at[addr]
 	if at == nil || len(code) == 0 || code[0].Start == code[0].End || at.function != nil {

@@ -9,15 +9,15 @@ import (
 )
 
 // A program that was run before in the tree asks for the same code in the same order, wherever its images
-// lie now. So what each program asks for is remembered, as places in files, and a request for one of them has those
+// lie now. So what each program asks for is remembered, as places in files, and a dispatch for one of them has those
 // translated that came next the last time: from the code as it is now, as ever. The dispatch costs
-// more than the translation: two switches of threads, a hundred times what a short unit takes to write.
+// more than the translation: two switches of threads, a hundred times what a short group takes to write.
 //
 // It is for what is not taken over whole (taken.go): recording code, and processes that something is asked of. Refused: a cache on disk;
 // what is left of a start is not translation.
 
 const (
-	// prefetchLook is how far is looked for what is to be translated with a request.
+	// prefetchLook is how far is looked for what is to be translated with a dispatch.
 	prefetchLook = 128
 	// historyMost bounds what is remembered of a program.
 	historyMost = 1 << 17

@@ -12,7 +12,7 @@ import (
 
 // What is written down while code is translated, so that another process can take the translations over
 // wherever its images and its cache lie (template.go, taken.go). Code of the cache refers to the application by addresses
-// in constants, and by displacements where an operand was relative to RIP. Everything else in it is relative to the area, to
+// in constants, and by displacements where an operand was relative to RIP. Everything else in it is relative to the region, to
 // the thread's slot, or a number of this process's tables, which are taken over as they are.
 
 // Image is an executable mapping of a file.

@@ -27,14 +27,14 @@ type Host interface {
 	Holds(im *Image) bool
 	// MadeFrom notes that translations were made from a page.
 	MadeFrom(page uint64)
-	// Publish points threads' tables at heads.
-	Publish(heads []uint64, v codecache.Variant)
+	// Publish points threads' tables at target checks.
+	Publish(checks []uint64, v codecache.Variant)
 }
 
 // TakeOver gives a cache that has no translations yet a template's. They become known with their images, see takeImages. nil: the
 // cache has other regions.
 func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, huge bool) *Taken {
-	if len(t.areas) != len(cache.Regions) {
+	if len(t.regions) != len(cache.Regions) {
 		return nil
 	}
 	f := &Taken{Template: t, cache: cache, written: w, host: h, done: make([]bool, len(t.images))}
@@ -46,7 +46,7 @@ func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, huge bool
 		}
 	}
 	for i, a := range cache.Regions {
-		a.CopyFrom(t.areas[i], huge)
+		a.CopyFrom(t.regions[i], huge)
 	}
 	f.moveLiterals()
 	return f
@@ -80,11 +80,11 @@ func (f *Taken) copyTables() {
 	f.cache.Exits = f.exits.Clone()
 	shift := make([]uint64, len(f.cache.Regions))
 	for i := range f.cache.Regions {
-		shift[i] = f.cache.Regions[i].Base - f.areas[i].Base
+		shift[i] = f.cache.Regions[i].Base - f.regions[i].Base
 	}
 	for n := range f.cache.BlockPool.N {
 		b := f.cache.BlockPool.At(n)
-		for i, a := range f.areas {
+		for i, a := range f.regions {
 			if a.Contains(b.Code) {
 				b.Code += shift[i]
 				break
@@ -102,12 +102,12 @@ func (f *Taken) copyTables() {
 	f.written.Literals = append([]codecache.LiteralAt(nil), f.literals...)
 }
 
-// moveLiterals corrects the addresses of areas in the code.
+// moveLiterals corrects the addresses of regions in the code.
 func (f *Taken) moveLiterals() {
 	for _, l := range f.literals {
-		word := f.cache.Regions[l.Area].Mem[l.At:]
+		word := f.cache.Regions[l.Region].Mem[l.At:]
 		to := binary.LittleEndian.Uint64(word)
-		for i, a := range f.areas {
+		for i, a := range f.regions {
 			if a.Contains(to) {
 				binary.LittleEndian.PutUint64(word, to-a.Base+f.cache.Regions[i].Base)
 				break
@@ -160,11 +160,11 @@ func (f *Taken) takeImage(im *imageCode, shift uint64) bool {
 		}
 	}
 	for _, k := range im.bare {
-		f.cache.BareHeads[codecache.HeadKey{Variant: k.Variant, App: k.App + shift}] = true
+		f.cache.BareChecks[codecache.CheckKey{Variant: k.Variant, App: k.App + shift}] = true
 	}
-	for _, h := range im.heads {
+	for _, h := range im.checks {
 		h.App += shift
-		f.chainHead(h)
+		f.chainCheck(h)
 	}
 	for _, page := range im.pages {
 		f.host.MadeFrom(page + shift)
@@ -173,12 +173,12 @@ func (f *Taken) takeImage(im *imageCode, shift uint64) bool {
 	return true
 }
 
-// reachable tells whether an image's code lies where displacements of the areas that it was translated into reach it.
+// reachable tells whether an image's code lies where displacements of the regions that it was translated into reach it.
 func (f *Taken) reachable(im *imageCode, shift uint64) bool {
 	var in [4]bool
 	for _, r := range im.relocs {
 		if r.Kind == codecache.RelocDisp {
-			in[r.Area] = true
+			in[r.Region] = true
 		}
 	}
 	for i, a := range f.cache.Regions {
@@ -191,10 +191,10 @@ func (f *Taken) reachable(im *imageCode, shift uint64) bool {
 
 // relocate corrects a reference to an image, which lies shift bytes further on than in the template.
 func (f *Taken) relocate(r codecache.Reloc, shift uint64) {
-	at := f.cache.Regions[r.Area].Mem[r.At:]
+	at := f.cache.Regions[r.Region].Mem[r.At:]
 	switch r.Kind {
 	case codecache.RelocDisp:
-		moved := uint32(f.cache.Regions[r.Area].Base - f.areas[r.Area].Base)
+		moved := uint32(f.cache.Regions[r.Region].Base - f.regions[r.Region].Base)
 		binary.LittleEndian.PutUint32(at, binary.LittleEndian.Uint32(at)+uint32(shift)-moved)
 	case codecache.RelocAbs:
 		binary.LittleEndian.PutUint64(at, binary.LittleEndian.Uint64(at)+shift)
@@ -205,13 +205,13 @@ func (f *Taken) relocate(r codecache.Reloc, shift uint64) {
 	f.written.Relocs = append(f.written.Relocs, r)
 }
 
-// chainHead puts a head in front of those of its entry of the look-up tables.
-func (f *Taken) chainHead(h codecache.HeadAt) {
-	if f.cache.SlotHeads[h.Variant] == nil {
-		f.cache.SlotHeads[h.Variant] = make([]uint64, layout.TableEntries)
+// chainCheck puts a target check in front of those of its entry of the look-up tables.
+func (f *Taken) chainCheck(h codecache.CheckAt) {
+	if f.cache.SlotChecks[h.Variant] == nil {
+		f.cache.SlotChecks[h.Variant] = make([]uint64, layout.TableEntries)
 	}
-	ar, s := f.cache.Regions[h.Area], codecache.SlotOf(h.App)
-	next := f.cache.SlotHeads[h.Variant][s]
+	ar, s := f.cache.Regions[h.Region], codecache.SlotOf(h.App)
+	next := f.cache.SlotChecks[h.Variant][s]
 	if next == 0 {
 		next = f.cache.TableMiss()
 	}
@@ -219,7 +219,7 @@ func (f *Taken) chainHead(h codecache.HeadAt) {
 		next = f.cache.Veneer(ar, next)
 	}
 	codecache.Patch32(ar.Mem[h.Miss:], uint32(int64(next)-int64(ar.Base+uint64(h.Miss)+4)))
-	f.cache.SlotHeads[h.Variant][s] = ar.Base + uint64(h.Code)
+	f.cache.SlotChecks[h.Variant][s] = ar.Base + uint64(h.Code)
 	f.host.Publish([]uint64{h.App}, h.Variant)
-	f.written.Heads = append(f.written.Heads, h)
+	f.written.Checks = append(f.written.Checks, h)
 }

@@ -13,7 +13,7 @@ import (
 //
 // Nothing in a template changes; processes take copies.
 type Template struct {
-	areas    []*codecache.Region
+	regions  []*codecache.Region
 	blocks   codecache.Pool[codecache.Block]
 	exits    codecache.Pool[codecache.ExitWords]
 	rare     []codecache.RareExit
@@ -32,8 +32,8 @@ type imageCode struct {
 	blocks []uint32 // by number
 	exits  []uint32 // that lead into it
 	index  []Entry
-	heads  []codecache.HeadAt
-	bare   []codecache.HeadKey // heads without a block
+	checks []codecache.CheckAt
+	bare   []codecache.CheckKey // target checks without a block
 	relocs []codecache.Reloc
 	pages  []uint64 // that blocks were translated from
 }
@@ -63,8 +63,8 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64]) *Te
 		return nil
 	}
 	t.sortCode(cache, w, pages)
-	t.areas, cache.Regions = cache.Regions, nil
-	for _, a := range t.areas {
+	t.regions, cache.Regions = cache.Regions, nil
+	for _, a := range t.regions {
 		t.bytes += a.Used()
 	}
 	t.bytes += t.blocks.N*blockBytes + t.exits.N*exitBytes
@@ -83,12 +83,12 @@ func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[u
 			}
 		}
 	}
-	for _, h := range w.Heads {
+	for _, h := range w.Checks {
 		if im := t.imageAt(h.App); im != nil && h.Variant < codecache.KeptVariants {
-			im.heads = append(im.heads, h)
+			im.checks = append(im.checks, h)
 		}
 	}
-	for k := range cache.BareHeads {
+	for k := range cache.BareChecks {
 		if im := t.imageAt(k.App); im != nil && k.Variant < codecache.KeptVariants {
 			im.bare = append(im.bare, k)
 		}
@@ -152,7 +152,7 @@ func (t *Template) imageAt(addr uint64) *imageCode {
 
 // close gives a template's memory back.
 func (t *Template) close() {
-	for _, a := range t.areas {
+	for _, a := range t.regions {
 		a.Unmap()
 	}
 }

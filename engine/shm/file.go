@@ -12,8 +12,8 @@ import (
 
 // The shared file's parts, from its start:
 //
-//	areas     code caches
-//	jumps     small areas near images, for native jumps
+//	regions   code caches
+//	jumps     small regions near images, for jump probes
 //	control   what all threads share
 //	slots     a stretch for each thread
 //
@@ -24,9 +24,9 @@ import (
 // Refused: PROT_NONE until a slot is taken, which needs a call in the target for each thread,
 // that a filter of system calls may answer by killing it.
 const (
-	AreasOff   = uint64(0)
-	JumpsOff   = AreasOff + 2*AreaBytes
-	ControlOff = (JumpsOff + MaxJumpAreas*JumpAreaBytes + ControlBytes - 1) &^ (ControlBytes - 1)
+	RegionsOff = uint64(0)
+	JumpsOff   = RegionsOff + 2*RegionBytes
+	ControlOff = (JumpsOff + MaxJumpRegions*JumpRegionBytes + ControlBytes - 1) &^ (ControlBytes - 1)
 	slotsOff   = ControlOff + ControlBytes
 )
 
@@ -35,15 +35,15 @@ const (
 const (
 	slotsBytes   = uint64(layout.MaxSlots) * layout.SlotSize
 	ControlBytes = 2 << 20
-	AreaBytes    = 256 << 20
+	RegionBytes  = 256 << 20
 )
 
 // What jumps need near an image: code, and the counts, which are those of the
 // control area, mapped once more.
 const (
-	JumpAreaBytes = 2 << 20
-	CountsBytes   = (layout.PlaceTable + layout.MaxPlaces*layout.PlaceSize + bellBytes - 1) &^ (bellBytes - 1)
-	MaxJumpAreas  = 16
+	JumpRegionBytes = 2 << 20
+	CountsBytes     = (layout.PlaceTable + layout.MaxPlaces*layout.PlaceSize + bellBytes - 1) &^ (bellBytes - 1)
+	MaxJumpRegions  = 16
 )
 
 // bellBytes is a page.

@@ -50,7 +50,7 @@ func (u *Translator) branch(b *codecache.Block, in *x86.Insn) (next uint64) {
 }
 
 // direct goes on with a branch's target: contiguously, if it has no translation yet and
-// belongs in this area.
+// belongs in this region.
 // Following a jump saves executing it and makes two blocks one stretch of memory.
 func (u *Translator) direct(in *x86.Insn) (next uint64) {
 	target := in.Target()
@@ -98,20 +98,20 @@ func (u *Translator) linkable(target uint64) *codecache.Block {
 // one that is never taken.
 func (u *Translator) exit(site asm.Site, target uint64, how codecache.Entry) {
 	n := u.cache.NewExit(codecache.Exit{Site: u.asm.AddrOf(site), Target: target, Region: u.ar, Variant: u.Variant, Entry: how})
-	u.asks = append(u.asks, askStub{site, uint32(n) + 1})
+	u.dispatches = append(u.dispatches, dispatchStub{site, uint32(n) + 1})
 }
 
 // askSpent notes the displacement of a branch out of a block that is used once. It has used
-// a budget up: the client is asked before anything counts the arrival at the target.
+// a budget up: the client is asked before anything counts the entry at the target.
 func (u *Translator) askSpent(site asm.Site, target uint64, how codecache.Entry) {
-	u.coldAsk(site, u.cache.NewExit(codecache.Exit{Target: target, Region: u.ar, Variant: u.Variant, Fixed: true, Spent: true, Entry: how}), nil)
+	u.coldDispatch(site, u.cache.NewExit(codecache.Exit{Target: target, Region: u.ar, Variant: u.Variant, Fixed: true, Spent: true, Entry: how}), nil)
 }
 
-// ask writes the request for an exit.
+// dispatch writes the dispatch for an exit.
 // It leaves no register changed but rip: the routine saves them all.
-func (u *Translator) ask(req uint32) {
+func (u *Translator) dispatch(req uint32) {
 	u.asm.StoreWordImm(layout.Ask, req)
-	u.asm.Jmp(u.ar.Base + u.ar.Routines.Request)
+	u.asm.Jmp(u.ar.Base + u.ar.Routines.Dispatch)
 }
 
 // cond writes a conditional branch; the fall-through follows.
@@ -155,14 +155,14 @@ func (u *Translator) shortCond(in *x86.Insn, target uint64, how codecache.Entry)
 }
 
 // call writes a call so that the processor's return predictor learns of it: a
-// real call, whose return address in the cache is the head of the
+// real call, whose return address in the cache is the target check of the
 // application's, to a place that puts the application's own return address
 // in the slot and goes on with then. The code behind the call follows.
 // then writes what goes on to the callee. Without prediction there is only a push:
 // a real call would push a cache address, which the application must not see.
 func (u *Translator) call(in *x86.Insn, then func(*Translator)) (next uint64) {
 	ret := in.Next()
-	u.headFor = ret
+	u.checkFor = ret
 	if !u.Predict || u.limit > 0 {
 		u.push(ret)
 		then(u)
@@ -268,9 +268,9 @@ func (u *Translator) loadTarget(in *x86.Insn) {
 }
 
 // lookUp writes the look-up of the application address in rcx, whose own value
-// is in S0: the table's entry for its low 16 bits leads to a head (see
-// Process.head), which verifies it.
-// rcx and rdx go to words of their own, which the head or the miss routine takes
+// is in S0: the table's entry for its low 16 bits leads to a target check (see
+// Translator.targetCheck), which verifies it.
+// rcx and rdx go to words of their own, which the target check or the miss routine takes
 // back. A block that is used once asks, as at a miss: see askSpent.
 func (u *Translator) lookUp() {
 	a := &u.asm
@@ -283,35 +283,35 @@ func (u *Translator) lookUp() {
 	a.JmpTable(codecache.TableOff(u.Variant), x86.RDX)
 }
 
-// head makes the place where indirect branches to app arrive and enters it in
+// targetCheck makes the place where indirect branches to app arrive and enters it in
 // the table's slot; app's code is to follow. It is false if app is a notify
-// point: then the head asks the tracer.
+// point: then the target check asks the tracer.
 //
-// Heads of one slot form a chain, the newest first, the miss routine at its end. A chain
+// Target checks of one slot form a chain, the newest first, the miss routine at its end. A chain
 // never loses a link while threads run: that is what lets them walk it without a lock.
-func (u *Translator) head(app uint64) bool {
+func (u *Translator) targetCheck(app uint64) bool {
 	c, v := u.cache, u.Variant
 	s := codecache.SlotOf(app)
-	next := c.SlotHeads[v][s]
+	next := c.SlotChecks[v][s]
 	if next == 0 {
 		next = c.TableMiss()
 	}
 	h := u.asm.Here()
 	miss := u.compare(app, next)
-	u.noteNewHead()
+	u.noteNewCheck()
 	if b := c.BlockOf(app, v); b != nil {
-		b.Headed = true
+		b.Checked = true
 	} else {
-		c.NewHead = app // its block is most likely the next
+		c.NewCheck = app // its block is most likely the next
 	}
-	c.SlotHeads[v][s] = h
-	u.heads = append(u.heads, app)
+	c.SlotChecks[v][s] = h
+	u.checks = append(u.checks, app)
 	if w := &c.Written; !w.Off && v < codecache.KeptVariants {
-		w.Heads = append(w.Heads, codecache.HeadAt{App: app, Code: uint32(h - u.ar.Base), Miss: uint32(miss), Area: u.ar.Num, Variant: v})
+		w.Checks = append(w.Checks, codecache.CheckAt{App: app, Code: uint32(h - u.ar.Base), Miss: uint32(miss), Region: u.ar.Num, Variant: v})
 	}
 	if c.Watched[app] {
 		n := c.NewExit(codecache.Exit{Target: app, Region: u.ar, Variant: v, Fixed: true})
-		u.ask(uint32(n) + 1)
+		u.dispatch(uint32(n) + 1)
 		return false
 	}
 	if g := u.gate(app); g != 0 {
@@ -327,14 +327,14 @@ func (u *Translator) gate(app uint64) uint64 {
 	}
 	return u.cache.MakeGate(u.ar, app, u.Variant, func(a *asm.Writer, req uint32) {
 		a.StoreWordImm(layout.Ask, req)
-		a.Jmp(u.ar.Base + u.ar.Routines.Request)
+		a.Jmp(u.ar.Base + u.ar.Routines.Dispatch)
 	})
 }
 
 // through makes a block that was written with app behind it go on there by app's gate, unless both
 // are taken out of use together: then it returns the block, which goes on as it is.
 func (u *Translator) through(b *codecache.Block, app uint64) *codecache.Block {
-	if u.headFor != 0 || u.gate(app) == 0 {
+	if u.checkFor != 0 || u.gate(app) == 0 {
 		return nil
 	}
 	page := app &^ (codePage - 1)
@@ -348,8 +348,8 @@ func (u *Translator) through(b *codecache.Block, app uint64) *codecache.Block {
 // codePage is the size of a page of code.
 const codePage = 4096
 
-// compare writes a head: it compares rcx with app, without flags, and goes on
-// to what follows, with rcx and rdx as they were, or to the head before it in
+// compare writes a target check: it compares rcx with app, without flags, and goes on
+// to what follows, with rcx and rdx as they were, or to the target check before it in
 // the table's slot.
 //
 // The refused alternative compares at the branch: a tag load and a third
@@ -379,7 +379,7 @@ func (u *Translator) compare(app, next uint64) (miss int) {
 	return miss
 }
 
-// jmpAnywhere writes a jump of five bytes to a cache address in any area.
+// jmpAnywhere writes a jump of five bytes to a cache address in any region.
 // The size is fixed, since compare jumps over it.
 func (u *Translator) jmpAnywhere(target uint64) {
 	if u.ar.Contains(target) {
@@ -424,11 +424,11 @@ func (u *Translator) syscall(b *codecache.Block, in *x86.Insn) {
 	a.LoadWord(x86.RDX, layout.S0)
 	a.Mov(x86.RAX, x86.RCX)
 	u.movNext(in)
-	u.ask(uint32(n) + 1)
+	u.dispatch(uint32(n) + 1)
 	if a.Pos()-notify != syscallNotify {
 		panic("system call's notification has another size")
 	}
-	u.ask(uint32(trap) + 1)
+	u.dispatch(uint32(trap) + 1)
 	if a.Pos()-start != syscallSpecial {
 		panic("system call's special cases have another size")
 	}
@@ -444,9 +444,9 @@ const (
 	stampSize      = 2 + 8 + 8
 	SyscallStamp   = 3 + stampSize + 3 + 9
 	SyscallEnd     = 3 + 9 + stampSize + 9 + 3
-	syscallNotify  = 9 + SyscallStamp + 2 + SyscallEnd + 10 + AskSize
-	syscallSpecial = 4 + 2 + syscallNotify + AskSize
-	AskSize        = 12 + 5
+	syscallNotify  = 9 + SyscallStamp + 2 + SyscallEnd + 10 + DispatchSize
+	syscallSpecial = 4 + 2 + syscallNotify + DispatchSize
+	DispatchSize   = 12 + 5
 	SyscallTail    = 2 + 10 // the plain call and what follows it
 )
 

@@ -34,7 +34,7 @@ func (u *Translator) captureEntered(c *CapturedEntry) {
 	u.askEntered(c, ask, a.Here())
 }
 
-// jmpFar goes to code that may lie in another area.
+// jmpFar goes to code that may lie in another region.
 func (u *Translator) jmpFar(target uint64) {
 	if u.ar.Contains(target) {
 		u.asm.Jmp(target)
@@ -48,13 +48,13 @@ func (u *Translator) askEntered(c *CapturedEntry, site asm.Site, back uint64) {
 	u.cold = append(u.cold, coldStub{site, func(u *Translator) {
 		u.asm.StoreWordImm(layout.CaptureAsked, c.Number)
 		u.asm.StoreWord(layout.S0, x86.RCX)
-		u.askCaptured(layout.ReqCapture, back, c.Vectors, false)
+		u.dispatchCapture(layout.ReqCapture, back, c.Vectors, false)
 	}})
 }
 
-// askCaptured writes the request of a capture. rcx is free, its value is in S0. What the routine does not save
+// dispatchCapture writes the dispatch of a capture. rcx is free, its value is in S0. What the routine does not save
 // itself is put where the tracer looks for it.
-func (u *Translator) askCaptured(req uint32, back uint64, vectors uint32, x87 bool) {
+func (u *Translator) dispatchCapture(req uint32, back uint64, vectors uint32, x87 bool) {
 	a := &u.asm
 	for _, r := range []x86.Reg{x86.RBX, x86.RBP, x86.R12, x86.R13, x86.R14, x86.R15} {
 		a.StoreWord(layout.Save+8*int(r), r)
@@ -79,7 +79,7 @@ func (u *Translator) askCaptured(req uint32, back uint64, vectors uint32, x87 bo
 	a.LeaCode(x86.RCX, back)
 	a.StoreWord(layout.CaptureBack, x86.RCX)
 	a.LoadWord(x86.RCX, layout.S0)
-	u.ask(req)
+	u.dispatch(req)
 }
 
 // checkCaptured writes, before a return loads its target, the look whether a captured call ends with it: as
@@ -107,7 +107,7 @@ func (u *Translator) checkCaptured() {
 			a.Link(ask, a.Here())
 		}
 		needs := &captured.Needs // who returns is not known here
-		u.askCaptured(layout.ReqLeft, back, needs.Exit, needs.X87)
+		u.dispatchCapture(layout.ReqLeft, back, needs.Exit, needs.X87)
 	})
 }
 

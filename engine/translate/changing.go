@@ -72,7 +72,7 @@ func (u *Translator) compareSelf(b *codecache.Block, n int) {
 	for at := 0; at < n; {
 		piece := u.pieceAt(b.App+uint64(at), n-at)
 		u.comparePiece(piece, code[at:at+piece.n])
-		u.coldAsk(a.JnrcxzLater(), ask, func(u *Translator) {
+		u.coldDispatch(a.JnrcxzLater(), ask, func(u *Translator) {
 			u.asm.LoadWord(x86.RCX, layout.S0)
 			u.asm.LoadWord(x86.RDX, layout.S1)
 		})

@@ -133,7 +133,7 @@ func (u *Translator) countAfter(c *counted, in *x86.Insn) {
 }
 
 // askCounted writes, at the end of a block whose last instruction has been counted
-// as it executed, the request for when that has used a budget up. The next block
+// as it executed, the dispatch for when that has used a budget up. The next block
 // would not notice: it uses another word. One that is used once asks anyway.
 func (u *Translator) askCounted(next uint64) {
 	each := u.counted

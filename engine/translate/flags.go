@@ -59,7 +59,7 @@ const FlagTrap = 0x100
 // nothing has been recorded or borrowed when it is found to set the trap flag.
 func popsFlags(in *x86.Insn) bool { return in.Mnem == x86.MPOPF || in.Mnem == x86.MPOPFQ }
 
-// checkPopped writes, before a popf, the request that has the tracer execute it
+// checkPopped writes, before a popf, the dispatch that has the tracer execute it
 // if it would set the trap flag. The other flags are free: popf replaces them.
 func (u *Translator) checkPopped(b *codecache.Block) {
 	n := u.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.Variant, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
@@ -75,7 +75,7 @@ func (u *Translator) checkPopped(b *codecache.Block) {
 		}
 	}
 	a.TestByte(asm.At(x86.RSP, 1), FlagTrap>>8)
-	u.coldAsk(a.JccLater(asm.IfNotZero), n, back)
+	u.coldDispatch(a.JccLater(asm.IfNotZero), n, back)
 	back(u)
 }
 

@@ -7,11 +7,11 @@ import (
 	"alleria/internal/layout"
 )
 
-// arrivals writes, at a block's start, the counting of what begins there: the
+// entryCode writes, at a block's start, the counting of what begins there: the
 // frame of a return that is awaited, then the entry's own count. A block for one
 // use continues one that has counted already.
 //
-// It comes before everything else in the block, so that a window which the arrival opens
+// It comes before everything else in the block, so that a window which the entry opens
 // has the block's first instruction in it. Jumps from within the function lead behind it, so
 // that what has to be done each time, such as the comparison of code that changes, comes later.
 //
@@ -19,7 +19,7 @@ import (
 // child has counted, for which its code would have to count a second time, and which
 // comes too late for a threshold that the child reaches while the parent's other
 // threads run.
-func (u *Translator) arrivals(b *codecache.Block, ins []x86.Insn, changing bool) {
+func (u *Translator) entryCode(b *codecache.Block, ins []x86.Insn, changing bool) {
 	if u.limit > 0 || u.Variant == codecache.Aside {
 		return
 	}

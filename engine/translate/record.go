@@ -28,7 +28,7 @@ const (
 
 // recorder is the working state for one recorded block.
 //
-// There is one in each unit, used again for each block, so that recording a block allocates
+// There is one in each group, used again for each block, so that recording a block allocates
 // nothing but its facts.
 type recorder struct {
 	u     *Translator
@@ -39,7 +39,7 @@ type recorder struct {
 	ways  [codecache.MaxBlockInsns]insWay
 	rec   *codecache.Recording // b's
 	loop  *codecache.Loop
-	facts *records.Block // the unit's, entered in the table at the end
+	facts *records.Block // the group's, entered in the table at the end
 	sym   Symbols
 	words int
 	sides []records.Part // of a superblock, in their order
@@ -77,7 +77,7 @@ func (u *Translator) recordBlock(b *codecache.Block, ins []x86.Insn) (next uint6
 	r.facts = u.newFacts(b, ins, r.want, image)
 	next = r.emit()
 	u.basics += 1 + len(r.sides)
-	// No code of the block has run yet: nothing leads there before the unit is
+	// No code of the block has run yet: nothing leads there before the group is
 	// complete.
 	if id := u.cache.Facts.Add(r.facts); id != r.rec.ID {
 		panic("number of a recorded block")

@@ -131,7 +131,7 @@ func (r *recorder) addend(in *x86.Insn) {
 
 // locked does other locked arithmetic as a loop around lock cmpxchg. Until that
 // has succeeded nothing has happened, so that a thread that is stepped while
-// others are at the same place needs no luck to get to a clean point.
+// others are at the same place needs no luck to get to a safe point.
 //
 // The loop ends when nobody wrote in between, so that old and new value are those of one
 // indivisible operation. It is where the flags are used three times: what the instruction

@@ -43,7 +43,7 @@ func (r *recorder) finish(i int, in *x86.Insn) (next uint64) {
 	return u.branch(b, in)
 }
 
-// isBranch tells what unit.branch writes.
+// isBranch tells what Translator.branch writes.
 func (r *recorder) isBranch(in *x86.Insn) bool {
 	switch in.Cat {
 	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatCALL, x86.CatRET, x86.CatSYSCALL:

@@ -65,7 +65,7 @@ func (r *recorder) checkKeepingFlagsAt() {
 	}
 }
 
-// coldSwitch writes, behind the unit, the change to the next chunk; back is
+// coldSwitch writes, behind the group, the change to the next chunk; back is
 // where the block goes on, with ra at the record's new place.
 // The words that are written already go along to the new chunk, for ra points there
 // then.
@@ -82,7 +82,7 @@ func (r *recorder) coldSwitch(site asm.Site, back uint64) {
 }
 
 // switchStub writes the change to the next chunk, after which all other registers and the flags are
-// as they were: 12 bytes for each block, and what they share once an area. A
+// as they were: 12 bytes for each block, and what they share once a region. A
 // change whole for each block was a tenth of the cache.
 func (u *Translator) switchStub(k codecache.SwitchKey, back uint64) {
 	a := &u.asm

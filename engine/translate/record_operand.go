@@ -31,7 +31,7 @@ func (r *recorder) at(o *x86.Operand, tmp x86.Reg) (m asm.Mem, ok bool) {
 	switch {
 	case int64(addr) == int64(int32(addr)):
 		m.Disp = int64(addr)
-	// Near means from any place of the area: where this code comes to does not
+	// Near means from any place of the region: where this code comes to does not
 	// matter.
 	case r.u.ar.Near(addr):
 		m.Base, m.Disp = x86.RIP, int64(addr)

@@ -122,7 +122,7 @@ func (r *recorder) vectorRegister(n uint8, size int) (word int16, ok bool) {
 
 // flags writes rflags: pushf is the one way to all of them, and pushes them into
 // the record, which the stack pointer leads to for the two instructions that this
-// takes. Nobody else uses it meanwhile: a signal is delivered at clean points.
+// takes. Nobody else uses it meanwhile: a signal is delivered at safe points.
 func (r *recorder) flags() int16 {
 	a := &r.u.asm
 	w, off := r.newWord()

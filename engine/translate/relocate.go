@@ -22,10 +22,10 @@ func (u *Translator) copy(in *x86.Insn) {
 }
 
 // relocate writes an instruction with a RIP-relative operand: as an absolute
-// one where the address fits in 31 bits, relative where the area is near, else
+// one where the address fits in 31 bits, relative where the region is near, else
 // through a register that holds the address.
 //
-// The third way is for images that lie far from every area: the register is one that the
+// The third way is for images that lie far from every region: the register is one that the
 // instruction does not mention, and is back before the next instruction.
 func (u *Translator) relocate(in *x86.Insn, code []byte) {
 	addr := u.RipTarget(in)

@@ -8,7 +8,7 @@ import (
 	"alleria/internal/records"
 )
 
-// sideExit is the way out of a superblock by a branch in its middle: code that completes the
+// sideExit is the side exit of a superblock by a branch in its middle: code that completes the
 // record there, gives the registers back and goes on at the branch's target.
 type sideExit struct {
 	site   asm.Site // of the branch's displacement
@@ -36,7 +36,7 @@ func (r *recorder) side(i int, in *x86.Insn) {
 	r.sides = append(r.sides, records.Part{Ins: i + 1, Words: r.words, Target: in.Target()})
 }
 
-// lateExit notes the displacement of a branch that leaves a superblock, and its request.
+// lateExit notes the displacement of a branch that leaves a superblock, and its dispatch.
 // Nobody links it when its target is translated: it has to be taken first.
 func (r *recorder) lateExit(site asm.Site, i int, in *x86.Insn, target uint64) {
 	u := r.u
@@ -45,10 +45,10 @@ func (r *recorder) lateExit(site asm.Site, i int, in *x86.Insn, target uint64) {
 	if target != in.Target() {
 		s.Ins |= codecache.LazyBack
 	}
-	u.asks = append(u.asks, askStub{site, layout.ReqLate | uint32(n)})
+	u.dispatches = append(u.dispatches, dispatchStub{site, layout.ReqSideExit | uint32(n)})
 }
 
-// writeSide writes the code of a way out.
+// writeSide writes the code of a side exit.
 func (u *Translator) writeSide(s *sideExit) {
 	a, ra := &u.asm, s.rec.RA
 	a.PutImm(ra, 0, u.numbered(s.id, s.words))
@@ -61,7 +61,7 @@ func (u *Translator) writeSide(s *sideExit) {
 	u.jumpTo(s.target, s.how)
 }
 
-// WriteLazySideExit writes a way out of b and makes its branch lead there. It is false if there is no room.
+// WriteLazySideExit writes a side exit of b and makes its branch lead there. It is false if there is no room.
 func (u *Translator) WriteLazySideExit(s *codecache.LazySideExit, b *codecache.Block, how codecache.Entry) bool {
 	ar := u.cache.Room(u.cache.RegionAt(b.Code))
 	if ar == nil || u.cache.NumberSideExit(s, b) == 0 {

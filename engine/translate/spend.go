@@ -51,7 +51,7 @@ func headerOnly(in *x86.Insn, o *x86.Operand) bool {
 }
 
 // spend writes, at a block's start, the subtraction of what its instructions do
-// from the budgets, and the request for when one does not suffice. A block that is
+// from the budgets, and the dispatch for when one does not suffice. A block that is
 // used once has been made for what is left and does not ask.
 func (u *Translator) spend(b *codecache.Block, ins []x86.Insn) {
 	if !u.Budgeted {
@@ -75,7 +75,7 @@ func (u *Translator) spend(b *codecache.Block, ins []x86.Insn) {
 }
 
 // subtract writes the subtraction of n from the word of a budget at off, and, unless ask is
-// negative, the request of that number for when it falls below zero.
+// negative, the dispatch of that number for when it falls below zero.
 //
 // The sign of the result decides, by one of three means: a conditional jump where
 // the flags are dead; pext of the sign bit and jrcxz; lahf and seto around the jump
@@ -87,7 +87,7 @@ func (u *Translator) subtract(off int, n uint32, dead bool, ask int) {
 	case dead:
 		a.SubWord(off, n)
 		if ask >= 0 {
-			u.coldAsk(a.JccLater(asm.IfNegative), ask, nil)
+			u.coldDispatch(a.JccLater(asm.IfNegative), ask, nil)
 		}
 	case ask < 0 || u.HasBMI2:
 		a.StoreWord(spillF, x86.RCX)
@@ -96,7 +96,7 @@ func (u *Translator) subtract(off int, n uint32, dead bool, ask int) {
 		a.StoreWord(off, x86.RCX)
 		if ask >= 0 {
 			a.PextWord(x86.RCX, x86.RCX, layout.SignMask)
-			u.coldAsk(a.JnrcxzLater(), ask, func(u *Translator) { u.asm.LoadWord(x86.RCX, spillF) })
+			u.coldDispatch(a.JnrcxzLater(), ask, func(u *Translator) { u.asm.LoadWord(x86.RCX, spillF) })
 		}
 		a.LoadWord(x86.RCX, spillF)
 	default:
@@ -110,19 +110,19 @@ func (u *Translator) subtract(off int, n uint32, dead bool, ask int) {
 			u.asm.FlagsFromRAX()
 			u.asm.LoadWord(x86.RAX, spillF)
 		}
-		u.coldAsk(below, ask, back)
+		u.coldDispatch(below, ask, back)
 		back(u)
 	}
 }
 
-// coldAsk notes that the branch at site leads to a request, with first before it.
+// coldDispatch notes that the branch at site leads to a dispatch, with first before it.
 // first restores what the way there has borrowed.
-func (u *Translator) coldAsk(site asm.Site, n int, first func(*Translator)) {
+func (u *Translator) coldDispatch(site asm.Site, n int, first func(*Translator)) {
 	u.cold = append(u.cold, coldStub{site, func(u *Translator) {
 		if first != nil {
 			first(u)
 		}
-		u.ask(uint32(n) + 1)
+		u.dispatch(uint32(n) + 1)
 	}})
 }
 

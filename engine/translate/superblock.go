@@ -13,7 +13,7 @@ import (
 // registers, and all that a reader does for a block) is then paid once for several basic blocks,
 // and addresses that were formed from the same registers need one word in all of them.
 //
-// Each way out has a record of its own length. Its words are those that the longest record begins
+// Each side exit has a record of its own length. Its words are those that the longest record begins
 // with, so that only the number differs: an execution that leaves early is a whole execution of
 // another block, whose facts are the first part of the longest one's.
 //
@@ -28,7 +28,7 @@ import (
 // A program of many blocks executes most of them a few times: what has been written for what
 // comes after its branches is mostly in vain, and there are more of them to keep. From manyBlocks
 // on, superblocks are shorter. cc1 takes 3 MiB less of the tracer, 2 less of the cache and a seventh
-// of its requests less by that, for 2 % more bytes of profile; smaller programs do not get there.
+// of its dispatches less by that, for 2 % more bytes of profile; smaller programs do not get there.
 const (
 	maxSuperInsns   = 40
 	maxSideExits    = 6
@@ -36,7 +36,7 @@ const (
 	shortSideExits  = 3
 	ManyBlocks      = 16 << 10
 	maxBehind       = 8
-	behindBasics    = maxUnitBlocks - 2
+	behindBasics    = maxGroupBlocks - 2
 	// nearLoop is how many bytes back a loop may begin that is not in the superblock.
 	nearLoop = 128
 )
@@ -69,7 +69,7 @@ func onward(in *x86.Insn) uint64 {
 //
 // Exact budgets are taken off where a block begins, for all of it: a process that has any keeps to
 // basic blocks. So does code that has to be compared with what it was translated from. All
-// of a superblock lies in one mapping, so that it belongs to one image and is in reach of the area.
+// of a superblock lies in one mapping, so that it belongs to one image and is in reach of the region.
 func (u *Translator) superblock(app uint64, n int) int {
 	if !u.goesFurther() {
 		return n
@@ -107,7 +107,7 @@ func (u *Translator) superblock(app uint64, n int) int {
 	return n
 }
 
-// writeBehind writes the code behind the calls that superblocks of the unit go along. They are about to return
+// writeBehind writes the code behind the calls that superblocks of the group go along. They are about to return
 // there, and each would ask: of a start's dispatches these were half.
 func (u *Translator) writeBehind() {
 	if u.NoBehind {
@@ -116,13 +116,13 @@ func (u *Translator) writeBehind() {
 	for written := 0; len(u.behind) > 0 && written < maxBehind; {
 		app := u.behind[len(u.behind)-1]
 		u.behind = u.behind[:len(u.behind)-1]
-		if u.cache.HasHead(app, u.Variant) || u.cache.NewHead == app || u.cache.Watched[app] || u.target.Splits(app) {
+		if u.cache.HasCheck(app, u.Variant) || u.cache.NewCheck == app || u.cache.Watched[app] || u.target.Splits(app) {
 			continue
 		}
 		u.basics = behindBasics
 		b := u.cache.BlockOf(app, u.Variant)
 		switch {
-		case !u.head(app):
+		case !u.targetCheck(app):
 			return
 		case b != nil:
 			u.jmpAnywhere(b.Code)

@@ -39,8 +39,8 @@ type Target interface {
 	Captures() Captures
 	// Plan says what is recorded of the instructions of a block, and returns its image.
 	Plan(plan int, ins []x86.Insn, want []Want) (image uint32)
-	// Publish points threads' tables at heads that were just written.
-	Publish(heads []uint64, v codecache.Variant)
+	// Publish points threads' tables at target checks that were just written.
+	Publish(checks []uint64, v codecache.Variant)
 }
 
 // Point is what code does where a function is entered.
@@ -55,7 +55,7 @@ type Counter struct{ Index, Offset int }
 // CapturedEntry is the capture of a function's entry.
 type CapturedEntry struct {
 	Number  uint32
-	Vectors uint32 // registers that the request needs, a bit each
+	Vectors uint32 // registers that the dispatch needs, a bit each
 	// Code is where the code is that captures it, 0: the tracer does; Saves writes what has to be done behind that.
 	Code  uint64
 	Saves func(a *asm.Writer)

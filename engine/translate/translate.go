@@ -8,17 +8,17 @@ import (
 	"alleria/internal/records"
 )
 
-// Bounds of a translation unit: how far one request translates along
+// Bounds of a translation group: how far one dispatch translates along
 // fall-throughs, direct jumps and calls.
 const (
-	maxUnitBlocks = 6
-	FetchBytes    = 512
+	maxGroupBlocks = 6
+	FetchBytes     = 512
 )
 
 // Translator is the translator of a process, and its working state for one group of fragments: blocks that follow each
 // other and the cold stubs behind them.
 //
-// There is one a process and it is used again: a request must not allocate.
+// There is one a process and it is used again: a dispatch must not allocate.
 type Translator struct {
 	cache   *codecache.Cache
 	target  Target
@@ -29,28 +29,28 @@ type Translator struct {
 	Variant codecache.Variant
 	asm     asm.Writer
 	stubs
-	basics  int           // basic blocks written
-	heads   []uint64      // application addresses that got a head
-	limit   int           // of the next block's instructions, for one that is used once; 0 none
-	forced  bool          // the tracer executes the next block
-	headFor uint64        // a return address whose head comes next
-	certain bool          // what is written is executed if the unit's beginning is
-	callee  uint64        // what it calls there; 0: nothing
-	behind  []uint64      // return addresses of calls that superblocks of the unit go along
-	counted codecache.Use // by the block's last instruction as it executes, each time; see askCounted
-	Ins     [codecache.MaxBlockInsns]x86.Insn
-	pos     []codecache.Position // of the block being written, one an instruction
-	posBuf  [codecache.MaxBlockInsns]codecache.Position
+	basics   int           // basic blocks written
+	checks   []uint64      // application addresses that got a target check
+	limit    int           // of the next block's instructions, for one that is used once; 0 none
+	forced   bool          // the tracer executes the next block
+	checkFor uint64        // a return address whose target check comes next
+	certain  bool          // what is written is executed if the group's beginning is
+	callee   uint64        // what it calls there; 0: nothing
+	behind   []uint64      // return addresses of calls that superblocks of the group go along
+	counted  codecache.Use // by the block's last instruction as it executes, each time; see askCounted
+	Ins      [codecache.MaxBlockInsns]x86.Insn
+	pos      []codecache.Position // of the block being written, one an instruction
+	posBuf   [codecache.MaxBlockInsns]codecache.Position
 	recordRoom
 }
 
 // stubs is what is to be written behind the hot code.
 type stubs struct {
-	warm  []coldStub // used as often as the code that leads there
-	cold  []coldStub
-	asks  []askStub
-	sides []sideExit
-	lits  []literal
+	warm       []coldStub // used as often as the code that leads there
+	cold       []coldStub
+	dispatches []dispatchStub
+	sides      []sideExit
+	lits       []literal
 }
 
 // recordRoom is what recording a block needs, kept to be used again.
@@ -71,14 +71,14 @@ type literal struct {
 	value uint64
 }
 
-// askStub is a cold stub that only asks: they are most of all, and a function for each
+// dispatchStub is a cold stub that only asks: they are most of all, and a function for each
 // would be a piece of memory for each.
-type askStub struct {
+type dispatchStub struct {
 	site asm.Site
 	req  uint32
 }
 
-// coldStub is code to be placed behind the unit: emit writes it once the hot
+// coldStub is code to be placed behind the group: emit writes it once the hot
 // code is complete; the displacement at site leads to it.
 type coldStub struct {
 	site asm.Site
@@ -103,10 +103,10 @@ func (u *Translator) Translate(app uint64, v codecache.Variant) *codecache.Block
 	return b
 }
 
-// maxCallees is how many functions are translated with a request.
+// maxCallees is how many functions are translated with a dispatch.
 const maxCallees = 8
 
-// followCalls translates the function that the unit just written calls before anything that may go another way, and what that one calls
+// followCalls translates the function that the group just written calls before anything that may go another way, and what that one calls
 // likewise: it is about to be asked for. What lies behind a condition is not followed: most of it never runs.
 // Recorded blocks go along calls by themselves.
 func (u *Translator) followCalls(v codecache.Variant) {
@@ -125,22 +125,22 @@ func (u *Translator) followCalls(v codecache.Variant) {
 	}
 }
 
-// unit runs body with a fresh unit in ar and completes what it wrote.
+// write runs body with a fresh group in ar and completes what it wrote.
 //
 // The order is what threads rely on: hot code, cold code and literals are complete before
-// an exit of another unit is patched to lead here, and before the tables of threads are
-// pointed at heads. Warm stubs follow the hot code at once; cold ones go to the other part.
+// an exit of another group is patched to lead here, and before the tables of threads are
+// pointed at target checks. Warm stubs follow the hot code at once; cold ones go to the other part.
 func (u *Translator) write(ar *codecache.Region, v codecache.Variant, body func(*Translator) *codecache.Block) *codecache.Block {
 	if !u.NoHuge {
 		ar.Enlarge()
 	}
 	u.ar, u.Variant = ar, v
-	if u.cache.SlotHeads[v] == nil {
-		u.cache.SlotHeads[v] = make([]uint64, layout.TableEntries)
+	if u.cache.SlotChecks[v] == nil {
+		u.cache.SlotChecks[v] = make([]uint64, layout.TableEntries)
 	}
 	u.asm = asm.New(ar.Mem[:ar.Size], ar.Base, ar.Next)
-	u.warm, u.cold, u.lits, u.heads, u.headFor = u.warm[:0], u.cold[:0], u.lits[:0], u.heads[:0], 0
-	u.asks, u.sides, u.behind, u.basics = u.asks[:0], u.sides[:0], u.behind[:0], 0
+	u.warm, u.cold, u.lits, u.checks, u.checkFor = u.warm[:0], u.cold[:0], u.lits[:0], u.checks[:0], 0
+	u.dispatches, u.sides, u.behind, u.basics = u.dispatches[:0], u.sides[:0], u.behind[:0], 0
 	u.certain, u.callee = true, 0
 	b := body(u)
 	u.writeBehind()
@@ -160,9 +160,9 @@ func (u *Translator) write(ar *codecache.Region, v codecache.Variant, body func(
 		u.asm.Link(c.site, u.asm.Here())
 		c.emit(u)
 	}
-	for _, s := range u.asks {
+	for _, s := range u.dispatches {
 		u.asm.Link(s.site, u.asm.Here())
-		u.ask(s.req)
+		u.dispatch(s.req)
 	}
 	if len(u.lits) > 0 {
 		u.asm.Align8(0)
@@ -176,27 +176,27 @@ func (u *Translator) write(ar *codecache.Region, v codecache.Variant, body func(
 		panic("code cache: unit larger than its reserve")
 	}
 	ar.Cold = (u.asm.Pos() + 7) &^ 7
-	u.noteNewHead()
+	u.noteNewCheck()
 	u.cache.LinkEntered()
-	u.target.Publish(u.heads, v)
+	u.target.Publish(u.checks, v)
 	return b
 }
 
 // chain writes blocks from app onwards until one ends indirectly, its successor
-// exists already, or the unit is long enough. It returns the first.
+// exists already, or the group is long enough. It returns the first.
 //
 // A block that exists already is not written again: the code jumps there. The bound keeps
-// a request from translating what may never be executed.
+// a dispatch from translating what may never be executed.
 func (u *Translator) chain(app uint64) *codecache.Block {
 	var first, falls *codecache.Block
 	for n := 0; ; n++ {
-		if u.headFor != 0 {
-			u.headFor = 0
-			if !u.head(app) {
+		if u.checkFor != 0 {
+			u.checkFor = 0
+			if !u.targetCheck(app) {
 				return first
 			}
 		}
-		if b := u.cache.BlockOf(app, u.Variant); b != nil || n == maxUnitBlocks || u.Variant.Records() && u.basics >= maxUnitBlocks || n > 0 && u.cache.Watched[app] {
+		if b := u.cache.BlockOf(app, u.Variant); b != nil || n == maxGroupBlocks || u.Variant.Records() && u.basics >= maxGroupBlocks || n > 0 && u.cache.Watched[app] {
 			if n > 0 {
 				u.jumpTo(app, codecache.Uncounted)
 			}
@@ -251,7 +251,7 @@ func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 	ins := u.extent(app, n, why, changing)
 	u.setPositions(ins)
 	b.Code = u.asm.Here()
-	u.arrivals(b, ins, changing)
+	u.entryCode(b, ins, changing)
 	if changing {
 		u.compareSelf(b, int(ins[len(ins)-1].Next()-app))
 	}
@@ -417,18 +417,18 @@ func (u *Translator) odd(in *x86.Insn) bool {
 func (u *Translator) trap(b *codecache.Block, app uint64, length uint8) {
 	b.Term = codecache.TermTrap
 	u.pos = append(u.posBuf[:0], codecache.Position{Len: length})
-	u.askTrap(b)
+	u.dispatchTrap(b)
 }
 
-// askTrap writes the request that makes the tracer execute the block's last
+// dispatchTrap writes the dispatch that makes the tracer execute the block's last
 // instruction.
 //
 // The refused alternative is an int3, shorter and not slower: while a thread
 // blocks SIGTRAP, the kernel takes it as a reason to unblock the signal and to
 // forget the application's handler.
-func (u *Translator) askTrap(b *codecache.Block) {
+func (u *Translator) dispatchTrap(b *codecache.Block) {
 	n := u.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.Variant, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
-	u.ask(uint32(n) + 1)
+	u.dispatch(uint32(n) + 1)
 }
 
 // plainBlock writes the instructions as they are and the branch.
@@ -492,7 +492,7 @@ func (u *Translator) trapToRecord(in *x86.Insn) bool {
 func (u *Translator) trapBlock(b *codecache.Block, in *x86.Insn) {
 	b.Term = codecache.TermTrap
 	u.pos[0].Exec = uint16(u.asm.Here() - b.Code)
-	u.askTrap(b)
+	u.dispatchTrap(b)
 	if !u.Variant.Records() {
 		return
 	}
@@ -510,21 +510,21 @@ func (u *Translator) trapBlock(b *codecache.Block, in *x86.Insn) {
 	u.sampled(b.Rec.ID, want[:])
 }
 
-// FindHead finds or makes the head of app in variant v and, with it, its block; ok
+// FindCheck finds or makes the target check of app in variant v and, with it, its block; ok
 // is false if there is no code at app.
 //
-// A head is made together with its block or in front of a jump to it, so that a table never
-// leads to a head without code behind.
-func (u *Translator) FindHead(app uint64, v codecache.Variant) (b *codecache.Block, ok bool) {
+// A target check is made together with its block or in front of a jump to it, so that a table never
+// leads to a target check without code behind.
+func (u *Translator) FindCheck(app uint64, v codecache.Variant) (b *codecache.Block, ok bool) {
 	u.target.LookAround(app)
 	b = u.cache.BlockOf(app, v)
-	if !u.cache.HasHead(app, v) {
+	if !u.cache.HasCheck(app, v) {
 		ar := u.cache.RegionFor(app)
 		if ar == nil || b == nil && !u.target.Executable(app) {
 			return nil, false
 		}
 		first := u.write(ar, v, func(u *Translator) *codecache.Block {
-			if !u.head(app) {
+			if !u.targetCheck(app) {
 				return nil
 			}
 			if b != nil {
@@ -568,11 +568,11 @@ func (u *Translator) accesses(n int) []records.Access {
 	return u.accBuf[from:len(u.accBuf):len(u.accBuf)]
 }
 
-// noteNewHead notes the head that was just written, if no block came behind it.
-func (u *Translator) noteNewHead() {
-	if u.cache.NewHead != 0 {
-		u.cache.NoteHead(u.cache.NewHead, u.Variant)
-		u.cache.NewHead = 0
+// noteNewCheck notes the target check that was just written, if no block came behind it.
+func (u *Translator) noteNewCheck() {
+	if u.cache.NewCheck != 0 {
+		u.cache.NoteCheck(u.cache.NewCheck, u.Variant)
+		u.cache.NewCheck = 0
 	}
 }
 

@@ -23,7 +23,7 @@ type program struct {
 	code    []byte
 	split   uint64 // where a block must begin
 	planned int
-	heads   []uint64
+	checks  []uint64
 }
 
 func (g *program) Fetch(addr uint64, n int) []byte {
@@ -34,19 +34,21 @@ func (g *program) Fetch(addr uint64, n int) []byte {
 	return code[:min(n, len(code))]
 }
 
-func (g *program) LookAround(uint64) bool                      { return false }
-func (g *program) Made(uint64) bool                            { return false }
-func (g *program) Executable(addr uint64) bool                 { return addr-codeAt < uint64(len(g.code)) }
-func (g *program) Changing(uint64) bool                        { return false }
-func (g *program) Changes([]x86.Insn) bool                     { return false }
-func (g *program) WithProbes(code []byte, _ uint64) []byte     { return code }
-func (g *program) Mapping(uint64) (start, end uint64)          { return codeAt, codeAt + uint64(len(g.code)) }
-func (g *program) Splits(addr uint64) bool                     { return addr == g.split }
-func (g *program) Point(uint64) (Point, bool)                  { return Point{}, false }
-func (g *program) EntryFrom(_, _ uint64) codecache.Entry       { return codecache.Uncounted }
-func (g *program) EntriesAround(uint64) []uint64               { return nil }
-func (g *program) Captures() Captures                          { return Captures{} }
-func (g *program) Publish(heads []uint64, _ codecache.Variant) { g.heads = append(g.heads, heads...) }
+func (g *program) LookAround(uint64) bool                  { return false }
+func (g *program) Made(uint64) bool                        { return false }
+func (g *program) Executable(addr uint64) bool             { return addr-codeAt < uint64(len(g.code)) }
+func (g *program) Changing(uint64) bool                    { return false }
+func (g *program) Changes([]x86.Insn) bool                 { return false }
+func (g *program) WithProbes(code []byte, _ uint64) []byte { return code }
+func (g *program) Mapping(uint64) (start, end uint64)      { return codeAt, codeAt + uint64(len(g.code)) }
+func (g *program) Splits(addr uint64) bool                 { return addr == g.split }
+func (g *program) Point(uint64) (Point, bool)              { return Point{}, false }
+func (g *program) EntryFrom(_, _ uint64) codecache.Entry   { return codecache.Uncounted }
+func (g *program) EntriesAround(uint64) []uint64           { return nil }
+func (g *program) Captures() Captures                      { return Captures{} }
+func (g *program) Publish(checks []uint64, _ codecache.Variant) {
+	g.checks = append(g.checks, checks...)
+}
 func (g *program) Plan(_ int, ins []x86.Insn, want []Want) uint32 {
 	g.planned++
 	for i := range ins {
@@ -161,7 +163,7 @@ func TestSuperblock(t *testing.T) {
 	}
 }
 
-// TestBehind writes the code behind calls that a superblock goes along, and heads for the returns there.
+// TestBehind writes the code behind calls that a superblock goes along, and target checks for the returns there.
 func TestBehind(t *testing.T) {
 	code := []byte{
 		0xe8, 0x01, 0x00, 0x00, 0x00, // call f
@@ -177,17 +179,17 @@ func TestBehind(t *testing.T) {
 			t.Fatalf("%d instructions in one superblock", b.Insns)
 		}
 		for _, ret := range []uint64{codeAt + 5, codeAt + 11} {
-			if there := c.BlockOf(ret, codecache.Record) != nil && c.HasHead(ret, codecache.Record); there == off {
+			if there := c.BlockOf(ret, codecache.Record) != nil && c.HasCheck(ret, codecache.Record); there == off {
 				t.Errorf("off %v: the code at %#x is there: %v", off, ret, there)
 			}
 		}
-		if !off && len(g.heads) != 2 {
-			t.Errorf("%d heads", len(g.heads))
+		if !off && len(g.checks) != 2 {
+			t.Errorf("%d checks", len(g.checks))
 		}
 	}
 }
 
-// TestCallees translates with a unit what it calls in any case, and what that calls, but nothing behind a condition.
+// TestCallees translates with a group what it calls in any case, and what that calls, but nothing behind a condition.
 func TestCallees(t *testing.T) {
 	code := []byte{
 		0xe8, 0x08, 0x00, 0x00, 0x00, // call f

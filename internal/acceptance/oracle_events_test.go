@@ -42,7 +42,7 @@ const (
 	phaseReturn = iota
 	phaseCall
 	phaseSignal
-	phaseArrival
+	phaseEntry
 	phases
 )
 

@@ -15,7 +15,7 @@ import (
 func threshold(times int) string { return attributeUnless("threshold", times, 0) }
 
 func (tr *oracleTrace) calls(fn *oracleSymbol, name, attrs string, times int) *oracleEvent {
-	return &oracleEvent{element: fmt.Sprintf(`Call name="%s"%s%s`, name, attrs, threshold(times)), times: times, phase: phaseArrival,
+	return &oracleEvent{element: fmt.Sprintf(`Call name="%s"%s%s`, name, attrs, threshold(times)), times: times, phase: phaseEntry,
 		happens: func(i int) bool { return tr.facts[i].entered == fn }}
 }
 
@@ -25,7 +25,7 @@ func (tr *oracleTrace) returns(fn *oracleSymbol, name, attrs string, times int) 
 }
 
 func (tr *oracleTrace) arrives(at uint64, attrs string, times int) *oracleEvent {
-	return &oracleEvent{element: "Address" + attrs + threshold(times), times: times, phase: phaseArrival,
+	return &oracleEvent{element: "Address" + attrs + threshold(times), times: times, phase: phaseEntry,
 		happens: func(i int) bool { return tr.facts[i].addr == at }}
 }
 

@@ -19,7 +19,7 @@ func TestProtectedCode(t *testing.T) {
 	if err != nil || r.status != 0 {
 		t.Fatalf("%v, status %d\n%s", err, r.status, clip(r.stderr))
 	}
-	m := regexp.MustCompile(`Requests:(\d+)`).FindSubmatch(log)
+	m := regexp.MustCompile(`Dispatches:(\d+)`).FindSubmatch(log)
 	if slow := run(t, command{argv: []string{alleria(), "-q", "record", "--engine", "no-aside", "--only", "count", "--", prog}, dir: dir}); slow.status != 0 || string(slow.stdout) != string(r.stdout) {
 		t.Errorf("no-aside: status %d\n%s", slow.status, clip(slow.stderr))
 	}

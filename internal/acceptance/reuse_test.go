@@ -123,8 +123,8 @@ func TestInherit(t *testing.T) {
 			t.Errorf("status %d: %q, natively %q", r.status, string(r.stdout), string(native.stdout))
 		}
 	}
-	if with("Reused") < 1000 || without("Reused") != 0 || with("Requests")*3 > without("Requests")*2 {
-		t.Errorf("%d blocks inherited and %d requests, %d and %d where that is off", with("Reused"), with("Requests"), without("Reused"), without("Requests"))
+	if with("Reused") < 1000 || without("Reused") != 0 || with("Dispatches")*3 > without("Dispatches")*2 {
+		t.Errorf("%d blocks inherited and %d requests, %d and %d where that is off", with("Reused"), with("Dispatches"), without("Reused"), without("Dispatches"))
 	}
 	counts := func(out string, flags ...string) string {
 		run(t, command{argv: append(append([]string{alleria(), "record", "-q", "--only", "count", "--no-aslr", "-o", out}, flags...), "--", prog), dir: dir})

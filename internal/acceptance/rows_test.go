@@ -10,7 +10,7 @@ import (
 )
 
 // rowsTable lists the rows of the window language's tables with the test of each.
-const rowsTable = "../../docs/internal/rows.md"
+const rowsTable = "../../docs/internal/conformance.md"
 
 // rowCase is the test of one row: windows over testdata/windows/rows.S, compared entry
 // by entry with the model over the single-step engine.

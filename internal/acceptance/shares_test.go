@@ -20,7 +20,7 @@ func TestThresholdsOverFunctionsOfOneName(t *testing.T) {
 	}
 	named := func(s *oracleSymbol) bool { return s != nil && s.plain == "same" }
 	calls := func(times int) *oracleEvent {
-		return same("Call", phaseArrival, times, func(f *oracleFact) bool { return named(f.entered) })
+		return same("Call", phaseEntry, times, func(f *oracleFact) bool { return named(f.entered) })
 	}
 	returns := func(times int) *oracleEvent {
 		return same("Return", phaseReturn, times, func(f *oracleFact) bool {

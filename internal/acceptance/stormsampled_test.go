@@ -17,9 +17,9 @@ import (
 func TestStormSampled(t *testing.T) {
 	const period, burst = 7000, 300
 	for _, c := range []struct {
-		turns    string // fewer where the thread hardly gets on
-		flags    []string
-		calledIn bool
+		turns   string // fewer where the thread hardly gets on
+		flags   []string
+		brought bool
 	}{{"20000", nil, true}, {"1000", []string{"--engine", "no-call-in"}, false}} {
 		prog := build(t, "../../testdata/programs/signals-storm.c", "-O1 -pthread -DTURNS="+c.turns)
 		dir := workDir(t)
@@ -29,12 +29,12 @@ func TestStormSampled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := regexp.MustCompile(`CalledIn:(\d+)`).FindSubmatch(text)
+		m := regexp.MustCompile(`SafePoints:(\d+)`).FindSubmatch(text)
 		if m == nil {
-			t.Fatalf("no count of threads that were called in: %s", text)
+			t.Fatalf("no count of threads that were brought to a safe point: %s", text)
 		}
-		if n, _ := strconv.Atoi(string(m[1])); n > 0 != c.calledIn {
-			t.Errorf("%v: %d threads were called in", c.flags, n)
+		if n, _ := strconv.Atoi(string(m[1])); n > 0 != c.brought {
+			t.Errorf("%v: %d threads were brought to a safe point", c.flags, n)
 		}
 		checkBursts(t, dir, period, burst)
 	}

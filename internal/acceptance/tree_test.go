@@ -238,7 +238,7 @@ func TestTreePrefetch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, rest, _ := strings.Cut(string(b), "Requests:")
+		_, rest, _ := strings.Cut(string(b), "Dispatches:")
 		_, _ = fmt.Sscan(rest, &n)
 		return n
 	}

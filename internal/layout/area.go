@@ -47,7 +47,7 @@ const (
 	// other way round. They lie in cache lines of their own.
 	Req    = 0x080 // uint32: what is asked, 0 nothing
 	Ask    = 0x090 // uint32: what will be asked in Req once the registers are saved (code)
-	ReqArg = 0x088 // uint64: the address the request is about
+	ReqArg = 0x088 // uint64: the address the dispatch is about
 	ReqCPU = 0x098 // uint32: the processor that the thread asked from last (code)
 	// Of rings whose slots say whether they are free.
 	NegClear = 0x0a0 // uint64: minus Clear, for the check that leaves the flags alone (tracer, immutable)
@@ -194,7 +194,7 @@ const MaxRecordWords = RingSlack / 8 / 2
 // process's control area.
 const (
 	BellBelow    = 0x1000
-	Doorbell     = 0x00 // uint32: futex word, incremented by code after a request
+	Doorbell     = 0x00 // uint32: futex word, incremented by code after a dispatch
 	TracerAsleep = 0x40 // uint32: 1 while the tracer waits on Doorbell
 	TracerCPU    = 0x44 // uint32: the processor that the tracer was on last, all ones while it sleeps
 	Crowded      = 0x48 // uint32: 1 where the tracer woke on the target's processor last
@@ -208,7 +208,7 @@ const (
 	NoCalls        = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)
 	SyscallTable   = 0x1000
 	SyscallEntries = 1 << 16 // one byte a system call, by the low 16 bits of its number: see Syscall…
-	// Places, whose arrivals code counts: see Place….
+	// Places, whose entries code counts: see Place….
 	PlaceTable = 0x20000
 	MaxPlaces  = 4096
 	PlaceSize  = 128
@@ -250,10 +250,10 @@ const (
 	SyscallNotify = 2 // execute it, then leave through an exit, so that the tracer looks at what it did
 )
 
-// Requests in Req: one of these, the number of an exit plus one, or ReqLate with the number of a
-// way out of a superblock.
+// Dispatches in Req: one of these, the number of an exit plus one, or ReqSideExit with the number of a
+// side exit of a superblock.
 const (
-	ReqLate     = 0x80000000
+	ReqSideExit = 0x80000000
 	ReqIndirect = 0xf0000001 // ReqArg: the application address that an indirect branch goes to
 	ReqEntered  = 0xf0000002 // the count of Place, an entry, ran out
 	ReqReturned = 0xf0000003 // the count of Place, a function's returns, ran out; ReqArg: where it returned to

@@ -4,7 +4,7 @@
 //
 // In a nutshell: every application thread owns a slot of shared memory that
 // its gs base points at. A slot holds the thread area (spilled registers, ring
-// pointers, the mailbox for requests to the tracer), the look-up table for
+// pointers, the mailbox for dispatches to the tracer), the look-up table for
 // indirect branches, the thread's block counters and its ring. Translated code
 // writes raw records into the ring (what they mean is in records); cab hands whole chunks
 // of them to processing threads.

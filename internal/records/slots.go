@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // Filled tells how many of the words at the start of words are records that stay as they are, in a chunk of
 // a ring with slots, up to about most words. clear is what is in a slot that is free, end in the one behind the last. ended: behind them the chunk has been left. The
-// latest record is not settled (see Settled) unless the producer has ended: all.
+// latest record is not committed (see Committed) unless the producer has ended: all.
 //
 // The tracer, when it cuts the latest record, takes its first word away before it writes behind it: so the first
 // word is looked at again when there is one behind it.

@@ -87,7 +87,7 @@ func (r *run) costsSum(st engine.Status) abp.Costs {
 		ProcessingSeconds: processing,
 		NativeSeconds:     c.modes.native.Seconds(), CacheSeconds: c.modes.cached.Seconds(),
 		RingWaits: r.waits.times, RingWaitSeconds: float64(r.waits.ticks) / float64(max(r.clock.TSCFrequency(), 1)),
-		Requests: uint64(st.Stats.Requests), RequestSeconds: st.Stats.RequestTime.Seconds(),
+		Requests: uint64(st.Stats.Dispatches), RequestSeconds: st.Stats.DispatchTime.Seconds(),
 		TargetUserSeconds: st.Usage.User.Seconds(), TargetSystemSeconds: st.Usage.System.Seconds(), TargetFaults: st.Usage.Faults,
 		TracerMemory: c.private, CacheMemory: cache, RingMemory: c.rings,
 	}

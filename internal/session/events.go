@@ -13,7 +13,7 @@ import (
 	"alleria/window"
 )
 
-// events turns the events of windows into places whose arrivals the engine counts,
+// events turns the events of windows into places whose entries the engine counts,
 // and what it reports back into events.
 //
 // A Return needs the function's entry as well: only there is the return address
@@ -42,7 +42,7 @@ type goneKey struct {
 
 // watched is who waits for a place.
 //
-// A place has one count for all who wait: it is set to the smallest number of arrivals
+// A place has one count for all who wait: it is set to the smallest number of entries
 // that can make any of them fire, and what it has counted is shared out when it is taken.
 type watched struct {
 	leaves   []*window.Leaf
@@ -222,7 +222,7 @@ func (e *events) watchFunction(leaf *window.Leaf, l *symbols.Loaded, fn *symbols
 }
 
 // watchWithin has the events on the address of a function's first instruction, which any
-// arrival there is one of, hear of those that are no calls.
+// entry there is one of, hear of those that are no calls.
 func (e *events) watchWithin(entry uint64) error {
 	if !e.im.p.HasExtent(entry) {
 		return nil
@@ -273,7 +273,7 @@ func (e *events) waitAt(leaf *window.Leaf, addr uint64, place func(uint64) (*eng
 	return nil
 }
 
-// at takes a thread's arrival at an address that was asked to be notified of.
+// at takes a thread's entry at an address that was asked to be notified of.
 // It is for what is no event of a window itself but helps to find some.
 func (e *events) at(addr uint64, regs engine.NotifiedRegs) {
 	if e.off {
@@ -291,15 +291,15 @@ func (e *events) at(addr uint64, regs engine.NotifiedRegs) {
 	}
 }
 
-// reached returns the events that an arrival at a place is one more occurrence of,
+// reached returns the events that an entry at a place is one more occurrence of,
 // after it has added those before.
-// An event that names another thread does not fire, but the arrival is used up.
+// An event that names another thread does not fire, but the entry is used up.
 func (e *events) reached(t *engine.Thread, pl *engine.Counter) (fired []*window.Leaf) {
 	w := e.places[pl]
 	if w == nil {
 		return nil
 	}
-	// The last arrival is the one that fires: Happen counts it itself.
+	// The last entry is the one that fires: Happen counts it itself.
 	if n := pl.Take(); n > 1 {
 		credit(w.counting, n-1)
 	}
@@ -340,7 +340,7 @@ func credit(leaves []*window.Leaf, n uint64) {
 	}
 }
 
-// count has each place counted down to the next arrival that can make an event
+// count has each place counted down to the next entry that can make an event
 // fire. It is called whenever windows may have opened or closed.
 //
 // A leaf that waits at several places (functions of one name, an address that is a function's)
@@ -415,7 +415,7 @@ func (e *events) toggle() *engine.Toggle {
 	if !ok || im.plans.open() != 1<<sw.Index || im.budget != nil && im.budget.waiting() || e.recordsBesides(sw.Index) {
 		return nil
 	}
-	// One place for both ends would open and close at one arrival: the order is
+	// One place for both ends would open and close at one entry: the order is
 	// window's to decide, not code's.
 	on, till := e.only(sw.On), e.only(sw.Till)
 	if on == nil || till == nil || on == till || !sw.On.Countable() || !sw.Till.Countable() {

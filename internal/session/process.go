@@ -68,10 +68,10 @@ func (ps *process) describe() {
 // A process of which nothing is recorded, and that no event is about, needs no code cache.
 func (ps *process) choose() engine.Fate {
 	if ps.over.Load() {
-		return engine.Release
+		return engine.Detach
 	}
 	if ps.opts.Follow == FollowNone && ps.number > 1 {
-		return engine.Release
+		return engine.Detach
 	}
 	st := ps.status()
 	switch {
@@ -80,7 +80,7 @@ func (ps *process) choose() engine.Fate {
 	case st == config.RecordsNothing:
 		return engine.Follow
 	}
-	return engine.Release
+	return engine.Detach
 }
 
 // status is what the configuration says of the process, whichever windows are open.
@@ -100,7 +100,7 @@ func (ps *process) eventsName() bool {
 
 // family is the process's row of PROCESS_FAMILY; end is nil while it runs.
 func (ps *process) family(end *engine.End) abp.FamilyRow {
-	row := abp.FamilyRow{Number: uint32(ps.number), PID: uint32(ps.pid), Followed: ps.fate != engine.Release, Started: ps.since.UnixNano(), Command: ps.argv}
+	row := abp.FamilyRow{Number: uint32(ps.number), PID: uint32(ps.pid), Followed: ps.fate != engine.Detach, Started: ps.since.UnixNano(), Command: ps.argv}
 	if ps.parent != nil {
 		row.Parent = uint32(ps.parent.number)
 	}
@@ -116,7 +116,7 @@ func (ps *process) family(end *engine.End) abp.FamilyRow {
 
 // entry is what run.json says of the process.
 func (ps *process) entry(end *engine.End) abp.ProcessEntry {
-	e := abp.ProcessEntry{Number: uint32(ps.number), PID: uint32(ps.pid), Command: ps.argv, Followed: ps.fate != engine.Release}
+	e := abp.ProcessEntry{Number: uint32(ps.number), PID: uint32(ps.pid), Command: ps.argv, Followed: ps.fate != engine.Detach}
 	if ps.parent != nil {
 		e.Parent = uint32(ps.parent.number)
 	}
@@ -139,7 +139,7 @@ func shellStatus(end *engine.End) int {
 // what it creates or executes may be.
 func (ps *process) fateWhenDone() engine.Fate {
 	if ps.over.Load() || ps.opts.Follow == FollowNone || !ps.recordsOthers() || !ps.matched.FollowsChildren() && !ps.matched.FollowsExec() {
-		return engine.Release
+		return engine.Detach
 	}
 	return engine.Follow
 }

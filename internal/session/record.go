@@ -299,11 +299,11 @@ func (r *run) finish(st engine.Status, err error) error {
 		err = fmt.Errorf("%w: %s", ErrIncomplete, plain(*f))
 	}
 	err = r.lostWith(err)
-	if st.LetGo > 0 {
-		r.note(counted(st.LetGo, "child process", "child processes") + " ran untraced")
+	if st.Detached > 0 {
+		r.note(counted(st.Detached, "child process", "child processes") + " ran untraced")
 	}
-	if st.LetGoThreads > 0 {
-		r.note(fmt.Sprintf("%s ran untraced: only %d can be traced at a time", counted(st.LetGoThreads, "thread", "threads"), layout.MaxSlots))
+	if st.DetachedThreads > 0 {
+		r.note(fmt.Sprintf("%s ran untraced: only %d can be traced at a time", counted(st.DetachedThreads, "thread", "threads"), layout.MaxSlots))
 	}
 	if st.Untraced != nil {
 		r.note(fmt.Sprintf("the program that was executed last ran untraced: %v", st.Untraced))

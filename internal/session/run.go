@@ -414,7 +414,7 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 		im.budget.sampled(t).begins(ps, t)
 	}
 	if im.writer != nil {
-		ring := cab.NewRing(t.SlotMemory(), ps.ringMost()/ps.chunk(), im.p.Blocks().Settled)
+		ring := cab.NewRing(t.SlotMemory(), ps.ringMost()/ps.chunk(), im.p.Blocks().Committed)
 		ring.FindRecords(im.p.Blocks().Filled)
 		im.rings[t] = ring
 		t.Mark(threadMark(t, 1)...)

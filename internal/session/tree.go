@@ -18,7 +18,7 @@ func (r *run) Born(parent, pid int) engine.Fate {
 	// Until it executes something it is what its parent is.
 	ps.path, ps.also, ps.argv = ps.parent.path, ps.parent.also, ps.parent.argv
 	if r.debuggers.is(ps.path) {
-		ps.fate = engine.Release
+		ps.fate = engine.Detach
 		r.tree.SetState(ps.number, proctree.LetGo)
 		r.note(fmt.Sprintf("process %d (%s) traces others: what it created ran untraced", ps.parent.number, filepath.Base(ps.path)))
 		r.ended(ps, nil)
@@ -62,8 +62,8 @@ func (r *run) newProcess(pid int, parent *process) *process {
 func (r *run) decide(ps *process) engine.Fate {
 	ps.threads, _ = plansOf(ps.matched, len(r.opts.Config.Windows)) // prepare has looked for errors
 	ps.fate = ps.choose()
-	r.tree.SetState(ps.number, [...]proctree.State{engine.Release: proctree.LetGo, engine.Follow: proctree.Followed, engine.Trace: proctree.WindowClosed}[ps.fate])
-	if ps.fate == engine.Release {
+	r.tree.SetState(ps.number, [...]proctree.State{engine.Detach: proctree.LetGo, engine.Follow: proctree.Followed, engine.Trace: proctree.WindowClosed}[ps.fate])
+	if ps.fate == engine.Detach {
 		r.ended(ps, nil)
 	}
 	return ps.fate
@@ -177,5 +177,5 @@ func (ps *process) closeAll() {
 	im.events.disarm()
 	ps.watch()
 	im.p.SetMode(engine.ModeNative)
-	im.p.LetRun(engine.Release)
+	im.p.LetRun(engine.Detach)
 }

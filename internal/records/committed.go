@@ -5,21 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// Settled tells how many of the words at the start of words stay as they are. words is what
+// Committed tells how many of the words at the start of words stay as they are. words is what
 // a thread has recorded up to the place in Buf, from the start of any record on, read while
 // the thread runs.
 //
 // A block's record is complete before the block's last instruction has executed, if that is a
 // branch: should it fault, or be interrupted, the tracer takes it out of the record again
-// (MarkCut, one word more). So the latest record is settled only if there is one behind it,
+// (MarkCut, one word more). So the latest record is committed only if there is one behind it,
 // or if it is a mark. The tracer may be cutting it right now; of what it changes only the first
-// word is looked at, whichever it is. Words that no engine writes are settled, for the
+// word is looked at, whichever it is. Words that no engine writes are committed, for the
 // reader to complain about.
 //
 // Refused: a word that says where the latest record begins, which every block would have to
 // store; and to let the consumer take it and take back from a consumer what it has: the record
 // may be in a file by then.
-func (t *Blocks) Settled(words []uint64) int {
+func (t *Blocks) Committed(words []uint64) int {
 	for at := 0; at < len(words); {
 		n, mark := t.recordWords(words[at:])
 		switch {

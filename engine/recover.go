@@ -7,12 +7,12 @@ import (
 	"alleria/internal/sys"
 )
 
-// clean rebuilds the application's registers if the thread stands where that is
+// recoverState rebuilds the application's registers if the thread stands where that is
 // possible. exact is true for a fault: the instruction at RIP itself faulted.
 //
 // It has an effect only if it succeeds. A thread in a stub is a few instructions away from a
 // block or a routine.
-func (tr *Tracer) clean(t *Thread, regs *sys.Regs, exact bool) bool {
+func (tr *Tracer) recoverState(t *Thread, regs *sys.Regs, exact bool) bool {
 	p := t.p
 	a := p.cache.RegionAt(regs.Rip)
 	if a == nil {
@@ -20,40 +20,40 @@ func (tr *Tracer) clean(t *Thread, regs *sys.Regs, exact bool) bool {
 	}
 	off := regs.Rip - a.Base
 	if off < a.Routines.Size {
-		return tr.cleanRoutine(t, a, off, regs)
+		return tr.recoverInRoutine(t, a, off, regs)
 	}
 	b := p.cache.BlockAt(a, regs.Rip)
 	if b == nil {
 		return false // a stub: a few instructions lead out of it
 	}
-	return tr.cleanBlock(t, b, regs, exact)
+	return tr.recoverInBlock(t, b, regs, exact)
 }
 
-// cleanBlock rebuilds the registers at a place in a block.
+// recoverInBlock rebuilds the registers at a place in a block.
 //
 // Besides the registers it takes back what the block has done ahead of its instructions:
 // the budget, the count and the record are corrected for those that were not executed.
-func (tr *Tracer) cleanBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exact bool) bool {
+func (tr *Tracer) recoverInBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exact bool) bool {
 	at := uint32(regs.Rip - b.Code)
 	pos := t.p.cache.PositionsOf(b)
 	i, _ := pos.Find(at)
 	last := i == pos.N-1
 	if b.Term == codecache.TermSyscall && last && at > uint32(pos.At[i].Start) {
-		return tr.cleanSyscall(t, b, i, at, regs)
+		return tr.recoverInSyscall(t, b, i, at, regs)
 	}
 	if exact && at < uint32(b.Compared) { // the code itself cannot be read
 		regs.Rcx, regs.Rdx, regs.Rip = t.slot.Get(layout.S0), t.slot.Get(layout.S1), b.App
-		t.stands = stand{b.App, regs.Rsp, b.Counting()}
+		t.resume = resumePoint{b.App, regs.Rsp, b.Counting()}
 		return true
 	}
 	if b.Counts && !exact && i == 0 && at > 0 && !t.p.repeatsAt(b.App) {
 		// An instruction that jumps to itself may never get any further.
 		if at == uint32(b.Body) && b.Insns == 1 {
 			regs.Rip = b.App
-			t.stands = stand{b.App, regs.Rsp, codecache.Counted}
+			t.resume = resumePoint{b.App, regs.Rsp, codecache.Counted}
 			return true
 		}
-		return false // going back to the block's start would count the arrival again
+		return false // going back to the block's start would count the entry again
 	}
 	if !t.giveRegisters(b, at, regs, exact) {
 		return false
@@ -106,16 +106,16 @@ func (t *Thread) takeBack(b *codecache.Block, i int, at uint32, regs *sys.Regs) 
 	}
 }
 
-// cleanSyscall rebuilds the registers within a translated system call: before
+// recoverInSyscall rebuilds the registers within a translated system call: before
 // the call nothing of the application's has changed but what the call itself
 // destroys, after it the next address is where it continues.
 // Offsets are those of the parts that syscall writes.
-func (tr *Tracer) cleanSyscall(t *Thread, b *codecache.Block, i int, at uint32, regs *sys.Regs) bool {
+func (tr *Tracer) recoverInSyscall(t *Thread, b *codecache.Block, i int, at uint32, regs *sys.Regs) bool {
 	size := b.Size
 	plain := size - translate.SyscallTail // the last syscall instruction
-	notify := plain - translate.AskSize - (translate.SyscallEnd + 10 + translate.AskSize) - 2
+	notify := plain - translate.DispatchSize - (translate.SyscallEnd + 10 + translate.DispatchSize) - 2
 	switch {
-	case at <= notify-translate.SyscallStamp || at == notify || at == plain || at == plain-translate.AskSize:
+	case at <= notify-translate.SyscallStamp || at == notify || at == plain || at == plain-translate.DispatchSize:
 		t.refund(b, i)
 		if b.Rec.ID != 0 {
 			t.cut(b, i, at, regs)
@@ -136,14 +136,14 @@ func (tr *Tracer) cleanSyscall(t *Thread, b *codecache.Block, i int, at uint32, 
 	return true
 }
 
-// cleanRoutine rebuilds the registers of a thread in an assembly routine.
+// recoverInRoutine rebuilds the registers of a thread in an assembly routine.
 // A thread in the chunk routine has to get out of it: the record is not complete
 // yet.
-func (tr *Tracer) cleanRoutine(t *Thread, a *codecache.Region, off uint64, regs *sys.Regs) bool {
+func (tr *Tracer) recoverInRoutine(t *Thread, a *codecache.Region, off uint64, regs *sys.Regs) bool {
 	switch {
-	case off >= a.Routines.RequestCore && off <= a.Routines.RequestEnd:
-		side := t.wantedSide()
-		app, how, ok := t.wanted(regs)
+	case off >= a.Routines.DispatchCore && off <= a.Routines.DispatchEnd:
+		side := t.sideExitAsked()
+		app, how, ok := t.dispatchTarget(regs)
 		if !ok {
 			return false
 		}
@@ -152,7 +152,7 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *codecache.Region, off uint64, regs 
 			t.completeSide(side, regs)
 		}
 		regs.Rip = app
-		t.stands = stand{app, regs.Rsp, how}
+		t.resume = resumePoint{app, regs.Rsp, how}
 		t.slot.U32(layout.Req).Store(0)
 		t.slot.Set(layout.Resp, 0)
 		return true
@@ -173,9 +173,9 @@ func (tr *Tracer) cleanRoutine(t *Thread, a *codecache.Region, off uint64, regs 
 	return false
 }
 
-// wanted is the application address that a thread in the request routine asks
-// for, and what of the arrival there has been counted; false once it has been answered.
-func (t *Thread) wanted(regs *sys.Regs) (uint64, codecache.Entry, bool) {
+// dispatchTarget is the application address that a thread in the dispatch routine asks
+// for, and what of the entry there has been counted; false once it has been answered.
+func (t *Thread) dispatchTarget(regs *sys.Regs) (uint64, codecache.Entry, bool) {
 	req := t.slot.U32(layout.Req).Load()
 	switch {
 	case req == 0:
@@ -202,7 +202,7 @@ func (t *Thread) wanted(regs *sys.Regs) (uint64, codecache.Entry, bool) {
 		return 0, codecache.Uncounted, false
 	}
 	if s := t.p.cache.SideExitOf(req); s != nil {
-		return s.Target, t.p.arrivalBy(s), true
+		return s.Target, t.p.entryBy(s), true
 	}
 	e := t.p.cache.ExitAt(int(req - 1))
 	if e.Call {
@@ -222,7 +222,7 @@ func (t *Thread) wanted(regs *sys.Regs) (uint64, codecache.Entry, bool) {
 
 // untrapped takes back what a block has done ahead of its last instruction, which it
 // asks the tracer to execute and which is to be translated once more: subtracted, counted,
-// recorded. It returns what has been counted of the arrival there.
+// recorded. It returns what has been counted of the entry there.
 //
 // Of what the tracer executes only system calls are recorded by the block.
 func (t *Thread) untrapped(b *codecache.Block, regs *sys.Regs) codecache.Entry {
@@ -231,7 +231,7 @@ func (t *Thread) untrapped(b *codecache.Block, regs *sys.Regs) codecache.Entry {
 	if b.Term == codecache.TermSyscall {
 		switch {
 		case b.Rec.ID != 0:
-			t.cut(b, i, b.Size-translate.SyscallTail-translate.AskSize, regs)
+			t.cut(b, i, b.Size-translate.SyscallTail-translate.DispatchSize, regs)
 		case b.Variant == codecache.Count:
 			t.partial = append(t.partial, partial{b, i})
 		}

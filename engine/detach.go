@@ -10,16 +10,16 @@ import (
 )
 
 // errTracesItself is why a program that asks to be traced by its parent, or
-// wants to know whether it is, is let go.
+// wants to know whether it is, is detached.
 var errTracesItself = errors.New("it traces itself")
 
 // traceMe handles PTRACE_TRACEME: the kernel would refuse it, since the thread
 // is traced by us. A child that shares the address space until it executes, as
-// a debugger's does, is let go; for any other thread the whole program is. regs
+// a debugger's does, is detached; for any other thread the whole program is. regs
 // is the application's state at the system call.
 func (tr *Tracer) traceMe(t *Thread, regs *sys.Regs) error {
 	if !t.vfork {
-		return tr.release(t, regs, errTracesItself)
+		return tr.detachProcess(t, regs, errTracesItself)
 	}
 	if err := t.goNative(regs); err != nil {
 		return err
@@ -36,11 +36,11 @@ func (t *Thread) goNative(regs *sys.Regs) error {
 	return sys.SetRegs(t.tid, &r)
 }
 
-// release lets the process go for good: all threads run natively and untraced.
+// detachProcess detaches the process for good: all threads run natively and untraced.
 // t is stopped with the application's registers in regs; the others are stopped
 // here. The memory that we share stays mapped: it is out of the way, and
 // taking it away would be system calls in the program's name.
-func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
+func (tr *Tracer) detachProcess(t *Thread, regs *sys.Regs, why error) error {
 	p := t.p
 	// the program gets its code back
 	p.points.RemoveAll()
@@ -52,7 +52,7 @@ func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 			tr.threadError(o, err)
 		}
 	}
-	tr.letGoBorn(t)
+	tr.detachBorn(t)
 	if err := t.goNative(regs); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 			sys.Detach(o.tid, o.heldSignal())
 		}
 	}
-	p.released = true
+	p.gone = true
 	tr.client.Untraced(p.pid, why)
 	tr.dropProcess(p)
 	err := tr.detach(p.pid, why)
@@ -82,10 +82,10 @@ func (tr *Tracer) release(t *Thread, regs *sys.Regs, why error) error {
 	return err
 }
 
-// letGoBorn lets go what was born of a process meanwhile and has not been adopted: it stands
+// detachBorn detaches what was born of a process meanwhile and has not been adopted: it stands
 // before its first instruction, and nobody would come for it any more. What its
 // parent is does not matter but for gs, which threads seldom have of their own.
-func (tr *Tracer) letGoBorn(t *Thread) {
+func (tr *Tracer) detachBorn(t *Thread) {
 	p := t.p
 	for s, ok := tr.reports.Next(); ok; s, ok = tr.reports.Next() {
 		tr.later = append(tr.later, s)
@@ -114,7 +114,7 @@ func (tr *Tracer) letGoBorn(t *Thread) {
 		if k.event == eventFork {
 			tr.processError(p, tr.adoptForked(child, &regs))
 		} else {
-			tr.processError(p, tr.letGoThread(child, &regs))
+			tr.processError(p, tr.detachThread(child, &regs))
 		}
 	}
 }
@@ -132,13 +132,13 @@ func (tr *Tracer) bringHome(t *Thread) error {
 		t.noteGS(regs)
 	}
 	var none heldSignal
-	if err := tr.toClean(t, regs, &none); err != nil {
+	if err := tr.toSafePoint(t, regs, &none); err != nil {
 		return fmt.Errorf("leaving the cache: %w", err)
 	}
 	return t.goNative(regs)
 }
 
-// heldSignal is the signal that a thread is let go with, 0 for none.
+// heldSignal is the signal that a thread is detached with, 0 for none.
 func (t *Thread) heldSignal() sys.Signal {
 	if len(t.held) == 0 {
 		return 0
@@ -147,41 +147,41 @@ func (t *Thread) heldSignal() sys.Signal {
 }
 
 // attached handles PTRACE_ATTACH and PTRACE_SEIZE: the kernel would refuse them for a thread that is traced by us, so
-// that its process is let go first. A leak sanitizer does it to its own process, from a child that shares the memory.
+// that its process is detached first. A leak sanitizer does it to its own process, from a child that shares the memory.
 func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
 	o := tr.threads[int(int32(regs.Rsi))]
 	switch {
 	case o == nil:
 		return tr.plainCall(t, regs, plain)
 	case o.p == t.p:
-		return tr.release(t, regs, errTracesItself)
+		return tr.detachProcess(t, regs, errTracesItself)
 	}
 	theirs, err := tr.halt(o)
 	if err != nil {
 		return err
 	}
 	var none heldSignal
-	if err := tr.toClean(o, theirs, &none); err != nil {
+	if err := tr.toSafePoint(o, theirs, &none); err != nil {
 		return err
 	}
-	if err := tr.release(o, theirs, errTracesItself); err != nil {
+	if err := tr.detachProcess(o, theirs, errTracesItself); err != nil {
 		return err
 	}
 	return tr.plainCall(t, regs, plain)
 }
 
 // LetRun says that nothing that the process does itself matters to the client any more:
-// once all its threads run natively, it is let go, and followed if fate is Follow. The end of the user's own process is still waited
+// once all its threads run natively, it is detached, and followed if fate is Follow. The end of the user's own process is still waited
 // for: it is the tracer's child.
 //
 // What stays is the memory that was shared, out of the way: taking it away would
 // be system calls in the program's name.
 func (p *Process) LetRun(fate Fate) { p.leaving, p.fate = !p.tr.opts.NoDetach, fate }
 
-// leave lets the process go, if its threads are where that is simple: all in native
+// detachRunning detaches the process, if its threads are where that is simple: all in native
 // code, no child about to be born or in the address space. Else it is tried again.
-func (tr *Tracer) leave(p *Process) {
-	if !tr.mayLeave(p) {
+func (tr *Tracer) detachRunning(p *Process) {
+	if !tr.mayDetach(p) {
 		return
 	}
 	stood, ok := tr.haltAll(p)
@@ -191,18 +191,18 @@ func (tr *Tracer) leave(p *Process) {
 		}
 		return
 	}
-	tr.cleanNative(p)
+	tr.removeOurs(p)
 	for _, t := range p.running() {
 		t.endRing()
 		p.client.ThreadEnded(t)
 	}
 	threads := slices.Clone(p.running())
-	p.released = true
+	p.gone = true
 	tr.dropProcess(p)
 	for _, t := range threads {
 		var err error
 		switch {
-		case p.fate != Release:
+		case p.fate != Detach:
 			err = tr.follow(t.tid, p.pid, 0)
 		case t.tid != p.pid:
 			err = sys.Detach(t.tid, 0)
@@ -211,7 +211,7 @@ func (tr *Tracer) leave(p *Process) {
 			tr.fail(err)
 		}
 	}
-	if p.fate == Release {
+	if p.fate == Detach {
 		if err := tr.detach(p.pid, nil); err != nil {
 			tr.fail(err)
 		}
@@ -219,8 +219,8 @@ func (tr *Tracer) leave(p *Process) {
 	tr.lookWhetherDone()
 }
 
-// mayLeave tells whether all threads of a process run where letting them go is simple, and nothing of it is under way.
-func (tr *Tracer) mayLeave(p *Process) bool {
+// mayDetach tells whether all threads of a process run where detaching them is simple, and nothing of it is under way.
+func (tr *Tracer) mayDetach(p *Process) bool {
 	first := p.threads[p.pid]
 	if p.mode != ModeNative || first == nil || first.ending || tr.awaits(p) {
 		return false
@@ -233,8 +233,8 @@ func (tr *Tracer) mayLeave(p *Process) bool {
 	return true
 }
 
-// cleanNative takes what is ours out of the code and the registers of a process whose threads are stopped in native code.
-func (tr *Tracer) cleanNative(p *Process) {
+// removeOurs takes what is ours out of the code and the registers of a process whose threads are stopped in native code.
+func (tr *Tracer) removeOurs(p *Process) {
 	p.points.RemoveAll()
 	for _, t := range p.running() {
 		var none heldSignal

@@ -2,9 +2,9 @@ package records
 
 import "testing"
 
-// TestSettled looks at what of some words stays: all but a block's record at their end, at
+// TestCommitted looks at what of some words stays: all but a block's record at their end, at
 // whichever moment of its being cut they are looked at.
-func TestSettled(t *testing.T) {
+func TestCommitted(t *testing.T) {
 	var blocks Blocks
 	add := func(words int) uint64 { return uint64(blocks.Add(&Block{Words: words})) }
 	none, two := add(0), add(2)
@@ -34,7 +34,7 @@ func TestSettled(t *testing.T) {
 		{"no mark", []uint64{1 << 60, none}, 2},
 		{"a mark beyond the end", []uint64{Mark(MarkNote, 5), none}, 2},
 	} {
-		if got := blocks.Settled(c.words); got != c.want {
+		if got := blocks.Committed(c.words); got != c.want {
 			t.Errorf("%s: %d of %d words stay, want %d", c.name, got, len(c.words), c.want)
 		}
 	}

@@ -10,15 +10,15 @@ import (
 	"alleria/internal/sys"
 )
 
-// request answers what a running thread asks for through its mailbox.
+// dispatch answers what a running thread asks for through its mailbox.
 //
-// The thread waits in the request routine with all registers in its save area. What it asks
+// The thread waits in the dispatch routine with all registers in its save area. What it asks
 // is one of: an indirect branch, a direct one, a changed block, a budget that is too small
 // or used up, a system call that has been made, an instruction to be executed for it.
-func (tr *Tracer) request(t *Thread, req uint32) error {
+func (tr *Tracer) dispatch(t *Thread, req uint32) error {
 	p, s := t.p, t.slot
-	p.stats.Requests++
-	defer func(from time.Time) { p.stats.RequestTime += time.Since(from) }(time.Now())
+	p.stats.Dispatches++
+	defer func(from time.Time) { p.stats.DispatchTime += time.Since(from) }(time.Now())
 	if p.cache.Ahead {
 		p.cache.AheadLeft = aheadBudget
 	}
@@ -61,7 +61,7 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 		tr.askSpent(t, target)
 		t.budget.Deal()
 	case !e.Fixed:
-		// Its target may have been translated before it was written, into an area that
+		// Its target may have been translated before it was written, into a region that
 		// it does not reach: it was not linked then, and would ask each time.
 		if b := p.cache.BlockOf(target, e.Variant); b != nil && !p.cache.Watched[target] {
 			p.cache.Link(int(req-1), b)
@@ -73,11 +73,11 @@ func (tr *Tracer) request(t *Thread, req uint32) error {
 	return tr.answer(t, target, false)
 }
 
-// aheadBudget is how many units may be translated ahead of each request,
+// aheadBudget is how many groups may be translated ahead of each dispatch,
 // with Options.Ahead.
 const aheadBudget = 8
 
-// answer lets a thread that waits in the request routine go on at app.
+// answer lets a thread that waits in the dispatch routine go on at app.
 //
 // The client may change the mode when it is notified: the thread then goes over to the new
 // one at exactly this address.
@@ -95,7 +95,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 	// A watched address gets no entry in the look-up table, which would lead past
 	// this function the next time.
 	if indirect && !p.cache.Watched[app] {
-		missed = !p.cache.HasHead(app, t.variant)
+		missed = !p.cache.HasCheck(app, t.variant)
 		b = p.indirect(t, app)
 	} else if b = p.cache.BlockOf(app, t.variant); b == nil {
 		missed = true
@@ -105,7 +105,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 		p.prefetch(app, t.variant, indirect)
 	}
 	if b == nil {
-		return tr.leaveAt(t, app)
+		return tr.goNativeAt(t, app)
 	}
 	tr.reply(t, b.Code)
 	return nil
@@ -113,7 +113,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 
 // reply writes the answer and wakes the thread if it sleeps.
 //
-// REQ is cleared before RESP is set: the thread may ask again at once, and that request must
+// REQ is cleared before RESP is set: the thread may ask again at once, and that dispatch must
 // not be lost. It looks at ASLEEP after RESP, the tracer the other way round.
 func (tr *Tracer) reply(t *Thread, code uint64) {
 	s := t.slot
@@ -124,9 +124,9 @@ func (tr *Tracer) reply(t *Thread, code uint64) {
 	}
 }
 
-// leaveAt lets a thread that waits run natively at an address that has no
+// goNativeAt lets a thread that waits run natively at an address that has no
 // translatable code: the kernel raises the fault that belongs there.
-func (tr *Tracer) leaveAt(t *Thread, app uint64) error {
+func (tr *Tracer) goNativeAt(t *Thread, app uint64) error {
 	regs, err := tr.fetchWaiting(t, app)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (tr *Tracer) leaveAt(t *Thread, app uint64) error {
 	return tr.native(t, regs, 0)
 }
 
-// fetchWaiting stops a thread that waits in the request routine and returns the
+// fetchWaiting stops a thread that waits in the dispatch routine and returns the
 // application's registers, as before the instruction at app.
 //
 // The thread may have been anywhere in the routine when the stop came; registers that the
@@ -145,7 +145,7 @@ func (tr *Tracer) fetchWaiting(t *Thread, app uint64) (*sys.Regs, error) {
 		return nil, err
 	}
 	p := t.p
-	if a := p.cache.RegionAt(regs.Rip); a != nil && a.InRequest(regs.Rip) {
+	if a := p.cache.RegionAt(regs.Rip); a != nil && a.InDispatch(regs.Rip) {
 		t.savedRegs(regs)
 	}
 	t.slot.U32(layout.Req).Store(0)
@@ -176,8 +176,8 @@ func flagsFrom(eflags, saved uint64) uint64 {
 	return eflags&^mask | f
 }
 
-// takeSide answers a thread that takes a way out which has no code yet, or had none when the
-// thread read its branch. Only the engine's part in the way out happens here: whatever
+// takeSide answers a thread that takes a side exit which has no code yet, or had none when the
+// thread read its branch. Only the engine's part in the side exit happens here: whatever
 // is to happen where it leads happens there, when the record is complete.
 func (tr *Tracer) takeSide(t *Thread, s *codecache.LazySideExit) error {
 	p := t.p
@@ -186,8 +186,8 @@ func (tr *Tracer) takeSide(t *Thread, s *codecache.LazySideExit) error {
 		if !p.cache.Watched[s.Target] && p.cache.BlockOf(s.Target, b.Variant) == nil {
 			p.translator.Translate(s.Target, b.Variant)
 		}
-		if !p.translator.WriteLazySideExit(s, b, p.arrivalBy(s)) {
-			return tr.leaveSide(t, s)
+		if !p.translator.WriteLazySideExit(s, b, p.entryBy(s)) {
+			return tr.goNativeBySide(t, s)
 		}
 	}
 	ar := p.cache.RegionAt(b.Code)
@@ -195,19 +195,19 @@ func (tr *Tracer) takeSide(t *Thread, s *codecache.LazySideExit) error {
 	return nil
 }
 
-// arrivalBy is what of an arrival by a way out counts.
-func (p *Process) arrivalBy(s *codecache.LazySideExit) codecache.Entry {
+// entryBy is what of an entry by a side exit counts.
+func (p *Process) entryBy(s *codecache.LazySideExit) codecache.Entry {
 	return p.points.EntryFrom(p.cache.InsAddr(p.cache.BlockPool.At(int(s.Block)), int(s.Ins&codecache.LazyIns)-1), s.Target)
 }
 
-// wantedSide is the way out that a thread which waits in the request routine takes, nil if it
+// sideExitAsked is the side exit that a thread which waits in the dispatch routine takes, nil if it
 // asks for something else.
-func (t *Thread) wantedSide() *codecache.LazySideExit {
+func (t *Thread) sideExitAsked() *codecache.LazySideExit {
 	return t.p.cache.SideExitOf(t.slot.U32(layout.Req).Load())
 }
 
-// leaveSide lets a thread that takes a way out go on natively: the cache is full.
-func (tr *Tracer) leaveSide(t *Thread, s *codecache.LazySideExit) error {
+// goNativeBySide lets a thread that takes a side exit go on natively: the cache is full.
+func (tr *Tracer) goNativeBySide(t *Thread, s *codecache.LazySideExit) error {
 	regs, err := tr.fetchWaiting(t, s.Target)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func (tr *Tracer) leaveSide(t *Thread, s *codecache.LazySideExit) error {
 	return tr.native(t, regs, 0)
 }
 
-// completeSide does for a stopped thread what the code of a way out would: its record is
+// completeSide does for a stopped thread what the code of a side exit would: its record is
 // completed, and regs, but for rip, are the application's.
 func (t *Thread) completeSide(s *codecache.LazySideExit, regs *sys.Regs) {
 	sl, b := t.slot, t.p.cache.BlockPool.At(int(s.Block))
@@ -229,18 +229,18 @@ func (t *Thread) completeSide(s *codecache.LazySideExit, regs *sys.Regs) {
 	}
 }
 
-// indirect finds or makes the head of app and its block; nil if there is no
-// code at app. It also points the thread's table at the head.
+// indirect finds or makes the target check of app and its block; nil if there is no
+// code at app. It also points the thread's table at the target check.
 //
-// Only this thread's table is updated: others find the head when they miss.
+// Only this thread's table is updated: others find the target check when they miss.
 func (p *Process) indirect(t *Thread, app uint64) *codecache.Block {
 	v := t.variant
 	s := codecache.SlotOf(app)
-	b, ok := p.translator.FindHead(app, v)
+	b, ok := p.translator.FindCheck(app, v)
 	if !ok {
 		return nil
 	}
-	t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotHeads[v][s])
+	t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotChecks[v][s])
 	if b == nil {
 		b = p.translator.Translate(app, v)
 	}
@@ -250,8 +250,8 @@ func (p *Process) indirect(t *Thread, app uint64) *codecache.Block {
 // translateAhead translates one address that recent translations lead to. It
 // tells whether there was one.
 //
-// It works while threads wait for nothing: one unit at a time, so that a request is never
-// kept waiting for more than that. aheadLeft bounds what one request may lead to, since
+// It works while threads wait for nothing: one group at a time, so that a dispatch is never
+// kept waiting for more than that. aheadLeft bounds what one dispatch may lead to, since
 // code that is never executed costs room in every cache.
 func (p *Process) translateAhead() bool {
 	for len(p.cache.AheadQueue) > 0 {
@@ -271,21 +271,21 @@ func (p *Process) translateAhead() bool {
 	return false
 }
 
-// publishHeads points the threads' tables at the heads of the unit just
+// publishChecks points the threads' tables at the target checks of the group just
 // written. The threads may be looking at the entries: both what one held and
-// what it holds now lead on to every older head of the slot.
-func (p *Process) publishHeads(heads []uint64, v codecache.Variant) {
-	for _, app := range heads {
+// what it holds now lead on to every older target check of the slot.
+func (p *Process) publishChecks(checks []uint64, v codecache.Variant) {
+	for _, app := range checks {
 		s := codecache.SlotOf(app)
 		for _, t := range p.running() {
 			if t.filled[v] && t.epoch[v] == p.cache.Epoch[v] {
-				t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotHeads[v][s])
+				t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotChecks[v][s])
 			}
 		}
 	}
 }
 
-// prefetchMost is how much is translated with a request because it followed the last time.
+// prefetchMost is how much is translated with a dispatch because it followed the last time.
 const prefetchMost = 32
 
 // prefetch remembers that app was asked for, and translates what followed the last time that the program ran.
@@ -312,10 +312,10 @@ func (p *Process) prefetch(app uint64, v codecache.Variant, indirect bool) {
 // makeReady translates what an address needs that is about to be asked for; false if it is there.
 func (p *Process) makeReady(at uint64, v codecache.Variant, indirect bool) bool {
 	if indirect {
-		if p.cache.HasHead(at, v) {
+		if p.cache.HasCheck(at, v) {
 			return false
 		}
-		_, ok := p.translator.FindHead(at, v)
+		_, ok := p.translator.FindCheck(at, v)
 		return ok
 	}
 	return p.cache.BlockOf(at, v) == nil && p.translator.Translate(at, v) != nil

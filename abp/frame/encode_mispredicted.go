@@ -29,7 +29,7 @@ func (e *Encoder) unpredicted(index uint32, words []uint64, at int) error {
 		}
 		return err
 	}
-	// Successors before numbers: they are most of the surprises, and a symbol says
+	// Successors before numbers: they are most of the mispredictions, and a symbol says
 	// all. A new block needs none either, because the list of blocks has it.
 	p := &e.past[e.last]
 	switch {
@@ -77,14 +77,14 @@ func (e *Encoder) cutShort(words []uint64, at int) error {
 	return fmt.Errorf("block %d at word %d is cut short: %w", e.Number(words[at]), at, ErrMalformed)
 }
 
-// surprised writes a surprising address word of the last block, the one with
+// mispredicted writes a mispredicted address word of the last block, the one with
 // left-1 more behind it, after so many predicted ones.
 //
 // The class is what needs the fewest bytes; with equal differences the slot's own last
 // word wins, and then the stack pointer. What is learnt from it is what learn says.
 // Kept out of the loops so that they stay small enough for the compiler to keep their
 // variables in registers, and in one piece because calls were a tenth of its time.
-func (e *Encoder) surprised(b *blockState, s *slot, v uint64, left int, hits uint64) {
+func (e *Encoder) mispredicted(b *blockState, s *slot, v uint64, left int, hits uint64) {
 	if hits >= wordRun {
 		hits = e.runOfWords(hits)
 	}
@@ -156,7 +156,7 @@ func (e *Encoder) address(b *blockState, s *slot, j int, v uint64) {
 			e.stack = v
 		}
 	} else {
-		e.surprised(b, s, v, int(b.words)-j, e.hits)
+		e.mispredicted(b, s, v, int(b.words)-j, e.hits)
 		e.hits = 0
 	}
 	e.prev = v
