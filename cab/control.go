@@ -37,7 +37,7 @@ type Measures struct {
 func (p *Pool) Measure(tsc uint64) Measures {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m := Measures{Waited: p.gone, Rings: len(p.rings)}
+	m := Measures{Waited: p.gone}
 	now := p.now()
 	for _, w := range p.threads {
 		m.Idle += time.Duration(w.clock.sum(now))
@@ -51,7 +51,10 @@ func (p *Pool) Measure(tsc uint64) Measures {
 		}
 	}
 	for _, e := range p.rings {
-		e.measure(&m, tsc)
+		if e.leads() {
+			m.Rings++
+			e.measure(&m, tsc)
+		}
 	}
 	return m
 }
@@ -115,7 +118,7 @@ func (p *Pool) resume() bool {
 
 // start starts a processing thread. p.mu is held.
 func (p *Pool) start() {
-	w := &worker{Pool: p, number: len(p.threads), held: make(map[*Ring]*Lease)}
+	w := &worker{Pool: p, number: len(p.threads), held: make(map[*Reader]*Lease)}
 	w.sink = p.Sink(w.number)
 	p.threads = append(p.threads[:len(p.threads):len(p.threads)], w)
 	p.first.CompareAndSwap(nil, w)

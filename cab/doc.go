@@ -25,6 +25,8 @@
 // and not once a word; and one ring may have several consumers, one after the
 // other by lease, where the paper's section 3.3 allows a single one.
 //
+// A ring may have several readers (Split), each with leases and a place of its own: chunks are free when all have released them.
+//
 // Rivals of CAB are there for comparison (Buffering): N-way buffers, and rings whose words say by themselves whether they are free, which one
 // processing thread at a time consumes by a single lease.
 //

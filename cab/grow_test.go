@@ -69,7 +69,7 @@ func TestUnplacedChunk(t *testing.T) {
 	p.fill()
 	head := p.u64(layout.Head).Load()
 	p.u64(chunkCtl(head) + layout.ChunkBase).Store(p.u64(layout.Buf).Load() - 8) // as if it were there
-	l := &Lease{ring: p.Ring, at: head, end: head + 1}
+	l := &Lease{ring: p.readers[0], at: head, end: head + 1}
 	if l.ready(Everything) || l.open() != nil {
 		t.Error("words of a chunk that the producer waits for")
 	}

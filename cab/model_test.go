@@ -348,17 +348,18 @@ func (w *world) wake(word *uint32) {
 	}
 }
 
-// modelConsumer keeps what it got.
+// modelConsumer keeps what it got, by chunk and for each reader.
 type modelConsumer struct {
-	got map[uint64][]uint64
+	got []map[uint64][]uint64
 	err *string
 }
 
-func (c *modelConsumer) Consume(_ any, ch Chunk) error {
-	if prev, twice := c.got[ch.Number]; twice && uint64(len(prev)) != ch.First {
+func (c *modelConsumer) Consume(tag any, ch Chunk) error {
+	got := c.got[tag.(int)]
+	if prev, twice := got[ch.Number]; twice && uint64(len(prev)) != ch.First {
 		*c.err = fmt.Sprintf("chunk %d from word %d again", ch.Number, ch.First)
 	}
-	c.got[ch.Number] = append(c.got[ch.Number], ch.Words...)
+	got[ch.Number] = append(got[ch.Number], ch.Words...)
 	return nil
 }
 func (c *modelConsumer) Leave(any) error { return nil }
@@ -369,6 +370,8 @@ type model struct {
 	chunks, start, most, workers, bound int
 	lossy, nway                         bool
 	dies                                int
+	readers                             int // one more than these
+	alone                               bool
 	flaws
 }
 
@@ -377,17 +380,23 @@ func (m *model) once(t *testing.T, slot, control []byte, choices []int) *world {
 	p := modelRing(slot, control, m)
 	w := &world{t: t, choices: choices, widths: make([]int, 0, len(choices)+64), bound: m.bound, p: p}
 	pool := &Pool{bell: p.bell}
-	pool.Add(p.Ring, nil)
+	p.Split(1 + m.readers)
+	p.alone = m.alone
+	got := make([]map[uint64][]uint64, 1+m.readers)
+	tags := make([]any, len(got))
+	for i := range got {
+		got[i], tags[i] = make(map[uint64][]uint64), i
+	}
+	pool.Add(p.Ring, tags...)
 	var made *asm
 	w.spawn(func(a *actor) {
 		made = &asm{actor: a, w: w, flaws: m.flaws, chunks: m.chunks, lossy: m.lossy, nway: m.nway, dies: m.dies}
 		made.produce()
 		made.drain()
 	})
-	got := make(map[uint64][]uint64)
 	for range m.workers {
 		w.spawn(func(*actor) {
-			wk := &worker{Pool: pool, sink: &modelConsumer{got, &w.failure}, held: make(map[*Ring]*Lease)}
+			wk := &worker{Pool: pool, sink: &modelConsumer{got, &w.failure}, held: make(map[*Reader]*Lease)}
 			for len(pool.rings) > 0 {
 				bell := p.bell.u32(layout.ConsumerBell).Load()
 				if !wk.round(Completed) {
@@ -424,7 +433,7 @@ func (m *model) once(t *testing.T, slot, control []byte, choices []int) *world {
 }
 
 // check looks at what has become of a run in which nobody can go on.
-func (m *model) check(w *world, pool *Pool, got map[uint64][]uint64) {
+func (m *model) check(w *world, pool *Pool, readers []map[uint64][]uint64) {
 	h := w.p.hooks
 	w.p.hooks, w.p.bell.hooks = nil, nil
 	if w.failure == "" && !w.actors[0].done {
@@ -463,6 +472,15 @@ func (m *model) check(w *world, pool *Pool, got map[uint64][]uint64) {
 	if w.failure != "" {
 		return
 	}
+	for _, got := range readers {
+		if w.failure == "" {
+			m.checkWords(w, got)
+		}
+	}
+}
+
+// checkWords looks at what a reader has got.
+func (m *model) checkWords(w *world, got map[uint64][]uint64) {
 	var all []uint64
 	for n := range uint64(len(got)) {
 		all = append(all, got[n]...)

@@ -58,6 +58,11 @@ func TestProtocol(t *testing.T) {
 		{"one chunk", model{chunks: 4, start: 1, most: 1, workers: 1, bound: 2}, false},
 		{"two chunks", model{chunks: 4, start: 2, most: 2, workers: 1, bound: 2}, false},
 		{"three chunks", model{chunks: 4, start: 3, most: 3, workers: 1, bound: 2}, false},
+		{"two readers", model{chunks: 3, start: 2, most: 2, workers: 1, readers: 1, bound: 2}, false},
+		{"two readers, two processing threads", model{chunks: 4, start: 2, most: 2, workers: 2, readers: 1, alone: true, bound: 1}, false},
+		{"two readers, growth", model{chunks: 5, start: 2, most: 4, workers: 2, readers: 1, bound: 1}, false},
+		{"two readers of N-way buffers", model{chunks: 4, start: 2, most: 2, workers: 2, readers: 1, nway: true, alone: true, bound: 1}, false},
+		{"two readers, lossy", model{chunks: 3, start: 2, most: 2, workers: 1, readers: 1, lossy: true, bound: 1}, false},
 		{"two processing threads", model{chunks: 3, start: 2, most: 2, workers: 2, bound: 2}, false},
 		{"growth", model{chunks: 5, start: 2, most: 4, workers: 1, bound: 2}, false},
 		{"lossy", model{chunks: 4, start: 2, most: 2, workers: 1, bound: 2, lossy: true}, false},
@@ -100,7 +105,7 @@ func TestProtocolSingleDeath(t *testing.T) {
 
 // TestProtocolDeath kills the producer at each of its steps: what it had completed is consumed, once and in order.
 func TestProtocolDeath(t *testing.T) {
-	for _, m := range []model{{}, {lossy: true}, {nway: true}, {nway: true, flaws: flaws{leaveFlag: true}}} {
+	for _, m := range []model{{}, {readers: 1}, {lossy: true}, {nway: true}, {nway: true, flaws: flaws{leaveFlag: true}}} {
 		found := ""
 		for at := 1; at <= 60; at++ {
 			m.chunks, m.start, m.most, m.workers, m.bound, m.dies = 3, 2, 2, 1, 1, at

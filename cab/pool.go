@@ -53,7 +53,7 @@ type Pool struct {
 	PoolOptions
 	began   time.Time // for differences
 	mu      sync.Mutex
-	rings   []*entry  // guarded by mu; replaced, never changed
+	rings   []*entry  // an entry a reader; guarded by mu; replaced, never changed
 	gone    Waited    // of rings that are not there any more; guarded by mu
 	threads []*worker // that were started, ended ones as well; guarded by mu, replaced, never changed
 	spare   int       // how many may yet be started in the place of broken ones; guarded by mu
@@ -86,11 +86,14 @@ type PoolOptions struct {
 	Fixed bool
 }
 
-// entry is a ring with what the sinks know it by.
+// entry is a reader of a ring with what the sinks know it by.
 type entry struct {
-	*Ring
+	*Reader
 	tag any
 }
+
+// leads tells whether the entry stands for its ring, where each is looked at once.
+func (e *entry) leads() bool { return e.Reader == e.readers[0] }
 
 // NewPool starts a processing thread for each sink. onError is called once, from a
 // processing thread, with the first error of a sink.
@@ -108,17 +111,21 @@ func StartPool(bell *Bell, o PoolOptions) *Pool {
 	return p
 }
 
-// Add hands a ring to the pool.
+// Add hands a ring to the pool, with a tag for each of its readers (Ring.Split).
 //
 // The list is replaced and never changed: processing threads go over the one that
 // they have without the lock.
-func (p *Pool) Add(r *Ring, tag any) {
+func (p *Pool) Add(r *Ring, tags ...any) {
 	if p.Fixed {
 		r.fix()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rings = append(p.rings[:len(p.rings):len(p.rings)], &entry{r, tag})
+	rings := p.rings[:len(p.rings):len(p.rings)]
+	for i, rd := range r.readers {
+		rings = append(rings, &entry{rd, tags[i]})
+	}
+	p.rings = rings
 }
 
 // Remove drains a ring whose producer has ended and takes it out of the pool.

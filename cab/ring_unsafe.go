@@ -20,9 +20,7 @@ type Ring struct {
 	committed func(words []uint64) int
 	// the producer has ended: nothing more will come
 	closed atomic.Bool
-	// what comes is thrown away, after a sink's error
-	drops atomic.Bool
-	hooks *hooks // nil but in the check of the protocol
+	hooks  *hooks // nil but in the check of the protocol
 	// layout.Buffer…, and of a ring with slots what finds the records in it
 	buffering uint64
 	filled    Filled
@@ -31,15 +29,14 @@ type Ring struct {
 
 	growth  growth
 	mu      sync.Mutex
-	retired bool     // guarded by mu
-	last    Waited   // when it was retired; guarded by mu
-	leases  []*Lease // not yet wholly released, in order; guarded by mu
-	next    uint64   // first chunk that no lease covers; guarded by mu
+	retired bool      // guarded by mu
+	last    Waited    // when it was retired; guarded by mu
+	readers []*Reader // at least one; set before the ring is handed to a pool
 }
 
-// Lease is a processing thread's right to a stretch of a ring's chunks.
+// Lease is a processing thread's right to a stretch of a ring's chunks, for one of its readers.
 type Lease struct {
-	ring *Ring
+	ring *Reader
 	at   uint64 // the chunk to be taken next
 	end  uint64 // behind the last
 	done uint64 // words of chunk at that were taken already
@@ -71,6 +68,7 @@ func NewRing(slot []byte, most int, committed func(words []uint64) int) *Ring {
 	if r.buffering = r.u64(layout.Buffering).Load(); r.buffering >= layout.BufferNWay {
 		r.growth.most = 0
 	}
+	r.Split(1)
 	return r
 }
 
@@ -104,43 +102,6 @@ type Chunk struct {
 	Whole    bool     // to the end of the chunk
 	Opened   uint64   // TSC when the chunk was begun
 	Complete uint64   // TSC when it was completed, or now for a part of an open one
-}
-
-// Acquire returns a lease with something to take: one that was given back before it
-// was used up, or a new one. It is nil if there is none for now. With open, what the
-// chunk being written holds counts too.
-//
-// A lease is as long as half of the ring, so that a second thread works at the
-// later half while the first still does the earlier.
-func (r *Ring) Acquire(x Extent) *Lease {
-	r.lock()
-	defer r.mu.Unlock()
-	if r.retired || r.kept && x != Everything && r.u32(layout.Starved).Load() == 0 {
-		return nil
-	}
-	for _, l := range r.leases {
-		if !l.held && l.ready(x) {
-			l.held = true
-			return l
-		}
-	}
-	if r.slotted() {
-		return r.acquireSlots(x)
-	}
-	if r.alone && len(r.leases) > 0 { // which is not used up
-		return nil
-	}
-	if !r.completed(r.next) && (x == Completed || !r.opened(r.next)) {
-		return nil
-	}
-	l := &Lease{ring: r, at: r.next, end: r.next + max(r.u64(layout.Chunks).Load()/2, 1)}
-	if !l.ready(x) {
-		return nil
-	}
-	l.held = true
-	r.next = l.end
-	r.leases = append(r.leases, l)
-	return l
 }
 
 // GiveBack ends the work at a lease for now.
@@ -208,7 +169,7 @@ func (l *Lease) open() []uint64 {
 }
 
 // Release gives the words of a chunk back. The producer gets chunks in their
-// order: those of a later lease wait for those of an earlier one.
+// order, and when all readers have released them: those of a later lease wait for those of an earlier one.
 func (l *Lease) Release(c Chunk) {
 	if l.ring.slotted() {
 		l.releaseSlots(c)
@@ -222,13 +183,7 @@ func (l *Lease) Release(c Chunk) {
 	r.lock()
 	l.at++
 	l.done = 0
-	for len(r.leases) > 0 && r.leases[0].at == r.leases[0].end {
-		r.leases = r.leases[1:]
-	}
-	tail := r.next
-	if len(r.leases) > 0 {
-		tail = r.leases[0].at
-	}
+	tail := r.released()
 	r.free(tail)
 	r.grow()
 	r.mu.Unlock()
@@ -275,13 +230,12 @@ func (r *Ring) drained() bool {
 	if r.slotted() {
 		return r.drainedSlots()
 	}
-	for _, l := range r.leases {
-		if l.held || l.ready(Everything) {
+	for _, rd := range r.readers {
+		if !rd.drained() {
 			return false
 		}
 	}
-	head := r.u64(layout.Head).Load()
-	return head < r.next || head == r.next && r.placed(head) && r.u64(layout.Buf).Load() == r.base(head)
+	return true
 }
 
 // chunkCtl is where a chunk's control entry lies in the slot.

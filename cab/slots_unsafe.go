@@ -28,7 +28,7 @@ func (r *Ring) FindRecords(f Filled) { r.filled = f }
 func (r *Ring) slotted() bool { return layout.Slotted(r.buffering) }
 
 // acquireSlots returns the one lease if nobody holds it and it is wanted. r.mu is held.
-func (r *Ring) acquireSlots(x Extent) *Lease {
+func (r *Reader) acquireSlots(x Extent) *Lease {
 	if len(r.leases) > 0 {
 		return nil // it was there and held, or not ready
 	}
@@ -107,9 +107,10 @@ func (l *Lease) releaseSlots(c Chunk) {
 
 // drainedSlots tells whether everything has been taken. r.mu is held.
 func (r *Ring) drainedSlots() bool {
-	if len(r.leases) == 0 {
+	rd := r.readers[0]
+	if len(rd.leases) == 0 {
 		return slot(r.words(0, 0, 1), 0).Load() == layout.SlotClear
 	}
-	l := r.leases[0]
+	l := rd.leases[0]
 	return !l.held && slot(l.rest(), 0).Load() == layout.SlotClear
 }

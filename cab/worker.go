@@ -17,7 +17,7 @@ type worker struct {
 	*Pool
 	number int
 	sink   Sink
-	held   map[*Ring]*Lease
+	held   map[*Reader]*Lease
 	// state is one of the states below; who changes it wakes the thread, which sleeps on it while it is suspended.
 	state atomic.Uint32
 	// broken is why it gives up; its own.
@@ -134,7 +134,7 @@ func (w *worker) round(x Extent) bool {
 		} else if x == Committed && e.Lossy() {
 			x = Completed
 		}
-		l := w.held[e.Ring]
+		l := w.held[e.Reader]
 		if l == nil && (!w.reserve() || x == Everything || e.crowded()) {
 			l = e.Acquire(x)
 		}
@@ -145,7 +145,7 @@ func (w *worker) round(x Extent) bool {
 			return did
 		}
 		if closed {
-			if l := w.held[e.Ring]; l != nil {
+			if l := w.held[e.Reader]; l != nil {
 				w.leave(e, l)
 			}
 			if e.retire() {
@@ -161,7 +161,7 @@ func (w *worker) round(x Extent) bool {
 // After an error the words are still taken and released: the producer must not
 // wait for room that nobody will make.
 func (w *worker) consume(e *entry, l *Lease, x Extent) (did bool) {
-	w.held[e.Ring] = l
+	w.held[e.Reader] = l
 	for w.broken == nil || w.drains {
 		c, ok := l.Take(x)
 		if !ok {
@@ -213,7 +213,7 @@ func (w *worker) lose(tag any, c *Chunk, why error) {
 
 // leave ends the work at a ring.
 func (w *worker) leave(e *entry, l *Lease) {
-	delete(w.held, e.Ring)
+	delete(w.held, e.Reader)
 	if !w.drains {
 		if err := w.guard(e.tag, nil, func() error { return w.sink.Leave(e.tag) }); err != nil && w.broken == nil {
 			w.note(err)
@@ -293,14 +293,14 @@ func (w *worker) noteLull() {
 // pending tells whether some ring has chunks for this processing thread.
 func (w *worker) pending() bool {
 	for _, e := range w.list() {
-		if l := w.held[e.Ring]; l != nil {
+		if l := w.held[e.Reader]; l != nil {
 			if l.ready(Completed) {
 				return true
 			}
 			continue
 		}
 		if l := e.Acquire(Completed); l != nil {
-			w.held[e.Ring] = l
+			w.held[e.Reader] = l
 			return true
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"alleria/abp"
-	"alleria/analysis/stream"
 )
 
 // Process is one program image of a process with what is analysed of it.
@@ -45,17 +44,30 @@ func NewProcess(proc *abp.Process, specs []Spec) *Process {
 	return p
 }
 
-// Thread begins with an application thread.
-func (p *Process) Thread(number uint32) *Thread {
+// Thread begins with an application thread, whose ring all analyses read at one place.
+func (p *Process) Thread(number uint32) *Thread { return p.Threads(number, 1)[0] }
+
+// Members is how many analyses there are.
+func (p *Process) Members() int { return len(p.members) }
+
+// Threads begins with an application thread whose ring has some readers, for which it returns a Thread each: analyses take turns at them.
+func (p *Process) Threads(number uint32, readers int) []*Thread {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := &Thread{p: p, number: number, sinks: make([]stream.Sink, len(p.members))}
-	t.state.Process, t.state.Thread = p.proc, number
-	for i, m := range p.members {
-		m.guard(func() { t.sinks[i] = m.a.Thread() })
+	all := make([]*Thread, readers)
+	for i := range all {
+		t := &Thread{p: p, number: number}
+		t.state.Process, t.state.Thread = p.proc, number
+		all[i] = t
+		p.threads[t] = true
 	}
-	p.threads[t] = true
-	return t
+	for i, m := range p.members {
+		t := all[i%readers]
+		t.members = append(t.members, m)
+		t.sinks = append(t.sinks, nil)
+		m.guard(func() { t.sinks[len(t.sinks)-1] = m.a.Thread() })
+	}
+	return all
 }
 
 // feed hands what a thread has taken apart to its sinks.
@@ -63,7 +75,7 @@ func (p *Process) feed(t *Thread) {
 	if len(t.parts) == 0 {
 		return
 	}
-	for i, m := range p.members {
+	for i, m := range t.members {
 		m.guard(func() { feed(t.sinks[i], t.parts) })
 	}
 }
@@ -78,7 +90,7 @@ func (p *Process) End(t *Thread, scale float64) {
 	}
 	t.done = true
 	delete(p.threads, t)
-	for i, m := range p.members {
+	for i, m := range t.members {
 		m.guard(func() { m.a.Add(t.sinks[i], scale) })
 	}
 	t.sinks = nil

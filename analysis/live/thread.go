@@ -11,18 +11,19 @@ import (
 // ErrMalformed: a ring holds what no recorder writes.
 var ErrMalformed = errors.New("malformed records")
 
-// Thread is one application thread. Consume is called by one goroutine at a time.
+// Thread is one application thread, for some of the analyses, which read its ring at a place of their own. Consume is called by one goroutine at a time.
 type Thread struct {
-	p      *Process
-	number uint32
-	sinks  []stream.Sink // of p.members; nil: it failed before the thread began
-	state  abp.Exec
-	parts  []part
-	shapes []uint16 // by block: words of an execution with its number, and dynamic; 0: not met
-	execs  []uint64 // by block
-	counts abp.Counts
-	gap    bool // records are missing in front of what comes
-	done   bool
+	p       *Process
+	number  uint32
+	members []*member
+	sinks   []stream.Sink // of members; nil: it failed before the thread began
+	state   abp.Exec
+	parts   []part
+	shapes  []uint16 // by block: words of an execution with its number, and dynamic; 0: not met
+	execs   []uint64 // by block
+	counts  abp.Counts
+	gap     bool // records are missing in front of what comes
+	done    bool
 }
 
 // dynamic marks blocks the words of whose executions say what they count for.

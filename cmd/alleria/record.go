@@ -86,6 +86,7 @@ ended it.`,
 	fl.BoolVar(&o.Force, "force", false, "replace an output directory that exists")
 	fl.StringVar(&o.Only, "only", "", "`translate` (record nothing), count (instructions by process, thread and function) or blocks (no accesses)")
 	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` between commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), reuse(sample=8192), strides, heatmap; results go into the output")
+	fl.IntVar(&f.opts.Readers, "readers", 0, "with --analysis: read what a thread has recorded at so many places, analyses of one place taking turns (0: one for each, as long as there are processors for them)")
 	fl.BoolVar(&f.inline, "sequential", false, "with --analysis: nothing runs beside the program. methods alone is counted by code in its threads; for the others a thread waits while what it has done is analysed")
 	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
 	fl.StringVar(&f.follow, "follow", "all", "whom to follow besides the program: `all` that it creates, as far as the configuration names them; none; threads (the same: the program's threads alone)")
@@ -219,6 +220,9 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	}
 	if o.Threads < 0 || o.Threads > mostThreads {
 		return usagef("--threads is a number from 0 to %d, not %d", mostThreads, o.Threads)
+	}
+	if o.Readers < 0 || len(o.Analyses) == 0 && fl.Changed("readers") {
+		return usagef("--readers is a number of places at which the analyses of --analysis read, not %d of %d", o.Readers, len(o.Analyses))
 	}
 	if slices.Contains(o.Outputs, "") {
 		return usagef("--output is the name of a directory, not empty")

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"alleria/cab"
 	"alleria/emit"
 	"alleria/engine"
+	"alleria/internal/sys"
 )
 
 // beside is the analyses of one program image that are made while it runs. Each of its rings has one consumer
@@ -23,13 +25,14 @@ import (
 type beside struct {
 	writer  *emit.ProcessWriter
 	process *live.Process
-	threads map[*engine.Thread]*besideThread
-	sampled live.Sampling // of all threads that have ended
-	bursts  bool          // only these are recorded
-	kept    bool          // what is in rings is not consumed
+	threads map[*engine.Thread][]*besideThread // one for each place at which the ring is read
+	readers int                                // how many such places there are
+	sampled live.Sampling                      // of all threads that have ended
+	bursts  bool                               // only these are recorded
+	kept    bool                               // what is in rings is not consumed
 }
 
-// besideThread is what an application thread's ring is known by to the sink.
+// besideThread is what one of the readers of an application thread's ring is known by to the sink.
 type besideThread struct {
 	*live.Thread
 	of    *beside
@@ -70,27 +73,41 @@ func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
 		}
 	}
 	w.SetAnalyses(kinds)
-	return &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[*engine.Thread]*besideThread{},
+	b := &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[*engine.Thread][]*besideThread{},
 		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce}
+	b.readers = min(ps.readers(), b.process.Members())
+	return b
 }
 
-// tag is what a ring is known by to the pool.
-func (im *image) tag(t *engine.Thread, r *cab.Ring) any {
+// readers is at how many places a ring is read, at most. By itself it is one for each analysis as long as there is a processor for each, besides the
+// application's: where one thread has to do it all, going over the records once for all of them is cheaper.
+func (r *run) readers() int {
+	if _, most := r.threads(); most == 1 || r.opts.Stage != StageAll {
+		return 1
+	}
+	return cmp.Or(r.opts.Readers, max(int(sys.Processors())-1, 1))
+}
+
+// tags are what the readers of a ring are known by to the pool.
+func (im *image) tags(t *engine.Thread, r *cab.Ring) []any {
 	if im.beside == nil {
-		return &fed{t, im.writer}
+		return []any{&fed{t, im.writer}}
 	}
 	return im.beside.started(t, r)
 }
 
-// started begins with a thread and returns what its ring is known by.
-func (b *beside) started(t *engine.Thread, r *cab.Ring) *besideThread {
+// started begins with a thread and returns what the readers of its ring are known by.
+func (b *beside) started(t *engine.Thread, r *cab.Ring) (tags []any) {
 	r.Alone()
 	if b.kept {
 		r.Keep()
 	}
-	bt := &besideThread{Thread: b.process.Thread(uint32(t.Num())), of: b}
-	b.threads[t] = bt
-	return bt
+	for _, th := range b.process.Threads(uint32(t.Num()), r.Split(b.readers)) {
+		bt := &besideThread{Thread: th, of: b}
+		b.threads[t] = append(b.threads[t], bt)
+		tags = append(tags, bt)
+	}
+	return tags
 }
 
 // ended adds up what was found of a thread, whose ring has been consumed. s says what was recorded of it, nil: everything.
@@ -98,7 +115,8 @@ func (b *beside) ended(t *engine.Thread, s *abp.Sampling, r *cab.Ring) {
 	if b == nil || b.threads[t] == nil {
 		return
 	}
-	bt := b.threads[t]
+	all := b.threads[t]
+	bt := all[0] // they have got the same words
 	delete(b.threads, t)
 	scale := 1.0
 	if s != nil {
@@ -113,7 +131,9 @@ func (b *beside) ended(t *engine.Thread, s *abp.Sampling, r *cab.Ring) {
 		b.sampled.Lost += lost
 	}
 	b.writer.AddCounts(bt.Counts())
-	b.process.End(bt.Thread, scale)
+	for _, bt := range all {
+		b.process.End(bt.Thread, scale)
+	}
 }
 
 // Consume is cab.Sink's.

@@ -137,6 +137,8 @@ type Beside struct {
 	// Analyses are made beside the program instead of writing what was recorded: results go into the
 	// output, and are told at the end.
 	Analyses []live.Spec
+	// Readers is at how many places they read each ring, 0: as many as there are processors for. Those of one place take turns.
+	Readers int
 	// Sites, if any, is told which windows select what is translated.
 	Sites *Sites
 }

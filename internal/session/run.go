@@ -419,7 +419,7 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 		im.rings[t] = ring
 		t.Mark(threadMark(t, 1)...)
 		ps.Entering(t)
-		ps.proc.pool.Add(ring, im.tag(t, ring))
+		ps.proc.pool.Add(ring, im.tags(t, ring)...)
 		ps.proc.tuned.threadBegan()
 	}
 	ps.created(t)
