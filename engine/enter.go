@@ -274,6 +274,9 @@ func (tr *Tracer) trapped(t *Thread, b *codecache.Block) error {
 		tr.reply(t, b.Code+uint64(b.Size)-translate.SyscallTail)
 		return nil
 	}
+	if b.Term == codecache.TermSyscall && tr.returnInCache(t, b) {
+		return nil
+	}
 	regs, err := tr.fetchWaiting(t, t.p.cache.InsAddr(b, int(b.Insns)-1))
 	if err != nil {
 		return err

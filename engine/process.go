@@ -117,12 +117,12 @@ type members struct {
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
-	Renewed                                                                         int // times that the code cache was emptied
-	Reused                                                                          int // blocks that were taken over from a process before
-	Dispatches, Indirect, Blocks, Stops, Signals, Traps, Toggles, Jumps, SafePoints int
-	Behind                                                                          int // stops of threads whose own signal was still to be reported: see behind.go
-	CacheBytes                                                                      int
-	DispatchTime                                                                    time.Duration // that dispatches took to be answered
+	Renewed                                                                                  int // times that the code cache was emptied
+	Reused                                                                                   int // blocks that were taken over from a process before
+	Dispatches, Indirect, Blocks, Stops, Signals, Returns, Traps, Toggles, Jumps, SafePoints int
+	Behind                                                                                   int // stops of threads whose own signal was still to be reported: see behind.go
+	CacheBytes                                                                               int
+	DispatchTime                                                                             time.Duration // that dispatches took to be answered
 }
 
 // add adds what was done for one process.
@@ -131,7 +131,7 @@ func (s *Stats) add(o *Stats) {
 		to   *int
 		from int
 	}{{&s.Renewed, o.Renewed}, {&s.Reused, o.Reused}, {&s.Dispatches, o.Dispatches}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
-		{&s.Signals, o.Signals}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.SafePoints, o.SafePoints},
+		{&s.Signals, o.Signals}, {&s.Returns, o.Returns}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.SafePoints, o.SafePoints},
 		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
 		*n.to += n.from
 	}
@@ -210,6 +210,7 @@ type callState struct {
 	call      *Call // being made, where the tracer has seen it begin
 	restarted bool  // the kernel will make its last call again
 	hidden    *hiddenFlag
+	returning *codecache.Block // whose rt_sigreturn it makes, see returnInCache
 }
 
 // endState is what is known of a thread's end; see ending.go.

@@ -164,6 +164,9 @@ func (tr *Tracer) recoverInRoutine(t *Thread, a *codecache.Region, off uint64, r
 		regs.Rip = t.slot.Get(layout.ReqArg)
 		regs.Rcx = regs.Rip
 		return true
+	case off == a.Routines.Sigreturn || off == a.Routines.SigreturnCall || off == a.Routines.SigreturnAfter:
+		t.recoverReturn(regs, off == a.Routines.SigreturnAfter)
+		return true
 	// in front of it: the kernel has moved the thread back, to make the call again
 	case off == a.Routines.Syscall:
 		t.call = nil // it will be made anew

@@ -313,6 +313,11 @@ func (tr *Tracer) stepToSafePoint(t *Thread, regs *sys.Regs, h *heldSignal) erro
 			return nil
 		}
 		tr.hurry(t, regs)
+		if did, err := tr.leaveChunk(t, regs); err != nil {
+			return err
+		} else if did {
+			continue
+		}
 		if a := t.p.cache.RegionAt(regs.Rip); n > most && (a == nil || !a.InReturn(regs.Rip)) { // which may drop many frames
 			return tr.lost(t, regs)
 		}
@@ -344,6 +349,65 @@ func (tr *Tracer) awaitRoom(t *Thread, regs *sys.Regs) {
 		return
 	}
 	t.slot.AwaitRoom(t.slot.Get(layout.Head))
+}
+
+// leaveChunk lets a thread that changes chunks do so by one stop instead of some fifty, since that is where signals find one that
+// waits for room: the routine's end leads to an int3 meanwhile. false if the thread is elsewhere, or could not take a SIGTRAP.
+func (tr *Tracer) leaveChunk(t *Thread, regs *sys.Regs) (did bool, err error) {
+	a := t.p.cache.RegionAt(regs.Rip)
+	if a == nil {
+		return false, nil
+	}
+	rt := &a.Routines
+	if off := regs.Rip - a.Base; off < rt.Chunk || off >= rt.ChunkTail {
+		return false, nil
+	}
+	const bit = 1 << (sigTrap - 1)
+	if mask, err := sys.SignalMask(t.tid); err != nil || mask&bit != 0 || t.p.trapIgnored || regs.Eflags&translate.FlagTrap != 0 {
+		return false, err
+	}
+	tr.awaitRoom(t, regs)
+	next, stop := t.slot.Get(layout.Resume), a.Base+rt.InjectAfter
+	t.slot.Set(layout.Resume, stop)
+	if err := tr.runTo(t, stop, regs); err != nil {
+		return false, err
+	}
+	t.slot.Set(layout.Resume, next)
+	regs.Rip = next
+	return true, sys.SetRegs(t.tid, regs)
+}
+
+// runTo lets a stopped thread run to an int3 of ours at an address that only it gets to, and reads the registers there. Signals
+// that come meanwhile are held.
+func (tr *Tracer) runTo(t *Thread, stop uint64, regs *sys.Regs) error {
+	for {
+		if err := sys.Cont(t.tid, 0); err != nil {
+			return err
+		}
+		s, err := tr.waitFor(t)
+		if err != nil {
+			return err
+		}
+		if s.Status.Exited() || s.Status.Signaled() {
+			tr.later = append(tr.later, s)
+			return errEnded
+		}
+		if s.Event() != 0 {
+			continue
+		}
+		if err := sys.GetRegs(t.tid, regs); err != nil {
+			return err
+		}
+		h, err := hold(t, s.Signal())
+		if err != nil {
+			return err
+		}
+		if h.breakpoint() && regs.Rip == stop+1 {
+			return nil
+		}
+		tr.sentAgain(t, &h)
+		t.held = append(t.held, h)
+	}
 }
 
 // stepHidden executes one instruction of the cache and reads the registers

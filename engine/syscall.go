@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/binary"
-	"time"
 
 	"alleria/engine/appcode"
 	"alleria/engine/codecache"
@@ -201,30 +200,6 @@ func (tr *Tracer) finishSyscall(t *Thread, regs *sys.Regs, result uint64) error 
 	regs.Rcx, regs.R11 = regs.Rip, regs.Eflags
 	regs.Orig_rax = ^uint64(0)
 	return tr.enter(t, regs, 0)
-}
-
-// sigreturn executes rt_sigreturn from the cache's own syscall instruction and
-// goes on with the translation of where it returned to.
-// The kernel takes the frame from the stack pointer: where the call is made from
-// does not matter to it.
-func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
-	a := t.p.cache.Regions[0]
-	r := *regs
-	r.Rip = a.Base + a.Routines.Inject
-	if err := tr.callWith(t, &r); err != nil {
-		return err
-	}
-	if r.Rip == a.Base+a.Routines.Inject+2 { // there was no frame: SIGSEGV comes next, behind the program's call
-		r.Rip, r.Rcx, r.Gs_base = regs.Rip+2, regs.Rip+2, t.appGS
-		return tr.enter(t, &r, 0)
-	}
-	t.resumeInterrupted(&r)
-	if err := tr.restFrom(t, &r); err != nil {
-		return err
-	}
-	err := tr.enter(t, &r, 0)
-	t.storm.calm = time.Now()
-	return err
 }
 
 // afterCall looks at what a SyscallNotify call did, which a thread that waits has

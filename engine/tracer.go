@@ -49,6 +49,7 @@ type Switches struct {
 	NoJumps      bool // native probes are int3s, all of them
 	NoStartSites bool // a native start stops at all of its system calls
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
+	NoReturn     bool // a thread that returns from a handler is stopped for it
 	NoBatch      bool // each system call at the start has stops of its own
 	NoInherit    bool // forked children begin with an empty code cache
 	NoReuse      bool // each process begins with an empty code cache

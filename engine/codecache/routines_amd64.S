@@ -45,6 +45,7 @@
 #define LOST     0x1e0
 #define LOSTWORDS 0x1e8
 #define CONTROL  0x180
+#define SIGCOPY  0x8d8
 #define CARRY    0x198
 #define RESUME   0x1a0
 #define BACK     0x1b8
@@ -971,6 +972,15 @@ alleria_syscall_after:
 	mov rcx, gs:[REQARG]
 	mov dword ptr gs:[ASK], REQ_INDIRECT
 	jmp alleria_dispatch
+/* rt_sigreturn, with a copy of the frame whose instruction pointer leads into the cache. The last instruction is
+ * reached if the kernel refuses the frame. */
+	.globl alleria_sigreturn, alleria_sigreturn_call, alleria_sigreturn_after
+alleria_sigreturn:
+	mov rsp, gs:[SIGCOPY]
+alleria_sigreturn_call:
+	syscall
+alleria_sigreturn_after:
+	int3
 /* The tracer's own system calls end here. */
 	.globl alleria_inject, alleria_inject_after
 alleria_inject:

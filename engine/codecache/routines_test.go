@@ -22,7 +22,7 @@ func TestStubConstants(t *testing.T) {
 		"PLACE": layout.Place, "S0": layout.S0, "S1": layout.S1, "REQ": layout.Req, "ASK": layout.Ask, "REQARG": layout.ReqArg,
 		"RESP": layout.Resp, "ASLEEP": layout.Asleep, "HEAD": layout.Head, "CHUNKB": layout.ChunkBytes,
 		"CHUNKS": layout.Chunks, "BUFFERING": layout.Buffering, "LAST": layout.Last, "TAKEN": layout.Taken, "CLEARW": layout.Clear, "GUARD": layout.SlotGuard, "LASTOFF": layout.SlotLast, "BATCH": layout.SlotBatch, "NWAY": layout.BufferNWay, "BATCHED": layout.BufferBatched, "FLOOR": layout.Floor, "LOST": layout.Lost, "LOSTWORDS": layout.LostWords, "WAITS": layout.Waits, "WAITTSC": layout.WaitTSC, "TAIL": layout.Tail, "STARVED": layout.Starved,
-		"CONTROL": layout.ControlPtr, "CARRY": layout.Carry, "RESUME": layout.Resume, "BACK": layout.Back, "POP": layout.Pop,
+		"CONTROL": layout.ControlPtr, "SIGCOPY": layout.SigCopy, "CARRY": layout.Carry, "RESUME": layout.Resume, "BACK": layout.Back, "POP": layout.Pop,
 		"INSIDE": layout.Inside, "TOGGLES": layout.Toggles, "SAVE": layout.Save, "SFLAGS": layout.SaveFlags,
 		"CHUNKCTL": layout.ChunkCtl, "MAXCHUNK": layout.MaxChunks, "SLACK": layout.RingSlack, "BELLBELOW": layout.BellBelow, "DOORBELL": layout.Doorbell,
 		"TASLEEP": layout.TracerAsleep, "TRACERCPU": layout.TracerCPU, "CROWDED": layout.Crowded, "REQCPU": layout.ReqCPU, "CBELL": layout.ConsumerBell, "CASLEEP": layout.ConsumerAsleep, "NOCALLS": layout.NoCalls,

@@ -121,6 +121,11 @@ const (
 	BudgetWords = 1 << BudgetLog
 	BudgetLog   = 4
 
+	// A return from a handler: the stack pointer for the call, which is where the copy of the frame's ucontext lies.
+	SigCopy      = 0x8d8 // uint64 (tracer)
+	SigFrame     = 0x900 // SigFrameSize bytes (tracer)
+	SigFrameSize = 304
+
 	// Chunk control: for chunk number n (counted from the start, never reset),
 	// entry n mod MaxChunks. ChunkBase is good for the chunks from Tail to
 	// Tail+Chunks-1, those that the producer may open: a chunk that is released

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"encoding/binary"
+	"time"
+
+	"alleria/engine/codecache"
+	"alleria/engine/translate"
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// A return from a handler. The kernel takes all registers from a frame on the stack, the instruction pointer among them, which is
+// the application's. Translated code asks for it like for any address: the tracer copies the frame to the thread's slot, with the
+// translation's address for the application's, and the thread makes the call itself, with its stack pointer at the copy. No
+// stop is needed, and the application's own frame stays as it was: a program may return through it once more.
+//
+// Refused: changing the frame where it lies, for that reason. Where something is to happen at the return (another mode, held
+// signals, steps, a rest from signals) the thread is stopped and the tracer makes the call in its name.
+
+// sigFrame is a frame's ucontext (arch/x86/include/uapi/asm/sigcontext.h), of which the kernel reads nothing else but what it leads to.
+type sigFrame [layout.SigFrameSize]byte
+
+// Offsets in a ucontext.
+const (
+	frameRegs = 40
+	frameRsp  = frameRegs + 15*8
+	frameRip  = frameRegs + 16*8
+	frameFlag = frameRegs + 17*8
+	frameCS   = frameRegs + 18*8
+)
+
+func (f *sigFrame) word(off int) uint64 { return binary.LittleEndian.Uint64(f[off:]) }
+
+// returnInCache lets a thread that waits at an rt_sigreturn, the last instruction of b, return in the cache; false if that takes a stop.
+func (tr *Tracer) returnInCache(t *Thread, b *codecache.Block) bool {
+	p, s := t.p, t.slot
+	if uint32(s.Get(layout.Save)) != sysSigreturn || !tr.plainReturn(t) {
+		return false
+	}
+	var f sigFrame
+	if _, err := p.mem.ReadAt(f[:], int64(s.Get(layout.Save+4*8))); err != nil {
+		return false
+	}
+	rip := f.word(frameRip)
+	if f.word(frameFlag)&translate.FlagTrap != 0 || uint16(f.word(frameCS)) != userCS || p.cache.Watched[rip] {
+		return false
+	}
+	to := sys.Regs{Rip: rip, Rsp: f.word(frameRsp)}
+	was := t.resume
+	t.resumeInterrupted(&to)
+	code := p.codeFor(rip, t.variant, t.recall(&to))
+	if code == 0 {
+		t.resume = was
+		return false
+	}
+	binary.LittleEndian.PutUint64(f[frameRip:], code)
+	copy(s.Mem[layout.SigFrame:], f[:])
+	s.Set(layout.SigCopy, s.Base+layout.SigFrame)
+	t.returning, t.restarted = b, false
+	a := p.cache.RegionAt(b.Code)
+	t.storm.at = code
+	tr.reply(t, a.Base+a.Routines.Sigreturn)
+	t.storm.calm = time.Now()
+	p.stats.Returns++
+	return true
+}
+
+// plainReturn tells whether nothing but the return is to happen to a thread that waits at an rt_sigreturn.
+func (tr *Tracer) plainReturn(t *Thread) bool {
+	p := t.p
+	if tr.opts.NoReturn || t.vfork || t.toReturn || t.sheltered || len(t.held) > 0 || p.calls[sysSigreturn] || p.hearCalls || tr.modeDiffers(t) {
+		return false
+	}
+	if t.storm.length >= stormLength && t.storm.sig > 31 { // see restFrom
+		return false
+	}
+	if p.translator.Budgeted {
+		for m := range NumMetrics {
+			if p.translator.Metrics[m] && t.Budget(m) <= 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// recoverReturn rebuilds the registers of a thread that has not made that call, or whose frame the kernel has refused without
+// taking anything from it: SIGSEGV comes next, behind the program's call.
+func (t *Thread) recoverReturn(regs *sys.Regs, refused bool) {
+	b := t.returning
+	regs.Rsp = t.slot.Get(layout.Save + 4*8)
+	if refused {
+		regs.Rip = t.p.cache.InsAddr(b, int(b.Insns)-1) + 2
+		return
+	}
+	how := t.untrapped(b, regs)
+	regs.Rip = t.p.cache.InsAddr(b, int(b.Insns)-1)
+	t.resume = resumePoint{regs.Rip, regs.Rsp, how}
+}
+
+// sigreturn executes rt_sigreturn from the cache's own syscall instruction and
+// goes on with the translation of where it returned to.
+// The kernel takes the frame from the stack pointer: where the call is made from
+// does not matter to it.
+func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
+	a := t.p.cache.Regions[0]
+	r := *regs
+	r.Rip = a.Base + a.Routines.Inject
+	if err := tr.callWith(t, &r); err != nil {
+		return err
+	}
+	if r.Rip == a.Base+a.Routines.Inject+2 { // there was no frame: SIGSEGV comes next, behind the program's call
+		r.Rip, r.Rcx, r.Gs_base = regs.Rip+2, regs.Rip+2, t.appGS
+		return tr.enter(t, &r, 0)
+	}
+	t.resumeInterrupted(&r)
+	if err := tr.restFrom(t, &r); err != nil {
+		return err
+	}
+	err := tr.enter(t, &r, 0)
+	t.storm.calm = time.Now()
+	return err
+}
