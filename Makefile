@@ -13,10 +13,13 @@ SOURCES := $(shell find . -path ./.git -prune -o -path ./testdata/build -prune -
 	\( -name '*.go' -o -name '*.[chS]' -o -name '*.xsd' -o -name '*.ksy' -o -name '*.sql' \) -print)
 # Passed on to the benchmark: make bench BENCH="-short -only bzip2".
 BENCH   ?=
+SUITES  ?=
+STRESS  ?=
+SUITEFLAGS ?=
 # Passed on to "go test": make test TEST="-run Heat ./analysis".
 TEST    ?= ./...
 
-.PHONY: all build demo test soak bench queues fmt lint help clean check-go build-deps test-deps
+.PHONY: all build demo test soak suites bench queues fmt lint help clean check-go build-deps test-deps
 
 all: build
 
@@ -36,6 +39,11 @@ test: check-go build-deps test-deps ## run all tests
 soak: check-go build-deps test-deps ## run the long forms of the tests
 	$(GO) test -timeout 4h ./internal/acceptance -every -pairs 1000
 	$(GO) test -timeout 1h ./engine/difftest -programs 100 -timers 10 -armings 1000
+
+# Folders of test programs, sources or built: make suites SUITES="DIR DIR" STRESS=1.
+suites: check-go build-deps ## run other projects' test programs natively and traced (SUITES="DIR …" STRESS=1)
+	$(GO) test -timeout 12h ./internal/acceptance -run 'TestSuites|TestStressors' -v \
+		-suites "$$(printf %s '$(SUITES)' | tr ' ' ':')" $(if $(STRESS),-stressors) $(SUITEFLAGS)
 
 bench: build ## measure against native and the rivals that are installed (BENCH="-short …" passes flags)
 	$(GO) build -C examples/tools/memtrace -o $(CURDIR)/bin/memtrace .
