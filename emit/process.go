@@ -1,10 +1,12 @@
 package emit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -198,8 +200,10 @@ func (p *ProcessWriter) flushTables() error {
 	if p.main == nil {
 		return nil
 	}
-	// In the order in which the first row of each came: images before the functions
-	// in them.
+	// What rows refer to is in the file before them, wherever it is cut off: images, then the functions in them, then the rest in the order in
+	// which the first row of each came. That order alone was not enough: of two images' functions in one flush the second's were written
+	// before their image.
+	slices.SortStableFunc(p.order, func(a, b abp.SectionType) int { return cmp.Compare(writtenAfter(a), writtenAfter(b)) })
 	for _, t := range p.order {
 		if err := p.section(t, p.pending[t]); err != nil {
 			return err
@@ -208,6 +212,17 @@ func (p *ProcessWriter) flushTables() error {
 	}
 	p.order = p.order[:0]
 	return nil
+}
+
+// writtenAfter is how many tables of a flush go before one, since its rows refer to theirs.
+func writtenAfter(t abp.SectionType) int {
+	switch t {
+	case abp.SectionImages:
+		return 0
+	case abp.SectionFunctions:
+		return 1
+	}
+	return 2
 }
 
 // section writes a table's section, compressed where that makes it smaller.

@@ -371,3 +371,40 @@ func TestGaps(t *testing.T) {
 		t.Errorf("%d files of 3, gaps %v", n, p.Gaps())
 	}
 }
+
+// TestTablesBeforeWhatRefersToThem: functions that come before an image's row are kept, and others of that image behind it: wherever the file is cut
+// off, no row refers to one that is not there.
+func TestTablesBeforeWhatRefersToThem(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	run, err := NewRun(Options{Dirs: []string{dir}}, abp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := run.NewProcess(abp.Header{Process: 1}, newProgram(3, 20).blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.AddImage(abp.Image{Number: 1})
+	if err := p.FlushTables(); err != nil {
+		t.Fatal(err)
+	}
+	p.AddFunction(abp.Function{Number: 1, Image: 1})
+	p.AddImage(abp.Image{Number: 2})
+	p.AddFunction(abp.Function{Number: 2, Image: 2})
+	if err := p.FlushTables(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(p.Dir(), abp.MainFile)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := abp.HeaderSize; n <= len(whole); n++ {
+		replace(t, path, whole[:n])
+		for _, problem := range problems(t, path) {
+			if !problem.CutOff {
+				t.Fatalf("cut at %d of %d: %v", n, len(whole), problem)
+			}
+		}
+	}
+}

@@ -22,22 +22,36 @@ func TestStormSampled(t *testing.T) {
 		brought bool
 	}{{"20000", nil, true}, {"1000", []string{"--engine", "no-call-in"}, false}} {
 		prog := build(t, "../../testdata/programs/signals-storm.c", "-O1 -pthread -DTURNS="+c.turns)
-		dir := workDir(t)
-		log := filepath.Join(dir, "log")
-		recordWith(t, dir, windowed("", `<On><Sample period="7000" burst="300"/></On>`, ""), true, append(c.flags, "--log", log), prog)
-		text, err := os.ReadFile(log)
-		if err != nil {
-			t.Fatal(err)
+		// Whether the other thread runs when one is to be taken over is the scheduler's affair: on a busy machine a run may see none.
+		brought := 0
+		for try := 0; try == 0 || c.brought && brought == 0 && try < 8; try++ {
+			dir := workDir(t)
+			log := filepath.Join(dir, "log")
+			recordWith(t, dir, windowed("", `<On><Sample period="7000" burst="300"/></On>`, ""), true, append(c.flags, "--log", log), prog)
+			brought += safePoints(t, log)
+			checkBursts(t, dir, period, burst)
 		}
-		m := regexp.MustCompile(`SafePoints:(\d+)`).FindSubmatch(text)
-		if m == nil {
-			t.Fatalf("no count of threads that were brought to a safe point: %s", text)
+		if brought > 0 != c.brought {
+			t.Errorf("%v: %d threads were brought to a safe point", c.flags, brought)
 		}
-		if n, _ := strconv.Atoi(string(m[1])); n > 0 != c.brought {
-			t.Errorf("%v: %d threads were brought to a safe point", c.flags, n)
-		}
-		checkBursts(t, dir, period, burst)
 	}
+}
+
+// safePoints is how many threads a run's log says were brought to a safe point.
+func safePoints(t *testing.T, log string) int {
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`SafePoints:(\d+)`).FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("no count of threads that were brought to a safe point: %s", text)
+	}
+	n, err := strconv.Atoi(string(m[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // checkBursts looks at where the bursts of a sampling window lie in the counts of
