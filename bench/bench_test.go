@@ -17,6 +17,10 @@ func fakeTracer(t *testing.T, translate string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tracer")
 	script := `#!/bin/sh
+if [ "$1" = report ]; then
+	echo '{"processes":[{"functions":[{"name":"f","image":"a","instructions":400,"error":0.2},{"name":"f","image":"a","instructions":440,"error":0.2},{"name":"g","image":"a","instructions":160,"error":0.1}]}]}'
+	exit
+fi
 out= only=
 while [ "$1" != -- ]; do
 	case $1 in
@@ -29,7 +33,7 @@ done
 shift
 if [ -n "$out" ]; then
 	mkdir -p "$out"
-	echo '{"format":1,"processes":[{"number":1,"instructions":1000}]}' >"$out/run.json"
+	echo '{"format":1,"processes":[{"number":1,"instructions":1000,"counted":{"functions":[{"name":"f","image":"a","instructions":800},{"name":"g","image":"a","instructions":200},{"name":"rare","image":"a","instructions":5}]}}]}' >"$out/run.json"
 	head -c 4000 /dev/zero >"$out/data"
 fi
 [ "$only" != count ] || echo "process 1: 5000 instructions" >&2
@@ -68,7 +72,7 @@ func TestBenchMeasures(t *testing.T) {
 	if r := rows[4]; r.Seconds < 0.2 || r.Ratio < 2 {
 		t.Errorf("0.2 s of sleep were measured as %+v", r)
 	}
-	if r := rows[2]; r.Instructions != 1000 || r.BytesPerInstruction < 4 || r.BytesPerInstruction > 4.2 {
+	if r := rows[2]; r.Instructions != 1000 || r.BytesPerInstruction < 4 || r.BytesPerInstruction > 4.3 {
 		t.Errorf("4,000 bytes and run.json for 1,000 instructions: %+v", r)
 	}
 	if r := rows[0]; r.Ratio != 1 || r.NativeRSS == 0 {
@@ -80,6 +84,38 @@ func TestBenchReadsCounts(t *testing.T) {
 	_, rows, _ := runBench(t, "-alleria", fakeTracer(t, "true"), "-n", "1", "-only", "true", "-modes", "count")
 	if len(rows) != 2 || rows[1].Instructions != 5000 || rows[0].InstructionsPerSec == 0 || rows[1].BytesPerInstruction != 0 {
 		t.Errorf("%+v", rows)
+	}
+}
+
+// TestBenchAccuracy: what a report says of functions is compared with exact counts, of which one function in three is too rare to matter.
+func TestBenchAccuracy(t *testing.T) {
+	_, rows, errs := runBench(t, "-alleria", fakeTracer(t, "true"), "-n", "2", "-only", "true", "-modes", "error-5%")
+	if len(rows) != 3 || rows[1].Mode != "functions" {
+		t.Fatalf("%+v\n%s", rows, errs)
+	}
+	r := rows[2] // f is 5 % too high, g 20 % too low, all 5 instructions of 1,005 too few
+	if r.Functions != 2 || math.Abs(r.MeanError-0.125) > 1e-9 || math.Abs(r.WorstError-0.2) > 1e-9 || math.Abs(r.TotalError-5.0/1005) > 1e-9 || r.Told != 0.5 || r.MustError != 0.03 {
+		t.Errorf("%+v", r.accuracyRow)
+	}
+	var out bytes.Buffer
+	printTable(&out, rows)
+	if !strings.Contains(out.String(), "2 functions off by 12.5 % on average (must 3) ✗") {
+		t.Error(out.String())
+	}
+}
+
+// TestBenchPool: what adapts is compared with the best fixed number of threads.
+func TestBenchPool(t *testing.T) {
+	_, rows, errs := runBench(t, "-alleria", fakeTracer(t, "true"), "-n", "1", "-only", "true", "-modes", "pool")
+	if len(rows) != 2+len(fixedNumbers()) || rows[1].Mode != "disk" {
+		t.Fatalf("%+v\n%s", rows, errs)
+	}
+	best := math.Inf(1)
+	for _, r := range rows[2:] {
+		best = min(best, r.Ratio)
+	}
+	if r := rows[1]; math.Abs(r.PoolRatio-r.Ratio/best) > 1e-9 || r.Best == "" || r.MustPool != 1.1 {
+		t.Errorf("%+v", r.poolRow)
 	}
 }
 
@@ -152,7 +188,7 @@ func TestTableLinesUp(t *testing.T) {
 	var out bytes.Buffer
 	printTable(&out, []row{
 		{Program: "bzip2", Mode: "native", Seconds: 1.25, Ratio: 1, Low: 0.99, High: 1.01},
-		{Program: "bzip2", Mode: "translate", Seconds: 1.5, Ratio: 1.2, Low: 1.1, High: 1.3, Must: 1.05, TracerRSS: 64 << 20},
+		{Program: "bzip2", Mode: "translate", Seconds: 1.5, Ratio: 1.2, Low: 1.1, High: 1.3, Must: 1.05, memoryRow: memoryRow{TracerRSS: 64 << 20}},
 		{Program: "bzip2", Mode: "count", Failure: "its output differs from the native one"},
 	})
 	lines := strings.Split(out.String(), "\n")

@@ -3,11 +3,11 @@ package main
 // figures are modes that remake the figures of the paper on CAB: the ways of handing records over, with
 // consumers that drop them and with ones that write; overhead against the size of buffers and of chunks; and overhead against
 // the sampling rate. They run when they are named, or the group's name is.
-func figures(record func(name, about string, after func(string) (volume, error), flags ...string) mode, addresses []string) []mode {
+func figures(record recorder, addresses []string) []mode {
 	var all []mode
 	add := func(name, about string, after func(string) (volume, error), flags ...string) {
 		m := record(name, about, after, flags...)
-		m.slow = true
+		m.slow, m.group = true, "figures"
 		all = append(all, m)
 	}
 	blocks := []string{"--only", "blocks", "--discard"}

@@ -90,7 +90,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	fl.DurationVar(&b.timeout, "timeout", 10*time.Minute, "`time` that one run may take")
 	fl.StringVar(&b.sched, "sched", ordinary, "`scheduling` of all runs: ordinary, as users have it, or fifo, real-time priority (root)")
 	only := fl.String("only", "", "only these `programs`, comma-separated")
-	which := fl.String("modes", "", "only these `modes`, comma-separated (native always); all: also the slow rivals")
+	which := fl.String("modes", "", "only these `modes` or groups of modes, comma-separated (native always); all: also the slow ones")
 	list := fl.Bool("list", false, "list programs and modes, and which rivals are missing")
 	if err := fl.Parse(args); err != nil {
 		return nil, err
@@ -130,9 +130,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	if names == "all" {
 		names = ""
 	}
-	b.modes, err = choose(names, all, func(m mode) string { return m.name },
-		func(m mode) bool { return m.missing == "" && (!m.slow || *which == "all") })
-	if err != nil {
+	if b.modes, err = chooseModes(names, all, *which == "all"); err != nil {
 		return nil, err
 	}
 	if b.modes[0].name != nativeMode {
@@ -141,6 +139,26 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 		b.modes = append(all[:1:1], b.modes...)
 	}
 	return b, nil
+}
+
+// chooseModes picks modes by a comma-separated list of their names and their groups', with what those need.
+func chooseModes(list string, all []mode, slow bool) ([]mode, error) {
+	wanted := strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+	for _, w := range slices.Clone(wanted) {
+		for _, m := range all {
+			if m.group == w || m.name == w {
+				wanted = append(wanted, m.name)
+				if m.needs != "" {
+					wanted = append(wanted, m.needs)
+				}
+			}
+		}
+	}
+	wanted = slices.DeleteFunc(wanted, func(w string) bool {
+		return slices.ContainsFunc(all, func(m mode) bool { return m.group == w })
+	})
+	return choose(strings.Join(wanted, ","), all, func(m mode) string { return m.name },
+		func(m mode) bool { return m.missing == "" && (!m.slow || slow) })
 }
 
 // choose picks by a comma-separated list; an empty one takes the defaults.
@@ -175,7 +193,7 @@ func listAll(w io.Writer, all []mode) {
 		case m.missing != "":
 			note = " [missing: " + m.missing + "]"
 		case m.slow:
-			note = " [slow: only when named]"
+			note = " [slow: only when it is named" + map[bool]string{true: ", or " + m.group + " is"}[m.group != ""] + "]"
 		}
 		fmt.Fprintf(w, "  %-15s %s%s\n", m.name, m.about, note)
 	}

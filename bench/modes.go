@@ -30,8 +30,11 @@ type mode struct {
 	paired bool
 	// missing says why the tool cannot run here; empty: it can.
 	missing string
-	// slow modes only run when they are named.
-	slow bool
+	// slow modes only run when they are named, or their group is.
+	slow  bool
+	group string
+	// needs names a mode that has to run as well; empty: none.
+	needs string
 	// only names the program that the mode is about; empty: all.
 	only string
 	// conditions that the mode's own runs are under.
@@ -46,10 +49,14 @@ type volume struct {
 	instructions uint64
 	bytes        uint64
 	cache        uint64 // of memory: touched pages that tracer and target share, but for the rings
+	functions    map[string]function
 }
 
 // nativeMode is the mode that all ratios are to.
 const nativeMode = "native"
+
+// recorder makes a mode that records.
+type recorder func(name, about string, after func(string) (volume, error), flags ...string) mode
 
 // modes lists everything that can be measured, alleria's modes first. The
 // options are those that users have; there are none for benchmarks only.
@@ -103,11 +110,10 @@ func modes(alleria, configs string) []mode {
 		record("disk", "every block and address to disk", recorded, append(addresses, "-o", "DIR")...),
 		record("all", "instructions, addresses, values and time to disk", recorded, append(all, "-o", "DIR")...),
 	}
-	for _, n := range []string{"0", "1", "2", "4"} {
-		ours = append(ours, record("disk-ptc"+n, "as disk, with a fixed number of processing threads", recorded, append(addresses, "-o", "DIR", "--ptc", n)...))
-	}
+	ours = append(ours, pools(record, addresses)...)
 	ours = append(ours, crowded(translate)...)
 	ours = append(ours, figures(record, addresses)...)
+	ours = append(ours, accuracyModes(alleria, record)...)
 	ours = append(ours, tools(alleria)...)
 	return append(ours, rivals()...)
 }

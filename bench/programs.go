@@ -49,6 +49,7 @@ func programs() []program {
 		}},
 		{callsProgram, prepareCalls},
 		{buildProgram, prepareBuild},
+		{changingProgram, prepareChanging},
 		{"true", command("true")},
 		{startPrefix + "bash", command("bash", "-c", ":")},
 		{startPrefix + "perl", command("perl", "-e", "1")},

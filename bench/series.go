@@ -12,6 +12,7 @@ type series struct {
 	mode    mode
 	runs    []outcome
 	volume  volume
+	samples []map[string]function // of each run, in modes that are compared by function
 	failure string
 	pairs   []pair
 	expect  *outcome // of the native series: what every run has to put out
@@ -118,6 +119,9 @@ func (b *bench) once(s, native *series, argv []string) error {
 		if s.volume, err = s.mode.after(dir); err != nil {
 			return err
 		}
+		if s.volume.functions != nil {
+			s.samples = append(s.samples, s.volume.functions)
+		}
 	}
 	return freshDir(dir) // the next run may need the room
 }
@@ -156,6 +160,8 @@ func (b *bench) rows(name string, all []*series) []row {
 			r.Must, r.Reach, r.MustBytes, r.ReachBytes = t.must, t.reach, t.mustBytes, t.reachBytes
 			r.memoryOf(s, all[0], t)
 			r.calls(nativeTime, pick(b.size, callsN, callsN/5))
+			r.accurate(s, all)
+			r.pool(ratio)
 		}
 		out = append(out, r)
 	}

@@ -24,6 +24,24 @@ type row struct {
 	Must  float64 `json:"must,omitempty"`
 	Reach float64 `json:"reach,omitempty"`
 
+	pairRow
+
+	Instructions        uint64  `json:"instructions,omitempty"`
+	InstructionsPerSec  float64 `json:"instructions_per_second,omitempty"`
+	BytesPerInstruction float64 `json:"bytes_per_instruction,omitempty"`
+	MustBytes           float64 `json:"must_bytes,omitempty"`
+	ReachBytes          float64 `json:"reach_bytes,omitempty"`
+
+	callRow
+	memoryRow
+	accuracyRow
+	poolRow
+	// Failure is why the row has no figures, or why they don't count.
+	Failure string `json:"failure,omitempty"`
+}
+
+// pairRow is what a row has that was measured in pairs.
+type pairRow struct {
 	// Of a row that was measured in that many pairs with native runs: Ratio is the
 	// median of the pairs' ratios, and lies between Low and High in 95 of 100 cases. The
 	// CPU figures are the same of the program's own processor time; page faults and
@@ -34,19 +52,19 @@ type row struct {
 	CPUHigh      float64 `json:"cpu_high,omitempty"`
 	MoreFaults   float64 `json:"more_page_faults,omitempty"`
 	MoreSwitches float64 `json:"more_waits,omitempty"`
+}
 
-	Instructions        uint64  `json:"instructions,omitempty"`
-	InstructionsPerSec  float64 `json:"instructions_per_second,omitempty"`
-	BytesPerInstruction float64 `json:"bytes_per_instruction,omitempty"`
-	MustBytes           float64 `json:"must_bytes,omitempty"`
-	ReachBytes          float64 `json:"reach_bytes,omitempty"`
-
+// callRow is what a row has that is about calls.
+type callRow struct {
 	// NanosPerCall is what a call of the one function of calls costs more than
 	// natively.
 	NanosPerCall float64 `json:"nanoseconds_per_call,omitempty"`
 	MustNanos    float64 `json:"must_nanoseconds,omitempty"`
 	ReachNanos   float64 `json:"reach_nanoseconds,omitempty"`
+}
 
+// memoryRow is the memory that a row's runs took.
+type memoryRow struct {
 	TracerRSS     uint64 `json:"tracer_rss,omitempty"`
 	TracerPrivate uint64 `json:"tracer_private,omitempty"`
 	TargetRSS     uint64 `json:"target_rss,omitempty"`
@@ -59,8 +77,6 @@ type row struct {
 	ReachMemory uint64 `json:"reach_memory,omitempty"`
 	TargetMore  uint64 `json:"target_more,omitempty"`
 	MustTarget  uint64 `json:"must_target,omitempty"`
-	// Failure is why the row has no figures, or why they don't count.
-	Failure string `json:"failure,omitempty"`
 }
 
 // median of an odd or even number of values; 0 of none.
@@ -134,6 +150,8 @@ func printTable(w io.Writer, rows []row) {
 		}
 	}
 	printPairs(w, rows)
+	printErrors(w, rows)
+	printPools(w, rows)
 	fmt.Fprintln(w, "\nratio: median to native's median. must, reach: slowdowns to be reached; where a rival ran, from its figure.")
 	fmt.Fprintln(w, "Peak MiB. tracer: resident. memory: private and shared with the target, each page once, but for the rings.")
 	fmt.Fprintln(w, "target+: the program's private memory beyond the native.")
