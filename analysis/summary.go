@@ -96,7 +96,6 @@ func (s *summary) report() (*ProcessReport, error) {
 		return nil, err
 	}
 	pr := &ProcessReport{
-		proc:   s.proc,
 		Number: h.Process, PID: h.PID, Command: h.CommandLine, Followed: true, Counts: s.total,
 		Threads: len(s.threads), PerThread: s.threads, Windows: windows,
 		Images: s.imageReports(), Functions: s.functionReports(),
@@ -260,10 +259,6 @@ func (pl *places) opening(e *abp.WindowEvent) WindowOpening {
 	o := WindowOpening{
 		Reason: e.Reason, Thread: e.Thread, Address: e.Addr, Place: pl.describe(e.Addr),
 		Instructions: e.Instructions, Loads: e.Loads, Stores: e.Stores, Overshoot: e.Overshoot,
-		Caller: e.Caller,
-	}
-	if e.Caller != 0 {
-		o.CalledFrom = pl.returnAddress(e.Caller)
 	}
 	if h := pl.proc.Header(); e.TSC != 0 && h.TSCFrequency != 0 {
 		o.Seconds = h.TimeOf(e.TSC).Sub(h.Started).Seconds()

@@ -26,7 +26,7 @@ func leaves(nr uint64) bool {
 	return false
 }
 
-// WatchReturns asks for Watcher.CallReturned, or no longer. Translated code makes
+// WatchReturns asks for Handler.CallReturned, or no longer. Translated code makes
 // calls by itself and then tells of them through the mailbox, with the time when
 // they began: no stop. What is not told of is a call that was under way when the
 // process, or the recording, came to its end.

@@ -19,7 +19,7 @@ import (
 // Of the first thread that ends before others the kernel reports nothing until these
 // have ended, too. It cannot be stopped any more; waiting for it would hang the others.
 
-// WatchEnds asks for Watcher.Ending while the thread can still hold up others, or no
+// WatchEnds asks for Handler.Ending while the thread can still hold up others, or no
 // longer. Threads that run are stopped once for it; to be rid of it nobody is.
 func (p *Process) WatchEnds(on bool) {
 	if p.hearEnds == on {

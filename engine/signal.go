@@ -221,7 +221,7 @@ func (tr *Tracer) signalled(t *Thread, h *heldSignal, regs *sys.Regs) {
 	}
 }
 
-// WatchSignals asks for Watcher.Signalled, or no longer.
+// WatchSignals asks for Handler.Signalled, or no longer.
 func (p *Process) WatchSignals(on bool) { p.hearSignals = on }
 
 // cleanFrame takes the trap flag of the step out of a signal's frame: the kernel

@@ -14,7 +14,6 @@ import (
 	"alleria/analysis/live"
 	"alleria/cab"
 	"alleria/emit"
-	"alleria/engine"
 	"alleria/internal/sys"
 )
 
@@ -25,11 +24,11 @@ import (
 type beside struct {
 	writer  *emit.ProcessWriter
 	process *live.Process
-	threads map[*engine.Thread][]*besideThread // one for each place at which the ring is read
-	readers int                                // how many such places there are
-	sampled live.Sampling                      // of all threads that have ended
-	bursts  bool                               // only these are recorded
-	kept    bool                               // what is in rings is not consumed
+	threads map[thread][]*besideThread // one for each place at which the ring is read
+	readers int                        // how many such places there are
+	sampled live.Sampling              // of all threads that have ended
+	bursts  bool                       // only these are recorded
+	kept    bool                       // what is in rings is not consumed
 }
 
 // besideThread is what one of the readers of an application thread's ring is known by to the sink.
@@ -73,7 +72,7 @@ func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
 		}
 	}
 	w.SetAnalyses(kinds)
-	b := &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[*engine.Thread][]*besideThread{},
+	b := &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[thread][]*besideThread{},
 		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce}
 	b.readers = min(ps.readers(), b.process.Members())
 	return b
@@ -89,7 +88,7 @@ func (r *run) readers() int {
 }
 
 // tags are what the readers of a ring are known by to the pool.
-func (im *image) tags(t *engine.Thread, r *cab.Ring) []any {
+func (im *image) tags(t thread, r *cab.Ring) []any {
 	if im.beside == nil {
 		return []any{&fed{t, im.writer}}
 	}
@@ -97,7 +96,7 @@ func (im *image) tags(t *engine.Thread, r *cab.Ring) []any {
 }
 
 // started begins with a thread and returns what the readers of its ring are known by.
-func (b *beside) started(t *engine.Thread, r *cab.Ring) (tags []any) {
+func (b *beside) started(t thread, r *cab.Ring) (tags []any) {
 	r.Alone()
 	if b.kept {
 		r.Keep()
@@ -111,7 +110,7 @@ func (b *beside) started(t *engine.Thread, r *cab.Ring) (tags []any) {
 }
 
 // ended adds up what was found of a thread, whose ring has been consumed. s says what was recorded of it, nil: everything.
-func (b *beside) ended(t *engine.Thread, s *abp.Sampling, r *cab.Ring) {
+func (b *beside) ended(t thread, s *abp.Sampling, r *cab.Ring) {
 	if b == nil || b.threads[t] == nil {
 		return
 	}

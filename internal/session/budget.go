@@ -30,8 +30,8 @@ type budget struct {
 	leaves []*window.Leaf
 	// events of windows that processes to come may have: they count from this process's first instruction
 	later   []*config.Event
-	granted map[*engine.Thread]amounts // all that a live thread was ever given
-	ended   amounts                    // of threads that are gone
+	granted map[thread]amounts // all that a live thread was ever given
+	ended   amounts            // of threads that are gone
 	// what the thread that executed the program did before that, and its number
 	past     amounts
 	survivor int
@@ -51,7 +51,7 @@ type opened struct {
 // newBudget makes the budgets of a process, nil if no event counts.
 // It outlives program images, as counts go on through execve.
 func (ps *process) newBudget() *budget {
-	b := &budget{set: ps.windows, sampler: newSampler(ps.opts.Config.SampleRate()), granted: make(map[*engine.Thread]amounts), opened: make(map[*window.Leaf]*opened)}
+	b := &budget{set: ps.windows, sampler: newSampler(ps.opts.Config.SampleRate()), granted: make(map[thread]amounts), opened: make(map[*window.Leaf]*opened)}
 	b.take(ps.leaves())
 	anyEvent(ps.opts.Config, func(e *config.Event) bool {
 		if e.Process == ps.number && len(bounds(e)) > 0 && ps.recordsOthers() {
@@ -141,7 +141,7 @@ func (b *budget) waiting() bool {
 
 // executed is how much a thread has done. It is exact for a thread that is stopped
 // or waits, and good to a block for one that runs.
-func (b *budget) executed(t *engine.Thread) amounts {
+func (b *budget) executed(t thread) amounts {
 	n := b.before(t)
 	g, ok := b.granted[t]
 	if !ok { // never given any
@@ -155,7 +155,7 @@ func (b *budget) executed(t *engine.Thread) amounts {
 
 // before is what a thread had done in programs before this one.
 // Only the thread that made an execve lives on in another program: it ends the others.
-func (b *budget) before(t *engine.Thread) amounts {
+func (b *budget) before(t thread) amounts {
 	if t.Num() == b.survivor {
 		return b.past
 	}
@@ -213,7 +213,7 @@ func (b *budget) windowOpened(set *window.Set, index int) {
 // count is what an event counts, seen from a thread: its own doings, the
 // process's, or those of one thread that the event names. ok is false if the
 // thread does not contribute.
-func (b *budget) count(l *window.Leaf, t *engine.Thread) (n amounts, ok bool) {
+func (b *budget) count(l *window.Leaf, t thread) (n amounts, ok bool) {
 	e := l.Event
 	var from amounts
 	// No entry: the window has not opened yet, and counts run from the process's
@@ -257,7 +257,7 @@ func (b *budget) nextSample(l *window.Leaf) int64 {
 // reached returns the first armed event whose counts the thread has reached; nil if
 // there is none. Events are asked in the order of the configuration, one at a time: it may
 // arm or disarm those behind it.
-func (b *budget) reached(t *engine.Thread) *window.Leaf {
+func (b *budget) reached(t thread) *window.Leaf {
 	for _, l := range b.leaves {
 		if _, ok := b.exceeds(l, t); ok {
 			return l
@@ -270,7 +270,7 @@ func (b *budget) reached(t *engine.Thread) *window.Leaf {
 // much they were exceeded.
 //
 // Only counts over several threads can be exceeded: a single one's is exact.
-func (b *budget) exceeds(l *window.Leaf, t *engine.Thread) (over uint64, ok bool) {
+func (b *budget) exceeds(l *window.Leaf, t thread) (over uint64, ok bool) {
 	if !l.Armed() {
 		return 0, false
 	}
@@ -288,7 +288,7 @@ func (b *budget) exceeds(l *window.Leaf, t *engine.Thread) (over uint64, ok bool
 
 // exceeded is by how much the counts of the armed events that the thread has reached were
 // exceeded.
-func (b *budget) exceeded(t *engine.Thread) map[*window.Leaf]uint64 {
+func (b *budget) exceeded(t thread) map[*window.Leaf]uint64 {
 	all := make(map[*window.Leaf]uint64)
 	for _, l := range b.leaves {
 		if over, ok := b.exceeds(l, t); ok {
@@ -303,7 +303,7 @@ func (b *budget) exceeded(t *engine.Thread) map[*window.Leaf]uint64 {
 // A share of half of what is left divided by the threads means that all shares
 // together never exceed it; they shrink like a geometric series, so that the
 // number of times that threads have to ask grows with the logarithm of the threshold.
-func (b *budget) renew(t *engine.Thread) {
+func (b *budget) renew(t thread) {
 	d, done := b.sampled(t), b.executed(t)
 	grant := amounts{}
 	for m := range grant {
@@ -349,7 +349,7 @@ func (b *budget) renew(t *engine.Thread) {
 }
 
 // sampled brings a thread's sampling up to date, nil if there is none.
-func (b *budget) sampled(t *engine.Thread) *sampled {
+func (b *budget) sampled(t thread) *sampled {
 	if b.sampler == nil {
 		return nil
 	}
@@ -374,7 +374,7 @@ func (b *budget) allReached(l *window.Leaf, n amounts) bool {
 
 // forget keeps the counts of a thread that ended, or that survives its program, as it has
 // executed another.
-func (b *budget) forget(t *engine.Thread, survives bool) {
+func (b *budget) forget(t thread, survives bool) {
 	if survives {
 		b.past, b.survivor = b.executed(t), t.Num()
 	}

@@ -34,7 +34,7 @@ type funcName struct{ image, name string }
 //
 // Names are made once for a function of the run: the hundredth process of a program is of the same images, and
 // demangling was a tenth of what a build's count cost.
-func (c *counts) add(tb *tables, names *functionNames, t *engine.Thread) {
+func (c *counts) add(tb *tables, names *functionNames, t thread) {
 	if c.funcs == nil {
 		c.funcs, c.names = make(map[uint32]uint64), names
 	}
@@ -67,7 +67,7 @@ func (c *counts) add(tb *tables, names *functionNames, t *engine.Thread) {
 }
 
 // countCalls has entries of functions counted as well, of what is translated from here on.
-func (c *counts) countCalls(p *engine.Process, tb *tables) {
+func (c *counts) countCalls(p target, tb *tables) {
 	if c.calls == nil {
 		c.calls = make(map[uint32]uint64)
 	}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"alleria/config"
-	"alleria/engine"
 	"alleria/window"
 )
 
@@ -58,7 +57,7 @@ func (ps *process) leaves() []*window.Leaf {
 //
 // The process's own windows change exactly there, before addr; those of others before the thread goes on, wherever their
 // own threads are then.
-func (ps *process) fire(t *engine.Thread, addr uint64, leaves ...*window.Leaf) {
+func (ps *process) fire(t thread, addr uint64, leaves ...*window.Leaf) {
 	var own []*window.Leaf
 	others := make(map[*window.Set][]*window.Leaf)
 	for _, l := range leaves {

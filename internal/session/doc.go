@@ -3,7 +3,8 @@
 //
 // In a nutshell: Record checks what can be checked before anything runs,
 // then lets the engine launch the target and works as the engine's client
-// (run). When a program image starts, its images and functions are read
+// (run; process for each process). Both know processes, threads and counters by interfaces (target.go), so that tests drive them
+// with processes that nobody executes. When a program image starts, its images and functions are read
 // (images), the events of its windows become addresses to be notified of (events), and
 // the mode is set: native while nothing has to be watched in the cache, else
 // plain, counting or recording. When a window opens or closes the mode

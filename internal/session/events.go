@@ -23,7 +23,7 @@ import (
 type events struct {
 	run     *process
 	im      *image
-	places  map[*engine.Counter]*watched
+	places  map[counter]*watched
 	starts  map[uint64][]*window.Leaf // call sites in start code, where rdi is main
 	linkers map[uint64]bool           // where dynamic linkers say that they have mapped something
 	found   map[*window.Leaf]bool
@@ -36,7 +36,7 @@ type events struct {
 
 // goneKey is a place and a window whose Till awaits it.
 type goneKey struct {
-	place  *engine.Counter
+	place  counter
 	window int
 }
 
@@ -51,7 +51,7 @@ type watched struct {
 
 // newEvents makes the state of a program image's events; arm fills it.
 func newEvents(r *process, im *image) *events {
-	e := &events{run: r, im: im, places: make(map[*engine.Counter]*watched),
+	e := &events{run: r, im: im, places: make(map[counter]*watched),
 		starts: make(map[uint64][]*window.Leaf), linkers: make(map[uint64]bool),
 		found: make(map[*window.Leaf]bool), done: make(map[armed]bool), gone: make(map[goneKey]uint64),
 		near: make(map[suggestion]func() []string)}
@@ -256,7 +256,7 @@ func (e *events) watch(leaf *window.Leaf, entry uint64) error {
 }
 
 // waitAt has a leaf wait for what is counted at an address.
-func (e *events) waitAt(leaf *window.Leaf, addr uint64, place func(uint64) (*engine.Counter, error)) error {
+func (e *events) waitAt(leaf *window.Leaf, addr uint64, place func(uint64) (counter, error)) error {
 	pl, err := place(addr)
 	if err != nil {
 		return fmt.Errorf("%s: watching %s %s: %w", leaf.Event.Pos, leaf.Event.Kind, leaf.Event.Name, err)
@@ -280,7 +280,7 @@ func (e *events) at(addr uint64, regs engine.NotifiedRegs) {
 		return
 	}
 	if e.linkers[addr] {
-		e.run.ImagesChanged(e.im.p)
+		e.run.ImagesChanged()
 	}
 	if leaves := e.starts[addr]; leaves != nil { // main's address is known now
 		delete(e.starts, addr)
@@ -294,7 +294,7 @@ func (e *events) at(addr uint64, regs engine.NotifiedRegs) {
 // reached returns the events that an entry at a place is one more occurrence of,
 // after it has added those before.
 // An event that names another thread does not fire, but the entry is used up.
-func (e *events) reached(t *engine.Thread, pl *engine.Counter) (fired []*window.Leaf) {
+func (e *events) reached(t thread, pl counter) (fired []*window.Leaf) {
 	w := e.places[pl]
 	if w == nil {
 		return nil
@@ -390,7 +390,7 @@ func (e *events) count() {
 }
 
 // drop stops watching a place that no event waits for any more.
-func (e *events) drop(pl *engine.Counter) {
+func (e *events) drop(pl counter) {
 	delete(e.places, pl)
 	for other := range e.places { // its entry may be watched as well as its returns
 		if other.Addr() == pl.Addr() {
@@ -406,7 +406,7 @@ func (e *events) drop(pl *engine.Counter) {
 // It must be certain that nothing but these two events can change the set of windows without
 // asking: one window that is open or may open next, one place for each of its ends with nobody
 // else waiting there, no count of instructions, and the window's blocks planned already.
-func (e *events) toggle() *engine.Toggle {
+func (e *events) toggle() *toggle {
 	im := e.im
 	if !im.plans.any() || im.budget != nil && im.budget.sampler != nil && im.budget.sampler.away {
 		return nil
@@ -422,8 +422,8 @@ func (e *events) toggle() *engine.Toggle {
 		return nil
 	}
 	e.toggles = sw
-	return &engine.Toggle{Open: on, Close: till, OpenAfter: sw.On.Event.Occurrence(), CloseAfter: sw.Till.Event.Occurrence(),
-		OpenMark: 1 << sw.Index}
+	return &toggle{open: on, close: till, openAfter: sw.On.Event.Occurrence(), closeAfter: sw.Till.Event.Occurrence(),
+		openMark: 1 << sw.Index}
 }
 
 // recordsBesides tells whether a window has system calls or signals recorded. The tracer is
@@ -459,7 +459,7 @@ func (e *events) toggled(sw window.Switch, open bool) {
 
 // only returns the one place that a leaf waits for, if no other waits there; nil
 // if that is not so.
-func (e *events) only(leaf *window.Leaf) (place *engine.Counter) {
+func (e *events) only(leaf *window.Leaf) (place counter) {
 	for pl, w := range e.places {
 		if !slices.Contains(w.leaves, leaf) {
 			continue

@@ -85,11 +85,11 @@ func (o output) switches(s *window.Set) {
 // counts are the process's so far where the configuration has them counted, else
 // zero. What had been recorded by then would need every ring to be read up to here
 // first; windows that open and close in translated code have it from their marks.
-func (o output) event(c window.Change, t *engine.Thread, addr, caller uint64, counts amounts) {
+func (o output) event(c window.Change, t thread, addr uint64, counts amounts) {
 	if o.w == nil {
 		return
 	}
-	e := abp.WindowEvent{Window: uint32(c.Index), Opened: c.Opened, Reason: c.Reason(), TSC: sys.TSC(), Addr: addr, Overshoot: c.Overshoot, Caller: caller}
+	e := abp.WindowEvent{Window: uint32(c.Index), Opened: c.Opened, Reason: c.Reason(), TSC: sys.TSC(), Addr: addr, Overshoot: c.Overshoot}
 	if t != nil {
 		e.Thread = uint32(t.Num())
 	}
@@ -103,7 +103,7 @@ const flushInterval = 100 * time.Millisecond
 
 // threadMark is the mark that begins or ends a thread's records.
 // It is the first and the last that a ring holds of a thread.
-func threadMark(t *engine.Thread, begins uint64) []uint64 {
+func threadMark(t thread, begins uint64) []uint64 {
 	return []uint64{records.Mark(records.MarkThread, begins), uint64(t.Num()), uint64(t.TID()), sys.TSC()}
 }
 

@@ -49,7 +49,7 @@ type process struct {
 
 // describe reads what the process executes now. What cannot be read stays empty.
 func (ps *process) describe() {
-	ps.path, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", ps.pid))
+	ps.path = ps.exe(ps.pid)
 	ps.also, ps.argv = nil, nil
 	if name, err := sys.ExecName(ps.pid); err == nil {
 		if !filepath.IsAbs(name) {
@@ -61,6 +61,12 @@ func (ps *process) describe() {
 	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", ps.pid)); err == nil && len(b) > 0 {
 		ps.argv = strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 	}
+}
+
+// executable is the path of what a process executes, "" if that cannot be read.
+func executable(pid int) string {
+	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return path
 }
 
 // choose decides what becomes of the process, from what the configuration says of such a one.

@@ -46,7 +46,7 @@ const (
 // process has.
 func Record(ctx context.Context, opts Options) (exit int, err error) {
 	defer collectSeldom()()
-	r := &run{opts: &opts, byPID: make(map[int]*process), debuggers: make(debuggers), names: newFunctionNames(), cache: symbols.NewCache(symbols.Options{WholeTables: slices.Contains(opts.Engine, wholeTables)}), machine: machine{clock: sys.StartClock()}}
+	r := newRun(&opts, machine{clock: sys.StartClock(), exe: executable, maps: sys.ReadMaps})
 	defer r.cache.Close()
 	defer r.background.Wait()
 	path, err := r.prepare()
@@ -81,8 +81,9 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	}
 	o.NoCodeCapture = o.NoCodeCapture || opts.Buffering != cab.CAB // that code knows the one way only
 	o.Sizes = r.emit != nil && r.emit.Sizes()
-	r.tracer = engine.New(o, r)
-	st, err := r.tracer.Run()
+	tracer := engine.New(o, client{r})
+	r.tracer = tracer
+	st, err := tracer.Run()
 	var ee *launch.ExecError
 	switch {
 	case errors.As(err, &ee):
@@ -99,6 +100,12 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 		return 0, fmt.Errorf("tracing %s: %w", opts.Program, err)
 	}
 	return r.status(st), r.finish(st, nil)
+}
+
+// newRun makes a run of which nothing is prepared yet.
+func newRun(opts *Options, m machine) *run {
+	return &run{opts: opts, byPID: make(map[int]*process), debuggers: make(debuggers), names: newFunctionNames(),
+		cache: symbols.NewCache(symbols.Options{WholeTables: slices.Contains(opts.Engine, wholeTables)}), machine: m}
 }
 
 // chunk is the size of a ring's chunk: a power of two.

@@ -31,7 +31,7 @@ type reported struct {
 //
 // match compares what only this kind of event has. It goes over all leaves: they
 // are few, and each report has cost a stop of the target already.
-func (ps *process) happened(t *engine.Thread, addr uint64, kind config.EventKind, match func(*config.Event) bool) {
+func (ps *process) happened(t thread, addr uint64, kind config.EventKind, match func(*config.Event) bool) {
 	im := ps.image
 	// Between two programs, or in a mode without windows.
 	if im == nil || im.windows == nil {
@@ -127,16 +127,16 @@ func unknownCalls(c *config.Config) []config.Error {
 	return errs
 }
 
-// CallEntered is engine.Watcher's.
-func (ps *process) CallEntered(t *engine.Thread, c *engine.Call) {
+// CallEntered is engine.Handler's.
+func (ps *process) CallEntered(t thread, c *engine.Call) {
 	ps.happened(t, c.Next, config.EventSyscall, func(e *config.Event) bool {
 		nr, ok := callNumber(e)
 		return ok && nr == c.Number
 	})
 }
 
-// CallReturned is engine.Watcher's.
-func (ps *process) CallReturned(t *engine.Thread, c *engine.Call) {
+// CallReturned is engine.Handler's.
+func (ps *process) CallReturned(t thread, c *engine.Call) {
 	if m := ps.matcherOf(t); m == nil || !m.Syscalls {
 		return
 	}
@@ -157,15 +157,15 @@ func (ps *process) CallReturned(t *engine.Thread, c *engine.Call) {
 const maxErrno = 4096
 
 // matcherOf is what the open windows record of a thread, nil if nothing.
-func (ps *process) matcherOf(t *engine.Thread) *config.ThreadMatcher {
+func (ps *process) matcherOf(t thread) *config.ThreadMatcher {
 	if im := ps.image; im.plans.any() && im.windows.Open() != 0 && im.writer != nil {
 		return ps.planner(ps.planOf(t)).thread
 	}
 	return nil
 }
 
-// Signalled is engine.Watcher's.
-func (ps *process) Signalled(t *engine.Thread, info *sys.Siginfo, sig sys.Signal, ip uint64) {
+// Signalled is engine.Handler's.
+func (ps *process) Signalled(t thread, info *sys.Siginfo, sig sys.Signal, ip uint64) {
 	if m := ps.matcherOf(t); m != nil && m.Signals {
 		row := abp.Signal{Number: uint32(sig), TSC: sys.TSC(), Code: info.Code(), IP: ip}
 		// A siginfo has either: si_pid and si_addr share their bytes.
@@ -179,15 +179,15 @@ func (ps *process) Signalled(t *engine.Thread, info *sys.Siginfo, sig sys.Signal
 	ps.happened(t, ip, config.EventSignal, func(e *config.Event) bool { return e.Number == 0 || e.Number == uint64(sig) })
 }
 
-// Forked is engine.Watcher's.
-func (ps *process) Forked(t *engine.Thread, _ int) {
+// Forked is engine.Handler's.
+func (ps *process) Forked(t thread) {
 	ps.facts.forks++
 	ps.happened(t, 0, config.EventFork, func(e *config.Event) bool { return e.Number == 0 || e.Number == ps.facts.forks })
 }
 
-// Executing is engine.Watcher's: windows that the event closes end with the old
+// Executing is engine.Handler's: windows that the event closes end with the old
 // program, those that it opens begin with the new one's first instruction.
-func (ps *process) Executing(t *engine.Thread) {
+func (ps *process) Executing(t thread) {
 	ps.facts.execs++
 	ps.facts.executing, ps.facts.executor = true, t.Num()
 	if ps.windows != nil {
@@ -217,7 +217,7 @@ func (ps *process) execLeaves(till bool) []*window.Leaf {
 func (ps *process) executed() {
 	ps.facts.executing, ps.facts.live = false, 0
 	for _, c := range ps.windows.Note(true, "open since before the program was executed") {
-		output{ps.image.writer}.event(c, nil, 0, 0, ps.image.budget.counted())
+		output{ps.image.writer}.event(c, nil, 0, ps.image.budget.counted())
 	}
 	ps.fire(nil, 0, ps.pending...)
 	ps.pending = nil
@@ -225,7 +225,7 @@ func (ps *process) executed() {
 
 // created is called when a thread stands before its first instruction.
 // The number of threads counts the one that is being created.
-func (ps *process) created(t *engine.Thread) {
+func (ps *process) created(t thread) {
 	ps.facts.live++
 	if ps.facts.live == 1 && ps.facts.execs > 0 { // the thread that executed the program
 		return
@@ -237,9 +237,9 @@ func (ps *process) created(t *engine.Thread) {
 	}
 }
 
-// Ending is engine.Watcher's: a thread executes nothing any more. Those that are let
+// Ending is engine.Handler's: a thread executes nothing any more. Those that are let
 // go, or that end with their program, have not ended for the user.
-func (ps *process) Ending(t *engine.Thread) {
+func (ps *process) Ending(t thread) {
 	ps.restEnds(t)
 	ps.facts.live--
 	ps.happened(t, 0, config.EventTermination, func(*config.Event) bool { return true })
@@ -247,7 +247,7 @@ func (ps *process) Ending(t *engine.Thread) {
 }
 
 // countThreads checks the bounds on the number of threads.
-func (ps *process) countThreads(t *engine.Thread) {
+func (ps *process) countThreads(t thread) {
 	n := ps.facts.live
 	ps.happened(t, 0, config.EventThreads, func(e *config.Event) bool {
 		return (e.SmallerEqual == 0 || n <= e.SmallerEqual) && (e.LargerEqual == 0 || n >= e.LargerEqual)
@@ -268,10 +268,10 @@ func (ps *process) threadLives(num int) bool {
 	return false
 }
 
-// Alarm is engine.Watcher's.
+// Alarm is engine.Handler's.
 // Time is wall-clock time since the process's first instruction, through all its
 // programs.
-func (ps *process) Alarm(*engine.Process) {
+func (ps *process) Alarm() {
 	ps.restAlarm()
 	now := time.Since(ps.facts.started)
 	ps.happenedIn(func(e *config.Event) bool {
@@ -291,8 +291,8 @@ func (ps *process) happenedIn(test func(*config.Event) bool) {
 	ps.fire(nil, 0, leaves...)
 }
 
-// Unmapped is engine.Watcher's.
-func (ps *process) Unmapped(_ *engine.Process, start, end uint64) {
+// Unmapped is engine.Handler's.
+func (ps *process) Unmapped(start, end uint64) {
 	for _, l := range ps.image.tables.symbols.Images() {
 		if l.Start < end && l.End > start {
 			ps.warn(ps.refresh())
@@ -307,7 +307,7 @@ func (ps *process) Unmapped(_ *engine.Process, start, end uint64) {
 // The maps are only read when something says that images may have changed.
 func (ps *process) refresh() error {
 	im := ps.image
-	loaded, unloaded, err := im.tables.update(im.p.PID())
+	loaded, unloaded, err := im.tables.update()
 	im.lookForSanitizers(loaded)
 	// An error means that the process is gone or dying: its end will be reported.
 	if err != nil || im.events == nil || len(loaded)+len(unloaded) == 0 {

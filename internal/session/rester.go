@@ -142,7 +142,7 @@ func (ps *process) restLook() {
 }
 
 // restCount adds what a thread has run since it was looked at last.
-func (ps *process) restCount(t *engine.Thread, d *sampled) {
+func (ps *process) restCount(t thread, d *sampled) {
 	now := ps.threadTime(t, d.rested.since)
 	if d.rested.away {
 		d.rested.native += max(now-d.rested.since, 0)
@@ -175,7 +175,7 @@ func (ps *process) restAlarm() {
 }
 
 // restEntering is about a thread that is about to leave the cache, or has come there.
-func (ps *process) restEntering(t *engine.Thread) {
+func (ps *process) restEntering(t thread) {
 	im := ps.image
 	if ps.rest == nil || im.budget == nil {
 		return
@@ -197,14 +197,14 @@ func (ps *process) restEntering(t *engine.Thread) {
 }
 
 // restAway is about a thread that is not recorded from here on.
-func (ps *process) restAway(t *engine.Thread, d *sampled) {
+func (ps *process) restAway(t thread, d *sampled) {
 	d.rested.away, d.recording = true, false
 	d.rested.since = ps.threadTime(t, d.rested.since)
 	ps.sampleBurst(t, d)
 }
 
 // restSample ends the bursts of all threads if that of one is over.
-func (ps *process) restSample(t *engine.Thread, d *sampled) {
+func (ps *process) restSample(t thread, d *sampled) {
 	if !d.recording || d.left > d.burst/16 || ps.rest.resting {
 		return
 	}
@@ -218,7 +218,7 @@ func (ps *process) restSample(t *engine.Thread, d *sampled) {
 }
 
 // restEnds is about a thread that executes nothing any more.
-func (ps *process) restEnds(t *engine.Thread) {
+func (ps *process) restEnds(t thread) {
 	im := ps.image
 	if ps.rest == nil || im == nil || im.budget == nil {
 		return
@@ -245,7 +245,7 @@ func (ps *process) processorTime(otherwise time.Duration) time.Duration {
 }
 
 // threadTime is the same of a thread.
-func (ps *process) threadTime(t *engine.Thread, otherwise time.Duration) time.Duration {
+func (ps *process) threadTime(t thread, otherwise time.Duration) time.Duration {
 	if c, err := sys.ThreadUsed(ps.image.p.PID(), t.TID()); err == nil {
 		return c
 	}
@@ -253,7 +253,7 @@ func (ps *process) threadTime(t *engine.Thread, otherwise time.Duration) time.Du
 }
 
 // begins is about a thread that has executed nothing yet of this program.
-func (d *sampled) begins(ps *process, t *engine.Thread) {
+func (d *sampled) begins(ps *process, t thread) {
 	if d != nil && ps.rest != nil {
 		d.rested.since = ps.threadTime(t, 0)
 	}

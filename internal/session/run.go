@@ -1,7 +1,6 @@
 package session
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"slices"
@@ -21,11 +20,11 @@ import (
 	"alleria/window"
 )
 
-// run is one recording: the engine's client. Its methods run on the goroutine
+// run is one recording: what the engine's client does. Its methods run on the goroutine
 // of Record.
 type run struct {
 	opts   *Options
-	tracer *engine.Tracer
+	tracer interface{ LetAllGo() } // *engine.Tracer
 	cache  *symbols.Cache
 	// background is what is done while the target runs, and used at the end.
 	background sync.WaitGroup
@@ -56,7 +55,9 @@ type run struct {
 type machine struct {
 	cpuid      func() []sys.CPUIDLeaf // what the processor says of itself
 	systemDirs func() []string        // where the system keeps its libraries
-	clock      sys.Clock              // started with the run
+	exe        func(pid int) string   // what a process executes, "" if that cannot be read
+	maps       func(pid int) ([]byte, error)
+	clock      sys.Clock // started with the run
 }
 
 // messages is what the user is told.
@@ -77,7 +78,7 @@ type outcome struct {
 // the end.
 // Everything in it goes with the image; what lasts longer is in run.
 type image struct {
-	p       *engine.Process
+	p       target
 	tables  *tables
 	windows *window.Set
 	events  *events
@@ -86,55 +87,34 @@ type image struct {
 	plans   plans
 	writer  *emit.ProcessWriter
 	beside  *beside // analyses; nil: records are written
-	rings   map[*engine.Thread]*cab.Ring
-	marked  map[*engine.Thread]uint64 // the set of open windows last marked, plus 1
-	sampled time.Time                 // when rows of sampling were written last
-	arrival arrival                   // the one that is being told of
-}
-
-// arrival is a thread about to execute an address that is watched, with its stack pointer.
-type arrival struct {
-	t        *engine.Thread
-	addr, sp uint64
-}
-
-// caller is where the function returns to whose call made a change, 0 for other events. The stack is read here and not at each
-// arrival: most change nothing.
-func (im *image) caller(c window.Change, t *engine.Thread, addr uint64) uint64 {
-	a := im.arrival
-	if t == nil || a.t != t || a.addr != addr || c.Cause == nil || c.Cause.Kind != config.EventCall {
-		return 0
-	}
-	var b [8]byte
-	if n, _ := im.p.ReadAt(b[:], int64(a.sp)); n < len(b) { // jumped to with anything for a stack
-		return 0
-	}
-	return binary.LittleEndian.Uint64(b[:])
+	rings   map[thread]*cab.Ring
+	marked  map[thread]uint64 // the set of open windows last marked, plus 1
+	sampled time.Time         // when rows of sampling were written last
 }
 
 // waits sums up how long application threads waited for room in their rings.
 // It is for the log: a target that waited long wants more processing threads.
 type waits struct{ times, ticks uint64 }
 
-// Started is engine.Client's: a program image stands before its first
+// Started is engine.Handler's: a program image stands before its first
 // instruction.
 //
 // Order matters: the writer first, because tables write into it; events after tables, as
 // they need symbols; the mode last, when it is known what there is to watch.
-func (ps *process) Started(p *engine.Process) error {
-	im := &image{p: p, rings: make(map[*engine.Thread]*cab.Ring), marked: make(map[*engine.Thread]uint64)}
+func (ps *process) Started(p target) error {
+	im := &image{p: p, rings: make(map[thread]*cab.Ring), marked: make(map[thread]uint64)}
 	ps.image = im
 	if err := ps.openWriter(im); err != nil { // a full disk, say: the program is none the worse for it
 		ps.writingFailed(err)
 	}
 	if ps.opts.Only == OnlyTranslate { // nobody asks for names, nor what images there are: their list stays empty
-		im.tables = newTables(p.PID(), ps.cache, nil, output{im.writer}, nil)
+		im.tables = newTables(p.PID(), &ps.machine, ps.cache, nil, output{im.writer}, nil)
 		p.SetMode(engine.ModePlain)
 		return nil
 	}
 	// Without a writer (count) the output is one that drops all: tables are needed for names all the same.
-	im.tables = newTables(p.PID(), ps.cache, ps.systemDirs(), output{im.writer}, askedImages(ps.opts.Config))
-	if _, _, err := im.tables.update(p.PID()); err != nil {
+	im.tables = newTables(p.PID(), &ps.machine, ps.cache, ps.systemDirs(), output{im.writer}, askedImages(ps.opts.Config))
+	if _, _, err := im.tables.update(); err != nil {
 		return err
 	}
 	// Neither this nor translation has windows: they run the whole program in one mode.
@@ -209,14 +189,14 @@ func (ps *process) startWindows(im *image) error {
 // t is the thread that made the change, nil where none did; addr its next instruction. t gets
 // its mark at once, others when they next enter code of the new mode: a mark of theirs at
 // this very moment could not be placed between their instructions.
-func (ps *process) changed(t *engine.Thread, changes []window.Change, addr uint64) {
+func (ps *process) changed(t thread, changes []window.Change, addr uint64) {
 	im := ps.image
 	if len(changes) == 0 || im == nil { // between two programs: what is open is said where the next one starts
 		return
 	}
 	for _, c := range changes {
 		im.events.countGone(&c)
-		output{im.writer}.event(c, t, addr, im.caller(c, t, addr), im.budget.counted())
+		output{im.writer}.event(c, t, addr, im.budget.counted())
 		// Before renewed budgets are given out: they are counted from here.
 		if c.Opened {
 			ps.windowOpened(c.Index)
@@ -279,7 +259,7 @@ func (ps *process) setMode() {
 	if im.windows.Open() != 0 && im.p.Mode() == engine.ModeNative {
 		// What was loaded while nothing was translated may not have been reported.
 		// Before the windows are looked at: it may open or close some.
-		ps.ImagesChanged(im.p)
+		ps.ImagesChanged()
 	}
 	open := im.windows.Open()
 	switch {
@@ -302,10 +282,10 @@ func (ps *process) setMode() {
 	}
 }
 
-// Entering is engine.Client's: a thread is about to run in a mode that may be
+// Entering is engine.Handler's: a thread is about to run in a mode that may be
 // new to it.
 // The mark is left out if the thread's last one says the same.
-func (ps *process) Entering(t *engine.Thread) {
+func (ps *process) Entering(t thread) {
 	im := ps.image
 	if im.windows == nil {
 		return
@@ -325,9 +305,9 @@ func (ps *process) Entering(t *engine.Thread) {
 	t.Mark(records.Mark(records.MarkWindows, open), sys.TSC())
 }
 
-// Notified is engine.Client's: a thread is about to execute a watched address.
+// Notified is engine.Handler's: a thread is about to execute a watched address.
 // These are addresses that help to find events, not events themselves.
-func (ps *process) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) {
+func (ps *process) Notified(t thread, addr uint64, regs engine.NotifiedRegs) {
 	im := ps.image
 	if im.events == nil {
 		return
@@ -335,22 +315,20 @@ func (ps *process) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedR
 	im.events.at(addr, regs)
 }
 
-// Reached is engine.Client's: events have happened as often as was asked for.
+// Reached is engine.Handler's: events have happened as often as was asked for.
 // The counts of all places are set anew afterwards: windows may have changed.
-func (ps *process) Reached(t *engine.Thread, pl *engine.Counter, addr, sp uint64) {
+func (ps *process) Reached(t thread, pl counter, addr uint64) {
 	im := ps.image
-	im.arrival = arrival{t, addr, sp}
 	ps.fire(t, addr, im.events.reached(t, pl)...)
-	im.arrival = arrival{}
 	im.events.count()
 }
 
-// Toggled is engine.Client's: code has opened and closed the one window that it
+// Toggled is engine.Handler's: code has opened and closed the one window that it
 // may.
 //
 // The window's state follows what code has done already. Its openings and closings are
 // marks in the ring, from which the processing threads make the rows.
-func (ps *process) Toggled(t *engine.Thread, open bool, times uint64) {
+func (ps *process) Toggled(t thread, open bool, times uint64) {
 	im := ps.image
 	sw := im.events.toggles
 	// No mark is made here: the code that toggled has written it.
@@ -362,9 +340,9 @@ func (ps *process) Toggled(t *engine.Thread, open bool, times uint64) {
 	im.events.count()
 }
 
-// BudgetLow is engine.Client's: a count may be reached. Events fire one at a time:
+// BudgetLow is engine.Handler's: a count may be reached. Events fire one at a time:
 // the first may open a window that disarms or arms the next.
-func (ps *process) BudgetLow(t *engine.Thread, addr uint64) {
+func (ps *process) BudgetLow(t thread, addr uint64) {
 	im := ps.image
 	if im.budget == nil {
 		// Nobody counts any more; a thread with an old share is not to ask again.
@@ -385,7 +363,7 @@ func (ps *process) BudgetLow(t *engine.Thread, addr uint64) {
 // countsReached fires the events whose counts a thread that stands before addr has
 // reached: for a budget that is low, and wherever a window has opened or closed, since
 // a count that is reached already is one more event at the same place.
-func (ps *process) countsReached(t *engine.Thread, addr uint64) {
+func (ps *process) countsReached(t thread, addr uint64) {
 	im := ps.image
 	if im.budget == nil || t == nil {
 		return
@@ -407,18 +385,18 @@ func (ps *process) countsReached(t *engine.Thread, addr uint64) {
 	}
 }
 
-// ImagesChanged is engine.Client's.
+// ImagesChanged is engine.Handler's.
 // Something was mapped, unmapped or protected anew; mostly it is no image.
-func (ps *process) ImagesChanged(p *engine.Process) {
+func (ps *process) ImagesChanged() {
 	if ps.opts.Only == OnlyTranslate {
 		return
 	}
 	ps.warn(ps.refresh())
 }
 
-// Plan is engine.Client's.
+// Plan is engine.Handler's.
 // Without a planner nothing is to be recorded, and the answer is not used.
-func (ps *process) Plan(_ *engine.Process, plan int, ins []x86.Insn, want []engine.Want) uint32 {
+func (ps *process) Plan(plan int, ins []x86.Insn, want []engine.Want) uint32 {
 	im := ps.image
 	if !im.plans.any() {
 		return 0
@@ -426,11 +404,11 @@ func (ps *process) Plan(_ *engine.Process, plan int, ins []x86.Insn, want []engi
 	return ps.planner(plan).plan(ins, want)
 }
 
-// ThreadStarted is engine.Client's.
+// ThreadStarted is engine.Handler's.
 //
 // The ring is handed to the pool last: its first words, the thread's and the windows'
 // marks, must be there before anybody consumes it.
-func (ps *process) ThreadStarted(t *engine.Thread) error {
+func (ps *process) ThreadStarted(t thread) error {
 	im := ps.image
 	// Before the first block is translated for it.
 	t.SetPlan(ps.planOf(t))
@@ -450,10 +428,10 @@ func (ps *process) ThreadStarted(t *engine.Thread) error {
 	return nil
 }
 
-// ThreadEnded is engine.Client's.
+// ThreadEnded is engine.Handler's.
 // The pool drains the ring before Remove returns, so that the slot may be used
 // again.
-func (ps *process) ThreadEnded(t *engine.Thread) {
+func (ps *process) ThreadEnded(t thread) {
 	im := ps.image
 	if ps.opts.Only == OnlyCount {
 		ps.counts.add(im.tables, ps.names, t)
@@ -476,11 +454,11 @@ func (ps *process) ThreadEnded(t *engine.Thread) {
 	delete(im.marked, t)
 }
 
-// Ended is engine.Client's: a program image is gone.
+// Ended is engine.Handler's: a program image is gone.
 // It comes once an image, also when the target was killed.
-func (ps *process) Ended(p *engine.Process, end *engine.End) {
+func (ps *process) Ended(end *engine.End) {
 	im := ps.image
-	ps.modes.look(p.Mode(), time.Now())
+	ps.modes.look(im.p.Mode(), time.Now())
 	ps.costs.sample(ps.live())
 	ps.costs.modes.take(&ps.modes)
 	ps.image = nil
@@ -498,7 +476,7 @@ func (ps *process) Ended(p *engine.Process, end *engine.End) {
 		}
 		for _, c := range changes {
 			im.events.countGone(&c)
-			output{im.writer}.event(c, nil, 0, 0, im.budget.counted())
+			output{im.writer}.event(c, nil, 0, im.budget.counted())
 		}
 		ps.missed.see(im.events)
 	}

@@ -7,7 +7,6 @@ import (
 	"alleria/abp"
 	"alleria/cab"
 	"alleria/config"
-	"alleria/engine"
 	"alleria/internal/records"
 )
 
@@ -33,7 +32,7 @@ type sampler struct {
 	adapts  bool
 	away    bool // threads run natively between bursts
 	rng     *rand.Rand
-	threads map[*engine.Thread]*sampled
+	threads map[thread]*sampled
 }
 
 // sampled is a thread of which bursts are recorded.
@@ -81,11 +80,11 @@ func newSampler(r config.Rate) *sampler {
 	if r.Auto {
 		rate = autoRate
 	}
-	return &sampler{rate: rate, adapts: r.Auto, rng: rand.New(rand.NewPCG(1, 2)), threads: make(map[*engine.Thread]*sampled)}
+	return &sampler{rate: rate, adapts: r.Auto, rng: rand.New(rand.NewPCG(1, 2)), threads: make(map[thread]*sampled)}
 }
 
 // started begins with a thread, before it has executed anything; executed is what it counts from.
-func (s *sampler) started(t *engine.Thread, executed int64) *sampled {
+func (s *sampler) started(t thread, executed int64) *sampled {
 	d := &sampled{at: executed, rate: s.rate, row: abp.Sampling{Thread: uint32(t.Num())}}
 	s.threads[t] = d
 	if s.away {
@@ -129,7 +128,7 @@ func (d *sampled) look(executed int64, open bool) {
 //
 // A burst that finds less than a quarter of the ring free is left out: what is passed over is counted in instructions,
 // where of what is overwritten only the words are known.
-func (s *sampler) change(t *engine.Thread, d *sampled, ring *cab.Ring) (ended bool) {
+func (s *sampler) change(t thread, d *sampled, ring *cab.Ring) (ended bool) {
 	if !d.open || d.left > d.burst/16 {
 		return false
 	}
@@ -174,7 +173,7 @@ func (s *sampler) adapt(d *sampled, ring *cab.Ring) bool {
 
 // sample has a thread that waits begin or end a burst if it is time to, brings its counts up to date in any case, and
 // hands what a burst has recorded to the processing threads.
-func (ps *process) sample(t *engine.Thread) {
+func (ps *process) sample(t thread) {
 	im := ps.image
 	d := im.budget.sampled(t)
 	if d != nil && ps.rest != nil {
@@ -188,7 +187,7 @@ func (ps *process) sample(t *engine.Thread) {
 }
 
 // sampleBurst hands what a burst has recorded to the processing threads.
-func (ps *process) sampleBurst(t *engine.Thread, d *sampled) {
+func (ps *process) sampleBurst(t thread, d *sampled) {
 	im := ps.image
 	if im.rings[t] == nil {
 		return
@@ -240,7 +239,7 @@ func sampleRows(im *image, now time.Time) {
 }
 
 // sampleEnd is about a thread that has ended, and returns what was recorded of it in all; nil: everything.
-func (ps *process) sampleEnd(t *engine.Thread) *abp.Sampling {
+func (ps *process) sampleEnd(t thread) *abp.Sampling {
 	im := ps.image
 	if im.budget == nil || im.budget.sampler == nil {
 		return nil

@@ -54,7 +54,7 @@ func (ps *process) usePlans(open uint64) {
 }
 
 // planOf is the plan of a thread for the latest set of open windows.
-func (ps *process) planOf(t *engine.Thread) int {
+func (ps *process) planOf(t thread) int {
 	return ps.image.plans.first(ps.threads) + ps.threads.plan(t.Num())
 }
 

@@ -7,13 +7,12 @@ import (
 
 	"alleria/cab"
 	"alleria/emit"
-	"alleria/engine"
 )
 
 // fed is what a ring is known by to the processing threads: the application thread that fills it, and the profile that it
 // belongs to.
 type fed struct {
-	thread *engine.Thread
+	thread thread
 	writer *emit.ProcessWriter
 }
 

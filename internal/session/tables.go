@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"fmt"
-	"os"
 
 	"alleria/config"
 	"alleria/internal/symbols"
@@ -14,6 +13,8 @@ import (
 // profile numbers them: in the order in which they are first needed.
 // An image or function that nothing recorded refers to is not in the profile.
 type tables struct {
+	pid     int
+	maps    func(pid int) ([]byte, error)
 	symbols *symbols.Map
 	out     output
 	images  map[*symbols.Loaded]uint32
@@ -24,13 +25,9 @@ type tables struct {
 }
 
 // newTables prepares the tables of a process. dirs is where the system's libraries are.
-func newTables(pid int, cache *symbols.Cache, dirs []string, out output, asked []string) *tables {
-	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	if err != nil {
-		exe = ""
-	}
-	m := symbols.NewMap(symbols.MapOptions{Cache: cache, Exe: exe, Memory: memoryOf(pid), SystemDirs: dirs})
-	return &tables{symbols: m, out: out, images: make(map[*symbols.Loaded]uint32),
+func newTables(pid int, of *machine, cache *symbols.Cache, dirs []string, out output, asked []string) *tables {
+	m := symbols.NewMap(symbols.MapOptions{Cache: cache, Exe: of.exe(pid), Memory: memoryOf(pid), SystemDirs: dirs})
+	return &tables{pid: pid, maps: of.maps, symbols: m, out: out, images: make(map[*symbols.Loaded]uint32),
 		since: make(map[*symbols.Loaded]uint64), funcs: make(map[*symbols.Function]uint32),
 		asked: asked, keys: make(map[*symbols.Loaded]config.ImageKey)}
 }
@@ -39,14 +36,14 @@ func newTables(pid int, cache *symbols.Cache, dirs []string, out output, asked [
 //
 // The lists are what came and went since the last time. A process that is gone gives an
 // error, which callers take for "nothing changed".
-func (t *tables) update(pid int) (loaded, unloaded []*symbols.Loaded, err error) {
-	text, err := sys.ReadMaps(pid)
+func (t *tables) update() (loaded, unloaded []*symbols.Loaded, err error) {
+	text, err := t.maps(t.pid)
 	if err != nil {
 		return nil, nil, err
 	}
 	maps, err := symbols.ParseMaps(bytes.NewReader(text))
 	if err != nil {
-		return nil, nil, fmt.Errorf("address space of process %d: %w", pid, err)
+		return nil, nil, fmt.Errorf("address space of process %d: %w", t.pid, err)
 	}
 	loaded, unloaded = t.symbols.Update(maps)
 	for _, l := range unloaded {

@@ -69,11 +69,10 @@ func (r *run) decide(ps *process) engine.Fate {
 	return ps.fate
 }
 
-// Traced is engine.Client's.
-func (r *run) Traced(p *engine.Process) engine.Handler {
-	ps := r.byPID[p.PID()]
+// traced is what is done where a program image is about to begin.
+func (r *run) traced(pid int) *process {
 	r.began = true
-	return ps
+	return r.byPID[pid]
 }
 
 // Untraced is engine.Client's: the rest of the process is not recorded, which the user is told of.

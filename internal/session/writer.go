@@ -62,7 +62,7 @@ func (ps *process) header(im *image) abp.Header {
 	}
 	// Of the process and not of the options: an interpreter line or an execve has
 	// changed it.
-	h.Executable, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	h.Executable = ps.exe(pid)
 	h.WorkDir, _ = os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
 		h.CommandLine = strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")

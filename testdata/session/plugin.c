@@ -1,0 +1,2 @@
+/* A library that comes and goes, as nested.c does nothing. */
+void plugged(void) {}
