@@ -162,7 +162,7 @@ func TestRowsRoundTrip(t *testing.T) {
 		{&Function{1, 2, "_Zf", "f", 3, 4, "f.c", 5}, new(Function), func(v any, d *wire.Decoder) { v.(*Function).decode(d) }},
 		{&FamilyRow{1, 2, 3, true, 4, 5, true, -9, []string{"a", ""}}, new(FamilyRow), func(v any, d *wire.Decoder) { v.(*FamilyRow).decode(d) }},
 		{&WindowDef{1, "w", "d"}, new(WindowDef), func(v any, d *wire.Decoder) { v.(*WindowDef).decode(d) }},
-		{&WindowEvent{1, true, "call", 2, 3, 4, 5, 6, 7, 8}, new(WindowEvent), func(v any, d *wire.Decoder) { v.(*WindowEvent).decode(d) }},
+		{&WindowEvent{1, true, "call", 2, 3, 4, 5, 6, 7, 8, 9}, new(WindowEvent), func(v any, d *wire.Decoder) { v.(*WindowEvent).decode(d) }},
 		{&Syscall{1, 2, 3, 4, 5, [6]uint64{1, 2, 3, 4, 5, 6}, -7, 8, CallOwn}, new(Syscall), func(v any, d *wire.Decoder) { v.(*Syscall).decode(d) }},
 		{&Signal{1, 2, 3, 4, -5, 6, 7, 8}, new(Signal), func(v any, d *wire.Decoder) { v.(*Signal).decode(d) }},
 		{&Snapshot{1, "open", []Region{{1, 2, 3, true, 4, 5, "heap", 6}}}, new(Snapshot), func(v any, d *wire.Decoder) { v.(*Snapshot).decode(d) }},

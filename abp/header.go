@@ -37,9 +37,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.10 what was changed of a call (calls.Change); bursts that stand for processor
 //	     time (Sampling.ByTime), and where bursts end (MarkGap)
 //	1.11 captured calls as differences (calls.Differences)
+//	1.12 who called the function whose call opened or closed a window (WindowEvent.Caller)
 const (
 	VersionMajor = 1
-	VersionMinor = 11
+	VersionMinor = 12
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

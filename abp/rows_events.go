@@ -33,7 +33,7 @@ func (r *WindowEvent) Append(dst []byte) []byte {
 		e.U32(r.Thread)
 		// The last fields are of one width: the list here and the one in decode are
 		// to be compared by eye.
-		for _, v := range [...]uint64{r.Addr, r.Instructions, r.Loads, r.Stores, r.Overshoot} {
+		for _, v := range [...]uint64{r.Addr, r.Instructions, r.Loads, r.Stores, r.Overshoot, r.Caller} {
 			e.U64(v)
 		}
 	})
@@ -47,6 +47,9 @@ func (r *WindowEvent) decode(d *wire.Decoder) {
 	r.Thread = d.U32()
 	for _, p := range [...]*uint64{&r.Addr, &r.Instructions, &r.Loads, &r.Stores, &r.Overshoot} {
 		*p = d.U64()
+	}
+	if len(d.B) > 0 { // since 1.12
+		r.Caller = d.U64()
 	}
 }
 

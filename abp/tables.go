@@ -103,6 +103,9 @@ type WindowEvent struct {
 	// Overshoot is by how many instructions a count over several threads was
 	// exceeded.
 	Overshoot uint64
+	// Caller is where the function returns to whose call it was (since 1.12); 0: another event, or not known.
+	// The call is the instruction in front of it, or a jump that a call in front of it led to.
+	Caller uint64
 }
 
 // Syscall is a row of SYSCALLS.

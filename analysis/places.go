@@ -157,6 +157,15 @@ func (pl *places) describe(addr uint64) string {
 	return ""
 }
 
+// returnAddress names a return address by the function of the call in front of it, which may be the last
+// instruction of a function that does not return.
+func (pl *places) returnAddress(addr uint64) string {
+	if f := pl.functionAt(addr - 1); f != nil {
+		return withOffset(f.Display(), addr-f.Addr)
+	}
+	return ""
+}
+
 // withOffset writes a place as debuggers do.
 func withOffset(name string, off uint64) string {
 	if off == 0 {

@@ -64,6 +64,8 @@ type ProcessReport struct {
 	// Syscalls and Signals are those that were asked for, by how often they happened.
 	Syscalls []SyscallReport `json:"syscalls,omitempty"`
 	Signals  []SignalReport  `json:"signals,omitempty"`
+
+	proc *abp.Process // nil for one that was not followed
 }
 
 // ThreadReport is one thread of a process.
@@ -113,12 +115,17 @@ type WindowReport struct {
 // from its start, recorded or not where the configuration had them counted.
 // Overshoot is by how many instructions a count over several threads was exceeded;
 // within one thread counts are exact.
+//
+// Caller is where the function returns to whose call it was, 0 for other events and in profiles of
+// before 1.12; CalledFrom names it.
 type WindowOpening struct {
 	Reason       string         `json:"reason"`  // the event, in words
 	Seconds      float64        `json:"seconds"` // since the process's start
 	Thread       uint32         `json:"thread,omitempty"`
 	Address      uint64         `json:"address,omitempty"`
 	Place        string         `json:"place,omitempty"`
+	Caller       uint64         `json:"caller,omitempty"`
+	CalledFrom   string         `json:"called_from,omitempty"`
 	Instructions uint64         `json:"instructions"` // of the process so far, 0: not counted
 	Loads        uint64         `json:"loads"`
 	Stores       uint64         `json:"stores"`

@@ -228,6 +228,9 @@ func (o *WindowOpening) moment() string {
 	if o.Place != "" {
 		s += " at " + o.Place
 	}
+	if o.CalledFrom != "" {
+		s += ", called from " + o.CalledFrom
+	}
 	if o.Overshoot > 0 {
 		s += fmt.Sprintf(", %d too late", o.Overshoot)
 	}

@@ -96,6 +96,7 @@ func (s *summary) report() (*ProcessReport, error) {
 		return nil, err
 	}
 	pr := &ProcessReport{
+		proc:   s.proc,
 		Number: h.Process, PID: h.PID, Command: h.CommandLine, Followed: true, Counts: s.total,
 		Threads: len(s.threads), PerThread: s.threads, Windows: windows,
 		Images: s.imageReports(), Functions: s.functionReports(),
@@ -259,6 +260,10 @@ func (pl *places) opening(e *abp.WindowEvent) WindowOpening {
 	o := WindowOpening{
 		Reason: e.Reason, Thread: e.Thread, Address: e.Addr, Place: pl.describe(e.Addr),
 		Instructions: e.Instructions, Loads: e.Loads, Stores: e.Stores, Overshoot: e.Overshoot,
+		Caller: e.Caller,
+	}
+	if e.Caller != 0 {
+		o.CalledFrom = pl.returnAddress(e.Caller)
 	}
 	if h := pl.proc.Header(); e.TSC != 0 && h.TSCFrequency != 0 {
 		o.Seconds = h.TimeOf(e.TSC).Sub(h.Started).Seconds()

@@ -49,7 +49,7 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 			f.state.mark(records.MarkWindows, payload, words[at:])
 			d = f.dynamic(p, words, d, at)
 			sum.next(at)
-			tr := transition{set: payload, code: true, tsc: words[at+1], addr: words[at+2], counts: sum.sum}
+			tr := transition{set: payload, code: true, tsc: words[at+1], addr: words[at+2], caller: words[at+3], counts: sum.sum}
 			// The tally knows whole executions; cuts and dynamic counts before it
 			// come on top.
 			tr.counts.Add(f.plus, 1)

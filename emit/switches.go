@@ -22,6 +22,7 @@ type transition struct {
 	set       uint64
 	code      bool // made by code: a row is wanted
 	tsc, addr uint64
+	caller    uint64
 	counts    abp.Counts // of the frame so far
 }
 
@@ -103,7 +104,7 @@ func (r *ready) events(t *ThreadState) {
 			if changed>>s.Window&1 == 0 {
 				continue
 			}
-			e := abp.WindowEvent{Window: s.Window, Opened: set>>s.Window&1 != 0, Reason: s.Closing, TSC: tr.tsc, Thread: t.Number, Addr: tr.addr,
+			e := abp.WindowEvent{Window: s.Window, Opened: set>>s.Window&1 != 0, Reason: s.Closing, TSC: tr.tsc, Thread: t.Number, Addr: tr.addr, Caller: tr.caller,
 				Instructions: base.Instructions + tr.counts.Instructions, Loads: base.Loads + tr.counts.Loads, Stores: base.Stores + tr.counts.Stores}
 			if e.Opened {
 				e.Reason = s.Opening

@@ -72,8 +72,9 @@ type Handler interface {
 	Notified(t *Thread, addr uint64, regs NotifiedRegs)
 	// Reached is called when as many entries have come as Counter.Arm
 	// said, with the last in t, which is about to execute addr: the counter's, or
-	// where a return has led. The handler arms the counter again.
-	Reached(t *Thread, pl *probe.Counter, addr uint64)
+	// where a return has led. The handler arms the counter again. sp is the stack pointer there: at a
+	// function's entry it points to the return address.
+	Reached(t *Thread, pl *probe.Counter, addr, sp uint64)
 	// Toggled is called when code has opened and closed the window of
 	// Process.SetToggle so many times together; open is how it is now.
 	Toggled(t *Thread, open bool, times uint64)

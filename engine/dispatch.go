@@ -85,7 +85,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 	p, s := t.p, t.slot
 	tr.askSpent(t, app)
 	if p.cache.Watched[app] {
-		t.p.client.Notified(t, app, NotifiedRegs{s.Get(layout.Save + 4*8), s.Get(layout.Save + 7*8)})
+		t.p.client.Notified(t, app, NotifiedRegs{t.savedSP(), s.Get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, codecache.Uncounted)
@@ -164,6 +164,9 @@ func (t *Thread) savedRegs(r *sys.Regs) {
 	r.Eflags = flagsFrom(r.Eflags, s.Get(layout.SaveFlags))
 	r.Orig_rax = ^uint64(0)
 }
+
+// savedSP is the stack pointer of a thread that waits in the request routine.
+func (t *Thread) savedSP() uint64 { return t.slot.Get(layout.Save + 4*8) }
 
 // flagsFrom puts the arithmetic flags as lahf and seto left them into eflags.
 // lahf puts SF, ZF, AF, PF and CF into ah, seto the overflow flag into al.

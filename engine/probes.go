@@ -58,14 +58,14 @@ func (p *Process) slots() (all []*shm.Slot) {
 }
 
 // reached tells the client that a place's count ran out in a thread that is
-// stopped or waits. at is the application's next address.
+// stopped or waits. at is the application's next address, rsp its stack pointer.
 // The client may arm the place anew, open a window, or both.
-func (tr *Tracer) reached(t *Thread, pl *probe.Counter, at uint64) {
+func (tr *Tracer) reached(t *Thread, pl *probe.Counter, at, rsp uint64) {
 	if t.vfork { // its calls are not the program's: it is left for who comes next
 		pl.Retry()
 		return
 	}
-	t.p.client.Reached(t, pl, at)
+	t.p.client.Reached(t, pl, at, rsp)
 	t.p.readyToggle(t)
 }
 
@@ -73,7 +73,7 @@ func (tr *Tracer) reached(t *Thread, pl *probe.Counter, at uint64) {
 // It goes on behind the counting, or the entry would count twice.
 func (tr *Tracer) placeEntered(t *Thread) error {
 	pl := t.p.points.Counter(t.slot.U32(layout.Place).Load())
-	tr.reached(t, pl, pl.Addr())
+	tr.reached(t, pl, pl.Addr(), t.savedSP())
 	return tr.answerPast(t, pl.Addr(), codecache.Counted)
 }
 
@@ -81,7 +81,7 @@ func (tr *Tracer) placeEntered(t *Thread) error {
 // ran out; the return has been executed.
 func (tr *Tracer) placeReturned(t *Thread) error {
 	site := t.slot.Get(layout.ReqArg)
-	tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site)
+	tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site, t.savedSP())
 	return tr.answer(t, site, true)
 }
 
@@ -106,7 +106,7 @@ func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
 // counted as how says.
 func (tr *Tracer) answerPast(t *Thread, app uint64, how codecache.Entry) error {
 	if how == codecache.BackEdge && t.p.cache.Watched[app] {
-		t.p.client.Notified(t, app, NotifiedRegs{t.slot.Get(layout.Save + 4*8), t.slot.Get(layout.Save + 7*8)})
+		t.p.client.Notified(t, app, NotifiedRegs{t.savedSP(), t.slot.Get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, how)
@@ -139,7 +139,7 @@ func (tr *Tracer) returnedNatively(t *Thread, addr, rsp uint64) {
 		return
 	}
 	if pl := t.p.points.PopReturns(t.slot, addr, rsp); pl != nil && pl.Count() {
-		tr.reached(t, pl, addr)
+		tr.reached(t, pl, addr, rsp)
 	}
 }
 
@@ -153,7 +153,7 @@ func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how codecache.Ent
 	entry, returns, within := p.points.CountersAt(addr)
 	if how == codecache.BackEdge {
 		if within != nil && within.Count() {
-			tr.reached(t, within, addr)
+			tr.reached(t, within, addr, rsp)
 		}
 		return
 	}
@@ -164,7 +164,7 @@ func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how codecache.Ent
 		tr.threadError(t, p.points.PushReturn(t.slot, returns, rsp))
 	}
 	if entry != nil && entry.Count() {
-		tr.reached(t, entry, addr)
+		tr.reached(t, entry, addr, rsp)
 	}
 }
 

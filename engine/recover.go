@@ -194,7 +194,7 @@ func (t *Thread) dispatchTarget(regs *sys.Regs) (uint64, codecache.Entry, bool) 
 		return pl.Addr(), codecache.Uncounted, true
 	case req == layout.ReqReturned: // it will not return once more
 		site := t.slot.Get(layout.ReqArg)
-		t.p.tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site)
+		t.p.tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site, t.savedSP())
 		return site, codecache.Uncounted, true
 	}
 	switch req {

@@ -463,6 +463,10 @@ types:
         type: u8
       - id: overshoot
         type: u8
+      - id: caller
+        type: u8
+        if: not _io.eof
+        doc: Where the function returns to whose call it was; 0 where it was no call. Since 1.12.
   rows_snapshot:
     seq:
       - id: rows

@@ -37,8 +37,8 @@ const (
 	// threads be merged by time where nothing carries a time stamp.
 	MarkChunk = 0x88
 	// MarkSwitch is a MarkWindows that translated code wrote, with the address that
-	// follows as a third word. Only in rings, not in files: the encoder makes a
-	// MarkWindows of it, the address belongs in a table.
+	// follows as a third word and where the function entered there returns to as a fourth. Only in rings, not in files: the
+	// encoder makes a MarkWindows of it, the addresses belong in a table.
 	MarkSwitch = 0x89
 	// MarkNote: payload words follow that become a row of a table. Only in rings: the
 	// encoder drops it, after it has said where it stood.
@@ -124,9 +124,9 @@ func markSize(first, second uint64, avail int) int {
 		n = 1
 	case MarkFS, MarkGS, MarkWindows:
 		n = 2
-	case MarkChunk, MarkSwitch:
+	case MarkChunk:
 		n = 3
-	case MarkThread:
+	case MarkThread, MarkSwitch:
 		n = 4
 	case MarkSkip, MarkNote, MarkCall:
 		n = 1 + payload

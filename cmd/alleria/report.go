@@ -57,6 +57,7 @@ processes), --adaptive (of the recording itself: processing threads and buffers 
 				if err != nil {
 					return err
 				}
+				nameCallers(r)
 				if asJSON {
 					return r.WriteJSON(a.stdout)
 				}

@@ -10,6 +10,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis"
+	"alleria/analysis/intercepts"
 )
 
 // openingLine is a line of windows --json.
@@ -90,6 +91,8 @@ func knownWindows(profiles []*abp.Profile, only []string) error {
 // profile is read once for each window.
 // Numbers count from 1 within a window of a process.
 func eachOpening(profiles []*abp.Profile, only []string, f func(o *openingLine) error) error {
+	names := intercepts.NewCallers()
+	defer names.Close()
 	for _, p := range profiles {
 		for _, proc := range p.Processes() {
 			for _, def := range proc.WindowDefs() {
@@ -101,6 +104,7 @@ func eachOpening(profiles []*abp.Profile, only []string, f func(o *openingLine) 
 				n := 0
 				err := analysis.EachOpening(proc, def.Index, func(o *analysis.WindowOpening) error {
 					n++
+					o.NameCallers(func(ret uint64) string { return names.Name(proc, ret) })
 					return f(&openingLine{p.Path(), proc.Number(), proc.Generation(), def.Name, n, *o})
 				})
 				if err != nil {
@@ -110,6 +114,14 @@ func eachOpening(profiles []*abp.Profile, only []string, f func(o *openingLine) 
 		}
 	}
 	return nil
+}
+
+// nameCallers names the callers of openings that nothing was recorded of, by the symbols of
+// their images: the profile has no names of those.
+func nameCallers(r *analysis.Report) {
+	names := intercepts.NewCallers()
+	defer names.Close()
+	r.NameCallers(names.Name)
 }
 
 // printOpenings prints them as printJSON prints a list, one after the other.

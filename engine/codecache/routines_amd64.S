@@ -564,8 +564,8 @@ alleria_switch_wait:
 alleria_switch_tail:
 
 /* Opens or closes the window that the place at r8 toggles. rsi is the ring
- * pointer, rdi the application's address that comes next. TOGGLES comes last: who
- * finds it counted finds everything else done. */
+ * pointer, rdi the application's address that comes next, r9 where the function that is entered will
+ * return to, or 0. TOGGLES comes last: who finds it counted finds everything else done. */
 .macro TOGGLE
 	rdtsc
 	shl rdx, 32
@@ -574,7 +574,8 @@ alleria_switch_tail:
 	mov [rsi], rdx
 	mov [rsi+8], rax
 	mov [rsi+16], rdi
-	add rsi, 24
+	mov [rsi+24], r9
+	add rsi, 32
 	mov gs:[BUF], rsi
 	mov gs:[FLOOR], rsi
 	mov rax, [r8+PINSIDE]
@@ -604,6 +605,12 @@ alleria_entered:
 	ja 2f
 	mov gs:[TGT], rcx
 	mov rdi, [r8+PADDR]
+	/* A function may be jumped to with anything for a stack: a fault of this load goes on behind it. */
+	xor r9d, r9d
+	.globl alleria_entered_caller, alleria_entered_known
+alleria_entered_caller:
+	mov r9, [rsp]
+alleria_entered_known:
 	TOGGLE
 	RESTOREALL
 	jmp qword ptr gs:[TGT]
@@ -716,6 +723,7 @@ alleria_return_any:
 	add rcx, [r8+PTO]
 	mov rcx, gs:[rcx]
 	mov gs:[TGT], rcx
+	xor r9d, r9d
 	TOGGLE
 	RESTOREALL
 	mov gs:[S1], rdx

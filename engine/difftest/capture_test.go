@@ -148,9 +148,7 @@ func (c *interceptor) calls(t *testing.T, th *engine.Thread) [][]uint64 {
 			n = 1 + int(w&records.MarkPayload)
 		case records.MarkFS, records.MarkGS, records.MarkWindows:
 			n = 2
-		case records.MarkSwitch:
-			n = 3
-		case records.MarkThread:
+		case records.MarkSwitch, records.MarkThread:
 			n = 4
 		case records.MarkCut:
 			n = 1

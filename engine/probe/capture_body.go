@@ -77,7 +77,8 @@ func (p *Points) captureRoom() *captureRange {
 	return &p.captures.code[len(p.captures.code)-1]
 }
 
-// CaptureBail tells whether code that captures is at an address, and where it goes if a load of it faults.
+// CaptureBail tells whether code that captures is at an address, or that looks who called the function whose entry opens a window,
+// and where it goes if a load of it faults.
 func (p *Points) CaptureBail(addr uint64) (uint64, bool) {
 	for i := range p.captures.code {
 		if r := &p.captures.code[i]; addr >= r.start && addr < r.end {
@@ -91,6 +92,8 @@ func (p *Points) CaptureBail(addr uint64) (uint64, bool) {
 	}
 	rt := &a.Routines.Capture
 	switch off := addr - a.Base; {
+	case off == a.Routines.EnteredCaller:
+		return a.Base + a.Routines.EnteredKnown, true
 	case off >= rt.Text && off < rt.TextEnd:
 		return a.Base + rt.TextBail, true
 	case off >= rt.Begin && off < rt.End:

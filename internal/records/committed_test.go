@@ -28,7 +28,7 @@ func TestCommitted(t *testing.T) {
 		{"marks", []uint64{two, 7, 8, Mark(MarkWindows, 1), 99}, 5},
 		{"a note", []uint64{two, 7, 8, Mark(MarkNote, 2), two, none, none}, 6},
 		{"an emulated instruction", []uint64{Mark(MarkEmulated, none), 1, 5, 6}, 4},
-		{"the other marks", []uint64{Mark(MarkSwitch, 1), 1, 2, Mark(MarkThread, 1), 1, 2, 3, Mark(MarkFS, 0), 1, Mark(MarkGS, 0), 1, Mark(MarkSkip, 1), 0, part, 1}, 13},
+		{"the other marks", []uint64{Mark(MarkSwitch, 1), 1, 2, 3, Mark(MarkThread, 1), 1, 2, 3, Mark(MarkFS, 0), 1, Mark(MarkGS, 0), 1, Mark(MarkSkip, 1), 0, part, 1}, 14},
 		{"no block", []uint64{two, 7, 8, 77, none}, 5},
 		{"no block, cut", []uint64{cut, 77}, 2},
 		{"no mark", []uint64{1 << 60, none}, 2},

@@ -16,13 +16,13 @@ func sizes(id uint32) (int, bool) {
 // TestIterator goes over words of each kind.
 func TestIterator(t *testing.T) {
 	words := []uint64{Mark(MarkThread, 1), 7, 8, 9, 1, 2, 20, 21, Mark(MarkCut, 3), 3, 30, 31, 32, 33, 34,
-		Mark(MarkEmulated, 1), 1, 100, 8, Mark(MarkSkip, 0), Mark(MarkNote, 2), 5, 6, Mark(MarkSwitch, 1), 1, 2,
+		Mark(MarkEmulated, 1), 1, 100, 8, Mark(MarkSkip, 0), Mark(MarkNote, 2), 5, 6, Mark(MarkSwitch, 1), 1, 2, 3,
 		Mark(MarkFS, 0), 1, Mark(MarkGS, 0), 1, Mark(MarkWindows, 3), 1, 1}
 	want := []Record{
 		{From: 0, To: 4, Mark: MarkThread, Payload: 1}, {From: 4, To: 5, Block: 1}, {From: 5, To: 8, Block: 2},
 		{From: 8, To: 15, Block: 3, Cut: true, Completed: 3}, {From: 15, To: 19, Mark: MarkEmulated, Payload: 1},
-		{From: 19, To: 20, Mark: MarkSkip}, {From: 20, To: 23, Mark: MarkNote, Payload: 2}, {From: 23, To: 26, Mark: MarkSwitch, Payload: 1},
-		{From: 26, To: 28, Mark: MarkFS}, {From: 28, To: 30, Mark: MarkGS}, {From: 30, To: 32, Mark: MarkWindows, Payload: 3}, {From: 32, To: 33, Block: 1},
+		{From: 19, To: 20, Mark: MarkSkip}, {From: 20, To: 23, Mark: MarkNote, Payload: 2}, {From: 23, To: 27, Mark: MarkSwitch, Payload: 1},
+		{From: 27, To: 29, Mark: MarkFS}, {From: 29, To: 31, Mark: MarkGS}, {From: 31, To: 33, Mark: MarkWindows, Payload: 3}, {From: 33, To: 34, Block: 1},
 	}
 	it := NewIterator(words, false, sizes)
 	for i, w := range want {

@@ -28,9 +28,7 @@ func markLen(first uint64, words []uint64) int {
 		return 1
 	case MarkFS, MarkGS, MarkWindows:
 		return 2
-	case MarkSwitch:
-		return 3
-	case MarkThread:
+	case MarkSwitch, MarkThread:
 		return 4
 	case MarkSkip, MarkNote, MarkCall:
 		if payload < uint64(len(words)) {

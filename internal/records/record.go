@@ -38,7 +38,8 @@ const (
 	// own accesses. Values are absent.
 	MarkEmulated = 0x87
 	// MarkSwitch: as MarkWindows, but it is code that opened or closed a window;
-	// the next words are the TSC and the address that the thread executes next.
+	// the next words are the TSC, the address that the thread executes next, and, where that is a function
+	// that was entered, the address that it returns to, else 0.
 	MarkSwitch = 0x89
 	// MarkNote: payload words follow that are a row of one of the profile's tables,
 	// which belongs to this place of the thread's records. What they mean is between

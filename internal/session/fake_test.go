@@ -389,7 +389,7 @@ func (t *fakeThread) arrives(addr uint64, what string) {
 		return
 	}
 	if c.left--; c.left == 0 {
-		t.p.ps.Reached(t, c, addr)
+		t.p.ps.Reached(t, c, addr, 0)
 	}
 }
 

@@ -85,11 +85,11 @@ func (o output) switches(s *window.Set) {
 // counts are the process's so far where the configuration has them counted, else
 // zero. What had been recorded by then would need every ring to be read up to here
 // first; windows that open and close in translated code have it from their marks.
-func (o output) event(c window.Change, t thread, addr uint64, counts amounts) {
+func (o output) event(c window.Change, t thread, addr, caller uint64, counts amounts) {
 	if o.w == nil {
 		return
 	}
-	e := abp.WindowEvent{Window: uint32(c.Index), Opened: c.Opened, Reason: c.Reason(), TSC: sys.TSC(), Addr: addr, Overshoot: c.Overshoot}
+	e := abp.WindowEvent{Window: uint32(c.Index), Opened: c.Opened, Reason: c.Reason(), TSC: sys.TSC(), Addr: addr, Overshoot: c.Overshoot, Caller: caller}
 	if t != nil {
 		e.Thread = uint32(t.Num())
 	}

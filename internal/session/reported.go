@@ -217,7 +217,7 @@ func (ps *process) execLeaves(till bool) []*window.Leaf {
 func (ps *process) executed() {
 	ps.facts.executing, ps.facts.live = false, 0
 	for _, c := range ps.windows.Note(true, "open since before the program was executed") {
-		output{ps.image.writer}.event(c, nil, 0, ps.image.budget.counted())
+		output{ps.image.writer}.event(c, nil, 0, 0, ps.image.budget.counted())
 	}
 	ps.fire(nil, 0, ps.pending...)
 	ps.pending = nil

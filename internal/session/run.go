@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"slices"
@@ -90,6 +91,27 @@ type image struct {
 	rings   map[thread]*cab.Ring
 	marked  map[thread]uint64 // the set of open windows last marked, plus 1
 	sampled time.Time         // when rows of sampling were written last
+	arrival arrival           // the one that is being told of
+}
+
+// arrival is a thread about to execute an address that is watched, with its stack pointer.
+type arrival struct {
+	t        thread
+	addr, sp uint64
+}
+
+// caller is where the function returns to whose call made a change, 0 for other events. The stack is read here and not at each
+// arrival: most change nothing.
+func (im *image) caller(c window.Change, t thread, addr uint64) uint64 {
+	a := im.arrival
+	if t == nil || a.t != t || a.addr != addr || c.Cause == nil || c.Cause.Kind != config.EventCall {
+		return 0
+	}
+	var b [8]byte
+	if n, _ := im.p.ReadAt(b[:], int64(a.sp)); n < len(b) { // jumped to with anything for a stack
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b[:])
 }
 
 // waits sums up how long application threads waited for room in their rings.
@@ -196,7 +218,7 @@ func (ps *process) changed(t thread, changes []window.Change, addr uint64) {
 	}
 	for _, c := range changes {
 		im.events.countGone(&c)
-		output{im.writer}.event(c, t, addr, im.budget.counted())
+		output{im.writer}.event(c, t, addr, im.caller(c, t, addr), im.budget.counted())
 		// Before renewed budgets are given out: they are counted from here.
 		if c.Opened {
 			ps.windowOpened(c.Index)
@@ -317,9 +339,11 @@ func (ps *process) Notified(t thread, addr uint64, regs engine.NotifiedRegs) {
 
 // Reached is engine.Handler's: events have happened as often as was asked for.
 // The counts of all places are set anew afterwards: windows may have changed.
-func (ps *process) Reached(t thread, pl counter, addr uint64) {
+func (ps *process) Reached(t thread, pl counter, addr, sp uint64) {
 	im := ps.image
+	im.arrival = arrival{t, addr, sp}
 	ps.fire(t, addr, im.events.reached(t, pl)...)
+	im.arrival = arrival{}
 	im.events.count()
 }
 
@@ -476,7 +500,7 @@ func (ps *process) Ended(end *engine.End) {
 		}
 		for _, c := range changes {
 			im.events.countGone(&c)
-			output{im.writer}.event(c, nil, 0, im.budget.counted())
+			output{im.writer}.event(c, nil, 0, 0, im.budget.counted())
 		}
 		ps.missed.see(im.events)
 	}

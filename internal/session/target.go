@@ -143,17 +143,19 @@ func (h handler) Started(p *engine.Process) error { return h.ps.Started(traced{p
 func (h handler) Notified(t *engine.Thread, addr uint64, regs engine.NotifiedRegs) {
 	h.ps.Notified(t, addr, regs)
 }
-func (h handler) Reached(t *engine.Thread, c *engine.Counter, addr uint64) { h.ps.Reached(t, c, addr) }
-func (h handler) Toggled(t *engine.Thread, open bool, times uint64)        { h.ps.Toggled(t, open, times) }
-func (h handler) Entering(t *engine.Thread)                                { h.ps.Entering(t) }
-func (h handler) BudgetLow(t *engine.Thread, addr uint64)                  { h.ps.BudgetLow(t, addr) }
-func (h handler) ImagesChanged(*engine.Process)                            { h.ps.ImagesChanged() }
-func (h handler) Unmapped(_ *engine.Process, start, end uint64)            { h.ps.Unmapped(start, end) }
-func (h handler) ThreadStarted(t *engine.Thread) error                     { return h.ps.ThreadStarted(t) }
-func (h handler) ThreadEnded(t *engine.Thread)                             { h.ps.ThreadEnded(t) }
-func (h handler) Ending(t *engine.Thread)                                  { h.ps.Ending(t) }
-func (h handler) CallEntered(t *engine.Thread, c *engine.Call)             { h.ps.CallEntered(t, c) }
-func (h handler) CallReturned(t *engine.Thread, c *engine.Call)            { h.ps.CallReturned(t, c) }
+func (h handler) Reached(t *engine.Thread, c *engine.Counter, addr, sp uint64) {
+	h.ps.Reached(t, c, addr, sp)
+}
+func (h handler) Toggled(t *engine.Thread, open bool, times uint64) { h.ps.Toggled(t, open, times) }
+func (h handler) Entering(t *engine.Thread)                         { h.ps.Entering(t) }
+func (h handler) BudgetLow(t *engine.Thread, addr uint64)           { h.ps.BudgetLow(t, addr) }
+func (h handler) ImagesChanged(*engine.Process)                     { h.ps.ImagesChanged() }
+func (h handler) Unmapped(_ *engine.Process, start, end uint64)     { h.ps.Unmapped(start, end) }
+func (h handler) ThreadStarted(t *engine.Thread) error              { return h.ps.ThreadStarted(t) }
+func (h handler) ThreadEnded(t *engine.Thread)                      { h.ps.ThreadEnded(t) }
+func (h handler) Ending(t *engine.Thread)                           { h.ps.Ending(t) }
+func (h handler) CallEntered(t *engine.Thread, c *engine.Call)      { h.ps.CallEntered(t, c) }
+func (h handler) CallReturned(t *engine.Thread, c *engine.Call)     { h.ps.CallReturned(t, c) }
 func (h handler) Signalled(t *engine.Thread, info *sys.Siginfo, sig sys.Signal, ip uint64) {
 	h.ps.Signalled(t, info, sig, ip)
 }
