@@ -141,6 +141,9 @@ func (tr *Tracer) callBy32Bits(t *Thread, b *codecache.Block, regs *sys.Regs) er
 	if err := sys.SetRegs(t.tid, &r); err != nil {
 		return err
 	}
+	if err := t.giveUserDispatch(); err != nil {
+		return err
+	}
 	t.native = true
 	tr.awaitReturn(t, false)
 	return tr.resume(t, 0)

@@ -31,6 +31,11 @@ func (tr *Tracer) traceMe(t *Thread, regs *sys.Regs) error {
 // goNative gives a stopped thread the application's registers.
 // The kernel's own idea of the thread (an interrupted call, say) stays as it is.
 func (t *Thread) goNative(regs *sys.Regs) error {
+	if !t.native {
+		if err := t.giveUserDispatch(); err != nil {
+			return err
+		}
+	}
 	r := *regs
 	r.Gs_base = t.appGS
 	return sys.SetRegs(t.tid, &r)

@@ -55,6 +55,9 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 		return tr.native(t, regs, sig)
 	}
 	if t.native {
+		if err := t.takeUserDispatch(); err != nil {
+			return err
+		}
 		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
 		t.noteFilters()            // nor one that installed a filter
 		p.checkCode(t)
@@ -151,6 +154,9 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	}
 	if !t.native && !t.vfork {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
+	}
+	if err := t.giveUserDispatch(); err != nil {
+		return err
 	}
 	t.native, t.inCall = true, false
 	t.p.runsNatively()
@@ -269,6 +275,12 @@ func (tr *Tracer) goOn(t *Thread, regs *sys.Regs) error {
 // trapped handles a thread that waits for the tracer to execute the last
 // instruction of b.
 func (tr *Tracer) trapped(t *Thread, b *codecache.Block) error {
+	if b.Term == codecache.TermSyscall && t.userDispatch.Mode != dispatchOff && t.judge(t.p.cache.InsAddr(b, int(b.Insns)-1)+2) != allowed {
+		return tr.refused(t, b)
+	}
+	if b.Term == codecache.TermSyscall && tr.allowCall(t, b) {
+		return nil
+	}
 	if b.Term == codecache.TermSyscall && t.plainClone() {
 		t.restarted = false
 		tr.reply(t, b.Code+uint64(b.Size)-translate.SyscallTail)

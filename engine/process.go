@@ -103,6 +103,7 @@ type kernelState struct {
 	trapIgnored bool // it was started with SIGTRAP ignored
 	trap        trapAction
 	widened     uint64 // what its limit of memory was raised by; see makeRoom
+	judged      bool   // translated code asks before each call; see judgeCalls
 }
 
 // members is who a process consists of.
@@ -211,6 +212,8 @@ type callState struct {
 	restarted bool  // the kernel will make its last call again
 	hidden    *hiddenFlag
 	returning *codecache.Block // whose rt_sigreturn it makes, see returnInCache
+
+	userDispatch sys.UserDispatch // which calls it has refused; while it runs natively the kernel's is meant
 }
 
 // endState is what is known of a thread's end; see ending.go.

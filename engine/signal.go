@@ -170,6 +170,9 @@ func (tr *Tracer) handOver(t *Thread, regs *sys.Regs, h *heldSignal, sets *sys.S
 			h.info.SetAddr(regs.Rip)
 		}
 	}
+	if h.sig == sigSys && h.info.Code() > 0 && tr.inCache(t, h.info.Addr()) { // si_call_addr is behind the call
+		h.info.SetAddr(regs.Rip)
+	}
 	bit := uint64(1) << (h.sig - 1)
 	if err := sys.SetRegs(t.tid, regs); err != nil {
 		return err

@@ -119,6 +119,10 @@ func (tr *Tracer) ownCall(t *Thread, regs *sys.Regs, plain uint64) (done bool, e
 			return true, err
 		}
 		return true, tr.plainCall(t, &r, plain)
+	case sysPrctl:
+		if uint32(regs.Rdi) == prSetUserDispatch {
+			return true, tr.setUserDispatch(t, regs, plain)
+		}
 	case sysArchPrctl:
 		switch regs.Rdi {
 		case archSetGS:

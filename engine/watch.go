@@ -98,8 +98,17 @@ func (p *Process) WatchCall(nr uint32, on bool) {
 	p.modeChanged = true
 }
 
-// setCallTable says what translated code does with a call.
+// setCallTable says what translated code does with a call: it asks where calls are judged.
 func (p *Process) setCallTable(nr uint32) {
+	what := p.callTable(nr)
+	if p.judged {
+		what = layout.SyscallTracer
+	}
+	p.shm.Ctl.Mem[layout.SyscallTable+int(nr)] = what
+}
+
+// callTable is what is to be done with a call.
+func (p *Process) callTable(nr uint32) byte {
 	what := p.special[int(nr)]
 	switch {
 	case p.calls[nr], p.hearCalls && leaves(uint64(nr)):
@@ -107,7 +116,7 @@ func (p *Process) setCallTable(nr uint32) {
 	case p.hearCalls && what == layout.SyscallPlain:
 		what = layout.SyscallNotify
 	}
-	p.shm.Ctl.Mem[layout.SyscallTable+int(nr)] = what
+	return what
 }
 
 // wantsCalls tells whether native threads stop at system calls.

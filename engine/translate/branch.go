@@ -448,6 +448,8 @@ const (
 	syscallSpecial = 4 + 2 + syscallNotify + DispatchSize
 	DispatchSize   = 12 + 5
 	SyscallTail    = 2 + 10 // the plain call and what follows it
+	// How far in front of the plain call the one lies that is reported.
+	SyscallNotifyBack = syscallNotify + DispatchSize
 )
 
 // stamp writes the time-stamp counter to a word of the slot; rax and rdx are lost.

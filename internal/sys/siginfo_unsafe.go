@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -91,4 +92,38 @@ func (s *Siginfo) Sent() bool {
 	const queue, kernel, user, tkill, child = -1, 0x80, 0, -6, 17
 	c := s.Code()
 	return c == user || c == queue || c == tkill || c > 0 && c != kernel && s.Signal() == child
+}
+
+// UserDispatch is which system calls a thread has turned into SIGSYS (prctl PR_SET_SYSCALL_USER_DISPATCH), as ptrace knows
+// it: struct ptrace_sud_config.
+type UserDispatch struct{ Mode, Selector, Offset, Length uint64 }
+
+// Requests of ptrace since Linux 6.4 (include/uapi/linux/ptrace.h).
+const (
+	setUserDispatch  = 0x4210
+	readUserDispatch = 0x4211
+)
+
+// ReadUserDispatch reads that of a stopped tracee.
+func ReadUserDispatch(tid int, d *UserDispatch) error {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, readUserDispatch, uintptr(tid), unsafe.Sizeof(*d), uintptr(unsafe.Pointer(d)), 0, 0)
+	if e != 0 {
+		return wrap("PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG", tid, e)
+	}
+	return nil
+}
+
+// SetUserDispatch replaces it. The kernel refuses what it would refuse to the thread itself, by the same error.
+func SetUserDispatch(tid int, d *UserDispatch) error {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, setUserDispatch, uintptr(tid), unsafe.Sizeof(*d), uintptr(unsafe.Pointer(d)), 0, 0)
+	if e != 0 {
+		return wrap("PTRACE_SET_SYSCALL_USER_DISPATCH_CONFIG", tid, e)
+	}
+	return nil
+}
+
+// AsErrno is the kernel's error in an error.
+func AsErrno(err error) (no Errno, is bool) {
+	is = errors.As(err, &no)
+	return no, is
 }
