@@ -110,6 +110,7 @@ func methodsOf(t *testing.T, dir, out string) (all []map[string]methodSums) {
 
 // TestAnalysesBesideThreadsAndChildren: threads are followed each by itself, and every process has results of its own.
 func TestAnalysesBesideThreadsAndChildren(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/calls/beside.c", "-pthread")
 	r := recordBeside(t, dir, "beside", besideAll, nil, prog, "child")
@@ -148,6 +149,7 @@ type pathsFound struct {
 // TestPathsAddUp: paths through each jump are as many as the jump's executions, runs hold all instructions, and each path of a
 // function has a number of its own.
 func TestPathsAddUp(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/calls/beside.c", "-pthread")
 	run(t, command{argv: []string{alleria(), "-q", "record", "--force", "--no-aslr", "--select", "any", "--fields", "address", "-o", profileDir, "--", prog}, dir: dir, env: bound})
@@ -210,6 +212,7 @@ func TestPathsAddUp(t *testing.T) {
 
 // TestAnalysesBesideSampled: of a program that does the same all the time, estimates from bursts are near what it does.
 func TestAnalysesBesideSampled(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
 	recordBeside(t, dir, "whole", "methods,cache", nil, prog)
@@ -231,6 +234,7 @@ func TestAnalysesBesideSampled(t *testing.T) {
 
 // TestAnalysesRefused: what has no effect or is not there is refused.
 func TestAnalysesRefused(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	recordBeside(t, dir, "out", "cache", nil, "/bin/true")
 	for _, argv := range [][]string{

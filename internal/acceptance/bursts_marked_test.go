@@ -19,6 +19,7 @@ func (g *gapCounter) Gap()                        { g.gaps++ }
 // TestBurstsAreMarked: who follows a thread's records is told where bursts end, as often as there were bursts, whether frames are decoded
 // ahead or not; of a whole recording nobody is told anything.
 func TestBurstsAreMarked(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/counts/mix.c", mixFlags)
 	for out, flags := range map[string][]string{"counted": {"--sample-rate", "10%"}, "timed": {"--sample-rate", "10%", "--sample-by", "time"}, "whole": nil} {

@@ -82,6 +82,7 @@ func TestBurstsByTimeBeside(t *testing.T) {
 
 // TestBurstsByTimeRefused: what has to be counted or listened for cannot be, natively.
 func TestBurstsByTimeRefused(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	conf := burstsConfig(t, "")
 	events := filepath.Join(t.TempDir(), "count.xml")

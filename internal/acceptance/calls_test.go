@@ -100,6 +100,7 @@ func TestSyscallsEqualStraces(t *testing.T) {
 
 // TestCallsOfOneThread records the calls of the second of several threads only.
 func TestCallsOfOneThread(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/events/kernel.S", "-nostdlib -static -no-pie")
 	writeConfig(t, dir, `<AlleriaConfig version="1.0"><Window><Profile><Process><Thread n="2" syscalls="true"><Image/></Thread></Process></Profile></Window></AlleriaConfig>`)

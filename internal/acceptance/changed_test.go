@@ -30,6 +30,7 @@ const changedConfig = `<AlleriaConfig version="1.0"><Types><Pointer name="text" 
 
 // TestInterceptChanges changes values of calls, natively and where instructions are recorded as well, and reads what was changed.
 func TestInterceptChanges(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/intercept/changed.c", "-pthread")
 	for name, c := range map[string]struct {
 		instructions string
@@ -105,6 +106,7 @@ func checkChanges(t *testing.T, dir string) {
 // TestInterceptGo compares calls of Go functions with what the program's own comments say of them: with debug information, and of some by a
 // configuration that says their types.
 func TestInterceptGo(t *testing.T) {
+	t.Parallel()
 	src := "../../testdata/intercept/convention.go"
 	prog := build(t, src, "")
 	dir := workDir(t)
@@ -142,6 +144,7 @@ const replayConfig = `<AlleriaConfig version="1.0"><Types><Pointer name="ints" e
 // TestReplay makes captured calls again: arguments in all places, of functions of the program and of the C library; one that is not pure, one whose
 // pointer was not followed, and one of another build.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := filepath.Join(dir, "pure")
 	for _, option := range []string{"", "-DOTHER"} {

@@ -11,6 +11,7 @@ import (
 // TestCountRun counts without recording into a directory: report must read the same
 // totals from it, by thread, image and function, and verify call it sound.
 func TestCountRun(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
 	r := run(t, command{argv: []string{alleria(), "-q", "record", "--only", "count", "-o", profileDir, "--", prog}, dir: dir})

@@ -86,6 +86,7 @@ func (r recorded) has(addr uint64) bool {
 // ended: the kernel shows nothing in the process's name any more, and reports that
 // thread's end only when all have ended.
 func TestFirstThreadEnds(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/first-ends.c", "-O1")
 	for kind, others := range map[string]string{"native": "", "cached": nothing} {
 		// What the second thread does first may be over before it is taken over.
@@ -110,6 +111,7 @@ func TestFirstThreadEnds(t *testing.T) {
 // TestCallsAtOnce has threads call a function at the same moment that opens a window with the
 // first or the second of the calls: the breakpoint is taken away while others have just run into it.
 func TestCallsAtOnce(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/race-calls.c", "-O1")
 	for _, threshold := range []string{"1", "2"} {
 		for range 3 {
@@ -125,6 +127,7 @@ func TestCallsAtOnce(t *testing.T) {
 // TestLetGoBehindBreakpoint ends the recording while threads run into a breakpoint one after the
 // other: those that have just done so when it is taken away are let go at it.
 func TestLetGoBehindBreakpoint(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/race-calls.c", "-O1")
 	argv := []string{prog, "300000"}
 	native := run(t, command{argv: argv, dir: workDir(t)})

@@ -9,6 +9,7 @@ import (
 // open again has closed. How it ended is told as ever; the last of its threads to be let go used to be gone by
 // then, and with it the exit status: in a third of these runs.
 func TestEndsWhileLeft(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/endswhileleft.c", "-O1 -pthread")
 	dir := workDir(t)
 	for how, want := range map[string]int{"exit": 3, "abort": 134, "kill": 143} {

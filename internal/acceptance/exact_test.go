@@ -196,6 +196,7 @@ func randomWindows(t *testing.T, rng *rand.Rand, dir, prog string, whole []stepp
 // TestCountsSinceOpen closes windows a count after their opening, also each time
 // they reopen.
 func TestCountsSinceOpen(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
 	whole := wholeRun(t, dir, prog)

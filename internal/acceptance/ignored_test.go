@@ -10,6 +10,7 @@ import (
 // instruction natively: it has to come back. The sender has the same processor: there is
 // always another signal, unless the thread is sheltered from them.
 func TestIgnoredSignals(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/ignored.c", "-O1")
 	for _, on := range []string{`<Call name="target" threshold="50"/>`, `<Return name="target" threshold="50"/>`} {
 		t.Run(on, func(t *testing.T) {

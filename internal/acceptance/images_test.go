@@ -12,6 +12,7 @@ import (
 // TestImagesSelected records a program that spends its time in its own code, in
 // libraries of the system and in one of its own, by each way to select images.
 func TestImagesSelected(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/windows/late.c", "-O1 -ldl")
 	lib := build(t, "../../testdata/windows/late.c", "-O1 -shared -fPIC -DLIBRARY")

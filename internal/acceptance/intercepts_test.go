@@ -58,6 +58,7 @@ func intercepts(t *testing.T, dir string, args ...string) []string {
 
 // TestInterceptListing2 is Listing 2 of the paper, as it is among the examples.
 func TestInterceptListing2(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/intercept/cli-tree.c", "")
 	example, err := filepath.Abs("../../examples/listing2.xml")
@@ -76,6 +77,7 @@ func TestInterceptListing2(t *testing.T) {
 
 // TestInterceptTypes compares calls with what the program's own comments say of them.
 func TestInterceptTypes(t *testing.T) {
+	t.Parallel()
 	src := "../../testdata/intercept/types-values.c"
 	text, err := os.ReadFile(src)
 	if err != nil {
@@ -117,6 +119,7 @@ func at(lines []string, i int) string {
 
 // TestInterceptViews has one recording with threads and processes in all forms that the command prints.
 func TestInterceptViews(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/intercept/cli-tree.c", "")
 	config := interceptConfig(t, dir, `main="true"`, `<Function name="down"><Intercept auto="1"/></Function><Function name="leave"><Intercept auto="1"/></Function>`)
@@ -208,6 +211,7 @@ func checkInterceptTables(t *testing.T, dir string) {
 
 // TestInterceptWindow captures only while the window is open, and only the threads that are named.
 func TestInterceptWindow(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/intercept/cli-tree.c", "")
 	for name, c := range map[string]struct {
 		text string
@@ -232,6 +236,7 @@ func TestInterceptWindow(t *testing.T) {
 
 // TestInterceptByType intercepts the functions with a parameter of a type, and hears of a type that none has.
 func TestInterceptByType(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/intercept/by-type.c", "")
 	c := interceptConfig(t, dir, `main="true"`, `<Function type="struct foo *"><Intercept auto="1" depth="1"/></Function><Function name="number" type="union either *"><Intercept/></Function>`)
@@ -260,6 +265,7 @@ func readText(t *testing.T, path string) string {
 
 // TestInterceptLeaks compares the allocations that were never freed with what Valgrind counts.
 func TestInterceptLeaks(t *testing.T) {
+	t.Parallel()
 	valgrind, err := exec.LookPath("valgrind")
 	if err != nil {
 		t.Skip("no valgrind")
@@ -297,6 +303,7 @@ func TestInterceptLeaks(t *testing.T) {
 // TestInterceptLibrary has functions of the C library without debug information, and functions that a C header or a file of
 // prototypes declares.
 func TestInterceptLibrary(t *testing.T) {
+	t.Parallel()
 	src, err := filepath.Abs("../../testdata/intercept")
 	if err != nil {
 		t.Fatal(err)
@@ -339,6 +346,7 @@ func TestInterceptLibrary(t *testing.T) {
 
 // TestNewIntercept writes configurations for functions, which capture the same as auto does.
 func TestNewIntercept(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/intercept/types-values.c", "-mavx")
 	argv := []string{alleria(), "new", "-o", "new.xml", "--depth", "3"}
@@ -362,6 +370,7 @@ func TestNewIntercept(t *testing.T) {
 
 // TestInterceptCutOff reads what there is of a recording whose file ends anywhere.
 func TestInterceptCutOff(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/intercept/cli-tree.c", "")
 	intercepted(t, dir, interceptConfig(t, dir, `main="true"`, `<Function name="down"><Intercept auto="1"/></Function>`), prog)

@@ -13,6 +13,7 @@ import (
 // itself. What the program says of its thread's segment base must be in the
 // addresses, although the base was set before anything was translated.
 func TestLateLibrary(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/windows/late.c", "-O1 -fstack-protector-all -ldl")
 	lib := build(t, "../../testdata/windows/late.c", "-O1 -fstack-protector-all -shared -fPIC -DLIBRARY")
@@ -55,6 +56,7 @@ func TestLateLibrary(t *testing.T) {
 // segments natively, just before: the addresses of what is read through them must be
 // those that the program says.
 func TestBasesSetNatively(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/segments.c", "-fno-stack-protector")
 	dir := workDir(t)
 	writeConfig(t, dir, everything(`<On><Call name="work"/></On><Till><Return name="work"/></Till>`))

@@ -18,6 +18,7 @@ cat /proc/self/oom_score_adj; pwd; umask`
 // TestGiven compares what a program is given with a native run's: in the code cache and natively, on
 // all processors and on one, with open files limited, signals ignored and descriptors closed.
 func TestGiven(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	ways := map[string]string{
 		"plainly":           `exec "$@"`,

@@ -12,6 +12,7 @@ import (
 // instructions: natively there is a probe on each, and the call has to be seen all the
 // same, to be counted once, and to do what it does.
 func TestSyscallsUnderProbes(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/events/probed.S", "-nostdlib -static -no-pie")
 	at := labels(t, prog)
 	var probes strings.Builder
@@ -63,6 +64,7 @@ func TestSyscallsUnderProbes(t *testing.T) {
 // TestSyscallOf32Bits: calls by int 0x80 have numbers of their own, which are not those that
 // an event has.
 func TestSyscallOf32Bits(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/events/int80.S", "-nostdlib -static -no-pie")
 	at := labels(t, prog)
 	if r := run(t, command{argv: []string{prog}, dir: workDir(t)}); r.status != 0 {
@@ -86,6 +88,7 @@ func TestSyscallOf32Bits(t *testing.T) {
 // tell whether a probe has replaced it. Threads were sent back to the probe, which counted the
 // call again each time, until the process went into the cache; without that, for ever.
 func TestZeroUnderProbe(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/events/zero.S", "-nostdlib -static -no-pie")
 	at := labels(t, prog)
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 // TestProtectedCode counts what a program asks of the tracer that protects its code anew for each piece that it writes: what
 // it has not changed is not translated again.
 func TestProtectedCode(t *testing.T) {
+	t.Parallel()
 	prog := build(t, programs+"/code-protect.c", "")
 	dir := workDir(t)
 	r := run(t, command{argv: []string{alleria(), "-q", "record", "--log", "log", "--only", "translate", "--", prog}, dir: dir})
@@ -35,6 +36,7 @@ func TestProtectedCode(t *testing.T) {
 // TestRenewedCache has a program with more code than the cache has room for counted: translations are forgotten and made
 // again while a thread waits in a call, and no count is lost with them.
 func TestRenewedCache(t *testing.T) {
+	t.Parallel()
 	prog := build(t, programs+"/code-churn.c", "-static")
 	var want string
 	for _, flags := range []string{"no-prefetch", "small-cache"} {

@@ -21,6 +21,7 @@ const readerConfig = `<AlleriaConfig version="1.0">
 // windows: whatever counts frames side by side gives the same with one processor, with two
 // and with more than there are frames.
 func TestReadersByProcessors(t *testing.T) {
+	t.Parallel()
 	prog := build(t, programs+"/signals-threads.c", "-pthread")
 	dir := workDir(t)
 	writeConfig(t, dir, readerConfig)

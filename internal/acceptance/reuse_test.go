@@ -38,6 +38,7 @@ func statsOf(t *testing.T, dir string, flags []string, argv ...string) (got resu
 // TestReuse runs programs several times in a tree: those that come later take over the translations of those before, at
 // other addresses, and do and count the same as if each had begun with none.
 func TestReuse(t *testing.T) {
+	t.Parallel()
 	script := `PERL_HASH_SEED=0; export PERL_HASH_SEED; for i in 1 2 3; do perl -e 'my %h; $h{$_ % 97} .= $_ for 1..3000; print join(",", map { length $h{$_} } sort keys %h), "\n"'; done; exit 0`
 	for _, mode := range []string{"translate", "count"} {
 		dir := workDir(t)
@@ -65,6 +66,7 @@ func TestReuse(t *testing.T) {
 
 // TestReuseChangedFile replaces a library by another version, in place, between two runs of a program in one tree.
 func TestReuseChangedFile(t *testing.T) {
+	t.Parallel()
 	asks := build(t, "../../testdata/reuse/asks.c", "")
 	one := build(t, "../../testdata/reuse/answer.c", "-shared -fPIC -DVALUE=1")
 	two := build(t, "../../testdata/reuse/answer.c", "-shared -fPIC -DVALUE=2")
@@ -113,6 +115,7 @@ func TestReuseOddPrograms(t *testing.T) {
 // TestInherit runs a program whose children begin with what it had translated, or with what the child before them had: some of them, and
 // the program itself, change code that the others have as it was.
 func TestInherit(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/reuse/forks.c", "-O1")
 	dir := workDir(t)
 	native := run(t, command{argv: []string{prog}, dir: dir})

@@ -9,6 +9,7 @@ import (
 // the tracer has to do with between any two events: what code has counted by then must
 // not be lost, whether the window was opened by code or by the tracer.
 func TestThresholdsAcrossRequests(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/rows-faults.S", "-nostdlib -static -no-pie")
 	dir := t.TempDir()
 	tr := oracleRun(t, dir, prog)

@@ -10,6 +10,7 @@ import (
 // TestFunctionByOffset names a function of a stripped program by image and offset, in a
 // selection and in events, and compares with the same program and its symbols.
 func TestFunctionByOffset(t *testing.T) {
+	t.Parallel()
 	whole := build(t, "../../testdata/windows/switch.c", "-O1 -foptimize-sibling-calls -Wno-clobbered")
 	stripped := build(t, "../../testdata/windows/switch.c", "-O1 -foptimize-sibling-calls -Wno-clobbered -s")
 	name := fmt.Sprintf("%s+%#x", filepath.Base(stripped), labels(t, whole)["target"])

@@ -115,6 +115,7 @@ func TestConfigRowsThreads(t *testing.T) {
 // TestOvershootOfThreads checks what WINDOWS says of a count over several threads: it
 // was reached, and exceeded by no more than a block a thread.
 func TestOvershootOfThreads(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/rows-threads.S", "-nostdlib -static -no-pie")
 	w := newThreadWork(labels(t, prog))
 	const threshold, block = 5000, 3 // of the turns

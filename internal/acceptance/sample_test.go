@@ -10,6 +10,7 @@ import (
 // each was kept with how often it ran: within five standard deviations of what
 // chance gives. The others must all be there.
 func TestSampledInstructions(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
 	whole := record(t, dir, windowed("", "", ""), prog)["1/1"]

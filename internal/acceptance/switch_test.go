@@ -153,6 +153,7 @@ func recordWith(t *testing.T, dir, config string, compare bool, flags []string, 
 // TestLetGo records a function and looks whether the program finds itself untraced
 // afterwards, and whether how it ends is still reported.
 func TestLetGo(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/letgo.c", "-O1")
 	for _, c := range []struct {
 		arg    string
@@ -182,6 +183,7 @@ func TestLetGo(t *testing.T) {
 // dropped without looking further. A frame left behind would be taken for a function that was left
 // otherwise by the return of opener. The second window keeps the program in the cache.
 func TestTailCallsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/switch.c", "-O1 -foptimize-sibling-calls -Wno-clobbered")
 	stay := `<Window name="never"><On><Instructions threshold="1000000000000"/></On><Profile><Process><Thread><Image/></Thread></Process></Profile></Window>`
 	for _, flags := range [][]string{nil, {"--engine", "no-fast-return"}} {
@@ -197,6 +199,7 @@ func TestTailCallsLeaveNothing(t *testing.T) {
 // TestLeftWithoutReturn looks whether WINDOWS says how often a function whose return
 // closes a window was left otherwise, in the code cache and natively.
 func TestLeftWithoutReturn(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/left.cc", "-O1")
 	end := "end of the process"
 	for name, want := range map[string]string{

@@ -9,6 +9,7 @@ import (
 // TestThreadsSelected gives threads selections of their own: the most specific
 // holds, also if it excludes all, and windows that are open together add up.
 func TestThreadsSelected(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/events/workers.c", "")
 	fn := func(name string) string {
 		return `<Image main="true"><Function name="` + name + `"><Instruction cat="any" accessAddressAndSize="1"/></Function></Image>`

@@ -10,6 +10,7 @@ import (
 // TestCallsThatOpen records the system calls at whose entry a window opens, natively
 // running threads' as those in the code cache.
 func TestCallsThatOpen(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/tracer-calls.S", "-nostdlib -static -no-pie")
 	for _, c := range []struct {
 		call string

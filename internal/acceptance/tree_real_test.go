@@ -51,6 +51,7 @@ func likeNative(t *testing.T, argv ...string) {
 // TestTreeKilled kills children and their parents at any moment, parents also within fork: nothing hangs, nothing that lives
 // on stays stopped, and what is being killed is no error of whoever created it.
 func TestTreeKilled(t *testing.T) {
+	t.Parallel()
 	likeNative(t, build(t, "../../testdata/windows/killed.c", "-O1 -pthread"))
 }
 
@@ -75,6 +76,7 @@ func TestTreePrograms(t *testing.T) {
 
 // TestTreeBuild builds a C program of several files with several jobs at a time; with -every of forty, else of six.
 func TestTreeBuild(t *testing.T) {
+	t.Parallel()
 	files := 6
 	if *every {
 		files = 40
@@ -98,6 +100,7 @@ func TestTreeBuild(t *testing.T) {
 
 // TestReportOfTree compares the totals of report --tree and --by-program with those of report's processes.
 func TestReportOfTree(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "--", "bash", "-c", "(/bin/true; /bin/echo); /bin/true; exit 3"}, dir: dir})
 	report := func(flag string) (out []struct {

@@ -88,6 +88,7 @@ func TestTreeNumbers(t *testing.T) {
 // TestTreeChosen records one process of several, by number: with exactly the instructions that the program
 // executes alone, and with those that nobody names let go.
 func TestTreeChosen(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/programs/bare.S", "-nostdlib -static")
 	alone := record(t, workDir(t), windowed("", "", ""), prog)["1/1"]
 	script := fmt.Sprintf("%[1]s; %[1]s; %[1]s; exit 0", prog)
@@ -110,6 +111,7 @@ func TestTreeChosen(t *testing.T) {
 
 // TestTreeUntouched has children that nobody asked for let go: they find nothing of the tracer's.
 func TestTreeUntouched(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/untouched.c", "-O1")
 	for kind, events := range map[string]string{"native": `<On><Call name="clean"/></On>`, "recorded": ""} {
 		config := strings.Replace(windowed("", events, ""), "<Process>", `<Process n="1">`, 1)
@@ -130,6 +132,7 @@ func TestTreeUntouched(t *testing.T) {
 
 // TestTreeCrossing has windows of one process opened and closed by events of another.
 func TestTreeCrossing(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/crossing.c", "-O1")
 	for _, c := range []struct{ on, till, want string }{
 		{`<Call name="child" process="2"/>`, `<Termination process="2"/>`, "during"},
@@ -153,6 +156,7 @@ func TestTreeCrossing(t *testing.T) {
 
 // TestTreeOfDebuggers has a debugger's and a tracer's own children let go, so that they can trace them.
 func TestTreeOfDebuggers(t *testing.T) {
+	t.Parallel()
 	for _, argv := range [][]string{{"strace", "-f", "-o", "st", "dash", "-c", "/bin/true; exit 5"}, {"gdb", "-q", "-batch", "-ex", "run", "-ex", "quit $_exitcode", "--args", "/bin/false"}} {
 		if find(argv[0]) == "" {
 			t.Logf("no %s", argv[0])
@@ -209,6 +213,7 @@ func TestTreeAbruptEnds(t *testing.T) {
 // TestTreePrefetch runs a program several times in a tree, and has what it asked for before translated
 // ahead or not: each time it executes the same.
 func TestTreePrefetch(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
 	script := fmt.Sprintf("%[1]s; %[1]s; %[1]s; exit 0", prog)
 	var want []uint64

@@ -15,6 +15,7 @@ import (
 // set is: the code cache stays small. Half of the changes are made by code where
 // they take turns, and all where one of them never has its turn.
 func TestWindowsTakeTurns(t *testing.T) {
+	t.Parallel()
 	const calls = 2000
 	prog := build(t, "../../testdata/windows/turns.c", "-O1")
 	for _, c := range []struct {

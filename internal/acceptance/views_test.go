@@ -23,6 +23,7 @@ func view[T any](t *testing.T, dir string, args ...string) []T {
 
 // TestSharingOfLines has a program whose lines are shared in every way, with known counts.
 func TestSharingOfLines(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/calls/sharing.c", "-no-pie")
 	run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "--", prog}, dir: dir})
@@ -134,6 +135,7 @@ func TestLinesEqualCallgrinds(t *testing.T) {
 
 // TestHistoBinEqualsDump counts the bits of all values that dump prints.
 func TestHistoBinEqualsDump(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")
 	run(t, command{argv: []string{alleria(), "-q", "record", "--fields", "address,value", "--image", "main", "-o", profileDir, "--", prog}, dir: dir})
@@ -212,6 +214,7 @@ func TestHistoBinEqualsDump(t *testing.T) {
 
 // TestDiff compares runs whose difference is known: a loop that runs more often.
 func TestDiff(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	source := filepath.Join(dir, "loop.c")
 	text := "static volatile int n;\n__attribute__((noinline)) static void hot(void) { n++; }\n__attribute__((noinline)) static void same(void) { n += 2; }\n" +
@@ -278,6 +281,7 @@ func TestDiff(t *testing.T) {
 
 // TestAnnotate has a function whose source, counts and values are known.
 func TestAnnotate(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")
 	run(t, command{argv: []string{alleria(), "-q", "record", "--select", "any", "--fields", "address,value", "--image", "main", "-o", profileDir, "--", prog}, dir: dir})
@@ -331,6 +335,7 @@ func TestAnnotate(t *testing.T) {
 
 // TestAnnotateInlined: code of inlined functions is shown with where they are called, and lines that were never executed with a count of 0.
 func TestAnnotateInlined(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/calls/lines.c", "-O1 -g")
 	run(t, command{argv: []string{alleria(), "-q", "record", "--select", "any", "--fields", "address", "--image", "main", "-o", profileDir, "--", prog}, dir: dir})
@@ -375,6 +380,7 @@ func TestAnnotateInlined(t *testing.T) {
 
 // TestCallTreePictures: the flame graph is XML that xmllint takes, and the page has the tree.
 func TestCallTreePictures(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")
 	run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "--", prog}, dir: dir})
