@@ -49,53 +49,112 @@ func (c *Compiler) locate(p *Prototype) (args []place, result place) {
 	if p.Go {
 		return c.locateGo(p)
 	}
-	general, vectors, stack := generalArgs(), uint32(0), uint32(0)
+	l := locator{c: c, p: p, general: generalArgs()}
 	if p.Result != 0 {
-		result = c.resultPlace(p.Result)
+		result = c.resultPlace(p.Result, l.resultClasses(p.Result))
 		if result.hidden {
-			general = general[1:]
+			l.general = l.general[1:]
 		}
 	}
 	for _, t := range p.Args {
-		ty := c.Table.Type(t)
-		if c.byRef[t] && len(general) > 0 {
-			args = append(args, place{hidden: true, pieces: []piece{{src: capture.Source{Kind: capture.GPR, N: general[0]}, bytes: 8}}})
-			general = general[1:]
-			continue
-		}
-		classes := c.classify(t)
-		ints, vecs := 0, 0
-		for _, k := range classes {
-			switch k {
-			case integer:
-				ints++
-			case sse:
-				vecs++
-			}
-		}
-		inMemory := len(classes) == 0 && ty.Size > 0 || len(classes) > 0 && classes[0] >= x87
-		if inMemory || ints > len(general) || int(vectors)+vecs > vectorArgs {
-			align := max(8, ty.Align)
-			stack = (stack + align - 1) &^ (align - 1)
-			args = append(args, place{hidden: c.byRef[t], pieces: []piece{{src: capture.Source{Kind: capture.Stack, N: stack}, bytes: max(ty.Size, 1)}}})
-			stack += (ty.Size + 7) &^ 7
-			continue
-		}
-		var pl place
-		for i, k := range classes {
-			off := uint32(8 * i)
-			switch k {
-			case integer:
-				pl.pieces = append(pl.pieces, piece{capture.Source{Kind: capture.GPR, N: general[0]}, off, 8})
-				general = general[1:]
-			case sse:
-				pl.pieces = append(pl.pieces, piece{capture.Source{Kind: capture.Vector, N: vectors}, off, vectorBytes(classes[i:], ty.Size-off)})
-				vectors++
-			}
-		}
-		args = append(args, pl)
+		args = append(args, l.argument(t))
 	}
 	return args, result
+}
+
+// locator gives arguments their places one after the other.
+type locator struct {
+	c       *Compiler
+	p       *Prototype
+	general []uint32 // registers that are left
+	vectors uint32   // registers that are taken
+	stack   uint32   // bytes that are taken
+}
+
+func (l *locator) argument(t calls.TypeID) place {
+	c, ty := l.c, l.c.Table.Type(t)
+	if c.byRef[t] && len(l.general) > 0 {
+		return place{hidden: true, pieces: []piece{{src: l.register(), bytes: 8}}}
+	}
+	classes := c.classify(t)
+	ints, vecs := needs(classes)
+	inMemory := len(classes) == 0 && ty.Size > 0 || len(classes) > 0 && classes[0] >= x87
+	if l.p.Clang > 0 {
+		inMemory = inMemory || l.p.Variadic && ty.Kind == calls.Vector && ty.Size > 16 // whether named or not
+		if l.p.Clang < clangWhole && ty.Size == 16 && ints == 2 && len(ty.Fields) == 0 && len(l.general) < 2 {
+			return l.split()
+		}
+	}
+	if inMemory || ints > len(l.general) || int(l.vectors)+vecs > vectorArgs {
+		return place{hidden: c.byRef[t], pieces: []piece{{src: l.memory(max(8, ty.Align), ty.Size), bytes: max(ty.Size, 1)}}}
+	}
+	return l.registers(classes, ty.Size)
+}
+
+// needs counts the registers of each kind that a value's classes need.
+func needs(classes []class) (ints, vecs int) {
+	for _, k := range classes {
+		switch k {
+		case integer:
+			ints++
+		case sse:
+			vecs++
+		}
+	}
+	return ints, vecs
+}
+
+// registers places a value of so many bytes in registers, of which there are enough.
+func (l *locator) registers(classes []class, size uint32) (pl place) {
+	for i, k := range classes {
+		off := uint32(8 * i)
+		switch k {
+		case integer:
+			pl.pieces = append(pl.pieces, piece{l.register(), off, 8})
+		case sse:
+			pl.pieces = append(pl.pieces, piece{capture.Source{Kind: capture.Vector, N: l.vectors}, off, vectorBytes(classes[i:], size-off)})
+			l.vectors++
+		}
+	}
+	return pl
+}
+
+// resultClasses is classify of a result. A vector of one double, by itself, clang returns as a double.
+func (l *locator) resultClasses(t calls.TypeID) []class {
+	if ty := l.c.Table.Type(t); l.p.Clang > 0 && ty.Kind == calls.Vector && l.c.isOneDouble(ty) {
+		return []class{sse}
+	}
+	return l.c.classify(t)
+}
+
+// clangWhole is the first version of clang that passes an integer of 16 bytes in two registers or in memory, aligned to it. Earlier
+// ones pass each half by itself.
+const clangWhole = 18
+
+// split places an integer of 16 bytes as two.
+func (l *locator) split() (pl place) {
+	for off := uint32(0); off < 16; off += 8 {
+		if len(l.general) > 0 {
+			pl.pieces = append(pl.pieces, piece{l.register(), off, 8})
+			continue
+		}
+		pl.pieces = append(pl.pieces, piece{l.memory(8, 8), off, 8})
+	}
+	return pl
+}
+
+// register takes the next general register. There is one.
+func (l *locator) register() capture.Source {
+	n := l.general[0]
+	l.general = l.general[1:]
+	return capture.Source{Kind: capture.GPR, N: n}
+}
+
+// memory takes the next place on the stack.
+func (l *locator) memory(align, size uint32) capture.Source {
+	at := (l.stack + align - 1) &^ (align - 1)
+	l.stack = at + (size+7)&^7
+	return capture.Source{Kind: capture.Stack, N: at}
 }
 
 // vectorBytes is how many bytes of a vector register a value takes from its first word on.
@@ -111,9 +170,8 @@ func vectorBytes(classes []class, left uint32) uint32 {
 }
 
 // resultPlace is where a result is at return.
-func (c *Compiler) resultPlace(t calls.TypeID) place {
+func (c *Compiler) resultPlace(t calls.TypeID, classes []class) place {
 	ty := c.Table.Type(t)
-	classes := c.classify(t)
 	if c.byRef[t] || len(classes) == 0 && ty.Size > 0 {
 		return place{hidden: true, pieces: []piece{{src: capture.Source{Kind: capture.GPR, N: rax}, bytes: 8}}}
 	}
@@ -147,6 +205,8 @@ func (c *Compiler) classify(t calls.TypeID) []class {
 		return nil
 	case ty.Kind == calls.Struct && isComplexX87(ty):
 		return []class{complexX87, none, complexX87, none}
+	case ty.Kind == calls.Vector && c.isOneDouble(ty):
+		return nil
 	case ty.Kind == calls.Vector:
 		return vectorClasses(ty.Size)
 	case ty.Size > 16 && !c.wrapsVector(t):
@@ -192,6 +252,11 @@ func (c *Compiler) wrapsVector(t calls.TypeID) bool {
 	return ty.Kind == calls.Vector
 }
 
+// isOneDouble tells whether a vector has a double and nothing else: compilers pass those in memory.
+func (c *Compiler) isOneDouble(t *calls.Type) bool {
+	return t.Size == 8 && t.Count == 1 && c.Table.Type(t.Elem).Kind == calls.Float
+}
+
 func vectorClasses(size uint32) []class {
 	k := make([]class, (size+7)/8)
 	for i := range k {
@@ -206,9 +271,6 @@ func vectorClasses(size uint32) []class {
 func (c *Compiler) merge(classes []class, t calls.TypeID, at uint32, depth int) bool {
 	ty := c.Table.Type(t)
 	if depth > 16 {
-		return false
-	}
-	if ty.Align > 1 && at%ty.Align != 0 {
 		return false
 	}
 	switch ty.Kind {
@@ -234,22 +296,22 @@ func (c *Compiler) merge(classes []class, t calls.TypeID, at uint32, depth int) 
 			}
 		}
 		return true
+	}
+	// Of records only the numbers in them count: how a record itself is aligned, its debug information may leave out.
+	if ty.Align > 1 && at%ty.Align != 0 {
+		return false
+	}
+	switch ty.Kind {
 	case calls.Vector:
+		if c.isOneDouble(ty) {
+			return false
+		}
 		for i, k := range vectorClasses(ty.Size) {
 			put(classes, at/8+uint32(i), k)
 		}
 		return true
 	case calls.Float:
-		switch {
-		case ty.Size <= 8:
-			put(classes, at/8, sse)
-		case strings.Contains(ty.Name, "128"):
-			put(classes, at/8, sse)
-			put(classes, at/8+1, sseUp)
-		default:
-			put(classes, at/8, x87)
-			put(classes, at/8+1, x87Up)
-		}
+		mergeFloat(classes, ty, at/8)
 		return true
 	}
 	for off := uint32(0); off < ty.Size; off += 8 {
@@ -257,6 +319,20 @@ func (c *Compiler) merge(classes []class, t calls.TypeID, at uint32, depth int) 
 	}
 	put(classes, (at+ty.Size-1)/8, integer)
 	return true
+}
+
+// mergeFloat adds the classes of a floating-point number.
+func mergeFloat(classes []class, ty *calls.Type, i uint32) {
+	low, up := x87, x87Up
+	switch {
+	case ty.Size <= 8:
+		put(classes, i, sse)
+		return
+	case strings.Contains(ty.Name, "128"):
+		low, up = sse, sseUp
+	}
+	put(classes, i, low)
+	put(classes, i+1, up)
 }
 
 // put merges a class into that of a word.

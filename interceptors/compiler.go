@@ -21,6 +21,8 @@ type Prototype struct {
 	Captures []Wanted
 	// Go: the function has Go's calling convention. Results: Result is a record of several results, which travel each by itself.
 	Go, Results bool
+	// Clang is the version of clang that compiled the function, which differs from the convention; 0: another compiler.
+	Clang int
 	// CaptureResult: the result is wanted too.
 	CaptureResult bool
 	Variadic      bool

@@ -3,7 +3,7 @@ package interceptors
 import (
 	"debug/dwarf"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 
 	"alleria/abp/calls"
@@ -18,22 +18,13 @@ type debugInfo struct {
 	c    *Compiler
 	data *dwarf.Data
 	made map[debugKey]calls.TypeID
-	// vectors holds the array types that are vectors, which debug/dwarf does not tell; nil: not looked for yet.
-	vectors map[dwarf.Type]bool
 }
 
 // debugKey is a type as deep as its pointers are followed.
 type debugKey struct {
 	off   dwarf.Offset
-	typ   dwarf.Type
 	depth int
 }
-
-// Attributes and values that debug/dwarf does not name.
-const (
-	attrGNUVector   = 0x2107
-	passByReference = 4
-)
 
 // Described makes the prototype of a function from its debug information: all parameters are captured at entry, what pointers
 // lead to that is not constant at return again, and the result. Pointers are followed depth times.
@@ -50,7 +41,8 @@ func (c *Compiler) Described(data *dwarf.Data, fn *dwarf.Entry, depth int) (p *P
 	}
 	p = &Prototype{CaptureResult: true}
 	params, variadic := d.params(fn)
-	p.Variadic, p.Go = variadic, d.isGo(fn)
+	p.Variadic = variadic
+	p.Go, p.Clang = d.compiler(fn)
 	name := d.name(fn)
 	var names []string
 	for _, e := range params {
@@ -79,19 +71,24 @@ func (c *Compiler) Described(data *dwarf.Data, fn *dwarf.Entry, depth int) (p *P
 	return p, nil
 }
 
-// isGo tells whether a function was compiled by Go's compiler.
-func (d *debugInfo) isGo(fn *dwarf.Entry) bool {
+// compiler finds out what compiled a function: Go's compiler, or which version of clang; 0: another one.
+func (d *debugInfo) compiler(fn *dwarf.Entry) (isGo bool, clang int) {
 	const langGo = 0x16
 	low, ok := fn.Val(dwarf.AttrLowpc).(uint64)
 	if !ok {
-		return false
+		return false, 0
 	}
 	unit, err := d.data.Reader().SeekPC(low)
 	if err != nil || unit == nil {
-		return false
+		return false, 0
 	}
 	lang, _ := unit.Val(dwarf.AttrLanguage).(int64)
-	return lang == langGo
+	producer, _ := unit.Val(dwarf.AttrProducer).(string)
+	if _, version, found := strings.Cut(producer, "clang version "); found {
+		version, _, _ = strings.Cut(version, ".")
+		clang, _ = strconv.Atoi(version) // 0 where it is none
+	}
+	return lang == langGo, clang
 }
 
 // goResults finds the results of a Go function, which are parameters that are written: of several a record is made.
@@ -123,23 +120,12 @@ func (d *debugInfo) goResults(p *Prototype, fn *dwarf.Entry, depth int) {
 
 // outputs lists the parameters of a Go function that are its results.
 func (d *debugInfo) outputs(fn *dwarf.Entry) (out []*dwarf.Entry) {
-	r := d.data.Reader()
-	r.Seek(fn.Offset)
-	if _, err := r.Next(); err != nil || !fn.Children {
-		return nil
-	}
-	for {
-		e, err := r.Next()
-		if err != nil || e == nil || e.Tag == 0 {
-			return out
-		}
+	for _, e := range d.within(fn) {
 		if output, _ := e.Val(dwarf.AttrVarParam).(bool); output && e.Tag == dwarf.TagFormalParameter {
 			out = append(out, e)
 		}
-		if e.Children {
-			r.SkipChildren()
-		}
 	}
+	return out
 }
 
 // arguments is main's second parameter, whose length is its first.
@@ -199,19 +185,7 @@ func (d *debugInfo) params(fn *dwarf.Entry) (params []*dwarf.Entry, variadic boo
 }
 
 func (d *debugInfo) children(fn *dwarf.Entry) (params []*dwarf.Entry, variadic bool) {
-	if !fn.Children {
-		return nil, false
-	}
-	r := d.data.Reader()
-	r.Seek(fn.Offset)
-	if _, err := r.Next(); err != nil {
-		return nil, false
-	}
-	for {
-		e, err := r.Next()
-		if err != nil || e == nil || e.Tag == 0 {
-			return params, variadic
-		}
+	for _, e := range d.within(fn) {
 		switch e.Tag {
 		case dwarf.TagFormalParameter:
 			if output, _ := e.Val(dwarf.AttrVarParam).(bool); !output { // a result, in Go
@@ -220,6 +194,26 @@ func (d *debugInfo) children(fn *dwarf.Entry) (params []*dwarf.Entry, variadic b
 		case dwarf.TagUnspecifiedParameters:
 			variadic = true
 		}
+	}
+	return params, variadic
+}
+
+// within lists the entries directly within one.
+func (d *debugInfo) within(of *dwarf.Entry) (out []*dwarf.Entry) {
+	if !of.Children {
+		return nil
+	}
+	r := d.data.Reader()
+	r.Seek(of.Offset)
+	if _, err := r.Next(); err != nil {
+		return nil
+	}
+	for {
+		e, err := r.Next()
+		if err != nil || e == nil || e.Tag == 0 {
+			return out
+		}
+		out = append(out, e)
 		if e.Children {
 			r.SkipChildren()
 		}
@@ -317,289 +311,4 @@ func (d *debugInfo) constant(off dwarf.Offset) bool {
 	}
 	_, constant, _ := d.bare(to)
 	return constant
-}
-
-// at makes the type at an offset. Pointers and what needs attributes that debug/dwarf leaves out are taken from the entry, the
-// rest from its types.
-func (d *debugInfo) at(off dwarf.Offset, depth int) calls.TypeID {
-	e, _, name := d.bare(off)
-	if e == nil {
-		return 0
-	}
-	key := debugKey{off: e.Offset, depth: depth}
-	if id, ok := d.made[key]; ok {
-		return id
-	}
-	var id calls.TypeID
-	switch e.Tag {
-	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType:
-		to, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
-		if !ok {
-			id = d.c.address("void *")
-			break
-		}
-		id = d.pointer(to, depth)
-	default:
-		t, err := d.data.Type(e.Offset)
-		if err != nil {
-			break
-		}
-		id = d.of(t, depth)
-		if cc, _ := e.Val(dwarf.AttrCalling).(int64); cc == passByReference {
-			d.c.byRef[id] = true
-		}
-	}
-	if name != "" && id != 0 && d.c.Table.Type(id).Name == "" {
-		d.c.Table.Types[id-1].Name = name
-	}
-	d.made[key] = id
-	return id
-}
-
-// pointer makes a pointer to the type at an offset.
-func (d *debugInfo) pointer(to dwarf.Offset, depth int) calls.TypeID {
-	e, _, name := d.bare(to)
-	if e == nil || depth <= 0 || e.Tag == dwarf.TagSubroutineType {
-		return d.c.address("void *")
-	}
-	if e.Tag == dwarf.TagBaseType {
-		if n, _ := e.Val(dwarf.AttrName).(string); n == "char" || n == "char8_t" {
-			return d.c.text(autoString)
-		}
-	}
-	elem := d.at(to, depth-1)
-	return d.c.one(elem, name)
-}
-
-// one is a pointer to one object, or an address where there is nothing to see.
-func (c *Compiler) one(elem calls.TypeID, name string) calls.TypeID {
-	t := c.Table.Type(elem)
-	if elem == 0 || t.Size == 0 {
-		return c.address("void *")
-	}
-	if name == "" {
-		name = t.Name
-	}
-	key := [2]any{"one", elem}
-	if id := c.config[key]; id != 0 {
-		return id
-	}
-	id := c.Table.Add(calls.Type{Kind: calls.Pointer, Name: name + " *", Size: 8, Align: 8, Elem: elem, Extent: calls.ExtentCount, Count: 1})
-	c.config[key] = id
-	return id
-}
-
-// of makes a type of debug/dwarf.
-func (d *debugInfo) of(t dwarf.Type, depth int) calls.TypeID {
-	key := debugKey{typ: t, depth: depth}
-	if id, ok := d.made[key]; ok {
-		return id
-	}
-	id := d.make(t, depth)
-	d.made[key] = id
-	return id
-}
-
-func (d *debugInfo) make(t dwarf.Type, depth int) calls.TypeID {
-	c := d.c
-	size := uint32(max(t.Size(), 0))
-	switch t := t.(type) {
-	case *dwarf.TypedefType:
-		return d.of(t.Type, depth)
-	case *dwarf.QualType:
-		return d.of(t.Type, depth)
-	case *dwarf.CharType:
-		if t.Name == "char" {
-			return c.named("char", calls.Char, 1)
-		}
-		return c.named(t.Name, calls.Signed, size)
-	case *dwarf.IntType:
-		return c.named(t.Name, calls.Signed, size)
-	case *dwarf.UintType:
-		switch t.Name {
-		case "char16_t":
-			return c.named(t.Name, calls.Char16, size)
-		case "char32_t", "char": // Rust's char has four bytes
-			return c.named(t.Name, calls.Char32, size)
-		}
-		return c.named(t.Name, calls.Unsigned, size)
-	case *dwarf.UcharType:
-		return c.named(t.Name, calls.Unsigned, size)
-	case *dwarf.FloatType:
-		return c.named(t.Name, calls.Float, size)
-	case *dwarf.BoolType:
-		return c.named(t.Name, calls.Bool, size)
-	case *dwarf.ComplexType:
-		return c.complex(t.Name, size)
-	case *dwarf.AddrType:
-		return c.address(t.Name)
-	case *dwarf.PtrType:
-		return d.fieldPointer(t, depth)
-	case *dwarf.EnumType:
-		return d.enum(t, size)
-	case *dwarf.ArrayType:
-		return d.array(t, depth)
-	case *dwarf.StructType:
-		return d.record(t, depth)
-	}
-	return 0
-}
-
-// complex is a complex number: two of half its size.
-func (c *Compiler) complex(name string, size uint32) calls.TypeID {
-	half := c.named(strings.TrimPrefix(name, "complex "), calls.Float, size/2)
-	key := [2]any{name, "complex"}
-	if id := c.config[key]; id != 0 {
-		return id
-	}
-	id := c.Table.Add(calls.Type{Kind: calls.Struct, Name: name, Size: size, Align: size / 2,
-		Fields: []calls.Field{{Name: "re", Type: half}, {Name: "im", Type: half, Offset: size / 2}}})
-	c.config[key] = id
-	return id
-}
-
-// fieldPointer makes a pointer of a record's field.
-func (d *debugInfo) fieldPointer(t *dwarf.PtrType, depth int) calls.TypeID {
-	to := t.Type
-	for {
-		switch q := to.(type) {
-		case *dwarf.QualType:
-			to = q.Type
-			continue
-		case *dwarf.TypedefType:
-			to = q.Type
-			continue
-		case *dwarf.FuncType, *dwarf.VoidType, nil:
-			return d.c.address("void *")
-		case *dwarf.CharType:
-			if q.Name == "char" && depth > 0 {
-				return d.c.text(autoString)
-			}
-		}
-		break
-	}
-	if depth <= 0 {
-		return d.c.address("void *")
-	}
-	return d.c.one(d.of(t.Type, depth-1), "")
-}
-
-func (d *debugInfo) enum(t *dwarf.EnumType, size uint32) calls.TypeID {
-	kind := calls.Unsigned
-	e := calls.Type{Kind: calls.Enum, Name: "enum " + t.EnumName, Size: size, Align: size}
-	for _, v := range t.Val {
-		if v.Val < 0 {
-			kind = calls.Signed
-		}
-		e.Names = append(e.Names, calls.Const{Name: v.Name, Value: v.Val})
-	}
-	e.Elem = d.c.named(fmt.Sprintf("%v%d", kind, size), kind, size)
-	return d.c.Table.Add(e)
-}
-
-func (d *debugInfo) array(t *dwarf.ArrayType, depth int) calls.TypeID {
-	elem := d.of(t.Type, depth)
-	e := d.c.Table.Type(elem)
-	if elem == 0 {
-		return 0
-	}
-	n := uint64(max(t.Count, 0))
-	a := calls.Type{Kind: calls.Array, Name: e.Name + "[]", Size: uint32(n) * e.Size, Align: max(e.Align, 1), Elem: elem, Count: n}
-	if a.Size&(a.Size-1) == 0 && a.Size <= 64 && len(e.Fields) == 0 && d.isVector(t) {
-		a.Kind, a.Align = calls.Vector, a.Size
-	}
-	return d.c.Table.Add(a)
-}
-
-// isVector tells whether an array is a vector. All of the image's are looked for at once, outside of functions: debug/dwarf
-// gives the same type for the same entry, but not the entry of a type.
-func (d *debugInfo) isVector(t *dwarf.ArrayType) bool {
-	if d.vectors == nil {
-		d.vectors = make(map[dwarf.Type]bool)
-		r := d.data.Reader()
-		for e, err := r.Next(); err == nil && e != nil; e, err = r.Next() {
-			if vector, _ := e.Val(attrGNUVector).(bool); vector {
-				if v, err := d.data.Type(e.Offset); err == nil {
-					d.vectors[v] = true
-				}
-			}
-			if e.Children && e.Tag != dwarf.TagCompileUnit && e.Tag != dwarf.TagNamespace {
-				r.SkipChildren()
-			}
-		}
-	}
-	return d.vectors[t]
-}
-
-// record makes a struct, class or union.
-func (d *debugInfo) record(t *dwarf.StructType, depth int) calls.TypeID {
-	size := uint32(max(t.Size(), 0))
-	if t.Incomplete {
-		return 0
-	}
-	if id := d.stringRecord(t, depth); id != 0 {
-		return id
-	}
-	r := calls.Type{Kind: calls.Struct, Name: t.Kind + " " + t.StructName, Size: size, Align: 1}
-	if t.Kind == "union" {
-		r.Kind = calls.Union
-	}
-	for _, f := range t.Field {
-		ft := d.of(f.Type, depth)
-		if ft == 0 {
-			if _, unsupported := f.Type.(*dwarf.UnsupportedType); unsupported { // a reference
-				ft = d.c.address("void *")
-			} else {
-				continue
-			}
-		}
-		cf := calls.Field{Name: f.Name, Type: ft, Offset: uint32(f.ByteOffset)}
-		if f.BitSize > 0 {
-			bit := 8*f.ByteOffset + f.DataBitOffset
-			if f.DataBitOffset == 0 && f.ByteSize > 0 { // before DWARF 4: from the highest bit
-				bit = 8*f.ByteOffset + 8*f.ByteSize - f.BitOffset - f.BitSize
-			}
-			cf.Offset, cf.Bit, cf.Bits = uint32(bit/8), uint8(bit%8), uint8(f.BitSize)
-		}
-		r.Align = max(r.Align, d.c.Table.Type(ft).Align)
-		r.Fields = append(r.Fields, cf)
-	}
-	misplaced := func(f calls.Field) bool { return f.Bits == 0 && f.Offset%max(d.c.Table.Type(f.Type).Align, 1) != 0 }
-	if size%r.Align != 0 || slices.ContainsFunc(r.Fields, misplaced) { // packed
-		r.Align = 1
-	}
-	return d.c.Table.Add(r)
-}
-
-// stringRecord knows records that are strings: C++'s, Rust's and Go's.
-func (d *debugInfo) stringRecord(t *dwarf.StructType, depth int) calls.TypeID {
-	name := t.StructName
-	ptr, length, byRef := int64(0), int64(8), false
-	switch {
-	case depth < 0:
-		return 0
-	case strings.HasPrefix(name, "basic_string<char,") && t.ByteSize == 32, strings.HasPrefix(name, "__cxx11::basic_string<char,") && t.ByteSize == 32:
-		byRef = true
-	case strings.HasPrefix(name, "basic_string_view<char,") && t.ByteSize == 16:
-		ptr, length = 8, 0
-	case name == "&str" || name == "string" && t.ByteSize == 16:
-		for _, f := range t.Field {
-			switch f.Name {
-			case "data_ptr", "str":
-				ptr = f.ByteOffset
-			case "length", "len":
-				length = f.ByteOffset
-			}
-		}
-	default:
-		return 0
-	}
-	c := d.c
-	char := c.named("char", calls.Char, 1)
-	p := c.Table.Add(calls.Type{Kind: calls.Pointer, Name: "char *", Size: 8, Align: 8, Elem: char, Extent: calls.ExtentVariable, Variable: "length"})
-	n := c.named("size_t", calls.Unsigned, 8)
-	id := c.Table.Add(calls.Type{Kind: calls.String, Name: name, Size: uint32(t.ByteSize), Align: 8,
-		Fields: []calls.Field{{Name: "text", Type: p, Offset: uint32(ptr)}, {Name: "length", Type: n, Offset: uint32(length)}}})
-	c.byRef[id] = byRef
-	return id
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,6 +31,17 @@ func (v Value) Int() int64 {
 		return int64(x<<s) >> s
 	}
 	return int64(x)
+}
+
+// Big is the value of an integer of any size.
+func (v Value) Big() *big.Int {
+	b := slices.Clone(v.Data)
+	slices.Reverse(b)
+	x := new(big.Int).SetBytes(b)
+	if len(b) > 0 && b[0]>>7 == 1 && v.Table.Type(v.Type).Kind == Signed {
+		x.Sub(x, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	return x
 }
 
 // Float is the value of a floating-point number, as near as eight bytes can say it.

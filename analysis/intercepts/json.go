@@ -187,16 +187,22 @@ func appendJSON(b []byte, v calls.Value, depth int) []byte {
 // appendScalar writes a value of a plain type; false: it is none.
 func appendScalar(b []byte, v calls.Value, t *calls.Type) ([]byte, bool) {
 	switch t.Kind {
-	case calls.Signed:
-		return strconv.AppendInt(b, v.Int(), 10), true
-	case calls.Unsigned, calls.Char, calls.Char16, calls.Char32:
+	case calls.Signed, calls.Unsigned:
+		if len(v.Data) > 8 {
+			return v.Big().Append(b, 10), true
+		}
+		if t.Kind == calls.Signed {
+			return strconv.AppendInt(b, v.Int(), 10), true
+		}
+		return strconv.AppendUint(b, v.Uint(), 10), true
+	case calls.Char, calls.Char16, calls.Char32:
 		return strconv.AppendUint(b, v.Uint(), 10), true
 	case calls.Float:
 		f := v.Float()
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return appendString(b, strconv.FormatFloat(f, 'g', -1, 64)), true
 		}
-		return strconv.AppendFloat(b, f, 'g', -1, 64), true
+		return calls.Format{}.Append(b, v), true // with as many digits as it has
 	case calls.Bool:
 		return strconv.AppendBool(b, v.Uint()&0xff != 0), true
 	case calls.Enum:

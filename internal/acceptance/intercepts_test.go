@@ -78,7 +78,17 @@ func TestInterceptListing2(t *testing.T) {
 // TestInterceptTypes compares calls with what the program's own comments say of them.
 func TestInterceptTypes(t *testing.T) {
 	t.Parallel()
-	src := "../../testdata/intercept/types-values.c"
+	compareComments(t, "../../testdata/intercept/types-values.c", "-mavx", "-O0 -gdwarf-4 -mavx", "-O2 -static -mavx")
+}
+
+// TestInterceptClasses is TestInterceptTypes of C++: what classes inherit, pointers to members, references in records.
+func TestInterceptClasses(t *testing.T) {
+	t.Parallel()
+	compareComments(t, "../../testdata/intercept/classes.cc", "", "-O0 -gdwarf-4", "-gdwarf-3")
+}
+
+// compareComments builds a program in several ways, and compares its calls with what its comments say of them.
+func compareComments(t *testing.T, src string, ways ...string) {
 	text, err := os.ReadFile(src)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +97,7 @@ func TestInterceptTypes(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^/\* VALUE: (.*) \*/$`).FindAllStringSubmatch(string(text), -1) {
 		want = append(want, m[1])
 	}
-	for _, flags := range []string{"-mavx", "-O0 -gdwarf-4 -mavx", "-O2 -static -mavx"} {
+	for _, flags := range ways {
 		t.Run(flags, func(t *testing.T) {
 			dir := workDir(t)
 			prog := build(t, src, flags)

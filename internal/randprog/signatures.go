@@ -9,11 +9,12 @@ import (
 // Signatures makes a C program with functions of random signatures, fn0 and so on, each called once. Each call
 // prints a line, in the form of alleria intercepts, of what the function itself found and did. Floating-point
 // numbers stand in <>, after f, d or L for their type, since C has no shortest way of writing them.
-// wide: there are vectors of 32 bytes, which the compiler has to be told of.
-func Signatures(seed uint64, functions int, wide bool) string {
+// wide: there are vectors of 32 bytes, which the compiler has to be told of. single: there are vectors of one double, which compilers
+// differ about.
+func Signatures(seed uint64, functions int, wide, single bool) string {
 	s := &signatures{rng: rand.New(rand.NewPCG(seed, 12))}
 	s.scalars()
-	s.vectors(wide)
+	s.vectors(wide, single)
 	var calls strings.Builder
 	for i := range functions {
 		s.function(i)
@@ -152,7 +153,7 @@ func (s *signatures) scalars() {
 }
 
 // vectors writes the types that vector registers hold.
-func (s *signatures) vectors(wide bool) {
+func (s *signatures) vectors(wide, single bool) {
 	sizes := []int{8, 16}
 	if wide {
 		sizes = append(sizes, 32)
@@ -162,8 +163,8 @@ func (s *signatures) vectors(wide bool) {
 		size int
 	}{{"i8", 1}, {"u16", 2}, {"i32", 4}, {"f32", 4}, {"f64", 8}, {"u64", 8}} {
 		for _, size := range sizes {
-			if e.name == "f64" && size == 8 {
-				continue // a vector of one double travels as neither
+			if size == e.size && e.name[0] == 'f' && !single {
+				continue
 			}
 			name := fmt.Sprintf("v%d%s", size, e.name)
 			fmt.Fprintf(&s.b, "typedef %s %s __attribute__((vector_size(%d)));\n", e.name, name, size)
@@ -268,7 +269,11 @@ func (s *signatures) record(depth, nest int) cType {
 			fmt.Fprintf(&show, `put("%sm%d="); { %s e = v->m%[2]d; show_%[3]s(&e); } `, sep, i, f.name)
 			continue
 		}
-		fmt.Fprintf(&fields, "%s m%d; ", f.name, i)
+		aligned := ""
+		if s.rng.IntN(12) == 0 && !f.empty {
+			aligned = fmt.Sprintf(" __attribute__((aligned(%d)))", 2<<s.rng.IntN(5))
+		}
+		fmt.Fprintf(&fields, "%s m%d%s; ", f.name, i, aligned)
 		fmt.Fprintf(&show, `put("%sm%d="); { %s e; memcpy(&e, &v->m%[2]d, sizeof e); show_%[3]s((const void *)&e); } `, sep, i, f.name)
 		fmt.Fprintf(&fill, "{ %s e; fill_%[1]s(&e); memcpy(&v->m%d, &e, sizeof e); } ", f.name, i)
 	}
@@ -279,6 +284,10 @@ func (s *signatures) record(depth, nest int) cType {
 	switch s.rng.IntN(12) {
 	case 1:
 		attr = " __attribute__((aligned(8)))"
+	case 2:
+		attr = fmt.Sprintf(" __attribute__((aligned(%d)))", 16<<s.rng.IntN(3))
+	case 3:
+		attr = " __attribute__((packed))"
 	}
 	fmt.Fprintf(&s.b, "typedef %s %s { %s}%s %[2]s;\n", word, t.name, fields.String(), attr)
 	s.functions(t.name, "memset(v, 0, sizeof *v); "+fill.String(), `put("{"); `+show.String()+`put("}");`)

@@ -1,0 +1,36 @@
+package intercepts
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"testing"
+
+	"alleria/abp/calls"
+)
+
+// TestWideNumbers has numbers that neither 64 bits nor a double can say.
+func TestWideNumbers(t *testing.T) {
+	table := &calls.Table{}
+	signed := table.Add(calls.Type{Kind: calls.Signed, Name: "__int128", Size: 16, Align: 16})
+	unsigned := table.Add(calls.Type{Kind: calls.Unsigned, Name: "unsigned __int128", Size: 16, Align: 16})
+	float := table.Add(calls.Type{Kind: calls.Float, Name: "long double", Size: 16, Align: 16})
+	for _, c := range []struct {
+		of       calls.TypeID
+		low, up  uint64
+		expected string
+	}{
+		{signed, 5, 0, "5"},
+		{signed, ^uint64(6), ^uint64(0), "-7"},
+		{signed, 1, 1 << 63, "-170141183460469231731687303715884105727"},
+		{unsigned, 1, 1, "18446744073709551617"},
+		{unsigned, 1, 1 << 63, "170141183460469231731687303715884105729"},
+		{float, 0xaaaaaaaaaaaaaaab, 0x3ffd, "0.333333333333333333342"},
+		{float, 1 << 63, 0xbfff, "-1"},
+	} {
+		data := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, c.low), c.up)
+		got := appendJSON(nil, calls.Value{Table: table, Type: c.of, Data: data}, 0)
+		if string(got) != c.expected || !json.Valid(got) {
+			t.Errorf("%s: %#x %#x is %s, not %s", table.Type(c.of).Name, c.up, c.low, got, c.expected)
+		}
+	}
+}
