@@ -81,41 +81,95 @@ func (f *orderFlags) wholeOnly(proc *abp.Process) error {
 	return nil
 }
 
-// cacheOf simulates caches over a process's records, or returns what was found while it ran: with the
-// caches that were asked for then, other than which changed names none.
-func (a *app) cacheOf(p *abp.Profile, proc *abp.Process, f *orderFlags, o cache.Options, changed []string, progress *analysis.Progress) (*cache.Result, error) {
-	file, found, err := a.liveResult(proc, "cache")
+// foundOr returns what was found of a process while it ran, where it suits what is asked for now (fits; nil: it always does),
+// or counts over the process's records.
+func foundOr[R any](a *app, proc *abp.Process, kind string, f *orderFlags, fits func(*R) error, count func() (*R, error)) (*R, error) {
+	file, found, err := a.liveResult(proc, kind)
 	if err != nil {
 		return nil, err
 	}
-	r, ok := found.(*cache.Result)
+	r, ok := any(found).(*R)
 	if !ok {
-		return cache.Simulate(p, proc, o, progress)
+		return count()
 	}
-	for _, name := range changed {
-		if name == "shared" || o.Shapes()[name] != r.Caches[name] {
-			return nil, usagef("process %s was analysed while it ran, with --%s %s; record it anew with another", proc.Name(), name, r.Caches[name])
+	if fits != nil {
+		if err := fits(r); err != nil {
+			return nil, err
 		}
 	}
 	a.sayLive(proc, file)
 	return r, f.wholeOnly(proc)
 }
 
+// wholeFlags are what commands take that have one result for each process, of its accesses in their order.
+type wholeFlags struct {
+	orderFlags
+	json bool
+	top  int // rows to show; 0: all
+}
+
+// register declares the flags that all have; with says what JSON holds.
+func (f *wholeFlags) register(fl *pflag.FlagSet, with string) {
+	fl.UintSliceVar(&f.processes, "process", nil, "only these processes, by `number`")
+	fl.UintSliceVar(&f.threads, "thread", nil, "only these threads, by `number` within their process")
+	fl.BoolVar(&f.json, "json", false, "print JSON, "+with+": a list of processes")
+}
+
+// registerTop declares how much of a result is shown.
+func (f *wholeFlags) registerTop(fl *pflag.FlagSet, of string) {
+	fl.IntVar(&f.top, "top", 20, "show this `number` of "+of+"; 0: all")
+}
+
+// eachResult makes a result for each process that is asked for, and writes it at once, or all of them as JSON.
+func eachResult[R any](a *app, args []string, f *wholeFlags, result func(*abp.Profile, *abp.Process, abp.Query, *analysis.Progress) (*R, error), write func(*abp.Process, *R) error) error {
+	if f.top < 0 {
+		return usagef("--top is a number from 0, not %d", f.top)
+	}
+	return openProfiles(args, func(profiles []*abp.Profile) error {
+		q, err := f.query(profiles)
+		if err != nil {
+			return err
+		}
+		all := []*R{}
+		err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
+			r, err := result(profiles[0], proc, q, progress)
+			if err != nil {
+				return err
+			}
+			all = append(all, r)
+			if f.json {
+				return nil
+			}
+			return write(proc, r)
+		})
+		if err != nil || !f.json {
+			return err
+		}
+		return a.printJSON(all)
+	})
+}
+
+// cacheOf simulates caches over a process's records, or returns what was found while it ran: with the
+// caches that were asked for then, other than which changed names none.
+func (a *app) cacheOf(p *abp.Profile, proc *abp.Process, f *orderFlags, o cache.Options, changed []string, progress *analysis.Progress) (*cache.Result, error) {
+	return foundOr(a, proc, "cache", f, func(r *cache.Result) error {
+		for _, name := range changed {
+			if name == "shared" || o.Shapes()[name] != r.Caches[name] {
+				return usagef("process %s was analysed while it ran, with --%s %s; record it anew with another", proc.Name(), name, r.Caches[name])
+			}
+		}
+		return nil
+	}, func() (*cache.Result, error) { return cache.Simulate(p, proc, o, progress) })
+}
+
 // reuseOf counts distances over a process's records, or returns what was found while it ran.
 func (a *app) reuseOf(p *abp.Profile, proc *abp.Process, f *orderFlags, o reuse.Options, changed []string, progress *analysis.Progress) (*reuse.Result, error) {
-	file, found, err := a.liveResult(proc, "reuse")
-	if err != nil {
-		return nil, err
-	}
-	r, ok := found.(*reuse.Result)
-	if !ok {
-		return reuse.Count(p, proc, o, progress)
-	}
-	if len(changed) > 0 && (o.Line != r.LineSize || slices.Contains(changed, "sample")) {
-		return nil, usagef("process %s was analysed while it ran, with lines of %d bytes; record it anew for others", proc.Name(), r.LineSize)
-	}
-	a.sayLive(proc, file)
-	return r, f.wholeOnly(proc)
+	return foundOr(a, proc, "reuse", f, func(r *reuse.Result) error {
+		if len(changed) > 0 && (o.Line != r.LineSize || slices.Contains(changed, "sample")) {
+			return usagef("process %s was analysed while it ran, with lines of %d bytes; record it anew for others", proc.Name(), r.LineSize)
+		}
+		return nil
+	}, func() (*reuse.Result, error) { return reuse.Count(p, proc, o, progress) })
 }
 
 // heatOf counts accesses of a process's records, or returns what was counted while it ran.
@@ -210,8 +264,7 @@ func (a *app) printMethods(m *calls.MethodsJSON, top int) {
 
 // pathsCommand counts acyclic paths.
 func (a *app) pathsCommand() *cobra.Command {
-	var filter orderFlags
-	json, top := false, 20
+	var all wholeFlags
 	c := &cobra.Command{
 		Use:   "paths PROFILE",
 		Short: "Count paths through functions: which ways hot code takes, as lines of source",
@@ -224,52 +277,14 @@ addresses, which tell what returns where.`,
 		Example: "  alleria record --analysis paths -o out -- ./tool\n  alleria analyze paths out",
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if top < 0 {
-				return usagef("--top is a number from 0, not %d", top)
-			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
-				q, err := filter.query(profiles)
-				if err != nil {
-					return err
-				}
-				all := []*paths.Result{}
-				err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
-					r, err := a.pathsOf(profiles[0], proc, &filter, q, progress)
-					if err != nil {
-						return err
-					}
-					all = append(all, r)
-					if json {
-						return nil
-					}
-					return a.printPaths(proc, r, top)
-				})
-				if err != nil || !json {
-					return err
-				}
-				return a.printJSON(all)
-			})
+			return eachResult(a, args, &all, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*paths.Result, error) {
+				return foundOr(a, proc, "paths", &all.orderFlags, nil, func() (*paths.Result, error) { return paths.Count(p, proc, q.Threads, progress) })
+			}, func(proc *abp.Process, r *paths.Result) error { return a.printPaths(proc, r, all.top) })
 		},
 	}
-	fl := c.Flags()
-	fl.UintSliceVar(&filter.processes, "process", nil, "only these processes, by `number`")
-	fl.UintSliceVar(&filter.threads, "thread", nil, "only these threads, by `number` within their process")
-	fl.BoolVar(&json, "json", false, "print JSON, everything in it: a list of processes")
-	fl.IntVar(&top, "top", 20, "show this `number` of paths; 0: all")
+	all.register(c.Flags(), "everything in it")
+	all.registerTop(c.Flags(), "paths")
 	return c
-}
-
-// pathsOf counts paths over a process's records, or returns what was counted while it ran.
-func (a *app) pathsOf(p *abp.Profile, proc *abp.Process, f *orderFlags, q abp.Query, progress *analysis.Progress) (*paths.Result, error) {
-	file, found, err := a.liveResult(proc, "paths")
-	if err != nil {
-		return nil, err
-	}
-	if r, ok := found.(*paths.Result); ok {
-		a.sayLive(proc, file)
-		return r, f.wholeOnly(proc)
-	}
-	return paths.Count(p, proc, q.Threads, progress)
 }
 
 // printPaths prints paths with the lines that the images of the process have.

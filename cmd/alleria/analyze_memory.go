@@ -38,9 +38,8 @@ func (f *cacheFlags) options() (cache.Options, error) {
 
 // cacheCommand simulates caches over what was recorded.
 func (a *app) cacheCommand() *cobra.Command {
-	var filter orderFlags
+	var all wholeFlags
 	var f cacheFlags
-	json, top := false, 20
 	c := &cobra.Command{
 		Use:   "cache PROFILE",
 		Short: "Simulate caches and translation buffers: misses by function and by line of data",
@@ -59,44 +58,21 @@ through the same ones.`,
 			if err != nil {
 				return err
 			}
-			if top < 0 {
-				return usagef("--top is a number from 0, not %d", top)
-			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
-				q, err := filter.query(profiles)
-				if err != nil {
-					return err
-				}
+			changed := changedOf(c.Flags(), "l1i", "l1d", "l2", "ll", "itlb", "dtlb", "shared")
+			return eachResult(a, args, &all, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*cache.Result, error) {
 				o.Threads = q.Threads
-				all := []*cache.Result{}
-				err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
-					r, err := a.cacheOf(profiles[0], proc, &filter, o, changedOf(c.Flags(), "l1i", "l1d", "l2", "ll", "itlb", "dtlb", "shared"), progress)
-					all = append(all, r)
-					return err
-				})
-				if err != nil || json {
-					return a.jsonUnless(err, all)
-				}
-				for _, r := range all {
-					if err := r.WriteText(a.stdout, top); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+				return a.cacheOf(p, proc, &all.orderFlags, o, changed, progress)
+			}, func(_ *abp.Process, r *cache.Result) error { return r.WriteText(a.stdout, all.top) })
 		},
 	}
-	fl := c.Flags()
-	f.register(fl, &filter)
-	fl.BoolVar(&json, "json", false, "print JSON, everything in it: a list of processes")
-	fl.IntVar(&top, "top", 20, "show this `number` of functions and lines; 0: all")
+	f.register(c.Flags())
+	all.register(c.Flags(), "everything in it")
+	all.registerTop(c.Flags(), "functions and lines")
 	return c
 }
 
-// register declares the caches, and the filters that keep the order.
-func (f *cacheFlags) register(fl *pflag.FlagSet, filter *orderFlags) {
-	fl.UintSliceVar(&filter.processes, "process", nil, "only these processes, by `number`")
-	fl.UintSliceVar(&filter.threads, "thread", nil, "only these threads, by `number` within their process")
+// register declares the caches.
+func (f *cacheFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.l1i, "l1i", cache.Default("l1i"), "first-level `cache` of instructions")
 	fl.StringVar(&f.l1d, "l1d", cache.Default("l1d"), "first-level `cache` of data")
 	fl.StringVar(&f.l2, "l2", cache.Default("l2"), "second-level `cache`, of both")
@@ -108,8 +84,8 @@ func (f *cacheFlags) register(fl *pflag.FlagSet, filter *orderFlags) {
 
 // reuseCommand counts reuse distances.
 func (a *app) reuseCommand() *cobra.Command {
-	var filter orderFlags
-	json, line, sample := false, "64", 0
+	var all wholeFlags
+	line, sample := "64", 0
 	c := &cobra.Command{
 		Use:   "reuse PROFILE",
 		Short: "Count reuse distances: misses for caches of every size, working sets over time",
@@ -129,35 +105,15 @@ working sets, and near enough from some thousand lines on.`,
 			if sample < 0 || sample > 1<<24 || sample > 0 && sample < 64 {
 				return usagef("--sample is a number from 64 to 16777216, or 0 for all lines, not %d", sample)
 			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
-				q, err := filter.query(profiles)
-				if err != nil {
-					return err
-				}
-				all := []*reuse.Result{}
-				err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
-					r, err := a.reuseOf(profiles[0], proc, &filter, reuse.Options{Line: uint64(size), Limit: sample, Threads: q.Threads}, changedOf(c.Flags(), "line", "sample"), progress)
-					all = append(all, r)
-					return err
-				})
-				if err != nil || json {
-					return a.jsonUnless(err, all)
-				}
-				for _, r := range all {
-					if err := r.WriteText(a.stdout, 0); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			changed := changedOf(c.Flags(), "line", "sample")
+			return eachResult(a, args, &all, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*reuse.Result, error) {
+				return a.reuseOf(p, proc, &all.orderFlags, reuse.Options{Line: uint64(size), Limit: sample, Threads: q.Threads}, changed, progress)
+			}, func(_ *abp.Process, r *reuse.Result) error { return r.WriteText(a.stdout, 0) })
 		},
 	}
-	fl := c.Flags()
-	fl.UintSliceVar(&filter.processes, "process", nil, "only these processes, by `number`")
-	fl.UintSliceVar(&filter.threads, "thread", nil, "only these threads, by `number` within their process")
-	fl.StringVar(&line, "line", line, "`size` of a line")
-	fl.IntVar(&sample, "sample", 0, "follow at most this `number` of lines; 0: all")
-	fl.BoolVar(&json, "json", false, "print JSON, with the histogram: a list of processes")
+	all.register(c.Flags(), "with the histogram")
+	c.Flags().StringVar(&line, "line", line, "`size` of a line")
+	c.Flags().IntVar(&sample, "sample", 0, "follow at most this `number` of lines; 0: all")
 	return c
 }
 
@@ -232,18 +188,9 @@ func (a *app) eachProcess(p *abp.Profile, q abp.Query, f func(proc *abp.Process,
 	return nil
 }
 
-// jsonUnless prints JSON unless there is an error.
-func (a *app) jsonUnless(err error, v any) error {
-	if err != nil {
-		return err
-	}
-	return a.printJSON(v)
-}
-
 // stridesCommand tells how instructions walk through memory.
 func (a *app) stridesCommand() *cobra.Command {
-	var filter orderFlags
-	json, top := false, 20
+	var all wholeFlags
 	c := &cobra.Command{
 		Use:   "strides PROFILE",
 		Short: "Find out by which distances each instruction walks through memory",
@@ -255,50 +202,12 @@ instruction and lanes of a gather are accesses of their own.`,
 		Example: "  alleria analyze strides out\n  alleria record --analysis strides -o out -- ./program",
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if top < 0 {
-				return usagef("--top is a number from 0, not %d", top)
-			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
-				q, err := filter.query(profiles)
-				if err != nil {
-					return err
-				}
-				all := []*strides.Result{}
-				err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
-					r, err := a.stridesOf(profiles[0], proc, &filter, q, progress)
-					if err != nil {
-						return err
-					}
-					all = append(all, r)
-					if json {
-						return nil
-					}
-					return r.WriteText(a.stdout, top)
-				})
-				if err != nil || !json {
-					return err
-				}
-				return a.printJSON(all)
-			})
+			return eachResult(a, args, &all, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*strides.Result, error) {
+				return foundOr(a, proc, "strides", &all.orderFlags, nil, func() (*strides.Result, error) { return strides.Count(p, proc, q.Threads, progress) })
+			}, func(_ *abp.Process, r *strides.Result) error { return r.WriteText(a.stdout, all.top) })
 		},
 	}
-	fl := c.Flags()
-	fl.UintSliceVar(&filter.processes, "process", nil, "only these processes, by `number`")
-	fl.UintSliceVar(&filter.threads, "thread", nil, "only these threads, by `number` within their process")
-	fl.BoolVar(&json, "json", false, "print JSON, everything in it: a list of processes")
-	fl.IntVar(&top, "top", top, "show this `number` of instructions; 0: all")
+	all.register(c.Flags(), "everything in it")
+	all.registerTop(c.Flags(), "instructions")
 	return c
-}
-
-// stridesOf counts strides of a process's records, or returns what was counted while it ran.
-func (a *app) stridesOf(p *abp.Profile, proc *abp.Process, f *orderFlags, q abp.Query, progress *analysis.Progress) (*strides.Result, error) {
-	file, found, err := a.liveResult(proc, "strides")
-	if err != nil {
-		return nil, err
-	}
-	if r, ok := found.(*strides.Result); ok {
-		a.sayLive(proc, file)
-		return r, f.wholeOnly(proc)
-	}
-	return strides.Count(p, proc, q.Threads, progress)
 }
