@@ -468,7 +468,22 @@ func (tr *Tracer) exec(t *Thread) error {
 
 // executed lets a process that stands before the first instruction of a program that it has executed go on as its fate
 // says.
+//
+// One that is killed meanwhile is no error, and has to be known from here on: its end is still to come, and nobody else
+// looks for it.
 func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
+	err := tr.beginExecuted(pid, from, fate)
+	if err == nil || !passing(err) && !sys.Dying(pid) {
+		return err
+	}
+	if tr.threads[pid] == nil && tr.others[pid] == nil && fate != Release {
+		tr.others[pid] = &follower{pid: pid}
+	}
+	return nil
+}
+
+// beginExecuted is executed.
+func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 	if fate != Trace {
 		unwiden(pid, from.widened)
 	}
@@ -486,6 +501,7 @@ func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
 	t := p.threads[pid]
 	var regs sys.Regs
 	if err := sys.GetRegs(pid, &regs); err != nil {
+		delete(tr.threads, pid) // no client knows of it
 		p.close()
 		return err
 	}

@@ -117,10 +117,10 @@ func (l *Launched) abandon() {
 	sys.Reap(l.pid)
 }
 
-// Proceed lets the launcher execute the target.
+// Proceed lets the launcher execute the target. That it has been killed is no error here: its end is reported as any other.
 func (l *Launched) Proceed() error {
 	defer l.goAhead.Close()
-	if _, err := l.goAhead.Write([]byte{1}); err != nil {
+	if _, err := l.goAhead.Write([]byte{1}); err != nil && !errors.Is(err, sys.ErrNoReader) {
 		return fmt.Errorf("launcher: %w", err)
 	}
 	return nil

@@ -177,5 +177,8 @@ func Reap(pid int) {
 // Errno is an error number of the kernel.
 type Errno = unix.Errno
 
+// ErrNoReader is what writing to a pipe answers whose reader has ended.
+var ErrNoReader = unix.EPIPE
+
 // Gone tells an error that means that the thread does not exist any more.
 func Gone(err error) bool { return errors.Is(err, unix.ESRCH) }
