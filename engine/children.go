@@ -476,7 +476,7 @@ func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
 	if err == nil || !passing(err) && !sys.Dying(pid) {
 		return err
 	}
-	if tr.threads[pid] == nil && tr.others[pid] == nil && fate != Release {
+	if tr.threads[pid] == nil && tr.others[pid] == nil && fate != Detach {
 		tr.others[pid] = &follower{pid: pid}
 	}
 	return nil
