@@ -164,11 +164,15 @@ func creates32(regs *sys.Regs) (flags, at uint64, ok bool) {
 // callEnded32 is callEnded for a call of the 32-bit table.
 func (t *Thread) callEnded32(regs *sys.Regs) {
 	p := t.p
-	if regs.Rax > ^uint64(4095) {
-		return
-	}
 	const low = 1<<32 - 1
 	addr, length, prot := regs.Rbx&low, regs.Rcx&low, regs.Rdx
+	if regs.Rax > ^uint64(4095) {
+		switch regs.Orig_rax { // they may have failed halfway
+		case sys32Mprotect, sys32PkeyMprot, sys32Munmap, sys32Mmap2:
+			p.mapped(addr, length, true)
+		}
+		return
+	}
 	p.changedCode() // maybe
 	switch regs.Orig_rax {
 	case sys32Munmap:

@@ -219,10 +219,14 @@ func (tr *Tracer) afterCall(t *Thread, e *codecache.Exit) {
 // callEnded looks at what a call with its arguments in regs did to the address
 // space.
 //
-// Errors are results above -4096, and have changed nothing. Shared memory segments (shmat,
+// Errors are results above -4096. Shared memory segments (shmat,
 // shmdt) come without a length: everything is forgotten.
 func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
-	if res > ^uint64(4095) || nr >= layout.SyscallEntries || p.special[int(nr)] != layout.SyscallNotify {
+	if nr >= layout.SyscallEntries || p.special[int(nr)] != layout.SyscallNotify {
+		return
+	}
+	if res > ^uint64(4095) {
+		p.callFailed(nr, res, regs)
 		return
 	}
 	addr, length, third := regs.Rdi, regs.Rsi, regs.Rdx
@@ -261,6 +265,25 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 		p.changedCode()
 		p.code.Remapped()
 		p.code.Invalidate(0, 1<<47)
+	}
+}
+
+// callFailed looks at a call that has failed, and may have done so halfway: the pages in front of one that is not there, or must not be
+// had so, have changed. A mapping over another one may have taken that away.
+func (p *Process) callFailed(nr, res uint64, regs *sys.Regs) {
+	const einval, mapFixed, mremapFixed = -22, 0x10, 2
+	addr, length, third := regs.Rdi, regs.Rsi, regs.Rdx
+	if addr < 1<<47 {
+		length = min(length, 1<<47-addr)
+	}
+	switch {
+	case int64(res) == einval || addr >= 1<<47: // it was not begun
+	case nr == sysMprotect || nr == sysPkeyProtect, nr == sysMmap && regs.R10&mapFixed != 0, nr == sysMunmap:
+		p.mapped(addr, length, true)
+	case nr == sysMremap && regs.R10&mremapFixed != 0:
+		p.mapped(regs.R8, third, true)
+	case nr == sysMadvise && forgets(third):
+		p.replaced(addr, length)
 	}
 }
 

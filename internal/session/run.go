@@ -136,9 +136,11 @@ func (ps *process) Started(p target) error {
 	}
 	// Without a writer (count) the output is one that drops all: tables are needed for names all the same.
 	im.tables = newTables(p.PID(), &ps.machine, ps.cache, ps.systemDirs(), output{im.writer}, askedImages(ps.opts.Config))
-	if _, _, err := im.tables.update(); err != nil {
+	loaded, _, err := im.tables.update()
+	if err != nil {
 		return err
 	}
+	im.lookForSanitizers(loaded) // one that the program was linked with
 	// Neither this nor translation has windows: they run the whole program in one mode.
 	if ps.opts.Only == OnlyCount {
 		if ps.opts.CountCalls {

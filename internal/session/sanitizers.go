@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"debug/elf"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,7 @@ import (
 // go in time; natively it would be refused, and report an error of its own.
 
 // checksLeaks tells whether an image brings a leak sanitizer along: its library by the name, a program that it was
-// linked into by what that exports.
+// linked into by what that exports, or lets the program define. Of most programs only the names of its symbols are read.
 func checksLeaks(path string, program bool) bool {
 	base := filepath.Base(path)
 	if strings.Contains(base, "libasan.so") || strings.Contains(base, "liblsan.so") || strings.Contains(base, "libclang_rt.") {
@@ -28,9 +29,16 @@ func checksLeaks(path string, program bool) bool {
 		return false
 	}
 	defer f.Close()
+	s := f.Section(".dynstr")
+	if s == nil {
+		return false
+	}
+	if text, err := s.Data(); err != nil || !bytes.Contains(text, []byte("__lsan_")) {
+		return false
+	}
 	names, err := f.DynamicSymbols()
 	return err == nil && slices.ContainsFunc(names, func(s elf.Symbol) bool {
-		return s.Name == "__lsan_do_leak_check" && s.Section != elf.SHN_UNDEF
+		return s.Name == "__lsan_is_turned_off" || s.Name == "__lsan_do_leak_check" && s.Section != elf.SHN_UNDEF
 	})
 }
 

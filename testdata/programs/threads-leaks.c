@@ -1,6 +1,7 @@
 /* A leak sanitizer: it stops its own process as a debugger would, from a child that no tracer is told of. */
 /* expect stdout: ok */
 /* build: -fsanitize=address */
+/* build: -fsanitize=address -static-libasan */
 /* armed: work */
 #include "check.h"
 __attribute__((noinline)) static void work(void) {
