@@ -39,7 +39,7 @@ var ErrBroken = errors.New("processing thread is broken")
 // it keeps up, the others are reserves, each of which joins in when a ring is nearly full. On few
 // processors a thread more than the load needs takes one from the application: with entries that are
 // dropped, two threads on two processors took a fifth longer than one; writing them to disk,
-// one took a third longer than two (see docs/internal/engine.md).
+// one took a third longer than two (see docs/internal/pool.md).
 //
 // One pool serves the rings of all processes of a tree: how many threads are worth their processors depends on all of
 // them together.

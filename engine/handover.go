@@ -21,7 +21,7 @@ import (
 //
 // Refused: a fixed number of turns on both sides, which on one processor is two of them for
 // each dispatch; futexes alone, since waking another processor takes a hundred times as long as an
-// answer (see docs/internal/engine.md); sleeping for some milliseconds after the processor was taken away,
+// answer (see docs/internal/engine/threads.md); sleeping for some milliseconds after the processor was taken away,
 // which made a busy machine no faster and a quiet one slower; and asking the kernel who else
 // runs, which is a system call a dispatch.
 type handover struct {

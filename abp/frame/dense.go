@@ -21,7 +21,7 @@ import (
 // where the processor has them (dense_amd64.c).
 //
 // They take two to three times the bytes of the predictions of the other versions, and a
-// third to a tenth of their time: see docs/internal/engine.md.
+// third to a tenth of their time: see docs/internal/engine/frames.md.
 const (
 	groupWords = 8
 	groupBytes = 1 + groupWords/2 // of control bytes of version 3, at most
