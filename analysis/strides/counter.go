@@ -4,9 +4,6 @@ import (
 	"alleria/abp"
 )
 
-// most is how many different strides are counted apart; others are counted together.
-const most = 64
-
 // operand is the loads, or the stores, of an instruction.
 type operand struct {
 	code  uint64 // the instruction's address
@@ -15,57 +12,69 @@ type operand struct {
 
 // walk is what is known of an operand in one thread, or in several.
 type walk struct {
-	block        *abp.Block // some block with it, and where it is there: for names
-	ins          int
-	size         uint32
-	n            uint64 // accesses
+	block     *abp.Block // some block with it, and where it is there: for names
+	ins       int
+	size      uint32
+	begun     bool   // there was an access; what follows is nothing otherwise
+	n         uint64 // accesses, but for the run that is not counted yet
+	low, high uint64 // of the addresses, likewise
+	strides   tally
+}
+
+// track is what an access looks at: the run of one stride that goes on. All else of a walk changes where a run ends.
+// Tracks lie apart from walks, two in a cache line, and never in two.
+type track struct {
 	last, stride uint64
 	run          uint64 // how often stride came, not counted yet
-	low, high    uint64 // of the addresses
-	strides      map[int64]uint64
-	others       uint64 // of strides that have no room
+	walk         *walk
 }
+
+// nowhere and nothing are last and stride of a track in front of its first access, which is at no address that is their sum.
+const (
+	nowhere = 0
+	nothing = 1<<63 + 1
+)
 
 // access takes an address.
-func (w *walk) access(addr uint64) {
-	if w.n == 0 {
-		w.low, w.high = addr, addr
-	} else if s := addr - w.last; s == w.stride {
-		w.run++
-	} else {
-		w.flush()
-		w.stride, w.run = s, 1
-	}
-	w.n++
-	w.last = addr
-	w.low, w.high = min(w.low, addr), max(w.high, addr)
-}
-
-// flush counts the run that there is.
-func (w *walk) flush() {
-	if w.run > 0 {
-		w.add(int64(w.stride), w.run)
-	}
-	w.run = 0
-}
-
-// add counts a stride.
-func (w *walk) add(stride int64, n uint64) {
-	if w.strides == nil {
-		w.strides = make(map[int64]uint64)
-	}
-	if _, ok := w.strides[stride]; !ok && len(w.strides) == most {
-		w.others += n
+func (t *track) access(addr uint64) {
+	s := addr - t.last
+	t.last = addr
+	if s == t.stride {
+		t.run++
 		return
 	}
-	w.strides[stride] += n
+	t.turn(s)
+}
+
+// turn begins a run of another stride, which has come once, or the first one.
+func (t *track) turn(s uint64) {
+	if w := t.walk; !w.begun {
+		w.begun, w.n, w.low, w.high = true, 1, t.last, t.last
+		t.stride = 0
+		return
+	}
+	t.end(t.last - s)
+	t.stride, t.run = s, 1
+}
+
+// end counts the run, whose last address is given. Its first one was the last of the run before, and the others lie between
+// both: no program walks over the address space's end, where nothing is mapped.
+func (t *track) end(last uint64) {
+	w := t.walk
+	w.low, w.high = min(w.low, last), max(w.high, last)
+	if t.run > 0 {
+		w.n += t.run
+		w.strides.add(int64(t.stride), t.run)
+	}
+	t.run = 0
 }
 
 // Counter counts one thread. It is a stream.Sink.
 type Counter struct {
 	proc  *abp.Process
-	walks map[operand]*walk
-	plans []plan // by block
+	walks map[operand]*track
+	room  []track // for the next ones
+	plans []plan  // by block
 	x     abp.Exec
 }
 
@@ -80,11 +89,11 @@ type plan struct {
 type op struct {
 	offset uint64
 	word   int16
-	walk   *walk
+	track  *track
 }
 
 // NewCounter begins with a thread.
-func NewCounter(p *abp.Process) *Counter { return &Counter{proc: p, walks: map[operand]*walk{}} }
+func NewCounter(p *abp.Process) *Counter { return &Counter{proc: p, walks: map[operand]*track{}} }
 
 // Stretch is stream.Sink's.
 func (c *Counter) Stretch(state *abp.Exec, words []uint64) {
@@ -108,7 +117,7 @@ func (c *Counter) Stretch(state *abp.Exec, words []uint64) {
 			if o.word >= 0 {
 				addr += exec[o.word]
 			}
-			o.walk.access(addr)
+			o.track.access(addr)
 		}
 	}
 }
@@ -126,19 +135,26 @@ func (c *Counter) expand(x *abp.Exec) {
 		if !b.Counted(i) {
 			continue
 		}
-		x.InsAccesses(i, func(m *abp.Mem) { c.walk(b, i, m.Store, m.Size).access(m.Addr) })
+		x.InsAccesses(i, func(m *abp.Mem) { c.track(b, i, m.Store, m.Size).access(m.Addr) })
 	}
 }
 
-// walk returns what is known of the loads or the stores of an instruction.
-func (c *Counter) walk(b *abp.Block, i int, store bool, size uint32) *walk {
+// tracksAtOnce is how many tracks are made together: pages, so that each lies within a cache line.
+const tracksAtOnce = 1 << 10
+
+// track returns what is known of the loads or the stores of an instruction.
+func (c *Counter) track(b *abp.Block, i int, store bool, size uint32) *track {
 	key := operand{code: b.InsAddr(i), store: store}
-	w := c.walks[key]
-	if w == nil {
-		w = &walk{block: b, ins: i, size: size}
-		c.walks[key] = w
+	t := c.walks[key]
+	if t == nil {
+		if len(c.room) == 0 {
+			c.room = make([]track, tracksAtOnce)
+		}
+		t, c.room = &c.room[0], c.room[1:]
+		*t = track{last: nowhere, stride: nothing, walk: &walk{block: b, ins: i, size: size}}
+		c.walks[key] = t
 	}
-	return w
+	return t
 }
 
 // plan looks at a block.
@@ -157,7 +173,7 @@ func (c *Counter) plan(id uint32) {
 			if a.Kind != abp.AccessPlain || a.Seg != abp.SegNone || a.AddrBits != 64 {
 				return
 			}
-			p.ops = append(p.ops, op{uint64(a.Offset), a.Word, c.walk(b, i, a.Store, a.Size)})
+			p.ops = append(p.ops, op{uint64(a.Offset), a.Word, c.track(b, i, a.Store, a.Size)})
 		}
 	}
 	p.plain = true

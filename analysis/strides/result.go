@@ -72,11 +72,12 @@ func (t *Totals) Add(c *Counter, scale float64) {
 		}
 		return uint64(math.Round(float64(n) * scale))
 	}
-	for key, w := range c.walks {
-		if w.n == 0 {
+	for key, tr := range c.walks {
+		w := tr.walk
+		if !w.begun {
 			continue
 		}
-		w.flush()
+		tr.end(tr.last)
 		sum := t.all[key]
 		if sum == nil {
 			sum = &walk{block: w.block, ins: w.ins, size: w.size, low: w.low, high: w.high}
@@ -84,18 +85,20 @@ func (t *Totals) Add(c *Counter, scale float64) {
 		}
 		sum.n += scaled(w.n)
 		sum.low, sum.high = min(sum.low, w.low), max(sum.high, w.high)
-		sum.others += scaled(w.others)
-		for _, s := range sorted(w.strides) { // in an order of its own: there may be no room for all
-			sum.add(s.Bytes, scaled(s.Count))
+		sum.strides.others += scaled(w.strides.others)
+		for _, s := range w.strides.sorted() { // in an order of its own: there may be no room for all
+			sum.strides.add(s.Bytes, scaled(s.Count))
 		}
 	}
 }
 
 // sorted lists strides, the most frequent first.
-func sorted(strides map[int64]uint64) []Stride {
+func (t *tally) sorted() []Stride {
 	out := []Stride{}
-	for s, n := range strides {
-		out = append(out, Stride{s, n})
+	for _, s := range t.slots {
+		if s.Count > 0 {
+			out = append(out, s)
+		}
 	}
 	slices.SortFunc(out, func(a, b Stride) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Bytes, b.Bytes)) })
 	return out
@@ -105,7 +108,7 @@ func sorted(strides map[int64]uint64) []Stride {
 func (t *Totals) Result() *Result {
 	out := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, Operands: []Operand{}}
 	for key, w := range t.all {
-		o := Operand{Address: key.code, Store: key.store, Size: w.size, Accesses: w.n, Low: w.low, High: w.high, Strides: sorted(w.strides), Others: w.others}
+		o := Operand{Address: key.code, Store: key.store, Size: w.size, Accesses: w.n, Low: w.low, High: w.high, Strides: w.strides.sorted(), Others: w.strides.others}
 		o.Pattern = o.pattern()
 		if f := t.proc.Function(w.block.Ins[w.ins].Func); f != nil {
 			o.Function, o.Offset = f.Display(), key.code-f.Addr
