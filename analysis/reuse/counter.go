@@ -34,13 +34,15 @@ type Counter struct {
 
 	shift uint
 	// recent are the lines that were used last, the last one first, with times of 0 in the
-	// table and none in the tree: nearly all references are to them, and cost neither.
-	recent [16]entry
+	// table and none in times: nearly all references are to them, and cost neither. Numbers of lines are as in entry, and
+	// apart from what else there is of them, since they are what is looked through.
+	recent [recents]uint64
+	of     [recents]recent
 	fresh  int // how many there are
 	table  []entry
 	used   int
-	tree   []uint32 // Fenwick: a one at each line's last time
-	now    uint32
+	times  times  // of each line's last use, but for recent ones
+	now    uint32 // the last one in it
 
 	limit     int    // lines followed at most; 0: all
 	threshold uint64 // of a line's hash
@@ -56,6 +58,12 @@ type entry struct {
 	time  uint32
 	epoch uint32
 }
+
+// recents is how many lines are kept as a list.
+const recents = 16
+
+// recent is what there is of a recent line: the unit in which it was used last, and where its entry was when it was looked up.
+type recent struct{ epoch, at uint32 }
 
 // hashed is a line in the heap of those that a sample follows.
 type hashed struct{ hash, line uint64 }
@@ -77,7 +85,7 @@ func (h *hashHeap) Pop() any {
 // New counts distances between lines of so many bytes, a power of two. limit is how many
 // lines a sample follows at most; 0: all lines, exactly, with working sets over time.
 func New(line uint64, limit int) *Counter {
-	return &Counter{shift: uint(bits.TrailingZeros64(line)), table: make([]entry, 1<<12), tree: make([]uint32, 1<<14+1),
+	return &Counter{shift: uint(bits.TrailingZeros64(line)), table: make([]entry, 1<<12), times: newTimes(1 << 14),
 		limit: limit, threshold: ^uint64(0)}
 }
 
@@ -113,16 +121,22 @@ func (c *Counter) ref(line uint64) {
 			return
 		}
 	}
-	for k := range c.recent[:c.fresh] {
-		if c.recent[k].line == line+1 {
-			c.again(k)
+	key := line + 1
+	if c.recent[0] == key { // a third of all references and more
+		c.again(0, key)
+		return
+	}
+	for k := 1; k < len(c.recent); k++ { // behind those that there are 0 stands
+		if c.recent[k] == key {
+			c.again(k, key)
 			return
 		}
 	}
 	if c.limit == 0 {
 		h = mix(line)
 	}
-	e := c.find(line, h)
+	at := c.index(line, h)
+	e := &c.table[at]
 	epoch := e.epoch
 	if e.line == 0 {
 		c.first(e, line, h)
@@ -131,40 +145,41 @@ func (c *Counter) ref(line uint64) {
 		}
 		epoch = 0
 	} else {
-		c.count(uint64(c.fresh) + c.after(e.time))
-		c.add(e.time, ^uint32(0))
+		c.count(uint64(c.fresh) + c.times.after(e.time))
+		c.times.remove(e.time)
 		e.time = 0
 	}
-	c.push(line, epoch)
+	c.push(key, epoch, uint32(at))
 }
 
 // again refers to a recent line.
-func (c *Counter) again(k int) {
+func (c *Counter) again(k int, key uint64) {
 	c.count(uint64(k))
-	r := c.recent[k]
-	copy(c.recent[1:k+1], c.recent[:k])
+	r := c.of[k]
 	if e := c.epoch(); r.epoch != e && c.limit == 0 {
 		c.sets.touch(r.epoch, e)
 		r.epoch = e
 	}
-	c.recent[0] = r
+	for ; k > 0; k-- { // mostly few: a call that moves them would take longer
+		c.recent[k], c.of[k] = c.recent[k-1], c.of[k-1]
+	}
+	c.recent[0], c.of[0] = key, r
 }
 
-// push puts a line in front of the recent ones. The last of them goes to the tree, where it
-// is later than all others.
-func (c *Counter) push(line uint64, epoch uint32) {
+// push puts a line in front of the recent ones. The last of them gets a time, which is later than all others.
+func (c *Counter) push(key uint64, epoch, at uint32) {
 	now := c.epoch()
 	if epoch != now && c.limit == 0 {
 		c.sets.touch(epoch, now)
 	}
-	if c.fresh == len(c.recent) {
-		old := c.recent[c.fresh-1]
-		c.fresh--
-		c.tick(old)
+	if c.fresh == recents {
+		c.tick(recents - 1)
+	} else {
+		c.fresh++
 	}
-	copy(c.recent[1:c.fresh+1], c.recent[:c.fresh])
-	c.recent[0] = entry{line: line + 1, epoch: now}
-	c.fresh++
+	copy(c.recent[1:], c.recent[:])
+	copy(c.of[1:], c.of[:])
+	c.recent[0], c.of[0] = key, recent{now, at}
 }
 
 // count adds a reference at a distance, which stands for as many as the line for lines.
@@ -198,23 +213,31 @@ func (c *Counter) first(e *entry, line, h uint64) {
 	}
 }
 
-// tick gives a line, which is in the table, the next time.
-func (c *Counter) tick(old entry) {
-	if int(c.now) >= len(c.tree)-1 {
+// tick gives a recent line the next time.
+func (c *Counter) tick(k int) {
+	if c.now+1 >= c.times.room() {
 		c.renumber()
 	}
 	c.now++
-	e := c.find(old.line-1, mix(old.line-1))
-	e.time, e.epoch = c.now, old.epoch
-	c.add(c.now, 1)
+	key, r := c.recent[k], c.of[k]
+	// The table may have grown since, or lost an entry in front of it.
+	if int(r.at) >= len(c.table) || c.table[r.at].line != key {
+		r.at = uint32(c.index(key-1, mix(key-1)))
+	}
+	e := &c.table[r.at]
+	e.time, e.epoch = c.now, r.epoch
+	c.times.add(c.now)
 }
 
 // find returns the entry of a line, or the free one where it belongs.
-func (c *Counter) find(line, h uint64) *entry {
+func (c *Counter) find(line, h uint64) *entry { return &c.table[c.index(line, h)] }
+
+// index is where that is.
+func (c *Counter) index(line, h uint64) uint64 {
 	mask := uint64(len(c.table) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		if e := &c.table[i]; e.line == line+1 || e.line == 0 {
-			return e
+			return i
 		}
 	}
 }
@@ -228,24 +251,4 @@ func (c *Counter) grow() {
 			*c.find(e.line-1, mix(e.line-1)) = e
 		}
 	}
-}
-
-// add adds to the tree at a time.
-func (c *Counter) add(t, n uint32) {
-	for i := int(t); i < len(c.tree); i += i & -i {
-		c.tree[i] += n
-	}
-}
-
-// after is how many lines were used last after a time.
-func (c *Counter) after(t uint32) uint64 {
-	return uint64(c.prefix(c.now) - c.prefix(t))
-}
-
-// prefix is how many lines were used last up to a time.
-func (c *Counter) prefix(t uint32) (n uint32) {
-	for i := int(t); i > 0; i &= i - 1 {
-		n += c.tree[i]
-	}
-	return n
 }

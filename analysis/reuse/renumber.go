@@ -1,38 +1,23 @@
 package reuse
 
-import (
-	"cmp"
-	"container/heap"
-	"slices"
-)
+import "container/heap"
 
-// renumber gives the lines in the tree the first times in the order of their last uses, in a
-// tree with room for three times as many, so that it costs little a reference.
+// renumber gives the lines that have times the first ones in their order, from 1 on, with room for three times as many, so that it
+// costs little a reference. Their order is their rank, which the set tells: nothing is sorted.
 func (c *Counter) renumber() {
-	var live []*entry
 	for i := range c.table {
 		if e := &c.table[i]; e.line != 0 && e.time != 0 {
-			live = append(live, e)
+			e.time = c.times.before(e.time) + 1
 		}
 	}
-	slices.SortFunc(live, func(a, b *entry) int { return cmp.Compare(a.time, b.time) })
-	size := len(c.tree) - 1
-	for size < 4*len(live) {
-		size *= 2
+	n := int(c.times.in)
+	room := int(c.times.room())
+	for room < 4*(n+1) {
+		room *= 2
 	}
-	c.tree = make([]uint32, size+1)
-	for i, e := range live {
-		e.time = uint32(i + 1)
-	}
-	c.now = uint32(len(live))
-	for i := 1; i <= len(live); i++ {
-		c.tree[i]++
-	}
-	for i := 1; i <= size; i++ {
-		if up := i + i&-i; up <= size {
-			c.tree[up] += c.tree[i]
-		}
-	}
+	c.times = fill(n+1, room)
+	c.times.remove(0) // no line's
+	c.now = uint32(n)
 }
 
 // lower stops following the line with the highest hash, and all with the same hash or above.
@@ -43,13 +28,15 @@ func (c *Counter) lower() {
 	c.remove(top.line)
 }
 
-// remove takes a line out of the table, and out of the tree or the recent ones. Entries behind
+// remove takes a line out of the table, and out of the times or the recent ones. Entries behind
 // it move up, so that look-ups still find them.
 func (c *Counter) remove(line uint64) {
 	for k := range c.recent[:c.fresh] {
-		if c.recent[k].line == line+1 {
+		if c.recent[k] == line+1 {
 			copy(c.recent[k:], c.recent[k+1:c.fresh])
+			copy(c.of[k:], c.of[k+1:c.fresh])
 			c.fresh--
+			c.recent[c.fresh] = 0
 			break
 		}
 	}
@@ -59,7 +46,7 @@ func (c *Counter) remove(line uint64) {
 		i = (i + 1) & mask
 	}
 	if t := c.table[i].time; t != 0 {
-		c.add(t, ^uint32(0))
+		c.times.remove(t)
 	}
 	for j := (i + 1) & mask; c.table[j].line != 0; j = (j + 1) & mask {
 		home := mix(c.table[j].line-1) & mask
