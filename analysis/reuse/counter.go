@@ -3,6 +3,8 @@ package reuse
 import (
 	"container/heap"
 	"math/bits"
+
+	"alleria/analysis/stream"
 )
 
 // subBits: an octave of distances has 1 << subBits buckets; what is below is counted exactly.
@@ -33,12 +35,15 @@ type Counter struct {
 	Cold float64   // first references
 
 	shift uint
+	lines *stream.Lines // where references come from
 	// recent are the lines that were used last, the last one first, with times of 0 in the
 	// table and none in times: nearly all references are to them, and cost neither. Numbers of lines are as in entry, and
 	// apart from what else there is of them, since they are what is looked through.
 	recent [recents]uint64
-	of     [recents]recent
-	fresh  int // how many there are
+	epochs [recents]uint32 // the unit in which each was used last
+	places [recents]uint32 // where its entry was when it was looked up
+	fresh  int             // how many there are
+	batch  *batch          // nil: each reference is counted by itself
 	table  []entry
 	used   int
 	times  times  // of each line's last use, but for recent ones
@@ -62,7 +67,10 @@ type entry struct {
 // recents is how many lines are kept as a list.
 const recents = 16
 
-// recent is what there is of a recent line: the unit in which it was used last, and where its entry was when it was looked up.
+// nowhere is no place in the table.
+const nowhere = ^uint32(0)
+
+// recent is what there is of a recent line beside its number.
 type recent struct{ epoch, at uint32 }
 
 // hashed is a line in the heap of those that a sample follows.
@@ -85,23 +93,21 @@ func (h *hashHeap) Pop() any {
 // New counts distances between lines of so many bytes, a power of two. limit is how many
 // lines a sample follows at most; 0: all lines, exactly, with working sets over time.
 func New(line uint64, limit int) *Counter {
+	c := newCounter(line, limit)
+	if limit == 0 && haveVector() {
+		c.batch = new(batch)
+	}
+	return c
+}
+
+// newCounter counts one by one.
+func newCounter(line uint64, limit int) *Counter {
 	return &Counter{shift: uint(bits.TrailingZeros64(line)), table: make([]entry, 1<<12), times: newTimes(1 << 14),
 		limit: limit, threshold: ^uint64(0)}
 }
 
 // Rate is the share of lines that is followed: 1 if all are.
 func (c *Counter) Rate() float64 { return float64(c.threshold) / (1 << 64) }
-
-// Access refers to the lines of an access.
-func (c *Counter) Access(addr uint64, size uint32, _ bool) {
-	first, last := addr>>c.shift, (addr+uint64(max(size, 1))-1)>>c.shift
-	for l := first; ; l++ {
-		c.ref(l)
-		if l == last {
-			return
-		}
-	}
-}
 
 // mix is a hash of a line (the finaliser of MurmurHash3, a permutation).
 func mix(x uint64) uint64 {
@@ -135,35 +141,39 @@ func (c *Counter) ref(line uint64) {
 	if c.limit == 0 {
 		h = mix(line)
 	}
-	at := c.index(line, h)
+	epoch, at, follow := c.far(line, h)
+	if follow {
+		c.push(key, epoch, at)
+	}
+}
+
+// far counts a reference to a line that is not recent, and gives up its time. It tells in which unit the line was used before (0:
+// never), where its entry is, and whether the line is followed: of a sample a new one may be the one too many.
+func (c *Counter) far(line, h uint64) (epoch, at uint32, follow bool) {
+	at = uint32(c.index(line, h))
 	e := &c.table[at]
-	epoch := e.epoch
 	if e.line == 0 {
 		c.first(e, line, h)
-		if c.limit > 0 && h > c.threshold {
-			return // it was the one too many
-		}
-		epoch = 0
-	} else {
-		c.count(uint64(c.fresh) + c.times.after(e.time))
-		c.times.remove(e.time)
-		e.time = 0
+		return 0, at, c.limit == 0 || h <= c.threshold
 	}
-	c.push(key, epoch, uint32(at))
+	c.count(uint64(c.fresh) + c.times.after(e.time))
+	c.times.remove(e.time)
+	e.time = 0
+	return e.epoch, at, true
 }
 
 // again refers to a recent line.
 func (c *Counter) again(k int, key uint64) {
 	c.count(uint64(k))
-	r := c.of[k]
+	r := recent{c.epochs[k], c.places[k]}
 	if e := c.epoch(); r.epoch != e && c.limit == 0 {
 		c.sets.touch(r.epoch, e)
 		r.epoch = e
 	}
 	for ; k > 0; k-- { // mostly few: a call that moves them would take longer
-		c.recent[k], c.of[k] = c.recent[k-1], c.of[k-1]
+		c.recent[k], c.epochs[k], c.places[k] = c.recent[k-1], c.epochs[k-1], c.places[k-1]
 	}
-	c.recent[0], c.of[0] = key, r
+	c.recent[0], c.epochs[0], c.places[0] = key, r.epoch, r.at
 }
 
 // push puts a line in front of the recent ones. The last of them gets a time, which is later than all others.
@@ -173,13 +183,14 @@ func (c *Counter) push(key uint64, epoch, at uint32) {
 		c.sets.touch(epoch, now)
 	}
 	if c.fresh == recents {
-		c.tick(recents - 1)
+		c.tick(c.recent[recents-1], recent{c.epochs[recents-1], c.places[recents-1]})
 	} else {
 		c.fresh++
 	}
 	copy(c.recent[1:], c.recent[:])
-	copy(c.of[1:], c.of[:])
-	c.recent[0], c.of[0] = key, recent{now, at}
+	copy(c.epochs[1:], c.epochs[:])
+	copy(c.places[1:], c.places[:])
+	c.recent[0], c.epochs[0], c.places[0] = key, now, at
 }
 
 // count adds a reference at a distance, which stands for as many as the line for lines.
@@ -190,10 +201,15 @@ func (c *Counter) count(d uint64) {
 		d = uint64(float64(d) * weight)
 	}
 	b := bucket(d)
+	c.at(b)
+	c.Hist[b] += weight
+}
+
+// at makes a bucket be there.
+func (c *Counter) at(b int) {
 	for b >= len(c.Hist) {
 		c.Hist = append(c.Hist, 0)
 	}
-	c.Hist[b] += weight
 }
 
 // first notes a line that was not used before.
@@ -213,13 +229,12 @@ func (c *Counter) first(e *entry, line, h uint64) {
 	}
 }
 
-// tick gives a recent line the next time.
-func (c *Counter) tick(k int) {
+// tick gives a line that was recent the next time.
+func (c *Counter) tick(key uint64, r recent) {
 	if c.now+1 >= c.times.room() {
 		c.renumber()
 	}
 	c.now++
-	key, r := c.recent[k], c.of[k]
 	// The table may have grown since, or lost an entry in front of it.
 	if int(r.at) >= len(c.table) || c.table[r.at].line != key {
 		r.at = uint32(c.index(key-1, mix(key-1)))

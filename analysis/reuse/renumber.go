@@ -34,7 +34,8 @@ func (c *Counter) remove(line uint64) {
 	for k := range c.recent[:c.fresh] {
 		if c.recent[k] == line+1 {
 			copy(c.recent[k:], c.recent[k+1:c.fresh])
-			copy(c.of[k:], c.of[k+1:c.fresh])
+			copy(c.epochs[k:], c.epochs[k+1:c.fresh])
+			copy(c.places[k:], c.places[k+1:c.fresh])
 			c.fresh--
 			c.recent[c.fresh] = 0
 			break

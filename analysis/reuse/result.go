@@ -85,13 +85,17 @@ func NewTotals(proc *abp.Process, o Options) *Totals {
 }
 
 // Thread returns what counts a thread, and what takes its executions apart for it.
-func (t *Totals) Thread() (*Counter, *stream.Accesses) {
+func (t *Totals) Thread() (*Counter, *stream.Lines) {
 	c := New(t.options.Line, t.options.Limit)
-	return c, stream.NewAccesses(t.proc, c.Access)
+	c.lines = stream.NewLines(t.proc, c.shift, 1<<unitBits, c.refer)
+	return c, c.lines
 }
 
-// Add adds what was counted of a thread, times scale.
+// Add adds what was counted of a thread, times scale. The thread is at its end.
 func (t *Totals) Add(c *Counter, scale float64) {
+	if c.lines != nil {
+		c.lines.Flush()
+	}
 	t.refs += uint64(math.Round(float64(c.Refs) * scale))
 	for len(t.hist) < len(c.Hist) {
 		t.hist = append(t.hist, 0)

@@ -4,7 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // trace is lines with all kinds of locality: loops, a walk, a stack.
@@ -44,7 +46,7 @@ func TestExact(t *testing.T) {
 			clear(epoch)
 		}
 		epoch[l] = true
-		c.Access(l*64+uint64(i%57), 8, false)
+		c.refer([]uint64{l + 1})
 		k := slices.Index(stack, l)
 		if k < 0 {
 			cold++
@@ -75,7 +77,7 @@ func TestWorkingSets(t *testing.T) {
 	c := New(64, 0)
 	refs := trace(1 << 19)
 	for _, l := range refs {
-		c.Access(l*64, 8, false)
+		c.refer([]uint64{l + 1})
 	}
 	if n := len(c.sets.of(c.sets.shortest)); n > mostStretches || n < toldStretches {
 		t.Errorf("%d stretches", n)
@@ -107,8 +109,8 @@ func at(h []float64, b int) float64 {
 func TestSampled(t *testing.T) {
 	exact, sample := New(64, 0), New(64, 1500)
 	for _, l := range trace(400_000) {
-		exact.Access(l*64, 1, false)
-		sample.Access(l*64, 1, false)
+		exact.refer([]uint64{l + 1})
+		sample.refer([]uint64{l + 1})
 	}
 	if len(sample.heap) > 1500 || sample.used != len(sample.heap) || sample.Rate() > 0.6 {
 		t.Errorf("%d lines in the heap, %d in the table, rate %v", len(sample.heap), sample.used, sample.Rate())
@@ -129,4 +131,55 @@ func TestBuckets(t *testing.T) {
 			t.Fatalf("%d is in bucket %d, from %d to %d", d, b, bucketFrom(b), bucketFrom(b+1))
 		}
 	}
+}
+
+// TestVectorIsOneByOne: the loop in C counts the same, however references are handed over.
+func TestVectorIsOneByOne(t *testing.T) {
+	if !haveVector() {
+		t.Skip("the processor has no AVX-512")
+	}
+	keys := trace(200_000)
+	for i := range keys {
+		keys[i]++
+	}
+	one := newCounter(64, 0)
+	one.refer(keys)
+	for _, many := range []int{1, 7, 1 << unitBits, 5000, len(keys)} {
+		c := New(64, 0)
+		for rest := keys; len(rest) > 0; rest = rest[min(many, len(rest)):] {
+			c.refer(rest[:min(many, len(rest))])
+		}
+		if c.Refs != one.Refs || c.Cold != one.Cold || c.distinct != one.distinct || c.fresh != one.fresh || !slices.Equal(c.Hist, one.Hist) {
+			t.Errorf("%d at a time: %d references, %v cold, %v; one by one %d, %v, %v", many, c.Refs, c.Cold, c.Hist, one.Refs, one.Cold, one.Hist)
+		}
+		for s := one.sets.shortest; s < longestStretch; s++ {
+			if !slices.Equal(c.sets.of(s), one.sets.of(s)) {
+				t.Errorf("%d at a time: working sets of 1<<%d units %v, one by one %v", many, s, c.sets.of(s), one.sets.of(s))
+			}
+		}
+	}
+}
+
+// BenchmarkRefer refers to lines of all kinds of locality.
+func BenchmarkRefer(b *testing.B) {
+	keys := trace(1 << 20)
+	for i := range keys {
+		keys[i]++
+	}
+	for name, c := range map[string]*Counter{"exact": New(64, 0), "one by one": newCounter(64, 0), "sample": New(64, 1500)} {
+		b.Run(name, func(b *testing.B) {
+			begin := processorTime()
+			for b.Loop() {
+				c.refer(keys)
+			}
+			b.ReportMetric(float64(b.N)*float64(len(keys))/1e6/(processorTime()-begin).Seconds(), "Mreferences/cpu-s")
+		})
+	}
+}
+
+// processorTime is the process's so far: others use the machine as well.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -3,6 +3,7 @@ package stream
 import (
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"alleria/abp"
@@ -114,6 +115,47 @@ func TestAccessesAreThoseOfExecs(t *testing.T) {
 	for i := range want {
 		if got[i] != want[i] {
 			t.Fatalf("number %d: %#x, want %#x", i, got[i], want[i])
+		}
+	}
+}
+
+// TestLinesAreThoseOfAccesses: references to lines are those that each access by itself makes, in the order, however many are
+// handed on at a time and however executions are.
+func TestLinesAreThoseOfAccesses(t *testing.T) {
+	dir := t.TempDir()
+	if err := synthetic.Write(filepath.Join(dir, "small")); err != nil {
+		t.Fatal(err)
+	}
+	if err := synthetic.WriteLarge(filepath.Join(dir, "large"), 5000); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"small", "large/p1"} {
+		p, err := abp.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		for _, proc := range p.Processes() {
+			for i := range proc.Threads() {
+				for _, shift := range []uint{0, 2, 6, 12} { // so that accesses lie in several lines as well
+					var want, got []uint64
+					a := NewAccesses(proc, func(addr uint64, size uint32, _ bool) {
+						for l := addr >> shift; l <= (addr+uint64(max(size, 1))-1)>>shift; l++ {
+							want = append(want, l+1)
+						}
+					})
+					l := NewLines(proc, shift, 7, func(keys []uint64) { got = append(got, keys...) })
+					for _, s := range []Sink{a, l} {
+						if err := Thread(p, proc, &proc.Threads()[i], nil, s); err != nil {
+							t.Fatal(err)
+						}
+					}
+					l.Flush()
+					if !slices.Equal(got, want) {
+						t.Errorf("%s, lines of %d bytes: %d references, want %d", name, 1<<shift, len(got), len(want))
+					}
+				}
+			}
 		}
 	}
 }

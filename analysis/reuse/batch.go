@@ -1,0 +1,57 @@
+package reuse
+
+// batch is what a loop in C says of references of one unit of time: how many were to recent lines, and which were not. A sample takes
+// them one by one: which lines it follows changes with each.
+type batch struct {
+	hits           [recents]uint64 // by place in the list
+	missed         [1 << unitBits]missed
+	stale          [1 << unitBits]uint32 // of recent lines that were first used in this unit: the units in which they were before
+	misses, stales int
+}
+
+// missed is a reference to a line that was not recent, as near_amd64.h has it.
+type missed struct{ key, hash, out, epoch uint64 }
+
+// refer refers to lines, whose numbers plus one are given.
+func (c *Counter) refer(keys []uint64) {
+	if c.batch == nil {
+		for _, k := range keys {
+			c.ref(k - 1)
+		}
+		return
+	}
+	for len(keys) > 0 {
+		n := min(len(keys), 1<<unitBits-int(c.Refs&(1<<unitBits-1)))
+		c.many(keys[:n])
+		keys = keys[n:]
+	}
+}
+
+// many refers to lines within one unit of time.
+func (c *Counter) many(keys []uint64) {
+	b, now := c.batch, uint32(c.Refs>>unitBits)+1
+	b.pass(c, keys, now)
+	c.Refs += uint64(len(keys))
+	for _, before := range b.stale[:b.stales] {
+		c.sets.touch(before, now)
+	}
+	for k, n := range b.hits {
+		if n > 0 {
+			c.at(k)
+			c.Hist[k] += float64(n)
+			b.hits[k] = 0
+		}
+	}
+	for i := range b.missed[:b.misses] {
+		m := &b.missed[i]
+		epoch, _, _ := c.far(m.key-1, m.hash)
+		if epoch != now {
+			c.sets.touch(epoch, now)
+		}
+		if m.out != 0 {
+			c.tick(m.out, recent{uint32(m.epoch), nowhere})
+		} else {
+			c.fresh++
+		}
+	}
+}

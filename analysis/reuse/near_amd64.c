@@ -1,0 +1,71 @@
+//go:build cgo
+
+// The list of recent lines, with AVX-512: one comparison of all of them for each reference. References to others are listed
+// for Go, in their order. What the list does depends on nothing but references, so that all else may come later.
+// The same in Go is Counter.ref.
+#include "near_amd64.h"
+#include <immintrin.h>
+
+#define TARGET __attribute__((target("avx512f,avx512dq,bmi,bmi2")))
+
+int near_supported(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+
+// mix is Go's mix.
+static inline uint64_t mix(uint64_t x)
+{
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccd;
+	x ^= x >> 33;
+	x *= 0xc4ceb9fe1a85ec53;
+	return x ^ x >> 33;
+}
+
+TARGET void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, const uint64_t *keys, const struct entry *table, uint64_t *hits,
+	struct missed *missed, uint32_t *stale)
+{
+	__m512i lo = _mm512_loadu_si512(recent), hi = _mm512_loadu_si512(recent + 8), used = _mm512_loadu_si512(epochs);
+	const __m512i now = _mm512_set1_epi32(n->now);
+	uint64_t front = recent[0], misses = 0, stales = 0, again = 0;
+	unsigned fresh = _mm512_cmpeq_epi32_mask(used, now); // of which lines the unit is this one
+	for (uint64_t i = 0; i < n->count; i++) {
+		const uint64_t key = keys[i];
+		if (key == front && (fresh & 1)) {
+			again++;
+			continue;
+		}
+		front = key;
+		const __m512i k8 = _mm512_set1_epi64(key);
+		const unsigned found = _mm512_cmpeq_epi64_mask(lo, k8) | (unsigned)_mm512_cmpeq_epi64_mask(hi, k8) << 8;
+		const unsigned k = found ? _tzcnt_u32(found) : RECENTS - 1;
+		const unsigned moved = (2u << k) - 1; // where the list changes
+		if (!found) {
+			struct missed *m = &missed[misses++];
+			m->key = key;
+			m->hash = mix(key - 1);
+			__builtin_prefetch(&table[m->hash & n->mask]);
+			m->out = _mm_extract_epi64(_mm512_extracti32x4_epi32(hi, 3), 1);
+			m->epoch = (uint32_t)_mm_extract_epi32(_mm512_extracti32x4_epi32(used, 3), 3);
+		} else {
+			hits[k]++;
+			if (!(fresh >> k & 1)) {
+				uint32_t all[RECENTS];
+				_mm512_storeu_si512(all, used);
+				stale[stales++] = all[k];
+			}
+		}
+		hi = _mm512_mask_blend_epi64(moved >> 8, hi, _mm512_alignr_epi64(hi, lo, 7));
+		lo = _mm512_mask_blend_epi64(moved, lo, _mm512_alignr_epi64(lo, k8, 7));
+		used = _mm512_mask_blend_epi32(moved, used, _mm512_alignr_epi32(used, now, 15));
+		fresh = (fresh & ~moved) | ((fresh << 1) & moved) | 1;
+	}
+	hits[0] += again;
+	_mm512_storeu_si512(recent, lo);
+	_mm512_storeu_si512(recent + 8, hi);
+	_mm512_storeu_si512(epochs, used);
+	n->missed = misses;
+	n->stale = stales;
+}

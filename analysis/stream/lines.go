@@ -1,0 +1,86 @@
+package stream
+
+import "alleria/abp"
+
+// Lines is a Sink that takes executions apart into references to lines (of a cache, say), in their order, and hands them on many at a
+// time: a call for each took as long as all else of it.
+type Lines struct {
+	accesses *Accesses // plans, and what is not plain
+	shift    uint
+	keys     []uint64 // each a line's number plus one
+	n        int
+	full     func(keys []uint64)
+}
+
+// NewLines calls full for every so many references to lines of 1 << shift bytes in a process's executions, and for the rest by Flush.
+// The keys that it gets are the lines' numbers plus one, and overwritten afterwards.
+func NewLines(p *abp.Process, shift uint, many int, full func(keys []uint64)) *Lines {
+	l := &Lines{shift: shift, keys: make([]uint64, many), full: full}
+	l.accesses = NewAccesses(p, func(addr uint64, size uint32, _ bool) { l.refer(addr, size) })
+	return l
+}
+
+// Flush hands on what waits.
+func (l *Lines) Flush() {
+	if l.n > 0 {
+		l.full(l.keys[:l.n])
+		l.n = 0
+	}
+}
+
+// Stretch takes whole executions.
+func (l *Lines) Stretch(state *abp.Exec, words []uint64) {
+	a := l.accesses
+	for i := 0; i < len(words); {
+		id := words[i]
+		if id >= uint64(len(a.plans)) || a.plans[id].words == 0 {
+			a.plan(uint32(id))
+		}
+		p := &a.plans[id]
+		exec := words[i : i+p.words]
+		i += p.words
+		if !p.plain {
+			a.Stretch(state, exec)
+			continue
+		}
+		n, keys, shift := l.n, l.keys, l.shift&63
+		for k := range p.ops {
+			op := &p.ops[k]
+			addr := op.offset
+			if op.word >= 0 {
+				addr += exec[1+int(op.word)]
+			}
+			line := addr >> shift
+			if (addr+uint64(op.size)-1)>>shift != line { // in several lines, or of no size
+				l.n = n
+				l.refer(addr, op.size)
+				n = l.n
+				continue
+			}
+			keys[n] = line + 1
+			if n++; n == len(keys) {
+				l.full(keys)
+				n = 0
+			}
+		}
+		l.n = n
+	}
+}
+
+// Single takes an execution that may be cut or emulated.
+func (l *Lines) Single(x *abp.Exec) { l.accesses.Single(x) }
+
+// refer refers to the lines of an access.
+func (l *Lines) refer(addr uint64, size uint32) {
+	last := (addr + uint64(max(size, 1)) - 1) >> l.shift
+	for line := addr >> l.shift; ; line++ {
+		l.keys[l.n] = line + 1
+		if l.n++; l.n == len(l.keys) {
+			l.full(l.keys)
+			l.n = 0
+		}
+		if line == last {
+			return
+		}
+	}
+}
