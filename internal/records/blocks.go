@@ -83,9 +83,9 @@ func (t *Blocks) append() uint32 {
 		if t.next>>factsBits >= factsMax-1 {
 			return 0
 		}
-		t.facts[t.next>>factsBits].Store(t.newPiece())
+		t.facts[t.next>>factsBits].Store(newPiece())
 	}
-	copy(t.facts[t.next>>factsBits].Load()[t.next&(factsBytes-1):], t.buf)
+	copy(t.facts[t.next>>factsBits].Load().mem[t.next&(factsBytes-1):], t.buf)
 	slot := &t.at[id>>blockPageBits]
 	page := slot.Load()
 	if page == nil {
@@ -109,7 +109,7 @@ type Part struct {
 // AddPart gives the next id to a part of a block and makes it visible, like Add. All
 // that is kept of it is how much of the block it is.
 func (t *Blocks) AddPart(of uint32, part Part) uint32 {
-	t.buf = part.pack(t.buf[:0], of)
+	t.buf = part.pack(t.buf[:0], of, t.Addr(of))
 	return t.append()
 }
 
@@ -156,7 +156,7 @@ func (t *Blocks) packed(id uint32) []byte {
 		return nil
 	}
 	at--
-	return t.facts[at>>factsBits].Load()[at&(factsBytes-1):]
+	return t.facts[at>>factsBits].Load().mem[at&(factsBytes-1):]
 }
 
 // Last returns the highest id in use.

@@ -28,7 +28,14 @@ const (
 	accLanes = 0x80 // what only vectors and strings have follows
 
 	accSegShift = 4
+	// accNear, instead of a segment: there is none, and the offset is the address, as of an operand relative to RIP. What is kept of it is
+	// the distance from the block, so that it moves with its image.
+	accNear = 3 << accSegShift
+	nearBy  = 1 << 31
 )
+
+// hasTarget stands below the kind of a branch whose target is known.
+const hasTarget = 1
 
 // An access like nine of ten in a program: of an address without a segment, one lane of up to 16 bytes
 // whose value is not recorded, and whose word is the one that the access before has, or the next. Its
@@ -67,18 +74,25 @@ func (a *Access) vector() bool {
 	return a.Lanes != 0 || a.Scale != 0 || a.IndexSize != 0 || a.AuxWord != NoWord || a.IndexWord != NoWord
 }
 
+// packedHead is how many numbers stand in front of a block's address.
+const packedHead = 8
+
 // pack appends the packed form of b to dst.
 func (b *Block) pack(dst []byte) []byte {
 	n := 0
 	for i := range b.Ins {
 		n += len(b.Ins[i].Accesses)
 	}
+	branch, target := uint64(b.Branch)<<1, int64(0)
+	if b.Target != 0 {
+		branch, target = branch|hasTarget, int64(b.Target-b.Addr)
+	}
 	for _, v := range [...]uint64{uint64(b.Words + 1), uint64(b.Image), uint64(b.TimeWord + 1), uint64(b.BranchWord + 1),
-		uint64(b.Branch), uint64(len(b.Ins)), uint64(n), uint64(len(b.Code))} {
+		branch, uint64(len(b.Ins)), uint64(n), uint64(len(b.Code))} {
 		dst = binary.AppendUvarint(dst, v)
 	}
 	dst = binary.LittleEndian.AppendUint64(dst, b.Addr)
-	dst = binary.AppendVarint(dst, int64(b.Target-b.Addr))
+	dst = binary.AppendVarint(dst, target)
 	dst = append(dst, b.Code...)
 	dst = binary.AppendUvarint(dst, uint64(len(b.Regs)))
 	for _, w := range b.Regs {
@@ -89,14 +103,14 @@ func (b *Block) pack(dst []byte) []byte {
 	var last Ins
 	word := int16(NoWord)
 	for i := range b.Ins {
-		dst = b.Ins[i].pack(dst, &last, &word)
+		dst = b.Ins[i].pack(dst, b.Addr, &last, &word)
 		last = b.Ins[i]
 	}
 	return dst
 }
 
-// pack appends an instruction behind last; word is the one that the access before has.
-func (in *Ins) pack(dst []byte, last *Ins, word *int16) []byte {
+// pack appends an instruction of a block at addr behind last; word is the one that the access before has.
+func (in *Ins) pack(dst []byte, addr uint64, last *Ins, word *int16) []byte {
 	at := len(dst)
 	dst = append(dst, in.Len&insLen)
 	if in.Flags != last.Flags {
@@ -116,18 +130,29 @@ func (in *Ins) pack(dst []byte, last *Ins, word *int16) []byte {
 		dst[at] |= insAccesses
 		dst = binary.AppendUvarint(dst, uint64(len(in.Accesses)))
 		for k := range in.Accesses {
-			dst = in.Accesses[k].pack(dst, *word)
+			dst = in.Accesses[k].pack(dst, addr, *word)
 			*word = in.Accesses[k].Word
 		}
 	}
 	return dst
 }
 
-func (a *Access) pack(dst []byte, word int16) []byte {
-	if first, ok := a.short(word); ok {
+// isNear tells whether an access is to move with the block at addr. Addresses without a register that do not are below two gigabytes, or
+// close to their upper end.
+func (a *Access) isNear(addr uint64) bool {
+	d := a.Offset - int64(addr)
+	return a.Word == NoWord && a.Seg == SegNone && d >= -nearBy && d < nearBy
+}
+
+func (a *Access) pack(dst []byte, addr uint64, word int16) []byte {
+	near := a.isNear(addr)
+	if first, ok := a.short(word); ok && !near {
 		return binary.AppendVarint(append(dst, first), a.Offset)
 	}
-	first := byte(a.Kind) | a.Seg<<accSegShift
+	first, offset := byte(a.Kind)|a.Seg<<accSegShift, a.Offset
+	if near {
+		first, offset = first|accNear, offset-int64(addr)
+	}
 	if a.Store {
 		first |= accStore
 	}
@@ -142,7 +167,7 @@ func (a *Access) pack(dst []byte, word int16) []byte {
 	for _, v := range [...]uint64{uint64(a.Size), uint64(a.Word + 1), uint64(a.Value + 1)} {
 		dst = binary.AppendUvarint(dst, v)
 	}
-	dst = binary.AppendVarint(dst, a.Offset)
+	dst = binary.AppendVarint(dst, offset)
 	if more {
 		dst = append(dst, a.Lanes, a.Scale, a.IndexSize)
 		dst = binary.AppendUvarint(dst, uint64(a.AuxWord+1))
@@ -173,11 +198,14 @@ func (b *Block) unpack(packed []byte) {
 	u := &unpacker{packed}
 	b.Words, b.Image = int(u.number())-1, uint32(u.number())
 	b.TimeWord, b.BranchWord = u.word(), u.word()
-	b.Branch = BranchKind(u.number())
+	branch := u.number()
+	b.Branch = BranchKind(branch >> 1)
 	ins, accesses, code := int(u.number()), int(u.number()), int(u.number())
 	b.Addr = binary.LittleEndian.Uint64(u.b)
 	u.b = u.b[8:]
-	b.Target = b.Addr + uint64(u.signed())
+	if b.Target = uint64(u.signed()); branch&hasTarget != 0 {
+		b.Target += b.Addr
+	}
 	b.Code = append(b.Code[:0], u.b[:code]...)
 	u.b = u.b[code:]
 	b.Regs = b.Regs[:0]
@@ -196,13 +224,13 @@ func (b *Block) unpack(packed []byte) {
 	var last Ins
 	word := int16(NoWord)
 	for i := range b.Ins {
-		list = b.Ins[i].unpack(u, &last, list, &word)
+		list = b.Ins[i].unpack(u, b.Addr, &last, list, &word)
 		last = b.Ins[i]
 	}
 }
 
 // unpack takes its accesses from the start of list and returns the rest.
-func (in *Ins) unpack(u *unpacker, last *Ins, list []Access, word *int16) []Access {
+func (in *Ins) unpack(u *unpacker, addr uint64, last *Ins, list []Access, word *int16) []Access {
 	first := u.byte()
 	*in = Ins{Off: last.Off + uint16(last.Len), Far: last.Far, Len: first & insLen, Flags: last.Flags, Func: last.Func}
 	if first&insFlags != 0 {
@@ -220,13 +248,13 @@ func (in *Ins) unpack(u *unpacker, last *Ins, list []Access, word *int16) []Acce
 	n := int(u.number())
 	in.Accesses = list[:n:n]
 	for k := range in.Accesses {
-		in.Accesses[k].unpack(u, *word)
+		in.Accesses[k].unpack(u, addr, *word)
 		*word = in.Accesses[k].Word
 	}
 	return list[n:]
 }
 
-func (a *Access) unpack(u *unpacker, word int16) {
+func (a *Access) unpack(u *unpacker, addr uint64, word int16) {
 	first := u.byte()
 	if first&accKind == accShort {
 		*a = Access{Store: first&accStore != 0, Size: 1 << (first >> accSizeShift), Word: word, Value: NoWord, AddrBits: 64,
@@ -242,7 +270,9 @@ func (a *Access) unpack(u *unpacker, word int16) {
 		a.AddrBits = 32
 	}
 	a.Size, a.Word, a.Value = uint32(u.number()), u.word(), u.word()
-	a.Offset = u.signed()
+	if a.Offset = u.signed(); first&accSeg == accNear {
+		a.Seg, a.Offset = SegNone, a.Offset+int64(addr)
+	}
 	if first&accLanes != 0 {
 		a.Lanes, a.Scale, a.IndexSize = u.byte(), u.byte(), u.byte()
 		a.AuxWord, a.IndexWord = u.word(), u.word()
@@ -250,29 +280,29 @@ func (a *Access) unpack(u *unpacker, word int16) {
 }
 
 // pack appends the packed form of a part of a block: a number of words that no block has,
-// and how much of which block it is.
-func (p *Part) pack(dst []byte, of uint32) []byte {
+// and how much of which block it is, which lies at addr.
+func (p *Part) pack(dst []byte, of uint32, addr uint64) []byte {
 	dst = append(dst, 0)
-	for _, v := range [...]uint64{uint64(of), uint64(p.Ins), uint64(p.Words), p.Target} {
+	for _, v := range [...]uint64{uint64(of), uint64(p.Ins), uint64(p.Words)} {
 		dst = binary.AppendUvarint(dst, v)
 	}
-	return dst
+	return binary.AppendVarint(dst, int64(p.Target-addr))
 }
 
-// unpackPart reads what Part.pack wrote; false for a block's facts.
+// unpackPart reads what Part.pack wrote, but that the target is the distance from the block; false for a block's facts.
 func unpackPart(packed []byte) (of uint32, p Part, ok bool) {
 	if packed[0] != 0 {
 		return 0, p, false
 	}
 	u := &unpacker{packed[1:]}
-	return uint32(u.number()), Part{Ins: int(u.number()), Words: int(u.number()), Target: u.number()}, true
+	return uint32(u.number()), Part{Ins: int(u.number()), Words: int(u.number()), Target: uint64(u.signed())}, true
 }
 
-// cut leaves of a block what the part has.
+// cut leaves of a block what the part has, as unpackPart gave it.
 func (b *Block) cut(p Part) {
 	last := &b.Ins[p.Ins-1]
 	b.Ins, b.Code = b.Ins[:p.Ins], b.Code[:int(last.Off)+int(last.Len)]
-	b.Words, b.Target, b.Branch, b.BranchWord = p.Words, p.Target, BranchCond, NoWord
+	b.Words, b.Target, b.Branch, b.BranchWord = p.Words, b.Addr+p.Target, BranchCond, NoWord
 	for i := range b.Regs {
 		if int(b.Regs[i].Ins) >= p.Ins {
 			b.Regs = b.Regs[:i]
