@@ -166,4 +166,13 @@ type Planner interface {
 	// and its function's number. It returns the number of the block's image. A
 	// block of which nothing is wanted runs as it is.
 	Plan(p *Process, plan int, ins []x86.Insn, want []translate.Want) (image uint32)
+	// RecordsLike says what the blocks of the first plan record: of two processes for which that is the same, blocks of the same code are. It is empty where
+	// something else decides as well, or where there have been other plans.
+	RecordsLike(p *Process) string
+	// Names is what the numbers of images and functions that Plan has given mean, for TakeNames of another process; nil if that cannot be said. It does not
+	// change, and is good for as long as Run.
+	Names(p *Process) any
+	// TakeNames has images and functions keep the numbers that another process's Plan gave them: those of the image at an address, of all if that is 0. Blocks that refer
+	// to them are about to be taken over. It is false where that is not possible, or the image is not known.
+	TakeNames(p *Process, names any, at uint64) bool
 }

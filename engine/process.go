@@ -76,6 +76,8 @@ type translations struct {
 	written    reuse.Written
 	from       *reuse.Taken // nil: nothing was taken over
 	tookOver   bool         // that was looked at
+	like       string       // what recording code that was taken over records, or, once it is gone, that of the process; see recordsLike
+	names      any          // the handler's, likewise
 	inheritance
 }
 

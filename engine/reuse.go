@@ -23,13 +23,51 @@ func (p *Process) takeOver(v codecache.Variant) {
 	if p.past == nil || p.past.Path == "" {
 		return
 	}
-	t := p.tr.templates.Find(p.past.Path)
+	var like string
+	if v.Records() {
+		if like = p.recordsLike(); like == "" {
+			return
+		}
+	}
+	t := p.tr.templates.Find(templateName(p.past.Path, like))
 	if t == nil {
 		return
 	}
+	p.like = like
 	p.code.Know()
 	p.from = reuse.TakeOver(t, &p.cache, &p.written, taker{p}, !p.translator.NoHuge)
 	p.takeImages()
+}
+
+// templateName is what a template is kept under: a program, and what blocks record in it.
+func templateName(path, like string) string { return path + "\x00" + like }
+
+// recordsLike says what the process's blocks record, comparably with other processes; empty where that cannot be said, or some of its translations
+// record something else. Only then code that records is of use to others (--engine no-kept-records).
+func (p *Process) recordsLike() string {
+	if p.tr.opts.NoKeptRecords || p.cache.Epoch[codecache.Record] > 0 {
+		return ""
+	}
+	for v := codecache.KeptVariants; v < codecache.Aside; v++ {
+		if p.cache.SlotChecks[v] != nil {
+			return ""
+		}
+	}
+	return p.client.RecordsLike(p)
+}
+
+// hasRecorded tells whether there is recording code.
+func (p *Process) hasRecorded() bool {
+	return p.cache.Facts.Last() > 0 || p.cache.SideExits.N > 0 || p.cache.SlotChecks[codecache.Record] != nil
+}
+
+// noteRecords notes what others have to know of the process's recording code, before its handler forgets it.
+func (p *Process) noteRecords() {
+	if p.hasRecorded() {
+		if p.like = p.recordsLike(); p.like != "" {
+			p.names = p.client.Names(p)
+		}
+	}
 }
 
 // takeImages makes translations known whose images have been mapped.
@@ -44,7 +82,11 @@ func (p *Process) takeImages() {
 // taker is a process as what it takes over sees it.
 type taker struct{ p *Process }
 
-func (t taker) Plainly() bool                                { return t.p.plainly() }
+func (t taker) Plainly() bool {
+	return t.p.plainly() && (t.p.like == "" || t.p.like == t.p.recordsLike())
+}
+
+func (t taker) TakeNames(names any, at uint64) bool          { return t.p.client.TakeNames(t.p, names, at) }
 func (t taker) Holds(im *reuse.Image) bool                   { return t.p.code.Holds(im.Start, im.End) }
 func (t taker) Publish(checks []uint64, v codecache.Variant) { t.p.publishChecks(checks, v) }
 
@@ -70,7 +112,7 @@ func (p *Process) template() *reuse.Template {
 	if p.gone || !p.general() {
 		return nil
 	}
-	t := reuse.NewTemplate(&p.cache, &p.written, p.code.Translated())
+	t := reuse.NewTemplate(&p.cache, &p.written, p.code.Translated(), p.names)
 	if t != nil {
 		p.shm.DropSlots() // the file lives as long as its regions are mapped
 	}
@@ -80,7 +122,7 @@ func (p *Process) template() *reuse.Template {
 // keepTemplate keeps what the process has translated for the next one that executes its program.
 func (p *Process) keepTemplate() {
 	if p.past != nil && p.past.Path != "" {
-		p.tr.templates.Keep(p.past.Path, p.cache.BlockPool.N, p.template)
+		p.tr.templates.Keep(templateName(p.past.Path, p.like), p.cache.BlockPool.N, p.template)
 	}
 }
 
@@ -90,7 +132,7 @@ func (p *Process) general() bool {
 	switch {
 	case w.Off, w.Mixed, len(p.cache.GoneEntries) > 0, p.translator.Awaits, p.toggle != nil, p.translator.Budgeted, p.translator.CountsAccesses, p.translator.KeepFlags, p.translator.Entries.Function != nil:
 		return false
-	case !p.points.Untouched(), len(p.cache.Watched) > 0, p.cache.Facts.Last() > 0, p.cache.SideExits.N > 0, len(p.cache.Stepped) > 0:
+	case !p.points.Untouched(), len(p.cache.Watched) > 0, p.hasRecorded() && p.names == nil, len(p.cache.Stepped) > 0:
 		return false
 	}
 	for i := range p.cache.RareExits {
@@ -118,6 +160,8 @@ type heir struct {
 	file  *os.File
 	cache *codecache.Cache
 	code  appcode.Inherited
+	like  string // see Process.recordsLike
+	names any
 }
 
 // takeHeir is what the last child has left, for another that is about to be set up; nil if there is nothing, or less than
@@ -160,7 +204,7 @@ func (p *Process) changedCode() {
 func (p *Process) leave() {
 	c := p.creator.Value()
 	if c == nil || c.dropped || c.closed || p.changed > 0 || p.asOf != c.changed || p.written.Mixed || !p.code.Known() || len(p.threads) > 0 || !p.points.Untouched() ||
-		!p.heritable(codecache.Plain) && !p.heritable(codecache.Count) {
+		!p.heritable(codecache.Plain) && !p.heritable(codecache.Count) && !p.heritable(codecache.Record) || p.hasRecorded() && p.names == nil {
 		return
 	}
 	if old := c.heir; old != nil {
@@ -170,7 +214,7 @@ func (p *Process) leave() {
 		old.close()
 	}
 	if file := p.shm.Leave(); file != nil {
-		c.heir = &heir{file, p.cache.Leave(), p.code.Inherited()}
+		c.heir = &heir{file, p.cache.Leave(), p.code.Inherited(), p.like, p.names}
 	}
 }
 
@@ -181,10 +225,10 @@ func (p *Process) inherit(from *Process, h *heir, v codecache.Variant) {
 		return
 	}
 	switch {
-	case h != nil && p.cache.SamePlaces(h.cache) && h.cache.SlotChecks[v] != nil:
+	case h != nil && p.cache.SamePlaces(h.cache) && h.cache.SlotChecks[v] != nil && p.takesRecords(h.like, h.names, h.cache):
 		p.cache.Adopt(h.cache)
 		p.code.Inherit(h.code)
-	case p.cache.SamePlaces(&from.cache) && from.heritable(v):
+	case p.cache.SamePlaces(&from.cache) && from.heritable(v) && p.inheritsRecords(from):
 		p.cache.Inherit(&from.cache)
 		p.code.Inherit(from.code.Inherited())
 	default:
@@ -195,11 +239,27 @@ func (p *Process) inherit(from *Process, h *heir, v codecache.Variant) {
 	p.code.CompareCode()
 }
 
+// takesRecords tells whether a child can go on with the recording code of a cache, which records like that, and takes over what its numbers mean.
+func (p *Process) takesRecords(like string, names any, cache *codecache.Cache) bool {
+	if cache.Facts.Last() == 0 && cache.SideExits.N == 0 {
+		return true
+	}
+	return names != nil && like != "" && like == p.recordsLike() && p.client.TakeNames(p, names, 0)
+}
+
+// inheritsRecords is takesRecords of a creator's code.
+func (p *Process) inheritsRecords(from *Process) bool {
+	if !from.hasRecorded() {
+		return true
+	}
+	return p.takesRecords(from.recordsLike(), from.client.Names(from), &from.cache)
+}
+
 // heritable tells whether the process's translations of a variant are such as a child of its would make, and worth a copy. Those of programs that make
 // code are not: pages that are set aside, and gates, are the process's.
 func (p *Process) heritable(v codecache.Variant) bool {
 	if p.closed || p.gone || !p.code.AsMade() || !p.plainly() || !p.points.Untouched() {
 		return false
 	}
-	return p.cache.SlotChecks[v] != nil && p.cache.BlockPool.N >= reuse.WorthKeeping && p.cache.Facts.Last() == 0 && p.cache.SideExits.N == 0 && !p.cache.HasGates()
+	return p.cache.SlotChecks[v] != nil && p.cache.BlockPool.N >= reuse.WorthKeeping && !p.cache.HasGates()
 }

@@ -53,8 +53,10 @@ type Switches struct {
 	NoBatch      bool // each system call at the start has stops of its own
 	NoInherit    bool // forked children begin with an empty code cache
 	NoReuse      bool // each process begins with an empty code cache
-	NoPrefetch   bool // what a program asked for when it ran before is not translated ahead
-	NoHandover   bool // who waits for the other side spins, wherever that is
+	// recording code is not taken over by other processes
+	NoKeptRecords bool
+	NoPrefetch    bool // what a program asked for when it ran before is not translated ahead
+	NoHandover    bool // who waits for the other side spins, wherever that is
 	// Calls are captured by the tracer where they are made natively, or in the cache.
 	NoNativeCapture, NoCodeCapture bool
 	SmallCache                     bool // the code cache is renewed after a megabyte
@@ -272,6 +274,7 @@ func (tr *Tracer) dropProcess(p *Process) {
 		p.dropped = true
 		p.measure()
 		tr.status.Stats.add(&p.stats)
+		p.noteRecords()
 		p.client.Ended(p, p.end)
 	}
 	if len(p.threads) > 0 {

@@ -151,6 +151,7 @@ func (w *Writer) absolute(r byte, addr uint64, immLen int) bool {
 		return false
 	}
 	w.b1(r | 5)
+	w.Far = append(w.Far, w.pos)
 	w.u32(uint32(d))
 	return true
 }

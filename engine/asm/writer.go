@@ -8,6 +8,9 @@ type Writer struct {
 	base uint64 // the target's address of buf[0]
 	pos  int
 	full bool
+	// Far is the positions of displacements that lead from the code to addresses given as such (Abs), where they did not fit in 31 bits:
+	// they change when either side is moved.
+	Far []int
 }
 
 // New returns a Writer that goes on at pos of buf, whose first byte has the address base

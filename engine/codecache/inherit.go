@@ -23,7 +23,10 @@ func (c *Cache) Inherit(from *Cache) {
 	c.Counters = slices.Clone(from.Counters)
 	c.PosPieces, c.PosPool = slices.Clone(from.PosPieces), nil
 	c.GoneEntries = maps.Clone(from.GoneEntries)
-	c.odds, c.useLists = slices.Clone(from.odds), slices.Clone(from.useLists)
+	c.SetOdds(from.odds)
+	c.useLists = slices.Clone(from.useLists)
+	c.SideExits = from.SideExits.Clone()
+	c.Facts.Share(&from.Facts)
 	for v := range KeptVariants {
 		c.Index[v] = from.Index[v]
 		c.Index[v].Slots = slices.Clone(from.Index[v].Slots)
@@ -65,6 +68,8 @@ func (c *Cache) Adopt(from *Cache) {
 	c.BlockPool, c.Exits, c.RareExits = from.BlockPool, from.Exits, from.RareExits
 	c.Counters, c.PosPieces, c.PosPool = from.Counters, from.PosPieces, from.PosPool
 	c.GoneEntries, c.odds, c.useLists = from.GoneEntries, from.odds, from.useLists
+	c.SideExits = from.SideExits
+	c.Facts.Share(&from.Facts) // who reads the other process's records may not be done yet
 	for v := range KeptVariants {
 		c.Index[v], c.SlotChecks[v], c.Epoch[v] = from.Index[v], from.SlotChecks[v], from.Epoch[v]
 	}

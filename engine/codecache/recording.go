@@ -1,6 +1,10 @@
 package codecache
 
-import "alleria/engine/x86"
+import (
+	"maps"
+
+	"alleria/engine/x86"
+)
 
 // Recording is what a recorded block's code does with registers and records.
 type Recording struct {
@@ -53,6 +57,19 @@ func (c *Cache) OddOf(rec *Recording) *Oddities {
 		return nil
 	}
 	return c.odds[rec.Odd-1]
+}
+
+// Odds is the list of oddities by number.
+func (c *Cache) Odds() []*Oddities { return c.odds }
+
+// SetOdds makes a copy of another cache's list this one's.
+func (c *Cache) SetOdds(list []*Oddities) {
+	c.odds = make([]*Oddities, len(list))
+	for i, o := range list {
+		mine := *o
+		mine.Parts = maps.Clone(o.Parts) // the rest does not change once its block is written
+		c.odds[i] = &mine
+	}
 }
 
 // Note adds a fixup.

@@ -32,9 +32,9 @@ type LiteralAt struct {
 	Region uint8
 }
 
-// KeptVariants is how many variants are kept: those whose code says nothing about who asked for it.
-// Recording code has numbers of blocks, functions and images in it, which are the process's profile's.
-const KeptVariants = Count + 1
+// KeptVariants is how many variants are kept. Recording code has numbers of blocks in it, so that who takes it over takes the facts of
+// blocks with it, and the numbers that images and functions have in these; of the plans only the first is kept.
+const KeptVariants = Record + 1
 
 // Written is what is written down while code is translated, so that another process can take the translations over.
 // Code of the cache refers to the application by addresses in constants, and by displacements where an operand was relative to

@@ -135,6 +135,10 @@ func (c *recorder) Forked(*engine.Thread, int)                           {}
 func (c *recorder) Executing(*engine.Thread)                             {}
 func (c *recorder) Ending(*engine.Thread)                                {}
 
+func (c *recorder) RecordsLike(*engine.Process) string          { return "" }
+func (c *recorder) Names(*engine.Process) any                   { return nil }
+func (c *recorder) TakeNames(*engine.Process, any, uint64) bool { return false }
+
 func (c *recorder) Plan(_ *engine.Process, _ int, _ []x86.Insn, want []engine.Want) uint32 {
 	for i := range want {
 		want[i].Flags, want[i].Regs = c.v.want, c.v.regs

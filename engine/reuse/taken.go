@@ -25,6 +25,8 @@ type Host interface {
 	Plainly() bool
 	// Holds tells whether an image is mapped now.
 	Holds(im *Image) bool
+	// TakeNames has what names number in an image that lies at an address keep its numbers here; false where that is not possible, or not yet.
+	TakeNames(names any, at uint64) bool
 	// MadeFrom notes that translations were made from a page.
 	MadeFrom(page uint64)
 	// Publish points threads' tables at target checks.
@@ -97,6 +99,11 @@ func (f *Taken) copyTables() {
 			f.cache.RareExits[i].Trap = f.cache.BlockPool.At(int(b.Num))
 		}
 	}
+	if f.facts != nil {
+		f.cache.Facts.Copy(f.facts)
+		f.cache.SideExits = f.sides.Clone()
+		f.cache.SetOdds(f.odds)
+	}
 	f.cache.Counters = append([]uint32(nil), f.counters...)
 	f.cache.PosPieces, f.cache.PosPool = append([][]byte(nil), f.pieces...), nil
 	f.written.Literals = append([]codecache.LiteralAt(nil), f.literals...)
@@ -144,6 +151,15 @@ func (f *Taken) TakeImages() {
 func (f *Taken) takeImage(im *imageCode, shift uint64) bool {
 	if shift != 0 && im.Start < 1<<32 || !f.reachable(im, shift) {
 		return false
+	}
+	if len(im.facts) > 0 && !f.host.TakeNames(f.names, im.Start+shift) {
+		return false
+	}
+	for _, id := range im.facts {
+		f.cache.Facts.Move(id, shift)
+	}
+	for _, n := range im.sides {
+		f.cache.SideExits.At(int(n)).Target += shift
 	}
 	for _, n := range im.blocks {
 		f.cache.BlockPool.At(int(n)).App += shift

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"alleria/engine/codecache"
+	"alleria/internal/records"
 )
 
 // Template is the translations of a process that is gone, for the next one that executes the same program. What belongs to one image
@@ -17,6 +18,10 @@ type Template struct {
 	blocks   codecache.Pool[codecache.Block]
 	exits    codecache.Pool[codecache.ExitWords]
 	rare     []codecache.RareExit
+	sides    codecache.Pool[codecache.LazySideExit]
+	odds     []*codecache.Oddities
+	facts    *records.Blocks // of recorded blocks; nil: there are none
+	names    any             // what the numbers in them mean
 	counters []uint32
 	pieces   [][]byte // of positions
 	literals []codecache.LiteralAt
@@ -31,6 +36,8 @@ type imageCode struct {
 	Image
 	blocks []uint32 // by number
 	exits  []uint32 // that lead into it
+	sides  []uint32 // ways out of its blocks that are written when they are taken
+	facts  []uint32 // of its blocks, by number
 	index  []Entry
 	checks []codecache.CheckAt
 	bare   []codecache.CheckKey // target checks without a block
@@ -49,8 +56,9 @@ type Entry struct {
 const WorthKeeping = 256
 
 // NewTemplate makes one of the translations of a process that is gone; nil where they are not worth it, or where some belong to no
-// image. pages are those of code that they were made from. The cache's regions are the template's then.
-func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64]) *Template {
+// image. pages are those of code that they were made from, names what the numbers of images and functions in facts mean. The cache's regions are
+// the template's then.
+func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], names any) *Template {
 	if cache.BlockPool.N < WorthKeeping {
 		return nil
 	}
@@ -59,7 +67,7 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64]) *Te
 		t.images = append(t.images, imageCode{Image: im})
 	}
 	sort.Slice(t.images, func(i, j int) bool { return t.images[i].Start < t.images[j].Start })
-	if !t.sortBlocks() || !t.sortExits() {
+	if !t.sortBlocks() || !t.sortExits() || !t.sortRecorded(cache, names) {
 		return nil
 	}
 	t.sortCode(cache, w, pages)
@@ -109,6 +117,7 @@ func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[u
 const (
 	blockBytes = 160
 	exitBytes  = 32
+	sideBytes  = 24
 )
 
 // sortBlocks puts the blocks' numbers to their images; false where one is of code that changes or lies in none.
@@ -116,7 +125,7 @@ func (t *Template) sortBlocks() bool {
 	for n := range t.blocks.N {
 		b := t.blocks.At(n)
 		im := t.imageAt(b.App)
-		if im == nil || b.Compared != 0 || b.Used != 0 || b.Rec.Odd != 0 || b.Counts {
+		if im == nil || b.Compared != 0 || b.Used != 0 || b.Counts {
 			return false
 		}
 		im.blocks = append(im.blocks, uint32(n))
@@ -138,6 +147,34 @@ func (t *Template) sortExits() bool {
 		}
 		im.exits = append(im.exits, uint32(n))
 	}
+	return true
+}
+
+// sortRecorded puts to their images what there is of recorded blocks besides; false where some lie in none.
+func (t *Template) sortRecorded(cache *codecache.Cache, names any) bool {
+	if cache.Facts.Last() == 0 {
+		return true
+	}
+	t.facts, t.names, t.odds, t.sides = new(records.Blocks), names, cache.Odds(), cache.SideExits
+	t.facts.Share(&cache.Facts)
+	for id := uint32(1); id <= t.facts.Last(); id++ {
+		if t.facts.IsPart(id) {
+			continue
+		}
+		im := t.imageAt(t.facts.Addr(id))
+		if im == nil {
+			return false
+		}
+		im.facts = append(im.facts, id)
+	}
+	for n := range t.sides.N {
+		im := t.imageAt(t.sides.At(n).Target)
+		if im == nil {
+			return false
+		}
+		im.sides = append(im.sides, uint32(n))
+	}
+	t.bytes += t.facts.Bytes() + t.sides.N*sideBytes
 	return true
 }
 

@@ -257,14 +257,11 @@ func (u *Translator) loadTarget(in *x86.Insn) {
 		u.cache.Written.Mixed = u.cache.Written.Mixed || in.AddrBits == 32
 		if addr >= 1<<31 && !u.ar.Near(addr) {
 			u.asm.MovImm(x86.RCX, addr)
-			u.farReloc(in, addr)
+			u.farReloc(in.Addr, addr)
 			op.Base, op.Disp = x86.RCX, 0
 		}
 	}
 	u.asm.Load(x86.RCX, op, 8)
-	if op.Base == x86.RIP && op.Disp >= 1<<31 {
-		u.reloc(codecache.RelocDisp, in.Addr, 4, 0)
-	}
 }
 
 // lookUp writes the look-up of the application address in rcx, whose own value

@@ -27,6 +27,7 @@ func (r *recorder) at(o *x86.Operand, tmp x86.Reg) (m asm.Mem, ok bool) {
 	if o.AddrBits == 32 {
 		// An address-size prefix without registers cuts the displacement off.
 		addr = uint64(uint32(addr))
+		r.u.cache.Written.Mixed = true // as in Translator.relocate
 	}
 	switch {
 	case int64(addr) == int64(int32(addr)):
@@ -39,6 +40,7 @@ func (r *recorder) at(o *x86.Operand, tmp x86.Reg) (m asm.Mem, ok bool) {
 		return m, false
 	default:
 		r.u.asm.MovImm(tmp, addr)
+		r.u.farReloc(r.b.App, addr)
 		m.Base, m.Disp = tmp, 0
 	}
 	return m, true

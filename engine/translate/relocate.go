@@ -46,15 +46,15 @@ func (u *Translator) relocate(in *x86.Insn, code []byte) {
 	r := scratchFor(in.Mentions())
 	a.StoreWord(farSpill, r)
 	a.MovImm(r, addr)
-	u.farReloc(in, addr)
+	u.farReloc(in.Addr, addr)
 	a.CopyAt(in, code, r)
 	a.LoadWord(r, farSpill)
 }
 
-// farReloc notes an address that was just loaded. One of 32 bits is of what lies where it lies.
-func (u *Translator) farReloc(in *x86.Insn, addr uint64) {
+// farReloc notes an address that was just loaded, for the code at app. One of 32 bits is of what lies where it lies.
+func (u *Translator) farReloc(app, addr uint64) {
 	if addr>>32 != 0 && int64(addr) != int64(int32(addr)) {
-		u.reloc(codecache.RelocAbs, in.Addr, 8, 0)
+		u.reloc(codecache.RelocAbs, app, 8, 0)
 	}
 }
 

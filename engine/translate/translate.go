@@ -138,7 +138,9 @@ func (u *Translator) write(ar *codecache.Region, v codecache.Variant, body func(
 	if u.cache.SlotChecks[v] == nil {
 		u.cache.SlotChecks[v] = make([]uint64, layout.TableEntries)
 	}
+	far := u.asm.Far[:0]
 	u.asm = asm.New(ar.Mem[:ar.Size], ar.Base, ar.Next)
+	u.asm.Far = far
 	u.warm, u.cold, u.lits, u.checks, u.checkFor = u.warm[:0], u.cold[:0], u.lits[:0], u.checks[:0], 0
 	u.dispatches, u.sides, u.behind, u.basics = u.dispatches[:0], u.sides[:0], u.behind[:0], 0
 	u.certain, u.callee = true, 0
@@ -312,6 +314,7 @@ func (u *Translator) finish(b *codecache.Block) {
 	}
 	b.Insns, b.PosAt = uint8(len(u.pos)), u.cache.PackPositions(u.pos)
 	u.ar.Blocks = append(u.ar.Blocks, b.Num)
+	u.relocFar(b.App)
 	if u.limit == 0 {
 		u.list(b)
 		u.cache.Enter(b)

@@ -1,9 +1,11 @@
 package acceptance
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +66,119 @@ func TestReuse(t *testing.T) {
 	}
 }
 
+// TestReuseRecorded records programs that run several times in a tree, and children that their creator forks: profiles say the same whether code was
+// taken over with the facts of its blocks or written anew, and less is asked for.
+func TestReuseRecorded(t *testing.T) {
+	t.Parallel()
+	forks := build(t, "../../testdata/reuse/forks.c", "-O1")
+	for name, argv := range map[string][]string{
+		"exec": {"sh", "-c", "/bin/true; /bin/true; /bin/true; exit 0"},
+		"fork": {forks},
+	} {
+		t.Run(name, func(t *testing.T) {
+			processes := "1,2,3,4"
+			if name == "exec" {
+				processes = "2,3,4" // the shell looks digits of its own number up
+			}
+			dir := workDir(t)
+			profile := func(out string, flags ...string) (text string, asked int) {
+				_, of := statsOf(t, dir, append([]string{"--no-aslr", "--fields", "function,address", "-o", out}, flags...), argv...)
+				if v := run(t, command{argv: []string{alleria(), "verify", "-q", out}, dir: dir}); v.status != 0 {
+					t.Errorf("%s: %s%s", out, v.stdout, v.stderr)
+				}
+				dump := run(t, command{argv: []string{alleria(), "dump", "--process", processes, out}, dir: dir}).stdout
+				report := run(t, command{argv: []string{alleria(), "report", "--by-program", out}, dir: dir}).stdout
+				return withoutTIDs(string(dump)) + string(report), of("Dispatches")
+			}
+			with, few := profile("with")
+			without, many := profile("without", "--engine", "no-kept-records,no-prefetch")
+			if with != without {
+				t.Errorf("profiles differ from line %d on", firstDifference(with, without))
+			}
+			if few*10 > many*9 || few == 0 {
+				t.Errorf("%d dispatches, %d where nothing is taken over", few, many)
+			}
+		})
+	}
+}
+
+// TestReuseMoved records a program several times in a tree, each time at other addresses: what it does to its own data, and where that lies, is
+// the same each time.
+func TestReuseMoved(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/reuse/globals.c", "-O2")
+	dir := workDir(t)
+	script := fmt.Sprintf("%[1]s; %[1]s; %[1]s; exit 0", prog)
+	native := run(t, command{argv: []string{"sh", "-c", script}, dir: dir})
+	got, of := statsOf(t, dir, []string{"--image", "main", "-o", "out"}, "sh", "-c", script)
+	if string(got.stdout) != string(native.stdout) || len(got.stdout) == 0 {
+		t.Errorf("it printed %q, natively %q", got.stdout, native.stdout)
+	}
+	if of("Reused") == 0 {
+		t.Error("nothing was taken over")
+	}
+	var runs [3]string
+	for i := range runs {
+		dump := run(t, command{argv: []string{alleria(), "dump", "--json", "--process", fmt.Sprint(i + 2), "out"}, dir: dir}).stdout
+		runs[i] = byDistance(t, dump)
+	}
+	if strings.Count(runs[0], "main+") < 1000 || runs[0] != runs[1] || runs[1] != runs[2] {
+		t.Errorf("the second run differs from line %d on, the third from line %d", firstDifference(runs[0], runs[1]), firstDifference(runs[1], runs[2]))
+	}
+}
+
+// byDistance is the instructions of a dump and how far the data that they access lies from them, where that is the program's own.
+func byDistance(t *testing.T, dump []byte) string {
+	var b strings.Builder
+	for line := range strings.Lines(string(dump)) {
+		var in struct {
+			Kind, Address, Place, Code string
+			Accesses                   []struct {
+				Store   bool
+				Address string
+				Size    int
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &in); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if in.Kind != "instruction" {
+			continue
+		}
+		fmt.Fprintf(&b, "%s %s\n", in.Place, in.Code)
+		at, _ := strconv.ParseUint(in.Address, 0, 64)
+		for _, a := range in.Accesses {
+			to, _ := strconv.ParseUint(a.Address, 0, 64)
+			if d := int64(to - at); d > -1<<20 && d < 1<<20 {
+				fmt.Fprintf(&b, "%v %d %d\n", a.Store, d, a.Size)
+			}
+		}
+	}
+	return b.String()
+}
+
+// withoutTIDs takes the kernel's numbers of threads out of what dump prints.
+func withoutTIDs(dump string) string {
+	lines := strings.Split(dump, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "#") {
+			lines[i], _, _ = strings.Cut(l, "(tid")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// firstDifference is the number of the first line in which two texts differ.
+func firstDifference(a, b string) int {
+	one, two := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(one), len(two)) {
+		if one[i] != two[i] {
+			return i + 1
+		}
+	}
+	return min(len(one), len(two)) + 1
+}
+
 // TestReuseChangedFile replaces a library by another version, in place, between two runs of a program in one tree.
 func TestReuseChangedFile(t *testing.T) {
 	t.Parallel()
@@ -72,15 +187,17 @@ func TestReuseChangedFile(t *testing.T) {
 	two := build(t, "../../testdata/reuse/answer.c", "-shared -fPIC -DVALUE=2")
 	dir := workDir(t)
 	lib := filepath.Join(dir, "lib.so")
-	copyFile(t, one, lib)
-	time.Sleep(100 * time.Millisecond) // a file that has just been changed is not trusted
 	script := fmt.Sprintf("%[1]s %[2]s; %[1]s %[2]s; cat %[3]s >%[2]s; %[1]s %[2]s; %[1]s %[2]s", asks, lib, two)
-	got, reused := statOf(t, dir, "Reused", []string{"--only", "translate"}, "sh", "-c", script)
-	if string(got.stdout) != "1\n1\n2\n2\n" {
-		t.Errorf("it printed %q (%s)", string(got.stdout), got.stderr)
-	}
-	if reused == 0 {
-		t.Error("nothing was taken over")
+	for _, flags := range [][]string{{"--only", "translate"}, {"--discard"}} {
+		copyFile(t, one, lib)
+		time.Sleep(100 * time.Millisecond)
+		got, reused := statOf(t, dir, "Reused", flags, "sh", "-c", script)
+		if string(got.stdout) != "1\n1\n2\n2\n" {
+			t.Errorf("%s: it printed %q (%s)", flags, string(got.stdout), got.stderr)
+		}
+		if reused == 0 {
+			t.Errorf("%s: nothing was taken over", flags)
+		}
 	}
 }
 
@@ -99,9 +216,14 @@ func TestReuseOddPrograms(t *testing.T) {
 			dir := workDir(t)
 			script := fmt.Sprintf("for i in 1 2 3; do %s; echo $?; done; exit 0", prog)
 			native := run(t, command{argv: []string{"sh", "-c", script}, dir: dir})
-			for _, mode := range []string{"translate", "count"} {
-				got := run(t, command{argv: []string{alleria(), "record", "-q", "--only", mode, "--", "sh", "-c", script}, dir: dir})
-				if mode == "translate" && (string(got.stdout) != string(native.stdout) || got.status != native.status) {
+			for mode, flag := range map[string]string{"translate": "--only=translate", "count": "--only=count", "record": "--output=out"} {
+				got := run(t, command{argv: []string{alleria(), "record", "-q", flag, "--", "sh", "-c", script}, dir: dir})
+				if mode == "record" {
+					if v := run(t, command{argv: []string{alleria(), "verify", "-q", "out"}, dir: dir}); v.status != 0 {
+						t.Errorf("%s%s", v.stdout, v.stderr)
+					}
+				}
+				if mode != "count" && (string(got.stdout) != string(native.stdout) || got.status != native.status) {
 					t.Errorf("%s status %d: %q, natively %q %s", mode, got.status, string(got.stdout), string(native.stdout), got.stderr)
 				}
 				if !strings.Contains(string(got.stdout), string(native.stdout)) {

@@ -166,3 +166,8 @@ func (h handler) Ended(_ *engine.Process, end *engine.End) { h.ps.Ended(end) }
 func (h handler) Plan(_ *engine.Process, plan int, ins []x86.Insn, want []engine.Want) uint32 {
 	return h.ps.Plan(plan, ins, want)
 }
+func (h handler) RecordsLike(*engine.Process) string { return h.ps.RecordsLike() }
+func (h handler) Names(*engine.Process) any          { return h.ps.Names() }
+func (h handler) TakeNames(_ *engine.Process, names any, at uint64) bool {
+	return h.ps.TakeNames(names, at)
+}
