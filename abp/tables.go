@@ -98,7 +98,7 @@ type WindowEvent struct {
 	Addr   uint64 // address of the thread's next instruction, 0 unknown
 	// The process's counts so far where the configuration has them counted, executed
 	// and not only recorded; of a window that toggles in translated code, what was
-	// recorded; 0: not known.
+	// recorded of its thread; 0: not known.
 	Instructions, Loads, Stores uint64
 	// Overshoot is by how many instructions a count over several threads was
 	// exceeded.

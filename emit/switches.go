@@ -15,6 +15,7 @@ import (
 type Switch struct {
 	Window           uint32 // its index in the configuration
 	Opening, Closing string // the reasons, in words
+	Uncounted        bool   // rows have no counts
 }
 
 // transition is a mark that changes the set of open windows.
@@ -85,9 +86,9 @@ func (r *ready) events(t *ThreadState) {
 		return
 	}
 	p := r.stream.p
-	// Of the whole process, as written by now: other threads' frames in between
-	// make it an estimate.
-	base, _ := p.Counts()
+	// The thread's own. Code does this only while there is no other thread. What others have recorded that have ended, or
+	// will come, may have been written by now or not.
+	base := t.total()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	set := t.windows
@@ -108,6 +109,9 @@ func (r *ready) events(t *ThreadState) {
 				Instructions: base.Instructions + tr.counts.Instructions, Loads: base.Loads + tr.counts.Loads, Stores: base.Stores + tr.counts.Stores}
 			if e.Opened {
 				e.Reason = s.Opening
+			}
+			if s.Uncounted {
+				e.Instructions, e.Loads, e.Stores = 0, 0, 0
 			}
 			p.pend(abp.SectionWindows, &e)
 			// Here and not behind the loop: a frame may have millions, and readers have a

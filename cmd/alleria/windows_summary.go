@@ -97,7 +97,7 @@ func (s *windowSummary) read(proc *abp.Process, window uint32) error {
 			return nil
 		}
 		seconds.add(o.Closed.Seconds-o.Seconds, random)
-		if n := o.Closed.Instructions; n > 0 && n >= o.Instructions {
+		if n := o.Closed.Instructions; n >= o.Instructions && o.Instructions > 0 { // else one of them is not known
 			instructions.add(float64(n-o.Instructions), random)
 		}
 		return nil

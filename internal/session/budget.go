@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"alleria/config"
 	"alleria/engine"
 	"alleria/window"
@@ -39,6 +41,9 @@ type budget struct {
 	frozen   *amounts                 // see freeze
 	set      *window.Set
 	sampler  *sampler // nil: all is recorded
+	// whole is which metrics have been counted from the process's first instruction on without a gap, once begun is set
+	whole [engine.NumMetrics]bool
+	begun bool
 }
 
 // opened is what had been done when a window opened.
@@ -125,6 +130,17 @@ func (b *budget) metrics() []engine.Metric {
 	return out
 }
 
+// toCount is metrics for who has them counted from now on. What is not counted any more, or begins to be counted later, is
+// nothing that rows of openings could say.
+func (b *budget) toCount() []engine.Metric {
+	out := b.metrics()
+	for m := range b.whole {
+		b.whole[m] = slices.Contains(out, engine.Metric(m)) && (b.whole[m] || !b.begun)
+	}
+	b.begun = true
+	return out
+}
+
 // waiting tells whether the process has to be counted now.
 // If so, it must run in the cache, whatever windows are open.
 func (b *budget) waiting() bool {
@@ -188,12 +204,18 @@ func (b *budget) freeze() {
 
 func (b *budget) thaw() { b.frozen = nil }
 
-// counted is total of a process that may have no budget: then nothing is counted.
+// counted is total of a process that may have no budget, as far as it has been counted all along: else zero.
 func (b *budget) counted() amounts {
 	if b == nil {
 		return amounts{}
 	}
-	return b.total()
+	n := b.total()
+	for m := range n {
+		if !b.whole[m] {
+			n[m] = 0
+		}
+	}
+	return n
 }
 
 // windowOpened notes where the counts stand for events that count from there.

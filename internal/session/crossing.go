@@ -93,7 +93,7 @@ func (ps *process) tellOthers() {
 		}
 		o.setMode()
 		if b := o.image.budget; b != nil {
-			o.image.p.CountExecuted(b.metrics()...)
+			o.image.p.CountExecuted(b.toCount()...)
 			o.image.p.Rebudget()
 		}
 		o.watch()

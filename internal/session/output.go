@@ -68,15 +68,16 @@ func (o output) windows(defs []abp.WindowDef) {
 	}
 }
 
-// switches says why the windows that code may open and close do so.
-func (o output) switches(s *window.Set) {
+// switches says why the windows that code may open and close do so. counts has their rows say what had been recorded: not beside others that
+// say what was executed.
+func (o output) switches(s *window.Set, counts bool) {
 	if o.w == nil {
 		return
 	}
 	for _, sw := range s.Switches() {
 		opens := window.Change{Opened: true, Cause: sw.On.Event}
 		closes := window.Change{Cause: sw.Till.Event}
-		o.w.AddSwitch(emit.Switch{Window: uint32(sw.Index), Opening: opens.Reason(), Closing: closes.Reason()})
+		o.w.AddSwitch(emit.Switch{Window: uint32(sw.Index), Opening: opens.Reason(), Closing: closes.Reason(), Uncounted: !counts})
 	}
 }
 

@@ -173,15 +173,15 @@ func (ps *process) startWindows(im *image) error {
 	// Each program image has a profile of its own, so that the definitions are
 	// written to each.
 	output{im.writer}.windows(windowDefs(ps.opts.Config))
-	output{im.writer}.switches(im.windows)
 	im.events = newEvents(ps, im)
 	im.capture = newIntercepts(ps, im)
 	if first {
 		ps.budget = ps.newBudget()
 		ps.rest = ps.newRester()
 	}
+	output{im.writer}.switches(im.windows, ps.budget == nil)
 	if im.budget = ps.budget; im.budget != nil {
-		im.p.CountExecuted(im.budget.metrics()...)
+		im.p.CountExecuted(im.budget.toCount()...)
 	}
 	if first {
 		ps.facts.started = time.Now()
@@ -233,7 +233,7 @@ func (ps *process) changed(t thread, changes []window.Change, addr uint64) {
 	ps.restLook()
 	ps.setMode()
 	if im.budget != nil {
-		im.p.CountExecuted(im.budget.metrics()...)
+		im.p.CountExecuted(im.budget.toCount()...)
 		im.p.Rebudget()
 	}
 	if t != nil {
