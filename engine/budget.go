@@ -233,7 +233,7 @@ func (p *Process) noteBudgetDispatch(now time.Duration) {
 // point at once.
 func (tr *Tracer) canBring(t *Thread, regs *sys.Regs) bool {
 	p, v := t.p, t.variant
-	return !tr.opts.NoCallIn && p.translator.Budgeted && p.mode != ModeNative && !t.native && !t.vfork && len(t.held) == 0 &&
+	return !tr.opts.NoCallIn && p.translator.Budgeted && p.mode != ModeNative && !t.native && !t.vfork && len(t.tracee.Held) == 0 &&
 		t.filled[v] && t.epoch[v] == p.cache.Epoch[v] && regs.Eflags&translate.FlagTrap == 0 && tr.inCache(t, regs.Rip)
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/codecache"
+	"alleria/engine/tracee"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -138,7 +139,7 @@ func (tr *Tracer) callBy32Bits(t *Thread, b *codecache.Block, regs *sys.Regs) er
 	}
 	r := *regs
 	r.Orig_rax, r.Gs_base = ^uint64(0), t.appGS
-	if err := sys.SetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
 	if err := t.giveUserDispatch(); err != nil {
@@ -178,9 +179,9 @@ func (t *Thread) callEnded32(regs *sys.Regs) {
 	case sys32Munmap:
 		p.unmapped(addr, length)
 	case sys32Mprotect, sys32PkeyMprot:
-		p.mapped(addr, length, prot&protExec != 0)
+		p.mapped(addr, length, prot&tracee.ProtExec != 0)
 	case sys32Mmap2:
-		p.mapped(regs.Rax&low, length, prot&protExec != 0)
+		p.mapped(regs.Rax&low, length, prot&tracee.ProtExec != 0)
 	case sys32Mmap, sys32Mremap, sys32IPC, sys32Shmat, sys32Shmdt:
 		p.code.Remapped()
 		p.code.Invalidate(0, 1<<47)

@@ -7,6 +7,7 @@ import (
 
 	"alleria/engine/codecache"
 	"alleria/engine/probe"
+	"alleria/engine/tracee"
 	"alleria/engine/x86"
 	"alleria/internal/capture"
 	"alleria/internal/layout"
@@ -301,8 +302,8 @@ func (tr *Tracer) captureLeft(t *Thread) {
 
 // bailOut tells whether a signal is the fault of a load that code has made to capture something. The thread then has the tracer do
 // it, which finds what can be read.
-func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *heldSignal) bool {
-	if h.sig != sigSegv && h.sig != sigBus || !h.fault() {
+func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *tracee.Signal) bool {
+	if h.Number != tracee.SIGSEGV && h.Number != tracee.SIGBUS || !h.Fault() {
 		return false
 	}
 	bail, ok := t.p.points.CaptureBail(regs.Rip)
@@ -310,14 +311,14 @@ func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *heldSignal) bool {
 		return false
 	}
 	regs.Rip = bail
-	tr.threadError(t, sys.SetRegs(t.tid, regs))
+	tr.threadError(t, t.tracee.SetRegs(regs))
 	return true
 }
 
 // faultOfOurs tells whether a thread that was stopped has faulted in code that captures, and leads it on as if nothing had happened.
-func (tr *Tracer) faultOfOurs(t *Thread, h *heldSignal) bool {
+func (tr *Tracer) faultOfOurs(t *Thread, h *tracee.Signal) bool {
 	var regs sys.Regs
-	if !t.p.points.HasCaptured() || !h.fault() || sys.GetRegs(t.tid, &regs) != nil {
+	if !t.p.points.HasCaptured() || !h.Fault() || t.tracee.GetRegs(&regs) != nil {
 		return false
 	}
 	return t.p.captureJump(regs.Rip, h) != nil || tr.bailOut(t, &regs, h)
@@ -331,7 +332,7 @@ func (tr *Tracer) hurry(t *Thread, regs *sys.Regs) {
 	}
 	if off, rt := regs.Rip-a.Base, &a.Routines.Capture; off >= rt.TextCore && off < rt.TextEnd {
 		regs.Rip = a.Base + rt.TextBail
-		tr.threadError(t, sys.SetRegs(t.tid, regs))
+		tr.threadError(t, t.tracee.SetRegs(regs))
 	}
 }
 
@@ -386,12 +387,12 @@ func (m *captureMachine) Map(addr, bytes uint64) bool {
 		return false
 	}
 	a := m.t.p.cache.Regions[0]
-	in := &injector{t: m.t, at: a.Base + a.Routines.Inject}
-	if sys.GetRegs(m.t.tid, &in.saved) != nil {
+	in, err := m.t.tracee.Inject(a.Base + a.Routines.Inject)
+	if err != nil {
 		return false
 	}
-	got, err := in.call(sysMmap, addr, bytes, protRead|protWrite, mapPrivate|mapAnonymous|mapFixedNoReplace, ^uint64(0), 0)
-	return in.close() == nil && err == nil && got == addr
+	got, err := in.Call(tracee.SysMmap, addr, bytes, tracee.ProtRead|tracee.ProtWrite, tracee.MapPrivate|tracee.MapAnonymous|tracee.MapFixedNoReplace, ^uint64(0), 0)
+	return in.Close() == nil && err == nil && got == addr
 }
 
 // Stack is capture.Alterable's.
@@ -430,25 +431,15 @@ func (m *captureMachine) setVector(n uint32, b []byte) bool {
 
 // inPlace stops a thread that waits, calls f, and lets it wait on. If something else stops it first, f is not called.
 func (tr *Tracer) inPlace(t *Thread, f func()) {
-	if t.stopped {
+	if t.tracee.Stopped {
 		f()
 		return
 	}
-	if err := t.interrupt(); err != nil {
-		tr.threadError(t, err)
-		return
-	}
-	s, err := tr.waitFor(t)
-	switch {
-	case err != nil:
-		tr.threadError(t, err)
-	case s.Event() == eventStop && !s.Status.Exited() && !s.Status.Signaled():
-		t.stopped = true
-		t.groupStopped = s.Signal() != sigTrap
+	ok, err := t.tracee.Freeze()
+	tr.threadError(t, err)
+	if ok {
 		f()
 		tr.threadError(t, tr.resume(t, 0))
-	default:
-		tr.later = append(tr.later, s)
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/codecache"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"alleria/engine/shm"
+	"alleria/engine/tracee"
 	"alleria/internal/layout"
 	"alleria/internal/records"
 	"alleria/internal/sys"
@@ -60,7 +62,7 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 			return err
 		}
 	}
-	if k.event == eventClone {
+	if k.event == tracee.EventClone {
 		k.num = parent.p.nextNum() // a younger sister may stop first
 	} else if parent.fate != Detach {
 		k.fate = tr.client.Born(parent.processID(), int(id))
@@ -68,8 +70,8 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	tr.await(int(id), &k)
 	// The kernel keeps such a parent within its call until the child executes or
 	// ends.
-	parent.vforking = event == eventVfork
-	if k.event != eventClone && !parent.vfork {
+	parent.vforking = event == tracee.EventVfork
+	if k.event != tracee.EventClone && !parent.vfork {
 		parent.p.client.Forked(parent, int(id))
 	}
 	if k.seen {
@@ -99,12 +101,12 @@ const (
 )
 
 // bornAs tells what a thread that is within a call of the clone family brings
-// forth: eventClone for a thread, eventVfork for a process that shares the
-// address space, eventFork for any other. The kernel's event tells them apart
+// forth: tracee.EventClone for a thread, tracee.EventVfork for a process that shares the
+// address space, tracee.EventFork for any other. The kernel's event tells them apart
 // by other marks, such as the signal that the parent gets.
 func (t *Thread) bornAs(event int) (int, error) {
 	var regs sys.Regs
-	if err := sys.GetRegs(t.tid, &regs); err != nil {
+	if err := t.tracee.GetRegs(&regs); err != nil {
 		return 0, err
 	}
 	flags, at, byFlags := creates(&regs)
@@ -124,11 +126,11 @@ func (t *Thread) bornAs(event int) (int, error) {
 	switch {
 	// CLONE_THREAD implies CLONE_VM: it has to be asked first.
 	case flags&cloneThread != 0:
-		return eventClone, nil
+		return tracee.EventClone, nil
 	case flags&cloneVM != 0:
-		return eventVfork, nil
+		return tracee.EventVfork, nil
 	}
-	return eventFork, nil
+	return tracee.EventFork, nil
 }
 
 // creates is the flags of a call that creates a process or thread, or where they lie; false for one without flags.
@@ -148,12 +150,12 @@ func (tr *Tracer) unknown(s sys.Stop) error {
 	k := tr.children[s.TID]
 	if s.Status.Exited() || s.Status.Signaled() {
 		delete(tr.children, s.TID)
-		if k.event == eventFork || k.event == eventVfork {
+		if k.event == tracee.EventFork || k.event == tracee.EventVfork {
 			tr.endedUnseen(s.TID, &k, endOf(s))
 		}
 		return nil
 	}
-	if s.Event() == eventExit { // killed before its first instruction
+	if s.Event() == tracee.EventExit { // killed before its first instruction
 		return sys.Cont(s.TID, 0)
 	}
 	if k.known() {
@@ -168,16 +170,16 @@ func (tr *Tracer) unknown(s sys.Stop) error {
 // instruction. What fails for a new process does not concern its creator: it is ended alone.
 func (tr *Tracer) adopt(tid int, k childKind) error {
 	err := tr.adoptNew(tid, k)
-	if err == nil || k.event == eventClone {
+	if err == nil || k.event == tracee.EventClone {
 		return err
 	}
-	if passing(err) || sys.Dying(tid) {
+	if tracee.Passing(err) || sys.Dying(tid) {
 		if k.fate != Detach && tr.threads[tid] == nil {
 			tr.others[tid] = &follower{pid: tid} // whose end will come
 		}
 		return nil
 	}
-	if k.event != eventFork {
+	if k.event != tracee.EventFork {
 		return err
 	}
 	tr.fail(fmt.Errorf("process %d, which has just been created: %w; it was ended", tid, err))
@@ -203,13 +205,15 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 		return err
 	}
 	k.hidden.restore(&regs)
-	t := &Thread{p: p, tid: tid, num: k.num, stopped: true, appGS: k.parent.applicationGS(&regs), native: k.parent.native, birth: birth{bornAt: k.after, fate: k.fate, flags: k.hidden, asOf: k.asOf}}
+	t := tr.newThread(p, tid)
+	t.num, t.appGS, t.native = k.num, k.parent.applicationGS(&regs), k.parent.native
+	t.birth = birth{bornAt: k.after, fate: k.fate, flags: k.hidden, asOf: k.asOf}
 	switch k.event {
 	// a process of its own: it is no thread of ours
-	case eventFork:
+	case tracee.EventFork:
 		return tr.adoptForked(t, &regs)
 	// shares the address space: it needs a slot until it executes or ends
-	case eventVfork:
+	case tracee.EventVfork:
 		t.vfork = true
 	default:
 		t.fate = Trace
@@ -252,10 +256,10 @@ func (tr *Tracer) detachThread(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	regs.Gs_base = t.appGS
-	if err := sys.SetRegs(t.tid, regs); err != nil {
+	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
-	return sys.Detach(t.tid, 0)
+	return t.tracee.Detach(0)
 }
 
 // borrowSlot gives a thread that is detached another one's slot: state recovery looks at one, though a thread behind a system call
@@ -323,7 +327,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if err := p.points.Restore(mem); err != nil {
 		return fmt.Errorf("process %d: %w", t.tid, err)
 	}
-	if err := sys.SetRegs(t.tid, regs); err != nil {
+	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
 	filtered := !p.mayCall() || tr.limited(t.tid) // its filter could kill it for the calls below
@@ -340,9 +344,9 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	if t.fate == Detach {
-		return sys.Detach(t.tid, t.heldSignal())
+		return t.tracee.Detach(t.tracee.First())
 	}
-	return tr.follow(t.tid, t.tid, t.heldSignal())
+	return tr.follow(t.tid, t.tid, t.tracee.First())
 }
 
 // errFiltered is why a process is not traced that was created behind a filter of system calls.
@@ -351,44 +355,32 @@ var errFiltered = errors.New("a filter of system calls may forbid those that tra
 // unmapOurs takes our mappings out of a forked child that stands at regs: at once, where nothing is in the way.
 func (tr *Tracer) unmapOurs(t *Thread, mem *os.File, regs *sys.Regs) error {
 	p := t.p
-	calls := []batchCall{{nr: sysMunmap, args: [5]uint64{p.shm.BellAt(), layout.BellBelow + shm.SharedBytes}}}
+	calls := []tracee.BatchCall{{Number: tracee.SysMunmap, Args: [5]uint64{p.shm.BellAt(), layout.BellBelow + shm.SharedBytes}}}
 	for _, a := range p.cache.Regions {
-		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{a.Base, uint64(a.Size)}})
+		calls = append(calls, tracee.BatchCall{Number: tracee.SysMunmap, Args: [5]uint64{a.Base, uint64(a.Size)}})
 	}
 	bases, size := p.points.RegionBases()
 	for _, base := range bases {
-		calls = append(calls, batchCall{nr: sysMunmap, args: [5]uint64{base, size}})
+		calls = append(calls, tracee.BatchCall{Number: tracee.SysMunmap, Args: [5]uint64{base, size}})
 	}
-	in, err := injectAt(t, mem, regs.Rip)
+	in, err := t.tracee.InjectAt(mem, regs.Rip)
 	if err != nil {
 		return err
 	}
-	if can, _ := p.canBatch(t.tid); can && len(calls)*batchCallSize <= scratchBytes {
-		err = in.batchForked(calls)
+	if can, _ := p.canBatch(t.tid); can && len(calls)*tracee.BatchCallSize <= tracee.ScratchBytes {
+		err = in.BatchForked(codecache.BatchCode(), calls)
 	} else {
 		for i := 0; i < len(calls) && err == nil; i++ {
-			_, err = in.call(sysMunmap, calls[i].args[0], calls[i].args[1])
+			_, err = in.Call(tracee.SysMunmap, calls[i].Args[0], calls[i].Args[1])
 		}
 	}
-	if cerr := in.close(); err == nil {
+	if cerr := in.Close(); err == nil {
 		err = cerr
 	}
 	if err != nil {
 		return fmt.Errorf("unmapping what process %d has of its creator: %w", t.tid, err)
 	}
 	return nil
-}
-
-// batchForked is batch in the middle of a program.
-func (in *injector) batchForked(calls []batchCall) error {
-	at, giveBack, err := in.scratch()
-	if err != nil {
-		return err
-	}
-	if err := in.batch(calls, at); err != nil {
-		return err
-	}
-	return giveBack()
 }
 
 // traceForked makes a forked child, clean and stopped at regs, a traced process. Where that is not possible it is
@@ -423,7 +415,7 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	if err := t.closeAgain(regs); err != nil {
 		return err
 	}
-	child.held = append(child.held, t.held...)
+	child.tracee.Held = append(child.tracee.Held, t.tracee.Held...)
 	return tr.enter(child, regs, 0)
 }
 
@@ -473,7 +465,7 @@ func (tr *Tracer) exec(t *Thread) error {
 // looks for it.
 func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
 	err := tr.beginExecuted(pid, from, fate)
-	if err == nil || !passing(err) && !sys.Dying(pid) {
+	if err == nil || !tracee.Passing(err) && !sys.Dying(pid) {
 		return err
 	}
 	if tr.threads[pid] == nil && tr.others[pid] == nil && fate != Detach {
@@ -517,7 +509,7 @@ func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 // untraced lets a program that cannot be traced run to its
 // end. It is followed; the exit status is still the target's.
 func (tr *Tracer) untraced(pid int, why error) error {
-	if !passing(why) && !sys.Dying(pid) {
+	if !tracee.Passing(why) && !sys.Dying(pid) {
 		if pid == tr.root {
 			tr.status.Untraced = why
 		}
@@ -563,15 +555,15 @@ func (t *Thread) openForked() (*os.File, error) {
 		return mem, err
 	}
 	a := t.p.cache.Regions[0]
-	in := &injector{t: t, at: a.Base + a.Routines.Inject}
-	if err := sys.GetRegs(t.tid, &in.saved); err != nil {
+	in, err := t.tracee.Inject(a.Base + a.Routines.Inject)
+	if err != nil {
 		return nil, err
 	}
-	was, perr := in.call(sysPrctl, prGetDumpable)
+	was, perr := in.Call(sysPrctl, prGetDumpable)
 	if perr == nil && was != 1 {
-		_, perr = in.call(sysPrctl, prSetDumpable, 1)
+		_, perr = in.Call(sysPrctl, prSetDumpable, 1)
 	}
-	if cerr := in.close(); cerr != nil {
+	if cerr := in.Close(); cerr != nil {
 		return nil, cerr
 	}
 	if perr != nil || was == 1 {
@@ -591,15 +583,15 @@ func (t *Thread) closeAgain(regs *sys.Regs) error {
 		return nil
 	}
 	t.closed = nil
-	in, err := injectAt(t, c.mem, regs.Rip)
+	in, err := t.tracee.InjectAt(c.mem, regs.Rip)
 	if err != nil {
 		return err
 	}
 	if c.was != 1 {
 		c.was = 0 // "for root only" cannot be asked for, and lets nobody else in either
 	}
-	_, err = in.call(sysPrctl, prSetDumpable, c.was)
-	if cerr := in.close(); err == nil {
+	_, err = in.Call(sysPrctl, prSetDumpable, c.was)
+	if cerr := in.Close(); err == nil {
 		err = cerr
 	}
 	if err != nil {

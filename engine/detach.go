@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
+	"alleria/engine/tracee"
 	"alleria/internal/sys"
 )
 
@@ -25,7 +25,7 @@ func (tr *Tracer) traceMe(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	tr.forget(t)
-	return sys.Detach(t.tid, 0)
+	return t.tracee.Detach(0)
 }
 
 // goNative gives a stopped thread the application's registers.
@@ -38,7 +38,7 @@ func (t *Thread) goNative(regs *sys.Regs) error {
 	}
 	r := *regs
 	r.Gs_base = t.appGS
-	return sys.SetRegs(t.tid, &r)
+	return t.tracee.SetRegs(&r)
 }
 
 // detachProcess detaches the process for good: all threads run natively and untraced.
@@ -61,19 +61,14 @@ func (tr *Tracer) detachProcess(t *Thread, regs *sys.Regs, why error) error {
 	if err := t.goNative(regs); err != nil {
 		return err
 	}
-	for i := range tr.postponed {
-		if tr.postponed[i].t.p == p {
-			tr.postponed[i].due = time.Time{}
-		}
-	}
-	tr.sendPostponed()
+	tr.stops.SendAllOf(p.pid)
 	for _, o := range p.running() {
 		o.endRing()
 		if !o.vfork {
 			p.client.ThreadEnded(o)
 		}
 		if o.tid != p.pid && o != t {
-			sys.Detach(o.tid, o.heldSignal())
+			o.tracee.Detach(o.tracee.First())
 		}
 	}
 	p.gone = true
@@ -81,7 +76,7 @@ func (tr *Tracer) detachProcess(t *Thread, regs *sys.Regs, why error) error {
 	tr.dropProcess(p)
 	err := tr.detach(p.pid, why)
 	if t.tid != p.pid { // last: it may be about to trace the others
-		sys.Detach(t.tid, t.heldSignal())
+		t.tracee.Detach(t.tracee.First())
 	}
 	tr.lookWhetherDone()
 	return err
@@ -92,10 +87,7 @@ func (tr *Tracer) detachProcess(t *Thread, regs *sys.Regs, why error) error {
 // parent is does not matter but for gs, which threads seldom have of their own.
 func (tr *Tracer) detachBorn(t *Thread) {
 	p := t.p
-	for s, ok := tr.reports.Next(); ok; s, ok = tr.reports.Next() {
-		tr.later = append(tr.later, s)
-	}
-	for _, s := range tr.later {
+	for _, s := range tr.stops.Collect() {
 		_, known := tr.children[s.TID]
 		if s.Status.Stopped() && tr.threads[s.TID] == nil && tr.others[s.TID] == nil && !known && sys.BornOf(s.TID, p.pid) {
 			tr.children[s.TID] = childKind{parent: t}
@@ -107,7 +99,7 @@ func (tr *Tracer) detachBorn(t *Thread) {
 		}
 		delete(tr.children, tid)
 		if !k.seen {
-			if s, err := tr.waitFor(&Thread{tid: tid}); err != nil || !s.Status.Stopped() {
+			if s, err := tr.newThread(nil, tid).tracee.Wait(); err != nil || !s.Status.Stopped() {
 				continue
 			}
 		}
@@ -115,8 +107,9 @@ func (tr *Tracer) detachBorn(t *Thread) {
 		if err := sys.GetRegs(tid, &regs); err != nil {
 			continue // it has ended
 		}
-		child := &Thread{p: p, tid: tid, stopped: true, appGS: t.applicationGS(&regs), birth: birth{bornAt: k.after}}
-		if k.event == eventFork {
+		child := tr.newThread(p, tid)
+		child.appGS, child.bornAt = t.applicationGS(&regs), k.after
+		if k.event == tracee.EventFork {
 			tr.processError(p, tr.adoptForked(child, &regs))
 		} else {
 			tr.processError(p, tr.detachThread(child, &regs))
@@ -130,25 +123,17 @@ func (tr *Tracer) bringHome(t *Thread) error {
 	if err != nil {
 		return err
 	}
-	if len(t.held) > 0 && t.native && t.p.hitProbe(regs, &t.held[0]) {
-		t.held = t.held[1:]
+	if len(t.tracee.Held) > 0 && t.native && t.p.hitProbe(regs, &t.tracee.Held[0]) {
+		t.tracee.Held = t.tracee.Held[1:]
 	}
 	if t.native { // which may have changed it
 		t.noteGS(regs)
 	}
-	var none heldSignal
+	var none tracee.Signal
 	if err := tr.toSafePoint(t, regs, &none); err != nil {
 		return fmt.Errorf("leaving the cache: %w", err)
 	}
 	return t.goNative(regs)
-}
-
-// heldSignal is the signal that a thread is detached with, 0 for none.
-func (t *Thread) heldSignal() sys.Signal {
-	if len(t.held) == 0 {
-		return 0
-	}
-	return t.held[0].sig
 }
 
 // attached handles PTRACE_ATTACH and PTRACE_SEIZE: the kernel would refuse them for a thread that is traced by us, so
@@ -165,7 +150,7 @@ func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
 	if err != nil {
 		return err
 	}
-	var none heldSignal
+	var none tracee.Signal
 	if err := tr.toSafePoint(o, theirs, &none); err != nil {
 		return err
 	}
@@ -210,9 +195,9 @@ func (tr *Tracer) detachRunning(p *Process) {
 		case p.fate != Detach:
 			err = tr.follow(t.tid, p.pid, 0)
 		case t.tid != p.pid:
-			err = sys.Detach(t.tid, 0)
+			err = t.tracee.Detach(0)
 		}
-		if !passing(err) {
+		if !tracee.Passing(err) {
 			tr.fail(err)
 		}
 	}
@@ -227,11 +212,11 @@ func (tr *Tracer) detachRunning(p *Process) {
 // mayDetach tells whether all threads of a process run where detaching them is simple, and nothing of it is under way.
 func (tr *Tracer) mayDetach(p *Process) bool {
 	first := p.threads[p.pid]
-	if p.mode != ModeNative || first == nil || first.ending || tr.awaits(p) {
+	if p.mode != ModeNative || first == nil || first.tracee.Ending || tr.awaits(p) {
 		return false
 	}
 	for _, t := range p.running() {
-		if t.vfork || t.vforking || t.ending || tr.modeDiffers(t) || t.stopped || t.callStops || len(t.held) > 0 {
+		if t.vfork || t.vforking || t.tracee.Ending || tr.modeDiffers(t) || t.tracee.Stopped || t.callStops || len(t.tracee.Held) > 0 {
 			return false
 		}
 	}
@@ -242,15 +227,15 @@ func (tr *Tracer) mayDetach(p *Process) bool {
 func (tr *Tracer) removeOurs(p *Process) {
 	p.points.RemoveAll()
 	for _, t := range p.running() {
-		var none heldSignal
+		var none tracee.Signal
 		var regs sys.Regs
-		err := sys.GetRegs(t.tid, &regs)
+		err := t.tracee.GetRegs(&regs)
 		if err == nil {
 			err = tr.outOfJump(t, &regs, &none)
 		}
 		if err == nil && regs.Gs_base == t.slot.Base {
 			regs.Gs_base = t.appGS
-			err = sys.SetRegs(t.tid, &regs)
+			err = t.tracee.SetRegs(&regs)
 		}
 		tr.threadError(t, err)
 	}
@@ -263,12 +248,7 @@ func (tr *Tracer) awaits(p *Process) bool {
 			return true
 		}
 	}
-	for _, q := range tr.postponed {
-		if q.t.p == p {
-			return true
-		}
-	}
-	return len(tr.later) > 0
+	return tr.stops.AwaitsSignal(p.pid) || tr.stops.AnyAside()
 }
 
 // haltAll stops all threads, which run natively. ok is false if one of them has
@@ -280,7 +260,7 @@ func (tr *Tracer) haltAll(p *Process) (stood []*Thread, ok bool) {
 			return stood, false
 		}
 		stood = append(stood, t)
-		if len(t.held) > 0 || t.groupStopped { // a signal, or a probe that it has just hit
+		if len(t.tracee.Held) > 0 || t.tracee.GroupStopped { // a signal, or a probe that it has just hit
 			return stood, false
 		}
 	}

@@ -46,7 +46,7 @@ func (tr *Tracer) dispatch(t *Thread, req uint32) error {
 	target := e.Target
 	if e.Call {
 		tr.afterCall(t, &e)
-		if t.stopped {
+		if t.tracee.Stopped {
 			return nil
 		}
 	}

@@ -9,7 +9,7 @@
 // until it executes the target (package launch), seized, and
 // stopped at its execve. The shared file with thread slots, control area and code
 // cache is mapped into it by system calls that the tracer makes in its name
-// (inject.go, batch.go). A thread is then entered (enter.go): its registers are those of the
+// (mapping.go). A thread is then entered (enter.go): its registers are those of the
 // application but for RIP, which is the translation's address, and the base of gs,
 // which is its slot's.
 //
@@ -53,8 +53,9 @@
 // # Its rooms
 //
 // What a process consists of lies in packages that own it: translations (translate, codecache), what is watched by address
-// (probe), the application's code (appcode), shared memory and rings (shm), budgets (budget), and what is kept for the next process of a
-// program (reuse). This one has the processes and threads, and everything that stops, moves or asks a thread.
+// (probe), the application's code (appcode), shared memory and rings (shm), budgets (budget), threads as ptrace sees them
+// (tracee), and what is kept for the next process of a program (reuse). This one has the processes and threads, and says what stops,
+// signals and system calls mean for them.
 //
 // # What it promises
 //

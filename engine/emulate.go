@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/codecache"
+	"alleria/engine/tracee"
 	"alleria/engine/x86"
 	"alleria/internal/records"
 	"alleria/internal/sys"
@@ -186,7 +187,7 @@ func (tr *Tracer) vsyscall(t *Thread, regs *sys.Regs, nr uint64) error {
 	a := t.p.cache.Regions[0]
 	r := *regs
 	r.Rip, r.Rax, r.Orig_rax = a.Base+a.Routines.Inject, nr, ^uint64(0)
-	if err := tr.callWith(t, &r); err != nil {
+	if err := t.tracee.CallWith(&r); err != nil {
 		return err
 	}
 	if efault := int64(-14); r.Rax == uint64(efault) {
@@ -204,7 +205,7 @@ func (tr *Tracer) vsyscallFaults(t *Thread, regs *sys.Regs) error {
 	t.native = true
 	r := *regs
 	r.Gs_base = t.appGS
-	if err := sys.SetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
 	return tr.resume(t, 0)
@@ -215,8 +216,8 @@ func (tr *Tracer) vsyscallFaults(t *Thread, regs *sys.Regs) error {
 
 // stampFault gives a thread the time that translated code could not take at regs; false if the fault is the
 // program's own.
-func (tr *Tracer) stampFault(t *Thread, regs *sys.Regs, h *heldSignal) bool {
-	if h.sig != sigSegv || h.info.Code() != codeKernel || !tr.ownStamp(t, regs.Rip) {
+func (tr *Tracer) stampFault(t *Thread, regs *sys.Regs, h *tracee.Signal) bool {
+	if h.Number != tracee.SIGSEGV || h.Info.Code() != tracee.CodeKernel || !tr.ownStamp(t, regs.Rip) {
 		return false
 	}
 	now := sys.TSC()

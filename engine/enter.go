@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"alleria/engine/codecache"
+	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
@@ -32,9 +33,9 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 		tr.askSpent(t, regs.Rip)
 	}
 	// A signal comes before anything else that could happen here.
-	if k := len(t.held); k > 0 {
-		h := t.held[0]
-		t.held = t.held[1:]
+	if k := len(t.tracee.Held); k > 0 {
+		h := t.tracee.Held[0]
+		t.tracee.Held = t.tracee.Held[1:]
 		if !t.native || !t.p.hitProbe(regs, &h) {
 			t.resume = resumePoint{regs.Rip, regs.Rsp, how}
 			return tr.deliver(t, regs, h)
@@ -126,8 +127,8 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how code
 		t.slot.Set(layout.ReqArg, regs.Rip)
 		r.Rip = a.Base + a.Routines.SyscallAfter
 	}
-	t.storm.at = r.Rip
-	if err := sys.SetRegs(t.tid, &r); err != nil {
+	t.tracee.LetInAt(r.Rip)
+	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
 	return tr.resume(t, sig)
@@ -162,17 +163,17 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	t.p.runsNatively()
 	r := *regs
 	r.Gs_base = t.nativeGS()
-	if len(t.held) > 0 { // their handlers will return to where it is
+	if len(t.tracee.Held) > 0 { // their handlers will return to where it is
 		if err := t.p.points.Uncover(r.Rip); err != nil {
 			return err
 		}
 	}
 	r.Rip = t.p.points.CopyOf(r.Rip)
-	if err := sys.SetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
 	// It must not run into the probe that it stands on.
-	if sig == 0 && len(t.held) == 0 && r.Eflags&translate.FlagTrap == 0 && t.p.points.ProbedCall(r.Rip) {
+	if sig == 0 && len(t.tracee.Held) == 0 && r.Eflags&translate.FlagTrap == 0 && t.p.points.ProbedCall(r.Rip) {
 		return tr.callAtProbe(t, &r)
 	}
 	// What it has replaced may be a zero byte, as of an add.
@@ -180,11 +181,11 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 		if err := tr.overProbe(t, r.Rip); err != nil {
 			return err
 		}
-		if r.Eflags&translate.FlagTrap != 0 && sig == 0 && len(t.held) == 0 { // the step was the application's, too
-			return tr.resume(t, sigTrap)
+		if r.Eflags&translate.FlagTrap != 0 && sig == 0 && len(t.tracee.Held) == 0 { // the step was the application's, too
+			return tr.resume(t, tracee.SIGTRAP)
 		}
 	}
-	if len(t.held) > 0 {
+	if len(t.tracee.Held) > 0 {
 		return tr.handHeld(t, regs)
 	}
 	return tr.resume(t, sig)
@@ -194,26 +195,23 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 // mode changed: it may have made a step since.
 func (tr *Tracer) handHeld(t *Thread, regs *sys.Regs) error {
 	var r sys.Regs
-	if err := sys.GetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.GetRegs(&r); err != nil {
 		return err
 	}
 	t.p.points.InterruptedAt(r.Rip)
-	for i := range t.held {
-		tr.signalled(t, &t.held[i], regs)
+	for i := range t.tracee.Held {
+		tr.signalled(t, &t.tracee.Held[i], regs)
 	}
-	for ; len(t.held) > 1; t.held = t.held[1:] { // each handler is entered before the next signal
-		if err := sys.SetSiginfo(t.tid, &t.held[0].info); err != nil {
+	for ; len(t.tracee.Held) > 1; t.tracee.Held = t.tracee.Held[1:] { // each handler is entered before the next signal
+		if err := t.tracee.SetInfo(&t.tracee.Held[0]); err != nil {
 			return err
 		}
-		if err := sys.Step(t.tid, t.held[0].sig); err != nil {
-			return err
-		}
-		if err := tr.stepped(t); err != nil {
+		if err := t.tracee.Enter(t.tracee.Held[0].Number); err != nil {
 			return err
 		}
 	}
-	h := t.held[0]
-	t.held = nil
+	h := t.tracee.Held[0]
+	t.tracee.Held = nil
 	return tr.passOn(t, h)
 }
 
@@ -266,7 +264,7 @@ func (tr *Tracer) goOn(t *Thread, regs *sys.Regs) error {
 		return tr.enter(t, regs, 0)
 	}
 	regs.Rip = t.p.points.CopyOf(regs.Rip) // a jump may lie there by now
-	if err := sys.SetRegs(t.tid, regs); err != nil {
+	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
 	return tr.resume(t, 0)
@@ -321,7 +319,7 @@ func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 		if err := tr.execute(t, &r); err != nil {
 			return err
 		}
-		again = !own && r.Rip == regs.Rip && len(t.held) == 0 && t.p.repeatsAt(r.Rip)
+		again = !own && r.Rip == regs.Rip && len(t.tracee.Held) == 0 && t.p.repeatsAt(r.Rip)
 	}
 	t.appGS = r.Gs_base
 	if t.p.translator.CountsAccesses {
@@ -332,9 +330,9 @@ func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 	if b.Variant == codecache.Count && r.Rip != regs.Rip {
 		t.countEmulated(b.App)
 	}
-	if k := len(t.held); k > 0 && t.held[k-1].fault() {
-		h := t.held[k-1]
-		t.held = t.held[:k-1]
+	if k := len(t.tracee.Held); k > 0 && t.tracee.Held[k-1].Fault() {
+		h := t.tracee.Held[k-1]
+		t.tracee.Held = t.tracee.Held[:k-1]
 		if rec != nil && r.Rip == rec.in.Next() { // a trap, such as int3's, not a fault
 			tr.afterEmulation(t, b, rec, &r)
 		}
@@ -352,7 +350,7 @@ func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 
 // deliverNative delivers a fault that the application's own code raised at
 // regs, which are the application's already.
-func (tr *Tracer) deliverNative(t *Thread, regs *sys.Regs, h heldSignal) error {
+func (tr *Tracer) deliverNative(t *Thread, regs *sys.Regs, h tracee.Signal) error {
 	return tr.deliver(t, regs, h)
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"alleria/engine/tracee"
 	"alleria/internal/sys"
 )
 
@@ -54,7 +55,7 @@ func (tr *Tracer) followerStop(f *follower, s sys.Stop) error {
 		return nil
 	case f.free: // it has made us, its parent, its tracer: signals are passed on
 		sig := s.Signal()
-		if sig == sigTrap {
+		if sig == tracee.SIGTRAP {
 			sig = 0
 		}
 		return sys.Cont(tid, sig)
@@ -72,18 +73,18 @@ func (tr *Tracer) followerStop(f *follower, s sys.Stop) error {
 	switch ev := s.Event(); ev {
 	case 0:
 		return sys.Cont(tid, s.Signal())
-	case eventFork, eventVfork, eventClone:
+	case tracee.EventFork, tracee.EventVfork, tracee.EventClone:
 		return tr.bornFollowed(f, tid, ev)
-	case eventExec:
+	case tracee.EventExec:
 		for id, o := range tr.others { // the others have ended, and say nothing of it
 			if o.pid == f.pid {
 				delete(tr.others, id)
 			}
 		}
 		return tr.executed(f.pid, inherited{}, tr.client.Executed(f.pid))
-	case eventStop:
+	case tracee.EventStop:
 		switch s.Signal() {
-		case sigStop, sigTstp, sigTtin, sigTtou:
+		case tracee.SIGSTOP, tracee.SIGTSTP, tracee.SIGTTIN, tracee.SIGTTOU:
 			if sys.Listen(tid) == nil {
 				return nil
 			}
@@ -113,13 +114,13 @@ func (tr *Tracer) bornFollowed(f *follower, tid, event int) error {
 	group, err := sys.ThreadGroup(int(id))
 	switch {
 	case err != nil || group != int(id): // a thread, or something that has ended already
-		k.event = eventClone
-	case event != eventVfork && !sys.SharesMemory(int(id), f.pid):
-		k.event = eventFork
+		k.event = tracee.EventClone
+	case event != tracee.EventVfork && !sys.SharesMemory(int(id), f.pid):
+		k.event = tracee.EventFork
 	default:
-		k.event = eventVfork
+		k.event = tracee.EventVfork
 	}
-	if k.event != eventClone {
+	if k.event != tracee.EventClone {
 		k.fate = tr.client.Born(f.pid, int(id))
 	}
 	tr.await(int(id), &k)
@@ -134,17 +135,19 @@ func (tr *Tracer) bornFollowed(f *follower, tid, event int) error {
 // adoptFollowed decides about what a thread that is followed has brought forth.
 func (tr *Tracer) adoptFollowed(tid int, k *childKind) error {
 	switch {
-	case k.event == eventClone:
+	case k.event == tracee.EventClone:
 		return tr.follow(tid, k.of.pid, 0)
 	case k.fate == Detach:
 		tr.status.Detached++
 		return sys.Detach(tid, 0)
-	case k.fate == Trace && k.event == eventFork:
+	case k.fate == Trace && k.event == tracee.EventFork:
 		var regs sys.Regs
 		if err := sys.GetRegs(tid, &regs); err != nil {
 			return err
 		}
-		return tr.traceForked(&Thread{tid: tid, stopped: true, appGS: regs.Gs_base}, &regs)
+		t := tr.newThread(nil, tid)
+		t.appGS = regs.Gs_base
+		return tr.traceForked(t, &regs)
 	}
 	return tr.follow(tid, tid, 0)
 }
@@ -180,7 +183,7 @@ func (tr *Tracer) LetAllGo() {
 		if f.free {
 			continue
 		}
-		if err := sys.Interrupt(tid); !passing(err) {
+		if err := sys.Interrupt(tid); !tracee.Passing(err) {
 			tr.fail(fmt.Errorf("letting process %d go: %w", f.pid, err))
 		}
 	}

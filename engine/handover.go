@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"alleria/engine/shm"
+	"alleria/engine/tracee"
 	"alleria/internal/layout"
 	"alleria/internal/spin"
 	"alleria/internal/sys"
@@ -124,7 +125,7 @@ func (tr *Tracer) spins() bool {
 	}
 }
 
-// awaitReport waits for a report of the kernel, at most for patience: actively first, as for dispatches.
+// awaitReport waits for a report of the kernel, at most for tracee.Patience: actively first, as for dispatches.
 func (tr *Tracer) awaitReport() {
 	h := &tr.hand
 	start := h.pause()
@@ -133,13 +134,13 @@ func (tr *Tracer) awaitReport() {
 			return
 		}
 	}
-	tr.reports.Wait(patience)
+	tr.reports.Wait(tracee.Patience)
 }
 
 // somethingToDo looks at the threads' dispatches in every turn, as at the kernel's reports, and
 // at what else there may be now and then.
 func (tr *Tracer) somethingToDo(turn int) bool {
-	return tr.anyDispatch() || tr.reports.Pending() || turn&15 == 0 && (tr.anyWish() || tr.anyPostponed())
+	return tr.anyDispatch() || tr.reports.Pending() || turn&15 == 0 && (tr.anyWish() || tr.stops.AnyPostponed())
 }
 
 // anyTranslated tells whether some thread runs in a code cache.

@@ -10,6 +10,7 @@ import (
 
 	"alleria/engine/appcode"
 	"alleria/engine/codecache"
+	"alleria/engine/tracee"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -27,7 +28,7 @@ func (p *Process) forget(dead []*codecache.Block) {
 		p.cache.Kill(b)
 	}
 	for _, t := range stood {
-		if len(t.held) > 0 {
+		if len(t.tracee.Held) > 0 {
 			p.tr.threadError(t, p.tr.switchStopped(t))
 			continue
 		}
@@ -45,13 +46,13 @@ func (p *Process) forget(dead []*codecache.Block) {
 func (tr *Tracer) standStill(p *Process, dead []*codecache.Block) []*Thread {
 	var stood []*Thread
 	for _, t := range p.running() {
-		if t.stopped || t.native || t.vforking || t.slot.U32(layout.Req).Load() != 0 {
+		if t.tracee.Stopped || t.native || t.vforking || t.slot.U32(layout.Req).Load() != 0 {
 			continue
 		}
 		regs, err := tr.halt(t)
 		for err == nil && codecache.Overwritten(dead, regs.Rip) {
 			if err = tr.step(t); err == nil {
-				err = sys.GetRegs(t.tid, regs)
+				err = t.tracee.GetRegs(regs)
 			}
 		}
 		if err != nil {
@@ -144,19 +145,19 @@ func (tr *Tracer) renew(p *Process) {
 	var out []taken
 	all := true
 	for _, t := range p.running() {
-		if t.native || t.ending {
+		if t.native || t.tracee.Ending {
 			continue
 		}
 		regs, err := tr.halt(t)
 		if err == nil {
-			var none heldSignal
+			var none tracee.Signal
 			err = tr.toSafePoint(t, regs, &none)
 		}
 		switch {
 		case err == nil:
 			out = append(out, taken{t, regs})
-		case errors.Is(err, errEnded) || sys.Gone(err):
-		case errors.Is(err, errBusy):
+		case errors.Is(err, tracee.ErrEnded) || sys.Gone(err):
+		case errors.Is(err, tracee.ErrBusy):
 			all = false
 		default:
 			tr.threadError(t, err)
@@ -183,7 +184,7 @@ func (tr *Tracer) renew(p *Process) {
 // checkCode forgets what was translated from code that is not there any more, before t goes on in the cache. It is
 // done for the first thread that comes back and for the last.
 func (p *Process) checkCode(t *Thread) {
-	others := slices.ContainsFunc(p.running(), func(o *Thread) bool { return o != t && o.native && !o.vfork && !o.ending })
+	others := slices.ContainsFunc(p.running(), func(o *Thread) bool { return o != t && o.native && !o.vfork && !o.tracee.Ending })
 	p.code.Check(others)
 }
 
@@ -205,9 +206,9 @@ var errUnmapped = errors.New("the program has unmapped memory that tracing needs
 
 // lostOurs tells a fault of ours at memory of ours that is not mapped any more. A program's own wild pointer finds
 // something there, which it may not use.
-func (p *Process) lostOurs(h *heldSignal) bool {
+func (p *Process) lostOurs(h *tracee.Signal) bool {
 	const notMapped = 1 // SEGV_MAPERR
-	return h.sig == sigSegv && h.info.Code() == notMapped && p.ours(h.info.Addr())
+	return h.Number == tracee.SIGSEGV && h.Info.Code() == notMapped && p.ours(h.Info.Addr())
 }
 
 // codeOwner is a process as what is known of its code sees it.

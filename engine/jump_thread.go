@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/probe"
+	"alleria/engine/tracee"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -17,7 +18,7 @@ import (
 // code of its own.
 //
 // A fault that comes up while stepping is delivered instead of h, which is held.
-func (tr *Tracer) outOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error {
+func (tr *Tracer) outOfJump(t *Thread, regs *sys.Regs, h *tracee.Signal) error {
 	p := t.p
 	if !p.points.HasJumped() || !t.native {
 		return nil
@@ -26,18 +27,18 @@ func (tr *Tracer) outOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error {
 	if j == nil && !tr.inCache(t, regs.Rip) {
 		if j := p.points.JumpOf(regs.Rip - 4); j != nil && j.Patch == regs.Rip { // behind endbr64, not counted yet
 			regs.Rip = j.Entry
-			return sys.SetRegs(t.tid, regs)
+			return t.tracee.SetRegs(regs)
 		}
 		return nil
 	}
-	if h.fault() && j != nil {
+	if h.Fault() && j != nil {
 		return tr.faultInJump(t, j, regs, h)
 	}
-	return undisturbed(t, func() error { return tr.stepOutOfJump(t, regs, h) })
+	return t.tracee.Undisturbed(func() error { return tr.stepOutOfJump(t, regs, h) })
 }
 
 // stepOutOfJump is outOfJump for a thread whose signals are blocked.
-func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error {
+func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *tracee.Signal) error {
 	for {
 		j := t.p.points.JumpAt(regs.Rip)
 		switch {
@@ -51,7 +52,7 @@ func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error 
 				return err
 			}
 			regs.Rip++
-			if err := sys.SetRegs(t.tid, regs); err != nil {
+			if err := t.tracee.SetRegs(regs); err != nil {
 				return err
 			}
 			continue
@@ -60,12 +61,12 @@ func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error 
 			fallthrough
 		case regs.Rip == j.Code:
 			regs.Rip = j.Entry
-			return sys.SetRegs(t.tid, regs)
+			return t.tracee.SetRegs(regs)
 		}
 		if err := tr.step(t); err != nil {
 			return err
 		}
-		if err := sys.GetRegs(t.tid, regs); err != nil {
+		if err := t.tracee.GetRegs(regs); err != nil {
 			return err
 		}
 		if tr.dropOurFault(t, regs) {
@@ -80,29 +81,29 @@ func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *heldSignal) error 
 // dropOurFault drops the signal that a step has ended in, if it is the fault of code of ours that captures: the thread goes on as if
 // nothing had happened.
 func (tr *Tracer) dropOurFault(t *Thread, regs *sys.Regs) bool {
-	k := len(t.held)
+	k := len(t.tracee.Held)
 	if k == 0 {
 		return false
 	}
-	h := &t.held[k-1]
+	h := &t.tracee.Held[k-1]
 	if !tr.bailOut(t, regs, h) && t.p.captureJump(regs.Rip, h) == nil {
 		return false
 	}
-	t.held = t.held[:k-1]
+	t.tracee.Held = t.tracee.Held[:k-1]
 	return true
 }
 
 // faultFirst puts the fault that a step has ended in, if it has, in the place of the signal h that is being delivered, which
 // is held instead; h may be none.
-func (t *Thread) faultFirst(h *heldSignal) bool {
-	k := len(t.held)
-	if k == 0 || !t.held[k-1].fault() {
+func (t *Thread) faultFirst(h *tracee.Signal) bool {
+	k := len(t.tracee.Held)
+	if k == 0 || !t.tracee.Held[k-1].Fault() {
 		return false
 	}
-	first := t.held[k-1]
-	t.held[k-1] = *h
-	if h.sig == 0 { // no signal is being delivered
-		t.held = t.held[:k-1]
+	first := t.tracee.Held[k-1]
+	t.tracee.Held[k-1] = *h
+	if h.Number == 0 { // no signal is being delivered
+		t.tracee.Held = t.tracee.Held[:k-1]
 	}
 	*h = first
 	return true
@@ -111,21 +112,21 @@ func (t *Thread) faultFirst(h *heldSignal) bool {
 // faultInJump gives a thread that a displaced instruction has stopped, by a fault or
 // the application's own trap flag, the instruction's own address, and the function
 // its own code: the handler may return there.
-func (tr *Tracer) faultInJump(t *Thread, j *probe.Jump, regs *sys.Regs, h *heldSignal) error {
+func (tr *Tracer) faultInJump(t *Thread, j *probe.Jump, regs *sys.Regs, h *tracee.Signal) error {
 	if t.p.points.JumpOf(j.Entry) == j {
 		if err := t.p.points.Uncover(j.Entry); err != nil {
 			return err
 		}
 	}
 	app := j.AppOf(regs.Rip)
-	switch h.sig {
-	case sigIll, sigTrap, sigFPE:
-		if t.p.points.JumpAt(h.info.Addr()) == j {
-			h.info.SetAddr(app)
+	switch h.Number {
+	case tracee.SIGILL, tracee.SIGTRAP, tracee.SIGFPE:
+		if t.p.points.JumpAt(h.Info.Addr()) == j {
+			h.Info.SetAddr(app)
 		}
 	}
 	regs.Rip = app
-	return sys.SetRegs(t.tid, regs)
+	return t.tracee.SetRegs(regs)
 }
 
 // trapInJump takes a thread whose program single-steps itself out of a jump's code,
@@ -151,23 +152,13 @@ func (tr *Tracer) trapInJump(t *Thread, j *probe.Jump, regs *sys.Regs) (bool, er
 func (tr *Tracer) freeze(p *Process) (thaw func()) {
 	var stood []*Thread
 	for _, t := range p.running() {
-		if t.stopped || !t.native || t.vforking {
+		if t.tracee.Stopped || !t.native || t.vforking {
 			continue
 		}
-		if err := t.interrupt(); err != nil {
-			tr.threadError(t, err)
-			continue
-		}
-		s, err := tr.waitFor(t)
-		switch {
-		case err != nil:
-			tr.threadError(t, err)
-		case s.Event() == eventStop && !s.Status.Exited() && !s.Status.Signaled():
-			t.stopped = true
-			t.groupStopped = s.Signal() != sigTrap
+		ok, err := t.tracee.Freeze()
+		tr.threadError(t, err)
+		if ok {
 			stood = append(stood, t)
-		default:
-			tr.later = append(tr.later, s)
 		}
 	}
 	return func() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"alleria/engine/codecache"
+	"alleria/engine/tracee"
 	"alleria/internal/sys"
 )
 
@@ -52,10 +53,10 @@ func (p *Process) SetMode(m Mode) {
 // nobody's thread.
 func (tr *Tracer) modeDiffers(t *Thread) bool {
 	p := t.p
-	if t.vfork || t.ending {
+	if t.vfork || t.tracee.Ending {
 		return false
 	}
-	if p.hearEnds && !t.stopsAtEnd {
+	if p.hearEnds && !t.tracee.StopsAtEnd() {
 		return true
 	}
 	if p.mode == ModeNative {
@@ -162,7 +163,7 @@ func (tr *Tracer) switchOthers(p *Process) {
 		tr.processError(p, p.points.PlaceAll(p.slots()))
 	}
 	for _, t := range p.running() {
-		if tr.modeDiffers(t) && !t.stopped && !t.vforking && !(t.callStops && (t.toReturn || t.inCall)) {
+		if tr.modeDiffers(t) && !t.tracee.Stopped && !t.vforking && !(t.callStops && (t.toReturn || t.inCall)) {
 			tr.threadError(t, tr.switchThread(t))
 		}
 	}
@@ -188,7 +189,7 @@ func (tr *Tracer) switchThread(t *Thread) error {
 // dispatch.
 func (tr *Tracer) switchStopped(t *Thread) error {
 	regs := new(sys.Regs)
-	if err := sys.GetRegs(t.tid, regs); err != nil {
+	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
 	if tr.canBring(t, regs) && !tr.recoverState(t, regs, false) {
@@ -198,7 +199,7 @@ func (tr *Tracer) switchStopped(t *Thread) error {
 	if t.native { // which may have changed it
 		t.noteGS(regs)
 	}
-	var none heldSignal
+	var none tracee.Signal
 	if err := tr.toSafePoint(t, regs, &none); err != nil {
 		return err
 	}
@@ -222,9 +223,9 @@ func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
 	}
 	again := p.repeatsAt(addr)
 	err := tr.stepAt(t, addr)
-	for again && err == nil && len(t.held) == 0 {
+	for again && err == nil && len(t.tracee.Held) == 0 {
 		var regs sys.Regs
-		if err = sys.GetRegs(t.tid, &regs); err != nil || regs.Rip != addr {
+		if err = t.tracee.GetRegs(&regs); err != nil || regs.Rip != addr {
 			break
 		}
 		err = tr.stepAt(t, addr)

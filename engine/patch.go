@@ -6,6 +6,7 @@ import (
 
 	"alleria/engine/probe"
 	"alleria/engine/shm"
+	"alleria/engine/tracee"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -54,7 +55,7 @@ func (tr *Tracer) putJump(t *Thread, regs *sys.Regs, addr uint64, j *probe.Jump,
 		p.points.Refuse(addr)
 		return false, nil
 	}
-	if err := sys.SetRegs(t.tid, regs); err != nil {
+	if err := t.tracee.SetRegs(regs); err != nil {
 		return false, err
 	}
 	thaw := tr.freeze(p)
@@ -84,7 +85,7 @@ func (tr *Tracer) placeJump(t *Thread, j *probe.Jump) bool {
 			continue
 		}
 		m := move{t: o}
-		if err := sys.GetRegs(o.tid, &m.regs); err != nil {
+		if err := o.tracee.GetRegs(&m.regs); err != nil {
 			if sys.Gone(err) {
 				continue
 			}
@@ -93,7 +94,7 @@ func (tr *Tracer) placeJump(t *Thread, j *probe.Jump) bool {
 		if !j.Displaces(m.regs.Rip) {
 			continue
 		}
-		if tr.hitPending(o) {
+		if o.tracee.HitPending() {
 			if m.regs.Rip != j.Entry+1 { // it goes back to a breakpoint that is no more
 				return false
 			}
@@ -139,14 +140,14 @@ func (tr *Tracer) mapJumpRegion(t *Thread, base uint64) (*probe.JumpRegion, erro
 		return nil, fmt.Errorf("memory for jumps: %w", err)
 	}
 	rt := p.cache.Regions[0]
-	in := &injector{t: t, at: rt.Base + rt.Routines.Inject}
-	if err := sys.GetRegs(t.tid, &in.saved); err != nil {
+	in, err := t.tracee.Inject(rt.Base + rt.Routines.Inject)
+	if err != nil {
 		return nil, err
 	}
 	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.shm.File.Fd())), 0)
 	copy(t.slot.Mem[scratch:], path)
 	ok := mapBoth(in, t.slot.Base+scratch, base, uint64(off))
-	if err := in.close(); err != nil || !ok {
+	if err := in.Close(); err != nil || !ok {
 		sys.Unmap(mem)
 		return nil, err
 	}
@@ -155,31 +156,31 @@ func (tr *Tracer) mapJumpRegion(t *Thread, base uint64) (*probe.JumpRegion, erro
 
 // mapBoth opens the shared file by its path in the target and maps a region's code and
 // counts.
-func mapBoth(in *injector, path, base, off uint64) bool {
+func mapBoth(in *tracee.Injector, path, base, off uint64) bool {
 	const cloexec = 0o2000000
-	fd, err := in.call(sysOpen, path, uint64(os.O_RDWR)|cloexec, 0)
+	fd, err := in.Call(tracee.SysOpen, path, uint64(os.O_RDWR)|cloexec, 0)
 	if err != nil {
 		return false
 	}
-	flags := uint64(mapShared | mapNoReserve | mapFixedNoReplace)
-	got, err := in.call(sysMmap, base, shm.JumpRegionBytes, protRead|protExec, flags, fd, off)
+	flags := uint64(tracee.MapShared | tracee.MapNoReserve | tracee.MapFixedNoReplace)
+	got, err := in.Call(tracee.SysMmap, base, shm.JumpRegionBytes, tracee.ProtRead|tracee.ProtExec, flags, fd, off)
 	ok := err == nil && got == base
 	if ok {
 		var counts uint64
-		counts, err = in.call(sysMmap, base+shm.JumpRegionBytes, shm.CountsBytes, protRead|protWrite, flags, fd, shm.ControlOff)
+		counts, err = in.Call(tracee.SysMmap, base+shm.JumpRegionBytes, shm.CountsBytes, tracee.ProtRead|tracee.ProtWrite, flags, fd, shm.ControlOff)
 		if ok = err == nil && counts == base+shm.JumpRegionBytes; !ok {
-			_, _ = in.call(sysMunmap, base, shm.JumpRegionBytes)
+			_, _ = in.Call(tracee.SysMunmap, base, shm.JumpRegionBytes)
 			if err == nil {
-				_, _ = in.call(sysMunmap, counts, shm.CountsBytes)
+				_, _ = in.Call(tracee.SysMunmap, counts, shm.CountsBytes)
 			}
 		}
 	} else if err == nil { // an old kernel took the address for a hint
-		_, _ = in.call(sysMunmap, got, shm.JumpRegionBytes)
+		_, _ = in.Call(tracee.SysMunmap, got, shm.JumpRegionBytes)
 	}
 	if ok {
-		_, _ = in.call(sysMadvise, base, shm.JumpRegionBytes+shm.CountsBytes, madvDontDump)
+		_, _ = in.Call(tracee.SysMadvise, base, shm.JumpRegionBytes+shm.CountsBytes, tracee.MadvDontDump)
 	}
-	_, _ = in.call(sysClose, fd)
+	_, _ = in.Call(tracee.SysClose, fd)
 	return ok
 }
 
@@ -201,8 +202,8 @@ func (tr *Tracer) siteAsked(t *Thread, regs *sys.Regs) error {
 }
 
 // captureJump is the jump whose code a thread is at, if its first instruction has just faulted: gs does not lead to a slot.
-func (p *Process) captureJump(rip uint64, h *heldSignal) *probe.Jump {
-	if h.sig != sigSegv || !h.fault() {
+func (p *Process) captureJump(rip uint64, h *tracee.Signal) *probe.Jump {
+	if h.Number != tracee.SIGSEGV || !h.Fault() {
 		return nil
 	}
 	return p.points.CapturingAt(rip)

@@ -4,6 +4,7 @@ import (
 	"alleria/engine/codecache"
 	"alleria/engine/probe"
 	"alleria/engine/shm"
+	"alleria/engine/tracee"
 	"alleria/internal/capture"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -87,8 +88,8 @@ func (tr *Tracer) placeReturned(t *Thread) error {
 
 // hitProbe tells whether a held signal is that of a native probe, and takes the
 // thread back to it. The probe may have been taken away since.
-func (p *Process) hitProbe(regs *sys.Regs, h *heldSignal) bool {
-	if !h.breakpoint() {
+func (p *Process) hitProbe(regs *sys.Regs, h *tracee.Signal) bool {
+	if !h.Breakpoint() {
 		return false
 	}
 	at := regs.Rip - 1

@@ -14,6 +14,7 @@ import (
 	"alleria/engine/probe"
 	"alleria/engine/reuse"
 	"alleria/engine/shm"
+	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -123,7 +124,7 @@ type Stats struct {
 	Renewed                                                                                  int // times that the code cache was emptied
 	Reused                                                                                   int // blocks that were taken over from a process before
 	Dispatches, Indirect, Blocks, Stops, Signals, Returns, Traps, Toggles, Jumps, SafePoints int
-	Behind                                                                                   int // stops of threads whose own signal was still to be reported: see behind.go
+	Behind                                                                                   int // stops of threads whose own signal was still to be reported: see tracee.Thread.FaultWaits
 	CacheBytes                                                                               int
 	DispatchTime                                                                             time.Duration // that dispatches took to be answered
 }
@@ -159,10 +160,10 @@ type Thread struct {
 	num     int // from 1, in order of creation in the process, through all of its programs
 	slot    *shm.Slot
 	variant codecache.Variant
-	plan    int  // see SetPlan
-	native  bool // it runs its own code, not the cache's
-	resting bool // see Rest
-	stopped bool // by the kernel
+	plan    int           // see SetPlan
+	native  bool          // it runs its own code, not the cache's
+	resting bool          // see Rest
+	tracee  tracee.Thread // it as the kernel sees it
 	appGS   uint64
 
 	birth
@@ -197,12 +198,7 @@ type tables struct {
 
 // signalState is what is known of a thread's signals.
 type signalState struct {
-	held         []heldSignal // to be delivered at the next safe point
-	groupStopped bool         // job control stopped it: it may only go on when that lets it
-	wrote        bool         // the fault being delivered is of an instruction that also writes there
-	storm        storm
-	shelter      uint64 // its mask, from when it was sheltered from signals; see takeShelter
-	sheltered    bool
+	wrote bool // the fault being delivered is of an instruction that also writes there
 }
 
 // callState is what is known of the system call that a thread makes.
@@ -220,10 +216,7 @@ type callState struct {
 
 // endState is what is known of a thread's end; see ending.go.
 type endState struct {
-	optionsSet bool // stopsAtEnd is what the kernel does
-	stopsAtEnd bool // the kernel reports that it begins to end
-	ending     bool // it has begun to end, or has ended unreported: it executes nothing any more
-	endTold    bool // the client has heard of it
+	endTold bool // the client has heard of it
 }
 
 // budgetState is a thread's budgets, and for which of its process's they were dealt out.
@@ -305,7 +298,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 		p.watchCalls = watchedCalls
 	}
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
-		p.trapIgnored = sets.Ignored>>(sigTrap-1)&1 != 0
+		p.trapIgnored = sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0
 	}
 	var regs sys.Regs
 	if err := sys.GetRegs(pid, &regs); err != nil {
@@ -330,7 +323,8 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 		probe.Off{Jumps: o.NoJumps, NativeCapture: o.NoNativeCapture, CacheCapture: o.NoCodeCapture})
 	p.widened = from.widened
 	p.makeRoom()
-	t := &Thread{p: p, tid: pid, num: from.first, stopped: true, birth: birth{fate: Trace}}
+	t := tr.newThread(p, pid)
+	t.num, t.fate = from.first, Trace
 	if err := p.mapShared(t, at, from.creator); err != nil {
 		p.close()
 		return nil, err

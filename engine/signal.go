@@ -3,47 +3,11 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
-	"time"
 
+	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
-)
-
-// heldSignal is a signal that the kernel was about to deliver.
-// info is delivered as it came: sender, value and address are what the handler
-// sees.
-type heldSignal struct {
-	sig  sys.Signal
-	info sys.Siginfo
-}
-
-// hold takes the signal of a signal-delivery stop out of the kernel's hands.
-func hold(t *Thread, sig sys.Signal) (heldSignal, error) {
-	h := heldSignal{sig: sig}
-	return h, sys.GetSiginfo(t.tid, &h.info)
-}
-
-// fault tells whether the signal was raised by the instruction that the thread
-// stands at, not sent.
-// si_code is positive for what the kernel found, zero or negative for what somebody
-// sent (sigaction(2)).
-func (h *heldSignal) fault() bool {
-	switch h.sig {
-	case 4, 5, 7, 8, 11: // ILL, TRAP, BUS, FPE, SEGV
-		return h.info.Code() > 0
-	}
-	return false
-}
-
-// Codes of SIGTRAP.
-const (
-	codeBreak  = 1
-	codeTrace  = 2
-	codeKernel = 0x80 // int3
-	codeTKill  = -6   // of any signal: sent by tgkill
-	codeUser   = 0    // by kill
-	codeQueue  = -1   // by sigqueue
 )
 
 // signal handles a signal-delivery stop.
@@ -53,41 +17,23 @@ const (
 func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 	p := t.p
 	regs := new(sys.Regs)
-	if err := sys.GetRegs(t.tid, regs); err != nil {
+	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
-	h, err := hold(t, sig)
+	h, err := t.tracee.Take(sig)
 	if err != nil {
 		return err
 	}
-	if sig == sigTrap {
-		code := h.info.Code()
-		if tr.mergedTrap(t, regs, &h) {
-			code = codeKernel
-		}
-		switch code {
-		case codeKernel, codeBreak:
-			if done, err := tr.breakpoint(t, regs); done {
-				return err
-			}
-		case codeTrace:
-			if j := p.points.JumpAt(regs.Rip); j != nil && t.native {
-				if done, err := tr.trapInJump(t, j, regs); done {
-					return err
-				}
-			}
-			// The application has set the trap flag: it sees a trap behind each
-			// instruction of its own, not behind those between.
-			if tr.inCache(t, regs.Rip) && !tr.recoverState(t, regs, false) {
-				return tr.resume(t, 0)
-			}
+	if sig == tracee.SIGTRAP {
+		if done, err := tr.trap(t, regs, &h); done {
+			return err
 		}
 	}
 	if tr.inCache(t, regs.Rip) && p.lostOurs(&h) {
 		return errUnmapped
 	}
 	if tr.stampFault(t, regs, &h) {
-		if err := sys.SetRegs(t.tid, regs); err != nil {
+		if err := t.tracee.SetRegs(regs); err != nil {
 			return err
 		}
 		return tr.resume(t, 0)
@@ -102,10 +48,34 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 		return tr.resume(t, 0)
 	}
 	p.stats.Signals++
-	if tr.postpone(t, regs, &h) {
+	if !t.vfork && t.tracee.Postpone(regs, &h) {
 		return tr.resume(t, 0)
 	}
 	return tr.deliver(t, regs, h)
+}
+
+// trap handles a SIGTRAP that is no signal of the application's; false for one that is.
+func (tr *Tracer) trap(t *Thread, regs *sys.Regs, h *tracee.Signal) (done bool, err error) {
+	code := h.Info.Code()
+	if tr.mergedTrap(t, regs, h) {
+		code = tracee.CodeKernel
+	}
+	switch code {
+	case tracee.CodeKernel, tracee.CodeBreak:
+		return tr.breakpoint(t, regs)
+	case tracee.CodeTrace:
+		if j := t.p.points.JumpAt(regs.Rip); j != nil && t.native {
+			if done, err := tr.trapInJump(t, j, regs); done {
+				return true, err
+			}
+		}
+		// The application has set the trap flag: it sees a trap behind each
+		// instruction of its own, not behind those between.
+		if tr.inCache(t, regs.Rip) && !tr.recoverState(t, regs, false) {
+			return true, tr.resume(t, 0)
+		}
+	}
+	return false, nil
 }
 
 // deliver delivers a signal: with the application's registers where it has a
@@ -116,7 +86,7 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 // the handler's first instruction, from where the thread goes on in the cache. A signal
 // without a handler is handed over with the application's registers, so that a core dump
 // shows the application.
-func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
+func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h tracee.Signal) error {
 	if err := tr.outOfJump(t, regs, &h); err != nil {
 		return err
 	}
@@ -135,7 +105,7 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 	if err != nil {
 		return tr.passOn(t, h)
 	}
-	passes := h.passes(&sets)
+	passes := h.Passes(&sets)
 	// A thread that is not in the cache has been taken out of it, to execute an instruction
 	// natively, say: resumed as it stands, it would run on untraced.
 	if passes && !native && !t.p.hearSignals && tr.inCache(t, regs.Rip) {
@@ -148,42 +118,36 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h heldSignal) error {
 		tr.signalled(t, &h, regs)
 	}
 	if passes {
-		if err := sys.SetSiginfo(t.tid, &h.info); err != nil {
+		if err := t.tracee.SetInfo(&h); err != nil {
 			return err
 		}
-		return tr.enter(t, regs, h.sig)
+		return tr.enter(t, regs, h.Number)
 	}
 	return tr.handOver(t, regs, &h, &sets)
 }
 
-// passes tells whether a signal changes nothing for a program with these dispositions: nobody handles it, and it ends nothing.
-func (h *heldSignal) passes(sets *sys.SignalSets) bool {
-	bit := uint64(1) << (h.sig - 1)
-	return sets.Caught&bit == 0 && !h.fault() && (sets.Ignored&bit != 0 || harmless(h.sig))
-}
-
 // handOver has the kernel deliver a signal that has a handler, or ends the process, to a thread with the application's registers.
-func (tr *Tracer) handOver(t *Thread, regs *sys.Regs, h *heldSignal, sets *sys.SignalSets) error {
-	switch h.sig {
-	case sigIll, sigTrap, sigFPE: // si_addr is where the instruction is
-		if h.fault() && tr.inCache(t, h.info.Addr()) {
-			h.info.SetAddr(regs.Rip)
+func (tr *Tracer) handOver(t *Thread, regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets) error {
+	switch h.Number {
+	case tracee.SIGILL, tracee.SIGTRAP, tracee.SIGFPE: // si_addr is where the instruction is
+		if h.Fault() && tr.inCache(t, h.Info.Addr()) {
+			h.Info.SetAddr(regs.Rip)
 		}
 	}
-	if h.sig == sigSys && h.info.Code() > 0 && tr.inCache(t, h.info.Addr()) { // si_call_addr is behind the call
-		h.info.SetAddr(regs.Rip)
+	if h.Number == sigSys && h.Info.Code() > 0 && tr.inCache(t, h.Info.Addr()) { // si_call_addr is behind the call
+		h.Info.SetAddr(regs.Rip)
 	}
-	bit := uint64(1) << (h.sig - 1)
-	if err := sys.SetRegs(t.tid, regs); err != nil {
+	bit := uint64(1) << (h.Number - 1)
+	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
-	if err := sys.SetSiginfo(t.tid, &h.info); err != nil {
+	if err := t.tracee.SetInfo(h); err != nil {
 		return err
 	}
-	if sets.Caught&bit == 0 || h.fault() && sets.Blocked&bit != 0 { // it ends the process
-		return tr.resume(t, h.sig)
+	if sets.Caught&bit == 0 || h.Fault() && sets.Blocked&bit != 0 { // it ends the process
+		return tr.resume(t, h.Number)
 	}
-	return tr.enterHandler(t, regs, h.sig)
+	return tr.enterHandler(t, regs, h.Number)
 }
 
 // enterHandler has the kernel deliver a signal that has a handler to a thread with
@@ -194,13 +158,10 @@ func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error 
 	t.p.points.InterruptedAt(regs.Rip)
 	t.noteInterrupted(regs)
 	t.toReturn, t.inCall = t.toReturn && !t.native, t.inCall && !t.native // the handler comes between
-	if err := sys.Step(t.tid, sig); err != nil {
+	if err := t.tracee.Enter(sig); err != nil {
 		return err
 	}
-	if err := tr.stepped(t); err != nil {
-		return err
-	}
-	if err := sys.GetRegs(t.tid, regs); err != nil {
+	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
 	if !own {
@@ -218,9 +179,9 @@ const frameFlags = 40 + 17*8
 
 // signalled tells the client of a signal that is about to be delivered to a
 // thread with the application's registers in regs.
-func (tr *Tracer) signalled(t *Thread, h *heldSignal, regs *sys.Regs) {
+func (tr *Tracer) signalled(t *Thread, h *tracee.Signal, regs *sys.Regs) {
 	if t.p.hearSignals && !t.vfork {
-		t.p.client.Signalled(t, &h.info, h.sig, regs.Rip)
+		t.p.client.Signalled(t, &h.Info, h.Number, regs.Rip)
 	}
 }
 
@@ -243,29 +204,13 @@ func (p *Process) cleanFrame(regs *sys.Regs) {
 
 // passOn delivers a signal to a thread as it stands.
 // The kernel does with it what it would have done without the stop.
-func (tr *Tracer) passOn(t *Thread, h heldSignal) error {
-	t.storm.calm = time.Now()
-	if err := sys.SetSiginfo(t.tid, &h.info); err != nil {
+func (tr *Tracer) passOn(t *Thread, h tracee.Signal) error {
+	t.tracee.Calm()
+	if err := t.tracee.SetInfo(&h); err != nil {
 		return err
 	}
-	return tr.resume(t, h.sig)
+	return tr.resume(t, h.Number)
 }
-
-// harmless tells signals whose default action neither ends the process nor
-// looks at its registers.
-// An ignored signal, or one of these without a handler, does not end anything:
-// where it finds the thread does not matter.
-func harmless(sig sys.Signal) bool {
-	switch sig {
-	case 17, 18, 19, 20, 21, 22, 23, 28: // CHLD CONT STOP TSTP TTIN TTOU URG WINCH
-		return true
-	}
-	return false
-}
-
-// faultSignals is the signals that instructions raise; blocked, they would end
-// the process.
-const faultSignals = 1<<(sigIll-1) | 1<<(sigTrap-1) | 1<<(sigBus-1) | 1<<(sigFPE-1) | 1<<(sigSegv-1)
 
 // toSafePoint turns the registers of a thread that a signal found in the cache into
 // the application's: at once for a fault or at a safe point, else after
@@ -275,38 +220,34 @@ const faultSignals = 1<<(sigIll-1) | 1<<(sigTrap-1) | 1<<(sigBus-1) | 1<<(sigFPE
 //
 // h may be replaced: a fault of the application's own that comes up while stepping is
 // delivered instead, and the signal is held.
-func (tr *Tracer) toSafePoint(t *Thread, regs *sys.Regs, h *heldSignal) error {
+func (tr *Tracer) toSafePoint(t *Thread, regs *sys.Regs, h *tracee.Signal) error {
 	if err := tr.outOfJump(t, regs, h); err != nil {
 		return err
 	}
-	if tr.recoverState(t, regs, h.fault()) {
+	if tr.recoverState(t, regs, h.Fault()) {
 		return nil
 	}
-	return undisturbed(t, func() error { return tr.stepToSafePoint(t, regs, h) })
+	return t.tracee.Undisturbed(func() error { return tr.stepToSafePoint(t, regs, h) })
 }
 
-// undisturbed calls steps with the signals of a stopped thread blocked, but for those
-// that instructions raise: a timer may fire faster than the tracer steps, and the
-// thread would get nowhere.
-func undisturbed(t *Thread, steps func() error) error {
-	mask, err := sys.SignalMask(t.tid)
-	if err != nil {
-		return err
+// ignore lets a thread run on with a signal that changes nothing for it, or that the
+// kernel handles as it would natively. One that does nothing costs nothing natively:
+// a thread that gets two of them in a row is sheltered.
+func (tr *Tracer) ignore(t *Thread, regs *sys.Regs, h tracee.Signal) error {
+	if !t.vfork {
+		if err := t.tracee.Shelter(regs, &h); err != nil {
+			return err
+		}
 	}
-	if err := sys.SetSignalMask(t.tid, mask|^uint64(faultSignals)); err != nil {
-		return err
-	}
-	if err := steps(); err != nil {
-		return err
-	}
-	return sys.SetSignalMask(t.tid, mask)
+	t.tracee.LetInAt(regs.Rip)
+	return tr.passOn(t, h)
 }
 
 // stepToSafePoint steps until the thread is at a safe point.
 // Four hundred steps are several times the longest way out of a routine or an
 // instruction's instrumentation: more means a defect, and an error is better than a
 // hang.
-func (tr *Tracer) stepToSafePoint(t *Thread, regs *sys.Regs, h *heldSignal) error {
+func (tr *Tracer) stepToSafePoint(t *Thread, regs *sys.Regs, h *tracee.Signal) error {
 	most := 400
 	if t.slot.Slotted() { // who leaves a chunk fills what is left of it
 		most = 20000
@@ -365,52 +306,22 @@ func (tr *Tracer) leaveChunk(t *Thread, regs *sys.Regs) (did bool, err error) {
 	if off := regs.Rip - a.Base; off < rt.Chunk || off >= rt.ChunkTail {
 		return false, nil
 	}
-	const bit = 1 << (sigTrap - 1)
+	const bit = 1 << (tracee.SIGTRAP - 1)
 	if mask, err := sys.SignalMask(t.tid); err != nil || mask&bit != 0 || t.p.trapIgnored || regs.Eflags&translate.FlagTrap != 0 {
 		return false, err
 	}
 	tr.awaitRoom(t, regs)
 	next, stop := t.slot.Get(layout.Resume), a.Base+rt.InjectAfter
 	t.slot.Set(layout.Resume, stop)
-	if err := tr.runTo(t, stop, regs); err != nil {
+	// The routine's end is an int3 that only this thread gets to.
+	if _, err := t.tracee.RunTo(func(h *tracee.Signal) bool {
+		return h.Breakpoint() && t.tracee.GetRegs(regs) == nil && regs.Rip == stop+1
+	}); err != nil {
 		return false, err
 	}
 	t.slot.Set(layout.Resume, next)
 	regs.Rip = next
-	return true, sys.SetRegs(t.tid, regs)
-}
-
-// runTo lets a stopped thread run to an int3 of ours at an address that only it gets to, and reads the registers there. Signals
-// that come meanwhile are held.
-func (tr *Tracer) runTo(t *Thread, stop uint64, regs *sys.Regs) error {
-	for {
-		if err := sys.Cont(t.tid, 0); err != nil {
-			return err
-		}
-		s, err := tr.waitFor(t)
-		if err != nil {
-			return err
-		}
-		if s.Status.Exited() || s.Status.Signaled() {
-			tr.later = append(tr.later, s)
-			return errEnded
-		}
-		if s.Event() != 0 {
-			continue
-		}
-		if err := sys.GetRegs(t.tid, regs); err != nil {
-			return err
-		}
-		h, err := hold(t, s.Signal())
-		if err != nil {
-			return err
-		}
-		if h.breakpoint() && regs.Rip == stop+1 {
-			return nil
-		}
-		tr.sentAgain(t, &h)
-		t.held = append(t.held, h)
-	}
+	return true, t.tracee.SetRegs(regs)
 }
 
 // stepHidden executes one instruction of the cache and reads the registers
@@ -424,22 +335,22 @@ func (tr *Tracer) stepHidden(t *Thread, regs *sys.Regs) error {
 	n, _ := t.p.mem.ReadAt(code[:], int64(regs.Rip))
 	pushes := n == 2 && (code[0] == 0x9c || code == [2]byte{0x66, 0x9c})
 	if t.p.popFlags(regs) {
-		return sys.SetRegs(t.tid, regs)
+		return t.tracee.SetRegs(regs)
 	}
 	if err := tr.step(t); err != nil {
 		return err
 	}
-	if err := sys.GetRegs(t.tid, regs); err != nil {
+	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
-	if k := len(t.held); k > 0 && tr.stampFault(t, regs, &t.held[k-1]) {
-		t.held = t.held[:k-1]
-		return sys.SetRegs(t.tid, regs)
+	if k := len(t.tracee.Held); k > 0 && tr.stampFault(t, regs, &t.tracee.Held[k-1]) {
+		t.tracee.Held = t.tracee.Held[:k-1]
+		return t.tracee.SetRegs(regs)
 	}
 	if own {
 		return nil
 	}
-	if k := len(t.held); pushes && (k == 0 || !t.held[k-1].fault()) {
+	if k := len(t.tracee.Held); pushes && (k == 0 || !t.tracee.Held[k-1].Fault()) {
 		var b [1]byte
 		at := int64(regs.Rsp + 1)
 		if _, err := t.p.mem.ReadAt(b[:], at); err != nil {
@@ -454,7 +365,7 @@ func (tr *Tracer) stepHidden(t *Thread, regs *sys.Regs) error {
 		return nil
 	}
 	regs.Eflags &^= translate.FlagTrap
-	return sys.SetRegs(t.tid, regs)
+	return t.tracee.SetRegs(regs)
 }
 
 // frameError is where a handler's ucontext has the page fault's error code, and

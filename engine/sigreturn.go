@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/binary"
-	"time"
 
 	"alleria/engine/codecache"
 	"alleria/engine/translate"
@@ -59,9 +58,9 @@ func (tr *Tracer) returnInCache(t *Thread, b *codecache.Block) bool {
 	s.Set(layout.SigCopy, s.Base+layout.SigFrame)
 	t.returning, t.restarted = b, false
 	a := p.cache.RegionAt(b.Code)
-	t.storm.at = code
+	t.tracee.LetInAt(code)
 	tr.reply(t, a.Base+a.Routines.Sigreturn)
-	t.storm.calm = time.Now()
+	t.tracee.Calm()
 	p.stats.Returns++
 	return true
 }
@@ -69,10 +68,10 @@ func (tr *Tracer) returnInCache(t *Thread, b *codecache.Block) bool {
 // plainReturn tells whether nothing but the return is to happen to a thread that waits at an rt_sigreturn.
 func (tr *Tracer) plainReturn(t *Thread) bool {
 	p := t.p
-	if tr.opts.NoReturn || t.vfork || t.toReturn || t.sheltered || len(t.held) > 0 || p.calls[sysSigreturn] || p.hearCalls || tr.modeDiffers(t) {
+	if tr.opts.NoReturn || t.vfork || t.toReturn || t.tracee.Sheltered() || len(t.tracee.Held) > 0 || p.calls[sysSigreturn] || p.hearCalls || tr.modeDiffers(t) {
 		return false
 	}
-	if t.storm.length >= stormLength && t.storm.sig > 31 { // see restFrom
+	if t.tracee.Storming() { // see tracee.Thread.RestFrom
 		return false
 	}
 	if p.translator.Budgeted {
@@ -107,7 +106,7 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 	a := t.p.cache.Regions[0]
 	r := *regs
 	r.Rip = a.Base + a.Routines.Inject
-	if err := tr.callWith(t, &r); err != nil {
+	if err := t.tracee.CallWith(&r); err != nil {
 		return err
 	}
 	if r.Rip == a.Base+a.Routines.Inject+2 { // there was no frame: SIGSEGV comes next, behind the program's call
@@ -115,10 +114,12 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 		return tr.enter(t, &r, 0)
 	}
 	t.resumeInterrupted(&r)
-	if err := tr.restFrom(t, &r); err != nil {
-		return err
+	if !t.vfork {
+		if err := t.tracee.RestFrom(&r); err != nil {
+			return err
+		}
 	}
 	err := tr.enter(t, &r, 0)
-	t.storm.calm = time.Now()
+	t.tracee.Calm()
 	return err
 }

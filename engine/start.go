@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 
+	"alleria/engine/tracee"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -125,7 +126,7 @@ func (tr *Tracer) startHit(t *Thread, regs *sys.Regs, at uint64) (done bool, err
 	if s.rseq[at] {
 		return true, tr.refuseRseq(t, regs)
 	}
-	p.callEnded(sysMmap, regs.Rax, regs)
+	p.callEnded(tracee.SysMmap, regs.Rax, regs)
 	if p.mode == ModeNative {
 		compare(regs, regs.Rax, ^uint64(4095))
 		regs.Rip += cmpSize
@@ -187,6 +188,3 @@ func compare(regs *sys.Regs, x, y uint64) {
 // watchedCalls is how many calls of a native start are watched at most: more
 // than a dynamic linker makes for a large program.
 const watchedCalls = 4000
-
-// sigCall is how a stop at a system call is reported (PTRACE_O_TRACESYSGOOD).
-const sigCall = sigTrap | 0x80

@@ -3,33 +3,8 @@ package engine
 import (
 	"fmt"
 
+	"alleria/engine/tracee"
 	"alleria/internal/sys"
-)
-
-// They are in the upper bits of a stop's status.
-//
-// ptrace events (include/uapi/linux/ptrace.h).
-const (
-	eventFork      = 1
-	eventVfork     = 2
-	eventClone     = 3
-	eventExec      = 4
-	eventVforkDone = 5
-	eventExit      = 6
-	eventStop      = 128
-)
-
-const (
-	sigIll  = 4
-	sigTrap = 5
-	sigBus  = 7
-	sigKill = 9
-	sigFPE  = 8
-	sigStop = 19
-	sigTstp = 20
-	sigTtin = 21
-	sigTtou = 22
-	sigSegv = 11
 )
 
 // stop handles one report of the kernel.
@@ -37,7 +12,7 @@ const (
 // Errors end up in threadError: a thread that cannot be brought on would hang the target.
 func (tr *Tracer) stop(s sys.Stop) {
 	if f := tr.others[s.TID]; f != nil {
-		if err := tr.followerStop(f, s); !passing(err) && !sys.Dying(s.TID) {
+		if err := tr.followerStop(f, s); !tracee.Passing(err) && !sys.Dying(s.TID) {
 			tr.fail(fmt.Errorf("process %d: %w", f.pid, err))
 		}
 		tr.lookWhetherDone()
@@ -55,32 +30,32 @@ func (tr *Tracer) stop(s sys.Stop) {
 		tr.lookWhetherDone()
 		return
 	}
-	t.stopped = true
+	t.tracee.Stopped = true
 	p.stats.Stops++
 	tr.sync(t)
-	err := t.unshelter()
+	err := t.tracee.Unshelter()
 	if err != nil {
 		tr.threadError(t, err)
 		return
 	}
 	switch ev := s.Event(); ev {
 	case 0:
-		if s.Signal() == sigCall && !t.callStops { // it was sheltered until then
+		if s.Signal() == tracee.CallStop && !t.callStops { // it was sheltered until then
 			err = tr.resume(t, 0)
-		} else if s.Signal() == sigCall {
+		} else if s.Signal() == tracee.CallStop {
 			err = tr.callStop(t)
 		} else {
 			err = tr.signal(t, s.Signal())
 		}
-	case eventExec:
+	case tracee.EventExec:
 		err = tr.exec(t)
-	case eventFork, eventVfork, eventClone:
+	case tracee.EventFork, tracee.EventVfork, tracee.EventClone:
 		err = tr.born(t, ev)
-	case eventExit:
+	case tracee.EventExit:
 		err = tr.endingStop(t)
-	case eventStop:
+	case tracee.EventStop:
 		err = tr.groupStop(t, s)
-	case eventVforkDone:
+	case tracee.EventVforkDone:
 		t.vforking = false
 		if tr.modeDiffers(t) && !t.toReturn {
 			err = tr.switchStopped(t)
@@ -97,11 +72,11 @@ func (tr *Tracer) stop(s sys.Stop) {
 // stopping signal for job control's (ptrace(2), group-stop).
 func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
 	switch s.Signal() {
-	case sigStop, sigTstp, sigTtin, sigTtou:
-		t.groupStopped = true
+	case tracee.SIGSTOP, tracee.SIGTSTP, tracee.SIGTTIN, tracee.SIGTTOU:
+		t.tracee.GroupStopped = true
 		return tr.resume(t, 0)
 	}
-	if t.faultWaits() { // the signal's own stop comes next
+	if t.tracee.FaultWaits() { // the signal's own stop comes next
 		return tr.resume(t, 0)
 	}
 	// It was to be stopped for that, and something else came first; or it was, and is about to
@@ -154,7 +129,7 @@ func (tr *Tracer) forget(t *Thread) {
 	delete(p.threads, t.tid)
 	delete(tr.threads, t.tid)
 	p.list = nil
-	tr.forgetPostponed(t)
+	tr.stops.Forget(&t.tracee)
 	if !t.vfork {
 		t.p.points.AbandonReturns(t.slot)
 		t.endRing()
@@ -165,188 +140,57 @@ func (tr *Tracer) forget(t *Thread) {
 
 // resume lets a stopped thread run on from where it is, or, if job control
 // stopped it, once that lets it.
-// PTRACE_LISTEN leaves it stopped: SIGCONT is then reported as a stop of its own.
 func (tr *Tracer) resume(t *Thread, sig sys.Signal) error {
-	t.stopped = false
-	if t.groupStopped {
-		t.groupStopped = false
-		if sys.Listen(t.tid) == nil {
-			return nil
-		}
-	}
-	if err := t.setOptions(); err != nil {
-		return err
-	}
 	t.callStops = t.native && t.p.wantsCalls() || t.toReturn
-	if t.callStops || t.sheltered {
-		return sys.ContToCall(t.tid, sig)
-	}
-	return sys.Cont(t.tid, sig)
+	return t.tracee.Resume(sig, t.callStops, t.stopsAtEnd())
 }
 
-// halt stops a running thread and returns its registers. A signal that it was
-// about to take instead is held and comes first when the thread is entered
-// again; the stop that was asked for then still comes, and means nothing. Of
-// anything else the thread reports, errBusy: it is put back for later, and
-// groupStop does what the caller wanted afterwards.
-// The registers may be the cache's; toSafePoint makes them the application's.
-func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) {
-	regs := new(sys.Regs)
-	if !t.stopped {
-		if err := t.interrupt(); err != nil {
-			return nil, err
-		}
-		s, err := tr.stopAsked(t)
-		if err != nil {
-			return nil, err
-		}
-		if s.Status.Exited() || s.Status.Signaled() {
-			tr.later = append(tr.later, s)
-			return nil, errEnded
-		}
-		if err := t.unshelter(); err != nil {
-			return nil, err
-		}
-		switch {
-		// the stop that was asked for, or job control's
-		case s.Event() == eventStop:
-			t.stopped = true
-			t.groupStopped = s.Signal() != sigTrap
-		// a signal was about to be delivered
-		case s.Event() == 0 && s.Signal() != sigCall && !(s.Signal() == sigTrap && tr.ownTrap(t)):
-			h, err := hold(t, s.Signal())
-			if err != nil {
-				return nil, err
-			}
-			t.stopped = true
-			if tr.faultOfOurs(t, &h) {
-				break
-			}
-			tr.sentAgain(t, &h)
-			t.held = append(t.held, h)
-		default:
-			tr.later = append(tr.later, s)
-			return nil, errBusy
-		}
-	}
-	return regs, sys.GetRegs(t.tid, regs)
-}
+// halt stops a running thread and returns its registers; see tracee.Thread.Halt. Of one that has something else to report groupStop
+// does what the caller wanted afterwards. The registers may be the cache's; toSafePoint makes them the application's.
+func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) { return t.tracee.Halt() }
 
 // step executes one instruction of a stopped thread and waits for it. Signals
 // that arrive instead are held until the thread is at a safe point.
 //
-// While a thread blocks SIGTRAP, the kernel would take the step's trap as a
-// reason to forget the application's handler: the signal is unblocked meanwhile.
-// It also does if SIGTRAP is ignored; that is looked after where the program
+// That the program ignores SIGTRAP the kernel would forget with the step's trap; that is looked after where the program
 // was started so, since programs themselves hardly ever do it.
 func (tr *Tracer) step(t *Thread) error {
-	const bit = 1 << (sigTrap - 1)
-	mask, err := sys.SignalMask(t.tid)
-	if err != nil {
-		return err
-	}
 	ignored := t.p.trapIgnored && t.slot != nil
 	if ignored {
 		sets, err := sys.ReadSignalSets(t.tid)
-		ignored = err == nil && sets.Ignored&bit != 0
+		ignored = err == nil && sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0
 	}
-	if mask&bit != 0 {
-		if err := sys.SetSignalMask(t.tid, mask&^bit); err != nil {
-			return err
-		}
-	}
-	if err := sys.Step(t.tid, 0); err != nil {
-		return err
-	}
-	before := len(t.held)
-	err = tr.stepped(t)
-	if mask&bit != 0 && err == nil {
-		err = sys.SetSignalMask(t.tid, mask)
-		tr.sendTrapsBack(t, before)
-	}
+	err := t.tracee.Step()
 	if ignored && err == nil {
 		err = t.ignoreTrap()
 	}
 	return err
 }
 
-// call executes the system call that a stopped thread stands at, and leaves it
-// at the call's end. Unlike a step it raises no signal.
-func (tr *Tracer) call(t *Thread) error { return tr.callStops(t, 2) }
+// traceeHost is what a thread's requests ask of its process.
+type traceeHost struct{ t *Thread }
 
-// callWith is call with these registers, whose rip leads to a syscall instruction;
-// regs is what they are behind it.
-func (tr *Tracer) callWith(t *Thread, regs *sys.Regs) error {
-	if err := sys.SetRegs(t.tid, regs); err != nil {
-		return err
-	}
-	if err := tr.call(t); err != nil {
-		return err
-	}
-	return sys.GetRegs(t.tid, regs)
-}
+// Native tells whether the thread runs its own code.
+func (h traceeHost) Native() bool { return h.t.native }
 
-// callStops lets a thread run to the nth of the stops that a call has at its
-// entry and its end.
-// Signals that come in between are held, not delivered.
-func (tr *Tracer) callStops(t *Thread, n int) error {
-	for stops := 0; stops < n; {
-		if err := sys.ContToCall(t.tid, 0); err != nil {
-			return err
-		}
-		s, err := tr.waitFor(t)
-		if err != nil {
-			return err
-		}
-		switch {
-		case s.Status.Exited() || s.Status.Signaled():
-			tr.later = append(tr.later, s)
-			return errEnded
-		case s.Event() == 0 && s.Signal() == sigCall:
-			stops++
-		case s.Event() == 0:
-			h, err := hold(t, s.Signal())
-			if err != nil {
-				return err
-			}
-			tr.sentAgain(t, &h)
-			t.held = append(t.held, h)
-		}
-	}
-	return nil
-}
+// Alone tells whether it is the only thread of its process.
+func (h traceeHost) Alone() bool { return h.t.p == nil || len(h.t.p.threads) < 2 }
 
-// stepped waits for the end of a step.
-//
-// A step that ends in a signal which was not raised by the instruction is repeated: the
-// instruction has not been executed then.
-func (tr *Tracer) stepped(t *Thread) error {
-	for {
-		s, err := tr.waitFor(t)
-		if err != nil {
-			return err
-		}
-		if s.Status.Exited() || s.Status.Signaled() {
-			tr.later = append(tr.later, s)
-			return errEnded
-		}
-		if s.Event() == 0 {
-			h, err := hold(t, s.Signal())
-			if err != nil {
-				return err
-			}
-			// the step's own trap
-			if h.sig == sigTrap && h.info.Code() > 0 && h.info.Code() != codeKernel {
-				return nil
-			}
-			tr.sentAgain(t, &h)
-			t.held = append(t.held, h)
-			if h.fault() {
-				return nil
-			}
-		}
-		if err := sys.Step(t.tid, 0); err != nil {
-			return err
-		}
+// OwnTrap tells whether signal has more to do with a SIGTRAP than to hold it.
+func (h traceeHost) OwnTrap() bool { return h.t.p.tr.ownTrap(h.t) }
+
+// OwnFault takes a fault that our code has made.
+func (h traceeHost) OwnFault(s *tracee.Signal) bool { return h.t.p.tr.faultOfOurs(h.t, s) }
+
+// Behind counts a stop in front of the thread's own signal.
+func (h traceeHost) Behind() { h.t.p.stats.Behind++ }
+
+// newThread makes a thread of p that is stopped; p is nil where it has none yet.
+func (tr *Tracer) newThread(p *Process, tid int) *Thread {
+	t, pid := &Thread{p: p, tid: tid}, 0
+	if p != nil {
+		pid = p.pid
 	}
+	t.tracee.Init(tr.stops, traceeHost{t}, tid, pid, true)
+	return t
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"alleria/engine/shm"
+	"alleria/engine/tracee"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -40,7 +41,7 @@ func (tr *Tracer) await(tid int, k *childKind) {
 		tr.children[tid] = *k
 		return
 	}
-	if k.event != eventClone {
+	if k.event != tracee.EventClone {
 		tr.endedUnseen(tid, k, End{})
 	}
 }
@@ -57,7 +58,7 @@ func (tr *Tracer) endedUnseen(pid int, k *childKind, end End) {
 
 // keepEnded keeps the memory of a process that may have created something that nobody has told of; false for any other.
 func (tr *Tracer) keepEnded(p *Process) bool {
-	killed := p.end != nil && p.end.Signal == sigKill || p.lastNum > 1
+	killed := p.end != nil && p.end.Signal == tracee.SIGKILL || p.lastNum > 1
 	switch {
 	case !killed || tr.done || p.closed:
 		return false
@@ -79,7 +80,7 @@ func (tr *Tracer) strays() {
 		if !k.seen || k.known() || time.Since(k.since) < strayAfter {
 			continue
 		}
-		if err := tr.stray(tid, time.Since(k.since)); !passing(err) {
+		if err := tr.stray(tid, time.Since(k.since)); !tracee.Passing(err) {
 			tr.fail(fmt.Errorf("process %d, whose creator was killed: %w; it was ended", tid, err))
 			sys.Kill(tid)
 		}
@@ -114,7 +115,8 @@ func (tr *Tracer) stray(tid int, waited time.Duration) error {
 	if err := sys.GetRegs(tid, &regs); err != nil {
 		return err
 	}
-	t := &Thread{p: p, tid: tid, stopped: true, appGS: regs.Gs_base}
+	t := tr.newThread(p, tid)
+	t.appGS = regs.Gs_base
 	if gs := regs.Gs_base; gs >= p.shm.BellAt() && gs < p.shm.Control()+shm.SharedBytes { // its creator was in the cache
 		t.appGS = 0
 		for _, s := range p.shm.Slots {
@@ -229,7 +231,7 @@ func (t *Thread) unhide(regs *sys.Regs) error {
 	}
 	t.hidden = nil
 	h.restore(regs)
-	if err := sys.SetRegs(t.tid, regs); err != nil {
+	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
 	return h.write(t.p.mem, h.flags)

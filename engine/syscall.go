@@ -6,6 +6,7 @@ import (
 	"alleria/engine/appcode"
 	"alleria/engine/codecache"
 	"alleria/engine/shm"
+	"alleria/engine/tracee"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -53,22 +54,22 @@ const (
 // is answered as by a kernel without it. It looks at those that change mappings.
 func specialCalls() map[int]byte {
 	return map[int]byte{
-		sysSigreturn: layout.SyscallTracer,
-		sysArchPrctl: layout.SyscallTracer,
-		sysPtrace:    layout.SyscallTracer,
-		sysMlockall:  layout.SyscallTracer,
-		sysPrctl:     layout.SyscallTracer,
-		sysSeccomp:   layout.SyscallTracer,
-		sysRseq:      layout.SyscallTracer,
-		sysClone:     layout.SyscallTracer,
-		sysClone3:    layout.SyscallTracer,
-		sysGetrlimit: layout.SyscallTracer,
-		sysSetrlimit: layout.SyscallTracer,
-		sysPrlimit64: layout.SyscallTracer,
-		sysMmap:      layout.SyscallNotify, sysMunmap: layout.SyscallNotify,
+		sysSigreturn:   layout.SyscallTracer,
+		sysArchPrctl:   layout.SyscallTracer,
+		sysPtrace:      layout.SyscallTracer,
+		sysMlockall:    layout.SyscallTracer,
+		sysPrctl:       layout.SyscallTracer,
+		sysSeccomp:     layout.SyscallTracer,
+		sysRseq:        layout.SyscallTracer,
+		sysClone:       layout.SyscallTracer,
+		sysClone3:      layout.SyscallTracer,
+		sysGetrlimit:   layout.SyscallTracer,
+		sysSetrlimit:   layout.SyscallTracer,
+		sysPrlimit64:   layout.SyscallTracer,
+		tracee.SysMmap: layout.SyscallNotify, tracee.SysMunmap: layout.SyscallNotify,
 		sysMprotect: layout.SyscallNotify, sysPkeyProtect: layout.SyscallNotify,
-		sysPersonality: layout.SyscallNotify,
-		sysMadvise:     layout.SyscallNotify, sysOpen: layout.SyscallNotify, sysOpenat: layout.SyscallNotify,
+		sysPersonality:    layout.SyscallNotify,
+		tracee.SysMadvise: layout.SyscallNotify, tracee.SysOpen: layout.SyscallNotify, sysOpenat: layout.SyscallNotify,
 		sysMremap: layout.SyscallNotify, sysShmat: layout.SyscallNotify, sysShmdt: layout.SyscallNotify,
 	}
 }
@@ -158,12 +159,12 @@ func (tr *Tracer) guardedCall(t *Thread, regs *sys.Regs, plain uint64) error {
 	if lock {
 		r.Rdi |= mclOnFault
 	}
-	if err := tr.callWith(t, &r); err != nil {
+	if err := t.tracee.CallWith(&r); err != nil {
 		return err
 	}
 	if lock {
 		r.Rdi = regs.Rdi
-		if err := sys.SetRegs(t.tid, &r); err != nil {
+		if err := t.tracee.SetRegs(&r); err != nil {
 			return err
 		}
 	}
@@ -177,7 +178,7 @@ func (tr *Tracer) guardedCall(t *Thread, regs *sys.Regs, plain uint64) error {
 		tr.callDone(t, r.Rax)
 	}
 	tr.segmentChanged(t, &r)
-	if len(t.held) > 0 || tr.modeDiffers(t) {
+	if len(t.tracee.Held) > 0 || tr.modeDiffers(t) {
 		return tr.switchStopped(t)
 	}
 	return tr.resume(t, 0)
@@ -188,7 +189,7 @@ func (tr *Tracer) guardedCall(t *Thread, regs *sys.Regs, plain uint64) error {
 func (tr *Tracer) plainCall(t *Thread, regs *sys.Regs, plain uint64) error {
 	r := *regs
 	r.Rip, r.Gs_base = plain, t.slot.Base
-	if err := sys.SetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
 	tr.awaitReturn(t, false)
@@ -231,13 +232,13 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 	}
 	addr, length, third := regs.Rdi, regs.Rsi, regs.Rdx
 	switch nr {
-	case sysMadvise:
+	case tracee.SysMadvise:
 		if forgets(third) {
 			p.replaced(addr, length)
 		}
 	case sysPersonality:
 		p.code.ReadPersonality()
-	case sysOpen:
+	case tracee.SysOpen:
 		p.opened(addr)
 	case sysOpenat:
 		p.opened(length)
@@ -245,19 +246,19 @@ func (p *Process) callEnded(nr, res uint64, regs *sys.Regs) {
 		p.wroteFile(addr, 0, 1<<47)
 	case sysPwrite64:
 		p.wroteFile(addr, regs.R10, res)
-	case sysMmap:
-		if third&protWrite != 0 && regs.R10&mapAnonymous == 0 {
+	case tracee.SysMmap:
+		if third&tracee.ProtWrite != 0 && regs.R10&tracee.MapAnonymous == 0 {
 			p.written.Touch(res, res+length)
 		}
-		p.mapped(res, length, third&protExec != 0)
+		p.mapped(res, length, third&tracee.ProtExec != 0)
 	case sysMremap:
 		p.unmapped(addr, length)
 		p.mapped(res, third, false)
 		p.code.Remapped()
-	case sysMunmap:
+	case tracee.SysMunmap:
 		p.unmapped(addr, length)
 	case sysMprotect, sysPkeyProtect:
-		if third&protWrite != 0 {
+		if third&tracee.ProtWrite != 0 {
 			p.written.Touch(addr, addr+length)
 		}
 		p.protected(addr, length, third)
@@ -278,11 +279,11 @@ func (p *Process) callFailed(nr, res uint64, regs *sys.Regs) {
 	}
 	switch {
 	case int64(res) == einval || addr >= 1<<47: // it was not begun
-	case nr == sysMprotect || nr == sysPkeyProtect, nr == sysMmap && regs.R10&mapFixed != 0, nr == sysMunmap:
+	case nr == sysMprotect || nr == sysPkeyProtect, nr == tracee.SysMmap && regs.R10&mapFixed != 0, nr == tracee.SysMunmap:
 		p.mapped(addr, length, true)
 	case nr == sysMremap && regs.R10&mremapFixed != 0:
 		p.mapped(regs.R8, third, true)
-	case nr == sysMadvise && forgets(third):
+	case nr == tracee.SysMadvise && forgets(third):
 		p.replaced(addr, length)
 	}
 }
@@ -293,11 +294,11 @@ func (p *Process) callFailed(nr, res uint64, regs *sys.Regs) {
 // the same rights already. What that does to the mappings is followed, since reading them takes longer than all else.
 func (p *Process) protected(addr, length, prot uint64) {
 	end := addr + (length+appcode.PageSize-1)&^(appcode.PageSize-1)
-	if prot&protExec != 0 || p.code.MayExecute(addr, end) {
+	if prot&tracee.ProtExec != 0 || p.code.MayExecute(addr, end) {
 		p.changedCode()
 	}
 	if !p.code.Followed(addr, end) {
-		p.mapped(addr, length, prot&protExec != 0)
+		p.mapped(addr, length, prot&tracee.ProtExec != 0)
 		return
 	}
 	p.points.Lost(addr, end)
@@ -430,11 +431,11 @@ func (tr *Tracer) limitCall(t *Thread, regs *sys.Regs, plain uint64) error {
 			*set = t.slot.Base + scratchInSlot
 		}
 	}
-	if err := tr.callWith(t, &r); err != nil {
+	if err := t.tracee.CallWith(&r); err != nil {
 		return err
 	}
 	r.Rsi, r.Rdx = was.Rsi, was.Rdx
-	if err := sys.SetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
 	if r.Rax == 0 {
@@ -450,7 +451,7 @@ func (tr *Tracer) limitCall(t *Thread, regs *sys.Regs, plain uint64) error {
 		}
 	}
 	tr.callDone(t, r.Rax)
-	if len(t.held) > 0 || tr.modeDiffers(t) {
+	if len(t.tracee.Held) > 0 || tr.modeDiffers(t) {
 		return tr.switchStopped(t)
 	}
 	return tr.resume(t, 0)
@@ -485,17 +486,17 @@ func (tr *Tracer) callAtProbe(t *Thread, regs *sys.Regs) error {
 	next, a := regs.Rip+2, t.p.cache.Regions[0]
 	r := *regs
 	r.Rip, r.Orig_rax = a.Base+a.Routines.Inject, ^uint64(0)
-	if err := sys.SetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
-	if err := undisturbed(t, func() error { return tr.callStops(t, 1) }); err != nil {
+	if err := t.tracee.Undisturbed(func() error { return t.tracee.CallStops(1) }); err != nil {
 		return err
 	}
-	if err := sys.GetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.GetRegs(&r); err != nil {
 		return err
 	}
 	r.Rip, r.Rcx = next, next
-	if err := sys.SetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
 	if err := tr.nativeCall(t, &r); err != nil {

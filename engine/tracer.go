@@ -10,6 +10,7 @@ import (
 	"alleria/engine/launch"
 	"alleria/engine/reuse"
 	"alleria/engine/shm"
+	"alleria/engine/tracee"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -81,18 +82,17 @@ type RecordingSwitches struct {
 //
 // A Tracer runs once.
 type Tracer struct {
-	opts    Options
-	client  Client
-	procs   []*Process        // that have a code cache; replaced, never changed
-	threads map[int]*Thread   // theirs, by id
-	others  map[int]*follower // threads of processes that are followed and have none, by id
-	root    int               // the id of the process that the user started
-	over    bool              // it has ended
-	bell    shm.Bell
-	reports *sys.Waiter // what the kernel reports; nil before the launcher is traced
-	hand    handover
-	// later holds stops that came while another thread's was waited for.
-	later    []sys.Stop
+	opts     Options
+	client   Client
+	procs    []*Process        // that have a code cache; replaced, never changed
+	threads  map[int]*Thread   // theirs, by id
+	others   map[int]*follower // threads of processes that are followed and have none, by id
+	root     int               // the id of the process that the user started
+	over     bool              // it has ended
+	bell     shm.Bell
+	reports  *sys.Waiter // what the kernel reports; nil before the launcher is traced
+	hand     handover
+	stops    *tracee.Stops     // the same, and what of it was put aside
 	children map[int]childKind // processes that were born and not seen, or seen and not known
 	lately   []ended           // processes whose memory a child may still have that nobody has told of: see stray.go
 	status   Status
@@ -100,8 +100,6 @@ type Tracer struct {
 	quitting bool // see LetAllGo
 	// the first error of ours; the target is not told
 	err       error
-	postponed []postponed
-	resting   []rest      // threads that are sheltered for a time
 	decoder   x86.Decoder // what it remembers holds for every program
 	history   reuse.History
 	templates reuse.Templates
@@ -153,6 +151,7 @@ func (tr *Tracer) Run() (Status, error) {
 		return Status{}, err
 	}
 	defer tr.reports.Close()
+	tr.stops = tracee.NewStops(tracee.Linux{}, tr.reports, tr.awaitReport, tr.fail)
 	if tr.bell, err = shm.NewBell(); err != nil {
 		return Status{}, err
 	}
@@ -211,7 +210,7 @@ func (tr *Tracer) firstExec(l *launch.Launched) error {
 			return errors.New("the launcher disappeared")
 		}
 		if s.TID != l.PID() {
-			tr.later = append(tr.later, s)
+			tr.stops.PutAside(s)
 			continue
 		}
 		tr.root = l.PID()
@@ -225,7 +224,7 @@ func (tr *Tracer) firstExec(l *launch.Launched) error {
 				return &launch.ExecError{Path: tr.opts.Path, Err: err}
 			}
 			return errors.New("the launcher ended before it executed the target")
-		case s.Event() == eventExec:
+		case s.Event() == tracee.EventExec:
 			return tr.executed(s.TID, inherited{}, tr.client.Executed(s.TID))
 		case s.Status.Stopped():
 			if err := sys.Cont(s.TID, s.Signal()); err != nil {
@@ -267,7 +266,7 @@ func (tr *Tracer) dropProcess(p *Process) {
 			delete(tr.threads, tid)
 		}
 		delete(p.threads, tid)
-		tr.forgetPostponed(t)
+		tr.stops.Forget(&t.tracee)
 	}
 	p.list = nil
 	if !p.dropped {
@@ -334,18 +333,14 @@ func (tr *Tracer) anyDispatch() bool {
 // reported them.
 func (tr *Tracer) work() bool {
 	did := false
-	if len(tr.postponed) > 0 {
-		tr.sendPostponed()
-	}
-	if len(tr.resting) > 0 {
-		tr.wakeRested()
+	tr.stops.SendPostponed()
+	for _, t := range tr.stops.Rested() {
+		tr.threadError(tr.threads[t.TID], t.Interrupt())
 	}
 	for _, p := range tr.procs {
 		did = tr.workFor(p) || did
 	}
-	for len(tr.later) > 0 {
-		s := tr.later[0]
-		tr.later = tr.later[1:]
+	for s, ok := tr.stops.Aside(); ok; s, ok = tr.stops.Aside() {
 		tr.stop(s)
 		did = true
 	}
@@ -375,7 +370,7 @@ func (tr *Tracer) workFor(p *Process) bool {
 		}
 	}
 	for _, t := range p.running() {
-		if req := t.slot.U32(layout.Req).Load(); req != 0 && !t.stopped {
+		if req := t.slot.U32(layout.Req).Load(); req != 0 && !t.tracee.Stopped {
 			did = true
 			tr.hand.dispatcher = t
 			if err := tr.dispatch(t, req); err != nil {
@@ -393,7 +388,7 @@ func (tr *Tracer) workFor(p *Process) bool {
 // will be reported. With any other the thread stands still, in a state that
 // nobody knows: the process is ended, so that it does not hang.
 func (tr *Tracer) threadError(t *Thread, err error) {
-	if passing(err) || sys.Dying(t.tid) {
+	if tracee.Passing(err) || sys.Dying(t.tid) {
 		return
 	}
 	tr.processError(t.p, fmt.Errorf("thread %d: %w", t.tid, err))
@@ -401,7 +396,7 @@ func (tr *Tracer) threadError(t *Thread, err error) {
 
 // processError is threadError for an operation on a process, nil where none is known.
 func (tr *Tracer) processError(p *Process, err error) {
-	if passing(err) {
+	if tracee.Passing(err) {
 		return
 	}
 	if p == nil {
@@ -421,11 +416,6 @@ func (p *Process) dying() bool {
 	return !slices.ContainsFunc(p.running(), func(t *Thread) bool { return !sys.Dying(t.tid) })
 }
 
-// passing tells errors that only say that a thread has ended, or has something else to report.
-func passing(err error) bool {
-	return err == nil || sys.Gone(err) || errors.Is(err, errEnded) || errors.Is(err, errBusy)
-}
-
 // fail notes the first error of the tracer. The target runs on.
 // Errors that follow from it would only hide it.
 func (tr *Tracer) fail(err error) {
@@ -433,41 +423,3 @@ func (tr *Tracer) fail(err error) {
 		tr.err = err
 	}
 }
-
-// waitFor waits for the next stop of a thread; what other threads report
-// meanwhile is handled later.
-// It blocks: only for stops that are certain to come, because they were asked for.
-// One thread never reports again, not even its end: that which executed another
-// program and took over the process's id.
-func (tr *Tracer) waitFor(t *Thread) (sys.Stop, error) {
-	for i, s := range tr.later {
-		if s.TID == t.tid {
-			tr.later = append(tr.later[:i:i], tr.later[i+1:]...)
-			return s, nil
-		}
-	}
-	for {
-		s, ok, err := tr.nextStop(t)
-		switch {
-		case err != nil:
-			return s, err
-		case !ok:
-			return s, errors.New("nothing left to wait for")
-		case s.TID == t.tid:
-			return s, nil
-		}
-		tr.later = append(tr.later, s)
-		if s.Event() == eventExec {
-			if former, err := sys.EventMsg(s.TID); err == nil && int(former) == t.tid {
-				return sys.Stop{}, errEnded
-			}
-		}
-	}
-}
-
-// Instead of stopping as asked for, a thread ended, or has something else to
-// report.
-var (
-	errEnded = errors.New("the thread ended")
-	errBusy  = errors.New("the thread has another stop to report")
-)

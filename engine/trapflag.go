@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/codecache"
+	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -87,7 +88,7 @@ func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
 	if err := t.p.points.Uncover(regs.Rip); err != nil {
 		return err
 	}
-	if err := sys.SetRegs(t.tid, regs); err != nil {
+	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
 	step := tr.stepAt
@@ -97,7 +98,7 @@ func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
 	if err := step(t, regs.Rip); err != nil {
 		return err
 	}
-	return sys.GetRegs(t.tid, regs)
+	return t.tracee.GetRegs(regs)
 }
 
 // stepAt is step for a thread that stands at addr, undisturbed by signals unless it enters
@@ -106,7 +107,7 @@ func (tr *Tracer) stepAt(t *Thread, addr uint64) error {
 	if t.p.systemCallAt(addr) || t.p.by32Bits(addr+2) {
 		return tr.step(t)
 	}
-	return undisturbed(t, func() error { return tr.step(t) })
+	return t.tracee.Undisturbed(func() error { return tr.step(t) })
 }
 
 // systemCallAt tells a syscall instruction.
@@ -133,13 +134,13 @@ func (tr *Tracer) callOwn(t *Thread, regs *sys.Regs) error {
 	r := *regs
 	r.Rip = a.Base + a.Routines.Inject
 	r.Eflags &^= translate.FlagTrap
-	if err := sys.SetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
-	if err := tr.call(t); err != nil {
+	if err := t.tracee.Call(); err != nil {
 		return err
 	}
-	if err := sys.GetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.GetRegs(&r); err != nil {
 		return err
 	}
 	r.Rip, r.Rcx, r.R11, r.Gs_base = next, next, regs.Eflags, regs.Gs_base
@@ -151,7 +152,7 @@ func (tr *Tracer) callOwn(t *Thread, regs *sys.Regs) error {
 // trapOwn delivers the trap behind an instruction that was executed with the
 // program's trap flag set. The thread is in the stop that the trap has caused.
 func (tr *Tracer) trapOwn(t *Thread, regs *sys.Regs) error {
-	h, err := hold(t, sigTrap)
+	h, err := t.tracee.Take(tracee.SIGTRAP)
 	if err != nil {
 		return err
 	}

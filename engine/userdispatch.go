@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/codecache"
+	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -122,21 +123,21 @@ func (tr *Tracer) refuseCall(t *Thread, regs *sys.Regs, how verdict) error {
 	}
 	r := *regs
 	r.Rip, r.Orig_rax, r.Gs_base = a.Base+a.Routines.Inject, ^uint64(0), t.slot.Base
-	if err := sys.SetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
-	h, err := tr.awaitSignal(t, sigSys)
+	h, err := t.tracee.RunTo(func(h *tracee.Signal) bool { return h.Number == sigSys && h.Info.Code() > 0 })
 	if err != nil {
 		return err
 	}
 	if err := sys.SetUserDispatch(t.tid, &sys.UserDispatch{}); err != nil {
 		return err
 	}
-	if err := sys.GetRegs(t.tid, &r); err != nil {
+	if err := t.tracee.GetRegs(&r); err != nil {
 		return err
 	}
 	r.Rip, r.Rcx, r.Gs_base, r.Orig_rax = next, next, t.appGS, ^uint64(0)
-	h.info.SetAddr(next)
+	h.Info.SetAddr(next)
 	return tr.deliver(t, &r, h)
 }
 
@@ -152,34 +153,6 @@ func (tr *Tracer) refused(t *Thread, b *codecache.Block) error {
 	}
 	regs.R11 = regs.Eflags
 	return tr.refuseCall(t, regs, how)
-}
-
-// awaitSignal lets a stopped thread run to the delivery of a signal that the kernel is certain to raise; others are held.
-func (tr *Tracer) awaitSignal(t *Thread, sig sys.Signal) (h heldSignal, err error) {
-	for {
-		if err := sys.Cont(t.tid, 0); err != nil {
-			return h, err
-		}
-		s, err := tr.waitFor(t)
-		if err != nil {
-			return h, err
-		}
-		if s.Status.Exited() || s.Status.Signaled() {
-			tr.later = append(tr.later, s)
-			return h, errEnded
-		}
-		if s.Event() != 0 {
-			continue
-		}
-		if h, err = hold(t, s.Signal()); err != nil {
-			return h, err
-		}
-		if h.sig == sig && h.info.Code() > 0 {
-			return h, nil
-		}
-		tr.sentAgain(t, &h)
-		t.held = append(t.held, h)
-	}
 }
 
 // giveUserDispatch has the kernel look after the calls of a thread that is about to run natively. Code of ours there, which captures

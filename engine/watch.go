@@ -69,7 +69,7 @@ func (tr *Tracer) nap() time.Duration {
 			nap = min(nap, soon)
 		}
 	}
-	if tr.anyPostponed() {
+	if tr.stops.AnyPostponed() {
 		nap = min(nap, soon)
 	}
 	return nap
@@ -151,7 +151,7 @@ func (tr *Tracer) awaitReturn(t *Thread, inside bool) {
 // is taken over between them forgets the count.
 func (tr *Tracer) callStop(t *Thread) error {
 	var regs sys.Regs
-	if err := sys.GetRegs(t.tid, &regs); err != nil {
+	if err := t.tracee.GetRegs(&regs); err != nil {
 		return err
 	}
 	if t.native && tr.inCache(t, regs.Rip) { // a call of the routines that capture
@@ -175,7 +175,7 @@ func (tr *Tracer) callStop(t *Thread) error {
 	}
 	t.toReturn = false
 	tr.segmentChanged(t, &regs)
-	if tr.modeDiffers(t) || len(t.held) > 0 || t.native && t.vfork {
+	if tr.modeDiffers(t) || len(t.tracee.Held) > 0 || t.native && t.vfork {
 		return tr.switchStopped(t)
 	}
 	return tr.resume(t, 0)
@@ -224,7 +224,7 @@ func (tr *Tracer) nativeCall(t *Thread, regs *sys.Regs) error {
 	if nr == sysRseq {
 		regs.Orig_rax = ^uint64(0) // no call: the kernel has put -ENOSYS into rax already
 		p.watchCalls = 0
-		return sys.SetRegs(t.tid, regs)
+		return t.tracee.SetRegs(regs)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func routineCode() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&C.alleria_stubs)), int(C.off_stubs_end()))
 }
 
-// BatchCode is the machine code that makes several system calls: see batch.go.
+// BatchCode is the machine code that makes several system calls: see tracee.Injector.Batch.
 func BatchCode() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&C.alleria_batch)),
 		int(uintptr(unsafe.Pointer(&C.alleria_batch_end))-uintptr(unsafe.Pointer(&C.alleria_batch))))

@@ -50,6 +50,7 @@ func rules() map[string][]string {
 		"engine/budget":       {"engine/shm", "engine/translate", "engine/codecache", "internal/layout"},
 		"engine/probe":        {"engine/shm", "engine/translate", "engine/codecache", "engine/asm", "engine/x86", "internal/sys", "internal/layout", "internal/capture"},
 		"engine/reuse":        {"engine/codecache", "internal/sys", "internal/layout", "internal/records"},
+		"engine/tracee":       {"internal/sys"},
 		"engine/shm":          {"internal/sys", "internal/layout", "internal/records", "internal/spin"},
 		"engine/translate":    {"engine/asm", "engine/x86", "engine/codecache", "internal/layout", "internal/records"},
 		"engine/codecache":    {"engine/asm", "engine/x86", "internal/sys", "internal/layout", "internal/records"},

@@ -1,0 +1,161 @@
+package tracee
+
+import "alleria/internal/sys"
+
+// Step executes one instruction of a stopped thread and waits for it. Signals
+// that arrive instead are held.
+//
+// While a thread blocks SIGTRAP, the kernel would take the step's trap as a
+// reason to forget the application's handler: the signal is unblocked meanwhile.
+// It also does if SIGTRAP is ignored, which the caller looks after.
+func (t *Thread) Step() error {
+	const bit = 1 << (SIGTRAP - 1)
+	k := t.stops.kernel
+	mask, err := k.SignalMask(t.TID)
+	if err != nil {
+		return err
+	}
+	if mask&bit != 0 {
+		if err := k.SetSignalMask(t.TID, mask&^bit); err != nil {
+			return err
+		}
+	}
+	if err := k.Step(t.TID, 0); err != nil {
+		return err
+	}
+	before := len(t.Held)
+	err = t.stepped()
+	if mask&bit != 0 && err == nil {
+		err = k.SetSignalMask(t.TID, mask)
+		t.SendTrapsBack(before)
+	}
+	return err
+}
+
+// Enter has the kernel deliver a signal to a stopped thread, whose handler's first instruction it then stands at.
+func (t *Thread) Enter(sig sys.Signal) error {
+	if err := t.stops.kernel.Step(t.TID, sig); err != nil {
+		return err
+	}
+	return t.stepped()
+}
+
+// stepped waits for the end of a step.
+//
+// A step that ends in a signal which was not raised by the instruction is repeated: the
+// instruction has not been executed then.
+func (t *Thread) stepped() error {
+	for {
+		s, err := t.alive()
+		if err != nil {
+			return err
+		}
+		if s.Event() == 0 {
+			h, err := t.Take(s.Signal())
+			if err != nil {
+				return err
+			}
+			// the step's own trap
+			if h.Number == SIGTRAP && h.Info.Code() > 0 && h.Info.Code() != CodeKernel {
+				return nil
+			}
+			t.SentAgain(&h)
+			t.Held = append(t.Held, h)
+			if h.Fault() {
+				return nil
+			}
+		}
+		if err := t.stops.kernel.Step(t.TID, 0); err != nil {
+			return err
+		}
+	}
+}
+
+// alive is Wait for a stop that is not the thread's end: ErrEnded, and the end is put aside.
+func (t *Thread) alive() (sys.Stop, error) {
+	s, err := t.Wait()
+	if err == nil && (s.Status.Exited() || s.Status.Signaled()) {
+		t.stops.PutAside(s)
+		err = ErrEnded
+	}
+	return s, err
+}
+
+// Undisturbed calls steps with the signals of a stopped thread blocked, but for those
+// that instructions raise: a timer may fire faster than the tracer steps, and the
+// thread would get nowhere.
+func (t *Thread) Undisturbed(steps func() error) error {
+	k := t.stops.kernel
+	mask, err := k.SignalMask(t.TID)
+	if err != nil {
+		return err
+	}
+	if err := k.SetSignalMask(t.TID, mask|^uint64(FaultSignals)); err != nil {
+		return err
+	}
+	if err := steps(); err != nil {
+		return err
+	}
+	return k.SetSignalMask(t.TID, mask)
+}
+
+// Call executes the system call that a stopped thread stands at, and leaves it
+// at the call's end. Unlike a step it raises no signal.
+func (t *Thread) Call() error { return t.CallStops(2) }
+
+// CallWith is Call with these registers, whose rip leads to a syscall instruction;
+// regs is what they are behind it.
+func (t *Thread) CallWith(regs *sys.Regs) error {
+	if err := t.SetRegs(regs); err != nil {
+		return err
+	}
+	if err := t.Call(); err != nil {
+		return err
+	}
+	return t.GetRegs(regs)
+}
+
+// CallStops lets a thread run to the nth of the stops that a call has at its
+// entry and its end.
+// Signals that come in between are held, not delivered.
+func (t *Thread) CallStops(n int) error {
+	for stops := 0; stops < n; {
+		if err := t.stops.kernel.ContToCall(t.TID, 0); err != nil {
+			return err
+		}
+		s, err := t.alive()
+		switch {
+		case err != nil:
+			return err
+		case s.Event() == 0 && s.Signal() == CallStop:
+			stops++
+		case s.Event() == 0:
+			if err := t.hold(s.Signal()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// RunTo lets a stopped thread run to the stop for a signal that is certain to come, which it returns: that for which is holds.
+// Others are held.
+func (t *Thread) RunTo(is func(*Signal) bool) (h Signal, err error) {
+	for {
+		if err := t.stops.kernel.Cont(t.TID, 0); err != nil {
+			return h, err
+		}
+		s, err := t.alive()
+		if err != nil {
+			return h, err
+		}
+		if s.Event() != 0 {
+			continue
+		}
+		if h, err = t.Take(s.Signal()); err != nil || is(&h) {
+			return h, err
+		}
+		t.SentAgain(&h)
+		t.Held = append(t.Held, h)
+	}
+}

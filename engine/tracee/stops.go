@@ -1,0 +1,155 @@
+package tracee
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"alleria/internal/sys"
+)
+
+// ptrace events (include/uapi/linux/ptrace.h). They are in the upper bits of a stop's status.
+const (
+	EventFork      = 1
+	EventVfork     = 2
+	EventClone     = 3
+	EventExec      = 4
+	EventVforkDone = 5
+	EventExit      = 6
+	EventStop      = 128
+)
+
+// Instead of stopping as asked for, a thread ended, or has something else to
+// report.
+var (
+	ErrEnded = errors.New("the thread ended")
+	ErrBusy  = errors.New("the thread has another stop to report")
+)
+
+// Passing tells errors that only say that a thread has ended, or has something else to report.
+func Passing(err error) bool {
+	return err == nil || sys.Gone(err) || errors.Is(err, ErrEnded) || errors.Is(err, ErrBusy)
+}
+
+// Patience is for how long the report of a thread that was asked to stop is waited for until it is looked at whether
+// the thread can still stop; patiences so many times as long until others are resumed for it.
+const (
+	Patience  = 2 * time.Millisecond
+	patiences = 10
+)
+
+// Stops is what the kernel reports of all threads of a run, and the signals that are to be sent again.
+type Stops struct {
+	kernel  Kernel
+	reports Reports
+	await   func()      // waits for a report, for Patience at most
+	fail    func(error) // takes errors about threads that nobody has asked for
+	// later holds stops that came while another thread's was waited for.
+	later     []sys.Stop
+	postponed []postponed
+	resting   []rest // threads that are sheltered for a time
+}
+
+// NewStops makes the stops of a run. await waits for a report, for Patience at most; fail takes errors about threads that
+// nobody has asked for.
+func NewStops(k Kernel, r Reports, await func(), fail func(error)) *Stops {
+	return &Stops{kernel: k, reports: r, await: await, fail: fail}
+}
+
+// PutAside keeps a stop for later.
+func (s *Stops) PutAside(stop sys.Stop) { s.later = append(s.later, stop) }
+
+// Aside returns the stop that was put aside first, and forgets it; false if there is none.
+func (s *Stops) Aside() (stop sys.Stop, ok bool) {
+	if len(s.later) == 0 {
+		return stop, false
+	}
+	stop, s.later = s.later[0], s.later[1:]
+	return stop, true
+}
+
+// AnyAside tells whether a stop is put aside.
+func (s *Stops) AnyAside() bool { return len(s.later) > 0 }
+
+// Collect puts aside what the kernel has reported by now, and returns all that is put aside. The caller must not change it.
+func (s *Stops) Collect() []sys.Stop {
+	for r, ok := s.reports.Next(); ok; r, ok = s.reports.Next() {
+		s.PutAside(r)
+	}
+	return s.later
+}
+
+// Wait waits for the next stop of a thread; what other threads report
+// meanwhile is handled later.
+// It blocks: only for stops that are certain to come, because they were asked for.
+// One thread never reports again, not even its end: that which executed another
+// program and took over the process's id.
+func (t *Thread) Wait() (sys.Stop, error) {
+	s := t.stops
+	for i, r := range s.later {
+		if r.TID == t.TID {
+			s.later = append(s.later[:i:i], s.later[i+1:]...)
+			return r, nil
+		}
+	}
+	for {
+		r, ok, err := s.next(t)
+		switch {
+		case err != nil:
+			return r, err
+		case !ok:
+			return r, errors.New("nothing left to wait for")
+		case r.TID == t.TID:
+			return r, nil
+		}
+		s.PutAside(r)
+		if r.Event() == EventExec {
+			if former, err := s.kernel.EventMsg(r.TID); err == nil && int(former) == t.TID {
+				return sys.Stop{}, ErrEnded
+			}
+		}
+	}
+}
+
+// next is the next report of the kernel while t's is waited for. Two things could
+// keep t from reporting anything: it is the first thread and has just ended, or it
+// waits in the kernel, within an execve or for a core dump to be written, until
+// others have ended that stand at the beginning of their end because nobody has
+// looked at them yet. Those are resumed then; that they have ended is heard of later.
+func (s *Stops) next(t *Thread) (r sys.Stop, ok bool, err error) {
+	n, since := 0, time.Time{}
+	for {
+		if r, ok = s.reports.Next(); ok || s.reports.Over() {
+			return r, ok, nil
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if s.await(); s.reports.Pending() || time.Since(since) < Patience {
+			continue
+		}
+		n, since = n+1, time.Now()
+		if t.endedFirst() {
+			return r, false, ErrEnded
+		}
+		if n >= patiences {
+			s.resumeEnding()
+		}
+	}
+}
+
+// resumeEnding lets the threads go on that stand at the beginning of their end and
+// were put aside for later.
+func (s *Stops) resumeEnding() {
+	kept := s.later[:0]
+	for _, r := range s.later {
+		if r.Event() == EventExit {
+			if err := s.kernel.Cont(r.TID, 0); !Passing(err) {
+				s.fail(fmt.Errorf("thread %d at its end: %w", r.TID, err))
+			}
+			continue
+		}
+		kept = append(kept, r)
+	}
+	s.later = kept
+}

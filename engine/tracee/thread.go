@@ -1,0 +1,177 @@
+package tracee
+
+import "alleria/internal/sys"
+
+// Host is what a thread's requests ask of who owns it.
+type Host interface {
+	// Native tells whether the thread runs its own code, where an instruction may have raised a signal that is not
+	// reported yet.
+	Native() bool
+	// Alone tells whether it is the only thread of its process.
+	Alone() bool
+	// OwnTrap tells whether its owner has more to do with a SIGTRAP than to hold it.
+	OwnTrap() bool
+	// OwnFault takes a fault that the owner's code has made, which is not to be held; false for any other signal.
+	OwnFault(h *Signal) bool
+	// Behind is called when the thread is found in front of a signal that it has raised.
+	Behind()
+}
+
+// Thread is one thread that is traced.
+type Thread struct {
+	stops *Stops
+	host  Host // nil: nobody's yet
+	// TID is its id, PID that of the process that signals are sent to it by; 0: it is nobody's yet.
+	TID, PID int
+
+	Stopped bool // by the kernel
+	// GroupStopped says that job control stopped it: it may only go on when that lets it.
+	GroupStopped bool
+	// Ending says that it has begun to end, or has ended unreported: it executes nothing any more.
+	Ending bool
+	// Held is signals to be delivered when its owner has brought it to where that can be done, in their order.
+	Held []Signal
+
+	storm     storm
+	shelter   uint64 // its mask, from when it was sheltered from signals; see takeShelter
+	sheltered bool
+
+	optionsSet bool // stopsAtEnd is what the kernel does
+	stopsAtEnd bool // the kernel reports that it begins to end
+}
+
+// Init makes t a thread, which is stopped or runs.
+func (t *Thread) Init(s *Stops, h Host, tid, pid int, stopped bool) {
+	*t = Thread{stops: s, host: h, TID: tid, PID: pid, Stopped: stopped}
+}
+
+// GetRegs reads the registers of a stopped thread.
+func (t *Thread) GetRegs(r *sys.Regs) error { return t.stops.kernel.GetRegs(t.TID, r) }
+
+// SetRegs sets the registers of a stopped thread.
+func (t *Thread) SetRegs(r *sys.Regs) error { return t.stops.kernel.SetRegs(t.TID, r) }
+
+// SetInfo gives a thread in a signal-delivery stop what the signal comes with.
+func (t *Thread) SetInfo(h *Signal) error { return t.stops.kernel.SetSiginfo(t.TID, &h.Info) }
+
+// Detach lets a stopped thread go, untraced, with a signal.
+func (t *Thread) Detach(sig sys.Signal) error { return t.stops.kernel.Detach(t.TID, sig) }
+
+// Cont lets a stopped thread run whatever job control says.
+func (t *Thread) Cont(sig sys.Signal) error { return t.stops.kernel.Cont(t.TID, sig) }
+
+// Interrupt asks a thread to stop, which will report something. ErrEnded: it does not,
+// as its end is all that there is to come, maybe long after.
+func (t *Thread) Interrupt() error {
+	if t.Ending {
+		return ErrEnded
+	}
+	return t.stops.kernel.Interrupt(t.TID)
+}
+
+// endedFirst finds out whether t is the first thread and has ended while others live.
+// It is asked when a stop fails to come: beforehand it would cost each of them a look
+// into /proc.
+func (t *Thread) endedFirst() bool {
+	if t.host == nil || t.TID != t.PID || t.host.Alone() || !t.stops.kernel.Zombie(t.TID) {
+		return false
+	}
+	t.Ending = true
+	return true
+}
+
+// Resume lets a stopped thread run on from where it is, up to the next stop at a system call if toCall says so; or, if
+// job control stopped it, once that lets it.
+// PTRACE_LISTEN leaves it stopped: SIGCONT is then reported as a stop of its own.
+//
+// stopsAtEnd has the kernel report the thread's end. What a new thread has inherited from its parent, or a program
+// from the one before, is not known: theirs are set once in any case.
+func (t *Thread) Resume(sig sys.Signal, toCall, stopsAtEnd bool) error {
+	k := t.stops.kernel
+	t.Stopped = false
+	if t.GroupStopped {
+		t.GroupStopped = false
+		if k.Listen(t.TID) == nil {
+			return nil
+		}
+	}
+	if !t.optionsSet || t.stopsAtEnd != stopsAtEnd {
+		t.optionsSet, t.stopsAtEnd = true, stopsAtEnd
+		if err := k.SetOptions(t.TID, stopsAtEnd); err != nil {
+			return err
+		}
+	}
+	if toCall || t.sheltered {
+		return k.ContToCall(t.TID, sig)
+	}
+	return k.Cont(t.TID, sig)
+}
+
+// StopsAtEnd tells whether the kernel reports that the thread begins to end.
+func (t *Thread) StopsAtEnd() bool { return t.stopsAtEnd }
+
+// Halt stops a running thread and returns its registers. A signal that it was
+// about to take instead is held and comes first when the thread is entered
+// again; the stop that was asked for then still comes, and means nothing. Of
+// anything else the thread reports, ErrBusy: it is put back for later.
+func (t *Thread) Halt() (*sys.Regs, error) {
+	regs := new(sys.Regs)
+	if t.Stopped {
+		return regs, t.GetRegs(regs)
+	}
+	if err := t.Interrupt(); err != nil {
+		return nil, err
+	}
+	s, err := t.stopAsked()
+	if err != nil {
+		return nil, err
+	}
+	if s.Status.Exited() || s.Status.Signaled() {
+		t.stops.PutAside(s)
+		return nil, ErrEnded
+	}
+	if err := t.Unshelter(); err != nil {
+		return nil, err
+	}
+	switch {
+	// the stop that was asked for, or job control's
+	case s.Event() == EventStop:
+		t.Stopped = true
+		t.GroupStopped = s.Signal() != SIGTRAP
+	// a signal was about to be delivered
+	case s.Event() == 0 && s.Signal() != CallStop && !(s.Signal() == SIGTRAP && t.host.OwnTrap()):
+		h, err := t.Take(s.Signal())
+		if err != nil {
+			return nil, err
+		}
+		t.Stopped = true
+		if t.host.OwnFault(&h) {
+			break
+		}
+		t.SentAgain(&h)
+		t.Held = append(t.Held, h)
+	default:
+		t.stops.PutAside(s)
+		return nil, ErrBusy
+	}
+	return regs, t.GetRegs(regs)
+}
+
+// Freeze stops a running thread as it is, for a moment; false if it has something else to report, which is put aside. It has
+// stopped then all the same, but for its end.
+func (t *Thread) Freeze() (bool, error) {
+	if err := t.Interrupt(); err != nil {
+		return false, err
+	}
+	s, err := t.Wait()
+	if err != nil {
+		return false, err
+	}
+	if s.Event() != EventStop || s.Status.Exited() || s.Status.Signaled() {
+		t.stops.PutAside(s)
+		return false, nil
+	}
+	t.Stopped = true
+	t.GroupStopped = s.Signal() != SIGTRAP
+	return true, nil
+}

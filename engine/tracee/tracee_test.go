@@ -1,0 +1,281 @@
+package tracee
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+
+	"alleria/internal/sys"
+)
+
+const sigUsr1, sigChld = 10, 17
+
+// numbers are the numbers of signals.
+func numbers(held []Signal) (n []int) {
+	for _, h := range held {
+		n = append(n, int(h.Number))
+	}
+	return n
+}
+
+// TestHalt stops a thread that reports what it likes instead, and looks at what became of that.
+func TestHalt(t *testing.T) {
+	asked := stop(tid, EventStop, SIGTRAP)
+	for _, c := range []struct {
+		name     string
+		owner    owner
+		reports  []sys.Stop
+		info     sys.Siginfo
+		err      error
+		held     []int
+		aside    int // stops that are kept for later
+		stopped  bool
+		byJob    bool
+		answered []answer // further requests
+	}{
+		{name: "the stop that was asked for", reports: []sys.Stop{asked}, stopped: true},
+		{name: "job control", reports: []sys.Stop{stop(tid, EventStop, SIGTSTP)}, stopped: true, byJob: true},
+		{name: "others before it", reports: []sys.Stop{stop(99, 0, sigUsr1), stop(98, EventFork, SIGTRAP), asked}, aside: 2, stopped: true},
+		{name: "a signal", reports: []sys.Stop{stop(tid, 0, sigUsr1)}, info: siginfo(sigUsr1, CodeUser, 1), held: []int{sigUsr1}, stopped: true},
+		{name: "a fault of ours", owner: owner{fault: (*Signal).Fault}, reports: []sys.Stop{stop(tid, 0, SIGSEGV)}, info: siginfo(SIGSEGV, 1, 0), stopped: true},
+		{name: "a trap of its owner's", owner: owner{trap: true}, reports: []sys.Stop{stop(tid, 0, SIGTRAP)}, err: ErrBusy, aside: 1},
+		{name: "a system call", reports: []sys.Stop{stop(tid, 0, CallStop)}, err: ErrBusy, aside: 1},
+		{name: "another program", reports: []sys.Stop{stop(tid, EventExec, SIGTRAP)}, err: ErrBusy, aside: 1},
+		{name: "its end", reports: []sys.Stop{exit(tid)}, err: ErrEnded, aside: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, th := newMachine(t, &c.owner, append([]answer{{request: "interrupt", reports: c.reports}}, c.answered...)...)
+			m.info[tid] = c.info
+			_, err := th.Halt()
+			if !errors.Is(err, c.err) || th.Stopped != c.stopped || th.GroupStopped != c.byJob || !slices.Equal(numbers(th.Held), c.held) {
+				t.Errorf("%v, stopped %v, by job control %v, held %v", err, th.Stopped, th.GroupStopped, numbers(th.Held))
+			}
+			var aside []sys.Stop
+			for s, ok := th.stops.Aside(); ok; s, ok = th.stops.Aside() {
+				aside = append(aside, s)
+			}
+			if want := c.reports[:c.aside]; !slices.Equal(aside, want) {
+				t.Errorf("kept for later: %v, want %v", aside, want)
+			}
+			m.expect("interrupt 0")
+		})
+	}
+}
+
+// TestHaltBehindFault stops a thread that has hit an int3 which is not reported yet: it is let on to that first, but where job
+// control keeps it in front.
+func TestHaltBehindFault(t *testing.T) {
+	int3 := siginfo(SIGTRAP, CodeKernel, 0)
+	for _, c := range []struct {
+		name     string
+		by       sys.Signal
+		native   bool
+		pending  []sys.Siginfo
+		mask     uint64
+		err      error
+		requests []string
+		held     int
+	}{
+		{"in the cache", SIGTRAP, false, []sys.Siginfo{int3}, 0, nil, []string{"interrupt 0"}, 0},
+		{"natively", SIGTRAP, true, []sys.Siginfo{int3}, 0, nil, []string{"interrupt 0", "cont 0"}, 1},
+		{"the ninth that waits", SIGTRAP, true, append(slices.Repeat([]sys.Siginfo{siginfo(40, CodeQueue, 1)}, 8), int3), 0, nil, []string{"interrupt 0", "cont 0"}, 1},
+		{"sent, not raised", SIGTRAP, true, []sys.Siginfo{siginfo(SIGTRAP, CodeUser, 1)}, 0, nil, []string{"interrupt 0"}, 0},
+		{"blocked", SIGTRAP, true, []sys.Siginfo{int3}, 1 << (SIGTRAP - 1), nil, []string{"interrupt 0"}, 0},
+		{"job control", SIGTSTP, true, []sys.Siginfo{int3}, 0, ErrBusy, []string{"interrupt 0"}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := &owner{native: c.native}
+			answers := []answer{{request: "interrupt", reports: []sys.Stop{stop(tid, EventStop, c.by)}}}
+			m, th := newMachine(t, o)
+			if len(c.requests) > 1 {
+				answers = append(answers, answer{request: "cont", reports: []sys.Stop{stop(tid, 0, SIGTRAP)}, then: func() { m.pending = nil }})
+			}
+			m.answers, m.pending, m.mask, m.info[tid] = answers, c.pending, c.mask, int3
+			if _, err := th.Halt(); !errors.Is(err, c.err) || len(th.Held) != c.held {
+				t.Errorf("%v, %d held", err, len(th.Held))
+			}
+			if want := len(c.requests) - 1; c.err == nil && o.behind != want {
+				t.Errorf("found behind %d times, want %d", o.behind, want)
+			}
+			m.expect(c.requests...)
+		})
+	}
+}
+
+// TestStep steps a thread that blocks SIGTRAP, and that is sent a signal meanwhile: the step is repeated, the mask as it was.
+func TestStep(t *testing.T) {
+	m, th := newMachine(t, &owner{})
+	m.mask = 1<<(SIGTRAP-1) | 1<<(sigUsr1-1)
+	th.Stopped = true
+	m.info[tid] = siginfo(sigChld, CodeUser, 1)
+	m.answers = []answer{
+		{request: "step", reports: []sys.Stop{stop(tid, 0, sigChld)}},
+		{request: "step", reports: []sys.Stop{stop(tid, 0, SIGTRAP)}, then: func() { m.info[tid] = siginfo(SIGTRAP, CodeTrace, 0) }},
+	}
+	if err := th.Step(); err != nil || !slices.Equal(numbers(th.Held), []int{sigChld}) {
+		t.Errorf("%v, held %v", err, numbers(th.Held))
+	}
+	m.expect("mask 0x200", "step 0", "step 0", "mask 0x210")
+}
+
+// TestStepLetsTrapThrough: a SIGTRAP that somebody sent, and that the thread blocks, comes with the step. It goes back to the kernel.
+func TestStepLetsTrapThrough(t *testing.T) {
+	m, th := newMachine(t, &owner{})
+	m.mask = 1 << (SIGTRAP - 1)
+	m.info[tid] = siginfo(SIGTRAP, CodeTKill, 77)
+	m.answers = []answer{
+		{request: "step", reports: []sys.Stop{stop(tid, 0, SIGTRAP)}},
+		{request: "step", reports: []sys.Stop{stop(tid, 0, SIGTRAP)}, then: func() { m.info[tid] = siginfo(SIGTRAP, CodeTrace, 0) }},
+	}
+	if err := th.Step(); err != nil || len(th.Held) > 0 {
+		t.Errorf("%v, held %v", err, numbers(th.Held))
+	}
+	m.expect("mask 0x0", "step 0", "step 0", "mask 0x10", "send 5")
+	h := Signal{SIGTRAP, siginfo(SIGTRAP, CodeTKill, os.Getpid())}
+	if !th.SentAgain(&h) || h.Info.Sender() != 77 {
+		t.Errorf("the signal that comes again is of %d, want its first sender", h.Info.Sender())
+	}
+	if th.stops.AwaitsSignal(pid) {
+		t.Error("it is still waited for")
+	}
+}
+
+// TestCall makes a system call in a thread's name, from borrowed code, with a signal in between.
+func TestCall(t *testing.T) {
+	m, th := newMachine(t, &owner{})
+	code := memory{0x90, 0x90, 0x90, 0x90}
+	before := sys.Regs{Rip: 0x5555, Rax: 7, Rdi: 8, Orig_rax: 9}
+	m.regs, m.info[tid] = before, siginfo(sigUsr1, CodeUser, 1)
+	enter := answer{request: "call", reports: []sys.Stop{stop(tid, 0, CallStop)}}
+	m.answers = []answer{enter, {request: "call", reports: []sys.Stop{stop(tid, 0, sigUsr1)}}, {request: "call", reports: enter.reports, then: func() {
+		if r := &m.regs; r.Rip != 1 || r.Rax != SysMunmap || r.Rdi != 0x1000 || r.Rsi != 0x2000 || r.Rdx != 0 || r.Orig_rax != ^uint64(0) {
+			t.Errorf("the call is made with %+v", r)
+		}
+		m.regs.Rax = ^uint64(21) // EINVAL
+	}}}
+	in, err := th.InjectAt(code, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code[1] != 0x0f || code[2] != 0x05 {
+		t.Errorf("code is % x", code)
+	}
+	if _, err := in.Call(SysMunmap, 0x1000, 0x2000); err == nil || !errors.Is(err, sys.Errno(22)) {
+		t.Errorf("error %v, want EINVAL", err)
+	}
+	if err := in.Close(); err != nil || m.regs != before || !slices.Equal(code, memory{0x90, 0x90, 0x90, 0x90}) {
+		t.Errorf("%v; put back: %+v, % x", err, m.regs, code)
+	}
+	if !slices.Equal(numbers(th.Held), []int{sigUsr1}) {
+		t.Errorf("held %v", numbers(th.Held))
+	}
+	m.expect("call 0", "call 0", "call 0")
+}
+
+// memory is a process's, from address 0.
+type memory []byte
+
+func (m memory) ReadAt(b []byte, at int64) (int, error)  { return copy(b, m[at:]), nil }
+func (m memory) WriteAt(b []byte, at int64) (int, error) { return copy(m[at:], b), nil }
+
+// TestCallEnds: a thread that ends within its call is not waited for.
+func TestCallEnds(t *testing.T) {
+	m, th := newMachine(t, &owner{}, answer{request: "call", reports: []sys.Stop{exit(tid)}})
+	if err := th.Call(); !errors.Is(err, ErrEnded) || !th.stops.AnyAside() {
+		t.Errorf("%v, put aside: %v", err, th.stops.AnyAside())
+	}
+	m.expect("call 0")
+}
+
+// TestStorm sends a thread signals one after the other while it does not move: the fifth is postponed, and comes with what it came
+// with first. Faults, and what the thread has sent itself, are never.
+func TestStorm(t *testing.T) {
+	m, th := newMachine(t, &owner{alone: true})
+	m.caught = 1<<(sigUsr1-1) | 1<<(SIGSEGV-1)
+	regs := &sys.Regs{Rip: 0x1000, Orig_rax: ^uint64(0)}
+	th.LetInAt(regs.Rip)
+	usr := Signal{sigUsr1, siginfo(sigUsr1, CodeUser, 77)}
+	for n := 1; n <= stormLength; n++ {
+		if th.Postpone(regs, &usr) {
+			t.Fatalf("signal %d is postponed", n)
+		}
+	}
+	own, fault := Signal{sigUsr1, siginfo(sigUsr1, CodeUser, pid)}, Signal{SIGSEGV, siginfo(SIGSEGV, 1, 0)}
+	if th.Postpone(regs, &own) || th.Postpone(regs, &fault) {
+		t.Error("postponed: the thread's own signal, or a fault")
+	}
+	inCall := *regs
+	inCall.Orig_rax = 39
+	if th.Postpone(&inCall, &usr) {
+		t.Error("postponed behind a system call")
+	}
+	if !th.Postpone(regs, &usr) || !th.stops.AnyPostponed() || !th.stops.AwaitsSignal(pid) {
+		t.Fatal("the fifth is not postponed")
+	}
+	th.stops.SendAllOf(pid)
+	again := Signal{sigUsr1, siginfo(sigUsr1, CodeTKill, os.Getpid())}
+	if !th.SentAgain(&again) || again.Info != usr.Info {
+		t.Errorf("sent again by %d, want %d", again.Info.Sender(), 77)
+	}
+	if th.SentAgain(&again) || th.stops.AnyPostponed() {
+		t.Error("one signal comes twice")
+	}
+	m.expect("send 10")
+}
+
+// TestShelter gives a thread signals that nobody handles, two in a row: it is sheltered until it stops, which is at its next system call.
+func TestShelter(t *testing.T) {
+	m, th := newMachine(t, &owner{}, answer{request: "call"})
+	m.mask = 1
+	regs := &sys.Regs{Rip: 0x1000, Orig_rax: ^uint64(0)}
+	th.LetInAt(regs.Rip)
+	child := Signal{sigChld, siginfo(sigChld, 1, 77)}
+	for range 2 {
+		if err := th.Shelter(regs, &child); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := th.Resume(sigChld, false, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := th.Unshelter(); err != nil || m.mask != 1 {
+		t.Errorf("%v, mask %#x", err, m.mask)
+	}
+	m.expect("mask 0x10001", "call 17", "mask 0x1")
+}
+
+// TestEndedFirst: of the first thread of several that has ended nothing is reported; it is not waited for.
+func TestEndedFirst(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		alone bool
+		want  error
+	}{{"others live", false, ErrEnded}, {"alone", true, nil}} {
+		t.Run(c.name, func(t *testing.T) {
+			m, th := newMachine(t, &owner{alone: c.alone})
+			th.TID, m.zombie = pid, true
+			th.stops.await = func() { m.over = c.alone }
+			if _, err := th.Wait(); c.want != nil && !errors.Is(err, c.want) || err == nil {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if th.Ending != (c.want != nil) {
+				t.Errorf("it has ended: %v", th.Ending)
+			}
+		})
+	}
+}
+
+// TestForget: what is still to be sent to a thread is forgotten with it, and a rest of it stops nobody.
+func TestForget(t *testing.T) {
+	_, th := newMachine(t, &owner{})
+	regs := &sys.Regs{Rip: 0x1000}
+	th.storm.length, th.storm.sig = stormLength, 40
+	if err := th.RestFrom(regs); err != nil || !th.stops.AnyPostponed() {
+		t.Fatalf("%v: the thread does not rest", err)
+	}
+	th.stops.Forget(th)
+	if th.stops.AnyPostponed() || len(th.stops.Rested()) > 0 {
+		t.Error("it is still remembered")
+	}
+}
