@@ -11,9 +11,8 @@ import (
 	"alleria/internal/sys"
 )
 
-// They are x86-64's (arch/x86/entry/syscalls/syscall_64.tbl) and never change.
-//
 // Numbers of the system calls that the tracer has a part in.
+// They are x86-64's (arch/x86/entry/syscalls/syscall_64.tbl) and never change.
 const (
 	sysMprotect    = 10
 	sysSigreturn   = 15

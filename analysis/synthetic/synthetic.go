@@ -43,9 +43,8 @@ const (
 // recorded.
 const everything = abp.InsRecorded | abp.InsAddrs | abp.InsValues | abp.InsRoutine
 
-// It asks for everything a configuration can, so that readers meet every field.
 // blocks are the program's static blocks, made anew for each caller because
-// Prepare writes into them.
+// Prepare writes into them. They have everything that a configuration can ask for, so that readers meet every field.
 func blocks() []*abp.Block {
 	plain := func(word, value int16, off int64, size uint32, store bool) abp.Access {
 		return abp.Access{Store: store, AddrBits: 64, Size: size, Word: word, AuxWord: abp.NoWord, IndexWord: abp.NoWord, Value: value, Offset: off}

@@ -434,9 +434,8 @@ func (u *Translator) syscall(b *codecache.Block, in *x86.Insn) {
 	u.movNext(in)
 }
 
-// They are also what signal.go tells places within a call by.
-//
 // Sizes of the parts of a translated system call; syscall checks them.
+// They are also what state recovery tells places within a call by.
 const (
 	stampSize      = 2 + 8 + 8
 	SyscallStamp   = 3 + stampSize + 3 + 9

@@ -17,9 +17,8 @@ type Want struct {
 	Regs   []records.Reg // to be recorded before it
 }
 
-// They are apart from those because a block may end in an indirect branch while its
-// own registers are still borrowed.
-// Spill words of recording code; indirect branches use S0 and S1.
+// Spill words of recording code. Indirect branches use others, S0 and S1,
+// because a block may end in one while its own registers are still borrowed.
 const (
 	SpillA = 0x20
 	SpillB = 0x28

@@ -5,9 +5,8 @@ package x86
 // Zydis's own numbers, which are one for each width, stay in decode.c.
 type Reg int8
 
-// Their order is the encodings' and must stay.
-//
 // The registers that translation has to name.
+// Their order is the encodings' and must stay.
 const (
 	RAX Reg = iota
 	RCX
@@ -30,8 +29,8 @@ const (
 	NumRegs     = 16
 )
 
-// They are the bases that a program can have set; ds, es, ss and cs have base 0.
-// Segments of a memory operand; others are flat in 64-bit mode.
+// Segments of a memory operand whose bases a program can have set.
+// Others are flat in 64-bit mode: ds, es, ss and cs have base 0.
 const (
 	SegNone = iota
 	SegFS
@@ -68,9 +67,7 @@ const (
 	OpImm
 )
 
-// They mirror enum a_cls.
-//
-// Classes of a register operand.
+// Classes of a register operand. They mirror enum a_cls.
 const (
 	ClassGPR8  = 1 + iota
 	ClassGPR8H // ah, ch, dh, bh; Id is that of rax, rcx, rdx, rbx
