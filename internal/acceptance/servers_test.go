@@ -8,10 +8,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
-// servers are trees of processes that live with clients: each a script that starts what its arguments name under
-// whatever stands before, uses it, ends it, and says what can be relied on (testdata/trees).
+// servers are trees of processes that live with clients, and other projects' own tests of processes: each a script that
+// starts what its arguments name under whatever stands before, uses it, ends it, and says what can be relied on
+// (testdata/trees), or begins with "skip: " and why it cannot.
 //
 // They are for the long form of the tests: a short run has no use for databases and browsers, and installing
 // them starts services on the machine. Which were there and agreed stands in docs/transparency.md by hand.
@@ -25,6 +27,10 @@ var servers = []struct {
 	{"postgres.sh", []string{"initdb", "pgbench", "psql"}, -1},
 	{"cmake.sh", []string{"cmake", "ninja"}, 0},
 	{"chromium.sh", []string{"chromium"}, 0},
+	{"perl.sh", []string{"perl"}, 0},
+	{"python.sh", []string{"/usr/bin/python3"}, 0},
+	{"go.sh", nil, 0},
+	{"git.sh", []string{"git"}, 0},
 	{"rights.sh", []string{"sudo", "su", "setpriv", "unshare", "script"}, 1},
 }
 
@@ -49,6 +55,9 @@ func TestServers(t *testing.T) {
 				t.Skip("changes users, which only root may")
 			}
 			native := runServer(t, s.script, s.root < 0)
+			if why, ok := strings.CutPrefix(string(native.stdout), "skip: "); ok {
+				t.Skip(why)
+			}
 			for name, flags := range modes {
 				t.Run(name, func(t *testing.T) {
 					traced := runServer(t, s.script, s.root < 0, append(append([]string{alleria(), "-q", "record"}, flags...), "--")...)
@@ -83,7 +92,7 @@ func runServer(t *testing.T, script string, unprivileged bool, tracer ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := command{dir: publicDir(t)}
+	c := command{dir: publicDir(t), timeout: 10 * time.Minute}
 	// By its text: a user without rights may not read where the project is.
 	c.argv = append([]string{"sh", "-c", string(text), script, fmt.Sprint(port)}, tracer...)
 	if unprivileged && os.Getuid() == 0 {
