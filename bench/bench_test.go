@@ -199,3 +199,16 @@ func TestTableLinesUp(t *testing.T) {
 		t.Errorf("verdicts:\n%s", out.String())
 	}
 }
+
+// TestBuildTargets: a build with all its children is held to figures of its own, of which DynamoRIO's stands for recording.
+func TestBuildTargets(t *testing.T) {
+	dr := func(mode string) float64 { return map[string]float64{"dr": 12, "dr-notrace": 11}[mode] }
+	for mode, must := range map[string]float64{"followed": 1.05, "count": 5, "addresses": 11, "disk": 22, "blocks": 0} {
+		if got := targetOf(mode, buildProgram, dr).must; got != must {
+			t.Errorf("%s: %v, want %v", mode, got, must)
+		}
+	}
+	if leavesChildren(buildProgram, valgrindChildren) || !leavesChildren(buildProgram, "vg-none") {
+		t.Error("Valgrind's modes of a build")
+	}
+}

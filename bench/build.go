@@ -14,7 +14,7 @@ const buildProgram = "build"
 
 // prepareBuild writes its sources and the script that builds them, which prints the sum that the built program does.
 func prepareBuild(dir string, s size) ([]string, error) {
-	files := pick(s, 60, 12)
+	files := pick(s, 200, 40)
 	src := filepath.Join(dir, fmt.Sprintf("build-%d", files))
 	if err := os.MkdirAll(src, 0o755); err != nil {
 		return nil, fmt.Errorf("input: %w", err)
@@ -41,9 +41,27 @@ func prepareBuild(dir string, s size) ([]string, error) {
 	return []string{"sh", "-c", script, "sh", src}, nil
 }
 
-// leavesChildren tells whether a mode of the build would measure make alone: Valgrind's are not asked to follow children.
+// leavesChildren tells whether a mode of the build would measure make alone: Valgrind's are not asked to follow children, but for one.
 func leavesChildren(program, mode string) bool {
-	return program == buildProgram && strings.HasPrefix(mode, "vg-")
+	return program == buildProgram && strings.HasPrefix(mode, "vg-") && mode != valgrindChildren
+}
+
+// valgrindChildren is Valgrind in each process of a build. It only runs when it is named: it starts in a second, a thousand times.
+const valgrindChildren = "vg-children"
+
+// buildTarget is what a build must reach; dr is DynamoRIO's slowdown with all children, doing nothing.
+func buildTarget(mode string, dr float64) target {
+	switch mode {
+	case "followed":
+		return target{must: 1.05}
+	case "count":
+		return target{must: 5}
+	case "addresses":
+		return target{must: dr}
+	case "disk":
+		return target{must: 2 * dr}
+	}
+	return target{}
 }
 
 // straceChildren is a tracer of system calls, which stops at all of them.

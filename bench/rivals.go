@@ -31,7 +31,10 @@ func valgrind() []mode {
 				return append(append([]string{path, "-q"}, flags...), program...)
 			}}
 	}
+	children := tool(valgrindChildren, "Valgrind alone, in all processes", true, "--tool=none", "--trace-children=yes")
+	children.only = buildProgram
 	return []mode{
+		children,
 		tool("vg-none", "Valgrind alone", false, "--tool=none"),
 		tool("vg-lackey", "lackey, counts", true, "--tool=lackey", "--basic-counts=yes"),
 		tool("vg-trace", "lackey, every access as text", true, "--tool=lackey", "--trace-mem=yes", "--log-file=/dev/null"),

@@ -55,6 +55,9 @@ func targetOf(mode, program string, measured func(mode string) float64) target {
 	if starts(program) && mode != "armed" {
 		return startTarget(mode, measured, rival)
 	}
+	if program == buildProgram && mode != "armed" {
+		return buildTarget(mode, rival(0, "dr", "dr-notrace"))
+	}
 	switch mode {
 	case "translate-busy":
 		return target{must: mustBusy * measured("translate")}
