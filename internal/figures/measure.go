@@ -106,8 +106,11 @@ func measure(root string) (all []figure, err error) {
 }
 
 // skip leaves out what the go command leaves out of "./...": fixtures below testdata are programs of
-// their own.
+// their own. So are the sources that the benchmark generates to have them built.
 func skip(rel, base string) error {
+	if rel == "bench-out" {
+		return fs.SkipDir
+	}
 	if rel != "." && (base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
 		return fs.SkipDir
 	}
