@@ -38,9 +38,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	     time (Sampling.ByTime), and where bursts end (MarkGap)
 //	1.11 captured calls as differences (calls.Differences)
 //	1.12 who called the function whose call opened or closed a window (WindowEvent.Caller)
+//	1.13 captured calls in streams (calls.Streams)
 const (
 	VersionMajor = 1
-	VersionMinor = 12
+	VersionMinor = 13
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

@@ -108,43 +108,83 @@ func (c *callFile) meant(fn, thread uint32) bool {
 type openCalls struct {
 	block calls.Block
 	enc   calls.Encoder
-	meant map[uint32]bool // functions, as far as they were asked about
+	// fewMeant tells of the functions of small numbers, and meant of others, whether the thread's calls of them are meant, as far
+	// as they were asked about.
+	fewMeant [1024]wanted
+	meant    map[uint32]wanted
 }
 
-// takeCalls adds the calls among a thread's words, of whose marks the encoder has found the places.
-func (s *Stream) takeCalls(t *ThreadState, from Place, words []uint64, at []int) error {
-	var o *openCalls
-	for _, a := range at {
-		kind, n := records.SplitMark(words[a])
-		if kind != records.MarkCall {
-			continue
+// wanted is whether something is wanted.
+type wanted uint8
+
+const (
+	unasked wanted = iota
+	isWanted
+	unwanted
+)
+
+// taking is what a stream's encoder hands the calls of a chunk to.
+type taking struct {
+	thread *ThreadState
+	from   Place
+	open   *openCalls // nil: no call of the chunk was met
+	err    error      // that ended it
+}
+
+// takeCalls takes the calls that lie one behind the other among a thread's words, and returns where that ends. The encoder calls it: their words are
+// looked at once, while they are in the cache, and it need not be entered between any two.
+func (s *Stream) takeCalls(words []uint64, at int) int {
+	t := &s.taking
+	if t.open == nil {
+		t.open = s.callsOf(t.thread.Number)
+	}
+	o := t.open
+	for at < len(words) {
+		kind, n := records.SplitMark(words[at])
+		if kind != records.MarkCall || n >= uint64(len(words)-at) || t.err != nil {
+			return at
 		}
-		if o == nil {
-			o = s.callsOf(t.Number)
-		}
-		r, ok := calls.FromMark(words[a+1 : a+1+int(n)])
-		if !ok {
-			return fmt.Errorf("thread %d: mark of a call at word %d: %w", t.Number, a, calls.ErrCorrupt)
-		}
-		meant, known := o.meant[r.Func]
-		if !known {
-			meant = s.p.calls.meant(r.Func, t.Number)
-			o.meant[r.Func] = meant
-		}
-		if !meant {
+		w := words[at+1 : at+1+int(n)]
+		if len(w) > 0 && !s.meant(o, calls.FuncOf(w[0])) {
+			at += 1 + int(n)
 			continue
 		}
 		if o.enc.Count == 0 {
-			o.block.Chunk, o.block.Word = from.Chunk, from.Word+uint64(a)
+			o.block.Chunk, o.block.Word = t.from.Chunk, t.from.Word+uint64(at)
 		}
-		o.enc.Add(&r)
-		if len(o.enc.B) >= callBlockBytes {
-			if err := s.p.writeCalls(o, t); err != nil {
-				return err
-			}
+		if !o.enc.Add(w) {
+			t.err = fmt.Errorf("thread %d: mark of a call at word %d: %w", t.thread.Number, at, calls.ErrCorrupt)
+			return at
+		}
+		at += 1 + int(n)
+		if o.enc.Size() >= callBlockBytes {
+			t.err = s.p.writeCalls(o, t.thread)
 		}
 	}
-	return nil
+	return at
+}
+
+// meant tells whether a thread's calls of a function are meant. Whoever writes the function's signature, which says it, comes first.
+func (s *Stream) meant(o *openCalls, fn uint32) bool {
+	few := fn < uint32(len(o.fewMeant))
+	var w wanted
+	if few {
+		w = o.fewMeant[fn]
+	} else {
+		w = o.meant[fn]
+	}
+	if w == unasked {
+		w = unwanted
+		if s.p.calls.meant(fn, o.block.Thread) {
+			w = isWanted
+		}
+		if few {
+			o.fewMeant[fn] = w
+		} else {
+			o.meant[fn] = w
+		}
+	}
+	return w == isWanted
 }
 
 // callsOf is the block of a thread.
@@ -154,7 +194,7 @@ func (s *Stream) callsOf(thread uint32) *openCalls {
 			return o
 		}
 	}
-	o := &openCalls{block: calls.Block{Thread: thread}, meant: make(map[uint32]bool)}
+	o := &openCalls{block: calls.Block{Thread: thread}, meant: make(map[uint32]wanted)}
 	s.calls = append(s.calls, o)
 	return o
 }
@@ -189,7 +229,8 @@ func (p *ProcessWriter) writeCalls(o *openCalls, t *ThreadState) error {
 		return nil
 	}
 	b := &o.block
-	b.First, b.Last, b.Records, b.Raw, b.Zstd, b.Encoding = o.enc.First, o.enc.Last, o.enc.Count, uint32(len(o.enc.B)), p.run.opts.Level >= 0, calls.Differences
+	payload := o.enc.Payload()
+	b.First, b.Last, b.Records, b.Raw, b.Zstd, b.Encoding = o.enc.First, o.enc.Last, o.enc.Count, uint32(len(payload)), p.run.opts.Level >= 0, calls.Streams
 	// Packing is most of the work: under the file's lock processing threads would take turns at it.
 	k, err := c.packer()
 	if err != nil {
@@ -198,9 +239,9 @@ func (p *ProcessWriter) writeCalls(o *openCalls, t *ThreadState) error {
 	defer c.packers.Put(k)
 	k.buf = b.Append(k.buf[:0])
 	if b.Zstd {
-		k.buf = k.enc.EncodeAll(o.enc.B, k.buf)
+		k.buf = k.enc.EncodeAll(payload, k.buf)
 	} else {
-		k.buf = append(k.buf, o.enc.B...)
+		k.buf = append(k.buf, payload...)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,7 +26,6 @@ func (f *openFrame) walk(p *ProcessWriter, words []uint64) error {
 	for _, at := range f.enc.Marks {
 		kind, payload := records.SplitMark(words[at])
 		switch kind {
-		case records.MarkCall: // see takeCalls
 		case records.MarkCut:
 			if at+1 >= len(words) || records.IsMark(words[at+1]) {
 				return fmt.Errorf("cut at word %d without an execution: %w", at, records.ErrMalformed)

@@ -45,6 +45,7 @@ type Stream struct {
 	sampler *sampler   // nil: everything is kept
 	walker  walker     // for Discard
 	calls   []*openCalls
+	taking  taking
 	failed  atomic.Bool // an error ended the output
 	err     error       // that error, until it has been returned; guarded by mu
 }
@@ -140,6 +141,7 @@ func (s *Stream) consume(f *openFrame, from, to Place, words []uint64, opened, c
 			return errors.Join(fmt.Errorf("thread %d, chunk %d: %w", thread, from.Chunk, err), s.close1(f))
 		}
 	}
+	s.taking = taking{thread: f.thread, from: from}
 	err = f.enc.Chunk(words, opened, completed)
 	if f.header.Chunks == 0 {
 		f.header.FirstTSC = opened
@@ -159,8 +161,8 @@ func (s *Stream) consume(f *openFrame, from, to Place, words []uint64, opened, c
 		// The ring holds what no engine writes: go on with what was good, and say so.
 		return errors.Join(fmt.Errorf("thread %d, chunk %d: %w", thread, from.Chunk, err), s.close1(f))
 	}
-	if err := s.takeCalls(f.thread, from, words[:f.enc.Done], f.enc.Marks); err != nil {
-		return err
+	if s.taking.err != nil {
+		return s.taking.err
 	}
 	if f.enc.Words >= frameWords {
 		return s.close1(f)
@@ -240,17 +242,23 @@ func (s *Stream) Flush() error {
 	return errors.Join(errs...)
 }
 
-// newEncoder makes an encoder.
+// newEncoder makes an encoder, which hands the calls that it meets to the stream.
 func (s *Stream) newEncoder() (*frame.Encoder, error) {
 	o := &s.p.run.opts
-	if o.NoVector && o.Level <= 0 {
-		return frame.NewEncoderOf(frame.Version2, s.shape, o.Level)
+	version2 := o.NoVector && o.Level <= 0
+	newOne := func() (*frame.Encoder, error) { return frame.NewEncoder(s.shape, o.Level) }
+	if version2 {
+		newOne = func() (*frame.Encoder, error) { return frame.NewEncoderOf(frame.Version2, s.shape, o.Level) }
 	}
-	enc, err := frame.NewEncoder(s.shape, o.Level)
-	if err == nil && s.p.run.Sizes() {
+	enc, err := newOne()
+	if err != nil {
+		return nil, err
+	}
+	enc.Calls = s.takeCalls
+	if !version2 && s.p.run.Sizes() {
 		enc.Sized()
 	}
-	return enc, err
+	return enc, nil
 }
 
 // ready is a frame that is encoded and has to be written in its turn.

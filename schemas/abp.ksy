@@ -918,7 +918,7 @@ types:
         type: u1
       - id: encoding
         type: u1
-        doc: How records' words are packed, 0 or 1. Since 1.11; before, 0.
+        doc: How records are packed, 0, 1 (since 1.11) or 2 (since 1.13). Before 1.11, 0.
       - id: reserved1
         size: 2
       - id: len_raw

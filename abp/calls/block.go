@@ -3,11 +3,9 @@ package calls
 import (
 	"encoding/binary"
 	"fmt"
-	"math/bits"
-	"slices"
 )
 
-// A Block's payload is records one after the other, each:
+// A Block's payload, in Streams, is described with its Encoder. Before, it was records one after the other, each:
 //
 //	uvarint  Exit in bit 0, More in 1, Cut in 2, the function from bit 3, Altered in bit 35
 //	uvarint  TSC beyond the record's before, zigzag
@@ -20,9 +18,6 @@ import (
 //
 // In Bitmaps, for each eight words a byte with a bit for each: set where the word is that of the record before, then the words that are not, 8 bytes each.
 //
-// Integers that count, sizes and addresses near each other take a byte or two so: zstd, which comes behind, has less to look at. Characters, which it packs
-// better as they are, are mostly words of their own.
-//
 // Numbers that follow from what came before begin at zero in each block, so that a block can be read alone.
 
 // Encoding is how a block's records are packed.
@@ -31,7 +26,8 @@ type Encoding uint8
 // The encodings.
 const (
 	Bitmaps     Encoding = iota // since 1.9
-	Differences                 // since 1.11; what Encoder writes
+	Differences                 // since 1.11
+	Streams                     // since 1.13; what Encoder writes
 )
 
 // wholeWord is the half byte of a word that follows as it is; mostDifference is how many bytes of a difference may.
@@ -58,12 +54,6 @@ type state struct {
 
 // fewKeys is how many histories are found without a map: most programs' interceptors are of a few functions.
 const fewKeys = 64
-
-func (s *state) reset() {
-	s.tsc, s.sp = 0, 0
-	clear(s.few[:])
-	clear(s.funcs)
-}
 
 // of returns the history of a function's entries or exits.
 func (s *state) of(fn uint32, exit bool) *history {
@@ -95,89 +85,13 @@ func (h *history) keep(words []uint64) {
 func zigzag(d uint64) uint64   { return d<<1 ^ uint64(int64(d)>>63) }
 func unzigzag(z uint64) uint64 { return z>>1 ^ -(z & 1) }
 
-// Encoder packs the records of one thread into a block's payload.
-type Encoder struct {
-	B           []byte // what there is so far
-	Count       uint32 // records
-	First, Last uint64 // TSC
-	s           state
-}
-
-// Reset begins a block.
-func (e *Encoder) Reset() {
-	e.B, e.Count, e.First, e.Last = e.B[:0], 0, 0, 0
-	e.s.reset()
-}
-
-// Add appends a record.
-func (e *Encoder) Add(r *Record) {
-	if e.Count == 0 {
-		e.First, e.Last = r.TSC, r.TSC
-	}
-	e.First, e.Last = min(e.First, r.TSC), max(e.Last, r.TSC)
-	e.Count++
-	head := uint64(r.Func) << 3
-	if r.Exit {
-		head |= 1
-	}
-	if r.More {
-		head |= 2
-	}
-	if r.Cut {
-		head |= 4
-	}
-	if r.Altered {
-		head |= headAltered
-	}
-	h := e.s.of(r.Func, r.Exit)
-	b := binary.AppendUvarint(e.B, head)
-	b = binary.AppendUvarint(b, zigzag(r.TSC-e.s.tsc))
-	b = binary.AppendUvarint(b, zigzag(r.SP-e.s.sp))
-	b = binary.AppendUvarint(b, zigzag(r.Ret-h.ret))
-	b = binary.AppendUvarint(b, uint64(len(r.Words)))
-	e.s.tsc, e.s.sp, h.ret = r.TSC, r.SP, r.Ret
-	e.B = appendWords(b, r.Words, h.words)
-	h.keep(r.Words)
-}
-
-// appendWords packs words behind those of the record before.
-func appendWords(b []byte, words, before []uint64) []byte {
-	b = slices.Grow(b, 8*len(words)+len(words)/2+9)
-	for i := 0; i < len(words); i += 2 {
-		at := len(b)
-		b = append(b, 0)
-		for j, w := range words[i:min(i+2, len(words))] {
-			z := w
-			if i+j < len(before) {
-				z -= before[i+j]
-			}
-			if z == 0 {
-				continue
-			}
-			n := (bits.Len64(zigzag(z)) + 7) / 8
-			if n <= mostDifference {
-				w = zigzag(z)
-			} else {
-				n = wholeWord
-			}
-			b[at] |= byte(n) << (4 * j)
-			end := len(b)
-			binary.LittleEndian.PutUint64(b[end:end+8], w) // there is room
-			b = b[:end+n]
-		}
-	}
-	return b
-}
-
-// headAltered is Altered in a record's head.
-const headAltered = 1 << 35
-
 // Decoder takes a block's payload apart.
 type Decoder struct {
 	b        []byte
 	s        state
 	words    []uint64
 	encoding Encoding
+	streams  *streams // of Streams; nil: the payload was not looked at yet
 }
 
 // NewDecoder makes one for a payload.
@@ -188,6 +102,9 @@ const maxRecordWords = 1 << 16
 
 // Next reads the next record; false at the end. Its words are good until the next call.
 func (d *Decoder) Next(r *Record) (bool, error) {
+	if d.encoding == Streams {
+		return d.nextOfStreams(r)
+	}
 	if len(d.b) == 0 {
 		return false, nil
 	}

@@ -33,14 +33,24 @@ func TestBlock(t *testing.T) {
 		for range 2 { // also a second time, with what was remembered forgotten
 			e.Reset()
 			for i := range want {
-				e.Add(&want[i])
+				if !e.Add(markOf(&want[i])) {
+					t.Fatalf("record %d is none", i)
+				}
 			}
 		}
 		if e.Count != 200 || e.First != want[0].TSC || e.Last != want[199].TSC {
 			t.Fatalf("%d records from %d to %d", e.Count, e.First, e.Last)
 		}
-		d := NewDecoder(e.B, Differences)
-		for i := range want {
+		old := differencesOf(want)
+		d := NewDecoder(e.Payload(), Streams)
+		for i := range 2 * len(want) {
+			if i == len(want) {
+				if ok, err := d.Next(new(Record)); ok || err != nil {
+					t.Errorf("at the end: %v, %v", ok, err)
+				}
+				d = NewDecoder(old, Differences)
+			}
+			i %= len(want)
 			var got Record
 			if ok, err := d.Next(&got); !ok || err != nil {
 				t.Fatalf("record %d: %v, %v", i, ok, err)
@@ -80,17 +90,15 @@ func TestBitmaps(t *testing.T) {
 // FuzzBlock: any bytes are records or an error, and what is read can be written and read again.
 func FuzzBlock(f *testing.F) {
 	var e Encoder
-	for _, r := range randomRecords(3, 20) {
-		e.Add(&r)
+	records := randomRecords(3, 20)
+	for i := range records {
+		e.Add(markOf(&records[i]))
 	}
-	f.Add(e.B, false)
-	f.Add(e.B, true)
-	f.Fuzz(func(t *testing.T, b []byte, old bool) {
-		encoding := Differences
-		if old {
-			encoding = Bitmaps
-		}
-		d := NewDecoder(b, encoding)
+	f.Add(e.Payload(), uint8(Streams))
+	f.Add(differencesOf(records), uint8(Differences))
+	f.Add(differencesOf(records), uint8(Bitmaps))
+	f.Fuzz(func(t *testing.T, b []byte, encoding uint8) {
+		d := NewDecoder(b, Encoding(encoding%3))
 		var again Encoder
 		var all []Record
 		for {
@@ -100,10 +108,13 @@ func FuzzBlock(f *testing.F) {
 				break
 			}
 			r.Words = slices.Clone(r.Words)
+			if len(all) > 1000 {
+				break // a byte can say a great many
+			}
 			all = append(all, r)
-			again.Add(&r)
+			again.Add(markOf(&r))
 		}
-		d = NewDecoder(again.B, Differences)
+		d = NewDecoder(again.Payload(), Streams)
 		for i := range all {
 			var r Record
 			if ok, err := d.Next(&r); !ok || err != nil || r.TSC != all[i].TSC || !slices.Equal(r.Words, all[i].Words) {
@@ -209,20 +220,81 @@ func TestBits(t *testing.T) {
 	}
 }
 
+// markOf is the words of a record in a ring.
+func markOf(r *Record) []uint64 {
+	head := uint64(r.Func) << markFunc
+	for _, f := range []struct {
+		on  bool
+		bit uint64
+	}{{r.Exit, 1}, {r.More, markMore}, {r.Cut, markCut}, {r.Altered, markAlter}} {
+		if f.on {
+			head |= f.bit
+		}
+	}
+	return append([]uint64{head, r.TSC, r.SP, r.Ret}, r.Words...)
+}
+
+// differencesOf is a block as versions 1.11 and 1.12 wrote them.
+func differencesOf(records []Record) []byte {
+	var e differences
+	for i := range records {
+		e.add(&records[i])
+	}
+	return e.b
+}
+
 // BenchmarkEncoder packs calls of two integers and a result.
 func BenchmarkEncoder(b *testing.B) {
-	words := make([]uint64, 2)
+	in := []uint64{1 << markFunc, 0, 1 << 46, 1 << 40, 0, 0}
+	out := []uint64{1<<markFunc | 1, 0, 1 << 46, 1 << 40, 0}
 	var e Encoder
 	for n := range uint64(b.N) {
-		words[0], words[1] = n, 3*n
-		r := Record{Func: 1, TSC: 1<<50 + n*60, SP: 1 << 46, Ret: 1 << 40, Words: words}
-		e.Add(&r)
-		words[0] = 4 * n
-		r = Record{Exit: true, Func: 1, TSC: 1<<50 + n*60 + 30, SP: 1 << 46, Ret: 1 << 40, Words: words[:1]}
-		e.Add(&r)
-		if len(e.B) > 256<<10 {
-			b.ReportMetric(float64(len(e.B))/float64(e.Count/2), "bytes/call")
+		in[1], in[4], in[5], out[1], out[4] = 1<<50+n*60, n, 3*n, 1<<50+n*60+30, 4*n
+		e.Add(in)
+		e.Add(out)
+		if e.Size() > 256<<10 {
+			b.ReportMetric(float64(len(e.Payload()))/float64(e.Count/2), "bytes/call")
 			e.Reset()
 		}
+	}
+}
+
+// BenchmarkDecoder takes such calls apart.
+func BenchmarkDecoder(b *testing.B) {
+	var e Encoder
+	for n := range uint64(20000) {
+		e.Add([]uint64{1 << markFunc, 1<<50 + n*60, 1 << 46, 1 << 40, n, 3 * n})
+		e.Add([]uint64{1<<markFunc | 1, 1<<50 + n*60 + 30, 1 << 46, 1 << 40, 4 * n})
+	}
+	payload, r := e.Payload(), Record{}
+	d := NewDecoder(payload, Streams)
+	for b.Loop() {
+		for range 2 {
+			ok, err := d.Next(&r)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if !ok {
+				d = NewDecoder(payload, Streams)
+			}
+		}
+	}
+}
+
+// TestStreams holds the bytes of a block: two calls with an argument and a result, of which the second call's kinds are predicted.
+func TestStreams(t *testing.T) {
+	var e Encoder
+	for n := range uint64(2) {
+		e.Add([]uint64{3 << markFunc, 10 * n, 100, 5, 7 + n})
+		e.Add([]uint64{3<<markFunc | 1, 10*n + 2, 100, 5, 1 << 40})
+	}
+	const want = "0a" + "08" + // bytes of the kinds and the sizes
+		"00" + "18" + "01" + "00" + // the first kind, an entry of function 3 with one word, with no record predicted behind it
+		"01" + "19" + "01" + "00" + // the second, a return
+		"00" + "01" + // the first again, and then one that is predicted
+		"1011" + "1181" + "0110" + "0100" + // sizes of TSC, SP, return address and word of each
+		"c80a0e" + "04c80a0000000000010000" + "1002" + "04"
+	if got := hex.EncodeToString(e.Payload()); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -18,13 +18,10 @@ func TestChangedRecord(t *testing.T) {
 		{Func: 1, TSC: 1, SP: 100, Ret: 5, Altered: true, Words: []uint64{1, 4 << 40, 0, 7, 9, 9}},
 		{Exit: true, Func: 1, TSC: 2, SP: 100, Ret: 5, Altered: true, Words: []uint64{1, failed, 0, 0, 12, 0xffffffff}},
 	}
-	var e Encoder
-	for i := range records {
-		e.Add(&records[i])
-	}
+	block := differencesOf(records)
 	const want = "888080808001" + "02" + "c801" + "0a" + "06" + "81" + "02" + "0000000000040000" + "10" + "0e" + "11" + "12" + "12" +
 		"898080808001" + "02" + "00" + "0a" + "06" + "81" + "02" + "ffffffff02040000" + "00" + "81" + "18" + "ffffffff00000000"
-	if got := hex.EncodeToString(e.B); got != want {
+	if got := hex.EncodeToString(block); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	p := NewPairer(map[uint32]*Signature{1: sig}, 1)
@@ -34,7 +31,7 @@ func TestChangedRecord(t *testing.T) {
 		text, changes = string(Format{}.AppendCall(nil, c, table)), c.Clone().Changes
 		return nil
 	}
-	d := NewDecoder(e.B, Differences)
+	d := NewDecoder(block, Differences)
 	for {
 		var r Record
 		ok, err := d.Next(&r)

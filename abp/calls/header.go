@@ -54,7 +54,7 @@ func (b *Block) Decode(raw []byte) error {
 	b.Encoding = Encoding(d.U8())
 	d.U16()
 	b.Raw = d.U32()
-	if b.Encoding > Differences {
+	if b.Encoding > Streams {
 		return fmt.Errorf("block of calls in encoding %d: %w", b.Encoding, ErrCorrupt)
 	}
 	if b.Raw > maxBlock {

@@ -23,11 +23,5 @@ const (
 	markWords = 4
 )
 
-// FromMark takes a mark's words apart, those behind the mark itself. The Record refers to them.
-func FromMark(w []uint64) (r Record, ok bool) {
-	if len(w) < markWords || w[0]&0xff > 1 {
-		return r, false
-	}
-	return Record{Exit: w[0]&0xff == 1, More: w[0]&markMore != 0, Cut: w[0]&markCut != 0, Altered: w[0]&markAlter != 0, Func: uint32(w[0] >> markFunc),
-		TSC: w[1], SP: w[2], Ret: w[3], Words: w[markWords:]}, true
-}
+// FuncOf is the function's number in the first word of a mark, behind the mark itself.
+func FuncOf(w uint64) uint32 { return uint32(w >> markFunc) }

@@ -36,15 +36,12 @@ type Encoder struct {
 	// Touched are the blocks that were executed in this frame, in the order of
 	// their first executions.
 	Touched []uint32
-	// Dynamic and Marks are where in the words of the latest Chunk the executions
-	// of dynamic blocks and the marks lie.
-	Dynamic []int
-	Marks   []int
+	latest
+	// Calls takes captured calls (MarkCall), which no frame has: it is given the words of a Chunk and where one begins, and returns where it has
+	// stopped, at something else, or at a call that is not to be taken. nil: they are dropped.
+	Calls func(words []uint64, at int) int
 	// Words is how many words the frame has so far.
 	Words uint64
-	// Done is how many words of the latest Chunk were encoded: all, unless it
-	// returned an error.
-	Done int
 
 	idHits uint64 // predicted blocks since the last symbol
 	items  uint64 // executions and marks up to the last symbol
@@ -64,6 +61,15 @@ type Encoder struct {
 	// waiting are differences of version 4 that have not been written yet: the first diffs of it.
 	waiting []uint64
 	diffs   int
+}
+
+// latest is about the words of the latest Chunk.
+type latest struct {
+	// Dynamic and Marks are where in them the executions of dynamic blocks and the marks lie, but calls.
+	Dynamic []int
+	Marks   []int
+	// Done is how many of them were encoded: all, unless it returned an error.
+	Done int
 }
 
 // Versions of the encoding of bodies. The second adds wild slots and streams stored as
@@ -182,23 +188,27 @@ func (e *Encoder) Chunk(words []uint64, opened, completed uint64) error {
 		e.valPay.reserve(len(words))
 	}
 	for e.Done < len(words) {
-		at, err := executions(words, e.Done)
-		e.Words += uint64(at - e.Done)
-		e.Done = at
-		if err != nil {
-			return err
-		}
-		if at == len(words) {
-			break
+		at := e.Done
+		switch {
+		case !IsMark(words[at]):
+			next, err := executions(words, at)
+			e.Words += uint64(next - at)
+			e.Done = next
+			if err != nil {
+				return err
+			}
+			continue
+		case words[at]>>markShift == MarkCall && e.Calls != nil:
+			if e.Done = e.Calls(words, at); e.Done > at {
+				continue
+			}
 		}
 		m := MarkLen(words[at:])
 		if m == 0 {
 			return fmt.Errorf("mark %#x at word %d: %w", words[at], at, ErrMalformed)
 		}
 		switch kind, payload := SplitMark(words[at]); kind {
-		case MarkSkip:
-		case MarkCall:
-			e.Marks = append(e.Marks, at) // for whoever keeps calls: no frame has them
+		case MarkSkip, MarkCall:
 		case MarkNote:
 			e.Marks = append(e.Marks, at)
 		case MarkSwitch:
