@@ -8,6 +8,7 @@ import (
 
 	"alleria/abp"
 	"alleria/engine"
+	"alleria/internal/session/plan"
 	"alleria/internal/symbols"
 )
 
@@ -34,7 +35,7 @@ type funcName struct{ image, name string }
 //
 // Names are made once for a function of the run: the hundredth process of a program is of the same images, and
 // demangling was a tenth of what a build's count cost.
-func (c *counts) add(tb *tables, names *functionNames, t thread) {
+func (c *counts) add(tb *plan.Tables, names *functionNames, t thread) {
 	if c.funcs == nil {
 		c.funcs, c.names = make(map[uint32]uint64), names
 	}
@@ -43,7 +44,7 @@ func (c *counts) add(tb *tables, names *functionNames, t thread) {
 	t.Counts(func(addr uint64, instructions int, times uint64) {
 		n := uint64(instructions) * times
 		tc.Instructions += n
-		l, fn := tb.symbols.Function(addr)
+		l, fn := tb.Symbols.Function(addr)
 		byFunction[located{l, fn}] += n
 	})
 	for f, n := range byFunction {
@@ -52,7 +53,7 @@ func (c *counts) add(tb *tables, names *functionNames, t thread) {
 	c.total += tc.Instructions
 	if c.calls != nil {
 		t.Entries(func(addr uint64, times uint64) {
-			if l, fn := tb.symbols.Function(addr); l != nil && fn != nil && fn.Addr == l.Address(addr) {
+			if l, fn := tb.Symbols.Function(addr); l != nil && fn != nil && fn.Addr == l.Address(addr) {
 				c.calls[names.of(located{l, fn})] += times
 			}
 		})
@@ -67,12 +68,12 @@ func (c *counts) add(tb *tables, names *functionNames, t thread) {
 }
 
 // countCalls has entries of functions counted as well, of what is translated from here on.
-func (c *counts) countCalls(p target, tb *tables) {
+func (c *counts) countCalls(p target, tb *plan.Tables) {
 	if c.calls == nil {
 		c.calls = make(map[uint32]uint64)
 	}
 	p.CountEntries(func(addr uint64) engine.Extent {
-		l, fn := tb.symbols.Function(addr)
+		l, fn := tb.Symbols.Function(addr)
 		if l == nil || fn == nil {
 			return engine.Extent{}
 		}

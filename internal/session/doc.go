@@ -9,7 +9,7 @@
 // the mode is set: native while nothing has to be watched in the cache, else
 // plain, counting or recording. When a window opens or closes the mode
 // changes and a mark goes into the stream of each thread. What a translated
-// block records is decided once for each block (plan). Rings are consumed by
+// block records is decided once for each block (package plan). Rings are consumed by
 // processing threads, which write profiles, drop the records, or count.
 //
 // cmd/alleria calls Record. All call-backs come on the goroutine of Record; what

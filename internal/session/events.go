@@ -84,7 +84,7 @@ func (e *events) arm() error {
 			errs = append(errs, e.watch(leaf, ev.Value))
 		}
 	}
-	for _, l := range e.im.tables.symbols.Images() {
+	for _, l := range e.im.tables.Symbols.Images() {
 		if !e.done[armed{nil, l}] {
 			e.done[armed{nil, l}] = true
 			errs = append(errs, e.watchLinker(l))
@@ -103,7 +103,7 @@ func (e *events) arm() error {
 
 // armIn resolves an event's function or offset in an image, if it is about that image.
 func (e *events) armIn(leaf *window.Leaf, l *symbols.Loaded) error {
-	if arm := findingOf(leaf.Event.Kind).arm; arm != nil && leaf.Event.MatchesImage(e.im.tables.key(l)) {
+	if arm := findingOf(leaf.Event.Kind).arm; arm != nil && leaf.Event.MatchesImage(e.im.tables.Key(l)) {
 		return arm(e, leaf, l)
 	}
 	return nil

@@ -144,7 +144,7 @@ func TestImages(t *testing.T) {
 	p.images(with)
 	p.images(alone)
 	p.images(with)
-	l := p.ps.image.tables.symbols.Images()[1]
+	l := p.ps.image.tables.Symbols.Images()[1]
 	th.arrives(l.Image.Find("plugged", true)[0].Addr+l.Bias, "entry")
 	p.exits()
 	rowsAre(t, f.end()["1"], "there opens: Load plugin.so", "both opens: Load plugin.so", "there closes: Unload plugin.so", "there opens: Load plugin.so",

@@ -9,6 +9,7 @@ import (
 	"alleria/abp/calls"
 	"alleria/config"
 	"alleria/interceptors"
+	"alleria/internal/session/plan"
 	"alleria/internal/symbols"
 )
 
@@ -80,7 +81,7 @@ func (x *intercepts) look() {
 	if x == nil {
 		return
 	}
-	for _, l := range x.im.tables.symbols.Images() {
+	for _, l := range x.im.tables.Symbols.Images() {
 		if x.looked[l] {
 			continue
 		}
@@ -100,7 +101,7 @@ func (x *intercepts) lookIn(l *symbols.Loaded, window int) {
 	if proc == nil {
 		return
 	}
-	key := x.im.tables.key(l)
+	key := x.im.tables.Key(l)
 	for _, t := range proc.Threads {
 		for _, i := range t.Images {
 			if !i.Matches(key) {
@@ -117,7 +118,7 @@ func (x *intercepts) lookIn(l *symbols.Loaded, window int) {
 
 // find adds the functions that an element means, unless a more specific one beside it means them.
 func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
-	x.im.tables.image(l) // searched: what it lacks is told at the end
+	x.im.tables.Image(l) // searched: what it lacks is told at the end
 	var found []*symbols.Function
 	if f.Name == "" {
 		all := l.Image.Functions()
@@ -139,7 +140,7 @@ func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
 			x.chosen(l, fn, window)
 			continue
 		}
-		x.add(l, fn, fn.Addr+l.Bias, fn.Name(), window, funcKey(l.Image, fn))
+		x.add(l, fn, fn.Addr+l.Bias, fn.Name(), window, plan.FuncKey(l.Image, fn))
 	}
 	if !seen && f.Name == "main" && l.Main {
 		x.findMain(l, window)
@@ -163,7 +164,7 @@ func (x *intercepts) add(l *symbols.Loaded, fn *symbols.Function, entry uint64, 
 	kinds := make(map[*config.Intercept][]int) // by what is captured: the plans of threads
 	for plan := range x.ps.threads.kinds() {
 		tm, _ := x.ps.matched.Thread(x.ps.threads.thread(plan), func(w int) bool { return w == window })
-		for _, ic := range tm.Image(x.im.tables.key(l)).Function(key).Intercepts() {
+		for _, ic := range tm.Image(x.im.tables.Key(l)).Function(key).Intercepts() {
 			kinds[ic] = append(kinds[ic], plan)
 		}
 	}
@@ -373,8 +374,8 @@ func (x *intercepts) end() {
 
 // callers enters all images into the profile: a return address may lie in any.
 func (x *intercepts) callers() {
-	for _, l := range x.im.tables.symbols.Images() {
-		x.im.tables.image(l)
+	for _, l := range x.im.tables.Symbols.Images() {
+		x.im.tables.Image(l)
 	}
 }
 

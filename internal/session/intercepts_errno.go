@@ -25,7 +25,7 @@ func (f *intercepted) linked() string {
 // errnoOf returns what finds a thread's errno: 0 where nobody knows.
 func (x *intercepts) errnoOf() func(base uint64, m io.ReaderAt) uint64 {
 	return func(base uint64, m io.ReaderAt) uint64 {
-		for _, l := range x.im.tables.symbols.Images() {
+		for _, l := range x.im.tables.Symbols.Images() {
 			for _, fn := range l.Image.Find("__errno_location", true) {
 				if fn.Kind == symbols.PLT {
 					continue

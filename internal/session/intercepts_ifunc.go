@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"alleria/internal/capture"
+	"alleria/internal/session/plan"
 	"alleria/internal/symbols"
 )
 
@@ -36,7 +37,7 @@ func (x *intercepts) chosen(l *symbols.Loaded, fn *symbols.Function, window int)
 
 // resolved takes what a resolver has chosen.
 func (x *intercepts) resolved(f *ifunc, addr uint64) {
-	l, _ := x.im.tables.symbols.ByAddr(addr)
+	l, _ := x.im.tables.Symbols.ByAddr(addr)
 	if l == nil || addr == f.fn.Addr+f.image.Bias {
 		return
 	}
@@ -46,7 +47,7 @@ func (x *intercepts) resolved(f *ifunc, addr uint64) {
 		fn = nil // no symbol begins there
 	}
 	for _, w := range f.windows {
-		x.add(l, fn, addr, f.fn.Name(), w, funcKey(f.image.Image, f.fn))
+		x.add(l, fn, addr, f.fn.Name(), w, plan.FuncKey(f.image.Image, f.fn))
 	}
 	if len(x.at) != before {
 		x.apply()
@@ -56,7 +57,7 @@ func (x *intercepts) resolved(f *ifunc, addr uint64) {
 // lookAtSlots finds what resolvers have chosen so far.
 func (x *intercepts) lookAtSlots() {
 	for _, f := range x.ifuncs {
-		for _, l := range x.im.tables.symbols.Images() {
+		for _, l := range x.im.tables.Symbols.Images() {
 			for _, alias := range f.fn.Aliases {
 				for _, at := range l.Image.Slots(alias.Linked) {
 					var b [8]byte
@@ -65,7 +66,7 @@ func (x *intercepts) lookAtSlots() {
 					}
 					addr := binary.LittleEndian.Uint64(b[:])
 					// A slot that is not bound yet leads to its own image's stub.
-					if in, _ := x.im.tables.symbols.ByAddr(addr); in == f.image {
+					if in, _ := x.im.tables.Symbols.ByAddr(addr); in == f.image {
 						x.resolved(f, addr)
 					}
 				}

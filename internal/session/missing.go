@@ -98,8 +98,8 @@ func eventPlace(ev *config.Event) string {
 func (e *events) whyMissing(ev *config.Event, suggest bool) string {
 	var near []string
 	matched := 0
-	for _, l := range e.im.tables.symbols.Images() {
-		if !ev.MatchesImage(e.im.tables.key(l)) {
+	for _, l := range e.im.tables.Symbols.Images() {
+		if !ev.MatchesImage(e.im.tables.Key(l)) {
 			continue
 		}
 		matched++
@@ -156,7 +156,7 @@ func imageOr(image string) string {
 // The vdso is not among them: no configuration can mean it.
 func (e *events) loadedNames() string {
 	var names []string
-	for _, l := range e.im.tables.symbols.Images() {
+	for _, l := range e.im.tables.Symbols.Images() {
 		if name := loadedName(l); name != "" {
 			names = append(names, name)
 		}

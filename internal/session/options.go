@@ -2,6 +2,7 @@ package session
 
 import (
 	"alleria/interceptors"
+	"alleria/internal/session/plan"
 	"errors"
 	"io"
 	"time"
@@ -197,3 +198,6 @@ func (t *Thresholds) orDefaults() tuner.Thresholds {
 	}
 	return d
 }
+
+// Sites tells which windows select which instructions.
+type Sites = plan.Sites

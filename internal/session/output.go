@@ -1,7 +1,6 @@
 package session
 
 import (
-	"encoding/hex"
 	"time"
 
 	"alleria/abp"
@@ -9,7 +8,6 @@ import (
 	"alleria/emit"
 	"alleria/engine"
 	"alleria/internal/records"
-	"alleria/internal/symbols"
 	"alleria/internal/sys"
 	"alleria/window"
 )
@@ -19,42 +17,6 @@ import (
 // method does nothing, which keeps that question out of the callers.
 type output struct {
 	w *emit.ProcessWriter
-}
-
-// image enters an image into the profile: when it is first needed, and again,
-// with the time, when it is gone.
-// The second row replaces the first in readers: the later row of a number holds.
-func (o output) image(number uint32, l *symbols.Loaded, loaded, unloaded uint64) {
-	if o.w == nil {
-		return
-	}
-	im := abp.Image{Number: number, Main: l.Main, Path: l.Path, BuildID: buildID(l), Base: l.Bias, Loaded: loaded, Unloaded: unloaded}
-	for _, s := range l.Image.Segments {
-		im.Segments = append(im.Segments, abp.Segment{Start: s.Vaddr + l.Bias, End: s.Vaddr + l.Bias + s.MemSize, Offset: s.Offset, Prot: uint32(s.Prot)})
-	}
-	o.w.AddImage(im)
-}
-
-// buildID is an image's build-id as bytes.
-// It is hexadecimal in symbols, where it names files, and bytes in the profile.
-func buildID(l *symbols.Loaded) []byte {
-	id, err := hex.DecodeString(l.Image.BuildID)
-	if err != nil {
-		return nil
-	}
-	return id
-}
-
-// function enters a function into the profile.
-func (o output) function(number, image uint32, l *symbols.Loaded, fn *symbols.Function) {
-	if o.w == nil {
-		return
-	}
-	f := abp.Function{Number: number, Image: image, Name: fn.Linked(), Addr: fn.Addr + l.Bias, Size: fn.Size}
-	if name := fn.Name(); name != f.Name {
-		f.Demangled = name
-	}
-	o.w.AddFunction(f)
 }
 
 // windows enters the configuration's windows.

@@ -34,7 +34,7 @@ func (x *intercepts) armReplay() error {
 	if r == nil || x.replays || x.ps.number != 1 {
 		return nil
 	}
-	for _, l := range x.im.tables.symbols.Images() {
+	for _, l := range x.im.tables.Symbols.Images() {
 		if !l.Main {
 			continue
 		}
@@ -176,11 +176,11 @@ func (x *intercepts) moved(r *Replay, addr uint64) (uint64, bool) {
 		if !slices.ContainsFunc(old.Segments, func(s abp.Segment) bool { return addr >= s.Start && addr < s.End }) {
 			continue
 		}
-		k := slices.IndexFunc(x.im.tables.symbols.Images(), func(l *symbols.Loaded) bool { return l.Image.Path == old.Path })
+		k := slices.IndexFunc(x.im.tables.Symbols.Images(), func(l *symbols.Loaded) bool { return l.Image.Path == old.Path })
 		if k < 0 {
 			return 0, false
 		}
-		return addr - old.Base + x.im.tables.symbols.Images()[k].Bias, true
+		return addr - old.Base + x.im.tables.Symbols.Images()[k].Bias, true
 	}
 	return 0, false
 }

@@ -60,8 +60,8 @@ func (ps *process) watch() {
 	if im.plans.any() && im.windows.Open() != 0 && ps.opts.Only == OnlyAll {
 		// Signals and calls are recorded for threads that ask for it: one that does
 		// is enough to be told of them.
-		for plan := range len(ps.threads.nums) + 1 {
-			if m := ps.planner(im.plans.first(ps.threads) + plan).thread; m != nil {
+		for kind := range len(ps.threads.nums) + 1 {
+			if m := ps.planner(im.plans.first(ps.threads) + kind).Thread(); m != nil {
 				w.signals, w.returns = w.signals || m.Signals, w.returns || m.Syscalls
 			}
 		}
@@ -159,7 +159,7 @@ const maxErrno = 4096
 // matcherOf is what the open windows record of a thread, nil if nothing.
 func (ps *process) matcherOf(t thread) *config.ThreadMatcher {
 	if im := ps.image; im.plans.any() && im.windows.Open() != 0 && im.writer != nil {
-		return ps.planner(ps.planOf(t)).thread
+		return ps.planner(ps.planOf(t)).Thread()
 	}
 	return nil
 }
@@ -293,7 +293,7 @@ func (ps *process) happenedIn(test func(*config.Event) bool) {
 
 // Unmapped is engine.Handler's.
 func (ps *process) Unmapped(start, end uint64) {
-	for _, l := range ps.image.tables.symbols.Images() {
+	for _, l := range ps.image.tables.Symbols.Images() {
 		if l.Start < end && l.End > start {
 			ps.warn(ps.refresh())
 			return
@@ -307,7 +307,7 @@ func (ps *process) Unmapped(start, end uint64) {
 // The maps are only read when something says that images may have changed.
 func (ps *process) refresh() error {
 	im := ps.image
-	loaded, unloaded, err := im.tables.update()
+	loaded, unloaded, err := im.tables.Update()
 	im.lookForSanitizers(loaded)
 	// An error means that the process is gone or dying: its end will be reported.
 	if err != nil || im.events == nil || len(loaded)+len(unloaded) == 0 {
@@ -340,7 +340,7 @@ func (ps *process) prepareNames(came []*symbols.Loaded) {
 	}
 	p := ps.planner(plans.first(ps.threads))
 	for _, l := range came {
-		if p.selects(l) {
+		if p.Selects(l) {
 			l.Image.Prepare()
 		}
 	}
@@ -351,9 +351,9 @@ func (ps *process) prepareNames(came []*symbols.Loaded) {
 // then there.
 func (ps *process) loaded(gone, came []*symbols.Loaded) {
 	for _, l := range gone {
-		ps.happened(nil, 0, config.EventUnload, func(e *config.Event) bool { return e.MatchesImage(ps.image.tables.key(l)) })
+		ps.happened(nil, 0, config.EventUnload, func(e *config.Event) bool { return e.MatchesImage(ps.image.tables.Key(l)) })
 	}
 	for _, l := range came {
-		ps.happened(nil, 0, config.EventLoad, func(e *config.Event) bool { return e.MatchesImage(ps.image.tables.key(l)) })
+		ps.happened(nil, 0, config.EventLoad, func(e *config.Event) bool { return e.MatchesImage(ps.image.tables.Key(l)) })
 	}
 }

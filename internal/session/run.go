@@ -3,7 +3,6 @@ package session
 import (
 	"encoding/binary"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"alleria/engine"
 	"alleria/engine/x86"
 	"alleria/internal/records"
+	"alleria/internal/session/plan"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
 	"alleria/proctree"
@@ -80,7 +80,7 @@ type outcome struct {
 // Everything in it goes with the image; what lasts longer is in run.
 type image struct {
 	p       target
-	tables  *tables
+	tables  *plan.Tables
 	windows *window.Set
 	events  *events
 	budget  *budget     // nil where no event counts instructions
@@ -129,14 +129,16 @@ func (ps *process) Started(p target) error {
 	if err := ps.openWriter(im); err != nil { // a full disk, say: the program is none the worse for it
 		ps.writingFailed(err)
 	}
+	o := plan.Options{PID: p.PID(), Exe: ps.exe(p.PID()), Maps: ps.maps, Cache: ps.cache, Writer: im.writer}
 	if ps.opts.Only == OnlyTranslate { // nobody asks for names, nor what images there are: their list stays empty
-		im.tables = newTables(p.PID(), &ps.machine, ps.cache, nil, output{im.writer}, nil)
+		im.tables = plan.NewTables(o)
 		p.SetMode(engine.ModePlain)
 		return nil
 	}
-	// Without a writer (count) the output is one that drops all: tables are needed for names all the same.
-	im.tables = newTables(p.PID(), &ps.machine, ps.cache, ps.systemDirs(), output{im.writer}, askedImages(ps.opts.Config))
-	loaded, _, err := im.tables.update()
+	// Without a writer (count) tables write nothing: they are needed for names all the same.
+	o.SystemDirs, o.Asked = ps.systemDirs(), plan.Asked(ps.opts.Config)
+	im.tables = plan.NewTables(o)
+	loaded, _, err := im.tables.Update()
 	if err != nil {
 		return err
 	}
@@ -153,7 +155,7 @@ func (ps *process) Started(p target) error {
 	if ps.over.Load() {
 		return nil
 	}
-	if recordsFlags(ps.opts.Config) {
+	if plan.RecordsFlags(ps.opts.Config) {
 		p.KeepFlags()
 	}
 	return ps.startWindows(im)
@@ -197,9 +199,9 @@ func (ps *process) startWindows(im *image) error {
 	}
 	// What is mapped at the start has been loaded as well: Load events fire for the
 	// main executable and its interpreter.
-	ps.loaded(nil, im.tables.symbols.Images())
+	ps.loaded(nil, im.tables.Symbols.Images())
 	im.capture.look()
-	ps.prepareNames(im.tables.symbols.Images())
+	ps.prepareNames(im.tables.Symbols.Images())
 	ps.setMode()
 	ps.watch()
 	if first {
@@ -427,7 +429,7 @@ func (ps *process) Plan(plan int, ins []x86.Insn, want []engine.Want) uint32 {
 	if !im.plans.any() {
 		return 0
 	}
-	return ps.planner(plan).plan(ins, want)
+	return ps.planner(plan).Plan(ins, want)
 }
 
 // ThreadStarted is engine.Handler's.
@@ -544,16 +546,4 @@ func (r *run) note(text string) {
 	if r.emit != nil {
 		r.emit.Note(text)
 	}
-}
-
-// memoryOf opens the memory of a process for reading, nil if that is not
-// possible.
-// It must be opened while the process may still be read: a program that makes
-// itself undumpable closes it to latecomers.
-func memoryOf(pid int) *os.File {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
-	if err != nil {
-		return nil
-	}
-	return f
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"alleria/config"
+	"alleria/internal/session/plan"
 	"alleria/internal/symbols"
 )
 
@@ -39,13 +40,13 @@ func newSelections(c *config.Config) *selections {
 
 // see takes note of what is loaded now. It is told at each change, since an image may
 // be unloaded again.
-func (s *selections) see(t *tables) {
-	for _, l := range t.symbols.Images() {
+func (s *selections) see(t *plan.Tables) {
+	for _, l := range t.Symbols.Images() {
 		if name := loadedName(l); name != "" && !slices.Contains(s.were, name) {
 			s.were = append(s.were, name)
 		}
 		for _, i := range s.images {
-			if !s.loaded[i] && i.Matches(t.key(l)) {
+			if !s.loaded[i] && i.Matches(t.Key(l)) {
 				s.loaded[i] = true
 			}
 		}
@@ -57,11 +58,11 @@ func (s *selections) see(t *tables) {
 // Only images are searched whose code was looked at for recording: their tables of
 // functions have been read, and where no window opened a name has done no harm yet.
 // An image that was unloaded before is given the benefit of the doubt.
-func (s *selections) search(t *tables) {
+func (s *selections) search(t *plan.Tables) {
 	for _, i := range s.images {
 		var images []*symbols.Loaded
-		for _, l := range t.symbols.Images() {
-			if t.images[l] != 0 && i.Matches(t.key(l)) {
+		for _, l := range t.Symbols.Images() {
+			if t.Recorded(l) && i.Matches(t.Key(l)) {
 				images = append(images, l)
 			}
 		}
@@ -87,7 +88,7 @@ func selects(im *symbols.Image, f *config.Function) bool {
 	}
 	matches := f.Matching()
 	fns := im.Functions()
-	return slices.ContainsFunc(fns, func(fn symbols.Function) bool { return matches(funcKey(im, &fn)) })
+	return slices.ContainsFunc(fns, func(fn symbols.Function) bool { return matches(plan.FuncKey(im, &fn)) })
 }
 
 // missing words what was never there. Notes and no errors, as for events.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"alleria/engine"
+	"alleria/internal/session/plan"
 )
 
 // plans is what threads record, by plan: for each set of open windows that there has been lately
@@ -13,9 +14,9 @@ import (
 // The refused alternative, the plans of the latest set alone, had everything translated anew with each
 // change of the set: half a millisecond for two windows on short functions.
 type plans struct {
-	sets     []uint64   // of open windows; the first plan of the k-th is k times the number of kinds
-	now      int        // the latest
-	planners []*planner // by plan; made as they are needed
+	sets     []uint64        // of open windows; the first plan of the k-th is k times the number of kinds
+	now      int             // the latest
+	planners []*plan.Planner // by plan; made as they are needed
 }
 
 // any tells whether something has been recorded yet.
@@ -45,7 +46,7 @@ func (ps *process) usePlans(open uint64) {
 		p.sets = append(p.sets, open)
 	}
 	if p.planners == nil {
-		p.planners = make([]*planner, engine.MaxPlans)
+		p.planners = make([]*plan.Planner, engine.MaxPlans)
 	}
 	p.now = k
 	for _, t := range im.p.Threads() {
@@ -59,7 +60,7 @@ func (ps *process) planOf(t thread) int {
 }
 
 // planner returns what the threads with a plan record.
-func (ps *process) planner(plan int) *planner {
+func (ps *process) planner(plan int) *plan.Planner {
 	im := ps.image
 	if p := im.plans.planners; p[plan] == nil {
 		kinds := ps.threads.kinds()
@@ -70,19 +71,20 @@ func (ps *process) planner(plan int) *planner {
 }
 
 // newPlanner makes what decides for a thread while some windows are open.
-func (ps *process) newPlanner(open uint64, thread int) *planner {
+func (ps *process) newPlanner(open uint64, thread int) *plan.Planner {
 	im := ps.image
-	of := func(open uint64) *planner {
-		return newPlanner(im.tables, im.windows.Profiles(open), ps.matched, open, thread, ps.opts.Only == OnlyBlocks)
+	of := func(open uint64) *plan.Planner {
+		return plan.New(im.tables, im.windows.Profiles(open), ps.matched, open, thread, ps.opts.Only == OnlyBlocks)
 	}
 	p := of(open)
 	if s := ps.opts.Sites; s != nil {
-		p.apart = &apart{sites: s, process: ps.number, generation: ps.parts, each: make([]*planner, len(ps.opts.Config.Windows))}
-		for w := range p.apart.each {
+		each := make([]*plan.Planner, len(ps.opts.Config.Windows))
+		for w := range each {
 			if open&(1<<w) != 0 {
-				p.apart.each[w] = of(1 << w)
+				each[w] = of(1 << w)
 			}
 		}
+		p.Apart(s, ps.number, ps.parts, each)
 	}
 	return p
 }

@@ -9,6 +9,7 @@ import (
 
 	"alleria/abp"
 	"alleria/config"
+	"alleria/internal/session/plan"
 	"alleria/internal/sys"
 )
 
@@ -74,14 +75,14 @@ func (ps *process) header(im *image) abp.Header {
 // They say what may be in the profile, for readers that need values, say, and can
 // refuse early.
 func flagsOfConfig(c *config.Config) abp.HeaderFlags {
-	fields := fieldFlags[abp.HeaderFlags]{
+	fields := plan.FieldFlags[abp.HeaderFlags]{
 		{config.AccessAddressAndSize, abp.FlagAddresses}, {config.AccessValue, abp.FlagValues}, {config.TimeStamp, abp.FlagTimeStamps},
 		{config.RoutineID, abp.FlagRoutines}, {config.Branch, abp.FlagBranches},
 	}
 	f := abp.FlagInstructions
 	for _, w := range c.Windows {
 		for in := range w.Profile.AllInstructions() {
-			f |= fields.of(in.Fields)
+			f |= fields.Of(in.Fields)
 			if len(in.Registers) > 0 {
 				f |= abp.FlagRegisters
 			}

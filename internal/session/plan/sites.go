@@ -1,4 +1,4 @@
-package session
+package plan
 
 import (
 	"slices"
@@ -57,12 +57,17 @@ func (s *Sites) note(process, generation int, ins []x86.Insn, windows []uint64) 
 type apart struct {
 	sites               *Sites
 	process, generation int
-	each                []*planner // by window; nil: it is not open
+	each                []*Planner // by window; nil: it is not open
 	want                []engine.Want
 	windows             []uint64 // by instruction
 }
 
-// plan is planner.plan: everything that some window wants.
+// Apart has a planner answer for each of several windows by itself, and tells sites which selects what. each is by window; nil: it is not open.
+func (p *Planner) Apart(s *Sites, process, generation int, each []*Planner) {
+	p.apart = &apart{sites: s, process: process, generation: generation, each: each}
+}
+
+// plan is Planner.Plan: everything that some window wants.
 func (a *apart) plan(ins []x86.Insn, want []engine.Want) (image uint32) {
 	a.windows = append(a.windows[:0], make([]uint64, len(ins))...)
 	for w, p := range a.each {
@@ -70,7 +75,7 @@ func (a *apart) plan(ins []x86.Insn, want []engine.Want) (image uint32) {
 			continue
 		}
 		a.want = append(a.want[:0], make([]engine.Want, len(ins))...)
-		image = p.plan(ins, a.want)
+		image = p.Plan(ins, a.want)
 		for i := range ins {
 			one := &a.want[i]
 			if one.Flags&records.InsRecorded == 0 || !a.meant(w, p, ins, i) {
@@ -85,9 +90,9 @@ func (a *apart) plan(ins []x86.Insn, want []engine.Want) (image uint32) {
 }
 
 // meant tells whether a window that selects an instruction means this one.
-func (a *apart) meant(w int, p *planner, ins []x86.Insn, i int) bool {
+func (a *apart) meant(w int, p *Planner, ins []x86.Insn, i int) bool {
 	if a.sites.Entries&(1<<w) != 0 {
-		l, _ := p.tables.symbols.ByAddr(ins[i].Addr)
+		l, _ := p.tables.Symbols.ByAddr(ins[i].Addr)
 		if l == nil {
 			return false
 		}

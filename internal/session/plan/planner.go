@@ -1,4 +1,4 @@
-package session
+package plan
 
 import (
 	"slices"
@@ -12,14 +12,14 @@ import (
 	"alleria/internal/symbols"
 )
 
-// planner decides what a block records. It remembers its answers for an image
+// Planner decides what a block records. It remembers its answers for an image
 // and a function; they hold as long as the same windows are open.
 //
 // It is asked once a block and variant, not once an execution; still, a large program has
 // hundreds of thousands of blocks, which is why every level's answer is kept. A new set of
 // open windows makes a new planner: keeping old ones would need a bound on how many.
-type planner struct {
-	tables *tables
+type Planner struct {
+	tables *Tables
 	thread *config.ThreadMatcher
 	images map[*symbols.Loaded]*imagePlan
 	none   *imagePlan
@@ -34,7 +34,7 @@ type planner struct {
 	regs   map[string][]records.Reg // by the names of a list
 	forms  bool                     // some selector names a form, which is made anew for each instruction
 	blocks bool                     // only which blocks ran
-	flags  fieldFlags[records.InsFlags]
+	flags  FieldFlags[records.InsFlags]
 	apart  *apart // nil: it does not matter which of the windows wants something
 }
 
@@ -72,10 +72,10 @@ const recentKinds = 256
 // place is where a kind lies in recent: most programs use some hundred mnemonics.
 func (k *insKind) place() uint { return uint(k.mnem^k.isa<<5) % recentKinds }
 
-// newPlanner compiles what the open windows record of a thread of a process.
+// New compiles what the open windows record of a thread of a process.
 // It belongs to one set of open windows and one plan of threads.
-func newPlanner(t *tables, profiles []*config.Profile, matched *config.ProcessMatcher, open uint64, thread int, blocks bool) *planner {
-	p := &planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), wants: make(map[*config.FunctionMatcher]map[insKind]engine.Want), regs: make(map[string][]records.Reg), blocks: blocks, flags: insFlags()}
+func New(t *Tables, profiles []*config.Profile, matched *config.ProcessMatcher, open uint64, thread int, blocks bool) *Planner {
+	p := &Planner{tables: t, images: make(map[*symbols.Loaded]*imagePlan), wants: make(map[*config.FunctionMatcher]map[insKind]engine.Want), regs: make(map[string][]records.Reg), blocks: blocks, flags: insFlags()}
 	for _, pr := range profiles {
 		p.forms = p.forms || pr.SelectsForms()
 	}
@@ -85,11 +85,11 @@ func newPlanner(t *tables, profiles []*config.Profile, matched *config.ProcessMa
 	return p
 }
 
-// plan answers for one block; see engine.Planner.
+// Plan answers for one block; see engine.Planner.
 //
 // A block belongs to the image of its first instruction. It may cross into another
 // function, whose selectors then hold for the rest.
-func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
+func (p *Planner) Plan(ins []x86.Insn, want []engine.Want) uint32 {
 	if p.apart != nil {
 		return p.apart.plan(ins, want)
 	}
@@ -126,14 +126,17 @@ func (p *planner) plan(ins []x86.Insn, want []engine.Want) uint32 {
 	return im.number
 }
 
-// selects tells whether something of an image may be recorded.
-func (p *planner) selects(l *symbols.Loaded) bool {
-	return p.blocks || p.thread != nil && p.thread.Image(p.tables.key(l)) != nil
+// Selects tells whether something of an image may be recorded.
+func (p *Planner) Selects(l *symbols.Loaded) bool {
+	return p.blocks || p.thread != nil && p.thread.Image(p.tables.Key(l)) != nil
 }
+
+// Thread is what is recorded of the thread; nil: nothing, or only which blocks ran.
+func (p *Planner) Thread() *config.ThreadMatcher { return p.thread }
 
 // registers translates a list of registers' names, which the configuration has
 // checked.
-func (p *planner) registers(names []string) []records.Reg {
+func (p *Planner) registers(names []string) []records.Reg {
 	if len(names) == 0 {
 		return nil
 	}
@@ -150,8 +153,8 @@ func (p *planner) registers(names []string) []records.Reg {
 	return list
 }
 
-// recordsFlags tells whether some instruction's flags may be recorded.
-func recordsFlags(c *config.Config) bool {
+// RecordsFlags tells whether some instruction's flags may be recorded.
+func RecordsFlags(c *config.Config) bool {
 	for _, w := range c.Windows {
 		for in := range w.Profile.AllInstructions() {
 			if slices.Contains(in.Registers, "rflags") {
@@ -163,18 +166,18 @@ func recordsFlags(c *config.Config) bool {
 }
 
 // function finds the function at an address and its number in the profile.
-func (p *planner) function(l *symbols.Loaded, addr uint64) (*symbols.Function, uint32) {
+func (p *Planner) function(l *symbols.Loaded, addr uint64) (*symbols.Function, uint32) {
 	if l == nil {
 		return nil, 0
 	}
 	fn := l.Image.Lookup(l.Address(addr))
-	return fn, p.tables.function(l, fn)
+	return fn, p.tables.Function(l, fn)
 }
 
 // image returns what holds for the image at an address.
 // Code in no image is selected by an Image element without a name only.
-func (p *planner) image(addr uint64) (*imagePlan, *symbols.Loaded) {
-	l, _ := p.tables.symbols.ByAddr(addr)
+func (p *Planner) image(addr uint64) (*imagePlan, *symbols.Loaded) {
+	l, _ := p.tables.Symbols.ByAddr(addr)
 	if l == nil {
 		if p.none == nil {
 			p.none = &imagePlan{}
@@ -187,9 +190,9 @@ func (p *planner) image(addr uint64) (*imagePlan, *symbols.Loaded) {
 	}
 	im := p.images[l]
 	if im == nil {
-		im = &imagePlan{image: l.Image, number: p.tables.image(l)}
+		im = &imagePlan{image: l.Image, number: p.tables.Image(l)}
 		if p.thread != nil {
-			im.matcher = p.thread.Image(p.tables.key(l))
+			im.matcher = p.thread.Image(p.tables.Key(l))
 			im.set()
 		}
 		p.images[l] = im
@@ -220,15 +223,15 @@ func (im *imagePlan) function(fn *symbols.Function) *config.FunctionMatcher {
 	}
 	m, ok := im.funcs[fn]
 	if !ok {
-		m = im.matcher.Function(funcKey(im.image, fn))
+		m = im.matcher.Function(FuncKey(im.image, fn))
 		im.funcs[fn] = m
 	}
 	return m
 }
 
-// funcKey describes a function to the configuration; a part or a copy of a function is
+// FuncKey describes a function to the configuration; a part or a copy of a function is
 // known by its parent's name as well.
-func funcKey(im *symbols.Image, fn *symbols.Function) config.FuncKey {
+func FuncKey(im *symbols.Image, fn *symbols.Function) config.FuncKey {
 	k := config.FuncKey{Linked: fn.Linked(), Demangled: fn.Name(), HasParam: func(typ string) bool { return im.HasParam(fn.Addr, typ) }}
 	for _, a := range fn.Aliases {
 		k.Aliases = append(k.Aliases, config.FuncKey{Linked: a.Linked})
@@ -240,7 +243,7 @@ func funcKey(im *symbols.Image, fn *symbols.Function) config.FuncKey {
 //
 // Names come from C, a call each, and selectors are compared by names: what is recorded of a
 // kind of instruction is found out once for each matcher, unless selectors name forms.
-func (p *planner) want(m *config.FunctionMatcher, in *x86.Insn) engine.Want {
+func (p *Planner) want(m *config.FunctionMatcher, in *x86.Insn) engine.Want {
 	mem := false
 	if in.NMem > 0 {
 		p.accs = in.Accesses(p.accs[:0])
@@ -257,7 +260,7 @@ func (p *planner) want(m *config.FunctionMatcher, in *x86.Insn) engine.Want {
 }
 
 // wantOf is want for a kind that was not asked about just now.
-func (p *planner) wantOf(m *config.FunctionMatcher, in *x86.Insn, kind insKind) engine.Want {
+func (p *Planner) wantOf(m *config.FunctionMatcher, in *x86.Insn, kind insKind) engine.Want {
 	if p.of != m || p.latest == nil {
 		if p.of, p.latest = m, p.wants[m]; p.latest == nil {
 			p.latest = make(map[insKind]engine.Want)
@@ -272,31 +275,31 @@ func (p *planner) wantOf(m *config.FunctionMatcher, in *x86.Insn, kind insKind) 
 		k.Form = in.FormName()
 	}
 	sel := m.Instruction(k)
-	w := engine.Want{Flags: p.flags.of(sel.Fields), Sample: uint32(sel.Sample), Regs: p.registers(sel.Registers)}
+	w := engine.Want{Flags: p.flags.Of(sel.Fields), Sample: uint32(sel.Sample), Regs: p.registers(sel.Registers)}
 	p.latest[kind] = w
 	return w
 }
 
-// fieldFlags pairs each field of the configuration with what it is in another
+// FieldFlags pairs each field of the configuration with what it is in another
 // vocabulary: in the engine's flags of an instruction, in the profile's header.
-type fieldFlags[T ~uint16 | ~uint32] []struct {
-	field config.Fields
-	flag  T
+type FieldFlags[T ~uint16 | ~uint32] []struct {
+	Field config.Fields
+	Flag  T
 }
 
-// of translates a set of fields.
-func (m fieldFlags[T]) of(f config.Fields) (flags T) {
+// Of translates a set of fields.
+func (m FieldFlags[T]) Of(f config.Fields) (flags T) {
 	for _, p := range m {
-		if f.Has(p.field) {
-			flags |= p.flag
+		if f.Has(p.Field) {
+			flags |= p.Flag
 		}
 	}
 	return flags
 }
 
 // insFlags is what a block has recorded of an instruction.
-func insFlags() fieldFlags[records.InsFlags] {
-	return fieldFlags[records.InsFlags]{
+func insFlags() FieldFlags[records.InsFlags] {
+	return FieldFlags[records.InsFlags]{
 		{config.Recorded, records.InsRecorded}, {config.TimeStamp, records.InsTime}, {config.RoutineID, records.InsRoutine},
 		{config.AccessAddressAndSize, records.InsAddrs}, {config.AccessValue, records.InsValues}, {config.Branch, records.InsBranch},
 	}

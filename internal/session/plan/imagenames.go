@@ -1,4 +1,4 @@
-package session
+package plan
 
 import (
 	"path/filepath"
@@ -9,10 +9,10 @@ import (
 	"alleria/internal/symbols"
 )
 
-// askedImages lists the names and paths by which a configuration names images.
+// Asked lists the names and paths by which a configuration names images.
 //
 // Only these are looked for as links: what nobody names needs no second name.
-func askedImages(c *config.Config) []string {
+func Asked(c *config.Config) []string {
 	var asked []string
 	add := func(names ...string) {
 		for _, n := range names {
@@ -37,7 +37,7 @@ func askedImages(c *config.Config) []string {
 	return asked
 }
 
-// key describes an image to the configuration: by its own name and by those that
+// Key describes an image to the configuration: by its own name and by those that
 // the configuration has for it. Maps show the file that a link led to, libz.so.1.2.13,
 // where people and programs say libz.so.1.
 //
@@ -45,14 +45,14 @@ func askedImages(c *config.Config) []string {
 // whether one given name leads to it is asked once an image.
 // The answer is kept: links are taken as they were when the image was first asked
 // about.
-func (t *tables) key(l *symbols.Loaded) config.ImageKey {
+func (t *Tables) Key(l *symbols.Loaded) config.ImageKey {
 	k, ok := t.keys[l]
 	if ok {
 		return k
 	}
 	k = config.ImageKey{Path: l.Path, Name: l.Name, Main: l.Main, System: l.System}
 	soname := l.Image.SOName()
-	for _, name := range t.asked {
+	for _, name := range t.opts.Asked {
 		switch {
 		case strings.Contains(name, "/"):
 			if name != l.Path && leadsTo(name, l.Path) {

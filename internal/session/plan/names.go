@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"alleria/internal/symbols"
+	"alleria/internal/sys"
+)
+
+// Recording code that one process has translated is taken over by the next process of its program, and by forked children. What the facts of its blocks say of images
+// and functions is numbers, which are those of the process's profile. So whoever takes the code over takes the numbers over too, and gives others to what has none.
+// An image's rows, and those of its functions, are written when its code is taken over, which is before any of it can run.
+//
+// Refused: to number facts anew, which are packed; to write rows when something of theirs is recorded, by whichever processing thread comes first.
+
+// Names is what a process's numbers mean. It does not change.
+type Names struct {
+	images    map[*symbols.Image]uint32
+	funcs     map[*symbols.Image][]named
+	byFunc    map[*symbols.Function]uint32
+	lastImage uint32
+	lastFunc  uint32
+}
+
+// named is a function with its number.
+type named struct {
+	fn     *symbols.Function
+	number uint32
+}
+
+// Names says what the numbers mean that have been given so far; nil where an image is loaded twice.
+func (t *Tables) Names() *Names {
+	n := &Names{images: make(map[*symbols.Image]uint32), funcs: make(map[*symbols.Image][]named), byFunc: make(map[*symbols.Function]uint32),
+		lastImage: t.lastImage, lastFunc: t.lastFunc}
+	for l, number := range t.images {
+		if n.images[l.Image] != 0 {
+			return nil
+		}
+		n.images[l.Image] = number
+		n.funcs[l.Image] = append([]named(nil), t.named[l.Image]...)
+		for _, f := range n.funcs[l.Image] {
+			n.byFunc[f.fn] = f.number
+		}
+	}
+	return n
+}
+
+// Take has an image keep its number, and its functions theirs. It is false where numbers have been given otherwise.
+func (t *Tables) Take(n *Names, l *symbols.Loaded) bool {
+	if t.kept != n {
+		if t.kept != nil || t.lastImage > 0 || t.lastFunc > 0 {
+			return false
+		}
+		t.kept, t.lastImage, t.lastFunc = n, n.lastImage, n.lastFunc
+	}
+	if n.images[l.Image] == 0 { // no block refers to it
+		return true
+	}
+	if t.Image(l) != n.images[l.Image] {
+		return false
+	}
+	for _, f := range n.funcs[l.Image] {
+		t.Function(l, f.fn)
+	}
+	return true
+}
+
+// nextImage is the number of an image that has none here yet. One that is loaded a second time has another.
+func (t *Tables) nextImage(l *symbols.Loaded) uint32 {
+	if t.kept != nil && t.kept.images[l.Image] != 0 && !t.again(l) {
+		return t.kept.images[l.Image]
+	}
+	t.lastImage++
+	return t.lastImage
+}
+
+// again tells whether an image has a number already, from where else it is loaded.
+func (t *Tables) again(l *symbols.Loaded) bool {
+	for o := range t.images {
+		if o.Image == l.Image {
+			return true
+		}
+	}
+	return false
+}
+
+// nextFunction is the number of a function that has none here yet.
+func (t *Tables) nextFunction(l *symbols.Loaded, fn *symbols.Function) uint32 {
+	if t.kept != nil && t.kept.byFunc[fn] != 0 {
+		return t.kept.byFunc[fn]
+	}
+	t.lastFunc++
+	return t.lastFunc
+}
+
+// newImage enters an image into the profile under the number that it is to have.
+func (t *Tables) newImage(l *symbols.Loaded) uint32 {
+	n := t.nextImage(l)
+	t.images[l] = n
+	t.since[l] = sys.TSC()
+	t.imageRow(n, l, t.since[l], 0)
+	return n
+}

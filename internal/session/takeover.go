@@ -1,0 +1,58 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"alleria/internal/session/plan"
+)
+
+// RecordsLike is engine.Planner's.
+//
+// What the first plan records is decided by the elements of the windows that are open, and by names of images and functions.
+func (ps *process) RecordsLike() string {
+	im := ps.image
+	if im == nil || len(im.plans.sets) != 1 || ps.threads.kinds() != 1 || ps.opts.Sites != nil || im.capture != nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %x", ps.opts.Only, im.plans.sets[0])
+	for w := range ps.opts.Config.Windows {
+		if e := ps.matched.Element(w); e != nil {
+			fmt.Fprintf(&b, " %p", e)
+		} else {
+			b.WriteString(" -")
+		}
+	}
+	return b.String()
+}
+
+// Names is engine.Planner's.
+func (ps *process) Names() any {
+	if ps.image == nil {
+		return nil
+	}
+	if n := ps.image.tables.Names(); n != nil {
+		return n
+	}
+	return nil
+}
+
+// TakeNames is engine.Planner's.
+func (ps *process) TakeNames(from any, at uint64) bool {
+	n, ok := from.(*plan.Names)
+	if !ok || ps.image == nil {
+		return false
+	}
+	t := ps.image.tables
+	if at != 0 {
+		l, _ := t.Symbols.ByAddr(at)
+		return l != nil && t.Take(n, l)
+	}
+	for _, l := range t.Symbols.Images() {
+		if !t.Take(n, l) {
+			return false
+		}
+	}
+	return true
+}
