@@ -151,6 +151,15 @@ other ways of running in turn: *translate* and *count* are ` + "`--only`" + ` of
 dropped, *main* is a window from the call of ` + "`main`" + ` to its return, natively before and after. With ` + "`-every`" + ` the tests run
 everything in all of them.
 
+What a program can see if it looks:
+
+- ` + "`/proc/self/maps`" + ` has our mappings, ` + "`/proc/self/status`" + ` names the tracer, and what waits takes other times.
+- Its own code where functions are watched while it runs natively: a breakpoint or a jump lies on a function's first bytes for as long as a window waits for
+  the function, and a program that copies or sums up those bytes, by loads, ` + "`process_vm_readv`" + ` or ` + "`/proc/self/mem`" + `, gets them. In the code cache, and so with
+  ` + "`--only translate`" + ` or a whole run recorded, nothing lies there.
+- The address of the last x87 instruction (` + "`fnstenv`, `fnsave`, `fxsave`, `xsave`" + `) is one of the code cache. Processors that leave it out unless an exception waits
+  show it for ` + "`fnstenv` and `fnsave`" + ` alone.
+
 ## Commands
 
 `
