@@ -37,6 +37,13 @@ func (f *FunctionMatcher) Instructions() bool {
 	return f != nil && slices.ContainsFunc(f.nodes, func(n *functionNode) bool { return n.records })
 }
 
+// ByMemory tells whether nothing of an instruction decides about it but whether it accesses memory.
+func (f *FunctionMatcher) ByMemory() bool {
+	return f == nil || !slices.ContainsFunc(f.nodes, func(n *functionNode) bool {
+		return slices.ContainsFunc(n.bySelector[:], func(m map[string]*Instruction) bool { return m != nil })
+	})
+}
+
 // functionNode is a compiled Function.
 type functionNode struct {
 	solo FunctionMatcher

@@ -315,3 +315,30 @@ func BenchmarkInstruction(b *testing.B) {
 		f.Instruction(InsKey{Class: "ADD", Memory: true})
 	}
 }
+
+// TestMatchByMemory compares matchers that say that memory alone decides with what they say of instructions that differ in everything else.
+func TestMatchByMemory(t *testing.T) {
+	for inner, want := range map[string]bool{
+		`<Instruction cat="anyMem"/>`: true,
+		`<Instruction cat="any"/>`:    true,
+		`<Instruction cat="any"/><Instruction cat="anyMem" timeStamp="true"/>`: true,
+		`<Instruction class="MOV"/><Instruction cat="anyMem"/>`:                false,
+		`<Instruction isa="SSE2"/>`:                                            false,
+	} {
+		th, _ := mustParse(t, profileText(`<Process><Thread><Image><Function>`+inner+`</Function></Image></Thread></Process>`)).Matcher().Match(1, 1)
+		f := th.Image(ImageKey{}).Function(FuncKey{})
+		if f.ByMemory() != want {
+			t.Errorf("%s: %v", inner, !want)
+		}
+		for _, mem := range []bool{false, true} {
+			one := f.Instruction(InsKey{Memory: mem})
+			other := f.Instruction(InsKey{Form: "MOV_GPRv_MEMv", Class: "MOV", ISA: "SSE2", Ext: "SSE2", Cat: "DATAXFER", Memory: mem})
+			if want && (one.Fields != other.Fields || one.Sample != other.Sample) {
+				t.Errorf("%s, memory %v: %+v and %+v", inner, mem, one, other)
+			}
+		}
+	}
+	if !(*FunctionMatcher)(nil).ByMemory() {
+		t.Error("nothing is selected, by whatever")
+	}
+}

@@ -81,7 +81,14 @@ const posPiece = 16 << 10
 
 // PositionsOf unpacks a block's positions.
 func (c *Cache) PositionsOf(b *Block) *positions {
-	r := &positions{N: int(b.Insns)}
+	r := new(positions)
+	c.unpackPositions(b, r)
+	return r
+}
+
+// unpackPositions is PositionsOf in memory of the caller's.
+func (c *Cache) unpackPositions(b *Block, r *positions) {
+	r.N = int(b.Insns)
 	in, next := c.PosPieces[b.PosAt/posPiece][b.PosAt%posPiece:], uint16(0)
 	two := func() uint16 {
 		v := uint16(in[0]) | uint16(in[1])<<8
@@ -110,7 +117,6 @@ func (c *Cache) PositionsOf(b *Block) *positions {
 		}
 		next = q.Exec + uint16(q.Len)
 	}
-	return r
 }
 
 // Find returns the instruction whose code holds the offset, and whether the
@@ -127,7 +133,11 @@ func (r *positions) Find(off uint32) (i int, clean bool) {
 // InsAddr is the application address of instruction i of b; i may be one more than the last.
 func (c *Cache) InsAddr(b *Block, i int) uint64 {
 	addr := b.App
-	r := c.PositionsOf(b)
+	if !b.Pieces && i == 0 {
+		return addr
+	}
+	var r positions
+	c.unpackPositions(b, &r)
 	for k := range i {
 		addr += uint64(r.At[k].Len)
 		if k+1 < r.N && r.At[k+1].Moved {

@@ -66,7 +66,7 @@ func (u *Translator) recordBlock(b *codecache.Block, ins []x86.Insn) (next uint6
 		return u.plainBlock(b, ins)
 	}
 	r := &u.rec
-	*r = recorder{u: u, b: b, want: want, sides: r.sides[:0], slotted: layout.Slotted(u.Buffering)}
+	*r = recorder{u: u, b: b, want: want, sides: r.sides[:0], sym: Symbols{known: r.sym.known[:0]}, slotted: layout.Slotted(u.Buffering)}
 	u.opBuf = u.opBuf[:0]
 	if n := r.prefix(ins); n < len(ins) {
 		n = wholeBlocks(ins, n)

@@ -71,9 +71,9 @@ func (s *Symbols) find(k addressKey) *addressKey {
 // It must follow every instruction of the block, also those of which nothing is recorded. A
 // partial write (of ax, say) makes the whole register unknown.
 func (s *Symbols) Step(in *x86.Insn) {
-	moves := s.exact(in)
+	move, moves := s.exact(in)
 	for w, i := in.GPRWrite, 0; w != 0; w, i = w>>1, i+1 {
-		if w&1 != 0 && (moves == nil || moves.reg != x86.Reg(i)) {
+		if w&1 != 0 && (!moves || move.reg != x86.Reg(i)) {
 			if i == int(x86.RSP) && s.stack(in) {
 				continue
 			}
@@ -81,8 +81,8 @@ func (s *Symbols) Step(in *x86.Insn) {
 			s.next++
 		}
 	}
-	if moves != nil {
-		s.Reg[moves.reg] = moves.val
+	if moves {
+		s.Reg[move.reg] = move.val
 	}
 }
 
@@ -92,13 +92,13 @@ type regMove struct {
 	val Symbol
 }
 
-// exact tells the register that an instruction sets to a known symbol.
+// exact tells the register that an instruction sets to a known symbol, if it does.
 //
 // Only full-width forms are followed: the upper half of a 32-bit result is zero, which no
 // constant added to the old value gives.
-func (s *Symbols) exact(in *x86.Insn) *regMove {
+func (s *Symbols) exact(in *x86.Insn) (move regMove, ok bool) {
 	if in.NOps < 1 || in.Ops[0].Kind != x86.OpReg || in.Ops[0].Class != x86.ClassGPR64 {
-		return nil
+		return move, false
 	}
 	dst := x86.Reg(in.Ops[0].ID)
 	cur := s.Reg[dst]
@@ -106,28 +106,28 @@ func (s *Symbols) exact(in *x86.Insn) *regMove {
 	switch in.Mnem {
 	case x86.MMOV:
 		if in.Ops[1].Kind == x86.OpReg && in.Ops[1].Class == x86.ClassGPR64 {
-			return &regMove{dst, s.Reg[in.Ops[1].ID]}
+			return regMove{dst, s.Reg[in.Ops[1].ID]}, true
 		}
 	case x86.MLEA:
 		m := &in.Mems[0]
 		if m.Index == x86.NoReg && m.Base >= 0 && m.Base < x86.RIP && in.AddrBits == 64 {
 			b := s.Reg[m.Base]
-			return &regMove{dst, Symbol{b.ID, b.Off + m.Disp}}
+			return regMove{dst, Symbol{b.ID, b.Off + m.Disp}}, true
 		}
 	case x86.MADD:
 		if imm {
-			return &regMove{dst, Symbol{cur.ID, cur.Off + in.Imm}}
+			return regMove{dst, Symbol{cur.ID, cur.Off + in.Imm}}, true
 		}
 	case x86.MSUB:
 		if imm {
-			return &regMove{dst, Symbol{cur.ID, cur.Off - in.Imm}}
+			return regMove{dst, Symbol{cur.ID, cur.Off - in.Imm}}, true
 		}
 	case x86.MINC:
-		return &regMove{dst, Symbol{cur.ID, cur.Off + 1}}
+		return regMove{dst, Symbol{cur.ID, cur.Off + 1}}, true
 	case x86.MDEC:
-		return &regMove{dst, Symbol{cur.ID, cur.Off - 1}}
+		return regMove{dst, Symbol{cur.ID, cur.Off - 1}}, true
 	}
-	return nil
+	return move, false
 }
 
 // stack follows rsp through pushes and pops; false if the instruction does

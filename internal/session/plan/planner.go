@@ -30,12 +30,16 @@ type Planner struct {
 	latest map[insKind]engine.Want
 	// recent is in front of latest: a hash of a kind is half of what finding it there takes.
 	recent [recentKinds]recentKind
-	accs   []x86.Operand
-	regs   map[string][]records.Reg // by the names of a list
-	forms  bool                     // some selector names a form, which is made anew for each instruction
-	blocks bool                     // only which blocks ran
-	flags  FieldFlags[records.InsFlags]
-	apart  *apart // nil: it does not matter which of the windows wants something
+	// simple is the latest matcher, if nothing but access to memory decides in it, and its two answers.
+	simple   *config.FunctionMatcher
+	other    *config.FunctionMatcher // the latest in which something else decides
+	byMemory [2]engine.Want
+	accs     []x86.Operand
+	regs     map[string][]records.Reg // by the names of a list
+	forms    bool                     // some selector names a form, which is made anew for each instruction
+	blocks   bool                     // only which blocks ran
+	flags    FieldFlags[records.InsFlags]
+	apart    *apart // nil: it does not matter which of the windows wants something
 }
 
 // imagePlan is what holds for the code of one image.
@@ -249,6 +253,12 @@ func (p *Planner) want(m *config.FunctionMatcher, in *x86.Insn) engine.Want {
 		p.accs = in.Accesses(p.accs[:0])
 		mem = len(p.accs) > 0
 	}
+	if p.isSimple(m) {
+		if mem {
+			return p.byMemory[1]
+		}
+		return p.byMemory[0]
+	}
 	kind := insKind{in.Mnem, in.ISA, in.Cat, in.Ext, mem}
 	near := &p.recent[kind.place()]
 	if near.of == m && near.kind == kind && !p.forms {
@@ -257,6 +267,30 @@ func (p *Planner) want(m *config.FunctionMatcher, in *x86.Insn) engine.Want {
 	w := p.wantOf(m, in, kind)
 	*near = recentKind{m, kind, w}
 	return w
+}
+
+// isSimple tells whether byMemory answers for a matcher. Most configurations select by nothing else, and the answer is found sooner than by kind.
+func (p *Planner) isSimple(m *config.FunctionMatcher) bool {
+	switch {
+	case p.simple == m:
+		return true
+	case p.other == m:
+		return false
+	case !m.ByMemory():
+		p.other = m
+		return false
+	}
+	p.simple = m
+	for i := range p.byMemory {
+		p.byMemory[i] = p.selected(m, config.InsKey{Memory: i == 1})
+	}
+	return true
+}
+
+// selected is what a matcher says of an instruction.
+func (p *Planner) selected(m *config.FunctionMatcher, k config.InsKey) engine.Want {
+	sel := m.Instruction(k)
+	return engine.Want{Flags: p.flags.Of(sel.Fields), Sample: uint32(sel.Sample), Regs: p.registers(sel.Registers)}
 }
 
 // wantOf is want for a kind that was not asked about just now.
@@ -274,8 +308,7 @@ func (p *Planner) wantOf(m *config.FunctionMatcher, in *x86.Insn, kind insKind) 
 	if p.forms {
 		k.Form = in.FormName()
 	}
-	sel := m.Instruction(k)
-	w := engine.Want{Flags: p.flags.Of(sel.Fields), Sample: uint32(sel.Sample), Regs: p.registers(sel.Registers)}
+	w := p.selected(m, k)
 	p.latest[kind] = w
 	return w
 }
