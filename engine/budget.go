@@ -7,7 +7,6 @@ import (
 	"alleria/engine/codecache"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -132,46 +131,6 @@ func (p *Process) affordable(t *Thread, app uint64) int {
 	return most
 }
 
-// refund gives back what a block subtracted for the instructions from i on that
-// were not executed.
-// It is called where a signal or a fault takes a thread out of a block.
-func (t *Thread) refund(b *codecache.Block, i int) {
-	if !b.Spends {
-		return
-	}
-	if b.Used == 0 {
-		t.budget.Take(MetricInstructions, -int64(int(b.Insns)-i))
-		return
-	}
-	for _, n := range t.p.cache.Uses(b)[min(i, len(t.p.cache.Uses(b))):] {
-		for m := range n {
-			if n[m] > 0 && t.p.translator.Metrics[m] {
-				t.budget.Take(Metric(m), -int64(n[m]))
-			}
-		}
-	}
-}
-
-// settle counts the iterations that a repeated string instruction, i of block b,
-// had made when the thread left it between two of them.
-// rcx is what is left of the iterations at that moment.
-func (t *Thread) settle(b *codecache.Block, i int, regs *sys.Regs) {
-	if !t.p.translator.CountsAccesses || i >= len(t.p.cache.Uses(b)) {
-		return
-	}
-	var code [15]byte
-	at := t.p.cache.InsAddr(b, i)
-	n, _ := t.p.mem.ReadAt(code[:], int64(at))
-	var one [1]x86.Insn
-	if k, _ := x86.Decode(code[:n], at, one[:]); k == 0 {
-		return
-	}
-	c, ok := t.p.translator.CountedAround(&one[0])
-	if ok && c.Rep {
-		t.budget.Spend(c.Each, t.slot.Get(layout.CountLanes)-regs.Rcx)
-	}
-}
-
 // countExecuted subtracts what the instruction of block b, which the tracer
 // executed, has accessed besides what its block subtracted.
 func (tr *Tracer) countExecuted(t *Thread, b *codecache.Block, before, after *sys.Regs) {
@@ -185,7 +144,7 @@ func (tr *Tracer) countExecuted(t *Thread, b *codecache.Block, before, after *sy
 	switch {
 	// A repeated instruction stays where it is after every iteration but the last.
 	case after.Rip == before.Rip && !c.Rep: // it faulted
-		t.refund(b, 0)
+		t.recovery.Refund(b, 0)
 	case !ok:
 	case c.Rep:
 		n := before.Rcx - after.Rcx

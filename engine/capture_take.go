@@ -7,6 +7,7 @@ import (
 
 	"alleria/engine/codecache"
 	"alleria/engine/probe"
+	"alleria/engine/recovery"
 	"alleria/engine/tracee"
 	"alleria/engine/x86"
 	"alleria/internal/capture"
@@ -78,7 +79,7 @@ func (m *captureMachine) ReadAt(b []byte, addr int64) (int, error) {
 func stoppedMachine(t *Thread, regs *sys.Regs) *captureMachine {
 	m := &captureMachine{t: t, regs: regs}
 	for r := range m.gpr {
-		m.gpr[r] = *regOf(regs, x86.Reg(r))
+		m.gpr[r] = *recovery.RegOf(regs, x86.Reg(r))
 	}
 	var state []byte
 	at := func(off uint32, n uint32) []byte {
@@ -355,7 +356,7 @@ func (m *captureMachine) Set(src capture.Source, b []byte) bool {
 		copy(w[:], b)
 		m.gpr[src.N] = binary.LittleEndian.Uint64(w[:])
 		if m.regs != nil {
-			*regOf(m.regs, x86.Reg(src.N)) = m.gpr[src.N]
+			*recovery.RegOf(m.regs, x86.Reg(src.N)) = m.gpr[src.N]
 		} else {
 			m.t.slot.Set(layout.Save+8*int(src.N), m.gpr[src.N])
 		}

@@ -265,7 +265,7 @@ func (tr *Tracer) detachThread(t *Thread, regs *sys.Regs) error {
 // borrowSlot gives a thread that is detached another one's slot: state recovery looks at one, though a thread behind a system call
 // has nothing there.
 func (t *Thread) borrowSlot() {
-	t.slot = t.p.shm.Slots[0]
+	t.useSlot(t.p.shm.Slots[0])
 	t.budget.Attach(t.slot, &t.p.translator.Budgets)
 }
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"alleria/engine/codecache"
 	"alleria/engine/probe"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
@@ -28,8 +27,8 @@ func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
 	for addr, n := range t.emulated {
 		f(addr, 1, n)
 	}
-	for _, c := range t.partial {
-		f(c.b.App, 1, -uint64(int(c.b.Insns)-c.done))
+	for _, c := range t.recovery.Partial() {
+		f(c.Block.App, 1, -uint64(int(c.Block.Insns)-c.Done))
 	}
 }
 
@@ -39,12 +38,6 @@ func (t *Thread) countEmulated(addr uint64) {
 		t.emulated = make(map[uint64]uint64)
 	}
 	t.emulated[addr]++
-}
-
-// partial is an execution of a counted block that was left early.
-type partial struct {
-	b    *codecache.Block
-	done int
 }
 
 // CountEntries has the blocks of ModeCount tell how often functions are entered (Thread.Entries). function returns the extent of the function

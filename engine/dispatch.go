@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"alleria/engine/codecache"
-	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -85,7 +84,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 	p, s := t.p, t.slot
 	tr.askSpent(t, app)
 	if p.cache.Watched[app] {
-		t.p.client.Notified(t, app, NotifiedRegs{t.savedSP(), s.Get(layout.Save + 7*8)})
+		t.p.client.Notified(t, app, NotifiedRegs{t.recovery.SavedSP(), s.Get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, codecache.Uncounted)
@@ -146,37 +145,12 @@ func (tr *Tracer) fetchWaiting(t *Thread, app uint64) (*sys.Regs, error) {
 	}
 	p := t.p
 	if a := p.cache.RegionAt(regs.Rip); a != nil && a.InDispatch(regs.Rip) {
-		t.savedRegs(regs)
+		t.recovery.Saved(regs)
 	}
 	t.slot.U32(layout.Req).Store(0)
 	t.slot.Set(layout.Resp, 0)
 	regs.Rip = app
 	return regs, nil
-}
-
-// savedRegs replaces the registers that the routines use by what they saved.
-// Those that the routines do not use have kept their values.
-func (t *Thread) savedRegs(r *sys.Regs) {
-	s := t.slot
-	get := func(i int) uint64 { return s.Get(layout.Save + 8*i) }
-	r.Rax, r.Rcx, r.Rdx, r.Rsi, r.Rdi = get(0), get(1), get(2), get(6), get(7)
-	r.R8, r.R9, r.R10, r.R11 = get(8), get(9), get(10), get(11)
-	r.Eflags = flagsFrom(r.Eflags, s.Get(layout.SaveFlags))
-	r.Orig_rax = ^uint64(0)
-}
-
-// savedSP is the stack pointer of a thread that waits in the request routine.
-func (t *Thread) savedSP() uint64 { return t.slot.Get(layout.Save + 4*8) }
-
-// flagsFrom puts the arithmetic flags as lahf and seto left them into eflags.
-// lahf puts SF, ZF, AF, PF and CF into ah, seto the overflow flag into al.
-func flagsFrom(eflags, saved uint64) uint64 {
-	const mask = 0x8d5
-	f := saved >> 8 & 0xd5
-	if saved&1 != 0 {
-		f |= 0x800
-	}
-	return eflags&^mask | f
 }
 
 // takeSide answers a thread that takes a side exit which has no code yet, or had none when the
@@ -215,21 +189,8 @@ func (tr *Tracer) goNativeBySide(t *Thread, s *codecache.LazySideExit) error {
 	if err != nil {
 		return err
 	}
-	t.completeSide(s, regs)
+	t.recovery.CompleteSide(s, regs)
 	return tr.native(t, regs, 0)
-}
-
-// completeSide does for a stopped thread what the code of a side exit would: its record is
-// completed, and regs, but for rip, are the application's.
-func (t *Thread) completeSide(s *codecache.LazySideExit, regs *sys.Regs) {
-	sl, b := t.slot, t.p.cache.BlockPool.At(int(s.Block))
-	buf := sl.Get(layout.Buf)
-	sl.Set(int(buf-sl.Base), uint64(t.p.cache.NumberSideExit(s, b)))
-	sl.Set(layout.Buf, buf+8*(1+uint64(s.Words)))
-	*regOf(regs, b.Rec.RA) = sl.Get(translate.SpillA)
-	if b.Rec.HasB {
-		*regOf(regs, b.Rec.RB) = sl.Get(translate.SpillB)
-	}
 }
 
 // indirect finds or makes the target check of app and its block; nil if there is no

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/codecache"
+	"alleria/engine/recovery"
 	"alleria/engine/tracee"
 	"alleria/engine/x86"
 	"alleria/internal/records"
@@ -42,7 +43,7 @@ func (tr *Tracer) beforeEmulation(t *Thread, b *codecache.Block, regs *sys.Regs)
 	}
 	// Addresses are formed now: the instruction may write the registers they come
 	// from.
-	g := generals(regs)
+	g := recovery.Generals(regs)
 	e.regs = g
 	for i := range e.ops {
 		a := e.ops[i].Address(&g, regs.Fs_base, t.appGS)
@@ -88,7 +89,7 @@ func (tr *Tracer) afterEmulation(t *Thread, b *codecache.Block, e *emulated, reg
 		}
 	}
 	if e.repeats() {
-		m.iterations(e, generals(regs))
+		m.iterations(e, recovery.Generals(regs))
 	}
 	t.mark(m.words...)
 }
@@ -149,13 +150,6 @@ func (e *emulated) repeats() bool {
 		}
 	}
 	return false
-}
-
-// generals puts the general registers in the order of their numbers.
-// The field order of the kernel's structure is another.
-func generals(r *sys.Regs) [x86.NumRegs]uint64 {
-	return [...]uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, r.Rsp, r.Rbp, r.Rsi, r.Rdi,
-		r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15}
 }
 
 // vsyscallPage is where three calls lie, 1 KiB apart, that old programs make as

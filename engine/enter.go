@@ -6,7 +6,6 @@ import (
 	"alleria/engine/codecache"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
-	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -325,7 +324,7 @@ func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 	if t.p.translator.CountsAccesses {
 		tr.countExecuted(t, b, regs, &r)
 	} else if t.p.translator.Budgeted && r.Rip == regs.Rip { // it faulted, or is to go on
-		t.refund(b, 0)
+		t.recovery.Refund(b, 0)
 	}
 	if b.Variant == codecache.Count && r.Rip != regs.Rip {
 		t.countEmulated(b.App)
@@ -369,10 +368,4 @@ func (tr *Tracer) lost(t *Thread, regs *sys.Regs) error {
 		where = fmt.Sprintf("code of %#x+%#x, variant %d, end %d", b.App, regs.Rip-b.Code, b.Variant, b.Term)
 	}
 	return fmt.Errorf("the application's state at cache address %#x (%s) cannot be rebuilt", regs.Rip, where)
-}
-
-// regOf is the field of a general register.
-func regOf(r *sys.Regs, n x86.Reg) *uint64 {
-	return [...]*uint64{&r.Rax, &r.Rcx, &r.Rdx, &r.Rbx, &r.Rsp, &r.Rbp, &r.Rsi, &r.Rdi,
-		&r.R8, &r.R9, &r.R10, &r.R11, &r.R12, &r.R13, &r.R14, &r.R15}[n]
 }

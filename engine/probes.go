@@ -74,7 +74,7 @@ func (tr *Tracer) reached(t *Thread, pl *probe.Counter, at, rsp uint64) {
 // It goes on behind the counting, or the entry would count twice.
 func (tr *Tracer) placeEntered(t *Thread) error {
 	pl := t.p.points.Counter(t.slot.U32(layout.Place).Load())
-	tr.reached(t, pl, pl.Addr(), t.savedSP())
+	tr.reached(t, pl, pl.Addr(), t.recovery.SavedSP())
 	return tr.answerPast(t, pl.Addr(), codecache.Counted)
 }
 
@@ -82,7 +82,7 @@ func (tr *Tracer) placeEntered(t *Thread) error {
 // ran out; the return has been executed.
 func (tr *Tracer) placeReturned(t *Thread) error {
 	site := t.slot.Get(layout.ReqArg)
-	tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site, t.savedSP())
+	tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site, t.recovery.SavedSP())
 	return tr.answer(t, site, true)
 }
 
@@ -107,7 +107,7 @@ func (p *Process) hitProbe(regs *sys.Regs, h *tracee.Signal) bool {
 // counted as how says.
 func (tr *Tracer) answerPast(t *Thread, app uint64, how codecache.Entry) error {
 	if how == codecache.BackEdge && t.p.cache.Watched[app] {
-		t.p.client.Notified(t, app, NotifiedRegs{t.savedSP(), t.slot.Get(layout.Save + 7*8)})
+		t.p.client.Notified(t, app, NotifiedRegs{t.recovery.SavedSP(), t.slot.Get(layout.Save + 7*8)})
 	}
 	if tr.modeDiffers(t) {
 		return tr.switchWaiting(t, app, how)

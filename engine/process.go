@@ -12,6 +12,7 @@ import (
 	"alleria/engine/budget"
 	"alleria/engine/codecache"
 	"alleria/engine/probe"
+	"alleria/engine/recovery"
 	"alleria/engine/reuse"
 	"alleria/engine/shm"
 	"alleria/engine/tracee"
@@ -155,20 +156,20 @@ func (p *Process) measure() {
 // It may be used by the client from ThreadStarted to ThreadEnded; its slot is another
 // thread's afterwards.
 type Thread struct {
-	p       *Process
-	tid     int
-	num     int // from 1, in order of creation in the process, through all of its programs
-	slot    *shm.Slot
-	variant codecache.Variant
-	plan    int           // see SetPlan
-	native  bool          // it runs its own code, not the cache's
-	resting bool          // see Rest
-	tracee  tracee.Thread // it as the kernel sees it
-	appGS   uint64
+	p        *Process
+	tid      int
+	num      int // from 1, in order of creation in the process, through all of its programs
+	slot     *shm.Slot
+	variant  codecache.Variant
+	plan     int             // see SetPlan
+	native   bool            // it runs its own code, not the cache's
+	resting  bool            // see Rest
+	tracee   tracee.Thread   // it as the kernel sees it
+	recovery recovery.Thread // what of it is to be rebuilt when it is stopped in the cache
+	appGS    uint64
 
 	birth
 	tables
-	signalState
 	callState
 	endState
 	budgetState
@@ -194,11 +195,6 @@ type birth struct {
 type tables struct {
 	filled [codecache.NumVariants]bool
 	epoch  [codecache.NumVariants]int
-}
-
-// signalState is what is known of a thread's signals.
-type signalState struct {
-	wrote bool // the fault being delivered is of an instruction that also writes there
 }
 
 // callState is what is known of the system call that a thread makes.
@@ -227,7 +223,6 @@ type budgetState struct {
 
 // countState is what the counters of blocks do not tell of a thread's executions.
 type countState struct {
-	partial  []partial               // counted blocks that it left early
 	emulated map[uint64]uint64       // executions of counted instructions that the tracer executed, by address
 	counted  map[countedBlock]uint64 // what blocks counted that are forgotten
 }
@@ -373,7 +368,7 @@ func (p *Process) addThread(t *Thread) error {
 	if err != nil {
 		return err
 	}
-	t.slot = s
+	t.useSlot(s)
 	if len(p.cache.Counters) > 0 {
 		clear(s.Mem[layout.CounterOff : layout.CounterOff+8*len(p.cache.Counters)])
 	}
@@ -395,6 +390,12 @@ func (p *Process) addThread(t *Thread) error {
 	p.threads[t.tid] = t
 	p.tr.threads[t.tid] = t
 	return nil
+}
+
+// useSlot gives a thread a slot, and says where its state is.
+func (t *Thread) useSlot(s *shm.Slot) {
+	t.slot = s
+	t.recovery.Init(&t.p.cache, &t.p.translator, t.p.mem, s, &t.budget, t.vfork)
 }
 
 // useVariant makes a thread run in variant v from its next block on.

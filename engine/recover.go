@@ -55,55 +55,12 @@ func (tr *Tracer) recoverInBlock(t *Thread, b *codecache.Block, regs *sys.Regs, 
 		}
 		return false // going back to the block's start would count the entry again
 	}
-	if !t.giveRegisters(b, at, regs, exact) {
+	if !t.recovery.Registers(b, at, regs, exact) {
 		return false
 	}
-	t.takeBack(b, i, at, regs)
+	t.recovery.TakeBack(b, i, at, regs)
 	regs.Rip = t.p.cache.InsAddr(b, i)
 	return true
-}
-
-// giveRegisters takes the registers that a block has borrowed at a place in its code from where it keeps them; false where it stands in
-// the middle of an instruction's code, and exact is not said.
-func (t *Thread) giveRegisters(b *codecache.Block, at uint32, regs *sys.Regs, exact bool) bool {
-	// clean: nothing of instruction i has been executed, and what was before it is
-	// done.
-	pos := t.p.cache.PositionsOf(b)
-	i, clean := pos.Find(at)
-	switch {
-	// the load of an indirect branch's target faulted: rcx is in its spill word
-	case exact && i == pos.N-1 && b.Term == codecache.TermIndirect && at > uint32(pos.At[i].Exec):
-		regs.Rcx = t.slot.Get(layout.S0)
-	case exact:
-		t.unspill(b, at, regs)
-		t.wrote = b.Rec.ID != 0 && t.p.cache.Writes(&b.Rec, at)
-	case clean, at == uint32(pos.At[i].Exec), b.Rec.ID != 0 && t.p.cache.Again(&b.Rec, at): // also between the iterations of a repeated string instruction
-		t.unspill(b, at, regs)
-	default:
-		return false
-	}
-	return true
-}
-
-// takeBack takes back what a block that is left before instruction i, at a place in its code, has done ahead of it: subtracted,
-// counted, recorded.
-func (t *Thread) takeBack(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
-	pos := t.p.cache.PositionsOf(b)
-	// At its very start a block has done nothing that would have to be taken back.
-	if at > 0 {
-		t.refund(b, i)
-	}
-	if at > 0 && (at == uint32(pos.At[i].Exec) || t.p.cache.IsLoop(&b.Rec) && t.p.cache.Again(&b.Rec, at)) {
-		t.settle(b, i, regs)
-	}
-	switch {
-	case b.Rec.ID != 0 && b.Term != codecache.TermTrap:
-		t.cut(b, i, at, regs)
-	// Counters go by blocks: what of this one was not executed is subtracted when
-	// they are read.
-	case b.Variant == codecache.Count && at > 0:
-		t.partial = append(t.partial, partial{b, i})
-	}
 }
 
 // recoverInSyscall rebuilds the registers within a translated system call: before
@@ -116,12 +73,7 @@ func (tr *Tracer) recoverInSyscall(t *Thread, b *codecache.Block, i int, at uint
 	notify := plain - translate.DispatchSize - (translate.SyscallEnd + 10 + translate.DispatchSize) - 2
 	switch {
 	case at <= notify-translate.SyscallStamp || at == notify || at == plain || at == plain-translate.DispatchSize:
-		t.refund(b, i)
-		if b.Rec.ID != 0 {
-			t.cut(b, i, at, regs)
-		} else if b.Variant == codecache.Count {
-			t.partial = append(t.partial, partial{b, i})
-		}
+		t.recovery.TakeBackCall(b, i, at, regs)
 		regs.Rip = t.p.cache.InsAddr(b, i)
 	case at == plain+2 || at == notify+2:
 		if at == notify+2 && !restarting(regs) && !bornHere(regs) {
@@ -147,9 +99,9 @@ func (tr *Tracer) recoverInRoutine(t *Thread, a *codecache.Region, off uint64, r
 		if !ok {
 			return false
 		}
-		t.savedRegs(regs)
+		t.recovery.Saved(regs)
 		if side != nil {
-			t.completeSide(side, regs)
+			t.recovery.CompleteSide(side, regs)
 		}
 		regs.Rip = app
 		t.resume = resumePoint{app, regs.Rsp, how}
@@ -194,7 +146,7 @@ func (t *Thread) dispatchTarget(regs *sys.Regs) (uint64, codecache.Entry, bool) 
 		return pl.Addr(), codecache.Uncounted, true
 	case req == layout.ReqReturned: // it will not return once more
 		site := t.slot.Get(layout.ReqArg)
-		t.p.tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site, t.savedSP())
+		t.p.tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site, t.recovery.SavedSP())
 		return site, codecache.Uncounted, true
 	}
 	switch req {
@@ -230,14 +182,10 @@ func (t *Thread) dispatchTarget(regs *sys.Regs) (uint64, codecache.Entry, bool) 
 // Of what the tracer executes only system calls are recorded by the block.
 func (t *Thread) untrapped(b *codecache.Block, regs *sys.Regs) codecache.Entry {
 	i := int(b.Insns) - 1
-	t.refund(b, i)
 	if b.Term == codecache.TermSyscall {
-		switch {
-		case b.Rec.ID != 0:
-			t.cut(b, i, b.Size-translate.SyscallTail-translate.DispatchSize, regs)
-		case b.Variant == codecache.Count:
-			t.partial = append(t.partial, partial{b, i})
-		}
+		t.recovery.TakeBackCall(b, i, b.Size-translate.SyscallTail-translate.DispatchSize, regs)
+	} else {
+		t.recovery.Refund(b, i)
 	}
 	if i == 0 {
 		return b.Counting()

@@ -167,8 +167,7 @@ func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error 
 	if !own {
 		t.p.cleanFrame(regs)
 	}
-	if t.wrote {
-		t.wrote = false
+	if t.recovery.Wrote() {
 		t.p.frameOfWrite(regs)
 	}
 	return tr.enter(t, regs, 0)

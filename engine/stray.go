@@ -187,7 +187,7 @@ func (t *Thread) createsUntraced(regs *sys.Regs) (hiddenFlag, bool) {
 // plainClone tells a call of the clone family that needs nothing of us, made by a thread that waits.
 func (t *Thread) plainClone() bool {
 	p, regs := t.p, &sys.Regs{}
-	t.savedRegs(regs)
+	t.recovery.Saved(regs)
 	nr := uint32(regs.Rax)
 	if nr != sysClone && nr != sysClone3 || p.calls[nr] || p.hearCalls {
 		return false

@@ -211,7 +211,7 @@ func (tr *Tracer) finishSyscall(t *Thread, regs *sys.Regs, result uint64) error 
 func (tr *Tracer) afterCall(t *Thread, e *codecache.Exit) {
 	nr := t.slot.Get(layout.ReqArg)
 	regs := &sys.Regs{}
-	t.savedRegs(regs)
+	t.recovery.Saved(regs)
 	t.p.callEnded(nr, regs.Rax, regs)
 	tr.notedCall(t, nr, regs, e.Recorded)
 }

@@ -1,0 +1,189 @@
+package recovery
+
+import (
+	"bytes"
+	"testing"
+
+	"alleria/engine/budget"
+	"alleria/engine/codecache"
+	"alleria/engine/shm"
+	"alleria/engine/translate"
+	"alleria/engine/x86"
+	"alleria/internal/layout"
+	"alleria/internal/records"
+	"alleria/internal/sys"
+)
+
+const (
+	codeAt      = 0x401000
+	regionAt    = 0x10000000
+	regionBytes = 4 << 20
+)
+
+// program is a few bytes of code at codeAt; what its blocks do not ask for is not there.
+type program struct {
+	translate.Target
+	code []byte
+}
+
+func (g *program) Fetch(addr uint64, n int) []byte {
+	if addr-codeAt >= uint64(len(g.code)) {
+		return nil
+	}
+	code := g.code[addr-codeAt:]
+	return code[:min(n, len(code))]
+}
+func (g *program) LookAround(uint64) bool                  { return false }
+func (g *program) Made(uint64) bool                        { return false }
+func (g *program) Executable(addr uint64) bool             { return addr-codeAt < uint64(len(g.code)) }
+func (g *program) Changing(uint64) bool                    { return false }
+func (g *program) Changes([]x86.Insn) bool                 { return false }
+func (g *program) WithProbes(code []byte, _ uint64) []byte { return code }
+func (g *program) Mapping(uint64) (start, end uint64)      { return codeAt, codeAt + uint64(len(g.code)) }
+func (g *program) Splits(uint64) bool                      { return false }
+func (g *program) Point(uint64) (translate.Point, bool)    { return translate.Point{}, false }
+func (g *program) EntryFrom(_, _ uint64) codecache.Entry   { return codecache.Uncounted }
+func (g *program) EntriesAround(uint64) []uint64           { return nil }
+func (g *program) Captures() translate.Captures            { return translate.Captures{} }
+func (g *program) Publish([]uint64, codecache.Variant)     {}
+func (g *program) Plan(_ int, ins []x86.Insn, want []translate.Want) uint32 {
+	for i := range ins {
+		want[i].Flags = records.InsRecorded | records.InsAddrs
+	}
+	return 7
+}
+
+// stopped is a thread in a block that was translated of code, whose slot is that of no process.
+func stopped(t *testing.T, code []byte, v codecache.Variant, budgeted bool) (*Thread, *codecache.Block) {
+	t.Helper()
+	f, err := sys.Memfd("alleria-test", regionBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	r, err := codecache.NewRegion(f, 0, regionBytes, regionAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sys.UnmapAligned(r.Mem) })
+	c := codecache.New(false, func() { t.Error("the region is full") })
+	c.Regions = []*codecache.Region{r}
+	u := new(translate.Translator)
+	u.Init(&c, &program{code: code}, new(x86.Decoder), translate.Settings{Switches: translate.Switches{NoHuge: true}, Budgets: translate.Budgets{Words: layout.BudgetWords, Budgeted: budgeted, Metrics: [codecache.NumMetrics]bool{codecache.MetricInstructions: budgeted}}})
+	s := &shm.Slot{Mem: make([]byte, 1<<20), Base: 0x20000000}
+	var a budget.Account
+	a.Open(s, &u.Budgets)
+	b := u.Translate(codeAt, v)
+	if b == nil {
+		t.Fatal("nothing was translated")
+	}
+	th := new(Thread)
+	th.Init(&c, u, bytes.NewReader(nil), s, &a, false)
+	return th, b
+}
+
+// loads is mov rax,[rbx]; mov rcx,[rax+rdx*8]; add rcx,rsi; ret.
+var loads = []byte{0x48, 0x8b, 0x03, 0x48, 0x8b, 0x0c, 0xd0, 0x48, 0x01, 0xf1, 0xc3}
+
+// TestRegisters stops a thread at every byte of a recorded block: where its state can be rebuilt, the registers that the block has
+// borrowed are the application's again, and no other has changed.
+func TestRegisters(t *testing.T) {
+	th, b := stopped(t, loads, codecache.Record, false)
+	const spilledA, spilledB, own = 0xaaaa, 0xbbbb, 0x1111
+	th.slot.Set(translate.SpillA, spilledA)
+	th.slot.Set(translate.SpillB, spilledB)
+	th.slot.Set(layout.S0, own)
+	pos := th.cache.PositionsOf(b)
+	rebuilt, borrowed := 0, 0
+	for at := range b.Size {
+		regs := &sys.Regs{}
+		for r := range x86.Reg(x86.NumRegs) {
+			*RegOf(regs, r) = own
+		}
+		i, _ := pos.Find(at)
+		if !th.Registers(b, at, regs, false) {
+			if at == 0 || at == uint32(pos.At[i].Exec) {
+				t.Errorf("at %#x, in front of instruction %d, nothing can be rebuilt", at, i)
+			}
+			continue
+		}
+		rebuilt++
+		lent := at >= uint32(b.Rec.From) && at < uint32(b.Rec.To)
+		if lent {
+			borrowed++
+		}
+		for r := range x86.Reg(x86.NumRegs) {
+			want := uint64(own)
+			switch {
+			case lent && r == b.Rec.RA:
+				want = spilledA
+			case lent && b.Rec.HasB && r == b.Rec.RB:
+				want = spilledB
+			}
+			if got := *RegOf(regs, r); got != want {
+				t.Errorf("at %#x register %d is %#x, want %#x", at, r, got, want)
+			}
+		}
+	}
+	if rebuilt < int(b.Insns) || rebuilt == int(b.Size) || borrowed == 0 {
+		t.Errorf("%d of %d places can be rebuilt, %d with borrowed registers", rebuilt, b.Size, borrowed)
+	}
+}
+
+// TestTakeBackRecord leaves a recorded block in front of its second instruction: the record says so, and stays whole behind its mark.
+func TestTakeBackRecord(t *testing.T) {
+	th, b := stopped(t, loads, codecache.Record, false)
+	const ring = 1 << 19
+	buf := th.slot.Base + ring
+	th.slot.Set(layout.Buf, buf)
+	for w := range int(b.Rec.Words) + 1 {
+		th.slot.Set(ring+8*w, uint64(100+w))
+	}
+	at := uint32(th.cache.PositionsOf(b).At[1].Exec)
+	if at < uint32(b.Rec.From) || at >= uint32(b.Rec.To) {
+		t.Fatalf("the record is not being written at %#x", at)
+	}
+	th.TakeBack(b, 1, at, &sys.Regs{})
+	if got := th.slot.Get(ring); got != records.Mark(records.MarkCut, 1) {
+		t.Errorf("the mark is %#x", got)
+	}
+	if got := th.slot.Get(ring + 8); got != uint64(b.Rec.ID) {
+		t.Errorf("the record is of block %d, want %d", got, b.Rec.ID)
+	}
+	for w := 1; w <= int(b.Rec.Words); w++ {
+		if got := th.slot.Get(ring + 8 + 8*w); got != uint64(100+w) {
+			t.Errorf("word %d is %d", w, got)
+		}
+	}
+	if got, want := th.slot.Get(layout.Buf), buf+8*(2+uint64(b.Rec.Words)); got != want {
+		t.Errorf("the next record begins at %#x, want %#x", got, want)
+	}
+}
+
+// TestTakeBackCount leaves a counting block: what it did not execute is known.
+func TestTakeBackCount(t *testing.T) {
+	th, b := stopped(t, loads, codecache.Count, false)
+	for i := range int(b.Insns) {
+		th.TakeBack(b, i, max(uint32(th.cache.PositionsOf(b).At[i].Exec), 1), &sys.Regs{})
+	}
+	if len(th.Partial()) != int(b.Insns) {
+		t.Fatalf("%d executions were left early, want %d", len(th.Partial()), b.Insns)
+	}
+	for i, p := range th.Partial() {
+		if p.Block != b || p.Done != i {
+			t.Errorf("execution %d: %d instructions done", i, p.Done)
+		}
+	}
+}
+
+// TestRefund leaves a block that has taken its instructions off a budget.
+func TestRefund(t *testing.T) {
+	th, b := stopped(t, loads, codecache.Plain, true)
+	for i := range int(b.Insns) {
+		th.budget.Set(codecache.MetricInstructions, 1000)
+		th.TakeBack(b, i, max(uint32(th.cache.PositionsOf(b).At[i].Exec), 1), &sys.Regs{})
+		if got, want := th.budget.Left(codecache.MetricInstructions), int64(1000+int(b.Insns)-i); got != want {
+			t.Errorf("left before instruction %d: %d are left, want %d", i, got, want)
+		}
+	}
+}
