@@ -302,16 +302,18 @@ func (tr *Tracer) captureLeft(t *Thread) {
 }
 
 // bailOut tells whether a signal is the fault of a load that code has made to capture something. The thread then has the tracer do
-// it, which finds what can be read.
+// it, which finds what can be read. Where code has looked for a return address it goes on without one.
 func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *tracee.Signal) bool {
 	if h.Number != tracee.SIGSEGV && h.Number != tracee.SIGBUS || !h.Fault() {
 		return false
 	}
-	bail, ok := t.p.points.CaptureBail(regs.Rip)
-	if !ok {
+	if bail, ok := t.p.points.CaptureBail(regs.Rip); ok {
+		regs.Rip = bail
+	} else if n := t.p.loadsReturn(regs.Rip); n > 0 {
+		regs.Rip, regs.Rdx = regs.Rip+n, 0
+	} else {
 		return false
 	}
-	regs.Rip = bail
 	tr.threadError(t, t.tracee.SetRegs(regs))
 	return true
 }
@@ -319,7 +321,7 @@ func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *tracee.Signal) bool {
 // faultOfOurs tells whether a thread that was stopped has faulted in code that captures, and leads it on as if nothing had happened.
 func (tr *Tracer) faultOfOurs(t *Thread, h *tracee.Signal) bool {
 	var regs sys.Regs
-	if !t.p.points.HasCaptured() || !h.Fault() || t.tracee.GetRegs(&regs) != nil {
+	if !h.Fault() || t.tracee.GetRegs(&regs) != nil {
 		return false
 	}
 	return t.p.captureJump(regs.Rip, h) != nil || tr.bailOut(t, &regs, h)

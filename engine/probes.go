@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"bytes"
+
 	"alleria/engine/codecache"
 	"alleria/engine/probe"
 	"alleria/engine/shm"
 	"alleria/engine/tracee"
+	"alleria/engine/translate"
 	"alleria/internal/capture"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -131,6 +134,21 @@ func (p *Process) codeFor(app uint64, v codecache.Variant, how codecache.Entry) 
 		return 0
 	}
 	return b.At(how)
+}
+
+// loadsReturn is how many bytes the instruction at an address has, if it is the load of the return address with which blocks of functions
+// whose returns are awaited begin; else 0. Such a function may be jumped to with anything for a stack, and then returns nowhere.
+func (p *Process) loadsReturn(addr uint64) uint64 {
+	load := translate.LoadReturn()
+	a := p.cache.RegionAt(addr)
+	if a == nil || addr-a.Base+uint64(len(load)) > uint64(len(a.Mem)) {
+		return 0
+	}
+	b := p.cache.BlockAt(a, addr)
+	if b == nil || addr < b.Code || addr >= b.Code+uint64(b.Inner) || !bytes.Equal(a.Mem[addr-a.Base:][:len(load)], load) {
+		return 0
+	}
+	return uint64(len(load))
 }
 
 // returnedNatively counts the return of a thread that ran natively and is about to

@@ -126,9 +126,8 @@ func (p *Points) CountsWithin(pl *Counter) bool {
 func (p *Points) AwaitsAt(site uint64) bool  { return p.sites[site] > 0 }
 func (p *Points) CatchesAt(site uint64) bool { return p.captures.sites[site] }
 
-// Interception is the captured function with a number; hasCaptured tells whether there ever was one.
+// Interception is the captured function with a number.
 func (p *Points) Interception(n uint32) *Interception { return p.captures.points[n] }
-func (p *Points) HasCaptured() bool                   { return len(p.captures.points) > 0 }
 
 // JumpOf is the jump in place at a function's entry, nil if there is none; hasJumped tells whether there ever was one.
 func (p *Points) JumpOf(entry uint64) *Jump { return p.jumps.at[entry] }

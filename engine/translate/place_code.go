@@ -75,6 +75,9 @@ func (u *Translator) push1(pl *Counter) {
 	a.LoadWord(x86.RCX, layout.S0)
 }
 
+// LoadReturn is the instruction by which push1 gets the return address, for who finds that it has faulted.
+func LoadReturn() []byte { return []byte{0x48, 0x8b, 0x14, 0x24} } // mov rdx, [rsp]
+
 // countDown writes the count of an entry. With the flags dead, which they are at
 // nearly every function's entry, they need not be saved.
 //

@@ -92,7 +92,13 @@ func TestCallersWithoutStack(t *testing.T) {
 	at := labels(t, prog)
 	for way, flags := range map[string][]string{"by code": nil, "by requests": {"--engine", "no-toggle"}, "natively": {"--engine", "no-busy,no-toggle"}} {
 		dir := workDir(t)
-		config := windowed(`reopenable="true"`, `<On><Call name="f"/></On><Till><Call name="g"/></Till>`, "")
+		// Awaiting a return of f looks where it returns to as well.
+		config := windowed(`reopenable="true"`, `<On><Call name="f"/></On><Till><Return name="f"/></Till>`, "")
+		recordWith(t, dir, config, true, flags, prog)
+		if n := len(callersOf(t, dir)); n != 1 {
+			t.Errorf("%s, until f returns: %d openings, want 1", way, n)
+		}
+		config = windowed(`reopenable="true"`, `<On><Call name="f"/></On><Till><Call name="g"/></Till>`, "")
 		recordWith(t, dir, config, true, flags, prog)
 		list := callersOf(t, dir)
 		if len(list) != 100 {
