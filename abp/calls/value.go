@@ -55,9 +55,10 @@ type wordReader struct {
 	table *Table
 	words []uint64
 	at    int
-	cut   bool // the end of the words is the end of the capture
-	ended bool // it was met
-	left  int  // of Parts: what damaged words may claim is bounded
+	room  []byte // the bytes of what was taken
+	cut   bool   // the end of the words is the end of the capture
+	ended bool   // it was met
+	left  int    // of Parts: what damaged words may claim is bounded
 	seen  map[seenKey][]byte
 }
 
@@ -104,12 +105,15 @@ func (r *wordReader) take(n int) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("cut short: %w", ErrCorrupt)
 	}
-	b := make([]byte, 0, 8*words)
+	if cap(r.room)-len(r.room) < 8*words { // once: for all that is left
+		r.room = make([]byte, 0, 8*(len(r.words)-r.at))
+	}
+	from := len(r.room)
 	for _, w := range r.words[r.at : r.at+words] {
-		b = binary.LittleEndian.AppendUint64(b, w)
+		r.room = binary.LittleEndian.AppendUint64(r.room, w)
 	}
 	r.at += words
-	return b[:n], nil
+	return r.room[from : from+n : len(r.room)], nil
 }
 
 // slot takes one value.
@@ -133,7 +137,9 @@ func (r *wordReader) slot(s *Slot) (Value, error) {
 		if err != nil || r.ended {
 			return v, err
 		}
-		if n := int(p.Offset) + len(b); n > len(v.Data) && p.Offset < 1<<24 {
+		if v.Data == nil && p.Offset == 0 {
+			v.Data = b
+		} else if n := int(p.Offset) + len(b); n > len(v.Data) && p.Offset < 1<<24 {
 			v.Data = append(v.Data, make([]byte, n-len(v.Data))...)
 		}
 		copy(v.Data[p.Offset:], b)

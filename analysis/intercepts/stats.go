@@ -2,6 +2,8 @@ package intercepts
 
 import (
 	"cmp"
+	"encoding/binary"
+	"maps"
 	"math"
 	"slices"
 
@@ -46,7 +48,60 @@ type ValueStats struct {
 
 	sum    float64
 	counts map[string]uint64
+	// raw counts plain values of the first value's type by their bits: only those that are listed are ever written out.
+	raw   map[uint64]uint64
+	table *calls.Table
+	typ   calls.TypeID
 }
+
+// plain tells whether a value is no more than its bits.
+func plain(v calls.Value, t *calls.Type) bool {
+	switch t.Kind {
+	case calls.Signed, calls.Unsigned, calls.Char, calls.Bool, calls.Enum, calls.Float, calls.Address:
+		return t.Size <= 8 && len(v.Data) == int(t.Size)
+	}
+	return false
+}
+
+// alike tells whether two types of two processes are the same.
+func alike(a, b *calls.Type) bool { return a.Kind == b.Kind && a.Size == b.Size && a.Name == b.Name }
+
+// count counts a value, as one of so many different ones at most.
+func (st *ValueStats) count(v calls.Value, t *calls.Type, most int) {
+	room := len(st.counts)+len(st.raw) < most
+	if plain(v, t) && (v.Table == st.table && v.Type == st.typ || alike(t, st.table.Type(st.typ))) {
+		bits := v.Uint()
+		if _, known := st.raw[bits]; known || room {
+			st.raw[bits]++
+		} else {
+			st.More = true
+		}
+		return
+	}
+	text := string(format().Append(nil, v))
+	if _, known := st.counts[text]; known || room {
+		st.counts[text]++
+	} else {
+		st.More = true
+	}
+}
+
+// texts are the counts of all values by how they are written.
+func (st *ValueStats) texts() map[string]uint64 {
+	if len(st.raw) == 0 {
+		return st.counts
+	}
+	all := maps.Clone(st.counts)
+	size := min(st.table.Type(st.typ).Size, 8)
+	for bits, n := range st.raw {
+		data := binary.LittleEndian.AppendUint64(nil, bits)[:size]
+		all[string(format().Append(nil, calls.Value{Table: st.table, Type: st.typ, Data: data}))] += n
+	}
+	return all
+}
+
+// format is how values are written in statistics.
+func format() calls.Format { return calls.Format{Elements: 8, Bytes: 64} }
 
 // Count is how often something was so.
 type Count struct {
@@ -97,29 +152,27 @@ func (s *Stats) Add(i *Item, caller string) {
 func (s *Stats) value(f *FunctionStats, name string, v calls.Value) {
 	st := f.values[name]
 	if st == nil {
-		st = &ValueStats{Name: name, counts: make(map[string]uint64)}
+		st = &ValueStats{Name: name, counts: make(map[string]uint64), raw: make(map[uint64]uint64), table: v.Table, typ: v.Type}
 		f.values[name] = st
 		f.Values = append(f.Values, ValueStats{Name: name})
 	}
 	st.Count++
-	if n, ok := number(v); ok && v.Table.Type(v.Type).Kind != calls.Pointer && v.Table.Type(v.Type).Kind != calls.Address {
-		st.sum += n
-		if st.Min == nil {
-			st.Min, st.Max = new(float64), new(float64)
-			*st.Min, *st.Max = n, n
+	t := v.Table.Type(v.Type)
+	if t.Kind != calls.Pointer && t.Kind != calls.Address {
+		if n, ok := number(v); ok {
+			st.sum += n
+			if st.Min == nil {
+				st.Min, st.Max = new(float64), new(float64)
+				*st.Min, *st.Max = n, n
+			}
+			*st.Min, *st.Max = min(*st.Min, n), max(*st.Max, n)
 		}
-		*st.Min, *st.Max = min(*st.Min, n), max(*st.Max, n)
 	}
 	most := s.Most
 	if most == 0 {
 		most = 1000
 	}
-	text := string(calls.Format{Elements: 8, Bytes: 64}.Append(nil, v))
-	if _, known := st.counts[text]; known || len(st.counts) < most {
-		st.counts[text]++
-	} else {
-		st.More = true
-	}
+	st.count(v, t, most)
 }
 
 // List gives the functions, those with the most time inside first, each with the most frequent values.
@@ -131,7 +184,8 @@ func (s *Stats) List(top int) []*FunctionStats {
 		}
 		for i := range f.Values {
 			st := f.values[f.Values[i].Name]
-			st.Distinct, st.Top = len(st.counts), topCounts(st.counts, top)
+			texts := st.texts()
+			st.Distinct, st.Top = len(texts), topCounts(texts, top)
 			if st.Min != nil {
 				mean := st.sum / float64(st.Count)
 				st.Mean = &mean
