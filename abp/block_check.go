@@ -108,16 +108,24 @@ func (b *Block) checkAccess(a *Access) error {
 		values *= uint64(a.Lanes)
 	}
 	if a.Kind == AccessGather {
-		switch a.IndexSize {
-		case 1, 2, 4, 8:
-		default:
-			return fmt.Errorf("index of %d bytes", a.IndexSize)
-		}
-		if a.IndexWord < 0 || !b.hasWord(a.IndexWord, wordsFor(uint64(a.Lanes)*uint64(a.IndexSize))) {
-			return fmt.Errorf("indices: %w", errBlockWord)
+		if err := b.checkIndices(a); err != nil {
+			return err
 		}
 	}
 	return b.checkValue(a, values)
+}
+
+// checkIndices verifies what a gather or scatter has beside its base.
+func (b *Block) checkIndices(a *Access) error {
+	switch a.IndexSize {
+	case 1, 2, 4, 8:
+	default:
+		return fmt.Errorf("index of %d bytes", a.IndexSize)
+	}
+	if a.IndexWord < 0 || !b.hasWord(a.IndexWord, wordsFor(uint64(a.Lanes)*uint64(a.IndexSize))) {
+		return fmt.Errorf("indices: %w", errBlockWord)
+	}
+	return nil
 }
 
 // checkValue verifies that the recorded bytes lie in the block's words. Where
