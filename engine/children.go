@@ -229,7 +229,7 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 			return err
 		}
 	} else if t.fate == Detach {
-		tr.detached(p)
+		tr.detached()
 	}
 	if err := tr.afterClone(t, &regs); err != nil {
 		return err
@@ -241,8 +241,7 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 }
 
 // detached counts a process that is not followed.
-func (tr *Tracer) detached(p *Process) {
-	p.notFollowed++
+func (tr *Tracer) detached() {
 	tr.status.Detached++
 }
 
@@ -306,7 +305,7 @@ func (t *Thread) applicationGS(regs *sys.Regs) uint64 {
 func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	p := t.p
 	if t.fate == Detach {
-		tr.detached(p)
+		tr.detached()
 	}
 	t.borrowSlot()
 	if err := tr.afterClone(t, regs); err != nil {

@@ -115,7 +115,6 @@ type members struct {
 	threads         map[int]*Thread // by id
 	list            []*Thread       // the same in a slice; nil when it is to be made again
 	lastNum         int             // the last thread number that was given out
-	notFollowed     int             // children that were detached
 	detachedThreads bool            // some of its threads run untraced
 }
 
