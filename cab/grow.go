@@ -13,13 +13,17 @@ import (
 // hundreds of threads. It doubles when its producer has waited for room, or overwritten records, though the
 // consumers had nothing to do before: then the work comes in bursts, which a larger
 // ring takes up. Where the consumers are behind all the time, more room would only delay the
-// first wait.
+// first wait. What it had before its thread went quiet (settle) it gets again by the first wait.
 type growth struct {
 	most  uint64      // chunks that it may have; guarded by Ring.mu
 	waits uint64      // the producer's waits when it was last looked at; guarded by Ring.mu
 	lull  atomic.Bool // a processing thread went to sleep since
 	fixed bool        // no growth; guarded by Ring.mu
 	asked uint64      // ticks that the producer had waited when Widen looked last; guarded by Ring.mu
+	// What settle goes by, and where chunks lie whose memory was given back. Guarded by Ring.mu.
+	head  uint64
+	quiet int
+	spare []uint64
 }
 
 // free gives the chunks before tail back to the producer: their memory goes to the
@@ -56,7 +60,7 @@ func (r *Ring) grow() {
 		return
 	}
 	g.waits = waits
-	if g.most > chunks && g.lull.Swap(false) {
+	if g.most > chunks && (g.lull.Swap(false) || len(g.spare) > 0) {
 		r.extend(chunks)
 	}
 }
@@ -72,15 +76,22 @@ func (r *Ring) extend(more uint64) uint64 {
 	if more == 0 {
 		return 0
 	}
-	size := r.u64(layout.ChunkBytes).Load()
-	off := layout.RingOff + chunks*size
-	if err := r.hooks.populate(r.slot[off:][:more*size]); err != nil {
-		g.most = chunks
-		return 0
+	size, base := r.u64(layout.ChunkBytes).Load(), r.u64(layout.RingBase).Load()
+	again := min(more, uint64(len(g.spare))) // before there is any of its own beyond
+	memory := append([]uint64(nil), g.spare[uint64(len(g.spare))-again:]...)
+	for made := chunks + uint64(len(g.spare)); uint64(len(memory)) < more; made++ {
+		memory = append(memory, base+made*size)
 	}
-	tail, base := r.u64(layout.Tail).Load(), r.u64(layout.RingBase).Load()
-	for n := range more {
-		r.u64(chunkCtl(tail+chunks+n) + layout.ChunkBase).Store(base + (chunks+n)*size)
+	for _, m := range memory {
+		if err := r.hooks.populate(r.memory(m, size)); err != nil {
+			g.most = chunks
+			return 0
+		}
+	}
+	g.spare = g.spare[:uint64(len(g.spare))-again]
+	tail := r.u64(layout.Tail).Load()
+	for n, m := range memory {
+		r.u64(chunkCtl(tail+chunks+uint64(n)) + layout.ChunkBase).Store(m)
 	}
 	r.u64(layout.Chunks).Store(chunks + more)
 	return more

@@ -15,6 +15,7 @@ type hooks struct {
 	locked func(*sync.Mutex)
 	waked  func(word *uint32)
 	waits  func(word *uint32, was uint32)
+	hasty  bool // a mistake that the check has to find: memory is taken back without a second look
 }
 
 func (h *hooks) step() {
@@ -48,6 +49,18 @@ func (h *hooks) populate(b []byte) error {
 	}
 	return sys.Populate(b)
 }
+
+// discard gives memory back that nobody uses. If it cannot, it stays.
+func (h *hooks) discard(b []byte) {
+	if h != nil {
+		clear(b) // whoever still uses it loses something
+		return
+	}
+	_ = sys.Release(b)
+}
+
+// blind tells whether the second look is left out.
+func (h *hooks) blind() bool { return h != nil && h.hasty }
 
 // lock takes the ring's lock.
 func (r *Ring) lock() {

@@ -29,6 +29,7 @@ type flaws struct {
 	publishFirst   bool // Head is stored before the chunk's used bytes are
 	keepFloor      bool // a lossy ring's next chunk begins with the floor of the one before
 	flagFirst      bool // an N-way buffer's flag is stored before the words in it
+	hasty          bool // memory is taken back without a second look at Head
 	leaveFlag      bool // a thread that was killed between Head and the flag of an N-way buffer leaves it as it is
 }
 
@@ -372,6 +373,7 @@ type model struct {
 	dies                                int
 	readers                             int // one more than these
 	alone                               bool
+	settles                             int // times that memory is taken back
 	flaws
 }
 
@@ -405,7 +407,16 @@ func (m *model) once(t *testing.T, slot, control []byte, choices []int) *world {
 			}
 		})
 	}
-	h := &hooks{at: func() {
+	if m.settles > 0 {
+		w.spawn(func(*actor) {
+			for range m.settles {
+				p.lock()
+				p.shrink(quietLeast)
+				p.mu.Unlock()
+			}
+		})
+	}
+	h := &hooks{hasty: m.hasty, at: func() {
 		if w.inside && w.last != w.actors[0] { // the producer steps by itself
 			w.last.yield()
 		}

@@ -39,6 +39,12 @@ func newGrowing(t *testing.T, chunks, most int) *producer {
 	}
 	t.Cleanup(func() { unix.Munmap(slot) })
 	p := &producer{&Ring{slot: slot}, NewBell(make([]byte, layout.ControlSize))}
+	p.begin(chunks, most)
+	return p
+}
+
+// begin makes the ring in the producer's slot.
+func (p *producer) begin(chunks, most int) {
 	p.u64(layout.RingBase).Store(layout.RingOff)
 	p.u64(layout.ChunkBytes).Store(testChunk)
 	p.u64(layout.Chunks).Store(uint64(chunks))
@@ -46,8 +52,7 @@ func newGrowing(t *testing.T, chunks, most int) *producer {
 	for n := range uint64(chunks) {
 		p.u64(chunkCtl(n) + layout.ChunkBase).Store(layout.RingOff + n*testChunk)
 	}
-	p.Ring = NewRing(slot, most, committedWords)
-	return p
+	p.Ring = NewRing(p.slot, most, committedWords)
 }
 
 // loose marks the first word of a record of recordSize words that may be replaced as long as it is the

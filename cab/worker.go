@@ -95,6 +95,7 @@ func (w *worker) run() {
 		did := w.round(x)
 		if due || stopping {
 			w.giveBack()
+			w.settle()
 			last = time.Now()
 		}
 		if w.broken != nil && !w.drains && w.retire() || stopping && !did {
@@ -279,6 +280,18 @@ func (w *worker) rest(more uint32) {
 	}
 	w.resting.Add(-1)
 	w.clock.end(w.now())
+}
+
+// settle has rings of threads that have gone quiet give memory back. One processing thread looks, all intervals are then of one length.
+func (w *worker) settle() {
+	if w.reserve() {
+		return
+	}
+	for _, e := range w.list() {
+		if e.leads() {
+			e.Ring.settle()
+		}
+	}
 }
 
 // noteLull tells the rings that a processing thread has nothing to do.

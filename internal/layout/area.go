@@ -60,7 +60,7 @@ const (
 	Head       = 0x100 // uint64: chunks that the producer has completed
 	RingBase   = 0x108 // uint64: target address of the ring's memory (tracer, immutable)
 	ChunkBytes = 0x110 // uint64: size of a chunk (tracer, immutable)
-	Chunks     = 0x118 // uint64: chunks in the ring now, at least two (tracer before the thread runs; then consumer, and only upwards)
+	Chunks     = 0x118 // uint64: chunks in the ring now, at least two (tracer before the thread runs; then consumer, downwards only while Head is Tail)
 	Waits      = 0x120 // uint64: times the producer waited for room (code)
 	WaitTSC    = 0x128 // uint64: TSC ticks spent waiting (code)
 	Tail       = 0x140 // uint64: chunks the consumer has released

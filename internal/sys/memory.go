@@ -58,6 +58,14 @@ func Populate(b []byte) error {
 	return nil
 }
 
+// Release gives the pages of a mapped stretch of a shared file back, as Discard does.
+func Release(b []byte) error {
+	if err := unix.Madvise(b, unix.MADV_REMOVE); err != nil {
+		return fmt.Errorf("giving memory back: %w", err)
+	}
+	return nil
+}
+
 // Discard gives the pages of a stretch of a shared file back.
 // Reading them afterwards gives zeroes, in all processes that map the file; the
 // file's size stays.
