@@ -49,6 +49,7 @@ func (tr *Tracer) dispatch(t *Thread, req uint32) error {
 			return nil
 		}
 	}
+	t.p.fixPointer(t, s.Get(layout.ReqArg), e.X87)
 	switch {
 	case e.Trap != nil:
 		return tr.trapped(t, e.Trap)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"encoding/binary"
+
 	"alleria/engine/codecache"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
@@ -172,7 +174,24 @@ func (t *Thread) dispatchTarget(regs *sys.Regs) (uint64, codecache.Entry, bool) 
 	if e.Spent {
 		t.budget.Deal()
 	}
+	t.p.fixPointer(t, t.slot.Get(layout.ReqArg), e.X87)
 	return e.Target, e.Entry, true
+}
+
+// fixPointer puts an x87 instruction pointer that was written to addr right: the processor has told where the instruction's copy
+// lies. Nothing is done if ptr says that none was written. The program may have unmapped it: errors are none.
+func (p *Process) fixPointer(t *Thread, addr uint64, ptr codecache.X87Pointer) {
+	if ptr.Size == 0 {
+		return
+	}
+	var b [8]byte
+	if _, err := p.mem.ReadAt(b[:ptr.Size], int64(addr)); err != nil {
+		return
+	}
+	if app, ok := t.recovery.X87Pointer(binary.LittleEndian.Uint64(b[:]), ptr.Size); ok {
+		binary.LittleEndian.PutUint64(b[:], app)
+		_, _ = p.mem.WriteAt(b[:ptr.Size], int64(addr))
+	}
 }
 
 // untrapped takes back what a block has done ahead of its last instruction, which it

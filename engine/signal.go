@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"alleria/engine/codecache"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
@@ -164,9 +165,7 @@ func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error 
 	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
-	if !own {
-		t.p.cleanFrame(regs)
-	}
+	t.p.cleanFrame(t, regs, !own)
 	if t.recovery.Wrote() {
 		t.p.frameOfWrite(regs)
 	}
@@ -187,17 +186,26 @@ func (tr *Tracer) signalled(t *Thread, h *tracee.Signal, regs *sys.Regs) {
 // WatchSignals asks for Handler.Signalled, or no longer.
 func (p *Process) WatchSignals(on bool) { p.hearSignals = on }
 
-// cleanFrame takes the trap flag of the step out of a signal's frame: the kernel
-// leaves it there if the interrupted instruction is a popf or iret. A program
+// frameState is where it has the pointer to the saved state of the x87, whose instruction pointer is stateRIP bytes behind its start.
+const (
+	frameState = 40 + 23*8
+	stateRIP   = 8
+)
+
+// cleanFrame puts a signal's frame right: the trap flag of the step is taken out, if step says so, as the kernel leaves it there if the
+// interrupted instruction is a popf or iret; and the x87's instruction pointer, where the processor told it, is the application's. A program
 // that reads a frame which is gone finds what it deserves, so errors are none.
-func (p *Process) cleanFrame(regs *sys.Regs) {
-	var b [8]byte
+func (p *Process) cleanFrame(t *Thread, regs *sys.Regs, step bool) {
+	var b [frameState + 8 - frameFlags]byte
 	at := regs.Rdx + frameFlags
 	if _, err := p.mem.ReadAt(b[:], int64(at)); err != nil {
 		return
 	}
-	if f := binary.LittleEndian.Uint64(b[:]); f&translate.FlagTrap != 0 {
+	if f := binary.LittleEndian.Uint64(b[:]); step && f&translate.FlagTrap != 0 {
 		_ = p.putWord(at, f&^translate.FlagTrap)
+	}
+	if state := binary.LittleEndian.Uint64(b[frameState-frameFlags:]); state != 0 {
+		p.fixPointer(t, state+stateRIP, codecache.X87Pointer{Size: 8})
 	}
 }
 

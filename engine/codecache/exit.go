@@ -21,7 +21,11 @@ type RareExit struct {
 	Need  *Shortage // of a block that exceeds a budget
 	Stale *Block    // the code of this block has changed
 	Trap  *Block    // the tracer executes this block's last instruction
+	X87   X87Pointer
 }
+
+// X87Pointer is how an x87 instruction pointer was written to memory: from the start of an operand, and its bytes; none if Size is 0.
+type X87Pointer struct{ Off, Size uint8 }
 
 // ExitWords is an exit as it is kept: there are more of them than blocks, so it has no
 // pointers and 24 bytes.

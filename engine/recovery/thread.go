@@ -128,3 +128,22 @@ func (t *Thread) settle(b *codecache.Block, i int, regs *sys.Regs) {
 		t.budget.Spend(c.Each, t.slot.Get(layout.CountLanes)-regs.Rcx)
 	}
 }
+
+// X87Pointer is the application's address of an x87 instruction of which the processor has told where its copy was executed, by
+// size bytes of that address; false for one that is no copy's. The block may be another one by now, if the cache was renewed.
+func (t *Thread) X87Pointer(told uint64, size uint8) (uint64, bool) {
+	for _, a := range t.cache.Regions {
+		at := told
+		if size == 4 {
+			at = a.Base + uint64(uint32(told)-uint32(a.Base))
+		}
+		if !a.Contains(at) {
+			continue
+		}
+		if b := t.cache.BlockAt(a, at); b != nil {
+			i, _ := t.cache.PositionsOf(b).Find(uint32(at - b.Code))
+			return t.cache.InsAddr(b, i), true
+		}
+	}
+	return 0, false
+}

@@ -12,6 +12,11 @@ import (
 // none and it is needed.
 // Operands by way of gs are never copied: the tracer executes such instructions.
 func (r *recorder) at(o *x86.Operand, tmp x86.Reg) (m asm.Mem, ok bool) {
+	return r.u.at(o, tmp, r.b.App)
+}
+
+// at is the same for code of the block at app.
+func (u *Translator) at(o *x86.Operand, tmp x86.Reg, app uint64) (m asm.Mem, ok bool) {
 	m = asm.Mem{Base: o.Base, Index: o.Index, Scale: o.IndexScale, Disp: o.Disp}
 	switch o.Seg {
 	case records.SegFS:
@@ -27,20 +32,20 @@ func (r *recorder) at(o *x86.Operand, tmp x86.Reg) (m asm.Mem, ok bool) {
 	if o.AddrBits == 32 {
 		// An address-size prefix without registers cuts the displacement off.
 		addr = uint64(uint32(addr))
-		r.u.cache.Written.Mixed = true // as in Translator.relocate
+		u.cache.Written.Mixed = true // as in Translator.relocate
 	}
 	switch {
 	case int64(addr) == int64(int32(addr)):
 		m.Disp = int64(addr)
 	// Near means from any place of the region: where this code comes to does not
 	// matter.
-	case r.u.ar.Near(addr):
+	case u.ar.Near(addr):
 		m.Base, m.Disp = x86.RIP, int64(addr)
 	case tmp == x86.NoReg:
 		return m, false
 	default:
-		r.u.asm.MovImm(tmp, addr)
-		r.u.farReloc(r.b.App, addr)
+		u.asm.MovImm(tmp, addr)
+		u.farReloc(app, addr)
 		m.Base, m.Disp = tmp, 0
 	}
 	return m, true

@@ -274,6 +274,7 @@ func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 		u.spend(b, ins)
 		next = u.plainBlock(b, ins)
 	}
+	u.checkPointer(b, &ins[len(ins)-1], next)
 	u.askCounted(next)
 	u.finish(b)
 	return b, next
@@ -292,6 +293,7 @@ func (u *Translator) extent(app uint64, n int, why x86.Why, changing bool) []x86
 	if u.limit > 0 && u.limit < n {
 		n = u.limit
 	}
+	n = untilPointer(u.Ins[:n])
 	if changing {
 		n = untilStore(u.Ins[:n])
 	}

@@ -157,8 +157,8 @@ What a program can see if it looks:
 - Its own code where functions are watched while it runs natively: a breakpoint or a jump lies on a function's first bytes for as long as a window waits for
   the function, and a program that copies or sums up those bytes, by loads, ` + "`process_vm_readv`" + ` or ` + "`/proc/self/mem`" + `, gets them. In the code cache, and so with
   ` + "`--only translate`" + ` or a whole run recorded, nothing lies there.
-- The address of the last x87 instruction (` + "`fnstenv`, `fnsave`, `fxsave`, `xsave`" + `) is one of the code cache. Processors that leave it out unless an exception waits
-  show it for ` + "`fnstenv` and `fnsave`" + ` alone.
+- The address of the last x87 instruction (` + "`fnstenv`, `fnsave`, `fxsave`, `xsave`" + `, frames of signals) is the program's own, but in environments of 16 bits and where the
+  processor still holds one of the code cache when the program goes on natively.
 
 ## Commands
 
