@@ -2,129 +2,234 @@ package engine
 
 import (
 	"alleria/engine/codecache"
+	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
+	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
-// System calls that do not come back, or not to where they were made.
+// Threads that make system calls, as far as it matters where they are in the cache: what calls mean is a matter of package syscalls.
+
+// Call is a system call of the target.
+type Call = syscalls.Call
+
+// WatchCall asks for Handler.CallEntered, or no longer, and WatchReturns for Handler.CallReturned.
+func (p *Process) WatchCall(nr uint32, on bool) { p.calls.Watch(nr, on) }
+func (p *Process) WatchReturns(on bool)         { p.calls.WatchReturns(on) }
+
+// Codes of arch_prctl.
 const (
-	sysVfork     = 58
-	sysExit      = 60
-	sysFork      = 57
-	sysExecve    = 59
-	sysExitGroup = 231
-	sysExecveat  = 322
+	archSetGS = 0x1001
+	archGetGS = 0x1004
 )
 
-// leaves tells calls that are looked at when they begin, because they may not come
-// back.
-func leaves(nr uint64) bool {
-	switch nr {
-	case sysExit, sysExitGroup, sysExecve, sysExecveat, sysSigreturn:
-		return true
-	}
-	return false
+// Requests of ptrace that programs make.
+const (
+	ptraceTraceMe = 0
+	ptraceAttach  = 16
+	ptraceSeize   = 0x4206
+)
+
+// callHost is a process as its system calls see it.
+type callHost struct{ p *Process }
+
+func (h callHost) Native() bool               { return h.p.mode == ModeNative }
+func (h callHost) Changed()                   { h.p.modeChanged = true }
+func (h callHost) ChangedCode()               { h.p.changedCode() }
+func (h callHost) StayTranslated()            { h.p.KeepTranslated() }
+func (h callHost) ImagesChanged()             { h.p.client.ImagesChanged(h.p) }
+func (h callHost) Unmapped(start, end uint64) { h.p.client.Unmapped(h.p, start, end) }
+func (h callHost) Lost(start, end uint64)     { h.p.points.Lost(start, end) }
+func (h callHost) Touched(start, end uint64)  { h.p.written.Touch(start, end) }
+func (h callHost) OwnCall() uint64            { return h.p.ownCall() }
+
+// ownCall is the cache address of a syscall instruction.
+func (p *Process) ownCall() uint64 {
+	a := p.cache.Regions[0]
+	return a.Base + a.Routines.Inject
 }
 
-// WatchReturns asks for Handler.CallReturned, or no longer. Translated code makes
-// calls by itself and then tells of them through the mailbox, with the time when
-// they began: no stop. What is not told of is a call that was under way when the
-// process, or the recording, came to its end.
-func (p *Process) WatchReturns(on bool) {
-	if p.hearCalls == on {
-		return
+// threadHost is a thread as its requests and its system calls see it.
+type threadHost struct{ t *Thread }
+
+// Native tells whether the thread runs its own code.
+func (h threadHost) Native() bool { return h.t.native }
+
+// Shares tells a child that shares the address space.
+func (h threadHost) Shares() bool { return h.t.vfork }
+
+// CallEntered and CallReturned tell the handler of a call.
+func (h threadHost) CallEntered(c *Call)  { h.t.p.client.CallEntered(h.t, c) }
+func (h threadHost) CallReturned(c *Call) { h.t.p.client.CallReturned(h.t, c) }
+
+// Alone tells whether it is the only thread of its process.
+func (h threadHost) Alone() bool { return h.t.p == nil || len(h.t.p.threads) < 2 }
+
+// OwnTrap tells whether signal has more to do with a SIGTRAP than to hold it.
+func (h threadHost) OwnTrap() bool { return h.t.p.tr.ownTrap(h.t) }
+
+// OwnFault takes a fault that our code has made.
+func (h threadHost) OwnFault(s *tracee.Signal) bool { return h.t.p.tr.faultOfOurs(h.t, s) }
+
+// Behind counts a stop in front of the thread's own signal.
+func (h threadHost) Behind() { h.t.p.stats.Behind++ }
+
+// callTrapped handles a thread that waits at the system call at the end of b, which translated code does not just make. Most need
+// no stop.
+func (tr *Tracer) callTrapped(t *Thread, b *codecache.Block) error {
+	p := t.p
+	at := p.cache.InsAddr(b, int(b.Insns)-1)
+	plain := b.Code + uint64(b.Size) - translate.SyscallTail // the call itself
+	refused := t.calls.IsRefused(at + syscalls.Length)
+	if !refused {
+		if notify, ok := t.calls.MayMake(uint32(t.slot.Get(layout.Save))); ok {
+			if notify {
+				plain -= translate.SyscallNotifyBack
+			}
+			tr.reply(t, plain)
+			return nil
+		}
+		var saved sys.Regs
+		if t.recovery.Saved(&saved); p.calls.PlainClone(&saved) {
+			t.calls.NotAgain()
+			tr.reply(t, plain)
+			return nil
+		}
+		if tr.returnInCache(t, b) {
+			return nil
+		}
 	}
-	p.hearCalls = on
-	for nr := range uint32(layout.SyscallEntries) {
-		p.setCallTable(nr)
+	regs, err := tr.fetchWaiting(t, at)
+	if err != nil {
+		return err
 	}
+	if refused {
+		h, err := t.calls.Refuse(regs)
+		if err != nil {
+			return err
+		}
+		regs.Gs_base = t.appGS
+		return tr.deliver(t, regs, h)
+	}
+	p.stats.Traps++
+	regs.Rcx, regs.R11 = 0, 0
+	t.calls.Begin(regs, b.LastRecorded)
+	return tr.answerCall(t, regs, plain)
 }
 
-// callBegins notes a call that the tracer sees begin. recorded: its instruction is
-// part of the records.
-func (tr *Tracer) callBegins(t *Thread, regs *sys.Regs, recorded bool) {
-	t.call = nil
-	if !t.p.hearCalls || t.vfork {
-		return
+// answerCall handles the call that a stopped thread stands at. regs is
+// the application's state at the syscall instruction; plain is the cache
+// address of a syscall instruction that goes on after the call.
+func (tr *Tracer) answerCall(t *Thread, regs *sys.Regs, plain uint64) error {
+	switch uint32(regs.Rax) {
+	case syscalls.Rseq: // there is nothing to watch for any more, should it go on natively
+		t.p.endStart()
+		t.p.calls.SetStarting(0)
+	case syscalls.Sigreturn:
+		return tr.sigreturn(t, regs)
+	case syscalls.Ptrace:
+		switch regs.Rdi {
+		case ptraceTraceMe:
+			return tr.traceMe(t, regs)
+		case ptraceAttach, ptraceSeize:
+			return tr.attached(t, regs, plain)
+		}
+	case syscalls.ArchPrctl:
+		switch regs.Rdi {
+		case archSetGS:
+			t.appGS = regs.Rsi
+			t.slot.Set(layout.AppGS, regs.Rsi)
+			return tr.finishCall(t, regs, 0)
+		case archGetGS:
+			result := uint64(0)
+			if t.p.putWord(regs.Rsi, t.appGS) != nil {
+				efault := int64(-14)
+				result = uint64(efault)
+			}
+			return tr.finishCall(t, regs, result)
+		}
 	}
-	c := callRegs(regs, regs.Rax, regs.Rip+2)
-	c.Recorded = recorded
-	switch c.Number {
-	// Told of at once, as not returned: nobody will be there to do it later.
-	case sysExit, sysExitGroup, sysSigreturn:
-		t.p.client.CallReturned(t, c)
-	default:
-		t.call = c
-	}
+	next, err := t.calls.Answer(regs, plain)
+	return tr.behindCall(t, regs, next, err)
 }
 
-// callDone tells of the return of the call that callBegins noted, if any.
-func (tr *Tracer) callDone(t *Thread, result uint64) {
-	c := t.call
-	if c == nil {
-		return
-	}
-	t.call = nil
-	c.Returned, c.Result, c.EndTSC = true, int64(result), sys.TSC()
-	t.p.client.CallReturned(t, c)
+// letCall has a stopped thread make a call that the tracer has only to know of.
+func (tr *Tracer) letCall(t *Thread, regs *sys.Regs, plain uint64) error {
+	next, err := t.calls.Let(regs, plain)
+	return tr.behindCall(t, regs, next, err)
 }
 
-// notedCall tells of a call that translated code has made by itself; regs are those
-// behind it, with the arguments and the result.
-func (tr *Tracer) notedCall(t *Thread, nr uint64, regs *sys.Regs, recorded bool) {
-	if !t.p.hearCalls || t.vfork {
-		return
-	}
-	c := callRegs(regs, nr, 0)
-	c.TSC, c.EndTSC = t.slot.Get(layout.CallTSC), t.slot.Get(layout.CallEnd)
-	if c.EndTSC < c.TSC { // a signal came first
-		c.EndTSC = sys.TSC()
-	}
-	c.Recorded, c.Returned, c.Result = recorded, true, int64(regs.Rax)
-	t.p.client.CallReturned(t, c)
+// finishCall answers a system call without executing it.
+func (tr *Tracer) finishCall(t *Thread, regs *sys.Regs, result uint64) error {
+	next, err := t.calls.Finish(regs, result)
+	return tr.behindCall(t, regs, next, err)
 }
 
-// bornHere tells a new thread or process, which stands behind the call that its
-// parent has made.
-func bornHere(regs *sys.Regs) bool {
-	switch regs.Orig_rax {
-	case sysClone, sysClone3, sysFork, sysVfork:
-		return regs.Rax == 0
+// behindCall does with a stopped thread what its system call is followed by.
+func (tr *Tracer) behindCall(t *Thread, regs *sys.Regs, next syscalls.Next, err error) error {
+	if err != nil {
+		return err
 	}
-	return false
+	switch next {
+	case syscalls.Enter:
+		return tr.enter(t, regs, 0)
+	case syscalls.Again:
+		return tr.createAgain(t, regs)
+	case syscalls.Over:
+		tr.segmentChanged(t, regs)
+		if tr.modeDiffers(t) || len(t.tracee.Held) > 0 || t.native && t.vfork {
+			return tr.switchStopped(t)
+		}
+	}
+	return tr.resume(t, 0)
 }
 
+// callStop handles a stop at a system call, at its entry or its end.
+func (tr *Tracer) callStop(t *Thread) error {
+	var regs sys.Regs
+	if err := t.tracee.GetRegs(&regs); err != nil {
+		return err
+	}
+	if t.native && tr.inCache(t, regs.Rip) { // a call of the routines that capture
+		return tr.resume(t, 0)
+	}
+	next, err := t.calls.Stop(&regs)
+	return tr.behindCall(t, &regs, next, err)
+}
+
+// createAgain has a thread make the call once more, from the program's own instruction: the kernel would make it again
+// as it is now, with the flag. Calls of the family are always begun again.
+func (tr *Tracer) createAgain(t *Thread, regs *sys.Regs) error {
+	t.calls.MadeAgain()
+	regs.Rax, regs.Orig_rax = regs.Orig_rax, ^uint64(0)
+	if tr.inCache(t, regs.Rip) && !tr.recoverState(t, regs, false) {
+		return tr.lost(t, regs)
+	}
+	regs.Rip -= syscalls.Length
+	return tr.enter(t, regs, 0)
+}
+
+// afterCall looks at what a SyscallNotify call did, which a thread that waits has
+// made before it left through exit e.
+func (tr *Tracer) afterCall(t *Thread, e *codecache.Exit) {
+	regs := &sys.Regs{}
+	t.recovery.Saved(regs)
+	t.calls.Noted(t.slot.Get(layout.ReqArg), regs, e.Recorded)
+}
+
+// callBy32Bits has a thread that stands at an int 0x80, the instruction of block b, make the call.
+//
 // int 0x80 enters the kernel by another table of calls, from 64-bit code as well. The tracer has the thread make such
 // a call from the program's own code: it may create processes, execute programs, wait, and be begun again, and is none of
 // those that translated code makes. The thread comes back at the call's end.
-
-// Numbers of the 32-bit table (arch/x86/entry/syscalls/syscall_32.tbl) that the tracer looks at.
-const (
-	sys32Mmap       = 90
-	sys32Munmap     = 91
-	sys32IPC        = 117
-	sys32Clone      = 120
-	sys32Mprotect   = 125
-	sys32Mremap     = 163
-	sys32Prctl      = 172
-	sys32Mmap2      = 192
-	sys32Seccomp    = 354
-	sys32PkeyMprot  = 380
-	sys32Shmat      = 397
-	sys32Shmdt      = 398
-	sys32Clone3     = sysClone3
-	interruptLength = 2
-)
-
-// callBy32Bits has a thread that stands at an int 0x80, the instruction of block b, make the call.
 func (tr *Tracer) callBy32Bits(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 	var rec *emulated
 	if b.Rec.ID != 0 {
 		rec = tr.beforeEmulation(t, b, regs)
 	}
 	after := *regs
-	after.Rip += interruptLength
+	after.Rip += syscalls.Length
 	if t.p.translator.CountsAccesses {
 		tr.countExecuted(t, b, regs, &after)
 	}
@@ -142,51 +247,10 @@ func (tr *Tracer) callBy32Bits(t *Thread, b *codecache.Block, regs *sys.Regs) er
 	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
-	if err := t.giveUserDispatch(); err != nil {
+	if err := t.calls.GiveRefused(); err != nil {
 		return err
 	}
 	t.native = true
-	tr.awaitReturn(t, false)
+	t.calls.AwaitReturn(false)
 	return tr.resume(t, 0)
-}
-
-// creates32 is creates for a call of the 32-bit table.
-func creates32(regs *sys.Regs) (flags, at uint64, ok bool) {
-	const low = 1<<32 - 1
-	switch regs.Orig_rax {
-	case sys32Clone:
-		return regs.Rbx & low, 0, true
-	case sys32Clone3:
-		return 0, regs.Rbx & low, true
-	}
-	return 0, 0, false
-}
-
-// callEnded32 is callEnded for a call of the 32-bit table.
-func (t *Thread) callEnded32(regs *sys.Regs) {
-	p := t.p
-	const low = 1<<32 - 1
-	addr, length, prot := regs.Rbx&low, regs.Rcx&low, regs.Rdx
-	if regs.Rax > ^uint64(4095) {
-		switch regs.Orig_rax { // they may have failed halfway
-		case sys32Mprotect, sys32PkeyMprot, sys32Munmap, sys32Mmap2:
-			p.mapped(addr, length, true)
-		}
-		return
-	}
-	p.changedCode() // maybe
-	switch regs.Orig_rax {
-	case sys32Munmap:
-		p.unmapped(addr, length)
-	case sys32Mprotect, sys32PkeyMprot:
-		p.mapped(addr, length, prot&tracee.ProtExec != 0)
-	case sys32Mmap2:
-		p.mapped(regs.Rax&low, length, prot&tracee.ProtExec != 0)
-	case sys32Mmap, sys32Mremap, sys32IPC, sys32Shmat, sys32Shmdt:
-		p.code.Remapped()
-		p.code.Invalidate(0, 1<<47)
-		p.client.ImagesChanged(p)
-	case sys32Prctl, sys32Seccomp:
-		t.noteFilters()
-	}
 }

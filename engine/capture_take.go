@@ -386,7 +386,7 @@ func (m *captureMachine) ThreadBase() uint64 {
 
 // Map is capture.Alterable's.
 func (m *captureMachine) Map(addr, bytes uint64) bool {
-	if m.regs == nil || !m.t.p.mayCall() {
+	if m.regs == nil || !m.t.p.calls.May() {
 		return false
 	}
 	a := m.t.p.cache.Regions[0]

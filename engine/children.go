@@ -1,13 +1,14 @@
 package engine
 
 import (
-	"alleria/engine/codecache"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"time"
+
+	"alleria/engine/codecache"
+	"alleria/engine/syscalls"
 
 	"alleria/engine/shm"
 	"alleria/engine/tracee"
@@ -24,7 +25,7 @@ type childKind struct {
 	of     *follower // or this one
 	seen   bool
 	since  time.Time // when it was seen, while the parent's event is awaited
-	hidden *hiddenFlag
+	hidden *syscalls.Hidden
 	after  uint64 // where it goes on, if the routine that begins calls again made the call
 	num    int    // of a thread
 	fate   Fate   // of a process
@@ -50,17 +51,15 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 		k.after = parent.slot.Get(layout.ReqArg) // now: the parent may ask for something else soon
 	}
 	k.asOf = parent.p.changed
-	if k.event, err = parent.bornAs(event); err != nil {
+	var regs sys.Regs
+	if err := parent.tracee.GetRegs(&regs); err != nil {
 		return err
 	}
-	if k.hidden = parent.hidden; k.hidden != nil {
-		var regs sys.Regs
-		if err := sys.GetRegs(parent.tid, &regs); err != nil {
-			return err
-		}
-		if err := parent.unhide(&regs); err != nil {
-			return err
-		}
+	if k.event, err = parent.p.calls.BornAs(&regs, event); err != nil {
+		return err
+	}
+	if k.hidden, err = parent.calls.Unhide(); err != nil {
+		return err
 	}
 	if k.event == tracee.EventClone {
 		k.num = parent.p.nextNum() // a younger sister may stop first
@@ -81,7 +80,7 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	}
 	// What the handler has asked for, or that of the child, which may have begun meanwhile.
 	if tr.modeDiffers(parent) {
-		tr.awaitReturn(parent, true)
+		parent.calls.AwaitReturn(true)
 	}
 	return tr.resume(parent, 0)
 }
@@ -92,56 +91,6 @@ func (t *Thread) processID() int {
 		return t.tid
 	}
 	return t.p.pid
-}
-
-// Flags of clone (include/uapi/linux/sched.h).
-const (
-	cloneVM     = 0x100
-	cloneThread = 0x10000
-)
-
-// bornAs tells what a thread that is within a call of the clone family brings
-// forth: tracee.EventClone for a thread, tracee.EventVfork for a process that shares the
-// address space, tracee.EventFork for any other. The kernel's event tells them apart
-// by other marks, such as the signal that the parent gets.
-func (t *Thread) bornAs(event int) (int, error) {
-	var regs sys.Regs
-	if err := t.tracee.GetRegs(&regs); err != nil {
-		return 0, err
-	}
-	flags, at, byFlags := creates(&regs)
-	if t.p.by32Bits(regs.Rip) {
-		flags, at, byFlags = creates32(&regs)
-	}
-	if !byFlags {
-		return event, nil
-	}
-	if at != 0 {
-		var b [8]byte
-		if _, err := t.p.mem.ReadAt(b[:], int64(at)); err != nil {
-			return 0, fmt.Errorf("arguments of clone3: %w", err)
-		}
-		flags = binary.LittleEndian.Uint64(b[:])
-	}
-	switch {
-	// CLONE_THREAD implies CLONE_VM: it has to be asked first.
-	case flags&cloneThread != 0:
-		return tracee.EventClone, nil
-	case flags&cloneVM != 0:
-		return tracee.EventVfork, nil
-	}
-	return tracee.EventFork, nil
-}
-
-// creates is the flags of a call that creates a process or thread, or where they lie; false for one without flags.
-func creates(regs *sys.Regs) (flags, at uint64, ok bool) {
-	switch regs.Orig_rax {
-	case sysClone:
-		return regs.Rdi, 0, true
-	case sysClone3:
-		return 0, regs.Rdi, true
-	}
-	return 0, 0, false
 }
 
 // unknown takes a report about a process that is not one of the threads.
@@ -204,7 +153,7 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 	if err := sys.GetRegs(tid, &regs); err != nil {
 		return err
 	}
-	k.hidden.restore(&regs)
+	k.hidden.Restore(&regs)
 	t := tr.newThread(p, tid)
 	t.num, t.appGS, t.native = k.num, k.parent.applicationGS(&regs), k.parent.native
 	t.birth = birth{bornAt: k.after, fate: k.fate, flags: k.hidden, asOf: k.asOf}
@@ -317,10 +266,8 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	defer mem.Close()
-	if t.flags != nil {
-		if err := t.flags.write(mem, t.flags.flags); err != nil {
-			return err
-		}
+	if err := t.flags.WriteBack(mem); err != nil {
+		return err
 	}
 	// its memory is a copy, breakpoints included
 	if err := p.points.Restore(mem); err != nil {
@@ -329,7 +276,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
-	filtered := !p.mayCall() || tr.limited(t.tid) // its filter could kill it for the calls below
+	filtered := !p.calls.May() || syscalls.Limited(t.tid, tr.filters) // its filter could kill it for the calls below
 	if !filtered {
 		if err := tr.unmapOurs(t, mem, regs); err != nil {
 			return err
@@ -338,7 +285,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if t.fate == Trace {
 		return tr.traceForked(t, regs)
 	}
-	unwiden(t.tid, p.widened)
+	syscalls.Narrow(t.tid, p.calls.Widened)
 	if err := t.closeAgain(regs); err != nil {
 		return err
 	}
@@ -385,9 +332,9 @@ func (tr *Tracer) unmapOurs(t *Thread, mem *os.File, regs *sys.Regs) error {
 // traceForked makes a forked child, clean and stopped at regs, a traced process. Where that is not possible it is
 // followed.
 func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
-	from := inherited{filtered: t.p != nil && t.p.filtered || tr.limited(t.tid)}
+	from := inherited{filtered: t.p != nil && t.p.calls.Filtered || syscalls.Limited(t.tid, tr.filters)}
 	if t.p != nil {
-		from.widened, from.creator, from.asOf = t.p.widened, t.p, t.asOf
+		from.widened, from.creator, from.asOf = t.p.calls.Widened, t.p, t.asOf
 	}
 	err := errFiltered
 	var p *Process
@@ -397,7 +344,7 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	}
 	if err != nil {
 		from.heir.close()
-		unwiden(t.tid, from.widened)
+		syscalls.Narrow(t.tid, from.widened)
 		if err := t.closeAgain(regs); err != nil {
 			return err
 		}
@@ -432,18 +379,16 @@ func (tr *Tracer) exec(t *Thread) error {
 		}
 		tr.forget(t)
 		tr.finished(p)
-		return tr.executed(t.tid, inherited{filtered: p.filtered, widened: p.widened}, fate)
+		return tr.executed(t.tid, inherited{filtered: p.calls.Filtered, widened: p.calls.Widened}, fate)
 	}
 	by := t
 	// A thread that is not the first takes over the process's id with the first one's place.
 	if former, err := sys.EventMsg(t.tid); err == nil && p.threads[int(former)] != nil {
 		by = p.threads[int(former)]
 	}
-	if c := by.call; c != nil { // it does not return
-		p.client.CallReturned(by, c)
-	}
+	by.calls.Leaves()
 	p.client.Executing(by)
-	from := inherited{first: by.num, last: p.lastNum, filtered: p.filtered, widened: p.widened}
+	from := inherited{first: by.num, last: p.lastNum, filtered: p.calls.Filtered, widened: p.calls.Widened}
 	// The other threads ended without being heard of by themselves. What shares the address space lives on.
 	for _, o := range p.running() {
 		if o.vfork {
@@ -476,7 +421,7 @@ func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
 // beginExecuted is executed.
 func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 	if fate != Trace {
-		unwiden(pid, from.widened)
+		syscalls.Narrow(pid, from.widened)
 	}
 	switch fate {
 	case Detach:
@@ -486,7 +431,7 @@ func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 	}
 	p, err := newProcess(tr, pid, from, executing)
 	if err != nil {
-		unwiden(pid, from.widened)
+		syscalls.Narrow(pid, from.widened)
 		return tr.untraced(pid, err)
 	}
 	t := p.threads[pid]
@@ -550,7 +495,7 @@ type closed struct {
 // openForked opens the memory of a child that stands before its first instruction, with all mappings of its creator's.
 func (t *Thread) openForked() (*os.File, error) {
 	mem, err := openMem(t.tid)
-	if !errors.Is(err, fs.ErrPermission) || t.p.tr.limited(t.tid) {
+	if !errors.Is(err, fs.ErrPermission) || syscalls.Limited(t.tid, t.p.tr.filters) {
 		return mem, err
 	}
 	a := t.p.cache.Regions[0]
@@ -558,9 +503,9 @@ func (t *Thread) openForked() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	was, perr := in.Call(sysPrctl, prGetDumpable)
+	was, perr := in.Call(syscalls.Prctl, prGetDumpable)
 	if perr == nil && was != 1 {
-		_, perr = in.Call(sysPrctl, prSetDumpable, 1)
+		_, perr = in.Call(syscalls.Prctl, prSetDumpable, 1)
 	}
 	if cerr := in.Close(); cerr != nil {
 		return nil, cerr
@@ -589,7 +534,7 @@ func (t *Thread) closeAgain(regs *sys.Regs) error {
 	if c.was != 1 {
 		c.was = 0 // "for root only" cannot be asked for, and lets nobody else in either
 	}
-	_, err = in.Call(sysPrctl, prSetDumpable, c.was)
+	_, err = in.Call(syscalls.Prctl, prSetDumpable, c.was)
 	if cerr := in.Close(); err == nil {
 		err = cerr
 	}

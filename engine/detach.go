@@ -32,7 +32,7 @@ func (tr *Tracer) traceMe(t *Thread, regs *sys.Regs) error {
 // The kernel's own idea of the thread (an interrupted call, say) stays as it is.
 func (t *Thread) goNative(regs *sys.Regs) error {
 	if !t.native {
-		if err := t.giveUserDispatch(); err != nil {
+		if err := t.calls.GiveRefused(); err != nil {
 			return err
 		}
 	}
@@ -142,7 +142,7 @@ func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
 	o := tr.threads[int(int32(regs.Rsi))]
 	switch {
 	case o == nil:
-		return tr.plainCall(t, regs, plain)
+		return tr.letCall(t, regs, plain)
 	case o.p == t.p:
 		return tr.detachProcess(t, regs, errTracesItself)
 	}
@@ -157,7 +157,7 @@ func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
 	if err := tr.detachProcess(o, theirs, errTracesItself); err != nil {
 		return err
 	}
-	return tr.plainCall(t, regs, plain)
+	return tr.letCall(t, regs, plain)
 }
 
 // LetRun says that nothing that the process does itself matters to the client any more:

@@ -26,7 +26,7 @@ func (tr *Tracer) dispatch(t *Thread, req uint32) error {
 	switch req {
 	case layout.ReqIndirect:
 		p.stats.Indirect++
-		tr.callDone(t, s.Get(layout.Save)) // one that the kernel has made again
+		t.calls.Done(s.Get(layout.Save)) // one that the kernel has made again
 		return tr.answer(t, s.Get(layout.ReqArg), true)
 	case layout.ReqEntered:
 		return tr.placeEntered(t)

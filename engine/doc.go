@@ -54,7 +54,7 @@
 //
 // What a process consists of lies in packages that own it: translations (translate, codecache), what is watched by address
 // (probe), the application's code (appcode), shared memory and rings (shm), budgets (budget), threads as ptrace sees them
-// (tracee), what a thread's state is in the middle of a block (recovery), and what is kept for the next process of a program (reuse). This one has the processes and threads, and says what stops,
+// (tracee), what their system calls mean (syscalls), what a thread's state is in the middle of a block (recovery), and what is kept for the next process of a program (reuse). This one has the processes and threads, and says what stops,
 // signals and system calls mean for them.
 //
 // # What it promises

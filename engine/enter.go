@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"alleria/engine/codecache"
+	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
@@ -55,11 +56,11 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 		return tr.native(t, regs, sig)
 	}
 	if t.native {
-		if err := t.takeUserDispatch(); err != nil {
+		if err := t.calls.TakeRefused(); err != nil {
 			return err
 		}
 		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
-		t.noteFilters()            // nor one that installed a filter
+		p.calls.Look(t.tid)        // nor one that installed a filter
 		p.checkCode(t)
 	}
 	t.native = false
@@ -79,7 +80,7 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how codecache.Entry) codeca
 	if t.p.mode != ModeNative {
 		return how
 	}
-	if t.restarted && t.p.points.ProbedCall(regs.Rip) { // the kernel makes the same call again
+	if t.calls.IsAgain() && t.p.points.ProbedCall(regs.Rip) { // the kernel makes the same call again
 		return codecache.Counted
 	}
 	if how == codecache.Uncounted {
@@ -116,13 +117,11 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how code
 	t.slot.Set(layout.AppGS, t.appGS)
 	r := *regs
 	r.Rip, r.Gs_base = code, t.slot.Base
-	if r.Orig_rax != ^uint64(0) && restarts(r.Rax) {
+	if syscalls.Restarting(&r) {
 		// The kernel will restart a call: two bytes before the address must lie
 		// a syscall instruction.
 		a := p.cache.Regions[0]
-		if p.hearCalls && t.call == nil && !t.vfork {
-			t.call = callRegs(regs, regs.Orig_rax, regs.Rip)
-		}
+		t.calls.Restarts(regs)
 		t.slot.Set(layout.ReqArg, regs.Rip)
 		r.Rip = a.Base + a.Routines.SyscallAfter
 	}
@@ -131,17 +130,6 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how code
 		return err
 	}
 	return tr.resume(t, sig)
-}
-
-// restarts tells results that make the kernel restart a system call.
-// ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK
-// (include/linux/errno.h), which only a tracer ever sees.
-func restarts(rax uint64) bool {
-	switch int64(rax) {
-	case -512, -513, -514, -516:
-		return true
-	}
-	return false
 }
 
 // native lets a stopped thread run its own code.
@@ -155,10 +143,11 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	if !t.native && !t.vfork {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
 	}
-	if err := t.giveUserDispatch(); err != nil {
+	if err := t.calls.GiveRefused(); err != nil {
 		return err
 	}
-	t.native, t.inCall = true, false
+	t.native = true
+	t.calls.Leave()
 	t.p.runsNatively()
 	r := *regs
 	r.Gs_base = t.nativeGS()
@@ -173,7 +162,8 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	}
 	// It must not run into the probe that it stands on.
 	if sig == 0 && len(t.tracee.Held) == 0 && r.Eflags&translate.FlagTrap == 0 && t.p.points.ProbedCall(r.Rip) {
-		return tr.callAtProbe(t, &r)
+		next, err := t.calls.AtProbe(&r)
+		return tr.behindCall(t, &r, next, err)
 	}
 	// What it has replaced may be a zero byte, as of an add.
 	if _, on := t.p.points.Original(r.Rip); on {
@@ -272,30 +262,15 @@ func (tr *Tracer) goOn(t *Thread, regs *sys.Regs) error {
 // trapped handles a thread that waits for the tracer to execute the last
 // instruction of b.
 func (tr *Tracer) trapped(t *Thread, b *codecache.Block) error {
-	if b.Term == codecache.TermSyscall && t.userDispatch.Mode != dispatchOff && t.judge(t.p.cache.InsAddr(b, int(b.Insns)-1)+2) != allowed {
-		return tr.refused(t, b)
-	}
-	if b.Term == codecache.TermSyscall && tr.allowCall(t, b) {
-		return nil
-	}
-	if b.Term == codecache.TermSyscall && t.plainClone() {
-		t.restarted = false
-		tr.reply(t, b.Code+uint64(b.Size)-translate.SyscallTail)
-		return nil
-	}
-	if b.Term == codecache.TermSyscall && tr.returnInCache(t, b) {
-		return nil
+	if b.Term == codecache.TermSyscall {
+		return tr.callTrapped(t, b)
 	}
 	regs, err := tr.fetchWaiting(t, t.p.cache.InsAddr(b, int(b.Insns)-1))
 	if err != nil {
 		return err
 	}
 	t.p.stats.Traps++
-	if b.Term == codecache.TermSyscall {
-		regs.Rcx, regs.R11 = 0, 0
-		return tr.trapSyscall(t, regs, b.Code+uint64(b.Size)-translate.SyscallTail, b.LastRecorded)
-	}
-	if regs.Eflags&translate.FlagTrap == 0 && t.p.by32Bits(regs.Rip+interruptLength) {
+	if regs.Eflags&translate.FlagTrap == 0 && t.p.calls.By32Bits(regs.Rip+syscalls.Length) {
 		return tr.callBy32Bits(t, b, regs)
 	}
 	return tr.emulate(t, b, regs)
@@ -313,7 +288,7 @@ func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 	if b.Rec.ID != 0 {
 		rec = tr.beforeEmulation(t, b, &r)
 	}
-	own, call := r.Eflags&translate.FlagTrap != 0, t.p.systemCallAt(r.Rip)
+	own, call := r.Eflags&translate.FlagTrap != 0, t.p.calls.At(r.Rip)
 	for again := true; again; { // a repeated string instruction stops at each iteration
 		if err := tr.execute(t, &r); err != nil {
 			return err

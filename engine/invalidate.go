@@ -1,14 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
-	"strings"
 
-	"alleria/engine/appcode"
 	"alleria/engine/codecache"
 	"alleria/engine/tracee"
 	"alleria/internal/layout"
@@ -72,68 +67,12 @@ func (p *Process) stale(b *codecache.Block) {
 	}
 }
 
-// Code also changes by calls that say nothing of code: advice that drops a private mapping's pages, so that the file's
-// come back, and writes to a process's own memory as a file.
-
-const (
-	sysWrite    = 1
-	sysPwrite64 = 18
-	sysWritev   = 20
-	sysOpenat   = 257
-	sysPwritev  = 296
-	sysPwritev2 = 328
-
-	madvDontNeed = 4
-	madvFree     = 8
-	madvRemove   = 9
-)
-
-// forgets tells advice behind which memory may hold something else.
-func forgets(advice uint64) bool {
-	return advice == madvDontNeed || advice == madvFree || advice == madvRemove
-}
-
-// replaced notes that a stretch of memory may hold something else.
-func (p *Process) replaced(addr, length uint64) {
-	end := addr + (length+appcode.PageSize-1)&^(appcode.PageSize-1)
-	p.points.Lost(addr, end)
-	if p.code.MayExecute(addr, end) {
-		p.changedCode()
-	}
-	if p.code.HasCode(addr, end) {
-		p.code.Invalidate(addr, end)
-	}
-}
-
-// opened looks whether the file whose path lies at an address, which has been opened, is a process's memory: what is written
-// to files is looked at from then on.
-func (p *Process) opened(path uint64) {
-	var b [32]byte
-	n, _ := p.mem.ReadAt(b[:], int64(path))
-	text, _, _ := bytes.Cut(b[:n], []byte{0})
-	if !bytes.HasPrefix(text, []byte("/proc/")) || !bytes.HasSuffix(text, []byte("/mem")) {
-		return
-	}
-	for _, nr := range []uint32{sysWrite, sysPwrite64, sysWritev, sysPwritev, sysPwritev2} {
-		p.special[int(nr)] = layout.SyscallNotify
-		p.setCallTable(nr)
-	}
-}
-
-// wroteFile notes what was written to a descriptor, if that is a process's memory: code that lies there is forgotten.
-func (p *Process) wroteFile(fd, at, n uint64) {
-	file, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", p.pid, fd))
-	if err == nil && strings.HasPrefix(file, "/proc/") && strings.HasSuffix(file, "/mem") {
-		p.replaced(at, n)
-	}
-}
-
 // renew forgets all of a process's translations where its cache is crowded, and uses the memory again. All threads that are in the
 // cache are taken out of it, as when the mode changes. It is put off while one cannot be: within vfork, with something else to report, or
 // just being born, in the translation of the call that made it.
 func (tr *Tracer) renew(p *Process) {
 	for _, t := range p.running() {
-		if t.vforking || t.toReturn && !t.native {
+		if t.vforking || t.calls.Awaits() && !t.native {
 			return
 		}
 	}

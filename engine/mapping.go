@@ -169,7 +169,7 @@ func (p *Process) mapAtOnce(in *tracee.Injector, file, bell, scratch uint64, pl 
 func (p *Process) canBatch(tid int) (bool, error) {
 	const bit = 1 << (tracee.SIGTRAP - 1)
 	sets, err := sys.ReadSignalSets(tid)
-	return err == nil && !p.tr.opts.NoBatch && !p.filtered && (sets.Blocked|sets.Ignored)&bit == 0, err
+	return err == nil && !p.tr.opts.NoBatch && !p.calls.Filtered && (sets.Blocked|sets.Ignored)&bit == 0, err
 }
 
 // mapNear maps size bytes of fd at addr, or a few steps further on if something
@@ -186,7 +186,7 @@ func (p *Process) mapNear(in *tracee.Injector, fd, addr uint64, step int64, size
 		var got uint64
 		got, err = in.Call(tracee.SysMmap, addr, size, prot, tracee.MapShared|tracee.MapNoReserve|tracee.MapFixedNoReplace, fd, off)
 		if err == nil && got == addr {
-			if !p.filtered {
+			if !p.calls.Filtered {
 				_, _ = in.Call(tracee.SysMadvise, addr, size, tracee.MadvDontDump)
 			}
 			return addr, nil
@@ -198,17 +198,11 @@ func (p *Process) mapNear(in *tracee.Injector, fd, addr uint64, step int64, size
 
 // initControl maps the control area in the tracer and fills the table of
 // system calls.
-// A filter of system calls survives execve, and so does what it forbids.
 func (p *Process) initControl() error {
 	if err := p.shm.MapControl(); err != nil {
 		return err
 	}
-	if p.filtered {
-		p.shm.Ctl.U32(layout.NoCalls).Store(1)
-	}
-	for nr, what := range p.special {
-		p.shm.Ctl.Mem[layout.SyscallTable+nr] = what
-	}
+	p.calls.InitTable()
 	return nil
 }
 

@@ -60,7 +60,7 @@ func (tr *Tracer) modeDiffers(t *Thread) bool {
 		return true
 	}
 	if p.mode == ModeNative {
-		return !t.native || p.wantsCalls() && !t.callStops
+		return !t.native || p.calls.StopNatively() && !t.callStops
 	}
 	v := t.due()
 	return t.native || t.variant != v || t.epoch[v] != p.cache.Epoch[v] || t.budgetEpoch != p.budgetEpoch
@@ -163,7 +163,7 @@ func (tr *Tracer) switchOthers(p *Process) {
 		tr.processError(p, p.points.PlaceAll(p.slots()))
 	}
 	for _, t := range p.running() {
-		if tr.modeDiffers(t) && !t.tracee.Stopped && !t.vforking && !(t.callStops && (t.toReturn || t.inCall)) {
+		if tr.modeDiffers(t) && !t.tracee.Stopped && !t.vforking && !(t.callStops && (t.calls.Awaits() || t.calls.Inside())) {
 			tr.threadError(t, tr.switchThread(t))
 		}
 	}

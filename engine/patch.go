@@ -23,7 +23,7 @@ func (tr *Tracer) considerJump(t *Thread, regs *sys.Regs, addr uint64) error {
 		return nil
 	}
 	// A thread that nobody can stop may be anywhere.
-	if t.noteFilters(); !p.mayCall() || p.detachedThreads {
+	if !p.calls.Look(t.tid) || p.detachedThreads {
 		p.points.NoJumps()
 		return nil
 	}
@@ -39,7 +39,7 @@ func (tr *Tracer) considerCapture(t *Thread, regs *sys.Regs, addr uint64) (bool,
 	if p.mode != ModeNative || !t.native || t.vfork || t.appGS != 0 || !p.points.WorthCapture(addr) {
 		return false, nil
 	}
-	if p.shm.Ctl.U32(layout.NoCalls).Load() != 0 || p.detachedThreads {
+	if !p.calls.May() || p.detachedThreads {
 		p.points.NoJumps()
 		return false, nil
 	}
@@ -132,7 +132,6 @@ func (tr *Tracer) jumpRegion(t *Thread, addr uint64) (*probe.JumpRegion, error) 
 
 // mapJumpRegion has t map a region at base. nil: the kernel did not let it.
 func (tr *Tracer) mapJumpRegion(t *Thread, base uint64) (*probe.JumpRegion, error) {
-	const scratch = 0x800 // nothing else in a slot uses it
 	p := t.p
 	off := p.points.NextRegion()
 	mem, err := sys.MapShared(p.shm.File, off, shm.JumpRegionBytes)
@@ -145,8 +144,8 @@ func (tr *Tracer) mapJumpRegion(t *Thread, base uint64) (*probe.JumpRegion, erro
 		return nil, err
 	}
 	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.shm.File.Fd())), 0)
-	copy(t.slot.Mem[scratch:], path)
-	ok := mapBoth(in, t.slot.Base+scratch, base, uint64(off))
+	copy(t.slot.Mem[layout.Scratch:], path)
+	ok := mapBoth(in, t.slot.Base+layout.Scratch, base, uint64(off))
 	if err := in.Close(); err != nil || !ok {
 		sys.Unmap(mem)
 		return nil, err

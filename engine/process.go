@@ -15,6 +15,7 @@ import (
 	"alleria/engine/recovery"
 	"alleria/engine/reuse"
 	"alleria/engine/shm"
+	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
@@ -103,11 +104,9 @@ type orders struct {
 
 // kernelState is how the program stands with the kernel, where that matters to the tracer.
 type kernelState struct {
-	filtered    bool // it has installed a filter of system calls; stays so through execve
+	calls       syscalls.Calls
 	trapIgnored bool // it was started with SIGTRAP ignored
 	trap        trapAction
-	widened     uint64 // what its limit of memory was raised by; see makeRoom
-	judged      bool   // translated code asks before each call; see judgeCalls
 }
 
 // members is who a process consists of.
@@ -185,7 +184,7 @@ type birth struct {
 	fate     Fate   // what becomes of it then
 	vforking bool   // the kernel holds it until its child executes or ends: it cannot be stopped
 	bornAt   uint64 // where it begins, see childKind
-	flags    *hiddenFlag
+	flags    *syscalls.Hidden
 	closed   *closed // see openForked
 	asOf     int     // of the creator, see inheritance
 }
@@ -198,15 +197,9 @@ type tables struct {
 
 // callState is what is known of the system call that a thread makes.
 type callState struct {
-	inCall    bool  // between the stops at a watched system call
-	callStops bool  // it runs to the next stop at a system call
-	toReturn  bool  // see awaitReturn
-	call      *Call // being made, where the tracer has seen it begin
-	restarted bool  // the kernel will make its last call again
-	hidden    *hiddenFlag
+	calls     syscalls.Thread
+	callStops bool             // it runs to the next stop at a system call
 	returning *codecache.Block // whose rt_sigreturn it makes, see returnInCache
-
-	userDispatch sys.UserDispatch // which calls it has refused; while it runs natively the kernel's is meant
 }
 
 // endState is what is known of a thread's end; see ending.go.
@@ -277,11 +270,10 @@ const (
 // here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, translations: translations{cache: codecache.New(tr.opts.Ahead, nil)},
-		watches: newWatches(), noToggle: tr.opts.NoToggle}
+		noToggle: tr.opts.NoToggle}
 	p.written.Written = &p.cache.Written
 	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
-	p.filtered = from.filtered || tr.limited(pid)
 	p.written.Off = at != executing || tr.templates.Off
 	if from.creator != nil && !tr.opts.NoInherit {
 		p.creator, p.asOf = weak.Make(from.creator), from.asOf
@@ -289,7 +281,6 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	p.past = tr.history.HistoryOf(pid, at == forked)
 	if at == executing {
 		p.written.Began = time.Now()
-		p.watchCalls = watchedCalls
 	}
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
 		p.trapIgnored = sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0
@@ -308,6 +299,11 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	p.mem = mem
 	p.code = appcode.New(codeOwner{p}, pid, mem, &p.cache, tr.opts.NoAside)
 	p.code.ReadPersonality()
+	p.calls.Init(callHost{p}, &p.code, pid, mem, &p.shm, tr.filters)
+	p.calls.Filtered, p.calls.Widened = from.filtered || syscalls.Limited(pid, tr.filters), from.widened
+	if at == executing {
+		p.calls.SetStarting(watchedCalls)
+	}
 	if p.shm, err = from.memory(&tr.bell); err != nil {
 		mem.Close()
 		return nil, err
@@ -315,8 +311,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	o := &tr.opts
 	p.points = probe.New(probeHost{p}, &p.code, pid, mem, &p.cache, &p.translator, &p.shm,
 		probe.Off{Jumps: o.NoJumps, NativeCapture: o.NoNativeCapture, CacheCapture: o.NoCodeCapture})
-	p.widened = from.widened
-	p.makeRoom()
+	p.calls.MakeRoom()
 	t := tr.newThread(p, pid)
 	t.num, t.fate = from.first, Trace
 	if err := p.mapShared(t, at, from.creator); err != nil {
@@ -394,6 +389,7 @@ func (p *Process) addThread(t *Thread) error {
 // useSlot gives a thread a slot, and says where its state is.
 func (t *Thread) useSlot(s *shm.Slot) {
 	t.slot = s
+	t.calls.UseSlot(s)
 	t.recovery.Init(&t.p.cache, &t.p.translator, t.p.mem, s, &t.budget, t.vfork)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/codecache"
+	"alleria/engine/syscalls"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -78,9 +79,8 @@ func (tr *Tracer) recoverInSyscall(t *Thread, b *codecache.Block, i int, at uint
 		t.recovery.TakeBackCall(b, i, at, regs)
 		regs.Rip = t.p.cache.InsAddr(b, i)
 	case at == plain+2 || at == notify+2:
-		if at == notify+2 && !restarting(regs) && !bornHere(regs) {
-			t.p.callEnded(regs.Orig_rax, regs.Rax, regs)
-			tr.notedCall(t, regs.Orig_rax, regs, b.LastRecorded)
+		if at == notify+2 && !syscalls.Restarting(regs) && !syscalls.BornHere(regs) {
+			t.calls.Noted(regs.Orig_rax, regs, b.LastRecorded)
 		}
 		regs.Rip = t.p.cache.InsAddr(b, i+1)
 		regs.Rcx = regs.Rip
@@ -112,8 +112,8 @@ func (tr *Tracer) recoverInRoutine(t *Thread, a *codecache.Region, off uint64, r
 		return true
 	// behind a call that was restarted, or interrupted for good
 	case off == a.Routines.SyscallAfter:
-		if !restarting(regs) {
-			tr.callDone(t, regs.Rax)
+		if !syscalls.Restarting(regs) {
+			t.calls.Done(regs.Rax)
 		}
 		regs.Rip = t.slot.Get(layout.ReqArg)
 		regs.Rcx = regs.Rip
@@ -123,7 +123,7 @@ func (tr *Tracer) recoverInRoutine(t *Thread, a *codecache.Region, off uint64, r
 		return true
 	// in front of it: the kernel has moved the thread back, to make the call again
 	case off == a.Routines.Syscall:
-		t.call = nil // it will be made anew
+		t.calls.Anew() // it will be made anew
 		regs.Rip = t.slot.Get(layout.ReqArg) - 2
 		return true
 	}

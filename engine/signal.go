@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"alleria/engine/codecache"
+	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
@@ -135,7 +136,7 @@ func (tr *Tracer) handOver(t *Thread, regs *sys.Regs, h *tracee.Signal, sets *sy
 			h.Info.SetAddr(regs.Rip)
 		}
 	}
-	if h.Number == sigSys && h.Info.Code() > 0 && tr.inCache(t, h.Info.Addr()) { // si_call_addr is behind the call
+	if h.Number == syscalls.SIGSYS && h.Info.Code() > 0 && tr.inCache(t, h.Info.Addr()) { // si_call_addr is behind the call
 		h.Info.SetAddr(regs.Rip)
 	}
 	bit := uint64(1) << (h.Number - 1)
@@ -158,7 +159,7 @@ func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error 
 	own := regs.Eflags&translate.FlagTrap != 0
 	t.p.points.InterruptedAt(regs.Rip)
 	t.noteInterrupted(regs)
-	t.toReturn, t.inCall = t.toReturn && !t.native, t.inCall && !t.native // the handler comes between
+	t.calls.Interrupted()
 	if err := t.tracee.Enter(sig); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/codecache"
+	"alleria/engine/syscalls"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -34,7 +35,7 @@ func (f *sigFrame) word(off int) uint64 { return binary.LittleEndian.Uint64(f[of
 // returnInCache lets a thread that waits at an rt_sigreturn, the last instruction of b, return in the cache; false if that takes a stop.
 func (tr *Tracer) returnInCache(t *Thread, b *codecache.Block) bool {
 	p, s := t.p, t.slot
-	if uint32(s.Get(layout.Save)) != sysSigreturn || !tr.plainReturn(t) {
+	if uint32(s.Get(layout.Save)) != syscalls.Sigreturn || !tr.plainReturn(t) {
 		return false
 	}
 	var f sigFrame
@@ -56,7 +57,8 @@ func (tr *Tracer) returnInCache(t *Thread, b *codecache.Block) bool {
 	binary.LittleEndian.PutUint64(f[frameRip:], code)
 	copy(s.Mem[layout.SigFrame:], f[:])
 	s.Set(layout.SigCopy, s.Base+layout.SigFrame)
-	t.returning, t.restarted = b, false
+	t.returning = b
+	t.calls.NotAgain()
 	a := p.cache.RegionAt(b.Code)
 	t.tracee.LetInAt(code)
 	tr.reply(t, a.Base+a.Routines.Sigreturn)
@@ -68,7 +70,7 @@ func (tr *Tracer) returnInCache(t *Thread, b *codecache.Block) bool {
 // plainReturn tells whether nothing but the return is to happen to a thread that waits at an rt_sigreturn.
 func (tr *Tracer) plainReturn(t *Thread) bool {
 	p := t.p
-	if tr.opts.NoReturn || t.vfork || t.toReturn || t.tracee.Sheltered() || len(t.tracee.Held) > 0 || p.calls[sysSigreturn] || p.hearCalls || tr.modeDiffers(t) {
+	if tr.opts.NoReturn || t.vfork || t.calls.Awaits() || t.tracee.Sheltered() || len(t.tracee.Held) > 0 || p.calls.Hears(syscalls.Sigreturn) || tr.modeDiffers(t) {
 		return false
 	}
 	if t.tracee.Storming() { // see tracee.Thread.RestFrom

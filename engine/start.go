@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 
+	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -45,7 +46,7 @@ const (
 // watchStart puts breakpoints in place of the stops at a native start's system calls, where
 // the code that begins at the entry point, rip, is one that is known.
 func (p *Process) watchStart(rip uint64) error {
-	if p.tr.opts.NoStartSites || p.watchCalls == 0 || p.mode != ModeNative {
+	if p.tr.opts.NoStartSites || p.calls.Starting() == 0 || p.mode != ModeNative {
 		return nil
 	}
 	if !p.code.Executable(rip) {
@@ -67,7 +68,8 @@ func (p *Process) watchStart(rip uint64) error {
 	if len(s.rseq) == 0 || len(s.mmap) == 0 {
 		return nil
 	}
-	p.start, p.watchCalls = s, 0
+	p.start = s
+	p.calls.SetStarting(0)
 	for _, sites := range []map[uint64]bool{s.rseq, s.mmap} {
 		for at := range sites {
 			if err := p.points.Add(at); err != nil {
@@ -115,7 +117,7 @@ func (tr *Tracer) startHit(t *Thread, regs *sys.Regs, at uint64) (done bool, err
 	}
 	if p.points.IsPoint(at) {
 		p.endStart()
-		p.watchCalls = watchedCalls
+		p.calls.SetStarting(watchedCalls)
 		return false, nil
 	}
 	regs.Rip = at
@@ -126,7 +128,7 @@ func (tr *Tracer) startHit(t *Thread, regs *sys.Regs, at uint64) (done bool, err
 	if s.rseq[at] {
 		return true, tr.refuseRseq(t, regs)
 	}
-	p.callEnded(tracee.SysMmap, regs.Rax, regs)
+	p.calls.Ended(tracee.SysMmap, regs.Rax, regs)
 	if p.mode == ModeNative {
 		compare(regs, regs.Rax, ^uint64(4095))
 		regs.Rip += cmpSize
@@ -136,12 +138,11 @@ func (tr *Tracer) startHit(t *Thread, regs *sys.Regs, at uint64) (done bool, err
 
 // refuseRseq answers a thread that stands at its call of rseq as a kernel without it.
 func (tr *Tracer) refuseRseq(t *Thread, regs *sys.Regs) error {
-	if uint32(regs.Rax) != sysRseq || regs.Rax >= layout.SyscallEntries { // it came from elsewhere: as it would go on
+	if uint32(regs.Rax) != syscalls.Rseq || regs.Rax >= layout.SyscallEntries { // it came from elsewhere: as it would go on
 		return tr.enter(t, regs, 0)
 	}
-	tr.entered(t, regs, sysRseq, regs.Rip+callSize)
-	minus := int64(-enosys)
-	regs.Rax = uint64(minus)
+	t.calls.Entered(regs, syscalls.Rseq, regs.Rip+callSize)
+	regs.Rax = syscalls.NoSuchCall()
 	regs.Rip += callSize
 	regs.Rcx, regs.R11 = regs.Rip, regs.Eflags
 	return tr.enter(t, regs, 0)
@@ -175,7 +176,7 @@ func compare(regs *sys.Regs, x, y uint64) {
 }
 
 // A program that starts natively would register its restartable sequences with
-// the kernel; once it runs in the cache, the answer is ENOSYS (trapSyscall),
+// the kernel; once it runs in the cache, the answer is ENOSYS (syscalls.Thread.Answer),
 // and a C library whose first thread was registered gives up over a second one that
 // is not. So the first calls of a native start are watched until that one, and
 // it is answered alike (start.go): C libraries make it before main, and don't make it for

@@ -57,7 +57,7 @@ func (tr *Tracer) stop(s sys.Stop) {
 		err = tr.groupStop(t, s)
 	case tracee.EventVforkDone:
 		t.vforking = false
-		if tr.modeDiffers(t) && !t.toReturn {
+		if tr.modeDiffers(t) && !t.calls.Awaits() {
 			err = tr.switchStopped(t)
 			break
 		}
@@ -81,7 +81,7 @@ func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
 	}
 	// It was to be stopped for that, and something else came first; or it was, and is about to
 	// make a system call by now, behind which callStop takes it over.
-	if tr.modeDiffers(t) && !t.toReturn {
+	if tr.modeDiffers(t) && !t.calls.Awaits() {
 		return tr.switchStopped(t)
 	}
 	return tr.resume(t, 0)
@@ -141,7 +141,7 @@ func (tr *Tracer) forget(t *Thread) {
 // resume lets a stopped thread run on from where it is, or, if job control
 // stopped it, once that lets it.
 func (tr *Tracer) resume(t *Thread, sig sys.Signal) error {
-	t.callStops = t.native && t.p.wantsCalls() || t.toReturn
+	t.callStops = t.calls.Stops()
 	return t.tracee.Resume(sig, t.callStops, t.stopsAtEnd())
 }
 
@@ -167,30 +167,15 @@ func (tr *Tracer) step(t *Thread) error {
 	return err
 }
 
-// traceeHost is what a thread's requests ask of its process.
-type traceeHost struct{ t *Thread }
-
-// Native tells whether the thread runs its own code.
-func (h traceeHost) Native() bool { return h.t.native }
-
-// Alone tells whether it is the only thread of its process.
-func (h traceeHost) Alone() bool { return h.t.p == nil || len(h.t.p.threads) < 2 }
-
-// OwnTrap tells whether signal has more to do with a SIGTRAP than to hold it.
-func (h traceeHost) OwnTrap() bool { return h.t.p.tr.ownTrap(h.t) }
-
-// OwnFault takes a fault that our code has made.
-func (h traceeHost) OwnFault(s *tracee.Signal) bool { return h.t.p.tr.faultOfOurs(h.t, s) }
-
-// Behind counts a stop in front of the thread's own signal.
-func (h traceeHost) Behind() { h.t.p.stats.Behind++ }
-
 // newThread makes a thread of p that is stopped; p is nil where it has none yet.
 func (tr *Tracer) newThread(p *Process, tid int) *Thread {
 	t, pid := &Thread{p: p, tid: tid}, 0
 	if p != nil {
 		pid = p.pid
 	}
-	t.tracee.Init(tr.stops, traceeHost{t}, tid, pid, true)
+	t.tracee.Init(tr.stops, threadHost{t}, tid, pid, true)
+	if p != nil {
+		t.calls.Init(&p.calls, threadHost{t}, &t.tracee)
+	}
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"alleria/engine/tracee"
+	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -44,12 +45,12 @@ func (tr *Tracer) mendTrap(t *Thread) error {
 		}
 		return sys.SetSignalMask(t.tid, sets.Blocked|bit)
 	}
-	if t.noteFilters(); !p.mayCall() {
+	if !p.calls.Look(t.tid) {
 		return nil
 	}
 	if handled {
 		p.trap.known = true
-		return t.trapAction(0, t.slot.Base+scratchInSlot)
+		return t.trapAction(0, t.slot.Base+layout.Scratch)
 	}
 	if p.trap.words[0] != 1 { // not just ignored
 		if err := sys.SetSignalMask(t.tid, sets.Blocked|bit); err != nil {
@@ -57,13 +58,10 @@ func (tr *Tracer) mendTrap(t *Thread) error {
 		}
 	}
 	for i, w := range p.trap.words {
-		t.slot.Set(scratchInSlot+8*i, w)
+		t.slot.Set(layout.Scratch+8*i, w)
 	}
-	return t.trapAction(t.slot.Base+scratchInSlot, 0)
+	return t.trapAction(t.slot.Base+layout.Scratch, 0)
 }
-
-// scratchInSlot is where in a slot calls of ours may have arguments: nothing else uses it.
-const scratchInSlot = 0x800
 
 // trapAction has a stopped thread set or read what its process does with SIGTRAP: addresses of it, or 0.
 func (t *Thread) trapAction(set, get uint64) error {
@@ -82,7 +80,7 @@ func (t *Thread) trapAction(set, get uint64) error {
 	}
 	if get != 0 {
 		for i := range t.p.trap.words {
-			t.p.trap.words[i] = t.slot.Get(scratchInSlot + 8*i)
+			t.p.trap.words[i] = t.slot.Get(layout.Scratch + 8*i)
 		}
 	}
 	return nil
@@ -112,7 +110,7 @@ func (tr *Tracer) mergedTrap(t *Thread, regs *sys.Regs, h *tracee.Signal) bool {
 // ignoreTrap makes the kernel ignore SIGTRAP again.
 // It is done in the program's name because dispositions can be set by nobody else.
 func (t *Thread) ignoreTrap() error {
-	if t.noteFilters(); !t.p.mayCall() {
+	if !t.p.calls.Look(t.tid) {
 		return nil
 	}
 	a := t.p.cache.Regions[0]
@@ -121,9 +119,9 @@ func (t *Thread) ignoreTrap() error {
 		return err
 	}
 	for i, w := range []uint64{1, 0, 0, 0} { // SIG_IGN, no flags, no restorer, no mask
-		t.slot.Set(scratchInSlot+8*i, w)
+		t.slot.Set(layout.Scratch+8*i, w)
 	}
-	if _, err := in.Call(tracee.SysSigaction, tracee.SIGTRAP, t.slot.Base+scratchInSlot, 0, 8); err != nil {
+	if _, err := in.Call(tracee.SysSigaction, tracee.SIGTRAP, t.slot.Base+layout.Scratch, 0, 8); err != nil {
 		return fmt.Errorf("disposition of SIGTRAP: %w", err)
 	}
 	return in.Close()

@@ -6,7 +6,6 @@ import (
 	"alleria/engine/codecache"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
-	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -54,7 +53,7 @@ func (p *Process) popFlags(regs *sys.Regs) bool {
 // any other that the tracer executes.
 func (tr *Tracer) stepOwn(t *Thread, regs *sys.Regs, v codecache.Variant) error {
 	p := t.p
-	if p.systemCallAt(regs.Rip) && !p.plainCall(uint32(regs.Rax)) {
+	if p.calls.At(regs.Rip) && !p.calls.Plain(uint32(regs.Rax)) {
 		// The tracer has a part in it, and its code ends in more than one place:
 		// the traps end here. A return from a handler brings its own flag.
 		r := *regs
@@ -82,7 +81,7 @@ func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
 	if !own && t.p.popFlags(regs) {
 		return nil
 	}
-	if own && t.p.systemCallAt(regs.Rip) {
+	if own && t.p.calls.At(regs.Rip) {
 		return tr.callOwn(t, regs)
 	}
 	if err := t.p.points.Uncover(regs.Rip); err != nil {
@@ -104,26 +103,10 @@ func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
 // stepAt is step for a thread that stands at addr, undisturbed by signals unless it enters
 // the kernel there: the call may change the mask, or wait for a signal.
 func (tr *Tracer) stepAt(t *Thread, addr uint64) error {
-	if t.p.systemCallAt(addr) || t.p.by32Bits(addr+2) {
+	if t.p.calls.At(addr) || t.p.calls.By32Bits(addr+2) {
 		return tr.step(t)
 	}
 	return t.tracee.Undisturbed(func() error { return tr.step(t) })
-}
-
-// systemCallAt tells a syscall instruction.
-func (p *Process) systemCallAt(addr uint64) bool {
-	var code [2]byte
-	n, _ := p.mem.ReadAt(code[:], int64(addr))
-	return n == 2 && code == [2]byte{0x0f, 0x05}
-}
-
-// plainCall tells system calls that the tracer has no part in.
-func (p *Process) plainCall(nr uint32) bool {
-	switch nr {
-	case sysClone, sysFork, sysVfork, sysExecve, sysExit, sysExitGroup, sysExecveat, sysClone3:
-		return false
-	}
-	return p.shm.Ctl.Mem[layout.SyscallTable+int(nr&(layout.SyscallEntries-1))] == layout.SyscallPlain
 }
 
 // callOwn makes a system call of a thread that has the trap flag set. The

@@ -121,6 +121,9 @@ const (
 	BudgetWords = 1 << BudgetLog
 	BudgetLog   = 4
 
+	// Arguments of calls that the tracer has a thread make: 216 bytes (tracer).
+	Scratch = 0x800
+
 	// A return from a handler: the stack pointer for the call, which is where the copy of the frame's ucontext lies.
 	SigCopy      = 0x8d8 // uint64 (tracer)
 	SigFrame     = 0x900 // SigFrameSize bytes (tracer)

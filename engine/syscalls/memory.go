@@ -1,0 +1,219 @@
+package syscalls
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+
+	"alleria/engine/appcode"
+	"alleria/engine/tracee"
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// everything is the end of what a program may map.
+const everything = 1 << 47
+
+// Ended looks at what a call with its arguments in regs, which translated code makes by itself, did to the address
+// space.
+//
+// Errors are results above -4096. Shared memory segments (shmat,
+// shmdt) come without a length: everything is forgotten.
+func (c *Calls) Ended(nr, res uint64, regs *sys.Regs) {
+	if nr >= layout.SyscallEntries || c.special[int(nr)] != layout.SyscallNotify {
+		return
+	}
+	if Failed(res) {
+		c.failed(nr, res, regs)
+		return
+	}
+	addr, length, third := regs.Rdi, regs.Rsi, regs.Rdx
+	switch nr {
+	case tracee.SysMadvise:
+		if forgets(third) {
+			c.replaced(addr, length)
+		}
+	case sysPersonality:
+		c.code.ReadPersonality()
+	case tracee.SysOpen:
+		c.opened(addr)
+	case sysOpenat:
+		c.opened(length)
+	case sysWrite, sysWritev, sysPwritev, sysPwritev2:
+		c.wroteFile(addr, 0, everything)
+	case sysPwrite64:
+		c.wroteFile(addr, regs.R10, res)
+	case tracee.SysMmap:
+		if third&tracee.ProtWrite != 0 && regs.R10&tracee.MapAnonymous == 0 {
+			c.host.Touched(res, res+length)
+		}
+		c.mapped(res, length, third&tracee.ProtExec != 0)
+	case sysMremap:
+		c.unmapped(addr, length)
+		c.mapped(res, third, false)
+		c.code.Remapped()
+	case tracee.SysMunmap:
+		c.unmapped(addr, length)
+	case sysMprotect, sysPkeyProtect:
+		if third&tracee.ProtWrite != 0 {
+			c.host.Touched(addr, addr+length)
+		}
+		c.protected(addr, length, third)
+	default:
+		c.host.ChangedCode()
+		c.code.Remapped()
+		c.code.Invalidate(0, everything)
+	}
+}
+
+// failed looks at a call that has failed, and may have done so halfway: the pages in front of one that is not there, or must not be
+// had so, have changed. A mapping over another one may have taken that away.
+func (c *Calls) failed(nr, res uint64, regs *sys.Regs) {
+	const einval, mapFixed, mremapFixed = -22, 0x10, 2
+	addr, length, third := regs.Rdi, regs.Rsi, regs.Rdx
+	if addr < everything {
+		length = min(length, everything-addr)
+	}
+	switch {
+	case int64(res) == einval || addr >= everything: // it was not begun
+	case nr == sysMprotect || nr == sysPkeyProtect, nr == tracee.SysMmap && regs.R10&mapFixed != 0, nr == tracee.SysMunmap:
+		c.mapped(addr, length, true)
+	case nr == sysMremap && regs.R10&mremapFixed != 0:
+		c.mapped(regs.R8, third, true)
+	case nr == tracee.SysMadvise && forgets(third):
+		c.replaced(addr, length)
+	}
+}
+
+// ended32 is Ended for a call of the 32-bit table.
+func (c *Calls) ended32(tid int, regs *sys.Regs) {
+	const low = 1<<32 - 1
+	addr, length, prot := regs.Rbx&low, regs.Rcx&low, regs.Rdx
+	if Failed(regs.Rax) {
+		switch regs.Orig_rax { // they may have failed halfway
+		case sys32Mprotect, sys32PkeyMprot, sys32Munmap, sys32Mmap2:
+			c.mapped(addr, length, true)
+		}
+		return
+	}
+	c.host.ChangedCode() // maybe
+	switch regs.Orig_rax {
+	case sys32Munmap:
+		c.unmapped(addr, length)
+	case sys32Mprotect, sys32PkeyMprot:
+		c.mapped(addr, length, prot&tracee.ProtExec != 0)
+	case sys32Mmap2:
+		c.mapped(regs.Rax&low, length, prot&tracee.ProtExec != 0)
+	case sys32Mmap, sys32Mremap, sys32IPC, sys32Shmat, sys32Shmdt:
+		c.code.Remapped()
+		c.code.Invalidate(0, everything)
+		c.host.ImagesChanged()
+	case sys32Prctl, sys32Seccomp:
+		c.Look(tid)
+	}
+}
+
+// endOf is where a stretch of the address space ends, which begins at a page's start.
+func endOf(addr, length uint64) uint64 {
+	return addr + (length+appcode.PageSize-1)&^(appcode.PageSize-1)
+}
+
+// protected notes that the rights to a stretch of the address space changed.
+//
+// Compilers change them for each piece of code that they write, mostly without any effect: a page among many that have
+// the same rights already. What that does to the mappings is followed, since reading them takes longer than all else.
+func (c *Calls) protected(addr, length, prot uint64) {
+	end := endOf(addr, length)
+	if prot&tracee.ProtExec != 0 || c.code.MayExecute(addr, end) {
+		c.host.ChangedCode()
+	}
+	if !c.code.Followed(addr, end) {
+		c.mapped(addr, length, prot&tracee.ProtExec != 0)
+		return
+	}
+	c.host.Lost(addr, end)
+	changed, known := c.code.Protect(addr, end, prot)
+	if !known {
+		c.mapped(addr, length, true)
+		return
+	}
+	for _, s := range changed {
+		c.code.SetAside(s[0], s[1])
+	}
+}
+
+// mapped notes that a stretch of the address space changed.
+// Code that is mapped where nothing was translated needs no invalidation.
+func (c *Calls) mapped(addr, length uint64, exec bool) {
+	end := endOf(addr, length)
+	c.host.Lost(addr, end)
+	if exec || c.code.MayExecute(addr, end) {
+		c.host.ChangedCode()
+	}
+	if exec || c.code.Overlaps(addr, end) {
+		c.code.Remapped()
+	}
+	if exec {
+		c.host.ImagesChanged()
+	}
+	if c.code.HasCode(addr, end) {
+		c.code.Remapped()
+		c.code.SetAside(addr, end)
+	}
+}
+
+// unmapped notes that a stretch of the address space is gone.
+func (c *Calls) unmapped(addr, length uint64) {
+	c.mapped(addr, length, false)
+	c.host.Unmapped(addr, endOf(addr, length))
+}
+
+// Code also changes by calls that say nothing of code: advice that drops a private mapping's pages, so that the file's
+// come back, and writes to a process's own memory as a file.
+
+const (
+	madvDontNeed = 4
+	madvFree     = 8
+	madvRemove   = 9
+)
+
+// forgets tells advice behind which memory may hold something else.
+func forgets(advice uint64) bool {
+	return advice == madvDontNeed || advice == madvFree || advice == madvRemove
+}
+
+// replaced notes that a stretch of memory may hold something else.
+func (c *Calls) replaced(addr, length uint64) {
+	end := endOf(addr, length)
+	c.host.Lost(addr, end)
+	if c.code.MayExecute(addr, end) {
+		c.host.ChangedCode()
+	}
+	if c.code.HasCode(addr, end) {
+		c.code.Invalidate(addr, end)
+	}
+}
+
+// opened looks whether the file whose path lies at an address, which has been opened, is a process's memory: what is written
+// to files is looked at from then on.
+func (c *Calls) opened(path uint64) {
+	var b [32]byte
+	n, _ := c.mem.ReadAt(b[:], int64(path))
+	text, _, _ := bytes.Cut(b[:n], []byte{0})
+	if !bytes.HasPrefix(text, []byte("/proc/")) || !bytes.HasSuffix(text, []byte("/mem")) {
+		return
+	}
+	for _, nr := range []uint32{sysWrite, sysPwrite64, sysWritev, sysPwritev, sysPwritev2} {
+		c.special[int(nr)] = layout.SyscallNotify
+		c.setTable(nr)
+	}
+}
+
+// wroteFile notes what was written to a descriptor, if that is a process's memory: code that lies there is forgotten.
+func (c *Calls) wroteFile(fd, at, n uint64) {
+	file, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", c.pid, fd))
+	if err == nil && strings.HasPrefix(file, "/proc/") && strings.HasSuffix(file, "/mem") {
+		c.replaced(at, n)
+	}
+}
