@@ -3,11 +3,10 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
-	"alleria/engine/codecache"
+	"alleria/engine/mapping"
 	"alleria/engine/syscalls"
 
 	"alleria/engine/shm"
@@ -261,11 +260,17 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	regs.Gs_base = t.appGS
-	mem, err := t.openForked()
+	limited := syscalls.Limited(t.tid, tr.filters)
+	call := p.ownCall()
+	if limited {
+		call = 0
+	}
+	mem, closed, err := mapping.OpenForked(&t.tracee, call)
 	if err != nil {
 		return err
 	}
 	defer mem.Close()
+	t.closed = closed
 	if err := t.flags.WriteBack(mem); err != nil {
 		return err
 	}
@@ -276,9 +281,9 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
-	filtered := !p.calls.May() || syscalls.Limited(t.tid, tr.filters) // its filter could kill it for the calls below
+	filtered := !p.calls.May() || limited // its filter could kill it for the calls below
 	if !filtered {
-		if err := tr.unmapOurs(t, mem, regs); err != nil {
+		if err := p.unmapFrom(t, mem, regs); err != nil {
 			return err
 		}
 	}
@@ -286,7 +291,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 		return tr.traceForked(t, regs)
 	}
 	syscalls.Narrow(t.tid, p.calls.Widened)
-	if err := t.closeAgain(regs); err != nil {
+	if err := t.closed.Again(&t.tracee, regs); err != nil {
 		return err
 	}
 	if t.fate == Detach {
@@ -298,35 +303,11 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 // errFiltered is why a process is not traced that was created behind a filter of system calls.
 var errFiltered = errors.New("a filter of system calls may forbid those that tracing it needs")
 
-// unmapOurs takes our mappings out of a forked child that stands at regs: at once, where nothing is in the way.
-func (tr *Tracer) unmapOurs(t *Thread, mem *os.File, regs *sys.Regs) error {
-	p := t.p
-	calls := []tracee.BatchCall{{Number: tracee.SysMunmap, Args: [5]uint64{p.shm.BellAt(), layout.BellBelow + shm.SharedBytes}}}
-	for _, a := range p.cache.Regions {
-		calls = append(calls, tracee.BatchCall{Number: tracee.SysMunmap, Args: [5]uint64{a.Base, uint64(a.Size)}})
-	}
-	bases, size := p.points.RegionBases()
-	for _, base := range bases {
-		calls = append(calls, tracee.BatchCall{Number: tracee.SysMunmap, Args: [5]uint64{base, size}})
-	}
-	in, err := t.tracee.InjectAt(mem, regs.Rip)
-	if err != nil {
-		return err
-	}
-	if can, _ := p.canBatch(t.tid); can && len(calls)*tracee.BatchCallSize <= tracee.ScratchBytes {
-		err = in.BatchForked(codecache.BatchCode(), calls)
-	} else {
-		for i := 0; i < len(calls) && err == nil; i++ {
-			_, err = in.Call(tracee.SysMunmap, calls[i].Args[0], calls[i].Args[1])
-		}
-	}
-	if cerr := in.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fmt.Errorf("unmapping what process %d has of its creator: %w", t.tid, err)
-	}
-	return nil
+// unmapFrom takes our mappings out of a forked child that stands at regs.
+func (p *Process) unmapFrom(t *Thread, mem *os.File, regs *sys.Regs) error {
+	ours := p.ourMappings()
+	jumps, size := p.points.RegionBases()
+	return ours.Unmap(&t.tracee, mem, regs, jumps, size)
 }
 
 // traceForked makes a forked child, clean and stopped at regs, a traced process. Where that is not possible it is
@@ -340,12 +321,12 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	var p *Process
 	if !from.filtered {
 		from.heir = t.p.takeHeir()
-		p, err = newProcess(tr, t.tid, from, forked)
+		p, err = newProcess(tr, t.tid, from, mapping.Forked)
 	}
 	if err != nil {
 		from.heir.close()
 		syscalls.Narrow(t.tid, from.widened)
-		if err := t.closeAgain(regs); err != nil {
+		if err := t.closed.Again(&t.tracee, regs); err != nil {
 			return err
 		}
 		return tr.untraced(t.tid, err)
@@ -358,7 +339,7 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	if t.p != nil && p.mode != ModeNative {
 		p.inherit(t.p, from.heir, child.due())
 	}
-	if err := t.closeAgain(regs); err != nil {
+	if err := t.closed.Again(&t.tracee, regs); err != nil {
 		return err
 	}
 	child.tracee.Held = append(child.tracee.Held, t.tracee.Held...)
@@ -429,7 +410,7 @@ func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 	case Follow:
 		return tr.follow(pid, pid, 0)
 	}
-	p, err := newProcess(tr, pid, from, executing)
+	p, err := newProcess(tr, pid, from, mapping.Executing)
 	if err != nil {
 		syscalls.Narrow(pid, from.widened)
 		return tr.untraced(pid, err)
@@ -474,72 +455,4 @@ func (tr *Tracer) segmentChanged(t *Thread, regs *sys.Regs) {
 		t.gsNoted = t.appGS
 		t.mark(records.Mark(records.MarkGS, 0), t.appGS)
 	}
-}
-
-// A program that closes itself to inspection (PR_SET_DUMPABLE, as agents that hold keys do) cannot be looked into by a
-// tracer without privilege: not its memory, nor what is mapped there. What was opened before stays open, but a child
-// has to be opened anew. It is had to open itself, by code of ours that it has a copy of, and closes again before it
-// executes anything of its own. Meanwhile others of the same user could look into it.
-
-const (
-	prGetDumpable = 3
-	prSetDumpable = 4
-)
-
-// closed is a process that has opened itself for us.
-type closed struct {
-	was uint64   // what the kernel said of it
-	mem *os.File // by which it is closed again, maybe when nothing of ours is mapped there any more
-}
-
-// openForked opens the memory of a child that stands before its first instruction, with all mappings of its creator's.
-func (t *Thread) openForked() (*os.File, error) {
-	mem, err := openMem(t.tid)
-	if !errors.Is(err, fs.ErrPermission) || syscalls.Limited(t.tid, t.p.tr.filters) {
-		return mem, err
-	}
-	a := t.p.cache.Regions[0]
-	in, err := t.tracee.Inject(a.Base + a.Routines.Inject)
-	if err != nil {
-		return nil, err
-	}
-	was, perr := in.Call(syscalls.Prctl, prGetDumpable)
-	if perr == nil && was != 1 {
-		_, perr = in.Call(syscalls.Prctl, prSetDumpable, 1)
-	}
-	if cerr := in.Close(); cerr != nil {
-		return nil, cerr
-	}
-	if perr != nil || was == 1 {
-		return nil, err
-	}
-	if mem, err = openMem(t.tid); err != nil {
-		return nil, err
-	}
-	t.closed = &closed{was, mem}
-	return mem, nil
-}
-
-// closeAgain undoes what openForked did to a child that stands at regs.
-func (t *Thread) closeAgain(regs *sys.Regs) error {
-	c := t.closed
-	if c == nil {
-		return nil
-	}
-	t.closed = nil
-	in, err := t.tracee.InjectAt(c.mem, regs.Rip)
-	if err != nil {
-		return err
-	}
-	if c.was != 1 {
-		c.was = 0 // "for root only" cannot be asked for, and lets nobody else in either
-	}
-	_, err = in.Call(syscalls.Prctl, prSetDumpable, c.was)
-	if cerr := in.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fmt.Errorf("closing process %d to inspection again: %w", t.tid, err)
-	}
-	return nil
 }

@@ -9,7 +9,7 @@
 // until it executes the target (package launch), seized, and
 // stopped at its execve. The shared file with thread slots, control area and code
 // cache is mapped into it by system calls that the tracer makes in its name
-// (mapping.go). A thread is then entered (enter.go): its registers are those of the
+// (package mapping). A thread is then entered (enter.go): its registers are those of the
 // application but for RIP, which is the translation's address, and the base of gs,
 // which is its slot's.
 //

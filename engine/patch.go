@@ -2,13 +2,11 @@ package engine
 
 import (
 	"fmt"
-	"os"
 
 	"alleria/engine/probe"
 	"alleria/engine/shm"
 	"alleria/engine/tracee"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -138,49 +136,12 @@ func (tr *Tracer) mapJumpRegion(t *Thread, base uint64) (*probe.JumpRegion, erro
 	if err != nil {
 		return nil, fmt.Errorf("memory for jumps: %w", err)
 	}
-	rt := p.cache.Regions[0]
-	in, err := t.tracee.Inject(rt.Base + rt.Routines.Inject)
-	if err != nil {
-		return nil, err
-	}
-	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.shm.File.Fd())), 0)
-	copy(t.slot.Mem[layout.Scratch:], path)
-	ok := mapBoth(in, t.slot.Base+layout.Scratch, base, uint64(off))
-	if err := in.Close(); err != nil || !ok {
+	ours := p.ourMappings()
+	if ok, err := ours.MapJumps(&t.tracee, t.slot, p.ownCall(), base, off); err != nil || !ok {
 		sys.Unmap(mem)
 		return nil, err
 	}
 	return p.points.NewRegion(base, mem), nil
-}
-
-// mapBoth opens the shared file by its path in the target and maps a region's code and
-// counts.
-func mapBoth(in *tracee.Injector, path, base, off uint64) bool {
-	const cloexec = 0o2000000
-	fd, err := in.Call(tracee.SysOpen, path, uint64(os.O_RDWR)|cloexec, 0)
-	if err != nil {
-		return false
-	}
-	flags := uint64(tracee.MapShared | tracee.MapNoReserve | tracee.MapFixedNoReplace)
-	got, err := in.Call(tracee.SysMmap, base, shm.JumpRegionBytes, tracee.ProtRead|tracee.ProtExec, flags, fd, off)
-	ok := err == nil && got == base
-	if ok {
-		var counts uint64
-		counts, err = in.Call(tracee.SysMmap, base+shm.JumpRegionBytes, shm.CountsBytes, tracee.ProtRead|tracee.ProtWrite, flags, fd, shm.ControlOff)
-		if ok = err == nil && counts == base+shm.JumpRegionBytes; !ok {
-			_, _ = in.Call(tracee.SysMunmap, base, shm.JumpRegionBytes)
-			if err == nil {
-				_, _ = in.Call(tracee.SysMunmap, counts, shm.CountsBytes)
-			}
-		}
-	} else if err == nil { // an old kernel took the address for a hint
-		_, _ = in.Call(tracee.SysMunmap, got, shm.JumpRegionBytes)
-	}
-	if ok {
-		_, _ = in.Call(tracee.SysMadvise, base, shm.JumpRegionBytes+shm.CountsBytes, tracee.MadvDontDump)
-	}
-	_, _ = in.Call(tracee.SysClose, fd)
-	return ok
 }
 
 // siteAsked catches the returns of a call that has just been captured natively, in a thread that has executed the int3 of j for that.

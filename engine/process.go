@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"alleria/engine/appcode"
 	"alleria/engine/budget"
 	"alleria/engine/codecache"
+	"alleria/engine/mapping"
 	"alleria/engine/probe"
 	"alleria/engine/recovery"
 	"alleria/engine/reuse"
@@ -185,8 +187,8 @@ type birth struct {
 	vforking bool   // the kernel holds it until its child executes or ends: it cannot be stopped
 	bornAt   uint64 // where it begins, see childKind
 	flags    *syscalls.Hidden
-	closed   *closed // see openForked
-	asOf     int     // of the creator, see inheritance
+	closed   *mapping.Closed // nil: it was open
+	asOf     int             // of the creator, see inheritance
 }
 
 // tables is which of a thread's look-up tables are filled, and for which state of the variant's translations.
@@ -255,31 +257,23 @@ func (from *inherited) memory(b *shm.Bell) (shm.Memory, error) {
 	return shm.NewMemory(b)
 }
 
-// beginning is where a new process's one thread is stopped.
-type beginning uint8
-
-const (
-	executing beginning = iota // in execve, before a program's first instruction
-	forked                     // behind the system call that made it, with the application's registers
-)
-
 // newProcess prepares a process image whose one thread is stopped before its
 // first instruction.
 //
 // A 32-bit program has another code segment from its first instruction on: it is refused
 // here, before anything was mapped into it.
-func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, error) {
+func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, translations: translations{cache: codecache.New(tr.opts.Ahead, nil)},
 		noToggle: tr.opts.NoToggle}
 	p.written.Written = &p.cache.Written
 	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
-	p.written.Off = at != executing || tr.templates.Off
+	p.written.Off = at != mapping.Executing || tr.templates.Off
 	if from.creator != nil && !tr.opts.NoInherit {
 		p.creator, p.asOf = weak.Make(from.creator), from.asOf
 	}
-	p.past = tr.history.HistoryOf(pid, at == forked)
-	if at == executing {
+	p.past = tr.history.HistoryOf(pid, at == mapping.Forked)
+	if at == mapping.Executing {
 		p.written.Began = time.Now()
 	}
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
@@ -292,7 +286,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	if regs.Cs != userCS {
 		return nil, errors.New("a 32-bit program")
 	}
-	mem, err := openMem(pid)
+	mem, err := mapping.Open(pid)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +295,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 	p.code.ReadPersonality()
 	p.calls.Init(callHost{p}, &p.code, pid, mem, &p.shm, tr.filters)
 	p.calls.Filtered, p.calls.Widened = from.filtered || syscalls.Limited(pid, tr.filters), from.widened
-	if at == executing {
+	if at == mapping.Executing {
 		p.calls.SetStarting(watchedCalls)
 	}
 	if p.shm, err = from.memory(&tr.bell); err != nil {
@@ -327,6 +321,31 @@ func newProcess(tr *Tracer, pid int, from inherited, at beginning) (*Process, er
 		return nil, err
 	}
 	return p, nil
+}
+
+// ourMappings is the process as it gets our mappings.
+func (p *Process) ourMappings() mapping.Target {
+	return mapping.Target{PID: p.pid, Mem: p.mem, Shm: &p.shm, Cache: &p.cache, Filtered: p.calls.Filtered, NoBatch: p.tr.opts.NoBatch}
+}
+
+// mapShared maps what the process shares with the tracer, where its creator, if it has one, has it. Its thread stands before its first instruction.
+func (p *Process) mapShared(t *Thread, at mapping.Where, creator *Process) error {
+	var as *mapping.Places
+	if creator != nil && !p.tr.opts.NoInherit {
+		as = mapping.PlacesOf(&creator.shm, &creator.cache)
+	}
+	ours := p.ourMappings()
+	if err := ours.Map(&t.tracee, at, as); err != nil {
+		return err
+	}
+	p.calls.InitTable()
+	return nil
+}
+
+// putWord writes a word of the application's memory.
+func (p *Process) putWord(addr, v uint64) error {
+	_, err := p.mem.WriteAt(binary.LittleEndian.AppendUint64(nil, v), int64(addr))
+	return err
 }
 
 // close releases what the tracer holds for the process.
@@ -441,12 +460,3 @@ func (p *Process) running() []*Thread {
 // Threads returns the threads that live. The client must not keep or change the
 // list.
 func (p *Process) Threads() []*Thread { return p.running() }
-
-// openMem opens the memory of a process.
-func openMem(pid int) (*os.File, error) {
-	mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
-	if err != nil {
-		return nil, fmt.Errorf("memory of process %d: %w", pid, err)
-	}
-	return mem, nil
-}

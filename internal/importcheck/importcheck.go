@@ -97,6 +97,7 @@ func engineRules() map[string][]string {
 		"engine/probe":     {"engine/shm", "engine/translate", "engine/codecache", "engine/asm", "engine/x86", "internal/sys", "internal/layout", "internal/capture"},
 		"engine/reuse":     {"engine/codecache", "internal/sys", "internal/layout", "internal/records"},
 		"engine/recovery":  {"engine/budget", "engine/codecache", "engine/shm", "engine/translate", "engine/x86", "internal/layout", "internal/records", "internal/sys"},
+		"engine/mapping":   {"engine/appcode", "engine/codecache", "engine/shm", "engine/syscalls", "engine/tracee", "internal/layout", "internal/sys"},
 		"engine/syscalls":  {"engine/appcode", "engine/shm", "engine/tracee", "internal/layout", "internal/sys"},
 		"engine/tracee":    {"internal/sys"},
 		"engine/shm":       {"internal/sys", "internal/layout", "internal/records", "internal/spin"},
