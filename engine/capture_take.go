@@ -85,7 +85,7 @@ func stoppedMachine(t *Thread, regs *sys.Regs) *captureMachine {
 	at := func(off uint32, n uint32) []byte {
 		if state == nil {
 			state = make([]byte, 16<<10)
-			k, _ := sys.XState(t.tid, state)
+			k, _ := t.tracee.XState(state)
 			state = state[:k]
 		}
 		if off == 0 || int(off+n) > len(state) {
@@ -409,14 +409,14 @@ func (m *captureMachine) setVector(n uint32, b []byte) bool {
 	ok := false
 	set := func() {
 		state := make([]byte, 16<<10)
-		k, err := sys.XState(m.t.tid, state)
+		k, err := m.t.tracee.XState(state)
 		const used, sse = 512, 1 << 1 // which components are not as they are at first
 		if err != nil || k <= used {
 			return
 		}
 		copy(state[x86.StateXMM0Off+16*n:], b)
 		state[used] |= sse
-		ok = sys.SetXState(m.t.tid, state[:k]) == nil
+		ok = m.t.tracee.SetXState(state[:k]) == nil
 	}
 	if m.regs == nil {
 		m.t.p.tr.inPlace(m.t, set)

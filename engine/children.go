@@ -39,12 +39,12 @@ func (k *childKind) known() bool { return k.event != 0 }
 // The parent's stop is within its call: it goes on when the child has been seen to, or at
 // once where that has not stopped yet.
 func (tr *Tracer) born(parent *Thread, event int) error {
-	id, err := sys.EventMsg(parent.tid)
+	id, err := parent.tracee.Message()
 	if err != nil {
 		return err
 	}
 	// The child's own first stop may have come already.
-	k := tr.children[int(id)]
+	k := tr.children[id]
 	k.parent = parent
 	if parent.slot != nil {
 		k.after = parent.slot.Get(layout.ReqArg) // now: the parent may ask for something else soon
@@ -63,17 +63,17 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	if k.event == tracee.EventClone {
 		k.num = parent.p.nextNum() // a younger sister may stop first
 	} else if parent.fate != Detach {
-		k.fate = tr.client.Born(parent.processID(), int(id))
+		k.fate = tr.client.Born(parent.processID(), id)
 	}
-	tr.await(int(id), &k)
+	tr.await(id, &k)
 	// The kernel keeps such a parent within its call until the child executes or
 	// ends.
 	parent.vforking = event == tracee.EventVfork
 	if k.event != tracee.EventClone && !parent.vfork {
-		parent.p.client.Forked(parent, int(id))
+		parent.p.client.Forked(parent, id)
 	}
 	if k.seen {
-		if err := tr.adopt(int(id), k); err != nil {
+		if err := tr.adopt(id, k); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (tr *Tracer) unknown(s sys.Stop) error {
 		return nil
 	}
 	if s.Event() == tracee.EventExit { // killed before its first instruction
-		return sys.Cont(s.TID, 0)
+		return tr.stops.Bare(s.TID).Cont(0)
 	}
 	if k.known() {
 		return tr.adopt(s.TID, k)
@@ -149,7 +149,7 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 	p := k.parent.p
 	defer tr.closeDropped(p)
 	var regs sys.Regs
-	if err := sys.GetRegs(tid, &regs); err != nil {
+	if err := tr.stops.Bare(tid).GetRegs(&regs); err != nil {
 		return err
 	}
 	k.hidden.Restore(&regs)
@@ -364,8 +364,8 @@ func (tr *Tracer) exec(t *Thread) error {
 	}
 	by := t
 	// A thread that is not the first takes over the process's id with the first one's place.
-	if former, err := sys.EventMsg(t.tid); err == nil && p.threads[int(former)] != nil {
-		by = p.threads[int(former)]
+	if former, err := t.tracee.Message(); err == nil && p.threads[former] != nil {
+		by = p.threads[former]
 	}
 	by.calls.Leaves()
 	p.client.Executing(by)
@@ -417,7 +417,7 @@ func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 	}
 	t := p.threads[pid]
 	var regs sys.Regs
-	if err := sys.GetRegs(pid, &regs); err != nil {
+	if err := t.tracee.GetRegs(&regs); err != nil {
 		delete(tr.threads, pid) // no client knows of it
 		p.close()
 		return err

@@ -104,7 +104,7 @@ func (tr *Tracer) detachBorn(t *Thread) {
 			}
 		}
 		var regs sys.Regs
-		if err := sys.GetRegs(tid, &regs); err != nil {
+		if err := tr.stops.Bare(tid).GetRegs(&regs); err != nil {
 			continue // it has ended
 		}
 		child := tr.newThread(p, tid)

@@ -21,11 +21,7 @@ func (tr *Tracer) follow(tid, pid int, sig sys.Signal) error {
 		return tr.detach(pid, nil)
 	}
 	tr.others[tid] = &follower{pid: pid}
-	// What a thread of a traced process has inherited may be a stop at its end.
-	if err := sys.SetOptions(tid, false); err != nil {
-		return err
-	}
-	return sys.Cont(tid, sig)
+	return tr.stops.Bare(tid).Follow(sig)
 }
 
 // detach detaches a stopped process of one thread for good. The end of the user's own is still told: it is our child.
@@ -37,7 +33,7 @@ func (tr *Tracer) detach(pid int, why error) error {
 		tr.client.Exited(pid, End{})
 	}
 	// Threads that were detached just before may end the process meanwhile.
-	if err := sys.Detach(pid, 0); err != nil && !sys.Gone(err) {
+	if err := tr.stops.Bare(pid).Detach(0); err != nil && !sys.Gone(err) {
 		return err
 	}
 	return nil
@@ -45,7 +41,7 @@ func (tr *Tracer) detach(pid int, why error) error {
 
 // followerStop handles one report about a thread that is followed.
 func (tr *Tracer) followerStop(f *follower, s sys.Stop) error {
-	tid := s.TID
+	tid, bare := s.TID, tr.stops.Bare(s.TID)
 	switch {
 	case s.Status.Exited() || s.Status.Signaled():
 		delete(tr.others, tid)
@@ -58,7 +54,7 @@ func (tr *Tracer) followerStop(f *follower, s sys.Stop) error {
 		if sig == tracee.SIGTRAP {
 			sig = 0
 		}
-		return sys.Cont(tid, sig)
+		return bare.Cont(sig)
 	case tr.quitting:
 		sig := sys.Signal(0)
 		if s.Event() == 0 {
@@ -68,11 +64,9 @@ func (tr *Tracer) followerStop(f *follower, s sys.Stop) error {
 		if tid == f.pid {
 			return tr.detachWith(tid, sig)
 		}
-		return sys.Detach(tid, sig)
+		return bare.Detach(sig)
 	}
 	switch ev := s.Event(); ev {
-	case 0:
-		return sys.Cont(tid, s.Signal())
 	case tracee.EventFork, tracee.EventVfork, tracee.EventClone:
 		return tr.bornFollowed(f, tid, ev)
 	case tracee.EventExec:
@@ -82,15 +76,8 @@ func (tr *Tracer) followerStop(f *follower, s sys.Stop) error {
 			}
 		}
 		return tr.executed(f.pid, inherited{}, tr.client.Executed(f.pid))
-	case tracee.EventStop:
-		switch s.Signal() {
-		case tracee.SIGSTOP, tracee.SIGTSTP, tracee.SIGTTIN, tracee.SIGTTOU:
-			if sys.Listen(tid) == nil {
-				return nil
-			}
-		}
 	}
-	return sys.Cont(tid, 0)
+	return bare.PassOn(s)
 }
 
 // detachWith is detach with a signal that the process is about to take.
@@ -100,36 +87,37 @@ func (tr *Tracer) detachWith(pid int, sig sys.Signal) error {
 	} else {
 		tr.client.Exited(pid, End{})
 	}
-	return sys.Detach(pid, sig)
+	return tr.stops.Bare(pid).Detach(sig)
 }
 
 // bornFollowed is born for a parent that is followed.
 func (tr *Tracer) bornFollowed(f *follower, tid, event int) error {
-	id, err := sys.EventMsg(tid)
+	bare := tr.stops.Bare(tid)
+	id, err := bare.Message()
 	if err != nil {
 		return err
 	}
-	k := tr.children[int(id)]
+	k := tr.children[id]
 	k.of, k.event = f, event
-	group, err := sys.ThreadGroup(int(id))
+	group, err := sys.ThreadGroup(id)
 	switch {
-	case err != nil || group != int(id): // a thread, or something that has ended already
+	case err != nil || group != id: // a thread, or something that has ended already
 		k.event = tracee.EventClone
-	case event != tracee.EventVfork && !sys.SharesMemory(int(id), f.pid):
+	case event != tracee.EventVfork && !sys.SharesMemory(id, f.pid):
 		k.event = tracee.EventFork
 	default:
 		k.event = tracee.EventVfork
 	}
 	if k.event != tracee.EventClone {
-		k.fate = tr.client.Born(f.pid, int(id))
+		k.fate = tr.client.Born(f.pid, id)
 	}
-	tr.await(int(id), &k)
+	tr.await(id, &k)
 	if k.seen {
-		if err := tr.adopt(int(id), k); err != nil {
+		if err := tr.adopt(id, k); err != nil {
 			return err
 		}
 	}
-	return sys.Cont(tid, 0)
+	return bare.Cont(0)
 }
 
 // adoptFollowed decides about what a thread that is followed has brought forth.
@@ -139,10 +127,10 @@ func (tr *Tracer) adoptFollowed(tid int, k *childKind) error {
 		return tr.follow(tid, k.of.pid, 0)
 	case k.fate == Detach:
 		tr.status.Detached++
-		return sys.Detach(tid, 0)
+		return tr.stops.Bare(tid).Detach(0)
 	case k.fate == Trace && k.event == tracee.EventFork:
 		var regs sys.Regs
-		if err := sys.GetRegs(tid, &regs); err != nil {
+		if err := tr.stops.Bare(tid).GetRegs(&regs); err != nil {
 			return err
 		}
 		t := tr.newThread(nil, tid)
@@ -183,7 +171,7 @@ func (tr *Tracer) LetAllGo() {
 		if f.free {
 			continue
 		}
-		if err := sys.Interrupt(tid); !tracee.Passing(err) {
+		if err := tr.stops.Bare(tid).Interrupt(); !tracee.Passing(err) {
 			tr.fail(fmt.Errorf("letting process %d go: %w", f.pid, err))
 		}
 	}

@@ -109,7 +109,7 @@ func (tr *Tracer) placeJump(t *Thread, j *probe.Jump) bool {
 		return false
 	}
 	for i := range moves {
-		tr.threadError(moves[i].t, sys.SetRegs(moves[i].t.tid, &moves[i].regs))
+		tr.threadError(moves[i].t, moves[i].t.tracee.SetRegs(&moves[i].regs))
 	}
 	p.stats.Jumps++
 	return true

@@ -280,7 +280,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 		p.trapIgnored = sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0
 	}
 	var regs sys.Regs
-	if err := sys.GetRegs(pid, &regs); err != nil {
+	if err := tr.stops.Bare(pid).GetRegs(&regs); err != nil {
 		return nil, err
 	}
 	if regs.Cs != userCS {

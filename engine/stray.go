@@ -107,10 +107,10 @@ func (tr *Tracer) stray(tid int, waited time.Duration) error {
 	p := tr.creatorOf(tid)
 	if p == nil { // it was followed: nothing of ours is there
 		tr.status.Detached++
-		return sys.Detach(tid, 0)
+		return tr.stops.Bare(tid).Detach(0)
 	}
 	var regs sys.Regs
-	if err := sys.GetRegs(tid, &regs); err != nil {
+	if err := tr.stops.Bare(tid).GetRegs(&regs); err != nil {
 		return err
 	}
 	t := tr.newThread(p, tid)

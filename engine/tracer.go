@@ -227,7 +227,7 @@ func (tr *Tracer) firstExec(l *launch.Launched) error {
 		case s.Event() == tracee.EventExec:
 			return tr.executed(s.TID, inherited{}, tr.client.Executed(s.TID))
 		case s.Status.Stopped():
-			if err := sys.Cont(s.TID, s.Signal()); err != nil {
+			if err := tr.stops.Bare(s.TID).Cont(s.Signal()); err != nil {
 				return err
 			}
 		}

@@ -43,7 +43,7 @@ func (tr *Tracer) mendTrap(t *Thread) error {
 		if !tracee.AllBut(sets.Blocked, bit) {
 			return nil
 		}
-		return sys.SetSignalMask(t.tid, sets.Blocked|bit)
+		return t.tracee.SetMask(sets.Blocked | bit)
 	}
 	if !p.calls.Look(t.tid) {
 		return nil
@@ -53,7 +53,7 @@ func (tr *Tracer) mendTrap(t *Thread) error {
 		return t.trapAction(0, t.slot.Base+layout.Scratch)
 	}
 	if p.trap.words[0] != 1 { // not just ignored
-		if err := sys.SetSignalMask(t.tid, sets.Blocked|bit); err != nil {
+		if err := t.tracee.SetMask(sets.Blocked | bit); err != nil {
 			return err
 		}
 	}

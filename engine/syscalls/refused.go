@@ -79,7 +79,7 @@ func (t *Thread) MayMake(nr uint32) (notify, ok bool) {
 // setRefused answers the call that sets it: the kernel says whether it would take it.
 func (t *Thread) setRefused(regs *sys.Regs, plain uint64) (Next, error) {
 	d := sys.UserDispatch{Mode: regs.Rsi, Offset: regs.Rdx, Length: regs.R10, Selector: regs.R8}
-	err := sys.SetUserDispatch(t.tracee.TID, &d)
+	err := t.tracee.RefuseCalls(&d)
 	if no, is := sys.AsErrno(err); is && no == eio { // a kernel that cannot be asked
 		return t.guarded(regs, plain)
 	} else if is {
@@ -87,7 +87,7 @@ func (t *Thread) setRefused(regs *sys.Regs, plain uint64) (Next, error) {
 	} else if err != nil {
 		return Resume, err
 	}
-	if err := sys.SetUserDispatch(t.tracee.TID, &sys.UserDispatch{}); err != nil {
+	if err := t.tracee.RefuseCalls(&sys.UserDispatch{}); err != nil {
 		return Resume, err
 	}
 	t.refuses = d
@@ -106,7 +106,7 @@ func (t *Thread) Refuse(regs *sys.Regs) (h tracee.Signal, err error) {
 	if how == unusable {
 		all.Selector = t.refuses.Selector
 	}
-	if err := sys.SetUserDispatch(t.tracee.TID, &all); err != nil {
+	if err := t.tracee.RefuseCalls(&all); err != nil {
 		return h, err
 	}
 	r := *regs
@@ -117,7 +117,7 @@ func (t *Thread) Refuse(regs *sys.Regs) (h tracee.Signal, err error) {
 	if h, err = t.tracee.RunTo(func(h *tracee.Signal) bool { return h.Number == SIGSYS && h.Info.Code() > 0 }); err != nil {
 		return h, err
 	}
-	if err := sys.SetUserDispatch(t.tracee.TID, &sys.UserDispatch{}); err != nil {
+	if err := t.tracee.RefuseCalls(&sys.UserDispatch{}); err != nil {
 		return h, err
 	}
 	if err := t.tracee.GetRegs(&r); err != nil {
@@ -136,13 +136,13 @@ func (t *Thread) GiveRefused() error {
 		return nil
 	}
 	t.calls.forbid()
-	return sys.SetUserDispatch(t.tracee.TID, &t.refuses)
+	return t.tracee.RefuseCalls(&t.refuses)
 }
 
 // TakeRefused takes that back from a thread that has run natively. Kernels that cannot be asked have it, or don't.
 func (t *Thread) TakeRefused() error {
 	var d sys.UserDispatch
-	if sys.ReadUserDispatch(t.tracee.TID, &d) != nil {
+	if t.tracee.RefusedCalls(&d) != nil {
 		return nil
 	}
 	if t.refuses.Mode == dispatchIn && d.Mode == dispatchOn && d.Length == -t.refuses.Length { // as the kernel keeps it
@@ -153,5 +153,5 @@ func (t *Thread) TakeRefused() error {
 		return nil
 	}
 	t.calls.judge()
-	return sys.SetUserDispatch(t.tracee.TID, &sys.UserDispatch{})
+	return t.tracee.RefuseCalls(&sys.UserDispatch{})
 }

@@ -21,6 +21,10 @@ type Kernel interface {
 	ReadSignalSets(tid int) (sys.SignalSets, error)
 	SendSignal(pid, tid int, sig sys.Signal) error
 	EventMsg(tid int) (uint, error)
+	XState(tid int, b []byte) (int, error)
+	SetXState(tid int, b []byte) error
+	ReadUserDispatch(tid int, d *sys.UserDispatch) error
+	SetUserDispatch(tid int, d *sys.UserDispatch) error
 	Zombie(tid int) bool
 }
 
@@ -52,8 +56,14 @@ func (Linux) SignalMask(tid int) (uint64, error)          { return sys.SignalMas
 func (Linux) SetSignalMask(tid int, mask uint64) error    { return sys.SetSignalMask(tid, mask) }
 func (Linux) SendSignal(pid, tid int, s sys.Signal) error { return sys.SendSignal(pid, tid, s) }
 func (Linux) EventMsg(tid int) (uint, error)              { return sys.EventMsg(tid) }
+func (Linux) XState(tid int, b []byte) (int, error)       { return sys.XState(tid, b) }
+func (Linux) SetXState(tid int, b []byte) error           { return sys.SetXState(tid, b) }
 func (Linux) Zombie(tid int) bool                         { return sys.Zombie(tid) }
 func (Linux) PendingSignals(tid, from int, s []sys.Siginfo) (int, error) {
 	return sys.PendingSignals(tid, from, s)
 }
-func (Linux) ReadSignalSets(tid int) (sys.SignalSets, error) { return sys.ReadSignalSets(tid) }
+func (Linux) ReadUserDispatch(tid int, d *sys.UserDispatch) error {
+	return sys.ReadUserDispatch(tid, d)
+}
+func (Linux) SetUserDispatch(tid int, d *sys.UserDispatch) error { return sys.SetUserDispatch(tid, d) }
+func (Linux) ReadSignalSets(tid int) (sys.SignalSets, error)     { return sys.ReadSignalSets(tid) }

@@ -93,8 +93,12 @@ func (m *machine) SendSignal(_, _ int, s sys.Signal) error {
 	}
 	return nil
 }
-func (m *machine) EventMsg(int) (uint, error) { return 0, nil }
-func (m *machine) Zombie(int) bool            { return m.zombie }
+func (m *machine) EventMsg(int) (uint, error)                    { return 0, nil }
+func (m *machine) XState(int, []byte) (int, error)               { return 0, nil }
+func (m *machine) SetXState(int, []byte) error                   { return nil }
+func (m *machine) ReadUserDispatch(int, *sys.UserDispatch) error { return nil }
+func (m *machine) SetUserDispatch(int, *sys.UserDispatch) error  { return nil }
+func (m *machine) Zombie(int) bool                               { return m.zombie }
 
 // owner is a thread's host.
 type owner struct {

@@ -60,6 +60,29 @@ func (t *Thread) Detach(sig sys.Signal) error { return t.stops.kernel.Detach(t.T
 // Cont lets a stopped thread run whatever job control says.
 func (t *Thread) Cont(sig sys.Signal) error { return t.stops.kernel.Cont(t.TID, sig) }
 
+// Mask reads the mask of a stopped thread's signals, and SetMask sets it.
+func (t *Thread) Mask() (uint64, error)     { return t.stops.kernel.SignalMask(t.TID) }
+func (t *Thread) SetMask(mask uint64) error { return t.stops.kernel.SetSignalMask(t.TID, mask) }
+
+// XState reads the vector and x87 state of a stopped thread into b, as xsave writes it in the standard format, and returns its length; SetXState writes it, or a
+// part from the beginning.
+func (t *Thread) XState(b []byte) (int, error) { return t.stops.kernel.XState(t.TID, b) }
+func (t *Thread) SetXState(b []byte) error     { return t.stops.kernel.SetXState(t.TID, b) }
+
+// RefusedCalls reads which calls a stopped thread has refused, and RefuseCalls sets it.
+func (t *Thread) RefusedCalls(d *sys.UserDispatch) error {
+	return t.stops.kernel.ReadUserDispatch(t.TID, d)
+}
+func (t *Thread) RefuseCalls(d *sys.UserDispatch) error {
+	return t.stops.kernel.SetUserDispatch(t.TID, d)
+}
+
+// Message is what comes with the event that a thread has stopped for: the id of what it has brought forth, or its own former one.
+func (t *Thread) Message() (int, error) {
+	id, err := t.stops.kernel.EventMsg(t.TID)
+	return int(id), err
+}
+
 // Interrupt asks a thread to stop, which will report something. ErrEnded: it does not,
 // as its end is all that there is to come, maybe long after.
 func (t *Thread) Interrupt() error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"alleria/internal/sys"
@@ -277,5 +278,25 @@ func TestForget(t *testing.T) {
 	th.stops.Forget(th)
 	if th.stops.AnyPostponed() || len(th.stops.Rested()) > 0 {
 		t.Error("it is still remembered")
+	}
+}
+
+// TestBare lets threads that nobody owns go on from what they have reported as if nobody had looked.
+func TestBare(t *testing.T) {
+	for _, c := range []struct {
+		s    sys.Stop
+		want string
+	}{
+		{stop(tid, 0, 10), "cont 10"},
+		{stop(tid, EventStop, SIGTSTP), "listen 0"},
+		{stop(tid, EventStop, SIGTRAP), "cont 0"},
+		{stop(tid, EventVforkDone, SIGTRAP), "cont 0"},
+	} {
+		request, _, _ := strings.Cut(c.want, " ")
+		m, th := newMachine(t, &owner{}, answer{request: request})
+		if err := th.stops.Bare(tid).PassOn(c.s); err != nil {
+			t.Error(err)
+		}
+		m.expect(c.want)
 	}
 }

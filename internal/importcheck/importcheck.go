@@ -5,7 +5,8 @@
 // and compares them with one table, rules. A folder without a row is an error
 // as well, so that a new folder has to say what it may use. Parsing beats
 // asking "go list": it needs no build, no module download and no C compiler,
-// and it reports the line.
+// and it reports the line. Files that use internal/sys are parsed whole: requests of
+// ptrace are the business of few folders, which tracers names.
 //
 // Its test runs it over the whole repository, and the CI script runs that test
 // by name. It does not judge test files: a test may use what it likes to make
@@ -154,7 +155,11 @@ func Check(root string) ([]Violation, error) {
 			return nil
 		}
 		v, err := checkFile(name, rel)
-		found = append(found, v...)
+		if err != nil {
+			return err
+		}
+		r, err := checkRequests(name, rel)
+		found = append(append(found, v...), r...)
 		return err
 	})
 	if err != nil {

@@ -48,6 +48,9 @@ func TestCheck(t *testing.T) {
 		"engine/x86/a.go":             `import "golang.org/x/sys/unix"`,
 		"internal/sys/a.go":           `import "golang.org/x/sys/unix"`,
 		"window/a.go":                 `import "golang.org/x/sys/cpu"`,
+		"engine/c.go":                 "import \"alleria/internal/sys\"\nvar c = sys.Cont",
+		"engine/d.go":                 "import k \"alleria/internal/sys\"\nfunc d() { k.Kill(1); k.Listen(2) }",
+		"engine/tracee/a.go":          "import \"alleria/internal/sys\"\nvar c = sys.Cont",
 	}
 	root := t.TempDir()
 	for name, body := range files {
@@ -63,6 +66,8 @@ func TestCheck(t *testing.T) {
 		"abp/a.go:3: unsafe",
 		"abp/b.go:3: cgo",
 		"cab/a.go:3: cab may import internal/sys, internal/layout, but imports cabinet",
+		"engine/c.go:4: sys.Cont is called only by engine/tracee",
+		"engine/d.go:4: sys.Listen is called only by engine/tracee",
 		"engine/deep/a.go:3: engine may import",
 		"engine/x86/a.go:3: golang.org/x/sys/unix is imported only by internal/sys",
 		"internal/session/a.go:3: internal/session may import",

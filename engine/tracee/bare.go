@@ -1,0 +1,35 @@
+package tracee
+
+import "alleria/internal/sys"
+
+// Threads that nobody owns: of processes that are followed and not traced, and those that have just been born. They have no
+// host, run their own code, and are waited for by nobody.
+
+// Bare is a stopped thread that nobody owns.
+func (s *Stops) Bare(tid int) *Thread { return &Thread{stops: s, TID: tid, Stopped: true} }
+
+// Follow lets a bare thread run with a signal. What a thread of a traced process has inherited may be a stop at its end, which
+// is of no use any more.
+func (t *Thread) Follow(sig sys.Signal) error {
+	if err := t.stops.kernel.SetOptions(t.TID, false); err != nil {
+		return err
+	}
+	return t.Cont(sig)
+}
+
+// PassOn lets a bare thread go on from what it has reported, as if nobody had looked: with the signal that it was about to take, or in the
+// stop that job control has asked for.
+func (t *Thread) PassOn(s sys.Stop) error {
+	switch s.Event() {
+	case 0:
+		return t.Cont(s.Signal())
+	case EventStop:
+		switch s.Signal() {
+		case SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU:
+			if t.stops.kernel.Listen(t.TID) == nil {
+				return nil
+			}
+		}
+	}
+	return t.Cont(0)
+}
