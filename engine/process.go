@@ -308,7 +308,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 	p.calls.MakeRoom()
 	t := tr.newThread(p, pid)
 	t.num, t.fate = from.first, Trace
-	if err := p.mapShared(t, at, from.creator); err != nil {
+	if err := p.mapShared(t, regs.Rip, at, from.creator); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -328,8 +328,12 @@ func (p *Process) ourMappings() mapping.Target {
 	return mapping.Target{PID: p.pid, Mem: p.mem, Shm: &p.shm, Cache: &p.cache, Filtered: p.calls.Filtered, NoBatch: p.tr.opts.NoBatch}
 }
 
-// mapShared maps what the process shares with the tracer, where its creator, if it has one, has it. Its thread stands before its first instruction.
-func (p *Process) mapShared(t *Thread, at mapping.Where, creator *Process) error {
+// mapShared maps what the process shares with the tracer, where its creator, if it has one, has it. Its thread stands before its first instruction, rip,
+// where the calls for it are executed.
+func (p *Process) mapShared(t *Thread, rip uint64, at mapping.Where, creator *Process) error {
+	if at == mapping.Executing && !p.code.Executable(rip) { // a shared library's, say
+		return errors.New("its first instruction is in no executable memory")
+	}
 	var as *mapping.Places
 	if creator != nil && !p.tr.opts.NoInherit {
 		as = mapping.PlacesOf(&creator.shm, &creator.cache)

@@ -1,6 +1,10 @@
 package tracee
 
-import "alleria/internal/sys"
+import (
+	"fmt"
+
+	"alleria/internal/sys"
+)
 
 // Step executes one instruction of a stopped thread and waits for it. Signals
 // that arrive instead are held.
@@ -154,6 +158,9 @@ func (t *Thread) RunTo(is func(*Signal) bool) (h Signal, err error) {
 		}
 		if h, err = t.Take(s.Signal()); err != nil || is(&h) {
 			return h, err
+		}
+		if h.Fault() && h.Number != SIGTRAP { // it would come again for ever
+			return h, fmt.Errorf("what was executed for the program faulted at %#x (signal %d)", h.Info.Addr(), h.Number)
 		}
 		t.SentAgain(&h)
 		t.Held = append(t.Held, h)
