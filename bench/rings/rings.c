@@ -32,6 +32,7 @@ struct ring {
 	int cpu[2];
 	pthread_barrier_t start;
 	_Alignas(LINE) word head; /* the producer's counter, and what it remembers */
+	word ended;
 	_Alignas(LINE) word tail; /* the consumer's */
 	_Alignas(LINE) word full[1024 * 8]; /* a flag a buffer, each in its line */
 };
@@ -65,6 +66,7 @@ static inline void relax(unsigned *spins)
 			p += each;                                                                        \
 		}                                                                                         \
 		release(&r->head, head + 1);                                                              \
+		release(&r->ended, 1);                                                                    \
 	}
 CAB(cab_producer, 1)
 CAB(cab8_producer, 8)
@@ -79,12 +81,15 @@ static word sum_of(const word *p, size_t n)
 	return s;
 }
 
-static void cab_consumer(struct ring *r)
+/* A consumer that stays so many chunks behind leaves alone what may still be in the producer's first cache. Where the producer
+ * waits for room, or has ended, what is there is taken all the same. */
+static inline void consume_behind(struct ring *r, word behind)
 {
 	unsigned spins = 0;
 	word left = r->n;
 	for (word tail = 0; left > 0;) {
-		while (acquire(&r->head) == tail)
+		word head;
+		while ((head = acquire(&r->head)) == tail || (head - tail <= behind && head - tail < r->chunks && !acquire(&r->ended)))
 			relax(&spins);
 		size_t n = left < r->chunk ? left : r->chunk;
 		r->sum += sum_of(r->buf + (tail & (r->chunks - 1)) * r->chunk, n);
@@ -92,6 +97,10 @@ static void cab_consumer(struct ring *r)
 		release(&r->tail, ++tail);
 	}
 }
+
+static void cab_consumer(struct ring *r) { consume_behind(r, 0); }
+static void behind1_consumer(struct ring *r) { consume_behind(r, 1); }
+static void behind2_consumer(struct ring *r) { consume_behind(r, 2); }
 
 /* CAB as published: MAGIC behind the ring, CLEAR in what is free, one comparison a record for both; the consumer
  * stays two chunks behind and clears what it has taken. */
@@ -298,7 +307,8 @@ static const struct {
 	{cab_producer, cab_consumer},         {cab8_producer, cab_consumer},
 	{published_producer, published_consumer}, {nway_producer, nway_consumer},
 	{slots_producer, slots_consumer},     {batched_producer, batched_consumer},
-	{cached_producer, cached_consumer},
+	{cached_producer, cached_consumer},   {cab8_producer, behind1_consumer},
+	{cab8_producer, behind2_consumer},
 };
 
 struct side {

@@ -27,6 +27,8 @@ func Queues() []Queue {
 	return []Queue{
 		{"cab", "chunks counted, a check a record", 0},
 		{"cab-block", "chunks counted, a check for eight records, as recorded blocks have", 1},
+		{"cab-behind-1", "as cab-block, the consumer a chunk behind the one that was completed last", 7},
+		{"cab-behind-2", "as cab-block, two chunks behind it", 8},
 		{"cab-published", "words cleared, a check a record, the consumer two chunks behind", 2},
 		{"nway", "a flag a buffer, a check a record", 3},
 		{"fastforward", "each slot a flag, distances of two and six lines", 4},
