@@ -86,7 +86,7 @@ func (p *Process) table(t SectionType, n int) func(kind uint16, d *wire.Decoder)
 	case SectionSignals:
 		return rowOf(&p.signals, (*Signal).decode)
 	case SectionLLW:
-		return rowOf(&p.snapshots, (*Snapshot).decode)
+		return p.addSnapshot
 	case SectionQueries:
 		return rowOf(&p.queries, (*QueryMessage).decode)
 	case SectionSampling:
@@ -121,6 +121,17 @@ func (p *Process) addWindow(section int, kind uint16, d *wire.Decoder) error {
 		var e WindowEvent
 		e.decode(d)
 		p.noteWindowEvent(section, &e)
+	}
+	return nil
+}
+
+// addSnapshot adds a snapshot or a change.
+func (p *Process) addSnapshot(kind uint16, d *wire.Decoder) error {
+	switch kind {
+	case rowPlain, rowChange:
+		s := Snapshot{Change: kind == rowChange}
+		s.decode(d)
+		p.snapshots = append(p.snapshots, s)
 	}
 	return nil
 }

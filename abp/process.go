@@ -141,7 +141,12 @@ func (p *Process) Signals() []Signal { return p.signals }
 
 // Snapshots returns the snapshots of the address space in the main profile.
 // They are in the order in which they were taken.
-func (p *Process) Snapshots() []Snapshot { return p.snapshots }
+func (p *Process) Snapshots() []Snapshot {
+	if p.source != nil {
+		return p.source.Snapshots()
+	}
+	return p.snapshots
+}
 
 // Queries returns the messages of relational queries.
 func (p *Process) Queries() []QueryMessage { return p.queries }
@@ -311,6 +316,8 @@ type Source interface {
 	// entered. A row that replaces another comes once more.
 	Images(from int) []*Image
 	Functions(from int) []*Function
+	// Snapshots returns the rows of LLW so far.
+	Snapshots() []Snapshot
 }
 
 // Growing returns a process without files, whose tables grow: Block, Image and Function ask the

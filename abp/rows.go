@@ -15,6 +15,8 @@ const (
 	rowHeader = 8
 	// rowPlain is the kind of the rows of a table that has only one.
 	rowPlain = 1
+	// rowChange is the kind of those of LLW that tell what is different since the row before; rowPlain is a whole snapshot.
+	rowChange = 2
 	// Rows of WINDOWS.
 	rowWindowDef   = 1
 	rowWindowEvent = 2

@@ -115,7 +115,11 @@ func (r *Signal) decode(d *wire.Decoder) {
 
 // Append appends the row to an LLW section's payload.
 func (r *Snapshot) Append(dst []byte) []byte {
-	return appendRow(dst, rowPlain, func(e *wire.Encoder) {
+	kind := uint16(rowPlain)
+	if r.Change {
+		kind = rowChange
+	}
+	return appendRow(dst, kind, func(e *wire.Encoder) {
 		e.U64(r.TSC)
 		e.Str(r.Reason)
 		e.U32(uint32(len(r.Regions)))
@@ -132,17 +136,28 @@ func (r *Snapshot) Append(dst []byte) []byte {
 			e.Str(g.Label)
 			e.U64(g.Resident)
 		}
+		// Behind all of them: what is in front has been there before.
+		for i := range r.Regions {
+			e.U64(r.Regions[i].Device)
+			e.U64(r.Regions[i].Inode)
+		}
 	})
 }
 
 func (r *Snapshot) decode(d *wire.Decoder) {
 	r.TSC = d.U64()
 	r.Reason = d.Str()
+	r.Regions = nil
 	for range d.Count(42) { // a region without a label has 42 bytes
 		r.Regions = append(r.Regions, Region{
 			Start: d.U64(), End: d.U64(), Prot: d.U32(), Shared: d.Bool(), Kind: d.U8(),
 			Offset: d.U64(), Label: d.Str(), Resident: d.U64(),
 		})
+	}
+	if len(d.B) > 0 { // since 1.14
+		for i := range r.Regions {
+			r.Regions[i].Device, r.Regions[i].Inode = d.U64(), d.U64()
+		}
 	}
 }
 

@@ -218,7 +218,7 @@ func everyRow(t *testing.T) []byte {
 	add := func(s SectionType, payload []byte) { out = AppendSection(out, s, 0, payload) }
 	add(SectionCPUID, (&CPUIDLeaf{}).Append(nil))
 	add(SectionWindows, (&WindowEvent{Reason: "r"}).Append((&WindowDef{Name: "n"}).Append(nil)))
-	add(SectionLLW, (&Snapshot{Regions: []Region{{Label: "x"}, {}}}).Append(nil))
+	add(SectionLLW, (&Snapshot{Change: true, Regions: []Region{{Label: "y", Inode: 5}}}).Append((&Snapshot{Regions: []Region{{Label: "x"}, {}}}).Append(nil)))
 	add(SectionProcessFamily, (&FamilyRow{Command: []string{"a", "b"}}).Append(nil))
 	add(SectionFunctions, (&Function{Name: "f", File: "g"}).Append(nil))
 	add(SectionSyscalls, (&Syscall{}).Append(nil))

@@ -152,8 +152,11 @@ type Region struct {
 	Shared     bool   // MAP_SHARED
 	Kind       uint8  // a Region… constant
 	Offset     uint64 // in the mapped file
-	Label      string // path, [heap], [stack] …
+	Label      string // path, [heap], [stack] …; of anonymous shared memory what the kernel calls it
 	Resident   uint64 // bytes in memory, 0 also where not looked up
+	// What is mapped, as of a file: it tells anonymous shared memory, which has one name, apart. Since 1.14.
+	Device uint64 // major number in the upper half, minor in the lower one
+	Inode  uint64 // 0: private memory
 }
 
 // Kinds of regions.
@@ -167,12 +170,16 @@ const (
 	RegionKernel // vdso and the like
 )
 
-// Snapshot is a row of LLW: the address space at one moment.
+// Snapshot is a row of LLW: the address space at one moment, or what has become different of it since the row before.
 // It is what the paper's Live Lands Walker notes (Alleria, section 2.2).
+//
+// A change tells what lies where something else or nothing was known to lie. What is unmapped is not told: it stays what it was until
+// something else is there, and nobody can access it.
 type Snapshot struct {
 	TSC     uint64   // when it was taken
 	Reason  string   // what it was taken for, in words
-	Regions []Region // by address, without gaps filled in
+	Regions []Region // of a whole one by address, without gaps filled in; of a change in order: the later one holds
+	Change  bool     // since 1.14
 }
 
 // SubProfile is a row of SUBPROFILES: where a processing thread's file is.

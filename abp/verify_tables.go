@@ -60,7 +60,26 @@ func (v *verifier) tables(p *Process) {
 	if err != nil {
 		v.found(path, 0, false, "window events: %v", err)
 	}
+	v.snapshots(p)
 	v.ends(p)
+}
+
+// snapshots verifies that regions make sense, and those of a whole snapshot together.
+func (v *verifier) snapshots(p *Process) {
+	for i := range p.snapshots {
+		s := &p.snapshots[i]
+		end := uint64(0)
+		for k := range s.Regions {
+			r := &s.Regions[k]
+			switch {
+			case r.Start >= r.End:
+				v.found(p.main.path, 0, false, "snapshot %d of the address space: region %d ends at %#x, where it begins or before (%#x)", i, k, r.End, r.Start)
+			case !s.Change && r.Start < end:
+				v.found(p.main.path, 0, false, "snapshot %d of the address space: region %d begins at %#x, within the one before", i, k, r.Start)
+			}
+			end = r.End
+		}
+	}
 }
 
 // ends verifies that END sections say what the frames add up to, and that the

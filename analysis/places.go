@@ -174,72 +174,6 @@ func withOffset(name string, off uint64) string {
 	return fmt.Sprintf("%s+%#x", name, off)
 }
 
-// Regions returns the named regions of a process's address space, for labels:
-// those of its snapshots; without one, those that can be told from the images
-// and the usual layout.
-//
-// A snapshot's regions without a label, which are anonymous mappings, are left out:
-// "[anonymous]" on every line of a heat map tells nothing.
-func Regions(p *abp.Process) []Region {
-	var out []Region
-	if snaps := p.Snapshots(); len(snaps) > 0 {
-		// The last snapshot knows the most; earlier ones add what is gone by then.
-		for _, s := range slices.Backward(snaps) {
-			for _, r := range s.Regions {
-				if r.Label != "" && !covered(out, r.Start) {
-					out = append(out, Region{r.Start, r.End, filepath.Base(r.Label)})
-				}
-			}
-		}
-		return out
-	}
-	return layoutRegions(p)
-}
-
-// Where Linux puts things in a 47-bit address space: the stack within 16 GiB of
-// the top, the heap within 64 GiB of the executable's end, and all other
-// mappings below the stack's part.
-const (
-	stackFloor = 0x7ffc_0000_0000
-	userTop    = 0x7fff_ffff_f000
-	heapReach  = 64 << 30
-)
-
-// layoutRegions names regions without a snapshot: the images by their segments,
-// and heap and stack by where they lie. Without randomisation the loader's
-// mappings lie in the stack's part as well, but below the stack.
-// The result is a guess, good enough for a label and for nothing else; it is only
-// made when the run took no snapshots.
-func layoutRegions(p *abp.Process) []Region {
-	var out []Region
-	var heap uint64
-	stack := uint64(stackFloor)
-	for _, img := range imagesOf(p) {
-		for _, s := range img.Segments {
-			out = append(out, Region{s.Start, s.End, imageName(img)})
-			if img.Main {
-				heap = max(heap, s.End)
-			}
-			if s.End < userTop && imageName(img) != "[vdso]" {
-				stack = max(stack, s.End)
-			}
-		}
-	}
-	if heap > 0 {
-		end := heap + heapReach
-		for _, r := range out {
-			if r.Lo >= heap {
-				end = min(end, r.Lo)
-			}
-		}
-		out = append(out, Region{heap, min(end, stack), "[heap]"})
-	}
-	if len(out) > 0 {
-		out = append(out, Region{stack, userTop, "[stack]"})
-	}
-	return out
-}
-
 // imagesOf is the images of a process, also of one that is being recorded, by number.
 func imagesOf(p *abp.Process) []*abp.Image {
 	var out []*abp.Image
@@ -255,9 +189,4 @@ func imagesOf(p *abp.Process) []*abp.Image {
 		slices.SortFunc(out, func(a, b *abp.Image) int { return cmp.Compare(a.Number, b.Number) })
 	}
 	return out
-}
-
-// covered reports whether a later snapshot has already named an address.
-func covered(regions []Region, addr uint64) bool {
-	return slices.ContainsFunc(regions, func(r Region) bool { return addr >= r.Lo && addr < r.Hi })
 }

@@ -65,9 +65,7 @@ func touchers(p *abp.Profile, proc *abp.Process, q abp.Query, lines []TouchedLin
 			return cmp.Or(cmp.Compare(b.Reads+b.Writes, a.Reads+a.Writes), cmp.Compare(a.Address, b.Address))
 		})
 		l.Code = l.Code[:min(len(l.Code), codeLimit)]
-		if k := slices.IndexFunc(regions, func(r Region) bool { return l.Address >= r.Lo && l.Address < r.Hi }); k >= 0 {
-			l.Region = regions[k].Name
-		}
+		l.Region = RegionAt(regions, l.Address)
 	}
 	return nil
 }

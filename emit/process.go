@@ -153,7 +153,10 @@ func (p *ProcessWriter) AddSyscall(r abp.Syscall) { p.add(abp.SectionSyscalls, &
 func (p *ProcessWriter) AddSignal(r abp.Signal) { p.add(abp.SectionSignals, &r) }
 
 // AddSnapshot adds a snapshot of the address space.
-func (p *ProcessWriter) AddSnapshot(r abp.Snapshot) { p.add(abp.SectionLLW, &r) }
+func (p *ProcessWriter) AddSnapshot(r abp.Snapshot) {
+	p.tables.addSnapshot(r)
+	p.add(abp.SectionLLW, &r)
+}
 
 // AddQueryMessage adds a message of a relational query.
 func (p *ProcessWriter) AddQueryMessage(r abp.QueryMessage) { p.add(abp.SectionQueries, &r) }

@@ -15,6 +15,7 @@ type Tables struct {
 	blocks    map[uint32]*abp.Block    // guarded by mu, as are the following
 	images    []*abp.Image             // as they were entered
 	functions []*abp.Function          // likewise
+	snapshots []abp.Snapshot           // likewise
 	image     map[uint32]*abp.Image    // the latest row of a number
 	function  map[uint32]*abp.Function // likewise
 }
@@ -91,6 +92,23 @@ func (t *Tables) addImage(r abp.Image) {
 	defer t.mu.Unlock()
 	t.images = append(t.images, &r)
 	t.image[r.Number] = &r
+}
+
+// Snapshots is abp.Source's.
+func (t *Tables) Snapshots() []abp.Snapshot {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.snapshots[:len(t.snapshots):len(t.snapshots)]
+}
+
+// addSnapshot enters a row.
+func (t *Tables) addSnapshot(r abp.Snapshot) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.snapshots = append(t.snapshots, r)
 }
 
 // addFunction enters a row.

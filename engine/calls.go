@@ -18,6 +18,21 @@ type Call = syscalls.Call
 func (p *Process) WatchCall(nr uint32, on bool) { p.calls.Watch(nr, on) }
 func (p *Process) WatchReturns(on bool)         { p.calls.WatchReturns(on) }
 
+// WatchMappings asks for Handler.Mapped.
+func (p *Process) WatchMappings() { p.calls.WatchMappings() }
+
+// Mapped says what a call has mapped, in the cache or where native calls are watched.
+type Mapped = syscalls.Mapped
+
+// What is known of a mapping without asking the kernel.
+const (
+	MappedAnonymous = syscalls.MappedAnonymous
+	MappedNamed     = syscalls.MappedNamed
+	MappedMoved     = syscalls.MappedMoved
+	MappedBreak     = syscalls.MappedBreak
+	MappedAnything  = syscalls.MappedAnything
+)
+
 // Codes of arch_prctl.
 const (
 	archSetGS = 0x1001
@@ -40,6 +55,7 @@ func (h callHost) ChangedCode()               { h.p.changedCode() }
 func (h callHost) StayTranslated()            { h.p.KeepTranslated() }
 func (h callHost) ImagesChanged()             { h.p.client.ImagesChanged(h.p) }
 func (h callHost) Unmapped(start, end uint64) { h.p.client.Unmapped(h.p, start, end) }
+func (h callHost) Mapped(m Mapped)            { h.p.client.Mapped(h.p, m) }
 func (h callHost) Lost(start, end uint64)     { h.p.points.Lost(start, end) }
 func (h callHost) Touched(start, end uint64)  { h.p.written.Touch(start, end) }
 func (h callHost) OwnCall() uint64            { return h.p.ownCall() }

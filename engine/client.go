@@ -89,6 +89,8 @@ type Handler interface {
 	// protection changed, and Unmapped when a stretch of memory, which may hold images, was taken away.
 	ImagesChanged(p *Process)
 	Unmapped(p *Process, start, end uint64)
+	// Mapped is called when a call has put something else into a stretch of memory, once Process.WatchMappings asked for it.
+	Mapped(p *Process, m Mapped)
 	// ThreadStarted and ThreadEnded frame a thread's life.
 	ThreadStarted(t *Thread) error
 	ThreadEnded(t *Thread)

@@ -127,6 +127,9 @@ func (p *Process) checkCode(t *Thread) {
 	p.code.Check(others)
 }
 
+// Ours tells whether an address belongs to the mappings that the tracer made.
+func (p *Process) Ours(addr uint64) bool { return p.ours(addr) }
+
 // ours tells whether an address belongs to the mappings that the tracer made.
 func (p *Process) ours(addr uint64) bool {
 	if p.shm.Holds(addr) {

@@ -473,6 +473,7 @@ types:
         type: row_snapshot
         repeat: eos
   row_snapshot:
+    doc: Kind 1 is all of the address space, 2 (since 1.14) what is different since the row before.
     seq:
       - id: head
         type: row_head
@@ -491,6 +492,20 @@ types:
         type: region
         repeat: expr
         repeat-expr: num_regions
+      - id: mapped
+        type: mapped
+        repeat: expr
+        repeat-expr: num_regions
+        if: not _io.eof
+        doc: What each of the regions maps. Since 1.14.
+  mapped:
+    seq:
+      - id: device
+        type: u8
+        doc: Major number in the upper half, minor in the lower one, as /proc/PID/maps has them.
+      - id: inode
+        type: u8
+        doc: 0 for private memory. Anonymous shared memory has one as well.
   region:
     seq:
       - id: start

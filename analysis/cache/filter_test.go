@@ -19,6 +19,7 @@ func (m madeUp) Block(id uint32) *abp.Block {
 }
 func (m madeUp) Image(uint32) *abp.Image       { return nil }
 func (m madeUp) Function(uint32) *abp.Function { return nil }
+func (m madeUp) Snapshots() []abp.Snapshot     { return nil }
 func (m madeUp) Images(int) []*abp.Image       { return nil }
 func (m madeUp) Functions(int) []*abp.Function { return nil }
 

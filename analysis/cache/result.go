@@ -240,12 +240,7 @@ func (t *Totals) Result() *Result {
 	slices.SortFunc(out.Lines, func(a, b DataLine) int { return cmp.Or(cmp.Compare(b.L1, a.L1), cmp.Compare(a.Address, b.Address)) })
 	regions := analysis.Regions(t.proc)
 	for i := range out.Lines {
-		for _, r := range regions {
-			if out.Lines[i].Address >= r.Lo && out.Lines[i].Address < r.Hi {
-				out.Lines[i].Place = r.Name
-				break
-			}
-		}
+		out.Lines[i].Place = analysis.RegionAt(regions, out.Lines[i].Address)
 	}
 	out.Caches = t.options.Shapes()
 	return out

@@ -25,6 +25,7 @@ func (r recorded) Block(id uint32) *abp.Block         { return r.p.Block(id) }
 func (r recorded) Image(n uint32) *abp.Image          { return r.p.Image(n) }
 func (r recorded) Function(n uint32) *abp.Function    { return r.p.Function(n) }
 func (r recorded) Images(from int) []*abp.Image       { return pointers(r.p.Images())[from:] }
+func (r recorded) Snapshots() []abp.Snapshot          { return r.p.Snapshots() }
 func (r recorded) Functions(from int) []*abp.Function { return pointers(r.p.Functions())[from:] }
 
 func pointers[T any](rows []T) (out []*T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis"
+	"alleria/analysis/sharedmem"
 )
 
 // heatmapCommand checks its flags before it reads anything: reading may take
@@ -30,16 +32,21 @@ func (a *app) heatmapCommand() *cobra.Command {
 		block   string
 		columns int
 		title   string
+		shared  string
 	)
-	c := &cobra.Command{
+	var c *cobra.Command
+	c = &cobra.Command{
 		Use:   "heatmap PROFILE",
 		Short: "Draw where a program reads and writes memory",
 		Long: `heatmap counts accesses by blocks of the address space and draws reads and writes
 side by side, 256 blocks a line, on a logarithmic colour scale. Lines without any
 access are folded. The endings of the output files say what to make: .png, .svg,
 .csv (the numbers), .html (one page that zooms). With several processes, each
-gets files of its own, with -pN before the ending.`,
-		Example: "  alleria heatmap out\n  alleria heatmap -o heat.png -o heat.html --block 64K out",
+gets files of its own, with -pN before the ending.
+
+--shared draws the memory that processes share, added up over all that have mapped it,
+wherever each has it: one map, by offset in the file or the anonymous memory.`,
+		Example: "  alleria heatmap out\n  alleria heatmap --shared=anonymous out\n  alleria heatmap -o heat.png -o heat.html --block 64K out",
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			size, err := parseSize(block)
@@ -49,12 +56,8 @@ gets files of its own, with -pN before the ending.`,
 			if columns < 1 || columns > 4096 {
 				return usagef("--columns is a number from 1 to 4096, not %d", columns)
 			}
-			// An ending that nothing can be made of is found before minutes of
-			// counting.
-			for _, o := range outputs {
-				if _, err := heatWriter(o); err != nil {
-					return err
-				}
+			if err := heatOutputs(outputs); err != nil {
+				return err
 			}
 			return openProfiles(args, func(profiles []*abp.Profile) error {
 				a.warnGaps(profiles)
@@ -64,6 +67,9 @@ gets files of its own, with -pN before the ending.`,
 				}
 				h := heatmaps{app: a, profile: profiles[0], query: q, outputs: outputs,
 					block: uint64(size), columns: columns, title: title}
+				if fl := c.Flags().Lookup("shared"); fl.Changed {
+					return h.drawShared(strings.TrimPrefix(shared, allShared))
+				}
 				return h.draw()
 			})
 		},
@@ -74,7 +80,19 @@ gets files of its own, with -pN before the ending.`,
 	fl.StringVar(&block, "block", "1M", "`size` of a block")
 	fl.IntVar(&columns, "columns", analysis.DefaultHeatColumns, "`number` of blocks a line")
 	fl.StringVar(&title, "title", "", "`text` above the map (default: the command)")
+	fl.StringVar(&shared, "shared", "", "draw what processes share instead, all of it or what has this `name`, path or inode, or is \"anonymous\"")
+	fl.Lookup("shared").NoOptDefVal = allShared
 	return c
+}
+
+// heatOutputs finds an ending that nothing can be made of, before minutes of counting.
+func heatOutputs(names []string) error {
+	for _, o := range names {
+		if _, err := heatWriter(o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // heatmaps draws the maps of one profile.
@@ -94,24 +112,16 @@ type heatmaps struct {
 // An address space is counted once, for all outputs. Files are written as each
 // process is done: with many, the first can be looked at while the rest is read.
 func (h *heatmaps) draw() error {
-	var procs []*abp.Process
-	for _, p := range h.profile.Processes() {
-		if len(h.query.Processes) == 0 || slices.Contains(h.query.Processes, p.Number()) {
-			procs = append(procs, p)
-		}
-	}
-	if len(procs) == 0 {
-		return usagef("the profile has no such process")
+	procs, err := h.processes()
+	if err != nil {
+		return err
 	}
 	for _, p := range procs {
 		heat, err := h.heatOf(p)
 		if err != nil {
 			return err
 		}
-		title := h.title
-		if title == "" {
-			title = strings.Join(p.Header().CommandLine, " ")
-		}
+		title := cmp.Or(h.title, strings.Join(p.Header().CommandLine, " "))
 		m := heat.Map(title, h.block, h.columns, analysis.Regions(p))
 		if m.Total == (analysis.Traffic{}) {
 			fmt.Fprintf(h.messages(), "alleria: no access of process %d was recorded that is asked for: its map is empty\n", p.Number())
@@ -119,7 +129,7 @@ func (h *heatmaps) draw() error {
 		for _, name := range h.outputs {
 			if len(procs) > 1 {
 				ext := filepath.Ext(name)
-				name = fmt.Sprintf("%s-p%d%s", strings.TrimSuffix(name, ext), p.Number(), ext)
+				name = fmt.Sprintf("%s-p%s%s", strings.TrimSuffix(name, ext), p.Name(), ext)
 			}
 			if err := writeHeat(m, name); err != nil {
 				return err
@@ -128,6 +138,81 @@ func (h *heatmaps) draw() error {
 		}
 	}
 	return nil
+}
+
+// processes are those that are asked for.
+func (h *heatmaps) processes() ([]*abp.Process, error) {
+	var procs []*abp.Process
+	for _, p := range h.profile.Processes() {
+		if len(h.query.Processes) == 0 || slices.Contains(h.query.Processes, p.Number()) {
+			procs = append(procs, p)
+		}
+	}
+	if len(procs) == 0 {
+		return nil, usagef("the profile has no such process")
+	}
+	return procs, nil
+}
+
+// allShared stands for --shared without a name: no file has it.
+const allShared = "\x00"
+
+// drawShared draws what processes share, one map of all that word means.
+func (h *heatmaps) drawShared(word string) error {
+	procs, err := h.processes()
+	if err != nil {
+		return err
+	}
+	all := sharedmem.Objects(procs)
+	if len(all) == 0 {
+		return usagef("no process of the profile has mapped shared memory while addresses were recorded, or the profile is from before version 1.14")
+	}
+	meant := slices.DeleteFunc(slices.Clone(all), func(o *sharedmem.Object) bool { return !o.Matches(word) })
+	if len(meant) == 0 {
+		var names []string
+		for _, o := range all {
+			names = append(names, o.Name)
+		}
+		return usagef("--shared: nothing is called %q of what processes share: %s", word, strings.Join(names, ", "))
+	}
+	regions := sharedmem.Lay(meant, h.block*uint64(h.columns))
+	heat, err := sharedmem.Heat(meant, h.block, h.heatOf)
+	if err != nil {
+		return err
+	}
+	m := heat.Map(cmp.Or(h.title, "shared memory: "+strings.Join(h.profile.Processes()[0].Header().CommandLine, " ")), h.block, h.columns, regions)
+	for _, o := range meant {
+		h.sayShared(o)
+	}
+	for _, name := range h.outputs {
+		if err := writeHeat(m, name); err != nil {
+			return err
+		}
+		fmt.Fprintf(h.messages(), "alleria: wrote %s\n", name)
+	}
+	return nil
+}
+
+// sayShared says who has accessed an object.
+func (h *heatmaps) sayShared(o *sharedmem.Object) {
+	var users []string
+	for _, u := range o.Users {
+		if u.Traffic != (analysis.Traffic{}) {
+			users = append(users, fmt.Sprintf("%s (%s reads, %s writes)", u.Process.Name(), analysis.FormatExact(u.Reads), analysis.FormatExact(u.Writes)))
+		}
+	}
+	at := ""
+	if o.Base > 0 {
+		at = fmt.Sprintf(" at %#x", o.Base)
+	}
+	who := "not accessed"
+	if len(users) > 0 {
+		who = "accessed by " + strings.Join(users, ", ")
+	}
+	fmt.Fprintf(h.messages(), "alleria: %s, %s%s: %s\n", o.Name, analysis.FormatBytes(o.Size), at, who)
+	if o.Reused {
+		fmt.Fprintf(h.messages(), "alleria: %s: some addresses were other memory at other times; what was accessed there counts for what was there last\n", o.Name)
+	}
 }
 
 // heatWriter says how a file of that name is written.

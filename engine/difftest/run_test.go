@@ -131,6 +131,7 @@ func (c *recorder) Notified(*engine.Thread, uint64, engine.NotifiedRegs) {}
 func (c *recorder) Entering(*engine.Thread)                              {}
 func (c *recorder) ImagesChanged(*engine.Process)                        {}
 func (c *recorder) Unmapped(*engine.Process, uint64, uint64)             {}
+func (c *recorder) Mapped(*engine.Process, engine.Mapped)                {}
 func (c *recorder) Forked(*engine.Thread, int)                           {}
 func (c *recorder) Executing(*engine.Thread)                             {}
 func (c *recorder) Ending(*engine.Thread)                                {}

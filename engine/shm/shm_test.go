@@ -130,7 +130,7 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Base != a.Base+layout.SlotSize || !m.Holds(a.Base) || !m.Holds(m.Control()) || m.Holds(m.BellAt()) {
+	if b.Base != a.Base+layout.SlotSize || !m.Holds(a.Base) || !m.Holds(m.Control()) || !m.Holds(m.BellAt()) || m.Holds(m.BellAt()-1) {
 		t.Errorf("slots at %#x and %#x, control area at %#x", a.Base, b.Base, m.Control())
 	}
 	a.Set(0, 1)

@@ -49,10 +49,14 @@ func (c *Calls) Ended(nr, res uint64, regs *sys.Regs) {
 			c.host.Touched(res, res+length)
 		}
 		c.mapped(res, length, third&tracee.ProtExec != 0)
+		c.tellMapped(nr, res, regs)
 	case sysMremap:
 		c.unmapped(addr, length)
 		c.mapped(res, third, false)
 		c.code.Remapped()
+		c.tellMapped(nr, res, regs)
+	case tracee.SysBrk: // looked at where somebody wants to know of memory
+		c.tellMapped(nr, res, regs)
 	case tracee.SysMunmap:
 		c.unmapped(addr, length)
 	case sysMprotect, sysPkeyProtect:
@@ -64,7 +68,57 @@ func (c *Calls) Ended(nr, res uint64, regs *sys.Regs) {
 		c.host.ChangedCode()
 		c.code.Remapped()
 		c.code.Invalidate(0, everything)
+		c.tellMapped(nr, res, regs)
 	}
+}
+
+// Mapped says what a call has mapped.
+type Mapped struct {
+	How           MappedHow
+	Start, End    uint64 // End not included
+	Prot          uint32
+	From, FromEnd uint64 // MappedMoved: where it was
+}
+
+// MappedHow is what is known of a mapping without asking the kernel.
+type MappedHow uint8
+
+// Ways of mapping.
+const (
+	MappedAnonymous MappedHow = iota // private, without a name
+	MappedNamed                      // a file, or shared memory
+	MappedMoved                      // by mremap
+	MappedBreak                      // End is where the heap ends
+	MappedAnything                   // somewhere
+)
+
+// WatchMappings has the host told of what calls map, in the cache or where native calls are watched.
+func (c *Calls) WatchMappings() {
+	if !c.mappings {
+		c.mappings = true
+		c.special[tracee.SysBrk] = layout.SyscallNotify
+		c.setTable(tracee.SysBrk)
+	}
+}
+
+// tellMapped tells the host what a call of the 64-bit table with its arguments in regs has mapped.
+func (c *Calls) tellMapped(nr, res uint64, regs *sys.Regs) {
+	if !c.mappings {
+		return
+	}
+	m := Mapped{How: MappedAnything}
+	switch nr {
+	case tracee.SysMmap:
+		m = Mapped{How: MappedNamed, Start: res, End: endOf(res, regs.Rsi), Prot: uint32(regs.Rdx)}
+		if regs.R10&tracee.MapAnonymous != 0 && regs.R10&tracee.MapShared == 0 {
+			m.How = MappedAnonymous
+		}
+	case sysMremap:
+		m = Mapped{How: MappedMoved, Start: res, End: endOf(res, regs.Rdx), From: regs.Rdi, FromEnd: endOf(regs.Rdi, regs.Rsi)}
+	case tracee.SysBrk:
+		m = Mapped{How: MappedBreak, End: res}
+	}
+	c.host.Mapped(m)
 }
 
 // failed looks at a call that has failed, and may have done so halfway: the pages in front of one that is not there, or must not be
@@ -105,14 +159,19 @@ func (c *Calls) ended32(tid int, regs *sys.Regs) {
 		c.mapped(addr, length, prot&tracee.ProtExec != 0)
 	case sys32Mmap2:
 		c.mapped(regs.Rax&low, length, prot&tracee.ProtExec != 0)
+		c.tellMapped(otherTable, 0, regs)
 	case sys32Mmap, sys32Mremap, sys32IPC, sys32Shmat, sys32Shmdt:
 		c.code.Remapped()
 		c.code.Invalidate(0, everything)
 		c.host.ImagesChanged()
+		c.tellMapped(otherTable, 0, regs)
 	case sys32Prctl, sys32Seccomp:
 		c.Look(tid)
 	}
 }
+
+// otherTable is no number of the 64-bit table.
+const otherTable = ^uint64(0)
 
 // endOf is where a stretch of the address space ends, which begins at a page's start.
 func endOf(addr, length uint64) uint64 {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"alleria/engine/shm"
@@ -41,6 +42,7 @@ func (p *program) StayTranslated()             { p.note("stay") }
 func (p *program) ImagesChanged()              { p.note("images") }
 func (p *program) Unmapped(s, e uint64)        { p.note("unmapped %x-%x", s, e) }
 func (p *program) Lost(s, e uint64)            { p.note("lost %x-%x", s, e) }
+func (p *program) Mapped(m Mapped)             { p.note("mapped %+v", m) }
 func (p *program) Touched(s, e uint64)         { p.note("touched %x-%x", s, e) }
 func (p *program) OwnCall() uint64             { return 0xcac4e }
 func (p *program) CallEntered(c *Call)         { p.note("entered %d", c.Number) }
@@ -101,6 +103,31 @@ func start(t *testing.T) (*program, *Calls, *Thread) {
 }
 
 const sysGetpid = 39
+
+// TestMapped: who asked for it hears what calls map, and translated code tells of brk.
+func TestMapped(t *testing.T) {
+	p, c, _ := start(t)
+	all := func() {
+		c.Ended(tracee.SysMmap, 0x7000, &sys.Regs{Rsi: 0x1001, Rdx: tracee.ProtRead, R10: tracee.MapAnonymous | 2})
+		c.Ended(tracee.SysMmap, 0x7000, &sys.Regs{Rsi: 0x1000, R10: tracee.MapAnonymous | tracee.MapShared})
+		c.Ended(sysMremap, 0xa000, &sys.Regs{Rdi: 0x7000, Rsi: 0x1000, Rdx: 0x2000})
+		c.Ended(tracee.SysBrk, 0x9000, &sys.Regs{Rdi: 0x9000})
+		c.Ended(sysShmat, 0x9000, &sys.Regs{})
+		minus := int64(-12)
+		c.Ended(tracee.SysMmap, uint64(minus), &sys.Regs{Rsi: 0x1000})
+		p.log = slices.DeleteFunc(p.log, func(s string) bool { return !strings.HasPrefix(s, "mapped") })
+	}
+	all()
+	p.expect()
+	c.WatchMappings()
+	if got := c.shm.Ctl.Mem[layout.SyscallTable+tracee.SysBrk]; got != layout.SyscallNotify {
+		t.Errorf("brk has %d in the table", got)
+	}
+	all()
+	p.expect("mapped {How:0 Start:28672 End:36864 Prot:1 From:0 FromEnd:0}", "mapped {How:1 Start:28672 End:32768 Prot:0 From:0 FromEnd:0}",
+		"mapped {How:2 Start:40960 End:49152 Prot:0 From:28672 FromEnd:32768}", "mapped {How:3 Start:0 End:36864 Prot:0 From:0 FromEnd:0}",
+		"mapped {How:4 Start:0 End:0 Prot:0 From:0 FromEnd:0}")
+}
 
 // TestTable holds what translated code does with a call to what is asked for, whatever that is.
 func TestTable(t *testing.T) {

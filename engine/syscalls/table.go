@@ -21,6 +21,8 @@ type Host interface {
 	// ImagesChanged and Unmapped tell of its address space what a client has to know.
 	ImagesChanged()
 	Unmapped(start, end uint64)
+	// Mapped tells what calls map, once WatchMappings asked for it.
+	Mapped(m Mapped)
 	// Lost says that nothing is left of probes in a stretch of memory, and Touched that what lies there may be no file's any more.
 	Lost(start, end uint64)
 	Touched(start, end uint64)
@@ -61,6 +63,7 @@ type Calls struct {
 
 	watched  map[uint32]bool // that the client watches
 	told     bool            // the client is told of all
+	mappings bool            // and of what is mapped
 	judged   bool            // translated code asks before each; see judge
 	special  map[int]byte    // what translated code does with them, but for those
 	starting int             // stops at calls that are left to a native start

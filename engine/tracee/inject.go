@@ -14,6 +14,7 @@ const (
 	SysOpen       = 2
 	SysClose      = 3
 	SysMmap       = 9
+	SysBrk        = 12
 	SysMunmap     = 11
 	SysSigaction  = 13
 	SysMadvise    = 28

@@ -134,6 +134,8 @@ func (p *fakeProcess) Intercept(uint64, uint32, *capture.Program) error { return
 func (p *fakeProcess) Unintercept(uint64)                               {}
 func (p *fakeProcess) WatchSignals(on bool)                             { p.signals = on }
 func (p *fakeProcess) WatchReturns(bool)                                {}
+func (p *fakeProcess) WatchMappings()                                   {}
+func (p *fakeProcess) Ours(uint64) bool                                 { return false }
 func (p *fakeProcess) WatchEnds(on bool)                                { p.ends = on }
 func (p *fakeProcess) SetAlarm(at time.Time)                            { p.alarm = at }
 func (p *fakeProcess) Entries(addr uint64) (counter, error)             { return p.counter(addr, "entry"), nil }

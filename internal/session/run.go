@@ -92,6 +92,7 @@ type image struct {
 	marked  map[thread]uint64 // the set of open windows last marked, plus 1
 	sampled time.Time         // when rows of sampling were written last
 	arrival arrival           // the one that is being told of
+	space   *addressSpace     // nil: nobody asks for it
 }
 
 // arrival is a thread about to execute an address that is watched, with its stack pointer.
@@ -129,7 +130,8 @@ func (ps *process) Started(p target) error {
 	if err := ps.openWriter(im); err != nil { // a full disk, say: the program is none the worse for it
 		ps.writingFailed(err)
 	}
-	o := plan.Options{PID: p.PID(), Exe: ps.exe(p.PID()), Maps: ps.maps, Cache: ps.cache, Writer: im.writer}
+	im.space = newAddressSpace(ps.opts, im)
+	o := plan.Options{PID: p.PID(), Exe: ps.exe(p.PID()), Maps: im.space.reads(ps.maps), Cache: ps.cache, Writer: im.writer}
 	if ps.opts.Only == OnlyTranslate { // nobody asks for names, nor what images there are: their list stays empty
 		im.tables = plan.NewTables(o)
 		p.SetMode(engine.ModePlain)
@@ -286,6 +288,7 @@ func (ps *process) setMode() {
 		// What was loaded while nothing was translated may not have been reported.
 		// Before the windows are looked at: it may open or close some.
 		ps.ImagesChanged()
+		im.space.look("a window opens")
 	}
 	open := im.windows.Open()
 	switch {

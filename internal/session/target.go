@@ -18,6 +18,7 @@ type target interface {
 	Apply()
 	LetRun(engine.Fate)
 	ReadAt(b []byte, addr int64) (int, error)
+	Ours(addr uint64) bool
 
 	// What it executes, and what of that is recorded.
 	Mode() engine.Mode
@@ -54,6 +55,7 @@ type target interface {
 	WatchSignals(on bool)
 	WatchReturns(on bool)
 	WatchEnds(on bool)
+	WatchMappings()
 	SetAlarm(at time.Time)
 }
 
@@ -151,6 +153,7 @@ func (h handler) Entering(t *engine.Thread)                         { h.ps.Enter
 func (h handler) BudgetLow(t *engine.Thread, addr uint64)           { h.ps.BudgetLow(t, addr) }
 func (h handler) ImagesChanged(*engine.Process)                     { h.ps.ImagesChanged() }
 func (h handler) Unmapped(_ *engine.Process, start, end uint64)     { h.ps.Unmapped(start, end) }
+func (h handler) Mapped(_ *engine.Process, m engine.Mapped)         { h.ps.Mapped(m) }
 func (h handler) ThreadStarted(t *engine.Thread) error              { return h.ps.ThreadStarted(t) }
 func (h handler) ThreadEnded(t *engine.Thread)                      { h.ps.ThreadEnded(t) }
 func (h handler) Ending(t *engine.Thread)                           { h.ps.Ending(t) }

@@ -59,17 +59,29 @@ func Maps(pid int) ([]Mapping, error) {
 	if err != nil {
 		return nil, err
 	}
+	maps, err := ParseMaps(text)
+	if err != nil {
+		return nil, fmt.Errorf("address space of process %d: %w", pid, err)
+	}
+	return maps, nil
+}
+
+// ParseMaps takes what ReadMaps has read apart.
+func ParseMaps(text []byte) ([]Mapping, error) {
 	var maps []Mapping
 	sc := bufio.NewScanner(bytes.NewReader(text))
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
 		m, err := parseMapping(sc.Text())
 		if err != nil {
-			return nil, fmt.Errorf("address space of process %d: %w", pid, err)
+			return nil, err
 		}
 		maps = append(maps, m)
 	}
-	return maps, sc.Err()
+	if err := sc.Err(); err != nil {
+		return nil, fmt.Errorf("maps: %w", err)
+	}
+	return maps, nil
 }
 
 // parseMapping takes "start-end prot offset dev inode   path".
