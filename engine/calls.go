@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/codecache"
+	"alleria/engine/emulate"
 	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
@@ -240,9 +241,9 @@ func (tr *Tracer) afterCall(t *Thread, e *codecache.Exit) {
 // a call from the program's own code: it may create processes, execute programs, wait, and be begun again, and is none of
 // those that translated code makes. The thread comes back at the call's end.
 func (tr *Tracer) callBy32Bits(t *Thread, b *codecache.Block, regs *sys.Regs) error {
-	var rec *emulated
+	var rec *emulate.Execution
 	if b.Rec.ID != 0 {
-		rec = tr.beforeEmulation(t, b, regs)
+		rec = t.beforeEmulation(b, regs)
 	}
 	after := *regs
 	after.Rip += syscalls.Length
@@ -250,10 +251,10 @@ func (tr *Tracer) callBy32Bits(t *Thread, b *codecache.Block, regs *sys.Regs) er
 		tr.countExecuted(t, b, regs, &after)
 	}
 	if b.Variant == codecache.Count {
-		t.countEmulated(b.App)
+		t.counts.Executed(b.App)
 	}
 	if rec != nil {
-		tr.afterEmulation(t, b, rec, &after)
+		t.mark(rec.After(&after)...)
 	}
 	if err := t.p.points.Uncover(regs.Rip); err != nil {
 		return err

@@ -4,152 +4,148 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/codecache"
-	"alleria/engine/recovery"
+	"alleria/engine/emulate"
 	"alleria/engine/tracee"
-	"alleria/engine/x86"
-	"alleria/internal/records"
+	"alleria/engine/translate"
 	"alleria/internal/sys"
 )
 
-// maxEmulated bounds the accesses that are recorded of one instruction that
-// the tracer executed.
-// A gather or an enter has at most a few dozen; a string's further iterations are
-// not worth a mark of any size.
-const maxEmulated = 256
+// A program that sets the trap flag itself gets a SIGTRAP behind each of its
+// instructions. In the cache it would get one behind each of ours too, and at
+// addresses that mean nothing to it. So the tracer executes such instructions one
+// by one, natively, as it does those that cannot be copied, and delivers the
+// signal. The flag can only be set by popf, iret, which the tracer executes in any
+// case, and the return from a signal handler, which it sees.
+//
+// The refused alternative has the tracer execute every popf: programs that save
+// and restore flags in loops would pay for what hardly any program does.
 
-// emulated is what is known of an instruction's accesses before the tracer lets
-// it execute.
-type emulated struct {
-	facts *records.Block
-	in    x86.Insn
-	ops   []x86.Operand
-	regs  [x86.NumRegs]uint64
-	addrs []uint64
-	size  []uint64
-}
+// popMask is the flags that popf can change and a tracer can set.
+const popMask = 0x44dd5
 
-// beforeEmulation notes the addresses of the instruction in block b.
-func (tr *Tracer) beforeEmulation(t *Thread, b *codecache.Block, regs *sys.Regs) *emulated {
-	e := &emulated{facts: t.p.cache.Facts.Get(b.Rec.ID)}
-	var one [1]x86.Insn
-	// The facts hold the code as it was translated; memory may hold something else
-	// by now.
-	if n, _ := x86.Decode(e.facts.Code, b.App, one[:]); n != 1 {
-		return e
-	}
-	e.in = one[0]
-	if e.facts.Ins[0].Flags&(records.InsAddrs|records.InsValues) != 0 {
-		e.ops = e.in.Accesses(nil)
-	}
-	// Addresses are formed now: the instruction may write the registers they come
-	// from.
-	g := recovery.Generals(regs)
-	e.regs = g
-	for i := range e.ops {
-		a := e.ops[i].Address(&g, regs.Fs_base, t.appGS)
-		e.addrs = append(e.addrs, a)
-		e.size = append(e.size, t.p.operandSize(&e.in, &e.ops[i], a))
-	}
-	return e
-}
-
-// operandSize is an operand's size in bytes; that of an XSAVE area is in its
-// header.
-func (p *Process) operandSize(in *x86.Insn, o *x86.Operand, addr uint64) uint64 {
-	if !in.Complex() {
-		return uint64(o.Size)
-	}
-	var h [16]byte
-	// XSTATE_BV and XCOMP_BV, behind the legacy region of 512 bytes (SDM, volume 1,
-	// 13.4).
-	if _, err := p.mem.ReadAt(h[:], int64(addr+512)); err != nil {
-		return uint64(o.Size)
-	}
-	return x86.XSaveSize(binary.LittleEndian.Uint64(h[:]), in.Layout(binary.LittleEndian.Uint64(h[8:])))
-}
-
-// afterEmulation records the instruction that was executed.
-// A string instruction is recorded by how far its pointers got.
-func (tr *Tracer) afterEmulation(t *Thread, b *codecache.Block, e *emulated, regs *sys.Regs) {
-	m := emulatedMark{words: []uint64{records.Mark(records.MarkEmulated, uint64(e.facts.ID)), 0}}
-	for i := range e.ops {
-		o := &e.ops[i]
-		size := e.size[i]
-		if e.in.Complex() {
-			if o.Store {
-				// Of a save the header is read afterwards: the instruction has
-				// written it.
-				size = t.p.operandSize(&e.in, o, e.addrs[i])
-			} else if e.in.Mnem == x86.MXSAVE || e.in.Mnem == x86.MXSAVE64 || e.in.Mnem == x86.MXSAVEOPT || e.in.Mnem == x86.MXSAVEOPT64 {
-				continue // the header it reads is part of what it writes
-			}
-		}
-		if o.Kind != records.AccessString {
-			m.add(e.addrs[i], size, o.Store)
-		}
-	}
-	if e.repeats() {
-		m.iterations(e, recovery.Generals(regs))
-	}
-	t.mark(m.words...)
-}
-
-// emulatedMark is a MarkEmulated being made.
-// Its words are the mark's own: head, number of pairs, pairs.
-type emulatedMark struct{ words []uint64 }
-
-func (m *emulatedMark) add(addr, size uint64, store bool) {
-	if m.words[1] == maxEmulated {
-		return
-	}
-	if store {
-		size |= 1 << 63
-	}
-	m.words = append(m.words, addr, size)
-	m.words[1]++
-}
-
-// iterations adds the accesses of a repeated string instruction, those of one
-// iteration together; after is the registers behind it.
-func (m *emulatedMark) iterations(e *emulated, after [x86.NumRegs]uint64) {
-	// How far the first pointer got says how many iterations there were, faults
-	// included, and in which direction.
-	d := int64(after[e.ops[0].Base] - e.regs[e.ops[0].Base])
-	if e.ops[0].AddrBits == 32 {
-		d = int64(int32(d))
-	}
-	step := int64(e.ops[0].Size)
-	if d < 0 {
-		d, step = -d, -step
-	}
-	for k := range min(d/int64(e.ops[0].Size), maxEmulated) {
-		for i := range e.ops {
-			m.add(e.addrs[i]+uint64(k*step), uint64(e.ops[i].Size), e.ops[i].Store)
-		}
-	}
-}
-
-// repeatsAt tells whether a string instruction with a repeat prefix lies at addr.
-// Nothing is known of an instruction that was executed natively but its address.
-func (p *Process) repeatsAt(addr uint64) bool {
-	var code [15]byte
-	n, _ := p.mem.ReadAt(code[:], int64(addr))
-	var one [1]x86.Insn
-	if k, _ := x86.Decode(code[:n], addr, one[:]); k == 0 {
+// popFlags executes a popf for a thread that stands at one, in the cache or not;
+// false if it does not, or its stack cannot be read: then the instruction faults.
+func (p *Process) popFlags(regs *sys.Regs) bool {
+	var code [2]byte
+	if n, _ := p.mem.ReadAt(code[:], int64(regs.Rip)); n < 2 {
 		return false
 	}
-	e := emulated{ops: one[0].Accesses(nil)}
-	return e.repeats()
+	size, mask := uint64(8), uint64(popMask)
+	switch {
+	case code == [2]byte{0x66, 0x9d}:
+		size, mask = 2, popMask&0xffff
+		regs.Rip++
+	case code[0] != 0x9d:
+		return false
+	}
+	var word [8]byte
+	if _, err := p.mem.ReadAt(word[:size], int64(regs.Rsp)); err != nil {
+		regs.Rip -= (8 - size) / 6
+		return false
+	}
+	regs.Eflags = regs.Eflags&^mask | binary.LittleEndian.Uint64(word[:])&mask
+	regs.Rsp += size
+	regs.Rip++
+	return true
 }
 
-// repeats tells a string instruction with a repeat prefix.
-func (e *emulated) repeats() bool {
-	for i := range e.ops {
-		if e.ops[i].Kind == records.AccessString {
-			return true
-		}
+// stepOwn executes one instruction of a thread that has the trap flag set, in
+// variant v, and delivers the trap. The instruction is recorded and counted like
+// any other that the tracer executes.
+func (tr *Tracer) stepOwn(t *Thread, regs *sys.Regs, v codecache.Variant) error {
+	p := t.p
+	if p.calls.At(regs.Rip) && !p.calls.Plain(uint32(regs.Rax)) {
+		// The tracer has a part in it, and its code ends in more than one place:
+		// the traps end here. A return from a handler brings its own flag.
+		r := *regs
+		r.Eflags &^= translate.FlagTrap
+		return tr.enter(t, &r, 0)
 	}
-	return false
+	key := codecache.CheckKey{Variant: v, App: regs.Rip}
+	b := p.cache.Stepped[key]
+	if b == nil {
+		if b = p.translator.TranslateSingle(regs.Rip, v); b == nil {
+			return tr.native(t, regs, 0)
+		}
+		if p.cache.Stepped == nil {
+			p.cache.Stepped = make(map[codecache.CheckKey]*codecache.Block)
+		}
+		p.cache.Stepped[key] = b
+	}
+	return tr.emulate(t, b, regs)
+}
+
+// execute executes the instruction that a stopped thread stands at, natively.
+// regs has the registers before and gets those after it.
+func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
+	own := regs.Eflags&translate.FlagTrap != 0
+	if !own && t.p.popFlags(regs) {
+		return nil
+	}
+	if own && t.p.calls.At(regs.Rip) {
+		return tr.callOwn(t, regs)
+	}
+	if err := t.p.points.Uncover(regs.Rip); err != nil {
+		return err
+	}
+	if err := t.tracee.SetRegs(regs); err != nil {
+		return err
+	}
+	step := tr.stepAt
+	if _, ok := t.p.points.Original(regs.Rip); ok {
+		step = tr.overProbe
+	}
+	if err := step(t, regs.Rip); err != nil {
+		return err
+	}
+	return t.tracee.GetRegs(regs)
+}
+
+// stepAt is step for a thread that stands at addr, undisturbed by signals unless it enters
+// the kernel there: the call may change the mask, or wait for a signal.
+func (tr *Tracer) stepAt(t *Thread, addr uint64) error {
+	if t.p.calls.At(addr) || t.p.calls.By32Bits(addr+2) {
+		return tr.step(t)
+	}
+	return t.tracee.Undisturbed(func() error { return tr.step(t) })
+}
+
+// callOwn makes a system call of a thread that has the trap flag set. The
+// processor clears the flag for the kernel and the return sets it again: the first
+// trap comes behind the instruction after the call.
+func (tr *Tracer) callOwn(t *Thread, regs *sys.Regs) error {
+	a, next := t.p.cache.Regions[0], regs.Rip+2
+	r := *regs
+	r.Rip = a.Base + a.Routines.Inject
+	r.Eflags &^= translate.FlagTrap
+	if err := t.tracee.SetRegs(&r); err != nil {
+		return err
+	}
+	if err := t.tracee.Call(); err != nil {
+		return err
+	}
+	if err := t.tracee.GetRegs(&r); err != nil {
+		return err
+	}
+	r.Rip, r.Rcx, r.R11, r.Gs_base = next, next, regs.Eflags, regs.Gs_base
+	r.Eflags |= translate.FlagTrap
+	*regs = r
+	return nil
+}
+
+// trapOwn delivers the trap behind an instruction that was executed with the
+// program's trap flag set. The thread is in the stop that the trap has caused.
+func (tr *Tracer) trapOwn(t *Thread, regs *sys.Regs) error {
+	h, err := t.tracee.Take(tracee.SIGTRAP)
+	if err != nil {
+		return err
+	}
+	return tr.deliver(t, regs, h)
+}
+
+// beforeEmulation notes the accesses of the instruction in block b, which a thread with these registers is about to execute.
+func (t *Thread) beforeEmulation(b *codecache.Block, regs *sys.Regs) *emulate.Execution {
+	return emulate.Before(t.p.mem, t.p.cache.Facts.Get(b.Rec.ID), b.App, regs, t.appGS)
 }
 
 // vsyscallPage is where three calls lie, 1 KiB apart, that old programs make as

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"alleria/engine/codecache"
+	"alleria/engine/emulate"
 	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
@@ -27,7 +28,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 	p := t.p
 	tr.sync(t)
 	if how == codecache.Uncounted {
-		how = t.recall(regs)
+		how = t.resume.Recall(regs)
 	}
 	if how != codecache.Counted && !t.native {
 		tr.askSpent(t, regs.Rip)
@@ -37,7 +38,7 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 		h := t.tracee.Held[0]
 		t.tracee.Held = t.tracee.Held[1:]
 		if !t.native || !t.p.hitProbe(regs, &h) {
-			t.resume = resumePoint{regs.Rip, regs.Rsp, how}
+			t.resume.At(regs, how)
 			return tr.deliver(t, regs, h)
 		}
 	}
@@ -229,7 +230,7 @@ func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
 			}
 			return true, tr.enter(t, regs, 0)
 		}
-		tr.probeHit(p)
+		p.probeHit()
 		if p.points.Loops(regs.Rip) && p.points.Counted(regs.Rip) {
 			p.stayInsideFunction()
 		}
@@ -284,16 +285,16 @@ func (tr *Tracer) trapped(t *Thread, b *codecache.Block) error {
 func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 	r := *regs
 	r.Gs_base = t.appGS
-	var rec *emulated
+	var rec *emulate.Execution
 	if b.Rec.ID != 0 {
-		rec = tr.beforeEmulation(t, b, &r)
+		rec = t.beforeEmulation(b, &r)
 	}
 	own, call := r.Eflags&translate.FlagTrap != 0, t.p.calls.At(r.Rip)
 	for again := true; again; { // a repeated string instruction stops at each iteration
 		if err := tr.execute(t, &r); err != nil {
 			return err
 		}
-		again = !own && r.Rip == regs.Rip && len(t.tracee.Held) == 0 && t.p.repeatsAt(r.Rip)
+		again = !own && r.Rip == regs.Rip && len(t.tracee.Held) == 0 && emulate.RepeatsAt(t.p.mem, r.Rip)
 	}
 	t.appGS = r.Gs_base
 	if t.p.translator.CountsAccesses {
@@ -302,18 +303,18 @@ func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 		t.recovery.Refund(b, 0)
 	}
 	if b.Variant == codecache.Count && r.Rip != regs.Rip {
-		t.countEmulated(b.App)
+		t.counts.Executed(b.App)
 	}
 	if k := len(t.tracee.Held); k > 0 && t.tracee.Held[k-1].Fault() {
 		h := t.tracee.Held[k-1]
 		t.tracee.Held = t.tracee.Held[:k-1]
-		if rec != nil && r.Rip == rec.in.Next() { // a trap, such as int3's, not a fault
-			tr.afterEmulation(t, b, rec, &r)
+		if rec != nil && r.Rip == rec.Next() { // a trap, such as int3's, not a fault
+			t.mark(rec.After(&r)...)
 		}
 		return tr.deliverNative(t, &r, h)
 	}
 	if rec != nil {
-		tr.afterEmulation(t, b, rec, &r)
+		t.mark(rec.After(&r)...)
 	}
 	tr.segmentChanged(t, &r)
 	if own && !call {

@@ -107,7 +107,7 @@ func (tr *Tracer) renew(p *Process) {
 	}
 	if all {
 		for _, t := range p.running() {
-			t.keepCounts()
+			t.counts.Keep()
 		}
 		p.cache.Renew()
 		p.from, p.tookOver = nil, true

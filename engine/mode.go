@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"alleria/engine/codecache"
+	"alleria/engine/emulate"
 	"alleria/engine/tracee"
+	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -34,7 +36,7 @@ func (p *Process) ReadAt(b []byte, addr int64) (int, error) {
 // Translations of the other variants are kept: going back costs nothing but a table.
 func (p *Process) SetMode(m Mode) {
 	p.asked = m
-	if m == ModeNative && p.busy {
+	if m == ModeNative && p.residency.Stays() {
 		m = ModePlain
 	}
 	if p.mode == m {
@@ -221,7 +223,7 @@ func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
 	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err != nil {
 		return fmt.Errorf("code at %#x: %w", addr, err)
 	}
-	again := p.repeatsAt(addr)
+	again := emulate.RepeatsAt(p.mem, addr)
 	err := tr.stepAt(t, addr)
 	for again && err == nil && len(t.tracee.Held) == 0 {
 		var regs sys.Regs
@@ -241,3 +243,53 @@ func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
 // overwritten before they are read. Called from Client.Started, before anything is
 // translated.
 func (p *Process) KeepFlags() { p.translator.KeepFlags = true }
+
+// StayTranslated says that what is watched has just been reached and may well be
+// reached again soon: a process that is to run natively stays in the cache until it
+// has been quiet.
+func (p *Process) StayTranslated() {
+	if !p.tr.opts.NoBusy {
+		p.residency.Stay(p.tr.now())
+	}
+}
+
+// KeepTranslated has the process stay in the cache where it would run natively, for good.
+func (p *Process) KeepTranslated() {
+	p.residency.Keep()
+	p.SetMode(p.asked)
+}
+
+// stayInsideFunction keeps a process in the cache for as long as a thread may be in a function that
+// natively could be taken for entered each time that it jumps to its start.
+func (p *Process) stayInsideFunction() {
+	p.residency.Stay(p.tr.now())
+	p.SetMode(p.asked)
+}
+
+// Settle says that nothing will be reached any more.
+func (p *Process) Settle() { p.residency.Settle() }
+
+// probeHit notes that a thread ran into a native probe.
+func (p *Process) probeHit() {
+	if p.residency.Hit(p.tr.now()) {
+		p.StayTranslated()
+		p.SetMode(p.asked)
+	}
+}
+
+// cool looks now and then whether a process that would run natively were it not for
+// its watched places has been quiet.
+func (tr *Tracer) cool(p *Process) {
+	tr.syncAll(p)
+	if p.asked != ModeNative || !p.residency.Quiet(tr.now(), p.points.Counts) {
+		return
+	}
+	p.stopToggling()
+	for _, t := range p.running() { // it may have opened the window just before
+		if p.toggle != nil && t.slot.Get(layout.Inside) != 0 {
+			return
+		}
+	}
+	p.residency.Leave()
+	p.SetMode(p.asked)
+}

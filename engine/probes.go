@@ -187,57 +187,6 @@ func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how codecache.Ent
 	}
 }
 
-// Where threads are, as far as it matters for counting entries: in a function that loops to its
-// first instruction, and at an address whose entry has been counted.
-
-// resumePoint is an application address at which a thread was found, and what had been counted of its
-// entry there.
-type resumePoint struct {
-	addr, rsp uint64
-	how       codecache.Entry
-}
-
-// is tells whether a thread with these registers is still there.
-func (s resumePoint) is(regs *sys.Regs) bool {
-	return s.how != codecache.Uncounted && s.addr == regs.Rip && s.rsp == regs.Rsp
-}
-
-// recall is what has been counted of a thread's entry where it is to go on, as far as that
-// was found when it was taken out of translated code.
-func (t *Thread) recall(regs *sys.Regs) codecache.Entry {
-	s := t.resume
-	t.resume = resumePoint{}
-	if s.is(regs) {
-		return s.how
-	}
-	return codecache.Uncounted
-}
-
-// mostInterrupted bounds how many handlers' returns are remembered: those that are left by
-// longjmp never come.
-const mostInterrupted = 16
-
-// noteInterrupted notes that a handler will return to where a thread stands; resumeInterrupted is for
-// when it has.
-func (t *Thread) noteInterrupted(regs *sys.Regs) {
-	if s := t.resume; s.is(regs) {
-		if len(t.interrupted) == mostInterrupted {
-			t.interrupted = append(t.interrupted[:0], t.interrupted[1:]...)
-		}
-		t.interrupted = append(t.interrupted, s)
-	}
-	t.resume = resumePoint{}
-}
-
-func (t *Thread) resumeInterrupted(regs *sys.Regs) {
-	for k := len(t.interrupted) - 1; k >= 0; k-- {
-		if s := t.interrupted[k]; s.is(regs) {
-			t.resume, t.interrupted = s, t.interrupted[:k]
-			return
-		}
-	}
-}
-
 // stayIfInsideFunction keeps the process in the cache if a thread that is about to run natively may be in
 // a function whose jumps to its start would then be taken for calls: it would be in it before the
 // int3 there could see it enter.

@@ -12,9 +12,11 @@ import (
 	"alleria/engine/appcode"
 	"alleria/engine/budget"
 	"alleria/engine/codecache"
+	"alleria/engine/counts"
 	"alleria/engine/mapping"
 	"alleria/engine/probe"
 	"alleria/engine/recovery"
+	"alleria/engine/residency"
 	"alleria/engine/reuse"
 	"alleria/engine/shm"
 	"alleria/engine/syscalls"
@@ -70,8 +72,8 @@ type Process struct {
 	start *startSites // breakpoints in place of stops at a native start's calls; nil: none
 	budgeting
 	watches
-	residency
-	noToggle bool // code asks at each opening and closing
+	residency residency.Process // whether it stays in the cache though it would run natively
+	noToggle  bool              // code asks at each opening and closing
 }
 
 // translations is what there is of a process's code in the cache, and what is being written.
@@ -161,10 +163,11 @@ type Thread struct {
 	num      int // from 1, in order of creation in the process, through all of its programs
 	slot     *shm.Slot
 	variant  codecache.Variant
-	plan     int             // see SetPlan
-	native   bool            // it runs its own code, not the cache's
-	resting  bool            // see Rest
-	tracee   tracee.Thread   // it as the kernel sees it
+	plan     int           // see SetPlan
+	native   bool          // it runs its own code, not the cache's
+	resting  bool          // see Rest
+	tracee   tracee.Thread // it as the kernel sees it
+	counts   counts.Thread
 	recovery recovery.Thread // what of it is to be rebuilt when it is stopped in the cache
 	appGS    uint64
 
@@ -173,11 +176,9 @@ type Thread struct {
 	callState
 	endState
 	budgetState
-	countState
 	segments
-	toggles     uint64        // layout.Toggles when it was last looked at
-	resume      resumePoint   // where it was found last, if something is known of its entry there
-	interrupted []resumePoint // where handlers of signals will return to, likewise
+	toggles uint64 // layout.Toggles when it was last looked at
+	resume  recovery.Resumes
 }
 
 // birth is how a thread came about, and what it may bring forth.
@@ -213,12 +214,6 @@ type endState struct {
 type budgetState struct {
 	budget      budget.Account
 	budgetEpoch int
-}
-
-// countState is what the counters of blocks do not tell of a thread's executions.
-type countState struct {
-	emulated map[uint64]uint64       // executions of counted instructions that the tracer executed, by address
-	counted  map[countedBlock]uint64 // what blocks counted that are forgotten
 }
 
 // segments is which bases its records know of.
@@ -413,6 +408,7 @@ func (p *Process) addThread(t *Thread) error {
 func (t *Thread) useSlot(s *shm.Slot) {
 	t.slot = s
 	t.calls.UseSlot(s)
+	t.counts.Init(&t.p.cache, &t.p.translator.Entries, s)
 	t.recovery.Init(&t.p.cache, &t.p.translator, t.p.mem, s, &t.budget, t.vfork)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/codecache"
+	"alleria/engine/emulate"
 	"alleria/engine/syscalls"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
@@ -46,14 +47,14 @@ func (tr *Tracer) recoverInBlock(t *Thread, b *codecache.Block, regs *sys.Regs, 
 	}
 	if exact && at < uint32(b.Compared) { // the code itself cannot be read
 		regs.Rcx, regs.Rdx, regs.Rip = t.slot.Get(layout.S0), t.slot.Get(layout.S1), b.App
-		t.resume = resumePoint{b.App, regs.Rsp, b.Counting()}
+		t.resume.At(regs, b.Counting())
 		return true
 	}
-	if b.Counts && !exact && i == 0 && at > 0 && !t.p.repeatsAt(b.App) {
+	if b.Counts && !exact && i == 0 && at > 0 && !emulate.RepeatsAt(t.p.mem, b.App) {
 		// An instruction that jumps to itself may never get any further.
 		if at == uint32(b.Body) && b.Insns == 1 {
 			regs.Rip = b.App
-			t.resume = resumePoint{b.App, regs.Rsp, codecache.Counted}
+			t.resume.At(regs, codecache.Counted)
 			return true
 		}
 		return false // going back to the block's start would count the entry again
@@ -106,7 +107,7 @@ func (tr *Tracer) recoverInRoutine(t *Thread, a *codecache.Region, off uint64, r
 			t.recovery.CompleteSide(side, regs)
 		}
 		regs.Rip = app
-		t.resume = resumePoint{app, regs.Rsp, how}
+		t.resume.At(regs, how)
 		t.slot.U32(layout.Req).Store(0)
 		t.slot.Set(layout.Resp, 0)
 		return true

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"alleria/engine/probe"
 	"alleria/engine/shm"
+	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/records"
 )
@@ -59,3 +61,27 @@ func (p *Process) BellMemory() []byte { return p.tr.bell.Mem }
 
 // Blocks is the process's recorded blocks.
 func (p *Process) Blocks() *records.Blocks { return &p.cache.Facts }
+
+// CountEntries has the blocks of ModeCount tell how often functions are entered (Thread.Entries). function returns the extent of the function
+// that holds an address, zeros if there is none. It is called before anything is translated.
+func (p *Process) CountEntries(function func(addr uint64) probe.Extent) {
+	p.translator.Entries = translate.EntryCounts{Jumps: make(map[int]uint64), Function: func(addr uint64) (start, end uint64) {
+		e := function(addr)
+		return e.Start, e.End
+	}}
+}
+
+// Counts calls f for each counted block that the thread executed: its address,
+// how many instructions it has and how often it ran.
+//
+// Only for a thread that is stopped or has ended. Executions that were left early are taken
+// back by a negative number of times of one instruction: f must add in uint64, which wraps
+// to the right sum.
+func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
+	t.counts.Each(t.recovery.Partial(), f)
+}
+
+// Entries calls f for counts of entries at functions' first instructions, with a negative number of times for those that are
+// no entries: f must add in uint64. Other addresses come too, at which no function begins. Only for a thread that is stopped or
+// has ended.
+func (t *Thread) Entries(f func(addr uint64, times uint64)) { t.counts.Entries(f) }

@@ -42,7 +42,7 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 	}
 	if j := p.captureJump(regs.Rip, &h); j != nil {
 		t.noteGS(regs)
-		tr.probeHit(p)
+		p.probeHit()
 		regs.Rip = j.Entry
 		return tr.enter(t, regs, 0)
 	}
@@ -158,7 +158,7 @@ func (tr *Tracer) handOver(t *Thread, regs *sys.Regs, h *tracee.Signal, sets *sy
 func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	own := regs.Eflags&translate.FlagTrap != 0
 	t.p.points.InterruptedAt(regs.Rip)
-	t.noteInterrupted(regs)
+	t.resume.Interrupt(regs)
 	t.calls.Interrupted()
 	if err := t.tracee.Enter(sig); err != nil {
 		return err

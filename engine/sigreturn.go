@@ -47,11 +47,10 @@ func (tr *Tracer) returnInCache(t *Thread, b *codecache.Block) bool {
 		return false
 	}
 	to := sys.Regs{Rip: rip, Rsp: f.word(frameRsp)}
-	was := t.resume
-	t.resumeInterrupted(&to)
-	code := p.codeFor(rip, t.variant, t.recall(&to))
+	takeBack := t.resume.Return(&to)
+	code := p.codeFor(rip, t.variant, t.resume.Recall(&to))
 	if code == 0 {
-		t.resume = was
+		takeBack()
 		return false
 	}
 	binary.LittleEndian.PutUint64(f[frameRip:], code)
@@ -97,7 +96,7 @@ func (t *Thread) recoverReturn(regs *sys.Regs, refused bool) {
 	}
 	how := t.untrapped(b, regs)
 	regs.Rip = t.p.cache.InsAddr(b, int(b.Insns)-1)
-	t.resume = resumePoint{regs.Rip, regs.Rsp, how}
+	t.resume.At(regs, how)
 }
 
 // sigreturn executes rt_sigreturn from the cache's own syscall instruction and
@@ -115,7 +114,7 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 		r.Rip, r.Rcx, r.Gs_base = regs.Rip+2, regs.Rip+2, t.appGS
 		return tr.enter(t, &r, 0)
 	}
-	t.resumeInterrupted(&r)
+	t.resume.Return(&r)
 	if !t.vfork {
 		if err := t.tracee.RestFrom(&r); err != nil {
 			return err

@@ -146,6 +146,6 @@ func (tr *Tracer) sync(t *Thread) {
 		p.mode = was
 	}
 	p.stats.Toggles += int(times)
-	p.lastUse = tr.now()
+	p.residency.Used(tr.now())
 	t.p.client.Toggled(t, inside, times)
 }

@@ -315,6 +315,9 @@ func (tr *Tracer) turn() {
 	tr.poll()
 }
 
+// now is the time since the tracer started.
+func (tr *Tracer) now() time.Duration { return time.Since(tr.began) }
+
 // anyDispatch tells whether a thread asks for something.
 func (tr *Tracer) anyDispatch() bool {
 	for _, p := range tr.procs {

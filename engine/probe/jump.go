@@ -28,7 +28,7 @@ import (
 // What is never done: no function is patched whose first bytes are not whole
 // instructions that may lie anywhere, or into whose displaced bytes some branch of
 // its image leads (jump_check.go); where anything is in doubt the int3 stays, and a
-// program that hits it often goes on in the cache (busy.go).
+// program that hits it often goes on in the cache (package residency).
 //
 // Refused: relative displacements chosen so that each instruction boundary in them
 // is an int3 itself, which would catch any stray branch. That dictates where the
