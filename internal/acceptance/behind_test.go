@@ -33,11 +33,11 @@ func behindCases() []behindCase {
 		fmt.Fprintf(&numbered, `<Call name="numbered%d" threshold="1000000"/>`, n)
 	}
 	return []behindCase{
-		{"probed", 500, "no-busy,no-jumps", never(`<Call name="probed" threshold="1000000000"/>`), 3},
+		{"probed", 500, "no-busy,no-jumps", never(`<Call name="probed" threshold="1000000000"/>`), short(1, 3)},
 		{"probed", 500, "no-busy", counted, 2},
 		{"own", 200, "no-busy", "", 2},
 		{"segment", 100, "no-busy", "", 1}, // they are stopped anywhere: what they have set natively holds in the cache
-		{"many", 0, "no-busy", never(numbered.String()), 10},
+		{"many", 0, "no-busy", never(numbered.String()), short(4, 10)},
 	}
 }
 
@@ -50,7 +50,7 @@ func TestStoppedBehindBreakpoint(t *testing.T) {
 	for i, c := range behindCases() {
 		t.Run(fmt.Sprint(c.arg, i), func(t *testing.T) {
 			native, seen := run(t, command{argv: c.argv(prog), dir: workDir(t)}), 0
-			for n := 0; n < c.runs || i == 0 && n < 10 && seen == 0 && runtime.NumCPU() > 1; n++ {
+			for n := 0; n < c.runs || i == 0 && n < short(3, 10) && seen == 0 && runtime.NumCPU() > 1; n++ {
 				seen += c.test(t, prog, native)
 			}
 			t.Logf("%d threads were stopped behind a breakpoint", seen)

@@ -5,6 +5,7 @@ type program struct {
 	name  string // in the documentation
 	argv  []string
 	stdin string
+	heavy bool // recorded to disk with -every only
 }
 
 // p is a row whose name is how it is called.
@@ -12,6 +13,9 @@ func p(argv ...string) program { return program{name: argv[0], argv: argv} }
 
 // in gives a row its standard input.
 func (c program) in(file string) program { c.stdin = file; return c }
+
+// long marks a row that takes ten times longer than most.
+func (c program) long() program { c.heavy = true; return c }
 
 // as gives a row a name of its own.
 func (c program) as(name string) program { c.name = name; return c }
@@ -82,10 +86,10 @@ func files() []program {
 func languages() []program {
 	return []program{
 		p("perl", "the.pl", "text"), p("/usr/bin/python3", "-S", "the.py").as("python3"), p("/usr/bin/python3", "-S", "threads.py").as("python3, threads"),
-		p("lua5.4", "the.lua"), p("luajit", "jit.lua").as("luajit (JIT)"), p("ruby", "--disable=gems", "the.rb"), p("tclsh", "the.tcl"), p("node", "the.js").as("node (JIT)"), p("guile", "--no-auto-compile", "-q", "the.scm").as("guile (JIT)"), p("php", "-n", "the.php"),
-		p("sbcl", "--noinform", "--no-sysinit", "--no-userinit", "--non-interactive", "--eval", "(progn (defun f (n) (if (< n 2) n (+ (f (- n 1)) (f (- n 2))))) (print (f 14)) (print (handler-case (car 5) (type-error () 1))) (gc :full t) (sb-ext:exit :code 7))").as("sbcl (JIT, write barriers by signals)"),
+		p("lua5.4", "the.lua"), p("luajit", "jit.lua").as("luajit (JIT)"), p("ruby", "--disable=gems", "the.rb"), p("tclsh", "the.tcl"), p("node", "the.js").as("node (JIT)").long(), p("guile", "--no-auto-compile", "-q", "the.scm").as("guile (JIT)"), p("php", "-n", "the.php"),
+		p("sbcl", "--noinform", "--no-sysinit", "--no-userinit", "--non-interactive", "--eval", "(progn (defun f (n) (if (< n 2) n (+ (f (- n 1)) (f (- n 2))))) (print (f 14)) (print (handler-case (car 5) (type-error () 1))) (gc :full t) (sb-ext:exit :code 7))").as("sbcl (JIT, write barriers by signals)").long(),
 		p("sqlite3", ":memory:").in("the.sql"), p("bc", "-l").in("the.bc"), p("dc", "-e", "2 200 ^ 17 % 30 k 2 v p f").as("dc"),
-		p("cc1", "-quiet", "-O2", "hello.i", "-o", "hello.s"), p("as", "hello2.s", "-o", "out.o"), p("ld", "-r", "hello2.o", "-o", "out.o"), p("c++filt", "_ZNSt6vectorIiSaIiEE9push_backERKi"),
+		p("cc1", "-quiet", "-O2", "hello.i", "-o", "hello.s").long(), p("as", "hello2.s", "-o", "out.o"), p("ld", "-r", "hello2.o", "-o", "out.o"), p("c++filt", "_ZNSt6vectorIiSaIiEE9push_backERKi"),
 	}
 }
 
@@ -104,7 +108,7 @@ func children() []program {
 	return []program{
 		p("dash", "alone.sh").as("dash, no children"), p("bash", "alone.sh").as("bash, no children"), p("dash", "children.sh").as("dash with children"), p("bash", "children.sh").as("bash with children"), p("zsh", "-f", "alone.sh").as("zsh, no children"),
 		p("make", "-s", "-j2", "-f", "the.mk").as("make"), p("xargs", "-n", "30", "echo").in("table").as("xargs"), p("env", "X=1", "printenv", "X").as("env (executes another)"),
-		p("gcc", "-O1", "hello.i", "-o", "out").as("gcc (children)"), p("find", "tree", "-name", "*1", "-exec", "wc", "-c", "{}", "+").as("find -exec"), p("tar", "-czf", "t.tgz", "--mtime=@0", "--sort=name", "tree").as("tar -z"),
+		p("gcc", "-O1", "hello.i", "-o", "out").as("gcc (children)").long(), p("find", "tree", "-name", "*1", "-exec", "wc", "-c", "{}", "+").as("find -exec"), p("tar", "-czf", "t.tgz", "--mtime=@0", "--sort=name", "tree").as("tar -z"),
 		p("sort", "--parallel=2", "-S", "20k", "--compress-program=gzip", "text").as("sort with threads and children"),
 	}
 }

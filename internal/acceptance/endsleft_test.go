@@ -13,7 +13,7 @@ func TestEndsWhileLeft(t *testing.T) {
 	prog := build(t, "../../testdata/windows/endswhileleft.c", "-O1 -pthread")
 	dir := workDir(t)
 	for how, want := range map[string]int{"exit": 3, "abort": 134, "kill": 143} {
-		for n := range 12 {
+		for n := range short(5, 12) {
 			// It is let go within some milliseconds.
 			argv := []string{alleria(), "-q", "record", "--discard", "--on-call", "work", "--till-return", "work", "--", prog, fmt.Sprint(2000 * n), how}
 			if r := run(t, command{argv: argv, dir: dir}); r.status != want {

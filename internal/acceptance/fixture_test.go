@@ -164,7 +164,7 @@ func TestFixtures(t *testing.T) {
 			name := fx.name(flags)
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				t.Parallel()
-				fx.test(t, flags, turn(name, 2))
+				fx.test(t, flags, turn(name, 1))
 			})
 		}
 	}

@@ -8,6 +8,14 @@ import (
 
 var every = flag.Bool("every", false, "run every program in every mode")
 
+// short is few in the short form of the tests, all with -every.
+func short(few, all int) int {
+	if *every {
+		return all
+	}
+	return few
+}
+
 // mode is one way of running a target under alleria.
 type mode struct {
 	name  string   // in the table of the documentation

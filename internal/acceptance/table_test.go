@@ -38,7 +38,11 @@ func document(t *testing.T) []byte {
 	b.WriteString(documentHead)
 	b.WriteString("| program | as it is called | besides *record* |\n|---|---|---|\n")
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(c.name), codeCell(strings.Join(c.line(), " ")), names(often(turnOf(strings.Join(c.argv, " "), 1))))
+		name := cell(c.name)
+		if c.heavy {
+			name += " *"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, codeCell(strings.Join(c.line(), " ")), names(often(turnOf(strings.Join(c.argv, " "), 1))))
 	}
 	b.WriteString(documentFixtures)
 	b.WriteString("| program | what it does | besides *record* |\n|---|---|---|\n")
@@ -56,7 +60,7 @@ func fixtureModes(t *testing.T, file string) (out []mode) {
 	}
 	in := make(map[string]bool)
 	for _, flags := range fx.builds {
-		for _, m := range turnOf(fx.name(flags), 2) {
+		for _, m := range turnOf(fx.name(flags), 1) {
 			in[m.name] = true
 		}
 	}
@@ -146,10 +150,10 @@ commands below on inputs of their own (` + "`internal/acceptance/inputs_test.go`
 differs; what was written to disk passes ` + "`alleria verify`" + `. This page is written by
 ` + "`go test ./internal/acceptance -run Table -update`" + `, and a test fails when it is out of date.
 
-Every command runs with every memory access of the whole run recorded to disk (*record*), and in one or two of the
+Every command runs with every memory access of the whole run recorded to disk (*record*), and in one of the
 other ways of running in turn: *translate* and *count* are ` + "`--only`" + ` of that name, *discard* is *record* with the entries
 dropped, *main* is a window from the call of ` + "`main`" + ` to its return, natively before and after. With ` + "`-every`" + ` the tests run
-everything in all of them.
+everything in all of them; commands with a star are recorded to disk then only.
 
 What a program can see if it looks:
 

@@ -77,10 +77,7 @@ func TestTreePrograms(t *testing.T) {
 // TestTreeBuild builds a C program of several files with several jobs at a time; with -every of forty, else of six.
 func TestTreeBuild(t *testing.T) {
 	t.Parallel()
-	files := 6
-	if *every {
-		files = 40
-	}
+	files := short(3, 40)
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
