@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"alleria/analysis"
 )
 
 // TestWindowsSummary compares the summary with what the list of openings says.
@@ -29,6 +32,33 @@ func TestWindowsSummary(t *testing.T) {
 	}
 	if _, out, _ := command(t, "windows", "--summary", run); !strings.Contains(out, "openings") || strings.Count(out, "\n") != 4 {
 		t.Errorf("as text:\n%s", out)
+	}
+}
+
+// TestCountsKnown: of which openings and closings there is no count, and that the commands say so.
+func TestCountsKnown(t *testing.T) {
+	var k countsKnown
+	k.note(&analysis.WindowOpening{Closed: &analysis.WindowOpening{}}) // the start and the end of the process
+	k.note(&analysis.WindowOpening{Thread: 1, Instructions: 5, Closed: &analysis.WindowOpening{Thread: 1, Instructions: 9}})
+	k.note(&analysis.WindowOpening{Thread: 2})
+	if k.moments != 5 || k.unknown != 2 {
+		t.Errorf("%+v", k)
+	}
+	run := syntheticRun(t)
+	unknown := 0
+	for _, o := range decode[[]openingLine](t, "windows", "--json", run) {
+		if o.Thread != 0 && o.Instructions == 0 {
+			unknown++
+		}
+		if o.Closed != nil && o.Closed.Instructions == 0 {
+			unknown++
+		}
+	}
+	for _, flag := range []string{"--json", "--summary", "--json=false"} {
+		_, _, errs := command(t, "windows", flag, run)
+		if said := strings.Contains(errs, fmt.Sprintf("no count of instructions for %d of", unknown)); said != (unknown > 0) {
+			t.Errorf("%s: %d unknown: %s", flag, unknown, errs)
+		}
 	}
 }
 

@@ -39,8 +39,10 @@ func (a *app) windowsCommand() *cobra.Command {
 				if err := knownWindows(profiles, only); err != nil {
 					return err
 				}
+				var known countsKnown
+				defer func() { known.say(a) }()
 				if summary {
-					all, err := windowSummaries(profiles, only)
+					all, err := windowSummaries(profiles, only, &known)
 					if err != nil {
 						return err
 					}
@@ -50,9 +52,10 @@ func (a *app) windowsCommand() *cobra.Command {
 					return a.printSummaries(all)
 				}
 				if asJSON {
-					return a.printOpenings(profiles, only)
+					return a.printOpenings(profiles, only, &known)
 				}
 				return eachOpening(profiles, only, func(o *openingLine) error {
+					known.note(&o.WindowOpening)
 					_, err := fmt.Fprintf(a.stdout, "process %s window %s #%d: opened %s\n", abp.ProgramName(o.Process, o.Program), o.Window, o.Number, o.Words())
 					return err
 				})
@@ -125,10 +128,11 @@ func nameCallers(r *analysis.Report) {
 }
 
 // printOpenings prints them as printJSON prints a list, one after the other.
-func (a *app) printOpenings(profiles []*abp.Profile, only []string) error {
+func (a *app) printOpenings(profiles []*abp.Profile, only []string, known *countsKnown) error {
 	w := bufio.NewWriter(a.stdout)
 	before := "[\n  "
 	err := eachOpening(profiles, only, func(o *openingLine) error {
+		known.note(&o.WindowOpening)
 		b, err := json.MarshalIndent(o, "  ", "  ")
 		if err != nil {
 			return err
@@ -149,4 +153,25 @@ func (a *app) printOpenings(profiles []*abp.Profile, only []string) error {
 		return fmt.Errorf("print JSON: %w", err)
 	}
 	return nil
+}
+
+// countsKnown counts openings and closings, and those of which nobody knows how many instructions had been executed.
+type countsKnown struct{ moments, unknown int }
+
+// note counts an opening and its closing. At the start nothing has been executed.
+func (k *countsKnown) note(o *analysis.WindowOpening) {
+	for m := o; m != nil; m = m.Closed {
+		k.moments++
+		if m.Instructions == 0 && (m != o || m.Address != 0 || m.Thread != 0) {
+			k.unknown++
+		}
+	}
+}
+
+// say tells of them, and what would have them counted.
+func (k *countsKnown) say(a *app) {
+	if k.unknown > 0 {
+		fmt.Fprintf(a.messages(), "alleria: there is no count of instructions for %d of %d openings and closings: nothing counted them at the time. "+
+			"They are counted throughout while a window waits for Instructions, with a threshold that is never reached.\n", k.unknown, k.moments)
+	}
 }

@@ -67,7 +67,7 @@ func (s *spread) done() *spread {
 }
 
 // windowSummaries sums up what eachOpening lists, in its order. Windows that never opened are in it.
-func windowSummaries(profiles []*abp.Profile, only []string) ([]windowSummary, error) {
+func windowSummaries(profiles []*abp.Profile, only []string, known *countsKnown) ([]windowSummary, error) {
 	out := []windowSummary{}
 	for _, p := range profiles {
 		for _, proc := range p.Processes() {
@@ -76,7 +76,7 @@ func windowSummaries(profiles []*abp.Profile, only []string) ([]windowSummary, e
 					continue
 				}
 				s := windowSummary{Profile: p.Path(), Process: proc.Number(), Window: def.Name}
-				if err := s.read(proc, def.Index); err != nil {
+				if err := s.read(proc, def.Index, known); err != nil {
 					return nil, err
 				}
 				out = append(out, s)
@@ -87,12 +87,13 @@ func windowSummaries(profiles []*abp.Profile, only []string) ([]windowSummary, e
 }
 
 // read goes through the openings of a window.
-func (s *windowSummary) read(proc *abp.Process, window uint32) error {
+func (s *windowSummary) read(proc *abp.Process, window uint32, known *countsKnown) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	var seconds, instructions spread
 	err := analysis.EachOpening(proc, window, func(o *analysis.WindowOpening) error {
 		s.Openings++
 		s.StillOpen = o.Closed == nil
+		known.note(o)
 		if o.Closed == nil {
 			return nil
 		}
