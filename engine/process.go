@@ -81,10 +81,11 @@ type translations struct {
 	cache      codecache.Cache
 	translator translate.Translator // one at a time
 	written    reuse.Written
-	from       *reuse.Taken // nil: nothing was taken over
-	tookOver   bool         // that was looked at
-	like       string       // what recording code that was taken over records, or, once it is gone, that of the process; see recordsLike
-	names      any          // the handler's, likewise
+	exe        reuse.FileVersion // the program, where it was executed
+	from       *reuse.Taken      // nil: nothing was taken over
+	tookOver   bool              // that was looked at
+	like       string            // what recording code that was taken over records, or, once it is gone, that of the process; see recordsLike
+	names      any               // the handler's, likewise
 	inheritance
 }
 
@@ -260,16 +261,15 @@ func (from *inherited) memory(b *shm.Bell) (shm.Memory, error) {
 func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, translations: translations{cache: codecache.New(tr.opts.Ahead, nil)},
 		noToggle: tr.opts.NoToggle}
-	p.written.Written = &p.cache.Written
 	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
-	p.written.Off = at != mapping.Executing || tr.templates.Off
+	p.written = tr.templates.Written(&p.cache.Written, at != mapping.Executing)
 	if from.creator != nil && !tr.opts.NoInherit {
 		p.creator, p.asOf = weak.Make(from.creator), from.asOf
 	}
 	p.past = tr.history.HistoryOf(pid, at == mapping.Forked)
 	if at == mapping.Executing {
-		p.written.Began = time.Now()
+		p.written.Began, p.exe = time.Now(), reuse.ProgramOf(pid)
 	}
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
 		p.trapIgnored = sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0

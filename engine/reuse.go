@@ -29,7 +29,7 @@ func (p *Process) takeOver(v codecache.Variant) {
 			return
 		}
 	}
-	t := p.tr.templates.Find(templateName(p.past.Path, like))
+	t := p.tr.templates.Find(reuse.Name{Program: p.past.Path, Records: like}, p.exe)
 	if t == nil {
 		return
 	}
@@ -38,9 +38,6 @@ func (p *Process) takeOver(v codecache.Variant) {
 	p.from = reuse.TakeOver(t, &p.cache, &p.written, taker{p}, !p.translator.NoHuge)
 	p.takeImages()
 }
-
-// templateName is what a template is kept under: a program, and what blocks record in it.
-func templateName(path, like string) string { return path + "\x00" + like }
 
 // recordsLike says what the process's blocks record, comparably with other processes; empty where that cannot be said, or some of its translations
 // record something else. Only then code that records is of use to others (--engine no-kept-records).
@@ -122,7 +119,7 @@ func (p *Process) template() *reuse.Template {
 // keepTemplate keeps what the process has translated for the next one that executes its program.
 func (p *Process) keepTemplate() {
 	if p.past != nil && p.past.Path != "" {
-		p.tr.templates.Keep(templateName(p.past.Path, p.like), p.cache.BlockPool.N, p.template)
+		p.tr.templates.Keep(reuse.Name{Program: p.past.Path, Records: p.like}, p.exe, p.cache.BlockPool.N, p.template)
 	}
 }
 

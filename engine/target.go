@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"sync"
 
@@ -31,6 +32,14 @@ func newSettings(o *Options) translate.Settings {
 	s.Features = translate.Features{HasAVX: x.HasAVX, HasBMI2: x.HasBMI2, HasVBMI2: x.HasAVX512VBMI2, States: sync.OnceValue(x86.States),
 		HasAVX512: x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512DQ}
 	return s
+}
+
+// codeKey is what translations depend on besides the code, and that is the same in all of a run: whoever begins with those of another run compares it. What may
+// differ between processes is looked at for each (Process.general, RecordsLike).
+func (o *Options) codeKey() string {
+	s := newSettings(o)
+	s.States = nil
+	return fmt.Sprintf("%+v %+v %+v chunk %d %d %t", s, cpu.X86, o.Switches, o.ChunkBytes, o.Chunks, o.Lossy)
 }
 
 // mostCode is how much code a region of the cache holds at most, 0: as much as it has room for.

@@ -12,6 +12,7 @@ import (
 	"alleria/engine/shm"
 	"alleria/engine/tracee"
 	"alleria/engine/x86"
+	"alleria/internal/diskcache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -28,6 +29,10 @@ type Options struct {
 	ChunkBytes, Chunks int
 	Lossy              bool // a thread without room overwrites its latest records instead of waiting
 	Buffering          int  // layout.Buffer…, how records are exchanged otherwise; with slots, Chunks is a power of two
+
+	// Kept is where translations stay for later runs; nil: nowhere. Log is told what goes wrong there, nil: nobody.
+	Kept *diskcache.Dir
+	Log  func(format string, args ...any)
 
 	// Ending, if any, is called before Run returns, while the page of BellMemory is still there.
 	Ending func()
@@ -54,6 +59,7 @@ type Switches struct {
 	NoBatch      bool // each system call at the start has stops of its own
 	NoInherit    bool // forked children begin with an empty code cache
 	NoReuse      bool // each process begins with an empty code cache
+	NoDiskCache  bool // nothing is kept from one run to the next
 	// recording code is not taken over by other processes
 	NoKeptRecords bool
 	NoPrefetch    bool // what a program asked for when it ran before is not translated ahead
@@ -123,9 +129,13 @@ type Status struct {
 // New prepares a run.
 // Nothing is started yet.
 func New(o Options, c Client) *Tracer {
-	return &Tracer{opts: o, client: c, threads: make(map[int]*Thread), others: make(map[int]*follower),
+	tr := &Tracer{opts: o, client: c, threads: make(map[int]*Thread), others: make(map[int]*follower),
 		children: make(map[int]childKind), began: time.Now(),
 		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse}, hand: newHandover(o.NoHandover)}
+	if o.Kept != nil && !o.NoReuse && !o.NoDiskCache {
+		tr.templates.Disk = &reuse.Disk{Dir: o.Kept, Key: tr.opts.codeKey, Log: o.Log}
+	}
+	return tr
 }
 
 // Run executes the target to its end, and waits for the end of what is followed. The error is the tracer's; the target's

@@ -42,7 +42,16 @@ func codecProgram(t *testing.T) string {
 }
 
 func TestMain(m *testing.M) {
+	cache, err := os.MkdirTemp("", "alleria-cache")
+	if err == nil {
+		err = os.Setenv("XDG_CACHE_HOME", cache) // not the user's
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
+	os.RemoveAll(cache)
 	if path, err := fixtureOnce(); err == nil {
 		os.RemoveAll(filepath.Dir(path))
 	}

@@ -40,6 +40,7 @@ type recordFlags struct {
 	types    prototypeFlags
 	analyses []string
 	inline   bool
+	cache    string
 }
 
 // recordCommand declares the flags. What they mean is checked in one place
@@ -90,6 +91,7 @@ ended it.`,
 	fl.BoolVar(&f.inline, "sequential", false, "with --analysis: nothing runs beside the program. methods alone is counted by code in its threads; for the others a thread waits while what it has done is analysed")
 	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
 	fl.StringVar(&f.follow, "follow", "all", "whom to follow besides the program: `all` that it creates, as far as the configuration names them; none; threads (the same: the program's threads alone)")
+	fl.StringVar(&f.cache, "cache", "", "`directory` where translations of programs stay for later runs, instead of $XDG_CACHE_HOME/alleria or ~/.cache/alleria; off: they go with the run")
 	fl.BoolVar(&o.NoASLR, "no-aslr", false, "switch the target's address-space randomisation off")
 	fl.StringVar(&f.maxSize, "max-size", "", "stop recording when the profile has so many `bytes` (64K, 10M, 2G)")
 	fl.StringVar(&f.maxTime, "max-time", "", "stop recording after this `time` (500ms, 10s)")
@@ -171,6 +173,9 @@ func (a *app) record(f *recordFlags, args []string) error {
 		opts.Log = log
 	}
 	opts.Messages, opts.Progress = a.messages(), a.progress()
+	if opts.Kept, err = a.kept(f.cache, opts.Log); err != nil {
+		return err
+	}
 
 	ctx, stop := session.Outlive()
 	defer stop()

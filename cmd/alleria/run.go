@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -72,7 +74,7 @@ configuration; 125 alleria's own failure; 126 cannot be executed or traced;
 		a.recordCommand(), a.checkCommand(), a.schemaCommand(), a.newCommand(), a.functionsCommand(), a.explainCommand(),
 		a.reportCommand(), a.dumpCommand(), a.heatmapCommand(), a.convertCommand(), a.windowsCommand(), a.interceptsCommand(), a.replayCommand(), a.treeCommand(), a.psCommand(), a.verifyCommand(),
 		a.analyzeCommand(), a.annotateCommand(), a.histobinCommand(), a.diffCommand(),
-		a.doctorCommand(), a.benchCommand(), a.versionCommand(), a.manCommand(root),
+		a.doctorCommand(), a.keptCommand(), a.benchCommand(), a.versionCommand(), a.manCommand(root),
 	)
 	root.SetFlagErrorFunc(flagError)
 	a.complete(root)
@@ -169,4 +171,22 @@ func (a *app) openLog() (*os.File, error) {
 		return nil, usagef("log file: %w", err)
 	}
 	return f, nil
+}
+
+// printJSON prints what a command was asked for with --json: one document,
+// indented, with a line end, so that it can be read as well as parsed.
+//
+// Everything that --json prints goes through here but the version, which is one
+// line on purpose, and the report, whose form analysis documents. Callers pass
+// empty slices and not nil ones: `null` would be one more case for every script.
+func (a *app) printJSON(v any) error { return writeJSON(a.stdout, v) }
+
+// writeJSON prints the same anywhere.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	return nil
 }

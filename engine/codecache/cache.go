@@ -139,7 +139,7 @@ func NewRegion(f *os.File, offset int64, size int, base uint64) (*Region, error)
 // empty forgets all code but the routines.
 func (a *Region) empty() {
 	a.Next = a.start()
-	a.Cold = a.Size / 4 * 3
+	a.Cold = coldAt(a.Size)
 	a.Blocks, a.veneers, a.Switches = nil, nil, nil
 }
 
@@ -311,4 +311,4 @@ func (c *Cache) Room(a *Region) *Region {
 }
 
 // Used is how many bytes of the region have been written.
-func (a *Region) Used() int { return a.Next + a.Cold - a.Size/4*3 }
+func (a *Region) Used() int { return a.Next + a.Cold - coldAt(a.Size) }

@@ -38,7 +38,7 @@ func (c *Cache) Inherit(from *Cache) {
 		}
 	}
 	for i, r := range c.Regions {
-		r.CopyFrom(from.Regions[i], false)
+		r.CopyFrom(from.Regions[i].Code(), false)
 	}
 }
 

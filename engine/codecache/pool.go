@@ -31,3 +31,24 @@ func (c *Cache) NewBlock() *Block {
 	b.Num = uint32(n)
 	return b
 }
+
+// Pieces is the values in pieces, of which the last may have zero values behind the end.
+func (l *Pool[T]) Pieces() [][]T {
+	all := make([][]T, len(l.pieces))
+	for i, p := range l.pieces {
+		all[i] = p[:]
+	}
+	return all
+}
+
+// PoolOf is a pool of n values, in memory as Pieces has it; false where that has another size. Nothing may be added to it.
+func PoolOf[T any](all []T, n int) (Pool[T], bool) {
+	if n < 0 || len(all)%poolPiece != 0 || (n+poolPiece-1)/poolPiece != len(all)/poolPiece {
+		return Pool[T]{}, false
+	}
+	l := Pool[T]{N: n}
+	for ; len(all) > 0; all = all[poolPiece:] {
+		l.pieces = append(l.pieces, (*[poolPiece]T)(all))
+	}
+	return l, true
+}

@@ -38,8 +38,7 @@ const (
 
 // PackPositions keeps the positions of a block and returns where.
 func (c *Cache) PackPositions(pos []Position) uint32 {
-	const most = 9 * MaxBlockInsns
-	if len(c.PosPool) < most {
+	if len(c.PosPool) < posMost {
 		c.PosPool = make([]byte, posPiece)
 		c.PosPieces = append(c.PosPieces, c.PosPool)
 	}
@@ -78,6 +77,9 @@ func (c *Cache) PackPositions(pos []Position) uint32 {
 
 // posPiece is the size of a piece of memory for packed positions.
 const posPiece = 16 << 10
+
+// posMost is how much the positions of a block take at most: there is that much in the piece behind where they begin.
+const posMost = 9 * MaxBlockInsns
 
 // PositionsOf unpacks a block's positions.
 func (c *Cache) PositionsOf(b *Block) *positions {

@@ -59,9 +59,6 @@ func (c *Cache) OddOf(rec *Recording) *Oddities {
 	return c.odds[rec.Odd-1]
 }
 
-// Odds is the list of oddities by number.
-func (c *Cache) Odds() []*Oddities { return c.odds }
-
 // SetOdds makes a copy of another cache's list this one's.
 func (c *Cache) SetOdds(list []*Oddities) {
 	c.odds = make([]*Oddities, len(list))

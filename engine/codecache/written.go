@@ -65,19 +65,3 @@ func (l *Pool[T]) Clone() Pool[T] {
 	}
 	return c
 }
-
-// CopyFrom copies a region's code. The routines at its start are the same in all.
-func (a *Region) CopyFrom(from *Region, huge bool) {
-	a.Next, a.Cold = from.Next, from.Cold
-	if huge {
-		for before := -1; before != a.hugeNext+a.hugeCold; {
-			before = a.hugeNext + a.hugeCold
-			a.Enlarge()
-		}
-	}
-	cold := a.Size / 4 * 3
-	copy(a.Mem[a.Routines.Size:a.Next], from.Mem[a.Routines.Size:from.Next])
-	copy(a.Mem[cold:a.Cold], from.Mem[cold:from.Cold])
-	a.Blocks = append([]uint32(nil), from.Blocks...)
-	a.veneers = nil
-}

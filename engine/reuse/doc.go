@@ -8,5 +8,7 @@
 // Package engine calls it from the tracer's goroutine, which owns all of it; a Template does not change once it is made. What it
 // has to know of the process is behind the interface Host, and asked for once an image.
 //
-// It translates nothing, reads no memory of the target and keeps nothing on disk.
+// Templates stay on disk for later runs (disk.go), as lists that lie there as in memory (flat.go), in a folder of package diskcache.
+//
+// It translates nothing and reads no memory of the target.
 package reuse

@@ -18,11 +18,17 @@ import (
 // Image is an executable mapping of a file.
 type Image struct {
 	Start, End, offset uint64
-	id                 fileVersion
+	id                 FileVersion
+	content            uint64 // see contents; 0 where nothing is kept between runs
 }
 
-// fileVersion is a file as it was at a time. The zero value is no file whose code could be the same elsewhere.
-type fileVersion struct {
+// same tells whether two images have the same code.
+func (im *Image) same(other *Image) bool {
+	return im.offset == other.offset && im.End-im.Start == other.End-other.Start && im.id == other.id && im.content == other.content
+}
+
+// FileVersion is a file as it was at a time. The zero value is no file whose code could be the same elsewhere.
+type FileVersion struct {
 	dev, inode   uint64
 	size         int64
 	mtime, ctime syscall.Timespec
@@ -33,6 +39,7 @@ type Written struct {
 	*codecache.Written
 	images  []Image
 	Began   time.Time
+	disk    *Disk     // nil: nothing is kept between runs
 	touched []stretch // file memory, and other, that could be written: an image there may have other code than its file
 }
 
@@ -81,7 +88,7 @@ func (w *Written) NoteImages(pid int, maps []sys.Mapping) {
 	}
 	for i := range maps {
 		if m := &maps[i]; !w.knows(m) {
-			w.add(imageOf(pid, m))
+			w.add(w.disk.imageOf(pid, m))
 		}
 	}
 }
@@ -104,7 +111,7 @@ func (w *Written) add(im Image) {
 		}
 	}
 	if im.id.inode != 0 && (!before(im.id.ctime, w.Began) || w.isTouched(&im)) {
-		im.id = fileVersion{inode: im.id.inode} // it may have been changed since it was mapped
+		im.id = FileVersion{inode: im.id.inode} // it may have been changed since it was mapped
 	}
 	w.images = append(w.images, im)
 }
@@ -116,20 +123,39 @@ func before(ts syscall.Timespec, t time.Time) bool {
 
 // imageOf is a mapping with the file that it is of, as the process itself sees it. A mapping that may change, of no file, or of one that has
 // been removed has the zero version but for the inode.
-func imageOf(pid int, m *sys.Mapping) Image {
-	im := Image{Start: m.Start, End: m.End, offset: m.Offset, id: fileVersion{inode: m.Inode}}
+func (d *Disk) imageOf(pid int, m *sys.Mapping) Image {
+	im := Image{Start: m.Start, End: m.End, offset: m.Offset, id: FileVersion{inode: m.Inode}}
 	if m.Inode == 0 || m.Writable() || m.Shared() {
 		return im
 	}
-	st, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", pid, m.Path))
+	path := fmt.Sprintf("/proc/%d/root%s", pid, m.Path)
+	st, err := os.Stat(path)
 	if err != nil {
 		return im
 	}
-	if s, ok := st.Sys().(*syscall.Stat_t); ok && s.Ino == m.Inode {
-		im.id = fileVersion{dev: s.Dev, inode: s.Ino, size: s.Size, mtime: s.Mtim, ctime: s.Ctim}
+	if id := versionOf(st); id.inode == m.Inode {
+		im.id, im.content = id, d.content(path, &im, id)
 	}
 	return im
 }
 
+// versionOf is a file's version.
+func versionOf(info os.FileInfo) FileVersion {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return FileVersion{}
+	}
+	return FileVersion{dev: s.Dev, inode: s.Ino, size: s.Size, mtime: s.Mtim, ctime: s.Ctim}
+}
+
+// ProgramOf is the program that a process executes, as its file is now; the zero value where that cannot be said.
+func ProgramOf(pid int) FileVersion {
+	info, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return FileVersion{}
+	}
+	return versionOf(info)
+}
+
 // known tells whether it is known which code the image has.
-func (id *fileVersion) known() bool { return id.size != 0 }
+func (id *FileVersion) known() bool { return id.size != 0 }

@@ -124,19 +124,19 @@ func TestOneTemplateAProgram(t *testing.T) {
 	var ts Templates
 	kept := func(blocks, bytes int) *Template {
 		made := &Template{bytes: bytes}
-		made.blocks.N = blocks
+		made.Blocks.N = blocks
 		return made
 	}
 	large := kept(1000, 1<<20)
-	ts.Keep("a", 1000, func() *Template { return large })
-	ts.Keep("a", 900, func() *Template { t.Error("a smaller one is made"); return nil })
-	if ts.Find("a") != large || ts.Find("b") != nil {
+	ts.Keep(Name{Program: "a"}, FileVersion{}, 1000, func() *Template { return large })
+	ts.Keep(Name{Program: "a"}, FileVersion{}, 900, func() *Template { t.Error("a smaller one is made"); return nil })
+	if ts.Find(Name{Program: "a"}, FileVersion{}) != large || ts.Find(Name{Program: "b"}, FileVersion{}) != nil {
 		t.Error("the program's is not found")
 	}
-	ts.Keep("b", 1000, func() *Template { return kept(1000, mostTemplates-1<<19) })
-	if ts.Find("a") != nil || ts.Find("b") == nil {
+	ts.Keep(Name{Program: "b"}, FileVersion{}, 1000, func() *Template { return kept(1000, mostTemplates-1<<19) })
+	if ts.Find(Name{Program: "a"}, FileVersion{}) != nil || ts.Find(Name{Program: "b"}, FileVersion{}) == nil {
 		t.Error("the oldest is not dropped for the next")
 	}
 	off := Templates{Off: true}
-	off.Keep("a", 1000, func() *Template { t.Error("a template is made"); return nil })
+	off.Keep(Name{Program: "a"}, FileVersion{}, 1000, func() *Template { t.Error("a template is made"); return nil })
 }

@@ -2,6 +2,7 @@ package reuse
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"alleria/engine/codecache"
 	"alleria/internal/layout"
@@ -36,22 +37,28 @@ type Host interface {
 // TakeOver gives a cache that has no translations yet a template's. They become known with their images, see takeImages. nil: the
 // cache has other regions.
 func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, huge bool) *Taken {
-	if len(t.regions) != len(cache.Regions) {
+	if !sameSizes(t, cache) {
 		return nil
 	}
 	f := &Taken{Template: t, cache: cache, written: w, host: h, done: make([]bool, len(t.images))}
-	f.copyTables()
+	cache.Take(&t.Kept, huge)
+	if t.facts != nil {
+		cache.Facts.Copy(t.facts)
+	}
+	w.Literals = append([]codecache.LiteralAt(nil), t.Literals...)
 	// As large as the template's at once: its entries come in the order of their hashes, and in a smaller table they would lie in one row.
 	for v := range codecache.KeptVariants {
 		if t.bits[v] > 0 {
 			cache.Index[v].Resize(t.bits[v])
 		}
 	}
-	for i, a := range cache.Regions {
-		a.CopyFrom(t.regions[i], huge)
-	}
 	f.moveLiterals()
 	return f
+}
+
+// sameSizes tells whether a cache has the regions that a template's code is written for.
+func sameSizes(t *Template, cache *codecache.Cache) bool {
+	return slices.EqualFunc(t.Regions, cache.Regions, func(a codecache.RegionCode, b *codecache.Region) bool { return a.Size == b.Size })
 }
 
 // Taken is what a process has taken over.
@@ -75,47 +82,13 @@ func (f *Taken) Complete() bool {
 	return true
 }
 
-// copyTables copies the tables, whose addresses of the application are still the template's. Those of the cache are this
-// process's.
-func (f *Taken) copyTables() {
-	f.cache.BlockPool = f.blocks.Clone()
-	f.cache.Exits = f.exits.Clone()
-	shift := make([]uint64, len(f.cache.Regions))
-	for i := range f.cache.Regions {
-		shift[i] = f.cache.Regions[i].Base - f.regions[i].Base
-	}
-	for n := range f.cache.BlockPool.N {
-		b := f.cache.BlockPool.At(n)
-		for i, a := range f.regions {
-			if a.Contains(b.Code) {
-				b.Code += shift[i]
-				break
-			}
-		}
-	}
-	f.cache.RareExits = append([]codecache.RareExit(nil), f.rare...)
-	for i := range f.cache.RareExits {
-		if b := f.cache.RareExits[i].Trap; b != nil {
-			f.cache.RareExits[i].Trap = f.cache.BlockPool.At(int(b.Num))
-		}
-	}
-	if f.facts != nil {
-		f.cache.Facts.Copy(f.facts)
-		f.cache.SideExits = f.sides.Clone()
-		f.cache.SetOdds(f.odds)
-	}
-	f.cache.Counters = append([]uint32(nil), f.counters...)
-	f.cache.PosPieces, f.cache.PosPool = append([][]byte(nil), f.pieces...), nil
-	f.written.Literals = append([]codecache.LiteralAt(nil), f.literals...)
-}
-
 // moveLiterals corrects the addresses of regions in the code.
 func (f *Taken) moveLiterals() {
-	for _, l := range f.literals {
+	for _, l := range f.Literals {
 		word := f.cache.Regions[l.Region].Mem[l.At:]
 		to := binary.LittleEndian.Uint64(word)
-		for i, a := range f.regions {
-			if a.Contains(to) {
+		for i := range f.Regions {
+			if a := &f.Regions[i]; a.Contains(to) {
 				binary.LittleEndian.PutUint64(word, to-a.Base+f.cache.Regions[i].Base)
 				break
 			}
@@ -138,7 +111,7 @@ func (f *Taken) TakeImages() {
 			continue
 		}
 		for k := range f.written.images {
-			if here := &f.written.images[k]; here.offset == im.offset && here.End-here.Start == im.End-im.Start && here.id == im.id && f.host.Holds(here) {
+			if here := &f.written.images[k]; here.same(&im.Image) && f.host.Holds(here) {
 				f.done[i] = f.takeImage(im, here.Start-im.Start)
 				break
 			}
@@ -210,7 +183,7 @@ func (f *Taken) relocate(r codecache.Reloc, shift uint64) {
 	at := f.cache.Regions[r.Region].Mem[r.At:]
 	switch r.Kind {
 	case codecache.RelocDisp:
-		moved := uint32(f.cache.Regions[r.Region].Base - f.regions[r.Region].Base)
+		moved := uint32(f.cache.Regions[r.Region].Base - f.Regions[r.Region].Base)
 		binary.LittleEndian.PutUint32(at, binary.LittleEndian.Uint32(at)+uint32(shift)-moved)
 	case codecache.RelocAbs:
 		binary.LittleEndian.PutUint64(at, binary.LittleEndian.Uint64(at)+shift)

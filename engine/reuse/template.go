@@ -14,21 +14,16 @@ import (
 //
 // Nothing in a template changes; processes take copies.
 type Template struct {
-	regions  []*codecache.Region
-	blocks   codecache.Pool[codecache.Block]
-	exits    codecache.Pool[codecache.ExitWords]
-	rare     []codecache.RareExit
-	sides    codecache.Pool[codecache.LazySideExit]
-	odds     []*codecache.Oddities
-	facts    *records.Blocks // of recorded blocks; nil: there are none
-	names    any             // what the numbers in them mean
-	counters []uint32
-	pieces   [][]byte // of positions
-	literals []codecache.LiteralAt
-	images   []imageCode
-	bits     [codecache.KeptVariants]uint // the sizes of its index
-	bytes    int
-	used     int // when it was last taken over, by a count of all
+	codecache.Kept
+	mapped []*codecache.Region // whose memory the code lies in; none where it was read from disk
+	facts  *records.Blocks     // of recorded blocks; nil: there are none
+	names  any                 // what the numbers in them mean
+	images []imageCode
+	bits   [codecache.KeptVariants]uint // the sizes of its index
+	exe    FileVersion                  // the program
+	bytes  int
+	used   int  // when it was last taken over, by a count of all
+	isNew  bool // it is not on disk
 }
 
 // imageCode is what of a template belongs to one image.
@@ -62,7 +57,7 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], nam
 	if cache.BlockPool.N < WorthKeeping {
 		return nil
 	}
-	t := &Template{blocks: cache.BlockPool, exits: cache.Exits, rare: cache.RareExits, counters: cache.Counters, pieces: cache.PosPieces, literals: w.Literals}
+	t := &Template{Kept: cache.Keep(w.Literals)}
 	for _, im := range w.images {
 		t.images = append(t.images, imageCode{Image: im})
 	}
@@ -71,11 +66,8 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], nam
 		return nil
 	}
 	t.sortCode(cache, w, pages)
-	t.regions, cache.Regions = cache.Regions, nil
-	for _, a := range t.regions {
-		t.bytes += a.Used()
-	}
-	t.bytes += t.blocks.N*blockBytes + t.exits.N*exitBytes
+	t.mapped, cache.Regions = cache.Regions, nil
+	t.measure()
 	return t
 }
 
@@ -113,6 +105,17 @@ func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[u
 	}
 }
 
+// measure adds up what the template takes.
+func (t *Template) measure() {
+	for i := range t.Regions {
+		t.bytes += len(t.Regions[i].Hot) + len(t.Regions[i].Far)
+	}
+	t.bytes += t.Blocks.N*blockBytes + t.Exits.N*exitBytes
+	if t.facts != nil {
+		t.bytes += t.facts.Bytes() + t.SideExits.N*sideBytes
+	}
+}
+
 // About what a block and an exit take in tables, for a template's size.
 const (
 	blockBytes = 160
@@ -122,8 +125,8 @@ const (
 
 // sortBlocks puts the blocks' numbers to their images; false where one is of code that changes or lies in none.
 func (t *Template) sortBlocks() bool {
-	for n := range t.blocks.N {
-		b := t.blocks.At(n)
+	for n := range t.Blocks.N {
+		b := t.Blocks.At(n)
 		im := t.imageAt(b.App)
 		if im == nil || b.Compared != 0 || b.Used != 0 || b.Counts {
 			return false
@@ -136,8 +139,8 @@ func (t *Template) sortBlocks() bool {
 // sortExits puts the exits' numbers to the images that they lead to. One that leads to no image at an address that moves with none, as calls of
 // absent weak functions in programs at fixed addresses, stays as it is.
 func (t *Template) sortExits() bool {
-	for n := range t.exits.N {
-		target := t.exits.At(n).Target
+	for n := range t.Exits.N {
+		target := t.Exits.At(n).Target
 		im := t.imageAt(target)
 		if im == nil && target < 1<<32 {
 			continue
@@ -155,7 +158,7 @@ func (t *Template) sortRecorded(cache *codecache.Cache, names any) bool {
 	if cache.Facts.Last() == 0 {
 		return true
 	}
-	t.facts, t.names, t.odds, t.sides = new(records.Blocks), names, cache.Odds(), cache.SideExits
+	t.facts, t.names = new(records.Blocks), names
 	t.facts.Share(&cache.Facts)
 	for id := uint32(1); id <= t.facts.Last(); id++ {
 		if t.facts.IsPart(id) {
@@ -167,14 +170,13 @@ func (t *Template) sortRecorded(cache *codecache.Cache, names any) bool {
 		}
 		im.facts = append(im.facts, id)
 	}
-	for n := range t.sides.N {
-		im := t.imageAt(t.sides.At(n).Target)
+	for n := range t.SideExits.N {
+		im := t.imageAt(t.SideExits.At(n).Target)
 		if im == nil {
 			return false
 		}
 		im.sides = append(im.sides, uint32(n))
 	}
-	t.bytes += t.facts.Bytes() + t.sides.N*sideBytes
 	return true
 }
 
@@ -189,55 +191,94 @@ func (t *Template) imageAt(addr uint64) *imageCode {
 
 // close gives a template's memory back.
 func (t *Template) close() {
-	for _, a := range t.regions {
+	for _, a := range t.mapped {
 		a.Unmap()
 	}
 }
 
-// Templates are those of a tree's programs, by path.
+// Name is what a template is kept under: a program's path, and what blocks record in it; empty: nothing.
+type Name struct{ Program, Records string }
+
+// Templates are those of a tree's programs.
 type Templates struct {
-	Off   bool
-	of    map[string]*Template
-	bytes int
-	taken int
+	Off    bool
+	Disk   *Disk // nil: nothing is kept between runs
+	of     map[Name]*Template
+	looked map[Name]bool // that were looked for on disk
+	bytes  int
+	taken  int
 }
 
 // mostTemplates bounds the memory of all templates together.
 const mostTemplates = 192 << 20
 
-// Keep makes a template of a process of a program that is gone and has so many blocks, in place of the program's where there is one of less.
-func (ts *Templates) Keep(program string, blocks int, from func() *Template) {
+// Written is for a process that begins.
+func (ts *Templates) Written(of *codecache.Written, off bool) Written {
+	of.Off = off || ts.Off
+	return Written{Written: of, disk: ts.Disk}
+}
+
+// Keep makes a template of a process that is gone and has so many blocks, in place of the program's where there is one of less, or of the program as it
+// was before.
+func (ts *Templates) Keep(name Name, exe FileVersion, blocks int, from func() *Template) {
 	if ts.Off {
 		return
 	}
-	old := ts.of[program]
-	if old != nil && blocks < old.blocks.N+old.blocks.N/8 {
+	old := ts.find(name, exe)
+	if old != nil && blocks < old.Blocks.N+old.Blocks.N/8 {
 		return
 	}
 	t := from()
 	if t == nil {
 		return
 	}
+	t.exe, t.isNew = exe, true
 	if old != nil {
-		ts.drop(program)
+		ts.drop(name)
 	}
+	ts.add(name, t)
+}
+
+// add adds a template, for which the oldest go where all are too large.
+func (ts *Templates) add(name Name, t *Template) {
 	if ts.of == nil {
-		ts.of = make(map[string]*Template)
+		ts.of = make(map[Name]*Template)
 	}
 	ts.taken++
 	t.used = ts.taken
-	ts.of[program] = t
+	ts.of[name] = t
 	for ts.bytes += t.bytes; ts.bytes > mostTemplates; {
-		ts.drop(ts.oldest())
+		n := ts.oldest()
+		ts.Disk.store(n, ts.of[n])
+		ts.drop(n)
 	}
 }
 
-// Find is the template of a program; nil if there is none.
-func (ts *Templates) Find(program string) *Template {
+// find is the template of a program, which is dropped where the program is another by now.
+func (ts *Templates) find(name Name, exe FileVersion) *Template {
+	t := ts.of[name]
+	if t != nil && t.exe != exe {
+		ts.drop(name)
+		return nil
+	}
+	return t
+}
+
+// Find is the template of a program, from disk if this run has none; nil if there is none.
+func (ts *Templates) Find(name Name, exe FileVersion) *Template {
 	if ts.Off {
 		return nil
 	}
-	t := ts.of[program]
+	t := ts.find(name, exe)
+	if t == nil && !ts.looked[name] && ts.Disk != nil {
+		if ts.looked == nil {
+			ts.looked = make(map[Name]bool)
+		}
+		ts.looked[name] = true
+		if t = ts.Disk.load(name, exe); t != nil {
+			ts.add(name, t)
+		}
+	}
 	if t != nil {
 		ts.taken++
 		t.used = ts.taken
@@ -246,27 +287,27 @@ func (ts *Templates) Find(program string) *Template {
 }
 
 // oldest is the program whose template was not used for longest.
-func (ts *Templates) oldest() string {
-	var path string
+func (ts *Templates) oldest() (name Name) {
 	for k, t := range ts.of {
-		if path == "" || t.used < ts.of[path].used {
-			path = k
+		if o := ts.of[name]; o == nil || t.used < o.used {
+			name = k
 		}
 	}
-	return path
+	return name
 }
 
 // drop forgets a template.
-func (ts *Templates) drop(path string) {
-	t := ts.of[path]
+func (ts *Templates) drop(name Name) {
+	t := ts.of[name]
 	ts.bytes -= t.bytes
-	delete(ts.of, path)
+	delete(ts.of, name)
 	t.close()
 }
 
-// Close forgets all.
+// Close forgets all, which stay on disk if anything does.
 func (ts *Templates) Close() {
-	for path := range ts.of {
-		ts.drop(path)
+	for name, t := range ts.of {
+		ts.Disk.store(name, t)
+		ts.drop(name)
 	}
 }

@@ -37,6 +37,11 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		testRoot = dir
+		// What a test's programs are translated to, the next one's begin with; nothing is the user's.
+		if err := os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		if bin := os.Getenv("ALLERIA"); bin != "" {
 			if err := os.Symlink(bin, alleria()); err != nil {
 				fmt.Fprintln(os.Stderr, err)

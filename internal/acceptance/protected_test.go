@@ -15,7 +15,7 @@ func TestProtectedCode(t *testing.T) {
 	t.Parallel()
 	prog := build(t, programs+"/code-protect.c", "")
 	dir := workDir(t)
-	r := run(t, command{argv: []string{alleria(), "-q", "record", "--log", "log", "--only", "translate", "--", prog}, dir: dir})
+	r := run(t, command{argv: []string{alleria(), "-q", "record", "--log", "log", "--cache", "off", "--only", "translate", "--", prog}, dir: dir})
 	log, err := os.ReadFile(filepath.Join(dir, "log"))
 	if err != nil || r.status != 0 {
 		t.Fatalf("%v, status %d\n%s", err, r.status, clip(r.stderr))

@@ -91,7 +91,7 @@ func (c *configurer) newer(rng *rand.Rand) []string {
 	if c.wider == nil || rng.IntN(2) == 0 {
 		return nil
 	}
-	return []string{"--engine", one(rng, "no-handover", "no-batch", "no-aside", "small-cache", "no-state", "no-behind", "no-callees", "no-inherit", "no-reuse", "no-kept-records", "no-prefetch")}
+	return []string{"--engine", one(rng, "no-handover", "no-batch", "no-aside", "small-cache", "no-state", "no-behind", "no-callees", "no-inherit", "no-reuse", "no-kept-records", "no-prefetch", "no-disk-cache")}
 }
 
 // compareCalls compares SYSCALLS and SIGNALS: those that happened while a window was

@@ -24,7 +24,7 @@ func statsOf(t *testing.T, dir string, flags []string, argv ...string) (got resu
 	t.Helper()
 	log := filepath.Join(dir, "log")
 	_ = os.Remove(log)
-	got = run(t, command{argv: append(append([]string{alleria(), "--log", log, "record", "-q"}, append(flags, "--")...), argv...), dir: dir})
+	got = run(t, command{argv: append(append([]string{alleria(), "--log", log, "record", "-q", "--cache", "off"}, append(flags, "--")...), argv...), dir: dir})
 	b, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ func run(t testing.TB, c command) result {
 // baseEnv is an environment that makes programs' output independent of the
 // user and the machine.
 func baseEnv(dir string) []string {
-	return []string{"PATH=" + path(), "HOME=" + dir, "LC_ALL=C.UTF-8", "TZ=UTC", "TMPDIR=" + os.TempDir(),
+	return []string{"PATH=" + path(), "HOME=" + dir, "XDG_CACHE_HOME=" + filepath.Join(testRoot, "cache"), "LC_ALL=C.UTF-8", "TZ=UTC", "TMPDIR=" + os.TempDir(),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_DATE=2001-02-03T04:05:06Z", "GIT_COMMITTER_DATE=2001-02-03T04:05:06Z"}
 }
 

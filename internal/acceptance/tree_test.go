@@ -238,7 +238,7 @@ func TestTreePrefetch(t *testing.T) {
 	requests := func(flags ...string) (n int) {
 		log := filepath.Join(dir, "log")
 		_ = os.Remove(log)
-		run(t, command{argv: append(append([]string{alleria(), "--log", log, "record", "-q", "--only", "translate"}, flags...), "--", "dash", "-c", script), dir: dir})
+		run(t, command{argv: append(append([]string{alleria(), "--log", log, "record", "-q", "--cache", "off", "--only", "translate"}, flags...), "--", "dash", "-c", script), dir: dir})
 		b, err := os.ReadFile(log)
 		if err != nil {
 			t.Fatal(err)

@@ -66,6 +66,7 @@ func rules() map[string][]string {
 		"internal/records":        {},
 		"internal/capture":        {},
 		"internal/sys":            {},
+		"internal/diskcache":      {},
 		"internal/spin":           {},
 		"internal/symbols":        {},
 		"internal/randprog":       {},
@@ -93,12 +94,12 @@ func rules() map[string][]string {
 // engineRules are the rows of the engine and its rooms.
 func engineRules() map[string][]string {
 	return map[string][]string{
-		"engine":           {"internal/sys", "internal/layout", "internal/records", "internal/capture", "internal/spin"},
+		"engine":           {"internal/diskcache", "internal/sys", "internal/layout", "internal/records", "internal/capture", "internal/spin"},
 		"engine/launch":    {"internal/sys"},
 		"engine/appcode":   {"engine/codecache", "engine/x86", "internal/sys"},
 		"engine/budget":    {"engine/shm", "engine/translate", "engine/codecache", "internal/layout"},
 		"engine/probe":     {"engine/shm", "engine/translate", "engine/codecache", "engine/asm", "engine/x86", "internal/sys", "internal/layout", "internal/capture"},
-		"engine/reuse":     {"engine/codecache", "internal/sys", "internal/layout", "internal/records"},
+		"engine/reuse":     {"engine/codecache", "internal/diskcache", "internal/sys", "internal/layout", "internal/records"},
 		"engine/recovery":  {"engine/budget", "engine/codecache", "engine/shm", "engine/translate", "engine/x86", "internal/layout", "internal/records", "internal/sys"},
 		"engine/emulate":   {"engine/recovery", "engine/x86", "internal/records", "internal/sys"},
 		"engine/counts":    {"engine/codecache", "engine/recovery", "engine/shm", "engine/translate", "internal/layout"},

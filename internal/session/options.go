@@ -2,6 +2,7 @@ package session
 
 import (
 	"alleria/interceptors"
+	"alleria/internal/diskcache"
 	"alleria/internal/session/plan"
 	"errors"
 	"io"
@@ -120,6 +121,9 @@ type Options struct {
 	Buffering cab.Buffering
 
 	Interception
+
+	// Kept is the folder in which translations stay for later runs; nil: nothing is kept.
+	Kept *diskcache.Dir
 
 	// Engine switches optimisations of the engine off, by the names that
 	// engineSwitches has: for tests and measurements.

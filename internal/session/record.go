@@ -75,7 +75,8 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	}
 	r.started = time.Now()
 	o := engine.Options{Program: launch.Program{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR},
-		Lossy: r.samples() || opts.Stage == StageProduce, Buffering: int(opts.Buffering), ChunkBytes: r.chunk(), Chunks: r.firstChunks(), Ending: r.closePool}
+		Lossy: r.samples() || opts.Stage == StageProduce, Buffering: int(opts.Buffering), ChunkBytes: r.chunk(), Chunks: r.firstChunks(), Ending: r.closePool,
+		Kept: opts.Kept, Log: r.logf}
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
 	}

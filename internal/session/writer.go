@@ -154,6 +154,13 @@ func (r *run) warnDisk(text string) {
 	}
 }
 
+// logf writes a line to the developers' log, if there is one.
+func (r *run) logf(format string, args ...any) {
+	if w := r.opts.Log; w != nil {
+		fmt.Fprintf(w, format+"\n", args...)
+	}
+}
+
 // host describes the machine.
 // It is written once a run, for whoever compares two of them.
 func host() abp.Host {

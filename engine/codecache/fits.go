@@ -1,0 +1,120 @@
+package codecache
+
+import "alleria/internal/layout"
+
+// Fits tells whether all numbers in what was kept are of something that there is, and all places lie in its code: whoever takes it over looks at nothing
+// else. It is for what was read from a file.
+func (k *Kept) Fits() bool {
+	if len(k.Regions) == 0 || len(k.Regions) > 2 || len(k.Counters) > layout.MaxCounters {
+		return false
+	}
+	for i := range k.Regions {
+		if !k.fitsRegion(&k.Regions[i]) {
+			return false
+		}
+	}
+	for _, p := range k.PosPieces {
+		if len(p) != posPiece {
+			return false
+		}
+	}
+	for _, l := range k.Literals {
+		if !k.InCode(l.Region, l.At, 8) {
+			return false
+		}
+	}
+	return k.namesBlocks(k.Counters, 0) && k.namesBlocks(k.Traps, 1) && k.fitBlocks() && k.fitExits()
+}
+
+// namesBlocks tells whether numbers are those of blocks, plus more; 0 is none where more is 1.
+func (k *Kept) namesBlocks(numbers []uint32, more int) bool {
+	for _, n := range numbers {
+		if int64(n) >= int64(k.Blocks.N+more) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitsRegion tells whether a region's parts are as large as they are said to be.
+func (k *Kept) fitsRegion(a *RegionCode) bool {
+	start := int(routineOffsets().Size)
+	if a.Size <= 0 || a.Size > 1<<30 || a.Next < start || a.Next > coldAt(a.Size) || a.Cold < coldAt(a.Size) || a.Cold > a.Size {
+		return false
+	}
+	return len(a.Hot) == a.Next-start && len(a.Far) == a.Cold-coldAt(a.Size) && k.namesBlocks(a.Blocks, 0)
+}
+
+// InCode tells whether so many bytes at an offset of a region are of its code.
+func (k *Kept) InCode(region uint8, at uint32, n int) bool {
+	if int(region) >= len(k.Regions) {
+		return false
+	}
+	a, start, end := &k.Regions[region], int64(at), int64(at)+int64(n)
+	return start >= int64(a.Next-len(a.Hot)) && end <= int64(a.Next) || start >= int64(coldAt(a.Size)) && end <= int64(a.Cold)
+}
+
+// Has tells whether a reference is to something.
+func (k *Kept) Has(r Ref) bool {
+	if n, ok := r.exit(); ok {
+		return n >= 0 && n < k.Exits.N
+	}
+	return r != 0 && r&1 == 0 && int(r>>1) <= k.Blocks.N
+}
+
+// fitBlocks tells whether all blocks are such as are kept.
+func (k *Kept) fitBlocks() bool {
+	for n := range k.Blocks.N {
+		b := k.Blocks.At(n)
+		if int(b.Num) != n || b.Variant >= KeptVariants || b.Term > TermTrap || b.Insns > MaxBlockInsns || b.Falls && n+1 >= k.Blocks.N {
+			return false
+		}
+		if b.Compared != 0 || b.Used != 0 || b.Counts || b.Gated || b.Idle || uint32(b.Inner) > b.Size || uint32(b.Body) > b.Size {
+			return false
+		}
+		if piece := b.PosAt / posPiece; int(piece) >= len(k.PosPieces) || b.PosAt%posPiece+posMost > posPiece {
+			return false
+		}
+		if !k.fitsRecording(&b.Rec) || !k.holds(b) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds tells whether a block's code lies in a region.
+func (k *Kept) holds(b *Block) bool {
+	for i := range k.Regions {
+		if a := &k.Regions[i]; a.Contains(b.Code) {
+			return b.Code-a.Base+uint64(b.Size) <= uint64(a.Next)
+		}
+	}
+	return false
+}
+
+// fitsRecording tells whether what a block's code does with records can be.
+func (k *Kept) fitsRecording(r *Recording) bool {
+	return r.RA >= -1 && r.RA < 16 && r.RB >= -1 && r.RB < 16 && int64(r.Odd) <= int64(len(k.Odds))
+}
+
+// fitExits tells whether all exits are such as are kept. One waits behind those that were written before it, so that no list of them goes round.
+func (k *Kept) fitExits() bool {
+	for n := range k.Exits.N {
+		w := k.Exits.At(n)
+		if w.v >= KeptVariants || int64(w.next) > int64(n) || int64(w.rare) > int64(len(k.Traps)) || w.site == 0 && int(w.region) >= len(k.Regions) || w.site != 0 && !k.InCode(w.region, w.site, 4) {
+			return false
+		}
+	}
+	return true
+}
+
+// HasRoom tells whether there is room for another group in each region, and for a veneer for each of so many checks.
+func (k *Kept) HasRoom(checks int) bool {
+	const veneerBytes = 32
+	for i := range k.Regions {
+		if a := &k.Regions[i]; a.Next+GroupReserve > coldAt(a.Size) || a.Cold+GroupReserve+checks*veneerBytes > a.Size {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,98 @@
+package codecache
+
+import "slices"
+
+// Kept is a cache's tables and code as they are kept for other processes. Nothing in it changes.
+type Kept struct {
+	Regions   []RegionCode
+	Blocks    Pool[Block]
+	Exits     Pool[ExitWords]
+	Traps     []uint32 // of each rare exit, the number of the block of which the tracer executes the last instruction, plus 1; 0: none
+	SideExits Pool[LazySideExit]
+	Odds      []*Oddities
+	Counters  []uint32 // counted blocks by counter
+	PosPieces [][]byte
+	Literals  []LiteralAt
+}
+
+// RegionCode is what is written in a region behind the routines, which are the same in all.
+type RegionCode struct {
+	RegionAt
+	Hot, Far []byte   // up to Next and up to Cold
+	Blocks   []uint32 // see Region
+}
+
+// RegionAt is where a region lies and how far it is written.
+type RegionAt struct {
+	Base             uint64
+	Size, Next, Cold int
+}
+
+// Contains tells whether a cache address lies in the region.
+func (a *RegionAt) Contains(addr uint64) bool { return addr-a.Base < uint64(a.Size) }
+
+// coldAt is where the cold part of a region begins.
+func coldAt(size int) int { return size / 4 * 3 }
+
+// Code is what is written in the region, in its own memory.
+func (a *Region) Code() RegionCode {
+	return RegionCode{RegionAt{a.Base, a.Size, a.Next, a.Cold}, a.Mem[a.Routines.Size:a.Next], a.Mem[coldAt(a.Size):a.Cold], a.Blocks}
+}
+
+// CopyFrom copies a region's code.
+func (a *Region) CopyFrom(from RegionCode, huge bool) {
+	a.Next, a.Cold = from.Next, from.Cold
+	if huge {
+		for before := -1; before != a.hugeNext+a.hugeCold; {
+			before = a.hugeNext + a.hugeCold
+			a.Enlarge()
+		}
+	}
+	copy(a.Mem[a.Routines.Size:a.Next], from.Hot)
+	copy(a.Mem[coldAt(a.Size):a.Cold], from.Far)
+	a.Blocks = slices.Clone(from.Blocks)
+	a.veneers = nil
+}
+
+// Keep takes what is to be kept out of a cache of a process that is gone, whose memory it stays in. Rare exits have nothing of the process's own.
+func (c *Cache) Keep(literals []LiteralAt) Kept {
+	k := Kept{Blocks: c.BlockPool, Exits: c.Exits, SideExits: c.SideExits, Odds: c.odds, Counters: c.Counters, PosPieces: c.PosPieces, Literals: literals}
+	for _, a := range c.Regions {
+		k.Regions = append(k.Regions, a.Code())
+	}
+	for i := range c.RareExits {
+		n := uint32(0)
+		if b := c.RareExits[i].Trap; b != nil {
+			n = b.Num + 1
+		}
+		k.Traps = append(k.Traps, n)
+	}
+	return k
+}
+
+// Take gives a cache that has no translations yet a copy of what was kept. Of the application's addresses all are as they were there; those
+// of the cache are this one's, but for what is in the code.
+func (c *Cache) Take(k *Kept, huge bool) {
+	c.BlockPool, c.Exits, c.SideExits = k.Blocks.Clone(), k.Exits.Clone(), k.SideExits.Clone()
+	for n := range c.BlockPool.N {
+		b := c.BlockPool.At(n)
+		for i := range k.Regions {
+			if k.Regions[i].Contains(b.Code) {
+				b.Code += c.Regions[i].Base - k.Regions[i].Base
+				break
+			}
+		}
+	}
+	c.RareExits = make([]RareExit, len(k.Traps))
+	for i, n := range k.Traps {
+		if n != 0 {
+			c.RareExits[i].Trap = c.BlockPool.At(int(n) - 1)
+		}
+	}
+	c.SetOdds(k.Odds)
+	c.Counters = slices.Clone(k.Counters)
+	c.PosPieces, c.PosPool = slices.Clone(k.PosPieces), nil
+	for i, a := range c.Regions {
+		a.CopyFrom(k.Regions[i], huge)
+	}
+}

@@ -1,0 +1,89 @@
+package reuse
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"alleria/internal/diskcache"
+)
+
+// Disk is where templates stay from one run to the next.
+//
+// A file is for one binary of ours, one kind of processor, the same switches, and a program by its path (Key), and only where its blocks record nothing. Whether its images
+// are those of today is found as within a run, image by image, besides what build-ids and contents say (contents.go).
+type Disk struct {
+	Dir *diskcache.Dir
+	Key func() string // what translations depend on that does not change within a run
+	Log func(format string, args ...any)
+
+	key      string
+	contents map[contentKey]uint64
+}
+
+// Said is what is said in a file about a template.
+type Said struct {
+	Program string    `json:"program"`
+	Blocks  int       `json:"blocks"`
+	Written time.Time `json:"written"`
+}
+
+// keyOf is a template's key.
+func (d *Disk) keyOf(name Name) string {
+	if d.key == "" {
+		d.key = "templates 1\n" + OwnBinary() + "\n" + d.Key() + "\n"
+	}
+	return d.key + name.Program
+}
+
+// OwnBinary tells our binary from others, also from what lay at its path before.
+func OwnBinary() string {
+	info, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%+v", versionOf(info))
+}
+
+// load is a program's template; nil if there is none for a program as it is now.
+func (d *Disk) load(name Name, exe FileVersion) *Template {
+	if d == nil || OwnBinary() == "" || name.Records != "" {
+		return nil
+	}
+	key := d.keyOf(name)
+	data, err := d.Dir.Load(key)
+	if data == nil {
+		d.log(err)
+		return nil
+	}
+	t, err := unflatten(data)
+	if err != nil {
+		d.log(fmt.Errorf("translations of %s: %w", name.Program, err))
+		d.log(d.Dir.Drop(key))
+		return nil
+	}
+	if t.exe != exe {
+		return nil
+	}
+	return t
+}
+
+// store writes a program's template.
+func (d *Disk) store(name Name, t *Template) {
+	if d == nil || !t.isNew || !t.exe.known() || t.facts != nil || name.Records != "" {
+		return
+	}
+	about, err := json.Marshal(Said{Program: name.Program, Blocks: t.Blocks.N, Written: time.Now()})
+	if err == nil {
+		err = d.Dir.Store(d.keyOf(name), string(about), t.flatten())
+	}
+	d.log(err)
+}
+
+// log notes what went wrong: a run goes on without what is kept.
+func (d *Disk) log(err error) {
+	if err != nil && d.Log != nil {
+		d.Log("kept translations: %v", err)
+	}
+}

@@ -1,0 +1,274 @@
+package reuse
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"alleria/engine/codecache"
+	"alleria/internal/diskcache"
+	"alleria/internal/sys"
+)
+
+// regionSize is that of the test's regions.
+const regionSize = 4 << 20
+
+// testCache is a cache with one region, at an address.
+func testCache(t testing.TB, base uint64) *codecache.Cache {
+	t.Helper()
+	file, err := sys.Memfd("reuse-test", regionSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	a, err := codecache.NewRegion(file, 0, regionSize, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Unmap)
+	c := codecache.New(false, func() { t.Error("full") })
+	c.Regions = []*codecache.Region{a}
+	return &c
+}
+
+// testImage is where the test's image lies in the template; it lies elsewhere in who takes that over.
+func testImage(start uint64) Image {
+	return Image{Start: start, End: start + 1<<20, id: FileVersion{inode: 7, size: 1 << 20}, content: 9}
+}
+
+// translated is a template with blocks that lie one behind the other, each with an exit, references, and a target check.
+func translated(t testing.TB) *Template {
+	const at = 0x7f00_0000_0000
+	c, a := testCache(t, 0x7eff_c000_0000), (*codecache.Region)(nil)
+	w := Written{Written: &c.Written, images: []Image{testImage(at)}}
+	a = c.Regions[0]
+	var pages []uint64
+	for i := range uint64(2 * WorthKeeping) {
+		b := c.NewBlock()
+		b.App, b.Code, b.Size, b.Insns = at+16*i, a.Base+uint64(a.Next), 64, 2
+		b.PosAt = c.PackPositions([]codecache.Position{{Len: 4}, {Start: 4, Exec: 4, Len: 5}})
+		c.NewExit(codecache.Exit{Site: b.Code + 40, Target: at + 1<<19 + i, Region: a})
+		c.Enter(b)
+		a.Blocks = append(a.Blocks, b.Num)
+		c.LinkEntered()
+		w.Relocs = append(w.Relocs, codecache.Reloc{App: b.App, At: uint32(a.Next + 8), Kind: codecache.RelocKind(i % 3)})
+		if i%4 == 0 {
+			w.Checks = append(w.Checks, codecache.CheckAt{App: b.App, Code: uint32(a.Next), Miss: uint32(a.Next + 20)})
+			b.Checked = true
+		}
+		w.Literals = append(w.Literals, codecache.LiteralAt{At: uint32(a.Next + 48)})
+		a.Next += 64
+		if b.App%4096 == 0 {
+			pages = append(pages, b.App)
+		}
+	}
+	tmpl := NewTemplate(c, &w, slices.Values(pages), nil)
+	if tmpl == nil {
+		t.Fatal("no template")
+	}
+	tmpl.exe, tmpl.isNew = FileVersion{inode: 5, size: 4}, true
+	return tmpl
+}
+
+// nobody is a process of which nothing is asked.
+type nobody struct{ pages []uint64 }
+
+func (*nobody) Plainly() bool                       { return true }
+func (*nobody) Holds(*Image) bool                   { return true }
+func (*nobody) TakeNames(any, uint64) bool          { return true }
+func (n *nobody) MadeFrom(page uint64)              { n.pages = append(n.pages, page) }
+func (*nobody) Publish([]uint64, codecache.Variant) {}
+
+// takenOver is what a process elsewhere has of a template.
+func takenOver(t testing.TB, tmpl *Template) (*codecache.Cache, *Taken, *nobody) {
+	c, host := testCache(t, 0x7eff_d000_0000), new(nobody)
+	w := Written{Written: &c.Written}
+	for i := range tmpl.images {
+		im := tmpl.images[i].Image
+		im.Start, im.End = im.Start+1<<24, im.End+1<<24
+		w.images = append(w.images, im)
+	}
+	f := TakeOver(tmpl, c, &w, host, false)
+	if f != nil {
+		f.TakeImages()
+	}
+	return c, f, host
+}
+
+// TestTemplateFromDisk: what is taken over of a template that was written and read is byte for byte what is taken over of itself.
+func TestTemplateFromDisk(t *testing.T) {
+	tmpl := translated(t)
+	read, err := unflatten(bytes.Join(tmpl.flatten(), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, fa, ha := takenOver(t, tmpl)
+	b, fb, hb := takenOver(t, read)
+	if fa.Reused != 2*WorthKeeping || fb.Reused != fa.Reused || !slices.Equal(ha.pages, hb.pages) || len(ha.pages) == 0 {
+		t.Fatalf("%d and %d blocks of pages %x and %x", fa.Reused, fb.Reused, ha.pages, hb.pages)
+	}
+	if !bytes.Equal(a.Regions[0].Mem, b.Regions[0].Mem) {
+		t.Error("the code is another")
+	}
+	for n := range a.BlockPool.N {
+		x, y := a.BlockPool.At(n), b.BlockPool.At(n)
+		if *x != *y || b.BlockOf(x.App, x.Variant) != y || a.PositionsOf(x).At != b.PositionsOf(y).At || b.BlockAt(b.Regions[0], y.Code+1) != y {
+			t.Fatalf("block %d: %+v, %+v", n, x, y)
+		}
+	}
+	if !reflect.DeepEqual(a.Exits.Pieces(), b.Exits.Pieces()) || !slices.Equal(a.SlotChecks[0], b.SlotChecks[0]) || read.exe != tmpl.exe || read.bytes != tmpl.bytes {
+		t.Error("tables are others")
+	}
+}
+
+// TestKeptHasNoPointers: what lies in files as it does in memory.
+func TestKeptHasNoPointers(t *testing.T) {
+	var check func(reflect.Type) bool
+	check = func(typ reflect.Type) bool {
+		switch typ.Kind() {
+		case reflect.Struct:
+			for i := range typ.NumField() {
+				if !check(typ.Field(i).Type) {
+					return false
+				}
+			}
+			return true
+		case reflect.Array:
+			return check(typ.Elem())
+		default:
+			return typ.Kind() <= reflect.Float64 && typ.Kind() != reflect.Uintptr
+		}
+	}
+	for _, v := range []any{codecache.Block{}, codecache.ExitWords{}, codecache.RegionAt{}, codecache.LiteralAt{}, codecache.CheckAt{}, codecache.CheckKey{},
+		codecache.Reloc{}, Image{}, FileVersion{}, Entry{}, counts{}} {
+		if !check(reflect.TypeOf(v)) {
+			t.Errorf("%T has pointers", v)
+		}
+	}
+}
+
+// kept is a disk in a folder of the test's own.
+func kept(t *testing.T) *Disk {
+	dir, err := diskcache.Open(filepath.Join(t.TempDir(), "kept"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Disk{Dir: dir, Key: func() string { return "switches" }, Log: t.Logf}
+}
+
+// TestNextRun: templates of one run are there in the next, of the same program, binary and switches alone; damaged ones are gone.
+func TestNextRun(t *testing.T) {
+	disk, name := kept(t), Name{Program: "/bin/a"}
+	tmpl := translated(t)
+	exe := tmpl.exe
+	first := Templates{Disk: disk}
+	first.Keep(name, exe, tmpl.Blocks.N, func() *Template { return tmpl })
+	first.Close()
+	next := func() *Templates { return &Templates{Disk: &Disk{Dir: disk.Dir, Key: disk.Key, Log: t.Logf}} }
+	if ts := next(); ts.Find(name, exe) == nil || ts.Find(name, exe) != ts.Find(name, exe) {
+		t.Fatal("not found")
+	}
+	other := next()
+	other.Disk.Key = func() string { return "others" }
+	if other.Find(name, exe) != nil || next().Find(Name{Program: "/bin/b"}, exe) != nil || next().Find(Name{"/bin/a", "all"}, exe) != nil || next().Find(name, FileVersion{inode: 6}) != nil {
+		t.Error("found for something else")
+	}
+	ts := next()
+	ts.Find(name, exe)
+	ts.Keep(name, exe, tmpl.Blocks.N+1, func() *Template { t.Error("hardly more is written again"); return nil })
+	ts.Keep(name, FileVersion{inode: 6, size: 1}, 300, func() *Template { return translated(t) })
+	ts.Close()
+	if next().Find(name, FileVersion{inode: 6, size: 1}) == nil {
+		t.Error("another version of the program does not take the place of the one before")
+	}
+	if err := disk.Dir.Store(next().Disk.keyOf(name), "", [][]byte{[]byte("no template")}); err != nil {
+		t.Fatal(err)
+	}
+	if next().Find(name, exe) != nil {
+		t.Error("found in what is none")
+	}
+	if list, err := disk.Dir.List(); err != nil || len(list) != 0 {
+		t.Errorf("%v is left, %v", list, err)
+	}
+}
+
+// TestContents: a file's build-id tells it from others; without one all of the mapping does.
+func TestContents(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, b []byte) string {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, name)
+	}
+	own, err := os.ReadFile("/proc/self/exe") // with Go's build-id
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !hasBuildID(own[:firstPage]) {
+		t.Fatal("no build-id is found in the test's own binary")
+	}
+	at := bytes.Index(own[:firstPage], []byte(noteGo)) + 10
+	other := bytes.Clone(own[:2*firstPage])
+	other[at] ^= 1
+	a, b := contentOf(write("a", own[:2*firstPage]), 0, 2*firstPage), contentOf(write("b", other), 0, 2*firstPage)
+	if a == 0 || b == 0 || a == b {
+		t.Errorf("%x and %x with other build-ids", a, b)
+	}
+	plain := make([]byte, 3*firstPage)
+	a = contentOf(write("c", plain), firstPage, firstPage)
+	plain[firstPage+100] = 1
+	b = contentOf(write("d", plain), firstPage, firstPage)
+	if a == 0 || b == 0 || a == b {
+		t.Errorf("%x and %x with other code", a, b)
+	}
+	if contentOf(filepath.Join(dir, "nowhere"), 0, 1) != 0 {
+		t.Error("of a file that is not there")
+	}
+	w := Written{Written: new(codecache.Written), Began: time.Now().Add(time.Hour), disk: kept(t)}
+	maps, err := sys.Maps(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.NoteImages(os.Getpid(), slices.DeleteFunc(maps, func(m sys.Mapping) bool { return !m.Exec() || m.Inode == 0 }))
+	if len(w.images) == 0 || w.images[0].content == 0 {
+		t.Errorf("of the test itself: %+v", w.images)
+	}
+}
+
+// FuzzTemplate: a file with any bytes changed is a template that can be taken over, or none. What is fuzzed is the changes, four bytes each: inputs as large as
+// files take too long to be made.
+func FuzzTemplate(f *testing.F) {
+	whole := bytes.Join(translated(f).flatten(), nil)
+	f.Add([]byte{})
+	for at := 0; at < len(whole); at += len(whole)/40 + 3 {
+		f.Add([]byte{byte(at), byte(at >> 8), byte(at >> 16), 0x81})
+	}
+	f.Fuzz(func(t *testing.T, changes []byte) {
+		b := bytes.Clone(whole)
+		for ; len(changes) >= 4; changes = changes[4:] {
+			b[(int(changes[0])|int(changes[1])<<8|int(changes[2])<<16)%len(b)] ^= changes[3]
+		}
+		b = b[:len(b)-len(b)*len(changes)/4] // cut off
+		tmpl, err := unflatten(b)
+		if err != nil {
+			if tmpl != nil {
+				t.Error("a template and an error")
+			}
+			return
+		}
+		c, _, _ := takenOver(t, tmpl)
+		c.EachBlock(func(b *codecache.Block) {
+			_ = c.PositionsOf(b)
+			_ = c.InsAddr(b, int(b.Insns))
+			_ = c.BlockAt(c.Regions[0], b.Code)
+		})
+		for n := range c.Exits.N {
+			_ = c.ExitAt(n)
+		}
+	})
+}

@@ -1,0 +1,228 @@
+package reuse
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+
+	"alleria/engine/codecache"
+)
+
+// A template on disk is its lists one behind the other, each behind its length and the size of an element, as they lie in memory
+// (flat_unsafe.go): twenty thousand blocks are there with one read. Only the binary that wrote a file reads it, see Disk.
+//
+// Lists are used where they were read. What is in them is checked once (fits), so that a file with a right checksum and wrong
+// numbers is no template.
+
+// flattener puts lists into parts of a file.
+type flattener struct{ parts [][]byte }
+
+// put adds a list.
+func put[T any](f *flattener, s []T) {
+	b := bytesOf(s)
+	var head [16]byte
+	binary.LittleEndian.PutUint64(head[:], uint64(len(s)))
+	binary.LittleEndian.PutUint64(head[8:], uint64(sizeOf[T]()))
+	f.parts = append(f.parts, head[:], b, make([]byte, -len(b)&7))
+}
+
+// putPool adds a pool.
+func putPool[T any](f *flattener, l *codecache.Pool[T]) {
+	put(f, []uint64{uint64(l.N)})
+	pieces := l.Pieces()
+	all := 0
+	for _, p := range pieces {
+		all += len(p)
+	}
+	put(f, []T(nil))
+	binary.LittleEndian.PutUint64(f.parts[len(f.parts)-3], uint64(all))
+	for _, p := range pieces {
+		f.parts = append(f.parts, bytesOf(p))
+	}
+	f.parts = append(f.parts, make([]byte, -(all*sizeOf[T]())&7))
+}
+
+// unflattener takes lists out of a file. Once one is not there, all further ones are empty.
+type unflattener struct {
+	b   []byte
+	bad bool
+}
+
+// take is the next list, in the file's memory.
+func take[T any](u *unflattener) []T {
+	if u.bad || len(u.b) < 16 {
+		u.bad = true
+		return nil
+	}
+	n, size := binary.LittleEndian.Uint64(u.b), binary.LittleEndian.Uint64(u.b[8:])
+	if size != uint64(sizeOf[T]()) || n > uint64(len(u.b)-16)/size {
+		u.bad = true
+		return nil
+	}
+	end := 16 + int(n*size)
+	s := valuesOf[T](u.b[16:end:end])
+	u.b = u.b[min(len(u.b), (end+7)&^7):]
+	return s
+}
+
+// takeOne is a list of one.
+func takeOne[T any](u *unflattener) (v T) {
+	if s := take[T](u); len(s) == 1 {
+		return s[0]
+	}
+	u.bad = true
+	return v
+}
+
+// takePool is a pool.
+func takePool[T any](u *unflattener) codecache.Pool[T] {
+	n := takeOne[uint64](u)
+	l, ok := codecache.PoolOf(take[T](u), int(n))
+	u.bad = u.bad || !ok
+	return l
+}
+
+// counts is how many lists there are of a kind.
+type counts struct{ regions, pieces, images uint64 }
+
+// flatten is the template as parts of a file; it is good for as long as the template is.
+func (t *Template) flatten() [][]byte {
+	f := new(flattener)
+	put(f, []counts{{uint64(len(t.Regions)), uint64(len(t.PosPieces)), uint64(len(t.images))}})
+	put(f, []FileVersion{t.exe})
+	put(f, t.bits[:])
+	for i := range t.Regions {
+		a := &t.Regions[i]
+		put(f, []codecache.RegionAt{a.RegionAt})
+		put(f, a.Hot)
+		put(f, a.Far)
+		put(f, a.Blocks)
+	}
+	putPool(f, &t.Blocks)
+	putPool(f, &t.Exits)
+	put(f, t.Traps)
+	put(f, t.Counters)
+	for _, p := range t.PosPieces {
+		put(f, p)
+	}
+	put(f, t.Literals)
+	for i := range t.images {
+		im := &t.images[i]
+		put(f, []Image{im.Image})
+		put(f, im.blocks)
+		put(f, im.exits)
+		put(f, im.index)
+		put(f, im.checks)
+		put(f, im.bare)
+		put(f, im.relocs)
+		put(f, im.pages)
+	}
+	return f.parts
+}
+
+// errTemplate means that a file has no template in it.
+var errTemplate = errors.New("no translations that fit together")
+
+// unflatten is flatten's inverse. The template is in the file's memory.
+func unflatten(file []byte) (*Template, error) {
+	if !aligned(file) {
+		file = append(make([]byte, 0, len(file)), file...)
+	}
+	u, t := &unflattener{b: file}, new(Template)
+	n := takeOne[counts](u)
+	t.exe = takeOne[FileVersion](u)
+	if sizes := take[uint](u); len(sizes) == len(t.bits) {
+		copy(t.bits[:], sizes)
+	}
+	for range atMost(u, n.regions) {
+		t.Regions = append(t.Regions, codecache.RegionCode{RegionAt: takeOne[codecache.RegionAt](u), Hot: take[byte](u), Far: take[byte](u), Blocks: take[uint32](u)})
+	}
+	t.Blocks, t.Exits = takePool[codecache.Block](u), takePool[codecache.ExitWords](u)
+	t.Traps, t.Counters = take[uint32](u), take[uint32](u)
+	for range atMost(u, n.pieces) {
+		t.PosPieces = append(t.PosPieces, take[byte](u))
+	}
+	t.Literals = take[codecache.LiteralAt](u)
+	for range atMost(u, n.images) {
+		t.images = append(t.images, imageCode{Image: takeOne[Image](u), blocks: take[uint32](u), exits: take[uint32](u), index: take[Entry](u),
+			checks: take[codecache.CheckAt](u), bare: take[codecache.CheckKey](u), relocs: take[codecache.Reloc](u), pages: take[uint64](u)})
+	}
+	if u.bad || !t.fits() {
+		return nil, errTemplate
+	}
+	t.measure()
+	return t, nil
+}
+
+// atMost bounds how often a list is looked for by what there is.
+func atMost(u *unflattener, n uint64) uint64 { return min(n, uint64(len(u.b))/16) }
+
+// fits tells whether all numbers in a template are of something that it has.
+func (t *Template) fits() bool {
+	if !t.Fits() {
+		return false
+	}
+	for i := range t.bits { // of a table that grows anyway
+		t.bits[i] = min(t.bits[i], uint(bits.Len(uint(t.Blocks.N+t.Exits.N)))+2)
+	}
+	checks := 0
+	for i := range t.images {
+		if !t.fitsImage(&t.images[i]) {
+			return false
+		}
+		checks += len(t.images[i].checks)
+	}
+	return t.HasRoom(checks)
+}
+
+// fitsImage is fits of what belongs to an image.
+func (t *Template) fitsImage(im *imageCode) bool {
+	if im.Start >= im.End || !t.fitsIndex(im) {
+		return false
+	}
+	for _, n := range im.blocks {
+		if int64(n) >= int64(t.Blocks.N) {
+			return false
+		}
+	}
+	for _, n := range im.exits {
+		if int64(n) >= int64(t.Exits.N) {
+			return false
+		}
+	}
+	for _, c := range im.checks {
+		if c.Variant >= codecache.KeptVariants || !t.InCode(c.Region, c.Code, 1) || !t.InCode(c.Region, c.Miss, 4) {
+			return false
+		}
+	}
+	for _, r := range im.relocs {
+		size := 8
+		if r.Kind == codecache.RelocDisp {
+			size = 4
+		}
+		if r.Kind > codecache.RelocNeg || !t.InCode(r.Region, r.At, size) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitsIndex is fitsImage of what is known by address.
+func (t *Template) fitsIndex(im *imageCode) bool {
+	for _, e := range im.index {
+		if e.v >= codecache.KeptVariants || !t.Has(e.ref) || t.bits[e.v] == 0 {
+			return false
+		}
+	}
+	for _, k := range im.bare {
+		if k.Variant >= codecache.KeptVariants {
+			return false
+		}
+	}
+	for _, page := range im.pages {
+		if page%4096 != 0 || page < im.Start || page >= im.End {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,129 @@
+package acceptance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// keptIn is a folder for what is kept between the runs of a test alone, which others' runs have nothing in.
+func keptIn(dir string) (path string, files func() []string) {
+	path = filepath.Join(dir, "kept")
+	return path, func() []string {
+		found, _ := filepath.Glob(filepath.Join(path, "*"))
+		return found
+	}
+}
+
+// keptRun runs a program with what is kept in a folder, and returns how many blocks it began with.
+func keptRun(t *testing.T, dir, kept string, flags []string, argv ...string) (result, int) {
+	t.Helper()
+	got, of := statsOf(t, dir, append([]string{"--cache", kept}, flags...), argv...)
+	return got, of("Reused")
+}
+
+// TestKeptBetweenRuns: the second run of a program begins with what the first has translated, prints the same and counts the same, at other addresses.
+func TestKeptBetweenRuns(t *testing.T) {
+	t.Parallel()
+	argv := []string{"perl", "-e", `my %h; $h{$_ % 97} .= $_ for 1..3000; print join(",", map { length $h{$_} } sort { $a <=> $b } keys %h), "\n"`}
+	for _, mode := range []string{"translate", "count"} {
+		dir := workDir(t)
+		kept, files := keptIn(dir)
+		cold, none := keptRun(t, dir, kept, []string{"--only", mode}, argv...)
+		warm, many := keptRun(t, dir, kept, []string{"--only", mode}, argv...)
+		off, zero := keptRun(t, dir, kept, []string{"--only", mode, "--engine", "no-disk-cache"}, argv...)
+		if none != 0 || many < 1000 || zero != 0 || len(files()) != 1 {
+			t.Errorf("%s: runs began with %d blocks, %d, and %d where that is off; files: %v", mode, none, many, zero, files())
+		}
+		for _, r := range []result{warm, off} {
+			if r.status != cold.status || mode == "translate" && string(r.stdout) != string(cold.stdout) {
+				t.Errorf("%s: status %d, %q; the first time %d, %q", mode, r.status, clip(r.stdout), cold.status, clip(cold.stdout))
+			}
+		}
+	}
+	dir := workDir(t)
+	kept, _ := keptIn(dir)
+	prog := build(t, "../../testdata/reuse/forks.c", "-O1")
+	counts := func(flags ...string) string {
+		run(t, command{argv: append(append([]string{alleria(), "record", "-q", "--only", "count", "--no-aslr", "--cache", kept, "--force", "-o", "out"}, flags...), "--", prog), dir: dir})
+		return string(run(t, command{argv: []string{alleria(), "report", "--tree", "out"}, dir: dir}).stdout)
+	}
+	if cold, warm, off := counts(), counts(), counts("--cache", "off"); cold != warm || cold != off || !strings.Contains(cold, "forks") {
+		t.Errorf("counts the first time:\n%s\nthe second:\n%s\nwith nothing kept:\n%s", cold, warm, off)
+	}
+}
+
+// TestKeptOfAnotherProgram: a program that was built anew, with the same size at the same path, runs as it is now, and takes the place of what was kept.
+func TestKeptOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	kept, files := keptIn(dir)
+	prog := filepath.Join(dir, "prog")
+	for i, word := range []string{"one", "two"} {
+		c := writeFile(t, dir, word+".c", `#include <stdio.h>
+int main(void) { for (volatile int i = 0; i < 3; i++) puts("`+word+`"); return `+string(rune('1'+i))+`; }
+`)
+		if r := run(t, command{argv: []string{"gcc", "-O1", "-o", prog, c}, dir: dir}); r.status != 0 {
+			t.Skipf("gcc: %s", r.stderr)
+		}
+		for round := range 2 {
+			got, reused := keptRun(t, dir, kept, []string{"--only", "translate"}, prog)
+			if want := strings.Repeat(word+"\n", 3); string(got.stdout) != want || got.status != i+1 {
+				t.Errorf("%s, run %d: %q, status %d", word, round, got.stdout, got.status)
+			}
+			if (reused > 200) != (round == 1) || len(files()) != 1 {
+				t.Errorf("%s, run %d began with %d blocks; %d files", word, round, reused, len(files()))
+			}
+		}
+	}
+}
+
+// TestKeptIsDamaged: a file that is cut off, or has another byte, is removed, and the run goes on without; one in a folder that others may write is not read.
+func TestKeptIsDamaged(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	kept, files := keptIn(dir)
+	argv := []string{"dash", "-c", "for i in 1 2 3; do echo $i; done"}
+	flags := []string{"--only", "translate"}
+	native := run(t, command{argv: argv, dir: dir})
+	keptRun(t, dir, kept, flags, argv...)
+	if len(files()) != 1 {
+		t.Fatalf("%v is kept", files())
+	}
+	whole, err := os.ReadFile(files()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := files()[0]
+	for what, damage := range map[string]func([]byte) []byte{
+		"empty": func([]byte) []byte { return nil }, "cut off": func(b []byte) []byte { return b[:len(b)/2] },
+		"another byte": func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, "something else": func([]byte) []byte { return []byte("#!/bin/sh\n") },
+	} {
+		writeFile(t, kept, filepath.Base(name), string(damage(append([]byte(nil), whole...))))
+		got, reused := keptRun(t, dir, kept, flags, argv...)
+		if reused != 0 || string(got.stdout) != string(native.stdout) || got.status != 0 || len(got.stderr) > 0 {
+			t.Errorf("%s: began with %d blocks; %q, %q, status %d", what, reused, got.stdout, got.stderr, got.status)
+		}
+		if _, reused = keptRun(t, dir, kept, flags, argv...); reused == 0 {
+			t.Errorf("%s: nothing is kept any more", what)
+		}
+	}
+	if err := os.Chmod(kept, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, command{argv: append([]string{alleria(), "record", "--cache", kept, "--only", "translate", "--"}, argv...), dir: dir}); r.status != 2 || !strings.Contains(string(r.stderr), "0700") {
+		t.Errorf("with a folder for everybody: status %d, %s", r.status, r.stderr)
+	}
+	log := filepath.Join(dir, "log")
+	if err := os.Mkdir(filepath.Join(dir, "alleria"), 0o755); err != nil { // the user's own by its name
+		t.Fatal(err)
+	}
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, command{argv: append([]string{alleria(), "--log", log, "record", "--only", "translate", "--"}, argv...), dir: dir, env: []string{"XDG_CACHE_HOME=" + dir}})
+	if b, _ := os.ReadFile(log); r.status != 0 || string(r.stdout) != string(native.stdout) || len(r.stderr) > 0 || !strings.Contains(string(b), "kept translations") {
+		t.Errorf("with the user's folder open to others: status %d, %q, %q; log: %s", r.status, r.stdout, r.stderr, b)
+	}
+}
