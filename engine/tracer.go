@@ -57,19 +57,24 @@ type Switches struct {
 	NoCallIn     bool // threads in the middle of a block are stepped out of it
 	NoReturn     bool // a thread that returns from a handler is stopped for it
 	NoBatch      bool // each system call at the start has stops of its own
-	NoInherit    bool // forked children begin with an empty code cache
-	NoReuse      bool // each process begins with an empty code cache
-	NoDiskCache  bool // nothing is kept from one run to the next
-	// recording code is not taken over by other processes
-	NoKeptRecords bool
-	NoPrefetch    bool // what a program asked for when it ran before is not translated ahead
-	NoHandover    bool // who waits for the other side spins, wherever that is
+	ReuseSwitches
+	NoHandover bool // who waits for the other side spins, wherever that is
 	// Calls are captured by the tracer where they are made natively, or in the cache.
 	NoNativeCapture, NoCodeCapture bool
 	SmallCache                     bool // the code cache is renewed after a megabyte
 	NoAside                        bool // code that a program makes is translated anew whenever its rights have changed
 	NoBusy                         bool // a process never stays in the cache because native probes are hit often
 	RecordingSwitches
+}
+
+// ReuseSwitches are those of what processes take over from others.
+type ReuseSwitches struct {
+	NoInherit   bool // forked children begin with an empty code cache
+	NoReuse     bool // each process begins with an empty code cache
+	NoDiskCache bool // nothing is kept from one run to the next
+	// recording code is not taken over by other processes
+	NoKeptRecords bool
+	NoPrefetch    bool // what a program asked for when it ran before is not translated ahead
 }
 
 // RecordingSwitches are those of code that records.

@@ -110,8 +110,7 @@ type Options struct {
 	// Tree numbers the processes and is told what becomes of them. Nil: the run makes one of its own.
 	// The caller closes one that it gives.
 	Tree *proctree.Tree
-	// NoASLR switches address-space randomisation off for the target.
-	NoASLR bool
+	Beginning
 	Limits
 
 	Processing
@@ -121,9 +120,6 @@ type Options struct {
 	Buffering cab.Buffering
 
 	Interception
-
-	// Kept is the folder in which translations stay for later runs; nil: nothing is kept.
-	Kept *diskcache.Dir
 
 	// Engine switches optimisations of the engine off, by the names that
 	// engineSwitches has: for tests and measurements.
@@ -135,6 +131,14 @@ type Options struct {
 	Log      io.Writer
 	Messages io.Writer
 	Progress io.Writer
+}
+
+// Beginning says how programs start.
+type Beginning struct {
+	// NoASLR switches address-space randomisation off for the target.
+	NoASLR bool
+	// Kept is the folder in which translations stay for later runs; nil: nothing is kept.
+	Kept *diskcache.Dir
 }
 
 // Beside says what is analysed while the program runs.
