@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"alleria/engine/codecache"
 	"alleria/engine/emulate"
@@ -33,14 +34,13 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 	if how != codecache.Counted && !t.native {
 		tr.askSpent(t, regs.Rip)
 	}
+	t.dropHit(regs)
 	// A signal comes before anything else that could happen here.
-	if k := len(t.tracee.Held); k > 0 {
+	if len(t.tracee.Held) > 0 {
 		h := t.tracee.Held[0]
 		t.tracee.Held = t.tracee.Held[1:]
-		if !t.native || !t.p.hitProbe(regs, &h) {
-			t.resume.At(regs, how)
-			return tr.deliver(t, regs, h)
-		}
+		t.resume.At(regs, how)
+		return tr.deliver(t, regs, h)
 	}
 	if p.mode == ModeNative && !t.native && !t.vfork {
 		tr.stayIfInsideFunction(t, regs)
@@ -66,6 +66,20 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 	}
 	t.native = false
 	return tr.enterCache(t, regs, sig, how)
+}
+
+// dropHit takes the trap of an int3 of ours from the signals that are held for a native thread which was stopped behind it: it is in front of
+// it now. It comes before all other signals, in whatever order they were held, since those are delivered to where the thread is.
+func (t *Thread) dropHit(regs *sys.Regs) {
+	if !t.native {
+		return
+	}
+	for i := range t.tracee.Held {
+		if t.p.hitProbe(regs, &t.tracee.Held[i]) {
+			t.tracee.Held = slices.Delete(t.tracee.Held, i, i+1)
+			return
+		}
+	}
 }
 
 // arrived tells the client what the address is that a thread is about to execute, and
@@ -192,6 +206,11 @@ func (tr *Tracer) handHeld(t *Thread, regs *sys.Regs) error {
 	for i := range t.tracee.Held {
 		tr.signalled(t, &t.tracee.Held[i], regs)
 	}
+	return tr.handNext(t)
+}
+
+// handNext hands them to the kernel, of which the client knows.
+func (tr *Tracer) handNext(t *Thread) error {
 	for ; len(t.tracee.Held) > 1; t.tracee.Held = t.tracee.Held[1:] { // each handler is entered before the next signal
 		if err := t.tracee.SetInfo(&t.tracee.Held[0]); err != nil {
 			return err

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"alleria/engine/codecache"
 	"alleria/engine/syscalls"
@@ -99,7 +100,18 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h tracee.Signal) error {
 		tr.signalled(t, &h, regs)
 		t.p.points.InterruptedAt(regs.Rip)
 		if t.p.mode == ModeNative {
-			return tr.ignore(t, regs, h)
+			// A signal that was held while the thread was looked after at an int3 of ours, behind which it still stands.
+			if err := t.tracee.SetRegs(regs); err != nil {
+				return err
+			}
+			if len(t.tracee.Held) == 0 {
+				return tr.ignore(t, regs, h)
+			}
+			for i := range t.tracee.Held { // held with it
+				tr.signalled(t, &t.tracee.Held[i], regs)
+			}
+			t.tracee.Held = slices.Insert(t.tracee.Held, 0, h)
+			return tr.handNext(t)
 		}
 		t.noteGS(regs)
 	}

@@ -51,9 +51,6 @@ func (t *Thread) GetRegs(r *sys.Regs) error { return t.stops.kernel.GetRegs(t.TI
 // SetRegs sets the registers of a stopped thread.
 func (t *Thread) SetRegs(r *sys.Regs) error { return t.stops.kernel.SetRegs(t.TID, r) }
 
-// SetInfo gives a thread in a signal-delivery stop what the signal comes with.
-func (t *Thread) SetInfo(h *Signal) error { return t.stops.kernel.SetSiginfo(t.TID, &h.Info) }
-
 // Detach lets a stopped thread go, untraced, with a signal.
 func (t *Thread) Detach(sig sys.Signal) error { return t.stops.kernel.Detach(t.TID, sig) }
 

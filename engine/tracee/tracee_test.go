@@ -2,6 +2,7 @@ package tracee
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -298,5 +299,48 @@ func TestBare(t *testing.T) {
 			t.Error(err)
 		}
 		m.expect(c.want)
+	}
+}
+
+// TestSetInfo has signals delivered to threads in stops of all kinds: but for a signal's own, they are brought to one before.
+func TestSetInfo(t *testing.T) {
+	const urg, winch, none = 23, 28, ^uint64(0)
+	goaded := func(sig int) []string {
+		return []string{fmt.Sprintf("mask %#x", none&^(1<<(sig-1))), fmt.Sprintf("send %d", sig), "cont 0"}
+	}
+	for _, c := range []struct {
+		name    string
+		at      sys.Siginfo
+		pending []sys.Siginfo
+		reports []sys.Stop
+		want    []string
+		held    int
+	}{
+		{name: "a signal", at: siginfo(sigUsr1, CodeUser, 1)},
+		{name: "a step", at: siginfo(SIGTRAP, CodeTrace, 0)},
+		{name: "an int3", at: siginfo(SIGTRAP, CodeKernel, 0)},
+		{name: "behind a call", at: siginfo(SIGTRAP, CallStop, 0), reports: []sys.Stop{stop(tid, 0, urg)}, want: append(goaded(urg), "mask 0x40")},
+		{name: "at a handler", at: siginfo(SIGTRAP, SIGTRAP, 0), reports: []sys.Stop{stop(tid, 0, urg)}, want: append(goaded(urg), "mask 0x40")},
+		{name: "a stop that was asked for", at: siginfo(SIGTRAP, EventStop<<8|SIGTRAP, 0), reports: []sys.Stop{stop(tid, 0, urg)}, want: append(goaded(urg), "mask 0x40")},
+		{name: "one that waits already", at: siginfo(SIGTRAP, CallStop, 0), pending: []sys.Siginfo{siginfo(urg, CodeTKill, 1)}, reports: []sys.Stop{stop(tid, 0, winch)},
+			want: append(goaded(winch), "mask 0x40")},
+		{name: "another comes first", at: siginfo(SIGTRAP, CallStop, 0), reports: []sys.Stop{stop(tid, 0, SIGSTOP), stop(tid, 0, urg)},
+			want: append(goaded(urg), "cont 0", "mask 0x40"), held: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, th := newMachine(t, &owner{})
+			for i := range c.reports {
+				m.answers = append(m.answers, answer{request: "cont", reports: c.reports[i : i+1]})
+			}
+			th.Stopped, m.mask, m.pending, m.info[tid] = true, 0x40, c.pending, c.at
+			h := Signal{Number: sigUsr1, Info: siginfo(sigUsr1, CodeQueue, 7)}
+			if err := th.SetInfo(&h); err != nil {
+				t.Fatal(err)
+			}
+			m.expect(c.want...)
+			if m.info[tid] != h.Info || len(th.Held) != c.held {
+				t.Errorf("it comes with %v, %d held", m.info[tid], len(th.Held))
+			}
+		})
 	}
 }
