@@ -408,3 +408,35 @@ func TestTablesBeforeWhatRefersToThem(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifyRegions: a snapshot whose regions make no sense is found; a change may tell of the same memory twice.
+func TestVerifyRegions(t *testing.T) {
+	page := func(from, to uint64) abp.Region { return abp.Region{Start: from << 12, End: to << 12} }
+	for _, c := range []struct {
+		row  abp.Snapshot
+		want string
+	}{
+		{abp.Snapshot{Regions: []abp.Region{page(1, 2), page(2, 4)}}, ""},
+		{abp.Snapshot{Change: true, Regions: []abp.Region{page(1, 4), page(2, 3)}}, ""},
+		{abp.Snapshot{Regions: []abp.Region{page(1, 4), page(2, 5)}}, "region 1 begins at 0x2000, within the one before"},
+		{abp.Snapshot{Change: true, Regions: []abp.Region{page(4, 4)}}, "region 0 ends at 0x4000"},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		run, err := NewRun(Options{Dirs: []string{dir}}, abp.Run{Tool: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := run.NewProcess(abp.Header{Process: 1}, newProgram(1, 1).blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.AddSnapshot(c.row)
+		if err := errors.Join(p.Close(abp.EndInfo{}), run.Finish(abp.Outcome{State: abp.OutcomeComplete})); err != nil {
+			t.Fatal(err)
+		}
+		all := problems(t, dir)
+		if c.want == "" && len(all) > 0 || c.want != "" && (len(all) != 1 || !strings.Contains(all[0].String(), c.want)) {
+			t.Errorf("%+v: %v, expected %q", c.row, all, c.want)
+		}
+	}
+}
