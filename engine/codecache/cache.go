@@ -172,8 +172,8 @@ func (a *Region) enlargePart(done, pos, start int) int {
 	return done + sys.HugePage
 }
 
-// Contains tells whether a cache address lies in the region.
-func (a *Region) Contains(addr uint64) bool { return addr-a.Base < uint64(a.Size) }
+// Contains tells whether an address of the target lies in the region. None does before it is mapped.
+func (a *Region) Contains(addr uint64) bool { return a.Base != 0 && addr-a.Base < uint64(a.Size) }
 
 // Near tells whether code at addr can be translated into the region with its
 // relative operands intact. Addresses that fit in 31 bits need not be near:

@@ -111,8 +111,10 @@ func (m *Memory) Control() uint64 { return m.SlotsBase - ControlBytes }
 // BellAt is where the bell lies in the target.
 func (m *Memory) BellAt() uint64 { return m.Control() - layout.BellBelow }
 
-// Holds tells whether one of the target's addresses lies in the bell, the control area or a slot.
-func (m *Memory) Holds(addr uint64) bool { return addr-m.BellAt() < layout.BellBelow+SharedBytes }
+// Holds tells whether one of the target's addresses lies in the bell, the control area or a slot. None does before these are mapped.
+func (m *Memory) Holds(addr uint64) bool {
+	return m.SlotsBase != 0 && addr-m.BellAt() < layout.BellBelow+SharedBytes
+}
 
 // ErrSlots means that no further thread can have a slot.
 var ErrSlots = errors.New("too many threads at a time")

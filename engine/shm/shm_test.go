@@ -121,6 +121,9 @@ func TestSlotsAreUsedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Unmap()
+	if m.Holds(0x401000) {
+		t.Error("memory that is not mapped holds a program's address")
+	}
 	m.SlotsBase = 1 << 40
 	a, err := m.TakeSlot()
 	if err != nil {
