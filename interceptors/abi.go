@@ -1,6 +1,7 @@
 package interceptors
 
 import (
+	"slices"
 	"strings"
 
 	"alleria/abp/calls"
@@ -76,7 +77,7 @@ func (l *locator) argument(t calls.TypeID) place {
 	if c.byRef[t] && len(l.general) > 0 {
 		return place{hidden: true, pieces: []piece{{src: l.register(), bytes: 8}}}
 	}
-	classes := c.classify(t)
+	classes := l.classify(t)
 	ints, vecs := needs(classes)
 	inMemory := len(classes) == 0 && ty.Size > 0 || len(classes) > 0 && classes[0] >= x87
 	if l.p.Clang > 0 {
@@ -124,7 +125,16 @@ func (l *locator) resultClasses(t calls.TypeID) []class {
 	if ty := l.c.Table.Type(t); l.p.Clang > 0 && ty.Kind == calls.Vector && l.c.isOneDouble(ty) {
 		return []class{sse}
 	}
-	return l.c.classify(t)
+	return l.classify(t)
+}
+
+// classify is Compiler.classify for what the function was compiled for: wider vectors travel in memory.
+func (l *locator) classify(t calls.TypeID) []class {
+	classes := l.c.classify(t)
+	if l.p.Widest > 0 && len(classes) > 2 && 8*len(classes) > l.p.Widest && classes[0] == sse {
+		return nil
+	}
+	return classes
 }
 
 // clangWhole is the first version of clang that passes an integer of 16 bytes in two registers or in memory, aligned to it. Earlier
@@ -209,7 +219,9 @@ func (c *Compiler) classify(t calls.TypeID) []class {
 		return nil
 	case ty.Kind == calls.Vector:
 		return vectorClasses(ty.Size)
-	case ty.Size > 16 && !c.wrapsVector(t):
+	case c.isEmpty(t, 0):
+		return make([]class, 1) // C++ gives it a size, and passes nothing
+	case ty.Size > widestVector:
 		return nil
 	}
 	classes := make([]class, (ty.Size+7)/8)
@@ -217,12 +229,28 @@ func (c *Compiler) classify(t calls.TypeID) []class {
 		return nil
 	}
 	classes = merged(classes)
-	for _, k := range classes[min(2, len(classes)):] {
-		if k != sseUp { // more than the vector: the record is aligned further
-			return nil
-		}
+	if ty.Size > 16 && (len(classes) == 0 || classes[0] != sse || slices.ContainsFunc(classes[1:], func(k class) bool { return k != sseUp })) {
+		return nil // more than what fills one vector register
 	}
 	return classes
+}
+
+// widestVector is how many bytes the widest vector register has.
+const widestVector = 64
+
+// isEmpty tells whether a record has nothing in it: no fields, or records without any.
+func (c *Compiler) isEmpty(t calls.TypeID, depth int) bool {
+	ty := c.Table.Type(t)
+	if depth > 16 {
+		return false
+	}
+	switch ty.Kind {
+	case calls.Struct, calls.Union:
+		return !slices.ContainsFunc(ty.Fields, func(f calls.Field) bool { return f.Bits > 0 || !c.isEmpty(f.Type, depth+1) })
+	case calls.Array:
+		return ty.Count == 0 || c.isEmpty(ty.Elem, depth+1)
+	}
+	return false
 }
 
 // merged is what becomes of a value's classes in the end (the "post merger cleanup").
@@ -241,15 +269,6 @@ func merged(classes []class) []class {
 // isComplexX87 tells whether a record stands for a complex number of two long doubles.
 func isComplexX87(t *calls.Type) bool {
 	return t.Size == 32 && strings.Contains(strings.ToLower(t.Name), "complex") && len(t.Fields) == 2
-}
-
-// wrapsVector tells whether a record is nothing but one vector of more than 16 bytes.
-func (c *Compiler) wrapsVector(t calls.TypeID) bool {
-	ty := c.Table.Type(t)
-	for ty.Kind == calls.Struct && len(ty.Fields) == 1 {
-		ty = c.Table.Type(ty.Fields[0].Type)
-	}
-	return ty.Kind == calls.Vector
 }
 
 // isOneDouble tells whether a vector has a double and nothing else: compilers pass those in memory.

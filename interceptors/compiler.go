@@ -23,6 +23,8 @@ type Prototype struct {
 	Go, Results bool
 	// Clang is the version of clang that compiled the function, which differs from the convention; 0: another compiler.
 	Clang int
+	// Widest is how many bytes the widest vector has that the function may take or return in a register; 0: any.
+	Widest int
 	// CaptureResult: the result is wanted too.
 	CaptureResult bool
 	Variadic      bool

@@ -42,7 +42,7 @@ func (c *Compiler) Described(data *dwarf.Data, fn *dwarf.Entry, depth int) (p *P
 	p = &Prototype{CaptureResult: true}
 	params, variadic := d.params(fn)
 	p.Variadic = variadic
-	p.Go, p.Clang = d.compiler(fn)
+	d.compiler(fn, p)
 	name := d.name(fn)
 	var names []string
 	for _, e := range params {
@@ -71,24 +71,24 @@ func (c *Compiler) Described(data *dwarf.Data, fn *dwarf.Entry, depth int) (p *P
 	return p, nil
 }
 
-// compiler finds out what compiled a function: Go's compiler, or which version of clang; 0: another one.
-func (d *debugInfo) compiler(fn *dwarf.Entry) (isGo bool, clang int) {
+// compiler finds out what compiled a function, and what of it matters for how arguments travel.
+func (d *debugInfo) compiler(fn *dwarf.Entry, p *Prototype) {
 	const langGo = 0x16
 	low, ok := fn.Val(dwarf.AttrLowpc).(uint64)
 	if !ok {
-		return false, 0
+		return
 	}
 	unit, err := d.data.Reader().SeekPC(low)
 	if err != nil || unit == nil {
-		return false, 0
+		return
 	}
 	lang, _ := unit.Val(dwarf.AttrLanguage).(int64)
 	producer, _ := unit.Val(dwarf.AttrProducer).(string)
 	if _, version, found := strings.Cut(producer, "clang version "); found {
 		version, _, _ = strings.Cut(version, ".")
-		clang, _ = strconv.Atoi(version) // 0 where it is none
+		p.Clang, _ = strconv.Atoi(version) // 0 where it is none
 	}
-	return lang == langGo, clang
+	p.Go, p.Widest = lang == langGo, widest(producer)
 }
 
 // goResults finds the results of a Go function, which are parameters that are written: of several a record is made.

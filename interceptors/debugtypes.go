@@ -29,6 +29,8 @@ const (
 	encUnsignedChar = 0x08
 	encDecimal      = 0x0f
 	encUTF          = 0x10
+	// encUser is GCC's for complex integers, which it gives no name ("__unknown__").
+	encUser = 0x80
 )
 
 // at makes the type at an offset; 0: there is nothing to make.
@@ -98,6 +100,11 @@ func (d *debugInfo) base(e *dwarf.Entry) calls.TypeID {
 		return c.named(name, calls.Bool, size)
 	case encComplex:
 		return c.complex(name, size)
+	case encUser:
+		if size >= 2 && size <= 16 {
+			half := fmt.Sprintf("int%d_t", 4*size)
+			return c.pair("complex "+half, c.named(half, calls.Signed, size/2), size/2)
+		}
 	case encFloat, encDecimal:
 		return c.named(name, calls.Float, size)
 	case encSignedChar:
@@ -126,13 +133,17 @@ func (c *Compiler) complex(name string, size uint32) calls.TypeID {
 	if !strings.HasPrefix(name, "complex ") { // clang says "complex" of all
 		name = map[uint32]string{8: "complex float", 16: "complex double", 32: "complex long double"}[size]
 	}
-	half := c.named(strings.TrimPrefix(name, "complex "), calls.Float, size/2)
+	return c.pair(name, c.named(strings.TrimPrefix(name, "complex "), calls.Float, size/2), size/2)
+}
+
+// pair is a complex number of two halves of so many bytes.
+func (c *Compiler) pair(name string, half calls.TypeID, bytes uint32) calls.TypeID {
 	key := [2]any{name, "complex"}
 	if id := c.config[key]; id != 0 {
 		return id
 	}
-	id := c.Table.Add(calls.Type{Kind: calls.Struct, Name: name, Size: size, Align: size / 2,
-		Fields: []calls.Field{{Name: "re", Type: half}, {Name: "im", Type: half, Offset: size / 2}}})
+	id := c.Table.Add(calls.Type{Kind: calls.Struct, Name: name, Size: 2 * bytes, Align: bytes,
+		Fields: []calls.Field{{Name: "re", Type: half}, {Name: "im", Type: half, Offset: bytes}}})
 	c.config[key] = id
 	return id
 }
@@ -227,6 +238,10 @@ func (d *debugInfo) array(e *dwarf.Entry, depth int) calls.TypeID {
 			counts = append(counts, elements(s))
 		}
 	}
+	vector, _ := e.Val(attrGNUVector).(bool)
+	if len(counts) == 0 {
+		counts = append(counts, d.forgotten(e, d.c.Table.Type(id).Size, vector))
+	}
 	for len(counts) > 0 {
 		n := counts[len(counts)-1]
 		counts = counts[:len(counts)-1]
@@ -234,10 +249,22 @@ func (d *debugInfo) array(e *dwarf.Entry, depth int) calls.TypeID {
 		id = d.c.Table.Add(calls.Type{Kind: calls.Array, Name: elem.Name + "[]", Size: uint32(n) * elem.Size, Align: max(elem.Align, 1), Elem: id, Count: n})
 	}
 	a := d.c.Table.Type(id)
-	if vector, _ := e.Val(attrGNUVector).(bool); vector && a.Size&(a.Size-1) == 0 && a.Size <= 64 {
+	if vector && a.Size > 0 && a.Size&(a.Size-1) == 0 && a.Size <= 64 {
 		a.Kind, a.Align = calls.Vector, a.Size
 	}
 	return id
+}
+
+// forgotten is how many elements an array has whose dimensions are missing. GCC leaves them out in some of a vector's variants; its own
+// types tell by their names.
+func (d *debugInfo) forgotten(e *dwarf.Entry, size uint32, vector bool) uint64 {
+	bytes := uint64(max(number(e, dwarf.AttrByteSize), 0))
+	name, _ := e.Val(dwarf.AttrName).(string)
+	var bits uint64
+	if n, _ := fmt.Sscanf(name, "__m%d", &bits); vector && n == 1 && bytes == 0 {
+		bytes = bits / 8
+	}
+	return bytes / uint64(max(size, 1))
 }
 
 // elements is how many elements a dimension has; 0: it is not known before the program runs.

@@ -81,6 +81,21 @@ func TestInterceptTypes(t *testing.T) {
 	compareComments(t, "../../testdata/intercept/types-values.c", "-mavx", "-O0 -gdwarf-4 -mavx", "-O2 -static -mavx")
 }
 
+// TestInterceptNarrow is TestInterceptTypes of vectors that are wider than the program was compiled for, and than it was not.
+func TestInterceptNarrow(t *testing.T) {
+	t.Parallel()
+	ways := []string{"", "-O0 -gdwarf-4"}
+	for feature, flag := range map[string]string{"avx": "-mavx", "avx512f": "-mavx512f"} {
+		if cpuHas(feature) {
+			ways = append(ways, flag)
+		}
+	}
+	compareComments(t, "../../testdata/intercept/narrow.c", ways...)
+	if cpuHas("avx512f") {
+		compareComments(t, "../../testdata/intercept/forgotten.c", "-mavx512f")
+	}
+}
+
 // TestInterceptClasses is TestInterceptTypes of C++: what classes inherit, pointers to members, references in records.
 func TestInterceptClasses(t *testing.T) {
 	t.Parallel()

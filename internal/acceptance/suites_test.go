@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ var (
 	suites    = flag.String("suites", "", "folders of other projects' test programs, separated by colons")
 	suiteOnly = flag.String("suite-only", "", "run those whose path below its folder matches this expression")
 	suiteCC   = flag.String("suite-cc", "", "further flags of the compiler for the suites' sources, separated by blanks")
+	suiteWay  = flag.String("suite-way", "", "trace only in the ways whose names match this expression")
 	stressors = flag.Bool("stressors", false, "run stress-ng's stressors one by one")
 )
 
@@ -89,7 +91,12 @@ func (s *suite) run(t *testing.T) {
 			return nil
 		}
 		ran++
-		t.Run(rel, func(t *testing.T) { compareSuite(t, []string{bin}, false) })
+		t.Run(rel, func(t *testing.T) {
+			compareSuite(t, []string{bin}, false)
+			if plain := s.compile(p, rel, "-O0", "-no-pie"); plain != "" && asked("values") {
+				compareValues(t, plain)
+			}
+		})
 		return nil
 	})
 	if err != nil {
@@ -106,38 +113,65 @@ var hasMain = regexp.MustCompile(`(?m)\bmain\s*\(`)
 
 // program is the executable of a file: itself, or what is compiled from it; "" if there is none.
 func (s *suite) program(path, rel string) string {
-	cc := ""
-	switch filepath.Ext(path) {
-	case ".c":
-		cc = "cc"
-	case ".cc", ".cpp", ".C":
-		cc = "c++"
-	case "":
+	if filepath.Ext(path) == "" {
 		if isProgram(path) && isExecutableELF(path) {
 			return path
 		}
 		return ""
-	default:
+	}
+	if bin := s.compile(path, rel, "-O1"); bin != "" {
+		return bin
+	}
+	if hasMainIn(path) {
+		s.needMore++
+	}
+	return ""
+}
+
+// asked tells whether a way of tracing is to be taken.
+func asked(way string) bool { return regexp.MustCompile(*suiteWay).MatchString(way) }
+
+// hasMainIn tells whether a source defines main, or a header that lies beside it does.
+func hasMainIn(path string) bool {
+	text, _ := os.ReadFile(path)
+	for _, m := range quoted.FindAllSubmatch(text, -1) {
+		header, _ := os.ReadFile(filepath.Join(filepath.Dir(path), string(m[1])))
+		text = append(text, header...)
+	}
+	return hasMain.Match(text)
+}
+
+// quoted finds what a source includes of its own.
+var quoted = regexp.MustCompile(`(?m)^#include "(.*)"`)
+
+// compile makes a program of a source with a main, and of what is named like it: of a_main.c, and a_x.c and a_y.c beside it.
+// If that does not do, the assembly that lies there goes with it. "": there is no program.
+func (s *suite) compile(path, rel string, flags ...string) string {
+	cc, ok := map[string]string{".c": "cc", ".cc": "c++", ".cpp": "c++", ".C": "c++"}[filepath.Ext(path)]
+	if !ok || !hasMainIn(path) {
 		return ""
 	}
-	text, err := os.ReadFile(path)
-	if err != nil || !hasMain.Match(text) {
-		return ""
+	bin := filepath.Join(s.out, strings.NewReplacer("/", "_", ".", "_").Replace(rel)+flags[0])
+	argv := append(slices.Clone(flags), "-g", "-w", "-o", bin, path)
+	if whole, ok := strings.CutSuffix(path, "_main"+filepath.Ext(path)); ok {
+		parts, _ := filepath.Glob(whole + "_?" + filepath.Ext(path))
+		argv = append(argv, parts...)
 	}
-	bin := filepath.Join(s.out, strings.NewReplacer("/", "_", ".", "_").Replace(rel))
-	argv := []string{"-O1", "-w", "-o", bin, path}
 	for d := filepath.Dir(path); ; d = filepath.Dir(d) {
 		argv = append(argv, "-I", d)
 		if d == s.dir || len(d) <= len(s.dir) {
 			break
 		}
 	}
-	argv = append(argv, strings.Fields(*suiteCC)...)
-	if err := exec.Command(cc, append(argv, "-lpthread", "-lm", "-ldl", "-lrt")...).Run(); err != nil {
-		s.needMore++
-		return ""
+	argv = append(append(argv, strings.Fields(*suiteCC)...), "-lpthread", "-lm", "-ldl", "-lrt")
+	if exec.Command(cc, argv...).Run() == nil {
+		return bin
 	}
-	return bin
+	assembly, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.S"))
+	if len(assembly) > 0 && exec.Command(cc, append(assembly, argv...)...).Run() == nil {
+		return bin
+	}
+	return ""
 }
 
 func isExecutableELF(path string) bool {
@@ -176,20 +210,21 @@ func compareSuite(t *testing.T, argv []string, statusOnly bool) {
 	}
 }
 
-// suiteModes are the ways of tracing without a profile on disk, and one whose window never opens.
+// suiteModes are the ways of tracing without a profile on disk, one whose window never opens, and one that captures all calls of
+// the program's own functions.
 func suiteModes(t *testing.T) (out []mode) {
 	for _, m := range modes() {
 		if !m.disk {
 			out = append(out, m)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "armed.xml")
-	text := `<AlleriaConfig version="1.0"><Window><On><Call name="main" threshold="1000000000"/></On><Till><Return name="main"/></Till>
-<Profile><Process><Thread><Image main="true"><Function><Instruction cat="anyMem" accessAddressAndSize="true"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return append(out, mode{"armed", []string{"-c", file, "--discard"}, false})
+	dir := t.TempDir()
+	armed := writeFile(t, dir, "armed.xml", `<AlleriaConfig version="1.0"><Window><On><Call name="main" threshold="1000000000"/></On><Till><Return name="main"/></Till>
+<Profile><Process><Thread><Image main="true"><Function><Instruction cat="anyMem" accessAddressAndSize="true"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`)
+	config := interceptConfig(t, dir, `main="true"`, `<Function name="*"><Intercept auto="true" depth="2"/></Function>`)
+	out = append(out, mode{"armed", []string{"-c", armed, "--discard"}, false},
+		mode{"intercepted", []string{"-c", config, "-o", filepath.Join(dir, profileDir)}, false})
+	return slices.DeleteFunc(out, func(m mode) bool { return !asked(m.name) })
 }
 
 // suiteRun is run for programs that may hang by themselves: not ending is an answer, not a failure.

@@ -36,6 +36,11 @@ NOINLINE int packed(tight t, int n) { return n + t.i; }
 
 int deeper::shared = 1;
 
+struct alignas(128) vacant { nothing in[2]; };
+/* What has nothing in it is not passed. */
+/* VALUE: empties(a=0, b=1, c=2, d=3, e=4, f=5, g=6, v=?, n=?, h=7, i=8) = 36 */
+NOINLINE int empties(int a, int b, int c, int d, int e, int f, int g, vacant v, nothing n, int h, int i) { return 36; }
+
 int main()
 {
 	both b;
@@ -54,5 +59,6 @@ int main()
 	tight t = {'t', -1, {}};
 	t.b.a = 1, t.b.b = 2, t.b.c = 3, t.b.d = '4';
 	packed(t, 5);
+	empties(0, 1, 2, 3, 4, 5, 6, vacant(), nothing(), 7, 8);
 	puts("42");
 }

@@ -17,6 +17,8 @@ struct list { int value; struct list *next; };
 union number { int i; float f; };
 typedef int vec __attribute__((vector_size(16)));
 typedef float wide __attribute__((vector_size(32)));
+union part { wide all; float first; };
+union mixed { wide all; int first; };
 
 /* VALUE: integers(a=-1, b=200, c=-300, d=65535, e=-70000, f=4000000000, g=-5000000000, h=18446744073709551615) = -1 */
 NOINLINE signed char integers(signed char a, unsigned char b, short c, unsigned short d, int e, unsigned f, long g, unsigned long h) { return a; }
@@ -46,6 +48,10 @@ NOINLINE int changes(int *n, struct pair *p) { ++*n; p->y *= 2; return 0; }
 NOINLINE int stack(int a, int b, int c, int d, int e, int f, int g, signed char h, double i) { return 36; }
 /* VALUE: vectors(a={1,2,3,4}, b={1,2,3,4,5,6,7,8}) = {4,3,2,1} */
 NOINLINE vec vectors(vec a, wide b) { return (vec){4, 3, 2, 1}; }
+/* VALUE: parts(u={all={1,2,3,4,5,6,7,8}, first=1}, m={all={8,7,6,5,4,3,2,1}, first=1090519040}, w={2,2,2,2,2,2,2,2}) = {all={1,2,3,4,5,6,7,8}, first=1} */
+NOINLINE union part parts(union part u, union mixed m, wide w) { return u; }
+/* VALUE: whole(a=1, b=2, c=3, d=4, e=5, z={re=6, im=-7}, s={re=-8, im=9}, n=10) = {re=6, im=-7} */
+NOINLINE _Complex long whole(int a, int b, int c, int d, int e, _Complex long z, _Complex short s, int n) { return z; }
 /* VALUE: complexes(z={re=1, im=2}, w={re=0.5, im=-0.5}) = {re=2, im=4} */
 NOINLINE double complex complexes(double complex z, float complex w) { return z * 2; }
 /* VALUE: arrays(m=&{{1,2},{3,4}}) = 4 */
@@ -81,6 +87,13 @@ int main(void)
 	changes(&n, &p);
 	stack(1, 2, 3, 4, 5, 6, 7, -8, 9.5);
 	vectors((vec){1, 2, 3, 4}, (wide){1, 2, 3, 4, 5, 6, 7, 8});
+	wide up = {1, 2, 3, 4, 5, 6, 7, 8}, down = {8, 7, 6, 5, 4, 3, 2, 1};
+	parts((union part){up}, (union mixed){down}, (wide){2, 2, 2, 2, 2, 2, 2, 2});
+	_Complex long z;
+	_Complex short s;
+	__real__ z = 6, __imag__ z = -7;
+	__real__ s = -8, __imag__ s = 9;
+	whole(1, 2, 3, 4, 5, z, s, 10);
 	complexes(1 + 2 * I, 0.5f - 0.5f * I);
 	int m[2][2] = {{1, 2}, {3, 4}};
 	arrays(&m);
