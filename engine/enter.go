@@ -224,61 +224,6 @@ func (tr *Tracer) handNext(t *Thread) error {
 	return tr.passOn(t, h)
 }
 
-// breakpoint handles an int3: a native probe, or the application's. done is false for the last.
-// An int3 of the application's own is delivered as what it is.
-func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
-	p := t.p
-	at := regs.Rip - 1
-	if p.cache.RegionAt(at) != nil { // none is ever reached there
-		return true, tr.lost(t, regs)
-	}
-	if done, err := tr.startHit(t, regs, at); done {
-		return true, err
-	}
-	if j := p.points.JumpAt(at); j != nil && j.Ask == at && j.Ask != 0 {
-		return true, tr.siteAsked(t, regs)
-	}
-	if p.points.HitAt(at, regs) {
-		t.noteGS(regs)
-		if err := tr.mendTrap(t); err != nil {
-			return true, err
-		}
-		if captures, err := tr.considerCapture(t, regs, regs.Rip); captures || err != nil {
-			if err != nil {
-				return true, err
-			}
-			return true, tr.enter(t, regs, 0)
-		}
-		p.probeHit()
-		if p.points.Loops(regs.Rip) && p.points.Counted(regs.Rip) {
-			p.stayInsideFunction()
-		}
-		if err := tr.considerJump(t, regs, regs.Rip); err != nil {
-			return true, err
-		}
-		return true, tr.enter(t, regs, 0)
-	}
-	if p.points.Gone(at) { // it ran into a probe that was taken away meanwhile
-		regs.Rip = at
-		return true, tr.goOn(t, regs)
-	}
-	return false, nil
-}
-
-// goOn lets a native thread go on natively at regs, which is an entry nowhere, or as the mode says
-// if that has changed while the thread was behind a breakpoint.
-func (tr *Tracer) goOn(t *Thread, regs *sys.Regs) error {
-	if tr.modeDiffers(t) {
-		t.noteGS(regs)
-		return tr.enter(t, regs, 0)
-	}
-	regs.Rip = t.p.points.CopyOf(regs.Rip) // a jump may lie there by now
-	if err := t.tracee.SetRegs(regs); err != nil {
-		return err
-	}
-	return tr.resume(t, 0)
-}
-
 // trapped handles a thread that waits for the tracer to execute the last
 // instruction of b.
 func (tr *Tracer) trapped(t *Thread, b *codecache.Block) error {

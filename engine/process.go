@@ -19,6 +19,7 @@ import (
 	"alleria/engine/residency"
 	"alleria/engine/reuse"
 	"alleria/engine/shm"
+	"alleria/engine/starts"
 	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
@@ -69,7 +70,7 @@ type Process struct {
 	translations
 	points probe.Points // what is watched by address
 	windowToggle
-	start *startSites // breakpoints in place of stops at a native start's calls; nil: none
+	start *starts.Sites // breakpoints in place of stops at a native start's calls; nil: none
 	budgeting
 	watches
 	residency residency.Process // whether it stays in the cache though it would run natively
@@ -109,9 +110,8 @@ type orders struct {
 
 // kernelState is how the program stands with the kernel, where that matters to the tracer.
 type kernelState struct {
-	calls       syscalls.Calls
-	trapIgnored bool // it was started with SIGTRAP ignored
-	trap        trapAction
+	calls syscalls.Calls
+	trap  tracee.Trap
 }
 
 // members is who a process consists of.
@@ -272,7 +272,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 		p.written.Began, p.exe = time.Now(), reuse.ProgramOf(pid)
 	}
 	if sets, err := sys.ReadSignalSets(pid); err == nil {
-		p.trapIgnored = sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0
+		p.trap.Ignored = sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0
 	}
 	var regs sys.Regs
 	if err := tr.stops.Bare(pid).GetRegs(&regs); err != nil {
@@ -291,7 +291,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 	p.calls.Init(callHost{p}, &p.code, pid, mem, &p.shm, tr.filters)
 	p.calls.Filtered, p.calls.Widened = from.filtered || syscalls.Limited(pid, tr.filters), from.widened
 	if at == mapping.Executing {
-		p.calls.SetStarting(watchedCalls)
+		p.calls.SetStarting(starts.Calls)
 	}
 	if p.shm, err = from.memory(&tr.bell); err != nil {
 		mem.Close()

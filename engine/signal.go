@@ -327,7 +327,7 @@ func (tr *Tracer) leaveChunk(t *Thread, regs *sys.Regs) (did bool, err error) {
 		return false, nil
 	}
 	const bit = 1 << (tracee.SIGTRAP - 1)
-	if mask, err := t.tracee.Mask(); err != nil || mask&bit != 0 || t.p.trapIgnored || regs.Eflags&translate.FlagTrap != 0 {
+	if mask, err := t.tracee.Mask(); err != nil || mask&bit != 0 || t.p.trap.Ignored || regs.Eflags&translate.FlagTrap != 0 {
 		return false, err
 	}
 	tr.awaitRoom(t, regs)

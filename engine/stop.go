@@ -155,7 +155,7 @@ func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) { return t.tracee.Halt() }
 // That the program ignores SIGTRAP the kernel would forget with the step's trap; that is looked after where the program
 // was started so, since programs themselves hardly ever do it.
 func (tr *Tracer) step(t *Thread) error {
-	ignored := t.p.trapIgnored && t.slot != nil
+	ignored := t.p.trap.Ignored && t.slot != nil
 	if ignored {
 		sets, err := sys.ReadSignalSets(t.tid)
 		ignored = err == nil && sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0

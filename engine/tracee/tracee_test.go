@@ -344,3 +344,60 @@ func TestSetInfo(t *testing.T) {
 		})
 	}
 }
+
+// words is a slot.
+type words map[int]uint64
+
+func (w words) Get(off int) uint64    { return w[off] }
+func (w words) Set(off int, v uint64) { w[off] = v }
+
+// TestTrapMask gives a thread back that it blocks SIGTRAP, where a hit of ours has taken that, and asks for nothing else of one that does nothing with it.
+func TestTrapMask(t *testing.T) {
+	const bit = 1 << (SIGTRAP - 1)
+	borrow := func() (b Borrowed, ok bool) {
+		t.Error("a call is made in the name of a program that does nothing with the signal")
+		return b, false
+	}
+	var d Trap
+	m, th := newMachine(t, &owner{})
+	if err := d.Mend(th, borrow); err != nil || d.Known() {
+		t.Errorf("%v, known: %v", err, d.Known())
+	}
+	m.expect()
+	m.mask = ^uint64(bit) // it blocks everything that it can, and the hit has unblocked this one
+	if err := d.Mend(th, borrow); err != nil {
+		t.Error(err)
+	}
+	m.expect(fmt.Sprintf("mask %#x", ^uint64(0)))
+}
+
+// TestTrapHandled reads what a program does with SIGTRAP while it does, and gives it back when a hit of ours has taken it away.
+func TestTrapHandled(t *testing.T) {
+	const bit, off = 1 << (SIGTRAP - 1), 0x40
+	slot := words{}
+	for i := range 4 {
+		slot[off+8*i] = uint64(100 + i)
+	}
+	borrow := func() (Borrowed, bool) { return Borrowed{Call: 0xcac4e, Addr: 0x51040, Words: slot, Off: off}, true }
+	call := func(m *machine, set, get uint64) []answer { // entry and end of the call
+		return []answer{{request: "call", reports: []sys.Stop{stop(tid, 0, CallStop)}, then: func() {
+			if m.regs.Rax != SysSigaction || m.regs.Rsi != set || m.regs.Rdx != get {
+				t.Errorf("call %d of %#x, %#x, want to set %#x and get %#x", m.regs.Rax, m.regs.Rsi, m.regs.Rdx, set, get)
+			}
+		}}, {request: "call", reports: []sys.Stop{stop(tid, 0, CallStop)}, then: func() { m.regs.Rax = 0 }}}
+	}
+	var d Trap
+	m, th := newMachine(t, &owner{})
+	m.caught, m.answers = bit, call(m, 0, 0x51040)
+	if err := d.Mend(th, borrow); err != nil || !d.Known() {
+		t.Fatalf("%v, known: %v", err, d.Known())
+	}
+	clear(slot)
+	m.log, m.caught, m.answers = nil, 0, call(m, 0x51040, 0)
+	if err := d.Mend(th, borrow); err != nil {
+		t.Error(err)
+	}
+	if slot[off] != 100 || slot[off+24] != 103 || m.mask&bit == 0 {
+		t.Errorf("it is given %v back, with the mask %#x", slot, m.mask)
+	}
+}

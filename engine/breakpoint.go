@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"alleria/engine/starts"
+	"alleria/engine/syscalls"
+	"alleria/engine/tracee"
+	"alleria/internal/layout"
+	"alleria/internal/sys"
+)
+
+// Int3s that threads run into natively: of probes, of a start that is watched (package starts), and the application's own.
+
+// breakpoint handles an int3: a native probe, or the application's. done is false for the last.
+// An int3 of the application's own is delivered as what it is.
+func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
+	p := t.p
+	at := regs.Rip - 1
+	if p.cache.RegionAt(at) != nil { // none is ever reached there
+		return true, tr.lost(t, regs)
+	}
+	if done, err := tr.startHit(t, regs, at); done {
+		return true, err
+	}
+	if j := p.points.JumpAt(at); j != nil && j.Ask == at && j.Ask != 0 {
+		return true, tr.siteAsked(t, regs)
+	}
+	if p.points.HitAt(at, regs) {
+		t.noteGS(regs)
+		if err := p.mendTrap(t); err != nil {
+			return true, err
+		}
+		if captures, err := tr.considerCapture(t, regs, regs.Rip); captures || err != nil {
+			if err != nil {
+				return true, err
+			}
+			return true, tr.enter(t, regs, 0)
+		}
+		p.probeHit()
+		if p.points.Loops(regs.Rip) && p.points.Counted(regs.Rip) {
+			p.stayInsideFunction()
+		}
+		if err := tr.considerJump(t, regs, regs.Rip); err != nil {
+			return true, err
+		}
+		return true, tr.enter(t, regs, 0)
+	}
+	if p.points.Gone(at) { // it ran into a probe that was taken away meanwhile
+		regs.Rip = at
+		return true, tr.goOn(t, regs)
+	}
+	return false, nil
+}
+
+// goOn lets a native thread go on natively at regs, which is an entry nowhere, or as the mode says
+// if that has changed while the thread was behind a breakpoint.
+func (tr *Tracer) goOn(t *Thread, regs *sys.Regs) error {
+	if tr.modeDiffers(t) {
+		t.noteGS(regs)
+		return tr.enter(t, regs, 0)
+	}
+	regs.Rip = t.p.points.CopyOf(regs.Rip) // a jump may lie there by now
+	if err := t.tracee.SetRegs(regs); err != nil {
+		return err
+	}
+	return tr.resume(t, 0)
+}
+
+// ownTrap tells whether a SIGTRAP of a native thread that is being stopped is one that signal has
+// more to do with than to hold it: that of a breakpoint of a native start, or of a program
+// that steps itself, within a jump's code.
+func (tr *Tracer) ownTrap(t *Thread) bool {
+	var regs sys.Regs
+	if !t.native || t.tracee.GetRegs(&regs) != nil {
+		return false
+	}
+	return t.p.start != nil || t.p.points.JumpAt(regs.Rip) != nil
+}
+
+// mergedTrap tells whether a SIGTRAP that was sent to a native thread stands for the hit of an int3 of ours as well: one
+// that is pending and blocked takes the hit's place, and gets through. It is given back to the kernel.
+func (tr *Tracer) mergedTrap(t *Thread, regs *sys.Regs, h *tracee.Signal) bool {
+	p := t.p
+	if !t.native || h.Fault() || !p.trap.Known() {
+		return false
+	}
+	if _, ok := p.points.Original(regs.Rip - 1); !ok {
+		return false
+	}
+	const bit = 1 << (tracee.SIGTRAP - 1)
+	sets, err := sys.ReadSignalSets(t.tid)
+	if err != nil || (sets.Caught|sets.Ignored)&bit != 0 || p.mendTrap(t) != nil {
+		return false
+	}
+	t.tracee.SentAgain(h)
+	t.tracee.Held = append(t.tracee.Held, *h)
+	t.tracee.SendTrapsBack(len(t.tracee.Held) - 1)
+	return true
+}
+
+// mendTrap puts right what a hit of an int3 of ours has done to a stopped native thread.
+func (p *Process) mendTrap(t *Thread) error {
+	return p.trap.Mend(&t.tracee, func() (tracee.Borrowed, bool) { return t.borrowed(), p.calls.Look(t.tid) })
+}
+
+// borrowed is what calls need that the thread is had to make.
+func (t *Thread) borrowed() tracee.Borrowed {
+	return tracee.Borrowed{Call: t.p.ownCall(), Addr: t.slot.Base + layout.Scratch, Words: t.slot, Off: layout.Scratch}
+}
+
+// ignoreTrap makes the kernel ignore SIGTRAP again.
+func (t *Thread) ignoreTrap() error {
+	if !t.p.calls.Look(t.tid) {
+		return nil
+	}
+	return t.tracee.IgnoreTrap(t.borrowed())
+}
+
+// watchStart puts breakpoints in place of the stops at a native start's system calls, where
+// the code that begins at the entry point, rip, is one that is known.
+func (p *Process) watchStart(rip uint64) error {
+	if p.tr.opts.NoStartSites || p.calls.Starting() == 0 || p.mode != ModeNative {
+		return nil
+	}
+	if !p.code.Executable(rip) {
+		return nil
+	}
+	m := p.code.Mapping(rip)
+	if m == nil || m.End-m.Start > starts.MostCode {
+		return nil
+	}
+	code := make([]byte, m.End-m.Start)
+	if _, err := p.mem.ReadAt(code, int64(m.Start)); err != nil {
+		return nil // it is left to stops
+	}
+	s := starts.Find(code, m.Start)
+	if s == nil {
+		return nil
+	}
+	p.start = s
+	p.calls.SetStarting(0)
+	for at := range s.All() {
+		if err := p.points.Add(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endStart takes the breakpoints of a start out.
+func (p *Process) endStart() {
+	s := p.start
+	if s == nil {
+		return
+	}
+	p.start = nil
+	for at := range s.All() {
+		p.points.RemoveIdle(at)
+	}
+}
+
+// startHit handles a native thread that has executed the int3 of a start at an address.
+// done is false if it is none, or something else waits for that address: then the start's
+// calls are watched by stops.
+func (tr *Tracer) startHit(t *Thread, regs *sys.Regs, at uint64) (done bool, err error) {
+	p := t.p
+	s := p.start
+	if s == nil || !t.native || !s.Has(at) {
+		return false, nil
+	}
+	if p.points.IsPoint(at) {
+		p.endStart()
+		p.calls.SetStarting(starts.Calls)
+		return false, nil
+	}
+	regs.Rip = at
+	t.noteGS(regs)
+	if s.Hit(at) {
+		p.endStart()
+	}
+	if s.Rseq(at) {
+		return true, tr.refuseRseq(t, regs)
+	}
+	p.calls.Ended(tracee.SysMmap, regs.Rax, regs)
+	if p.mode == ModeNative {
+		starts.Skip(regs)
+	}
+	return true, tr.enter(t, regs, 0)
+}
+
+// refuseRseq answers a thread that stands at its call of rseq as a kernel without it.
+func (tr *Tracer) refuseRseq(t *Thread, regs *sys.Regs) error {
+	if uint32(regs.Rax) != syscalls.Rseq || regs.Rax >= layout.SyscallEntries { // it came from elsewhere: as it would go on
+		return tr.enter(t, regs, 0)
+	}
+	t.calls.Entered(regs, syscalls.Rseq, regs.Rip+syscalls.Length)
+	regs.Rax = syscalls.NoSuchCall()
+	regs.Rip += syscalls.Length
+	regs.Rcx, regs.R11 = regs.Rip, regs.Eflags
+	return tr.enter(t, regs, 0)
+}

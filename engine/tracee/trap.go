@@ -1,0 +1,114 @@
+package tracee
+
+import (
+	"fmt"
+)
+
+// An int3 of ours that a thread hits while it blocks or ignores SIGTRAP makes the kernel forget what the program does
+// with that signal, and the block. So what the program does is asked at each hit, while it can be: programs that handle
+// SIGTRAP are few. A handler that is gone with a hit was lost by it, and the thread had the signal blocked. A handler
+// that was installed natively, with no hit since, cannot be known.
+
+// Trap is what a process does with SIGTRAP, where that is not the default.
+type Trap struct {
+	Ignored bool // it was started with the signal ignored
+	known   bool
+	words   action
+}
+
+// action is as rt_sigaction wants it: handler, flags, restorer, mask.
+type action [4]uint64
+
+// ignore is SIG_IGN.
+const ignore = 1
+
+// Known tells whether the process has been seen to do something with the signal.
+func (d *Trap) Known() bool { return d.known }
+
+// Borrowed is what a call needs that a thread is had to make: the address of a syscall instruction, and words of memory that both sides see,
+// with their address in the process.
+type Borrowed struct {
+	Call, Addr uint64
+	Words      Words
+	Off        int // of them there, in bytes
+}
+
+// Words is memory that is shared with a process, by offset in bytes.
+type Words interface {
+	Get(off int) uint64
+	Set(off int, v uint64)
+}
+
+// set writes an action there.
+func (b *Borrowed) set(a action) {
+	for i, w := range a {
+		b.Words.Set(b.Off+8*i, w)
+	}
+}
+
+// Mend puts right what a hit of an int3 of ours has done to a stopped native thread. borrow says what its calls need, and whether it may make any.
+func (d *Trap) Mend(t *Thread, borrow func() (Borrowed, bool)) error {
+	const bit = 1 << (SIGTRAP - 1)
+	sets, err := t.stops.kernel.ReadSignalSets(t.TID)
+	if err != nil {
+		return nil // it is gone
+	}
+	handled := (sets.Caught|sets.Ignored)&bit != 0
+	if !handled && !d.known {
+		if !AllBut(sets.Blocked, bit) {
+			return nil
+		}
+		return t.SetMask(sets.Blocked | bit)
+	}
+	b, ok := borrow()
+	if !ok {
+		return nil
+	}
+	if handled {
+		d.known = true
+		return d.act(t, &b, 0, b.Addr)
+	}
+	if d.words[0] != ignore { // not just ignored
+		if err := t.SetMask(sets.Blocked | bit); err != nil {
+			return err
+		}
+	}
+	b.set(d.words)
+	return d.act(t, &b, b.Addr, 0)
+}
+
+// act has a stopped thread set or read what its process does with SIGTRAP: addresses of it, or 0.
+func (d *Trap) act(t *Thread, b *Borrowed, set, get uint64) error {
+	in, err := t.Inject(b.Call)
+	if err != nil {
+		return err
+	}
+	_, err = in.Call(SysSigaction, SIGTRAP, set, get, 8)
+	if cerr := in.Close(); cerr != nil {
+		return cerr
+	}
+	if err != nil {
+		d.known = false
+		return nil
+	}
+	if get != 0 {
+		for i := range d.words {
+			d.words[i] = b.Words.Get(b.Off + 8*i)
+		}
+	}
+	return nil
+}
+
+// IgnoreTrap makes the kernel ignore SIGTRAP again.
+// It is done in the program's name because dispositions can be set by nobody else.
+func (t *Thread) IgnoreTrap(b Borrowed) error {
+	in, err := t.Inject(b.Call)
+	if err != nil {
+		return err
+	}
+	b.set(action{ignore}) // no flags, no restorer, no mask
+	if _, err := in.Call(SysSigaction, SIGTRAP, b.Addr, 0, 8); err != nil {
+		return fmt.Errorf("disposition of SIGTRAP: %w", err)
+	}
+	return in.Close()
+}
