@@ -162,3 +162,19 @@ func TestEndRingRaisesTheFlag(t *testing.T) {
 		t.Error("an open buffer was completed")
 	}
 }
+
+// TestHolds has addresses held where the memory is mapped, and none before that: programs begin at low addresses.
+func TestHolds(t *testing.T) {
+	var m Memory
+	for _, addr := range []uint64{0, 0x401000, 0x7ffff7fc3000} {
+		if m.Holds(addr) {
+			t.Errorf("memory that is mapped nowhere holds %#x", addr)
+		}
+	}
+	m.SlotsBase = 0x7f0000000000
+	for addr, want := range map[uint64]bool{0x401000: false, m.BellAt() - 1: false, m.BellAt(): true, m.Control(): true, m.SlotsBase + 1: true, m.Control() + SharedBytes: false} {
+		if m.Holds(addr) != want {
+			t.Errorf("memory with slots at %#x holds %#x: %v, want %v", m.SlotsBase, addr, !want, want)
+		}
+	}
+}
