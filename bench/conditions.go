@@ -64,7 +64,7 @@ func (c conditions) spinners() (end func(), err error) {
 }
 
 // header says under what the figures below were taken.
-func header(sched string) string {
+func header(sched string, cold bool) string {
 	var b strings.Builder
 	b.WriteString(strconv.Itoa(runtime.NumCPU()))
 	b.WriteString(" processors, ")
@@ -72,6 +72,9 @@ func header(sched string) string {
 		b.WriteString("real-time priority (not as users run it)")
 	} else {
 		b.WriteString("ordinary scheduling")
+	}
+	if cold {
+		b.WriteString(", translations are not kept between runs")
 	}
 	return b.String()
 }

@@ -23,6 +23,7 @@ type bench struct {
 	size      size
 	sched     string // ordinary or realTime
 	asJSON    bool
+	cold      bool // nothing is kept between runs
 	timeout   time.Duration
 	// native first, whatever was asked for: it is what ratios are to
 	modes  []mode
@@ -54,7 +55,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if b == nil {
 		return 0
 	}
-	rows, err := b.measure()
+	err = b.keepTranslations()
+	var rows []row
+	if err == nil {
+		rows, err = b.measure()
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 1
@@ -63,13 +68,29 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if b.asJSON {
 		err = printJSON(stdout, rows)
 	} else {
-		fmt.Fprintln(stdout, header(b.sched))
+		fmt.Fprintln(stdout, header(b.sched, b.cold))
 		printTable(stdout, rows)
 	}
 	if err != nil || slices.ContainsFunc(rows, func(r row) bool { return r.Failure != "" }) {
 		return 1
 	}
 	return 0
+}
+
+// keepTranslations says where the command keeps translations between runs: in a folder of the benchmark's that is empty, so that all runs of a row but the first begin
+// with what the one before them had, as a user's do; or, with -cold, nowhere.
+func (b *bench) keepTranslations() error {
+	home, err := filepath.Abs(filepath.Join(b.dir, "cache"))
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(home); err != nil {
+		return err
+	}
+	if b.cold {
+		home = os.DevNull
+	}
+	return os.Setenv("XDG_CACHE_HOME", home)
 }
 
 // parse reads the flags. It returns nil for a run that was only to list.
@@ -81,6 +102,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	fl := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fl.SetOutput(stderr)
 	fl.StringVar(&b.alleria, "alleria", "bin/alleria", "the `command` to measure")
+	fl.BoolVar(&b.cold, "cold", false, "every start is a first one: translations are not kept between runs")
 	fl.StringVar(&b.dir, "dir", "bench-out", "`directory` for inputs and outputs")
 	fl.IntVar(&b.n, "n", 3, "`number` of runs of each row")
 	fl.IntVar(&b.pairCount, "pairs", 15, "`number` of pairs, a native run and one of the mode, for armed; 0: runs as for other modes")

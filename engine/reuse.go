@@ -109,7 +109,7 @@ func (p *Process) template() *reuse.Template {
 	if p.gone || !p.general() {
 		return nil
 	}
-	t := reuse.NewTemplate(&p.cache, &p.written, p.code.Translated(), p.names)
+	t := reuse.NewTemplate(&p.cache, &p.written, p.code.Translated(), p.names, p.from)
 	if t != nil {
 		p.shm.DropSlots() // the file lives as long as its regions are mapped
 	}

@@ -62,11 +62,11 @@ func (k *Kept) Has(r Ref) bool {
 	return r != 0 && r&1 == 0 && int(r>>1) <= k.Blocks.N
 }
 
-// fitBlocks tells whether all blocks are such as are kept.
+// fitBlocks tells whether all blocks are such as are kept. Those of other variants, a vfork child's among them, nothing leads to.
 func (k *Kept) fitBlocks() bool {
 	for n := range k.Blocks.N {
 		b := k.Blocks.At(n)
-		if int(b.Num) != n || b.Variant >= KeptVariants || b.Term > TermTrap || b.Insns > MaxBlockInsns || b.Falls && n+1 >= k.Blocks.N {
+		if int(b.Num) != n || b.Variant >= NumVariants || b.Term > TermTrap || b.Insns > MaxBlockInsns || b.Falls && n+1 >= k.Blocks.N {
 			return false
 		}
 		if b.Compared != 0 || b.Used != 0 || b.Counts || b.Gated || b.Idle || uint32(b.Inner) > b.Size || uint32(b.Body) > b.Size {
@@ -101,7 +101,7 @@ func (k *Kept) fitsRecording(r *Recording) bool {
 func (k *Kept) fitExits() bool {
 	for n := range k.Exits.N {
 		w := k.Exits.At(n)
-		if w.v >= KeptVariants || int64(w.next) > int64(n) || int64(w.rare) > int64(len(k.Traps)) || w.site == 0 && int(w.region) >= len(k.Regions) || w.site != 0 && !k.InCode(w.region, w.site, 4) {
+		if w.v >= NumVariants || int64(w.next) > int64(n) || int64(w.rare) > int64(len(k.Traps)) || w.site == 0 && int(w.region) >= len(k.Regions) || w.site != 0 && !k.InCode(w.region, w.site, 4) {
 			return false
 		}
 	}

@@ -40,16 +40,25 @@ func testImage(start uint64) Image {
 	return Image{Start: start, End: start + 1<<20, id: FileVersion{inode: 7, size: 1 << 20}, content: 9}
 }
 
+// kernelImage is where there is code that lies in no file.
+const kernelImage = 0x7fff_0000_0000
+
 // translated is a template with blocks that lie one behind the other, each with an exit, references, and a target check.
 func translated(t testing.TB) *Template {
 	const at = 0x7f00_0000_0000
 	c, a := testCache(t, 0x7eff_c000_0000), (*codecache.Region)(nil)
-	w := Written{Written: &c.Written, images: []Image{testImage(at)}}
+	w := Written{Written: &c.Written, images: []Image{testImage(at), {Start: kernelImage, End: kernelImage + 4096}}}
 	a = c.Regions[0]
 	var pages []uint64
 	for i := range uint64(2 * WorthKeeping) {
 		b := c.NewBlock()
 		b.App, b.Code, b.Size, b.Insns = at+16*i, a.Base+uint64(a.Next), 64, 2
+		switch i {
+		case 100:
+			b.App = kernelImage + 16
+		case 101:
+			b.Variant = codecache.Aside // a vfork child's
+		}
 		b.PosAt = c.PackPositions([]codecache.Position{{Len: 4}, {Start: 4, Exec: 4, Len: 5}})
 		c.NewExit(codecache.Exit{Site: b.Code + 40, Target: at + 1<<19 + i, Region: a})
 		c.Enter(b)
@@ -66,7 +75,7 @@ func translated(t testing.TB) *Template {
 			pages = append(pages, b.App)
 		}
 	}
-	tmpl := NewTemplate(c, &w, slices.Values(pages), nil)
+	tmpl := NewTemplate(c, &w, slices.Values(pages), nil, nil)
 	if tmpl == nil {
 		t.Fatal("no template")
 	}
@@ -108,7 +117,7 @@ func TestTemplateFromDisk(t *testing.T) {
 	}
 	a, fa, ha := takenOver(t, tmpl)
 	b, fb, hb := takenOver(t, read)
-	if fa.Reused != 2*WorthKeeping || fb.Reused != fa.Reused || !slices.Equal(ha.pages, hb.pages) || len(ha.pages) == 0 {
+	if fa.Reused != 2*WorthKeeping-1 || fb.Reused != fa.Reused || !slices.Equal(ha.pages, hb.pages) || len(ha.pages) == 0 {
 		t.Fatalf("%d and %d blocks of pages %x and %x", fa.Reused, fb.Reused, ha.pages, hb.pages)
 	}
 	if !bytes.Equal(a.Regions[0].Mem, b.Regions[0].Mem) {
@@ -116,9 +125,15 @@ func TestTemplateFromDisk(t *testing.T) {
 	}
 	for n := range a.BlockPool.N {
 		x, y := a.BlockPool.At(n), b.BlockPool.At(n)
-		if *x != *y || b.BlockOf(x.App, x.Variant) != y || a.PositionsOf(x).At != b.PositionsOf(y).At || b.BlockAt(b.Regions[0], y.Code+1) != y {
+		if *x != *y || n != 100 && n != 101 && b.BlockOf(x.App, x.Variant) != y || a.PositionsOf(x).At != b.PositionsOf(y).At || b.BlockAt(b.Regions[0], y.Code+1) != y {
 			t.Fatalf("block %d: %+v, %+v", n, x, y)
 		}
+	}
+	if b.BlockOf(kernelImage+16, codecache.Plain) != nil || b.BlockOf(kernelImage+16+1<<24, codecache.Plain) != nil {
+		t.Error("code that lies in no file is known")
+	}
+	if again := NewTemplate(b, fb.written, slices.Values(hb.pages), nil, fb); again == nil || len(again.images) != 2 || len(again.images[0].blocks) != 2*WorthKeeping-1 || len(again.images[1].blocks) != 0 {
+		t.Errorf("what was taken over makes no template: %+v", again)
 	}
 	if !reflect.DeepEqual(a.Exits.Pieces(), b.Exits.Pieces()) || !slices.Equal(a.SlotChecks[0], b.SlotChecks[0]) || read.exe != tmpl.exe || read.bytes != tmpl.bytes {
 		t.Error("tables are others")

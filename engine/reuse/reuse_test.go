@@ -114,7 +114,7 @@ func TestWrittenBeforeItIsMapped(t *testing.T) {
 // TestSmallProcessesLeaveNothing: less than a few hundred blocks are translated as fast.
 func TestSmallProcessesLeaveNothing(t *testing.T) {
 	cache := codecache.New(false, nil)
-	if NewTemplate(&cache, testWritten(), func(func(uint64) bool) {}, nil) != nil {
+	if NewTemplate(&cache, testWritten(), func(func(uint64) bool) {}, nil, nil) != nil {
 		t.Error("an empty cache is kept")
 	}
 }

@@ -82,6 +82,36 @@ func (f *Taken) Complete() bool {
 	return true
 }
 
+// numbers are some of a table.
+type numbers map[uint32]bool
+
+// leftovers is what was taken over and nothing leads to: of images that are known in no process, as the kernel's. Their addresses are still those of the process
+// before. It stays where it is, and belongs to no image any more.
+type leftovers struct{ blocks, exits, sides, facts numbers }
+
+// left is what is left over of what was taken over; f may be nil.
+func (f *Taken) left() leftovers {
+	l := leftovers{numbers{}, numbers{}, numbers{}, numbers{}}
+	if f == nil {
+		return l
+	}
+	for i := range f.images {
+		if f.done[i] {
+			continue
+		}
+		im := &f.images[i]
+		for _, p := range []struct {
+			to   numbers
+			from []uint32
+		}{{l.blocks, im.blocks}, {l.exits, im.exits}, {l.sides, im.sides}, {l.facts, im.facts}} {
+			for _, n := range p.from {
+				p.to[n] = true
+			}
+		}
+	}
+	return l
+}
+
 // moveLiterals corrects the addresses of regions in the code.
 func (f *Taken) moveLiterals() {
 	for _, l := range f.Literals {

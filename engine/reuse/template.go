@@ -51,9 +51,9 @@ type Entry struct {
 const WorthKeeping = 256
 
 // NewTemplate makes one of the translations of a process that is gone; nil where they are not worth it, or where some belong to no
-// image. pages are those of code that they were made from, names what the numbers of images and functions in facts mean. The cache's regions are
-// the template's then.
-func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], names any) *Template {
+// image. pages are those of code that they were made from, names what the numbers of images and functions in facts mean. from is what the process
+// has taken over itself, nil: nothing. The cache's regions are the template's then.
+func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], names any, from *Taken) *Template {
 	if cache.BlockPool.N < WorthKeeping {
 		return nil
 	}
@@ -62,7 +62,8 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], nam
 		t.images = append(t.images, imageCode{Image: im})
 	}
 	sort.Slice(t.images, func(i, j int) bool { return t.images[i].Start < t.images[j].Start })
-	if !t.sortBlocks() || !t.sortExits() || !t.sortRecorded(cache, names) {
+	left := from.left()
+	if !t.sortBlocks(left.blocks) || !t.sortExits(left.exits) || !t.sortRecorded(cache, names, left) {
 		return nil
 	}
 	t.sortCode(cache, w, pages)
@@ -124,8 +125,11 @@ const (
 )
 
 // sortBlocks puts the blocks' numbers to their images; false where one is of code that changes or lies in none.
-func (t *Template) sortBlocks() bool {
+func (t *Template) sortBlocks(left numbers) bool {
 	for n := range t.Blocks.N {
+		if left[uint32(n)] {
+			continue
+		}
 		b := t.Blocks.At(n)
 		im := t.imageAt(b.App)
 		if im == nil || b.Compared != 0 || b.Used != 0 || b.Counts {
@@ -138,8 +142,11 @@ func (t *Template) sortBlocks() bool {
 
 // sortExits puts the exits' numbers to the images that they lead to. One that leads to no image at an address that moves with none, as calls of
 // absent weak functions in programs at fixed addresses, stays as it is.
-func (t *Template) sortExits() bool {
+func (t *Template) sortExits(left numbers) bool {
 	for n := range t.Exits.N {
+		if left[uint32(n)] {
+			continue
+		}
 		target := t.Exits.At(n).Target
 		im := t.imageAt(target)
 		if im == nil && target < 1<<32 {
@@ -154,14 +161,14 @@ func (t *Template) sortExits() bool {
 }
 
 // sortRecorded puts to their images what there is of recorded blocks besides; false where some lie in none.
-func (t *Template) sortRecorded(cache *codecache.Cache, names any) bool {
+func (t *Template) sortRecorded(cache *codecache.Cache, names any, left leftovers) bool {
 	if cache.Facts.Last() == 0 {
 		return true
 	}
 	t.facts, t.names = new(records.Blocks), names
 	t.facts.Share(&cache.Facts)
 	for id := uint32(1); id <= t.facts.Last(); id++ {
-		if t.facts.IsPart(id) {
+		if left.facts[id] || t.facts.IsPart(id) {
 			continue
 		}
 		im := t.imageAt(t.facts.Addr(id))
@@ -171,6 +178,9 @@ func (t *Template) sortRecorded(cache *codecache.Cache, names any) bool {
 		im.facts = append(im.facts, id)
 	}
 	for n := range t.SideExits.N {
+		if left.sides[uint32(n)] {
+			continue
+		}
 		im := t.imageAt(t.SideExits.At(n).Target)
 		if im == nil {
 			return false

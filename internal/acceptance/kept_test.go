@@ -36,6 +36,12 @@ func TestKeptBetweenRuns(t *testing.T) {
 		if none != 0 || many < 1000 || zero != 0 || len(files()) != 1 {
 			t.Errorf("%s: runs began with %d blocks, %d, and %d where that is off; files: %v", mode, none, many, zero, files())
 		}
+		if mode == "translate" { // code that counts comes besides, in the file that is there
+			keptRun(t, dir, kept, []string{"--only", "count"}, argv...)
+			if _, both := keptRun(t, dir, kept, []string{"--only", "count"}, argv...); both < many*3/2 {
+				t.Errorf("with both kinds of code kept a run began with %d blocks, %d of one", both, many)
+			}
+		}
 		for _, r := range []result{warm, off} {
 			if r.status != cold.status || mode == "translate" && string(r.stdout) != string(cold.stdout) {
 				t.Errorf("%s: status %d, %q; the first time %d, %q", mode, r.status, clip(r.stdout), cold.status, clip(cold.stdout))
