@@ -8,6 +8,9 @@
 // native one's; the medians become one table of ratios (table.go), beside the
 // figures that are to be reached (targets.go).
 //
+// Translations that alleria keeps between runs lie in -dir too, and are removed first: of a row's runs the first is a first one, and the others begin as a user's
+// second run does. With -cold each is a first one, and the table's head says so.
+//
 // It uses alleria only as its users do: the command line, and run.json for
 // counts. Absolute times mean nothing on shared machines, which is why everything
 // is a ratio and why rivals belong into the same run.
