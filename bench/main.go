@@ -93,6 +93,12 @@ func (b *bench) keepTranslations() error {
 	return os.Setenv("XDG_CACHE_HOME", home)
 }
 
+// placeFlags declares the flags of what stays on disk.
+func (b *bench) placeFlags(fl *flag.FlagSet) {
+	fl.BoolVar(&b.cold, "cold", false, "every start is a first one: translations are not kept between runs")
+	fl.StringVar(&b.dir, "dir", "bench-out", "`directory` for inputs and outputs")
+}
+
 // parse reads the flags. It returns nil for a run that was only to list.
 //
 // "-modes all" is the default list with the slow ones; a name that is listed runs even
@@ -102,8 +108,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	fl := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fl.SetOutput(stderr)
 	fl.StringVar(&b.alleria, "alleria", "bin/alleria", "the `command` to measure")
-	fl.BoolVar(&b.cold, "cold", false, "every start is a first one: translations are not kept between runs")
-	fl.StringVar(&b.dir, "dir", "bench-out", "`directory` for inputs and outputs")
+	b.placeFlags(fl)
 	fl.IntVar(&b.n, "n", 3, "`number` of runs of each row")
 	fl.IntVar(&b.pairCount, "pairs", 15, "`number` of pairs, a native run and one of the mode, for armed; 0: runs as for other modes")
 	less := fl.Bool("short", false, "inputs a fifth as large")
