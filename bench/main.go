@@ -80,7 +80,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 // keepTranslations says where the command keeps translations between runs: in a folder of the benchmark's that is empty, so that all runs of a row but the first begin
 // with what the one before them had, as a user's do; or, with -cold, nowhere.
 func (b *bench) keepTranslations() error {
-	home, err := filepath.Abs(filepath.Join(b.dir, "cache"))
+	home, err := filepath.Abs(filepath.Join(b.dir, "kept-translations"))
 	if err != nil {
 		return err
 	}
