@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -37,6 +38,13 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		testRoot = dir
+		// The user's cache of builds is kept, which lies in that of everything else by itself.
+		if cache, err := exec.Command("go", "env", "GOCACHE").Output(); err == nil {
+			if err := os.Setenv("GOCACHE", strings.TrimSpace(string(cache))); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+		}
 		// What a test's programs are translated to, the next one's begin with; nothing is the user's.
 		if err := os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
