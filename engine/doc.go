@@ -21,7 +21,7 @@
 // to a target check, which compares the address. What has no translation yet ends in a
 // dispatch: a routine (codecache/routines_amd64.S) saves the registers, writes the dispatch into
 // the slot and waits for the answer there, without a stop (dispatch.go). Which of the two
-// sides spins and which sleeps is a matter of where the other one is (handover.go).
+// sides spins and which sleeps is a matter of where the other one is (package handover).
 //
 // The kernel stops a thread for signals, children, execve and what else it has to
 // report (stop.go). A signal may find it anywhere in the cache; its state is then
@@ -42,7 +42,7 @@
 // and all calls of the client, and owns every field of Tracer, Process and Thread,
 // but for those that name another guard. A thread of C's waits for the kernel's
 // reports and passes them on (sys.Waiter): the Go runtime knows nothing of it, and has
-// nothing to look after while the tracer spins (handover.go) or sleeps.
+// nothing to look after while the tracer spins (package handover) or sleeps.
 //
 // With the target there are no locks. Words of a slot have one writer each, named in
 // internal/layout, and are accessed by atomics. Tables only grow while threads run;

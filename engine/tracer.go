@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"alleria/engine/handover"
 	"alleria/engine/launch"
 	"alleria/engine/reuse"
 	"alleria/engine/shm"
@@ -16,6 +17,9 @@ import (
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
+
+// pollEvery is the least time between two calls of Client.Poll.
+const pollEvery = time.Millisecond
 
 // Options is what to run and how.
 // The zero value of every switch is the faster way, so that a client need not know
@@ -102,7 +106,8 @@ type Tracer struct {
 	over     bool              // it has ended
 	bell     shm.Bell
 	reports  *sys.Waiter // what the kernel reports; nil before the launcher is traced
-	hand     handover
+	hand     handover.Waiter
+	polled   time.Duration     // when the client was last polled
 	stops    *tracee.Stops     // the same, and what of it was put aside
 	children map[int]childKind // processes that were born and not seen, or seen and not known
 	lately   []ended           // processes whose memory a child may still have that nobody has told of: see stray.go
@@ -136,7 +141,7 @@ type Status struct {
 func New(o Options, c Client) *Tracer {
 	tr := &Tracer{opts: o, client: c, threads: make(map[int]*Thread), others: make(map[int]*follower),
 		children: make(map[int]childKind), began: time.Now(),
-		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse}, hand: newHandover(o.NoHandover)}
+		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse}, hand: handover.New(o.NoHandover)}
 	if o.Kept != nil && !o.NoReuse && !o.NoDiskCache {
 		tr.templates.Disk = &reuse.Disk{Dir: o.Kept, Key: tr.opts.codeKey, Log: o.Log}
 	}
@@ -174,7 +179,7 @@ func (tr *Tracer) Run() (Status, error) {
 	if tr.opts.Ending != nil {
 		defer tr.opts.Ending()
 	}
-	tr.hand.bell = tr.bell.Control
+	tr.hand.Use(&tr.bell)
 	tr.reports.Bell(tr.bell.Word(layout.Doorbell), tr.bell.Word(layout.TracerAsleep))
 	defer tr.reports.Bell(nil, nil)
 	// Behind the launcher: the target is not to have it.
@@ -295,8 +300,8 @@ func (tr *Tracer) dropProcess(p *Process) {
 		return
 	}
 	tr.procs = slices.DeleteFunc(slices.Clone(tr.procs), func(o *Process) bool { return o == p })
-	if a := tr.hand.dispatcher; a != nil && a.p == p {
-		tr.hand.dispatcher = nil
+	if slices.Contains(p.shm.Slots, tr.hand.Asker) {
+		tr.hand.Asker = nil
 	}
 	tr.closeDropped(p)
 }
@@ -325,7 +330,7 @@ func (tr *Tracer) turn() {
 		return
 	}
 	if !tr.spins() {
-		tr.sleep()
+		tr.hand.Sleep(work{tr}, tr.nap)
 	}
 	tr.poll()
 }
@@ -390,7 +395,7 @@ func (tr *Tracer) workFor(p *Process) bool {
 	for _, t := range p.running() {
 		if req := t.slot.U32(layout.Req).Load(); req != 0 && !t.tracee.Stopped {
 			did = true
-			tr.hand.dispatcher = t
+			tr.hand.Asker = t.slot
 			if err := tr.dispatch(t, req); err != nil {
 				tr.threadError(t, err)
 			}
@@ -440,4 +445,81 @@ func (tr *Tracer) fail(err error) {
 	if tr.err == nil {
 		tr.err = err
 	}
+}
+
+// spins waits actively for something to do, and tells whether there is.
+func (tr *Tracer) spins() bool {
+	most := uint64(handover.NativeTime)
+	if tr.anyTranslated() {
+		most = handover.SpinTime
+	}
+	return tr.hand.Spin(most, work{tr})
+}
+
+// awaitReport waits for a report of the kernel, at most for tracee.Patience: actively first, as for dispatches.
+func (tr *Tracer) awaitReport() {
+	if !tr.hand.SpinFor(tr.reports.Pending) {
+		tr.reports.Wait(tracee.Patience)
+	}
+}
+
+// work is what the tracer's thread waits for.
+type work struct{ tr *Tracer }
+
+// Ready looks at the threads' dispatches in every turn, as at the kernel's reports, and
+// at what else there may be now and then.
+func (w work) Ready(turn int) bool {
+	return w.Asked() || turn&15 == 0 && (w.tr.anyWish() || w.tr.stops.AnyPostponed())
+}
+
+// Asked tells whether a thread asks for something, or the kernel has something to report.
+func (w work) Asked() bool { return w.tr.anyDispatch() || w.tr.reports.Pending() }
+
+// Ahead translates something that a process is likely to ask for, if there is anything.
+func (w work) Ahead() bool { return w.tr.opts.Ahead && w.tr.translateAhead() }
+
+// anyTranslated tells whether some thread runs in a code cache.
+func (tr *Tracer) anyTranslated() bool {
+	for _, p := range tr.procs {
+		for _, t := range p.running() {
+			if !t.native {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// anyWish tells whether some handler has asked for something that is still to be done.
+func (tr *Tracer) anyWish() bool {
+	for _, p := range tr.procs {
+		if p.modeChanged || p.leaving {
+			return true
+		}
+	}
+	return false
+}
+
+// translateAhead translates something that a process is likely to ask for, if there is anything.
+func (tr *Tracer) translateAhead() bool {
+	for _, p := range tr.procs {
+		if len(p.cache.AheadQueue) > 0 && p.translateAhead() {
+			return true
+		}
+	}
+	return false
+}
+
+// poll lets the client look after its limits now and then.
+func (tr *Tracer) poll() {
+	now := tr.now()
+	if now-tr.polled < pollEvery {
+		return
+	}
+	tr.polled = now
+	for _, p := range tr.procs {
+		tr.cool(p)
+	}
+	tr.strays()
+	tr.client.Poll()
 }

@@ -105,6 +105,7 @@ func engineRules() map[string][]string {
 		"engine/counts":    {"engine/codecache", "engine/recovery", "engine/shm", "engine/translate", "internal/layout"},
 		"engine/residency": {},
 		"engine/starts":    {"internal/sys"},
+		"engine/handover":  {"engine/shm", "internal/layout", "internal/spin", "internal/sys"},
 		"engine/mapping":   {"engine/appcode", "engine/codecache", "engine/shm", "engine/syscalls", "engine/tracee", "internal/layout", "internal/sys"},
 		"engine/syscalls":  {"engine/appcode", "engine/shm", "engine/tracee", "internal/layout", "internal/sys"},
 		"engine/tracee":    {"internal/sys"},
