@@ -43,6 +43,9 @@ func codecProgram(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	cache, err := os.MkdirTemp("", "alleria-cache")
+	if out, err := exec.Command("go", "env", "GOCACHE").Output(); err == nil { // which lies below the user's
+		_ = os.Setenv("GOCACHE", strings.TrimSpace(string(out)))
+	}
 	if err == nil {
 		err = os.Setenv("XDG_CACHE_HOME", cache) // not the user's
 	}
