@@ -2,8 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +16,7 @@ import (
 	"alleria/abp"
 	"alleria/abp/calls"
 	"alleria/analysis/intercepts"
+	"alleria/analysis/intercepts/present"
 	"alleria/config"
 	"alleria/interceptors"
 	"alleria/internal/against"
@@ -133,14 +132,14 @@ func (a *app) intercepts(profiles []*abp.Profile, f *interceptsFlags, q *interce
 	w := bufio.NewWriterSize(a.stdout, 64<<10)
 	names := intercepts.NewCallers()
 	defer names.Close()
-	var p callPrinter
+	var p present.Printer
 	switch {
 	case f.stats:
-		p = &statsPrinter{app: a, w: w, f: f, names: names, stats: intercepts.NewStats()}
+		p = present.Statistics(w, f.options(), names)
 	case f.leaks:
-		p = &leaksPrinter{app: a, w: w, f: f, names: names, leaks: intercepts.NewLeaks()}
+		p = present.Leaks(w, f.options(), names)
 	default:
-		p = f.printer(w, names)
+		p = present.List(w, f.options(), names)
 	}
 	some := false
 	left := f.limit
@@ -151,21 +150,21 @@ func (a *app) intercepts(profiles []*abp.Profile, f *interceptsFlags, q *interce
 		}
 		defer func() { _ = c.Close() }() // read only
 		some = true
-		return intercepts.EachOf(proc, c, q, p.entries(), func(i *intercepts.Item) error {
+		return intercepts.EachOf(proc, c, q, p.Entries(), func(i *intercepts.Item) error {
 			if f.limit > 0 && !i.Entered {
 				if left == 0 {
 					return errLimit
 				}
 				left--
 			}
-			return p.call(i)
+			return p.Call(i)
 		})
 	})
 	if err == errLimit {
 		err = nil
 	}
 	if err == nil {
-		err = p.end()
+		err = p.End()
 	}
 	if ferr := w.Flush(); err == nil && ferr != nil {
 		err = fmt.Errorf("print calls: %w", ferr)
@@ -174,6 +173,11 @@ func (a *app) intercepts(profiles []*abp.Profile, f *interceptsFlags, q *interce
 		fmt.Fprintln(a.messages(), "alleria: no calls were captured: the configuration has no Intercept for any of these processes")
 	}
 	return err
+}
+
+// options is how calls are printed.
+func (f *interceptsFlags) options() present.Options {
+	return present.Options{Nested: f.nested, Table: f.table, Callers: f.callers, JSON: f.json, CSV: f.csv, Elements: f.elements, Text: f.text}
 }
 
 // errLimit ends a list that is long enough.
@@ -194,245 +198,6 @@ func eachProcess(profiles []*abp.Profile, f *interceptsFlags, do func(*abp.Proce
 	return nil
 }
 
-// callPrinter prints calls in some form.
-type callPrinter interface {
-	entries() bool // whether it wants to be told of entries as well
-	call(i *intercepts.Item) error
-	end() error
-}
-
-// printer is what the flags ask for of lists.
-func (f *interceptsFlags) printer(w *bufio.Writer, names *intercepts.Callers) callPrinter {
-	switch {
-	case f.json:
-		return &jsonPrinter{enc: json.NewEncoder(w), f: f, names: names}
-	case f.csv:
-		return &csvPrinter{w: csv.NewWriter(w), f: f, names: names}
-	}
-	return &textPrinter{w: w, f: f, names: names, format: calls.Format{Elements: f.elements, Bytes: f.text}}
-}
-
-// textPrinter prints a line for each call, or for each entry and end.
-type textPrinter struct {
-	w      *bufio.Writer
-	f      *interceptsFlags
-	names  *intercepts.Callers
-	format calls.Format
-	buf    []byte
-}
-
-func (p *textPrinter) entries() bool { return p.f.nested }
-func (p *textPrinter) end() error    { return nil }
-
-func (p *textPrinter) call(i *intercepts.Item) error {
-	p.buf = p.buf[:0]
-	switch {
-	case p.f.nested:
-		p.nested(i)
-	case p.f.table:
-		c := i.Call
-		p.buf = fmt.Appendf(p.buf, "%12.6f  %s/%d  %10s  %3d  ", i.Seconds(c.Start), abp.ProgramName(i.Process.Number(), i.Process.Generation()), c.Thread, durationOf(i), c.Depth)
-		p.buf = p.format.AppendCall(p.buf, c, i.Calls.Table)
-	default:
-		p.buf = p.format.AppendCall(p.buf, i.Call, i.Calls.Table)
-	}
-	if p.f.callers && (i.Entered || !p.f.nested) {
-		p.buf = append(append(p.buf, " from "...), p.names.Name(i.Process, i.Call.Caller)...)
-	}
-	p.buf = append(p.buf, '\n')
-	_, err := p.w.Write(p.buf)
-	return err
-}
-
-// nested appends an entry, or the end of a call under the brace that it opened.
-func (p *textPrinter) nested(i *intercepts.Item) {
-	c := i.Call
-	p.buf = fmt.Appendf(p.buf, "%s/%d ", abp.ProgramName(i.Process.Number(), i.Process.Generation()), c.Thread)
-	for range c.Depth {
-		p.buf = append(p.buf, "  "...)
-	}
-	if i.Entered {
-		p.buf = append(p.format.AppendEntry(p.buf, c, i.Calls.Table), " {"...)
-		return
-	}
-	p.buf = append(p.buf, "} "...)
-	p.buf = append(p.buf, c.Sig.Name...)
-	p.buf = p.format.AppendExit(append(p.buf, ' '), c, i.Calls.Table)
-}
-
-// durationOf is how long a call took, in words.
-func durationOf(i *intercepts.Item) string {
-	c := i.Call
-	if c.End != calls.Returned {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f us", 1e6*(i.Seconds(c.Stop)-i.Seconds(c.Start)))
-}
-
-// jsonPrinter prints a line of JSON for each call.
-type jsonPrinter struct {
-	enc   *json.Encoder
-	f     *interceptsFlags
-	names *intercepts.Callers
-}
-
-func (p *jsonPrinter) entries() bool { return false }
-func (p *jsonPrinter) end() error    { return nil }
-
-func (p *jsonPrinter) call(i *intercepts.Item) error {
-	return p.enc.Encode(intercepts.NewRow(i, p.names.Name(i.Process, i.Call.Caller)))
-}
-
-// csvPrinter prints rows; arguments as they are printed in text.
-type csvPrinter struct {
-	w     *csv.Writer
-	f     *interceptsFlags
-	names *intercepts.Callers
-	begun bool
-}
-
-func (p *csvPrinter) entries() bool { return false }
-
-func (p *csvPrinter) call(i *intercepts.Item) error {
-	if !p.begun {
-		p.begun = true
-		if err := p.w.Write([]string{"process", "thread", "call", "seconds", "duration", "depth", "function", "caller", "arguments", "result", "out", "end"}); err != nil {
-			return err
-		}
-	}
-	c, format := i.Call, calls.Format{Elements: p.f.elements, Bytes: p.f.text}
-	var in, out []string
-	result, took := "", ""
-	args, _ := c.In(i.Calls.Table)
-	for _, v := range args {
-		in = append(in, intercepts.ParamName(c.Sig, &v)+"="+string(format.Append(nil, v.Value)))
-	}
-	rest, _ := c.Out(i.Calls.Table)
-	for _, v := range rest {
-		if v.Param == calls.ResultParam {
-			result = string(format.Append(nil, v.Value))
-			continue
-		}
-		out = append(out, intercepts.ParamName(c.Sig, &v)+"="+string(format.Append(nil, v.Value)))
-	}
-	if c.End == calls.Returned {
-		took = fmt.Sprintf("%.9f", i.Seconds(c.Stop)-i.Seconds(c.Start))
-	}
-	return p.w.Write([]string{abp.ProgramName(i.Process.Number(), i.Process.Generation()), strconv.Itoa(int(c.Thread)), strconv.FormatUint(c.Number, 10),
-		fmt.Sprintf("%.9f", i.Seconds(c.Start)), took, strconv.Itoa(c.Depth), c.Sig.Name, p.names.Name(i.Process, c.Caller),
-		strings.Join(in, "; "), result, strings.Join(out, "; "), c.End.String()})
-}
-
-func (p *csvPrinter) end() error {
-	p.w.Flush()
-	return p.w.Error()
-}
-
-// statsPrinter prints statistics.
-type statsPrinter struct {
-	app   *app
-	w     *bufio.Writer
-	f     *interceptsFlags
-	names *intercepts.Callers
-	stats *intercepts.Stats
-}
-
-func (p *statsPrinter) entries() bool { return false }
-
-func (p *statsPrinter) call(i *intercepts.Item) error {
-	p.stats.Add(i, p.names.Name(i.Process, i.Call.Caller))
-	return nil
-}
-
-func (p *statsPrinter) end() error {
-	list := p.stats.List(10)
-	if p.f.json {
-		if list == nil {
-			list = []*intercepts.FunctionStats{}
-		}
-		return writeJSON(p.w, list)
-	}
-	for _, f := range list {
-		fmt.Fprintf(p.w, "%s: %d calls, %d returned; %.6f s inside, %.6f s of it exclusive, %.1f to %.1f us a call\n",
-			f.Function, f.Calls, f.Returned, f.Total, f.Self, 1e6*f.Min, 1e6*f.Max)
-		for i := range f.Values {
-			v := &f.Values[i]
-			fmt.Fprintf(p.w, "  %s:", v.Name)
-			if v.Mean != nil {
-				fmt.Fprintf(p.w, " %g to %g, mean %.6g;", *v.Min, *v.Max, *v.Mean)
-			}
-			more := ""
-			if v.More {
-				more = " or more"
-			}
-			fmt.Fprintf(p.w, " %d%s distinct\n", v.Distinct, more)
-			for _, c := range v.Top {
-				fmt.Fprintf(p.w, "    %10d  %s\n", c.Count, c.Value)
-			}
-		}
-		for i, c := range f.Callers {
-			if i == 0 {
-				fmt.Fprintln(p.w, "  callers:")
-			}
-			fmt.Fprintf(p.w, "    %10d  %s\n", c.Count, c.Value)
-		}
-	}
-	return nil
-}
-
-// leaksPrinter prints the allocations that were never freed.
-type leaksPrinter struct {
-	app   *app
-	w     *bufio.Writer
-	f     *interceptsFlags
-	names *intercepts.Callers
-	leaks *intercepts.Leaks
-}
-
-func (p *leaksPrinter) entries() bool { return true }
-
-func (p *leaksPrinter) call(i *intercepts.Item) error {
-	p.leaks.Add(i)
-	return nil
-}
-
-// leak is an allocation as --json prints it.
-type leak struct {
-	Process  uint32  `json:"process"`
-	Thread   uint32  `json:"thread"`
-	Call     uint64  `json:"call"`
-	Function string  `json:"function"`
-	Seconds  float64 `json:"seconds"`
-	Address  string  `json:"address"`
-	Bytes    uint64  `json:"bytes"`
-	Caller   string  `json:"caller"`
-}
-
-// leakSum is the document of --leaks --json.
-type leakSum struct {
-	Allocations uint64 `json:"allocations"`
-	Freed       uint64 `json:"freed"`
-	Bytes       uint64 `json:"bytes"`      // of all
-	LiveBytes   uint64 `json:"live_bytes"` // of those that were not freed
-	Live        []leak `json:"live"`
-}
-
-func (p *leaksPrinter) end() error {
-	sum := leakSum{Allocations: p.leaks.Allocations, Freed: p.leaks.Freed, Bytes: p.leaks.Bytes, Live: []leak{}}
-	for _, l := range p.leaks.Live() {
-		sum.LiveBytes += l.Size
-		sum.Live = append(sum.Live, leak{l.Process, l.Thread, l.Call, l.By, l.Seconds, fmt.Sprintf("%#x", l.Address), l.Size, p.names.Name(l.Of, l.Caller)})
-	}
-	if p.f.json {
-		return writeJSON(p.w, sum)
-	}
-	fmt.Fprintf(p.w, "%d allocations of %d bytes, %d freed; never freed: %d, of %d bytes\n", sum.Allocations, sum.Bytes, sum.Freed, len(sum.Live), sum.LiveBytes)
-	for _, l := range sum.Live {
-		fmt.Fprintf(p.w, "%10d bytes at %s by %s, called from %s (process %d, thread %d, after %.6f s)\n", l.Bytes, l.Address, l.Function, l.Caller, l.Process, l.Thread, l.Seconds)
-	}
-	return nil
-}
-
 // livePause is how long a follower waits for more.
 const livePause = 100 * time.Millisecond
 
@@ -446,7 +211,7 @@ func (a *app) liveIntercepts(paths []string, f *interceptsFlags, q *intercepts.Q
 	w := bufio.NewWriter(a.stdout)
 	names := intercepts.NewCallers()
 	defer names.Close()
-	p := f.printer(w, names)
+	p := present.List(w, f.options(), names)
 	followed := make(map[string]*abp.CallFollower)
 	defer func() {
 		for _, c := range followed {
@@ -466,14 +231,14 @@ func (a *app) liveIntercepts(paths []string, f *interceptsFlags, q *intercepts.Q
 			return fmt.Errorf("print calls: %w", err)
 		}
 		if over {
-			return p.end()
+			return p.End()
 		}
 		time.Sleep(livePause)
 	}
 }
 
 // followOnce prints what has come since the last time; over: nothing will come any more.
-func (a *app) followOnce(path string, f *interceptsFlags, q *intercepts.Query, p callPrinter, followed map[string]*abp.CallFollower, over bool) error {
+func (a *app) followOnce(path string, f *interceptsFlags, q *intercepts.Query, p present.Printer, followed map[string]*abp.CallFollower, over bool) error {
 	profile, err := abp.Open(path)
 	if err != nil {
 		if over {
@@ -502,11 +267,11 @@ func (a *app) followOnce(path string, f *interceptsFlags, q *intercepts.Query, p
 				if !q.Chooses(i) {
 					return nil
 				}
-				return p.call(i)
+				return p.Call(i)
 			}
 		}
 		h := abp.CallHandler{Ended: hand(false)}
-		if p.entries() {
+		if p.Entries() {
 			h.Entered = hand(true)
 		}
 		if err := c.Next(h, over); err != nil {
