@@ -21,8 +21,10 @@ func (a *app) explainCommand() *cobra.Command {
 		Long: `explain says what an element of the window configuration language means, where
 it stands, what it holds, which attributes it takes with which defaults, and
 shows an example. An attribute's name explains that in all elements that have
-it. Without a name it lists all elements.`,
-		Example:           "  alleria explain\n  alleria explain Call\n  alleria explain Instruction.registers threshold",
+it. Without a name it lists all elements. What turns adaptive profiling
+(record --tuner, --ptc, --bc, --bs, --tf, --tp, --tay1, --tay2, --taz) is
+explained by its name without dashes.`,
+		Example:           "  alleria explain\n  alleria explain Call\n  alleria explain Instruction.registers threshold\n  alleria explain tuner tp",
 		ValidArgsFunction: completeElements,
 		RunE: func(_ *cobra.Command, args []string) error {
 			// Not the help of the command: who asks without a name wants to know which
@@ -36,6 +38,9 @@ it. Without a name it lists all elements.`,
 			texts := make([]string, len(args))
 			for i, name := range args {
 				text, err := config.ExplainElement(name)
+				if knob := explainKnob(name); err != nil && knob != "" {
+					text, err = knob, nil
+				}
 				if err != nil {
 					return &statusError{statusUsage, err}
 				}

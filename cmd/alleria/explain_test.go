@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"alleria/config"
 )
 
@@ -23,6 +25,7 @@ func TestExplainCommand(t *testing.T) {
 		{"Call Image", 0, []string{"Call\n", "\nImage\n"}},
 		{"Instruction.sample", 0, []string{"sample of Instruction", "1/100"}},
 		{"anyThread", 0, []string{"anyThread of Accesses", "anyThread of Instructions", "false if absent"}},
+		{"tuner Call", 0, []string{"record --tuner\n", "When to turn it", "\nCall\n"}},
 		{"Call Widnow", 2, []string{"Window"}},
 		{"Call.treshold", 2, []string{"Call has no attribute", "threshold"}},
 		{"timestamp", 2, []string{"the attribute timeStamp"}},
@@ -32,6 +35,26 @@ func TestExplainCommand(t *testing.T) {
 			if status != c.status || !strings.Contains(out+errs, s) || (status == 0) != (errs == "") || (status == 0) == (out == "") {
 				t.Errorf("explain %s: %d %q %q, want %q", c.args, status, out, errs, s)
 			}
+		}
+	}
+}
+
+// TestExplainKnobs: each flag of the pool is explained, by a name that record has and no element or attribute.
+func TestExplainKnobs(t *testing.T) {
+	var p poolFlags
+	fl := pflag.NewFlagSet("record", pflag.ContinueOnError)
+	p.register(fl)
+	fl.VisitAll(func(f *pflag.Flag) {
+		if explainKnob(f.Name) == "" {
+			t.Errorf("--%s is not explained", f.Name)
+		}
+		if _, err := config.ExplainElement(f.Name); err == nil {
+			t.Errorf("%s is an element or an attribute as well", f.Name)
+		}
+	})
+	for name := range knobs() {
+		if fl.Lookup(name) == nil {
+			t.Errorf("%s is no flag of record's", name)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -136,4 +137,37 @@ func parsePart(s string) (float64, error) {
 		return 0, strconv.ErrRange
 	}
 	return v, nil
+}
+
+// knob is what is said of one of the flags: what it does, when to turn it, and what the published profiler or the paper has.
+type knob struct{ does, turn, there string }
+
+// knobs are the flags of the pool by their names, as docs/user-guide.md has them.
+func knobs() map[string]knob {
+	return map[string]knob{
+		"tuner": {"on (the default): the numbers of processing threads and buffers follow the load. off: as many threads as --threads says, from the beginning; those that are not needed sleep.",
+			"off to compare, or on a machine that does nothing else.", "-tuner, off by default there."},
+		"ptc": {"so many processing threads, whatever the load. 0: none beside the program, each of whose threads waits while a buffer of its is written.",
+			"to repeat a measurement; when report --adaptive shows that the number hardly changes; 0 on one processor.", "-ptc."},
+		"bc": {"so many buffers in the ring of each thread of the program, from 2. Without it a ring grows while its thread waits, and gives its memory back when the thread is quiet.",
+			"where memory is little and threads are many.", "-bc, which counts the buffers of all threads together."},
+		"bs": {"KiB of a buffer, a power of two from 16 (256).", "rarely: smaller ones are handed over sooner, larger ones less often.", "-bs."},
+		"tf": {"the time between decisions (100ms).", "up for loads that change slowly: fewer lines in the log.", "-tf, in milliseconds."},
+		"tp": {"phase X, ramping up: a thread and a buffer more each period until the processing threads' idle time (ptit) has risen by this part (50%).",
+			"up for more threads in steady loads.", "TP, 50 to 100% recommended."},
+		"tay1": {"phase Y, stable: the part by which the time that the program's threads wait for buffers (atwt) has to rise for a thread more (10%).",
+			"up when report --adaptive shows decisions without effect, down for loads that change little by little.", "TAY1, 1 to 10% recommended."},
+		"tay2": {"phase Y, stable: the part by which atwt has to fall for another look at the load (10%).", "as tay1.", "TAY2, 1 to 10% recommended."},
+		"taz": {"phase Z, ramping down: a thread less each period while one is idle, until atwt has risen by this part (5%).",
+			"down where a thread that is missing costs much.", "TAZ, 1 to 10% recommended."},
+	}
+}
+
+// explainKnob is the text for a name; empty: it is none's.
+func explainKnob(name string) string {
+	k, ok := knobs()[name]
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("record --%s\n  %s\n\n  When to turn it: %s\n  In the published profiler: %s\n", name, k.does, k.turn, k.there)
 }
