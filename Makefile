@@ -37,7 +37,7 @@ test: check-go build-deps test-deps ## run all tests
 
 # Every program in every mode, and a thousand random configurations: about an hour.
 soak: check-go build-deps test-deps ## run the long forms of the tests
-	$(GO) test -timeout 4h ./internal/acceptance -every -pairs 1000
+	$(GO) test -timeout 4h ./internal/acceptance -every -pairs 1000 -paired-calls 100000000
 	$(GO) test -timeout 1h ./engine/difftest -programs 100 -timers 10 -armings 1000
 
 # Folders of test programs, sources or built: make suites SUITES="DIR DIR" STRESS=1.
