@@ -90,7 +90,7 @@ func start(o *Program, copied bool) (*Launched, error) {
 // StartSeized starts the launcher stage and attaches to it.
 //
 // A tracer that traces us has what shares our memory as well, and does not give it away: a
-// child with a memory of its own it may let go.
+// child with a memory of its own it may let go. One that somebody has killed by then is the result as well: its end is reported as any other.
 func StartSeized(o *Program) (*Launched, error) {
 	for copied := false; ; copied = true {
 		l, err := start(o, copied)
@@ -98,6 +98,9 @@ func StartSeized(o *Program) (*Launched, error) {
 			return nil, err
 		}
 		if err = sys.Seize(l.pid); err == nil {
+			return l, nil
+		}
+		if sys.Killed(l.pid) {
 			return l, nil
 		}
 		l.abandon()

@@ -128,3 +128,13 @@ func tryFault(t *testing.T, flags []string, kind string, at int) bool {
 	}
 	return f.reached
 }
+
+// TestKilledBeforeSeized: a process that is killed in front of the tracer's first request has ended by that; it was started once more.
+func TestKilledBeforeSeized(t *testing.T) {
+	const ptrace, killed = 101, 128 + 9
+	for _, kind := range []string{"thread", "tree"} {
+		if f := faulted(t, workDir(t), treeModes(t)["followed"], kind, 0); f.call != ptrace || f.status != killed {
+			t.Errorf("%s is killed before it is seized: %s", kind, f.rest)
+		}
+	}
+}

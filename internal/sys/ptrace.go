@@ -174,6 +174,18 @@ func Reap(pid int) {
 	}
 }
 
+// Killed tells whether a child that is not traced has been ended by a signal. It stays to be waited for.
+func Killed(pid int) bool {
+	const killed, dumped = 2, 3 // CLD_KILLED, CLD_DUMPED
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			return err == nil && info.Signo != 0 && (info.Code == killed || info.Code == dumped)
+		}
+	}
+}
+
 // Errno is an error number of the kernel.
 type Errno = unix.Errno
 

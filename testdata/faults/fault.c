@@ -11,7 +11,7 @@
  *     tracer   the command is killed
  *     count    nothing happens
  *
- * At odd points the killed are waited for, at even ones the call goes on at once: the kernel may then see it first.
+ * POINT 0 is the first ptrace request. There and at odd points the killed are waited for, at even ones the call goes on at once: the kernel may then see it first.
  * Orphans come to us. RESULT gets one line: what was reached, the command's wait status, and whoever was left.
  * The exit status is 0 unless this program itself failed. */
 #define _GNU_SOURCE
@@ -47,7 +47,7 @@ enum { N = sizeof points / sizeof *points };
 static int listener, at = -1;
 static pid_t command, tracee; /* the latter: whom the latest request named */
 static char kind;
-static long point, seen;
+static long point, seen, first; /* first: the number of the first ptrace request */
 
 static void fail(const char *what)
 {
@@ -197,7 +197,7 @@ static void happen(void)
 		below(command, ends);
 	else if (tracee > 0 && (tgid = atoi(field(tracee, "Tgid"))) > 0 && tgid != command)
 		kill(tgid, SIGKILL);
-	if (point % 2 && tracee > 0)
+	if ((!point || point % 2) && tracee > 0)
 		gone(tracee);
 }
 
@@ -217,7 +217,10 @@ static int answer(void)
 			tracee = q.data.args[1];
 		if (q.data.nr == SYS_process_vm_readv || q.data.nr == SYS_process_vm_writev)
 			tracee = q.data.args[0];
-		if (++seen == point) {
+		seen++;
+		if (q.data.nr == SYS_ptrace && !first)
+			first = seen;
+		if (point ? seen == point : seen == first) {
 			at = q.data.nr;
 			happen();
 		}
