@@ -134,13 +134,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	case *more:
 		b.size = long
 	}
-	var err error
-	// Runs have working directories of their own, where a relative path leads
-	// elsewhere.
-	if b.alleria, err = filepath.Abs(b.alleria); err != nil {
-		return nil, err
-	}
-	if b.dir, err = filepath.Abs(b.dir); err != nil {
+	if err := b.absolute(); err != nil {
 		return nil, err
 	}
 	all := modes(b.alleria, b.dir)
@@ -150,6 +144,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 		listAll(stdout, all)
 		return nil, nil
 	}
+	var err error
 	if b.progs, err = choose(*only, programs(), func(p program) string { return p.name }, func(program) bool { return true }); err != nil {
 		return nil, err
 	}
@@ -166,6 +161,15 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 		b.modes = append(all[:1:1], b.modes...)
 	}
 	return b, nil
+}
+
+// absolute makes the paths that runs are given absolute: these have working directories of their own, where a relative path leads
+// elsewhere.
+func (b *bench) absolute() (err error) {
+	if b.alleria, err = filepath.Abs(b.alleria); err == nil {
+		b.dir, err = filepath.Abs(b.dir)
+	}
+	return err
 }
 
 // chooseModes picks modes by a comma-separated list of their names and their groups', with what those need.

@@ -206,7 +206,7 @@ type callState struct {
 	returning *codecache.Block // whose rt_sigreturn it makes, see returnInCache
 }
 
-// endState is what is known of a thread's end; see ending.go.
+// endState is what is known of a thread's end; see watch.go.
 type endState struct {
 	endTold bool // the client has heard of it
 }
