@@ -19,6 +19,6 @@
 // Callers: the command analyze cache, and analyses beside the application. A Simulator belongs to one
 // goroutine and has one thread, with caches of its own: as if each ran on a processor of its own, and none shared
 // memory. Totals adds them up. On request threads go through the same caches one after the other.
-// In neither case the order of time between threads matters: see docs/internal/open-ends.md. The package reads no files and
+// In neither case the order of time between threads matters: that is analysis/coherence. The package reads no files and
 // symbolises nothing.
 package cache

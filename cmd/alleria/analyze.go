@@ -32,7 +32,7 @@ record with --select any for all of them.`,
 		Args: unknownAnalysis,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_ = c.Help()
-			return usagef("an analysis is needed: methods, callgraph, calltree, paths, cache, reuse or strides")
+			return usagef("an analysis is needed: methods, callgraph, calltree, paths, cache, coherence, reuse or strides")
 		},
 	}
 	c.AddCommand(
@@ -45,6 +45,7 @@ record with --select any for all of them.`,
 		a.pathsCommand(),
 		a.cacheCommand(),
 		a.reuseCommand(),
+		a.coherenceCommand(),
 		a.stridesCommand(),
 	)
 	return c

@@ -10,6 +10,7 @@ import (
 	"alleria/abp"
 	"alleria/analysis"
 	"alleria/analysis/cache"
+	"alleria/analysis/coherence"
 	"alleria/analysis/reuse"
 	"alleria/analysis/strides"
 )
@@ -80,6 +81,40 @@ func (f *cacheFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.itlb, "itlb", cache.Default("itlb"), "translation `buffer` of instructions, like 64,8,4k")
 	fl.BoolVar(&f.shared, "shared", false, "let threads go through the same caches, one after the other")
 	fl.StringVar(&f.dtlb, "dtlb", cache.Default("dtlb"), "translation `buffer` of data, like 64,4,4k")
+}
+
+// coherenceCommand simulates private caches of threads that share memory.
+func (a *app) coherenceCommand() *cobra.Command {
+	var all wholeFlags
+	own, shared := "32k,8,64", cache.Default("ll")
+	c := &cobra.Command{
+		Use:   "coherence PROFILE",
+		Short: "Simulate threads on processors of their own: true and false sharing, by both sides' code",
+		Long: `coherence takes all threads' accesses, in the order of time, through a private cache
+for each thread and one that all share. A store takes its line away from the other
+threads. Who comes back for such a line misses: by true sharing if it then uses a byte
+that another thread has written since, by false sharing if not. Lines are shown with
+the store that takes them away, the instruction that misses them and the bytes of the
+line that each uses. Caches are SIZE,WAYS,LINE. Record with --fields address,time:
+without time stamps the order between threads is known by thousands of records only.`,
+		Example: "  alleria record --fields address,time -o out -- ./program\n  alleria analyze coherence --private 1M,16,64 out",
+		Args:    oneProfile,
+		RunE: func(c *cobra.Command, args []string) error {
+			o, err := coherence.ParseOptions(own, shared)
+			if err != nil {
+				return usagef("%w", err)
+			}
+			return eachResult(a, args, &all, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*coherence.Result, error) {
+				o.Threads = q.Threads
+				return foundOr(a, proc, "coherence", &all.orderFlags, nil, func() (*coherence.Result, error) { return coherence.Simulate(p, proc, o, progress) })
+			}, func(_ *abp.Process, r *coherence.Result) error { return r.WriteText(a.stdout, all.top) })
+		},
+	}
+	c.Flags().StringVar(&own, "private", own, "`cache` of each thread")
+	c.Flags().StringVar(&shared, "shared", shared, "`cache` behind them, for all; off: none")
+	all.register(c.Flags(), "everything in it")
+	all.registerTop(c.Flags(), "lines")
+	return c
 }
 
 // reuseCommand counts reuse distances.

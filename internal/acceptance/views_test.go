@@ -54,6 +54,56 @@ func TestSharingOfLines(t *testing.T) {
 	}
 }
 
+// TestCoherence has two threads take turns: a line of which each writes its half goes back and forth by false sharing, one with a counter of both by true
+// sharing, and both sides' code is named.
+func TestCoherence(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/calls/turns.c", "-no-pie")
+	run(t, command{argv: []string{alleria(), "-q", "record", "--fields", "address,time", "-o", profileDir, "--", prog}, dir: dir})
+	r := run(t, command{argv: []string{alleria(), "-q", "analyze", "coherence", "--json", profileDir}, dir: dir})
+	type pair struct {
+		Store       string `json:"store_place"`
+		Instruction string `json:"instruction_place"`
+		Stored      uint64 `json:"stored_bytes"`
+	}
+	var got []struct {
+		Timed bool
+		Lines []struct {
+			Address uint64
+			True    uint64 `json:"true_sharing_misses"`
+			False   uint64 `json:"false_sharing_misses"`
+			Pairs   []pair
+		}
+	}
+	if err := json.Unmarshal(r.stdout, &got); err != nil || len(got) != 1 || !got[0].Timed {
+		t.Fatalf("%v in %s %s", err, clip(r.stdout), clip(r.stderr))
+	}
+	base, found := symbolAddress(t, prog, "s"), 0
+	// Blocks of both threads that begin at one instant may stand in either order, so that some turns are not seen.
+	const turns, seen = 600, 500
+	for _, l := range got[0].Lines {
+		switch l.Address {
+		case base:
+			found++
+			if l.False < seen || l.False > turns || l.True > turns-seen || !strings.HasPrefix(l.Pairs[0].Store, "own") || !strings.HasPrefix(l.Pairs[0].Instruction, "own") || l.Pairs[0].Stored != 0xff {
+				t.Errorf("the line of both halves: %+v", l)
+			}
+		case base + 64:
+			found++
+			if l.True < seen || l.True > turns || l.False > turns-seen || !strings.HasPrefix(l.Pairs[0].Store, "both") || l.Pairs[0].Stored != 0xf {
+				t.Errorf("the line of the counter: %+v", l)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d of both lines found: %s", found, clip(r.stdout))
+	}
+	if r := run(t, command{argv: []string{alleria(), "analyze", "coherence", "--shared", "8M,16,32", profileDir}, dir: dir}); r.status != 2 || !strings.Contains(string(r.stderr), "32 bytes") {
+		t.Errorf("lines of two sizes: status %d, %s", r.status, r.stderr)
+	}
+}
+
 // symbolAddress asks nm where something lies.
 func symbolAddress(t *testing.T, prog, name string) uint64 {
 	t.Helper()

@@ -59,6 +59,7 @@ func rules() map[string][]string {
 		"analysis/live":           {"abp", "analysis"},
 		"analysis/paths":          {"abp", "analysis"},
 		"analysis/strides":        {"abp", "analysis"},
+		"analysis/coherence":      {"abp", "analysis"},
 		"analysis/adaptive":       {"abp"},
 		"analysis/convert":        {"abp", "analysis", "internal/symbols"},
 		"analysis/intercepts":     {"abp", "analysis", "internal/symbols"},

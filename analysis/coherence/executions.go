@@ -1,0 +1,81 @@
+package coherence
+
+import (
+	"alleria/abp"
+)
+
+// executions takes executions of all threads apart into accesses. Those of the plain kind, nearly all, are worked out straight from the words.
+type executions struct {
+	sim   *Simulator
+	proc  *abp.Process
+	plans []plan
+	cpu   int
+	block *abp.Block
+	each  func(m *abp.Mem)
+}
+
+// plan is what whole executions of a block have in common.
+type plan struct {
+	known, plain bool
+	ops          []operation
+}
+
+// operation is a plain access.
+type operation struct {
+	code, offset uint64
+	size         uint64
+	word         int16 // -1: none
+	store        bool
+}
+
+// newExecutions feeds a simulator with what a process executes.
+func newExecutions(p *abp.Process, sim *Simulator) *executions {
+	e := &executions{sim: sim, proc: p, plans: make([]plan, len(p.Blocks()))}
+	e.each = func(m *abp.Mem) {
+		e.sim.Access(e.cpu, e.block.InsAddr(int(m.Ins)), m.Addr, uint64(m.Size), m.Store)
+	}
+	return e
+}
+
+// take takes one execution, on a processor.
+func (e *executions) take(cpu int, x *abp.Exec) {
+	id := x.Block.ID
+	if int(id) >= len(e.plans) {
+		e.plans = append(e.plans, make([]plan, int(id)+1-len(e.plans))...)
+	}
+	p := &e.plans[id]
+	if !p.known {
+		p.make(x.Block)
+	}
+	if !p.plain || x.IsEmulated || x.Completed != len(x.Block.Ins) {
+		e.cpu, e.block = cpu, x.Block
+		x.ForEachAccess(e.each)
+		return
+	}
+	for k := range p.ops {
+		o := &p.ops[k]
+		addr := o.offset
+		if o.word >= 0 {
+			addr += x.Words[o.word]
+		}
+		e.sim.Access(cpu, o.code, addr, o.size, o.store)
+	}
+}
+
+// make looks at a block.
+func (p *plan) make(b *abp.Block) {
+	p.known = true
+	var ops []operation
+	for i := range b.Ins {
+		if !b.Counted(i) {
+			continue
+		}
+		for _, a := range b.InsAccesses(i) {
+			if a.Kind != abp.AccessPlain || a.Seg != abp.SegNone || a.AddrBits != 64 {
+				return
+			}
+			ops = append(ops, operation{b.InsAddr(i), uint64(a.Offset), uint64(a.Size), a.Word, a.Store})
+		}
+	}
+	p.plain, p.ops = true, ops
+}
