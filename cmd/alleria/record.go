@@ -172,7 +172,7 @@ func (a *app) record(f *recordFlags, args []string) error {
 		defer log.Close()
 		opts.Log = log
 	}
-	opts.Messages, opts.Progress = a.messages(), a.progress()
+	opts.Messages, opts.Warnings, opts.Progress = a.messages(), a.stderr, a.progress()
 	if opts.Kept, err = a.kept(f.cache, opts.Log); err != nil {
 		return err
 	}

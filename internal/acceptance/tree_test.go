@@ -122,9 +122,13 @@ func TestTreeUntouched(t *testing.T) {
 			t.Errorf("%s: status %d, %s%s", kind, r.status, r.stdout, clip(r.stderr))
 		}
 	}
+	r := run(t, command{argv: []string{alleria(), "-q", "record", "--follow", "none", "--discard", "--", "sh", "-c", "sleep 1; exit 3"}, dir: workDir(t)})
+	if r.status != 3 || string(r.stderr) != "alleria: sleep (process 2) runs unrecorded: children are not followed\n" {
+		t.Errorf("status %d, %s", r.status, clip(r.stderr))
+	}
 	dir := workDir(t)
 	writeConfig(t, dir, `<AlleriaConfig version="1.0"><Window><Profile><Process/></Profile></Window></AlleriaConfig>`)
-	r := run(t, command{argv: []string{alleria(), "-q", "record", "-c", "w.xml", "-o", profileDir, "--", prog}, dir: dir})
+	r = run(t, command{argv: []string{alleria(), "-q", "record", "-c", "w.xml", "-o", profileDir, "--", prog}, dir: dir})
 	if r.status != 1 { // it is traced, and sees it by TracerPid
 		t.Errorf("followed: status %d", r.status)
 	}

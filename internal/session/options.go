@@ -105,8 +105,7 @@ type Options struct {
 	Only string
 	// CountCalls has OnlyCount count how often functions are called, too.
 	CountCalls bool
-	// Follow is one of the Follow constants.
-	Follow string
+	Children
 	// Tree numbers the processes and is told what becomes of them. Nil: the run makes one of its own.
 	// The caller closes one that it gives.
 	Tree *proctree.Tree
@@ -139,6 +138,14 @@ type Beginning struct {
 	NoASLR bool
 	// Kept is the folder in which translations stay for later runs; nil: nothing is kept.
 	Kept *diskcache.Dir
+}
+
+// Children says what becomes of processes that the program creates.
+type Children struct {
+	// Follow is one of the Follow constants.
+	Follow string
+	// Warnings is where programs are told of that run unrecorded, even with -q; nil: nowhere.
+	Warnings io.Writer
 }
 
 // Beside says what is analysed while the program runs.

@@ -308,7 +308,7 @@ func (r *run) finish(st engine.Status, err error) error {
 	}
 	err = r.lostWith(err)
 	if st.Detached > 0 {
-		r.note(counted(st.Detached, "child process", "child processes") + " ran untraced")
+		r.note(r.unrecorded.note(&st))
 	}
 	if st.DetachedThreads > 0 {
 		r.note(fmt.Sprintf("%s ran untraced: only %d can be traced at a time", counted(st.DetachedThreads, "thread", "threads"), layout.MaxSlots))

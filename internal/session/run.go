@@ -63,9 +63,10 @@ type machine struct {
 
 // messages is what the user is told.
 type messages struct {
-	analysed []analysed
-	notes    []string
-	told     []string // of these, what was said as the program began
+	analysed   []analysed
+	notes      []string
+	told       []string // of these, what was said as the program began
+	unrecorded unrecorded
 }
 
 // outcome is how the recording ends. Any goroutine may set it.

@@ -64,6 +64,7 @@ func (r *run) decide(ps *process) engine.Fate {
 	ps.fate = ps.choose()
 	r.tree.SetState(ps.number, [...]proctree.State{engine.Detach: proctree.LetGo, engine.Follow: proctree.Followed, engine.Trace: proctree.WindowClosed}[ps.fate])
 	if ps.fate == engine.Detach {
+		r.unrecords(ps)
 		r.ended(ps, nil)
 	}
 	return ps.fate
