@@ -184,7 +184,8 @@ func TestNextRun(t *testing.T) {
 	first.Keep(name, exe, tmpl.Blocks.N, func() *Template { return tmpl })
 	first.Close()
 	next := func() *Templates { return &Templates{Disk: &Disk{Dir: disk.Dir, Key: disk.Key, Log: t.Logf}} }
-	if ts := next(); ts.Find(name, exe) == nil || ts.Find(name, exe) != ts.Find(name, exe) {
+	ts := next()
+	if found := ts.Find(name, exe); found == nil || found != ts.Find(name, exe) { // read once
 		t.Fatal("not found")
 	}
 	other := next()
@@ -192,7 +193,7 @@ func TestNextRun(t *testing.T) {
 	if other.Find(name, exe) != nil || next().Find(Name{Program: "/bin/b"}, exe) != nil || next().Find(Name{"/bin/a", "all"}, exe) != nil || next().Find(name, FileVersion{inode: 6}) != nil {
 		t.Error("found for something else")
 	}
-	ts := next()
+	ts = next()
 	ts.Find(name, exe)
 	ts.Keep(name, exe, tmpl.Blocks.N+1, func() *Template { t.Error("hardly more is written again"); return nil })
 	ts.Keep(name, FileVersion{inode: 6, size: 1}, 300, func() *Template { return translated(t) })
