@@ -15,7 +15,8 @@ type hooks struct {
 	locked func(*sync.Mutex)
 	waked  func(word *uint32)
 	waits  func(word *uint32, was uint32)
-	hasty  bool // a mistake that the check has to find: memory is taken back without a second look
+	// Mistakes that the check has to find: memory is taken back without a second look, or from a producer that still fetches words from there.
+	hasty, early bool
 }
 
 func (h *hooks) step() {
@@ -61,6 +62,9 @@ func (h *hooks) discard(b []byte) {
 
 // blind tells whether the second look is left out.
 func (h *hooks) blind() bool { return h != nil && h.hasty }
+
+// rash tells whether it is not looked at where the producer writes.
+func (h *hooks) rash() bool { return h != nil && h.early }
 
 // lock takes the ring's lock.
 func (r *Ring) lock() {

@@ -30,6 +30,7 @@ type flaws struct {
 	keepFloor      bool // a lossy ring's next chunk begins with the floor of the one before
 	flagFirst      bool // an N-way buffer's flag is stored before the words in it
 	hasty          bool // memory is taken back without a second look at Head
+	early          bool // memory is taken back though the producer is still opening a chunk
 	leaveFlag      bool // a thread that was killed between Head and the flag of an N-way buffer leaves it as it is
 }
 
@@ -187,11 +188,12 @@ type asm struct {
 	*actor
 	w *world
 	flaws
-	chunks int
-	lossy  bool
-	nway   bool
-	dies   int // at that step; 0: never
-	steps  int
+	chunks  int
+	lossy   bool
+	nway    bool
+	carries bool
+	dies    int // at that step; 0: never
+	steps   int
 }
 
 func (a *asm) step() {
@@ -237,7 +239,7 @@ func (a *asm) fence(not bool) {
 
 const modelChunk = 32 // bytes
 
-// produce writes numbers from 1 on, two a chunk, and one that is carried into the next.
+// produce writes numbers from 1 on, two a chunk, of which the first may be carried over from the chunk before.
 func (a *asm) produce() {
 	buf := a.w.p.u64(layout.Buf).Load()
 	for n := range a.chunks {
@@ -245,9 +247,14 @@ func (a *asm) produce() {
 			a.st(chunkCtl(uint64(n))+layout.ChunkUsed, 16)
 		}
 		for k := range 2 {
-			a.st(int(buf), uint64(2*n+k+1))
+			if !a.carries || n == 0 || k > 0 {
+				a.st(int(buf), uint64(2*n+k+1))
+			}
 			buf += 8
 			a.st(layout.Buf, buf)
+		}
+		if a.carries {
+			a.st(int(buf), uint64(2*n+3))
 		}
 		buf = a.change(buf)
 	}
@@ -330,6 +337,9 @@ func (a *asm) change(buf uint64) uint64 {
 	if !a.keepFloor {
 		a.st(layout.Floor, base)
 	}
+	if a.carries {
+		a.st(int(base), a.ld(int(buf)))
+	}
 	a.st(layout.Buf, base)
 	return base
 }
@@ -373,7 +383,8 @@ type model struct {
 	dies                                int
 	readers                             int // one more than these
 	alone                               bool
-	settles                             int // times that memory is taken back
+	settles                             int  // times that memory is taken back
+	carries                             bool // a word of each chunk is carried over from the one before
 	flaws
 }
 
@@ -392,7 +403,7 @@ func (m *model) once(t *testing.T, slot, control []byte, choices []int) *world {
 	pool.Add(p.Ring, tags...)
 	var made *asm
 	w.spawn(func(a *actor) {
-		made = &asm{actor: a, w: w, flaws: m.flaws, chunks: m.chunks, lossy: m.lossy, nway: m.nway, dies: m.dies}
+		made = &asm{actor: a, w: w, flaws: m.flaws, chunks: m.chunks, lossy: m.lossy, nway: m.nway, carries: m.carries, dies: m.dies}
 		made.produce()
 		made.drain()
 	})
@@ -416,7 +427,7 @@ func (m *model) once(t *testing.T, slot, control []byte, choices []int) *world {
 			}
 		})
 	}
-	h := &hooks{hasty: m.hasty, at: func() {
+	h := &hooks{hasty: m.hasty, early: m.early, at: func() {
 		if w.inside && w.last != w.actors[0] { // the producer steps by itself
 			w.last.yield()
 		}

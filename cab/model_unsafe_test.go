@@ -60,6 +60,8 @@ func TestProtocol(t *testing.T) {
 		{"three chunks", model{chunks: 4, start: 3, most: 3, workers: 1, bound: 2}, false},
 		{"memory is taken back", model{chunks: 4, start: 3, most: 3, workers: 1, settles: 1, bound: 2}, false},
 		{"memory is taken back and given again", model{chunks: 6, start: 4, most: 4, workers: 1, settles: 2, bound: 1}, false},
+		{"memory is taken back, words are carried", model{chunks: 4, start: 3, most: 3, workers: 1, settles: 1, carries: true, bound: 2}, false},
+		{"memory is taken back from who fetches words", model{chunks: 4, start: 3, most: 3, workers: 1, settles: 1, carries: true, bound: 2, flaws: flaws{early: true}}, true},
 		{"memory is taken back without a second look", model{chunks: 4, start: 3, most: 3, workers: 1, settles: 1, bound: 2, flaws: flaws{hasty: true}}, true},
 		{"two readers", model{chunks: 3, start: 2, most: 2, workers: 1, readers: 1, bound: 2}, false},
 		{"two readers, two processing threads", model{chunks: 4, start: 2, most: 2, workers: 2, readers: 1, alone: true, bound: 1}, false},

@@ -33,7 +33,7 @@ func (r *Ring) settle() {
 // shrink leaves the ring that many chunks, if nothing waits to be consumed. r.mu is held.
 func (r *Ring) shrink(least uint64) {
 	tail, chunks := r.u64(layout.Tail).Load(), r.u64(layout.Chunks).Load()
-	if chunks <= least || r.u64(layout.Head).Load() != tail {
+	if chunks <= least || r.u64(layout.Head).Load() != tail || !r.hooks.rash() && !r.writes(tail) {
 		return
 	}
 	r.u64(layout.Chunks).Store(least)
@@ -47,6 +47,12 @@ func (r *Ring) shrink(least uint64) {
 		g.spare = append(g.spare, base)
 		r.hooks.discard(r.memory(base, size))
 	}
+}
+
+// writes tells whether the producer writes into a chunk that has its memory. One that has completed the chunk before and is just opening this one has words of an
+// unfinished record to fetch from there, though that chunk may be released and its memory the last one's of the ring: Buf leads there until it has them.
+func (r *Ring) writes(n uint64) bool {
+	return r.u64(layout.Buf).Load()-r.base(n) <= r.u64(layout.ChunkBytes).Load()
 }
 
 // memory is a chunk's in the tracer's mapping.

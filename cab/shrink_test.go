@@ -47,6 +47,7 @@ func (p *producer) use(t *testing.T, chunks int) {
 			p.u64(layout.Waits).Add(1)
 		}
 		p.release(t)
+		p.u64(layout.Buf).Store(p.base(n + 1))
 	}
 }
 
