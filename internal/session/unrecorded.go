@@ -77,10 +77,7 @@ func (u *unrecorded) found(w io.Writer, number int, path, why string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if path == "" {
-		if !u.early {
-			fmt.Fprintf(w, "alleria: process %d ran unrecorded, and ended before its program could be named: %s\n", number, why)
-		}
-		u.early = true
+		u.early = true // a line without a name would say no more than the note at the end
 		return
 	}
 	if slices.Contains(u.names, name) || len(u.names) == maxUnrecordedNames {

@@ -8,8 +8,7 @@ import (
 	"alleria/engine"
 )
 
-// TestUnrecorded: programs of children that are let go are named once each, when they are found; what has ended by then is told of
-// without a name.
+// TestUnrecorded: programs of children that are let go are named once each, when they are found; what has ended by then is counted at the end.
 func TestUnrecorded(t *testing.T) {
 	var u unrecorded
 	var out strings.Builder
@@ -24,7 +23,6 @@ func TestUnrecorded(t *testing.T) {
 	look(5, "")
 	u.found(&out, 6, "/opt/x y", "of a reason")
 	want := "alleria: ls (process 2) runs unrecorded: of a reason\n" +
-		"alleria: process 4 ran unrecorded, and ended before its program could be named: of a reason\n" +
 		"alleria: x y (process 6) runs unrecorded: of a reason\n"
 	if out.String() != want || u.looks != 0 {
 		t.Errorf("%d under way\n%s", u.looks, out.String())

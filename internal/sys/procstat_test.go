@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 )
 
 func TestParseStat(t *testing.T) {
@@ -86,10 +87,14 @@ func TestExecName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Start(); err != nil { // returns when it has been executed
+		if err := c.Start(); err != nil { // returns when it is being executed, before the kernel has told it anything
 			t.Fatal(err)
 		}
-		if got, err := ExecName(c.Process.Pid); got != name || err != nil {
+		got, err := ExecName(c.Process.Pid)
+		for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); got, err = ExecName(c.Process.Pid) {
+			time.Sleep(time.Millisecond)
+		}
+		if got != name || err != nil {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 		in.Close()
