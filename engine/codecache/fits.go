@@ -23,13 +23,23 @@ func (k *Kept) Fits() bool {
 			return false
 		}
 	}
-	return k.namesBlocks(k.Counters, 0) && k.namesBlocks(k.Traps, 1) && k.fitBlocks() && k.fitExits()
+	return k.namesBlocks(k.Counters) && k.fitRare() && k.fitBlocks() && k.fitExits()
 }
 
-// namesBlocks tells whether numbers are those of blocks, plus more; 0 is none where more is 1.
-func (k *Kept) namesBlocks(numbers []uint32, more int) bool {
+// namesBlocks tells whether numbers are those of blocks.
+func (k *Kept) namesBlocks(numbers []uint32) bool {
 	for _, n := range numbers {
-		if int64(n) >= int64(k.Blocks.N+more) {
+		if int64(n) >= int64(k.Blocks.N) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitRare tells whether rare exits are of blocks, and of instruction pointers that are written to memory.
+func (k *Kept) fitRare() bool {
+	for _, r := range k.Rare {
+		if int64(r.Trap) > int64(k.Blocks.N) || r.X87.Size != 0 && r.X87.Size != 4 && r.X87.Size != 8 {
 			return false
 		}
 	}
@@ -42,7 +52,7 @@ func (k *Kept) fitsRegion(a *RegionCode) bool {
 	if a.Size <= 0 || a.Size > 1<<30 || a.Next < start || a.Next > coldAt(a.Size) || a.Cold < coldAt(a.Size) || a.Cold > a.Size {
 		return false
 	}
-	return len(a.Hot) == a.Next-start && len(a.Far) == a.Cold-coldAt(a.Size) && k.namesBlocks(a.Blocks, 0)
+	return len(a.Hot) == a.Next-start && len(a.Far) == a.Cold-coldAt(a.Size) && k.namesBlocks(a.Blocks)
 }
 
 // InCode tells whether so many bytes at an offset of a region are of its code.
@@ -101,7 +111,7 @@ func (k *Kept) fitsRecording(r *Recording) bool {
 func (k *Kept) fitExits() bool {
 	for n := range k.Exits.N {
 		w := k.Exits.At(n)
-		if w.v >= NumVariants || int64(w.next) > int64(n) || int64(w.rare) > int64(len(k.Traps)) || w.site == 0 && int(w.region) >= len(k.Regions) || w.site != 0 && !k.InCode(w.region, w.site, 4) {
+		if w.v >= NumVariants || int64(w.next) > int64(n) || int64(w.rare) > int64(len(k.Rare)) || w.site == 0 && int(w.region) >= len(k.Regions) || w.site != 0 && !k.InCode(w.region, w.site, 4) {
 			return false
 		}
 	}

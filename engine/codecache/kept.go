@@ -7,12 +7,19 @@ type Kept struct {
 	Regions   []RegionCode
 	Blocks    Pool[Block]
 	Exits     Pool[ExitWords]
-	Traps     []uint32 // of each rare exit, the number of the block of which the tracer executes the last instruction, plus 1; 0: none
+	Rare      []KeptRare
 	SideExits Pool[LazySideExit]
 	Odds      []*Oddities
 	Counters  []uint32 // counted blocks by counter
 	PosPieces [][]byte
 	Literals  []LiteralAt
+}
+
+// KeptRare is a rare exit as it is kept. Need and Stale are a process's own.
+type KeptRare struct {
+	Trap uint32 // the number of RareExit.Trap, plus 1; 0: none
+	X87  X87Pointer
+	_    [2]uint8
 }
 
 // RegionCode is what is written in a region behind the routines, which are the same in all.
@@ -61,11 +68,11 @@ func (c *Cache) Keep(literals []LiteralAt) Kept {
 		k.Regions = append(k.Regions, a.Code())
 	}
 	for i := range c.RareExits {
-		n := uint32(0)
+		r := KeptRare{X87: c.RareExits[i].X87}
 		if b := c.RareExits[i].Trap; b != nil {
-			n = b.Num + 1
+			r.Trap = b.Num + 1
 		}
-		k.Traps = append(k.Traps, n)
+		k.Rare = append(k.Rare, r)
 	}
 	return k
 }
@@ -83,10 +90,11 @@ func (c *Cache) Take(k *Kept, huge bool) {
 			}
 		}
 	}
-	c.RareExits = make([]RareExit, len(k.Traps))
-	for i, n := range k.Traps {
-		if n != 0 {
-			c.RareExits[i].Trap = c.BlockPool.At(int(n) - 1)
+	c.RareExits = make([]RareExit, len(k.Rare))
+	for i, r := range k.Rare {
+		c.RareExits[i].X87 = r.X87
+		if r.Trap != 0 {
+			c.RareExits[i].Trap = c.BlockPool.At(int(r.Trap) - 1)
 		}
 	}
 	c.SetOdds(k.Odds)

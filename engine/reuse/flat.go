@@ -100,7 +100,7 @@ func (t *Template) flatten() [][]byte {
 	}
 	putPool(f, &t.Blocks)
 	putPool(f, &t.Exits)
-	put(f, t.Traps)
+	put(f, t.Rare)
 	put(f, t.Counters)
 	for _, p := range t.PosPieces {
 		put(f, p)
@@ -138,7 +138,7 @@ func unflatten(file []byte) (*Template, error) {
 		t.Regions = append(t.Regions, codecache.RegionCode{RegionAt: takeOne[codecache.RegionAt](u), Hot: take[byte](u), Far: take[byte](u), Blocks: take[uint32](u)})
 	}
 	t.Blocks, t.Exits = takePool[codecache.Block](u), takePool[codecache.ExitWords](u)
-	t.Traps, t.Counters = take[uint32](u), take[uint32](u)
+	t.Rare, t.Counters = take[codecache.KeptRare](u), take[uint32](u)
 	for range atMost(u, n.pieces) {
 		t.PosPieces = append(t.PosPieces, take[byte](u))
 	}

@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"alleria/engine/asm"
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
@@ -9,8 +8,8 @@ import (
 )
 
 // The x87 keeps the address of its last instruction, and programs can have it written to memory. In the cache it is the
-// copy's. An instruction that writes it ends its block, and code behind it looks at what was written: an address in a
-// region is put right by the tracer. Where it was 0, as in programs that switch contexts (fnstenv) and do not use the x87,
+// copy's. An instruction that writes it ends its block, and code behind it looks at what was written: what is not 0 the tracer
+// puts right, if it lies in a region. Where it was 0, as in programs that switch contexts (fnstenv) and do not use the x87,
 // the look is three instructions.
 //
 // Refused: to write the application's address as a constant where an x87 instruction stands in front in the same block. Processors
@@ -60,38 +59,18 @@ func (u *Translator) checkPointer(b *codecache.Block, in *x86.Insn, next uint64)
 	}
 	a.Load(x86.RCX, m, int(p.Size))
 	site := a.JnrcxzLater()
-	back := a.Here()
 	a.LoadWord(x86.RCX, spillF)
 	n := u.cache.NewExit(codecache.Exit{Target: next, Region: u.ar, Variant: u.Variant, Fixed: true, Spent: u.limit > 0,
 		RareExit: codecache.RareExit{X87: p}})
-	u.cold = append(u.cold, coldStub{site, func(u *Translator) { u.askPointer(&o, b.App, n, back) }})
+	u.cold = append(u.cold, coldStub{site, func(u *Translator) { u.askPointer(&o, b.App, n) }})
 }
 
-// askPointer asks the tracer, if the low half of rcx lies in a region, to put right what lies at o, and goes on at back if not.
-func (u *Translator) askPointer(o *x86.Operand, app uint64, n int, back uint64) {
+// askPointer has the tracer put right what lies at o.
+//
+// Refused: to ask only for what lies in a region. It nearly always does, and regions lie elsewhere where the code is taken over.
+func (u *Translator) askPointer(o *x86.Operand, app uint64, n int) {
 	a := &u.asm
-	a.StoreWord(spillF+8, x86.RAX)
-	a.FlagsToRAX()
-	flags := func() {
-		a.FlagsFromRAX()
-		a.LoadWord(x86.RAX, spillF+8)
-	}
-	var hits []asm.Site
-	was := uint64(0)
-	for _, r := range u.cache.Regions {
-		a.LeaBits(x86.RCX, asm.Mem{Base: x86.RCX, Index: x86.NoReg, Disp: int64(int32(was - r.Base))}, 32)
-		a.StoreWord(layout.Scratch0, x86.RCX)
-		a.CmpWordImm(layout.Scratch0, uint32(r.Size))
-		hits = append(hits, a.JccLater(asm.IfCarry))
-		was = r.Base
-	}
-	flags()
-	a.Jmp(back)
-	for _, h := range hits {
-		a.Link(h, a.Here())
-	}
-	flags()
-	a.LoadWord(x86.RCX, spillF)
+	a.LoadWord(x86.RCX, spillF) // the address may be formed by it
 	if m, ok := u.at(o, x86.RCX, app); ok {
 		a.Lea(x86.RCX, m)
 	}

@@ -133,3 +133,20 @@ func TestKeptIsDamaged(t *testing.T) {
 		t.Errorf("with the user's folder open to others: status %d, %q, %q; log: %s", r.status, r.stdout, r.stderr, b)
 	}
 }
+
+// TestKeptX87: what code has the tracer put right in memory is put right by code that was taken over as well, wherever the cache lies now.
+func TestKeptX87(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog, kept := build(t, "../../testdata/reuse/x87.c", ""), filepath.Join(dir, "kept")
+	for n := range 3 {
+		got, reused := keptRun(t, dir, kept, []string{"--only", "translate"}, prog)
+		if string(got.stdout) != "own\n" || got.status != 0 || n > 0 && reused == 0 {
+			t.Errorf("run %d, with %d blocks: %q, status %d", n, reused, got.stdout, got.status)
+		}
+	}
+	got, reused := statOf(t, dir, "Reused", []string{"--only", "translate", "--cache", "off"}, "sh", "-c", prog+"; "+prog+"; exit 0")
+	if string(got.stdout) != "own\nown\n" || reused == 0 {
+		t.Errorf("in one run, with %d blocks: %q", reused, got.stdout)
+	}
+}
