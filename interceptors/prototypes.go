@@ -52,10 +52,10 @@ func (p *Prototypes) ParsePrototypes(name, text string) error {
 			continue
 		case strings.HasPrefix(line, "typedef "):
 			alias, def, ok := strings.Cut(line[8:], "=")
-			if !ok {
+			if alias = strings.TrimSpace(alias); !ok || alias == "" || strings.IndexFunc(alias, func(r rune) bool { return !isWord(r) }) >= 0 {
 				return fmt.Errorf("%s:%d: %w: typedef NAME = TYPE is wanted", name, n+1, ErrPrototype)
 			}
-			p.types[strings.TrimSpace(alias)] = strings.TrimSpace(def)
+			p.types[alias] = strings.TrimSpace(def)
 			continue
 		}
 		fn, err := functionName(line)
@@ -123,11 +123,18 @@ type protoParser struct {
 	err    error
 	names  map[int]string // of parameters by their number in the line, for argN
 	nested int
+	// left is how many types the line may still name, those of its typedefs with them: of typedefs that each name the one before
+	// several times a short file makes more than memory holds.
+	left *int
 }
+
+// maxTypes is how many types a line may name.
+const maxTypes = 4096
 
 // prototype makes the prototype of a line.
 func (c *Compiler) prototype(of *Prototypes, line string) (*Prototype, error) {
-	p := &protoParser{c: c, of: of, rest: line, names: make(map[int]string)}
+	left := maxTypes
+	p := &protoParser{c: c, of: of, rest: line, names: make(map[int]string), left: &left}
 	out := &Prototype{}
 	result := p.typ()
 	fn := p.word()
@@ -277,9 +284,15 @@ func plainTypes() map[string]plainType {
 
 // typ reads a type.
 func (p *protoParser) typ() protoType {
-	if p.nested++; p.nested > 20 {
-		p.fail("types lie too deep in each other")
+	if *p.left--; *p.left < 0 {
+		p.fail("more than " + strconv.Itoa(maxTypes) + " types")
+		return protoType{}
 	}
+	if p.nested == 20 {
+		p.fail("types lie too deep in each other")
+		return protoType{}
+	}
+	p.nested++
 	defer func() { p.nested-- }()
 	t := p.base()
 	for p.accept("*") {
@@ -333,10 +346,11 @@ func (p *protoParser) base() protoType {
 		p.fail("no type " + w)
 		return protoType{}
 	}
-	sub := &protoParser{c: p.c, of: p.of, rest: def, names: p.names, nested: p.nested}
+	sub := &protoParser{c: p.c, of: p.of, rest: def, names: p.names, nested: p.nested, left: p.left}
 	t := sub.typ()
 	if sub.err != nil {
-		p.err = sub.err
+		p.err, p.rest = sub.err, ""
+		return protoType{}
 	}
 	if made := p.c.Table.Type(t.id); t.id != 0 && (made.Name == "struct" || made.Name == "enum") {
 		p.c.Table.Types[t.id-1].Name += " " + w

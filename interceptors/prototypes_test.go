@@ -1,6 +1,8 @@
 package interceptors
 
 import (
+	"errors"
+	"strings"
 	"testing"
 )
 
@@ -22,9 +24,33 @@ func TestShipped(t *testing.T) {
 	}
 }
 
+// TestTypedefsOfThemselves: a typedef that leads to itself, or to more types than anybody declares, is an error, not a loop.
+func TestTypedefsOfThemselves(t *testing.T) {
+	c := NewCompiler()
+	for _, text := range []string{
+		"typedef a = struct(a);\nint f(a);",
+		"typedef a = struct(b, b);\ntypedef b = struct(a, a);\nint f(a x, hide(a));",
+		"typedef a = struct(int" + strings.Repeat(", b", 30) + ");\ntypedef b = struct(int" + strings.Repeat(", d", 30) + ");\ntypedef d = struct(int" +
+			strings.Repeat(", e", 30) + ");\ntypedef e = struct(int" + strings.Repeat(", int", 30) + ");\nint f(a*);",
+	} {
+		var all Prototypes
+		if err := all.ParsePrototypes("x.conf", text); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.prototype(&all, all.lines["f"]); !errors.Is(err, ErrPrototype) {
+			t.Errorf("%.60s: %v", text, err)
+		}
+	}
+	var all Prototypes
+	if err := all.ParsePrototypes("x.conf", "typedef =struct(hide(int));"); !errors.Is(err, ErrPrototype) {
+		t.Errorf("a typedef without a name: %v", err)
+	}
+}
+
 // FuzzPrototypes: whatever a file holds, there is a prototype or an error.
 func FuzzPrototypes(f *testing.F) {
 	f.Add("int f(string, +string[retval] x, array(int, arg1)*, struct(int, enum(A, B=-2)) p);\ntypedef t = struct(char, string(array(char, elt1)*));\nvoid g(hide(t*), t, ...);")
+	f.Add("typedef a = struct(hide(b));\ntypedef b = struct(a, a);\nint f(a);")
 	f.Add(libcPrototypes)
 	f.Fuzz(func(t *testing.T, text string) {
 		var all Prototypes
