@@ -75,6 +75,9 @@ func (n *Node) EndedWith(status int, lived time.Duration) {
 	n.Exit, n.Seconds = &status, lived.Seconds()
 }
 
+// goodEnd is what End says of a success.
+const goodEnd = "exit status 0"
+
 // End says how the process ended, empty while it is unknown.
 func (n *Node) End() string {
 	switch {
@@ -99,11 +102,19 @@ func (n *Node) facts() []string {
 	}
 	add(!n.Followed, "not followed")
 	add(n.End() != "", n.End())
-	add(n.Seconds > 0, fmt.Sprintf("%.3g s", n.Seconds))
-	add(n.CPUSeconds > 0, fmt.Sprintf("%.3g s of processor time", n.CPUSeconds))
+	add(n.Seconds > 0, span(n.Seconds))
+	add(n.CPUSeconds > 0, span(n.CPUSeconds)+" of processor time")
 	add(n.MaxRSS > 0, size(n.MaxRSS))
 	add(len(n.Executed) > 1, fmt.Sprintf("executed %d programs", len(n.Executed)))
 	return facts
+}
+
+// span is a time for people.
+func span(seconds float64) string {
+	if seconds < 0.1 {
+		return fmt.Sprintf("%.3g ms", seconds*1000)
+	}
+	return fmt.Sprintf("%.3g s", seconds)
 }
 
 // size is a number of bytes for people.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -32,7 +33,9 @@ func sample() []*Node {
 }
 
 func TestGolden(t *testing.T) {
-	for name, draw := range map[string]func(io.Writer, []*Node) error{"tree.txt": Text, "tree.dot": DOT, "tree.svg": SVG} {
+	for name, draw := range map[string]func(io.Writer, []*Node) error{
+		"tree.txt": func(w io.Writer, roots []*Node) error { return Text(w, roots, 0) }, "tree.dot": DOT, "tree.svg": SVG,
+	} {
 		var b bytes.Buffer
 		if err := draw(&b, sample()); err != nil {
 			t.Fatal(err)
@@ -50,6 +53,27 @@ func TestGolden(t *testing.T) {
 		if !bytes.Equal(want, b.Bytes()) {
 			t.Errorf("%s differs; look with go test ./analysis/pstree -update and git diff:\n%s", golden, b.String())
 		}
+	}
+}
+
+// TestCut: on a terminal of 60 columns no line has more, a program's name stands for its path, and a good end is not said.
+func TestCut(t *testing.T) {
+	var b bytes.Buffer
+	if err := Text(&b, sample(), 60); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for _, line := range lines {
+		if n := utf8.RuneCountInString(line); n > 60 || n == 60 && !strings.HasSuffix(line, "…") {
+			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+	if lines[1] != "├─ 2 (pid 301, 0.9 s) cc -c a.c xxxxxxxxxxxxxxxxxxxxxxxxxxx…" {
+		t.Error(lines[1])
+	}
+	b.Reset()
+	if err := Text(&b, []*Node{{Number: 1, PID: 7, Followed: true, Command: []string{"/usr/bin/a b", "c"}}}, 60); err != nil || b.String() != "1 (pid 7) 'a b' c\n" {
+		t.Errorf("%q, %v", b.String(), err)
 	}
 }
 
@@ -145,7 +169,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestWriteErrors(t *testing.T) {
-	for _, draw := range []func(io.Writer, []*Node) error{Text, DOT, SVG} {
+	for _, draw := range []func(io.Writer, []*Node) error{func(w io.Writer, roots []*Node) error { return Text(w, roots, 0) }, DOT, SVG} {
 		if err := draw(broken{}, sample()); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("%v", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"alleria/config"
 	"alleria/config/vocab"
 	"alleria/internal/session"
+	"alleria/internal/sys"
 	"alleria/proctree"
 )
 
@@ -25,6 +26,7 @@ type dryRun func(ctx context.Context, program string, args []string) (processes 
 // treeFlags are the options of tree.
 type treeFlags struct {
 	json   bool
+	wide   bool
 	format string
 	output string // of the drawing
 	config newFlags
@@ -77,6 +79,7 @@ of --process; the others are followed, so that all have the same numbers.`
 	}
 	fl := c.Flags()
 	fl.BoolVar(&f.json, "json", false, "print JSON")
+	fl.BoolVar(&f.wide, "wide", false, "on a terminal, do not cut commands to its width")
 	fl.StringVar(&f.format, "format", "text", "draw in this `format`: text, json, dot (Graphviz) or svg (along time)")
 	fl.StringVarP(&f.output, "output", "o", "", "draw to this `file`")
 	fl.StringVar(&f.write, "write-config", "", "write a window configuration to this `file`")
@@ -178,7 +181,11 @@ func (f *treeFlags) draw(w io.Writer, roots []*pstree.Node) error {
 	case "svg":
 		return pstree.SVG(w, roots)
 	}
-	return pstree.Text(w, roots)
+	columns := 0
+	if file, ok := w.(*os.File); ok && !f.wide && isTerminal(file) {
+		columns = sys.Columns(file)
+	}
+	return pstree.Text(w, roots, columns)
 }
 
 // drawFile draws to the file of --output.
