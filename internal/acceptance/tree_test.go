@@ -109,6 +109,46 @@ func TestTreeChosen(t *testing.T) {
 	}
 }
 
+// TestTreeFigure3 records the three trees of figure 3 of the Alleria paper as section 2.5 describes them: everybody; all but P2, whose child
+// has no number and does not move P3's, even where it is there before; and P4 alone, with those above it followed.
+func TestTreeFigure3(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/trees/figure3.c", "-O1")
+	for _, c := range []struct{ name, process, arg, want, recorded string }{
+		{"all", "<Process>", "last", "1<0 2<1 3<1 4<2", "1:p1 2:p2 3:p3 4:grandchild"},
+		{"not the second", `<Process n="1"/><Process n="3">`, "first", "1<0 2<1- 3<1", "3:p3"},
+		{"the last alone", `<Process/><Process n="4">`, "last", "1<0 2<1 3<1 4<2", "4:grandchild"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := workDir(t)
+			got := record(t, dir, strings.Replace(windowed("", "", ""), "<Process>", c.process, 1), prog, c.arg)
+			var tree, ran []string
+			for _, l := range treeOf(t, dir) {
+				not := ""
+				if !l.Followed {
+					not = "-"
+				}
+				tree = append(tree, fmt.Sprintf("%d<%d%s", l.Number, l.Parent, not))
+			}
+			for key, r := range got {
+				for _, f := range []string{"p1", "p2", "p3", "grandchild"} {
+					if r.functions[f] > 0 {
+						ran = append(ran, strings.TrimSuffix(key, "/1")+":"+f)
+					}
+				}
+			}
+			slices.Sort(ran)
+			if got := strings.Join(tree, " "); got != c.want {
+				t.Errorf("tree %s, want %s", got, c.want)
+			}
+			if got := strings.Join(ran, " "); got != c.recorded {
+				t.Errorf("recorded %s, want %s", got, c.recorded)
+			}
+		})
+	}
+}
+
 // TestTreeUntouched has children that nobody asked for let go: they find nothing of the tracer's.
 func TestTreeUntouched(t *testing.T) {
 	t.Parallel()
