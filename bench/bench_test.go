@@ -212,3 +212,28 @@ func TestBuildTargets(t *testing.T) {
 		t.Error("Valgrind's modes of a build")
 	}
 }
+
+// TestBenchCaptured: what a captured call costs is what the program says of itself, less what it says natively; the configuration names the function of the case.
+func TestBenchCaptured(t *testing.T) {
+	_, rows, errs := runBench(t, "-alleria", fakeTracer(t, "true"), "-n", "1", "-only", "captured-ints,captured-never,true", "-modes", "captured,translate")
+	if len(rows) != 2+2+2 {
+		t.Fatalf("%+v\n%s", rows, errs)
+	}
+	if r := rows[1]; r.Program != "true" || r.Mode != "translate" {
+		t.Errorf("true: %+v", r)
+	}
+	for _, r := range rows[2:] {
+		if r.Failure != "" || r.Mode == "captured" && (r.NanosPerCall == 0 || r.Ratio != 0 || r.MustNanos != map[string]float64{"captured-ints": 40, "captured-never": 1}[r.Program]) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if text := capturedConfigs()["captured-never.xml"]; !strings.Contains(text, `name="never"`) || strings.Contains(text, `name="ints"`) {
+		t.Error(text)
+	}
+	if v, ok := ownFigure("warning: x\n12.500 ns a call\n"); !ok || v != 12.5 {
+		t.Errorf("%v, %v", v, ok)
+	}
+	if got := fewer([]string{"p", "ints", "2000", "1"}, 100); got[2] != "20" {
+		t.Errorf("%q", got)
+	}
+}

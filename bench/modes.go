@@ -35,12 +35,26 @@ type mode struct {
 	group string
 	// needs names a mode that has to run as well; empty: none.
 	needs string
-	// only names the program that the mode is about; empty: all.
+	// only names the program that the mode is about, or begins the names of several; empty: all but those that other modes are about.
 	only string
 	// conditions that the mode's own runs are under.
 	conditions conditions
 	// rival: its output may have lines added behind the program's.
 	rival bool
+}
+
+// runs tells whether the mode has a row for a program.
+// calls does nothing but call a function, as those whose calls are captured do: the modes that record it all say nothing of them.
+func (m *mode) runs(program string) bool {
+	switch captured := strings.HasPrefix(program, capturedPrefix); {
+	case m.name == nativeMode:
+		return true
+	case m.only == "":
+		return program != callsProgram && !captured
+	case m.only == capturedPrefix:
+		return captured
+	}
+	return m.only == program
 }
 
 // volume is what a run recorded.
@@ -115,6 +129,7 @@ func modes(alleria, configs string) []mode {
 	ours = append(ours, figures(record, addresses)...)
 	ours = append(ours, accuracyModes(alleria, record)...)
 	ours = append(ours, tools(alleria)...)
+	ours = append(ours, capturedModes(alleria, configs)...)
 	return append(ours, rivals()...)
 }
 

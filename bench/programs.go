@@ -56,7 +56,7 @@ func programs() []program {
 		{startPrefix + "python3", command("python3", "-c", "pass")},
 		{startPrefix + "git", command("git", "--version")},
 		{startPrefix + "cc1", prepareHello},
-	}, compilers()...)
+	}, append(compilers(), capturedPrograms()...)...)
 }
 
 // startPrefix begins the names of programs that do nothing but start and end.

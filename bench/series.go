@@ -25,12 +25,10 @@ type series struct {
 func (b *bench) program(name string, argv []string) []row {
 	var all []*series
 	for _, m := range b.modes {
-		// calls does nothing but call a function: the modes that record it all say
-		// nothing of it.
 		if leavesChildren(name, m.name) {
 			continue
 		}
-		if m.only == "" && name != callsProgram || m.only == name || m.name == nativeMode {
+		if m.runs(name) {
 			all = append(all, &series{mode: m, failure: m.missing})
 		}
 	}
@@ -160,6 +158,7 @@ func (b *bench) rows(name string, all []*series) []row {
 			r.Must, r.Reach, r.MustBytes, r.ReachBytes = t.must, t.reach, t.mustBytes, t.reachBytes
 			r.memoryOf(s, all[0], t)
 			r.calls(nativeTime, pick(b.size, callsN, callsN/5))
+			r.captured(s, all[0])
 			r.accurate(s, all)
 			r.pool(ratio)
 		}

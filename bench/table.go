@@ -56,7 +56,7 @@ type pairRow struct {
 
 // callRow is what a row has that is about calls.
 type callRow struct {
-	// NanosPerCall is what a call of the one function of calls costs more than
+	// NanosPerCall is what a call of the one function of calls, or one that is captured, costs more than
 	// natively.
 	NanosPerCall float64 `json:"nanoseconds_per_call,omitempty"`
 	MustNanos    float64 `json:"must_nanoseconds,omitempty"`
@@ -144,9 +144,13 @@ func printTable(w io.Writer, rows []row) {
 	}
 	writeColumns(w, lines)
 	for _, r := range rows {
-		if r.MustNanos > 0 {
-			fmt.Fprintf(w, "\n%s %s: %.1f ns a call more than natively (must %.0f, reach %.0f) %s", r.Program, r.Mode, r.NanosPerCall,
+		switch {
+		case r.Failure != "":
+		case r.MustNanos > 0:
+			fmt.Fprintf(w, "\n%s %s: %.1f ns a call more than natively (must %.4g, reach %.4g) %s", r.Program, r.Mode, r.NanosPerCall,
 				r.MustNanos, r.ReachNanos, verdictOf(max(r.NanosPerCall, 0.1), r.MustNanos, r.ReachNanos))
+		case r.NanosPerCall != 0:
+			fmt.Fprintf(w, "\n%s %s: %.1f ns a call more than natively", r.Program, r.Mode, r.NanosPerCall)
 		}
 	}
 	printPairs(w, rows)

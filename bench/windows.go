@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,7 +82,7 @@ func windowConfigs() map[string]string {
 			`<Instruction cat="any"/></Function></Image></Thread></Process></Profile></Window>`
 	}
 	file := func(windows string) string { return `<AlleriaConfig version="1.0">` + windows + `</AlleriaConfig>` }
-	return map[string]string{
+	configs := map[string]string{
 		"armed.xml": file(window("", `<On><One>`+uncalled("Call")+`</One></On>`) + window("", `<On><One>`+uncalled("Return")+`</One></On>`) +
 			window("", `<On><Load name="no_such_library.so"/></On>`) + window("", `<On><Time threshold="10000000"/></On>`)),
 		"followed.xml": file(`<Window><Profile><Process/></Profile></Window>`),
@@ -91,4 +92,6 @@ func windowConfigs() map[string]string {
 		"threshold.xml": file(window(` reopenable="true"`,
 			`<On><Call name="called" threshold="1000000"/></On><Till><Return name="called"/></Till>`)),
 	}
+	maps.Copy(configs, capturedConfigs())
+	return configs
 }
