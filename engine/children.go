@@ -6,33 +6,31 @@ import (
 	"os"
 	"time"
 
+	"alleria/engine/births"
 	"alleria/engine/mapping"
-	"alleria/engine/syscalls"
-
 	"alleria/engine/shm"
+	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
 	"alleria/internal/layout"
-	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
-// childKind is what is known of a process or thread that is being born: its
-// parent's event and its own first stop come in either order.
-type childKind struct {
-	event  int
-	parent *Thread   // that made it, in a code cache or natively
-	of     *follower // or this one
-	seen   bool
-	since  time.Time // when it was seen, while the parent's event is awaited
-	hidden *syscalls.Hidden
-	after  uint64 // where it goes on, if the routine that begins calls again made the call
-	num    int    // of a thread
-	fate   Fate   // of a process
-	asOf   int    // see inheritance
+// told is what a parent's event tells of its child, besides what it is.
+type told struct {
+	parent   *Thread // that made it, in a code cache or natively
+	follower int     // or the process that did, which is followed
+	hidden   *syscalls.Hidden
+	after    uint64 // where it goes on, if the routine that begins calls again made the call
+	num      int    // of a thread
+	fate     Fate   // of a process
+	asOf     int    // see inheritance
 }
 
-// known tells whether the parent's event has come.
-func (k *childKind) known() bool { return k.event != 0 }
+// by tells whether a process has made the child.
+func (k told) by(p *Process) bool { return k.parent != nil && k.parent.p == p }
+
+// unknown tells whether nobody knows who has.
+func (k told) unknown() bool { return k.parent == nil && k.follower == 0 }
 
 // born takes the event of a parent.
 //
@@ -43,37 +41,35 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	if err != nil {
 		return err
 	}
-	// The child's own first stop may have come already.
-	k := tr.children[id]
-	k.parent = parent
+	k := told{parent: parent, asOf: parent.p.changed}
 	if parent.slot != nil {
 		k.after = parent.slot.Get(layout.ReqArg) // now: the parent may ask for something else soon
 	}
-	k.asOf = parent.p.changed
 	var regs sys.Regs
 	if err := parent.tracee.GetRegs(&regs); err != nil {
 		return err
 	}
-	if k.event, err = parent.p.calls.BornAs(&regs, event); err != nil {
+	kind, err := parent.p.calls.BornAs(&regs, event)
+	if err != nil {
 		return err
 	}
 	if k.hidden, err = parent.calls.Unhide(); err != nil {
 		return err
 	}
-	if k.event == tracee.EventClone {
+	if kind == tracee.EventClone {
 		k.num = parent.p.nextNum() // a younger sister may stop first
 	} else if parent.fate != Detach {
 		k.fate = tr.client.Born(parent.processID(), id)
 	}
-	tr.await(id, &k)
+	stands := tr.bornAs(id, kind, k)
 	// The kernel keeps such a parent within its call until the child executes or
 	// ends.
 	parent.vforking = event == tracee.EventVfork
-	if k.event != tracee.EventClone && !parent.vfork {
+	if kind != tracee.EventClone && !parent.vfork {
 		parent.p.client.Forked(parent, id)
 	}
-	if k.seen {
-		if err := tr.adopt(id, k); err != nil {
+	if stands {
+		if err := tr.adopt(id); err != nil {
 			return err
 		}
 	}
@@ -92,47 +88,68 @@ func (t *Thread) processID() int {
 	return t.p.pid
 }
 
+// bornAs notes what a parent's event says of a child. It tells whether that stands already, and is to be adopted.
+func (tr *Tracer) bornAs(id, event int, k told) (stands bool) {
+	switch tr.births.Tell(id, event, k) {
+	case births.Stands:
+		return true
+	case births.Over:
+		if event != tracee.EventClone {
+			tr.endedUnseen(id, k, End{})
+		}
+	}
+	return false
+}
+
+// endedUnseen tells of the end of a process that was never seen.
+func (tr *Tracer) endedUnseen(pid int, k told, end End) {
+	if k.fate != Detach {
+		tr.exited(pid, end)
+	}
+	if k.parent != nil {
+		tr.closeDropped(k.parent.p)
+	}
+}
+
 // unknown takes a report about a process that is not one of the threads.
 // One that ends before it could be adopted is only forgotten.
 func (tr *Tracer) unknown(s sys.Stop) error {
-	k := tr.children[s.TID]
 	if s.Status.Exited() || s.Status.Signaled() {
-		delete(tr.children, s.TID)
-		if k.event == tracee.EventFork || k.event == tracee.EventVfork {
-			tr.endedUnseen(s.TID, &k, endOf(s))
+		c := tr.births.Take(s.TID)
+		if c.Event == tracee.EventFork || c.Event == tracee.EventVfork {
+			tr.endedUnseen(s.TID, c.Told, endOf(s))
 		}
 		return nil
 	}
 	if s.Event() == tracee.EventExit { // killed before its first instruction
 		return tr.stops.Bare(s.TID).Cont(0)
 	}
-	if k.known() {
-		return tr.adopt(s.TID, k)
+	if tr.births.Stop(s.TID, time.Now()) {
+		return tr.adopt(s.TID)
 	}
-	k.seen, k.since = true, time.Now()
-	tr.children[s.TID] = k
 	return nil
 }
 
 // adopt decides about a new thread or process that stands before its first
 // instruction. What fails for a new process does not concern its creator: it is ended alone.
-func (tr *Tracer) adopt(tid int, k childKind) error {
-	err := tr.adoptNew(tid, k)
-	if err == nil || k.event == tracee.EventClone {
+func (tr *Tracer) adopt(tid int) error {
+	c := tr.births.Take(tid)
+	err := tr.adoptNew(tid, c.Event, c.Told)
+	if err == nil || c.Event == tracee.EventClone {
 		return err
 	}
 	if tracee.Passing(err) || sys.Dying(tid) {
-		if k.fate != Detach && tr.threads[tid] == nil {
-			tr.others[tid] = &follower{pid: tid} // whose end will come
+		if c.Told.fate != Detach && tr.threads[tid] == nil {
+			tr.followed.Add(tid, tid) // whose end will come
 		}
 		return nil
 	}
-	if k.event != tracee.EventFork {
+	if c.Event != tracee.EventFork {
 		return err
 	}
 	tr.fail(fmt.Errorf("process %d, which has just been created: %w; it was ended", tid, err))
 	if tr.threads[tid] == nil {
-		tr.others[tid] = &follower{pid: tid}
+		tr.followed.Add(tid, tid)
 	}
 	return sys.Kill(tid)
 }
@@ -141,10 +158,9 @@ func (tr *Tracer) adopt(tid int, k childKind) error {
 //
 // The child stands behind the same system call as its parent, in the cache, with a copy of
 // its registers: gs leads to the parent's slot until enter gives it its own.
-func (tr *Tracer) adoptNew(tid int, k childKind) error {
-	delete(tr.children, tid)
-	if k.of != nil {
-		return tr.adoptFollowed(tid, &k)
+func (tr *Tracer) adoptNew(tid, event int, k told) error {
+	if k.follower != 0 {
+		return tr.adoptFollowed(tid, event, k)
 	}
 	p := k.parent.p
 	defer tr.closeDropped(p)
@@ -156,7 +172,7 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 	t := tr.newThread(p, tid)
 	t.num, t.appGS, t.native = k.num, k.parent.applicationGS(&regs), k.parent.native
 	t.birth = birth{bornAt: k.after, fate: k.fate, flags: k.hidden, asOf: k.asOf}
-	switch k.event {
+	switch event {
 	// a process of its own: it is no thread of ours
 	case tracee.EventFork:
 		return tr.adoptForked(t, &regs)
@@ -177,7 +193,7 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 			return err
 		}
 	} else if t.fate == Detach {
-		tr.detached()
+		tr.status.Detached++
 	}
 	if err := tr.afterClone(t, &regs); err != nil {
 		return err
@@ -186,11 +202,6 @@ func (tr *Tracer) adoptNew(tid int, k childKind) error {
 		tr.segmentChanged(t, &regs)
 	}
 	return tr.enter(t, &regs, 0)
-}
-
-// detached counts a process that is not followed.
-func (tr *Tracer) detached() {
-	tr.status.Detached++
 }
 
 // detachThread lets a new thread run on untraced.
@@ -253,7 +264,7 @@ func (t *Thread) applicationGS(regs *sys.Regs) uint64 {
 func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	p := t.p
 	if t.fate == Detach {
-		tr.detached()
+		tr.status.Detached++
 	}
 	t.borrowSlot()
 	if err := tr.afterClone(t, regs); err != nil {
@@ -346,113 +357,98 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	return tr.enter(child, regs, 0)
 }
 
-// exec handles a thread that executed another program.
-//
-// The kernel has ended the other threads and unmapped everything of ours by then. Records
-// that the old image wrote are still in the shared file, which is why its end is reported
-// before the file is closed.
-func (tr *Tracer) exec(t *Thread) error {
-	p := t.p
-	if t.vfork { // a child by vfork: it leaves the address space that it has shared
-		fate := t.fate
-		if fate != Detach {
-			fate = tr.client.Executed(t.tid)
+// adoptFollowed decides about what a thread that is followed has brought forth.
+func (tr *Tracer) adoptFollowed(tid, event int, k told) error {
+	switch {
+	case event == tracee.EventClone:
+		return tr.follow(tid, k.follower, 0)
+	case k.fate == Detach:
+		tr.status.Detached++
+		return tr.stops.Bare(tid).Detach(0)
+	case k.fate == Trace && event == tracee.EventFork:
+		var regs sys.Regs
+		if err := tr.stops.Bare(tid).GetRegs(&regs); err != nil {
+			return err
 		}
-		tr.forget(t)
-		tr.finished(p)
-		return tr.executed(t.tid, inherited{filtered: p.calls.Filtered, widened: p.calls.Widened}, fate)
+		t := tr.newThread(nil, tid)
+		t.appGS = regs.Gs_base
+		return tr.traceForked(t, &regs)
 	}
-	by := t
-	// A thread that is not the first takes over the process's id with the first one's place.
-	if former, err := t.tracee.Message(); err == nil && p.threads[former] != nil {
-		by = p.threads[former]
-	}
-	by.calls.Leaves()
-	p.client.Executing(by)
-	from := inherited{first: by.num, last: p.lastNum, filtered: p.calls.Filtered, widened: p.calls.Widened}
-	// The other threads ended without being heard of by themselves. What shares the address space lives on.
-	for _, o := range p.running() {
-		if o.vfork {
-			continue
-		}
-		p.points.AbandonReturns(o.slot)
-		o.endRing()
-		p.client.ThreadEnded(o)
-	}
-	tr.dropProcess(p)
-	return tr.executed(t.tid, from, tr.client.Executed(t.tid))
+	return tr.follow(tid, tid, 0)
 }
 
-// executed lets a process that stands before the first instruction of a program that it has executed go on as its fate
-// says.
-//
-// One that is killed meanwhile is no error, and has to be known from here on: its end is still to come, and nobody else
-// looks for it.
-func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
-	err := tr.beginExecuted(pid, from, fate)
-	if err == nil || !tracee.Passing(err) && !sys.Dying(pid) {
+// A process that is killed within fork has created a child, and its event is never reported: the
+// child is seized with it, stops before its first instruction, and nobody says whose it is. The same happens to a thread
+// that forks while another one of its process ends it or executes a program. Such a child gets no number,
+// since it has no creator any more that it could be counted for; it is cleaned and runs untraced.
+
+// remember keeps the memory of a process that may have created something that nobody has told of; false for any other.
+func (tr *Tracer) remember(p *Process) bool {
+	killed := p.end != nil && p.end.Signal == tracee.SIGKILL || p.lastNum > 1
+	if !killed || tr.done || p.closed {
+		return false
+	}
+	if !p.kept {
+		p.kept = true
+		tr.remembered.Keep(p, time.Now())
+	}
+	return true
+}
+
+// strays lets children go whose creator is gone.
+func (tr *Tracer) strays() {
+	now := time.Now()
+	for _, tid := range tr.births.Strays(now, func(pid int) bool { return tr.followed.Follows(pid) || tr.threads[pid] != nil }) {
+		if err := tr.letStray(tid); !tracee.Passing(err) {
+			tr.fail(fmt.Errorf("process %d, whose creator was killed: %w; it was ended", tid, err))
+			sys.Kill(tid)
+		}
+		tr.lookWhetherDone()
+	}
+	tr.remembered.Expire(now)
+}
+
+// letStray lets a process go that nobody will say anything of.
+func (tr *Tracer) letStray(tid int) error {
+	p := tr.creatorOf(tid)
+	if p == nil { // it was followed: nothing of ours is there
+		tr.status.Detached++
+		return tr.stops.Bare(tid).Detach(0)
+	}
+	var regs sys.Regs
+	if err := tr.stops.Bare(tid).GetRegs(&regs); err != nil {
 		return err
 	}
-	if tr.threads[pid] == nil && tr.others[pid] == nil && fate != Detach {
-		tr.others[pid] = &follower{pid: pid}
+	t := tr.newThread(p, tid)
+	t.appGS = regs.Gs_base
+	if gs := regs.Gs_base; gs >= p.shm.BellAt() && gs < p.shm.Control()+shm.SharedBytes { // its creator was in the cache
+		t.appGS = 0
+		for _, s := range p.shm.Slots {
+			if s.Base == gs {
+				t.bornAt = s.Get(layout.ReqArg)
+			}
+		}
+	}
+	return tr.adoptForked(t, &regs)
+}
+
+// creatorOf finds the process whose memory a forked child has a copy of, by what is mapped there; nil if it was not traced.
+func (tr *Tracer) creatorOf(pid int) *Process {
+	maps, err := sys.Maps(pid)
+	if err != nil {
+		return nil
+	}
+	known := make(map[uint64]*Process)
+	for _, p := range tr.procs {
+		known[sys.Inode(p.shm.File)] = p
+	}
+	for p := range tr.remembered.All() {
+		known[sys.Inode(p.shm.File)] = p
+	}
+	for i := range maps {
+		if p := known[maps[i].Inode]; p != nil && maps[i].Inode != 0 {
+			return p
+		}
 	}
 	return nil
-}
-
-// beginExecuted is executed.
-func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
-	if fate != Trace {
-		syscalls.Narrow(pid, from.widened)
-	}
-	switch fate {
-	case Detach:
-		return tr.detach(pid, nil)
-	case Follow:
-		return tr.follow(pid, pid, 0)
-	}
-	p, err := newProcess(tr, pid, from, mapping.Executing)
-	if err != nil {
-		syscalls.Narrow(pid, from.widened)
-		return tr.untraced(pid, err)
-	}
-	t := p.threads[pid]
-	var regs sys.Regs
-	if err := t.tracee.GetRegs(&regs); err != nil {
-		delete(tr.threads, pid) // no client knows of it
-		p.close()
-		return err
-	}
-	if err := tr.begin(p, t, &regs); err != nil {
-		return err
-	}
-	if err := p.watchStart(regs.Rip); err != nil {
-		return err
-	}
-	return tr.enter(t, &regs, 0)
-}
-
-// untraced lets a program that cannot be traced run to its
-// end. It is followed; the exit status is still the target's.
-func (tr *Tracer) untraced(pid int, why error) error {
-	if !tracee.Passing(why) && !sys.Dying(pid) {
-		if pid == tr.root {
-			tr.status.Untraced = why
-		}
-		tr.client.Untraced(pid, why)
-	}
-	return tr.follow(pid, pid, 0)
-}
-
-// segmentChanged notes the bases of fs and gs where records need them.
-// It is asked wherever a thread's bases may have changed without translated code
-// noticing: behind system calls, natively executed instructions, and native code.
-func (tr *Tracer) segmentChanged(t *Thread, regs *sys.Regs) {
-	if t.fsBase != regs.Fs_base || !t.fsKnown {
-		t.fsBase, t.fsKnown = regs.Fs_base, true
-		t.mark(records.Mark(records.MarkFS, 0), regs.Fs_base)
-	}
-	if t.gsNoted != t.appGS {
-		t.gsNoted = t.appGS
-		t.mark(records.Mark(records.MarkGS, 0), t.appGS)
-	}
 }

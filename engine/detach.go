@@ -74,7 +74,7 @@ func (tr *Tracer) detachProcess(t *Thread, regs *sys.Regs, why error) error {
 	p.gone = true
 	tr.client.Untraced(p.pid, why)
 	tr.dropProcess(p)
-	err := tr.detach(p.pid, why)
+	err := tr.detach(p.pid, 0, why)
 	if t.tid != p.pid { // last: it may be about to trace the others
 		t.tracee.Detach(t.tracee.First())
 	}
@@ -88,17 +88,18 @@ func (tr *Tracer) detachProcess(t *Thread, regs *sys.Regs, why error) error {
 func (tr *Tracer) detachBorn(t *Thread) {
 	p := t.p
 	for _, s := range tr.stops.Collect() {
-		_, known := tr.children[s.TID]
-		if s.Status.Stopped() && tr.threads[s.TID] == nil && tr.others[s.TID] == nil && !known && sys.BornOf(s.TID, p.pid) {
-			tr.children[s.TID] = childKind{parent: t}
+		_, follows := tr.followed.ProcessOf(s.TID)
+		if s.Status.Stopped() && tr.threads[s.TID] == nil && !follows && !tr.births.Has(s.TID) && sys.BornOf(s.TID, p.pid) {
+			tr.births.Expect(s.TID, told{parent: t})
 		}
 	}
-	for tid, k := range tr.children {
+	for tid, c := range tr.births.All() {
+		k := c.Told
 		if k.parent == nil && !sys.BornOf(tid, p.pid) || k.parent != nil && k.parent.p != p {
 			continue
 		}
-		delete(tr.children, tid)
-		if !k.seen {
+		tr.births.Take(tid)
+		if !c.Stands() {
 			if s, err := tr.newThread(nil, tid).tracee.Wait(); err != nil || !s.Status.Stopped() {
 				continue
 			}
@@ -109,7 +110,7 @@ func (tr *Tracer) detachBorn(t *Thread) {
 		}
 		child := tr.newThread(p, tid)
 		child.appGS, child.bornAt = t.applicationGS(&regs), k.after
-		if k.event == tracee.EventFork {
+		if c.Event == tracee.EventFork {
 			tr.processError(p, tr.adoptForked(child, &regs))
 		} else {
 			tr.processError(p, tr.detachThread(child, &regs))
@@ -202,7 +203,7 @@ func (tr *Tracer) detachRunning(p *Process) {
 		}
 	}
 	if p.fate == Detach {
-		if err := tr.detach(p.pid, nil); err != nil {
+		if err := tr.detach(p.pid, 0, nil); err != nil {
 			tr.fail(err)
 		}
 	}
@@ -243,12 +244,7 @@ func (tr *Tracer) removeOurs(p *Process) {
 
 // awaits tells whether something of a process is still to be seen to: a child, a signal, a stop.
 func (tr *Tracer) awaits(p *Process) bool {
-	for _, k := range tr.children {
-		if k.parent == nil && k.of == nil || k.parent != nil && k.parent.p == p {
-			return true
-		}
-	}
-	return tr.stops.AwaitsSignal(p.pid) || tr.stops.AnyAside()
+	return tr.births.Any(func(k told) bool { return k.unknown() || k.by(p) }) || tr.stops.AwaitsSignal(p.pid) || tr.stops.AnyAside()
 }
 
 // haltAll stops all threads, which run natively. ok is false if one of them has

@@ -102,10 +102,7 @@ func (tr *Tracer) renew(p *Process) {
 			tr.threadError(t, err)
 		}
 	}
-	for _, k := range tr.children {
-		all = all && k.parent != nil && k.parent.p != p
-	}
-	if all {
+	if all && !tr.births.Any(func(k told) bool { return k.parent == nil || k.by(p) }) {
 		for _, t := range p.running() {
 			t.counts.Keep()
 		}

@@ -58,7 +58,7 @@ type Process struct {
 	end    *End // of its first thread, while others may be left
 	// its program is gone, of which the handler has been told; see dropProcess
 	dropped, closed bool
-	kept            bool // see keepEnded
+	kept            bool // see Tracer.remember
 
 	mode    Mode
 	variant codecache.Variant
@@ -187,7 +187,7 @@ type birth struct {
 	vfork    bool   // a child that shares the address space until it executes or ends
 	fate     Fate   // what becomes of it then
 	vforking bool   // the kernel holds it until its child executes or ends: it cannot be stopped
-	bornAt   uint64 // where it begins, see childKind
+	bornAt   uint64 // where it begins, see told
 	flags    *syscalls.Hidden
 	closed   *mapping.Closed // nil: it was open
 	asOf     int             // of the creator, see inheritance

@@ -6,6 +6,7 @@ import (
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/records"
+	"alleria/internal/sys"
 )
 
 // What a thread's ring is to the tracer and its client. A vfork child has none: it is nobody's thread.
@@ -85,3 +86,17 @@ func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
 // no entries: f must add in uint64. Other addresses come too, at which no function begins. Only for a thread that is stopped or
 // has ended.
 func (t *Thread) Entries(f func(addr uint64, times uint64)) { t.counts.Entries(f) }
+
+// segmentChanged notes the bases of fs and gs where records need them.
+// It is asked wherever a thread's bases may have changed without translated code
+// noticing: behind system calls, natively executed instructions, and native code.
+func (tr *Tracer) segmentChanged(t *Thread, regs *sys.Regs) {
+	if t.fsBase != regs.Fs_base || !t.fsKnown {
+		t.fsBase, t.fsKnown = regs.Fs_base, true
+		t.mark(records.Mark(records.MarkFS, 0), regs.Fs_base)
+	}
+	if t.gsNoted != t.appGS {
+		t.gsNoted = t.appGS
+		t.mark(records.Mark(records.MarkGS, 0), t.appGS)
+	}
+}

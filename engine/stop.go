@@ -11,9 +11,9 @@ import (
 //
 // Errors end up in threadError: a thread that cannot be brought on would hang the target.
 func (tr *Tracer) stop(s sys.Stop) {
-	if f := tr.others[s.TID]; f != nil {
-		if err := tr.followerStop(f, s); !tracee.Passing(err) && !sys.Dying(s.TID) {
-			tr.fail(fmt.Errorf("process %d: %w", f.pid, err))
+	if pid, ok := tr.followed.ProcessOf(s.TID); ok {
+		if err := tr.followed.Stop(s); !tracee.Passing(err) && !sys.Dying(s.TID) {
+			tr.fail(fmt.Errorf("process %d: %w", pid, err))
 		}
 		tr.lookWhetherDone()
 		return
@@ -89,7 +89,7 @@ func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
 
 // lookWhetherDone ends the run with the last process that is traced or followed.
 func (tr *Tracer) lookWhetherDone() {
-	tr.done = tr.done || tr.over && len(tr.procs) == 0 && len(tr.others) == 0 && len(tr.children) == 0
+	tr.done = tr.done || tr.over && len(tr.procs) == 0 && tr.followed.Empty() && tr.births.Empty()
 }
 
 // ended takes the end of a thread.

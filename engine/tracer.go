@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"alleria/engine/births"
+	"alleria/engine/followed"
 	"alleria/engine/handover"
 	"alleria/engine/launch"
 	"alleria/engine/reuse"
@@ -99,21 +101,21 @@ type RecordingSwitches struct {
 type Tracer struct {
 	opts     Options
 	client   Client
-	procs    []*Process        // that have a code cache; replaced, never changed
-	threads  map[int]*Thread   // theirs, by id
-	others   map[int]*follower // threads of processes that are followed and have none, by id
-	root     int               // the id of the process that the user started
-	over     bool              // it has ended
+	procs    []*Process       // that have a code cache; replaced, never changed
+	threads  map[int]*Thread  // theirs, by id
+	followed followed.Threads // threads of processes that are followed and have none
+	root     int              // the id of the process that the user started
+	over     bool             // it has ended
 	bell     shm.Bell
 	reports  *sys.Waiter // what the kernel reports; nil before the launcher is traced
 	hand     handover.Waiter
-	polled   time.Duration     // when the client was last polled
-	stops    *tracee.Stops     // the same, and what of it was put aside
-	children map[int]childKind // processes that were born and not seen, or seen and not known
-	lately   []ended           // processes whose memory a child may still have that nobody has told of: see stray.go
-	status   Status
-	done     bool
-	quitting bool // see LetAllGo
+	polled   time.Duration // when the client was last polled
+	stops    *tracee.Stops // the same, and what of it was put aside
+	births   births.Children[told]
+	// processes whose memory a child may still have that nobody has told of: see remember
+	remembered births.Remembered[*Process]
+	status     Status
+	done       bool
 	// the first error of ours; the target is not told
 	err       error
 	decoder   x86.Decoder // what it remembers holds for every program
@@ -139,8 +141,8 @@ type Status struct {
 // New prepares a run.
 // Nothing is started yet.
 func New(o Options, c Client) *Tracer {
-	tr := &Tracer{opts: o, client: c, threads: make(map[int]*Thread), others: make(map[int]*follower),
-		children: make(map[int]childKind), began: time.Now(),
+	tr := &Tracer{opts: o, client: c, threads: make(map[int]*Thread),
+		births: births.New[told](births.Linux{}), remembered: births.Remember((*Process).close), began: time.Now(),
 		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse}, hand: handover.New(o.NoHandover)}
 	if o.Kept != nil && !o.NoReuse && !o.NoDiskCache {
 		tr.templates.Disk = &reuse.Disk{Dir: o.Kept, Key: tr.opts.codeKey, Log: o.Log}
@@ -172,6 +174,7 @@ func (tr *Tracer) Run() (Status, error) {
 	}
 	defer tr.reports.Close()
 	tr.stops = tracee.NewStops(tracee.Linux{}, tr.reports, tr.awaitReport, tr.fail)
+	tr.followed = followed.New(tr.stops, births.Linux{}, followHost{tr})
 	if tr.bell, err = shm.NewBell(); err != nil {
 		return Status{}, err
 	}
@@ -198,9 +201,7 @@ func (tr *Tracer) Run() (Status, error) {
 		}
 		tr.dropProcess(p)
 	}
-	for _, e := range tr.lately {
-		e.p.close()
-	}
+	tr.remembered.Close()
 	tr.templates.Close()
 	return tr.status, tr.err
 }
@@ -311,12 +312,10 @@ func (tr *Tracer) closeDropped(p *Process) {
 	if !p.dropped || len(p.threads) > 0 {
 		return
 	}
-	for _, k := range tr.children {
-		if k.parent != nil && k.parent.p == p {
-			return
-		}
+	if tr.births.Any(func(k told) bool { return k.by(p) }) {
+		return
 	}
-	if !tr.keepEnded(p) {
+	if !tr.remember(p) {
 		p.keepTemplate()
 		p.leave()
 		p.close()

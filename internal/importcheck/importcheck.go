@@ -105,6 +105,8 @@ func engineRules() map[string][]string {
 		"engine/emulate":   {"engine/recovery", "engine/x86", "internal/records", "internal/sys"},
 		"engine/counts":    {"engine/codecache", "engine/recovery", "engine/shm", "engine/translate", "internal/layout"},
 		"engine/residency": {},
+		"engine/births":    {"internal/sys"},
+		"engine/followed":  {"engine/births", "engine/tracee", "internal/sys"},
 		"engine/starts":    {"internal/sys"},
 		"engine/handover":  {"engine/shm", "internal/layout", "internal/spin", "internal/sys"},
 		"engine/mapping":   {"engine/appcode", "engine/codecache", "engine/shm", "engine/syscalls", "engine/tracee", "internal/layout", "internal/sys"},

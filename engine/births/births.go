@@ -1,0 +1,177 @@
+// Package births is a run's register of processes and threads that are being born.
+//
+// In a nutshell: what is known of a child comes in two reports, in either order: its parent's event, which says what the child is and whose, and the
+// child's own first stop. Children holds the one until the other has come. A child whose parent is killed within its call is a
+// stray: its event never comes, and nobody says whose it is. Strays finds those by how long they have stood and who inherits them. What
+// such a child has a copy of is its creator's memory, which is kept a while after the creator's end for that: Remembered.
+//
+// Package engine calls it, whose processes and followed threads are the parents. What a parent's event has told is a type of
+// the caller's. What /proc says of a child is behind an interface (System), and time is what the caller says, so that tests need no process and do not wait.
+//
+// Its callers are one goroutine, the tracer's. It makes no requests of ptrace, and decides nothing about what becomes of a child.
+package births
+
+import (
+	"iter"
+	"time"
+
+	"alleria/internal/sys"
+)
+
+const (
+	// strayAfter is how long a creator's event is awaited that is none of ours any more: the child has
+	// been inherited by then. A report that was under way has come.
+	strayAfter = 100 * time.Millisecond
+	// adoptedAfter is the same where the child's parent is one of ours: its creator, or who inherits children in its place
+	// (a subreaper, the first process of a namespace).
+	adoptedAfter = 2 * time.Second
+)
+
+// System is what a child is looked up by. There is one, Linux; tests have another.
+type System interface {
+	// Traced tells whether a thread has a tracer: one that has ended, and has been waited for, has none.
+	Traced(tid int) bool
+	// Process tells whether a thread is a process's first, and which process is its parent; false if it has ended as well.
+	Process(tid int) (parent int, ok bool)
+	// SharesMemory tells whether two processes have one address space.
+	SharesMemory(a, b int) bool
+}
+
+// Child is what is known of one that is being born.
+type Child[T any] struct {
+	// Event is its parent's, tracee.EventFork, EventVfork or EventClone; 0: it has not come.
+	Event int
+	// Told is what the caller knows from that.
+	Told T
+
+	stands bool
+	since  time.Time // when its stop came, while the parent's event is awaited
+}
+
+// Stands tells whether the child has stopped in front of its first instruction. It stays there until somebody lets it go.
+func (c *Child[T]) Stands() bool { return c.stands }
+
+// State is what follows from a parent's event.
+type State int
+
+// The states.
+const (
+	Comes  State = iota // its first stop is still to come
+	Stands              // it stands already: it can be adopted
+	Over                // it has ended before anybody has seen it, or was taken for a stray: nothing comes of it any more
+)
+
+// Children is those that are being born in a run, by their ids.
+type Children[T any] struct {
+	system   System
+	children map[int]Child[T]
+}
+
+// New makes an empty register.
+func New[T any](s System) Children[T] {
+	return Children[T]{system: s, children: make(map[int]Child[T])}
+}
+
+// Tell notes what a parent's event says of a child.
+func (r *Children[T]) Tell(id, event int, told T) State {
+	c := r.children[id]
+	c.Event, c.Told = event, told
+	switch {
+	case c.stands:
+		r.children[id] = c
+		return Stands
+	case r.system.Traced(id):
+		r.children[id] = c
+		return Comes
+	}
+	return Over
+}
+
+// Expect notes a child of which nothing is known but whose it is.
+func (r *Children[T]) Expect(id int, told T) { r.children[id] = Child[T]{Told: told} }
+
+// Stop notes that a child has stopped in front of its first instruction. It tells whether the parent's event has come as well, so that it can be adopted.
+func (r *Children[T]) Stop(id int, now time.Time) (known bool) {
+	c := r.children[id]
+	if c.Event != 0 {
+		return true
+	}
+	c.stands, c.since = true, now
+	r.children[id] = c
+	return false
+}
+
+// Has tells whether a child is in the register.
+func (r *Children[T]) Has(id int) bool {
+	_, ok := r.children[id]
+	return ok
+}
+
+// Take takes a child out of the register. One that is not there has no event.
+func (r *Children[T]) Take(id int) Child[T] {
+	c := r.children[id]
+	delete(r.children, id)
+	return c
+}
+
+// Empty tells whether no child is awaited.
+func (r *Children[T]) Empty() bool { return len(r.children) == 0 }
+
+// All goes over the children. The one at hand may be taken out meanwhile.
+func (r *Children[T]) All() iter.Seq2[int, Child[T]] {
+	return func(yield func(int, Child[T]) bool) {
+		for id, c := range r.children {
+			if !yield(id, c) {
+				return
+			}
+		}
+	}
+}
+
+// Any tells whether something holds for what is known of one of the children. What is told of one whose parent's event has not come is T's zero value.
+func (r *Children[T]) Any(holds func(told T) bool) bool {
+	for _, c := range r.children {
+		if holds(c.Told) {
+			return true
+		}
+	}
+	return false
+}
+
+// Strays takes the processes out of the register that nobody will say anything of, and returns their ids. ours tells whether a process is traced or followed. A thread is
+// no stray: it ends with its process, or its creator lives.
+func (r *Children[T]) Strays(now time.Time, ours func(pid int) bool) (ids []int) {
+	for id, c := range r.children {
+		waited := now.Sub(c.since)
+		if !c.stands || c.Event != 0 || waited < strayAfter {
+			continue
+		}
+		parent, ok := r.system.Process(id)
+		if !ok || ours(parent) && (waited < adoptedAfter || r.system.SharesMemory(id, parent)) {
+			continue
+		}
+		delete(r.children, id)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Linux is the system.
+type Linux struct{}
+
+var _ System = Linux{}
+
+// Traced is System's.
+func (Linux) Traced(tid int) bool { return sys.Traced(tid) }
+
+// Process is System's.
+func (Linux) Process(tid int) (parent int, ok bool) {
+	if group, err := sys.ThreadGroup(tid); err != nil || group != tid {
+		return 0, false
+	}
+	parent, err := sys.Parent(tid)
+	return parent, err == nil
+}
+
+// SharesMemory is System's.
+func (Linux) SharesMemory(a, b int) bool { return sys.SharesMemory(a, b) }

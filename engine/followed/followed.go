@@ -1,0 +1,159 @@
+// Package followed is the threads of processes that are followed and not traced: they run their own code, with nothing of
+// ours mapped, and stop for what the kernel reports of processes and programs. There is nothing to be answered for them but whether
+// what they create or execute is to be traced, which package engine is asked (Host).
+//
+// In a nutshell: Threads holds them by id. Follow lets a stopped thread run on as one of them, Stop handles a report about one, LetAllGo
+// lets all of them go as they stop. The user's own process stays in the list when it is let go (Await): it is our child, whose end is told.
+//
+// The tracer's goroutine makes all calls. Requests of ptrace are package tracee's, and what /proc says of a child is that of package births, so that
+// tests need no process. It keeps no children: those are package births's.
+package followed
+
+import (
+	"fmt"
+
+	"alleria/engine/births"
+	"alleria/engine/tracee"
+	"alleria/internal/sys"
+)
+
+// Host is who decides about processes.
+type Host interface {
+	// Exited is called when a process has ended, with the report of that.
+	Exited(s sys.Stop)
+	// Born is called when a thread of process pid has created something: event says what it is, rather than by which call.
+	Born(pid, id, event int) error
+	// Executed is called when a process stands before the first instruction of a program that it has executed. It is not followed
+	// any more.
+	Executed(pid int) error
+	// LetGo lets a process go that stands with a signal, after LetAllGo.
+	LetGo(pid int, sig sys.Signal) error
+}
+
+// Threads is the threads that are followed in a run.
+type Threads struct {
+	stops    *tracee.Stops
+	system   births.System
+	host     Host
+	threads  map[int]thread // by id
+	quitting bool
+}
+
+// thread is one that is followed.
+type thread struct {
+	pid  int
+	free bool // it is not even followed: it is the user's own process, whose end is awaited
+}
+
+// New makes an empty list.
+func New(s *tracee.Stops, system births.System, h Host) Threads {
+	return Threads{stops: s, system: system, host: h, threads: make(map[int]thread)}
+}
+
+// Follow lets a stopped thread run on, untraced but followed, with a signal.
+func (f *Threads) Follow(tid, pid int, sig sys.Signal) error {
+	f.Add(tid, pid)
+	return f.stops.Bare(tid).Follow(sig)
+}
+
+// Add has a thread followed from its next report on, which may be its end.
+func (f *Threads) Add(tid, pid int) { f.threads[tid] = thread{pid: pid} }
+
+// Await has the end of the user's own process told, which is let go.
+func (f *Threads) Await(pid int) { f.threads[pid] = thread{pid: pid, free: true} }
+
+// ProcessOf is the process of a thread in the list; false if it is in none.
+func (f *Threads) ProcessOf(tid int) (pid int, ok bool) {
+	t, ok := f.threads[tid]
+	return t.pid, ok
+}
+
+// Follows tells whether a thread is followed, and not only its end awaited.
+func (f *Threads) Follows(tid int) bool {
+	t, ok := f.threads[tid]
+	return ok && !t.free
+}
+
+// Empty tells whether nothing is followed, and no end awaited.
+func (f *Threads) Empty() bool { return len(f.threads) == 0 }
+
+// Quitting tells whether nothing is to be followed any more; see LetAllGo.
+func (f *Threads) Quitting() bool { return f.quitting }
+
+// Stop handles one report about a thread in the list.
+func (f *Threads) Stop(s sys.Stop) error {
+	tid, t, bare := s.TID, f.threads[s.TID], f.stops.Bare(s.TID)
+	switch {
+	case s.Status.Exited() || s.Status.Signaled():
+		delete(f.threads, tid)
+		if tid == t.pid {
+			f.host.Exited(s)
+		}
+		return nil
+	case t.free: // it has made us, its parent, its tracer: signals are passed on
+		sig := s.Signal()
+		if sig == tracee.SIGTRAP {
+			sig = 0
+		}
+		return bare.Cont(sig)
+	case f.quitting:
+		sig := sys.Signal(0)
+		if s.Event() == 0 {
+			sig = s.Signal()
+		}
+		delete(f.threads, tid)
+		if tid == t.pid {
+			return f.host.LetGo(tid, sig)
+		}
+		return bare.Detach(sig)
+	}
+	switch ev := s.Event(); ev {
+	case tracee.EventFork, tracee.EventVfork, tracee.EventClone:
+		return f.born(bare, t.pid, ev)
+	case tracee.EventExec:
+		for id, o := range f.threads { // the others have ended, and say nothing of it
+			if o.pid == t.pid {
+				delete(f.threads, id)
+			}
+		}
+		return f.host.Executed(t.pid)
+	}
+	return bare.PassOn(s)
+}
+
+// born takes the event of a thread that has created something, which goes on then.
+func (f *Threads) born(parent *tracee.Thread, pid, event int) error {
+	id, err := parent.Message()
+	if err != nil {
+		return err
+	}
+	_, process := f.system.Process(id)
+	switch {
+	case !process: // a thread, or something that has ended already
+		event = tracee.EventClone
+	case event != tracee.EventVfork && !f.system.SharesMemory(id, pid):
+		event = tracee.EventFork
+	default:
+		event = tracee.EventVfork
+	}
+	if err := f.host.Born(pid, id, event); err != nil {
+		return err
+	}
+	return parent.Cont(0)
+}
+
+// LetAllGo lets everything that is followed go as soon as it stops, which it is asked for, and follows nothing any more. fail takes errors.
+func (f *Threads) LetAllGo(fail func(error)) {
+	if f.quitting {
+		return
+	}
+	f.quitting = true
+	for tid, t := range f.threads {
+		if t.free {
+			continue
+		}
+		if err := f.stops.Bare(tid).Interrupt(); !tracee.Passing(err) {
+			fail(fmt.Errorf("letting process %d go: %w", t.pid, err))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package followed
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"alleria/engine/tracee"
+	"alleria/internal/sys"
+)
+
+const (
+	pid, tid, child = 10, 12, 20
+	usr1            = sys.Signal(unix.SIGUSR1)
+)
+
+// world is the kernel, /proc and the host of a test. It writes down what is asked of it.
+type world struct {
+	tracee.Kernel // what the test does not expect panics
+	log           []string
+	process       bool // the child is one
+	shares        bool // it has its creator's memory
+}
+
+func (w *world) did(format string, args ...any) error {
+	w.log = append(w.log, fmt.Sprintf(format, args...))
+	return nil
+}
+
+func (w *world) Cont(t int, s sys.Signal) error   { return w.did("cont %d %d", t, s) }
+func (w *world) Detach(t int, s sys.Signal) error { return w.did("detach %d %d", t, s) }
+func (w *world) Listen(t int) error               { return w.did("listen %d", t) }
+func (w *world) Interrupt(t int) error            { return w.did("interrupt %d", t) }
+func (w *world) SetOptions(int, bool) error       { return nil }
+func (w *world) EventMsg(int) (uint, error)       { return child, nil }
+
+func (w *world) Traced(int) bool            { return true }
+func (w *world) Process(int) (int, bool)    { return pid, w.process }
+func (w *world) SharesMemory(int, int) bool { return w.shares }
+
+func (w *world) Exited(s sys.Stop) { w.did("exited %d", s.TID) }
+func (w *world) Executed(p int) error {
+	return w.did("executed %d", p)
+}
+func (w *world) Born(p, id, event int) error { return w.did("born %d %d %d", p, id, event) }
+func (w *world) LetGo(p int, s sys.Signal) error {
+	return w.did("let go %d %d", p, s)
+}
+
+// follows makes a world where two threads of a process are followed.
+func follows() (*world, Threads) {
+	w := &world{process: true}
+	f := New(tracee.NewStops(w, nil, func() {}, func(error) {}), w, w)
+	f.Add(pid, pid)
+	f.Add(tid, pid)
+	return w, f
+}
+
+// expect compares what was asked for with what was to be.
+func (w *world) expect(t *testing.T, name string, want ...string) {
+	t.Helper()
+	if !slices.Equal(w.log, want) {
+		t.Errorf("%s: %q, want %q", name, w.log, want)
+	}
+	w.log = nil
+}
+
+// stop is the report of a stop, and end that of a thread's end.
+func stop(tid, event int, sig sys.Signal) sys.Stop {
+	return sys.Stop{TID: tid, Status: unix.WaitStatus(event<<16 | int(sig)<<8 | 0x7f)}
+}
+func end(tid int) sys.Stop { return sys.Stop{TID: tid} }
+
+// TestStop looks at what is done about each kind of report.
+func TestStop(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		given func(w *world, f *Threads)
+		s     sys.Stop
+		want  []string
+		left  []int // threads that are followed afterwards
+	}{
+		{name: "a signal", s: stop(tid, 0, usr1), want: []string{"cont 12 10"}, left: []int{pid, tid}},
+		{name: "job control", s: stop(tid, tracee.EventStop, tracee.SIGTSTP), want: []string{"listen 12"}, left: []int{pid, tid}},
+		{name: "a stop that was asked for", s: stop(tid, tracee.EventStop, tracee.SIGTRAP), want: []string{"cont 12 0"}, left: []int{pid, tid}},
+		{name: "a thread's end", s: end(tid), left: []int{pid}},
+		{name: "the process's end", s: end(pid), want: []string{"exited 10"}, left: []int{tid}},
+		{name: "another program", s: stop(pid, tracee.EventExec, tracee.SIGTRAP), want: []string{"executed 10"}},
+		{name: "fork", s: stop(tid, tracee.EventFork, tracee.SIGTRAP), want: []string{"born 10 20 1", "cont 12 0"}, left: []int{pid, tid}},
+		{name: "clone that is a fork", s: stop(tid, tracee.EventClone, tracee.SIGTRAP), want: []string{"born 10 20 1", "cont 12 0"}, left: []int{pid, tid}},
+		{name: "clone that shares the memory", given: func(w *world, _ *Threads) { w.shares = true },
+			s: stop(tid, tracee.EventClone, tracee.SIGTRAP), want: []string{"born 10 20 2", "cont 12 0"}, left: []int{pid, tid}},
+		{name: "a thread", given: func(w *world, _ *Threads) { w.process = false },
+			s: stop(tid, tracee.EventFork, tracee.SIGTRAP), want: []string{"born 10 20 3", "cont 12 0"}, left: []int{pid, tid}},
+		{name: "the user's own, let go", given: func(_ *world, f *Threads) { f.Await(pid) },
+			s: stop(pid, 0, usr1), want: []string{"cont 10 10"}, left: []int{tid}},
+		{name: "its fork is nobody's", given: func(_ *world, f *Threads) { f.Await(pid) },
+			s: stop(pid, tracee.EventFork, tracee.SIGTRAP), want: []string{"cont 10 0"}, left: []int{tid}},
+	} {
+		w, f := follows()
+		if c.given != nil {
+			c.given(w, &f)
+		}
+		if err := f.Stop(c.s); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		w.expect(t, c.name, c.want...)
+		for _, id := range []int{pid, tid} {
+			if got := f.Follows(id); got != slices.Contains(c.left, id) {
+				t.Errorf("%s: thread %d is followed: %t", c.name, id, got)
+			}
+		}
+	}
+}
+
+// TestLetAllGo asks all to stop once, and lets each go as it reports something, with the signal that it was about to take.
+func TestLetAllGo(t *testing.T) {
+	w, f := follows()
+	f.Await(pid) // is not asked to stop: nobody would look at it
+	fail := func(err error) { t.Error(err) }
+	f.LetAllGo(fail)
+	f.LetAllGo(fail)
+	w.expect(t, "asked to stop", "interrupt 12")
+	if !f.Quitting() {
+		t.Error("not quitting")
+	}
+	f.Add(pid, pid)
+	for _, s := range []sys.Stop{stop(tid, 0, usr1), stop(pid, tracee.EventFork, tracee.SIGTRAP)} {
+		if err := f.Stop(s); err != nil {
+			t.Error(err)
+		}
+	}
+	w.expect(t, "let go", "detach 12 10", "let go 10 0")
+	if !f.Empty() {
+		t.Error("some are still followed")
+	}
+}

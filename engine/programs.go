@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"alleria/engine/followed"
+	"alleria/engine/mapping"
+	"alleria/engine/syscalls"
+	"alleria/engine/tracee"
+	"alleria/internal/sys"
+)
+
+// Programs that are executed, and processes that are followed or let go: those that have no code cache.
+
+// exec handles a thread that executed another program.
+//
+// The kernel has ended the other threads and unmapped everything of ours by then. Records
+// that the old image wrote are still in the shared file, which is why its end is reported
+// before the file is closed.
+func (tr *Tracer) exec(t *Thread) error {
+	p := t.p
+	if t.vfork { // a child by vfork: it leaves the address space that it has shared
+		fate := t.fate
+		if fate != Detach {
+			fate = tr.client.Executed(t.tid)
+		}
+		tr.forget(t)
+		tr.finished(p)
+		return tr.executed(t.tid, inherited{filtered: p.calls.Filtered, widened: p.calls.Widened}, fate)
+	}
+	by := t
+	// A thread that is not the first takes over the process's id with the first one's place.
+	if former, err := t.tracee.Message(); err == nil && p.threads[former] != nil {
+		by = p.threads[former]
+	}
+	by.calls.Leaves()
+	p.client.Executing(by)
+	from := inherited{first: by.num, last: p.lastNum, filtered: p.calls.Filtered, widened: p.calls.Widened}
+	// The other threads ended without being heard of by themselves. What shares the address space lives on.
+	for _, o := range p.running() {
+		if o.vfork {
+			continue
+		}
+		p.points.AbandonReturns(o.slot)
+		o.endRing()
+		p.client.ThreadEnded(o)
+	}
+	tr.dropProcess(p)
+	return tr.executed(t.tid, from, tr.client.Executed(t.tid))
+}
+
+// executed lets a process that stands before the first instruction of a program that it has executed go on as its fate
+// says.
+//
+// One that is killed meanwhile is no error, and has to be known from here on: its end is still to come, and nobody else
+// looks for it.
+func (tr *Tracer) executed(pid int, from inherited, fate Fate) error {
+	err := tr.beginExecuted(pid, from, fate)
+	if err == nil || !tracee.Passing(err) && !sys.Dying(pid) {
+		return err
+	}
+	if _, known := tr.followed.ProcessOf(pid); !known && tr.threads[pid] == nil && fate != Detach {
+		tr.followed.Add(pid, pid)
+	}
+	return nil
+}
+
+// beginExecuted is executed.
+func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
+	if fate != Trace {
+		syscalls.Narrow(pid, from.widened)
+	}
+	switch fate {
+	case Detach:
+		return tr.detach(pid, 0, nil)
+	case Follow:
+		return tr.follow(pid, pid, 0)
+	}
+	p, err := newProcess(tr, pid, from, mapping.Executing)
+	if err != nil {
+		syscalls.Narrow(pid, from.widened)
+		return tr.untraced(pid, err)
+	}
+	t := p.threads[pid]
+	var regs sys.Regs
+	if err := t.tracee.GetRegs(&regs); err != nil {
+		delete(tr.threads, pid) // no client knows of it
+		p.close()
+		return err
+	}
+	if err := tr.begin(p, t, &regs); err != nil {
+		return err
+	}
+	if err := p.watchStart(regs.Rip); err != nil {
+		return err
+	}
+	return tr.enter(t, &regs, 0)
+}
+
+// untraced lets a program that cannot be traced run to its
+// end. It is followed; the exit status is still the target's.
+func (tr *Tracer) untraced(pid int, why error) error {
+	if !tracee.Passing(why) && !sys.Dying(pid) {
+		if pid == tr.root {
+			tr.status.Untraced = why
+		}
+		tr.client.Untraced(pid, why)
+	}
+	return tr.follow(pid, pid, 0)
+}
+
+// follow lets a stopped thread run on, untraced but followed, with a signal.
+func (tr *Tracer) follow(tid, pid int, sig sys.Signal) error {
+	if tr.followed.Quitting() {
+		return tr.detach(pid, 0, nil)
+	}
+	return tr.followed.Follow(tid, pid, sig)
+}
+
+// detach detaches a stopped process of one thread for good, with a signal that it is about to take. The end of the user's own is still told: it is our
+// child.
+func (tr *Tracer) detach(pid int, sig sys.Signal, why error) error {
+	if pid == tr.root {
+		tr.followed.Await(pid)
+		tr.status.Untraced = why
+	} else {
+		tr.client.Exited(pid, End{})
+	}
+	// Threads that were detached just before may end the process meanwhile.
+	if err := tr.stops.Bare(pid).Detach(sig); err != nil && !sys.Gone(err) {
+		return err
+	}
+	return nil
+}
+
+// followHost is a run as what it follows sees it.
+type followHost struct{ tr *Tracer }
+
+var _ followed.Host = followHost{}
+
+// Exited takes the end of a process that was followed.
+func (h followHost) Exited(s sys.Stop) { h.tr.exited(s.TID, endOf(s)) }
+
+// LetGo lets a process go that stands. Why it was not traced stays as it is.
+func (h followHost) LetGo(pid int, sig sys.Signal) error {
+	return h.tr.detach(pid, sig, h.tr.status.Untraced)
+}
+
+// Executed decides about a program that a process has executed.
+func (h followHost) Executed(pid int) error {
+	return h.tr.executed(pid, inherited{}, h.tr.client.Executed(pid))
+}
+
+// Born takes what a process has created.
+func (h followHost) Born(pid, id, event int) error {
+	k := told{follower: pid}
+	if event != tracee.EventClone {
+		k.fate = h.tr.client.Born(pid, id)
+	}
+	if h.tr.bornAs(id, event, k) {
+		return h.tr.adopt(id)
+	}
+	return nil
+}
+
+// exited takes the end of a process that was followed.
+func (tr *Tracer) exited(pid int, end End) {
+	if pid == tr.root {
+		tr.status.End, tr.over = end, true
+	}
+	tr.client.Exited(pid, end)
+}
+
+// endOf is how a process ended.
+func endOf(s sys.Stop) End {
+	e := End{Exited: s.Status.Exited(), Code: s.Status.ExitStatus()}
+	if s.Status.Signaled() {
+		e.Signal = s.Status.Signal()
+	}
+	if s.Usage != nil {
+		e.Usage = *s.Usage
+	}
+	return e
+}
+
+// LetAllGo lets everything that is followed go as soon as it stops, which it is asked for, and follows nothing any more.
+// Traced processes go on as they are: Process.LetRun.
+func (tr *Tracer) LetAllGo() { tr.followed.LetAllGo(tr.fail) }
