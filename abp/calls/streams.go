@@ -33,10 +33,12 @@ const (
 
 // recordKind is a kind of record.
 type recordKind struct {
-	head  uint64
-	words int // its own
-	past  *past
-	next  int // the kind that came behind it the last time; -1: none yet
+	head   uint64
+	first  uint64 // of its marks; the encoder's
+	words  int    // its own
+	number int
+	past   *past
+	next   *recordKind // the kind that came behind it the last time; nil: none yet
 }
 
 // past is what the words of a function's entries, or returns, were the last time, by place.
@@ -50,16 +52,16 @@ type kindKey struct {
 
 // kinds are those of a block, with what their records' words are compared with.
 type kinds struct {
-	list []recordKind
+	list []*recordKind
 	past map[uint64]*past // by function and moment
-	now  int              // of the record before; -1: there is none
+	now  *recordKind      // of the record before; at first one that no record has
 	tsc  uint64
 }
 
-func newKinds() kinds { return kinds{past: make(map[uint64]*past), now: -1} }
+func newKinds() kinds { return kinds{past: make(map[uint64]*past), now: &recordKind{}} }
 
-// add adds a kind, and returns its number.
-func (k *kinds) add(key kindKey) int {
+// add adds a kind.
+func (k *kinds) add(key kindKey, first uint64) *recordKind {
 	const flags = headMore | headCut | headAltered
 	of := key.head &^ flags
 	p := k.past[of]
@@ -70,25 +72,13 @@ func (k *kinds) add(key kindKey) int {
 	if n := min(fixedWords+key.words, maxPlaces); n > len(p.words) {
 		p.words = append(p.words, make([]uint64, n-len(p.words))...)
 	}
-	k.list = append(k.list, recordKind{head: key.head, words: key.words, past: p, next: -1})
-	return len(k.list) - 1
-}
-
-// predicted is the number of the kind that the next record should have; -1: none.
-func (k *kinds) predicted() int {
-	if k.now < 0 {
-		return -1
-	}
-	return k.list[k.now].next
+	kind := &recordKind{head: key.head, first: first, words: key.words, number: len(k.list), past: p}
+	k.list = append(k.list, kind)
+	return kind
 }
 
 // follow notes the kind of the record that comes next.
-func (k *kinds) follow(n int) {
-	if k.now >= 0 {
-		k.list[k.now].next = n
-	}
-	k.now = n
-}
+func (k *kinds) follow(kind *recordKind) { k.now.next, k.now = kind, kind }
 
 // A record's head besides the function, which begins at bit 3.
 const (
@@ -113,8 +103,7 @@ type Encoder struct {
 	First, Last uint64 // TSC
 
 	k       kinds
-	byKey   map[kindKey]int
-	first   []uint64 // by kind: the first word of its marks
+	byKey   map[kindKey]*recordKind
 	tokens  []byte   // the kinds' stream
 	run     uint64   // predicted since
 	sizes   []byte   // with room behind
@@ -127,7 +116,7 @@ type Encoder struct {
 // Reset begins a block.
 func (e *Encoder) Reset() {
 	e.Count, e.First, e.Last = 0, 0, 0
-	e.k, e.byKey, e.first = newKinds(), make(map[kindKey]int), e.first[:0]
+	e.k, e.byKey = newKinds(), make(map[kindKey]*recordKind)
 	e.tokens, e.run, e.nSizes, e.nWords = e.tokens[:0], 0, 0, 0
 }
 
@@ -145,19 +134,34 @@ func (e *Encoder) Add(w []uint64) bool {
 		}
 		e.First, e.Last = w[1], w[1]
 	}
-	e.First, e.Last = min(e.First, w[1]), max(e.Last, w[1])
-	e.Count++
-	n := e.k.predicted()
-	if n >= 0 && e.first[n] == w[0] && e.k.list[n].words == len(w)-markWords {
-		e.run++
-		e.k.now = n
-	} else {
-		n = e.kind(w)
+	if w[1] >= e.Last { // mostly
+		e.Last = w[1]
 	}
-	last := e.k.list[n].past.words
+	e.First = min(e.First, w[1])
+	e.Count++
+	kind := e.k.now.next
+	if kind != nil && kind.first == w[0] && kind.words == len(w)-markWords {
+		e.run++
+		e.k.now = kind
+	} else {
+		kind = e.kind(w)
+	}
+	last := kind.past.words
 	last[0], e.k.tsc = e.k.tsc, w[1]
 	w = w[1:]
-	e.room(len(w))
+	if e.nSizes+len(w)/2+16 > len(e.sizes) || e.nWords+8*len(w)+8 > len(e.words) {
+		e.room(len(w))
+	}
+	if len(w) <= groupWords && len(w) <= len(last) {
+		e.group(w, last)
+	} else {
+		e.groups(w, last)
+	}
+	return true
+}
+
+// groups writes the words of a long record.
+func (e *Encoder) groups(w, last []uint64) {
 	for len(w) > 0 {
 		n := min(len(w), groupWords)
 		if len(last) >= n {
@@ -171,27 +175,26 @@ func (e *Encoder) Add(w []uint64) bool {
 		e.group(w[:n], before[:])
 		w, last = w[n:], nil
 	}
-	return true
 }
 
 // kind writes the kind of a mark's record, which was not predicted.
-func (e *Encoder) kind(w []uint64) int {
+func (e *Encoder) kind(w []uint64) *recordKind {
 	key := kindKey{headOf(w[0]), len(w) - markWords}
 	if e.Count > 1 {
 		e.tokens = binary.AppendUvarint(e.tokens, e.run)
 	}
 	e.run = 0
-	n, known := e.byKey[key]
+	kind, known := e.byKey[key]
 	if !known {
-		n = e.k.add(key)
-		e.byKey[key], e.first = n, append(e.first, w[0])
+		kind = e.k.add(key, w[0])
+		e.byKey[key] = kind
 	}
-	e.tokens = binary.AppendUvarint(e.tokens, uint64(n))
+	e.tokens = binary.AppendUvarint(e.tokens, uint64(kind.number))
 	if !known {
 		e.tokens = binary.AppendUvarint(binary.AppendUvarint(e.tokens, key.head), uint64(key.words))
 	}
-	e.k.follow(n)
-	return n
+	e.k.follow(kind)
+	return kind
 }
 
 // room makes room for a record of so many words: each is written with all of its bytes, and overwritten from where it ends.
@@ -210,24 +213,30 @@ func grown(b []byte, used, need int) []byte {
 	return b[:cap(b)]
 }
 
-// group writes up to sixteen words.
+// group writes up to sixteen words. Which words of a function's calls stay as they were is mostly the same in each, so that the processor predicts it.
 func (e *Encoder) group(w, last []uint64) {
-	sizes, at := uint64(0), e.nWords
+	sizes, out, at := uint64(0), e.words, uint(e.nWords)
 	last = last[:len(w)]
-	out := e.words
 	for i, v := range w {
-		z := zigzag(v - last[i])
+		sizes >>= 4
+		d := v - last[i]
+		if d == 0 {
+			continue
+		}
 		last[i] = v
-		n := (bits.Len64(z) + 7) >> 3
-		if n > mostDifference {
-			z, n = v, wholeWord
+		z := zigzag(d)
+		n := uint(wholeWord)
+		if z>>(8*mostDifference) == 0 {
+			n = uint(bits.Len32(uint32(z))+7) >> 3
+		} else {
+			z = v
 		}
 		binary.LittleEndian.PutUint64(out[at:at+8], z)
 		at += n
-		sizes |= uint64(n) << (4 * i & 63)
+		sizes |= uint64(n) << 60
 	}
-	e.nWords = at
-	binary.LittleEndian.PutUint64(e.sizes[e.nSizes:e.nSizes+8], sizes)
+	e.nWords = int(at)
+	binary.LittleEndian.PutUint64(e.sizes[e.nSizes:e.nSizes+8], sizes>>((64-4*uint(len(w)))&63))
 	e.nSizes += (len(w) + 1) / 2
 }
 
@@ -309,12 +318,12 @@ func (d *Decoder) nextOfStreams(r *Record) (bool, error) {
 func (s *streams) kind() (*recordKind, bool, error) {
 	if s.run > 0 {
 		s.run--
-		n := s.k.predicted()
-		if n < 0 {
+		kind := s.k.now.next
+		if kind == nil {
 			return nil, false, fmt.Errorf("kind: %w", ErrCorrupt)
 		}
-		s.k.now = n
-		return &s.k.list[n], true, nil
+		s.k.now = kind
+		return kind, true, nil
 	}
 	if len(s.tokens) == 0 {
 		return nil, false, nil
@@ -329,13 +338,13 @@ func (s *streams) kind() (*recordKind, bool, error) {
 		if err1 != nil || err2 != nil {
 			return nil, false, fmt.Errorf("kind: %w", ErrCorrupt)
 		}
-		s.k.add(kindKey{head, int(words)})
+		s.k.add(kindKey{head, int(words)}, 0)
 	}
 	if s.run, err = s.token(1 << 32); err != nil {
 		return nil, false, err
 	}
-	s.k.follow(int(n))
-	return &s.k.list[n], true, nil
+	s.k.follow(s.k.list[n])
+	return s.k.now, true, nil
 }
 
 // token reads a number of the kinds' stream.
