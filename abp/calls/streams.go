@@ -104,9 +104,9 @@ type Encoder struct {
 
 	k       kinds
 	byKey   map[kindKey]*recordKind
-	tokens  []byte   // the kinds' stream
-	run     uint64   // predicted since
-	sizes   []byte   // with room behind
+	tokens  []byte // the kinds' stream
+	run     uint64 // predicted since
+	sizes   []byte // with room behind
 	words   []byte
 	nSizes  int
 	nWords  int
