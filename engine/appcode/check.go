@@ -183,7 +183,7 @@ func (c *Pages) Check(others bool) {
 	default:
 		c.ran = ranNot
 	}
-	if len(c.pages) > 0 {
+	if len(c.pages) > 0 || len(c.maps) > 0 { // of images the client hears by it, too
 		c.CompareCode()
 	}
 }

@@ -111,12 +111,12 @@ func (c *Pages) Protect(start, end, prot uint64) (changed [][2]uint64, known boo
 func (c *Pages) readMaps() {
 	c.maps = c.maps[:0]
 	c.valid = true
-	maps, err := sys.Maps(c.pid)
+	maps, err := sys.CodeMaps(c.pid)
 	if err != nil {
 		return
 	}
 	for _, m := range maps {
-		if m.Exec() && !c.host.Ours(m.Start) && m.Path != "[vsyscall]" {
+		if !c.host.Ours(m.Start) {
 			c.maps = append(c.maps, m)
 		}
 	}

@@ -22,11 +22,14 @@ import (
 // It belongs to Record's goroutine.
 type rester struct {
 	resting bool          // threads run natively, or are on their way
+	looked  bool          // the windows that are open have had a burst: the engine tells what of the code has changed since
 	open    bool          // windows were, when that was looked at last
 	used    time.Duration // processor time of the process as of then, or of when it was sent away
 	gap     time.Duration // of it until the next burst
 	tail    time.Duration // what of the period lies behind that burst
 	at      time.Time     // when that is looked at
+	blocks  uint32        // that had been made as the burst began
+	shorter int           // how often bursts have been halved
 }
 
 // restedThread is what is known of a thread that runs natively between bursts.
@@ -41,6 +44,15 @@ const (
 	// restSpeed is how many instructions a nanosecond has, about, for the length of bursts: they need not be of the rate exactly.
 	restSpeed = 2.5
 	mostBy    = 4_000_000 // instructions of a burst
+	// restNearly is which part of a burst may be left when it ends. Its budget lies in several words, each of which asks when it is
+	// empty, and counts go by what was recorded: another question would cost more than what is recorded for it is worth.
+	restNearly = 4
+	// perBlock is what a block of recording code costs, with its part of the dispatch; one part in so many of the time may go into them.
+	perBlock    = 6 * time.Microsecond
+	translating = 16
+	// manyBlocks is from how many new ones on the next burst is half as long, but for restShortest times.
+	manyBlocks   = 256
+	restShortest = 4
 )
 
 // Ways of laying out bursts.
@@ -54,7 +66,7 @@ func (ps *process) newRester() *rester {
 	if ps.opts.SampleBy != SampleByTime || !ps.samples() {
 		return nil
 	}
-	r := &rester{resting: true}
+	r := &rester{resting: true, shorter: restShortest}
 	ps.budget.sampler.away = true
 	r.next(ps.budget.sampler)
 	return r
@@ -112,10 +124,28 @@ func (r *rester) next(s *sampler) {
 	r.tail = restPeriod - before
 }
 
-// length is how long bursts are.
-func (s *sampler) length() int64 {
-	return int64(min(max(s.rate*restSpeed*float64(restPeriod), leastBurst), mostBy))
+// wait has the next burst come later, and be shorter, where one has come upon code that was never recorded before: translating takes no more than its
+// part of the time. A burst of a sixteenth meets a quarter of the new code, and it is their number that counts are as good as.
+// It goes by the number of blocks, whose cost is known: what they took is no measure on a machine that others use. A burst's length is settled
+// before it begins, whatever it will meet.
+func (r *rester) wait(made uint32) {
+	r.gap += max(time.Duration(made)*perBlock*translating-restPeriod, 0)
+	switch {
+	case made > manyBlocks:
+		r.shorter = min(r.shorter+1, restShortest)
+	case made < manyBlocks/4:
+		r.shorter = max(r.shorter-1, 0)
+	}
 }
+
+// length is how long the next burst is.
+func (r *rester) length(s *sampler) int64 {
+	return int64(min(max(s.rate*restSpeed*float64(restPeriod), leastBurst), mostBy)) >> r.shorter
+}
+
+// knowsImages tells whether the engine says by itself what has been loaded and unloaded natively: it compares the code that translations were made
+// from, at each burst but the first. Reading all mappings once more, and looking for files that are none any more, took half a millisecond a burst.
+func (ps *process) knowsImages() bool { return ps.rest != nil && ps.rest.looked }
 
 // rests tells whether threads are to run natively though windows are open.
 func (ps *process) rests() bool { return ps.rest != nil && ps.rest.resting }
@@ -130,7 +160,7 @@ func (ps *process) restLook() {
 	if r.open {
 		r.gap -= now - r.used
 	}
-	r.open, r.used = !r.open, now
+	r.open, r.used, r.looked = !r.open, now, false
 	r.at = time.Now().Add(r.gap)
 	for t, d := range im.budget.sampler.threads {
 		if r.open {
@@ -170,8 +200,9 @@ func (ps *process) restAlarm() {
 			return
 		}
 	}
-	r.resting = false
+	r.resting, r.blocks = false, im.p.Blocks().Last()
 	ps.setMode()
+	r.looked = true
 }
 
 // restEntering is about a thread that is about to leave the cache, or has come there.
@@ -188,7 +219,7 @@ func (ps *process) restEntering(t thread) {
 		}
 		ps.restPassed(d)
 		d.rested.away, d.recording = false, true
-		d.burst = im.budget.sampler.length()
+		d.burst = ps.rest.length(im.budget.sampler)
 		d.left = d.burst
 		d.row.Bursts++
 	case !recording && !d.rested.away:
@@ -205,13 +236,14 @@ func (ps *process) restAway(t thread, d *sampled) {
 
 // restSample ends the bursts of all threads if that of one is over.
 func (ps *process) restSample(t thread, d *sampled) {
-	if !d.recording || d.left > d.burst/16 || ps.rest.resting {
+	if !d.recording || d.left > d.burst/restNearly || ps.rest.resting {
 		return
 	}
 	r := ps.rest
 	r.resting = true
 	r.used = ps.processorTime(r.used)
 	r.next(ps.image.budget.sampler)
+	r.wait(ps.image.p.Blocks().Last() - r.blocks)
 	r.at = time.Now().Add(max(r.gap, 0))
 	ps.setMode()
 	ps.watch()

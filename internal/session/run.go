@@ -285,7 +285,7 @@ func (ps *process) setMode() {
 	} else {
 		ps.tree.SetState(ps.number, proctree.WindowClosed)
 	}
-	if im.windows.Open() != 0 && im.p.Mode() == engine.ModeNative {
+	if im.windows.Open() != 0 && im.p.Mode() == engine.ModeNative && !ps.knowsImages() {
 		// What was loaded while nothing was translated may not have been reported.
 		// Before the windows are looked at: it may open or close some.
 		ps.ImagesChanged()

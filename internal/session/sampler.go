@@ -200,7 +200,9 @@ func (ps *process) sampleBurst(t thread, d *sampled) {
 	}
 	s := im.budget.sampler
 	changed := s.adapts && !s.away && s.adapt(d, im.rings[t])
-	if !changed && (d.row.Bursts < rowBursts || d.row.Recorded < rowRecorded) {
+	// Bursts of a row count by their lengths: those of others are another row's.
+	cut := changed || s.away && ps.rest.length(s) != d.burst
+	if !cut && (d.row.Bursts < rowBursts || d.row.Recorded < rowRecorded) {
 		return
 	}
 	sampleRow(im, d, im.rings[t])

@@ -2,7 +2,6 @@ package sys
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -19,7 +18,7 @@ func ReadFilters(tid int) (Filters, error) {
 	if tid != 0 {
 		name = strconv.Itoa(tid)
 	}
-	b, err := os.ReadFile("/proc/" + name + "/status")
+	b, err := readProc("/proc/" + name + "/status")
 	if err != nil {
 		return Filters{}, fmt.Errorf("status of thread %s: %w", name, err)
 	}

@@ -2,9 +2,12 @@ package sys
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"os"
+	"runtime"
+	"slices"
 	"sort"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -24,35 +27,46 @@ type procmap struct {
 }
 
 const (
-	vmaReadable, vmaWritable, vmaExecutable, vmaShared = 1, 2, 4, 8
+	vmaReadable, vmaWritable, vmaExecutable, vmaShared, vmaNext = 1, 2, 4, 8, 16
 
 	mapNameMost = 4096 // PATH_MAX
 )
 
-// MapAt returns the mapping of a process that an address lies in; false where there is none. Kernels before 6.11 have to be asked
-// for all mappings.
-func MapAt(pid int, addr uint64) (Mapping, bool, error) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+// mapQuery asks the kernel for single mappings of a process.
+type mapQuery struct {
+	pid, fd int
+	procmap
+	name [mapNameMost]byte
+}
+
+// newMapQuery is to be closed.
+func newMapQuery(pid int) (*mapQuery, error) {
+	fd, err := unix.Open(fmt.Sprintf("/proc/%d/maps", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return Mapping{}, false, fmt.Errorf("address space of process %d: %w", pid, err)
+		return nil, fmt.Errorf("address space of process %d: %w", pid, err)
 	}
-	defer f.Close()
-	var name [mapNameMost]byte
-	q := procmap{addr: addr, nameSize: uint32(len(name)), name: unsafe.Pointer(&name[0])}
-	q.size = uint64(unsafe.Sizeof(q))
-	_, _, e := unix.Syscall(unix.SYS_IOCTL, f.Fd(), procmapQuery, uintptr(unsafe.Pointer(&q)))
+	return &mapQuery{pid: pid, fd: fd}, nil
+}
+
+func (q *mapQuery) close() { _ = unix.Close(q.fd) }
+
+// ask returns the mapping at addr, or with vmaNext among the flags the first one from there on, that has the rights the flags name.
+func (q *mapQuery) ask(addr, flags uint64) (m Mapping, ok bool, err error) {
+	q.procmap = procmap{addr: addr, flags: flags, nameSize: uint32(len(q.name)), name: unsafe.Pointer(&q.name[0])}
+	q.size = uint64(unsafe.Sizeof(q.procmap))
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(q.fd), procmapQuery, uintptr(unsafe.Pointer(&q.procmap)))
+	runtime.KeepAlive(q)
 	switch e {
 	case 0:
 	case unix.ENOENT:
-		return Mapping{}, false, nil
-	case unix.ENOTTY:
-		return mapAmongAll(pid, addr)
+		return m, false, nil
 	default:
-		return Mapping{}, false, fmt.Errorf("address space of process %d at %#x: %w", pid, addr, e)
+		return m, false, fmt.Errorf("address space of process %d at %#x: %w", q.pid, addr, e)
 	}
-	m := Mapping{Start: q.start, End: q.end, Offset: q.offset, Dev: fmt.Sprintf("%02x:%02x", q.major, q.minor), Inode: q.inode}
+	m = Mapping{Start: q.start, End: q.end, Offset: q.offset, Dev: fmt.Sprintf("%02x:%02x", q.major, q.minor), Inode: q.inode}
 	if q.nameSize > 0 {
-		m.Path = string(bytes.TrimRight(name[:min(int(q.nameSize), len(name))], "\x00"))
+		path := string(bytes.TrimRight(q.name[:min(int(q.nameSize), len(q.name))], "\x00"))
+		m.Path = strings.ReplaceAll(path, "\n", `\012`) // as the text has it
 	}
 	prot := []byte("---p")
 	for i, right := range [...]struct {
@@ -65,6 +79,52 @@ func MapAt(pid int, addr uint64) (Mapping, bool, error) {
 	}
 	m.Prot = string(prot)
 	return m, true, nil
+}
+
+// MapAt returns the mapping of a process that an address lies in; false where there is none. Kernels before 6.11 have to be asked
+// for all mappings.
+func MapAt(pid int, addr uint64) (Mapping, bool, error) {
+	q, err := newMapQuery(pid)
+	if err != nil {
+		return Mapping{}, false, err
+	}
+	defer q.close()
+	m, ok, err := q.ask(addr, 0)
+	if errors.Is(err, unix.ENOTTY) {
+		return mapAmongAll(pid, addr)
+	}
+	return m, ok, err
+}
+
+// CodeMaps is Maps of what may be executed, without [vsyscall], which is no mapping of the process's. The text of all mappings takes the kernel
+// as long as they are many, mostly for the names of files whose data nobody wants: 0.2 ms for 60, where a few questions take 0.01.
+func CodeMaps(pid int) ([]Mapping, error) {
+	q, err := newMapQuery(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer q.close()
+	var maps []Mapping
+	for at := uint64(0); ; {
+		m, ok, err := q.ask(at, vmaExecutable|vmaNext)
+		if err != nil { // an older kernel, or the process's first thread has ended
+			return codeAmongAll(pid)
+		}
+		if !ok {
+			return maps, nil
+		}
+		maps = append(maps, m)
+		at = m.End
+	}
+}
+
+// codeAmongAll is CodeMaps by the text of all mappings.
+func codeAmongAll(pid int) ([]Mapping, error) {
+	maps, err := Maps(pid)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(maps, func(m Mapping) bool { return !m.Exec() || m.Path == "[vsyscall]" }), nil
 }
 
 // mapAmongAll is MapAt by the text of all mappings.

@@ -2,7 +2,9 @@ package sys
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -43,5 +45,49 @@ func TestMapAt(t *testing.T) {
 	}
 	if _, ok, err := MapAt(os.Getpid(), 1); ok || err != nil {
 		t.Errorf("address 1 is mapped: %v, %v", ok, err)
+	}
+}
+
+// TestCodeMaps compares what may be executed with the text of all mappings, with a file whose name has a newline and is gone, and anonymous code.
+func TestCodeMaps(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "a\nb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(3 << 12); err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range []int{int(f.Fd()), -1} {
+		flags := unix.MAP_PRIVATE
+		if fd < 0 {
+			flags = unix.MAP_SHARED | unix.MAP_ANONYMOUS
+		}
+		off := int64(0)
+		if fd >= 0 {
+			off = 1 << 12
+		}
+		b, err := unix.Mmap(fd, off, 1<<12, unix.PROT_READ|unix.PROT_EXEC, flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = unix.Munmap(b) }()
+	}
+	for range 2 {
+		got, err := CodeMaps(os.Getpid())
+		want, werr := codeAmongAll(os.Getpid())
+		if err != nil || werr != nil {
+			t.Fatal(err, werr)
+		}
+		if !slices.Equal(got, want) || len(got) < 3 {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if !slices.ContainsFunc(got, func(m Mapping) bool { return strings.Contains(m.Path, `a\012b`) && m.Offset == 1<<12 }) {
+			t.Errorf("the file is not among %+v", got)
+		}
+		_ = os.Remove(f.Name())
+	}
+	if _, err := CodeMaps(1 << 30); err == nil {
+		t.Error("a process that there is not has code")
 	}
 }

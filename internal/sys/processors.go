@@ -138,7 +138,7 @@ func ProcessClock(pid int) (time.Duration, error) {
 
 // ThreadUsed is how much processor time a thread has used. It is exact for one that does not run.
 func ThreadUsed(pid, tid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
 	if err != nil {
 		return 0, fmt.Errorf("thread %d: %w", tid, err)
 	}
