@@ -87,6 +87,8 @@ type translations struct {
 	tookOver   bool              // that was looked at
 	like       string            // what recording code that was taken over records, or, once it is gone, that of the process; see recordsLike
 	names      any               // the handler's, likewise
+	offered    bool              // that others take them over was looked at, behind the process's end
+	lent       bool              // others may
 	inheritance
 }
 
@@ -356,7 +358,10 @@ func (p *Process) close() {
 	}
 	p.closed = true
 	for _, a := range p.cache.Regions {
-		sys.UnmapAligned(a.Mem)
+		a.Unmap()
+	}
+	if p.lent {
+		p.shm.DropSlots() // the file lives as long as its regions are mapped
 	}
 	p.points.Unmap()
 	p.shm.Unmap()

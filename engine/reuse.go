@@ -110,16 +110,18 @@ func (p *Process) template() *reuse.Template {
 		return nil
 	}
 	t := reuse.NewTemplate(&p.cache, &p.written, p.code.Translated(), p.names, p.from)
-	if t != nil {
-		p.shm.DropSlots() // the file lives as long as its regions are mapped
-	}
+	p.lent = t != nil
 	return t
 }
 
-// keepTemplate keeps what the process has translated for the next one that executes its program.
+// keepTemplate keeps what the process has translated for the next one that executes its program. It is done once, also where its memory has to stay.
 func (p *Process) keepTemplate() {
+	if p.offered {
+		return
+	}
+	p.offered = true
 	if p.past != nil && p.past.Path != "" {
-		p.tr.templates.Keep(reuse.Name{Program: p.past.Path, Records: p.like}, p.exe, p.cache.BlockPool.N, p.template)
+		p.tr.templates.Keep(reuse.Name{Program: p.past.Path, Records: p.like}, p.exe, reuse.Useful(&p.cache), p.template)
 	}
 }
 
@@ -127,13 +129,13 @@ func (p *Process) keepTemplate() {
 func (p *Process) general() bool {
 	w := &p.written
 	switch {
-	case w.Off, w.Mixed, len(p.cache.GoneEntries) > 0, p.translator.Awaits, p.toggle != nil, p.translator.Budgeted, p.translator.CountsAccesses, p.translator.KeepFlags, p.translator.Entries.Function != nil:
+	case w.Off, w.Mixed, p.translator.Awaits, p.toggle != nil, p.translator.Budgeted, p.translator.CountsAccesses, p.translator.KeepFlags, p.translator.Entries.Function != nil:
 		return false
 	case !p.points.Untouched(), len(p.cache.Watched) > 0, p.hasRecorded() && p.names == nil, len(p.cache.Stepped) > 0:
 		return false
 	}
 	for i := range p.cache.RareExits {
-		if r := &p.cache.RareExits[i]; r.Need != nil || r.Stale != nil {
+		if p.cache.RareExits[i].Need != nil {
 			return false
 		}
 	}

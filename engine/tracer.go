@@ -315,8 +315,8 @@ func (tr *Tracer) closeDropped(p *Process) {
 	if tr.births.Any(func(k told) bool { return k.by(p) }) {
 		return
 	}
+	p.keepTemplate()
 	if !tr.remember(p) {
-		p.keepTemplate()
 		p.leave()
 		p.close()
 	}

@@ -66,7 +66,7 @@ func (a *app) keptCommand() *cobra.Command {
 		Short: "List the translations that are kept for later runs, or remove them",
 		Long: `cache lists the programs of which record has kept translations, so that they
 start faster the next time: those that were used last first. They lie in
-$XDG_CACHE_HOME/alleria, or ~/.cache/alleria, take 256 MiB at most, and are good
+$XDG_CACHE_HOME/alleria, or ~/.cache/alleria, take 512 MiB at most, and are good
 for the alleria that made them and for the programs and libraries as they were.
 Nothing is lost when they are removed.`,
 		Example: `  alleria cache

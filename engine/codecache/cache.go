@@ -50,6 +50,8 @@ type changes struct {
 	gates       map[CheckKey]*gate  // where blocks of code that a program makes are entered
 	pageBlocks  map[uint64][]uint32 // its blocks by page, by number; see ListIn
 	GoneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
+	InMade      bool                // what is being written is of code that the program has made
+	Loose       int                 // how many blocks are, or were of what was taken over and not found: no other process has a use for them
 }
 
 // New makes an empty cache. ahead: what exits lead to is queued; full is called where there is no
@@ -120,6 +122,7 @@ type Region struct {
 	Switches map[SwitchKey]uint64
 	// Up to where the two parts were made of large pages, or that was tried.
 	hugeNext, hugeCold int
+	holds              int // see Hold
 }
 
 // NewRegion maps a region in the tracer and puts the routines at its start. base is where
@@ -158,8 +161,15 @@ func (a *Region) Enlarge() {
 	a.hugeCold = a.enlargePart(a.hugeCold, a.Cold, a.Size/4*3)
 }
 
-// Unmap gives the region's memory back.
-func (a *Region) Unmap() { _ = sys.UnmapAligned(a.Mem) }
+// Hold has one Unmap more pass before the region's memory is given back.
+func (a *Region) Hold() { a.holds++ }
+
+// Unmap gives the region's memory back, if nobody else holds it.
+func (a *Region) Unmap() {
+	if a.holds--; a.holds < 0 {
+		_ = sys.UnmapAligned(a.Mem)
+	}
+}
 
 // enlargePart does it for the part from start, written up to pos, with large
 // pages up to done so far; it returns up to where now. That the kernel has no
@@ -234,6 +244,9 @@ type Block struct {
 	Rec          Recording // without id unless Record
 	Used         uint32    // number of what its instructions subtracted, plus 1; 0 where that is just themselves
 }
+
+// OfMadeCode tells a block of code that the program has made, or may change unnoticed.
+func (b *Block) OfMadeCode() bool { return b.Gated || b.Compared != 0 }
 
 // Uses is of each instruction what it subtracted; nil where that is just itself.
 func (c *Cache) Uses(b *Block) []Use {

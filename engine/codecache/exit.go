@@ -12,6 +12,7 @@ type Exit struct {
 	Call     bool // follows a SyscallNotify call
 	Recorded bool // call: the instruction is part of the records
 	Spent    bool // behind a block that used the budget up
+	Made     bool // of code that the program has made
 	Entry    Entry
 	RareExit
 }
@@ -45,7 +46,8 @@ const (
 	exitCall
 	exitRecorded
 	exitSpent
-	exitEntry // two bits: the entry
+	exitEntry          // two bits: the entry
+	exitMade  = 1 << 6 // of code that the program has made
 )
 
 // NewExit enters an exit and returns its number. Exits to notify points are
@@ -60,6 +62,7 @@ func (c *Cache) NewExit(e Exit) int {
 	w.flag(exitCall, e.Call)
 	w.flag(exitRecorded, e.Recorded)
 	w.flag(exitSpent, e.Spent)
+	w.flag(exitMade, e.Made || c.InMade)
 	w.flags |= uint8(e.Entry) * exitEntry
 	if e.RareExit != (RareExit{}) {
 		c.RareExits = append(c.RareExits, e.RareExit)
@@ -71,6 +74,9 @@ func (c *Cache) NewExit(e Exit) int {
 	}
 	return n
 }
+
+// OfMadeCode tells whether the exit was written for code that the program has made.
+func (w *ExitWords) OfMadeCode() bool { return w.flags&exitMade != 0 }
 
 func (w *ExitWords) flag(bit uint8, on bool) {
 	if on {

@@ -72,14 +72,22 @@ func (k *Kept) Has(r Ref) bool {
 	return r != 0 && r&1 == 0 && int(r>>1) <= k.Blocks.N
 }
 
-// fitBlocks tells whether all blocks are such as are kept. Those of other variants, a vfork child's among them, nothing leads to.
+// BlockOf is the block that a reference names; an empty one if it names an exit.
+func (k *Kept) BlockOf(r Ref) *Block {
+	if _, ok := r.exit(); ok {
+		return new(Block)
+	}
+	return k.Blocks.At(int(r>>1) - 1)
+}
+
+// fitBlocks tells whether all blocks are such as are kept. Those of other variants, a vfork child's among them, nothing leads to, and nothing to those of code that a process has made.
 func (k *Kept) fitBlocks() bool {
 	for n := range k.Blocks.N {
 		b := k.Blocks.At(n)
 		if int(b.Num) != n || b.Variant >= NumVariants || b.Term > TermTrap || b.Insns > MaxBlockInsns || b.Falls && n+1 >= k.Blocks.N {
 			return false
 		}
-		if b.Compared != 0 || b.Used != 0 || b.Counts || b.Gated || b.Idle || uint32(b.Inner) > b.Size || uint32(b.Body) > b.Size {
+		if b.Used != 0 || b.Counts || uint32(b.Inner) > b.Size || uint32(b.Body) > b.Size {
 			return false
 		}
 		if piece := b.PosAt / posPiece; int(piece) >= len(k.PosPieces) || b.PosAt%posPiece+posMost > posPiece {

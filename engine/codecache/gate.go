@@ -33,7 +33,7 @@ func (c *Cache) MakeGate(ar *Region, app uint64, v Variant, ask func(a *asm.Writ
 	a := asm.New(ar.Mem[:ar.Size], ar.Base, (ar.Cold+gateBytes-1)&^(gateBytes-1))
 	g := &gate{region: ar, jump: a.Pos()}
 	a.Jmp(a.Here() + EntryBytes)
-	ask(&a, uint32(c.NewExit(Exit{Target: app, Region: ar, Variant: v, Fixed: true}))+1)
+	ask(&a, uint32(c.NewExit(Exit{Target: app, Region: ar, Variant: v, Fixed: true, Made: true}))+1)
 	ar.Cold = (a.Pos() + 7) &^ 7
 	if c.gates == nil {
 		c.gates = make(map[CheckKey]*gate)

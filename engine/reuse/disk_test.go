@@ -181,7 +181,7 @@ func TestNextRun(t *testing.T) {
 	tmpl := translated(t)
 	exe := tmpl.exe
 	first := Templates{Disk: disk}
-	first.Keep(name, exe, tmpl.Blocks.N, func() *Template { return tmpl })
+	first.Keep(name, exe, tmpl.useful, func() *Template { return tmpl })
 	first.Close()
 	next := func() *Templates { return &Templates{Disk: &Disk{Dir: disk.Dir, Key: disk.Key, Log: t.Logf}} }
 	ts := next()
@@ -287,4 +287,77 @@ func FuzzTemplate(f *testing.F) {
 			_ = c.ExitAt(n)
 		}
 	})
+}
+
+// madeAt is where the test's process has made code.
+const madeAt = 0x7e00_0000_0000
+
+// TestTemplateLeavesMadeCode: translations of code that the program has made stay where they are and nothing leads to them, what leads from them to an image moves with
+// it, and code of an image that goes on there is no template.
+func TestTemplateLeavesMadeCode(t *testing.T) {
+	made := func(target uint64, of, dead bool) (*codecache.Cache, *Written) {
+		const at = 0x7f00_0000_0000
+		c := testCache(t, 0x7eff_c000_0000)
+		a := c.Regions[0]
+		w := &Written{Written: &c.Written, images: []Image{testImage(at), {Start: madeAt, End: madeAt + 4096}}}
+		for i := range uint64(WorthKeeping + 10) {
+			b := c.NewBlock()
+			b.App, b.Code, b.Size, b.Insns = at+16*i, a.Base+uint64(a.Next), 64, 1
+			to := uint64(at + 1<<19)
+			if i >= WorthKeeping {
+				b.App, b.Gated, b.Dead = madeAt+16*i, i%2 == 0, dead
+				if !b.Gated {
+					b.Compared = 4
+				}
+				c.Loose++
+			}
+			if i == WorthKeeping {
+				to = target
+			}
+			b.PosAt = c.PackPositions([]codecache.Position{{Len: 4}})
+			c.InMade = b.OfMadeCode() && of
+			c.NewExit(codecache.Exit{Site: b.Code + 40, Target: to, Region: a})
+			c.Enter(b)
+			a.Blocks = append(a.Blocks, b.Num)
+			c.LinkEntered()
+			a.Next += 64
+		}
+		return c, w
+	}
+	none := func(func(uint64) bool) {}
+	for _, target := range []uint64{madeAt + 16, 0x1234_5678_9000} { // in what was made, and nowhere
+		c, w := made(target, true, true)
+		tmpl := NewTemplate(c, w, none, nil, nil)
+		if tmpl == nil {
+			t.Fatalf("%#x: no template", target)
+		}
+		read, err := unflatten(bytes.Join(tmpl.flatten(), nil))
+		if err != nil || read.useful != WorthKeeping {
+			t.Fatalf("%#x: %v, %+v", target, err, read)
+		}
+		b, f, _ := takenOver(t, read)
+		if f.Reused != WorthKeeping || Useful(b) != WorthKeeping || b.BlockOf(madeAt+16*WorthKeeping, codecache.Plain) != nil || b.BlockOf(madeAt+16*WorthKeeping+1<<24, codecache.Plain) != nil {
+			t.Errorf("%#x: %d blocks are known, %d of use", target, f.Reused, Useful(b))
+		}
+		if e := b.ExitAt(WorthKeeping + 1); e.Target != 0x7f00_0000_0000+1<<19+1<<24 {
+			t.Errorf("what led into the image leads to %#x", e.Target)
+		}
+		if again := NewTemplate(b, f.written, none, nil, f); again == nil || again.useful != WorthKeeping {
+			t.Errorf("what was taken over makes no template: %+v", again)
+		}
+	}
+	c, w := made(madeAt+16, false, true)
+	if NewTemplate(c, w, none, nil, nil) != nil {
+		t.Error("an image's code goes on where code was made, which others have not")
+	}
+	c, w = made(madeAt+16, true, true)
+	c.Loose = c.BlockPool.N - WorthKeeping/2
+	if NewTemplate(c, w, none, nil, nil) != nil {
+		t.Error("most of the code was made, and it is kept")
+	}
+	c, w = made(madeAt+16, true, true)
+	c.BlockPool.At(3).Dead = true
+	if NewTemplate(c, w, none, nil, nil) != nil {
+		t.Error("code of an image has changed, and others have it")
+	}
 }

@@ -181,7 +181,7 @@ func (t *Template) fitsImage(im *imageCode) bool {
 		return false
 	}
 	for _, n := range im.blocks {
-		if int64(n) >= int64(t.Blocks.N) {
+		if int64(n) >= int64(t.Blocks.N) || t.Blocks.At(int(n)).OfMadeCode() {
 			return false
 		}
 	}
@@ -210,7 +210,7 @@ func (t *Template) fitsImage(im *imageCode) bool {
 // fitsIndex is fitsImage of what is known by address.
 func (t *Template) fitsIndex(im *imageCode) bool {
 	for _, e := range im.index {
-		if e.v >= codecache.KeptVariants || !t.Has(e.ref) || t.bits[e.v] == 0 {
+		if e.v >= codecache.KeptVariants || !t.Has(e.ref) || t.bits[e.v] == 0 || t.BlockOf(e.ref).OfMadeCode() {
 			return false
 		}
 	}

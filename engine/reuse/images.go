@@ -20,6 +20,7 @@ type Image struct {
 	Start, End, offset uint64
 	id                 FileVersion
 	content            uint64 // see contents; 0 where nothing is kept between runs
+	kernels            bool   // the kernel's own
 }
 
 // same tells whether two images have the same code.
@@ -49,15 +50,14 @@ type stretch struct{ start, end uint64 }
 // mostTouched bounds what is remembered of memory that could be written.
 const mostTouched = 512
 
-// Touch notes that memory can be written.
+// Touch notes that memory can be written. An image that lies there is not known any more: its translations are of use to nobody else.
 func (w *Written) Touch(start, end uint64) {
 	if w.Off || w.Mixed {
 		return
 	}
 	for i := range w.images {
 		if im := &w.images[i]; start < im.End && im.Start < end {
-			w.Mixed = true
-			return
+			im.forget()
 		}
 	}
 	for i := range w.touched {
@@ -70,6 +70,9 @@ func (w *Written) Touch(start, end uint64) {
 		w.Mixed = true
 	}
 }
+
+// forget has an image be no version of a file any more.
+func (im *Image) forget() { im.id, im.content = FileVersion{inode: im.id.inode}, 0 }
 
 // isTouched tells whether some of an image's memory could be written.
 func (w *Written) isTouched(im *Image) bool {
@@ -93,23 +96,33 @@ func (w *Written) NoteImages(pid int, maps []sys.Mapping) {
 	}
 }
 
-// knows tells whether a mapping is noted.
+// knows tells whether a mapping is noted, or lies where no image is known.
 func (w *Written) knows(m *sys.Mapping) bool {
 	for i := range w.images {
-		if im := &w.images[i]; im.Start == m.Start && im.End == m.End && im.offset == m.Offset && im.id.inode == m.Inode {
+		im := &w.images[i]
+		if im.Start == m.Start && im.End == m.End && im.offset == m.Offset && im.id.inode == m.Inode {
+			return true
+		}
+		if !im.id.known() && im.Start <= m.Start && m.End <= im.End {
 			return true
 		}
 	}
 	return false
 }
 
-// add notes an image.
+// add notes an image. Where it lies over others none of them is known: what was translated there may be of any. They become one, so that
+// images never overlap. Programs that make code map and protect some of it again and again.
 func (w *Written) add(im Image) {
-	for i := range w.images {
-		if o := &w.images[i]; im.Start < o.End && o.Start < im.End {
-			w.Mixed = true
+	apart := w.images[:0]
+	for _, o := range w.images {
+		if im.Start >= o.End || o.Start >= im.End {
+			apart = append(apart, o)
+			continue
 		}
+		im.Start, im.End = min(im.Start, o.Start), max(im.End, o.End)
+		im.forget()
 	}
+	w.images = apart
 	if im.id.inode != 0 && (!before(im.id.ctime, w.Began) || w.isTouched(&im)) {
 		im.id = FileVersion{inode: im.id.inode} // it may have been changed since it was mapped
 	}
@@ -124,7 +137,7 @@ func before(ts syscall.Timespec, t time.Time) bool {
 // imageOf is a mapping with the file that it is of, as the process itself sees it. A mapping that may change, of no file, or of one that has
 // been removed has the zero version but for the inode.
 func (d *Disk) imageOf(pid int, m *sys.Mapping) Image {
-	im := Image{Start: m.Start, End: m.End, offset: m.Offset, id: FileVersion{inode: m.Inode}}
+	im := Image{Start: m.Start, End: m.End, offset: m.Offset, id: FileVersion{inode: m.Inode}, kernels: m.Path == "[vdso]"}
 	if m.Inode == 0 || m.Writable() || m.Shared() {
 		return im
 	}

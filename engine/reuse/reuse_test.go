@@ -76,11 +76,21 @@ func testWritten() *Written {
 func TestWrittenCodeIsMixed(t *testing.T) {
 	w := testWritten()
 	w.NoteImages(os.Getpid(), []sys.Mapping{file(0x10000, 0, 5)})
-	if w.Touch(0x20000, 0x21000); w.Mixed {
+	w.images[0].id.size = 1
+	if w.Touch(0x20000, 0x21000); w.Mixed || !w.images[0].id.known() {
 		t.Error("memory beside the image was written")
 	}
-	if w.Touch(0x13000, 0x15000); !w.Mixed {
+	if w.Touch(0x13000, 0x15000); w.images[0].id.known() {
 		t.Error("the image was written")
+	}
+	w = testWritten()
+	w.images = []Image{{Start: 0x10000, End: 0x14000, id: FileVersion{inode: 5, size: 1}}, {Start: 0x20000, End: 0x24000, id: FileVersion{inode: 6, size: 1}}}
+	for range 2 {
+		w.NoteImages(os.Getpid(), []sys.Mapping{file(0x12000, 0, 7)}) // over the first
+	}
+	w.NoteImages(os.Getpid(), []sys.Mapping{{Start: 0x11000, End: 0x13000, Prot: "r-xp"}})
+	if len(w.images) != 2 || !w.images[0].id.known() || w.images[1].id.known() || w.images[1].Start != 0x10000 || w.images[1].End != 0x16000 {
+		t.Errorf("one image over another: %+v", w.images)
 	}
 }
 
@@ -123,7 +133,7 @@ func TestSmallProcessesLeaveNothing(t *testing.T) {
 func TestOneTemplateAProgram(t *testing.T) {
 	var ts Templates
 	kept := func(blocks, bytes int) *Template {
-		made := &Template{bytes: bytes}
+		made := &Template{bytes: bytes, useful: blocks}
 		made.Blocks.N = blocks
 		return made
 	}

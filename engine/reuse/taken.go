@@ -42,6 +42,7 @@ func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, huge bool
 	}
 	f := &Taken{Template: t, cache: cache, written: w, host: h, done: make([]bool, len(t.images))}
 	cache.Take(&t.Kept, huge)
+	cache.Loose = t.Blocks.N - t.useful
 	if t.facts != nil {
 		cache.Facts.Copy(t.facts)
 	}
@@ -83,20 +84,35 @@ func (f *Taken) Complete() bool {
 }
 
 // numbers are some of a table.
-type numbers map[uint32]bool
+type numbers []bool
 
-// leftovers is what was taken over and nothing leads to: of images that are known in no process, as the kernel's. Their addresses are still those of the process
-// before. It stays where it is, and belongs to no image any more.
+// has tells whether n is one of them.
+func (s numbers) has(n int) bool { return n < len(s) && s[n] }
+
+// allOf is the first n of a table.
+func allOf(n int) numbers {
+	s := make(numbers, n)
+	for i := range s {
+		s[i] = true
+	}
+	return s
+}
+
+// leftovers is what was taken over and nothing leads to: of images that are known in no process, as the kernel's, and of code that a process had made. Their
+// addresses are still those of the process before. It stays where it is, and belongs to no image any more.
 type leftovers struct{ blocks, exits, sides, facts numbers }
 
 // left is what is left over of what was taken over; f may be nil.
 func (f *Taken) left() leftovers {
-	l := leftovers{numbers{}, numbers{}, numbers{}, numbers{}}
 	if f == nil {
-		return l
+		return leftovers{}
+	}
+	l := leftovers{blocks: allOf(f.Blocks.N), exits: allOf(f.Exits.N), sides: allOf(f.SideExits.N)}
+	if f.facts != nil {
+		l.facts = allOf(int(f.facts.Last()) + 1)
 	}
 	for i := range f.images {
-		if f.done[i] {
+		if !f.done[i] {
 			continue
 		}
 		im := &f.images[i]
@@ -105,7 +121,7 @@ func (f *Taken) left() leftovers {
 			from []uint32
 		}{{l.blocks, im.blocks}, {l.exits, im.exits}, {l.sides, im.sides}, {l.facts, im.facts}} {
 			for _, n := range p.from {
-				p.to[n] = true
+				p.to[n] = false
 			}
 		}
 	}

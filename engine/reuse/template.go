@@ -22,6 +22,7 @@ type Template struct {
 	bits   [codecache.KeptVariants]uint // the sizes of its index
 	exe    FileVersion                  // the program
 	bytes  int
+	useful int  // blocks of images that other processes may have
 	used   int  // when it was last taken over, by a count of all
 	isNew  bool // it is not on disk
 }
@@ -50,11 +51,14 @@ type Entry struct {
 // WorthKeeping is how many blocks a process must have for its translations to be kept: what has less is translated as fast.
 const WorthKeeping = 256
 
-// NewTemplate makes one of the translations of a process that is gone; nil where they are not worth it, or where some belong to no
-// image. pages are those of code that they were made from, names what the numbers of images and functions in facts mean. from is what the process
-// has taken over itself, nil: nothing. The cache's regions are the template's then.
+// NewTemplate makes one of the translations of a process that is gone; nil where they are not worth it, or where some cannot be told to belong to an
+// image or to none. pages are those of code that they were made from, names what the numbers of images and functions in facts mean. from is what the process
+// has taken over itself, nil: nothing. The cache's regions are held by the template from then on.
+//
+// Translations of code that the program has made stay where they lie, and nothing leads to them: the next process makes its own. Refused: to close
+// the gaps, for which all code behind them would be moved, and every jump into it. Where they are most of all there is no template.
 func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], names any, from *Taken) *Template {
-	if cache.BlockPool.N < WorthKeeping {
+	if n := Useful(cache); n < WorthKeeping || n < cache.Loose {
 		return nil
 	}
 	t := &Template{Kept: cache.Keep(w.Literals)}
@@ -63,13 +67,33 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], nam
 	}
 	sort.Slice(t.images, func(i, j int) bool { return t.images[i].Start < t.images[j].Start })
 	left := from.left()
+	t.forgetChanged(left.blocks)
 	if !t.sortBlocks(left.blocks) || !t.sortExits(left.exits) || !t.sortRecorded(cache, names, left) {
 		return nil
 	}
 	t.sortCode(cache, w, pages)
-	t.mapped, cache.Regions = cache.Regions, nil
-	t.measure()
+	if t.measure(); t.useful < WorthKeeping {
+		return nil
+	}
+	t.mapped = cache.Regions
+	for _, a := range t.mapped {
+		a.Hold()
+	}
 	return t
+}
+
+// Useful is how many of a cache's blocks are of use to other processes.
+func Useful(cache *codecache.Cache) int { return cache.BlockPool.N - cache.Loose }
+
+// forgetChanged has images be unknown of which some code has changed while the process ran, or may have: their blocks compare themselves, or were
+// overwritten.
+func (t *Template) forgetChanged(left numbers) {
+	for n := range t.Blocks.N {
+		b := t.Blocks.At(n)
+		if im := t.imageAt(b.App); im != nil && !left.has(n) && (b.Dead || b.OfMadeCode()) {
+			im.forget()
+		}
+	}
 }
 
 // sortCode puts to their images what is known by address of the code, and what refers to the application in it.
@@ -78,36 +102,41 @@ func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[u
 		t.bits[v] = cache.Index[v].Bits
 		for _, s := range cache.Index[v].Slots {
 			if app, ok := cache.AddrOf(s.Ref); ok && s.Ref != codecache.Forgotten {
-				if im := t.imageAt(app); im != nil {
+				if im := t.knownAt(app); im != nil {
 					im.index = append(im.index, Entry{app, s.Ref, v})
 				}
 			}
 		}
 	}
 	for _, h := range w.Checks {
-		if im := t.imageAt(h.App); im != nil && h.Variant < codecache.KeptVariants {
+		if im := t.knownAt(h.App); im != nil && h.Variant < codecache.KeptVariants {
 			im.checks = append(im.checks, h)
 		}
 	}
 	for k := range cache.BareChecks {
-		if im := t.imageAt(k.App); im != nil && k.Variant < codecache.KeptVariants {
+		if im := t.knownAt(k.App); im != nil && k.Variant < codecache.KeptVariants {
 			im.bare = append(im.bare, k)
 		}
 	}
 	for _, r := range w.Relocs {
-		if im := t.imageAt(r.App); im != nil {
+		if im := t.knownAt(r.App); im != nil {
 			im.relocs = append(im.relocs, r)
 		}
 	}
 	for page := range pages {
-		if im := t.imageAt(page); im != nil {
+		if im := t.knownAt(page); im != nil {
 			im.pages = append(im.pages, page)
 		}
 	}
 }
 
-// measure adds up what the template takes.
+// measure adds up what the template takes, and what of it is of use.
 func (t *Template) measure() {
+	for i := range t.images {
+		if im := &t.images[i]; im.id.known() {
+			t.useful += len(im.blocks)
+		}
+	}
 	for i := range t.Regions {
 		t.bytes += len(t.Regions[i].Hot) + len(t.Regions[i].Far)
 	}
@@ -124,38 +153,46 @@ const (
 	sideBytes  = 24
 )
 
-// sortBlocks puts the blocks' numbers to their images; false where one is of code that changes or lies in none.
+// sortBlocks puts the blocks' numbers to their images, but for those of code that the program has made; false where another lies in none.
 func (t *Template) sortBlocks(left numbers) bool {
 	for n := range t.Blocks.N {
-		if left[uint32(n)] {
+		if left.has(n) {
 			continue
 		}
 		b := t.Blocks.At(n)
 		im := t.imageAt(b.App)
-		if im == nil || b.Compared != 0 || b.Used != 0 || b.Counts {
+		switch {
+		case b.Used != 0 || b.Counts:
 			return false
+		case b.OfMadeCode():
+		case im == nil:
+			return false
+		default:
+			im.blocks = append(im.blocks, uint32(n))
 		}
-		im.blocks = append(im.blocks, uint32(n))
 	}
 	return true
 }
 
 // sortExits puts the exits' numbers to the images that they lead to. One that leads to no image at an address that moves with none, as calls of
-// absent weak functions in programs at fixed addresses, stays as it is.
+// absent weak functions in programs at fixed addresses, stays as it is, and so does one of code that the program has made. A file's code that leads to such code is
+// refused: it may go on there without asking.
 func (t *Template) sortExits(left numbers) bool {
 	for n := range t.Exits.N {
-		if left[uint32(n)] {
+		if left.has(n) {
 			continue
 		}
-		target := t.Exits.At(n).Target
-		im := t.imageAt(target)
-		if im == nil && target < 1<<32 {
-			continue
-		}
-		if im == nil {
+		e := t.Exits.At(n)
+		im := t.imageAt(e.Target)
+		switch {
+		case im != nil && im.id.known():
+			im.exits = append(im.exits, uint32(n))
+		case e.OfMadeCode() || im == nil && e.Target < 1<<32:
+		case im != nil && (im.kernels || im.id.inode != 0):
+			im.exits = append(im.exits, uint32(n))
+		default:
 			return false
 		}
-		im.exits = append(im.exits, uint32(n))
 	}
 	return true
 }
@@ -168,7 +205,7 @@ func (t *Template) sortRecorded(cache *codecache.Cache, names any, left leftover
 	t.facts, t.names = new(records.Blocks), names
 	t.facts.Share(&cache.Facts)
 	for id := uint32(1); id <= t.facts.Last(); id++ {
-		if left.facts[id] || t.facts.IsPart(id) {
+		if left.facts.has(int(id)) || t.facts.IsPart(id) {
 			continue
 		}
 		im := t.imageAt(t.facts.Addr(id))
@@ -178,7 +215,7 @@ func (t *Template) sortRecorded(cache *codecache.Cache, names any, left leftover
 		im.facts = append(im.facts, id)
 	}
 	for n := range t.SideExits.N {
-		if left.sides[uint32(n)] {
+		if left.sides.has(n) {
 			continue
 		}
 		im := t.imageAt(t.SideExits.At(n).Target)
@@ -197,6 +234,14 @@ func (t *Template) imageAt(addr uint64) *imageCode {
 		return nil
 	}
 	return &t.images[i]
+}
+
+// knownAt is imageAt where others may have the image.
+func (t *Template) knownAt(addr uint64) *imageCode {
+	if im := t.imageAt(addr); im != nil && im.id.known() {
+		return im
+	}
+	return nil
 }
 
 // close gives a template's memory back.
@@ -228,18 +273,22 @@ func (ts *Templates) Written(of *codecache.Written, off bool) Written {
 	return Written{Written: of, disk: ts.Disk}
 }
 
-// Keep makes a template of a process that is gone and has so many blocks, in place of the program's where there is one of less, or of the program as it
+// Keep makes a template of a process that is gone and has so many blocks of use to others, in place of the program's where there is one of less, or of the program as it
 // was before.
 func (ts *Templates) Keep(name Name, exe FileVersion, blocks int, from func() *Template) {
 	if ts.Off {
 		return
 	}
 	old := ts.find(name, exe)
-	if old != nil && blocks < old.Blocks.N+old.Blocks.N/8 {
+	if old != nil && blocks < old.useful+old.useful/8 {
 		return
 	}
 	t := from()
 	if t == nil {
+		return
+	}
+	if old != nil && t.useful < old.useful+old.useful/8 { // the rest is of images that nobody else has
+		t.close()
 		return
 	}
 	t.exe, t.isNew = exe, true

@@ -86,6 +86,7 @@ func (u *Translator) jumpTo(target uint64, how codecache.Entry) {
 // A watched address is never linked: the tracer is asked each time.
 func (u *Translator) linkable(target uint64) *codecache.Block {
 	if b := u.cache.BlockOf(target, u.Variant); b != nil && u.ar.Contains(b.Code) && !u.cache.Watched[target] {
+		u.cache.Written.Mixed = u.cache.Written.Mixed || b.OfMadeCode() && !u.cache.InMade // as in chain
 		return b
 	}
 	return nil

@@ -204,7 +204,11 @@ func (u *Translator) chain(app uint64) *codecache.Block {
 			}
 			return first
 		}
+		made := u.cache.InMade
 		b, next := u.block(app)
+		if n > 0 && u.cache.InMade && !made { // a file's code goes on with what no other process has
+			u.cache.Written.Mixed = true
+		}
 		if falls != nil && b != nil {
 			falls.Falls = true
 		}
@@ -235,6 +239,7 @@ func (u *Translator) chain(app uint64) *codecache.Block {
 func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 	u.lastRecorded = false
 	n, why := u.decode(app)
+	u.cache.InMade = u.target.Made(app) || u.target.Changing(app)
 	if n == 0 && why == x86.OutOfBytes {
 		return nil, 0
 	}
@@ -321,6 +326,9 @@ func (u *Translator) finish(b *codecache.Block) {
 		u.list(b)
 		u.cache.Enter(b)
 	}
+	if b.OfMadeCode() {
+		u.cache.Loose++
+	}
 }
 
 // list notes the pages of made code that a block lies in, and whether it is entered by a gate.
@@ -338,6 +346,7 @@ func (u *Translator) list(b *codecache.Block) {
 			was = page
 			if u.target.Made(page) {
 				u.cache.ListIn(page, b)
+				u.cache.Written.Mixed = u.cache.Written.Mixed || !u.cache.InMade
 			} else {
 				b.Mixed = true
 			}

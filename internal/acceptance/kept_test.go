@@ -150,3 +150,24 @@ func TestKeptX87(t *testing.T) {
 		t.Errorf("in one run, with %d blocks: %q", reused, got.stdout)
 	}
 }
+
+// TestKeptOfProgramThatMakesCode: what a program with threads has translated of files stays for its next start; the code that it has made does not, where the
+// next one has made other code.
+func TestKeptOfProgramThatMakesCode(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog, kept := build(t, "../../testdata/reuse/makes.c", "-O1 -pthread"), filepath.Join(dir, "kept")
+	for _, mode := range []string{"translate", "count"} {
+		for n, arg := range []string{"1", "1", "1000", "7"} {
+			native := run(t, command{argv: []string{prog, arg}, dir: dir})
+			got, reused := keptRun(t, dir, kept, []string{"--only", mode}, prog, arg)
+			off, none := keptRun(t, dir, kept, []string{"--only", mode, "--engine", "no-reuse"}, prog, arg)
+			if got.status != 0 || mode == "translate" && (string(got.stdout) != string(native.stdout) || string(off.stdout) != string(native.stdout)) {
+				t.Errorf("%s, run %d: %q, %q with nothing kept; natively %q, status %d", mode, n, got.stdout, off.stdout, native.stdout, got.status)
+			}
+			if n > 0 && reused < 300 || none != 0 {
+				t.Errorf("%s, run %d began with %d blocks", mode, n, reused)
+			}
+		}
+	}
+}

@@ -14,8 +14,8 @@ import (
 
 // The bounds that a folder has where nothing else is said.
 const (
-	DefaultMost      = 256 << 20 // bytes of all entries
-	DefaultMostEntry = 64 << 20  // of one
+	DefaultMost      = 512 << 20 // bytes of all entries
+	DefaultMostEntry = 128 << 20 // of one
 )
 
 // Dir is a folder of entries. Its methods may be called by several goroutines.
