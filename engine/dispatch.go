@@ -21,7 +21,7 @@ func (tr *Tracer) dispatch(t *Thread, req uint32) error {
 	if p.cache.Ahead {
 		p.cache.AheadLeft = aheadBudget
 	}
-	tr.sync(t)
+	t.sync()
 	t.budget.Call(false)
 	switch req {
 	case layout.ReqIndirect:

@@ -27,7 +27,7 @@ func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 // enterPast is enter; how is what has been counted of the entry at the address.
 func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codecache.Entry) error {
 	p := t.p
-	tr.sync(t)
+	t.sync()
 	if how == codecache.Uncounted {
 		how = t.resume.Recall(regs)
 	}
@@ -128,7 +128,7 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how code
 	if code == 0 {
 		return tr.native(t, regs, sig)
 	}
-	p.readyToggle(t)
+	t.readyToggle()
 	t.slot.Set(layout.AppGS, t.appGS)
 	r := *regs
 	r.Rip, r.Gs_base = code, t.slot.Base

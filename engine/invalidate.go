@@ -18,7 +18,7 @@ func (p *Process) forget(dead []*codecache.Block) {
 	}
 	for _, b := range dead {
 		if b.Counts && !b.Dead {
-			p.stopToggling() // it may lead behind the entry
+			p.toggle.Stop() // it may lead behind the entry
 		}
 		p.cache.Kill(b)
 	}
@@ -76,7 +76,7 @@ func (tr *Tracer) renew(p *Process) {
 			return
 		}
 	}
-	p.stopToggling()
+	p.toggle.Stop()
 	type taken struct {
 		t    *Thread
 		regs *sys.Regs

@@ -5,8 +5,8 @@ import (
 
 	"alleria/engine/codecache"
 	"alleria/engine/emulate"
+	"alleria/engine/toggle"
 	"alleria/engine/tracee"
-	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -73,7 +73,7 @@ func (tr *Tracer) modeDiffers(t *Thread) bool {
 // The blocks stay in memory, and threads that are in them finish their executions; what
 // they record is what the old plan said. New epochs make every thread empty its table.
 func (p *Process) Replan() {
-	p.stopToggling() // it leads to what is forgotten
+	p.toggle.Stop() // it leads to what is forgotten
 	clear(p.cache.Stepped)
 	for v := codecache.Record; v.Records(); v++ {
 		if p.cache.SlotChecks[v] != nil {
@@ -89,7 +89,7 @@ func (p *Process) Replan() {
 func (t *Thread) SetPlan(plan int) {
 	if t.plan != plan {
 		t.plan = plan
-		t.p.stopToggling() // it leads to what the plan before says
+		t.p.toggle.Stop() // it leads to what the plan before says
 		t.p.modeChanged = true
 	}
 }
@@ -99,7 +99,7 @@ func (t *Thread) SetPlan(plan int) {
 func (t *Thread) Rest(rest bool) {
 	if t.resting != rest {
 		t.resting = rest
-		t.p.stopToggling()
+		t.p.toggle.Stop()
 		t.p.modeChanged = true
 	}
 }
@@ -145,7 +145,7 @@ func (tr *Tracer) switchWaiting(t *Thread, app uint64, how codecache.Entry) erro
 		if code == 0 {
 			return tr.goNativeAt(t, app)
 		}
-		p.readyToggle(t)
+		t.readyToggle()
 		tr.reply(t, code)
 		return nil
 	}
@@ -280,16 +280,79 @@ func (p *Process) probeHit() {
 // cool looks now and then whether a process that would run natively were it not for
 // its watched places has been quiet.
 func (tr *Tracer) cool(p *Process) {
-	tr.syncAll(p)
+	p.syncAll()
 	if p.asked != ModeNative || !p.residency.Quiet(tr.now(), p.points.Counts) {
 		return
 	}
-	p.stopToggling()
+	p.toggle.Stop()
 	for _, t := range p.running() { // it may have opened the window just before
-		if p.toggle != nil && t.slot.Get(layout.Inside) != 0 {
+		if p.toggle.Inside(t.slot) {
 			return
 		}
 	}
 	p.residency.Leave()
 	p.SetMode(p.asked)
+}
+
+// Toggle is the window that code opens and closes by itself.
+type Toggle = toggle.Window
+
+// SetToggle says which window code toggles from now on; nil: none. The process
+// runs in ModePlain (also if only ModeNative was asked for) or in ModeRecord.
+func (p *Process) SetToggle(tg *Toggle) { p.toggle.Set(tg) }
+
+// readyToggle lets code toggle, if t is the process's only thread. It waits or is
+// stopped.
+func (t *Thread) readyToggle() {
+	p := t.p
+	if !p.toggle.May() || len(p.threads) != 1 || t.vfork || p.mode != ModePlain && p.mode != ModeRecord {
+		return
+	}
+	p.toggle.Ready(&t.toggle, t.slot, p.shm.Control(), codecache.Record+codecache.Variant(t.plan), p.mode == ModeRecord, toggleCode{t})
+}
+
+// toggleCode is a thread's translations.
+type toggleCode struct{ t *Thread }
+
+// Prepare makes its table of a variant what it has to be.
+func (c toggleCode) Prepare(v codecache.Variant) { c.t.prepareTable(v) }
+
+// Behind is where the translation of a function goes on behind the counting.
+func (c toggleCode) Behind(entry uint64, v codecache.Variant) uint64 {
+	return c.t.p.codeFor(entry, v, codecache.Counted)
+}
+
+// syncAll is sync for every thread, also those that run: what it learns may be
+// outdated at once, but not by more than a few transitions.
+func (p *Process) syncAll() {
+	for _, t := range p.running() {
+		t.sync()
+	}
+}
+
+// sync learns what a thread that is stopped or waits has toggled since the tracer
+// heard of it last, and tells the client.
+func (t *Thread) sync() {
+	p := t.p
+	if t.slot == nil || t.vfork {
+		return
+	}
+	times, inside := p.toggle.Sync(&t.toggle, t.slot)
+	if times == 0 {
+		return
+	}
+	m := ModePlain
+	if inside {
+		m = ModeRecord
+	}
+	was := p.mode
+	p.mode = m
+	t.variant = t.due()
+	p.variant = m.variant()
+	if was == ModeNative { // it was to run natively, and has toggled just before
+		p.mode = was
+	}
+	p.stats.Toggles += int(times)
+	p.residency.Used(p.tr.now())
+	p.client.Toggled(t, inside, times)
 }

@@ -70,7 +70,7 @@ func (tr *Tracer) reached(t *Thread, pl *probe.Counter, at, rsp uint64) {
 		return
 	}
 	t.p.client.Reached(t, pl, at, rsp)
-	t.p.readyToggle(t)
+	t.readyToggle()
 }
 
 // placeEntered answers a thread that waits because the count of an entry ran out.

@@ -21,6 +21,7 @@ import (
 	"alleria/engine/shm"
 	"alleria/engine/starts"
 	"alleria/engine/syscalls"
+	"alleria/engine/toggle"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
@@ -69,12 +70,11 @@ type Process struct {
 	shm shm.Memory
 	translations
 	points probe.Points // what is watched by address
-	windowToggle
-	start *starts.Sites // breakpoints in place of stops at a native start's calls; nil: none
+	toggle toggle.Process
+	start  *starts.Sites // breakpoints in place of stops at a native start's calls; nil: none
 	budgeting
 	watches
 	residency residency.Process // whether it stays in the cache though it would run natively
-	noToggle  bool              // code asks at each opening and closing
 }
 
 // translations is what there is of a process's code in the cache, and what is being written.
@@ -180,8 +180,8 @@ type Thread struct {
 	endState
 	budgetState
 	segments
-	toggles uint64 // layout.Toggles when it was last looked at
-	resume  recovery.Resumes
+	toggle toggle.Thread
+	resume recovery.Resumes
 }
 
 // birth is how a thread came about, and what it may bring forth.
@@ -262,7 +262,7 @@ func (from *inherited) memory(b *shm.Bell) (shm.Memory, error) {
 // here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, translations: translations{cache: codecache.New(tr.opts.Ahead, nil)},
-		noToggle: tr.opts.NoToggle}
+		toggle: toggle.Process{Off: tr.opts.NoToggle}}
 	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
 	p.written = tr.templates.Written(&p.cache.Written, at != mapping.Executing)
@@ -399,8 +399,8 @@ func (p *Process) addThread(t *Thread) error {
 	t.budget.Open(s, &p.translator.Budgets)
 	probe.InitFrames(s)
 	probe.InitCaptureFrames(s)
-	t.toggles = s.Get(layout.Toggles)
-	p.stopToggling() // it is not alone any more
+	t.toggle.Look(s)
+	p.toggle.Stop() // it is not alone any more
 	if !t.vfork {
 		s.InitRing(p.tr.opts.ring())
 	}

@@ -99,7 +99,7 @@ func (p *Process) lookAround() {
 
 // plainly tells whether nothing is asked of the process that changes what its translations do.
 func (p *Process) plainly() bool {
-	return !p.translator.Awaits && p.toggle == nil && !p.translator.Budgeted && !p.translator.CountsAccesses && !p.translator.KeepFlags && p.points.Unasked() && len(p.cache.Watched) == 0 && p.translator.Entries.Function == nil
+	return !p.translator.Awaits && !p.toggle.Has() && !p.translator.Budgeted && !p.translator.CountsAccesses && !p.translator.KeepFlags && p.points.Unasked() && len(p.cache.Watched) == 0 && p.translator.Entries.Function == nil
 }
 
 // template makes one of the process's translations, for the next one that executes its program; nil where they are of no use to others: because
@@ -129,7 +129,7 @@ func (p *Process) keepTemplate() {
 func (p *Process) general() bool {
 	w := &p.written
 	switch {
-	case w.Off, w.Mixed, p.translator.Awaits, p.toggle != nil, p.translator.Budgeted, p.translator.CountsAccesses, p.translator.KeepFlags, p.translator.Entries.Function != nil:
+	case w.Off, w.Mixed, p.translator.Awaits, p.toggle.Has(), p.translator.Budgeted, p.translator.CountsAccesses, p.translator.KeepFlags, p.translator.Entries.Function != nil:
 		return false
 	case !p.points.Untouched(), len(p.cache.Watched) > 0, p.hasRecorded() && p.names == nil, len(p.cache.Stepped) > 0:
 		return false

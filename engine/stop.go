@@ -32,7 +32,7 @@ func (tr *Tracer) stop(s sys.Stop) {
 	}
 	t.tracee.Stopped = true
 	p.stats.Stops++
-	tr.sync(t)
+	t.sync()
 	err := t.tracee.Unshelter()
 	if err != nil {
 		tr.threadError(t, err)

@@ -23,7 +23,7 @@ func (tr *Tracer) ringAlarms() {
 			continue
 		}
 		p.alarm = time.Time{}
-		tr.syncAll(p)
+		p.syncAll()
 		p.client.Alarm(p)
 	}
 }

@@ -186,12 +186,18 @@ func (p *Points) newCounter(addr uint64, returns bool) (*Counter, error) {
 	if len(p.counters) == layout.MaxPlaces {
 		return nil, fmt.Errorf("function at %#x: %w", addr, errCounters)
 	}
-	pl := &Counter{ctl: p.shm.Ctl, index: len(p.counters), addr: addr, Returns: returns, armed: Never}
+	pl := NewCounter(p.shm.Ctl, len(p.counters), addr, returns)
 	p.counters = append(p.counters, pl)
+	return pl, nil
+}
+
+// NewCounter makes an entry of the table of counters one that counts entries at addr, or returns of the function there. It is not armed.
+func NewCounter(ctl *shm.Control, index int, addr uint64, returns bool) *Counter {
+	pl := &Counter{ctl: ctl, index: index, addr: addr, Returns: returns, armed: Never}
 	pl.left().Store(Never)
 	pl.Word(layout.PlaceCode).Store(0)
 	pl.Word(layout.PlaceGone).Store(0)
-	return pl, nil
+	return pl
 }
 
 // pointAt is what is counted at an address, made if nothing is yet.

@@ -10,9 +10,7 @@ import (
 )
 
 func testCounter() *Counter {
-	pl := &Counter{ctl: &shm.Control{Mem: make([]byte, layout.ControlSize)}, armed: Never}
-	pl.left().Store(Never)
-	return pl
+	return NewCounter(&shm.Control{Mem: make([]byte, layout.ControlSize)}, 0, 0, false)
 }
 
 // TestArriveWhileArmed has threads arrive between Take and Arm, where windows of other threads open
