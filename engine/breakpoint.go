@@ -12,63 +12,63 @@ import (
 
 // breakpoint handles an int3: a native probe, or the application's. done is false for the last.
 // An int3 of the application's own is delivered as what it is.
-func (tr *Tracer) breakpoint(t *Thread, regs *sys.Regs) (done bool, err error) {
+func (t *Thread) breakpoint(regs *sys.Regs) (done bool, err error) {
 	p := t.p
 	at := regs.Rip - 1
 	if p.cache.RegionAt(at) != nil { // none is ever reached there
-		return true, tr.lost(t, regs)
+		return true, t.lost(regs)
 	}
-	if done, err := tr.startHit(t, regs, at); done {
+	if done, err := t.startHit(regs, at); done {
 		return true, err
 	}
 	if j := p.points.JumpAt(at); j != nil && j.Ask == at && j.Ask != 0 {
-		return true, tr.siteAsked(t, regs)
+		return true, t.siteAsked(regs)
 	}
 	if p.points.HitAt(at, regs) {
 		t.noteGS(regs)
 		if err := p.mendTrap(t); err != nil {
 			return true, err
 		}
-		if captures, err := tr.considerCapture(t, regs, regs.Rip); captures || err != nil {
+		if captures, err := t.considerCapture(regs, regs.Rip); captures || err != nil {
 			if err != nil {
 				return true, err
 			}
-			return true, tr.enter(t, regs, 0)
+			return true, t.enter(regs, 0)
 		}
 		p.probeHit()
 		if p.points.Loops(regs.Rip) && p.points.Counted(regs.Rip) {
 			p.stayInsideFunction()
 		}
-		if err := tr.considerJump(t, regs, regs.Rip); err != nil {
+		if err := t.considerJump(regs, regs.Rip); err != nil {
 			return true, err
 		}
-		return true, tr.enter(t, regs, 0)
+		return true, t.enter(regs, 0)
 	}
 	if p.points.Gone(at) { // it ran into a probe that was taken away meanwhile
 		regs.Rip = at
-		return true, tr.goOn(t, regs)
+		return true, t.goOn(regs)
 	}
 	return false, nil
 }
 
 // goOn lets a native thread go on natively at regs, which is an entry nowhere, or as the mode says
 // if that has changed while the thread was behind a breakpoint.
-func (tr *Tracer) goOn(t *Thread, regs *sys.Regs) error {
-	if tr.modeDiffers(t) {
+func (t *Thread) goOn(regs *sys.Regs) error {
+	if t.modeDiffers() {
 		t.noteGS(regs)
-		return tr.enter(t, regs, 0)
+		return t.enter(regs, 0)
 	}
 	regs.Rip = t.p.points.CopyOf(regs.Rip) // a jump may lie there by now
 	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
-	return tr.resume(t, 0)
+	return t.run(0)
 }
 
 // ownTrap tells whether a SIGTRAP of a native thread that is being stopped is one that signal has
 // more to do with than to hold it: that of a breakpoint of a native start, or of a program
 // that steps itself, within a jump's code.
-func (tr *Tracer) ownTrap(t *Thread) bool {
+func (t *Thread) ownTrap() bool {
 	var regs sys.Regs
 	if !t.native || t.tracee.GetRegs(&regs) != nil {
 		return false
@@ -78,7 +78,7 @@ func (tr *Tracer) ownTrap(t *Thread) bool {
 
 // mergedTrap tells whether a SIGTRAP that was sent to a native thread stands for the hit of an int3 of ours as well: one
 // that is pending and blocked takes the hit's place, and gets through. It is given back to the kernel.
-func (tr *Tracer) mergedTrap(t *Thread, regs *sys.Regs, h *tracee.Signal) bool {
+func (t *Thread) mergedTrap(regs *sys.Regs, h *tracee.Signal) bool {
 	p := t.p
 	if !t.native || h.Fault() || !p.trap.Known() {
 		return false
@@ -161,7 +161,7 @@ func (p *Process) endStart() {
 // startHit handles a native thread that has executed the int3 of a start at an address.
 // done is false if it is none, or something else waits for that address: then the start's
 // calls are watched by stops.
-func (tr *Tracer) startHit(t *Thread, regs *sys.Regs, at uint64) (done bool, err error) {
+func (t *Thread) startHit(regs *sys.Regs, at uint64) (done bool, err error) {
 	p := t.p
 	s := p.start
 	if s == nil || !t.native || !s.Has(at) {
@@ -178,23 +178,23 @@ func (tr *Tracer) startHit(t *Thread, regs *sys.Regs, at uint64) (done bool, err
 		p.endStart()
 	}
 	if s.Rseq(at) {
-		return true, tr.refuseRseq(t, regs)
+		return true, t.refuseRseq(regs)
 	}
 	p.calls.Ended(tracee.SysMmap, regs.Rax, regs)
 	if p.mode == ModeNative {
 		starts.Skip(regs)
 	}
-	return true, tr.enter(t, regs, 0)
+	return true, t.enter(regs, 0)
 }
 
 // refuseRseq answers a thread that stands at its call of rseq as a kernel without it.
-func (tr *Tracer) refuseRseq(t *Thread, regs *sys.Regs) error {
+func (t *Thread) refuseRseq(regs *sys.Regs) error {
 	if uint32(regs.Rax) != syscalls.Rseq || regs.Rax >= layout.SyscallEntries { // it came from elsewhere: as it would go on
-		return tr.enter(t, regs, 0)
+		return t.enter(regs, 0)
 	}
 	t.calls.Entered(regs, syscalls.Rseq, regs.Rip+syscalls.Length)
 	regs.Rax = syscalls.NoSuchCall()
 	regs.Rip += syscalls.Length
 	regs.Rcx, regs.R11 = regs.Rip, regs.Eflags
-	return tr.enter(t, regs, 0)
+	return t.enter(regs, 0)
 }

@@ -58,22 +58,22 @@ func (p *Process) Rebudget() {
 //
 // A threshold may thereby fall in the middle of a block: that many instructions run in a
 // translation that is used once, and the client is asked again in front of the next.
-func (tr *Tracer) shortBudget(t *Thread, app uint64, need *codecache.Shortage) error {
+func (t *Thread) shortBudget(app uint64, need *codecache.Shortage) error {
 	p := t.p
 	t.budget.GiveBack(need)
-	p.noteBudgetDispatch(tr.now())
+	p.noteBudgetDispatch(t.p.tr.now())
 	t.p.client.BudgetLow(t, app)
-	if tr.modeDiffers(t) {
-		return tr.switchWaiting(t, app, codecache.Counted)
+	if t.modeDiffers() {
+		return t.switchWaiting(app, codecache.Counted)
 	}
 	n := p.affordable(t, app)
 	if n == 0 {
 		t.budget.Gather(need)
-		return tr.answerPast(t, app, codecache.Counted)
+		return t.answerPast(app, codecache.Counted)
 	}
 	b := p.translator.TranslateShort(app, t.variant, n)
 	if b == nil {
-		return tr.goNativeAt(t, app)
+		return t.goNativeAt(app)
 	}
 	// Whatever comes behind the block has to ask.
 	for m := range NumMetrics {
@@ -81,14 +81,14 @@ func (tr *Tracer) shortBudget(t *Thread, app uint64, need *codecache.Shortage) e
 			t.budget.PutAll(m, int(b.Word))
 		}
 	}
-	tr.reply(t, b.Code)
+	t.reply(b.Code)
 	return nil
 }
 
 // askSpent asks the client in the name of a thread that stands before app, if one of its
 // budgets is used up: a count is reached before the entry at app counts, and before a signal
 // is delivered there.
-func (tr *Tracer) askSpent(t *Thread, app uint64) {
+func (t *Thread) askSpent(app uint64) {
 	if !t.p.translator.Budgeted || t.vfork {
 		return
 	}
@@ -133,7 +133,7 @@ func (p *Process) affordable(t *Thread, app uint64) int {
 
 // countExecuted subtracts what the instruction of block b, which the tracer
 // executed, has accessed besides what its block subtracted.
-func (tr *Tracer) countExecuted(t *Thread, b *codecache.Block, before, after *sys.Regs) {
+func (t *Thread) countExecuted(b *codecache.Block, before, after *sys.Regs) {
 	var code [15]byte
 	n, _ := t.p.mem.ReadAt(code[:], int64(before.Rip))
 	var one [1]x86.Insn
@@ -190,10 +190,10 @@ func (p *Process) noteBudgetDispatch(now time.Duration) {
 // canBring tells whether a stopped thread will look at its budgets at the start of its
 // next block: its code is of the present kind. Signals that are held want a clean
 // point at once.
-func (tr *Tracer) canBring(t *Thread, regs *sys.Regs) bool {
+func (t *Thread) canBring(regs *sys.Regs) bool {
 	p, v := t.p, t.variant
-	return !tr.opts.NoCallIn && p.translator.Budgeted && p.mode != ModeNative && !t.native && !t.vfork && len(t.tracee.Held) == 0 &&
-		t.filled[v] && t.epoch[v] == p.cache.Epoch[v] && regs.Eflags&translate.FlagTrap == 0 && tr.inCache(t, regs.Rip)
+	return !t.p.tr.opts.NoCallIn && p.translator.Budgeted && p.mode != ModeNative && !t.native && !t.vfork && len(t.tracee.Held) == 0 &&
+		t.filled[v] && t.epoch[v] == p.cache.Epoch[v] && regs.Eflags&translate.FlagTrap == 0 && t.inCache(regs.Rip)
 }
 
 // bringToSafePoint makes a stopped thread dispatch at its next block.

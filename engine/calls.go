@@ -84,17 +84,17 @@ func (h threadHost) CallReturned(c *Call) { h.t.p.client.CallReturned(h.t, c) }
 func (h threadHost) Alone() bool { return h.t.p == nil || len(h.t.p.threads) < 2 }
 
 // OwnTrap tells whether signal has more to do with a SIGTRAP than to hold it.
-func (h threadHost) OwnTrap() bool { return h.t.p.tr.ownTrap(h.t) }
+func (h threadHost) OwnTrap() bool { return h.t.ownTrap() }
 
 // OwnFault takes a fault that our code has made.
-func (h threadHost) OwnFault(s *tracee.Signal) bool { return h.t.p.tr.faultOfOurs(h.t, s) }
+func (h threadHost) OwnFault(s *tracee.Signal) bool { return h.t.faultOfOurs(s) }
 
 // Behind counts a stop in front of the thread's own signal.
 func (h threadHost) Behind() { h.t.p.stats.Behind++ }
 
 // callTrapped handles a thread that waits at the system call at the end of b, which translated code does not just make. Most need
 // no stop.
-func (tr *Tracer) callTrapped(t *Thread, b *codecache.Block) error {
+func (t *Thread) callTrapped(b *codecache.Block) error {
 	p := t.p
 	at := p.cache.InsAddr(b, int(b.Insns)-1)
 	plain := b.Code + uint64(b.Size) - translate.SyscallTail // the call itself
@@ -104,20 +104,20 @@ func (tr *Tracer) callTrapped(t *Thread, b *codecache.Block) error {
 			if notify {
 				plain -= translate.SyscallNotifyBack
 			}
-			tr.reply(t, plain)
+			t.reply(plain)
 			return nil
 		}
 		var saved sys.Regs
 		if t.recovery.Saved(&saved); p.calls.PlainClone(&saved) {
 			t.calls.NotAgain()
-			tr.reply(t, plain)
+			t.reply(plain)
 			return nil
 		}
-		if tr.returnInCache(t, b) {
+		if t.returnInCache(b) {
 			return nil
 		}
 	}
-	regs, err := tr.fetchWaiting(t, at)
+	regs, err := t.fetchWaiting(at)
 	if err != nil {
 		return err
 	}
@@ -127,109 +127,109 @@ func (tr *Tracer) callTrapped(t *Thread, b *codecache.Block) error {
 			return err
 		}
 		regs.Gs_base = t.appGS
-		return tr.deliver(t, regs, h)
+		return t.deliver(regs, h)
 	}
 	p.stats.Traps++
 	regs.Rcx, regs.R11 = 0, 0
 	t.calls.Begin(regs, b.LastRecorded)
-	return tr.answerCall(t, regs, plain)
+	return t.answerCall(regs, plain)
 }
 
 // answerCall handles the call that a stopped thread stands at. regs is
 // the application's state at the syscall instruction; plain is the cache
 // address of a syscall instruction that goes on after the call.
-func (tr *Tracer) answerCall(t *Thread, regs *sys.Regs, plain uint64) error {
+func (t *Thread) answerCall(regs *sys.Regs, plain uint64) error {
 	switch uint32(regs.Rax) {
 	case syscalls.Rseq: // there is nothing to watch for any more, should it go on natively
 		t.p.endStart()
 		t.p.calls.SetStarting(0)
 	case syscalls.Sigreturn:
-		return tr.sigreturn(t, regs)
+		return t.sigreturn(regs)
 	case syscalls.Ptrace:
 		switch regs.Rdi {
 		case ptraceTraceMe:
-			return tr.traceMe(t, regs)
+			return t.traceMe(regs)
 		case ptraceAttach, ptraceSeize:
-			return tr.attached(t, regs, plain)
+			return t.p.tr.attached(t, regs, plain)
 		}
 	case syscalls.ArchPrctl:
 		switch regs.Rdi {
 		case archSetGS:
 			t.appGS = regs.Rsi
 			t.slot.Set(layout.AppGS, regs.Rsi)
-			return tr.finishCall(t, regs, 0)
+			return t.finishCall(regs, 0)
 		case archGetGS:
 			result := uint64(0)
 			if t.p.putWord(regs.Rsi, t.appGS) != nil {
 				efault := int64(-14)
 				result = uint64(efault)
 			}
-			return tr.finishCall(t, regs, result)
+			return t.finishCall(regs, result)
 		}
 	}
 	next, err := t.calls.Answer(regs, plain)
-	return tr.behindCall(t, regs, next, err)
+	return t.behindCall(regs, next, err)
 }
 
 // letCall has a stopped thread make a call that the tracer has only to know of.
-func (tr *Tracer) letCall(t *Thread, regs *sys.Regs, plain uint64) error {
+func (t *Thread) letCall(regs *sys.Regs, plain uint64) error {
 	next, err := t.calls.Let(regs, plain)
-	return tr.behindCall(t, regs, next, err)
+	return t.behindCall(regs, next, err)
 }
 
 // finishCall answers a system call without executing it.
-func (tr *Tracer) finishCall(t *Thread, regs *sys.Regs, result uint64) error {
+func (t *Thread) finishCall(regs *sys.Regs, result uint64) error {
 	next, err := t.calls.Finish(regs, result)
-	return tr.behindCall(t, regs, next, err)
+	return t.behindCall(regs, next, err)
 }
 
 // behindCall does with a stopped thread what its system call is followed by.
-func (tr *Tracer) behindCall(t *Thread, regs *sys.Regs, next syscalls.Next, err error) error {
+func (t *Thread) behindCall(regs *sys.Regs, next syscalls.Next, err error) error {
 	if err != nil {
 		return err
 	}
 	switch next {
 	case syscalls.Enter:
-		return tr.enter(t, regs, 0)
+		return t.enter(regs, 0)
 	case syscalls.Again:
-		return tr.createAgain(t, regs)
+		return t.createAgain(regs)
 	case syscalls.Over:
-		tr.segmentChanged(t, regs)
-		if tr.modeDiffers(t) || len(t.tracee.Held) > 0 || t.native && t.vfork {
-			return tr.switchStopped(t)
+		t.segmentChanged(regs)
+		if t.modeDiffers() || len(t.tracee.Held) > 0 || t.native && t.vfork {
+			return t.switchStopped()
 		}
 	}
-	return tr.resume(t, 0)
+	return t.run(0)
 }
 
 // callStop handles a stop at a system call, at its entry or its end.
-func (tr *Tracer) callStop(t *Thread) error {
+func (t *Thread) callStop() error {
 	var regs sys.Regs
 	if err := t.tracee.GetRegs(&regs); err != nil {
 		return err
 	}
-	if t.native && tr.inCache(t, regs.Rip) { // a call of the routines that capture
-		return tr.resume(t, 0)
+	if t.native && t.inCache(regs.Rip) { // a call of the routines that capture
+		return t.run(0)
 	}
 	next, err := t.calls.Stop(&regs)
-	return tr.behindCall(t, &regs, next, err)
+	return t.behindCall(&regs, next, err)
 }
 
 // createAgain has a thread make the call once more, from the program's own instruction: the kernel would make it again
 // as it is now, with the flag. Calls of the family are always begun again.
-func (tr *Tracer) createAgain(t *Thread, regs *sys.Regs) error {
+func (t *Thread) createAgain(regs *sys.Regs) error {
 	t.calls.MadeAgain()
 	regs.Rax, regs.Orig_rax = regs.Orig_rax, ^uint64(0)
-	if tr.inCache(t, regs.Rip) && !tr.recoverState(t, regs, false) {
-		return tr.lost(t, regs)
+	if t.inCache(regs.Rip) && !t.recoverState(regs, false) {
+		return t.lost(regs)
 	}
 	regs.Rip -= syscalls.Length
-	return tr.enter(t, regs, 0)
+	return t.enter(regs, 0)
 }
 
 // afterCall looks at what a SyscallNotify call did, which a thread that waits has
 // made before it left through exit e.
-func (tr *Tracer) afterCall(t *Thread, e *codecache.Exit) {
+func (t *Thread) afterCall(e *codecache.Exit) {
 	regs := &sys.Regs{}
 	t.recovery.Saved(regs)
 	t.calls.Noted(t.slot.Get(layout.ReqArg), regs, e.Recorded)
@@ -240,7 +240,7 @@ func (tr *Tracer) afterCall(t *Thread, e *codecache.Exit) {
 // int 0x80 enters the kernel by another table of calls, from 64-bit code as well. The tracer has the thread make such
 // a call from the program's own code: it may create processes, execute programs, wait, and be begun again, and is none of
 // those that translated code makes. The thread comes back at the call's end.
-func (tr *Tracer) callBy32Bits(t *Thread, b *codecache.Block, regs *sys.Regs) error {
+func (t *Thread) callBy32Bits(b *codecache.Block, regs *sys.Regs) error {
 	var rec *emulate.Execution
 	if b.Rec.ID != 0 {
 		rec = t.beforeEmulation(b, regs)
@@ -248,7 +248,7 @@ func (tr *Tracer) callBy32Bits(t *Thread, b *codecache.Block, regs *sys.Regs) er
 	after := *regs
 	after.Rip += syscalls.Length
 	if t.p.translator.CountsAccesses {
-		tr.countExecuted(t, b, regs, &after)
+		t.countExecuted(b, regs, &after)
 	}
 	if b.Variant == codecache.Count {
 		t.counts.Executed(b.App)
@@ -269,5 +269,5 @@ func (tr *Tracer) callBy32Bits(t *Thread, b *codecache.Block, regs *sys.Regs) er
 	}
 	t.native = true
 	t.calls.AwaitReturn(false)
-	return tr.resume(t, 0)
+	return t.run(0)
 }

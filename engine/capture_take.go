@@ -125,7 +125,7 @@ func askingMachine(t *Thread) *captureMachine {
 
 // captureEntry captures that a thread enters c with the registers in m, after act, which may be nil, has changed them. A call that
 // act leaves is captured as one that returns at once.
-func (tr *Tracer) captureEntry(t *Thread, c *probe.Interception, m *captureMachine, act *capture.Alteration) error {
+func (t *Thread) captureEntry(c *probe.Interception, m *captureMachine, act *capture.Alteration) error {
 	if t.vfork {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (t *Thread) countSlow() { t.slot.Set(layout.CaptureSlow, t.slot.Get(layout.
 
 // captureReturns captures the returns of a thread that has returned to site, with rsp being where the return address
 // lay and registers in m. It drops all frames that have been left.
-func (tr *Tracer) captureReturns(t *Thread, site, rsp uint64, m *captureMachine) {
+func (t *Thread) captureReturns(site, rsp uint64, m *captureMachine) {
 	for {
 		f := probe.TopFrame(t.slot)
 		sp := f.Sp()
@@ -233,13 +233,13 @@ func (t *Thread) writeCall(moment capture.Moment, c *probe.Interception, m *capt
 }
 
 // enteredCaptured captures what happens where a thread is natively about to execute regs.Rip.
-func (tr *Tracer) enteredCaptured(t *Thread, regs *sys.Regs) {
+func (t *Thread) enteredCaptured(regs *sys.Regs) {
 	c := t.p.points.CapturesAt(regs.Rip)
 	if c == nil {
 		return
 	}
 	if c.Prog.Jumps {
-		tr.enteredNatively(t, regs.Rip, regs.Rsp, codecache.Uncounted) // it arrives here, and then elsewhere
+		t.enteredNatively(regs.Rip, regs.Rsp, codecache.Uncounted) // it arrives here, and then elsewhere
 	}
 	// A loop that leads to the function's first instruction.
 	if f := probe.TopFrame(t.slot); f.Sp() == regs.Rsp && f.Of(&t.p.points) == c && t.p.points.JumpsToItself(c.Entry) {
@@ -250,12 +250,12 @@ func (tr *Tracer) enteredCaptured(t *Thread, regs *sys.Regs) {
 		act = nil
 	}
 	m := stoppedMachine(t, regs)
-	tr.threadError(t, tr.captureEntry(t, c, m, act))
+	t.failed(t.captureEntry(c, m, act))
 	if m.goTo != 0 {
 		regs.Rip, regs.Rsp = m.goTo, m.goStack
 	}
-	if act != nil && act.Leave && tr.skipCall(t, regs) {
-		tr.leftCaptured(t, regs) // who has tail-called it
+	if act != nil && act.Leave && t.skipCall(regs) {
+		t.leftCaptured(regs) // who has tail-called it
 	}
 }
 
@@ -267,43 +267,43 @@ func (p *Process) jumpsOn(addr uint64) bool {
 
 // leftCaptured captures the returns of a thread that ran natively and is about to execute regs.Rip, if that is where it
 // returned to.
-func (tr *Tracer) leftCaptured(t *Thread, regs *sys.Regs) {
+func (t *Thread) leftCaptured(regs *sys.Regs) {
 	if t.p.points.CatchesAt(regs.Rip) && probe.TopFrame(t.slot).Sp() < regs.Rsp {
-		tr.captureReturns(t, regs.Rip, regs.Rsp-8, stoppedMachine(t, regs))
+		t.captureReturns(regs.Rip, regs.Rsp-8, stoppedMachine(t, regs))
 	}
 }
 
 // captureAsked answers a thread that asks at a function's entry.
-func (tr *Tracer) captureAsked(t *Thread) error {
+func (t *Thread) captureAsked() error {
 	c := t.p.points.Interception(t.slot.U32(layout.CaptureAsked).Load())
-	if tr.modeDiffers(t) { // it will be captured there
-		return tr.switchWaiting(t, c.Entry, codecache.Uncounted)
+	if t.modeDiffers() { // it will be captured there
+		return t.switchWaiting(c.Entry, codecache.Uncounted)
 	}
 	if c.Armed {
 		act := c.Alteration(capture.Entered)
 		if act != nil && (act.Leave || act.Jump) && !t.vfork {
-			return tr.captureLeave(t, c, act)
+			return t.captureLeave(c, act)
 		}
-		if err := tr.captureEntry(t, c, askingMachine(t), act); err != nil {
+		if err := t.captureEntry(c, askingMachine(t), act); err != nil {
 			return err
 		}
 	}
-	tr.reply(t, t.slot.Get(layout.CaptureBack))
+	t.reply(t.slot.Get(layout.CaptureBack))
 	return nil
 }
 
 // captureLeft answers a thread that asks in front of a return which has reached a captured frame.
-func (tr *Tracer) captureLeft(t *Thread) {
+func (t *Thread) captureLeft() {
 	m := askingMachine(t)
 	rsp := m.gpr[x86.RSP]
 	site, _ := t.p.points.ReturnAddress(rsp)
-	tr.captureReturns(t, site, rsp, m)
-	tr.reply(t, t.slot.Get(layout.CaptureBack))
+	t.captureReturns(site, rsp, m)
+	t.reply(t.slot.Get(layout.CaptureBack))
 }
 
 // bailOut tells whether a signal is the fault of a load that code has made to capture something. The thread then has the tracer do
 // it, which finds what can be read. Where code has looked for a return address it goes on without one.
-func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *tracee.Signal) bool {
+func (t *Thread) bailOut(regs *sys.Regs, h *tracee.Signal) bool {
 	if h.Number != tracee.SIGSEGV && h.Number != tracee.SIGBUS || !h.Fault() {
 		return false
 	}
@@ -314,28 +314,28 @@ func (tr *Tracer) bailOut(t *Thread, regs *sys.Regs, h *tracee.Signal) bool {
 	} else {
 		return false
 	}
-	tr.threadError(t, t.tracee.SetRegs(regs))
+	t.failed(t.tracee.SetRegs(regs))
 	return true
 }
 
 // faultOfOurs tells whether a thread that was stopped has faulted in code that captures, and leads it on as if nothing had happened.
-func (tr *Tracer) faultOfOurs(t *Thread, h *tracee.Signal) bool {
+func (t *Thread) faultOfOurs(h *tracee.Signal) bool {
 	var regs sys.Regs
 	if !h.Fault() || t.tracee.GetRegs(&regs) != nil {
 		return false
 	}
-	return t.p.captureJump(regs.Rip, h) != nil || tr.bailOut(t, &regs, h)
+	return t.p.captureJump(regs.Rip, h) != nil || t.bailOut(&regs, h)
 }
 
 // hurry takes a thread that is to be stepped out of the cache out of a string that it copies.
-func (tr *Tracer) hurry(t *Thread, regs *sys.Regs) {
+func (t *Thread) hurry(regs *sys.Regs) {
 	a := t.p.cache.RegionAt(regs.Rip)
 	if a == nil {
 		return
 	}
 	if off, rt := regs.Rip-a.Base, &a.Routines.Capture; off >= rt.TextCore && off < rt.TextEnd {
 		regs.Rip = a.Base + rt.TextBail
-		tr.threadError(t, t.tracee.SetRegs(regs))
+		t.failed(t.tracee.SetRegs(regs))
 	}
 }
 
@@ -419,7 +419,7 @@ func (m *captureMachine) setVector(n uint32, b []byte) bool {
 		ok = m.t.tracee.SetXState(state[:k]) == nil
 	}
 	if m.regs == nil {
-		m.t.p.tr.inPlace(m.t, set)
+		m.t.inPlace(set)
 	} else {
 		set()
 	}
@@ -433,39 +433,39 @@ func (m *captureMachine) setVector(n uint32, b []byte) bool {
 }
 
 // inPlace stops a thread that waits, calls f, and lets it wait on. If something else stops it first, f is not called.
-func (tr *Tracer) inPlace(t *Thread, f func()) {
+func (t *Thread) inPlace(f func()) {
 	if t.tracee.Stopped {
 		f()
 		return
 	}
 	ok, err := t.tracee.Freeze()
-	tr.threadError(t, err)
+	t.failed(err)
 	if ok {
 		f()
-		tr.threadError(t, tr.resume(t, 0))
+		t.failed(t.run(0))
 	}
 }
 
 // captureLeave has a thread that waits at the entry of a function go on behind the call.
-func (tr *Tracer) captureLeave(t *Thread, c *probe.Interception, act *capture.Alteration) error {
-	regs, err := tr.fetchWaiting(t, c.Entry)
+func (t *Thread) captureLeave(c *probe.Interception, act *capture.Alteration) error {
+	regs, err := t.fetchWaiting(c.Entry)
 	if err != nil {
 		return err
 	}
 	m := stoppedMachine(t, regs)
-	if err := tr.captureEntry(t, c, m, act); err != nil {
+	if err := t.captureEntry(c, m, act); err != nil {
 		return err
 	}
 	if m.goTo != 0 {
 		regs.Rip, regs.Rsp = m.goTo, m.goStack
-	} else if act.Leave && tr.skipCall(t, regs) {
-		tr.captureReturns(t, regs.Rip, regs.Rsp-8, stoppedMachine(t, regs)) // of who has tail-called it
+	} else if act.Leave && t.skipCall(regs) {
+		t.captureReturns(regs.Rip, regs.Rsp-8, stoppedMachine(t, regs)) // of who has tail-called it
 	}
-	return tr.enterPast(t, regs, 0, codecache.Uncounted)
+	return t.enterPast(regs, 0, codecache.Uncounted)
 }
 
 // skipCall has a thread that stands at a function's first instruction go on as if it had returned. False: there is nowhere to return to.
-func (tr *Tracer) skipCall(t *Thread, regs *sys.Regs) bool {
+func (t *Thread) skipCall(regs *sys.Regs) bool {
 	site, ok := t.p.points.ReturnAddress(regs.Rsp)
 	if !ok {
 		return false

@@ -74,10 +74,10 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 		}
 	}
 	// What the handler has asked for, or that of the child, which may have begun meanwhile.
-	if tr.modeDiffers(parent) {
+	if parent.modeDiffers() {
 		parent.calls.AwaitReturn(true)
 	}
-	return tr.resume(parent, 0)
+	return parent.run(0)
 }
 
 // processID is the id of the process that a thread is of, which for one that only shares the address space is its own.
@@ -195,13 +195,13 @@ func (tr *Tracer) adoptNew(tid, event int, k told) error {
 	} else if t.fate == Detach {
 		tr.status.Detached++
 	}
-	if err := tr.afterClone(t, &regs); err != nil {
+	if err := t.afterClone(&regs); err != nil {
 		return err
 	}
 	if !t.vfork {
-		tr.segmentChanged(t, &regs)
+		t.segmentChanged(&regs)
 	}
-	return tr.enter(t, &regs, 0)
+	return t.enter(&regs, 0)
 }
 
 // detachThread lets a new thread run on untraced.
@@ -210,7 +210,7 @@ func (tr *Tracer) detachThread(t *Thread, regs *sys.Regs) error {
 	tr.status.DetachedThreads++
 	t.p.detachedThreads = true
 	t.borrowSlot()
-	if err := tr.afterClone(t, regs); err != nil {
+	if err := t.afterClone(regs); err != nil {
 		return err
 	}
 	regs.Gs_base = t.appGS
@@ -229,7 +229,7 @@ func (t *Thread) borrowSlot() {
 
 // afterClone turns the registers of a new thread, which stands behind the
 // system call in the cache, into the application's.
-func (tr *Tracer) afterClone(t *Thread, regs *sys.Regs) error {
+func (t *Thread) afterClone(regs *sys.Regs) error {
 	a := t.p.cache.RegionAt(regs.Rip)
 	if a == nil {
 		return nil
@@ -240,8 +240,8 @@ func (tr *Tracer) afterClone(t *Thread, regs *sys.Regs) error {
 		regs.Rip, regs.Rcx = t.bornAt, t.bornAt
 		return nil
 	}
-	if !tr.recoverState(t, regs, false) {
-		return tr.lost(t, regs)
+	if !t.recoverState(regs, false) {
+		return t.lost(regs)
 	}
 	return nil
 }
@@ -267,7 +267,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 		tr.status.Detached++
 	}
 	t.borrowSlot()
-	if err := tr.afterClone(t, regs); err != nil {
+	if err := t.afterClone(regs); err != nil {
 		return err
 	}
 	regs.Gs_base = t.appGS
@@ -354,7 +354,7 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	child.tracee.Held = append(child.tracee.Held, t.tracee.Held...)
-	return tr.enter(child, regs, 0)
+	return child.enter(regs, 0)
 }
 
 // adoptFollowed decides about what a thread that is followed has brought forth.

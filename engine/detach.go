@@ -17,14 +17,14 @@ var errTracesItself = errors.New("it traces itself")
 // is traced by us. A child that shares the address space until it executes, as
 // a debugger's does, is detached; for any other thread the whole program is. regs
 // is the application's state at the system call.
-func (tr *Tracer) traceMe(t *Thread, regs *sys.Regs) error {
+func (t *Thread) traceMe(regs *sys.Regs) error {
 	if !t.vfork {
-		return tr.detachProcess(t, regs, errTracesItself)
+		return t.p.tr.detachProcess(t, regs, errTracesItself)
 	}
 	if err := t.goNative(regs); err != nil {
 		return err
 	}
-	tr.forget(t)
+	t.p.tr.forget(t)
 	return t.tracee.Detach(0)
 }
 
@@ -53,8 +53,8 @@ func (tr *Tracer) detachProcess(t *Thread, regs *sys.Regs, why error) error {
 		if o == t {
 			continue
 		}
-		if err := tr.bringHome(o); err != nil {
-			tr.threadError(o, err)
+		if err := o.bringHome(); err != nil {
+			o.failed(err)
 		}
 	}
 	tr.detachBorn(t)
@@ -111,16 +111,16 @@ func (tr *Tracer) detachBorn(t *Thread) {
 		child := tr.newThread(p, tid)
 		child.appGS, child.bornAt = t.applicationGS(&regs), k.after
 		if c.Event == tracee.EventFork {
-			tr.processError(p, tr.adoptForked(child, &regs))
+			p.failed(tr.adoptForked(child, &regs))
 		} else {
-			tr.processError(p, tr.detachThread(child, &regs))
+			p.failed(tr.detachThread(child, &regs))
 		}
 	}
 }
 
 // bringHome stops a thread and gives it the application's registers.
-func (tr *Tracer) bringHome(t *Thread) error {
-	regs, err := tr.halt(t)
+func (t *Thread) bringHome() error {
+	regs, err := t.tracee.Halt()
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (tr *Tracer) bringHome(t *Thread) error {
 		t.noteGS(regs)
 	}
 	var none tracee.Signal
-	if err := tr.toSafePoint(t, regs, &none); err != nil {
+	if err := t.toSafePoint(regs, &none); err != nil {
 		return fmt.Errorf("leaving the cache: %w", err)
 	}
 	return t.goNative(regs)
@@ -143,22 +143,22 @@ func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
 	o := tr.threads[int(int32(regs.Rsi))]
 	switch {
 	case o == nil:
-		return tr.letCall(t, regs, plain)
+		return t.letCall(regs, plain)
 	case o.p == t.p:
 		return tr.detachProcess(t, regs, errTracesItself)
 	}
-	theirs, err := tr.halt(o)
+	theirs, err := o.tracee.Halt()
 	if err != nil {
 		return err
 	}
 	var none tracee.Signal
-	if err := tr.toSafePoint(o, theirs, &none); err != nil {
+	if err := o.toSafePoint(theirs, &none); err != nil {
 		return err
 	}
 	if err := tr.detachProcess(o, theirs, errTracesItself); err != nil {
 		return err
 	}
-	return tr.letCall(t, regs, plain)
+	return t.letCall(regs, plain)
 }
 
 // LetRun says that nothing that the process does itself matters to the client any more:
@@ -172,17 +172,17 @@ func (p *Process) LetRun(fate Fate) { p.leaving, p.fate = !p.tr.opts.NoDetach, f
 // detachRunning detaches the process, if its threads are where that is simple: all in native
 // code, no child about to be born or in the address space. Else it is tried again.
 func (tr *Tracer) detachRunning(p *Process) {
-	if !tr.mayDetach(p) {
+	if !p.mayDetach() {
 		return
 	}
-	stood, ok := tr.haltAll(p)
+	stood, ok := p.haltAll()
 	if !ok {
 		for _, t := range stood {
-			tr.threadError(t, tr.switchStopped(t))
+			t.failed(t.switchStopped())
 		}
 		return
 	}
-	tr.removeOurs(p)
+	p.removeOurs()
 	for _, t := range p.running() {
 		t.endRing()
 		p.client.ThreadEnded(t)
@@ -211,13 +211,13 @@ func (tr *Tracer) detachRunning(p *Process) {
 }
 
 // mayDetach tells whether all threads of a process run where detaching them is simple, and nothing of it is under way.
-func (tr *Tracer) mayDetach(p *Process) bool {
+func (p *Process) mayDetach() bool {
 	first := p.threads[p.pid]
-	if p.mode != ModeNative || first == nil || first.tracee.Ending || tr.awaits(p) {
+	if p.mode != ModeNative || first == nil || first.tracee.Ending || p.tr.awaits(p) {
 		return false
 	}
 	for _, t := range p.running() {
-		if t.vfork || t.vforking || t.tracee.Ending || tr.modeDiffers(t) || t.tracee.Stopped || t.callStops || len(t.tracee.Held) > 0 {
+		if t.vfork || t.vforking || t.tracee.Ending || t.modeDiffers() || t.tracee.Stopped || t.callStops || len(t.tracee.Held) > 0 {
 			return false
 		}
 	}
@@ -225,20 +225,20 @@ func (tr *Tracer) mayDetach(p *Process) bool {
 }
 
 // removeOurs takes what is ours out of the code and the registers of a process whose threads are stopped in native code.
-func (tr *Tracer) removeOurs(p *Process) {
+func (p *Process) removeOurs() {
 	p.points.RemoveAll()
 	for _, t := range p.running() {
 		var none tracee.Signal
 		var regs sys.Regs
 		err := t.tracee.GetRegs(&regs)
 		if err == nil {
-			err = tr.outOfJump(t, &regs, &none)
+			err = t.outOfJump(&regs, &none)
 		}
 		if err == nil && regs.Gs_base == t.slot.Base {
 			regs.Gs_base = t.appGS
 			err = t.tracee.SetRegs(&regs)
 		}
-		tr.threadError(t, err)
+		t.failed(err)
 	}
 }
 
@@ -249,10 +249,10 @@ func (tr *Tracer) awaits(p *Process) bool {
 
 // haltAll stops all threads, which run natively. ok is false if one of them has
 // something else to report, which comes first.
-func (tr *Tracer) haltAll(p *Process) (stood []*Thread, ok bool) {
+func (p *Process) haltAll() (stood []*Thread, ok bool) {
 	for _, t := range p.running() {
-		if _, err := tr.halt(t); err != nil {
-			tr.threadError(t, err)
+		if _, err := t.tracee.Halt(); err != nil {
+			t.failed(err)
 			return stood, false
 		}
 		stood = append(stood, t)

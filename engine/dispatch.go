@@ -14,7 +14,7 @@ import (
 // The thread waits in the dispatch routine with all registers in its save area. What it asks
 // is one of: an indirect branch, a direct one, a changed block, a budget that is too small
 // or used up, a system call that has been made, an instruction to be executed for it.
-func (tr *Tracer) dispatch(t *Thread, req uint32) error {
+func (t *Thread) dispatch(req uint32) error {
 	p, s := t.p, t.slot
 	p.stats.Dispatches++
 	defer func(from time.Time) { p.stats.DispatchTime += time.Since(from) }(time.Now())
@@ -27,24 +27,24 @@ func (tr *Tracer) dispatch(t *Thread, req uint32) error {
 	case layout.ReqIndirect:
 		p.stats.Indirect++
 		t.calls.Done(s.Get(layout.Save)) // one that the kernel has made again
-		return tr.answer(t, s.Get(layout.ReqArg), true)
+		return t.answer(s.Get(layout.ReqArg), true)
 	case layout.ReqEntered:
-		return tr.placeEntered(t)
+		return t.placeEntered()
 	case layout.ReqReturned:
-		return tr.placeReturned(t)
+		return t.placeReturned()
 	case layout.ReqCapture:
-		return tr.captureAsked(t)
+		return t.captureAsked()
 	case layout.ReqLeft:
-		tr.captureLeft(t)
+		t.captureLeft()
 		return nil
 	}
 	if s := p.cache.SideExitOf(req); s != nil {
-		return tr.takeSide(t, s)
+		return t.takeSide(s)
 	}
 	e := p.cache.ExitAt(int(req - 1))
 	target := e.Target
 	if e.Call {
-		tr.afterCall(t, &e)
+		t.afterCall(&e)
 		if t.tracee.Stopped {
 			return nil
 		}
@@ -52,13 +52,13 @@ func (tr *Tracer) dispatch(t *Thread, req uint32) error {
 	t.p.fixPointer(t, s.Get(layout.ReqArg), e.X87)
 	switch {
 	case e.Trap != nil:
-		return tr.trapped(t, e.Trap)
+		return t.trapped(e.Trap)
 	case e.Stale != nil:
 		p.stale(e.Stale)
 	case e.Need != nil:
-		return tr.shortBudget(t, target, e.Need)
+		return t.shortBudget(target, e.Need)
 	case e.Spent:
-		tr.askSpent(t, target)
+		t.askSpent(target)
 		t.budget.Deal()
 	case !e.Fixed:
 		// Its target may have been translated before it was written, into a region that
@@ -68,9 +68,9 @@ func (tr *Tracer) dispatch(t *Thread, req uint32) error {
 		}
 	}
 	if e.Entry != codecache.Uncounted {
-		return tr.answerPast(t, target, e.Entry)
+		return t.answerPast(target, e.Entry)
 	}
-	return tr.answer(t, target, false)
+	return t.answer(target, false)
 }
 
 // aheadBudget is how many groups may be translated ahead of each dispatch,
@@ -81,14 +81,14 @@ const aheadBudget = 8
 //
 // The client may change the mode when it is notified: the thread then goes over to the new
 // one at exactly this address.
-func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
+func (t *Thread) answer(app uint64, indirect bool) error {
 	p, s := t.p, t.slot
-	tr.askSpent(t, app)
+	t.askSpent(app)
 	if p.cache.Watched[app] {
 		t.p.client.Notified(t, app, NotifiedRegs{t.recovery.SavedSP(), s.Get(layout.Save + 7*8)})
 	}
-	if tr.modeDiffers(t) {
-		return tr.switchWaiting(t, app, codecache.Uncounted)
+	if t.modeDiffers() {
+		return t.switchWaiting(app, codecache.Uncounted)
 	}
 	var b *codecache.Block
 	missed := false
@@ -105,9 +105,9 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 		p.prefetch(app, t.variant, indirect)
 	}
 	if b == nil {
-		return tr.goNativeAt(t, app)
+		return t.goNativeAt(app)
 	}
-	tr.reply(t, b.Code)
+	t.reply(b.Code)
 	return nil
 }
 
@@ -115,7 +115,7 @@ func (tr *Tracer) answer(t *Thread, app uint64, indirect bool) error {
 //
 // REQ is cleared before RESP is set: the thread may ask again at once, and that dispatch must
 // not be lost. It looks at ASLEEP after RESP, the tracer the other way round.
-func (tr *Tracer) reply(t *Thread, code uint64) {
+func (t *Thread) reply(code uint64) {
 	s := t.slot
 	s.U32(layout.Req).Store(0)
 	s.Set(layout.Resp, code)
@@ -126,12 +126,12 @@ func (tr *Tracer) reply(t *Thread, code uint64) {
 
 // goNativeAt lets a thread that waits run natively at an address that has no
 // translatable code: the kernel raises the fault that belongs there.
-func (tr *Tracer) goNativeAt(t *Thread, app uint64) error {
-	regs, err := tr.fetchWaiting(t, app)
+func (t *Thread) goNativeAt(app uint64) error {
+	regs, err := t.fetchWaiting(app)
 	if err != nil {
 		return err
 	}
-	return tr.native(t, regs, 0)
+	return t.runNatively(regs, 0)
 }
 
 // fetchWaiting stops a thread that waits in the dispatch routine and returns the
@@ -139,8 +139,8 @@ func (tr *Tracer) goNativeAt(t *Thread, app uint64) error {
 //
 // The thread may have been anywhere in the routine when the stop came; registers that the
 // routine had not saved yet, or had restored already, are the application's as they are.
-func (tr *Tracer) fetchWaiting(t *Thread, app uint64) (*sys.Regs, error) {
-	regs, err := tr.halt(t)
+func (t *Thread) fetchWaiting(app uint64) (*sys.Regs, error) {
+	regs, err := t.tracee.Halt()
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (tr *Tracer) fetchWaiting(t *Thread, app uint64) (*sys.Regs, error) {
 // takeSide answers a thread that takes a side exit which has no code yet, or had none when the
 // thread read its branch. Only the engine's part in the side exit happens here: whatever
 // is to happen where it leads happens there, when the record is complete.
-func (tr *Tracer) takeSide(t *Thread, s *codecache.LazySideExit) error {
+func (t *Thread) takeSide(s *codecache.LazySideExit) error {
 	p := t.p
 	b := p.cache.BlockPool.At(int(s.Block))
 	if s.Ins&codecache.LazyWritten == 0 {
@@ -165,11 +165,11 @@ func (tr *Tracer) takeSide(t *Thread, s *codecache.LazySideExit) error {
 			p.translator.Translate(s.Target, b.Variant)
 		}
 		if !p.translator.WriteLazySideExit(s, b, p.entryBy(s)) {
-			return tr.goNativeBySide(t, s)
+			return t.goNativeBySide(s)
 		}
 	}
 	ar := p.cache.RegionAt(b.Code)
-	tr.reply(t, ar.Base+uint64(s.Site+4+binary.LittleEndian.Uint32(ar.Mem[s.Site:])))
+	t.reply(ar.Base + uint64(s.Site+4+binary.LittleEndian.Uint32(ar.Mem[s.Site:])))
 	return nil
 }
 
@@ -185,13 +185,13 @@ func (t *Thread) sideExitAsked() *codecache.LazySideExit {
 }
 
 // goNativeBySide lets a thread that takes a side exit go on natively: the cache is full.
-func (tr *Tracer) goNativeBySide(t *Thread, s *codecache.LazySideExit) error {
-	regs, err := tr.fetchWaiting(t, s.Target)
+func (t *Thread) goNativeBySide(s *codecache.LazySideExit) error {
+	regs, err := t.fetchWaiting(s.Target)
 	if err != nil {
 		return err
 	}
 	t.recovery.CompleteSide(s, regs)
-	return tr.native(t, regs, 0)
+	return t.runNatively(regs, 0)
 }
 
 // indirect finds or makes the target check of app and its block; nil if there is no

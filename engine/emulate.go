@@ -52,38 +52,38 @@ func (p *Process) popFlags(regs *sys.Regs) bool {
 // stepOwn executes one instruction of a thread that has the trap flag set, in
 // variant v, and delivers the trap. The instruction is recorded and counted like
 // any other that the tracer executes.
-func (tr *Tracer) stepOwn(t *Thread, regs *sys.Regs, v codecache.Variant) error {
+func (t *Thread) stepOwn(regs *sys.Regs, v codecache.Variant) error {
 	p := t.p
 	if p.calls.At(regs.Rip) && !p.calls.Plain(uint32(regs.Rax)) {
 		// The tracer has a part in it, and its code ends in more than one place:
 		// the traps end here. A return from a handler brings its own flag.
 		r := *regs
 		r.Eflags &^= translate.FlagTrap
-		return tr.enter(t, &r, 0)
+		return t.enter(&r, 0)
 	}
 	key := codecache.CheckKey{Variant: v, App: regs.Rip}
 	b := p.cache.Stepped[key]
 	if b == nil {
 		if b = p.translator.TranslateSingle(regs.Rip, v); b == nil {
-			return tr.native(t, regs, 0)
+			return t.runNatively(regs, 0)
 		}
 		if p.cache.Stepped == nil {
 			p.cache.Stepped = make(map[codecache.CheckKey]*codecache.Block)
 		}
 		p.cache.Stepped[key] = b
 	}
-	return tr.emulate(t, b, regs)
+	return t.emulate(b, regs)
 }
 
 // execute executes the instruction that a stopped thread stands at, natively.
 // regs has the registers before and gets those after it.
-func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
+func (t *Thread) execute(regs *sys.Regs) error {
 	own := regs.Eflags&translate.FlagTrap != 0
 	if !own && t.p.popFlags(regs) {
 		return nil
 	}
 	if own && t.p.calls.At(regs.Rip) {
-		return tr.callOwn(t, regs)
+		return t.callOwn(regs)
 	}
 	if err := t.p.points.Uncover(regs.Rip); err != nil {
 		return err
@@ -91,11 +91,11 @@ func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
 	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
-	step := tr.stepAt
+	step := t.stepAt
 	if _, ok := t.p.points.Original(regs.Rip); ok {
-		step = tr.overProbe
+		step = t.overProbe
 	}
-	if err := step(t, regs.Rip); err != nil {
+	if err := step(regs.Rip); err != nil {
 		return err
 	}
 	return t.tracee.GetRegs(regs)
@@ -103,17 +103,17 @@ func (tr *Tracer) execute(t *Thread, regs *sys.Regs) error {
 
 // stepAt is step for a thread that stands at addr, undisturbed by signals unless it enters
 // the kernel there: the call may change the mask, or wait for a signal.
-func (tr *Tracer) stepAt(t *Thread, addr uint64) error {
+func (t *Thread) stepAt(addr uint64) error {
 	if t.p.calls.At(addr) || t.p.calls.By32Bits(addr+2) {
-		return tr.step(t)
+		return t.step()
 	}
-	return t.tracee.Undisturbed(func() error { return tr.step(t) })
+	return t.tracee.Undisturbed(func() error { return t.step() })
 }
 
 // callOwn makes a system call of a thread that has the trap flag set. The
 // processor clears the flag for the kernel and the return sets it again: the first
 // trap comes behind the instruction after the call.
-func (tr *Tracer) callOwn(t *Thread, regs *sys.Regs) error {
+func (t *Thread) callOwn(regs *sys.Regs) error {
 	a, next := t.p.cache.Regions[0], regs.Rip+2
 	r := *regs
 	r.Rip = a.Base + a.Routines.Inject
@@ -135,12 +135,12 @@ func (tr *Tracer) callOwn(t *Thread, regs *sys.Regs) error {
 
 // trapOwn delivers the trap behind an instruction that was executed with the
 // program's trap flag set. The thread is in the stop that the trap has caused.
-func (tr *Tracer) trapOwn(t *Thread, regs *sys.Regs) error {
+func (t *Thread) trapOwn(regs *sys.Regs) error {
 	h, err := t.tracee.Take(tracee.SIGTRAP)
 	if err != nil {
 		return err
 	}
-	return tr.deliver(t, regs, h)
+	return t.deliver(regs, h)
 }
 
 // beforeEmulation notes the accesses of the instruction in block b, which a thread with these registers is about to execute.
@@ -169,10 +169,10 @@ func vsyscallNumber(addr uint64) (nr uint64, ok bool) {
 // vsyscall executes the call that regs, the application's, are about to make
 // through the page, and goes on where it returns to. Left to the kernel, the
 // thread would return to the application's own code and escape.
-func (tr *Tracer) vsyscall(t *Thread, regs *sys.Regs, nr uint64) error {
+func (t *Thread) vsyscall(regs *sys.Regs, nr uint64) error {
 	var ret [8]byte
 	if _, err := t.p.mem.ReadAt(ret[:], int64(regs.Rsp)); err != nil {
-		return tr.vsyscallFaults(t, regs)
+		return t.vsyscallFaults(regs)
 	}
 	a := t.p.cache.Regions[0]
 	r := *regs
@@ -181,24 +181,24 @@ func (tr *Tracer) vsyscall(t *Thread, regs *sys.Regs, nr uint64) error {
 		return err
 	}
 	if efault := int64(-14); r.Rax == uint64(efault) {
-		return tr.vsyscallFaults(t, regs)
+		return t.vsyscallFaults(regs)
 	}
 	// As the emulated call does: a result, and a return by popping the address.
 	regs.Rax = r.Rax
 	regs.Rip, regs.Rsp = binary.LittleEndian.Uint64(ret[:]), regs.Rsp+8
-	return tr.enter(t, regs, 0)
+	return t.enter(regs, 0)
 }
 
 // vsyscallFaults leaves a call to the kernel whose stack or pointers cannot be used: it raises SIGSEGV, in front of
 // the return.
-func (tr *Tracer) vsyscallFaults(t *Thread, regs *sys.Regs) error {
+func (t *Thread) vsyscallFaults(regs *sys.Regs) error {
 	t.native = true
 	r := *regs
 	r.Gs_base = t.appGS
 	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
-	return tr.resume(t, 0)
+	return t.run(0)
 }
 
 // A program may have the processor refuse it the time-stamp counter (PR_SET_TSC, strict seccomp). Translated code that
@@ -206,8 +206,8 @@ func (tr *Tracer) vsyscallFaults(t *Thread, regs *sys.Regs) error {
 
 // stampFault gives a thread the time that translated code could not take at regs; false if the fault is the
 // program's own.
-func (tr *Tracer) stampFault(t *Thread, regs *sys.Regs, h *tracee.Signal) bool {
-	if h.Number != tracee.SIGSEGV || h.Info.Code() != tracee.CodeKernel || !tr.ownStamp(t, regs.Rip) {
+func (t *Thread) stampFault(regs *sys.Regs, h *tracee.Signal) bool {
+	if h.Number != tracee.SIGSEGV || h.Info.Code() != tracee.CodeKernel || !t.ownStamp(regs.Rip) {
 		return false
 	}
 	now := sys.TSC()
@@ -217,7 +217,7 @@ func (tr *Tracer) stampFault(t *Thread, regs *sys.Regs, h *tracee.Signal) bool {
 }
 
 // ownStamp tells whether at a cache address lies an rdtsc that is not a copy of the program's.
-func (tr *Tracer) ownStamp(t *Thread, addr uint64) bool {
+func (t *Thread) ownStamp(addr uint64) bool {
 	a := t.p.cache.RegionAt(addr)
 	if a == nil {
 		return false

@@ -20,19 +20,19 @@ import (
 // Everything that a stopped thread was stopped for ends here: it is the one way back. sig is
 // delivered by the kernel to what the registers then are, so that it is only given for a
 // signal whose frame the application may see.
-func (tr *Tracer) enter(t *Thread, regs *sys.Regs, sig sys.Signal) error {
-	return tr.enterPast(t, regs, sig, codecache.Uncounted)
+func (t *Thread) enter(regs *sys.Regs, sig sys.Signal) error {
+	return t.enterPast(regs, sig, codecache.Uncounted)
 }
 
 // enterPast is enter; how is what has been counted of the entry at the address.
-func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codecache.Entry) error {
+func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) error {
 	p := t.p
 	t.sync()
 	if how == codecache.Uncounted {
 		how = t.resume.Recall(regs)
 	}
 	if how != codecache.Counted && !t.native {
-		tr.askSpent(t, regs.Rip)
+		t.askSpent(regs.Rip)
 	}
 	t.dropHit(regs)
 	// A signal comes before anything else that could happen here.
@@ -40,13 +40,13 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 		h := t.tracee.Held[0]
 		t.tracee.Held = t.tracee.Held[1:]
 		t.resume.At(regs, how)
-		return tr.deliver(t, regs, h)
+		return t.deliver(regs, h)
 	}
 	if p.mode == ModeNative && !t.native && !t.vfork {
-		tr.stayIfInsideFunction(t, regs)
+		t.stayIfInsideFunction(regs)
 	}
 	if how != codecache.Counted && !t.vfork {
-		how = tr.arrived(t, regs, how)
+		how = t.arrived(regs, how)
 	}
 	if p.mode == ModeNative && !t.vfork {
 		if !t.native {
@@ -54,18 +54,18 @@ func (tr *Tracer) enterPast(t *Thread, regs *sys.Regs, sig sys.Signal, how codec
 				return err
 			}
 		}
-		return tr.native(t, regs, sig)
+		return t.runNatively(regs, sig)
 	}
 	if t.native {
 		if err := t.calls.TakeRefused(); err != nil {
 			return err
 		}
-		tr.segmentChanged(t, regs) // no call of it that set a base natively was seen
-		p.calls.Look(t.tid)        // nor one that installed a filter
+		t.segmentChanged(regs) // no call of it that set a base natively was seen
+		p.calls.Look(t.tid)    // nor one that installed a filter
 		p.checkCode(t)
 	}
 	t.native = false
-	return tr.enterCache(t, regs, sig, how)
+	return t.enterCache(regs, sig, how)
 }
 
 // dropHit takes the trap of an int3 of ours from the signals that are held for a native thread which was stopped behind it: it is in front of
@@ -84,13 +84,13 @@ func (t *Thread) dropHit(regs *sys.Regs) {
 
 // arrived tells the client what the address is that a thread is about to execute, and
 // what of the entry there has been counted then. In the cache the code counts it.
-func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how codecache.Entry) codecache.Entry {
+func (t *Thread) arrived(regs *sys.Regs, how codecache.Entry) codecache.Entry {
 	if t.p.cache.Watched[regs.Rip] {
 		t.p.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
 	}
 	if t.native {
-		tr.leftCaptured(t, regs)
-		tr.returnedNatively(t, regs.Rip, regs.Rsp)
+		t.leftCaptured(regs)
+		t.returnedNatively(regs.Rip, regs.Rsp)
 	}
 	if t.p.mode != ModeNative {
 		return how
@@ -100,16 +100,16 @@ func (tr *Tracer) arrived(t *Thread, regs *sys.Regs, how codecache.Entry) codeca
 	}
 	if how == codecache.Uncounted {
 		at := regs.Rip
-		if tr.enteredCaptured(t, regs); regs.Rip != at && t.p.jumpsOn(at) {
-			return tr.arrived(t, regs, codecache.Uncounted)
+		if t.enteredCaptured(regs); regs.Rip != at && t.p.jumpsOn(at) {
+			return t.arrived(regs, codecache.Uncounted)
 		}
 	}
-	tr.enteredNatively(t, regs.Rip, regs.Rsp, how)
+	t.enteredNatively(regs.Rip, regs.Rsp, how)
 	return codecache.Counted
 }
 
 // enterCache lets a thread go on in the cache, in the variant that is due.
-func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how codecache.Entry) error {
+func (t *Thread) enterCache(regs *sys.Regs, sig sys.Signal, how codecache.Entry) error {
 	p := t.p
 	v := t.due()
 	if t.vfork {
@@ -121,12 +121,12 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how code
 		t.p.client.Entering(t)
 	}
 	if regs.Eflags&translate.FlagTrap != 0 {
-		return tr.stepOwn(t, regs, v)
+		return t.stepOwn(regs, v)
 	}
 	// No code there: the thread runs natively into the fault that belongs there.
 	code := p.codeFor(regs.Rip, v, how)
 	if code == 0 {
-		return tr.native(t, regs, sig)
+		return t.runNatively(regs, sig)
 	}
 	t.readyToggle()
 	t.slot.Set(layout.AppGS, t.appGS)
@@ -144,16 +144,16 @@ func (tr *Tracer) enterCache(t *Thread, regs *sys.Regs, sig sys.Signal, how code
 	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
-	return tr.resume(t, sig)
+	return t.run(sig)
 }
 
-// native lets a stopped thread run its own code.
+// runNatively lets a stopped thread run its own code.
 //
 // Held signals are handed to the kernel one by one; each but the last gets its handler
 // entered by a step, so that none is lost by another one of the same number.
-func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
+func (t *Thread) runNatively(regs *sys.Regs, sig sys.Signal) error {
 	if nr, ok := vsyscallNumber(regs.Rip); ok && t.p.mode != ModeNative && sig == 0 {
-		return tr.vsyscall(t, regs, nr)
+		return t.vsyscall(regs, nr)
 	}
 	if !t.native && !t.vfork {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
@@ -178,39 +178,39 @@ func (tr *Tracer) native(t *Thread, regs *sys.Regs, sig sys.Signal) error {
 	// It must not run into the probe that it stands on.
 	if sig == 0 && len(t.tracee.Held) == 0 && r.Eflags&translate.FlagTrap == 0 && t.p.points.ProbedCall(r.Rip) {
 		next, err := t.calls.AtProbe(&r)
-		return tr.behindCall(t, &r, next, err)
+		return t.behindCall(&r, next, err)
 	}
 	// What it has replaced may be a zero byte, as of an add.
 	if _, on := t.p.points.Original(r.Rip); on {
-		if err := tr.overProbe(t, r.Rip); err != nil {
+		if err := t.overProbe(r.Rip); err != nil {
 			return err
 		}
 		if r.Eflags&translate.FlagTrap != 0 && sig == 0 && len(t.tracee.Held) == 0 { // the step was the application's, too
-			return tr.resume(t, tracee.SIGTRAP)
+			return t.run(tracee.SIGTRAP)
 		}
 	}
 	if len(t.tracee.Held) > 0 {
-		return tr.handHeld(t, regs)
+		return t.handHeld(regs)
 	}
-	return tr.resume(t, sig)
+	return t.run(sig)
 }
 
 // handHeld hands the signals that are held for a thread in native code to the kernel, of which there are some. regs is where its
 // mode changed: it may have made a step since.
-func (tr *Tracer) handHeld(t *Thread, regs *sys.Regs) error {
+func (t *Thread) handHeld(regs *sys.Regs) error {
 	var r sys.Regs
 	if err := t.tracee.GetRegs(&r); err != nil {
 		return err
 	}
 	t.p.points.InterruptedAt(r.Rip)
 	for i := range t.tracee.Held {
-		tr.signalled(t, &t.tracee.Held[i], regs)
+		t.signalled(&t.tracee.Held[i], regs)
 	}
-	return tr.handNext(t)
+	return t.handNext()
 }
 
 // handNext hands them to the kernel, of which the client knows.
-func (tr *Tracer) handNext(t *Thread) error {
+func (t *Thread) handNext() error {
 	for ; len(t.tracee.Held) > 1; t.tracee.Held = t.tracee.Held[1:] { // each handler is entered before the next signal
 		if err := t.tracee.SetInfo(&t.tracee.Held[0]); err != nil {
 			return err
@@ -221,24 +221,24 @@ func (tr *Tracer) handNext(t *Thread) error {
 	}
 	h := t.tracee.Held[0]
 	t.tracee.Held = nil
-	return tr.passOn(t, h)
+	return t.passOn(h)
 }
 
 // trapped handles a thread that waits for the tracer to execute the last
 // instruction of b.
-func (tr *Tracer) trapped(t *Thread, b *codecache.Block) error {
+func (t *Thread) trapped(b *codecache.Block) error {
 	if b.Term == codecache.TermSyscall {
-		return tr.callTrapped(t, b)
+		return t.callTrapped(b)
 	}
-	regs, err := tr.fetchWaiting(t, t.p.cache.InsAddr(b, int(b.Insns)-1))
+	regs, err := t.fetchWaiting(t.p.cache.InsAddr(b, int(b.Insns)-1))
 	if err != nil {
 		return err
 	}
 	t.p.stats.Traps++
 	if regs.Eflags&translate.FlagTrap == 0 && t.p.calls.By32Bits(regs.Rip+syscalls.Length) {
-		return tr.callBy32Bits(t, b, regs)
+		return t.callBy32Bits(b, regs)
 	}
-	return tr.emulate(t, b, regs)
+	return t.emulate(b, regs)
 }
 
 // emulate lets the thread execute one instruction natively, in the
@@ -246,7 +246,7 @@ func (tr *Tracer) trapped(t *Thread, b *codecache.Block) error {
 //
 // The application's code is executed where it lies, by one step, with the application's gs:
 // whatever the instruction does is then right by itself.
-func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
+func (t *Thread) emulate(b *codecache.Block, regs *sys.Regs) error {
 	r := *regs
 	r.Gs_base = t.appGS
 	var rec *emulate.Execution
@@ -255,14 +255,14 @@ func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 	}
 	own, call := r.Eflags&translate.FlagTrap != 0, t.p.calls.At(r.Rip)
 	for again := true; again; { // a repeated string instruction stops at each iteration
-		if err := tr.execute(t, &r); err != nil {
+		if err := t.execute(&r); err != nil {
 			return err
 		}
 		again = !own && r.Rip == regs.Rip && len(t.tracee.Held) == 0 && emulate.RepeatsAt(t.p.mem, r.Rip)
 	}
 	t.appGS = r.Gs_base
 	if t.p.translator.CountsAccesses {
-		tr.countExecuted(t, b, regs, &r)
+		t.countExecuted(b, regs, &r)
 	} else if t.p.translator.Budgeted && r.Rip == regs.Rip { // it faulted, or is to go on
 		t.recovery.Refund(b, 0)
 	}
@@ -275,30 +275,24 @@ func (tr *Tracer) emulate(t *Thread, b *codecache.Block, regs *sys.Regs) error {
 		if rec != nil && r.Rip == rec.Next() { // a trap, such as int3's, not a fault
 			t.mark(rec.After(&r)...)
 		}
-		return tr.deliverNative(t, &r, h)
+		return t.deliver(&r, h)
 	}
 	if rec != nil {
 		t.mark(rec.After(&r)...)
 	}
-	tr.segmentChanged(t, &r)
+	t.segmentChanged(&r)
 	if own && !call {
-		return tr.trapOwn(t, &r)
+		return t.trapOwn(&r)
 	}
-	return tr.enter(t, &r, 0)
-}
-
-// deliverNative delivers a fault that the application's own code raised at
-// regs, which are the application's already.
-func (tr *Tracer) deliverNative(t *Thread, regs *sys.Regs, h tracee.Signal) error {
-	return tr.deliver(t, regs, h)
+	return t.enter(&r, 0)
 }
 
 // inCache tells whether a thread is in the cache at an address.
-func (tr *Tracer) inCache(t *Thread, addr uint64) bool { return t.p.cache.RegionAt(addr) != nil }
+func (t *Thread) inCache(addr uint64) bool { return t.p.cache.RegionAt(addr) != nil }
 
 // lost reports a thread whose state could not be rebuilt: a defect. It says
 // where, for those who look for it.
-func (tr *Tracer) lost(t *Thread, regs *sys.Regs) error {
+func (t *Thread) lost(regs *sys.Regs) error {
 	where := "a stub"
 	if a := t.p.cache.RegionAt(regs.Rip); a == nil {
 		where = "outside the cache"

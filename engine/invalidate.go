@@ -14,7 +14,7 @@ import (
 func (p *Process) forget(dead []*codecache.Block) {
 	var stood []*Thread
 	if slices.ContainsFunc(dead, func(b *codecache.Block) bool { return !b.Idles() }) {
-		stood = p.tr.standStill(p, dead)
+		stood = p.standStill(dead)
 	}
 	for _, b := range dead {
 		if b.Counts && !b.Dead {
@@ -24,10 +24,10 @@ func (p *Process) forget(dead []*codecache.Block) {
 	}
 	for _, t := range stood {
 		if len(t.tracee.Held) > 0 {
-			p.tr.threadError(t, p.tr.switchStopped(t))
+			t.failed(t.switchStopped())
 			continue
 		}
-		p.tr.threadError(t, p.tr.resume(t, 0))
+		t.failed(t.run(0))
 	}
 }
 
@@ -38,20 +38,20 @@ func (p *Process) forget(dead []*codecache.Block) {
 // The refused alternative pads every block so that one aligned store can
 // replace an instruction of five bytes at its entry: that makes all code larger
 // for the sake of what is rare.
-func (tr *Tracer) standStill(p *Process, dead []*codecache.Block) []*Thread {
+func (p *Process) standStill(dead []*codecache.Block) []*Thread {
 	var stood []*Thread
 	for _, t := range p.running() {
 		if t.tracee.Stopped || t.native || t.vforking || t.slot.U32(layout.Req).Load() != 0 {
 			continue
 		}
-		regs, err := tr.halt(t)
+		regs, err := t.tracee.Halt()
 		for err == nil && codecache.Overwritten(dead, regs.Rip) {
-			if err = tr.step(t); err == nil {
+			if err = t.step(); err == nil {
 				err = t.tracee.GetRegs(regs)
 			}
 		}
 		if err != nil {
-			tr.threadError(t, err)
+			t.failed(err)
 			continue
 		}
 		stood = append(stood, t)
@@ -87,10 +87,10 @@ func (tr *Tracer) renew(p *Process) {
 		if t.native || t.tracee.Ending {
 			continue
 		}
-		regs, err := tr.halt(t)
+		regs, err := t.tracee.Halt()
 		if err == nil {
 			var none tracee.Signal
-			err = tr.toSafePoint(t, regs, &none)
+			err = t.toSafePoint(regs, &none)
 		}
 		switch {
 		case err == nil:
@@ -99,7 +99,7 @@ func (tr *Tracer) renew(p *Process) {
 		case errors.Is(err, tracee.ErrBusy):
 			all = false
 		default:
-			tr.threadError(t, err)
+			t.failed(err)
 		}
 	}
 	if all && !tr.births.Any(func(k told) bool { return k.parent == nil || k.by(p) }) {
@@ -113,7 +113,7 @@ func (tr *Tracer) renew(p *Process) {
 		p.stats.Renewed++
 	}
 	for _, o := range out {
-		tr.threadError(o.t, tr.enter(o.t, o.regs, 0))
+		o.t.failed(o.t.enter(o.regs, 0))
 	}
 }
 

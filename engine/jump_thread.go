@@ -18,13 +18,13 @@ import (
 // code of its own.
 //
 // A fault that comes up while stepping is delivered instead of h, which is held.
-func (tr *Tracer) outOfJump(t *Thread, regs *sys.Regs, h *tracee.Signal) error {
+func (t *Thread) outOfJump(regs *sys.Regs, h *tracee.Signal) error {
 	p := t.p
 	if !p.points.HasJumped() || !t.native {
 		return nil
 	}
 	j := p.points.JumpAt(regs.Rip)
-	if j == nil && !tr.inCache(t, regs.Rip) {
+	if j == nil && !t.inCache(regs.Rip) {
 		if j := p.points.JumpOf(regs.Rip - 4); j != nil && j.Patch == regs.Rip { // behind endbr64, not counted yet
 			regs.Rip = j.Entry
 			return t.tracee.SetRegs(regs)
@@ -32,19 +32,19 @@ func (tr *Tracer) outOfJump(t *Thread, regs *sys.Regs, h *tracee.Signal) error {
 		return nil
 	}
 	if h.Fault() && j != nil {
-		return tr.faultInJump(t, j, regs, h)
+		return t.faultInJump(j, regs, h)
 	}
-	return t.tracee.Undisturbed(func() error { return tr.stepOutOfJump(t, regs, h) })
+	return t.tracee.Undisturbed(func() error { return t.stepOutOfJump(regs, h) })
 }
 
 // stepOutOfJump is outOfJump for a thread whose signals are blocked.
-func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *tracee.Signal) error {
+func (t *Thread) stepOutOfJump(regs *sys.Regs, h *tracee.Signal) error {
 	for {
 		j := t.p.points.JumpAt(regs.Rip)
 		switch {
-		case j == nil && tr.inCache(t, regs.Rip): // the routines that capture
-			tr.hurry(t, regs)
-			tr.awaitRoom(t, regs)
+		case j == nil && t.inCache(regs.Rip): // the routines that capture
+			t.hurry(regs)
+			t.awaitRoom(regs)
 		case j == nil:
 			return nil
 		case j.Ask != 0 && regs.Rip == j.Ask: // it is about to execute the int3
@@ -63,30 +63,30 @@ func (tr *Tracer) stepOutOfJump(t *Thread, regs *sys.Regs, h *tracee.Signal) err
 			regs.Rip = j.Entry
 			return t.tracee.SetRegs(regs)
 		}
-		if err := tr.step(t); err != nil {
+		if err := t.step(); err != nil {
 			return err
 		}
 		if err := t.tracee.GetRegs(regs); err != nil {
 			return err
 		}
-		if tr.dropOurFault(t, regs) {
+		if t.dropOurFault(regs) {
 			continue
 		}
 		if j != nil && t.faultFirst(h) {
-			return tr.faultInJump(t, j, regs, h)
+			return t.faultInJump(j, regs, h)
 		}
 	}
 }
 
 // dropOurFault drops the signal that a step has ended in, if it is the fault of code of ours that captures: the thread goes on as if
 // nothing had happened.
-func (tr *Tracer) dropOurFault(t *Thread, regs *sys.Regs) bool {
+func (t *Thread) dropOurFault(regs *sys.Regs) bool {
 	k := len(t.tracee.Held)
 	if k == 0 {
 		return false
 	}
 	h := &t.tracee.Held[k-1]
-	if !tr.bailOut(t, regs, h) && t.p.captureJump(regs.Rip, h) == nil {
+	if !t.bailOut(regs, h) && t.p.captureJump(regs.Rip, h) == nil {
 		return false
 	}
 	t.tracee.Held = t.tracee.Held[:k-1]
@@ -112,7 +112,7 @@ func (t *Thread) faultFirst(h *tracee.Signal) bool {
 // faultInJump gives a thread that a displaced instruction has stopped, by a fault or
 // the application's own trap flag, the instruction's own address, and the function
 // its own code: the handler may return there.
-func (tr *Tracer) faultInJump(t *Thread, j *probe.Jump, regs *sys.Regs, h *tracee.Signal) error {
+func (t *Thread) faultInJump(j *probe.Jump, regs *sys.Regs, h *tracee.Signal) error {
 	if t.p.points.JumpOf(j.Entry) == j {
 		if err := t.p.points.Uncover(j.Entry); err != nil {
 			return err
@@ -132,7 +132,7 @@ func (tr *Tracer) faultInJump(t *Thread, j *probe.Jump, regs *sys.Regs, h *trace
 // trapInJump takes a thread whose program single-steps itself out of a jump's code,
 // into which it has just been led: what it has executed there was not its own. false:
 // it has executed an instruction of its own, whose trap is to be delivered.
-func (tr *Tracer) trapInJump(t *Thread, j *probe.Jump, regs *sys.Regs) (bool, error) {
+func (t *Thread) trapInJump(j *probe.Jump, regs *sys.Regs) (bool, error) {
 	if regs.Rip > j.Body && regs.Rip != j.Hit {
 		return false, nil
 	}
@@ -141,7 +141,7 @@ func (tr *Tracer) trapInJump(t *Thread, j *probe.Jump, regs *sys.Regs) (bool, er
 	}
 	j.TakeBack(regs.Rip)
 	regs.Rip = j.Entry
-	return true, tr.goOn(t, regs)
+	return true, t.goOn(regs)
 }
 
 // freeze stops all native threads that run and returns what lets them go on. Those in
@@ -149,21 +149,21 @@ func (tr *Tracer) trapInJump(t *Thread, j *probe.Jump, regs *sys.Regs) (bool, er
 //
 // What else they report is left for later, in order that nothing of it happens here:
 // the caller may be in the middle of something.
-func (tr *Tracer) freeze(p *Process) (thaw func()) {
+func (p *Process) freeze() (thaw func()) {
 	var stood []*Thread
 	for _, t := range p.running() {
 		if t.tracee.Stopped || !t.native || t.vforking {
 			continue
 		}
 		ok, err := t.tracee.Freeze()
-		tr.threadError(t, err)
+		t.failed(err)
 		if ok {
 			stood = append(stood, t)
 		}
 	}
 	return func() {
 		for _, t := range stood {
-			tr.threadError(t, tr.resume(t, 0))
+			t.failed(t.run(0))
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (p *Process) SetMode(m Mode) {
 // modeDiffers tells whether a thread runs otherwise than its process should.
 // A vfork child always runs in the same variant: it shares the address space and is
 // nobody's thread.
-func (tr *Tracer) modeDiffers(t *Thread) bool {
+func (t *Thread) modeDiffers() bool {
 	p := t.p
 	if t.vfork || t.tracee.Ending {
 		return false
@@ -136,37 +136,37 @@ func (p *Process) retranslate(v codecache.Variant) {
 // stopped.
 // Entering is called before the new code runs: marks lie between the old records
 // and the new. how is what has been counted of the entry at app.
-func (tr *Tracer) switchWaiting(t *Thread, app uint64, how codecache.Entry) error {
+func (t *Thread) switchWaiting(app uint64, how codecache.Entry) error {
 	p := t.p
 	if p.mode != ModeNative {
 		t.useVariant(t.due())
 		t.p.client.Entering(t)
 		code := p.codeFor(app, t.variant, how)
 		if code == 0 {
-			return tr.goNativeAt(t, app)
+			return t.goNativeAt(app)
 		}
 		t.readyToggle()
-		tr.reply(t, code)
+		t.reply(code)
 		return nil
 	}
-	regs, err := tr.fetchWaiting(t, app)
+	regs, err := t.fetchWaiting(app)
 	if err != nil {
 		return err
 	}
-	return tr.enterPast(t, regs, 0, how)
+	return t.enterPast(regs, 0, how)
 }
 
 // switchOthers takes the threads over that do not run as the mode says. One that
 // will stop at the end of a system call is taken over there (callStop).
 // Threads that wait in a dispatch are taken over by it.
-func (tr *Tracer) switchOthers(p *Process) {
+func (p *Process) switchOthers() {
 	p.modeChanged = false
 	if p.mode == ModeNative {
-		tr.processError(p, p.points.PlaceAll(p.slots()))
+		p.failed(p.points.PlaceAll(p.slots()))
 	}
 	for _, t := range p.running() {
-		if tr.modeDiffers(t) && !t.tracee.Stopped && !t.vforking && !(t.callStops && (t.calls.Awaits() || t.calls.Inside())) {
-			tr.threadError(t, tr.switchThread(t))
+		if t.modeDiffers() && !t.tracee.Stopped && !t.vforking && !(t.callStops && (t.calls.Awaits() || t.calls.Inside())) {
+			t.failed(t.switchThread())
 		}
 	}
 }
@@ -175,37 +175,37 @@ func (tr *Tracer) switchOthers(p *Process) {
 // call-back whose thread must not go on before; in the process's own it happens behind the call-back.
 func (p *Process) Apply() {
 	if p.modeChanged {
-		p.tr.switchOthers(p)
+		p.switchOthers()
 	}
 }
 
 // switchThread stops a thread wherever it is and lets it go on as the mode says.
-func (tr *Tracer) switchThread(t *Thread) error {
-	if _, err := tr.halt(t); err != nil {
+func (t *Thread) switchThread() error {
+	if _, err := t.tracee.Halt(); err != nil {
 		return err
 	}
-	return tr.switchStopped(t)
+	return t.switchStopped()
 }
 
 // switchStopped is switchThread for a thread that is stopped outside of any
 // dispatch.
-func (tr *Tracer) switchStopped(t *Thread) error {
+func (t *Thread) switchStopped() error {
 	regs := new(sys.Regs)
 	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
-	if tr.canBring(t, regs) && !tr.recoverState(t, regs, false) {
+	if t.canBring(regs) && !t.recoverState(regs, false) {
 		t.bringToSafePoint()
-		return tr.resume(t, 0)
+		return t.run(0)
 	}
 	if t.native { // which may have changed it
 		t.noteGS(regs)
 	}
 	var none tracee.Signal
-	if err := tr.toSafePoint(t, regs, &none); err != nil {
+	if err := t.toSafePoint(regs, &none); err != nil {
 		return err
 	}
-	return tr.enter(t, regs, 0)
+	return t.enter(regs, 0)
 }
 
 // overProbe lets a thread that stands at a probe execute the instruction under
@@ -214,23 +214,23 @@ func (tr *Tracer) switchStopped(t *Thread) error {
 // Other threads could slip through while the instruction is back in place; they would miss
 // one notification, which stopping all of them at every probe would be too much to pay for.
 // A repeated string instruction stops at each iteration, which is no entry of its own.
-func (tr *Tracer) overProbe(t *Thread, addr uint64) error {
+func (t *Thread) overProbe(addr uint64) error {
 	p := t.p
 	if len(p.threads) > 1 && p.points.Captured(addr) { // no call may be missed
-		defer tr.freeze(p)()
+		defer p.freeze()()
 	}
 	orig, _ := p.points.Original(addr)
 	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err != nil {
 		return fmt.Errorf("code at %#x: %w", addr, err)
 	}
 	again := emulate.RepeatsAt(p.mem, addr)
-	err := tr.stepAt(t, addr)
+	err := t.stepAt(addr)
 	for again && err == nil && len(t.tracee.Held) == 0 {
 		var regs sys.Regs
 		if err = t.tracee.GetRegs(&regs); err != nil || regs.Rip != addr {
 			break
 		}
-		err = tr.stepAt(t, addr)
+		err = t.stepAt(addr)
 	}
 	if _, werr := p.mem.WriteAt([]byte{0xcc}, int64(addr)); werr != nil && err == nil {
 		err = fmt.Errorf("code at %#x: %w", addr, werr)
@@ -279,9 +279,9 @@ func (p *Process) probeHit() {
 
 // cool looks now and then whether a process that would run natively were it not for
 // its watched places has been quiet.
-func (tr *Tracer) cool(p *Process) {
+func (p *Process) cool() {
 	p.syncAll()
-	if p.asked != ModeNative || !p.residency.Quiet(tr.now(), p.points.Counts) {
+	if p.asked != ModeNative || !p.residency.Quiet(p.tr.now(), p.points.Counts) {
 		return
 	}
 	p.toggle.Stop()

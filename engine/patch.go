@@ -15,7 +15,7 @@ import (
 // considerJump gives the function at addr, whose int3 a thread has just hit, a jump
 // that counts, if that is worth it and possible. The thread is stopped; regs are what it will go
 // on with.
-func (tr *Tracer) considerJump(t *Thread, regs *sys.Regs, addr uint64) error {
+func (t *Thread) considerJump(regs *sys.Regs, addr uint64) error {
 	p := t.p
 	if p.mode != ModeNative || !t.native || t.vfork || !p.points.WorthJump(addr, len(p.threads) == 1) {
 		return nil
@@ -26,13 +26,13 @@ func (tr *Tracer) considerJump(t *Thread, regs *sys.Regs, addr uint64) error {
 		return nil
 	}
 	j, ins := p.points.PlanJump(addr)
-	_, err := tr.putJump(t, regs, addr, j, ins)
+	_, err := t.putJump(regs, addr, j, ins)
 	return err
 }
 
 // considerCapture gives addr, where a thread stands or will return to, a jump that captures, if that is possible. regs is what
 // the thread, which is stopped, will go on with. It tells whether there is one now.
-func (tr *Tracer) considerCapture(t *Thread, regs *sys.Regs, addr uint64) (bool, error) {
+func (t *Thread) considerCapture(regs *sys.Regs, addr uint64) (bool, error) {
 	p := t.p
 	if p.mode != ModeNative || !t.native || t.vfork || t.appGS != 0 || !p.points.WorthCapture(addr) {
 		return false, nil
@@ -42,12 +42,12 @@ func (tr *Tracer) considerCapture(t *Thread, regs *sys.Regs, addr uint64) (bool,
 		return false, nil
 	}
 	j, ins := p.points.PlanCapture(addr)
-	return tr.putJump(t, regs, addr, j, ins)
+	return t.putJump(regs, addr, j, ins)
 }
 
 // putJump writes a jump that has been planned, nil if there can be none, and the code that it leads to. It tells whether
 // it is in place; if not, addr gets none any more.
-func (tr *Tracer) putJump(t *Thread, regs *sys.Regs, addr uint64, j *probe.Jump, ins []x86.Insn) (bool, error) {
+func (t *Thread) putJump(regs *sys.Regs, addr uint64, j *probe.Jump, ins []x86.Insn) (bool, error) {
 	p := t.p
 	if j == nil {
 		p.points.Refuse(addr)
@@ -56,13 +56,13 @@ func (tr *Tracer) putJump(t *Thread, regs *sys.Regs, addr uint64, j *probe.Jump,
 	if err := t.tracee.SetRegs(regs); err != nil {
 		return false, err
 	}
-	thaw := tr.freeze(p)
+	thaw := p.freeze()
 	defer thaw()
-	ar, err := tr.jumpRegion(t, addr)
+	ar, err := t.jumpRegion(addr)
 	if err != nil {
 		return false, err
 	}
-	if ar == nil || !p.points.Write(ar, j, ins) || !tr.placeJump(t, j) {
+	if ar == nil || !p.points.Write(ar, j, ins) || !t.placeJump(j) {
 		p.points.Refuse(addr)
 		return false, nil
 	}
@@ -71,7 +71,7 @@ func (tr *Tracer) putJump(t *Thread, regs *sys.Regs, addr uint64, j *probe.Jump,
 
 // placeJump puts j in place of its int3. All native threads stand; those in the
 // bytes that change go on in the copies. false: one of them stands where there is none.
-func (tr *Tracer) placeJump(t *Thread, j *probe.Jump) bool {
+func (t *Thread) placeJump(j *probe.Jump) bool {
 	p := t.p
 	type move struct {
 		t    *Thread
@@ -109,7 +109,7 @@ func (tr *Tracer) placeJump(t *Thread, j *probe.Jump) bool {
 		return false
 	}
 	for i := range moves {
-		tr.threadError(moves[i].t, moves[i].t.tracee.SetRegs(&moves[i].regs))
+		moves[i].t.failed(moves[i].t.tracee.SetRegs(&moves[i].regs))
 	}
 	p.stats.Jumps++
 	return true
@@ -117,10 +117,10 @@ func (tr *Tracer) placeJump(t *Thread, j *probe.Jump) bool {
 
 // jumpRegion returns memory near the code at addr, mapped now by t, which is stopped,
 // if there was none. All native threads stand. nil: there can be none.
-func (tr *Tracer) jumpRegion(t *Thread, addr uint64) (*probe.JumpRegion, error) {
+func (t *Thread) jumpRegion(addr uint64) (*probe.JumpRegion, error) {
 	a, bases := t.p.points.RegionNear(addr)
 	for _, base := range bases {
-		a, err := tr.mapJumpRegion(t, base)
+		a, err := t.mapJumpRegion(base)
 		if a != nil || err != nil {
 			return a, err
 		}
@@ -129,7 +129,7 @@ func (tr *Tracer) jumpRegion(t *Thread, addr uint64) (*probe.JumpRegion, error) 
 }
 
 // mapJumpRegion has t map a region at base. nil: the kernel did not let it.
-func (tr *Tracer) mapJumpRegion(t *Thread, base uint64) (*probe.JumpRegion, error) {
+func (t *Thread) mapJumpRegion(base uint64) (*probe.JumpRegion, error) {
 	p := t.p
 	off := p.points.NextRegion()
 	mem, err := sys.MapShared(p.shm.File, off, shm.JumpRegionBytes)
@@ -146,19 +146,19 @@ func (tr *Tracer) mapJumpRegion(t *Thread, base uint64) (*probe.JumpRegion, erro
 
 // siteAsked catches the returns of a call that has just been captured natively, in a thread that has executed the int3 of j for that.
 // It goes on with the function.
-func (tr *Tracer) siteAsked(t *Thread, regs *sys.Regs) error {
+func (t *Thread) siteAsked(regs *sys.Regs) error {
 	t.noteGS(regs)
 	site := probe.TopFrame(t.slot).Site()
 	if err := t.p.points.CatchAt(site); err != nil {
 		return err
 	}
-	if _, err := tr.considerCapture(t, regs, site); err != nil {
+	if _, err := t.considerCapture(regs, site); err != nil {
 		return err
 	}
-	if tr.modeDiffers(t) {
-		return tr.switchStopped(t)
+	if t.modeDiffers() {
+		return t.switchStopped()
 	}
-	return tr.resume(t, 0)
+	return t.run(0)
 }
 
 // captureJump is the jump whose code a thread is at, if its first instruction has just faulted: gs does not lead to a slot.

@@ -49,9 +49,9 @@ func (p *Process) Unintercept(entry uint64) { p.points.Unintercept(entry) }
 type probeHost struct{ p *Process }
 
 func (h probeHost) Native() bool                 { return h.p.mode == ModeNative }
-func (h probeHost) Freeze() (thaw func())        { return h.p.tr.freeze(h.p) }
+func (h probeHost) Freeze() (thaw func())        { return h.p.freeze() }
 func (h probeHost) Invalidate(start, end uint64) { h.p.code.Invalidate(start, end) }
-func (h probeHost) Fail(err error)               { h.p.tr.processError(h.p, err) }
+func (h probeHost) Fail(err error)               { h.p.failed(err) }
 
 // slots are the slots of the process's threads.
 func (p *Process) slots() (all []*shm.Slot) {
@@ -64,7 +64,7 @@ func (p *Process) slots() (all []*shm.Slot) {
 // reached tells the client that a place's count ran out in a thread that is
 // stopped or waits. at is the application's next address, rsp its stack pointer.
 // The client may arm the place anew, open a window, or both.
-func (tr *Tracer) reached(t *Thread, pl *probe.Counter, at, rsp uint64) {
+func (t *Thread) reached(pl *probe.Counter, at, rsp uint64) {
 	if t.vfork { // its calls are not the program's: it is left for who comes next
 		pl.Retry()
 		return
@@ -75,18 +75,18 @@ func (tr *Tracer) reached(t *Thread, pl *probe.Counter, at, rsp uint64) {
 
 // placeEntered answers a thread that waits because the count of an entry ran out.
 // It goes on behind the counting, or the entry would count twice.
-func (tr *Tracer) placeEntered(t *Thread) error {
+func (t *Thread) placeEntered() error {
 	pl := t.p.points.Counter(t.slot.U32(layout.Place).Load())
-	tr.reached(t, pl, pl.Addr(), t.recovery.SavedSP())
-	return tr.answerPast(t, pl.Addr(), codecache.Counted)
+	t.reached(pl, pl.Addr(), t.recovery.SavedSP())
+	return t.answerPast(pl.Addr(), codecache.Counted)
 }
 
 // placeReturned answers a thread that waits because the count of a function's returns
 // ran out; the return has been executed.
-func (tr *Tracer) placeReturned(t *Thread) error {
+func (t *Thread) placeReturned() error {
 	site := t.slot.Get(layout.ReqArg)
-	tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site, t.recovery.SavedSP())
-	return tr.answer(t, site, true)
+	t.reached(t.p.points.Counter(t.slot.U32(layout.Place).Load()), site, t.recovery.SavedSP())
+	return t.answer(site, true)
 }
 
 // hitProbe tells whether a held signal is that of a native probe, and takes the
@@ -108,18 +108,18 @@ func (p *Process) hitProbe(regs *sys.Regs, h *tracee.Signal) bool {
 
 // answerPast lets a thread that waits go on at app, whose entry has been
 // counted as how says.
-func (tr *Tracer) answerPast(t *Thread, app uint64, how codecache.Entry) error {
+func (t *Thread) answerPast(app uint64, how codecache.Entry) error {
 	if how == codecache.BackEdge && t.p.cache.Watched[app] {
 		t.p.client.Notified(t, app, NotifiedRegs{t.recovery.SavedSP(), t.slot.Get(layout.Save + 7*8)})
 	}
-	if tr.modeDiffers(t) {
-		return tr.switchWaiting(t, app, how)
+	if t.modeDiffers() {
+		return t.switchWaiting(app, how)
 	}
 	code := t.p.codeFor(app, t.variant, how)
 	if code == 0 {
-		return tr.goNativeAt(t, app)
+		return t.goNativeAt(app)
 	}
-	tr.reply(t, code)
+	t.reply(code)
 	return nil
 }
 
@@ -153,18 +153,18 @@ func (p *Process) loadsReturn(addr uint64) uint64 {
 
 // returnedNatively counts the return of a thread that ran natively and is about to
 // execute addr, if that is where it returned to.
-func (tr *Tracer) returnedNatively(t *Thread, addr, rsp uint64) {
+func (t *Thread) returnedNatively(addr, rsp uint64) {
 	if !t.p.points.AwaitsAt(addr) {
 		return
 	}
 	if pl := t.p.points.PopReturns(t.slot, addr, rsp); pl != nil && pl.Count() {
-		tr.reached(t, pl, addr, rsp)
+		t.reached(pl, addr, rsp)
 	}
 }
 
 // enteredNatively counts, for a thread that is about to execute addr natively, what
 // translated code would count there.
-func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how codecache.Entry) {
+func (t *Thread) enteredNatively(addr, rsp uint64, how codecache.Entry) {
 	p := t.p
 	if how == codecache.Counted {
 		return
@@ -172,7 +172,7 @@ func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how codecache.Ent
 	entry, returns, within := p.points.CountersAt(addr)
 	if how == codecache.BackEdge {
 		if within != nil && within.Count() {
-			tr.reached(t, within, addr, rsp)
+			t.reached(within, addr, rsp)
 		}
 		return
 	}
@@ -180,17 +180,17 @@ func (tr *Tracer) enteredNatively(t *Thread, addr, rsp uint64, how codecache.Ent
 		p.points.DropDeadReturns(t.slot, rsp)
 	}
 	if returns != nil {
-		tr.threadError(t, p.points.PushReturn(t.slot, returns, rsp))
+		t.failed(p.points.PushReturn(t.slot, returns, rsp))
 	}
 	if entry != nil && entry.Count() {
-		tr.reached(t, entry, addr, rsp)
+		t.reached(entry, addr, rsp)
 	}
 }
 
 // stayIfInsideFunction keeps the process in the cache if a thread that is about to run natively may be in
 // a function whose jumps to its start would then be taken for calls: it would be in it before the
 // int3 there could see it enter.
-func (tr *Tracer) stayIfInsideFunction(t *Thread, regs *sys.Regs) {
+func (t *Thread) stayIfInsideFunction(regs *sys.Regs) {
 	p := t.p
 	if p.points.MayBeWithin(regs.Rip, regs.Rsp) {
 		p.stayInsideFunction()

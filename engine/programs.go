@@ -92,7 +92,7 @@ func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 	if err := p.watchStart(regs.Rip); err != nil {
 		return err
 	}
-	return tr.enter(t, &regs, 0)
+	return t.enter(&regs, 0)
 }
 
 // untraced lets a program that cannot be traced run to its

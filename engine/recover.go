@@ -16,7 +16,7 @@ import (
 //
 // It has an effect only if it succeeds. A thread in a stub is a few instructions away from a
 // block or a routine.
-func (tr *Tracer) recoverState(t *Thread, regs *sys.Regs, exact bool) bool {
+func (t *Thread) recoverState(regs *sys.Regs, exact bool) bool {
 	p := t.p
 	a := p.cache.RegionAt(regs.Rip)
 	if a == nil {
@@ -24,26 +24,26 @@ func (tr *Tracer) recoverState(t *Thread, regs *sys.Regs, exact bool) bool {
 	}
 	off := regs.Rip - a.Base
 	if off < a.Routines.Size {
-		return tr.recoverInRoutine(t, a, off, regs)
+		return t.recoverInRoutine(a, off, regs)
 	}
 	b := p.cache.BlockAt(a, regs.Rip)
 	if b == nil {
 		return false // a stub: a few instructions lead out of it
 	}
-	return tr.recoverInBlock(t, b, regs, exact)
+	return t.recoverInBlock(b, regs, exact)
 }
 
 // recoverInBlock rebuilds the registers at a place in a block.
 //
 // Besides the registers it takes back what the block has done ahead of its instructions:
 // the budget, the count and the record are corrected for those that were not executed.
-func (tr *Tracer) recoverInBlock(t *Thread, b *codecache.Block, regs *sys.Regs, exact bool) bool {
+func (t *Thread) recoverInBlock(b *codecache.Block, regs *sys.Regs, exact bool) bool {
 	at := uint32(regs.Rip - b.Code)
 	pos := t.p.cache.PositionsOf(b)
 	i, _ := pos.Find(at)
 	last := i == pos.N-1
 	if b.Term == codecache.TermSyscall && last && at > uint32(pos.At[i].Start) {
-		return tr.recoverInSyscall(t, b, i, at, regs)
+		return t.recoverInSyscall(b, i, at, regs)
 	}
 	if exact && at < uint32(b.Compared) { // the code itself cannot be read
 		regs.Rcx, regs.Rdx, regs.Rip = t.slot.Get(layout.S0), t.slot.Get(layout.S1), b.App
@@ -71,7 +71,7 @@ func (tr *Tracer) recoverInBlock(t *Thread, b *codecache.Block, regs *sys.Regs, 
 // the call nothing of the application's has changed but what the call itself
 // destroys, after it the next address is where it continues.
 // Offsets are those of the parts that syscall writes.
-func (tr *Tracer) recoverInSyscall(t *Thread, b *codecache.Block, i int, at uint32, regs *sys.Regs) bool {
+func (t *Thread) recoverInSyscall(b *codecache.Block, i int, at uint32, regs *sys.Regs) bool {
 	size := b.Size
 	plain := size - translate.SyscallTail // the last syscall instruction
 	notify := plain - translate.DispatchSize - (translate.SyscallEnd + 10 + translate.DispatchSize) - 2
@@ -94,7 +94,7 @@ func (tr *Tracer) recoverInSyscall(t *Thread, b *codecache.Block, i int, at uint
 // recoverInRoutine rebuilds the registers of a thread in an assembly routine.
 // A thread in the chunk routine has to get out of it: the record is not complete
 // yet.
-func (tr *Tracer) recoverInRoutine(t *Thread, a *codecache.Region, off uint64, regs *sys.Regs) bool {
+func (t *Thread) recoverInRoutine(a *codecache.Region, off uint64, regs *sys.Regs) bool {
 	switch {
 	case off >= a.Routines.DispatchCore && off <= a.Routines.DispatchEnd:
 		side := t.sideExitAsked()
@@ -149,14 +149,14 @@ func (t *Thread) dispatchTarget(regs *sys.Regs) (uint64, codecache.Entry, bool) 
 		return pl.Addr(), codecache.Uncounted, true
 	case req == layout.ReqReturned: // it will not return once more
 		site := t.slot.Get(layout.ReqArg)
-		t.p.tr.reached(t, t.p.points.Counter(t.slot.U32(layout.Place).Load()), site, t.recovery.SavedSP())
+		t.reached(t.p.points.Counter(t.slot.U32(layout.Place).Load()), site, t.recovery.SavedSP())
 		return site, codecache.Uncounted, true
 	}
 	switch req {
 	case layout.ReqCapture: // it will arrive once more
 		return t.p.points.Interception(t.slot.U32(layout.CaptureAsked).Load()).Entry, codecache.Uncounted, true
 	case layout.ReqLeft: // the return is captured and goes on by itself
-		t.p.tr.captureLeft(t)
+		t.captureLeft()
 		return 0, codecache.Uncounted, false
 	}
 	if s := t.p.cache.SideExitOf(req); s != nil {
@@ -164,7 +164,7 @@ func (t *Thread) dispatchTarget(regs *sys.Regs) (uint64, codecache.Entry, bool) 
 	}
 	e := t.p.cache.ExitAt(int(req - 1))
 	if e.Call {
-		t.p.tr.afterCall(t, &e)
+		t.afterCall(&e)
 	}
 	if e.Trap != nil {
 		return e.Target, t.untrapped(e.Trap, regs), true

@@ -90,7 +90,7 @@ func (t *Thread) Entries(f func(addr uint64, times uint64)) { t.counts.Entries(f
 // segmentChanged notes the bases of fs and gs where records need them.
 // It is asked wherever a thread's bases may have changed without translated code
 // noticing: behind system calls, natively executed instructions, and native code.
-func (tr *Tracer) segmentChanged(t *Thread, regs *sys.Regs) {
+func (t *Thread) segmentChanged(regs *sys.Regs) {
 	if t.fsBase != regs.Fs_base || !t.fsKnown {
 		t.fsBase, t.fsKnown = regs.Fs_base, true
 		t.mark(records.Mark(records.MarkFS, 0), regs.Fs_base)

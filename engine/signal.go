@@ -17,7 +17,7 @@ import (
 //
 // A SIGTRAP may be a probe's, the application's own int3, or the trace trap of a program
 // that has set the trap flag; steps of ours never come this way, as step waits for them.
-func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
+func (t *Thread) signal(sig sys.Signal) error {
 	p := t.p
 	regs := new(sys.Regs)
 	if err := t.tracee.GetRegs(regs); err != nil {
@@ -28,54 +28,54 @@ func (tr *Tracer) signal(t *Thread, sig sys.Signal) error {
 		return err
 	}
 	if sig == tracee.SIGTRAP {
-		if done, err := tr.trap(t, regs, &h); done {
+		if done, err := t.trap(regs, &h); done {
 			return err
 		}
 	}
-	if tr.inCache(t, regs.Rip) && p.lostOurs(&h) {
+	if t.inCache(regs.Rip) && p.lostOurs(&h) {
 		return errUnmapped
 	}
-	if tr.stampFault(t, regs, &h) {
+	if t.stampFault(regs, &h) {
 		if err := t.tracee.SetRegs(regs); err != nil {
 			return err
 		}
-		return tr.resume(t, 0)
+		return t.run(0)
 	}
 	if j := p.captureJump(regs.Rip, &h); j != nil {
 		t.noteGS(regs)
 		p.probeHit()
 		regs.Rip = j.Entry
-		return tr.enter(t, regs, 0)
+		return t.enter(regs, 0)
 	}
-	if tr.bailOut(t, regs, &h) {
-		return tr.resume(t, 0)
+	if t.bailOut(regs, &h) {
+		return t.run(0)
 	}
 	p.stats.Signals++
 	if !t.vfork && t.tracee.Postpone(regs, &h) {
-		return tr.resume(t, 0)
+		return t.run(0)
 	}
-	return tr.deliver(t, regs, h)
+	return t.deliver(regs, h)
 }
 
 // trap handles a SIGTRAP that is no signal of the application's; false for one that is.
-func (tr *Tracer) trap(t *Thread, regs *sys.Regs, h *tracee.Signal) (done bool, err error) {
+func (t *Thread) trap(regs *sys.Regs, h *tracee.Signal) (done bool, err error) {
 	code := h.Info.Code()
-	if tr.mergedTrap(t, regs, h) {
+	if t.mergedTrap(regs, h) {
 		code = tracee.CodeKernel
 	}
 	switch code {
 	case tracee.CodeKernel, tracee.CodeBreak:
-		return tr.breakpoint(t, regs)
+		return t.breakpoint(regs)
 	case tracee.CodeTrace:
 		if j := t.p.points.JumpAt(regs.Rip); j != nil && t.native {
-			if done, err := tr.trapInJump(t, j, regs); done {
+			if done, err := t.trapInJump(j, regs); done {
 				return true, err
 			}
 		}
 		// The application has set the trap flag: it sees a trap behind each
 		// instruction of its own, not behind those between.
-		if tr.inCache(t, regs.Rip) && !tr.recoverState(t, regs, false) {
-			return true, tr.resume(t, 0)
+		if t.inCache(regs.Rip) && !t.recoverState(regs, false) {
+			return true, t.run(0)
 		}
 	}
 	return false, nil
@@ -89,15 +89,15 @@ func (tr *Tracer) trap(t *Thread, regs *sys.Regs, h *tracee.Signal) (done bool, 
 // the handler's first instruction, from where the thread goes on in the cache. A signal
 // without a handler is handed over with the application's registers, so that a core dump
 // shows the application.
-func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h tracee.Signal) error {
-	if err := tr.outOfJump(t, regs, &h); err != nil {
+func (t *Thread) deliver(regs *sys.Regs, h tracee.Signal) error {
+	if err := t.outOfJump(regs, &h); err != nil {
 		return err
 	}
 	// A thread may also be native because it went where there is no code: its
 	// fault is delivered here and it goes on in the cache.
-	native := t.native && t.p.mode == ModeNative && !tr.inCache(t, regs.Rip)
+	native := t.native && t.p.mode == ModeNative && !t.inCache(regs.Rip)
 	if native {
-		tr.signalled(t, &h, regs)
+		t.signalled(&h, regs)
 		t.p.points.InterruptedAt(regs.Rip)
 		if t.p.mode == ModeNative {
 			// A signal that was held while the thread was looked after at an int3 of ours, behind which it still stands.
@@ -105,50 +105,50 @@ func (tr *Tracer) deliver(t *Thread, regs *sys.Regs, h tracee.Signal) error {
 				return err
 			}
 			if len(t.tracee.Held) == 0 {
-				return tr.ignore(t, regs, h)
+				return t.ignore(regs, h)
 			}
 			for i := range t.tracee.Held { // held with it
-				tr.signalled(t, &t.tracee.Held[i], regs)
+				t.signalled(&t.tracee.Held[i], regs)
 			}
 			t.tracee.Held = slices.Insert(t.tracee.Held, 0, h)
-			return tr.handNext(t)
+			return t.handNext()
 		}
 		t.noteGS(regs)
 	}
 	sets, err := sys.ReadSignalSets(t.tid)
 	if err != nil {
-		return tr.passOn(t, h)
+		return t.passOn(h)
 	}
 	passes := h.Passes(&sets)
 	// A thread that is not in the cache has been taken out of it, to execute an instruction
 	// natively, say: resumed as it stands, it would run on untraced.
-	if passes && !native && !t.p.hearSignals && tr.inCache(t, regs.Rip) {
-		return tr.ignore(t, regs, h)
+	if passes && !native && !t.p.hearSignals && t.inCache(regs.Rip) {
+		return t.ignore(regs, h)
 	}
 	if !native {
-		if err := tr.toSafePoint(t, regs, &h); err != nil {
+		if err := t.toSafePoint(regs, &h); err != nil {
 			return err
 		}
-		tr.signalled(t, &h, regs)
+		t.signalled(&h, regs)
 	}
 	if passes {
 		if err := t.tracee.SetInfo(&h); err != nil {
 			return err
 		}
-		return tr.enter(t, regs, h.Number)
+		return t.enter(regs, h.Number)
 	}
-	return tr.handOver(t, regs, &h, &sets)
+	return t.handOver(regs, &h, &sets)
 }
 
 // handOver has the kernel deliver a signal that has a handler, or ends the process, to a thread with the application's registers.
-func (tr *Tracer) handOver(t *Thread, regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets) error {
+func (t *Thread) handOver(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets) error {
 	switch h.Number {
 	case tracee.SIGILL, tracee.SIGTRAP, tracee.SIGFPE: // si_addr is where the instruction is
-		if h.Fault() && tr.inCache(t, h.Info.Addr()) {
+		if h.Fault() && t.inCache(h.Info.Addr()) {
 			h.Info.SetAddr(regs.Rip)
 		}
 	}
-	if h.Number == syscalls.SIGSYS && h.Info.Code() > 0 && tr.inCache(t, h.Info.Addr()) { // si_call_addr is behind the call
+	if h.Number == syscalls.SIGSYS && h.Info.Code() > 0 && t.inCache(h.Info.Addr()) { // si_call_addr is behind the call
 		h.Info.SetAddr(regs.Rip)
 	}
 	bit := uint64(1) << (h.Number - 1)
@@ -159,15 +159,15 @@ func (tr *Tracer) handOver(t *Thread, regs *sys.Regs, h *tracee.Signal, sets *sy
 		return err
 	}
 	if sets.Caught&bit == 0 || h.Fault() && sets.Blocked&bit != 0 { // it ends the process
-		return tr.resume(t, h.Number)
+		return t.run(h.Number)
 	}
-	return tr.enterHandler(t, regs, h.Number)
+	return t.enterHandler(regs, h.Number)
 }
 
 // enterHandler has the kernel deliver a signal that has a handler to a thread with
 // the application's registers, and lets the thread go on with the translation of
 // the handler. What the step has left in the frame is put right.
-func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error {
+func (t *Thread) enterHandler(regs *sys.Regs, sig sys.Signal) error {
 	own := regs.Eflags&translate.FlagTrap != 0
 	t.p.points.InterruptedAt(regs.Rip)
 	t.resume.Interrupt(regs)
@@ -182,7 +182,7 @@ func (tr *Tracer) enterHandler(t *Thread, regs *sys.Regs, sig sys.Signal) error 
 	if t.recovery.Wrote() {
 		t.p.frameOfWrite(regs)
 	}
-	return tr.enter(t, regs, 0)
+	return t.enter(regs, 0)
 }
 
 // frameFlags is where a handler's ucontext, to which rdx points, has the flags.
@@ -190,7 +190,7 @@ const frameFlags = 40 + 17*8
 
 // signalled tells the client of a signal that is about to be delivered to a
 // thread with the application's registers in regs.
-func (tr *Tracer) signalled(t *Thread, h *tracee.Signal, regs *sys.Regs) {
+func (t *Thread) signalled(h *tracee.Signal, regs *sys.Regs) {
 	if t.p.hearSignals && !t.vfork {
 		t.p.client.Signalled(t, &h.Info, h.Number, regs.Rip)
 	}
@@ -224,12 +224,12 @@ func (p *Process) cleanFrame(t *Thread, regs *sys.Regs, step bool) {
 
 // passOn delivers a signal to a thread as it stands.
 // The kernel does with it what it would have done without the stop.
-func (tr *Tracer) passOn(t *Thread, h tracee.Signal) error {
+func (t *Thread) passOn(h tracee.Signal) error {
 	t.tracee.Calm()
 	if err := t.tracee.SetInfo(&h); err != nil {
 		return err
 	}
-	return tr.resume(t, h.Number)
+	return t.run(h.Number)
 }
 
 // toSafePoint turns the registers of a thread that a signal found in the cache into
@@ -240,61 +240,61 @@ func (tr *Tracer) passOn(t *Thread, h tracee.Signal) error {
 //
 // h may be replaced: a fault of the application's own that comes up while stepping is
 // delivered instead, and the signal is held.
-func (tr *Tracer) toSafePoint(t *Thread, regs *sys.Regs, h *tracee.Signal) error {
-	if err := tr.outOfJump(t, regs, h); err != nil {
+func (t *Thread) toSafePoint(regs *sys.Regs, h *tracee.Signal) error {
+	if err := t.outOfJump(regs, h); err != nil {
 		return err
 	}
-	if tr.recoverState(t, regs, h.Fault()) {
+	if t.recoverState(regs, h.Fault()) {
 		return nil
 	}
-	return t.tracee.Undisturbed(func() error { return tr.stepToSafePoint(t, regs, h) })
+	return t.tracee.Undisturbed(func() error { return t.stepToSafePoint(regs, h) })
 }
 
 // ignore lets a thread run on with a signal that changes nothing for it, or that the
 // kernel handles as it would natively. One that does nothing costs nothing natively:
 // a thread that gets two of them in a row is sheltered.
-func (tr *Tracer) ignore(t *Thread, regs *sys.Regs, h tracee.Signal) error {
+func (t *Thread) ignore(regs *sys.Regs, h tracee.Signal) error {
 	if !t.vfork {
 		if err := t.tracee.Shelter(regs, &h); err != nil {
 			return err
 		}
 	}
 	t.tracee.LetInAt(regs.Rip)
-	return tr.passOn(t, h)
+	return t.passOn(h)
 }
 
 // stepToSafePoint steps until the thread is at a safe point.
 // Four hundred steps are several times the longest way out of a routine or an
 // instruction's instrumentation: more means a defect, and an error is better than a
 // hang.
-func (tr *Tracer) stepToSafePoint(t *Thread, regs *sys.Regs, h *tracee.Signal) error {
+func (t *Thread) stepToSafePoint(regs *sys.Regs, h *tracee.Signal) error {
 	most := 400
 	if t.slot.Slotted() { // who leaves a chunk fills what is left of it
 		most = 20000
 	}
 	for n := 0; ; n++ {
-		if n > 0 && tr.recoverState(t, regs, false) {
+		if n > 0 && t.recoverState(regs, false) {
 			return nil
 		}
-		tr.hurry(t, regs)
-		if did, err := tr.leaveChunk(t, regs); err != nil {
+		t.hurry(regs)
+		if did, err := t.leaveChunk(regs); err != nil {
 			return err
 		} else if did {
 			continue
 		}
 		if a := t.p.cache.RegionAt(regs.Rip); n > most && (a == nil || !a.InReturn(regs.Rip)) { // which may drop many frames
-			return tr.lost(t, regs)
+			return t.lost(regs)
 		}
-		tr.awaitRoom(t, regs)
-		if err := tr.stepHidden(t, regs); err != nil {
+		t.awaitRoom(regs)
+		if err := t.stepHidden(regs); err != nil {
 			return err
 		}
-		if tr.dropOurFault(t, regs) {
+		if t.dropOurFault(regs) {
 			continue
 		}
 		if t.faultFirst(h) { // the application's own comes first
-			if !tr.recoverState(t, regs, true) {
-				return tr.lost(t, regs)
+			if !t.recoverState(regs, true) {
+				return t.lost(regs)
 			}
 			return nil
 		}
@@ -304,7 +304,7 @@ func (tr *Tracer) stepToSafePoint(t *Thread, regs *sys.Regs, h *tracee.Signal) e
 // awaitRoom waits, if a thread that is to be stepped waits for room in its ring
 // itself, until there is some: a thread that is stepped would spin or sleep.
 // Processing threads work meanwhile.
-func (tr *Tracer) awaitRoom(t *Thread, regs *sys.Regs) {
+func (t *Thread) awaitRoom(regs *sys.Regs) {
 	a := t.p.cache.RegionAt(regs.Rip)
 	if a == nil {
 		return
@@ -317,7 +317,7 @@ func (tr *Tracer) awaitRoom(t *Thread, regs *sys.Regs) {
 
 // leaveChunk lets a thread that changes chunks do so by one stop instead of some fifty, since that is where signals find one that
 // waits for room: the routine's end leads to an int3 meanwhile. false if the thread is elsewhere, or could not take a SIGTRAP.
-func (tr *Tracer) leaveChunk(t *Thread, regs *sys.Regs) (did bool, err error) {
+func (t *Thread) leaveChunk(regs *sys.Regs) (did bool, err error) {
 	a := t.p.cache.RegionAt(regs.Rip)
 	if a == nil {
 		return false, nil
@@ -330,7 +330,7 @@ func (tr *Tracer) leaveChunk(t *Thread, regs *sys.Regs) (did bool, err error) {
 	if mask, err := t.tracee.Mask(); err != nil || mask&bit != 0 || t.p.trap.Ignored || regs.Eflags&translate.FlagTrap != 0 {
 		return false, err
 	}
-	tr.awaitRoom(t, regs)
+	t.awaitRoom(regs)
 	next, stop := t.slot.Get(layout.Resume), a.Base+rt.InjectAfter
 	t.slot.Set(layout.Resume, stop)
 	// The routine's end is an int3 that only this thread gets to.
@@ -349,7 +349,7 @@ func (tr *Tracer) leaveChunk(t *Thread, regs *sys.Regs) (did bool, err error) {
 // the step's: pushf would push it. A popf is done by hand: once the kernel has
 // stepped one, it takes the trap flag of all further steps for the
 // application's own, until the thread runs freely again.
-func (tr *Tracer) stepHidden(t *Thread, regs *sys.Regs) error {
+func (t *Thread) stepHidden(regs *sys.Regs) error {
 	own := regs.Eflags&translate.FlagTrap != 0
 	var code [2]byte
 	n, _ := t.p.mem.ReadAt(code[:], int64(regs.Rip))
@@ -357,13 +357,13 @@ func (tr *Tracer) stepHidden(t *Thread, regs *sys.Regs) error {
 	if t.p.popFlags(regs) {
 		return t.tracee.SetRegs(regs)
 	}
-	if err := tr.step(t); err != nil {
+	if err := t.step(); err != nil {
 		return err
 	}
 	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
-	if k := len(t.tracee.Held); k > 0 && tr.stampFault(t, regs, &t.tracee.Held[k-1]) {
+	if k := len(t.tracee.Held); k > 0 && t.stampFault(regs, &t.tracee.Held[k-1]) {
 		t.tracee.Held = t.tracee.Held[:k-1]
 		return t.tracee.SetRegs(regs)
 	}

@@ -33,9 +33,9 @@ const (
 func (f *sigFrame) word(off int) uint64 { return binary.LittleEndian.Uint64(f[off:]) }
 
 // returnInCache lets a thread that waits at an rt_sigreturn, the last instruction of b, return in the cache; false if that takes a stop.
-func (tr *Tracer) returnInCache(t *Thread, b *codecache.Block) bool {
+func (t *Thread) returnInCache(b *codecache.Block) bool {
 	p, s := t.p, t.slot
-	if uint32(s.Get(layout.Save)) != syscalls.Sigreturn || !tr.plainReturn(t) {
+	if uint32(s.Get(layout.Save)) != syscalls.Sigreturn || !t.plainReturn() {
 		return false
 	}
 	var f sigFrame
@@ -60,16 +60,16 @@ func (tr *Tracer) returnInCache(t *Thread, b *codecache.Block) bool {
 	t.calls.NotAgain()
 	a := p.cache.RegionAt(b.Code)
 	t.tracee.LetInAt(code)
-	tr.reply(t, a.Base+a.Routines.Sigreturn)
+	t.reply(a.Base + a.Routines.Sigreturn)
 	t.tracee.Calm()
 	p.stats.Returns++
 	return true
 }
 
 // plainReturn tells whether nothing but the return is to happen to a thread that waits at an rt_sigreturn.
-func (tr *Tracer) plainReturn(t *Thread) bool {
+func (t *Thread) plainReturn() bool {
 	p := t.p
-	if tr.opts.NoReturn || t.vfork || t.calls.Awaits() || t.tracee.Sheltered() || len(t.tracee.Held) > 0 || p.calls.Hears(syscalls.Sigreturn) || tr.modeDiffers(t) {
+	if t.p.tr.opts.NoReturn || t.vfork || t.calls.Awaits() || t.tracee.Sheltered() || len(t.tracee.Held) > 0 || p.calls.Hears(syscalls.Sigreturn) || t.modeDiffers() {
 		return false
 	}
 	if t.tracee.Storming() { // see tracee.Thread.RestFrom
@@ -103,7 +103,7 @@ func (t *Thread) recoverReturn(regs *sys.Regs, refused bool) {
 // goes on with the translation of where it returned to.
 // The kernel takes the frame from the stack pointer: where the call is made from
 // does not matter to it.
-func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
+func (t *Thread) sigreturn(regs *sys.Regs) error {
 	a := t.p.cache.Regions[0]
 	r := *regs
 	r.Rip = a.Base + a.Routines.Inject
@@ -112,7 +112,7 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 	}
 	if r.Rip == a.Base+a.Routines.Inject+2 { // there was no frame: SIGSEGV comes next, behind the program's call
 		r.Rip, r.Rcx, r.Gs_base = regs.Rip+2, regs.Rip+2, t.appGS
-		return tr.enter(t, &r, 0)
+		return t.enter(&r, 0)
 	}
 	t.resume.Return(&r)
 	if !t.vfork {
@@ -120,7 +120,7 @@ func (tr *Tracer) sigreturn(t *Thread, regs *sys.Regs) error {
 			return err
 		}
 	}
-	err := tr.enter(t, &r, 0)
+	err := t.enter(&r, 0)
 	t.tracee.Calm()
 	return err
 }

@@ -9,7 +9,7 @@ import (
 
 // stop handles one report of the kernel.
 //
-// Errors end up in threadError: a thread that cannot be brought on would hang the target.
+// Errors end up in Thread.failed: a thread that cannot be brought on would hang the target.
 func (tr *Tracer) stop(s sys.Stop) {
 	if pid, ok := tr.followed.ProcessOf(s.TID); ok {
 		if err := tr.followed.Stop(s); !tracee.Passing(err) && !sys.Dying(s.TID) {
@@ -20,7 +20,9 @@ func (tr *Tracer) stop(s sys.Stop) {
 	}
 	t := tr.threads[s.TID]
 	if t == nil {
-		tr.processError(nil, tr.unknown(s))
+		if err := tr.unknown(s); !tracee.Passing(err) {
+			tr.fail(err)
+		}
 		tr.lookWhetherDone()
 		return
 	}
@@ -35,56 +37,57 @@ func (tr *Tracer) stop(s sys.Stop) {
 	t.sync()
 	err := t.tracee.Unshelter()
 	if err != nil {
-		tr.threadError(t, err)
+		t.failed(err)
 		return
 	}
 	switch ev := s.Event(); ev {
 	case 0:
 		if s.Signal() == tracee.CallStop && !t.callStops { // it was sheltered until then
-			err = tr.resume(t, 0)
+			err = t.run(0)
 		} else if s.Signal() == tracee.CallStop {
-			err = tr.callStop(t)
+			err = t.callStop()
 		} else {
-			err = tr.signal(t, s.Signal())
+			err = t.signal(s.Signal())
 		}
 	case tracee.EventExec:
 		err = tr.exec(t)
 	case tracee.EventFork, tracee.EventVfork, tracee.EventClone:
 		err = tr.born(t, ev)
 	case tracee.EventExit:
-		err = tr.endingStop(t)
+		err = t.endingStop()
 	case tracee.EventStop:
-		err = tr.groupStop(t, s)
+		err = t.groupStop(s)
 	case tracee.EventVforkDone:
 		t.vforking = false
-		if tr.modeDiffers(t) && !t.calls.Awaits() {
-			err = tr.switchStopped(t)
+		if t.modeDiffers() && !t.calls.Awaits() {
+			err = t.switchStopped()
 			break
 		}
-		err = tr.resume(t, 0)
+		err = t.run(0)
 	}
-	tr.threadError(t, err)
+	t.failed(err)
 }
 
 // groupStop leaves a thread in a stop that job control asked for; other stops of
-// the kind are the tracer's own and over.
+// the kind are the tracer's own and over: where a thread that was to be stopped (tracee.Thread.Halt) had something else to report, what the caller
+// wanted is done here.
 // The difference is in the signal: SIGTRAP for PTRACE_INTERRUPT's own stop, the
 // stopping signal for job control's (ptrace(2), group-stop).
-func (tr *Tracer) groupStop(t *Thread, s sys.Stop) error {
+func (t *Thread) groupStop(s sys.Stop) error {
 	switch s.Signal() {
 	case tracee.SIGSTOP, tracee.SIGTSTP, tracee.SIGTTIN, tracee.SIGTTOU:
 		t.tracee.GroupStopped = true
-		return tr.resume(t, 0)
+		return t.run(0)
 	}
 	if t.tracee.FaultWaits() { // the signal's own stop comes next
-		return tr.resume(t, 0)
+		return t.run(0)
 	}
 	// It was to be stopped for that, and something else came first; or it was, and is about to
 	// make a system call by now, behind which callStop takes it over.
-	if tr.modeDiffers(t) && !t.calls.Awaits() {
-		return tr.switchStopped(t)
+	if t.modeDiffers() && !t.calls.Awaits() {
+		return t.switchStopped()
 	}
-	return tr.resume(t, 0)
+	return t.run(0)
 }
 
 // lookWhetherDone ends the run with the last process that is traced or followed.
@@ -125,7 +128,7 @@ func (tr *Tracer) finished(p *Process) {
 // Its ring is drained by then, so that the slot may be given to the next thread.
 func (tr *Tracer) forget(t *Thread) {
 	p := t.p
-	tr.ending(t)
+	t.ending()
 	delete(p.threads, t.tid)
 	delete(tr.threads, t.tid)
 	p.list = nil
@@ -138,23 +141,19 @@ func (tr *Tracer) forget(t *Thread) {
 	p.shm.GiveBack(t.slot)
 }
 
-// resume lets a stopped thread run on from where it is, or, if job control
+// run lets a stopped thread run on from where it is, or, if job control
 // stopped it, once that lets it.
-func (tr *Tracer) resume(t *Thread, sig sys.Signal) error {
+func (t *Thread) run(sig sys.Signal) error {
 	t.callStops = t.calls.Stops()
 	return t.tracee.Resume(sig, t.callStops, t.stopsAtEnd())
 }
-
-// halt stops a running thread and returns its registers; see tracee.Thread.Halt. Of one that has something else to report groupStop
-// does what the caller wanted afterwards. The registers may be the cache's; toSafePoint makes them the application's.
-func (tr *Tracer) halt(t *Thread) (*sys.Regs, error) { return t.tracee.Halt() }
 
 // step executes one instruction of a stopped thread and waits for it. Signals
 // that arrive instead are held until the thread is at a safe point.
 //
 // That the program ignores SIGTRAP the kernel would forget with the step's trap; that is looked after where the program
 // was started so, since programs themselves hardly ever do it.
-func (tr *Tracer) step(t *Thread) error {
+func (t *Thread) step() error {
 	ignored := t.p.trap.Ignored && t.slot != nil
 	if ignored {
 		sets, err := sys.ReadSignalSets(t.tid)

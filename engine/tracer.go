@@ -268,7 +268,7 @@ func (tr *Tracer) begin(p *Process, t *Thread, regs *sys.Regs) error {
 	if err := p.client.ThreadStarted(t); err != nil {
 		return err
 	}
-	tr.segmentChanged(t, regs)
+	t.segmentChanged(regs)
 	return nil
 }
 
@@ -357,7 +357,7 @@ func (tr *Tracer) work() bool {
 	did := false
 	tr.stops.SendPostponed()
 	for _, t := range tr.stops.Rested() {
-		tr.threadError(tr.threads[t.TID], t.Interrupt())
+		tr.threads[t.TID].failed(t.Interrupt())
 	}
 	for _, p := range tr.procs {
 		did = tr.workFor(p) || did
@@ -381,7 +381,7 @@ func (tr *Tracer) work() bool {
 func (tr *Tracer) workFor(p *Process) bool {
 	did := false
 	if p.modeChanged {
-		tr.switchOthers(p)
+		p.switchOthers()
 	}
 	if p.cache.Crowded(tr.opts.mostCode()) {
 		tr.renew(p)
@@ -395,8 +395,8 @@ func (tr *Tracer) workFor(p *Process) bool {
 		if req := t.slot.U32(layout.Req).Load(); req != 0 && !t.tracee.Stopped {
 			did = true
 			tr.hand.Asker = t.slot
-			if err := tr.dispatch(t, req); err != nil {
-				tr.threadError(t, err)
+			if err := t.dispatch(req); err != nil {
+				t.failed(err)
 			}
 			if p.gone {
 				return true
@@ -406,29 +406,22 @@ func (tr *Tracer) workFor(p *Process) bool {
 	return did
 }
 
-// threadError takes an error of an operation on a thread: one that the kernel killed meanwhile is not worth a word, its end
+// failed takes an error of an operation on a thread: one that the kernel killed meanwhile is not worth a word, its end
 // will be reported. With any other the thread stands still, in a state that
 // nobody knows: the process is ended, so that it does not hang.
-func (tr *Tracer) threadError(t *Thread, err error) {
+func (t *Thread) failed(err error) {
 	if tracee.Passing(err) || sys.Dying(t.tid) {
 		return
 	}
-	tr.processError(t.p, fmt.Errorf("thread %d: %w", t.tid, err))
+	t.p.failed(fmt.Errorf("thread %d: %w", t.tid, err))
 }
 
-// processError is threadError for an operation on a process, nil where none is known.
-func (tr *Tracer) processError(p *Process, err error) {
-	if tracee.Passing(err) {
+// failed is Thread.failed for an operation on a process.
+func (p *Process) failed(err error) {
+	if tracee.Passing(err) || p.dying() {
 		return
 	}
-	if p == nil {
-		tr.fail(err)
-		return
-	}
-	if p.dying() {
-		return
-	}
-	tr.fail(fmt.Errorf("process %d: %w; the program was ended", p.pid, err))
+	p.tr.fail(fmt.Errorf("process %d: %w; the program was ended", p.pid, err))
 	sys.Kill(p.pid)
 }
 
@@ -517,7 +510,7 @@ func (tr *Tracer) poll() {
 	}
 	tr.polled = now
 	for _, p := range tr.procs {
-		tr.cool(p)
+		p.cool()
 	}
 	tr.strays()
 	tr.client.Poll()

@@ -78,17 +78,17 @@ func (t *Thread) stopsAtEnd() bool { return t.p.hearEnds && !t.vfork }
 // endingStop takes a thread that stands at the beginning of its end. It executes
 // nothing any more. The others are taken over to what follows from its end before it
 // goes on.
-func (tr *Tracer) endingStop(t *Thread) error {
-	tr.ending(t)
+func (t *Thread) endingStop() error {
+	t.ending()
 	if t.p.modeChanged {
-		tr.switchOthers(t.p)
+		t.p.switchOthers()
 	}
 	t.tracee.Stopped = false
 	return t.tracee.Cont(0)
 }
 
 // ending tells the client once that a thread ends or has ended.
-func (tr *Tracer) ending(t *Thread) {
+func (t *Thread) ending() {
 	t.tracee.Ending = true
 	if t.vfork || t.endTold {
 		return
