@@ -89,7 +89,7 @@ func (t *Thread) arrived(regs *sys.Regs, how codecache.Entry) codecache.Entry {
 		t.p.client.Notified(t, regs.Rip, NotifiedRegs{regs.Rsp, regs.Rdi})
 	}
 	if t.native {
-		t.leftCaptured(regs)
+		t.captures.Returned(regs)
 		t.returnedNatively(regs.Rip, regs.Rsp)
 	}
 	if t.p.mode != ModeNative {

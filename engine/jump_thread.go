@@ -3,7 +3,6 @@ package engine
 import (
 	"alleria/engine/probe"
 	"alleria/engine/tracee"
-	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -184,6 +183,3 @@ func (t *Thread) noteGS(regs *sys.Regs) {
 	}
 	t.appGS = regs.Gs_base
 }
-
-// SlowCaptures is how many moments of intercepted calls of the thread the tracer has captured by itself so far.
-func (t *Thread) SlowCaptures() uint64 { return t.slot.Get(layout.CaptureSlow) }

@@ -11,6 +11,7 @@ import (
 
 	"alleria/engine/appcode"
 	"alleria/engine/budget"
+	"alleria/engine/captures"
 	"alleria/engine/codecache"
 	"alleria/engine/counts"
 	"alleria/engine/mapping"
@@ -171,6 +172,7 @@ type Thread struct {
 	resting  bool          // see Rest
 	tracee   tracee.Thread // it as the kernel sees it
 	counts   counts.Thread
+	captures captures.Thread // of its calls, by the tracer
 	recovery recovery.Thread // what of it is to be rebuilt when it is stopped in the cache
 	appGS    uint64
 
@@ -414,6 +416,7 @@ func (t *Thread) useSlot(s *shm.Slot) {
 	t.slot = s
 	t.calls.UseSlot(s)
 	t.counts.Init(&t.p.cache, &t.p.translator.Entries, s)
+	t.captures.Init(captureHost{t}, &t.p.points, &t.tracee, t.p.mem, s, t.vfork)
 	t.recovery.Init(&t.p.cache, &t.p.translator, t.p.mem, s, &t.budget, t.vfork)
 }
 

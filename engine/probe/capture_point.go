@@ -13,7 +13,7 @@ import (
 // Interceptors: functions whose calls are captured, with what capture.Program names, into the
 // ring of the thread that makes them.
 //
-// The tracer can capture each moment by itself (capture_take.go), wherever the thread is: it is stopped by a native probe or
+// The tracer can capture each moment by itself (package captures), wherever the thread is: it is stopped by a native probe or
 // asks from the cache. Code captures what it can (capture_body.go, capture_native.go), and goes to the tracer with the rest
 // before it has written anything. So there are three ways, of which the first is what the other two are held to.
 //

@@ -14,5 +14,5 @@
 // entry that code counts.
 //
 // It stops, steps and moves no thread and makes no system call in the target: that is package engine's (patch.go, jump_thread.go,
-// capture_take.go), which is told what to write where.
+// package captures), which is told what to write where.
 package probe
