@@ -91,9 +91,7 @@ func (t *Thread) mergedTrap(regs *sys.Regs, h *tracee.Signal) bool {
 	if err != nil || (sets.Caught|sets.Ignored)&bit != 0 || p.mendTrap(t) != nil {
 		return false
 	}
-	t.tracee.SentAgain(h)
-	t.tracee.Held = append(t.tracee.Held, *h)
-	t.tracee.SendTrapsBack(len(t.tracee.Held) - 1)
+	t.tracee.GiveBackTrap(h)
 	return true
 }
 

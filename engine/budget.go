@@ -192,7 +192,7 @@ func (p *Process) noteBudgetDispatch(now time.Duration) {
 // point at once.
 func (t *Thread) canBring(regs *sys.Regs) bool {
 	p, v := t.p, t.variant
-	return !t.p.tr.opts.NoCallIn && p.translator.Budgeted && p.mode != ModeNative && !t.native && !t.vfork && len(t.tracee.Held) == 0 &&
+	return !t.p.tr.opts.NoCallIn && p.translator.Budgeted && p.mode != ModeNative && !t.native && !t.vfork && !t.tracee.Holds() &&
 		t.filled[v] && t.epoch[v] == p.cache.Epoch[v] && regs.Eflags&translate.FlagTrap == 0 && t.inCache(regs.Rip)
 }
 

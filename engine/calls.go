@@ -195,7 +195,7 @@ func (t *Thread) behindCall(regs *sys.Regs, next syscalls.Next, err error) error
 		return t.createAgain(regs)
 	case syscalls.Over:
 		t.segmentChanged(regs)
-		if t.modeDiffers() || len(t.tracee.Held) > 0 || t.native && t.vfork {
+		if t.modeDiffers() || t.tracee.Holds() || t.native && t.vfork {
 			return t.switchStopped()
 		}
 	}

@@ -353,7 +353,7 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	if err := t.closed.Again(&t.tracee, regs); err != nil {
 		return err
 	}
-	child.tracee.Held = append(child.tracee.Held, t.tracee.Held...)
+	child.tracee.HoldAll(&t.tracee)
 	return child.enter(regs, 0)
 }
 

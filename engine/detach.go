@@ -124,9 +124,7 @@ func (t *Thread) bringHome() error {
 	if err != nil {
 		return err
 	}
-	if len(t.tracee.Held) > 0 && t.native && t.p.hitProbe(regs, &t.tracee.Held[0]) {
-		t.tracee.Held = t.tracee.Held[1:]
-	}
+	t.dropHit(regs)
 	if t.native { // which may have changed it
 		t.noteGS(regs)
 	}
@@ -217,7 +215,7 @@ func (p *Process) mayDetach() bool {
 		return false
 	}
 	for _, t := range p.running() {
-		if t.vfork || t.vforking || t.tracee.Ending || t.modeDiffers() || t.tracee.Stopped || t.callStops || len(t.tracee.Held) > 0 {
+		if t.vfork || t.vforking || t.tracee.Ending || t.modeDiffers() || t.tracee.Stopped || t.callStops || t.tracee.Holds() {
 			return false
 		}
 	}
@@ -256,7 +254,7 @@ func (p *Process) haltAll() (stood []*Thread, ok bool) {
 			return stood, false
 		}
 		stood = append(stood, t)
-		if len(t.tracee.Held) > 0 || t.tracee.GroupStopped { // a signal, or a probe that it has just hit
+		if t.tracee.Holds() || t.tracee.GroupStopped { // a signal, or a probe that it has just hit
 			return stood, false
 		}
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 
 	"alleria/engine/codecache"
 	"alleria/engine/emulate"
@@ -36,9 +35,7 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 	}
 	t.dropHit(regs)
 	// A signal comes before anything else that could happen here.
-	if len(t.tracee.Held) > 0 {
-		h := t.tracee.Held[0]
-		t.tracee.Held = t.tracee.Held[1:]
+	if h, ok := t.tracee.Next(); ok {
 		t.resume.At(regs, how)
 		return t.deliver(regs, h)
 	}
@@ -71,14 +68,8 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 // dropHit takes the trap of an int3 of ours from the signals that are held for a native thread which was stopped behind it: it is in front of
 // it now. It comes before all other signals, in whatever order they were held, since those are delivered to where the thread is.
 func (t *Thread) dropHit(regs *sys.Regs) {
-	if !t.native {
-		return
-	}
-	for i := range t.tracee.Held {
-		if t.p.hitProbe(regs, &t.tracee.Held[i]) {
-			t.tracee.Held = slices.Delete(t.tracee.Held, i, i+1)
-			return
-		}
+	if t.native {
+		t.tracee.Drop(func(h *tracee.Signal) bool { return t.p.hitProbe(regs, h) })
 	}
 }
 
@@ -166,7 +157,7 @@ func (t *Thread) runNatively(regs *sys.Regs, sig sys.Signal) error {
 	t.p.runsNatively()
 	r := *regs
 	r.Gs_base = t.nativeGS()
-	if len(t.tracee.Held) > 0 { // their handlers will return to where it is
+	if t.tracee.Holds() { // their handlers will return to where it is
 		if err := t.p.points.Uncover(r.Rip); err != nil {
 			return err
 		}
@@ -176,7 +167,7 @@ func (t *Thread) runNatively(regs *sys.Regs, sig sys.Signal) error {
 		return err
 	}
 	// It must not run into the probe that it stands on.
-	if sig == 0 && len(t.tracee.Held) == 0 && r.Eflags&translate.FlagTrap == 0 && t.p.points.ProbedCall(r.Rip) {
+	if sig == 0 && !t.tracee.Holds() && r.Eflags&translate.FlagTrap == 0 && t.p.points.ProbedCall(r.Rip) {
 		next, err := t.calls.AtProbe(&r)
 		return t.behindCall(&r, next, err)
 	}
@@ -185,11 +176,11 @@ func (t *Thread) runNatively(regs *sys.Regs, sig sys.Signal) error {
 		if err := t.overProbe(r.Rip); err != nil {
 			return err
 		}
-		if r.Eflags&translate.FlagTrap != 0 && sig == 0 && len(t.tracee.Held) == 0 { // the step was the application's, too
+		if r.Eflags&translate.FlagTrap != 0 && sig == 0 && !t.tracee.Holds() { // the step was the application's, too
 			return t.run(tracee.SIGTRAP)
 		}
 	}
-	if len(t.tracee.Held) > 0 {
+	if t.tracee.Holds() {
 		return t.handHeld(regs)
 	}
 	return t.run(sig)
@@ -203,24 +194,16 @@ func (t *Thread) handHeld(regs *sys.Regs) error {
 		return err
 	}
 	t.p.points.InterruptedAt(r.Rip)
-	for i := range t.tracee.Held {
-		t.signalled(&t.tracee.Held[i], regs)
-	}
+	t.tracee.Each(func(h *tracee.Signal) { t.signalled(h, regs) })
 	return t.handNext()
 }
 
 // handNext hands them to the kernel, of which the client knows.
 func (t *Thread) handNext() error {
-	for ; len(t.tracee.Held) > 1; t.tracee.Held = t.tracee.Held[1:] { // each handler is entered before the next signal
-		if err := t.tracee.SetInfo(&t.tracee.Held[0]); err != nil {
-			return err
-		}
-		if err := t.tracee.Enter(t.tracee.Held[0].Number); err != nil {
-			return err
-		}
+	h, err := t.tracee.HandOver()
+	if err != nil {
+		return err
 	}
-	h := t.tracee.Held[0]
-	t.tracee.Held = nil
 	return t.passOn(h)
 }
 
@@ -258,7 +241,7 @@ func (t *Thread) emulate(b *codecache.Block, regs *sys.Regs) error {
 		if err := t.execute(&r); err != nil {
 			return err
 		}
-		again = !own && r.Rip == regs.Rip && len(t.tracee.Held) == 0 && emulate.RepeatsAt(t.p.mem, r.Rip)
+		again = !own && r.Rip == regs.Rip && !t.tracee.Holds() && emulate.RepeatsAt(t.p.mem, r.Rip)
 	}
 	t.appGS = r.Gs_base
 	if t.p.translator.CountsAccesses {
@@ -269,9 +252,9 @@ func (t *Thread) emulate(b *codecache.Block, regs *sys.Regs) error {
 	if b.Variant == codecache.Count && r.Rip != regs.Rip {
 		t.counts.Executed(b.App)
 	}
-	if k := len(t.tracee.Held); k > 0 && t.tracee.Held[k-1].Fault() {
-		h := t.tracee.Held[k-1]
-		t.tracee.Held = t.tracee.Held[:k-1]
+	if raised := t.tracee.Raised(); raised != nil {
+		h := *raised
+		t.tracee.DropLast()
 		if rec != nil && r.Rip == rec.Next() { // a trap, such as int3's, not a fault
 			t.mark(rec.After(&r)...)
 		}

@@ -23,7 +23,7 @@ func (p *Process) forget(dead []*codecache.Block) {
 		p.cache.Kill(b)
 	}
 	for _, t := range stood {
-		if len(t.tracee.Held) > 0 {
+		if t.tracee.Holds() {
 			t.failed(t.switchStopped())
 			continue
 		}

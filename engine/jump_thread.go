@@ -71,7 +71,7 @@ func (t *Thread) stepOutOfJump(regs *sys.Regs, h *tracee.Signal) error {
 		if t.dropOurFault(regs) {
 			continue
 		}
-		if j != nil && t.faultFirst(h) {
+		if j != nil && t.tracee.FaultFirst(h) {
 			return t.faultInJump(j, regs, h)
 		}
 	}
@@ -80,31 +80,14 @@ func (t *Thread) stepOutOfJump(regs *sys.Regs, h *tracee.Signal) error {
 // dropOurFault drops the signal that a step has ended in, if it is the fault of code of ours that captures: the thread goes on as if
 // nothing had happened.
 func (t *Thread) dropOurFault(regs *sys.Regs) bool {
-	k := len(t.tracee.Held)
-	if k == 0 {
+	h := t.tracee.Last()
+	if h == nil {
 		return false
 	}
-	h := &t.tracee.Held[k-1]
 	if !t.bailOut(regs, h) && t.p.captureJump(regs.Rip, h) == nil {
 		return false
 	}
-	t.tracee.Held = t.tracee.Held[:k-1]
-	return true
-}
-
-// faultFirst puts the fault that a step has ended in, if it has, in the place of the signal h that is being delivered, which
-// is held instead; h may be none.
-func (t *Thread) faultFirst(h *tracee.Signal) bool {
-	k := len(t.tracee.Held)
-	if k == 0 || !t.tracee.Held[k-1].Fault() {
-		return false
-	}
-	first := t.tracee.Held[k-1]
-	t.tracee.Held[k-1] = *h
-	if h.Number == 0 { // no signal is being delivered
-		t.tracee.Held = t.tracee.Held[:k-1]
-	}
-	*h = first
+	t.tracee.DropLast()
 	return true
 }
 

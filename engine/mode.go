@@ -225,7 +225,7 @@ func (t *Thread) overProbe(addr uint64) error {
 	}
 	again := emulate.RepeatsAt(p.mem, addr)
 	err := t.stepAt(addr)
-	for again && err == nil && len(t.tracee.Held) == 0 {
+	for again && err == nil && !t.tracee.Holds() {
 		var regs sys.Regs
 		if err = t.tracee.GetRegs(&regs); err != nil || regs.Rip != addr {
 			break

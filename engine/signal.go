@@ -1,11 +1,10 @@
 package engine
 
 import (
-	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"alleria/engine/codecache"
+	"alleria/engine/sigframe"
 	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
@@ -104,13 +103,11 @@ func (t *Thread) deliver(regs *sys.Regs, h tracee.Signal) error {
 			if err := t.tracee.SetRegs(regs); err != nil {
 				return err
 			}
-			if len(t.tracee.Held) == 0 {
+			if !t.tracee.Holds() {
 				return t.ignore(regs, h)
 			}
-			for i := range t.tracee.Held { // held with it
-				t.signalled(&t.tracee.Held[i], regs)
-			}
-			t.tracee.Held = slices.Insert(t.tracee.Held, 0, h)
+			t.tracee.Each(func(h *tracee.Signal) { t.signalled(h, regs) }) // held with it
+			t.tracee.HoldFirst(h)
 			return t.handNext()
 		}
 		t.noteGS(regs)
@@ -178,15 +175,18 @@ func (t *Thread) enterHandler(regs *sys.Regs, sig sys.Signal) error {
 	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
-	t.p.cleanFrame(t, regs, !own)
+	step := uint64(translate.FlagTrap)
+	if own {
+		step = 0
+	}
+	if ptr, ok := sigframe.Clean(t.p.mem, regs.Rdx, step); ok {
+		t.p.fixPointer(t, ptr, codecache.X87Pointer{Size: 8})
+	}
 	if t.recovery.Wrote() {
-		t.p.frameOfWrite(regs)
+		sigframe.OfWrite(t.p.mem, regs.Rdx)
 	}
 	return t.enter(regs, 0)
 }
-
-// frameFlags is where a handler's ucontext, to which rdx points, has the flags.
-const frameFlags = 40 + 17*8
 
 // signalled tells the client of a signal that is about to be delivered to a
 // thread with the application's registers in regs.
@@ -198,29 +198,6 @@ func (t *Thread) signalled(h *tracee.Signal, regs *sys.Regs) {
 
 // WatchSignals asks for Handler.Signalled, or no longer.
 func (p *Process) WatchSignals(on bool) { p.hearSignals = on }
-
-// frameState is where it has the pointer to the saved state of the x87, whose instruction pointer is stateRIP bytes behind its start.
-const (
-	frameState = 40 + 23*8
-	stateRIP   = 8
-)
-
-// cleanFrame puts a signal's frame right: the trap flag of the step is taken out, if step says so, as the kernel leaves it there if the
-// interrupted instruction is a popf or iret; and the x87's instruction pointer, where the processor told it, is the application's. A program
-// that reads a frame which is gone finds what it deserves, so errors are none.
-func (p *Process) cleanFrame(t *Thread, regs *sys.Regs, step bool) {
-	var b [frameState + 8 - frameFlags]byte
-	at := regs.Rdx + frameFlags
-	if _, err := p.mem.ReadAt(b[:], int64(at)); err != nil {
-		return
-	}
-	if f := binary.LittleEndian.Uint64(b[:]); step && f&translate.FlagTrap != 0 {
-		_ = p.putWord(at, f&^translate.FlagTrap)
-	}
-	if state := binary.LittleEndian.Uint64(b[frameState-frameFlags:]); state != 0 {
-		p.fixPointer(t, state+stateRIP, codecache.X87Pointer{Size: 8})
-	}
-}
 
 // passOn delivers a signal to a thread as it stands.
 // The kernel does with it what it would have done without the stop.
@@ -292,7 +269,7 @@ func (t *Thread) stepToSafePoint(regs *sys.Regs, h *tracee.Signal) error {
 		if t.dropOurFault(regs) {
 			continue
 		}
-		if t.faultFirst(h) { // the application's own comes first
+		if t.tracee.FaultFirst(h) { // the application's own comes first
 			if !t.recoverState(regs, true) {
 				return t.lost(regs)
 			}
@@ -363,14 +340,14 @@ func (t *Thread) stepHidden(regs *sys.Regs) error {
 	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
-	if k := len(t.tracee.Held); k > 0 && t.stampFault(regs, &t.tracee.Held[k-1]) {
-		t.tracee.Held = t.tracee.Held[:k-1]
+	if h := t.tracee.Last(); h != nil && t.stampFault(regs, h) {
+		t.tracee.DropLast()
 		return t.tracee.SetRegs(regs)
 	}
 	if own {
 		return nil
 	}
-	if k := len(t.tracee.Held); pushes && (k == 0 || !t.tracee.Held[k-1].Fault()) {
+	if pushes && t.tracee.Raised() == nil {
 		var b [1]byte
 		at := int64(regs.Rsp + 1)
 		if _, err := t.p.mem.ReadAt(b[:], at); err != nil {
@@ -386,22 +363,4 @@ func (t *Thread) stepHidden(regs *sys.Regs) error {
 	}
 	regs.Eflags &^= translate.FlagTrap
 	return t.tracee.SetRegs(regs)
-}
-
-// frameError is where a handler's ucontext has the page fault's error code, and
-// its bit for a write.
-const (
-	frameError = 40 + 19*8
-	errorWrite = 2
-)
-
-// frameOfWrite makes a signal's frame tell of a write: the processor reports one
-// for an instruction that reads and writes the same place, of which recording
-// executes the read first.
-func (p *Process) frameOfWrite(regs *sys.Regs) {
-	at := regs.Rdx + frameError
-	var b [8]byte
-	if _, err := p.mem.ReadAt(b[:], int64(at)); err == nil { // a frame that is gone: see cleanFrame
-		_ = p.putWord(at, binary.LittleEndian.Uint64(b[:])|errorWrite)
-	}
 }

@@ -1,9 +1,8 @@
 package engine
 
 import (
-	"encoding/binary"
-
 	"alleria/engine/codecache"
+	"alleria/engine/sigframe"
 	"alleria/engine/syscalls"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
@@ -18,43 +17,25 @@ import (
 // Refused: changing the frame where it lies, for that reason. Where something is to happen at the return (another mode, held
 // signals, steps, a rest from signals) the thread is stopped and the tracer makes the call in its name.
 
-// sigFrame is a frame's ucontext (arch/x86/include/uapi/asm/sigcontext.h), of which the kernel reads nothing else but what it leads to.
-type sigFrame [layout.SigFrameSize]byte
-
-// Offsets in a ucontext.
-const (
-	frameRegs = 40
-	frameRsp  = frameRegs + 15*8
-	frameRip  = frameRegs + 16*8
-	frameFlag = frameRegs + 17*8
-	frameCS   = frameRegs + 18*8
-)
-
-func (f *sigFrame) word(off int) uint64 { return binary.LittleEndian.Uint64(f[off:]) }
-
 // returnInCache lets a thread that waits at an rt_sigreturn, the last instruction of b, return in the cache; false if that takes a stop.
 func (t *Thread) returnInCache(b *codecache.Block) bool {
 	p, s := t.p, t.slot
 	if uint32(s.Get(layout.Save)) != syscalls.Sigreturn || !t.plainReturn() {
 		return false
 	}
-	var f sigFrame
-	if _, err := p.mem.ReadAt(f[:], int64(s.Get(layout.Save+4*8))); err != nil {
+	f, ok := sigframe.Read(p.mem, s.Get(layout.Save+4*8))
+	rip := f.Rip()
+	if !ok || f.Flags()&translate.FlagTrap != 0 || f.CS() != userCS || p.cache.Watched[rip] {
 		return false
 	}
-	rip := f.word(frameRip)
-	if f.word(frameFlag)&translate.FlagTrap != 0 || uint16(f.word(frameCS)) != userCS || p.cache.Watched[rip] {
-		return false
-	}
-	to := sys.Regs{Rip: rip, Rsp: f.word(frameRsp)}
+	to := sys.Regs{Rip: rip, Rsp: f.Rsp()}
 	takeBack := t.resume.Return(&to)
 	code := p.codeFor(rip, t.variant, t.resume.Recall(&to))
 	if code == 0 {
 		takeBack()
 		return false
 	}
-	binary.LittleEndian.PutUint64(f[frameRip:], code)
-	copy(s.Mem[layout.SigFrame:], f[:])
+	f.Copy(s.Mem[layout.SigFrame:], code)
 	s.Set(layout.SigCopy, s.Base+layout.SigFrame)
 	t.returning = b
 	t.calls.NotAgain()
@@ -69,7 +50,7 @@ func (t *Thread) returnInCache(b *codecache.Block) bool {
 // plainReturn tells whether nothing but the return is to happen to a thread that waits at an rt_sigreturn.
 func (t *Thread) plainReturn() bool {
 	p := t.p
-	if t.p.tr.opts.NoReturn || t.vfork || t.calls.Awaits() || t.tracee.Sheltered() || len(t.tracee.Held) > 0 || p.calls.Hears(syscalls.Sigreturn) || t.modeDiffers() {
+	if t.p.tr.opts.NoReturn || t.vfork || t.calls.Awaits() || t.tracee.Sheltered() || t.tracee.Holds() || p.calls.Hears(syscalls.Sigreturn) || t.modeDiffers() {
 		return false
 	}
 	if t.tracee.Storming() { // see tracee.Thread.RestFrom

@@ -4,7 +4,7 @@
 // In a nutshell: Stops is what the kernel reports, for a whole run. Whoever waits for one thread puts aside what others
 // report, and nothing is lost: Aside gives it back in its order. A Thread goes through a handful of requests: Halt stops it,
 // Resume lets it go on, Step, Call and Inject have it execute something in between. A signal that comes meanwhile is held
-// (Signal, Thread.Held) until whoever owns the thread has it delivered; signals in quick succession are sent again
+// (Signal, held.go) until whoever owns the thread has it delivered; signals in quick succession are sent again
 // later, so that the thread gets anywhere (storm.go). A stop that was asked for may come in front of a signal that the
 // thread has raised itself: it is let on to that first (behind.go).
 //

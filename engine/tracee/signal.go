@@ -54,16 +54,8 @@ func (t *Thread) hold(sig sys.Signal) error {
 		return err
 	}
 	t.SentAgain(&h)
-	t.Held = append(t.Held, h)
+	t.held = append(t.held, h)
 	return nil
-}
-
-// First is the number of the first signal that is held, 0 for none.
-func (t *Thread) First() sys.Signal {
-	if len(t.Held) == 0 {
-		return 0
-	}
-	return t.Held[0].Number
 }
 
 // Fault tells whether the signal was raised by the instruction that the thread

@@ -27,7 +27,7 @@ func (t *Thread) Step() error {
 	if err := k.Step(t.TID, 0); err != nil {
 		return err
 	}
-	before := len(t.Held)
+	before := len(t.held)
 	err = t.stepped()
 	if mask&bit != 0 && err == nil {
 		err = k.SetSignalMask(t.TID, mask)
@@ -64,7 +64,7 @@ func (t *Thread) stepped() error {
 				return nil
 			}
 			t.SentAgain(&h)
-			t.Held = append(t.Held, h)
+			t.held = append(t.held, h)
 			if h.Fault() {
 				return nil
 			}
@@ -163,6 +163,6 @@ func (t *Thread) RunTo(is func(*Signal) bool) (h Signal, err error) {
 			return h, fmt.Errorf("what was executed for the program faulted at %#x (signal %d)", h.Info.Addr(), h.Number)
 		}
 		t.SentAgain(&h)
-		t.Held = append(t.Held, h)
+		t.held = append(t.held, h)
 	}
 }

@@ -171,7 +171,7 @@ func (t *Thread) takeShelter(sig sys.Signal) error {
 //
 // Not where something else is about to be delivered, or the thread to be stepped: what is told of its mask would be the shelter's.
 func (t *Thread) RestFrom(regs *sys.Regs) error {
-	if !t.Storming() || len(t.Held) > 0 || regs.Eflags&flagTrap != 0 {
+	if !t.Storming() || len(t.held) > 0 || regs.Eflags&flagTrap != 0 {
 		return nil
 	}
 	t.storm.length = 0
@@ -258,12 +258,12 @@ func (s *Stops) SendAllOf(pid int) {
 // SendTrapsBack gives a SIGTRAP back to the kernel that a thread blocks and that a step has let through: one of those
 // held behind the first n.
 func (t *Thread) SendTrapsBack(n int) {
-	for i := n; i < len(t.Held); i++ {
-		h := t.Held[i]
+	for i := n; i < len(t.held); i++ {
+		h := t.held[i]
 		if h.Number != SIGTRAP || h.Fault() {
 			continue
 		}
-		t.Held = append(t.Held[:i:i], t.Held[i+1:]...)
+		t.held = append(t.held[:i:i], t.held[i+1:]...)
 		i--
 		if s := t.stops; s.find(t, h.Number) == nil { // else merged with that, as the kernel does
 			s.postponed = append(s.postponed, postponed{t: t, held: h, sent: true})

@@ -29,8 +29,8 @@ type Thread struct {
 	GroupStopped bool
 	// Ending says that it has begun to end, or has ended unreported: it executes nothing any more.
 	Ending bool
-	// Held is signals to be delivered when its owner has brought it to where that can be done, in their order.
-	Held []Signal
+	// held is signals to be delivered when its owner has brought it to where that can be done, in their order; see held.go.
+	held []Signal
 
 	storm     storm
 	shelter   uint64 // its mask, from when it was sheltered from signals; see takeShelter
@@ -169,7 +169,7 @@ func (t *Thread) Halt() (*sys.Regs, error) {
 			break
 		}
 		t.SentAgain(&h)
-		t.Held = append(t.Held, h)
+		t.held = append(t.held, h)
 	default:
 		t.stops.PutAside(s)
 		return nil, ErrBusy

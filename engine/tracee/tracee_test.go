@@ -50,8 +50,8 @@ func TestHalt(t *testing.T) {
 			m, th := newMachine(t, &c.owner, append([]answer{{request: "interrupt", reports: c.reports}}, c.answered...)...)
 			m.info[tid] = c.info
 			_, err := th.Halt()
-			if !errors.Is(err, c.err) || th.Stopped != c.stopped || th.GroupStopped != c.byJob || !slices.Equal(numbers(th.Held), c.held) {
-				t.Errorf("%v, stopped %v, by job control %v, held %v", err, th.Stopped, th.GroupStopped, numbers(th.Held))
+			if !errors.Is(err, c.err) || th.Stopped != c.stopped || th.GroupStopped != c.byJob || !slices.Equal(numbers(th.held), c.held) {
+				t.Errorf("%v, stopped %v, by job control %v, held %v", err, th.Stopped, th.GroupStopped, numbers(th.held))
 			}
 			var aside []sys.Stop
 			for s, ok := th.stops.Aside(); ok; s, ok = th.stops.Aside() {
@@ -94,8 +94,8 @@ func TestHaltBehindFault(t *testing.T) {
 				answers = append(answers, answer{request: "cont", reports: []sys.Stop{stop(tid, 0, SIGTRAP)}, then: func() { m.pending = nil }})
 			}
 			m.answers, m.pending, m.mask, m.info[tid] = answers, c.pending, c.mask, int3
-			if _, err := th.Halt(); !errors.Is(err, c.err) || len(th.Held) != c.held {
-				t.Errorf("%v, %d held", err, len(th.Held))
+			if _, err := th.Halt(); !errors.Is(err, c.err) || len(th.held) != c.held {
+				t.Errorf("%v, %d held", err, len(th.held))
 			}
 			if want := len(c.requests) - 1; c.err == nil && o.behind != want {
 				t.Errorf("found behind %d times, want %d", o.behind, want)
@@ -115,8 +115,8 @@ func TestStep(t *testing.T) {
 		{request: "step", reports: []sys.Stop{stop(tid, 0, sigChld)}},
 		{request: "step", reports: []sys.Stop{stop(tid, 0, SIGTRAP)}, then: func() { m.info[tid] = siginfo(SIGTRAP, CodeTrace, 0) }},
 	}
-	if err := th.Step(); err != nil || !slices.Equal(numbers(th.Held), []int{sigChld}) {
-		t.Errorf("%v, held %v", err, numbers(th.Held))
+	if err := th.Step(); err != nil || !slices.Equal(numbers(th.held), []int{sigChld}) {
+		t.Errorf("%v, held %v", err, numbers(th.held))
 	}
 	m.expect("mask 0x200", "step 0", "step 0", "mask 0x210")
 }
@@ -130,8 +130,8 @@ func TestStepLetsTrapThrough(t *testing.T) {
 		{request: "step", reports: []sys.Stop{stop(tid, 0, SIGTRAP)}},
 		{request: "step", reports: []sys.Stop{stop(tid, 0, SIGTRAP)}, then: func() { m.info[tid] = siginfo(SIGTRAP, CodeTrace, 0) }},
 	}
-	if err := th.Step(); err != nil || len(th.Held) > 0 {
-		t.Errorf("%v, held %v", err, numbers(th.Held))
+	if err := th.Step(); err != nil || len(th.held) > 0 {
+		t.Errorf("%v, held %v", err, numbers(th.held))
 	}
 	m.expect("mask 0x0", "step 0", "step 0", "mask 0x10", "send 5")
 	h := Signal{SIGTRAP, siginfo(SIGTRAP, CodeTKill, os.Getpid())}
@@ -169,8 +169,8 @@ func TestCall(t *testing.T) {
 	if err := in.Close(); err != nil || m.regs != before || !slices.Equal(code, memory{0x90, 0x90, 0x90, 0x90}) {
 		t.Errorf("%v; put back: %+v, % x", err, m.regs, code)
 	}
-	if !slices.Equal(numbers(th.Held), []int{sigUsr1}) {
-		t.Errorf("held %v", numbers(th.Held))
+	if !slices.Equal(numbers(th.held), []int{sigUsr1}) {
+		t.Errorf("held %v", numbers(th.held))
 	}
 	m.expect("call 0", "call 0", "call 0")
 }
@@ -338,8 +338,8 @@ func TestSetInfo(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.expect(c.want...)
-			if m.info[tid] != h.Info || len(th.Held) != c.held {
-				t.Errorf("it comes with %v, %d held", m.info[tid], len(th.Held))
+			if m.info[tid] != h.Info || len(th.held) != c.held {
+				t.Errorf("it comes with %v, %d held", m.info[tid], len(th.held))
 			}
 		})
 	}

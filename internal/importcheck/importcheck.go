@@ -109,6 +109,7 @@ func engineRules() map[string][]string {
 		"engine/followed":  {"engine/births", "engine/tracee", "internal/sys"},
 		"engine/starts":    {"internal/sys"},
 		"engine/captures":  {"engine/probe", "engine/recovery", "engine/shm", "engine/tracee", "engine/x86", "internal/capture", "internal/layout", "internal/records", "internal/sys"},
+		"engine/sigframe":  {"internal/layout"},
 		"engine/toggle":    {"engine/codecache", "engine/probe", "engine/shm", "internal/layout", "internal/records"},
 		"engine/handover":  {"engine/shm", "internal/layout", "internal/spin", "internal/sys"},
 		"engine/mapping":   {"engine/appcode", "engine/codecache", "engine/shm", "engine/syscalls", "engine/tracee", "internal/layout", "internal/sys"},

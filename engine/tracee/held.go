@@ -1,0 +1,108 @@
+package tracee
+
+import (
+	"slices"
+
+	"alleria/internal/sys"
+)
+
+// Signals that are held: taken out of the kernel's hands where they could not be delivered. The one that the thread's last step has ended in is the last of them.
+
+// Holds tells whether signals are held.
+func (t *Thread) Holds() bool { return len(t.held) > 0 }
+
+// First is the number of the first signal that is held, 0 for none.
+func (t *Thread) First() sys.Signal {
+	if len(t.held) == 0 {
+		return 0
+	}
+	return t.held[0].Number
+}
+
+// Next takes the first signal that is held; false: there is none.
+func (t *Thread) Next() (h Signal, ok bool) {
+	if len(t.held) == 0 {
+		return h, false
+	}
+	h, t.held = t.held[0], t.held[1:]
+	return h, true
+}
+
+// Each calls f for the signals that are held, in their order.
+func (t *Thread) Each(f func(h *Signal)) {
+	for i := range t.held {
+		f(&t.held[i])
+	}
+}
+
+// Drop forgets the first of the signals that are held for which is says so.
+func (t *Thread) Drop(is func(h *Signal) bool) {
+	for i := range t.held {
+		if is(&t.held[i]) {
+			t.held = slices.Delete(t.held, i, i+1)
+			return
+		}
+	}
+}
+
+// HoldFirst holds a signal in front of the others.
+func (t *Thread) HoldFirst(h Signal) { t.held = slices.Insert(t.held, 0, h) }
+
+// HoldAll holds what is held for another thread, which t stands for from now on.
+func (t *Thread) HoldAll(of *Thread) { t.held = append(t.held, of.held...) }
+
+// Last is the signal that was held last, that of the last step if it has ended in one; nil: none is held.
+func (t *Thread) Last() *Signal {
+	if len(t.held) == 0 {
+		return nil
+	}
+	return &t.held[len(t.held)-1]
+}
+
+// DropLast forgets it.
+func (t *Thread) DropLast() { t.held = t.held[:len(t.held)-1] }
+
+// Raised is the fault that the last step has ended in; nil: it has ended in none.
+func (t *Thread) Raised() *Signal {
+	if h := t.Last(); h != nil && h.Fault() {
+		return h
+	}
+	return nil
+}
+
+// FaultFirst puts the fault that a step has ended in, if it has, in the place of the signal h that is being delivered, which
+// is held instead; h may be none.
+func (t *Thread) FaultFirst(h *Signal) bool {
+	raised := t.Raised()
+	if raised == nil {
+		return false
+	}
+	first := *raised
+	if *raised = *h; h.Number == 0 { // no signal is being delivered
+		t.DropLast()
+	}
+	*h = first
+	return true
+}
+
+// GiveBackTrap gives a SIGTRAP back to the kernel that was sent to the thread, which has to take it at another time.
+func (t *Thread) GiveBackTrap(h *Signal) {
+	t.SentAgain(h)
+	t.held = append(t.held, *h)
+	t.SendTrapsBack(len(t.held) - 1)
+}
+
+// HandOver has the kernel deliver the signals that are held for a thread which runs its own code, of which there are some, but for the last, which it takes. Each handler is entered
+// before the next signal, so that none is lost by another one of the same number.
+func (t *Thread) HandOver() (last Signal, err error) {
+	for ; len(t.held) > 1; t.held = t.held[1:] {
+		if err := t.SetInfo(&t.held[0]); err != nil {
+			return last, err
+		}
+		if err := t.Enter(t.held[0].Number); err != nil {
+			return last, err
+		}
+	}
+	last, t.held = t.held[0], nil
+	return last, nil
+}
