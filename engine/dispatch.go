@@ -4,7 +4,10 @@ import (
 	"encoding/binary"
 	"time"
 
+	"alleria/engine/appcode"
 	"alleria/engine/codecache"
+	"alleria/engine/translate"
+	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -285,3 +288,39 @@ func (p *Process) makeReady(at uint64, v codecache.Variant, indirect bool) bool 
 	}
 	return p.cache.BlockOf(at, v) == nil && p.translator.Translate(at, v) != nil
 }
+
+// target is a process as its translator sees it.
+type target struct{ p *Process }
+
+// LookAround is for what was taken over, and for what was set aside.
+func (g target) LookAround(addr uint64) bool {
+	g.p.lookAround()
+	return g.p.code.PutBack(addr&^(appcode.PageSize-1)) || g.p.from != nil
+}
+
+func (g target) Fetch(addr uint64, n int) []byte              { return g.p.code.Fetch(addr, n) }
+func (g target) Executable(addr uint64) bool                  { return g.p.code.Executable(addr) }
+func (g target) Changing(addr uint64) bool                    { return g.p.code.Changing(addr) }
+func (g target) Made(addr uint64) bool                        { return g.p.code.Made(addr) }
+func (g target) Changes(ins []x86.Insn) bool                  { return g.p.code.Changes(ins) }
+func (g target) Splits(addr uint64) bool                      { return g.p.points.Splits(addr) }
+func (g target) EntryFrom(from, to uint64) codecache.Entry    { return g.p.points.EntryFrom(from, to) }
+func (g target) Publish(checks []uint64, v codecache.Variant) { g.p.publishChecks(checks, v) }
+
+func (g target) WithProbes(code []byte, addr uint64) []byte { return g.p.points.WithProbes(code, addr) }
+
+func (g target) Mapping(addr uint64) (start, end uint64) {
+	m := g.p.code.Mapping(addr)
+	if m == nil {
+		return 0, 0
+	}
+	return m.Start, m.End
+}
+
+func (g target) Plan(plan int, ins []x86.Insn, want []translate.Want) (image uint32) {
+	return g.p.client.Plan(g.p, plan, ins, want)
+}
+
+func (g target) Captures() translate.Captures                 { return g.p.points.Captures() }
+func (g target) Point(addr uint64) (translate.Point, bool)    { return g.p.points.At(addr) }
+func (g target) EntriesAround(addr uint64) (entries []uint64) { return g.p.points.EntriesAround(addr) }

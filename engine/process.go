@@ -210,7 +210,7 @@ type callState struct {
 	returning *codecache.Block // whose rt_sigreturn it makes, see returnInCache
 }
 
-// endState is what is known of a thread's end; see watch.go.
+// endState is what is known of a thread's end; see stop.go.
 type endState struct {
 	endTold bool // the client has heard of it
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"alleria/engine/probe"
-	"alleria/engine/shm"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/records"
@@ -10,19 +9,6 @@ import (
 )
 
 // What a thread's ring is to the tracer and its client. A vfork child has none: it is nobody's thread.
-
-// buffering is how producers and consumers of rings exchange words.
-func (o *Options) buffering() uint64 {
-	if o.Lossy {
-		return layout.BufferLossy
-	}
-	return uint64(o.Buffering)
-}
-
-// ring is what threads' rings begin with.
-func (o *Options) ring() shm.Ring {
-	return shm.Ring{ChunkBytes: uint64(o.ChunkBytes), Chunks: uint64(o.Chunks), Buffering: o.buffering()}
-}
 
 // mark appends words to the ring of a thread that does not run code of the cache.
 func (t *Thread) mark(words ...uint64) {

@@ -15,85 +15,12 @@ import (
 	"alleria/engine/shm"
 	"alleria/engine/tracee"
 	"alleria/engine/x86"
-	"alleria/internal/diskcache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
 // pollEvery is the least time between two calls of Client.Poll.
 const pollEvery = time.Millisecond
-
-// Options is what to run and how.
-// The zero value of every switch is the faster way, so that a client need not know
-// them.
-type Options struct {
-	launch.Program
-
-	// The rings: Chunks chunks to begin with, of ChunkBytes each, a
-	// power of two; 0: nothing can be recorded. Who consumes them lets them grow. With a single chunk a thread waits
-	// until that is consumed.
-	ChunkBytes, Chunks int
-	Lossy              bool // a thread without room overwrites its latest records instead of waiting
-	Buffering          int  // layout.Buffer…, how records are exchanged otherwise; with slots, Chunks is a power of two
-
-	// Kept is where translations stay for later runs; nil: nowhere. Log is told what goes wrong there, nil: nobody.
-	Kept *diskcache.Dir
-	Log  func(format string, args ...any)
-
-	// Ending, if any, is called before Run returns, while the page of BellMemory is still there.
-	Ending func()
-
-	Switches
-}
-
-// Switches turn optimisations off, or on those that did not pay where they were measured: for comparison.
-type Switches struct {
-	NoFollow bool // blocks don't continue along direct jumps and calls
-	Predict  bool // calls and returns go by the return predictor; slower where it was measured
-	Ahead    bool // more is translated than was asked for; slower where it was measured
-	NoHuge   bool // code cache and look-up tables in small pages only
-	NoSpread bool // blocks count against one word of each budget
-	NoToggle bool // code asks at each opening and closing
-	// Each return that is awaited is looked at in general.
-	NoFastReturn bool
-	NoDetach     bool // a process is traced to its end
-	NoMemo       bool // each instruction is decoded anew
-	NoJumps      bool // native probes are int3s, all of them
-	NoStartSites bool // a native start stops at all of its system calls
-	NoCallIn     bool // threads in the middle of a block are stepped out of it
-	NoReturn     bool // a thread that returns from a handler is stopped for it
-	NoBatch      bool // each system call at the start has stops of its own
-	ReuseSwitches
-	NoHandover bool // who waits for the other side spins, wherever that is
-	// Calls are captured by the tracer where they are made natively, or in the cache.
-	NoNativeCapture, NoCodeCapture bool
-	SmallCache                     bool // the code cache is renewed after a megabyte
-	NoAside                        bool // code that a program makes is translated anew whenever its rights have changed
-	NoBusy                         bool // a process never stays in the cache because native probes are hit often
-	RecordingSwitches
-}
-
-// ReuseSwitches are those of what processes take over from others.
-type ReuseSwitches struct {
-	NoInherit   bool // forked children begin with an empty code cache
-	NoReuse     bool // each process begins with an empty code cache
-	NoDiskCache bool // nothing is kept from one run to the next
-	// recording code is not taken over by other processes
-	NoKeptRecords bool
-	NoPrefetch    bool // what a program asked for when it ran before is not translated ahead
-}
-
-// RecordingSwitches are those of code that records.
-type RecordingSwitches struct {
-	NoSuper   bool // recorded blocks end at every branch
-	Sizes     bool // records begin with their size besides the number (records.Number)
-	NoLate    bool // all side exits of recorded blocks are written with them
-	NoState   bool // what saves and restores processor state is executed by the tracer where it is recorded
-	NoCallees bool // what a group calls before any condition is not translated with it
-	NoBehind  bool // what lies behind calls that superblocks go along is translated when they return
-	NoShort   bool // superblocks of large programs are as long as those of small ones
-	Short     bool // superblocks of small programs are as short as those of large ones
-}
 
 // Tracer runs one target and what that creates. Its methods are for the goroutine of Run.
 //
@@ -515,3 +442,39 @@ func (tr *Tracer) poll() {
 	tr.strays()
 	tr.client.Poll()
 }
+
+// SetAlarm asks for Handler.Alarm at a time; the zero time for none.
+func (p *Process) SetAlarm(at time.Time) { p.alarm = at }
+
+// ringAlarms calls the processes' handlers whose time has come.
+// It is looked at in each turn, and the tracer never sleeps beyond the next one.
+func (tr *Tracer) ringAlarms() {
+	for _, p := range tr.procs {
+		if p.alarm.IsZero() || time.Now().Before(p.alarm) {
+			continue
+		}
+		p.alarm = time.Time{}
+		p.syncAll()
+		p.client.Alarm(p)
+	}
+}
+
+// nap is how long the tracer may sleep at most: until the next alarm, and for a moment only
+// where a process has threads that do not ring, or there is something to do soon.
+func (tr *Tracer) nap() time.Duration {
+	nap := 100 * time.Millisecond
+	for _, p := range tr.procs {
+		if !p.alarm.IsZero() {
+			nap = max(min(nap, time.Until(p.alarm)), time.Microsecond)
+		}
+		if p.shm.Ctl.U32(layout.NoCalls).Load() != 0 {
+			nap = min(nap, soon)
+		}
+	}
+	if tr.stops.AnyPostponed() {
+		nap = min(nap, soon)
+	}
+	return nap
+}
+
+const soon = 100 * time.Microsecond

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"golang.org/x/sys/cpu"
+
+	"alleria/engine/launch"
+	"alleria/engine/shm"
+	"alleria/engine/translate"
+	"alleria/engine/x86"
+	"alleria/internal/diskcache"
+	"alleria/internal/layout"
+)
+
+// Options is what to run and how.
+// The zero value of every switch is the faster way, so that a client need not know
+// them.
+type Options struct {
+	launch.Program
+
+	// The rings: Chunks chunks to begin with, of ChunkBytes each, a
+	// power of two; 0: nothing can be recorded. Who consumes them lets them grow. With a single chunk a thread waits
+	// until that is consumed.
+	ChunkBytes, Chunks int
+	Lossy              bool // a thread without room overwrites its latest records instead of waiting
+	Buffering          int  // layout.Buffer…, how records are exchanged otherwise; with slots, Chunks is a power of two
+
+	// Kept is where translations stay for later runs; nil: nowhere. Log is told what goes wrong there, nil: nobody.
+	Kept *diskcache.Dir
+	Log  func(format string, args ...any)
+
+	// Ending, if any, is called before Run returns, while the page of BellMemory is still there.
+	Ending func()
+
+	Switches
+}
+
+// Switches turn optimisations off, or on those that did not pay where they were measured: for comparison.
+type Switches struct {
+	NoFollow bool // blocks don't continue along direct jumps and calls
+	Predict  bool // calls and returns go by the return predictor; slower where it was measured
+	Ahead    bool // more is translated than was asked for; slower where it was measured
+	NoHuge   bool // code cache and look-up tables in small pages only
+	NoSpread bool // blocks count against one word of each budget
+	NoToggle bool // code asks at each opening and closing
+	// Each return that is awaited is looked at in general.
+	NoFastReturn bool
+	NoDetach     bool // a process is traced to its end
+	NoMemo       bool // each instruction is decoded anew
+	NoJumps      bool // native probes are int3s, all of them
+	NoStartSites bool // a native start stops at all of its system calls
+	NoCallIn     bool // threads in the middle of a block are stepped out of it
+	NoReturn     bool // a thread that returns from a handler is stopped for it
+	NoBatch      bool // each system call at the start has stops of its own
+	ReuseSwitches
+	NoHandover bool // who waits for the other side spins, wherever that is
+	// Calls are captured by the tracer where they are made natively, or in the cache.
+	NoNativeCapture, NoCodeCapture bool
+	SmallCache                     bool // the code cache is renewed after a megabyte
+	NoAside                        bool // code that a program makes is translated anew whenever its rights have changed
+	NoBusy                         bool // a process never stays in the cache because native probes are hit often
+	RecordingSwitches
+}
+
+// ReuseSwitches are those of what processes take over from others.
+type ReuseSwitches struct {
+	NoInherit   bool // forked children begin with an empty code cache
+	NoReuse     bool // each process begins with an empty code cache
+	NoDiskCache bool // nothing is kept from one run to the next
+	// recording code is not taken over by other processes
+	NoKeptRecords bool
+	NoPrefetch    bool // what a program asked for when it ran before is not translated ahead
+}
+
+// RecordingSwitches are those of code that records.
+type RecordingSwitches struct {
+	NoSuper   bool // recorded blocks end at every branch
+	Sizes     bool // records begin with their size besides the number (records.Number)
+	NoLate    bool // all side exits of recorded blocks are written with them
+	NoState   bool // what saves and restores processor state is executed by the tracer where it is recorded
+	NoCallees bool // what a group calls before any condition is not translated with it
+	NoBehind  bool // what lies behind calls that superblocks go along is translated when they return
+	NoShort   bool // superblocks of large programs are as long as those of small ones
+	Short     bool // superblocks of small programs are as short as those of large ones
+}
+
+// newSettings translates the options, and asks the processor.
+func newSettings(o *Options) translate.Settings {
+	s := translate.Settings{Budgets: translate.Budgets{Words: layout.BudgetWords}}
+	s.Switches = translate.Switches{NoFollow: o.NoFollow, NoHuge: o.NoHuge, NoSuper: o.NoSuper, Sizes: o.Sizes, NoLate: o.NoLate,
+		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
+	switch {
+	case o.NoShort:
+		s.ShortAfter = math.MaxUint32
+	case o.Short:
+		s.ShortAfter = 0
+	}
+	if o.NoSpread {
+		s.Words = 1
+	}
+	x := &cpu.X86
+	s.Features = translate.Features{HasAVX: x.HasAVX, HasBMI2: x.HasBMI2, HasVBMI2: x.HasAVX512VBMI2, States: sync.OnceValue(x86.States),
+		HasAVX512: x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512DQ}
+	return s
+}
+
+// codeKey is what translations depend on besides the code, and that is the same in all of a run: whoever begins with those of another run compares it. What may
+// differ between processes is looked at for each (Process.general, RecordsLike).
+func (o *Options) codeKey() string {
+	s := newSettings(o)
+	s.States = nil
+	return fmt.Sprintf("%+v %+v %+v chunk %d %d %t", s, cpu.X86, o.Switches, o.ChunkBytes, o.Chunks, o.Lossy)
+}
+
+// mostCode is how much code a region of the cache holds at most, 0: as much as it has room for.
+func (o *Options) mostCode() int {
+	if o.SmallCache {
+		return 1 << 20
+	}
+	return 0
+}
+
+// buffering is how producers and consumers of rings exchange words.
+func (o *Options) buffering() uint64 {
+	if o.Lossy {
+		return layout.BufferLossy
+	}
+	return uint64(o.Buffering)
+}
+
+// ring is what threads' rings begin with.
+func (o *Options) ring() shm.Ring {
+	return shm.Ring{ChunkBytes: uint64(o.ChunkBytes), Chunks: uint64(o.Chunks), Buffering: o.buffering()}
+}
