@@ -72,7 +72,7 @@ func (t *Thread) stopAsked() (sys.Stop, error) {
 	s, err := t.Wait()
 	for err == nil && s.Event() == EventStop && t.FaultWaits() {
 		if s.Signal() != SIGTRAP {
-			t.stops.PutAside(s)
+			t.stops.putBack(s)
 			return s, ErrBusy
 		}
 		if err = t.stops.kernel.Cont(t.TID, 0); err == nil {

@@ -79,7 +79,7 @@ func (t *Thread) stepped() error {
 func (t *Thread) alive() (sys.Stop, error) {
 	s, err := t.Wait()
 	if err == nil && (s.Status.Exited() || s.Status.Signaled()) {
-		t.stops.PutAside(s)
+		t.stops.putBack(s)
 		err = ErrEnded
 	}
 	return s, err

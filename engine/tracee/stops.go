@@ -3,6 +3,7 @@ package tracee
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"alleria/internal/sys"
@@ -44,10 +45,13 @@ type Stops struct {
 	reports Reports
 	await   func()      // waits for a report, for Patience at most
 	fail    func(error) // takes errors about threads that nobody has asked for
-	// later holds stops that came while another thread's was waited for.
-	later     []sys.Stop
-	postponed []postponed
-	resting   []rest // threads that are sheltered for a time
+	// later holds stops that came while another thread's was waited for, in the order in which they came first, and numbers says which that is of each.
+	// came is the last of these numbers, and taken that of the stop which Wait has taken out; 0: its was a new one.
+	later       []sys.Stop
+	numbers     []uint64
+	came, taken uint64
+	postponed   []postponed
+	resting     []rest // threads that are sheltered for a time
 }
 
 // NewStops makes the stops of a run. await waits for a report, for Patience at most; fail takes errors about threads that
@@ -57,14 +61,36 @@ func NewStops(k Kernel, r Reports, await func(), fail func(error)) *Stops {
 }
 
 // PutAside keeps a stop for later.
-func (s *Stops) PutAside(stop sys.Stop) { s.later = append(s.later, stop) }
+func (s *Stops) PutAside(stop sys.Stop) {
+	s.came++
+	s.later, s.numbers = append(s.later, stop), append(s.numbers, s.came)
+}
+
+// putBack keeps a stop for later that Wait has just given. One that was put aside before comes where it was: threads are asked to
+// stop again and again where others run into breakpoints all the time, and one whose stop went to the end of the line each time would wait for good.
+func (s *Stops) putBack(stop sys.Stop) {
+	n := s.taken
+	if s.taken = 0; n == 0 {
+		s.PutAside(stop)
+		return
+	}
+	at, _ := slices.BinarySearch(s.numbers, n)
+	s.later, s.numbers = slices.Insert(s.later, at, stop), slices.Insert(s.numbers, at, n)
+}
+
+// take takes the stop out that was put aside at a place, and returns its number too.
+func (s *Stops) take(at int) (stop sys.Stop, number uint64) {
+	stop, number = s.later[at], s.numbers[at]
+	s.later, s.numbers = slices.Delete(s.later, at, at+1), slices.Delete(s.numbers, at, at+1)
+	return stop, number
+}
 
 // Aside returns the stop that was put aside first, and forgets it; false if there is none.
 func (s *Stops) Aside() (stop sys.Stop, ok bool) {
 	if len(s.later) == 0 {
 		return stop, false
 	}
-	stop, s.later = s.later[0], s.later[1:]
+	stop, _ = s.take(0)
 	return stop, true
 }
 
@@ -86,12 +112,12 @@ func (s *Stops) Collect() []sys.Stop {
 // program and took over the process's id.
 func (t *Thread) Wait() (sys.Stop, error) {
 	s := t.stops
-	for i, r := range s.later {
-		if r.TID == t.TID {
-			s.later = append(s.later[:i:i], s.later[i+1:]...)
-			return r, nil
-		}
+	if i := slices.IndexFunc(s.later, func(r sys.Stop) bool { return r.TID == t.TID }); i >= 0 {
+		var r sys.Stop
+		r, s.taken = s.take(i)
+		return r, nil
 	}
+	s.taken = 0
 	for {
 		r, ok, err := s.next(t)
 		switch {
@@ -141,15 +167,15 @@ func (s *Stops) next(t *Thread) (r sys.Stop, ok bool, err error) {
 // resumeEnding lets the threads go on that stand at the beginning of their end and
 // were put aside for later.
 func (s *Stops) resumeEnding() {
-	kept := s.later[:0]
-	for _, r := range s.later {
+	kept, numbers := s.later[:0], s.numbers[:0]
+	for i, r := range s.later {
 		if r.Event() == EventExit {
 			if err := s.kernel.Cont(r.TID, 0); !Passing(err) {
 				s.fail(fmt.Errorf("thread %d at its end: %w", r.TID, err))
 			}
 			continue
 		}
-		kept = append(kept, r)
+		kept, numbers = append(kept, r), append(numbers, s.numbers[i])
 	}
-	s.later = kept
+	s.later, s.numbers = kept, numbers
 }

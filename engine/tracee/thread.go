@@ -147,7 +147,7 @@ func (t *Thread) Halt() (*sys.Regs, error) {
 		return nil, err
 	}
 	if s.Status.Exited() || s.Status.Signaled() {
-		t.stops.PutAside(s)
+		t.stops.putBack(s)
 		return nil, ErrEnded
 	}
 	if err := t.Unshelter(); err != nil {
@@ -171,7 +171,7 @@ func (t *Thread) Halt() (*sys.Regs, error) {
 		t.SentAgain(&h)
 		t.held = append(t.held, h)
 	default:
-		t.stops.PutAside(s)
+		t.stops.putBack(s)
 		return nil, ErrBusy
 	}
 	return regs, t.GetRegs(regs)
@@ -188,7 +188,7 @@ func (t *Thread) Freeze() (bool, error) {
 		return false, err
 	}
 	if s.Event() != EventStop || s.Status.Exited() || s.Status.Signaled() {
-		t.stops.PutAside(s)
+		t.stops.putBack(s)
 		return false, nil
 	}
 	t.Stopped = true

@@ -401,3 +401,24 @@ func TestTrapHandled(t *testing.T) {
 		t.Errorf("it is given %v back, with the mask %#x", slot, m.mask)
 	}
 }
+
+// TestPutBack asks a thread to stop whose stop was put aside: that keeps its turn, before those that came later.
+func TestPutBack(t *testing.T) {
+	m, th := newMachine(t, &owner{}, answer{request: "interrupt"}, answer{request: "interrupt"})
+	first, second := stop(tid, 0, SIGTRAP), stop(99, 0, SIGTRAP)
+	th.stops.PutAside(stop(98, 0, SIGTRAP))
+	th.stops.PutAside(first)
+	th.stops.PutAside(second)
+	for range 2 {
+		if ok, err := th.Freeze(); ok || err != nil {
+			t.Fatalf("%v, %v", ok, err)
+		}
+	}
+	th.stops.PutAside(stop(97, 0, SIGTRAP))
+	for _, want := range []int{98, tid, 99, 97} {
+		if s, ok := th.stops.Aside(); !ok || s.TID != want {
+			t.Errorf("%v, %v, want thread %d", s, ok, want)
+		}
+	}
+	m.expect("interrupt 0", "interrupt 0")
+}

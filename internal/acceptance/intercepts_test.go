@@ -495,3 +495,34 @@ func waitFor(t *testing.T, what func() bool) {
 	}
 	t.Fatal("it did not happen")
 }
+
+// TestInterceptFair has threads that never rest at a function that is too small for anything but an int3, at each of which all threads are stopped: the first thread gets its turns as well.
+func TestInterceptFair(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, writeFile(t, dir, "fair.c", `#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+__asm__(".text\n.globl tiny\n.type tiny,@function\ntiny: ret\n.size tiny,.-tiny\n");
+void tiny(void);
+static atomic_int stop;
+static void *busy(void *n) { while (!stop) tiny(); return n; }
+int main(void)
+{
+	pthread_t t[6];
+	for (int i = 0; i < 6; i++) pthread_create(&t[i], 0, busy, 0);
+	for (int i = 0; i < 50; i++) tiny();
+	stop = 1;
+	for (int i = 0; i < 6; i++) pthread_join(t[i], 0);
+	puts("done");
+	return 0;
+}
+`), "-pthread")
+	r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "--engine", "no-busy", "--intercept", "tiny@main", prog}, dir: dir})
+	if string(r.stdout) != "done\n" || r.status != 0 {
+		t.Errorf("status %d: %s%s", r.status, r.stdout, clip(r.stderr))
+	}
+	if got := intercepts(t, dir, "--thread", "1"); len(got) != 50 {
+		t.Errorf("%d calls of the first thread, want 50", len(got))
+	}
+}
