@@ -57,6 +57,8 @@ type Costs struct {
 	RequestSeconds  float64 `json:"request_seconds"`   // that the recorder took to answer
 	// Processor time of the processing threads, all together.
 	ProcessingSeconds float64 `json:"processing_seconds,omitempty"`
+	// Where they ran last, and why there.
+	ProcessingPlaced string `json:"processing_placed,omitempty"`
 	// What the kernel accounted to the program itself and to children that it waited for.
 	TargetUserSeconds   float64 `json:"target_user_seconds"`
 	TargetSystemSeconds float64 `json:"target_system_seconds"`

@@ -60,6 +60,7 @@ type Pool struct {
 	stop    atomic.Bool
 	wg      sync.WaitGroup
 	err     atomic.Pointer[error]
+	cpus    atomic.Pointer[[]int] // that processing threads were placed on; nil: they never were
 	// first is the processing thread that is no reserve.
 	first atomic.Pointer[worker]
 	// what reserves sleep on: changed for each that is called, and how many do

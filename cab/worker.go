@@ -27,6 +27,7 @@ type worker struct {
 	clock  idleClock
 	chunks atomic.Uint64 // that it has consumed
 	used   atomic.Int64  // nanoseconds of processor time, as of when it ended
+	tid    atomic.Int32  // of its thread, once it runs
 }
 
 // States of a processing thread.
@@ -69,6 +70,7 @@ func (w *worker) run() {
 	defer w.wg.Done()
 	runtime.LockOSThread()
 	sys.YieldToOthers()
+	w.settleDown()
 	began := sys.ThreadTime() // the runtime's thread has lived before
 	defer func() { w.used.Store(int64(sys.ThreadTime() - began)) }()
 	last := time.Now()

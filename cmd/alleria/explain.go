@@ -22,7 +22,7 @@ func (a *app) explainCommand() *cobra.Command {
 it stands, what it holds, which attributes it takes with which defaults, and
 shows an example. An attribute's name explains that in all elements that have
 it. Without a name it lists all elements. What turns adaptive profiling
-(record --tuner, --ptc, --bc, --bs, --tf, --tp, --tay1, --tay2, --taz) is
+(record --tuner, --affinity, --ptc, --bc, --bs, --tf, --tp, --tay1, --tay2, --taz) is
 explained by its name without dashes.`,
 		Example:           "  alleria explain\n  alleria explain Call\n  alleria explain Instruction.registers threshold\n  alleria explain tuner tp",
 		ValidArgsFunction: completeElements,

@@ -17,8 +17,8 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 			"process", "image", "function", "select", "fields"}
 		limits  = []string{"max-size", "max-time", "max-instructions"}
 		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "buffering", "discard", "sample-rate", "sample-by", "analysis",
-			"tuner", "ptc", "bc", "bs", "tf", "tp", "tay1", "tay2", "taz"}
-		beside = []string{"threads", "buffer-max", "buffering", "sample-rate", "sample-by", "tuner", "ptc", "bc", "tf", "tp", "tay1", "tay2", "taz"}
+			"tuner", "affinity", "ptc", "bc", "bs", "tf", "tp", "tay1", "tay2", "taz"}
+		beside = []string{"threads", "buffer-max", "buffering", "sample-rate", "sample-by", "tuner", "affinity", "ptc", "bc", "tf", "tp", "tay1", "tay2", "taz"}
 	)
 	refuse := func(why string, groups ...[]string) error {
 		for _, name := range slices.Concat(groups...) {

@@ -16,10 +16,12 @@ import (
 type poolFlags struct {
 	tuner, ptc, bc, bs, tf string
 	tp, tay1, tay2, taz    string
+	affinity               string
 }
 
 func (p *poolFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&p.tuner, "tuner", "on", "adaptive profiling: the numbers of processing threads and buffers follow the load (`on`, off)")
+	fl.StringVar(&p.affinity, "affinity", "auto", "processing threads are kept on processors that share a cache with the program's threads, where there is a choice (`auto`), or not (off)")
 	fl.StringVar(&p.ptc, "ptc", "", "processing threads, a fixed `number` of them; 0: each thread of the program waits while its records are written")
 	fl.StringVar(&p.bc, "bc", "", "buffers (chunks) of each thread of the program, a fixed `number` of them, from 2")
 	fl.StringVar(&p.bs, "bs", "", "`KiB` of a buffer, as --buffer-chunk has it in bytes")
@@ -41,6 +43,13 @@ func (p *poolFlags) check(fl *pflag.FlagSet, o *session.Options) (err error) {
 		o.NoTuner = true
 	default:
 		return usagef("--tuner is on or off, not %q", p.tuner)
+	}
+	switch p.affinity {
+	case "auto":
+	case "off":
+		o.NoAffinity = true
+	default:
+		return usagef("--affinity is auto or off, not %q", p.affinity)
 	}
 	if err := p.contradictions(fl); err != nil {
 		return err
@@ -147,11 +156,13 @@ func knobs() map[string]knob {
 	return map[string]knob{
 		"tuner": {"on (the default): the numbers of processing threads and buffers follow the load. off: as many threads as --threads says, from the beginning; those that are not needed sleep.",
 			"off to compare, or on a machine that does nothing else.", "-tuner, off by default there."},
+		"affinity": {"auto (the default): processing threads run on processors that share a last-level cache with the program's threads, where the machine has several such caches and one has room for all of them; cpusets and taskset are kept to, and the program's threads are left alone. run.json says where they ran and why (costs.processing_placed), --log each change. off: wherever the system puts them.",
+			"off to compare, or where other programs are bound to the same processors.", "none; the CAB paper binds both sides by hand."},
 		"ptc": {"so many processing threads, whatever the load. 0: none beside the program, each of whose threads waits while a buffer of its is written.",
 			"to repeat a measurement; when report --adaptive shows that the number hardly changes; 0 on one processor.", "-ptc."},
 		"bc": {"so many buffers in the ring of each thread of the program, from 2. Without it a ring grows while its thread waits, and gives its memory back when the thread is quiet.",
 			"where memory is little and threads are many.", "-bc, which counts the buffers of all threads together."},
-		"bs": {"KiB of a buffer, a power of two from 16 (256).", "rarely: smaller ones are handed over sooner, larger ones less often.", "-bs."},
+		"bs": {"KiB of a buffer, a power of two from 16 (eight times the first-level data cache: 256 where that has 32 or 48 KiB).", "rarely: smaller ones are handed over sooner, larger ones less often.", "-bs."},
 		"tf": {"the time between decisions (100ms).", "up for loads that change slowly: fewer lines in the log.", "-tf, in milliseconds."},
 		"tp": {"phase X, ramping up: a thread and a buffer more each period until the processing threads' idle time (ptit) has risen by this part (50%).",
 			"up for more threads in steady loads.", "TP, 50 to 100% recommended."},

@@ -27,6 +27,8 @@ func TestPoolFlags(t *testing.T) {
 	for args, good := range map[string]func(o session.Options) bool{
 		"":                      func(o session.Options) bool { return !o.NoTuner && !o.NoThreads && o.FixedThreads == 0 },
 		"--tuner off":           func(o session.Options) bool { return o.NoTuner },
+		"--affinity off":        func(o session.Options) bool { return o.NoAffinity },
+		"--affinity auto":       func(o session.Options) bool { return !o.NoAffinity },
 		"--ptc 3":               func(o session.Options) bool { return o.FixedThreads == 3 && !o.NoThreads },
 		"--ptc 0":               func(o session.Options) bool { return o.NoThreads },
 		"--bc 8 --bs 64":        func(o session.Options) bool { return o.Buffers == 8 && o.BufferChunk == 64<<10 },
@@ -39,7 +41,7 @@ func TestPoolFlags(t *testing.T) {
 			t.Errorf("%s: %+v, %v", args, o, err)
 		}
 	}
-	for _, args := range []string{"--tuner maybe", "--ptc -1", "--ptc x", "--bc 1", "--bs 0", "--tf 0", "--tp x", "--tp -1%", "--taz NaN",
+	for _, args := range []string{"--tuner maybe", "--affinity 0-3", "--ptc -1", "--ptc x", "--bc 1", "--bs 0", "--tf 0", "--tp x", "--tp -1%", "--taz NaN",
 		"--ptc 2 --threads 2", "--ptc 2 --tuner on", "--ptc 2 --tp 5%", "--tuner off --tf 1s", "--bc 4 --buffer-max 1M", "--bs 4 --buffer-chunk 4K", "--ptc 0 --bc 2"} {
 		if o, err := parse(args); err == nil {
 			t.Errorf("%s: %+v", args, o)

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"alleria/analysis"
@@ -37,6 +38,9 @@ func TestCosts(t *testing.T) {
 			if costs.CacheSeconds <= 0 || costs.Requests == 0 || costs.RequestSeconds <= 0 || c.only == "cache" && costs.NativeSeconds > costs.CacheSeconds/10 ||
 				c.only == "" && costs.NativeSeconds <= 0 {
 				t.Errorf("time: %+v", *costs)
+			}
+			if at := costs.ProcessingPlaced; !strings.HasPrefix(at, "anywhere: ") && !strings.HasPrefix(at, "on processors ") {
+				t.Errorf("processing threads run %q", at)
 			}
 			// What a Go program needs at least, and what would be a leak.
 			if costs.TracerMemory < 4<<20 || costs.TracerMemory > 128<<20 || costs.CacheMemory < 1<<20 || costs.CacheMemory > 64<<20 || costs.RingMemory == 0 {

@@ -48,6 +48,7 @@ func rules() map[string][]string {
 		"analysis":                {"abp", "cab"},
 		"cab":                     {"internal/sys", "internal/layout"},
 		"cab/tuner":               {},
+		"cab/topology":            {},
 		"window":                  {"config"},
 		"proctree":                {"internal/sys"},
 		"interceptors":            {"config", "abp", "internal/capture", "internal/symbols"},

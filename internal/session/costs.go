@@ -84,8 +84,8 @@ func (r *run) costsSum(st engine.Status) abp.Costs {
 		processing = r.proc.pool.Used().Seconds()
 	}
 	return abp.Costs{
-		ProcessingSeconds: processing,
-		NativeSeconds:     c.modes.native.Seconds(), CacheSeconds: c.modes.cached.Seconds(),
+		ProcessingSeconds: processing, ProcessingPlaced: r.proc.placed.where(),
+		NativeSeconds: c.modes.native.Seconds(), CacheSeconds: c.modes.cached.Seconds(),
 		RingWaits: r.waits.times, RingWaitSeconds: float64(r.waits.ticks) / float64(max(r.clock.TSCFrequency(), 1)),
 		Requests: uint64(st.Stats.Dispatches), RequestSeconds: st.Stats.DispatchTime.Seconds(),
 		TargetUserSeconds: st.Usage.User.Seconds(), TargetSystemSeconds: st.Usage.System.Seconds(), TargetFaults: st.Usage.Faults,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"alleria/abp"
+	"alleria/cab/topology"
 	"alleria/config"
 	"alleria/engine"
 	"alleria/internal/capture"
@@ -236,6 +237,7 @@ func newFakeRun(t *testing.T, windows string) *fakeRun {
 		exe:        func(int) string { return f.image },
 		maps:       func(pid int) ([]byte, error) { return []byte(strings.Join(f.mappings[pid], "\n")), nil },
 		clock:      sys.StartClock(),
+		processors: func() topology.Machine { return nil },
 	})
 	f.tracer = f
 	f.tree = proctree.New(o.Args, proctree.Options{Dir: t.TempDir()})

@@ -180,6 +180,8 @@ type Processing struct {
 	FixedThreads int
 	// NoThreads has application threads wait while their records are written.
 	NoThreads bool
+	// NoAffinity has processing threads run wherever the system puts them.
+	NoAffinity bool
 	// NoTuner keeps the number of processing threads and buffers from following the load.
 	NoTuner bool
 	// Thresholds are what changes of the load are compared with, and TunerPeriod how often: zeros are defaults.

@@ -25,6 +25,8 @@ type processing struct {
 	gone  []string // which processing threads gave up; guarded by mu
 	why   string   // the first of their reasons; guarded by mu
 	tuned *tuning  // nil: nothing adapts
+	// where processing threads run; nil before the pool is opened
+	placed *placing
 }
 
 // perDisk is how many processing threads may be started for each output directory in the place of ones that gave up.
@@ -40,6 +42,7 @@ func (r *run) openPool(bell []byte) {
 	po := cab.PoolOptions{Interval: flushInterval, Threads: begin, Most: most, Spare: perDisk * max(len(o.Outputs), 1),
 		Fixed: o.Buffers > 0 || o.NoThreads, Sink: r.newSink, OnError: r.writingFailed, OnBroken: r.threadBroke}
 	r.proc.pool = cab.StartPool(cab.NewBell(bell), po)
+	r.proc.placed = r.startPlacing()
 	if r.adapts() {
 		r.proc.tuned = r.startTuning(begin, most)
 	}
@@ -135,6 +138,7 @@ func (r *run) closePool() {
 	if r.proc.tuned != nil {
 		r.proc.tuned.close()
 	}
+	r.proc.placed.close()
 	if err := r.proc.pool.Close(); err != nil {
 		r.failed.CompareAndSwap(nil, &err)
 	}

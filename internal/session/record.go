@@ -24,14 +24,13 @@ import (
 	"alleria/proctree"
 )
 
-// Rings: a chunk fits in the second-level cache several times over, a whole ring, as
+// Rings: a chunk (topology.Machine.Chunk) fits in the second-level cache several times over, a whole ring, as
 // it is at first, in the third-level one. One of ringMost lets a producer run on for tens of
 // milliseconds while the consumers are busy elsewhere.
 const (
-	defaultChunk = 256 << 10
-	chunkMost    = 4 << 20
-	ringStart    = 4 << 20
-	ringMost     = layout.RingMax
+	chunkMost = 4 << 20
+	ringStart = 4 << 20
+	ringMost  = layout.RingMax
 )
 
 // Record runs opts.Program, records it and returns the exit status that a shell
@@ -46,7 +45,7 @@ const (
 // process has.
 func Record(ctx context.Context, opts Options) (exit int, err error) {
 	defer collectSeldom()()
-	r := newRun(&opts, machine{clock: sys.StartClock(), exe: executable, maps: sys.ReadMaps})
+	r := newRun(&opts, machine{clock: sys.StartClock(), exe: executable, maps: sys.ReadMaps, processors: sync.OnceValue(machineCPUs)})
 	defer r.cache.Close()
 	defer r.background.Wait()
 	path, err := r.prepare()
@@ -112,12 +111,12 @@ func newRun(opts *Options, m machine) *run {
 // chunk is the size of a ring's chunk: a power of two.
 // What is asked for is rounded up to one, within bounds.
 func (r *run) chunk() int {
-	n := defaultChunk
-	if r.opts.BufferChunk > 0 {
-		n = 16 << 10
-		for n < r.opts.BufferChunk && n < chunkMost {
-			n *= 2
-		}
+	if r.opts.BufferChunk == 0 {
+		return r.processors().Chunk(sys.Allowed())
+	}
+	n := 16 << 10
+	for n < r.opts.BufferChunk && n < chunkMost {
+		n *= 2
 	}
 	return n
 }

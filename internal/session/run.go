@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"alleria/cab"
+	"alleria/cab/topology"
 	"alleria/config"
 	"alleria/emit"
 	"alleria/engine"
@@ -59,6 +60,7 @@ type machine struct {
 	exe        func(pid int) string   // what a process executes, "" if that cannot be read
 	maps       func(pid int) ([]byte, error)
 	clock      sys.Clock // started with the run
+	processors func() topology.Machine
 }
 
 // messages is what the user is told.

@@ -142,6 +142,7 @@ func (r *run) Poll() {
 		}
 	}
 	r.proc.tuned.publish(live)
+	r.proc.placed.publish(live)
 	r.limits(now)
 	r.costs.memory(live, now)
 	// The flag may have been set by any goroutine; what follows from it is done
