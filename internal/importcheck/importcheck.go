@@ -8,6 +8,8 @@
 // and it reports the line. Files that use internal/sys are parsed whole: requests of
 // ptrace are the business of few folders, which tracers names.
 //
+// CheckPages holds the pages that say where things are to the tree, and the table of folders that people read to rules.
+//
 // Its test runs it over the whole repository, and the CI script runs that test
 // by name. It does not judge test files: a test may use what it likes to make
 // its inputs. It keeps no state.

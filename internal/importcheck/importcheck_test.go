@@ -1,8 +1,10 @@
 package importcheck
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,12 +18,14 @@ func TestRepository(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
 		t.Fatalf("not the module's root: %v", err)
 	}
-	found, err := Check(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range found {
-		t.Error(v)
+	for _, check := range []func(root string) ([]Violation, error){Check, CheckPages} {
+		found, err := check(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range found {
+			t.Error(v)
+		}
 	}
 }
 
@@ -98,5 +102,48 @@ func TestCheckReportsUnparsable(t *testing.T) {
 	}
 	if _, err := Check(root); err == nil {
 		t.Fatal("a file that does not parse went unnoticed")
+	}
+}
+
+// TestCheckPages has pages name what is not there, and a row differ from the rules.
+func TestCheckPages(t *testing.T) {
+	root := t.TempDir()
+	for name, body := range map[string]string{
+		"engine/x86/decode.go": "", "engine/asm/form.go": "", "cab/ring.go": "", "docs/internal/engine.md": "", "docs/internal/README.md": "",
+		architecture: "The decoder (`engine/x86`, `decode.go`) and `golang.org/x/sys/unix`, `x86.Insn`.\n\n" +
+			"`decode.go` of no folder, and `engine/gone`.\n\n" +
+			"- `engine/x86/dec*.go`\n- `engine/x86/enc*.go`\n```\n`engine/drawn`\n```\n" +
+			"| folder | is | imports of ours |\n|---|---|---|\n| `engine/` | it | `internal/diskcache` |\n" +
+			"| `engine/x86/` | it | `internal/records` |\n| `cab/` | it | `internal/layout`, `internal/sys` |\n",
+	} {
+		full := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(body), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"internal/records", "internal/layout", "internal/sys", "internal/diskcache"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := CheckPages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, v := range found {
+		got = append(got, fmt.Sprintf("%d %s", v.Line, v.What))
+	}
+	want := []string{
+		"3 decode.go is not there", "3 engine/gone is not there", "6 engine/x86/enc*.go is not there",
+		"12 engine may import internal/capture, internal/diskcache, internal/layout, internal/records, internal/spin, internal/sys by the import rules, and internal/diskcache by this row",
+		"1 engine/asm has no row in the table of folders", "1 internal/diskcache has no row in the table of folders",
+		"1 internal/layout has no row in the table of folders", "1 internal/records has no row in the table of folders", "1 internal/sys has no row in the table of folders",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("found\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
