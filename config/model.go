@@ -87,6 +87,18 @@ func (p *Profile) SelectsForms() bool {
 	return false
 }
 
+// SelectsTypes tells whether some function is chosen by the type of a parameter.
+func (p *Profile) SelectsTypes() bool {
+	for i := range p.AllImages() {
+		for _, f := range i.Functions {
+			if f.Type != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Process selects processes: by number alone, or by all of the others that are
 // given. None given is every process that no other Process of the profile selects.
 type Process struct {

@@ -3,8 +3,10 @@ package engine
 import (
 	"alleria/engine/codecache"
 	"alleria/engine/probe"
+	"alleria/engine/reuse"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -42,7 +44,12 @@ type Client interface {
 	Exited(pid int, end End)
 	// Poll is called now and then; it may change modes.
 	Poll()
+	// NamesOf is the Names of which Words was kept on disk; nil where they say nothing, or have no images and functions with numbers as high as these.
+	NamesOf(words []byte, high records.Highest) Names
 }
+
+// Names is what numbers of images and functions mean that a Planner has given.
+type Names = reuse.Names
 
 // End is how a process ended.
 type End struct {
@@ -173,8 +180,8 @@ type Planner interface {
 	RecordsLike(p *Process) string
 	// Names is what the numbers of images and functions that Plan has given mean, for TakeNames of another process; nil if that cannot be said. It does not
 	// change, and is good for as long as Run.
-	Names(p *Process) any
+	Names(p *Process) Names
 	// TakeNames has images and functions keep the numbers that another process's Plan gave them: those of the image at an address, of all if that is 0. Blocks that refer
 	// to them are about to be taken over. It is false where that is not possible, or the image is not known.
-	TakeNames(p *Process, names any, at uint64) bool
+	TakeNames(p *Process, names Names, at uint64) bool
 }

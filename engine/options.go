@@ -72,6 +72,7 @@ type ReuseSwitches struct {
 	NoDiskCache bool // nothing is kept from one run to the next
 	// recording code is not taken over by other processes
 	NoKeptRecords bool
+	KeepFew       bool // translations of small processes are kept, too, for which that is no gain
 	NoPrefetch    bool // what a program asked for when it ran before is not translated ahead
 }
 

@@ -87,7 +87,7 @@ type translations struct {
 	from       *reuse.Taken      // nil: nothing was taken over
 	tookOver   bool              // that was looked at
 	like       string            // what recording code that was taken over records, or, once it is gone, that of the process; see recordsLike
-	names      any               // the handler's, likewise
+	names      reuse.Names       // the handler's, likewise
 	offered    bool              // that others take them over was looked at, behind the process's end
 	lent       bool              // others may
 	inheritance

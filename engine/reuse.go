@@ -83,7 +83,9 @@ func (t taker) Plainly() bool {
 	return t.p.plainly() && (t.p.like == "" || t.p.like == t.p.recordsLike())
 }
 
-func (t taker) TakeNames(names any, at uint64) bool          { return t.p.client.TakeNames(t.p, names, at) }
+func (t taker) TakeNames(names reuse.Names, at uint64) bool {
+	return t.p.client.TakeNames(t.p, names, at)
+}
 func (t taker) Holds(im *reuse.Image) bool                   { return t.p.code.Holds(im.Start, im.End) }
 func (t taker) Publish(checks []uint64, v codecache.Variant) { t.p.publishChecks(checks, v) }
 
@@ -160,7 +162,7 @@ type heir struct {
 	cache *codecache.Cache
 	code  appcode.Inherited
 	like  string // see Process.recordsLike
-	names any
+	names reuse.Names
 }
 
 // takeHeir is what the last child has left, for another that is about to be set up; nil if there is nothing, or less than
@@ -239,7 +241,7 @@ func (p *Process) inherit(from *Process, h *heir, v codecache.Variant) {
 }
 
 // takesRecords tells whether a child can go on with the recording code of a cache, which records like that, and takes over what its numbers mean.
-func (p *Process) takesRecords(like string, names any, cache *codecache.Cache) bool {
+func (p *Process) takesRecords(like string, names reuse.Names, cache *codecache.Cache) bool {
 	if cache.Facts.Last() == 0 && cache.SideExits.N == 0 {
 		return true
 	}

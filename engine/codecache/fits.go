@@ -1,10 +1,13 @@
 package codecache
 
-import "alleria/internal/layout"
+import (
+	"alleria/internal/layout"
+	"alleria/internal/records"
+)
 
 // Fits tells whether all numbers in what was kept are of something that there is, and all places lie in its code: whoever takes it over looks at nothing
-// else. It is for what was read from a file.
-func (k *Kept) Fits() bool {
+// else. It is for what was read from a file. facts are those of recorded blocks.
+func (k *Kept) Fits(facts *records.Blocks) bool {
 	if len(k.Regions) == 0 || len(k.Regions) > 2 || len(k.Counters) > layout.MaxCounters {
 		return false
 	}
@@ -23,7 +26,7 @@ func (k *Kept) Fits() bool {
 			return false
 		}
 	}
-	return k.namesBlocks(k.Counters) && k.fitRare() && k.fitBlocks() && k.fitExits()
+	return k.namesBlocks(k.Counters) && k.fitRare() && k.fitBlocks(facts) && k.fitExits() && k.fitSideExits(facts) && k.fitOdds(facts.Last())
 }
 
 // namesBlocks tells whether numbers are those of blocks.
@@ -81,7 +84,7 @@ func (k *Kept) BlockOf(r Ref) *Block {
 }
 
 // fitBlocks tells whether all blocks are such as are kept. Those of other variants, a vfork child's among them, nothing leads to, and nothing to those of code that a process has made.
-func (k *Kept) fitBlocks() bool {
+func (k *Kept) fitBlocks(facts *records.Blocks) bool {
 	for n := range k.Blocks.N {
 		b := k.Blocks.At(n)
 		if int(b.Num) != n || b.Variant >= NumVariants || b.Term > TermTrap || b.Insns > MaxBlockInsns || b.Falls && n+1 >= k.Blocks.N {
@@ -93,26 +96,58 @@ func (k *Kept) fitBlocks() bool {
 		if piece := b.PosAt / posPiece; int(piece) >= len(k.PosPieces) || b.PosAt%posPiece+posMost > posPiece {
 			return false
 		}
-		if !k.fitsRecording(&b.Rec) || !k.holds(b) {
+		if !k.fitsRecording(b, facts) || k.regionOf(b) < 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// holds tells whether a block's code lies in a region.
-func (k *Kept) holds(b *Block) bool {
+// regionOf is the number of the region that a block's code lies in; -1: none.
+func (k *Kept) regionOf(b *Block) int {
 	for i := range k.Regions {
 		if a := &k.Regions[i]; a.Contains(b.Code) {
-			return b.Code-a.Base+uint64(b.Size) <= uint64(a.Next)
+			if b.Code-a.Base+uint64(b.Size) <= uint64(a.Next) {
+				return i
+			}
+			break
 		}
 	}
-	return false
+	return -1
 }
 
-// fitsRecording tells whether what a block's code does with records can be.
-func (k *Kept) fitsRecording(r *Recording) bool {
+// fitsRecording tells whether what a block's code does with records can be, and its facts are of as many instructions.
+func (k *Kept) fitsRecording(b *Block, facts *records.Blocks) bool {
+	r := &b.Rec
+	if r.ID != 0 && facts.Instructions(r.ID) != int(b.Insns) || r.Words > layout.MaxRecordWords {
+		return false
+	}
 	return r.RA >= -1 && r.RA < 16 && r.RB >= -1 && r.RB < 16 && int64(r.Odd) <= int64(len(k.Odds))
+}
+
+// fitSideExits tells whether all side exits are of recorded blocks, and of branches in their region.
+func (k *Kept) fitSideExits(facts *records.Blocks) bool {
+	for n := range k.SideExits.N {
+		s := k.SideExits.At(n)
+		if int64(s.Block) >= int64(k.Blocks.N) || s.ID > facts.Last() || s.Words > layout.MaxRecordWords {
+			return false
+		}
+		b := k.Blocks.At(int(s.Block))
+		if ins := s.Ins & LazyIns; b.Rec.ID == 0 || ins == 0 || ins > b.Insns || !k.InCode(uint8(k.regionOf(b)), s.Site, 4) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitOdds tells whether all oddities are such as blocks have.
+func (k *Kept) fitOdds(last uint32) bool {
+	for _, o := range k.Odds {
+		if !o.fits(last) {
+			return false
+		}
+	}
+	return true
 }
 
 // fitExits tells whether all exits are such as are kept. One waits behind those that were written before it, so that no list of them goes round.

@@ -67,12 +67,13 @@ type recorder struct {
 // alone is the client of a run in which one process is traced, and nothing that it creates.
 type alone struct{ *recorder }
 
-func (alone) Born(int, int) engine.Fate               { return engine.Detach }
-func (alone) Executed(int) engine.Fate                { return engine.Trace }
-func (a alone) Traced(*engine.Process) engine.Handler { return a.recorder }
-func (alone) Untraced(int, error)                     {}
-func (alone) Exited(int, engine.End)                  {}
-func (alone) Poll()                                   {}
+func (alone) Born(int, int) engine.Fate                    { return engine.Detach }
+func (alone) Executed(int) engine.Fate                     { return engine.Trace }
+func (a alone) Traced(*engine.Process) engine.Handler      { return a.recorder }
+func (alone) Untraced(int, error)                          {}
+func (alone) Exited(int, engine.End)                       {}
+func (alone) Poll()                                        {}
+func (alone) NamesOf([]byte, records.Highest) engine.Names { return nil }
 
 func (c *recorder) Started(p *engine.Process) error {
 	pid := p.PID()
@@ -136,9 +137,9 @@ func (c *recorder) Forked(*engine.Thread, int)                           {}
 func (c *recorder) Executing(*engine.Thread)                             {}
 func (c *recorder) Ending(*engine.Thread)                                {}
 
-func (c *recorder) RecordsLike(*engine.Process) string          { return "" }
-func (c *recorder) Names(*engine.Process) any                   { return nil }
-func (c *recorder) TakeNames(*engine.Process, any, uint64) bool { return false }
+func (c *recorder) RecordsLike(*engine.Process) string                   { return "" }
+func (c *recorder) Names(*engine.Process) engine.Names                   { return nil }
+func (c *recorder) TakeNames(*engine.Process, engine.Names, uint64) bool { return false }
 
 func (c *recorder) Plan(_ *engine.Process, _ int, _ []x86.Insn, want []engine.Want) uint32 {
 	for i := range want {

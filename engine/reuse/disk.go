@@ -7,20 +7,32 @@ import (
 	"time"
 
 	"alleria/internal/diskcache"
+	"alleria/internal/records"
 )
 
 // Disk is where templates stay from one run to the next.
 //
-// A file is for one binary of ours, one kind of processor, the same switches, and a program by its path (Key), and only where its blocks record nothing. Whether its images
+// A file is for one binary of ours, one kind of processor, the same switches, a program by its path, and what its blocks record, in words (Key, Name). Whether its images
 // are those of today is found as within a run, image by image, besides what build-ids and contents say (contents.go).
 type Disk struct {
 	Dir *diskcache.Dir
 	Key func() string // what translations depend on that does not change within a run
 	Log func(format string, args ...any)
+	// NameOf is what numbers of images and functions mean, of what Names.Words has said in an earlier run.
+	NameOf NameOf
 
 	key      string
 	contents map[contentKey]uint64
 }
+
+// Names is what numbers of images and functions in facts of blocks mean.
+type Names interface {
+	// Words says it in a form that holds in another run; nil where nothing does.
+	Words() []byte
+}
+
+// NameOf is what words say, which were read from a file; nil where they say nothing, or have no names for numbers as high as these.
+type NameOf func(words []byte, high records.Highest) Names
 
 // Said is what is said in a file about a template.
 type Said struct {
@@ -32,9 +44,9 @@ type Said struct {
 // keyOf is a template's key.
 func (d *Disk) keyOf(name Name) string {
 	if d.key == "" {
-		d.key = "templates 1\n" + OwnBinary() + "\n" + d.Key() + "\n"
+		d.key = "templates 2\n" + OwnBinary() + "\n" + d.Key() + "\n"
 	}
-	return d.key + name.Program
+	return d.key + name.Program + "\n" + name.Records
 }
 
 // OwnBinary tells our binary from others, also from what lay at its path before.
@@ -48,7 +60,7 @@ func OwnBinary() string {
 
 // load is a program's template; nil if there is none for a program as it is now.
 func (d *Disk) load(name Name, exe FileVersion) *Template {
-	if d == nil || OwnBinary() == "" || name.Records != "" {
+	if d == nil || OwnBinary() == "" {
 		return nil
 	}
 	key := d.keyOf(name)
@@ -57,7 +69,7 @@ func (d *Disk) load(name Name, exe FileVersion) *Template {
 		d.log(err)
 		return nil
 	}
-	t, err := unflatten(data)
+	t, err := unflatten(data, d.NameOf)
 	if err != nil {
 		d.log(fmt.Errorf("translations of %s: %w", name.Program, err))
 		d.log(d.Dir.Drop(key))
@@ -71,12 +83,18 @@ func (d *Disk) load(name Name, exe FileVersion) *Template {
 
 // store writes a program's template.
 func (d *Disk) store(name Name, t *Template) {
-	if d == nil || !t.isNew || !t.exe.known() || t.facts != nil || name.Records != "" {
+	if d == nil || !t.isNew || !t.exe.known() {
 		return
+	}
+	var names []byte
+	if t.names != nil {
+		if names = t.names.Words(); names == nil {
+			return
+		}
 	}
 	about, err := json.Marshal(Said{Program: name.Program, Blocks: t.Blocks.N, Written: time.Now()})
 	if err == nil {
-		err = d.Dir.Store(d.keyOf(name), string(about), t.flatten())
+		err = d.Dir.Store(d.keyOf(name), string(about), t.flatten(names))
 	}
 	d.log(err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"alleria/engine/codecache"
 	"alleria/internal/diskcache"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -60,6 +61,9 @@ func translated(t testing.TB) *Template {
 			b.Variant = codecache.Aside // a vfork child's
 		}
 		b.PosAt = c.PackPositions([]codecache.Position{{Len: 4}, {Start: 4, Exec: 4, Len: 5}})
+		if i%3 == 0 {
+			record(c, b, i)
+		}
 		c.NewExit(codecache.Exit{Site: b.Code + 40, Target: at + 1<<19 + i, Region: a})
 		c.Enter(b)
 		a.Blocks = append(a.Blocks, b.Num)
@@ -75,7 +79,7 @@ func translated(t testing.TB) *Template {
 			pages = append(pages, b.App)
 		}
 	}
-	tmpl := NewTemplate(c, &w, slices.Values(pages), nil, nil)
+	tmpl := NewTemplate(c, &w, slices.Values(pages), testNames("names"), nil)
 	if tmpl == nil {
 		t.Fatal("no template")
 	}
@@ -83,12 +87,54 @@ func translated(t testing.TB) *Template {
 	return tmpl
 }
 
+// record makes a block one that records, with a side exit, and oddities at times.
+func record(c *codecache.Cache, b *codecache.Block, i uint64) {
+	b.Variant = codecache.Record
+	b.Rec = codecache.Recording{Words: 2, RA: 3, RB: 5, HasB: true}
+	ins := []records.Ins{{Len: 4, Flags: records.InsRecorded, Func: 7}, {Off: 4, Len: 5, Func: 8}}
+	ins[0].Accesses = []records.Access{{Size: 8, AddrBits: 64, Word: 1, Value: records.NoWord, AuxWord: records.NoWord, IndexWord: records.NoWord}}
+	b.Rec.ID = c.Facts.Add(&records.Block{Words: 2, Addr: b.App, Image: 3, Code: make([]byte, 9), Ins: ins, TimeWord: records.NoWord, BranchWord: 0, Target: b.App + 99})
+	side, _ := c.SideExits.Add()
+	*side = codecache.LazySideExit{Target: b.App + 70, Site: uint32(c.Regions[0].Next + 30), Block: b.Num, Words: 1, Ins: 1}
+	if i%2 == 0 {
+		c.NumberSideExit(side, b)
+	}
+	if i%5 == 0 {
+		o := c.Oddly(&b.Rec)
+		o.Note(codecache.Fixup{From: 1, To: 3, Reg: 4, Word: 0x30})
+		o.Stretch(codecache.Stretch{From: 2, To: 8, Again: true})
+		o.Loop = &codecache.Loop{Part: b.Rec.ID, Bits: 64, Pointers: []codecache.Pointer{{Reg: 7, Before: 0, Now: 1}}}
+		o.Parts = map[int]uint32{1: b.Rec.ID, 0: b.Rec.ID}
+	}
+	if i%9 == 0 {
+		c.Facts.SetSampleRates(b.Rec.ID, []uint32{0, 10})
+	}
+}
+
+// testNames is what numbers mean in these tests, which is what was said of them.
+type testNames string
+
+func (n testNames) Words() []byte {
+	if n == "" {
+		return nil
+	}
+	return []byte(n)
+}
+
+// namesOf is testNames of words.
+func namesOf(words []byte, high records.Highest) Names {
+	if len(words) == 0 || high != (records.Highest{Image: 3, Func: 8}) {
+		return nil
+	}
+	return testNames(words)
+}
+
 // nobody is a process of which nothing is asked.
 type nobody struct{ pages []uint64 }
 
 func (*nobody) Plainly() bool                       { return true }
 func (*nobody) Holds(*Image) bool                   { return true }
-func (*nobody) TakeNames(any, uint64) bool          { return true }
+func (*nobody) TakeNames(Names, uint64) bool        { return true }
 func (n *nobody) MadeFrom(page uint64)              { n.pages = append(n.pages, page) }
 func (*nobody) Publish([]uint64, codecache.Variant) {}
 
@@ -111,7 +157,7 @@ func takenOver(t testing.TB, tmpl *Template) (*codecache.Cache, *Taken, *nobody)
 // TestTemplateFromDisk: what is taken over of a template that was written and read is byte for byte what is taken over of itself.
 func TestTemplateFromDisk(t *testing.T) {
 	tmpl := translated(t)
-	read, err := unflatten(bytes.Join(tmpl.flatten(), nil))
+	read, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,6 +166,10 @@ func TestTemplateFromDisk(t *testing.T) {
 	if fa.Reused != 2*WorthKeeping-1 || fb.Reused != fa.Reused || !slices.Equal(ha.pages, hb.pages) || len(ha.pages) == 0 {
 		t.Fatalf("%d and %d blocks of pages %x and %x", fa.Reused, fb.Reused, ha.pages, hb.pages)
 	}
+	if read.names != tmpl.names {
+		t.Errorf("the names are %v", read.names)
+	}
+	sameRecorded(t, a, b)
 	if !bytes.Equal(a.Regions[0].Mem, b.Regions[0].Mem) {
 		t.Error("the code is another")
 	}
@@ -132,11 +182,37 @@ func TestTemplateFromDisk(t *testing.T) {
 	if b.BlockOf(kernelImage+16, codecache.Plain) != nil || b.BlockOf(kernelImage+16+1<<24, codecache.Plain) != nil {
 		t.Error("code that lies in no file is known")
 	}
-	if again := NewTemplate(b, fb.written, slices.Values(hb.pages), nil, fb); again == nil || len(again.images) != 2 || len(again.images[0].blocks) != 2*WorthKeeping-1 || len(again.images[1].blocks) != 0 {
+	if again := NewTemplate(b, fb.written, slices.Values(hb.pages), read.names, fb); again == nil || len(again.images) != 2 || len(again.images[0].blocks) != 2*WorthKeeping-1 || len(again.images[1].blocks) != 0 {
 		t.Errorf("what was taken over makes no template: %+v", again)
 	}
 	if !reflect.DeepEqual(a.Exits.Pieces(), b.Exits.Pieces()) || !slices.Equal(a.SlotChecks[0], b.SlotChecks[0]) || read.exe != tmpl.exe || read.bytes != tmpl.bytes {
 		t.Error("tables are others")
+	}
+}
+
+// sameRecorded compares what caches have of recorded blocks besides.
+func sameRecorded(t *testing.T, a, b *codecache.Cache) {
+	t.Helper()
+	if a.Facts.Last() == 0 || a.Facts.Last() != b.Facts.Last() || !reflect.DeepEqual(a.SideExits.Pieces(), b.SideExits.Pieces()) {
+		t.Errorf("facts of %d and %d blocks, or side exits are others", a.Facts.Last(), b.Facts.Last())
+	}
+	for id := range a.Facts.Last() + 1 {
+		if !reflect.DeepEqual(a.Facts.Get(id), b.Facts.Get(id)) || !slices.Equal(a.Facts.SampleRates(id), b.Facts.SampleRates(id)) {
+			t.Fatalf("facts of block %d are others", id)
+		}
+	}
+	odd := 0
+	for n := range a.BlockPool.N {
+		x, y := a.OddOf(&a.BlockPool.At(n).Rec), b.OddOf(&b.BlockPool.At(n).Rec)
+		if !reflect.DeepEqual(x, y) {
+			t.Fatalf("oddities of block %d: %+v and %+v", n, x, y)
+		}
+		if x != nil {
+			odd++
+		}
+	}
+	if odd == 0 {
+		t.Error("no block is odd")
 	}
 }
 
@@ -159,7 +235,7 @@ func TestKeptHasNoPointers(t *testing.T) {
 		}
 	}
 	for _, v := range []any{codecache.Block{}, codecache.ExitWords{}, codecache.RegionAt{}, codecache.LiteralAt{}, codecache.CheckAt{}, codecache.CheckKey{},
-		codecache.Reloc{}, Image{}, FileVersion{}, Entry{}, counts{}} {
+		codecache.Reloc{}, codecache.LazySideExit{}, codecache.OddHead{}, codecache.Fixup{}, codecache.Stretch{}, codecache.Pointer{}, codecache.OddPart{}, Image{}, FileVersion{}, Entry{}, counts{}} {
 		if !check(reflect.TypeOf(v)) {
 			t.Errorf("%T has pointers", v)
 		}
@@ -172,27 +248,37 @@ func kept(t *testing.T) *Disk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Disk{Dir: dir, Key: func() string { return "switches" }, Log: t.Logf}
+	return &Disk{Dir: dir, Key: func() string { return "switches" }, Log: t.Logf, NameOf: namesOf}
 }
 
 // TestNextRun: templates of one run are there in the next, of the same program, binary and switches alone; damaged ones are gone.
 func TestNextRun(t *testing.T) {
-	disk, name := kept(t), Name{Program: "/bin/a"}
+	disk, name := kept(t), Name{"/bin/a", "all"}
 	tmpl := translated(t)
 	exe := tmpl.exe
 	first := Templates{Disk: disk}
 	first.Keep(name, exe, tmpl.useful, func() *Template { return tmpl })
 	first.Close()
-	next := func() *Templates { return &Templates{Disk: &Disk{Dir: disk.Dir, Key: disk.Key, Log: t.Logf}} }
+	next := func() *Templates {
+		return &Templates{Disk: &Disk{Dir: disk.Dir, Key: disk.Key, Log: t.Logf, NameOf: namesOf}}
+	}
 	ts := next()
 	if found := ts.Find(name, exe); found == nil || found != ts.Find(name, exe) { // read once
 		t.Fatal("not found")
 	}
 	other := next()
 	other.Disk.Key = func() string { return "others" }
-	if other.Find(name, exe) != nil || next().Find(Name{Program: "/bin/b"}, exe) != nil || next().Find(Name{"/bin/a", "all"}, exe) != nil || next().Find(name, FileVersion{inode: 6}) != nil {
+	if other.Find(name, exe) != nil || next().Find(Name{"/bin/b", "all"}, exe) != nil || next().Find(Name{"/bin/a", "some"}, exe) != nil || next().Find(Name{Program: "/bin/a"}, exe) != nil || next().Find(name, FileVersion{inode: 6}) != nil {
 		t.Error("found for something else")
 	}
+	ts = next()
+	ts.Disk.NameOf = func([]byte, records.Highest) Names { return nil }
+	if ts.Find(name, exe) != nil {
+		t.Error("found though nobody knows what its numbers mean")
+	}
+	ts = next()
+	ts.Keep(name, exe, tmpl.Blocks.N, func() *Template { return translated(t) })
+	ts.Close()
 	ts = next()
 	ts.Find(name, exe)
 	ts.Keep(name, exe, tmpl.Blocks.N+1, func() *Template { t.Error("hardly more is written again"); return nil })
@@ -207,6 +293,9 @@ func TestNextRun(t *testing.T) {
 	if next().Find(name, exe) != nil {
 		t.Error("found in what is none")
 	}
+	ts = next()
+	ts.Keep(name, exe, tmpl.Blocks.N, func() *Template { u := translated(t); u.names = testNames(""); return u })
+	ts.Close()
 	if list, err := disk.Dir.List(); err != nil || len(list) != 0 {
 		t.Errorf("%v is left, %v", list, err)
 	}
@@ -259,7 +348,7 @@ func TestContents(t *testing.T) {
 // FuzzTemplate: a file with any bytes changed is a template that can be taken over, or none. What is fuzzed is the changes, four bytes each: inputs as large as
 // files take too long to be made.
 func FuzzTemplate(f *testing.F) {
-	whole := bytes.Join(translated(f).flatten(), nil)
+	whole := bytes.Join(translated(f).flatten([]byte("names")), nil)
 	f.Add([]byte{})
 	for at := 0; at < len(whole); at += len(whole)/40 + 3 {
 		f.Add([]byte{byte(at), byte(at >> 8), byte(at >> 16), 0x81})
@@ -270,7 +359,7 @@ func FuzzTemplate(f *testing.F) {
 			b[(int(changes[0])|int(changes[1])<<8|int(changes[2])<<16)%len(b)] ^= changes[3]
 		}
 		b = b[:len(b)-len(b)*len(changes)/4] // cut off
-		tmpl, err := unflatten(b)
+		tmpl, err := unflatten(b, namesOf)
 		if err != nil {
 			if tmpl != nil {
 				t.Error("a template and an error")
@@ -282,9 +371,15 @@ func FuzzTemplate(f *testing.F) {
 			_ = c.PositionsOf(b)
 			_ = c.InsAddr(b, int(b.Insns))
 			_ = c.BlockAt(c.Regions[0], b.Code)
+			_ = c.Facts.Get(b.Rec.ID)
+			_ = c.OddOf(&b.Rec)
 		})
 		for n := range c.Exits.N {
 			_ = c.ExitAt(n)
+		}
+		for n := range c.SideExits.N {
+			s := c.SideExits.At(n)
+			_ = c.NumberSideExit(s, c.BlockPool.At(int(s.Block)))
 		}
 	})
 }
@@ -331,7 +426,7 @@ func TestTemplateLeavesMadeCode(t *testing.T) {
 		if tmpl == nil {
 			t.Fatalf("%#x: no template", target)
 		}
-		read, err := unflatten(bytes.Join(tmpl.flatten(), nil))
+		read, err := unflatten(bytes.Join(tmpl.flatten(nil), nil), namesOf)
 		if err != nil || read.useful != WorthKeeping {
 			t.Fatalf("%#x: %v, %+v", target, err, read)
 		}

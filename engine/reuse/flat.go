@@ -6,6 +6,8 @@ import (
 	"math/bits"
 
 	"alleria/engine/codecache"
+	"alleria/internal/layout"
+	"alleria/internal/records"
 )
 
 // A template on disk is its lists one behind the other, each behind its length and the size of an element, as they lie in memory
@@ -83,12 +85,15 @@ func takePool[T any](u *unflattener) codecache.Pool[T] {
 }
 
 // counts is how many lists there are of a kind.
-type counts struct{ regions, pieces, images uint64 }
+type counts struct{ regions, pieces, facts, images uint64 }
 
-// flatten is the template as parts of a file; it is good for as long as the template is.
-func (t *Template) flatten() [][]byte {
-	f := new(flattener)
-	put(f, []counts{{uint64(len(t.Regions)), uint64(len(t.PosPieces)), uint64(len(t.images))}})
+// flatten is the template as parts of a file; it is good for as long as the template is. names is what the numbers in facts mean, in words.
+func (t *Template) flatten(names []byte) [][]byte {
+	f, facts := new(flattener), records.Kept{}
+	if t.facts != nil {
+		facts = t.facts.Keep()
+	}
+	put(f, []counts{{uint64(len(t.Regions)), uint64(len(t.PosPieces)), uint64(len(facts.Facts)), uint64(len(t.images))}})
 	put(f, []FileVersion{t.exe})
 	put(f, t.bits[:])
 	for i := range t.Regions {
@@ -106,11 +111,15 @@ func (t *Template) flatten() [][]byte {
 		put(f, p)
 	}
 	put(f, t.Literals)
+	t.putRecorded(f, facts)
+	put(f, names)
 	for i := range t.images {
 		im := &t.images[i]
 		put(f, []Image{im.Image})
 		put(f, im.blocks)
 		put(f, im.exits)
+		put(f, im.sides)
+		put(f, im.facts)
 		put(f, im.index)
 		put(f, im.checks)
 		put(f, im.bare)
@@ -120,11 +129,27 @@ func (t *Template) flatten() [][]byte {
 	return f.parts
 }
 
+// putRecorded adds what there is of recorded blocks besides.
+func (t *Template) putRecorded(f *flattener, facts records.Kept) {
+	for _, p := range facts.Facts {
+		put(f, p)
+	}
+	put(f, facts.At)
+	put(f, facts.Rates)
+	putPool(f, &t.SideExits)
+	odds := codecache.FlattenOdds(t.Odds)
+	put(f, odds.Each)
+	put(f, odds.Fixes)
+	put(f, odds.Stretch)
+	put(f, odds.Pointers)
+	put(f, odds.Parts)
+}
+
 // errTemplate means that a file has no template in it.
 var errTemplate = errors.New("no translations that fit together")
 
-// unflatten is flatten's inverse. The template is in the file's memory.
-func unflatten(file []byte) (*Template, error) {
+// unflatten is flatten's inverse. The template is in the file's memory. nameOf finds what the numbers in facts mean.
+func unflatten(file []byte, nameOf NameOf) (*Template, error) {
 	if !aligned(file) {
 		file = append(make([]byte, 0, len(file)), file...)
 	}
@@ -143,15 +168,44 @@ func unflatten(file []byte) (*Template, error) {
 		t.PosPieces = append(t.PosPieces, take[byte](u))
 	}
 	t.Literals = take[codecache.LiteralAt](u)
+	high := t.takeRecorded(u, n.facts)
+	names := take[byte](u)
 	for range atMost(u, n.images) {
-		t.images = append(t.images, imageCode{Image: takeOne[Image](u), blocks: take[uint32](u), exits: take[uint32](u), index: take[Entry](u),
+		t.images = append(t.images, imageCode{Image: takeOne[Image](u), blocks: take[uint32](u), exits: take[uint32](u), sides: take[uint32](u), facts: take[uint32](u), index: take[Entry](u),
 			checks: take[codecache.CheckAt](u), bare: take[codecache.CheckKey](u), relocs: take[codecache.Reloc](u), pages: take[uint64](u)})
 	}
 	if u.bad || !t.fits() {
 		return nil, errTemplate
 	}
+	if t.facts.Last() == 0 {
+		t.facts = nil
+	}
+	if len(names) > 0 {
+		t.names = nameOf(names, high)
+	}
+	if t.names == nil && (len(names) > 0 || t.facts != nil) {
+		return nil, errTemplate
+	}
 	t.measure()
 	return t, nil
+}
+
+// takeRecorded takes what putRecorded added, and returns the highest numbers in facts.
+func (t *Template) takeRecorded(u *unflattener, pieces uint64) (high records.Highest) {
+	var facts records.Kept
+	for range atMost(u, pieces) {
+		facts.Facts = append(facts.Facts, take[byte](u))
+	}
+	facts.At, facts.Rates = take[uint32](u), take[uint32](u)
+	t.SideExits = takePool[codecache.LazySideExit](u)
+	odds, ok := codecache.FlatOdds{Each: take[codecache.OddHead](u), Fixes: take[codecache.Fixup](u), Stretch: take[codecache.Stretch](u),
+		Pointers: take[codecache.Pointer](u), Parts: take[codecache.OddPart](u)}.Odds()
+	t.Odds = odds
+	if !u.bad {
+		t.facts, high = records.FromKept(facts, layout.MaxRecordWords)
+	}
+	u.bad = u.bad || !ok || t.facts == nil
+	return high
 }
 
 // atMost bounds how often a list is looked for by what there is.
@@ -159,7 +213,7 @@ func atMost(u *unflattener, n uint64) uint64 { return min(n, uint64(len(u.b))/16
 
 // fits tells whether all numbers in a template are of something that it has.
 func (t *Template) fits() bool {
-	if !t.Fits() {
+	if !t.Fits(t.facts) {
 		return false
 	}
 	for i := range t.bits { // of a table that grows anyway
@@ -180,13 +234,11 @@ func (t *Template) fitsImage(im *imageCode) bool {
 	if im.Start >= im.End || !t.fitsIndex(im) {
 		return false
 	}
-	for _, n := range im.blocks {
-		if int64(n) >= int64(t.Blocks.N) || t.Blocks.At(int(n)).OfMadeCode() {
-			return false
-		}
+	if !below(im.blocks, t.Blocks.N) || !below(im.exits, t.Exits.N) || !below(im.sides, t.SideExits.N) || !below(im.facts, int(t.facts.Last())+1) {
+		return false
 	}
-	for _, n := range im.exits {
-		if int64(n) >= int64(t.Exits.N) {
+	for _, n := range im.blocks {
+		if t.Blocks.At(int(n)).OfMadeCode() {
 			return false
 		}
 	}
@@ -201,6 +253,16 @@ func (t *Template) fitsImage(im *imageCode) bool {
 			size = 4
 		}
 		if r.Kind > codecache.RelocNeg || !t.InCode(r.Region, r.At, size) {
+			return false
+		}
+	}
+	return true
+}
+
+// below tells whether all numbers are below one.
+func below(numbers []uint32, n int) bool {
+	for _, k := range numbers {
+		if int64(k) >= int64(n) {
 			return false
 		}
 	}

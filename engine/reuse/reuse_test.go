@@ -123,9 +123,12 @@ func TestWrittenBeforeItIsMapped(t *testing.T) {
 
 // TestSmallProcessesLeaveNothing: less than a few hundred blocks are translated as fast.
 func TestSmallProcessesLeaveNothing(t *testing.T) {
-	cache := codecache.New(false, nil)
-	if NewTemplate(&cache, testWritten(), func(func(uint64) bool) {}, nil, nil) != nil {
-		t.Error("an empty cache is kept")
+	var most, few Templates
+	few.Few = true
+	most.Keep(Name{Program: "a"}, FileVersion{}, WorthKeeping-1, func() *Template { t.Error("a template is made"); return nil })
+	few.Keep(Name{Program: "a"}, FileVersion{}, WorthKeeping-1, func() *Template { return &Template{useful: 1} })
+	if few.Find(Name{Program: "a"}, FileVersion{}) == nil {
+		t.Error("there is none where it is asked for")
 	}
 }
 

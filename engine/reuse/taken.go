@@ -27,7 +27,7 @@ type Host interface {
 	// Holds tells whether an image is mapped now.
 	Holds(im *Image) bool
 	// TakeNames has what names number in an image that lies at an address keep its numbers here; false where that is not possible, or not yet.
-	TakeNames(names any, at uint64) bool
+	TakeNames(names Names, at uint64) bool
 	// MadeFrom notes that translations were made from a page.
 	MadeFrom(page uint64)
 	// Publish points threads' tables at target checks.
@@ -171,7 +171,7 @@ func (f *Taken) takeImage(im *imageCode, shift uint64) bool {
 	if shift != 0 && im.Start < 1<<32 || !f.reachable(im, shift) {
 		return false
 	}
-	if len(im.facts) > 0 && !f.host.TakeNames(f.names, im.Start+shift) {
+	if f.isPlanned(im) && !f.host.TakeNames(f.names, im.Start+shift) {
 		return false
 	}
 	for _, id := range im.facts {
@@ -206,6 +206,16 @@ func (f *Taken) takeImage(im *imageCode, shift uint64) bool {
 	}
 	f.Reused += len(im.blocks)
 	return true
+}
+
+// isPlanned tells whether it was asked what an image's blocks record, which may be nothing: that, too, goes by names.
+func (f *Taken) isPlanned(im *imageCode) bool {
+	for _, n := range im.blocks {
+		if f.cache.BlockPool.At(int(n)).Variant.Records() {
+			return true
+		}
+	}
+	return false
 }
 
 // reachable tells whether an image's code lies where displacements of the regions that it was translated into reach it.

@@ -17,7 +17,7 @@ type Template struct {
 	codecache.Kept
 	mapped []*codecache.Region // whose memory the code lies in; none where it was read from disk
 	facts  *records.Blocks     // of recorded blocks; nil: there are none
-	names  any                 // what the numbers in them mean
+	names  Names               // what the numbers in them mean; nil where nothing was asked about recording
 	images []imageCode
 	bits   [codecache.KeptVariants]uint // the sizes of its index
 	exe    FileVersion                  // the program
@@ -51,28 +51,28 @@ type Entry struct {
 // WorthKeeping is how many blocks a process must have for its translations to be kept: what has less is translated as fast.
 const WorthKeeping = 256
 
-// NewTemplate makes one of the translations of a process that is gone; nil where they are not worth it, or where some cannot be told to belong to an
+// NewTemplate makes one of the translations of a process that is gone; nil where some cannot be told to belong to an
 // image or to none. pages are those of code that they were made from, names what the numbers of images and functions in facts mean. from is what the process
 // has taken over itself, nil: nothing. The cache's regions are held by the template from then on.
 //
 // Translations of code that the program has made stay where they lie, and nothing leads to them: the next process makes its own. Refused: to close
 // the gaps, for which all code behind them would be moved, and every jump into it. Where they are most of all there is no template.
-func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], names any, from *Taken) *Template {
-	if n := Useful(cache); n < WorthKeeping || n < cache.Loose {
+func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], names Names, from *Taken) *Template {
+	if Useful(cache) < cache.Loose {
 		return nil
 	}
-	t := &Template{Kept: cache.Keep(w.Literals)}
+	t := &Template{Kept: cache.Keep(w.Literals), names: names}
 	for _, im := range w.images {
 		t.images = append(t.images, imageCode{Image: im})
 	}
 	sort.Slice(t.images, func(i, j int) bool { return t.images[i].Start < t.images[j].Start })
 	left := from.left()
 	t.forgetChanged(left.blocks)
-	if !t.sortBlocks(left.blocks) || !t.sortExits(left.exits) || !t.sortRecorded(cache, names, left) {
+	if !t.sortBlocks(left.blocks) || !t.sortExits(left.exits) || !t.sortRecorded(cache, left) {
 		return nil
 	}
 	t.sortCode(cache, w, pages)
-	if t.measure(); t.useful < WorthKeeping {
+	if t.measure(); t.useful == 0 {
 		return nil
 	}
 	t.mapped = cache.Regions
@@ -198,11 +198,11 @@ func (t *Template) sortExits(left numbers) bool {
 }
 
 // sortRecorded puts to their images what there is of recorded blocks besides; false where some lie in none.
-func (t *Template) sortRecorded(cache *codecache.Cache, names any, left leftovers) bool {
+func (t *Template) sortRecorded(cache *codecache.Cache, left leftovers) bool {
 	if cache.Facts.Last() == 0 {
 		return true
 	}
-	t.facts, t.names = new(records.Blocks), names
+	t.facts = new(records.Blocks)
 	t.facts.Share(&cache.Facts)
 	for id := uint32(1); id <= t.facts.Last(); id++ {
 		if left.facts.has(int(id)) || t.facts.IsPart(id) {
@@ -258,6 +258,7 @@ type Name struct{ Program, Records string }
 type Templates struct {
 	Off    bool
 	Disk   *Disk // nil: nothing is kept between runs
+	Few    bool  // also of processes with less than WorthKeeping blocks
 	of     map[Name]*Template
 	looked map[Name]bool // that were looked for on disk
 	bytes  int
@@ -273,10 +274,18 @@ func (ts *Templates) Written(of *codecache.Written, off bool) Written {
 	return Written{Written: of, disk: ts.Disk}
 }
 
+// least is how many blocks of use to others a template must have.
+func (ts *Templates) least() int {
+	if ts.Few {
+		return 1
+	}
+	return WorthKeeping
+}
+
 // Keep makes a template of a process that is gone and has so many blocks of use to others, in place of the program's where there is one of less, or of the program as it
 // was before.
 func (ts *Templates) Keep(name Name, exe FileVersion, blocks int, from func() *Template) {
-	if ts.Off {
+	if ts.Off || blocks < ts.least() {
 		return
 	}
 	old := ts.find(name, exe)
@@ -287,7 +296,7 @@ func (ts *Templates) Keep(name Name, exe FileVersion, blocks int, from func() *T
 	if t == nil {
 		return
 	}
-	if old != nil && t.useful < old.useful+old.useful/8 { // the rest is of images that nobody else has
+	if t.useful < ts.least() || old != nil && t.useful < old.useful+old.useful/8 { // the rest is of images that nobody else has
 		t.close()
 		return
 	}

@@ -60,6 +60,64 @@ func TestKeptBetweenRuns(t *testing.T) {
 	}
 }
 
+// TestKeptRecords: a second run that records begins with the first one's code, and records the same; another configuration begins with nothing of it.
+func TestKeptRecords(t *testing.T) {
+	t.Parallel()
+	argv := []string{"/bin/echo", "some", "words"}
+	for name, flags := range map[string][]string{
+		"fields": {"--fields", "function,address,branch"}, "blocks": {"--only", "blocks"}, "image": {"--image", "main", "--fields", "address"}, "function": {"--image", "libc.so.6", "--function", "*str*", "--fields", "function,branch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := workDir(t)
+			kept, files := keptIn(dir)
+			profile := func(out string, more ...string) (text string, reused, asked int) {
+				got, of := statsOf(t, dir, append(append([]string{"--no-aslr", "--cache", kept, "-o", out}, flags...), more...), argv...)
+				if string(got.stdout) != "some words\n" || got.status != 0 {
+					t.Errorf("%s: it printed %q, status %d, %s", out, got.stdout, got.status, got.stderr)
+				}
+				if v := run(t, command{argv: []string{alleria(), "verify", "-q", out}, dir: dir}); v.status != 0 {
+					t.Errorf("%s: %s%s", out, v.stdout, v.stderr)
+				}
+				dump := run(t, command{argv: []string{alleria(), "dump", out}, dir: dir}).stdout
+				report := run(t, command{argv: []string{alleria(), "report", "--by-program", out}, dir: dir}).stdout
+				return withoutTIDs(string(dump)) + string(report), of("Reused"), of("Dispatches")
+			}
+			cold, none, many := profile("cold")
+			warm, some, few := profile("warm")
+			off, zero, _ := profile("off", "--engine", "no-disk-cache")
+			if cold != warm || cold != off {
+				t.Errorf("profiles differ from line %d on; that without what was kept from line %d on", firstDifference(cold, warm), firstDifference(cold, off))
+			}
+			if none != 0 || some < 500 || zero != 0 || few*4 > many || len(files()) != 1 {
+				t.Errorf("runs began with %d blocks, %d, and %d where that is off; %d requests, then %d; files: %v", none, some, zero, many, few, files())
+			}
+			if _, other := keptRun(t, dir, kept, []string{"--discard", "--fields", "time"}, argv...); other != 0 || len(files()) != 2 {
+				t.Errorf("with another configuration it began with %d blocks; files: %v", other, files())
+			}
+		})
+	}
+}
+
+// TestKeptRecordsMoved: in later runs, at other addresses, a program's own data lie as far from its code as they did.
+func TestKeptRecordsMoved(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/reuse/globals.c", "-O2")
+	dir := workDir(t)
+	kept, _ := keptIn(dir)
+	var runs [3]string
+	for i := range runs {
+		got, reused := keptRun(t, dir, kept, []string{"--image", "main", "--force", "-o", "out"}, prog)
+		if (reused > 0) != (i > 0) || got.status != 0 {
+			t.Errorf("run %d began with %d blocks, status %d", i, reused, got.status)
+		}
+		runs[i] = byDistance(t, run(t, command{argv: []string{alleria(), "dump", "--json", "out"}, dir: dir}).stdout)
+	}
+	if strings.Count(runs[0], "main+") < 1000 || runs[0] != runs[1] || runs[1] != runs[2] {
+		t.Errorf("the second run differs from line %d on, the third from line %d", firstDifference(runs[0], runs[1]), firstDifference(runs[1], runs[2]))
+	}
+}
+
 // TestKeptOfAnotherProgram: a program that was built anew, with the same size at the same path, runs as it is now, and takes the place of what was kept.
 func TestKeptOfAnotherProgram(t *testing.T) {
 	t.Parallel()
@@ -85,13 +143,41 @@ int main(void) { for (volatile int i = 0; i < 3; i++) puts("`+word+`"); return `
 	}
 }
 
-// TestKeptIsDamaged: a file that is cut off, or has another byte, is removed, and the run goes on without; one in a folder that others may write is not read.
+// TestKeptIsDamaged: with code that records and without, a file that is cut off, or has another byte, is removed, and the run goes on without; one in a folder that others may write is not read.
 func TestKeptIsDamaged(t *testing.T) {
 	t.Parallel()
+	argv := []string{"dash", "-c", "for i in 1 2 3; do echo $i; done"}
+	for _, flags := range [][]string{{"--only", "translate"}, {"--discard"}} {
+		damaged(t, flags, argv)
+	}
+	dir := workDir(t)
+	kept := filepath.Join(dir, "kept")
+	keptRun(t, dir, kept, []string{"--only", "translate"}, argv...)
+	if err := os.Chmod(kept, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, command{argv: append([]string{alleria(), "record", "--cache", kept, "--only", "translate", "--"}, argv...), dir: dir}); r.status != 2 || !strings.Contains(string(r.stderr), "0700") {
+		t.Errorf("with a folder for everybody: status %d, %s", r.status, r.stderr)
+	}
+	log := filepath.Join(dir, "log")
+	if err := os.Mkdir(filepath.Join(dir, "alleria"), 0o755); err != nil { // the user's own by its name
+		t.Fatal(err)
+	}
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
+	}
+	native := run(t, command{argv: argv, dir: dir})
+	r := run(t, command{argv: append([]string{alleria(), "--log", log, "record", "--only", "translate", "--"}, argv...), dir: dir, env: []string{"XDG_CACHE_HOME=" + dir}})
+	if b, _ := os.ReadFile(log); r.status != 0 || string(r.stdout) != string(native.stdout) || len(r.stderr) > 0 || !strings.Contains(string(b), "kept translations") {
+		t.Errorf("with the user's folder open to others: status %d, %q, %q; log: %s", r.status, r.stdout, r.stderr, b)
+	}
+}
+
+// damaged runs a program with damaged files, one kind of damage after the other.
+func damaged(t *testing.T, flags, argv []string) {
+	t.Helper()
 	dir := workDir(t)
 	kept, files := keptIn(dir)
-	argv := []string{"dash", "-c", "for i in 1 2 3; do echo $i; done"}
-	flags := []string{"--only", "translate"}
 	native := run(t, command{argv: argv, dir: dir})
 	keptRun(t, dir, kept, flags, argv...)
 	if len(files()) != 1 {
@@ -114,23 +200,6 @@ func TestKeptIsDamaged(t *testing.T) {
 		if _, reused = keptRun(t, dir, kept, flags, argv...); reused == 0 {
 			t.Errorf("%s: nothing is kept any more", what)
 		}
-	}
-	if err := os.Chmod(kept, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if r := run(t, command{argv: append([]string{alleria(), "record", "--cache", kept, "--only", "translate", "--"}, argv...), dir: dir}); r.status != 2 || !strings.Contains(string(r.stderr), "0700") {
-		t.Errorf("with a folder for everybody: status %d, %s", r.status, r.stderr)
-	}
-	log := filepath.Join(dir, "log")
-	if err := os.Mkdir(filepath.Join(dir, "alleria"), 0o755); err != nil { // the user's own by its name
-		t.Fatal(err)
-	}
-	if err := os.Remove(log); err != nil {
-		t.Fatal(err)
-	}
-	r := run(t, command{argv: append([]string{alleria(), "--log", log, "record", "--only", "translate", "--"}, argv...), dir: dir, env: []string{"XDG_CACHE_HOME=" + dir}})
-	if b, _ := os.ReadFile(log); r.status != 0 || string(r.stdout) != string(native.stdout) || len(r.stderr) > 0 || !strings.Contains(string(b), "kept translations") {
-		t.Errorf("with the user's folder open to others: status %d, %q, %q; log: %s", r.status, r.stdout, r.stderr, b)
 	}
 }
 

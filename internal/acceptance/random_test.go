@@ -79,7 +79,7 @@ func randomPairs(t *testing.T, seed uint64, wider, beside bool) {
 	if wider {
 		c.wider = rand.New(rand.NewPCG(seed, 6))
 	}
-	newer := rand.New(rand.NewPCG(seed, 7))
+	newer, again := rand.New(rand.NewPCG(seed, 7)), rand.New(rand.NewPCG(seed, 8))
 	for k := range configurations {
 		windows := make([]*oracleWindow, []int{1, 1, 2, 3}[rng.IntN(4)])
 		c.returned = one(rng, c.called...)
@@ -88,6 +88,9 @@ func randomPairs(t *testing.T, seed uint64, wider, beside bool) {
 		}
 		flags := [][]string{nil, nil, {"--engine", "no-toggle"}, {"--engine", "no-busy,no-toggle"}, {"--engine", "no-follow"}, {"--engine", "no-fast-return"}}[rng.IntN(6)]
 		flags = append(append(flags, c.switches()...), c.newer(newer)...)
+		if wider && again.IntN(3) == 0 {
+			flags = append(flags, "--cache", filepath.Join(dir, "kept"), "--engine", "keep-few")
+		}
 		if !slices.ContainsFunc(windows, (*oracleWindow).records) {
 			continue // nobody is traced for that
 		}

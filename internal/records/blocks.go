@@ -86,13 +86,7 @@ func (t *Blocks) append() uint32 {
 		t.facts[t.next>>factsBits].Store(newPiece())
 	}
 	copy(t.facts[t.next>>factsBits].Load().mem[t.next&(factsBytes-1):], t.buf)
-	slot := &t.at[id>>blockPageBits]
-	page := slot.Load()
-	if page == nil {
-		page = new([1 << blockPageBits]atomic.Uint32)
-		slot.Store(page)
-	}
-	page[id&(1<<blockPageBits-1)].Store(t.next + 1)
+	t.place(id, t.next)
 	t.next += n
 	t.last.Store(id)
 	return id

@@ -142,6 +142,7 @@ func (ps *process) Started(p target) error {
 	}
 	// Without a writer (count) tables write nothing: they are needed for names all the same.
 	o.SystemDirs, o.Asked = ps.systemDirs(), plan.Asked(ps.opts.Config)
+	o.ByTypes = slices.ContainsFunc(ps.opts.Config.Windows, func(w *config.Window) bool { return w.Profile.SelectsTypes() })
 	im.tables = plan.NewTables(o)
 	loaded, _, err := im.tables.Update()
 	if err != nil {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type selections struct {
 	found    map[*config.Function]bool              // some function was meant
 	searched map[*config.Function][]*symbols.Loaded // where one was looked for in vain
 	were     []string                               // names of what was loaded, for the message
+	config   string                                 // what tells the configuration from others, also in another run
 }
 
 // newSelections collects what a configuration names.
@@ -27,7 +29,7 @@ type selections struct {
 // be the right place for a wrong name.
 func newSelections(c *config.Config) *selections {
 	s := &selections{loaded: make(map[*config.Image]bool), found: make(map[*config.Function]bool),
-		searched: make(map[*config.Function][]*symbols.Loaded)}
+		searched: make(map[*config.Function][]*symbols.Loaded), config: fmt.Sprintf("%x", sha256.Sum256(c.XML()))}
 	for _, w := range c.Windows {
 		for _, p := range w.Profile.Processes {
 			for _, t := range p.Threads {

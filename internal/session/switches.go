@@ -24,7 +24,7 @@ func engineSwitches(o *engine.Options, names []string) error {
 	var elsewhere bool
 	switches := map[string]*bool{
 		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
-		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-aside": &o.NoAside, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, "no-disk-cache": &o.NoDiskCache, "no-kept-records": &o.NoKeptRecords, "no-inherit": &o.NoInherit, "no-batch": &o.NoBatch, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
+		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-aside": &o.NoAside, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, "no-disk-cache": &o.NoDiskCache, "no-kept-records": &o.NoKeptRecords, "keep-few": &o.KeepFew, "no-inherit": &o.NoInherit, "no-batch": &o.NoBatch, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
 		"no-super": &o.NoSuper, "no-late": &o.NoLate, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-call-in": &o.NoCallIn, "no-sigreturn": &o.NoReturn,
 		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture,
 		"no-start-sites": &o.NoStartSites, "no-short": &o.NoShort, "short": &o.Short,

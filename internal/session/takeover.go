@@ -2,14 +2,18 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"alleria/engine"
+	"alleria/internal/records"
 	"alleria/internal/session/plan"
 )
 
 // RecordsLike is engine.Planner's.
 //
-// What the first plan records is decided by the elements of the windows that are open, and by names of images and functions.
+// What the first plan records is decided by the elements of the windows that are open, and by names of images and functions. Elements are told by their places in the
+// configuration, and that in its canonical form, so that it is the same text in another run.
 func (ps *process) RecordsLike() string {
 	im := ps.image
 	if im == nil || len(im.plans.sets) != 1 || ps.threads.kinds() != 1 || ps.opts.Sites != nil || im.capture != nil {
@@ -17,18 +21,22 @@ func (ps *process) RecordsLike() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %x", ps.opts.Only, im.plans.sets[0])
-	for w := range ps.opts.Config.Windows {
-		if e := ps.matched.Element(w); e != nil {
-			fmt.Fprintf(&b, " %p", e)
-		} else {
-			b.WriteString(" -")
-		}
+	for i, w := range ps.opts.Config.Windows {
+		fmt.Fprintf(&b, " %d", slices.Index(w.Profile.Processes, ps.matched.Element(i)))
 	}
-	return b.String()
+	return b.String() + " " + ps.selected.config
+}
+
+// NamesOf is engine.Client's.
+func (r *run) NamesOf(words []byte, high records.Highest) engine.Names {
+	if n := plan.NamesOf(words, high); n != nil {
+		return n
+	}
+	return nil
 }
 
 // Names is engine.Planner's.
-func (ps *process) Names() any {
+func (ps *process) Names() engine.Names {
 	if ps.image == nil {
 		return nil
 	}
@@ -39,7 +47,7 @@ func (ps *process) Names() any {
 }
 
 // TakeNames is engine.Planner's.
-func (ps *process) TakeNames(from any, at uint64) bool {
+func (ps *process) TakeNames(from engine.Names, at uint64) bool {
 	n, ok := from.(*plan.Names)
 	if !ok || ps.image == nil {
 		return false

@@ -170,7 +170,7 @@ func (h handler) Plan(_ *engine.Process, plan int, ins []x86.Insn, want []engine
 	return h.ps.Plan(plan, ins, want)
 }
 func (h handler) RecordsLike(*engine.Process) string { return h.ps.RecordsLike() }
-func (h handler) Names(*engine.Process) any          { return h.ps.Names() }
-func (h handler) TakeNames(_ *engine.Process, names any, at uint64) bool {
+func (h handler) Names(*engine.Process) engine.Names { return h.ps.Names() }
+func (h handler) TakeNames(_ *engine.Process, names engine.Names, at uint64) bool {
 	return h.ps.TakeNames(names, at)
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"alleria/config"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
 )
@@ -11,13 +12,15 @@ import (
 //
 // Refused: to number facts anew, which are packed; to write rows when something of theirs is recorded, by whichever processing thread comes first.
 
-// Names is what a process's numbers mean. It does not change.
+// Names is what a process's numbers mean. It does not change, but for what of an earlier run's is found (words.go).
 type Names struct {
 	images    map[*symbols.Image]uint32
 	funcs     map[*symbols.Image][]named
 	byFunc    map[*symbols.Function]uint32
 	lastImage uint32
 	lastFunc  uint32
+	keys      map[*symbols.Image]config.ImageKey // of images that can be told in words; nil: nothing can
+	told      map[string]*toldImage              // what an earlier run has told, by path; nil: nothing is of one
 }
 
 // named is a function with its number.
@@ -30,9 +33,15 @@ type named struct {
 func (t *Tables) Names() *Names {
 	n := &Names{images: make(map[*symbols.Image]uint32), funcs: make(map[*symbols.Image][]named), byFunc: make(map[*symbols.Function]uint32),
 		lastImage: t.lastImage, lastFunc: t.lastFunc}
+	if !t.opts.ByTypes {
+		n.keys = make(map[*symbols.Image]config.ImageKey)
+	}
 	for l, number := range t.images {
 		if n.images[l.Image] != 0 {
 			return nil
+		}
+		if n.keys != nil && tellable(l) {
+			n.keys[l.Image] = t.Key(l)
 		}
 		n.images[l.Image] = number
 		n.funcs[l.Image] = append([]named(nil), t.named[l.Image]...)
@@ -51,6 +60,9 @@ func (t *Tables) Take(n *Names, l *symbols.Loaded) bool {
 		}
 		t.kept, t.lastImage, t.lastFunc = n, n.lastImage, n.lastFunc
 	}
+	if !n.find(l, t) {
+		return false
+	}
 	if n.images[l.Image] == 0 { // no block refers to it
 		return true
 	}
@@ -65,7 +77,7 @@ func (t *Tables) Take(n *Names, l *symbols.Loaded) bool {
 
 // nextImage is the number of an image that has none here yet. One that is loaded a second time has another.
 func (t *Tables) nextImage(l *symbols.Loaded) uint32 {
-	if t.kept != nil && t.kept.images[l.Image] != 0 && !t.again(l) {
+	if t.kept != nil && t.kept.find(l, t) && t.kept.images[l.Image] != 0 && !t.again(l) {
 		return t.kept.images[l.Image]
 	}
 	t.lastImage++
@@ -84,7 +96,7 @@ func (t *Tables) again(l *symbols.Loaded) bool {
 
 // nextFunction is the number of a function that has none here yet.
 func (t *Tables) nextFunction(l *symbols.Loaded, fn *symbols.Function) uint32 {
-	if t.kept != nil && t.kept.byFunc[fn] != 0 {
+	if t.kept != nil && t.kept.find(l, t) && t.kept.byFunc[fn] != 0 {
 		return t.kept.byFunc[fn]
 	}
 	t.lastFunc++

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"alleria/config"
@@ -148,4 +150,73 @@ func TestTake(t *testing.T) {
 	if !next.Take(names, l) || next.Function(l, fn) != number || next.Function(l, l.Image.Find("getppid", true)[0]) != number+1 {
 		t.Error("the numbers are not those that were taken over")
 	}
+}
+
+// TestToldNames: another run finds images and functions again, under their numbers, as long as they are the same.
+func TestToldNames(t *testing.T) {
+	c := parsed(t, `<Function/>`)
+	first, libc := tablesOf(t, c)
+	var numbers []uint32
+	for _, name := range []string{"getppid", "getpid", "malloc"} {
+		numbers = append(numbers, first.Function(libc, libc.Image.Find(name, true)[0]))
+	}
+	words := first.Names().Words()
+	high := records.Highest{Image: first.Image(libc), Func: numbers[2]}
+	told := func(spoil func(n *Names, tb *Tables, libc *symbols.Loaded)) (taken bool, got []uint32) {
+		n := NamesOf(words, high)
+		if n == nil {
+			t.Fatal("nothing is told")
+		}
+		tb, libc := tablesOf(t, c)
+		if spoil != nil {
+			spoil(n, tb, libc)
+		}
+		if taken = tb.Take(n, libc); taken && tb.Image(libc) != high.Image {
+			t.Errorf("the image is number %d, not %d", tb.Image(libc), high.Image)
+		}
+		for _, name := range []string{"getppid", "getpid", "malloc", "free"} {
+			got = append(got, tb.Function(libc, libc.Image.Find(name, true)[0]))
+		}
+		return taken, got
+	}
+	if taken, got := told(nil); !taken || !slices.Equal(got, append(numbers, high.Func+1)) {
+		t.Errorf("taken over: %t, as numbers %d, not %d", taken, got, numbers)
+	}
+	if taken, got := told(func(_ *Names, tb *Tables, libc *symbols.Loaded) { tb.Image(libc) }); taken || slices.Contains(got, 0) {
+		t.Errorf("numbered otherwise: taken over: %t, as numbers %d", taken, got)
+	}
+	for what, spoil := range map[string]func(*toldImage){
+		"functions": func(i *toldImage) { i.sum++ }, "link": func(i *toldImage) { i.key.Names = append(i.key.Names, "libother.so") },
+		"main": func(i *toldImage) { i.key.Main = true }, "place": func(i *toldImage) { i.funcs[0].at = 1 << 30 },
+	} {
+		taken, got := told(func(n *Names, _ *Tables, libc *symbols.Loaded) { spoil(n.told[libc.Path]) })
+		if taken || slices.Min(got) <= high.Func {
+			t.Errorf("another %s: taken over: %t, as numbers %d", what, taken, got)
+		}
+	}
+	if NamesOf(words, records.Highest{Image: high.Image, Func: high.Func + 1}) != nil || NamesOf(words[:len(words)-1], high) != nil || NamesOf(nil, high) != nil {
+		t.Error("what is told is less than what there is")
+	}
+	byTypes := NewTables(Options{PID: os.Getpid(), Maps: sys.ReadMaps, Cache: first.opts.Cache, ByTypes: true})
+	if _, _, err := byTypes.Update(); err != nil || byTypes.Names().Words() != nil {
+		t.Errorf("names that debug information chooses by are told: %v", err)
+	}
+}
+
+// FuzzToldNames: any bytes tell names or none.
+func FuzzToldNames(f *testing.F) {
+	n := &Names{told: map[string]*toldImage{}}
+	b := binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(nil, 3), 9), 1)
+	b = appendKey(b, &config.ImageKey{Path: "/lib/a", Name: "a", System: true, Names: []string{"b"}})
+	f.Add(append(b, 1, 2, 3, 4, 5, 6, 7, 8, 3, 2, 0, 9, 1, 8), uint32(3), uint32(9))
+	f.Fuzz(func(t *testing.T, words []byte, image, function uint32) {
+		if n = NamesOf(words, records.Highest{Image: image, Func: function}); n == nil {
+			return
+		}
+		for path, i := range n.told {
+			if i.number == 0 || i.number > n.lastImage || i.key.Path != path {
+				t.Errorf("%q is %+v", path, i)
+			}
+		}
+	})
 }

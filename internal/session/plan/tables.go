@@ -38,6 +38,7 @@ type Options struct {
 	SystemDirs []string            // where the system's libraries are
 	Asked      []string            // names of images in the configuration, see Asked
 	Writer     *emit.ProcessWriter // of the image's profile; nil: it has none
+	ByTypes    bool                // functions are chosen by their parameters' types
 }
 
 // NewTables prepares the tables of a process.

@@ -1,0 +1,165 @@
+package records
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// mostWords is more than the blocks of these tests have.
+const mostWords = 1 << 12
+
+// sensibleBlock is a block at random of which everything lies where it is said to.
+func sensibleBlock(rng *rand.Rand) *Block {
+	b := randomBlock(rng)
+	b.Words = 64 + rng.IntN(100)
+	word := func() int16 { return int16(rng.IntN(b.Words+1)) - 1 }
+	b.TimeWord, b.BranchWord, b.Branch = word(), word(), b.Branch%(BranchSyscall+1)
+	b.Ins = append(b.Ins, Ins{Len: 4, Flags: InsRecorded})
+	b.Code = nil
+	for i := range b.Ins {
+		in := &b.Ins[i]
+		in.Off = uint16(len(b.Code))
+		b.Code = append(b.Code, make([]byte, in.Len)...)
+		for k := range in.Accesses {
+			a := &in.Accesses[k]
+			a.Word, a.Value = word(), word()
+			if a.Lanes != 0 || a.AuxWord != NoWord || a.IndexWord != NoWord {
+				a.AuxWord, a.IndexWord = word(), word()
+			}
+			if a.Kind == AccessString {
+				a.Word, a.AuxWord = 1, 2
+			}
+		}
+	}
+	for i := range b.Regs {
+		b.Regs[i] = RegWord{Ins: uint16(rng.IntN(len(b.Ins))), Reg: b.Regs[i].Reg, Word: word()}
+	}
+	return b
+}
+
+// keptTable is a table of n blocks with parts and sample rates.
+func keptTable(n int) *Blocks {
+	rng, t := rand.New(rand.NewPCG(9, 10)), new(Blocks)
+	for i := range n {
+		b := sensibleBlock(rng)
+		of := t.Add(b)
+		if i%3 == 0 {
+			t.AddPart(of, Part{Ins: 1 + rng.IntN(len(b.Ins)), Words: rng.IntN(b.Words), Target: b.Addr + rng.Uint64()>>20})
+		}
+		if i%50 == 0 {
+			t.SetSampleRates(of, make([]uint32, len(b.Ins)))
+		}
+	}
+	return t
+}
+
+// TestKept: a table that was kept has the same blocks, parts and rates, and goes on by itself.
+func TestKept(t *testing.T) {
+	const n = 1<<blockPageBits + 500
+	first := keptTable(n)
+	read, high := FromKept(first.Keep(), mostWords)
+	if read == nil {
+		t.Fatal("no table")
+	}
+	if first.pieces() < 2 || read.Last() != first.Last() {
+		t.Fatalf("%d pieces, %d blocks of %d", first.pieces(), read.Last(), first.Last())
+	}
+	var most Highest
+	for id := range first.Last() + 1 {
+		if id == 0 {
+			continue
+		}
+		b := first.Get(id)
+		same(t, b, read.Get(id))
+		most.Image = max(most.Image, b.Image)
+		for _, in := range b.Ins {
+			most.Func = max(most.Func, in.Func)
+		}
+		if !slices.Equal(first.SampleRates(id), read.SampleRates(id)) || read.Instructions(id) != len(b.Ins) {
+			t.Errorf("block %d: rates %v, not %v; %d instructions, not %d", id, read.SampleRates(id), first.SampleRates(id), read.Instructions(id), len(b.Ins))
+		}
+	}
+	if high != most {
+		t.Errorf("the highest numbers are %v, not %v", high, most)
+	}
+	next := sensibleBlock(rand.New(rand.NewPCG(1, 1)))
+	if id := read.Add(next); id != first.Last()+1 {
+		t.Errorf("the next block is %d", id)
+	}
+	same(t, next, read.Get(next.ID))
+	if empty, _ := FromKept(new(Blocks).Keep(), mostWords); empty == nil || empty.Last() != 0 {
+		t.Error("nothing that was kept is no table")
+	}
+}
+
+// TestKeptIsWrong: what would have a reader look beyond a block's code, its words or the table's memory is no table.
+func TestKeptIsWrong(t *testing.T) {
+	for what, spoil := range map[string]func(b *Block){
+		"words":      func(b *Block) { b.Words = mostWords + 1 },
+		"time":       func(b *Block) { b.TimeWord = int16(b.Words) },
+		"branch":     func(b *Block) { b.BranchWord = int16(b.Words) },
+		"kind":       func(b *Block) { b.Branch = BranchSyscall + 1 },
+		"code":       func(b *Block) { b.Code = b.Code[:len(b.Code)-1] },
+		"empty":      func(b *Block) { b.Ins = nil },
+		"register":   func(b *Block) { b.Regs = []RegWord{{Ins: uint16(len(b.Ins))}} },
+		"register's": func(b *Block) { b.Regs = []RegWord{{Word: int16(b.Words)}} },
+		"access": func(b *Block) {
+			b.Ins[0].Flags, b.Ins[0].Accesses = InsAddrs, []Access{{Word: int16(b.Words), Value: NoWord}}
+		},
+		"string": func(b *Block) {
+			b.Ins[0].Flags, b.Ins[0].Accesses = InsAddrs, []Access{{Kind: AccessString, Word: NoWord, AuxWord: 1}}
+		},
+		"access kind": func(b *Block) { b.Ins[0].Accesses = []Access{{Kind: 6, Lanes: 1}}; b.Ins[0].Len = 0 },
+	} {
+		b := sensibleBlock(rand.New(rand.NewPCG(3, 3)))
+		var good, bad Blocks
+		good.Add(b)
+		if table, _ := FromKept(good.Keep(), mostWords); table == nil {
+			t.Fatalf("%s: no table before", what)
+		}
+		spoil(b)
+		bad.Add(b)
+		if table, _ := FromKept(bad.Keep(), mostWords); table != nil {
+			t.Errorf("%s: a table", what)
+		}
+	}
+	for what, spoil := range map[string]func(k *Kept){
+		"place":  func(k *Kept) { k.At[5] = 1 << 30 },
+		"end":    func(k *Kept) { k.Facts[0] = k.Facts[0][:len(k.Facts[0])-1] },
+		"piece":  func(k *Kept) { k.Facts = append(k.Facts, k.Facts[0]) },
+		"nobody": func(k *Kept) { k.Rates = []uint32{1 << 20, 0, 1} },
+		"rates":  func(k *Kept) { k.Rates = k.Rates[:len(k.Rates)-1] },
+	} {
+		k := keptTable(100).Keep()
+		if spoil(&k); what == "" {
+			continue
+		}
+		if table, _ := FromKept(k, mostWords); table != nil {
+			t.Errorf("%s: a table", what)
+		}
+	}
+}
+
+// FuzzKept: any bytes are a table that can be read, or none.
+func FuzzKept(f *testing.F) {
+	k := keptTable(40).Keep()
+	f.Add(k.Facts[0], uint16(3), uint32(9))
+	f.Fuzz(func(t *testing.T, facts []byte, which uint16, at uint32) {
+		k := Kept{Facts: [][]byte{facts}, At: slices.Clone(k.At), Rates: k.Rates}
+		k.At[int(which)%len(k.At)] += at
+		table, _ := FromKept(k, mostWords)
+		if table == nil {
+			return
+		}
+		var b Block
+		for id := range table.Last() + 1 {
+			table.Read(id, &b)
+			_, _ = table.Sum(id)
+			table.Move(id, 1<<20)
+			if table.Addr(id); id > 0 && table.Instructions(id) != len(b.Ins) {
+				t.Errorf("block %d has %d instructions, not %d", id, len(b.Ins), table.Instructions(id))
+			}
+		}
+	})
+}

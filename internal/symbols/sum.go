@@ -1,0 +1,29 @@
+package symbols
+
+import (
+	"encoding/binary"
+	"hash/crc64"
+)
+
+// Sum is a number that tells the image's table of functions from others: all bounds and names are in it, wherever those come from.
+func (im *Image) Sum() uint64 {
+	h, table := uint64(0), crc64.MakeTable(crc64.ECMA)
+	fns := im.Functions()
+	b := make([]byte, 0, 1<<12)
+	for i := range fns {
+		f := &fns[i]
+		b = binary.LittleEndian.AppendUint64(b, f.Addr)
+		b = binary.LittleEndian.AppendUint64(b, f.Size)
+		for k := range f.Aliases {
+			b = append(append(b, f.Aliases[k].Linked...), 0)
+		}
+		b = append(b, 0)
+		if len(b) > 1<<11 {
+			h, b = crc64.Update(h, table, b), b[:0]
+		}
+	}
+	return crc64.Update(h, table, b)
+}
+
+// Index is the place of a function of the image in Functions.
+func (im *Image) Index(f *Function) int { return im.index(f) }
