@@ -109,11 +109,15 @@ func newSettings(o *Options) translate.Settings {
 }
 
 // codeKey is what translations depend on besides the code, and that is the same in all of a run: whoever begins with those of another run compares it. What may
-// differ between processes is looked at for each (Process.general, RecordsLike).
-func (o *Options) codeKey() string {
+// differ between processes is looked at for each (Process.general, RecordsLike). The layout of state areas is in code that records alone; to ask for it takes 70 µs.
+func (o *Options) codeKey(records bool) string {
 	s := newSettings(o)
+	var states []x86.State
+	if records {
+		states = s.States()
+	}
 	s.States = nil
-	return fmt.Sprintf("%+v %+v %+v chunk %d %d %t", s, cpu.X86, o.Switches, o.ChunkBytes, o.Chunks, o.Lossy)
+	return fmt.Sprintf("%+v %+v %+v chunk %d %d %t states %v", s, cpu.X86, o.Switches, o.ChunkBytes, o.Chunks, o.Lossy, states)
 }
 
 // mostCode is how much code a region of the cache holds at most, 0: as much as it has room for.

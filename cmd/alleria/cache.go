@@ -67,7 +67,8 @@ func (a *app) keptCommand() *cobra.Command {
 		Long: `cache lists the programs of which record has kept translations, so that they
 start faster the next time: those that were used last first. They lie in
 $XDG_CACHE_HOME/alleria, or ~/.cache/alleria, take 512 MiB at most, and are good
-for the alleria that made them and for the programs and libraries as they were.
+for the alleria that made them and for the programs and libraries as they were;
+those that record, for the same configuration.
 Nothing is lost when they are removed.`,
 		Example: `  alleria cache
   alleria cache --json | jq '.entries[].program'
@@ -125,10 +126,14 @@ func (a *app) listKept(dir string, asJSON bool) error {
 		fmt.Fprintf(a.messages(), "alleria: %s has no translations\n", path)
 		return nil
 	}
-	table := analysis.NewTextTable("program", "blocks", "size", "written", "used")
-	table.Text = 1
+	table := analysis.NewTextTable("program", "records", "blocks", "size", "written", "used")
+	table.Text = 2
 	for _, e := range list.Entries {
-		table.Add(printable(e.Program), fmt.Sprint(e.Blocks), amount(float64(e.Bytes), "B"), e.Written.Format(time.DateTime), e.Used.Format(time.DateTime))
+		records := "no"
+		if e.Records {
+			records = "yes"
+		}
+		table.Add(printable(e.Program), records, fmt.Sprint(e.Blocks), amount(float64(e.Bytes), "B"), e.Written.Format(time.DateTime), e.Used.Format(time.DateTime))
 	}
 	table.Write(a.stdout, "")
 	_, err = fmt.Fprintf(a.stdout, "%s in %s\n", amount(float64(list.Bytes), "B"), path)

@@ -16,12 +16,13 @@ import (
 // are those of today is found as within a run, image by image, besides what build-ids and contents say (contents.go).
 type Disk struct {
 	Dir *diskcache.Dir
-	Key func() string // what translations depend on that does not change within a run
+	// Key is what translations depend on that does not change within a run; records: those that record as well.
+	Key func(records bool) string
 	Log func(format string, args ...any)
 	// NameOf is what numbers of images and functions mean, of what Names.Words has said in an earlier run.
 	NameOf NameOf
 
-	key      string
+	keys     map[bool]string
 	contents map[contentKey]uint64
 }
 
@@ -38,15 +39,20 @@ type NameOf func(words []byte, high records.Highest) Names
 type Said struct {
 	Program string    `json:"program"`
 	Blocks  int       `json:"blocks"`
+	Records bool      `json:"records"` // they record something
 	Written time.Time `json:"written"`
 }
 
 // keyOf is a template's key.
 func (d *Disk) keyOf(name Name) string {
-	if d.key == "" {
-		d.key = "templates 2\n" + OwnBinary() + "\n" + d.Key() + "\n"
+	records := name.Records != ""
+	if d.keys == nil {
+		d.keys = make(map[bool]string)
 	}
-	return d.key + name.Program + "\n" + name.Records
+	if d.keys[records] == "" {
+		d.keys[records] = "templates 2\n" + OwnBinary() + "\n" + d.Key(records) + "\n"
+	}
+	return d.keys[records] + name.Program + "\n" + name.Records
 }
 
 // OwnBinary tells our binary from others, also from what lay at its path before.
@@ -92,7 +98,7 @@ func (d *Disk) store(name Name, t *Template) {
 			return
 		}
 	}
-	about, err := json.Marshal(Said{Program: name.Program, Blocks: t.Blocks.N, Written: time.Now()})
+	about, err := json.Marshal(Said{Program: name.Program, Blocks: t.Blocks.N, Records: name.Records != "", Written: time.Now()})
 	if err == nil {
 		err = d.Dir.Store(d.keyOf(name), string(about), t.flatten(names))
 	}

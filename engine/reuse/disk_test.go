@@ -248,7 +248,7 @@ func kept(t *testing.T) *Disk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Disk{Dir: dir, Key: func() string { return "switches" }, Log: t.Logf, NameOf: namesOf}
+	return &Disk{Dir: dir, Key: func(bool) string { return "switches" }, Log: t.Logf, NameOf: namesOf}
 }
 
 // TestNextRun: templates of one run are there in the next, of the same program, binary and switches alone; damaged ones are gone.
@@ -267,7 +267,7 @@ func TestNextRun(t *testing.T) {
 		t.Fatal("not found")
 	}
 	other := next()
-	other.Disk.Key = func() string { return "others" }
+	other.Disk.Key = func(bool) string { return "others" }
 	if other.Find(name, exe) != nil || next().Find(Name{"/bin/b", "all"}, exe) != nil || next().Find(Name{"/bin/a", "some"}, exe) != nil || next().Find(Name{Program: "/bin/a"}, exe) != nil || next().Find(name, FileVersion{inode: 6}) != nil {
 		t.Error("found for something else")
 	}

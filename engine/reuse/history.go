@@ -13,7 +13,7 @@ import (
 // translated that came next the last time: from the code as it is now, as ever. The dispatch costs
 // more than the translation: two switches of threads, a hundred times what a short group takes to write.
 //
-// It is for what is not taken over whole (taken.go): recording code, and processes that something is asked of. It goes with the run.
+// It is for what is not taken over whole (taken.go): processes that something is asked of. It goes with the run.
 
 const (
 	// prefetchLook is how far is looked for what is to be translated with a dispatch.

@@ -92,6 +92,9 @@ func TestKeptRecords(t *testing.T) {
 			if none != 0 || some < 500 || zero != 0 || few*4 > many || len(files()) != 1 {
 				t.Errorf("runs began with %d blocks, %d, and %d where that is off; %d requests, then %d; files: %v", none, some, zero, many, few, files())
 			}
+			if list := run(t, command{argv: []string{alleria(), "cache", "--cache", kept, "--json"}, dir: dir}); !strings.Contains(string(list.stdout), `"records": true`) {
+				t.Errorf("kept is %s%s", list.stdout, list.stderr)
+			}
 			if _, other := keptRun(t, dir, kept, []string{"--discard", "--fields", "time"}, argv...); other != 0 || len(files()) != 2 {
 				t.Errorf("with another configuration it began with %d blocks; files: %v", other, files())
 			}
