@@ -31,6 +31,9 @@ type Prototype struct {
 	Format        bool     // the last parameter is a format of printf, which says what the variable arguments are
 	MaxBytes      uint64   // of a call; 0: the default
 	Changes       *Changes // of calls; nil: none
+	// Scopes are what names mean, where several Intercepts were joined (Join), and ResultScope is the one that the result's type goes by.
+	Scopes      []Scope
+	ResultScope int
 }
 
 // Wanted is an argument to be captured.
@@ -40,6 +43,7 @@ type Wanted struct {
 	Type    calls.TypeID
 	In, Out bool
 	Set     *config.Change // nil: it is not changed
+	Scope   int            // in Prototype.Scopes
 }
 
 // ResultName is the Variable of a pointer whose length is the function's result. No configuration can say it.
@@ -85,24 +89,20 @@ type build struct {
 	out    *Capture
 	places []place // of the arguments
 	result place
-	byName map[string]int // of captures
-	exit   bool           // what is made now is captured at return
+	scopes []Scope
+	scope  Scope // of the capture that is made now
+	exit   bool  // what is made now is captured at return
 	// entryItems and exitItems say where the item of a capture is in the program.
 	entryItems, exitItems map[int]int
 }
 
 // Compile makes the capture of a function.
 func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
-	b := &build{c: c, p: p, out: &Capture{Program: &capture.Program{MaxBytes: uint32(config.DefaultCallBytes)}}, byName: make(map[string]int), entryItems: make(map[int]int), exitItems: make(map[int]int)}
+	b := &build{c: c, p: p, out: &Capture{Program: &capture.Program{MaxBytes: uint32(config.DefaultCallBytes)}}, scopes: p.scopes(), entryItems: make(map[int]int), exitItems: make(map[int]int)}
 	if p.MaxBytes > 0 {
 		b.out.Program.MaxBytes = uint32(min(p.MaxBytes, 1<<31))
 	}
 	b.places, b.result = c.locate(p)
-	for i, w := range p.Captures {
-		if w.Name != "" {
-			b.byName[w.Name] = i
-		}
-	}
 	sig := &b.out.Signature
 	sig.Variadic, sig.Returns = p.Variadic, true
 	for i := range p.Captures {
@@ -111,6 +111,7 @@ func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
 		if !w.In {
 			continue
 		}
+		b.scope = b.scopes[w.Scope]
 		if err := b.slot(i, w.Type, b.places[w.Index]); err != nil {
 			return nil, fmt.Errorf("parameter %d: %w", w.Index, err)
 		}
@@ -123,6 +124,7 @@ func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
 	b.exit = true
 	if p.CaptureResult && p.Result != 0 && !b.result.onStack() {
 		sig.Result = calls.Param{Type: p.Result}
+		b.scope = b.scopes[p.ResultScope]
 		if err := b.slot(calls.ResultParam, p.Result, b.result); err != nil {
 			return nil, fmt.Errorf("result: %w", err)
 		}
@@ -132,6 +134,7 @@ func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
 		if !w.Out {
 			continue
 		}
+		b.scope = b.scopes[w.Scope]
 		pl, err := b.saved(b.places[w.Index])
 		if err == nil {
 			err = b.slot(i, w.Type, pl)

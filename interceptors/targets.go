@@ -160,11 +160,10 @@ func (b *build) variable(ptr *calls.Type) (v capture.Var, err error) {
 		b.c.measure(&v, b.p.Result)
 		return v, nil
 	}
-	i, ok := b.byName[ptr.Variable]
+	w, ok := b.scope[ptr.Variable]
 	if !ok {
 		return v, fmt.Errorf("the length of %s hangs on %q, which is no parameter: %w", ptr.Name, ptr.Variable, ErrUnfit)
 	}
-	w := &b.p.Captures[i]
 	pl := b.places[w.Index]
 	if len(pl.pieces) != 1 || pl.hidden {
 		return v, fmt.Errorf("parameter %q is no number: %w", ptr.Variable, ErrUnfit)

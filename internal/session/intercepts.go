@@ -39,10 +39,13 @@ type intercepted struct {
 	name  string
 	ways  []way
 	armed *way
+	// joined are the ways that stand for several of ways, by their bits.
+	joined map[uint64]*way
 }
 
 // way is one way of capturing a function's calls.
 type way struct {
+	parts     []*way // that it stands for; none: it is one by itself
 	intercept *config.Intercept
 	windows   uint64   // that ask for it
 	threads   []uint32 // of which alone, or of all but which, its calls are meant
@@ -212,13 +215,13 @@ func (x *intercepts) apply() {
 	open := x.im.windows.Open()
 	var arm []*intercepted
 	for _, f := range x.at {
-		k := slices.IndexFunc(f.ways, func(w way) bool { return w.windows&open != 0 })
+		w := f.wayOf(open)
 		switch {
-		case k >= 0 && f.armed == &f.ways[k]:
-		case k >= 0:
-			f.armed = &f.ways[k]
+		case w == f.armed:
+		case w != nil:
+			f.armed = w
 			arm = append(arm, f)
-		case f.armed != nil:
+		default:
 			f.armed = nil
 			x.im.p.Unintercept(f.entry)
 		}
@@ -231,6 +234,57 @@ func (x *intercepts) apply() {
 		return 1
 	})
 	x.ps.warn(x.arm(arm))
+}
+
+// wayOf is how a function is captured while some windows are open; nil: it is not.
+func (f *intercepted) wayOf(open uint64) *way {
+	var parts []*way
+	bits := uint64(0)
+	for i := range f.ways {
+		if w := &f.ways[i]; w.windows&open != 0 {
+			parts = append(parts, w)
+			bits |= 1 << (i & 63)
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	w := f.joined[bits]
+	if w == nil {
+		w = &way{parts: parts, intercept: parts[0].intercept}
+		w.threads, w.except = parts[0].threads, parts[0].except
+		for _, q := range parts[1:] {
+			w.threads, w.except = unionOf(w.threads, w.except, q.threads, q.except)
+		}
+		if f.joined == nil {
+			f.joined = make(map[uint64]*way)
+		}
+		f.joined[bits] = w
+	}
+	return w
+}
+
+// unionOf is the union of two sets of threads, each of which is some, or all but some.
+func unionOf(a []uint32, exceptA bool, b []uint32, exceptB bool) (union []uint32, except bool) {
+	isAll := func(s []uint32, except bool) bool { return len(s) == 0 && !except }
+	switch {
+	case isAll(a, exceptA) || isAll(b, exceptB):
+		return nil, false
+	case exceptA && exceptB: // all but those of both
+		union, except = slices.DeleteFunc(slices.Clone(a), func(t uint32) bool { return !slices.Contains(b, t) }), true
+	case exceptA:
+		union, except = slices.DeleteFunc(slices.Clone(a), func(t uint32) bool { return slices.Contains(b, t) }), true
+	case exceptB:
+		union, except = slices.DeleteFunc(slices.Clone(b), func(t uint32) bool { return slices.Contains(a, t) }), true
+	default:
+		union = append(slices.Clone(a), b...)
+		slices.Sort(union)
+		return slices.Compact(union), false
+	}
+	return union, except && len(union) > 0
 }
 
 // arm has functions captured. The profile hears of them first.
@@ -247,7 +301,7 @@ func (x *intercepts) arm(fns []*intercepted) error {
 		}
 		x.number++
 		w.number = x.number
-		c, err := x.compile(f, w.intercept)
+		c, err := x.compile(f, w)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.intercept.Pos, f.name, err))
 			continue
@@ -271,15 +325,34 @@ func (x *intercepts) arm(fns []*intercepted) error {
 }
 
 // compile makes the capture of a function.
-func (x *intercepts) compile(f *intercepted, ic *config.Intercept) (*interceptors.Capture, error) {
+func (x *intercepts) compile(f *intercepted, w *way) (*interceptors.Capture, error) {
+	if len(w.parts) > 0 {
+		p, _ := x.prototype(f, w.parts[0].intercept)
+		for _, q := range w.parts[1:] {
+			other, _ := x.prototype(f, q.intercept)
+			x.compiler.Join(p, other)
+		}
+		return x.compiler.Compile(p)
+	}
+	ic := w.intercept
 	if c := x.same[ic]; c != nil {
 		return c, nil
 	}
+	p, known := x.prototype(f, ic)
+	c, err := x.compiler.Compile(p)
+	if err == nil && !known && !ic.Auto && !x.asksKnown(ic) && !ic.Changes() {
+		x.same[ic] = c
+	}
+	return c, err
+}
+
+// prototype is what is known of a function and what an Intercept wants of it. isKnown tells whether more is known than the Intercept says.
+func (x *intercepts) prototype(f *intercepted, ic *config.Intercept) (p *interceptors.Prototype, isKnown bool) {
 	known := x.known(f, ic)
-	if known == nil && ic.Auto {
+	if known == nil && ic.Auto && !slices.Contains(x.unknown, f.name) {
 		x.unknown = append(x.unknown, f.name)
 	}
-	p := x.compiler.Configured(ic, known)
+	p = x.compiler.Configured(ic, known)
 	// Without debug information: names that Go links have a package in front.
 	p.Go = p.Go || known == nil && f.image.Image.Go() && strings.Contains(f.name, ".")
 	if !x.ps.opts.AllowModify {
@@ -288,11 +361,7 @@ func (x *intercepts) compile(f *intercepted, ic *config.Intercept) (*interceptor
 	if p.Changes != nil {
 		p.Changes.Name, p.Changes.Errno = f.linked(), x.errnoOf()
 	}
-	c, err := x.compiler.Compile(p)
-	if err == nil && known == nil && !ic.Auto && !x.asksKnown(ic) && !ic.Changes() {
-		x.same[ic] = c
-	}
-	return c, err
+	return p, known != nil
 }
 
 // asksKnown tells whether it matters what is known of the parameters that an Intercept leaves out: where it says all that

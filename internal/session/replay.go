@@ -10,6 +10,7 @@ import (
 
 	"alleria/abp"
 	"alleria/abp/calls"
+	"alleria/interceptors"
 	"alleria/internal/capture"
 	"alleria/internal/symbols"
 )
@@ -71,12 +72,9 @@ func (x *intercepts) makeCall(r *Replay, m capture.Alterable) error {
 	if err != nil {
 		return err
 	}
-	c, err := x.compile(f, f.ways[0].intercept)
+	c, err := x.captureAs(f, r.Call.Sig)
 	if err != nil {
 		return err
-	}
-	if !reflect.DeepEqual(c.Signature.Entry, r.Call.Sig.Entry) && !sameSlots(c.Signature.Entry, r.Call.Sig.Entry) {
-		return fmt.Errorf("the arguments of %s are not captured as they were: %w", f.name, ErrReplay)
 	}
 	words, cut := r.Call.EntryWords()
 	if cut {
@@ -93,6 +91,26 @@ func (x *intercepts) makeCall(r *Replay, m capture.Alterable) error {
 		return err
 	}
 	return r.enter(m, f.entry, c.Program, got)
+}
+
+// captureAs is the way of capturing a function in which a call of it was captured: that of one element, or of all together.
+func (x *intercepts) captureAs(f *intercepted, sig *calls.Signature) (*interceptors.Capture, error) {
+	ways := []*way{f.wayOf(^uint64(0))}
+	for i := range f.ways {
+		ways = append(ways, &f.ways[i])
+	}
+	var errs []error
+	for _, w := range ways {
+		c, err := x.compile(f, w)
+		if err == nil && (reflect.DeepEqual(c.Signature.Entry, sig.Entry) || sameSlots(c.Signature.Entry, sig.Entry)) {
+			return c, nil
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("the arguments of %s are not captured as they were: %w", f.name, ErrReplay)
 }
 
 // sameSlots compares what is captured, whatever the numbers of types.
