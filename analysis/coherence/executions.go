@@ -2,6 +2,7 @@ package coherence
 
 import (
 	"alleria/abp"
+	"alleria/analysis/stream"
 )
 
 // executions takes executions of all threads apart into accesses. Those of the plain kind, nearly all, are worked out straight from the words.
@@ -65,17 +66,7 @@ func (e *executions) take(cpu int, x *abp.Exec) {
 // make looks at a block.
 func (p *plan) make(b *abp.Block) {
 	p.known = true
-	var ops []operation
-	for i := range b.Ins {
-		if !b.Counted(i) {
-			continue
-		}
-		for _, a := range b.InsAccesses(i) {
-			if a.Kind != abp.AccessPlain || a.Seg != abp.SegNone || a.AddrBits != 64 {
-				return
-			}
-			ops = append(ops, operation{b.InsAddr(i), uint64(a.Offset), uint64(a.Size), a.Word, a.Store})
-		}
-	}
-	p.plain, p.ops = true, ops
+	p.plain = stream.PlainAccesses(b, func(i int, a *abp.Access) {
+		p.ops = append(p.ops, operation{b.InsAddr(i), uint64(a.Offset), uint64(a.Size), a.Word, a.Store})
+	})
 }

@@ -73,21 +73,10 @@ func (a *Accesses) plan(id uint32) {
 	a.plans[id].make(a.proc.Block(id))
 }
 
-// make looks at a block. With segments, 32-bit addresses or accesses whose number the words
-// tell, all of the block is expanded, so that the order stays.
+// make looks at a block.
 func (p *accessPlan) make(b *abp.Block) {
 	p.words = b.Words + 1
-	var ops []accessOp
-	for i := range b.Ins {
-		if !b.Counted(i) {
-			continue
-		}
-		for _, a := range b.InsAccesses(i) {
-			if a.Kind != abp.AccessPlain || a.Seg != abp.SegNone || a.AddrBits != 64 {
-				return
-			}
-			ops = append(ops, accessOp{uint64(a.Offset), a.Size, a.Word, a.Store})
-		}
-	}
-	p.plain, p.ops = true, ops
+	p.plain = PlainAccesses(b, func(_ int, a *abp.Access) {
+		p.ops = append(p.ops, accessOp{uint64(a.Offset), a.Size, a.Word, a.Store})
+	})
 }

@@ -2,6 +2,7 @@ package strides
 
 import (
 	"alleria/abp"
+	"alleria/analysis/stream"
 )
 
 // operand is the loads, or the stores, of an instruction.
@@ -165,16 +166,7 @@ func (c *Counter) plan(id uint32) {
 	b := c.proc.Block(id)
 	p := &c.plans[id]
 	*p = plan{words: b.Words + 1}
-	for i := range b.Ins {
-		if !b.Counted(i) {
-			continue
-		}
-		for _, a := range b.InsAccesses(i) {
-			if a.Kind != abp.AccessPlain || a.Seg != abp.SegNone || a.AddrBits != 64 {
-				return
-			}
-			p.ops = append(p.ops, op{uint64(a.Offset), a.Word, c.track(b, i, a.Store, a.Size)})
-		}
-	}
-	p.plain = true
+	p.plain = stream.PlainAccesses(b, func(i int, a *abp.Access) {
+		p.ops = append(p.ops, op{uint64(a.Offset), a.Word, c.track(b, i, a.Store, a.Size)})
+	})
 }
