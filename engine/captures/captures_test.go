@@ -10,6 +10,7 @@ import (
 	"alleria/engine/codecache"
 	"alleria/engine/probe"
 	"alleria/engine/shm"
+	"alleria/engine/testprogram"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
@@ -58,30 +59,16 @@ type call struct {
 // calling makes a thread that stands at the first instruction of a function which is captured as prog says.
 func calling(t *testing.T, prog *capture.Program) (*call, *probe.Interception) {
 	t.Helper()
-	bell, err := shm.NewBell()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(bell.Close)
-	m, err := shm.NewMemory(&bell)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.Unmap)
-	m.SlotsBase, m.Ctl = 0x7100_0000, &shm.Control{Mem: make([]byte, layout.ControlSize)}
+	m, slot := testprogram.Shared(t)
 	mem, err := os.Open("/proc/self/mem")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mem.Close() })
-	c := &call{program: &program{t: t, xstate: make([]byte, 1024)}, stack: []uint64{site, 0x5555}}
-	if c.slot, err = m.TakeSlot(); err != nil {
-		t.Fatal(err)
-	}
-	c.slot.InitRing(shm.Ring{ChunkBytes: 16 * layout.RingSlack, Chunks: 4})
+	c := &call{program: &program{t: t, xstate: make([]byte, 1024)}, slot: slot, stack: []uint64{site, 0x5555}}
 	probe.InitCaptureFrames(c.slot)
 	cache := codecache.New(false, nil)
-	c.points = probe.New(c.program, c.program, os.Getpid(), mem, &cache, &translate.Translator{}, &m, probe.Off{})
+	c.points = probe.New(c.program, c.program, os.Getpid(), mem, &cache, &translate.Translator{}, m, probe.Off{})
 	if err := c.points.Intercept(entry, fn, prog); err != nil {
 		t.Fatal(err)
 	}

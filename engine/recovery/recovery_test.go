@@ -7,6 +7,7 @@ import (
 	"alleria/engine/budget"
 	"alleria/engine/codecache"
 	"alleria/engine/shm"
+	"alleria/engine/testprogram"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
@@ -14,38 +15,13 @@ import (
 	"alleria/internal/sys"
 )
 
-const (
-	codeAt      = 0x401000
-	regionAt    = 0x10000000
-	regionBytes = 4 << 20
-)
+const codeAt = testprogram.CodeAt
 
-// program is a few bytes of code at codeAt; what its blocks do not ask for is not there.
-type program struct {
-	translate.Target
-	code []byte
-}
+// program is a few bytes of code at codeAt, of whose instructions all is recorded.
+type program struct{ testprogram.Program }
 
-func (g *program) Fetch(addr uint64, n int) []byte {
-	if addr-codeAt >= uint64(len(g.code)) {
-		return nil
-	}
-	code := g.code[addr-codeAt:]
-	return code[:min(n, len(code))]
-}
-func (g *program) LookAround(uint64) bool                  { return false }
-func (g *program) Made(uint64) bool                        { return false }
-func (g *program) Executable(addr uint64) bool             { return addr-codeAt < uint64(len(g.code)) }
-func (g *program) Changing(uint64) bool                    { return false }
-func (g *program) Changes([]x86.Insn) bool                 { return false }
-func (g *program) WithProbes(code []byte, _ uint64) []byte { return code }
-func (g *program) Mapping(uint64) (start, end uint64)      { return codeAt, codeAt + uint64(len(g.code)) }
-func (g *program) Splits(uint64) bool                      { return false }
-func (g *program) Point(uint64) (translate.Point, bool)    { return translate.Point{}, false }
-func (g *program) EntryFrom(_, _ uint64) codecache.Entry   { return codecache.Uncounted }
-func (g *program) EntriesAround(uint64) []uint64           { return nil }
-func (g *program) Captures() translate.Captures            { return translate.Captures{} }
-func (g *program) Publish([]uint64, codecache.Variant)     {}
+func (g *program) Point(uint64) (translate.Point, bool) { return translate.Point{}, false }
+func (g *program) Captures() translate.Captures         { return translate.Captures{} }
 func (g *program) Plan(_ int, ins []x86.Insn, want []translate.Want) uint32 {
 	for i := range ins {
 		want[i].Flags = records.InsRecorded | records.InsAddrs
@@ -56,20 +32,9 @@ func (g *program) Plan(_ int, ins []x86.Insn, want []translate.Want) uint32 {
 // stopped is a thread in a block that was translated of code, whose slot is that of no process.
 func stopped(t *testing.T, code []byte, v codecache.Variant, budgeted bool) (*Thread, *codecache.Block) {
 	t.Helper()
-	f, err := sys.Memfd("alleria-test", regionBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	r, err := codecache.NewRegion(f, 0, regionBytes, regionAt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { sys.UnmapAligned(r.Mem) })
-	c := codecache.New(false, func() { t.Error("the region is full") })
-	c.Regions = []*codecache.Region{r}
+	c := testprogram.Cache(t)
 	u := new(translate.Translator)
-	u.Init(&c, &program{code: code}, new(x86.Decoder), translate.Settings{Switches: translate.Switches{NoHuge: true}, Budgets: translate.Budgets{Words: layout.BudgetWords, Budgeted: budgeted, Metrics: [codecache.NumMetrics]bool{codecache.MetricInstructions: budgeted}}})
+	u.Init(c, &program{testprogram.Program{Code: code}}, new(x86.Decoder), translate.Settings{Switches: translate.Switches{NoHuge: true}, Budgets: translate.Budgets{Words: layout.BudgetWords, Budgeted: budgeted, Metrics: [codecache.NumMetrics]bool{codecache.MetricInstructions: budgeted}}})
 	s := &shm.Slot{Mem: make([]byte, 1<<20), Base: 0x20000000}
 	var a budget.Account
 	a.Open(s, &u.Budgets)
@@ -78,7 +43,7 @@ func stopped(t *testing.T, code []byte, v codecache.Variant, budgeted bool) (*Th
 		t.Fatal("nothing was translated")
 	}
 	th := new(Thread)
-	th.Init(&c, u, bytes.NewReader(nil), s, &a, false)
+	th.Init(c, u, bytes.NewReader(nil), s, &a, false)
 	return th, b
 }
 

@@ -7,6 +7,7 @@ import (
 	"alleria/engine/codecache"
 	"alleria/engine/probe"
 	"alleria/engine/shm"
+	"alleria/engine/testprogram"
 	"alleria/internal/layout"
 	"alleria/internal/records"
 )
@@ -36,24 +37,8 @@ const (
 
 // toggling makes a process whose code may toggle a window, and its thread.
 func toggling(t *testing.T, returns bool) (*Process, *Thread, *shm.Slot, *Window) {
-	bell, err := shm.NewBell()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(bell.Close)
-	m, err := shm.NewMemory(&bell)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.Unmap)
-	m.SlotsBase = 0x7100_0000
-	s, err := m.TakeSlot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.InitRing(shm.Ring{ChunkBytes: 4 * layout.RingSlack, Chunks: 4})
-	ctl := &shm.Control{Mem: make([]byte, layout.ControlSize)}
-	w := &Window{Open: probe.NewCounter(ctl, 0, opens, false), Close: probe.NewCounter(ctl, 1, closes, returns),
+	m, s := testprogram.Shared(t)
+	w := &Window{Open: probe.NewCounter(m.Ctl, 0, opens, false), Close: probe.NewCounter(m.Ctl, 1, closes, returns),
 		OpenAfter: every, CloseAfter: each, OpenMark: openSet, CloseMark: noneIn}
 	p := new(Process)
 	p.Set(w)

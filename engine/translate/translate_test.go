@@ -5,50 +5,22 @@ import (
 	"testing"
 
 	"alleria/engine/codecache"
+	"alleria/engine/testprogram"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/records"
-	"alleria/internal/sys"
 )
 
-const (
-	codeAt   = 0x401000
-	regionAt = 0x10000000
-	// regionBytes has room for a group in both parts.
-	regionBytes = 4 << 20
-)
+const codeAt = testprogram.CodeAt
 
 // program is a few bytes of code at codeAt, of whose instructions all is recorded.
 type program struct {
-	code    []byte
-	split   uint64 // where a block must begin
+	testprogram.Program
 	planned int
-	checks  []uint64
 }
 
-func (g *program) Fetch(addr uint64, n int) []byte {
-	if addr-codeAt >= uint64(len(g.code)) {
-		return nil
-	}
-	code := g.code[addr-codeAt:]
-	return code[:min(n, len(code))]
-}
-
-func (g *program) LookAround(uint64) bool                  { return false }
-func (g *program) Made(uint64) bool                        { return false }
-func (g *program) Executable(addr uint64) bool             { return addr-codeAt < uint64(len(g.code)) }
-func (g *program) Changing(uint64) bool                    { return false }
-func (g *program) Changes([]x86.Insn) bool                 { return false }
-func (g *program) WithProbes(code []byte, _ uint64) []byte { return code }
-func (g *program) Mapping(uint64) (start, end uint64)      { return codeAt, codeAt + uint64(len(g.code)) }
-func (g *program) Splits(addr uint64) bool                 { return addr == g.split }
-func (g *program) Point(uint64) (Point, bool)              { return Point{}, false }
-func (g *program) EntryFrom(_, _ uint64) codecache.Entry   { return codecache.Uncounted }
-func (g *program) EntriesAround(uint64) []uint64           { return nil }
-func (g *program) Captures() Captures                      { return Captures{} }
-func (g *program) Publish(checks []uint64, _ codecache.Variant) {
-	g.checks = append(g.checks, checks...)
-}
+func (g *program) Point(uint64) (Point, bool) { return Point{}, false }
+func (g *program) Captures() Captures         { return Captures{} }
 func (g *program) Plan(_ int, ins []x86.Insn, want []Want) uint32 {
 	g.planned++
 	for i := range ins {
@@ -60,23 +32,12 @@ func (g *program) Plan(_ int, ins []x86.Insn, want []Want) uint32 {
 // translator makes a translator for code, and its cache.
 func translator(t *testing.T, code []byte) (*Translator, *codecache.Cache, *program) {
 	t.Helper()
-	f, err := sys.Memfd("alleria-test", regionBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	r, err := codecache.NewRegion(f, 0, regionBytes, regionAt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { sys.UnmapAligned(r.Mem) })
-	c := codecache.New(false, func() { t.Error("the region is full") })
-	c.Regions = []*codecache.Region{r}
-	g := &program{code: code}
+	c := testprogram.Cache(t)
+	g := &program{Program: testprogram.Program{Code: code}}
 	s := Settings{Switches: Switches{NoHuge: true}, Budgets: Budgets{Words: layout.BudgetWords}}
 	u := new(Translator)
-	u.Init(&c, g, new(x86.Decoder), s)
-	return u, &c, g
+	u.Init(c, g, new(x86.Decoder), s)
+	return u, c, g
 }
 
 // written decodes the code of a block.
@@ -111,7 +72,7 @@ func TestPlain(t *testing.T) {
 	}
 	var jump [1]x86.Insn // behind the block: it goes on there with what the jump leads to
 	end := b.Code + uint64(b.Size)
-	x86.Decode(c.Regions[0].Mem[end-regionAt:][:15], end, jump[:])
+	x86.Decode(c.Regions[0].Mem[end-testprogram.RegionAt:][:15], end, jump[:])
 	if jump[0].Cat != x86.CatUNCONDBR || jump[0].Target() != b.Code {
 		t.Errorf("the jump leads to %#x, the block is at %#x", jump[0].Target(), b.Code)
 	}
@@ -183,8 +144,8 @@ func TestBehind(t *testing.T) {
 				t.Errorf("off %v: the code at %#x is there: %v", off, ret, there)
 			}
 		}
-		if !off && len(g.checks) != 2 {
-			t.Errorf("%d checks", len(g.checks))
+		if !off && len(g.Checks) != 2 {
+			t.Errorf("%d checks", len(g.Checks))
 		}
 	}
 }
@@ -218,9 +179,9 @@ func TestCallees(t *testing.T) {
 // TestSplits ends a block where something is watched.
 func TestSplits(t *testing.T) {
 	u, c, g := translator(t, sum)
-	g.split = codeAt + 3
+	g.Split = codeAt + 3
 	b := u.Translate(codeAt, codecache.Plain)
-	if b.Insns != 1 || b.AppSize != 3 || c.BlockOf(g.split, codecache.Plain) == nil {
+	if b.Insns != 1 || b.AppSize != 3 || c.BlockOf(g.Split, codecache.Plain) == nil {
 		t.Errorf("%d instructions of %d bytes", b.Insns, b.AppSize)
 	}
 }

@@ -113,16 +113,18 @@ func engineRules() map[string][]string {
 		"engine/starts":    {"internal/sys"},
 		"engine/captures":  {"engine/probe", "engine/recovery", "engine/shm", "engine/tracee", "engine/x86", "internal/capture", "internal/layout", "internal/records", "internal/sys"},
 		"engine/sigframe":  {"internal/layout"},
-		"engine/toggle":    {"engine/codecache", "engine/probe", "engine/shm", "internal/layout", "internal/records"},
-		"engine/handover":  {"engine/shm", "internal/layout", "internal/spin", "internal/sys"},
-		"engine/mapping":   {"engine/appcode", "engine/codecache", "engine/shm", "engine/syscalls", "engine/tracee", "internal/layout", "internal/sys"},
-		"engine/syscalls":  {"engine/appcode", "engine/shm", "engine/tracee", "internal/layout", "internal/sys"},
-		"engine/tracee":    {"internal/sys"},
-		"engine/shm":       {"internal/sys", "internal/layout", "internal/records", "internal/spin"},
-		"engine/translate": {"engine/asm", "engine/x86", "engine/codecache", "internal/layout", "internal/records"},
-		"engine/codecache": {"engine/asm", "engine/x86", "internal/sys", "internal/layout", "internal/records"},
-		"engine/x86":       {"internal/records"},
-		"engine/asm":       {"engine/x86"},
+		// what tests have in place of a process
+		"engine/testprogram": {"engine/codecache", "engine/shm", "engine/x86", "internal/layout", "internal/sys"},
+		"engine/toggle":      {"engine/codecache", "engine/probe", "engine/shm", "internal/layout", "internal/records"},
+		"engine/handover":    {"engine/shm", "internal/layout", "internal/spin", "internal/sys"},
+		"engine/mapping":     {"engine/appcode", "engine/codecache", "engine/shm", "engine/syscalls", "engine/tracee", "internal/layout", "internal/sys"},
+		"engine/syscalls":    {"engine/appcode", "engine/shm", "engine/tracee", "internal/layout", "internal/sys"},
+		"engine/tracee":      {"internal/sys"},
+		"engine/shm":         {"internal/sys", "internal/layout", "internal/records", "internal/spin"},
+		"engine/translate":   {"engine/asm", "engine/x86", "engine/codecache", "internal/layout", "internal/records"},
+		"engine/codecache":   {"engine/asm", "engine/x86", "internal/sys", "internal/layout", "internal/records"},
+		"engine/x86":         {"internal/records"},
+		"engine/asm":         {"engine/x86"},
 	}
 }
 
