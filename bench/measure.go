@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"alleria/internal/sys"
 )
 
 // outcome is one run of one command.
@@ -169,38 +171,12 @@ func (w *memoryWatch) stop() [4]uint64 {
 // target is one, or is the tracer itself for tools that run inside of it.
 // most is tracer's peak, tracer's private memory, target's peak, in bytes.
 func lookAt(pid int, most *[4]uint64) {
-	peak, private := memoryOf(pid)
-	most[0], most[1] = max(most[0], peak), max(most[1], private)
+	tracer := sys.MemoryOf(pid)
+	most[0], most[1] = max(most[0], tracer.Peak), max(most[1], tracer.Private)
 	for _, child := range children(pid) {
-		peak, private := memoryOf(child)
-		most[2], most[3] = max(most[2], peak), max(most[3], private)
+		target := sys.MemoryOf(child)
+		most[2], most[3] = max(most[2], target.Peak), max(most[3], target.Private)
 	}
-}
-
-// memoryOf returns a process's highest resident set and its private part now;
-// zeros when it is gone.
-// VmHWM is the kernel's own peak and needs no luck; RssAnon has no such peak, so
-// that the private figure is the highest that was seen. Shared files, the rings and
-// the cache, are not part of it.
-func memoryOf(pid int) (peak, private uint64) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, 0
-	}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, ":")
-		kb, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		if err != nil {
-			continue
-		}
-		switch name {
-		case "VmHWM":
-			peak = kb << 10
-		case "RssAnon":
-			private = kb << 10
-		}
-	}
-	return peak, private
 }
 
 // children lists a process's children, whichever of its threads made them.

@@ -22,9 +22,7 @@ func (c *Config) XML() []byte {
 	if len(c.Types.Types)+len(c.Types.Pointers) > 0 {
 		c.Types.write(root.CreateElement("Types"))
 	}
-	for _, w := range c.Windows {
-		w.write(root.CreateElement("Window"))
-	}
+	writeAll(root, "Window", c.Windows)
 	doc.Indent(2)
 	// Line breaks in attribute values would come back as spaces from other
 	// readers of the file.
@@ -102,9 +100,7 @@ func (w *Window) write(el *etree.Element) {
 	}
 	el = el.CreateElement("Profile")
 	attrs{el}.text("sampleRate", w.Profile.SampleRate.Text)
-	for _, p := range w.Profile.Processes {
-		p.write(el.CreateElement("Process"))
-	}
+	writeAll(el, "Process", w.Profile.Processes)
 }
 
 // write adds an event to its parent. Attributes go by field, not by kind: a
@@ -179,8 +175,13 @@ func (p *Process) write(el *etree.Element) {
 	if p.Follow != FollowAll {
 		a.CreateAttr("follow", p.Follow.String())
 	}
-	for _, t := range p.Threads {
-		t.write(el.CreateElement("Thread"))
+	writeAll(el, "Thread", p.Threads)
+}
+
+// writeAll writes the elements of one name that an element has.
+func writeAll[E interface{ write(*etree.Element) }](el *etree.Element, name string, all []E) {
+	for _, e := range all {
+		e.write(el.CreateElement(name))
 	}
 }
 
@@ -190,9 +191,7 @@ func (t *Thread) write(el *etree.Element) {
 	a.number("n", uint64(t.N))
 	a.flag("syscalls", t.Syscalls)
 	a.flag("signals", t.Signals)
-	for _, i := range t.Images {
-		i.write(el.CreateElement("Image"))
-	}
+	writeAll(el, "Image", t.Images)
 }
 
 // An image has at most one of its four selectors, so at most one of these is
@@ -203,9 +202,7 @@ func (i *Image) write(el *etree.Element) {
 	a.text("path", i.Path)
 	a.flag("main", i.Main)
 	a.flag("anyButSys", i.AnyButSys)
-	for _, f := range i.Functions {
-		f.write(el.CreateElement("Function"))
-	}
+	writeAll(el, "Function", i.Functions)
 }
 
 // The Instructions come first, as in the specification; that old files may have
@@ -215,9 +212,7 @@ func (f *Function) write(el *etree.Element) {
 	a.text("name", f.Name)
 	a.flag("decorated", f.Decorated)
 	a.text("type", f.Type)
-	for _, i := range f.Instructions {
-		i.write(el.CreateElement("Instruction"))
-	}
+	writeAll(el, "Instruction", f.Instructions)
 	if f.Intercept != nil {
 		f.Intercept.write(el.CreateElement("Intercept"))
 	}

@@ -8,38 +8,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"alleria/internal/against"
+	"alleria/internal/against/codec"
 )
 
-// fixtureOnce builds the fixture once for all tests of the package.
-var fixtureOnce = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "alleria-fixture")
-	if err != nil {
-		return "", err
-	}
-	if out, err := exec.Command("sh", "../../internal/against/testdata/build.sh", dir).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the fixture: %w\n%s", err, out)
-	}
-	return filepath.Join(dir, "codec"), nil
-})
-
-// codecProgram is the fixture's path; the test is skipped without a compiler.
-func codecProgram(t *testing.T) string {
-	t.Helper()
-	for _, tool := range []string{"gcc", "g++"} { // gcc compiles C++ only where g++ is installed
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("no %s here", tool)
-		}
-	}
-	path, err := fixtureOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+// fixture is the program that tests look at.
+var fixture = codec.New("../../internal/against/testdata/build.sh")
 
 func TestMain(m *testing.M) {
 	cache, err := os.MkdirTemp("", "alleria-cache")
@@ -55,19 +31,8 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	os.RemoveAll(cache)
-	if path, err := fixtureOnce(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
+	fixture.Remove()
 	os.Exit(code)
-}
-
-// systemProgram skips where a program is not installed.
-func systemProgram(t *testing.T, path string) string {
-	t.Helper()
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no %s here", path)
-	}
-	return path
 }
 
 // windowFile writes a configuration of one window from what stands in the window
@@ -129,13 +94,13 @@ These are instructions .*
 `)
 
 func TestEstimateText(t *testing.T) {
-	systemProgram(t, "/bin/gzip")
+	codec.Installed(t, "/bin/gzip")
 	status, out, errs := command(t, "check", "--against", "/bin/gzip", windowFile(t, "", anyOf("main")))
 	if status != 0 || !estimateText.MatchString(out) || errs != "" {
 		t.Errorf("%d %s\n%s", status, out, errs)
 	}
 	// sqlite3 is small, and its functions are in a library that is linked by another name.
-	program := systemProgram(t, "/usr/bin/sqlite3")
+	program := codec.Installed(t, "/usr/bin/sqlite3")
 	list, _ := checkAgainst(t, program, windowFile(t, `<On><Call name="sqlite3_step" imageName="libsqlite3.so.0"/></On>`, anyOf("sqlite3_open")))
 	if len(list) != 1 || !strings.Contains(list[0].Right, "libsqlite3.so.0.") {
 		t.Errorf("%+v", list)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"alleria/internal/against/codec"
 )
 
 // functionList runs functions and splits its lines into fields.
@@ -34,7 +36,7 @@ func column(rows [][]string, n int) []string {
 }
 
 func TestFunctionsOfFixture(t *testing.T) {
-	program := codecProgram(t)
+	program := fixture.Program(t)
 	got := column(functionList(t, "--sort", "name", program, "codec::*"), 1)
 	want := []string{"codec::Encoder::encode", "codec::Encoder::encode", "codec::twice<int>", "codec::twice<long>"}
 	if !slices.Equal(got, want) {
@@ -69,7 +71,7 @@ func TestFunctionsOfFixture(t *testing.T) {
 
 // TestFunctionsAgainstNm compares addresses, sizes and names with those of nm.
 func TestFunctionsAgainstNm(t *testing.T) {
-	program := codecProgram(t)
+	program := fixture.Program(t)
 	status, out, _ := command(t, "functions", "--json", program)
 	var rows []functionRow
 	if err := json.Unmarshal([]byte(out), &rows); err != nil || status != 0 {
@@ -94,7 +96,7 @@ func TestFunctionsAgainstNm(t *testing.T) {
 }
 
 func TestFunctionsOfSystem(t *testing.T) {
-	rows := functionList(t, "--sizes", "--sort", "size", systemProgram(t, "/bin/gzip"))
+	rows := functionList(t, "--sizes", "--sort", "size", codec.Installed(t, "/bin/gzip"))
 	for i, r := range rows[1:] {
 		var before, this int
 		fmt.Sscan(rows[i][1], &before)
@@ -116,7 +118,7 @@ func TestFunctionsOfSystem(t *testing.T) {
 }
 
 func TestFunctionsErrors(t *testing.T) {
-	program := codecProgram(t)
+	program := fixture.Program(t)
 	for _, c := range []struct {
 		args   []string
 		status int

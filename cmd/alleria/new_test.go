@@ -67,7 +67,7 @@ func TestNew(t *testing.T) {
 }
 
 func TestNewWithProgram(t *testing.T) {
-	program := codecProgram(t)
+	program := fixture.Program(t)
 	file := filepath.Join(t.TempDir(), "alleria.config")
 	args := []string{"new", "--program", program, "--on-call", "codec::Encoder::encode", "--function", "codec::*", "-o", file}
 	if status, out, errs := command(t, args...); status != 0 || out != "" || !strings.Contains(errs, "wrote "+file) {

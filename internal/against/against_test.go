@@ -1,61 +1,25 @@
 package against
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"alleria/config"
 	"alleria/engine/x86"
+	"alleria/internal/against/codec"
 )
 
-// fixtureOnce builds the fixture once for all tests of the package.
-var fixtureOnce = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "alleria-fixture")
-	if err != nil {
-		return "", err
-	}
-	if out, err := exec.Command("sh", "testdata/build.sh", dir).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the fixture: %w\n%s", err, out)
-	}
-	return filepath.Join(dir, "codec"), nil
-})
-
-// codecProgram is the fixture's path; the test is skipped without a compiler.
-func codecProgram(t *testing.T) string {
-	t.Helper()
-	for _, tool := range []string{"gcc", "g++"} { // gcc compiles C++ only where g++ is installed
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("no %s here", tool)
-		}
-	}
-	path, err := fixtureOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+// fixture is the program that tests look at.
+var fixture = codec.New("testdata/build.sh")
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if path, err := fixtureOnce(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
+	fixture.Remove()
 	os.Exit(code)
-}
-
-// systemProgram skips where a program is not installed.
-func systemProgram(t *testing.T, path string) string {
-	t.Helper()
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no %s here", path)
-	}
-	return path
 }
 
 // windowFile writes a configuration of one window from what stands in the window
@@ -114,7 +78,7 @@ func objdumpCount(t *testing.T, program, symbol string) (n int) {
 }
 
 func TestEstimateAgainstObjdump(t *testing.T) {
-	program := codecProgram(t)
+	program := fixture.Program(t)
 	for name, c := range map[string]struct {
 		functions []string
 		symbols   []string
@@ -146,7 +110,7 @@ func TestEstimateAgainstObjdump(t *testing.T) {
 
 // TestEstimateOfWindows has selections that exclude each other.
 func TestEstimateOfWindows(t *testing.T) {
-	program := codecProgram(t)
+	program := fixture.Program(t)
 	file := windowFile(t, "", `<Image main="true"/><Image name="libhelper.so.1.2"><Function><Instruction cat="anyMem" accessValue="true"/></Function></Image>`+
 		`<Image name="libc.so.6"><Function name="write"><Intercept retType="s8"/></Function></Image></Thread><Thread n="2"><Image/>`)
 	list, e := compareWith(t, program, file)
@@ -166,7 +130,7 @@ func TestEstimateOfWindows(t *testing.T) {
 // TestNamesAgainst pairs each mistake in a name with the advice; none for what is
 // right.
 func TestNamesAgainst(t *testing.T) {
-	program := codecProgram(t)
+	program := fixture.Program(t)
 	target, err := Open(program)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +177,7 @@ func TestNamesAgainst(t *testing.T) {
 // TestAddressInsideInstruction finds an instruction of more than a byte in the
 // fixture and names its second byte.
 func TestAddressInsideInstruction(t *testing.T) {
-	program := codecProgram(t)
+	program := fixture.Program(t)
 	target, err := Open(program)
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +206,7 @@ func TestAddressInsideInstruction(t *testing.T) {
 // TestFormsOfAProgramAreKnown holds the decoder's names of forms against the
 // configuration's idea of them, which cannot import each other.
 func TestFormsOfAProgramAreKnown(t *testing.T) {
-	target, err := Open(systemProgram(t, "/bin/gzip"))
+	target, err := Open(codec.Installed(t, "/bin/gzip"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func rules() map[string][]string {
 		"cmd":          {all},
 		"tool":         {"abp", "analysis", "cab", "config", "internal/session"},
 		"examples":     {"tool"},
-		"bench":        {"abp"},
+		"bench":        {"abp", "internal/sys"},
 		"bench/rings":  {},
 		"bench/queues": {"bench/rings"},
 	}

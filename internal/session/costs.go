@@ -1,6 +1,7 @@
 package session
 
 import (
+	"os"
 	"time"
 
 	"alleria/abp"
@@ -61,8 +62,8 @@ func (c *costs) memory(live []*process, now time.Time) {
 
 // sample is memory at once.
 func (c *costs) sample(live []*process) {
-	private, shared := sys.OwnMemory()
-	c.private, c.shared = max(c.private, private), max(c.shared, shared)
+	m := sys.MemoryOf(os.Getpid())
+	c.private, c.shared = max(c.private, m.Private), max(c.shared, m.Shared)
 	var rings uint64
 	for _, ps := range live {
 		for _, r := range ps.image.rings {

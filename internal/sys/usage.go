@@ -19,13 +19,19 @@ func FreeSpace(path string) (free, total uint64, err error) {
 	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize), nil
 }
 
-// OwnMemory tells how much memory this process uses now, in bytes: private, and
-// pages of memory that it shares with its target. What can be read again from
-// a file is neither.
-func OwnMemory() (private, shared uint64) {
-	text, err := os.ReadFile("/proc/self/status")
+// Used is how much memory a process uses, in bytes. What can be read again from a file is neither private nor shared.
+type Used struct {
+	Private uint64 // now
+	Shared  uint64 // now: pages of memory that it shares with others
+	Peak    uint64 // the highest of all that was resident
+}
+
+// MemoryOf tells how much memory a process uses; nothing when it is gone.
+// The peak is the kernel's own (VmHWM) and needs no luck. There is none of the private part (RssAnon).
+func MemoryOf(pid int) (m Used) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, 0
+		return m
 	}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -35,10 +41,12 @@ func OwnMemory() (private, shared uint64) {
 		}
 		switch name {
 		case "RssAnon":
-			private = kb << 10
+			m.Private = kb << 10
 		case "RssShmem":
-			shared = kb << 10
+			m.Shared = kb << 10
+		case "VmHWM":
+			m.Peak = kb << 10
 		}
 	}
-	return private, shared
+	return m
 }
