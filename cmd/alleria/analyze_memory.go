@@ -13,6 +13,7 @@ import (
 	"alleria/analysis/coherence"
 	"alleria/analysis/reuse"
 	"alleria/analysis/strides"
+	"alleria/config/quantity"
 )
 
 // cacheFlags are the caches as they were written.
@@ -133,7 +134,7 @@ working sets, and near enough from some thousand lines on.`,
 		Example: "  alleria analyze reuse out\n  alleria analyze reuse --sample 8192 --line 4K out",
 		Args:    oneProfile,
 		RunE: func(c *cobra.Command, args []string) error {
-			size, err := parseSize(line)
+			size, err := quantity.Size(line)
 			if err != nil || size < 8 || size > 1<<30 || bits.OnesCount64(uint64(size)) != 1 {
 				return usagef("--line is a power of two from 8 bytes to 1G, not %q", line)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"alleria/abp"
+	"alleria/config/draft"
 	"alleria/config/vocab"
 )
 
@@ -19,7 +20,7 @@ func (a *app) complete(c *cobra.Command) {
 	words := map[string][]string{
 		"only":     {"translate", "count", "blocks"},
 		"fields":   {"time", "function", "address", "value", "branch", "none", "all"},
-		"what":     recordableNames(),
+		"what":     draft.Recordables(),
 		"sort":     {"address", "name", "size"},
 		"syntax":   {"intel", "att"},
 		"tuner":    {"on", "off"},

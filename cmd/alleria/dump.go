@@ -7,6 +7,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis"
+	"alleria/config/quantity"
 )
 
 // dumpCommand takes one profile: numbers of instructions mean nothing over
@@ -116,7 +117,7 @@ func optionalCount(flag, text string) (uint64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	n, err := parseCount(text)
+	n, err := quantity.Count(text)
 	if err != nil {
 		return 0, usagef("%s: %w", flag, err)
 	}

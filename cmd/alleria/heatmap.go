@@ -16,6 +16,7 @@ import (
 	"alleria/abp"
 	"alleria/analysis"
 	"alleria/analysis/sharedmem"
+	"alleria/config/quantity"
 )
 
 // heatmapCommand checks its flags before it reads anything: reading may take
@@ -49,7 +50,7 @@ wherever each has it: one map, by offset in the file or the anonymous memory.`,
 		Example: "  alleria heatmap out\n  alleria heatmap --shared=anonymous out\n  alleria heatmap -o heat.png -o heat.html --block 64K out",
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
-			size, err := parseSize(block)
+			size, err := quantity.Size(block)
 			if err != nil || size < 64 || bits.OnesCount64(uint64(size)) != 1 {
 				return usagef("--block is a power of two of at least 64 bytes, like 4K or 1M, not %q", block)
 			}

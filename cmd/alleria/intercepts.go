@@ -18,6 +18,7 @@ import (
 	"alleria/analysis/intercepts"
 	"alleria/analysis/intercepts/present"
 	"alleria/config"
+	"alleria/config/draft"
 	"alleria/interceptors"
 	"alleria/internal/against"
 	"alleria/internal/symbols"
@@ -342,26 +343,26 @@ func (a *app) newIntercepts(f *newFlags) error {
 		}
 		byImage[image] = append(byImage[image], lines...)
 	}
-	var w configWriter
-	w.put(0, `<AlleriaConfig version="1.0"`)
-	w.put(0, `    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`)
-	w.put(0, `    xsi:noNamespaceSchemaLocation="alleria.xsd">`)
-	w.comment(1, "What calls of functions are given and return. in: as at entry, out: as at return. Leave out what is of no interest.")
+	var w draft.Writer
+	w.Put(0, `<AlleriaConfig version="1.0"`)
+	w.Put(0, `    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`)
+	w.Put(0, `    xsi:noNamespaceSchemaLocation="alleria.xsd">`)
+	w.Comment(1, "What calls of functions are given and return. in: as at entry, out: as at return. Leave out what is of no interest.")
 	if types := e.Types(); len(types) > 0 {
-		w.put(1, "<Types>")
+		w.Put(1, "<Types>")
 		for _, lines := range types {
-			w.lines(2, strings.Split(lines, "\n"))
+			w.Lines(2, strings.Split(lines, "\n"))
 		}
-		w.put(1, "</Types>")
+		w.Put(1, "</Types>")
 	}
-	w.lines(1, []string{"<Window>", "  <Profile>", "    <Process>", "      <Thread>"})
+	w.Lines(1, []string{"<Window>", "  <Profile>", "    <Process>", "      <Thread>"})
 	for _, image := range images {
-		w.put(5, "<Image %s>", image)
-		w.lines(6, byImage[image])
-		w.put(5, "</Image>")
+		w.Put(5, "<Image %s>", image)
+		w.Lines(6, byImage[image])
+		w.Put(5, "</Image>")
 	}
-	w.lines(1, []string{"      </Thread>", "    </Process>", "  </Profile>", "</Window>"})
-	w.put(0, "</AlleriaConfig>")
+	w.Lines(1, []string{"      </Thread>", "    </Process>", "  </Profile>", "</Window>"})
+	w.Put(0, "</AlleriaConfig>")
 	if _, _, err := config.Parse("(options)", w.Bytes()); err != nil {
 		return fmt.Errorf("the configuration that describes these functions is wrong, which is a fault of alleria: %w", err)
 	}
@@ -387,11 +388,11 @@ func interceptLines(t *against.Target, c *interceptors.Compiler, e *interceptors
 			if p == nil {
 				return "", nil, usagef("--intercept %s: there are neither debug information nor a known prototype of it; --header FILE or --prototypes FILE gives one", name)
 			}
-			image = "name=" + quoted(im.Name)
+			image = "name=" + draft.Quoted(im.Name)
 			if im.Key.Main {
 				image = `main="true"`
 			}
-			lines = append(lines, "<Function name="+quoted(function)+">")
+			lines = append(lines, "<Function name="+draft.Quoted(function)+">")
 			for _, line := range e.Intercept(p) {
 				lines = append(lines, "  "+line)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"alleria/analysis"
+	"alleria/config/quantity"
 	"alleria/proctree"
 )
 
@@ -75,7 +76,7 @@ Trees in a container, or of another user, are listed there, or by that user.`,
 			every := time.Duration(0)
 			if c.Flags().Changed("watch") {
 				var err error
-				if every, err = parseDuration(watch); err != nil || every < 10*time.Millisecond {
+				if every, err = quantity.Duration(watch); err != nil || every < 10*time.Millisecond {
 					return usagef("--watch takes the seconds between two screens, from 0.01, not %q", watch)
 				}
 			}

@@ -17,6 +17,7 @@ import (
 
 	"alleria/analysis/live"
 	"alleria/config"
+	"alleria/config/quantity"
 	"alleria/internal/session"
 )
 
@@ -280,29 +281,29 @@ func (f *recordFlags) checkSampling() error {
 func (f *recordFlags) checkBounds() (err error) {
 	o := &f.opts
 	if f.maxSize != "" {
-		if o.MaxSize, err = parseSize(f.maxSize); err != nil {
+		if o.MaxSize, err = quantity.Size(f.maxSize); err != nil {
 			return usagef("--max-size: %w", err)
 		}
 	}
 	if f.maxTime != "" {
-		if o.MaxTime, err = parseDuration(f.maxTime); err != nil {
+		if o.MaxTime, err = quantity.Duration(f.maxTime); err != nil {
 			return usagef("--max-time: %w", err)
 		}
 	}
 	if f.maxIns != "" {
-		if o.MaxInstructions, err = parseCount(f.maxIns); err != nil {
+		if o.MaxInstructions, err = quantity.Count(f.maxIns); err != nil {
 			return usagef("--max-instructions: %w", err)
 		}
 	}
 	if f.chunk != "" {
-		n, err := parseSize(f.chunk)
+		n, err := quantity.Size(f.chunk)
 		if err != nil {
 			return usagef("--buffer-chunk: %w", err)
 		}
 		o.BufferChunk = int(n)
 	}
 	if f.most != "" {
-		n, err := parseSize(f.most)
+		n, err := quantity.Size(f.most)
 		if err != nil {
 			return usagef("--buffer-max: %w", err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"alleria/config/quantity"
 	"alleria/internal/layout"
 	"alleria/internal/session"
 )
@@ -73,7 +74,7 @@ func (p *poolFlags) check(fl *pflag.FlagSet, o *session.Options) (err error) {
 		o.BufferChunk = n << 10
 	}
 	if p.tf != "" {
-		if o.TunerPeriod, err = parseDuration(p.tf); err != nil {
+		if o.TunerPeriod, err = quantity.Duration(p.tf); err != nil {
 			return usagef("--tf: %w", err)
 		}
 		if o.TunerPeriod <= 0 {

@@ -12,6 +12,7 @@ import (
 	"alleria/abp"
 	"alleria/analysis/pstree"
 	"alleria/config"
+	"alleria/config/draft"
 	"alleria/config/vocab"
 	"alleria/internal/session"
 	"alleria/internal/sys"
@@ -83,8 +84,8 @@ of --process; the others are followed, so that all have the same numbers.`
 	fl.StringVar(&f.format, "format", "text", "draw in this `format`: text, json, dot (Graphviz) or svg (along time)")
 	fl.StringVarP(&f.output, "output", "o", "", "draw to this `file`")
 	fl.StringVar(&f.write, "write-config", "", "write a window configuration to this `file`")
-	fl.StringVar(&f.config.process, "process", "", "for --write-config: the `processes` to record, between commas: numbers, names (which may hold *) or paths of programs")
-	fl.StringVar(&f.config.what, "what", "addresses", "for --write-config: `what` to record: "+strings.Join(recordableNames(), ", "))
+	fl.StringVar(&f.config.Process, "process", "", "for --write-config: the `processes` to record, between commas: numbers, names (which may hold *) or paths of programs")
+	fl.StringVar(&f.config.What, "what", "addresses", "for --write-config: `what` to record: "+strings.Join(draft.Recordables(), ", "))
 	fl.BoolVar(&f.config.force, "force", false, "replace files that exist")
 	return c
 }
@@ -114,18 +115,20 @@ func (f *treeFlags) check() error {
 		return usagef("--format is text, json, dot or svg, not %q", f.format)
 	}
 	switch {
-	case f.write == "" && f.config.process != "":
+	case f.write == "" && f.config.Process != "":
 		return usagef("--process is for --write-config, which is not given")
 	case f.write == "":
 		return nil
-	case f.config.process == "":
+	case f.config.Process == "":
 		return usagef("--write-config needs --process: whom to record")
 	}
 	// The text without comments on what the processes are: all that can be wrong with the
 	// flags shows.
-	f.config.image, f.config.output = "main", f.write
-	_, err := f.config.text()
-	return err
+	f.config.Image, f.config.output = "main", f.write
+	if _, err := f.config.Text(); err != nil {
+		return usagef("%w", err)
+	}
+	return nil
 }
 
 // runTree runs a program and shows its tree. Its failure is told by the exit status alone,
@@ -162,11 +165,11 @@ func (a *app) showTree(f *treeFlags, out io.Writer, roots []*pstree.Node) error 
 	if f.write == "" {
 		return nil
 	}
-	f.config.notes = map[int]string{}
-	pstree.Walk(roots, func(n *pstree.Node, _ int) { f.config.notes[n.Number] = n.Line() })
-	text, err := f.config.text()
+	f.config.Notes = map[int]string{}
+	pstree.Walk(roots, func(n *pstree.Node, _ int) { f.config.Notes[n.Number] = n.Line() })
+	text, err := f.config.Text()
 	if err != nil {
-		return err
+		return usagef("%w", err)
 	}
 	return f.config.write(a, text)
 }
@@ -209,7 +212,7 @@ func (f *treeFlags) known(roots []*pstree.Node) error {
 	if f.write == "" {
 		return nil
 	}
-	list, err := config.ParseProcesses(f.config.process)
+	list, err := config.ParseProcesses(f.config.Process)
 	if err != nil {
 		return usagef("--process: %w", err)
 	}

@@ -45,6 +45,8 @@ func rules() map[string][]string {
 		"schemas":                 {},
 		"config":                  {"schemas", "config/vocab"},
 		"config/vocab":            {},
+		"config/quantity":         {},
+		"config/draft":            {"config", "config/quantity"},
 		"abp":                     {},
 		"emit":                    {"cab", "abp", "internal/records"},
 		"analysis":                {"abp", "cab"},

@@ -1,4 +1,7 @@
-package main
+// Package quantity reads numbers as options have them: counts, sizes and times.
+//
+// Commands call it, and what writes configurations from options; the window language has its own reader in package config, with positions. It keeps no state.
+package quantity
 
 import (
 	"fmt"
@@ -7,16 +10,16 @@ import (
 	"time"
 )
 
-// parseCount reads a count: decimal or 0x…, with the configuration language's
+// Count reads a count: decimal or 0x…, with the configuration language's
 // suffixes k, M and G, which are powers of a thousand.
 // 0x is for whoever copies a number from a debugger; octal and binary come with the
 // same conversion and do no harm.
-func parseCount(s string) (uint64, error) { return scaled(s, 1000) }
+func Count(s string) (uint64, error) { return scaled(s, 1000) }
 
-// parseSize reads a number of bytes. Its suffixes are powers of 1024 as in
+// Size reads a number of bytes. Its suffixes are powers of 1024 as in
 // other tools' options, with or without B or iB behind them.
 // The bound of 1<<62 keeps sums of two sizes within an int64.
-func parseSize(s string) (int64, error) {
+func Size(s string) (int64, error) {
 	t := strings.TrimSuffix(strings.TrimSuffix(s, "B"), "i")
 	n, err := scaled(t, 1024)
 	if err != nil || n > 1<<62 {
@@ -53,10 +56,10 @@ func scaled(s string, unit uint64) (uint64, error) {
 	return n * factor, nil
 }
 
-// parseDuration reads a time like 500ms or 10s; a bare number means seconds,
+// Duration reads a time like 500ms or 10s; a bare number means seconds,
 // as for timeout(1).
 // Durations are never negative; zero is allowed where the flag gives it a meaning.
-func parseDuration(s string) (time.Duration, error) {
+func Duration(s string) (time.Duration, error) {
 	if secs, err := strconv.ParseFloat(s, 64); err == nil {
 		s = strconv.FormatFloat(secs, 'f', -1, 64) + "s"
 	}
