@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"alleria/abp"
+	"alleria/analysis/pages"
 )
 
 // HeatOf counts the accesses of one process that q matches, for a map with
@@ -192,106 +193,22 @@ func planOf(b *abp.Block) heatPlan {
 
 // HeatCount counts the accesses of executions that are handed to it one after the other: it is what
 // feeds a Heat from elsewhere than a profile (a stream.Sink).
-//
-// One instruction mostly goes on in the page that it was in: accesses of the plain kind are counted with the
-// instruction until it leaves its page.
 type HeatCount struct {
-	heat  *Heat
-	plans []countPlan // by block number
-	x     abp.Exec
-	add   func(*abp.Mem)
-}
-
-// countPlan is heatPlan with what its accesses have counted.
-type countPlan struct {
-	words  int32 // 0: not looked at yet
-	simple bool
-	plain  []countedAccess
-}
-
-// countedAccess is a plain access with what it has counted in its latest page.
-type countedAccess struct {
-	offset uint64
-	page   uint64
-	n      uint64
-	word   int32 // -1: none
-	store  bool
+	*pages.Counter
+	heat *Heat
 }
 
 // NewHeatCount makes an empty count; see NewHeat.
 func NewHeatCount(block uint64) *HeatCount {
 	h := NewHeat(block)
-	return &HeatCount{heat: h, add: func(m *abp.Mem) { h.Add(m.Addr, m.Store, 1) }}
+	return &HeatCount{Counter: pages.New(h.shift, h.Add), heat: h}
 }
 
 // Heat returns the count.
 func (c *HeatCount) Heat() *Heat {
-	for i := range c.plans {
-		for k := range c.plans[i].plain {
-			c.leave(&c.plans[i].plain[k])
-		}
-	}
+	c.Flush()
 	return c.heat
 }
-
-// leave adds what an access has counted in its page.
-func (c *HeatCount) leave(a *countedAccess) {
-	if a.n > 0 {
-		c.heat.Add(a.page<<c.heat.shift, a.store, a.n)
-		a.n = 0
-	}
-}
-
-// plan looks at a block.
-func (c *HeatCount) plan(b *abp.Block) {
-	c.plans = reach(c.plans, b.ID)
-	p := planOf(b)
-	out := countPlan{words: int32(p.words), simple: p.simple}
-	for _, a := range p.plain {
-		out.plain = append(out.plain, countedAccess{offset: a.offset, word: int32(a.word), store: a.store})
-	}
-	c.plans[b.ID] = out
-}
-
-// Stretch counts whole executions.
-func (c *HeatCount) Stretch(state *abp.Exec, words []uint64) {
-	for i := 0; i < len(words); {
-		id := words[i]
-		if id >= uint64(len(c.plans)) || c.plans[id].words == 0 {
-			c.plan(state.Process.Block(uint32(id)))
-		}
-		plan := &c.plans[id]
-		end := i + int(plan.words)
-		if plan.simple {
-			c.count(plan.plain, words[i+1:end])
-		} else {
-			c.x = *state
-			c.x.Whole(state.Process.Block(uint32(id)), words[i+1:])
-			c.x.ForEachAccess(c.add)
-		}
-		i = end
-	}
-}
-
-// count counts an execution's plain accesses.
-func (c *HeatCount) count(plain []countedAccess, words []uint64) {
-	shift := c.heat.shift & 63
-	for k := range plain {
-		a := &plain[k]
-		addr := a.offset
-		if w := uint(a.word); w < uint(len(words)) { // -1 is none
-			addr += words[w]
-		}
-		if page := addr >> shift; page != a.page {
-			c.leave(a)
-			a.page = page
-		}
-		a.n++
-	}
-}
-
-// Single counts an execution that may be cut or emulated.
-func (c *HeatCount) Single(x *abp.Exec) { x.ForEachAccess(c.add) }
 
 // Scaled multiplies all counts.
 func (h *Heat) Scaled(by float64) { h.scale(by) }
