@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"alleria/abp"
+	"alleria/analysis/live"
 	"alleria/config/draft"
 	"alleria/config/vocab"
 )
@@ -27,31 +31,103 @@ func (a *app) complete(c *cobra.Command) {
 		"compress": {"off", "1", "3", "9", "19", "22"},
 		"image":    {"main", "app", "all"},
 		"select":   {"any", "anyMem", "form=", "class=", "isa=", "ext=", "cat="},
+
+		"follow":    {"all", "none", "threads"},
+		"buffering": {"cab", "nway", "fastforward", "batched"},
+		"sample-by": {"instructions", "time"},
+		"analysis":  live.Names(),
+		"model":     live.Names(),
 	}
-	files := map[string]func(arg string) []string{"window": windowNames, "function": functionNames, "on-call": programNames, "till-return": programNames}
+	lists := map[string]bool{"fields": true, "analysis": true}
+	files := map[string]func(arg string) []string{"window": windowNames, "function": functionNames, "callers": functionNames, "callees": functionNames,
+		"intercept": functionNames, "on-call": programNames, "till-return": programNames}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		var err error
-		if list, ok := words[f.Name]; ok {
-			err = c.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-				return matching(list, typed, f.Name == "fields"), cobra.ShellCompDirectiveNoFileComp
-			})
-		} else if names, ok := files[f.Name]; ok {
-			err = c.RegisterFlagCompletionFunc(f.Name, func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-				if p := c.Flags().Lookup("program"); p != nil && p.Value.String() != "" {
-					args = []string{p.Value.String()}
-				}
-				if len(args) == 0 {
-					return nil, cobra.ShellCompDirectiveNoFileComp
-				}
-				return matching(names(args[0]), typed, false), cobra.ShellCompDirectiveNoFileComp
-			})
+		directive := directiveFor(f)
+		with := func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return nil, directive
 		}
-		if err != nil { // of a flag that is not there, which was just visited
+		if list, ok := words[f.Name]; ok {
+			with = func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+				return matching(list, typed, lists[f.Name]), cobra.ShellCompDirectiveNoFileComp
+			}
+		} else if names, ok := files[f.Name]; ok {
+			with = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+				return namesFor(c, args, names, typed), cobra.ShellCompDirectiveNoFileComp
+			}
+		}
+		if _, has := c.GetFlagCompletionFunc(f.Name); has { // the command's own
+			return
+		}
+		if err := c.RegisterFlagCompletionFunc(f.Name, with); err != nil { // of a flag that is not there, which was just visited
 			panic(err)
 		}
 	})
 	for _, sub := range c.Commands() {
 		a.complete(sub)
+	}
+}
+
+// directiveFor says whether files complete what a flag takes: its help names that.
+func directiveFor(f *pflag.Flag) cobra.ShellCompDirective {
+	switch what, _ := pflag.UnquoteUsage(f); what {
+	case "file", "program":
+		return cobra.ShellCompDirectiveDefault
+	case "directory":
+		return cobra.ShellCompDirectiveFilterDirs
+	}
+	return cobra.ShellCompDirectiveNoFileComp
+}
+
+// namesFor completes names that are those of a profile or a program: the one that --program names, that stands in front of the cursor, or behind it. People
+// write flags first, and go back to them.
+func namesFor(c *cobra.Command, args []string, names func(arg string) []string, typed string) []string {
+	if p := c.Flags().Lookup("program"); p != nil && p.Value.String() != "" {
+		args = []string{p.Value.String()}
+	}
+	for _, arg := range slices.Concat(args, wordsBehind()) {
+		if found := names(arg); len(found) > 0 {
+			return matching(found, typed, false)
+		}
+	}
+	if len(args) == 0 {
+		return cobra.AppendActiveHelp(nil, "Name the program or profile first (it may stand behind the cursor): its names are completed then.")
+	}
+	return nil
+}
+
+// behindVar is how the shell's function (bashCompletion) says what stands behind the cursor. Nothing else reads it.
+const behindVar = "ALLERIA_BEHIND_CURSOR"
+
+// wordsBehind are the words behind the cursor that may be a program or a profile.
+func wordsBehind() (words []string) {
+	for _, w := range strings.Fields(os.Getenv(behindVar)) {
+		if !strings.HasPrefix(w, "-") {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// bashCompletion has bash's function say what stands behind the cursor: cobra's cuts the line off there.
+func bashCompletion(root *cobra.Command, w io.Writer) error {
+	const cut, request = "words=(\"${words[@]:0:$cword+1}\")", "requestComp=\"${words[0]} __complete ${args[*]}\""
+	var script bytes.Buffer
+	if err := root.GenBashCompletionV2(&script, true); err != nil {
+		return err
+	}
+	text := strings.Replace(script.String(), cut, "local behind=\"${words[*]:$cword+1}\"\n    "+cut, 1)
+	text = strings.Replace(text, request, "requestComp=\""+behindVar+"=$(printf %q \"${behind}\") ${words[0]} __complete ${args[*]}\"", 1)
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// plainUsage takes the marks of what a flag takes out of its help, for shells that show it beside the flag.
+func plainUsage(c *cobra.Command) {
+	plain := func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") }
+	c.Flags().VisitAll(plain)
+	c.PersistentFlags().VisitAll(plain)
+	for _, sub := range c.Commands() {
+		plainUsage(sub)
 	}
 }
 

@@ -92,6 +92,13 @@ func TestMisspeltFlags(t *testing.T) {
 	for line, want := range map[string]string{
 		"record --only c":                        "count\n",
 		"record --fields time,a":                 "time,address\ntime,all\n",
+		"record --analysis methods,call":         "methods,callgraph\nmethods,calltree\n",
+		"record --follow t":                      "threads\n",
+		"record --max-size ":                     ":4\n",
+		"record --output ":                       ":16\n",
+		"record --config ":                       ":0\n",
+		"record --on-call wo":                    "_activeHelp_ Name the program or profile first",
+		"record --on-":                           "--on-call\topen the window when this function is entered",
 		"functions --sort s":                     "size\n",
 		"dump --syntax ":                         "intel\natt\n",
 		"windows " + run + " --window co":        "copying\n",

@@ -35,6 +35,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	a.dryRun = a.followOnly
 	root := a.root()
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		plainUsage(root)
+	}
 	root.SetArgs(oldSpelling(root, args))
 	return a.status(root.Execute())
 }
@@ -83,6 +86,11 @@ configuration; 125 alleria's own failure; 126 cannot be executed or traced;
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = cobra.ArbitraryArgs, unknownShell
+			for _, shell := range c.Commands() {
+				if shell.Name() == "bash" {
+					shell.RunE = func(*cobra.Command, []string) error { return bashCompletion(root, a.stdout) }
+				}
+			}
 		}
 		markOwnErrors(c)
 	}
