@@ -59,7 +59,10 @@ type wordReader struct {
 	cut   bool   // the end of the words is the end of the capture
 	ended bool   // it was met
 	left  int    // of Parts: what damaged words may claim is bounded
-	seen  map[seenKey][]byte
+	// What was captured, by where: the first, which mostly is the only one, and the others.
+	firstKey  seenKey
+	firstSeen []byte
+	seen      map[seenKey][]byte
 }
 
 // seenKey is a target that was captured in this call.
@@ -211,8 +214,12 @@ func (r *wordReader) part(elem TypeID, addr uint64) (Target, error) {
 func (r *wordReader) remember(t *Target, key seenKey) {
 	switch {
 	case key.addr == 0:
+	case t.Status == Seen && key == r.firstKey:
+		t.Data = r.firstSeen
 	case t.Status == Seen:
 		t.Data = r.seen[key]
+	case len(t.Data) > 0 && (r.firstSeen == nil || key == r.firstKey):
+		r.firstKey, r.firstSeen = key, t.Data
 	case len(t.Data) > 0:
 		if r.seen == nil {
 			r.seen = make(map[seenKey][]byte)

@@ -3,7 +3,6 @@ package intercepts
 import (
 	"cmp"
 	"encoding/binary"
-	"maps"
 	"math"
 	"slices"
 
@@ -12,8 +11,23 @@ import (
 
 // Stats sums up calls by function.
 type Stats struct {
-	by   map[statsKey]*FunctionStats
-	Most int // distinct values that are kept of a parameter; 0: 1000
+	by    map[statsKey]*FunctionStats
+	plans map[*calls.Signature]*statsPlan
+	text  []byte // of the value at hand
+	word  [8]byte
+	Most  int // distinct values that are kept of a parameter; 0: 1000
+}
+
+// statsPlan is how the calls of one signature are summed up.
+type statsPlan struct {
+	f     *FunctionStats
+	table *calls.Table
+	// Values that are no more than their bits are taken from the words as they are; scalar: all of the moment are.
+	moments [2]struct {
+		scalars []calls.Scalar
+		scalar  bool
+		values  []*ValueStats // of scalars; nil: not met yet
+	}
 }
 
 type statsKey struct{ name, image string }
@@ -32,7 +46,7 @@ type FunctionStats struct {
 	Callers  []Count      `json:"callers"`
 
 	values  map[string]*ValueStats
-	callers map[string]uint64
+	callers map[string]*uint64
 }
 
 // ValueStats is how the values of a parameter or the result were distributed.
@@ -47,7 +61,7 @@ type ValueStats struct {
 	Top      []Count  `json:"top"`
 
 	sum    float64
-	counts map[string]uint64
+	counts map[string]*uint64
 	// raw counts plain values of the first value's type by their bits: only those that are listed are ever written out.
 	raw   map[uint64]uint64
 	table *calls.Table
@@ -67,7 +81,11 @@ func plain(v calls.Value, t *calls.Type) bool {
 func alike(a, b *calls.Type) bool { return a.Kind == b.Kind && a.Size == b.Size && a.Name == b.Name }
 
 // count counts a value, as one of so many different ones at most.
-func (st *ValueStats) count(v calls.Value, t *calls.Type, most int) {
+func (s *Stats) count(st *ValueStats, v calls.Value, t *calls.Type) {
+	most := s.Most
+	if most == 0 {
+		most = 1000
+	}
 	room := len(st.counts)+len(st.raw) < most
 	if plain(v, t) && (v.Table == st.table && v.Type == st.typ || alike(t, st.table.Type(st.typ))) {
 		bits := v.Uint()
@@ -78,26 +96,40 @@ func (st *ValueStats) count(v calls.Value, t *calls.Type, most int) {
 		}
 		return
 	}
-	text := string(format().Append(nil, v))
-	if _, known := st.counts[text]; known || room {
-		st.counts[text]++
-	} else {
-		st.More = true
+	s.text = format().Append(s.text[:0], v)
+	n := st.counts[string(s.text)]
+	if n == nil {
+		if !room {
+			st.More = true
+			return
+		}
+		n = new(uint64)
+		st.counts[string(s.text)] = n
 	}
+	*n++
 }
 
 // texts are the counts of all values by how they are written.
 func (st *ValueStats) texts() map[string]uint64 {
+	all := numbers(st.counts)
 	if len(st.raw) == 0 {
-		return st.counts
+		return all
 	}
-	all := maps.Clone(st.counts)
 	size := min(st.table.Type(st.typ).Size, 8)
 	for bits, n := range st.raw {
 		data := binary.LittleEndian.AppendUint64(nil, bits)[:size]
 		all[string(format().Append(nil, calls.Value{Table: st.table, Type: st.typ, Data: data}))] += n
 	}
 	return all
+}
+
+// numbers are counts by value.
+func numbers(m map[string]*uint64) map[string]uint64 {
+	out := make(map[string]uint64, len(m))
+	for k, n := range m {
+		out[k] = *n
+	}
+	return out
 }
 
 // format is how values are written in statistics.
@@ -110,17 +142,36 @@ type Count struct {
 }
 
 // NewStats makes an empty one.
-func NewStats() *Stats { return &Stats{by: make(map[statsKey]*FunctionStats)} }
+func NewStats() *Stats {
+	return &Stats{by: make(map[statsKey]*FunctionStats), plans: make(map[*calls.Signature]*statsPlan)}
+}
+
+// planOf is the plan of a call's signature, made when it is first met.
+func (s *Stats) planOf(sig *calls.Signature, t *calls.Table) *statsPlan {
+	if p := s.plans[sig]; p != nil {
+		return p
+	}
+	key := statsKey{sig.Name, sig.Image}
+	f := s.by[key]
+	if f == nil {
+		f = &FunctionStats{Function: sig.Name, Image: sig.Image, Min: math.Inf(1), values: make(map[string]*ValueStats), callers: make(map[string]*uint64)}
+		s.by[key] = f
+	}
+	p := &statsPlan{f: f, table: t}
+	for exit := range p.moments {
+		m := &p.moments[exit]
+		m.scalars, m.scalar = sig.Scalars(t, exit == 1)
+		m.values = make([]*ValueStats, len(m.scalars))
+	}
+	s.plans[sig] = p
+	return p
+}
 
 // Add takes a call that has ended. caller may be empty.
 func (s *Stats) Add(i *Item, caller string) {
 	c := i.Call
-	key := statsKey{c.Sig.Name, c.Sig.Image}
-	f := s.by[key]
-	if f == nil {
-		f = &FunctionStats{Function: c.Sig.Name, Image: c.Sig.Image, Min: math.Inf(1), values: make(map[string]*ValueStats), callers: make(map[string]uint64)}
-		s.by[key] = f
-	}
+	p := s.planOf(c.Sig, i.Calls.Table)
+	f := p.f
 	f.Calls++
 	if c.End == calls.Returned {
 		f.Returned++
@@ -132,30 +183,81 @@ func (s *Stats) Add(i *Item, caller string) {
 		}
 	}
 	if caller != "" {
-		f.callers[caller]++
-	}
-	in, _ := c.In(i.Calls.Table)
-	for _, a := range in {
-		s.value(f, ParamName(c.Sig, &a), a.Value)
-	}
-	out, _ := c.Out(i.Calls.Table)
-	for _, a := range out {
-		name := ParamName(c.Sig, &a)
-		if a.Param != calls.ResultParam {
-			name += " (out)"
+		n := f.callers[caller]
+		if n == nil {
+			n = new(uint64)
+			f.callers[caller] = n
 		}
-		s.value(f, name, a.Value)
+		*n++
+	}
+	s.values(p, c)
+}
+
+// values adds the values of a call.
+func (s *Stats) values(p *statsPlan, c *calls.Call) {
+	f := p.f
+	words, cut := c.EntryWords()
+	if c.End == calls.BeforeArm || !s.scalars(p, c, 0, words, cut) {
+		in, _ := c.In(p.table)
+		for _, a := range in {
+			s.value(f, valueName(c.Sig, &a, false), a.Value)
+		}
+	}
+	words, cut = c.ExitWords()
+	if c.End != calls.Returned || !s.scalars(p, c, 1, words, cut) {
+		out, _ := c.Out(p.table)
+		for _, a := range out {
+			s.value(f, valueName(c.Sig, &a, true), a.Value)
+		}
 	}
 }
 
+// valueName is how statistics call a parameter or the result.
+func valueName(sig *calls.Signature, a *calls.Argument, exit bool) string {
+	name := ParamName(sig, a)
+	if exit && a.Param != calls.ResultParam {
+		name += " (out)"
+	}
+	return name
+}
+
+// scalars counts the values of one moment by their bits; false: they are more than that.
+func (s *Stats) scalars(p *statsPlan, c *calls.Call, exit int, words []uint64, cut bool) bool {
+	m := &p.moments[exit]
+	if !m.scalar || cut || len(words) != len(m.scalars) {
+		return false
+	}
+	for k := range m.scalars {
+		sc := &m.scalars[k]
+		st := m.values[k]
+		v := calls.Value{Table: p.table, Type: sc.Type}
+		if st == nil {
+			st = p.f.valueStats(valueName(c.Sig, &calls.Argument{Param: sc.Param}, exit == 1), v)
+			m.values[k] = st
+		}
+		binary.LittleEndian.PutUint64(s.word[:], words[sc.Word])
+		v.Data = s.word[:sc.Size]
+		s.add(st, v)
+	}
+	return true
+}
+
 // value adds a value.
-func (s *Stats) value(f *FunctionStats, name string, v calls.Value) {
+func (s *Stats) value(f *FunctionStats, name string, v calls.Value) { s.add(f.valueStats(name, v), v) }
+
+// valueStats are those of a parameter or the result. The first value's type is the one that others are compared with.
+func (f *FunctionStats) valueStats(name string, v calls.Value) *ValueStats {
 	st := f.values[name]
 	if st == nil {
-		st = &ValueStats{Name: name, counts: make(map[string]uint64), raw: make(map[uint64]uint64), table: v.Table, typ: v.Type}
+		st = &ValueStats{Name: name, counts: make(map[string]*uint64), raw: make(map[uint64]uint64), table: v.Table, typ: v.Type}
 		f.values[name] = st
 		f.Values = append(f.Values, ValueStats{Name: name})
 	}
+	return st
+}
+
+// add adds a value to its statistics.
+func (s *Stats) add(st *ValueStats, v calls.Value) {
 	st.Count++
 	t := v.Table.Type(v.Type)
 	if t.Kind != calls.Pointer && t.Kind != calls.Address {
@@ -168,11 +270,7 @@ func (s *Stats) value(f *FunctionStats, name string, v calls.Value) {
 			*st.Min, *st.Max = min(*st.Min, n), max(*st.Max, n)
 		}
 	}
-	most := s.Most
-	if most == 0 {
-		most = 1000
-	}
-	st.count(v, t, most)
+	s.count(st, v, t)
 }
 
 // List gives the functions, those with the most time inside first, each with the most frequent values.
@@ -192,7 +290,7 @@ func (s *Stats) List(top int) []*FunctionStats {
 			}
 			f.Values[i] = *st
 		}
-		f.Callers = topCounts(f.callers, top)
+		f.Callers = topCounts(numbers(f.callers), top)
 		out = append(out, f)
 	}
 	slices.SortFunc(out, func(a, b *FunctionStats) int {
