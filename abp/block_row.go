@@ -154,6 +154,36 @@ func (a *Access) decode(d *wire.Decoder) {
 	a.Offset = int64(d.U64())
 }
 
+// decodeSample reads the rates that instructions' executions were kept at: since 1.2, where something was sampled or registers follow.
+func (b *Block) decodeSample(d *wire.Decoder) {
+	n := len(b.Ins)
+	if len(d.B) < 4*n || n == 0 {
+		return
+	}
+	b.Sample = make([]uint32, n)
+	sampled := false
+	for i := range b.Sample {
+		b.Sample[i] = d.U32()
+		sampled = sampled || b.Sample[i] != 0
+	}
+	if !sampled { // they are there for what follows
+		b.Sample = nil
+	}
+}
+
+// decodeRegisters reads which words are registers: since 1.3.
+func (b *Block) decodeRegisters(d *wire.Decoder) error {
+	n := int(d.U32())
+	if n*registerBytes > len(d.B) {
+		return fmt.Errorf("block %d: %d registers: %w", b.ID, n, ErrCorrupt)
+	}
+	b.Registers = make([]RegisterWord, n)
+	for i := range b.Registers {
+		b.Registers[i] = RegisterWord{d.U16(), Register(d.U16()), int16(d.U16())}
+	}
+	return nil
+}
+
 // decode reads a block's row and prepares the block. Fields behind the known
 // ones are those of a later version, and ignored.
 func (b *Block) decode(d *wire.Decoder) error {
@@ -189,25 +219,10 @@ func (b *Block) decode(d *wire.Decoder) error {
 	for i := range b.Accesses {
 		b.Accesses[i].decode(d)
 	}
-	if len(d.B) >= 4*nIns && nIns > 0 { // since 1.2, where something was sampled or registers follow
-		b.Sample = make([]uint32, nIns)
-		sampled := false
-		for i := range b.Sample {
-			b.Sample[i] = d.U32()
-			sampled = sampled || b.Sample[i] != 0
-		}
-		if !sampled { // they are there for what follows
-			b.Sample = nil
-		}
-	}
-	if len(d.B) >= 4 { // since 1.3
-		n := int(d.U32())
-		if n*registerBytes > len(d.B) {
-			return fmt.Errorf("block %d: %d registers: %w", b.ID, n, ErrCorrupt)
-		}
-		b.Registers = make([]RegisterWord, n)
-		for i := range b.Registers {
-			b.Registers[i] = RegisterWord{d.U16(), Register(d.U16()), int16(d.U16())}
+	b.decodeSample(d)
+	if len(d.B) >= 4 {
+		if err := b.decodeRegisters(d); err != nil {
+			return err
 		}
 	}
 	if len(d.B) >= 4 {

@@ -109,13 +109,7 @@ const (
 type Header struct {
 	Major, Minor            uint16 // the version that the file was written in
 	Type                    ProfileType
-	OS                      uint8 // OSLinux
-	Vendor                  uint8 // of the processor
-	Arch                    uint8 // of the processor
-	TargetArch              uint8 // that the program was built for
-	VirtualBits             uint8 // size of virtual addresses
-	PhysicalBits            uint8 // size of physical ones, 0: not recorded
-	PageSize                uint32
+	Machine                 // that it was recorded on
 	Created, Started, Ended time.Time
 	TSCAtStart              uint64 // the time stamp counter at Started
 	TSCFrequency            uint64 // Hz
@@ -124,7 +118,6 @@ type Header struct {
 	PID                     uint32 // the kernel's
 	Stream                  uint32 // number of a sub-profile, 0 in a main one
 	Flags                   HeaderFlags
-	Memory                  uint64 // installed, bytes
 	LowestAddr, HighestAddr uint64 // of the application
 	Counts                  Counts // recorded in this file; of a main profile, in all
 
@@ -135,6 +128,18 @@ type Header struct {
 	CommandLine []string // argv, as it was
 
 	User [UserSize]byte // free for users; readers hand it through
+}
+
+// Machine is what a profile was recorded on.
+type Machine struct {
+	OS           uint8 // OSLinux
+	Vendor       uint8 // of the processor
+	Arch         uint8 // of the processor
+	TargetArch   uint8 // that the program was built for
+	VirtualBits  uint8 // size of virtual addresses
+	PhysicalBits uint8 // size of physical ones, 0: not recorded
+	PageSize     uint32
+	Memory       uint64 // installed, bytes
 }
 
 // Errors of files that are none of ours.

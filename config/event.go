@@ -68,8 +68,8 @@ type Event struct {
 	Threshold uint64
 	// SmallerEqual, LargerEqual: Threads. 0 is no bound.
 	SmallerEqual, LargerEqual uint64
-	// Total, Reads, Writes: Accesses. 0 is no bound.
-	Total, Reads, Writes uint64
+	// Accesses.
+	AccessBounds
 	// After is the threshold of Time.
 	After time.Duration
 
@@ -84,9 +84,15 @@ type Event struct {
 	Value    uint64
 	HasValue bool
 
-	// Period, Burst: Sample, in instructions.
-	Period, Burst uint64
+	// Sample.
+	Sampling
 }
+
+// AccessBounds are how many accesses make an event. 0 is no bound.
+type AccessBounds struct{ Total, Reads, Writes uint64 }
+
+// Sampling is how bursts are laid out, in instructions.
+type Sampling struct{ Period, Burst uint64 }
 
 // Walk calls f for the event and everything inside it, parents first.
 func (e *Event) Walk(f func(*Event)) {

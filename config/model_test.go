@@ -143,7 +143,7 @@ func TestEventAttributes(t *testing.T) {
 		{Kind: EventOne},
 		{Kind: EventCall, Name: "main", Threshold: 3, ImageName: "prog"},
 		{Kind: EventThreads, SmallerEqual: 4, LargerEqual: 2},
-		{Kind: EventAccesses, Reads: 10_000, Writes: 5},
+		{Kind: EventAccesses, AccessBounds: AccessBounds{Reads: 10_000, Writes: 5}},
 		{Kind: EventInstructions, Threshold: 1e9, AnyThread: true},
 		{Kind: EventTime, After: 250 * time.Microsecond},
 		{Kind: EventSyscall, Name: "openat", Threshold: 2},

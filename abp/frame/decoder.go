@@ -34,19 +34,27 @@ type Decoder struct {
 	halves int    // half bytes of words that version 4 has used
 	vals   run    // of value words
 
-	// A branch word waits in out[patch] for the item behind it, if patch ≥ 0.
-	patch     int
-	waiting   *op    // that it is decoded by
-	waitingAt uint64 // the address of its block
-	outcome   outcomes
-	// The next item's block (0: a mark), if it had to be looked at ahead.
-	ahead   uint32
-	isAhead bool
+	patching
+	outcome outcomes
+	lookahead
 
 	// the batch, valid until the next call of Next
 	out []uint64
 	// sticky until Start
 	err error
+}
+
+// patching is a branch word that waits in out[patch] for the item behind it, if patch ≥ 0.
+type patching struct {
+	patch     int
+	waiting   *op    // that it is decoded by
+	waitingAt uint64 // the address of its block
+}
+
+// lookahead is the next item's block (0: a mark), if it had to be looked at ahead.
+type lookahead struct {
+	ahead   uint32
+	isAhead bool
 }
 
 // run is a position in a stream of runs and classes.

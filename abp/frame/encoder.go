@@ -52,13 +52,21 @@ type Encoder struct {
 	firsts                 []byte   // streamTouched, made at the end
 	ctl                    payloads // control bytes of address words
 	pay                    payloads
-	valClasses             []byte
-	valPay                 payloads
-	valHits                int
 	times, branch, marks   []byte
 	outcomes               uint64 // since the last branch exception
+	valueCodes
+	differences
+}
 
-	// waiting are differences of version 4 that have not been written yet: the first diffs of it.
+// valueCodes is what is written of recorded values.
+type valueCodes struct {
+	valClasses []byte
+	valPay     payloads
+	valHits    int // predicted since the last misprediction
+}
+
+// differences are those of version 4 that have not been written yet: the first diffs of waiting.
+type differences struct {
 	waiting []uint64
 	diffs   int
 }

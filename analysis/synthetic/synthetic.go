@@ -128,8 +128,8 @@ func Write(dir string) error {
 	if err := run.Write(dir); err != nil {
 		return err
 	}
-	h := abp.Header{Type: abp.TypeMain, OS: abp.OSLinux, Created: started, Started: started, TSCAtStart: 1000, TSCFrequency: 1e9,
-		Process: 1, PID: 100, PageSize: 4096, Executable: "/usr/bin/demo", CommandLine: []string{"demo", "a b"}}
+	h := abp.Header{Type: abp.TypeMain, Machine: abp.Machine{OS: abp.OSLinux, PageSize: 4096}, Created: started, Started: started, TSCAtStart: 1000, TSCFrequency: 1e9,
+		Process: 1, PID: 100, Executable: "/usr/bin/demo", CommandLine: []string{"demo", "a b"}}
 	if err := writeFile(filepath.Join(dir, "p1", abp.MainFile), &h, writeTables); err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func WriteLarge(dir string, runs int) error {
 	if err := os.MkdirAll(filepath.Join(dir, "p1"), 0o755); err != nil {
 		return fmt.Errorf("synthetic run: %w", err)
 	}
-	h := abp.Header{Type: abp.TypeMain, OS: abp.OSLinux, Process: 1, PID: 100, TSCFrequency: 1e9, CommandLine: []string{"demo"},
+	h := abp.Header{Type: abp.TypeMain, Machine: abp.Machine{OS: abp.OSLinux}, Process: 1, PID: 100, TSCFrequency: 1e9, CommandLine: []string{"demo"},
 		Flags: abp.FlagInstructions | abp.FlagAddresses | abp.FlagValues | abp.FlagTimeStamps | abp.FlagBranches}
 	if err := writeFile(filepath.Join(dir, "p1", abp.MainFile), &h, writeTables); err != nil {
 		return err

@@ -164,7 +164,22 @@ func (g *Generator) fill(text string) string {
 // placeholder makes one: wN and rN registers of N bits to write and to read, m
 // an address, mN with its size, a aligned ones, and so on.
 func (g *Generator) placeholder(key string) string {
-	pick := func(s ...string) string { return s[g.rng.IntN(len(s))] }
+	switch key {
+	case "base":
+		return g.base
+	case "index":
+		return g.index
+	}
+	for _, kind := range []func(key string) string{g.register, g.vector, g.operand, g.number} {
+		if s := kind(key); s != "" {
+			return s
+		}
+	}
+	return "{" + key + "}"
+}
+
+// register is a placeholder that stands for an integer register; empty for any other.
+func (g *Generator) register(key string) string {
 	switch key {
 	case "w64", "w32", "w16", "w8":
 		var bits int
@@ -176,6 +191,40 @@ func (g *Generator) placeholder(key string) string {
 		return sized(g.anyReg(), bits)
 	case "wh":
 		return g.high()
+	case "l8": // a byte register that needs no REX prefix
+		return g.oneOf("al", "cl", "dl", "bl", "ah", "ch", "dh", "bh")
+	}
+	return ""
+}
+
+// vector is one that stands for a vector, mask or MMX register.
+func (g *Generator) vector(key string) string {
+	switch key {
+	case "x":
+		return fmt.Sprint("xmm", g.rng.IntN(16))
+	case "y":
+		return fmt.Sprint("ymm", g.rng.IntN(16))
+	case "X":
+		return fmt.Sprint("xmm", g.rng.IntN(32))
+	case "Y":
+		return fmt.Sprint("ymm", g.rng.IntN(32))
+	case "Z":
+		return fmt.Sprint("zmm", g.rng.IntN(32))
+	case "K":
+		return fmt.Sprintf("{k%d}", 1+g.rng.IntN(7))
+	case "Kz":
+		return fmt.Sprintf("{k%d}{z}", 1+g.rng.IntN(7))
+	case "k":
+		return fmt.Sprint("k", 1+g.rng.IntN(7))
+	case "mm":
+		return fmt.Sprint("mm", g.rng.IntN(8))
+	}
+	return ""
+}
+
+// operand is one that stands for an operand in memory.
+func (g *Generator) operand(key string) string {
+	switch key {
 	case "m":
 		return g.memory()
 	case "m8":
@@ -188,10 +237,15 @@ func (g *Generator) placeholder(key string) string {
 		return "qword ptr " + g.memory()
 	case "a16", "a32", "a64": // aligned to that many bytes
 		return fmt.Sprintf("buf[rip+%d]", 64*g.rng.IntN(30))
-	case "base":
-		return g.base
-	case "index":
-		return g.index
+	case "near":
+		return fmt.Sprintf("buf[rip+%d]", 100+g.rng.IntN(1900))
+	}
+	return ""
+}
+
+// number is one that stands for a number, a condition or a label.
+func (g *Generator) number(key string) string {
+	switch key {
 	case "i8":
 		return fmt.Sprint(g.rng.IntN(256) - 128)
 	case "u6":
@@ -207,34 +261,15 @@ func (g *Generator) placeholder(key string) string {
 	case "i64":
 		return fmt.Sprint(int64(g.rng.Uint64()))
 	case "cc":
-		return pick("o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g")
-	case "x":
-		return fmt.Sprint("xmm", g.rng.IntN(16))
-	case "y":
-		return fmt.Sprint("ymm", g.rng.IntN(16))
-	case "X":
-		return fmt.Sprint("xmm", g.rng.IntN(32))
-	case "Y":
-		return fmt.Sprint("ymm", g.rng.IntN(32))
-	case "Z":
-		return fmt.Sprint("zmm", g.rng.IntN(32))
-	case "K":
-		return fmt.Sprintf("{k%d}", 1+g.rng.IntN(7))
-	case "Kz":
-		return fmt.Sprintf("{k%d}{z}", 1+g.rng.IntN(7))
-	case "l8": // a byte register that needs no REX prefix
-		return pick("al", "cl", "dl", "bl", "ah", "ch", "dh", "bh")
-	case "near":
-		return fmt.Sprintf("buf[rip+%d]", 100+g.rng.IntN(1900))
-	case "k":
-		return fmt.Sprint("k", 1+g.rng.IntN(7))
-	case "mm":
-		return fmt.Sprint("mm", g.rng.IntN(8))
+		return g.oneOf("o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g")
 	case "L":
 		return fmt.Sprintf(".L%d", g.label)
 	}
-	return "{" + key + "}"
+	return ""
 }
+
+// oneOf is one of some texts.
+func (g *Generator) oneOf(s ...string) string { return s[g.rng.IntN(len(s))] }
 
 // high is one of ah, ch, dh, bh that may be written.
 func (g *Generator) high() string {

@@ -177,6 +177,14 @@ func (d *startDecoder) twoByte() (startInsn, bool) {
 	return d.done(startOther, 0, target{})
 }
 
+// into is an instruction that writes to r/m.
+func (d *startDecoder) into(mod, rm byte) (startInsn, bool) {
+	if mod == 3 {
+		return d.writes(rm)
+	}
+	return d.done(startOther, 0, target{})
+}
+
 // withModRM decodes the one-byte opcodes with an operand byte.
 func (d *startDecoder) withModRM(op byte) (startInsn, bool) {
 	mod, reg, rm, mem := d.modrm()
@@ -194,18 +202,12 @@ func (d *startDecoder) withModRM(op byte) (startInsn, bool) {
 	case 0x03, 0x0b, 0x23, 0x2b, 0x33, 0x63: // arithmetic into a register, movslq
 		return d.writes(reg)
 	case 0x01, 0x09, 0x21, 0x29, 0x31, 0x89: // into r/m
-		if mod == 3 {
-			return d.writes(rm)
-		}
-		return d.done(startOther, 0, target{})
+		return d.into(mod, rm)
 	case 0x85, 0x39, 0x3b: // test, cmp
 		return d.done(startOther, 0, target{})
 	case 0x83, 0x81: // arithmetic with an immediate
 		d.imm(map[byte]int{0x83: 1, 0x81: 4}[op])
-		if mod == 3 {
-			return d.writes(rm)
-		}
-		return d.done(startOther, 0, target{})
+		return d.into(mod, rm)
 	// Sign-extended with REX.W as in a fixed program, where addresses are low
 	// enough for that not to matter.
 	case 0xc7: // mov $imm32,r/m
