@@ -141,7 +141,7 @@ func (p *Process) general() bool {
 			return false
 		}
 	}
-	return p.from == nil || p.from.Complete()
+	return true
 }
 
 // A forked child's memory is its creator's, and so are its translations: it begins with a copy of them as they are at that time, in

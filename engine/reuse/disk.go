@@ -50,7 +50,7 @@ func (d *Disk) keyOf(name Name) string {
 		d.keys = make(map[bool]string)
 	}
 	if d.keys[records] == "" {
-		d.keys[records] = "templates 2\n" + OwnBinary() + "\n" + d.Key(records) + "\n"
+		d.keys[records] = "templates 3\n" + OwnBinary() + "\n" + d.Key(records) + "\n"
 	}
 	return d.keys[records] + name.Program + "\n" + name.Records
 }

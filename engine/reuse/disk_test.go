@@ -456,3 +456,89 @@ func TestTemplateLeavesMadeCode(t *testing.T) {
 		t.Error("code of an image has changed, and others have it")
 	}
 }
+
+// TestImagesAreCarriedOn: a process that lacks an image of what it has taken over leaves that to the next as it found it, which has the same then as one that took it
+// over from the first; images that nobody has any more are left behind.
+func TestImagesAreCarriedOn(t *testing.T) {
+	const at, other = 0x7f00_0000_0000, 0x7f00_0800_0000
+	lib := Image{Start: other, End: other + 1<<20, id: FileVersion{inode: 8, size: 1 << 20}, content: 10}
+	c := testCache(t, 0x7eff_c000_0000)
+	w := &Written{Written: &c.Written, images: []Image{testImage(at), lib}}
+	for i := range uint64(2 * WorthKeeping) {
+		app := at + 16*i
+		if i%2 == 1 {
+			app = other + 16*i
+		}
+		addBlock(c, w, app, i)
+	}
+	none := func(func(uint64) bool) {}
+	tmpl := NewTemplate(c, w, none, testNames("names"), nil)
+	if tmpl == nil || len(tmpl.images) != 2 || tmpl.useful != 2*WorthKeeping {
+		t.Fatalf("%+v", tmpl)
+	}
+	// take is what a process has of a template whose regions lie at an address, with the image and, if it has it, the library moved.
+	take := func(tmpl *Template, base uint64, has bool) (*codecache.Cache, *Taken) {
+		c := testCache(t, base)
+		w := &Written{Written: &c.Written, images: []Image{testImage(at + 1<<24)}}
+		if l := lib; has {
+			l.Start, l.End = l.Start+1<<23, l.End+1<<23
+			w.images = append(w.images, l)
+		}
+		f := TakeOver(tmpl, c, w, new(nobody), false)
+		f.TakeImages()
+		return c, f
+	}
+	want, all := take(tmpl, 0x7eff_e000_0000, true)
+	lacks, f := take(tmpl, 0x7eff_d000_0000, false)
+	if all.Reused != 2*WorthKeeping || f.Reused != WorthKeeping {
+		t.Fatalf("%d and %d blocks are known", all.Reused, f.Reused)
+	}
+	addBlock(lacks, f.written, at+1<<24+1<<19, 0)
+	carried := NewTemplate(lacks, f.written, none, testNames("names"), f)
+	if carried == nil || len(carried.images) != 2 || carried.useful != 2*WorthKeeping+1 {
+		t.Fatalf("carried on is %+v", carried)
+	}
+	read, err := unflatten(bytes.Join(carried.flatten([]byte("names")), nil), namesOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, g := take(read, 0x7eff_e000_0000, true)
+	if end := want.Regions[0].Next; g.Reused != 2*WorthKeeping+1 || !bytes.Equal(got.Regions[0].Mem[:end], want.Regions[0].Mem[:end]) {
+		t.Errorf("%d blocks are known, or the code is another", g.Reused)
+	}
+	for n := range want.BlockPool.N {
+		x, y := want.BlockPool.At(n), got.BlockPool.At(n)
+		if *x != *y || got.BlockOf(x.App, x.Variant) != y || !reflect.DeepEqual(want.Facts.Get(x.Rec.ID), got.Facts.Get(x.Rec.ID)) {
+			t.Fatalf("block %d: %+v, %+v", n, x, y)
+		}
+	}
+	for n := range mostUnused {
+		lacks, f = take(carried, 0x7eff_d000_0000+uint64(n%2)<<24, false)
+		if carried = NewTemplate(lacks, f.written, none, testNames("names"), f); carried == nil {
+			t.Fatal("no template")
+		}
+	}
+	if len(carried.images) != 1 || carried.useful != WorthKeeping+1 {
+		t.Errorf("what nobody has is still carried on: %d images, %d blocks of use", len(carried.images), carried.useful)
+	}
+}
+
+// addBlock adds a block, which records if its number is a multiple of three, with references of each kind.
+func addBlock(c *codecache.Cache, w *Written, app, i uint64) {
+	a, b := c.Regions[0], c.NewBlock()
+	b.App, b.Code, b.Size, b.Insns = app, a.Base+uint64(a.Next), 64, 2
+	b.PosAt = c.PackPositions([]codecache.Position{{Len: 4}, {Start: 4, Exec: 4, Len: 5}})
+	if i%3 == 0 {
+		record(c, b, i)
+	}
+	c.NewExit(codecache.Exit{Site: b.Code + 40, Target: app, Region: a, Fixed: true})
+	c.Enter(b)
+	a.Blocks = append(a.Blocks, b.Num)
+	c.LinkEntered()
+	w.Relocs = append(w.Relocs, codecache.Reloc{App: b.App, At: uint32(a.Next + 8), Kind: codecache.RelocKind(i % 3)})
+	if i%4 == 0 {
+		w.Checks = append(w.Checks, codecache.CheckAt{App: b.App, Code: uint32(a.Next), Miss: uint32(a.Next + 20), Variant: b.Variant})
+		b.Checked = true
+	}
+	a.Next += 64
+}

@@ -116,6 +116,7 @@ func (t *Template) flatten(names []byte) [][]byte {
 	for i := range t.images {
 		im := &t.images[i]
 		put(f, []Image{im.Image})
+		put(f, []uint32{im.unused})
 		put(f, im.blocks)
 		put(f, im.exits)
 		put(f, im.sides)
@@ -171,7 +172,7 @@ func unflatten(file []byte, nameOf NameOf) (*Template, error) {
 	high := t.takeRecorded(u, n.facts)
 	names := take[byte](u)
 	for range atMost(u, n.images) {
-		t.images = append(t.images, imageCode{Image: takeOne[Image](u), blocks: take[uint32](u), exits: take[uint32](u), sides: take[uint32](u), facts: take[uint32](u), index: take[Entry](u),
+		t.images = append(t.images, imageCode{Image: takeOne[Image](u), unused: takeOne[uint32](u), blocks: take[uint32](u), exits: take[uint32](u), sides: take[uint32](u), facts: take[uint32](u), index: take[Entry](u),
 			checks: take[codecache.CheckAt](u), bare: take[codecache.CheckKey](u), relocs: take[codecache.Reloc](u), pages: take[uint64](u)})
 	}
 	if u.bad || !t.fits() {

@@ -132,6 +132,24 @@ func TestSmallProcessesLeaveNothing(t *testing.T) {
 	}
 }
 
+// TestBetterTemplate: a little more is enough, but not where it comes with more that nobody can use.
+func TestBetterTemplate(t *testing.T) {
+	of := func(useful, loose int) *Template {
+		made := &Template{useful: useful}
+		made.Blocks.N = useful + loose
+		return made
+	}
+	old := of(3200, 100)
+	for _, c := range []struct {
+		useful, loose int
+		better        bool
+	}{{3299, 100, false}, {3300, 100, true}, {3300, 200, true}, {3300, 201, false}, {3599, 1000, false}, {3600, 1000, true}} {
+		if got := of(c.useful, c.loose).betterThan(old); got != c.better {
+			t.Errorf("%d of use and %d of none: better: %t", c.useful, c.loose, got)
+		}
+	}
+}
+
 // TestOneTemplateAProgram: a smaller one does not replace a larger, and all together are bounded.
 func TestOneTemplateAProgram(t *testing.T) {
 	var ts Templates

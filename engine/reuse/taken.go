@@ -73,16 +73,6 @@ type Taken struct {
 	refused bool   // something was asked of the process that translations of others do not do
 }
 
-// Complete tells whether all of the template's translations are known here, but for those of images that never are.
-func (f *Taken) Complete() bool {
-	for i := range f.images {
-		if !f.done[i] && f.images[i].id.known() && len(f.images[i].blocks) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // numbers are some of a table.
 type numbers []bool
 

@@ -39,6 +39,7 @@ type imageCode struct {
 	bare   []codecache.CheckKey // target checks without a block
 	relocs []codecache.Reloc
 	pages  []uint64 // that blocks were translated from
+	unused uint32   // how many processes before left it as they found it
 }
 
 // Entry is an entry of the index.
@@ -50,6 +51,22 @@ type Entry struct {
 
 // WorthKeeping is how many blocks a process must have for its translations to be kept: what has less is translated as fast.
 const WorthKeeping = 256
+
+// How much more than its predecessor a template must have to take its place, one in so many: who loads other modules each time adds little by little to what is
+// carried on. It is more where a process leaves more that nobody can use, as made code, than is added: that would grow with each run.
+const (
+	growth      = 32
+	growthLoose = 8
+)
+
+// betterThan tells whether a template is to take another's place.
+func (t *Template) betterThan(old *Template) bool {
+	gain, by := t.useful-old.useful, growth
+	if (t.Blocks.N-t.useful)-(old.Blocks.N-old.useful) > gain {
+		by = growthLoose
+	}
+	return gain > 0 && gain >= old.useful/by
+}
 
 // NewTemplate makes one of the translations of a process that is gone; nil where some cannot be told to belong to an
 // image or to none. pages are those of code that they were made from, names what the numbers of images and functions in facts mean. from is what the process
@@ -72,6 +89,7 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], nam
 		return nil
 	}
 	t.sortCode(cache, w, pages)
+	t.carry(cache, from)
 	if t.measure(); t.useful == 0 {
 		return nil
 	}
@@ -289,14 +307,14 @@ func (ts *Templates) Keep(name Name, exe FileVersion, blocks int, from func() *T
 		return
 	}
 	old := ts.find(name, exe)
-	if old != nil && blocks < old.useful+old.useful/8 {
+	if old != nil && blocks < old.useful+old.useful/growth {
 		return
 	}
 	t := from()
 	if t == nil {
 		return
 	}
-	if t.useful < ts.least() || old != nil && t.useful < old.useful+old.useful/8 { // the rest is of images that nobody else has
+	if t.useful < ts.least() || old != nil && !t.betterThan(old) { // the rest is of images that nobody else has
 		t.close()
 		return
 	}

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,6 +119,53 @@ func TestKeptRecordsMoved(t *testing.T) {
 	}
 	if strings.Count(runs[0], "main+") < 1000 || runs[0] != runs[1] || runs[1] != runs[2] {
 		t.Errorf("the second run differs from line %d on, the third from line %d", firstDifference(runs[0], runs[1]), firstDifference(runs[1], runs[2]))
+	}
+}
+
+// TestKeptOfOtherModules: a program that loads another library each time finds the code of all that it has loaded in earlier runs, and in the same one.
+func TestKeptOfOtherModules(t *testing.T) {
+	t.Parallel()
+	asks := build(t, "../../testdata/reuse/asks.c", "")
+	libs := []string{build(t, "../../testdata/reuse/wide.c", "-O1 -shared -fPIC -DVALUE=1"), build(t, "../../testdata/reuse/wide.c", "-O1 -shared -fPIC -DVALUE=2")}
+	for name, flags := range map[string][]string{"translate": {"--only", "translate"}, "record": {"--no-aslr", "--fields", "function,address,branch", "--force", "-o", "out"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := workDir(t)
+			kept, _ := keptIn(dir)
+			ask := func(i int, flags ...string) (text string, asked int) {
+				got, of := statsOf(t, dir, flags, asks, libs[i])
+				if string(got.stdout) != fmt.Sprintln(i+1) || got.status != 0 {
+					t.Errorf("library %d: it printed %q, status %d, %s", i, got.stdout, got.status, got.stderr)
+				}
+				if name == "record" {
+					if v := run(t, command{argv: []string{alleria(), "verify", "-q", "out"}, dir: dir}); v.status != 0 {
+						t.Errorf("library %d: %s%s", i, v.stdout, v.stderr)
+					}
+					text = withoutTIDs(string(run(t, command{argv: []string{alleria(), "dump", "out"}, dir: dir}).stdout))
+				}
+				return text, of("Dispatches")
+			}
+			var cold [2]string
+			for i := range cold {
+				cold[i], _ = ask(i, flags...)
+			}
+			for n := range 4 {
+				text, asked := ask(n%2, append([]string{"--cache", kept}, flags...)...)
+				if text != cold[n%2] {
+					t.Errorf("run %d differs from one with nothing kept from line %d on", n, firstDifference(text, cold[n%2]))
+				}
+				if (asked > 200) != (n < 2) {
+					t.Errorf("run %d made %d requests", n, asked)
+				}
+			}
+		})
+	}
+	dir := workDir(t)
+	script := fmt.Sprintf("%[1]s %[2]s; %[1]s %[3]s; exit 0", asks, libs[0], libs[1])
+	got, of := statsOf(t, dir, []string{"--only", "translate"}, "sh", "-c", script)
+	again, both := statsOf(t, dir, []string{"--only", "translate"}, "sh", "-c", strings.Replace(script, "exit 0", script, 1))
+	if string(got.stdout) != "1\n2\n" || string(again.stdout) != "1\n2\n1\n2\n" || both("Dispatches") > of("Dispatches")+400 {
+		t.Errorf("%q with %d requests, %q with %d", got.stdout, of("Dispatches"), again.stdout, both("Dispatches"))
 	}
 }
 

@@ -20,7 +20,8 @@ type Names struct {
 	lastImage uint32
 	lastFunc  uint32
 	keys      map[*symbols.Image]config.ImageKey // of images that can be told in words; nil: nothing can
-	told      map[string]*toldImage              // what an earlier run has told, by path; nil: nothing is of one
+	told      map[string]*toldImage              // what an earlier run has told, by path
+	allTold   bool                               // nothing else is known than that
 }
 
 // named is a function with its number.
@@ -49,7 +50,42 @@ func (t *Tables) Names() *Names {
 			n.byFunc[f.fn] = f.number
 		}
 	}
+	n.carry(t.kept, t.images)
 	return n
+}
+
+// carry adds what was taken over with code of images that have not been loaded here, which others may have: loaded ones are ours by now.
+func (n *Names) carry(kept *Names, ours map[*symbols.Loaded]uint32) {
+	if kept == nil {
+		return
+	}
+	paths := make(map[string]bool)
+	for l := range ours {
+		paths[l.Path] = true
+	}
+	for im, number := range kept.images {
+		key, tellable := kept.keys[im]
+		if n.images[im] != 0 || paths[key.Path] {
+			continue
+		}
+		n.images[im], n.funcs[im] = number, kept.funcs[im]
+		for _, f := range kept.funcs[im] {
+			n.byFunc[f.fn] = f.number
+		}
+		if n.keys != nil && tellable {
+			n.keys[im] = key
+		}
+	}
+	for path, told := range kept.told {
+		if told.found != nil || paths[path] {
+			continue
+		}
+		if n.told == nil {
+			n.told = make(map[string]*toldImage)
+		}
+		mine := *told
+		n.told[path] = &mine
+	}
 }
 
 // Take has an image keep its number, and its functions theirs. It is false where numbers have been given otherwise.

@@ -203,6 +203,53 @@ func TestToldNames(t *testing.T) {
 	}
 }
 
+// TestNamesAreCarriedOn: what a process has taken over and not loaded has its numbers in the next one, within a run and in another.
+func TestNamesAreCarriedOn(t *testing.T) {
+	c := parsed(t, `<Function/>`)
+	first, libc := tablesOf(t, c)
+	_ = libc.Image.Functions() // whose elements are found from now on
+	number := first.Function(libc, libc.Image.Find("getppid", true)[0])
+	const image, fn = 5, 77 // as if more had been numbered
+	names := first.Names()
+	names.lastImage, names.lastFunc = image, fn
+	high := records.Highest{Image: image, Func: fn}
+	told := func(n *Names) *Names {
+		if n = NamesOf(n.Words(), high); n == nil {
+			t.Fatal("nothing is told")
+		}
+		return n
+	}
+	for what, kept := range map[string]*Names{"within a run": names, "in another": told(names)} {
+		lacks := NewTables(first.opts)
+		if _, _, err := lacks.Update(); err != nil {
+			t.Fatal(err)
+		}
+		lacks.kept, lacks.lastImage, lacks.lastFunc = kept, image, fn
+		for name, n := range map[string]*Names{"one": lacks.Names(), "two": told(lacks.Names())} {
+			next := NewTables(first.opts)
+			if _, _, err := next.Update(); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range next.Symbols.Images() {
+				if l.Path != libc.Path {
+					continue
+				}
+				if !next.Take(n, l) || next.Image(l) != first.Image(libc) || next.Function(l, l.Image.Find("getppid", true)[0]) != number || next.Function(l, l.Image.Find("getpid", true)[0]) != fn+1 {
+					t.Errorf("%s, %s: the image is number %d, getppid %d, getpid %d", what, name, next.Image(l), next.Function(l, l.Image.Find("getppid", true)[0]), next.Function(l, l.Image.Find("getpid", true)[0]))
+				}
+			}
+		}
+	}
+	// One that is loaded has the numbers that it was given here.
+	loaded, libc := tablesOf(t, c)
+	loaded.lastImage, loaded.lastFunc = image, fn
+	loaded.Image(libc)
+	loaded.kept = told(names)
+	if n := loaded.Names(); n.images[libc.Image] != image+1 || n.told[libc.Path] != nil || NamesOf(n.Words(), high) == nil {
+		t.Errorf("the loaded image is number %d", n.images[libc.Image])
+	}
+}
+
 // FuzzToldNames: any bytes tell names or none.
 func FuzzToldNames(f *testing.F) {
 	n := &Names{told: map[string]*toldImage{}}

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"encoding/binary"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -39,18 +38,30 @@ func (n *Names) Words() []byte {
 	if n.keys == nil {
 		return nil
 	}
+	told := make([]*toldImage, 0, len(n.keys)+len(n.told))
+	for _, t := range n.told {
+		if t.found == nil { // of an earlier run still
+			told = append(told, t)
+		}
+	}
+	for im, key := range n.keys {
+		t := &toldImage{key: key, sum: im.Sum(), number: n.images[im]}
+		for _, f := range n.funcs[im] {
+			t.funcs = append(t.funcs, toldFunc{uint32(im.Index(f.fn)), f.number})
+		}
+		told = append(told, t)
+	}
+	slices.SortFunc(told, func(x, y *toldImage) int { return cmp.Compare(x.number, y.number) })
 	b := binary.AppendUvarint(nil, uint64(n.lastImage))
 	b = binary.AppendUvarint(b, uint64(n.lastFunc))
-	b = binary.AppendUvarint(b, uint64(len(n.keys)))
-	images := slices.SortedFunc(maps.Keys(n.keys), func(x, y *symbols.Image) int { return cmp.Compare(n.images[x], n.images[y]) })
-	for _, im := range images {
-		key := n.keys[im]
-		b = appendKey(b, &key)
-		b = binary.LittleEndian.AppendUint64(b, im.Sum())
-		b = binary.AppendUvarint(b, uint64(n.images[im]))
-		b = binary.AppendUvarint(b, uint64(len(n.funcs[im])))
-		for _, f := range n.funcs[im] {
-			b = binary.AppendUvarint(b, uint64(im.Index(f.fn)))
+	b = binary.AppendUvarint(b, uint64(len(told)))
+	for _, t := range told {
+		b = appendKey(b, &t.key)
+		b = binary.LittleEndian.AppendUint64(b, t.sum)
+		b = binary.AppendUvarint(b, uint64(t.number))
+		b = binary.AppendUvarint(b, uint64(len(t.funcs)))
+		for _, f := range t.funcs {
+			b = binary.AppendUvarint(b, uint64(f.at))
 			b = binary.AppendUvarint(b, uint64(f.number))
 		}
 	}
@@ -80,7 +91,7 @@ func appendKey(b []byte, k *config.ImageKey) []byte {
 func NamesOf(words []byte, high records.Highest) *Names {
 	r := &reader{b: words}
 	n := &Names{images: make(map[*symbols.Image]uint32), funcs: make(map[*symbols.Image][]named), byFunc: make(map[*symbols.Function]uint32),
-		told: make(map[string]*toldImage)}
+		told: make(map[string]*toldImage), keys: make(map[*symbols.Image]config.ImageKey), allTold: true}
 	images, funcs := r.number(1<<31), r.number(1<<31)
 	n.lastImage, n.lastFunc = uint32(images), uint32(funcs)
 	numbered := make(map[uint32]bool)
@@ -112,13 +123,13 @@ func distinct(told map[string]*toldImage) bool {
 	return (len(all) == 0 || all[0] > 0) && len(slices.Compact(all)) == len(all)
 }
 
-// find looks whether what an earlier run has told of an image holds for this one, which a process has loaded; true where nothing is of an earlier run.
+// find looks whether what an earlier run has told of an image holds for this one, which a process has loaded; true where an earlier run has nothing to do with it.
 func (n *Names) find(l *symbols.Loaded, t *Tables) bool {
-	if n.told == nil {
-		return true
-	}
 	told := n.told[l.Path]
-	if told == nil || !tellable(l) || !reflect.DeepEqual(told.key, t.Key(l)) {
+	if told == nil {
+		return !n.allTold
+	}
+	if !tellable(l) || !reflect.DeepEqual(told.key, t.Key(l)) {
 		return false
 	}
 	if told.found != nil {
@@ -138,7 +149,7 @@ func (n *Names) find(l *symbols.Loaded, t *Tables) bool {
 	for _, f := range list {
 		n.byFunc[f.fn] = f.number
 	}
-	told.found, n.images[l.Image], n.funcs[l.Image] = l.Image, told.number, list
+	told.found, n.images[l.Image], n.funcs[l.Image], n.keys[l.Image] = l.Image, told.number, list, told.key
 	return true
 }
 
