@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,7 @@ type heatData struct {
 	Reads   uint64       `json:"reads"`
 	Writes  uint64       `json:"writes"`
 	Colors  [][3]uint8   `json:"colors"`
+	Fit     bool         `json:"fit"`   // the page may begin with smaller blocks
 	Cells   []uint64     `json:"cells"` // by threes: pages since the last one, reads, writes
 	Regions []heatRegion `json:"regions"`
 }
@@ -53,7 +55,7 @@ func (m *HeatMap) WriteHTML(w io.Writer) error {
 		cells = m.heat.Cells(grain)
 	}
 	d := heatData{
-		Title: m.Title, Grain: grain, Block: max(m.Block/grain, 1), Columns: m.Columns,
+		Title: m.Title, Grain: grain, Block: max(m.Block/grain, 1), Columns: m.Columns, Fit: m.Block == DefaultHeatBlock,
 		Reads: m.Total.Reads, Writes: m.Total.Writes,
 		Cells: make([]uint64, 0, 3*len(cells)), Regions: []heatRegion{},
 	}
@@ -66,15 +68,17 @@ func (m *HeatMap) WriteHTML(w io.Writer) error {
 		d.Cells = append(d.Cells, page-last, c.Reads, c.Writes)
 		last = page
 	}
-	anonymous := 0
+	unnamed, end := 0, uint64(0)
 	for _, r := range m.regions {
 		if r.Hi <= r.Lo {
 			continue
 		}
 		name := r.Name
-		if name == "" { // numbered by address, as there is nothing else to tell them by
-			anonymous++
-			name = fmt.Sprintf("anonymous %d", anonymous)
+		if name == "" || name == anonymous { // numbered by address, as there is nothing else to tell them by; those that follow each other are one
+			if r.Lo != end || unnamed == 0 {
+				unnamed++
+			}
+			name, end = fmt.Sprintf("%s %d", cmp.Or(name, "anonymous"), unnamed), r.Hi
 		}
 		d.Regions = append(d.Regions, heatRegion{r.Lo / grain, (r.Hi-1)/grain + 1, name})
 	}

@@ -27,8 +27,13 @@ func TestHeatPageFits(t *testing.T) {
 	if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, size := range []string{"800,600", "1000,600"} {
-		cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+filepath.Join(dir, "user"), "--window-size="+size, "--screenshot="+shot, "file://"+page)
+	const lightScheme, darkScheme = "1", "0"
+	for _, size := range []string{"800,600", "1000,600", darkScheme} {
+		scheme := lightScheme
+		if size == darkScheme {
+			scheme, size = darkScheme, "1000,600"
+		}
+		cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--blink-settings=preferredColorScheme="+scheme, "--user-data-dir="+filepath.Join(dir, "user"), "--window-size="+size, "--screenshot="+shot, "file://"+page)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Skipf("chromium does not run here: %v\n%s", err, out)
 		}
@@ -41,7 +46,13 @@ func TestHeatPageFits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keepPicture(t, "heat-"+size+".png", shot)
+		keepPicture(t, "heat-"+size+"-"+scheme+".png", shot)
+		if scheme == darkScheme {
+			if bright, black := onDark(img); bright < 10 || black > 0 {
+				t.Errorf("on a dark page %d pixels of the map are bright, and %d darker than the page", bright, black)
+			}
+			continue
+		}
 		if reads, writes := halves(img); reads < 100 || reads-writes > 2 || writes-reads > 2 {
 			t.Errorf("%s: reads are %d pixels wide, writes %d", size, reads, writes)
 		}
@@ -53,6 +64,23 @@ func keepPicture(t *testing.T, name, path string) {
 	if b, err := os.ReadFile(path); err == nil {
 		keep(t, name, b)
 	}
+}
+
+// onDark is how many pixels of the map, below the scale of colours and left of the table, have the colour at the scale's light end, and how many are darker than the
+// dark page.
+func onDark(img image.Image) (bright, black int) {
+	for y := 150; y < img.Bounds().Max.Y; y++ {
+		for x := 150; x < img.Bounds().Max.X*2/3; x++ {
+			r, g, b, _ := img.At(x, y).RGBA()
+			if r>>8 > 240 && g>>8 > 170 && b>>8 < 160 {
+				bright++
+			}
+			if r>>8+g>>8+b>>8 < 60 {
+				black++
+			}
+		}
+	}
+	return bright, black
 }
 
 // halves is how wide the two halves of a line of the map are: stretches without the page's own colour, of the line that has the most
