@@ -523,6 +523,39 @@ func TestImagesAreCarriedOn(t *testing.T) {
 	}
 }
 
+// TestTemplateLeavesRecordedMadeCode: facts and ways out of code that a program has made, and that lies in no image any more, are no hindrance; a way out of a file's
+// code to such a place is.
+func TestTemplateLeavesRecordedMadeCode(t *testing.T) {
+	const at = 0x7f00_0000_0000
+	for _, made := range []bool{true, false} {
+		c := testCache(t, 0x7eff_c000_0000)
+		w := &Written{Written: &c.Written, images: []Image{testImage(at)}}
+		for i := range uint64(2 * WorthKeeping) {
+			addBlock(c, w, at+16*i, i)
+		}
+		last := c.BlockPool.At(c.BlockPool.N - 2) // which records
+		c.SideExits.At(c.SideExits.N - 1).Target = madeAt + 70
+		if made {
+			last.App, last.Compared, c.Loose = madeAt, 4, 1
+			c.Facts.Move(last.Rec.ID, madeAt-c.Facts.Addr(last.Rec.ID))
+		}
+		tmpl := NewTemplate(c, w, func(func(uint64) bool) {}, testNames("names"), nil)
+		if (tmpl != nil) != made {
+			t.Fatalf("made: %t: %+v", made, tmpl)
+		}
+		if tmpl == nil {
+			continue
+		}
+		read, err := unflatten(bytes.Join(tmpl.flatten([]byte("names")), nil), namesOf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, f, _ := takenOver(t, read); f.Reused != 2*WorthKeeping-1 {
+			t.Errorf("%d blocks are known", f.Reused)
+		}
+	}
+}
+
 // addBlock adds a block, which records if its number is a multiple of three, with references of each kind.
 func addBlock(c *codecache.Cache, w *Written, app, i uint64) {
 	a, b := c.Regions[0], c.NewBlock()

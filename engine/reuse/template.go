@@ -215,7 +215,8 @@ func (t *Template) sortExits(left numbers) bool {
 	return true
 }
 
-// sortRecorded puts to their images what there is of recorded blocks besides; false where some lie in none.
+// sortRecorded puts to their images what there is of recorded blocks besides, but for those of code that the program has made: they alone have facts and lie in no
+// image (sortBlocks). It is false where a way out of another leads to none.
 func (t *Template) sortRecorded(cache *codecache.Cache, left leftovers) bool {
 	if cache.Facts.Last() == 0 {
 		return true
@@ -226,21 +227,22 @@ func (t *Template) sortRecorded(cache *codecache.Cache, left leftovers) bool {
 		if left.facts.has(int(id)) || t.facts.IsPart(id) {
 			continue
 		}
-		im := t.imageAt(t.facts.Addr(id))
-		if im == nil {
-			return false
+		if im := t.imageAt(t.facts.Addr(id)); im != nil {
+			im.facts = append(im.facts, id)
 		}
-		im.facts = append(im.facts, id)
 	}
 	for n := range t.SideExits.N {
 		if left.sides.has(n) {
 			continue
 		}
-		im := t.imageAt(t.SideExits.At(n).Target)
-		if im == nil {
+		s := t.SideExits.At(n)
+		im := t.imageAt(s.Target)
+		switch {
+		case im != nil:
+			im.sides = append(im.sides, uint32(n))
+		case !t.Blocks.At(int(s.Block)).OfMadeCode():
 			return false
 		}
-		im.sides = append(im.sides, uint32(n))
 	}
 	return true
 }
