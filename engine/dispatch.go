@@ -6,6 +6,7 @@ import (
 
 	"alleria/engine/appcode"
 	"alleria/engine/codecache"
+	"alleria/engine/recovery"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
@@ -133,6 +134,11 @@ func (t *Thread) goNativeAt(app uint64) error {
 	regs, err := t.fetchWaiting(app)
 	if err != nil {
 		return err
+	}
+	if !recovery.Canonical(app) { // the branch itself faults
+		if at, sp, ok := t.recovery.Branch(app, regs, t.variant, t.p.code.Fetch); ok {
+			regs.Rip, regs.Rsp = at, sp
+		}
 	}
 	return t.runNatively(regs, 0)
 }
