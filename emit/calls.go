@@ -92,7 +92,7 @@ func (p *ProcessWriter) openCalls() error {
 	h := p.header
 	h.Type = abp.TypeInterceptors
 	var err error
-	c.out, err = create(filepath.Join(p.Dir(), abp.InterceptorsFile), &h, &p.run.written)
+	c.out, err = create(filepath.Join(p.Dir(), abp.InterceptorsFile), &h, p.run)
 	return err
 }
 

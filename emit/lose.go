@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"errors"
+	"os"
 	"slices"
 
 	"alleria/abp"
@@ -30,6 +32,30 @@ func (p *ProcessWriter) lose(r *ready) {
 	defer p.mu.Unlock()
 	p.lost.Frames++
 	p.lost.Instructions += r.weight
+}
+
+// loseWritten counts all frames of a stream's file, which have been counted as written. Its counts are guarded by the stream's lock.
+func (s *Stream) loseWritten(err error) {
+	if !errors.Is(err, errLate) {
+		return
+	}
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	s.p.lost.Frames += s.frames
+	s.p.lost.Instructions += s.counts.Instructions
+	s.p.late.Add(s.counts, 1)
+	s.counts, s.frames, s.damaged = abp.Counts{}, 0, true
+}
+
+// damagedFile is what the file of a stream is called of which a disk has refused some: readers take what is missing for missing, and would
+// take this for a profile.
+const damagedFile = ".damaged"
+
+// setAside renames a stream's file if it is damaged. A disk that does not let it be is worse off already, and was told of.
+func (s *Stream) setAside() {
+	if s.damaged {
+		_ = os.Rename(s.out.path, s.out.path+damagedFile)
+	}
 }
 
 // Lost returns what could not be written so far: streams failed, or processing threads panicked.

@@ -41,6 +41,7 @@ type ProcessWriter struct {
 	streams []*Stream                  // guarded by mu
 	closed  bool                       // guarded by mu
 	lost    Lost                       // guarded by mu
+	late    abp.Counts                 // of frames that a disk has refused after it had taken them; guarded by mu
 	bodies  bodies
 	calls   callFile
 	// switches are the windows that code opens and closes; guarded by mu.
@@ -73,7 +74,7 @@ func (r *Run) NewProcess(h abp.Header, blocks *records.Blocks) (*ProcessWriter, 
 			return nil, fmt.Errorf("output of process %d: %w", h.Process, err)
 		}
 		p.enc = enc
-		if p.main, err = create(filepath.Join(p.Dir(), abp.MainFile), &p.header, &r.written); err != nil {
+		if p.main, err = create(filepath.Join(p.Dir(), abp.MainFile), &p.header, r); err != nil {
 			return nil, err
 		}
 	}
@@ -287,6 +288,7 @@ func (p *ProcessWriter) Counts() (c abp.Counts, threads int) {
 	for _, t := range p.threads {
 		c.Add(t.total(), 1)
 	}
+	c.Add(p.late, ^uint64(0)) // less
 	return c, len(p.threads)
 }
 

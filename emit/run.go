@@ -35,6 +35,8 @@ type Options struct {
 	// instructions, and about so many bytes, by a chunk of each thread more. 0: no bound.
 	MaxInstructions uint64
 	MaxSize         int64
+	// Sync has profiles on their disks when they are finished, so that what a disk refuses late is told.
+	Sync bool
 	// Sizes: who makes the records can say in their first words how long they are, if that is of
 	// use (Run.Sizes).
 	Sizes bool

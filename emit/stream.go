@@ -42,6 +42,8 @@ type Stream struct {
 	missing []uint32 // room for define; guarded by mu
 	conv    converter
 	counts  abp.Counts // guarded by mu
+	frames  uint64     // that are in the file; guarded by mu
+	damaged bool       // the disk has lost some of it; guarded by mu
 	sampler *sampler   // nil: everything is kept
 	walker  walker     // for Discard
 	calls   []*openCalls
@@ -383,12 +385,14 @@ func (r *ready) commit(t *ThreadState) error {
 		s.err = err
 		s.failed.Store(true)
 		s.p.lose(r)
+		s.loseWritten(err)
 		return nil
 	}
 	// After the write: what a full disk has kept out is not counted.
 	r.frame.written = true
 	t.add(h.Counts)
 	s.counts.Add(h.Counts, 1)
+	s.frames++
 	return nil
 }
 
@@ -430,7 +434,7 @@ func (s *Stream) create() (*output, error) {
 		}
 		row.Path = abs
 	}
-	out, err := create(path, &h, &s.p.run.written)
+	out, err := create(path, &h, s.p.run)
 	if err != nil {
 		return nil, err
 	}
@@ -452,5 +456,8 @@ func (s *Stream) close(end *abp.EndInfo) error {
 	}
 	e := *end
 	e.Counts = s.counts
-	return errors.Join(err, s.out.finish(&e))
+	late := s.out.finish(&e)
+	s.loseWritten(late)
+	s.setAside()
+	return errors.Join(err, late)
 }

@@ -84,8 +84,7 @@ ended it.`,
 	fl.SetInterspersed(false) // flags behind the program's name are the program's
 	o := &f.opts
 	f.window.register(fl)
-	fl.StringArrayVarP(&o.Outputs, "output", "o", nil, "output `directory`; several spread the streams over several disks")
-	fl.BoolVar(&o.Force, "force", false, "replace an output directory that exists")
+	f.directories(fl)
 	fl.StringVar(&o.Only, "only", "", "`translate` (record nothing), count (instructions by process, thread and function) or blocks (no accesses)")
 	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` between commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), reuse(sample=8192), strides, heatmap; results go into the output")
 	fl.IntVar(&f.opts.Readers, "readers", 0, "with --analysis: read what a thread has recorded at so many places, analyses of one place taking turns (0: one for each, as long as there are processors for them)")
@@ -108,6 +107,14 @@ ended it.`,
 	fl.StringVar(&f.most, "buffer-max", "", "`size` that the buffer of a thread grows to at most when the thread has to wait (32M)")
 	fl.Var(&o.Buffering, "buffering", "how a thread hands its records to processing threads: cab, or a rival for comparison (nway, fastforward, batched), whose buffers don't grow")
 	return c
+}
+
+// directories declares the flags about where the profile goes.
+func (f *recordFlags) directories(fl *pflag.FlagSet) {
+	o := &f.opts
+	fl.StringArrayVarP(&o.Outputs, "output", "o", nil, "output `directory`; several spread the streams over several disks")
+	fl.BoolVar(&o.Sync, "sync", false, "wait at the end until the profile is on its disks, and tell what they refuse then")
+	fl.BoolVar(&o.Force, "force", false, "replace an output directory that exists")
 }
 
 // hidden declares the flags that are for measurements and comparisons.

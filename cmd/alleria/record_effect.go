@@ -32,7 +32,7 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 		return err
 	}
 	if fl.Changed("analysis") {
-		if err := refuse("--analysis writes no entries", []string{"compress", "max-size"}); err != nil {
+		if err := refuse("--analysis writes no entries", []string{"sync", "compress", "max-size"}); err != nil {
 			return err
 		}
 	}
@@ -49,16 +49,16 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 	}
 	switch o.Only {
 	case session.OnlyTranslate:
-		return refuse("--only translate records nothing", window, limits, streams, []string{"output", "force"})
+		return refuse("--only translate records nothing", window, limits, streams, []string{"output", "force", "sync"})
 	case session.OnlyCount:
-		return refuse("--only count counts the whole program", window, limits, streams)
+		return refuse("--only count counts the whole program", window, limits, streams, []string{"sync"})
 	case session.OnlyBlocks:
 		if err := refuse("--only blocks records which blocks ran", []string{"select", "fields"}); err != nil {
 			return err
 		}
 	}
 	if o.Discard {
-		return refuse("--discard writes nothing", []string{"output", "force", "compress", "max-size"})
+		return refuse("--discard writes nothing", []string{"output", "force", "sync", "compress", "max-size"})
 	}
 	return nil
 }

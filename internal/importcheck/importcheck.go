@@ -48,7 +48,7 @@ func rules() map[string][]string {
 		"config/quantity":         {},
 		"config/draft":            {"config", "config/quantity"},
 		"abp":                     {},
-		"emit":                    {"cab", "abp", "internal/records"},
+		"emit":                    {"cab", "abp", "internal/records", "internal/sys"},
 		"analysis":                {"abp", "cab", "analysis/pages"},
 		"analysis/pages":          {"abp"},
 		"cab":                     {"internal/sys", "internal/layout"},

@@ -67,6 +67,14 @@ type Interception struct {
 	Replay *Replay
 }
 
+// Directories says how outputs are begun and ended.
+type Directories struct {
+	// Force lets an existing output directory be replaced.
+	Force bool
+	// Sync has the profile on its disks at the end, so that what they refuse late is told.
+	Sync bool
+}
+
 // Options is everything that a recording depends on besides the environment.
 // The command line fills it; Record only reads it. The zero value of each field
 // is its default, so that callers name only what they want to change.
@@ -92,8 +100,7 @@ type Options struct {
 	// main profiles; streams are spread over all of them. Empty: a name made
 	// of the program and the time.
 	Outputs []string
-	// Force lets an existing output directory be replaced.
-	Force bool
+	Directories
 	// Discard consumes the entries and drops them: nothing is written.
 	Discard bool
 	// Compress is a zstd level, or one of the Compress constants.
