@@ -38,9 +38,7 @@ func (h captureHost) InPlace(f func()) {
 		f()
 		return
 	}
-	ok, err := t.tracee.Freeze()
-	t.failed(err)
-	if ok {
+	if t.freeze() {
 		f()
 		t.failed(t.run(0))
 	}

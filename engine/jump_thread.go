@@ -137,9 +137,7 @@ func (p *Process) freeze() (thaw func()) {
 		if t.tracee.Stopped || !t.native || t.vforking {
 			continue
 		}
-		ok, err := t.tracee.Freeze()
-		t.failed(err)
-		if ok {
+		if t.freeze() {
 			stood = append(stood, t)
 		}
 	}
@@ -148,6 +146,13 @@ func (p *Process) freeze() (thaw func()) {
 			t.failed(t.run(0))
 		}
 	}
+}
+
+// freeze stops a thread that runs as it is, until run; false if it has something else to report, which comes first.
+func (t *Thread) freeze() bool {
+	ok, err := t.tracee.Freeze()
+	t.failed(err)
+	return ok
 }
 
 // nativeGS is the base of gs with which a thread runs natively.
