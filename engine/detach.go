@@ -3,8 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"slices"
 
+	"alleria/engine/release"
 	"alleria/engine/tracee"
 	"alleria/internal/sys"
 )
@@ -71,7 +71,7 @@ func (tr *Tracer) detachProcess(t *Thread, regs *sys.Regs, why error) error {
 			o.tracee.Detach(o.tracee.First())
 		}
 	}
-	p.gone = true
+	p.release.Left()
 	tr.client.Untraced(p.pid, why)
 	tr.dropProcess(p)
 	err := tr.detach(p.pid, 0, why)
@@ -165,98 +165,76 @@ func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
 //
 // What stays is the memory that was shared, out of the way: taking it away would
 // be system calls in the program's name.
-func (p *Process) LetRun(fate Fate) { p.leaving, p.fate = !p.tr.opts.NoDetach, fate }
+func (p *Process) LetRun(fate Fate) { p.release.Want(fate != Detach) }
 
-// detachRunning detaches the process, if its threads are where that is simple: all in native
-// code, no child about to be born or in the address space. Else it is tried again.
-func (tr *Tracer) detachRunning(p *Process) {
-	if !p.mayDetach() {
-		return
-	}
-	stood, ok := p.haltAll()
-	if !ok {
-		for _, t := range stood {
-			t.failed(t.switchStopped())
-		}
-		return
-	}
-	p.removeOurs()
-	for _, t := range p.running() {
-		t.endRing()
-		p.client.ThreadEnded(t)
-	}
-	threads := slices.Clone(p.running())
-	p.gone = true
-	tr.dropProcess(p)
-	for _, t := range threads {
-		var err error
-		switch {
-		case p.fate != Detach:
-			err = tr.follow(t.tid, p.pid, 0)
-		case t.tid != p.pid:
-			err = t.tracee.Detach(0)
-		}
-		if !tracee.Passing(err) {
-			tr.fail(err)
-		}
-	}
-	if p.fate == Detach {
-		if err := tr.detach(p.pid, 0, nil); err != nil {
-			tr.fail(err)
-		}
-	}
-	tr.lookWhetherDone()
-}
+// releaseHost is a process as letting it go sees it.
+type releaseHost struct{ p *Process }
 
-// mayDetach tells whether all threads of a process run where detaching them is simple, and nothing of it is under way.
-func (p *Process) mayDetach() bool {
+// Quiet tells whether it runs natively and nothing of it is awaited.
+func (h releaseHost) Quiet() bool {
+	p := h.p
 	first := p.threads[p.pid]
-	if p.mode != ModeNative || first == nil || first.tracee.Ending || p.tr.awaits(p) {
-		return false
-	}
-	for _, t := range p.running() {
-		if t.vfork || t.vforking || t.tracee.Ending || t.modeDiffers() || t.tracee.Stopped || t.callStops || t.tracee.Holds() {
-			return false
-		}
-	}
-	return true
+	return p.mode == ModeNative && first != nil && !first.tracee.Ending && !p.tr.awaits(p)
 }
 
-// removeOurs takes what is ours out of the code and the registers of a process whose threads are stopped in native code.
-func (p *Process) removeOurs() {
-	p.points.RemoveAll()
-	for _, t := range p.running() {
-		var none tracee.Signal
-		var regs sys.Regs
-		err := t.tracee.GetRegs(&regs)
-		if err == nil {
-			err = t.outOfJump(&regs, &none)
-		}
-		if err == nil && regs.Gs_base == t.slot.Base {
-			regs.Gs_base = t.appGS
-			err = t.tracee.SetRegs(&regs)
-		}
-		t.failed(err)
+// Threads is its threads.
+func (h releaseHost) Threads() (all []release.Thread) {
+	for _, t := range h.p.running() {
+		all = append(all, releasing{t})
 	}
+	return all
 }
+
+func (h releaseHost) TakeBack()                          { h.p.points.RemoveAll() }
+func (h releaseHost) Drop()                              { h.p.tr.dropProcess(h.p) }
+func (h releaseHost) Detach() error                      { return h.p.tr.detach(h.p.pid, 0, nil) }
+func (h releaseHost) Failed(t release.Thread, err error) { t.(releasing).t.failed(err) }
+func (h releaseHost) Fail(err error)                     { h.p.tr.fail(err) }
+
+// releasing is a thread of it.
+type releasing struct{ t *Thread }
+
+// Simple tells whether it runs natively, with no child in its address space or about to be born, and no signal held.
+func (r releasing) Simple() bool {
+	t := r.t
+	return !t.vfork && !t.vforking && !t.tracee.Ending && !t.modeDiffers() && !t.tracee.Stopped && !t.callStops && !t.tracee.Holds()
+}
+
+// Halt stops it. What comes first is a signal, or a probe that it has just hit.
+func (r releasing) Halt() (still bool, err error) {
+	_, err = r.t.tracee.Halt()
+	return !r.t.tracee.Holds() && !r.t.tracee.GroupStopped, err
+}
+
+func (r releasing) GoOn() { r.t.failed(r.t.switchStopped()) }
+
+// TakeBack takes it out of code of ours, and gs back.
+func (r releasing) TakeBack() {
+	t := r.t
+	var none tracee.Signal
+	var regs sys.Regs
+	err := t.tracee.GetRegs(&regs)
+	if err == nil {
+		err = t.outOfJump(&regs, &none)
+	}
+	if err == nil && regs.Gs_base == t.slot.Base {
+		regs.Gs_base = t.appGS
+		err = t.tracee.SetRegs(&regs)
+	}
+	t.failed(err)
+}
+
+// Ended tells the client that it is gone.
+func (r releasing) Ended() {
+	r.t.endRing()
+	r.t.p.client.ThreadEnded(r.t)
+}
+
+func (r releasing) First() bool   { return r.t.tid == r.t.p.pid }
+func (r releasing) Follow() error { return r.t.p.tr.follow(r.t.tid, r.t.p.pid, 0) }
+func (r releasing) Detach() error { return r.t.tracee.Detach(0) }
 
 // awaits tells whether something of a process is still to be seen to: a child, a signal, a stop.
 func (tr *Tracer) awaits(p *Process) bool {
 	return tr.births.Any(func(k told) bool { return k.unknown() || k.by(p) }) || tr.stops.AwaitsSignal(p.pid) || tr.stops.AnyAside()
-}
-
-// haltAll stops all threads, which run natively. ok is false if one of them has
-// something else to report, which comes first.
-func (p *Process) haltAll() (stood []*Thread, ok bool) {
-	for _, t := range p.running() {
-		if _, err := t.tracee.Halt(); err != nil {
-			t.failed(err)
-			return stood, false
-		}
-		stood = append(stood, t)
-		if t.tracee.Holds() || t.tracee.GroupStopped { // a signal, or a probe that it has just hit
-			return stood, false
-		}
-	}
-	return stood, true
 }

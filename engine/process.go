@@ -17,6 +17,7 @@ import (
 	"alleria/engine/mapping"
 	"alleria/engine/probe"
 	"alleria/engine/recovery"
+	"alleria/engine/release"
 	"alleria/engine/residency"
 	"alleria/engine/reuse"
 	"alleria/engine/shm"
@@ -106,9 +107,7 @@ type orders struct {
 	asked       Mode
 	modeChanged bool      // some thread may run otherwise than it should: see switchOthers
 	alarm       time.Time // zero: never; see SetAlarm
-	leaving     bool      // the process is to be let go; see LetRun
-	fate        Fate      // what becomes of it then
-	gone        bool      // it has been detached from
+	release     release.Process
 }
 
 // kernelState is how the program stands with the kernel, where that matters to the tracer.
@@ -264,7 +263,7 @@ func (from *inherited) memory(b *shm.Bell) (shm.Memory, error) {
 // here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process, error) {
 	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, translations: translations{cache: codecache.New(tr.opts.Ahead, nil)},
-		toggle: toggle.Process{Off: tr.opts.NoToggle}}
+		toggle: toggle.Process{Off: tr.opts.NoToggle}, orders: orders{release: release.Process{Off: tr.opts.NoDetach}}}
 	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
 	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
 	p.written = tr.templates.Written(&p.cache.Written, at != mapping.Executing)

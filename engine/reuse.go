@@ -108,7 +108,7 @@ func (p *Process) plainly() bool {
 // something in them is about what was asked of this process, or because code was overwritten meanwhile.
 // The process is gone; its regions are the template's now.
 func (p *Process) template() *reuse.Template {
-	if p.gone || !p.general() {
+	if p.release.Gone() || !p.general() {
 		return nil
 	}
 	t := reuse.NewTemplate(&p.cache, &p.written, p.code.Translated(), p.names, p.from)
@@ -259,7 +259,7 @@ func (p *Process) inheritsRecords(from *Process) bool {
 // heritable tells whether the process's translations of a variant are such as a child of its would make, and worth a copy. Those of programs that make
 // code are not: pages that are set aside, and gates, are the process's.
 func (p *Process) heritable(v codecache.Variant) bool {
-	if p.closed || p.gone || !p.code.AsMade() || !p.plainly() || !p.points.Untouched() {
+	if p.closed || p.release.Gone() || !p.code.AsMade() || !p.plainly() || !p.points.Untouched() {
 		return false
 	}
 	return p.cache.SlotChecks[v] != nil && p.cache.BlockPool.N >= reuse.WorthKeeping && !p.cache.HasGates()

@@ -313,8 +313,9 @@ func (tr *Tracer) workFor(p *Process) bool {
 	if p.cache.Crowded(tr.opts.mostCode()) {
 		tr.renew(p)
 	}
-	if p.leaving {
-		if tr.detachRunning(p); p.gone {
+	if p.release.Wanted() {
+		if p.release.Try(releaseHost{p}); p.release.Gone() {
+			tr.lookWhetherDone()
 			return true
 		}
 	}
@@ -325,7 +326,7 @@ func (tr *Tracer) workFor(p *Process) bool {
 			if err := t.dispatch(req); err != nil {
 				t.failed(err)
 			}
-			if p.gone {
+			if p.release.Gone() {
 				return true
 			}
 		}
@@ -412,7 +413,7 @@ func (tr *Tracer) anyTranslated() bool {
 // anyWish tells whether some handler has asked for something that is still to be done.
 func (tr *Tracer) anyWish() bool {
 	for _, p := range tr.procs {
-		if p.modeChanged || p.leaving {
+		if p.modeChanged || p.release.Wanted() {
 			return true
 		}
 	}

@@ -115,6 +115,7 @@ func engineRules() map[string][]string {
 		"engine/followed":  {"engine/births", "engine/tracee", "internal/sys"},
 		"engine/starts":    {"internal/sys"},
 		"engine/captures":  {"engine/probe", "engine/recovery", "engine/shm", "engine/tracee", "engine/x86", "internal/capture", "internal/layout", "internal/records", "internal/sys"},
+		"engine/release":   {"engine/tracee"},
 		"engine/sigframe":  {"internal/layout"},
 		// what tests have in place of a process
 		"engine/testprogram": {"engine/codecache", "engine/shm", "engine/x86", "internal/layout", "internal/sys"},
