@@ -19,7 +19,7 @@ import (
 //	void move(point*, enum(UP, DOWN=4) where);
 //
 // A type is a plain one (void, int, uint, long, ulong, short, ushort, char, float, double, ldouble, addr, file, string, format,
-// octal, hex, bool, bitvec), struct(…), array(TYPE, COUNT), enum(…), a typedef's name, or one with *. COUNT is a number, argN,
+// octal, hex, bool, bitvec), struct(…), array(TYPE, COUNT), enum(…), flags(…) of ours, a typedef's name, or one with *. COUNT is a number, argN,
 // eltN, retval, zero, or a parameter's name. + before a type: it is filled in by the function. hide(…) is there and not captured.
 
 // ErrPrototype is wrapped by errors of files of prototypes.
@@ -328,9 +328,11 @@ func (p *protoParser) base() protoType {
 			t = p.typ()
 			p.want(")")
 		}
-		return t
+		return p.based(w, t)
 	case "enum":
-		return p.enum()
+		return p.enum(0)
+	case "flags":
+		return p.enum(calls.EnumBits)
 	case "struct":
 		return p.record()
 	case "array":
@@ -346,6 +348,10 @@ func (p *protoParser) base() protoType {
 		p.fail("no type " + w)
 		return protoType{}
 	}
+	key := [3]any{"typedef", p.of, w}
+	if id := p.c.config[key]; id != 0 {
+		return protoType{id: id}
+	}
 	sub := &protoParser{c: p.c, of: p.of, rest: def, names: p.names, nested: p.nested, left: p.left}
 	t := sub.typ()
 	if sub.err != nil {
@@ -354,6 +360,9 @@ func (p *protoParser) base() protoType {
 	}
 	if made := p.c.Table.Type(t.id); t.id != 0 && (made.Name == "struct" || made.Name == "enum") {
 		p.c.Table.Types[t.id-1].Name += " " + w
+	}
+	if p.c.Table.Type(t.id).Kind == calls.Enum { // nothing in it hangs on the function
+		p.c.config[key] = t.id
 	}
 	return t
 }
@@ -408,21 +417,45 @@ func (p *protoParser) many(elem calls.TypeID) calls.TypeID {
 	return id
 }
 
-// enum reads enum(A, B=4, …), or with [TYPE] its size.
-func (p *protoParser) enum() protoType {
+// based is an integer that is written in octal or hexadecimal.
+func (p *protoParser) based(w string, t protoType) protoType {
+	count := map[string]uint64{"octal": calls.EnumOctal, "oct": calls.EnumOctal, "hex": calls.EnumHex}[w]
+	b := *p.c.Table.Type(t.id)
+	if count == 0 || t.array || b.Kind != calls.Signed && b.Kind != calls.Unsigned {
+		return t
+	}
+	key := [3]any{"based", t.id, count}
+	id := p.c.config[key]
+	if id == 0 {
+		id = p.c.Table.Add(calls.Type{Kind: calls.Enum, Name: b.Name, Size: b.Size, Align: b.Align, Elem: t.id, Count: count})
+		p.c.config[key] = id
+	}
+	return protoType{id: id}
+}
+
+// enum reads enum(A, B=4, …), or with [TYPE] its size; or flags(A=1, 3:B=0, …), whose values are sets of bits: B is what the two lowest are 0 for.
+func (p *protoParser) enum(count uint64) protoType {
 	base := p.c.named("int", calls.Signed, 4)
 	if p.accept("[") {
 		base = p.typ().id
 		p.want("]")
 	}
 	b := p.c.Table.Type(base)
-	e := calls.Type{Kind: calls.Enum, Name: "enum", Size: b.Size, Align: b.Align, Elem: base}
+	e := calls.Type{Kind: calls.Enum, Name: "enum", Size: b.Size, Align: b.Align, Elem: base, Count: count}
 	p.want("(")
 	for next := int64(0); p.err == nil && !p.accept(")"); next++ {
 		if len(e.Names) > 0 {
 			p.want(",")
 		}
 		name := p.word()
+		if count == calls.EnumBits && p.accept(":") {
+			mask, err := strconv.ParseInt(name, 0, 64)
+			if err != nil {
+				p.fail("a mask is wanted")
+			}
+			e.Names = append(e.Names, calls.Const{Value: mask})
+			name = p.word()
+		}
 		if p.accept("=") {
 			p.space()
 			minus := p.accept("-")

@@ -75,24 +75,54 @@ func appendAddress(dst []byte, a uint64) []byte {
 func (v Value) appendEnum(dst []byte, t *Type) []byte {
 	x := v.Int()
 	for _, c := range t.Names {
-		if c.Value == x {
+		if c.Value == x && c.Name != "" && (x == 0 || t.Count != EnumBits) {
 			return append(dst, c.Name...)
 		}
 	}
-	rest, start := uint64(x), len(dst)
-	for _, c := range t.Names {
-		if b := uint64(c.Value); b != 0 && b&(b-1) == 0 && rest&b != 0 {
-			if len(dst) > start {
-				dst = append(dst, '|')
-			}
-			dst = append(dst, c.Name...)
-			rest &^= b
-		}
-	}
-	if rest == 0 && len(dst) > start {
+	start := len(dst)
+	dst, rest := appendBits(dst, t, v.Uint())
+	switch {
+	case rest == 0 && len(dst) > start:
 		return dst
+	case t.Count == EnumBits && rest != 0:
+		if len(dst) > start {
+			dst = append(dst, '|')
+		}
+		return strconv.AppendUint(append(dst, "0x"...), rest, 16)
+	case t.Count == EnumOctal && x != 0:
+		return strconv.AppendUint(append(dst[:start], '0'), v.Uint(), 8)
+	case t.Count == EnumHex && x != 0:
+		return strconv.AppendUint(append(dst[:start], "0x"...), v.Uint(), 16)
 	}
 	return strconv.AppendInt(dst[:start], x, 10)
+}
+
+// appendBits writes the names whose bits a value has, and returns the bits that no name has. Names of several bits count where values are sets of bits,
+// and a name behind a mask, which has none, for the bits of that.
+func appendBits(dst []byte, t *Type, rest uint64) ([]byte, uint64) {
+	start, mask := len(dst), uint64(0)
+	for _, c := range t.Names {
+		b := uint64(c.Value)
+		if c.Name == "" {
+			mask = b
+			continue
+		}
+		bits := b
+		if mask != 0 {
+			bits, mask = mask, 0
+		} else if t.Count != EnumBits && b&(b-1) != 0 {
+			continue
+		}
+		if bits == 0 || rest&bits != b {
+			continue
+		}
+		if len(dst) > start {
+			dst = append(dst, '|')
+		}
+		dst = append(dst, c.Name...)
+		rest &^= bits
+	}
+	return dst, rest
 }
 
 // fields writes a record.

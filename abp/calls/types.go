@@ -47,7 +47,7 @@ type Type struct {
 	Size   uint32 // bytes
 	Align  uint32
 	Elem   TypeID  // of Array, Vector, Pointer, Enum
-	Count  uint64  // of Array, Vector: elements; of Pointer: ExtentCount's
+	Count  uint64  // of Array, Vector: elements; of Pointer: ExtentCount's; of Enum: EnumBits, EnumOctal, EnumHex or 0
 	Fields []Field // of Struct, Union
 	Names  []Const // of Enum
 	// Of Pointer:
@@ -56,6 +56,13 @@ type Type struct {
 	Sentinel uint64
 	Dec      bool // it holds the highest address
 }
+
+// What the Count of an Enum says: its values are sets of bits, or are written so where they have no name.
+const (
+	EnumBits  = 1
+	EnumOctal = 8
+	EnumHex   = 16
+)
 
 // Field is a field of a Struct or Union.
 type Field struct {
@@ -66,7 +73,7 @@ type Field struct {
 	Bits   uint8  // and how many; 0: no bit field
 }
 
-// Const is a name of an Enum's value.
+// Const is a name of an Enum's value; without a name it is a mask: the next one stands for all bits of that.
 type Const struct {
 	Name  string
 	Value int64

@@ -206,7 +206,10 @@ func appendScalar(b []byte, v calls.Value, t *calls.Type) ([]byte, bool) {
 	case calls.Bool:
 		return strconv.AppendBool(b, v.Uint()&0xff != 0), true
 	case calls.Enum:
-		return appendString(b, string(calls.Format{}.Append(nil, v))), true
+		if text := string(calls.Format{}.Append(nil, v)); text[0] < '0' || text[0] > '9' && text[0] != '-' && text[0] != '?' {
+			return appendString(b, text), true
+		}
+		return strconv.AppendInt(b, v.Int(), 10), true // it has no name
 	case calls.Address:
 		if v.Uint() == 0 {
 			return append(b, "null"...), true

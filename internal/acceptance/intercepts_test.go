@@ -336,7 +336,7 @@ func TestInterceptLibrary(t *testing.T) {
 	prog := build(t, filepath.Join(src, "cli-libc.c"), "-g0 -fno-builtin -Wno-unused-result")
 	const own = "move_to(p=&{a=-1, b=2, at={0.5,1.5}, next=NULL}, w=OUT, n=3) = 2, p=&{a=-1, b=2, at={3.5,1.5}, next=NULL}\nscale(x=1.5, y=2, text=\"abc\") = 6\n"
 	libc := []string{`write\(fd=\d+, from="through\\n", count=8\) = 8`, `read\(fd=\d+, count=64\) = 8, to="through\\n"`, `qsort\(base=0x[0-9a-f]+, count=3, size=4, compare=0x[0-9a-f]+\) returned`,
-		`getaddrinfo\(node="127.0.0.1", service="80", hints=NULL\) = 0, found=&&{flags=\d+, family=2, socktype=1, .*addr={2,0,0,80,127,0,0,1,0,0,0,0,0,0,0,0}`,
+		`getaddrinfo\(node="127.0.0.1", service="80", hints=NULL\) = 0, found=&&{flags=\d+, family=AF_INET, socktype=SOCK_STREAM, .*addr={2,0,0,80,127,0,0,1,0,0,0,0,0,0,0,0}`,
 		`printf\(format="%d %d %s %.2f %c\\n", 3, -2, "one", 2.5, 'c'\) = 16`,
 		// Chosen when they are first called (IFUNC), or before.
 		`strlen\(s="abc"\) = 3`, `memcpy\(to=0x[0-9a-f]+, from={97,98,99,0}, n=4\) = 0x[0-9a-f]+`}

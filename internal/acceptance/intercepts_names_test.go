@@ -1,0 +1,89 @@
+package acceptance
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestInterceptNames has flags and numbers of the C library's functions by name, as strace writes those of the system calls that they make.
+func TestInterceptNames(t *testing.T) {
+	t.Parallel()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("no strace")
+	}
+	dir := workDir(t)
+	prog := build(t, writeFile(t, dir, "names.c", `#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main(void)
+{
+	int fd = open("made", O_RDWR | O_CREAT | O_TRUNC | O_SYNC, 0640);
+	open("made", O_RDONLY | O_CLOEXEC, 0);
+	open("made", O_WRONLY | O_APPEND | O_NONBLOCK, 0);
+	openat(AT_FDCWD, "none", O_RDONLY | O_DIRECTORY, 0);
+	char *p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	mprotect(p, 4096, PROT_NONE);
+	madvise(p, 4096, MADV_DONTNEED);
+	kill(getpid(), SIGCHLD);
+	lseek(fd, 0, SEEK_END);
+	int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	recv(s, p, 0, MSG_PEEK | MSG_DONTWAIT);
+	access("made", R_OK | W_OK);
+	unlinkat(AT_FDCWD, "none", AT_REMOVEDIR);
+	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_lock(&m);
+	pthread_mutex_trylock(&m);
+	return 0;
+}
+`), "-g0 -Wno-unused-result")
+	names := []string{"open", "openat", "mmap", "mprotect", "madvise", "kill", "lseek", "socket", "recv", "access", "unlinkat", "pthread_mutex_trylock"}
+	argv := []string{alleria(), "-q", "record", "-o", profileDir}
+	for _, n := range names {
+		argv = append(argv, "--intercept", n+"@libc.so.6")
+	}
+	run(t, command{argv: append(argv, "--", prog), dir: dir})
+	run(t, command{argv: []string{strace, "-o", "calls", prog}, dir: dir})
+	text, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Names that stand behind the = of a parameter, those of one call in their order.
+	constants := regexp.MustCompile(`=((?:[A-Z][A-Z0-9_]+)(?:\|[A-Z][A-Z0-9_]+)*)\b|mode=(0[0-7]+)`)
+	seen := 0
+	for _, line := range intercepts(t, dir) {
+		name, _, _ := strings.Cut(line, "(")
+		if name == "open" {
+			name = "openat"
+		}
+		pattern := `(?m)^` + name + `\(`
+		for _, m := range constants.FindAllStringSubmatch(line, -1) {
+			if m[1] == "NULL" {
+				continue
+			}
+			seen++
+			pattern += `.*\b` + regexp.QuoteMeta(m[1]+m[2]) + `\b`
+		}
+		if name != "pthread_mutex_trylock" && !regexp.MustCompile(strings.Replace(pattern, `recv\(`, `recv(from)?\(`, 1)).Match(text) {
+			t.Errorf("strace has no %s for %s", pattern, line)
+		}
+	}
+	if seen != 20 {
+		t.Errorf("%d names in\n%s", seen, strings.Join(intercepts(t, dir), "\n"))
+	}
+	if got := intercepts(t, dir, "--function", "pthread_mutex_trylock"); len(got) != 1 || !strings.HasSuffix(got[0], ") = EBUSY") {
+		t.Errorf("%q", got)
+	}
+}
