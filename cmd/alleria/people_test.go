@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"alleria/analysis"
+	"alleria/analysis/openings"
 )
 
 // TestWindowsSummary compares the summary with what the list of openings says.
 func TestWindowsSummary(t *testing.T) {
 	run := syntheticRun(t)
-	list := decode[[]openingLine](t, "windows", "--json", run)
-	all := decode[[]windowSummary](t, "windows", "--summary", "--json", run)
+	list := decode[[]openings.Opening](t, "windows", "--json", run)
+	all := decode[[]openings.Summary](t, "windows", "--summary", "--json", run)
 	if len(all) != 3 {
 		t.Fatalf("%+v", all)
 	}
@@ -37,16 +38,16 @@ func TestWindowsSummary(t *testing.T) {
 
 // TestCountsKnown: of which openings and closings there is no count, and that the commands say so.
 func TestCountsKnown(t *testing.T) {
-	var k countsKnown
-	k.note(&analysis.WindowOpening{Closed: &analysis.WindowOpening{}}) // the start and the end of the process
-	k.note(&analysis.WindowOpening{Thread: 1, Instructions: 5, Closed: &analysis.WindowOpening{Thread: 1, Instructions: 9}})
-	k.note(&analysis.WindowOpening{Thread: 2})
-	if k.moments != 5 || k.unknown != 2 {
+	var k openings.Counted
+	k.Note(&analysis.WindowOpening{Closed: &analysis.WindowOpening{}}) // the start and the end of the process
+	k.Note(&analysis.WindowOpening{Thread: 1, Instructions: 5, Closed: &analysis.WindowOpening{Thread: 1, Instructions: 9}})
+	k.Note(&analysis.WindowOpening{Thread: 2})
+	if k.Moments != 5 || k.Unknown != 2 {
 		t.Errorf("%+v", k)
 	}
 	run := syntheticRun(t)
 	unknown := 0
-	for _, o := range decode[[]openingLine](t, "windows", "--json", run) {
+	for _, o := range decode[[]openings.Opening](t, "windows", "--json", run) {
 		if o.Thread != 0 && o.Instructions == 0 {
 			unknown++
 		}
@@ -59,19 +60,6 @@ func TestCountsKnown(t *testing.T) {
 		if said := strings.Contains(errs, fmt.Sprintf("no count of instructions for %d of", unknown)); said != (unknown > 0) {
 			t.Errorf("%s: %d unknown: %s", flag, unknown, errs)
 		}
-	}
-}
-
-func TestSpread(t *testing.T) {
-	var s spread
-	for _, v := range []float64{5, 1, 4, 2} {
-		s.add(v, nil)
-	}
-	if d := s.done(); d.Min != 1 || d.Median != 3 || d.Max != 5 {
-		t.Errorf("%+v", d)
-	}
-	if new(spread).done() != nil {
-		t.Error("of nothing")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis"
+	"alleria/analysis/openings"
 	"alleria/analysis/pstree"
 	"alleria/analysis/synthetic"
 )
@@ -103,7 +104,7 @@ func TestHeatmapCommand(t *testing.T) {
 
 func TestWindowsAndTreeCommands(t *testing.T) {
 	run := syntheticRun(t)
-	list := decode[[]openingLine](t, "windows", "--json", run)
+	list := decode[[]openings.Opening](t, "windows", "--json", run)
 	if len(list) != 2 || list[1].Window != "copying" || list[1].Closed == nil || list[1].Closed.Reason != "Return memcpy" {
 		t.Errorf("%+v", list)
 	}

@@ -5,24 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"alleria/abp"
 	"alleria/analysis"
 	"alleria/analysis/intercepts"
+	"alleria/analysis/openings"
 )
-
-// openingLine is a line of windows --json.
-// The fields of the opening itself are those of report --json's first and last.
-type openingLine struct {
-	Profile string `json:"profile"`
-	Process uint32 `json:"process"`
-	Program uint32 `json:"program,omitempty"` // which of its recorded programs, from 1
-	Window  string `json:"window"`
-	Number  int    `json:"opening"` // from 1
-	analysis.WindowOpening
-}
 
 // windowsCommand lists what the report only sums up.
 // A name that none of several profiles has is refused; some may be without it.
@@ -39,10 +30,10 @@ func (a *app) windowsCommand() *cobra.Command {
 				if err := knownWindows(profiles, only); err != nil {
 					return err
 				}
-				var known countsKnown
-				defer func() { known.say(a) }()
+				var known openings.Counted
+				defer func() { a.sayUncounted(&known) }()
 				if summary {
-					all, err := windowSummaries(profiles, only, &known)
+					all, err := openings.Summaries(profiles, only, &known)
 					if err != nil {
 						return err
 					}
@@ -54,8 +45,8 @@ func (a *app) windowsCommand() *cobra.Command {
 				if asJSON {
 					return a.printOpenings(profiles, only, &known)
 				}
-				return eachOpening(profiles, only, func(o *openingLine) error {
-					known.note(&o.WindowOpening)
+				return openings.Each(profiles, only, func(o *openings.Opening) error {
+					known.Note(&o.WindowOpening)
 					_, err := fmt.Fprintf(a.stdout, "process %s window %s #%d: opened %s\n", abp.ProgramName(o.Process, o.Program), o.Window, o.Number, o.Words())
 					return err
 				})
@@ -88,37 +79,6 @@ func knownWindows(profiles []*abp.Profile, only []string) error {
 	return nil
 }
 
-// eachOpening lists them process by process, window by window. By time would mix
-// processes whose clocks start apart.
-// There may be more than fit in memory: each is handed on as it is found, for which the
-// profile is read once for each window.
-// Numbers count from 1 within a window of a process.
-func eachOpening(profiles []*abp.Profile, only []string, f func(o *openingLine) error) error {
-	names := intercepts.NewCallers()
-	defer names.Close()
-	for _, p := range profiles {
-		for _, proc := range p.Processes() {
-			for _, def := range proc.WindowDefs() {
-				if len(only) > 0 && !slices.Contains(only, def.Name) {
-					continue
-				}
-				// Definitions in the configuration's order, openings in time: as
-				// the report counts them.
-				n := 0
-				err := analysis.EachOpening(proc, def.Index, func(o *analysis.WindowOpening) error {
-					n++
-					o.NameCallers(func(ret uint64) string { return names.Name(proc, ret) })
-					return f(&openingLine{p.Path(), proc.Number(), proc.Generation(), def.Name, n, *o})
-				})
-				if err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // nameCallers names the callers of openings that nothing was recorded of, by the symbols of
 // their images: the profile has no names of those.
 func nameCallers(r *analysis.Report) {
@@ -128,11 +88,11 @@ func nameCallers(r *analysis.Report) {
 }
 
 // printOpenings prints them as printJSON prints a list, one after the other.
-func (a *app) printOpenings(profiles []*abp.Profile, only []string, known *countsKnown) error {
+func (a *app) printOpenings(profiles []*abp.Profile, only []string, known *openings.Counted) error {
 	w := bufio.NewWriter(a.stdout)
 	before := "[\n  "
-	err := eachOpening(profiles, only, func(o *openingLine) error {
-		known.note(&o.WindowOpening)
+	err := openings.Each(profiles, only, func(o *openings.Opening) error {
+		known.Note(&o.WindowOpening)
 		b, err := json.MarshalIndent(o, "  ", "  ")
 		if err != nil {
 			return err
@@ -155,23 +115,33 @@ func (a *app) printOpenings(profiles []*abp.Profile, only []string, known *count
 	return nil
 }
 
-// countsKnown counts openings and closings, and those of which nobody knows how many instructions had been executed.
-type countsKnown struct{ moments, unknown int }
-
-// note counts an opening and its closing. At the start nothing has been executed.
-func (k *countsKnown) note(o *analysis.WindowOpening) {
-	for m := o; m != nil; m = m.Closed {
-		k.moments++
-		if m.Instructions == 0 && (m != o || m.Address != 0 || m.Thread != 0) {
-			k.unknown++
-		}
+// printSummaries writes them as a table.
+func (a *app) printSummaries(all []openings.Summary) error {
+	t := analysis.NewTextTable("process", "window", "openings", "s: min", "median", "max", "instructions: min", "median", "max")
+	t.Text = 2
+	for _, s := range all {
+		row := []string{analysis.FormatExact(uint64(s.Process)), s.Window, analysis.FormatExact(uint64(s.Openings))}
+		row = append(row, cells(s.Seconds, func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) })...)
+		row = append(row, cells(s.Instructions, func(v float64) string { return analysis.FormatExact(uint64(v)) })...)
+		t.Add(row...)
 	}
+	out := bufio.NewWriter(a.stdout)
+	t.Write(out, "")
+	return out.Flush()
 }
 
-// say tells of them, and what would have them counted.
-func (k *countsKnown) say(a *app) {
-	if k.unknown > 0 {
+// cells are the three numbers of a spread, empty for one that there is not.
+func cells(s *openings.Spread, format func(float64) string) []string {
+	if s == nil {
+		return []string{"", "", ""}
+	}
+	return []string{format(s.Min), format(s.Median), format(s.Max)}
+}
+
+// sayUncounted tells of openings and closings at which nobody knows how many instructions had been executed, and what would have them counted.
+func (a *app) sayUncounted(k *openings.Counted) {
+	if k.Unknown > 0 {
 		fmt.Fprintf(a.messages(), "alleria: there is no count of instructions for %d of %d openings and closings: nothing counted them at the time. "+
-			"They are counted throughout while a window waits for Instructions, with a threshold that is never reached.\n", k.unknown, k.moments)
+			"They are counted throughout while a window waits for Instructions, with a threshold that is never reached.\n", k.Unknown, k.Moments)
 	}
 }

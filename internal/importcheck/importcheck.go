@@ -57,6 +57,7 @@ func rules() map[string][]string {
 		"window":                  {"config"},
 		"proctree":                {"internal/sys"},
 		"interceptors":            {"config", "abp", "internal/capture", "internal/symbols"},
+		"analysis/openings":       {"abp", "analysis"},
 		"analysis/reuse":          {"abp", "analysis"},
 		"analysis/sharedmem":      {"abp", "analysis"},
 		"analysis/stream":         {"abp", "analysis"},
