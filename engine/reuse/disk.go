@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"alleria/internal/diskcache"
@@ -101,6 +102,7 @@ func (d *Disk) store(name Name, t *Template) {
 	about, err := json.Marshal(Said{Program: name.Program, Blocks: t.Blocks.N, Records: name.Records != "", Written: time.Now()})
 	if err == nil {
 		err = d.Dir.Store(d.keyOf(name), string(about), t.flatten(names))
+		runtime.KeepAlive(t) // whose memory the parts are
 	}
 	d.log(err)
 }

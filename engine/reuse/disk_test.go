@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -348,7 +349,9 @@ func TestContents(t *testing.T) {
 // FuzzTemplate: a file with any bytes changed is a template that can be taken over, or none. What is fuzzed is the changes, four bytes each: inputs as large as
 // files take too long to be made.
 func FuzzTemplate(f *testing.F) {
-	whole := bytes.Join(translated(f).flatten([]byte("names")), nil)
+	first := translated(f)
+	whole := bytes.Join(first.flatten([]byte("names")), nil)
+	runtime.KeepAlive(first)
 	f.Add([]byte{})
 	for at := 0; at < len(whole); at += len(whole)/40 + 3 {
 		f.Add([]byte{byte(at), byte(at >> 8), byte(at >> 16), 0x81})
@@ -547,6 +550,7 @@ func TestTemplateLeavesRecordedMadeCode(t *testing.T) {
 			continue
 		}
 		read, err := unflatten(bytes.Join(tmpl.flatten([]byte("names")), nil), namesOf)
+		runtime.KeepAlive(tmpl)
 		if err != nil {
 			t.Fatal(err)
 		}

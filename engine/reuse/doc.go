@@ -8,7 +8,8 @@
 // Package engine calls it from the tracer's goroutine, which owns all of it; a Template does not change once it is made. What it
 // has to know of the process is behind the interface Host, and asked for once an image.
 //
-// Templates stay on disk for later runs (disk.go), as lists that lie there as in memory (flat.go), in a folder of package diskcache.
+// Templates stay on disk for later runs (disk.go), as lists that lie there as in memory (flat.go), in a folder of package diskcache. What a process lacks of what it has taken
+// over is carried on (carry.go). Those of recording code have the facts of its blocks with them, and what numbers of images and functions in these mean, behind the interface Names.
 //
 // It translates nothing and reads no memory of the target.
 package reuse

@@ -2,6 +2,7 @@ package records
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -88,6 +89,7 @@ func TestKept(t *testing.T) {
 		t.Errorf("the next block is %d", id)
 	}
 	same(t, next, read.Get(next.ID))
+	runtime.KeepAlive(first)
 	if empty, _ := FromKept(new(Blocks).Keep(), mostWords); empty == nil || empty.Last() != 0 {
 		t.Error("nothing that was kept is no table")
 	}
@@ -118,11 +120,13 @@ func TestKeptIsWrong(t *testing.T) {
 		if table, _ := FromKept(good.Keep(), mostWords); table == nil {
 			t.Fatalf("%s: no table before", what)
 		}
+		runtime.KeepAlive(&good)
 		spoil(b)
 		bad.Add(b)
 		if table, _ := FromKept(bad.Keep(), mostWords); table != nil {
 			t.Errorf("%s: a table", what)
 		}
+		runtime.KeepAlive(&bad)
 	}
 	for what, spoil := range map[string]func(k *Kept){
 		"place":  func(k *Kept) { k.At[5] = 1 << 30 },
@@ -131,20 +135,22 @@ func TestKeptIsWrong(t *testing.T) {
 		"nobody": func(k *Kept) { k.Rates = []uint32{1 << 20, 0, 1} },
 		"rates":  func(k *Kept) { k.Rates = k.Rates[:len(k.Rates)-1] },
 	} {
-		k := keptTable(100).Keep()
-		if spoil(&k); what == "" {
-			continue
-		}
+		whole := keptTable(100)
+		k := whole.Keep()
+		spoil(&k)
 		if table, _ := FromKept(k, mostWords); table != nil {
 			t.Errorf("%s: a table", what)
 		}
+		runtime.KeepAlive(whole)
 	}
 }
 
 // FuzzKept: any bytes are a table that can be read, or none.
 func FuzzKept(f *testing.F) {
-	k := keptTable(40).Keep()
-	f.Add(k.Facts[0], uint16(3), uint32(9))
+	whole := keptTable(40)
+	k := whole.Keep()
+	f.Add(slices.Clone(k.Facts[0]), uint16(3), uint32(9))
+	runtime.KeepAlive(whole)
 	f.Fuzz(func(t *testing.T, facts []byte, which uint16, at uint32) {
 		k := Kept{Facts: [][]byte{facts}, At: slices.Clone(k.At), Rates: k.Rates}
 		k.At[int(which)%len(k.At)] += at
