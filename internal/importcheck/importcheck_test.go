@@ -110,6 +110,7 @@ func TestCheckPages(t *testing.T) {
 	root := t.TempDir()
 	for name, body := range map[string]string{
 		"engine/x86/decode.go": "", "engine/asm/form.go": "", "cab/ring.go": "", "docs/internal/engine.md": "", "docs/internal/README.md": "",
+		"docs/internal/engine/x86.md": "`form.go`, `engine/x86.TestForm` and `engine/x86/form.go`\n",
 		architecture: "The decoder (`engine/x86`, `decode.go`) and `golang.org/x/sys/unix`, `x86.Insn`.\n\n" +
 			"`decode.go` of no folder, and `engine/gone`.\n\n" +
 			"- `engine/x86/dec*.go`\n- `engine/x86/enc*.go`\n```\n`engine/drawn`\n```\n" +
@@ -142,6 +143,7 @@ func TestCheckPages(t *testing.T) {
 		"12 engine may import internal/capture, internal/diskcache, internal/layout, internal/records, internal/spin, internal/sys by the import rules, and internal/diskcache by this row",
 		"1 engine/asm has no row in the table of folders", "1 internal/diskcache has no row in the table of folders",
 		"1 internal/layout has no row in the table of folders", "1 internal/records has no row in the table of folders", "1 internal/sys has no row in the table of folders",
+		"1 engine/x86/form.go is not there",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("found\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

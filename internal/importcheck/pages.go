@@ -12,28 +12,54 @@ import (
 	"strings"
 )
 
-// Pages that tell where things are name folders and files. These are held to what is there: a name that contains a slash, or
-// that of a file by itself, which lies in a folder that was named before it in the same paragraph or row.
+// Pages that tell where things are name folders and files. These are held to what is there: a name that contains a slash, in all pages for
+// developers; on those that lead to places, that of a file by itself as well, which lies in a folder that was named before it in the same paragraph or row.
 
 // architecture is the page with the table of folders.
 const architecture = "docs/architecture.md"
 
-// pages are those that are held to the tree.
-func pages() []string {
+// leading are the pages that lead to places.
+func leading() []string {
 	return []string{architecture, "docs/internal/README.md", "docs/internal/engine.md"}
+}
+
+// pages are those that are held to the tree.
+func pages(root string) ([]string, error) {
+	all := leading()
+	for _, pattern := range []string{"docs/internal/*.md", "docs/internal/engine/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range found {
+			rel, err := filepath.Rel(root, name)
+			if err != nil {
+				return nil, err
+			}
+			if rel = filepath.ToSlash(rel); !slices.Contains(all, rel) {
+				all = append(all, rel)
+			}
+		}
+	}
+	return all, nil
 }
 
 var (
 	span     = regexp.MustCompile("`([^`]+)`")
 	fileName = regexp.MustCompile(`^[A-Za-z_][\w.*-]*(/[\w.*-]+)*/?$`)
 	newPart  = regexp.MustCompile(`^(\||- |\d+\. |#)`)
+	ofTest   = regexp.MustCompile(`\.(Test|Fuzz|Benchmark)\w*$`) // a test of a folder
 	ofFile   = regexp.MustCompile(`\.(go|S|html|xml|md|txt|ksy)$`)
 )
 
 // CheckPages returns what pages name below root that is not there, and rows of the table of folders that differ from the rules.
 func CheckPages(root string) ([]Violation, error) {
+	all, err := pages(root)
+	if err != nil {
+		return nil, fmt.Errorf("page check: %w", err)
+	}
 	var found []Violation
-	for _, page := range pages() {
+	for _, page := range all {
 		f, err := os.Open(filepath.Join(root, page))
 		if err != nil {
 			return nil, fmt.Errorf("page check: %w", err)
@@ -62,6 +88,9 @@ func checkPage(root, page string, lines *bufio.Scanner) (found []Violation) {
 		}
 		for _, m := range span.FindAllStringSubmatch(line, -1) {
 			name := m[1]
+			if !strings.Contains(name, "/") && !slices.Contains(leading(), page) {
+				continue
+			}
 			in, is := resolve(root, name, folders)
 			switch {
 			case !is:
@@ -88,7 +117,7 @@ func checkPage(root, page string, lines *bufio.Scanner) (found []Violation) {
 func resolve(root, name string, folders []string) (folder string, is bool) {
 	first, _, deep := strings.Cut(name, "/")
 	switch {
-	case !fileName.MatchString(name):
+	case !fileName.MatchString(name), ofTest.MatchString(name):
 		return "", false
 	case deep && !isFolder(root, first): // another module's
 		return "", false
