@@ -25,7 +25,7 @@ type counted struct {
 
 // TestCountsEqualValgrinds compares instructions, loads and stores with lackey's
 // trace, and instructions of each function with callgrind's, on a program where
-// both define them as alleria does.
+// both define them as alleria does: the first time, and in a later run, which begins with the first one's code.
 func TestCountsEqualValgrinds(t *testing.T) {
 	t.Parallel()
 	if find("valgrind") == "" {
@@ -36,34 +36,42 @@ func TestCountsEqualValgrinds(t *testing.T) {
 	ins, loads, stores := lackey(t, dir, prog)
 
 	writeConfig(t, dir, everything(""))
-	r := run(t, command{argv: []string{alleria(), "-q", "record", "-c", "w.xml", "-o", profileDir, "--", prog}, dir: dir})
 	native := run(t, command{argv: []string{prog}, dir: dir})
-	if r.status != native.status {
-		t.Fatalf("status %d, natively %d\n%s", r.status, native.status, clip(r.stderr))
+	cg := callgrind(t, dir, prog)
+	kept := []string{"--cache", filepath.Join(dir, "kept"), "--engine", "keep-few"}
+	for round := range 2 {
+		r, reused := keptRun(t, dir, filepath.Join(dir, "kept"), append(kept, "-c", "w.xml", "--force", "-o", profileDir), prog)
+		if r.status != native.status || (reused > 0) != (round > 0) {
+			t.Fatalf("run %d began with %d blocks; status %d, natively %d\n%s", round, reused, r.status, native.status, clip(r.stderr))
+		}
+		countsAre(t, dir, [3]uint64{ins, loads, stores}, cg)
+		c := run(t, command{argv: append(append([]string{alleria(), "record", "--only", "count"}, kept...), "--", prog), dir: dir})
+		if want := fmt.Sprintf("process 1: %d instructions", ins); !bytes.Contains(c.stderr, []byte(want)) {
+			t.Errorf("run %d: --only count says not %q:\n%s", round, want, clip(c.stderr))
+		}
 	}
+}
+
+// countsAre compares the profile's counts of instructions, loads and stores with lackey's, and those of functions with callgrind's.
+func countsAre(t *testing.T, dir string, want [3]uint64, cg map[string]uint64) {
+	t.Helper()
 	var got counted
 	rep := run(t, command{argv: []string{alleria(), "report", "--json", profileDir}, dir: dir})
 	if err := json.Unmarshal(rep.stdout, &got); err != nil || len(got.Processes) != 1 {
 		t.Fatalf("report: %v\n%s", err, clip(rep.stdout))
 	}
 	p := got.Processes[0]
-	if p.Instructions != ins || p.Loads != loads || p.Stores != stores {
-		t.Errorf("recorded %d instructions, %d loads, %d stores; lackey %d, %d, %d",
-			p.Instructions, p.Loads, p.Stores, ins, loads, stores)
+	if [3]uint64{p.Instructions, p.Loads, p.Stores} != want {
+		t.Errorf("recorded %d instructions, %d loads, %d stores; lackey %d", p.Instructions, p.Loads, p.Stores, want)
 	}
 	byName := make(map[string]uint64)
 	for _, f := range p.Functions {
 		byName[f.Name] += f.Instructions
 	}
-	cg := callgrind(t, dir, prog)
 	for _, name := range []string{"next", "sort", "sum"} {
 		if n := cg[name]; byName[name] != n || n == 0 {
 			t.Errorf("%s: recorded %d instructions, callgrind %d", name, byName[name], n)
 		}
-	}
-	c := run(t, command{argv: []string{alleria(), "record", "--only", "count", "--", prog}, dir: dir})
-	if want := fmt.Sprintf("process 1: %d instructions", ins); !bytes.Contains(c.stderr, []byte(want)) {
-		t.Errorf("--only count says not %q:\n%s", want, clip(c.stderr))
 	}
 }
 
