@@ -6,16 +6,27 @@ import "alleria/abp"
 // time: a call for each took as long as all else of it.
 type Lines struct {
 	accesses *Accesses // plans, and what is not plain
+	vector   *vector   // nil: one by one
 	shift    uint
 	keys     []uint64 // each a line's number plus one
 	n        int
+	many     int // keys that are handed on at once, about
 	full     func(keys []uint64)
 }
 
-// NewLines calls full for every so many references to lines of 1 << shift bytes in a process's executions, and for the rest by Flush.
+// NewLines calls full for so many references to lines of 1 << shift bytes in a process's executions, or some more, and for the rest by Flush.
 // The keys that it gets are the lines' numbers plus one, and overwritten afterwards.
 func NewLines(p *abp.Process, shift uint, many int, full func(keys []uint64)) *Lines {
-	l := &Lines{shift: shift, keys: make([]uint64, many), full: full}
+	l := newLines(p, shift, many, full)
+	if haveVector() {
+		l.vector = new(vector)
+	}
+	return l
+}
+
+// newLines takes accesses one by one.
+func newLines(p *abp.Process, shift uint, many int, full func(keys []uint64)) *Lines {
+	l := &Lines{shift: shift & 63, many: many, keys: make([]uint64, many+lanes*(mostGroups+1)), full: full}
 	l.accesses = NewAccesses(p, func(addr uint64, size uint32, _ bool) { l.refer(addr, size) })
 	return l
 }
@@ -23,48 +34,69 @@ func NewLines(p *abp.Process, shift uint, many int, full func(keys []uint64)) *L
 // Flush hands on what waits.
 func (l *Lines) Flush() {
 	if l.n > 0 {
-		l.full(l.keys[:l.n])
-		l.n = 0
+		l.hand()
 	}
+}
+
+// hand hands on what there is.
+func (l *Lines) hand() {
+	l.full(l.keys[:l.n])
+	l.n = 0
 }
 
 // Stretch takes whole executions.
 func (l *Lines) Stretch(state *abp.Exec, words []uint64) {
 	a := l.accesses
 	for i := 0; i < len(words); {
+		if l.vector != nil {
+			if i = l.vector.stretch(l, words, i); i == len(words) {
+				return
+			}
+		}
 		id := words[i]
 		if id >= uint64(len(a.plans)) || a.plans[id].words == 0 {
 			a.plan(uint32(id))
+			if l.vector != nil {
+				if l.vector.plan(uint32(id), &a.plans[id]); l.vector.has(uint32(id)) {
+					continue
+				}
+			}
 		}
 		p := &a.plans[id]
 		exec := words[i : i+p.words]
 		i += p.words
-		if !p.plain {
+		if p.plain {
+			l.whole(p, exec)
+		} else {
 			a.Stretch(state, exec)
+		}
+	}
+}
+
+// whole takes an execution of a block with plain accesses alone.
+func (l *Lines) whole(p *accessPlan, exec []uint64) {
+	n, keys, shift := l.n, l.keys, l.shift&63
+	for k := range p.ops {
+		op := &p.ops[k]
+		addr := op.offset
+		if op.word >= 0 {
+			addr += exec[1+int(op.word)]
+		}
+		line := addr >> shift
+		if (addr+uint64(op.size)-1)>>shift != line { // in several lines, or of no size
+			l.n = n
+			l.refer(addr, op.size)
+			n = l.n
 			continue
 		}
-		n, keys, shift := l.n, l.keys, l.shift&63
-		for k := range p.ops {
-			op := &p.ops[k]
-			addr := op.offset
-			if op.word >= 0 {
-				addr += exec[1+int(op.word)]
-			}
-			line := addr >> shift
-			if (addr+uint64(op.size)-1)>>shift != line { // in several lines, or of no size
-				l.n = n
-				l.refer(addr, op.size)
-				n = l.n
-				continue
-			}
-			keys[n] = line + 1
-			if n++; n == len(keys) {
-				l.full(keys)
-				n = 0
-			}
+		keys[n] = line + 1
+		if n++; n >= l.many {
+			l.n = n
+			l.hand()
+			n = 0
 		}
-		l.n = n
 	}
+	l.n = n
 }
 
 // Single takes an execution that may be cut or emulated.
@@ -75,9 +107,8 @@ func (l *Lines) refer(addr uint64, size uint32) {
 	last := (addr + uint64(max(size, 1)) - 1) >> l.shift
 	for line := addr >> l.shift; ; line++ {
 		l.keys[l.n] = line + 1
-		if l.n++; l.n == len(l.keys) {
-			l.full(l.keys)
-			l.n = 0
+		if l.n++; l.n >= l.many {
+			l.hand()
 		}
 		if line == last {
 			return
