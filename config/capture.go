@@ -148,6 +148,7 @@ type Type struct {
 	GivenSize uint64
 
 	state layoutState
+	parts int // values in it, itself among them; no more are counted than is told
 }
 
 // Field is one field of a record.

@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // layoutState guards the walk over records that hold records.
 type layoutState uint8
@@ -14,6 +17,9 @@ const (
 // maxRecordBytes bounds a record: it is captured whole, and sums of offsets and
 // sizes below it cannot overflow.
 const maxRecordBytes = 1 << 30
+
+// MaxRecordParts bounds the values within a record, those of the records that it holds among them: ten levels of ten fields are ten thousand million.
+const MaxRecordParts = 1 << 16
 
 // record reads a Type's attributes and fields; sizes come later, when the types
 // of all fields are known.
@@ -45,6 +51,8 @@ func (d *decoder) layout(n *node, t *Type) {
 		return
 	}
 	switch {
+	case t.tooManyParts():
+		d.rule(n.Pos, fmt.Sprintf("Type %q has more than %d values in it", short(t.Name), MaxRecordParts), "capture a part of it")
 	case t.Size > maxRecordBytes:
 		d.rule(n.Pos, fmt.Sprintf("Type %q is larger than %d MiB", short(t.Name), maxRecordBytes>>20), "capture a part of it")
 	// Larger is right: only the fields of interest need to be listed, and size tells
@@ -54,13 +62,18 @@ func (d *decoder) layout(n *node, t *Type) {
 	}
 }
 
+// tooManyParts tells whether a record has too many values in it, and none of those that it holds does.
+func (t *Type) tooManyParts() bool {
+	return t.parts > MaxRecordParts && !slices.ContainsFunc(t.Fields, func(f *Field) bool { return f.Type.Record != nil && f.Type.Record.parts > MaxRecordParts })
+}
+
 // compute returns the field through which the record holds itself, if any.
 // The sizes of such records stay those of the fields before it.
 func (t *Type) compute() (cycle *Field) {
 	if t.state == layoutDone {
 		return nil
 	}
-	t.state, t.Align = layoutBusy, 1
+	t.state, t.Align, t.parts = layoutBusy, 1, 1
 	// Done also after a cycle: the other records of it would each report it again.
 	defer func() { t.state = layoutDone }()
 	end := uint64(0)
@@ -74,6 +87,9 @@ func (t *Type) compute() (cycle *Field) {
 			if inner := r.compute(); inner != nil {
 				cycle = inner
 			}
+			t.parts = min(t.parts+r.parts, 2*MaxRecordParts)
+		} else {
+			t.parts++
 		}
 		align := max(f.Type.Align(), 1)
 		if t.Packed {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -431,4 +432,18 @@ func FuzzParse(f *testing.F) {
 		c.Unsupported()
 		c.Matcher().Match(1, 1)
 	})
+}
+
+// TestTooManyParts: records that hold records many times over are refused before anybody walks through them, and the first that is too much is named alone.
+func TestTooManyParts(t *testing.T) {
+	var types strings.Builder
+	of := "u1"
+	for level := range 8 {
+		fmt.Fprintf(&types, "<Type name=\"t%d\">%s</Type>\n", level, strings.Repeat(`<Field type="`+of+`"/>`, 10))
+		of = fmt.Sprintf("t%d", level)
+	}
+	_, _, err := Parse("f", []byte("<AlleriaConfig version=\"1.0\"><Types>\n"+types.String()+`</Types><Window><Profile><Process/></Profile></Window></AlleriaConfig>`))
+	if err == nil || !strings.Contains(err.Error(), `f:6:1: Type "t4" has more than 65536 values in it; capture a part of it`) || strings.Contains(err.Error(), "t5") {
+		t.Errorf("%v", err)
+	}
 }

@@ -72,6 +72,8 @@ type Compiler struct {
 	plain   map[config.Builtin]calls.TypeID
 	debug   map[*dwarf.Data]*debugInfo
 	shipped *Prototypes
+	parts   map[calls.TypeID]int // see partsOf
+	crowded map[string]bool      // records of too many parts, by name
 	// Added are declarations that come before those that are shipped; nil: none.
 	Added *Declarations
 }
@@ -79,7 +81,8 @@ type Compiler struct {
 // NewCompiler makes one with an empty table.
 func NewCompiler() *Compiler {
 	return &Compiler{Table: &calls.Table{}, facts: make(map[calls.TypeID]pointerFacts), byRef: make(map[calls.TypeID]bool),
-		config: make(map[any]calls.TypeID), targets: make(map[targetKey]*capture.Target), plain: make(map[config.Builtin]calls.TypeID), debug: make(map[*dwarf.Data]*debugInfo)}
+		config: make(map[any]calls.TypeID), targets: make(map[targetKey]*capture.Target), plain: make(map[config.Builtin]calls.TypeID), debug: make(map[*dwarf.Data]*debugInfo),
+		parts: make(map[calls.TypeID]int), crowded: make(map[string]bool)}
 }
 
 // build is one function's capture under way.
@@ -101,6 +104,9 @@ func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
 	b := &build{c: c, p: p, out: &Capture{Program: &capture.Program{MaxBytes: uint32(config.DefaultCallBytes)}}, scopes: p.scopes(), entryItems: make(map[int]int), exitItems: make(map[int]int)}
 	if p.MaxBytes > 0 {
 		b.out.Program.MaxBytes = uint32(min(p.MaxBytes, 1<<31))
+	}
+	if err := c.checkParts(p); err != nil {
+		return nil, err
 	}
 	b.places, b.result = c.locate(p)
 	sig := &b.out.Signature

@@ -95,7 +95,9 @@ func (c *Compiler) record(r *config.Type) calls.TypeID {
 	for _, f := range r.Fields {
 		fields = append(fields, calls.Field{Name: f.Name, Type: c.use(f.Type), Offset: uint32(f.Offset)})
 	}
-	c.Table.Types[id-1].Fields = fields
+	name := r.Name
+	fields = c.bounded(&name, fields)
+	c.Table.Types[id-1].Fields, c.Table.Types[id-1].Name = fields, name
 	return id
 }
 

@@ -34,6 +34,7 @@ func (d *debugInfo) record(e *dwarf.Entry, name string, depth int) calls.TypeID 
 		r.Align = max(r.Align, align)
 		packed = packed || slices.ContainsFunc(fields, func(f calls.Field) bool { return f.Bits == 0 && f.Offset%align != 0 })
 	}
+	r.Fields = d.c.bounded(&r.Name, r.Fields)
 	if packed || size%r.Align != 0 {
 		r.Align = 1
 	}

@@ -194,7 +194,7 @@ func (c *Compiler) recordOfC(t fieldsOfC, kind calls.Kind, size uint32, depth in
 		return 0
 	}
 	tag := t.Tag()
-	r := calls.Type{Kind: kind, Name: "struct " + tag.SrcStr(), Size: size, Align: uint32(max(t.Align(), 1))}
+	r := calls.Type{Kind: kind, Name: map[calls.Kind]string{calls.Struct: "struct ", calls.Union: "union "}[kind] + tag.SrcStr(), Size: size, Align: uint32(max(t.Align(), 1))}
 	for i := range t.NumFields() {
 		f := t.FieldByIndex(i)
 		ft := c.typeOfC(f.Type(), depth)
@@ -208,5 +208,6 @@ func (c *Compiler) recordOfC(t fieldsOfC, kind calls.Kind, size uint32, depth in
 		}
 		r.Fields = append(r.Fields, cf)
 	}
+	r.Fields = c.bounded(&r.Name, r.Fields)
 	return c.Table.Add(r)
 }

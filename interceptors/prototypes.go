@@ -499,5 +499,6 @@ func (p *protoParser) record() protoType {
 		s.Align = max(s.Align, ft.Align)
 	}
 	s.Size = (s.Size + s.Align - 1) / s.Align * s.Align
+	s.Fields = p.c.bounded(&s.Name, s.Fields)
 	return protoType{id: p.c.Table.Add(s)}
 }
