@@ -43,6 +43,7 @@ func (d *debugInfo) at(off dwarf.Offset, depth int) calls.TypeID {
 	if id, ok := d.made[key]; ok {
 		return id
 	}
+	d.made[key] = 0 // damaged: it lies within itself
 	id := d.make(e, name, depth)
 	if cc, _ := e.Val(dwarf.AttrCalling).(int64); cc == passByReference && id != 0 {
 		d.c.byRef[id] = true
