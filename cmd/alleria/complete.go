@@ -108,7 +108,8 @@ func wordsBehind() (words []string) {
 	return words
 }
 
-// bashCompletion has bash's function say what stands behind the cursor: cobra's cuts the line off there.
+// bashCompletion has bash's function say what stands behind the cursor: cobra's cuts the line off there. And its words come without a backslash at each comma, which
+// shells need for nothing.
 func bashCompletion(root *cobra.Command, w io.Writer) error {
 	const cut, request = "words=(\"${words[@]:0:$cword+1}\")", "requestComp=\"${words[0]} __complete ${args[*]}\""
 	var script bytes.Buffer
@@ -117,6 +118,8 @@ func bashCompletion(root *cobra.Command, w io.Writer) error {
 	}
 	text := strings.Replace(script.String(), cut, "local behind=\"${words[*]:$cword+1}\"\n    "+cut, 1)
 	text = strings.Replace(text, request, "requestComp=\""+behindVar+"=$(printf %q \"${behind}\") ${words[0]} __complete ${args[*]}\"", 1)
+	const process = "\n    __alleria_process_completion_results\n"
+	text = strings.Replace(text, process, process+`    COMPREPLY=("${COMPREPLY[@]//\\,/,}")`+"\n", 1)
 	_, err := io.WriteString(w, text)
 	return err
 }
@@ -131,14 +134,14 @@ func plainUsage(c *cobra.Command) {
 	}
 }
 
-// matching are the words that begin with what was typed; of a list the last of its parts.
+// matching are the words that begin with what was typed; of a list the last of its parts, and none that is in it already.
 func matching(words []string, typed string, isList bool) (out []string) {
 	before := ""
 	if at := strings.LastIndexByte(typed, ','); isList && at >= 0 {
 		before = typed[:at+1]
 	}
 	for _, w := range words {
-		if strings.HasPrefix(before+w, typed) {
+		if strings.HasPrefix(before+w, typed) && !strings.Contains(","+before, ","+w+",") {
 			out = append(out, before+w)
 		}
 	}

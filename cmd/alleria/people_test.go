@@ -80,6 +80,7 @@ func TestMisspeltFlags(t *testing.T) {
 	for line, want := range map[string]string{
 		"record --only c":                        "count\n",
 		"record --fields time,a":                 "time,address\ntime,all\n",
+		"record --fields time,t":                 ":4\n",
 		"record --analysis methods,call":         "methods,callgraph\nmethods,calltree\n",
 		"record --follow t":                      "threads\n",
 		"record --max-size ":                     ":4\n",

@@ -33,6 +33,7 @@ printf '%%s\n' "${COMPREPLY[@]%%%% *}"`, alleria(), quoteAll(append([]string{all
 		"alleria record --function mai|":                          "\n",
 		"alleria new --program ./target --on-call mai|":           "main\n",
 		"alleria record --follow th|./target":                     "threads\n",
+		"alleria record --fields time,fu|":                        "time,function\n",
 		"alleria record --max-size |":                             "\n",
 	} {
 		if got := complete(line); got != want {
