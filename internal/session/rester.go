@@ -28,7 +28,8 @@ type rester struct {
 	gap     time.Duration // of it until the next burst
 	tail    time.Duration // what of the period lies behind that burst
 	at      time.Time     // when that is looked at
-	blocks  uint32        // that had been made as the burst began
+	entered bool          // a thread has begun with the burst
+	blocks  uint32        // that had been made by then
 	shorter int           // how often bursts have been halved
 }
 
@@ -200,7 +201,7 @@ func (ps *process) restAlarm() {
 			return
 		}
 	}
-	r.resting, r.blocks = false, im.p.Blocks().Last()
+	r.resting, r.entered = false, false
 	ps.setMode()
 	r.looked = true
 }
@@ -219,6 +220,9 @@ func (ps *process) restEntering(t thread) {
 		}
 		ps.restPassed(d)
 		d.rested.away, d.recording = false, true
+		if r := ps.rest; !r.entered { // what was taken over from an earlier process is there by now, and costs next to nothing
+			r.entered, r.blocks = true, im.p.Blocks().Last()
+		}
 		d.burst = ps.rest.length(im.budget.sampler)
 		d.left = d.burst
 		d.row.Bursts++

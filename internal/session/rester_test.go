@@ -17,10 +17,14 @@ func (p *fakeProcess) burst(t *fakeThread, blocks int) {
 	if p.mode != engine.ModeRecord {
 		p.run.t.Fatalf("no burst begins in mode %v", p.mode)
 	}
-	p.ps.Entering(t)
-	for range blocks {
-		p.blocks.Add(&records.Block{Addr: 0x1000, Code: []byte{0x90}, Ins: make([]records.Ins, 1)})
+	made := func(n int) {
+		for range n {
+			p.blocks.Add(&records.Block{Addr: 0x1000, Code: []byte{0x90}, Ins: make([]records.Ins, 1)})
+		}
 	}
+	made(3_000) // by an earlier process of the program, which this one takes over
+	p.ps.Entering(t)
+	made(blocks)
 	t.budget[engine.MetricInstructions] -= t.budget[engine.MetricInstructions] * (restNearly - 1) / restNearly // and what rounding leaves
 	t.budget[engine.MetricInstructions]--
 	p.ps.BudgetLow(t, 0x1000)
