@@ -157,10 +157,13 @@ func (r *run) lostWith(err error) error {
 	if r.emit == nil {
 		return err
 	}
-	lost := r.emit.Lost().Instructions
-	what := counted(lost, "recorded instruction", "recorded instructions") + " could not be written"
+	lost := r.emit.Lost()
+	what := counted(lost.Instructions, "recorded instruction", "recorded instructions") + " could not be written"
+	if lost.Instructions == 0 { // what a processing thread had when it gave up may be half a record; readers miss the frame all the same
+		what = counted(lost.Frames, "frame", "frames") + " without an instruction could not be written"
+	}
 	switch {
-	case lost == 0:
+	case lost.Frames == 0:
 		return err
 	case err == nil:
 		return fmt.Errorf("%w: %s; %s", ErrIncomplete, cmp.Or(why, "output failed"), what)
