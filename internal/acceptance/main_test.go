@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -51,13 +53,13 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		if bin := os.Getenv("ALLERIA"); bin != "" {
-			if err := os.Symlink(bin, alleria()); err != nil {
+			if err := os.Symlink(bin, builtCommand()); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
 			}
 			return m.Run()
 		}
-		build := exec.Command("go", "build", "-o", alleria(), "alleria/cmd/alleria")
+		build := exec.Command("go", "build", "-o", builtCommand(), "alleria/cmd/alleria")
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "building alleria:", err)
@@ -68,7 +70,27 @@ func TestMain(m *testing.M) {
 }
 
 // alleria is the path of the command under test.
-func alleria() string { return filepath.Join(testRoot, "alleria") }
+func alleria() string {
+	sources()
+	return builtCommand()
+}
+
+func builtCommand() string { return filepath.Join(testRoot, "alleria") }
+
+// sources has Go's cache of test results know what the command is built of, which this package does not import: results would be taken for
+// good after a change of it. What a running test looks at is noted, and TestMain runs before that.
+var sources = sync.OnceFunc(func() {
+	_ = filepath.WalkDir("../..", func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && slices.Contains([]string{"testdata", ".git", "bin", "bench-out"}, d.Name()) {
+			return filepath.SkipDir
+		}
+		switch filepath.Ext(path) {
+		case ".go", ".c", ".h", ".S", ".html", ".prototypes", ".txt", ".mod":
+			_, _ = os.Stat(path)
+		}
+		return nil
+	})
+})
 
 // programs is the folder of fixture sources, relative to this package.
 const programs = "../../testdata/programs"
