@@ -107,6 +107,11 @@ func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
 	var names, windows []string
 	numbers, threads := make(map[uint32]bool), make(map[uint32]bool)
 	for _, p := range profiles {
+		if run := p.Run(); run != nil && len(p.Processes()) == 0 { // counts alone: run.json has them
+			for _, e := range run.Processes {
+				numbers[e.Number] = true
+			}
+		}
 		for _, proc := range p.Processes() {
 			numbers[proc.Header().Process] = true
 			for _, t := range proc.Threads() {

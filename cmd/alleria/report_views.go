@@ -53,7 +53,7 @@ func (v *reportViews) chosen() (string, error) {
 		}
 	}
 	if v.svg != "" && !v.adaptive {
-		return "", usagef("--svg is for --adaptive; heatmap and pstree draw their own pictures")
+		return "", usagef("--svg is for --adaptive; heatmap and tree draw their own pictures")
 	}
 	if v.svg != "" && v.json {
 		return "", usagef("--svg and --json are two forms: ask for one")
