@@ -107,11 +107,7 @@ func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
 	var names, windows []string
 	numbers, threads := make(map[uint32]bool), make(map[uint32]bool)
 	for _, p := range profiles {
-		if run := p.Run(); run != nil && len(p.Processes()) == 0 { // counts alone: run.json has them
-			for _, e := range run.Processes {
-				numbers[e.Number] = true
-			}
-		}
+		noteCounted(p, numbers)
 		for _, proc := range p.Processes() {
 			numbers[proc.Header().Process] = true
 			for _, t := range proc.Threads() {
@@ -158,6 +154,15 @@ func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
 		}
 	}
 	return nil
+}
+
+// noteCounted notes the numbers of processes that were only counted: they have no profiles of their own, run.json has them.
+func noteCounted(p *abp.Profile, numbers map[uint32]bool) {
+	if run := p.Run(); run != nil && len(p.Processes()) == 0 {
+		for _, e := range run.Processes {
+			numbers[e.Number] = true
+		}
+	}
 }
 
 // nearestRecorded is the end of a sentence: the name that resembles a wrong one.
