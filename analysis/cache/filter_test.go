@@ -6,52 +6,18 @@ import (
 	"testing"
 
 	"alleria/abp"
+	"alleria/abp/abptest"
 )
 
-// madeUp is a process of random blocks.
-type madeUp []*abp.Block
-
-func (m madeUp) Block(id uint32) *abp.Block {
-	if int(id) < len(m) {
-		return m[id]
-	}
-	return nil
-}
-func (m madeUp) Image(uint32) *abp.Image       { return nil }
-func (m madeUp) Function(uint32) *abp.Function { return nil }
-func (m madeUp) Snapshots() []abp.Snapshot     { return nil }
-func (m madeUp) Images(int) []*abp.Image       { return nil }
-func (m madeUp) Functions(int) []*abp.Function { return nil }
-
 // randomBlocks makes blocks of some instructions, most of which access memory.
-func randomBlocks(t *testing.T, rng *rand.Rand, n int) madeUp {
+func randomBlocks(t *testing.T, rng *rand.Rand, n int) abptest.Blocks {
 	t.Helper()
-	out := madeUp{nil}
-	for id := 1; id < n; id++ {
-		b := &abp.Block{ID: uint32(id), Addr: 0x400000 + uint64(rng.IntN(1<<15)), Words: rng.IntN(14), TimeWord: abp.NoWord, BranchWord: abp.NoWord}
-		for range 1 + rng.IntN(30) {
-			in := abp.Ins{Off: uint16(len(b.Code)), Len: uint8(1 + rng.IntN(9)), Flags: abp.InsRecorded | abp.InsAddrs | abp.InsMemory, AccFrom: uint16(len(b.Accesses))}
-			b.Code = append(b.Code, make([]byte, in.Len)...)
-			for range rng.IntN(3) {
-				a := abp.Access{Store: rng.IntN(2) == 0, AddrBits: 64, Size: uint32(1 + rng.IntN(64)), Word: abp.NoWord, AuxWord: abp.NoWord, IndexWord: abp.NoWord, Value: abp.NoWord}
-				a.Offset = int64(0x600000 + rng.IntN(1<<15))
-				if b.Words > 0 && rng.IntN(8) > 0 {
-					a.Word, a.Offset = int16(rng.IntN(b.Words)), int64(rng.IntN(200)-100)
-				}
-				if rng.IntN(200) == 0 {
-					a.Seg = abp.SegFS
-				}
-				b.Accesses = append(b.Accesses, a)
-			}
-			in.AccTo = uint16(len(b.Accesses))
-			b.Ins = append(b.Ins, in)
-		}
-		if err := b.Prepare(); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, b)
+	m, err := abptest.Random(rng, n, abptest.Shape{Addr: func() uint64 { return 0x400000 + uint64(rng.IntN(1<<15)) }, Instructions: func() int { return 1 + rng.IntN(30) },
+		Bytes: func() int { return 1 + rng.IntN(9) }, Size: func() uint32 { return uint32(1 + rng.IntN(64)) }, Offset: func() int64 { return int64(0x600000 + rng.IntN(1<<15)) }})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out
+	return m
 }
 
 // TestEightAtATime: eight accesses at a time come to what one after the other does.

@@ -6,55 +6,21 @@ import (
 	"testing"
 
 	"alleria/abp"
+	"alleria/abp/abptest"
 )
 
-// blocks are a source's.
-type blocks []*abp.Block
-
-func (m blocks) Block(id uint32) *abp.Block {
-	if int(id) < len(m) {
-		return m[id]
+// random makes blocks of up to most instructions.
+func random(t testing.TB, rng *rand.Rand, n, most int) abptest.Blocks {
+	t.Helper()
+	m, err := abptest.Random(rng, n, abptest.Shape{Instructions: func() int { return rng.IntN(most) }, Offset: func() int64 { return int64(0x600000 + rng.IntN(1<<15)) }})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return nil
-}
-func (m blocks) Image(uint32) *abp.Image       { return nil }
-func (m blocks) Function(uint32) *abp.Function { return nil }
-func (m blocks) Snapshots() []abp.Snapshot     { return nil }
-func (m blocks) Images(int) []*abp.Image       { return nil }
-func (m blocks) Functions(int) []*abp.Function { return nil }
-
-// random makes blocks of up to most instructions, with accesses of all kinds of plainness.
-func random(t testing.TB, rng *rand.Rand, n, most int) blocks {
-	out := blocks{nil}
-	for id := 1; id < n; id++ {
-		b := &abp.Block{ID: uint32(id), Addr: 0x400000, Words: rng.IntN(14), TimeWord: abp.NoWord, BranchWord: abp.NoWord}
-		for range rng.IntN(most) {
-			in := abp.Ins{Off: uint16(len(b.Code)), Len: 1, Flags: abp.InsRecorded | abp.InsAddrs | abp.InsMemory, AccFrom: uint16(len(b.Accesses))}
-			b.Code = append(b.Code, 0x90)
-			for range rng.IntN(3) {
-				a := abp.Access{Store: rng.IntN(2) == 0, AddrBits: 64, Size: 8, Word: abp.NoWord, AuxWord: abp.NoWord, IndexWord: abp.NoWord, Value: abp.NoWord}
-				a.Offset = int64(0x600000 + rng.IntN(1<<15))
-				if b.Words > 0 && rng.IntN(8) > 0 {
-					a.Word, a.Offset = int16(rng.IntN(b.Words)), int64(rng.IntN(200)-100)
-				}
-				if rng.IntN(200) == 0 {
-					a.Seg = abp.SegFS
-				}
-				b.Accesses = append(b.Accesses, a)
-			}
-			in.AccTo = uint16(len(b.Accesses))
-			b.Ins = append(b.Ins, in)
-		}
-		if err := b.Prepare(); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, b)
-	}
-	return out
+	return m
 }
 
 // executions makes words of whole ones, which stay in a page for a while.
-func (m blocks) executions(rng *rand.Rand, n int) (words []uint64) {
+func executions(m abptest.Blocks, rng *rand.Rand, n int) (words []uint64) {
 	base := make([]uint64, len(m))
 	for range n {
 		id := 1 + rng.IntN(len(m)-1)
@@ -102,7 +68,7 @@ func TestEightAtATime(t *testing.T) {
 		state := abp.Exec{Process: proc, FSBase: 0x7000}
 		one := each.add(shift)
 		for range 5 {
-			words := m.executions(rng, 2000)
+			words := executions(m, rng, 2000)
 			a.Stretch(&state, words)
 			b.Stretch(&state, words)
 			if rng.IntN(2) == 0 {
@@ -132,7 +98,7 @@ func BenchmarkStretch(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(3, 4))
 			m := random(b, rng, 200, 12)
-			words := m.executions(rng, 20000)
+			words := executions(m, rng, 20000)
 			accesses := 0
 			for i := 0; i < len(words); i += m[words[i]].Words + 1 {
 				accesses += len(m[words[i]].Accesses)

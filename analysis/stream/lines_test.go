@@ -6,52 +6,18 @@ import (
 	"testing"
 
 	"alleria/abp"
+	"alleria/abp/abptest"
 )
 
-// madeUp is a source of random blocks.
-type madeUp []*abp.Block
-
-func (m madeUp) Block(id uint32) *abp.Block {
-	if int(id) < len(m) {
-		return m[id]
-	}
-	return nil
-}
-func (m madeUp) Image(uint32) *abp.Image       { return nil }
-func (m madeUp) Function(uint32) *abp.Function { return nil }
-func (m madeUp) Snapshots() []abp.Snapshot     { return nil }
-func (m madeUp) Images(int) []*abp.Image       { return nil }
-func (m madeUp) Functions(int) []*abp.Function { return nil }
-
-// randomBlocks makes blocks with accesses of all kinds of plainness, some of them across lines.
-func randomBlocks(t *testing.T, rng *rand.Rand, n, most int) madeUp {
+// randomBlocks makes blocks of which some accesses lie across lines.
+func randomBlocks(t *testing.T, rng *rand.Rand, n, most int) abptest.Blocks {
 	t.Helper()
-	out := madeUp{nil}
-	for id := 1; id < n; id++ {
-		b := &abp.Block{ID: uint32(id), Addr: 0x400000, Words: rng.IntN(14), TimeWord: abp.NoWord, BranchWord: abp.NoWord}
-		for range rng.IntN(most) {
-			in := abp.Ins{Off: uint16(len(b.Code)), Len: 1, Flags: abp.InsRecorded | abp.InsAddrs | abp.InsMemory, AccFrom: uint16(len(b.Accesses))}
-			b.Code = append(b.Code, 0x90)
-			for range rng.IntN(3) {
-				a := abp.Access{Store: rng.IntN(2) == 0, AddrBits: 64, Size: uint32(rng.IntN(3) * 8), Word: abp.NoWord, AuxWord: abp.NoWord, IndexWord: abp.NoWord, Value: abp.NoWord}
-				a.Offset = int64(0x600000 + rng.IntN(1<<15)*8)
-				if b.Words > 0 && rng.IntN(8) > 0 {
-					a.Word, a.Offset = int16(rng.IntN(b.Words)), int64(rng.IntN(200)-100)
-				}
-				if rng.IntN(200) == 0 {
-					a.Seg = abp.SegFS
-				}
-				b.Accesses = append(b.Accesses, a)
-			}
-			in.AccTo = uint16(len(b.Accesses))
-			b.Ins = append(b.Ins, in)
-		}
-		if err := b.Prepare(); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, b)
+	m, err := abptest.Random(rng, n, abptest.Shape{Instructions: func() int { return rng.IntN(most) }, Size: func() uint32 { return uint32(rng.IntN(3) * 8) },
+		Offset: func() int64 { return int64(0x600000 + rng.IntN(1<<15)*8) }})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out
+	return m
 }
 
 // TestLinesEightAtATime: eight accesses at a time and one by one refer to the same lines in the same order, and hand on about as many as they are asked to.
