@@ -23,10 +23,14 @@ TEST    ?= ./...
 
 all: build
 
-build: $(BIN) ## build bin/alleria
+build: $(BIN) $(BIN)-whole ## build bin/alleria
 
-# The prerequisites after "|" must hold, but do not make the binary out of date.
+# The first runs programs, the second does everything else and is executed by the first: see
+# cmd/alleria/recorder.go. The prerequisites after "|" must hold, but do not make the binary out of date.
 $(BIN): $(SOURCES) go.mod go.sum | check-go build-deps
+	$(GO) build -tags recorder -o $@ ./cmd/alleria
+
+$(BIN)-whole: $(SOURCES) go.mod go.sum | check-go build-deps
 	$(GO) build -o $@ ./cmd/alleria
 
 demo: build ## record a real program and draw its heat map
@@ -38,12 +42,13 @@ test: check-go build-deps test-deps ## run all tests
 # Every program in every mode, and a thousand random configurations: about an hour.
 soak: check-go build-deps test-deps ## run the long forms of the tests
 	$(GO) test -timeout 4h ./internal/acceptance -every -pairs 1000 -paired-calls 100000000
-	$(GO) test -timeout 1h ./engine/difftest -programs 100 -timers 10 -armings 1000
+	$(GO) test -timeout 1h ./engine/difftest -programs 100 -seed $$(date +%s) -timers 10 -armings 1000
 
-# Folders of test programs, sources or built: make suites SUITES="DIR DIR" STRESS=1.
-suites: check-go build-deps ## run other projects' test programs natively and traced (SUITES="DIR …" STRESS=1)
-	$(GO) test -timeout 12h ./internal/acceptance -run 'TestSuites|TestStressors' -v \
-		-suites "$$(printf %s '$(SUITES)' | tr ' ' ':')" $(if $(STRESS),-stressors) $(SUITEFLAGS)
+# Folders of test programs, sources or built, and of installed programs: make suites SUITES="DIR DIR" INSTALLED=/usr/bin STRESS=1.
+suites: check-go build-deps ## run others' programs natively and traced (SUITES="DIR …" INSTALLED="DIR …" STRESS=1)
+	$(GO) test -timeout 12h ./internal/acceptance -run 'TestSuites|TestInstalled|TestStressors' -v \
+		-suites "$$(printf %s '$(SUITES)' | tr ' ' ':')" -installed "$$(printf %s '$(INSTALLED)' | tr ' ' ':')" \
+		$(if $(STRESS),-stressors) $(SUITEFLAGS)
 
 bench: build ## measure against native and the rivals that are installed (BENCH="-short …" passes flags)
 	$(GO) build -C examples/tools/memtrace -o $(CURDIR)/bin/memtrace .

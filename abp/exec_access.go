@@ -57,6 +57,9 @@ func (x *Exec) emulatedAccesses(m *Mem, f func(m *Mem)) {
 	}
 }
 
+// PlainAddr returns the address of an operand of the kind AccessPlain.
+func (x *Exec) PlainAddr(a *Access) uint64 { return x.linear(a, x.base(a)) }
+
 // base returns the address that the words and the offset alone give.
 // Offset already holds what earlier instructions of the block added to the
 // register.

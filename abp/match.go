@@ -138,6 +138,16 @@ func (m *matcher) exec(x *Exec) bool {
 	return m.dataHit
 }
 
+// whole reports whether all of a matching execution matches.
+func (m *matcher) whole(x *Exec) bool {
+	if m.plain {
+		return true
+	}
+	n := x.instructions()
+	return m.q.Data.All() && (!m.byCode || m.block(x.Block) == verdictAll) &&
+		(m.q.Ordinals.All() || n > 0 && m.q.Ordinals.Contains(x.Ordinal) && m.q.Ordinals.Contains(x.Ordinal+n-1))
+}
+
 // ins reports whether instruction i of a matching execution matches.
 // Time was asked once for the execution.
 func (m *matcher) ins(x *Exec, i int, ordinal uint64) bool {

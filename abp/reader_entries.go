@@ -40,7 +40,12 @@ const (
 // The order of entries of one instruction is Ins, its Mems as they happened, Branch,
 // Syscall. A Header comes before a thread's first entry and in OrderTime before each
 // change of thread.
-func (r *Reader) Next() bool {
+func (r *Reader) Next() bool { return r.NextBut(nil) }
+
+// NextBut is Next for who writes executions faster than entry by entry: take is called with each execution of
+// which everything matches, and there are no entries of those for which it returns true.
+// The execution is valid until take returns.
+func (r *Reader) NextBut(take func(*Exec) bool) bool {
 	for {
 		// The rest of an execution comes before what was met behind it.
 		if r.entries.active && r.nextOfExec() {
@@ -56,7 +61,7 @@ func (r *Reader) Next() bool {
 			r.announce(EntryWindows)
 			return true
 		}
-		if !r.advance() {
+		if !r.advance(take) {
 			return false
 		}
 	}
@@ -74,7 +79,8 @@ func (r *Reader) announce(kind EntryKind) {
 }
 
 // advance takes the next step of the cursors and prepares what it yields.
-func (r *Reader) advance() bool {
+// take is NextBut's.
+func (r *Reader) advance(take func(*Exec) bool) bool {
 	st := &r.entries
 	s := r.step()
 	x := (*Exec)(nil)
@@ -99,7 +105,10 @@ func (r *Reader) advance() bool {
 			r.switched = false
 			st.header, st.windows, st.shown = true, false, x.Windows
 		}
-		if r.match[x.Process].exec(x) {
+		switch m := r.match[x.Process]; {
+		case !m.exec(x):
+		case take != nil && !st.header && r.from <= x.Ordinal && m.whole(x) && take(x):
+		default:
 			r.expand(x)
 		}
 	}
@@ -259,7 +268,7 @@ func (r *Reader) NextTrace() bool {
 		}
 		// Headers and windows are fields of a trace, not traces.
 		st.active, st.header, st.windows = false, false, false
-		if !r.advance() {
+		if !r.advance(nil) {
 			return false
 		}
 	}

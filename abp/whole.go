@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -68,6 +69,7 @@ func (p *Profile) runGaps(dir string) {
 func (p *Profile) processGap(dir string, e *ProcessEntry) {
 	main := filepath.Join(dir, e.Dir, MainFile)
 	proc := p.Program(e.Number, e.Generation)
+	p.lostIn(proc, e)
 	switch {
 	case absent(main):
 		p.gap(main, gapMissing)
@@ -126,7 +128,7 @@ func (p *Process) subGaps(dir string) {
 			known = known || subNumber(g.Path) == int(s.Number)
 		}
 		if !known {
-			p.gaps = append(p.gaps, Gap{Path: path, Text: gapMissing})
+			p.gaps = append(p.gaps, Gap{Path: path, Text: p.lostStream(path)})
 		}
 	}
 }
@@ -199,5 +201,142 @@ func (p *Process) lackGap() {
 	}
 	if lacking > 0 {
 		p.gaps = append(p.gaps, Gap{p.main.path, fmt.Sprintf("was cut off: it lacks code that %d of %d frames refer to, which are counted by thread only", lacking, all), true})
+	}
+}
+
+// DamagedFile is what the name of a stream's file ends in of which a disk has refused some after it had taken it: nobody knows which part, so that readers take
+// all of it for missing. What its frames' headers say tells what that was.
+const DamagedFile = ".damaged"
+
+// damagedStream is what is left of such a file.
+type damagedStream struct {
+	name         string
+	frames       int
+	instructions uint64
+	threads      []uint32 // in order of appearance
+	first, last  uint64   // time stamps of the frames' ends
+	size         uint64
+	bad          uint64 // where the first section lies that cannot be read; size: all can
+	behind       uint64 // the time stamp up to which frames lie in front of it
+}
+
+// readDamaged reads what can be read of a file, section by section; nil where there is none.
+func readDamaged(path string) (*damagedStream, error) {
+	r, err := os.Open(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("open damaged stream: %w", err)
+	}
+	defer r.Close() // read only: nothing can be lost
+	st, err := r.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("open damaged stream: %w", err)
+	}
+	f := &File{path: path, r: r, size: uint64(st.Size())}
+	d := &damagedStream{name: filepath.Base(path), size: f.size, bad: f.size}
+	head := make([]byte, min(f.size, HeaderSize))
+	if f.readAt(head, 0) != nil || f.header.decodeFixed(head) != nil {
+		d.bad = 0
+		return d, nil
+	}
+	var buf []byte
+	for at := uint64(HeaderSize); at < f.size; {
+		s, err := f.sectionAt(at)
+		if err != nil || s.End() > f.size {
+			d.isBad(at)
+			break
+		}
+		if s.Type == SectionDirectory {
+			break
+		}
+		if buf, err = f.readPayload(&s, buf); err != nil {
+			d.isBad(at)
+		} else if s.Type == SectionProfile {
+			d.frame(buf, at)
+		}
+		at = s.End()
+	}
+	return d, nil
+}
+
+// isBad notes a section that cannot be read.
+func (d *damagedStream) isBad(at uint64) {
+	if at < d.bad {
+		d.bad, d.behind = at, d.last
+	}
+}
+
+// frame adds a frame up.
+func (d *damagedStream) frame(payload []byte, at uint64) {
+	var h FrameHeader
+	if len(payload) < FrameHeaderSize {
+		d.isBad(at)
+		return
+	}
+	if _, err := h.decode(payload[:FrameHeaderSize]); err != nil {
+		d.isBad(at)
+		return
+	}
+	if d.frames++; d.frames == 1 {
+		d.first = h.FirstTSC
+	}
+	d.first, d.last = min(d.first, h.FirstTSC), max(d.last, h.LastTSC)
+	d.instructions += h.Counts.Instructions
+	if !slices.Contains(d.threads, h.Thread) {
+		d.threads = append(d.threads, h.Thread)
+	}
+}
+
+// text says it as the end of a sentence that begins with the path of the stream. times are those of the process's header.
+func (d *damagedStream) text(times *Header) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: the disk has refused some of what it had taken before, nobody knows which part; the file is %s now", gapMissing, d.name)
+	at := func(tsc uint64) float64 { return times.TimeOf(tsc).Sub(times.Started).Seconds() }
+	if d.frames == 0 {
+		b.WriteString(", and nothing of it can be read")
+		return b.String()
+	}
+	slices.Sort(d.threads)
+	fmt.Fprintf(&b, ". Of it %d frames can be read, of thread", d.frames)
+	for i, t := range d.threads {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, " %d", t)
+	}
+	fmt.Fprintf(&b, ", from %.6f to %.6f s, with %d instructions, which are lost", at(d.first), at(d.last), d.instructions)
+	if d.bad < d.size {
+		fmt.Fprintf(&b, "; the first damage lies at byte %d of %d", d.bad, d.size)
+		if d.behind != 0 {
+			fmt.Fprintf(&b, ", behind %.6f s", at(d.behind))
+		}
+	}
+	return b.String()
+}
+
+// lostStream is the text of the gap that a stream's file leaves which is not there.
+func (p *Process) lostStream(path string) string {
+	d, err := readDamaged(path + DamagedFile)
+	if err != nil {
+		return fmt.Sprintf("%s, and what is left of it cannot be looked at: %v", gapMissing, err)
+	}
+	if d == nil {
+		return gapMissing
+	}
+	return d.text(&p.main.header)
+}
+
+// lostIn adds how many instructions a process has lost in all, as its run says, to what is said of its damaged streams.
+func (p *Profile) lostIn(proc *Process, e *ProcessEntry) {
+	if proc == nil || e.LostInstructions == 0 {
+		return
+	}
+	for i := range p.gaps {
+		g := &p.gaps[i]
+		if strings.Contains(g.Text, DamagedFile) && slices.ContainsFunc(proc.gaps, func(o Gap) bool { return o.Path == g.Path }) {
+			g.Text += fmt.Sprintf("; process %d has lost %d instructions in all (%s)", e.Number, e.LostInstructions, RunFile)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 
@@ -59,7 +60,7 @@ func Dump(w io.Writer, p *abp.Profile, q abp.Query, o DumpOptions) error {
 			return err
 		}
 	}
-	for r.Next() {
+	for r.NextBut(d.wholeExecutions(out)) {
 		if !d.entry(r.Entry()) {
 			break
 		}
@@ -89,6 +90,33 @@ func newDumper(out *bufio.Writer, p *abp.Profile, o DumpOptions) (*dumper, error
 	return d, nil
 }
 
+// wholeExecutions returns what writes executions by blocks: those between which nothing else happened. It returns
+// nil where one goroutine is to do it for comparison. The execution in which the dump begins, and the one in which it ends, are written by entries.
+func (d *dumper) wholeExecutions(out *bufio.Writer) func(*abp.Exec) bool {
+	if d.options.Alone {
+		return nil
+	}
+	blocks := newBlockDump(d)
+	var text []byte
+	return func(x *abp.Exec) bool {
+		k := threadKey{x.Process.Number(), x.Process.Generation(), x.Thread}
+		n := uint64(len(x.Block.Ins))
+		if x.Ordinal < d.options.From || d.options.Count > 0 && d.shown+n >= d.options.Count {
+			return false
+		}
+		if !d.headed || d.outside[k].before(x.Ordinal+x.Block.Static.Instructions) {
+			return false
+		}
+		var done bool
+		if text, done = blocks.exec(text[:0], x); done {
+			d.form.end()
+			d.shown += n
+			_, _ = out.Write(text) // the error waits for Flush
+		}
+		return done
+	}
+}
+
 // dumpBeside has batches written side by side. A batch has whole executions, and its header
 // where a thread begins, so that nothing is open in between.
 func dumpBeside(w io.Writer, p *abp.Profile, q abp.Query, o DumpOptions) error {
@@ -100,13 +128,15 @@ func dumpBeside(w io.Writer, p *abp.Profile, q abp.Query, o DumpOptions) error {
 			return nil, nil, err
 		}
 		d.headed = true // no batch begins in the middle of what was asked for
+		blocks := newBlockDump(d)
 		return func(r *abp.Reader, _ *abp.Batch, t *Text) error {
 			sink.text = t
-			for r.Next() {
+			var failed error
+			for r.NextBut(func(x *abp.Exec) bool { return blocks.write(t, out, x, &failed) }) && failed == nil {
 				d.entry(r.Entry())
 			}
 			d.form.end()
-			return out.Flush()
+			return cmp.Or(failed, out.Flush())
 		}, d.dis.Close, nil
 	})
 }
@@ -154,6 +184,8 @@ type dumpForm interface {
 	signal(k threadKey, s *abp.Signal)
 	// end completes what is still open.
 	end()
+	// open tells whether anything is.
+	open() bool
 }
 
 // seek goes to the instruction that the dump begins with: the thread is the one
@@ -223,10 +255,14 @@ type program struct{ process, generation uint32 }
 // placesOf makes a process's index of addresses when its first entry comes: a
 // filter may leave most processes out.
 func (d *dumper) placesOf(e *abp.Entry) *places {
-	k := program{e.Process, e.Program}
+	return d.placesIn(program{e.Process, e.Program})
+}
+
+// placesIn is placesOf for a program.
+func (d *dumper) placesIn(k program) *places {
 	pl := d.places[k]
 	if pl == nil {
-		pl = newPlaces(d.profile.Program(e.Process, e.Program))
+		pl = newPlaces(d.profile.Program(k.process, k.generation))
 		d.places[k] = pl
 	}
 	return pl

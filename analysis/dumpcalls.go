@@ -14,6 +14,11 @@ type outside struct {
 	signals []abp.Signal
 }
 
+// before tells whether any of it may stand in front of an ordinal, or at it.
+func (o *outside) before(ordinal uint64) bool {
+	return o != nil && (len(o.calls) > 0 && o.calls[0].Ordinal <= ordinal || len(o.signals) > 0 && o.signals[0].Ordinal <= ordinal)
+}
+
 // outsideOf collects the calls and signals of the threads that a query wants. A
 // query for certain instructions gets none but the calls that these make.
 func outsideOf(p *abp.Profile, q *abp.Query) map[threadKey]*outside {

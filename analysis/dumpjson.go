@@ -18,9 +18,9 @@ import (
 type jsonDump struct {
 	*dumper
 	out      *bufio.Writer
-	open     bool                    // an instruction's object is not closed
+	began    bool                    // an instruction's object is not closed
 	accesses int                     // of it
-	went     string                  // where it branched to, as it will stand behind its accesses
+	way      string                  // where it branched to, as it will stand behind its accesses
 	text     []byte                  // used again for each object
 	texts    map[textKey]string      // what instructions always are
 	targets  map[branchTarget]string // what branches to them are
@@ -79,12 +79,8 @@ func (d *jsonDump) windows(e *abp.Entry) {
 func (d *jsonDump) instruction(e *abp.Entry) {
 	d.end()
 	in := &e.Ins
-	l := strconv.AppendUint(append(d.text[:0], `{"kind":"instruction","process":`...), uint64(e.Process), 10)
-	if e.Program > 1 {
-		l = strconv.AppendUint(append(l, `,"program":`...), uint64(e.Program), 10)
-	}
-	l = strconv.AppendUint(append(l, `,"thread":`...), uint64(e.Thread), 10)
-	l = strconv.AppendUint(append(l, `,"number":`...), in.Ordinal, 10)
+	l := appendInstructionOf(d.text[:0], threadKey{e.Process, e.Program, e.Thread})
+	l = strconv.AppendUint(l, in.Ordinal, 10)
 	l = append(l, d.static(e)...)
 	if in.Part {
 		l = append(l, `,"part":true`...)
@@ -101,7 +97,17 @@ func (d *jsonDump) instruction(e *abp.Entry) {
 	}
 	d.text = l
 	_, _ = d.out.Write(l) // the closing brace comes behind the accesses
-	d.open, d.accesses, d.went = true, 0, ""
+	d.began, d.accesses, d.way = true, 0, ""
+}
+
+// appendInstructionOf begins the object of a thread's instruction, up to its number.
+func appendInstructionOf(l []byte, k threadKey) []byte {
+	l = strconv.AppendUint(append(l, `{"kind":"instruction","process":`...), uint64(k.process), 10)
+	if k.program > 1 {
+		l = strconv.AppendUint(append(l, `,"program":`...), uint64(k.program), 10)
+	}
+	l = strconv.AppendUint(append(l, `,"thread":`...), uint64(k.thread), 10)
+	return append(l, `,"number":`...)
 }
 
 // static returns the fields of an instruction that are the same for each execution.
@@ -141,7 +147,7 @@ func marshalled(v any) []byte {
 
 // access is dumpForm's.
 func (d *jsonDump) access(m *abp.Mem) {
-	if !d.open {
+	if !d.began {
 		return // of an instruction that a filter left out
 	}
 	l := d.text[:0]
@@ -170,16 +176,23 @@ func (d *jsonDump) access(m *abp.Mem) {
 
 // appendHexText appends a number as text.
 func appendHexText(l []byte, v uint64) []byte {
-	return append(strconv.AppendUint(append(l, `"0x`...), v, 16), '"')
+	return append(appendHex(append(l, `"0x`...), v), '"')
 }
 
 // branch is dumpForm's.
 func (d *jsonDump) branch(e *abp.Entry) {
 	if !e.Branch.Taken {
-		d.went = `,"taken":false`
+		d.way = wentOn
 		return
 	}
-	k := branchTarget{d.placesOf(e), e.Branch.Target}
+	d.way = d.target(branchTarget{d.placesOf(e), e.Branch.Target})
+}
+
+// wentOn is the field of a branch that was not taken.
+const wentOn = `,"taken":false`
+
+// target returns the fields of a branch that was taken.
+func (d *jsonDump) target(k branchTarget) string {
 	went, ok := d.targets[k]
 	if !ok {
 		if len(d.targets) >= maxTexts {
@@ -191,20 +204,56 @@ func (d *jsonDump) branch(e *abp.Entry) {
 		}
 		d.targets[k] = went
 	}
-	d.went = went
+	return went
 }
 
 // end closes the object of an instruction.
 func (d *jsonDump) end() {
-	if !d.open {
+	if !d.began {
 		return
 	}
-	d.open = false
+	d.began = false
 	if d.accesses > 0 {
 		_ = d.out.WriteByte(']')
 	}
-	_, _ = d.out.WriteString(d.went)
+	_, _ = d.out.WriteString(d.way)
 	_, _ = d.out.WriteString("}\n")
+}
+
+// open is dumpForm's.
+func (d *jsonDump) open() bool { return d.began }
+
+// ordinalOf is blockForm's.
+func (d *jsonDump) ordinalOf(k threadKey) (string, bool) {
+	return string(appendInstructionOf(nil, k)), false
+}
+
+// insParts is blockForm's.
+func (d *jsonDump) insParts(e *abp.Entry) insText {
+	return insText{behind: d.static(e), time: `,"tsc":`, end: "}\n"}
+}
+
+// accessParts is blockForm's.
+func (d *jsonDump) accessParts(a *abp.Access, first bool) accessText {
+	before := `,{"store":`
+	if first {
+		before = `,"accesses":[{"store":`
+	}
+	return accessText{
+		before: before + strconv.FormatBool(a.Store) + `,"address":"0x`, size: `","size":` + strconv.FormatUint(uint64(a.Size), 10),
+		value: `,"value":"`, valueEnd: `"`, end: "}",
+	}
+}
+
+// accessesEnd is blockForm's.
+func (d *jsonDump) accessesEnd() string { return "]" }
+
+// went is blockForm's.
+func (d *jsonDump) went(k branchTarget, taken bool) string {
+	if !taken {
+		return wentOn
+	}
+	return d.target(k)
 }
 
 // call is dumpForm's.

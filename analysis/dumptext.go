@@ -54,6 +54,9 @@ func (d *textDump) windows(e *abp.Entry) {
 // end is dumpForm's: nothing is kept back.
 func (d *textDump) end() {}
 
+// open is dumpForm's.
+func (d *textDump) open() bool { return false }
+
 // instruction writes ordinal, address, place, bytes and disassembly, then the
 // time where there is one. Lines are put together by hand here and in access:
 // dumps have millions of them, and package fmt takes three quarters of the time.
@@ -95,7 +98,7 @@ func appendValue(l, value []byte) []byte {
 	for i, b := range value {
 		v |= uint64(b) << (8 * i)
 	}
-	return strconv.AppendUint(append(l, "0x"...), v, 16)
+	return appendHex(append(l, "0x"...), v)
 }
 
 // flush writes a line and keeps its memory for the next.
@@ -108,12 +111,7 @@ func (d *textDump) flush(l []byte) {
 // All addresses have one width, so that columns stay columns and sorting lines as
 // text sorts them by address.
 func appendAddr(l []byte, v uint64) []byte {
-	const digits = "0123456789abcdef"
-	l = append(l, "0x"...)
-	for shift := 60; shift >= 0; shift -= 4 {
-		l = append(l, digits[v>>shift&15])
-	}
-	return l
+	return appendHex16(append(l, "0x"...), v)
 }
 
 // appendPadded appends a decimal number to the right of a column.
@@ -179,10 +177,17 @@ func (d *textDump) access(m *abp.Mem) {
 // The place is that of the target: the branch itself has been named on its line.
 func (d *textDump) branch(e *abp.Entry) {
 	if !e.Branch.Taken {
-		_, _ = d.out.WriteString("           not taken\n")
+		_, _ = d.out.WriteString(notTaken)
 		return
 	}
-	k := branchTarget{d.placesOf(e), e.Branch.Target}
+	_, _ = d.out.WriteString(d.target(branchTarget{d.placesOf(e), e.Branch.Target})) // the error waits for Flush
+}
+
+// notTaken is the line of a branch that was not.
+const notTaken = "           not taken\n"
+
+// target returns the line of a branch that was taken.
+func (d *textDump) target(k branchTarget) string {
 	line, ok := d.targets[k]
 	if !ok {
 		if len(d.targets) >= maxTexts {
@@ -194,7 +199,35 @@ func (d *textDump) branch(e *abp.Entry) {
 		line = fmt.Sprintf("           taken to %#x%s\n", k.addr, line)
 		d.targets[k] = line
 	}
-	_, _ = d.out.WriteString(line) // the error waits for Flush
+	return line
+}
+
+// ordinalOf is blockForm's.
+func (d *textDump) ordinalOf(threadKey) (string, bool) { return "", true }
+
+// insParts is blockForm's.
+func (d *textDump) insParts(e *abp.Entry) insText {
+	return insText{behind: string(append(append(appendAddr([]byte(" "), e.Ins.Addr), "  "...), d.text(e)...)), time: "  @", timeEnd: "\n"}
+}
+
+// accessParts is blockForm's.
+func (d *textDump) accessParts(a *abp.Access, _ bool) accessText {
+	t := accessText{before: "           load  0x", size: " " + strconv.FormatUint(uint64(a.Size), 10), value: " = ", end: "\n"}
+	if a.Store {
+		t.before = "           store 0x"
+	}
+	return t
+}
+
+// accessesEnd is blockForm's.
+func (d *textDump) accessesEnd() string { return "" }
+
+// went is blockForm's.
+func (d *textDump) went(k branchTarget, taken bool) string {
+	if !taken {
+		return notTaken
+	}
+	return d.target(k)
 }
 
 // call writes a system call with its name, arguments, result and duration.

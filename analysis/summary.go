@@ -48,9 +48,14 @@ func newSummary(p *abp.Process) *summary {
 
 // thread adds one thread's tally. Instructions are attributed here, once for
 // each that ran, and not while reading, once for each time that it ran.
-// Threads come in any order.
+// Threads come in any order, and more than once where bursts are recorded.
 func (s *summary) thread(t *abp.Thread, counted *tally) {
-	tr := ThreadReport{Number: t.Number, OSID: t.OSID}
+	i := slices.IndexFunc(s.threads, func(o ThreadReport) bool { return o.Number == t.Number && o.OSID == t.OSID })
+	if i < 0 {
+		i = len(s.threads)
+		s.threads = append(s.threads, ThreadReport{Number: t.Number, OSID: t.OSID})
+	}
+	tr := ThreadReport{}
 	counted.each(s.proc, func(windows uint64, b *abp.Block, ins int, c abp.Counts) {
 		tr.Add(c, 1)
 		if s.instructions != nil {
@@ -71,7 +76,7 @@ func (s *summary) thread(t *abp.Thread, counted *tally) {
 		addTo(s.functions, functionKey{nil, s.lost}, counted.lost)
 	}
 	s.total.Add(tr.Counts, 1)
-	s.threads = append(s.threads, tr)
+	s.threads[i].Add(tr.Counts, 1)
 }
 
 // addTo adds to one of the maps. Pointers, so that a sum is looked up once

@@ -17,15 +17,22 @@ func fakeTracer(t *testing.T, translate string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tracer")
 	script := `#!/bin/sh
+if [ "$1" = heatmap ]; then
+	n=80
+	[ ! -e "$7/sample" ] || n=100
+	printf 'address,bytes,reads,writes,regions\n0x1000,1,%s,10,a\n0x2000,1,0,810,b c\n0x3000,1,1,0,d\n' $n >"$6"
+	exit
+fi
 if [ "$1" = report ]; then
 	echo '{"processes":[{"functions":[{"name":"f","image":"a","instructions":400,"error":0.2},{"name":"f","image":"a","instructions":440,"error":0.2},{"name":"g","image":"a","instructions":160,"error":0.1}]}]}'
 	exit
 fi
-out= only=
+out= only= sample=
 while [ "$1" != -- ]; do
 	case $1 in
 	-o) out=$2; shift ;;
 	--only) only=$2; shift ;;
+	--sample-rate) sample=1; shift ;;
 	--log) echo "target: 0.250000 s user, 0.125000 s system, 70 page faults, 3 waits, 1 times without its processor" >"$2"; shift ;;
 	esac
 	shift
@@ -35,6 +42,7 @@ if [ -n "$out" ]; then
 	mkdir -p "$out"
 	echo '{"format":1,"processes":[{"number":1,"instructions":1000,"counted":{"functions":[{"name":"f","image":"a","instructions":800},{"name":"g","image":"a","instructions":200},{"name":"rare","image":"a","instructions":5}]}}]}' >"$out/run.json"
 	head -c 4000 /dev/zero >"$out/data"
+	[ -z "$sample" ] || touch "$out/sample"
 fi
 [ "$only" != count ] || echo "process 1: 5000 instructions" >&2
 [ "$only" != translate ] || { ` + translate + `; }
@@ -89,17 +97,21 @@ func TestBenchReadsCounts(t *testing.T) {
 
 // TestBenchAccuracy: what a report says of functions is compared with exact counts, of which one function in three is too rare to matter.
 func TestBenchAccuracy(t *testing.T) {
-	_, rows, errs := runBench(t, "-alleria", fakeTracer(t, "true"), "-n", "2", "-only", "true", "-modes", "error-5%")
-	if len(rows) != 3 || rows[1].Mode != "functions" {
+	_, rows, errs := runBench(t, "-alleria", fakeTracer(t, "true"), "-n", "2", "-only", "true", "-modes", "heat,error-5%")
+	if len(rows) != 4 || rows[1].Mode != "functions" || rows[2].Mode != "heat" {
 		t.Fatalf("%+v\n%s", rows, errs)
 	}
-	r := rows[2] // f is 5 % too high, g 20 % too low, all 5 instructions of 1,005 too few
+	r := rows[3] // f is 5 % too high, g 20 % too low, all 5 instructions of 1,005 too few
 	if r.Functions != 2 || math.Abs(r.MeanError-0.125) > 1e-9 || math.Abs(r.WorstError-0.2) > 1e-9 || math.Abs(r.TotalError-5.0/1005) > 1e-9 || r.Told != 0.5 || r.MustError != 0.03 {
+		t.Errorf("%+v", r.accuracyRow)
+	}
+	// One block of three is too rare; of 90 accesses to the first 110 are estimated.
+	if r.HeatBlocks != 2 || math.Abs(r.MeanHeatError-1.0/9) > 1e-9 || math.Abs(r.WorstHeatError-2.0/9) > 1e-9 {
 		t.Errorf("%+v", r.accuracyRow)
 	}
 	var out bytes.Buffer
 	printTable(&out, rows)
-	if !strings.Contains(out.String(), "2 functions off by 12.5 % on average (must 3) ✗") {
+	if !strings.Contains(out.String(), "2 functions off by 12.5 % on average (must 3) ✗") || !strings.Contains(out.String(), "2 blocks of 64K of the heat map by 11.1 %, 22.2 at most") {
 		t.Error(out.String())
 	}
 }

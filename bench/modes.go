@@ -64,6 +64,7 @@ type volume struct {
 	bytes        uint64
 	cache        uint64 // of memory: touched pages that tracer and target share, but for the rings
 	functions    map[string]function
+	heat         map[string]function // accesses by blocks of memory
 }
 
 // nativeMode is the mode that all ratios are to.

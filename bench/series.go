@@ -13,6 +13,7 @@ type series struct {
 	runs    []outcome
 	volume  volume
 	samples []map[string]function // of each run, in modes that are compared by function
+	heats   []map[string]function // the same by blocks of memory
 	failure string
 	pairs   []pair
 	expect  *outcome // of the native series: what every run has to put out
@@ -118,7 +119,7 @@ func (b *bench) once(s, native *series, argv []string) error {
 			return err
 		}
 		if s.volume.functions != nil {
-			s.samples = append(s.samples, s.volume.functions)
+			s.samples, s.heats = append(s.samples, s.volume.functions), append(s.heats, s.volume.heat)
 		}
 	}
 	return freshDir(dir) // the next run may need the room

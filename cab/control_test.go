@@ -170,6 +170,13 @@ func TestBroken(t *testing.T) {
 				OnError: func(err error) { mu.Lock(); over = err; mu.Unlock() }, OnBroken: func(int, error) { mu.Lock(); broken++; mu.Unlock() }})
 			pool.Add(p.Ring, 0)
 			feed(p, 40*testChunk/8, func(uint64) { pool.wake() })
+			// Which processing thread gets a chunk is the scheduler's choice: one that is to break at its third
+			// chunk may have had none of those 40.
+			for from := time.Now(); !c.over && time.Since(from) < 20*time.Second && !breaks(&mu, &broken, c.breaks); {
+				feed(p, testChunk/8, nil)
+				pool.wake()
+				time.Sleep(100 * time.Microsecond)
+			}
 			pool.Remove(p.Ring)
 			err := pool.Close()
 			mu.Lock()
@@ -190,6 +197,13 @@ func TestBroken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// breaks says whether as many sinks have broken as are to.
+func breaks(mu *sync.Mutex, broken *int, want int) bool {
+	mu.Lock()
+	defer mu.Unlock()
+	return *broken >= want
 }
 
 // TestMeasure has a producer that waits, a processing thread that does not come to it, and one that has nothing to do.

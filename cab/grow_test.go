@@ -1,6 +1,7 @@
 package cab
 
 import (
+	"sync"
 	"testing"
 
 	"alleria/internal/layout"
@@ -72,5 +73,22 @@ func TestUnplacedChunk(t *testing.T) {
 	l := &Lease{ring: p.readers[0], at: head, end: head + 1}
 	if l.ready(Everything) || l.open() != nil {
 		t.Error("words of a chunk that the producer waits for")
+	}
+}
+
+// TestGrowsUnderWay: a producer that waits goes on in the first of a ring's new chunks while the others are still without memory.
+func TestGrowsUnderWay(t *testing.T) {
+	const piece = growPiece / testChunk
+	p := newGrowing(t, 2*piece, 8*piece)
+	chunks := p.u64(layout.Chunks)
+	var woken []uint64 // how many chunks there were
+	r := p.readers[0]
+	r.hooks = &hooks{at: func() {}, locked: (*sync.Mutex).Lock, waked: func(*uint32) { woken = append(woken, chunks.Load()) }}
+	p.fill()
+	r.growth.lull.Store(true)
+	r.u32(layout.Starved).Store(1)
+	p.release(t)
+	if got := chunks.Load(); got != 4*piece || len(woken) != 1 || woken[0] != 3*piece {
+		t.Errorf("%d chunks, woken at %v, of %d before", got, woken, 2*piece)
 	}
 }

@@ -187,6 +187,11 @@ func (l *Lease) Release(c Chunk) {
 	r.free(tail)
 	r.grow()
 	r.mu.Unlock()
+	r.feed(tail)
+}
+
+// feed wakes a producer that sleeps for want of room, if there is enough; chunks before tail are its again.
+func (r *Ring) feed(tail uint64) {
 	if r.u32(layout.Starved).Load() != 0 && r.roomy(tail) && r.u32(layout.Starved).Swap(0) != 0 {
 		r.hooks.wake((*uint32)(unsafe.Pointer(&r.slot[layout.Starved])), 1)
 	}

@@ -83,7 +83,7 @@ func followed(t *testing.T, windows []string, steps string) string {
 		name := s[1:]
 		if s[0] == '>' {
 			if !p.Followed() {
-				return got + " a child of one let go"
+				return got + " a child of one detached"
 			}
 			may := p.FollowsChildren()
 			f.Ancestors = append([]int{f.Number}, f.Ancestors...)
@@ -117,7 +117,7 @@ func TestFollow(t *testing.T) {
 		{[]string{`<Process follow="exec"/>`}, "=a =b >", "yyyn"},
 		{[]string{`<Process follow="none"/>`}, "=a", "yn"},
 		{[]string{`<Process follow="none"/>`}, ">", "yn"},
-		// Looked at again after each program: what it was let go for is the next element's to say.
+		// Looked at again after each program: what it was detached for is the next element's to say.
 		{[]string{`<Process/><Process name="cc1" follow="exec"/>`}, "> =cc1 =as > ", "yyyyy"},
 		{[]string{`<Process/><Process name="cc1" follow="exec"/>`}, "> =cc1 >", "yyyn"},
 		{[]string{`<Process n="1"/>`}, ">", "yn"},

@@ -33,7 +33,7 @@ func (p *Process) key() string {
 }
 
 // genesis warns of a profile whose every Process selects others than the first one: that
-// is let go then, and nobody sees what it creates.
+// is detached then, and nobody sees what it creates.
 func (d *decoder) genesis(p *Profile) {
 	for _, proc := range p.Processes {
 		if proc.N <= 1 && proc.Under == 0 && proc.Depth.From == 0 {

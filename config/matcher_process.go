@@ -174,13 +174,13 @@ func (m *Matcher) choose(f *ProcessFacts, cut []bool) *ProcessMatcher {
 }
 
 // Followed tells whether the process is followed: some Process element holds for it. Else
-// it is let go.
+// it is detached.
 func (p *ProcessMatcher) Followed() bool {
 	return slices.ContainsFunc(p.nodes, func(n *processNode) bool { return n != nil })
 }
 
 // FollowsChildren tells whether processes that it creates may be followed: whether they
-// are, Child says of each. Without, they can be let go unseen.
+// are, Child says of each. Without, they can be detached unseen.
 func (p *ProcessMatcher) FollowsChildren() bool { return p.follows(FollowAll) }
 
 // FollowsExec tells whether it may be followed through the execution of another program.

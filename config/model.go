@@ -134,7 +134,7 @@ type Follow uint8
 const (
 	FollowAll  Follow = iota // what it creates and what it executes
 	FollowExec               // what it executes
-	FollowNone               // neither: it is let go when it executes a program
+	FollowNone               // neither: it is detached when it executes a program
 )
 
 // String is the attribute's value.

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +69,32 @@ func TestLateErrors(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
+			said := gapOf(t, filepath.Join(dir, "p1"), filepath.Join(dir, "p1", "2.abp"))
+			switch when {
+			case "never":
+				if said != "" {
+					t.Errorf("verify says %q", said)
+				}
+			case "end":
+				if want := fmt.Sprintf("is missing: the disk has refused some of what it had taken before, nobody knows which part; the file is 2.abp.damaged now. Of it 10 frames can be read, of thread 2, "+
+					"from 0.000000 to 0.000010 s, with %d instructions, which are lost", lost.Instructions); said != want {
+					t.Errorf("verify says %q, want %q", said, want)
+				}
+				damageFourth(t, filepath.Join(dir, "p1", "2.abp.damaged"))
+				if said = gapOf(t, filepath.Join(dir, "p1"), filepath.Join(dir, "p1", "2.abp")); !strings.Contains(said, "Of it 9 frames can be read") || !strings.Contains(said, "the first damage lies at byte ") || !strings.Contains(said, "behind 0.000003 s") {
+					t.Errorf("of a file with a frame that cannot be read verify says %q", said)
+				}
+				if err := os.WriteFile(filepath.Join(dir, "p1", "2.abp.damaged"), []byte("nothing"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if said = gapOf(t, filepath.Join(dir, "p1"), filepath.Join(dir, "p1", "2.abp")); !strings.HasSuffix(said, "nothing of it can be read") {
+					t.Errorf("of a file that is none verify says %q", said)
+				}
+			case "while":
+				if !strings.Contains(said, "frames can be read, of thread 2, ") {
+					t.Errorf("verify says %q", said)
+				}
+			}
 			switch when {
 			case "never":
 				if err != nil || refused > 0 || lost.Instructions > 0 || got != all {
@@ -86,5 +113,49 @@ func TestLateErrors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// gapOf is what verify says of a file, and that the rest can be read.
+func gapOf(t *testing.T, dir, path string) (text string) {
+	t.Helper()
+	err := abp.Verify(dir, func(p abp.Problem) {
+		if p.Path == path {
+			text = p.Text
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	p, err := abp.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if p.Counts().Instructions == 0 {
+		t.Error("nothing can be read")
+	}
+	return text
+}
+
+// damageFourth changes a byte of a file's fourth frame.
+func damageFourth(t *testing.T, path string) {
+	t.Helper()
+	f, err := abp.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := f.Frames()[3]
+	at := f.Sections()[frame.Section].End() - 1
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[at] ^= 1
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

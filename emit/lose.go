@@ -47,14 +47,11 @@ func (s *Stream) loseWritten(err error) {
 	s.counts, s.frames, s.damaged = abp.Counts{}, 0, true
 }
 
-// damagedFile is what the file of a stream is called of which a disk has refused some: readers take what is missing for missing, and would
-// take this for a profile.
-const damagedFile = ".damaged"
-
-// setAside renames a stream's file if it is damaged. A disk that does not let it be is worse off already, and was told of.
+// setAside renames a stream's file if a disk has refused some of it: readers take what is missing for missing, and would take this for a profile. A disk
+// that does not let it be is worse off already, and was told of.
 func (s *Stream) setAside() {
 	if s.damaged {
-		_ = os.Rename(s.out.path, s.out.path+damagedFile)
+		_ = os.Rename(s.out.path, s.out.path+abp.DamagedFile)
 	}
 }
 

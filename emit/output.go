@@ -95,7 +95,7 @@ func (o *output) frame(h *abp.FrameHeader, body []byte, sums *abp.FrameSums) err
 const lookEvery = 8 << 20
 
 // errLate is that a disk has refused what it was given before: which part of the file, nobody knows.
-var errLate = errors.New("what was written to it before is lost as well (the file ends in " + damagedFile + " now)")
+var errLate = errors.New("what was written to it before is lost as well (the file ends in " + abp.DamagedFile + " now)")
 
 // late asks the disk.
 func (o *output) late(wait bool) error {

@@ -101,6 +101,9 @@ func (p *ProcessWriter) Dir() string {
 	return filepath.Join(p.run.opts.Dirs[0], p.dirName())
 }
 
+// KeepsRows tells whether somebody reads rows of tables: a profile has them, and analyses beside the application.
+func (p *ProcessWriter) KeepsRows() bool { return !p.run.opts.Discard || p.tables != nil }
+
 // row is a row of one of abp's tables.
 type row interface{ Append(dst []byte) []byte }
 

@@ -30,13 +30,20 @@ func (p *Process) CountExecuted(metrics ...Metric) {
 	p.translator.Metrics = want
 	p.translator.Budgeted = len(metrics) > 0
 	p.translator.CountsAccesses = want[MetricAccesses] || want[MetricReads] || want[MetricWrites]
+	p.modeChanged = true
+	if p.cache.BlockPool.N == 0 { // nothing to forget: what will be translated is what others' is, too
+		return
+	}
 	for v := range p.cache.Index {
 		p.retranslate(codecache.Variant(v))
 	}
 }
 
 // SetBudget replaces the budget of a thread that is stopped or waits.
-func (t *Thread) SetBudget(m Metric, n int64) { t.budget.Set(m, n) }
+func (t *Thread) SetBudget(m Metric, n int64) {
+	t.budget.One = t.p.translator.RecordedInOne && t.due().Records()
+	t.budget.Set(m, n)
+}
 
 // Budget is how much of a metric the thread may still execute before the client
 // is asked; 0 or less: it has to be asked now. It is exact while the thread is
@@ -163,7 +170,7 @@ func (t *Thread) countExecuted(b *codecache.Block, before, after *sys.Regs) {
 // is asked about once, one in several words a few times for each of them. Not where bursts are recorded: their
 // ends are taken for reached when they are near, and all that is between them would be counted in one word.
 func (p *Process) noteBudgetDispatch(now time.Duration) {
-	if p.translator.Words == 1 || p.tr.opts.Lossy || !p.budgetDispatches.Often(now) {
+	if p.translator.Words == 1 || p.tr.opts.Bursts || !p.budgetDispatches.Often(now) {
 		return
 	}
 	p.translator.Words = 1
@@ -192,7 +199,7 @@ func (p *Process) noteBudgetDispatch(now time.Duration) {
 // point at once.
 func (t *Thread) canBring(regs *sys.Regs) bool {
 	p, v := t.p, t.variant
-	return !t.p.tr.opts.NoCallIn && p.translator.Budgeted && p.mode != ModeNative && !t.native && !t.vfork && !t.tracee.Holds() &&
+	return !t.p.tr.opts.NoSafePoint && p.translator.Budgeted && p.mode != ModeNative && !t.native && !t.vfork && !t.tracee.Holds() &&
 		t.filled[v] && t.epoch[v] == p.cache.Epoch[v] && regs.Eflags&translate.FlagTrap == 0 && t.inCache(regs.Rip)
 }
 

@@ -132,7 +132,7 @@ func (t *Thread) callTrapped(b *codecache.Block) error {
 	}
 	p.stats.Traps++
 	regs.Rcx, regs.R11 = 0, 0
-	t.calls.Begin(regs, b.LastRecorded)
+	t.calls.Begin(regs, b.Is(codecache.LastRecorded))
 	return t.answerCall(regs, plain)
 }
 

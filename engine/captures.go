@@ -54,8 +54,10 @@ func (t *Thread) enteredCaptured(regs *sys.Regs) {
 		t.enteredNatively(regs.Rip, regs.Rsp, codecache.Uncounted) // it arrives here, and then elsewhere
 	}
 	// A loop that leads to the function's first instruction.
-	if f := probe.TopFrame(t.slot); f.Sp() == regs.Rsp && f.Of(&t.p.points) == c && t.p.points.JumpsToItself(c.Entry) {
-		return
+	if f := probe.TopFrame(t.slot); f.Sp() == regs.Rsp && t.p.points.JumpsToItself(c.Entry) {
+		if of := f.Of(&t.p.points); of != nil && of.Entry == c.Entry {
+			return
+		}
 	}
 	act := c.Alteration(capture.Entered)
 	if act != nil && t.vfork {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"alleria/engine/births"
@@ -37,7 +38,7 @@ func (k told) unknown() bool { return k.parent == nil && k.follower == 0 }
 // The parent's stop is within its call: it goes on when the child has been seen to, or at
 // once where that has not stopped yet.
 func (tr *Tracer) born(parent *Thread, event int) error {
-	id, err := parent.tracee.Message()
+	id, err := parent.tracee.Message(event)
 	if err != nil {
 		return err
 	}
@@ -56,6 +57,7 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	if k.hidden, err = parent.calls.Unhide(); err != nil {
 		return err
 	}
+	parent.p.bred = parent.p.bred || kind != tracee.EventClone
 	if kind == tracee.EventClone {
 		k.num = parent.p.nextNum() // a younger sister may stop first
 	} else if parent.fate != Detach {
@@ -90,20 +92,24 @@ func (t *Thread) processID() int {
 
 // bornAs notes what a parent's event says of a child. It tells whether that stands already, and is to be adopted.
 func (tr *Tracer) bornAs(id, event int, k told) (stands bool) {
-	switch tr.births.Tell(id, event, k) {
+	switch tr.births.Tell(id, event, k, time.Now()) {
 	case births.Stands:
 		return true
 	case births.Over:
-		if event != tracee.EventClone {
-			tr.endedUnseen(id, k, End{})
-		}
+		tr.endedUnseen(id, event, k, endOf(tr.births.TakeEnd(id)))
 	}
 	return false
 }
 
-// endedUnseen tells of the end of a process that was never seen.
-func (tr *Tracer) endedUnseen(pid int, k told, end End) {
-	if k.fate != Detach {
+// knows tells whether it is known whose a thread or process is.
+func (tr *Tracer) knows(id int) bool {
+	_, followed := tr.followed.ProcessOf(id)
+	return followed || tr.threads[id] != nil || tr.births.Told(id)
+}
+
+// endedUnseen tells of the end of a process that was never seen; of a thread there is nothing to be told.
+func (tr *Tracer) endedUnseen(pid, event int, k told, end End) {
+	if event != tracee.EventClone && k.fate != Detach {
 		tr.exited(pid, end)
 	}
 	if k.parent != nil {
@@ -115,9 +121,8 @@ func (tr *Tracer) endedUnseen(pid int, k told, end End) {
 // One that ends before it could be adopted is only forgotten.
 func (tr *Tracer) unknown(s sys.Stop) error {
 	if s.Status.Exited() || s.Status.Signaled() {
-		c := tr.births.Take(s.TID)
-		if c.Event == tracee.EventFork || c.Event == tracee.EventVfork {
-			tr.endedUnseen(s.TID, c.Told, endOf(s))
+		if c := tr.births.End(s, time.Now()); c.Event != 0 {
+			tr.endedUnseen(s.TID, c.Event, c.Told, endOf(s))
 		}
 		return nil
 	}
@@ -131,20 +136,25 @@ func (tr *Tracer) unknown(s sys.Stop) error {
 }
 
 // adopt decides about a new thread or process that stands before its first
-// instruction. What fails for a new process does not concern its creator: it is ended alone.
+// instruction.
 func (tr *Tracer) adopt(tid int) error {
 	c := tr.births.Take(tid)
 	err := tr.adoptNew(tid, c.Event, c.Told)
 	if err == nil || c.Event == tracee.EventClone {
 		return err
 	}
+	return tr.notAdopted(tid, c.Event, c.Told.fate, err)
+}
+
+// notAdopted takes what has failed for a new process. That does not concern its creator: it is ended alone.
+func (tr *Tracer) notAdopted(tid, event int, fate Fate, err error) error {
 	if tracee.Passing(err) || sys.Dying(tid) {
-		if c.Told.fate != Detach && tr.threads[tid] == nil {
+		if fate != Detach && tr.threads[tid] == nil {
 			tr.followed.Add(tid, tid) // whose end will come
 		}
 		return nil
 	}
-	if c.Event != tracee.EventFork {
+	if event != tracee.EventFork {
 		return err
 	}
 	tr.fail(fmt.Errorf("process %d, which has just been created: %w; it was ended", tid, err))
@@ -188,6 +198,9 @@ func (tr *Tracer) adoptNew(tid, event int, k told) error {
 		return err
 	}
 	p.list = nil
+	if !slices.Contains(tr.procs, p) { // it has ended meanwhile, but its code cache is needed again
+		tr.procs = append(tr.procs[:len(tr.procs):len(tr.procs)], p)
+	}
 	if !t.vfork {
 		if err := p.client.ThreadStarted(t); err != nil {
 			return err
@@ -217,7 +230,7 @@ func (tr *Tracer) detachThread(t *Thread, regs *sys.Regs) error {
 	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
-	return t.tracee.Detach(0)
+	return t.tracee.DetachHolding()
 }
 
 // borrowSlot gives a thread that is detached another one's slot: state recovery looks at one, though a thread behind a system call
@@ -305,10 +318,11 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if err := t.closed.Again(&t.tracee, regs); err != nil {
 		return err
 	}
+	t.tracee.PID = t.tid
 	if t.fate == Detach {
-		return t.tracee.Detach(t.tracee.First())
+		return t.tracee.DetachHolding()
 	}
-	return tr.follow(t.tid, t.tid, t.tracee.First())
+	return t.follow(t.tid)
 }
 
 // errFiltered is why a process is not traced that was created behind a filter of system calls.
@@ -331,7 +345,9 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	err := errFiltered
 	var p *Process
 	if !from.filtered {
-		from.heir = t.p.takeHeir()
+		if t.p != nil && !t.p.dropped { // else nobody keeps what its creator had
+			from.heir = t.p.takeHeir()
+		}
 		p, err = newProcess(tr, t.tid, from, mapping.Forked)
 	}
 	if err != nil {
@@ -340,14 +356,19 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 		if err := t.closed.Again(&t.tracee, regs); err != nil {
 			return err
 		}
-		return tr.untraced(t.tid, err)
+		t.tracee.PID = t.tid
+		sig, serr := t.tracee.ToDetach()
+		if serr != nil {
+			return serr
+		}
+		return tr.untraced(t.tid, sig, err)
 	}
 	child := p.threads[t.tid]
 	child.appGS = t.appGS
 	if err := tr.begin(p, child, regs); err != nil {
 		return err
 	}
-	if t.p != nil && p.mode != ModeNative {
+	if t.p != nil && !t.p.dropped && p.mode != ModeNative {
 		p.inherit(t.p, from.heir, child.due())
 	}
 	if err := t.closed.Again(&t.tracee, regs); err != nil {
@@ -377,10 +398,11 @@ func (tr *Tracer) adoptFollowed(tid, event int, k told) error {
 	return tr.follow(tid, tid, 0)
 }
 
-// A process that is killed within fork has created a child, and its event is never reported: the
+// A process that is killed within fork has created a child, and its event is never reported (package followed says why): the
 // child is seized with it, stops before its first instruction, and nobody says whose it is. The same happens to a thread
-// that forks while another one of its process ends it or executes a program. Such a child gets no number,
-// since it has no creator any more that it could be counted for; it is cleaned and runs untraced.
+// that forks while another one of its process ends it or executes a program. Who is followed is asked for such children in front of its end. Whose memory a child
+// of a traced process has is known by what is mapped there. One that neither tells of (its creator was followed, and its first thread had ended before) has no
+// number, since there is nobody that it could be counted for, and runs untraced.
 
 // remember keeps the memory of a process that may have created something that nobody has told of; false for any other.
 func (tr *Tracer) remember(p *Process) bool {
@@ -390,37 +412,64 @@ func (tr *Tracer) remember(p *Process) bool {
 	}
 	if !p.kept {
 		p.kept = true
+		tr.untold = time.Now().Add(untoldFor)
 		tr.remembered.Keep(p, time.Now())
 	}
 	return true
 }
 
-// strays lets children go whose creator is gone.
+// untoldFor is for how long after a process was killed its last child's first stop is awaited, at the end of a run: it is
+// created by then, and has a processor to get first.
+const untoldFor = 2 * time.Second
+
+// strays sees to children whose creator is gone.
 func (tr *Tracer) strays() {
 	now := time.Now()
-	for _, tid := range tr.births.Strays(now, func(pid int) bool { return tr.followed.Follows(pid) || tr.threads[pid] != nil }) {
-		if err := tr.letStray(tid); !tracee.Passing(err) {
-			tr.fail(fmt.Errorf("process %d, whose creator was killed: %w; it was ended", tid, err))
-			sys.Kill(tid)
-		}
-		tr.lookWhetherDone()
+	ours := func(pid int) bool { return tr.followed.Follows(pid) || tr.threads[pid] != nil }
+	for _, tid := range tr.births.Strays(now, ours, tr.orphaned) {
+		tr.fail(tr.adoptStray(tid))
+	}
+	for id, c := range tr.births.Missed(now) {
+		tr.endedUnseen(id, c.Event, c.Told, End{})
 	}
 	tr.remembered.Expire(now)
+	tr.lookWhetherDone()
 }
 
-// letStray lets a process go that nobody will say anything of.
-func (tr *Tracer) letStray(tid int) error {
+// orphaned tells whether a child has the memory of a program that is gone, so that nobody tells of it any more.
+func (tr *Tracer) orphaned(pid int) bool {
+	if tr.remembered.Empty() {
+		return false
+	}
+	p := tr.creatorOf(pid)
+	return p != nil && p.dropped
+}
+
+// adoptStray is adopt for a process that nobody will say anything of.
+func (tr *Tracer) adoptStray(tid int) error {
 	p := tr.creatorOf(tid)
 	if p == nil { // it was followed: nothing of ours is there
 		tr.status.Detached++
-		return tr.stops.Bare(tid).Detach(0)
+		if err := tr.stops.Bare(tid).Detach(0); !tracee.Passing(err) {
+			return err
+		}
+		return nil
 	}
+	fate := p.client.Orphan(tid)
+	if err := tr.adoptCopy(p, tid, fate); err != nil {
+		return tr.notAdopted(tid, tracee.EventFork, fate, err)
+	}
+	return nil
+}
+
+// adoptCopy is adoptNew for a process that has a copy of p's memory, whose creator does not say how it was created.
+func (tr *Tracer) adoptCopy(p *Process, tid int, fate Fate) error {
 	var regs sys.Regs
 	if err := tr.stops.Bare(tid).GetRegs(&regs); err != nil {
 		return err
 	}
 	t := tr.newThread(p, tid)
-	t.appGS = regs.Gs_base
+	t.appGS, t.fate = regs.Gs_base, fate
 	if gs := regs.Gs_base; gs >= p.shm.BellAt() && gs < p.shm.Control()+shm.SharedBytes { // its creator was in the cache
 		t.appGS = 0
 		for _, s := range p.shm.Slots {

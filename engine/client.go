@@ -119,6 +119,9 @@ type Handler interface {
 	Signalled(t *Thread, info *sys.Siginfo, sig sys.Signal, ip uint64)
 	// Forked is called when a thread has created another process, behind Client.Born.
 	Forked(t *Thread, pid int)
+	// Orphan is Client.Born for a process that one of the image's has created that was killed meanwhile, or whose program was executed over: it is called after
+	// Ended, when the child is found.
+	Orphan(pid int) Fate
 	// Executing is called when a thread has executed another program, before the
 	// old image's ThreadEnded and Ended. The first thread that is started next has its number.
 	Executing(t *Thread)
@@ -147,6 +150,23 @@ const Never = probe.Never
 
 // Want is what is to be recorded of one instruction.
 type Want = translate.Want
+
+// Condition is what makes an execution worth a record, ConditionOf what it is about.
+type (
+	Condition   = translate.Condition
+	ConditionOf = translate.ConditionOf
+)
+
+// What a condition is about.
+const (
+	OfAddress  = translate.OfAddress
+	OfValue    = translate.OfValue
+	OfRegister = translate.OfRegister
+	OfSize     = translate.OfSize
+	OfStore    = translate.OfStore
+	OfPC       = translate.OfPC
+	OfLength   = translate.OfLength
+)
 
 // MaxPlans is how many plans a client can have at a time: different things that
 // different threads record.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"alleria/engine/release"
+	"alleria/engine/detach"
 	"alleria/engine/tracee"
 	"alleria/internal/sys"
 )
@@ -19,7 +19,7 @@ var errTracesItself = errors.New("it traces itself")
 // is the application's state at the system call.
 func (t *Thread) traceMe(regs *sys.Regs) error {
 	if !t.vfork {
-		return t.p.tr.detachProcess(t, regs, errTracesItself)
+		return t.p.detach(leaving{by: t, regs: regs, then: func() error { return nil }})
 	}
 	if err := t.goNative(regs); err != nil {
 		return err
@@ -41,42 +41,113 @@ func (t *Thread) goNative(regs *sys.Regs) error {
 	return t.tracee.SetRegs(&r)
 }
 
-// detachProcess detaches the process for good: all threads run natively and untraced.
-// t is stopped with the application's registers in regs; the others are stopped
-// here. The memory that we share stays mapped: it is out of the way, and
+// leaving is what a process is to be detached by.
+type leaving struct {
+	by   *Thread // one of its own, stopped with the application's registers in regs; nil: it is another process's wish
+	regs *sys.Regs
+	then func() error // what follows
+}
+
+// detach has the process detached for good, since it traces itself: all threads run natively and untraced.
+// The memory that we share stays mapped: it is out of the way, and
 // taking it away would be system calls in the program's name.
-func (tr *Tracer) detachProcess(t *Thread, regs *sys.Regs, why error) error {
-	p := t.p
+func (p *Process) detach(l leaving) error {
+	if was := p.leaving; was != nil { // by another process, or by itself
+		then := l.then
+		l = *was
+		l.then = func() error { return errors.Join(was.then(), then()) }
+	}
+	p.leaving = &l
+	return p.tryToLeave()
+}
+
+// tryToLeave detaches a process that is to be, unless one of its threads has something else to report: the others go on then, it is handled, and all
+// is tried again, before anything else is done for the process. Who asked for it waits meanwhile.
+//
+// Refused: to have the thread that asked make its call once more; it would be counted twice.
+func (p *Process) tryToLeave() error {
+	l, tr := p.leaving, p.tr
+	if l.by != nil && tr.threads[l.by.tid] != l.by { // it was killed, or another thread has executed a program
+		p.leaving = nil
+		return l.then()
+	}
+	if !p.halted(l.by) {
+		return nil
+	}
+	p.leaving = nil
+	if err := tr.detachProcess(p, l); err != nil {
+		return err
+	}
+	return l.then()
+}
+
+// halted stops all threads but one; false if one of them has something else to report, which comes first.
+func (p *Process) halted(but *Thread) bool {
+	var stood []*Thread
+	for _, o := range p.running() {
+		if o == but {
+			continue
+		}
+		switch _, err := o.tracee.Halt(); {
+		case err == nil:
+			stood = append(stood, o)
+		case errors.Is(err, tracee.ErrBusy):
+			for _, s := range stood {
+				s.failed(s.switchStopped())
+			}
+			return false
+		default:
+			o.failed(err)
+		}
+	}
+	return true
+}
+
+// detachProcess detaches a process whose threads stand.
+func (tr *Tracer) detachProcess(p *Process, l *leaving) error {
 	// the program gets its code back
 	p.points.RemoveAll()
 	for _, o := range p.running() {
-		if o == t {
+		if o == l.by {
 			continue
 		}
 		if err := o.bringHome(); err != nil {
 			o.failed(err)
 		}
 	}
-	tr.detachBorn(t)
-	if err := t.goNative(regs); err != nil {
-		return err
+	tr.detachBorn(p)
+	t := l.by
+	if t != nil {
+		if err := t.goNative(l.regs); err != nil {
+			return err
+		}
 	}
-	tr.stops.SendAllOf(p.pid)
+	with := make(map[*Thread]sys.Signal) // while all stand and are known
+	for _, o := range p.running() {
+		sig, err := o.tracee.ToDetach()
+		if with[o] = sig; !tracee.Passing(err) {
+			o.failed(err)
+		}
+	}
+	var first sys.Signal
 	for _, o := range p.running() {
 		o.endRing()
 		if !o.vfork {
 			p.client.ThreadEnded(o)
 		}
-		if o.tid != p.pid && o != t {
-			o.tracee.Detach(o.tracee.First())
+		switch {
+		case o.tid == p.pid:
+			first = with[o]
+		case o != t:
+			o.tracee.Detach(with[o])
 		}
 	}
-	p.release.Left()
-	tr.client.Untraced(p.pid, why)
+	p.detaching.Left()
+	tr.client.Untraced(p.pid, errTracesItself)
 	tr.dropProcess(p)
-	err := tr.detach(p.pid, 0, why)
-	if t.tid != p.pid { // last: it may be about to trace the others
-		t.tracee.Detach(t.tracee.First())
+	err := tr.detach(p.pid, first, errTracesItself)
+	if t != nil && t.tid != p.pid { // last: it may be about to trace the others
+		t.tracee.Detach(with[t])
 	}
 	tr.lookWhetherDone()
 	return err
@@ -85,8 +156,8 @@ func (tr *Tracer) detachProcess(t *Thread, regs *sys.Regs, why error) error {
 // detachBorn detaches what was born of a process meanwhile and has not been adopted: it stands
 // before its first instruction, and nobody would come for it any more. What its
 // parent is does not matter but for gs, which threads seldom have of their own.
-func (tr *Tracer) detachBorn(t *Thread) {
-	p := t.p
+func (tr *Tracer) detachBorn(p *Process) {
+	t := p.running()[len(p.threads)-1] // the first
 	for _, s := range tr.stops.Collect() {
 		_, follows := tr.followed.ProcessOf(s.TID)
 		if s.Status.Stopped() && tr.threads[s.TID] == nil && !follows && !tr.births.Has(s.TID) && sys.BornOf(s.TID, p.pid) {
@@ -118,7 +189,7 @@ func (tr *Tracer) detachBorn(t *Thread) {
 	}
 }
 
-// bringHome stops a thread and gives it the application's registers.
+// bringHome gives a stopped thread the application's registers.
 func (t *Thread) bringHome() error {
 	regs, err := t.tracee.Halt()
 	if err != nil {
@@ -139,24 +210,20 @@ func (t *Thread) bringHome() error {
 // that its process is detached first. A leak sanitizer does it to its own process, from a child that shares the memory.
 func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
 	o := tr.threads[int(int32(regs.Rsi))]
-	switch {
-	case o == nil:
+	if o == nil {
 		return t.letCall(regs, plain)
-	case o.p == t.p:
-		return tr.detachProcess(t, regs, errTracesItself)
 	}
-	theirs, err := o.tracee.Halt()
-	if err != nil {
-		return err
+	l := leaving{then: func() error {
+		if tr.threads[t.tid] != t { // it was killed meanwhile
+			return nil
+		}
+		t.failed(t.letCall(regs, plain))
+		return nil
+	}}
+	if o.p == t.p { // which makes its call untraced
+		l = leaving{by: t, regs: regs, then: func() error { return nil }}
 	}
-	var none tracee.Signal
-	if err := o.toSafePoint(theirs, &none); err != nil {
-		return err
-	}
-	if err := tr.detachProcess(o, theirs, errTracesItself); err != nil {
-		return err
-	}
-	return t.letCall(regs, plain)
+	return o.p.detach(l)
 }
 
 // LetRun says that nothing that the process does itself matters to the client any more:
@@ -165,51 +232,50 @@ func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
 //
 // What stays is the memory that was shared, out of the way: taking it away would
 // be system calls in the program's name.
-func (p *Process) LetRun(fate Fate) { p.release.Want(fate != Detach) }
+func (p *Process) LetRun(fate Fate) { p.detaching.Want(fate != Detach) }
 
-// releaseHost is a process as letting it go sees it.
-type releaseHost struct{ p *Process }
+// detachHost is a process as detaching from it sees it.
+type detachHost struct{ p *Process }
 
 // Quiet tells whether it runs natively and nothing of it is awaited.
-func (h releaseHost) Quiet() bool {
+func (h detachHost) Quiet() bool {
 	p := h.p
 	first := p.threads[p.pid]
 	return p.mode == ModeNative && first != nil && !first.tracee.Ending && !p.tr.awaits(p)
 }
 
 // Threads is its threads.
-func (h releaseHost) Threads() (all []release.Thread) {
+func (h detachHost) Threads() (all []detach.Thread) {
 	for _, t := range h.p.running() {
-		all = append(all, releasing{t})
+		all = append(all, detaching{t})
 	}
 	return all
 }
 
-func (h releaseHost) TakeBack()                          { h.p.points.RemoveAll() }
-func (h releaseHost) Drop()                              { h.p.tr.dropProcess(h.p) }
-func (h releaseHost) Detach() error                      { return h.p.tr.detach(h.p.pid, 0, nil) }
-func (h releaseHost) Failed(t release.Thread, err error) { t.(releasing).t.failed(err) }
-func (h releaseHost) Fail(err error)                     { h.p.tr.fail(err) }
+func (h detachHost) TakeBack()                         { h.p.points.RemoveAll() }
+func (h detachHost) Drop()                             { h.p.tr.dropProcess(h.p) }
+func (h detachHost) Failed(t detach.Thread, err error) { t.(detaching).t.failed(err) }
+func (h detachHost) Fail(err error)                    { h.p.tr.fail(err) }
 
-// releasing is a thread of it.
-type releasing struct{ t *Thread }
+// detaching is a thread of it.
+type detaching struct{ t *Thread }
 
 // Simple tells whether it runs natively, with no child in its address space or about to be born, and no signal held.
-func (r releasing) Simple() bool {
+func (r detaching) Simple() bool {
 	t := r.t
 	return !t.vfork && !t.vforking && !t.tracee.Ending && !t.modeDiffers() && !t.tracee.Stopped && !t.callStops && !t.tracee.Holds()
 }
 
 // Halt stops it. What comes first is a signal, or a probe that it has just hit.
-func (r releasing) Halt() (still bool, err error) {
+func (r detaching) Halt() (still bool, err error) {
 	_, err = r.t.tracee.Halt()
 	return !r.t.tracee.Holds() && !r.t.tracee.GroupStopped, err
 }
 
-func (r releasing) GoOn() { r.t.failed(r.t.switchStopped()) }
+func (r detaching) GoOn() { r.t.failed(r.t.switchStopped()) }
 
 // TakeBack takes it out of code of ours, and gs back.
-func (r releasing) TakeBack() {
+func (r detaching) TakeBack() {
 	t := r.t
 	var none tracee.Signal
 	var regs sys.Regs
@@ -225,14 +291,25 @@ func (r releasing) TakeBack() {
 }
 
 // Ended tells the client that it is gone.
-func (r releasing) Ended() {
+func (r detaching) Ended() {
 	r.t.endRing()
 	r.t.p.client.ThreadEnded(r.t)
 }
 
-func (r releasing) First() bool   { return r.t.tid == r.t.p.pid }
-func (r releasing) Follow() error { return r.t.p.tr.follow(r.t.tid, r.t.p.pid, 0) }
-func (r releasing) Detach() error { return r.t.tracee.Detach(0) }
+func (r detaching) First() bool   { return r.t.tid == r.t.p.pid }
+func (r detaching) Follow() error { return r.t.follow(r.t.p.pid) }
+
+// Detach detaches it, and the process with its first.
+func (r detaching) Detach() error {
+	if !r.First() {
+		return r.t.tracee.DetachHolding()
+	}
+	sig, err := r.t.tracee.ToDetach()
+	if err != nil {
+		return err
+	}
+	return r.t.p.tr.detach(r.t.p.pid, sig, nil)
+}
 
 // awaits tells whether something of a process is still to be seen to: a child, a signal, a stop.
 func (tr *Tracer) awaits(p *Process) bool {

@@ -214,7 +214,7 @@ func (p *Process) indirect(t *Thread, app uint64) *codecache.Block {
 	if !ok {
 		return nil
 	}
-	t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotChecks[v][s])
+	t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotCheck(v, s))
 	if b == nil {
 		b = p.translator.Translate(app, v)
 	}
@@ -249,11 +249,24 @@ func (p *Process) translateAhead() bool {
 // written. The threads may be looking at the entries: both what one held and
 // what it holds now lead on to every older target check of the slot.
 func (p *Process) publishChecks(checks []uint64, v codecache.Variant) {
-	for _, app := range checks {
-		s := codecache.SlotOf(app)
-		for _, t := range p.running() {
+	for _, t := range p.running() {
+		if !t.filled[v] || t.epoch[v] != p.cache.Epoch[v] {
+			continue
+		}
+		for _, app := range checks {
+			s := codecache.SlotOf(app)
+			t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotCheck(v, s))
+		}
+	}
+}
+
+// publishTaken is publishChecks of target checks that were taken over, which were translated at addresses shift bytes below.
+func (p *Process) publishTaken(checks []codecache.CheckAt, shift uint64) {
+	for _, t := range p.running() {
+		for i := range checks {
+			v, s := checks[i].Variant, codecache.SlotOf(checks[i].App+shift)
 			if t.filled[v] && t.epoch[v] == p.cache.Epoch[v] {
-				t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotChecks[v][s])
+				t.slot.Set(int(codecache.TableOff(v))+8*int(s), p.cache.SlotCheck(v, s))
 			}
 		}
 	}
@@ -273,10 +286,9 @@ func (p *Process) prefetch(app uint64, v codecache.Variant, indirect bool) {
 		return
 	}
 	left := prefetchMost
-	for _, next := range p.past.Asked(v).After(place) {
-		if left == 0 {
-			return
-		}
+	past := p.past.Asked(v)
+	for n, end := past.After(place); n < end && left > 0; n++ {
+		next := past.At(n)
 		if at := h.AddressOf(next, p.code.Maps()); at != 0 && !p.cache.Watched[at] && p.makeReady(at, v, next.Indirect()) {
 			left--
 		}

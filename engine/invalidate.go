@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"alleria/engine/codecache"
@@ -17,7 +18,7 @@ func (p *Process) forget(dead []*codecache.Block) {
 		stood = p.standStill(dead)
 	}
 	for _, b := range dead {
-		if b.Counts && !b.Dead {
+		if b.Is(codecache.HasCounts) && !b.Is(codecache.Dead) {
 			p.toggle.Stop() // it may lead behind the entry
 		}
 		p.cache.Kill(b)
@@ -62,7 +63,7 @@ func (p *Process) standStill(dead []*codecache.Block) []*Thread {
 // stale replaces a block whose code has changed.
 // Another thread may have asked first.
 func (p *Process) stale(b *codecache.Block) {
-	if !b.Dead {
+	if !b.Is(codecache.Dead) {
 		p.forget([]*codecache.Block{b})
 	}
 }
@@ -157,6 +158,20 @@ func (o codeOwner) Ours(addr uint64) bool             { return o.p.ours(addr) }
 func (o codeOwner) Unprobed(page []byte, addr uint64) { o.p.points.Unprobed(page, addr) }
 func (o codeOwner) Forget(dead []*codecache.Block)    { o.p.forget(dead) }
 func (o codeOwner) ImagesChanged()                    { o.p.client.ImagesChanged(o.p) }
+
+// Fetched has images be unknown whose code is not that of their files any more.
+func (o codeOwner) Fetched(page []byte, addr uint64) {
+	o.p.written.Compare(o.p.pid, o.p.code.Mapping(addr), addr, page)
+}
+
+// ReadPage reads a page as it is without breakpoints of ours.
+func (o codeOwner) ReadPage(b []byte, addr uint64) error {
+	if _, err := o.p.mem.ReadAt(b, int64(addr)); err != nil {
+		return fmt.Errorf("code at %#x: %w", addr, err)
+	}
+	o.p.points.Unprobed(b, addr)
+	return nil
+}
 
 // Mapped makes translations known of images that are there now.
 func (o codeOwner) Mapped(maps []sys.Mapping) {

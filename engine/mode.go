@@ -259,6 +259,14 @@ func (p *Process) KeepTranslated() {
 	p.SetMode(p.asked)
 }
 
+// keepUnpatched has it begin in the cache, where that is asked for: what is watched is never put into its code then.
+func (p *Process) keepUnpatched() {
+	if p.tr.opts.Unpatched {
+		p.residency.KeepArmed()
+		p.SetMode(ModePlain)
+	}
+}
+
 // stayInsideFunction keeps a process in the cache for as long as a thread may be in a function that
 // natively could be taken for entered each time that it jumps to its start.
 func (p *Process) stayInsideFunction() {

@@ -26,11 +26,18 @@ type Options struct {
 	// until that is consumed.
 	ChunkBytes, Chunks int
 	Lossy              bool // a thread without room overwrites its latest records instead of waiting
+	Bursts             bool // threads are recorded in bursts, whose ends need not be exact
 	Buffering          int  // layout.Buffer…, how records are exchanged otherwise; with slots, Chunks is a power of two
 
-	// Kept is where translations stay for later runs; nil: nowhere. Log is told what goes wrong there, nil: nobody.
-	Kept *diskcache.Dir
-	Log  func(format string, args ...any)
+	// Kept is where translations stay for later runs; nil: nowhere. KeptRead is told of how many bytes of them were read, and
+	// Log what goes wrong there; nil: nobody.
+	Kept     *diskcache.Dir
+	KeptRead func(bytes int)
+	Log      func(format string, args ...any)
+
+	// Unpatched has processes stay in the cache for as long as anything of them is watched: natively breakpoints and jumps would lie
+	// in their code, which programs that read it find.
+	Unpatched bool
 
 	// Ending, if any, is called before Run returns, while the page of BellMemory is still there.
 	Ending func()
@@ -40,25 +47,28 @@ type Options struct {
 
 // Switches turn optimisations off, or on those that did not pay where they were measured: for comparison.
 type Switches struct {
-	NoFollow bool // blocks don't continue along direct jumps and calls
-	Predict  bool // calls and returns go by the return predictor; slower where it was measured
-	Ahead    bool // more is translated than was asked for; slower where it was measured
-	NoHuge   bool // code cache and look-up tables in small pages only
-	NoSpread bool // blocks count against one word of each budget
-	NoToggle bool // code asks at each opening and closing
+	NoFollow     bool // blocks don't continue along direct jumps and calls
+	Predict      bool // calls and returns go by the return predictor; slower where it was measured
+	Ahead        bool // more is translated than was asked for; slower where it was measured
+	NoHuge       bool // code cache and look-up tables in small pages only
+	NoSpread     bool // blocks count against one word of each budget
+	SpreadBursts bool // those that record bursts against several, like others
+	NoToggle     bool // code asks at each opening and closing
 	// Each return that is awaited is looked at in general.
 	NoFastReturn bool
 	NoDetach     bool // a process is traced to its end
 	NoMemo       bool // each instruction is decoded anew
 	NoJumps      bool // native probes are int3s, all of them
 	NoStartSites bool // a native start stops at all of its system calls
-	NoCallIn     bool // threads in the middle of a block are stepped out of it
+	NoSafePoint  bool // threads in the middle of a block are stepped out of it
 	NoReturn     bool // a thread that returns from a handler is stopped for it
 	NoBatch      bool // each system call at the start has stops of its own
+	StopSignals  bool // the kernel signals each stop
 	ReuseSwitches
 	NoHandover bool // who waits for the other side spins, wherever that is
 	// Calls are captured by the tracer where they are made natively, or in the cache.
 	NoNativeCapture, NoCodeCapture bool
+	NoBehindCheck                  bool // functions that begin with a look at their stack are captured at it
 	SmallCache                     bool // the code cache is renewed after a megabyte
 	NoAside                        bool // code that a program makes is translated anew whenever its rights have changed
 	NoBusy                         bool // a process never stays in the cache because native probes are hit often
@@ -67,32 +77,39 @@ type Switches struct {
 
 // ReuseSwitches are those of what processes take over from others.
 type ReuseSwitches struct {
+	NoSpare     bool // tables and code memory of processes that are gone are not used again
 	NoInherit   bool // forked children begin with an empty code cache
 	NoReuse     bool // each process begins with an empty code cache
 	NoDiskCache bool // nothing is kept from one run to the next
 	// recording code is not taken over by other processes
 	NoKeptRecords bool
-	KeepFew       bool // translations of small processes are kept, too, for which that is no gain
-	NoPrefetch    bool // what a program asked for when it ran before is not translated ahead
+	// nothing is taken over by, or left by, processes whose blocks count against budgets, or that have run natively
+	NoKeptBursts bool
+	KeepFew      bool // translations of small processes are kept, too, for which that is no gain
+	NoPrefetch   bool // what a program asked for when it ran before is not translated ahead
 }
 
 // RecordingSwitches are those of code that records.
 type RecordingSwitches struct {
+	NoWideCompare bool // code that may change compares itself by words
+
 	NoSuper   bool // recorded blocks end at every branch
 	Sizes     bool // records begin with their size besides the number (records.Number)
-	NoLate    bool // all side exits of recorded blocks are written with them
+	NoLazy    bool // all side exits of recorded blocks are written with them
 	NoState   bool // what saves and restores processor state is executed by the tracer where it is recorded
 	NoCallees bool // what a group calls before any condition is not translated with it
-	NoBehind  bool // what lies behind calls that superblocks go along is translated when they return
-	NoShort   bool // superblocks of large programs are as long as those of small ones
-	Short     bool // superblocks of small programs are as short as those of large ones
+	// records are written whether conditions hold or not
+	NoConditions bool
+	NoBehind     bool // what lies behind calls that superblocks go along is translated when they return
+	NoShort      bool // superblocks of large programs are as long as those of small ones
+	Short        bool // superblocks of small programs are as short as those of large ones
 }
 
 // newSettings translates the options, and asks the processor.
 func newSettings(o *Options) translate.Settings {
 	s := translate.Settings{Budgets: translate.Budgets{Words: layout.BudgetWords}}
-	s.Switches = translate.Switches{NoFollow: o.NoFollow, NoHuge: o.NoHuge, NoSuper: o.NoSuper, Sizes: o.Sizes, NoLate: o.NoLate,
-		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
+	s.Switches = translate.Switches{NoFollow: o.NoFollow, NoHuge: o.NoHuge, NoSuper: o.NoSuper, Sizes: o.Sizes, NoLazy: o.NoLazy,
+		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, NoWideCompare: o.NoWideCompare, NoConditions: o.NoConditions, Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
 	switch {
 	case o.NoShort:
 		s.ShortAfter = math.MaxUint32
@@ -102,6 +119,7 @@ func newSettings(o *Options) translate.Settings {
 	if o.NoSpread {
 		s.Words = 1
 	}
+	s.RecordedInOne = o.Bursts && !o.SpreadBursts
 	x := &cpu.X86
 	s.Features = translate.Features{HasAVX: x.HasAVX, HasBMI2: x.HasBMI2, HasVBMI2: x.HasAVX512VBMI2, States: sync.OnceValue(x86.States),
 		HasAVX512: x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512DQ}

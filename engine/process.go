@@ -14,10 +14,10 @@ import (
 	"alleria/engine/captures"
 	"alleria/engine/codecache"
 	"alleria/engine/counts"
+	"alleria/engine/detach"
 	"alleria/engine/mapping"
 	"alleria/engine/probe"
 	"alleria/engine/recovery"
-	"alleria/engine/release"
 	"alleria/engine/residency"
 	"alleria/engine/reuse"
 	"alleria/engine/shm"
@@ -91,6 +91,8 @@ type translations struct {
 	names      reuse.Names       // the handler's, likewise
 	offered    bool              // that others take them over was looked at, behind the process's end
 	lent       bool              // others may
+	left       bool              // the next forked child of its creator has them
+	bred       bool              // it has created other processes
 	inheritance
 }
 
@@ -107,7 +109,8 @@ type orders struct {
 	asked       Mode
 	modeChanged bool      // some thread may run otherwise than it should: see switchOthers
 	alarm       time.Time // zero: never; see SetAlarm
-	release     release.Process
+	detaching   detach.Process
+	leaving     *leaving // nil: it is not to be detached at once
 }
 
 // kernelState is how the program stands with the kernel, where that matters to the tracer.
@@ -129,6 +132,7 @@ type members struct {
 type Stats struct {
 	Renewed                                                                                  int // times that the code cache was emptied
 	Reused                                                                                   int // blocks that were taken over from a process before
+	Spared                                                                                   int // processes whose code cache is memory of one before
 	Dispatches, Indirect, Blocks, Stops, Signals, Returns, Traps, Toggles, Jumps, SafePoints int
 	Behind                                                                                   int // stops of threads whose own signal was still to be reported: see tracee.Thread.FaultWaits
 	CacheBytes                                                                               int
@@ -140,7 +144,7 @@ func (s *Stats) add(o *Stats) {
 	for _, n := range []struct {
 		to   *int
 		from int
-	}{{&s.Renewed, o.Renewed}, {&s.Reused, o.Reused}, {&s.Dispatches, o.Dispatches}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
+	}{{&s.Renewed, o.Renewed}, {&s.Reused, o.Reused}, {&s.Spared, o.Spared}, {&s.Dispatches, o.Dispatches}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
 		{&s.Signals, o.Signals}, {&s.Returns, o.Returns}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.SafePoints, o.SafePoints},
 		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
 		*n.to += n.from
@@ -248,10 +252,13 @@ type inherited struct {
 	heir        *heir    // whose memory the process gets; nil: new memory
 }
 
-// memory is what a process shares with the tracer.
-func (from *inherited) memory(b *shm.Bell) (shm.Memory, error) {
-	if from.heir != nil {
+// memory is what a process shares with the tracer, in a file that is spare if there is one.
+func (from *inherited) memory(b *shm.Bell, spare *os.File) (shm.Memory, error) {
+	switch {
+	case from.heir != nil:
 		return shm.MemoryOf(from.heir.file, b)
+	case spare != nil:
+		return shm.MemoryOf(spare, b)
 	}
 	return shm.NewMemory(b)
 }
@@ -262,10 +269,14 @@ func (from *inherited) memory(b *shm.Bell) (shm.Memory, error) {
 // A 32-bit program has another code segment from its first instruction on: it is refused
 // here, before anything was mapped into it.
 func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process, error) {
-	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)}, translations: translations{cache: codecache.New(tr.opts.Ahead, nil)},
-		toggle: toggle.Process{Off: tr.opts.NoToggle}, orders: orders{release: release.Process{Off: tr.opts.NoDetach}}}
+	p := &Process{tr: tr, pid: pid, members: members{threads: make(map[int]*Thread)},
+		toggle: toggle.Process{Off: tr.opts.NoToggle}, orders: orders{detaching: detach.Process{Off: tr.opts.NoDetach}}}
+	p.cache.Init(tr.opts.Ahead, func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) })
+	if !tr.opts.NoSpare {
+		p.cache.Use(&tr.spare)
+	}
 	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
-	p.cache.Full = func() { tr.fail(fmt.Errorf("the code cache of process %d is full", p.pid)) }
+	p.keepUnpatched()
 	p.written = tr.templates.Written(&p.cache.Written, at != mapping.Executing)
 	if from.creator != nil && !tr.opts.NoInherit {
 		p.creator, p.asOf = weak.Make(from.creator), from.asOf
@@ -274,15 +285,9 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 	if at == mapping.Executing {
 		p.written.Began, p.exe = time.Now(), reuse.ProgramOf(pid)
 	}
-	if sets, err := sys.ReadSignalSets(pid); err == nil {
-		p.trap.Ignored = sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0
-	}
-	var regs sys.Regs
-	if err := tr.stops.Bare(pid).GetRegs(&regs); err != nil {
+	rip, err := p.readBeginning()
+	if err != nil {
 		return nil, err
-	}
-	if regs.Cs != userCS {
-		return nil, errors.New("a 32-bit program")
 	}
 	mem, err := mapping.Open(pid)
 	if err != nil {
@@ -296,17 +301,19 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 	if at == mapping.Executing {
 		p.calls.SetStarting(starts.Calls)
 	}
-	if p.shm, err = from.memory(&tr.bell); err != nil {
+	spare := tr.takeMemory(p.past, at)
+	if spare != nil {
+		p.stats.Spared++
+	}
+	if p.shm, err = from.memory(&tr.bell, spare); err != nil {
 		mem.Close()
 		return nil, err
 	}
-	o := &tr.opts
-	p.points = probe.New(probeHost{p}, &p.code, pid, mem, &p.cache, &p.translator, &p.shm,
-		probe.Off{Jumps: o.NoJumps, NativeCapture: o.NoNativeCapture, CacheCapture: o.NoCodeCapture})
+	p.points = probe.New(probeHost{p}, &p.code, pid, mem, &p.cache, &p.translator, &p.shm, tr.opts.probesOff())
 	p.calls.MakeRoom()
 	t := tr.newThread(p, pid)
 	t.num, t.fate = from.first, Trace
-	if err := p.mapShared(t, regs.Rip, at, from.creator); err != nil {
+	if err := p.mapShared(t, rip, at, from.creator); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -319,6 +326,26 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 		return nil, err
 	}
 	return p, nil
+}
+
+// probesOff is which ways of probing are switched off.
+func (o *Options) probesOff() probe.Off {
+	return probe.Off{Jumps: o.NoJumps, NativeCapture: o.NoNativeCapture, CacheCapture: o.NoCodeCapture, BehindCheck: o.NoBehindCheck}
+}
+
+// readBeginning reads what holds at the process's first instruction, whose address it returns.
+func (p *Process) readBeginning() (rip uint64, err error) {
+	if sets, err := sys.ReadSignalSets(p.pid); err == nil {
+		p.trap.Ignored = sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0
+	}
+	var regs sys.Regs
+	if err := p.tr.stops.Bare(p.pid).GetRegs(&regs); err != nil {
+		return 0, err
+	}
+	if regs.Cs != userCS {
+		return 0, errors.New("a 32-bit program")
+	}
+	return regs.Rip, nil
 }
 
 // ourMappings is the process as it gets our mappings.
@@ -363,8 +390,11 @@ func (p *Process) close() {
 	}
 	if p.lent {
 		p.shm.DropSlots() // the file lives as long as its regions are mapped
+	} else if !p.left {
+		p.cache.GiveBack()
 	}
 	p.points.Unmap()
+	p.keepMemory()
 	p.shm.Unmap()
 	p.mem.Close()
 	p.heir.close()
@@ -387,8 +417,8 @@ func (p *Process) addThread(t *Thread) error {
 		return err
 	}
 	t.useSlot(s)
-	if len(p.cache.Counters) > 0 {
-		clear(s.Mem[layout.CounterOff : layout.CounterOff+8*len(p.cache.Counters)])
+	if p.cache.Counters.N > 0 {
+		clear(s.Mem[layout.CounterOff : layout.CounterOff+8*p.cache.Counters.N])
 	}
 	s.Set(layout.ControlPtr, p.shm.Control())
 	s.Set(layout.SlotIndex, uint64(s.Index))
@@ -433,16 +463,16 @@ func (t *Thread) useVariant(v codecache.Variant) {
 func (t *Thread) prepareTable(v codecache.Variant) {
 	if e := t.p.cache.Epoch[v]; !t.filled[v] || t.epoch[v] != e {
 		// Not before: a program that runs natively has no use for the tables.
-		if !t.p.translator.NoHuge && !t.slot.Huge {
+		at := codecache.TableOff(v)
+		switch {
+		case t.p.translator.NoHuge:
+		case at+layout.TableSize > sys.HugePage: // of code that records: a large page for it would hold three others' as well
+			_ = sys.Populate(t.slot.Mem[at : at+layout.TableSize])
+		case !t.slot.Huge:
 			t.slot.Huge = true
 			_ = sys.Collapse(t.slot.Mem[:sys.HugePage]) // the thread area and two look-up tables; small pages do too
 		}
-		t.slot.FillTable(int(codecache.TableOff(v)), t.p.cache.TableMiss())
-		for s, check := range t.p.cache.SlotChecks[v] { // what other threads had translated, or a creator
-			if check != 0 {
-				t.slot.Set(int(codecache.TableOff(v))+8*s, check)
-			}
-		}
+		t.p.cache.SlotEntries(v, t.slot.Table(at))
 		t.filled[v], t.epoch[v] = true, e
 	}
 }

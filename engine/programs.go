@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"alleria/engine/followed"
 	"alleria/engine/mapping"
 	"alleria/engine/syscalls"
@@ -8,7 +10,7 @@ import (
 	"alleria/internal/sys"
 )
 
-// Programs that are executed, and processes that are followed or let go: those that have no code cache.
+// Programs that are executed, and processes that are followed or detached: those that have no code cache.
 
 // exec handles a thread that executed another program.
 //
@@ -28,7 +30,7 @@ func (tr *Tracer) exec(t *Thread) error {
 	}
 	by := t
 	// A thread that is not the first takes over the process's id with the first one's place.
-	if former, err := t.tracee.Message(); err == nil && p.threads[former] != nil {
+	if former, err := t.tracee.Message(tracee.EventExec); err == nil && p.threads[former] != nil {
 		by = p.threads[former]
 	}
 	by.calls.Leaves()
@@ -77,7 +79,7 @@ func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 	p, err := newProcess(tr, pid, from, mapping.Executing)
 	if err != nil {
 		syscalls.Narrow(pid, from.widened)
-		return tr.untraced(pid, err)
+		return tr.untraced(pid, 0, err)
 	}
 	t := p.threads[pid]
 	var regs sys.Regs
@@ -96,23 +98,32 @@ func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 }
 
 // untraced lets a program that cannot be traced run to its
-// end. It is followed; the exit status is still the target's.
-func (tr *Tracer) untraced(pid int, why error) error {
+// end, with a signal that it is about to take. It is followed; the exit status is still the target's.
+func (tr *Tracer) untraced(pid int, sig sys.Signal, why error) error {
 	if !tracee.Passing(why) && !sys.Dying(pid) {
 		if pid == tr.root {
 			tr.status.Untraced = why
 		}
 		tr.client.Untraced(pid, why)
 	}
-	return tr.follow(pid, pid, 0)
+	return tr.follow(pid, pid, sig)
 }
 
 // follow lets a stopped thread run on, untraced but followed, with a signal.
 func (tr *Tracer) follow(tid, pid int, sig sys.Signal) error {
 	if tr.followed.Quitting() {
-		return tr.detach(pid, 0, nil)
+		return tr.detach(pid, sig, nil)
 	}
 	return tr.followed.Follow(tid, pid, sig)
+}
+
+// follow lets a stopped thread of a process run on, untraced but followed, with the signals that are held for it.
+func (t *Thread) follow(pid int) error {
+	sig, err := t.tracee.ToDetach()
+	if err != nil {
+		return err
+	}
+	return t.p.tr.follow(t.tid, pid, sig)
 }
 
 // detach detaches a stopped process of one thread for good, with a signal that it is about to take. The end of the user's own is still told: it is our
@@ -137,10 +148,15 @@ type followHost struct{ tr *Tracer }
 var _ followed.Host = followHost{}
 
 // Exited takes the end of a process that was followed.
-func (h followHost) Exited(s sys.Stop) { h.tr.exited(s.TID, endOf(s)) }
+func (h followHost) Exited(s sys.Stop) {
+	if s.Status.Signaled() {
+		h.tr.untold = time.Now().Add(untoldFor)
+	}
+	h.tr.exited(s.TID, endOf(s))
+}
 
-// LetGo lets a process go that stands. Why it was not traced stays as it is.
-func (h followHost) LetGo(pid int, sig sys.Signal) error {
+// DetachStopped detaches a process that stands. Why it was not traced stays as it is.
+func (h followHost) DetachStopped(pid int, sig sys.Signal) error {
 	return h.tr.detach(pid, sig, h.tr.status.Untraced)
 }
 
@@ -151,6 +167,9 @@ func (h followHost) Executed(pid int) error {
 
 // Born takes what a process has created.
 func (h followHost) Born(pid, id, event int) error {
+	if h.tr.knows(id) {
+		return nil
+	}
 	k := told{follower: pid}
 	if event != tracee.EventClone {
 		k.fate = h.tr.client.Born(pid, id)
@@ -181,6 +200,6 @@ func endOf(s sys.Stop) End {
 	return e
 }
 
-// LetAllGo lets everything that is followed go as soon as it stops, which it is asked for, and follows nothing any more.
+// DetachAll lets everything that is followed go as soon as it stops, which it is asked for, and follows nothing any more.
 // Traced processes go on as they are: Process.LetRun.
-func (tr *Tracer) LetAllGo() { tr.followed.LetAllGo(tr.fail) }
+func (tr *Tracer) DetachAll() { tr.followed.DetachAll(tr.fail) }

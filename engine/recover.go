@@ -50,7 +50,7 @@ func (t *Thread) recoverInBlock(b *codecache.Block, regs *sys.Regs, exact bool) 
 		t.resume.At(regs, b.Counting())
 		return true
 	}
-	if b.Counts && !exact && i == 0 && at > 0 && !emulate.RepeatsAt(t.p.mem, b.App) {
+	if b.Is(codecache.HasCounts) && !exact && i == 0 && at > 0 && !emulate.RepeatsAt(t.p.mem, b.App) {
 		// An instruction that jumps to itself may never get any further.
 		if at == uint32(b.Body) && b.Insns == 1 {
 			regs.Rip = b.App
@@ -76,12 +76,14 @@ func (t *Thread) recoverInSyscall(b *codecache.Block, i int, at uint32, regs *sy
 	plain := size - translate.SyscallTail // the last syscall instruction
 	notify := plain - translate.DispatchSize - (translate.SyscallEnd + 10 + translate.DispatchSize) - 2
 	switch {
+	case at < uint32(t.p.cache.PositionsOf(b).At[i].Exec): // what is recorded ahead of it borrows registers
+		return false
 	case at <= notify-translate.SyscallStamp || at == notify || at == plain || at == plain-translate.DispatchSize:
 		t.recovery.TakeBackCall(b, i, at, regs)
 		regs.Rip = t.p.cache.InsAddr(b, i)
 	case at == plain+2 || at == notify+2:
 		if at == notify+2 && !syscalls.Restarting(regs) && !syscalls.BornHere(regs) {
-			t.calls.Noted(regs.Orig_rax, regs, b.LastRecorded)
+			t.calls.Noted(regs.Orig_rax, regs, b.Is(codecache.LastRecorded))
 		}
 		regs.Rip = t.p.cache.InsAddr(b, i+1)
 		regs.Rcx = regs.Rip

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"fmt"
 	"os"
+	"slices"
 
 	"alleria/engine/appcode"
 	"alleria/engine/codecache"
+	"alleria/engine/mapping"
 	"alleria/engine/reuse"
 )
 
@@ -24,7 +27,7 @@ func (p *Process) takeOver(v codecache.Variant) {
 		return
 	}
 	var like string
-	if v.Records() {
+	if v.Records() || p.translator.Budgeted {
 		if like = p.recordsLike(); like == "" {
 			return
 		}
@@ -39,6 +42,14 @@ func (p *Process) takeOver(v codecache.Variant) {
 	p.takeImages()
 }
 
+// TakeOver has the process take over now what it would when a thread of its comes into the cache in the mode that it was set to. While all of them run
+// natively nobody waits for that, which is a tenth of a second for a compiler's code.
+func (p *Process) TakeOver() {
+	if p.mode != ModeNative {
+		p.takeOver(p.mode.variant())
+	}
+}
+
 // recordsLike says what the process's blocks record, comparably with other processes; empty where that cannot be said, or some of its translations
 // record something else. Only then code that records is of use to others (--engine no-kept-records).
 func (p *Process) recordsLike() string {
@@ -50,7 +61,11 @@ func (p *Process) recordsLike() string {
 			return ""
 		}
 	}
-	return p.client.RecordsLike(p)
+	like := p.client.RecordsLike(p)
+	if like != "" && p.translator.Budgeted {
+		like += fmt.Sprintf(", against a budget in %d words", p.translator.Words)
+	}
+	return like
 }
 
 // hasRecorded tells whether there is recording code.
@@ -60,7 +75,7 @@ func (p *Process) hasRecorded() bool {
 
 // noteRecords notes what others have to know of the process's recording code, before its handler forgets it.
 func (p *Process) noteRecords() {
-	if p.hasRecorded() {
+	if p.hasRecorded() || p.translator.Budgeted {
 		if p.like = p.recordsLike(); p.like != "" {
 			p.names = p.client.Names(p)
 		}
@@ -80,14 +95,23 @@ func (p *Process) takeImages() {
 type taker struct{ p *Process }
 
 func (t taker) Plainly() bool {
-	return t.p.plainly() && (t.p.like == "" || t.p.like == t.p.recordsLike())
+	p := t.p
+	if p.like == "" {
+		return p.plainly() && !p.translator.Budgeted
+	}
+	return p.plainly() && p.like == p.recordsLike()
 }
 
 func (t taker) TakeNames(names reuse.Names, at uint64) bool {
 	return t.p.client.TakeNames(t.p, names, at)
 }
-func (t taker) Holds(im *reuse.Image) bool                   { return t.p.code.Holds(im.Start, im.End) }
-func (t taker) Publish(checks []uint64, v codecache.Variant) { t.p.publishChecks(checks, v) }
+func (t taker) Publish(checks []codecache.CheckAt, shift uint64) { t.p.publishTaken(checks, shift) }
+
+// Holds tells whether an image is mapped, and was not patched while nobody saw it.
+func (t taker) Holds(im *reuse.Image) bool {
+	p := t.p
+	return p.code.Holds(im.Start, im.End) && p.written.Unpatched(p.pid, p.code.Mapping(im.Start), im, codeOwner{p})
+}
 
 func (t taker) MadeFrom(page uint64) { t.p.code.MadeFrom(page) }
 
@@ -99,16 +123,17 @@ func (p *Process) lookAround() {
 	}
 }
 
-// plainly tells whether nothing is asked of the process that changes what its translations do.
+// plainly tells whether nothing is asked of the process that changes what its translations do, besides counting instructions against a budget, which
+// recordsLike has in it.
 func (p *Process) plainly() bool {
-	return !p.translator.Awaits && !p.toggle.Has() && !p.translator.Budgeted && !p.translator.CountsAccesses && !p.translator.KeepFlags && p.points.Unasked() && len(p.cache.Watched) == 0 && p.translator.Entries.Function == nil
+	return !p.translator.Awaits && !p.toggle.Has() && !(p.translator.Budgeted && p.tr.opts.NoKeptBursts) && !p.translator.CountsAccesses && !p.translator.KeepFlags && p.points.Unasked() && len(p.cache.Watched) == 0 && p.translator.Entries.Function == nil
 }
 
 // template makes one of the process's translations, for the next one that executes its program; nil where they are of no use to others: because
 // something in them is about what was asked of this process, or because code was overwritten meanwhile.
 // The process is gone; its regions are the template's now.
 func (p *Process) template() *reuse.Template {
-	if p.release.Gone() || !p.general() {
+	if p.detaching.Gone() || !p.general() {
 		return nil
 	}
 	t := reuse.NewTemplate(&p.cache, &p.written, p.code.Translated(), p.names, p.from)
@@ -116,12 +141,16 @@ func (p *Process) template() *reuse.Template {
 	return t
 }
 
-// keepTemplate keeps what the process has translated for the next one that executes its program. It is done once, also where its memory has to stay.
+// keepTemplate keeps what the process has translated for the next one that executes its program. It is done once, also where its memory has to stay,
+// and not at all where there will be none: behind the last process of a run of which nothing stays on disk.
 func (p *Process) keepTemplate() {
-	if p.offered {
+	if p.offered || p.tr.templates.Disk == nil && p.tr.empty() {
 		return
 	}
 	p.offered = true
+	if p.translator.Budgeted && p.like == "" { // they would be taken for those that do not count
+		return
+	}
 	if p.past != nil && p.past.Path != "" {
 		p.tr.templates.Keep(reuse.Name{Program: p.past.Path, Records: p.like}, p.exe, reuse.Useful(&p.cache), p.template)
 	}
@@ -131,13 +160,13 @@ func (p *Process) keepTemplate() {
 func (p *Process) general() bool {
 	w := &p.written
 	switch {
-	case w.Off, w.Mixed, p.translator.Awaits, p.toggle.Has(), p.translator.Budgeted, p.translator.CountsAccesses, p.translator.KeepFlags, p.translator.Entries.Function != nil:
+	case w.Off, w.Mixed, p.translator.Awaits, p.toggle.Has(), p.translator.Budgeted && p.tr.opts.NoKeptBursts, p.translator.CountsAccesses, p.translator.KeepFlags, p.translator.Entries.Function != nil:
 		return false
 	case !p.points.Untouched(), len(p.cache.Watched) > 0, p.hasRecorded() && p.names == nil, len(p.cache.Stepped) > 0:
 		return false
 	}
 	for i := range p.cache.RareExits {
-		if p.cache.RareExits[i].Need != nil {
+		if need := p.cache.RareExits[i].Need; need != nil && !(p.translator.Budgeted && need.OfInstructions()) {
 			return false
 		}
 	}
@@ -190,7 +219,8 @@ func (h *heir) close() {
 // runsNatively notes that what the process does to its memory is not seen.
 func (p *Process) runsNatively() {
 	p.code.RunsNatively()
-	p.written.Mixed = true
+	p.written.RanNatively()
+	p.written.Mixed = p.written.Mixed || p.tr.opts.NoKeptBursts
 	p.changedCode()
 }
 
@@ -215,6 +245,7 @@ func (p *Process) leave() {
 		old.close()
 	}
 	if file := p.shm.Leave(); file != nil {
+		p.left = true
 		c.heir = &heir{file, p.cache.Leave(), p.code.Inherited(), p.like, p.names}
 	}
 }
@@ -222,7 +253,7 @@ func (p *Process) leave() {
 // inherit gives a forked child, which has translated nothing yet and is about to run in variant v, what the child before it
 // has left, whose memory it has, or its creator's translations.
 func (p *Process) inherit(from *Process, h *heir, v codecache.Variant) {
-	if p.tr.opts.NoInherit || p.asOf != from.changed || v >= codecache.KeptVariants || !p.plainly() {
+	if p.tr.opts.NoInherit || p.translator.Budgeted || p.asOf != from.changed || v >= codecache.KeptVariants || !p.plainly() {
 		return
 	}
 	switch {
@@ -259,8 +290,51 @@ func (p *Process) inheritsRecords(from *Process) bool {
 // heritable tells whether the process's translations of a variant are such as a child of its would make, and worth a copy. Those of programs that make
 // code are not: pages that are set aside, and gates, are the process's.
 func (p *Process) heritable(v codecache.Variant) bool {
-	if p.closed || p.release.Gone() || !p.code.AsMade() || !p.plainly() || !p.points.Untouched() {
+	if p.closed || p.detaching.Gone() || p.translator.Budgeted || !p.code.AsMade() || !p.plainly() || !p.points.Untouched() {
 		return false
 	}
 	return p.cache.SlotChecks[v] != nil && p.cache.BlockPool.N >= reuse.WorthKeeping && !p.cache.HasGates()
+}
+
+// The memory of the code of a process that is gone is the next one's that executes the same program: its large pages are there, where the kernel would make and clear
+// others. What is written there is not looked at (--engine no-spare).
+
+// spareFile is such memory, and the program that it was of.
+type spareFile struct {
+	program string
+	file    *os.File
+}
+
+// How many are kept at most, and of how much code.
+const (
+	mostFiles   = 4
+	leastMemory = 1 << 20
+	mostMemory  = 48 << 20
+)
+
+// keepMemory keeps the memory of a process that is gone, unless somebody else may have it still: a child that it has created, or itself, being detached.
+func (p *Process) keepMemory() {
+	size := p.stats.CacheBytes
+	switch tr := p.tr; {
+	case tr.opts.NoSpare, tr.done, len(tr.files) == mostFiles, size < leastMemory, size > mostMemory, p.past == nil, p.past.Path == "":
+	case p.lent, p.left, p.kept, p.bred, p.detachedThreads, p.detaching.Gone(), !p.points.Untouched(), p.shm.File == nil:
+	default:
+		if f := p.shm.Leave(); f != nil {
+			tr.files = append(tr.files, spareFile{p.past.Path, f})
+		}
+	}
+}
+
+// takeMemory is memory for a process that is about to execute a program, as another one of that has left it; nil if there is none.
+func (tr *Tracer) takeMemory(past *reuse.Program, at mapping.Where) *os.File {
+	if past == nil || at != mapping.Executing {
+		return nil
+	}
+	i := slices.IndexFunc(tr.files, func(f spareFile) bool { return f.program == past.Path })
+	if i < 0 {
+		return nil
+	}
+	f := tr.files[i].file
+	tr.files = slices.Delete(tr.files, i, i+1)
+	return f
 }

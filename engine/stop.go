@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"time"
 
 	"alleria/engine/tracee"
 	"alleria/internal/sys"
@@ -90,9 +91,14 @@ func (t *Thread) groupStop(s sys.Stop) error {
 	return t.run(0)
 }
 
-// lookWhetherDone ends the run with the last process that is traced or followed.
+// lookWhetherDone ends the run with the last process that is traced or followed, and with the last that may stand without anybody having told of it.
 func (tr *Tracer) lookWhetherDone() {
-	tr.done = tr.done || tr.over && len(tr.procs) == 0 && tr.followed.Empty() && tr.births.Empty()
+	tr.done = tr.done || tr.over && tr.empty() && (time.Now().After(tr.untold) || !sys.AnyTracee())
+}
+
+// empty tells whether no process is traced, followed or being born.
+func (tr *Tracer) empty() bool {
+	return len(tr.procs) == 0 && tr.followed.Empty() && tr.births.Empty()
 }
 
 // ended takes the end of a thread.

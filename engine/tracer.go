@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"alleria/engine/births"
+	"alleria/engine/codecache"
 	"alleria/engine/followed"
 	"alleria/engine/handover"
 	"alleria/engine/launch"
@@ -41,6 +42,7 @@ type Tracer struct {
 	births   births.Children[told]
 	// processes whose memory a child may still have that nobody has told of: see remember
 	remembered births.Remembered[*Process]
+	untold     time.Time // until then a child may stand that nobody has told of
 	status     Status
 	done       bool
 	// the first error of ours; the target is not told
@@ -48,6 +50,8 @@ type Tracer struct {
 	decoder   x86.Decoder // what it remembers holds for every program
 	history   reuse.History
 	templates reuse.Templates
+	spare     codecache.Spare // memory of tables of processes that are gone
+	files     []spareFile     // that of their code
 	began     time.Time
 	filters   sys.Filters // that the tracer itself is under
 }
@@ -72,7 +76,7 @@ func New(o Options, c Client) *Tracer {
 		births: births.New[told](births.Linux{}), remembered: births.Remember((*Process).close), began: time.Now(),
 		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse, Few: o.KeepFew}, hand: handover.New(o.NoHandover)}
 	if o.Kept != nil && !o.NoReuse && !o.NoDiskCache {
-		tr.templates.Disk = &reuse.Disk{Dir: o.Kept, Key: tr.opts.codeKey, Log: o.Log, NameOf: c.NamesOf}
+		tr.templates.Disk = &reuse.Disk{Dir: o.Kept, Key: tr.opts.codeKey, Log: o.Log, Read: o.KeptRead, NameOf: c.NamesOf}
 	}
 	return tr
 }
@@ -96,7 +100,7 @@ func (tr *Tracer) Run() (Status, error) {
 	if tr.filters, err = sys.ReadFilters(0); err != nil {
 		return Status{}, err
 	}
-	if tr.reports, err = sys.StartWaiter(); err != nil {
+	if tr.reports, err = sys.StartWaiter(tr.opts.StopSignals); err != nil {
 		return Status{}, err
 	}
 	defer tr.reports.Close()
@@ -130,6 +134,9 @@ func (tr *Tracer) Run() (Status, error) {
 	}
 	tr.remembered.Close()
 	tr.templates.Close()
+	for _, f := range tr.files {
+		f.file.Close()
+	}
 	return tr.status, tr.err
 }
 
@@ -223,6 +230,11 @@ func (tr *Tracer) dropProcess(p *Process) {
 		tr.status.Stats.add(&p.stats)
 		p.noteRecords()
 		p.client.Ended(p, p.end)
+		p.client = deaf{p.client}
+		if l := p.leaving; l != nil { // there is nothing to detach any more
+			p.leaving = nil
+			p.failed(l.then())
+		}
 	}
 	if len(p.threads) > 0 {
 		return
@@ -307,14 +319,18 @@ func (tr *Tracer) work() bool {
 // workFor handles the dispatches of one process, and what its handler has asked for; false if there was nothing.
 func (tr *Tracer) workFor(p *Process) bool {
 	did := false
+	if p.leaving != nil {
+		p.failed(p.tryToLeave())
+		return true
+	}
 	if p.modeChanged {
 		p.switchOthers()
 	}
 	if p.cache.Crowded(tr.opts.mostCode()) {
 		tr.renew(p)
 	}
-	if p.release.Wanted() {
-		if p.release.Try(releaseHost{p}); p.release.Gone() {
+	if p.detaching.Wanted() {
+		if p.detaching.Try(detachHost{p}); p.detaching.Gone() {
 			tr.lookWhetherDone()
 			return true
 		}
@@ -326,7 +342,7 @@ func (tr *Tracer) workFor(p *Process) bool {
 			if err := t.dispatch(req); err != nil {
 				t.failed(err)
 			}
-			if p.release.Gone() {
+			if p.detaching.Gone() || p.leaving != nil {
 				return true
 			}
 		}
@@ -413,7 +429,7 @@ func (tr *Tracer) anyTranslated() bool {
 // anyWish tells whether some handler has asked for something that is still to be done.
 func (tr *Tracer) anyWish() bool {
 	for _, p := range tr.procs {
-		if p.modeChanged || p.release.Wanted() {
+		if p.modeChanged || p.leaving != nil || p.detaching.Wanted() {
 			return true
 		}
 	}
@@ -474,6 +490,9 @@ func (tr *Tracer) nap() time.Duration {
 	}
 	if tr.stops.AnyPostponed() {
 		nap = min(nap, soon)
+	}
+	if !tr.births.Empty() || tr.over && tr.empty() && !tr.untold.IsZero() { // see strays
+		nap = min(nap, pollEvery)
 	}
 	return nap
 }

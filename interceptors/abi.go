@@ -50,6 +50,9 @@ func (c *Compiler) locate(p *Prototype) (args []place, result place) {
 	if p.Go {
 		return c.locateGo(p)
 	}
+	if p.Windows {
+		return c.locateWindows(p)
+	}
 	l := locator{c: c, p: p, general: generalArgs()}
 	if p.Result != 0 {
 		result = c.resultPlace(p.Result, l.resultClasses(p.Result))
@@ -81,7 +84,7 @@ func (l *locator) argument(t calls.TypeID) place {
 	ints, vecs := needs(classes)
 	inMemory := len(classes) == 0 && ty.Size > 0 || len(classes) > 0 && classes[0] >= x87
 	if l.p.Clang > 0 {
-		inMemory = inMemory || l.p.Variadic && ty.Kind == calls.Vector && ty.Size > 16 // whether named or not
+		inMemory = inMemory || l.p.Variadic && ty.Size > 16 // what is or holds one wide vector, whether named or not
 		if l.p.Clang < clangWhole && ty.Size == 16 && ints == 2 && len(ty.Fields) == 0 && len(l.general) < 2 {
 			return l.split()
 		}
@@ -130,15 +133,22 @@ func (l *locator) resultClasses(t calls.TypeID) []class {
 
 // classify is Compiler.classify for what the function was compiled for: wider vectors travel in memory.
 func (l *locator) classify(t calls.TypeID) []class {
-	classes := l.c.classify(t)
+	classes, ty := l.c.classify(t), l.c.Table.Type(t)
+	switch {
+	case l.p.Clang == 0:
+	case ty.Size > 16 && l.c.isEmpty(t, 0):
+		return nil // of what has nothing in it only as much as registers would hold is left out
+	case l.p.Clang < clangWhole && (ty.Kind == calls.Struct || ty.Kind == calls.Union) && l.c.holdsQuad(t, 0):
+		return nil
+	}
 	if l.p.Widest > 0 && len(classes) > 2 && 8*len(classes) > l.p.Widest && classes[0] == sse {
 		return nil
 	}
 	return classes
 }
 
-// clangWhole is the first version of clang that passes an integer of 16 bytes in two registers or in memory, aligned to it. Earlier
-// ones pass each half by itself.
+// clangWhole is the first version of clang that passes an integer of 16 bytes in two registers or in memory, aligned to it, and records with a
+// floating-point number of that size as the convention says. Earlier ones pass each half of the integer by itself, and such records in memory.
 const clangWhole = 18
 
 // split places an integer of 16 bytes as two.
@@ -269,6 +279,21 @@ func merged(classes []class) []class {
 // isComplexX87 tells whether a record stands for a complex number of two long doubles.
 func isComplexX87(t *calls.Type) bool {
 	return t.Size == 32 && strings.Contains(strings.ToLower(t.Name), "complex") && len(t.Fields) == 2
+}
+
+// holdsQuad tells whether a value is or has in it a binary floating-point number of 16 bytes, other than the x87's.
+func (c *Compiler) holdsQuad(t calls.TypeID, depth int) bool {
+	ty := c.Table.Type(t)
+	if depth > 16 {
+		return false
+	}
+	switch ty.Kind {
+	case calls.Struct, calls.Union:
+		return slices.ContainsFunc(ty.Fields, func(f calls.Field) bool { return f.Bits == 0 && c.holdsQuad(f.Type, depth+1) })
+	case calls.Array:
+		return c.holdsQuad(ty.Elem, depth+1)
+	}
+	return ty.Kind == calls.Float && ty.Size == 16 && strings.Contains(ty.Name, "128")
 }
 
 // isOneDouble tells whether a vector has a double and nothing else: compilers pass those in memory.

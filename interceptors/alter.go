@@ -125,7 +125,7 @@ func (b *build) valueChange(set *config.Change, param int32, t calls.TypeID, pl 
 	if t == 0 {
 		ty = &calls.Type{Kind: calls.Unsigned, Size: 8}
 	}
-	if pl.hidden || len(pl.pieces) != 1 || ty.Size == 0 || ty.Size > 8 || !isScalar(ty.Kind) && ty.Kind != calls.Pointer {
+	if pl.hidden || len(pl.pieces) != 1 || ty.Size == 0 || ty.Size > 8 || !isScalar(ty) && ty.Kind != calls.Pointer {
 		return nil, fmt.Errorf("a value of type %s cannot be changed: %w", ty.Name, ErrUnfit)
 	}
 	v := &valueChange{set: set, param: param, typ: ty, src: pl.pieces[0].src, bytes: int(ty.Size)}
@@ -139,9 +139,9 @@ func (b *build) valueChange(set *config.Change, param int32, t calls.TypeID, pl 
 	return v, nil
 }
 
-// isScalar tells kinds that are one number.
-func isScalar(k calls.Kind) bool {
-	return slices.Contains([]calls.Kind{calls.Unsigned, calls.Signed, calls.Char, calls.Char16, calls.Char32, calls.Float, calls.Bool, calls.Address, calls.Enum}, k)
+// isScalar tells types that are one number, whose constants can be written.
+func isScalar(t *calls.Type) bool {
+	return !t.IsDecimal() && slices.Contains([]calls.Kind{calls.Unsigned, calls.Signed, calls.Char, calls.Char16, calls.Char32, calls.Float, calls.Bool, calls.Address, calls.Enum}, t.Kind)
 }
 
 // constantKind is how constants of a type are spelt.
@@ -175,7 +175,7 @@ func (b *build) contents(v *valueChange, t calls.TypeID, items []capture.Item, a
 	v.item = &item
 	v.typ = b.c.Table.Type(ty.Elem)
 	v.bytes = int(v.typ.Size)
-	if !isScalar(v.typ.Kind) || v.bytes > 8 {
+	if !isScalar(v.typ) || v.bytes > 8 {
 		v.typ, v.bytes = &calls.Type{Kind: calls.Unsigned, Size: 1}, 1 // of records, their bytes
 	}
 	return nil

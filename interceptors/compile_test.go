@@ -237,3 +237,51 @@ func TestList(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// TestAlike: functions of the same parameters share what is captured of them, and no others.
+func TestAlike(t *testing.T) {
+	c := NewCompiler()
+	word := c.named("long", calls.Signed, 8)
+	text := c.text(autoString)
+	base := func() *Prototype {
+		return &Prototype{Args: []calls.TypeID{word, text}, Result: word, CaptureResult: true,
+			Captures: []Wanted{{Name: "n", Type: word, In: true}, {Name: "s", Index: 1, Type: text, In: true}}}
+	}
+	compile := func(p *Prototype) *Capture {
+		t.Helper()
+		out, err := c.Compile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	first := compile(base())
+	if compile(base()) != first {
+		t.Error("two that are alike are made twice")
+	}
+	for name, change := range map[string]func(p *Prototype){
+		"name":            func(p *Prototype) { p.Captures[1].Name = "t" },
+		"type":            func(p *Prototype) { p.Captures[0].Type = c.named("int", calls.Signed, 4) },
+		"kind of another": func(p *Prototype) { p.Args[0] = c.named("double", calls.Float, 8) },
+		"direction":       func(p *Prototype) { p.Captures[1].Out = true },
+		"result":          func(p *Prototype) { p.CaptureResult = false },
+		"result's type":   func(p *Prototype) { p.Result = text },
+		"convention":      func(p *Prototype) { p.Go = true },
+		"Windows":         func(p *Prototype) { p.Windows = true },
+		"compiler":        func(p *Prototype) { p.Clang = 14 },
+		"vectors":         func(p *Prototype) { p.Widest = 16 },
+		"bound":           func(p *Prototype) { p.MaxBytes = 8192 },
+		"parameters":      func(p *Prototype) { p.Captures = p.Captures[:1] },
+		"format":          func(p *Prototype) { p.Variadic, p.Format = true, true },
+		"scopes":          func(p *Prototype) { p.Scopes = []Scope{{}} },
+	} {
+		p := base()
+		change(p)
+		if compile(p) == first {
+			t.Errorf("another %s makes no difference", name)
+		}
+	}
+	if c.Alone = true; compile(base()) == first {
+		t.Error("it is shared though that is switched off")
+	}
+}

@@ -1,7 +1,6 @@
 package interceptors
 
 import (
-	"debug/dwarf"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"alleria/abp/calls"
 	"alleria/config"
 	"alleria/internal/capture"
+	"alleria/internal/debuginfo"
 )
 
 // ErrUnfit is wrapped by errors that tell why a function cannot be intercepted as asked.
@@ -21,6 +21,8 @@ type Prototype struct {
 	Captures []Wanted
 	// Go: the function has Go's calling convention. Results: Result is a record of several results, which travel each by itself.
 	Go, Results bool
+	// Windows: the function has the Windows convention (ms_abi).
+	Windows bool
 	// Clang is the version of clang that compiled the function, which differs from the convention; 0: another compiler.
 	Clang int
 	// Widest is how many bytes the widest vector has that the function may take or return in a register; 0: any.
@@ -70,10 +72,14 @@ type Compiler struct {
 	config  map[any]calls.TypeID  // of types of a configuration
 	targets map[targetKey]*capture.Target
 	plain   map[config.Builtin]calls.TypeID
-	debug   map[*dwarf.Data]*debugInfo
+	debug   map[*debuginfo.Data]*debugInfo
 	shipped *Prototypes
 	parts   map[calls.TypeID]int // see partsOf
 	crowded map[string]bool      // records of too many parts, by name
+	made    map[string]*Capture  // see alike
+	key     []byte
+	// Alone: nothing is shared between functions that are alike, for comparison.
+	Alone bool
 	// Added are declarations that come before those that are shipped; nil: none.
 	Added *Declarations
 }
@@ -81,8 +87,8 @@ type Compiler struct {
 // NewCompiler makes one with an empty table.
 func NewCompiler() *Compiler {
 	return &Compiler{Table: &calls.Table{}, facts: make(map[calls.TypeID]pointerFacts), byRef: make(map[calls.TypeID]bool),
-		config: make(map[any]calls.TypeID), targets: make(map[targetKey]*capture.Target), plain: make(map[config.Builtin]calls.TypeID), debug: make(map[*dwarf.Data]*debugInfo),
-		parts: make(map[calls.TypeID]int), crowded: make(map[string]bool)}
+		config: make(map[any]calls.TypeID), targets: make(map[targetKey]*capture.Target), plain: make(map[config.Builtin]calls.TypeID), debug: make(map[*debuginfo.Data]*debugInfo),
+		parts: make(map[calls.TypeID]int), crowded: make(map[string]bool), made: make(map[string]*Capture)}
 }
 
 // build is one function's capture under way.
@@ -99,8 +105,8 @@ type build struct {
 	entryItems, exitItems map[int]int
 }
 
-// Compile makes the capture of a function.
-func (c *Compiler) Compile(p *Prototype) (*Capture, error) {
+// compile makes the capture of a function.
+func (c *Compiler) compile(p *Prototype) (*Capture, error) {
 	b := &build{c: c, p: p, out: &Capture{Program: &capture.Program{MaxBytes: uint32(config.DefaultCallBytes)}}, scopes: p.scopes(), entryItems: make(map[int]int), exitItems: make(map[int]int)}
 	if p.MaxBytes > 0 {
 		b.out.Program.MaxBytes = uint32(min(p.MaxBytes, 1<<31))

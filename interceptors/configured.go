@@ -13,7 +13,7 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 	p := &Prototype{MaxBytes: ic.MaxBytes}
 	if known != nil {
 		p.Args = append(p.Args, known.Args...)
-		p.Result, p.Variadic, p.Go, p.Results, p.Clang, p.Widest = known.Result, known.Variadic, known.Go, known.Results, known.Clang, known.Widest
+		p.Result, p.Variadic, p.Go, p.Windows, p.Results, p.Clang, p.Widest = known.Result, known.Variadic, known.Go, known.Windows, known.Results, known.Clang, known.Widest
 	}
 	if known != nil && ic.Auto {
 		p.CaptureResult, p.Format = known.CaptureResult, known.Format

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"alleria/abp/calls"
+	"alleria/internal/debuginfo"
 )
 
 // What debug information is taken for: strings end with a null; other pointers lead to one object. Strings are bounded more
@@ -16,8 +17,11 @@ const autoString = 4096
 // debugInfo makes types of one image's debug information. It belongs to a Compiler.
 type debugInfo struct {
 	c    *Compiler
-	data *dwarf.Data
+	data *debuginfo.Data
 	made map[debugKey]calls.TypeID
+	// used is made by where types are referred to, names and qualifiers included, and isConst what is known of pointers: the same few are asked for at each parameter.
+	used    map[debugKey]calls.TypeID
+	isConst map[dwarf.Offset]bool
 }
 
 // debugKey is a type as deep as its pointers are followed.
@@ -28,7 +32,7 @@ type debugKey struct {
 
 // Described makes the prototype of a function from its debug information: all parameters are captured at entry, what pointers
 // lead to that is not constant at return again, and the result. Pointers are followed depth times.
-func (c *Compiler) Described(data *dwarf.Data, fn *dwarf.Entry, depth int) (p *Prototype, err error) {
+func (c *Compiler) Described(data *debuginfo.Data, fn *dwarf.Entry, depth int) (p *Prototype, err error) {
 	defer func() { // debug/dwarf takes much on trust
 		if r := recover(); r != nil {
 			p, err = nil, fmt.Errorf("debug information: %v: %w", r, ErrUnfit)
@@ -36,7 +40,7 @@ func (c *Compiler) Described(data *dwarf.Data, fn *dwarf.Entry, depth int) (p *P
 	}()
 	d := c.debug[data]
 	if d == nil {
-		d = &debugInfo{c: c, data: data, made: make(map[debugKey]calls.TypeID)}
+		d = &debugInfo{c: c, data: data, made: make(map[debugKey]calls.TypeID), used: make(map[debugKey]calls.TypeID), isConst: make(map[dwarf.Offset]bool)}
 		c.debug[data] = d
 	}
 	p = &Prototype{CaptureResult: true}
@@ -60,7 +64,10 @@ func (c *Compiler) Described(data *dwarf.Data, fn *dwarf.Entry, depth int) (p *P
 		p.Captures = append(p.Captures, Wanted{Name: names[i], Index: i, Type: t, In: true, Out: out && names[i] != "this"})
 	}
 	if off, ok := d.typeOf(fn); ok {
-		p.Result = d.at(off, depth)
+		p.Result = d.used[debugKey{off: off, depth: depth}]
+		if p.Result == 0 {
+			p.Result = d.at(off, depth)
+		}
 	}
 	if p.Go {
 		d.goResults(p, fn, depth)
@@ -74,12 +81,8 @@ func (c *Compiler) Described(data *dwarf.Data, fn *dwarf.Entry, depth int) (p *P
 // compiler finds out what compiled a function, and what of it matters for how arguments travel.
 func (d *debugInfo) compiler(fn *dwarf.Entry, p *Prototype) {
 	const langGo = 0x16
-	low, ok := fn.Val(dwarf.AttrLowpc).(uint64)
-	if !ok {
-		return
-	}
-	unit, err := d.data.Reader().SeekPC(low)
-	if err != nil || unit == nil {
+	unit := d.data.UnitOf(fn)
+	if unit == nil {
 		return
 	}
 	lang, _ := unit.Val(dwarf.AttrLanguage).(int64)
@@ -89,6 +92,9 @@ func (d *debugInfo) compiler(fn *dwarf.Entry, p *Prototype) {
 		p.Clang, _ = strconv.Atoi(version) // 0 where it is none
 	}
 	p.Go, p.Widest = lang == langGo, widest(producer)
+	if e := d.chain(fn, dwarf.AttrCalling); e != nil {
+		p.Windows = number(e, dwarf.AttrCalling) == ccWin64
+	}
 }
 
 // goResults finds the results of a Go function, which are parameters that are written: of several a record is made.
@@ -177,7 +183,7 @@ func (d *debugInfo) params(fn *dwarf.Entry) (params []*dwarf.Entry, variadic boo
 		if !ok {
 			return nil, false
 		}
-		if fn = d.entry(off); fn == nil {
+		if fn = d.data.Entry(off); fn == nil {
 			return nil, false
 		}
 	}
@@ -220,25 +226,14 @@ func (d *debugInfo) within(of *dwarf.Entry) (out []*dwarf.Entry) {
 	}
 }
 
-// entry reads the entry at an offset.
-func (d *debugInfo) entry(off dwarf.Offset) *dwarf.Entry {
-	r := d.data.Reader()
-	r.Seek(off)
-	e, err := r.Next()
-	if err != nil {
-		return nil
-	}
-	return e
-}
-
-// chain looks an attribute up in an entry and in what it is a copy or the definition of.
-func (d *debugInfo) chain(e *dwarf.Entry, attr dwarf.Attr) any {
+// chain returns the entry that has an attribute: an entry, or what it is a copy or the definition of; nil: none has.
+func (d *debugInfo) chain(e *dwarf.Entry, attr dwarf.Attr) *dwarf.Entry {
 	for range 4 {
 		if e == nil {
 			return nil
 		}
-		if v := e.Val(attr); v != nil {
-			return v
+		if e.Val(attr) != nil {
+			return e
 		}
 		off, ok := e.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
 		if !ok {
@@ -247,19 +242,24 @@ func (d *debugInfo) chain(e *dwarf.Entry, attr dwarf.Attr) any {
 		if !ok {
 			return nil
 		}
-		e = d.entry(off)
+		e = d.data.Entry(off)
 	}
 	return nil
 }
 
 func (d *debugInfo) name(e *dwarf.Entry) string {
-	s, _ := d.chain(e, dwarf.AttrName).(string)
+	if e = d.chain(e, dwarf.AttrName); e == nil {
+		return ""
+	}
+	s, _ := e.Val(dwarf.AttrName).(string)
 	return s
 }
 
 func (d *debugInfo) typeOf(e *dwarf.Entry) (dwarf.Offset, bool) {
-	off, ok := d.chain(e, dwarf.AttrType).(dwarf.Offset)
-	return off, ok
+	if e = d.chain(e, dwarf.AttrType); e == nil {
+		return 0, false
+	}
+	return d.data.Ref(e, dwarf.AttrType)
 }
 
 // param makes a parameter's type; out tells that what it points to may change.
@@ -268,14 +268,19 @@ func (d *debugInfo) param(e *dwarf.Entry, depth int) (t calls.TypeID, out bool) 
 	if !ok {
 		return 0, false
 	}
-	t = d.at(off, depth)
+	key := debugKey{off: off, depth: depth}
+	t, known := d.used[key]
+	if !known {
+		t = d.at(off, depth)
+		d.used[key] = t
+	}
 	return t, d.c.Table.Type(t).Kind == calls.Pointer && !d.constant(off)
 }
 
 // bare follows names and qualifiers of a type down to its entry; constant tells that it is const.
 func (d *debugInfo) bare(off dwarf.Offset) (e *dwarf.Entry, constant bool, name string) {
 	for range 32 {
-		e = d.entry(off)
+		e = d.data.Entry(off)
 		if e == nil {
 			return nil, constant, name
 		}
@@ -290,7 +295,7 @@ func (d *debugInfo) bare(off dwarf.Offset) (e *dwarf.Entry, constant bool, name 
 		default:
 			return e, constant, name
 		}
-		next, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
+		next, ok := d.data.Ref(e, dwarf.AttrType)
 		if !ok {
 			return nil, constant, name // void
 		}
@@ -301,11 +306,20 @@ func (d *debugInfo) bare(off dwarf.Offset) (e *dwarf.Entry, constant bool, name 
 
 // constant tells whether what a pointer leads to is const.
 func (d *debugInfo) constant(off dwarf.Offset) bool {
+	c, known := d.isConst[off]
+	if !known {
+		c = d.leadsToConst(off)
+		d.isConst[off] = c
+	}
+	return c
+}
+
+func (d *debugInfo) leadsToConst(off dwarf.Offset) bool {
 	e, _, _ := d.bare(off)
 	if e == nil {
 		return true
 	}
-	to, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
+	to, ok := d.data.Ref(e, dwarf.AttrType)
 	if !ok {
 		return true
 	}

@@ -4,6 +4,8 @@ import (
 	"debug/dwarf"
 	"encoding/binary"
 	"testing"
+
+	"alleria/internal/debuginfo"
 )
 
 // The abbreviations of FuzzDescribed's entries: tag, whether there are children, attributes with their forms.
@@ -56,7 +58,7 @@ func FuzzDescribed(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c := NewCompiler()
+		c, info := NewCompiler(), debuginfo.Of(data)
 		r := data.Reader()
 		for range 100 {
 			e, err := r.Next()
@@ -66,7 +68,7 @@ func FuzzDescribed(f *testing.F) {
 			if e.Tag != dwarf.TagSubprogram {
 				continue
 			}
-			if p, err := c.Described(data, e, depth&3); err == nil {
+			if p, err := c.Described(info, e, depth&3); err == nil {
 				_, _ = c.Compile(p)
 			}
 		}

@@ -3,7 +3,6 @@ package interceptors
 import (
 	"debug/dwarf"
 	"encoding/binary"
-	"slices"
 	"strings"
 
 	"alleria/abp/calls"
@@ -27,20 +26,59 @@ func (d *debugInfo) record(e *dwarf.Entry, name string, depth int) calls.TypeID 
 	if e.Tag == dwarf.TagUnionType {
 		r.Kind = calls.Union
 	}
-	packed := false
+	var l layout
 	for _, m := range members {
 		fields, align := d.member(m, depth)
 		r.Fields = append(r.Fields, fields...)
-		r.Align = max(r.Align, align)
-		packed = packed || slices.ContainsFunc(fields, func(f calls.Field) bool { return f.Bits == 0 && f.Offset%align != 0 })
+		for i := range fields {
+			t, asks := d.c.Table.Type(fields[i].Type), align
+			if m.Tag == dwarf.TagInheritance { // each of its fields lies as its own type asks
+				asks, l.align = min(align, max(t.Align, 1)), max(l.align, align)
+			}
+			l.add(&fields[i], t, asks)
+		}
 	}
 	r.Fields = d.c.bounded(&r.Name, r.Fields)
-	if packed || size%r.Align != 0 {
-		r.Align = 1
-	}
+	r.Align = l.alignment(size)
 	// What an attribute asks for is stated, but packing is not: it is seen in offsets and sizes alone.
 	r.Align = max(r.Align, uint32(number(e, attrAlignment)))
 	return d.c.Table.Add(r)
+}
+
+// layout finds out how a record is aligned, of which debug information says nothing where it is packed: that is seen in its fields' offsets and its size.
+type layout struct {
+	align    uint32 // that its fields ask for
+	end      uint32 // of the fields so far
+	packed   bool   // a number lies where it is not aligned
+	lower    bool   // a record does: it or what it lies in is packed
+	unpacked bool   // nobody but the alignment of what follows leaves room
+}
+
+// add adds a field of a type, which asks for an alignment.
+func (l *layout) add(f *calls.Field, t *calls.Type, align uint32) {
+	if f.Bits > 0 {
+		l.align, l.end = max(l.align, align), max(l.end, f.Offset+(uint32(f.Bit)+uint32(f.Bits)+7)/8)
+		return
+	}
+	switch {
+	case f.Offset%align == 0:
+		l.align = max(l.align, align)
+		l.unpacked = l.unpacked || f.Offset > l.end && f.Offset-l.end < align
+	case t.Kind == calls.Struct || t.Kind == calls.Union:
+		l.lower = true
+	default:
+		l.packed = true
+	}
+	l.end = max(l.end, f.Offset+t.Size)
+}
+
+// alignment is how a record of a size is aligned.
+func (l *layout) alignment(size uint32) uint32 {
+	align := max(l.align, 1)
+	if l.packed || size%align != 0 || l.lower && !l.unpacked {
+		return 1
+	}
+	return align
 }
 
 // member makes the field of a member, or the fields of a class that is inherited, and tells how it is aligned.
@@ -48,7 +86,7 @@ func (d *debugInfo) member(m *dwarf.Entry, depth int) (fields []calls.Field, ali
 	if m.Tag != dwarf.TagMember && m.Tag != dwarf.TagInheritance {
 		return nil, 1
 	}
-	off, ok := m.Val(dwarf.AttrType).(dwarf.Offset)
+	off, ok := d.data.Ref(m, dwarf.AttrType)
 	at, fixed := location(m)
 	if static, _ := m.Val(dwarf.AttrExternal).(bool); static || !fixed || !ok {
 		return nil, 1 // also virtual bases, whose place the object says
@@ -59,8 +97,9 @@ func (d *debugInfo) member(m *dwarf.Entry, depth int) (fields []calls.Field, ali
 	}
 	t := d.c.Table.Type(id)
 	align = max(t.Align, 1)
-	if a := number(m, attrAlignment); a > 0 { // it may also be less than the type's
-		align = uint32(a)
+	// It may also be less than the type's. clang states what an attribute asks for, which is not what comes of it where the type asks for more.
+	if a := uint32(number(m, attrAlignment)); a > 0 && (a >= align || at%int64(align) != 0 || !d.byClang(m)) {
+		align = a
 	}
 	if m.Tag == dwarf.TagInheritance {
 		return d.inherited(t, id, at), align
@@ -82,6 +121,16 @@ func (d *debugInfo) member(m *dwarf.Entry, depth int) (fields []calls.Field, ali
 		f.Offset, f.Bit, f.Bits = uint32(bit/8), uint8(bit%8), uint8(bits)
 	}
 	return []calls.Field{f}, align
+}
+
+// byClang tells whether an entry is of a unit that clang has compiled.
+func (d *debugInfo) byClang(e *dwarf.Entry) bool {
+	unit := d.data.UnitOf(e)
+	if unit == nil {
+		return false
+	}
+	producer, _ := unit.Val(dwarf.AttrProducer).(string)
+	return strings.Contains(producer, "clang version ")
 }
 
 // inherited are the fields of a class that another one inherits, in that one. A string stays one.

@@ -57,7 +57,7 @@ func (d *debugInfo) make(e *dwarf.Entry, name string, depth int) calls.TypeID {
 	c := d.c
 	switch e.Tag {
 	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType:
-		to, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
+		to, ok := d.data.Ref(e, dwarf.AttrType)
 		if !ok {
 			return c.address("void *")
 		}
@@ -106,8 +106,10 @@ func (d *debugInfo) base(e *dwarf.Entry) calls.TypeID {
 			half := fmt.Sprintf("int%d_t", 4*size)
 			return c.pair("complex "+half, c.named(half, calls.Signed, size/2), size/2)
 		}
-	case encFloat, encDecimal:
+	case encFloat:
 		return c.named(name, calls.Float, size)
+	case encDecimal:
+		return c.decimal(name, size)
 	case encSignedChar:
 		if name == "char" {
 			return c.named(name, calls.Char, 1)
@@ -127,6 +129,13 @@ func (d *debugInfo) base(e *dwarf.Entry) calls.TypeID {
 		return c.named(name, calls.Char32, size)
 	}
 	return c.named(name, calls.Unsigned, size)
+}
+
+// decimal is a floating-point number of base ten.
+func (c *Compiler) decimal(name string, size uint32) calls.TypeID {
+	id := c.named(name, calls.Float, size)
+	c.Table.Types[id-1].Count = calls.FloatDecimal
+	return id
 }
 
 // complex is a complex number: two of half its size.
@@ -187,7 +196,7 @@ func (c *Compiler) one(elem calls.TypeID, name string) calls.TypeID {
 func (d *debugInfo) memberPointer(e *dwarf.Entry) calls.TypeID {
 	c := d.c
 	offset := c.named("ptrdiff_t", calls.Signed, 8)
-	to, _ := e.Val(dwarf.AttrType).(dwarf.Offset)
+	to, _ := d.data.Ref(e, dwarf.AttrType)
 	if of, _, _ := d.bare(to); of == nil || of.Tag != dwarf.TagSubroutineType {
 		return offset
 	}
@@ -225,7 +234,7 @@ func (d *debugInfo) enum(e *dwarf.Entry, name string) calls.TypeID {
 
 // array makes an array, of several dimensions arrays of arrays. A vector is one that the processor's registers hold.
 func (d *debugInfo) array(e *dwarf.Entry, depth int) calls.TypeID {
-	off, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
+	off, ok := d.data.Ref(e, dwarf.AttrType)
 	if !ok {
 		return 0
 	}

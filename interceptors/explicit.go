@@ -98,6 +98,9 @@ func plainName(t *calls.Type) string {
 	case calls.Address:
 		return "ptr"
 	case calls.Float:
+		if t.IsDecimal() { // explicit configurations have no name for them
+			break
+		}
 		switch t.Size {
 		case 4, 8:
 			return fmt.Sprintf("f%d", t.Size)

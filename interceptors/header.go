@@ -1,3 +1,5 @@
+//go:build !recorder
+
 package interceptors
 
 import (
@@ -117,10 +119,25 @@ func scalarsOfC() map[cc.Kind]calls.Kind {
 	}
 }
 
+// scalarOfC makes a type that is a number, 0: it is another.
+func (c *Compiler) scalarOfC(t cc.Type, size uint32) calls.TypeID {
+	if t.VectorSize() > 0 {
+		return 0
+	}
+	k := t.Kind()
+	if k == cc.Decimal32 || k == cc.Decimal64 || k == cc.Decimal128 {
+		return c.decimal(k.String(), size)
+	}
+	if kind, ok := scalarsOfC()[k]; ok {
+		return c.named(k.String(), kind, size)
+	}
+	return 0
+}
+
 func (c *Compiler) makeOfC(t cc.Type, depth int) calls.TypeID {
 	size := uint32(max(t.Size(), 0))
-	if kind, ok := scalarsOfC()[t.Kind()]; ok && t.VectorSize() <= 0 {
-		return c.named(t.Kind().String(), kind, size)
+	if id := c.scalarOfC(t, size); id != 0 {
+		return id
 	}
 	switch t := t.(type) {
 	case *cc.PointerType:

@@ -63,7 +63,7 @@ func life(dir string, kill int) {
 		expect(t.Created(1, 1000+i), 2+i)
 	}
 	t.Executed(2, "/bin/a", []string{"a"})
-	t.SetState(1, LetGo)
+	t.SetState(1, Detached)
 	t.SetCounts(2, 1, 2)
 	t.Ended(3, 0, Usage{})
 	second := New([]string{"second"}, opts) // a tracer may have several

@@ -62,7 +62,7 @@ type processSlot struct {
 	generation   atomic.Uint32 // programs that it has executed; 0: still its parent's
 	state        atomic.Uint32 // a State
 	_            uint32
-	start        atomic.Uint64 // of one let go: when it started, in ticks; 0 else
+	start        atomic.Uint64 // of a detached one: when it started, in ticks; 0 else
 	begun        atomic.Int64  // Unix time in nanoseconds
 	instructions atomic.Uint64
 	recorded     atomic.Uint64

@@ -125,7 +125,7 @@ func (s *processSlot) read() (owner uint32, p LiveProcess, ok bool) {
 		if seq&1 != 0 || seq == 0 || s.seq.Load() != seq || s.owner.Load() != owner || p.Number == 0 {
 			continue
 		}
-		return owner, p, state != LetGo || sys.Alive(p.PID, start)
+		return owner, p, state != Detached || sys.Alive(p.PID, start)
 	}
 	return 0, p, false
 }

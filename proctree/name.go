@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"alleria/internal/sys"
 )
 
 // defaultDir is where shared memory has names.
@@ -27,7 +29,7 @@ func regionPath(dir string) (string, error) {
 	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
 		return "", errForeignProc
 	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	boot, err := sys.ReadProc("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", fmt.Errorf("identity of this boot: %w", err)
 	}

@@ -10,12 +10,12 @@ const (
 	Followed     State = iota // followed, and nothing of it is recorded
 	WindowClosed              // it has windows, none of which is open
 	WindowOpen                // something of it is being recorded
-	LetGo                     // it runs untraced; its children have no numbers
+	Detached                  // it runs untraced; its children have no numbers
 )
 
 // String names the state, as ps does.
 func (s State) String() string {
-	names := [...]string{Followed: "followed", WindowClosed: "closed", WindowOpen: "open", LetGo: "let go"}
+	names := [...]string{Followed: "followed", WindowClosed: "closed", WindowOpen: "open", Detached: "detached"}
 	if int(s) < len(names) {
 		return names[s]
 	}
@@ -64,4 +64,4 @@ type Process struct {
 func (p *Process) Generation() int { return len(p.Programs) }
 
 // Followed tells whether the process is, or was to its end, traced.
-func (p *Process) Followed() bool { return p.State != LetGo }
+func (p *Process) Followed() bool { return p.State != Detached }

@@ -2,9 +2,9 @@ package proctree
 
 import "alleria/internal/sys"
 
-// enoughLetGo is how many processes that were let go may be in slots before they are
+// enoughDetached is how many processes that were detached may be in slots before they are
 // looked at again. Each look is a file of /proc.
-const enoughLetGo = 32
+const enoughDetached = 32
 
 // show puts a new process into a free slot of the region.
 func (t *Tree) show(r *region, p *Process) error {
@@ -49,7 +49,7 @@ func (t *Tree) claim(r *region) (int, error) {
 				return i, nil
 			}
 		}
-		if t.letGo >= enoughLetGo {
+		if t.detached >= enoughDetached {
 			t.sweep(r)
 			from = 0
 			continue
@@ -61,9 +61,9 @@ func (t *Tree) claim(r *region) (int, error) {
 	}
 }
 
-// sweep frees the slots of processes that were let go and have ended since.
+// sweep frees the slots of processes that were detached and have ended since.
 func (t *Tree) sweep(r *region) {
-	t.letGo = 0
+	t.detached = 0
 	for n, i := range t.slots {
 		s := r.process(i)
 		if start := s.start.Load(); start != 0 && !sys.Alive(int(s.pid.Load()), start) {

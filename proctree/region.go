@@ -56,7 +56,7 @@ func openRegion(dir string, create bool, step func(string)) (*region, error) {
 	// Again if the last tracer has removed it between our opening and locking it. Each
 	// round means that somebody else got further, so that a few are enough.
 	for range 100 {
-		f, err := os.OpenFile(path, how, 0o600)
+		f, err := sys.OpenPlain(path, how, 0o600)
 		if err != nil {
 			return nil, err // the path stands in it
 		}

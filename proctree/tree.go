@@ -33,7 +33,7 @@ type Tree struct {
 	lost      bool       // region is not used any more, and closed by Close
 	slot      int        // of the tree
 	slots     map[int]int
-	letGo     int // slots of processes that were let go since the last sweep
+	detached  int // slots of processes that were detached since the last sweep
 }
 
 // New begins a tree and puts it into the database. command is what the user had run.
@@ -122,7 +122,7 @@ func (t *Tree) shared(f func(r *region) error) {
 
 // Created notes that the process with the number parent has created the process pid, and
 // returns the new one's number. 0 is the parent of the first process. A process that
-// was let go has no children that count: the result is 0 for them, and for a parent that
+// was detached has no children that count: the result is 0 for them, and for a parent that
 // there is not.
 //
 // Until it executes a program, it runs its parent's.
@@ -130,7 +130,7 @@ func (t *Tree) Created(parent, pid int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := &Process{Number: len(t.processes) + 1, PID: pid, Parent: parent, Started: time.Now()}
-	if above := t.process(parent); above != nil && above.State != LetGo {
+	if above := t.process(parent); above != nil && above.State != Detached {
 		p.Depth, p.Path, p.Args = above.Depth+1, above.Path, above.Args
 	} else if parent != 0 || len(t.processes) > 0 {
 		return 0
@@ -158,7 +158,7 @@ func (t *Tree) Executed(n int, path string, args []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.process(n)
-	if p == nil || p.State == LetGo {
+	if p == nil || p.State == Detached {
 		return
 	}
 	p.Path, p.Args = path, slices.Clone(args)
@@ -171,13 +171,13 @@ func (t *Tree) Executed(n int, path string, args []string) {
 	})
 }
 
-// SetState notes what the tracer does with a process from now on. From LetGo there is no
+// SetState notes what the tracer does with a process from now on. From Detached there is no
 // way back.
 func (t *Tree) SetState(n int, s State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.process(n)
-	if p == nil || p.State == LetGo {
+	if p == nil || p.State == Detached {
 		return
 	}
 	p.State = s
@@ -186,7 +186,7 @@ func (t *Tree) SetState(n int, s State) {
 		if slot == nil {
 			return nil
 		}
-		if s == LetGo {
+		if s == Detached {
 			// Nobody tells of its end. Who reads the region looks whether it lives, by its start.
 			start, _, err := sys.StartTime(p.PID)
 			if err != nil { // it has ended already
@@ -194,7 +194,7 @@ func (t *Tree) SetState(n int, s State) {
 				return nil
 			}
 			slot.start.Store(start)
-			t.letGo++
+			t.detached++
 		}
 		slot.state.Store(uint32(s))
 		return nil

@@ -48,7 +48,7 @@ func TestFigure3(t *testing.T) {
 	if n := middle.Created(1, 201); n != 2 {
 		t.Errorf("P2: %d", n)
 	}
-	middle.SetState(2, LetGo)
+	middle.SetState(2, Detached)
 	if n := middle.Created(2, 202); n != 0 {
 		t.Errorf("a child of P2: %d", n)
 	}
@@ -111,8 +111,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestLetGo has processes that nobody tells the end of.
-func TestLetGo(t *testing.T) {
+// TestDetached has processes that nobody tells the end of.
+func TestDetached(t *testing.T) {
 	dir := t.TempDir()
 	tr := New([]string{"sh"}, Options{Dir: dir})
 	defer tr.Close()
@@ -122,10 +122,10 @@ func TestLetGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := tr.Created(1, sleeper.Process.Pid)
-	tr.SetState(n, LetGo)
+	tr.SetState(n, Detached)
 	tr.SetState(n, WindowOpen) // no way back
 	tr.Executed(n, "/bin/other", nil)
-	if got := mustList(t, dir)[0].Processes; len(got) != 2 || got[1].State != LetGo || got[1].Program != "" {
+	if got := mustList(t, dir)[0].Processes; len(got) != 2 || got[1].State != Detached || got[1].Program != "" {
 		t.Errorf("%+v", got)
 	}
 	if err := sleeper.Process.Kill(); err != nil {
@@ -135,14 +135,14 @@ func TestLetGo(t *testing.T) {
 	if got := mustList(t, dir)[0].Processes; len(got) != 1 {
 		t.Errorf("it has ended: %+v", got)
 	}
-	// Ten thousand that are let go and end do not fill the database.
+	// Ten thousand that are detached and end do not fill the database.
 	for range 10_000 {
 		n := tr.Created(1, sleeper.Process.Pid)
 		i := tr.slots[n]
-		tr.region.process(i).start.Store(1) // as if it had lived when it was let go
-		tr.letGo++
-		tr.process(n).State = LetGo
-		tr.region.process(i).state.Store(uint32(LetGo))
+		tr.region.process(i).start.Store(1) // as if it had lived when it was detached
+		tr.detached++
+		tr.process(n).State = Detached
+		tr.region.process(i).state.Store(uint32(Detached))
 	}
 	if b := tr.region.backed(); b > 128 {
 		t.Errorf("%d slots are backed by memory", b)

@@ -1,9 +1,11 @@
 package tool
 
 import (
+	"alleria/internal/session"
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -16,13 +18,18 @@ type At struct {
 	Image string
 	// Function narrows it down to functions; it may hold *. Empty: all.
 	Function string
+	// Process is the number of a process in order of creation, from 1, the file name of the program that it executes, which may hold *, or that one's full path. Empty: all.
+	// Processes that are not selected are followed as far as the tool follows any.
+	Process string
+	// Thread is the number of a thread in its process, in order of creation, from 1. 0: all.
+	Thread int
 	// On and Till open and close the window in which records are made, as elements of the window language:
 	// `<Call name="work"/>`. Empty: from the beginning, to the end.
 	On, Till string
 	// Reopen lets the window open again each time that On fires.
 	Reopen bool
-	// If, if it has a source, is the condition under which a record is made.
-	If Condition
+	// If are conditions, all of which have to hold for a record to be made.
+	If []Condition
 
 	point point
 }
@@ -58,22 +65,46 @@ func (a At) In(image, function string) At {
 	return a
 }
 
+// By narrows it down to a process and a thread, which may be empty and 0, as At.Process and At.Thread say.
+func (a At) By(process string, thread int) At {
+	a.Process, a.Thread = process, thread
+	return a
+}
+
 // Between has records made only in a window, from one event of the window language to another.
 func (a At) Between(on, till string) At {
 	a.On, a.Till = on, till
 	return a
 }
 
-// When has records made only where a condition holds.
-func (a At) When(c Condition) At {
-	a.If = c
+// When has records made only where conditions hold, all of them.
+func (a At) When(c ...Condition) At {
+	a.If = append(a.If[:len(a.If):len(a.If)], c...)
 	return a
 }
 
-// Condition holds where a source lies between two numbers, both included. It is looked at before a record is made.
+// Condition holds where a source lies between two numbers, both included.
+//
+// Addresses, values and registers of up to eight bytes, sizes, Store, PC and Length are looked at by the program's threads, so that what executions of a block have recorded is dropped where
+// nothing holds for any of its instructions; all of them are looked at again before a record is made. Of tools that fill at Blocks it is the latter alone.
 type Condition struct {
 	Of          Source
 	Least, Most uint64
+}
+
+// holds tells whether a number is one of the condition's.
+func (c *Condition) holds(n uint64) bool { return c.Least <= n && n <= c.Most }
+
+// inApplication is what the program's threads look at of conditions; none: nothing.
+func inApplication(all []Condition) (out []session.Condition) {
+	of := map[kind]session.ConditionOf{isAddress: session.OfAddress, isValue: session.OfValue, isRegister: session.OfRegister, isSize: session.OfSize, isStore: session.OfStore,
+		isPC: session.OfPC, isLength: session.OfLength}
+	for _, c := range all {
+		if what, ok := of[c.Of.kind]; ok {
+			out = append(out, session.Condition{Of: what, Reg: c.Of.reg, Least: c.Least, Most: c.Most})
+		}
+	}
+	return out
 }
 
 // window writes the window of the configuration that the place is.
@@ -96,7 +127,19 @@ func (a *At) window(name string, needs *needs) (string, error) {
 			fmt.Fprintf(&b, "<%s>%s</%[1]s>", e.element, e.event)
 		}
 	}
-	b.WriteString("<Profile><Process><Thread><Image" + a.image() + "><Function")
+	process, err := a.process()
+	if err != nil {
+		return "", err
+	}
+	thread := ""
+	if a.Thread > 0 {
+		thread = fmt.Sprintf(` n="%d"`, a.Thread)
+	}
+	b.WriteString("<Profile>")
+	if process != "" {
+		b.WriteString("<Process/>") // the others are followed, and record nothing
+	}
+	b.WriteString("<Process" + process + "><Thread" + thread + "><Image" + a.image() + "><Function")
 	if a.Function != "" {
 		b.WriteString(" name=" + quoted(a.Function))
 	}
@@ -113,6 +156,22 @@ func (a *At) selector() (string, error) {
 		return by + "=" + quoted(name), nil
 	}
 	return "", fmt.Errorf("%q selects nothing; instructions are selected by any, anyMem, class=NAME, cat=NAME, ext=NAME, isa=NAME or form=NAME", a.Select)
+}
+
+// process is the attribute of Process.
+func (a *At) process() (string, error) {
+	n, err := strconv.ParseUint(a.Process, 0, 32)
+	switch {
+	case a.Thread < 0 || err == nil && n == 0:
+		return "", fmt.Errorf("process %q, thread %d: both are counted from 1", a.Process, a.Thread)
+	case a.Process == "":
+		return "", nil
+	case err == nil:
+		return fmt.Sprintf(` n="%d"`, n), nil
+	case strings.Contains(a.Process, "/"):
+		return " path=" + quoted(a.Process), nil
+	}
+	return " name=" + quoted(a.Process), nil
 }
 
 // image is the attribute of Image.

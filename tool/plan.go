@@ -26,9 +26,13 @@ type step struct {
 	block    bool   // only if a basic block begins here
 	template []byte
 	ops      []op
-	cond     *op
-	least    uint64
-	most     uint64
+	conds    []cond
+}
+
+// cond is a condition that is not the same at each execution.
+type cond struct {
+	of op
+	*Condition
 }
 
 // op is a field that is not the same at each execution.
@@ -100,7 +104,7 @@ func (s *sink) plan(id uint32) {
 		p.falls = b.End()
 	}
 	for i := range b.Ins {
-		s.a.eachFill(b, i, func(k int, f *fill) {
+		s.a.eachFill(s.x.Thread, b, i, func(k int, f *fill) {
 			p.bits |= 1 << k
 			s.steps(p, b, i, k, f)
 		})
@@ -124,15 +128,15 @@ func (p *plan) reserve(to int, s *sink) {
 	p.need = append(p.need, room{to, 1})
 }
 
-// eachFill calls f for each fill that is at an instruction.
-func (a *analysis) eachFill(b *abp.Block, i int, f func(k int, f *fill)) {
+// eachFill calls f for each fill that is at an instruction of a thread. Which windows select an instruction is known of all threads together.
+func (a *analysis) eachFill(thread uint32, b *abp.Block, i int, f func(k int, f *fill)) {
 	in := &b.Ins[i]
 	if in.Flags&abp.InsRecorded == 0 {
 		return
 	}
 	windows := a.tool.sites.Of(a.proc, b.InsAddr(i), in.Len)
 	for k, one := range a.tool.fills {
-		if windows&(1<<k) != 0 && (in.Flags&abp.InsPart == 0 || one.at.point == atAccess) {
+		if windows&(1<<k) != 0 && (one.at.Thread == 0 || one.at.Thread == int(thread)) && (in.Flags&abp.InsPart == 0 || one.at.point == atAccess) {
 			f(k, one)
 		}
 	}
@@ -159,7 +163,7 @@ func (s *sink) steps(p *plan, b *abp.Block, i, k int, f *fill) {
 
 // step appends a step.
 func (s *sink) step(p *plan, b *abp.Block, i, k int, f *fill, a *abp.Access) {
-	st := step{bit: 1 << k, to: f.of.index, block: f.at.point == atBlock, template: make([]byte, f.of.size), least: f.at.If.Least, most: f.at.If.Most}
+	st := step{bit: 1 << k, to: f.of.index, block: f.at.point == atBlock, template: make([]byte, f.of.size)}
 	p.starts = p.starts || st.block
 	for _, fd := range f.fields {
 		o, ok := s.op(b, i, a, fd.from)
@@ -176,17 +180,17 @@ func (s *sink) step(p *plan, b *abp.Block, i, k int, f *fill, a *abp.Access) {
 			st.template[o.offset+at] = byte(n >> (8 * at))
 		}
 	}
-	if f.at.If.Of.kind != noSource {
-		o, ok := s.op(b, i, a, f.at.If.Of)
+	for k := range f.at.If {
+		c := &f.at.If[k]
+		o, ok := s.op(b, i, a, c.Of)
 		if p.slow = p.slow || !ok; !ok {
 			return
 		}
-		if o.from == opConst {
-			if n := o.number(s, nil); n < st.least || n > st.most {
-				return // never
-			}
-		} else {
-			st.cond = &o
+		switch {
+		case o.from != opConst:
+			st.conds = append(st.conds, cond{o, c})
+		case !c.holds(o.number(s, nil)):
+			return // never
 		}
 	}
 	p.steps = append(p.steps, st)

@@ -122,6 +122,9 @@ func (t *Tool) Run(ctx context.Context, argv []string, messages io.Writer) (exit
 			}
 		}
 	}
+	if t.opts.verbose {
+		fmt.Fprintf(messages, "%s: the program's threads have recorded %d words of 8 bytes\n", t.name, t.words.Load())
+	}
 	if t.Done != nil {
 		t.Done(messages)
 	}

@@ -19,6 +19,7 @@ func (a *analysis) Thread() stream.Sink {
 
 // Add is live.Analysis's: the thread has ended.
 func (a *analysis) Add(s stream.Sink, _ float64) {
+	a.tool.words.Add(s.(*sink).words)
 	for _, f := range s.(*sink).fillers {
 		if f != nil {
 			f.end()
@@ -38,6 +39,7 @@ type sink struct {
 	each    bool   // room is looked for before each record
 	begins  bool   // a basic block begins with the block that is executed
 	next    uint64 // where the last block went on without a branch; 0: it did not
+	words   uint64 // of the ring
 }
 
 // Gap is what live tells of missing records.
@@ -54,6 +56,7 @@ func (s *sink) filler(to int) *filler {
 // Stretch is stream.Sink's.
 func (s *sink) Stretch(state *abp.Exec, words []uint64) {
 	s.x = *state
+	s.words += uint64(len(words))
 	for i := 0; i < len(words); {
 		id := words[i]
 		if id >= uint64(len(s.plans)) || s.plans[id].words == 0 {
@@ -116,16 +119,17 @@ func (s *sink) room(to int) *filler {
 	return f
 }
 
-// holds tells whether a step's condition holds.
+// holds tells whether a step's conditions hold.
 func (s *sink) holds(st *step, words []uint64) bool {
 	if st.block && !s.begins {
 		return false
 	}
-	if st.cond == nil {
-		return true
+	for k := range st.conds {
+		if c := &st.conds[k]; !c.holds(c.of.number(s, words)) {
+			return false
+		}
 	}
-	n := st.cond.number(s, words)
-	return n >= st.least && n <= st.most
+	return true
 }
 
 // Single is stream.Sink's: an execution that is cut short, or was the tracer's.
@@ -146,7 +150,7 @@ func (s *sink) Single(x *abp.Exec) {
 func (s *sink) general() {
 	b := s.x.Block
 	for i := range min(s.x.Completed, len(b.Ins)) {
-		s.a.eachFill(b, i, func(k int, f *fill) {
+		s.a.eachFill(s.x.Thread, b, i, func(k int, f *fill) {
 			switch {
 			case s.x.Windows&(1<<k) == 0, f.at.point == atBlock && i == 0 && !s.begins:
 			case f.at.point == atAccess:
@@ -161,8 +165,13 @@ func (s *sink) general() {
 // record makes one record, of an access or of an instruction.
 func (s *sink) record(f *fill, i int, m *abp.Mem) {
 	value := func(from Source) (uint64, []byte) { return s.value(from, i, m) }
-	if c := &f.at.If; c.Of.kind != noSource {
-		if n, wide := value(c.Of); wide != nil && number(wide) < c.Least || wide != nil && number(wide) > c.Most || wide == nil && (n < c.Least || n > c.Most) {
+	for k := range f.at.If {
+		c := &f.at.If[k]
+		n, wide := value(c.Of)
+		if wide != nil {
+			n = number(wide)
+		}
+		if !c.holds(n) {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"alleria/abp"
@@ -32,6 +33,7 @@ type Tool struct {
 	sites  session.Sites
 	blocks bool // some fill is at blocks
 	opts   options
+	words  atomic.Uint64 // that the program's threads have recorded
 }
 
 // fill is one place where records of a type are made. Its number is its window's.
@@ -122,8 +124,8 @@ func (y *Type[R]) Fill(at At, fields Fields) {
 	if f.fields, err = fieldsOf(y.core.record, fields, at.point, &f.needs); err != nil {
 		t.wrong(f.place, err)
 	}
-	if at.If.Of.kind != noSource {
-		if err := f.needs.add(at.If.Of, at.point); err != nil {
+	for _, c := range at.If {
+		if err := f.needs.add(c.Of, at.point); err != nil {
 			t.wrong(f.place, fmt.Errorf("condition: %w", err))
 		}
 	}
@@ -158,13 +160,14 @@ func (t *Tool) config() (*config.Config, error) {
 	if len(t.fills) == 0 || len(t.fills) > mostFills {
 		errs = append(errs, fmt.Errorf("there are %d places to fill buffers at; 1 to %d can be", len(t.fills), mostFills))
 	}
-	t.sites.Entries, t.sites.Blocks = 0, 0
+	t.sites.Entries, t.sites.Blocks, t.sites.If = 0, 0, make([][]session.Condition, len(t.fills))
 	for i, f := range t.fills {
 		w, err := f.at.window(fmt.Sprintf("%s-%d", f.of.name, i+1), &f.needs)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", f.place, err))
 		}
 		text += w
+		t.sites.If[i] = inApplication(f.at.If)
 		switch f.at.point {
 		case atEntry:
 			t.sites.Entries |= 1 << i
@@ -172,6 +175,9 @@ func (t *Tool) config() (*config.Config, error) {
 			t.sites.Blocks |= 1 << i
 			t.blocks = true
 		}
+	}
+	if t.blocks { // where one begins is known by the block that was executed before
+		t.sites.If = nil
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"io"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -170,6 +171,55 @@ func TestWindowsAndConditions(t *testing.T) {
 	}
 }
 
+// TestSelection: records are made of the threads and processes that a place names, also where another place wants all of them.
+func TestSelection(t *testing.T) {
+	type store struct {
+		Kind uint8
+		PC   uint64
+	}
+	type from struct {
+		process, thread uint32
+		kind            uint8
+	}
+	count := func(prog []string, flags []string, at ...At) map[from]int {
+		y := New("selected")
+		var mu sync.Mutex
+		n := map[from]int{}
+		b := Define(y, Buffer[store]{Full: func(b *Batch[store]) []store {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range b.Records {
+				n[from{b.Process, b.Thread, r.Kind}]++
+			}
+			return b.Records
+		}})
+		for k, one := range at {
+			b.Fill(one, Fields{"Kind": Constant(uint64(k)), "PC": PC()})
+		}
+		if _, err := runs(t, y, flags, prog...); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	prog := sizes(t)
+	const each = 200 * 201 / 2
+	stores := Accesses("anyMem").In("", "fill").When(Condition{Store(), 1, 1})
+	for _, flags := range [][]string{nil, {"-no-plans"}, {"-engine", "no-conditions"}} {
+		got := count([]string{prog}, flags, stores, stores.By("", 2))
+		if want := map[from]int{{1, 1, 0}: each, {1, 2, 0}: each, {1, 3, 0}: each, {1, 2, 1}: each}; !maps.Equal(got, want) {
+			t.Errorf("%v: stores by process, thread and place: %v, want %v", flags, got, want)
+		}
+	}
+	if got := count([]string{prog}, nil, stores.By("1", 3), stores.By("2", 0)); got[from{1, 3, 0}] != each || len(got) != 1 {
+		t.Errorf("thread 3 of process 1: %v", got)
+	}
+	shell := []string{"sh", "-c", prog + "; " + prog + "; true"}
+	if got := count(shell, nil, stores.By("siz*", 1), stores.By("3", 2), stores.By(prog, 3), stores.By("sh", 0)); got[from{2, 1, 0}] != each || got[from{3, 1, 0}] != each || got[from{3, 2, 1}] != each ||
+		got[from{2, 3, 2}] != each || got[from{3, 3, 2}] != each || len(got) != 5 {
+		t.Errorf("two processes of a shell: %v", got)
+	}
+}
+
 // TestThreads: each thread's buffers come in order and to their end, and functions have their names.
 func TestThreads(t *testing.T) {
 	type call struct {
@@ -267,7 +317,8 @@ func TestDefinitions(t *testing.T) {
 		"On cannot hold an element Nothing": func(y *Tool) {
 			Define(y, Buffer[ref]{Full: ok}).Fill(Blocks().Between("<Nothing/>", ""), Fields{"Addr": PC()})
 		},
-		"there are 0 places": func(y *Tool) { Define(y, Buffer[ref]{Full: ok}) },
+		"both are counted from 1": func(y *Tool) { Define(y, Buffer[ref]{Full: ok}).Fill(Blocks().By("0", 1), Fields{"Addr": PC()}) },
+		"there are 0 places":      func(y *Tool) { Define(y, Buffer[ref]{Full: ok}) },
 	} {
 		y := New("wrong")
 		define(y)

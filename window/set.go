@@ -354,7 +354,7 @@ func (s *Set) Profiles(set uint64) []*config.Profile {
 }
 
 // Done tells that no window is open and none can open any more.
-// Nothing needs to be watched for any more: the target can be let go for good.
+// Nothing needs to be watched for any more: the target can be detached for good.
 func (s *Set) Done() bool {
 	for _, in := range s.windows {
 		if in.state != over {

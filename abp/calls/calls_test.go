@@ -166,7 +166,7 @@ func FuzzValues(f *testing.F) {
 
 // TestPairs follows calls through tail calls, longjmp and ends without beginnings.
 func TestPairs(t *testing.T) {
-	sigs := map[uint32]*Signature{1: {Number: 1, Name: "f", Returns: true}, 2: {Number: 2, Name: "g", Returns: true}}
+	sigs := map[uint32]*Signature{1: {Number: 1, Name: "f", Returns: true, Addr: 16}, 2: {Number: 2, Name: "g", Returns: true}, 3: {Number: 3, Name: "F", Returns: true, Addr: 16}}
 	in := func(fn uint32, sp, ret, tsc uint64) Record { return Record{Func: fn, SP: sp, Ret: ret, TSC: tsc} }
 	out := func(fn uint32, sp, ret, tsc uint64) Record {
 		return Record{Exit: true, Func: fn, SP: sp, Ret: ret, TSC: tsc}
@@ -180,6 +180,8 @@ func TestPairs(t *testing.T) {
 		"longjmp":  {[]Record{in(1, 100, 1, 1), in(2, 80, 2, 2), out(1, 100, 1, 4)}, []string{"g 1 left without returning 2 0", "f 0 returned 3 2"}},
 		"again":    {[]Record{in(1, 100, 1, 1), in(1, 100, 1, 5), out(1, 100, 1, 6)}, []string{"f 0 left without returning 4 0", "f 0 returned 1 0"}},
 		"before":   {[]Record{out(1, 100, 1, 1), in(2, 100, 1, 2)}, []string{"f 0 entered before 0 0", "g 0 unfinished 0 0"}},
+		"other":    {[]Record{in(1, 100, 1, 1), in(3, 80, 2, 2), out(3, 80, 2, 3), out(1, 100, 1, 4)}, []string{"F 1 returned 1 0", "f 0 returned 3 1"}},
+		"replaced": {[]Record{in(1, 100, 1, 1), in(3, 100, 1, 2), out(3, 100, 1, 4), out(1, 100, 1, 4)}, []string{"f 0 left without returning 1 0", "F 0 returned 2 0"}},
 		"unwound":  {[]Record{in(1, 100, 1, 1), in(2, 80, 2, 2), in(2, 120, 2, 3), out(2, 120, 2, 4)}, []string{"g 1 left without returning 1 0", "f 0 left without returning 2 1", "g 0 returned 1 0"}},
 		"recursed": {[]Record{in(1, 100, 1, 1), in(1, 80, 1, 2), in(1, 60, 1, 3), out(1, 60, 1, 4), out(1, 80, 1, 5), out(1, 100, 1, 6)}, []string{"f 2 returned 1 0", "f 1 returned 3 1", "f 0 returned 5 3"}},
 	} {

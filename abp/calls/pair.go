@@ -84,6 +84,8 @@ type Pairer struct {
 	last           uint64 // TSC
 	part           Record // what was put together of a record of several marks
 	parted         bool
+	replaced       *Signature // of a call that was left, behind which its function was entered again by another signature
+	replacedSP     uint64
 }
 
 // NewPairer makes one for a thread.
@@ -144,8 +146,11 @@ func (p *Pairer) whole(r *Record) error {
 	// as well, unless it is a tail call of another function: then the return address is the same.
 	for n := len(p.stack); n > 0; n = len(p.stack) {
 		top := p.stack[n-1]
-		if top.SP > r.SP || top.SP == r.SP && top.Caller == r.Ret && top.Sig.Returns && top.Sig != sig {
+		if top.SP > r.SP || top.SP == r.SP && top.Caller == r.Ret && top.Sig.Returns && !top.Sig.sameFunction(sig) {
 			break
+		}
+		if top.SP == r.SP && top.Sig != sig {
+			p.replaced, p.replacedSP = top.Sig, top.SP
 		}
 		end := LeftBehind
 		if !top.Sig.Returns {
@@ -169,6 +174,9 @@ func (p *Pairer) whole(r *Record) error {
 	return nil
 }
 
+// sameFunction tells whether two signatures are of one function, which is captured in several ways.
+func (s *Signature) sameFunction(o *Signature) bool { return s == o || s.Addr != 0 && s.Addr == o.Addr }
+
 // returned takes a return: of the innermost call of that function with that place of the return address.
 func (p *Pairer) returned(r *Record, sig *Signature, changes []Change) error {
 	at := -1
@@ -179,6 +187,9 @@ func (p *Pairer) returned(r *Record, sig *Signature, changes []Change) error {
 		}
 	}
 	if at < 0 {
+		if sig == p.replaced && r.SP == p.replacedSP {
+			return nil // code has taken the call that had been left for one that has made a tail call
+		}
 		p.number++
 		c := p.call()
 		*c = Call{Sig: sig, Thread: p.Thread, Number: p.number, Depth: len(p.stack), Start: r.TSC, SP: r.SP, Caller: r.Ret, End: BeforeArm, Changes: changes,

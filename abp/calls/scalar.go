@@ -46,6 +46,9 @@ func (v Value) Big() *big.Int {
 
 // Float is the value of a floating-point number, as near as eight bytes can say it.
 func (v Value) Float() float64 {
+	if v.Table.Type(v.Type).IsDecimal() {
+		return decimal(v.Data)
+	}
 	switch len(v.Data) {
 	case 2:
 		return half(uint16(v.Uint()))
@@ -140,6 +143,9 @@ func special(b []byte) float64 {
 
 // appendFloat writes a floating-point number so that reading it yields the same bits.
 func appendFloat(dst []byte, v Value) []byte {
+	if v.Table.Type(v.Type).IsDecimal() {
+		return appendDecimal(dst, v.Data)
+	}
 	bits := 64
 	if len(v.Data) == 4 {
 		bits = 32

@@ -47,7 +47,7 @@ type Type struct {
 	Size   uint32 // bytes
 	Align  uint32
 	Elem   TypeID  // of Array, Vector, Pointer, Enum
-	Count  uint64  // of Array, Vector: elements; of Pointer: ExtentCount's; of Enum: EnumBits, EnumOctal, EnumHex or 0
+	Count  uint64  // of Array, Vector: elements; of Pointer: ExtentCount's; of Enum: EnumBits, EnumOctal, EnumHex or 0; of Float: FloatDecimal or 0
 	Fields []Field // of Struct, Union
 	Names  []Const // of Enum
 	// Of Pointer:

@@ -11,6 +11,7 @@
 // The order is that of the records' time stamps; without any, threads take turns by the chunks of their rings, thousands of records long, and most of what
 // lines go back and forth is not seen: Result.Timed tells. Two blocks that ran at the same instant come one after the other as wholes.
 //
-// Callers: the command analyze coherence. A Simulator belongs to one goroutine, since all threads meet in it; there are no locks. It knows nothing of
+// Callers: the command analyze coherence, and package live beside the program, where Ordered puts what comes of the threads in the order of time. A Simulator belongs to one goroutine, since all
+// threads meet in it; Ordered's lock guards it there. It knows nothing of
 // hardware's prefetching, of store buffers, of lines that several processes map, and takes virtual addresses.
 package coherence

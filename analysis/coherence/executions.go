@@ -1,8 +1,10 @@
 package coherence
 
 import (
+	"slices"
+
 	"alleria/abp"
-	"alleria/analysis/stream"
+	"alleria/analysis/lanes"
 )
 
 // executions takes executions of all threads apart into accesses. Those of the plain kind, nearly all, are worked out straight from the words.
@@ -10,9 +12,12 @@ type executions struct {
 	sim   *Simulator
 	proc  *abp.Process
 	plans []plan
-	cpu   int
-	block *abp.Block
-	each  func(m *abp.Mem)
+	// Threads in the order in which they have begun: each has a processor of its own, as long as there are enough.
+	threads []uint32
+	latest  uint32
+	cpu     int // the latest one's
+	block   *abp.Block
+	each    func(m *abp.Mem)
 }
 
 // plan is what whole executions of a block have in common.
@@ -38,8 +43,21 @@ func newExecutions(p *abp.Process, sim *Simulator) *executions {
 	return e
 }
 
-// take takes one execution, on a processor.
-func (e *executions) take(cpu int, x *abp.Exec) {
+// processor makes a thread the latest.
+func (e *executions) processor(thread uint32) {
+	i := slices.Index(e.threads, thread)
+	if i < 0 {
+		i = len(e.threads)
+		e.threads = append(e.threads, thread)
+	}
+	e.latest, e.cpu = thread, i%MostProcessors
+}
+
+// take takes one execution.
+func (e *executions) take(x *abp.Exec) {
+	if x.Thread != e.latest || len(e.threads) == 0 {
+		e.processor(x.Thread)
+	}
 	id := x.Block.ID
 	if int(id) >= len(e.plans) {
 		e.plans = append(e.plans, make([]plan, int(id)+1-len(e.plans))...)
@@ -49,7 +67,7 @@ func (e *executions) take(cpu int, x *abp.Exec) {
 		p.make(x.Block)
 	}
 	if !p.plain || x.IsEmulated || x.Completed != len(x.Block.Ins) {
-		e.cpu, e.block = cpu, x.Block
+		e.block = x.Block
 		x.ForEachAccess(e.each)
 		return
 	}
@@ -59,14 +77,14 @@ func (e *executions) take(cpu int, x *abp.Exec) {
 		if o.word >= 0 {
 			addr += x.Words[o.word]
 		}
-		e.sim.Access(cpu, o.code, addr, o.size, o.store)
+		e.sim.Access(e.cpu, o.code, addr, o.size, o.store)
 	}
 }
 
 // make looks at a block.
 func (p *plan) make(b *abp.Block) {
 	p.known = true
-	p.plain = stream.PlainAccesses(b, func(i int, a *abp.Access) {
+	p.plain = lanes.PlainAccesses(b, func(i int, a *abp.Access) {
 		p.ops = append(p.ops, operation{b.InsAddr(i), uint64(a.Offset), uint64(a.Size), a.Word, a.Store})
 	})
 }

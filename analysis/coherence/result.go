@@ -19,6 +19,9 @@ type Options struct {
 	Threads []uint32
 }
 
+// DefaultPrivate is the cache of a thread where none is named.
+const DefaultPrivate = "32k,8,64"
+
 // ParseOptions reads both shapes; shared may be off.
 func ParseOptions(own, shared string) (o Options, err error) {
 	if o.Own, err = cache.ParseShape(own); err != nil {
@@ -46,7 +49,9 @@ type Result struct {
 	Private string   `json:"private_cache"`
 	Shared  string   `json:"shared_cache,omitempty"`
 	// Timed: all records have time stamps. Else threads take turns by chunks of records, and what was shared is seen in part.
-	Timed   bool           `json:"timed"`
+	Timed bool `json:"timed"`
+	// Late is how many executions were simulated behind others that were later, beside the program.
+	Late    uint64         `json:"late_executions,omitempty"`
 	Total   Counts         `json:"total"`
 	Threads []ThreadCounts `json:"threads"`
 	Lines   []Line         `json:"lines"` // with a coherence miss; the most first
@@ -100,15 +105,11 @@ func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.P
 		}
 	}
 	sim := NewSimulator(o.Own, o.Shared)
-	out := &Result{Process: proc.Number(), Command: proc.Header().CommandLine, Private: o.Own.String(), Timed: true,
-		Threads: []ThreadCounts{}, Lines: []Line{}, Pairs: []Pair{}}
-	if o.Shared.Ways > 0 {
-		out.Shared = o.Shared.String()
-	}
+	out := newResult(proc, o)
 	all := newExecutions(proc, sim)
 	err := p.EachExec(abp.Query{Order: abp.OrderTime, Processes: []uint32{proc.Number()}, Programs: []uint32{proc.Generation()}, Threads: numbers}, func(x *abp.Exec) error {
 		out.Timed = out.Timed && x.Timed
-		all.take(slices.Index(numbers, x.Thread)%MostProcessors, x)
+		all.take(x)
 		progress.Add(1)
 		return nil
 	})
@@ -116,11 +117,21 @@ func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.P
 		return nil, fmt.Errorf("simulate coherence: %w", err)
 	}
 	sim.finish()
-	out.sum(sim, proc, numbers)
+	out.sum(sim, proc, all.threads)
 	return out, nil
 }
 
-// sum lists what a simulator found.
+// newResult begins with what was asked for.
+func newResult(proc *abp.Process, o Options) *Result {
+	out := &Result{Process: proc.Number(), Command: proc.Header().CommandLine, Private: o.Own.String(), Timed: true,
+		Threads: []ThreadCounts{}, Lines: []Line{}, Pairs: []Pair{}}
+	if o.Shared.Ways > 0 {
+		out.Shared = o.Shared.String()
+	}
+	return out
+}
+
+// sum lists what a simulator found, whose processors are these threads'.
 func (r *Result) sum(s *Simulator, proc *abp.Process, numbers []uint32) {
 	for n := range s.cpus {
 		r.Total.add(&s.cpus[n].Counts)
@@ -128,6 +139,7 @@ func (r *Result) sum(s *Simulator, proc *abp.Process, numbers []uint32) {
 			r.Threads = append(r.Threads, ThreadCounts{numbers[n], s.cpus[n].Counts})
 		}
 	}
+	slices.SortFunc(r.Threads, func(a, b ThreadCounts) int { return cmp.Compare(a.Thread, b.Thread) })
 	places, regions := analysis.NewPlaces(proc), analysis.Regions(proc)
 	pairs := map[pairKey]*Pair{}
 	for _, number := range s.noted {

@@ -25,6 +25,9 @@ func (r *Result) WriteText(w io.Writer, top int) error {
 	if !r.Timed && len(r.Threads) > 1 {
 		fmt.Fprintln(out, "  without time stamps, threads take turns by thousands of records: far too little sharing is seen (record with --fields address,time)")
 	}
+	if r.Late > 0 {
+		fmt.Fprintf(out, "  %s executions were taken behind later ones: their rings were read late\n", analysis.FormatExact(r.Late))
+	}
 	r.writeThreads(out)
 	r.writeLines(out, top)
 	if err := out.Flush(); err != nil {

@@ -63,7 +63,7 @@ func Formats() []*Format {
 	return []*Format{
 		pprofFormat(), callgrindFormat(), collapsedFormat(), speedscopeFormat(), firefoxFormat(), perfettoFormat(),
 		drcovFormat(), lcovFormat(),
-		dineroFormat(), extendedDineroFormat(), champsimFormat(),
+		dineroFormat(), extendedDineroFormat(), champsimFormat(), drmemtraceFormat(),
 		csvFormat(), jsonlFormat(), parquetFormat(),
 	}
 }

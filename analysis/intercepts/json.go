@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"alleria/abp/calls"
 )
@@ -198,6 +199,13 @@ func appendScalar(b []byte, v calls.Value, t *calls.Type) ([]byte, bool) {
 	case calls.Char, calls.Char16, calls.Char32:
 		return strconv.AppendUint(b, v.Uint(), 10), true
 	case calls.Float:
+		if t.IsDecimal() { // it may be larger than a float64
+			text := string(calls.Format{}.Append(nil, v))
+			if strings.ContainsAny(text, "aI?") {
+				return appendString(b, text), true
+			}
+			return append(b, text...), true
+		}
 		f := v.Float()
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return appendString(b, strconv.FormatFloat(f, 'g', -1, 64)), true

@@ -5,6 +5,7 @@ import (
 	"alleria/analysis"
 	"alleria/analysis/cache"
 	"alleria/analysis/calls"
+	"alleria/analysis/coherence"
 	"alleria/analysis/paths"
 	"alleria/analysis/reuse"
 	"alleria/analysis/stream"
@@ -88,3 +89,14 @@ func newStrides(p *abp.Process) *strideAnalysis { return &strideAnalysis{strides
 func (a *strideAnalysis) Thread() stream.Sink              { return a.all.Thread() }
 func (a *strideAnalysis) Add(s stream.Sink, scale float64) { a.all.Add(s.(*strides.Counter), scale) }
 func (a *strideAnalysis) Result() Result                   { return a.all.Result() }
+
+// sharing simulates private caches that are kept coherent. All threads meet in it.
+type sharing struct{ all *coherence.Ordered }
+
+func newSharing(p *abp.Process, o coherence.Options) *sharing {
+	return &sharing{coherence.NewOrdered(p, o)}
+}
+
+func (a *sharing) Thread() stream.Sink          { return a.all.Thread() }
+func (a *sharing) Add(s stream.Sink, _ float64) { a.all.End(s.(*coherence.Ahead)) }
+func (a *sharing) Result() Result               { return a.all.Result() }

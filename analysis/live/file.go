@@ -12,6 +12,7 @@ import (
 	"alleria/abp"
 	"alleria/analysis/cache"
 	"alleria/analysis/calls"
+	"alleria/analysis/coherence"
 	"alleria/analysis/paths"
 	"alleria/analysis/reuse"
 	"alleria/analysis/strides"
@@ -103,7 +104,7 @@ var (
 	ErrFormat = errors.New("not the result of an analysis")
 )
 
-// Read reads what was found of a process: the file and the result in it, a *calls.Tree, *cache.Result, *reuse.Result, *strides.Result
+// Read reads what was found of a process: the file and the result in it, a *calls.Tree, *cache.Result, *coherence.Result, *reuse.Result, *strides.Result
 // or *HeatResult by kind. ErrNone, wrapped, where there is nothing.
 func Read(dir, kind string) (*File, Result, error) {
 	text, err := os.ReadFile(filepath.Join(dir, FileName(kind)))
@@ -140,6 +141,8 @@ func Decode(text []byte) (*File, Result, error) {
 		r = t
 	case "cache":
 		r = new(cache.Result)
+	case "coherence":
+		r = new(coherence.Result)
 	case "reuse":
 		r = new(reuse.Result)
 	case "strides":

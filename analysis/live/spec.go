@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -10,6 +11,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis/cache"
+	"alleria/analysis/coherence"
 )
 
 // Spec says which analysis is to run, and how.
@@ -35,6 +37,8 @@ type kind struct {
 type Needs struct {
 	Code      bool // every instruction, and not only those that access memory
 	Addresses bool
+	Times     bool // of blocks
+	Order     bool // between threads: nothing that is left out can be estimated
 }
 
 // Custom is an analysis that this package does not know: make makes it for a process.
@@ -63,6 +67,7 @@ func kinds() []kind {
 			return func(p *abp.Process) Analysis { return newPaths(p) }, nil
 		}, calls},
 		{"cache", "cache", cacheOptions(), makeCache, Needs{Code: true, Addresses: true}},
+		{"coherence", "coherence", []string{"private", "shared"}, makeSharing, Needs{Addresses: true, Times: true, Order: true}},
 		{"reuse", "reuse", []string{"line", "sample"}, makeReuse, Needs{Addresses: true}},
 		{"strides", "strides", nil, func(map[string]string) (func(*abp.Process) Analysis, error) {
 			return func(p *abp.Process) Analysis { return newStrides(p) }, nil
@@ -165,6 +170,8 @@ func NeedsOf(specs []Spec) (n Needs) {
 		if slices.ContainsFunc(specs, func(s Spec) bool { return s.Name == k.name }) {
 			n.Code = n.Code || k.needs.Code
 			n.Addresses = n.Addresses || k.needs.Addresses
+			n.Times = n.Times || k.needs.Times
+			n.Order = n.Order || k.needs.Order
 		}
 	}
 	return n
@@ -177,6 +184,15 @@ func makeCache(options map[string]string) (func(*abp.Process) Analysis, error) {
 		return nil, err
 	}
 	return func(p *abp.Process) Analysis { return newCaches(p, o) }, nil
+}
+
+// makeSharing reads the caches' shapes, as the command on profiles has them.
+func makeSharing(options map[string]string) (func(*abp.Process) Analysis, error) {
+	o, err := coherence.ParseOptions(cmp.Or(options["private"], coherence.DefaultPrivate), cmp.Or(options["shared"], cache.Default("ll")))
+	if err != nil {
+		return nil, err
+	}
+	return func(p *abp.Process) Analysis { return newSharing(p, o) }, nil
 }
 
 // errSize is what is wrong with a size.

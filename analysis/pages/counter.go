@@ -1,13 +1,16 @@
 package pages
 
-import "alleria/abp"
+import (
+	"alleria/abp"
+	"alleria/analysis/lanes"
+)
 
 // Counter takes executions apart into accesses, and adds those up that follow each other in one page. It is a stream.Sink.
 type Counter struct {
 	add    func(addr uint64, store bool, n uint64)
 	shift  uint
-	plans  []plan // by block
-	vector *vector
+	plans  []plan       // by block
+	vector *lanes.Pages // nil: one by one
 	x      abp.Exec
 	single func(*abp.Mem)
 }
@@ -31,9 +34,7 @@ type access struct {
 // New calls add for accesses to pages of 1 << shift bytes: n accesses in the page that addr lies in.
 func New(shift uint, add func(addr uint64, store bool, n uint64)) *Counter {
 	c := newCounter(shift, add)
-	if haveVector() {
-		c.vector = newVector()
-	}
+	c.vector = lanes.NewPages(shift, add)
 	return c
 }
 
@@ -50,7 +51,7 @@ func (c *Counter) Flush() {
 		}
 	}
 	if c.vector != nil {
-		c.vector.flush(c)
+		c.vector.Flush()
 	}
 }
 
@@ -70,21 +71,11 @@ func (c *Counter) plan(b *abp.Block) {
 	}
 	p := &c.plans[b.ID]
 	p.words = int32(b.Words) + 1
-	var plain []access
-	for i := range b.Ins {
-		if !b.Counted(i) {
-			continue
-		}
-		for _, a := range b.InsAccesses(i) {
-			if a.Kind != abp.AccessPlain || a.Seg != abp.SegNone || a.AddrBits != 64 {
-				return
-			}
-			plain = append(plain, access{offset: uint64(a.Offset), word: int32(a.Word), store: a.Store})
-		}
-	}
-	p.simple, p.plain = true, plain
-	if c.vector != nil {
-		c.vector.plan(b.ID, p)
+	p.simple = lanes.PlainAccesses(b, func(_ int, a *abp.Access) {
+		p.plain = append(p.plain, access{offset: uint64(a.Offset), word: int32(a.Word), store: a.Store})
+	})
+	if p.simple && c.vector != nil {
+		c.vector.Add(b)
 	}
 }
 
@@ -92,14 +83,14 @@ func (c *Counter) plan(b *abp.Block) {
 func (c *Counter) Stretch(state *abp.Exec, words []uint64) {
 	for i := 0; i < len(words); {
 		if c.vector != nil {
-			if i = c.vector.stretch(c, words, i); i == len(words) {
+			if i = c.vector.Stretch(words, i); i == len(words) {
 				return
 			}
 		}
 		id := words[i]
 		if id >= uint64(len(c.plans)) || c.plans[id].words == 0 {
 			c.plan(state.Process.Block(uint32(id)))
-			if c.vector != nil && c.vector.has(uint32(id)) {
+			if c.vector != nil && c.vector.Has(uint32(id)) {
 				continue
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"alleria/abp"
 	"alleria/abp/abptest"
+	"alleria/analysis/lanes"
 )
 
 // random makes blocks of up to most instructions.
@@ -51,7 +52,7 @@ func (c counts) add(shift uint) func(addr uint64, store bool, n uint64) {
 // TestEightAtATime: eight at a time, and one by one, come to what each access by itself does, whatever the cuts between stretches, with blocks of more accesses than
 // a plan can have, and when it is asked in between.
 func TestEightAtATime(t *testing.T) {
-	if !haveVector() {
+	if !lanes.Supported() {
 		t.Skip("the processor has no AVX-512")
 	}
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -28,6 +28,7 @@ TARGET void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, const 
 	struct missed *missed, uint32_t *stale)
 {
 	__m512i lo = _mm512_loadu_si512(recent), hi = _mm512_loadu_si512(recent + 8), used = _mm512_loadu_si512(epochs);
+	const __mmask8 ones = _cvtu32_mask8(0xff);
 	const __m512i now = _mm512_set1_epi32(n->now);
 	uint64_t front = recent[0], misses = 0, stales = 0, again = 0;
 	unsigned fresh = _mm512_cmpeq_epi32_mask(used, now); // of which lines the unit is this one
@@ -39,9 +40,13 @@ TARGET void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, const 
 		}
 		front = key;
 		const __m512i k8 = _mm512_set1_epi64(key);
-		const unsigned found = _mm512_cmpeq_epi64_mask(lo, k8) | (unsigned)_mm512_cmpeq_epi64_mask(hi, k8) << 8;
-		const unsigned k = found ? _tzcnt_u32(found) : RECENTS - 1;
-		const unsigned moved = (2u << k) - 1; // where the list changes
+		const __mmask8 flo = _mm512_cmpeq_epi64_mask(lo, k8), fhi = _mm512_cmpeq_epi64_mask(hi, k8);
+		// Where the list changes: up to the line's place, or all of it. The next reference waits for these masks, which stay among the
+		// processor's masks therefore: to other registers and back took as long as all else.
+		const __mmask8 mlo = _kxor_mask8(flo, _kadd_mask8(flo, ones));
+		const __mmask8 mhi = _kand_mask8(_kxor_mask8(fhi, _kadd_mask8(fhi, ones)), _cvtu32_mask8(_cvtmask8_u32(flo) ? 0 : 0xff));
+		const unsigned found = _cvtmask8_u32(flo) | _cvtmask8_u32(fhi) << 8;
+		const unsigned moved = _blsmsk_u32(found | 1u << (RECENTS - 1));
 		if (!found) {
 			struct missed *m = &missed[misses++];
 			m->key = key;
@@ -50,6 +55,7 @@ TARGET void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, const 
 			m->out = _mm_extract_epi64(_mm512_extracti32x4_epi32(hi, 3), 1);
 			m->epoch = (uint32_t)_mm_extract_epi32(_mm512_extracti32x4_epi32(used, 3), 3);
 		} else {
+			const unsigned k = _tzcnt_u32(found);
 			hits[k]++;
 			if (!(fresh >> k & 1)) {
 				uint32_t all[RECENTS];
@@ -57,8 +63,8 @@ TARGET void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, const 
 				stale[stales++] = all[k];
 			}
 		}
-		hi = _mm512_mask_blend_epi64(moved >> 8, hi, _mm512_alignr_epi64(hi, lo, 7));
-		lo = _mm512_mask_blend_epi64(moved, lo, _mm512_alignr_epi64(lo, k8, 7));
+		hi = _mm512_mask_blend_epi64(mhi, hi, _mm512_alignr_epi64(hi, lo, 7));
+		lo = _mm512_mask_blend_epi64(mlo, lo, _mm512_alignr_epi64(lo, k8, 7));
 		used = _mm512_mask_blend_epi32(moved, used, _mm512_alignr_epi32(used, now, 15));
 		fresh = (fresh & ~moved) | ((fresh << 1) & moved) | 1;
 	}

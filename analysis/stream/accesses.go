@@ -1,6 +1,9 @@
 package stream
 
-import "alleria/abp"
+import (
+	"alleria/abp"
+	"alleria/analysis/lanes"
+)
 
 // Accesses is a Sink that takes executions apart into accesses, in their order. Those of the
 // plain kind, nearly all, are worked out straight from the words.
@@ -76,7 +79,7 @@ func (a *Accesses) plan(id uint32) {
 // make looks at a block.
 func (p *accessPlan) make(b *abp.Block) {
 	p.words = b.Words + 1
-	p.plain = PlainAccesses(b, func(_ int, a *abp.Access) {
+	p.plain = lanes.PlainAccesses(b, func(_ int, a *abp.Access) {
 		p.ops = append(p.ops, accessOp{uint64(a.Offset), a.Size, a.Word, a.Store})
 	})
 }

@@ -1,12 +1,15 @@
 package stream
 
-import "alleria/abp"
+import (
+	"alleria/abp"
+	"alleria/analysis/lanes"
+)
 
 // Lines is a Sink that takes executions apart into references to lines (of a cache, say), in their order, and hands them on many at a
 // time: a call for each took as long as all else of it.
 type Lines struct {
-	accesses *Accesses // plans, and what is not plain
-	vector   *vector   // nil: one by one
+	accesses *Accesses    // plans, and what is not plain
+	vector   *lanes.Lines // nil: one by one
 	shift    uint
 	keys     []uint64 // each a line's number plus one
 	n        int
@@ -18,15 +21,13 @@ type Lines struct {
 // The keys that it gets are the lines' numbers plus one, and overwritten afterwards.
 func NewLines(p *abp.Process, shift uint, many int, full func(keys []uint64)) *Lines {
 	l := newLines(p, shift, many, full)
-	if haveVector() {
-		l.vector = new(vector)
-	}
+	l.vector = lanes.NewLines(shift)
 	return l
 }
 
 // newLines takes accesses one by one.
 func newLines(p *abp.Process, shift uint, many int, full func(keys []uint64)) *Lines {
-	l := &Lines{shift: shift & 63, many: many, keys: make([]uint64, many+lanes*(mostGroups+1)), full: full}
+	l := &Lines{shift: shift & 63, many: many, keys: make([]uint64, many+lanes.MostAccesses), full: full}
 	l.accesses = NewAccesses(p, func(addr uint64, size uint32, _ bool) { l.refer(addr, size) })
 	return l
 }
@@ -49,15 +50,15 @@ func (l *Lines) Stretch(state *abp.Exec, words []uint64) {
 	a := l.accesses
 	for i := 0; i < len(words); {
 		if l.vector != nil {
-			if i = l.vector.stretch(l, words, i); i == len(words) {
+			if i = l.vectors(words, i); i == len(words) {
 				return
 			}
 		}
 		id := words[i]
 		if id >= uint64(len(a.plans)) || a.plans[id].words == 0 {
 			a.plan(uint32(id))
-			if l.vector != nil {
-				if l.vector.plan(uint32(id), &a.plans[id]); l.vector.has(uint32(id)) {
+			if l.vector != nil && a.plans[id].plain {
+				if l.vector.Add(a.proc.Block(uint32(id))); l.vector.Has(uint32(id)) {
 					continue
 				}
 			}
@@ -70,6 +71,17 @@ func (l *Lines) Stretch(state *abp.Exec, words []uint64) {
 		} else {
 			a.Stretch(state, exec)
 		}
+	}
+}
+
+// vectors takes whole executions eight accesses at a time, as far as it knows them, and returns where it stopped.
+func (l *Lines) vectors(words []uint64, at int) int {
+	for {
+		at, l.n = l.vector.Run(words, at, l.keys, l.n, l.many)
+		if l.n < l.many {
+			return at
+		}
+		l.hand()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"alleria/abp"
 	"alleria/abp/abptest"
+	"alleria/analysis/lanes"
 )
 
 // randomBlocks makes blocks of which some accesses lie across lines.
@@ -22,7 +23,7 @@ func randomBlocks(t *testing.T, rng *rand.Rand, n, most int) abptest.Blocks {
 
 // TestLinesEightAtATime: eight accesses at a time and one by one refer to the same lines in the same order, and hand on about as many as they are asked to.
 func TestLinesEightAtATime(t *testing.T) {
-	if !haveVector() {
+	if !lanes.Supported() {
 		t.Skip("the processor has no AVX-512")
 	}
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -38,7 +39,7 @@ func TestLinesEightAtATime(t *testing.T) {
 		shift := uint(4 + rng.IntN(5))
 		take := func(k int) func([]uint64) {
 			return func(keys []uint64) {
-				if len(keys) > many+lanes*mostGroups {
+				if len(keys) > many+lanes.MostAccesses {
 					t.Errorf("%d at once, asked for %d", len(keys), many)
 				}
 				all[k] = append(all[k], keys...)

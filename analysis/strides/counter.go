@@ -2,7 +2,7 @@ package strides
 
 import (
 	"alleria/abp"
-	"alleria/analysis/stream"
+	"alleria/analysis/lanes"
 )
 
 // operand is the loads, or the stores, of an instruction.
@@ -166,7 +166,7 @@ func (c *Counter) plan(id uint32) {
 	b := c.proc.Block(id)
 	p := &c.plans[id]
 	*p = plan{words: b.Words + 1}
-	p.plain = stream.PlainAccesses(b, func(i int, a *abp.Access) {
+	p.plain = lanes.PlainAccesses(b, func(i int, a *abp.Access) {
 		p.ops = append(p.ops, op{uint64(a.Offset), a.Word, c.track(b, i, a.Store, a.Size)})
 	})
 }

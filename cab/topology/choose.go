@@ -84,13 +84,15 @@ func (m Machine) Chooses(allowed []int) (yes bool, why string) {
 	return c.Why == whyIdle, c.Why
 }
 
-// Bounds of a chunk, and what it is where first-level caches are not known.
+// Bounds of a chunk.
 const (
-	leastChunk   = 64 << 10
-	mostChunk    = 1 << 20
-	defaultChunk = 256 << 10
-	chunkOfL1    = 8
+	leastChunk = 64 << 10
+	mostChunk  = 1 << 20
+	chunkOfL1  = 8
 )
+
+// DefaultChunk is how large a chunk is where first-level caches are not known, or nobody hands over any.
+const DefaultChunk = 256 << 10
 
 // Chunk is how large a chunk of a ring should be: the largest power of two in eight times the smallest first-level cache that may be used. The paper has four
 // times, with the consumer two chunks behind; here it takes a chunk as soon as that is complete, and all but the last eighth of it has left the
@@ -103,7 +105,7 @@ func (m Machine) Chunk(allowed []int) int {
 		}
 	}
 	if least == 0 {
-		return defaultChunk
+		return DefaultChunk
 	}
 	n := leastChunk
 	for n*2 <= least*chunkOfL1 && n < mostChunk {

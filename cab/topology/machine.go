@@ -21,33 +21,64 @@ type Processor struct {
 type Machine []Processor
 
 // Read reads what /sys/devices/system/cpu says, which sys is. What is missing there is not known; a machine of which nothing is has no processors.
+//
+// A start waits for it, and each processor has a dozen files. So what one says of others is not read of them again: who shares its core has its caches, who
+// shares its last level only has a first one of its own.
 func Read(sys fs.FS) Machine {
 	dirs, _ := fs.Glob(sys, "cpu[0-9]*")
+	r := reader{sys, make(map[int]Processor), make(map[int]int)}
 	var m Machine
 	for _, dir := range dirs {
-		id, err := strconv.Atoi(strings.TrimPrefix(dir, "cpu"))
-		if err != nil {
-			continue
+		if id, err := strconv.Atoi(strings.TrimPrefix(dir, "cpu")); err == nil {
+			m = append(m, r.processor(id, dir))
 		}
-		p := Processor{ID: id, Core: id, Last: -1}
-		for _, name := range []string{"core_cpus_list", "thread_siblings_list"} { // the second is the first's name before Linux 5.3
-			if l := readList(sys, path.Join(dir, "topology", name)); len(l) > 0 {
-				p.Core = l[0]
-				break
-			}
-		}
-		p.readCaches(sys, dir)
-		m = append(m, p)
 	}
 	slices.SortFunc(m, func(a, b Processor) int { return a.ID - b.ID })
 	return m
 }
 
-// readCaches looks for the last level and for the first that holds data.
-func (p *Processor) readCaches(sys fs.FS, dir string) {
+// reader reads processors, one after the other.
+type reader struct {
+	sys   fs.FS
+	cores map[int]Processor // by processor: one that shares its core
+	lasts map[int]int       // the first that shares its last level
+}
+
+// processor reads what there is of one.
+func (r *reader) processor(id int, dir string) Processor {
+	if p, ok := r.cores[id]; ok {
+		p.ID = id
+		return p
+	}
+	p, core := Processor{ID: id, Core: id, Last: -1}, []int(nil)
+	for _, name := range []string{"core_cpus_list", "thread_siblings_list"} { // the second is the first's name before Linux 5.3
+		if core = readList(r.sys, path.Join(dir, "topology", name)); len(core) > 0 {
+			p.Core = core[0]
+			break
+		}
+	}
+	last, known := r.lasts[id]
+	with := p.readCaches(r.sys, dir, known)
+	if known {
+		p.Last = last
+	}
+	for _, other := range with {
+		r.lasts[other] = p.Last
+	}
+	for _, other := range core {
+		r.cores[other] = p
+	}
+	return p
+}
+
+// readCaches looks for the last level, whose processors it returns, and for the first that holds data; for that alone where the last is known.
+func (p *Processor) readCaches(sys fs.FS, dir string, known bool) (sharing []int) {
 	indexes, _ := fs.Glob(sys, path.Join(dir, "cache/index[0-9]*"))
 	highest := 0
 	for _, index := range indexes {
+		if known && p.L1 > 0 {
+			break
+		}
 		level, err := strconv.Atoi(readText(sys, path.Join(index, "level")))
 		kind := readText(sys, path.Join(index, "type"))
 		if err != nil || kind == "Instruction" {
@@ -56,10 +87,14 @@ func (p *Processor) readCaches(sys fs.FS, dir string) {
 		if level == 1 {
 			p.L1 = readSize(sys, path.Join(index, "size"))
 		}
-		if with := readList(sys, path.Join(index, "shared_cpu_list")); level > highest && len(with) > 0 {
-			highest, p.Last = level, with[0]
+		if level <= highest || known {
+			continue
+		}
+		if with := readList(sys, path.Join(index, "shared_cpu_list")); len(with) > 0 {
+			highest, p.Last, sharing = level, with[0], with
 		}
 	}
+	return sharing
 }
 
 func readText(sys fs.FS, name string) string {

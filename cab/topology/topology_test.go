@@ -101,6 +101,42 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// counting counts what is read.
+type counting struct {
+	fstest.MapFS
+	read int
+}
+
+func (c *counting) ReadFile(name string) ([]byte, error) {
+	c.read++
+	return c.MapFS.ReadFile(name)
+}
+
+// TestReadsOnce: each processor is what its own files say, of which few are read where others have said it.
+func TestReadsOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		sys  fstest.MapFS
+		most int // files
+		want func(id int) Processor
+	}{
+		"xeon":   {xeon, 32*5 + 2*10, func(i int) Processor { return Processor{i, i % 32, i % 32 / 16 * 16, 48 << 10} }},
+		"epyc":   {epyc, 64*5 + 8*10, func(i int) Processor { return Processor{i, i, i / 8 * 8, 32 << 10} }},
+		"hybrid": {hybrid, 12*5 + 10, func(i int) Processor { return Processor{i, i - i%2*((15-i)/8), 0, (48 - 16*(i/8)) << 10} }},
+		"old":    {old, 4 * 7, func(i int) Processor { return Processor{i, i, i, 0} }},
+	} {
+		sys := &counting{MapFS: c.sys}
+		m := Read(sys)
+		for i, p := range m {
+			if p != c.want(i) {
+				t.Errorf("%s: processor %d is %+v, not %+v", name, i, p, c.want(i))
+			}
+		}
+		if sys.read == 0 || sys.read > c.most {
+			t.Errorf("%s: %d files are read, at most %d are to be", name, sys.read, c.most)
+		}
+	}
+}
+
 // TestChunk: by the smallest first-level cache of data that may be used.
 func TestChunk(t *testing.T) {
 	for _, c := range []struct {

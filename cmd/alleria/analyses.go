@@ -32,6 +32,9 @@ func analysisConfig(specs []live.Spec) (*config.Config, error) {
 	if n.Addresses {
 		fields = "address"
 	}
+	if n.Times {
+		fields += ",time"
+	}
 	var err error
 	if o.Fields, err = config.ParseFields(fields); err != nil {
 		return nil, fmt.Errorf("what analyses need: %w", err)

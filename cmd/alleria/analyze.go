@@ -56,7 +56,7 @@ func unknownAnalysis(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("there is no analysis %q; there are methods, callgraph, calltree, paths, cache and reuse", args[0])
+	return usagef("there is no analysis %q; there are methods, callgraph, calltree, paths, cache, coherence, reuse and strides", args[0])
 }
 
 // orderFlags are the filters of analyses that have to see everything in its order, and then

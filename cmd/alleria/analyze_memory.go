@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -87,7 +88,7 @@ func (f *cacheFlags) register(fl *pflag.FlagSet) {
 // coherenceCommand simulates private caches of threads that share memory.
 func (a *app) coherenceCommand() *cobra.Command {
 	var all wholeFlags
-	own, shared := "32k,8,64", cache.Default("ll")
+	own, shared := coherence.DefaultPrivate, cache.Default("ll")
 	c := &cobra.Command{
 		Use:   "coherence PROFILE",
 		Short: "Simulate threads on processors of their own: true and false sharing, by both sides' code",
@@ -97,7 +98,8 @@ threads. Who comes back for such a line misses: by true sharing if it then uses 
 that another thread has written since, by false sharing if not. Lines are shown with
 the store that takes them away, the instruction that misses them and the bytes of the
 line that each uses. Caches are SIZE,WAYS,LINE. Record with --fields address,time:
-without time stamps the order between threads is known by thousands of records only.`,
+without time stamps the order between threads is known by thousands of records only;
+or have it found while the program runs (record --analysis coherence).`,
 		Example: "  alleria record --fields address,time -o out -- ./program\n  alleria analyze coherence --private 1M,16,64 out",
 		Args:    oneProfile,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -107,7 +109,7 @@ without time stamps the order between threads is known by thousands of records o
 			}
 			return eachResult(a, args, &all, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*coherence.Result, error) {
 				o.Threads = q.Threads
-				return foundOr(a, proc, "coherence", &all.orderFlags, nil, func() (*coherence.Result, error) { return coherence.Simulate(p, proc, o, progress) })
+				return foundOr(a, proc, "coherence", &all.orderFlags, func(r *coherence.Result) error { return sameSharing(c.Flags(), proc, r, &o) }, func() (*coherence.Result, error) { return coherence.Simulate(p, proc, o, progress) })
 			}, func(_ *abp.Process, r *coherence.Result) error { return r.WriteText(a.stdout, all.top) })
 		},
 	}
@@ -116,6 +118,23 @@ without time stamps the order between threads is known by thousands of records o
 	all.register(c.Flags(), "everything in it")
 	all.registerTop(c.Flags(), "lines")
 	return c
+}
+
+// sameSharing refuses caches of another shape than those of a result that was found while the program ran.
+func sameSharing(fl *pflag.FlagSet, proc *abp.Process, r *coherence.Result, o *coherence.Options) error {
+	for _, c := range []struct {
+		name, was string
+		now       cache.Shape
+	}{{"private", r.Private, o.Own}, {"shared", r.Shared, o.Shared}} {
+		now := ""
+		if c.now.Ways > 0 {
+			now = c.now.String()
+		}
+		if fl.Changed(c.name) && now != c.was {
+			return usagef("process %s was analysed while it ran, with --%s %s", proc.Name(), c.name, cmp.Or(c.was, "off"))
+		}
+	}
+	return nil
 }
 
 // reuseCommand counts reuse distances.

@@ -83,9 +83,9 @@ func (a *app) bench(c *cobra.Command, f *benchFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
+	self, err := recorder()
 	if err != nil {
-		return fmt.Errorf("this program's own file: %w", err)
+		return err
 	}
 	dir, err := os.MkdirTemp("", "alleria-bench-")
 	if err != nil {
@@ -112,6 +112,20 @@ func (a *app) bench(c *cobra.Command, f *benchFlags, args []string) error {
 	out := bufio.NewWriter(a.stdout)
 	m.print(out)
 	return out.Flush()
+}
+
+// recorder is what people record with: the form of this command that runs programs alone, where it lies beside this one.
+func recorder() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("this program's own file: %w", err)
+	}
+	if short, ok := strings.CutSuffix(self, wholeSuffix); ok {
+		if _, err := os.Stat(short); err == nil {
+			return short, nil
+		}
+	}
+	return self, nil
 }
 
 // measured is what bench prints.

@@ -13,6 +13,7 @@ import (
 	"alleria/analysis"
 	"alleria/engine/reuse"
 	"alleria/internal/diskcache"
+	"alleria/internal/symbols"
 )
 
 // cacheOff is what --cache is where nothing is to be kept.
@@ -56,6 +57,24 @@ type cacheList struct {
 	Bytes     int64        `json:"bytes"`
 	Most      int64        `json:"most"` // bytes, more are not kept
 	Entries   []cacheEntry `json:"entries"`
+	Names     keptNames    `json:"names"`
+}
+
+// keptNames are the images' tables of functions that are kept besides translations.
+type keptNames struct {
+	Images int   `json:"images"`
+	Bytes  int64 `json:"bytes"`
+}
+
+// add enters an entry into the list by what is said about it; what somebody else has kept is passed over.
+func (c *cacheList) add(l *diskcache.Listed) {
+	e := cacheEntry{Bytes: l.Size, Used: l.Used}
+	var names symbols.KeptTable
+	if json.Unmarshal([]byte(l.About), &names) == nil && names.Functions > 0 {
+		c.Names.Images, c.Names.Bytes, c.Bytes = c.Names.Images+1, c.Names.Bytes+l.Size, c.Bytes+l.Size
+	} else if json.Unmarshal([]byte(l.About), &e.Said) == nil {
+		c.Entries, c.Bytes = append(c.Entries, e), c.Bytes+l.Size
+	}
 }
 
 // keptCommand lists and empties the folder of kept.
@@ -65,7 +84,8 @@ func (a *app) keptCommand() *cobra.Command {
 		Use:   "cache [flags]",
 		Short: "List the translations that are kept for later runs, or remove them",
 		Long: `cache lists the programs of which record has kept translations, so that they
-start faster the next time: those that were used last first. They lie in
+start faster the next time: those that were used last first, and how many images'
+functions are kept by name. They lie in
 $XDG_CACHE_HOME/alleria, or ~/.cache/alleria, take 512 MiB at most, and are good
 for the alleria that made them and for the programs and libraries as they were;
 those that record, for the same configuration.
@@ -112,17 +132,14 @@ func (a *app) listKept(dir string, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		for _, l := range found {
-			e := cacheEntry{Bytes: l.Size, Used: l.Used}
-			if json.Unmarshal([]byte(l.About), &e.Said) == nil {
-				list.Entries, list.Bytes = append(list.Entries, e), list.Bytes+l.Size
-			}
+		for i := range found {
+			list.add(&found[i])
 		}
 	}
 	if asJSON {
 		return a.printJSON(list)
 	}
-	if len(list.Entries) == 0 {
+	if len(list.Entries) == 0 && list.Names.Images == 0 {
 		fmt.Fprintf(a.messages(), "alleria: %s has no translations\n", path)
 		return nil
 	}
@@ -136,6 +153,9 @@ func (a *app) listKept(dir string, asJSON bool) error {
 		table.Add(printable(e.Program), records, fmt.Sprint(e.Blocks), amount(float64(e.Bytes), "B"), e.Written.Format(time.DateTime), e.Used.Format(time.DateTime))
 	}
 	table.Write(a.stdout, "")
+	if n := list.Names; n.Images > 0 {
+		fmt.Fprintf(a.stdout, "functions' names of %d %s: %s\n", n.Images, map[bool]string{true: "image", false: "images"}[n.Images == 1], amount(float64(n.Bytes), "B"))
+	}
 	_, err = fmt.Fprintf(a.stdout, "%s in %s\n", amount(float64(list.Bytes), "B"), path)
 	return err
 }

@@ -30,7 +30,7 @@ func TestCacheCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, about := range map[string]string{"a": `{"program":"/bin/one\u001b","blocks":300,"written":"2026-01-02T03:04:05Z"}`, "b": `{"program":"/bin/two","blocks":400}`} {
+	for key, about := range map[string]string{"a": `{"program":"/bin/one\u001b","blocks":300,"written":"2026-01-02T03:04:05Z"}`, "b": `{"program":"/bin/two","blocks":400}`, "c": `{"image":"/lib/libc.so.6","functions":3000}`} {
 		if err := d.Store(key, about, [][]byte{make([]byte, 3000)}); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestCacheCommand(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(d.Path(), "odd.entry"), []byte("odd"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status, out, _ := command(); status != 0 || !strings.Contains(out, "/bin/one?") || !strings.Contains(out, "/bin/two") || !strings.Contains(out, d.Path()) {
+	if status, out, _ := command(); status != 0 || !strings.Contains(out, "/bin/one?") || !strings.Contains(out, "/bin/two") || !strings.Contains(out, d.Path()) || !strings.Contains(out, "names of 1 image: ") {
 		t.Errorf("status %d\n%s", status, out)
 	}
 	status, out, _ := command("--json")
@@ -46,10 +46,10 @@ func TestCacheCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &list); err != nil || status != 0 {
 		t.Fatalf("status %d, %v\n%s", status, err, out)
 	}
-	if len(list.Entries) != 2 || list.Entries[0].Blocks+list.Entries[1].Blocks != 700 || list.Bytes < 6000 || list.Most != diskcache.DefaultMost || list.Directory != d.Path() {
+	if len(list.Entries) != 2 || list.Entries[0].Blocks+list.Entries[1].Blocks != 700 || list.Bytes < 9000 || list.Names.Images != 1 || list.Names.Bytes < 3000 || list.Most != diskcache.DefaultMost || list.Directory != d.Path() {
 		t.Errorf("%+v", list)
 	}
-	if status, _, messages := command("clear"); status != 0 || !strings.Contains(messages, ": 3, ") {
+	if status, _, messages := command("clear"); status != 0 || !strings.Contains(messages, ": 4, ") {
 		t.Errorf("status %d, %q", status, messages)
 	}
 	if left, _ := os.ReadDir(d.Path()); len(left) != 0 {

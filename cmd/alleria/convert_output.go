@@ -1,3 +1,5 @@
+//go:build !recorder
+
 package main
 
 import (

@@ -17,6 +17,9 @@
 // to one. What is wrong with the command line is said before anything is opened,
 // started or written.
 //
+// There are two forms of it, by build tag: the whole (whole.go), and one that only runs programs, for short starts (recorder.go), which executes the whole for
+// everything else.
+//
 // It has no configuration file, reads no environment variable of its own, and
 // never asks the user anything: scripts are its users too.
 package main
@@ -25,5 +28,18 @@ import "os"
 
 // main is all that tests cannot call.
 func main() {
+	roomy(false)
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// roomy has the goroutine's stack be at once as large as a recording's start makes it, by having a frame of that size. Growing into it, the runtime copies the stack and
+// corrects each frame four times, the deeper ones last. used is false: what is not reached is not written either.
+//
+//go:noinline
+func roomy(used bool) byte {
+	if !used {
+		return 0
+	}
+	var frame [48 << 10]byte
+	return frame[len(os.Args)]
 }

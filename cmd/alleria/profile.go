@@ -37,11 +37,11 @@ func openProfiles(paths []string, use func([]*abp.Profile) error) (err error) {
 }
 
 // warnGaps says what belongs to the profiles and is not there. report and verify say it as part
-// of what they print.
+// of what they print. It is said with -q too: what comes of such a profile looks like what comes of a whole one.
 func (a *app) warnGaps(profiles []*abp.Profile) {
 	for _, p := range profiles {
 		for _, g := range p.Gaps() {
-			fmt.Fprintf(a.messages(), "alleria: the profile is not whole: %s\n", g)
+			fmt.Fprintf(a.stderr, "alleria: the profile is not whole: %s\n", g)
 		}
 	}
 }

@@ -65,7 +65,7 @@ executed, whether a window is open in it, and what it has executed and what was
 recorded of it, so far and per second.
 
 States: followed (nothing of it is recorded), closed (it has windows, and none is
-open), open, let go (it runs untraced; its children have no numbers).
+open), open, detached (it runs untraced; its children have no numbers).
 
 Trees in a container, or of another user, are listed there, or by that user.`,
 		Example: `  alleria ps

@@ -86,17 +86,18 @@ ended it.`,
 	f.window.register(fl)
 	f.directories(fl)
 	fl.StringVar(&o.Only, "only", "", "`translate` (record nothing), count (instructions by process, thread and function) or blocks (no accesses)")
-	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` between commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), reuse(sample=8192), strides, heatmap; results go into the output")
+	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` between commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), coherence, reuse(sample=8192), strides, heatmap; results go into the output")
 	fl.IntVar(&f.opts.Readers, "readers", 0, "with --analysis: read what a thread has recorded at so many places, analyses of one place taking turns (0: one for each, as long as there are processors for them)")
 	fl.BoolVar(&f.inline, "sequential", false, "with --analysis: nothing runs beside the program. methods alone is counted by code in its threads; for the others a thread waits while what it has done is analysed")
 	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
 	fl.StringVar(&f.follow, "follow", "all", "whom to follow besides the program: `all` that it creates, as far as the configuration names them; none; threads (the same: the program's threads alone)")
 	fl.StringVar(&f.cache, "cache", "", "`directory` where translations of programs stay for later runs, instead of $XDG_CACHE_HOME/alleria or ~/.cache/alleria; off: they go with the run")
+	fl.BoolVar(&o.Unpatched, "unpatched", false, "never put breakpoints or jumps into the program's code, for programs that check it: while a window waits the program runs in the code cache, not natively")
 	fl.BoolVar(&o.NoASLR, "no-aslr", false, "switch the target's address-space randomisation off")
 	fl.StringVar(&f.maxSize, "max-size", "", "stop recording when the profile has so many `bytes` (64K, 10M, 2G)")
 	fl.StringVar(&f.maxTime, "max-time", "", "stop recording after this `time` (500ms, 10s)")
 	fl.StringVar(&f.maxIns, "max-instructions", "", "stop recording after this many `instructions` (10k, 5M, 2G)")
-	fl.StringVar(&f.rate, "sample-rate", "", "record only bursts, this `part` of all instructions (1%, 1/20, 0.05), or as much as processing threads keep up with (auto); no thread ever waits")
+	fl.StringVar(&f.rate, "sample-rate", "", "record only bursts, this `part` of all instructions (1%, 1/20, 0.05), or as much as processing threads keep up with (auto: threads never wait then)")
 	fl.StringVar(&f.by, "sample-by", "instructions", "lay bursts out by counted `instructions`, or by processor time, with the program running natively in between (time): counts are then shares of time")
 	f.calls(fl)
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
@@ -121,7 +122,8 @@ func (f *recordFlags) directories(fl *pflag.FlagSet) {
 func (f *recordFlags) hidden(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.opts.Engine, "engine", nil, "switch optimisations of the engine off by `name`, for comparison")
 	fl.StringVar(&f.opts.Stage, "stage", "", "with --analysis: take events no further than to be produced or queued, as alleria bench --model measures it (`produce`, queue)")
-	for _, name := range []string{"engine", "stage"} {
+	fl.Uint64Var(&f.opts.SampleSeed, "sample-seed", 0, "with --sample-rate: have bursts at other places, by `number`")
+	for _, name := range []string{"engine", "stage", "sample-seed"} {
 		if err := fl.MarkHidden(name); err != nil {
 			panic(err) // there is no such flag: a mistake above
 		}
@@ -279,6 +281,9 @@ func (f *recordFlags) checkSampling() error {
 		f.opts.SampleBy = session.SampleByTime
 	default:
 		return usagef("--sample-by is instructions or time, not %q", f.by)
+	}
+	if f.rate != "" && live.NeedsOf(f.opts.Analyses).Order {
+		return usagef("--sample-rate leaves out what coherence cannot do without: who took a line between two bursts")
 	}
 	return nil
 }

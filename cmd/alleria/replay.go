@@ -110,7 +110,7 @@ func (a *app) replay(p *abp.Profile, f *replayFlags) error {
 			differ++
 		}
 		if err != nil {
-			fmt.Fprintf(a.messages(), "alleria: call %d of thread %d, %s: %v\n", i.Call.Number, i.Call.Thread, i.Call.Sig.Name, err)
+			fmt.Fprintf(a.stderr, "alleria: call %d of thread %d, %s: %v\n", i.Call.Number, i.Call.Thread, i.Call.Sig.Name, err)
 		}
 		return nil
 	})

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis"
+	"alleria/analysis/adaptive"
 	"alleria/analysis/calls"
 )
 
@@ -257,4 +260,55 @@ func (v *reportViews) instructions(a *app, proc *abp.Process, all []analysis.Ins
 		rows = append(rows, instructionRow{c.Addr, places.Describe(c.Addr), fmt.Sprintf("%x", c.Code), d.Text(c.Code, c.Addr), c.Counts})
 	}
 	return rows, nil
+}
+
+// adaptiveColumns is how wide the lines on a terminal are.
+const adaptiveColumns = 72
+
+// adaptation shows what runs have adapted: to the terminal, as JSON, or as a picture in a file.
+func (v *reportViews) adaptation(a *app, dirs []string) error {
+	if v.svg != "" && len(dirs) > 1 {
+		return usagef("--svg draws one run, not %d", len(dirs))
+	}
+	all := []any{}
+	for _, dir := range dirs {
+		rows, err := abp.ReadAdaptive(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, err := abp.ReadRun(dir); err != nil {
+				return err
+			}
+			return fmt.Errorf("%s has no %s: nothing was adapted in it (--ptc, --tuner off, --discard)", dir, abp.AdaptiveFile)
+		}
+		if err != nil {
+			return err
+		}
+		title := dir
+		if run, err := abp.ReadRun(dir); err == nil {
+			title = strings.Join(run.Command, " ")
+		}
+		switch {
+		case v.svg != "":
+			return drawAdaptation(v.svg, rows, title)
+		case v.json:
+			all = append(all, map[string]any{"profile": dir, "rows": rows})
+		default:
+			fmt.Fprintln(a.stdout, title)
+			if err := adaptive.Text(a.stdout, adaptive.New(rows, adaptiveColumns), v.top); err != nil {
+				return err
+			}
+		}
+	}
+	if v.json {
+		return a.printJSON(all)
+	}
+	return nil
+}
+
+// drawAdaptation writes the picture.
+func drawAdaptation(path string, rows []abp.Adaptation, title string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("picture: %w", err)
+	}
+	return errors.Join(adaptive.SVG(f, adaptive.New(rows, adaptive.Columns), title), f.Close())
 }

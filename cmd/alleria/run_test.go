@@ -79,7 +79,7 @@ func TestOldSpelling(t *testing.T) {
 		{"version -cfg x", "version -cfg x"},
 	} {
 		a := &app{}
-		got := strings.Join(oldSpelling(a.root(), strings.Fields(c.in)), " ")
+		got := strings.Join(oldSpelling(a.root(nil), strings.Fields(c.in)), " ")
 		if got != c.want {
 			t.Errorf("%q became %q, want %q", c.in, got, c.want)
 		}
@@ -162,7 +162,7 @@ func TestNumbersOfFlags(t *testing.T) {
 
 // TestEveryFlagIsExplained keeps the manual complete.
 func TestEveryFlagIsExplained(t *testing.T) {
-	root := (&app{}).root()
+	root := (&app{}).root(nil)
 	for _, c := range root.Commands() {
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s: short help %q", c.Name(), c.Short)
@@ -204,5 +204,31 @@ func TestCheckAndConfigErrors(t *testing.T) {
 		if status, _, errs := command(t, args...); status != 2 || strings.Count(errs, "\n") != 1 {
 			t.Errorf("record %s: %d %q", flags, status, errs)
 		}
+	}
+}
+
+// TestOneCommand: a command that is made alone, as its name in front has it, is the same as among all.
+func TestOneCommand(t *testing.T) {
+	all := (&app{}).subcommands(nil)
+	whole := (&app{}).root(nil)
+	for _, c := range all {
+		if c.name == "man" { // of all commands
+			continue
+		}
+		alone := (&app{}).root([]string{c.name})
+		if len(alone.Commands()) != 1 {
+			t.Fatalf("%s: %d commands", c.name, len(alone.Commands()))
+		}
+		among, _, err := whole.Find([]string{c.name})
+		if err != nil || among == whole {
+			t.Fatalf("%s is not among all: %v", c.name, err)
+		}
+		one := alone.Commands()[0]
+		if one.Name() != c.name || one.UsageString() != among.UsageString() {
+			t.Errorf("%s alone is %s:\n%s\namong all it is:\n%s", c.name, one.Name(), one.UsageString(), among.UsageString())
+		}
+	}
+	if n := len(whole.Commands()); n != len(all)+1 {
+		t.Errorf("%d commands, %d and completion are made", n, len(all))
 	}
 }

@@ -22,13 +22,13 @@ func treeOf(t *testing.T, run dryRun, args ...string) (status int, stdout, stder
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, dryRun: run}
-	root := a.root()
+	root := a.root(nil)
 	root.SetArgs(append([]string{"tree"}, args...))
 	status = a.status(root.Execute())
 	return status, out.String(), errs.String()
 }
 
-// played is a run of make with a compiler that fails and one process that is let go.
+// played is a run of make with a compiler that fails and one process that is detached.
 func played(t *testing.T) dryRun {
 	return func(_ context.Context, program string, args []string) ([]proctree.Process, int, error) {
 		if !strings.HasSuffix(program, "/true") || !slices.Equal(args, []string{"true", "-x"}) {
@@ -45,7 +45,7 @@ func played(t *testing.T) dryRun {
 		tree.Ended(3, -11, proctree.Usage{MaxRSS: 30 << 20, User: time.Second})
 		tree.Ended(2, 4, proctree.Usage{})
 		tree.Created(1, 103)
-		tree.SetState(4, proctree.LetGo)
+		tree.SetState(4, proctree.Detached)
 		tree.Ended(1, 2, proctree.Usage{})
 		return tree.Processes(), 2, nil
 	}

@@ -21,6 +21,7 @@ type self struct {
 func (s *self) Ours(uint64) bool          { return false }
 func (s *self) Mapped([]sys.Mapping)      { s.mapped++ }
 func (s *self) ImagesChanged()            { s.changed++ }
+func (s *self) Fetched([]byte, uint64)    {}
 func (s *self) Forget([]*codecache.Block) {}
 func (s *self) Unprobed(b []byte, at uint64) {
 	if s.probed-at < uint64(len(b)) {
@@ -43,7 +44,8 @@ func testCode(t *testing.T) (code []byte, addr uint64, c *Pages, s *self) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mem.Close() })
-	cache := codecache.New(false, nil)
+	var cache codecache.Cache
+	cache.Init(false, nil)
 	s = &self{}
 	p := New(s, os.Getpid(), mem, &cache, false)
 	return code, uint64(uintptr(unsafe.Pointer(&code[0]))), &p, s
@@ -101,6 +103,25 @@ func TestCheck(t *testing.T) {
 	}
 	if !c.AsMade() {
 		t.Error("it would be compared once more")
+	}
+}
+
+// TestInvalidate: of a page of which a part is forgotten there are still translations.
+func TestInvalidate(t *testing.T) {
+	_, addr, c, _ := testCode(t)
+	c.Fetch(addr, 1)
+	c.Fetch(addr+PageSize, 1)
+	write(t, c, addr+5, 0x90)
+	c.Invalidate(addr+5, addr+6)
+	if !c.HasCode(addr, addr+PageSize) {
+		t.Error("nobody would look for the page's other translations")
+	}
+	if got := c.Fetch(addr+5, 1)[0]; got != 0x90 {
+		t.Errorf("%#x is read then", got)
+	}
+	c.Invalidate(addr+7, addr+PageSize+9)
+	if c.Invalidate(addr, addr+PageSize); c.HasCode(addr, addr+PageSize) || !c.HasCode(addr+PageSize, addr+2*PageSize) {
+		t.Error("not just the page that is forgotten as a whole has no translations")
 	}
 }
 

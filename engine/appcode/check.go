@@ -134,6 +134,7 @@ func (c *Pages) PutBack(page uint64) bool {
 		return false
 	}
 	c.host.Unprobed(now[:], page)
+	c.host.Fetched(now[:], page)
 	same := func(start, end uint64) bool {
 		lo, hi := max(start, page)-page, min(end, page+PageSize)-page
 		return bytes.Equal(before[lo:hi], now[lo:hi])
@@ -150,8 +151,8 @@ func (c *Pages) PutBack(page uint64) bool {
 	blocks, _ := c.cache.ListedIn(page)
 	for _, b := range blocks {
 		switch {
-		case !b.Idle || b.Dead:
-		case !all && (b.Pieces || !same(b.App, b.App+uint64(b.AppSize))):
+		case !b.Is(codecache.Idle) || b.Is(codecache.Dead):
+		case !all && (b.Is(codecache.InPieces) || !same(b.App, b.App+uint64(b.AppSize))):
 			c.cache.Kill(b)
 		case c.asideIn(b):
 		default:

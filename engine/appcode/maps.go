@@ -2,7 +2,6 @@ package appcode
 
 import (
 	"fmt"
-	"os"
 	"sort"
 	"strconv"
 	"strings"
@@ -154,7 +153,7 @@ func (c *Pages) Made(addr uint64) bool {
 // ReadPersonality looks whether what may be read may be executed, too.
 func (c *Pages) ReadPersonality() {
 	const readImpliesExec = 0x400000
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/personality", c.pid))
+	text, err := sys.ReadProc(fmt.Sprintf("/proc/%d/personality", c.pid))
 	if err != nil {
 		return
 	}

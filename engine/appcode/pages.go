@@ -24,6 +24,8 @@ type Host interface {
 	Mapped(maps []sys.Mapping)
 	// Unprobed puts the application's own bytes where breakpoints and jumps of ours lie in a page.
 	Unprobed(page []byte, addr uint64)
+	// Fetched is called with a page that was read to be translated from, without breakpoints of ours.
+	Fetched(page []byte, addr uint64)
 	// Forget replaces translations by exits that dispatch for others, with the threads that run there stopped.
 	Forget(dead []*codecache.Block)
 	// ImagesChanged is called when other images are there than were, without a call that said so.
@@ -111,6 +113,7 @@ func (c *Pages) page(addr uint64) *[PageSize]byte {
 		return nil
 	}
 	c.host.Unprobed(pg[:], addr)
+	c.host.Fetched(pg[:], addr)
 	c.pages[addr] = pg
 	delete(c.soft, addr)
 	if !changing {
@@ -194,7 +197,11 @@ func (c *Pages) Invalidate(start, end uint64) {
 	var dead []*codecache.Block
 	all := true // blocks of all pages are listed
 	c.each(start, end, func(page uint64) {
-		delete(c.pages, page)
+		if _, ok := c.pages[page]; ok && (page < start || page+PageSize > end) {
+			c.pages[page] = nil // other blocks were translated from it, which the next that is forgotten of it may mean
+		} else {
+			delete(c.pages, page)
+		}
 		blocks, listed := c.cache.ListedIn(page)
 		all = all && listed
 		for _, b := range blocks {

@@ -36,6 +36,12 @@ func (w *Writer) AndImm32(reg x86.Reg, v uint32) {
 	w.u32(v)
 }
 
+// CmpImm writes cmp reg, v, whose highest bit is not set.
+func (w *Writer) CmpImm(reg x86.Reg, v uint32) {
+	w.regs(wide|0x81, 7, byte(reg))
+	w.u32(v)
+}
+
 // TestSelf writes test reg, reg.
 func (w *Writer) TestSelf(reg x86.Reg) { w.regs(wide|0x85, byte(reg), byte(reg)) }
 

@@ -11,6 +11,7 @@ const (
 	IfNotCarry Cond = 3
 	IfZero     Cond = 4
 	IfNotZero  Cond = 5
+	IfNotAbove Cond = 6
 	IfAbove    Cond = 7
 	IfNegative Cond = 8
 )

@@ -83,6 +83,7 @@ func (l *list) oneRegister(r x86.Reg) {
 	l.add("bswap "+q, func(w *Writer) { w.Bswap(r) }, "Bswap ", r)
 	l.add("dec! "+q, func(w *Writer) { w.Dec(r) }, "Dec ", r)
 	l.add(fmt.Sprintf("xor! %s %s", d, d), func(w *Writer) { w.Clear32(r) }, "Clear32 ", r)
+	l.add(fmt.Sprintf("cmp! %s #1234567", q), func(w *Writer) { w.CmpImm(r, 0x1234567) }, "CmpImm ", r)
 	l.add(fmt.Sprintf("and! %s #ff", d), func(w *Writer) { w.AndImm32(r, 255) }, "AndImm32 ", r)
 	l.add(fmt.Sprintf("test! %s %s", q, q), func(w *Writer) { w.TestSelf(r) }, "TestSelf ", r)
 	l.add("setnz "+b, func(w *Writer) { w.SetCond(IfNotZero, r) }, "SetCond ", r)
@@ -104,6 +105,9 @@ func (l *list) oneRegister(r x86.Reg) {
 		l.add(fmt.Sprintf("vmovmskps %s y%d", d, v), func(w *Writer) { w.AvxSigns(r, v, 4, true) }, "AvxSigns ", r, v)
 		l.add(fmt.Sprintf("vmovmskpd %s x%d", d, v), func(w *Writer) { w.AvxSigns(r, v, 8, false) }, "AvxSigns ", r, v)
 		l.add(fmt.Sprintf("vmovmskpd %s y%d", d, v), func(w *Writer) { w.AvxSigns(r, v, 8, true) }, "AvxSigns ", r, v)
+		l.add(fmt.Sprintf("pand x%d x%d", v, r&15), func(w *Writer) { w.SseAnd(v, uint8(r&15)) }, "SseAnd ", r, v)
+		l.add(fmt.Sprintf("psrldq x%d #%x", v, 1+uint8(r&7)), func(w *Writer) { w.SseShiftDown(v, 1+uint8(r&7)) }, "SseShiftDown ", r, v)
+		l.add(fmt.Sprintf("pslldq x%d #%x", v, 1+uint8(r&7)), func(w *Writer) { w.SseShiftUp(v, 1+uint8(r&7)) }, "SseShiftUp ", r, v)
 		l.add(fmt.Sprintf("movdqu 16[q%d+8] x%d", r, v), func(w *Writer) { w.SsePut(r, 8, v) }, "SsePut ", r, v)
 	}
 }
@@ -177,6 +181,7 @@ func (l *list) vectors(m Mem, n uint8) {
 		l.add(fmt.Sprintf("%s x%d %s", name, v, text(m, 16)), func(w *Writer) { w.SseLoad(v, m, aligned) }, "SseLoad ", m, v)
 		l.add(fmt.Sprintf("%s %s x%d", name, text(m, 16), v), func(w *Writer) { w.SseStore(m, v, aligned) }, "SseStore ", m, v)
 	}
+	l.add(fmt.Sprintf("pcmpeqb x%d %s", v, text(m, 16)), func(w *Writer) { w.SseEqualBytes(v, m) }, "SseEqualBytes ", m, v)
 	l.add(fmt.Sprintf("movq %s mm%d", text(m, 8), mm), func(w *Writer) { w.MmxStore(m, mm) }, "MmxStore ", m, mm)
 	for _, size := range []int{16, 32} {
 		l.add("vmovdqu "+vector(v, size)+" "+text(m, size), func(w *Writer) { w.AvxLoad(v, m, size) }, "AvxLoad ", m, v, size)

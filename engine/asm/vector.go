@@ -90,6 +90,22 @@ func (w *Writer) SseStore(m Mem, v uint8, aligned bool) {
 	w.onMem(esc|0x11, v, m, 0)
 }
 
+// SseEqualBytes writes pcmpeqb v, m, whose memory is aligned.
+func (w *Writer) SseEqualBytes(v uint8, m Mem) { w.onMem(half|esc|0x74, v, m, 0) }
+
+// SseAnd writes pand v, by.
+func (w *Writer) SseAnd(v, by uint8) { w.regs(half|esc|0xdb, v, by) }
+
+// SseShiftDown writes psrldq v, bytes, which drops the lowest, and SseShiftUp pslldq.
+func (w *Writer) SseShiftDown(v, bytes uint8) {
+	w.regs(half|esc|0x73, 3, v)
+	w.b1(bytes)
+}
+func (w *Writer) SseShiftUp(v, bytes uint8) {
+	w.regs(half|esc|0x73, 7, v)
+	w.b1(bytes)
+}
+
 // MmxStore writes movq m, mm.
 func (w *Writer) MmxStore(m Mem, mm uint8) { w.onMem(esc|0x7f, mm, m, 0) }
 

@@ -50,6 +50,9 @@ func (r *Remembered[P]) forgetFirst() {
 	r.drop(p)
 }
 
+// Empty tells whether none is kept.
+func (r *Remembered[P]) Empty() bool { return len(r.list) == 0 }
+
 // All goes over those that are kept.
 func (r *Remembered[P]) All() iter.Seq[P] {
 	return func(yield func(P) bool) {

@@ -18,6 +18,8 @@ type Account struct {
 	slot    *shm.Slot
 	counted *translate.Budgets // what the process's blocks count, and how many words they use
 	called  bool               // the words are empty so that it asks: see Call
+	// One: the code that the thread is about to run counts against the first word. What lies in another than blocks look for it in is only asked about.
+	One bool
 	// of each metric's words: the shares that were dealt out last, and what was used
 	// of them lately
 	dealt, used [codecache.NumMetrics][layout.BudgetWords]int64
@@ -46,7 +48,7 @@ const withheld = 1
 // end of a budget is dealt out as the words were used lately: in even shares, a loop of
 // a few blocks would ask again and again for what other words hold.
 func (a *Account) Set(m codecache.Metric, n int64) {
-	if a.counted.Words == 1 || !a.counted.Metrics[m] {
+	if a.counted.Words == 1 || a.One || !a.counted.Metrics[m] {
 		for w := range layout.BudgetWords {
 			a.setShare(m, w, 0)
 		}

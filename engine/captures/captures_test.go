@@ -67,7 +67,8 @@ func calling(t *testing.T, prog *capture.Program) (*call, *probe.Interception) {
 	t.Cleanup(func() { mem.Close() })
 	c := &call{program: &program{t: t, xstate: make([]byte, 1024)}, slot: slot, stack: []uint64{site, 0x5555}}
 	probe.InitCaptureFrames(c.slot)
-	cache := codecache.New(false, nil)
+	var cache codecache.Cache
+	cache.Init(false, nil)
 	c.points = probe.New(c.program, c.program, os.Getpid(), mem, &cache, &translate.Translator{}, m, probe.Off{})
 	if err := c.points.Intercept(entry, fn, prog); err != nil {
 		t.Fatal(err)
@@ -208,6 +209,44 @@ func TestChanged(t *testing.T) {
 		if c.inPlace > 0 != waits {
 			t.Errorf("waits %t: stopped %d times for its vector registers", waits, c.inPlace)
 		}
+	}
+}
+
+// TestReplaced has a function captured by another program while a call of it is under way: that returns by its own program, until nothing is
+// captured of the function any more.
+func TestReplaced(t *testing.T) {
+	const other = fn + 1
+	saved := capture.Source{Kind: capture.Saved}
+	first := &capture.Program{Saves: []capture.Source{rdi}, Entry: word(rdi), Exit: append(word(rax), word(saved)...), Returns: true}
+	second := &capture.Program{Exit: word(rax), Returns: true}
+	for _, ends := range []bool{false, true} {
+		c, f := calling(t, first)
+		rsp := c.regs.Rsp
+		again := func(fn uint32, prog *capture.Program) *probe.Interception {
+			if err := c.points.Intercept(entry, fn, prog); err != nil {
+				t.Fatal(err)
+			}
+			return c.points.CapturesAt(entry)
+		}
+		enter := func(f *probe.Interception) {
+			if err := c.thread.Enter(f, c.thread.Stopped(&c.regs), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		enter(f)
+		g := again(other, second)
+		if g == f || again(fn, first) != f || again(other, second) != g {
+			t.Error("a program that the function had before is another interception")
+		}
+		want := [][]uint64{{capture.Head(capture.Entered, 0, fn), rsp, site, arg}}
+		if ends {
+			c.points.Unintercept(entry)
+		} else {
+			want = append(want, []uint64{capture.Head(capture.Left, 0, fn), rsp, site, res, arg})
+		}
+		c.regs.Rax = res
+		c.thread.Return(site, rsp, c.thread.Stopped(&c.regs))
+		c.expect(want...)
 	}
 }
 

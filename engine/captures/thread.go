@@ -64,7 +64,7 @@ func (t *Thread) Enter(c *probe.Interception, m *Machine, act *capture.Alteratio
 	}
 	rsp := m.gpr[x86.RSP]
 	site, ok := t.points.ReturnAddress(rsp)
-	probe.DropDeadFrames(t.slot, c, rsp)
+	t.points.DropDeadFrames(t.slot, c, rsp)
 	m.stack = rsp + 8
 	if act != nil && act.Jump {
 		act.Do(m)

@@ -21,10 +21,9 @@ type Cache struct {
 	Epoch      [NumVariants]int      // how often a variant's translations were Forgotten
 	BareChecks map[CheckKey]bool     // addresses with a target check that have no block
 	Stepped    map[CheckKey]*Block   // of single instructions that are executed with the trap flag set
-	SlotChecks [NumVariants][]uint64 // the newest target check of each entry of the look-up tables, 0 none
+	SlotChecks [NumVariants][]uint32 // the newest target check of each entry of the look-up tables, 0 none; see SlotCheck
 	// by number
 	Exits     Pool[ExitWords]
-	RareExits []RareExit
 	SideExits Pool[LazySideExit] // side exits of superblocks that are written when they are taken
 	entered   []enteredBlock     // blocks of the group being written
 	NewCheck  uint64             // an address with a new target check and no block yet; 0 none
@@ -37,12 +36,19 @@ type Cache struct {
 	AheadLeft  int
 	PosPool    []byte // the positions of blocks, packed; cut off from the front
 	PosPieces  [][]byte
-	Counters   []uint32       // counted blocks by counter, by number
-	odds       []*Oddities    // see Recording.odd
-	useLists   [][]Use        // see Block.used
+	Counters   Pool[uint32]   // counted blocks by counter, by number
 	Written    Written        // for whom translations are kept
 	Facts      records.Blocks // recorded blocks, for whoever reads the rings
+	spare      *Spare         // where the tables come from, and go; nil: nothing
+	rarities
 	changes
+}
+
+// rarities is what few exits and blocks have, which would have all of them be larger.
+type rarities struct {
+	RareExits []RareExit
+	odds      []*Oddities      // see Recording.odd
+	uses      map[uint32][]Use // by block; see Uses
 }
 
 // changes is what there is because code changes.
@@ -54,10 +60,12 @@ type changes struct {
 	Loose       int                 // how many blocks are, or were of what was taken over and not found: no other process has a use for them
 }
 
-// New makes an empty cache. ahead: what exits lead to is queued; full is called where there is no
+// Init makes an empty cache. ahead: what exits lead to is queued; full is called where there is no
 // room any more.
-func New(ahead bool, full func()) Cache {
-	return Cache{BareChecks: make(map[CheckKey]bool), Watched: make(map[uint64]bool), Ahead: ahead, Full: full}
+//
+// It is done in place: a cache is 160 KiB, which as a value are written twice for each process.
+func (c *Cache) Init(ahead bool, full func()) {
+	c.BareChecks, c.Watched, c.Ahead, c.Full = make(map[CheckKey]bool), make(map[uint64]bool), ahead, full
 }
 
 // Bounds of what is written at a time.
@@ -116,7 +124,7 @@ type Region struct {
 	Routines Routines
 	Num      uint8 // its place in Cache.Regions
 	// blocks, by number, in the order of their code; so also of their addresses.
-	Blocks  []uint32
+	Blocks  Pool[uint32]
 	veneers map[uint64]uint64 // jumps to other regions, by where they lead
 	// changes to the next chunk, that blocks share
 	Switches map[SwitchKey]uint64
@@ -143,7 +151,7 @@ func NewRegion(f *os.File, offset int64, size int, base uint64) (*Region, error)
 func (a *Region) empty() {
 	a.Next = a.start()
 	a.Cold = coldAt(a.Size)
-	a.Blocks, a.veneers, a.Switches = nil, nil, nil
+	a.Blocks, a.veneers, a.Switches = Pool[uint32]{}, nil, nil
 }
 
 // start is where the first group goes.
@@ -196,11 +204,11 @@ func (a *Region) Near(addr uint64) bool {
 // BlockAt returns the block whose code holds the cache address in region a, nil if it lies
 // in a stub or a routine.
 func (c *Cache) BlockAt(a *Region, addr uint64) *Block {
-	i := sort.Search(len(a.Blocks), func(i int) bool { return c.BlockPool.At(int(a.Blocks[i])).Code > addr })
+	i := sort.Search(a.Blocks.N, func(i int) bool { return c.BlockPool.At(int(*a.Blocks.At(i))).Code > addr })
 	if i == 0 {
 		return nil
 	}
-	if b := c.BlockPool.At(int(a.Blocks[i-1])); addr < b.Code+uint64(b.Size) {
+	if b := c.BlockPool.At(int(*a.Blocks.At(i - 1))); addr < b.Code+uint64(b.Size) {
 		return b
 	}
 	return nil
@@ -223,43 +231,69 @@ type Block struct {
 	// begins, 0 without one.
 	Compared uint16
 	// inner is where the code behind the counting of entries begins, body where that behind
-	// the counting of back-edges does; counts tells that there is such.
+	// the counting of back-edges does; HasCounts tells that there is such.
 	Inner   uint16
 	Body    uint16
-	Counts  bool
+	traits  Trait
 	Insns   uint8 // how many instructions
 	Variant Variant
 	Term    terminator
-	Dead    bool  // invalidated
-	Pieces  bool  // its instructions do not lie one behind the other, see superblock
-	Checked bool  // there is a target check that leads here
-	Gated   bool  // it is entered by a gate, see MakeGate
-	Falls   bool  // it goes on with the block of the next number, without a branch
-	Idle    bool  // it is out of use, see SetAside
-	Mixed   bool  // some of its code lies in pages whose blocks are not listed
-	Spends  bool  // it subtracts itself from budgets
-	Word    uint8 // which of their words, see budgetOff
-	// lastRecorded: the last instruction, a system call, is part of the records.
-	LastRecorded bool
-	Rec          Recording // without id unless Record
-	Used         uint32    // number of what its instructions subtracted, plus 1; 0 where that is just themselves
+	Word    uint8     // of budgets, which it subtracts itself from, see budgetOff
+	Rec     Recording // without id unless Record
 }
 
+// Trait is what may be true of a block, a bit each: as bools they were a sixth of a block, of which a compiler has 170,000.
+type Trait uint16
+
+// Traits of blocks.
+const (
+	HasCounts    Trait = 1 << iota
+	Dead               // invalidated
+	InPieces           // its instructions do not lie one behind the other, see superblock
+	Checked            // there is a target check that leads here
+	Gated              // it is entered by a gate, see MakeGate
+	Falls              // it goes on with the block of the next number, without a branch
+	Idle               // it is out of use, see SetAside
+	Mixed              // some of its code lies in pages whose blocks are not listed
+	Spends             // it subtracts itself from budgets
+	HasUses            // its instructions subtract more than just themselves, see Uses
+	LastRecorded       // the last instruction, a system call, is part of the records
+)
+
+// Is tells whether one of these traits is the block's.
+func (b *Block) Is(t Trait) bool { return b.traits&t != 0 }
+
+// Note gives the block a trait.
+func (b *Block) Note(t Trait) { b.traits |= t }
+
+// NoteIf gives the block a trait, if it has it.
+func (b *Block) NoteIf(t Trait, has bool) {
+	if has {
+		b.traits |= t
+	}
+}
+
+// Unnote takes a trait from it.
+func (b *Block) Unnote(t Trait) { b.traits &^= t }
+
 // OfMadeCode tells a block of code that the program has made, or may change unnoticed.
-func (b *Block) OfMadeCode() bool { return b.Gated || b.Compared != 0 }
+func (b *Block) OfMadeCode() bool { return b.Is(Gated) || b.Compared != 0 }
 
 // Uses is of each instruction what it subtracted; nil where that is just itself.
 func (c *Cache) Uses(b *Block) []Use {
-	if b.Used == 0 {
+	if !b.Is(HasUses) {
 		return nil
 	}
-	return c.useLists[b.Used-1]
+	return c.uses[b.Num]
 }
 
 // SetUses says what the instructions of a block subtract.
 func (c *Cache) SetUses(b *Block, uses []Use) {
-	c.useLists = append(c.useLists, uses)
-	b.Used = uint32(len(c.useLists))
+	if c.uses == nil {
+		c.uses = make(map[uint32][]Use)
+	}
+	c.uses[b.Num] = uses
+	b.Note(HasUses)
 }
 
 // terminator is the shape of the code that ends a block; it tells what the

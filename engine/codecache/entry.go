@@ -22,7 +22,7 @@ func (b *Block) At(how Entry) uint64 {
 
 // Counting is what has been counted where a block asks for something at its start.
 func (b *Block) Counting() Entry {
-	if b.Counts {
+	if b.Is(HasCounts) {
 		return Counted
 	}
 	return Uncounted

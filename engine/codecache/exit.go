@@ -126,11 +126,12 @@ func (c *Cache) Enter(b *Block) {
 	s.Ref = blockRef(b.Num)
 	c.entered = append(c.entered, e)
 	if c.NewCheck == b.App && b.App != 0 {
-		c.NewCheck, b.Checked = 0, true
+		c.NewCheck = 0
+		b.Note(Checked)
 	}
 	if k := (CheckKey{b.Variant, b.App}); len(c.BareChecks) > 0 && c.BareChecks[k] {
 		delete(c.BareChecks, k)
-		b.Checked = true
+		b.Note(Checked)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // Fits tells whether all numbers in what was kept are of something that there is, and all places lie in its code: whoever takes it over looks at nothing
 // else. It is for what was read from a file. facts are those of recorded blocks.
 func (k *Kept) Fits(facts *records.Blocks) bool {
-	if len(k.Regions) == 0 || len(k.Regions) > 2 || len(k.Counters) > layout.MaxCounters {
+	if len(k.Regions) == 0 || len(k.Regions) > 2 || k.Counters.N > layout.MaxCounters {
 		return false
 	}
 	for i := range k.Regions {
@@ -26,12 +26,12 @@ func (k *Kept) Fits(facts *records.Blocks) bool {
 			return false
 		}
 	}
-	return k.namesBlocks(k.Counters) && k.fitRare() && k.fitBlocks(facts) && k.fitExits() && k.fitSideExits(facts) && k.fitOdds(facts.Last())
+	return k.namesBlocks(&k.Counters) && k.fitRare() && k.fitBlocks(facts) && k.fitExits() && k.fitSideExits(facts) && k.fitOdds(facts.Last())
 }
 
 // namesBlocks tells whether numbers are those of blocks.
-func (k *Kept) namesBlocks(numbers []uint32) bool {
-	for _, n := range numbers {
+func (k *Kept) namesBlocks(numbers *Pool[uint32]) bool {
+	for _, n := range numbers.All() {
 		if int64(n) >= int64(k.Blocks.N) {
 			return false
 		}
@@ -39,10 +39,10 @@ func (k *Kept) namesBlocks(numbers []uint32) bool {
 	return true
 }
 
-// fitRare tells whether rare exits are of blocks, and of instruction pointers that are written to memory.
+// fitRare tells whether rare exits are of blocks, of instruction pointers that are written to memory, and of budgets' words.
 func (k *Kept) fitRare() bool {
 	for _, r := range k.Rare {
-		if int64(r.Trap) > int64(k.Blocks.N) || r.X87.Size != 0 && r.X87.Size != 4 && r.X87.Size != 8 {
+		if int64(r.Trap) > int64(k.Blocks.N) || r.X87.Size != 0 && r.X87.Size != 4 && r.X87.Size != 8 || r.Needs > MaxBlockInsns || r.Word >= layout.BudgetWords {
 			return false
 		}
 	}
@@ -55,7 +55,7 @@ func (k *Kept) fitsRegion(a *RegionCode) bool {
 	if a.Size <= 0 || a.Size > 1<<30 || a.Next < start || a.Next > coldAt(a.Size) || a.Cold < coldAt(a.Size) || a.Cold > a.Size {
 		return false
 	}
-	return len(a.Hot) == a.Next-start && len(a.Far) == a.Cold-coldAt(a.Size) && k.namesBlocks(a.Blocks)
+	return len(a.Hot) == a.Next-start && len(a.Far) == a.Cold-coldAt(a.Size) && k.namesBlocks(&a.Blocks)
 }
 
 // InCode tells whether so many bytes at an offset of a region are of its code.
@@ -87,10 +87,10 @@ func (k *Kept) BlockOf(r Ref) *Block {
 func (k *Kept) fitBlocks(facts *records.Blocks) bool {
 	for n := range k.Blocks.N {
 		b := k.Blocks.At(n)
-		if int(b.Num) != n || b.Variant >= NumVariants || b.Term > TermTrap || b.Insns > MaxBlockInsns || b.Falls && n+1 >= k.Blocks.N {
+		if int(b.Num) != n || b.Variant >= NumVariants || b.Term > TermTrap || b.Insns > MaxBlockInsns || b.Is(Falls) && n+1 >= k.Blocks.N {
 			return false
 		}
-		if b.Used != 0 || b.Counts || uint32(b.Inner) > b.Size || uint32(b.Body) > b.Size {
+		if b.Is(HasUses|HasCounts) || uint32(b.Inner) > b.Size || uint32(b.Body) > b.Size {
 			return false
 		}
 		if piece := b.PosAt / posPiece; int(piece) >= len(k.PosPieces) || b.PosAt%posPiece+posMost > posPiece {

@@ -68,7 +68,7 @@ func (g *gate) lead(to uint64) {
 
 // LinkTo is where branches to the block lead, for an entry that has been counted so far.
 func (c *Cache) LinkTo(b *Block, how Entry) uint64 {
-	if b.Gated && (how == Uncounted || !b.Counts) {
+	if b.Is(Gated) && (how == Uncounted || !b.Is(HasCounts)) {
 		return c.Gate(b.App, b.Variant)
 	}
 	return b.At(how)
@@ -76,14 +76,14 @@ func (c *Cache) LinkTo(b *Block, how Entry) uint64 {
 
 // open makes the gate of a gated block lead to it. One whose address is watched stays closed: the tracer is asked each time.
 func (c *Cache) open(b *Block) {
-	if g := c.gates[CheckKey{b.Variant, b.App}]; b.Gated && g != nil && !c.Watched[b.App] {
+	if g := c.gates[CheckKey{b.Variant, b.App}]; b.Is(Gated) && g != nil && !c.Watched[b.App] {
 		g.lead(b.Code)
 	}
 }
 
 // close makes a gated block's gate ask, if it is that block that it leads to.
 func (c *Cache) close(b *Block) {
-	if g := c.gates[CheckKey{b.Variant, b.App}]; b.Gated && g != nil && g.leads == b.Code {
+	if g := c.gates[CheckKey{b.Variant, b.App}]; b.Is(Gated) && g != nil && g.leads == b.Code {
 		g.lead(0)
 	}
 }
@@ -107,7 +107,7 @@ func (c *Cache) ListIn(page uint64, b *Block) {
 func (c *Cache) living(list []uint32) []uint32 {
 	n := 0
 	for _, num := range list {
-		if !c.BlockPool.At(int(num)).Dead {
+		if !c.BlockPool.At(int(num)).Is(Dead) {
 			list[n] = num
 			n++
 		}
@@ -120,7 +120,7 @@ func (c *Cache) living(list []uint32) []uint32 {
 func (c *Cache) ListedIn(page uint64) (blocks []*Block, listed bool) {
 	list, listed := c.pageBlocks[page]
 	for i := len(list) - 1; i >= 0; i-- {
-		if b := c.BlockPool.At(int(list[i])); !b.Dead {
+		if b := c.BlockPool.At(int(list[i])); !b.Is(Dead) {
 			blocks = append(blocks, b)
 		}
 	}
@@ -132,23 +132,23 @@ func (c *Cache) before(b *Block) *Block {
 	if b.Num == 0 {
 		return nil
 	}
-	if o := c.BlockPool.At(int(b.Num) - 1); o.Falls && !o.Dead {
+	if o := c.BlockPool.At(int(b.Num) - 1); o.Is(Falls) && !o.Is(Dead) {
 		return o
 	}
 	return nil
 }
 
 // Idles tells whether a block can be put back into use once it was set aside.
-func (b *Block) Idles() bool { return b.Gated && !b.Counts && !b.Mixed }
+func (b *Block) Idles() bool { return b.Is(Gated) && !b.Is(HasCounts) && !b.Is(Mixed) }
 
 // SetAside takes a block, and what goes on with it, out of use until Return. It is as unknown as if it had never been translated.
 func (c *Cache) SetAside(b *Block) {
-	for ; b != nil && !b.Idle; b = c.before(b) {
+	for ; b != nil && !b.Is(Idle); b = c.before(b) {
 		if !b.Idles() {
 			c.Kill(b)
 			return
 		}
-		b.Idle = true
+		b.Note(Idle)
 		c.unknown(b)
 		c.close(b)
 	}
@@ -157,15 +157,15 @@ func (c *Cache) SetAside(b *Block) {
 // Return puts a block that was set aside back into use. It is false where another has taken its place, or where it goes on with one that is out
 // of use.
 func (c *Cache) Return(b *Block) bool {
-	if b.Falls {
-		if next := c.BlockPool.At(int(b.Num) + 1); next.Dead || next.Idle {
+	if b.Is(Falls) {
+		if next := c.BlockPool.At(int(b.Num) + 1); next.Is(Dead) || next.Is(Idle) {
 			return false
 		}
 	}
 	if c.BlockOf(b.App, b.Variant) != nil {
 		return false
 	}
-	b.Idle = false
+	b.Unnote(Idle)
 	unit := c.entered // which may be half written: nothing is to lead there yet
 	c.entered = nil
 	c.Enter(b)
@@ -178,7 +178,7 @@ func (c *Cache) Return(b *Block) bool {
 func (c *Cache) unknown(b *Block) {
 	if s := c.slotAt(b.App, b.Variant); s != nil && c.refTo(s.Ref) == b {
 		s.Ref = Forgotten
-		if b.Checked {
+		if b.Is(Checked) {
 			c.NoteCheck(b.App, b.Variant)
 		}
 	}

@@ -1,16 +1,125 @@
 package codecache
 
+import (
+	"iter"
+	"math/bits"
+	"slices"
+)
+
 // Index says, for one variant, what is known of application addresses: the block that
 // was translated from there, or the exits that wait for it to be. It is a hash table of
-// eight bytes an address, open and probed linearly.
+// eight bytes an address, open and probed linearly, in parts: which part an address belongs to is
+// said by the uppermost bits of its hash. A part that is full is split in two by the next bit, so that growing moves
+// half a part and leaves nothing behind. One table of twice the size left as much garbage as it had entries, four megabytes with a compiler.
 //
 // The refused alternative are Go's maps, one of blocks, one of waiting exits and one of target checks: a
 // sixth of the time of a dispatch went into them, they were three times as large, and the
 // collector walked through them.
 type Index struct {
-	Slots []SlotRef
-	used  int // slots that are not empty, the forgotten ones included
-	Bits  uint
+	parts []*indexPart // by the hash's uppermost bits; several in a row may be one and the same
+	bits  uint         // how many bits that are
+}
+
+// indexPart is the slots of addresses whose hashes begin with the same bits.
+type indexPart struct {
+	slots []SlotRef // a power of two
+	used  int       // slots that are not empty, the forgotten ones included
+	depth uint      // how many bits are the same
+	shift uint      // of a hash without these, so that its uppermost bits are a slot's number
+}
+
+// Bounds of parts. A part of hashes that are alike in more bits than indexDepth grows by itself: programs have no such addresses unless they are made for it.
+const (
+	partBits   = 9
+	indexDepth = 16
+)
+
+// newPart makes an empty part.
+func newPart(bits, depth uint) *indexPart {
+	p := &indexPart{slots: make([]SlotRef, 1<<bits), depth: depth, shift: 32 - bits}
+	p.empty()
+	return p
+}
+
+// empty makes all slots be of nothing, and their memory be there.
+//
+// Writing first: a page that is read first is the kernel's page of zeros, and the later
+// write takes another fault, with an interrupt of the other processors.
+func (p *indexPart) empty() {
+	clear(p.slots)
+	p.used = 0
+}
+
+// first is where a hash is looked for first.
+func (p *indexPart) first(hash uint32) uint32 { return hash << p.depth >> p.shift }
+
+// put puts what is known of an address whose hash is in none of the slots.
+func (p *indexPart) put(s SlotRef) *SlotRef {
+	i, mask := p.first(s.hash), uint32(len(p.slots)-1)
+	for p.slots[i&mask].Ref != 0 && p.slots[i&mask].Ref != Forgotten {
+		i++
+	}
+	at := &p.slots[i&mask]
+	if at.Ref == 0 {
+		p.used++
+	}
+	*at = s
+	return at
+}
+
+// full tells whether another address is too many.
+func (p *indexPart) full() bool { return (p.used+1)*4 > len(p.slots)*3 }
+
+// partOf is the part of a hash. There is one.
+func (x *Index) partOf(hash uint32) *indexPart { return x.parts[hash>>(32-x.bits)] }
+
+// Slots is every slot.
+func (x *Index) Slots() iter.Seq[SlotRef] {
+	return func(yield func(SlotRef) bool) {
+		for p := range x.eachPart() {
+			for _, s := range p.slots {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// eachPart is every part, with how many entries of parts name it.
+func (x *Index) eachPart() iter.Seq2[*indexPart, int] {
+	return func(yield func(*indexPart, int) bool) {
+		for i := 0; i < len(x.parts); {
+			p := x.parts[i]
+			n := 1 << (x.bits - p.depth)
+			if !yield(p, n) {
+				return
+			}
+			i += n
+		}
+	}
+}
+
+// Bits is how large a table is that has room for what is in this one: for Resize.
+func (x *Index) Bits() uint {
+	n := 0
+	for p := range x.eachPart() {
+		n += p.used
+	}
+	return uint(bits.Len(uint(n * 4 / 3)))
+}
+
+// clone copies the table.
+func (x *Index) clone() Index {
+	c := Index{bits: x.bits, parts: make([]*indexPart, 0, len(x.parts))}
+	for p, n := range x.eachPart() {
+		q := *p
+		q.slots = slices.Clone(p.slots)
+		for range n {
+			c.parts = append(c.parts, &q)
+		}
+	}
+	return c
 }
 
 // SlotRef is a slot: the upper half of the address's hash, and what is there. The address
@@ -62,12 +171,14 @@ func (c *Cache) AddrOf(r Ref) (app uint64, ok bool) {
 // slotAt returns the slot of an address in variant v, nil if there is none.
 func (c *Cache) slotAt(app uint64, v Variant) *SlotRef {
 	x := &c.Index[v]
-	if len(x.Slots) == 0 {
+	if len(x.parts) == 0 {
 		return nil
 	}
-	h, mask := hashOf(app), uint32(len(x.Slots)-1)
-	for i := h >> (32 - x.Bits); ; i++ {
-		s := &x.Slots[i&mask]
+	h := hashOf(app)
+	p := x.partOf(h)
+	mask := uint32(len(p.slots) - 1)
+	for i := p.first(h); ; i++ {
+		s := &p.slots[i&mask]
 		if s.Ref == 0 {
 			return nil
 		}
@@ -86,60 +197,75 @@ func (c *Cache) MakeSlot(app uint64, v Variant) *SlotRef {
 		return s
 	}
 	x := &c.Index[v]
-	if (x.used+1)*4 > len(x.Slots)*3 {
-		x.grow()
+	if len(x.parts) == 0 {
+		x.resize(partBits, c.spare)
 	}
-	h, mask := hashOf(app), uint32(len(x.Slots)-1)
-	i := h >> (32 - x.Bits)
-	for x.Slots[i&mask].Ref != 0 && x.Slots[i&mask].Ref != Forgotten {
-		i++
+	h := hashOf(app)
+	for x.partOf(h).full() {
+		x.grow(h)
 	}
-	s := &x.Slots[i&mask]
-	if s.Ref == 0 {
-		x.used++
-	}
-	*s = SlotRef{hash: h}
-	return s
+	return x.partOf(h).put(SlotRef{hash: h})
 }
 
-// grow makes a table, of twice the size unless half of the old is of forgotten addresses,
-// which are left out.
-func (x *Index) grow() {
-	old, known := x.Slots, 0
-	for _, s := range old {
+// grow makes room in the part of a hash: it leaves out forgotten addresses where these are half of it, and splits it otherwise.
+func (x *Index) grow(hash uint32) {
+	p := x.partOf(hash)
+	var room [1 << partBits]SlotRef
+	old := room[:0]
+	for _, s := range p.slots {
 		if s.Ref != 0 && s.Ref != Forgotten {
-			known++
+			old = append(old, s)
 		}
 	}
-	bits := x.Bits
-	if known*2 >= len(old) {
-		bits = max(bits+1, 10)
+	halves := [2]*indexPart{p, p}
+	switch {
+	case len(old)*2 < len(p.slots):
+		p.empty()
+	case p.depth == indexDepth:
+		p.slots = make([]SlotRef, 2*len(p.slots))
+		p.shift--
+		p.empty()
+	default:
+		halves[1] = x.split(p, hash)
 	}
-	x.Resize(bits)
-	mask := uint32(len(x.Slots) - 1)
 	for _, s := range old {
-		if s.Ref == 0 || s.Ref == Forgotten {
-			continue
-		}
-		i := s.hash >> (32 - x.Bits)
-		for x.Slots[i&mask].Ref != 0 {
-			i++
-		}
-		x.Slots[i&mask] = s
-		x.used++
+		halves[s.hash<<(p.depth-1)>>31].put(s)
 	}
 }
 
-// Resize makes an empty table of so many bits.
-func (x *Index) Resize(bits uint) {
-	x.Bits = bits
-	x.Slots, x.used = make([]SlotRef, 1<<bits), 0
-	// Writing first: a page that is read first is the kernel's page of zeros, and the later
-	// write takes another fault, with an interrupt of the other processors.
-	for i := 0; i < len(x.Slots); i += hostPage / 8 {
-		x.Slots[i] = SlotRef{}
+// split empties a part and makes another of the second half of its hashes.
+func (x *Index) split(p *indexPart, hash uint32) (second *indexPart) {
+	if p.depth == x.bits {
+		twice := make([]*indexPart, 0, 2*len(x.parts))
+		for _, p := range x.parts {
+			twice = append(twice, p, p)
+		}
+		x.parts, x.bits = twice, x.bits+1
+	}
+	n := 1 << (x.bits - p.depth) // entries that name it
+	start := int(hash>>(32-x.bits)) &^ (n - 1)
+	p.depth++
+	p.empty()
+	second = newPart(32-p.shift, p.depth)
+	for i := start + n/2; i < start+n; i++ {
+		x.parts[i] = second
+	}
+	return second
+}
+
+// Resize makes an empty table of so many bits, or a part's.
+func (x *Index) Resize(bits uint) { x.resize(bits, nil) }
+
+func (x *Index) resize(bits uint, spare *Spare) {
+	x.bits = min(max(bits, partBits)-partBits, indexDepth)
+	x.parts = make([]*indexPart, 1<<x.bits)
+	for i := range x.parts {
+		x.parts[i] = spare.part(x.bits)
 	}
 }
+
+// SizeIndex is Index.Resize for a variant's.
+func (c *Cache) SizeIndex(v Variant, bits uint) { c.Index[v].resize(bits, c.spare) }
 
 // BlockOf returns the translation of app in variant v, nil if there is none.
 func (c *Cache) BlockOf(app uint64, v Variant) *Block {
@@ -152,7 +278,7 @@ func (c *Cache) BlockOf(app uint64, v Variant) *Block {
 // EachBlock calls f for every block that is known by its address.
 func (c *Cache) EachBlock(f func(*Block)) {
 	for v := range c.Index {
-		for _, s := range c.Index[v].Slots {
+		for s := range c.Index[v].Slots() {
 			if b := c.refTo(s.Ref); b != nil {
 				f(b)
 			}
@@ -163,7 +289,7 @@ func (c *Cache) EachBlock(f func(*Block)) {
 // HasCheck tells whether there is a target check of app: see the translator's targetCheck. Most are noted with the
 // address's block; the others are of addresses that are watched or whose block is dead.
 func (c *Cache) HasCheck(app uint64, v Variant) bool {
-	if b := c.BlockOf(app, v); b != nil && b.Checked {
+	if b := c.BlockOf(app, v); b != nil && b.Is(Checked) {
 		return true
 	}
 	return c.BareChecks[CheckKey{v, app}]
@@ -172,11 +298,8 @@ func (c *Cache) HasCheck(app uint64, v Variant) bool {
 // NoteCheck notes that there is a target check of app.
 func (c *Cache) NoteCheck(app uint64, v Variant) {
 	if b := c.BlockOf(app, v); b != nil {
-		b.Checked = true
+		b.Note(Checked)
 		return
 	}
 	c.BareChecks[CheckKey{v, app}] = true
 }
-
-// hostPage is a page of the tracer's memory.
-const hostPage = 4096

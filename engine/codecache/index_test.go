@@ -2,6 +2,7 @@ package codecache
 
 import (
 	"math/rand"
+	"reflect"
 	"testing"
 )
 
@@ -9,7 +10,8 @@ import (
 // and exits that wait.
 func TestIndex(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
-	p := New(false, nil)
+	var p Cache
+	p.Init(false, nil)
 	p.Regions = []*Region{{}}
 	blocks := make(map[uint64]*Block)
 	waits := make(map[uint64]map[int]bool)
@@ -63,15 +65,88 @@ func TestIndex(t *testing.T) {
 	if n != len(blocks) {
 		t.Errorf("%d blocks, not %d", n, len(blocks))
 	}
-	if len(p.Index[Plain].Slots) > 16384 {
-		t.Errorf("%d slots for 3000 addresses: what is Forgotten takes room", len(p.Index[Plain].Slots))
+	if n := slots(&p.Index[Plain]); n > 16384 {
+		t.Errorf("%d slots for 3000 addresses: what is Forgotten takes room", n)
+	}
+}
+
+// slots is how many an index has.
+func slots(x *Index) (n int) {
+	for range x.Slots() {
+		n++
+	}
+	return n
+}
+
+// The index grows where addresses are: by parts, with all that was known. Hashes that are alike in all bits that parts go by have one part, which grows.
+func TestIndexGrows(t *testing.T) {
+	inverse := uint64(0xf1de83e19937733d) // of hashOf's factor
+	if hashOf(inverse<<32*7) != 7 {
+		t.Fatal("no inverse")
+	}
+	for _, c := range []struct {
+		name string
+		hash func(n uint64) uint64
+		most int // slots
+	}{
+		{"everywhere", func(n uint64) uint64 { return uint64(uint32(n) * 2654435761) }, 4 * 5_000},
+		{"in one place", func(n uint64) uint64 { return 0x7fff0000 + n }, 16 * 5_000},
+		{"one hash", func(uint64) uint64 { return 0xffffffff }, 1 << 14},
+	} {
+		var p Cache
+		p.Init(false, nil)
+		many := uint64(5_000)
+		if c.name == "one hash" {
+			many = 400
+		}
+		add := func(p *Cache, n uint64) {
+			b := p.NewBlock()
+			b.App = (c.hash(n)<<32 | n) * inverse
+			p.MakeSlot(b.App, Plain).Ref = blockRef(b.Num)
+		}
+		for n := range many {
+			add(&p, n)
+		}
+		var copied Cache
+		copied.Init(false, nil)
+		copied.BlockPool.CopyFrom(&p.BlockPool)
+		copied.Index[Plain] = p.Index[Plain].clone()
+		for n := range many {
+			add(&p, many+n) // of which the copy has none
+		}
+		for num, b := range p.BlockPool.All() {
+			if got := p.BlockOf(b.App, Plain); got == nil || int(got.Num) != num {
+				t.Fatalf("%s: block %d is %v", c.name, num, got)
+			}
+			if got := copied.BlockOf(b.App, Plain); (got != nil) != (num < int(many)) {
+				t.Fatalf("%s: in the copy block %d is %v", c.name, num, got)
+			}
+		}
+		if n := slots(&copied.Index[Plain]); n > c.most {
+			t.Errorf("%s: %d slots for %d addresses", c.name, n, many)
+		}
+		var again Cache
+		again.Init(false, nil)
+		again.BlockPool = p.BlockPool
+		again.Index[Plain].Resize(p.Index[Plain].Bits())
+		for s := range p.Index[Plain].Slots() { // in the order of hashes
+			if a, ok := p.AddrOf(s.Ref); ok {
+				again.MakeSlot(a, Plain).Ref = s.Ref
+			}
+		}
+		for num, b := range p.BlockPool.All() {
+			if got := again.BlockOf(b.App, Plain); got == nil || int(got.Num) != num {
+				t.Fatalf("%s: made again, block %d is %v", c.name, num, got)
+			}
+		}
 	}
 }
 
 // Positions come back as they were, whatever lies between the instructions.
 func TestPositions(t *testing.T) {
 	r := rand.New(rand.NewSource(5))
-	p := New(false, nil)
+	var p Cache
+	p.Init(false, nil)
 	type kept struct {
 		b   *Block
 		pos []Position
@@ -100,5 +175,12 @@ func TestPositions(t *testing.T) {
 				t.Fatalf("offset %d is instruction %d, clean: %v", want.Start, j, clean)
 			}
 		}
+	}
+}
+
+// A block takes as much as a cache's line: there are hundreds of thousands.
+func TestBlockIsSmall(t *testing.T) {
+	if n := reflect.TypeFor[Block]().Size(); n > 64 {
+		t.Errorf("%d bytes a block", n)
 	}
 }

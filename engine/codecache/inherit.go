@@ -11,7 +11,8 @@ import (
 // Nothing has to be corrected, as it has where a template is taken over: addresses of code, of the application and of
 // the cache are the same. So it takes as long as the copy.
 func (c *Cache) Inherit(from *Cache) {
-	c.BlockPool, c.Exits = from.BlockPool.Clone(), from.Exits.Clone()
+	c.BlockPool.CopyFrom(&from.BlockPool)
+	c.Exits.CopyFrom(&from.Exits)
 	c.RareExits = slices.Clone(from.RareExits)
 	for i := range c.RareExits {
 		r := &c.RareExits[i]
@@ -20,16 +21,15 @@ func (c *Cache) Inherit(from *Cache) {
 			r.Need = r.Need.Copy()
 		}
 	}
-	c.Counters = slices.Clone(from.Counters)
+	c.Counters.CopyFrom(&from.Counters)
 	c.PosPieces, c.PosPool = slices.Clone(from.PosPieces), nil
 	c.GoneEntries = maps.Clone(from.GoneEntries)
 	c.SetOdds(from.odds)
-	c.useLists = slices.Clone(from.useLists)
-	c.SideExits = from.SideExits.Clone()
+	c.uses = maps.Clone(from.uses)
+	c.SideExits.CopyFrom(&from.SideExits)
 	c.Facts.Share(&from.Facts)
 	for v := range KeptVariants {
-		c.Index[v] = from.Index[v]
-		c.Index[v].Slots = slices.Clone(from.Index[v].Slots)
+		c.Index[v] = from.Index[v].clone()
 		c.SlotChecks[v] = slices.Clone(from.SlotChecks[v])
 	}
 	for k := range from.BareChecks {
@@ -38,6 +38,7 @@ func (c *Cache) Inherit(from *Cache) {
 		}
 	}
 	for i, r := range c.Regions {
+		r.Blocks.spare = c.Counters.spare
 		r.CopyFrom(from.Regions[i].Code(), false)
 	}
 }
@@ -55,7 +56,7 @@ func (c *Cache) SamePlaces(other *Cache) bool {
 	return slices.EqualFunc(c.Regions, other.Regions, func(a, b *Region) bool { return a.Base == b.Base && a.Size == b.Size })
 }
 
-// Leave takes the translations of the variants that are kept out of a cache, for another one of which the regions are the same memory.
+// Leave takes the translations of the variants that are kept out of a cache, for another one of which the regions are the same memory. Its tables are the other one's then.
 func (c *Cache) Leave() *Cache {
 	left := &Cache{Regions: c.Regions}
 	left.Adopt(c)
@@ -67,7 +68,7 @@ func (c *Cache) Leave() *Cache {
 func (c *Cache) Adopt(from *Cache) {
 	c.BlockPool, c.Exits, c.RareExits = from.BlockPool, from.Exits, from.RareExits
 	c.Counters, c.PosPieces, c.PosPool = from.Counters, from.PosPieces, from.PosPool
-	c.GoneEntries, c.odds, c.useLists = from.GoneEntries, from.odds, from.useLists
+	c.GoneEntries, c.odds, c.uses = from.GoneEntries, from.odds, from.uses
 	c.SideExits = from.SideExits
 	c.Facts.Share(&from.Facts) // who reads the other process's records may not be done yet
 	for v := range KeptVariants {

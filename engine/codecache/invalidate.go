@@ -32,17 +32,17 @@ func Overwritten(dead []*Block, rip uint64) bool {
 // executes the rest of the old block and leaves it by its links. Jumps from within the function
 // lead behind the counting, where the same is done.
 func (c *Cache) Kill(b *Block) {
-	if b.Dead {
+	if b.Is(Dead) {
 		return
 	}
-	b.Dead = true
+	b.Note(Dead)
 	c.unknown(b)
-	if b.Gated {
+	if b.Is(Gated) {
 		c.close(b)
 	} else {
 		c.overwrite(b, Uncounted)
 	}
-	if b.Counts {
+	if b.Is(HasCounts) {
 		c.overwrite(b, Counted)
 		if b.Inner != b.Body {
 			c.overwrite(b, BackEdge)

@@ -10,23 +10,24 @@ type Kept struct {
 	Rare      []KeptRare
 	SideExits Pool[LazySideExit]
 	Odds      []*Oddities
-	Counters  []uint32 // counted blocks by counter
+	Counters  Pool[uint32] // counted blocks by counter
 	PosPieces [][]byte
 	Literals  []LiteralAt
 }
 
-// KeptRare is a rare exit as it is kept. Need and Stale are a process's own.
+// KeptRare is a rare exit as it is kept. Stale is a process's own, and so is a Need of anything but instructions (see Shortage.OfInstructions).
 type KeptRare struct {
-	Trap uint32 // the number of RareExit.Trap, plus 1; 0: none
-	X87  X87Pointer
-	_    [2]uint8
+	Trap  uint32 // the number of RareExit.Trap, plus 1; 0: none
+	X87   X87Pointer
+	Needs uint8 // instructions, of RareExit.Need; 0: none
+	Word  uint8 // that they are taken off
 }
 
 // RegionCode is what is written in a region behind the routines, which are the same in all.
 type RegionCode struct {
 	RegionAt
-	Hot, Far []byte   // up to Next and up to Cold
-	Blocks   []uint32 // see Region
+	Hot, Far []byte       // up to Next and up to Cold
+	Blocks   Pool[uint32] // see Region
 }
 
 // RegionAt is where a region lies and how far it is written.
@@ -57,7 +58,7 @@ func (a *Region) CopyFrom(from RegionCode, huge bool) {
 	}
 	copy(a.Mem[a.Routines.Size:a.Next], from.Hot)
 	copy(a.Mem[coldAt(a.Size):a.Cold], from.Far)
-	a.Blocks = slices.Clone(from.Blocks)
+	a.Blocks.CopyFrom(&from.Blocks)
 	a.veneers = nil
 }
 
@@ -72,15 +73,26 @@ func (c *Cache) Keep(literals []LiteralAt) Kept {
 		if b := c.RareExits[i].Trap; b != nil {
 			r.Trap = b.Num + 1
 		}
+		if n := c.RareExits[i].Need; n != nil {
+			r.Needs, r.Word = uint8(n.Use[MetricInstructions]), uint8(n.Word)
+		}
 		k.Rare = append(k.Rare, r)
 	}
 	return k
 }
 
 // Take gives a cache that has no translations yet a copy of what was kept. Of the application's addresses all are as they were there; those
-// of the cache are this one's, but for what is in the code.
-func (c *Cache) Take(k *Kept, huge bool) {
-	c.BlockPool, c.Exits, c.SideExits = k.Blocks.Clone(), k.Exits.Clone(), k.SideExits.Clone()
+// of the cache are this one's, but for what is in the code. With own the pools are not copied: they are the cache's from then on, and nobody else may have them.
+func (c *Cache) Take(k *Kept, huge, own bool) {
+	if own {
+		c.BlockPool.own(k.Blocks)
+		c.Exits.own(k.Exits)
+		c.SideExits.own(k.SideExits)
+	} else {
+		c.BlockPool.CopyFrom(&k.Blocks)
+		c.Exits.CopyFrom(&k.Exits)
+		c.SideExits.CopyFrom(&k.SideExits)
+	}
 	for n := range c.BlockPool.N {
 		b := c.BlockPool.At(n)
 		for i := range k.Regions {
@@ -96,11 +108,15 @@ func (c *Cache) Take(k *Kept, huge bool) {
 		if r.Trap != 0 {
 			c.RareExits[i].Trap = c.BlockPool.At(int(r.Trap) - 1)
 		}
+		if r.Needs != 0 {
+			c.RareExits[i].Need = needOf(r.Needs, r.Word)
+		}
 	}
 	c.SetOdds(k.Odds)
-	c.Counters = slices.Clone(k.Counters)
+	c.Counters.CopyFrom(&k.Counters)
 	c.PosPieces, c.PosPool = slices.Clone(k.PosPieces), nil
 	for i, a := range c.Regions {
+		a.Blocks.spare = c.Counters.spare
 		a.CopyFrom(k.Regions[i], huge)
 	}
 }

@@ -135,7 +135,7 @@ func (r *positions) Find(off uint32) (i int, clean bool) {
 // InsAddr is the application address of instruction i of b; i may be one more than the last.
 func (c *Cache) InsAddr(b *Block, i int) uint64 {
 	addr := b.App
-	if !b.Pieces && i == 0 {
+	if !b.Is(InPieces) && i == 0 {
 		return addr
 	}
 	var r positions
@@ -151,7 +151,7 @@ func (c *Cache) InsAddr(b *Block, i int) uint64 {
 
 // Covers tells whether any instruction of b has a byte in [start, end).
 func (c *Cache) Covers(b *Block, start, end uint64) bool {
-	if !b.Pieces {
+	if !b.Is(InPieces) {
 		return b.App < end && b.App+uint64(b.AppSize) > start
 	}
 	addr := b.App

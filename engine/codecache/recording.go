@@ -40,7 +40,21 @@ type Oddities struct {
 	stretches []Stretch
 	Loop      *Loop          // of a block that is a repeated string instruction
 	Parts     map[int]uint32 // ids of the facts of parts of single instructions
+	// The record is worth something only if one of the tests holds, of those of the instructions that were executed. The facts of a conditional block with no tests are never wanted.
+	Conditional bool
+	Tests       []Test
 }
+
+// Test holds if a number in a record lies between two others, in the order in which numbers go around: from Least on, Span at most behind it.
+type Test struct {
+	Ins         uint8 // that it is of
+	Word        int16
+	At, Size    uint8 // bytes of the word, from which on
+	Least, Span uint64
+}
+
+// Conditional tells whether the latest record of a block is one only if a condition held.
+func (c *Cache) Conditional(rec *Recording) bool { o := c.OddOf(rec); return o != nil && o.Conditional }
 
 // Oddly returns a block's oddities to be added to.
 func (c *Cache) Oddly(rec *Recording) *Oddities {

@@ -17,7 +17,7 @@ func (c *Cache) Crowded(most int) bool {
 			return true
 		}
 	}
-	return len(c.Counters) > layout.MaxCounters/8*7
+	return c.Counters.N > layout.MaxCounters/8*7
 }
 
 // Renew forgets all translations and uses their memory again. No thread may be in the cache, nor wait for an answer; look-up tables
@@ -38,7 +38,7 @@ func (c *Cache) Renew() {
 	clear(c.Stepped)
 	c.BlockPool, c.Exits, c.SideExits, c.RareExits = Pool[Block]{}, Pool[ExitWords]{}, Pool[LazySideExit]{}, nil
 	c.entered, c.NewCheck, c.AheadQueue = nil, 0, nil
-	c.PosPool, c.PosPieces, c.odds, c.useLists, c.Counters = nil, nil, nil, nil, nil
+	c.PosPool, c.PosPieces, c.odds, c.uses, c.Counters = nil, nil, nil, nil, Pool[uint32]{}
 	c.Written = Written{Off: true}
 	c.changes = changes{}
 }

@@ -49,6 +49,17 @@ func (s *Shortage) Copy() *Shortage {
 	return &c
 }
 
+// OfInstructions tells whether nothing but instructions was subtracted, and no more than a block has: what is kept of it says no more.
+func (s *Shortage) OfInstructions() bool {
+	n := s.Use[MetricInstructions]
+	return s.Subtracted == [NumMetrics]bool{MetricInstructions: true} && 0 < n && n <= MaxBlockInsns && s.Word < layout.BudgetWords
+}
+
+// needOf is the shortage of a block that has subtracted its instructions from a word.
+func needOf(instructions, word uint8) *Shortage {
+	return &Shortage{Word: int(word), Use: Use{MetricInstructions: uint32(instructions)}, Subtracted: [NumMetrics]bool{MetricInstructions: true}}
+}
+
 // BudgetOff is where word w of a metric's budget lies in a slot.
 //
 // A budget is dealt out to words, of which each block uses one, in turn: a block's

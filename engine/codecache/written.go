@@ -42,8 +42,8 @@ const KeptVariants = Record + 1
 // taken over as they are.
 type Written struct {
 	Off      bool
-	Relocs   []Reloc
-	Checks   []CheckAt
+	Relocs   Pool[Reloc]
+	Checks   Pool[CheckAt]
 	Literals []LiteralAt
 	// Mixed: another image came to lie where one was, or an image's file was changed while the process may have had it
 	Mixed bool
@@ -54,14 +54,4 @@ func (c *Cache) NoteLiteral(ar *Region, end int) {
 	if w := &c.Written; !w.Off {
 		w.Literals = append(w.Literals, LiteralAt{At: uint32(end - 8), Region: ar.Num})
 	}
-}
-
-// Clone copies a pool.
-func (l *Pool[T]) Clone() Pool[T] {
-	c := Pool[T]{N: l.N, pieces: make([]*[poolPiece]T, len(l.pieces))}
-	for i, piece := range l.pieces {
-		c.pieces[i] = new([poolPiece]T)
-		*c.pieces[i] = *piece
-	}
-	return c
 }

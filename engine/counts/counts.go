@@ -34,7 +34,7 @@ func (t *Thread) Init(c *codecache.Cache, e *translate.EntryCounts, s *shm.Slot)
 // back by a negative number of times of one instruction: f must add in uint64, which wraps
 // to the right sum.
 func (t *Thread) Each(partial []recovery.Partial, f func(addr uint64, instructions int, times uint64)) {
-	for i, num := range t.cache.Counters {
+	for i, num := range t.cache.Counters.All() {
 		if n := t.slot.Get(layout.CounterOff + 8*i); n != 0 && !t.entries.IsJump(i) {
 			b := t.cache.BlockPool.At(int(num))
 			f(b.App, int(b.Insns), n)
@@ -65,7 +65,7 @@ func (t *Thread) Executed(addr uint64) {
 // no entries: f must add in uint64. Other addresses come too, at which no function begins. Only for a thread that is stopped or
 // has ended.
 func (t *Thread) Entries(f func(addr uint64, times uint64)) {
-	for i, num := range t.cache.Counters {
+	for i, num := range t.cache.Counters.All() {
 		n := t.slot.Get(layout.CounterOff + 8*i)
 		switch {
 		case n == 0:
@@ -95,10 +95,10 @@ type block struct {
 
 // Keep takes what a thread's counters hold before their blocks are forgotten.
 func (t *Thread) Keep() {
-	if t.counted == nil && len(t.cache.Counters) > 0 {
+	if t.counted == nil && t.cache.Counters.N > 0 {
 		t.counted = make(map[block]uint64)
 	}
-	for i, num := range t.cache.Counters {
+	for i, num := range t.cache.Counters.All() {
 		off := layout.CounterOff + 8*i
 		n := t.slot.Get(off)
 		if n == 0 {

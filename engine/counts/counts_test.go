@@ -19,7 +19,9 @@ func TestCounts(t *testing.T) {
 		*p = codecache.Block{App: app, Insns: uint8(n)}
 		return uint32(b)
 	}
-	cache.Counters = []uint32{num(0x1000, 4), num(0x1000, 4), num(0x2000, 2)} // the second counts a jump to 0x1000
+	for _, n := range []uint32{num(0x1000, 4), num(0x1000, 4), num(0x2000, 2)} { // the second counts a jump to 0x1000
+		cache.Counters.Append(n)
+	}
 	entries := &translate.EntryCounts{Jumps: map[int]uint64{1: 0x1000}}
 	slot := &shm.Slot{Mem: make([]byte, layout.CounterOff+1024)}
 	for i, n := range []uint64{10, 3, 5} {
@@ -29,7 +31,7 @@ func TestCounts(t *testing.T) {
 	th.Init(&cache, entries, slot)
 	th.Executed(0x3000)
 	th.Executed(0x3000)
-	partial := []recovery.Partial{{Block: cache.BlockPool.At(int(cache.Counters[2])), Done: 1}}
+	partial := []recovery.Partial{{Block: cache.BlockPool.At(int(*cache.Counters.At(2))), Done: 1}}
 	for range 2 {
 		instructions, entered := map[uint64]uint64{}, map[uint64]uint64{}
 		th.Each(partial, func(addr uint64, n int, times uint64) { instructions[addr] += uint64(n) * times })

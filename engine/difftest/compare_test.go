@@ -33,7 +33,7 @@ func variants() []variant {
 		{name: "values", mode: engine.ModeRecord, drain: often, want: everything&^records.InsBranch | records.InsTime, chunk: 16 << 10,
 			opts: func(o *engine.Options) { o.Sizes = true }},
 		{name: "basic blocks", mode: engine.ModeRecord, drain: often, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.NoSuper = true }},
-		{name: "ways out at once", mode: engine.ModeRecord, drain: often, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.NoLate, o.Sizes = true, true }},
+		{name: "side exits at once", mode: engine.ModeRecord, drain: often, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.NoLazy, o.Sizes = true, true }},
 		{name: "short superblocks", mode: engine.ModeRecord, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.Short = true }},
 		{name: "registers", mode: engine.ModeRecord, want: records.InsRecorded, regs: comparedRegisters},
 		{name: "behind calls", mode: engine.ModeRecord, want: records.InsRecorded | records.InsAddrs, opts: func(o *engine.Options) { o.NoBehind = true }},

@@ -134,6 +134,7 @@ func (c *recorder) ImagesChanged(*engine.Process)                        {}
 func (c *recorder) Unmapped(*engine.Process, uint64, uint64)             {}
 func (c *recorder) Mapped(*engine.Process, engine.Mapped)                {}
 func (c *recorder) Forked(*engine.Thread, int)                           {}
+func (c *recorder) Orphan(int) engine.Fate                               { return engine.Detach }
 func (c *recorder) Executing(*engine.Thread)                             {}
 func (c *recorder) Ending(*engine.Thread)                                {}
 
@@ -255,12 +256,23 @@ func single(t testing.TB, path string, o step.Options, visit func(*step.Ins) err
 	t.Helper()
 	o.Path, o.Argv, o.Env, o.NoASLR, o.FixRandom = path, []string{path}, environment(), true, true
 	o.MaxIns = 2e6
+	started, timer := o.Started, (*time.Timer)(nil)
+	o.Started = func(pid int) error {
+		timer = time.AfterFunc(runTimeout, func() { unix.Kill(pid, unix.SIGKILL) })
+		if started == nil {
+			return nil
+		}
+		return started(pid)
+	}
 	before := runtime.NumGoroutine()
 	var st step.Status
 	out := captured(t, func() {
 		var err error
 		if st, err = step.Run(o, visit); err != nil {
 			t.Errorf("oracle: %v", err)
+		}
+		if timer != nil {
+			timer.Stop()
 		}
 	})
 	settle(before)

@@ -2,8 +2,10 @@
 // ours mapped, and stop for what the kernel reports of processes and programs. There is nothing to be answered for them but whether
 // what they create or execute is to be traced, which package engine is asked (Host).
 //
-// In a nutshell: Threads holds them by id. Follow lets a stopped thread run on as one of them, Stop handles a report about one, LetAllGo
-// lets all of them go as they stop. The user's own process stays in the list when it is let go (Await): it is our child, whose end is told.
+// A process's first thread stops in front of its end too: one that is killed within fork tells of its child in no other way.
+//
+// In a nutshell: Threads holds them by id. Follow lets a stopped thread run on as one of them, Stop handles a report about one, DetachAll
+// detaches all of them as they stop. The user's own process stays in the list when it is detached (Await): it is our child, whose end is told.
 //
 // The tracer's goroutine makes all calls. Requests of ptrace are package tracee's, and what /proc says of a child is that of package births, so that
 // tests need no process. It keeps no children: those are package births's.
@@ -21,13 +23,14 @@ import (
 type Host interface {
 	// Exited is called when a process has ended, with the report of that.
 	Exited(s sys.Stop)
-	// Born is called when a thread of process pid has created something: event says what it is, rather than by which call.
+	// Born is called when a thread of process pid has created something: event says what it is, rather than by which call. Of one that is killed
+	// meanwhile it may be called once more.
 	Born(pid, id, event int) error
 	// Executed is called when a process stands before the first instruction of a program that it has executed. It is not followed
 	// any more.
 	Executed(pid int) error
-	// LetGo lets a process go that stands with a signal, after LetAllGo.
-	LetGo(pid int, sig sys.Signal) error
+	// DetachStopped detaches a process that stands, with a signal, after DetachAll.
+	DetachStopped(pid int, sig sys.Signal) error
 }
 
 // Threads is the threads that are followed in a run.
@@ -41,8 +44,9 @@ type Threads struct {
 
 // thread is one that is followed.
 type thread struct {
-	pid  int
-	free bool // it is not even followed: it is the user's own process, whose end is awaited
+	pid     int
+	free    bool // it is not even followed: it is the user's own process, whose end is awaited
+	several bool // of a first thread: its program has had others
 }
 
 // New makes an empty list.
@@ -53,13 +57,19 @@ func New(s *tracee.Stops, system births.System, h Host) Threads {
 // Follow lets a stopped thread run on, untraced but followed, with a signal.
 func (f *Threads) Follow(tid, pid int, sig sys.Signal) error {
 	f.Add(tid, pid)
-	return f.stops.Bare(tid).Follow(sig)
+	return f.stops.Bare(tid).Follow(sig, tid == pid)
 }
 
 // Add has a thread followed from its next report on, which may be its end.
-func (f *Threads) Add(tid, pid int) { f.threads[tid] = thread{pid: pid} }
+func (f *Threads) Add(tid, pid int) {
+	f.threads[tid] = thread{pid: pid}
+	if first, ok := f.threads[pid]; ok && tid != pid {
+		first.several = true
+		f.threads[pid] = first
+	}
+}
 
-// Await has the end of the user's own process told, which is let go.
+// Await has the end of the user's own process told, which is detached.
 func (f *Threads) Await(pid int) { f.threads[pid] = thread{pid: pid, free: true} }
 
 // ProcessOf is the process of a thread in the list; false if it is in none.
@@ -77,7 +87,7 @@ func (f *Threads) Follows(tid int) bool {
 // Empty tells whether nothing is followed, and no end awaited.
 func (f *Threads) Empty() bool { return len(f.threads) == 0 }
 
-// Quitting tells whether nothing is to be followed any more; see LetAllGo.
+// Quitting tells whether nothing is to be followed any more; see DetachAll.
 func (f *Threads) Quitting() bool { return f.quitting }
 
 // Stop handles one report about a thread in the list.
@@ -103,14 +113,21 @@ func (f *Threads) Stop(s sys.Stop) error {
 		}
 		delete(f.threads, tid)
 		if tid == t.pid {
-			return f.host.LetGo(tid, sig)
+			return f.host.DetachStopped(tid, sig)
 		}
 		return bare.Detach(sig)
 	}
 	switch ev := s.Event(); ev {
 	case tracee.EventFork, tracee.EventVfork, tracee.EventClone:
 		return f.born(bare, t.pid, ev)
+	case tracee.EventExit:
+		return f.ending(bare, t)
 	case tracee.EventExec:
+		if t.several {
+			if err := f.untold(t.pid); err != nil {
+				return err
+			}
+		}
 		for id, o := range f.threads { // the others have ended, and say nothing of it
 			if o.pid == t.pid {
 				delete(f.threads, id)
@@ -123,12 +140,13 @@ func (f *Threads) Stop(s sys.Stop) error {
 
 // born takes the event of a thread that has created something, which goes on then.
 func (f *Threads) born(parent *tracee.Thread, pid, event int) error {
-	id, err := parent.Message()
+	id, err := parent.Message(event)
 	if err != nil {
 		return err
 	}
 	_, process := f.system.Process(id)
 	switch {
+	case !process && event != tracee.EventClone && !f.system.Traced(id): // a process that has ended already: it has its number all the same
 	case !process: // a thread, or something that has ended already
 		event = tracee.EventClone
 	case event != tracee.EventVfork && !f.system.SharesMemory(id, pid):
@@ -142,8 +160,41 @@ func (f *Threads) born(parent *tracee.Thread, pid, event int) error {
 	return parent.Cont(0)
 }
 
-// LetAllGo lets everything that is followed go as soon as it stops, which it is asked for, and follows nothing any more. fail takes errors.
-func (f *Threads) LetAllGo(fail func(error)) {
+// A thread that is killed within fork has created a child and says nothing of it: the kernel reports no event of who has a deadly signal
+// pending. First threads stop in front of their end therefore, where the process still has its children. What is killed creates none any more: fork
+// looks for deadly signals where the child is made known. Refused: the stop for all threads, which would hold up exit_group by a round trip each; to go by the
+// first look at the child, whose creator has mostly, not always, not got to its end by then.
+
+// ending takes the first thread of a process that stands in front of its end.
+func (f *Threads) ending(bare *tracee.Thread, t thread) error {
+	status, err := bare.Message(tracee.EventExit)
+	if err != nil {
+		return err
+	}
+	if killed := status&0x7f == int(tracee.SIGKILL); killed || t.several {
+		if err := f.untold(t.pid); err != nil {
+			return err
+		}
+	}
+	return bare.Cont(0)
+}
+
+// untold tells of the children of a process, which tells of none itself any more. The host knows most of them.
+func (f *Threads) untold(pid int) error {
+	for _, id := range f.system.Children(pid) {
+		event := tracee.EventFork
+		if f.system.SharesMemory(id, pid) {
+			event = tracee.EventVfork
+		}
+		if err := f.host.Born(pid, id, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DetachAll detaches everything that is followed as soon as it stops, which it is asked for, and follows nothing any more. fail takes errors.
+func (f *Threads) DetachAll(fail func(error)) {
 	if f.quitting {
 		return
 	}

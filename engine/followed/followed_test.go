@@ -1,6 +1,7 @@
 package followed
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"testing"
@@ -21,7 +22,10 @@ type world struct {
 	tracee.Kernel // what the test does not expect panics
 	log           []string
 	process       bool // the child is one
+	gone          bool // it has ended
 	shares        bool // it has its creator's memory
+	killed        bool // who is ending
+	stands        int  // the event that a thread stands in, when it is looked at
 }
 
 func (w *world) did(format string, args ...any) error {
@@ -33,10 +37,22 @@ func (w *world) Cont(t int, s sys.Signal) error   { return w.did("cont %d %d", t
 func (w *world) Detach(t int, s sys.Signal) error { return w.did("detach %d %d", t, s) }
 func (w *world) Listen(t int) error               { return w.did("listen %d", t) }
 func (w *world) Interrupt(t int) error            { return w.did("interrupt %d", t) }
-func (w *world) SetOptions(int, bool) error       { return nil }
-func (w *world) EventMsg(int) (uint, error)       { return child, nil }
+func (w *world) SetOptions(t int, atEnd bool) error {
+	return w.did("stops at its end %d %t", t, atEnd)
+}
+func (w *world) EventMsg(int) (uint, error) {
+	if w.killed {
+		return uint(unix.SIGKILL), nil
+	}
+	return child, nil
+}
+func (w *world) GetSiginfo(_ int, s *sys.Siginfo) error {
+	binary.LittleEndian.PutUint32(s[8:], uint32(w.stands<<8)|uint32(unix.SIGTRAP)) // si_code
+	return nil
+}
+func (w *world) Children(int) []int { return []int{child} }
 
-func (w *world) Traced(int) bool            { return true }
+func (w *world) Traced(int) bool            { return !w.gone }
 func (w *world) Process(int) (int, bool)    { return pid, w.process }
 func (w *world) SharesMemory(int, int) bool { return w.shares }
 
@@ -45,8 +61,8 @@ func (w *world) Executed(p int) error {
 	return w.did("executed %d", p)
 }
 func (w *world) Born(p, id, event int) error { return w.did("born %d %d %d", p, id, event) }
-func (w *world) LetGo(p int, s sys.Signal) error {
-	return w.did("let go %d %d", p, s)
+func (w *world) DetachStopped(p int, s sys.Signal) error {
+	return w.did("detach stopped %d %d", p, s)
 }
 
 // follows makes a world where two threads of a process are followed.
@@ -87,23 +103,40 @@ func TestStop(t *testing.T) {
 		{name: "a stop that was asked for", s: stop(tid, tracee.EventStop, tracee.SIGTRAP), want: []string{"cont 12 0"}, left: []int{pid, tid}},
 		{name: "a thread's end", s: end(tid), left: []int{pid}},
 		{name: "the process's end", s: end(pid), want: []string{"exited 10"}, left: []int{tid}},
-		{name: "another program", s: stop(pid, tracee.EventExec, tracee.SIGTRAP), want: []string{"executed 10"}},
+		{name: "another program", s: stop(pid, tracee.EventExec, tracee.SIGTRAP), want: []string{"born 10 20 1", "executed 10"}},
+		{name: "another program than that of a single thread", given: func(_ *world, f *Threads) { f.Stop(end(tid)); f.Add(pid, pid) },
+			s: stop(pid, tracee.EventExec, tracee.SIGTRAP), want: []string{"executed 10"}},
+		{name: "about to end", given: func(_ *world, f *Threads) { f.Stop(end(tid)); f.Add(pid, pid) },
+			s: stop(pid, tracee.EventExit, tracee.SIGTRAP), want: []string{"cont 10 0"}, left: []int{pid}},
+		{name: "about to end, another thread may have been in fork", s: stop(pid, tracee.EventExit, tracee.SIGTRAP),
+			want: []string{"born 10 20 1", "cont 10 0"}, left: []int{pid, tid}},
+		{name: "killed, maybe within fork", given: func(w *world, f *Threads) { w.killed = true; f.Stop(end(tid)); f.Add(pid, pid) },
+			s: stop(pid, tracee.EventExit, tracee.SIGTRAP), want: []string{"born 10 20 1", "cont 10 0"}, left: []int{pid}},
+		{name: "killed, maybe within vfork", given: func(w *world, f *Threads) { w.killed, w.shares = true, true },
+			s: stop(pid, tracee.EventExit, tracee.SIGTRAP), want: []string{"born 10 20 2", "cont 10 0"}, left: []int{pid, tid}},
 		{name: "fork", s: stop(tid, tracee.EventFork, tracee.SIGTRAP), want: []string{"born 10 20 1", "cont 12 0"}, left: []int{pid, tid}},
 		{name: "clone that is a fork", s: stop(tid, tracee.EventClone, tracee.SIGTRAP), want: []string{"born 10 20 1", "cont 12 0"}, left: []int{pid, tid}},
 		{name: "clone that shares the memory", given: func(w *world, _ *Threads) { w.shares = true },
 			s: stop(tid, tracee.EventClone, tracee.SIGTRAP), want: []string{"born 10 20 2", "cont 12 0"}, left: []int{pid, tid}},
 		{name: "a thread", given: func(w *world, _ *Threads) { w.process = false },
 			s: stop(tid, tracee.EventFork, tracee.SIGTRAP), want: []string{"born 10 20 3", "cont 12 0"}, left: []int{pid, tid}},
-		{name: "the user's own, let go", given: func(_ *world, f *Threads) { f.Await(pid) },
+		{name: "a process that has ended", given: func(w *world, _ *Threads) { w.process, w.gone = false, true },
+			s: stop(tid, tracee.EventFork, tracee.SIGTRAP), want: []string{"born 10 20 1", "cont 12 0"}, left: []int{pid, tid}},
+		{name: "a thread that has ended", given: func(w *world, _ *Threads) { w.process, w.gone = false, true },
+			s: stop(tid, tracee.EventClone, tracee.SIGTRAP), want: []string{"born 10 20 3", "cont 12 0"}, left: []int{pid, tid}},
+		{name: "fork, and it was killed: what it stands in is still to be reported", given: func(w *world, _ *Threads) { w.killed, w.stands = true, tracee.EventExit },
+			s: stop(tid, tracee.EventFork, tracee.SIGTRAP), left: []int{pid, tid}},
+		{name: "the user's own, detached", given: func(_ *world, f *Threads) { f.Await(pid) },
 			s: stop(pid, 0, usr1), want: []string{"cont 10 10"}, left: []int{tid}},
 		{name: "its fork is nobody's", given: func(_ *world, f *Threads) { f.Await(pid) },
 			s: stop(pid, tracee.EventFork, tracee.SIGTRAP), want: []string{"cont 10 0"}, left: []int{tid}},
 	} {
 		w, f := follows()
+		w.stands = c.s.Event()
 		if c.given != nil {
 			c.given(w, &f)
 		}
-		if err := f.Stop(c.s); err != nil {
+		if err := f.Stop(c.s); !tracee.Passing(err) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		w.expect(t, c.name, c.want...)
@@ -115,13 +148,24 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestLetAllGo asks all to stop once, and lets each go as it reports something, with the signal that it was about to take.
-func TestLetAllGo(t *testing.T) {
+// TestFirstStopsAtItsEnd: the others do not, who would hold up exit_group.
+func TestFirstStopsAtItsEnd(t *testing.T) {
+	w, f := follows()
+	for _, id := range []int{pid, tid} {
+		if err := f.Follow(id, pid, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	w.expect(t, "followed", "stops at its end 10 true", "cont 10 0", "stops at its end 12 false", "cont 12 0")
+}
+
+// TestDetachAll asks all to stop once, and detaches each as it reports something, with the signal that it was about to take.
+func TestDetachAll(t *testing.T) {
 	w, f := follows()
 	f.Await(pid) // is not asked to stop: nobody would look at it
 	fail := func(err error) { t.Error(err) }
-	f.LetAllGo(fail)
-	f.LetAllGo(fail)
+	f.DetachAll(fail)
+	f.DetachAll(fail)
 	w.expect(t, "asked to stop", "interrupt 12")
 	if !f.Quitting() {
 		t.Error("not quitting")
@@ -132,7 +176,7 @@ func TestLetAllGo(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	w.expect(t, "let go", "detach 12 10", "let go 10 0")
+	w.expect(t, "detached", "detach 12 10", "detach stopped 10 0")
 	if !f.Empty() {
 		t.Error("some are still followed")
 	}

@@ -76,7 +76,7 @@ func start(o *Program, copied bool) (*Launched, error) {
 	}
 	l := &Launched{pid, gw, er, st}
 	if copied {
-		// It runs only when whoever traces us has let it go, and not before can it be
+		// It runs only when whoever traces us has detached it, and not before can it be
 		// attached to.
 		ew.Close()
 		if _, err := io.ReadFull(er, make([]byte, 1)); err != nil {
@@ -90,7 +90,7 @@ func start(o *Program, copied bool) (*Launched, error) {
 // StartSeized starts the launcher stage and attaches to it.
 //
 // A tracer that traces us has what shares our memory as well, and does not give it away: a
-// child with a memory of its own it may let go. One that somebody has killed by then is the result as well: its end is reported as any other.
+// child with a memory of its own it may detach. One that somebody has killed by then is the result as well: its end is reported as any other.
 func StartSeized(o *Program) (*Launched, error) {
 	for copied := false; ; copied = true {
 		l, err := start(o, copied)

@@ -23,7 +23,7 @@ const (
 
 // Open opens the memory of a process.
 func Open(pid int) (*os.File, error) {
-	mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
+	mem, err := sys.OpenPlain(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("memory of process %d: %w", pid, err)
 	}

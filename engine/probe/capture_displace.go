@@ -2,7 +2,6 @@ package probe
 
 import (
 	"alleria/engine/asm"
-	"alleria/engine/codecache"
 	"alleria/engine/translate"
 	"alleria/engine/x86"
 )
@@ -19,7 +18,7 @@ func (p *Points) displaceCapture(j *Jump) []x86.Insn {
 		return nil
 	}
 	code := p.code.Fetch(j.Entry, translate.FetchBytes)
-	ins := decodeOn(code, j.Entry)
+	ins := p.decodeOn(code, j.Entry)
 	j.Patch = j.Entry
 	if len(ins) > 1 && isEndbr(code) { // stays: indirect calls must find it
 		j.Patch += 4
@@ -55,11 +54,11 @@ func (p *Points) displaceCapture(j *Jump) []x86.Insn {
 }
 
 // decodeOn decodes instructions, also behind conditional branches, as many as a jump may displace.
-func decodeOn(code []byte, addr uint64) []x86.Insn {
+func (p *Points) decodeOn(code []byte, addr uint64) []x86.Insn {
 	var all []x86.Insn
 	at := addr
 	for at-addr < mostDisplaced && at-addr < uint64(len(code)) {
-		buf := make([]x86.Insn, codecache.MaxBlockInsns)
+		buf := p.decoded()
 		n, why := x86.Decode(code[at-addr:], at, buf)
 		all = append(all, buf[:n]...)
 		if n == 0 || why != x86.EndOfBlock || buf[n-1].Cat != x86.CatCONDBR {

@@ -48,6 +48,12 @@ func (f Frame) Of(p *Points) *Interception {
 	return nil
 }
 
+// isOf tells whether a frame is of the function at entry, by whatever program.
+func (f Frame) isOf(p *Points, entry uint64) bool {
+	n := f.s.Get(f.off + layout.CapturePoint)
+	return n < uint64(len(p.captures.points)) && p.captures.points[n].Entry == entry
+}
+
 // InitCaptureFrames empties a thread's stack of frames, and makes its slot known to code as one.
 func InitCaptureFrames(s *shm.Slot) {
 	none := int64(-layout.FrameNone)
@@ -83,12 +89,12 @@ func DropFrame(s *shm.Slot) {
 }
 
 // DropDeadFrames drops what a thread has left that enters c with the stack pointer rsp.
-func DropDeadFrames(s *shm.Slot, c *Interception, rsp uint64) {
+func (p *Points) DropDeadFrames(s *shm.Slot, c *Interception, rsp uint64) {
 	for {
 		f := TopFrame(s)
 		switch sp := f.Sp(); {
 		case sp < rsp:
-		case sp == rsp && s.Get(f.off+layout.CapturePoint) == uint64(c.number):
+		case sp == rsp && f.isOf(p, c.Entry):
 		default:
 			return
 		}

@@ -256,7 +256,7 @@ func (j *Jump) patchBytes() {
 // WorthCapture tells whether an address whose int3 a thread has just hit, or that it will return to, may have a jump that captures.
 func (p *Points) WorthCapture(addr uint64) bool {
 	js := &p.jumps
-	if _, ok := p.probes[addr]; !ok || js.refused[addr] || !p.wantsCaptureJump(addr) || !p.code.Executable(addr) {
+	if _, ok := p.probes.get(addr); !ok || js.refused[addr] || !p.wantsCaptureJump(addr) || !p.code.Executable(addr) {
 		return false
 	}
 	js.hits[addr]++

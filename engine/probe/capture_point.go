@@ -27,19 +27,22 @@ type captures struct {
 	// sites is where natively returns are caught, as long as anything is intercepted.
 	sites  map[uint64]bool
 	needs  translate.CaptureNeeds   // of all points together
-	last   map[uint64]*Interception // by entry, armed or not
+	last   map[uint64]*Interception // by entry, armed or not; older leads to the others
 	code   []captureRange
 	images map[uint64]*branchMap // by where they begin
+	behind map[uint64]uint64     // entries of functions that are captured elsewhere (CapturedAt)
 }
 
 // Interception is an intercepted function.
 type Interception struct {
 	number uint32
-	Entry  uint64
+	Entry  uint64 // where it is captured
 	Fn     uint32 // the client's number
 	Prog   *capture.Program
 	needs  translate.CaptureNeeds
-	Armed  bool
+	// Armed: it is what is done at the entry, or was before another program took its place, and calls that are under way are captured when they return.
+	Armed bool
+	older *Interception // at the same entry
 	// Code that captures entries, 0: there is none; made: it has been looked whether there can be.
 	code  uint64
 	leave uint64 // and its returns
@@ -49,18 +52,21 @@ type Interception struct {
 var errProgram = errors.New("a program that cannot be captured")
 
 // Intercept has the calls of the function at entry captured as prog says, in threads of this process, and
-// written into their rings as calls of function fn. A function that is intercepted already gets the new program.
-// The program must not be changed afterwards.
+// written into their rings as calls of function fn. A function that is intercepted already gets the new program, while
+// calls of it that are under way return by the program that they were entered with: only that has saved what it needs, and whoever
+// reads them knows them by its fn. The program must not be changed afterwards.
 //
-// Calls under way are not captured. It takes effect at once, whatever the mode. Errors: a program that makes no
+// Calls under way that were not captured when they were entered are not captured. It takes effect at once, whatever the mode. Errors: a program that makes no
 // sense, code that cannot be read or written.
 func (p *Points) Intercept(entry uint64, fn uint32, prog *capture.Program) error {
 	if err := checkProgram(prog); err != nil {
 		return fmt.Errorf("function at %#x: %w", entry, err)
 	}
+	if prog.Go {
+		entry = p.CapturedAt(entry)
+	}
 	at := p.pointAt(entry)
 	if at.capture != nil {
-		p.disarm(at.capture)
 		p.removeProbe(entry) // a jump leads to the code of the old program
 	}
 	c := p.pointOf(entry, fn, prog)
@@ -76,10 +82,12 @@ func (p *Points) Intercept(entry uint64, fn uint32, prog *capture.Program) error
 // pointOf returns what is known of a function that is intercepted with a program, which may have been so before.
 func (p *Points) pointOf(entry uint64, fn uint32, prog *capture.Program) *Interception {
 	cs := &p.captures
-	if c := cs.last[entry]; c != nil && c.Prog == prog && c.Fn == fn {
-		return c
+	for c := cs.last[entry]; c != nil; c = c.older {
+		if c.Prog == prog && c.Fn == fn {
+			return c
+		}
 	}
-	c := &Interception{number: uint32(len(cs.points)), Entry: entry, Fn: fn, Prog: prog, needs: needsOf(prog)}
+	c := &Interception{number: uint32(len(cs.points)), Entry: entry, Fn: fn, Prog: prog, needs: needsOf(prog), older: cs.last[entry]}
 	cs.points = append(cs.points, c)
 	if cs.last == nil {
 		cs.last = make(map[uint64]*Interception)
@@ -89,12 +97,19 @@ func (p *Points) pointOf(entry uint64, fn uint32, prog *capture.Program) *Interc
 }
 
 // Unintercept ends the capturing of the function at entry. Calls under way are not captured when they return.
-func (p *Points) Unintercept(entry uint64) {
+func (p *Points) Unintercept(function uint64) {
+	entry := function
+	if at, ok := p.captures.behind[function]; ok {
+		entry = at
+		delete(p.captures.behind, function) // other code may be there by the next time
+	}
 	at := p.at[entry]
 	if at == nil || at.capture == nil {
 		return
 	}
-	p.disarm(at.capture)
+	for c := p.captures.last[entry]; c != nil; c = c.older {
+		p.disarm(c)
+	}
 	at.capture = nil
 	if at.entry == nil && at.returns == nil && at.within == nil {
 		delete(p.at, entry)
@@ -117,6 +132,9 @@ func (cs *captures) lookFor(c *Interception) bool {
 
 // arm begins it.
 func (p *Points) arm(c *Interception) {
+	if c.Armed {
+		return
+	}
 	c.Armed = true
 	p.captures.armed++
 	if c.leave != 0 {
@@ -126,6 +144,9 @@ func (p *Points) arm(c *Interception) {
 
 // disarm ends what is known as c; frames of it are dropped when they are reached.
 func (p *Points) disarm(c *Interception) {
+	if !c.Armed {
+		return
+	}
 	c.Armed = false
 	p.captures.armed--
 	if c.number < layout.MaxCaptureLeaves {

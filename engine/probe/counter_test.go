@@ -77,7 +77,7 @@ func TestEachArrivalIsTaken(t *testing.T) {
 		select {
 		case <-done:
 			if taken += pl.Take(); taken != threads*each {
-				t.Errorf("%d arrivals were taken of %d", taken, threads*each)
+				t.Errorf("%d entries were taken of %d", taken, threads*each)
 			}
 			if asked.Load() == 0 {
 				t.Error("nobody asked")

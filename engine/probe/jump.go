@@ -77,10 +77,10 @@ type movedInsn struct{ app, code uint64 }
 
 // jumps is what a process has of them.
 type jumps struct {
-	at      map[uint64]*Jump // in place, by the function's address
-	all     []*Jump          // ever made: threads may still be in them
-	refused map[uint64]bool  // functions that get none
-	hits    map[uint64]int   // of their int3s, as long as it is to be seen whether they are worth it
+	at      byPage[*Jump]   // in place, by the function's address
+	all     []*Jump         // ever made: threads may still be in them
+	refused map[uint64]bool // functions that get none
+	hits    map[uint64]int  // of their int3s, as long as it is to be seen whether they are worth it
 	regions []*JumpRegion
 	off     bool
 	// interrupted is where signal handlers will return to: once one may lie in a
@@ -94,7 +94,7 @@ const maxInterrupted = 1 << 16
 
 // newJumps makes the state of a process without any.
 func newJumps(off bool) jumps {
-	return jumps{at: make(map[uint64]*Jump), refused: make(map[uint64]bool), hits: make(map[uint64]int), off: off,
+	return jumps{refused: make(map[uint64]bool), hits: make(map[uint64]int), off: off,
 		interrupted: make(map[uint64]bool)}
 }
 
@@ -128,13 +128,13 @@ func (p *Points) PlanJump(addr uint64) (*Jump, []x86.Insn) {
 // disturbed tells whether something else has to do with the bytes that j displaces.
 func (p *Points) disturbed(j *Jump) bool {
 	for addr := j.Entry; addr < j.end; addr++ {
-		_, probe := p.probes[addr]
+		_, probe := p.probes.get(addr)
 		if addr != j.Entry && (p.jumps.interrupted[addr] || probe || p.cache.Watched[addr] || p.at[addr] != nil || p.awaited(addr)) {
 			return true
 		}
 	}
 	for addr := j.Entry - mostDisplaced; addr < j.end; addr++ {
-		if o := p.jumps.at[addr]; o != nil && j.Entry < o.end {
+		if o := p.JumpOf(addr); o != nil && j.Entry < o.end {
 			return true
 		}
 	}
@@ -149,7 +149,7 @@ const mostDisplaced = 32
 func (p *Points) dropJump(j *Jump, watched bool) error {
 	thaw := p.host.Freeze()
 	defer thaw()
-	delete(p.jumps.at, j.Entry)
+	p.jumps.at.drop(j.Entry)
 	p.jumps.hits[j.Entry] = 0
 	if !j.liesIn(p.mem) {
 		return nil // other memory is there by now
@@ -162,7 +162,7 @@ func (p *Points) dropJump(j *Jump, watched bool) error {
 		return fmt.Errorf("code at %#x: %w", j.Entry, err)
 	}
 	if watched {
-		p.probes[j.Entry] = j.orig[0]
+		p.probes.put(j.Entry, j.orig[0])
 	}
 	return nil
 }
@@ -187,11 +187,11 @@ func (p *Points) Uncover(addr uint64) error {
 
 // coveredBy is the jump that has displaced the code at addr.
 func (p *Points) coveredBy(addr uint64) *Jump {
-	if len(p.jumps.at) == 0 {
+	if p.jumps.at.n == 0 {
 		return nil
 	}
 	for entry := addr - mostDisplaced; entry <= addr; entry++ {
-		if j := p.jumps.at[entry]; j != nil && addr < j.end {
+		if j := p.JumpOf(entry); j != nil && addr < j.end {
 			return j
 		}
 	}
@@ -201,9 +201,9 @@ func (p *Points) coveredBy(addr uint64) *Jump {
 // lostJumps forgets the jumps in [start, end) that are no longer there, because
 // other memory is.
 func (p *Points) lostJumps(start, end uint64) {
-	for entry, j := range p.jumps.at {
-		if entry < end && j.end > start && !j.liesIn(p.mem) {
-			delete(p.jumps.at, entry)
+	for entry, j := range p.jumps.at.within(start-min(start, mostDisplaced), end) {
+		if j.end > start && !j.liesIn(p.mem) {
+			p.jumps.at.drop(entry)
 		}
 	}
 }
@@ -211,7 +211,7 @@ func (p *Points) lostJumps(start, end uint64) {
 // originals puts the application's own bytes into a copy of the memory at addr,
 // where jumps lie in it.
 func (p *Points) originals(b []byte, addr uint64) {
-	for _, j := range p.jumps.at {
+	for _, j := range p.jumps.at.within(addr-min(addr, mostDisplaced), addr+uint64(len(b))) {
 		for i, ours := range j.ours {
 			if at := j.Entry + uint64(i) - addr; at < uint64(len(b)) && b[at] == ours {
 				b[at] = j.orig[i]
@@ -231,21 +231,48 @@ func (p *Points) Restore(mem *os.File) error {
 			return fmt.Errorf("code at %#x: %w", j.Entry, err)
 		}
 	}
-	for _, probes := range []map[uint64]byte{p.probes, p.removed} {
-		for at, orig := range probes {
-			var b [1]byte
-			if _, err := mem.ReadAt(b[:], int64(at)); err != nil || b[0] != 0xcc {
-				continue
-			}
-			if _, ok := p.probes[at]; !ok {
-				if _, err := p.mem.ReadAt(b[:], int64(at)); err == nil && b[0] == 0xcc {
-					continue // the application's own, by now
-				}
-			}
-			if _, err := mem.WriteAt([]byte{orig}, int64(at)); err != nil {
-				return fmt.Errorf("code at %#x: %w", at, err)
-			}
+	var page [appPage]byte
+	for n, probes := range p.probes.pages {
+		if err := restorePage(mem, page[:], n*appPage, probes); err != nil {
+			return err
 		}
+	}
+	for at, orig := range p.removed {
+		if _, ok := p.probes.get(at); ok || p.isOwn(at) {
+			continue
+		}
+		if err := restorePage(mem, page[:1], at, map[uint64]byte{at: orig}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isOwn tells whether an int3 at an address, where one of ours was, is the application's own by now.
+func (p *Points) isOwn(at uint64) bool {
+	var b [1]byte
+	_, err := p.mem.ReadAt(b[:], int64(at))
+	return err == nil && b[0] == 0xcc
+}
+
+// restorePage takes the int3s out of a process's memory at an address, as much as there is room to read it: of the page that
+// they are in, or of one. A page at a time, since there may be hundreds in each, and tens of thousands.
+func restorePage(mem *os.File, page []byte, start uint64, probes map[uint64]byte) error {
+	n, _ := mem.ReadAt(page, int64(start)) // nothing where there is no memory by now
+	first, end := uint64(len(page)), uint64(0)
+	for at, orig := range probes {
+		off := at - start
+		if off >= uint64(n) || page[off] != 0xcc {
+			continue
+		}
+		page[off] = orig
+		first, end = min(first, off), max(end, off+1)
+	}
+	if first >= end {
+		return nil
+	}
+	if _, err := mem.WriteAt(page[first:end], int64(start+first)); err != nil {
+		return fmt.Errorf("code at %#x: %w", start+first, err)
 	}
 	return nil
 }
@@ -266,7 +293,7 @@ func (p *Points) InterruptedAt(addr uint64) {
 // slip through while the int3 is stepped over.
 func (p *Points) WorthJump(addr uint64, alone bool) bool {
 	js := &p.jumps
-	if _, ok := p.probes[addr]; !ok || js.off || js.refused[addr] || !p.wantsJump(addr) {
+	if _, ok := p.probes.get(addr); !ok || js.off || js.refused[addr] || !p.wantsJump(addr) {
 		return false
 	}
 	if int64(p.at[addr].entry.left().Load()) < jumpLeft || !p.code.Executable(addr) {
@@ -304,8 +331,8 @@ func (p *Points) PlaceJump(j *Jump) bool {
 	if _, err := p.mem.WriteAt(j.ours, int64(j.Entry)); err != nil {
 		return false
 	}
-	p.removed[j.Entry] = p.probes[j.Entry]
-	delete(p.probes, j.Entry)
-	p.jumps.at[j.Entry] = j
+	p.removed[j.Entry], _ = p.probes.get(j.Entry)
+	p.probes.drop(j.Entry)
+	p.jumps.at.put(j.Entry, j)
 	return true
 }

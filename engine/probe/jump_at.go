@@ -34,9 +34,9 @@ func (p *Points) HitAt(at uint64, regs *sys.Regs) bool {
 		regs.Rip = j.Entry
 		return true
 	}
-	_, ok := p.probes[at]
+	_, ok := p.probes.get(at)
 	// Two threads may hit the int3 that the first one's stop replaces.
-	if ok || p.jumps.at[at] != nil {
+	if ok || p.JumpOf(at) != nil {
 		regs.Rip = at
 		return true
 	}
@@ -51,7 +51,7 @@ func (p *Points) CopyOf(app uint64) uint64 {
 		return app
 	}
 	if !j.liesIn(p.mem) { // other code is there by now
-		delete(p.jumps.at, j.Entry)
+		p.jumps.at.drop(j.Entry)
 		return app
 	}
 	at, ok := j.CopyOf(app)

@@ -67,23 +67,39 @@ func (p *Points) nearBranch(start, end uint64, j *Jump, into func(uint64) bool) 
 	const reach = 128 + 2
 	from := max(start, j.Entry-min(j.Entry, reach+32))
 	to := min(end, j.end+reach)
+	var seen [2*(reach+32) + mostDisplaced]bool // instructions, by where they begin
 	for s := from; s < from+16 && s < j.Entry; s++ {
-		if p.anyBranch(s, to, into) {
+		if p.anyBranch(s, from, to, seen[:], into) {
 			return true
 		}
 	}
-	return p.anyBranch(j.Entry, to, into)
+	return p.anyBranch(j.Entry, from, to, seen[:], into)
 }
 
-// anyBranch decodes [from, to) and looks where direct branches lead.
-func (p *Points) anyBranch(from, to uint64, into func(uint64) bool) bool {
-	return p.eachInsn(from, to, func(in *x86.Insn) bool {
+// anyBranch decodes [at, to) and looks where direct branches lead, up to an instruction that was seen: what follows it was, too. seen begins at from.
+func (p *Points) anyBranch(at, from, to uint64, seen []bool, into func(uint64) bool) (found bool) {
+	p.eachInsn(at, to, func(in *x86.Insn) bool {
+		if i := in.Addr - from; i < uint64(len(seen)) {
+			if seen[i] {
+				return true
+			}
+			seen[i] = true
+		}
 		switch in.Cat {
 		case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatCALL:
-			return in.Attr&x86.AttrRel != 0 && into(in.Target())
+			found = in.Attr&x86.AttrRel != 0 && into(in.Target())
 		}
-		return false
+		return found
 	})
+	return found
+}
+
+// decoded is room for the instructions of a block.
+func (p *Points) decoded() []x86.Insn {
+	if p.room == nil {
+		p.room = make([]x86.Insn, codecache.MaxBlockInsns)
+	}
+	return p.room
 }
 
 // tabled tells whether the function may jump by a table.
@@ -94,15 +110,15 @@ func (p *Points) tabled(j *Jump) bool {
 }
 
 // eachInsn decodes [from, to) linearly until f says that it has seen enough, and
-// tells whether it did. Bytes that are no instruction are skipped one by one.
+// tells whether it did. Bytes that are no instruction are skipped one by one. f may not call it.
 func (p *Points) eachInsn(from, to uint64, f func(*x86.Insn) bool) bool {
-	var ins [codecache.MaxBlockInsns]x86.Insn
+	ins := p.decoded() // made once: a function's look takes twenty
 	for at := from; at < to; {
 		code := p.code.Fetch(at, translate.FetchBytes)
 		if len(code) == 0 {
 			return false
 		}
-		n, _ := x86.Decode(code, at, ins[:])
+		n, _ := x86.Decode(code, at, ins)
 		if n == 0 {
 			at++
 		}

@@ -7,6 +7,7 @@ import (
 	"alleria/engine/codecache"
 	"alleria/engine/shm"
 	"alleria/engine/translate"
+	"alleria/engine/x86"
 	"alleria/internal/sys"
 )
 
@@ -25,7 +26,7 @@ type Points struct {
 	shm        *shm.Memory
 	off        Off
 
-	probes  map[uint64]byte // original bytes under native breakpoints
+	probes  byPage[byte]    // original bytes under native breakpoints
 	removed map[uint64]byte // and under those that are no more: a thread may have run into one just before
 	jumps   jumps
 	// whose entries code counts, by number and by address; sites are native returns
@@ -34,7 +35,8 @@ type Points struct {
 	at       map[uint64]*point
 	sites    map[uint64]int
 	captures captures
-	gone     bool // RemoveAll was called
+	gone     bool       // RemoveAll was called
+	room     []x86.Insn // see decoded
 }
 
 // appPage is the size of pages of the application.
@@ -44,6 +46,7 @@ const appPage = 4096
 type Off struct {
 	Jumps                       bool // native probes are int3s, all of them
 	NativeCapture, CacheCapture bool // calls are captured by the tracer where they are made natively, or in the cache
+	BehindCheck                 bool // calls of all functions are captured at their first instructions
 }
 
 // Code is the application's code, as it is without what lies there for probes.
@@ -77,8 +80,8 @@ type Host interface {
 // NewPoints makes the points of a process, none yet, with the memory at mem.
 func New(host Host, code Code, pid int, mem *os.File, cache *codecache.Cache, tr *translate.Translator, shared *shm.Memory, off Off) Points {
 	return Points{host: host, code: code, pid: pid, mem: mem, cache: cache, translator: tr, shm: shared, off: off,
-		probes: make(map[uint64]byte), removed: make(map[uint64]byte),
-		jumps: newJumps(off.Jumps), at: make(map[uint64]*point), sites: make(map[uint64]int)}
+		removed: make(map[uint64]byte),
+		jumps:   newJumps(off.Jumps), at: make(map[uint64]*point), sites: make(map[uint64]int)}
 }
 
 // Unasked tells whether nothing is watched that translations depend on.
@@ -92,7 +95,7 @@ func (p *Points) Untouched() bool {
 // Counts reads the words of all counters that cost a stop natively, added up: it shows whether anything was counted meanwhile.
 func (p *Points) Counts() (sum uint64) {
 	for _, pl := range p.counters {
-		if p.jumps.at[pl.addr] == nil {
+		if p.JumpOf(pl.addr) == nil {
 			sum += pl.left().Load()
 		}
 	}
@@ -130,13 +133,15 @@ func (p *Points) CatchesAt(site uint64) bool { return p.captures.sites[site] }
 func (p *Points) Interception(n uint32) *Interception { return p.captures.points[n] }
 
 // JumpOf is the jump in place at a function's entry, nil if there is none; hasJumped tells whether there ever was one.
-func (p *Points) JumpOf(entry uint64) *Jump { return p.jumps.at[entry] }
-func (p *Points) HasJumped() bool           { return len(p.jumps.all) > 0 }
+func (p *Points) JumpOf(entry uint64) *Jump {
+	j, _ := p.jumps.at.get(entry)
+	return j
+}
+func (p *Points) HasJumped() bool { return len(p.jumps.all) > 0 }
 
 // Original is the byte under a native breakpoint.
 func (p *Points) Original(addr uint64) (b byte, ok bool) {
-	b, ok = p.probes[addr]
-	return b, ok
+	return p.probes.get(addr)
 }
 
 // Notify asks for Client.Notified whenever a thread is about to execute addr.
@@ -204,18 +209,18 @@ func (p *Points) PlaceAll(slots []*shm.Slot) error {
 //
 // Where a jump lies it stays if it does what is wanted.
 func (p *Points) Add(addr uint64) error {
-	if _, ok := p.probes[addr]; ok || p.gone {
+	if _, ok := p.probes.get(addr); ok || p.gone {
 		return nil
 	}
-	if p.jumps.at[addr] != nil {
-		if p.lostJumps(addr, addr+1); p.jumps.at[addr] != nil && (p.wantsJump(addr) || p.wantsCaptureJump(addr)) {
+	if p.JumpOf(addr) != nil {
+		if p.lostJumps(addr, addr+1); p.JumpOf(addr) != nil && (p.wantsJump(addr) || p.wantsCaptureJump(addr)) {
 			return nil
 		}
 	}
 	if err := p.Uncover(addr); err != nil {
 		return err
 	}
-	if _, ok := p.probes[addr]; ok {
+	if _, ok := p.probes.get(addr); ok {
 		return nil
 	}
 	var b [1]byte
@@ -225,7 +230,7 @@ func (p *Points) Add(addr uint64) error {
 	if _, err := p.mem.WriteAt([]byte{0xcc}, int64(addr)); err != nil {
 		return fmt.Errorf("code at %#x: %w", addr, err)
 	}
-	p.probes[addr] = b[0]
+	p.probes.put(addr, b[0])
 	return nil
 }
 
@@ -239,16 +244,16 @@ func (p *Points) RemoveIdle(addr uint64) {
 // removeProbe gives the application its code back.
 func (p *Points) removeProbe(addr uint64) {
 	p.Lost(addr, addr+1)
-	if j := p.jumps.at[addr]; j != nil {
+	if j := p.JumpOf(addr); j != nil {
 		p.host.Fail(p.dropJump(j, false))
 		return
 	}
-	orig, ok := p.probes[addr]
+	orig, ok := p.probes.get(addr)
 	if !ok {
 		return
 	}
 	if _, err := p.mem.WriteAt([]byte{orig}, int64(addr)); err == nil {
-		delete(p.probes, addr)
+		p.probes.drop(addr)
 		p.removed[addr] = orig
 	}
 }
@@ -257,10 +262,10 @@ func (p *Points) removeProbe(addr uint64) {
 // still ask for its return to be caught, which nobody would be there for.
 func (p *Points) RemoveAll() {
 	p.gone = true
-	for addr := range p.probes {
+	for addr := range p.probes.all() {
 		p.removeProbe(addr)
 	}
-	for addr := range p.jumps.at {
+	for addr := range p.jumps.at.all() {
 		p.removeProbe(addr)
 	}
 }
@@ -269,22 +274,19 @@ func (p *Points) RemoveAll() {
 // because other memory is.
 func (p *Points) Lost(start, end uint64) {
 	p.lostJumps(start, end)
-	for at := range p.probes {
-		if at < start || at >= end {
-			continue
-		}
+	for at, orig := range p.probes.within(start, end) {
 		var b [1]byte
 		if _, err := p.mem.ReadAt(b[:], int64(at)); err != nil || b[0] != 0xcc {
-			p.removed[at] = p.probes[at] // a thread may have run into it just before
-			delete(p.probes, at)
+			p.removed[at] = orig // a thread may have run into it just before
+			p.probes.drop(at)
 		}
 	}
 }
 
-// Unprobed puts the application's own bytes where breakpoints and jumps of ours lie in a page.
+// Unprobed puts the application's own bytes where breakpoints and jumps of ours lie in a page, or a part of one.
 func (p *Points) Unprobed(pg []byte, addr uint64) {
-	for at, orig := range p.probes {
-		if at-addr < appPage && pg[at-addr] == 0xcc {
+	for at, orig := range p.probes.within(addr, addr+uint64(len(pg))) {
+		if pg[at-addr] == 0xcc {
 			pg[at-addr] = orig
 		}
 	}
@@ -300,10 +302,7 @@ func (p *Points) Splits(addr uint64) bool {
 // stay while the process is in the cache: a copy, if there are any.
 func (p *Points) WithProbes(code []byte, addr uint64) []byte {
 	copied := false
-	for at := range p.probes {
-		if at-addr >= uint64(len(code)) {
-			continue
-		}
+	for at := range p.probes.within(addr, addr+uint64(len(code))) {
 		if !copied {
 			code, copied = append([]byte(nil), code...), true
 		}
@@ -329,7 +328,7 @@ func (p *Points) Gone(at uint64) bool {
 // ProbedCall tells whether a native probe lies on a syscall instruction.
 func (p *Points) ProbedCall(addr uint64) bool {
 	var second [1]byte
-	if p.probes[addr] != 0x0f {
+	if b, _ := p.probes.get(addr); b != 0x0f {
 		return false
 	}
 	n, _ := p.mem.ReadAt(second[:], int64(addr+1))

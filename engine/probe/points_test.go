@@ -62,7 +62,8 @@ func newProgram(t *testing.T, native bool) (*program, *Points) {
 		t.Fatal(err)
 	}
 	prog := &program{t: t, mem: mem, native: native}
-	cache := codecache.New(false, nil)
+	var cache codecache.Cache
+	cache.Init(false, nil)
 	shared := &shm.Memory{Ctl: &shm.Control{Mem: make([]byte, layout.ControlSize)}}
 	p := New(prog, prog, os.Getpid(), mem, &cache, &translate.Translator{}, shared, Off{})
 	return prog, &p

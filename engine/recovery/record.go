@@ -32,6 +32,9 @@ func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
 	size := 8 * (1 + uint64(r.Words))
 	start := s.Get(layout.Buf)
 	if at >= uint32(r.To) {
+		if t.cache.Conditional(r) && s.Get(layout.Kept) == 0 { // it is no record, and nothing of it would be wanted
+			return
+		}
 		start -= size
 	} else if at < uint32(r.From) || i == 0 {
 		t.clearSlots(r, at) // nothing of it has executed

@@ -18,13 +18,16 @@ import (
 const codeAt = testprogram.CodeAt
 
 // program is a few bytes of code at codeAt, of whose instructions all is recorded.
-type program struct{ testprogram.Program }
+type program struct {
+	testprogram.Program
+	when [][]translate.Condition
+}
 
 func (g *program) Point(uint64) (translate.Point, bool) { return translate.Point{}, false }
 func (g *program) Captures() translate.Captures         { return translate.Captures{} }
 func (g *program) Plan(_ int, ins []x86.Insn, want []translate.Want) uint32 {
 	for i := range ins {
-		want[i].Flags = records.InsRecorded | records.InsAddrs
+		want[i].Flags, want[i].If = records.InsRecorded|records.InsAddrs, g.when
 	}
 	return 7
 }
@@ -32,9 +35,15 @@ func (g *program) Plan(_ int, ins []x86.Insn, want []translate.Want) uint32 {
 // stopped is a thread in a block that was translated of code, whose slot is that of no process.
 func stopped(t *testing.T, code []byte, v codecache.Variant, budgeted bool) (*Thread, *codecache.Block) {
 	t.Helper()
+	return stoppedWhen(t, code, v, budgeted, nil)
+}
+
+// stoppedWhen is stopped where executions are wanted under conditions.
+func stoppedWhen(t *testing.T, code []byte, v codecache.Variant, budgeted bool, when [][]translate.Condition) (*Thread, *codecache.Block) {
+	t.Helper()
 	c := testprogram.Cache(t)
 	u := new(translate.Translator)
-	u.Init(c, &program{testprogram.Program{Code: code}}, new(x86.Decoder), translate.Settings{Switches: translate.Switches{NoHuge: true}, Budgets: translate.Budgets{Words: layout.BudgetWords, Budgeted: budgeted, Metrics: [codecache.NumMetrics]bool{codecache.MetricInstructions: budgeted}}})
+	u.Init(c, &program{testprogram.Program{Code: code}, when}, new(x86.Decoder), translate.Settings{Switches: translate.Switches{NoHuge: true}, Budgets: translate.Budgets{Words: layout.BudgetWords, Budgeted: budgeted, Metrics: [codecache.NumMetrics]bool{codecache.MetricInstructions: budgeted}}})
 	s := &shm.Slot{Mem: make([]byte, 1<<20), Base: 0x20000000}
 	var a budget.Account
 	a.Open(s, &u.Budgets)
@@ -122,6 +131,31 @@ func TestTakeBackRecord(t *testing.T) {
 	}
 	if got, want := th.slot.Get(layout.Buf), buf+8*(2+uint64(b.Rec.Words)); got != want {
 		t.Errorf("the next record begins at %#x, want %#x", got, want)
+	}
+}
+
+// TestTakeBackConditional leaves a block whose record is one only under a condition, in front of its last instruction, a return that faults: the record gets its mark if there is one, and nothing else is made one.
+func TestTakeBackConditional(t *testing.T) {
+	for kept, moved := range []uint64{0, 1} {
+		th, b := stoppedWhen(t, loads, codecache.Record, false, [][]translate.Condition{{{Of: translate.OfAddress, Least: 1 << 20, Most: 1 << 21}}})
+		const ring = 1 << 19
+		buf := th.slot.Base + ring
+		th.slot.Set(layout.Buf, buf)
+		th.slot.Set(layout.Kept, uint64(kept))
+		size := 8 * (1 + uint64(b.Rec.Words))
+		last := int(b.Insns) - 1
+		at := uint32(th.cache.PositionsOf(b).At[last].Exec)
+		if at < uint32(b.Rec.To) || !th.cache.Conditional(&b.Rec) {
+			t.Fatalf("at %#x the record ends at %#x, conditional: %t", at, b.Rec.To, th.cache.Conditional(&b.Rec))
+		}
+		th.slot.Set(layout.Buf, buf+moved*size)
+		th.TakeBack(b, last, at, &sys.Regs{})
+		if got, want := th.slot.Get(layout.Buf), buf+moved*(size+8); got != want {
+			t.Errorf("kept %d: the next record begins at %#x, want %#x", kept, got, want)
+		}
+		if mark := th.slot.Get(ring) == records.Mark(records.MarkCut, uint64(last)); mark != (kept == 1) {
+			t.Errorf("kept %d: marked %t", kept, mark)
+		}
 	}
 }
 

@@ -93,10 +93,10 @@ func (t *Thread) unrecord(b *codecache.Block, i int, at uint32, regs *sys.Regs) 
 // were not executed.
 // It is called where a signal or a fault takes a thread out of a block.
 func (t *Thread) Refund(b *codecache.Block, i int) {
-	if !b.Spends {
+	if !b.Is(codecache.Spends) {
 		return
 	}
-	if b.Used == 0 {
+	if !b.Is(codecache.HasUses) {
 		t.budget.Take(codecache.MetricInstructions, -int64(int(b.Insns)-i))
 		return
 	}

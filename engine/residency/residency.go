@@ -25,6 +25,7 @@ const (
 type Process struct {
 	busy    bool          // a native probe was hit often
 	always  bool          // for good
+	armed   bool          // for as long as something may be reached: natively its code would have probes in it
 	lastUse time.Duration // when something was last counted often
 	looked  time.Duration // when that was last looked at
 	seen    uint64        // what the counts added up to then
@@ -39,11 +40,14 @@ func (p *Process) Stays() bool { return p.busy }
 func (p *Process) Stay(now time.Duration) { p.busy, p.lastUse = true, now }
 func (p *Process) Keep()                  { p.always, p.busy = true, true }
 
+// KeepArmed has it stay in the cache for as long as something may be reached.
+func (p *Process) KeepArmed() { p.armed, p.busy = true, true }
+
 // Used says that something has been reached, wherever the process runs.
 func (p *Process) Used(now time.Duration) { p.lastUse = now }
 
 // Settle says that nothing will be reached any more.
-func (p *Process) Settle() { p.busy = p.always }
+func (p *Process) Settle() { p.armed, p.busy = false, p.always }
 
 // Hit notes that a thread ran into a native probe, and tells whether these are too many.
 // The hits that count are in a row; a pause begins anew.
@@ -59,7 +63,7 @@ func (p *Process) Hit(now time.Duration) (tooMany bool) {
 // Quiet tells whether the process, which stays for being busy, has been quiet for long enough. counts adds up what was counted at its places; it is asked
 // for now and then only.
 func (p *Process) Quiet(now time.Duration, counts func() uint64) bool {
-	if !p.busy || p.always || now-p.looked < coolLook {
+	if !p.busy || p.always || p.armed || now-p.looked < coolLook {
 		return false
 	}
 	p.looked = now

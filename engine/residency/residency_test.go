@@ -67,3 +67,16 @@ func TestQuiet(t *testing.T) {
 		t.Error("it leaves though it stays for good")
 	}
 }
+
+// TestKeepArmed: a process whose code nothing is to be put into stays, however quiet it is, until nothing can be reached any more.
+func TestKeepArmed(t *testing.T) {
+	var p Process
+	p.KeepArmed()
+	p.Stay(time.Second)
+	if p.Quiet(time.Hour, func() uint64 { return 0 }) || !p.Stays() {
+		t.Error("it leaves for being quiet")
+	}
+	if p.Settle(); p.Stays() {
+		t.Error("it stays though nothing can be reached")
+	}
+}

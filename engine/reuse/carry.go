@@ -43,7 +43,7 @@ func (t *Template) carry(cache *codecache.Cache, from *Taken) {
 // hasOwn tells whether an image is of the same piece of a file as one of the first ones: the process has translated that anew, for a reason.
 func (t *Template) hasOwn(im *Image, own int) bool {
 	for i := range own {
-		if o := &t.images[i]; o.id.inode == im.id.inode && o.offset == im.offset {
+		if t.images[i].samePiece(im) {
 			return true
 		}
 	}

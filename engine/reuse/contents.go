@@ -7,6 +7,8 @@ import (
 	"hash/crc64"
 	"io"
 	"os"
+
+	"alleria/internal/sys"
 )
 
 // A file's times say whether it has changed on a disk that is written. In an image of a file system they are what its maker has put there, often the same in
@@ -41,7 +43,7 @@ const firstPage = 4096
 
 // contentOf is content of a file.
 func contentOf(path string, offset, size uint64) uint64 {
-	f, err := os.Open(path)
+	f, err := sys.OpenPlain(path, os.O_RDONLY, 0)
 	if err != nil {
 		return 0
 	}

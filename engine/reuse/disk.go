@@ -20,6 +20,8 @@ type Disk struct {
 	// Key is what translations depend on that does not change within a run; records: those that record as well.
 	Key func(records bool) string
 	Log func(format string, args ...any)
+	// Read is told how large a file is that was read, before it becomes a template; nil: nobody.
+	Read func(bytes int)
 	// NameOf is what numbers of images and functions mean, of what Names.Words has said in an earlier run.
 	NameOf NameOf
 
@@ -76,6 +78,9 @@ func (d *Disk) load(name Name, exe FileVersion) *Template {
 		d.log(err)
 		return nil
 	}
+	if d.Read != nil {
+		d.Read(len(data))
+	}
 	t, err := unflatten(data, d.NameOf)
 	if err != nil {
 		d.log(fmt.Errorf("translations of %s: %w", name.Program, err))
@@ -105,6 +110,13 @@ func (d *Disk) store(name Name, t *Template) {
 		runtime.KeepAlive(t) // whose memory the parts are
 	}
 	d.log(err)
+}
+
+// drop removes a program's template.
+func (d *Disk) drop(name Name) {
+	if d != nil {
+		d.log(d.Dir.Drop(d.keyOf(name)))
+	}
 }
 
 // log notes what went wrong: a run goes on without what is kept.

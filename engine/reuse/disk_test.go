@@ -32,7 +32,8 @@ func testCache(t testing.TB, base uint64) *codecache.Cache {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.Unmap)
-	c := codecache.New(false, func() { t.Error("full") })
+	var c codecache.Cache
+	c.Init(false, func() { t.Error("full") })
 	c.Regions = []*codecache.Region{a}
 	return &c
 }
@@ -67,12 +68,12 @@ func translated(t testing.TB) *Template {
 		}
 		c.NewExit(codecache.Exit{Site: b.Code + 40, Target: at + 1<<19 + i, Region: a})
 		c.Enter(b)
-		a.Blocks = append(a.Blocks, b.Num)
+		a.Blocks.Append(b.Num)
 		c.LinkEntered()
-		w.Relocs = append(w.Relocs, codecache.Reloc{App: b.App, At: uint32(a.Next + 8), Kind: codecache.RelocKind(i % 3)})
+		w.Relocs.Append(codecache.Reloc{App: b.App, At: uint32(a.Next + 8), Kind: codecache.RelocKind(i % 3)})
 		if i%4 == 0 {
-			w.Checks = append(w.Checks, codecache.CheckAt{App: b.App, Code: uint32(a.Next), Miss: uint32(a.Next + 20)})
-			b.Checked = true
+			w.Checks.Append(codecache.CheckAt{App: b.App, Code: uint32(a.Next), Miss: uint32(a.Next + 20)})
+			b.Note(codecache.Checked)
 		}
 		w.Literals = append(w.Literals, codecache.LiteralAt{At: uint32(a.Next + 48)})
 		a.Next += 64
@@ -137,7 +138,7 @@ func (*nobody) Plainly() bool                       { return true }
 func (*nobody) Holds(*Image) bool                   { return true }
 func (*nobody) TakeNames(Names, uint64) bool        { return true }
 func (n *nobody) MadeFrom(page uint64)              { n.pages = append(n.pages, page) }
-func (*nobody) Publish([]uint64, codecache.Variant) {}
+func (*nobody) Publish([]codecache.CheckAt, uint64) {}
 
 // takenOver is what a process elsewhere has of a template.
 func takenOver(t testing.TB, tmpl *Template) (*codecache.Cache, *Taken, *nobody) {
@@ -188,6 +189,58 @@ func TestTemplateFromDisk(t *testing.T) {
 	}
 	if !reflect.DeepEqual(a.Exits.Pieces(), b.Exits.Pieces()) || !slices.Equal(a.SlotChecks[0], b.SlotChecks[0]) || read.exe != tmpl.exe || read.bytes != tmpl.bytes {
 		t.Error("tables are others")
+	}
+}
+
+// TestFirstHasPoolsThemselves: the first process that takes over what was just read has it without a copy, and the same as others; whatever it does with it, the next one reads the file again.
+func TestFirstHasPoolsThemselves(t *testing.T) {
+	disk, name := kept(t), Name{"/bin/a", "all"}
+	tmpl := translated(t)
+	exe := tmpl.exe
+	first := Templates{Disk: disk}
+	first.Keep(name, exe, tmpl.useful, func() *Template { return tmpl })
+	want, fw, _ := takenOver(t, tmpl) // a copy
+	disk.store(name, tmpl)
+
+	ts := Templates{Disk: disk}
+	var read int
+	disk.Read = func(int) { read++ }
+	for n := range 3 {
+		found := ts.Find(name, exe)
+		if found == nil {
+			t.Fatalf("start %d finds nothing", n)
+		}
+		before := found.Blocks.At(0)
+		got, f, _ := takenOver(t, found)
+		if own := got.BlockPool.At(0) == before; own != (n == 0) || found.spent != own {
+			t.Errorf("start %d has the file's own pools: %t", n, own)
+		}
+		if f.Reused != fw.Reused || got.BlockPool.N != want.BlockPool.N || !bytes.Equal(got.Regions[0].Mem, want.Regions[0].Mem) ||
+			!reflect.DeepEqual(got.Exits.Pieces(), want.Exits.Pieces()) || !reflect.DeepEqual(got.BlockPool.Pieces(), want.BlockPool.Pieces()) || !reflect.DeepEqual(got.SideExits.Pieces(), want.SideExits.Pieces()) {
+			t.Errorf("start %d has something else", n)
+		}
+		sameRecorded(t, want, got)
+		// What the process does with it, and whether that is kept, is by what it has itself.
+		for i := range got.BlockPool.N {
+			*got.BlockPool.At(i) = codecache.Block{}
+		}
+		if b := got.NewBlock(); b.App != 0 || b.Size != 0 {
+			t.Errorf("a new block is %+v", b)
+		}
+		ts.Keep(name, exe, tmpl.useful, func() *Template { t.Error("no more than before is kept"); return nil })
+	}
+	if read != 2 {
+		t.Errorf("the file was read %d times, not for the first two", read)
+	}
+	first.Close()
+	ts = Templates{Disk: disk}
+	takenOver(t, ts.Find(name, exe))
+	if _, _, err := disk.Dir.Clear(); err != nil || ts.Find(name, exe) != nil {
+		t.Errorf("found though the file is gone, and what was read is a process's; %v", err)
+	}
+	again := translated(t)
+	if ts.Keep(name, exe, again.useful, func() *Template { return again }); ts.Find(name, exe) != again {
+		t.Error("what the next process leaves is not kept in its place")
 	}
 }
 
@@ -263,9 +316,10 @@ func TestNextRun(t *testing.T) {
 	next := func() *Templates {
 		return &Templates{Disk: &Disk{Dir: disk.Dir, Key: disk.Key, Log: t.Logf, NameOf: namesOf}}
 	}
-	ts := next()
-	if found := ts.Find(name, exe); found == nil || found != ts.Find(name, exe) { // read once
-		t.Fatal("not found")
+	ts, read := next(), []int(nil)
+	ts.Disk.Read = func(bytes int) { read = append(read, bytes) }
+	if found := ts.Find(name, exe); found == nil || found != ts.Find(name, exe) || len(read) != 1 || read[0] < 1000 { // read once
+		t.Fatalf("not found, or not once: %v were read", read)
 	}
 	other := next()
 	other.Disk.Key = func(bool) string { return "others" }
@@ -299,6 +353,25 @@ func TestNextRun(t *testing.T) {
 	ts.Close()
 	if list, err := disk.Dir.List(); err != nil || len(list) != 0 {
 		t.Errorf("%v is left, %v", list, err)
+	}
+}
+
+// TestNoneLeadsToMadeCode: a file is no template in which a block or the index of an image is of code that a program has made.
+func TestNoneLeadsToMadeCode(t *testing.T) {
+	for name, damage := range map[string]func(im *imageCode){
+		"block": func(im *imageCode) { im.index = nil },
+		"index": func(im *imageCode) {
+			im.blocks = slices.DeleteFunc(im.blocks, func(n uint32) bool { return n == 3 })
+		},
+	} {
+		for _, made := range []bool{false, true} {
+			tmpl := translated(t)
+			tmpl.Blocks.At(3).NoteIf(codecache.Gated, made)
+			damage(&tmpl.images[0])
+			if _, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf); (err != nil) != made {
+				t.Errorf("%s, made %t: %v", name, made, err)
+			}
+		}
 	}
 }
 
@@ -403,8 +476,10 @@ func TestTemplateLeavesMadeCode(t *testing.T) {
 			b.App, b.Code, b.Size, b.Insns = at+16*i, a.Base+uint64(a.Next), 64, 1
 			to := uint64(at + 1<<19)
 			if i >= WorthKeeping {
-				b.App, b.Gated, b.Dead = madeAt+16*i, i%2 == 0, dead
-				if !b.Gated {
+				b.App = madeAt + 16*i
+				b.NoteIf(codecache.Gated, i%2 == 0)
+				b.NoteIf(codecache.Dead, dead)
+				if !b.Is(codecache.Gated) {
 					b.Compared = 4
 				}
 				c.Loose++
@@ -416,7 +491,7 @@ func TestTemplateLeavesMadeCode(t *testing.T) {
 			c.InMade = b.OfMadeCode() && of
 			c.NewExit(codecache.Exit{Site: b.Code + 40, Target: to, Region: a})
 			c.Enter(b)
-			a.Blocks = append(a.Blocks, b.Num)
+			a.Blocks.Append(b.Num)
 			c.LinkEntered()
 			a.Next += 64
 		}
@@ -454,7 +529,7 @@ func TestTemplateLeavesMadeCode(t *testing.T) {
 		t.Error("most of the code was made, and it is kept")
 	}
 	c, w = made(madeAt+16, true, true)
-	c.BlockPool.At(3).Dead = true
+	c.BlockPool.At(3).Note(codecache.Dead)
 	if NewTemplate(c, w, none, nil, nil) != nil {
 		t.Error("code of an image has changed, and others have it")
 	}
@@ -526,7 +601,50 @@ func TestImagesAreCarriedOn(t *testing.T) {
 	}
 }
 
-// TestTemplateLeavesRecordedMadeCode: facts and ways out of code that a program has made, and that lies in no image any more, are no hindrance; a way out of a file's
+// TestNewVersionsTakeTheirPlace: of a library that becomes another version in place, again and again, the second start after each has all translations there are, from disk
+// as well, and versions that are gone do not pile up.
+func TestNewVersionsTakeTheirPlace(t *testing.T) {
+	const at, other = 0x7f00_0000_0000, 0x7f00_0800_0000
+	disk, name, exe := kept(t), Name{"/bin/a", "all"}, FileVersion{inode: 5, size: 4}
+	lib := Image{Start: other, End: other + 1<<20, id: FileVersion{inode: 8, size: 1 << 20}, content: 10}
+	// start is a run with the program and the library as it is now; it says how much was there, and how much was left in the end.
+	start := func() (reused, blocks int) {
+		ts := Templates{Disk: &Disk{Dir: disk.Dir, Key: disk.Key, Log: t.Logf, NameOf: namesOf}}
+		c := testCache(t, 0x7eff_c000_0000)
+		w, f := &Written{Written: &c.Written, images: []Image{testImage(at), lib}}, (*Taken)(nil)
+		if tmpl := ts.Find(name, exe); tmpl != nil {
+			f = TakeOver(tmpl, c, w, new(nobody), false)
+			f.TakeImages()
+			reused = f.Reused
+		}
+		for i := range uint64(2 * WorthKeeping) {
+			app := at + 16*i
+			if i%2 == 1 {
+				app = other + 16*i
+			}
+			if c.BlockOf(app, codecache.Plain) == nil && c.BlockOf(app, codecache.Record) == nil {
+				addBlock(c, w, app, i)
+			}
+		}
+		ts.Keep(name, exe, Useful(c), func() *Template {
+			return NewTemplate(c, w, func(func(uint64) bool) {}, testNames("names"), f)
+		})
+		ts.Close()
+		return reused, c.BlockPool.N
+	}
+	start()
+	for version := range 8 {
+		lib.id.ctime.Sec = int64(version + 1)
+		start()
+		second, _ := start()
+		third, blocks := start()
+		if second != 2*WorthKeeping && third != 2*WorthKeeping || blocks > 4*WorthKeeping {
+			t.Errorf("version %d: of %d blocks the second start finds %d and the third %d, beside %d that are none's", version, 2*WorthKeeping, second, third, blocks-2*WorthKeeping)
+		}
+	}
+}
+
+// TestTemplateLeavesRecordedMadeCode: facts and side exits of code that a program has made, and that lies in no image any more, are no hindrance; a way out of a file's
 // code to such a place is.
 func TestTemplateLeavesRecordedMadeCode(t *testing.T) {
 	const at = 0x7f00_0000_0000
@@ -570,12 +688,12 @@ func addBlock(c *codecache.Cache, w *Written, app, i uint64) {
 	}
 	c.NewExit(codecache.Exit{Site: b.Code + 40, Target: app, Region: a, Fixed: true})
 	c.Enter(b)
-	a.Blocks = append(a.Blocks, b.Num)
+	a.Blocks.Append(b.Num)
 	c.LinkEntered()
-	w.Relocs = append(w.Relocs, codecache.Reloc{App: b.App, At: uint32(a.Next + 8), Kind: codecache.RelocKind(i % 3)})
+	w.Relocs.Append(codecache.Reloc{App: b.App, At: uint32(a.Next + 8), Kind: codecache.RelocKind(i % 3)})
 	if i%4 == 0 {
-		w.Checks = append(w.Checks, codecache.CheckAt{App: b.App, Code: uint32(a.Next), Miss: uint32(a.Next + 20), Variant: b.Variant})
-		b.Checked = true
+		w.Checks.Append(codecache.CheckAt{App: b.App, Code: uint32(a.Next), Miss: uint32(a.Next + 20), Variant: b.Variant})
+		b.Note(codecache.Checked)
 	}
 	a.Next += 64
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"slices"
 
 	"alleria/engine/codecache"
 	"alleria/internal/layout"
@@ -101,12 +102,12 @@ func (t *Template) flatten(names []byte) [][]byte {
 		put(f, []codecache.RegionAt{a.RegionAt})
 		put(f, a.Hot)
 		put(f, a.Far)
-		put(f, a.Blocks)
+		putPool(f, &a.Blocks)
 	}
 	putPool(f, &t.Blocks)
 	putPool(f, &t.Exits)
 	put(f, t.Rare)
-	put(f, t.Counters)
+	putPool(f, &t.Counters)
 	for _, p := range t.PosPieces {
 		put(f, p)
 	}
@@ -161,10 +162,10 @@ func unflatten(file []byte, nameOf NameOf) (*Template, error) {
 		copy(t.bits[:], sizes)
 	}
 	for range atMost(u, n.regions) {
-		t.Regions = append(t.Regions, codecache.RegionCode{RegionAt: takeOne[codecache.RegionAt](u), Hot: take[byte](u), Far: take[byte](u), Blocks: take[uint32](u)})
+		t.Regions = append(t.Regions, codecache.RegionCode{RegionAt: takeOne[codecache.RegionAt](u), Hot: take[byte](u), Far: take[byte](u), Blocks: takePool[uint32](u)})
 	}
 	t.Blocks, t.Exits = takePool[codecache.Block](u), takePool[codecache.ExitWords](u)
-	t.Rare, t.Counters = take[codecache.KeptRare](u), take[uint32](u)
+	t.Rare, t.Counters = take[codecache.KeptRare](u), takePool[uint32](u)
 	for range atMost(u, n.pieces) {
 		t.PosPieces = append(t.PosPieces, take[byte](u))
 	}
@@ -220,9 +221,9 @@ func (t *Template) fits() bool {
 	for i := range t.bits { // of a table that grows anyway
 		t.bits[i] = min(t.bits[i], uint(bits.Len(uint(t.Blocks.N+t.Exits.N)))+2)
 	}
-	checks := 0
+	checks, made := 0, t.hasMadeCode()
 	for i := range t.images {
-		if !t.fitsImage(&t.images[i]) {
+		if !t.fitsImage(&t.images[i], made) {
 			return false
 		}
 		checks += len(t.images[i].checks)
@@ -230,18 +231,27 @@ func (t *Template) fits() bool {
 	return t.HasRoom(checks)
 }
 
-// fitsImage is fits of what belongs to an image.
-func (t *Template) fitsImage(im *imageCode) bool {
-	if im.Start >= im.End || !t.fitsIndex(im) {
+// hasMadeCode tells whether a block is of code that a program has made. In most programs none is, and it need not be looked at for each entry of the index,
+// which are in an order that has each lie elsewhere: 42,000 take a millisecond.
+func (t *Template) hasMadeCode() bool {
+	for n := range t.Blocks.N {
+		if t.Blocks.At(n).OfMadeCode() {
+			return true
+		}
+	}
+	return false
+}
+
+// fitsImage is fits of what belongs to an image; made: there are blocks of code that a program has made, which none may lead to.
+func (t *Template) fitsImage(im *imageCode, made bool) bool {
+	if im.Start >= im.End || !t.fitsIndex(im, made) {
 		return false
 	}
 	if !below(im.blocks, t.Blocks.N) || !below(im.exits, t.Exits.N) || !below(im.sides, t.SideExits.N) || !below(im.facts, int(t.facts.Last())+1) {
 		return false
 	}
-	for _, n := range im.blocks {
-		if t.Blocks.At(int(n)).OfMadeCode() {
-			return false
-		}
+	if made && slices.ContainsFunc(im.blocks, func(n uint32) bool { return t.Blocks.At(int(n)).OfMadeCode() }) {
+		return false
 	}
 	for _, c := range im.checks {
 		if c.Variant >= codecache.KeptVariants || !t.InCode(c.Region, c.Code, 1) || !t.InCode(c.Region, c.Miss, 4) {
@@ -271,9 +281,9 @@ func below(numbers []uint32, n int) bool {
 }
 
 // fitsIndex is fitsImage of what is known by address.
-func (t *Template) fitsIndex(im *imageCode) bool {
+func (t *Template) fitsIndex(im *imageCode, made bool) bool {
 	for _, e := range im.index {
-		if e.v >= codecache.KeptVariants || !t.Has(e.ref) || t.bits[e.v] == 0 || t.BlockOf(e.ref).OfMadeCode() {
+		if e.v >= codecache.KeptVariants || !t.Has(e.ref) || t.bits[e.v] == 0 || made && t.BlockOf(e.ref).OfMadeCode() {
 			return false
 		}
 	}

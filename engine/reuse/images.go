@@ -28,6 +28,11 @@ func (im *Image) same(other *Image) bool {
 	return im.offset == other.offset && im.End-im.Start == other.End-other.Start && im.id == other.id && im.content == other.content
 }
 
+// samePiece tells whether two images are of the same piece of a file, in whatever versions of it.
+func (im *Image) samePiece(other *Image) bool {
+	return im.id.inode == other.id.inode && im.offset == other.offset
+}
+
 // FileVersion is a file as it was at a time. The zero value is no file whose code could be the same elsewhere.
 type FileVersion struct {
 	dev, inode   uint64
@@ -41,6 +46,7 @@ type Written struct {
 	images  []Image
 	Began   time.Time
 	disk    *Disk     // nil: nothing is kept between runs
+	native  bool      // see RanNatively
 	touched []stretch // file memory, and other, that could be written: an image there may have other code than its file
 }
 

@@ -15,6 +15,14 @@ func file(start, offset, inode uint64) sys.Mapping {
 	return sys.Mapping{Start: start, End: start + 0x4000, Prot: "r-xp", Offset: offset, Dev: "08:01", Inode: inode}
 }
 
+// after is the places that were asked for behind one.
+func after(seq *Sequence, place Place) (all []Place) {
+	for n, end := seq.After(place); n < end; n++ {
+		all = append(all, seq.At(n))
+	}
+	return all
+}
+
 // TestHistoryFollowsFiles: what came next is known by places in files, wherever these lie the next time.
 func TestHistoryFollowsFiles(t *testing.T) {
 	var h History
@@ -33,14 +41,14 @@ func TestHistoryFollowsFiles(t *testing.T) {
 			m = &first[1]
 		}
 		place, ok := h.PlaceIn(m, app, app&0x20 != 0)
-		if !ok || len(seq.After(place)) != 0 {
+		if !ok || len(after(seq, place)) != 0 {
 			t.Fatalf("%#x is known at once", app)
 		}
 	}
 	second := []sys.Mapping{file(0x7000_0000, 0x1000, 2), file(0x8000_0000, 0, 1)}
 	place, _ := h.PlaceIn(&second[1], 0x8000_0010, false)
 	var next []uint64
-	for _, n := range seq.After(place) {
+	for _, n := range after(seq, place) {
 		next = append(next, h.AddressOf(n, second))
 		if !n.Indirect() {
 			t.Errorf("an indirect branch led to %#x", n)
@@ -52,8 +60,28 @@ func TestHistoryFollowsFiles(t *testing.T) {
 	if got := h.AddressOf(place, second[:1]); got != 0 {
 		t.Errorf("a file that is not mapped lies at %#x", got)
 	}
-	if other := p.Asked(codecache.Record); len(other.After(place)) != 0 {
+	if other := p.Asked(codecache.Record); len(after(other, place)) != 0 {
 		t.Error("recording code has a history of its own")
+	}
+}
+
+// TestLongHistory: of many places each has those behind it, of which the last has none.
+func TestLongHistory(t *testing.T) {
+	var seq Sequence
+	const many = 5000
+	for n := range Place(many) {
+		if next := after(&seq, n<<4); len(next) != 0 {
+			t.Fatalf("place %d is known at once: %d", n, next)
+		}
+	}
+	for n := range Place(many) {
+		next := after(&seq, n<<4)
+		if want := min(prefetchLook, many-1-int(n)); len(next) != want || want > 0 && (next[0] != (n+1)<<4 || next[want-1] != (n+Place(want))<<4) {
+			t.Fatalf("behind place %d: %d", n, next)
+		}
+	}
+	if len(seq.at) > 4*many || seq.order.N != many {
+		t.Errorf("%d slots for %d places", len(seq.at), seq.order.N)
 	}
 }
 

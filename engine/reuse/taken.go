@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"alleria/engine/codecache"
-	"alleria/internal/layout"
+	"alleria/internal/sys"
 )
 
 // A process that executes a program which ran before in the tree begins with the translations that the last one had in the end
@@ -30,8 +30,8 @@ type Host interface {
 	TakeNames(names Names, at uint64) bool
 	// MadeFrom notes that translations were made from a page.
 	MadeFrom(page uint64)
-	// Publish points threads' tables at target checks.
-	Publish(checks []uint64, v codecache.Variant)
+	// Publish points threads' tables at target checks, which are of addresses shift bytes further on.
+	Publish(checks []codecache.CheckAt, shift uint64)
 }
 
 // TakeOver gives a cache that has no translations yet a template's. They become known with their images, see takeImages. nil: the
@@ -41,7 +41,8 @@ func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, huge bool
 		return nil
 	}
 	f := &Taken{Template: t, cache: cache, written: w, host: h, done: make([]bool, len(t.images))}
-	cache.Take(&t.Kept, huge)
+	cache.Take(&t.Kept, huge, t.fresh)
+	t.spent, t.fresh = t.spent || t.fresh, false
 	cache.Loose = t.Blocks.N - t.useful
 	if t.facts != nil {
 		cache.Facts.Copy(t.facts)
@@ -50,7 +51,7 @@ func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, huge bool
 	// As large as the template's at once: its entries come in the order of their hashes, and in a smaller table they would lie in one row.
 	for v := range codecache.KeptVariants {
 		if t.bits[v] > 0 {
-			cache.Index[v].Resize(t.bits[v])
+			cache.SizeIndex(v, t.bits[v])
 		}
 	}
 	f.moveLiterals()
@@ -191,6 +192,7 @@ func (f *Taken) takeImage(im *imageCode, shift uint64) bool {
 		h.App += shift
 		f.chainCheck(h)
 	}
+	f.host.Publish(im.checks, shift)
 	for _, page := range im.pages {
 		f.host.MadeFrom(page + shift)
 	}
@@ -237,24 +239,18 @@ func (f *Taken) relocate(r codecache.Reloc, shift uint64) {
 		binary.LittleEndian.PutUint64(at, binary.LittleEndian.Uint64(at)-shift)
 	}
 	r.App += shift
-	f.written.Relocs = append(f.written.Relocs, r)
+	f.written.Relocs.Append(r)
 }
 
 // chainCheck puts a target check in front of those of its entry of the look-up tables.
 func (f *Taken) chainCheck(h codecache.CheckAt) {
-	if f.cache.SlotChecks[h.Variant] == nil {
-		f.cache.SlotChecks[h.Variant] = make([]uint64, layout.TableEntries)
-	}
+	f.cache.MakeChecks(h.Variant, sys.Words32)
 	ar, s := f.cache.Regions[h.Region], codecache.SlotOf(h.App)
-	next := f.cache.SlotChecks[h.Variant][s]
-	if next == 0 {
-		next = f.cache.TableMiss()
-	}
+	next := f.cache.SlotCheck(h.Variant, s)
 	if !ar.Contains(next) {
 		next = f.cache.Veneer(ar, next)
 	}
 	codecache.Patch32(ar.Mem[h.Miss:], uint32(int64(next)-int64(ar.Base+uint64(h.Miss)+4)))
-	f.cache.SlotChecks[h.Variant][s] = ar.Base + uint64(h.Code)
-	f.host.Publish([]uint64{h.App}, h.Variant)
-	f.written.Checks = append(f.written.Checks, h)
+	f.cache.SetSlotCheck(h.Variant, s, ar, h.Code)
+	f.written.Checks.Append(h)
 }

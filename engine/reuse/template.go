@@ -2,6 +2,7 @@ package reuse
 
 import (
 	"iter"
+	"slices"
 	"sort"
 
 	"alleria/engine/codecache"
@@ -12,7 +13,8 @@ import (
 // is kept apart, since images lie elsewhere each time, and each on its own: translations become known as their
 // image is mapped.
 //
-// Nothing in a template changes; processes take copies.
+// Nothing in a template changes; processes take copies. The first that takes over one from disk has its pools themselves, since most runs have no other process of the program: the
+// next one reads the file again.
 type Template struct {
 	codecache.Kept
 	mapped []*codecache.Region // whose memory the code lies in; none where it was read from disk
@@ -25,6 +27,8 @@ type Template struct {
 	useful int  // blocks of images that other processes may have
 	used   int  // when it was last taken over, by a count of all
 	isNew  bool // it is not on disk
+	fresh  bool // it was just read: the first process that takes it over has its pools, without a copy
+	spent  bool // a process has them. Only its other lists are good any more
 }
 
 // imageCode is what of a template belongs to one image.
@@ -32,7 +36,7 @@ type imageCode struct {
 	Image
 	blocks []uint32 // by number
 	exits  []uint32 // that lead into it
-	sides  []uint32 // ways out of its blocks that are written when they are taken
+	sides  []uint32 // lazy side exits of its blocks, written when they are taken
 	facts  []uint32 // of its blocks, by number
 	index  []Entry
 	checks []codecache.CheckAt
@@ -59,13 +63,26 @@ const (
 	growthLoose = 8
 )
 
-// betterThan tells whether a template is to take another's place.
+// betterThan tells whether a template is to take another's place. What the other one has of files that are another version by now is of use to nobody: counted,
+// it would have a library's new version translated anew at each start, since that has hardly more blocks than the old one.
 func (t *Template) betterThan(old *Template) bool {
-	gain, by := t.useful-old.useful, growth
+	gain, by := t.useful-old.useful+t.outdated(old), growth
 	if (t.Blocks.N-t.useful)-(old.Blocks.N-old.useful) > gain {
 		by = growthLoose
 	}
 	return gain > 0 && gain >= old.useful/by
+}
+
+// outdated is how many blocks another template has of files that this one has as another version.
+func (t *Template) outdated(old *Template) int {
+	n := 0
+	for i := range old.images {
+		o := &old.images[i]
+		if o.id.known() && slices.ContainsFunc(t.images, func(m imageCode) bool { return m.id.known() && m.samePiece(&o.Image) && !m.same(&o.Image) }) {
+			n += len(o.blocks)
+		}
+	}
+	return n
 }
 
 // NewTemplate makes one of the translations of a process that is gone; nil where some cannot be told to belong to an
@@ -108,7 +125,7 @@ func Useful(cache *codecache.Cache) int { return cache.BlockPool.N - cache.Loose
 func (t *Template) forgetChanged(left numbers) {
 	for n := range t.Blocks.N {
 		b := t.Blocks.At(n)
-		if im := t.imageAt(b.App); im != nil && !left.has(n) && (b.Dead || b.OfMadeCode()) {
+		if im := t.imageAt(b.App); im != nil && !left.has(n) && (b.Is(codecache.Dead) || b.OfMadeCode()) {
 			im.forget()
 		}
 	}
@@ -116,9 +133,14 @@ func (t *Template) forgetChanged(left numbers) {
 
 // sortCode puts to their images what is known by address of the code, and what refers to the application in it.
 func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[uint64]) {
+	for i := range t.images { // about as long as they will be: growing them left 15 MB behind, of a compiler's 12
+		im := &t.images[i]
+		im.index = make([]Entry, 0, len(im.blocks)+len(im.exits))
+		im.checks = make([]codecache.CheckAt, 0, len(im.blocks)*w.Checks.N/max(t.Blocks.N, 1))
+	}
 	for v := range codecache.KeptVariants {
-		t.bits[v] = cache.Index[v].Bits
-		for _, s := range cache.Index[v].Slots {
+		t.bits[v] = cache.Index[v].Bits()
+		for s := range cache.Index[v].Slots() {
 			if app, ok := cache.AddrOf(s.Ref); ok && s.Ref != codecache.Forgotten {
 				if im := t.knownAt(app); im != nil {
 					im.index = append(im.index, Entry{app, s.Ref, v})
@@ -126,7 +148,7 @@ func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[u
 			}
 		}
 	}
-	for _, h := range w.Checks {
+	for _, h := range w.Checks.All() {
 		if im := t.knownAt(h.App); im != nil && h.Variant < codecache.KeptVariants {
 			im.checks = append(im.checks, h)
 		}
@@ -136,7 +158,7 @@ func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[u
 			im.bare = append(im.bare, k)
 		}
 	}
-	for _, r := range w.Relocs {
+	for _, r := range w.Relocs.All() {
 		if im := t.knownAt(r.App); im != nil {
 			im.relocs = append(im.relocs, r)
 		}
@@ -180,7 +202,7 @@ func (t *Template) sortBlocks(left numbers) bool {
 		b := t.Blocks.At(n)
 		im := t.imageAt(b.App)
 		switch {
-		case b.Used != 0 || b.Counts:
+		case b.Is(codecache.HasUses | codecache.HasCounts):
 			return false
 		case b.OfMadeCode():
 		case im == nil:
@@ -216,7 +238,7 @@ func (t *Template) sortExits(left numbers) bool {
 }
 
 // sortRecorded puts to their images what there is of recorded blocks besides, but for those of code that the program has made: they alone have facts and lie in no
-// image (sortBlocks). It is false where a way out of another leads to none.
+// image (sortBlocks). It is false where a side exit of another leads to none.
 func (t *Template) sortRecorded(cache *codecache.Cache, left leftovers) bool {
 	if cache.Facts.Last() == 0 {
 		return true
@@ -316,6 +338,12 @@ func (ts *Templates) Keep(name Name, exe FileVersion, blocks int, from func() *T
 	if t == nil {
 		return
 	}
+	if old != nil && t.Blocks.N > 2*t.useful && t.outdated(old) > 0 { // old versions would be most of it: the next process begins with nothing
+		t.close()
+		ts.drop(name)
+		ts.Disk.drop(name)
+		return
+	}
 	if t.useful < ts.least() || old != nil && !t.betterThan(old) { // the rest is of images that nobody else has
 		t.close()
 		return
@@ -358,12 +386,19 @@ func (ts *Templates) Find(name Name, exe FileVersion) *Template {
 		return nil
 	}
 	t := ts.find(name, exe)
-	if t == nil && !ts.looked[name] && ts.Disk != nil {
+	switch {
+	case t != nil && t.spent:
+		ts.drop(name)
+		if t = ts.Disk.load(name, exe); t != nil {
+			ts.add(name, t)
+		}
+	case t == nil && !ts.looked[name] && ts.Disk != nil:
 		if ts.looked == nil {
 			ts.looked = make(map[Name]bool)
 		}
 		ts.looked[name] = true
 		if t = ts.Disk.load(name, exe); t != nil {
+			t.fresh = true
 			ts.add(name, t)
 		}
 	}

@@ -114,6 +114,26 @@ func TestCutRecordMovesItBehindTheMark(t *testing.T) {
 	}
 }
 
+// A producer that was killed within a record has left words of it. What the tracer says of its end has free words behind it.
+func TestEndRingClearsTheRecord(t *testing.T) {
+	s := testSlot(t, 4, layout.BufferSlots)
+	s.Mark(5, 50)
+	off := int(s.Get(layout.Buf) - s.Base)
+	for w := 1; w < layout.MaxRecordWords; w++ {
+		s.Set(off+8*w, uint64(w))
+	}
+	s.EndRing()
+	s.Mark(6, 60, 61)
+	if got := written(s); !slices.Equal(got, []uint64{5, 50, 6, 60, 61}) {
+		t.Errorf("the chunk holds %#x", got)
+	}
+	for at := int(s.Get(layout.Buf) - s.Base); at < off+8*layout.MaxRecordWords; at += 8 {
+		if got := s.Get(at); got != layout.SlotClear {
+			t.Fatalf("behind the mark there is %#x", got)
+		}
+	}
+}
+
 func TestSlotsAreUsedAgain(t *testing.T) {
 	var bell Bell
 	m, err := NewMemory(&bell)

@@ -29,14 +29,9 @@ func (s *Slot) Set(off int, v uint64) { s.u64(off).Store(v) }
 func (s *Slot) GetU16(off int) uint16    { return *(*uint16)(unsafe.Pointer(&s.Mem[off])) }
 func (s *Slot) SetU16(off int, v uint16) { *(*uint16)(unsafe.Pointer(&s.Mem[off])) = v }
 
-// FillTable makes every entry of a look-up table, which lies at off, lead to the miss
-// routine.
-// Plain stores do: the thread does not run, and what lets it run orders them.
-func (s *Slot) FillTable(off int, miss uint64) {
-	t := unsafe.Slice((*uint64)(unsafe.Pointer(&s.Mem[off])), layout.TableEntries)
-	for i := range t {
-		t[i] = miss
-	}
+// Table is the entries of a look-up table, which lies at off, of a thread that does not run: what lets it run orders plain stores.
+func (s *Slot) Table(off int) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(&s.Mem[off])), layout.TableEntries)
 }
 
 // Control is the tracer's view of the control area.

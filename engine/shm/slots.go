@@ -89,8 +89,23 @@ func (s *Slot) leaveChunk() {
 	s.openChunk(n + 1)
 }
 
-// endSlots makes the ring of a thread consistent that may have been killed between leaving one chunk and entering the next.
+// endSlots makes the ring of a thread consistent that may have been killed: between leaving one chunk and entering the next, or within a record, of
+// which words are there then. What the tracer says of the thread's end may be shorter, and what follows it has to be free.
 func (s *Slot) endSlots() {
+	s.endChunk()
+	buf := s.Get(layout.Buf)
+	if buf > s.Get(layout.Last) { // no record begins here
+		return
+	}
+	for s.free() < slotRoom { // what lies there may be from the round before
+		s.bell.ringConsumers()
+		time.Sleep(50 * time.Microsecond)
+	}
+	s.ClearRecord(layout.MaxRecordWords)
+}
+
+// endChunk opens the chunk that a thread was about to enter as it was killed.
+func (s *Slot) endChunk() {
 	n, size := s.Get(layout.Head), s.Get(layout.ChunkBytes)
 	buf, base := s.Get(layout.Buf), s.chunkBase(n)
 	if buf < base || buf > base+size { // it has entered the next

@@ -19,8 +19,12 @@ const (
 	// others.
 	siKernel = 0x80
 
-	// it is answered here and never executed, as under the translator
-	sysRseq = 334
+	// they are answered here and never executed, as under the translator: restartable sequences, and the
+	// barriers for them
+	sysRseq             = 334
+	sysMembarrier       = 324
+	barrierRseq         = 1 << 7
+	barrierRegisterRseq = 1 << 8
 )
 
 // advance makes the target execute one instruction, one iteration of a repeated
@@ -119,8 +123,8 @@ func (t *tracee) begin(regs *sys.Regs) error {
 func (t *tracee) answer(regs *sys.Regs) (done bool, err error) {
 	r := *regs
 	switch {
-	case t.cur.Mnem == x86.MSYSCALL && uint32(r.Rax) == sysRseq:
-		r.Rax = ^uint64(unix.ENOSYS) + 1
+	case t.cur.Mnem == x86.MSYSCALL && refused(&r) != 0:
+		r.Rax = ^uint64(refused(&r)) + 1
 		r.Rip = t.cur.Next()
 		r.Rcx, r.R11 = r.Rip, r.Eflags
 	case t.cur.Mnem == x86.MXBEGIN:
@@ -183,17 +187,17 @@ func (t *tracee) event(s sys.Stop) (sys.Stop, error) {
 		}
 		return s, errThreads
 	case unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
-		if err := t.letGo(); err != nil {
+		if err := t.detach(); err != nil {
 			return s, err
 		}
 	}
 	return t.step(0)
 }
 
-// letGo detaches a child that was just born.
+// detach detaches a child that was just born.
 // It runs natively: the trap flag is not inherited, and the oracle follows one
 // process.
-func (t *tracee) letGo() error {
+func (t *tracee) detach() error {
 	id, err := sys.EventMsg(t.pid)
 	if err != nil {
 		return err
@@ -370,4 +374,17 @@ func (t *tracee) conditionHolds(next uint64) bool {
 	}
 	holds := [...]bool{of, cf, zf, cf || zf, sf, pf, sf != of, zf || sf != of}[t.cur.Opcode>>1&7]
 	return holds != (t.cur.Opcode&1 != 0)
+}
+
+// refused returns the error of a system call that is answered here, 0 for others.
+func refused(r *sys.Regs) unix.Errno {
+	switch uint32(r.Rax) {
+	case sysRseq:
+		return unix.ENOSYS
+	case sysMembarrier:
+		if c := uint32(r.Rdi); c == barrierRseq || c == barrierRegisterRseq {
+			return unix.EINVAL
+		}
+	}
+	return 0
 }

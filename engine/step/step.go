@@ -213,7 +213,7 @@ func (t *tracee) executed() error {
 }
 
 // wait waits for the target and notes its end.
-// Only for this process: a child that was let go is waited for by its parent, the
+// Only for this process: a child that was detached is waited for by its parent, the
 // target.
 func (t *tracee) wait() (sys.Stop, error) {
 	var st unix.WaitStatus

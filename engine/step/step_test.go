@@ -185,7 +185,7 @@ action:	.quad	handler, 0x04000004, restorer, 0`, Options{})
 	}
 }
 
-// TestChild checks that a forked child is let go.
+// TestChild checks that a forked child is detached.
 func TestChild(t *testing.T) {
 	_, st, err := trace(t, `
 _start:	mov	eax, 57

@@ -19,6 +19,8 @@ func (t *Thread) Answer(regs *sys.Regs, plain uint64) (Next, error) {
 	switch nr := uint32(regs.Rax); nr {
 	case Rseq: // as a kernel without it: sequences would be aborted to addresses outside the cache
 		return t.Finish(regs, NoSuchCall())
+	case sysMembarrier:
+		return t.barrier(regs, plain)
 	case sysGetrlimit, sysSetrlimit, sysPrlimit64:
 		if _, _, ok := c.limits(regs); ok {
 			return t.limitCall(regs, plain)

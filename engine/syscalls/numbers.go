@@ -31,6 +31,7 @@ const (
 	sysPrlimit64   = 302
 	sysSeccomp     = 317
 	sysExecveat    = 322
+	sysMembarrier  = 324
 	sysPwritev2    = 328
 	sysPkeyProtect = 329
 	Rseq           = 334
@@ -38,6 +39,7 @@ const (
 )
 
 const (
+	einval = 22
 	enosys = 38
 	eio    = 5 // what a kernel says to a request of ptrace that it does not know
 
@@ -104,5 +106,5 @@ func changesMemory() []int {
 // sigreturn takes, the bases of segments, filters that could forbid calls of ours, and what
 // is answered as by a kernel without it.
 func asked() []int {
-	return []int{Sigreturn, ArchPrctl, Ptrace, sysMlockall, Prctl, sysSeccomp, Rseq, Clone, Clone3, sysGetrlimit, sysSetrlimit, sysPrlimit64}
+	return []int{Sigreturn, ArchPrctl, Ptrace, sysMlockall, Prctl, sysSeccomp, Rseq, sysMembarrier, Clone, Clone3, sysGetrlimit, sysSetrlimit, sysPrlimit64}
 }

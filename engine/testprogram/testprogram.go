@@ -66,7 +66,8 @@ func Cache(t testing.TB) *codecache.Cache {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { sys.UnmapAligned(r.Mem) })
-	c := codecache.New(false, func() { t.Error("the region is full") })
+	var c codecache.Cache
+	c.Init(false, func() { t.Error("the region is full") })
 	c.Regions = []*codecache.Region{r}
 	return &c
 }

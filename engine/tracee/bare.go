@@ -8,10 +8,9 @@ import "alleria/internal/sys"
 // Bare is a stopped thread that nobody owns.
 func (s *Stops) Bare(tid int) *Thread { return &Thread{stops: s, TID: tid, Stopped: true} }
 
-// Follow lets a bare thread run with a signal. What a thread of a traced process has inherited may be a stop at its end, which
-// is of no use any more.
-func (t *Thread) Follow(sig sys.Signal) error {
-	if err := t.stops.kernel.SetOptions(t.TID, false); err != nil {
+// Follow lets a bare thread run with a signal, and stop where it begins to end if atEnd says so. What it has inherited of that may be otherwise.
+func (t *Thread) Follow(sig sys.Signal, atEnd bool) error {
+	if err := t.stops.kernel.SetOptions(t.TID, atEnd); err != nil {
 		return err
 	}
 	return t.Cont(sig)

@@ -33,11 +33,16 @@ var goads = [...]sys.Signal{23, 28, 17, 12, 10} // URG WINCH CHLD USR2 USR1
 
 // toDelivery has a stopped thread stop for a signal that it is sent. All others are blocked meanwhile.
 func (t *Thread) toDelivery() error {
-	k := t.stops.kernel
 	sig, err := t.goad()
 	if err != nil {
 		return err
 	}
+	return t.only(sig, func() error { return t.stops.kernel.SendSignal(t.PID, t.TID, sig) })
+}
+
+// only lets a stopped thread run to the stop for a signal that waits for it once send has been called, before it executes anything. All others are blocked meanwhile.
+func (t *Thread) only(sig sys.Signal, send func() error) error {
+	k := t.stops.kernel
 	mask, err := k.SignalMask(t.TID)
 	if err != nil {
 		return err
@@ -45,7 +50,7 @@ func (t *Thread) toDelivery() error {
 	if err := k.SetSignalMask(t.TID, ^uint64(1<<(sig-1))); err != nil {
 		return err
 	}
-	if err := k.SendSignal(t.PID, t.TID, sig); err != nil {
+	if err := send(); err != nil {
 		return err
 	}
 	for {
@@ -69,19 +74,23 @@ func (t *Thread) toDelivery() error {
 
 // goad is one of them that does not wait for the thread already, with which ours would be merged.
 func (t *Thread) goad() (sys.Signal, error) {
-	var infos [32]sys.Siginfo
-	n, err := t.stops.kernel.PendingSignals(t.TID, 0, infos[:])
-	if err != nil {
-		return 0, err
-	}
 	for _, sig := range goads {
-		waits := false
-		for i := range infos[:n] {
-			waits = waits || infos[i].Signal() == sig
-		}
-		if !waits {
-			return sig, nil
+		waits, err := t.waits(func(h *sys.Siginfo) bool { return h.Signal() == sig })
+		if err != nil || !waits {
+			return sig, err
 		}
 	}
 	return goads[0], nil
+}
+
+// waits tells whether one of the first signals that wait for a stopped thread is such a one.
+func (t *Thread) waits(is func(*sys.Siginfo) bool) (bool, error) {
+	var infos [32]sys.Siginfo
+	n, err := t.stops.kernel.PendingSignals(t.TID, 0, infos[:])
+	for i := range infos[:n] {
+		if is(&infos[i]) {
+			return true, err
+		}
+	}
+	return false, err
 }

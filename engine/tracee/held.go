@@ -1,6 +1,7 @@
 package tracee
 
 import (
+	"os"
 	"slices"
 
 	"alleria/internal/sys"
@@ -99,10 +100,109 @@ func (t *Thread) HandOver() (last Signal, err error) {
 		if err := t.SetInfo(&t.held[0]); err != nil {
 			return last, err
 		}
-		if err := t.Enter(t.held[0].Number); err != nil {
+		if err := t.enterBefore(t.held[0].Number); err != nil {
 			return last, err
 		}
 	}
 	last, t.held = t.held[0], nil
 	return last, nil
+}
+
+// enterBefore has the kernel deliver a signal to a thread that stands where it takes one, whose handler's first instruction it then stands at. Of a signal that has no handler, or that the
+// thread blocks, the kernel makes what it does with such ones, and the thread stands where it stood. It stops as it was asked to before, which comes first of all,
+// and has executed nothing: a step would, where no handler is entered.
+func (t *Thread) enterBefore(sig sys.Signal) error {
+	k := t.stops.kernel
+	if err := k.Interrupt(t.TID); err != nil {
+		return err
+	}
+	for {
+		if err := k.Cont(t.TID, sig); err != nil {
+			return err
+		}
+		s, err := t.alive()
+		if err != nil || s.Event() == EventStop {
+			return err
+		}
+		if sig = 0; s.Event() == 0 && s.Signal() != CallStop {
+			if err := t.hold(s.Signal()); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// ToDetach has the kernel deliver what is held for a stopped thread that runs its own code and is to be detached, and what was postponed for it. The last is what it is
+// to be detached with, 0 for none: the thread stands where the kernel delivers it, with what it came with. One that job control has stopped
+// is stopped again by the kernel when it is detached.
+func (t *Thread) ToDetach() (last sys.Signal, err error) {
+	if err := t.holdPostponed(); err != nil || len(t.held) == 0 {
+		return 0, err
+	}
+	t.GroupStopped = false
+	for {
+		h := t.held[0]
+		if err := t.SetInfo(&h); err != nil { // which may hold more
+			return 0, err
+		}
+		if t.held = t.held[1:]; len(t.held) == 0 {
+			return h.Number, nil
+		}
+		if err := t.enterBefore(h.Number); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// DetachHolding detaches a stopped thread that runs its own code, with all that is held for it.
+func (t *Thread) DetachHolding() error {
+	last, err := t.ToDetach()
+	if err != nil {
+		return err
+	}
+	return t.Detach(last)
+}
+
+// holdPostponed holds the signals of a stopped thread that were to be sent again, or have been and have not come: they would come with the tracer as their sender.
+func (t *Thread) holdPostponed() error {
+	for i := 0; i < len(t.stops.postponed); i++ {
+		q := t.stops.postponed[i]
+		if q.t != t {
+			continue
+		}
+		if q.sent {
+			came, err := t.fetch(q.held.Number)
+			if err != nil {
+				return err
+			}
+			if !came { // the kernel has merged it with another, which comes by itself
+				continue
+			}
+		} else {
+			t.stops.postponed = append(t.stops.postponed[:i], t.stops.postponed[i+1:]...)
+			t.held = append(t.held, q.held)
+		}
+		i = -1 // they have changed places
+	}
+	return nil
+}
+
+// fetch takes a signal that waits for a stopped thread from the kernel, blocked or not, and holds it; false: none waits that was sent again.
+func (t *Thread) fetch(sig sys.Signal) (bool, error) {
+	waits, err := t.waits(func(h *sys.Siginfo) bool {
+		return h.Signal() == sig && h.Code() == CodeTKill && h.Sender() == os.Getpid()
+	})
+	if err != nil || !waits {
+		return false, err
+	}
+	if err := t.only(sig, func() error { return nil }); err != nil {
+		return false, err
+	}
+	h, err := t.Take(sig)
+	if err != nil {
+		return false, err
+	}
+	t.SentAgain(&h)
+	t.held = append(t.held, h)
+	return true, nil
 }

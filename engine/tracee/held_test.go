@@ -1,6 +1,7 @@
 package tracee
 
 import (
+	"os"
 	"slices"
 	"testing"
 
@@ -66,5 +67,65 @@ func TestFaultFirst(t *testing.T) {
 		if got := th.FaultFirst(&h); got != c.first || h.Number != c.now || !slices.Equal(numbers(th.held), c.left) {
 			t.Errorf("%s: %t, signal %d is delivered, held %d", c.name, got, h.Number, numbers(th.held))
 		}
+	}
+}
+
+// TestToDetach has signals delivered to a thread that is to be detached: the handlers of all but the last are entered, in their order, each where the kernel delivers a signal.
+func TestToDetach(t *testing.T) {
+	asked := stop(tid, EventStop, SIGTRAP)
+	atStop, atSignal := siginfo(SIGTRAP, EventStop<<8|SIGTRAP, 0), siginfo(23, CodeTKill, 1)
+	for _, byJob := range []bool{false, true} {
+		m, th := newMachine(t, &owner{})
+		th.Stopped, th.GroupStopped, m.mask = true, byJob, 4
+		held(th, sigUsr1, 40)
+		m.info[tid] = atStop
+		goaded := answer{request: "cont", reports: []sys.Stop{stop(tid, 0, 23)}, then: func() { m.info[tid] = atSignal }}
+		m.answers = []answer{
+			goaded,
+			{request: "interrupt"},
+			{request: "cont", reports: []sys.Stop{asked}, then: func() {
+				if m.info[tid] != siginfo(sigUsr1, CodeTKill, pid) {
+					t.Errorf("the first comes with %v", m.info[tid])
+				}
+				m.info[tid] = atStop
+			}},
+			goaded,
+		}
+		last, err := th.ToDetach()
+		if err != nil || last != 40 || th.Holds() || m.info[tid] != siginfo(40, CodeTKill, pid) {
+			t.Errorf("%v, to be detached with %d, holds %v", err, last, numbers(th.held))
+		}
+		m.expect("mask 0xffffffffffbfffff", "send 23", "cont 0", "mask 0x4", "interrupt 0", "cont 10",
+			"mask 0xffffffffffbfffff", "send 23", "cont 0", "mask 0x4")
+	}
+}
+
+// TestToDetachPostponed: signals that were to be sent again come with their first sender; of those that have been, what waits is taken back, what the kernel has merged
+// is left.
+func TestToDetachPostponed(t *testing.T) {
+	mine := siginfo(sigUsr1, CodeTKill, os.Getpid())
+	for _, c := range []struct {
+		name     string
+		sent     bool
+		pending  []sys.Siginfo
+		last     sys.Signal
+		requests []string
+	}{
+		{"not sent", false, nil, sigUsr1, nil},
+		{"sent, and waits", true, []sys.Siginfo{mine}, sigUsr1, []string{"mask 0xfffffffffffffdff", "cont 0", "mask 0x0"}},
+		{"merged", true, []sys.Siginfo{siginfo(sigUsr1, CodeUser, 5)}, 0, nil},
+	} {
+		m, th := newMachine(t, &owner{})
+		m.pending, m.info[tid] = c.pending, mine
+		th.stops.postponed = []postponed{{t: th, held: Signal{sigUsr1, siginfo(sigUsr1, CodeUser, 77)}, sent: c.sent}}
+		if len(c.requests) > 0 {
+			m.answers = []answer{{request: "cont", reports: []sys.Stop{stop(tid, 0, sigUsr1)}}}
+		}
+		last, err := th.ToDetach()
+		info := m.info[tid]
+		if err != nil || last != c.last || c.last != 0 && info.Sender() != 77 {
+			t.Errorf("%s: %v, to be detached with %d, of %d", c.name, err, last, info.Sender())
+		}
+		m.expect(c.requests...)
 	}
 }

@@ -68,7 +68,7 @@ func (t *Thread) storms(regs *sys.Regs) bool {
 // Calm notes that a handler has returned, or, in native code, is entered.
 func (t *Thread) Calm() { t.storm.calm = time.Now() }
 
-// LetInAt notes where a thread is let go on.
+// LetInAt notes where a thread is detached on.
 func (t *Thread) LetInAt(addr uint64) { t.storm.at = addr }
 
 // Postpone lets a thread run on without the signal that it is stopped for, if it
@@ -243,16 +243,6 @@ func (s *Stops) SendPostponed() {
 			_ = s.kernel.SendSignal(q.t.PID, q.t.TID, q.held.Number)
 		}
 	}
-}
-
-// SendAllOf sends the postponed signals of a process at once.
-func (s *Stops) SendAllOf(pid int) {
-	for i := range s.postponed {
-		if s.postponed[i].t.PID == pid {
-			s.postponed[i].due = time.Time{}
-		}
-	}
-	s.SendPostponed()
 }
 
 // SendTrapsBack gives a SIGTRAP back to the kernel that a thread blocks and that a step has let through: one of those

@@ -74,10 +74,21 @@ func (t *Thread) RefuseCalls(d *sys.UserDispatch) error {
 	return t.stops.kernel.SetUserDispatch(t.TID, d)
 }
 
-// Message is what comes with the event that a thread has stopped for: the id of what it has brought forth, or its own former one.
-func (t *Thread) Message() (int, error) {
+// Message is what comes with the event that a thread has stopped for: the id of what it has brought forth, its own former one, or what it ends with. One that
+// was killed meanwhile may stand in front of its end by now, which is another event, with a message of its own: ErrBusy, as that is still to be reported.
+func (t *Thread) Message(event int) (int, error) {
 	id, err := t.stops.kernel.EventMsg(t.TID)
-	return int(id), err
+	if err != nil {
+		return 0, err
+	}
+	var info sys.Siginfo
+	if err := t.stops.kernel.GetSiginfo(t.TID, &info); err != nil {
+		return 0, err
+	}
+	if int(info.Code())>>8 != event {
+		return 0, ErrBusy
+	}
+	return int(id), nil
 }
 
 // Interrupt asks a thread to stop, which will report something. ErrEnded: it does not,

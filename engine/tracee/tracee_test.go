@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"alleria/internal/sys"
 )
@@ -215,7 +216,8 @@ func TestStorm(t *testing.T) {
 	if !th.Postpone(regs, &usr) || !th.stops.AnyPostponed() || !th.stops.AwaitsSignal(pid) {
 		t.Fatal("the fifth is not postponed")
 	}
-	th.stops.SendAllOf(pid)
+	th.stops.postponed[0].due = time.Time{}
+	th.stops.SendPostponed()
 	again := Signal{sigUsr1, siginfo(sigUsr1, CodeTKill, os.Getpid())}
 	if !th.SentAgain(&again) || again.Info != usr.Info {
 		t.Errorf("sent again by %d, want %d", again.Info.Sender(), 77)

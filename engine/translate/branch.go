@@ -290,22 +290,19 @@ func (u *Translator) lookUp() {
 func (u *Translator) targetCheck(app uint64) bool {
 	c, v := u.cache, u.Variant
 	s := codecache.SlotOf(app)
-	next := c.SlotChecks[v][s]
-	if next == 0 {
-		next = c.TableMiss()
-	}
+	next := c.SlotCheck(v, s)
 	h := u.asm.Here()
 	miss := u.compare(app, next)
 	u.noteNewCheck()
 	if b := c.BlockOf(app, v); b != nil {
-		b.Checked = true
+		b.Note(codecache.Checked)
 	} else {
 		c.NewCheck = app // its block is most likely the next
 	}
-	c.SlotChecks[v][s] = h
+	c.SetSlotCheck(v, s, u.ar, uint32(h-u.ar.Base))
 	u.checks = append(u.checks, app)
 	if w := &c.Written; !w.Off && v < codecache.KeptVariants {
-		w.Checks = append(w.Checks, codecache.CheckAt{App: app, Code: uint32(h - u.ar.Base), Miss: uint32(miss), Region: u.ar.Num, Variant: v})
+		w.Checks.Append(codecache.CheckAt{App: app, Code: uint32(h - u.ar.Base), Miss: uint32(miss), Region: u.ar.Num, Variant: v})
 	}
 	if c.Watched[app] {
 		n := c.NewExit(codecache.Exit{Target: app, Region: u.ar, Variant: v, Fixed: true})
@@ -336,7 +333,7 @@ func (u *Translator) through(b *codecache.Block, app uint64) *codecache.Block {
 		return nil
 	}
 	page := app &^ (codePage - 1)
-	if b.Idles() && b.App&^(codePage-1) == page && (b.App+uint64(b.AppSize)-1)&^(codePage-1) == page && !b.Pieces {
+	if b.Idles() && b.App&^(codePage-1) == page && (b.App+uint64(b.AppSize)-1)&^(codePage-1) == page && !b.Is(codecache.InPieces) {
 		return b
 	}
 	u.jumpTo(app, codecache.Uncounted)
@@ -404,7 +401,7 @@ func (u *Translator) syscall(b *codecache.Block, in *x86.Insn) {
 	a.MovzxHalf(x86.RCX, x86.RAX)
 	a.Load(x86.RCX, asm.Sum(x86.R11, x86.RCX, 1, layout.SyscallTable), 1)
 	n := u.cache.NewExit(codecache.Exit{Target: in.Next(), Region: u.ar, Variant: u.Variant, Fixed: true, Call: true, Recorded: u.lastRecorded})
-	b.LastRecorded = u.lastRecorded
+	b.NoteIf(codecache.LastRecorded, u.lastRecorded)
 	plain := a.JrcxzLater()
 	start := a.Pos()
 	a.LeaDisp(x86.RCX, x86.RCX, -1)

@@ -59,7 +59,7 @@ func keepsStack(in *x86.Insn) bool {
 
 // compareSelf writes, at a block's entry, the comparison of the n bytes of code
 // that it was decoded from with what is there when it runs. Flags stay as they
-// are; rcx and rdx are borrowed.
+// are; rcx, rdx and what compares sixteen bytes at a time are borrowed.
 //
 // The whole block is compared before any of it executes: between its instructions nobody
 // but another thread can change it, and processors promise nothing about that either.
@@ -69,6 +69,11 @@ func (u *Translator) compareSelf(b *codecache.Block, n int) {
 	ask := u.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.Variant, Fixed: true, Entry: b.Counting(), RareExit: codecache.RareExit{Stale: b}})
 	a.StoreWord(layout.S0, x86.RCX)
 	a.StoreWord(layout.S1, x86.RDX)
+	defer func() { b.Compared = uint16(a.Here() - b.Code) }()
+	if first := b.App &^ 15; !u.NoWideCompare && u.ar.Near(first) && b.App>>12 == (b.App+uint64(n)-1)>>12 {
+		u.compareWide(code, b.App, ask)
+		return
+	}
 	for at := 0; at < n; {
 		piece := u.pieceAt(b.App+uint64(at), n-at)
 		u.comparePiece(piece, code[at:at+piece.n])
@@ -80,7 +85,54 @@ func (u *Translator) compareSelf(b *codecache.Block, n int) {
 	}
 	a.LoadWord(x86.RCX, layout.S0)
 	a.LoadWord(x86.RDX, layout.S1)
-	b.Compared = uint16(a.Here() - b.Code)
+}
+
+// compareWide compares by aligned sixteen bytes at a time, of which the code at app begins somewhere in the first and ends in the last: what lies around it is
+// shifted out. All are in one page and near, so that none but the first load faults, when nothing but words has been borrowed.
+//
+// The instructions are SSE's, which leave the upper parts of vector registers alone: VEX forms would clear them. Without flags a byte at a time is the mask of the equal ones.
+func (u *Translator) compareWide(code []byte, app uint64, ask int) {
+	a := &u.asm
+	first, end := app&^15, app+uint64(len(code))
+	several := end > first+16
+	back := func(u *Translator) {
+		u.asm.SseLoad(0, asm.Word(layout.VecSave), true)
+		if several {
+			u.asm.SseLoad(1, asm.Word(layout.VecSave+16), true)
+		}
+		u.asm.LoadWord(x86.RCX, layout.S0)
+	}
+	a.SseStore(asm.Word(layout.VecSave), 0, true)
+	if several {
+		a.SseStore(asm.Word(layout.VecSave+16), 1, true)
+	}
+	for at := first; at < end; at += 16 {
+		v := uint8(1)
+		if at == first {
+			v = 0
+		}
+		skip, above := max(app, at)-at, max(at+16, end)-end
+		a.SseLoad(v, asm.Abs(at), true)
+		if skip > 0 {
+			a.SseShiftDown(v, uint8(skip))
+		}
+		var want [16]byte
+		piece := code[at+skip-app:][:16-skip-above]
+		if above > 0 { // what is above the code lies lower by now
+			a.SseShiftUp(v, uint8(skip+above))
+			copy(want[skip+above:], piece)
+		} else {
+			copy(want[:], piece)
+		}
+		a.SseEqualBytes(v, asm.Abs(u.cache.Constant(u.ar, want)))
+		if v > 0 {
+			a.SseAnd(0, v)
+		}
+	}
+	a.SseSigns(x86.RCX, 0)
+	a.LeaDisp(x86.RCX, x86.RCX, -0xffff)
+	u.coldDispatch(a.JnrcxzLater(), ask, back)
+	back(u)
 }
 
 // piece is what one load compares: n bytes, which begin skip bytes into the

@@ -58,7 +58,7 @@ func (u *Translator) withinFunction(ins []x86.Insn) int {
 
 // jumpsToEntry tells whether a direct jump leads to the beginning of the function that it is in, and has to be counted.
 func (u *Translator) jumpsToEntry(in *x86.Insn) bool {
-	if u.Variant != codecache.Count || u.Entries.Function == nil || len(u.cache.Counters) == layout.MaxCounters {
+	if u.Variant != codecache.Count || u.Entries.Function == nil || u.cache.Counters.N == layout.MaxCounters {
 		return false
 	}
 	start, end := u.Entries.Function(in.Addr)
@@ -67,8 +67,8 @@ func (u *Translator) jumpsToEntry(in *x86.Insn) bool {
 
 // countJump writes the counting of a jump to the beginning of its function.
 func (u *Translator) countJump(in *x86.Insn) {
-	n := len(u.cache.Counters)
-	u.cache.Counters = append(u.cache.Counters, 0)
+	n := u.cache.Counters.N
+	u.cache.Counters.Append(0)
 	u.Entries.Jumps[n] = in.Target()
 	u.increment(layout.CounterOff + 8*n)
 }

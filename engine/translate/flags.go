@@ -12,11 +12,11 @@ import (
 // Blocks beyond the table's end are not counted; a program has to have three
 // million.
 func (u *Translator) count(b *codecache.Block, ins []x86.Insn) {
-	n := len(u.cache.Counters)
+	n := u.cache.Counters.N
 	if n == layout.MaxCounters {
 		return
 	}
-	u.cache.Counters = append(u.cache.Counters, b.Num)
+	u.cache.Counters.Append(b.Num)
 	off := layout.CounterOff + 8*n
 	if u.flagsFree(ins) {
 		u.asm.IncWord(off)

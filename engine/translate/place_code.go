@@ -47,7 +47,7 @@ func (u *Translator) entryCode(b *codecache.Block, ins []x86.Insn, changing bool
 		u.asm.Land(over)
 	}
 	b.Body = uint16(u.asm.Here() - b.Code)
-	b.Counts = true
+	b.Note(codecache.HasCounts)
 }
 
 // push1 writes the push of a frame (see pushFrame). Dead frames below it stay
@@ -76,7 +76,11 @@ func (u *Translator) push1(pl *Counter) {
 }
 
 // LoadReturn is the instruction by which push1 gets the return address, for who finds that it has faulted.
-func LoadReturn() []byte { return []byte{0x48, 0x8b, 0x14, 0x24} } // mov rdx, [rsp]
+func LoadReturn() []byte {
+	w := asm.New(make([]byte, 16), 0, 0)
+	w.Get(x86.RDX, x86.RSP, 0)
+	return w.Last(w.Pos())
+}
 
 // countDown writes the count of an entry. With the flags dead, which they are at
 // nearly every function's entry, they need not be saved.

@@ -15,6 +15,8 @@ type Want struct {
 	// (records.Blocks.SampleRates); 0 and 1: all.
 	Sample uint32
 	Regs   []records.Reg // to be recorded before it
+	// If are sets of conditions of which one has to hold, all of it, for an execution to be wanted; none: all are.
+	If [][]Condition
 }
 
 // Spill words of recording code. Indirect branches use others, S0 and S1,
@@ -48,6 +50,8 @@ type recorder struct {
 	slotted bool   // the first word of a record comes last (engine/shm)
 	slotAt  int    // where the code has the displacement of the slot that is looked at; 0: it looks at none
 	as      uint32 // the number of a part, if it is one that is completed
+
+	conditional bool // the record is worth something only where a condition holds
 }
 
 // recordBlock writes a block that records itself.
@@ -59,6 +63,7 @@ func (u *Translator) recordBlock(b *codecache.Block, ins []x86.Insn) (next uint6
 	want := u.wants[:len(ins)]
 	clear(want)
 	image := u.target.Plan(u.Variant.Plan(), ins, want)
+	all := u.unconditional(ins, want)
 	ins = u.keep(ins, untilUnwanted(ins, want))
 	want = want[:len(ins)]
 	if !anyWanted(want) {
@@ -66,7 +71,7 @@ func (u *Translator) recordBlock(b *codecache.Block, ins []x86.Insn) (next uint6
 		return u.plainBlock(b, ins)
 	}
 	r := &u.rec
-	*r = recorder{u: u, b: b, want: want, sides: r.sides[:0], sym: Symbols{known: r.sym.known[:0]}, slotted: layout.Slotted(u.Buffering)}
+	*r = recorder{u: u, b: b, want: want, sides: r.sides[:0], sym: Symbols{known: r.sym.known[:0]}, slotted: layout.Slotted(u.Buffering), conditional: !all}
 	u.opBuf = u.opBuf[:0]
 	if n := r.prefix(ins); n < len(ins) {
 		n = wholeBlocks(ins, n)
@@ -239,6 +244,7 @@ func (r *recorder) emit() (next uint64) {
 	u, b := r.u, r.b
 	r.operands()
 	if r.want[0].Flags&records.InsValues != 0 && loops(&r.ins[0]) {
+		r.conditional = false
 		return r.emitLoop()
 	}
 	r.place()
@@ -356,7 +362,7 @@ func (r *recorder) prologue() {
 // have to be computed, values, masks, or the check that keeps the flags.
 // Saving one register less is worth a look.
 func (r *recorder) needsB() bool {
-	if r.check < 0 && !(r.eachSlot() && r.flagsFree(0)) {
+	if r.conditional || r.check < 0 && !(r.eachSlot() && r.flagsFree(0)) {
 		return true
 	}
 	for i := range r.ins {

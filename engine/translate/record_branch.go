@@ -52,7 +52,7 @@ func (r *recorder) isBranch(in *x86.Insn) bool {
 	return in.Mnem == x86.MXBEGIN || in.Mnem == x86.MXABORT
 }
 
-// epilogue advances the ring pointer past the record and restores the borrowed
+// epilogue advances the ring pointer past the record, if it is worth it, and restores the borrowed
 // registers.
 // Until the pointer is stored nobody else can see the record.
 func (r *recorder) epilogue() {
@@ -67,8 +67,7 @@ func (r *recorder) epilogue() {
 	if r.slotAt != 0 {
 		a.Patch32(r.slotAt, uint32(8*(r.words+1)))
 	}
-	a.LeaDisp(r.rec.RA, r.rec.RA, int64(8*(r.words+1)))
-	a.StoreWord(layout.Buf, r.rec.RA)
+	r.commit()
 	a.LoadWord(r.rec.RA, SpillA)
 	if r.rec.HasB {
 		a.LoadWord(r.rec.RB, SpillB)
@@ -90,6 +89,7 @@ func (r *recorder) finishCond(i int, in *x86.Insn) (next uint64) {
 		// The record has been completed by the time it is known better: its word is
 		// changed in place.
 		a.PutImm(r.rec.RA, off, 1)
+		r.conditional = false
 		r.epilogue()
 		r.u.pos[i].Exec = uint16(a.Here() - b.Code)
 		next = u.branch(b, in)

@@ -17,9 +17,9 @@ type Settings struct {
 
 // Switches turn optimisations off.
 type Switches struct {
-	NoFollow, NoHuge, NoSuper, Sizes, NoLate, Predict, NoFastReturn, NoState, NoBehind, NoCallees bool
-	Buffering                                                                                     uint64 // how producers and consumers of rings exchange words: layout.Buffer…
-	ShortAfter                                                                                    uint32 // how many blocks there are when superblocks become shorter
+	NoFollow, NoHuge, NoSuper, Sizes, NoLazy, Predict, NoFastReturn, NoState, NoWideCompare, NoBehind, NoCallees, NoConditions bool
+	Buffering                                                                                                                  uint64 // how producers and consumers of rings exchange words: layout.Buffer…
+	ShortAfter                                                                                                                 uint32 // how many blocks there are when superblocks become shorter
 }
 
 // Budgets is what blocks count.
@@ -29,6 +29,8 @@ type Budgets struct {
 	CountsAccesses bool // any that is of accesses
 	Words          int  // that budgets are dealt out to
 	lastWord       int  // the one that the last block uses
+	// RecordedInOne: blocks that record count in the first word. Bursts then end where they are to, and ask once; an instruction recorded costs no more by it.
+	RecordedInOne bool
 }
 
 // Features is what the processor has, of what instrumentation uses where it is there.

@@ -15,6 +15,7 @@ type sideExit struct {
 	rec    *codecache.Recording
 	id     uint32 // of the facts of what was executed
 	words  int    // of the record up to there
+	ins    int    // instructions up to there
 	target uint64
 	how    codecache.Entry // at the target
 }
@@ -25,14 +26,14 @@ func (r *recorder) side(i int, in *x86.Insn) {
 	if onward(in) != in.Next() {
 		cc, other = cc.Not(), in.Next()
 	}
-	if !u.NoLate && !u.cache.Watched[other] {
+	if !u.NoLazy && !u.cache.Watched[other] {
 		u.asm.AlignRel32(2)
 		r.lateExit(u.asm.JccLater(cc), i, in, other)
 		return
 	}
 	site := u.asm.JccLater(cc)
 	id := r.rec.ID + uint32(len(r.sides)) + 1
-	u.sides = append(u.sides, sideExit{site: site, rec: r.rec, id: id, words: r.words, target: other, how: u.target.EntryFrom(in.Addr, other)})
+	u.sides = append(u.sides, sideExit{site: site, rec: r.rec, id: id, words: r.words, ins: i + 1, target: other, how: u.target.EntryFrom(in.Addr, other)})
 	r.sides = append(r.sides, records.Part{Ins: i + 1, Words: r.words, Target: in.Target()})
 }
 
@@ -52,8 +53,12 @@ func (r *recorder) lateExit(site asm.Site, i int, in *x86.Insn, target uint64) {
 func (u *Translator) writeSide(s *sideExit) {
 	a, ra := &u.asm, s.rec.RA
 	a.PutImm(ra, 0, u.numbered(s.id, s.words))
-	a.LeaDisp(ra, ra, int64(8*(s.words+1)))
-	a.StoreWord(layout.Buf, ra)
+	if odd := u.cache.OddOf(s.rec); odd != nil && odd.Conditional {
+		u.commitIf(s.rec, merged(odd.Tests, s.ins), s.words)
+	} else {
+		a.LeaDisp(ra, ra, int64(8*(s.words+1)))
+		a.StoreWord(layout.Buf, ra)
+	}
 	a.LoadWord(ra, SpillA)
 	if s.rec.HasB {
 		a.LoadWord(s.rec.RB, SpillB)
@@ -70,7 +75,7 @@ func (u *Translator) WriteLazySideExit(s *codecache.LazySideExit, b *codecache.B
 	var code uint32
 	u.write(ar, b.Variant, func(u *Translator) *codecache.Block {
 		code = uint32(u.asm.Pos())
-		u.writeSide(&sideExit{rec: &b.Rec, id: s.ID, words: int(s.Words), target: s.Target, how: how})
+		u.writeSide(&sideExit{rec: &b.Rec, id: s.ID, words: int(s.Words), ins: int(s.Ins & codecache.LazyIns), target: s.Target, how: how})
 		return nil
 	})
 	codecache.Patch32(ar.Mem[s.Site:], code-s.Site-4)

@@ -10,7 +10,7 @@ import (
 // useOf is what all instructions of a block do. What each does stands with the
 // block where it is not just itself, so that what was not executed can be given back.
 func (u *Translator) useOf(b *codecache.Block, ins []x86.Insn) (sum codecache.Use) {
-	b.Spends = true
+	b.Note(codecache.Spends)
 	if !u.CountsAccesses {
 		sum[codecache.MetricInstructions] = uint32(len(ins))
 		return sum
@@ -58,9 +58,13 @@ func (u *Translator) spend(b *codecache.Block, ins []x86.Insn) {
 		return
 	}
 	sum := u.useOf(b, ins)
-	u.lastWord = (u.lastWord + 1) % u.Words
-	b.Word = uint8(u.lastWord)
-	need := &codecache.Shortage{Word: u.lastWord}
+	word := 0
+	if !u.RecordedInOne || !u.Variant.Records() {
+		u.lastWord = (u.lastWord + 1) % u.Words
+		word = u.lastWord
+	}
+	b.Word = uint8(word)
+	need := &codecache.Shortage{Word: word}
 	for m := range codecache.NumMetrics {
 		if !u.Metrics[m] {
 			continue

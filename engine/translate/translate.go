@@ -4,7 +4,6 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
-	"alleria/internal/layout"
 	"alleria/internal/records"
 )
 
@@ -125,6 +124,9 @@ func (u *Translator) followCalls(v codecache.Variant) {
 	}
 }
 
+// makeWords makes n words.
+func makeWords(n int) []uint32 { return make([]uint32, n) }
+
 // write runs body with a fresh group in ar and completes what it wrote.
 //
 // The order is what threads rely on: hot code, cold code and literals are complete before
@@ -135,9 +137,7 @@ func (u *Translator) write(ar *codecache.Region, v codecache.Variant, body func(
 		ar.Enlarge()
 	}
 	u.ar, u.Variant = ar, v
-	if u.cache.SlotChecks[v] == nil {
-		u.cache.SlotChecks[v] = make([]uint64, layout.TableEntries)
-	}
+	u.cache.MakeChecks(v, makeWords)
 	far := u.asm.Far[:0]
 	u.asm = asm.New(ar.Mem[:ar.Size], ar.Base, ar.Next)
 	u.asm.Far = far
@@ -210,7 +210,7 @@ func (u *Translator) chain(app uint64) *codecache.Block {
 			u.cache.Written.Mixed = true
 		}
 		if falls != nil && b != nil {
-			falls.Falls = true
+			falls.Note(codecache.Falls)
 		}
 		if b == nil { // no code there: whoever gets there faults there
 			if n > 0 {
@@ -317,10 +317,10 @@ func (u *Translator) finish(b *codecache.Block) {
 	b.Size = uint32(u.asm.Here() - b.Code)
 	for i := range u.pos {
 		b.AppSize += uint16(u.pos[i].Len)
-		b.Pieces = b.Pieces || u.pos[i].Moved
+		b.NoteIf(codecache.InPieces, u.pos[i].Moved)
 	}
 	b.Insns, b.PosAt = uint8(len(u.pos)), u.cache.PackPositions(u.pos)
-	u.ar.Blocks = append(u.ar.Blocks, b.Num)
+	u.ar.Blocks.Append(b.Num)
 	u.relocFar(b.App)
 	if u.limit == 0 {
 		u.list(b)
@@ -348,12 +348,12 @@ func (u *Translator) list(b *codecache.Block) {
 				u.cache.ListIn(page, b)
 				u.cache.Written.Mixed = u.cache.Written.Mixed || !u.cache.InMade
 			} else {
-				b.Mixed = true
+				b.Note(codecache.Mixed)
 			}
 		}
 		addr = last + 1
 	}
-	b.Gated = u.gate(b.App) != 0
+	b.NoteIf(codecache.Gated, u.gate(b.App) != 0)
 }
 
 // decode decodes the block at app into u.ins.

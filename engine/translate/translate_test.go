@@ -89,8 +89,8 @@ func TestCount(t *testing.T) {
 	if ins[0].Mnem != x86.MADD || !ins[0].Has(x86.AttrGS) || !bytes.Contains(code, sum[:7]) {
 		t.Errorf("begins with %v: %x", ins[0].Mnem, code)
 	}
-	if len(c.Counters) != 1 || c.Counters[0] != b.Num {
-		t.Errorf("%d counters", len(c.Counters))
+	if c.Counters.N != 1 || *c.Counters.At(0) != b.Num {
+		t.Errorf("%d counters", c.Counters.N)
 	}
 }
 

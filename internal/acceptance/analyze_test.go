@@ -171,69 +171,6 @@ func TestCallsEqualCallgrinds(t *testing.T) {
 	}
 }
 
-// byCallee adds calls up by who was called. Callgrind leaves code without a symbol that was
-// jumped to with the function that jumped; by callee that makes no difference.
-func (s callSums) byCallee() map[string]uint64 {
-	out := map[string]uint64{}
-	for e, n := range s.calls {
-		out[e.callee] += n
-	}
-	return out
-}
-
-// TestCallsOfRealProgramsEqualCallgrinds compares how often each function is called. What
-// differs has reasons that are not ours: valgrind's processor has other features, it adds a
-// library and variables of the environment of its own, addresses differ, which hashes and
-// sorting see, and each iteration of a repeated instruction counts.
-func TestCallsOfRealProgramsEqualCallgrinds(t *testing.T) {
-	t.Parallel()
-	if find("valgrind") == "" {
-		t.Skip("no valgrind: the Makefile's tests install it")
-	}
-	for _, argv := range [][]string{
-		{"gzip", "-c", "/etc/services"},
-		{"bzip2", "-c", "/etc/services"},
-		{"perl", "-e", `sub f { my $n = shift; $n < 2 ? $n : f($n-1) + f($n-2) } print f(10), join ",", sort map { $_ % 7 } 1 .. 300`},
-		{"sqlite3", ":memory:", "create table t(a,b); insert into t values(1,2),(3,4); select sum(a*b) from t group by b order by 1 desc;"},
-	} {
-		t.Run(argv[0], func(t *testing.T) {
-			prog := find(argv[0])
-			if prog == "" {
-				t.Skipf("no %s", argv[0])
-			}
-			dir := workDir(t)
-			argv = append([]string{prog}, argv[1:]...)
-			got, want := recordedCalls(t, dir, bound, argv...), callgrindCalls(t, dir, bound, argv...)
-			var callees, calls, functions, own int
-			gotCalls, wantCalls := got.byCallee(), want.byCallee()
-			for f, n := range wantCalls {
-				m, ok := gotCalls[f]
-				if _, ours := got.own[f]; !ok || !ours || strings.HasPrefix(f, "0x") {
-					continue
-				}
-				callees++
-				if m == n {
-					calls++
-				} else {
-					t.Logf("%s: called %d times, callgrind %d", f, m, n)
-				}
-			}
-			for f, n := range want.own {
-				if m, ok := got.own[f]; ok {
-					functions++
-					if n == m {
-						own++
-					}
-				}
-			}
-			t.Logf("equal: %d of %d functions' calls, %d of %d functions' instructions", calls, callees, own, functions)
-			if callees < 40 || calls*100 < callees*85 || functions < 100 || own*100 < functions*75 {
-				t.Errorf("too few are equal")
-			}
-		})
-	}
-}
-
 // cacheMisses are cachegrind's misses, in the order of its summary.
 type cacheMisses struct {
 	executed, l1i, lli, reads, l1dr, llr, l1dw, llw uint64

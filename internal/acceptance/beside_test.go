@@ -37,20 +37,25 @@ func analysisJSON(t *testing.T, dir, out, name string) []byte {
 // TestAnalysesBesideEqualProfiles: what is found while programs run is what is found in their profiles.
 func TestAnalysesBesideEqualProfiles(t *testing.T) {
 	t.Parallel()
-	calls := build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")
-	for i, argv := range [][]string{
-		{calls},
+	all := [][]string{
+		{build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")},
 		{build(t, "../../testdata/calls/caches.c", "-static -nostdlib -fno-stack-protector -no-pie")},
 		{find("gzip"), "-c", "/etc/services"},
 		{find("sqlite3"), ":memory:", "create table t(a,b); insert into t values(1,2),(3,4); select sum(a*b) from t group by b order by 1 desc;"},
-	} {
+	}
+	if *every {
+		for _, p := range agreeingPrograms(t, workDir(t), false) {
+			all = append(all, append([]string{find(p.name)}, p.argv...))
+		}
+	}
+	for i, argv := range all {
 		if argv[0] == "" {
 			continue
 		}
 		dir := workDir(t)
 		// Rings are read at one place, at two, or by each analysis at its own, with too little room for all to be far apart.
 		ways := [][]string{{"--readers", "1"}, {"--readers", "2"}, {"--readers", "6", "--ptc", "3", "--bs", "16", "--bc", "4"}, {"--readers", "3", "--buffering", "fastforward"}}
-		r := recordBeside(t, dir, "beside", besideAll, ways[i], argv...)
+		r := recordBeside(t, dir, "beside", besideAll, ways[i%len(ways)], argv...)
 		same(t, run(t, command{argv: argv, dir: dir, env: bound}), result{stdout: r.stdout, status: r.status})
 		for _, name := range strings.Split(besideAll, ",") {
 			if !bytes.Contains(r.stderr, []byte(name+" of process 1")) {
@@ -150,9 +155,31 @@ type pathsFound struct {
 // function has a number of its own.
 func TestPathsAddUp(t *testing.T) {
 	t.Parallel()
+	t.Run("beside.c", func(t *testing.T) {
+		for _, f := range pathsAddUp(t, build(t, "../../testdata/calls/beside.c", "-pthread")).Functions {
+			// From the entry to a loop's end or past the loop, and from the loop's beginning, each with four ways through but one that
+			// no i takes: the compiler may have them in another form.
+			if f.Name == "ways" && (f.Paths < 4 || f.Paths > 12) {
+				t.Errorf("ways has %d paths", f.Paths)
+			}
+		}
+	})
+	for _, p := range agreeingPrograms(t, workDir(t), false) {
+		t.Run(p.name, func(t *testing.T) {
+			prog := find(p.name)
+			if prog == "" || !*every {
+				t.Skipf("no %s, or not in the short form", p.name)
+			}
+			pathsAddUp(t, append([]string{prog}, p.argv...)...)
+		})
+	}
+}
+
+// pathsAddUp records a program and compares what its paths add up to with what was executed.
+func pathsAddUp(t *testing.T, argv ...string) pathsFound {
+	t.Helper()
 	dir := workDir(t)
-	prog := build(t, "../../testdata/calls/beside.c", "-pthread")
-	run(t, command{argv: []string{alleria(), "-q", "record", "--force", "--no-aslr", "--select", "any", "--fields", "address", "-o", profileDir, "--", prog}, dir: dir, env: bound})
+	run(t, command{argv: append([]string{alleria(), "-q", "record", "--force", "--no-aslr", "--select", "any", "--fields", "address", "-o", profileDir, "--"}, argv...), dir: dir, env: bound})
 	var all []pathsFound
 	if err := json.Unmarshal(analysisJSON(t, dir, profileDir, "paths"), &all); err != nil || len(all) != 1 {
 		t.Fatal(err)
@@ -201,13 +228,7 @@ func TestPathsAddUp(t *testing.T) {
 	if runs != total || len(jumps) < 100 {
 		t.Errorf("%d instructions in runs, %d executed; %d jumps", runs, total, len(jumps))
 	}
-	for _, f := range p.Functions {
-		// From the entry to a loop's end or past the loop, and from the loop's beginning, each with four ways through but one that
-		// no i takes: the compiler may have them in another form.
-		if f.Name == "ways" && (f.Paths < 4 || f.Paths > 12) {
-			t.Errorf("ways has %d paths", f.Paths)
-		}
-	}
+	return p
 }
 
 // TestAnalysesBesideSampled: of a program that does the same all the time, estimates from bursts are near what it does.

@@ -64,6 +64,9 @@ func TestBursts(t *testing.T) {
 		if s.Recorded+s.Passed != whole.Instructions {
 			t.Errorf("%s: %d instructions recorded and %d passed over; there are %d", name, s.Recorded, s.Passed, whole.Instructions)
 		}
+		if len(part.PerThread) != 1 || part.Threads != 1 || part.PerThread[0].Counts != part.Counts { // though frames are attributed one by one
+			t.Errorf("%s: threads %+v of a process with %+v", name, part.PerThread, part.Counts)
+		}
 		if s.Bursts == 0 || name != "auto" && s.Recorded > whole.Instructions/4 {
 			t.Errorf("%s: %d of %d instructions recorded", name, s.Recorded, whole.Instructions)
 		}
@@ -91,14 +94,14 @@ func TestBursts(t *testing.T) {
 	}
 }
 
-// TestBurstsOverwritten gives a thread a ring that is much too small: it overwrites its records instead of waiting. What
+// TestBurstsOverwritten gives a thread that is not to wait a ring that is much too small: it overwrites its records instead of waiting. What
 // it has lost is counted, the profile is whole, and no row of a system call is lost.
 func TestBurstsOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/counts/mix.c", mixFlags+" -DROUNDS=500")
 	whole := burstsReport(t, dir, "whole", burstsConfig(t, ""), prog)
-	part := burstsReport(t, dir, "part", burstsConfig(t, ""), prog, "--sample-rate", "99%", "--buffer-chunk", "16K", "--buffer-max", "32K")
+	part := burstsReport(t, dir, "part", burstsConfig(t, ""), prog, "--sample-rate", "99%", "--engine", "overwrite-bursts", "--buffer-chunk", "16K", "--buffer-max", "32K")
 	s := part.Sampling
 	if s == nil || s.Lost == 0 || s.LostWords == 0 {
 		t.Fatalf("nothing was overwritten: %+v", s)

@@ -52,6 +52,44 @@ func TestBurstsByTime(t *testing.T) {
 	}
 }
 
+// TestBurstsByTimeSwitches: bursts end exactly where they are to, their instructions being counted in one word; with several they end before by what is not worth
+// another question. The shares of time are the same with either, and where bursts stay short.
+func TestBurstsByTimeSwitches(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/counts/pace.c", "-O1")
+	for out, flags := range map[string][]string{"usual": nil, "spread": {"--engine", "spread-bursts,no-long-bursts"}} {
+		rep := burstsReport(t, dir, out, burstsConfigOf(t, ""), prog, append(flags, "--sample-rate", "2%", "--sample-by", "time")...)
+		of := map[string]float64{}
+		for _, f := range rep.Functions {
+			of[f.Name] += float64(f.Instructions)
+		}
+		if part := of["quick"] / (of["quick"] + of["slow"]); !(part > 0.25 && part < 0.75) {
+			t.Errorf("%s: quick has %.2f of the time", out, part)
+		}
+		p, err := abp.Open(filepath.Join(dir, out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact, rows := 0, p.Processes()[0].Strata()
+		for _, row := range rows[:len(rows)-1] { // the last may end with the program
+			const shortest = 600_000 >> 4
+			length := float64(row.Recorded) / float64(row.Bursts)
+			for n := float64(shortest); n <= 16*shortest; n *= 2 {
+				if length > n-100 && length <= n+100 {
+					exact++
+				}
+			}
+		}
+		if n := len(rows) - 1; n < 2 || out == "usual" && exact < n || out == "spread" && exact == n {
+			t.Errorf("%s: of %d rows %d have bursts as long as they are to be", out, n, exact)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // burstsConfigOf records every instruction, and nothing else but a profile's attributes.
 func burstsConfigOf(t *testing.T, profile string) string {
 	t.Helper()

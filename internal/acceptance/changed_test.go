@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -188,5 +189,51 @@ func TestReplay(t *testing.T) {
 				t.Errorf("%s: status %d, %s\nwant %q", c.function, r.status, text, c.want)
 			}
 		}
+	}
+}
+
+// TestInterceptGrown holds calls of Go functions to how often their program says that it made them, where stacks grow: natively, in the cache, and by the tracer. A function that starts anew on a
+// larger stack is called once, and code captures it without a stop.
+func TestInterceptGrown(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/intercept/grown.go", "")
+	functions := ""
+	for _, name := range []string{"small", "medium", "large", "deep"} {
+		functions += `<Function name="main.` + name + `"><Intercept auto="true"/></Function>`
+	}
+	recorded := functions + `<Function name="main.main"><Instruction cat="CALL"/></Function>`
+	ways := []struct{ name, engine, functions string }{
+		{"native", "no-busy", functions},
+		{"cache", "no-huge", recorded},
+		{"by the tracer in the cache", "no-code-capture", recorded},
+		{"by the tracer", "no-native-capture", functions},
+	}
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			dir := workDir(t)
+			c := interceptConfig(t, dir, `main="true"`, w.functions)
+			r := run(t, command{argv: []string{alleria(), "-q", "record", "--engine", w.engine, "-o", profileDir, "-c", c, "--", prog}, dir: dir})
+			if len(r.stderr) > 0 || r.status != 0 {
+				t.Fatalf("status %d: %s", r.status, clip(r.stderr))
+			}
+			said := string(r.stdout)
+			if strings.HasPrefix(said, "it waited") && w.name != "by the tracer" && w.name != "by the tracer in the cache" {
+				t.Errorf("calls cost stops: %s", said)
+			}
+			if at := strings.LastIndex(strings.TrimSpace(said), "\n"); at >= 0 {
+				said = said[at+1:]
+			}
+			counts := make(map[string]int)
+			for _, l := range intercepts(t, dir) {
+				name, args, _ := strings.Cut(strings.TrimPrefix(l, "main."), "(")
+				if counts[name]++; name == "small" && !strings.Contains(args, "a=") {
+					t.Fatalf("no arguments in %s", l)
+				}
+			}
+			got := fmt.Sprintf("small %d medium %d large %d deep %d\n", counts["small"], counts["medium"], counts["large"], counts["deep"])
+			if got != said {
+				t.Errorf("captured are %swhere it made %s", got, said)
+			}
+		})
 	}
 }

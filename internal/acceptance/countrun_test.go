@@ -57,7 +57,7 @@ func TestCountWithSwitches(t *testing.T) {
 	prog := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
 	tid := regexp.MustCompile(`\(\d+\)`)
 	var want string
-	for _, flags := range [][]string{nil, {"--engine", "no-memo"}, {"--engine", "no-follow"}, {"--engine", "no-huge"}, {"--engine", "predict"}, {"--engine", "no-handover"}, {"--engine", "no-batch"}, {"--engine", "no-prefetch"}} {
+	for _, flags := range [][]string{nil, {"--engine", "no-memo"}, {"--engine", "no-follow"}, {"--engine", "no-huge"}, {"--engine", "predict"}, {"--engine", "no-handover"}, {"--engine", "no-batch"}, {"--engine", "stop-signals"}, {"--engine", "no-prefetch"}} {
 		dir := workDir(t)
 		argv := append([]string{alleria(), "record", "--only", "count", "-o", profileDir}, flags...)
 		r := run(t, command{argv: append(argv, "--", prog), dir: dir})

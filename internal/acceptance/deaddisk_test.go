@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -45,5 +46,11 @@ func TestDeadDisk(t *testing.T) {
 	}
 	if r := run(t, command{argv: []string{alleria(), "report", "main"}, dir: dir}); r.status != 0 || !strings.Contains(string(r.stdout), "2.abp is missing") {
 		t.Errorf("report: status %d, %s", r.status, clip(r.stderr))
+	}
+	lost := fmt.Sprintf("2.abp.damaged now|process 1 has lost %d instructions in all (run.json)", got.Lost)
+	for _, want := range strings.Split(lost, "|") {
+		if r := run(t, command{argv: []string{alleria(), "verify", "main"}, dir: dir}); r.status != 1 || !strings.Contains(string(r.stdout), want) {
+			t.Errorf("verify: status %d, %s lacks %q", r.status, clip(r.stdout), want)
+		}
 	}
 }

@@ -3,12 +3,16 @@ package acceptance
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"alleria/abp"
+	"alleria/analysis"
 )
 
 // dumpedLine is a line of dump --json.
@@ -83,4 +87,57 @@ func TestDumpForms(t *testing.T) {
 	if r := run(t, command{argv: []string{alleria(), "dump", "--from", "1G", "out"}, dir: dir}); r.status != 2 || !strings.Contains(string(r.stderr), "no such instruction") {
 		t.Errorf("beyond the end: status %d, %s", r.status, r.stderr)
 	}
+}
+
+// TestDumpByBlocks: executions that are written by blocks look like those that are written entry by entry, with
+// vectors, times, signals and calls between them.
+func TestDumpByBlocks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	conf := `<AlleriaConfig version="1.0"><Window><Profile><Process><Thread syscalls="true"><Image><Function>
+		<Instruction cat="any" accessValue="true" branch="true"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`
+	if err := os.WriteFile(filepath.Join(dir, "calls.xml"), []byte(conf), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for out, args := range map[string][]string{
+		"everything": {"--", find("echo"), "x"},
+		"calls":      {"-c", "calls.xml", "--", find("sh"), "-c", "trap : USR1; kill -USR1 $$; echo x"},
+	} {
+		if r := run(t, command{argv: append([]string{alleria(), "-q", "record", "-o", out}, args...), dir: dir}); r.status != 0 {
+			t.Fatalf("%s: status %d, %s", out, r.status, clip(r.stderr))
+		}
+		p, err := abp.Open(filepath.Join(dir, out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		for name, q := range map[string]abp.Query{"all": {}, "by time": {Order: abp.OrderTime}, "stretch": {Ordinals: abp.Range{From: 1000, To: 20_001}}, "function": {Functions: []string{"*cmp*"}}} {
+			for _, json := range []bool{false, true} {
+				var alone, blocks bytes.Buffer
+				o := analysis.DumpOptions{Syntax: analysis.Intel, JSON: json}
+				err := analysis.Dump(&blocks, p, q, o)
+				o.Alone = true
+				if err := errors.Join(err, analysis.Dump(&alone, p, q, o)); err != nil {
+					t.Fatal(err)
+				}
+				if at := diffAt(alone.Bytes(), blocks.Bytes()); at >= 0 || alone.Len() == 0 {
+					t.Errorf("%s, %s, JSON %v: %d bytes, entry by entry %d; they differ from here on:\n%.400s\n%.400s", out, name, json, blocks.Len(), alone.Len(),
+						blocks.Bytes()[max(at-200, 0):], alone.Bytes()[max(at-200, 0):])
+				}
+			}
+		}
+	}
+}
+
+// diffAt returns where two texts differ, -1 if they don't.
+func diffAt(a, b []byte) int {
+	if bytes.Equal(a, b) {
+		return -1
+	}
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
 }

@@ -124,9 +124,9 @@ func TestCallsAtOnce(t *testing.T) {
 	}
 }
 
-// TestLetGoBehindBreakpoint ends the recording while threads run into a breakpoint one after the
-// other: those that have just done so when it is taken away are let go at it.
-func TestLetGoBehindBreakpoint(t *testing.T) {
+// TestDetachBehindBreakpoint ends the recording while threads run into a breakpoint one after the
+// other: those that have just done so when it is taken away are detached at it.
+func TestDetachBehindBreakpoint(t *testing.T) {
 	t.Parallel()
 	prog := build(t, "../../testdata/windows/race-calls.c", "-O1")
 	argv := []string{prog, "300000"}

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -21,6 +22,7 @@ import (
 //	expect exit: N          default 0; 128+N for a signal
 //	build: FLAGS            for the compiler; one line for each way to build it; "musl" first: musl-gcc
 //	needs: FLAG             of /proc/cpuinfo; skipped without
+//	untraced: REASON        it, or a program that it executes, may run untraced, which alleria says with this reason
 //	armed: FUNCTION         it also runs with windows on the function, natively between them
 //	skip MODE: REASON       a limit that the documentation names
 type fixture struct {
@@ -29,6 +31,7 @@ type fixture struct {
 	exit           int
 	builds         []string
 	needs, armed   string
+	untraced       string
 	skip           map[string]string // by mode
 }
 
@@ -59,6 +62,8 @@ func readFixture(path string) (fixture, error) {
 			fx.needs = val
 		case "armed":
 			fx.armed = val
+		case "untraced":
+			fx.untraced = val
 		default:
 			if m, ok := strings.CutPrefix(key, "skip "); ok {
 				fx.skip[m] = val
@@ -234,7 +239,21 @@ func runIn(t *testing.T, argv []string, m *mode) result {
 // check compares what a run showed with what the fixture expects.
 func (fx *fixture) check(t *testing.T, r result) {
 	t.Helper()
+	r.stderr = fx.withoutUntraced(r.stderr)
 	same(t, result{stdout: []byte(fx.stdout), stderr: []byte(fx.stderr), status: fx.exit}, r)
+}
+
+// withoutUntraced leaves out what alleria says of programs that run untraced, where the fixture has some for that reason.
+func (fx *fixture) withoutUntraced(stderr []byte) (rest []byte) {
+	if fx.untraced == "" {
+		return stderr
+	}
+	for line := range bytes.Lines(stderr) {
+		if !bytes.HasPrefix(line, []byte("alleria: ")) || !bytes.HasSuffix(line, []byte(" ran untraced: "+fx.untraced+"\n")) {
+			rest = append(rest, line...)
+		}
+	}
+	return rest
 }
 
 // cpuHas tells whether the processor has a feature.

@@ -9,6 +9,35 @@ import (
 	"testing"
 )
 
+// TestInterceptStatic captures functions that a static program chooses when it starts (IFUNC), by the names that they are called by, also where a pattern means what is chosen
+// by a name of its own.
+func TestInterceptStatic(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, writeFile(t, dir, "static.c", `#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+	char b[16];
+	strcpy(b, "abc");
+	strcat(b, "/d");
+	printf("%zu %s\n", strlen(b), strchr(b, '/'));
+	return strcmp(b, "abc/d");
+}
+`), "-static -fno-builtin -g0")
+	config := writeFile(t, dir, "c.xml", `<AlleriaConfig version="1.0"><Window><On><Call name="main"/></On><Profile><Process><Thread><Image main="true">`+
+		`<Function name="*str*"><Intercept auto="true"/></Function><Function name="strchr"><Intercept auto="true"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`)
+	if out := intercepted(t, dir, config, prog); out != "5 /d\n" {
+		t.Errorf("it prints %q", out)
+	}
+	all := strings.Join(intercepts(t, dir), "\n")
+	for _, want := range []string{`strcpy(to=0x[0-9a-f]+, from="abc") = "abc"`, `strlen(s="abc/d") = 5`, `strchr(s="abc/d", c='/') = "/d"`, `strcmp(a="abc/d", b="abc/d") = 0`} {
+		if !regexp.MustCompile("(?m)^" + strings.NewReplacer("(", `\(`, ")", `\)`).Replace(want)).MatchString(all) {
+			t.Errorf("%s is not in\n%s", want, all)
+		}
+	}
+}
+
 // TestInterceptNames has flags and numbers of the C library's functions by name, as strace writes those of the system calls that they make.
 func TestInterceptNames(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 // the functions themselves printed.
 func TestInterceptRandom(t *testing.T) {
 	t.Parallel()
-	seeds, flags := []uint64{1}, "-w"
+	seeds, flags := []uint64{1, 2}, "-w"
 	if *every {
 		seeds = nil
 		for seed := range uint64(13) {
@@ -29,8 +30,8 @@ func TestInterceptRandom(t *testing.T) {
 	}
 	for _, seed := range seeds {
 		for _, cc := range []string{"gcc", "clang"} {
-			if cc == "clang" && (seed < 4 || seed > 9) {
-				continue // one function in a hundred of the others travels as no other compiler would have it
+			if !*every && cc == "gcc" != (seed == 1) {
+				continue
 			}
 			t.Run(fmt.Sprint(cc, seed), func(t *testing.T) {
 				text := randprog.Signatures(seed, 40, wide, cc == "gcc")
@@ -39,7 +40,7 @@ func TestInterceptRandom(t *testing.T) {
 				prog := ""
 				if cc == "clang" {
 					// It has no numbers of two bytes here, and another word for functions that are called as they are.
-					prog = buildClang(t, file, flags+" -D_Float16=float -Dnoipa=noinline,optnone")
+					prog = buildClang(t, "clang", file, strings.TrimSuffix(file, ".c")+"-clang", flags+" -D_Float16=float -Dnoipa=noinline,optnone")
 				} else {
 					prog = build(t, file, flags)
 				}
@@ -49,20 +50,24 @@ func TestInterceptRandom(t *testing.T) {
 				}
 				want := strings.Split(strings.TrimSpace(string(r.stdout)), "\n")
 				got := intercepts(t, dir, "--max-string", "0", "--max-elements", "0")
+				if cc == "clang" && seed == 12 {
+					// clang 14 says of a bit field as wide as its type that it is none, and where it would lie if it were none.
+					ofThat := func(s string) bool { return strings.HasPrefix(s, "fn24(") }
+					got, want = slices.DeleteFunc(got, ofThat), slices.DeleteFunc(want, ofThat)
+				}
 				compareCalls(t, got, want, text)
 			})
 		}
 	}
 }
 
-// buildClang is build with clang. Without it the test is skipped.
-func buildClang(t *testing.T, file, flags string) string {
+// buildClang is build with clang or clang++. Without it the test is skipped.
+func buildClang(t *testing.T, compiler, file, out, flags string) string {
 	t.Helper()
-	cc := find("clang")
+	cc := find(compiler)
 	if cc == "" {
-		t.Skip("no clang")
+		t.Skipf("no %s", compiler)
 	}
-	out := strings.TrimSuffix(file, ".c") + "-clang"
 	if msg, err := exec.Command(cc, append(strings.Fields(flags), "-O1", "-g", "-o", out, file)...).CombinedOutput(); err != nil {
 		t.Fatalf("clang: %v\n%s", err, clip(msg))
 	}

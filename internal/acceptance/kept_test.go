@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,12 +9,77 @@ import (
 	"testing"
 )
 
-// keptIn is a folder for what is kept between the runs of a test alone, which others' runs have nothing in.
+// keptIn is a folder for what is kept between the runs of a test alone, which others' runs have nothing in; files are those of translations.
 func keptIn(dir string) (path string, files func() []string) {
 	path = filepath.Join(dir, "kept")
 	return path, func() []string {
-		found, _ := filepath.Glob(filepath.Join(path, "*"))
-		return found
+		translations, _ := keptFiles(path)
+		return translations
+	}
+}
+
+// keptFiles are the files of translations and of functions' names in a folder.
+func keptFiles(path string) (translations, names []string) {
+	found, _ := filepath.Glob(filepath.Join(path, "*"))
+	for _, file := range found {
+		if b, _ := os.ReadFile(file); bytes.Contains(b[:min(len(b), 4096)], []byte(`"functions":`)) {
+			names = append(names, file)
+		} else {
+			translations = append(translations, file)
+		}
+	}
+	return translations, names
+}
+
+// TestKeptNames: a second run takes functions' names from the first, also under another configuration, and tells the same; damaged ones are made anew.
+func TestKeptNames(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	kept, _ := keptIn(dir)
+	log := filepath.Join(dir, "log")
+	profile := func(out string, more ...string) (text string, taken, made int) {
+		_ = os.Remove(log)
+		argv := append([]string{alleria(), "--log", log, "record", "-q", "--no-aslr", "--cache", kept, "--force", "-o", out, "--fields", "function,branch"}, more...)
+		if r := run(t, command{argv: append(argv, "--", "/bin/true"), dir: dir}); r.status != 0 {
+			t.Fatalf("%s: status %d, %s", out, r.status, r.stderr)
+		}
+		b, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, line, _ := strings.Cut(string(b), "functions' names: ")
+		if _, err := fmt.Sscanf(line, "%d images kept, %d made", &taken, &made); err != nil {
+			t.Fatalf("%s: %v in %s", out, err, b)
+		}
+		return withoutTIDs(string(run(t, command{argv: []string{alleria(), "dump", out}, dir: dir}).stdout)), taken, made
+	}
+	cold, none, all := profile("cold")
+	_, names := keptFiles(kept)
+	if none != 0 || all < 3 || len(names) < 1 || !strings.Contains(cold, "__libc_start_main") {
+		t.Errorf("the first run took %d tables, made %d and kept %d", none, all, len(names))
+	}
+	warm, taken, made := profile("warm")
+	if cold != warm || taken != len(names) || made != all-taken {
+		t.Errorf("the second run took %d of %d tables and made %d; they differ from line %d on", taken, len(names), made, firstDifference(cold, warm))
+	}
+	if off, taken, made := profile("off", "--engine", "no-kept-names"); off != cold || taken != 0 || made != all {
+		t.Errorf("without it took %d tables and made %d; they differ from line %d on", taken, made, firstDifference(cold, off))
+	}
+	if _, taken, _ := profile("other", "--image", "libc.so.6"); taken == 0 {
+		t.Error("another configuration took none")
+	}
+	for i, file := range names {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b[len(b)*3/4] ^= 1; i%2 == 1 {
+			b = b[:len(b)/2]
+		}
+		writeFile(t, kept, filepath.Base(file), string(b))
+	}
+	if again, taken, made := profile("damaged"); again != cold || taken != 0 || made != all {
+		t.Errorf("of damaged ones it took %d tables and made %d; they differ from line %d on", taken, made, firstDifference(cold, again))
 	}
 }
 

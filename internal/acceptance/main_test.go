@@ -52,18 +52,22 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		if bin := os.Getenv("ALLERIA"); bin != "" {
+		if bin := os.Getenv("ALLERIA"); bin != "" { // the other form is found beside the file itself
 			if err := os.Symlink(bin, builtCommand()); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
 			}
 			return m.Run()
 		}
-		build := exec.Command("go", "build", "-o", builtCommand(), "alleria/cmd/alleria")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "building alleria:", err)
-			return 1
+		for _, build := range []*exec.Cmd{ // as "make build" does
+			exec.Command("go", "build", "-tags", "recorder", "-o", builtCommand(), "alleria/cmd/alleria"),
+			exec.Command("go", "build", "-o", builtCommand()+"-whole", "alleria/cmd/alleria"),
+		} {
+			build.Stderr = os.Stderr
+			if err := build.Run(); err != nil {
+				fmt.Fprintln(os.Stderr, "building alleria:", err)
+				return 1
+			}
 		}
 		return m.Run()
 	}())

@@ -80,7 +80,7 @@ func (c *configurer) switches() []string {
 	}
 	var names []string
 	for range 1 + c.wider.IntN(3) {
-		names = append(names, one(c.wider, "no-super", "no-late", "no-call-in", "no-sigreturn", "no-start-sites", "no-short", "short", "no-jumps", "no-detach",
+		names = append(names, one(c.wider, "no-super", "no-lazy", "no-safe-point", "no-sigreturn", "no-start-sites", "no-short", "short", "no-jumps", "no-detach",
 			"no-spread", "no-memo", "no-huge", "ahead", "no-vector", "no-sizes", "whole-tables"))
 	}
 	return []string{"--engine", strings.Join(names, ",")}
@@ -91,7 +91,7 @@ func (c *configurer) newer(rng *rand.Rand) []string {
 	if c.wider == nil || rng.IntN(2) == 0 {
 		return nil
 	}
-	return []string{"--engine", one(rng, "no-handover", "no-batch", "no-aside", "small-cache", "no-state", "no-behind", "no-callees", "no-inherit", "no-reuse", "no-kept-records", "no-prefetch", "no-disk-cache")}
+	return []string{"--engine", one(rng, "no-handover", "no-batch", "stop-signals", "no-aside", "small-cache", "no-state", "no-behind", "no-callees", "no-wide-compare", "no-inherit", "no-reuse", "no-kept-records", "no-prefetch", "no-disk-cache")}
 }
 
 // compareCalls compares SYSCALLS and SIGNALS: those that happened while a window was

@@ -67,6 +67,30 @@ func TestReuse(t *testing.T) {
 	}
 }
 
+// TestSpare has a program of much code run six times in a tree, several at a time: its tables and the memory of its code are those of a process before, and each counts the same as
+// where all is made anew, also where another program's code lay there.
+func TestSpare(t *testing.T) {
+	t.Parallel()
+	const script = `PERL_HASH_SEED=0; export PERL_HASH_SEED; one() { perl -e 'use POSIX; my %h; $h{$_ % 97} .= $_ for 1..3000; print join(",", map { length $h{$_} } sort keys %h), "\n"'; }
+		one; one; one > a & one > b & wait; one; perl -e 'print 1'; one; cat a b`
+	dir := workDir(t)
+	counts := func(out string, flags ...string) (text string, spared int) {
+		got, of := statsOf(t, dir, append([]string{"--only", "count", "--no-aslr", "-o", out}, flags...), "sh", "-c", script)
+		if got.status != 0 {
+			t.Errorf("status %d", got.status)
+		}
+		return string(got.stdout) + string(run(t, command{argv: []string{alleria(), "report", "--by-program", "--process", "2,3,8,9,10", out}, dir: dir}).stdout), of("Spared")
+	}
+	with, some := counts("with")
+	without, none := counts("without", "--engine", "no-spare")
+	if with != without {
+		t.Errorf("counts with:\n%s\nwithout:\n%s", with, without)
+	}
+	if some < 3 || none != 0 {
+		t.Errorf("%d processes began in memory of one before, %d where that is off", some, none)
+	}
+}
+
 // TestReuseRecorded records programs that run several times in a tree, and children that their creator forks: profiles say the same whether code was
 // taken over with the facts of its blocks or written anew, and less is asked for.
 func TestReuseRecorded(t *testing.T) {

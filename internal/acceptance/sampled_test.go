@@ -12,6 +12,7 @@ import (
 // programs that fault, take signals, change their code and start threads.
 func TestFixturesSampled(t *testing.T) {
 	conf := sampledConfig(t)
+	over := mode{"overwritten", []string{"--sample-rate", "1/3", "--engine", "overwrite-bursts", "--buffer-chunk", "16K", "--buffer-max", "32K", "-o", "../" + profileDir}, true}
 	bursts := mode{"bursts", []string{"--sample-rate", "1/3", "--buffer-chunk", "16K", "--buffer-max", "32K", "-o", "../" + profileDir}, true}
 	m := mode{"sampled", []string{"-c", conf, "-o", "../" + profileDir}, true}
 	// Those that signals come to all the time hardly get to the next opening.
@@ -27,7 +28,7 @@ func TestFixturesSampled(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fx.test(t, fx.builds[0], []mode{m, bursts})
+			fx.test(t, fx.builds[0], []mode{m, bursts, over})
 		})
 	}
 }

@@ -20,7 +20,7 @@ func TestStormSampled(t *testing.T) {
 		turns   string // fewer where the thread hardly gets on
 		flags   []string
 		brought bool
-	}{{"20000", nil, true}, {"1000", []string{"--engine", "no-call-in"}, false}} {
+	}{{"20000", nil, true}, {"1000", []string{"--engine", "no-safe-point"}, false}} {
 		prog := build(t, "../../testdata/programs/signals-storm.c", "-O1 -pthread -DTURNS="+c.turns)
 		// Whether the other thread runs when one is to be taken over is the scheduler's affair: on a busy machine a run may see none.
 		brought := 0

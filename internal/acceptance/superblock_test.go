@@ -39,7 +39,7 @@ func TestSuperblocks(t *testing.T) {
 func TestInterruptedWaysOut(t *testing.T) {
 	t.Parallel()
 	prog := build(t, "../../testdata/programs/signals-sides.c", "-O1")
-	for _, flags := range [][]string{nil, {"--engine", "no-late"}, {"--buffering", "fastforward"}, {"--buffering", "batched"}} {
+	for _, flags := range [][]string{nil, {"--engine", "no-lazy"}, {"--buffering", "fastforward"}, {"--buffering", "batched"}} {
 		dir := workDir(t)
 		argv := append([]string{alleria(), "-q", "record", "--select", "any", "--fields", "function,address", "-o", profileDir}, flags...)
 		if r := run(t, command{argv: append(argv, "--", prog), dir: dir}); r.status != 0 || string(r.stdout) != "ok\n" || len(r.stderr) > 0 {

@@ -150,20 +150,20 @@ func recordWith(t *testing.T, dir, config string, compare bool, flags []string, 
 	return dumped(t, dir)
 }
 
-// TestLetGo records a function and looks whether the program finds itself untraced
+// TestDetached records a function and looks whether the program finds itself untraced
 // afterwards, and whether how it ends is still reported.
-func TestLetGo(t *testing.T) {
+func TestDetached(t *testing.T) {
 	t.Parallel()
-	prog := build(t, "../../testdata/windows/letgo.c", "-O1")
+	prog := build(t, "../../testdata/windows/detached.c", "-O1")
 	for _, c := range []struct {
 		arg    string
 		flags  []string
 		stdout string
 		status int
 	}{
-		{"", nil, "let go\n", 7},
-		{"15", nil, "let go\n", 128 + 15},
-		{"9", nil, "let go\n", 128 + 9},
+		{"", nil, "detached\n", 7},
+		{"15", nil, "detached\n", 128 + 15},
+		{"9", nil, "detached\n", 128 + 9},
 		{"", []string{"--engine", "no-detach"}, "still traced\n", 3},
 	} {
 		dir := workDir(t)

@@ -159,8 +159,8 @@ What a program can see if it looks:
 
 - ` + "`/proc/self/maps`" + ` has our mappings, ` + "`/proc/self/status`" + ` names the tracer, and what waits takes other times.
 - Its own code where functions are watched while it runs natively: a breakpoint or a jump lies on a function's first bytes for as long as a window waits for
-  the function, and a program that copies or sums up those bytes, by loads, ` + "`process_vm_readv`" + ` or ` + "`/proc/self/mem`" + `, gets them. In the code cache, and so with
-  ` + "`--only translate`" + ` or a whole run recorded, nothing lies there.
+  the function, and a program that copies or sums up those bytes, by loads, ` + "`write`, `process_vm_readv`" + ` or ` + "`/proc/self/mem`" + `, gets them. Where it never runs natively, as with
+  ` + "`--only translate`" + `, a whole run recorded or ` + "`--unpatched`" + `, nothing lies there.
 - The address of the last x87 instruction (` + "`fnstenv`, `fnsave`, `fxsave`, `xsave`" + `, frames of signals) is the program's own, but in environments of 16 bits and where the
   processor still holds one of the code cache when the program goes on natively.
 

@@ -56,6 +56,7 @@ func TestToolExamples(t *testing.T) {
 	dir := workDir(t)
 	sort := build(t, "../../testdata/counts/sort.c", "-static -nostdlib -fno-stack-protector -fno-tree-vectorize")
 	sizes := build(t, "../../testdata/tools/sizes.c", "-pthread")
+	watched(t, dir, sort)
 	memtrace, branchmix, mallocs := buildTool(t, dir, "memtrace"), buildTool(t, dir, "branchmix"), buildTool(t, dir, "mallocsizes")
 
 	_, loads, stores := lackey(t, dir, sort)
@@ -84,5 +85,23 @@ func TestToolExamples(t *testing.T) {
 		if got := numbersOf(t, r.stderr, fmt.Sprintf("below %12d:", 1<<bits)); got[1] < 3*n || got[1] > 3*n+4 || r.status != 7 {
 			t.Errorf("%v; of the sizes with %d bits there are %d: %s", got, bits, 3*n, clip(r.stderr))
 		}
+	}
+}
+
+// watched has the example watch tell who writes to the program's stack: what memtrace counts of it, and nothing of what lies elsewhere.
+func watched(t *testing.T, dir, prog string) {
+	t.Helper()
+	watch := buildTool(t, dir, "watch")
+	writes := func(flags ...string) (n int) {
+		r := run(t, command{argv: append(append([]string{watch, "-no-aslr"}, flags...), "--", prog), dir: dir})
+		for _, m := range regexp.MustCompile(`(?m)^0x[0-9a-f]+: ([0-9]+) writes, the last of 0x[0-9a-f]+ to 0x7ff`).FindAllSubmatch(r.stderr, -1) {
+			k, _ := strconv.Atoi(string(m[1]))
+			n += k
+		}
+		return n
+	}
+	stack, beside, none := writes("-from", "0x7ff000000000", "-size", "0x1000000000"), writes("-from", "0x7ff000000000", "-size", "0x1000000000", "-engine", "no-conditions"), writes("-from", "16")
+	if stack < 1000 || stack != beside || none != 0 {
+		t.Errorf("%d writes to the stack, %d looked at beside the program; %d to the address 16", stack, beside, none)
 	}
 }

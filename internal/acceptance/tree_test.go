@@ -86,7 +86,7 @@ func TestTreeNumbers(t *testing.T) {
 }
 
 // TestTreeChosen records one process of several, by number: with exactly the instructions that the program
-// executes alone, and with those that nobody names let go.
+// executes alone, and with those that nobody names detached.
 func TestTreeChosen(t *testing.T) {
 	t.Parallel()
 	prog := build(t, "../../testdata/programs/bare.S", "-nostdlib -static")
@@ -149,7 +149,7 @@ func TestTreeFigure3(t *testing.T) {
 	}
 }
 
-// TestTreeUntouched has children that nobody asked for let go: they find nothing of the tracer's.
+// TestTreeUntouched has children that nobody asked for detached: they find nothing of the tracer's.
 func TestTreeUntouched(t *testing.T) {
 	t.Parallel()
 	prog := build(t, "../../testdata/windows/untouched.c", "-O1")
@@ -198,7 +198,7 @@ func TestTreeCrossing(t *testing.T) {
 	}
 }
 
-// TestTreeOfDebuggers has a debugger's and a tracer's own children let go, so that they can trace them.
+// TestTreeOfDebuggers has a debugger's and a tracer's own children detached, so that they can trace them.
 func TestTreeOfDebuggers(t *testing.T) {
 	t.Parallel()
 	for _, argv := range [][]string{{"strace", "-f", "-o", "st", "dash", "-c", "/bin/true; exit 5"}, {"gdb", "-q", "-batch", "-ex", "run", "-ex", "quit $_exitcode", "--args", "/bin/false"}} {

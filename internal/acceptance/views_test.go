@@ -104,6 +104,60 @@ func TestCoherence(t *testing.T) {
 	}
 }
 
+// TestCoherenceBeside: beside the program and of a profile it is found how often lines go back and forth between threads that take turns in the kernel, exactly.
+func TestCoherenceBeside(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/calls/turns.c", "-no-pie -pthread")
+	r := recordBeside(t, dir, "beside", "coherence,heatmap", []string{"--readers", "2"}, prog, "pipes")
+	same(t, run(t, command{argv: []string{prog, "pipes"}, dir: dir}), result{stdout: r.stdout, status: r.status})
+	recordBeside(t, dir, "inside", "coherence", []string{"--sequential", "--bs", "16"}, prog, "pipes")
+	run(t, command{argv: []string{alleria(), "-q", "record", "--force", "--no-aslr", "--fields", "address,time", "-o", profileDir, "--", prog, "pipes"}, dir: dir, env: bound})
+	type line struct {
+		Address uint64
+		Place   string
+		True    uint64 `json:"true_sharing_misses"`
+		False   uint64 `json:"false_sharing_misses"`
+		Takes   uint64 `json:"invalidating_stores"`
+	}
+	base := symbolAddress(t, prog, "s")
+	const turns = 600
+	// The first access of each thread is no miss by sharing; main looks at the counter in the end.
+	want := map[uint64]line{base: {base, filepath.Base(prog), 0, turns - 2, turns - 1}, base + 64: {base + 64, filepath.Base(prog), turns - 1, 0, turns - 1}}
+	for _, out := range []string{"beside", "inside", profileDir} {
+		var got []struct {
+			Timed bool
+			Late  uint64 `json:"late_executions"`
+			Lines []line
+		}
+		text := analysisJSON(t, dir, out, "coherence")
+		if err := json.Unmarshal(text, &got); err != nil || len(got) != 1 || !got[0].Timed || got[0].Late != 0 {
+			t.Fatalf("%s: %v in %s", out, err, clip(text))
+		}
+		found := 0
+		for _, l := range got[0].Lines {
+			if w, there := want[l.Address]; there {
+				found++
+				if l.Place = filepath.Base(l.Place); l != w {
+					t.Errorf("%s: %+v, want %+v", out, l, w)
+				}
+			}
+		}
+		if found != 2 {
+			t.Errorf("%s: %d of both lines found: %s", out, found, clip(text))
+		}
+	}
+	for _, argv := range [][]string{
+		{"analyze", "coherence", "--private", "64k,8,64", "beside"},
+		{"record", "--analysis", "coherence", "--sample-rate", "5%", "--", prog},
+		{"record", "--analysis", "coherence(private=32k)", "--", prog},
+	} {
+		if r := run(t, command{argv: append([]string{alleria()}, argv...), dir: dir}); r.status != 2 {
+			t.Errorf("%v: %d %s", argv, r.status, clip(r.stderr))
+		}
+	}
+}
+
 // symbolAddress asks nm where something lies.
 func symbolAddress(t *testing.T, prog, name string) uint64 {
 	t.Helper()

@@ -19,6 +19,8 @@ type Program struct {
 	Alter func(m Moment) *Alteration
 	// Jumps: an Alteration may be a Jump.
 	Jumps bool
+	// Go: the function is a Go program's, which may begin with a look at its stack.
+	Go bool
 }
 
 // ByTracer tells whether the tracer has to take part in each call.

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"alleria/internal/sys"
 )
 
 // An entry's file, numbers in little endian:
@@ -119,7 +121,7 @@ func (d *Dir) Drop(key string) error { return d.remove(nameOf(key)) }
 
 // open opens a file that is the user's own.
 func (d *Dir) open(name string) (*os.File, fs.FileInfo, error) {
-	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := sys.OpenPlain(filepath.Join(d.path, name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read what is kept: %w", err)
 	}
@@ -144,7 +146,7 @@ func (d *Dir) read(name string) ([]byte, error) {
 	if info.Size() > d.MostEntry+mostText {
 		return nil, errors.Join(fmt.Errorf("%s: %w: it is too large", name, ErrDamaged), d.remove(name))
 	}
-	file := make([]byte, info.Size())
+	file := sys.Buffer(int(info.Size()))
 	if _, err := io.ReadFull(f, file); err != nil {
 		return nil, fmt.Errorf("read what is kept: %w", err)
 	}

@@ -32,11 +32,11 @@ func thisHost() host {
 }
 
 // trySeize does what recording does first: attach to a child. The child is this
-// very program, stopped at its exec by PTRACE_TRACEME and let go again in a
+// very program, stopped at its exec by PTRACE_TRACEME and detached again in a
 // stopped state, so that no other program is needed and nothing of it runs.
 //
 // PTRACE_SEIZE needs a child that is not traced yet, hence the detour: it is traced
-// at first so that it stops before it runs, then let go in a stop (SIGSTOP), then
+// at first so that it stops before it runs, then detached in a stop (SIGSTOP), then
 // seized as recording does. It is killed in the end whatever came out.
 func trySeize() error {
 	runtime.LockOSThread() // ptrace requests belong to the thread that attached
@@ -62,7 +62,7 @@ func trySeize() error {
 	if _, err := syscall.Wait4(pid, &status, syscall.WALL, nil); err != nil {
 		return err
 	}
-	// Let go with a SIGSTOP pending, the child stops again before its first
+	// Detached with a SIGSTOP pending, the child stops again before its first
 	// instruction.
 	if err := sys.Detach(pid, syscall.SIGSTOP); err != nil {
 		return err

@@ -113,6 +113,9 @@ const (
 	CountFlags = 0x390
 	CountLanes = 0x398
 
+	// 1 if the latest record that was under conditions is one, 0 if none of them held (code).
+	Kept = 0x3a0
+
 	// What is left of the budgets of instructions, accesses, reads and writes:
 	// BudgetWords words each, which together are the budget, and of which each block
 	// uses one (code, tracer). A subtraction has to wait for the one before it from the

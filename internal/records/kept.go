@@ -3,6 +3,7 @@ package records
 import (
 	"encoding/binary"
 	"runtime"
+	"sync"
 	"sync/atomic"
 )
 
@@ -36,7 +37,8 @@ type Highest struct{ Image, Func uint32 }
 // FromKept is the table of what was kept, with the highest numbers that facts have of images and functions; nil where some facts are none, or their records
 // would have more than so many words.
 func FromKept(k Kept, mostWords int) (*Blocks, Highest) {
-	t, high := new(Blocks), Highest{}
+	t := new(Blocks)
+	var high Highest
 	if len(k.At) >= blockPages<<blockPageBits || len(k.Facts) >= factsMax {
 		return nil, high
 	}
@@ -49,22 +51,62 @@ func FromKept(k Kept, mostWords int) (*Blocks, Highest) {
 		t.facts[i].Store(p)
 		t.next = uint32(i)<<factsBits + uint32(len(piece))
 	}
-	var b Block
 	for i, at := range k.At {
-		if at>>factsBits >= uint32(len(k.Facts)) {
-			return nil, high
-		}
-		piece := k.Facts[at>>factsBits]
-		if at&(factsBytes-1) >= uint32(len(piece)) || !t.fits(piece[at&(factsBytes-1):], uint32(i), &b, mostWords, &high) {
+		if at>>factsBits >= uint32(len(k.Facts)) || at&(factsBytes-1) >= uint32(len(k.Facts[at>>factsBits])) {
 			return nil, high
 		}
 		t.place(uint32(i)+1, at)
+	}
+	high, ok := t.fit(&k, mostWords)
+	if !ok {
+		return nil, high
 	}
 	t.last.Store(uint32(len(k.At)))
 	if !t.takeRates(k.Rates) {
 		return nil, high
 	}
 	return t, high
+}
+
+// of is the packed facts of the block at a place of the list, and what is behind them.
+func (k *Kept) of(i int) []byte {
+	at := k.At[i]
+	return k.Facts[at>>factsBits][at&(factsBytes-1):]
+}
+
+// leastShare is how many blocks are gone over in the time that it takes to have another goroutine do it.
+const leastShare = 2048
+
+// fit tells whether all facts are such, with the highest numbers that they have. They are gone over side by side, as a program waits for it: first the blocks, then the parts of them.
+func (t *Blocks) fit(k *Kept, mostWords int) (high Highest, ok bool) {
+	shares := max(1, min(runtime.GOMAXPROCS(0), len(k.At)/leastShare))
+	found := make([]checker, shares)
+	share := func(n int) {
+		c, to := checker{}, len(k.At)*(n+1)/shares
+		for i := len(k.At) * n / shares; i < to && !c.bad; i++ {
+			if c.b = k.of(i); c.b[0] != 0 {
+				c.block(mostWords)
+			}
+		}
+		found[n] = c
+	}
+	var all sync.WaitGroup
+	for n := 1; n < shares; n++ {
+		all.Go(func() { share(n) })
+	}
+	share(0)
+	all.Wait()
+	ok = true
+	for _, c := range found {
+		ok = ok && !c.bad
+		high.Image, high.Func = max(high.Image, c.highest.Image), max(high.Func, c.highest.Func)
+	}
+	for i := 0; i < len(k.At) && ok; i++ {
+		if c := (checker{b: k.of(i)}); c.b[0] == 0 {
+			ok = t.fitsPart(&c, uint32(i), mostWords)
+		}
+	}
+	return high, ok
 }
 
 // place says where the facts of an id are.
@@ -108,24 +150,7 @@ func (t *Blocks) Instructions(id uint32) int {
 // packedIns is how many numbers stand in front of that of instructions.
 const packedIns = 5
 
-// fits tells whether packed facts are those of a block, or of a part of one of the first last blocks. It makes b that block.
-func (t *Blocks) fits(packed []byte, last uint32, b *Block, mostWords int, high *Highest) bool {
-	c := &checker{b: packed}
-	if len(packed) > 0 && packed[0] == 0 {
-		return t.fitsPart(c, last, mostWords)
-	}
-	if c.block(); c.bad {
-		return false
-	}
-	b.unpack(packed)
-	high.Image = max(high.Image, b.Image)
-	for i := range b.Ins {
-		high.Func = max(high.Func, b.Ins[i].Func)
-	}
-	return b.makesSense(mostWords)
-}
-
-// fitsPart is fits of a part.
+// fitsPart tells whether what c is at is a part of one of the first last blocks.
 func (t *Blocks) fitsPart(c *checker, last uint32, mostWords int) bool {
 	c.skip(1)
 	of, ins, words := c.number(), c.number(), c.number()
@@ -138,51 +163,32 @@ func (t *Blocks) fitsPart(c *checker, last uint32, mostWords int) bool {
 	return ins <= uint64(t.Instructions(uint32(of))) && words <= all
 }
 
-// makesSense tells whether what is said of a block's records lies in them, and of its instructions in its code.
-func (b *Block) makesSense(mostWords int) bool {
-	if b.Words < 0 || b.Words > mostWords || len(b.Ins) == 0 || !b.hasWords(b.TimeWord, 1) || !b.hasWords(b.BranchWord, 1) || b.Branch > BranchSyscall {
-		return false
-	}
-	for _, r := range b.Regs {
-		if int(r.Ins) >= len(b.Ins) || !b.hasWords(r.Word, 1) {
-			return false
-		}
-	}
-	for i := range b.Ins {
-		in := &b.Ins[i]
-		if in.Len == 0 || int(in.Off)+int(in.Len) > len(b.Code) {
-			return false
-		}
-		for k := range in.Accesses {
-			if a := &in.Accesses[k]; a.Kind > AccessBits || in.Flags&InsAddrs != 0 && !b.hasAccess(a) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// hasWords tells whether a record has so many words from one on, which may be none.
-func (b *Block) hasWords(w int16, n int) bool {
-	return w == NoWord || w >= 0 && int(w)+n <= b.Words
-}
-
-// hasAccess tells whether the words of an access are the record's.
-func (b *Block) hasAccess(a *Access) bool {
-	if a.Kind == AccessString && (a.Word < 0 || a.AuxWord < 0) {
-		return false
-	}
-	return b.hasWords(a.Word, 1) && b.hasWords(a.AuxWord, 1) && b.hasWords(a.IndexWord, 1) && b.hasWords(a.Value, 1)
-}
-
-// checker goes over packed facts as unpack does, and stops at their end.
+// checker goes over packed facts as unpack does, stops at their end, and looks whether what is said of a block's records lies in them, and of its instructions in its
+// code. It makes no block: all facts of a program are gone over before its first instruction.
 type checker struct {
-	b   []byte
-	bad bool
+	b     []byte
+	bad   bool
+	words int    // of a record
+	code  uint64 // bytes of the block's code
+	// What an instruction or access has that does not say otherwise: of the one before.
+	flags   InsFlags
+	off     uint16 // where it lies
+	word    int16
+	highest Highest
 }
 
-// number is the next number; 0 where there is none.
+// number is the next number; 0 where there is none. Most are a byte.
 func (c *checker) number() uint64 {
+	if len(c.b) == 0 || c.b[0] >= 0x80 {
+		return c.long()
+	}
+	v := c.b[0]
+	c.b = c.b[1:]
+	return uint64(v)
+}
+
+// long is number of more bytes, or of none.
+func (c *checker) long() uint64 {
 	v, n := binary.Uvarint(c.b)
 	if n <= 0 {
 		c.bad, c.b = true, nil
@@ -205,45 +211,62 @@ func (c *checker) skip(n uint64) (first byte) {
 	return first
 }
 
-// numbers passes over n numbers.
-func (c *checker) numbers(n int) {
-	for range n {
-		c.number()
-	}
+// wordOf is the next number as a word of a record, and whether the record has it; it may be none.
+func (c *checker) wordOf() (w int16, ok bool) {
+	w = int16(c.number()) - 1
+	return w, c.has(w)
 }
 
-// block goes over a block. What it has most of is bounded by the bytes that there are.
-func (c *checker) block() {
-	c.numbers(packedIns)
-	ins, accesses, code := c.number(), c.number(), c.number()
+// has tells whether a record has a word, which may be none.
+func (c *checker) has(w int16) bool { return w == NoWord || w >= 0 && int(w) < c.words }
+
+// is notes that something was not as it is to be.
+func (c *checker) is(ok bool) { c.bad = c.bad || !ok }
+
+// block goes over a block of records with at most so many words. What it has most of is bounded by the bytes that there are.
+func (c *checker) block(most int) bool {
+	c.words, c.flags, c.off, c.word = int(c.number())-1, 0, 0, NoWord
+	c.is(c.words >= 0 && c.words <= most)
+	c.highest.Image = max(c.highest.Image, uint32(c.number()))
+	_, time := c.wordOf()
+	_, branch := c.wordOf()
+	c.is(time && branch && BranchKind(c.number()>>1) <= BranchSyscall)
+	ins, accesses := c.number(), c.number()
+	c.code = c.number()
+	c.is(ins > 0 && ins <= c.code)
 	c.skip(8)
 	c.number() // the target's distance
-	c.skip(code)
+	c.skip(c.code)
 	for n := c.number(); n > 0 && !c.bad; n-- {
-		c.numbers(3)
-	}
-	if ins > code {
-		c.bad = true
+		of := uint16(c.number())
+		c.number()
+		_, ok := c.wordOf()
+		c.is(ok && uint64(of) < ins)
 	}
 	found := uint64(0)
 	for ; ins > 0 && !c.bad; ins-- {
 		found += c.instruction()
 	}
-	c.bad = c.bad || found != accesses
+	c.is(found == accesses)
+	return !c.bad
 }
 
 // instruction goes over an instruction, and returns how many accesses it has.
 func (c *checker) instruction() (accesses uint64) {
 	first := c.skip(1)
 	if first&insFlags != 0 {
-		c.number()
+		c.flags = InsFlags(c.number())
 	}
 	if first&insFunc != 0 {
-		c.number()
+		c.highest.Func = max(c.highest.Func, uint32(c.number()))
 	}
 	if first&insElsewhere != 0 {
-		c.numbers(2)
+		c.off = uint16(c.number())
+		c.number() // how far it lies elsewhere
 	}
+	length := uint16(first & insLen)
+	c.is(length > 0 && uint64(c.off)+uint64(length) <= c.code)
+	c.off += length
 	if first&insAccesses == 0 {
 		return 0
 	}
@@ -257,13 +280,28 @@ func (c *checker) instruction() (accesses uint64) {
 // access goes over an access.
 func (c *checker) access() {
 	first := c.skip(1)
+	addrs := c.flags&InsAddrs != 0
 	if first&accKind == accShort {
 		c.number()
+		if first&accNext != 0 {
+			c.word++
+		}
+		c.is(!addrs || c.has(c.word))
 		return
 	}
-	c.numbers(4) // its size, words and offset
+	kind, aux := AccessKind(first&accKind), int16(NoWord)
+	c.number() // its size
+	word, ok := c.wordOf()
+	_, value := c.wordOf()
+	c.number() // its offset
 	if first&accLanes != 0 {
 		c.skip(3)
-		c.numbers(2)
+		var hasAux bool
+		aux, hasAux = c.wordOf()
+		_, index := c.wordOf()
+		ok = ok && hasAux && index
 	}
+	c.word = word
+	c.is(kind <= AccessBits)
+	c.is(!addrs || ok && value && (kind != AccessString || word >= 0 && aux >= 0))
 }

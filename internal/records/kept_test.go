@@ -145,6 +145,30 @@ func TestKeptIsWrong(t *testing.T) {
 	}
 }
 
+// TestKeptIsWrongSomewhere: facts that are none are found wherever they lie among those that are gone over side by side, and so are the highest numbers.
+func TestKeptIsWrongSomewhere(t *testing.T) {
+	const n = 3 * leastShare
+	one := sensibleBlock(rand.New(rand.NewPCG(3, 3)))
+	one.Image = 1
+	for _, at := range []int{0, n / 3, n / 2, n - 1} {
+		for _, words := range []int{one.Words, mostWords + 1} {
+			var table Blocks
+			for i := range n {
+				b := *one
+				if i == at {
+					b.Words, b.Image = words, 7
+				}
+				table.Add(&b)
+			}
+			read, high := FromKept(table.Keep(), mostWords)
+			if good := words <= mostWords; (read != nil) != good || good && high.Image != 7 {
+				t.Errorf("%d words of block %d: a table %t, with images up to %d", words, at, read != nil, high.Image)
+			}
+			runtime.KeepAlive(&table)
+		}
+	}
+}
+
 // FuzzKept: any bytes are a table that can be read, or none.
 func FuzzKept(f *testing.F) {
 	whole := keptTable(40)

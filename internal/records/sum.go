@@ -124,12 +124,17 @@ func (u *unpacker) skip(n int) {
 	u.b = u.b[i:]
 }
 
-// number reads a number, most of which are a byte.
+// number reads a number, most of which are a byte: those are read where it is called.
 func (u *unpacker) number() uint64 {
 	if v := u.b[0]; v < 0x80 {
 		u.b = u.b[1:]
 		return uint64(v)
 	}
+	return u.long()
+}
+
+// long is number of more bytes.
+func (u *unpacker) long() uint64 {
 	v, n := binary.Uvarint(u.b)
 	u.b = u.b[n:]
 	return v

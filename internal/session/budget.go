@@ -56,7 +56,7 @@ type opened struct {
 // newBudget makes the budgets of a process, nil if no event counts.
 // It outlives program images, as counts go on through execve.
 func (ps *process) newBudget() *budget {
-	b := &budget{set: ps.windows, sampler: newSampler(ps.opts.Config.SampleRate()), granted: make(map[thread]amounts), opened: make(map[*window.Leaf]*opened)}
+	b := &budget{set: ps.windows, sampler: ps.newSampler(ps.opts.Config.SampleRate()), granted: make(map[thread]amounts), opened: make(map[*window.Leaf]*opened)}
 	b.take(ps.leaves())
 	anyEvent(ps.opts.Config, func(e *config.Event) bool {
 		if e.Process == ps.number && len(bounds(e)) > 0 && ps.recordsOthers() {

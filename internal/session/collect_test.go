@@ -10,10 +10,11 @@ import (
 // The share of garbage follows the heap, and is what it was afterwards.
 func TestCollectSeldom(t *testing.T) {
 	for _, c := range []struct {
-		live uint64
-		want int
-	}{{0, 1000}, {1 << 20, 1000}, {16 << 20, 150}, {32 << 20, 25}, {64 << 20, 8}, {1 << 30, 8}} {
-		if got := pace(c.live); got != c.want {
+		live, kept      uint64
+		collected, want int
+	}{{0, 0, 1, 1000}, {1 << 20, 0, 1, 1000}, {16 << 20, 0, 1, 150}, {32 << 20, 0, 1, 25}, {64 << 20, 0, 1, 8}, {1 << 30, 0, 1, 8}, {32 << 20, 24 << 20, 1, 100}, {64 << 20, 24 << 20, 1, 8},
+		{64 << 20, 0, 10, 8}, {64 << 20, 0, 20, 15}, {64 << 20, 0, 1000, 25}, {1 << 30, 0, 1000, 8}} {
+		if got := pace(c.live, c.kept, c.collected); got != c.want {
 			t.Errorf("%d MiB alive: %d percent, not %d", c.live>>20, got, c.want)
 		}
 	}
@@ -23,10 +24,18 @@ func TestCollectSeldom(t *testing.T) {
 		return old
 	}
 	before := percent()
-	restore := collectSeldom()
+	c, restore := collectSeldom()
 	if got := percent(); got != 1000 {
 		t.Errorf("%d percent at the start", got)
 	}
+	c.read(16 << 20)
+	if got := percent(); got != 1400 {
+		t.Errorf("%d percent after 16 MiB were read of what is kept", got)
+	}
+	if c.read(1 << 30); percent() != 2000 {
+		t.Errorf("%d percent after a gigabyte was", percent())
+	}
+	c.kept = 0
 	live := make([]byte, 64<<20)
 	for range 100 {
 		runtime.GC()
@@ -38,11 +47,42 @@ func TestCollectSeldom(t *testing.T) {
 	if got := percent(); got < gcPercent || got > 25 {
 		t.Errorf("%d percent with 64 MiB alive", got)
 	}
+	// What is known to grow is collected half as large.
+	c.grow(func() {
+		if got := percent(); got != growPercent {
+			t.Errorf("%d percent while it grows", got)
+		}
+		for range 3 {
+			runtime.GC()
+			time.Sleep(5 * time.Millisecond)
+		}
+		if got := percent(); got != growPercent {
+			t.Errorf("%d percent after it was collected meanwhile", got)
+		}
+	})
+	if got := percent(); got < gcPercent || got > 25 {
+		t.Errorf("%d percent when it has grown", got)
+	}
 	runtime.KeepAlive(live)
 	restore()
 	runtime.GC()
 	time.Sleep(5 * time.Millisecond)
 	if got := percent(); got != before {
 		t.Errorf("%d percent afterwards, %d before", got, before)
+	}
+}
+
+// What only the start has needed is forgotten once it is over, once.
+func TestForgetStart(t *testing.T) {
+	r := &run{opts: &Options{}, started: time.Now()}
+	if r.forgetStart(r.started.Add(startOver - 1)); r.costs.forgot {
+		t.Error("forgotten while the run starts")
+	}
+	if r.forgetStart(r.started.Add(startOver)); !r.costs.forgot {
+		t.Error("not forgotten")
+	}
+	kept := &run{opts: &Options{Engine: []string{wholeBinary}}}
+	if kept.forgetStart(time.Now()); kept.costs.forgot {
+		t.Error("forgotten though it is to be kept")
 	}
 }

@@ -46,6 +46,7 @@ type costs struct {
 	private uint64 // peaks, in bytes
 	shared  uint64
 	rings   uint64
+	forgot  bool // see forgetStart
 }
 
 // costsEvery is how often memory is looked at: it costs some 50 µs.

@@ -40,13 +40,25 @@ func (c *counts) add(tb *plan.Tables, names *functionNames, t thread) {
 		c.funcs, c.names = make(map[uint32]uint64), names
 	}
 	byFunction := make(map[located]uint64)
+	var last located
+	var sum uint64
+	note := func() {
+		if last != (located{}) || sum != 0 {
+			byFunction[last] += sum
+		}
+	}
 	tc := abp.CountedThread{Number: uint32(t.Num()), TID: uint32(t.TID())}
 	t.Counts(func(addr uint64, instructions int, times uint64) {
 		n := uint64(instructions) * times
 		tc.Instructions += n
 		l, fn := tb.Symbols.Function(addr)
-		byFunction[located{l, fn}] += n
+		if f := (located{l, fn}); f != last { // neighbours are of one function, mostly
+			note()
+			last, sum = f, 0
+		}
+		sum += n
 	})
+	note()
 	for f, n := range byFunction {
 		c.funcs[names.of(f)] += n
 	}

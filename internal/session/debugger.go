@@ -11,7 +11,7 @@ import (
 // (PTRACE_TRACEME) natively where nobody stops it for us: it runs untraced from its creation. A program is taken for one that
 // traces if its executable imports ptrace. Refused: a stop at each system call of everything
 // that is followed, to find those that ask by other ways (Go's debuggers do); a program that asks in the code cache is
-// let go then, natively it is told that it is traced already.
+// detached then, natively it is told that it is traced already.
 type debuggers map[string]bool
 
 // is tells whether the program at a path traces others. What cannot be read does not.

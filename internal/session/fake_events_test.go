@@ -1,12 +1,17 @@
 package session
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"alleria/abp"
 	"alleria/engine"
+	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -224,6 +229,28 @@ func TestExec(t *testing.T) {
 		"stays closes: end of the process", "begins closes: end of the process")
 }
 
+// TestExecUnseen: a child that shares its creator's memory until it executes a program (vfork) has no image before; that it executes one is an event for its own windows and for others'.
+// Its first thread is created there.
+func TestExecUnseen(t *testing.T) {
+	f := newFakeRun(t, `<Window name="own"><On><Exec number="1"/></On></Window><Window name="named"><On><Exec process="2"/></On></Window>
+		<Window name="created"><On><Creation process="2"/></On></Window><Window name="ended"><Till><Exec process="2"/></Till></Window>
+		<Window name="second"><On><Exec number="2" process="2"/></On></Window>`)
+	p, th := f.begin()
+	th.forks(firstPID + 100)
+	child, cth := f.program(firstPID + 100)
+	if p.mode != engine.ModeRecord || child.mode != engine.ModeRecord {
+		t.Errorf("modes %v and %v behind the execve", p.mode, child.mode)
+	}
+	child, _ = cth.executes()
+	child.exits()
+	p.exits()
+	rows := f.end()
+	rowsAre(t, rows["1"], "ended opens: start of the process", "ended closes: Exec", "named opens: Exec", "created opens: Creation", "second opens: Exec 2",
+		"named closes: end of the process", "created closes: end of the process", "second closes: end of the process")
+	rowsAre(t, rows["2"], "ended opens: start of the process", "ended closes: Exec", "own opens: Exec 1", "named opens: Exec", "created opens: Creation",
+		"own closes: the process executed another program", "named closes: the process executed another program", "created closes: the process executed another program")
+}
+
 // TestFork: children are numbered in order, have windows of their own, and those of their creator hear of them.
 func TestFork(t *testing.T) {
 	f := newFakeRun(t, `<Window name="second"><On><Fork number="2"/></On></Window><Window name="inner"><On><Call name="inner"/></On></Window>`)
@@ -297,6 +324,27 @@ func TestGivenUp(t *testing.T) {
 	}
 	p.exits()
 	rowsAre(t, f.end()["1"], "w opens: start of the process", "w closes: end of the process")
+}
+
+// TestQuiet: what could not be recorded is told with -q, too, and nothing else.
+func TestQuiet(t *testing.T) {
+	f := newFakeRun(t, `<Window name="w"></Window>`)
+	var told strings.Builder
+	f.opts.Messages, f.opts.Warnings = io.Discard, &told
+	p, _ := f.begin()
+	p.exits()
+	f.note("nobody has to know")
+	f.warn(errors.New("calls of f are not captured"))
+	f.closePool()
+	if err := f.finish(engine.Status{Untraced: errors.New("no room"), DetachedThreads: 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	f.background.Wait()
+	want := []string{"alleria: calls of f are not captured", fmt.Sprintf("alleria: 1 thread ran untraced: only %d can be traced at a time", layout.MaxSlots),
+		"alleria: the program that was executed last ran untraced: no room", ""}
+	if got := strings.Split(told.String(), "\n"); !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
 }
 
 // TestNotThere: a function that no image has is told of.

@@ -33,11 +33,11 @@ type fakeRun struct {
 	dir      string           // of the profile
 	image    string           // what the first process executes
 	mappings map[int][]string // by process: what /proc/PID/maps says
-	goes     bool             // everything is let go
+	goes     bool             // everything is detached
 }
 
-// LetAllGo is engine.Tracer's.
-func (f *fakeRun) LetAllGo() { f.goes = true }
+// DetachAll is engine.Tracer's.
+func (f *fakeRun) DetachAll() { f.goes = true }
 
 // fakeProcess is a program image. Its counters count down as those of code do; it makes no use of toggles, as with
 // --engine no-toggle.
@@ -47,6 +47,7 @@ type fakeProcess struct {
 	pid      int
 	mode     engine.Mode
 	modes    []engine.Mode // all that it had
+	took     []engine.Mode // the modes in which it was to take translations over
 	threads  []*fakeThread
 	points   map[point]*fakeCounter
 	extents  map[uint64]bool
@@ -118,6 +119,7 @@ func (p *fakeProcess) ReadAt([]byte, int64) (int, error)                { return
 func (p *fakeProcess) Mode() engine.Mode                                { return p.mode }
 func (p *fakeProcess) SetToggle(*toggle)                                {}
 func (p *fakeProcess) KeepTranslated()                                  {}
+func (p *fakeProcess) TakeOver()                                        { p.took = append(p.took, p.mode) }
 func (p *fakeProcess) StayTranslated()                                  {}
 func (p *fakeProcess) KeepFlags()                                       {}
 func (p *fakeProcess) Replan()                                          {}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"alleria/abp/calls"
 	"alleria/config"
@@ -26,21 +27,30 @@ type intercepts struct {
 	looked   map[*symbols.Loaded]bool
 	at       map[uint64]*intercepted
 	same     map[*config.Intercept]*interceptors.Capture // where nothing depends on the function
-	unknown  []string                                    // functions of which auto found nothing
-	ifuncs   map[uint64]*ifunc                           // by the resolver's address
-	replays  bool                                        // main waits for the call that is to be made again
+	unknown  []string                                    // functions of which auto found nothing, each once, which told says
+	told     map[string]bool
+	ifuncs   map[uint64]*ifunc // by the resolver's address
+	replays  bool              // main waits for the call that is to be made again
 }
 
 // intercepted is a function that some window has an Intercept for.
 type intercepted struct {
-	entry uint64
-	image *symbols.Loaded
-	fn    *symbols.Function // nil: main of a program without symbols
-	name  string
-	ways  []way
-	armed *way
+	entry   uint64
+	image   *symbols.Loaded
+	fn      *symbols.Function // nil: main of a program without symbols
+	name    string
+	named   bool // by an element or a resolver; else a pattern has found it, by whatever name it has
+	ways    []way
+	armed   *way
+	counted bool // in armings
 	// joined are the ways that stand for several of ways, by their bits.
 	joined map[uint64]*way
+}
+
+// armings are what a run has armed, and how long that took.
+type armings struct {
+	functions uint64 // of all program images, each once
+	took      time.Duration
 }
 
 // way is one way of capturing a function's calls.
@@ -74,9 +84,9 @@ func newIntercepts(ps *process, im *image) *intercepts {
 		return nil
 	}
 	compiler := interceptors.NewCompiler()
-	compiler.Added = ps.opts.Declarations
+	compiler.Added, compiler.Alone = ps.opts.Declarations, slices.Contains(ps.opts.Engine, captureAlone)
 	return &intercepts{ps: ps, im: im, compiler: compiler, looked: make(map[*symbols.Loaded]bool),
-		at: make(map[uint64]*intercepted), ifuncs: make(map[uint64]*ifunc), same: make(map[*config.Intercept]*interceptors.Capture)}
+		at: make(map[uint64]*intercepted), ifuncs: make(map[uint64]*ifunc), same: make(map[*config.Intercept]*interceptors.Capture), told: make(map[string]bool)}
 }
 
 // look finds functions in the images that were not looked at yet, and arms those that open windows ask for.
@@ -139,15 +149,30 @@ func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
 			continue
 		}
 		seen = true
+		name := askedName(fn, f)
 		if fn.Kind == symbols.IFunc {
-			x.chosen(l, fn, window)
+			x.chosen(l, fn, window, name, !pattern)
 			continue
 		}
-		x.add(l, fn, fn.Addr+l.Bias, fn.Name(), window, plan.FuncKey(l.Image, fn))
+		x.add(l, fn, fn.Addr+l.Bias, name, window, plan.FuncKey(l.Image, fn))
+		if at := x.at[fn.Addr+l.Bias]; at != nil && !pattern {
+			at.named = true
+		}
 	}
 	if !seen && f.Name == "main" && l.Main {
 		x.findMain(l, window)
 	}
+}
+
+// askedName is what calls of a function are shown as that an element means: of a C function's names the one that the element has, since
+// who asks for strchr knows nothing of index.
+func askedName(fn *symbols.Function, f *config.Function) string {
+	name := fn.Name()
+	isAsked := func(a symbols.Alias) bool { return a.Linked == f.Name }
+	if name == fn.Linked() && slices.ContainsFunc(fn.Aliases, isAsked) {
+		return f.Name
+	}
+	return name
 }
 
 // findMain finds main of a Go program, which links it under another name, and of a stripped program.
@@ -233,8 +258,15 @@ func (x *intercepts) apply() {
 		}
 		return 1
 	})
-	x.ps.warn(x.arm(arm))
+	if len(arm) < manyArmed {
+		x.ps.warn(x.arm(arm))
+		return
+	}
+	x.ps.garbage.grow(func() { x.ps.warn(x.arm(arm)) })
 }
+
+// manyArmed is from how many functions on what is made of them is a large part of the tracer's memory.
+const manyArmed = 1000
 
 // wayOf is how a function is captured while some windows are open; nil: it is not.
 func (f *intercepted) wayOf(open uint64) *way {
@@ -292,6 +324,7 @@ func (x *intercepts) arm(fns []*intercepted) error {
 	if len(fns) == 0 {
 		return nil
 	}
+	from := time.Now()
 	var sigs []*calls.Signature
 	var errs []error
 	for _, f := range fns {
@@ -306,6 +339,7 @@ func (x *intercepts) arm(fns []*intercepted) error {
 			errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.intercept.Pos, f.name, err))
 			continue
 		}
+		c.Program.Go = c.Program.Go || f.image.Image.Go()
 		w.capture = c
 		sigs = append(sigs, x.signature(f, w))
 	}
@@ -315,12 +349,20 @@ func (x *intercepts) arm(fns []*intercepted) error {
 		x.written = calls.TypeID(len(t.Types))
 	}
 	for _, f := range fns {
-		if w := f.armed; w.capture != nil {
-			if err := x.im.p.Intercept(f.entry, w.number, w.capture.Program); err != nil {
-				errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.intercept.Pos, f.name, err))
-			}
+		w := f.armed
+		if w.capture == nil {
+			continue
+		}
+		if err := x.im.p.Intercept(f.entry, w.number, w.capture.Program); err != nil {
+			errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.intercept.Pos, f.name, err))
+			continue
+		}
+		if !f.counted {
+			f.counted = true
+			x.ps.armed.functions++
 		}
 	}
+	x.ps.armed.took += time.Since(from)
 	return errors.Join(errs...)
 }
 
@@ -349,8 +391,8 @@ func (x *intercepts) compile(f *intercepted, w *way) (*interceptors.Capture, err
 // prototype is what is known of a function and what an Intercept wants of it. isKnown tells whether more is known than the Intercept says.
 func (x *intercepts) prototype(f *intercepted, ic *config.Intercept) (p *interceptors.Prototype, isKnown bool) {
 	known := x.known(f, ic)
-	if known == nil && ic.Auto && !slices.Contains(x.unknown, f.name) {
-		x.unknown = append(x.unknown, f.name)
+	if known == nil && ic.Auto && !x.told[f.name] {
+		x.unknown, x.told[f.name] = append(x.unknown, f.name), true
 	}
 	p = x.compiler.Configured(ic, known)
 	// Without debug information: names that Go links have a package in front.

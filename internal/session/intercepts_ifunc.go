@@ -17,18 +17,22 @@ import (
 type ifunc struct {
 	image   *symbols.Loaded
 	fn      *symbols.Function
+	name    string
 	windows []int // that intercept what it chooses
 }
 
-// chosen has what a resolver chooses intercepted.
-func (x *intercepts) chosen(l *symbols.Loaded, fn *symbols.Function, window int) {
+// chosen has what a resolver chooses intercepted. isAsked: an element asks for it by this name.
+func (x *intercepts) chosen(l *symbols.Loaded, fn *symbols.Function, window int, name string, isAsked bool) {
 	entry := fn.Addr + l.Bias
 	f := x.ifuncs[entry]
 	if f == nil {
-		f = &ifunc{image: l, fn: fn}
+		f = &ifunc{image: l, fn: fn, name: name}
 		x.ifuncs[entry] = f
 		prog := &capture.Program{Returns: true, Tell: func(result uint64) { x.resolved(f, result) }}
 		x.ps.warn(x.im.p.Intercept(entry, 0, prog))
+	}
+	if isAsked {
+		f.name = name
 	}
 	if !slices.Contains(f.windows, window) {
 		f.windows = append(f.windows, window)
@@ -42,16 +46,33 @@ func (x *intercepts) resolved(f *ifunc, addr uint64) {
 		return
 	}
 	before := len(x.at)
+	renamed := x.rename(x.at[addr], f.name)
 	fn := l.Image.Lookup(addr - l.Bias)
 	if fn != nil && fn.Addr != addr-l.Bias {
 		fn = nil // no symbol begins there
 	}
 	for _, w := range f.windows {
-		x.add(l, fn, addr, f.fn.Name(), w, plan.FuncKey(f.image.Image, f.fn))
+		x.add(l, fn, addr, f.name, w, plan.FuncKey(f.image.Image, f.fn))
 	}
-	if len(x.at) != before {
+	if at := x.at[addr]; at != nil {
+		at.named = true
+	}
+	if renamed || len(x.at) != before {
 		x.apply()
 	}
+}
+
+// rename gives a function that a pattern has found by a name of its own ("__strlen_evex") the one that it was chosen for, by which its
+// parameters are known, and has it captured anew. False: nothing is to be done.
+func (x *intercepts) rename(at *intercepted, name string) bool {
+	if at == nil || at.named || at.name == name {
+		return false
+	}
+	at.name, at.armed, at.joined = name, nil, nil
+	for i := range at.ways {
+		at.ways[i].capture, at.ways[i].number = nil, 0
+	}
+	return true
 }
 
 // lookAtSlots finds what resolvers have chosen so far.

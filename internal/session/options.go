@@ -12,6 +12,7 @@ import (
 	"alleria/cab"
 	"alleria/cab/tuner"
 	"alleria/config"
+	"alleria/engine"
 	"alleria/proctree"
 )
 
@@ -141,6 +142,9 @@ type Options struct {
 
 // Beginning says how programs start.
 type Beginning struct {
+	// Unpatched has processes run in the code cache for as long as windows wait for something, so that nothing lies in their code.
+	Unpatched bool
+
 	// NoASLR switches address-space randomisation off for the target.
 	NoASLR bool
 	// Kept is the folder in which translations stay for later runs; nil: nothing is kept.
@@ -151,7 +155,8 @@ type Beginning struct {
 type Children struct {
 	// Follow is one of the Follow constants.
 	Follow string
-	// Warnings is where programs are told of that run unrecorded, even with -q; nil: nowhere.
+	// Warnings is where the user is told, even with -q, of programs that run unrecorded and of what else is not in the recording; nil: nowhere, and the
+	// latter among Messages.
 	Warnings io.Writer
 }
 
@@ -179,6 +184,8 @@ type Limits struct {
 type Processing struct {
 	// SampleBy says how bursts are laid out: one of the SampleBy constants.
 	SampleBy string
+	// SampleSeed says where they are: another one has them at other places.
+	SampleSeed uint64
 	// Stage is how far what analyses need is taken: one of the Stage constants.
 	Stage string
 	// Threads is the most processing threads that there are; 0: one a processor.
@@ -225,3 +232,20 @@ func (t *Thresholds) orDefaults() tuner.Thresholds {
 
 // Sites tells which windows select which instructions.
 type Sites = plan.Sites
+
+// Condition is what makes an execution worth a record, for Sites.If.
+type Condition = plan.Condition
+
+// ConditionOf is what it is about.
+type ConditionOf = engine.ConditionOf
+
+// What a condition is about.
+const (
+	OfAddress  = engine.OfAddress
+	OfValue    = engine.OfValue
+	OfRegister = engine.OfRegister
+	OfSize     = engine.OfSize
+	OfStore    = engine.OfStore
+	OfPC       = engine.OfPC
+	OfLength   = engine.OfLength
+)

@@ -2,7 +2,9 @@ package session
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -40,7 +42,21 @@ const (
 )
 
 // machineCPUs reads what the kernel says of the processors.
-func machineCPUs() topology.Machine { return topology.Read(os.DirFS("/sys/devices/system/cpu")) }
+func machineCPUs() topology.Machine {
+	const dir = "/sys/devices/system/cpu"
+	return topology.Read(processorFiles{os.DirFS(dir), dir})
+}
+
+// processorFiles is a folder of short files that the kernel makes as they are read.
+type processorFiles struct {
+	fs.FS
+	dir string
+}
+
+// ReadFile is fs.ReadFile's.
+func (f processorFiles) ReadFile(name string) ([]byte, error) {
+	return sys.ReadProc(filepath.Join(f.dir, name))
+}
 
 // startPlacing begins with it.
 func (r *run) startPlacing() *placing {

@@ -151,7 +151,7 @@ func (r *run) lostWith(err error) error {
 	r.proc.mu.Unlock()
 	if err == nil { // else the error is what they all met with
 		for _, g := range gone {
-			r.note(g)
+			r.lack(g)
 		}
 	}
 	if r.emit == nil {

@@ -58,7 +58,7 @@ func (ps *process) describe() {
 		}
 		ps.also = []string{name}
 	}
-	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", ps.pid)); err == nil && len(b) > 0 {
+	if b, err := sys.ReadProc(fmt.Sprintf("/proc/%d/cmdline", ps.pid)); err == nil && len(b) > 0 {
 		ps.argv = strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 	}
 }
@@ -141,7 +141,7 @@ func shellStatus(end *engine.End) int {
 	return end.Code
 }
 
-// fateWhenDone is what becomes of the process when nothing more of it can be recorded: it is let go, unless
+// fateWhenDone is what becomes of the process when nothing more of it can be recorded: it is detached, unless
 // what it creates or executes may be.
 func (ps *process) fateWhenDone() engine.Fate {
 	if ps.over.Load() || ps.opts.Follow == FollowNone || !ps.recordsOthers() || !ps.matched.FollowsChildren() && !ps.matched.FollowsExec() {

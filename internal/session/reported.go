@@ -21,6 +21,7 @@ type reported struct {
 	started   time.Time // of the process's first instruction
 	forks     uint64
 	execs     uint64
+	unseen    uint64 // of these, those of before it had an image: it shared its creator's memory (vfork), or was followed
 	live      uint64 // threads
 	executing bool   // from an execve to the new program's start
 	executor  int    // the number of the thread that made the last one
@@ -223,11 +224,22 @@ func (ps *process) executed() {
 	ps.pending = nil
 }
 
+// executedUnseen fires the Exec events of the program that a process's first image is of, which it has executed while it shared its creator's memory or was
+// followed. What they close ends before its first instruction.
+func (ps *process) executedUnseen() {
+	if ps.facts.unseen == 0 {
+		return
+	}
+	opens := ps.execLeaves(false)
+	ps.fire(nil, 0, ps.execLeaves(true)...)
+	ps.fire(nil, 0, opens...)
+}
+
 // created is called when a thread stands before its first instruction.
 // The number of threads counts the one that is being created.
 func (ps *process) created(t thread) {
 	ps.facts.live++
-	if ps.facts.live == 1 && ps.facts.execs > 0 { // the thread that executed the program
+	if ps.facts.live == 1 && ps.facts.execs > ps.facts.unseen { // the thread that executed the program
 		return
 	}
 	ps.happened(t, 0, config.EventCreation, func(*config.Event) bool { return true })
@@ -308,7 +320,7 @@ func (ps *process) Unmapped(start, end uint64) {
 func (ps *process) refresh() error {
 	im := ps.image
 	loaded, unloaded, err := im.tables.Update()
-	im.lookForSanitizers(loaded)
+	im.keepTranslated(loaded)
 	// An error means that the process is gone or dying: its end will be reported.
 	if err != nil || im.events == nil || len(loaded)+len(unloaded) == 0 {
 		return nil

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"alleria/config"
@@ -31,6 +32,10 @@ type rester struct {
 	entered bool          // a thread has begun with the burst
 	blocks  uint32        // that had been made by then
 	shorter int           // how often bursts have been halved
+	period  time.Duration // of processor time, from one burst to the next, on average
+	begun   int           // bursts with that period
+	even    bool          // it is not to grow any more (from the start: Options.Engine, no-long-bursts)
+	flooded bool          // a burst has overwritten what it had recorded
 }
 
 // restedThread is what is known of a thread that runs natively between bursts.
@@ -41,11 +46,15 @@ type restedThread struct {
 }
 
 const (
-	restPeriod = 12 * time.Millisecond // of processor time, from one burst to the next, on average
+	// restPeriod is what the time from one burst to the next begins with, on average. Behind each restBursts of them it is doubled, up to restMost, and
+	// bursts are so much longer: to come and go, and to find the caches cold twice, costs the program as much as half a million instructions recorded.
+	restPeriod = 12 * time.Millisecond
+	restMost   = 4 * restPeriod
+	restBursts = 64
 	// restSpeed is how many instructions a nanosecond has, about, for the length of bursts: they need not be of the rate exactly.
 	restSpeed = 2.5
 	mostBy    = 4_000_000 // instructions of a burst
-	// restNearly is which part of a burst may be left when it ends. Its budget lies in several words, each of which asks when it is
+	// restNearly is which part of a burst may be left when it ends. Where its budget lies in several words, each of them asks when it is
 	// empty, and counts go by what was recorded: another question would cost more than what is recorded for it is worth.
 	restNearly = 4
 	// perBlock is what a block of recording code costs, with its part of the dispatch; one part in so many of the time may go into them.
@@ -67,10 +76,16 @@ func (ps *process) newRester() *rester {
 	if ps.opts.SampleBy != SampleByTime || !ps.samples() {
 		return nil
 	}
-	r := &rester{resting: true, shorter: restShortest}
+	r := &rester{resting: true, shorter: restShortest, period: restPeriod, even: slices.Contains(ps.opts.Engine, noLongBursts)}
 	ps.budget.sampler.away = true
 	r.next(ps.budget.sampler)
 	return r
+}
+
+// oneWord tells whether blocks count their instructions against one word. Natively nothing is counted, and of a budget in several words a burst asks
+// two or three times, a tracer that has gone to sleep meanwhile; subtracting from one word is lost in what recording takes.
+func (r *run) oneWord() bool {
+	return r.opts.SampleBy == SampleByTime && !slices.Contains(r.opts.Engine, spreadBursts)
 }
 
 // restRefused says why threads cannot run natively between bursts; nil: they can.
@@ -120,9 +135,22 @@ func (r *run) restCheck() error {
 
 // next lays the next period out: a burst somewhere in it. What of it lies behind the burst is part of the gap to the next one.
 func (r *rester) next(s *sampler) {
-	before := time.Duration(s.rng.Int64N(int64(restPeriod)))
+	before := time.Duration(s.rng.Int64N(int64(r.period)))
 	r.gap += r.tail + before
-	r.tail = restPeriod - before
+	r.tail = r.period - before
+}
+
+// grow is called behind a burst. It doubles the period behind so many of them, but for rates whose bursts would be longer than any may be. Where a burst has overwritten what it had
+// recorded, the ring being too small for it, it goes back to the half for good. Rows of SAMPLING have bursts of one length, which count for the time that
+// they stand for: no part of the program weighs more than another by that.
+func (r *rester) grow(s *sampler) {
+	r.begun++
+	switch {
+	case r.flooded:
+		r.flooded, r.even, r.period = false, true, max(r.period/2, restPeriod)
+	case r.begun >= restBursts && !r.even && r.period < restMost && s.rate*restSpeed*float64(2*r.period) <= mostBy:
+		r.period, r.begun = 2*r.period, 0
+	}
 }
 
 // wait has the next burst come later, and be shorter, where one has come upon code that was never recorded before: translating takes no more than its
@@ -130,7 +158,7 @@ func (r *rester) next(s *sampler) {
 // It goes by the number of blocks, whose cost is known: what they took is no measure on a machine that others use. A burst's length is settled
 // before it begins, whatever it will meet.
 func (r *rester) wait(made uint32) {
-	r.gap += max(time.Duration(made)*perBlock*translating-restPeriod, 0)
+	r.gap += max(time.Duration(made)*perBlock*translating-r.period, 0)
 	switch {
 	case made > manyBlocks:
 		r.shorter = min(r.shorter+1, restShortest)
@@ -141,7 +169,7 @@ func (r *rester) wait(made uint32) {
 
 // length is how long the next burst is.
 func (r *rester) length(s *sampler) int64 {
-	return int64(min(max(s.rate*restSpeed*float64(restPeriod), leastBurst), mostBy)) >> r.shorter
+	return int64(min(max(s.rate*restSpeed*float64(r.period), leastWarm), mostBy)) >> r.shorter
 }
 
 // knowsImages tells whether the engine says by itself what has been loaded and unloaded natively: it compares the code that translations were made
@@ -203,6 +231,7 @@ func (ps *process) restAlarm() {
 	}
 	r.resting, r.entered = false, false
 	ps.setMode()
+	im.p.TakeOver() // threads are stopped behind this
 	r.looked = true
 }
 
@@ -235,6 +264,11 @@ func (ps *process) restEntering(t thread) {
 func (ps *process) restAway(t thread, d *sampled) {
 	d.rested.away, d.recording = true, false
 	d.rested.since = ps.threadTime(t, d.rested.since)
+	if ring := ps.image.rings[t]; ring != nil {
+		times, _ := ring.Lost()
+		ps.rest.flooded = ps.rest.flooded || times > d.times
+		d.times = times
+	}
 	ps.sampleBurst(t, d)
 }
 
@@ -246,6 +280,7 @@ func (ps *process) restSample(t thread, d *sampled) {
 	r := ps.rest
 	r.resting = true
 	r.used = ps.processorTime(r.used)
+	r.grow(ps.image.budget.sampler)
 	r.next(ps.image.budget.sampler)
 	r.wait(ps.image.p.Blocks().Last() - r.blocks)
 	r.at = time.Now().Add(max(r.gap, 0))

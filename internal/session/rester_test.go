@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"alleria/config"
 	"alleria/engine"
 	"alleria/internal/records"
 )
@@ -16,6 +17,9 @@ func (p *fakeProcess) burst(t *fakeThread, blocks int) {
 	p.ps.Alarm()
 	if p.mode != engine.ModeRecord {
 		p.run.t.Fatalf("no burst begins in mode %v", p.mode)
+	}
+	if p.took[len(p.took)-1] != engine.ModeRecord {
+		p.run.t.Errorf("what other processes have translated is taken over in modes %v", p.took)
 	}
 	made := func(n int) {
 		for range n {
@@ -85,4 +89,53 @@ func TestBurstsWait(t *testing.T) {
 	}
 	p.exits()
 	f.end()
+}
+
+// TestBurstsGrow: bursts get longer, and as much rarer, as far as any may be; not with the switch, and they get shorter again for good behind one that has
+// overwritten what it had recorded. The part of the time that is recorded stays.
+func TestBurstsGrow(t *testing.T) {
+	for _, c := range []struct {
+		rate         float64
+		engine       []string
+		flooded      int // the burst that is
+		first, then  time.Duration
+		second, last int // how many bursts there were before
+	}{
+		{rate: 0.01, first: 2 * restPeriod, second: restBursts, then: 4 * restPeriod, last: 2 * restBursts},
+		{rate: 0.05, first: 2 * restPeriod, second: restBursts, then: 2 * restPeriod, last: 2 * restBursts}, // 12 M instructions would be too many
+		{rate: 0.2, first: restPeriod, second: restBursts, then: restPeriod, last: 2 * restBursts},
+		{rate: 0.01, engine: []string{noLongBursts}, first: restPeriod, second: restBursts, then: restPeriod, last: 2 * restBursts},
+		{rate: 0.01, flooded: 2*restBursts + 5, first: 4 * restPeriod, second: 2 * restBursts, then: 2 * restPeriod, last: 5 * restBursts},
+		{rate: 0.01, flooded: 5, first: restPeriod, second: restBursts, then: restPeriod, last: 5 * restBursts},
+	} {
+		f := newFakeRun(t, `<Window></Window>`)
+		f.opts.SampleBy, f.opts.Engine = SampleByTime, c.engine
+		f.opts.Config.Windows[0].Profile.SampleRate.Part = c.rate
+		p, _ := f.begin()
+		r, s := p.ps.rest, p.ps.newSampler(config.Rate{Part: c.rate})
+		r.shorter = 0
+		var all, gaps time.Duration
+		r.gap = 0
+		for n := 1; n <= 6*restBursts; n++ {
+			if n == c.flooded {
+				r.flooded = true
+			}
+			r.grow(s)
+			r.next(s)
+			gaps, r.gap = gaps+r.gap, 0
+			all += r.period
+			want := min(c.rate*restSpeed*float64(r.period), mostBy)
+			if length := float64(r.length(s)); length < want-1 || length > want {
+				t.Fatalf("%+v: bursts of %.0f instructions each %v, want %.0f", c, length, r.period, want)
+			}
+			if n == c.second && r.period != c.first || n == c.last && r.period != c.then {
+				t.Errorf("%+v: a burst each %v behind %d", c, r.period, n)
+			}
+		}
+		if off := gaps - all; off < -2*restMost || off > 2*restMost {
+			t.Errorf("%+v: %v between bursts that stand for %v", c, gaps, all)
+		}
+		p.exits()
+		f.end()
+	}
 }

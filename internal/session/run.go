@@ -26,7 +26,7 @@ import (
 // of Record.
 type run struct {
 	opts   *Options
-	tracer interface{ LetAllGo() } // *engine.Tracer
+	tracer interface{ DetachAll() } // *engine.Tracer
 	cache  *symbols.Cache
 	// background is what is done while the target runs, and used at the end.
 	background sync.WaitGroup
@@ -61,6 +61,7 @@ type machine struct {
 	maps       func(pid int) ([]byte, error)
 	clock      sys.Clock // started with the run
 	processors func() topology.Machine
+	garbage    *collector // nil: the runtime's own pace, in tests
 }
 
 // messages is what the user is told.
@@ -68,11 +69,13 @@ type messages struct {
 	analysed   []analysed
 	notes      []string
 	told       []string // of these, what was said as the program began
+	lacking    []string // of these, what says that something is not in the recording
 	unrecorded unrecorded
 }
 
 // outcome is how the recording ends. Any goroutine may set it.
 type outcome struct {
+	armed  armings
 	over   atomic.Bool            // it is to end: a limit, a full disk, a signal to us
 	why    atomic.Pointer[string] // the first reason
 	failed atomic.Pointer[error]  // of a processing thread
@@ -94,20 +97,20 @@ type image struct {
 	rings   map[thread]*cab.Ring
 	marked  map[thread]uint64 // the set of open windows last marked, plus 1
 	sampled time.Time         // when rows of sampling were written last
-	arrival arrival           // the one that is being told of
+	entry   funcEntry         // the one that is being told of
 	space   *addressSpace     // nil: nobody asks for it
 }
 
-// arrival is a thread about to execute an address that is watched, with its stack pointer.
-type arrival struct {
+// funcEntry is a thread about to execute an address that is watched, with its stack pointer.
+type funcEntry struct {
 	t        thread
 	addr, sp uint64
 }
 
 // caller is where the function returns to whose call made a change, 0 for other events. The stack is read here and not at each
-// arrival: most change nothing.
+// entry: most change nothing.
 func (im *image) caller(c window.Change, t thread, addr uint64) uint64 {
-	a := im.arrival
+	a := im.entry
 	if t == nil || a.t != t || a.addr != addr || c.Cause == nil || c.Cause.Kind != config.EventCall {
 		return 0
 	}
@@ -148,7 +151,7 @@ func (ps *process) Started(p target) error {
 	if err != nil {
 		return err
 	}
-	im.lookForSanitizers(loaded) // one that the program was linked with
+	im.keepTranslated(loaded) // one that the program was linked with
 	// Neither this nor translation has windows: they run the whole program in one mode.
 	if ps.opts.Only == OnlyCount {
 		if ps.opts.CountCalls {
@@ -194,6 +197,7 @@ func (ps *process) startWindows(im *image) error {
 	if first {
 		ps.facts.started = time.Now()
 		ps.changed(nil, im.windows.Start(), 0)
+		ps.executedUnseen()
 	} else {
 		ps.executed()
 	}
@@ -352,9 +356,9 @@ func (ps *process) Notified(t thread, addr uint64, regs engine.NotifiedRegs) {
 // The counts of all places are set anew afterwards: windows may have changed.
 func (ps *process) Reached(t thread, pl counter, addr, sp uint64) {
 	im := ps.image
-	im.arrival = arrival{t, addr, sp}
+	im.entry = funcEntry{t, addr, sp}
 	ps.fire(t, addr, im.events.reached(t, pl)...)
-	im.arrival = arrival{}
+	im.entry = funcEntry{}
 	im.events.count()
 }
 
@@ -521,11 +525,18 @@ func (ps *process) Ended(end *engine.End) {
 	ps.closeWriter(im)
 }
 
-// warn notes something that the user has to be told when the run is over.
+// warn notes something that has failed, so that it is not in the recording.
 func (r *run) warn(err error) {
 	if err != nil {
-		r.note(err.Error())
+		r.lack(err.Error())
 	}
+}
+
+// lack notes that something is not in the recording that should be. It is told at the end even with -q: who only sees the program's own output and status takes
+// the recording for a whole one.
+func (r *run) lack(text string) {
+	r.note(text)
+	r.lacking = append(r.lacking, text)
 }
 
 // tell says at once what is known before the program executes anything: whoever waits for a window

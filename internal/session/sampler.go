@@ -2,9 +2,11 @@ package session
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"alleria/abp"
+	"alleria/analysis/live"
 	"alleria/cab"
 	"alleria/config"
 	"alleria/internal/records"
@@ -18,18 +20,23 @@ import (
 // times periods by bursts is an estimate without bias of all that was executed. A thread changes between the two
 // by a request of its own; no other thread is stopped.
 //
-// Bursts begin short and grow with what the thread has executed: a short program has some hundred as well, and a long one
-// does not spend its time on switching, which takes two requests a burst. The lower the rate, the fewer they are.
+// Bursts begin short and grow with what was recorded of the thread: a short program has some hundred as well, and a long one
+// does not spend its time on switching, which takes some requests a burst.
 //
 // Refused: recording all the time and having the consumer pick (CAB paper, section 3.2), since recording is what takes the
 // time here, not the choice. Bursts by time, natively in between, are cheaper and take code by how
 // long it runs and not by its instructions, with nothing to correct that by where the processor counts none: rester has them for
 // who asks for that.
 //
+// Threads wait where a ring has no room, but where the rate is auto (overwrites): there is no room where code is recorded that makes many
+// words or is dear to analyse, or where nothing else has had the processor, so that bursts that are left out then are not any bursts.
+//
 // It belongs to Record's goroutine.
 type sampler struct {
 	rate    float64 // of new threads
 	adapts  bool
+	warm    bool // what caches hold matters
+	leaves  bool // bursts out, where a ring has no room for them (run.overwrites)
 	away    bool // threads run natively between bursts
 	rng     *rand.Rand
 	threads map[thread]*sampled
@@ -60,27 +67,35 @@ type loss struct{ times, words uint64 }
 const (
 	autoRate   = 1.0 / 32 // what automatic rates begin with
 	leastRate  = 1.0 / (1 << 14)
-	leastBurst = 2_000   // instructions
+	leastBurst = 1_000   // instructions
 	mostBurst  = 200_000 // some chunks of a ring
-	perBurst   = 20_000  // what a thread has executed, by the length of its next burst
-	calmBursts = 16      // at one rate, before it is raised
+	perBurst   = 2_000   // what is recorded of what a thread has executed, by the length of its next burst
+	// Where caches are simulated a burst has to be long beside them, and does not get shorter with the rate.
+	leastWarm  = 2_000
+	perWarm    = 20_000 // what a thread has executed
+	calmBursts = 16     // at one rate, before it is raised
 	mostRate   = 1.0 / 2
-	// A row and a frame are about so many bursts and instructions in them, at least. Few, so that what was left out
-	// or overwritten is made up for by what the thread did about that time.
-	rowBursts   = 4
-	rowRecorded = 200_000
+	// A row and a frame are about so many bursts and instructions in them, at least: few, since errors are told by what frames differ in. Where bursts are left
+	// out or overwritten, which is made up for by what the thread did about that time, it takes more of them to say what that was.
+	rowBursts    = 2
+	rowRecorded  = 20_000
+	leftBursts   = 4
+	leftRecorded = 200_000
+	// beginsNearly is which part of its length a burst may begin too early, and endsNearly end.
+	beginsNearly = 16
+	endsNearly   = 16
 )
 
 // newSampler returns nil if everything is to be recorded.
-func newSampler(r config.Rate) *sampler {
-	if r.All() {
+func (r *run) newSampler(c config.Rate) *sampler {
+	if c.All() {
 		return nil
 	}
-	rate := r.Part
-	if r.Auto {
+	rate := c.Part
+	if c.Auto {
 		rate = autoRate
 	}
-	return &sampler{rate: rate, adapts: r.Auto, rng: rand.New(rand.NewPCG(1, 2)), threads: make(map[thread]*sampled)}
+	return &sampler{rate: rate, adapts: c.Auto, warm: r.warms(), leaves: r.overwrites(), rng: rand.New(rand.NewPCG(1, 2+r.opts.SampleSeed)), threads: make(map[thread]*sampled)}
 }
 
 // started begins with a thread, before it has executed anything; executed is what it counts from.
@@ -96,11 +111,19 @@ func (s *sampler) started(t thread, executed int64) *sampled {
 	return d
 }
 
+// length is how long a thread's next burst is. By what was recorded, so that there are as many at each rate: it is their number that shares are as good as.
+func (s *sampler) length(d *sampled) int64 {
+	if s.warm {
+		return min(max(d.total/perWarm, leastWarm), mostBurst)
+	}
+	return min(max(int64(float64(d.total)*d.rate/perBurst), leastBurst), mostBurst)
+}
+
 // period lays a period out.
 //
 // What was left of the last one when it was asked about is part of the next.
 func (s *sampler) period(d *sampled) {
-	d.burst = min(max(d.total/perBurst, leastBurst), mostBurst)
+	d.burst = s.length(d)
 	rest := max(int64(float64(d.burst)/d.rate)-d.burst, 0)
 	before := s.rng.Int64N(rest + 1)
 	d.left += d.tail + before
@@ -126,20 +149,23 @@ func (d *sampled) look(executed int64, open bool) {
 // change ends or begins a burst of a thread that waits, if it has executed what it had to until then, or nearly: its place
 // needs no exactness, which the last few requests would be for. It tells whether one has ended.
 //
-// A burst that finds less than a quarter of the ring free is left out: what is passed over is counted in instructions,
-// where of what is overwritten only the words are known.
+// Where threads overwrite their records, a burst that finds less than a quarter of the ring free is left out: what is passed
+// over is counted in instructions, where of what is overwritten only the words are known.
 func (s *sampler) change(t thread, d *sampled, ring *cab.Ring) (ended bool) {
-	if !d.open || d.left > d.burst/16 {
+	// A burst ends where it is to, as recorded code counts in one word: one that ended early where code takes a word dry would take less of that code.
+	if near := d.burst / beginsNearly; !d.open || d.left > near || d.recording && d.left > d.burst/endsNearly {
 		return false
 	}
-	if !d.recording && ring != nil && ring.Crowded() {
+	if !d.recording && s.leaves && ring != nil && ring.Crowded() {
 		d.left += d.burst
 		s.period(d)
 		d.skipped++
 		return false
 	}
 	if d.recording = !d.recording; d.recording {
-		d.left += d.burst
+		// All bursts are as long, however early they begin: how early is the code's to say.
+		d.tail += d.left
+		d.left = d.burst
 		d.row.Bursts++
 		t.Rest(false)
 		return false
@@ -202,7 +228,7 @@ func (ps *process) sampleBurst(t thread, d *sampled) {
 	changed := s.adapts && !s.away && s.adapt(d, im.rings[t])
 	// Bursts of a row count by their lengths: those of others are another row's.
 	cut := changed || s.away && ps.rest.length(s) != d.burst
-	if !cut && (d.row.Bursts < rowBursts || d.row.Recorded < rowRecorded) {
+	if !cut && !s.rowIsFull(&d.row) {
 		return
 	}
 	sampleRow(im, d, im.rings[t])
@@ -217,6 +243,14 @@ func (ps *process) sampleBurst(t thread, d *sampled) {
 		d.left, d.tail = 0, 0
 		s.period(d)
 	}
+}
+
+// rowIsFull tells whether a row is about enough.
+func (s *sampler) rowIsFull(r *abp.Sampling) bool {
+	if s.leaves {
+		return r.Bursts >= leftBursts && r.Recorded >= leftRecorded
+	}
+	return r.Bursts >= rowBursts && r.Recorded >= rowRecorded
 }
 
 // sampleRow writes what is known of a thread's sampling so far. A later row of the same thread and chunk replaces it.
@@ -258,6 +292,18 @@ func (ps *process) sampleEnd(t thread) *abp.Sampling {
 	}
 	delete(im.budget.sampler.threads, t)
 	return &abp.Sampling{Recorded: d.before.Recorded + d.row.Recorded, Passed: d.before.Passed + d.row.Passed, Bursts: d.before.Bursts + d.row.Bursts, ByTime: d.before.ByTime + d.row.ByTime}
+}
+
+// overwrites tells whether a thread that finds no room in its ring overwrites its latest records and has bursts left out, instead of waiting. That is
+// for rates that adapt, which go by it, and for bursts by time, whose threads are to be away soon.
+func (r *run) overwrites() bool {
+	o := r.opts
+	return r.samples() && (o.Config.SampleRate().Auto || o.SampleBy == SampleByTime || slices.Contains(o.Engine, overwriteBursts))
+}
+
+// warms tells whether something goes by what caches hold.
+func (r *run) warms() bool {
+	return slices.Contains(r.opts.Engine, fewBursts) || slices.ContainsFunc(r.opts.Analyses, func(a live.Spec) bool { return a.Kind == "cache" || a.Kind == "reuse" })
 }
 
 // samples tells whether only a part is to be recorded.

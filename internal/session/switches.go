@@ -2,8 +2,11 @@ package session
 
 import (
 	"fmt"
+	"slices"
 
 	"alleria/engine"
+	"alleria/engine/reuse"
+	"alleria/internal/symbols"
 )
 
 // noVector has profiles written without vector instructions.
@@ -15,20 +18,61 @@ const noSizes = "no-sizes"
 // wholeTables has exact names of functions looked for in images' tables of all functions.
 const wholeTables = "whole-tables"
 
+// noLongBursts has bursts by processor time stay as short, and as many, as they begin; spreadBursts has their instructions counted in several words.
+const (
+	noLongBursts = "no-long-bursts"
+	spreadBursts = "spread-bursts"
+)
+
+// overwriteBursts has threads that record bursts never wait, as where the rate is auto.
+const overwriteBursts = "overwrite-bursts"
+
+// fewBursts has bursts by instructions be as long, and as few, as where caches are simulated.
+const fewBursts = "few-bursts"
+
+// wholeBinary leaves pages of our own code in memory that only the start has needed.
+const wholeBinary = "whole-binary"
+
+// captureAlone has what is captured of each function made by itself.
+const captureAlone = "capture-alone"
+
+// noKeptNames has tables of functions made anew in each run, and noDiskCache nothing kept at all.
+const (
+	noKeptNames = "no-kept-names"
+	noDiskCache = "no-disk-cache"
+)
+
+// namesFrom says where names of functions are looked for.
+func namesFrom(opts *Options) symbols.Options {
+	o := symbols.Options{WholeTables: slices.Contains(opts.Engine, wholeTables)}
+	off := slices.Contains(opts.Engine, noKeptNames) || slices.Contains(opts.Engine, noDiskCache)
+	if own := reuse.OwnBinary(); opts.Kept != nil && own != "" && !off {
+		o.Kept, o.KeptFor = opts.Kept, own
+	}
+	return o
+}
+
+// keepNames leaves the tables of functions that were made to later runs.
+func (r *run) keepNames() {
+	if err := r.cache.Keep(); err != nil {
+		r.logf("kept names: %v", err)
+	}
+}
+
 // engineSwitches turns optimisations of the engine off, or on those that did not pay
 // where they were measured. They are for comparing results and times, and their names may change.
 //
-// noVector and noSizes are for whoever writes profiles (openRun), wholeTables for who looks names up
-// (Record), which are no part of the engine.
+// noVector and noSizes are for whoever writes profiles (openRun), wholeTables and noKeptNames for who looks names up
+// (namesFrom), which are no part of the engine.
 func engineSwitches(o *engine.Options, names []string) error {
 	var elsewhere bool
 	switches := map[string]*bool{
 		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
-		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-aside": &o.NoAside, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, "no-disk-cache": &o.NoDiskCache, "no-kept-records": &o.NoKeptRecords, "keep-few": &o.KeepFew, "no-inherit": &o.NoInherit, "no-batch": &o.NoBatch, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
-		"no-super": &o.NoSuper, "no-late": &o.NoLate, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-call-in": &o.NoCallIn, "no-sigreturn": &o.NoReturn,
-		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture,
+		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-aside": &o.NoAside, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, noDiskCache: &o.NoDiskCache, "no-kept-records": &o.NoKeptRecords, "no-kept-bursts": &o.NoKeptBursts, "keep-few": &o.KeepFew, "no-inherit": &o.NoInherit, "no-spare": &o.NoSpare, "no-batch": &o.NoBatch, "stop-signals": &o.StopSignals, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
+		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn,
+		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture, "no-behind-check": &o.NoBehindCheck,
 		"no-start-sites": &o.NoStartSites, "no-short": &o.NoShort, "short": &o.Short,
-		noVector: &elsewhere, noSizes: &elsewhere, wholeTables: &elsewhere,
+		noVector: &elsewhere, captureAlone: &elsewhere, noSizes: &elsewhere, wholeTables: &elsewhere, noKeptNames: &elsewhere, wholeBinary: &elsewhere, noLongBursts: &elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: &elsewhere, fewBursts: &elsewhere,
 	}
 	for _, n := range names {
 		on := switches[n]

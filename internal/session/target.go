@@ -23,6 +23,7 @@ type target interface {
 	// What it executes, and what of that is recorded.
 	Mode() engine.Mode
 	SetMode(engine.Mode)
+	TakeOver()
 	SetToggle(*toggle)
 	KeepTranslated()
 	StayTranslated()
@@ -163,6 +164,7 @@ func (h handler) Signalled(t *engine.Thread, info *sys.Siginfo, sig sys.Signal, 
 	h.ps.Signalled(t, info, sig, ip)
 }
 func (h handler) Forked(t *engine.Thread, _ int)           { h.ps.Forked(t) }
+func (h handler) Orphan(pid int) engine.Fate               { return h.ps.run.born(h.ps, pid) }
 func (h handler) Executing(t *engine.Thread)               { h.ps.Executing(t) }
 func (h handler) Alarm(*engine.Process)                    { h.ps.Alarm() }
 func (h handler) Ended(_ *engine.Process, end *engine.End) { h.ps.Ended(end) }

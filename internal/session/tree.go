@@ -13,14 +13,17 @@ import (
 
 // Born is engine.Client's: numbers are given in the order of the kernel's reports, whether the
 // process is followed or not (Alleria, section 2.5).
-func (r *run) Born(parent, pid int) engine.Fate {
-	ps := r.newProcess(pid, r.byPID[parent])
+func (r *run) Born(parent, pid int) engine.Fate { return r.born(r.byPID[parent], pid) }
+
+// born is Born for a parent that may have ended.
+func (r *run) born(parent *process, pid int) engine.Fate {
+	ps := r.newProcess(pid, parent)
 	// Until it executes something it is what its parent is.
 	ps.path, ps.also, ps.argv = ps.parent.path, ps.parent.also, ps.parent.argv
 	if r.debuggers.is(ps.path) {
 		ps.fate = engine.Detach
-		r.tree.SetState(ps.number, proctree.LetGo)
-		r.note(fmt.Sprintf("process %d (%s) traces others: what it created ran untraced", ps.parent.number, filepath.Base(ps.path)))
+		r.tree.SetState(ps.number, proctree.Detached)
+		r.lack(fmt.Sprintf("process %d (%s) traces others: what it created ran untraced", ps.parent.number, filepath.Base(ps.path)))
 		r.ended(ps, nil)
 		return ps.fate
 	}
@@ -33,6 +36,9 @@ func (r *run) Executed(pid int) engine.Fate {
 	ps := r.byPID[pid]
 	if ps == nil { // the user's own
 		ps = r.newProcess(pid, nil)
+	} else if ps.windows == nil {
+		ps.facts.execs++
+		ps.facts.unseen++
 	}
 	ps.describe()
 	r.tree.Executed(ps.number, ps.path, ps.argv)
@@ -62,7 +68,7 @@ func (r *run) newProcess(pid int, parent *process) *process {
 func (r *run) decide(ps *process) engine.Fate {
 	ps.threads, _ = plansOf(ps.matched, len(r.opts.Config.Windows)) // prepare has looked for errors
 	ps.fate = ps.choose()
-	r.tree.SetState(ps.number, [...]proctree.State{engine.Detach: proctree.LetGo, engine.Follow: proctree.Followed, engine.Trace: proctree.WindowClosed}[ps.fate])
+	r.tree.SetState(ps.number, [...]proctree.State{engine.Detach: proctree.Detached, engine.Follow: proctree.Followed, engine.Trace: proctree.WindowClosed}[ps.fate])
 	if ps.fate == engine.Detach {
 		r.unrecords(ps)
 		r.ended(ps, nil)
@@ -83,7 +89,7 @@ func (r *run) Untraced(pid int, why error) {
 		return
 	}
 	ps.fate = engine.Follow
-	r.note(fmt.Sprintf("process %d (%s) ran untraced: %v", ps.number, filepath.Base(ps.path), why))
+	r.lack(fmt.Sprintf("process %d (%s) ran untraced: %v", ps.number, filepath.Base(ps.path), why))
 }
 
 // Exited is engine.Client's.
@@ -91,8 +97,8 @@ func (r *run) Exited(pid int, end engine.End) {
 	ps := r.byPID[pid]
 	switch {
 	case ps == nil:
-	case !end.Exited && end.Signal == 0: // it was let go
-		r.tree.SetState(ps.number, proctree.LetGo)
+	case !end.Exited && end.Signal == 0: // it was detached
+		r.tree.SetState(ps.number, proctree.Detached)
 		r.ended(ps, nil)
 	default:
 		r.ended(ps, &end)
@@ -145,6 +151,7 @@ func (r *run) Poll() {
 	r.proc.placed.publish(live)
 	r.limits(now)
 	r.costs.memory(live, now)
+	r.forgetStart(now)
 	// The flag may have been set by any goroutine; what follows from it is done
 	// here, on the one that may change the windows.
 	if !r.over.Load() {
@@ -153,7 +160,7 @@ func (r *run) Poll() {
 	for _, ps := range live {
 		ps.closeAll()
 	}
-	r.tracer.LetAllGo()
+	r.tracer.DetachAll()
 }
 
 // live is the processes of which a program image is traced, by number.
@@ -168,7 +175,7 @@ func (r *run) inOrder() []*process {
 	return all
 }
 
-// closeAll closes the process's windows for good and lets it go.
+// closeAll closes the process's windows for good and detaches it.
 func (ps *process) closeAll() {
 	im := ps.image
 	if im.windows == nil || im.windows.Done() {

@@ -12,12 +12,12 @@ import (
 	"alleria/engine"
 )
 
-// Children that nobody records are let go, and find nothing of the tracer's: that they execute something is not reported. What they are is
+// Children that nobody records are detached, and find nothing of the tracer's: that they execute something is not reported. What they are is
 // looked for in /proc, for a while, and told once a name.
 //
 // Refused: to follow them until they execute something. A program with rights of its own (sudo) would get none.
 
-// unrecorded are the programs of processes that were let go as they began.
+// unrecorded are the programs of processes that were detached as they began.
 type unrecorded struct {
 	mu    sync.Mutex
 	names []string // in the order in which they were found
@@ -32,7 +32,7 @@ const (
 	longestLook        = 2 * time.Second
 )
 
-// unrecords notes that a process is let go, and has not been recorded.
+// unrecords notes that a process is detached, and has not been recorded.
 func (r *run) unrecords(ps *process) {
 	w := r.opts.Warnings
 	if w == nil || ps.number == 1 || ps.over.Load() {

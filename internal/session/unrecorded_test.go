@@ -8,7 +8,7 @@ import (
 	"alleria/engine"
 )
 
-// TestUnrecorded: programs of children that are let go are named once each, when they are found; what has ended by then is counted at the end.
+// TestUnrecorded: programs of children that are detached are named once each, when they are found; what has ended by then is counted at the end.
 func TestUnrecorded(t *testing.T) {
 	var u unrecorded
 	var out strings.Builder

@@ -66,6 +66,39 @@ func (c *Cache) open(path string, st os.FileInfo) (*Image, error) {
 	return e.image, e.err
 }
 
+// Keep leaves tables of functions that were made to later runs, in Options.Kept.
+// It returns the first error: a run without them is as good.
+func (c *Cache) Keep() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var first error
+	for _, e := range c.images {
+		if e.image == nil || c.opts.Kept == nil {
+			continue
+		}
+		if err := e.image.keep(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Made says of how many images the table of functions was taken from an earlier run, and of how many it was made.
+func (c *Cache) Made() (taken, made int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.images {
+		switch {
+		case e.image == nil || !e.image.made.Load():
+		case e.image.isKept:
+			taken++
+		default:
+			made++
+		}
+	}
+	return taken, made
+}
+
 // Close closes all images.
 // It returns the first error; the others would be the same.
 func (c *Cache) Close() error {

@@ -9,7 +9,8 @@
 // debugfile.go and gotable.go for those that live elsewhere, plt.go for stubs, maincall.go for
 // main in stripped programs), bounds are collected from the unwind tables
 // (ehframe.go), and merge.go makes one sorted table of both, in which every
-// piece of code that anything knows about belongs to a Function. Demangled
+// piece of code that anything knows about belongs to a Function; or it is the
+// one that an earlier run has left (kept.go). Demangled
 // names are made when somebody asks for them, source lines likewise
 // (lines.go). Classify (classify.go) judges a file before it is executed, Map
 // (maps.go) tells which image an address of a process belongs to.

@@ -96,7 +96,7 @@ func (im *Image) unwindBounds() ([]bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := unwindTable{b: b, base: s.vaddr, encodings: make(map[uint64]byte)}
+	t := unwindTable{b: b, base: s.vaddr, encodings: make(map[uint64]byte), out: make([]bound, 0, len(b)/recordBytes)}
 	whole := t.walk(im)
 	if !whole {
 		t.fromIndex(im)
@@ -109,6 +109,9 @@ func (im *Image) unwindBounds() ([]bound, error) {
 	})
 	return slices.CompactFunc(t.out, func(x, y bound) bool { return x.addr == y.addr }), nil
 }
+
+// recordBytes is about what a function takes in .eh_frame, little rather than much.
+const recordBytes = 48
 
 // unwindTable is .eh_frame while it is being read.
 type unwindTable struct {

@@ -1,7 +1,9 @@
 package symbols
 
 import (
+	"debug/elf"
 	"debug/gosym"
+	"encoding/binary"
 	"fmt"
 	"strings"
 )
@@ -20,13 +22,9 @@ func (im *Image) goTable() (syms []symbol, err error) {
 			syms, err = nil, fmt.Errorf("%s: Go's function table: %v: %w", im.Name, p, errTruncated)
 		}
 	}()
-	text := uint64(0)
 	var table section
 	for _, s := range im.sections {
-		switch {
-		case s.name == ".text":
-			text = s.vaddr
-		case strings.HasSuffix(s.name, goTableSection):
+		if strings.HasSuffix(s.name, goTableSection) {
 			table = s
 		}
 	}
@@ -34,17 +32,19 @@ func (im *Image) goTable() (syms []symbol, err error) {
 	if err != nil {
 		return nil, err
 	}
+	misfit := fmt.Errorf("%s: Go's function table does not fit the code: %w", im.Name, errTruncated)
+	text, ok := im.goText(table, b)
+	if !ok { // wrong names are worse than none
+		return nil, misfit
+	}
 	t, err := gosym.NewTable(nil, gosym.NewLineTable(b, text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: Go's function table: %w", im.Name, err)
 	}
 	for _, f := range t.Funcs {
-		// Addresses that aren't code mean that the linker put the start of the
-		// text elsewhere (an external linker, with C code before it): then all
-		// would be off, and wrong names are worse than none.
 		seg, ok := im.segment(f.Entry)
 		if !ok || seg.Prot&Exec == 0 || f.End <= f.Entry {
-			return nil, fmt.Errorf("%s: Go's function table does not fit the code: %w", im.Name, errTruncated)
+			return nil, misfit
 		}
 		size := min(f.End-f.Entry, seg.Vaddr+seg.MemSize-f.Entry)
 		syms = append(syms, symbol{addr: f.Entry, size: size, name: f.Name, source: GoTable, global: true})
@@ -55,3 +55,107 @@ func (im *Image) goTable() (syms []symbol, err error) {
 // goTableSection is how the section's name ends; in position-independent
 // programs something stands before it.
 const goTableSection = "gopclntab"
+
+// Of the head of a Go function table (runtime.pcHeader): two magic numbers whose tables have offsets in place of addresses,
+// and where the fields lie that are needed here.
+const (
+	goMagic118, goMagic120 = 0xfffffff0, 0xfffffff1
+
+	goHeadFuncs = 8       // number of functions
+	goHeadText  = 8 + 2*8 // what offsets count from; 0 in programs of Go 1.26 and later
+	goHeadTable = 8 + 7*8 // offset of the table of functions
+	goHeadSize  = goHeadTable + 8
+
+	// moduledata begins with the address of the head, and has the start of the text here.
+	goModuleText = 8 + 6*24 + 3*8
+)
+
+// goText returns the address that the functions' offsets count from. It is the start of .text where Go's own linker has written the program,
+// and lies behind C code of that section where another one has (cgo). The table's head says it, the program's own description of itself since Go 1.26;
+// in position-independent programs what these words will hold stands in relocations.
+//
+// Whatever says it is held against the code, since breakpoints are put where functions are said to begin: ok is false where nothing fits.
+func (im *Image) goText(table section, b []byte) (text uint64, ok bool) {
+	start, _ := im.section(".text")
+	if len(b) < goHeadSize {
+		return start.vaddr, true // its reader says what is wrong
+	}
+	if magic := binary.LittleEndian.Uint32(b); magic != goMagic118 && magic != goMagic120 {
+		return start.vaddr, true // older ones have addresses
+	}
+	said := []uint64{binary.LittleEndian.Uint64(b[goHeadText:])}
+	if s, found := im.slotAt(table.vaddr + goHeadText); found {
+		said = append(said, s.addend)
+	}
+	for _, at := range im.goModules(table.vaddr) {
+		said = append(said, im.wordAt(at+goModuleText))
+	}
+	for _, text := range append(said, start.vaddr) {
+		if text != 0 && im.fitsGoText(b, text) {
+			return text, true
+		}
+	}
+	return 0, false
+}
+
+// goModules returns where the address of a table's head stands in data: at the start of the module's description among others.
+func (im *Image) goModules(head uint64) (at []uint64) {
+	im.eachSlot(func(addr uint64, s slot) bool {
+		if s.kind == relocRelative && s.addend == head {
+			at = append(at, addr)
+		}
+		return true
+	})
+	for _, s := range im.sections {
+		if s.kind != elf.SHT_PROGBITS || s.vaddr == 0 || s.vaddr%8 != 0 || elf.SectionFlag(s.flags)&elf.SHF_WRITE == 0 {
+			continue
+		}
+		b, err := im.contents(s)
+		if err != nil {
+			continue
+		}
+		for i := 0; i+8 <= len(b); i += 8 {
+			if binary.LittleEndian.Uint64(b[i:]) == head {
+				at = append(at, s.vaddr+uint64(i))
+			}
+		}
+	}
+	return at
+}
+
+// wordAt returns the word that will lie at an address, 0 if none is known to.
+func (im *Image) wordAt(vaddr uint64) uint64 {
+	if s, ok := im.slotAt(vaddr); ok {
+		return s.addend
+	}
+	b := im.table(vaddr, 8)
+	if b == nil {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+// goSamples is how many functions are held against the code.
+const goSamples = 256
+
+// fitsGoText tells whether functions begin behind each other's padding, which is int3, if their offsets count from text. That of a function
+// whose length is a multiple of the alignment has none: half of them has to.
+func (im *Image) fitsGoText(b []byte, text uint64) bool {
+	n, at := binary.LittleEndian.Uint64(b[goHeadFuncs:]), binary.LittleEndian.Uint64(b[goHeadTable:])
+	if at > uint64(len(b)) || n > (uint64(len(b))-at)/8 {
+		return false
+	}
+	padded, seen := 0, 0
+	for i := uint64(1); i < n; i += n/goSamples + 1 {
+		addr := text + uint64(binary.LittleEndian.Uint32(b[at+i*8:]))
+		seg, ok := im.segment(addr)
+		if !ok || seg.Prot&Exec == 0 {
+			return false
+		}
+		seen++
+		if before := im.table(addr-1, 1); before != nil && before[0] == 0xcc {
+			padded++
+		}
+	}
+	return 2*padded >= seen
+}

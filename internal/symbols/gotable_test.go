@@ -6,15 +6,18 @@ import (
 )
 
 // TestStrippedGo finds the same functions in a Go program with and without its
-// symbol table, in both linking models.
+// symbol table, in both linking models, by both linkers: with cgo C code comes first.
 func TestStrippedGo(t *testing.T) {
-	for _, mode := range []string{"exe", "pie"} {
-		t.Run(mode, func(t *testing.T) {
-			t.Setenv("CGO_ENABLED", "0")
+	for _, c := range []struct{ name, mode, cgo, program string }{
+		{"exe", "exe", "0", "goprog"}, {"pie", "pie", "0", "goprog"},
+		{"exe, cgo", "exe", "1", "cgoprog"}, {"pie, cgo", "pie", "1", "cgoprog"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("CGO_ENABLED", c.cgo)
 			dir := t.TempDir()
 			whole, bare := filepath.Join(dir, "whole"), filepath.Join(dir, "bare")
-			run(t, "go", "build", "-buildmode="+mode, "-o", whole, "./testdata/goprog")
-			run(t, "go", "build", "-buildmode="+mode, "-ldflags=-s -w", "-o", bare, "./testdata/goprog")
+			run(t, "go", "build", "-buildmode="+c.mode, "-o", whole, "./testdata/"+c.program)
+			run(t, "go", "build", "-buildmode="+c.mode, "-ldflags=-s -w", "-o", bare, "./testdata/"+c.program)
 			a, b := mustOpen(t, whole), mustOpen(t, bare)
 			if b.Problem() != nil {
 				t.Error(b.Problem())

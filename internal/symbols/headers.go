@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -269,6 +270,11 @@ func (im *Image) section(name string) (section, bool) {
 		}
 	}
 	return section{}, false
+}
+
+// HasSection tells whether the file lists a section of that name; separate debug files are not looked at.
+func (im *Image) HasSection(name string) bool {
+	return slices.ContainsFunc(im.sections, func(s section) bool { return s.name == name })
 }
 
 // contents reads a section.

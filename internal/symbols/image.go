@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 	"weak"
 )
 
@@ -72,6 +73,7 @@ type Image struct {
 // business. It is immutable once newImage has returned.
 type elfFile struct {
 	src      source
+	opened   time.Time
 	opts     Options
 	sections []section
 	dyn      dynamic
@@ -80,7 +82,7 @@ type elfFile struct {
 }
 
 // functionTable is an image's functions, made when the first is asked for (fnOnce), with their
-// demangled names (nameOnce) and an index of names (indexOnce); what each makes is immutable afterwards.
+// demangled names (nameOnce), its sum (sumOnce), an earlier run's (keptOnce) and an index of names (indexOnce); what each makes is immutable afterwards.
 type functionTable struct {
 	fnOnce sync.Once
 	made   atomic.Bool  // the table of functions: it answers faster than a search of the symbols
@@ -93,6 +95,13 @@ type functionTable struct {
 	fns     []Function
 	maxEnd  []uint64 // maxEnd[i]: the highest end of fns[:i+1], what bounds a Lookup's way back
 	problem error
+	// kept is the table as an earlier run has left it, looked for by whoever needs some of it first (keptOnce); isKept: it is the one that fns are of.
+	keptOnce sync.Once
+	kept     []byte
+	isKept   bool
+
+	sumOnce sync.Once
+	sum     uint64
 
 	nameOnce  sync.Once
 	demangled []demangledName
@@ -123,6 +132,10 @@ type Options struct {
 	// WholeTables has exact names, too, looked for in the table of functions: for
 	// comparison.
 	WholeTables bool
+	// Kept is where tables of functions stay between runs (Cache.Keep); nil: nowhere.
+	// KeptFor is what they depend on besides files: who makes them.
+	Kept    Store
+	KeptFor string
 }
 
 // Static reports whether the kernel starts the image by itself, without a
@@ -138,6 +151,7 @@ func Open(path string) (*Image, error) {
 
 // OpenWith is Open with other places to search.
 func OpenWith(path string, opts Options) (*Image, error) {
+	opened := time.Now()
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open image: %w", err)
@@ -157,6 +171,7 @@ func OpenWith(path string, opts Options) (*Image, error) {
 		f.Close()
 		return nil, err
 	}
+	im.opened = opened
 	// python3 is a link to python3.11, and that is what a process's maps say;
 	// names made before and after the program has started have to agree.
 	if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"sort"
+
+	"alleria/internal/debuginfo"
 )
 
 // Lines come from debug/dwarf, unlike everything else here: line programs and
@@ -27,7 +29,7 @@ const (
 // lineTable finds lines. Guarded by Image.lineMu.
 type lineTable struct {
 	file   *Image // the debug file, nil when the image has its own DWARF
-	data   *dwarf.Data
+	data   *debuginfo.Data
 	ranges []unitRange // by low address
 	units  map[dwarf.Offset][]lineRow
 	calls  map[dwarf.Offset][]inlinedCall           // see Frames
@@ -91,7 +93,7 @@ func (im *Image) openLines() *lineTable {
 	if err != nil {
 		return t
 	}
-	if t.data, err = f.DWARF(); err != nil {
+	if t.data, err = debuginfo.Read(f); err != nil {
 		t.data = nil
 		return t
 	}
@@ -102,14 +104,8 @@ func (im *Image) openLines() *lineTable {
 // index lists the units' code. dwarf.Reader.SeekPC would do the same walk at
 // each look-up.
 func (t *lineTable) index() {
-	r := t.data.Reader()
-	for {
-		e, err := r.Next()
-		if err != nil || e == nil {
-			break
-		}
+	for _, e := range t.data.Units() {
 		// Inlined and partial units have no code ranges of their own.
-		r.SkipChildren()
 		if e.Tag != dwarf.TagCompileUnit {
 			continue
 		}

@@ -2,6 +2,7 @@ package symbols
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -16,24 +17,25 @@ func (im *Image) Functions() []Function {
 	return im.fns
 }
 
-// Prepare has the table of functions made meanwhile, for whoever asks for it next. It does not wait.
+// Prepare has the table of functions made meanwhile, for whoever asks for it next. It does not wait. One that an earlier run has
+// made is read, and no more: whoever goes on with that run's translations may need none of the functions.
 func (im *Image) Prepare() {
-	if !im.made.Load() {
-		go im.Functions()
+	if im.made.Load() {
+		return
 	}
+	go func() {
+		if im.keptTable() == nil {
+			im.Functions()
+		}
+	}()
 }
 
-// makeFunctions collects names and bounds and merges them.
+// makeFunctions makes the table, or takes the one of an earlier run.
 func (im *Image) makeFunctions() {
-	// Order matters: stubs take names from the symbols (of IFUNC resolvers), and
-	// main is looked for in the start code only when no table names it.
-	syms := im.collect()
-	bounds, err := im.unwindBounds()
-	im.note(err)
-	syms = im.appendStubs(syms)
-	syms = im.appendMain(syms)
-	im.fns = im.merge(syms, bounds)
 	defer im.made.Store(true)
+	if !im.takeKept() {
+		im.mergeFunctions()
+	}
 	// Functions may nest, so that the nearest start before an address need not be
 	// the one that covers it; how far back one has to look is known from here.
 	im.maxEnd = make([]uint64, len(im.fns))
@@ -44,6 +46,18 @@ func (im *Image) makeFunctions() {
 	}
 }
 
+// mergeFunctions collects names and bounds and merges them.
+func (im *Image) mergeFunctions() {
+	// Order matters: stubs take names from the symbols (of IFUNC resolvers), and
+	// main is looked for in the start code only when no table names it.
+	syms := im.collect()
+	bounds, err := im.unwindBounds()
+	im.note(err)
+	syms = im.appendStubs(syms)
+	syms = im.appendMain(syms)
+	im.fns = im.merge(syms, bounds)
+}
+
 // collect reads every symbol table that there is. A .symtab has all names, so
 // that nothing is searched for outside of an image that kept it; dynamic symbols
 // are read in any case, since they alone tell versions reliably.
@@ -52,7 +66,11 @@ func (im *Image) collect() []symbol {
 	var syms []symbol
 	add := func(s []symbol, err error) int {
 		im.note(err)
-		syms = append(syms, s...)
+		if syms == nil {
+			syms = s
+		} else {
+			syms = append(slices.Grow(syms, len(s)), s...)
+		}
 		return len(s)
 	}
 	n := add(im.symbolsOf(im, ".symtab", SymbolTable))
@@ -94,7 +112,7 @@ func (im *Image) appendMain(syms []symbol) []symbol {
 func (im *Image) merge(syms []symbol, bounds []bound) []Function {
 	slices.SortFunc(syms, compareSymbols)
 	aliases := make([]Alias, 0, len(syms))
-	fns := make([]Function, 0, len(syms))
+	fns := make([]Function, 0, countAddresses(syms, bounds))
 	covered := uint64(0) // the end of the sized functions so far
 	next := 0            // the first bound not before the current symbol
 	for i := 0; i < len(syms); {
@@ -131,6 +149,26 @@ func (im *Image) merge(syms []symbol, bounds []bound) []Function {
 	}
 	im.fillSizes(fns, bounds)
 	return fns
+}
+
+// countAddresses is at how many addresses there is a symbol or a record, both in order.
+func countAddresses(syms []symbol, bounds []bound) (n int) {
+	for i, j := 0, 0; i < len(syms) || j < len(bounds); n++ {
+		at := uint64(math.MaxUint64)
+		if i < len(syms) {
+			at = syms[i].addr
+		}
+		if j < len(bounds) {
+			at = min(at, bounds[j].addr)
+		}
+		for i < len(syms) && syms[i].addr == at {
+			i++
+		}
+		for j < len(bounds) && bounds[j].addr == at {
+			j++
+		}
+	}
+	return n
 }
 
 // compareSymbols orders by address, then by how good a name is to show: the

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"alleria/internal/debuginfo"
 )
 
 // Functions by the type of a parameter. One pass over the debug information collects the functions with the types of their parameters
@@ -12,10 +14,10 @@ import (
 
 // paramTable is which types the parameters of an image's functions have. Guarded by Image.lineMu.
 type paramTable struct {
-	data  *dwarf.Data
+	data  *debuginfo.Data
 	at    map[uint64]dwarf.Offset         // functions by their first address
 	args  map[dwarf.Offset][]dwarf.Offset // the types of a function's parameters
-	of    map[dwarf.Offset]dwarf.Offset   // what a function is a copy or the definition of
+	of    map[dwarf.Offset]dwarf.Offset   // what a function or a type is a copy or the definition of
 	names map[dwarf.Offset]typeName
 	spelt map[uint64]map[string]bool // what was asked for
 	err   error
@@ -58,7 +60,7 @@ func (im *Image) paramTypes() *paramTable {
 }
 
 // newParamTable goes over the debug information; data may be nil.
-func newParamTable(data *dwarf.Data) (t *paramTable) {
+func newParamTable(data *debuginfo.Data) (t *paramTable) {
 	t = &paramTable{data: data, at: make(map[uint64]dwarf.Offset), args: make(map[dwarf.Offset][]dwarf.Offset), of: make(map[dwarf.Offset]dwarf.Offset),
 		names: make(map[dwarf.Offset]typeName), spelt: make(map[uint64]map[string]bool)}
 	if data == nil {
@@ -72,8 +74,9 @@ func newParamTable(data *dwarf.Data) (t *paramTable) {
 	var scope []string // of the entries around the next one
 	var function []dwarf.Offset
 	cpp := false
+	ends := 0
 	for r := data.Reader(); ; {
-		e, err := r.Next()
+		e, err := nextEntry(r, &ends)
 		if err != nil || e == nil {
 			t.err = err
 			return t
@@ -82,14 +85,14 @@ func newParamTable(data *dwarf.Data) (t *paramTable) {
 			scope, function = scope[:max(len(scope)-1, 0)], function[:max(len(function)-1, 0)]
 			continue
 		}
-		name, _ := e.Val(dwarf.AttrName).(string)
+		name := t.entryName(e)
 		within := dwarf.Offset(0)
 		if n := len(function); n > 0 {
 			within = function[n-1]
 		}
 		inner := ""
 		switch e.Tag {
-		case dwarf.TagCompileUnit:
+		case dwarf.TagCompileUnit, dwarf.TagTypeUnit:
 			lang, _ := e.Val(dwarf.AttrLanguage).(int64)
 			cpp = isCpp(lang)
 		case dwarf.TagNamespace, dwarf.TagModule:
@@ -101,7 +104,7 @@ func newParamTable(data *dwarf.Data) (t *paramTable) {
 			t.function(e)
 			within = e.Offset
 		case dwarf.TagFormalParameter:
-			if typ, ok := e.Val(dwarf.AttrType).(dwarf.Offset); ok && within != 0 {
+			if typ, ok := data.Ref(e, dwarf.AttrType); ok && within != 0 {
 				t.args[within] = append(t.args[within], typ)
 			}
 		}
@@ -114,6 +117,32 @@ func newParamTable(data *dwarf.Data) (t *paramTable) {
 			scope, function = append(scope, inner), append(function, within)
 		}
 	}
+}
+
+// nextEntry reads the next entry, nil behind the last; ends are those that only ended lists since the last other one.
+func nextEntry(r *dwarf.Reader, ends *int) (*dwarf.Entry, error) {
+	e, err := r.Next()
+	if err != nil || e == nil {
+		return nil, err
+	}
+	if *ends++; e.Tag != 0 {
+		*ends = 0
+	}
+	if *ends > debuginfo.MostEnds {
+		return nil, nil
+	}
+	return e, nil
+}
+
+// entryName is an entry's name. What stands for a type of a type unit may have none of its own.
+func (t *paramTable) entryName(e *dwarf.Entry) string {
+	name, ok := e.Val(dwarf.AttrName).(string)
+	if !ok && e.Val(dwarf.AttrSignature) != nil {
+		if e = t.data.Entry(e.Offset); e != nil {
+			name, _ = e.Val(dwarf.AttrName).(string)
+		}
+	}
+	return name
 }
 
 // isCpp tells whether in a language a record's name alone means it.
@@ -135,6 +164,10 @@ func (t *paramTable) name(e *dwarf.Entry, scope []string, name string, bare bool
 	}
 	word := map[dwarf.Tag]string{dwarf.TagStructType: "struct", dwarf.TagUnionType: "union", dwarf.TagClassType: "class", dwarf.TagEnumerationType: "enum"}[e.Tag]
 	t.names[e.Offset] = typeName{word, full + name, bare || word == ""}
+	// What is defined outside of the namespace or class that declares it, as in a type unit, has its whole name there.
+	if off, ok := e.Val(dwarf.AttrSpecification).(dwarf.Offset); ok {
+		t.of[e.Offset] = off
+	}
 }
 
 // function notes a function.
@@ -176,14 +209,13 @@ func (t *paramTable) spell(off dwarf.Offset, depth int) []string {
 	if depth > 16 {
 		return nil
 	}
-	r := t.data.Reader()
-	r.Seek(off)
-	e, err := r.Next()
-	if err != nil || e == nil {
+	e := t.data.Entry(off)
+	if e == nil {
 		return nil
 	}
+	off = e.Offset
 	to := func(void string) []string {
-		typ, ok := e.Val(dwarf.AttrType).(dwarf.Offset)
+		typ, ok := t.data.Ref(e, dwarf.AttrType)
 		if !ok {
 			return []string{void}
 		}
@@ -220,7 +252,7 @@ func (t *paramTable) spell(off dwarf.Offset, depth int) []string {
 		}
 		return out
 	}
-	n, ok := t.names[off]
+	n, ok := t.whole(off)
 	switch {
 	case !ok && name == "":
 		return nil
@@ -230,6 +262,15 @@ func (t *paramTable) spell(off dwarf.Offset, depth int) []string {
 		return []string{n.name, n.word + " " + n.name}
 	}
 	return []string{n.word + " " + n.name}
+}
+
+// whole is a type's name, with what it is declared in.
+func (t *paramTable) whole(off dwarf.Offset) (typeName, bool) {
+	if n, ok := t.names[t.of[off]]; ok {
+		return n, true
+	}
+	n, ok := t.names[off]
+	return n, ok
 }
 
 // qualified puts a qualifier where C has it: behind the last star, or in front of what has none.

@@ -42,7 +42,7 @@ func (im *Image) appendStubs(syms []symbol) []symbol {
 			im.note(err)
 			continue
 		}
-		syms = append(syms, im.stubs(sec, code, func(at uint64) string {
+		stubs := im.stubs(sec, code, func(at uint64) string {
 			s, ok := slots[at]
 			if !ok {
 				return ""
@@ -54,7 +54,8 @@ func (im *Image) appendStubs(syms []symbol) []symbol {
 			}
 			name, _ := dyn.at(s.symbol)
 			return name
-		})...)
+		})
+		syms = append(slices.Grow(syms, len(stubs)), stubs...)
 	}
 	return syms
 }
@@ -68,7 +69,7 @@ func isPLT(s section) bool {
 
 // stubs finds the entries of one section.
 func (im *Image) stubs(sec section, code []byte, nameOf func(slot uint64) string) []symbol {
-	var out []symbol
+	out := make([]symbol, 0, len(code)/16)
 	for at := uint64(0); at+stubStep <= uint64(len(code)); at += stubStep {
 		target, ok := stubSlot(code[at:], sec.vaddr+at)
 		if !ok {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+
+	"alleria/internal/debuginfo"
 )
 
 // ErrNoTypes says that no debug information describes a function.
@@ -12,7 +14,7 @@ var ErrNoTypes = errors.New("no debug information")
 
 // Subprogram gives the entry of the function that begins at an address in the image's debug information, or in that of its
 // separate debug file, and the information itself. It is for one goroutine at a time. Errors wrap ErrNoTypes.
-func (im *Image) Subprogram(vaddr uint64) (data *dwarf.Data, entry *dwarf.Entry, err error) {
+func (im *Image) Subprogram(vaddr uint64) (data *debuginfo.Data, entry *dwarf.Entry, err error) {
 	im.lineMu.Lock()
 	defer im.lineMu.Unlock()
 	// As for lines: debug/dwarf is not hardened.

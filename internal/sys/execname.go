@@ -19,7 +19,7 @@ const (
 // It lies in the process's own memory, which the program may have changed meanwhile: right
 // after execve it has not. The caller must be allowed to trace the process.
 func ExecName(pid int) (string, error) {
-	auxv, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
+	auxv, err := readProc(fmt.Sprintf("/proc/%d/auxv", pid))
 	if err != nil {
 		return "", fmt.Errorf("name that process %d was executed by: %w", pid, err)
 	}
@@ -33,7 +33,7 @@ func ExecName(pid int) (string, error) {
 
 // stringAt reads a text up to its zero from a process's memory.
 func stringAt(pid int, addr uint64) (string, error) {
-	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	mem, err := OpenPlain(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDONLY, 0)
 	if err != nil {
 		return "", fmt.Errorf("memory of process %d: %w", pid, err)
 	}

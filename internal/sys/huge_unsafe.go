@@ -49,6 +49,36 @@ func UnmapAligned(b []byte) error {
 	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(b)), uintptr(cap(b)))
 }
 
+// bufferAhead is from how many bytes on Buffer has the pages given at once.
+const bufferAhead = 64 << 10
+
+// Buffer is memory of n bytes of the runtime's that is about to be written from its beginning to its end. Its pages are there: a fault for each takes half as long as
+// reading what is written to it. Where the kernel refuses, it is memory like any other.
+//
+// Refused: large pages, which take as long (the kernel clears as much), and longer where it has to make room for one first.
+func Buffer(n int) []byte {
+	b := make([]byte, n)
+	ahead(b)
+	return b
+}
+
+// Words32 is Buffer of n words of 32 bits, which are about to be written all over.
+func Words32(n int) []uint32 {
+	w := make([]uint32, n)
+	ahead(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 4*n))
+	return w
+}
+
+// ahead has the pages of memory be there.
+func ahead(b []byte) {
+	if len(b) < bufferAhead {
+		return
+	}
+	page := os.Getpagesize()
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (page - 1)
+	_ = Populate(b[skip : skip+(len(b)-skip)&^(page-1)])
+}
+
 // Collapse makes the memory b, part of a shared mapping at aligned addresses,
 // one large page or several, in every process that maps it so. The kernel may
 // refuse. The refused alternative, to have large pages given on first touch,

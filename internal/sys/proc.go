@@ -56,16 +56,32 @@ func readProc(name string) ([]byte, error) {
 	}
 }
 
+// ReadProc is readProc for those that know files of /proc which nobody else reads.
+func ReadProc(name string) ([]byte, error) { return readProc(name) }
+
+// OpenPlain is os.OpenFile of a file that is always ready, a regular one or one of memory. os.OpenFile offers each file to the runtime's poller first, which refuses these:
+// five questions to the kernel for nothing, as many as a small file is read with.
+func OpenPlain(name string, how int, mode uint32) (*os.File, error) {
+	fd, err := unix.Open(name, how|unix.O_CLOEXEC, mode)
+	for err == unix.EINTR {
+		fd, err = unix.Open(name, how|unix.O_CLOEXEC, mode)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
 // ReadMaps reads /proc/PID/maps. Once the first thread has ended while others live
 // on, the process's own file is empty: any other thread's has the address space.
 func ReadMaps(pid int) ([]byte, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/maps", pid))
 	if err == nil && len(text) == 0 {
 		// An error here, as no thread at all, means what an empty file does: nothing is
 		// mapped any more.
 		others, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/maps", pid))
 		for _, name := range others {
-			if b, err := os.ReadFile(name); err == nil && len(b) > 0 {
+			if b, err := readProc(name); err == nil && len(b) > 0 {
 				return b, nil
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -45,7 +44,7 @@ func allowed() (cpus []int) {
 
 // cpuQuota is the least quota of a process's control group and those above it, in processors; 0: there is none.
 func cpuQuota(cgroup, root string) (least float64) {
-	text, err := os.ReadFile(cgroup)
+	text, err := readProc(cgroup)
 	if err != nil {
 		return 0
 	}
@@ -54,7 +53,7 @@ func cpuQuota(cgroup, root string) (least float64) {
 		return 0
 	}
 	for dir := filepath.Clean("/" + group); ; dir = filepath.Dir(dir) {
-		if text, err := os.ReadFile(filepath.Join(root, dir, "cpu.max")); err == nil {
+		if text, err := readProc(filepath.Join(root, dir, "cpu.max")); err == nil {
 			if q, ok := parseQuota(text); ok && (least == 0 || q < least) {
 				least = q
 			}
@@ -95,7 +94,7 @@ const tick = 10 * time.Millisecond
 // BusyTime is how long the processors that this process may use have been busy since the machine started, together, with
 // whatever it was.
 func BusyTime() (time.Duration, error) {
-	text, err := os.ReadFile("/proc/stat")
+	text, err := readProc("/proc/stat")
 	if err != nil {
 		return 0, fmt.Errorf("load: %w", err)
 	}
@@ -152,7 +151,7 @@ func ThreadUsed(pid, tid int) (time.Duration, error) {
 
 // LoadAverage is how many threads ran or wanted to, on the whole machine, in the last minute or so; 0: that is not known.
 func LoadAverage() float64 {
-	text, err := os.ReadFile("/proc/loadavg")
+	text, err := readProc("/proc/loadavg")
 	if err != nil {
 		return 0
 	}
@@ -204,7 +203,7 @@ func ThreadTime() time.Duration {
 
 // ProcessTime is how much processor time a process has used, with that of its children for which it has waited.
 func ProcessTime(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("process %d: %w", pid, err)
 	}
@@ -232,7 +231,7 @@ func parseTimes(text []byte) (time.Duration, error) {
 
 // ProcessDisk is how many bytes a process has caused to be read from and written to disks.
 func ProcessDisk(pid int) (uint64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/io", pid))
 	if err != nil {
 		return 0, fmt.Errorf("process %d: %w", pid, err)
 	}

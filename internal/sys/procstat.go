@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 )
 
@@ -17,7 +16,7 @@ var errStat = errors.New("not as the kernel writes it")
 // ended is true of one that is dead and only waits for its parent to ask: it has a start
 // all the same.
 func StartTime(pid int) (start uint64, ended bool, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, false, fmt.Errorf("process %d: %w", pid, err)
 	}

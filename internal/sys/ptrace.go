@@ -42,7 +42,7 @@ func wrap(op string, tid int, err error) error {
 // tracer that was killed.
 //
 // There is no PTRACE_O_TRACEEXIT: a dying thread would stop once more, and a tracer
-// that is slow to answer would hold up exit_group. SetOptions adds it.
+// that is slow to answer would hold up exit_group. SetOptions adds it, as for the first threads of what is followed.
 const traceOptions = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK |
 	unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACEVFORKDONE
 
@@ -55,6 +55,18 @@ func Seize(pid int) error {
 		return wrap("PTRACE_SEIZE", pid, e)
 	}
 	return nil
+}
+
+// AnyTracee tells whether the calling thread has a tracee or child left, reported or not. Which it is is not said, nor taken.
+func AnyTracee() bool {
+	const noThread = 0x20000000 // __WNOTHREAD: others' are not looked at
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT|unix.WALL|noThread, nil)
+		if err != unix.EINTR {
+			return err == nil
+		}
+	}
 }
 
 // SetOptions makes a stopped tracee stop once more when it begins to end

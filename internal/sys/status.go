@@ -3,6 +3,7 @@ package sys
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ type SignalSets struct {
 // error of the file.
 func ReadSignalSets(tid int) (SignalSets, error) {
 	var s SignalSets
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	b, err := readProc(fmt.Sprintf("/proc/%d/status", tid))
 	if err != nil {
 		return s, fmt.Errorf("status of thread %d: %w", tid, err)
 	}
@@ -51,7 +52,7 @@ func ReadSignalSets(tid int) (SignalSets, error) {
 //
 // The state follows the name, which is in parentheses and may hold any character.
 func Zombie(tid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))
+	b, err := readProc(fmt.Sprintf("/proc/%d/stat", tid))
 	if err != nil {
 		return false
 	}
@@ -65,6 +66,43 @@ func ThreadGroup(tid int) (int, error) { return statusNumber(tid, "Tgid") }
 // Parent returns the id of a process's parent.
 func Parent(pid int) (int, error) { return statusNumber(pid, "PPid") }
 
+// Children lists the processes that the threads of a process have created, or inherited, and that have not been waited for; none where the kernel does not tell
+// (CONFIG_PROC_CHILDREN). The first thread comes last: it is who inherits the children of another one that ends meanwhile.
+func Children(pid int) []int {
+	dir := fmt.Sprintf("/proc/%d/task/", pid)
+	threads, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	first := strconv.Itoa(pid)
+	names := make([]string, 0, len(threads)+1)
+	for _, t := range threads {
+		if t.Name() != first {
+			names = append(names, t.Name())
+		}
+	}
+	var children []int
+	for _, name := range append(names, first) {
+		b, _ := readProc(dir + name + "/children") // a thread that has just ended has none
+		for _, f := range strings.Fields(string(b)) {
+			if id, err := strconv.Atoi(f); err == nil && !slices.Contains(children, id) {
+				children = append(children, id)
+			}
+		}
+	}
+	return children
+}
+
+// Ours tells whether a thread's tracer is a thread of this process.
+func Ours(tid int) bool {
+	tracer, err := statusNumber(tid, "TracerPid")
+	if err != nil || tracer == 0 {
+		return false
+	}
+	group, err := ThreadGroup(tracer)
+	return err == nil && group == os.Getpid()
+}
+
 // Traced tells whether a thread has a tracer. One that has ended and been waited for by its tracer has none.
 func Traced(tid int) bool {
 	tracer, err := statusNumber(tid, "TracerPid")
@@ -74,7 +112,7 @@ func Traced(tid int) bool {
 // Dying tells whether a thread has ended, or is certain to: what is asked of it fails in many ways then. Its memory is gone, or
 // SIGKILL waits for it.
 func Dying(tid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	b, err := readProc(fmt.Sprintf("/proc/%d/status", tid))
 	if err != nil {
 		return true
 	}
@@ -109,7 +147,7 @@ func BornOf(tid, pid int) bool {
 
 // statusNumber is a number of a thread's status in /proc.
 func statusNumber(tid int, name string) (int, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	b, err := readProc(fmt.Sprintf("/proc/%d/status", tid))
 	if err != nil {
 		return 0, fmt.Errorf("status of thread %d: %w", tid, err)
 	}

@@ -2,7 +2,6 @@ package sys
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -29,23 +28,25 @@ type Used struct {
 // MemoryOf tells how much memory a process uses; nothing when it is gone.
 // The peak is the kernel's own (VmHWM) and needs no luck. There is none of the private part (RssAnon).
 func MemoryOf(pid int) (m Used) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	text, err := readProc(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return m
 	}
 	for line := range strings.Lines(string(text)) {
+		var to *uint64
 		name, value, _ := strings.Cut(line, ":")
-		kb, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		if err != nil {
-			continue
-		}
 		switch name {
 		case "RssAnon":
-			m.Private = kb << 10
+			to = &m.Private
 		case "RssShmem":
-			m.Shared = kb << 10
+			to = &m.Shared
 		case "VmHWM":
-			m.Peak = kb << 10
+			to = &m.Peak
+		default:
+			continue
+		}
+		if kb, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64); err == nil {
+			*to = kb << 10
 		}
 	}
 	return m

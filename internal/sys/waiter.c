@@ -53,7 +53,17 @@ static void *run(void *arg) {
 	return 0;
 }
 
-struct waiter *alleria_wait_start(void) {
+/* Has the kernel send no SIGCHLD for a stop, which wait4 tells of anyway: it interrupts the thread that the tracee is traced by, in whatever it does, for the
+ * runtime's handler to find that nobody asked for it. The end of a child is still signalled. Whoever installs a handler again has what there was before. */
+static void no_stop_signals(void) {
+	struct sigaction a;
+	if (sigaction(SIGCHLD, 0, &a) || a.sa_handler == SIG_IGN || a.sa_handler == SIG_DFL) return;
+	a.sa_flags |= SA_NOCLDSTOP;
+	sigaction(SIGCHLD, &a, 0);
+}
+
+struct waiter *alleria_wait_start(int stop_signals) {
+	if (!stop_signals) no_stop_signals();
 	struct waiter *w = calloc(1, sizeof *w);
 	if (!w) return 0;
 	pthread_mutex_init(&w->lock, 0);

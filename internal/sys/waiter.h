@@ -21,6 +21,6 @@ struct waiter {
 	struct report ring[REPORTS];
 };
 
-struct waiter *alleria_wait_start(void);
+struct waiter *alleria_wait_start(int stop_signals);
 void alleria_wait_bell(struct waiter *w, void *bell, void *asleep);
 void alleria_wait_end(struct waiter *w);

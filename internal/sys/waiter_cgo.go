@@ -29,9 +29,13 @@ import (
 type Waiter struct{ w *C.struct_waiter }
 
 // StartWaiter starts the thread. There must be something to wait for: it ends with the
-// last tracee and child.
-func StartWaiter() (*Waiter, error) {
-	w, err := C.alleria_wait_start()
+// last tracee and child. Stops of tracees send us no signal from then on, unless stopSignals: of each, the thread that traces would run a handler that does nothing.
+func StartWaiter(stopSignals bool) (*Waiter, error) {
+	all := C.int(0)
+	if stopSignals {
+		all = 1
+	}
+	w, err := C.alleria_wait_start(all)
 	if w == nil {
 		return nil, fmt.Errorf("thread that waits for tracees: %w", err)
 	}

@@ -1,6 +1,7 @@
 /* Syscall user dispatch: system calls that the program has turned into signals, by a byte and by a range of addresses, as Wine
  * does; and what a filter turns into signals. */
 /* expect stdout: ok */
+/* untraced: a filter of system calls may forbid those that tracing it needs */
 /* armed: work */
 #include "check.h"
 #include <linux/filter.h>

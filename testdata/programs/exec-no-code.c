@@ -1,6 +1,7 @@
 /* Programs that begin where nothing can be executed, as shared libraries do that are run by mistake:
  * they die as they would. */
 /* expect stdout: ok */
+/* untraced: its first instruction is in no executable memory */
 #include "check.h"
 #include <elf.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 /* A sandbox that is entered while nothing is recorded, and that kills on calls which tracing could make in the
  * program's name: a child, a hot function and a recorded one come afterwards. */
 /* expect stdout: ok */
+/* untraced: a filter of system calls may forbid those that tracing it needs */
 /* armed: work */
 #include "check.h"
 #include <linux/filter.h>

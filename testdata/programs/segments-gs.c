@@ -41,7 +41,7 @@ int main(void) {
 		__asm__ volatile("wrfsbase %1; mov %%fs:16, %0; wrfsbase %2" : "=&r"(x) : "r"(area[0]), "r"(fs) : "memory");
 		CHECK(x == 111);
 	}
-	/* a child is let go with the base that its parent had */
+	/* a child is detached with the base that its parent had */
 	pid_t c = fork();
 	if (c == 0) _exit(at() != area[0][2] && at() != area[1][2]);
 	int st;

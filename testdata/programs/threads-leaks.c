@@ -3,6 +3,7 @@
 /* build: -fsanitize=address */
 /* build: -fsanitize=address -static-libasan */
 /* armed: work */
+/* untraced: it traces itself */
 #include "check.h"
 __attribute__((noinline)) static void work(void) {
 	static volatile unsigned sum;

@@ -1,6 +1,7 @@
 /* A program that asks to be traced by its parent, to see whether it is already:
  * it runs on untraced. */
 /* expect stdout: ok */
+/* untraced: it traces itself */
 #include "check.h"
 #include <sys/ptrace.h>
 static volatile int stop;

@@ -15,8 +15,7 @@ import (
 // Names is what a process's numbers mean. It does not change, but for what of an earlier run's is found (words.go).
 type Names struct {
 	images    map[*symbols.Image]uint32
-	funcs     map[*symbols.Image][]named
-	byFunc    map[*symbols.Function]uint32
+	funcs     map[*symbols.Image]*places
 	lastImage uint32
 	lastFunc  uint32
 	keys      map[*symbols.Image]config.ImageKey // of images that can be told in words; nil: nothing can
@@ -24,15 +23,46 @@ type Names struct {
 	allTold   bool                               // nothing else is known than that
 }
 
-// named is a function with its number.
-type named struct {
-	fn     *symbols.Function
-	number uint32
+// numbered is a function that has a number, by its place in its image's table: who goes by its number alone needs no table.
+type numbered struct{ at, number uint32 }
+
+// places are the functions of an image that have numbers.
+type places struct {
+	list []numbered
+	// by has the numbers by place, 0 for none, of as many as are in it of the list: it is made when one is looked for.
+	by []uint32
+	in int
+}
+
+// number is the number of the function at a place, 0 for none.
+func (p *places) number(at uint32) uint32 {
+	for ; p.in < len(p.list); p.in++ {
+		f := p.list[p.in]
+		if n := int(f.at) + 1 - len(p.by); n > 0 {
+			p.by = append(p.by, make([]uint32, n)...)
+		}
+		p.by[f.at] = f.number
+	}
+	if int64(at) >= int64(len(p.by)) {
+		return 0
+	}
+	return p.by[at]
+}
+
+// give gives the function at a place a number.
+func (p *places) give(at, number uint32) { p.list = append(p.list, numbered{at, number}) }
+
+// copied are places that go on by themselves. The list so far is both's.
+func (p *places) copied() *places {
+	if p == nil {
+		return new(places)
+	}
+	return &places{list: p.list[:len(p.list):len(p.list)]}
 }
 
 // Names says what the numbers mean that have been given so far; nil where an image is loaded twice.
 func (t *Tables) Names() *Names {
-	n := &Names{images: make(map[*symbols.Image]uint32), funcs: make(map[*symbols.Image][]named), byFunc: make(map[*symbols.Function]uint32),
+	n := &Names{images: make(map[*symbols.Image]uint32), funcs: make(map[*symbols.Image]*places),
 		lastImage: t.lastImage, lastFunc: t.lastFunc}
 	if !t.opts.ByTypes {
 		n.keys = make(map[*symbols.Image]config.ImageKey)
@@ -45,10 +75,7 @@ func (t *Tables) Names() *Names {
 			n.keys[l.Image] = t.Key(l)
 		}
 		n.images[l.Image] = number
-		n.funcs[l.Image] = append([]named(nil), t.named[l.Image]...)
-		for _, f := range n.funcs[l.Image] {
-			n.byFunc[f.fn] = f.number
-		}
+		n.funcs[l.Image] = t.funcs[l.Image].copied()
 	}
 	n.carry(t.kept, t.images)
 	return n
@@ -68,10 +95,7 @@ func (n *Names) carry(kept *Names, ours map[*symbols.Loaded]uint32) {
 		if n.images[im] != 0 || paths[key.Path] {
 			continue
 		}
-		n.images[im], n.funcs[im] = number, kept.funcs[im]
-		for _, f := range kept.funcs[im] {
-			n.byFunc[f.fn] = f.number
-		}
+		n.images[im], n.funcs[im] = number, kept.funcs[im].copied()
 		if n.keys != nil && tellable {
 			n.keys[im] = key
 		}
@@ -105,10 +129,29 @@ func (t *Tables) Take(n *Names, l *symbols.Loaded) bool {
 	if t.Image(l) != n.images[l.Image] {
 		return false
 	}
-	for _, f := range n.funcs[l.Image] {
-		t.Function(l, f.fn)
-	}
+	t.takeFunctions(n.funcs[l.Image].copied(), l)
 	return true
+}
+
+// takeFunctions has functions keep their numbers, and writes the rows of those that have none.
+func (t *Tables) takeFunctions(from *places, l *symbols.Loaded) {
+	p, rows := t.places(l.Image), t.rows()
+	if len(p.list) == 0 && !rows {
+		*p = *from
+		return
+	}
+	for _, f := range from.list {
+		if p.number(f.at) != 0 {
+			continue
+		}
+		p.give(f.at, f.number)
+		if !rows {
+			continue
+		}
+		if fns := l.Image.Functions(); int64(f.at) < int64(len(fns)) {
+			t.functionRow(f.number, t.Image(l), l, &fns[f.at])
+		}
+	}
 }
 
 // nextImage is the number of an image that has none here yet. One that is loaded a second time has another.
@@ -130,10 +173,12 @@ func (t *Tables) again(l *symbols.Loaded) bool {
 	return false
 }
 
-// nextFunction is the number of a function that has none here yet.
-func (t *Tables) nextFunction(l *symbols.Loaded, fn *symbols.Function) uint32 {
-	if t.kept != nil && t.kept.find(l, t) && t.kept.byFunc[fn] != 0 {
-		return t.kept.byFunc[fn]
+// nextFunction is the number of a function that has none here yet, by its place.
+func (t *Tables) nextFunction(l *symbols.Loaded, at uint32) uint32 {
+	if t.kept != nil && t.kept.find(l, t) {
+		if p := t.kept.funcs[l.Image]; p != nil && p.number(at) != 0 {
+			return p.number(at)
+		}
 	}
 	t.lastFunc++
 	return t.lastFunc

@@ -18,9 +18,26 @@ type Sites struct {
 	// Entries are the windows that mean functions' first instructions alone, Blocks those that mean the first
 	// ones of basic blocks: bit i is window i. They are set before the recording begins.
 	Entries, Blocks uint64
+	// If has, by window, conditions all of which hold of an execution that is wanted; none: each is. Windows behind its end have none. They are set before the recording begins.
+	If [][]Condition
 
 	mu sync.RWMutex
 	of map[site]uint64 // windows; guarded by mu
+}
+
+// Condition is what makes an execution of an instruction worth a record.
+type Condition struct {
+	Of          engine.ConditionOf
+	Reg         abp.Register // of OfRegister
+	Least, Most uint64       // both included
+}
+
+// conditions are those of a window as the engine has them.
+func conditions(list []Condition) (out []engine.Condition) {
+	for _, c := range list {
+		out = append(out, engine.Condition{Of: c.Of, Reg: records.Reg(c.Reg), Least: c.Least, Most: c.Most})
+	}
+	return out
 }
 
 // site is an instruction. Code that has changed has the same address and, mostly, another length.
@@ -82,6 +99,9 @@ func (a *apart) plan(ins []x86.Insn, want []engine.Want) (image uint32) {
 				continue
 			}
 			a.windows[i] |= 1 << w
+			if w < len(a.sites.If) && len(a.sites.If[w]) > 0 {
+				one.If = [][]engine.Condition{conditions(a.sites.If[w])}
+			}
 			merge(&want[i], one)
 		}
 	}
@@ -113,6 +133,14 @@ func branches(in *x86.Insn) bool {
 
 // merge adds to what is wanted of an instruction.
 func merge(to, from *engine.Want) {
+	switch {
+	case to.Flags == 0:
+		to.If = from.If
+	case to.If == nil || from.If == nil: // one of both wants all
+		to.If = nil
+	default:
+		to.If = append(to.If, from.If...)
+	}
 	to.Flags |= from.Flags
 	to.Func = from.Func
 	for _, r := range from.Regs {

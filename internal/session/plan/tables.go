@@ -21,8 +21,7 @@ type Tables struct {
 	opts    Options
 	images  map[*symbols.Loaded]uint32
 	since   map[*symbols.Loaded]uint64 // when the profile first heard of an image
-	funcs   map[*symbols.Function]uint32
-	named   map[*symbols.Image][]named // the same by image
+	funcs   map[*symbols.Image]*places
 	keys    map[*symbols.Loaded]config.ImageKey
 	// The numbers that were given last; kept are those that code taken over from another process goes by.
 	lastImage, lastFunc uint32
@@ -45,7 +44,7 @@ type Options struct {
 func NewTables(o Options) *Tables {
 	m := symbols.NewMap(symbols.MapOptions{Cache: o.Cache, Exe: o.Exe, Memory: memoryOf(o.PID), SystemDirs: o.SystemDirs})
 	return &Tables{opts: o, Symbols: m, images: make(map[*symbols.Loaded]uint32), since: make(map[*symbols.Loaded]uint64),
-		funcs: make(map[*symbols.Function]uint32), named: make(map[*symbols.Image][]named), keys: make(map[*symbols.Loaded]config.ImageKey)}
+		funcs: make(map[*symbols.Image]*places), keys: make(map[*symbols.Loaded]config.ImageKey)}
 }
 
 // Update reads which images are loaded now.
@@ -88,15 +87,28 @@ func (t *Tables) Function(l *symbols.Loaded, fn *symbols.Function) uint32 {
 	if fn == nil {
 		return 0
 	}
-	n := t.funcs[fn]
+	p, at := t.places(l.Image), uint32(l.Image.Index(fn))
+	n := p.number(at)
 	if n == 0 {
-		n = t.nextFunction(l, fn)
-		t.funcs[fn] = n
-		t.named[l.Image] = append(t.named[l.Image], named{fn, n})
+		n = t.nextFunction(l, at)
+		p.give(at, n)
 		t.functionRow(n, t.Image(l), l, fn)
 	}
 	return n
 }
+
+// places are the functions of an image that have numbers.
+func (t *Tables) places(im *symbols.Image) *places {
+	p := t.funcs[im]
+	if p == nil {
+		p = new(places)
+		t.funcs[im] = p
+	}
+	return p
+}
+
+// rows tells whether somebody reads rows of the tables.
+func (t *Tables) rows() bool { return t.opts.Writer != nil && t.opts.Writer.KeepsRows() }
 
 // Recorded tells whether an image was entered into the profile.
 func (t *Tables) Recorded(l *symbols.Loaded) bool { return t.images[l] != 0 }
@@ -105,7 +117,7 @@ func (t *Tables) Recorded(l *symbols.Loaded) bool { return t.images[l] != 0 }
 // with the time, when it is gone.
 // The second row replaces the first in readers: the later row of a number holds.
 func (t *Tables) imageRow(number uint32, l *symbols.Loaded, loaded, unloaded uint64) {
-	if t.opts.Writer == nil {
+	if !t.rows() {
 		return
 	}
 	im := abp.Image{Number: number, Main: l.Main, Path: l.Path, BuildID: buildID(l), Base: l.Bias, Loaded: loaded, Unloaded: unloaded}
@@ -127,7 +139,7 @@ func buildID(l *symbols.Loaded) []byte {
 
 // functionRow enters a function into the profile.
 func (t *Tables) functionRow(number, image uint32, l *symbols.Loaded, fn *symbols.Function) {
-	if t.opts.Writer == nil {
+	if !t.rows() {
 		return
 	}
 	f := abp.Function{Number: number, Image: image, Name: fn.Linked(), Addr: fn.Addr + l.Bias, Size: fn.Size}

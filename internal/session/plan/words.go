@@ -23,12 +23,9 @@ type toldImage struct {
 	key    config.ImageKey
 	sum    uint64 // of its functions
 	number uint32
-	funcs  []toldFunc
+	funcs  []numbered
 	found  *symbols.Image // in this run; nil: not yet
 }
-
-// toldFunc is a function's place in its image's table and its number.
-type toldFunc struct{ at, number uint32 }
 
 // tellable tells whether an image can be found again in another run: the kernel's own, and files that are gone, cannot.
 func tellable(l *symbols.Loaded) bool { return strings.HasPrefix(l.Path, "/") && !l.Deleted }
@@ -45,11 +42,7 @@ func (n *Names) Words() []byte {
 		}
 	}
 	for im, key := range n.keys {
-		t := &toldImage{key: key, sum: im.Sum(), number: n.images[im]}
-		for _, f := range n.funcs[im] {
-			t.funcs = append(t.funcs, toldFunc{uint32(im.Index(f.fn)), f.number})
-		}
-		told = append(told, t)
+		told = append(told, &toldImage{key: key, sum: im.Sum(), number: n.images[im], funcs: n.funcs[im].copied().list})
 	}
 	slices.SortFunc(told, func(x, y *toldImage) int { return cmp.Compare(x.number, y.number) })
 	b := binary.AppendUvarint(nil, uint64(n.lastImage))
@@ -90,20 +83,20 @@ func appendKey(b []byte, k *config.ImageKey) []byte {
 // NamesOf is the Names that words tell; nil where they tell none, or facts have higher numbers than there are.
 func NamesOf(words []byte, high records.Highest) *Names {
 	r := &reader{b: words}
-	n := &Names{images: make(map[*symbols.Image]uint32), funcs: make(map[*symbols.Image][]named), byFunc: make(map[*symbols.Function]uint32),
+	n := &Names{images: make(map[*symbols.Image]uint32), funcs: make(map[*symbols.Image]*places),
 		told: make(map[string]*toldImage), keys: make(map[*symbols.Image]config.ImageKey), allTold: true}
 	images, funcs := r.number(1<<31), r.number(1<<31)
 	n.lastImage, n.lastFunc = uint32(images), uint32(funcs)
-	numbered := make(map[uint32]bool)
+	used := make(map[uint32]bool)
 	for range r.number(uint64(len(words))) {
 		t := &toldImage{key: r.key(), sum: r.sum(), number: uint32(r.number(images))}
 		for range r.number(uint64(len(r.b))) {
-			t.funcs = append(t.funcs, toldFunc{uint32(r.number(1 << 31)), uint32(r.number(funcs))})
+			t.funcs = append(t.funcs, numbered{uint32(r.number(1 << 31)), uint32(r.number(funcs))})
 		}
-		if r.bad || t.number == 0 || numbered[t.number] || n.told[t.key.Path] != nil {
+		if r.bad || t.number == 0 || used[t.number] || n.told[t.key.Path] != nil {
 			return nil
 		}
-		n.told[t.key.Path], numbered[t.number] = t, true
+		n.told[t.key.Path], used[t.number] = t, true
 	}
 	if r.bad || len(r.b) > 0 || high.Image > n.lastImage || high.Func > n.lastFunc || !distinct(n.told) {
 		return nil
@@ -135,21 +128,16 @@ func (n *Names) find(l *symbols.Loaded, t *Tables) bool {
 	if told.found != nil {
 		return told.found == l.Image
 	}
-	fns := l.Image.Functions()
 	if l.Image.Sum() != told.sum {
 		return false
 	}
-	var list []named
+	all := l.Image.NumFunctions()
 	for _, f := range told.funcs {
-		if int64(f.at) >= int64(len(fns)) {
+		if int64(f.at) >= int64(all) {
 			return false
 		}
-		list = append(list, named{&fns[f.at], f.number})
 	}
-	for _, f := range list {
-		n.byFunc[f.fn] = f.number
-	}
-	told.found, n.images[l.Image], n.funcs[l.Image], n.keys[l.Image] = l.Image, told.number, list, told.key
+	told.found, n.images[l.Image], n.funcs[l.Image], n.keys[l.Image] = l.Image, told.number, &places{list: told.funcs}, told.key
 	return true
 }
 

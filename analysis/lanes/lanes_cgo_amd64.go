@@ -1,0 +1,50 @@
+package lanes
+
+// #cgo CFLAGS: -O2
+// #cgo noescape pages_run
+// #cgo nocallback pages_run
+// #cgo noescape lines_run
+// #cgo nocallback lines_run
+// #include "lanes_amd64.h"
+import "C"
+
+import "unsafe"
+
+// Indices that are not zero do not compile.
+var _ = [...]any{
+	[1]int{}[unsafe.Sizeof(plan{})-C.sizeof_struct_plan], [1]int{}[unsafe.Offsetof(plan{}.words)-4], [1]int{}[lanes-C.LANES],
+	[1]int{}[groupIndex-C.GROUP_INDEX], [1]int{}[groupOffset-C.GROUP_OFFSET], [1]int{}[groupOwn-C.GROUP_OWN], [1]int{}[groupNumber-C.GROUP_NUMBER], [1]int{}[groupMasks-C.GROUP_MASKS],
+	[1]int{}[groupWords-C.GROUP_WORDS], [1]int{}[mostGroups-C.MOST_GROUPS],
+	[1]int{}[unsafe.Sizeof(recent{})-C.sizeof_struct_recent], [1]int{}[recents-C.RECENTS], [1]int{}[eventWords-C.EVENT_WORDS],
+}
+
+// Supported tells whether the processor has what the loops need.
+func Supported() bool { return C.lanes_supported() != 0 }
+
+// at is where a loop begins.
+func (v *Plans) at(words []uint64, at int, shift uint) C.struct_at {
+	return C.struct_at{at: C.uint64_t(at), words: C.uint64_t(len(words)), blocks: C.uint64_t(len(v.plans)), shift: C.uint64_t(shift)}
+}
+
+// first is the first plan.
+func (v *Plans) first() *C.struct_plan {
+	return (*C.struct_plan)(unsafe.Pointer(unsafe.SliceData(v.plans)))
+}
+
+// Run goes on with whole executions from a word on, up to something that is left to the caller or until there are as many keys as are enough, and returns where it
+// stopped. n keys are there; for as many as are enough and MostAccesses more there is room. A key is a line's number plus one.
+func (l *Lines) Run(words []uint64, at int, keys []uint64, n, enough int) (next, have int) {
+	s := C.struct_lines{at: l.at(words, at, l.shift), n: C.uint64_t(n), many: C.uint64_t(enough)}
+	C.lines_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), l.first(), (*C.uint64_t)(unsafe.SliceData(l.arena)), (*C.uint64_t)(&keys[0]))
+	return int(s.at.at), int(s.n)
+}
+
+// run goes on with whole executions from a word on, up to something that is left to the caller or until there is no room for events, and returns
+// where it stopped.
+func (v *Pages) run(words []uint64, at int) int {
+	s := C.struct_pages{at: v.at(words, at, v.shift), room: C.uint64_t(len(v.events))}
+	C.pages_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), v.first(), (*C.uint64_t)(unsafe.SliceData(v.arena)),
+		(*C.uint64_t)(unsafe.SliceData(v.since)), (*C.uint64_t)(unsafe.SliceData(v.runs)), (*C.struct_recent)(unsafe.Pointer(&v.recent)), (*C.uint64_t)(&v.events[0]))
+	v.used = int(s.events)
+	return int(s.at.at)
+}

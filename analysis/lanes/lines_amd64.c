@@ -1,0 +1,44 @@
+//go:build cgo
+
+// The loop that takes whole executions to lines, with AVX-512: those of eight accesses at a time. An execution with an access in several lines, and one of a
+// block without a plan, is left to Go. The same in Go is stream.Lines.whole.
+#include "lanes_amd64.h"
+
+int lanes_supported(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+		__builtin_cpu_supports("popcnt");
+}
+
+TARGET void lines_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys)
+{
+	const __m128i shift = _mm_cvtsi64_si128(l->at.shift);
+	const __m512i one = _mm512_set1_epi64(1);
+	const uint64_t *w = words + l->at.at, *const end = words + l->at.words;
+	const uint64_t blocks = l->at.blocks, many = l->many;
+	uint64_t n = l->n;
+	while (w < end && n < many) {
+		const struct plan p = planned(plans, blocks, w, end);
+		if (p.words == 0)
+			break;
+		const uint64_t *g = arena + p.at;
+		uint64_t k = n;
+		__mmask8 several = 0;
+		for (unsigned left = p.groups; left; left--, g += GROUP_WORDS) {
+			const __mmask8 all = g[GROUP_MASKS];
+			const __m512i addr = addresses(g, p.words, w + 1);
+			const __m512i line = _mm512_srl_epi64(addr, shift);
+			const __m512i last = _mm512_srl_epi64(_mm512_add_epi64(addr, _mm512_loadu_si512(g + GROUP_OWN)), shift);
+			several |= _mm512_mask_cmpneq_epi64_mask(all, line, last);
+			_mm512_storeu_si512(keys + k, _mm512_add_epi64(line, one)); // what is behind the lanes is overwritten
+			k += _mm_popcnt_u32(all);
+		}
+		if (__builtin_expect(several, 0))
+			break;
+		n = k;
+		w = behind(w, p.words);
+	}
+	l->at.at = w - words;
+	l->n = n;
+}

@@ -1,0 +1,72 @@
+package lanes
+
+import "alleria/abp"
+
+// Plans is what a loop in C knows of blocks: numbers in slices, which C may look at.
+type Plans struct {
+	plans  []plan   // by block
+	arena  []uint64 // groups of accesses of all blocks
+	groups int      // that there are
+}
+
+// plan is what there is to be known of a block. It has the layout of C's.
+type plan struct {
+	at     uint32
+	words  uint16 // 0: it is left to Go
+	groups uint16
+}
+
+// The layout of the arena: see lanes_amd64.h.
+const (
+	lanes       = 8
+	groupMasks  = 0
+	groupNumber = 32
+	groupIndex  = 1  // of the words that are added
+	groupOffset = 3  // that is added to them
+	groupOwn    = 11 // what the loop keeps of each
+	groupWords  = 19
+	mostGroups  = 32
+)
+
+// MostAccesses is how many accesses a block with a plan has at most.
+const MostAccesses = lanes * mostGroups
+
+// Has tells whether a block is left to C.
+func (v *Plans) Has(id uint32) bool { return int(id) < len(v.plans) && v.plans[id].words > 0 }
+
+// add makes a block known, all of whose accesses are plain, if it is not too large; own is what the loop keeps of each.
+func (v *Plans) add(b *abp.Block, own func(a *abp.Access) uint64) {
+	if n := int(b.ID) + 1 - len(v.plans); n > 0 {
+		v.plans = append(v.plans, make([]plan, n+len(v.plans)/2)...)
+	}
+	var groups []uint64
+	var g []uint64
+	n := 0
+	PlainAccesses(b, func(_ int, a *abp.Access) {
+		k := n % lanes
+		if k == 0 {
+			groups = append(groups, make([]uint64, groupWords)...)
+			g = groups[len(groups)-groupWords:]
+			g[groupMasks] = uint64(v.groups+n/lanes) << groupNumber
+		}
+		n++
+		g[groupOffset+k], g[groupOwn+k] = uint64(a.Offset), own(a)
+		g[groupMasks] |= 1 << k
+		if a.Word >= 0 {
+			g[groupIndex+k/4] |= uint64(a.Word) << (k % 4 * 16)
+			g[groupMasks] |= 1 << (lanes + k)
+		}
+		if a.Store {
+			g[groupMasks] |= 1 << (2*lanes + k)
+		}
+	})
+	if n > MostAccesses || b.Words >= 1<<15 {
+		return
+	}
+	v.plans[b.ID] = plan{at: uint32(len(v.arena)), words: uint16(b.Words + 1), groups: uint16(len(groups) / groupWords)}
+	v.groups += len(groups) / groupWords
+	v.arena = append(v.arena, groups...)
+}
+
+// of are the groups of a plan.
+func (v *Plans) of(p plan) []uint64 { return v.arena[p.at:][:int(p.groups)*groupWords] }

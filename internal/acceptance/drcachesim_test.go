@@ -1,0 +1,191 @@
+package acceptance
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// drrun is how a tool of DynamoRIO is run over a trace, nil where it is not installed.
+func drrun(tool ...string) []string {
+	home := os.Getenv("DYNAMORIO_HOME")
+	if home == "" {
+		return nil
+	}
+	return append([]string{filepath.Join(home, "bin64", "drrun"), "-t", "drmemtrace"}, tool...)
+}
+
+// drCache is what drcachesim counts of a cache.
+type drCache struct{ hits, misses uint64 }
+
+// drCaches are the figures of a first-level cache that drcachesim prints.
+func drCaches(t *testing.T, r result, cache string) (c drCache) {
+	t.Helper()
+	_, text, _ := bytes.Cut(append(r.stderr, r.stdout...), []byte(cache))
+	m := regexp.MustCompile(`(?s)Hits: +([0-9]+)\n +Misses: +([0-9]+)\n`).FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("drcachesim prints %s%s", clip(r.stdout), clip(r.stderr))
+	}
+	c.hits, _ = strconv.ParseUint(string(m[1]), 10, 64)
+	c.misses, _ = strconv.ParseUint(string(m[2]), 10, 64)
+	return c
+}
+
+// distances are what analyze reuse says.
+type distances struct {
+	References, Lines uint64
+	Histogram         []struct{ From, To, References uint64 }
+}
+
+// recordedDistances are those of the one thread of a profile.
+func recordedDistances(t *testing.T, dir string) distances {
+	t.Helper()
+	r := run(t, command{argv: []string{alleria(), "analyze", "reuse", "--json", profileDir}, dir: dir})
+	var all []distances
+	if err := json.Unmarshal(r.stdout, &all); err != nil || len(all) != 1 {
+		t.Fatalf("analyze reuse: %v\n%s%s", err, clip(r.stdout), clip(r.stderr))
+	}
+	return all[0]
+}
+
+// misses are those of a cache of so many lines, a boundary of the histogram, that evicts the one used longest ago.
+func (d *distances) misses(lines uint64) uint64 {
+	n := d.Lines
+	for _, h := range d.Histogram {
+		if h.From >= lines {
+			n += h.References
+		}
+	}
+	return n
+}
+
+// full is the options of drcachesim for a fully associative cache of data of so many lines.
+func full(lines uint64) []string {
+	return []string{"-tool", "cache_simulator", "-cores", "1", "-data_prefetcher", "none", "-L1D_size", fmt.Sprint(64 * lines), "-L1D_assoc", fmt.Sprint(lines)}
+}
+
+// TestDistancesEqualDrcachesims: of a program with the same addresses in every run, the references whose reuse distance is at least a cache's lines, and the first ones of each line, are the
+// misses that DynamoRIO's drcachesim counts in a fully associative cache of that size, of a trace that DynamoRIO made; and it counts the same references.
+func TestDistancesEqualDrcachesims(t *testing.T) {
+	t.Parallel()
+	if drrun() == nil {
+		t.Skip("DYNAMORIO_HOME does not say where DynamoRIO is")
+	}
+	dir := workDir(t)
+	prog := build(t, "../../testdata/calls/caches.c", "-static -nostdlib -fno-stack-protector -no-pie")
+	run(t, command{argv: []string{alleria(), "-q", "record", "--no-aslr", "--select", "anyMem", "--fields", "address", "-o", profileDir, "--", prog}, dir: dir})
+	got := recordedDistances(t, dir)
+	run(t, command{argv: drrun("-offline", "-outdir", ".", "--", prog), dir: dir})
+	traces, _ := filepath.Glob(filepath.Join(dir, "drmemtrace.*.dir"))
+	if len(traces) != 1 {
+		t.Fatalf("traces: %v", traces)
+	}
+	for _, lines := range []uint64{64, 512} { // where bins of the histogram begin
+		c := drCaches(t, run(t, command{argv: append(drrun("-indir", traces[0]), full(lines)...), dir: dir}), "L1D0")
+		if ours := got.misses(lines); ours != c.misses || got.References != c.hits+c.misses || ours < 10000 {
+			t.Errorf("%d lines: %d misses of %d references, drcachesim %d of %d", lines, ours, got.References, c.misses, c.hits+c.misses)
+		}
+	}
+}
+
+// TestAgreementWithDrcachesim has DynamoRIO's tools read what was recorded of real programs: they count the same instructions and accesses, find the trace sound, and simulate
+// the same misses.
+func TestAgreementWithDrcachesim(t *testing.T) {
+	t.Parallel()
+	if drrun() == nil {
+		t.Skip("DYNAMORIO_HOME does not say where DynamoRIO is")
+	}
+	for _, p := range agreeingPrograms(t, workDir(t), false) {
+		t.Run(p.name, func(t *testing.T) {
+			prog := find(p.name)
+			if prog == "" || p.name != "gzip" && !*every {
+				t.Skipf("no %s, or not in the short form", p.name)
+			}
+			dir := t.TempDir()
+			run(t, command{argv: append([]string{alleria(), "-q", "record", "--select", "any", "--fields", "address", "-o", profileDir, "--", prog}, p.argv...), dir: dir, env: withoutRepeats})
+			run(t, command{argv: []string{alleria(), "-q", "convert", "--to", "drmemtrace", "-o", "out.trace", profileDir}, dir: dir})
+			tool := func(args ...string) result {
+				r := run(t, command{argv: append(drrun("-infile", "out.trace"), args...), dir: dir})
+				if r.status != 0 {
+					t.Fatalf("%v: %d %s%s", args, r.status, clip(r.stdout), clip(r.stderr))
+				}
+				return r
+			}
+			if f, err := os.Stat(filepath.Join(dir, "out.trace")); err != nil || f.Size() > 200<<20 {
+				t.Logf("%v: the invariant checker, which takes minutes, is left out", err)
+			} else if r := tool("-tool", "invariant_checker"); bytes.Contains(r.stderr, []byte("failure")) {
+				t.Errorf("the trace is not sound: %s", clip(r.stderr))
+			}
+			got := recordedDistances(t, dir)
+			for _, lines := range []uint64{16, 64, 512} { // drcachesim looks through all ways
+				c := drCaches(t, tool(full(lines)...), "L1D0")
+				if ours := got.misses(lines); ours != c.misses || got.References != c.hits+c.misses {
+					t.Errorf("%d lines: %d misses of %d references, drcachesim %d of %d", lines, ours, got.References, c.misses, c.hits+c.misses)
+				}
+			}
+			sim := simulated(t, dir, "32768,8,64", "32768,8,64", "262144,16,64")
+			r := tool("-tool", "cache_simulator", "-cores", "1", "-data_prefetcher", "none", "-L1I_size", "32768", "-L1I_assoc", "8", "-L1D_size", "32768", "-L1D_assoc", "8",
+				"-LL_size", "262144", "-LL_assoc", "16")
+			i, d, ll := drCaches(t, r, "L1I0"), drCaches(t, r, "L1D0"), drCaches(t, r, "LL (")
+			t.Logf("misses of instructions %d (drcachesim %d), data %d (%d), last level %d (%d); %d references to data", sim.l1i, i.misses, sim.l1dr+sim.l1dw, d.misses,
+				sim.lli+sim.llr+sim.llw, ll.misses, got.References)
+			// An access in two lines that misses both is one miss here, as in cachegrind, and two there.
+			for _, n := range [][2]uint64{{sim.l1i, i.misses}, {sim.l1dr + sim.l1dw, d.misses}, {sim.lli + sim.llr + sim.llw, ll.misses}} {
+				if n[0] > n[1] || n[0]*100 < n[1]*98 {
+					t.Errorf("%d misses, drcachesim %d", n[0], n[1])
+				}
+			}
+		})
+	}
+}
+
+// TestConvertDrmemtrace: a trace has a thread's instructions with their bytes, and their accesses in order, between a header and a footer.
+func TestConvertDrmemtrace(t *testing.T) {
+	t.Parallel()
+	c := conversions(t)
+	trace := c.alleria(t, "convert", "--to", "drmemtrace", "out")
+	rows, err := csv.NewReader(bytes.NewReader(c.alleria(t, "convert", "--to", "csv", "out"))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows = rows[1:]
+	var kinds [64]uint64
+	var bytesOf, bytesTold uint64
+	access, code, fetched := 0, map[uint64]uint64{}, uint64(0)
+	for at := 0; at+12 <= len(trace); at += 12 {
+		kind, size, value := binary.LittleEndian.Uint16(trace[at:]), uint64(binary.LittleEndian.Uint16(trace[at+2:])), binary.LittleEndian.Uint64(trace[at+4:])
+		kinds[kind]++
+		switch {
+		case kind == 47: // an encoding
+			bytesTold += size
+		case kind >= 10 && kind <= 16 || kind == 29: // instructions, by how they branch, and iterations
+			if kind != 29 {
+				fetched++
+			}
+			if bytesTold > 0 {
+				bytesOf, code[value] = bytesTold, size
+			}
+			if code[value] != size || bytesTold > 0 && bytesOf != size {
+				t.Fatalf("the instruction at %#x has %d bytes, its encoding %d", value, size, bytesOf)
+			}
+			bytesTold = 0
+		case kind <= 1:
+			r := rows[access]
+			access++
+			if r[9] != fmt.Sprint(kind == 1) || r[10] != fmt.Sprintf("%#x", value) || r[11] != fmt.Sprint(size) {
+				t.Fatalf("access %d is %#x, %d bytes, store %v; in the table %v", access, value, size, kind == 1, r)
+			}
+		}
+	}
+	want := c.report(t)
+	if fetched != want.Instructions || access != len(rows) || kinds[25] != 1 || kinds[26] != 1 || binary.LittleEndian.Uint16(trace) != 25 {
+		t.Errorf("%d instructions, %d accesses; there are %d and %d", fetched, access, want.Instructions, len(rows))
+	}
+}

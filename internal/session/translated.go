@@ -1,0 +1,60 @@
+package session
+
+import (
+	"bytes"
+	"debug/elf"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"alleria/internal/symbols"
+)
+
+// A leak sanitizer stops the threads of its own process at the end, as a debugger would, from a child of which no tracer
+// is told. A process with one stays in the code cache, where the child and what it asks for are seen, and the process is let
+// go in time; natively it would be refused, and report an error of its own.
+
+// Restartable sequences are refused in the code cache, where the kernel would not find them (engine/syscalls). A process that runs natively between
+// windows is refused them at its start, when the C library asks; one that asks later, for itself, would have them by then, in threads that come into the cache
+// with them, and its new threads would be refused what the others have (Google's tcmalloc ends the program then). So one with sequences of
+// its own stays in the cache, where it never has any.
+
+// sequences is the section in which compilers and libraries (librseq, tcmalloc) collect a file's restartable sequences.
+const sequences = "__rseq_cs"
+
+// checksLeaks tells whether an image brings a leak sanitizer along: its library by the name, a program that it was
+// linked into by what that exports, or lets the program define. Of most programs only the names of its symbols are read.
+func checksLeaks(path string, program bool) bool {
+	base := filepath.Base(path)
+	if strings.Contains(base, "libasan.so") || strings.Contains(base, "liblsan.so") || strings.Contains(base, "libclang_rt.") {
+		return true
+	}
+	if !program {
+		return false
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	s := f.Section(".dynstr")
+	if s == nil {
+		return false
+	}
+	if text, err := s.Data(); err != nil || !bytes.Contains(text, []byte("__lsan_")) {
+		return false
+	}
+	names, err := f.DynamicSymbols()
+	return err == nil && slices.ContainsFunc(names, func(s elf.Symbol) bool {
+		return s.Name == "__lsan_is_turned_off" || s.Name == "__lsan_do_leak_check" && s.Section != elf.SHN_UNDEF
+	})
+}
+
+// keepTranslated keeps a process in the code cache that has loaded a leak sanitizer, or restartable sequences.
+func (im *image) keepTranslated(loaded []*symbols.Loaded) {
+	for _, l := range loaded {
+		if checksLeaks(l.Path, l.Main) || l.Image.HasSection(sequences) {
+			im.p.KeepTranslated()
+		}
+	}
+}
