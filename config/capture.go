@@ -285,14 +285,14 @@ func (ic *Intercept) Changes() bool {
 }
 
 // changeRight says what a change looks like.
-const changeRight = "a value, several between commas of which one is taken each time, or bitflip, boundary or random"
+const changeRight = "a value, several separated by commas of which one is taken each time, or bitflip, boundary or random"
 
 // change reads set and probability of an element; nil: there is no set. typ is the type of what is changed, zero: it is not known yet.
 func (d *decoder) change(n *node, typ TypeRef) *Change {
 	set := n.get("set")
 	if set == nil {
 		if a := n.get("probability"); a != nil {
-			d.rule(a.Pos, "probability is about a change", "add set, or leave probability out")
+			d.rule(a.Pos, "probability has no effect without a change", "add set, or leave probability out")
 		}
 		return nil
 	}
@@ -300,7 +300,7 @@ func (d *decoder) change(n *node, typ TypeRef) *Change {
 	if k := slices.Index(changeKinds[1:], c.Text); k >= 0 {
 		c.Kind = ChangeKind(k + 1)
 		if typ.Record != nil {
-			d.rule(set.Pos, "a record cannot be changed", "change a parameter that points to it, or is a number")
+			d.rule(set.Pos, "a record cannot be changed", "change a parameter that points to it, or one that is a number")
 		}
 		return c
 	}
@@ -313,7 +313,7 @@ func (d *decoder) change(n *node, typ TypeRef) *Change {
 		}
 	}
 	if typ.Record != nil || typ.Builtin == F10 {
-		d.rule(set.Pos, fmt.Sprintf("a value of type %s cannot be set", typ.Name), "numbers of up to eight bytes, characters, bool, ptr and pointers can")
+		d.rule(set.Pos, fmt.Sprintf("a value of type %s cannot be set", typ.Name), "numbers of up to eight bytes, characters, bool, ptr and pointers can be set")
 	}
 	return c
 }
@@ -406,11 +406,11 @@ func (c *Change) words() string {
 	var what string
 	switch {
 	case c.Kind == ChangeBitflip:
-		what = "one of its bits is turned over"
+		what = "one of its bits is flipped"
 	case c.Kind == ChangeBoundary:
 		what = "it becomes a value at the edge of its type"
 	case c.Kind == ChangeRandom:
-		what = "it becomes any value"
+		what = "it becomes a random value"
 	case len(c.Values) == 1:
 		what = "it becomes " + c.Values[0]
 	default:
@@ -424,7 +424,7 @@ func often(r Rate) string {
 	if r.All() {
 		return ""
 	}
-	return " in " + r.String() + " of the calls, by chance"
+	return " in " + r.String() + " of the calls, at random"
 }
 
 // errnoNames are Linux's error numbers by name, in the order of their numbers from 1; those without a name of their own are empty.
@@ -455,7 +455,7 @@ func (d *decoder) failure(n *node, ic *Intercept) {
 	a := n.get("fail")
 	if a == nil {
 		if p := n.get("probability"); p != nil {
-			d.rule(p.Pos, "probability is about a change", "add fail, or put probability beside a set")
+			d.rule(p.Pos, "probability has no effect without a change", "add fail, or put probability beside a set")
 		}
 		return
 	}

@@ -63,7 +63,7 @@ func TestChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := strings.Join(strings.Fields(text.String()), " ")
-	for _, want := range []string{"it becomes one of 1, 2 in 5 % of the calls, by chance", "one of its bits is turned over", "the result is changed: it becomes -1", "calls fail with ENOMEM instead of being executed in 1 % of the calls"} {
+	for _, want := range []string{"it becomes one of 1, 2 in 5 % of the calls, at random", "one of its bits is flipped", "the result is changed: it becomes -1", "calls fail with ENOMEM instead of being executed in 1 % of the calls"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("%q is not in %s", want, words)
 		}
@@ -71,8 +71,8 @@ func TestChanges(t *testing.T) {
 	roundTrip(t, c)
 	for intercept, want := range map[string]string{
 		`<Intercept fail="ENOMEN"/>`:                                                       "ENOMEM",
-		`<Intercept probability="1/2"/>`:                                                   "probability is about a change",
-		`<Intercept seed="1"/>`:                                                            "seed is about changes",
+		`<Intercept probability="1/2"/>`:                                                   "probability has no effect without a change",
+		`<Intercept seed="1"/>`:                                                            "seed has no effect without a change",
 		`<Intercept fail="EIO" probability="auto"/>`:                                       "cannot be auto",
 		`<Intercept><Result set="1"/></Intercept>`:                                         "the type of the result is not known",
 		`<Intercept retType="pair"><Result set="random"/></Intercept>`:                     "a record cannot be changed",

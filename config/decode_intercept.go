@@ -16,7 +16,7 @@ func (d *decoder) intercept(n *node) *Intercept {
 	if a := n.get("depth"); a != nil {
 		ic.Depth, ic.HasDepth = n.ordinal("depth"), true
 		if !ic.Auto {
-			d.rule(a.Pos, "depth is about what auto finds", `add auto="true", or leave depth out`)
+			d.rule(a.Pos, "depth has no effect without auto", `add auto="true", or leave depth out`)
 		}
 	}
 	vars := variables{"Parameter", "the Intercept", map[string]TypeRef{}}
@@ -90,7 +90,7 @@ func (d *decoder) changes(n *node, ic *Intercept) {
 	}
 	ic.Seed = n.count("seed")
 	if a := n.get("seed"); a != nil && !ic.Changes() {
-		d.rule(a.Pos, "seed is about changes", "add a set or fail, or leave seed out")
+		d.rule(a.Pos, "seed has no effect without a change", "add a set or fail, or leave seed out")
 	}
 }
 

@@ -41,7 +41,7 @@ func (d *decoder) genesis(p *Profile) {
 		}
 	}
 	if len(p.Processes) > 0 {
-		d.warn(p.Processes[0].Pos, "no Process selects the first process, which runs untraced by that, and what it creates with it",
+		d.warn(p.Processes[0].Pos, "no Process selects the first process: it runs untraced, and so does what it creates",
 			"add an empty Process, which follows all others and records nothing of them")
 	}
 }

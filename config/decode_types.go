@@ -188,7 +188,7 @@ func (d *decoder) pointerElement(n *node, p *Pointer) {
 	// Each element would need a variable of its own, and a name can mean only one.
 	if e := p.Element.Pointer; e != nil && e.Length >= LengthVariable {
 		d.rule(n.get("elementType").Pos,
-			fmt.Sprintf("the elements are pointers of type %q, whose length hangs on the variable %q", short(e.Name), short(e.Variable)),
+			fmt.Sprintf("the elements are pointers of type %q, whose length depends on the variable %q", short(e.Name), short(e.Variable)),
 			"an element that is itself a pointer has a count or a sentinel")
 	}
 	if p.Length != LengthSentinel || p.Element.IsZero() {

@@ -9,9 +9,9 @@ import (
 var (
 	callSpec = eventSpec{kind: EventCall, traits: Occurs | AtCode | OfFunction, decode: decodeFunctionEvent, image: functionImage,
 		element: element{name: "Call", attrs: functionEventAttrs,
-			doc: "Fires when the function is entered: by a call, or by a jump from outside it. What a window opened by it " +
-				"records begins with the function's first instruction. Without imageName and imagePath the main " +
-				"executable is meant."},
+			doc: "Fires when the function is entered: by a call, or by a jump from outside it. A window that it opens " +
+				"records from the function's first instruction on. Without imageName and imagePath, the function is one of the " +
+				"main executable."},
 		words: func(e *Event, of string) string {
 			return e.functionWords() + " is entered" + nthTime(e.Threshold) + e.inThread() + of
 		},
@@ -19,7 +19,7 @@ var (
 	returnSpec = eventSpec{kind: EventReturn, traits: Occurs | AtCode | OfFunction, decode: decodeFunctionEvent, image: functionImage,
 		element: element{name: "Return", attrs: functionEventAttrs,
 			doc: "Fires when the function has returned: its ret has executed with the stack pointer of an entry. Leaving " +
-				"by longjmp, an exception or exit is no return. Without imageName and imagePath the main executable is meant."},
+				"by longjmp, an exception or exit is no return. Without imageName and imagePath, the function is one of the main executable."},
 		words: func(e *Event, of string) string {
 			return e.functionWords() + " has returned" + nthTime(e.Threshold) + e.inThread() + of
 		},
@@ -37,7 +37,7 @@ var functionEventAttrs = []attribute{
 	{name: "decorated", kind: boolValue, doc: "true: name is the symbol as linked and nothing else"},
 	eventProcess, eventThread,
 	{name: "threshold", kind: countValue,
-		doc: "fires on that many-th time over all threads, counted anew at each reopening; absent or 0: on the first. Excludes thread"},
+		doc: "the occurrence at which the event fires, counted over all threads and from 1 again at each reopening; absent or 0: the first. Excludes thread"},
 }
 
 // decodeFunctionEvent decodes what Call and Return add. A threshold counts over all
@@ -95,11 +95,11 @@ func (e *Event) functionWords() string {
 // The event on an instruction by its address.
 var addressSpec = eventSpec{kind: EventAddress, traits: Occurs | AtCode,
 	element: element{name: "Address",
-		doc: "Fires when the instruction at an address is about to execute; works in stripped binaries. Given are image " +
+		doc: "Fires when the instruction at an address is about to execute; works in stripped binaries. Give image " +
 			"and offset, or value.",
 		attrs: []attribute{
 			{name: "image", kind: textValue, doc: "the image's file name, or its full path"},
-			{name: "offset", kind: numberValue, doc: "the address as in the image's file, before loading moved it"},
+			{name: "offset", kind: numberValue, doc: "the address as in the image's file, before the loader moved it"},
 			{name: "value", kind: numberValue, doc: "the address in the running process"},
 			eventThreshold,
 		}},

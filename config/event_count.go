@@ -9,12 +9,12 @@ import (
 var (
 	accessesSpec = eventSpec{kind: EventAccesses, traits: Counts | Stays,
 		element: element{name: "Accesses",
-			doc: "Fires when that many memory accesses have executed: total, or reads and writes, both bounds where both " +
-				"are given.",
+			doc: "Fires when the given number of memory accesses has executed: total, or reads and writes. Where both reads and writes " +
+				"are given, both must be reached.",
 			attrs: []attribute{
-				{name: "total", kind: countValue, doc: "reads and writes together; excludes reads and writes"},
-				{name: "reads", kind: countValue, doc: "that many reads"},
-				{name: "writes", kind: countValue, doc: "that many writes"},
+				{name: "total", kind: countValue, doc: "how many accesses, reads and writes together; excludes the attributes reads and writes"},
+				{name: "reads", kind: countValue, doc: "how many reads"},
+				{name: "writes", kind: countValue, doc: "how many writes"},
 				eventProcess, eventThread, eventAnyThread, eventSince,
 			}},
 		decode: decodeAccesses,
@@ -25,7 +25,7 @@ var (
 	}
 	instructionsSpec = eventSpec{kind: EventInstructions, traits: Counts | Stays,
 		element: element{name: "Instructions",
-			doc: "Fires when that many instructions have executed: the window opens or closes before the one after the last " +
+			doc: "Fires when the given number of instructions has executed. The window opens or closes right after the last one " +
 				"counted.",
 			attrs: []attribute{
 				{name: "threshold", kind: count1Value, required: true, doc: "how many instructions"},
@@ -38,7 +38,7 @@ var (
 	}
 	sampleSpec = eventSpec{kind: EventSample, traits: Counts | Bursts,
 		element: element{name: "Sample",
-			doc: "Bursty sampling, in On only and alone there: the window reopens every period and closes itself after burst.",
+			doc: "Samples in bursts: the window reopens every period and closes itself after burst. It can only be in On, and alone there.",
 			attrs: []attribute{
 				{name: "period", kind: count1Value, required: true, doc: "instructions from one opening to the next"},
 				{name: "burst", kind: count1Value, required: true, doc: "instructions recorded after each opening; less than period"},

@@ -21,8 +21,8 @@ var (
 			doc: "Fires when the number of live threads satisfies the bounds, checked whenever a thread starts or ends. At " +
 				"least one bound is given.",
 			attrs: []attribute{
-				{name: "smallerEqual", kind: countValue, doc: "at most that many live threads"},
-				{name: "largerEqual", kind: countValue, doc: "at least that many live threads"},
+				{name: "smallerEqual", kind: countValue, doc: "at most this many live threads"},
+				{name: "largerEqual", kind: countValue, doc: "at least this many live threads"},
 				eventProcess,
 			}},
 		decode: decodeThreads,
@@ -62,7 +62,7 @@ func decodeThreads(d *decoder, n *node, e *Event, _ bool) {
 // The events that the kernel tells of: time, system calls, signals, programs and processes.
 var (
 	timeSpec = eventSpec{kind: EventTime, traits: Stays,
-		element: element{name: "Time", doc: "Fires that long after the process's first instruction.",
+		element: element{name: "Time", doc: "Fires when the given time has passed since the process's first instruction.",
 			attrs: []attribute{
 				{name: "threshold", kind: timeValue, required: true, doc: "how long, in milliseconds unless a unit is given"},
 				eventProcess, eventThread,
@@ -102,7 +102,7 @@ var (
 
 // What Exec and Fork take.
 var nthEventAttrs = []attribute{
-	{name: "number", kind: ordinalValue, doc: "which time it does so, from 1; absent or 0: any"}, eventProcess,
+	{name: "number", kind: ordinalValue, doc: "the occurrence at which the event fires, from 1; absent or 0: any"}, eventProcess,
 }
 
 // decodeSyscall takes a name or a number.

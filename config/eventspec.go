@@ -135,16 +135,16 @@ func namesOfEvents() []string {
 // cannot drift apart.
 var (
 	eventProcess = attribute{name: "process", kind: ordinalValue,
-		doc: "the number of the process, in creation order, whose doings count; they then reach the windows of all " +
-			"processes. Absent or 0: each process by itself"}
+		doc: "the number, in creation order, of the process in which the event is counted; the event then applies to the windows of all " +
+			"processes. Absent or 0: each process counts for itself"}
 	eventThread = attribute{name: "thread", kind: ordinalValue,
 		doc: "the number of the thread, in creation order within its process; absent or 0: any"}
 	eventAnyThread = attribute{name: "anyThread", kind: boolValue,
-		doc: "true: some single thread reached the count; otherwise, with no thread given, all threads together"}
+		doc: "true: a single thread has to reach the count, whichever it is; otherwise, with no thread given, all threads together"}
 	eventThreshold = attribute{name: "threshold", kind: countValue,
-		doc: "fires on that many-th time over all threads; absent or 0: on the first"}
+		doc: "the occurrence at which the event fires, counted over all threads; absent or 0: the first"}
 	eventSince = attribute{name: "since", kind: enumValue, values: []string{"start", "open"},
-		doc: "what is counted from: start, the process's first instruction (also after a reopening), or open, the " +
+		doc: "where counting starts: start, at the process's first instruction (also after a reopening), or open, at the " +
 			"opening of this window; absent: start"}
 )
 

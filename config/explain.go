@@ -23,7 +23,7 @@ func (c *Config) Explain(w io.Writer) error {
 		}
 		e.window(win)
 		if len(c.Windows) == 1 && win.closesForGood() {
-			e.line(1, "After that, what is left of the process runs natively, at full speed.")
+			e.line(1, "After that, the rest of the process runs natively, at full speed.")
 		}
 		e.profile(win)
 	}
@@ -94,7 +94,7 @@ func (e *explainer) window(w *Window) {
 		e.line(1, "Opens every %s instructions, each time for %s instructions.", countText(w.On.Period), countText(w.On.Burst))
 		return // what follows would speak of a Till that there cannot be
 	case w.Reopenable:
-		e.when("Opens, and after each closing opens again, when ", w.On)
+		e.when("Opens, and reopens after each closing, when ", w.On)
 	default:
 		e.when("Opens once, when ", w.On)
 	}

@@ -15,7 +15,7 @@ func (e *explainer) profile(w *Window) {
 	// The common shape first, in a line that one reads over; all others get the whole
 	// tree.
 	if r := w.Profile.SampleRate; !r.All() {
-		e.line(1, "Of all instructions only bursts are looked at, at random: %s.", r)
+		e.line(1, "Of all instructions, only random bursts are recorded: %s.", r)
 	}
 	procs := slices.Clone(w.Profile.Processes)
 	// The order of specificity as far as the elements alone say it, so that "other" is
@@ -70,7 +70,7 @@ func (e *explainer) process(depth int, p *Process, among bool) {
 	who := "in " + p.words(among)
 	if p.Follow != FollowAll {
 		defer e.line(depth+1, "%s", [...]string{
-			FollowExec: "of what it creates, nothing is followed; what it executes is",
+			FollowExec: "nothing that it creates is followed; what it executes is",
 			FollowNone: "neither what it creates nor what it executes is followed",
 		}[p.Follow])
 	}
@@ -116,7 +116,7 @@ func (p *Process) words(among bool) string {
 	add(p.Argument != "", "with an argument %s", p.Argument)
 	add(p.Under > 0, "below process %d", p.Under)
 	add(d.Given && d.From == d.To, "of generation %d", d.From)
-	add(d.Given && d.From != d.To, "of the generations %d to %d", d.From, d.To)
+	add(d.Given && d.From != d.To, "of generations %d to %d", d.From, d.To)
 	return "each process " + strings.Join(parts, ", ")
 }
 
@@ -164,9 +164,9 @@ func (e *explainer) image(depth int, i *Image, among bool) {
 	where := "in " + i.words()
 	switch {
 	case i.generic() && among:
-		where = "in all other code, also of no image"
+		where = "in all other code, including code in no image"
 	case i.generic():
-		where = "in all code, also of no image"
+		where = "in all code, including code in no image"
 	case i.AnyButSys && among:
 		where = "in every other image that is not the system's"
 	}
@@ -277,7 +277,7 @@ func (i *Instruction) subject(values []string, among bool) string {
 func (i *Instruction) asks() string {
 	facts := i.facts()
 	if len(facts) == 0 {
-		return ", nothing but that it executed"
+		return ", only the fact that it executed"
 	}
 	// Not listWords: some facts hold an "and" of their own.
 	last := len(facts) - 1
@@ -294,7 +294,7 @@ func (i *Instruction) facts() []string {
 		}
 	}
 	if len(i.Registers) > 0 {
-		facts = append(facts, "what it finds in "+listWords(i.Registers, "and"))
+		facts = append(facts, "the contents of "+listWords(i.Registers, "and"))
 	}
 	return facts
 }
@@ -311,7 +311,7 @@ func (e *explainer) intercept(depth int, ic *Intercept) {
 	}
 	if ic.Auto {
 		what = fmt.Sprintf("each call, with its arguments and its result as debug information or known prototypes describe them, pointers followed %d deep", ic.Depth) +
-			ifText(len(ic.Parameters) > 0 || !ic.RetType.IsZero(), "; of these, as is given here:")
+			ifText(len(ic.Parameters) > 0 || !ic.RetType.IsZero(), "; except as given here:")
 	}
 	e.line(depth, "%s", what)
 	for _, p := range ic.Parameters {

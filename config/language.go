@@ -133,9 +133,9 @@ var structureElements = []element{
 		name: "Window",
 		doc: "A stretch of execution to be recorded. Each followed process has its own instance, which opens and " +
 			"closes for all threads of the process. Several windows are independent: an instruction is recorded " +
-			"once, with the union of what the open ones ask for.",
+			"once, with everything that any open window asks for.",
 		attrs: []attribute{
-			{name: "name", kind: textValue, doc: "the name that reports use for the window; absent, its position in the file"},
+			{name: "name", kind: textValue, doc: "the name that reports use for the window; absent: its position in the file"},
 			{name: "reopenable", kind: boolValue, doc: "whether On can open the window again after Till has closed it; needs an On"},
 		},
 		groups: []group{{[]string{"On"}, 0, 1}, {[]string{"Till"}, 0, 1}, {[]string{"Profile"}, 1, 1}},

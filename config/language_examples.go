@@ -2,9 +2,9 @@ package config
 
 // formHelp says what a form is where there is room for it; the schema's one line
 // has none.
-const formHelp = "A form is the class, then each operand by kind and width, as in MOV_GPRv_MEMv: GPRv and MEMv are of " +
-	"the operand size, GPR8, MEMd, IMMb and so on of one size, XMM, YMM and MASK registers without element type, AL, CL, " +
-	"OrAX and ONE part of the opcode, AGEN an address that is not accessed. LOCK and REP show: ADD_LOCK_MEMv_GPRv, " +
+const formHelp = "A form is the class, then each operand by kind and width, as in MOV_GPRv_MEMv. GPRv and MEMv have " +
+	"the operand size; GPR8, MEMd, IMMb and so on have a fixed size. XMM, YMM and MASK are registers, without an element type. AL, CL, " +
+	"OrAX and ONE are part of the opcode. AGEN is an address that is not accessed. LOCK and REP are part of the form: ADD_LOCK_MEMv_GPRv, " +
 	"REP_MOVSB. XED's iforms are spelled alike, but some end in an opcode (ADD_GPRv_GPRv_01), which is left off here."
 
 // exampleOf returns an element as one would write it, for help. Each is whole, so

@@ -20,20 +20,20 @@ var profileElements = []element{
 		},
 		groups: []group{{[]string{"Process"}, 1, 0}}},
 	{name: "Process", unique: []string{"n"},
-		doc: "Selects processes: by number, or by all of the other attributes that are given, which are looked at again " +
-			"after each program that the process executes; without any of them, every other process. One that no Process " +
+		doc: "Selects processes: by number, or by all of the other attributes that are given; without any of them, every other process. " +
+			"The other attributes are compared again after each program that the process executes. A process that no Process " +
 			"matches is not followed: it runs untraced, and what it creates has no number. An empty Process follows and numbers " +
 			"the process and its children but records nothing. The most specific wins: n, path, name, argument, under, depth, none; " +
-			"a text before one with *, then the longer one, the nearer ancestor, the fewer generations, the first in the file.",
+			"a text before one with *, then the longer text, the nearer ancestor, the smaller range of generations, the first in the file.",
 		attrs: []attribute{
 			{name: "n", kind: ordinalValue, doc: "the number of the process in creation order, from 1; absent or 0: every other one"},
 			{name: "name", kind: textValue, doc: "the file name of the program that it executes; may hold *"},
 			{name: "path", kind: textValue, doc: "the full path of the program that it executes"},
-			{name: "argument", kind: textValue, doc: "what one of its arguments is, behind the program's own name; may hold *"},
+			{name: "argument", kind: textValue, doc: "one of its arguments, not counting the program's own name; may hold *"},
 			{name: "depth", kind: depthValue, doc: "how many generations it is below the first process, which is 0"},
 			{name: "under", kind: ordinal1Value, doc: "the number of a process that it descends from"},
 			{name: "follow", kind: enumValue, values: []string{"all", "exec", "none"},
-				doc: "what else is followed: all, what it creates and what it executes, the default; exec, only what it executes; none, neither"},
+				doc: "what else is followed: all (the default), what it creates and what it executes; exec, only what it executes; none, neither"},
 		},
 		groups: []group{{[]string{"Thread"}, 0, 0}}},
 	{name: "Thread", unique: []string{"n"}, doc: "Selects threads of the process.",
@@ -44,7 +44,7 @@ var profileElements = []element{
 		},
 		groups: []group{{[]string{"Image"}, 1, 0}}},
 	{name: "Image", unique: []string{"name", "path"},
-		doc: "Selects code by the file it comes from. With none of the attributes: all code, also that in no image. The " +
+		doc: "Selects code by the file it comes from. With none of the attributes: all code, including code in no image. The " +
 			"most specific wins: path, name, main, anyButSys, none. An Image without a Function is excluded.",
 		attrs: []attribute{
 			{name: "name", kind: textValue, doc: "the file name of the image"},
@@ -56,7 +56,7 @@ var profileElements = []element{
 		groups: []group{{[]string{"Function"}, 0, 0}}},
 	{name: "Function",
 		doc: "Selects functions of the image. Without a name: all, and code in no function. The most specific wins: " +
-			"decorated, demangled, none; exact before *, then with a type before without, then the longer literal part. A Function with neither " +
+			"decorated, demangled, none; exact before *, then one with a type before one without, then the longer literal part. A Function with neither " +
 			"Instruction nor Intercept is excluded.",
 		attrs: []attribute{
 			{name: "name", kind: textValue,
@@ -69,26 +69,26 @@ var profileElements = []element{
 		// Intercept first.
 		groups: []group{{[]string{"Instruction"}, 0, 0}, {[]string{"Intercept"}, 0, 1}, {[]string{"Instruction"}, 0, 0}}},
 	{name: "Instruction", unique: []string{"form", "class", "isa", "ext", "cat"},
-		doc: "Selects instructions by exactly one of form, class, isa, ext and cat, in the names of Intel XED's tables, and " +
+		doc: "Selects instructions by exactly one of form, class, isa, ext and cat, with names as in Intel XED's tables, and " +
 			"says what to record of each besides its address. The most specific wins, in that order.",
 		attrs: []attribute{
 			// The selectors are free text to the parser: XED's names change with
 			// every processor generation, and a file must not become wrong by it.
-			{name: "form", kind: textValue, doc: "the XED iform, such as ADD_GPRv_MEMv"},
+			{name: "form", kind: textValue, doc: "the form, class and operands, such as ADD_GPRv_MEMv"},
 			{name: "class", kind: textValue, doc: "the XED iclass (mnemonic), such as MOV"},
 			{name: "isa", kind: textValue, doc: "the XED ISA set, such as AVX2"},
 			{name: "ext", kind: textValue, doc: "the XED extension, such as SSE2"},
 			{name: "cat", kind: textValue,
-				doc: "the XED category, such as COND_BR; anyMem: all that read or write memory; any: all"},
+				doc: "the XED category, such as COND_BR; anyMem: all instructions that read or write memory; any: all instructions"},
 			// From here on, what is recorded. All are off unless given, so that an
 			// Instruction alone records where execution went and nothing else.
 			{name: "timeStamp", kind: boolValue, doc: "record when it executed"},
 			{name: "routineId", kind: boolValue, doc: "record the function it belongs to"},
 			{name: "accessAddressAndSize", kind: boolValue,
-				doc: "record address, size and direction of every access, also the implicit ones"},
+				doc: "record address, size and direction of every access, including implicit ones"},
 			{name: "accessValue", kind: boolValue,
 				doc: "record the bytes read or written; implies accessAddressAndSize"},
-			{name: "branch", kind: boolValue, doc: "record whether it was taken, and where to"},
+			{name: "branch", kind: boolValue, doc: "record whether a branch was taken, and where to"},
 			{name: "registers", kind: registersValue, doc: "a comma-separated list of registers to record before the instruction"},
 			{name: "sample", kind: sampleValue, doc: "1/N: keep one in N at random"},
 		}},

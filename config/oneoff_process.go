@@ -15,7 +15,7 @@ func ParseProcesses(list string) ([]*Process, error) {
 		p := &Process{}
 		switch n := parseNumber(word); {
 		case word == "":
-			return nil, fmt.Errorf("%w: %q leaves a process out; it takes numbers, names and paths of programs between commas", ErrOption, short(list))
+			return nil, fmt.Errorf("%w: %q leaves a process out; it takes numbers, names and paths of programs, separated by commas", ErrOption, short(list))
 		case n.big || n.ok && n.val > maxOrdinal:
 			return nil, fmt.Errorf("%w: process %s is too large a number", ErrOption, short(word))
 		case n.ok && n.val == 0:

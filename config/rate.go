@@ -96,7 +96,7 @@ func (d *decoder) oneRate(c *Config) {
 		first, p := c.Windows[0].Profile, w.Profile
 		if first != nil && p != nil && (first.SampleRate.Part != p.SampleRate.Part || first.SampleRate.Auto != p.SampleRate.Auto) {
 			d.rule(p.Pos, fmt.Sprintf("the sampleRate of this Profile (%s) is not that of the first window's (%s)", p.SampleRate, first.SampleRate),
-				"a thread is recorded or passed over for all windows at a time: give all of them the same sampleRate")
+				"a thread is recorded or skipped for all windows at once: give all of them the same sampleRate")
 		}
 	}
 }

@@ -136,7 +136,7 @@ func misplaced(n, c, last *node) string {
 	if last == nil {
 		return fmt.Sprintf("%s is out of place in %s", c.name, n.name)
 	}
-	return fmt.Sprintf("%s stands behind %s", c.name, last.name)
+	return fmt.Sprintf("%s stands after %s", c.name, last.name)
 }
 
 // holdsAny tells whether an element of one of the names stands inside, in the

@@ -41,7 +41,7 @@ var spellings = [...]spelling{
 	sampleValue:    {"1/N, such as 1/100", `1/(0*[1-9][0-9]*[kMG]?)`},
 	rateValue:      {rateRight, ratePattern},
 	depthValue:     {"a number of generations such as 2, or a range such as 1..3", `[0-9]+(\.\.[0-9]+)?`},
-	registersValue: {right: "register names between commas, such as rax,rdi,xmm0"},
+	registersValue: {right: "register names separated by commas, such as rax,rdi,xmm0"},
 	enumValue:      {},
 }
 

@@ -62,7 +62,7 @@ func (a *app) liveResult(proc *abp.Process, kind string) (*live.File, live.Resul
 		return nil, nil, nil
 	}
 	if made := run.Processes[i].Analyses; !slices.Contains(made, kind) {
-		return nil, nil, usagef("process %s was analysed while it ran, and its records were not kept: of %s there is nothing, only of %s", proc.Name(), kind, strings.Join(made, ", "))
+		return nil, nil, usagef("process %s was analysed while it ran, and its records were not kept: there are no results of %s, only of %s", proc.Name(), kind, strings.Join(made, ", "))
 	}
 	return nil, nil, fmt.Errorf("the analysis of %s of process %s failed while it ran: report shows why", kind, proc.Name())
 }
@@ -71,7 +71,7 @@ func (a *app) liveResult(proc *abp.Process, kind string) (*live.File, live.Resul
 func (a *app) sayLive(proc *abp.Process, f *live.File) {
 	fmt.Fprintf(a.messages(), "alleria: %s of process %s as found while it ran\n", f.Named, proc.Name())
 	if s := f.Sampling; s != nil {
-		fmt.Fprintf(a.messages(), "alleria: counts are estimates, of %d bursts: a share of 50 %% is ± %.2g %%, one of 5 %% ± %.2g %% at most (95 %% confidence)\n",
+		fmt.Fprintf(a.messages(), "alleria: counts are estimates from %d bursts: a share of 50 %% is ± %.2g %%, one of 5 %% ± %.2g %% at most (95 %% confidence)\n",
 			s.Bursts, 100*s.Error(0.5), 100*s.Error(0.05))
 	}
 }
@@ -158,7 +158,7 @@ func (a *app) cacheOf(p *abp.Profile, proc *abp.Process, f *orderFlags, o cache.
 	return foundOr(a, proc, "cache", f, func(r *cache.Result) error {
 		for _, name := range changed {
 			if name == "shared" || o.Shapes()[name] != r.Caches[name] {
-				return usagef("process %s was analysed while it ran, with --%s %s; record it anew with another", proc.Name(), name, r.Caches[name])
+				return usagef("process %s was analysed while it ran, with --%s %s; record it again with another", proc.Name(), name, r.Caches[name])
 			}
 		}
 		return nil
@@ -169,7 +169,7 @@ func (a *app) cacheOf(p *abp.Profile, proc *abp.Process, f *orderFlags, o cache.
 func (a *app) reuseOf(p *abp.Profile, proc *abp.Process, f *orderFlags, o reuse.Options, changed []string, progress *analysis.Progress) (*reuse.Result, error) {
 	return foundOr(a, proc, "reuse", f, func(r *reuse.Result) error {
 		if len(changed) > 0 && (o.Line != r.LineSize || slices.Contains(changed, "sample")) {
-			return usagef("process %s was analysed while it ran, with lines of %d bytes; record it anew for others", proc.Name(), r.LineSize)
+			return usagef("process %s was analysed while it ran, with lines of %d bytes; record it again for others", proc.Name(), r.LineSize)
 		}
 		return nil
 	}, func() (*reuse.Result, error) { return reuse.Count(p, proc, o, progress) })
@@ -270,13 +270,13 @@ func (a *app) pathsCommand() *cobra.Command {
 	var all wholeFlags
 	c := &cobra.Command{
 		Use:   "paths PROFILE",
-		Short: "Count paths through functions: which ways hot code takes, as lines of source",
-		Long: `paths counts how often each path through a function was executed (Ball and Larus):
-from where it is entered, or from where a jump back leads, to where it returns or
-jumps back. Jumps to lower addresses are what cuts loops. Paths are shown as lines of
-source where images have debug information, else as addresses in the image's file.
-Code is followed as far as it was recorded: record with --select any, and with
-addresses, which tell what returns where.`,
+		Short: "Count paths through functions: which ways hot code takes, by source line",
+		Long: `paths counts how often each path through a function was executed (Ball and Larus).
+A path begins where the function is entered, or at the target of a backward jump, and
+ends at a return or at the next backward jump: loops are cut at jumps to lower
+addresses. Paths are shown as source lines where images have debug information, else as
+addresses in the image's file. Code is followed as far as it was recorded: record with
+--select any, and with addresses, which tell which call a return belongs to.`,
 		Example: "  alleria record --analysis paths -o out -- ./tool\n  alleria analyze paths out",
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -285,7 +285,7 @@ addresses, which tell what returns where.`,
 			}, func(proc *abp.Process, r *paths.Result) error { return a.printPaths(proc, r, all.top) })
 		},
 	}
-	all.register(c.Flags(), "everything in it")
+	all.register(c.Flags(), "with everything in it")
 	all.registerTop(c.Flags(), "paths")
 	return c
 }

@@ -24,10 +24,10 @@ func (a *app) analyzeCommand() *cobra.Command {
 		Use:   "analyze ANALYSIS PROFILE",
 		Short: "Find out who called whom, and how caches would have fared",
 		Long: `analyze goes over a recorded profile in the order in which it was executed.
-Calls, returns and the places on the stack where they keep return addresses tell
-who called whom, also through tail calls, longjmp, exceptions, signal handlers
-and stacks of the program's own making. Record with addresses (the default): without
-them return addresses alone have to do. Instructions are those that were recorded;
+It finds out who called whom from calls, returns and the stack addresses at which
+return addresses lie, even across tail calls, longjmp, exceptions, signal handlers
+and stacks that the program makes itself. Record with addresses (the default): without
+them it has only the return addresses. Only recorded instructions are counted;
 record with --select any for all of them.`,
 		Args: unknownAnalysis,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -156,12 +156,12 @@ func (a *app) callsCommand(use, short string, text func(*calls.Tree, io.Writer, 
 	}
 	fl := c.Flags()
 	f.register(fl)
-	fl.BoolVar(&json, "json", false, "print JSON, everything in it: a list of processes")
+	fl.BoolVar(&json, "json", false, "print JSON, with everything in it: a list of processes")
 	switch use {
 	case "calltree":
-		fl.StringArrayVarP(&outputs, "output", "o", nil, "write this `file` instead of text: a flame graph (.svg), or a page with one and a tree that unfolds (.html); may be repeated")
+		fl.StringArrayVarP(&outputs, "output", "o", nil, "write this `file` instead of text: a flame graph (.svg), or a page with one and an expandable tree (.html); may be repeated")
 		fl.IntVar(&o.Top, "top", 200, "show this `number` of nodes; 0: all")
-		fl.IntVar(&o.Depth, "depth", 0, "show calls this `number` deep; 0: all")
+		fl.IntVar(&o.Depth, "depth", 0, "show this `number` of levels of calls; 0: all")
 		fl.Float64Var(&o.Percent, "min", 0.5, "show nodes with at least this `percentage` of the instructions")
 	default:
 		fl.IntVar(&o.Top, "top", 20, "show this `number` of functions; 0: all")

@@ -45,15 +45,14 @@ func (a *app) cacheCommand() *cobra.Command {
 	var f cacheFlags
 	c := &cobra.Command{
 		Use:   "cache PROFILE",
-		Short: "Simulate caches and translation buffers: misses by function and by line of data",
-		Long: `cache takes every recorded access, in its order, through a hierarchy of caches. A
-cache is SIZE,WAYS,LINE and, if it is not to evict the line that was used longest
-ago, fifo or random; "off" leaves it out. Buffers for translations are
-ENTRIES,WAYS,PAGE. An access that touches two lines is one access, and one miss if
-any of the two is missing, as cachegrind counts. Code is followed as far as it was
-recorded: record with --select any for all of it. Each thread has caches of its own,
-as if it ran on a processor by itself; with --shared they go one after the other
-through the same ones.`,
+		Short: "Simulate caches and TLBs: misses by function and by data line",
+		Long: `cache takes every recorded access, in order, through a hierarchy of caches. A cache
+is SIZE,WAYS,LINE. It evicts the least recently used line, unless fifo or random is
+added; "off" leaves the cache out. A TLB is ENTRIES,WAYS,PAGE. An access that touches
+two lines is one access, and one miss if either line is missing, as cachegrind counts.
+Code is followed as far as it was recorded: record with --select any for all of it.
+Each thread has caches of its own, as if it ran on a processor by itself; with
+--shared all threads go through the same caches, one after the other.`,
 		Example: "  alleria analyze cache --l1d 48k,12,64 --ll 32M,16,64 out\n  alleria analyze cache --dtlb 64,4,4k --ll off out",
 		Args:    oneProfile,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -69,20 +68,20 @@ through the same ones.`,
 		},
 	}
 	f.register(c.Flags())
-	all.register(c.Flags(), "everything in it")
+	all.register(c.Flags(), "with everything in it")
 	all.registerTop(c.Flags(), "functions and lines")
 	return c
 }
 
 // register declares the caches.
 func (f *cacheFlags) register(fl *pflag.FlagSet) {
-	fl.StringVar(&f.l1i, "l1i", cache.Default("l1i"), "first-level `cache` of instructions")
-	fl.StringVar(&f.l1d, "l1d", cache.Default("l1d"), "first-level `cache` of data")
-	fl.StringVar(&f.l2, "l2", cache.Default("l2"), "second-level `cache`, of both")
-	fl.StringVar(&f.ll, "ll", cache.Default("ll"), "last-level `cache`, of both")
-	fl.StringVar(&f.itlb, "itlb", cache.Default("itlb"), "translation `buffer` of instructions, like 64,8,4k")
-	fl.BoolVar(&f.shared, "shared", false, "let threads go through the same caches, one after the other")
-	fl.StringVar(&f.dtlb, "dtlb", cache.Default("dtlb"), "translation `buffer` of data, like 64,4,4k")
+	fl.StringVar(&f.l1i, "l1i", cache.Default("l1i"), "first-level instruction `cache`")
+	fl.StringVar(&f.l1d, "l1d", cache.Default("l1d"), "first-level data `cache`")
+	fl.StringVar(&f.l2, "l2", cache.Default("l2"), "second-level `cache`, for both")
+	fl.StringVar(&f.ll, "ll", cache.Default("ll"), "last-level `cache`, for both")
+	fl.StringVar(&f.itlb, "itlb", cache.Default("itlb"), "instruction translation `buffer` (TLB), like 64,8,4k")
+	fl.BoolVar(&f.shared, "shared", false, "take all threads through the same caches, one after the other")
+	fl.StringVar(&f.dtlb, "dtlb", cache.Default("dtlb"), "data translation `buffer` (TLB), like 64,4,4k")
 }
 
 // coherenceCommand simulates private caches of threads that share memory.
@@ -91,15 +90,15 @@ func (a *app) coherenceCommand() *cobra.Command {
 	own, shared := coherence.DefaultPrivate, cache.Default("ll")
 	c := &cobra.Command{
 		Use:   "coherence PROFILE",
-		Short: "Simulate threads on processors of their own: true and false sharing, by both sides' code",
-		Long: `coherence takes all threads' accesses, in the order of time, through a private cache
-for each thread and one that all share. A store takes its line away from the other
-threads. Who comes back for such a line misses: by true sharing if it then uses a byte
-that another thread has written since, by false sharing if not. Lines are shown with
-the store that takes them away, the instruction that misses them and the bytes of the
-line that each uses. Caches are SIZE,WAYS,LINE. Record with --fields address,time:
-without time stamps the order between threads is known by thousands of records only;
-or have it found while the program runs (record --analysis coherence).`,
+		Short: "Simulate each thread on its own processor: true and false sharing, with the code on both sides",
+		Long: `coherence takes all threads' accesses, in order of time, through a private cache for
+each thread and one that all share. A store takes its line away from the other
+threads. A thread that comes back for such a line misses: by true sharing if it then
+uses a byte that another thread has written since, by false sharing if not. Lines are
+shown with the store that takes them away, the instruction that misses them and the
+bytes of the line that each uses. Caches are SIZE,WAYS,LINE. Record with --fields
+address,time: without time stamps the order between threads is known only to within
+thousands of records. Or analyse while the program runs (record --analysis coherence).`,
 		Example: "  alleria record --fields address,time -o out -- ./program\n  alleria analyze coherence --private 1M,16,64 out",
 		Args:    oneProfile,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -113,9 +112,9 @@ or have it found while the program runs (record --analysis coherence).`,
 			}, func(_ *abp.Process, r *coherence.Result) error { return r.WriteText(a.stdout, all.top) })
 		},
 	}
-	c.Flags().StringVar(&own, "private", own, "`cache` of each thread")
-	c.Flags().StringVar(&shared, "shared", shared, "`cache` behind them, for all; off: none")
-	all.register(c.Flags(), "everything in it")
+	c.Flags().StringVar(&own, "private", own, "private `cache` of each thread")
+	c.Flags().StringVar(&shared, "shared", shared, "`cache` behind the private ones, shared by all; off: none")
+	all.register(c.Flags(), "with everything in it")
 	all.registerTop(c.Flags(), "lines")
 	return c
 }
@@ -145,11 +144,11 @@ func (a *app) reuseCommand() *cobra.Command {
 		Use:   "reuse PROFILE",
 		Short: "Count reuse distances: misses for caches of every size, working sets over time",
 		Long: `reuse counts, for each reference to a line of memory, how many other lines have been
-used since the last one. A cache of n lines that evicts the line used longest ago
-misses those with n or more: one pass gives the share of misses for all sizes. Each
+used since the last one. A cache of n lines that evicts the least recently used line
+misses the references with n or more: one pass gives the share of misses for all sizes. Each
 line that an access touches is a reference. With --sample N no more than N lines
 are followed, chosen by a hash, and stand for all; that is faster with large
-working sets, and near enough from some thousand lines on.`,
+working sets, and accurate enough with a few thousand lines or more.`,
 		Example: "  alleria analyze reuse out\n  alleria analyze reuse --sample 8192 --line 4K out",
 		Args:    oneProfile,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -206,7 +205,7 @@ with --fields address,value.`,
 					return err
 				}
 				if values == 0 {
-					return usagef("%s: no value of what is asked for was recorded; record with --fields address,value", args[0])
+					return usagef("%s: no values were recorded of what is asked for; record with --fields address,value", args[0])
 				}
 				if json {
 					return a.printJSON(all)
@@ -221,8 +220,8 @@ with --fields address,value.`,
 		},
 	}
 	filter.register(c.Flags())
-	c.Flags().BoolVar(&json, "json", false, "print JSON, everything in it: a list of processes")
-	c.Flags().IntVar(&top, "top", 20, "show this `number` of functions and regions a process; 0: all")
+	c.Flags().BoolVar(&json, "json", false, "print JSON, with everything in it: a list of processes")
+	c.Flags().IntVar(&top, "top", 20, "show this `number` of functions and regions per process; 0: all")
 	return c
 }
 
@@ -248,12 +247,12 @@ func (a *app) stridesCommand() *cobra.Command {
 	var all wholeFlags
 	c := &cobra.Command{
 		Use:   "strides PROFILE",
-		Short: "Find out by which distances each instruction walks through memory",
+		Short: "Find the strides in which each instruction walks through memory",
 		Long: `strides looks at the loads, and at the stores, of each instruction: how far each access
-lies from the one before it of the same instruction and thread. Nine in ten at the same
-address are the pattern "same", by one distance "strided", by four of them "mixed"; all
-else is "irregular", which hardware prefetchers do not follow. Iterations of a string
-instruction and lanes of a gather are accesses of their own.`,
+is from the one before it, of the same instruction and thread. If nine in ten are at the
+same address, the pattern is "same"; at one distance, "strided"; at up to four
+distances, "mixed". Anything else is "irregular", which hardware prefetchers do not
+follow. Each iteration of a string instruction and each lane of a gather is an access.`,
 		Example: "  alleria analyze strides out\n  alleria record --analysis strides -o out -- ./program",
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -262,7 +261,7 @@ instruction and lanes of a gather are accesses of their own.`,
 			}, func(_ *abp.Process, r *strides.Result) error { return r.WriteText(a.stdout, all.top) })
 		},
 	}
-	all.register(c.Flags(), "everything in it")
+	all.register(c.Flags(), "with everything in it")
 	all.registerTop(c.Flags(), "instructions")
 	return c
 }

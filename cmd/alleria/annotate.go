@@ -18,12 +18,12 @@ import (
 )
 
 // annotateHelp is what annotate says of itself.
-const annotateHelp = `annotate lists the recorded instructions of a function, which may hold *, below
-their lines of source, with how often they were executed, and the ranges of the
-values that they read and wrote where those were recorded. Code of functions that
-were inlined is shown with their lines and where they are called. Lines whose code was
-never executed are there with a count of 0. Source is read from where the debug
-information says that it is.`
+const annotateHelp = `annotate lists the recorded instructions of a function (whose name may hold *) below
+their source lines, with how often they were executed and, where values were recorded,
+the ranges of the values that they read and wrote. Code of inlined functions is shown
+with its own lines and with the place of the call. Lines whose code was never executed
+have a count of 0. Source files are read from where the debug information says they
+are.`
 
 // annotateCommand shows functions' code with counts.
 func (a *app) annotateCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func (a *app) annotateCommand() *cobra.Command {
 	json, syntax, output := false, string(analysis.Intel), ""
 	c := &cobra.Command{
 		Use:     "annotate FUNCTION PROFILE",
-		Short:   "Show a function's source and instructions with what was counted",
+		Short:   "Show a function's source and instructions with their counts",
 		Long:    annotateHelp,
 		Example: "  alleria annotate BZ2_compressBlock out\n  alleria annotate -o code.html 'parse_*' out",
 		Args: func(_ *cobra.Command, args []string) error {

@@ -29,23 +29,23 @@ func (a *app) benchCommand() *cobra.Command {
 	f := benchFlags{}
 	c := &cobra.Command{
 		Use:   "bench --model ANALYSIS [flags] [--] PROGRAM [ARGUMENT...]",
-		Short: "Measure what an analysis costs beside a program and in it",
-		Long: `bench runs PROGRAM several times, by itself and with parts of what recording for an
-analysis takes, and says by the cost model of the CAB paper whether the
-analysis is better made beside the program or in it, and with how many
-processing threads.
+		Short: "Measure what an analysis costs beside a program, and what it costs in it",
+		Long: `bench runs PROGRAM several times, by itself and with parts of the work that recording
+for an analysis takes. By the cost model of the CAB paper it then says whether the
+analysis is better made beside the program (in processing threads) or in it (in the
+program's own threads), and with how many processing threads.
 
   A     the program by itself
   A_i   translating it and producing events adds this
   A_q   handing them over adds this
-  P     the analysis, processor time
-  P_c   getting at the events adds this, processor time
-  I_ap  both take this more where they share a processor
+  P     the analysis, in processor time
+  P_c   obtaining the events adds this, in processor time
+  I_ap  sharing a processor adds this
 
-In it the two make E_s = A + A_i + P + I_ap, beside it E_c is the larger of
-A + A_i + A_q and P + P_c. Of several runs of a kind, by turns, the shortest
-counts. PROGRAM has no input, and what it writes to standard output and standard
-error is dropped. It has to do the same each time.`,
+In the program, all of it takes E_s = A + A_i + P + I_ap. Beside the program, it takes
+E_c, the larger of A + A_i + A_q and P + P_c. Runs of all kinds take turns, and the
+shortest of each kind counts. PROGRAM has no input, and what it writes to standard
+output and standard error is dropped. It has to do the same each time.`,
 		Example: `  alleria bench --model calltree -- bzip2 -k -c big.txt
   alleria bench --model 'cache(ll=off)' --json -- ./tool`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -58,7 +58,7 @@ error is dropped. It has to do the same each time.`,
 	}
 	fl := c.Flags()
 	fl.SetInterspersed(false)
-	fl.StringVar(&f.model, "model", "", "the `analysis`, as record --analysis has it: "+strings.Join(live.Names(), ", "))
+	fl.StringVar(&f.model, "model", "", "the `analysis`, as for record --analysis: "+strings.Join(live.Names(), ", "))
 	fl.IntVarP(&f.rounds, "rounds", "n", 3, "`number` of runs of each kind")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON")
 	return c
@@ -177,8 +177,8 @@ func (m *measured) print(w io.Writer) {
 		{"A_i", t.Ai, "translating it and producing events"},
 		{"A_q", t.Aq, "handing them over"},
 		{"P", t.P, "the analysis (processor time)"},
-		{"P_c", t.Pc, "getting at the events (processor time)"},
-		{"I_ap", t.Iap, "more for sharing a processor"},
+		{"P_c", t.Pc, "obtaining the events (processor time)"},
+		{"I_ap", t.Iap, "sharing a processor"},
 	} {
 		fmt.Fprintf(w, "  %-5s %9.3f s   %s\n", l.name, l.s, l.what)
 	}
@@ -205,25 +205,25 @@ func (m *measured) says() (out []string) {
 	case a.Where == costmodel.Within:
 		out = append(out, fmt.Sprintf("In the program: %.1f times as fast as beside it (%s).", a.Gain, with))
 	case a.Where == costmodel.Either:
-		out = append(out, "Beside the program or in it: it makes next to no difference ("+with+").")
+		out = append(out, "Beside the program or in it: there is next to no difference ("+with+").")
 	default:
 		out = append(out, fmt.Sprintf("Beside the program: %.1f times as fast as in it (%s).", a.Gain, with))
 	}
 	if a.Where != costmodel.Within {
-		slow := "The program's side takes longer: a faster analysis would gain nothing."
+		slow := "The program's side takes longer: a faster analysis would save nothing."
 		if t.Analyzer() > t.Application() {
-			slow = "The analysis takes longer: it is what a faster one would gain from."
+			slow = "The analysis takes longer: a faster analysis would save time."
 		}
 		out = append(out, slow)
 	}
 	if m.Threads > 1 || m.Processes > 1 {
-		out = append(out, fmt.Sprintf("The model is about one thread; the program had up to %d, in %d processes: E_s is of one processor, predictions are bounds.", m.Threads, m.Processes))
+		out = append(out, fmt.Sprintf("The model is of one thread; the program had up to %d, in %d processes: E_s is for one processor, and predictions are bounds.", m.Threads, m.Processes))
 	}
 	if m.Processors < 2 {
-		out = append(out, "There is one processor: nothing runs beside anything else here.")
+		out = append(out, "There is only one processor: nothing runs in parallel here.")
 	}
 	if m.Load > m.Processors {
-		out = append(out, fmt.Sprintf("Others use this machine (load %.1f): times are too long, and not all by the same factor.", m.Load))
+		out = append(out, fmt.Sprintf("Other programs use this machine (load %.1f): times are too long, and not all by the same factor.", m.Load))
 	}
 	return out
 }

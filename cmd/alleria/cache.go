@@ -83,12 +83,11 @@ func (a *app) keptCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cache [flags]",
 		Short: "List the translations that are kept for later runs, or remove them",
-		Long: `cache lists the programs of which record has kept translations, so that they
-start faster the next time: those that were used last first, and how many images'
-functions are kept by name. They lie in
-$XDG_CACHE_HOME/alleria, or ~/.cache/alleria, take 512 MiB at most, and are good
-for the alleria that made them and for the programs and libraries as they were;
-those that record, for the same configuration.
+		Long: `record keeps translations of programs, so that they start faster the next time. cache
+lists these programs, the most recently used first, and says for how many images the
+names of functions are kept. All of it is in $XDG_CACHE_HOME/alleria, or ~/.cache/alleria,
+and takes 512 MiB at most. Translations are valid only for the alleria that made them and
+for unchanged programs and libraries; those that record, only for the same configuration.
 Nothing is lost when they are removed.`,
 		Example: `  alleria cache
   alleria cache --json | jq '.entries[].program'
@@ -96,7 +95,7 @@ Nothing is lost when they are removed.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.listKept(dir, asJSON) },
 	}
-	c.PersistentFlags().StringVar(&dir, "cache", "", "the `directory`, as of record --cache")
+	c.PersistentFlags().StringVar(&dir, "cache", "", "the `directory`, as for record --cache")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.AddCommand(&cobra.Command{
 		Use: "clear", Short: "Remove all translations that are kept", Args: cobra.NoArgs,
@@ -154,7 +153,7 @@ func (a *app) listKept(dir string, asJSON bool) error {
 	}
 	table.Write(a.stdout, "")
 	if n := list.Names; n.Images > 0 {
-		fmt.Fprintf(a.stdout, "functions' names of %d %s: %s\n", n.Images, map[bool]string{true: "image", false: "images"}[n.Images == 1], amount(float64(n.Bytes), "B"))
+		fmt.Fprintf(a.stdout, "function names of %d %s: %s\n", n.Images, map[bool]string{true: "image", false: "images"}[n.Images == 1], amount(float64(n.Bytes), "B"))
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s in %s\n", amount(float64(list.Bytes), "B"), path)
 	return err

@@ -278,10 +278,10 @@ func (a *app) explainCommand() *cobra.Command {
 		Short: "Explain the elements and attributes of window configurations",
 		Long: `explain says what an element of the window configuration language means, where
 it stands, what it holds, which attributes it takes with which defaults, and
-shows an example. An attribute's name explains that in all elements that have
-it. Without a name it lists all elements. What turns adaptive profiling
-(record --tuner, --affinity, --ptc, --bc, --bs, --tf, --tp, --tay1, --tay2, --taz) is
-explained by its name without dashes.`,
+shows an example. For the name of an attribute, it explains the attribute in each
+element that has it. Without a name it lists all elements. The flags of adaptive profiling
+(record --tuner, --affinity, --ptc, --bc, --bs, --tf, --tp, --tay1, --tay2, --taz) are
+explained by their names without dashes.`,
 		Example:           "  alleria explain\n  alleria explain Call\n  alleria explain Instruction.registers threshold\n  alleria explain tuner tp",
 		ValidArgsFunction: completeElements,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -90,7 +90,7 @@ func namesFor(c *cobra.Command, args []string, names func(arg string) []string, 
 		}
 	}
 	if len(args) == 0 {
-		return cobra.AppendActiveHelp(nil, "Name the program or profile first (it may stand behind the cursor): its names are completed then.")
+		return cobra.AppendActiveHelp(nil, "Name the program or profile first (it may come after the cursor): then its names are completed.")
 	}
 	return nil
 }

@@ -29,11 +29,11 @@ func (a *app) convertCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert --to FORMAT PROFILE",
 		Short: "Write a profile in the format of another tool",
-		Long: `convert writes what was recorded in a format of other tools: profilers, coverage
+		Long: `convert writes what was recorded in the format of another tool: profilers, coverage
 reports, cache and pipeline simulators, databases. It streams: memory does not
-grow with the profile. Without --output it writes to standard output. Formats
-that hold one process or one thread make several files of more, with -pN or
--pN-tN in front of the ending. An output that ends in .gz or .zst is compressed.
+grow with the profile. Without --output it writes to standard output. A format that
+holds one process or one thread makes several files of a profile with more, with -pN
+or -pN-tN before the extension. An output that ends in .gz or .zst is compressed.
 
 --to help lists the formats, with what each needs recorded.`,
 		Example: `  alleria convert --to help
@@ -70,8 +70,8 @@ that hold one process or one thread make several files of more, with -pN or
 	fl := cmd.Flags()
 	filter.register(fl)
 	fl.StringVar(&to, "to", "", "`format` to write; help lists them")
-	fl.StringVarP(&c.output, "output", "o", "", "write this `file`; for parquet also a directory, with a slash at its end")
-	fl.StringVar(&rows, "rows", string(convert.Accesses), "of csv, jsonl and parquet, what has a row: `accesses` or instructions")
+	fl.StringVarP(&c.output, "output", "o", "", "write to this `file`; for parquet also to a directory, which ends with a slash")
+	fl.StringVar(&rows, "rows", string(convert.Accesses), "for csv, jsonl and parquet, what has a row: `accesses` or instructions")
 	fl.BoolVar(&c.force, "force", false, "write into a directory that is not empty")
 	_ = cmd.RegisterFlagCompletionFunc("to", completeFormats) // fails only for a flag that is not there
 	_ = cmd.RegisterFlagCompletionFunc("rows", cobra.FixedCompletions([]string{"accesses", "instructions"}, cobra.ShellCompDirectiveNoFileComp))
@@ -113,9 +113,9 @@ func (a *app) listFormats() error {
 		split := ""
 		switch f.Split {
 		case convert.SplitProcess:
-			split = "; a file a process"
+			split = "; one file per process"
 		case convert.SplitThread:
-			split = "; a file a thread"
+			split = "; one file per thread"
 		}
 		fmt.Fprintf(w, "%s\t%s%s\n\tneeds: %s\n", f.Name, f.Summary, split, f.Needs)
 	}

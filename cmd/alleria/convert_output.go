@@ -51,7 +51,7 @@ func (c *conversion) run() error {
 	}
 	parts := c.parts(split)
 	if len(parts) == 0 {
-		return usagef("nothing was recorded that is asked for")
+		return usagef("nothing that is asked for was recorded")
 	}
 	if len(parts) > 1 && c.output == "" {
 		return usagef("%s makes a file for each of %d %s: --output names them, --process and --thread choose one",
@@ -132,7 +132,7 @@ func (c *conversion) one(p part, name string) (err error) {
 	}
 	if name == "" {
 		if f, ok := c.stdout.(*os.File); ok && c.format.Binary && isTerminal(f) {
-			return usagef("%s is binary and standard output a terminal: --output names a file", c.format.Name)
+			return usagef("%s is binary and standard output is a terminal: name a file with --output", c.format.Name)
 		}
 		return c.write(c.stdout, o)
 	}

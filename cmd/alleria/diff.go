@@ -16,7 +16,7 @@ func (a *app) diffCommand() *cobra.Command {
 	json, byLine, byPage, top := false, false, false, 20
 	c := &cobra.Command{
 		Use:   "diff BEFORE AFTER",
-		Short: "Compare two profiles: functions, lines, windows and pages with more and with less",
+		Short: "Compare two profiles: which functions, lines, windows and pages have more, and which less",
 		Long: `diff counts two profiles and lists what differs, the largest difference first.
 Processes are compared by their numbers, functions by image and name, lines by file
 and number, pages by where they lie in their region; addresses need not be the same. Filters apply to both profiles.`,
@@ -61,9 +61,9 @@ and number, pages by where they lie in their region; addresses need not be the s
 		},
 	}
 	filter.register(c.Flags())
-	c.Flags().BoolVar(&json, "json", false, "print JSON, everything that differs")
-	c.Flags().BoolVar(&byLine, "by-line", false, "compare lines of source, where images have debug information")
-	c.Flags().BoolVar(&byPage, "by-page", false, "compare what was read and written by page of 4 KiB: heat maps as a table")
+	c.Flags().BoolVar(&json, "json", false, "print JSON, with everything that differs")
+	c.Flags().BoolVar(&byLine, "by-line", false, "compare source lines, where images have debug information")
+	c.Flags().BoolVar(&byPage, "by-page", false, "compare what was read and written by pages of 4 KiB: heat maps as a table")
 	c.Flags().IntVar(&top, "top", 20, "show this `number` of rows; 0: all")
 	return c
 }

@@ -65,7 +65,7 @@ syscall or signal. An instruction's accesses are a list in it.`,
 	fl.BoolVar(&dump.backwards, "backwards", false, "begin with the thread's last instruction, or with --from, and go back; windows, system calls and signals are left out")
 	fl.BoolVar(&dump.writes, "writes", false, "with --backwards: only instructions that write, to --data if it is given")
 	fl.BoolVar(&dump.byTime, "by-time", false, "mix threads by time instead of one after the other")
-	fl.BoolVar(&dump.json, "json", false, "print JSON, one object a line")
+	fl.BoolVar(&dump.json, "json", false, "print JSON, one object per line")
 	fl.BoolVar(&dump.noBytes, "no-bytes", false, "leave out the instructions' bytes")
 	return c
 }

@@ -46,7 +46,7 @@ func (a *app) functionsCommand() *cobra.Command {
 it is linked with, under the names that Call, Return and Function take:
 demangled and without parameters, or as linked. A function that nothing names
 is shown as image+0xOFFSET. A PATTERN is such a name and may hold *; with
-several, what any of them matches is listed, and with it the parts and copies
+several, what any of them matches is listed, along with the parts and copies
 that a compiler made of a function.
 
 Names come from the program's symbol tables and from separate debug files,
@@ -70,7 +70,7 @@ which DEBUGINFOD_URLS may have fetched. Nothing is executed.`,
 	fl.BoolVar(&f.sizes, "sizes", false, "show sizes in bytes")
 	fl.BoolVar(&f.sources, "sources", false, "show where functions are in the source, as file:line")
 	fl.BoolVar(&f.stubs, "stubs", false, "list the stubs of the procedure linkage table too")
-	fl.BoolVar(&f.asJSON, "json", false, "print JSON, everything that is known")
+	fl.BoolVar(&f.asJSON, "json", false, "print JSON, with everything that is known")
 	c.MarkFlagsMutuallyExclusive("demangle", "linked")
 	return c
 }
@@ -255,7 +255,7 @@ func (f *functionsFlags) print(a *app, rows []functionRow) error {
 		return fmt.Errorf("list of functions: %w", err)
 	}
 	if f.sources && lines == 0 && len(rows) > 0 {
-		fmt.Fprintf(a.messages(), "alleria: %s has no line table, and neither has a debug file of it\n", rows[0].Image)
+		fmt.Fprintf(a.messages(), "alleria: %s has no line table, nor has a debug file of it\n", rows[0].Image)
 	}
 	return nil
 }

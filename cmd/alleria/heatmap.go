@@ -40,13 +40,13 @@ func (a *app) heatmapCommand() *cobra.Command {
 		Use:   "heatmap PROFILE",
 		Short: "Draw where a program reads and writes memory",
 		Long: `heatmap counts accesses by blocks of the address space and draws reads and writes
-side by side, 256 blocks a line, on a logarithmic colour scale. Lines without any
-access are folded. The endings of the output files say what to make: .png, .svg,
+side by side, 256 blocks per line, on a logarithmic colour scale. Lines without any
+access are folded. The extension of an output file chooses the format: .png, .svg,
 .csv (the numbers), .html (one page that zooms). With several processes, each
-gets files of its own, with -pN before the ending.
+gets files of its own, with -pN before the extension.
 
---shared draws the memory that processes share, added up over all that have mapped it,
-wherever each has it: one map, by offset in the file or the anonymous memory.`,
+--shared draws the memory that processes share, added up over all processes that have
+mapped it, at whatever address: one map, by offset in the file or the anonymous memory.`,
 		Example: "  alleria heatmap out\n  alleria heatmap --shared=anonymous out\n  alleria heatmap -o heat.png -o heat.html --block 64K out",
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -77,11 +77,11 @@ wherever each has it: one map, by offset in the file or the anonymous memory.`,
 	}
 	fl := c.Flags()
 	filter.register(fl)
-	fl.StringArrayVarP(&outputs, "output", "o", []string{"heatmap.html"}, "write this `file`; may be repeated")
+	fl.StringArrayVarP(&outputs, "output", "o", []string{"heatmap.html"}, "write to this `file`; may be repeated")
 	fl.StringVar(&block, "block", "1M", "`size` of a block")
-	fl.IntVar(&columns, "columns", analysis.DefaultHeatColumns, "`number` of blocks a line")
+	fl.IntVar(&columns, "columns", analysis.DefaultHeatColumns, "`number` of blocks per line")
 	fl.StringVar(&title, "title", "", "`text` above the map (default: the command)")
-	fl.StringVar(&shared, "shared", "", "draw what processes share instead, all of it or what has this `name`, path or inode, or is \"anonymous\"")
+	fl.StringVar(&shared, "shared", "", "draw the memory that processes share instead: all of it, or only what has this `name`, path or inode, or is \"anonymous\"")
 	fl.Lookup("shared").NoOptDefVal = allShared
 	return c
 }
@@ -125,7 +125,7 @@ func (h *heatmaps) draw() error {
 		title := cmp.Or(h.title, strings.Join(p.Header().CommandLine, " "))
 		m := heat.Map(title, h.block, h.columns, analysis.Regions(p))
 		if m.Total == (analysis.Traffic{}) {
-			fmt.Fprintf(h.messages(), "alleria: no access of process %d was recorded that is asked for: its map is empty\n", p.Number())
+			fmt.Fprintf(h.messages(), "alleria: no access that is asked for was recorded in process %d: its map is empty\n", p.Number())
 		}
 		for _, name := range h.outputs {
 			if len(procs) > 1 {
@@ -166,7 +166,7 @@ func (h *heatmaps) drawShared(word string) error {
 	}
 	all := sharedmem.Objects(procs)
 	if len(all) == 0 {
-		return usagef("no process of the profile has mapped shared memory while addresses were recorded, or the profile is from before version 1.14")
+		return usagef("no process of the profile has mapped shared memory while addresses were recorded, or the profile has a format before version 1.14")
 	}
 	meant := slices.DeleteFunc(slices.Clone(all), func(o *sharedmem.Object) bool { return !o.Matches(word) })
 	if len(meant) == 0 {
@@ -174,7 +174,7 @@ func (h *heatmaps) drawShared(word string) error {
 		for _, o := range all {
 			names = append(names, o.Name)
 		}
-		return usagef("--shared: nothing is called %q of what processes share: %s", word, strings.Join(names, ", "))
+		return usagef("--shared: no memory that processes share is called %q; there are %s", word, strings.Join(names, ", "))
 	}
 	regions := sharedmem.Lay(meant, h.block*uint64(h.columns))
 	heat, err := sharedmem.Heat(meant, h.block, h.heatOf)
@@ -212,7 +212,7 @@ func (h *heatmaps) sayShared(o *sharedmem.Object) {
 	}
 	fmt.Fprintf(h.messages(), "alleria: %s, %s%s: %s\n", o.Name, analysis.FormatBytes(o.Size), at, who)
 	if o.Reused {
-		fmt.Fprintf(h.messages(), "alleria: %s: some addresses were other memory at other times; what was accessed there counts for what was there last\n", o.Name)
+		fmt.Fprintf(h.messages(), "alleria: %s: some addresses were other memory at other times; accesses there count for the memory that was there last\n", o.Name)
 	}
 }
 

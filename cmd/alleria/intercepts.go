@@ -46,7 +46,7 @@ func (a *app) interceptsCommand() *cobra.Command {
 	var f interceptsFlags
 	c := &cobra.Command{
 		Use:   "intercepts PROFILE...",
-		Short: "Print captured calls: arguments, results, times; their statistics",
+		Short: "Print captured calls with arguments, results and times, or statistics of them",
 		Args:  someProfiles,
 		RunE: func(_ *cobra.Command, args []string) error {
 			q, err := f.query()
@@ -68,14 +68,14 @@ func (a *app) interceptsCommand() *cobra.Command {
 	fl.StringArrayVar(&f.filter.functions, "function", nil, "only calls of this `function`; * stands for anything; may be repeated")
 	fl.StringVar(&f.filter.time, "time", "", "only calls entered in this `range` of seconds since the start: 0.5-1.5")
 	fl.StringArrayVar(&f.where, "where", nil, "only calls for which this `condition` holds: fd=3, size>4096, path~/etc, result<0, box.width!=0; may be repeated")
-	fl.BoolVar(&f.nested, "nested", false, "print calls as they are entered, indented by depth, and how they are left")
+	fl.BoolVar(&f.nested, "nested", false, "print calls as they are entered, indented by depth, and as they end")
 	fl.BoolVar(&f.table, "table", false, "print a table: seconds, thread, duration, depth, call")
 	fl.BoolVar(&f.json, "json", false, "print a line of JSON for each call, or one document with --stats and --leaks")
 	fl.BoolVar(&f.csv, "csv", false, "print comma-separated values")
-	fl.BoolVar(&f.stats, "stats", false, "print for each function: calls, times inside and exclusive, callers, and how values were distributed")
-	fl.BoolVar(&f.leaks, "leaks", false, "print the allocations that were never freed, from calls of malloc, free and their like")
-	fl.BoolVar(&f.live, "live", false, "follow a recording that is still going on, until it ends")
-	fl.BoolVar(&f.callers, "callers", false, "with each call, print where it was made")
+	fl.BoolVar(&f.stats, "stats", false, "print for each function: calls, inclusive and exclusive times, callers, and the distribution of values")
+	fl.BoolVar(&f.leaks, "leaks", false, "print the allocations that were never freed, from calls of malloc, free and the like")
+	fl.BoolVar(&f.live, "live", false, "follow a recording that is still running, until it ends")
+	fl.BoolVar(&f.callers, "callers", false, "print with each call where it was made")
 	fl.Uint64Var(&f.limit, "limit", 0, "print at most this `number` of calls")
 	fl.IntVar(&f.elements, "max-elements", 32, "print at most this `number` of elements of an array; 0: all")
 	fl.IntVar(&f.text, "max-string", 200, "print at most this `number` of bytes of a string; 0: all")
@@ -104,7 +104,7 @@ func (f *interceptsFlags) query() (*intercepts.Query, error) {
 			q.To, err = seconds(to)
 		}
 		if err != nil || !ok {
-			return nil, usagef("--time %s: two numbers of seconds with - between them are wanted, such as 0.5-1.5", t)
+			return nil, usagef("--time %s: two numbers of seconds with - between them are needed, such as 0.5-1.5", t)
 		}
 	}
 	return q, nil
@@ -290,7 +290,7 @@ type prototypeFlags struct {
 
 func (f *prototypeFlags) register(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.headers, "header", nil, "take prototypes of functions from this C `file`; may be repeated")
-	fl.StringArrayVar(&f.prototypes, "prototypes", nil, "take prototypes of functions from this `file` in ltrace's language; may be repeated")
+	fl.StringArrayVar(&f.prototypes, "prototypes", nil, "take prototypes of functions from this `file`, written as for ltrace; may be repeated")
 }
 
 // load reads the files; nil if there are none.
@@ -347,7 +347,7 @@ func (a *app) newIntercepts(f *newFlags) error {
 	w.Put(0, `<AlleriaConfig version="1.0"`)
 	w.Put(0, `    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`)
 	w.Put(0, `    xsi:noNamespaceSchemaLocation="alleria.xsd">`)
-	w.Comment(1, "What calls of functions are given and return. in: as at entry, out: as at return. Leave out what is of no interest.")
+	w.Comment(1, "Arguments and results of calls. in: as at entry, out: as at return. Leave out what is of no interest.")
 	if types := e.Types(); len(types) > 0 {
 		w.Put(1, "<Types>")
 		for _, lines := range types {
@@ -364,7 +364,7 @@ func (a *app) newIntercepts(f *newFlags) error {
 	w.Lines(1, []string{"      </Thread>", "    </Process>", "  </Profile>", "</Window>"})
 	w.Put(0, "</AlleriaConfig>")
 	if _, _, err := config.Parse("(options)", w.Bytes()); err != nil {
-		return fmt.Errorf("the configuration that describes these functions is wrong, which is a fault of alleria: %w", err)
+		return fmt.Errorf("the configuration that describes these functions is wrong, which is a bug in alleria: %w", err)
 	}
 	if f.output == "" {
 		_, err := a.stdout.Write(w.Bytes())
@@ -386,7 +386,7 @@ func interceptLines(t *against.Target, c *interceptors.Compiler, e *interceptors
 			}
 			p := c.Known(im.Image, im.Key.System, fn, fn.Addr, function, depth)
 			if p == nil {
-				return "", nil, usagef("--intercept %s: there are neither debug information nor a known prototype of it; --header FILE or --prototypes FILE gives one", name)
+				return "", nil, usagef("--intercept %s: there is neither debug information nor a known prototype of it; --header FILE or --prototypes FILE gives one", name)
 			}
 			image = "name=" + draft.Quoted(im.Name)
 			if im.Key.Main {

@@ -36,9 +36,9 @@ func (a *app) newCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "new [flags]",
 		Short: "Write a window configuration to start from, with comments",
-		Long: `new writes a window configuration with one window, which the options describe
-and comments in it explain, to be changed by hand. Without options it records
-the addresses of all memory accesses of the main executable.
+		Long: `new writes a window configuration with one window, to be changed by hand. The
+options describe the window, and comments in the file explain it. Without options
+it records the addresses of all memory accesses of the main executable.
 
 With --program every name is looked up in that program and its libraries, and
 nothing is written if one does not exist.
@@ -71,19 +71,19 @@ editors complete and check while typing.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.program, "program", "", "look the names up in this `program`")
-	fl.StringVar(&f.Process, "process", "", "record only these `processes`, between commas: numbers in order of creation, names (which may hold *) or paths of the programs that they execute")
+	fl.StringVar(&f.Process, "process", "", "record only these `processes`, separated by commas: numbers in order of creation, names (which may hold *) or paths of the programs that they execute")
 	fl.StringArrayVar(&f.Functions, "function", nil, "record only this `function`, which may hold *; may be repeated")
 	fl.StringVar(&f.Image, "image", "main", "record only this `image`: main, app (all but the system's), all, a file name or a path; by default that of --on-call")
 	fl.StringVar(&f.What, "what", "addresses", "`what` to record: "+strings.Join(draft.Recordables(), ", "))
-	fl.StringVar(&f.OnCall, "on-call", "", "open the window when this `function` is entered (function@image: another image's)")
+	fl.StringVar(&f.OnCall, "on-call", "", "open the window when this `function` is entered (function@image: one of another image)")
 	fl.StringVar(&f.TillReturn, "till-return", "", "close the window when this `function` has returned")
 	fl.StringVar(&f.Instructions, "instructions", "", "open and close the window at these `numbers` of instructions: 1G:2G, 1G: or :500M")
 	fl.BoolVar(&f.Reopenable, "reopenable", false, "let the window open again")
 	fl.StringVar(&f.Name, "name", "", "the window's `name`, for reports")
 	fl.StringVarP(&f.output, "output", "o", "", "write to this `file` instead of standard output")
 	fl.BoolVar(&f.force, "force", false, "replace the file if it exists")
-	fl.StringArrayVar(&f.intercepts, "intercept", nil, "capture calls of this `function` of the program or its libraries (function@image: of that one), with its parameters and types written out; may be repeated")
-	fl.IntVar(&f.depth, "depth", config.DefaultDepth, "with --intercept: follow this `number` of pointers one behind the other")
+	fl.StringArrayVar(&f.intercepts, "intercept", nil, "capture calls of this `function` of the program or its libraries (function@image: only of that image), with its parameters and types written out; may be repeated")
+	fl.IntVar(&f.depth, "depth", config.DefaultDepth, "with --intercept: follow this `number` of levels of pointers")
 	f.register(fl)
 	return c
 }

@@ -41,7 +41,7 @@ func openProfiles(paths []string, use func([]*abp.Profile) error) (err error) {
 func (a *app) warnGaps(profiles []*abp.Profile) {
 	for _, p := range profiles {
 		for _, g := range p.Gaps() {
-			fmt.Fprintf(a.stderr, "alleria: the profile is not whole: %s\n", g)
+			fmt.Fprintf(a.stderr, "alleria: the profile is not complete: %s\n", g)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {
 	for _, name := range q.Functions {
 		one := abp.Query{Functions: []string{name}}
 		if !slices.ContainsFunc(names, func(s string) bool { return one.WantsFunction(&abp.Function{Name: s}) }) {
-			return usagef("--function %s: nothing of such a function was recorded%s", name, nearestRecorded(name, names))
+			return usagef("--function %s: nothing was recorded of such a function%s", name, nearestRecorded(name, names))
 		}
 	}
 	return nil
@@ -220,7 +220,7 @@ func parseTimeRange(s string, profiles []*abp.Profile) (r abp.Range, err error) 
 			}
 		}
 	}
-	return r, usagef("--time: the profile does not know how fast its clock ran")
+	return r, usagef("--time: the profile does not say how fast its clock ran")
 }
 
 // oneProfile is for commands that take a profile. Cobra's own words count arguments and do

@@ -59,15 +59,15 @@ func (a *app) psCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ps [flags]",
 		Short: "List the processes that are being traced",
-		Long: `ps lists the trees of processes that this user's allerias trace at the moment:
-each live process with its number, its parent's, how many programs it has
-executed, whether a window is open in it, and what it has executed and what was
-recorded of it, so far and per second.
+		Long: `ps lists the process trees that this user is tracing at the moment: each live
+process with its number, its parent's number, how many programs it has executed,
+whether a window is open in it, and how much it has executed and how much of that was
+recorded, in total and per second.
 
 States: followed (nothing of it is recorded), closed (it has windows, and none is
 open), open, detached (it runs untraced; its children have no numbers).
 
-Trees in a container, or of another user, are listed there, or by that user.`,
+Trees in a container are listed only there, and those of another user only for that user.`,
 		Example: `  alleria ps
   alleria ps --watch=2
   alleria ps --json | jq '.[].processes[].pid'`,
@@ -77,7 +77,7 @@ Trees in a container, or of another user, are listed there, or by that user.`,
 			if c.Flags().Changed("watch") {
 				var err error
 				if every, err = quantity.Duration(watch); err != nil || every < 10*time.Millisecond {
-					return usagef("--watch takes the seconds between two screens, from 0.01, not %q", watch)
+					return usagef("--watch takes the seconds between two listings, from 0.01, not %q", watch)
 				}
 			}
 			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -86,8 +86,8 @@ Trees in a container, or of another user, are listed there, or by that user.`,
 		},
 	}
 	fl := c.Flags()
-	fl.BoolVar(&asJSON, "json", false, "print JSON, with --watch one document a line")
-	fl.StringVar(&watch, "watch", "1", "list again every so many `seconds`, until interrupted")
+	fl.BoolVar(&asJSON, "json", false, "print JSON, with --watch one document per line")
+	fl.StringVar(&watch, "watch", "1", "list again at this interval in `seconds`, until interrupted")
 	fl.Lookup("watch").NoOptDefVal = "1"
 	return c
 }

@@ -56,12 +56,11 @@ func (a *app) recordCommand() *cobra.Command {
 		Short: "Run a program and record what a window configuration says",
 		Long: `record runs PROGRAM and writes a profile of it.
 
-What is recorded is said by a window configuration (--config; else
-alleria.config in the working directory or the output directory; else every
-memory access of every process), or by the flags from --on-call to --fields for
-a single window. The program's input, output, arguments and
-environment are its own. The exit status is the program's, 128+N where signal N
-ended it.`,
+A window configuration says what is recorded (--config; else alleria.config in
+the working directory or the output directory; else every memory access of every
+process). For a single window, the flags from --on-call to --fields say it. The
+program's input, output, arguments and environment are its own. The exit status
+is the program's, or 128+N if signal N ended it.`,
 		Example: `  alleria record -- gzip -9 -k big.txt
   alleria record -c window.xml -o out -- python3 script.py
   alleria record --on-call compress --till-return compress -- ./tool
@@ -86,27 +85,27 @@ ended it.`,
 	f.window.register(fl)
 	f.directories(fl)
 	fl.StringVar(&o.Only, "only", "", "`translate` (record nothing), count (instructions by process, thread and function) or blocks (no accesses)")
-	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` between commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), coherence, reuse(sample=8192), strides, heatmap; results go into the output")
-	fl.IntVar(&f.opts.Readers, "readers", 0, "with --analysis: read what a thread has recorded at so many places, analyses of one place taking turns (0: one for each, as long as there are processors for them)")
-	fl.BoolVar(&f.inline, "sequential", false, "with --analysis: nothing runs beside the program. methods alone is counted by code in its threads; for the others a thread waits while what it has done is analysed")
+	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` separated by commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), coherence, reuse(sample=8192), strides, heatmap; results go into the output")
+	fl.IntVar(&f.opts.Readers, "readers", 0, "with --analysis: the `number` of readers of what a thread has recorded; analyses that share a reader take turns (0: one for each analysis, as far as there are processors for them)")
+	fl.BoolVar(&f.inline, "sequential", false, "with --analysis: nothing runs beside the program. methods by itself is counted by code in the program's threads; for the others a thread waits while what it has done is analysed")
 	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
-	fl.StringVar(&f.follow, "follow", "all", "whom to follow besides the program: `all` that it creates, as far as the configuration names them; none; threads (the same: the program's threads alone)")
-	fl.StringVar(&f.cache, "cache", "", "`directory` where translations of programs stay for later runs, instead of $XDG_CACHE_HOME/alleria or ~/.cache/alleria; off: they go with the run")
-	fl.BoolVar(&o.Unpatched, "unpatched", false, "never put breakpoints or jumps into the program's code, for programs that check it: while a window waits the program runs in the code cache, not natively")
-	fl.BoolVar(&o.NoASLR, "no-aslr", false, "switch the target's address-space randomisation off")
-	fl.StringVar(&f.maxSize, "max-size", "", "stop recording when the profile has so many `bytes` (64K, 10M, 2G)")
+	fl.StringVar(&f.follow, "follow", "all", "what to follow besides the program: `all` processes that it creates, as far as the configuration names them; none; threads (the same as none)")
+	fl.StringVar(&f.cache, "cache", "", "`directory` in which translations of programs are kept for later runs, instead of $XDG_CACHE_HOME/alleria or ~/.cache/alleria; off: none are kept")
+	fl.BoolVar(&o.Unpatched, "unpatched", false, "never put breakpoints or jumps into the program's code, for programs that check their code: while a window waits, the program runs in the code cache, not natively")
+	fl.BoolVar(&o.NoASLR, "no-aslr", false, "switch off the program's address-space randomisation")
+	fl.StringVar(&f.maxSize, "max-size", "", "stop recording when the profile has reached this many `bytes` (64K, 10M, 2G)")
 	fl.StringVar(&f.maxTime, "max-time", "", "stop recording after this `time` (500ms, 10s)")
 	fl.StringVar(&f.maxIns, "max-instructions", "", "stop recording after this many `instructions` (10k, 5M, 2G)")
-	fl.StringVar(&f.rate, "sample-rate", "", "record only bursts, this `part` of all instructions (1%, 1/20, 0.05), or as much as processing threads keep up with (auto: threads never wait then)")
-	fl.StringVar(&f.by, "sample-by", "instructions", "lay bursts out by counted `instructions`, or by processor time, with the program running natively in between (time): counts are then shares of time")
+	fl.StringVar(&f.rate, "sample-rate", "", "record only bursts, this `part` of all instructions (1%, 1/20, 0.05), or as much as the processing threads keep up with (auto: threads never wait then)")
+	fl.StringVar(&f.by, "sample-by", "instructions", "place bursts by counted `instructions`, or by processor time, with the program running natively in between (time): counts are then shares of time")
 	f.calls(fl)
 	fl.StringVar(&f.compress, "compress", "", "compression `level` of the profile, 1 to 22, or off")
-	fl.IntVar(&o.Threads, "threads", 0, "most processing threads: their `number` grows to that where one does not keep up (0: one a processor)")
+	fl.IntVar(&o.Threads, "threads", 0, "the most processing threads: their `number` grows to this where one does not keep up (0: one per processor)")
 	f.pool.register(fl)
 	f.hidden(fl)
-	fl.StringVar(&f.chunk, "buffer-chunk", "", "`size` of a buffer's chunk (64K …)")
-	fl.StringVar(&f.most, "buffer-max", "", "`size` that the buffer of a thread grows to at most when the thread has to wait (32M)")
-	fl.Var(&o.Buffering, "buffering", "how a thread hands its records to processing threads: cab, or a rival for comparison (nway, fastforward, batched), whose buffers don't grow")
+	fl.StringVar(&f.chunk, "buffer-chunk", "", "`size` of a chunk of a buffer (64K …)")
+	fl.StringVar(&f.most, "buffer-max", "", "largest `size` to which the buffer of a thread grows when the thread has to wait (32M)")
+	fl.Var(&o.Buffering, "buffering", "how a thread hands its records to processing threads: cab, or for comparison another way (nway, fastforward, batched), whose buffers do not grow")
 	return c
 }
 
@@ -114,15 +113,15 @@ ended it.`,
 func (f *recordFlags) directories(fl *pflag.FlagSet) {
 	o := &f.opts
 	fl.StringArrayVarP(&o.Outputs, "output", "o", nil, "output `directory`; several spread the streams over several disks")
-	fl.BoolVar(&o.Sync, "sync", false, "wait at the end until the profile is on its disks, and tell what they refuse then")
+	fl.BoolVar(&o.Sync, "sync", false, "at the end, wait until the profile is on its disks, and report what they refuse")
 	fl.BoolVar(&o.Force, "force", false, "replace an output directory that exists")
 }
 
 // hidden declares the flags that are for measurements and comparisons.
 func (f *recordFlags) hidden(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.opts.Engine, "engine", nil, "switch optimisations of the engine off by `name`, for comparison")
-	fl.StringVar(&f.opts.Stage, "stage", "", "with --analysis: take events no further than to be produced or queued, as alleria bench --model measures it (`produce`, queue)")
-	fl.Uint64Var(&f.opts.SampleSeed, "sample-seed", 0, "with --sample-rate: have bursts at other places, by `number`")
+	fl.StringVar(&f.opts.Stage, "stage", "", "with --analysis: only produce events, or only produce and queue them, as alleria bench --model measures it (`produce`, queue)")
+	fl.Uint64Var(&f.opts.SampleSeed, "sample-seed", 0, "with --sample-rate: place the bursts by this seed `number`")
 	for _, name := range []string{"engine", "stage", "sample-seed"} {
 		if err := fl.MarkHidden(name); err != nil {
 			panic(err) // there is no such flag: a mistake above
@@ -133,7 +132,7 @@ func (f *recordFlags) hidden(fl *pflag.FlagSet) {
 // calls declares the flags about calls that are captured.
 func (f *recordFlags) calls(fl *pflag.FlagSet) {
 	f.types.register(fl)
-	fl.BoolVar(&f.opts.AllowModify, "allow-modify", false, "let the configuration change arguments and results of calls, and have calls fail (set, fail); without it such a configuration is refused")
+	fl.BoolVar(&f.opts.AllowModify, "allow-modify", false, "let the configuration change arguments and results of calls, and make calls fail (set, fail); without it such a configuration is refused")
 }
 
 // record finds the program and hands over to the session, with flags that have been checked.
@@ -172,7 +171,7 @@ func (a *app) record(f *recordFlags, args []string) error {
 		return configError(config.Errors(bad))
 	}
 	if opts.Config.Changes() && !opts.AllowModify && opts.Only == session.OnlyAll {
-		return configError(fmt.Errorf("%s changes values of the program while it runs (set or fail): --allow-modify lets it", opts.ConfigFrom))
+		return configError(fmt.Errorf("%s changes values of the program while it runs (set or fail): --allow-modify allows that", opts.ConfigFrom))
 	}
 	log, err := a.openLog()
 	if err != nil {
@@ -237,7 +236,7 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 		return usagef("--threads is a number from 0 to %d, not %d", mostThreads, o.Threads)
 	}
 	if o.Readers < 0 || len(o.Analyses) == 0 && fl.Changed("readers") {
-		return usagef("--readers is a number of places at which the analyses of --analysis read, not %d of %d", o.Readers, len(o.Analyses))
+		return usagef("--readers is a number of readers for the analyses of --analysis, not %d for %d", o.Readers, len(o.Analyses))
 	}
 	if slices.Contains(o.Outputs, "") {
 		return usagef("--output is the name of a directory, not empty")

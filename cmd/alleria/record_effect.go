@@ -39,7 +39,7 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 	if inline {
 		switch {
 		case len(o.Analyses) == 0:
-			return usagef("--sequential says how analyses are made: name them with --analysis")
+			return usagef("--sequential says how analyses are made: name some with --analysis")
 		case o.Only != session.OnlyAll:
 			return usagef("--only %s leaves nothing to analyse; leave it or --sequential out", o.Only)
 		case countsMethods(o):

@@ -22,15 +22,15 @@ type poolFlags struct {
 
 func (p *poolFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&p.tuner, "tuner", "on", "adaptive profiling: the numbers of processing threads and buffers follow the load (`on`, off)")
-	fl.StringVar(&p.affinity, "affinity", "auto", "processing threads are kept on processors that share a cache with the program's threads, where there is a choice (`auto`), or not (off)")
-	fl.StringVar(&p.ptc, "ptc", "", "processing threads, a fixed `number` of them; 0: each thread of the program waits while its records are written")
-	fl.StringVar(&p.bc, "bc", "", "buffers (chunks) of each thread of the program, a fixed `number` of them, from 2")
-	fl.StringVar(&p.bs, "bs", "", "`KiB` of a buffer, as --buffer-chunk has it in bytes")
+	fl.StringVar(&p.affinity, "affinity", "auto", "keep processing threads on processors that share a cache with the program's threads, where there is a choice (`auto`), or not (off)")
+	fl.StringVar(&p.ptc, "ptc", "", "a fixed `number` of processing threads; 0: each thread of the program waits while its records are written")
+	fl.StringVar(&p.bc, "bc", "", "a fixed `number` of buffers (chunks) for each thread of the program, from 2")
+	fl.StringVar(&p.bs, "bs", "", "size of a buffer in `KiB`; --buffer-chunk takes it in bytes")
 	fl.StringVar(&p.tf, "tf", "", "`time` between decisions of --tuner (100ms)")
-	fl.StringVar(&p.tp, "tp", "", "while threads are added: the `part` by which their idle time has to rise for that to end (50%)")
-	fl.StringVar(&p.tay1, "tay1", "", "while nothing changes: the `part` by which the program's waiting has to rise for a thread more (10%)")
-	fl.StringVar(&p.tay2, "tay2", "", "the `part` by which it has to fall for another look at the load (10%)")
-	fl.StringVar(&p.taz, "taz", "", "while threads are suspended: the `part` by which the program's waiting has to rise for that to end (5%)")
+	fl.StringVar(&p.tp, "tp", "", "while threads are added: stop when their idle time has risen by this `part` (50%)")
+	fl.StringVar(&p.tay1, "tay1", "", "while nothing changes: add a thread when the program's waiting time has risen by this `part` (10%)")
+	fl.StringVar(&p.tay2, "tay2", "", "while nothing changes: look at the load again when that time has fallen by this `part` (10%)")
+	fl.StringVar(&p.taz, "taz", "", "while threads are suspended: stop when the program's waiting time has risen by this `part` (5%)")
 }
 
 // mostBuffers is how many chunks a ring can have.
@@ -159,19 +159,19 @@ func knobs() map[string]knob {
 			"off to compare, or on a machine that does nothing else.", "-tuner, off by default there."},
 		"affinity": {"auto (the default): processing threads run on processors that share a last-level cache with the program's threads, where the machine has several such caches and one has room for all of them; cpusets and taskset are kept to, and the program's threads are left alone. run.json says where they ran and why (costs.processing_placed), --log each change. off: wherever the system puts them.",
 			"off to compare, or where other programs are bound to the same processors.", "none; the CAB paper binds both sides by hand."},
-		"ptc": {"so many processing threads, whatever the load. 0: none beside the program, each of whose threads waits while a buffer of its is written.",
+		"ptc": {"a fixed number of processing threads, whatever the load. 0: none, and each thread of the program waits while one of its buffers is written.",
 			"to repeat a measurement; when report --adaptive shows that the number hardly changes; 0 on one processor.", "-ptc."},
-		"bc": {"so many buffers in the ring of each thread of the program, from 2. Without it a ring grows while its thread waits, and gives its memory back when the thread is quiet.",
-			"where memory is little and threads are many.", "-bc, which counts the buffers of all threads together."},
-		"bs": {"KiB of a buffer, a power of two from 16 (eight times the first-level data cache: 256 where that has 32 or 48 KiB).", "rarely: smaller ones are handed over sooner, larger ones less often.", "-bs."},
-		"tf": {"the time between decisions (100ms).", "up for loads that change slowly: fewer lines in the log.", "-tf, in milliseconds."},
-		"tp": {"phase X, ramping up: a thread and a buffer more each period until the processing threads' idle time (ptit) has risen by this part (50%).",
-			"up for more threads in steady loads.", "TP, 50 to 100% recommended."},
-		"tay1": {"phase Y, stable: the part by which the time that the program's threads wait for buffers (atwt) has to rise for a thread more (10%).",
-			"up when report --adaptive shows decisions without effect, down for loads that change little by little.", "TAY1, 1 to 10% recommended."},
-		"tay2": {"phase Y, stable: the part by which atwt has to fall for another look at the load (10%).", "as tay1.", "TAY2, 1 to 10% recommended."},
-		"taz": {"phase Z, ramping down: a thread less each period while one is idle, until atwt has risen by this part (5%).",
-			"down where a thread that is missing costs much.", "TAZ, 1 to 10% recommended."},
+		"bc": {"a fixed number of buffers in the ring of each thread of the program, from 2. Without it a ring grows while its thread waits, and gives its memory back when the thread is quiet.",
+			"where there is little memory and there are many threads.", "-bc, which counts the buffers of all threads together."},
+		"bs": {"the size of a buffer in KiB, a power of two from 16 (by default eight times the first-level data cache: 256 where that has 32 or 48 KiB).", "rarely: smaller ones are handed over sooner, larger ones less often.", "-bs."},
+		"tf": {"the time between decisions (100ms).", "higher for loads that change slowly: fewer lines in the log.", "-tf, in milliseconds."},
+		"tp": {"phase X, ramping up: one more thread and buffer each period, until the processing threads' idle time (ptit) has risen by this part (50%).",
+			"higher for more threads in steady loads.", "TP, 50 to 100% recommended."},
+		"tay1": {"phase Y, stable: a thread is added when the time that the program's threads wait for buffers (atwt) has risen by this part (10%).",
+			"higher when report --adaptive shows decisions without effect, lower for loads that change little by little.", "TAY1, 1 to 10% recommended."},
+		"tay2": {"phase Y, stable: phase X begins again when atwt has fallen by this part (10%).", "as tay1.", "TAY2, 1 to 10% recommended."},
+		"taz": {"phase Z, ramping down: one thread fewer each period while one is idle, until atwt has risen by this part (5%).",
+			"lower where a missing thread costs much.", "TAZ, 1 to 10% recommended."},
 	}
 }
 

@@ -31,7 +31,7 @@ func elsewhere(args []string) error {
 	}
 	whole := self + wholeSuffix
 	err = syscall.Exec(whole, os.Args, os.Environ())
-	return &statusError{statusOwn, fmt.Errorf("this needs %s in %s, beside %s, which runs programs alone; \"make build\" makes both: %w",
+	return &statusError{statusOwn, fmt.Errorf("this needs %s in %s, beside %s, which only runs programs; \"make build\" makes both: %w",
 		filepath.Base(whole), filepath.Dir(whole), filepath.Base(self), err)}
 }
 

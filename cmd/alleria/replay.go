@@ -34,12 +34,12 @@ func (a *app) replayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay PROFILE",
 		Short: "Make captured calls again, in fresh processes, and record all that they do",
-		Long: `The program of the profile is started again. Where main would be entered, the captured function is called instead,
-with the captured arguments and what they pointed to at its address, and each memory access up to its return
-is recorded into a profile. Its result is compared with the captured one: where they differ,
-the function depends on more than its arguments, and is not pure.
+		Long: `replay starts the program of the profile again. Instead of main, it calls the captured function, with the captured
+arguments; what they pointed to is put back at its address. Each memory access up to the function's return is
+recorded into a profile. The result is compared with the captured one: if they differ, the function depends
+on more than its arguments, and is not pure.
 
-The exit status is 0 if all calls gave what they gave before, 1 if not.`,
+The exit status is 0 if all calls gave the same results as before, 1 if not.`,
 		Args: oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.all == (f.call != 0) {
@@ -50,11 +50,11 @@ The exit status is 0 if all calls gave what they gave before, 1 if not.`,
 	}
 	fl := c.Flags()
 	fl.Uint64Var(&f.call, "call", 0, "the call's `number` within its thread, from 1, as intercepts --json has it")
-	fl.BoolVar(&f.all, "all", false, "make all calls again, those that --function, --process and --thread leave")
-	fl.UintVar(&f.process, "process", 1, "of this process, by `number`")
-	fl.UintVar(&f.thread, "thread", 0, "of this thread, by `number` (0: with --call the first, with --all any)")
+	fl.BoolVar(&f.all, "all", false, "make again all calls that --function, --process and --thread leave")
+	fl.UintVar(&f.process, "process", 1, "only calls of this process, by `number`")
+	fl.UintVar(&f.thread, "thread", 0, "only calls of this thread, by `number` (0: with --call the first, with --all any)")
 	fl.StringArrayVar(&f.functions, "function", nil, "only calls of this `function`; * stands for anything; may be repeated")
-	fl.StringVarP(&f.output, "output", "o", "", "`directory` of the profile, with --all of one for each call (PROFILE.replay)")
+	fl.StringVarP(&f.output, "output", "o", "", "`directory` for the profile, or with --all for one per call (PROFILE.replay)")
 	f.types.register(fl)
 	return c
 }
@@ -83,7 +83,7 @@ func (a *app) replay(p *abp.Profile, f *replayFlags) error {
 	defer func() { _ = c.Close() }() // read only
 	cfg, _, err := config.Load(filepath.Join(p.Path(), "window.xml"))
 	if err != nil {
-		return fmt.Errorf("what the calls were captured with: %w", err)
+		return fmt.Errorf("the configuration that the calls were captured with: %w", err)
 	}
 	if f.output == "" {
 		f.output = filepath.Clean(p.Path()) + ".replay"
@@ -200,7 +200,7 @@ func (r *replayed) recording() (*config.Config, error) {
 		}
 	}
 	if ic == nil {
-		return nil, fmt.Errorf("the profile's configuration has no Intercept of %s", sig.Name)
+		return nil, fmt.Errorf("the profile's configuration has no Intercept for %s", sig.Name)
 	}
 	plain := *ic
 	plain.Fail, plain.FailProbability, plain.Result, plain.Seed, plain.Parameters = "", config.Rate{}, nil, 0, nil

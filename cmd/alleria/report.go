@@ -18,10 +18,10 @@ func (a *app) reportCommand() *cobra.Command {
 	asJSON, decode, top := false, false, 0
 	c := &cobra.Command{
 		Use:   "report PROFILE...",
-		Short: "Sum profiles up: instructions, loads and stores by image, function and window",
-		Long: `report counts what was recorded: by process, thread, window, image and function
-(exclusive of what it calls), and what the output took. PROFILE is a run's
-directory, a process's within it, or one .abp file.
+		Short: "Summarise profiles: instructions, loads and stores by image, function and window",
+		Long: `report counts what was recorded, by process, thread, window, image and function
+(without what the function calls), and says what the output takes. PROFILE is a run's
+directory, a process's directory within it, or one .abp file.
 
 Other tables instead: --inclusive, --callers, --callees (by following calls), --by-line,
 --by-instruction (of code), --by-address, --by-cacheline (of data), --tree, --by-program (of
@@ -67,8 +67,8 @@ processes), --adaptive (of the recording itself: processing threads and buffers 
 	}
 	filter.register(c.Flags())
 	views.register(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, everything in it")
-	c.Flags().BoolVar(&decode, "decode", false, "count by decoding everything, also what frames list (slower, the same counts)")
-	c.Flags().IntVar(&top, "top", 20, "show this `number` of images and functions (or of another table's rows) a process; 0: all")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, with everything in it")
+	c.Flags().BoolVar(&decode, "decode", false, "count by decoding everything, even what frames list (slower, the same counts)")
+	c.Flags().IntVar(&top, "top", 20, "show this `number` of images and functions (or of another table's rows) per process; 0: all")
 	return c
 }

@@ -33,16 +33,16 @@ type reportViews struct {
 
 // register declares the flags.
 func (v *reportViews) register(fl *pflag.FlagSet) {
-	fl.BoolVar(&v.inclusive, "inclusive", false, "functions with what they call, the most inclusive instructions first")
+	fl.BoolVar(&v.inclusive, "inclusive", false, "functions including what they call, the most inclusive instructions first")
 	fl.StringVar(&v.callers, "callers", "", "who calls this `function`; * stands for anything")
 	fl.StringVar(&v.callees, "callees", "", "what this `function` calls; * stands for anything")
-	fl.BoolVar(&v.byLine, "by-line", false, "lines of source, where images have debug information")
+	fl.BoolVar(&v.byLine, "by-line", false, "source lines, where images have debug information")
 	fl.BoolVar(&v.byInstruction, "by-instruction", false, "single instructions")
-	fl.BoolVar(&v.byAddress, "by-address", false, "words of memory of 8 bytes, with the code that touches them")
-	fl.BoolVar(&v.byLineOf, "by-cacheline", false, "cache lines of 64 bytes, with threads and how they share them")
+	fl.BoolVar(&v.byAddress, "by-address", false, "memory in words of 8 bytes, with the code that touches them")
+	fl.BoolVar(&v.byLineOf, "by-cacheline", false, "cache lines of 64 bytes, with the threads and how they share them")
 	fl.BoolVar(&v.tree, "tree", false, "the tree of processes, each with its own counts and those of its subtree")
 	fl.BoolVar(&v.byProgram, "by-program", false, "programs, each with the counts of all processes that executed it")
-	fl.BoolVar(&v.adaptive, "adaptive", false, "how the numbers of processing threads and buffers followed the load while it was recorded, over time, and why")
+	fl.BoolVar(&v.adaptive, "adaptive", false, "how the numbers of processing threads and buffers followed the load during the recording, over time, and why")
 	fl.StringVar(&v.svg, "svg", "", "with --adaptive: draw it into this `file`")
 }
 
@@ -59,7 +59,7 @@ func (v *reportViews) chosen() (string, error) {
 		return "", usagef("--svg is for --adaptive; heatmap and tree draw their own pictures")
 	}
 	if v.svg != "" && v.json {
-		return "", usagef("--svg and --json are two forms: ask for one")
+		return "", usagef("--svg and --json are two formats: ask for one")
 	}
 	slices.Sort(names)
 	if len(names) > 1 {
@@ -202,7 +202,7 @@ func (v *reportViews) calls(a *app, view string, t *calls.Tree) (any, error) {
 			names = append(names, m.Func.Name)
 		}
 		if names != nil {
-			return nil, usagef("--%s %s: nothing of such a function was recorded%s", view, pattern, nearestRecorded(pattern, names))
+			return nil, usagef("--%s %s: nothing was recorded of such a function%s", view, pattern, nearestRecorded(pattern, names))
 		}
 	}
 	if v.json {

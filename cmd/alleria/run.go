@@ -70,7 +70,7 @@ func (a *app) root(args []string) *cobra.Command {
 and records its instructions and memory accesses, only where and when a window
 configuration says. The other commands read what was recorded.
 
-Exit status: the target's own; 128+N where signal N ended it; 2 bad usage or
+Exit status: the program's own; 128+N if signal N ended it; 2 bad usage or
 configuration; 125 alleria's own failure; 126 cannot be executed or traced;
 127 not found.`,
 		Args:          unknownCommand,
@@ -149,7 +149,7 @@ func flagError(c *cobra.Command, err error) error {
 	if !errors.As(err, &bad) || !errors.As(err, &num) {
 		return err
 	}
-	reason := "not a number of the kind that is wanted"
+	reason := "not a number that it can take"
 	if errors.Is(num, strconv.ErrRange) {
 		reason = "out of range"
 	}

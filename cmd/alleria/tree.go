@@ -69,10 +69,10 @@ of --process; the others are followed, so that all have the same numbers.`,
 	if a.dryRun != nil {
 		c.Use = "tree [flags] PROFILE | -- PROGRAM [ARGUMENT...]"
 		c.Long = `tree shows which process started which, with the numbers that window
-configurations name them by, what they ran, how they ended and what they used:
-of a profile, or of PROGRAM, which it runs for that without recording anything.
-The program's input and output are its own: the tree goes to standard error, or
-to the file of --output. The exit status then is the program's.
+configurations name them by, what they ran, how they ended and what they used.
+It shows the tree of a profile, or of PROGRAM, which it then runs without recording
+anything. The program's input and output are its own: the tree goes to standard error,
+or to the file of --output. The exit status is then the program's.
 
 With --write-config it writes a window configuration that records the processes
 of --process; the others are followed, so that all have the same numbers.`
@@ -84,7 +84,7 @@ of --process; the others are followed, so that all have the same numbers.`
 	fl.StringVar(&f.format, "format", "text", "draw in this `format`: text, json, dot (Graphviz) or svg (along time)")
 	fl.StringVarP(&f.output, "output", "o", "", "draw to this `file`")
 	fl.StringVar(&f.write, "write-config", "", "write a window configuration to this `file`")
-	fl.StringVar(&f.config.Process, "process", "", "for --write-config: the `processes` to record, between commas: numbers, names (which may hold *) or paths of programs")
+	fl.StringVar(&f.config.Process, "process", "", "for --write-config: the `processes` to record, separated by commas: numbers, names (which may hold *) or paths of programs")
 	fl.StringVar(&f.config.What, "what", "addresses", "for --write-config: `what` to record: "+strings.Join(draft.Recordables(), ", "))
 	fl.BoolVar(&f.config.force, "force", false, "replace files that exist")
 	return c
@@ -95,7 +95,7 @@ func (a *app) treeArgs(c *cobra.Command, args []string) error {
 	if at := c.ArgsLenAtDash(); a.dryRun != nil && at >= 0 {
 		switch {
 		case at > 0:
-			return usagef("tree takes a profile, or a program behind --, not both")
+			return usagef("tree takes a profile, or a program after --, not both")
 		case len(args) == 0:
 			return usagef("no program is named: alleria tree [flags] -- PROGRAM [ARGUMENT...]")
 		}
@@ -120,7 +120,7 @@ func (f *treeFlags) check() error {
 	case f.write == "":
 		return nil
 	case f.config.Process == "":
-		return usagef("--write-config needs --process: whom to record")
+		return usagef("--write-config needs --process: what to record")
 	}
 	// The text without comments on what the processes are: all that can be wrong with the
 	// flags shows.

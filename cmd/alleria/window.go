@@ -26,17 +26,17 @@ type windowFlags struct {
 func (f *windowFlags) register(fl *pflag.FlagSet) {
 	o := &f.oneOff
 	fl.StringVarP(&f.path, "config", "c", "", "window configuration `file` (also -cfg)")
-	fl.StringVar(&o.OnCall, "on-call", "", "open the window when this `function` is entered (function@image: another image's)")
+	fl.StringVar(&o.OnCall, "on-call", "", "open the window when this `function` is entered (function@image: one of another image)")
 	fl.StringVar(&o.TillReturn, "till-return", "", "close the window when this `function` has returned")
 	fl.StringVar(&o.OnInstructions, "on-instructions", "", "open the window after this `number` of instructions (10k, 5M, 2G)")
 	fl.StringVar(&o.TillInstructions, "till-instructions", "", "close the window after this `number` of instructions")
 	fl.BoolVar(&o.Reopenable, "reopenable", false, "let the window open again")
-	fl.StringVar(&o.Process, "process", "", "record only these `processes`, between commas: numbers in order of creation, names (which may hold *) or paths of the programs that they execute; the others are followed")
+	fl.StringVar(&o.Process, "process", "", "record only these `processes`, separated by commas: numbers in order of creation, names (which may hold *) or paths of the programs that they execute; the others are followed")
 	fl.StringVar(&o.Image, "image", "", "record only this `image`: main, app (all but the system's), all (the default), a file name or a path")
 	fl.StringVar(&o.Function, "function", "", "record only functions of this `name`, which may hold *")
 	fl.StringVar(&o.Select, "select", "", "record only these `instructions`: any, anyMem (default), or form=, class=, isa=, ext= or cat= and a XED name")
-	fl.StringArrayVar(&o.Intercept, "intercept", nil, "capture calls of this `function` (function@image: of that image's; it may hold *) with arguments and result instead of recording instructions; may be repeated. alleria intercepts prints them")
-	fl.StringVar(&f.fields, "fields", "", "what to record of each instruction: a comma-separated `list` of time, function, address, value, branch; none is the instruction alone, all everything")
+	fl.StringArrayVar(&o.Intercept, "intercept", nil, "capture calls of this `function` (function@image: only of that image; it may hold *) with arguments and result instead of recording instructions; may be repeated. alleria intercepts prints them")
+	fl.StringVar(&f.fields, "fields", "", "what to record of each instruction: a comma-separated `list` of time, function, address, value, branch; none records the instruction alone, all everything")
 }
 
 // given tells whether flags or a file say what is to be recorded.

@@ -54,7 +54,7 @@ func (a *app) windowsCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().BoolVar(&summary, "summary", false, "a line for each window: openings, and the least, median and most time and instructions of one")
+	c.Flags().BoolVar(&summary, "summary", false, "one line per window: the number of openings, and the minimum, median and maximum time and instructions of one")
 	c.Flags().StringArrayVar(&only, "window", nil, "only the window of this `name`; may be repeated")
 	return c
 }
@@ -142,6 +142,6 @@ func cells(s *openings.Spread, format func(float64) string) []string {
 func (a *app) sayUncounted(k *openings.Counted) {
 	if k.Unknown > 0 {
 		fmt.Fprintf(a.messages(), "alleria: there is no count of instructions for %d of %d openings and closings: nothing counted them at the time. "+
-			"They are counted throughout while a window waits for Instructions, with a threshold that is never reached.\n", k.Unknown, k.Moments)
+			"To count them throughout, let a window wait for Instructions with a threshold that is never reached.\n", k.Unknown, k.Moments)
 	}
 }

@@ -91,7 +91,7 @@ func TestMissingSelections(t *testing.T) {
 		flags []string
 		says  string // empty: nothing but the closing line
 	}{
-		{"image", []string{"--image", "libnone.so"}, "--image libnone.so: no image libnone.so was loaded; loaded were env, "},
+		{"image", []string{"--image", "libnone.so"}, "--image libnone.so: no image libnone.so was loaded; the loaded images were env, "},
 		{"function", []string{"--image", "libc.so.6", "--function", "mallocc"}, "--function mallocc: there is no function mallocc in libc.so.6; the nearest: calloc, malloc, "},
 		{"function anywhere", []string{"--function", "memcpyy"}, "there is no function memcpyy in env, libc.so.6, ld-linux-x86-64.so.2, printenv; the nearest: "},
 		{"pattern", []string{"--image", "libc.so.6", "--function", "zz_*"}, "there is no function zz_* in libc.so.6; alleria functions"},

@@ -44,7 +44,7 @@ func TestInterceptChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := workDir(t)
 			file := writeFile(t, dir, "c.xml", strings.Replace(changedConfig, "INSTRUCTIONS", c.instructions, 1))
-			if r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "-c", file, "--", prog}, dir: dir}); r.status != 2 || !strings.Contains(string(r.stderr), "--allow-modify lets it") {
+			if r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "-c", file, "--", prog}, dir: dir}); r.status != 2 || !strings.Contains(string(r.stderr), "--allow-modify allows that") {
 				t.Errorf("without --allow-modify it says %s", clip(r.stderr))
 			}
 			r := run(t, command{argv: append([]string{alleria(), "-q", "record", "--allow-modify", "-o", profileDir, "-c", file, "--", prog}, c.args...), dir: dir})
@@ -167,7 +167,7 @@ func TestReplay(t *testing.T) {
 			{"mixed", "", 0, "mixed(x=1.5, a=1, b=2, c=3, d=4, e=5, f=6, g=7) = 42, as before"},
 			{"impure", "result=7", 1, "impure(n=5) = 6, before = 7: it depends on more than its arguments"},
 			{"strlen", "result=7", 0, `strlen(s="dynamic") = 7, as before`},
-			{"by_size", "", 1, "leads to was not captured: give its type as a Pointer"},
+			{"by_size", "", 1, "points to was not captured: give its type as a Pointer"},
 		} {
 			if option != "" {
 				if c.function != "sum" {

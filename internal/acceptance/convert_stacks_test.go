@@ -247,7 +247,7 @@ func TestConvertRefuses(t *testing.T) {
 		"--to csv -o out/run.json/x out":   "not a directory",
 		"--to csv":                         "no profile is named",
 		"--to callgrind --thread 7 out":    "no such thread",
-		"--to champsim --function foo out": "nothing of such a function",
+		"--to champsim --function foo out": "nothing was recorded of such a function",
 	} {
 		r := run(t, command{argv: append([]string{alleria(), "-q", "convert"}, strings.Fields(args)...), dir: c.dir})
 		if status := 2; r.status != status && !(strings.Contains(args, "/dev/full") && r.status == 125) || !strings.Contains(string(r.stderr), want) || strings.Count(string(r.stderr), "\n") != 1 {

@@ -78,7 +78,7 @@ func TestShared(t *testing.T) {
 		t.Errorf("all that is shared and in no file: %+v", rows)
 	}
 	r := run(t, command{argv: []string{alleria(), "heatmap", "--shared=nothing", profileDir}, dir: dir})
-	if r.status != 2 || !strings.Contains(string(r.stderr), `nothing is called "nothing" of what processes share`) || strings.Contains(string(r.stderr), "alleria-") {
+	if r.status != 2 || !strings.Contains(string(r.stderr), `no memory that processes share is called "nothing"`) || strings.Contains(string(r.stderr), "alleria-") {
 		t.Errorf("--shared=nothing: %d %s", r.status, r.stderr)
 	}
 	verified(t, dir)

@@ -58,7 +58,7 @@ func (w *diskWatch) look(now time.Time, written int64) string {
 		left := time.Duration(min(seconds, 1e6) * float64(time.Second))
 		if left < diskSoon || left < diskLater && free < total/diskTight {
 			w.warned = true
-			return fmt.Sprintf("the disk of %s fills: %d MiB left, %.1f MiB/s written, full in about %v", dir, free>>20, w.rate/(1<<20), left.Round(time.Second))
+			return fmt.Sprintf("the disk of %s is filling up: %d MiB left, %.1f MiB/s written, full in about %v", dir, free>>20, w.rate/(1<<20), left.Round(time.Second))
 		}
 	}
 	return ""

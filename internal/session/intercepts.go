@@ -478,7 +478,7 @@ func (x *intercepts) end() {
 		if n > len(names) {
 			more = fmt.Sprintf(" and %d more", n-len(names))
 		}
-		x.ps.note(fmt.Sprintf("there are neither debug information nor a known prototype of %s%s: of their calls only times were captured", strings.Join(names, ", "), more))
+		x.ps.note(fmt.Sprintf("there is neither debug information nor a known prototype of %s%s: only the times of their calls were captured", strings.Join(names, ", "), more))
 	}
 	x.callers()
 }

@@ -110,7 +110,7 @@ func (e *events) whyMissing(ev *config.Event, suggest bool) string {
 	image := ev.ImageName + ev.ImagePath
 	switch {
 	case matched == 0:
-		return fmt.Sprintf("no image %s was loaded; loaded were %s", image, e.loadedNames())
+		return fmt.Sprintf("no image %s was loaded; the loaded images were %s", image, e.loadedNames())
 	case len(near) > 0:
 		// Sorted and compacted: several images may offer the same name.
 		slices.Sort(near)

@@ -198,7 +198,7 @@ func (r *run) prepare() (path string, err error) {
 		return "", fmt.Errorf("%w: without processing threads nothing is handed over, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
 	}
 	if r.samples() && o.Buffering != cab.CAB {
-		return "", fmt.Errorf("%w: sampling records bursts by way of cab, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
+		return "", fmt.Errorf("%w: sampling records bursts through cab, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
 	}
 	if len(o.Analyses) > 0 && leastSample(o.Config) > 1 {
 		return "", fmt.Errorf("%w: instructions of which only some are kept (sample=) cannot be analysed beside the program; leave sample out, or record bursts (sampleRate)", ErrUsage)

@@ -110,7 +110,7 @@ func (x *intercepts) captureAs(f *intercepted, sig *calls.Signature) (*intercept
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("the arguments of %s are not captured as they were: %w", f.name, ErrReplay)
+	return nil, fmt.Errorf("the arguments of %s are no longer captured in the same way: %w", f.name, ErrReplay)
 }
 
 // sameSlots compares what is captured, whatever the numbers of types.
@@ -151,7 +151,7 @@ func (x *intercepts) replayed(r *Replay, m capture.Alterable) (*intercepted, err
 	if there {
 		return nil, fmt.Errorf("%s of %s is not the code that was captured: it is another build: %w", sig.Name, sig.Image, ErrReplay)
 	}
-	return nil, fmt.Errorf("%s of %s is not there when main is entered: %w", sig.Name, sig.Image, ErrReplay)
+	return nil, fmt.Errorf("%s of %s is not loaded when main is entered: %w", sig.Name, sig.Image, ErrReplay)
 }
 
 // sameCode compares code; breakpoints may be at its beginning in either.
@@ -179,7 +179,7 @@ func (x *intercepts) relocate(r *Replay, got *capture.Restored) error {
 			}
 			to, ok := x.moved(r, addr)
 			if !ok {
-				return fmt.Errorf("what the argument %#x leads to was not captured: give its type as a Pointer: %w", addr, ErrReplay)
+				return fmt.Errorf("what the argument %#x points to was not captured: give its type as a Pointer: %w", addr, ErrReplay)
 			}
 			binary.LittleEndian.PutUint64(b, to)
 		}
@@ -213,7 +213,7 @@ func putMemory(m capture.Alterable, blocks []capture.Block) error {
 				continue
 			}
 			if !m.Map(at, page) {
-				return fmt.Errorf("there is other memory at %#x, where an argument leads to, or it cannot be had: %w", at, ErrReplay)
+				return fmt.Errorf("the memory at %#x, to which an argument points, is in use or cannot be mapped: %w", at, ErrReplay)
 			}
 			mapped[at] = true
 		}
@@ -255,7 +255,7 @@ func (r *Replay) enter(m capture.Alterable, entry uint64, prog *capture.Program,
 			ok = m.Set(src, got.Values[i])
 		}
 		if !ok {
-			return fmt.Errorf("argument %d cannot be given: %w", i, ErrReplay)
+			return fmt.Errorf("argument %d cannot be set: %w", i, ErrReplay)
 		}
 	}
 	r.SP = sp

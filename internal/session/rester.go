@@ -95,12 +95,12 @@ func (r *run) restRefused() error {
 	case r.opts.SampleBy != SampleByTime:
 		return nil
 	case !r.samples():
-		return errors.New("bursts by time are of a part of what is executed: give a rate (--sample-rate)")
+		return errors.New("bursts by time need to know which part of the execution to record: give a rate (--sample-rate)")
 	case c.SampleRate().Auto:
-		return errors.New("bursts by time are of a rate, not auto")
+		return errors.New("bursts by time need a rate, not auto")
 	}
 	if anyEvent(c, func(e *config.Event) bool { return len(bounds(e)) > 0 }) {
-		return errors.New("between bursts by time nothing is counted, and an event waits for a number of instructions or accesses")
+		return errors.New("between bursts by time nothing is counted, but an event waits for a number of instructions or accesses")
 	}
 	if hasIntercepts(c) || listens(c) {
 		return errors.New("between bursts by time threads run natively, where system calls, signals and captured calls are not recorded")

@@ -98,7 +98,7 @@ func (s *selections) missing() []string {
 	var out []string
 	for _, i := range s.images {
 		if name := i.Name + i.Path; name != "" && !s.loaded[i] {
-			out = append(out, fmt.Sprintf("%s: no image %s was loaded; loaded were %s", selectionPlace(i.Pos, imageFlag(i), name), name, strings.Join(s.were, ", ")))
+			out = append(out, fmt.Sprintf("%s: no image %s was loaded; the loaded images were %s", selectionPlace(i.Pos, imageFlag(i), name), name, strings.Join(s.were, ", ")))
 		}
 		for _, f := range i.Functions {
 			if len(s.searched[f]) > 0 && !s.found[f] {

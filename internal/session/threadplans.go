@@ -33,7 +33,7 @@ func plansOf(m *config.ProcessMatcher, windows int) (threadPlans, *config.Error)
 	}
 	if len(p.nums) >= engine.MaxPlans {
 		return p, &config.Error{Pos: last, What: fmt.Sprintf("%d threads are named; at most %d can be", len(p.nums), engine.MaxPlans-1),
-			Right: "let Thread without n be for the others"}
+			Right: "use a Thread without n for the others"}
 	}
 	return p, nil
 }

@@ -38,7 +38,7 @@ func (r *run) unrecords(ps *process) {
 	if w == nil || ps.number == 1 || ps.over.Load() {
 		return
 	}
-	why := "the configuration records none of what it is"
+	why := "the configuration records nothing of it"
 	if r.opts.Follow == FollowNone {
 		why = "children are not followed"
 	}

@@ -34,7 +34,7 @@ func (ps *process) openWriter(im *image) error {
 	im.writer = w
 	if n := leastSample(ps.opts.Config); n > 1 {
 		w.Sample()
-		ps.note(fmt.Sprintf("of some instructions only a part was kept, at random, of one in %d at most: counts are of what was kept", n))
+		ps.note(fmt.Sprintf("of some instructions only a random part was kept, at most one in %d: counts are of what was kept", n))
 	}
 	for _, l := range ps.cpuid() {
 		w.AddCPUID(abp.CPUIDLeaf{Leaf: l.Leaf, Subleaf: l.Subleaf, EAX: l.EAX, EBX: l.EBX, ECX: l.ECX, EDX: l.EDX})
