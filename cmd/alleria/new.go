@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -133,20 +131,11 @@ func (a *app) newConfig(f *newFlags) error {
 	return f.write(a, text)
 }
 
-// write makes the file. One that exists is somebody's work.
+// write makes the file.
 func (f *newFlags) write(a *app, text []byte) error {
-	// Not asked beforehand whether it exists: between question and answer somebody may
-	// make it.
-	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if f.force {
-		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	}
-	file, err := os.OpenFile(f.output, how, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return usagef("%s exists; --force replaces it", f.output)
-	}
+	file, err := createFile(f.output, f.force)
 	if err != nil {
-		return usagef("configuration: %w", err)
+		return err
 	}
 	_, err = file.Write(text)
 	if err := errors.Join(err, file.Close()); err != nil {

@@ -114,6 +114,12 @@ func (f *treeFlags) check() error {
 	default:
 		return usagef("--format is text, json, dot or svg, not %q", f.format)
 	}
+	// Files first: behind the run it would be too late, and the tree lost.
+	for _, path := range []string{f.output, f.write} {
+		if !f.config.force && isFile(path) {
+			return existing(path)
+		}
+	}
 	switch {
 	case f.write == "" && f.config.Process != "":
 		return usagef("--process is for --write-config, which is not given")
@@ -193,16 +199,9 @@ func (f *treeFlags) draw(w io.Writer, roots []*pstree.Node) error {
 
 // drawFile draws to the file of --output.
 func (f *treeFlags) drawFile(roots []*pstree.Node) error {
-	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if f.config.force {
-		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	}
-	file, err := os.OpenFile(f.output, how, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		return usagef("%s exists; --force replaces it", f.output)
-	}
+	file, err := createFile(f.output, f.config.force)
 	if err != nil {
-		return usagef("drawing: %w", err)
+		return err
 	}
 	return errors.Join(f.draw(file, roots), file.Close())
 }

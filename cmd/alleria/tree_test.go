@@ -69,6 +69,18 @@ func TestTreeOfARun(t *testing.T) {
 	if status, _, errs := treeOf(t, played(t), "-o", file, "--", "true", "-x"); status != 2 || !strings.Contains(errs, "--force replaces it") {
 		t.Errorf("an existing file: %d %q", status, errs)
 	}
+	ran := func(context.Context, string, []string) ([]proctree.Process, int, error) {
+		t.Error("the program was run before its file was refused")
+		return nil, 0, nil
+	}
+	for _, args := range [][]string{{"-o", file}, {"--write-config", file, "--process", "2"}} {
+		if status, _, errs := treeOf(t, ran, append(args, "--", "true", "-x")...); status != 2 || !strings.Contains(errs, "--force replaces it") {
+			t.Errorf("%v: %d %q", args, status, errs)
+		}
+	}
+	if status, _, errs := treeOf(t, played(t), "-o", os.DevNull, "--", "true", "-x"); status != 2 || errs != "" {
+		t.Errorf("to a device: %d %q", status, errs)
+	}
 	failing := func(context.Context, string, []string) ([]proctree.Process, int, error) {
 		return nil, 0, errors.New("no ptrace")
 	}

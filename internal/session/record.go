@@ -339,6 +339,9 @@ func (r *run) finish(st engine.Status, err error) error {
 	for _, m := range r.missed.notes() {
 		r.note(m)
 	}
+	for _, m := range r.selected.processes.missing() {
+		r.note(m)
+	}
 	if r.began && r.opts.Only != OnlyBlocks {
 		for _, m := range r.selected.missing() {
 			r.note(m)

@@ -16,19 +16,20 @@ import (
 //
 // They are of the run and not of a program image: what an execve left behind was there.
 type selections struct {
-	images   []*config.Image                        // that name one
-	loaded   map[*config.Image]bool                 // some loaded image was meant
-	found    map[*config.Function]bool              // some function was meant
-	searched map[*config.Function][]*symbols.Loaded // where one was looked for in vain
-	were     []string                               // names of what was loaded, for the message
-	config   string                                 // what tells the configuration from others, also in another run
+	processes *selectedProcesses
+	images    []*config.Image                        // that name one
+	loaded    map[*config.Image]bool                 // some loaded image was meant
+	found     map[*config.Function]bool              // some function was meant
+	searched  map[*config.Function][]*symbols.Loaded // where one was looked for in vain
+	were      []string                               // names of what was loaded, for the message
+	config    string                                 // what tells the configuration from others, also in another run
 }
 
 // newSelections collects what a configuration names.
 // Images without a name are not followed, and their functions are: "any image" may
 // be the right place for a wrong name.
 func newSelections(c *config.Config) *selections {
-	s := &selections{loaded: make(map[*config.Image]bool), found: make(map[*config.Function]bool),
+	s := &selections{processes: newSelectedProcesses(c), loaded: make(map[*config.Image]bool), found: make(map[*config.Function]bool),
 		searched: make(map[*config.Function][]*symbols.Loaded), config: fmt.Sprintf("%x", sha256.Sum256(c.XML()))}
 	for _, w := range c.Windows {
 		for _, p := range w.Profile.Processes {

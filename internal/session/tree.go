@@ -66,6 +66,7 @@ func (r *run) newProcess(pid int, parent *process) *process {
 
 // decide asks the configuration what becomes of a process.
 func (r *run) decide(ps *process) engine.Fate {
+	r.selected.processes.see(ps.chosenBy())
 	ps.threads, _ = plansOf(ps.matched, len(r.opts.Config.Windows)) // prepare has looked for errors
 	ps.fate = ps.choose()
 	r.tree.SetState(ps.number, [...]proctree.State{engine.Detach: proctree.Detached, engine.Follow: proctree.Followed, engine.Trace: proctree.WindowClosed}[ps.fate])
