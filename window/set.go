@@ -118,6 +118,42 @@ func (s *Set) Start() []Change {
 	return changes
 }
 
+// StartAs opens the windows that are open in another process, and has the others wait for what they wait for
+// there: of a process that begins later. Called once, instead of Start.
+func (s *Set) StartAs(o *Set) []Change {
+	var changes []Change
+	for i, in := range s.windows {
+		as := o.windows[i]
+		in.state = as.state
+		in.on.copy(as.on)
+		in.till.copy(as.till)
+		if in.state != open {
+			continue
+		}
+		in.openings = 1
+		c := Change{Window: in.def, Index: in.index, Opened: true}
+		if in.on != nil || as.openings > 1 {
+			c.Why = "open since before the process began"
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// copy makes what has happened that of another tree of the same event.
+func (n *node) copy(as *node) {
+	if n == nil {
+		return
+	}
+	n.fired = as.fired
+	if n.leaf != nil {
+		n.leaf.count = as.leaf.count
+	}
+	for i, c := range n.children {
+		c.copy(as.children[i])
+	}
+}
+
 // Leaves returns every event of every window, armed or not.
 // They are in the order of the configuration, each window's On before its Till.
 func (s *Set) Leaves() []*Leaf {

@@ -29,9 +29,7 @@ func (a amounts) of(m engine.Metric) uint64 { return uint64(max(a[m], 0)) }
 // thread's budget words and asks when one falls below zero. What is counted here is
 // the difference between what was given and what is left.
 type budget struct {
-	leaves []*window.Leaf
-	// events of windows that processes to come may have: they count from this process's first instruction
-	later   []*config.Event
+	leaves  []*window.Leaf
 	granted map[thread]amounts // all that a live thread was ever given
 	ended   amounts            // of threads that are gone
 	// what the thread that executed the program did before that, and its number
@@ -58,13 +56,7 @@ type opened struct {
 func (ps *process) newBudget() *budget {
 	b := &budget{set: ps.windows, sampler: ps.newSampler(ps.opts.Config.SampleRate()), granted: make(map[thread]amounts), opened: make(map[*window.Leaf]*opened)}
 	b.take(ps.leaves())
-	anyEvent(ps.opts.Config, func(e *config.Event) bool {
-		if e.Process == ps.number && len(bounds(e)) > 0 && ps.recordsOthers() {
-			b.later = append(b.later, e)
-		}
-		return false
-	})
-	if len(b.leaves) == 0 && len(b.later) == 0 && b.sampler == nil {
+	if len(b.leaves) == 0 && b.sampler == nil {
 		return nil
 	}
 	return b
@@ -116,11 +108,6 @@ func (b *budget) metrics() []engine.Metric {
 			}
 		}
 	}
-	for _, e := range b.later {
-		for _, x := range bounds(e) {
-			want[x.metric] = true
-		}
-	}
 	var out []engine.Metric
 	for m, w := range want {
 		if w {
@@ -144,9 +131,6 @@ func (b *budget) toCount() []engine.Metric {
 // waiting tells whether the process has to be counted now.
 // If so, it must run in the cache, whatever windows are open.
 func (b *budget) waiting() bool {
-	if len(b.later) > 0 {
-		return true
-	}
 	for _, l := range b.leaves {
 		if l.Live() && (l.Armed() || !sinceOpen(l)) {
 			return true
@@ -229,6 +213,16 @@ func (b *budget) windowOpened(set *window.Set, index int) {
 			o.threads[t.Num()] = b.executed(t)
 		}
 		b.opened[l] = o
+	}
+}
+
+// countAs has the events of a set count from where those of another one do.
+func (b *budget) countAs(as, set *window.Set) {
+	leaves := set.Leaves()
+	for i, l := range as.Leaves() {
+		if o := b.opened[l]; o != nil {
+			b.opened[leaves[i]] = o
+		}
 	}
 }
 

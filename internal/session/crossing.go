@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"alleria/config"
 	"alleria/window"
 )
@@ -8,6 +10,19 @@ import (
 // An event with process="N" is fed by process N and reaches the windows of all processes. So the
 // events of a process are some of its own windows' and some of others': the leaves of each set of
 // windows are watched in the process that they name, and what they fire belongs to the set.
+
+//
+// A process that begins later is no exception: its windows begin as those of a process are that has been there from the
+// start and has done nothing by itself (idle). So it does not matter whether a window was opened a moment before
+// or behind a process's first instruction. Refused: to begin with what the creator's windows are, which its own events have
+// opened as well; to fire again what has happened before, which has no order and counts for nobody.
+
+// crossings is what a run keeps for such events.
+type crossings struct {
+	crossing bool        // there are some
+	firing   *process    // whose event others are being told of; nil: nobody's
+	idle     *window.Set // nil: there are none, or no other process can have windows
+}
 
 // crosses tells whether a configuration has such events.
 func crosses(c *config.Config) bool {
@@ -50,7 +65,41 @@ func (ps *process) leaves() []*window.Leaf {
 			}
 		}
 	}
+	if ps.idle != nil {
+		for _, l := range ps.idle.Leaves() {
+			if l.Event.Process == ps.number {
+				all = append(all, l)
+			}
+		}
+	}
 	return all
+}
+
+// newWindows makes the process's windows, all closed.
+func (ps *process) newWindows() {
+	ps.windows = window.New(ps.opts.Config)
+	if ps.idle == nil && ps.crossing && ps.recordsOthers() {
+		ps.idle = window.New(ps.opts.Config)
+		ps.idle.Start()
+	}
+}
+
+// begin opens windows at the process's first instruction.
+func (ps *process) begin() []window.Change {
+	if ps.idle == nil {
+		return ps.windows.Start()
+	}
+	for _, o := range ps.live() { // what was counted is credited first
+		if o != ps && o.image.events != nil {
+			o.image.events.count()
+		}
+	}
+	return ps.windows.StartAs(ps.idle)
+}
+
+// done tells whether nothing that the process does can open or close a window any more, its own or others'.
+func (ps *process) done() bool {
+	return ps.windows.Done() && !(ps.crossing && slices.ContainsFunc(ps.leaves(), (*window.Leaf).Live))
 }
 
 // fire tells the windows of events that one occurrence in a thread of the process is. t may be nil.
@@ -73,6 +122,13 @@ func (ps *process) fire(t thread, addr uint64, leaves ...*window.Leaf) {
 	}
 	defer func(before *process) { ps.firing = before }(ps.firing)
 	ps.firing = ps
+	if of := others[ps.idle]; len(of) > 0 {
+		for _, c := range ps.idle.Happen(of...) {
+			if c.Opened {
+				ps.countFrom(ps.idle, c.Index)
+			}
+		}
+	}
 	for _, o := range ps.inOrder() {
 		if of := others[o.windows]; o.windows != nil && len(of) > 0 {
 			o.changed(nil, o.windows.Happen(of...), 0)
@@ -110,6 +166,15 @@ func (ps *process) apply() {
 	}
 }
 
+// countFrom has the counts of events from the opening of a window begin.
+func (r *run) countFrom(set *window.Set, index int) {
+	for _, o := range r.inOrder() {
+		if o.budget != nil {
+			o.budget.windowOpened(set, index)
+		}
+	}
+}
+
 // offer has the processes that feed events of a new process's windows watch for them.
 func (ps *process) offer() {
 	if !ps.crossing {
@@ -121,6 +186,9 @@ func (ps *process) offer() {
 		}
 		if b := o.image.budget; b != nil {
 			b.take(o.leaves())
+			if ps.idle != nil {
+				b.countAs(ps.idle, ps.windows)
+			}
 		}
 		ps.warn(o.image.events.arm())
 		o.watch()

@@ -304,6 +304,37 @@ func TestCrossing(t *testing.T) {
 	}
 }
 
+// TestBeginsLater: windows of a process that begins later are as they would be if it had been there, whatever events of others have opened and
+// closed, and counted, and whatever its creator's own have.
+func TestBeginsLater(t *testing.T) {
+	f := newFakeRun(t, `<Window name="opened"><On><Call name="inner" process="1"/></On></Window>
+		<Window name="closed"><Till><Call name="inner" process="1"/></Till></Window>
+		<Window name="again" reopenable="true"><On><Call name="inner" process="1"/></On><Till><Call name="outer" process="1"/></Till></Window>
+		<Window name="third"><On><Call name="outer" process="1" threshold="3"/></On></Window>
+		<Window name="both"><On><All><Call name="inner" process="1"/><Call name="outer"/></All></On></Window>
+		<Window name="either"><On><One><Call name="outer"/><Call name="outer" process="2" threshold="2"/></One></On></Window>`)
+	p, th := f.begin()
+	for _, name := range []string{"inner", "outer", "outer", "inner"} {
+		th.calls(name)
+	}
+	th.forks(firstPID + 100)
+	child, cth := f.traces(firstPID + 100)
+	th.calls("outer")
+	cth.calls("outer")
+	th.forks(firstPID + 200)
+	grand, _ := f.traces(firstPID + 200)
+	for _, o := range []*fakeProcess{grand, child, p} {
+		o.exits()
+	}
+	rows, since := f.end(), "open since before the process began"
+	rowsAre(t, rows["1"], "closed opens: start of the process", "opened opens: Call inner", "closed closes: Call inner", "again opens: Call inner", "again closes: Call outer",
+		"both opens: Call outer", "either opens: Call outer", "again opens: Call inner", "again closes: Call outer", "third opens: Call outer 3",
+		"opened closes: end of the process", "third closes: end of the process", "both closes: end of the process", "either closes: end of the process")
+	rowsAre(t, rows["2"], "opened opens: "+since, "again opens: "+since, "again closes: Call outer", "third opens: Call outer 3", "both opens: Call outer", "either opens: Call outer",
+		"opened closes: end of the process", "third closes: end of the process", "both closes: end of the process", "either closes: end of the process")
+	rowsAre(t, rows["3"], "opened opens: "+since, "third opens: "+since, "opened closes: end of the process", "third closes: end of the process")
+}
+
 // TestGivenUp: a recording that is to end closes every window for good and lets everything go.
 func TestGivenUp(t *testing.T) {
 	f := newFakeRun(t, `<Window name="w"><Till><Return name="outer"/></Till></Window>`)

@@ -33,7 +33,7 @@ func (e *events) missingAtStart() []string {
 	var out []string
 	for _, l := range e.run.leaves() {
 		ev := l.Event
-		if ev.Kind.Is(config.OfFunction) && !ev.OtherImage() && !e.found[l] {
+		if l.Set() == e.run.windows && ev.Kind.Is(config.OfFunction) && !ev.OtherImage() && !e.found[l] {
 			out = append(out, fmt.Sprintf("%s: %s", eventPlace(ev), e.whyMissing(ev, len(out) < mostSuggested)))
 		}
 	}

@@ -31,13 +31,12 @@ type run struct {
 	// background is what is done while the target runs, and used at the end.
 	background sync.WaitGroup
 	machine
-	emit      *emit.Run // nil where nothing is emitted (translate, count)
-	proc      processing
-	matcher   *config.Matcher  // of all windows
-	byPID     map[int]*process // that are followed
-	crossing  bool             // some event names a process
-	firing    *process         // whose event others are being told of; nil: nobody's
-	tree      *proctree.Tree   // numbers the processes, and has all that there were
+	emit    *emit.Run // nil where nothing is emitted (translate, count)
+	proc    processing
+	matcher *config.Matcher  // of all windows
+	byPID   map[int]*process // that are followed
+	crossings
+	tree      *proctree.Tree // numbers the processes, and has all that there were
 	debuggers debuggers
 	began     bool // some program image was traced
 	messages
@@ -177,7 +176,7 @@ func (ps *process) Started(p target) error {
 func (ps *process) startWindows(im *image) error {
 	first := ps.windows == nil
 	if first {
-		ps.windows = window.New(ps.opts.Config)
+		ps.newWindows()
 	}
 	im.windows = ps.windows
 	ps.selected.see(im.tables)
@@ -196,7 +195,7 @@ func (ps *process) startWindows(im *image) error {
 	}
 	if first {
 		ps.facts.started = time.Now()
-		ps.changed(nil, im.windows.Start(), 0)
+		ps.changed(nil, ps.begin(), 0)
 		ps.executedUnseen()
 	} else {
 		ps.executed()
@@ -216,6 +215,10 @@ func (ps *process) startWindows(im *image) error {
 	ps.watch()
 	if first {
 		ps.offer()
+	}
+	if first && ps.done() { // others' events had closed its windows before it began
+		im.events.disarm()
+		im.p.LetRun(ps.fateWhenDone())
 	}
 	return nil
 }
@@ -254,7 +257,7 @@ func (ps *process) changed(t thread, changes []window.Change, addr uint64) {
 	ps.watch()
 	switch {
 	case im.events == nil:
-	case im.windows.Done():
+	case ps.done():
 		im.events.disarm()
 		im.p.LetRun(ps.fateWhenDone())
 	default:
@@ -272,11 +275,7 @@ func (ps *process) windowOpened(index int) {
 		}
 		return
 	}
-	for _, o := range ps.inOrder() {
-		if o.budget != nil {
-			o.budget.windowOpened(ps.windows, index)
-		}
-	}
+	ps.countFrom(ps.windows, index)
 }
 
 // setMode makes the target run as the open windows ask.
