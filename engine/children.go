@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -329,7 +328,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 var errFiltered = errors.New("a filter of system calls may forbid those that tracing it needs")
 
 // unmapFrom takes our mappings out of a forked child that stands at regs.
-func (p *Process) unmapFrom(t *Thread, mem *os.File, regs *sys.Regs) error {
+func (p *Process) unmapFrom(t *Thread, mem *sys.ProcessMemory, regs *sys.Regs) error {
 	ours := p.ourMappings()
 	jumps, size := p.points.RegionBases()
 	return ours.Unmap(&t.tracee, mem, regs, jumps, size)

@@ -13,13 +13,23 @@ import (
 	"alleria/internal/sys"
 )
 
-// What the engine does at probe points, and what its client asks for there. Each method of Process is Points' of the same name.
+// What the engine does at probe points, and what its client asks for there. Each method of Process is Points' of the same name, with ErrEnded for
+// what fails because the process is going.
 
 // Entries returns the place that counts entries at addr, but those by jumps from within the function that begins there (see
 // SetExtent), Within those, and Returns the function's returns. They are not armed.
-func (p *Process) Entries(addr uint64) (*probe.Counter, error)  { return p.points.Entries(addr) }
-func (p *Process) Within(addr uint64) (*probe.Counter, error)   { return p.points.Within(addr) }
-func (p *Process) Returns(entry uint64) (*probe.Counter, error) { return p.points.Returns(entry) }
+func (p *Process) Entries(addr uint64) (*probe.Counter, error) {
+	c, err := p.points.Entries(addr)
+	return c, p.orEnded(err)
+}
+func (p *Process) Within(addr uint64) (*probe.Counter, error) {
+	c, err := p.points.Within(addr)
+	return c, p.orEnded(err)
+}
+func (p *Process) Returns(entry uint64) (*probe.Counter, error) {
+	c, err := p.points.Returns(entry)
+	return c, p.orEnded(err)
+}
 
 // AwaitReturns makes every return that is translated from now on look whether it
 // is awaited. Where it is known early that Returns will be called, it saves
@@ -35,13 +45,13 @@ func (p *Process) Unwatch(addr uint64) { p.points.Unwatch(addr) }
 
 // Notify asks for Client.Notified whenever a thread is about to execute addr, which must be an instruction's first byte, and
 // Unnotify no longer.
-func (p *Process) Notify(addr uint64) error { return p.points.Notify(addr) }
+func (p *Process) Notify(addr uint64) error { return p.orEnded(p.points.Notify(addr)) }
 func (p *Process) Unnotify(addr uint64)     { p.points.Unnotify(addr) }
 
 // Intercept has the calls of the function at entry captured as prog says, and written into rings as calls of function fn;
 // Unintercept ends it.
 func (p *Process) Intercept(entry uint64, fn uint32, prog *capture.Program) error {
-	return p.points.Intercept(entry, fn, prog)
+	return p.orEnded(p.points.Intercept(entry, fn, prog))
 }
 func (p *Process) Unintercept(entry uint64) { p.points.Unintercept(entry) }
 

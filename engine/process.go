@@ -54,7 +54,7 @@ type Process struct {
 	tr     *Tracer
 	client Handler
 	pid    int
-	mem    *os.File // /proc/PID/mem, opened when the image started
+	mem    *sys.ProcessMemory // /proc/PID/mem, opened when the image started
 	code   appcode.Pages
 	past   *reuse.Program // what its program has asked for so far; nil: nothing is remembered
 	stats  Stats

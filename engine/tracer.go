@@ -369,6 +369,18 @@ func (p *Process) failed(err error) {
 	sys.Kill(p.pid)
 }
 
+// ErrEnded is what is answered to a client that has something done to a process which has ended, or executes another program: its end, or the program, is
+// what the client hears of next.
+var ErrEnded = fmt.Errorf("the process is going: %w", tracee.ErrEnded)
+
+// orEnded is an error of what was done to the process's memory, or ErrEnded.
+func (p *Process) orEnded(err error) error {
+	if err != nil && (tracee.Passing(err) || p.dying()) {
+		return ErrEnded
+	}
+	return err
+}
+
 // dying tells whether all threads of a process have ended, or are certain to: a window that the last function of a program closes has the
 // mode change while the process exits, and its memory is gone before anybody hears of it.
 func (p *Process) dying() bool {

@@ -47,7 +47,7 @@ func testCode(t *testing.T) (code []byte, addr uint64, c *Pages, s *self) {
 	var cache codecache.Cache
 	cache.Init(false, nil)
 	s = &self{}
-	p := New(s, os.Getpid(), mem, &cache, false)
+	p := New(s, os.Getpid(), &sys.ProcessMemory{File: mem}, &cache, false)
 	return code, uint64(uintptr(unsafe.Pointer(&code[0]))), &p, s
 }
 

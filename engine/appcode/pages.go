@@ -3,7 +3,6 @@ package appcode
 import (
 	"iter"
 	"maps"
-	"os"
 	"slices"
 
 	"alleria/engine/codecache"
@@ -33,7 +32,7 @@ type Host interface {
 }
 
 // New is what is known of the code of a process whose memory is mem, nothing yet.
-func New(h Host, pid int, mem *os.File, cache *codecache.Cache, noAside bool) Pages {
+func New(h Host, pid int, mem *sys.ProcessMemory, cache *codecache.Cache, noAside bool) Pages {
 	return Pages{host: h, pid: pid, mem: mem, cache: cache, noAside: noAside}
 }
 
@@ -42,7 +41,7 @@ func New(h Host, pid int, mem *os.File, cache *codecache.Cache, noAside bool) Pa
 type Pages struct {
 	host    Host
 	pid     int
-	mem     *os.File
+	mem     *sys.ProcessMemory
 	cache   *codecache.Cache
 	noAside bool // translations of code that may not be executed any more are forgotten
 

@@ -69,7 +69,7 @@ func calling(t *testing.T, prog *capture.Program) (*call, *probe.Interception) {
 	probe.InitCaptureFrames(c.slot)
 	var cache codecache.Cache
 	cache.Init(false, nil)
-	c.points = probe.New(c.program, c.program, os.Getpid(), mem, &cache, &translate.Translator{}, m, probe.Off{})
+	c.points = probe.New(c.program, c.program, os.Getpid(), &sys.ProcessMemory{File: mem}, &cache, &translate.Translator{}, m, probe.Off{})
 	if err := c.points.Intercept(entry, fn, prog); err != nil {
 		t.Fatal(err)
 	}

@@ -22,23 +22,23 @@ const (
 )
 
 // Open opens the memory of a process.
-func Open(pid int) (*os.File, error) {
+func Open(pid int) (*sys.ProcessMemory, error) {
 	mem, err := sys.OpenPlain(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("memory of process %d: %w", pid, err)
 	}
-	return mem, nil
+	return &sys.ProcessMemory{File: mem}, nil
 }
 
 // Closed is a process that has opened itself for us.
 type Closed struct {
-	was uint64   // what the kernel said of it
-	mem *os.File // by which it is closed again, maybe when nothing of ours is mapped there any more
+	was uint64             // what the kernel said of it
+	mem *sys.ProcessMemory // by which it is closed again, maybe when nothing of ours is mapped there any more
 }
 
 // OpenForked opens the memory of a child that stands before its first instruction, with all mappings of its creator's. call is the
 // address of a syscall instruction, 0 where it may make no calls. The child is to be closed again, if it is not nil.
-func OpenForked(t *tracee.Thread, call uint64) (*os.File, *Closed, error) {
+func OpenForked(t *tracee.Thread, call uint64) (*sys.ProcessMemory, *Closed, error) {
 	mem, err := Open(t.TID)
 	if !errors.Is(err, fs.ErrPermission) || call == 0 {
 		return mem, nil, err

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sort"
 
 	"alleria/engine/x86"
+	"alleria/internal/sys"
 )
 
 // Jumps: native probes that count without a stop. A function whose entries alone
@@ -222,7 +222,7 @@ func (p *Points) originals(b []byte, addr uint64) {
 
 // Restore gives a process that has a copy of p's memory its code back: what is
 // there now and what was when the copy was made.
-func (p *Points) Restore(mem *os.File) error {
+func (p *Points) Restore(mem *sys.ProcessMemory) error {
 	for _, j := range p.jumps.all {
 		if !j.liesIn(mem) {
 			continue
@@ -257,7 +257,7 @@ func (p *Points) isOwn(at uint64) bool {
 
 // restorePage takes the int3s out of a process's memory at an address, as much as there is room to read it: of the page that
 // they are in, or of one. A page at a time, since there may be hundreds in each, and tens of thousands.
-func restorePage(mem *os.File, page []byte, start uint64, probes map[uint64]byte) error {
+func restorePage(mem *sys.ProcessMemory, page []byte, start uint64, probes map[uint64]byte) error {
 	n, _ := mem.ReadAt(page, int64(start)) // nothing where there is no memory by now
 	first, end := uint64(len(page)), uint64(0)
 	for at, orig := range probes {

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"os"
 
 	"alleria/engine/codecache"
 	"alleria/engine/shm"
@@ -20,7 +19,7 @@ type Points struct {
 	host       Host
 	code       Code
 	pid        int
-	mem        *os.File // the process's memory
+	mem        *sys.ProcessMemory // the process's memory
 	cache      *codecache.Cache
 	translator *translate.Translator
 	shm        *shm.Memory
@@ -78,7 +77,7 @@ type Host interface {
 }
 
 // NewPoints makes the points of a process, none yet, with the memory at mem.
-func New(host Host, code Code, pid int, mem *os.File, cache *codecache.Cache, tr *translate.Translator, shared *shm.Memory, off Off) Points {
+func New(host Host, code Code, pid int, mem *sys.ProcessMemory, cache *codecache.Cache, tr *translate.Translator, shared *shm.Memory, off Off) Points {
 	return Points{host: host, code: code, pid: pid, mem: mem, cache: cache, translator: tr, shm: shared, off: off,
 		removed: make(map[uint64]byte),
 		jumps:   newJumps(off.Jumps), at: make(map[uint64]*point), sites: make(map[uint64]int)}

@@ -65,7 +65,7 @@ func newProgram(t *testing.T, native bool) (*program, *Points) {
 	var cache codecache.Cache
 	cache.Init(false, nil)
 	shared := &shm.Memory{Ctl: &shm.Control{Mem: make([]byte, layout.ControlSize)}}
-	p := New(prog, prog, os.Getpid(), mem, &cache, &translate.Translator{}, shared, Off{})
+	p := New(prog, prog, os.Getpid(), &sys.ProcessMemory{File: mem}, &cache, &translate.Translator{}, shared, Off{})
 	return prog, &p
 }
 
@@ -128,7 +128,7 @@ func TestCodeIsTheApplications(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := p.Restore(copied); err != nil {
+	if err := p.Restore(&sys.ProcessMemory{File: copied}); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []int64{f, f + 8} {

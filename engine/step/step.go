@@ -91,7 +91,7 @@ type tracee struct {
 	opts   Options
 	visit  func(*Ins) error
 	pid    int
-	mem    *os.File
+	mem    *sys.ProcessMemory
 	status Status
 	done   bool
 	// cur is the instruction being executed, open if there is one. A repeated
@@ -200,7 +200,7 @@ func (t *tracee) executed() error {
 	if err != nil {
 		return fmt.Errorf("memory of process %d: %w", t.pid, err)
 	}
-	t.mem, t.fresh = mem, true
+	t.mem, t.fresh = &sys.ProcessMemory{File: mem}, true
 	if t.opts.FixRandom {
 		if err := FixRandom(t.pid); err != nil {
 			return err

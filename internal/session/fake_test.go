@@ -60,6 +60,8 @@ type fakeProcess struct {
 	goes     *engine.Fate
 	blocks   records.Blocks
 	bell     []byte
+	armed    []uint64 // functions that were to be captured
+	going    int      // how many of them can be; 0: all
 }
 
 // point is what is counted, and where.
@@ -112,43 +114,50 @@ func (t *fakeThread) Mark(words ...uint64) {
 	}
 }
 
-func (p *fakeProcess) PID() int                                         { return p.pid }
-func (p *fakeProcess) Apply()                                           {}
-func (p *fakeProcess) LetRun(f engine.Fate)                             { p.goes = &f }
-func (p *fakeProcess) ReadAt([]byte, int64) (int, error)                { return 0, nil }
-func (p *fakeProcess) Mode() engine.Mode                                { return p.mode }
-func (p *fakeProcess) SetToggle(*toggle)                                {}
-func (p *fakeProcess) KeepTranslated()                                  {}
-func (p *fakeProcess) TakeOver()                                        { p.took = append(p.took, p.mode) }
-func (p *fakeProcess) StayTranslated()                                  {}
-func (p *fakeProcess) KeepFlags()                                       {}
-func (p *fakeProcess) Replan()                                          {}
-func (p *fakeProcess) Blocks() *records.Blocks                          { return &p.blocks }
-func (p *fakeProcess) BellMemory() []byte                               { return p.bell }
-func (p *fakeProcess) CountExecuted(m ...engine.Metric)                 { p.metrics = m }
-func (p *fakeProcess) CountEntries(func(addr uint64) engine.Extent)     {}
-func (p *fakeProcess) AwaitReturns()                                    {}
-func (p *fakeProcess) SetExtent(addr uint64, _ ...engine.Extent)        { p.extents[addr] = true }
-func (p *fakeProcess) HasExtent(addr uint64) bool                       { return p.extents[addr] }
-func (p *fakeProcess) Notify(addr uint64) error                         { p.notified[addr] = true; return nil }
-func (p *fakeProcess) Unnotify(addr uint64)                             { delete(p.notified, addr) }
-func (p *fakeProcess) Settle()                                          {}
-func (p *fakeProcess) Intercept(uint64, uint32, *capture.Program) error { return nil }
-func (p *fakeProcess) Unintercept(uint64)                               {}
-func (p *fakeProcess) WatchSignals(on bool)                             { p.signals = on }
-func (p *fakeProcess) WatchReturns(bool)                                {}
-func (p *fakeProcess) WatchMappings()                                   {}
-func (p *fakeProcess) Ours(uint64) bool                                 { return false }
-func (p *fakeProcess) WatchEnds(on bool)                                { p.ends = on }
-func (p *fakeProcess) SetAlarm(at time.Time)                            { p.alarm = at }
-func (p *fakeProcess) Entries(addr uint64) (counter, error)             { return p.counter(addr, "entry"), nil }
-func (p *fakeProcess) Within(addr uint64) (counter, error)              { return p.counter(addr, "within"), nil }
-func (p *fakeProcess) Returns(addr uint64) (counter, error)             { return p.counter(addr, "return"), nil }
+func (p *fakeProcess) PID() int                                     { return p.pid }
+func (p *fakeProcess) Apply()                                       {}
+func (p *fakeProcess) LetRun(f engine.Fate)                         { p.goes = &f }
+func (p *fakeProcess) ReadAt([]byte, int64) (int, error)            { return 0, nil }
+func (p *fakeProcess) Mode() engine.Mode                            { return p.mode }
+func (p *fakeProcess) SetToggle(*toggle)                            {}
+func (p *fakeProcess) KeepTranslated()                              {}
+func (p *fakeProcess) TakeOver()                                    { p.took = append(p.took, p.mode) }
+func (p *fakeProcess) StayTranslated()                              {}
+func (p *fakeProcess) KeepFlags()                                   {}
+func (p *fakeProcess) Replan()                                      {}
+func (p *fakeProcess) Blocks() *records.Blocks                      { return &p.blocks }
+func (p *fakeProcess) BellMemory() []byte                           { return p.bell }
+func (p *fakeProcess) CountExecuted(m ...engine.Metric)             { p.metrics = m }
+func (p *fakeProcess) CountEntries(func(addr uint64) engine.Extent) {}
+func (p *fakeProcess) AwaitReturns()                                {}
+func (p *fakeProcess) SetExtent(addr uint64, _ ...engine.Extent)    { p.extents[addr] = true }
+func (p *fakeProcess) HasExtent(addr uint64) bool                   { return p.extents[addr] }
+func (p *fakeProcess) Notify(addr uint64) error                     { p.notified[addr] = true; return nil }
+func (p *fakeProcess) Unnotify(addr uint64)                         { delete(p.notified, addr) }
+func (p *fakeProcess) Settle()                                      {}
+func (p *fakeProcess) Unintercept(uint64)                           {}
+func (p *fakeProcess) WatchSignals(on bool)                         { p.signals = on }
+func (p *fakeProcess) WatchReturns(bool)                            {}
+func (p *fakeProcess) WatchMappings()                               {}
+func (p *fakeProcess) Ours(uint64) bool                             { return false }
+func (p *fakeProcess) WatchEnds(on bool)                            { p.ends = on }
+func (p *fakeProcess) SetAlarm(at time.Time)                        { p.alarm = at }
+func (p *fakeProcess) Entries(addr uint64) (counter, error)         { return p.counter(addr, "entry"), nil }
+func (p *fakeProcess) Within(addr uint64) (counter, error)          { return p.counter(addr, "within"), nil }
+func (p *fakeProcess) Returns(addr uint64) (counter, error)         { return p.counter(addr, "return"), nil }
 
 func (p *fakeProcess) SetMode(m engine.Mode) {
 	if m != p.mode {
 		p.mode, p.modes = m, append(p.modes, m)
 	}
+}
+
+func (p *fakeProcess) Intercept(entry uint64, _ uint32, _ *capture.Program) error {
+	p.armed = append(p.armed, entry)
+	if p.going > 0 && len(p.armed) > p.going {
+		return engine.ErrEnded
+	}
+	return nil
 }
 
 func (p *fakeProcess) WatchCall(nr uint32, on bool) {
@@ -227,7 +236,13 @@ func mapped(t *testing.T, path string, base uint64) (lines []string) {
 func newFakeRun(t *testing.T, windows string) *fakeRun {
 	t.Helper()
 	profile := `<Profile><Process><Thread><Image><Function><Instruction cat="any"/></Function></Image></Thread></Process></Profile>`
-	cfg, _, err := config.Parse("test", []byte(`<AlleriaConfig version="1.0">`+strings.ReplaceAll(windows, "</Window>", profile+"</Window>")+`</AlleriaConfig>`))
+	return newFakeRunOf(t, strings.ReplaceAll(windows, "</Window>", profile+"</Window>"))
+}
+
+// newFakeRunOf is newFakeRun of windows with profiles of their own.
+func newFakeRunOf(t *testing.T, windows string) *fakeRun {
+	t.Helper()
+	cfg, _, err := config.Parse("test", []byte(`<AlleriaConfig version="1.0">`+windows+`</AlleriaConfig>`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,8 +288,14 @@ func (f *fakeRun) program(pid int) (*fakeProcess, *fakeThread) {
 // traces begins with a process that is to be traced, and its first thread.
 func (f *fakeRun) traces(pid int) (*fakeProcess, *fakeThread) {
 	f.t.Helper()
+	return f.tracesUntil(pid, 0)
+}
+
+// tracesUntil is traces of a process that is killed behind so many functions of which calls are to be captured; 0: it is not.
+func (f *fakeRun) tracesUntil(pid, going int) (*fakeProcess, *fakeThread) {
+	f.t.Helper()
 	p := &fakeProcess{run: f, ps: f.traced(pid), pid: pid, points: map[point]*fakeCounter{}, extents: map[uint64]bool{},
-		notified: map[uint64]bool{}, calls: map[uint32]bool{}, bell: make([]byte, 4096)}
+		notified: map[uint64]bool{}, calls: map[uint32]bool{}, bell: make([]byte, 4096), going: going}
 	if err := p.ps.Started(p); err != nil {
 		f.t.Fatal(err)
 	}

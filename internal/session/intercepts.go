@@ -9,6 +9,7 @@ import (
 
 	"alleria/abp/calls"
 	"alleria/config"
+	"alleria/engine"
 	"alleria/interceptors"
 	"alleria/internal/session/plan"
 	"alleria/internal/symbols"
@@ -353,7 +354,11 @@ func (x *intercepts) arm(fns []*intercepted) error {
 		if w.capture == nil {
 			continue
 		}
-		if err := x.im.p.Intercept(f.entry, w.number, w.capture.Program); err != nil {
+		err := x.im.p.Intercept(f.entry, w.number, w.capture.Program)
+		if errors.Is(err, engine.ErrEnded) { // so would the others be
+			break
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.intercept.Pos, f.name, err))
 			continue
 		}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -526,7 +527,7 @@ func (ps *process) Ended(end *engine.End) {
 
 // warn notes something that has failed, so that it is not in the recording.
 func (r *run) warn(err error) {
-	if err != nil {
+	if err != nil && !errors.Is(err, engine.ErrEnded) { // of a process whose end comes next
 		r.lack(err.Error())
 	}
 }

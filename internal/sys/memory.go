@@ -3,12 +3,43 @@ package sys
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
 const mfdExec = 0x10 // MFD_EXEC, Linux 6.3: execution allowed whatever vm.memfd_noexec says
+
+// ProcessMemory is the memory of another process, /proc/PID/mem.
+//
+// It is that of the program which the process executed when it was opened: once the process has ended, or executes another
+// program, nothing can be read or written any more, which the kernel says by giving no byte, and no error. What is not mapped is an error of
+// its own (EIO).
+type ProcessMemory struct{ *os.File }
+
+// errNoMemory is what reads and writes answer then: Gone, as of what is asked of the thread.
+var errNoMemory = fmt.Errorf("the memory is that of a program which has ended: %w", unix.ESRCH)
+
+// ReadAt is io.ReaderAt's.
+func (m *ProcessMemory) ReadAt(b []byte, addr int64) (int, error) {
+	n, err := m.File.ReadAt(b, addr)
+	return n, goneMemory(err)
+}
+
+// WriteAt is io.WriterAt's.
+func (m *ProcessMemory) WriteAt(b []byte, addr int64) (int, error) {
+	n, err := m.File.WriteAt(b, addr)
+	return n, goneMemory(err)
+}
+
+// goneMemory tells memory that is gone from what cannot be read or written.
+func goneMemory(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errNoMemory
+	}
+	return err
+}
 
 // Memfd makes an anonymous file of that size that may be mapped executable.
 // It is sparse: pages cost memory once they are touched. The name is what
