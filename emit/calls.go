@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -77,10 +78,34 @@ func (p *ProcessWriter) InterceptTypes(t *calls.Table, first calls.TypeID, sigs 
 		return err
 	}
 	defer c.packers.Put(k)
-	if packed := k.enc.EncodeAll(rows, nil); len(packed) < len(rows) {
+	if packed := p.run.types.pack(k.enc, rows); len(packed) < len(rows) {
 		return c.out.section(abp.SectionTypes, abp.SectionZstd, packed)
 	}
 	return c.out.section(abp.SectionTypes, 0, rows)
+}
+
+// packedTypes are the largest rows of types that were packed so far. A forked process has its creator's, megabytes with very many
+// functions: to compare them takes a fraction of packing them.
+type packedTypes struct {
+	mu           sync.Mutex
+	rows, packed []byte // guarded by mu
+}
+
+// mostTypes bounds what is kept.
+const mostTypes = 16 << 20
+
+// pack compresses rows.
+func (t *packedTypes) pack(enc *zstd.Encoder, rows []byte) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if bytes.Equal(rows, t.rows) {
+		return t.packed
+	}
+	packed := enc.EncodeAll(rows, nil)
+	if len(rows) >= len(t.rows) && len(rows) <= mostTypes {
+		t.rows, t.packed = rows, packed
+	}
+	return packed
 }
 
 // openCalls makes the file. calls.mu is held.

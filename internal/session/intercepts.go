@@ -20,18 +20,17 @@ import (
 // They are looked for in each image when it is there, for all windows at once; which of them are armed follows the open
 // windows. A function has one program at a time: where several open windows ask for it in different ways, the first does it.
 type intercepts struct {
-	ps       *process
-	im       *image
-	compiler *interceptors.Compiler
-	written  calls.TypeID // types that the profile has
-	number   uint32       // of functions so far
-	looked   map[*symbols.Loaded]bool
-	at       map[uint64]*intercepted
-	same     map[*config.Intercept]*interceptors.Capture // where nothing depends on the function
-	unknown  []string                                    // functions of which auto found nothing, each once, which told says
-	told     map[string]bool
-	ifuncs   map[uint64]*ifunc // by the resolver's address
-	replays  bool              // main waits for the call that is to be made again
+	ps *process
+	im *image
+	*making
+	written calls.TypeID // types that the profile has
+	number  uint32       // of functions so far
+	looked  map[*symbols.Loaded]bool
+	at      map[uint64]*intercepted
+	unknown []string // functions of which auto found nothing, each once, which told says
+	told    map[string]bool
+	ifuncs  map[uint64]*ifunc // by the resolver's address
+	replays bool              // main waits for the call that is to be made again
 }
 
 // intercepted is a function that some window has an Intercept for.
@@ -84,10 +83,8 @@ func newIntercepts(ps *process, im *image) *intercepts {
 	if !hasIntercepts(ps.opts.Config) || im.writer == nil || ps.opts.Only != OnlyAll {
 		return nil
 	}
-	compiler := interceptors.NewCompiler()
-	compiler.Added, compiler.Alone = ps.opts.Declarations, slices.Contains(ps.opts.Engine, captureAlone)
-	return &intercepts{ps: ps, im: im, compiler: compiler, looked: make(map[*symbols.Loaded]bool),
-		at: make(map[uint64]*intercepted), ifuncs: make(map[uint64]*ifunc), same: make(map[*config.Intercept]*interceptors.Capture), told: make(map[string]bool)}
+	return &intercepts{ps: ps, im: im, making: ps.madeOf(ps.opts), looked: make(map[*symbols.Loaded]bool),
+		at: make(map[uint64]*intercepted), ifuncs: make(map[uint64]*ifunc), told: make(map[string]bool)}
 }
 
 // look finds functions in the images that were not looked at yet, and arms those that open windows ask for.
@@ -328,6 +325,7 @@ func (x *intercepts) arm(fns []*intercepted) error {
 	from := time.Now()
 	var sigs []*calls.Signature
 	var errs []error
+	code := newCodeReader(x.im.p, len(fns))
 	for _, f := range fns {
 		w := f.armed
 		if w.number != 0 {
@@ -342,7 +340,7 @@ func (x *intercepts) arm(fns []*intercepted) error {
 		}
 		c.Program.Go = c.Program.Go || f.image.Image.Go()
 		w.capture = c
-		sigs = append(sigs, x.signature(f, w))
+		sigs = append(sigs, x.signature(f, w, code))
 	}
 	if len(sigs) > 0 {
 		t := x.compiler.Table
@@ -385,10 +383,18 @@ func (x *intercepts) compile(f *intercepted, w *way) (*interceptors.Capture, err
 	if c := x.same[ic]; c != nil {
 		return c, nil
 	}
+	key := madeOf{image: f.image.Image, vaddr: f.entry - f.image.Bias, name: f.name, intercept: ic, system: f.image.System}
+	if m, ok := x.made[key]; ok {
+		x.noteUnknown(f, m.unknown)
+		return m.capture, m.err
+	}
 	p, known := x.prototype(f, ic)
 	c, err := x.compiler.Compile(p)
 	if err == nil && !known && !ic.Auto && !x.asksKnown(ic) && !ic.Changes() {
 		x.same[ic] = c
+	}
+	if p.Changes == nil {
+		x.made[key] = madeCapture{capture: c, err: err, unknown: !known && ic.Auto}
 	}
 	return c, err
 }
@@ -396,9 +402,7 @@ func (x *intercepts) compile(f *intercepted, w *way) (*interceptors.Capture, err
 // prototype is what is known of a function and what an Intercept wants of it. isKnown tells whether more is known than the Intercept says.
 func (x *intercepts) prototype(f *intercepted, ic *config.Intercept) (p *interceptors.Prototype, isKnown bool) {
 	known := x.known(f, ic)
-	if known == nil && ic.Auto && !x.told[f.name] {
-		x.unknown, x.told[f.name] = append(x.unknown, f.name), true
-	}
+	x.noteUnknown(f, known == nil && ic.Auto)
 	p = x.compiler.Configured(ic, known)
 	// Without debug information: names that Go links have a package in front.
 	p.Go = p.Go || known == nil && f.image.Image.Go() && strings.Contains(f.name, ".")
@@ -409,6 +413,13 @@ func (x *intercepts) prototype(f *intercepted, ic *config.Intercept) (p *interce
 		p.Changes.Name, p.Changes.Errno = f.linked(), x.errnoOf()
 	}
 	return p, known != nil
+}
+
+// noteUnknown notes a function of which auto has found nothing, if that is so.
+func (x *intercepts) noteUnknown(f *intercepted, unknown bool) {
+	if unknown && !x.told[f.name] {
+		x.unknown, x.told[f.name] = append(x.unknown, f.name), true
+	}
 }
 
 // asksKnown tells whether it matters what is known of the parameters that an Intercept leaves out: where it says all that
@@ -435,16 +446,14 @@ func (x *intercepts) known(f *intercepted, ic *config.Intercept) *interceptors.P
 const mostCode = 64 << 10
 
 // signature describes a function to readers.
-func (x *intercepts) signature(f *intercepted, w *way) *calls.Signature {
+func (x *intercepts) signature(f *intercepted, w *way, code *codeReader) *calls.Signature {
 	s := w.capture.Signature
 	s.Number, s.Name, s.Linked, s.Addr = w.number, f.name, f.name, f.entry
 	s.Image, s.Threads, s.Except = f.image.Path, w.threads, w.except
 	if f.fn != nil {
 		s.Linked, s.Size = f.fn.Linked(), f.fn.Size
 		// From the process: before it is armed, its code is what it executes.
-		code := make([]byte, min(s.Size, mostCode))
-		n, _ := x.im.p.ReadAt(code, int64(f.entry))
-		s.Code = code[:n]
+		s.Code = code.read(f.entry, min(s.Size, mostCode))
 	}
 	return &s
 }

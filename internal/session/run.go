@@ -42,8 +42,8 @@ type run struct {
 	began     bool // some program image was traced
 	messages
 	outcome
-	counted  []*process // whose instructions were counted
-	names    *functionNames
+	counted []*process // whose instructions were counted
+	shared
 	missed   missed
 	waits    waits
 	lost     loss // of lossy rings

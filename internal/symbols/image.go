@@ -67,6 +67,7 @@ type Image struct {
 	functionTable
 	symbolTables
 	lineCache
+	slotTable
 }
 
 // elfFile is where an image's bytes are, and what its headers say of them that is nobody else's

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"strings"
+	"sync"
 )
 
 // Relocations of x86-64 that fill a slot with an address (System V ABI,
@@ -113,16 +114,26 @@ func (d dynamicSymbols) at(index uint32) (name string, vaddr uint64) {
 	return name, vaddr
 }
 
+// slotTable is where the loader puts addresses, by the symbols' names, made when the first is asked for.
+type slotTable struct {
+	slotsOnce sync.Once
+	slots     map[string][]uint64
+}
+
 // Slots lists where the loader puts the address of a symbol of that name, as the file states addresses.
-func (im *Image) Slots(name string) (at []uint64) {
-	dyn := im.dynamicSymbols()
-	im.eachSlot(func(addr uint64, s slot) bool {
-		if s.kind == relocGlobDat || s.kind == relocJumpSlot {
-			if n, _ := dyn.at(s.symbol); n == name {
-				at = append(at, addr)
+func (im *Image) Slots(name string) []uint64 {
+	im.slotsOnce.Do(func() {
+		// All at once: hundreds of names are asked for in each process.
+		im.slots = make(map[string][]uint64)
+		dyn := im.dynamicSymbols()
+		im.eachSlot(func(addr uint64, s slot) bool {
+			if s.kind == relocGlobDat || s.kind == relocJumpSlot {
+				if n, _ := dyn.at(s.symbol); n != "" {
+					im.slots[strings.Clone(n)] = append(im.slots[n], addr)
+				}
 			}
-		}
-		return true
+			return true
+		})
 	})
-	return at
+	return im.slots[name]
 }
