@@ -55,6 +55,9 @@ func (p *Process) Intercept(entry uint64, fn uint32, prog *capture.Program) erro
 }
 func (p *Process) Unintercept(entry uint64) { p.points.Unintercept(entry) }
 
+// PlaceAhead makes the Intercepts that follow cheaper, of functions with native probes at some addresses. It need not be called.
+func (p *Process) PlaceAhead(entries []uint64) { p.points.PlaceAhead(entries) }
+
 // probeHost is a process as its points see it.
 type probeHost struct{ p *Process }
 

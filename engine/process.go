@@ -310,6 +310,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 		return nil, err
 	}
 	p.points = probe.New(probeHost{p}, &p.code, pid, mem, &p.cache, &p.translator, &p.shm, tr.opts.probesOff())
+	p.points.Share(&tr.scans)
 	p.calls.MakeRoom()
 	t := tr.newThread(p, pid)
 	t.num, t.fate = from.first, Trace
@@ -330,7 +331,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 
 // probesOff is which ways of probing are switched off.
 func (o *Options) probesOff() probe.Off {
-	return probe.Off{Jumps: o.NoJumps, NativeCapture: o.NoNativeCapture, CacheCapture: o.NoCodeCapture, BehindCheck: o.NoBehindCheck}
+	return probe.Off{Jumps: o.NoJumps, NativeCapture: o.NoNativeCapture, CacheCapture: o.NoCodeCapture, BehindCheck: o.NoBehindCheck, PlaceAhead: o.NoPlaceAhead, Scans: o.NoSharedScans}
 }
 
 // readBeginning reads what holds at the process's first instruction, whose address it returns.

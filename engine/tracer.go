@@ -12,6 +12,7 @@ import (
 	"alleria/engine/followed"
 	"alleria/engine/handover"
 	"alleria/engine/launch"
+	"alleria/engine/probe"
 	"alleria/engine/reuse"
 	"alleria/engine/shm"
 	"alleria/engine/tracee"
@@ -49,6 +50,7 @@ type Tracer struct {
 	err       error
 	decoder   x86.Decoder // what it remembers holds for every program
 	history   reuse.History
+	scans     probe.Scans // of images, for jumps that capture
 	templates reuse.Templates
 	spare     codecache.Spare // memory of tables of processes that are gone
 	files     []spareFile     // that of their code

@@ -2,7 +2,9 @@ package probe
 
 import (
 	"encoding/binary"
+	"os"
 	"sort"
+	"syscall"
 
 	"alleria/internal/sys"
 )
@@ -35,6 +37,40 @@ func (m *branchMap) leads(from, to uint64) bool {
 	return false
 }
 
+// scanOf is what a scan of an image depends on: the version of its file, and what of it is mapped.
+type scanOf struct {
+	dev, inode   uint64
+	size, time   int64
+	offset, maps uint64
+}
+
+// Scans are where branches of images may lead, for all processes of a run: a C library takes some milliseconds. Relative to where it begins, the
+// code of one version of a file is the same in each, and so is what its tables hold.
+type Scans struct{ bits map[scanOf][]uint64 }
+
+// Share has the points look for scans, and leave theirs, there.
+func (p *Points) Share(s *Scans) {
+	if !p.off.Scans {
+		p.scans = s
+	}
+}
+
+// scanKey names a mapping's scan; false: nothing is known of it but its contents.
+func (p *Points) scanKey(m *sys.Mapping) (scanOf, bool) {
+	if p.scans == nil || m.Inode == 0 || m.Writable() {
+		return scanOf{}, false
+	}
+	st, err := os.Stat(m.Path)
+	if err != nil {
+		return scanOf{}, false
+	}
+	is, ok := st.Sys().(*syscall.Stat_t)
+	if !ok || is.Ino != m.Inode { // of another root, or replaced
+		return scanOf{}, false
+	}
+	return scanOf{dev: is.Dev, inode: is.Ino, size: is.Size, time: st.ModTime().UnixNano(), offset: m.Offset, maps: m.End - m.Start}, true
+}
+
 // branchesOf returns the map of the image that holds addr, nil if it cannot be read.
 func (p *Points) branchesOf(addr uint64) *branchMap {
 	m := p.code.Mapping(addr)
@@ -44,20 +80,14 @@ func (p *Points) branchesOf(addr uint64) *branchMap {
 	if b := p.captures.images[m.Start]; b != nil && b.end == m.End {
 		return b
 	}
-	b := &branchMap{start: m.Start, end: m.End, bits: make([]uint64, (m.End-m.Start+63)/64)}
-	code := make([]byte, m.End-m.Start)
-	if _, err := p.mem.ReadAt(code, int64(m.Start)); err != nil {
-		return nil
-	}
-	p.originals(code, m.Start)
-	named := b.scanCode(code)
-	maps, err := sys.Maps(p.pid)
-	if err != nil {
-		return nil
-	}
-	for i := range maps {
-		if d := &maps[i]; d.Path == m.Path && d.Path != "" && d.Inode == m.Inode {
-			p.scanData(b, d, named)
+	key, ok := p.scanKey(m)
+	b := &branchMap{start: m.Start, end: m.End, bits: p.scans.find(key)}
+	if b.bits == nil {
+		if !p.scan(b, m) {
+			return nil
+		}
+		if ok {
+			p.scans.keep(key, b.bits)
 		}
 	}
 	if p.captures.images == nil {
@@ -65,6 +95,43 @@ func (p *Points) branchesOf(addr uint64) *branchMap {
 	}
 	p.captures.images[m.Start] = b
 	return b
+}
+
+// find returns a scan; nil: there is none.
+func (s *Scans) find(key scanOf) []uint64 {
+	if s == nil {
+		return nil
+	}
+	return s.bits[key]
+}
+
+// keep leaves a scan to others.
+func (s *Scans) keep(key scanOf, bits []uint64) {
+	if s.bits == nil {
+		s.bits = make(map[scanOf][]uint64)
+	}
+	s.bits[key] = bits
+}
+
+// scan looks for branches of a mapping's image; false if that cannot be read.
+func (p *Points) scan(b *branchMap, m *sys.Mapping) bool {
+	b.bits = make([]uint64, (m.End-m.Start+63)/64)
+	code := make([]byte, m.End-m.Start)
+	if _, err := p.mem.ReadAt(code, int64(m.Start)); err != nil {
+		return false
+	}
+	p.originals(code, m.Start)
+	named := b.scanCode(code)
+	maps, err := sys.Maps(p.pid)
+	if err != nil {
+		return false
+	}
+	for i := range maps {
+		if d := &maps[i]; d.Path == m.Path && d.Path != "" && d.Inode == m.Inode {
+			p.scanData(b, d, named)
+		}
+	}
+	return true
 }
 
 // scanCode marks the targets of branches, and returns the addresses that code names, in order.

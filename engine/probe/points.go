@@ -36,6 +36,7 @@ type Points struct {
 	captures captures
 	gone     bool       // RemoveAll was called
 	room     []x86.Insn // see decoded
+	scans    *Scans     // of all processes; nil: none
 }
 
 // appPage is the size of pages of the application.
@@ -45,6 +46,8 @@ const appPage = 4096
 type Off struct {
 	Jumps                       bool // native probes are int3s, all of them
 	NativeCapture, CacheCapture bool // calls are captured by the tracer where they are made natively, or in the cache
+	PlaceAhead                  bool // each int3 is written by itself
+	Scans                       bool // branches of an image are looked for in each process
 	BehindCheck                 bool // calls of all functions are captured at their first instructions
 }
 

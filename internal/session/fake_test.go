@@ -135,6 +135,7 @@ func (p *fakeProcess) HasExtent(addr uint64) bool                   { return p.e
 func (p *fakeProcess) Notify(addr uint64) error                     { p.notified[addr] = true; return nil }
 func (p *fakeProcess) Unnotify(addr uint64)                         { delete(p.notified, addr) }
 func (p *fakeProcess) Settle()                                      {}
+func (p *fakeProcess) PlaceAhead([]uint64)                          {}
 func (p *fakeProcess) Unintercept(uint64)                           {}
 func (p *fakeProcess) WatchSignals(on bool)                         { p.signals = on }
 func (p *fakeProcess) WatchReturns(bool)                            {}

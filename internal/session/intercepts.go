@@ -347,6 +347,7 @@ func (x *intercepts) arm(fns []*intercepted) error {
 		errs = append(errs, x.im.writer.InterceptTypes(t, x.written+1, sigs))
 		x.written = calls.TypeID(len(t.Types))
 	}
+	x.im.p.PlaceAhead(placesOf(fns))
 	for _, f := range fns {
 		w := f.armed
 		if w.capture == nil {
@@ -367,6 +368,16 @@ func (x *intercepts) arm(fns []*intercepted) error {
 	}
 	x.ps.armed.took += time.Since(from)
 	return errors.Join(errs...)
+}
+
+// placesOf is where natively something is going to lie for functions, as far as that is known: Go's are captured behind their first instructions.
+func placesOf(fns []*intercepted) (entries []uint64) {
+	for _, f := range fns {
+		if c := f.armed.capture; c != nil && !c.Program.Go {
+			entries = append(entries, f.entry)
+		}
+	}
+	return entries
 }
 
 // compile makes the capture of a function.

@@ -49,6 +49,7 @@ type target interface {
 	Unnotify(addr uint64)
 	Settle()
 	Intercept(entry uint64, fn uint32, prog *capture.Program) error
+	PlaceAhead(entries []uint64)
 	Unintercept(entry uint64)
 
 	// What is reported of it.
