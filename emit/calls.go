@@ -1,8 +1,8 @@
 package emit
 
 import (
-	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -24,6 +24,7 @@ type callFile struct {
 	packers sync.Pool                   // *callPacker: blocks are packed outside of mu
 	not     map[uint32]*calls.Signature // functions of which not all threads' calls are meant; guarded by mu
 	any     bool                        // there is a file, or was to be one; guarded by mu
+	types   []typeRows                  // the sections of types that are in it, while it is open; guarded by mu
 	records uint64                      // written; guarded by mu
 }
 
@@ -78,34 +79,47 @@ func (p *ProcessWriter) InterceptTypes(t *calls.Table, first calls.TypeID, sigs 
 		return err
 	}
 	defer c.packers.Put(k)
-	if packed := p.run.types.pack(k.enc, rows); len(packed) < len(rows) {
-		return c.out.section(abp.SectionTypes, abp.SectionZstd, packed)
+	r := typeRows{rows: rows}
+	if packed := k.enc.EncodeAll(rows, nil); len(packed) < len(rows) {
+		r = typeRows{flags: abp.SectionZstd, rows: packed}
 	}
-	return c.out.section(abp.SectionTypes, 0, rows)
+	c.types = append(c.types, r)
+	return c.out.section(abp.SectionTypes, r.flags, r.rows)
 }
 
-// packedTypes are the largest rows of types that were packed so far. A forked process has its creator's, megabytes with very many
-// functions: to compare them takes a fraction of packing them.
-type packedTypes struct {
-	mu           sync.Mutex
-	rows, packed []byte // guarded by mu
+// typeRows is a section of types.
+type typeRows struct {
+	flags abp.SectionFlags
+	rows  []byte
 }
 
-// mostTypes bounds what is kept.
-const mostTypes = 16 << 20
-
-// pack compresses rows.
-func (t *packedTypes) pack(enc *zstd.Encoder, rows []byte) []byte {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if bytes.Equal(rows, t.rows) {
-		return t.packed
+// TypesOf writes the types and signatures that another process's file has so far, which a forked process shares with its creator. False: that file is closed, or
+// there is none, or they cannot be written.
+func (p *ProcessWriter) TypesOf(from *ProcessWriter) bool {
+	if from == nil {
+		return false
 	}
-	packed := enc.EncodeAll(rows, nil)
-	if len(rows) >= len(t.rows) && len(rows) <= mostTypes {
-		t.rows, t.packed = rows, packed
+	of, c := &from.calls, &p.calls
+	of.mu.Lock()
+	types, not, any := of.types, maps.Clone(of.not), of.any
+	isOpen := of.out != nil
+	of.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.run.opts.Discard {
+		c.any, c.not = any, not
+		return any
 	}
-	return packed
+	if !isOpen || p.openCalls() != nil {
+		return false
+	}
+	c.any, c.not, c.types = true, not, types[:len(types):len(types)]
+	for _, r := range types {
+		if c.out.section(abp.SectionTypes, r.flags, r.rows) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // openCalls makes the file. calls.mu is held.
@@ -288,7 +302,7 @@ func (p *ProcessWriter) finishCalls(end *abp.EndInfo) error {
 	e := *end
 	e.Counts = abp.Counts{}
 	out := c.out
-	c.out = nil
+	c.out, c.types = nil, nil
 	return out.finish(&e)
 }
 

@@ -50,7 +50,6 @@ type Run struct {
 	// written is the size of all profiles of the run so far.
 	written atomic.Int64
 	limit   limit
-	types   packedTypes
 	// adaptive is the log of what is adapted, nil until something is; its goroutine's.
 	adaptive *os.File
 

@@ -197,3 +197,45 @@ func TestInTheCacheNothingIsWritten(t *testing.T) {
 		t.Errorf("%v, and %#x lies at a return that nobody waits for any more", err, prog.byteAt(f+1))
 	}
 }
+
+// TestPlaceAhead: int3s that are written together are those that would be written one by one, and are taken away as these.
+func TestPlaceAhead(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		prog, p := newProgram(t, true)
+		p.off.PlaceAhead = off
+		var entries []uint64
+		for i := range uint64(32) {
+			entries = append(entries, f+24*i)
+		}
+		if err := p.Notify(entries[5]); err != nil {
+			t.Fatal(err)
+		}
+		p.PlaceAhead(entries)
+		placed := 0
+		for at := uint64(codeAt); at < codeAt+appPage; at++ {
+			if prog.byteAt(at) == 0xcc {
+				placed++
+			}
+		}
+		if want := map[bool]int{false: len(entries), true: 1}[off]; placed != want {
+			t.Errorf("off %v: %d int3s are there ahead instead of %d", off, placed, want)
+		}
+		for _, e := range entries {
+			if err := p.Intercept(e, 1, &capture.Program{Returns: true}); err != nil {
+				t.Fatal(err)
+			}
+			if orig, ok := p.Original(e); !ok || orig != 0x90 || prog.byteAt(e) != 0xcc {
+				t.Errorf("off %v: %#x is %#x with %#x under it, %v", off, e, prog.byteAt(e), orig, ok)
+			}
+		}
+		p.Unnotify(entries[5])
+		for _, e := range entries {
+			p.Unintercept(e)
+		}
+		for at := uint64(codeAt); at < codeAt+appPage; at++ {
+			if prog.byteAt(at) != 0x90 {
+				t.Errorf("off %v: %#x is left at %#x", off, prog.byteAt(at), at)
+			}
+		}
+	}
+}

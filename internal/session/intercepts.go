@@ -78,13 +78,17 @@ func hasIntercepts(c *config.Config) bool {
 	return false
 }
 
-// newIntercepts makes the state of an image; nil if nothing is to be intercepted.
-func newIntercepts(ps *process, im *image) *intercepts {
+// newIntercepts makes the state of an image; nil if nothing is to be intercepted. isForked: it may be that of the process's creator.
+func newIntercepts(ps *process, im *image, isForked bool) *intercepts {
 	if !hasIntercepts(ps.opts.Config) || im.writer == nil || ps.opts.Only != OnlyAll {
 		return nil
 	}
-	return &intercepts{ps: ps, im: im, making: ps.madeOf(ps.opts), looked: make(map[*symbols.Loaded]bool),
+	x := &intercepts{ps: ps, im: im, making: ps.madeOf(ps.opts), looked: make(map[*symbols.Loaded]bool),
 		at: make(map[uint64]*intercepted), ifuncs: make(map[uint64]*ifunc), told: make(map[string]bool)}
+	if isForked {
+		x.inherit(ps.parent)
+	}
+	return x
 }
 
 // look finds functions in the images that were not looked at yet, and arms those that open windows ask for.

@@ -27,9 +27,7 @@ func (x *intercepts) chosen(l *symbols.Loaded, fn *symbols.Function, window int,
 	f := x.ifuncs[entry]
 	if f == nil {
 		f = &ifunc{image: l, fn: fn, name: name}
-		x.ifuncs[entry] = f
-		prog := &capture.Program{Returns: true, Tell: func(result uint64) { x.resolved(f, result) }}
-		x.ps.warn(x.im.p.Intercept(entry, 0, prog))
+		x.catch(entry, f)
 	}
 	if isAsked {
 		f.name = name
@@ -37,6 +35,13 @@ func (x *intercepts) chosen(l *symbols.Loaded, fn *symbols.Function, window int,
 	if !slices.Contains(f.windows, window) {
 		f.windows = append(f.windows, window)
 	}
+}
+
+// catch has a resolver's results told.
+func (x *intercepts) catch(entry uint64, f *ifunc) {
+	x.ifuncs[entry] = f
+	prog := &capture.Program{Returns: true, Tell: func(result uint64) { x.resolved(f, result) }}
+	x.ps.warn(x.im.p.Intercept(entry, 0, prog))
 }
 
 // resolved takes what a resolver has chosen.

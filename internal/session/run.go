@@ -185,7 +185,7 @@ func (ps *process) startWindows(im *image) error {
 	// written to each.
 	output{im.writer}.windows(windowDefs(ps.opts.Config))
 	im.events = newEvents(ps, im)
-	im.capture = newIntercepts(ps, im)
+	im.capture = newIntercepts(ps, im, first)
 	if first {
 		ps.budget = ps.newBudget()
 		ps.rest = ps.newRester()
