@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"alleria/abp"
+	"alleria/abp/calls"
 	"alleria/analysis"
 	"alleria/internal/symbols"
 )
@@ -16,6 +17,7 @@ type Callers struct {
 	images map[*abp.Image]*symbols.Image // nil: no file that fits
 	finder map[*abp.Process]func(uint64) *abp.Image
 	names  map[caller]string
+	starts map[*calls.Signature]bool
 }
 
 type caller struct {
@@ -26,7 +28,7 @@ type caller struct {
 // NewCallers opens nothing yet.
 func NewCallers() *Callers {
 	return &Callers{symbols.NewCache(symbols.Options{Fetcher: symbols.FetcherFromEnv()}), make(map[*abp.Image]*symbols.Image),
-		make(map[*abp.Process]func(uint64) *abp.Image), make(map[caller]string)}
+		make(map[*abp.Process]func(uint64) *abp.Image), make(map[caller]string), make(map[*calls.Signature]bool)}
 }
 
 // Close closes the images.
@@ -43,13 +45,45 @@ func (c *Callers) Name(p *abp.Process, ret uint64) string {
 	return s
 }
 
-func (c *Callers) name(p *abp.Process, ret uint64) string {
+// Of names the caller of a call; empty: it has none. The first instruction of a program, or of its dynamic linker, is come to from the kernel, and where others
+// find a return address the number of arguments lies.
+func (c *Callers) Of(i *Item) string {
+	is, known := c.starts[i.Call.Sig]
+	if !known {
+		is = c.isStart(i)
+		c.starts[i.Call.Sig] = is
+	}
+	if is && c.imageAt(i.Process, i.Call.Caller-1) == nil {
+		return ""
+	}
+	return c.Name(i.Process, i.Call.Caller)
+}
+
+// isStart tells whether a call's function begins with the first instruction of an image.
+func (c *Callers) isStart(i *Item) bool {
+	if i.Call.Sig.Name == "_start" { // where the file is not there any more
+		return true
+	}
+	img := c.imageAt(i.Process, i.Call.Sig.Addr)
+	if img == nil {
+		return false
+	}
+	im := c.open(img)
+	return im != nil && im.Entry != 0 && im.Entry == i.Call.Sig.Addr-img.Base
+}
+
+// imageAt is the image that an address lies in; nil: none.
+func (c *Callers) imageAt(p *abp.Process, addr uint64) *abp.Image {
 	find := c.finder[p]
 	if find == nil {
 		find = analysis.NewPlaces(p).ImageAt
 		c.finder[p] = find
 	}
-	img := find(ret - 1)
+	return find(addr)
+}
+
+func (c *Callers) name(p *abp.Process, ret uint64) string {
+	img := c.imageAt(p, ret-1)
 	if img == nil {
 		return fmt.Sprintf("%#x", ret)
 	}

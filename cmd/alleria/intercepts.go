@@ -19,6 +19,7 @@ import (
 	"alleria/analysis/intercepts/present"
 	"alleria/config"
 	"alleria/config/draft"
+	"alleria/config/vocab"
 	"alleria/interceptors"
 	"alleria/internal/against"
 	"alleria/internal/symbols"
@@ -130,6 +131,9 @@ func (f *interceptsFlags) meant(p *abp.Process) bool {
 
 // intercepts prints what the flags ask for.
 func (a *app) intercepts(profiles []*abp.Profile, f *interceptsFlags, q *intercepts.Query) error {
+	if err := f.known(profiles, q); err != nil {
+		return err
+	}
 	w := bufio.NewWriterSize(a.stdout, 64<<10)
 	names := intercepts.NewCallers()
 	defer names.Close()
@@ -142,8 +146,8 @@ func (a *app) intercepts(profiles []*abp.Profile, f *interceptsFlags, q *interce
 	default:
 		p = present.List(w, f.options(), names)
 	}
+	p = f.limited(p)
 	some := false
-	left := f.limit
 	err := eachProcess(profiles, f, func(proc *abp.Process) error {
 		c, err := proc.Calls()
 		if err != nil || c == nil {
@@ -151,15 +155,7 @@ func (a *app) intercepts(profiles []*abp.Profile, f *interceptsFlags, q *interce
 		}
 		defer func() { _ = c.Close() }() // read only
 		some = true
-		return intercepts.EachOf(proc, c, q, p.Entries(), func(i *intercepts.Item) error {
-			if f.limit > 0 && !i.Entered {
-				if left == 0 {
-					return errLimit
-				}
-				left--
-			}
-			return p.Call(i)
-		})
+		return intercepts.EachOf(proc, c, q, p.Entries(), p.Call)
 	})
 	if err == errLimit {
 		err = nil
@@ -174,6 +170,42 @@ func (a *app) intercepts(profiles []*abp.Profile, f *interceptsFlags, q *interce
 		fmt.Fprintln(a.messages(), "alleria: no calls were captured: the configuration has no Intercept for any of these processes")
 	}
 	return err
+}
+
+// known refuses names that no captured function, and no parameter of those that are asked about, has: an empty answer to a misspelt question looks like a
+// fact about the program.
+func (f *interceptsFlags) known(profiles []*abp.Profile, q *intercepts.Query) error {
+	v := intercepts.NewVocabulary(q)
+	if err := eachProcess(profiles, f, func(proc *abp.Process) error {
+		c, err := proc.Calls()
+		if err != nil || c == nil {
+			return err
+		}
+		v.Add(c)
+		return c.Close()
+	}); err != nil {
+		return err
+	}
+	if v.Empty() { // nothing was captured, which is said
+		return nil
+	}
+	hint := func(name string, names []string) string {
+		if near := vocab.Nearest(name, names); near != "" {
+			return "; the nearest name is " + near
+		}
+		return "; alleria intercepts --stats lists what was"
+	}
+	for _, name := range q.Functions {
+		if !v.HasFunction(name) {
+			return usagef("--function %s: no call of such a function was to be captured%s", name, hint(name, v.Functions()))
+		}
+	}
+	for i := range q.Where {
+		if name := q.Where[i].Name; !v.HasParameter(&q.Where[i]) {
+			return usagef("--where %s: no captured function that is asked about has such a parameter or field%s", name, hint(name, v.Parameters()))
+		}
+	}
+	return nil
 }
 
 // options is how calls are printed.
@@ -212,7 +244,7 @@ func (a *app) liveIntercepts(paths []string, f *interceptsFlags, q *intercepts.Q
 	w := bufio.NewWriter(a.stdout)
 	names := intercepts.NewCallers()
 	defer names.Close()
-	p := present.List(w, f.options(), names)
+	p := f.limited(present.List(w, f.options(), names))
 	followed := make(map[string]*abp.CallFollower)
 	defer func() {
 		for _, c := range followed {
@@ -225,7 +257,11 @@ func (a *app) liveIntercepts(paths []string, f *interceptsFlags, q *intercepts.Q
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, abp.ErrCorrupt) {
 			return err
 		}
-		if err := a.followOnce(paths[0], f, q, p, followed, over); err != nil {
+		err = a.followOnce(paths[0], f, q, p, followed, over)
+		if err == errLimit {
+			err, over = nil, true
+		}
+		if err != nil {
 			return err
 		}
 		if err := w.Flush(); err != nil {

@@ -192,16 +192,29 @@ func TestInterceptViews(t *testing.T) {
 	}{
 		{nil, 4 + 3 + 3 + 2 + 1 + 6}, {[]string{"--process", "2"}, 2}, {[]string{"--thread", "2"}, 3}, {[]string{"--function", "leave"}, 3},
 		{[]string{"--function", "l*e"}, 3}, {[]string{"--where", "n=0", "--function", "down"}, 5}, {[]string{"--where", "result>=3"}, 5},
-		{[]string{"--where", "result=5", "--where", "n=5"}, 1}, {[]string{"--limit", "2"}, 2}, {[]string{"--time", "1000-"}, 0}, {[]string{"--table", "--callers"}, 19},
+		{[]string{"--where", "result=5", "--where", "n=5"}, 1}, {[]string{"--limit", "2"}, 2}, {[]string{"--live", "--limit", "3"}, 3}, {[]string{"--time", "1000-"}, 0}, {[]string{"--table", "--callers"}, 19},
 	} {
 		if got := count(c.args...); got != c.want {
 			t.Errorf("%v: %d calls, want %d", c.args, got, c.want)
 		}
 	}
-	if got := intercepts(t, dir, "--nested", "--process", "1", "--limit", "4"); !slices.Equal(got[:8], []string{
+	if got := intercepts(t, dir, "--nested", "--process", "1", "--limit", "4"); !slices.Equal(got, []string{
 		"1/1 down(n=3) {", "1/1   down(n=2) {", "1/1     down(n=1) {", "1/1       down(n=0) {",
 		"1/1       } down = 0", "1/1     } down = 1", "1/1   } down = 2", "1/1 } down = 3"}) {
 		t.Errorf("nested:\n%s", strings.Join(got, "\n"))
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--function", "leav"}, "no call of such a function was to be captured; the nearest name is leave"},
+		{[]string{"--function", "leave", "--where", "m=1"}, "no captured function that is asked about has such a parameter or field"},
+		{[]string{"--where", "n.x=1"}, "no captured function that is asked about has such a parameter or field"},
+	} {
+		r := run(t, command{argv: append([]string{alleria(), "intercepts", profileDir}, c.args...), dir: dir})
+		if r.status != 2 || len(r.stdout) > 0 || !strings.Contains(string(r.stderr), c.want) {
+			t.Errorf("%v: status %d, %s%s", c.args, r.status, clip(r.stdout), clip(r.stderr))
+		}
 	}
 	if got := intercepts(t, dir, "--function", "leave"); !slices.Equal(got, []string{"leave(n=2) = 2", "leave(n=3) <left without returning>", "leave(n=4) = 4"}) {
 		t.Errorf("longjmp: %q", got)

@@ -114,6 +114,9 @@ func (im *image) caller(c window.Change, t thread, addr uint64) uint64 {
 	if t == nil || a.t != t || a.addr != addr || c.Cause == nil || c.Cause.Kind != config.EventCall {
 		return 0
 	}
+	if l, _ := im.tables.Symbols.ByAddr(addr); l != nil && l.Image.Entry != 0 && l.Image.Entry == addr-l.Bias {
+		return 0 // it is come to from the kernel: the number of arguments lies there
+	}
 	var b [8]byte
 	if n, _ := im.p.ReadAt(b[:], int64(a.sp)); n < len(b) { // jumped to with anything for a stack
 		return 0

@@ -75,7 +75,9 @@ func (p *textPrinter) Call(i *intercepts.Item) error {
 		p.buf = p.format.AppendCall(p.buf, i.Call, i.Calls.Table)
 	}
 	if p.o.Callers && (i.Entered || !p.o.Nested) {
-		p.buf = append(append(p.buf, " from "...), p.names.Name(i.Process, i.Call.Caller)...)
+		if caller := p.names.Of(i); caller != "" {
+			p.buf = append(append(p.buf, " from "...), caller...)
+		}
 	}
 	p.buf = append(p.buf, '\n')
 	_, err := p.w.Write(p.buf)
@@ -117,7 +119,7 @@ func (p *jsonPrinter) Entries() bool { return false }
 func (p *jsonPrinter) End() error    { return nil }
 
 func (p *jsonPrinter) Call(i *intercepts.Item) error {
-	return p.enc.Encode(intercepts.NewRow(i, p.names.Name(i.Process, i.Call.Caller)))
+	return p.enc.Encode(intercepts.NewRow(i, p.names.Of(i)))
 }
 
 // csvPrinter prints rows; arguments as they are printed in text.
@@ -156,7 +158,7 @@ func (p *csvPrinter) Call(i *intercepts.Item) error {
 		took = fmt.Sprintf("%.9f", i.Seconds(c.Stop)-i.Seconds(c.Start))
 	}
 	return p.w.Write([]string{abp.ProgramName(i.Process.Number(), i.Process.Generation()), strconv.Itoa(int(c.Thread)), strconv.FormatUint(c.Number, 10),
-		fmt.Sprintf("%.9f", i.Seconds(c.Start)), took, strconv.Itoa(c.Depth), c.Sig.Name, p.names.Name(i.Process, c.Caller),
+		fmt.Sprintf("%.9f", i.Seconds(c.Start)), took, strconv.Itoa(c.Depth), c.Sig.Name, p.names.Of(i),
 		strings.Join(in, "; "), result, strings.Join(out, "; "), c.End.String()})
 }
 
@@ -176,7 +178,7 @@ type statsPrinter struct {
 func (p *statsPrinter) Entries() bool { return false }
 
 func (p *statsPrinter) Call(i *intercepts.Item) error {
-	p.stats.Add(i, p.names.Name(i.Process, i.Call.Caller))
+	p.stats.Add(i, p.names.Of(i))
 	return nil
 }
 
