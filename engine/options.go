@@ -66,15 +66,20 @@ type Switches struct {
 	StopSignals  bool // the kernel signals each stop
 	ReuseSwitches
 	NoHandover bool // who waits for the other side spins, wherever that is
+	CaptureSwitches
+	SmallCache bool // the code cache is renewed after a megabyte
+	NoAside    bool // code that a program makes is translated anew whenever its rights have changed
+	NoBusy     bool // a process never stays in the cache because native probes are hit often
+	RecordingSwitches
+}
+
+// CaptureSwitches are those of captured calls.
+type CaptureSwitches struct {
 	// Calls are captured by the tracer where they are made natively, or in the cache.
 	NoNativeCapture, NoCodeCapture bool
 	NoPlaceAhead                   bool // each int3 of a capture is written by itself
 	NoSharedScans                  bool // branches of an image are looked for in each process
 	NoBehindCheck                  bool // functions that begin with a look at their stack are captured at it
-	SmallCache                     bool // the code cache is renewed after a megabyte
-	NoAside                        bool // code that a program makes is translated anew whenever its rights have changed
-	NoBusy                         bool // a process never stays in the cache because native probes are hit often
-	RecordingSwitches
 }
 
 // ReuseSwitches are those of what processes take over from others.

@@ -50,12 +50,17 @@ type Tracer struct {
 	err       error
 	decoder   x86.Decoder // what it remembers holds for every program
 	history   reuse.History
-	scans     probe.Scans // of images, for jumps that capture
 	templates reuse.Templates
-	spare     codecache.Spare // memory of tables of processes that are gone
-	files     []spareFile     // that of their code
-	began     time.Time
-	filters   sys.Filters // that the tracer itself is under
+	sharings
+	files   []spareFile // that of their code
+	began   time.Time
+	filters sys.Filters // that the tracer itself is under
+}
+
+// sharings are what processes have of each other without knowing of it.
+type sharings struct {
+	spare codecache.Spare // memory of tables of processes that are gone
+	scans probe.Scans     // of images, for jumps that capture
 }
 
 // Status is how the target ended, which is the process that Run has started.

@@ -1,6 +1,10 @@
 package calls
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // TypeID is the number of a type in its Table, from 1; 0 is none.
 type TypeID uint32
@@ -152,10 +156,18 @@ func (t *Table) pointsOf(dst []Point, id TypeID, at uint32, depth int) []Point {
 	return dst
 }
 
+// NameOr stands between names of one function, of which nobody can tell by which it was called.
+const NameOr = "|"
+
+// Named tells whether a name, or one of the names, is one that f means.
+func (s *Signature) Named(f func(name string) bool) bool {
+	return f(s.Name) || f(s.Linked) || strings.Contains(s.Name, NameOr) && slices.ContainsFunc(strings.Split(s.Name, NameOr), f)
+}
+
 // Signature is what is captured of a function.
 type Signature struct {
 	Number   uint32 // by which Records name it
-	Name     string // demangled, without parameters
+	Name     string // demangled, without parameters; of a function that was chosen for several names, those, NameOr between them
 	Linked   string // as linked
 	Image    string // path
 	Addr     uint64 // in the process

@@ -230,7 +230,9 @@ func (q *Query) functions(c *abp.Calls) map[uint32]bool {
 
 // means tells whether a function is asked about.
 func (q *Query) means(s *calls.Signature) bool {
-	return len(q.Functions) == 0 || slices.ContainsFunc(q.Functions, func(p string) bool { return glob(p, s.Name) || glob(p, s.Linked) })
+	return len(q.Functions) == 0 || slices.ContainsFunc(q.Functions, func(p string) bool {
+		return s.Named(func(name string) bool { return glob(p, name) })
+	})
 }
 
 // glob matches * against any characters.

@@ -27,7 +27,7 @@ func NewVocabulary(q *Query) *Vocabulary {
 // Add adds the functions of a process.
 func (v *Vocabulary) Add(c *abp.Calls) {
 	for _, s := range c.Signatures {
-		v.functions[s.Name], v.functions[s.Linked] = true, true
+		s.Named(func(name string) bool { v.functions[name] = true; return false })
 		if !v.q.means(s) {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -114,5 +115,47 @@ int main(void)
 	}
 	if got := intercepts(t, dir, "--function", "pthread_mutex_trylock"); len(got) != 1 || !strings.HasSuffix(got[0], ") = EBUSY") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestInterceptChosenForSeveral names a function that two names were chosen for as it was asked for: by the one that an element has, else by both.
+func TestInterceptChosenForSeveral(t *testing.T) {
+	t.Parallel()
+	source := `static int both(int n) { return n + 1; }
+static int (*first_of(void))(int) { return both; }
+static int (*second_of(void))(int) { return both; }
+int first(int n) __attribute__((ifunc("first_of")));
+int second(int n) __attribute__((ifunc("second_of")));
+int main(void) { return first(1) + second(2) - 5; }
+`
+	for _, flags := range []string{"-O0 -g", "-O0 -g -static"} {
+		prog := build(t, writeFile(t, workDir(t), "chosen.c", source), flags)
+		for _, c := range []struct{ asked, want string }{
+			{"first", "first"}, {"second", "second"}, {"first second", "first|second"}, {"*first second", "second"}, {"first second*", "first"}, {"firs* secon*", "first|second"},
+		} {
+			dir := workDir(t)
+			argv := []string{alleria(), "-q", "record", "-o", profileDir}
+			for _, name := range strings.Fields(c.asked) {
+				argv = append(argv, "--intercept", name)
+			}
+			if r := run(t, command{argv: append(argv, "--", prog), dir: dir}); r.status != 0 || len(r.stderr) > 0 {
+				t.Errorf("%s, %s: status %d, %s", flags, c.asked, r.status, clip(r.stderr))
+			}
+			want := []string{c.want + "(n=1) = 2", c.want + "(n=2) = 3"}
+			var got []string
+			for _, line := range intercepts(t, dir) {
+				if !strings.Contains(line, "_of(") && !strings.Contains(line, "init_first(") {
+					got = append(got, line)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %s: %q instead of %q", flags, c.asked, got, want)
+			}
+			for name := range strings.SplitSeq(c.want, "|") {
+				if got := intercepts(t, dir, "--function", name); !slices.Equal(got, want) {
+					t.Errorf("%s, %s: of %s %q instead of %q", flags, c.asked, name, got, want)
+				}
+			}
+		}
 	}
 }

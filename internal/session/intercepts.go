@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -35,11 +36,13 @@ type intercepts struct {
 
 // intercepted is a function that some window has an Intercept for.
 type intercepted struct {
-	entry   uint64
-	image   *symbols.Loaded
-	fn      *symbols.Function // nil: main of a program without symbols
-	name    string
-	named   bool // by an element or a resolver; else a pattern has found it, by whatever name it has
+	entry uint64
+	image *symbols.Loaded
+	fn    *symbols.Function // nil: main of a program without symbols
+	name  string
+	// names are those that it has instead, which resolvers chose it for or elements ask for; naming is how good they are. See rename.
+	names   []string
+	naming  naming
 	ways    []way
 	armed   *way
 	counted bool // in armings
@@ -157,8 +160,8 @@ func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
 			continue
 		}
 		x.add(l, fn, fn.Addr+l.Bias, name, window, plan.FuncKey(l.Image, fn))
-		if at := x.at[fn.Addr+l.Bias]; at != nil && !pattern {
-			at.named = true
+		if !pattern {
+			x.rename(x.at[fn.Addr+l.Bias], name, asked)
 		}
 	}
 	if !seen && f.Name == "main" && l.Main {
@@ -166,13 +169,23 @@ func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
 	}
 }
 
-// askedName is what calls of a function are shown as that an element means: of a C function's names the one that the element has, since
+// askedName is what calls of a function are shown as that an element means: of a C function's names the one that the element has, or its pattern means, since
 // who asks for strchr knows nothing of index.
 func askedName(fn *symbols.Function, f *config.Function) string {
 	name := fn.Name()
 	isAsked := func(a symbols.Alias) bool { return a.Linked == f.Name }
-	if name == fn.Linked() && slices.ContainsFunc(fn.Aliases, isAsked) {
+	if name != fn.Linked() {
+		return name
+	}
+	if slices.ContainsFunc(fn.Aliases, isAsked) {
 		return f.Name
+	}
+	if p := symbols.NewPattern(f.Name); f.Name != "" && !p.Match(name) {
+		for _, a := range fn.Aliases {
+			if p.Match(a.Linked) {
+				return a.Linked
+			}
+		}
 	}
 	return name
 }
@@ -437,6 +450,36 @@ func (x *intercepts) noteUnknown(f *intercepted, unknown bool) {
 	}
 }
 
+// linked is the name by which a function is linked, without its version.
+func (f *intercepted) linked() string {
+	name := f.one()
+	if f.fn != nil {
+		name = f.fn.Linked()
+	}
+	name, _, _ = strings.Cut(name, "@")
+	return name
+}
+
+// errnoOf returns what finds a thread's errno: 0 where nobody knows.
+func (x *intercepts) errnoOf() func(base uint64, m io.ReaderAt) uint64 {
+	return func(base uint64, m io.ReaderAt) uint64 {
+		for _, l := range x.im.tables.Symbols.Images() {
+			for _, fn := range l.Image.Find("__errno_location", true) {
+				if fn.Kind == symbols.PLT {
+					continue
+				}
+				addr := fn.Addr + l.Bias
+				code := make([]byte, 48)
+				n, _ := m.ReadAt(code, int64(addr))
+				if at, ok := interceptors.ErrnoAt(code[:n], addr, base, m); ok && base != 0 {
+					return at
+				}
+			}
+		}
+		return 0
+	}
+}
+
 // asksKnown tells whether it matters what is known of the parameters that an Intercept leaves out: where it says all that
 // is before those it captures, it does not.
 func (x *intercepts) asksKnown(ic *config.Intercept) bool {
@@ -454,7 +497,7 @@ func (x *intercepts) known(f *intercepted, ic *config.Intercept) *interceptors.P
 	if !ic.Auto && !x.asksKnown(ic) && !f.image.Image.Go() {
 		return nil
 	}
-	return x.compiler.Known(f.image.Image, f.image.System, f.fn, f.entry-f.image.Bias, f.name, ic.Depth)
+	return x.compiler.Known(f.image.Image, f.image.System, f.fn, f.entry-f.image.Bias, f.one(), ic.Depth)
 }
 
 // mostCode bounds the bytes of a function that are kept.

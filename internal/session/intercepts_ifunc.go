@@ -3,7 +3,9 @@ package session
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 
+	"alleria/abp/calls"
 	"alleria/internal/capture"
 	"alleria/internal/session/plan"
 	"alleria/internal/symbols"
@@ -18,6 +20,7 @@ type ifunc struct {
 	image   *symbols.Loaded
 	fn      *symbols.Function
 	name    string
+	isAsked bool  // an element asks for it by that name
 	windows []int // that intercept what it chooses
 }
 
@@ -30,7 +33,7 @@ func (x *intercepts) chosen(l *symbols.Loaded, fn *symbols.Function, window int,
 		x.catch(entry, f)
 	}
 	if isAsked {
-		f.name = name
+		f.name, f.isAsked = name, true
 	}
 	if !slices.Contains(f.windows, window) {
 		f.windows = append(f.windows, window)
@@ -51,7 +54,11 @@ func (x *intercepts) resolved(f *ifunc, addr uint64) {
 		return
 	}
 	before := len(x.at)
-	renamed := x.rename(x.at[addr], f.name)
+	by := chosen
+	if f.isAsked {
+		by = asked
+	}
+	renamed := x.rename(x.at[addr], f.name, by)
 	fn := l.Image.Lookup(addr - l.Bias)
 	if fn != nil && fn.Addr != addr-l.Bias {
 		fn = nil // no symbol begins there
@@ -59,25 +66,52 @@ func (x *intercepts) resolved(f *ifunc, addr uint64) {
 	for _, w := range f.windows {
 		x.add(l, fn, addr, f.name, w, plan.FuncKey(f.image.Image, f.fn))
 	}
-	if at := x.at[addr]; at != nil {
-		at.named = true
+	if !renamed {
+		x.rename(x.at[addr], f.name, by) // of one that was added just now
 	}
 	if renamed || len(x.at) != before {
 		x.apply()
 	}
 }
 
+// naming is who has given a captured function its name, the worst first.
+type naming uint8
+
+const (
+	found  naming = iota // a pattern has found it, by whatever name it has
+	chosen               // a resolver that a pattern has found
+	asked                // an element, or a resolver that one asks for
+)
+
 // rename gives a function that a pattern has found by a name of its own ("__strlen_evex") the one that it was chosen for, by which its
-// parameters are known, and has it captured anew. False: nothing is to be done.
-func (x *intercepts) rename(at *intercepted, name string) bool {
-	if at == nil || at.named || at.name == name {
+// parameters are known, and has it captured anew. What is chosen for several names has all of them, of those that are asked for where any is ("memcpy|memmove", which are
+// one function on many processors): by which it was called nobody can tell. False: nothing is to be done.
+func (x *intercepts) rename(at *intercepted, name string, by naming) bool {
+	if at == nil || by < at.naming || slices.Contains(at.names, name) && by == at.naming {
 		return false
 	}
-	at.name, at.armed, at.joined = name, nil, nil
+	if by > at.naming {
+		at.naming, at.names = by, nil
+	}
+	at.names = append(at.names, name)
+	slices.Sort(at.names)
+	shown := strings.Join(at.names, calls.NameOr)
+	if shown == at.name {
+		return false
+	}
+	at.name, at.armed, at.joined = shown, nil, nil
 	for i := range at.ways {
 		at.ways[i].capture, at.ways[i].number = nil, 0
 	}
 	return true
+}
+
+// one is one of a function's names.
+func (f *intercepted) one() string {
+	if len(f.names) > 0 {
+		return f.names[0]
+	}
+	return f.name
 }
 
 // lookAtSlots finds what resolvers have chosen so far.

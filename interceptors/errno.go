@@ -1,49 +1,16 @@
-package session
+package interceptors
 
 import (
 	"bytes"
 	"encoding/binary"
 	"io"
-	"strings"
-
-	"alleria/internal/symbols"
 )
 
 // Where a thread's errno is, the C library tells whoever calls __errno_location. That function is a few instructions, which are read instead of
 // being called: glibc adds an offset, which the loader has put into a word of the library, to the base of fs; musl and static programs have the offset in the code.
 
-// linked is the name by which a function is linked, without its version.
-func (f *intercepted) linked() string {
-	name := f.name
-	if f.fn != nil {
-		name = f.fn.Linked()
-	}
-	name, _, _ = strings.Cut(name, "@")
-	return name
-}
-
-// errnoOf returns what finds a thread's errno: 0 where nobody knows.
-func (x *intercepts) errnoOf() func(base uint64, m io.ReaderAt) uint64 {
-	return func(base uint64, m io.ReaderAt) uint64 {
-		for _, l := range x.im.tables.Symbols.Images() {
-			for _, fn := range l.Image.Find("__errno_location", true) {
-				if fn.Kind == symbols.PLT {
-					continue
-				}
-				addr := fn.Addr + l.Bias
-				code := make([]byte, 48)
-				n, _ := m.ReadAt(code, int64(addr))
-				if at, ok := errnoAt(code[:n], addr, base, m); ok && base != 0 {
-					return at
-				}
-			}
-		}
-		return 0
-	}
-}
-
-// errnoAt is what __errno_location returns; false: its code is none that is known.
-func errnoAt(code []byte, addr, base uint64, m io.ReaderAt) (uint64, bool) {
+// ErrnoAt is what __errno_location returns; false: its code is none that is known.
+func ErrnoAt(code []byte, addr, base uint64, m io.ReaderAt) (uint64, bool) {
 	start := len(code)
 	code = bytes.TrimPrefix(code, []byte{0xf3, 0x0f, 0x1e, 0xfa}) // endbr64
 	code = bytes.TrimPrefix(code, []byte{0x55, 0x48, 0x89, 0xe5}) // push %rbp; mov %rsp,%rbp
