@@ -53,6 +53,11 @@ func (t *Thread) enteredCaptured(regs *sys.Regs) {
 	if c.Prog.Jumps {
 		t.enteredNatively(regs.Rip, regs.Rsp, codecache.Uncounted) // it arrives here, and then elsewhere
 	}
+	t.captureEntry(c, regs)
+}
+
+// captureEntry captures that a thread, which is stopped with the registers regs, enters a function.
+func (t *Thread) captureEntry(c *probe.Interception, regs *sys.Regs) {
 	// A loop that leads to the function's first instruction.
 	if f := probe.TopFrame(t.slot); f.Sp() == regs.Rsp && t.p.points.JumpsToItself(c.Entry) {
 		if of := f.Of(&t.p.points); of != nil && of.Entry == c.Entry {
@@ -69,8 +74,19 @@ func (t *Thread) enteredCaptured(regs *sys.Regs) {
 		regs.Rip, regs.Rsp = addr, stack
 	}
 	if act != nil && act.Leave && t.captures.Skip(regs) {
-		t.captures.Returned(regs) // who has tail-called it
+		t.captures.Return(regs.Rip, regs.Rsp-8, t.captures.Stopped(regs)) // who has tail-called it
 	}
+}
+
+// captureOpening has a thread captured that waits at an entry which has just opened a window: c is intercepted in that window, and
+// was not before. The thread is stopped, since nothing has saved what captures need of its registers.
+func (t *Thread) captureOpening(c *probe.Interception) error {
+	regs, err := t.fetchWaiting(c.Entry)
+	if err != nil {
+		return err
+	}
+	t.captureEntry(c, regs)
+	return t.enterPast(regs, 0, codecache.Counted)
 }
 
 // jumpsOn tells whether a function's program sends threads elsewhere.

@@ -95,7 +95,11 @@ func (t *Thread) arrived(regs *sys.Regs, how codecache.Entry) codecache.Entry {
 			return t.arrived(regs, codecache.Uncounted)
 		}
 	}
+	captured := t.p.points.CapturesAt(regs.Rip) != nil
 	t.enteredNatively(regs.Rip, regs.Rsp, how)
+	if c := t.p.points.CapturesAt(regs.Rip); c != nil && !captured && how == codecache.Uncounted { // a window has opened here
+		t.captureEntry(c, regs)
+	}
 	return codecache.Counted
 }
 

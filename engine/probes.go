@@ -90,7 +90,11 @@ func (t *Thread) reached(pl *probe.Counter, at, rsp uint64) {
 // It goes on behind the counting, or the entry would count twice.
 func (t *Thread) placeEntered() error {
 	pl := t.p.points.Counter(t.slot.U32(layout.Place).Load())
+	captured := t.p.points.CapturesAt(pl.Addr()) != nil
 	t.reached(pl, pl.Addr(), t.recovery.SavedSP())
+	if c := t.p.points.CapturesAt(pl.Addr()); c != nil && !captured {
+		return t.captureOpening(c)
+	}
 	return t.answerPast(pl.Addr(), codecache.Counted)
 }
 

@@ -426,14 +426,14 @@ func (e *events) toggle() *toggle {
 		openMark: 1 << sw.Index}
 }
 
-// recordsBesides tells whether a window has system calls or signals recorded. The tracer is
+// recordsBesides tells whether a window has system calls, signals or calls of functions recorded. The tracer is
 // told of those only while it knows that the window is open: code that opens it has to ask.
 //
 // Refused: to be told of them all the time, a stop for each while the window is closed.
 func (e *events) recordsBesides(index int) bool {
 	for _, p := range e.run.opts.Config.Windows[index].Profile.Processes {
 		for _, t := range p.Threads {
-			if t.Syscalls || t.Signals {
+			if t.Syscalls || t.Signals || slices.ContainsFunc(t.Images, hasIntercept) {
 				return true
 			}
 		}

@@ -71,14 +71,17 @@ type way struct {
 func hasIntercepts(c *config.Config) bool {
 	for _, w := range c.Windows {
 		for i := range w.Profile.AllImages() {
-			for _, f := range i.Functions {
-				if f.Intercept != nil {
-					return true
-				}
+			if hasIntercept(i) {
+				return true
 			}
 		}
 	}
 	return false
+}
+
+// hasIntercept tells whether calls of functions of an image are captured.
+func hasIntercept(i *config.Image) bool {
+	return slices.ContainsFunc(i.Functions, func(f *config.Function) bool { return f.Intercept != nil })
 }
 
 // newIntercepts makes the state of an image; nil if nothing is to be intercepted. isForked: it may be that of the process's creator.
