@@ -139,6 +139,7 @@ func TestInterceptGo(t *testing.T) {
 const replayConfig = `<AlleriaConfig version="1.0"><Types><Pointer name="ints" elementType="s4" direction="inc" countVariable="n"/><Pointer name="one" elementType="s4" count="1"/></Types><Window><Profile><Process><Thread>
 <Image main="true"><Function name="sum"><Intercept retType="s4"><Parameter name="a" index="0" type="ints" in="1"/><Parameter name="n" index="1" type="s4" in="1"/></Intercept></Function>
 <Function name="list"><Intercept auto="1" depth="4"/></Function><Function name="mixed"><Intercept auto="1"/></Function><Function name="impure"><Intercept auto="1"/></Function>
+<Function name="depth"><Intercept auto="1" depth="4"/></Function><Function name="is_even"><Intercept auto="1"/></Function>
 <Function name="by_size"><Intercept retType="s4"><Parameter index="0" type="one" in="1"/><Parameter index="1" type="ptr" in="1"/></Intercept></Function></Image>
 <Image name="libc.so.6"><Function name="strlen"><Intercept auto="1"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`
 
@@ -165,6 +166,8 @@ func TestReplay(t *testing.T) {
 			{"sum", "", 0, "sum(a={1,2,3,4}, n=4) = 10, as before; NAME has its 5 accesses"},
 			{"list", "", 0, "list(l=&{value=1, next=&{value=2, next=NULL}}) = 3, as before"},
 			{"mixed", "", 0, "mixed(x=1.5, a=1, b=2, c=3, d=4, e=5, f=6, g=7) = 42, as before"},
+			{"depth", "result=2", 0, "depth(l=&{value=1, next=&{value=2, next=NULL}}) = 2, as before"},
+			{"is_even", "n=7", 0, "is_even(n=7) = 0, as before"},
 			{"impure", "result=7", 1, "impure(n=5) = 6, before = 7: it depends on more than its arguments"},
 			{"strlen", "result=7", 0, `strlen(s="dynamic") = 7, as before`},
 			{"by_size", "", 1, "points to was not captured: give its type as a Pointer"},

@@ -29,6 +29,10 @@ type Replay struct {
 	Err error
 }
 
+// isWithin tells whether a return that has left the stack pointer at sp is one from within the call that is made again, as of a function that
+// calls itself: it does not end the window.
+func (r *Replay) isWithin(sp uint64) bool { return r != nil && r.SP != 0 && sp <= r.SP }
+
 // armReplay has main replaced.
 func (x *intercepts) armReplay() error {
 	r := x.ps.opts.Replay

@@ -360,7 +360,11 @@ func (ps *process) Notified(t thread, addr uint64, regs engine.NotifiedRegs) {
 func (ps *process) Reached(t thread, pl counter, addr, sp uint64) {
 	im := ps.image
 	im.entry = funcEntry{t, addr, sp}
-	ps.fire(t, addr, im.events.reached(t, pl)...)
+	fired := im.events.reached(t, pl)
+	if ps.opts.Replay.isWithin(sp) {
+		fired = nil
+	}
+	ps.fire(t, addr, fired...)
 	im.entry = funcEntry{}
 	im.events.count()
 }
