@@ -140,11 +140,16 @@ func (t *Thread) ReturnAsked() {
 }
 
 // Returned captures the returns of the thread, which ran natively and is about to execute regs.Rip, if that is where it
-// returned to.
+// returned to. Where it has jumped there, as behind a catch block, it has left what it was in, without a return.
 func (t *Thread) Returned(regs *sys.Regs) {
-	if t.points.CatchesAt(regs.Rip) && probe.TopFrame(t.slot).Sp() < regs.Rsp {
-		t.Return(regs.Rip, regs.Rsp-8, t.Stopped(regs))
+	if !t.points.CatchesAt(regs.Rip) || probe.TopFrame(t.slot).Sp() >= regs.Rsp {
+		return
 	}
+	site := regs.Rip
+	if !t.points.ByReturn(site, regs.Rsp-8) {
+		site = probe.NoSite
+	}
+	t.Return(site, regs.Rsp-8, t.Stopped(regs))
 }
 
 // Skip has the thread, which stands at a function's first instruction, go on as if it had returned. False: there is nowhere to return to.

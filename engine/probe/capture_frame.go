@@ -165,6 +165,17 @@ func (p *Points) dropCaptureSites() {
 	}
 }
 
+// NoSite is where nothing returns to: no address of a program.
+const NoSite = 1 << 63
+
+// ByReturn tells whether a thread that has natively come to site may have done so by a return whose address lay at sp, right below its stack pointer. A return
+// leaves it there, and no signal handler overwrites it, since the kernel keeps away from the 128 bytes below the stack pointer. Who gets to the same place by a jump
+// has mostly called something from there since, whose return address lies there now: a catch block ends so, after its calls of __cxa_begin_catch and __cxa_end_catch.
+func (p *Points) ByReturn(site, sp uint64) bool {
+	at, ok := p.ReturnAddress(sp)
+	return !ok || at == site
+}
+
 // ReturnAddress reads what lies at the stack pointer; false: nothing, so that what was entered there cannot return.
 func (p *Points) ReturnAddress(rsp uint64) (uint64, bool) {
 	var b [8]byte

@@ -207,7 +207,12 @@ func (p *Points) leaveCapture(a *asm.Writer, j *Jump) asm.Site {
 	a.StoreWord(layout.CaptureBack, x86.RAX)
 	ask := a.LeaCode(x86.RAX, a.Here())
 	a.StoreWord(layout.CaptureAskAt, x86.RAX)
+	// Has it come here by a return? See ByReturn. Else nothing is captured of what it has left.
 	a.MovImm(x86.RAX, j.Entry)
+	a.Cmp(asm.At(x86.RSP, -8), 8, x86.RAX)
+	returned := a.JccLater(asm.IfZero)
+	a.MovImm(x86.RAX, NoSite)
+	a.Link(returned, a.Here())
 	a.StoreWord(layout.CaptureLeftTo, x86.RAX)
 	a.LeaDisp(x86.RAX, x86.RSP, -8)
 	a.StoreWord(layout.CaptureLeftSP, x86.RAX)

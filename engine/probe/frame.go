@@ -65,9 +65,9 @@ func (p *Points) PopReturns(s *shm.Slot, site, rsp uint64) *Counter {
 			return found
 		}
 		at := s.Get(layout.FrameSite + 8*top)
-		// A return may take arguments off the stack, 65535 bytes at most.
+		// A return may take arguments off the stack, 65535 bytes at most. Its address lies there still if it did not.
 		pl := p.counters[s.GetU16(layout.FramePlace+2*top)]
-		switch here := at == site && rsp-sp <= 8+1<<16; {
+		switch here := at == site && rsp-sp <= 8+1<<16 && (rsp-sp != 8 || p.ByReturn(site, sp)); {
 		case !here:
 			pl.Word(layout.PlaceGone).Add(1)
 		case found == nil:
