@@ -10,8 +10,11 @@ import (
 )
 
 // errTracesItself is why a program that asks to be traced by its parent, or
-// wants to know whether it is, is detached.
-var errTracesItself = errors.New("it traces itself")
+// wants to know whether it is, is detached; errAttached why one is that another process asks for.
+var (
+	errTracesItself = errors.New("it traces itself")
+	errAttached     = errors.New("another process traces it")
+)
 
 // traceMe handles PTRACE_TRACEME: the kernel would refuse it, since the thread
 // is traced by us. A child that shares the address space until it executes, as
@@ -19,12 +22,17 @@ var errTracesItself = errors.New("it traces itself")
 // is the application's state at the system call.
 func (t *Thread) traceMe(regs *sys.Regs) error {
 	if !t.vfork {
-		return t.p.detach(leaving{by: t, regs: regs, then: func() error { return nil }})
+		return t.p.detach(leaving{by: t, regs: regs, why: errTracesItself, then: func() error { return nil }})
 	}
 	if err := t.goNative(regs); err != nil {
 		return err
 	}
-	t.p.tr.forget(t)
+	tr := t.p.tr
+	tr.forget(t)
+	if t.fate != Detach {
+		tr.client.Untraced(t.tid, errTracesItself)
+		tr.client.Exited(t.tid, End{})
+	}
 	return t.tracee.Detach(0)
 }
 
@@ -45,10 +53,11 @@ func (t *Thread) goNative(regs *sys.Regs) error {
 type leaving struct {
 	by   *Thread // one of its own, stopped with the application's registers in regs; nil: it is another process's wish
 	regs *sys.Regs
+	why  error
 	then func() error // what follows
 }
 
-// detach has the process detached for good, since it traces itself: all threads run natively and untraced.
+// detach has the process detached for good, since it traces itself or is traced by another one: all threads run natively and untraced.
 // The memory that we share stays mapped: it is out of the way, and
 // taking it away would be system calls in the program's name.
 func (p *Process) detach(l leaving) error {
@@ -143,9 +152,9 @@ func (tr *Tracer) detachProcess(p *Process, l *leaving) error {
 		}
 	}
 	p.detaching.Left()
-	tr.client.Untraced(p.pid, errTracesItself)
+	tr.client.Untraced(p.pid, l.why)
 	tr.dropProcess(p)
-	err := tr.detach(p.pid, first, errTracesItself)
+	err := tr.detach(p.pid, first, l.why)
 	if t != nil && t.tid != p.pid { // last: it may be about to trace the others
 		t.tracee.Detach(with[t])
 	}
@@ -213,7 +222,7 @@ func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
 	if o == nil {
 		return t.letCall(regs, plain)
 	}
-	l := leaving{then: func() error {
+	l := leaving{why: errAttached, then: func() error {
 		if tr.threads[t.tid] != t { // it was killed meanwhile
 			return nil
 		}
@@ -221,7 +230,7 @@ func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
 		return nil
 	}}
 	if o.p == t.p { // which makes its call untraced
-		l = leaving{by: t, regs: regs, then: func() error { return nil }}
+		l = leaving{by: t, regs: regs, why: errTracesItself, then: func() error { return nil }}
 	}
 	return o.p.detach(l)
 }

@@ -248,6 +248,7 @@ func (a *app) followOnly(ctx context.Context, program string, args []string) ([]
 	defer t.Close()
 	exit, err := session.Record(ctx, session.Options{
 		Program: program, Args: args, Config: config.FollowOnly(), ConfigFrom: "built-in", Tool: "alleria " + version, Discard: true, Tree: t,
+		Children: session.Children{Warnings: a.stderr},
 	})
 	return t.Processes(), exit, err
 }

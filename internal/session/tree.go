@@ -99,6 +99,9 @@ func (r *run) Exited(pid int, end engine.End) {
 	switch {
 	case ps == nil:
 	case !end.Exited && end.Signal == 0: // it was detached
+		if ps.parts == 0 {
+			ps.fate = engine.Detach
+		}
 		r.tree.SetState(ps.number, proctree.Detached)
 		r.ended(ps, nil)
 	default:
