@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/asking"
 	"alleria/engine/codecache"
 	"alleria/engine/emulate"
 	"alleria/engine/sigframe"
@@ -39,13 +40,6 @@ const (
 const (
 	archSetGS = 0x1001
 	archGetGS = 0x1004
-)
-
-// Requests of ptrace that programs make.
-const (
-	ptraceTraceMe = 0
-	ptraceAttach  = 16
-	ptraceSeize   = 0x4206
 )
 
 // callHost is a process as its system calls see it.
@@ -148,10 +142,10 @@ func (t *Thread) answerCall(regs *sys.Regs, plain uint64) error {
 		return t.sigreturn(regs)
 	case syscalls.Ptrace:
 		switch regs.Rdi {
-		case ptraceTraceMe:
+		case asking.TraceMe:
 			return t.traceMe(regs)
-		case ptraceAttach, ptraceSeize:
-			return t.p.tr.attached(t, regs, plain)
+		case asking.Attach, asking.Seize:
+			return t.p.tr.attached(t, int(int32(regs.Rsi)), regs, func() error { return t.letCall(regs, plain) })
 		}
 	case syscalls.ArchPrctl:
 		switch regs.Rdi {

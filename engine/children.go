@@ -62,6 +62,9 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	} else if parent.fate != Detach {
 		k.fate = tr.client.Born(parent.processID(), id)
 	}
+	if kind != tracee.EventClone {
+		parent.p.watchPtrace()
+	}
 	stands := tr.bornAs(id, kind, k)
 	// The kernel keeps such a parent within its call until the child executes or
 	// ends.
@@ -111,6 +114,7 @@ func (tr *Tracer) endedUnseen(pid, event int, k told, end End) {
 	if event != tracee.EventClone && k.fate != Detach {
 		tr.exited(pid, end)
 	}
+	tr.settled(pid)
 	if k.parent != nil {
 		tr.closeDropped(k.parent.p)
 	}
@@ -138,6 +142,7 @@ func (tr *Tracer) unknown(s sys.Stop) error {
 // instruction.
 func (tr *Tracer) adopt(tid int) error {
 	c := tr.births.Take(tid)
+	defer tr.settled(tid)
 	err := tr.adoptNew(tid, c.Event, c.Told)
 	if err == nil || c.Event == tracee.EventClone {
 		return err
@@ -321,6 +326,7 @@ func (tr *Tracer) adoptForked(t *Thread, regs *sys.Regs) error {
 	if t.fate == Detach {
 		return t.tracee.DetachHolding()
 	}
+	tr.followed.Watch(t.tid)
 	return t.follow(t.tid)
 }
 
@@ -374,6 +380,7 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	child.tracee.HoldAll(&t.tracee)
+	p.watchPtrace()
 	return child.enter(regs, 0)
 }
 
@@ -384,16 +391,19 @@ func (tr *Tracer) adoptFollowed(tid, event int, k told) error {
 		return tr.follow(tid, k.follower, 0)
 	case k.fate == Detach:
 		tr.status.Detached++
+		tr.followed.Forsake(tid, k.follower, event == tracee.EventVfork)
 		return tr.stops.Bare(tid).Detach(0)
 	case k.fate == Trace && event == tracee.EventFork:
 		var regs sys.Regs
 		if err := tr.stops.Bare(tid).GetRegs(&regs); err != nil {
 			return err
 		}
+		tr.followed.Forsake(tid, k.follower, false)
 		t := tr.newThread(nil, tid)
 		t.appGS = regs.Gs_base
 		return tr.traceForked(t, &regs)
 	}
+	tr.followed.Inherit(tid, k.follower, event == tracee.EventVfork)
 	return tr.follow(tid, tid, 0)
 }
 
@@ -449,6 +459,7 @@ func (tr *Tracer) adoptStray(tid int) error {
 	p := tr.creatorOf(tid)
 	if p == nil { // it was followed: nothing of ours is there
 		tr.status.Detached++
+		tr.followed.Forsake(tid, 0, false)
 		if err := tr.stops.Bare(tid).Detach(0); !tracee.Passing(err) {
 			return err
 		}

@@ -181,6 +181,7 @@ func (tr *Tracer) detachBorn(p *Process) {
 		tr.births.Take(tid)
 		if !c.Stands() {
 			if s, err := tr.newThread(nil, tid).tracee.Wait(); err != nil || !s.Status.Stopped() {
+				tr.settled(tid)
 				continue
 			}
 		}
@@ -195,6 +196,7 @@ func (tr *Tracer) detachBorn(p *Process) {
 		} else {
 			p.failed(tr.detachThread(child, &regs))
 		}
+		tr.settled(tid)
 	}
 }
 
@@ -217,22 +219,45 @@ func (t *Thread) bringHome() error {
 
 // attached handles PTRACE_ATTACH and PTRACE_SEIZE: the kernel would refuse them for a thread that is traced by us, so
 // that its process is detached first. A leak sanitizer does it to its own process, from a child that shares the memory.
-func (tr *Tracer) attached(t *Thread, regs *sys.Regs, plain uint64) error {
-	o := tr.threads[int(int32(regs.Rsi))]
-	if o == nil {
-		return t.letCall(regs, plain)
-	}
+func (tr *Tracer) attached(t *Thread, tid int, regs *sys.Regs, goOn func() error) error {
 	l := leaving{why: errAttached, then: func() error {
 		if tr.threads[t.tid] != t { // it was killed meanwhile
 			return nil
 		}
-		t.failed(t.letCall(regs, plain))
+		t.failed(goOn())
 		return nil
 	}}
-	if o.p == t.p { // which makes its call untraced
+	if o := tr.threads[tid]; o != nil && o.p == t.p { // which makes its call untraced
 		l = leaving{by: t, regs: regs, why: errTracesItself, then: func() error { return nil }}
 	}
-	return o.p.detach(l)
+	return tr.letGo(tid, l)
+}
+
+// letGo has the process of a thread detached that another process attaches to.
+func (tr *Tracer) letGo(tid int, l leaving) error {
+	if o := tr.threads[tid]; o != nil {
+		return o.p.detach(l)
+	}
+	if pid, ok := tr.followed.ProcessOf(tid); ok && tr.followed.Follows(tid) {
+		tr.followed.Release(pid, l.why, l.then)
+		return nil
+	}
+	if tr.births.Told(tid) { // it is let go as soon as it is one of the tracer's
+		tr.attachers[tid] = append(tr.attachers[tid], l)
+		return nil
+	}
+	return l.then()
+}
+
+// settled goes on with those that wanted to attach to a child that was being born. It is adopted by now, or gone.
+func (tr *Tracer) settled(tid int) {
+	waiting := tr.attachers[tid]
+	delete(tr.attachers, tid)
+	for _, l := range waiting {
+		if err := tr.letGo(tid, l); !tracee.Passing(err) {
+			tr.fail(err)
+		}
+	}
 }
 
 // LetRun says that nothing that the process does itself matters to the client any more:

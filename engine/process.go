@@ -10,6 +10,7 @@ import (
 	"weak"
 
 	"alleria/engine/appcode"
+	"alleria/engine/asking"
 	"alleria/engine/budget"
 	"alleria/engine/captures"
 	"alleria/engine/codecache"
@@ -115,8 +116,10 @@ type orders struct {
 
 // kernelState is how the program stands with the kernel, where that matters to the tracer.
 type kernelState struct {
-	calls syscalls.Calls
-	trap  tracee.Trap
+	calls   syscalls.Calls
+	trap    tracee.Trap
+	ptrace  []asking.Site // breakpoints where native code calls ptrace
+	asksFor int           // how often they were hit
 }
 
 // members is who a process consists of.

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"alleria/engine/asking"
 	"alleria/engine/followed"
 	"alleria/engine/mapping"
 	"alleria/engine/syscalls"
@@ -159,6 +160,24 @@ func (h followHost) Exited(s sys.Stop) {
 func (h followHost) DetachStopped(pid int, sig sys.Signal) error {
 	return h.tr.detach(pid, sig, h.tr.status.Untraced)
 }
+
+// Released detaches a process that is let go since it is traced by another one.
+func (h followHost) Released(pid int, sig sys.Signal, why error) error {
+	h.tr.client.Untraced(pid, why)
+	return h.tr.detach(pid, sig, why)
+}
+
+// TracesItself is why one is that asks for it.
+func (h followHost) TracesItself() error { return errTracesItself }
+
+// Attached lets the process of a thread go that another one attaches to.
+func (h followHost) Attached(tid int, then func() error) error {
+	return h.tr.letGo(tid, leaving{why: errAttached, then: then})
+}
+
+// PtraceSites is where a process calls ptrace, and Memory opens its memory.
+func (h followHost) PtraceSites(pid int) []asking.Site       { return h.tr.client.PtraceSites(pid) }
+func (h followHost) Memory(pid int) (followed.Memory, error) { return mapping.Open(pid) }
 
 // Executed decides about a program that a process has executed.
 func (h followHost) Executed(pid int) error {

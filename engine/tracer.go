@@ -40,7 +40,7 @@ type Tracer struct {
 	hand     handover.Waiter
 	polled   time.Duration // when the client was last polled
 	stops    *tracee.Stops // the same, and what of it was put aside
-	births   births.Children[told]
+	newborn
 	// processes whose memory a child may still have that nobody has told of: see remember
 	remembered births.Remembered[*Process]
 	untold     time.Time // until then a child may stand that nobody has told of
@@ -63,6 +63,12 @@ type sharings struct {
 	scans probe.Scans     // of images, for jumps that capture
 }
 
+// newborn is the children that are being born, and those who want to attach to one, by its id.
+type newborn struct {
+	births    births.Children[told]
+	attachers map[int][]leaving
+}
+
 // Status is how the target ended, which is the process that Run has started.
 type Status struct {
 	End
@@ -80,7 +86,7 @@ type Status struct {
 // Nothing is started yet.
 func New(o Options, c Client) *Tracer {
 	tr := &Tracer{opts: o, client: c, threads: make(map[int]*Thread),
-		births: births.New[told](births.Linux{}), remembered: births.Remember((*Process).close), began: time.Now(),
+		newborn: newborn{births.New[told](births.Linux{}), make(map[int][]leaving)}, remembered: births.Remember((*Process).close), began: time.Now(),
 		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse, Few: o.KeepFew}, hand: handover.New(o.NoHandover)}
 	if o.Kept != nil && !o.NoReuse && !o.NoDiskCache {
 		tr.templates.Disk = &reuse.Disk{Dir: o.Kept, Key: tr.opts.codeKey, Log: o.Log, Read: o.KeptRead, NameOf: c.NamesOf}

@@ -1,11 +1,11 @@
 // Package followed is the threads of processes that are followed and not traced: they run their own code, with nothing of
-// ours mapped, and stop for what the kernel reports of processes and programs. There is nothing to be answered for them but whether
-// what they create or execute is to be traced, which package engine is asked (Host).
+// ours mapped, and stop for what the kernel reports of processes and programs, and where they call ptrace. There is nothing to be answered for them but whether
+// what they create or execute is to be traced, which package engine is asked (Host), and who is let go for a tracer among them (asked.go).
 //
 // A process's first thread stops in front of its end too: one that is killed within fork tells of its child in no other way.
 //
 // In a nutshell: Threads holds them by id. Follow lets a stopped thread run on as one of them, Stop handles a report about one, DetachAll
-// detaches all of them as they stop. The user's own process stays in the list when it is detached (Await): it is our child, whose end is told.
+// detaches all of them as they stop, Release those of one process. The user's own process stays in the list when it is detached (Await): it is our child, whose end is told.
 //
 // The tracer's goroutine makes all calls. Requests of ptrace are package tracee's, and what /proc says of a child is that of package births, so that
 // tests need no process. It keeps no children: those are package births's.
@@ -13,7 +13,9 @@ package followed
 
 import (
 	"fmt"
+	"io"
 
+	"alleria/engine/asking"
 	"alleria/engine/births"
 	"alleria/engine/tracee"
 	"alleria/internal/sys"
@@ -31,6 +33,20 @@ type Host interface {
 	Executed(pid int) error
 	// DetachStopped detaches a process that stands, with a signal, after DetachAll.
 	DetachStopped(pid int, sig sys.Signal) error
+	// Released is the same after Release, and TracesItself its reason for a process that asks to be traced.
+	Released(pid int, sig sys.Signal, why error) error
+	TracesItself() error
+	// Attached lets the process of a thread go that another one attaches to. Then comes what follows, at once where it is not traced or followed.
+	Attached(tid int, then func() error) error
+	// PtraceSites is where a process's code calls ptrace, and Memory opens its memory.
+	PtraceSites(pid int) []asking.Site
+	Memory(pid int) (Memory, error)
+}
+
+// Memory is a process's.
+type Memory interface {
+	asking.Memory
+	io.Closer
 }
 
 // Threads is the threads that are followed in a run.
@@ -38,7 +54,9 @@ type Threads struct {
 	stops    *tracee.Stops
 	system   births.System
 	host     Host
-	threads  map[int]thread // by id
+	threads  map[int]thread      // by id
+	sets     map[int]*asking.Set // of processes, by id; one for all that share a memory
+	leaving  map[int]*leaving    // processes that are let go
 	quitting bool
 }
 
@@ -47,11 +65,12 @@ type thread struct {
 	pid     int
 	free    bool // it is not even followed: it is the user's own process, whose end is awaited
 	several bool // of a first thread: its program has had others
+	ending  bool // it stands in front of its end, or is behind that
 }
 
 // New makes an empty list.
 func New(s *tracee.Stops, system births.System, h Host) Threads {
-	return Threads{stops: s, system: system, host: h, threads: make(map[int]thread)}
+	return Threads{stops: s, system: system, host: h, threads: make(map[int]thread), sets: make(map[int]*asking.Set), leaving: make(map[int]*leaving)}
 }
 
 // Follow lets a stopped thread run on, untraced but followed, with a signal.
@@ -97,26 +116,43 @@ func (f *Threads) Stop(s sys.Stop) error {
 	case s.Status.Exited() || s.Status.Signaled():
 		delete(f.threads, tid)
 		if tid == t.pid {
+			delete(f.sets, tid)
 			f.host.Exited(s)
 		}
-		return nil
+		return f.left(t.pid)
 	case t.free: // it has made us, its parent, its tracer: signals are passed on
 		sig := s.Signal()
 		if sig == tracee.SIGTRAP {
 			sig = 0
 		}
 		return bare.Cont(sig)
-	case f.quitting:
+	}
+	site, regs, err := f.hit(bare, s, t.pid)
+	switch {
+	case err != nil:
+		return err
+	case f.quitting || f.leaving[t.pid] != nil && (s.Event() == 0 || s.Event() == tracee.EventStop):
 		sig := sys.Signal(0)
-		if s.Event() == 0 {
+		if s.Event() == 0 && site == nil {
 			sig = s.Signal()
 		}
+		if !f.quitting {
+			return f.leave(bare, sig)
+		}
+		f.remove(t.pid)
 		delete(f.threads, tid)
 		if tid == t.pid {
 			return f.host.DetachStopped(tid, sig)
 		}
 		return bare.Detach(sig)
+	case site != nil:
+		return f.asked(bare, t, site, &regs)
 	}
+	return f.event(bare, s, t)
+}
+
+// event handles what the kernel reports of processes and programs, and passes everything else on.
+func (f *Threads) event(bare *tracee.Thread, s sys.Stop, t thread) error {
 	switch ev := s.Event(); ev {
 	case tracee.EventFork, tracee.EventVfork, tracee.EventClone:
 		return f.born(bare, t.pid, ev)
@@ -133,7 +169,12 @@ func (f *Threads) Stop(s sys.Stop) error {
 				delete(f.threads, id)
 			}
 		}
-		return f.host.Executed(t.pid)
+		err := f.left(t.pid)
+		delete(f.sets, t.pid)
+		if xerr := f.host.Executed(t.pid); xerr != nil {
+			return xerr
+		}
+		return err
 	}
 	return bare.PassOn(s)
 }
@@ -153,6 +194,9 @@ func (f *Threads) born(parent *tracee.Thread, pid, event int) error {
 		event = tracee.EventFork
 	default:
 		event = tracee.EventVfork
+	}
+	if event != tracee.EventClone {
+		f.Watch(pid)
 	}
 	if err := f.host.Born(pid, id, event); err != nil {
 		return err
@@ -176,7 +220,12 @@ func (f *Threads) ending(bare *tracee.Thread, t thread) error {
 			return err
 		}
 	}
-	return bare.Cont(0)
+	t.ending = true
+	f.threads[bare.TID] = t
+	if err := bare.Cont(0); err != nil {
+		return err
+	}
+	return f.left(t.pid)
 }
 
 // untold tells of the children of a process, which tells of none itself any more. The host knows most of them.

@@ -2,12 +2,14 @@ package followed
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"alleria/engine/asking"
 	"alleria/engine/tracee"
 	"alleria/internal/sys"
 )
@@ -26,6 +28,10 @@ type world struct {
 	shares        bool // it has its creator's memory
 	killed        bool // who is ending
 	stands        int  // the event that a thread stands in, when it is looked at
+	int3          bool // a thread has run into one
+	regs          sys.Regs
+	sites         []asking.Site
+	memory        map[int][]byte // by process
 }
 
 func (w *world) did(format string, args ...any) error {
@@ -47,7 +53,11 @@ func (w *world) EventMsg(int) (uint, error) {
 	return child, nil
 }
 func (w *world) GetSiginfo(_ int, s *sys.Siginfo) error {
-	binary.LittleEndian.PutUint32(s[8:], uint32(w.stands<<8)|uint32(unix.SIGTRAP)) // si_code
+	code := uint32(w.stands<<8) | uint32(unix.SIGTRAP)
+	if w.int3 {
+		code = tracee.CodeKernel
+	}
+	binary.LittleEndian.PutUint32(s[8:], code)
 	return nil
 }
 func (w *world) Children(int) []int { return []int{child} }
@@ -64,6 +74,31 @@ func (w *world) Born(p, id, event int) error { return w.did("born %d %d %d", p, 
 func (w *world) DetachStopped(p int, s sys.Signal) error {
 	return w.did("detach stopped %d %d", p, s)
 }
+
+func (w *world) Released(p int, s sys.Signal, why error) error {
+	return w.did("released %d %d: %v", p, s, why)
+}
+func (w *world) TracesItself() error { return errors.New("itself") }
+func (w *world) Attached(id int, then func() error) error {
+	w.did("attached %d", id)
+	return then()
+}
+func (w *world) PtraceSites(int) []asking.Site { return w.sites }
+func (w *world) Memory(p int) (Memory, error) {
+	if w.memory[p] == nil {
+		return nil, errors.New("no memory")
+	}
+	return memory(w.memory[p]), nil
+}
+func (w *world) GetRegs(_ int, r *sys.Regs) error { *r = w.regs; return nil }
+func (w *world) SetRegs(t int, r *sys.Regs) error { return w.did("%d at %d", t, r.Rip) }
+
+// memory is a process's.
+type memory []byte
+
+func (m memory) ReadAt(b []byte, at int64) (int, error)  { return copy(b, m[at:]), nil }
+func (m memory) WriteAt(b []byte, at int64) (int, error) { return copy(m[at:], b), nil }
+func (m memory) Close() error                            { return nil }
 
 // follows makes a world where two threads of a process are followed.
 func follows() (*world, Threads) {

@@ -32,3 +32,9 @@ func (t *Thread) PassOn(s sys.Stop) error {
 	}
 	return t.Cont(0)
 }
+
+// HitBreakpoint tells whether a bare thread that stands in front of SIGTRAP has run into an int3.
+func (t *Thread) HitBreakpoint() bool {
+	var info sys.Siginfo
+	return t.stops.kernel.GetSiginfo(t.TID, &info) == nil && info.Code() == CodeKernel
+}

@@ -88,14 +88,14 @@ func rules() map[string][]string {
 		"internal/acceptance":     {}, // tests through the command line only
 		"internal/session":        {all},
 		"internal/session/spaces": {"abp", "internal/sys"},
+		"internal/session/asks":   {"engine", "engine/asking", "internal/sys"},
 		"internal/session/plan":   {"config", "abp", "emit", "engine", "engine/x86", "internal/records", "internal/symbols", "internal/sys"},
-
-		"cmd":          {all},
-		"tool":         {"abp", "analysis", "cab", "config", "internal/session"},
-		"examples":     {"tool"},
-		"bench":        {"abp", "internal/sys"},
-		"bench/rings":  {},
-		"bench/queues": {"bench/rings"},
+		"cmd":                     {all},
+		"tool":                    {"abp", "analysis", "cab", "config", "internal/session"},
+		"examples":                {"tool"},
+		"bench":                   {"abp", "internal/sys"},
+		"bench/rings":             {},
+		"bench/queues":            {"bench/rings"},
 	}
 	maps.Copy(table, engineRules())
 	return table
@@ -115,7 +115,8 @@ func engineRules() map[string][]string {
 		"engine/counts":    {"engine/codecache", "engine/recovery", "engine/shm", "engine/translate", "internal/layout"},
 		"engine/residency": {},
 		"engine/births":    {"internal/sys"},
-		"engine/followed":  {"engine/births", "engine/tracee", "internal/sys"},
+		"engine/asking":    {"internal/sys"},
+		"engine/followed":  {"engine/asking", "engine/births", "engine/tracee", "internal/sys"},
 		"engine/starts":    {"internal/sys"},
 		"engine/captures":  {"engine/probe", "engine/recovery", "engine/shm", "engine/tracee", "engine/x86", "internal/capture", "internal/layout", "internal/records", "internal/sys"},
 		"engine/detach":    {"engine/tracee"},

@@ -3,23 +3,30 @@ package session
 import (
 	"debug/elf"
 	"slices"
+
+	"alleria/engine"
+	"alleria/internal/session/asks"
 )
 
-// debuggers remembers which programs trace others, by path.
+// debuggers knows what traces others.
 //
-// A process has one tracer. What a debugger or strace creates has to be theirs, and asks for it
-// (PTRACE_TRACEME) natively where nobody stops it for us: it runs untraced from its creation. A program is taken for one that
-// traces if its executable imports ptrace. Refused: a stop at each system call of everything
-// that is followed, to find those that ask by other ways (Go's debuggers do); a program that asks in the code cache is
-// detached then, natively it is told that it is traced already.
-type debuggers map[string]bool
+// A process has one tracer. What a debugger or strace traces has to be theirs, and is let go when they ask for it: by their calls in the code cache, and where they run
+// natively by breakpoints at what calls ptrace (package asks). Where nothing is to lie in a program's code, what it creates runs untraced from its creation if
+// its executable imports ptrace.
+type debuggers struct {
+	asks  asks.Finder
+	known map[string]bool // by path
+}
 
 // is tells whether the program at a path traces others. What cannot be read does not.
-func (d debuggers) is(path string) bool {
-	known, ok := d[path]
+func (d *debuggers) is(path string) bool {
+	known, ok := d.known[path]
 	if !ok {
 		known = importsPtrace(path)
-		d[path] = known
+		if d.known == nil {
+			d.known = make(map[string]bool)
+		}
+		d.known[path] = known
 	}
 	return known
 }
@@ -32,4 +39,12 @@ func importsPtrace(path string) bool {
 	defer f.Close()
 	names, err := f.ImportedSymbols()
 	return err == nil && slices.ContainsFunc(names, func(s elf.ImportedSymbol) bool { return s.Name == "ptrace" })
+}
+
+// PtraceSites is engine.Client's.
+func (r *run) PtraceSites(pid int) []engine.PtraceSite {
+	if r.opts.Unpatched {
+		return nil
+	}
+	return r.debuggers.asks.Sites(pid)
 }

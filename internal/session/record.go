@@ -117,7 +117,7 @@ func (r *run) readProcessor() {
 
 // newRun makes a run of which nothing is prepared yet.
 func newRun(opts *Options, m machine) *run {
-	return &run{opts: opts, byPID: make(map[int]*process), debuggers: make(debuggers), shared: shared{names: newFunctionNames()},
+	return &run{opts: opts, byPID: make(map[int]*process), shared: shared{names: newFunctionNames()},
 		cache: symbols.NewCache(namesFrom(opts)), machine: m}
 }
 

@@ -20,7 +20,7 @@ func (r *run) born(parent *process, pid int) engine.Fate {
 	ps := r.newProcess(pid, parent)
 	// Until it executes something it is what its parent is.
 	ps.path, ps.also, ps.argv = ps.parent.path, ps.parent.also, ps.parent.argv
-	if r.debuggers.is(ps.path) {
+	if r.opts.Unpatched && r.debuggers.is(ps.path) {
 		ps.fate = engine.Detach
 		r.tree.SetState(ps.number, proctree.Detached)
 		r.lack(fmt.Sprintf("process %d (%s) traces others: what it created ran untraced", ps.parent.number, filepath.Base(ps.path)))

@@ -1,0 +1,214 @@
+// Package asking is breakpoints where native code calls ptrace.
+//
+// A process has one tracer. What a program traces has to be let go before its call reaches the kernel, and native code's calls are seen by nobody: of those in the
+// code cache package engine knows.
+//
+// In a nutshell: a Site is an instruction behind which nothing but a call of ptrace comes, or a call of the function that makes system calls, whose arguments are set by
+// then. A Set is an int3 on each in one address space. Who runs into one is asked what for (Site.Request), and the tracer executes the instruction in its name (Site.Execute):
+// the breakpoint stays, and is passed without a step.
+//
+// Which instructions of an image are sites the client knows. Package followed has a Set for each process that is followed; what is traced has its
+// breakpoints among the engine's probes. Only the tracer's goroutine uses them, and what it makes no requests of ptrace.
+//
+// Refused: a stop at each system call, a hundred a process; a filter of system calls that stops at ptrace (SECCOMP_RET_TRACE), which is inherited, cannot be taken out, and shows in
+// /proc/PID/status, and without CAP_SYS_ADMIN needs no_new_privs, which sudo notices; debug registers, which are a thread's own and four, are not inherited,
+// are set anew at each switch of threads, and are missed where a hypervisor lacks them.
+package asking
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
+
+	"alleria/internal/sys"
+)
+
+// Memory is a process's.
+type Memory interface {
+	io.ReaderAt
+	io.WriterAt
+}
+
+// Kind is how a site's call has its arguments.
+type Kind uint8
+
+// The kinds.
+const (
+	Number Kind = iota // mov $101,%eax in front of syscall
+	C                  // call of a C library's syscall()
+	Go                 // call of a function of Go's package syscall
+)
+
+// Call is the number of ptrace, and what follows are its requests that a process needs to be let go for.
+const (
+	Call    = 101
+	TraceMe = 0
+	Attach  = 16
+	Seize   = 0x4206
+)
+
+// NumberCode is the code of a Number, with the instruction behind it, by which it is known.
+const NumberCode = "\xb8\x65\x00\x00\x00\x0f\x05"
+
+const (
+	shortSize = 5 // of an instruction with four bytes behind its opcode
+	slotSize  = 6 // of a call through a slot
+)
+
+// Site is one instruction. Of a call To is where it leads, or, with Slot, where that stands.
+type Site struct {
+	At, To uint64
+	Kind   Kind
+	Slot   bool
+}
+
+// code is what lies there.
+func (s *Site) code() []byte {
+	switch {
+	case s.Kind == Number:
+		return []byte(NumberCode)
+	case s.Slot:
+		return binary.LittleEndian.AppendUint32([]byte{0xff, 0x15}, uint32(s.To-s.At-slotSize))
+	}
+	return binary.LittleEndian.AppendUint32([]byte{0xe8}, uint32(s.To-s.At-shortSize))
+}
+
+// Request is what ptrace is about to be asked for by a thread in front of the site, and of which thread; false: the call is another one.
+func (s *Site) Request(r *sys.Regs) (what uint64, tid int, ok bool) {
+	switch s.Kind {
+	case C:
+		return r.Rsi, int(int32(r.Rdx)), r.Rdi == Call
+	case Go:
+		return r.Rbx, int(int32(r.Rcx)), r.Rax == Call
+	}
+	return r.Rdi, int(int32(r.Rsi)), true
+}
+
+// Execute executes the instruction for a thread with these registers, which are those behind it then. A shadow stack of the thread's would not have the call.
+func (s *Site) Execute(r *sys.Regs, mem Memory) error {
+	if s.Kind == Number {
+		r.Rax, r.Rip = Call, s.At+shortSize
+		return nil
+	}
+	to, behind := s.To, s.At+shortSize
+	var word [8]byte
+	if s.Slot {
+		behind = s.At + slotSize
+		if _, err := mem.ReadAt(word[:], int64(s.To)); err != nil {
+			return fmt.Errorf("function that ptrace is called by: %w", err)
+		}
+		to = binary.LittleEndian.Uint64(word[:])
+	}
+	binary.LittleEndian.PutUint64(word[:], behind)
+	if _, err := mem.WriteAt(word[:], int64(r.Rsp-8)); err != nil {
+		return fmt.Errorf("stack of a thread that calls ptrace: %w", err)
+	}
+	r.Rsp, r.Rip = r.Rsp-8, to
+	return nil
+}
+
+// int3 is what lies on a site.
+const int3 = 0xcc
+
+// Most is how many hits an address space has: a debugger asks thousands of times, and each is a stop. What it attaches to is known long before.
+const Most = 256
+
+// Set is the breakpoints of one address space. The zero value is none.
+type Set struct {
+	sites   map[uint64]Site
+	removed map[uint64]Site // those that were there: a thread may have run into one just before
+	hits    int
+}
+
+// Over tells whether there are to be no breakpoints any more.
+func (s *Set) Over() bool { return s.hits >= Most }
+
+// Copy is the set of a process that has a copy of the memory, whatever of the set was there already when the copy was made: Place has to put the rest there.
+func (s *Set) Copy() *Set { return &Set{hits: s.hits} }
+
+// Sites are those that have a breakpoint.
+func (s *Set) Sites() (all []Site) {
+	for _, site := range s.sites {
+		all = append(all, site)
+	}
+	return all
+}
+
+// Len is how many these are.
+func (s *Set) Len() int { return len(s.sites) }
+
+// Place puts breakpoints on those of the sites that have none. Where other code is than there should be none is put.
+func (s *Set) Place(mem Memory, sites []Site) {
+	if s.Over() {
+		return
+	}
+	for _, site := range sites {
+		if _, ok := s.sites[site.At]; ok || !place(mem, &site) {
+			continue
+		}
+		if s.sites == nil {
+			s.sites = make(map[uint64]Site)
+		}
+		s.sites[site.At] = site
+	}
+}
+
+// Lies tells whether the instruction is there, without a breakpoint.
+func (s *Site) Lies(mem Memory) bool {
+	code := s.code()
+	there := make([]byte, len(code))
+	_, err := mem.ReadAt(there, int64(s.At))
+	return err == nil && bytes.Equal(there, code)
+}
+
+func place(mem Memory, site *Site) bool {
+	code := site.code()
+	there := make([]byte, len(code))
+	if _, err := mem.ReadAt(there, int64(site.At)); err != nil || !bytes.Equal(there[1:], code[1:]) {
+		return false
+	}
+	switch there[0] {
+	case int3: // a copy of memory that had it
+		return true
+	case code[0]:
+		_, err := mem.WriteAt([]byte{int3}, int64(site.At))
+		return err == nil
+	}
+	return false
+}
+
+// Hit is the site of the breakpoint that a thread has run into whose registers are these, and counts that; nil if it is none of the set. Enough tells
+// that there are to be no more.
+func (s *Set) Hit(r *sys.Regs) (hit *Site, enough bool) {
+	site, ok := s.sites[r.Rip-1]
+	if !ok {
+		if site, ok = s.removed[r.Rip-1]; !ok {
+			return nil, false
+		}
+	}
+	s.hits++
+	return &site, s.hits == Most
+}
+
+// Remove gives the code back. Breakpoints that are placed later are new ones.
+func (s *Set) Remove(mem Memory) {
+	Restore(mem, s.Sites())
+	if s.removed == nil {
+		s.removed = make(map[uint64]Site)
+	}
+	maps.Copy(s.removed, s.sites)
+	clear(s.sites)
+}
+
+// Restore takes breakpoints out of memory that may have them.
+func Restore(mem Memory, sites []Site) {
+	for _, site := range sites {
+		code := site.code()
+		there := make([]byte, len(code))
+		if _, err := mem.ReadAt(there, int64(site.At)); err == nil && there[0] == int3 && bytes.Equal(there[1:], code[1:]) {
+			_, _ = mem.WriteAt(code[:1], int64(site.At)) // who cannot be written to is ending
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// Package asks finds where programs call ptrace.
+//
+// In a nutshell: Finder.Sites looks at what is mapped in a process, and at each file once (find.go), for instructions that a breakpoint shows such a call at (package
+// engine/asking). A process that maps nothing else is not looked at again.
+//
+// The run asks it for the engine, whenever a process creates another one. It keeps what it has found; only the tracer's goroutine uses it.
+package asks
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+
+	"alleria/engine/asking"
+	"alleria/internal/sys"
+)
+
+// Finder remembers what was found.
+type Finder struct {
+	files  map[file]found
+	spaces map[int]space // by process
+}
+
+// file is one by its device and number, as mappings have it.
+type file struct {
+	dev   string
+	inode uint64
+}
+
+// found is what there is in a file: sites by the addresses that it is linked for.
+type found struct {
+	loads []elf.ProgHeader
+	sites []asking.Site
+}
+
+// space is what is known of a process, for as long as it maps as much.
+type space struct {
+	mapped string
+	sites  []asking.Site
+}
+
+// mostSpaces is how many processes are remembered.
+const mostSpaces = 1000
+
+// Sites is where the code of a process calls ptrace. What cannot be read has none.
+func (f *Finder) Sites(pid int) []asking.Site {
+	mapped := extent(pid)
+	if s, ok := f.spaces[pid]; ok && s.mapped == mapped && mapped != "" {
+		return s.sites
+	}
+	maps, err := sys.Maps(pid)
+	if err != nil {
+		return nil
+	}
+	var sites []asking.Site
+	for i := range maps {
+		if m := &maps[i]; m.Exec() && m.Inode != 0 && !m.Writable() {
+			sites = f.in(sites, pid, m)
+		}
+	}
+	if f.spaces == nil || len(f.spaces) > mostSpaces {
+		f.spaces = make(map[int]space)
+	}
+	f.spaces[pid] = space{mapped, sites}
+	return sites
+}
+
+// in adds the sites of a mapping.
+func (f *Finder) in(sites []asking.Site, pid int, m *sys.Mapping) []asking.Site {
+	key := file{m.Dev, m.Inode}
+	in, ok := f.files[key]
+	if !ok {
+		in = find(fmt.Sprintf("/proc/%d/root%s", pid, m.Path), m.Inode)
+		if f.files == nil {
+			f.files = make(map[file]found)
+		}
+		f.files[key] = in
+	}
+	for _, site := range in.sites {
+		for _, l := range in.loads {
+			if site.At < l.Vaddr || site.At >= l.Vaddr+l.Filesz {
+				continue
+			}
+			if off := l.Off + site.At - l.Vaddr; off >= m.Offset && off < m.Offset+m.End-m.Start {
+				by := m.Start + off - m.Offset - site.At
+				site.At, site.To = site.At+by, site.To+by
+				sites = append(sites, site)
+				break
+			}
+		}
+	}
+	return sites
+}
+
+// extent is what changes as a process maps more, or executes another program: how much is mapped, and where its code and its stack begin. They are
+// the 23rd, 26th and 28th words of /proc/PID/stat.
+func extent(pid int) string {
+	text, err := sys.ReadProc(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	const behindName = 2
+	words := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(words) < 28-behindName {
+		return ""
+	}
+	return string(bytes.Join([][]byte{words[22-behindName], words[25-behindName], words[27-behindName]}, []byte(" ")))
+}

@@ -1,0 +1,243 @@
+package asks
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"io"
+	"os"
+	"slices"
+
+	"alleria/engine/asking"
+	"alleria/internal/sys"
+)
+
+// What calls ptrace in a file:
+//
+//   - a system call with its number right in front of it: the C library's ptrace, which libraries, debuggers and what looks it up by name call, the same in a static program, and
+//     those that make the call themselves;
+//   - a call of the C library's syscall(), or of Go's functions of that kind, with the number loaded a few instructions before.
+//
+// The second kind is known by where the call leads, so that data or an instruction's middle is not taken for one. A number that is not written down where the call is (syscall() by
+// ctypes, an interpreter) is not found, nor a call in a Go program without symbols.
+
+const (
+	mostCode = 256 << 20 // of a file that is looked through
+	window   = 64        // bytes between number and call
+)
+
+// The code of numbers as arguments, and of the C library's syscall() from its beginning to the call.
+const (
+	cNumber   = "\xbf\x65\x00\x00\x00" // mov $101,%edi
+	goNumber  = "\xb8\x65\x00\x00\x00" // mov $101,%eax
+	cSyscall  = "\x48\x89\xf8\x48\x89\xf7\x48\x89\xd6\x48\x89\xca\x4d\x89\xc2\x4d\x89\xc8\x4c\x8b\x4c\x24\x08\x0f\x05"
+	endBranch = "\xf3\x0f\x1e\xfa"
+)
+
+const direct = 5 // size of a call of an address
+
+// image is a file that is looked through.
+type image struct {
+	*elf.File
+	sites []asking.Site
+	slots []uint64 // of dynamic links to syscall()
+	heads []uint64 // syscall() itself
+}
+
+// find looks through a file, if it is the one with that number.
+func find(path string, inode uint64) found {
+	f, err := sys.OpenPlain(path, os.O_RDONLY, 0)
+	if err != nil {
+		return found{}
+	}
+	defer f.Close()
+	if sys.Inode(f) != inode {
+		return found{}
+	}
+	e, err := elf.NewFile(f)
+	if err != nil || e.Machine != elf.EM_X86_64 {
+		return found{}
+	}
+	im := &image{File: e}
+	var all found
+	im.linked()
+	var texts [][]byte
+	for _, p := range e.Progs {
+		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 || p.Filesz > mostCode {
+			continue
+		}
+		code := make([]byte, p.Filesz)
+		if _, err := io.ReadFull(p.Open(), code); err != nil {
+			continue
+		}
+		all.loads = append(all.loads, p.ProgHeader)
+		texts = append(texts, code)
+		im.ownSyscall(code, p.Vaddr)
+	}
+	for i, code := range texts {
+		im.look(code, all.loads[i].Vaddr)
+	}
+	all.sites = im.sites
+	return all
+}
+
+// linked finds the slots of dynamic links to syscall().
+func (im *image) linked() {
+	syms, err := im.DynamicSymbols()
+	if err != nil {
+		return
+	}
+	for _, s := range im.Sections {
+		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		table, err := s.Data()
+		if err != nil {
+			continue
+		}
+		for ; len(table) >= 24; table = table[24:] {
+			info := binary.LittleEndian.Uint64(table[8:])
+			n, kind := int(info>>32), elf.R_X86_64(uint32(info))
+			if n == 0 || n > len(syms) || kind != elf.R_X86_64_JMP_SLOT && kind != elf.R_X86_64_GLOB_DAT {
+				continue
+			}
+			if syms[n-1].Name == "syscall" {
+				im.slots = append(im.slots, binary.LittleEndian.Uint64(table))
+			}
+		}
+	}
+}
+
+// ownSyscall finds syscall() in a static program, or in the C library itself.
+func (im *image) ownSyscall(code []byte, at uint64) {
+	each(code, cSyscall, func(n int) {
+		im.heads = append(im.heads, at+uint64(n))
+		if n >= len(endBranch) && string(code[n-len(endBranch):n]) == endBranch {
+			im.heads = append(im.heads, at+uint64(n-len(endBranch)))
+		}
+	})
+}
+
+// look finds the sites in code that begins at an address.
+func (im *image) look(code []byte, at uint64) {
+	each(code, asking.NumberCode, func(n int) {
+		if n > 0 && code[n-1]&0xf0 == 0x40 { // another register's number
+			return
+		}
+		im.sites = append(im.sites, asking.Site{At: at + uint64(n), Kind: asking.Number})
+	})
+	if len(im.slots)+len(im.heads) > 0 {
+		im.calls(code, at, cNumber, asking.C, func(to uint64) bool {
+			return slices.Contains(im.heads, to) || im.leadsToSlot(code, at, to)
+		})
+	}
+	if im.Section(".gopclntab") != nil {
+		im.goCalls(code, at)
+	}
+}
+
+// calls finds calls of functions behind a number that is loaded.
+func (im *image) calls(code []byte, at uint64, number string, kind asking.Kind, leads func(to uint64) bool) {
+	each(code, number, func(n int) {
+		for i := n + len(number); i < min(n+window, len(code)-direct-1); i++ {
+			site := asking.Site{At: at + uint64(i), Kind: kind}
+			switch {
+			case code[i] == 0xe8:
+				site.To = relative(code[i+1:], site.At+direct)
+			case code[i] == 0xff && code[i+1] == 0x15:
+				site.To, site.Slot = relative(code[i+2:], site.At+direct+1), true
+			default:
+				continue
+			}
+			if site.Slot && kind == asking.C && slices.Contains(im.slots, site.To) || !site.Slot && leads(site.To) {
+				im.sites = append(im.sites, site)
+				return
+			}
+		}
+	})
+}
+
+// leadsToSlot tells whether what lies at an address jumps through a slot of syscall(), as what linkers make for calls does.
+func (im *image) leadsToSlot(code []byte, at, to uint64) bool {
+	if len(im.slots) == 0 || to < at || to+16 > at+uint64(len(code)) {
+		return false
+	}
+	stub := code[to-at : to-at+16]
+	n := bytes.Index(stub[:10], []byte("\xff\x25"))
+	return n >= 0 && slices.Contains(im.slots, relative(stub[n+2:], to+uint64(n)+6))
+}
+
+// goCalls finds calls of Go's functions that make system calls.
+func (im *image) goCalls(code []byte, at uint64) {
+	var targets []uint64
+	im.calls(code, at, goNumber, asking.Go, func(to uint64) bool {
+		targets = append(targets, to)
+		return false
+	})
+	if len(targets) == 0 {
+		return
+	}
+	named := im.named(targets)
+	im.calls(code, at, goNumber, asking.Go, func(to uint64) bool { return slices.Contains(named, to) })
+}
+
+// named are those of some addresses at which a function of Go's lies that makes system calls. The table is read as it is: large programs have some 100,000 names.
+func (im *image) named(at []uint64) (found []uint64) {
+	table, names := im.Section(".symtab"), im.Section(".strtab")
+	if table == nil || names == nil {
+		return nil
+	}
+	symbols, err := table.Data()
+	if err != nil {
+		return nil
+	}
+	text, err := names.Data()
+	if err != nil {
+		return nil
+	}
+	for ; len(symbols) >= elf.Sym64Size; symbols = symbols[elf.Sym64Size:] {
+		addr, name := binary.LittleEndian.Uint64(symbols[8:]), binary.LittleEndian.Uint32(symbols)
+		if slices.Contains(at, addr) && int(name) < len(text) && isGoSyscall(text[name:]) {
+			found = append(found, addr)
+		}
+	}
+	return found
+}
+
+// isGoSyscall tells whether a name, with what follows it in the table, is of such a function, with the arguments in registers.
+func isGoSyscall(name []byte) bool {
+	if end := bytes.IndexByte(name, 0); end >= 0 {
+		name = name[:end]
+	}
+	dot := bytes.LastIndexByte(name, '.')
+	if dot < 0 {
+		return false
+	}
+	switch string(name[:dot]) {
+	case "syscall", "golang.org/x/sys/unix", "internal/runtime/syscall", "runtime/internal/syscall":
+	default:
+		return false
+	}
+	switch string(name[dot+1:]) {
+	case "Syscall", "Syscall6", "RawSyscall", "RawSyscall6", "rawSyscallNoError":
+		return true
+	}
+	return false
+}
+
+// relative is where an instruction leads that ends at an address, with its distance in front of that.
+func relative(b []byte, end uint64) uint64 {
+	return end + uint64(int64(int32(binary.LittleEndian.Uint32(b))))
+}
+
+// each calls f with each place where code has a sequence.
+func each(code []byte, sequence string, f func(at int)) {
+	for from := 0; ; {
+		at := bytes.Index(code[from:], []byte(sequence))
+		if at < 0 {
+			return
+		}
+		f(from + at)
+		from += at + len(sequence)
+	}
+}
