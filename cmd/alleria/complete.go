@@ -209,7 +209,7 @@ func unknownFlag(c *cobra.Command, bad *pflag.NotExistError) error {
 	c.InheritedFlags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	near := vocab.Nearest(name, known)
 	if near == "" {
-		return usagef("%w; alleria %s --help lists the flags", error(bad), c.Name())
+		return usagef("%w; %s --help lists the flags", error(bad), c.CommandPath())
 	}
 	return usagef("%w; did you mean --%s?", error(bad), near)
 }

@@ -69,7 +69,10 @@ mapped it, at whatever address: one map, by offset in the file or the anonymous 
 				h := heatmaps{app: a, profile: profiles[0], query: q, outputs: outputs,
 					block: uint64(size), columns: columns, title: title}
 				if fl := c.Flags().Lookup("shared"); fl.Changed {
-					return h.drawShared(strings.TrimPrefix(shared, allShared))
+					if shared == allShared {
+						shared = ""
+					}
+					return h.drawShared(shared)
 				}
 				return h.draw()
 			})
@@ -155,8 +158,8 @@ func (h *heatmaps) processes() ([]*abp.Process, error) {
 	return procs, nil
 }
 
-// allShared stands for --shared without a name: no file has it.
-const allShared = "\x00"
+// allShared is --shared without a name. A file that is called so is named by its path.
+const allShared = "all"
 
 // drawShared draws what processes share, one map of all that word means.
 func (h *heatmaps) drawShared(word string) error {

@@ -235,7 +235,7 @@ func oneProfile(c *cobra.Command, args []string) error {
 // someProfiles is for those that take several.
 func someProfiles(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usagef("no profile is named: alleria %s", c.Use)
+		return usagef("no profile is named: %s %s", c.Parent().CommandPath(), c.Use)
 	}
 	return nil
 }
