@@ -125,8 +125,15 @@ type Set struct {
 // Over tells whether there are to be no breakpoints any more.
 func (s *Set) Over() bool { return s.hits >= Most }
 
-// Copy is the set of a process that has a copy of the memory, whatever of the set was there already when the copy was made: Place has to put the rest there.
-func (s *Set) Copy() *Set { return &Set{hits: s.hits} }
+// Copy is the set of a process that has a copy of the memory: with all of the breakpoints, or, if some may have been placed since the copy was made, with none until Place
+// has looked which are there.
+func (s *Set) Copy(whole bool) *Set {
+	c := &Set{hits: s.hits}
+	if whole {
+		c.sites = maps.Clone(s.sites)
+	}
+	return c
+}
 
 // Sites are those that have a breakpoint.
 func (s *Set) Sites() (all []Site) {
@@ -136,8 +143,13 @@ func (s *Set) Sites() (all []Site) {
 	return all
 }
 
-// Len is how many these are.
-func (s *Set) Len() int { return len(s.sites) }
+// Len is how many these are; of no set none.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.sites)
+}
 
 // Place puts breakpoints on those of the sites that have none. Where other code is than there should be none is put.
 func (s *Set) Place(mem Memory, sites []Site) {

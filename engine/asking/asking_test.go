@@ -88,9 +88,12 @@ func TestSet(t *testing.T) {
 	}
 	forked := bytes.Clone(plain)
 	copy(forked[:20], m) // the copy was made in the middle
-	c := s.Copy()
+	c := s.Copy(false)
 	if c.Place(memory(forked), s.Sites()); c.Len() != 3 || forked[16] != int3 || forked[48] != int3 {
 		t.Errorf("%d breakpoints in the copy", c.Len())
+	}
+	if s.Copy(true).Len() != 3 {
+		t.Error("a whole copy lacks some")
 	}
 	if c.Remove(memory(forked)); !bytes.Equal(forked, plain) {
 		t.Error("the copy has not got its code back")
@@ -108,7 +111,7 @@ func TestSet(t *testing.T) {
 		}
 	}
 	s.Remove(m)
-	if s.Place(m, sites); !s.Over() || s.Len() != 0 || !s.Copy().Over() {
+	if s.Place(m, sites); !s.Over() || s.Len() != 0 || !s.Copy(true).Over() {
 		t.Error("it goes on")
 	}
 }

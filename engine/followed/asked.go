@@ -15,6 +15,14 @@ type leaving struct {
 	then []func() error // those who wait for it
 }
 
+// watchFor is Watch for a process that has created another one, whose copy of the memory has no new ones.
+func (f *Threads) watchFor(pid, child int) {
+	before := f.sets[pid].Len()
+	if f.Watch(pid); f.sets[pid].Len() != before {
+		f.late[child] = true
+	}
+}
+
 // Watch puts breakpoints into the memory of a process that is followed, where it calls ptrace.
 func (f *Threads) Watch(pid int) {
 	if s := f.sets[pid]; s != nil && s.Over() {
@@ -44,13 +52,17 @@ func (f *Threads) place(pid int, sites []asking.Site) {
 // Inherit says that a process that is about to be followed has the memory of one that is, or a copy.
 func (f *Threads) Inherit(child, creator int, shares bool) {
 	s := f.sets[creator]
+	defer delete(f.late, child)
 	switch {
 	case shares && s != nil:
 		f.sets[child] = s
 	case shares:
 	case s != nil && (s.Over() || s.Len() > 0):
-		f.sets[child] = s.Copy()
-		f.place(child, s.Sites())
+		// Another thread's event may have come between the copy and its own.
+		whole := !f.late[child] && !f.threads[creator].several
+		if f.sets[child] = s.Copy(whole); !whole {
+			f.place(child, s.Sites())
+		}
 	default:
 		f.Watch(child)
 	}

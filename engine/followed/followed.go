@@ -57,6 +57,7 @@ type Threads struct {
 	threads  map[int]thread      // by id
 	sets     map[int]*asking.Set // of processes, by id; one for all that share a memory
 	leaving  map[int]*leaving    // processes that are let go
+	late     map[int]bool        // children in whose creation breakpoints were put into their creators' memory, which have none yet
 	quitting bool
 }
 
@@ -70,7 +71,7 @@ type thread struct {
 
 // New makes an empty list.
 func New(s *tracee.Stops, system births.System, h Host) Threads {
-	return Threads{stops: s, system: system, host: h, threads: make(map[int]thread), sets: make(map[int]*asking.Set), leaving: make(map[int]*leaving)}
+	return Threads{stops: s, system: system, host: h, threads: make(map[int]thread), sets: make(map[int]*asking.Set), leaving: make(map[int]*leaving), late: make(map[int]bool)}
 }
 
 // Follow lets a stopped thread run on, untraced but followed, with a signal.
@@ -196,7 +197,7 @@ func (f *Threads) born(parent *tracee.Thread, pid, event int) error {
 		event = tracee.EventVfork
 	}
 	if event != tracee.EventClone {
-		f.Watch(pid)
+		f.watchFor(pid, id)
 	}
 	if err := f.host.Born(pid, id, event); err != nil {
 		return err

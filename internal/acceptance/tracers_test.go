@@ -79,8 +79,7 @@ func TestTracersGetTheirChildren(t *testing.T) {
 	}
 }
 
-// TestDebuggersWork: gdb stops its program, and strace sees what its program creates, from within the tree; what creates a process without tracing it is no
-// tracer, though it could be (sudo).
+// TestDebuggersWork: gdb stops its program, and strace sees what its program creates, from within the tree.
 func TestDebuggersWork(t *testing.T) {
 	t.Parallel()
 	program := build(t, "../../testdata/programs/children-fork.c", "-g")
@@ -103,5 +102,29 @@ func TestDebuggersWork(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestImportIsNoTracing: what a program creates is traced though the program could trace it, as sudo could. Where nothing may lie in its code it is not, since nobody would
+// know.
+func TestImportIsNoTracing(t *testing.T) {
+	t.Parallel()
+	source := filepath.Join(t.TempDir(), "could.c")
+	text := `#include <stdlib.h>
+#include <sys/ptrace.h>
+int main(int argc, char **argv) { return argc > 1 ? (int)ptrace(PTRACE_TRACEME, 0, 0, 0) : system("exit 3") >> 8; }
+`
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := build(t, source, "-O1")
+	for _, flags := range [][]string{{"--only", "count"}, {"--on-call", "nobody"}} {
+		if r := run(t, command{argv: append(append([]string{alleria(), "record"}, flags...), "--", program), dir: t.TempDir()}); r.status != 3 || strings.Contains(string(r.stderr), "untraced") {
+			t.Errorf("%v: %d %s", flags, r.status, r.stderr)
+		}
+	}
+	r := run(t, command{argv: []string{alleria(), "-q", "record", "--unpatched", "--on-call", "nobody", "--", program}, dir: t.TempDir()})
+	if r.status != 3 || !strings.Contains(string(r.stderr), "what it created ran untraced") {
+		t.Errorf("unpatched: %d %s", r.status, r.stderr)
 	}
 }
