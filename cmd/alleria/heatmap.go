@@ -69,9 +69,6 @@ mapped it, at whatever address: one map, by offset in the file or the anonymous 
 				h := heatmaps{app: a, profile: profiles[0], query: q, outputs: outputs,
 					block: uint64(size), columns: columns, title: title}
 				if fl := c.Flags().Lookup("shared"); fl.Changed {
-					if shared == allShared {
-						shared = ""
-					}
 					return h.drawShared(shared)
 				}
 				return h.draw()
@@ -163,6 +160,9 @@ const allShared = "all"
 
 // drawShared draws what processes share, one map of all that word means.
 func (h *heatmaps) drawShared(word string) error {
+	if word == allShared {
+		word = ""
+	}
 	procs, err := h.processes()
 	if err != nil {
 		return err
