@@ -257,8 +257,7 @@ func (u *Translator) loadTarget(in *x86.Insn) {
 		op.Disp = int64(addr)
 		u.cache.Written.Mixed = u.cache.Written.Mixed || in.AddrBits == 32
 		if addr >= 1<<31 && !u.ar.Near(addr) {
-			u.asm.MovImm(x86.RCX, addr)
-			u.farReloc(in.Addr, addr)
+			u.movAddress(x86.RCX, in.Addr, addr)
 			op.Base, op.Disp = x86.RCX, 0
 		}
 	}
@@ -477,6 +476,7 @@ func (u *Translator) branchIf(entry uint64) {
 	a := &u.asm
 	a.StoreWord(layout.S1, x86.RDX)
 	a.MovImm64(x86.RDX, -entry)
+	u.reloc(codecache.RelocNeg, entry, 8, 0)
 	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 0))
 	a.Jrcxz(2) // over the jump over what follows
 	other := a.JmpShort()

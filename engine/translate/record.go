@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
@@ -294,6 +296,9 @@ func (r *recorder) operands() {
 		ops := r.u.opBuf[from:]
 		if in.Complex() {
 			ops = stateAccess(in, ops)
+		}
+		if in.RIPRelative() && slices.ContainsFunc(ops, func(o x86.Operand) bool { return o.Seg != records.SegNone }) {
+			r.u.cache.Written.Mixed = true // facts say where such an access lies from its segment's base on, not from the block
 		}
 		if len(ops) > 0 {
 			r.facts.Ins[i].Flags |= records.InsMemory

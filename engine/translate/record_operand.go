@@ -44,8 +44,7 @@ func (u *Translator) at(o *x86.Operand, tmp x86.Reg, app uint64) (m asm.Mem, ok 
 	case tmp == x86.NoReg:
 		return m, false
 	default:
-		u.asm.MovImm(tmp, addr)
-		u.farReloc(app, addr)
+		u.movAddress(tmp, app, addr)
 		m.Base, m.Disp = tmp, 0
 	}
 	return m, true

@@ -191,7 +191,7 @@ func (r *recorder) valuesBefore(i int) {
 			r.vectorValue(i, j, op)
 		case way == valueStatic:
 			off := r.valueWord(i, j)
-			r.u.asm.MovImm(r.rec.RB, constantOf(&r.ins[i]))
+			r.constant(&r.ins[i])
 			r.u.asm.Put(r.rec.RA, off, r.rec.RB)
 		// Before a load: the instruction may overwrite a register that the address
 		// is formed from.
@@ -230,13 +230,14 @@ func (r *recorder) targetValue(i int, in *x86.Insn) {
 	}
 }
 
-// constantOf is what an instruction stores if that can be told from it alone:
-// a call's return address, a constant.
-func constantOf(in *x86.Insn) uint64 {
+// constant loads what an instruction stores, which can be told from it alone, into rb: a call's return address, which
+// moves with its code, or a constant.
+func (r *recorder) constant(in *x86.Insn) {
 	if in.Mnem == x86.MCALL {
-		return in.Next()
+		r.u.movAddress(r.rec.RB, in.Addr, in.Next())
+		return
 	}
-	return uint64(in.Imm)
+	r.u.asm.MovImm(r.rec.RB, uint64(in.Imm))
 }
 
 // registerValue records the value of a general register, one of the bytes ah to
@@ -323,7 +324,7 @@ func (r *recorder) loadAddress(acc *records.Access, extra int64) {
 	// is none.
 	addr := acc.Offset + extra
 	if acc.Word == records.NoWord {
-		a.MovImm(rb, uint64(addr))
+		r.u.movAddress(rb, r.b.App, uint64(addr))
 		return
 	}
 	a.Get(rb, r.rec.RA, 8*(int(acc.Word)+1))

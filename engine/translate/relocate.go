@@ -45,14 +45,15 @@ func (u *Translator) relocate(in *x86.Insn, code []byte) {
 	}
 	r := scratchFor(in.Mentions())
 	a.StoreWord(farSpill, r)
-	a.MovImm(r, addr)
-	u.farReloc(in.Addr, addr)
+	u.movAddress(r, in.Addr, addr)
 	a.CopyAt(in, code, r)
 	a.LoadWord(r, farSpill)
 }
 
-// farReloc notes an address that was just loaded, for the code at app. One of 32 bits is of what lies where it lies.
-func (u *Translator) farReloc(app, addr uint64) {
+// movAddress writes the load of an address that follows from where the code at app lies, and moves with it. One of 32 bits is of what lies where it lies.
+// Whatever code has as a constant about the application comes by here, or is noted by itself (reloc).
+func (u *Translator) movAddress(r x86.Reg, app, addr uint64) {
+	u.asm.MovImm(r, addr)
 	if addr>>32 != 0 && int64(addr) != int64(int32(addr)) {
 		u.reloc(codecache.RelocAbs, app, 8, 0)
 	}

@@ -127,11 +127,11 @@ func TestReuseRecorded(t *testing.T) {
 	}
 }
 
-// TestReuseMoved records a program several times in a tree, each time at other addresses: what it does to its own data, and where that lies, is
+// TestReuseMoved records a program several times in a tree, each time at other addresses: what it does to its own data, where that lies, and what it reads and writes is
 // the same each time.
 func TestReuseMoved(t *testing.T) {
 	t.Parallel()
-	prog := build(t, "../../testdata/reuse/globals.c", "-O2")
+	prog := build(t, "../../testdata/reuse/globals.c", "-O2 -fno-stack-protector") // whose guard is another number each time
 	dir := workDir(t)
 	script := fmt.Sprintf("%[1]s; %[1]s; %[1]s; exit 0", prog)
 	native := run(t, command{argv: []string{"sh", "-c", script}, dir: dir})
@@ -152,16 +152,17 @@ func TestReuseMoved(t *testing.T) {
 	}
 }
 
-// byDistance is the instructions of a dump and how far the data that they access lies from them, where that is the program's own.
+// byDistance is the instructions of a dump with their accesses. What is an address of the program's own, of an access or as a value, is told by how far it lies from the instruction; other
+// addresses are each process's own.
 func byDistance(t *testing.T, dump []byte) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(dump)) {
 		var in struct {
 			Kind, Address, Place, Code string
 			Accesses                   []struct {
-				Store   bool
-				Address string
-				Size    int
+				Store          bool
+				Address, Value string
+				Size           int
 			}
 		}
 		if err := json.Unmarshal([]byte(line), &in); err != nil {
@@ -173,13 +174,23 @@ func byDistance(t *testing.T, dump []byte) string {
 		fmt.Fprintf(&b, "%s %s\n", in.Place, in.Code)
 		at, _ := strconv.ParseUint(in.Address, 0, 64)
 		for _, a := range in.Accesses {
-			to, _ := strconv.ParseUint(a.Address, 0, 64)
-			if d := int64(to - at); d > -1<<20 && d < 1<<20 {
-				fmt.Fprintf(&b, "%v %d %d\n", a.Store, d, a.Size)
-			}
+			fmt.Fprintf(&b, "%v %s %d %s\n", a.Store, distance(at, a.Address), a.Size, distance(at, a.Value))
 		}
 	}
 	return b.String()
+}
+
+// distance is how far an address lies from an instruction of a program that lies where the kernel has put it; what is no address as it is.
+func distance(at uint64, text string) string {
+	const first, last = 0x55 << 40, 1<<47 - 1 // of programs, libraries and stacks
+	n, err := strconv.ParseUint(text, 0, 64)
+	if d := int64(n - at); err == nil && d > -1<<20 && d < 1<<20 {
+		return fmt.Sprint(d)
+	}
+	if err == nil && n >= first && n <= last {
+		return "elsewhere"
+	}
+	return text
 }
 
 // withoutTIDs takes the kernel's numbers of threads out of what dump prints.
@@ -297,5 +308,51 @@ func copyFile(t *testing.T, from, to string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestInheritedImages: forked children begin with code of images that are each process's own, and their profiles have all images and functions that it refers to.
+func TestInheritedImages(t *testing.T) {
+	t.Parallel()
+	flags := "-O1"
+	if maps, err := os.ReadFile("/proc/self/maps"); err == nil && strings.Contains(string(maps), "[vsyscall]") {
+		flags += " -DVSYSCALL"
+	}
+	const printed = "creator 7 7 7\nchild 7 7 7\nsecond 7 7 7\ngrandchild 7 7 7\nthird 7 7 7\nlate 7\nthird 7 7 7\nits child 7 7 7\nvfork 7 7 7\n"
+	prog, lib := build(t, "../../testdata/reuse/images.c", flags), build(t, "../../testdata/reuse/answer.c", "-shared -fPIC -DVALUE=7")
+	for name, flags := range map[string][]string{
+		"all": nil, "functions": {"--no-aslr", "--fields", "function,branch"}, "blocks": {"--only", "blocks"}, "kept": {"--cache", "kept"}, "one image": {"--image", "one.so"}, "made code": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := workDir(t)
+			argv := []string{prog, filepath.Join(dir, "one.so"), filepath.Join(dir, "two.so"), filepath.Join(dir, "three.so")}
+			if name == "made code" {
+				argv = append(argv, "made")
+			}
+			profile := func(more ...string) (text string, reused int) {
+				for _, file := range argv[1:4] {
+					copyFile(t, lib, file)
+				}
+				got, of := statsOf(t, dir, append(append([]string{"--force", "-o", "out"}, flags...), more...), argv...)
+				if string(got.stdout) != printed || got.status != 0 {
+					t.Fatalf("%q, status %d: %s", got.stdout, got.status, got.stderr)
+				}
+				if v := run(t, command{argv: []string{alleria(), "verify", "-q", "out"}, dir: dir}); v.status != 0 {
+					t.Errorf("%s%s", clip(v.stdout), clip(v.stderr))
+				}
+				return withoutTIDs(string(run(t, command{argv: []string{alleria(), "dump", "--process", "2,3,4,5,6", "out"}, dir: dir}).stdout)), of("Reused")
+			}
+			with, reused := profile()
+			if name != "made code" && reused < 1000 {
+				t.Errorf("%d blocks were taken over", reused)
+			}
+			switch without, none := profile("--engine", "no-inherit"); {
+			case none > 0 && name != "kept":
+				t.Errorf("%d blocks were taken over where that is off", none)
+			case name == "functions" && with != without:
+				t.Errorf("with what is inherited the children's dumps differ from line %d on", firstDifference(with, without))
+			}
+		})
 	}
 }

@@ -57,10 +57,5 @@ func (ps *process) TakeNames(from engine.Names, at uint64) bool {
 		l, _ := t.Symbols.ByAddr(at)
 		return l != nil && t.Take(n, l)
 	}
-	for _, l := range t.Symbols.Images() {
-		if !t.Take(n, l) {
-			return false
-		}
-	}
-	return true
+	return t.TakeAll(n)
 }

@@ -1,5 +1,5 @@
-// Uses its own data in as many ways as instructions have: loads, stores, both at once, locked, vectors, strings, floating point, jumps and calls by
-// tables. It prints what comes of it, the same each time, wherever the program lies.
+// Uses its own data in as many ways as instructions have: loads, stores, both at once, locked, vectors, strings, floating point, x87, masks, shifts of
+// two words, jumps and calls by tables. It prints what comes of it, the same each time, wherever the program lies.
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,8 +8,10 @@
 static uint64_t words[64];
 static uint32_t halves[64];
 static unsigned char bytes[256], copy[256];
+static _Alignas(16) unsigned char mask[16];
 static double real = 1.5;
 static float small = 0.25f;
+static long double wide;
 static _Atomic uint64_t shared;
 static _Atomic uint32_t narrow;
 static uint64_t state = 88172645463325252u;
@@ -57,6 +59,8 @@ int main(void) {
             long count = 32;
             asm volatile("rep movsb" : "+S"(from), "+D"(to), "+c"(count) : : "memory");
             asm volatile("lock incl %0; btsq $3, %1; notl %0; xaddl %%eax, %0" : "+m"(halves[0]), "+m"(words[7]) : : "eax", "cc");
+            asm volatile("fldpi; fstpt %0; fldl %1; fstps %2; shldq $5, %3, %4" : "=m"(wide) : "m"(real), "m"(small), "r"(sum), "m"(words[11]) : "memory", "cc");
+            asm volatile("movss %0, %%xmm1; addss %0, %%xmm1; movhps %%xmm1, %1; pshufb %2, %%xmm1" : : "m"(small), "m"(words[13]), "m"(*(char(*)[16])mask) : "xmm1", "memory");
             asm volatile("movdqu %0, %%xmm1; paddb %1, %%xmm1; movdqu %%xmm1, %0; pushq %2; popq %2" : "+m"(*(char(*)[16])copy) : "m"(*(char(*)[16])words), "m"(words[9]) : "xmm1", "memory");
         }
     }

@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
+
 	"alleria/config"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
@@ -15,12 +18,20 @@ import (
 // Names is what a process's numbers mean. It does not change, but for what of an earlier run's is found (words.go).
 type Names struct {
 	images    map[*symbols.Image]uint32
+	loaded    []loadedAs // the same images where they lay, the latest first; those of other processes are not among them
 	funcs     map[*symbols.Image]*places
 	lastImage uint32
 	lastFunc  uint32
 	keys      map[*symbols.Image]config.ImageKey // of images that can be told in words; nil: nothing can
 	told      map[string]*toldImage              // what an earlier run has told, by path
 	allTold   bool                               // nothing else is known than that
+}
+
+// loadedAs is an image where a process had it loaded, and its number.
+type loadedAs struct {
+	*symbols.Loaded
+	number uint32
+	gone   bool // it was unloaded
 }
 
 // numbered is a function that has a number, by its place in its image's table: who goes by its number alone needs no table.
@@ -75,8 +86,10 @@ func (t *Tables) Names() *Names {
 			n.keys[l.Image] = t.Key(l)
 		}
 		n.images[l.Image] = number
+		n.loaded = append(n.loaded, loadedAs{l, number, t.gone[l]})
 		n.funcs[l.Image] = t.funcs[l.Image].copied()
 	}
+	slices.SortFunc(n.loaded, func(x, y loadedAs) int { return cmp.Compare(y.number, x.number) })
 	n.carry(t.kept, t.images)
 	return n
 }
@@ -112,25 +125,73 @@ func (n *Names) carry(kept *Names, ours map[*symbols.Loaded]uint32) {
 	}
 }
 
-// Take has an image keep its number, and its functions theirs. It is false where numbers have been given otherwise.
+// Take has an image keep its number, and its functions theirs. It is false where numbers have been given otherwise, or the image has none.
 func (t *Tables) Take(n *Names, l *symbols.Loaded) bool {
-	if t.kept != n {
-		if t.kept != nil || t.lastImage > 0 || t.lastFunc > 0 {
-			return false
-		}
-		t.kept, t.lastImage, t.lastFunc = n, n.lastImage, n.lastFunc
-	}
-	if !n.find(l, t) {
-		return false
-	}
-	if n.images[l.Image] == 0 { // no block refers to it
+	return t.goOn(n) && n.find(l, t) && t.take(n, l)
+}
+
+// goOn has numbers go on behind those that are taken over; false where some have been given already.
+func (t *Tables) goOn(n *Names) bool {
+	if t.kept == n {
 		return true
 	}
-	if t.Image(l) != n.images[l.Image] {
+	if t.kept != nil || t.lastImage > 0 || t.lastFunc > 0 {
+		return false
+	}
+	t.kept, t.lastImage, t.lastFunc = n, n.lastImage, n.lastFunc
+	return true
+}
+
+// take is Take of an image that has been found.
+func (t *Tables) take(n *Names, l *symbols.Loaded) bool {
+	if n.images[l.Image] == 0 || t.Image(l) != n.images[l.Image] {
 		return false
 	}
 	t.takeFunctions(n.funcs[l.Image].copied(), l)
 	return true
+}
+
+// TakeAll is Take of all images of a process that this one is a forked child of, or another child of that. They lie where they did, and blocks may refer to any of them, also to
+// those that are read from each process's memory and so are no other's: the kernel's own, and files that are gone.
+func (t *Tables) TakeAll(n *Names) bool {
+	if !t.goOn(n) {
+		return false
+	}
+	for _, l := range t.Symbols.Images() {
+		if !n.find(l, t) || n.images[l.Image] != 0 && !t.take(n, l) {
+			return false
+		}
+	}
+	for i := range n.loaded {
+		if old := &n.loaded[i]; !t.again(old.Loaded) {
+			t.takePlace(n, old)
+		}
+	}
+	return true
+}
+
+// takePlace has an image that others do not share keep its number: what lies at its place now, where that is the same. Where it is something else by its names, as a file that was deleted
+// since and has fewer, the profile has both, as the creator's.
+func (t *Tables) takePlace(n *Names, old *loadedAs) {
+	l := t.inPlaceOf(old.Loaded)
+	switch {
+	case l == nil && old.gone: // nothing of it is executed
+		return
+	case l == nil || t.images[l] != 0 || l.Image.Sum() != old.Image.Sum():
+		l = old.Loaded
+	}
+	t.enter(l, old.number)
+	t.takeFunctions(n.funcs[old.Image].copied(), l)
+}
+
+// inPlaceOf is what is loaded where another process had an image of the same path; nil if nothing is.
+func (t *Tables) inPlaceOf(old *symbols.Loaded) *symbols.Loaded {
+	for _, l := range t.Symbols.Images() {
+		if l.Start == old.Start && l.Path == old.Path {
+			return l
+		}
+	}
+	return nil
 }
 
 // takeFunctions has functions keep their numbers, and writes the rows of those that have none.
@@ -187,8 +248,13 @@ func (t *Tables) nextFunction(l *symbols.Loaded, at uint32) uint32 {
 // newImage enters an image into the profile under the number that it is to have.
 func (t *Tables) newImage(l *symbols.Loaded) uint32 {
 	n := t.nextImage(l)
-	t.images[l] = n
-	t.since[l] = sys.TSC()
-	t.imageRow(n, l, t.since[l], 0)
+	t.enter(l, n)
 	return n
+}
+
+// enter enters an image into the profile under a number.
+func (t *Tables) enter(l *symbols.Loaded, number uint32) {
+	t.images[l] = number
+	t.since[l] = sys.TSC()
+	t.imageRow(number, l, t.since[l], 0)
 }

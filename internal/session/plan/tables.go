@@ -21,6 +21,7 @@ type Tables struct {
 	opts    Options
 	images  map[*symbols.Loaded]uint32
 	since   map[*symbols.Loaded]uint64 // when the profile first heard of an image
+	gone    map[*symbols.Loaded]bool   // numbered images that were unloaded
 	funcs   map[*symbols.Image]*places
 	keys    map[*symbols.Loaded]config.ImageKey
 	// The numbers that were given last; kept are those that code taken over from another process goes by.
@@ -43,7 +44,7 @@ type Options struct {
 // NewTables prepares the tables of a process.
 func NewTables(o Options) *Tables {
 	m := symbols.NewMap(symbols.MapOptions{Cache: o.Cache, Exe: o.Exe, Memory: memoryOf(o.PID), SystemDirs: o.SystemDirs})
-	return &Tables{opts: o, Symbols: m, images: make(map[*symbols.Loaded]uint32), since: make(map[*symbols.Loaded]uint64),
+	return &Tables{opts: o, Symbols: m, images: make(map[*symbols.Loaded]uint32), since: make(map[*symbols.Loaded]uint64), gone: make(map[*symbols.Loaded]bool),
 		funcs: make(map[*symbols.Image]*places), keys: make(map[*symbols.Loaded]config.ImageKey)}
 }
 
@@ -63,6 +64,7 @@ func (t *Tables) Update() (loaded, unloaded []*symbols.Loaded, err error) {
 	loaded, unloaded = t.Symbols.Update(maps)
 	for _, l := range unloaded {
 		if n := t.images[l]; n != 0 {
+			t.gone[l] = true
 			t.imageRow(n, l, t.since[l], sys.TSC())
 		}
 	}
