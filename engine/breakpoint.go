@@ -188,9 +188,10 @@ func (t *Thread) startHit(regs *sys.Regs, at uint64) (done bool, err error) {
 	return true, t.enter(regs, 0)
 }
 
-// refuseRseq answers a thread that stands at its call of rseq as a kernel without it.
+// refuseRseq answers a thread that stands at its call of rseq as a kernel without it, but where its process has sequences already.
 func (t *Thread) refuseRseq(regs *sys.Regs) error {
-	if uint32(regs.Rax) != syscalls.Rseq || regs.Rax >= layout.SyscallEntries { // it came from elsewhere: as it would go on
+	// One that came from elsewhere goes on as it would.
+	if uint32(regs.Rax) != syscalls.Rseq || regs.Rax >= layout.SyscallEntries || t.p.calls.HasSequences() {
 		return t.enter(regs, 0)
 	}
 	t.calls.Entered(regs, syscalls.Rseq, regs.Rip+syscalls.Length)

@@ -346,6 +346,7 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 	from := inherited{filtered: t.p != nil && t.p.calls.Filtered || syscalls.Limited(t.tid, tr.filters)}
 	if t.p != nil {
 		from.widened, from.creator, from.asOf = t.p.calls.Widened, t.p, t.asOf
+		from.sequences = t.p.calls.HasSequences()
 	}
 	err := errFiltered
 	var p *Process

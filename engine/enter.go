@@ -57,8 +57,9 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 		if err := t.calls.TakeRefused(); err != nil {
 			return err
 		}
-		t.segmentChanged(regs) // no call of it that set a base natively was seen
-		p.calls.Look(t.tid)    // nor one that installed a filter
+		_ = t.calls.SeeSequences() // none where the kernel cannot say
+		t.segmentChanged(regs)     // no call of it that set a base natively was seen
+		p.calls.Look(t.tid)        // nor one that installed a filter
 		p.checkCode(t)
 	}
 	t.native = false

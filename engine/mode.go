@@ -259,6 +259,9 @@ func (p *Process) KeepTranslated() {
 	p.SetMode(p.asked)
 }
 
+// HasSequences tells whether the process has registered restartable sequences with the kernel, natively. They are not restarted in the cache.
+func (p *Process) HasSequences() bool { return p.calls.HasSequences() }
+
 // keepUnpatched has it begin in the cache, where that is asked for: what is watched is never put into its code then.
 func (p *Process) keepUnpatched() {
 	if p.tr.opts.Unpatched {

@@ -249,6 +249,7 @@ const userCS = 0x33
 type inherited struct {
 	first, last int
 	filtered    bool
+	sequences   bool // of a forked child
 	widened     uint64
 	creator     *Process // of a forked child: our memory lay there
 	asOf        int      // see inheritance
@@ -317,7 +318,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 	p.calls.MakeRoom()
 	t := tr.newThread(p, pid)
 	t.num, t.fate = from.first, Trace
-	if err := p.mapShared(t, rip, at, from.creator); err != nil {
+	if err := p.mapShared(t, rip, at, &from); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -359,19 +360,22 @@ func (p *Process) ourMappings() mapping.Target {
 
 // mapShared maps what the process shares with the tracer, where its creator, if it has one, has it. Its thread stands before its first instruction, rip,
 // where the calls for it are executed.
-func (p *Process) mapShared(t *Thread, rip uint64, at mapping.Where, creator *Process) error {
+func (p *Process) mapShared(t *Thread, rip uint64, at mapping.Where, from *inherited) error {
 	if at == mapping.Executing && !p.code.Executable(rip) { // a shared library's, say
 		return errors.New("its first instruction is in no executable memory")
 	}
 	var as *mapping.Places
-	if creator != nil && !p.tr.opts.NoInherit {
-		as = mapping.PlacesOf(&creator.shm, &creator.cache)
+	if from.creator != nil && !p.tr.opts.NoInherit {
+		as = mapping.PlacesOf(&from.creator.shm, &from.creator.cache)
 	}
 	ours := p.ourMappings()
 	if err := ours.Map(&t.tracee, at, as); err != nil {
 		return err
 	}
 	p.calls.InitTable()
+	if at == mapping.Forked {
+		return t.calls.BornWithSequences(from.sequences)
+	}
 	return nil
 }
 

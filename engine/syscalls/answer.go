@@ -17,8 +17,8 @@ func (t *Thread) Begin(regs *sys.Regs, recorded bool) {
 func (t *Thread) Answer(regs *sys.Regs, plain uint64) (Next, error) {
 	c := t.calls
 	switch nr := uint32(regs.Rax); nr {
-	case Rseq: // as a kernel without it: sequences would be aborted to addresses outside the cache
-		return t.Finish(regs, NoSuchCall())
+	case Rseq:
+		return t.register(regs, plain)
 	case sysMembarrier:
 		return t.barrier(regs, plain)
 	case sysGetrlimit, sysSetrlimit, sysPrlimit64:

@@ -4,7 +4,8 @@
 // # How
 //
 // Calls is a process's part: the table that translated code looks calls up in (table.go), what calls have done to its memory
-// (memory.go), its limit of address space, which ours counts against (limits.go), and what it may still call (filters.go).
+// (memory.go), its limit of address space, which ours counts against (limits.go), what it may still call (filters.go), and whether it has restartable
+// sequences (sequences.go).
 // Thread is a thread's: the call that it is within (thread.go), which calls it has refused (dispatch.go), and flags that were taken
 // out of one (creates.go). A thread that asks is stopped with the application's registers in front of its syscall instruction; it makes the
 // call from the cache's own, so that a restart by the kernel finds one two bytes before where the thread is.

@@ -10,13 +10,16 @@ const (
 	barriersOfRseq      = barrierRseq | barrierRegisterRseq
 )
 
-// barrier makes or answers a call of membarrier: a kernel without restartable sequences, which Answer shows, has
+// barrier makes or answers a call of membarrier: a kernel without restartable sequences, which is what most processes are shown, has
 // none of the commands for them. A program that finds one without the other says so (tcmalloc writes it to
 // standard error at each start).
 //
 // Refused: having translated code look at the command. Who waits on barriers of other threads calls it some
 // hundred times a second, which the tracer can answer.
 func (t *Thread) barrier(regs *sys.Regs, plain uint64) (Next, error) {
+	if t.calls.sequences {
+		return t.Let(regs, plain)
+	}
 	switch uint32(regs.Rdi) {
 	case barrierRseq, barrierRegisterRseq:
 		return t.Finish(regs, ^uint64(einval)+1)

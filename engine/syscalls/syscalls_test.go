@@ -21,7 +21,8 @@ type program struct {
 	log            []string
 	code           bool // there is code everywhere
 	regs           sys.Regs
-	kernel         // what the kernel is asked
+	area           uint64 // where it has registered restartable sequences
+	kernel                // what the kernel is asked
 }
 
 // kernel answers nothing but what the tests use.
@@ -29,6 +30,8 @@ type kernel struct{ tracee.Kernel }
 
 func (p *program) GetRegs(_ int, r *sys.Regs) error { *r = p.regs; return nil }
 func (p *program) SetRegs(_ int, r *sys.Regs) error { p.regs = *r; return nil }
+
+func (p *program) ReadSequences(_ int, s *sys.Sequences) error { s.Area = p.area; return nil }
 
 func (p *program) note(format string, args ...any) {
 	p.log = append(p.log, fmt.Sprintf(format, args...))
@@ -366,5 +369,57 @@ func TestStart(t *testing.T) {
 	regs := sys.Regs{Rax: Rseq, Rip: 0x1000, Eflags: 0x246}
 	if next, err := th.Answer(&regs, 0); next != Enter || err != nil || regs.Rax != NoSuchCall() || regs.Rip != 0x1002 || regs.R11 != 0x246 {
 		t.Errorf("%v, %v, %+v", next, err, regs)
+	}
+}
+
+// TestSequences has a process without restartable sequences be answered as by a kernel without them, and one that has some make its calls like others, as soon as the kernel says so.
+func TestSequences(t *testing.T) {
+	p, c, th := start(t)
+	table := func(want byte) {
+		t.Helper()
+		for _, nr := range []int{Rseq, sysMembarrier} {
+			if got := c.shm.Ctl.Mem[layout.SyscallTable+nr]; got != want {
+				t.Errorf("call %d has %d in the table, want %d", nr, got, want)
+			}
+		}
+	}
+	answer := func(nr, command uint64, want Next) {
+		t.Helper()
+		if next, err := th.Answer(&sys.Regs{Rax: nr, Rdi: command, Rip: 0x1000}, 0xcac50); next != want || err != nil {
+			t.Errorf("call %d is followed by %d, %v, want %d", nr, next, err, want)
+		}
+	}
+	if err := th.SeeSequences(); err != nil || c.HasSequences() {
+		t.Errorf("%v, has sequences: %v", err, c.HasSequences())
+	}
+	if err := th.BornWithSequences(false); err != nil || c.HasSequences() {
+		t.Errorf("born: %v, has sequences: %v", err, c.HasSequences())
+	}
+	table(layout.SyscallTracer)
+	answer(Rseq, 0, Enter)
+	answer(sysMembarrier, barrierRegisterRseq, Enter)
+	p.area = 0x7000
+	if err := th.SeeSequences(); err != nil || !c.HasSequences() {
+		t.Errorf("%v, has sequences: %v", err, c.HasSequences())
+	}
+	p.area = 0 // the thread that had them is gone: the others go on as they have begun
+	if err := th.SeeSequences(); err != nil || !c.HasSequences() {
+		t.Errorf("%v, has sequences: %v", err, c.HasSequences())
+	}
+	table(layout.SyscallPlain)
+	c.Watch(Rseq, true) // which the client may
+	c.Watch(sysMembarrier, true)
+	table(layout.SyscallTracer)
+	answer(Rseq, 0, Resume)
+	answer(sysMembarrier, barrierRegisterRseq, Resume)
+	p.native = true
+	c.SetStarting(3)
+	p.regs.Orig_rax = Rseq
+	if err := th.Natively(&sys.Regs{Orig_rax: Rseq}); err != nil || c.Starting() != 0 || p.regs.Orig_rax != Rseq {
+		t.Errorf("%v: natively the call is %d, with %d stops left", err, int64(p.regs.Orig_rax), c.Starting())
+	}
+	_, c, th = start(t)
+	if err := th.BornWithSequences(true); err != nil || !c.HasSequences() {
+		t.Errorf("a child of a process with sequences: %v, has some: %v", err, c.HasSequences())
 	}
 }

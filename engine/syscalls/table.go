@@ -61,12 +61,13 @@ type Calls struct {
 	Filtered bool   // it has installed a filter of system calls; stays so through execve
 	Widened  uint64 // what its limit of memory was raised by; see MakeRoom
 
-	watched  map[uint32]bool // that the client watches
-	told     bool            // the client is told of all
-	mappings bool            // and of what is mapped
-	judged   bool            // translated code asks before each; see judge
-	special  map[int]byte    // what translated code does with them, but for those
-	starting int             // stops at calls that are left to a native start
+	watched   map[uint32]bool // that the client watches
+	told      bool            // the client is told of all
+	mappings  bool            // and of what is mapped
+	judged    bool            // translated code asks before each; see judge
+	special   map[int]byte    // what translated code does with them, but for those
+	starting  int             // stops at calls that are left to a native start
+	sequences bool            // it has registered restartable sequences; see BornWithSequences
 }
 
 // Init makes c that of a process. memory is what it shares with the tracer, which may not be mapped yet.

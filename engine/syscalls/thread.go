@@ -245,10 +245,13 @@ func (t *Thread) Natively(regs *sys.Regs) error {
 		return nil
 	}
 	c.starting--
-	if nr == Rseq {
-		regs.Orig_rax = ^uint64(0) // no call: the kernel has put -ENOSYS into rax already
-		c.starting = 0
-		return t.tracee.SetRegs(regs)
+	if nr != Rseq {
+		return nil
 	}
-	return nil
+	c.starting = 0
+	if c.sequences {
+		return nil
+	}
+	regs.Orig_rax = ^uint64(0) // no call: the kernel has put -ENOSYS into rax already
+	return t.tracee.SetRegs(regs)
 }

@@ -25,6 +25,7 @@ type Kernel interface {
 	SetXState(tid int, b []byte) error
 	ReadUserDispatch(tid int, d *sys.UserDispatch) error
 	SetUserDispatch(tid int, d *sys.UserDispatch) error
+	ReadSequences(tid int, s *sys.Sequences) error
 	Zombie(tid int) bool
 }
 
@@ -66,4 +67,5 @@ func (Linux) ReadUserDispatch(tid int, d *sys.UserDispatch) error {
 	return sys.ReadUserDispatch(tid, d)
 }
 func (Linux) SetUserDispatch(tid int, d *sys.UserDispatch) error { return sys.SetUserDispatch(tid, d) }
+func (Linux) ReadSequences(tid int, s *sys.Sequences) error      { return sys.ReadSequences(tid, s) }
 func (Linux) ReadSignalSets(tid int) (sys.SignalSets, error)     { return sys.ReadSignalSets(tid) }

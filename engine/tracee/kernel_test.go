@@ -98,6 +98,7 @@ func (m *machine) XState(int, []byte) (int, error)               { return 0, nil
 func (m *machine) SetXState(int, []byte) error                   { return nil }
 func (m *machine) ReadUserDispatch(int, *sys.UserDispatch) error { return nil }
 func (m *machine) SetUserDispatch(int, *sys.UserDispatch) error  { return nil }
+func (m *machine) ReadSequences(int, *sys.Sequences) error       { return nil }
 func (m *machine) Zombie(int) bool                               { return m.zombie }
 
 // owner is a thread's host.

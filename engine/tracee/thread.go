@@ -74,6 +74,9 @@ func (t *Thread) RefuseCalls(d *sys.UserDispatch) error {
 	return t.stops.kernel.SetUserDispatch(t.TID, d)
 }
 
+// Sequences reads where a stopped thread has registered restartable sequences.
+func (t *Thread) Sequences(s *sys.Sequences) error { return t.stops.kernel.ReadSequences(t.TID, s) }
+
 // Message is what comes with the event that a thread has stopped for: the id of what it has brought forth, its own former one, or what it ends with. One that
 // was killed meanwhile may stand in front of its end by now, which is another event, with a message of its own: ErrBusy, as that is still to be reported.
 func (t *Thread) Message(event int) (int, error) {

@@ -120,6 +120,7 @@ func (p *fakeProcess) LetRun(f engine.Fate)                         { p.goes = &
 func (p *fakeProcess) ReadAt([]byte, int64) (int, error)            { return 0, nil }
 func (p *fakeProcess) Mode() engine.Mode                            { return p.mode }
 func (p *fakeProcess) SetToggle(*toggle)                            {}
+func (p *fakeProcess) HasSequences() bool                           { return false }
 func (p *fakeProcess) KeepTranslated()                              {}
 func (p *fakeProcess) TakeOver()                                    { p.took = append(p.took, p.mode) }
 func (p *fakeProcess) StayTranslated()                              {}

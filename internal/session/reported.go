@@ -320,7 +320,7 @@ func (ps *process) Unmapped(start, end uint64) {
 func (ps *process) refresh() error {
 	im := ps.image
 	loaded, unloaded, err := im.tables.Update()
-	im.keepTranslated(loaded)
+	ps.keepTranslated(loaded)
 	// An error means that the process is gone or dying: its end will be reported.
 	if err != nil || im.events == nil || len(loaded)+len(unloaded) == 0 {
 		return nil

@@ -154,7 +154,7 @@ func (ps *process) Started(p target) error {
 	if err != nil {
 		return err
 	}
-	im.keepTranslated(loaded) // one that the program was linked with
+	ps.keepTranslated(loaded) // one that the program was linked with
 	// Neither this nor translation has windows: they run the whole program in one mode.
 	if ps.opts.Only == OnlyCount {
 		if ps.opts.CountCalls {

@@ -26,6 +26,7 @@ type target interface {
 	TakeOver()
 	SetToggle(*toggle)
 	KeepTranslated()
+	HasSequences() bool
 	StayTranslated()
 	KeepFlags()
 	Replan()

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"debug/elf"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,8 @@ import (
 // Restartable sequences are refused in the code cache, where the kernel would not find them (engine/syscalls). A process that runs natively between
 // windows is refused them at its start, when the C library asks; one that asks later, for itself, would have them by then, in threads that come into the cache
 // with them, and its new threads would be refused what the others have (Google's tcmalloc ends the program then). So one with sequences of
-// its own stays in the cache, where it never has any.
+// its own stays in the cache, where it never has any. One that has registered them before it was seen keeps them, and runs natively where it can: in the cache they are not
+// restarted, which the user is told of.
 
 // sequences is the section in which compilers and libraries (librseq, tcmalloc) collect a file's restartable sequences.
 const sequences = "__rseq_cs"
@@ -51,10 +53,15 @@ func checksLeaks(path string, program bool) bool {
 }
 
 // keepTranslated keeps a process in the code cache that has loaded a leak sanitizer, or restartable sequences.
-func (im *image) keepTranslated(loaded []*symbols.Loaded) {
+func (ps *process) keepTranslated(loaded []*symbols.Loaded) {
 	for _, l := range loaded {
-		if checksLeaks(l.Path, l.Main) || l.Image.HasSection(sequences) {
-			im.p.KeepTranslated()
+		own := l.Image.HasSection(sequences)
+		if own && ps.image.p.HasSequences() {
+			own = false
+			ps.lack(fmt.Sprintf("process %d (%s) had restartable sequences of its own before it was traced: in the code cache they are not restarted, and may fail with several threads", ps.number, filepath.Base(ps.path)))
+		}
+		if own || checksLeaks(l.Path, l.Main) {
+			ps.image.p.KeepTranslated()
 		}
 	}
 }
