@@ -468,3 +468,7 @@ func (d *decoder) failure(n *node, ic *Intercept) {
 		d.rule(a.Pos, fmt.Sprintf("%q is no error number", short(ic.Fail)), right)
 	}
 }
+
+// MaxParameter is the highest position of a parameter: C promises 127 parameters, C++ 256, and those in front of one have to
+// be counted to find it.
+const MaxParameter = 255

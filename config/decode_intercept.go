@@ -41,6 +41,7 @@ func (d *decoder) intercept(n *node) *Intercept {
 		if c.bad {
 			continue // index, in or out may read as something else than was meant
 		}
+		d.boundIndex(c, p)
 		if !p.In && !p.Out {
 			d.rule(c.Pos, "Parameter is neither in nor out", `add in="true" to capture it at entry, out="true" at return, or both`)
 		}
@@ -193,4 +194,11 @@ func (p *Pointer) unfit(v TypeRef) string {
 		return "one of two pointers that delimit an array has startVariable, the other endVariable, with the same endValid"
 	}
 	return ""
+}
+
+// boundIndex refuses a parameter's position that no function has.
+func (d *decoder) boundIndex(n *node, p *Parameter) {
+	if p.Index > MaxParameter {
+		d.rule(n.get("index").Pos, fmt.Sprintf("no function has a parameter %d that could be captured", p.Index), fmt.Sprintf("give its position in the signature, from 0 to %d", MaxParameter))
+	}
 }

@@ -22,6 +22,13 @@ type debugInfo struct {
 	// used is made by where types are referred to, names and qualifiers included, and isConst what is known of pointers: the same few are asked for at each parameter.
 	used    map[debugKey]calls.TypeID
 	isConst map[dwarf.Offset]bool
+	special map[dwarf.Offset]specials // see specialsOf
+}
+
+// newDebugInfo has nothing read yet.
+func newDebugInfo(c *Compiler, data *debuginfo.Data) *debugInfo {
+	return &debugInfo{c: c, data: data, made: make(map[debugKey]calls.TypeID), used: make(map[debugKey]calls.TypeID), isConst: make(map[dwarf.Offset]bool),
+		special: make(map[dwarf.Offset]specials)}
 }
 
 // debugKey is a type as deep as its pointers are followed.
@@ -40,7 +47,7 @@ func (c *Compiler) Described(data *debuginfo.Data, fn *dwarf.Entry, depth int) (
 	}()
 	d := c.debug[data]
 	if d == nil {
-		d = &debugInfo{c: c, data: data, made: make(map[debugKey]calls.TypeID), used: make(map[debugKey]calls.TypeID), isConst: make(map[dwarf.Offset]bool)}
+		d = newDebugInfo(c, data)
 		c.debug[data] = d
 	}
 	p = &Prototype{CaptureResult: true}

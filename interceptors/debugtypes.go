@@ -45,7 +45,7 @@ func (d *debugInfo) at(off dwarf.Offset, depth int) calls.TypeID {
 	}
 	d.made[key] = 0 // damaged: it lies within itself
 	id := d.make(e, name, depth)
-	if cc, _ := e.Val(dwarf.AttrCalling).(int64); cc == passByReference && id != 0 {
+	if id != 0 && d.specialsOf(e.Offset, 0).byReference() && e.Tag != dwarf.TagArrayType {
 		d.c.byRef[id] = true
 	}
 	d.made[key] = id

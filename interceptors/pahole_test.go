@@ -54,7 +54,7 @@ func TestPahole(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := NewCompiler()
-	d := &debugInfo{c: c, data: data, made: make(map[debugKey]calls.TypeID)}
+	d := newDebugInfo(c, data)
 	compared := 0
 	for r := data.Reader(); ; {
 		e, err := r.Next()

@@ -128,6 +128,12 @@ func TestInterceptClasses(t *testing.T) {
 	compareComments(t, "../../testdata/intercept/classes.cc", "", "-O0 -gdwarf-4", "-gdwarf-3", "-fdebug-types-section", "-O0 -gdwarf-4 -fdebug-types-section", "clang++ -fdebug-types-section")
 }
 
+// TestInterceptByReference is TestInterceptTypes of classes that travel by the address of a copy, and of such that do not: GCC does not state it, clang does.
+func TestInterceptByReference(t *testing.T) {
+	t.Parallel()
+	compareComments(t, "../../testdata/intercept/by-reference.cc", "", "-O0 -gdwarf-4", "-fdebug-types-section", "clang++ -std=c++17")
+}
+
 // compareComments builds a program in several ways, and compares its calls with what its comments say of them.
 func compareComments(t *testing.T, src string, ways ...string) {
 	text, err := os.ReadFile(src)
