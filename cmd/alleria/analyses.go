@@ -128,7 +128,7 @@ func eachResult[R any](a *app, args []string, f *wholeFlags, result func(*abp.Pr
 	if f.top < 0 {
 		return usagef("--top is a number from 0, not %d", f.top)
 	}
-	return openProfiles(args, func(profiles []*abp.Profile) error {
+	return a.openProfiles(args, func(profiles []*abp.Profile) error {
 		q, err := f.query(profiles)
 		if err != nil {
 			return err
@@ -198,9 +198,10 @@ func changedOf(fl *pflag.FlagSet, names ...string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return !fl.Changed(n) })
 }
 
-// countedMethods shows what a run has counted that counted calls in the program's own threads; false for any other profile.
+// countedMethods shows what a run has counted that counted calls in the program's own threads; false for any other profile,
+// which is opened again and told of then.
 func (a *app) countedMethods(path string, f *orderFlags, top int, json bool) (done bool, err error) {
-	err = openProfiles([]string{path}, func(profiles []*abp.Profile) error {
+	err = openQuietly([]string{path}, func(profiles []*abp.Profile) error {
 		run := profiles[0].Run()
 		if run == nil {
 			return nil

@@ -76,7 +76,7 @@ func (f *orderFlags) register(fl *pflag.FlagSet) {
 
 // eachTree builds the tree of each process that the flags want.
 func (a *app) eachTree(path string, f *orderFlags, use func(p *abp.Profile, proc *abp.Process, t *calls.Tree) error) error {
-	return openProfiles([]string{path}, func(profiles []*abp.Profile) error {
+	return a.openProfiles([]string{path}, func(profiles []*abp.Profile) error {
 		p := profiles[0]
 		q, err := f.query(profiles)
 		if err != nil {

@@ -187,7 +187,7 @@ with --fields address,value.`,
 			if top < 0 {
 				return usagef("--top is a number from 0, not %d", top)
 			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
+			return a.openProfiles(args, func(profiles []*abp.Profile) error {
 				q, err := filter.query(profiles)
 				if err != nil {
 					return err

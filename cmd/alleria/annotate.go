@@ -50,7 +50,7 @@ func (a *app) annotateCommand() *cobra.Command {
 				return usagef("--output: annotated code is written to .html, not %q", output)
 			}
 			filter.functions = append(filter.functions, args[0])
-			return openProfiles(args[1:], func(profiles []*abp.Profile) error {
+			return a.openProfiles(args[1:], func(profiles []*abp.Profile) error {
 				q, err := filter.query(profiles)
 				if err != nil {
 					return err

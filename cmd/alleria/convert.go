@@ -58,7 +58,7 @@ or -pN-tN before the extension. An output that ends in .gz or .zst is compressed
 			if c.rows != convert.Accesses && c.rows != convert.Instructions {
 				return usagef("--rows is accesses or instructions, not %q", rows)
 			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
+			return a.openProfiles(args, func(profiles []*abp.Profile) error {
 				if c.query, err = filter.query(profiles); err != nil {
 					return err
 				}

@@ -34,7 +34,7 @@ and number, pages by where they lie in their region; addresses need not be the s
 			case byLine && byPage:
 				return usagef("--by-line and --by-page are two tables; leave one of them out")
 			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
+			return a.openProfiles(args, func(profiles []*abp.Profile) error {
 				q, err := filter.query(profiles)
 				if err != nil {
 					return err

@@ -40,8 +40,7 @@ syscall or signal. An instruction's accesses are a list in it.`,
 			if err != nil {
 				return err
 			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
-				a.warnGaps(profiles)
+			return a.openProfiles(args, func(profiles []*abp.Profile) error {
 				q, err := filter.query(profiles)
 				if err != nil {
 					return err

@@ -60,8 +60,7 @@ mapped it, at whatever address: one map, by offset in the file or the anonymous 
 			if err := heatOutputs(outputs); err != nil {
 				return err
 			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
-				a.warnGaps(profiles)
+			return a.openProfiles(args, func(profiles []*abp.Profile) error {
 				q, err := filter.query(profiles)
 				if err != nil {
 					return err

@@ -57,8 +57,7 @@ func (a *app) interceptsCommand() *cobra.Command {
 			if f.live {
 				return a.liveIntercepts(args, &f, q)
 			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
-				a.warnGaps(profiles)
+			return a.openProfiles(args, func(profiles []*abp.Profile) error {
 				return a.intercepts(profiles, &f, q)
 			})
 		},

@@ -14,12 +14,22 @@ import (
 	"alleria/config/vocab"
 )
 
-// openProfiles opens every path and hands them to use, then closes them.
+// openProfiles opens every path and hands them to use, as openQuietly does, and says before what is missing
+// from them: whatever a command makes of a profile that is not whole looks like what comes of a whole one.
+func (a *app) openProfiles(paths []string, use func([]*abp.Profile) error) error {
+	return openQuietly(paths, func(profiles []*abp.Profile) error {
+		a.warnGaps(profiles)
+		return use(profiles)
+	})
+}
+
+// openQuietly opens every path and hands them to use, then closes them. It is for what says by itself that a
+// profile is not whole.
 //
 // One that cannot be opened is a usage error and ends the command before any other
 // is read: half a report on two profiles is none. Nothing that use keeps may outlive
 // it.
-func openProfiles(paths []string, use func([]*abp.Profile) error) (err error) {
+func openQuietly(paths []string, use func([]*abp.Profile) error) (err error) {
 	var open []*abp.Profile
 	defer func() {
 		for _, p := range open {
@@ -36,12 +46,16 @@ func openProfiles(paths []string, use func([]*abp.Profile) error) (err error) {
 	return use(open)
 }
 
-// warnGaps says what belongs to the profiles and is not there. report and verify say it as part
-// of what they print. It is said with -q too: what comes of such a profile looks like what comes of a whole one.
+// warnGaps says what belongs to the profiles and is not there, and of which only the beginning is there.
+// report and verify say it as part of what they print. It is said with -q too.
 func (a *app) warnGaps(profiles []*abp.Profile) {
 	for _, p := range profiles {
 		for _, g := range p.Gaps() {
 			fmt.Fprintf(a.stderr, "alleria: the profile is not complete: %s\n", g)
+		}
+		// Files that lack their ends are no gaps.
+		if !p.Complete() && len(p.Gaps()) == 0 {
+			fmt.Fprintf(a.stderr, "alleria: the profile is not complete: %s was cut off: what follows is what had been written by then\n", p.Path())
 		}
 	}
 }

@@ -202,3 +202,40 @@ func TestVerifyProgress(t *testing.T) {
 		t.Errorf("%d of %d: %v", most, total, err)
 	}
 }
+
+// TestCutProfilesAreToldOf cuts a stream in its middle: whatever reads it says so.
+func TestCutProfilesAreToldOf(t *testing.T) {
+	run := syntheticRun(t)
+	heat := filepath.Join(t.TempDir(), "h.csv")
+	cut := func() [][]string {
+		return [][]string{{"analyze", "methods", run}, {"analyze", "cache", run}, {"annotate", "*", run}, {"histobin", run}, {"diff", run, run}, {"dump", run},
+			{"report", "--by-line", run}, {"report", "--inclusive", run}, {"report", "--callers", "*", run}, {"report", "--by-cacheline", run}, {"report", "--tree", run},
+			{"convert", "--to", "csv", run}, {"heatmap", "-o", heat, run}, {"windows", run}, {"tree", run}}
+	}
+	const says = "the profile is not complete: "
+	for _, c := range cut() {
+		if _, _, errs := command(t, c...); strings.Contains(errs, says) {
+			t.Errorf("%v of a whole one: %s", c, errs)
+		}
+	}
+	stream := filepath.Join(run, "p1", "1.abp")
+	st, err := os.Stat(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(stream, st.Size()-200); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cut() {
+		want := 1
+		if c[0] == "diff" {
+			want = 2
+		}
+		if _, _, errs := command(t, c...); strings.Count(errs, says) != want || !strings.Contains(errs, "was cut off") {
+			t.Errorf("%v: %s", c, errs)
+		}
+	}
+	if _, out, errs := command(t, "report", run); strings.Contains(errs, says) || !strings.Contains(out, "was cut off") {
+		t.Errorf("report: %s\n%s", errs, out)
+	}
+}

@@ -45,7 +45,7 @@ The exit status is 0 if all calls gave the same results as before, 1 if not.`,
 			if f.all == (f.call != 0) {
 				return usagef("which call is meant? --call N, as alleria intercepts --json numbers them, or --all")
 			}
-			return openProfiles(args, func(profiles []*abp.Profile) error { return a.replay(profiles[0], &f) })
+			return a.openProfiles(args, func(profiles []*abp.Profile) error { return a.replay(profiles[0], &f) })
 		},
 	}
 	fl := c.Flags()

@@ -40,13 +40,14 @@ processes), --adaptive (of the recording itself: processing threads and buffers 
 			if view == "adaptive" {
 				return views.adaptation(a, args)
 			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
+			return openQuietly(args, func(profiles []*abp.Profile) error {
 				q, err := filter.query(profiles)
 				if err != nil {
 					return err
 				}
 				q.Decode = decode
 				if view != "" {
+					a.warnGaps(profiles)
 					return views.show(a, view, profiles, q)
 				}
 				progress, stop := a.reading()

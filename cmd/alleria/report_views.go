@@ -128,7 +128,6 @@ func (v *reportViews) trees(a *app, view string, profiles []*abp.Profile, q abp.
 			return err
 		}
 	}
-	a.warnGaps(profiles)
 	if v.json {
 		return a.printJSON(all)
 	}

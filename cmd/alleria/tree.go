@@ -60,8 +60,7 @@ of --process; the others are followed, so that all have the same numbers.`,
 			if c.ArgsLenAtDash() == 0 {
 				return a.runTree(f, args)
 			}
-			return openProfiles(args, func(profiles []*abp.Profile) error {
-				a.warnGaps(profiles)
+			return a.openProfiles(args, func(profiles []*abp.Profile) error {
 				return a.showTree(f, a.stdout, pstree.Link(pstree.FromProfile(profiles[0])))
 			})
 		},

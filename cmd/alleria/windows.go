@@ -25,8 +25,7 @@ func (a *app) windowsCommand() *cobra.Command {
 		Short: "List every opening and closing of the windows",
 		Args:  someProfiles,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return openProfiles(args, func(profiles []*abp.Profile) error {
-				a.warnGaps(profiles)
+			return a.openProfiles(args, func(profiles []*abp.Profile) error {
 				if err := knownWindows(profiles, only); err != nil {
 					return err
 				}
