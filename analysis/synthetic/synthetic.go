@@ -112,7 +112,18 @@ func copyRun(n uint64) []uint64 {
 // Times, ids and addresses are constants: what is made of the run can be compared
 // with a golden file to the byte. The second process has no directory, as one that
 // was not followed.
-func Write(dir string) error {
+func Write(dir string) error { return write(dir, writeTables) }
+
+// WriteSampled writes the same run as one of which bursts were recorded: 423 of 8,460 instructions.
+func WriteSampled(dir string) error {
+	return write(dir, func(w *abp.Writer, h *abp.Header) error {
+		row := &abp.Sampling{Thread: 1, Recorded: 423, Passed: 8037, Bursts: 3}
+		return errors.Join(writeTables(w, h), w.Section(abp.SectionSampling, 0, row.Append(nil)))
+	})
+}
+
+// write writes the run with the tables of its process.
+func write(dir string, tables func(*abp.Writer, *abp.Header) error) error {
 	if err := os.MkdirAll(filepath.Join(dir, "p1"), 0o755); err != nil {
 		return fmt.Errorf("synthetic run: %w", err)
 	}
@@ -130,7 +141,7 @@ func Write(dir string) error {
 	}
 	h := abp.Header{Type: abp.TypeMain, Machine: abp.Machine{OS: abp.OSLinux, PageSize: 4096}, Created: started, Started: started, TSCAtStart: 1000, TSCFrequency: 1e9,
 		Process: 1, PID: 100, Executable: "/usr/bin/demo", CommandLine: []string{"demo", "a b"}}
-	if err := writeFile(filepath.Join(dir, "p1", abp.MainFile), &h, writeTables); err != nil {
+	if err := writeFile(filepath.Join(dir, "p1", abp.MainFile), &h, tables); err != nil {
 		return err
 	}
 	h.Type, h.Stream = abp.TypeSub, 1

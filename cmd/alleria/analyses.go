@@ -53,18 +53,28 @@ func (a *app) liveResult(proc *abp.Process, kind string) (*live.File, live.Resul
 	if !errors.Is(err, live.ErrNone) {
 		return f, r, err
 	}
-	run, err := abp.ReadRun(filepath.Dir(dir))
-	if err != nil { // whoever opened the profile has said so
+	made := analysedAs(proc)
+	if len(made) == 0 {
 		return nil, nil, nil
 	}
-	i := slices.IndexFunc(run.Processes, func(e abp.ProcessEntry) bool { return e.Dir == filepath.Base(dir) })
-	if i < 0 || len(run.Processes[i].Analyses) == 0 {
-		return nil, nil, nil
-	}
-	if made := run.Processes[i].Analyses; !slices.Contains(made, kind) {
+	if !slices.Contains(made, kind) {
 		return nil, nil, usagef("process %s was analysed while it ran, and its records were not kept: there are no results of %s, only of %s", proc.Name(), kind, strings.Join(made, ", "))
 	}
 	return nil, nil, fmt.Errorf("the analysis of %s of process %s failed while it ran: report shows why", kind, proc.Name())
+}
+
+// analysedAs lists the analyses that were made of a process while it ran, none if its records are there.
+func analysedAs(proc *abp.Process) []string {
+	dir := filepath.Dir(proc.Main().Path())
+	run, err := abp.ReadRun(filepath.Dir(dir))
+	if err != nil { // whoever opened the profile has said so
+		return nil
+	}
+	i := slices.IndexFunc(run.Processes, func(e abp.ProcessEntry) bool { return e.Dir == filepath.Base(dir) })
+	if i < 0 {
+		return nil
+	}
+	return run.Processes[i].Analyses
 }
 
 // sayLive tells that a result was found while the program ran, and what it stands for.
@@ -124,7 +134,7 @@ func (f *wholeFlags) registerTop(fl *pflag.FlagSet, of string) {
 }
 
 // eachResult makes a result for each process that is asked for, and writes it at once, or all of them as JSON.
-func eachResult[R any](a *app, args []string, f *wholeFlags, result func(*abp.Profile, *abp.Process, abp.Query, *analysis.Progress) (*R, error), write func(*abp.Process, *R) error) error {
+func eachResult[R any](a *app, args []string, f *wholeFlags, what lacking, result func(*abp.Profile, *abp.Process, abp.Query, *analysis.Progress) (*R, error), write func(*abp.Process, *R) error) error {
 	if f.top < 0 {
 		return usagef("--top is a number from 0, not %d", f.top)
 	}
@@ -133,6 +143,7 @@ func eachResult[R any](a *app, args []string, f *wholeFlags, result func(*abp.Pr
 		if err != nil {
 			return err
 		}
+		a.sayBursts(profiles, q, what)
 		all := []*R{}
 		err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
 			r, err := result(profiles[0], proc, q, progress)
@@ -281,7 +292,7 @@ addresses in the image's file. Code is followed as far as it was recorded: recor
 		Example: "  alleria record --analysis paths -o out -- ./tool\n  alleria analyze paths out",
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return eachResult(a, args, &all, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*paths.Result, error) {
+			return eachResult(a, args, &all, lacksCalls, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*paths.Result, error) {
 				return foundOr(a, proc, "paths", &all.orderFlags, nil, func() (*paths.Result, error) { return paths.Count(p, proc, q.Threads, progress) })
 			}, func(proc *abp.Process, r *paths.Result) error { return a.printPaths(proc, r, all.top) })
 		},

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,10 +81,8 @@ func (a *app) eachTree(path string, f *orderFlags, use func(p *abp.Profile, proc
 		if err != nil {
 			return err
 		}
-		for _, proc := range p.Processes() {
-			if len(q.Processes) > 0 && !slices.Contains(q.Processes, proc.Number()) {
-				continue
-			}
+		a.sayBursts(profiles, q, lacksCallers)
+		for _, proc := range wanted(profiles, q) {
 			t, err := a.tree(p, proc, f, q)
 			if err != nil {
 				return err

@@ -61,7 +61,7 @@ Each thread has caches of its own, as if it ran on a processor by itself; with
 				return err
 			}
 			changed := changedOf(c.Flags(), "l1i", "l1d", "l2", "ll", "itlb", "dtlb", "shared")
-			return eachResult(a, args, &all, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*cache.Result, error) {
+			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*cache.Result, error) {
 				o.Threads = q.Threads
 				return a.cacheOf(p, proc, &all.orderFlags, o, changed, progress)
 			}, func(_ *abp.Process, r *cache.Result) error { return r.WriteText(a.stdout, all.top) })
@@ -106,7 +106,7 @@ thousands of records. Or analyse while the program runs (record --analysis coher
 			if err != nil {
 				return usagef("%w", err)
 			}
-			return eachResult(a, args, &all, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*coherence.Result, error) {
+			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*coherence.Result, error) {
 				o.Threads = q.Threads
 				return foundOr(a, proc, "coherence", &all.orderFlags, func(r *coherence.Result) error { return sameSharing(c.Flags(), proc, r, &o) }, func() (*coherence.Result, error) { return coherence.Simulate(p, proc, o, progress) })
 			}, func(_ *abp.Process, r *coherence.Result) error { return r.WriteText(a.stdout, all.top) })
@@ -160,7 +160,7 @@ working sets, and accurate enough with a few thousand lines or more.`,
 				return usagef("--sample is a number from 64 to 16777216, or 0 for all lines, not %d", sample)
 			}
 			changed := changedOf(c.Flags(), "line", "sample")
-			return eachResult(a, args, &all, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*reuse.Result, error) {
+			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*reuse.Result, error) {
 				return a.reuseOf(p, proc, &all.orderFlags, reuse.Options{Line: uint64(size), Limit: sample, Threads: q.Threads}, changed, progress)
 			}, func(_ *abp.Process, r *reuse.Result) error { return r.WriteText(a.stdout, 0) })
 		},
@@ -192,6 +192,7 @@ with --fields address,value.`,
 				if err != nil {
 					return err
 				}
+				a.sayBursts(profiles, q, lacksCounts)
 				all, values := []*analysis.HistoBin{}, uint64(0)
 				err = a.eachProcess(profiles[0], q, func(proc *abp.Process, progress *analysis.Progress) error {
 					h, err := analysis.HistoBinOf(profiles[0], proc, q, progress)
@@ -256,7 +257,7 @@ follow. Each iteration of a string instruction and each lane of a gather is an a
 		Example: "  alleria analyze strides out\n  alleria record --analysis strides -o out -- ./program",
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return eachResult(a, args, &all, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*strides.Result, error) {
+			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*strides.Result, error) {
 				return foundOr(a, proc, "strides", &all.orderFlags, nil, func() (*strides.Result, error) { return strides.Count(p, proc, q.Threads, progress) })
 			}, func(_ *abp.Process, r *strides.Result) error { return r.WriteText(a.stdout, all.top) })
 		},

@@ -62,6 +62,7 @@ or -pN-tN before the extension. An output that ends in .gz or .zst is compressed
 				if c.query, err = filter.query(profiles); err != nil {
 					return err
 				}
+				a.sayBursts(profiles, c.query, lackingIn(c.format))
 				c.profile = profiles[0]
 				return c.run()
 			})
@@ -76,6 +77,17 @@ or -pN-tN before the extension. An output that ends in .gz or .zst is compressed
 	_ = cmd.RegisterFlagCompletionFunc("to", completeFormats) // fails only for a flag that is not there
 	_ = cmd.RegisterFlagCompletionFunc("rows", cobra.FixedCompletions([]string{"accesses", "instructions"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// lackingIn says how a format depends on what lies between bursts.
+func lackingIn(f *convert.Format) lacking {
+	switch f.Name {
+	case "callgrind", "collapsed", "firefox", "pprof", "speedscope":
+		return lacksCallers
+	case "champsim", "din", "xdin", "drmemtrace":
+		return lacksOrder
+	}
+	return lacksCounts
 }
 
 // completeFormats lists the formats for a shell.

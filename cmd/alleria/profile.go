@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"alleria/abp"
+	"alleria/analysis"
 	"alleria/config/vocab"
 )
 
@@ -58,6 +59,57 @@ func (a *app) warnGaps(profiles []*abp.Profile) {
 			fmt.Fprintf(a.stderr, "alleria: the profile is not complete: %s was cut off: what follows is what had been written by then\n", p.Path())
 		}
 	}
+}
+
+// lacking says what a command makes of a sampled process that is not the program's: what lies between bursts is missing.
+type lacking string
+
+// How commands depend on what lies between bursts.
+const (
+	lacksCounts  lacking = "" // only counts are too few
+	lacksCallers lacking = "what lies between bursts is missing, so that callers and inclusive counts are not those of the program"
+	lacksCalls   lacking = "what lies between bursts is missing, so that calls and paths are not those of the program"
+	lacksOrder   lacking = "what lies between bursts is missing, so that misses, distances and strides across it are not those of the program"
+)
+
+// wanted lists the processes of profiles that a query asks for.
+func wanted(profiles []*abp.Profile, q abp.Query) (all []*abp.Process) {
+	for _, p := range profiles {
+		for _, proc := range p.Processes() {
+			if len(q.Processes) == 0 || slices.Contains(q.Processes, proc.Number()) {
+				all = append(all, proc)
+			}
+		}
+	}
+	return all
+}
+
+// sayBursts says of each sampled process how much of it is recorded, for commands that show what was recorded as it is
+// and estimate nothing. What was found while a process ran is an estimate, which sayLive says.
+// It is said with -q too, as warnGaps is.
+func (a *app) sayBursts(profiles []*abp.Profile, q abp.Query, what lacking) {
+	for _, proc := range wanted(profiles, q) {
+		if len(proc.Strata()) == 0 || len(analysedAs(proc)) > 0 {
+			continue
+		}
+		text := burstsOf(proc) + "; counts are those of what is recorded"
+		if what != lacksCounts {
+			text += "; " + string(what)
+		}
+		fmt.Fprintf(a.stderr, "alleria: process %s was sampled: %s\n", proc.Name(), text)
+	}
+}
+
+// burstsOf says how much of a sampled process is recorded.
+func burstsOf(proc *abp.Process) string {
+	var recorded, passed, byTime uint64
+	for _, s := range proc.Strata() {
+		recorded, passed, byTime = recorded+s.Recorded, passed+s.Passed, byTime+s.ByTime
+	}
+	if byTime > 0 { // nobody has counted instructions there
+		return fmt.Sprintf("%s instructions are recorded, which stand for %.3f s of processor time", analysis.FormatExact(recorded), float64(byTime)/1e9)
+	}
+	return fmt.Sprintf("%s of %s instructions are recorded", analysis.FormatExact(recorded), analysis.FormatExact(recorded+passed))
 }
 
 // queryFlags are the filters that all commands which read profiles have.

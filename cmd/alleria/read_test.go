@@ -239,3 +239,32 @@ func TestCutProfilesAreToldOf(t *testing.T) {
 		t.Errorf("report: %s\n%s", errs, out)
 	}
 }
+
+// TestSamplesAreToldOf: what shows the records of bursts as they are says that they are not all, once.
+func TestSamplesAreToldOf(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "run")
+	if err := synthetic.WriteSampled(run); err != nil {
+		t.Fatal(err)
+	}
+	const says = "process 1 was sampled: 423 of 8,460 instructions are recorded; counts are those of what is recorded"
+	for _, c := range []struct {
+		args  string
+		lacks string // "": only counts
+	}{
+		{"analyze methods", "callers and inclusive counts"}, {"analyze callgraph", "callers"}, {"analyze calltree", "callers"}, {"analyze paths", "calls and paths"},
+		{"analyze cache", "misses"}, {"analyze reuse", "misses"}, {"analyze coherence", "misses"}, {"analyze strides", "strides"}, {"histobin", ""},
+		{"report --callers *", "callers"}, {"report --callees *", "callers"}, {"report --inclusive", "callers"}, {"report --by-address", ""}, {"report --by-cacheline", ""},
+		{"convert --to csv", ""}, {"convert --to collapsed", "callers"}, {"convert --to din --thread 1", "misses"}, {"analyze methods --json", "callers"},
+	} {
+		_, _, errs := command(t, append(strings.Fields(c.args), run)...)
+		if strings.Count(errs, says) != 1 || strings.Contains(errs, "between bursts") != (c.lacks != "") || !strings.Contains(errs, c.lacks) {
+			t.Errorf("%s: %q", c.args, errs)
+		}
+	}
+	// These estimate, or say it by themselves.
+	for _, c := range []string{"report", "report --by-line", "report --tree", "dump", "windows", "tree"} {
+		if _, _, errs := command(t, append(strings.Fields(c), run)...); strings.Contains(errs, "was sampled") {
+			t.Errorf("%s: %q", c, errs)
+		}
+	}
+}

@@ -73,6 +73,12 @@ func (v *reportViews) show(a *app, view string, profiles []*abp.Profile, q abp.Q
 	if v.tree || v.byProgram {
 		return v.trees(a, view, profiles, q)
 	}
+	switch view {
+	case "inclusive", "callers", "callees":
+		a.sayBursts(profiles, q, lacksCallers)
+	case "by-address", "by-cacheline":
+		a.sayBursts(profiles, q, lacksCounts)
+	}
 	all := []any{}
 	for _, p := range profiles {
 		for _, proc := range p.Processes() {
