@@ -58,9 +58,14 @@ func (a *app) liveResult(proc *abp.Process, kind string) (*live.File, live.Resul
 		return nil, nil, nil
 	}
 	if !slices.Contains(made, kind) {
-		return nil, nil, usagef("process %s was analysed while it ran, and its records were not kept: there are no results of %s, only of %s", proc.Name(), kind, strings.Join(made, ", "))
+		return nil, nil, notKept(proc, fmt.Sprintf("results of %s, only of %s", kind, strings.Join(made, ", ")))
 	}
 	return nil, nil, fmt.Errorf("the analysis of %s of process %s failed while it ran: report shows why", kind, proc.Name())
+}
+
+// notKept refuses what would need the records of a process that was analysed while it ran.
+func notKept(proc *abp.Process, there string) error {
+	return usagef("process %s was analysed while it ran, and its records were not kept: there are no %s", proc.Name(), there)
 }
 
 // analysedAs lists the analyses that were made of a process while it ran, none if its records are there.

@@ -188,7 +188,7 @@ with --fields address,value.`,
 				return usagef("--top is a number from 0, not %d", top)
 			}
 			return a.openProfiles(args, func(profiles []*abp.Profile) error {
-				q, err := filter.query(profiles)
+				q, err := filter.queryRecords(profiles)
 				if err != nil {
 					return err
 				}

@@ -51,7 +51,7 @@ func (a *app) annotateCommand() *cobra.Command {
 			}
 			filter.functions = append(filter.functions, args[0])
 			return a.openProfiles(args[1:], func(profiles []*abp.Profile) error {
-				q, err := filter.query(profiles)
+				q, err := filter.queryRecords(profiles)
 				if err != nil {
 					return err
 				}

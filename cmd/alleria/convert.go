@@ -59,7 +59,7 @@ or -pN-tN before the extension. An output that ends in .gz or .zst is compressed
 				return usagef("--rows is accesses or instructions, not %q", rows)
 			}
 			return a.openProfiles(args, func(profiles []*abp.Profile) error {
-				if c.query, err = filter.query(profiles); err != nil {
+				if c.query, err = filter.queryRecords(profiles); err != nil {
 					return err
 				}
 				a.sayBursts(profiles, c.query, lackingIn(c.format))

@@ -35,7 +35,7 @@ and number, pages by where they lie in their region; addresses need not be the s
 				return usagef("--by-line and --by-page are two tables; leave one of them out")
 			}
 			return a.openProfiles(args, func(profiles []*abp.Profile) error {
-				q, err := filter.query(profiles)
+				q, err := filter.queryRecords(profiles)
 				if err != nil {
 					return err
 				}

@@ -41,7 +41,7 @@ syscall or signal. An instruction's accesses are a list in it.`,
 				return err
 			}
 			return a.openProfiles(args, func(profiles []*abp.Profile) error {
-				q, err := filter.query(profiles)
+				q, err := filter.queryRecords(profiles)
 				if err != nil {
 					return err
 				}

@@ -167,6 +167,20 @@ func (f *queryFlags) query(profiles []*abp.Profile) (q abp.Query, err error) {
 	return q, err
 }
 
+// queryRecords makes the query of a command that reads records, which no results of analyses can stand in for. It refuses
+// processes that have none: a table without rows looks like a program that did nothing.
+func (f *queryFlags) queryRecords(profiles []*abp.Profile) (q abp.Query, err error) {
+	for _, n := range f.processes {
+		q.Processes = append(q.Processes, uint32(n))
+	}
+	for _, proc := range wanted(profiles, q) {
+		if made := analysedAs(proc); len(made) > 0 {
+			return q, notKept(proc, "records, only results of "+strings.Join(made, ", "))
+		}
+	}
+	return f.query(profiles)
+}
+
 // known refuses names and numbers that none of the profiles has: an empty answer
 // to a misspelt question looks like a fact about the program.
 func (f *queryFlags) known(q *abp.Query, profiles []*abp.Profile) error {

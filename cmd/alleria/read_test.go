@@ -268,3 +268,28 @@ func TestSamplesAreToldOf(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordsThatWereNotKept: a run that was analysed while it ran is not taken for one that did nothing.
+func TestRecordsThatWereNotKept(t *testing.T) {
+	run := syntheticRun(t)
+	r, err := abp.ReadRun(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Processes[0].Analyses = []string{"calls"}
+	if err := r.Write(run); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []string{"diff " + run, "annotate *", "annotate nothing", "dump", "dump --process 1", "report --by-line", "report --by-instruction", "report --by-address", "report --by-cacheline",
+		"report --inclusive", "report --callers *", "report --callees *", "convert --to csv", "convert --to pprof", "histobin", "analyze cache"} {
+		status, out, errs := command(t, append(strings.Fields(c), run)...)
+		if status != statusUsage || out != "" || !strings.Contains(errs, "process 1 was analysed while it ran, and its records were not kept: there are no ") {
+			t.Errorf("%s: status %d, %q, %q", c, status, out, errs)
+		}
+	}
+	for _, c := range []string{"report", "report --tree", "report --by-program", "windows", "tree"} {
+		if status, _, errs := command(t, append(strings.Fields(c), run)...); status != 0 {
+			t.Errorf("%s: status %d, %q", c, status, errs)
+		}
+	}
+}

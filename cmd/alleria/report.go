@@ -41,7 +41,11 @@ processes), --adaptive (of the recording itself: processing threads and buffers 
 				return views.adaptation(a, args)
 			}
 			return openQuietly(args, func(profiles []*abp.Profile) error {
-				q, err := filter.query(profiles)
+				query := filter.query
+				if view != "" && !views.tree && !views.byProgram { // else run.json has the counts
+					query = filter.queryRecords
+				}
+				q, err := query(profiles)
 				if err != nil {
 					return err
 				}
