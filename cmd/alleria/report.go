@@ -41,11 +41,7 @@ processes), --adaptive (of the recording itself: processing threads and buffers 
 				return views.adaptation(a, args)
 			}
 			return openQuietly(args, func(profiles []*abp.Profile) error {
-				query := filter.query
-				if view != "" && !views.tree && !views.byProgram { // else run.json has the counts
-					query = filter.queryRecords
-				}
-				q, err := query(profiles)
+				q, err := views.query(&filter, view, profiles)
 				if err != nil {
 					return err
 				}
@@ -54,19 +50,7 @@ processes), --adaptive (of the recording itself: processing threads and buffers 
 					a.warnGaps(profiles)
 					return views.show(a, view, profiles, q)
 				}
-				progress, stop := a.reading()
-				r, err := analysis.Summarise(profiles, q, progress)
-				// Before anything is printed: the progress line is wiped off the
-				// terminal.
-				stop()
-				if err != nil {
-					return err
-				}
-				nameCallers(r)
-				if asJSON {
-					return r.WriteJSON(a.stdout)
-				}
-				return r.WriteText(a.stdout, top)
+				return a.summary(profiles, q, asJSON, top)
 			})
 		},
 	}
@@ -76,4 +60,21 @@ processes), --adaptive (of the recording itself: processing threads and buffers 
 	c.Flags().BoolVar(&decode, "decode", false, "count by decoding everything, even what frames list (slower, the same counts)")
 	c.Flags().IntVar(&top, "top", 20, "show this `number` of images and functions (or of another table's rows) per process; 0: all")
 	return c
+}
+
+// summary prints the report without a view.
+func (a *app) summary(profiles []*abp.Profile, q abp.Query, asJSON bool, top int) error {
+	progress, stop := a.reading()
+	r, err := analysis.Summarise(profiles, q, progress)
+	// Before anything is printed: the progress line is wiped off the
+	// terminal.
+	stop()
+	if err != nil {
+		return err
+	}
+	nameCallers(r)
+	if asJSON {
+		return r.WriteJSON(a.stdout)
+	}
+	return r.WriteText(a.stdout, top)
 }

@@ -68,6 +68,14 @@ func (v *reportViews) chosen() (string, error) {
 	return cmp.Or(append(names, "")...), nil
 }
 
+// query makes the query of a view. All but those of processes, whose counts run.json has as well, read records.
+func (v *reportViews) query(f *queryFlags, view string, profiles []*abp.Profile) (abp.Query, error) {
+	if view == "" || v.tree || v.byProgram {
+		return f.query(profiles)
+	}
+	return f.queryRecords(profiles)
+}
+
 // show prints a view of each process of each profile.
 func (v *reportViews) show(a *app, view string, profiles []*abp.Profile, q abp.Query) error {
 	if v.tree || v.byProgram {
