@@ -152,6 +152,73 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// TestTakeAll: a forked child has the numbers of its creator also for images that are read from each process's memory, and so has its child; those of an image that is another by its names are
+// kept beside it, and those of one that is not there any more are not.
+func TestTakeAll(t *testing.T) {
+	c := parsed(t, `<Function/>`)
+	first, libc := tablesOf(t, c)
+	kernels := func(tb *Tables) *symbols.Loaded {
+		for _, l := range tb.Symbols.Images() {
+			if l.Path == "[vdso]" {
+				return l
+			}
+		}
+		t.Skip("the kernel has no image in this process")
+		return nil
+	}
+	child := func(n *Names) *Tables {
+		next := NewTables(first.opts)
+		if _, _, err := next.Update(); err != nil {
+			t.Fatal(err)
+		}
+		if !next.TakeAll(n) {
+			t.Fatal("the numbers are refused")
+		}
+		return next
+	}
+	v := kernels(first)
+	first.Image(libc)
+	fn := &v.Image.Functions()[0]
+	number := first.Function(v, fn)
+	for what, tb := range map[string]*Tables{"child": child(first.Names()), "grandchild": child(child(first.Names()).Names())} {
+		l := kernels(tb)
+		if l.Image == v.Image || !tb.Recorded(l) || tb.Image(l) != first.Image(v) || tb.Function(l, &l.Image.Functions()[0]) != number || len(tb.images) != 2 {
+			t.Errorf("%s: the kernel's image is number %d of %d, not %d", what, tb.images[l], len(tb.images), first.Image(v))
+		}
+	}
+	other := first.Names()
+	for i := range other.loaded {
+		if old := &other.loaded[i]; old.Image == v.Image { // as if it had been libc's file, and was deleted
+			moved := *v
+			moved.Image = libc.Image
+			old.Loaded = &moved
+			other.images[libc.Image] = 0
+		}
+	}
+	if tb := child(other); tb.images[kernels(tb)] != 0 || !slices.Contains(numbersOf(tb), first.Image(v)) {
+		t.Errorf("with another image at its place the numbers are %d", numbersOf(tb))
+	}
+	gone := first.Names()
+	for i := range gone.loaded {
+		if old := &gone.loaded[i]; old.Image == v.Image {
+			moved := *v
+			moved.Path = "/gone"
+			old.Loaded, old.gone = &moved, true
+		}
+	}
+	if tb := child(gone); slices.Contains(numbersOf(tb), first.Image(v)) {
+		t.Errorf("with an image that is gone the numbers are %d", numbersOf(tb))
+	}
+}
+
+// numbersOf is the numbers of a process's images.
+func numbersOf(t *Tables) (list []uint32) {
+	for _, n := range t.images {
+		list = append(list, n)
+	}
+	return list
+}
+
 // TestToldNames: another run finds images and functions again, under their numbers, as long as they are the same.
 func TestToldNames(t *testing.T) {
 	c := parsed(t, `<Function/>`)
