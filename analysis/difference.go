@@ -135,9 +135,10 @@ func CompareLines(before, after []LineCount) *Difference {
 	return c.result()
 }
 
-// CompareHeat compares what was read and written by page of so many bytes. Pages are known by where they lie in their region, that of the stack by how far
-// they lie below its end, so that regions may have moved. progress may be nil.
-func CompareHeat(before, after *abp.Profile, q abp.Query, block uint64, progress *Progress) (*Difference, error) {
+// CompareHeat compares what was read and written by page of 4 KiB. Pages are known by where they lie in their region, that of
+// the stack by how far they lie below its end, so that regions may have moved: systems move them by whole pages, and no page
+// lies in two of them. progress may be nil.
+func CompareHeat(before, after *abp.Profile, q abp.Query, progress *Progress) (*Difference, error) {
 	c := comparison{rows: map[rowKey]*DifferenceRow{}}
 	for i, p := range []*abp.Profile{before, after} {
 		sum := &c.out.Before
@@ -148,12 +149,12 @@ func CompareHeat(before, after *abp.Profile, q abp.Query, block uint64, progress
 			if !wants(q.Processes, proc.Number()) {
 				continue
 			}
-			heat, err := HeatOf(p, proc, q, block, progress)
+			heat, err := HeatOf(p, proc, q, heatPage, progress)
 			if err != nil {
 				return nil, err
 			}
-			name := pageNames(Regions(proc), block)
-			for _, cell := range heat.Cells(block) {
+			name := pageNames(Regions(proc))
+			for _, cell := range heat.Cells(heatPage) {
 				counts := abp.Counts{Loads: cell.Reads, Stores: cell.Writes}
 				sum.Add(counts, 1)
 				c.add(rowKey{"page", proc.Number(), name(cell.Addr), ""}, counts, i == 1)
@@ -164,7 +165,7 @@ func CompareHeat(before, after *abp.Profile, q abp.Query, block uint64, progress
 }
 
 // pageNames names pages by their regions. Of several regions of one name the first one's beginning counts.
-func pageNames(regions []Region, block uint64) func(addr uint64) string {
+func pageNames(regions []Region) func(addr uint64) string {
 	base := map[string]uint64{}
 	for _, r := range regions {
 		if b, ok := base[r.Name]; !ok || r.Lo < b {
@@ -174,7 +175,7 @@ func pageNames(regions []Region, block uint64) func(addr uint64) string {
 	return func(addr uint64) string {
 		for _, r := range regions {
 			switch {
-			case r.Name == "" || r.Lo >= addr+block || r.Hi <= addr:
+			case r.Name == "" || r.Lo >= addr+heatPage || r.Hi <= addr:
 			case r.Name == "[stack]":
 				return fmt.Sprintf("%s-%#x", r.Name, r.Hi-addr)
 			default:
@@ -188,12 +189,14 @@ func pageNames(regions []Region, block uint64) func(addr uint64) string {
 // WriteText writes the difference for people, with at most top rows (0: all).
 func (d *Difference) WriteText(w io.Writer, top int) error {
 	out := bufio.NewWriter(w)
-	if d.Before.Instructions|d.After.Instructions == 0 { // of pages
+	unit, of := "instructions", func(c *abp.Counts) uint64 { return c.Instructions }
+	if d.Before.Instructions|d.After.Instructions == 0 { // of pages, which are accessed and not executed
+		unit, of = "accesses", func(c *abp.Counts) uint64 { return c.Loads + c.Stores }
 		fmt.Fprintf(out, "%s loads and %s stores before, %s and %s after\n", FormatExact(d.Before.Loads), FormatExact(d.Before.Stores), FormatExact(d.After.Loads), FormatExact(d.After.Stores))
 	} else {
 		d.writeHead(out)
 	}
-	t := NewTextTable("", "name", "image", "before", "after", "instructions", "loads", "stores")
+	t := NewTextTable("", "name", "image", "before", "after", unit, "loads", "stores")
 	t.Text = 3
 	for i := range d.Rows {
 		r := &d.Rows[i]
@@ -205,8 +208,9 @@ func (d *Difference) WriteText(w io.Writer, top int) error {
 		if r.Kind == "line" {
 			name = name[strings.LastIndexByte(name, '/')+1:]
 		}
-		t.Add(r.Kind, cut(name, 60), cut(r.Image, 30), FormatExact(r.Before.Instructions), FormatExact(r.After.Instructions),
-			signed(r.Before.Instructions, r.After.Instructions), signed(r.Before.Loads, r.After.Loads), signed(r.Before.Stores, r.After.Stores))
+		before, after := of(&r.Before), of(&r.After)
+		t.Add(r.Kind, cut(name, 60), cut(r.Image, 30), FormatExact(before), FormatExact(after),
+			signed(before, after), signed(r.Before.Loads, r.After.Loads), signed(r.Before.Stores, r.After.Stores))
 	}
 	t.Write(out, "\n  ")
 	fmt.Fprintf(out, "\n  %s rows are equal\n", FormatExact(uint64(d.Equal)))

@@ -45,7 +45,7 @@ and number, pages by where they lie in their region; addresses need not be the s
 				case byLine:
 					d, err = diffLines(profiles, q, progress)
 				case byPage:
-					d, err = analysis.CompareHeat(profiles[0], profiles[1], q, analysis.DefaultHeatBlock, progress)
+					d, err = analysis.CompareHeat(profiles[0], profiles[1], q, progress)
 				default:
 					d, err = analysis.Compare(profiles[0], profiles[1], q, progress)
 				}
