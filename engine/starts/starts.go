@@ -9,7 +9,8 @@
 //
 // The refused alternatives: a seccomp filter stays for good and is inherited;
 // letting later calls through leaves sequences whose abort addresses lie in
-// the application's code while the thread is in the cache.
+// the application's code while the thread is in the cache. Processes that have
+// some from before their start was seen are let through (package syscalls).
 //
 // The images that the dynamic linker maps are the other thing to be known. Two stops at each of its system
 // calls would tell of both, 160 for a compiler and 50 µs each; breakpoints in the linker on
