@@ -253,6 +253,22 @@ func (x *Exec) instructions() uint64 {
 	return n
 }
 
+// ordinals returns how many ordinals, from Ordinal on, its recorded instructions have: as many as they are, and one more
+// where the last is a part of a repeated string instruction. Such a part has the ordinal of the instruction that it is of,
+// which retires in a later execution.
+func (x *Exec) ordinals() uint64 {
+	n := x.instructions()
+	for i := x.Completed - 1; i >= 0; i-- {
+		if in := &x.Block.Ins[i]; in.Flags&InsRecorded != 0 {
+			if !in.Retires() {
+				n++
+			}
+			break
+		}
+	}
+	return n
+}
+
 // mark takes one mark off the words.
 //
 // Marks change the state and mostly yield nothing: stepEnd then means "go on". Those of

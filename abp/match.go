@@ -126,8 +126,10 @@ func (m *matcher) exec(x *Exec) bool {
 	if m.byCode && m.block(x.Block) == verdictNone || !m.q.Time.Contains(x.TSC) {
 		return false
 	}
-	if n := x.instructions(); !m.q.Ordinals.All() && (n == 0 || !m.q.Ordinals.overlaps(x.Ordinal, x.Ordinal+n-1)) {
-		return false
+	if !m.q.Ordinals.All() {
+		if n := x.ordinals(); n == 0 || !m.q.Ordinals.overlaps(x.Ordinal, x.Ordinal+n-1) {
+			return false
+		}
 	}
 	if m.q.Data.All() {
 		return true
@@ -143,7 +145,7 @@ func (m *matcher) whole(x *Exec) bool {
 	if m.plain {
 		return true
 	}
-	n := x.instructions()
+	n := x.ordinals()
 	return m.q.Data.All() && (!m.byCode || m.block(x.Block) == verdictAll) &&
 		(m.q.Ordinals.All() || n > 0 && m.q.Ordinals.Contains(x.Ordinal) && m.q.Ordinals.Contains(x.Ordinal+n-1))
 }

@@ -206,7 +206,8 @@ func (r *Reader) step() step {
 
 // Seek goes to that instruction of a thread (by its number in the first process
 // that the query matches), by one look-up in the frames' headers: the next
-// entry is that instruction, the next execution the one that it belongs to.
+// entry is that instruction (the first part of it, where it is a string instruction that
+// was recorded in parts), the next execution the one that it belongs to.
 // What follows is the rest of the thread. OrderThread only.
 func (r *Reader) Seek(thread uint32, ordinal uint64) error {
 	for _, p := range r.profile.processes {
@@ -231,14 +232,23 @@ func (r *Reader) SeekIn(p *Process, thread uint32, ordinal uint64) error {
 	for i, ref := range c.refs {
 		last := ref.Ordinal + ref.Counts.Instructions
 		if c.procs[i] == p && ref.Thread == thread && ordinal >= ref.Ordinal && ordinal < last {
-			c.next = i
+			c.next = c.firstOf(i, ordinal)
 			return r.skipTo(ordinal)
 		}
 	}
 	return fmt.Errorf("seek: thread %d, instruction %d: %w", thread, ordinal, ErrNoSuchPlace)
 }
 
-// skipTo skips executions until the one that holds the instruction.
+// firstOf returns the first frame that may hold something of an instruction that retires in frame i: parts of it may lie at
+// the ends of frames in front, as whole frames of nothing else may.
+func (c *cursor) firstOf(i int, ordinal uint64) int {
+	for i > 0 && c.refs[i].Ordinal == ordinal && c.procs[i-1] == c.procs[i] && c.refs[i-1].Thread == c.refs[i].Thread {
+		i--
+	}
+	return i
+}
+
+// skipTo skips executions until the first that holds something of the instruction.
 func (r *Reader) skipTo(ordinal uint64) error {
 	c := r.cursors[0]
 	for {
@@ -246,7 +256,7 @@ func (r *Reader) skipTo(ordinal uint64) error {
 		if s == stepEnd {
 			return errors.Join(fmt.Errorf("seek: instruction %d: %w", ordinal, ErrNoSuchPlace), c.err)
 		}
-		if s == stepExec && ordinal < c.x.Ordinal+c.x.instructions() {
+		if s == stepExec && ordinal < c.x.Ordinal+c.x.ordinals() {
 			c.again = true // the caller's first step shall yield it
 			r.from = ordinal
 			return nil

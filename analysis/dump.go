@@ -222,11 +222,13 @@ func (d *dumper) entry(e *abp.Entry) bool {
 		if d.options.Count > 0 && d.shown == d.options.Count {
 			return false
 		}
-		if d.shown == 0 && !d.headed {
+		if !d.headed {
 			d.header(e) // the dump begins in the middle of a thread
 		}
 		d.before(threadKey{e.Process, e.Program, e.Thread}, e.Ins.Ordinal, e.Ins.Block.Branch == abp.BranchSyscall && e.Ins.Index == len(e.Ins.Block.Ins)-1)
-		d.shown++
+		if !e.Ins.Part { // parts belong to the instruction that follows them
+			d.shown++
+		}
 		d.form.instruction(e)
 	case abp.EntryMem:
 		d.form.access(&e.Mem)
