@@ -24,10 +24,7 @@ import (
 // addresses or without.
 func analysisConfig(specs []live.Spec) (*config.Config, error) {
 	n := live.NeedsOf(specs)
-	o := config.OneOffOptions{}
-	if n.Code {
-		o.Select = "any"
-	}
+	o := config.OneOffOptions{Select: selectFor(specs)}
 	fields := "none"
 	if n.Addresses {
 		fields = "address"
@@ -44,6 +41,14 @@ func analysisConfig(specs []live.Spec) (*config.Config, error) {
 		return nil, fmt.Errorf("what analyses need: %w", err)
 	}
 	return c, nil
+}
+
+// selectFor is which instructions analyses need: all, or the default, which is those that access memory.
+func selectFor(specs []live.Spec) string {
+	if live.NeedsOf(specs).Code {
+		return "any"
+	}
+	return ""
 }
 
 // liveResult returns what was found of a process while it ran, nil if it was not analysed while it ran: its records are there then.

@@ -205,6 +205,7 @@ func (a *app) record(f *recordFlags, args []string) error {
 // config is the window configuration: where analyses are made and nothing else is asked for, what they need.
 func (f *recordFlags) config(messages io.Writer) (*config.Config, string, error) {
 	if len(f.opts.Analyses) == 0 || f.window.given(f.opts.Outputs) {
+		f.window.analysed(f.opts.Analyses)
 		return f.window.load(messages, f.opts.Outputs)
 	}
 	c, err := analysisConfig(f.opts.Analyses)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"alleria/analysis/live"
 	"alleria/config"
 )
 
@@ -34,7 +35,7 @@ func (f *windowFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&o.Process, "process", "", "record only these `processes`, separated by commas: numbers in order of creation, names (which may hold *) or paths of the programs that they execute; the others are followed")
 	fl.StringVar(&o.Image, "image", "", "record only this `image`: main, app (all but the system's), all (the default), a file name or a path")
 	fl.StringVar(&o.Function, "function", "", "record only functions of this `name`, which may hold *")
-	fl.StringVar(&o.Select, "select", "", "record only these `instructions`: any, anyMem (default), or form=, class=, isa=, ext= or cat= and a XED name")
+	fl.StringVar(&o.Select, "select", "", "record only these `instructions`: any, anyMem (default, except where an analysis counts all), or form=, class=, isa=, ext= or cat= and a XED name")
 	fl.StringArrayVar(&o.Intercept, "intercept", nil, "capture calls of this `function` (function@image: only of that image; it may hold *) with arguments and result instead of recording instructions; may be repeated. alleria intercepts prints them")
 	fl.StringVar(&f.fields, "fields", "", "what to record of each instruction: a comma-separated `list` of time, function, address, value, branch; none records the instruction alone, all everything")
 }
@@ -52,6 +53,16 @@ func (f *windowFlags) given(outputs []string) bool {
 		first = outputs[0]
 	}
 	return config.Find("", wd, first) != ""
+}
+
+// analysed has a window of flags select every instruction where an analysis counts instructions and --select says nothing:
+// its numbers would silently be of those that access memory alone. Captured calls select no instructions.
+func (f *windowFlags) analysed(specs []live.Spec) {
+	o := &f.oneOff
+	window := f.fields != "" || !o.IsZero()
+	if window && o.Select == "" && len(o.Intercept) == 0 {
+		o.Select = selectFor(specs)
+	}
 }
 
 // load returns the configuration and where it is from. Warnings go to messages.
