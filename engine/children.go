@@ -197,6 +197,7 @@ func (tr *Tracer) adoptNew(tid, event int, k told) error {
 		t.fate = Trace
 	}
 	if err := p.addThread(t); errors.Is(err, shm.ErrSlots) {
+		tr.status.DetachedThreads++
 		return tr.detachThread(t, &regs)
 	} else if err != nil {
 		return err
@@ -224,7 +225,6 @@ func (tr *Tracer) adoptNew(tid, event int, k told) error {
 // detachThread lets a new thread run on untraced.
 // It keeps its application's gs and runs its own code; the others go on as before.
 func (tr *Tracer) detachThread(t *Thread, regs *sys.Regs) error {
-	tr.status.DetachedThreads++
 	t.p.detachedThreads = true
 	t.borrowSlot()
 	if err := t.afterClone(regs); err != nil {

@@ -43,7 +43,7 @@ func TestCosts(t *testing.T) {
 				t.Errorf("processing threads run %q", at)
 			}
 			// What a Go program needs at least, and what would be a leak.
-			if costs.TracerMemory < 4<<20 || costs.TracerMemory > 128<<20 || costs.CacheMemory < 1<<20 || costs.CacheMemory > 64<<20 || costs.RingMemory == 0 {
+			if costs.TracerMemory < 4<<20 || costs.TracerMemory > 128<<20 || costs.CacheMemory < 256<<10 || costs.CacheMemory > 64<<20 || costs.RingMemory == 0 {
 				t.Errorf("memory: %+v", *costs)
 			}
 		})
