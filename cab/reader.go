@@ -13,6 +13,8 @@ type Reader struct {
 	drops  atomic.Bool // what comes is thrown away, after a sink's error
 	leases []*Lease    // not yet wholly released, in order; guarded by Ring.mu
 	next   uint64      // first chunk that no lease covers; guarded by Ring.mu
+	// holders is how many leases are held, also used up: who holds one looks at the slot behind its last Release. Guarded by Ring.mu.
+	holders int
 }
 
 // Split gives the ring that many readers and returns how many it has: a ring with slots has one, since who takes words makes them free. It is called
@@ -42,12 +44,11 @@ func (r *Reader) Acquire(x Extent) *Lease {
 	}
 	for _, l := range r.leases {
 		if !l.held && l.ready(x) {
-			l.held = true
-			return l
+			return r.hold(l)
 		}
 	}
 	if r.slotted() {
-		return r.acquireSlots(x)
+		return r.hold(r.acquireSlots(x))
 	}
 	if r.alone && len(r.leases) > 0 { // which is not used up
 		return nil
@@ -59,9 +60,17 @@ func (r *Reader) Acquire(x Extent) *Lease {
 	if !l.ready(x) {
 		return nil
 	}
-	l.held = true
 	r.next = l.end
 	r.leases = append(r.leases, l)
+	return r.hold(l)
+}
+
+// hold has a lease, which may be nil, held. Ring.mu is held.
+func (r *Reader) hold(l *Lease) *Lease {
+	if l != nil {
+		l.held = true
+		r.holders++
+	}
 	return l
 }
 
@@ -87,8 +96,11 @@ func (r *Ring) released() uint64 {
 
 // drained tells whether the reader has taken everything that the producer wrote. Ring.mu is held.
 func (r *Reader) drained() bool {
+	if r.holders > 0 {
+		return false
+	}
 	for _, l := range r.leases {
-		if l.held || l.ready(Everything) {
+		if l.ready(Everything) {
 			return false
 		}
 	}

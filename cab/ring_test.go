@@ -304,6 +304,9 @@ func TestRetiredRing(t *testing.T) {
 	if !p.retire() || p.retire() {
 		t.Fatal("a drained ring retires, once")
 	}
+	if p.isCrowded() {
+		t.Error("a ring that was retired is crowded")
+	}
 	next := &producer{NewRing(p.slot, testChunks, committedWords), p.bell} // the engine makes the slot's words anew
 	next.u64(layout.Buf).Store(layout.RingOff)
 	next.put(11, 12, 13, 14)
@@ -312,6 +315,34 @@ func TestRetiredRing(t *testing.T) {
 	}
 	if c, ok := next.Acquire(Everything).Take(Everything); !ok || !slices.Equal(c.Words, []uint64{11, 12, 13, 14}) {
 		t.Errorf("the next thread's words are %v", c.Words)
+	}
+}
+
+// TestHeldRing: who holds a lease looks at the slot behind its last release, so that the ring is not retired before the lease is given back,
+// used up or not.
+func TestHeldRing(t *testing.T) {
+	p := newProducer(t)
+	for range testChunks/2*testChunk/8 + 1 {
+		p.put(1)
+	}
+	l := p.Acquire(Completed)
+	for c, ok := l.Take(Completed); ok; c, ok = l.Take(Completed) {
+		l.Release(c)
+	}
+	if l.at != l.end {
+		t.Fatalf("the lease ends at %d, not %d", l.at, l.end)
+	}
+	rest := p.Acquire(Everything)
+	if rest == nil {
+		t.Fatal("nothing is left")
+	}
+	c, _ := rest.Take(Everything)
+	rest.Release(c)
+	if rest.GiveBack(); p.retire() {
+		t.Error("retired with a lease held that is used up")
+	}
+	if l.GiveBack(); !p.retire() {
+		t.Error("not retired with nothing held")
 	}
 }
 

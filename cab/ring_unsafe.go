@@ -108,6 +108,7 @@ type Chunk struct {
 func (l *Lease) GiveBack() {
 	l.ring.lock()
 	l.held = false
+	l.ring.holders--
 	l.ring.mu.Unlock()
 }
 
@@ -210,6 +211,14 @@ func (r *Ring) roomy(tail uint64) bool {
 // Crowded tells whether the producer will soon wait for room, or overwrite records: less than a quarter is left.
 func (r *Ring) Crowded() bool { return r.crowded() }
 
+// isCrowded is crowded for who holds no lease: the slot of a ring that was retired may be gone.
+func (r *Ring) isCrowded() bool {
+	r.lock()
+	defer r.mu.Unlock()
+	return !r.retired && r.crowded()
+}
+
+// crowded is Crowded for who holds a lease, or knows that the thread is there.
 func (r *Ring) crowded() bool {
 	chunks := r.u64(layout.Chunks).Load()
 	return (r.u64(layout.Head).Load()-r.u64(layout.Tail).Load())*4 >= chunks*3

@@ -37,7 +37,6 @@ func (r *Reader) acquireSlots(x Extent) *Lease {
 	if !l.readySlots(x) {
 		return nil
 	}
-	l.held = true
 	return l
 }
 

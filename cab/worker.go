@@ -138,7 +138,7 @@ func (w *worker) round(x Extent) bool {
 			x = Completed
 		}
 		l := w.held[e.Reader]
-		if l == nil && (!w.reserve() || x == Everything || e.crowded()) {
+		if l == nil && (!w.reserve() || x == Everything || e.isCrowded()) {
 			l = e.Acquire(x)
 		}
 		if l != nil {
