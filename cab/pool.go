@@ -174,6 +174,7 @@ func (p *Pool) Close() error {
 	p.wake()
 	p.mu.Lock()
 	for _, w := range p.threads {
+		w.state.CompareAndSwap(suspended, working) // the word that it sleeps on: woken only, one that is about to sleep would
 		w.nudge()
 	}
 	p.mu.Unlock()

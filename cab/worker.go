@@ -75,6 +75,8 @@ func (w *worker) run() {
 	defer func() { w.used.Store(int64(sys.ThreadTime() - began)) }()
 	last := time.Now()
 	for {
+		// Before everything that somebody rings for, the end of the pool too: what is said later changes the words, and who sleeps on them wakes.
+		bell, more := w.bell.u32(layout.ConsumerBell).Load(), w.more.Load()
 		stopping := w.stop.Load()
 		if !stopping && w.state.Load() == suspended {
 			w.giveBack()
@@ -85,7 +87,6 @@ func (w *worker) run() {
 				continue
 			}
 		}
-		bell, more := w.bell.u32(layout.ConsumerBell).Load(), w.more.Load()
 		due := time.Since(last) >= w.Interval
 		x := Completed
 		switch {
