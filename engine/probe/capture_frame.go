@@ -129,8 +129,12 @@ func (p *Points) CatchAt(site uint64) error {
 		p.captures.sites = make(map[uint64]bool)
 	}
 	p.captures.sites[site] = true
+	if err := p.Add(site); err != nil {
+		return err
+	}
+	// Not before the int3 lies there: code of other threads that finds the site in the table leaves the return to it.
 	p.noteSite(site)
-	return p.Add(site)
+	return nil
 }
 
 // placeCaptureSites catches natively the returns of calls that began in the cache, and goes on

@@ -198,6 +198,28 @@ func TestInTheCacheNothingIsWritten(t *testing.T) {
 	}
 }
 
+// TestSiteIsToldOfLast: code that finds a site in the table relies on what lies there, so that it is told of no site where nothing could be written.
+func TestSiteIsToldOfLast(t *testing.T) {
+	prog, p := newProgram(t, true)
+	told := func() (n int) {
+		for i := range layout.MaxCaptureSites + layout.CaptureProbes {
+			if p.shm.Ctl.U64(layout.CaptureSites+8*i).Load() != 0 {
+				n++
+			}
+		}
+		return n
+	}
+	if err := p.CatchAt(f); err != nil || told() != 1 {
+		t.Errorf("%d sites are told of, not one: %v", told(), err)
+	}
+	if err := prog.mem.Truncate(f + 0x100); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.CatchAt(f + 0x200); err == nil || told() != 1 {
+		t.Errorf("%d sites are told of, not one: %v", told(), err)
+	}
+}
+
 // TestPlaceAhead: int3s that are written together are those that would be written one by one, and are taken away as these.
 func TestPlaceAhead(t *testing.T) {
 	for _, off := range []bool{false, true} {
