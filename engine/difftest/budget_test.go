@@ -162,7 +162,7 @@ func TestBudgets(t *testing.T) {
 	for seed := range max(1, uint64(*programs)/4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			g := randprog.New(2000+seed, cpu, append(randprog.Templates(), randprog.Faulting(), randprog.Trapping()))
-			bin, keep := buildRandom(t, fmt.Sprintf("budget%d.S", seed), g.Sequences(2*sequencesPerProgram, 1), seed%2 == 1)
+			bin, keep := buildRandom(t, fmt.Sprintf("budget%d", seed), g.Sequences(2*sequencesPerProgram, 1), seed%2 == 1)
 			defer keep(t)
 			want, steps, _ := oracle(t, bin)
 			for i, v := range budgetVariants() {
@@ -192,7 +192,7 @@ func TestBudgets(t *testing.T) {
 func TestBudgetsUnderTimer(t *testing.T) {
 	cpu := processorFlags(t)
 	g := randprog.New(3000, cpu, randprog.Templates())
-	bin, keep := buildRandom(t, "budgettimer.S", g.Sequences(10, 100), true)
+	bin, keep := buildRandom(t, "budgettimer", g.Sequences(10, 100), true)
 	defer keep(t)
 	want := native(t, bin)
 	for _, accesses := range []bool{false, true} {

@@ -34,10 +34,8 @@ func TestSequences(t *testing.T) {
 // randomProgram makes the program of a seed and checks it. Its source is kept
 // if it fails.
 func randomProgram(t *testing.T, seed uint64, cpu map[string]bool) {
-	// The name has the process in it: two runs of the tests may come to one seed, and each removes what it built.
-	name := fmt.Sprintf("random%d-%d.S", seed, os.Getpid())
 	g := randprog.New(seed, cpu, append(randprog.Templates(), randprog.Faulting(), randprog.Trapping()))
-	bin, keep := buildRandom(t, name, g.Sequences(sequencesPerProgram, 1), seed%2 == 1)
+	bin, keep := buildRandom(t, fmt.Sprintf("random%d", seed), g.Sequences(sequencesPerProgram, 1), seed%2 == 1)
 	o := check(t, bin)
 	if o.status != "exit 0" || len(o.output) == 0 {
 		t.Errorf("natively it ends with %s", o.status)
@@ -46,9 +44,10 @@ func randomProgram(t *testing.T, seed uint64, cpu map[string]bool) {
 }
 
 // buildRandom builds a program; keep removes it, but for its source if the test has
-// failed.
+// failed. The file has the process in its name: two runs of the tests may make one program, and each removes what it built.
 func buildRandom(t *testing.T, name, text string, high bool) (bin string, keep func(*testing.T)) {
 	dir := t.TempDir()
+	name = fmt.Sprintf("%s-%d.S", name, os.Getpid())
 	source := filepath.Join(dir, name)
 	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func TestTimer(t *testing.T) {
 	for seed := range uint64(*timers) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			g := randprog.New(1000+seed, cpu, randprog.Templates())
-			bin, keep := buildRandom(t, fmt.Sprintf("timer%d.S", seed), g.Sequences(10, 250), seed%2 == 1)
+			bin, keep := buildRandom(t, fmt.Sprintf("timer%d", seed), g.Sequences(10, 250), seed%2 == 1)
 			defer keep(t)
 			want := native(t, bin)
 			for _, v := range variants() {
