@@ -174,7 +174,8 @@ func (p *Pool) Close() error {
 	p.wake()
 	p.mu.Lock()
 	for _, w := range p.threads {
-		w.state.CompareAndSwap(suspended, working) // the word that it sleeps on: woken only, one that is about to sleep would
+		// A wake-up alone is lost on a thread that is about to sleep; a changed word is not.
+		w.state.CompareAndSwap(suspended, working)
 		w.nudge()
 	}
 	p.mu.Unlock()
