@@ -2,6 +2,7 @@ package emit
 
 import (
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -99,4 +100,58 @@ func leases(r *recording, streams int) [][]part {
 		}
 	}
 	return queues
+}
+
+// TestLeasesAtOnce: streams that work at the same time, each in a goroutine, with a bound. The stream whose frame the
+// others' waited for cuts theirs while they encode further ones: it must use nothing of theirs. The race detector looks on.
+func TestLeasesAtOnce(t *testing.T) {
+	for seed := range uint64(20) {
+		r := &recording{dir: filepath.Join(t.TempDir(), "run"), prog: newProgram(seed, 30), threads: map[uint32]*interpreter{}}
+		queues := leases(r, 4)
+		var all uint64
+		for _, in := range r.threads {
+			for _, e := range in.out {
+				all += uint64(e.completed)
+			}
+		}
+		run, err := NewRun(Options{Dirs: []string{r.dir}, MaxInstructions: 1 + all/2}, abp.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := run.NewProcess(abp.Header{Process: 1, Started: time.Unix(1, 0)}, r.prog.blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range uint32(4) {
+			p.AddFunction(abp.Function{Number: i})
+			p.AddImage(abp.Image{Number: i})
+		}
+		var work sync.WaitGroup
+		for _, q := range queues {
+			stream := p.NewStream()
+			work.Go(func() {
+				for i := range q {
+					if err := stream.ConsumeAt(int(q[i].thread), q[i].from, q[i].to, q[i].words, q[i].from.Chunk, q[i].from.Chunk+1); err != nil {
+						t.Error(err)
+					}
+					if i+1 == len(q) || q[i+1].from != q[i].to {
+						if err := stream.CloseThread(int(q[i].thread)); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			})
+		}
+		work.Wait()
+		if err := p.Close(abp.EndInfo{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Finish(abp.Outcome{State: abp.OutcomeComplete}); err != nil {
+			t.Fatal(err)
+		}
+		prefixOf(t, r)
+		if found := problems(t, r.dir); len(found) > 0 {
+			t.Error(found)
+		}
+	}
 }

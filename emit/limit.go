@@ -88,22 +88,25 @@ func (s *Stream) define(ids []uint32) error {
 
 // cut encodes a frame anew with its first instructions only.
 func (r *ready) cut(instructions uint64) error {
-	s := r.stream
-	enc, err := frame.NewEncoderOf(r.header.Encoding, s.shape, s.p.run.opts.Level)
+	// Not the stream's converter: this may be another one's processing thread, which writes what waited for its frame.
+	var conv converter
+	p := r.stream.p
+	shape := func(id uint32) *frame.Shape { return p.blocks.shape(&conv, id) }
+	enc, err := frame.NewEncoderOf(r.header.Encoding, shape, p.run.opts.Level)
 	if err != nil {
 		return fmt.Errorf("cutting a frame: %w", err)
 	}
 	f := &openFrame{enc: enc, header: r.header}
 	enc.Begin()
-	chunks, err := r.chunks()
+	chunks, err := r.chunks(shape)
 	if err != nil {
 		return fmt.Errorf("cutting a frame: %w", err)
 	}
 	f.header.Chunks, f.header.Counts, f.header.Execs = 0, abp.Counts{}, 0
 	for _, c := range chunks {
-		words, n := s.p.prefix(c.words, instructions)
+		words, n := p.prefix(c.words, instructions)
 		instructions -= n
-		if err := errors.Join(enc.Chunk(words, c.opened, c.completed), f.walk(s.p, words)); err != nil {
+		if err := errors.Join(enc.Chunk(words, c.opened, c.completed), f.walk(p, words)); err != nil {
 			return fmt.Errorf("cutting a frame: %w", err)
 		}
 		f.header.Chunks++
@@ -112,7 +115,7 @@ func (r *ready) cut(instructions uint64) error {
 			break
 		}
 	}
-	f.sum(s.p)
+	f.sum(p)
 	r.header, r.weight = f.header, f.header.Counts.Instructions
 	r.body, r.sums = enc.Finish(make([]byte, abp.FrameRoom)), f.sums.rows()
 	r.header.Execs += enc.Execs()
@@ -132,8 +135,8 @@ type frameChunk struct {
 }
 
 // chunks decodes a frame into the chunks that it was made of.
-func (r *ready) chunks() (out []frameChunk, err error) {
-	d := frame.NewDecoder(r.stream.shape)
+func (r *ready) chunks(shape func(id uint32) *frame.Shape) (out []frameChunk, err error) {
+	d := frame.NewDecoder(shape)
 	if err := d.Start(r.body[abp.FrameRoom:], r.header.Encoding); err != nil {
 		return nil, err
 	}
