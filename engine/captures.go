@@ -9,7 +9,7 @@ import (
 	"alleria/internal/sys"
 )
 
-// Threads at intercepted functions, as far as they are stopped, led elsewhere or let go on there: what is captured of them is a matter of package captures.
+// Threads at intercepted functions, as far as they are stopped, led elsewhere or sent on from there: what is captured of them is a matter of package captures.
 
 // captureHost is a thread as its captures see it.
 type captureHost struct{ t *Thread }

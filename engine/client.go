@@ -110,7 +110,7 @@ type Handler interface {
 	// Ending is called once for each thread, before its ThreadEnded: while it stands
 	// at the beginning of its end, if Process.WatchEnds asked for that, else when the
 	// kernel has reported that it is gone. It executes nothing any more. Of threads that are
-	// let go, or that end with their program, it is not called.
+	// detached, or that end with their program, it is not called.
 	Ending(t *Thread)
 	// CallEntered is called when a thread has executed the instruction of a system
 	// call that Process.WatchCall named: what it executes next comes after the call.

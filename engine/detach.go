@@ -242,7 +242,7 @@ func (tr *Tracer) letGo(tid int, l leaving) error {
 		tr.followed.Release(pid, l.why, l.then)
 		return nil
 	}
-	if tr.births.Told(tid) { // it is let go as soon as it is one of the tracer's
+	if tr.births.Told(tid) { // it is detached as soon as it is one of the tracer's
 		tr.attachers[tid] = append(tr.attachers[tid], l)
 		return nil
 	}

@@ -161,7 +161,7 @@ func (h followHost) DetachStopped(pid int, sig sys.Signal) error {
 	return h.tr.detach(pid, sig, h.tr.status.Untraced)
 }
 
-// Released detaches a process that is let go since it is traced by another one.
+// Released detaches a process since it is traced by another one.
 func (h followHost) Released(pid int, sig sys.Signal, why error) error {
 	h.tr.client.Untraced(pid, why)
 	return h.tr.detach(pid, sig, why)

@@ -1,6 +1,6 @@
 // Package asking is breakpoints where native code calls ptrace.
 //
-// A process has one tracer. What a program traces has to be let go before its call reaches the kernel, and native code's calls are seen by nobody: of those in the
+// A process has one tracer. What a program traces has to be detached before its call reaches the kernel, and native code's calls are seen by nobody: of those in the
 // code cache package engine knows.
 //
 // In a nutshell: a Site is an instruction behind which nothing but a call of ptrace comes, or a call of the function that makes system calls, whose arguments are set by
@@ -41,7 +41,7 @@ const (
 	Go                 // call of a function of Go's package syscall
 )
 
-// Call is the number of ptrace, and what follows are its requests that a process needs to be let go for.
+// Call is the number of ptrace, and what follows are its requests that a process needs to be detached for.
 const (
 	Call    = 101
 	TraceMe = 0

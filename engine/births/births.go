@@ -106,7 +106,7 @@ func (r *Children[T]) Tell(id, event int, told T, now time.Time) State {
 	return Comes
 }
 
-// End takes the report of the end of one that was never let go, and returns what is known of it. Where its parent's event has not come (Event is 0) its end is kept for that.
+// End takes the report of the end of one that was never sent on, and returns what is known of it. Where its parent's event has not come (Event is 0) its end is kept for that.
 func (r *Children[T]) End(s sys.Stop, now time.Time) Child[T] {
 	c := r.Take(s.TID)
 	if c.Event == 0 {

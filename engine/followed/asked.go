@@ -7,9 +7,9 @@ import (
 )
 
 // What is followed and calls ptrace: breakpoints where its code does (package asking), put there when it creates a process, since who has created none has mostly nobody to
-// trace, and there is no stop at which its libraries are mapped. Who asks to be traced, or is attached to, is let go first.
+// trace, and there is no stop at which its libraries are mapped. Who asks to be traced, or is attached to, is detached first.
 
-// leaving is a process that is let go, as soon as its threads stop.
+// leaving is a process that is detached, as soon as its threads stop.
 type leaving struct {
 	why  error
 	then []func() error // those who wait for it
@@ -147,7 +147,7 @@ func (f *Threads) asked(bare *tracee.Thread, t thread, site *asking.Site, regs *
 			break
 		}
 		return f.host.Attached(tid, func() error {
-			if !f.Follows(bare.TID) { // it was killed meanwhile, or let go itself
+			if !f.Follows(bare.TID) { // it was killed meanwhile, or detached itself
 				return nil
 			}
 			return bare.Cont(0)
@@ -174,7 +174,7 @@ func (f *Threads) Release(pid int, why error, then func() error) {
 	}
 }
 
-// leave detaches a stopped thread of a process that is let go, with a signal.
+// leave detaches a stopped thread of a process that is detached, with a signal.
 func (f *Threads) leave(bare *tracee.Thread, sig sys.Signal) error {
 	t := f.threads[bare.TID]
 	l := f.leaving[t.pid]
@@ -191,7 +191,7 @@ func (f *Threads) leave(bare *tracee.Thread, sig sys.Signal) error {
 	return err
 }
 
-// left goes on with what waits for a process that is let go, once nothing of it is left.
+// left goes on with what waits for a process that is detached, once nothing of it is left.
 func (f *Threads) left(pid int) error {
 	l := f.leaving[pid]
 	if l == nil {

@@ -46,14 +46,14 @@ func (w *world) asked(t *testing.T, f *Threads, id, what, of int, want ...string
 	w.expect(t, "asked", want...)
 }
 
-// TestTraceMe: a child that asks to be traced is let go, with its code as it was; its creator keeps the breakpoint.
+// TestTraceMe: a child that asks to be traced is detached, with its code as it was; its creator keeps the breakpoint.
 func TestTraceMe(t *testing.T) {
 	w, f := asks(t)
 	f.Inherit(child, pid, false)
 	w.there(t, "a copy", child, true)
 	f.Add(child, child)
 	w.asked(t, &f, child, asking.TraceMe, 0, "20 at 13", "interrupt 20", "released 20 0: itself")
-	w.there(t, "let go", child, false)
+	w.there(t, "detached", child, false)
 	w.there(t, "its creator", pid, true)
 	if f.Follows(child) {
 		t.Error("it is still followed")
@@ -97,7 +97,7 @@ func TestRelease(t *testing.T) {
 	}
 	w.expect(t, "stopped", "released 20 0: itself", "then")
 	f.Release(pid, w.TracesItself(), func() error { return w.did("then") })
-	w.there(t, "let go", pid, false)
+	w.there(t, "detached", pid, false)
 	w.log = nil // in any order
 	if err := f.Stop(stop(tid, 0, usr1)); err != nil {
 		t.Error(err)

@@ -1,6 +1,6 @@
 // Package followed is the threads of processes that are followed and not traced: they run their own code, with nothing of
 // ours mapped, and stop for what the kernel reports of processes and programs, and where they call ptrace. There is nothing to be answered for them but whether
-// what they create or execute is to be traced, which package engine is asked (Host), and who is let go for a tracer among them (asked.go).
+// what they create or execute is to be traced, which package engine is asked (Host), and who is detached for a tracer among them (asked.go).
 //
 // A process's first thread stops in front of its end too: one that is killed within fork tells of its child in no other way.
 //
@@ -56,7 +56,7 @@ type Threads struct {
 	host     Host
 	threads  map[int]thread      // by id
 	sets     map[int]*asking.Set // of processes, by id; one for all that share a memory
-	leaving  map[int]*leaving    // processes that are let go
+	leaving  map[int]*leaving    // processes that are detached
 	late     map[int]bool        // children in whose creation breakpoints were put into their creators' memory, which have none yet
 	quitting bool
 }

@@ -49,7 +49,7 @@ os.waitpid(p, 0)
 	return all
 }
 
-// TestTracersGetTheirChildren: who asks to be traced by a program of the tree, or is attached to, is let go, with a word, whatever runs natively. Before that was
+// TestTracersGetTheirChildren: who asks to be traced by a program of the tree, or is attached to, is detached, with a word, whatever runs natively. Before that was
 // asked by breakpoints all failed: with EPERM, or, where the executable imports ptrace, now and then, since the child that was attached to was still being born.
 func TestTracersGetTheirChildren(t *testing.T) {
 	t.Parallel()

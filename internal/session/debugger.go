@@ -10,7 +10,7 @@ import (
 
 // debuggers knows what traces others.
 //
-// A process has one tracer. What a debugger or strace traces has to be theirs, and is let go when they ask for it: by their calls in the code cache, and where they run
+// A process has one tracer. What a debugger or strace traces has to be theirs, and is detached when they ask for it: by their calls in the code cache, and where they run
 // natively by breakpoints at what calls ptrace (package asks). Where nothing is to lie in a program's code, what it creates runs untraced from its creation if
 // its executable imports ptrace.
 type debuggers struct {
