@@ -2,7 +2,8 @@
 // files that package abp reads.
 //
 // In a nutshell: a Run is a directory, a ProcessWriter one process's part of
-// it, a Stream what one processing thread writes. A Stream keeps a frame open
+// it, a Sink what takes one processing thread's records of it: a Stream, which writes, a Dropper, which counts, or a
+// Sampler, which passes some on. A Stream keeps a frame open
 // for each application thread whose chunks it gets, encodes chunk after chunk
 // into it, and writes it when it is large, when it is flushed, or when it
 // notices that the thread's chunks went on to another Stream. Before a frame is
@@ -10,7 +11,7 @@
 // written to the main profile.
 //
 // internal/session calls it: images, functions, windows and the family of
-// processes from the tracer's goroutine, Consume and Flush from processing
+// processes from the tracer's goroutine, a Sink's methods from processing
 // threads (package cab).
 //
 // Guards: ProcessWriter.mu guards the main profile, its pending rows and the

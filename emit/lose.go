@@ -77,9 +77,6 @@ func (r *Run) Lost() (sum Lost) {
 // Lose accounts for a panic while words of an application thread were consumed, with the arguments of ConsumeAt: its open frame
 // and these words are lost. The stream can still write its other frames.
 func (s *Stream) Lose(thread int, from, to Place, words []uint64) {
-	if s.p.run.opts.Discard {
-		return
-	}
 	closing := s.closing
 	s.LoseClosing()
 	if closing != nil && closing.thread.Number == uint32(thread) && closing.next == to {

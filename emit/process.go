@@ -38,7 +38,7 @@ type ProcessWriter struct {
 	rows    []byte                     // room for them; guarded by mu
 	packed  []byte                     // room for what enc makes; guarded by mu
 	threads map[uint32]*ThreadState    // guarded by mu
-	streams []*Stream                  // guarded by mu
+	outlets []outlet                   // guarded by mu
 	closed  bool                       // guarded by mu
 	lost    Lost                       // guarded by mu
 	late    abp.Counts                 // of frames that a disk has refused after it had taken them; guarded by mu
@@ -300,12 +300,12 @@ func (p *ProcessWriter) Counts() (c abp.Counts, threads int) {
 // It is called once, from the session's goroutine.
 func (p *ProcessWriter) Close(end abp.EndInfo) error {
 	var errs []error
-	streams := p.streamsToClose()
-	for _, s := range streams { // all, before one is closed: frames wait for those of other streams
-		errs = append(errs, s.Flush())
+	outlets := p.outletsToClose()
+	for _, o := range outlets { // all, before one is closed: frames wait for those of other streams
+		errs = append(errs, o.Flush())
 	}
-	for _, s := range streams {
-		errs = append(errs, s.close(&end))
+	for _, o := range outlets {
+		errs = append(errs, o.close(&end))
 	}
 	end.Counts, _ = p.Counts()
 	p.mu.Lock()
@@ -317,13 +317,13 @@ func (p *ProcessWriter) Close(end abp.EndInfo) error {
 	return errors.Join(errs...)
 }
 
-// streamsToClose hands the streams out once.
-func (p *ProcessWriter) streamsToClose() []*Stream {
+// outletsToClose hands them out once.
+func (p *ProcessWriter) outletsToClose() []outlet {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil
 	}
 	p.closed = true
-	return p.streams
+	return p.outlets
 }

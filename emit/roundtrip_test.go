@@ -127,7 +127,7 @@ func record(t testing.TB, seed uint64, blocks, chunks int, opts Options) *record
 		p.AddFunction(abp.Function{Number: i, Name: fmt.Sprintf("f%d", i), Addr: 0x400000})
 		p.AddImage(abp.Image{Number: i, Path: fmt.Sprintf("/lib/%d", i)})
 	}
-	streams := []*Stream{p.NewStream(), p.NewStream(), p.NewStream()}
+	sinks, fed := []Sink{p.SinkOf(0), p.SinkOf(1), p.SinkOf(2)}, map[uint32]uint64{}
 	rng := r.prog.rng
 	for i := range chunks {
 		thread := uint32(1 + rng.IntN(3))
@@ -143,8 +143,10 @@ func record(t testing.TB, seed uint64, blocks, chunks int, opts Options) *record
 		if rng.IntN(2) == 0 {
 			words = r.prog.loop(words)
 		}
-		s := streams[rng.IntN(len(streams))]
-		if err := s.Consume(int(thread), words, uint64(1000*i), uint64(1000*i+900)); err != nil {
+		s := sinks[rng.IntN(len(sinks))]
+		from, to := Place{Chunk: fed[thread]}, Place{Chunk: fed[thread] + 1}
+		fed[thread]++
+		if err := s.ConsumeAt(int(thread), from, to, words, uint64(1000*i), uint64(1000*i+900)); err != nil {
 			t.Fatal(err)
 		}
 		in.chunk(words)

@@ -44,8 +44,6 @@ type Stream struct {
 	counts  abp.Counts // guarded by mu
 	frames  uint64     // that are in the file; guarded by mu
 	damaged bool       // the disk has lost some of it; guarded by mu
-	sampler *sampler   // nil: everything is kept
-	walker  walker     // for Discard
 	calls   []*openCalls
 	taking  taking
 	failed  atomic.Bool // an error ended the output
@@ -82,7 +80,7 @@ type openFrame struct {
 func (p *ProcessWriter) NewStream() *Stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.newStream(uint32(len(p.streams) + 1))
+	return p.newStream(uint32(len(p.outlets) + 1))
 }
 
 // StreamOf adds the stream of a processing thread, counted from 0, with its number plus one: one thread writes to the files of one number in the
@@ -97,14 +95,13 @@ func (p *ProcessWriter) StreamOf(thread int) *Stream {
 // newStream adds a stream. p.mu is held.
 func (p *ProcessWriter) newStream(number uint32) *Stream {
 	s := &Stream{p: p, number: number}
-	s.sampler = p.newSampler(number)
-	p.streams = append(p.streams, s)
+	p.outlets = append(p.outlets, s)
 	return s
 }
 
 // Consume takes the words of the next chunk of an application thread. Calls for
 // one thread come in the order of its chunks, one at a time, to whatever stream.
-// It is for callers with a single stream and no parts of chunks: tests, mostly.
+// It is for callers with a single stream and no parts of chunks: tests.
 func (s *Stream) Consume(thread int, words []uint64, opened, completed uint64) error {
 	t := s.p.thread(uint32(thread))
 	t.mu.Lock()
@@ -114,18 +111,10 @@ func (s *Stream) Consume(thread int, words []uint64, opened, completed uint64) e
 	return s.ConsumeAt(thread, Place{Chunk: n}, Place{Chunk: n + 1}, words, opened, completed)
 }
 
-// ConsumeAt takes the words of an application thread from one place to another:
-// a chunk or a part of one. The places that the streams are given cover the
-// thread's records without gaps; a stream gets its own in order. An error of the
-// output is an OutputError, and returned once; after that frames are made for their counts alone.
+// ConsumeAt is Sink's. After an error of the output frames are made for their counts alone.
 func (s *Stream) ConsumeAt(thread int, from, to Place, words []uint64, opened, completed uint64) error {
-	l := &s.p.run.limit
-	if l.over.Load() != nil {
+	if s.p.run.limit.over.Load() != nil {
 		return nil
-	}
-	// No file, no order to be kept: counted and dropped.
-	if s.p.run.opts.Discard {
-		return s.discard(uint32(thread), l.bounded(s.p, words))
 	}
 	f, outErr := s.frameFor(uint32(thread), from)
 	if f == nil {
@@ -135,16 +124,11 @@ func (s *Stream) ConsumeAt(thread int, from, to Place, words []uint64, opened, c
 }
 
 // consume appends the words to a frame.
-func (s *Stream) consume(f *openFrame, from, to Place, words []uint64, opened, completed uint64) (err error) {
+func (s *Stream) consume(f *openFrame, from, to Place, words []uint64, opened, completed uint64) error {
 	thread := f.thread.Number
 	f.chunk = begun{on: true, words: words, plus: f.plus, minus: f.minus, execs: f.enc.Execs()}
-	if s.sampler != nil {
-		if words, err = s.sampler.keep(words); err != nil {
-			return errors.Join(fmt.Errorf("thread %d, chunk %d: %w", thread, from.Chunk, err), s.close1(f))
-		}
-	}
 	s.taking = taking{thread: f.thread, from: from}
-	err = f.enc.Chunk(words, opened, completed)
+	err := f.enc.Chunk(words, opened, completed)
 	if f.header.Chunks == 0 {
 		f.header.FirstTSC = opened
 	}
@@ -236,7 +220,6 @@ func (s *Stream) begin(t *ThreadState, from Place) (*openFrame, error) {
 // Frames that wait for others' stay in memory until those have been written.
 func (s *Stream) Flush() error {
 	var errs []error
-	s.walker.settle()
 	errs = append(errs, s.closeCalls(0))
 	for len(s.open) > 0 {
 		errs = append(errs, s.close1(s.open[0]))

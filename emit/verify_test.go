@@ -277,18 +277,18 @@ func TestDiscard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := p.NewStream()
+	s := p.SinkOf(0)
 	want := uint64(0)
-	for range 20 {
+	for i := range uint64(20) {
 		var words []uint64
 		for range 50 {
 			b := prog.list[prog.rng.IntN(len(prog.list))]
 			words = prog.record(words, b)
-			for i := range b.Ins {
-				want += uint64(b.Ins[i].Flags & 1)
+			for k := range b.Ins {
+				want += uint64(b.Ins[k].Flags & 1)
 			}
 		}
-		if err := s.Consume(1, words, 0, 0); err != nil {
+		if err := s.ConsumeAt(1, Place{Chunk: i}, Place{Chunk: i + 1}, words, 0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

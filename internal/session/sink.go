@@ -26,25 +26,25 @@ type sink struct {
 	outlets map[*emit.ProcessWriter]*outlet // guarded by mu
 }
 
-// outlet is a sink's stream in one process's directory.
+// outlet is what takes the records of one process.
 type outlet struct {
-	mu     sync.Mutex
-	stream *emit.Stream // guarded by mu; nil: closed
+	mu   sync.Mutex
+	sink emit.Sink // guarded by mu; nil: closed
 }
 
-// outletOf returns where a profile's records go. It opens a stream when it is asked for the first time.
+// outletOf returns where a profile's records go. It is made when it is asked for the first time.
 func (s *sink) outletOf(w *emit.ProcessWriter) *outlet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.outlets[w]
 	if o == nil {
-		o = &outlet{stream: w.StreamOf(s.number)}
+		o = &outlet{sink: w.SinkOf(s.number)}
 		s.outlets[w] = o
 	}
 	return o
 }
 
-// forget leaves a profile's stream to who closes it. It returns when the processing thread does not use it any more.
+// forget leaves a profile's outlet to who closes it. It returns when the processing thread does not use it any more.
 func (s *sink) forget(w *emit.ProcessWriter) {
 	s.mu.Lock()
 	o := s.outlets[w]
@@ -52,18 +52,18 @@ func (s *sink) forget(w *emit.ProcessWriter) {
 	s.mu.Unlock()
 	if o != nil {
 		o.mu.Lock()
-		o.stream = nil
+		o.sink = nil
 		o.mu.Unlock()
 	}
 }
 
-// with calls f with the stream that a ring's records go to.
-func (s *sink) with(tag any, f func(*emit.Stream, int) error) error {
+// with calls f with the sink that a ring's records go to.
+func (s *sink) with(tag any, f func(emit.Sink, int) error) error {
 	r, ok := tag.(*fed)
 	if !ok {
 		return fmt.Errorf("ring of %T", tag)
 	}
-	return brokenBy(s.outletOf(r.writer).use(func(stream *emit.Stream) error { return f(stream, r.thread.Num()) }))
+	return brokenBy(s.outletOf(r.writer).use(func(out emit.Sink) error { return f(out, r.thread.Num()) }))
 }
 
 // brokenBy tells an error of the output, which ends this processing thread, from one of what the ring holds.
@@ -87,39 +87,39 @@ func places(c *cab.Chunk) (from, to emit.Place) {
 
 // Consume is cab.Sink's.
 func (s *sink) Consume(tag any, c cab.Chunk) error {
-	return s.with(tag, func(stream *emit.Stream, thread int) error {
+	return s.with(tag, func(out emit.Sink, thread int) error {
 		if s.fault != nil {
 			s.fault(s.number, c.Number)
 		}
 		from, to := places(&c)
-		return stream.ConsumeAt(thread, from, to, c.Words, c.Opened, c.Complete)
+		return out.ConsumeAt(thread, from, to, c.Words, c.Opened, c.Complete)
 	})
 }
 
 // Leave is cab.Sink's.
-// The stream's frame of that thread is closed: another stream's next one can be
+// The frame of that thread is closed: another sink's next one can be
 // written.
 func (s *sink) Leave(tag any) error {
-	return s.with(tag, func(stream *emit.Stream, thread int) error { return stream.CloseThread(thread) })
+	return s.with(tag, func(out emit.Sink, thread int) error { return out.CloseThread(thread) })
 }
 
 // Flush is cab.Sink's.
 func (s *sink) Flush() error {
 	var errs []error
 	for _, o := range s.all() {
-		errs = append(errs, o.use((*emit.Stream).Flush))
+		errs = append(errs, o.use(emit.Sink.Flush))
 	}
 	return brokenBy(errors.Join(errs...))
 }
 
-// use calls f with the stream, unless it is closed. f may panic.
-func (o *outlet) use(f func(*emit.Stream) error) error {
+// use calls f with the sink, unless it is closed. f may panic.
+func (o *outlet) use(f func(emit.Sink) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.stream == nil {
+	if o.sink == nil {
 		return nil
 	}
-	return f(o.stream)
+	return f(o.sink)
 }
 
 // all is the outlets that there are.
@@ -138,13 +138,13 @@ func (s *sink) Lose(tag any, c *cab.Chunk, _ error) error {
 	if c == nil {
 		var errs []error
 		for _, o := range s.all() {
-			errs = append(errs, o.use(func(stream *emit.Stream) error { stream.LoseClosing(); return nil }))
+			errs = append(errs, o.use(func(out emit.Sink) error { out.LoseClosing(); return nil }))
 		}
 		return errors.Join(errs...)
 	}
-	return s.with(tag, func(stream *emit.Stream, thread int) error {
+	return s.with(tag, func(out emit.Sink, thread int) error {
 		from, to := places(c)
-		stream.Lose(thread, from, to, c.Words)
+		out.Lose(thread, from, to, c.Words)
 		return nil
 	})
 }
