@@ -36,8 +36,9 @@ type cursor struct {
 	payload []byte
 	body    int // where in payload the frame's body begins
 	words   []uint64
-	left    uint64 // words of the frame that were not yet decoded
-	cut     int    // pending cut, -1 none
+	left    uint64   // words of the frame that were not yet decoded
+	cut     int      // pending cut, -1 none
+	beside  []uint64 // words of the emulated execution to come
 
 	x      Exec
 	last   uint32 // thread of the last frame, 0 none
@@ -116,6 +117,7 @@ func (c *cursor) start(p *Process, ref *FrameRef) (wanted bool, err error) {
 	x.TSC, x.Gaps = h.FirstTSC, 0
 	x.Block, x.Completed = nil, 0
 	c.words, c.left, c.cut = nil, h.Words, -1
+	c.beside = c.beside[:0]
 	return true, nil
 }
 
@@ -305,6 +307,9 @@ func (c *cursor) mark() step {
 		x.OSID = uint32(w[2])
 	case MarkEmulated:
 		return c.emulated(uint32(payload), w[2:])
+	case MarkBeside:
+		// Marks of one execution go on where the one in front of them ends.
+		c.beside = append(c.beside[:min(int(uint16(payload)), len(c.beside))], w[1:]...)
 	}
 	return stepEnd
 }
@@ -320,6 +325,7 @@ func (c *cursor) emulated(id uint32, pairs []uint64) step {
 		return stepEnd
 	}
 	x.Block, x.Words, x.Emulated, x.IsEmulated = b, nil, pairs, true
+	x.Beside, c.beside = c.beside, x.Beside[:0] // each other's room
 	x.Completed = len(b.Ins)
 	x.Timed = false // the tracer's stop took longer than anything a stamp could say
 	return stepExec

@@ -41,6 +41,9 @@ type Exec struct {
 	// size | EmulatedStore, and have no words.
 	IsEmulated bool
 	Emulated   []uint64
+	// Beside has the words of an emulated execution, of which only registers are filled in, and behind them the values of its accesses,
+	// each in whole words; nil where neither was recorded.
+	Beside []uint64
 
 	Ordinal uint64 // of its first recorded instruction in the thread, from 0
 	Windows uint64 // bit i: window i is open

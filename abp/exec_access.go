@@ -47,12 +47,25 @@ func (x *Exec) InsAccesses(i int, f func(m *Mem)) {
 }
 
 // emulatedAccesses calls f for what the tracer noted of an instruction that it
-// executed itself. There are no values: the tracer had no reason to look.
+// executed itself.
 func (x *Exec) emulatedAccesses(m *Mem, f func(m *Mem)) {
+	var values []uint64 // of the accesses that are left
+	if len(x.Beside) > x.Block.Words {
+		values = x.Beside[x.Block.Words:]
+	}
 	for i := 0; i+1 < len(x.Emulated); i += 2 {
 		m.Addr = x.Emulated[i]
 		m.Store = x.Emulated[i+1]&EmulatedStore != 0
 		m.Size = uint32(x.Emulated[i+1] &^ EmulatedStore)
+		m.Value = nil
+		if n := wordsFor(uint64(m.Size)); n <= len(values) {
+			buf := x.scratch[:0]
+			for _, w := range values[:n] {
+				buf = binary.LittleEndian.AppendUint64(buf, w)
+			}
+			x.scratch, values = buf, values[n:]
+			m.Value = buf[:m.Size]
+		}
 		f(m)
 	}
 }

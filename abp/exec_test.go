@@ -3,6 +3,7 @@ package abp
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -95,6 +96,27 @@ func TestEmulated(t *testing.T) {
 	}
 	if c := x.Counts(); c != (Counts{1, 1, 1, 1, 8, 4}) {
 		t.Errorf("%+v", c)
+	}
+	// With a register and the values of the accesses, then with less than that.
+	x.Block.Registers = []RegisterWord{{0, RegRIP, NoWord}, {0, RegGPR64 | 3, 0}}
+	for _, c := range []struct {
+		beside []uint64
+		want   string
+	}{
+		{[]uint64{0x77, 0x1122334455667788, 0xaabbccddee}, "rip=0000000000000000 rbx=7700000000000000 8877665544332211 eeddccbb"},
+		{[]uint64{0x77, 5}, "rip=0000000000000000 rbx=7700000000000000 0500000000000000 "},
+		{nil, "rip=0000000000000000  "},
+	} {
+		x.Beside = c.beside
+		var text []string
+		list, _ := x.Registers(0, nil, nil)
+		for _, r := range list {
+			text = append(text, fmt.Sprintf("%s=%x", r.Register, r.Value))
+		}
+		x.ForEachAccess(func(m *Mem) { text = append(text, fmt.Sprintf("%x", m.Value)) })
+		if got := strings.Join(text, " "); got != c.want {
+			t.Errorf("beside %x: %q, want %q", c.beside, got, c.want)
+		}
 	}
 }
 

@@ -40,9 +40,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.12 who called the function whose call opened or closed a window (WindowEvent.Caller)
 //	1.13 captured calls in streams (calls.Streams)
 //	1.14 what is mapped, and what has become different since the last snapshot of the address space (Region.Inode, Snapshot.Change)
+//	1.15 registers in front of instructions that the recorder executed, and their values (MarkBeside)
 const (
 	VersionMajor = 1
-	VersionMinor = 14
+	VersionMinor = 15
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

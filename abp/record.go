@@ -15,6 +15,7 @@ const (
 	MarkEmulated = frame.MarkEmulated
 	MarkChunk    = frame.MarkChunk
 	MarkGap      = frame.MarkGap
+	MarkBeside   = frame.MarkBeside
 
 	// EmulatedStore is the bit of an emulated access's size word that makes it a
 	// store.

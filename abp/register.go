@@ -130,8 +130,9 @@ type RegisterValue struct {
 // Registers appends what is recorded of the registers before instruction i. The
 // values are in buf, which is returned too, to be used again.
 func (x *Exec) Registers(i int, list []RegisterValue, buf []byte) ([]RegisterValue, []byte) {
+	words := x.Words
 	if x.IsEmulated {
-		return list, buf
+		words = x.Beside
 	}
 	for _, w := range x.Block.Registers {
 		if int(w.Ins) != i {
@@ -145,8 +146,10 @@ func (x *Exec) Registers(i int, list []RegisterValue, buf []byte) ([]RegisterVal
 			buf = appendWord(buf, x.FSBase)
 		case w.Reg == RegGSBase:
 			buf = appendWord(buf, x.GSBase)
+		case int(w.Word)+w.Reg.words() > len(words): // of an emulated execution that lacks them
+			continue
 		default:
-			for _, v := range x.Words[w.Word:][:w.Reg.words()] {
+			for _, v := range words[w.Word:][:w.Reg.words()] {
 				buf = appendWord(buf, v)
 			}
 			if w.Reg.Class() == RegHigh {

@@ -147,6 +147,13 @@ func (p *program) item(words []uint64) []uint64 {
 		return append(words, records.Mark(records.MarkSkip, 2), 1, p.rng.Uint64())
 	case 5:
 		n := p.rng.IntN(3)
+		if p.rng.IntN(2) == 0 { // with what is recorded beside it, in up to three marks
+			beside := make([]uint64, p.rng.IntN(600))
+			for i := range beside {
+				beside[i] = p.rng.Uint64()
+			}
+			words = records.Beside(words, beside)
+		}
 		words = append(words, records.Mark(records.MarkEmulated, uint64(b.ID)), uint64(n))
 		for range n {
 			words = append(words, p.rng.Uint64()>>16, 8|uint64(p.rng.IntN(2))<<63)

@@ -18,6 +18,7 @@ type expected struct {
 	words     []uint64
 	completed int
 	emulated  []uint64
+	beside    []uint64
 	ordinal   uint64
 	windows   uint64
 	fs, gs    uint64
@@ -29,6 +30,7 @@ type interpreter struct {
 	ordinal uint64
 	windows uint64
 	fs, gs  uint64
+	beside  []uint64 // of the next emulated execution
 	out     []expected
 }
 
@@ -74,11 +76,16 @@ func (in *interpreter) chunk(words []uint64) {
 			i += 3
 		case records.MarkSkip:
 			i += int(payload)
+		case records.MarkBeside:
+			n := int(payload >> 48)
+			in.beside = append(in.beside, words[i:i+n]...)
+			i += n
 		case records.MarkEmulated:
 			n := int(words[i])
 			b := in.p.list[payload-1]
-			in.out = append(in.out, expected{block: b.ID, completed: len(b.Ins), emulated: words[i+1 : i+1+2*n], ordinal: in.ordinal, windows: in.windows, fs: in.fs, gs: in.gs})
+			in.out = append(in.out, expected{block: b.ID, completed: len(b.Ins), emulated: words[i+1 : i+1+2*n], beside: in.beside, ordinal: in.ordinal, windows: in.windows, fs: in.fs, gs: in.gs})
 			in.ordinal += in.recorded(b, len(b.Ins))
+			in.beside = nil
 			i += 1 + 2*n
 		}
 	}
@@ -93,6 +100,8 @@ func (e *expected) same(x *abp.Exec) error {
 		return fmt.Errorf("words %x, want %x", x.Words, e.words)
 	case x.IsEmulated && !slices.Equal(x.Emulated, e.emulated):
 		return fmt.Errorf("emulated %x, want %x", x.Emulated, e.emulated)
+	case x.IsEmulated && !slices.Equal(x.Beside, e.beside):
+		return fmt.Errorf("beside it %x, want %x", x.Beside, e.beside)
 	case x.IsEmulated != (e.words == nil && e.emulated != nil):
 		return fmt.Errorf("emulated: %v", x.IsEmulated)
 	case x.Completed != e.completed || x.Ordinal != e.ordinal || x.Windows != e.windows:

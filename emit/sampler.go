@@ -168,6 +168,7 @@ func (m *Sampler) rate(rate uint32) int8 {
 func (m *Sampler) keep(words []uint64) ([]uint64, error) {
 	out := m.words[:0]
 	defer func() { m.words = out }()
+	beside := -1 // where the marks begin that go with the next execution by the tracer
 	for at := 0; at < len(words); {
 		w := words[at]
 		if !records.IsMark(w) {
@@ -191,6 +192,10 @@ func (m *Sampler) keep(words []uint64) ([]uint64, error) {
 				return out, err
 			}
 			n += k
+		case kind == records.MarkBeside:
+			if beside < 0 {
+				beside = at
+			}
 		case kind == records.MarkEmulated:
 			sh := m.shape(uint32(payload))
 			if sh == nil {
@@ -198,10 +203,14 @@ func (m *Sampler) keep(words []uint64) ([]uint64, error) {
 			}
 			// The tracer executes a block's one instruction at a time.
 			if m.choose(sh, 1) != 0 {
+				if beside >= 0 {
+					out = append(out, words[beside:at]...)
+				}
 				// The engine's own block, by its number in the profile: with one
 				// instruction there is nothing to leave out of it.
 				out = append(append(out, records.Mark(kind, payload*2)), words[at+1:at+n]...)
 			}
+			beside = -1
 		default:
 			out = append(out, words[at:at+n]...)
 		}

@@ -185,6 +185,7 @@ func (t *Thread) behindCall(regs *sys.Regs, next syscalls.Next, err error) error
 	}
 	switch next {
 	case syscalls.Enter:
+		t.segmentChanged(regs) // the tracer has set gs
 		return t.enter(regs, 0)
 	case syscalls.Again:
 		return t.createAgain(regs)

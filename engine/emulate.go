@@ -145,7 +145,7 @@ func (t *Thread) trapOwn(regs *sys.Regs) error {
 
 // beforeEmulation notes the accesses of the instruction in block b, which a thread with these registers is about to execute.
 func (t *Thread) beforeEmulation(b *codecache.Block, regs *sys.Regs) *emulate.Execution {
-	return emulate.Before(t.p.mem, t.p.cache.Facts.Get(b.Rec.ID), b.App, regs, t.appGS)
+	return emulate.Before(t.p.mem, t.p.cache.Facts.Get(b.Rec.ID), b.App, regs, t.appGS, t.tracee.XState)
 }
 
 // vsyscallPage is where three calls lie, 1 KiB apart, that old programs make as

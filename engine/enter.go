@@ -246,7 +246,9 @@ func (t *Thread) emulate(b *codecache.Block, regs *sys.Regs) error {
 		if err := t.execute(&r); err != nil {
 			return err
 		}
-		again = !own && r.Rip == regs.Rip && !t.tracee.Holds() && emulate.RepeatsAt(t.p.mem, r.Rip)
+		if again = !own && r.Rip == regs.Rip && !t.tracee.Holds() && emulate.RepeatsAt(t.p.mem, r.Rip); again && rec != nil {
+			rec.Again(&r)
+		}
 	}
 	t.appGS = r.Gs_base
 	if t.p.translator.CountsAccesses {

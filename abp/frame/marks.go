@@ -50,7 +50,10 @@ const (
 	// upper byte of the payload is how many words follow.
 	MarkLater = 0xa0
 	// MarkGap: a burst has ended, where only bursts were recorded: what comes does not follow on what is in front. Since 1.10.
-	MarkGap    = MarkLater
+	MarkGap = MarkLater
+	// MarkBeside: words of the MarkEmulated that follows: how many as in each mark from MarkLater on, the lower 16 bits of the payload
+	// are the number of the first. Since 1.15.
+	MarkBeside = MarkLater + 1
 	laterShift = markShift - 8
 )
 

@@ -24,8 +24,7 @@ type entry struct {
 	taken  int8 // -1: not told
 	target uint64
 	flags  records.InsFlags
-	// emulated: the tracer executed it, and its mark has no place for values or
-	// a branch's target.
+	// emulated: the tracer executed it, and its mark has no place for a branch's target.
 	emulated bool
 	// part: a repeated string instruction that was interrupted; its iterations
 	// before that.
@@ -38,6 +37,7 @@ type expander struct {
 	blocks *records.Blocks
 	fs, gs uint64
 	out    []entry
+	beside []uint64 // of the instruction that the tracer executed next
 }
 
 // expand is the one entry point: all words of one thread.
@@ -90,6 +90,13 @@ func (x *expander) mark(w uint64, rest []uint64, cut *int) (int, error) {
 		return 3, nil
 	case records.MarkSkip:
 		return int(payload), nil
+	case records.MarkBeside:
+		n := int(payload >> 48)
+		if int(uint16(payload)) != len(x.beside) {
+			return 0, fmt.Errorf("mark %#x behind %d words", w, len(x.beside))
+		}
+		x.beside = append(x.beside, rest[:n]...)
+		return n, nil
 	case records.MarkEmulated:
 		return x.emulated(uint32(payload), rest)
 	}
@@ -102,12 +109,21 @@ func (x *expander) emulated(id uint32, rest []uint64) (int, error) {
 	if b == nil || len(b.Ins) != 1 {
 		return 0, fmt.Errorf("emulated block %d", id)
 	}
-	e := entry{addr: b.Addr, code: b.Code, taken: -1, flags: b.Ins[0].Flags, emulated: true}
+	e := entry{addr: b.Addr, code: b.Code, taken: -1, flags: b.Ins[0].Flags &^ records.InsRegs, emulated: true}
+	if len(x.beside) >= b.Words {
+		x.registers(&e, 0, b, x.beside[:b.Words])
+		x.beside = x.beside[b.Words:]
+	}
 	n := int(rest[0])
 	for k := range n {
 		s := rest[2+2*k]
-		e.acc = append(e.acc, access{addr: rest[1+2*k], size: uint32(s), store: s>>63 != 0})
+		a := access{addr: rest[1+2*k], size: uint32(s), store: s>>63 != 0}
+		if words := int(a.size+7) / 8; words <= len(x.beside) {
+			a.value, x.beside = packed(x.beside, 0, int(a.size)), x.beside[words:]
+		}
+		e.acc = append(e.acc, a)
 	}
+	x.beside = nil
 	x.out = append(x.out, e)
 	return 1 + 2*n, nil
 }

@@ -3,7 +3,7 @@
 // string instruction got from those behind it.
 //
 // The engine calls Before with a stopped thread's registers, executes the instruction, and appends what After returns to the thread's ring. Nothing is kept; nothing
-// here runs a thread. Registers before such instructions are not recorded.
+// here runs a thread. Values and registers are recorded where they are asked for (beside.go).
 package emulate
 
 import (
@@ -30,14 +30,23 @@ type Execution struct {
 	in    x86.Insn
 	ops   []x86.Operand
 	regs  [x86.NumRegs]uint64
+	fs    uint64
+	gs    uint64
 	addrs []uint64
 	size  []uint64
+
+	words    []uint64   // with the registers before it; nil where none are recorded
+	loads    [][]uint64 // what each operand is about to load
+	iterated []iterated // the accesses of a repeated string instruction's iterations
 }
 
 // Before notes the addresses of the one instruction of a block, with these facts, that a thread with these registers is about to execute at
-// an application address. mem is the application's memory, gs its base.
-func Before(mem io.ReaderAt, facts *records.Block, app uint64, regs *sys.Regs, gs uint64) *Execution {
-	e := &Execution{mem: mem, facts: facts}
+// an application address. mem is the application's memory, gs its base, and state reads the rest of its registers.
+func Before(mem io.ReaderAt, facts *records.Block, app uint64, regs *sys.Regs, gs uint64, state State) *Execution {
+	e := &Execution{mem: mem, facts: facts, fs: regs.Fs_base, gs: gs}
+	if len(facts.Regs) > 0 {
+		e.words = registers(facts, regs, state)
+	}
 	var one [1]x86.Insn
 	// The facts hold the code as it was translated; memory may hold something else
 	// by now.
@@ -56,6 +65,14 @@ func Before(mem io.ReaderAt, facts *records.Block, app uint64, regs *sys.Regs, g
 		a := e.ops[i].Address(&g, regs.Fs_base, gs)
 		e.addrs = append(e.addrs, a)
 		e.size = append(e.size, e.operandSize(&e.ops[i], a))
+		var load []uint64
+		if o := &e.ops[i]; o.Kind == records.AccessPlain && !o.Store {
+			load = e.value(a, e.size[i])
+		}
+		e.loads = append(e.loads, load)
+	}
+	if e.repeats() {
+		e.begin(&g)
 	}
 	return e
 }
@@ -76,10 +93,10 @@ func (e *Execution) operandSize(o *x86.Operand, addr uint64) uint64 {
 	return x86.XSaveSize(binary.LittleEndian.Uint64(h[:]), in.Layout(binary.LittleEndian.Uint64(h[8:])))
 }
 
-// After is the mark for the instruction that was executed, with the registers behind it.
+// After is the marks for the instruction that was executed, with the registers behind it.
 // A string instruction is recorded by how far its pointers got.
 func (e *Execution) After(regs *sys.Regs) []uint64 {
-	m := mark{words: []uint64{records.Mark(records.MarkEmulated, uint64(e.facts.ID)), 0}}
+	m := mark{words: []uint64{records.Mark(records.MarkEmulated, uint64(e.facts.ID)), 0}, known: true}
 	for i := range e.ops {
 		o := &e.ops[i]
 		size := e.size[i]
@@ -93,22 +110,46 @@ func (e *Execution) After(regs *sys.Regs) []uint64 {
 			}
 		}
 		if o.Kind != records.AccessString {
-			m.add(e.addrs[i], size, o.Store)
+			value := e.loads[i]
+			if o.Store && o.Kind == records.AccessPlain {
+				value = e.value(e.addrs[i], size)
+			}
+			m.add(e.addrs[i], size, o.Store, value)
 		}
 	}
 	if e.repeats() {
+		e.end()
 		m.iterations(e, recovery.Generals(regs))
 	}
-	return m.words
+	beside := e.words
+	if len(m.values) > 0 {
+		if beside == nil {
+			beside = make([]uint64, e.facts.Words)
+		}
+		beside = append(beside, m.values...)
+	}
+	return append(records.Beside(nil, beside), m.words...)
 }
 
 // mark is a MarkEmulated being made.
 // Its words are the mark's own: head, number of pairs, pairs.
-type mark struct{ words []uint64 }
+type mark struct {
+	words  []uint64
+	values []uint64 // of the accesses, as far as all in front of them are known too
+	known  bool     // none was missing so far
+}
 
-func (m *mark) add(addr, size uint64, store bool) {
+// maxValues bounds the words of values, so that all of an execution's marks fit into a ring's slack.
+const maxValues = 160
+
+// add adds an access; value is nil where it is not known.
+func (m *mark) add(addr, size uint64, store bool, value []uint64) {
 	if m.words[1] == maxEmulated {
 		return
+	}
+	m.known = m.known && value != nil && len(m.values)+len(value) <= maxValues
+	if m.known {
+		m.values = append(m.values, value...)
 	}
 	if store {
 		size |= 1 << 63
@@ -132,7 +173,11 @@ func (m *mark) iterations(e *Execution, after [x86.NumRegs]uint64) {
 	}
 	for k := range min(d/int64(e.ops[0].Size), maxEmulated) {
 		for i := range e.ops {
-			m.add(e.addrs[i]+uint64(k*step), uint64(e.ops[i].Size), e.ops[i].Store)
+			var value []uint64
+			if n := int(k)*len(e.ops) + i; n < len(e.iterated) {
+				value = e.iterated[n].value
+			}
+			m.add(e.addrs[i]+uint64(k*step), uint64(e.ops[i].Size), e.ops[i].Store, value)
 		}
 	}
 }

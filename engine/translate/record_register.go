@@ -27,6 +27,40 @@ func (r *recorder) registers(i int) {
 	}
 }
 
+// trapRegisters says where in the words of an instruction that the tracer executes are the registers that are wanted of it.
+func (u *Translator) trapRegisters(f *records.Block, list []records.Reg) {
+	seen := make(map[records.Reg]int16)
+	for _, reg := range list {
+		whole := wholeRegister(reg, list)
+		if !u.hasRegister(whole) {
+			continue
+		}
+		w, ok := seen[whole]
+		if !ok {
+			w = records.NoWord
+			if whole != records.RegRIP && whole != records.RegFSBase && whole != records.RegGSBase {
+				w = int16(f.Words)
+				f.Words += registerWords([]records.Reg{whole})
+			}
+			seen[whole] = w
+		}
+		f.Regs = append(f.Regs, records.RegWord{Reg: reg, Word: w})
+		f.Ins[0].Flags |= records.InsRegs
+	}
+}
+
+// hasRegister tells whether the processor has a register.
+func (u *Translator) hasRegister(reg records.Reg) bool {
+	switch c := reg &^ 0xff; c {
+	case records.RegXMM, records.RegYMM, records.RegZMM:
+		wide := reg&0xff > 15 || c == records.RegZMM
+		return !(wide && !u.HasAVX512) && (c == records.RegXMM || u.HasAVX)
+	case records.RegMask:
+		return u.HasAVX512
+	}
+	return true
+}
+
 // wholeRegister is the register that a register is the low part of: of vector
 // registers the widest in the list.
 func wholeRegister(reg records.Reg, list []records.Reg) records.Reg {
@@ -63,6 +97,9 @@ func registerWords(list []records.Reg) (n int) {
 
 // register writes one whole register into the record; false if there is none.
 func (r *recorder) register(reg records.Reg) (word int16, ok bool) {
+	if !r.u.hasRegister(reg) {
+		return 0, false
+	}
 	a := &r.u.asm
 	n := uint8(reg)
 	switch c := reg &^ 0xff; c {
@@ -71,11 +108,8 @@ func (r *recorder) register(reg records.Reg) (word int16, ok bool) {
 		r.general(x86.Reg(n), off)
 		return w, true
 	case records.RegXMM, records.RegYMM, records.RegZMM:
-		return r.vectorRegister(n, 16<<((c-records.RegXMM)>>8))
+		return r.vectorRegister(n, 16<<((c-records.RegXMM)>>8)), true
 	case records.RegMask:
-		if !r.u.HasAVX512 {
-			return 0, false
-		}
 		w, off := r.newWord()
 		a.MoveMask64(r.rec.RB, n)
 		a.Put(r.rec.RA, off, r.rec.RB)
@@ -109,15 +143,11 @@ func (r *recorder) general(reg x86.Reg, off int) {
 	a.Put(rec.RA, off, reg)
 }
 
-func (r *recorder) vectorRegister(n uint8, size int) (word int16, ok bool) {
-	wide := n > 15 || size > 32
-	if wide && !r.u.HasAVX512 || size > 16 && !r.u.HasAVX {
-		return 0, false
-	}
+func (r *recorder) vectorRegister(n uint8, size int) int16 {
 	w, off := r.newWord()
 	r.words += size/8 - 1
-	r.putVector(off, n, size, wide)
-	return w, true
+	r.putVector(off, n, size, n > 15 || size > 32)
+	return w
 }
 
 // flags writes rflags: pushf is the one way to all of them, and pushes them into

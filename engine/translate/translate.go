@@ -520,6 +520,7 @@ func (u *Translator) trapBlock(b *codecache.Block, in *x86.Insn) {
 	if len(in.Accesses(nil)) > 0 {
 		f.Ins[0].Flags |= records.InsMemory
 	}
+	u.trapRegisters(f, want[0].Regs)
 	b.Rec = codecache.Recording{ID: u.cache.Facts.Add(f)}
 	u.sampled(b.Rec.ID, want[:])
 }

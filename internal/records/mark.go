@@ -34,6 +34,8 @@ func markLen(first uint64, words []uint64) int {
 		if payload < uint64(len(words)) {
 			return 1 + int(payload)
 		}
+	case MarkBeside:
+		return 1 + int(payload>>besideShift)
 	case MarkEmulated:
 		if len(words) > 1 && words[1] < uint64(len(words)) {
 			return 2 + 2*int(words[1])
@@ -47,5 +49,5 @@ func markLen(first uint64, words []uint64) int {
 // what is in front of them.
 func StateMark(w uint64) bool {
 	kind, _ := SplitMark(w)
-	return kind > MarkCut && kind != MarkEmulated && kind != MarkGap
+	return kind > MarkCut && kind != MarkEmulated && kind != MarkGap && kind != MarkBeside
 }

@@ -35,7 +35,7 @@ const (
 	// MarkEmulated: the payload is a block id; the tracer executed the block's
 	// one instruction itself. The next word is the number of accesses n, then n
 	// times two words: address, and size | store<<63; they replace the block's
-	// own accesses. Values are absent.
+	// own accesses. Registers and values are in MarkBeside.
 	MarkEmulated = 0x87
 	// MarkSwitch: as MarkWindows, but it is code that opened or closed a window;
 	// the next words are the TSC, the address that the thread executes next, and, where that is a function
@@ -50,7 +50,26 @@ const (
 	MarkCall = 0x8b
 	// MarkGap: a burst has ended, where only bursts are recorded: what comes does not follow on what is in front.
 	MarkGap = 0xa0
+	// MarkBeside: words of the execution by the tracer that follows (MarkEmulated), as many as bits 48 to 55 of the payload
+	// say; bits 0 to 15: the number of the first. Those below the block's Words are its words, of which the ones of
+	// registers are filled in; behind them come the values of the accesses, in their order and each in whole words.
+	MarkBeside = 0xa1
 )
+
+// maxBeside is how many words a MarkBeside can have.
+const maxBeside = 255
+
+// Beside appends the marks that say words of an execution by the tracer.
+func Beside(dst, words []uint64) []uint64 {
+	for at := 0; at < len(words); at += maxBeside {
+		part := words[at:min(at+maxBeside, len(words))]
+		dst = append(append(dst, Mark(MarkBeside, uint64(len(part))<<besideShift|uint64(at))), part...)
+	}
+	return dst
+}
+
+// besideShift is where a MarkBeside's payload has the number of its words.
+const besideShift = 48
 
 // A record's first word as Number makes it: the block's id in the lower bits, and above them the
 // record's size.
