@@ -101,6 +101,24 @@ func TestPlansEqualGeneral(t *testing.T) {
 	}
 }
 
+// TestExecutedByTracer: fields of instructions that the tracer executes.
+func TestExecutedByTracer(t *testing.T) {
+	prog := fixture(t, "tools/gs.c", "-O1", "-static", "-nostdlib", "-fno-stack-protector")
+	y, all := facts(100)
+	if exit, err := runs(t, y, nil, prog); err != nil || exit != 0 {
+		t.Fatal(exit, err)
+	}
+	n := 0
+	for _, f := range *all {
+		if f.Kind == ofAccess && f.Value == 0x1122334455667788 && f.RDI == 0x5a5a {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d of two accesses have their values and registers: %+v", n, *all)
+	}
+}
+
 // checkFacts holds what is recorded at one place to what is recorded at others.
 func checkFacts(t *testing.T, all []fact) {
 	t.Helper()

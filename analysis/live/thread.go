@@ -152,6 +152,8 @@ func (t *Thread) mark(words []uint64) (int, error) {
 		return n + k, err
 	case abp.MarkEmulated:
 		return n, t.emulated(uint32(payload), words[2:n])
+	case abp.MarkBeside: // of the next execution by the tracer, which takes the slice along
+		t.state.Beside = append(t.state.Beside[:min(int(uint16(payload)), len(t.state.Beside))], words[1:n]...)
 	case abp.MarkFS:
 		t.state.FSBase = words[1]
 	case abp.MarkGS:
@@ -195,6 +197,7 @@ func (t *Thread) emulated(id uint32, pairs []uint64) error {
 	x.Block, x.Words, x.Emulated, x.IsEmulated = b, nil, pairs, true
 	x.Completed, x.Timed = len(b.Ins), false
 	t.single(&x)
+	t.state.Beside = nil
 	return nil
 }
 
