@@ -67,6 +67,7 @@ type Switches struct {
 	ReuseSwitches
 	NoHandover bool // who waits for the other side spins, wherever that is
 	CaptureSwitches
+	StartSwitches
 	SmallCache bool // the code cache is renewed after a megabyte
 	NoAside    bool // code that a program makes is translated anew whenever its rights have changed
 	NoBusy     bool // a process never stays in the cache because native probes are hit often
@@ -80,6 +81,11 @@ type CaptureSwitches struct {
 	NoPlaceAhead                   bool // each int3 of a capture is written by itself
 	NoSharedScans                  bool // branches of an image are looked for in each process
 	NoBehindCheck                  bool // functions that begin with a look at their stack are captured at it
+}
+
+// StartSwitches are those of what counts where programs do nothing but start.
+type StartSwitches struct {
+	AskPointers bool // the tracer looks at each x87 pointer that may have been written
 }
 
 // ReuseSwitches are those of what processes take over from others.
@@ -116,7 +122,7 @@ type RecordingSwitches struct {
 func newSettings(o *Options) translate.Settings {
 	s := translate.Settings{Budgets: translate.Budgets{Words: layout.BudgetWords}}
 	s.Switches = translate.Switches{NoFollow: o.NoFollow, NoHuge: o.NoHuge, NoSuper: o.NoSuper, Sizes: o.Sizes, NoLazy: o.NoLazy,
-		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, NoWideCompare: o.NoWideCompare, NoConditions: o.NoConditions, Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
+		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, NoWideCompare: o.NoWideCompare, NoConditions: o.NoConditions, AskPointers: o.AskPointers, Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
 	switch {
 	case o.NoShort:
 		s.ShortAfter = math.MaxUint32

@@ -20,6 +20,7 @@ type Switches struct {
 	NoFollow, NoHuge, NoSuper, Sizes, NoLazy, Predict, NoFastReturn, NoState, NoWideCompare, NoBehind, NoCallees, NoConditions bool
 	Buffering                                                                                                                  uint64 // how producers and consumers of rings exchange words: layout.Buffer…
 	ShortAfter                                                                                                                 uint32 // how many blocks there are when superblocks become shorter
+	AskPointers                                                                                                                bool   // the tracer looks at an x87 pointer that was not asked for, too
 }
 
 // Budgets is what blocks count.

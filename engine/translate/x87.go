@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"alleria/engine/asm"
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
@@ -10,7 +11,7 @@ import (
 // The x87 keeps the address of its last instruction, and programs can have it written to memory. In the cache it is the
 // copy's. An instruction that writes it ends its block, and code behind it looks at what was written: what is not 0 the tracer
 // puts right, if it lies in a region. Where it was 0, as in programs that switch contexts (fnstenv) and do not use the x87,
-// the look is three instructions.
+// the look is three instructions. Where xsave and its kind were not asked for the x87's state, it is a dozen more.
 //
 // Refused: to write the application's address as a constant where an x87 instruction stands in front in the same block. Processors
 // write the address of fxsave and xsave only where an exception waits (AMD), and it may have been loaded.
@@ -59,10 +60,45 @@ func (u *Translator) checkPointer(b *codecache.Block, in *x86.Insn, next uint64)
 	}
 	a.Load(x86.RCX, m, int(p.Size))
 	site := a.JnrcxzLater()
+	back := a.Here()
 	a.LoadWord(x86.RCX, spillF)
 	n := u.cache.NewExit(codecache.Exit{Target: next, Region: u.ar, Variant: u.Variant, Fixed: true, Spent: u.limit > 0,
 		RareExit: codecache.RareExit{X87: p}})
-	u.cold = append(u.cold, coldStub{site, func(u *Translator) { u.askPointer(&o, b.App, n) }})
+	chosen := chosenByEAX(in.Mnem) && !u.AskPointers
+	u.cold = append(u.cold, coldStub{site, func(u *Translator) {
+		if chosen {
+			u.unlessChosen(back)
+		}
+		u.askPointer(&o, b.App, n)
+	}})
+}
+
+// chosenByEAX tells instructions that write what EAX and EDX name. The others write the x87's state always.
+func chosenByEAX(m uint16) bool {
+	switch m {
+	case x86.MXSAVE, x86.MXSAVEC, x86.MXSAVEOPT, x86.MXSAVE64, x86.MXSAVEC64, x86.MXSAVEOPT64:
+		return true
+	}
+	return false
+}
+
+// unlessChosen goes back where bit 0 of EAX, the x87's, is not set: what lies there was not written then. The dynamic linker saves so around each function that
+// it binds when it is first called, on a stack that has something else there. rcx is free.
+func (u *Translator) unlessChosen(back uint64) {
+	a := &u.asm
+	u.lowBits(x86.RAX, 1)
+	a.Jrcxz(2)
+	over := a.JmpShort()
+	a.Jmp(back)
+	a.Land(over)
+}
+
+// lowBits has rcx be zero where a register's low n bits are: they are shifted up until they are alone. Without flags it is lea that shifts.
+func (u *Translator) lowBits(from x86.Reg, n int) {
+	for left := 32 - n; left > 0; left -= 3 {
+		u.asm.LeaBits(x86.RCX, asm.Sum(x86.NoReg, from, 1<<min(left, 3), 0), 32)
+		from = x86.RCX
+	}
 }
 
 // askPointer has the tracer put right what lies at o.
