@@ -153,6 +153,9 @@ func record(t testing.TB, seed uint64, blocks, chunks int, opts Options) *record
 			words = r.prog.loop(words)
 		}
 		s := sinks[rng.IntN(len(sinks))]
+		if i < len(sinks) { // each has a file
+			s = sinks[i]
+		}
 		from, to := Place{Chunk: fed[thread]}, Place{Chunk: fed[thread] + 1}
 		fed[thread]++
 		if err := s.ConsumeAt(int(thread), from, to, words, uint64(1000*i), uint64(1000*i+900)); err != nil {

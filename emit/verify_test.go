@@ -334,7 +334,7 @@ func TestGaps(t *testing.T) {
 		{"another number", func(d, m string) error { return os.Rename(m+"/p1/2.abp", d+"/p1/1.abp") }, "", "1.abp: offset 0: corrupt: is not of this run"},
 		{"another run's process", func(d, _ string) error {
 			return errors.Join(os.RemoveAll(d+"/p1"), os.Rename(record(t, 11, 5, 9, Options{}).dir+"/p1", d+"/p1"))
-		}, "", "2.abp: offset 0: corrupt: is not of this run"},
+		}, "", "main.abp: offset 0: corrupt: has "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
