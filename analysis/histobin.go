@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"math/bits"
 	"slices"
 	"sync"
@@ -66,6 +67,48 @@ func (b *Bits) value(m *abp.Mem) {
 	}
 }
 
+// bitSums are Bits with fractions, where they are estimates.
+type bitSums [8]float64
+
+// add adds b, times scale.
+func (s *bitSums) add(b *Bits, scale float64) {
+	for i, n := range [...]uint64{b.Values, b.Missing, b.LoadOnes, b.LoadZeros, b.StoreOnes, b.StoreZeros, b.ZeroLoads, b.ZeroStores} {
+		s[i] += float64(n) * scale
+	}
+}
+
+// rounded is whole numbers of it.
+func (s *bitSums) rounded() Bits {
+	n := func(i int) uint64 { return uint64(math.Round(s[i])) }
+	return Bits{n(0), n(1), n(2), n(3), n(4), n(5), n(6), n(7)}
+}
+
+// bitTotals is what all workers have counted.
+type bitTotals struct {
+	code  map[*abp.Block][]bitSums // by instruction
+	pages map[uint64]*bitSums
+}
+
+// add adds a worker's counts.
+func (t *bitTotals) add(w *bitsWorker) {
+	for b, all := range w.code {
+		sums := t.code[b]
+		if sums == nil {
+			sums = make([]bitSums, len(all))
+			t.code[b] = sums
+		}
+		for i := range all {
+			sums[i].add(&all[i], w.scale)
+		}
+	}
+	for k, b := range w.pages {
+		if t.pages[k] == nil {
+			t.pages[k] = new(bitSums)
+		}
+		t.pages[k].add(b, w.scale)
+	}
+}
+
 // BitsRow is a function, or a region of memory.
 type BitsRow struct {
 	Name  string `json:"name"`
@@ -80,6 +123,8 @@ type HistoBin struct {
 	Total     Bits      `json:"total"`
 	Functions []BitsRow `json:"functions"` // the most bits first
 	Regions   []BitsRow `json:"regions"`   // of memory, likewise
+	// Sampling is there where only bursts were recorded: all counts are estimates.
+	Sampling *SamplingReport `json:"sampling,omitempty"`
 }
 
 // bitsWorker counts frames on one goroutine.
@@ -93,22 +138,24 @@ type bitsWorker struct {
 	pages  map[uint64]*Bits
 	last   uint64 // page that was looked up last, plus one
 	page   *Bits
+	scale  float64 // what counts are to be multiplied by
 	merge  func(w *bitsWorker)
 }
 
 // HistoBinOf counts the values of a process that q matches. progress may be nil.
 // It is the published profiler's HistoBin (Alleria, section 2.8.1), by function and region.
 func HistoBinOf(p *abp.Profile, proc *abp.Process, q abp.Query, progress *Progress) (*HistoBin, error) {
-	all := &bitsWorker{code: map[*abp.Block][]Bits{}, pages: map[uint64]*Bits{}}
+	all := &bitTotals{code: map[*abp.Block][]bitSums{}, pages: map[uint64]*bitSums{}}
 	var lock sync.Mutex // guards all
 	_, err := eachFrame(proc, q, progress, func([]abp.Thread) func() frameWorker {
 		return func() frameWorker {
-			return &bitsWorker{reader: p.FrameReader(q), proc: proc, query: picksInstructions(q) || picksExecutions(q), code: map[*abp.Block][]Bits{}, pages: map[uint64]*Bits{},
-				merge: func(w *bitsWorker) {
-					lock.Lock()
-					defer lock.Unlock()
-					all.add(w)
-				}}
+			w := &bitsWorker{reader: p.FrameReader(q), proc: proc, query: picksInstructions(q) || picksExecutions(q), merge: func(w *bitsWorker) {
+				lock.Lock()
+				defer lock.Unlock()
+				all.add(w)
+			}}
+			w.begin(1)
+			return w
 		}
 	})
 	if err != nil {
@@ -117,17 +164,10 @@ func HistoBinOf(p *abp.Profile, proc *abp.Process, q abp.Query, progress *Progre
 	return all.result(proc), nil
 }
 
-// add adds another worker's counts.
-func (w *bitsWorker) add(o *bitsWorker) {
-	for b, all := range o.code {
-		w.enter(b)
-		for i := range all {
-			w.cur[i].add(&all[i])
-		}
-	}
-	for k, b := range o.pages {
-		at(w.pages, k).add(b)
-	}
+// begin has nothing counted, for frames whose counts are to be multiplied by that.
+func (w *bitsWorker) begin(scale float64) {
+	w.scale, w.code, w.pages = scale, map[*abp.Block][]Bits{}, map[uint64]*Bits{}
+	w.block, w.cur, w.last, w.page = nil, nil, 0, nil
 }
 
 // at returns a sum of a map, made if it is new.
@@ -163,6 +203,10 @@ func (w *bitsWorker) see(m *abp.Mem) {
 
 // frame counts a frame.
 func (w *bitsWorker) frame(_ int, ref *abp.FrameRef) error {
+	if scale := w.proc.Scale(ref); scale != w.scale {
+		w.merge(w)
+		w.begin(scale)
+	}
 	r := w.reader
 	r.Frame(w.proc, ref)
 	if w.query {
@@ -197,26 +241,27 @@ func (w *bitsWorker) frame(_ int, ref *abp.FrameRef) error {
 func (w *bitsWorker) done() { w.merge(w) }
 
 // result sums up by function and region.
-func (w *bitsWorker) result(proc *abp.Process) *HistoBin {
-	h := &HistoBin{Process: proc.Number(), Command: proc.Header().CommandLine}
+func (t *bitTotals) result(proc *abp.Process) *HistoBin {
+	h := &HistoBin{Process: proc.Number(), Command: proc.Header().CommandLine, Sampling: SamplingOf(proc)}
 	places := newPlaces(proc)
 	functions, regions := map[functionKey]*Bits{}, map[string]*Bits{}
-	for b, all := range w.code {
+	for b, all := range t.code {
 		for i := range all {
-			if all[i] != (Bits{}) {
-				h.Total.add(&all[i])
-				at(functions, functionKey{places.function(b, i), places.image(b)}).add(&all[i])
+			if sum := all[i].rounded(); sum != (Bits{}) {
+				h.Total.add(&sum)
+				at(functions, functionKey{places.function(b, i), places.image(b)}).add(&sum)
 			}
 		}
 	}
 	named := Regions(proc)
-	for page, b := range w.pages {
+	for page, b := range t.pages {
 		name := "[other memory]"
 		addr := page * touchPage
 		if i := slices.IndexFunc(named, func(r Region) bool { return addr < r.Hi && addr+touchPage > r.Lo }); i >= 0 {
 			name = named[i].Name
 		}
-		at(regions, name).add(b)
+		sum := b.rounded()
+		at(regions, name).add(&sum)
 	}
 	h.Functions, h.Regions = []BitsRow{}, []BitsRow{}
 	for k, b := range functions {
@@ -244,6 +289,9 @@ func (b *Bits) all() uint64 { return b.LoadOnes + b.LoadZeros + b.StoreOnes + b.
 func (h *HistoBin) WriteText(w io.Writer, top int) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "Process %d: %s\n", h.Process, joinCommand(h.Command))
+	if h.Sampling != nil {
+		h.Sampling.WriteText(out)
+	}
 	fmt.Fprintf(out, "  %s values; of %s accesses none was recorded\n", FormatExact(h.Total.Values), FormatExact(h.Total.Missing))
 	head := []string{"loaded ones", "zeros", "% ones", "stored ones", "zeros", "% ones"}
 	write := func(rows []BitsRow, text int, names ...string) {

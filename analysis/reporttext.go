@@ -103,7 +103,7 @@ func (p *ProcessReport) writeText(w io.Writer, top int) {
 		fmt.Fprintf(w, "  exit status %d%s\n", *p.Exit, signalOf(*p.Exit))
 	}
 	if p.Sampling != nil {
-		p.Sampling.writeText(w)
+		p.Sampling.WriteText(w)
 	}
 	writeCounts(w, p.Counts, p.Counted)
 	if len(p.PerThread) > 1 {
@@ -159,7 +159,7 @@ func (p *ProcessReport) estimated(e float64, cells []string) []string {
 	if p.Sampling == nil {
 		return cells
 	}
-	return append(cells, errorText(e))
+	return append(cells, ErrorText(e))
 }
 
 // cells are a row of such a table.

@@ -29,8 +29,8 @@ type SamplingReport struct {
 	Error float64 `json:"error"`
 }
 
-// samplingReport is nil where everything was recorded.
-func samplingReport(p *abp.Process) *SamplingReport {
+// SamplingOf is nil where everything was recorded. Error is not filled in.
+func SamplingOf(p *abp.Process) *SamplingReport {
 	if len(p.Strata()) == 0 {
 		return nil
 	}
@@ -47,13 +47,16 @@ func samplingReport(p *abp.Process) *SamplingReport {
 	return r
 }
 
-// part is which part of the instructions was recorded.
-func (r *SamplingReport) part() float64 {
+// Part is which part of the instructions was recorded; of everything (nil) all.
+func (r *SamplingReport) Part() float64 {
+	if r == nil {
+		return 1
+	}
 	return float64(r.Recorded) / math.Max(float64(r.Recorded+r.Passed), 1)
 }
 
-// writeText writes it in the head of a process's report.
-func (r *SamplingReport) writeText(w io.Writer) {
+// WriteText writes it in the head of a process's report.
+func (r *SamplingReport) WriteText(w io.Writer) {
 	if r.ByTime > 0 {
 		fmt.Fprintf(w, "  sampled: %s instructions in %s bursts, which stand for %.3f s of processor time; counts are shares of that, a nanosecond an instruction, ± with a confidence of 95 %%\n",
 			FormatExact(r.Recorded), FormatExact(r.Bursts), float64(r.ByTime)/1e9)
@@ -69,7 +72,7 @@ func (r *SamplingReport) writeText(w io.Writer) {
 // writeCounted is the line of a process whose instructions were counted between bursts.
 func (r *SamplingReport) writeCounted(w io.Writer) {
 	fmt.Fprintf(w, "  sampled: %s instructions in %s bursts (%.3g %%), %s passed over; counts are estimates, ± with a confidence of 95 %%\n",
-		FormatExact(r.Recorded), FormatExact(r.Bursts), 100*r.part(), FormatExact(r.Passed))
+		FormatExact(r.Recorded), FormatExact(r.Bursts), 100*r.Part(), FormatExact(r.Passed))
 }
 
 // scaled is the counts times a factor.
@@ -82,18 +85,82 @@ func scaled(c abp.Counts, by float64) abp.Counts {
 		BytesRead: f(c.BytesRead), BytesWritten: f(c.BytesWritten)}
 }
 
-// spread tells how much what was counted differs from frame to frame, which says how far estimates may be off.
+// Spread tells how much what was counted differs from burst to burst, or from frame to frame, which says how far
+// estimates may be off.
 //
 // A frame holds some bursts. What it counts of a function, y, is about as much as the function's share of all that
 // the frame's bursts have executed, x. How much y is beside that differs by chance from one frame to the
 // next: the sum of the squares of these differences gives the error of the ratio (successive differences, as for any
 // sample that is taken evenly along something that changes). Refused: differences from the mean, by which a program that
 // does one thing after the other has errors of ten times the true ones.
-type spread struct {
+type Spread struct {
+	n       int
+	x, dxx  float64
+	of      map[any]spreadOf
+	beforeX float64
+	before  map[any]float64
+}
+
+// spreadOf are sums over all frames: of a count, and of products of its differences.
+type spreadOf struct{ y, dxy, dyy float64 }
+
+// Add adds what follows what was added before: all that was executed, and what was counted of it by whatever names
+// it. y is kept until the next one.
+func (s *Spread) Add(x float64, y map[any]float64) {
+	if s.of == nil {
+		s.of = make(map[any]spreadOf)
+	}
+	s.x += x
+	for k, v := range y {
+		o := s.of[k]
+		o.y += v
+		s.of[k] = o
+	}
+	s.n++
+	if s.n > 1 {
+		dx := x - s.beforeX
+		s.dxx += dx * dx
+		differ := func(k any, dy float64) {
+			o := s.of[k]
+			o.dxy += dx * dy
+			o.dyy += dy * dy
+			s.of[k] = o
+		}
+		for k, v := range y {
+			differ(k, v-s.before[k])
+		}
+		for k, v := range s.before {
+			if _, both := y[k]; !both {
+				differ(k, -v)
+			}
+		}
+	}
+	s.beforeX, s.before = x, y
+}
+
+// fewFrames is below how many frames nothing can be said of errors.
+const fewFrames = 8
+
+// Error is half of the interval of 95 % about what was estimated for a key, by that; part is which part was recorded. 1: nothing
+// is known.
+func (s *Spread) Error(key any, part float64) float64 {
+	o := s.of[key]
+	if o.y == 0 {
+		return 0
+	}
+	n := float64(s.n)
+	if n < fewFrames || s.x == 0 {
+		return 1
+	}
+	r := o.y / s.x
+	sum := math.Max(o.dyy-2*r*o.dxy+r*r*s.dxx, 0) * n / (2 * (n - 1)) * (1 - part)
+	return math.Min(1.96*math.Sqrt(sum)/o.y, 1)
+}
+
+// frameSpread is a Spread of frames that are counted in no order: the keys are functions, images, and nil for the process.
+type frameSpread struct {
+	Spread
 	frames []frameCounts
-	of     map[any]spreadOf // by function, image, and nil for the process; made by close
-	dxx    float64
-	x      float64
 }
 
 // frameCounts is what one frame counts.
@@ -104,11 +171,8 @@ type frameCounts struct {
 	y      map[any]float64
 }
 
-// spreadOf are sums over all frames: of a count, and of products of its differences.
-type spreadOf struct{ y, dxy, dyy float64 }
-
-// add adds a frame that was counted alone.
-func (s *spread) add(sum *summary, thread uint32, counted *tally) {
+// frame adds a frame that was counted alone.
+func (s *frameSpread) frame(sum *summary, thread uint32, counted *tally) {
 	f := frameCounts{thread: thread, seq: counted.seq, y: make(map[any]float64)}
 	for k, w := range counted.byWindows {
 		for id, n := range w.runs {
@@ -127,61 +191,16 @@ func (s *spread) add(sum *summary, thread uint32, counted *tally) {
 }
 
 // close puts the frames in order and sums up.
-func (s *spread) close() {
+func (s *frameSpread) close() {
 	slices.SortFunc(s.frames, func(a, b frameCounts) int { return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.seq, b.seq)) })
-	s.of = make(map[any]spreadOf)
 	for i := range s.frames {
-		f := &s.frames[i]
-		s.x += f.x
-		for k, y := range f.y {
-			o := s.of[k]
-			o.y += y
-			s.of[k] = o
-		}
-		if i == 0 {
-			continue
-		}
-		before := &s.frames[i-1]
-		dx := f.x - before.x
-		s.dxx += dx * dx
-		differ := func(k any, dy float64) {
-			o := s.of[k]
-			o.dxy += dx * dy
-			o.dyy += dy * dy
-			s.of[k] = o
-		}
-		for k, y := range f.y {
-			differ(k, y-before.y[k])
-		}
-		for k, y := range before.y {
-			if _, both := f.y[k]; !both {
-				differ(k, -y)
-			}
-		}
+		s.Add(s.frames[i].x, s.frames[i].y)
 	}
+	s.frames = nil
 }
 
-// fewFrames is below how many frames nothing can be said of errors.
-const fewFrames = 8
-
-// error is half of the interval of 95 % about what was estimated for a key, by that; part is which part was recorded. 1: nothing
-// is known.
-func (s *spread) error(key any, part float64) float64 {
-	o := s.of[key]
-	if o.y == 0 {
-		return 0
-	}
-	n := float64(len(s.frames))
-	if n < fewFrames || s.x == 0 {
-		return 1
-	}
-	r := o.y / s.x
-	sum := math.Max(o.dyy-2*r*o.dxy+r*r*s.dxx, 0) * n / (2 * (n - 1)) * (1 - part)
-	return math.Min(1.96*math.Sqrt(sum)/o.y, 1)
-}
-
-// errorText is an error as reports show it.
-func errorText(e float64) string {
+// ErrorText is an error as reports show it.
+func ErrorText(e float64) string {
 	if e >= 1 {
 		return "?"
 	}

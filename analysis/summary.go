@@ -18,7 +18,7 @@ type summary struct {
 	windows   map[uint32]*abp.Counts // by index
 	images    map[*abp.Image]*abp.Counts
 	functions map[functionKey]*abp.Counts
-	spread    spread // where only bursts were recorded
+	spread    frameSpread // where only bursts were recorded
 	part      float64
 	lost      *abp.Image // stands for code that the main file lacks
 	// instructions is by address; nil unless they are asked for.
@@ -34,12 +34,8 @@ type functionKey struct {
 
 // newSummary starts with nothing counted.
 func newSummary(p *abp.Process) *summary {
-	part := 1.0
-	if r := samplingReport(p); r != nil {
-		part = r.part()
-	}
 	return &summary{
-		part: part,
+		part: SamplingOf(p).Part(),
 		proc: p, places: newPlaces(p), windows: map[uint32]*abp.Counts{},
 		images: map[*abp.Image]*abp.Counts{}, functions: map[functionKey]*abp.Counts{},
 		lost: &abp.Image{Path: "(code that " + abp.MainFile + " lacks)"},
@@ -106,8 +102,8 @@ func (s *summary) report() (*ProcessReport, error) {
 		Threads: len(s.threads), PerThread: s.threads, Windows: windows,
 		Images: s.imageReports(), Functions: s.functionReports(),
 	}
-	if pr.Sampling = samplingReport(s.proc); pr.Sampling != nil {
-		pr.Sampling.Error = s.spread.error(nil, s.part)
+	if pr.Sampling = SamplingOf(s.proc); pr.Sampling != nil {
+		pr.Sampling.Error = s.spread.Error(nil, s.part)
 	}
 	if pr.PerThread == nil {
 		pr.PerThread = []ThreadReport{}
@@ -129,7 +125,7 @@ func (s *summary) report() (*ProcessReport, error) {
 func (s *summary) imageReports() []ImageReport {
 	out := []ImageReport{}
 	for img, c := range s.images {
-		r := ImageReport{Name: imageName(img), Counts: *c, Error: s.spread.error(img, s.part)}
+		r := ImageReport{Name: imageName(img), Counts: *c, Error: s.spread.Error(img, s.part)}
 		if img != nil {
 			r.Path, r.Main = img.Path, img.Main
 		}
@@ -144,7 +140,7 @@ func (s *summary) imageReports() []ImageReport {
 func (s *summary) functionReports() []FunctionReport {
 	out := []FunctionReport{}
 	for k, c := range s.functions {
-		r := FunctionReport{Name: noFunction, Image: imageName(k.image), Counts: *c, Error: s.spread.error(k, s.part)}
+		r := FunctionReport{Name: noFunction, Image: imageName(k.image), Counts: *c, Error: s.spread.Error(k, s.part)}
 		if f := k.function; f != nil {
 			r.Name, r.File, r.Line = f.Display(), f.File, f.Line
 			if f.Display() != f.Name {

@@ -37,7 +37,7 @@ func (t *tallies) add(i, frames int, counted *tally) {
 	defer t.mu.Unlock()
 	if s, ok := t.sum.(*summary); ok && len(s.proc.Strata()) > 0 { // it is of one frame
 		// Nothing is put together, and kept, of frames that count by factors of their own.
-		s.spread.add(s, t.threads[i].Number, counted)
+		s.spread.frame(s, t.threads[i].Number, counted)
 		s.thread(&t.threads[i], counted)
 		return
 	}

@@ -24,6 +24,9 @@ func NewTextTable(head ...string) *TextTable {
 	return &TextTable{rows: [][]string{head}, Text: 1}
 }
 
+// Columns is how many there are.
+func (t *TextTable) Columns() int { return len(t.rows[0]) }
+
 // Add adds a row of as many cells as the head has.
 func (t *TextTable) Add(cells ...string) { t.rows = append(t.rows, cells) }
 

@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"sync"
@@ -49,6 +50,13 @@ type TouchedCode struct {
 	Place   string `json:"place,omitempty"`
 	Reads   uint64 `json:"reads"`
 	Writes  uint64 `json:"writes"`
+}
+
+// touchSum is a TouchedThread with fractions, where counts are estimates.
+type touchSum struct {
+	thread        uint32
+	reads, writes float64
+	rmask, wmask  uint64
 }
 
 // touchPage is so many bytes, so that a line is found by one look-up of its page.
@@ -111,17 +119,17 @@ func Touched(p *abp.Profile, proc *abp.Process, q abp.Query, line uint64, top in
 	if line < 8 || line > touchPage || bits.OnesCount64(line) != 1 {
 		return nil, fmt.Errorf("lines of %d bytes: not a power of two from 8 to %d", line, touchPage)
 	}
-	all := map[uint64][]TouchedThread{} // by line's number
-	var lock sync.Mutex                 // guards all
+	all := map[uint64][]touchSum{} // by line's number
+	var lock sync.Mutex            // guards all
 	shift := uint(bits.TrailingZeros64(line))
 	_, err := eachFrame(proc, q, progress, func(threads []abp.Thread) func() frameWorker {
 		return func() frameWorker {
 			w := &touchWorker{reader: p.FrameReader(q), proc: proc, shift: shift, thread: -1, entries: picksInstructions(q), execs: picksExecutions(q)}
 			w.each = func(m *abp.Mem) { w.t.add(m.Addr, uint64(m.Size), m.Store) }
-			w.merge = func(i int, t *touches) {
+			w.merge = func(i int, scale float64, t *touches) {
 				lock.Lock()
 				defer lock.Unlock()
-				t.into(all, threads[i].Number)
+				t.into(all, threads[i].Number, scale)
 			}
 			return w
 		}
@@ -144,7 +152,12 @@ func Touched(p *abp.Profile, proc *abp.Process, q abp.Query, line uint64, top in
 }
 
 // newTouchedLine sums the threads of a line up.
-func newTouchedLine(addr uint64, threads []TouchedThread) TouchedLine {
+func newTouchedLine(addr uint64, sums []touchSum) TouchedLine {
+	threads := make([]TouchedThread, len(sums))
+	for i := range sums {
+		s := &sums[i]
+		threads[i] = TouchedThread{s.thread, whole(s.reads), whole(s.writes), s.rmask, s.wmask}
+	}
 	l := TouchedLine{Address: addr, Threads: threads}
 	slices.SortFunc(threads, func(a, b TouchedThread) int { return cmp.Compare(a.Thread, b.Thread) })
 	for i := range threads {
@@ -167,8 +180,11 @@ func newTouchedLine(addr uint64, threads []TouchedThread) TouchedLine {
 	return l
 }
 
-// into adds a thread's lines to those of all.
-func (t *touches) into(all map[uint64][]TouchedThread, thread uint32) {
+// whole is a sum without fractions.
+func whole(n float64) uint64 { return uint64(math.Round(n)) }
+
+// into adds a thread's lines, times scale, to those of all.
+func (t *touches) into(all map[uint64][]touchSum, thread uint32, scale float64) {
 	for page, lines := range t.pages {
 		for i := range lines {
 			e := &lines[i]
@@ -176,14 +192,14 @@ func (t *touches) into(all map[uint64][]TouchedThread, thread uint32) {
 				continue
 			}
 			l := (page-1)*(touchPage>>t.shift) + uint64(i)
-			k := slices.IndexFunc(all[l], func(o TouchedThread) bool { return o.Thread == thread })
+			k := slices.IndexFunc(all[l], func(o touchSum) bool { return o.thread == thread })
 			if k < 0 {
-				all[l] = append(all[l], TouchedThread{Thread: thread})
+				all[l] = append(all[l], touchSum{thread: thread})
 				k = len(all[l]) - 1
 			}
 			o := &all[l][k]
-			o.Reads, o.Writes = o.Reads+e.reads, o.Writes+e.writes
-			o.ReadMask, o.WriteMask = o.ReadMask|e.rmask, o.WriteMask|e.wmask
+			o.reads, o.writes = o.reads+float64(e.reads)*scale, o.writes+float64(e.writes)*scale
+			o.rmask, o.wmask = o.rmask|e.rmask, o.wmask|e.wmask
 		}
 	}
 }
@@ -194,17 +210,18 @@ type touchWorker struct {
 	proc           *abp.Process
 	shift          uint
 	entries, execs bool
-	thread         int // that t is of, -1: none yet
+	thread         int     // that t is of, -1: none yet
+	scale          float64 // what its counts are to be multiplied by
 	t              *touches
 	each           func(m *abp.Mem)
-	merge          func(thread int, t *touches)
+	merge          func(thread int, scale float64, t *touches)
 }
 
 // frame counts a frame.
 func (w *touchWorker) frame(i int, ref *abp.FrameRef) error {
-	if i != w.thread {
+	if scale := w.proc.Scale(ref); i != w.thread || scale != w.scale {
 		w.done()
-		w.thread, w.t = i, &touches{pages: map[uint64][]touch{}, shift: w.shift}
+		w.thread, w.scale, w.t = i, scale, &touches{pages: map[uint64][]touch{}, shift: w.shift}
 	}
 	r := w.reader
 	r.Frame(w.proc, ref)
@@ -244,7 +261,7 @@ func (w *touchWorker) stretch(r *abp.Reader) {
 // done hands over what was counted of the thread.
 func (w *touchWorker) done() {
 	if w.t != nil {
-		w.merge(w.thread, w.t)
+		w.merge(w.thread, w.scale, w.t)
 	}
 	w.t, w.thread = nil, -1
 }

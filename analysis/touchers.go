@@ -14,6 +14,9 @@ const codeLimit = 5
 // toucherKey is an instruction that touches a line.
 type toucherKey struct{ line, code uint64 }
 
+// toucherSum is how often, with fractions where these are estimates.
+type toucherSum struct{ reads, writes float64 }
+
 // touchers reads the profile once more and names the code that touches some lines, and the
 // regions that these are in. The first time the lines that matter are not known yet, and
 // counts by code of all of them would take more memory than the program had.
@@ -22,11 +25,11 @@ func touchers(p *abp.Profile, proc *abp.Process, q abp.Query, lines []TouchedLin
 	for i := range lines {
 		index[lines[i].Address>>shift] = i
 	}
-	all := map[toucherKey]*TouchedCode{}
+	all := map[toucherKey]toucherSum{}
 	var lock sync.Mutex // guards all
 	_, err := eachFrame(proc, q, nil, func([]abp.Thread) func() frameWorker {
 		return func() frameWorker {
-			w := &toucherWorker{touchWorker: touchWorker{reader: p.FrameReader(q), proc: proc}, counts: map[toucherKey]*TouchedCode{}}
+			w := &toucherWorker{touchWorker: touchWorker{reader: p.FrameReader(q), proc: proc, scale: 1}, counts: map[toucherKey]*TouchedCode{}}
 			w.query = picksExecutions(q) || picksInstructions(q)
 			w.see = func(b *abp.Block, m *abp.Mem) {
 				for l := m.Addr >> shift; l <= (m.Addr+uint64(max(m.Size, 1))-1)>>shift; l++ {
@@ -39,12 +42,10 @@ func touchers(p *abp.Profile, proc *abp.Process, q abp.Query, lines []TouchedLin
 				lock.Lock()
 				defer lock.Unlock()
 				for k, c := range w.counts {
-					if o := all[k]; o != nil {
-						o.Reads, o.Writes = o.Reads+c.Reads, o.Writes+c.Writes
-					} else {
-						all[k] = c
-					}
+					o := all[k]
+					all[k] = toucherSum{o.reads + float64(c.Reads)*w.scale, o.writes + float64(c.Writes)*w.scale}
 				}
+				clear(w.counts)
 			}
 			return w
 		}
@@ -54,9 +55,8 @@ func touchers(p *abp.Profile, proc *abp.Process, q abp.Query, lines []TouchedLin
 	}
 	places := newPlaces(proc)
 	for k, c := range all {
-		c.Address, c.Place = k.code, places.describe(k.code)
 		l := &lines[index[k.line]]
-		l.Code = append(l.Code, *c)
+		l.Code = append(l.Code, TouchedCode{k.code, places.describe(k.code), whole(c.reads), whole(c.writes)})
 	}
 	regions := Regions(proc)
 	for i := range lines {
@@ -95,6 +95,10 @@ func (w *toucherWorker) count(k toucherKey, store bool) {
 
 // frame counts a frame.
 func (w *toucherWorker) frame(_ int, ref *abp.FrameRef) error {
+	if scale := w.proc.Scale(ref); scale != w.scale {
+		w.give()
+		w.scale = scale
+	}
 	r := w.reader
 	r.Frame(w.proc, ref)
 	if w.query {

@@ -16,25 +16,43 @@ type Builder struct {
 	pl    *planner
 	query Query
 	all   *nodes
+	// sampling and spread are nil where everything was recorded.
+	sampling *analysis.SamplingReport
+	spread   *analysis.Spread
 }
 
 // NewBuilder begins with an empty tree.
 func NewBuilder(proc *abp.Process, q Query) *Builder {
-	return &Builder{proc: proc, pl: newPlanner(proc), query: q, all: newNodes()}
+	b := &Builder{proc: proc, pl: newPlanner(proc), query: q, all: newNodes(), sampling: analysis.SamplingOf(proc)}
+	if b.sampling != nil {
+		b.spread = new(analysis.Spread)
+	}
+	return b
 }
 
-// Thread returns what follows a thread.
+// Thread returns what follows a thread. In a sampled profile threads are followed one after the other.
 func (b *Builder) Thread() *Tracker {
 	t := newTracker(b.pl)
 	t.want, t.byTime = b.query.wants(), !b.query.Time.All()
+	t.bursts.sampled, t.bursts.spread = b.sampling != nil, b.spread
 	return t
 }
 
 // Add adds what a thread was found to do, times scale: 1, but where its records stand for more than they are.
-func (b *Builder) Add(t *Tracker, scale float64) { b.all.merge(t.nodes, scale) }
+func (b *Builder) Add(t *Tracker, scale float64) {
+	if b.sampling != nil || t.bursts.all != nil {
+		t.Gap() // also behind the last one
+		b.all.merge(t.bursts.all, scale)
+		return
+	}
+	b.all.merge(t.nodes, scale)
+}
 
 // Tree returns what was added so far.
-func (b *Builder) Tree() *Tree { return finish(b.proc, b.pl, b.all) }
+func (b *Builder) Tree() *Tree {
+	t, _ := b.finish(b.all)
+	return t
+}
 
 // Build reads a process's threads and returns their call trees, merged. progress may be nil.
 //

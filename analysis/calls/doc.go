@@ -18,7 +18,8 @@
 //
 // Where a profile begins within calls, or the recorder left code out, callers are not known:
 // what they called is at the tree's root. Functions that were called deeper than MaxDepth
-// are gathered at that depth.
+// are gathered at that depth. Where only bursts were recorded each has a tree of its own, which is
+// added to that of all, times what the burst stands for, when it ends.
 //
 // Callers: the commands analyze and report, and whoever converts a tree into others'
 // formats. A Tracker belongs to one goroutine; Build has one for each thread and merges them

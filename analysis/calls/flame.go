@@ -31,7 +31,7 @@ type flame struct {
 func (t *Tree) flames() *flame {
 	root := &flame{Name: strings.Join(t.Command, " "), Image: fmt.Sprintf("process %d", t.Process),
 		Total: t.Root.Total.Instructions, Loads: t.Root.Total.Loads, Stores: t.Root.Total.Stores}
-	gather(root, []*Node{t.Root}, t.Root.Total.Instructions/10_000)
+	gather(root, []*Node{t.Stacks()}, t.Root.Total.Instructions/10_000)
 	return root
 }
 

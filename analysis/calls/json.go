@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"alleria/abp"
+	"alleria/analysis"
 )
 
 // The types below are the documented JSON of trees. Functions are numbered by their place in
@@ -29,6 +30,16 @@ type MethodJSON struct {
 	Calls     uint64     `json:"calls"`
 	Exclusive abp.Counts `json:"exclusive"`
 	Inclusive abp.Counts `json:"inclusive"`
+	timesJSON
+	// Of estimates, see Method.
+	Error          float64 `json:"error,omitempty"`
+	InclusiveError float64 `json:"inclusive_error,omitempty"`
+}
+
+// timesJSON is there where blocks were stamped with their time.
+type timesJSON struct {
+	ExclusiveSeconds float64 `json:"exclusive_seconds,omitempty"`
+	InclusiveSeconds float64 `json:"inclusive_seconds,omitempty"`
 }
 
 // EdgeJSON is an Edge. Caller is null where it is not known.
@@ -39,6 +50,7 @@ type EdgeJSON struct {
 	Inclusive abp.Counts    `json:"inclusive"`
 	Nested    abp.Counts    `json:"inclusive_each_call"`
 	Sites     []SiteJSON    `json:"sites"`
+	Error     float64       `json:"error,omitempty"` // of Inclusive, where it is an estimate
 }
 
 // SiteJSON is a Site.
@@ -51,11 +63,12 @@ type SiteJSON struct {
 // TreeJSON is a tree: nodes refer to functions and to their parents by number, parents come
 // before their children, and the root is left out (parent -1).
 type TreeJSON struct {
-	Process   uint32         `json:"process"`
-	Command   []string       `json:"command"`
-	Total     abp.Counts     `json:"total"`
-	Functions []FunctionJSON `json:"functions"`
-	Nodes     []NodeJSON     `json:"nodes"`
+	Process   uint32                   `json:"process"`
+	Command   []string                 `json:"command"`
+	Total     abp.Counts               `json:"total"`
+	Sampling  *analysis.SamplingReport `json:"sampling,omitempty"` // where all counts are estimates
+	Functions []FunctionJSON           `json:"functions"`
+	Nodes     []NodeJSON               `json:"nodes"`
 }
 
 // NodeJSON is a Node.
@@ -67,6 +80,7 @@ type NodeJSON struct {
 	Calls     uint64     `json:"calls"`
 	Exclusive abp.Counts `json:"exclusive"`
 	Inclusive abp.Counts `json:"inclusive"`
+	timesJSON
 }
 
 // json gives a function its documented form.
@@ -76,34 +90,36 @@ func (f *Function) json() FunctionJSON {
 
 // MethodsJSON is what analyze methods --json prints of a process.
 type MethodsJSON struct {
-	Process   uint32       `json:"process"`
-	Command   []string     `json:"command"`
-	Total     abp.Counts   `json:"total"`
-	Functions []MethodJSON `json:"functions"`
+	Process   uint32                   `json:"process"`
+	Command   []string                 `json:"command"`
+	Total     abp.Counts               `json:"total"`
+	Sampling  *analysis.SamplingReport `json:"sampling,omitempty"` // where all counts are estimates
+	Functions []MethodJSON             `json:"functions"`
 }
 
 // MethodsJSON gives the counts by function their documented form.
 func (t *Tree) MethodsJSON() MethodsJSON {
-	out := MethodsJSON{Process: t.Process, Command: t.Command, Total: t.Root.Total, Functions: []MethodJSON{}}
+	out := MethodsJSON{Process: t.Process, Command: t.Command, Total: t.Root.Total, Sampling: t.Sampling, Functions: []MethodJSON{}}
 	for _, m := range t.Methods() {
-		out.Functions = append(out.Functions, MethodJSON{m.Func.json(), m.Calls, m.Own, m.Total})
+		out.Functions = append(out.Functions, MethodJSON{m.Func.json(), m.Calls, m.Own, m.Total, timesJSON{m.OwnSeconds, m.TotalSeconds}, m.OwnError, m.TotalError})
 	}
 	return out
 }
 
 // GraphJSON is what analyze callgraph --json prints of a process.
 type GraphJSON struct {
-	Process   uint32       `json:"process"`
-	Command   []string     `json:"command"`
-	Total     abp.Counts   `json:"total"`
-	Functions []MethodJSON `json:"functions"`
-	Edges     []EdgeJSON   `json:"edges"`
+	Process   uint32                   `json:"process"`
+	Command   []string                 `json:"command"`
+	Total     abp.Counts               `json:"total"`
+	Sampling  *analysis.SamplingReport `json:"sampling,omitempty"` // where all counts are estimates
+	Functions []MethodJSON             `json:"functions"`
+	Edges     []EdgeJSON               `json:"edges"`
 }
 
 // GraphJSON gives the call graph its documented form.
 func (t *Tree) GraphJSON() GraphJSON {
 	m := t.MethodsJSON()
-	return GraphJSON{m.Process, m.Command, m.Total, m.Functions, t.EdgesJSON(t.Edges())}
+	return GraphJSON{m.Process, m.Command, m.Total, m.Sampling, m.Functions, t.EdgesJSON(t.Edges())}
 }
 
 // EdgesJSON gives edges their documented form.
@@ -111,7 +127,7 @@ func (t *Tree) EdgesJSON(edges []*Edge) []EdgeJSON {
 	out := []EdgeJSON{}
 	for _, e := range edges {
 		callee := e.Callee.json()
-		j := EdgeJSON{Callee: &callee, Calls: e.Calls, Inclusive: e.Total, Nested: e.Nested, Sites: []SiteJSON{}}
+		j := EdgeJSON{Callee: &callee, Calls: e.Calls, Inclusive: e.Total, Nested: e.Nested, Sites: []SiteJSON{}, Error: e.Error}
 		if e.Caller != nil {
 			caller := e.Caller.json()
 			j.Caller = &caller
@@ -126,7 +142,7 @@ func (t *Tree) EdgesJSON(edges []*Edge) []EdgeJSON {
 
 // TreeJSON gives the tree its documented form.
 func (t *Tree) TreeJSON() TreeJSON {
-	out := TreeJSON{Process: t.Process, Command: t.Command, Total: t.Root.Total, Functions: []FunctionJSON{}, Nodes: []NodeJSON{}}
+	out := TreeJSON{Process: t.Process, Command: t.Command, Total: t.Root.Total, Sampling: t.Sampling, Functions: []FunctionJSON{}, Nodes: []NodeJSON{}}
 	funcs := map[*Function]int{}
 	numbers := map[*Node]int{t.Root: -1}
 	t.walk(func(n *Node) {
@@ -137,7 +153,7 @@ func (t *Tree) TreeJSON() TreeJSON {
 			out.Functions = append(out.Functions, n.Func.json())
 		}
 		numbers[n] = len(out.Nodes)
-		out.Nodes = append(out.Nodes, NodeJSON{numbers[n.Parent], f, n.Site, t.Place(n.Site), n.Calls, n.Own, n.Total})
+		out.Nodes = append(out.Nodes, NodeJSON{numbers[n.Parent], f, n.Site, t.Place(n.Site), n.Calls, n.Own, n.Total, timesJSON{n.OwnSeconds, n.TotalSeconds}})
 	}, func(*Node) {})
 	return out
 }
@@ -157,7 +173,7 @@ func (t *Tree) UnmarshalJSON(text []byte) error {
 	funcs := make([]*Function, len(j.Functions))
 	for i := range j.Functions {
 		f := &j.Functions[i]
-		funcs[i] = &Function{Name: f.Name, Linked: f.Linked, Image: f.Image, File: f.File, Line: f.Line, Addr: f.Address}
+		funcs[i] = &Function{number: int32(i), Name: f.Name, Linked: f.Linked, Image: f.Image, File: f.File, Line: f.Line, Addr: f.Address}
 	}
 	made := make([]Node, len(j.Nodes)+1)
 	places := map[uint64]string{}
@@ -169,7 +185,7 @@ func (t *Tree) UnmarshalJSON(text []byte) error {
 			return fmt.Errorf("call tree: node %d: %w", i, errTree)
 		}
 		parent := &made[n.Parent+1]
-		made[i+1] = Node{Func: funcs[n.Function], Site: n.Site, Calls: n.Calls, Own: n.Exclusive, Total: n.Inclusive, Parent: parent}
+		made[i+1] = Node{Func: funcs[n.Function], Site: n.Site, Calls: n.Calls, Own: n.Exclusive, Total: n.Inclusive, OwnSeconds: n.ExclusiveSeconds, TotalSeconds: n.InclusiveSeconds, Parent: parent}
 		parent.Children = append(parent.Children, &made[i+1])
 		depth[i+1] = depth[n.Parent+1] + 1
 		if depth[i+1] > MaxDepth+1 {
@@ -178,7 +194,10 @@ func (t *Tree) UnmarshalJSON(text []byte) error {
 		t.Deepest = max(t.Deepest, depth[i+1])
 		places[n.Site] = n.Place
 	}
-	t.Root.Total = j.Total
+	t.Root.Total, t.Sampling = j.Total, j.Sampling
+	for _, c := range t.Root.Children {
+		t.Root.TotalSeconds += c.TotalSeconds
+	}
 	return nil
 }
 

@@ -4,13 +4,13 @@ import (
 	"math"
 
 	"alleria/abp"
-	"alleria/analysis"
 )
 
 // nodes is a tree while it grows: nodes by number, in pieces of one slice without pointers,
 // and a hash table from a parent, a function and a call site to the child.
 type nodes struct {
 	all   []node
+	parts []part  // by number, the sums with fractions; nil: those of all are right
 	table []int32 // open addressing; number + 1, 0: free
 	shift uint
 }
@@ -22,6 +22,7 @@ type node struct {
 	last       int32 // the child that was looked up last, 0 none
 	site       uint64
 	calls      uint64
+	ticks      uint64 // of the time stamp counter, where blocks are stamped
 	own        abp.Counts
 }
 
@@ -83,16 +84,106 @@ func (t *nodes) grow() {
 	}
 }
 
-// merge adds another tree of the same functions, with counts times scale. Parents have lower numbers than their
-// children.
-func (t *nodes) merge(o *nodes, scale float64) {
-	to := make([]int32, len(o.all))
-	t.all[root].own.Add(analysis.Scaled(o.all[root].own, scale), 1)
-	for n := 1; n < len(o.all); n++ {
-		c := &o.all[n]
-		to[n] = t.child(to[c.parent], c.fn, c.site)
-		d := &t.all[to[n]]
-		d.calls += uint64(math.Round(float64(c.calls) * scale))
-		d.own.Add(analysis.Scaled(c.own, scale), 1)
+// merge adds another tree of the same functions, with counts times scale, and returns its nodes' numbers here. Where a
+// scale is not 1 sums are kept with fractions until round: a node that a burst has met once is twenty, and a half is not
+// to be lost each time.
+func (t *nodes) merge(o *nodes, scale float64) []int32 {
+	if scale != 1 && t.parts == nil {
+		t.fractions()
 	}
+	to := make([]int32, len(o.all))
+	var place func(n int32) int32 // of a node; its parent has a higher number where it was found later (adopt)
+	place = func(n int32) int32 {
+		if n != root && to[n] == 0 {
+			c := &o.all[n]
+			to[n] = t.child(place(c.parent), c.fn, c.site)
+		}
+		return to[n]
+	}
+	for n := range o.all {
+		t.sum(place(int32(n)), o.parted(int32(n)), scale)
+	}
+	return to
+}
+
+// part is what a node counts for, with fractions.
+type part struct {
+	calls, ticks float64
+	own          [6]float64
+}
+
+// parted is what a node counts for.
+func (t *nodes) parted(n int32) part {
+	if t.parts != nil {
+		return t.parts[n]
+	}
+	c := &t.all[n]
+	return part{float64(c.calls), float64(c.ticks), [6]float64{float64(c.own.Instructions), float64(c.own.MemInstructions),
+		float64(c.own.Loads), float64(c.own.Stores), float64(c.own.BytesRead), float64(c.own.BytesWritten)}}
+}
+
+// fractions has sums kept with fractions.
+func (t *nodes) fractions() {
+	parts := make([]part, len(t.all))
+	for n := range t.all {
+		parts[n] = t.parted(int32(n))
+	}
+	t.parts = parts
+}
+
+// sum adds to a node.
+func (t *nodes) sum(n int32, p part, scale float64) {
+	if t.parts == nil {
+		c := p.rounded()
+		d := &t.all[n]
+		d.calls += c.calls
+		d.ticks += c.ticks
+		d.own.Add(c.own, 1)
+		return
+	}
+	for len(t.parts) < len(t.all) {
+		t.parts = append(t.parts, part{})
+	}
+	d := &t.parts[n]
+	d.calls += p.calls * scale
+	d.ticks += p.ticks * scale
+	for i := range p.own {
+		d.own[i] += p.own[i] * scale
+	}
+}
+
+// rounded is whole numbers of it.
+func (p *part) rounded() (n node) {
+	f := func(v float64) uint64 { return uint64(math.Round(v)) }
+	n.calls, n.ticks = f(p.calls), f(p.ticks)
+	n.own = abp.Counts{Instructions: f(p.own[0]), MemInstructions: f(p.own[1]), Loads: f(p.own[2]), Stores: f(p.own[3]),
+		BytesRead: f(p.own[4]), BytesWritten: f(p.own[5])}
+	return n
+}
+
+// round has whole numbers of all sums.
+func (t *nodes) round() {
+	for n := range t.parts {
+		c := t.parts[n].rounded()
+		t.all[n].calls, t.all[n].ticks, t.all[n].own = c.calls, c.ticks, c.own
+	}
+	t.parts = nil
+}
+
+// adopt puts a child of the root below one of function fn that has called it from a site, and returns that one.
+func (t *nodes) adopt(child, fn int32, site uint64) int32 {
+	t.all[child].parent = nobody // it may be of the same function: not to be found
+	t.all[root].last = 0
+	n := t.child(root, fn, 0)
+	t.all[child].parent, t.all[child].site = n, site
+	return n
+}
+
+// nobody is the parent of a node for which one is being looked for.
+const nobody = -2
+
+// clear has nothing but the root.
+func (t *nodes) clear() {
+	t.all = append(t.all[:0], node{parent: -1, fn: -1})
+	clear(t.table)
 }

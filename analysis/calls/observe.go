@@ -48,15 +48,25 @@ func (s *Step) Function(node int32) *Function { return s.t.function(s.t.nodes.al
 // Observer is told of every step of a thread, in their order.
 type Observer func(s *Step)
 
-// ObserveThread follows the calls of one thread and tells observe of every step. It returns
-// the thread's tree, and its nodes by their numbers; the first is the root.
-func ObserveThread(p *abp.Profile, proc *abp.Process, thread *abp.Thread, q Query, progress *analysis.Progress, observe Observer) (*Tree, []Node, error) {
+// Flushed is told that a burst is over: nodes that had the number n in its steps have to[n] among those of the thread, and
+// what they count for is to be multiplied by scale. Numbers begin anew behind it. Where everything was recorded it
+// is never called, and numbers of steps are the thread's.
+type Flushed func(to []int32, scale float64)
+
+// ObserveThread follows the calls of one thread and tells observe of every step, and flushed (which may be nil) of every
+// burst's end. It returns the thread's tree, and its nodes by their numbers; the first is the root.
+func ObserveThread(p *abp.Profile, proc *abp.Process, thread *abp.Thread, q Query, progress *analysis.Progress, observe Observer, flushed Flushed) (*Tree, []Node, error) {
 	b := NewBuilder(proc, q)
 	o := b.Observed(observe, nil)
+	o.bursts.flushed = flushed
 	if err := stream.Thread(p, proc, thread, progress, o); err != nil {
 		return nil, nil, fmt.Errorf("calls of thread %d: %w", thread.Number, err)
 	}
-	tree, made := finishNodes(proc, b.pl, o.nodes)
+	b.Add(o.Tracker, 1)
+	if b.sampling == nil && o.bursts.all == nil { // numbers of the steps
+		b.all = o.nodes
+	}
+	tree, made := b.finish(b.all)
 	return tree, made, nil
 }
 
@@ -67,7 +77,7 @@ type Observed = observed
 // are gone, by returning or otherwise, and whose State is not the zero one; s is the function's number.
 func (b *Builder) Observed(observe Observer, dropped func(fn int32, s *State)) *Observed {
 	o := &observed{Tracker: b.Thread(), observe: observe}
-	o.step.t, o.dropped = o.Tracker, dropped
+	o.step.t, o.dropped, o.bursts.spread = o.Tracker, dropped, nil
 	return o
 }
 

@@ -12,6 +12,8 @@ type plan struct {
 	simple bool  // all of it is of one function, nothing calls or returns, no counts by words
 	fn     int32 // of the first instruction
 	words  int32 // of an execution, its number included
+	size   int32 // instructions, recorded or not
+	time   int32 // the word of its time stamp, -1: none
 	static abp.Counts
 	addr   uint64
 	more   *program // of those that are not simple
@@ -44,15 +46,16 @@ type planner struct {
 	proc   *abp.Process
 	places *analysis.Places
 	plans  map[uint32]*plan
-	funcs  []*Function      // by number; what is there does not change
-	byFunc map[uint32]int32 // by number in the profile
-	byImg  map[uint32]int32 // likewise, 0: none; code of the image that is in no function
-	byAddr map[uint64]int32 // such code that was called
+	funcs  []*Function       // by number; what is there does not change
+	byFunc map[uint32]int32  // by number in the profile
+	byImg  map[uint32]int32  // likewise, 0: none; code of the image that is in no function
+	byAddr map[uint64]int32  // such code that was called
+	sites  map[uint64]uint64 // of calls that were met, by return address
 }
 
 func newPlanner(p *abp.Process) *planner {
 	return &planner{proc: p, places: analysis.NewPlaces(p), plans: map[uint32]*plan{},
-		byFunc: map[uint32]int32{}, byImg: map[uint32]int32{}, byAddr: map[uint64]int32{}}
+		byFunc: map[uint32]int32{}, byImg: map[uint32]int32{}, byAddr: map[uint64]int32{}, sites: map[uint64]uint64{}}
 }
 
 // functions returns the functions that there are by number. More may follow.
@@ -95,8 +98,9 @@ func (pl *planner) add(f *Function) int32 {
 	if f.image != nil {
 		f.ImagePath = f.image.Path
 	}
+	f.number = int32(len(pl.funcs))
 	pl.funcs = append(pl.funcs, f)
-	return int32(len(pl.funcs) - 1)
+	return f.number
 }
 
 // at returns the function of an address. It takes the lock.
@@ -129,6 +133,13 @@ func (pl *planner) called(addr uint64, fn int32) int32 {
 	return n
 }
 
+// site returns where the call is that returns to an address, 0 where none was met. It takes the lock.
+func (pl *planner) site(ret uint64) uint64 {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	return pl.sites[ret]
+}
+
 // plan returns the plan of a block. It takes the lock.
 func (pl *planner) plan(id uint32) *plan {
 	pl.mu.Lock()
@@ -144,9 +155,9 @@ func (pl *planner) plan(id uint32) *plan {
 
 // make cuts a block into steps.
 func (pl *planner) make(p *plan, b *abp.Block) {
-	p.words, p.static, p.addr = int32(b.Words+1), b.Static, b.Addr
+	p.words, p.static, p.addr, p.size, p.time = int32(b.Words+1), b.Static, b.Addr, int32(len(b.Ins)), int32(b.TimeWord)
 	if len(b.Ins) == 0 {
-		p.fn, p.simple = pl.functionOf(b.Addr), true
+		p.fn, p.simple = pl.functionOf(b.Addr), p.time < 0
 		return
 	}
 	prog := &program{block: b}
@@ -172,6 +183,9 @@ func (pl *planner) make(p *plan, b *abp.Block) {
 				cur.target = b.Target
 			}
 			end(i + 1)
+			if o == opCall {
+				pl.sites[cur.ret] = cur.site
+			}
 			if i+1 < len(b.Ins) {
 				cur = step{from: i + 1, fn: pl.insFunction(b, i+1), addr: b.InsAddr(i + 1), slot: -1}
 			}
@@ -182,7 +196,7 @@ func (pl *planner) make(p *plan, b *abp.Block) {
 		}
 	}
 	if len(prog.steps) == 1 && prog.steps[0].op == opNone && !b.Dynamic {
-		p.simple = true
+		p.simple = p.time < 0
 		return
 	}
 	p.more = prog

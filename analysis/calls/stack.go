@@ -11,7 +11,7 @@ func (t *Tracker) arrive(addr uint64, fn int32) {
 	case opCall:
 		t.call(p, addr, fn)
 	case opRet:
-		matched = t.ret(p, addr)
+		matched = t.ret(p, addr, fn)
 	default:
 		matched = false
 	}
@@ -133,8 +133,8 @@ func (t *Tracker) resync(slot uint64) {
 	}
 }
 
-// ret pops what a return leaves. It reports whether that was known.
-func (t *Tracker) ret(p pending, addr uint64) bool {
+// ret pops what a return leaves, to an address of function fn. It reports whether that was known.
+func (t *Tracker) ret(p pending, addr uint64, fn int32) bool {
 	n := len(t.frames)
 	if n == 0 {
 		return false
@@ -151,6 +151,9 @@ func (t *Tracker) ret(p pending, addr uint64) bool {
 	}
 	if i := t.findReturn(addr, p.slot == 0); i >= 0 {
 		t.unwind(i)
+		return true
+	}
+	if t.found(addr, fn) {
 		return true
 	}
 	if top := &t.frames[n-1]; top.tail || top.slot == 0 {

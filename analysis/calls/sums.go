@@ -13,6 +13,10 @@ type Method struct {
 	Calls uint64
 	Own   abp.Counts
 	Total abp.Counts // with all that it called; of a recursion once
+	// Seconds of Own and Total, 0 where blocks were not stamped with their time.
+	OwnSeconds, TotalSeconds float64
+	// By how much of themselves Own and Total may be off, where they are estimates: 1 where nothing is known of it.
+	OwnError, TotalError float64
 }
 
 // Edge is who called whom.
@@ -23,7 +27,8 @@ type Edge struct {
 	// Nested is the same with each call of a recursion by itself, so that what is inside of
 	// several counts for each. It is what callgrind writes.
 	Nested abp.Counts
-	Sites  []Site // by calls, the most first
+	Sites  []Site  // by calls, the most first
+	Error  float64 // by how much of itself Total may be off, as in a Method
 }
 
 // Site is a place that an Edge's calls were made from.
@@ -40,13 +45,15 @@ func (t *Tree) Methods() []*Method {
 	t.walk(func(n *Node) {
 		m := by[n.Func]
 		if m == nil {
-			m = &Method{Func: n.Func}
+			m = &Method{Func: n.Func, OwnError: t.error(ownKey(n.Func.number)), TotalError: t.error(inclusiveKey(n.Func.number))}
 			by[n.Func], out = m, append(out, m)
 		}
 		m.Calls += n.Calls
 		m.Own.Add(n.Own, 1)
+		m.OwnSeconds += n.OwnSeconds
 		if open[n.Func] == 0 {
 			m.Total.Add(n.Total, 1)
+			m.TotalSeconds += n.TotalSeconds
 		}
 		open[n.Func]++
 	}, func(n *Node) { open[n.Func]-- })
@@ -69,7 +76,11 @@ func (t *Tree) Edges() []*Edge {
 		k := edgeKey{n.Parent.Func, n.Func}
 		e := by[k]
 		if e == nil {
-			e = &Edge{Caller: k.caller, Callee: k.callee}
+			caller := int32(-1)
+			if k.caller != nil {
+				caller = k.caller.number
+			}
+			e = &Edge{Caller: k.caller, Callee: k.callee, Error: t.error(spreadEdge{caller, k.callee.number})}
 			by[k], sites[k], out = e, map[uint64]uint64{}, append(out, e)
 		}
 		e.Calls += n.Calls

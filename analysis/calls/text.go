@@ -9,8 +9,8 @@ import (
 	"alleria/analysis"
 )
 
-// unknownCaller is what tables call the root.
-const unknownCaller = "[unknown caller]"
+// UnknownCaller is what tables call the root.
+const UnknownCaller = "[unknown caller]"
 
 // TextOptions bound what is printed.
 type TextOptions struct {
@@ -22,7 +22,7 @@ type TextOptions struct {
 // name is a function's in tables.
 func name(f *Function) string {
 	if f == nil {
-		return unknownCaller
+		return UnknownCaller
 	}
 	return shorten(f.Name, 60)
 }
@@ -46,15 +46,38 @@ func (t *Tree) percent(n uint64) string {
 // head writes which process it is.
 func (t *Tree) head(w io.Writer) {
 	fmt.Fprintf(w, "Process %d: %s\n", t.Process, strings.Join(t.Command, " "))
+	t.sampled(w)
 	fmt.Fprintf(w, "  %s instructions, %s loads, %s stores\n\n", analysis.FormatExact(t.Root.Total.Instructions),
 		analysis.FormatExact(t.Root.Total.Loads), analysis.FormatExact(t.Root.Total.Stores))
 }
+
+// sampled says that the counts are estimates, and of what.
+func (t *Tree) sampled(w io.Writer) {
+	if t.Sampling == nil {
+		return
+	}
+	t.Sampling.WriteText(w)
+	fmt.Fprintf(w, "  sampled: callers in front of a burst are not known, unless it returns to them (%s): inclusive counts are of what bursts show\n", UnknownCaller)
+}
+
+// timed tells whether blocks were stamped with their time.
+func (t *Tree) timed() bool { return t.Root.TotalSeconds > 0 }
+
+// seconds is a time in tables.
+func seconds(s float64) string { return fmt.Sprintf("%.6f", s) }
 
 // WriteMethods writes the counts by function.
 func (t *Tree) WriteMethods(w io.Writer, o TextOptions) error {
 	out := bufio.NewWriter(w)
 	t.head(out)
-	table := analysis.NewTextTable("function", "image", "calls", "exclusive", "%", "inclusive", "%", "loads", "stores")
+	head := []string{"function", "image", "calls", "exclusive", "%", "inclusive", "%", "loads", "stores"}
+	if t.timed() {
+		head = append(head, "seconds", "inclusive")
+	}
+	if t.Sampling != nil {
+		head = append(head, "error", "inclusive")
+	}
+	table := analysis.NewTextTable(head...)
 	table.Text = 2
 	all := t.Methods()
 	for i, m := range all {
@@ -62,8 +85,15 @@ func (t *Tree) WriteMethods(w io.Writer, o TextOptions) error {
 			table.More = len(all) - i
 			break
 		}
-		table.Add(name(m.Func), shorten(m.Func.Image, 30), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Own.Instructions), t.percent(m.Own.Instructions),
-			analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions), analysis.FormatExact(m.Own.Loads), analysis.FormatExact(m.Own.Stores))
+		row := []string{name(m.Func), shorten(m.Func.Image, 30), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Own.Instructions), t.percent(m.Own.Instructions),
+			analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions), analysis.FormatExact(m.Own.Loads), analysis.FormatExact(m.Own.Stores)}
+		if t.timed() {
+			row = append(row, seconds(m.OwnSeconds), seconds(m.TotalSeconds))
+		}
+		if t.Sampling != nil {
+			row = append(row, analysis.ErrorText(m.OwnError), analysis.ErrorText(m.TotalError))
+		}
+		table.Add(row...)
 	}
 	table.Write(out, "  ")
 	return flush(out)
@@ -74,7 +104,7 @@ func (t *Tree) WriteMethods(w io.Writer, o TextOptions) error {
 func (t *Tree) WriteGraph(w io.Writer, o TextOptions) error {
 	out := bufio.NewWriter(w)
 	t.head(out)
-	table := analysis.NewTextTable("", "function", "image", "calls", "exclusive", "inclusive", "%")
+	table := t.errorTable("", "function", "image", "calls", "exclusive", "inclusive", "%")
 	table.Text = 3
 	callers, callees := map[*Function][]*Edge{}, map[*Function][]*Edge{}
 	for _, e := range t.Edges() {
@@ -88,14 +118,14 @@ func (t *Tree) WriteGraph(w io.Writer, o TextOptions) error {
 			break
 		}
 		if i > 0 {
-			table.Add("", "", "", "", "", "", "")
+			table.Add(make([]string, table.Columns())...)
 		}
 		for _, e := range callers[m.Func] {
-			table.Add("  from", name(e.Caller), image(e.Caller), analysis.FormatExact(e.Calls), "", analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))
+			table.Add(t.withError(e.Error, "  from", name(e.Caller), image(e.Caller), analysis.FormatExact(e.Calls), "", analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))...)
 		}
-		table.Add("function", name(m.Func), image(m.Func), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Own.Instructions), analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions))
+		table.Add(t.withError(m.TotalError, "function", name(m.Func), image(m.Func), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Own.Instructions), analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions))...)
 		for _, e := range callees[m.Func] {
-			table.Add("  to", name(e.Callee), image(e.Callee), analysis.FormatExact(e.Calls), "", analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))
+			table.Add(t.withError(e.Error, "  to", name(e.Callee), image(e.Callee), analysis.FormatExact(e.Calls), "", analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))...)
 		}
 	}
 	table.Write(out, "  ")
@@ -116,7 +146,18 @@ func (t *Tree) WriteTree(w io.Writer, o TextOptions) error {
 	t.head(out)
 	shown, more := 0, 0
 	least := uint64(o.Percent / 100 * float64(t.Root.Total.Instructions))
-	var rows [][]string
+	rows := [][]string{{"inclusive", "%", "exclusive", "calls"}}
+	if t.timed() {
+		rows[0] = append(rows[0], "seconds", "exclusive")
+	}
+	rows[0] = append(rows[0], "  function")
+	row := func(n *Node, text string) {
+		r := []string{analysis.FormatExact(n.Total.Instructions), t.percent(n.Total.Instructions), analysis.FormatExact(n.Own.Instructions), analysis.FormatExact(n.Calls)}
+		if t.timed() {
+			r = append(r, seconds(n.TotalSeconds), seconds(n.OwnSeconds))
+		}
+		rows = append(rows, append(r, text))
+	}
 	var visit func(n *Node, depth int)
 	visit = func(n *Node, depth int) {
 		for _, c := range n.Children {
@@ -129,11 +170,14 @@ func (t *Tree) WriteTree(w io.Writer, o TextOptions) error {
 			if p := t.Place(c.Site); p != "" {
 				text += "  from " + shorten(p, 60)
 			}
-			rows = append(rows, []string{analysis.FormatExact(c.Total.Instructions), t.percent(c.Total.Instructions), analysis.FormatExact(c.Own.Instructions), analysis.FormatExact(c.Calls), text})
+			row(c, text)
 			visit(c, depth+1)
 		}
 	}
-	visit(t.Root, 0)
+	if t.Sampling != nil {
+		row(t.Root, "  "+UnknownCaller)
+	}
+	visit(t.Root, t.above())
 	writeTree(out, rows)
 	if more > 0 {
 		fmt.Fprintf(out, "  … and %s of smaller ones, each with what it calls\n", analysis.FormatExact(uint64(more)))
@@ -141,17 +185,28 @@ func (t *Tree) WriteTree(w io.Writer, o TextOptions) error {
 	return flush(out)
 }
 
+// above is how many levels are drawn above the root's children: who called them is said where it is not known of nearly all.
+func (t *Tree) above() int {
+	if t.Sampling != nil {
+		return 1
+	}
+	return 0
+}
+
 // writeTree lines up the numbers, with the text behind them.
 func writeTree(w io.Writer, rows [][]string) {
-	rows = append([][]string{{"inclusive", "%", "exclusive", "calls", "  function"}}, rows...)
-	var widths [4]int
+	last := len(rows[0]) - 1
+	widths := make([]int, last)
 	for _, r := range rows {
 		for i := range widths {
 			widths[i] = max(widths[i], len(r[i]))
 		}
 	}
 	for _, r := range rows {
-		fmt.Fprintf(w, "  %*s  %*s  %*s  %*s%s\n", widths[0], r[0], widths[1], r[1], widths[2], r[2], widths[3], r[3], r[4])
+		for i := range widths {
+			fmt.Fprintf(w, "  %*s", widths[i], r[i])
+		}
+		fmt.Fprintln(w, r[last])
 	}
 }
 
@@ -166,7 +221,8 @@ func flush(out *bufio.Writer) error {
 // WriteInclusive writes functions with what they call, without a head.
 func (t *Tree) WriteInclusive(w io.Writer, top int) error {
 	out := bufio.NewWriter(w)
-	table := analysis.NewTextTable("function", "image", "calls", "inclusive", "%", "exclusive", "%")
+	t.sampled(out)
+	table := t.errorTable("function", "image", "calls", "inclusive", "%", "exclusive", "%")
 	table.Text = 2
 	all := byInclusive(t.Methods())
 	for i, m := range all {
@@ -174,8 +230,8 @@ func (t *Tree) WriteInclusive(w io.Writer, top int) error {
 			table.More = len(all) - i
 			break
 		}
-		table.Add(name(m.Func), image(m.Func), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions),
-			analysis.FormatExact(m.Own.Instructions), t.percent(m.Own.Instructions))
+		table.Add(t.withError(m.TotalError, name(m.Func), image(m.Func), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions),
+			analysis.FormatExact(m.Own.Instructions), t.percent(m.Own.Instructions))...)
 	}
 	table.Write(out, "  ")
 	return flush(out)
@@ -184,7 +240,8 @@ func (t *Tree) WriteInclusive(w io.Writer, top int) error {
 // WriteEdges writes some edges of the graph, with the place that most of their calls are from.
 func (t *Tree) WriteEdges(w io.Writer, edges []*Edge, top int) error {
 	out := bufio.NewWriter(w)
-	table := analysis.NewTextTable("caller", "callee", "mostly from", "calls", "inclusive", "%")
+	t.sampled(out)
+	table := t.errorTable("caller", "callee", "mostly from", "calls", "inclusive", "%")
 	table.Text = 3
 	for i, e := range edges {
 		if top > 0 && i == top {
@@ -195,8 +252,24 @@ func (t *Tree) WriteEdges(w io.Writer, edges []*Edge, top int) error {
 		if len(e.Sites) > 0 {
 			from = t.Place(e.Sites[0].Addr)
 		}
-		table.Add(name(e.Caller), name(e.Callee), shorten(from, 50), analysis.FormatExact(e.Calls), analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))
+		table.Add(t.withError(e.Error, name(e.Caller), name(e.Callee), shorten(from, 50), analysis.FormatExact(e.Calls), analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))...)
 	}
 	table.Write(out, "  ")
 	return flush(out)
+}
+
+// errorTable has a column for the errors of inclusive counts behind, where counts are estimates.
+func (t *Tree) errorTable(head ...string) *analysis.TextTable {
+	if t.Sampling != nil {
+		head = append(head, "error")
+	}
+	return analysis.NewTextTable(head...)
+}
+
+// withError adds the cell of that column.
+func (t *Tree) withError(e float64, cells ...string) []string {
+	if t.Sampling == nil {
+		return cells
+	}
+	return append(cells, analysis.ErrorText(e))
 }

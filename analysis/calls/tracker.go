@@ -63,12 +63,14 @@ type Tracker struct {
 	dormant []([]frame)    // other stacks, nil where free
 	bySlot  map[uint64]int // their top frames' slots
 	scratch []abp.Counts
+	bursts  bursts
+	clock   clock
 	dropped func(fn int32, s *State) // is told of frames that are gone and have a state; nil: nobody
 }
 
 // newTracker starts with an empty stack.
 func newTracker(pl *planner) *Tracker {
-	return &Tracker{pl: pl, nodes: newNodes(), match: -1, count: true, bySlot: map[uint64]int{}}
+	return &Tracker{pl: pl, nodes: newNodes(), match: -1, count: true, bySlot: map[uint64]int{}, bursts: bursts{scale: 1}}
 }
 
 // Stretch follows whole executions.
@@ -82,6 +84,7 @@ func (t *Tracker) Stretch(state *abp.Exec, words []uint64) {
 			t.plan(uint32(id))
 		}
 		p := t.plans[id]
+		t.bursts.executed += uint64(p.size)
 		if p.simple && p.fn == t.match && t.count && !t.byTime {
 			t.nodes.all[t.cur].own.Add(p.static, 1)
 			i += int(p.words)
@@ -111,21 +114,20 @@ func (t *Tracker) function(n int32) *Function {
 	return t.funcs[n]
 }
 
-// Gap says that records are missing in front of what comes: what ended the last execution has nothing to do
-// with what the next one begins with.
-func (t *Tracker) Gap() { t.pend, t.match = pending{}, -1 }
-
 // whole follows one whole execution.
 func (t *Tracker) whole(p *plan, state *abp.Exec, words []uint64) {
 	if t.byTime {
 		x := *state
-		if p.more != nil && p.more.block.TimeWord >= 0 {
-			x.TSC = words[p.more.block.TimeWord]
+		if p.time >= 0 {
+			x.TSC = words[p.time]
 		}
 		t.count = t.want(&x)
 	}
 	if p.fn != t.match {
 		t.arrive(p.addr, p.fn)
+	}
+	if p.time >= 0 {
+		t.stamp(words[p.time])
 	}
 	if p.more == nil {
 		t.add(&p.static)
@@ -160,8 +162,12 @@ func (t *Tracker) Single(x *abp.Exec) {
 	}
 	b := x.Block
 	p := t.plan(b.ID)
+	t.bursts.executed += uint64(x.Completed)
 	if p.fn != t.match {
 		t.arrive(p.addr, p.fn)
+	}
+	if x.Timed {
+		t.stamp(x.TSC)
 	}
 	if p.more == nil || x.IsEmulated || x.Completed == 0 {
 		c := x.Counts()

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"alleria/abp"
+	"alleria/analysis"
 )
 
 // NoFunction is the name of code that no function holds and that was not seen being called.
@@ -22,20 +23,23 @@ type Function struct {
 	Addr      uint64 // of its first byte, 0: of several places
 	Size      uint64 // bytes, 0: not known
 
-	image *abp.Image
-	match int32 // number of the function that blocks of it name
+	image  *abp.Image
+	number int32
+	match  int32 // number of the function that blocks of it name
 }
 
 // Node is a function in the context of its callers: all calls of it from one place of one
 // such context, in all threads.
 type Node struct {
-	Func     *Function // nil for the root
-	Site     uint64    // address of the call instruction, 0: it was entered by something else
-	Calls    uint64    // 0 where it was only ever met in its middle
-	Own      abp.Counts
-	Total    abp.Counts // with all that it called
-	Parent   *Node      // nil for the root
-	Children []*Node    // the most instructions first
+	Func  *Function // nil for the root
+	Site  uint64    // address of the call instruction, 0: it was entered by something else
+	Calls uint64    // 0 where it was only ever met in its middle
+	Own   abp.Counts
+	Total abp.Counts // with all that it called
+	// Seconds are 0 where blocks were not stamped with their time.
+	OwnSeconds, TotalSeconds float64
+	Parent                   *Node   // nil for the root
+	Children                 []*Node // the most instructions first
 }
 
 // Tree is the call tree of a process.
@@ -45,8 +49,12 @@ type Tree struct {
 	Root    *Node // its children are the functions whose callers are not known
 	Nodes   int
 	Deepest int // calls within calls, at most MaxDepth
+	// Sampling is nil where everything was recorded. Else all counts are estimates, callers in front of each burst
+	// are not known, and inclusive counts are of what bursts show.
+	Sampling *analysis.SamplingReport
 
-	place func(addr uint64) string
+	spread *analysis.Spread
+	place  func(addr uint64) string
 }
 
 // Query says what is counted. Calls are followed through everything all the same.
@@ -80,21 +88,23 @@ func (q *Query) wants() func(x *abp.Exec) bool {
 	}
 }
 
-// finish makes a Tree of the nodes of all threads.
-func finish(p *abp.Process, pl *planner, all *nodes) *Tree {
-	t, _ := finishNodes(p, pl, all)
-	return t
-}
-
-// finishNodes is finish, with the nodes by number.
-func finishNodes(p *abp.Process, pl *planner, all *nodes) (*Tree, []Node) {
-	t := &Tree{Process: p.Number(), Command: p.Header().CommandLine, Nodes: len(all.all) - 1, place: pl.describe}
+// finish makes a Tree of the nodes of all threads, and returns them by number as well.
+func (b *Builder) finish(all *nodes) (*Tree, []Node) {
+	all.round()
+	p, pl := b.proc, b.pl
+	t := &Tree{Process: p.Number(), Command: p.Header().CommandLine, Nodes: len(all.all) - 1, Sampling: b.sampling, spread: b.spread, place: pl.describe}
 	made := make([]Node, len(all.all))
 	funcs := pl.functions()
+	perSecond := float64(p.Header().TSCFrequency)
 	for i := len(all.all) - 1; i > 0; i-- { // children have higher numbers than their parents
 		n, m := &all.all[i], &made[i]
 		m.Func, m.Site, m.Calls, m.Own, m.Parent = funcs[n.fn], n.site, n.calls, n.own, &made[n.parent]
 		m.Total.Add(m.Own, 1)
+		if perSecond > 0 {
+			m.OwnSeconds = float64(n.ticks) / perSecond
+		}
+		m.TotalSeconds += m.OwnSeconds
+		made[n.parent].TotalSeconds += m.TotalSeconds
 		made[n.parent].Total.Add(m.Total, 1)
 		made[n.parent].Children = append(made[n.parent].Children, m)
 		t.Deepest = max(t.Deepest, int(n.depth))
@@ -106,7 +116,23 @@ func finishNodes(p *abp.Process, pl *planner, all *nodes) (*Tree, []Node) {
 		})
 	}
 	t.Root = &made[root]
+	if t.Sampling != nil {
+		t.Sampling.Error = t.error(nil)
+	}
 	return t, made
+}
+
+// Stacks is the root for who writes whole stacks. Where nearly no outermost caller is known, since only bursts were
+// recorded, a function stands for those that are not.
+func (t *Tree) Stacks() *Node {
+	if t.Sampling == nil {
+		return t.Root
+	}
+	top := *t.Root
+	unknown := top
+	unknown.Func, unknown.Parent, unknown.Calls = &Function{Name: UnknownCaller, number: -1}, &top, 0
+	top.Children = []*Node{&unknown}
+	return &top
 }
 
 // Place names a call site: the function that it is in, and the offset in it.

@@ -77,6 +77,6 @@ func (o *Options) eachTree(f func(p *abp.Process, t *abp.Thread, root *calls.Nod
 		if err != nil {
 			return err
 		}
-		return f(p, t, tree.Root)
+		return f(p, t, tree.Stacks())
 	})
 }

@@ -87,7 +87,7 @@ func writePerfetto(w io.Writer, o *Options) error {
 	}
 	err := o.eachThread(func(p *abp.Process, t *abp.Thread, cq calls.Query) error {
 		l := pf.thread(p, t)
-		_, _, err := calls.ObserveThread(o.Profile, p, t, cq, o.Progress, l.step)
+		_, _, err := calls.ObserveThread(o.Profile, p, t, cq, o.Progress, l.step, l.flush)
 		l.end()
 		return err
 	})
@@ -254,6 +254,14 @@ func (l *pfLine) window(now uint64) {
 		l.pf.event(l.now, track, kind, d.Name)
 	}
 	l.windows = now
+}
+
+// flush is a calls.Flushed: what was running when a burst ended is not known to go on.
+func (l *pfLine) flush([]int32, float64) {
+	for range l.stack {
+		l.pf.event(l.now, l.track, pfEnd, "")
+	}
+	l.stack = l.stack[:0]
 }
 
 // end ends what is still open.

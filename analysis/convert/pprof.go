@@ -165,7 +165,10 @@ func (m *pprofMaker) sample(s *threadStacks, node *calls.Node, windows, addr uin
 // callers returns where a node was called from, the nearest first.
 func (m *pprofMaker) callers(p *abp.Process, n *calls.Node) []*profile.Location {
 	if n.Parent == nil || n.Parent.Func == nil {
-		return nil
+		if len(p.Strata()) == 0 {
+			return nil
+		}
+		return []*profile.Location{m.unknown()}
 	}
 	if l, ok := m.stacks[n]; ok {
 		return l
@@ -176,6 +179,18 @@ func (m *pprofMaker) callers(p *abp.Process, n *calls.Node) []*profile.Location 
 	}
 	l := append([]*profile.Location{m.location(p, n.Parent.Func, site)}, m.callers(p, n.Parent)...)
 	m.stacks[n] = l
+	return l
+}
+
+// unknown is the place of callers that are not known, since only bursts were recorded.
+func (m *pprofMaker) unknown() *profile.Location {
+	k := pprofPlace{function: calls.UnknownCaller}
+	if found := m.locations[k]; found != nil {
+		return found
+	}
+	l := &profile.Location{ID: uint64(len(m.out.Location) + 1), Line: []profile.Line{{Function: m.function(k.function, symbols.Frame{Function: k.function})}}}
+	m.locations[k] = l
+	m.out.Location = append(m.out.Location, l)
 	return l
 }
 

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"alleria/abp"
@@ -16,7 +17,13 @@ type threadStacks struct {
 	runs   map[leaf]*uint64
 	extra  map[leafIns]*abp.Counts
 	recent [1 << 12]recentLeaf
+	// Of bursts that are over, times what they stand for.
+	sums  map[leaf]float64
+	parts map[leafIns]*estimate
 }
+
+// estimate is counts with fractions.
+type estimate struct{ loads, stores, read, written, instructions float64 }
 
 // leaf is a run of instructions of a block in one function, in the context of its callers.
 type leaf struct {
@@ -47,7 +54,7 @@ func (o *Options) withStacks(f func(s *threadStacks) error) error {
 	return o.eachThread(func(p *abp.Process, t *abp.Thread, cq calls.Query) error {
 		s := &threadStacks{proc: p, thread: t, runs: map[leaf]*uint64{}, extra: map[leafIns]*abp.Counts{}}
 		var err error
-		if _, s.nodes, err = calls.ObserveThread(o.Profile, p, t, cq, o.Progress, s.step); err != nil {
+		if _, s.nodes, err = calls.ObserveThread(o.Profile, p, t, cq, o.Progress, s.step, s.flush); err != nil {
 			return err
 		}
 		return f(s)
@@ -124,9 +131,50 @@ func (s *threadStacks) more(k leaf, ins int, c abp.Counts) {
 	sum.Add(c, 1)
 }
 
+// flush is a calls.Flushed.
+func (s *threadStacks) flush(to []int32, scale float64) {
+	if s.sums == nil {
+		s.sums, s.parts = map[leaf]float64{}, map[leafIns]*estimate{}
+	}
+	for k, n := range s.runs {
+		k.node = to[k.node]
+		s.sums[k] += float64(*n) * scale
+	}
+	for k, c := range s.extra {
+		k.node = to[k.node]
+		e := s.parts[k]
+		if e == nil {
+			e = new(estimate)
+			s.parts[k] = e
+		}
+		e.loads += float64(c.Loads) * scale
+		e.stores += float64(c.Stores) * scale
+		e.read += float64(c.BytesRead) * scale
+		e.written += float64(c.BytesWritten) * scale
+		e.instructions += float64(c.Instructions) * scale
+	}
+	clear(s.runs)
+	clear(s.extra)
+	clear(s.recent[:])
+}
+
+// rounded has the sums of all bursts where those of a whole recording are.
+func (s *threadStacks) rounded() {
+	n := func(v float64) uint64 { return uint64(math.Round(v)) }
+	for k, v := range s.sums {
+		sum := n(v)
+		s.runs[k] = &sum
+	}
+	for k, e := range s.parts {
+		s.extra[k] = &abp.Counts{Instructions: n(e.instructions), Loads: n(e.loads), Stores: n(e.stores), BytesRead: n(e.read), BytesWritten: n(e.written)}
+	}
+	s.sums, s.parts = nil, nil
+}
+
 // each calls f with the sums of every instruction that ran, in no order; one may come several
 // times.
 func (s *threadStacks) each(f func(node *calls.Node, windows uint64, b *abp.Block, ins int, c abp.Counts)) {
+	s.rounded()
 	for k, n := range s.runs {
 		before := abp.Counts{}
 		if k.from > 0 {

@@ -16,6 +16,8 @@ type Counter struct {
 	follow *calls.Observed
 	blocks []*blockPlan // by number
 	trie   trie
+	all    *trie   // of bursts that are over; nil: there was none
+	scale  float64 // what counts of this one are to be multiplied by
 }
 
 // blockPlan says where the runs of a block begin and end.
@@ -25,7 +27,7 @@ type blockPlan struct {
 
 // newCounter begins with a thread.
 func newCounter(b *calls.Builder) *Counter {
-	c := &Counter{trie: newTrie()}
+	c := &Counter{trie: newTrie(), scale: 1}
 	c.follow = b.Observed(c.step, func(_ int32, s *calls.State) { c.trie.end(s.Node) })
 	return c
 }
@@ -36,11 +38,29 @@ func (c *Counter) Stretch(state *abp.Exec, words []uint64) { c.follow.Stretch(st
 // Single follows an execution that may be cut or emulated.
 func (c *Counter) Single(x *abp.Exec) { c.follow.Single(x) }
 
-// Gap says that records are missing in front of what comes.
-func (c *Counter) Gap() { c.follow.Gap() }
+// Scale says what a count of what comes stands for. It is stream.Scaled's.
+func (c *Counter) Scale(by float64) { c.scale = by }
 
-// finish ends all paths: the thread has ended.
-func (c *Counter) finish() { c.follow.Finish() }
+// Gap says that records are missing in front of what comes: paths end where they are.
+func (c *Counter) Gap() {
+	c.follow.Gap()
+	if c.all == nil {
+		t := newTrie()
+		c.all = &t
+	}
+	c.all.merge(&c.trie, c.scale)
+	c.trie.clear()
+}
+
+// finish ends all paths, since the thread has ended, and returns them.
+func (c *Counter) finish() *trie {
+	if c.all != nil || c.scale != 1 {
+		c.Gap()
+		return c.all
+	}
+	c.follow.Finish()
+	return &c.trie
+}
 
 // step follows some instructions of one function.
 //

@@ -18,8 +18,8 @@ type run struct {
 	next         []*run // by address
 	begins, ends bool   // some path begins, or ends, with it
 	paths        uint64 // from here to where paths end; 0: more than can be counted
-	met          uint64
-	instructions uint64
+	met          float64
+	instructions float64
 	jump         uint64
 }
 

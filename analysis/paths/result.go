@@ -21,6 +21,8 @@ type Result struct {
 	Command   []string   `json:"command"`
 	Functions []Function `json:"functions"` // in which paths were met
 	Paths     []Path     `json:"paths"`     // the most instructions first
+	// Sampling is there where only bursts were recorded: all counts are estimates, and paths are cut where bursts end.
+	Sampling *analysis.SamplingReport `json:"sampling,omitempty"`
 }
 
 // Function is a function with the runs that were met in it.
@@ -67,15 +69,7 @@ func NewTotals(proc *abp.Process) *Totals {
 func (t *Totals) Thread() *Counter { return newCounter(t.b) }
 
 // Add adds what was counted of a thread, which has ended, times scale.
-func (t *Totals) Add(c *Counter, scale float64) {
-	c.finish()
-	t.all.merge(&c.trie, func(n uint64) uint64 {
-		if scale == 1 {
-			return n
-		}
-		return uint64(math.Round(float64(n) * scale))
-	})
-}
+func (t *Totals) Add(c *Counter, scale float64) { t.all.merge(c.finish(), scale) }
 
 // Count counts the threads of a process. progress may be nil.
 func Count(p *abp.Profile, proc *abp.Process, threads []uint32, progress *analysis.Progress) (*Result, error) {
@@ -102,7 +96,7 @@ func Count(p *abp.Profile, proc *abp.Process, threads []uint32, progress *analys
 
 // Result names and numbers the paths.
 func (t *Totals) Result() *Result {
-	out := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, Functions: []Function{}, Paths: []Path{}}
+	out := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, Functions: []Function{}, Paths: []Path{}, Sampling: analysis.SamplingOf(t.proc)}
 	graphs := t.graphs()
 	funcs := make([]int32, 0, len(graphs))
 	for fn := range graphs {
@@ -120,12 +114,12 @@ func (t *Totals) Result() *Result {
 		j := Function{Name: f.Name, Image: f.Image, Path: f.ImagePath, Base: f.ImageBase(), Number: g.number()}
 		for _, r := range slices.Backward(g.runs) {
 			index[r] = len(j.Runs)
-			j.Runs = append(j.Runs, Run{r.addr, r.jump, r.met, r.instructions})
+			j.Runs = append(j.Runs, Run{r.addr, r.jump, whole(r.met), whole(r.instructions)})
 		}
 		out.Functions = append(out.Functions, j)
 	}
 	for n := range t.all.all {
-		if c := &t.all.all[n]; c.ended > 0 {
+		if c := &t.all.all[n]; math.Round(c.ended) > 0 {
 			out.Paths = append(out.Paths, t.path(int32(n), graphs[c.fn], place[c.fn], index, out.Functions[place[c.fn]].Number > 0))
 		}
 	}
@@ -161,7 +155,7 @@ func (t *Totals) graphs() map[int32]*graph {
 
 // path describes the path that ends with a node.
 func (t *Totals) path(n int32, g *graph, function int, index map[*run]int, numbered bool) Path {
-	out := Path{Function: function, Count: t.all.all[n].ended}
+	out := Path{Function: function, Count: whole(t.all.all[n].ended)}
 	var addrs []uint64
 	for k := n; k != 0; k = t.all.all[k].parent {
 		addrs = append(addrs, t.all.all[k].addr)
@@ -171,7 +165,7 @@ func (t *Totals) path(n int32, g *graph, function int, index map[*run]int, numbe
 	for _, a := range addrs {
 		r := g.by[a]
 		out.Runs = append(out.Runs, index[r])
-		each += float64(r.instructions) / float64(max(r.met, 1))
+		each += r.instructions / max(r.met, 1)
 	}
 	out.Instructions = uint64(math.Round(each * float64(out.Count)))
 	if numbered {
@@ -179,6 +173,9 @@ func (t *Totals) path(n int32, g *graph, function int, index map[*run]int, numbe
 	}
 	return out
 }
+
+// whole is a sum without fractions.
+func whole(n float64) uint64 { return uint64(math.Round(n)) }
 
 // Check says what is wrong with a result that was read.
 func (r *Result) Check() error {
@@ -211,7 +208,11 @@ func (r *Result) Write(w io.Writer, top int, line Liner) error {
 			all += r.Functions[i].Runs[k].Instructions
 		}
 	}
-	fmt.Fprintf(out, "Process %d: %s\n  %s instructions on %s paths through %s functions\n", r.Process, strings.Join(r.Command, " "),
+	fmt.Fprintf(out, "Process %d: %s\n", r.Process, strings.Join(r.Command, " "))
+	if r.Sampling != nil {
+		r.Sampling.WriteText(out)
+	}
+	fmt.Fprintf(out, "  %s instructions on %s paths through %s functions\n",
 		analysis.FormatExact(all), analysis.FormatExact(uint64(len(r.Paths))), analysis.FormatExact(uint64(len(r.Functions))))
 	for i := range r.Paths {
 		if top > 0 && i == top {

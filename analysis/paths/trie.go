@@ -13,9 +13,10 @@ type node struct {
 	depth            int32
 	addr             uint64 // of its first instruction
 	jump             uint64 // of its last one, 0: never got there
-	met              uint64 // how often it was begun
-	ended            uint64 // how often a path ended with it
-	instructions     uint64 // executed in it
+	// With fractions, where they are estimates: sums of what bursts stand for.
+	met          float64 // how often it was begun
+	ended        float64 // how often a path ended with it
+	instructions float64 // executed in it
 }
 
 func newTrie() trie {
@@ -70,7 +71,7 @@ func (t *trie) grow() {
 // add counts instructions of a run; jump is its last one if that is among them.
 func (t *trie) add(n int32, instructions, jump uint64) {
 	c := &t.all[n]
-	c.instructions += instructions
+	c.instructions += float64(instructions)
 	if jump != 0 {
 		c.jump = jump
 	}
@@ -84,17 +85,23 @@ func (t *trie) end(n int32) {
 }
 
 // merge adds another trie of the same functions, times scale.
-func (t *trie) merge(o *trie, scale func(uint64) uint64) {
+func (t *trie) merge(o *trie, scale float64) {
 	to := make([]int32, len(o.all))
 	for n := 1; n < len(o.all); n++ {
 		c := &o.all[n]
 		to[n] = t.child(to[c.parent], c.fn, c.addr)
 		d := &t.all[to[n]]
-		d.met += scale(c.met)
-		d.ended += scale(c.ended)
-		d.instructions += scale(c.instructions)
+		d.met += c.met * scale
+		d.ended += c.ended * scale
+		d.instructions += c.instructions * scale
 		if c.jump != 0 {
 			d.jump = c.jump
 		}
 	}
+}
+
+// clear has no paths.
+func (t *trie) clear() {
+	t.all = append(t.all[:0], node{})
+	clear(t.table)
 }

@@ -25,15 +25,33 @@ type Gapped interface {
 	Gap()
 }
 
-// gaps tells a sink of bursts' ends.
-type gaps struct {
-	sink Gapped // nil: it does not want to know
-	seen uint64 // of the frame, so far
+// Scaled is a Sink that wants to know what its counts have to be multiplied by, where only bursts were recorded.
+type Scaled interface {
+	Sink
+	// Scale says it of what comes. It is called in front of each frame.
+	Scale(by float64)
 }
 
-func newGaps(sink Sink) *gaps {
-	g, _ := sink.(Gapped)
-	return &gaps{sink: g}
+// gaps tells a sink of bursts' ends, and what they stand for.
+type gaps struct {
+	proc  *abp.Process
+	sink  Gapped // nil: it does not want to know
+	scale Scaled // likewise
+	seen  uint64 // of the frame, so far
+}
+
+func newGaps(proc *abp.Process, sink Sink) *gaps {
+	g := &gaps{proc: proc}
+	g.sink, _ = sink.(Gapped)
+	g.scale, _ = sink.(Scaled)
+	return g
+}
+
+// begin begins a frame.
+func (g *gaps) begin(ref *abp.FrameRef) {
+	if g.scale != nil {
+		g.scale.Scale(g.proc.Scale(ref))
+	}
 }
 
 // frame ends a frame, which has had so many.
@@ -65,8 +83,9 @@ func Thread(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis
 // alone decodes on the caller's goroutine.
 func alone(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis.Progress, sink Sink) error {
 	r := p.FrameReader(abp.Query{})
-	g := newGaps(sink)
+	g := newGaps(proc, sink)
 	for _, ref := range t.Frames {
+		g.begin(ref)
 		r.Frame(proc, ref)
 		for r.NextStretch() {
 			g.before(r.Exec().Gaps)
@@ -124,9 +143,10 @@ func ahead(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis.
 			}
 		}()
 	}
-	g := newGaps(sink)
+	g := newGaps(proc, sink)
 	for i, ref := range t.Frames {
 		d := <-full[i%workers]
+		g.begin(ref)
 		d.hand(sink, g)
 		if d.err != nil {
 			return d.err

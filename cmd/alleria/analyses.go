@@ -302,7 +302,7 @@ addresses in the image's file. Code is followed as far as it was recorded: recor
 		Example: "  alleria record --analysis paths -o out -- ./tool\n  alleria analyze paths out",
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return eachResult(a, args, &all, lacksCalls, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*paths.Result, error) {
+			return eachResult(a, args, &all, lacksPaths, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*paths.Result, error) {
 				return foundOr(a, proc, "paths", &all.orderFlags, nil, func() (*paths.Result, error) { return paths.Count(p, proc, q.Threads, progress) })
 			}, func(proc *abp.Process, r *paths.Result) error { return a.printPaths(proc, r, all.top) })
 		},

@@ -84,10 +84,10 @@ func lackingIn(f *convert.Format) lacking {
 	switch f.Name {
 	case "callgrind", "collapsed", "firefox", "pprof", "speedscope":
 		return lacksCallers
-	case "champsim", "din", "xdin", "drmemtrace":
-		return lacksOrder
+	case "drcov", "lcov":
+		return lacksCounts
 	}
-	return lacksCounts
+	return lacksRecords
 }
 
 // completeFormats lists the formats for a shell.

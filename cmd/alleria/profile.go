@@ -67,10 +67,14 @@ type lacking string
 // How commands depend on what lies between bursts.
 const (
 	lacksCounts  lacking = "" // only counts are too few
-	lacksCallers lacking = "what lies between bursts is missing, so that callers and inclusive counts are not those of the program"
-	lacksCalls   lacking = "what lies between bursts is missing, so that calls and paths are not those of the program"
+	lacksCallers lacking = "callers in front of a burst are not known, unless it returns to them: inclusive counts are of what bursts show"
+	lacksPaths   lacking = "paths end where bursts do"
 	lacksOrder   lacking = "what lies between bursts is missing, so that misses, distances and strides across it are not those of the program"
+	lacksRecords lacking = "what lies between bursts is missing"
 )
+
+// scales tells whether the commands show estimates.
+func (l lacking) scales() bool { return l != lacksOrder && l != lacksRecords }
 
 // wanted lists the processes of profiles that a query asks for.
 func wanted(profiles []*abp.Profile, q abp.Query) (all []*abp.Process) {
@@ -84,15 +88,18 @@ func wanted(profiles []*abp.Profile, q abp.Query) (all []*abp.Process) {
 	return all
 }
 
-// sayBursts says of each sampled process how much of it is recorded, for commands that show what was recorded as it is
-// and estimate nothing. What was found while a process ran is an estimate, which sayLive says.
+// sayBursts says of each sampled process how much of it is recorded, whether what is shown is an estimate, and what it
+// lacks. What was found while a process ran is an estimate, which sayLive says.
 // It is said with -q too, as warnGaps is.
 func (a *app) sayBursts(profiles []*abp.Profile, q abp.Query, what lacking) {
 	for _, proc := range wanted(profiles, q) {
 		if len(proc.Strata()) == 0 || len(analysedAs(proc)) > 0 {
 			continue
 		}
-		text := burstsOf(proc) + "; counts are those of what is recorded"
+		text := burstsOf(proc) + "; counts are estimates"
+		if !what.scales() {
+			text = burstsOf(proc) + "; counts are those of what is recorded"
+		}
 		if what != lacksCounts {
 			text += "; " + string(what)
 		}

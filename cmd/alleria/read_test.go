@@ -240,24 +240,27 @@ func TestCutProfilesAreToldOf(t *testing.T) {
 	}
 }
 
-// TestSamplesAreToldOf: what shows the records of bursts as they are says that they are not all, once.
+// TestSamplesAreToldOf: what shows the records of bursts, or estimates from them by the order in which they came, says so once.
 func TestSamplesAreToldOf(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "run")
 	if err := synthetic.WriteSampled(run); err != nil {
 		t.Fatal(err)
 	}
-	const says = "process 1 was sampled: 423 of 8,460 instructions are recorded; counts are those of what is recorded"
+	const (
+		says      = "process 1 was sampled: 423 of 8,460 instructions are recorded; counts are "
+		estimates = "estimates"
+		recorded  = "those of what is recorded"
+	)
 	for _, c := range []struct {
-		args  string
-		lacks string // "": only counts
+		args, counts, lacks string // lacks "": only counts
 	}{
-		{"analyze methods", "callers and inclusive counts"}, {"analyze callgraph", "callers"}, {"analyze calltree", "callers"}, {"analyze paths", "calls and paths"},
-		{"analyze cache", "misses"}, {"analyze reuse", "misses"}, {"analyze coherence", "misses"}, {"analyze strides", "strides"}, {"histobin", ""},
-		{"report --callers *", "callers"}, {"report --callees *", "callers"}, {"report --inclusive", "callers"}, {"report --by-address", ""}, {"report --by-cacheline", ""},
-		{"convert --to csv", ""}, {"convert --to collapsed", "callers"}, {"convert --to din --thread 1", "misses"}, {"analyze methods --json", "callers"},
+		{"analyze methods", estimates, "inclusive counts"}, {"analyze callgraph", estimates, "callers"}, {"analyze calltree", estimates, "callers"}, {"analyze paths", estimates, "paths end"},
+		{"analyze cache", recorded, "misses"}, {"analyze reuse", recorded, "misses"}, {"analyze coherence", recorded, "misses"}, {"analyze strides", recorded, "strides"}, {"histobin", estimates, ""},
+		{"report --callers *", estimates, "callers"}, {"report --callees *", estimates, "callers"}, {"report --inclusive", estimates, "callers"}, {"report --by-address", estimates, ""}, {"report --by-cacheline", estimates, ""},
+		{"convert --to csv", recorded, "between bursts"}, {"convert --to collapsed", estimates, "callers"}, {"convert --to lcov", estimates, ""}, {"convert --to din --thread 1", recorded, "between bursts"}, {"analyze methods --json", estimates, "callers"},
 	} {
 		_, _, errs := command(t, append(strings.Fields(c.args), run)...)
-		if strings.Count(errs, says) != 1 || strings.Contains(errs, "between bursts") != (c.lacks != "") || !strings.Contains(errs, c.lacks) {
+		if want := says + c.counts; strings.Count(errs, want) != 1 || strings.Contains(errs, want+"; ") != (c.lacks != "") || !strings.Contains(errs, c.lacks) {
 			t.Errorf("%s: %q", c.args, errs)
 		}
 	}

@@ -100,7 +100,11 @@ func (v *reportViews) show(a *app, view string, profiles []*abp.Profile, q abp.Q
 			if err != nil {
 				return err
 			}
-			all = append(all, map[string]any{"profile": p.Path(), "process": proc.Number(), "view": view, "rows": one})
+			row := map[string]any{"profile": p.Path(), "process": proc.Number(), "view": view, "rows": one}
+			if sampling := analysis.SamplingOf(proc); sampling != nil { // all rows are estimates
+				row["sampling"] = sampling
+			}
+			all = append(all, row)
 		}
 	}
 	if v.json {
