@@ -17,9 +17,18 @@ type backwards struct {
 	*dumper
 	text  *bytes.Buffer
 	out   *bufio.Writer // of the dumper, into text
-	parts []int         // where instructions' texts begin
+	texts []backText
 	data  abp.Range
-	wrote bool // the instruction that is open writes what the query matches
+	wrote bool   // the instruction that is open writes what the query matches
+	last  uint64 // number of the instruction that was written last, plus one; 0: none of this thread
+	again int    // texts are not trimmed again before there are so many
+}
+
+// backText is where the text of an instruction begins, or that of a part of one, and the instruction's number: parts have the
+// same, and count once.
+type backText struct {
+	from   int
+	number uint64
 }
 
 // dumpBackwards is Dump with DumpOptions.Backwards.
@@ -65,7 +74,8 @@ func (b *backwards) thread(w io.Writer, p *abp.Profile, proc *abp.Process, t *ab
 	}
 	r := p.FrameReader(q)
 	headed := false
-	for i := len(t.Frames) - 1; i >= 0 && (o.Count == 0 || b.shown < o.Count); i-- {
+	b.last = 0
+	for i := len(t.Frames) - 1; i >= 0 && (o.Count == 0 || b.shown < o.Count || b.goesOn(t, i)); i-- {
 		if o.From > 0 && t.Frames[i].Ordinal > o.From {
 			continue
 		}
@@ -73,7 +83,7 @@ func (b *backwards) thread(w io.Writer, p *abp.Profile, proc *abp.Process, t *ab
 		if err := b.frame(r); err != nil {
 			return err
 		}
-		if len(b.parts) > 0 && !headed {
+		if len(b.texts) > 0 && !headed {
 			headed = true
 			if err := b.head(w, proc, t); err != nil {
 				return err
@@ -84,6 +94,11 @@ func (b *backwards) thread(w io.Writer, p *abp.Profile, proc *abp.Process, t *ab
 		}
 	}
 	return nil
+}
+
+// goesOn tells whether parts of the instruction that was written last may be in frame i, as it is the first of the frame behind.
+func (b *backwards) goesOn(t *abp.Thread, i int) bool {
+	return i+1 < len(t.Frames) && b.last == t.Frames[i+1].Ordinal+1
 }
 
 // head writes whose the following is.
@@ -108,7 +123,7 @@ func (b *backwards) frame(r *abp.Reader) error {
 		case abp.EntryIns:
 			b.close()
 			b.trim()
-			b.parts = append(b.parts, b.text.Len())
+			b.texts = append(b.texts, backText{b.text.Len(), e.Ins.Ordinal})
 			b.form.instruction(e)
 		case abp.EntryMem:
 			data := b.data
@@ -126,9 +141,9 @@ func (b *backwards) frame(r *abp.Reader) error {
 func (b *backwards) close() {
 	b.form.end()
 	_ = b.out.Flush() // into memory
-	if n := len(b.parts); n > 0 && b.options.Stores && !b.wrote {
-		b.text.Truncate(b.parts[n-1])
-		b.parts = b.parts[:n-1]
+	if n := len(b.texts); n > 0 && b.options.Stores && !b.wrote {
+		b.text.Truncate(b.texts[n-1].from)
+		b.texts = b.texts[:n-1]
 	}
 	b.wrote = false
 }
@@ -136,32 +151,50 @@ func (b *backwards) close() {
 // trim drops what lies too far from the end to be shown.
 func (b *backwards) trim() {
 	left := b.options.Count - b.shown
-	if b.options.Count == 0 || uint64(len(b.parts)) < 2*left+1000 {
+	if left == 0 || b.options.Count == 0 || uint64(len(b.texts)) < 2*left+1000 || len(b.texts) < b.again {
 		return
 	}
-	first := uint64(len(b.parts)) - left
-	from := b.parts[first]
+	first := len(b.texts)
+	for n := uint64(0); first > 0; first-- {
+		if first == len(b.texts) || b.texts[first-1].number != b.texts[first].number {
+			if n++; n > left {
+				break
+			}
+		}
+	}
+	from := b.text.Len()
+	if first < len(b.texts) {
+		from = b.texts[first].from
+	}
 	b.text.Next(from)
 	rest := slices.Clone(b.text.Bytes())
 	b.text.Reset()
 	b.text.Write(rest)
-	b.parts = append(b.parts[:0], b.parts[first:]...)
-	for i := range b.parts {
-		b.parts[i] -= from
+	b.texts = append(b.texts[:0], b.texts[first:]...)
+	for i := range b.texts {
+		b.texts[i].from -= from
 	}
+	b.again = 2 * len(b.texts)
 }
 
 // turn writes what was taken, the last first.
 func (b *backwards) turn(w io.Writer) error {
 	text := b.text.Bytes()
-	for i := len(b.parts) - 1; i >= 0 && (b.options.Count == 0 || b.shown < b.options.Count); i-- {
-		if _, err := w.Write(text[b.parts[i]:]); err != nil {
+	for i := len(b.texts) - 1; i >= 0; i-- {
+		t := &b.texts[i]
+		if t.number+1 != b.last {
+			if b.options.Count > 0 && b.shown == b.options.Count {
+				break
+			}
+			b.shown++
+			b.last = t.number + 1
+		}
+		if _, err := w.Write(text[t.from:]); err != nil {
 			return fmt.Errorf("dump: %w", err)
 		}
-		text = text[:b.parts[i]]
-		b.shown++
+		text = text[:t.from]
 	}
 	b.text.Reset()
-	b.parts = b.parts[:0]
+	b.texts, b.again = b.texts[:0], 0
 	return nil
 }

@@ -212,6 +212,9 @@ func (t *Totals) Result() *Result {
 			m := r.ins[i]
 			one := r.whole(i)
 			m.Add(&one, r.runs)
+			if r.block.Ins[i].Flags&abp.InsPart != 0 { // the last part counts as the instruction
+				m.Executed = 0
+			}
 			k := key{places.Function(r.block, i), places.Image(r.block)}
 			f := by[k]
 			if f == nil {

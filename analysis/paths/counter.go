@@ -23,6 +23,7 @@ type Counter struct {
 // blockPlan says where the runs of a block begin and end.
 type blockPlan struct {
 	jumps []int // its instructions that are jumps, in order
+	part  bool  // it is a part of a repeated string instruction, which counts with its last part
 }
 
 // newCounter begins with a thread.
@@ -70,8 +71,11 @@ func (c *Counter) step(s *calls.Step) {
 	if st.Node == 0 || st.From != 0 {
 		c.begin(st, s.Running(), b.InsAddr(s.From))
 	}
-	from := s.From
-	for _, j := range c.plan(b).jumps {
+	from, p := s.From, c.plan(b)
+	if p.part {
+		return
+	}
+	for _, j := range p.jumps {
 		if j < from || j >= s.To {
 			continue
 		}
@@ -109,7 +113,7 @@ func (c *Counter) plan(b *abp.Block) *blockPlan {
 	if p := c.blocks[b.ID]; p != nil {
 		return p
 	}
-	p := new(blockPlan)
+	p := &blockPlan{part: len(b.Ins) > 0 && b.Ins[0].Flags&abp.InsPart != 0}
 	for i := range b.Ins {
 		if isJump(b.InsCode(i)) {
 			p.jumps = append(p.jumps, i)

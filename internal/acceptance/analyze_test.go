@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"alleria/abp"
 )
 
 // callEdge is who calls whom, by linked names.
@@ -256,6 +258,73 @@ func TestMissesEqualCachegrinds(t *testing.T) {
 	for _, n := range [][2]uint64{{got.l1i, want.l1i}, {got.l1dr, want.l1dr}, {got.l1dw, want.l1dw}, {got.llr, want.llr}, {got.llw, want.llw}} {
 		if d := int64(n[0]) - int64(n[1]); max(d, -d)*100 > int64(n[1])*20 {
 			t.Errorf("gzip: %d misses, cachegrind %d", n[0], n[1])
+		}
+	}
+}
+
+// TestPartsAreOneInstruction: repeated string instructions that are recorded in parts, with their values, are one instruction each to analyses that count
+// instructions.
+func TestPartsAreOneInstruction(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/counts/strings.S", "-static -nostdlib")
+	read := func(to any, args ...string) {
+		t.Helper()
+		r := run(t, command{argv: append(append([]string{alleria(), "-q"}, args...), "--json", profileDir), dir: dir})
+		if err := json.Unmarshal(r.stdout, to); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, clip(r.stderr))
+		}
+	}
+	run(t, command{argv: []string{alleria(), "-q", "record", "--select", "any", "--fields", "address,value", "-o", profileDir, "--", prog}, dir: dir})
+	var report struct{ Processes []abp.Counts }
+	read(&report, "report")
+	// Nine of start and end, six of each round.
+	const want = 9 + 6*100
+	if got := report.Processes[0]; got.Instructions != want || got.Loads != 100*1000 {
+		t.Fatalf("report: %+v", got)
+	}
+	var caches []struct {
+		Total struct{ Executed, Reads uint64 }
+	}
+	read(&caches, "analyze", "cache")
+	if got := caches[0].Total; got.Executed != want || got.Reads != 100*1000 {
+		t.Errorf("cache: %+v", got)
+	}
+	var paths []struct {
+		Functions []struct {
+			Runs []struct{ Instructions uint64 }
+		}
+	}
+	read(&paths, "analyze", "paths")
+	got := uint64(0)
+	for _, f := range paths[0].Functions {
+		for _, r := range f.Runs {
+			got += r.Instructions
+		}
+	}
+	if got != want {
+		t.Errorf("paths have %d instructions, not %d", got, want)
+	}
+	// Of the last 7 instructions one has 16 parts, of the last 13 two have.
+	for count, parts := range map[string]int{"5": 0, "7": 15, "12": 15, "13": 30, "10000": 1500} {
+		numbers, lines := map[string]bool{}, 0
+		r := run(t, command{argv: []string{alleria(), "-q", "dump", "--json", "--backwards", "--count", count, profileDir}, dir: dir})
+		for line := range strings.Lines(string(r.stdout)) {
+			var ins struct {
+				Kind   string
+				Number json.Number
+			}
+			if err := json.Unmarshal([]byte(line), &ins); err != nil {
+				t.Fatal(err)
+			}
+			if ins.Kind == "instruction" {
+				numbers[ins.Number.String()] = true
+				lines++
+			}
+		}
+		n, _ := strconv.Atoi(count)
+		if n = min(n, want); len(numbers) != n || lines != n+parts {
+			t.Errorf("--backwards --count %s: %d instructions in %d lines, want %d in %d", count, len(numbers), lines, n, n+parts)
 		}
 	}
 }
