@@ -19,7 +19,8 @@ type Options struct {
 	L1I, L1D, L2, LL Shape
 	ITLB, DTLB       Shape // lines are pages
 	Threads          []uint32
-	Shared           bool // threads go through the same caches, one after the other; else each has its own
+	Part             stream.Part // what counts; all goes through the caches
+	Shared           bool        // threads go through the same caches, one after the other; else each has its own
 
 	oneByOne bool
 }
@@ -96,6 +97,7 @@ func (t *Totals) Thread() *Simulator {
 
 // Add adds what a simulator has found, times scale.
 func (t *Totals) Add(s *Simulator, scale float64) {
+	s.Count(true)
 	if s.filter != nil {
 		s.filter.settle(s.recipes)
 	}
@@ -164,7 +166,7 @@ func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.P
 			continue
 		}
 		sim := all.Thread()
-		if err := stream.Thread(p, proc, t, progress, sim); err != nil {
+		if err := stream.Thread(p, proc, t, progress, stream.Only(o.Part, sim)); err != nil {
 			return nil, fmt.Errorf("cache simulation of thread %d: %w", t.Number, err)
 		}
 		all.Add(sim, 1)

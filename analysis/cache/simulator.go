@@ -110,6 +110,8 @@ type Simulator struct {
 	x                abp.Exec
 	cur              *recipe
 	each             func(m *abp.Mem)
+	apart            *counting // what counts nothing, or else what counts; nil: everything counts
+	muted            bool      // nothing counts
 }
 
 // NewSimulator starts with an empty count.

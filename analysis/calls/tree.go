@@ -7,6 +7,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis"
+	"alleria/analysis/stream"
 )
 
 // NoFunction is the name of code that no function holds and that was not seen being called.
@@ -68,24 +69,17 @@ type Query struct {
 
 // QueryOf takes over what a reader's query says of threads, windows and time, for a process.
 func QueryOf(p *abp.Process, q abp.Query) Query {
-	out := Query{Threads: q.Threads, Time: q.Time}
-	for _, d := range p.WindowDefs() {
-		if d.Index < 64 && slices.Contains(q.Windows, d.Name) {
-			out.Windows |= 1 << d.Index
-		}
-	}
-	out.none = out.Windows == 0 && len(q.Windows) > 0
-	return out
+	part := stream.PartOf(p, q)
+	return Query{Threads: q.Threads, Windows: part.Windows, Time: part.Time, none: part.None}
 }
 
 // wants returns what decides whether something counts, nil if everything does.
 func (q *Query) wants() func(x *abp.Exec) bool {
-	if q.Windows == 0 && q.Time.All() && !q.none {
+	part := stream.Part{Windows: q.Windows, Time: q.Time, None: q.none}
+	if part.All() {
 		return nil
 	}
-	return func(x *abp.Exec) bool {
-		return !q.none && (q.Windows == 0 || x.Windows&q.Windows != 0) && q.Time.Contains(x.TSC)
-	}
+	return part.Has
 }
 
 // finish makes a Tree of the nodes of all threads, and returns them by number as well.

@@ -18,6 +18,7 @@ type loss struct {
 	bytes   uint64 // what that store wrote
 	// A coherence miss whose kind is not known yet: until a byte of written is touched, or the line goes.
 	open   bool
+	muted  bool   // it does not count
 	victim uint64 // the instruction that missed
 	used   uint64 // bytes that were touched since
 }

@@ -9,6 +9,7 @@ import (
 	"alleria/abp"
 	"alleria/analysis"
 	"alleria/analysis/cache"
+	"alleria/analysis/stream"
 )
 
 // Options are what to simulate.
@@ -17,6 +18,8 @@ type Options struct {
 	Shared cache.Shape // behind them; without ways there is none
 	// Threads names those that take part; none: all.
 	Threads []uint32
+	// Part is what counts; all goes through the caches.
+	Part stream.Part
 }
 
 // DefaultPrivate is the cache of a thread where none is named.
@@ -109,6 +112,7 @@ func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.P
 	all := newExecutions(proc, sim)
 	err := p.EachExec(abp.Query{Order: abp.OrderTime, Processes: []uint32{proc.Number()}, Programs: []uint32{proc.Generation()}, Threads: numbers}, func(x *abp.Exec) error {
 		out.Timed = out.Timed && x.Timed
+		sim.muted = !o.Part.Has(x)
 		all.take(x)
 		progress.Add(1)
 		return nil

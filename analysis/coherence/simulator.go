@@ -67,12 +67,22 @@ type Simulator struct {
 	cpus   []processor
 	dir    directory
 	noted  []uint64 // lines with a note
+	muted  bool     // what comes does not count
 }
 
 // processor is one with its private cache.
 type processor struct {
 	cache *private
 	Counts
+	apart Counts // of what does not count
+}
+
+// of is what a processor's counts go to.
+func (s *Simulator) of(c *processor) *Counts {
+	if s.muted {
+		return &c.apart
+	}
+	return &c.Counts
 }
 
 // NewSimulator starts with empty caches; shared without ways is none.
@@ -121,9 +131,9 @@ func (s *Simulator) Access(cpu int, code, addr, size uint64, store bool) {
 func (s *Simulator) reference(cpu int, code, line, bytes uint64, store bool) {
 	c, st, bit := s.cpu(cpu), s.dir.at(line), uint64(1)<<cpu
 	if store {
-		c.Writes++
+		s.of(c).Writes++
 	} else {
-		c.Reads++
+		s.of(c).Reads++
 	}
 	if st.holders&bit == 0 {
 		s.miss(c, st, cpu, code, line)
@@ -153,22 +163,22 @@ func (s *Simulator) miss(c *processor, st *lineState, cpu int, code, line uint64
 	}
 	switch {
 	case st.touched&bit == 0:
-		c.Cold++
+		s.of(c).Cold++
 	case v != nil && v.lost:
-		v.open, v.victim, v.used = true, code, 0
+		v.open, v.victim, v.used, v.muted = true, code, 0, s.muted
 	default:
-		c.Capacity++
+		s.of(c).Capacity++
 	}
 	missing := s.shared != nil && s.shared.Miss(line<<s.line, 1)
 	switch {
 	case st.owner != 0 && st.holders != 0:
-		c.Dirty++
-		if st.note != nil {
+		s.of(c).Dirty++
+		if st.note != nil && !s.muted {
 			st.note.dirty++
 		}
 		st.owner = 0
 	case st.holders == 0 && (missing || s.shared == nil):
-		c.Memory++
+		s.of(c).Memory++
 	}
 	if v != nil {
 		v.lost = false
@@ -219,6 +229,9 @@ func (s *Simulator) close(c *processor, st *lineState, v *loss, shared bool) {
 		return
 	}
 	v.open = false
+	if v.muted { // when it missed
+		return
+	}
 	key := pairKey{v.taker, v.victim}
 	p := st.note.pairs[key]
 	if p == nil {
@@ -244,14 +257,16 @@ func (s *Simulator) take(c *processor, st *lineState, cpu int, code, line, bytes
 	if others == 0 {
 		return
 	}
-	c.Takes++
-	st.note.takes++
+	s.of(c).Takes++
+	if !s.muted {
+		st.note.takes++
+	}
 	st.waiting = true
 	for ; others != 0; others &= others - 1 {
 		n := bits.TrailingZeros64(others)
 		o, v := &s.cpus[n], st.view(n)
 		o.cache.drop(line)
-		o.Losses++
+		s.of(o).Losses++
 		s.close(o, st, v, false)
 		v.lost, v.taker, v.bytes = true, code, bytes
 	}

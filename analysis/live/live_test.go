@@ -139,11 +139,11 @@ func TestEqualsProfiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ways, err := paths.Count(p, proc, nil, nil)
+		ways, err := paths.Count(p, proc, calls.Query{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		walks, err := strides.Count(p, proc, nil, nil)
+		walks, err := strides.Count(p, proc, nil, stream.Part{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

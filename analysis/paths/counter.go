@@ -16,6 +16,7 @@ type Counter struct {
 	follow *calls.Observed
 	blocks []*blockPlan // by number
 	trie   trie
+	counts bool    // what is executed counts
 	all    *trie   // of bursts that are over; nil: there was none
 	scale  float64 // what counts of this one are to be multiplied by
 }
@@ -29,7 +30,7 @@ type blockPlan struct {
 // newCounter begins with a thread.
 func newCounter(b *calls.Builder) *Counter {
 	c := &Counter{trie: newTrie(), scale: 1}
-	c.follow = b.Observed(c.step, func(_ int32, s *calls.State) { c.trie.end(s.Node) })
+	c.follow = b.Observed(c.step, func(_ int32, s *calls.State) { c.end(s.Node) })
 	return c
 }
 
@@ -68,7 +69,7 @@ func (c *Counter) finish() *trie {
 // A state with a node and From is one whose last instruction was a jump, at From: what comes begins a run.
 func (c *Counter) step(s *calls.Step) {
 	st, b := s.State(), s.Block
-	if st.Node == 0 || st.From != 0 {
+	if c.counts = s.Counted; st.Node == 0 || st.From != 0 {
 		c.begin(st, s.Running(), b.InsAddr(s.From))
 	}
 	from, p := s.From, c.plan(b)
@@ -79,17 +80,17 @@ func (c *Counter) step(s *calls.Step) {
 		if j < from || j >= s.To {
 			continue
 		}
-		c.trie.add(st.Node, uint64(j+1-from), b.InsAddr(j))
+		c.add(st.Node, j+1-from, b.InsAddr(j))
 		from, st.From = j+1, b.InsAddr(j)
 		if from < s.To {
 			c.begin(st, s.Running(), b.InsAddr(from))
 		}
 	}
 	if from < s.To {
-		c.trie.add(st.Node, uint64(s.To-from), 0)
+		c.add(st.Node, s.To-from, 0)
 	}
 	if s.Returned() {
-		c.trie.end(st.Node)
+		c.end(st.Node)
 		*st = calls.State{}
 	}
 }
@@ -98,11 +99,28 @@ func (c *Counter) step(s *calls.Step) {
 func (c *Counter) begin(st *calls.State, fn int32, addr uint64) {
 	n := &c.trie.all[st.Node]
 	if st.Node != 0 && (addr <= st.From || n.depth >= maxRuns || len(c.trie.all) >= maxNodes || n.fn != fn) {
-		c.trie.end(st.Node)
+		c.end(st.Node)
 		st.Node = 0
 	}
 	st.Node, st.From = c.trie.child(st.Node, fn, addr), 0
-	c.trie.all[st.Node].met++
+	if c.counts {
+		c.trie.all[st.Node].met++
+	}
+}
+
+// add counts instructions of a run, if they are to count; jump is its last one if that is among them.
+func (c *Counter) add(n int32, instructions int, jump uint64) {
+	if !c.counts {
+		instructions = 0
+	}
+	c.trie.add(n, uint64(instructions), jump)
+}
+
+// end counts a path that ends with a node, likewise.
+func (c *Counter) end(n int32) {
+	if c.counts {
+		c.trie.end(n)
+	}
 }
 
 // plan finds the jumps of a block.

@@ -71,9 +71,12 @@ func (t *Totals) Thread() *Counter { return newCounter(t.b) }
 // Add adds what was counted of a thread, which has ended, times scale.
 func (t *Totals) Add(c *Counter, scale float64) { t.all.merge(c.finish(), scale) }
 
-// Count counts the threads of a process. progress may be nil.
-func Count(p *abp.Profile, proc *abp.Process, threads []uint32, progress *analysis.Progress) (*Result, error) {
+// Count counts the threads of a process. Calls are followed through all that they execute, and what q asks for counts. progress
+// may be nil.
+func Count(p *abp.Profile, proc *abp.Process, q calls.Query, progress *analysis.Progress) (*Result, error) {
 	all := NewTotals(proc)
+	all.b = calls.NewBuilder(proc, q)
+	threads := q.Threads
 	list := proc.Threads()
 	wanted := func(t *abp.Thread) bool { return len(threads) == 0 || slices.Contains(threads, t.Number) }
 	for i := range list {
@@ -132,8 +135,18 @@ func (t *Totals) Result() *Result {
 // graphs builds the graph of each function.
 func (t *Totals) graphs() map[int32]*graph {
 	out := map[int32]*graph{}
+	counted := make([]bool, len(t.all.all)) // something of it, or behind it, is to count
+	for n := len(t.all.all) - 1; n > 0; n-- {
+		c := &t.all.all[n]
+		if counted[n] = counted[n] || c.met > 0 || c.ended > 0 || c.instructions > 0; counted[n] {
+			counted[c.parent] = true
+		}
+	}
 	for n := 1; n < len(t.all.all); n++ {
 		c := &t.all.all[n]
+		if !counted[n] {
+			continue
+		}
 		g := out[c.fn]
 		if g == nil {
 			g = &graph{by: map[uint64]*run{}}

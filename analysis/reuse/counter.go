@@ -53,6 +53,8 @@ type Counter struct {
 	threshold uint64 // of a line's hash
 	heap      hashHeap
 
+	part part
+
 	sets     workingSets
 	distinct uint64 // lines met
 }

@@ -19,6 +19,8 @@ type Options struct {
 	Line    uint64 // bytes
 	Limit   int    // lines that a sample follows; 0: exactly
 	Threads []uint32
+	// Part is what counts; all references move lines. There are no working sets of a part.
+	Part stream.Part
 }
 
 // Result is what was found of a process. It is the documented JSON.
@@ -27,7 +29,7 @@ type Result struct {
 	Command    []string `json:"command"`
 	LineSize   uint64   `json:"line_size"`
 	References uint64   `json:"references"` // to lines
-	Lines      float64  `json:"lines"`      // different ones; of a sample an estimate
+	Lines      float64  `json:"lines"`      // different ones, of a part of the run those first used in it; of a sample an estimate
 	Rate       float64  `json:"rate"`       // share of the lines that was followed
 	Histogram  []Step   `json:"histogram"`
 	Curve      []Point  `json:"curve"`
@@ -96,7 +98,8 @@ func (t *Totals) Add(c *Counter, scale float64) {
 	if c.lines != nil {
 		c.lines.Flush()
 	}
-	t.refs += uint64(math.Round(float64(c.Refs) * scale))
+	counted{c.lines, c}.Count(true)
+	t.refs += uint64(math.Round(float64(c.Refs-c.part.refs) * scale))
 	for len(t.hist) < len(c.Hist) {
 		t.hist = append(t.hist, 0)
 	}
@@ -106,7 +109,7 @@ func (t *Totals) Add(c *Counter, scale float64) {
 	t.cold += c.Cold * scale
 	t.rate = min(t.rate, c.Rate())
 	t.tables = append(t.tables, c.table)
-	if c.Refs == 0 || t.options.Limit > 0 {
+	if c.Refs == 0 || t.options.Limit > 0 || !t.options.Part.All() {
 		return
 	}
 	t.every = max(t.every, c.sets.told())
@@ -124,7 +127,7 @@ func (t *Totals) Add(c *Counter, scale float64) {
 
 // different is how many lines were met in all, of a sample an estimate.
 func (t *Totals) different() float64 {
-	if len(t.tables) == 1 {
+	if len(t.tables) == 1 || !t.options.Part.All() {
 		return t.cold
 	}
 	lines, most := map[uint64]struct{}{}, ^uint64(0)
@@ -156,7 +159,7 @@ func Count(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.Prog
 			continue
 		}
 		c, sink := all.Thread()
-		if err := stream.Thread(p, proc, &threads[i], progress, sink); err != nil {
+		if err := stream.Thread(p, proc, &threads[i], progress, stream.Only(o.Part, counted{sink, c})); err != nil {
 			return nil, fmt.Errorf("reuse distances of thread %d: %w", threads[i].Number, err)
 		}
 		all.Add(c, 1)

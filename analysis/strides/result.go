@@ -158,7 +158,7 @@ func (o *Operand) pattern() string {
 }
 
 // Count counts the threads of a process, each by itself. threads names them, none: all; progress may be nil.
-func Count(p *abp.Profile, proc *abp.Process, threads []uint32, progress *analysis.Progress) (*Result, error) {
+func Count(p *abp.Profile, proc *abp.Process, threads []uint32, part stream.Part, progress *analysis.Progress) (*Result, error) {
 	wanted := func(t *abp.Thread) bool { return len(threads) == 0 || slices.Contains(threads, t.Number) }
 	list := proc.Threads()
 	for i := range list {
@@ -172,7 +172,7 @@ func Count(p *abp.Profile, proc *abp.Process, threads []uint32, progress *analys
 			continue
 		}
 		c := all.Thread()
-		if err := stream.Thread(p, proc, &list[i], progress, c); err != nil {
+		if err := stream.Thread(p, proc, &list[i], progress, stream.Only(part, c)); err != nil {
 			return nil, err
 		}
 		all.Add(c, 1)

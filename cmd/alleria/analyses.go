@@ -133,8 +133,7 @@ type wholeFlags struct {
 
 // register declares the flags that all have; with says what JSON holds.
 func (f *wholeFlags) register(fl *pflag.FlagSet, with string) {
-	fl.UintSliceVar(&f.processes, "process", nil, "only these processes, by `number`")
-	fl.UintSliceVar(&f.threads, "thread", nil, "only these threads, by `number` within their process")
+	f.orderFlags.register(fl)
 	fl.BoolVar(&f.json, "json", false, "print JSON, "+with+": a list of processes")
 }
 
@@ -303,7 +302,7 @@ addresses in the image's file. Code is followed as far as it was recorded: recor
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return eachResult(a, args, &all, lacksPaths, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*paths.Result, error) {
-				return foundOr(a, proc, "paths", &all.orderFlags, nil, func() (*paths.Result, error) { return paths.Count(p, proc, q.Threads, progress) })
+				return foundOr(a, proc, "paths", &all.orderFlags, nil, func() (*paths.Result, error) { return paths.Count(p, proc, calls.QueryOf(proc, q), progress) })
 			}, func(proc *abp.Process, r *paths.Result) error { return a.printPaths(proc, r, all.top) })
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"alleria/analysis/cache"
 	"alleria/analysis/coherence"
 	"alleria/analysis/reuse"
+	"alleria/analysis/stream"
 	"alleria/analysis/strides"
 	"alleria/config/quantity"
 )
@@ -62,7 +63,7 @@ Each thread has caches of its own, as if it ran on a processor by itself; with
 			}
 			changed := changedOf(c.Flags(), "l1i", "l1d", "l2", "ll", "itlb", "dtlb", "shared")
 			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*cache.Result, error) {
-				o.Threads = q.Threads
+				o.Threads, o.Part = q.Threads, stream.PartOf(proc, q)
 				return a.cacheOf(p, proc, &all.orderFlags, o, changed, progress)
 			}, func(_ *abp.Process, r *cache.Result) error { return r.WriteText(a.stdout, all.top) })
 		},
@@ -107,7 +108,7 @@ thousands of records. Or analyse while the program runs (record --analysis coher
 				return usagef("%w", err)
 			}
 			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*coherence.Result, error) {
-				o.Threads = q.Threads
+				o.Threads, o.Part = q.Threads, stream.PartOf(proc, q)
 				return foundOr(a, proc, "coherence", &all.orderFlags, func(r *coherence.Result) error { return sameSharing(c.Flags(), proc, r, &o) }, func() (*coherence.Result, error) { return coherence.Simulate(p, proc, o, progress) })
 			}, func(_ *abp.Process, r *coherence.Result) error { return r.WriteText(a.stdout, all.top) })
 		},
@@ -161,7 +162,7 @@ working sets, and accurate enough with a few thousand lines or more.`,
 			}
 			changed := changedOf(c.Flags(), "line", "sample")
 			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*reuse.Result, error) {
-				return a.reuseOf(p, proc, &all.orderFlags, reuse.Options{Line: uint64(size), Limit: sample, Threads: q.Threads}, changed, progress)
+				return a.reuseOf(p, proc, &all.orderFlags, reuse.Options{Line: uint64(size), Limit: sample, Threads: q.Threads, Part: stream.PartOf(proc, q)}, changed, progress)
 			}, func(_ *abp.Process, r *reuse.Result) error { return r.WriteText(a.stdout, 0) })
 		},
 	}
@@ -258,7 +259,7 @@ follow. Each iteration of a string instruction and each lane of a gather is an a
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*strides.Result, error) {
-				return foundOr(a, proc, "strides", &all.orderFlags, nil, func() (*strides.Result, error) { return strides.Count(p, proc, q.Threads, progress) })
+				return foundOr(a, proc, "strides", &all.orderFlags, nil, func() (*strides.Result, error) { return strides.Count(p, proc, q.Threads, stream.PartOf(proc, q), progress) })
 			}, func(_ *abp.Process, r *strides.Result) error { return r.WriteText(a.stdout, all.top) })
 		},
 	}
