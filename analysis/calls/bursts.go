@@ -121,12 +121,12 @@ func (t *Tracker) found(addr uint64, fn int32) bool {
 // clock is the time stamp that was met last, and whose it was.
 type clock struct {
 	at   uint64 // 0: none
-	node int32
-	on   bool // it counts
+	node int32  // that its block ended in
+	on   bool   // it counts
 }
 
-// stamp says when a block began that belongs to the current node. The time since the last one belongs to the node that
-// that one was of.
+// stamp says when a block began. The time since the last one belongs to the node that that one ended in: a block may go
+// on through calls, and what takes long (a system call, waiting) is at its end.
 func (t *Tracker) stamp(tsc uint64) {
 	if c := &t.clock; c.at != 0 && c.on && tsc > c.at {
 		t.nodes.all[c.node].ticks += tsc - c.at

@@ -23,6 +23,7 @@ type flame struct {
 	Calls    uint64   `json:"c"`
 	Loads    uint64   `json:"l"`
 	Stores   uint64   `json:"s"`
+	Seconds  float64  `json:"m,omitempty"` // with what it calls, where blocks were stamped with their time
 	Children []*flame `json:"k,omitempty"`
 }
 
@@ -30,7 +31,7 @@ type flame struct {
 // narrower than a hair.
 func (t *Tree) flames() *flame {
 	root := &flame{Name: strings.Join(t.Command, " "), Image: fmt.Sprintf("process %d", t.Process),
-		Total: t.Root.Total.Instructions, Loads: t.Root.Total.Loads, Stores: t.Root.Total.Stores}
+		Total: t.Root.Total.Instructions, Loads: t.Root.Total.Loads, Stores: t.Root.Total.Stores, Seconds: t.Root.TotalSeconds}
 	gather(root, []*Node{t.Stacks()}, t.Root.Total.Instructions/10_000)
 	return root
 }
@@ -55,6 +56,7 @@ func gather(f *flame, nodes []*Node, least uint64) {
 			c.Calls += n.Calls
 			c.Loads += n.Total.Loads
 			c.Stores += n.Total.Stores
+			c.Seconds += n.TotalSeconds
 		}
 		if c.Total > least || c.Total > 0 && least == 0 {
 			f.Children = append(f.Children, c)
@@ -101,8 +103,12 @@ func (t *Tree) WriteSVG(w io.Writer) error {
 // draw draws a function and those that it called above it.
 func (f *flame) draw(w io.Writer, x, scale float64, y int, all uint64) {
 	width := float64(f.Total) * scale
-	fmt.Fprintf(w, `<g><title>%s (%s): %s instructions, %.2f %%; its own %s; %s calls</title>`, escape(f.Name), escape(f.Image),
-		analysis.FormatExact(f.Total), 100*float64(f.Total)/float64(max(all, 1)), analysis.FormatExact(f.Own), analysis.FormatExact(f.Calls))
+	time := ""
+	if f.Seconds > 0 {
+		time = "; " + seconds(f.Seconds) + " s"
+	}
+	fmt.Fprintf(w, `<g><title>%s (%s): %s instructions, %.2f %%; its own %s; %s calls%s</title>`, escape(f.Name), escape(f.Image),
+		analysis.FormatExact(f.Total), 100*float64(f.Total)/float64(max(all, 1)), analysis.FormatExact(f.Own), analysis.FormatExact(f.Calls), time)
 	fmt.Fprintf(w, `<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>`, x, y, max(width-0.4, 0.1), flameRow-1, color(f.Name))
 	if chars := int(width / 6.3); chars >= 3 {
 		fmt.Fprintf(w, `<text x="%.2f" y="%d">%s</text>`, x+3, y+12, escape(clip(f.Name, chars)))

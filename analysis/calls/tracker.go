@@ -91,6 +91,7 @@ func (t *Tracker) Stretch(state *abp.Exec, words []uint64) {
 			continue
 		}
 		t.whole(p, state, words[i+1:i+int(p.words)])
+		t.clock.node = t.cur
 		i += int(p.words)
 	}
 }
@@ -157,6 +158,12 @@ func (t *Tracker) whole(p *plan, state *abp.Exec, words []uint64) {
 
 // Single follows an execution that may be cut or emulated.
 func (t *Tracker) Single(x *abp.Exec) {
+	t.single(x)
+	t.clock.node = t.cur
+}
+
+// single is Single but for the time.
+func (t *Tracker) single(x *abp.Exec) {
 	if t.want != nil {
 		t.count = t.want(x)
 	}
