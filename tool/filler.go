@@ -56,14 +56,19 @@ func (f *filler) run() {
 
 // call is one call of the callback.
 func (f *filler) call(h *handed) (next buffer, err error) {
+	returned := false
 	defer func() {
 		f.began.Store(0)
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the callback of %s panicked: %v, at %s", f.of.name, v, live.PanicPlace(0))
+		} else if !returned { // and the goroutine ends behind this
+			f.failed <- fmt.Errorf("the callback of %s at %s ended its goroutine (runtime.Goexit)", f.of.name, f.of.callback)
 		}
 	}()
 	f.began.Store(time.Now().UnixNano())
-	return f.of.exchanged(h)
+	next, err = f.of.exchanged(h)
+	returned = true
+	return next, err
 }
 
 // hand gives the buffer to the callback and takes another one.
@@ -80,6 +85,8 @@ func (f *filler) give(final bool) {
 	case f.work <- h: // there is room for as many as there are buffers
 	case err := <-f.failed:
 		panic(live.Failure{Err: err})
+	case <-f.of.tool.over.done:
+		panic(live.Failure{Err: f.of.tool.over.err})
 	}
 }
 
@@ -105,6 +112,8 @@ func (f *filler) wait(free chan buffer) {
 			return
 		case err := <-f.failed:
 			panic(live.Failure{Err: err})
+		case <-f.of.tool.over.done:
+			panic(live.Failure{Err: f.of.tool.over.err})
 		case <-gone:
 			select {
 			case err := <-f.failed: // both at once

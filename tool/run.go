@@ -125,10 +125,34 @@ func (t *Tool) Run(ctx context.Context, argv []string, messages io.Writer) (exit
 	if t.opts.verbose {
 		fmt.Fprintf(messages, "%s: the program's threads have recorded %d words of 8 bytes\n", t.name, t.words.Load())
 	}
-	if t.Done != nil {
-		t.Done(messages)
+	if err == nil {
+		err = t.failed()
 	}
-	return exit, err
+	return exit, errors.Join(err, t.finish(messages))
+}
+
+// failed is why the user has ended the analysis, nil: that has not happened.
+func (t *Tool) failed() error {
+	select {
+	case <-t.over.done:
+		return fmt.Errorf("analysis %s ended: %w", t.name, t.over.err)
+	default:
+		return nil
+	}
+}
+
+// finish calls Done.
+func (t *Tool) finish(messages io.Writer) (err error) {
+	if t.Done == nil {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("analysis %s: Done panicked: %v, at %s", t.name, v, live.PanicPlace(0))
+		}
+	}()
+	t.Done(messages)
+	return nil
 }
 
 // session is what the recording gets.

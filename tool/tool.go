@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,40 @@ type Tool struct {
 	blocks bool // some fill is at blocks
 	opts   options
 	words  atomic.Uint64 // that the program's threads have recorded
+	over   over
+}
+
+// over says that the analysis has been ended by the user, or by a goroutine of the user's.
+type over struct {
+	once sync.Once
+	done chan struct{} // closed by then
+	err  error         // why; set before done is closed
+}
+
+// end ends the analysis, the first time.
+func (o *over) end(err error) {
+	o.once.Do(func() {
+		o.err = err
+		close(o.done)
+	})
+}
+
+// Fail ends the analysis with an error. The program runs on, and Run returns the error behind its end. It may be called from any
+// goroutine, and is what there is in place of log.Fatal: os.Exit, and so that, ends the program too.
+func (t *Tool) Fail(err error) { t.over.end(fmt.Errorf("%w, at %s", err, caller())) }
+
+// Go calls a function on a goroutine of its own. If it panics the analysis ends, and the program runs on. A panic on any
+// other goroutine of the user's ends the program too, as nothing in Go can stop it.
+func (t *Tool) Go(f func()) {
+	place := caller()
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				t.over.end(fmt.Errorf("a goroutine begun at %s panicked: %v, at %s", place, v, live.PanicPlace(0)))
+			}
+		}()
+		f()
+	}()
 }
 
 // fill is one place where records of a type are made. Its number is its window's.
@@ -50,7 +85,7 @@ const mostFills = 64
 
 // New begins with a tool of that name.
 func New(name string) *Tool {
-	t := &Tool{name: name, Flags: flag.NewFlagSet(name, flag.ContinueOnError), Limit: 10 * time.Second}
+	t := &Tool{name: name, Flags: flag.NewFlagSet(name, flag.ContinueOnError), Limit: 10 * time.Second, over: over{done: make(chan struct{})}}
 	t.opts.register(t.Flags)
 	return t
 }

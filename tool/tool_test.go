@@ -2,10 +2,12 @@ package tool
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -347,5 +349,52 @@ func TestDefinitions(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
 		}
+	}
+}
+
+// TestEndings: what ends an analysis from elsewhere than its callback, or behind the program's end, is told with its place; the program is
+// as it was, and Done is called all the same.
+func TestEndings(t *testing.T) {
+	prog := sizes(t)
+	type ref struct{ Addr uint64 }
+	for want, ends := range map[string]func(y *Tool, begun func()){
+		"analysis bad: Done panicked: not so, at tool_test.go:": func(y *Tool, begun func()) { y.Done = func(io.Writer) { begun(); panic("not so") } },
+		"analysis bad of process 1 ended: a goroutine begun at tool_test.go:": func(y *Tool, begun func()) {
+			y.Go(func() { begun(); panic("it is wrong") })
+		},
+		"analysis bad of process 1 ended: enough, at tool_test.go:": func(y *Tool, begun func()) { go func() { begun(); y.Fail(errors.New("enough")) }() },
+	} {
+		y := New("bad")
+		begun, done := false, false
+		y.Done = func(io.Writer) { done = true }
+		hold := make(chan struct{})
+		k := Define(y, Buffer[ref]{Records: 10, Buffers: 1, Full: func(b *Batch[ref]) []ref {
+			select {
+			case <-hold:
+			case <-y.over.done: // an analysis that is over gets no further buffers
+			}
+			return b.Records
+		}})
+		k.Fill(Accesses("anyMem"), Fields{"Addr": Address()})
+		ends(y, func() { begun = true })
+		if strings.Contains(want, "Done") {
+			done = true
+			close(hold)
+		}
+		exit, err := runs(t, y, nil, prog)
+		if err == nil || !strings.Contains(err.Error(), want) || exit != 7 || !begun || !done {
+			t.Errorf("exit status %d, %v; want %q; begun %v, done %v", exit, err, want, begun, done)
+		}
+	}
+}
+
+// TestGoexit: a callback that ends its goroutine ends the analysis, and does not have the program wait for it.
+func TestGoexit(t *testing.T) {
+	type ref struct{ Addr uint64 }
+	y := New("bad")
+	Define(y, Buffer[ref]{Records: 10, Full: func(b *Batch[ref]) []ref { runtime.Goexit(); return b.Records }}).Fill(Accesses("anyMem"), Fields{"Addr": Address()})
+	exit, err := runs(t, y, nil, sizes(t))
+	if err == nil || !strings.Contains(err.Error(), "ended its goroutine (runtime.Goexit)") || exit != 7 {
+		t.Errorf("exit status %d, %v", exit, err)
 	}
 }
