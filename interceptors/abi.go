@@ -50,6 +50,9 @@ func (c *Compiler) locate(p *Prototype) (args []place, result place) {
 	if p.Go {
 		return c.locateGo(p)
 	}
+	if p.Rust > 0 || p.Unplaced {
+		return c.locateRust(p)
+	}
 	if p.Windows {
 		return c.locateWindows(p)
 	}
@@ -256,7 +259,7 @@ func (c *Compiler) isEmpty(t calls.TypeID, depth int) bool {
 	}
 	switch ty.Kind {
 	case calls.Struct, calls.Union:
-		return !slices.ContainsFunc(ty.Fields, func(f calls.Field) bool { return f.Bits > 0 || !c.isEmpty(f.Type, depth+1) })
+		return !ty.IsVariants() && !slices.ContainsFunc(ty.Fields, func(f calls.Field) bool { return f.Bits > 0 || !c.isEmpty(f.Type, depth+1) })
 	case calls.Array:
 		return ty.Count == 0 || c.isEmpty(ty.Elem, depth+1)
 	}
@@ -319,19 +322,7 @@ func (c *Compiler) merge(classes []class, t calls.TypeID, at uint32, depth int) 
 	}
 	switch ty.Kind {
 	case calls.Struct, calls.String, calls.Union:
-		for i := range ty.Fields {
-			f := &ty.Fields[i]
-			if f.Bits > 0 {
-				bit := 8*(at+f.Offset) + uint32(f.Bit)
-				put(classes, bit/64, integer)
-				put(classes, (bit+uint32(f.Bits)-1)/64, integer)
-				continue
-			}
-			if !c.merge(classes, f.Type, at+f.Offset, depth+1) {
-				return false
-			}
-		}
-		return true
+		return c.mergeFields(classes, ty, at, depth)
 	case calls.Array:
 		size := c.Table.Type(ty.Elem).Size
 		for i := uint32(0); uint64(i) < ty.Count && size > 0 && int(at+i*size) < 8*len(classes); i++ {
@@ -362,6 +353,26 @@ func (c *Compiler) merge(classes []class, t calls.TypeID, at uint32, depth int) 
 		put(classes, (at+off)/8, integer)
 	}
 	put(classes, (at+ty.Size-1)/8, integer)
+	return true
+}
+
+// mergeFields is merge of a record.
+func (c *Compiler) mergeFields(classes []class, ty *calls.Type, at uint32, depth int) bool {
+	if ty.IsVariants() && ty.Elem != 0 && !c.merge(classes, ty.Elem, at+uint32(ty.Count), depth+1) {
+		return false
+	}
+	for i := range ty.Fields {
+		f := &ty.Fields[i]
+		if f.Bits > 0 {
+			bit := 8*(at+f.Offset) + uint32(f.Bit)
+			put(classes, bit/64, integer)
+			put(classes, (bit+uint32(f.Bits)-1)/64, integer)
+			continue
+		}
+		if !c.merge(classes, f.Type, at+f.Offset, depth+1) {
+			return false
+		}
+	}
 	return true
 }
 

@@ -268,6 +268,8 @@ func TestAlike(t *testing.T) {
 		"result's type":   func(p *Prototype) { p.Result = text },
 		"convention":      func(p *Prototype) { p.Go = true },
 		"Windows":         func(p *Prototype) { p.Windows = true },
+		"Rust":            func(p *Prototype) { p.Rust = 95 },
+		"unplaced":        func(p *Prototype) { p.Unplaced = true },
 		"compiler":        func(p *Prototype) { p.Clang = 14 },
 		"vectors":         func(p *Prototype) { p.Widest = 16 },
 		"bound":           func(p *Prototype) { p.MaxBytes = 8192 },

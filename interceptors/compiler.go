@@ -23,6 +23,12 @@ type Prototype struct {
 	Go, Results bool
 	// Windows: the function has the Windows convention (ms_abi).
 	Windows bool
+	// Rust is the version of rustc, 1.Rust, of whose own convention the function is; 0: it is of another one.
+	Rust int
+	// ResultAs is the type that a Rust result travels as, where Result is a configuration's; 0: Result.
+	ResultAs calls.TypeID
+	// Unplaced: where the function's arguments travel nobody can tell.
+	Unplaced bool
 	// Clang is the version of clang that compiled the function, which differs from the convention; 0: another compiler.
 	Clang int
 	// Widest is how many bytes the widest vector has that the function may take or return in a register; 0: any.
@@ -74,9 +80,10 @@ type Compiler struct {
 	plain   map[config.Builtin]calls.TypeID
 	debug   map[*debuginfo.Data]*debugInfo
 	shipped *Prototypes
-	parts   map[calls.TypeID]int // see partsOf
-	crowded map[string]bool      // records of too many parts, by name
-	made    map[string]*Capture  // see alike
+	parts   map[calls.TypeID]int  // see partsOf
+	crowded map[string]bool       // records of too many parts, by name
+	open    map[calls.TypeID]bool // Rust's records that may be repr(C)
+	made    map[string]*Capture   // see alike
 	key     []byte
 	// Alone: nothing is shared between functions that are alike, for comparison.
 	Alone bool
@@ -88,7 +95,7 @@ type Compiler struct {
 func NewCompiler() *Compiler {
 	return &Compiler{Table: &calls.Table{}, facts: make(map[calls.TypeID]pointerFacts), byRef: make(map[calls.TypeID]bool),
 		config: make(map[any]calls.TypeID), targets: make(map[targetKey]*capture.Target), plain: make(map[config.Builtin]calls.TypeID), debug: make(map[*debuginfo.Data]*debugInfo),
-		parts: make(map[calls.TypeID]int), crowded: make(map[string]bool), made: make(map[string]*Capture)}
+		parts: make(map[calls.TypeID]int), crowded: make(map[string]bool), made: make(map[string]*Capture), open: make(map[calls.TypeID]bool)}
 }
 
 // build is one function's capture under way.
@@ -137,7 +144,7 @@ func (c *Compiler) compile(p *Prototype) (*Capture, error) {
 	if p.CaptureResult && p.Result != 0 && !b.result.onStack() {
 		sig.Result = calls.Param{Type: p.Result}
 		b.scope = b.scopes[p.ResultScope]
-		if err := b.slot(calls.ResultParam, p.Result, b.result); err != nil {
+		if err := b.resultSlot(); err != nil {
 			return nil, fmt.Errorf("result: %w", err)
 		}
 	}
@@ -161,6 +168,17 @@ func (c *Compiler) compile(p *Prototype) (*Capture, error) {
 		return nil, err
 	}
 	return b.out, nil
+}
+
+// resultSlot appends the result. Where it was to be stored Rust's functions are told, and do not tell again.
+func (b *build) resultSlot() (err error) {
+	pl := b.result
+	if pl.hidden && b.p.Rust > 0 {
+		if pl, err = b.saved(place{hidden: true, pieces: []piece{{src: capture.Source{Kind: capture.GPR, N: generalArgs()[0]}, bytes: 8}}}); err != nil {
+			return err
+		}
+	}
+	return b.slot(calls.ResultParam, b.p.Result, pl)
 }
 
 // onStack tells whether a part of a value is on the stack, where a result is not to be found.
@@ -209,13 +227,16 @@ func (b *build) items(t calls.TypeID, pl place) ([]capture.Item, error) {
 	var items []capture.Item
 	for _, p := range pl.pieces {
 		it := capture.Item{Src: p.src, Bytes: p.bytes}
-		for len(fields) > 0 && fields[0].off < p.off+p.bytes {
-			target, err := b.target(&fields[0], pl, p)
+		for i := range fields {
+			f := &fields[i]
+			if f.off < p.off || f.off+8 > p.off+p.bytes {
+				continue
+			}
+			target, err := b.target(f, pl, p)
 			if err != nil {
 				return nil, err
 			}
-			it.Points = append(it.Points, capture.Pointer{Off: fields[0].off - p.off, Target: target})
-			fields = fields[1:]
+			it.Points = append(it.Points, capture.Pointer{Off: f.off - p.off, Target: target})
 		}
 		items = append(items, it)
 	}

@@ -14,6 +14,7 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 	if known != nil {
 		p.Args = append(p.Args, known.Args...)
 		p.Result, p.Variadic, p.Go, p.Windows, p.Results, p.Clang, p.Widest = known.Result, known.Variadic, known.Go, known.Windows, known.Results, known.Clang, known.Widest
+		p.Rust, p.Unplaced = known.Rust, known.Unplaced
 	}
 	if known != nil && ic.Auto {
 		p.CaptureResult, p.Format = known.CaptureResult, known.Format
@@ -28,11 +29,16 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 			p.Args = append(p.Args, 0)
 		}
 		t := c.use(q.Type)
-		p.Args[q.Index] = t
+		if p.Rust == 0 || known == nil || q.Index >= len(known.Args) { // of a Rust type a configuration cannot say how it is represented
+			p.Args[q.Index] = t
+		}
 		p.Captures = append(p.Captures, Wanted{Name: q.Name, Index: q.Index, Type: t, In: q.In, Out: q.Out, Set: q.Set})
 	}
 	slices.SortStableFunc(p.Captures, func(a, b Wanted) int { return a.Index - b.Index })
 	if !ic.RetType.IsZero() {
+		if p.Rust > 0 {
+			p.ResultAs = p.Result
+		}
 		p.Result, p.CaptureResult, p.Results = c.use(ic.RetType), true, false
 	}
 	if ic.Changes() {

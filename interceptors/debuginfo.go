@@ -22,13 +22,14 @@ type debugInfo struct {
 	// used is made by where types are referred to, names and qualifiers included, and isConst what is known of pointers: the same few are asked for at each parameter.
 	used    map[debugKey]calls.TypeID
 	isConst map[dwarf.Offset]bool
-	special map[dwarf.Offset]specials // see specialsOf
+	special map[dwarf.Offset]specials    // see specialsOf
+	spaces  map[dwarf.Offset][]namespace // of units; see crate
 }
 
 // newDebugInfo has nothing read yet.
 func newDebugInfo(c *Compiler, data *debuginfo.Data) *debugInfo {
 	return &debugInfo{c: c, data: data, made: make(map[debugKey]calls.TypeID), used: make(map[debugKey]calls.TypeID), isConst: make(map[dwarf.Offset]bool),
-		special: make(map[dwarf.Offset]specials)}
+		special: make(map[dwarf.Offset]specials), spaces: make(map[dwarf.Offset][]namespace)}
 }
 
 // debugKey is a type as deep as its pointers are followed.
@@ -59,16 +60,18 @@ func (c *Compiler) Described(data *debuginfo.Data, fn *dwarf.Entry, depth int) (
 	for _, e := range params {
 		names = append(names, d.name(e))
 	}
+	placed := len(params)
+	if p.Rust > 0 {
+		placed = d.rustParams(fn, params, p)
+	}
 	for i, e := range params {
-		t, out := calls.TypeID(0), false
-		switch {
-		case name == "main" && i == 1 && len(params) >= 2 && names[0] != "":
-			t = d.arguments(names[0])
-		default:
-			t, out = d.param(e, depth)
+		if name == "main" && i == 1 && len(params) >= 2 && names[0] != "" {
+			t := d.arguments(names[0])
+			p.Args = append(p.Args, t)
+			p.Captures = append(p.Captures, Wanted{Name: names[i], Index: i, Type: t, In: true})
+			continue
 		}
-		p.Args = append(p.Args, t)
-		p.Captures = append(p.Captures, Wanted{Name: names[i], Index: i, Type: t, In: true, Out: out && names[i] != "this"})
+		d.argument(p, e, names[i], i < placed, depth)
 	}
 	if off, ok := d.typeOf(fn); ok {
 		p.Result = d.used[debugKey{off: off, depth: depth}]
@@ -83,6 +86,23 @@ func (c *Compiler) Described(data *debuginfo.Data, fn *dwarf.Entry, depth int) (
 		p.CaptureResult = false
 	}
 	return p, nil
+}
+
+// argument adds a parameter to a prototype, of which it may be unknown where it travels.
+func (d *debugInfo) argument(p *Prototype, e *dwarf.Entry, name string, placed bool, depth int) {
+	t, out := d.param(e, depth)
+	of := t
+	if p.Rust > 0 || p.Unplaced {
+		out = p.Rust > 0 && !p.Unplaced && d.mutable(e)
+		if !placed {
+			t = 0
+		}
+		if of == 0 {
+			of = d.c.named("u64", calls.Unsigned, 8)
+		}
+	}
+	p.Captures = append(p.Captures, Wanted{Name: name, Index: len(p.Args), Type: of, In: true, Out: out && name != "this"})
+	p.Args = append(p.Args, t)
 }
 
 // compiler finds out what compiled a function, and what of it matters for how arguments travel.
@@ -100,7 +120,10 @@ func (d *debugInfo) compiler(fn *dwarf.Entry, p *Prototype) {
 	}
 	p.Go, p.Widest = lang == langGo, widest(producer)
 	if e := d.chain(fn, dwarf.AttrCalling); e != nil {
-		p.Windows = number(e, dwarf.AttrCalling) == ccWin64
+		p.Windows, p.Unplaced = number(e, dwarf.AttrCalling) == ccWin64, number(e, dwarf.AttrCalling) == nocall
+	}
+	if lang == langRust {
+		d.rustFunction(fn, p)
 	}
 }
 

@@ -18,6 +18,12 @@ func (d *debugInfo) record(e *dwarf.Entry, name string, depth int) calls.TypeID 
 	}
 	size := uint32(max(number(e, dwarf.AttrByteSize), 0))
 	members := d.within(e)
+	rust := d.rustVersion(e) > 0
+	if rust {
+		if id, ok := d.rustRecord(e, name, size, members, depth); ok {
+			return id
+		}
+	}
 	if id := d.stringRecord(name, size, members, depth); id != 0 {
 		return id
 	}
@@ -42,7 +48,11 @@ func (d *debugInfo) record(e *dwarf.Entry, name string, depth int) calls.TypeID 
 	r.Align = l.alignment(size)
 	// What an attribute asks for is stated, but packing is not: it is seen in offsets and sizes alone.
 	r.Align = max(r.Align, uint32(number(e, attrAlignment)))
-	return d.c.Table.Add(r)
+	id := d.c.Table.Add(r)
+	if rust && d.mayBeC(e, name) {
+		d.c.open[id] = true
+	}
+	return id
 }
 
 // layout finds out how a record is aligned, of which debug information says nothing where it is packed: that is seen in its fields' offsets and its size.

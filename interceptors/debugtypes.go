@@ -94,6 +94,11 @@ func (d *debugInfo) base(e *dwarf.Entry) calls.TypeID {
 	c := d.c
 	name, _ := e.Val(dwarf.AttrName).(string)
 	size := uint32(max(number(e, dwarf.AttrByteSize), 0))
+	if size == 0 || number(e, dwarf.AttrEncoding) == encBoolean {
+		if id := d.rustBase(e, name, size); id != 0 {
+			return id
+		}
+	}
 	switch number(e, dwarf.AttrEncoding) {
 	case encAddress:
 		return c.address(name)

@@ -38,7 +38,7 @@ func (c *Compiler) Join(p, q *Prototype) {
 	}
 	slices.SortStableFunc(p.Captures, func(a, b Wanted) int { return a.Index - b.Index })
 	if q.CaptureResult && !p.CaptureResult {
-		p.Result, p.Results, p.CaptureResult, p.ResultScope = q.Result, q.Results, true, first+q.ResultScope
+		p.Result, p.ResultAs, p.Results, p.CaptureResult, p.ResultScope = q.Result, q.ResultAs, q.Results, true, first+q.ResultScope
 	}
 	p.Variadic, p.Format = p.Variadic || q.Variadic, p.Format || q.Format
 	p.MaxBytes = max(callBytes(p), callBytes(q))

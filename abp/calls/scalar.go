@@ -33,6 +33,15 @@ func (v Value) Int() int64 {
 	return int64(x)
 }
 
+// Bool is the value of a Bool.
+func (v Value) Bool() bool {
+	mask := uint64(0xff)
+	if v.Table.Type(v.Type).Count == BoolBit {
+		mask = 1
+	}
+	return v.Uint()&mask != 0
+}
+
 // Big is the value of an integer of any size.
 func (v Value) Big() *big.Int {
 	b := slices.Clone(v.Data)

@@ -33,12 +33,15 @@ func (f Format) value(dst []byte, v Value, depth int) []byte {
 	case Float:
 		return appendFloat(dst, v)
 	case Bool:
-		return strconv.AppendBool(dst, v.Uint()&0xff != 0)
+		return strconv.AppendBool(dst, v.Bool())
 	case Address:
 		return appendAddress(dst, v.Uint())
 	case Enum:
 		return v.appendEnum(dst, t)
 	case Struct, Union:
+		if t.IsVariants() {
+			return f.variant(dst, v, depth)
+		}
 		return f.fields(dst, v, t, depth)
 	case String:
 		return f.text(dst, v, t, depth)
@@ -185,7 +188,7 @@ func (f Format) pointer(dst []byte, v Value, t *Type, depth int) []byte {
 	switch {
 	case st == Null:
 		return append(dst, "NULL"...)
-	case st == Unknown || st == Missing, st != Whole && len(v.Targets[0].Data) == 0:
+	case st == Unknown || st == Missing, st != Whole && len(v.Targets[0].Data) == 0 && (st != Seen || v.Targets[0].Data == nil):
 		dst = appendAddress(dst, v.Uint())
 		return append(append(append(dst, " ("...), st.String()...), ')')
 	}

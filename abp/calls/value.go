@@ -134,7 +134,7 @@ func (r *wordReader) slot(s *Slot) (Value, error) {
 		}
 		return v, err
 	}
-	points := r.table.Points(s.Type)
+	points, first := r.table.Points(s.Type), 0
 	for _, p := range s.Pieces {
 		b, err := r.take(int(p.Bytes))
 		if err != nil || r.ended {
@@ -146,13 +146,8 @@ func (r *wordReader) slot(s *Slot) (Value, error) {
 			v.Data = append(v.Data, make([]byte, n-len(v.Data))...)
 		}
 		copy(v.Data[p.Offset:], b)
-		for len(points) > 0 && points[0].Offset >= p.Offset && points[0].Offset < p.Offset+p.Bytes {
-			t, err := r.part(r.table.Type(points[0].Type).Elem, pointerIn(b, points[0].Offset-p.Offset))
-			if err != nil {
-				return v, err
-			}
-			v.Targets = append(v.Targets, t)
-			points = points[1:]
+		if err := r.pointed(&v, p, b, points, &first); err != nil {
+			return v, err
 		}
 	}
 	if v.Data == nil {
@@ -160,6 +155,39 @@ func (r *wordReader) slot(s *Slot) (Value, error) {
 	}
 	v.Data = v.Data[:min(int(size), len(v.Data))]
 	return v, nil
+}
+
+// pointed takes the targets of the pointers that lie in a piece. Rust's records need not have their fields in the order of their offsets; first is the first
+// pointer that was not met yet.
+func (r *wordReader) pointed(v *Value, p Piece, b []byte, points []Point, first *int) error {
+	next := *first
+	for i := *first; i < len(points) && len(b) >= 8; i++ {
+		q := points[i]
+		if q.Offset < p.Offset || uint64(q.Offset)+8 > uint64(p.Offset)+uint64(p.Bytes) {
+			continue
+		}
+		if v.Targets == nil {
+			v.Targets = missing(len(points))
+		}
+		var err error
+		if v.Targets[i], err = r.part(r.table.Type(q.Type).Elem, pointerIn(b, q.Offset-p.Offset)); err != nil {
+			return err
+		}
+		if i == next {
+			next++
+		}
+	}
+	*first = next
+	return nil
+}
+
+// missing are targets of which nothing was captured.
+func missing(n int) []Target {
+	t := make([]Target, n)
+	for i := range t {
+		t[i].Status = Missing
+	}
+	return t
 }
 
 // pointerIn is the pointer at an offset of some bytes.
@@ -193,6 +221,9 @@ func (r *wordReader) part(elem TypeID, addr uint64) (Target, error) {
 	if t.Data, err = r.take(int(w >> 8)); err != nil || r.ended {
 		return t, err
 	}
+	if t.Status == Seen {
+		t.Data = nil
+	}
 	points, size := r.table.Points(elem), int(r.table.Type(elem).Size)
 	if len(points) == 0 || size == 0 {
 		r.remember(&t, seenKey{addr, elem})
@@ -212,15 +243,19 @@ func (r *wordReader) part(elem TypeID, addr uint64) (Target, error) {
 
 // remember keeps the bytes of a target without pointers, and gives them to the same one when it is seen again.
 func (r *wordReader) remember(t *Target, key seenKey) {
+	if t.Data == nil && t.Status == Whole {
+		t.Data = []byte{} // it is known that there is nothing
+	}
 	switch {
 	case key.addr == 0:
 	case t.Status == Seen && key == r.firstKey:
 		t.Data = r.firstSeen
 	case t.Status == Seen:
 		t.Data = r.seen[key]
-	case len(t.Data) > 0 && (r.firstSeen == nil || key == r.firstKey):
+	case len(t.Data) == 0 && t.Status != Whole:
+	case r.firstSeen == nil || key == r.firstKey:
 		r.firstKey, r.firstSeen = key, t.Data
-	case len(t.Data) > 0:
+	default:
 		if r.seen == nil {
 			r.seen = make(map[seenKey][]byte)
 		}

@@ -158,6 +158,9 @@ func appendJSON(b []byte, v calls.Value, depth int) []byte {
 	if out, ok := appendScalar(b, v, t); ok {
 		return out
 	}
+	if t.IsVariants() {
+		return appendVariant(b, v, depth)
+	}
 	switch t.Kind {
 	case calls.Struct, calls.Union:
 		b = append(b, '{')
@@ -183,6 +186,18 @@ func appendJSON(b []byte, v calls.Value, depth int) []byte {
 		return append(b, "null"...)
 	}
 	return appendMany(b, v, t, depth)
+}
+
+// appendVariant writes a value of an enumeration with values: the variant's name, or an object with what it has under that name.
+func appendVariant(b []byte, v calls.Value, depth int) []byte {
+	name, field, ok := v.Variant()
+	switch {
+	case !ok:
+		return append(b, "null"...)
+	case field < 0:
+		return appendString(b, name)
+	}
+	return append(appendJSON(append(appendString(append(b, '{'), name), ':'), v.Field(field), depth+1), '}')
 }
 
 // appendScalar writes a value of a plain type; false: it is none.
@@ -212,7 +227,7 @@ func appendScalar(b []byte, v calls.Value, t *calls.Type) ([]byte, bool) {
 		}
 		return calls.Format{}.Append(b, v), true // with as many digits as it has
 	case calls.Bool:
-		return strconv.AppendBool(b, v.Uint()&0xff != 0), true
+		return strconv.AppendBool(b, v.Bool()), true
 	case calls.Enum:
 		if text := string(calls.Format{}.Append(nil, v)); text[0] < '0' || text[0] > '9' && text[0] != '-' && text[0] != '?' {
 			return appendString(b, text), true

@@ -411,7 +411,7 @@ func (x *intercepts) compile(f *intercepted, w *way) (*interceptors.Capture, err
 		return x.compiler.Compile(p)
 	}
 	ic := w.intercept
-	if c := x.same[ic]; c != nil {
+	if c := x.same[ic]; c != nil && !interceptors.IsRust(f.linked()) {
 		return c, nil
 	}
 	key := madeOf{image: f.image.Image, vaddr: f.entry - f.image.Bias, name: f.name, intercept: ic, system: f.image.System}
@@ -421,7 +421,7 @@ func (x *intercepts) compile(f *intercepted, w *way) (*interceptors.Capture, err
 	}
 	p, known := x.prototype(f, ic)
 	c, err := x.compiler.Compile(p)
-	if err == nil && !known && !ic.Auto && !x.asksKnown(ic) && !ic.Changes() {
+	if err == nil && !known && p.Rust == 0 && !ic.Auto && !x.asksKnown(ic) && !ic.Changes() {
 		x.same[ic] = c
 	}
 	if p.Changes == nil {
@@ -437,6 +437,9 @@ func (x *intercepts) prototype(f *intercepted, ic *config.Intercept) (p *interce
 	p = x.compiler.Configured(ic, known)
 	// Without debug information: names that Go links have a package in front.
 	p.Go = p.Go || known == nil && f.image.Image.Go() && strings.Contains(f.name, ".")
+	if known == nil && interceptors.IsRust(f.linked()) {
+		p.Rust = interceptors.NewestRust
+	}
 	if !x.ps.opts.AllowModify {
 		p.Changes = nil
 	}
@@ -497,7 +500,7 @@ func (x *intercepts) asksKnown(ic *config.Intercept) bool {
 
 // known is what debug information says of a function, or else the prototypes of the C library; nil: nothing.
 func (x *intercepts) known(f *intercepted, ic *config.Intercept) *interceptors.Prototype {
-	if !ic.Auto && !x.asksKnown(ic) && !f.image.Image.Go() {
+	if !ic.Auto && !x.asksKnown(ic) && !f.image.Image.Go() && !interceptors.IsRust(f.linked()) {
 		return nil
 	}
 	return x.compiler.Known(f.image.Image, f.image.System, f.fn, f.entry-f.image.Bias, f.one(), ic.Depth)
