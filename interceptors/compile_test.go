@@ -134,6 +134,8 @@ func TestListing2(t *testing.T) {
 func TestLengths(t *testing.T) {
 	types := `<Pointer name="pair" elementType="u2" direction="inc" count="2"/><Pointer name="back" elementType="u2" direction="dec" count="2"/>
 <Pointer name="zero" elementType="u2" direction="inc" sentinel="0"/><Pointer name="zeroBack" elementType="u2" direction="dec" sentinel="0"/>
+<Pointer name="seven" elementType="u2" direction="inc" sentinel="7"/><Pointer name="cut" elementType="u2" direction="inc" sentinel="7" maxBytes="7"/>
+<Pointer name="cutBack" elementType="u2" direction="dec" sentinel="7" maxBytes="6"/><Pointer name="cutCount" elementType="u2" direction="inc" countVariable="n" maxBytes="4"/>
 <Pointer name="counted" elementType="u2" direction="inc" countVariable="n"/><Pointer name="countedBack" elementType="u2" direction="dec" countVariable="n"/>
 <Pointer name="toEnd" elementType="u2" endVariable="end" endValid="false"/><Pointer name="toLast" elementType="u2" endVariable="end" endValid="true"/>
 <Pointer name="fromStart" elementType="u2" startVariable="start" endValid="false"/><Pointer name="fromLast" elementType="u2" startVariable="start" endValid="true"/>`
@@ -144,7 +146,8 @@ func TestLengths(t *testing.T) {
 		other uint64
 		text  string
 	}{
-		"pair": {4, 0, "{1,2}"}, "back": {6, 0, "{1,2}"}, "zero": {4, 0, "{1,2,3}"}, "zeroBack": {8, 0, "{1,2,3}"},
+		"pair": {4, 0, "{1,2}"}, "back": {6, 0, "{1,2}"}, "zero": {4, 0, "{1,2,3,0}"}, "zeroBack": {8, 0, "{0,1,2,3}"},
+		"seven": {4, 0, "{1,2,3,0,7}"}, "cut": {4, 0, "{1,2,3}..."}, "cutBack": {10, 0, "{2,3,0}..."}, "cutCount": {4, 3, "{1,2}..."},
 		"counted": {4, 3, "{1,2,3}"}, "countedBack": {8, 2, "{2,3}"}, "toEnd": {4, 8, "{1,2}"}, "toLast": {4, 8, "{1,2,3}"},
 		"fromStart": {8, 4, "{1,2}"}, "fromLast": {8, 4, "{1,2,3}"},
 	} {

@@ -196,7 +196,6 @@ func (f Format) pointer(dst []byte, v Value, t *Type, depth int) []byte {
 	if unit := charSize(v.Table, t.Elem); unit > 0 {
 		return f.quote(dst, bare(t, data, unit), unit, st == Unreadable || st == Bounded)
 	}
-	v = Bare(v)
 	n := v.Len()
 	if t.Extent == ExtentCount && t.Count == 1 && n == 1 {
 		return f.value(append(dst, '&'), v.Elem(0), depth+1)
@@ -208,7 +207,7 @@ func (f Format) pointer(dst []byte, v Value, t *Type, depth int) []byte {
 	return dst
 }
 
-// bare is the data of a pointer's target without its sentinel, which the end tells.
+// bare is the data of a string without its sentinel, which the end tells. Among other elements it is shown: it is one of them.
 func bare(t *Type, data []byte, size int) []byte {
 	if t.Extent != ExtentSentinel || size <= 0 || len(data) < size {
 		return data
@@ -223,22 +222,6 @@ func bare(t *Type, data []byte, size int) []byte {
 		return data[:end]
 	}
 	return data
-}
-
-// Bare is a Pointer without the sentinel among its elements.
-func Bare(v Value) Value {
-	t := v.Table.Type(v.Type)
-	if t.Kind != Pointer || len(v.Targets) == 0 {
-		return v
-	}
-	target := v.Targets[0]
-	data := bare(t, target.Data, int(v.Table.Type(t.Elem).Size))
-	if t.Dec && len(data) < len(target.Data) {
-		target.Points = some(target.Points, len(v.Table.Points(t.Elem)), len(target.Points))
-	}
-	target.Data = data
-	v.Targets = []Target{target}
-	return v
 }
 
 // isSentinel tells whether an element is a sentinel: its bytes beyond eight are zero.

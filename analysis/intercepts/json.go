@@ -248,7 +248,7 @@ func appendMany(b []byte, v calls.Value, t *calls.Type, depth int) []byte {
 		switch st := v.Status(); {
 		case st == calls.Null:
 			return append(b, "null"...)
-		case st == calls.Unreadable, st != calls.Whole && v.Len() == 0:
+		case st == calls.Unreadable, st == calls.Bounded, st != calls.Whole && v.Len() == 0:
 			b = append(appendString(append(b, `{"address":`...), "0x"+strconv.FormatUint(v.Uint(), 16)), `,"status":`...)
 			b = appendString(b, st.String())
 			if v.Len() > 0 {
@@ -269,7 +269,6 @@ func appendElems(b []byte, v calls.Value, t *calls.Type, depth int) []byte {
 	case calls.Char, calls.Char16, calls.Char32:
 		return appendString(b, calls.Text(v))
 	}
-	v = calls.Bare(v)
 	n := v.Len()
 	b = append(b, '[')
 	for i := range n {

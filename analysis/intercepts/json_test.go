@@ -34,3 +34,28 @@ func TestWideNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestCutList tells of lists and strings that a limit has cut; a sentinel is one of the elements.
+func TestCutList(t *testing.T) {
+	table := &calls.Table{}
+	short := table.Add(calls.Type{Kind: calls.Unsigned, Name: "u2", Size: 2, Align: 2})
+	char := table.Add(calls.Type{Kind: calls.Char, Name: "char", Size: 1, Align: 1})
+	list := table.Add(calls.Type{Kind: calls.Pointer, Size: 8, Elem: short, Extent: calls.ExtentSentinel, Sentinel: 9})
+	text := table.Add(calls.Type{Kind: calls.Pointer, Size: 8, Elem: char, Extent: calls.ExtentSentinel})
+	for _, c := range []struct {
+		of       calls.TypeID
+		status   calls.Status
+		data     []byte
+		expected string
+	}{
+		{list, calls.Whole, []byte{1, 0, 9, 0}, `[1,9]`},
+		{list, calls.Bounded, []byte{1, 0, 2, 0}, `{"address":"0x10","status":"cut","value":[1,2]}`},
+		{text, calls.Whole, []byte("ab\x00"), `"ab"`},
+		{text, calls.Bounded, []byte("ab"), `{"address":"0x10","status":"cut","value":"ab"}`},
+	} {
+		v := calls.Value{Table: table, Type: c.of, Data: binary.LittleEndian.AppendUint64(nil, 0x10), Targets: []calls.Target{{Status: c.status, Data: c.data}}}
+		if got := appendJSON(nil, v, 0); string(got) != c.expected {
+			t.Errorf("%v %q is %s, not %s", c.status, c.data, got, c.expected)
+		}
+	}
+}
