@@ -92,43 +92,85 @@ type conversion struct {
 	size uint32
 }
 
+// mostPositions bounds the positions that a format names.
+const mostPositions = 64
+
+// taken is what a format takes, argument by argument. Its conversions either all say which argument they mean, or none does.
+type taken struct {
+	args                   []conversion
+	positional, sequential bool
+}
+
+// add adds what an argument is, by its position from 1, or the next one (0); false: the format is none.
+func (t *taken) add(position int, c conversion) bool {
+	t.positional, t.sequential = t.positional || position > 0, t.sequential || position == 0
+	switch {
+	case t.positional && t.sequential, position > mostPositions:
+		return false
+	case position == 0:
+		t.args = append(t.args, c)
+		return true
+	}
+	for len(t.args) < position {
+		t.args = append(t.args, conversion{Signed, 4}) // what the C library takes where no conversion says it
+	}
+	t.args[position-1] = c
+	return true
+}
+
 // conversions reads a format of printf, as far as it is one.
-func conversions(format string) (out []conversion) {
+func conversions(format string) []conversion {
+	var t taken
 	for {
 		at := strings.IndexByte(format, '%')
 		if at < 0 {
-			return out
+			return t.args
 		}
 		var ok bool
-		if out, format, ok = converted(out, format[at+1:]); !ok {
-			return out // what it takes is not known, nor what those behind it do
+		if format, ok = t.conversion(format[at+1:]); !ok {
+			return t.args // what it takes is not known, nor what those behind it do
 		}
 	}
 }
 
-// converted adds what the conversion takes that a text begins with, and returns the text behind it.
-func converted(out []conversion, format string) ([]conversion, string, bool) {
+// position takes the position off the beginning of a text, as in 2$; 0: there is none.
+func position(text string) (n int, rest string) {
+	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	if digits == 0 || digits > 3 || !strings.HasPrefix(text[digits:], "$") {
+		return 0, text
+	}
+	for _, c := range text[:digits] {
+		n = 10*n + int(c-'0')
+	}
+	return n, text[digits+1:]
+}
+
+// conversion adds what the conversion takes that a text begins with, and returns the text behind it.
+func (t *taken) conversion(format string) (rest string, ok bool) {
 	size, odd := uint32(4), false
-	for i := 0; i < len(format); i++ {
-		switch c := format[i]; {
+	value, format := position(format)
+	for format != "" {
+		c := format[0]
+		format = format[1:]
+		switch {
 		case strings.IndexByte("#-+ '0123456789.hI", c) >= 0:
 		case c == '*':
-			out = append(out, conversion{Signed, 4})
+			var width int
+			if width, format = position(format); (width == 0) != (value == 0) || !t.add(width, conversion{Signed, 4}) {
+				return "", false
+			}
 		case strings.IndexByte("ljzt", c) >= 0:
 			size = 8
-		case strings.IndexByte("Lq$", c) >= 0:
+		case strings.IndexByte("Lq", c) >= 0:
 			odd = true
 		case c == '%' || c == 'm':
-			return out, format[i+1:], true
+			return format, true
 		default:
-			k, ok := conversionOf(c, size)
-			if !ok || odd {
-				return out, "", false
-			}
-			return append(out, k), format[i+1:], true
+			k, known := conversionOf(c, size)
+			return format, known && !odd && t.add(value, k)
 		}
 	}
-	return out, "", false
+	return "", false
 }
 
 // conversionOf is what a letter takes, with integers of a size.

@@ -414,6 +414,7 @@ func TestInterceptLibrary(t *testing.T) {
 	libc := []string{`write\(fd=\d+, from="through\\n", count=8\) = 8`, `read\(fd=\d+, count=64\) = 8, to="through\\n"`, `qsort\(base=0x[0-9a-f]+, count=3, size=4, compare=0x[0-9a-f]+\) returned`,
 		`getaddrinfo\(node="127.0.0.1", service="80", hints=NULL\) = 0, found=&&{flags=\d+, family=AF_INET, socktype=SOCK_STREAM, .*addr={2,0,0,80,127,0,0,1,0,0,0,0,0,0,0,0}`,
 		`printf\(format="%d %d %s %.2f %c\\n", 3, -2, "one", 2.5, 'c'\) = 16`,
+		`printf\(format="%3\$s%2\$\*1\$d %5\$.1f %4\$lu\\n", 4, -7, "two", 1099511627776, 0.5\) = 26`,
 		// Chosen when they are first called (IFUNC), or before.
 		`strlen\(s="abc"\) = 3`, `memcpy\(to=0x[0-9a-f]+, from={97,98,99,0}, n=4\) = 0x[0-9a-f]+`}
 	var functions strings.Builder
@@ -424,7 +425,7 @@ func TestInterceptLibrary(t *testing.T) {
 	config := writeFile(t, dir, "c.xml", `<AlleriaConfig version="1.0"><Window><Profile><Process><Thread><Image main="true"><Function name="move_to"><Intercept auto="true"/></Function><Function name="scale"><Intercept auto="true"/></Function></Image>`+
 		`<Image name="libc.so.6">`+functions.String()+`</Image></Thread></Process></Profile></Window></AlleriaConfig>`)
 	r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "--header", filepath.Join(src, "types-decl.h"), "-c", config, "--", prog}, dir: dir})
-	if string(r.stdout) != "3 -2 one 2.50 c\n" || len(r.stderr) > 0 {
+	if string(r.stdout) != "3 -2 one 2.50 c\ntwo  -7 0.5 1099511627776\n" || len(r.stderr) > 0 {
 		t.Errorf("%s%s", r.stdout, r.stderr)
 	}
 	all := strings.Join(intercepts(t, dir), "\n") + "\n"

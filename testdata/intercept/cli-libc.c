@@ -31,5 +31,6 @@ int main(void)
 	scale(1.5, 2.0f, "abc");
 	memcpy(b, "abc", 4);
 	printf("%d %d %s %.2f %c\n", v[2], -2, "one", 2.5, 'c');
+	printf("%3$s%2$*1$d %5$.1f %4$lu\n", 4, -7, "two", 1ul << 40, 0.5);
 	return n != 8;
 }
