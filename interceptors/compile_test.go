@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -288,5 +289,38 @@ func TestAlike(t *testing.T) {
 	}
 	if c.Alone = true; compile(base()) == first {
 		t.Error("it is shared though that is switched off")
+	}
+}
+
+// TestManySaves: of a function with more pointers than words are kept until the return, what fits is captured, and the others are named.
+func TestManySaves(t *testing.T) {
+	c := NewCompiler()
+	n := c.named("int", calls.Signed, 4)
+	one := c.one(n, "")
+	list := c.Table.Add(calls.Type{Kind: calls.Pointer, Name: "int *", Size: 8, Align: 8, Elem: n, Extent: calls.ExtentVariable, Variable: "n"})
+	p := &Prototype{Result: n, CaptureResult: true, Args: []calls.TypeID{n}, Captures: []Wanted{{Name: "n", Type: n, In: true}}}
+	add := func(name string, typ calls.TypeID) {
+		p.Captures = append(p.Captures, Wanted{Name: name, Index: len(p.Args), Type: typ, In: true, Out: true})
+		p.Args = append(p.Args, typ)
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		add(name, one)
+	}
+	add("list", list) // it and its length take two words of which one is left
+	add("", list)
+	add("h", one)
+	add("i", one)
+	out, err := c.Compile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"list", "#9", "i"}; !slices.Equal(out.Left, want) {
+		t.Errorf("left out are %q, not %q", out.Left, want)
+	}
+	if in, exit := len(out.Program.Entry), len(out.Program.Exit); in != 12 || exit != 9 || len(out.Program.Saves) != capture.MaxSaves || !out.Program.Returns {
+		t.Errorf("%d values at entry, %d at return, %d words kept", in, exit, len(out.Program.Saves))
+	}
+	if again, err := c.Compile(p); err != nil || again != out {
+		t.Error("another like it is made anew", err)
 	}
 }

@@ -14,6 +14,9 @@ import (
 // ErrUnfit is wrapped by errors that tell why a function cannot be intercepted as asked.
 var ErrUnfit = errors.New("cannot be captured")
 
+// errSaves is what becomes of a value for which another word would have to be kept.
+var errSaves = fmt.Errorf("more than %d words would have to be kept until the return: %w", capture.MaxSaves, ErrUnfit)
+
 // Prototype is what is known of a function and wanted of its calls.
 type Prototype struct {
 	Args     []calls.TypeID // of all parameters up to the last that matters, in order; 0: an integer
@@ -61,6 +64,8 @@ const ResultName = "#result"
 type Capture struct {
 	Program   *capture.Program
 	Signature calls.Signature
+	// Left are the parameters of which nothing is captured at return, since no more words can be kept until then.
+	Left []string
 }
 
 // pointerFacts is what is known of a pointer type besides what readers need.
@@ -149,17 +154,8 @@ func (c *Compiler) compile(p *Prototype) (*Capture, error) {
 		}
 	}
 	for i := range p.Captures {
-		w := &p.Captures[i]
-		if !w.Out {
-			continue
-		}
-		b.scope = b.scopes[w.Scope]
-		pl, err := b.saved(b.places[w.Index])
-		if err == nil {
-			err = b.slot(i, w.Type, pl)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("parameter %d: %w", w.Index, err)
+		if err := b.outSlot(i); err != nil {
+			return nil, fmt.Errorf("parameter %d: %w", p.Captures[i].Index, err)
 		}
 	}
 	// The return is of interest also where nothing is captured at it: how long the call took.
@@ -168,6 +164,30 @@ func (c *Compiler) compile(p *Prototype) (*Capture, error) {
 		return nil, err
 	}
 	return b.out, nil
+}
+
+// outSlot appends an argument as it is at return, if that is asked for. One for which no words are left is left out: the others are of use without it.
+func (b *build) outSlot(i int) error {
+	w := &b.p.Captures[i]
+	if !w.Out {
+		return nil
+	}
+	b.scope = b.scopes[w.Scope]
+	saves := len(b.out.Program.Saves)
+	pl, err := b.saved(b.places[w.Index])
+	if err == nil {
+		err = b.slot(i, w.Type, pl)
+	}
+	if !errors.Is(err, errSaves) || w.Set != nil {
+		return err
+	}
+	b.out.Program.Saves = b.out.Program.Saves[:saves]
+	name := w.Name
+	if name == "" {
+		name = fmt.Sprintf("#%d", w.Index)
+	}
+	b.out.Left = append(b.out.Left, name)
+	return nil
 }
 
 // resultSlot appends the result. Where it was to be stored Rust's functions are told, and do not tell again.
@@ -273,7 +293,7 @@ func (b *build) save(src capture.Source) (uint32, error) {
 		}
 	}
 	if len(prog.Saves) == capture.MaxSaves {
-		return 0, fmt.Errorf("more than %d words would have to be kept until the return: %w", capture.MaxSaves, ErrUnfit)
+		return 0, errSaves
 	}
 	prog.Saves = append(prog.Saves, src)
 	return uint32(len(prog.Saves) - 1), nil

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,4 +72,19 @@ func wrongConfig(r *rand.Rand) string {
 		function("numbers", parameter("n", 0, "u8", "s4"), parameter("e", 1, "ptr"), parameter("q", 2, followed...)) +
 		function("fills", parameter("to", 0, followed...), parameter("n", 1, "u8", "s1"), parameter("e", 2, "ptr")) +
 		`</Image></Thread></Process></Profile></Window></AlleriaConfig>`
+}
+
+// TestInterceptManyPointers captures of a function with many pointers what can be, and says what cannot.
+func TestInterceptManyPointers(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/intercept/many.c", "")
+	r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "--intercept", "many@main", prog}, dir: dir})
+	if want := "alleria: not captured at return, since no more than 8 words are kept until then: i, j of many\n"; string(r.stderr) != want || string(r.stdout) != "29\n" {
+		t.Errorf("recording says %s%s", clip(r.stdout), clip(r.stderr))
+	}
+	want := "many(a=&0, b=&1, c=&2, d=&3, e=&4, f=&5, g=&6, h=&7, i=&8, j=&9) = 29, a=&10, b=&11, c=&12, d=&13, e=&14, f=&15, g=&16, h=&17"
+	if got := intercepts(t, dir); !slices.Equal(got, []string{want}) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"alleria/config"
 	"alleria/engine"
 	"alleria/interceptors"
+	"alleria/internal/capture"
 	"alleria/internal/session/plan"
 	"alleria/internal/symbols"
 )
@@ -345,6 +346,7 @@ func (x *intercepts) arm(fns []*intercepted) error {
 	from := time.Now()
 	var sigs []*calls.Signature
 	var errs []error
+	var left []string
 	code := newCodeReader(x.im.p, len(fns))
 	for _, f := range fns {
 		w := f.armed
@@ -359,6 +361,10 @@ func (x *intercepts) arm(fns []*intercepted) error {
 			continue
 		}
 		c.Program.Go = c.Program.Go || f.image.Image.Go()
+		if len(c.Left) > 0 && !x.told["return of "+f.name] {
+			x.told["return of "+f.name] = true
+			left = append(left, strings.Join(c.Left, ", ")+" of "+f.name)
+		}
 		w.capture = c
 		sigs = append(sigs, x.signature(f, w, code))
 	}
@@ -366,6 +372,9 @@ func (x *intercepts) arm(fns []*intercepted) error {
 		t := x.compiler.Table
 		errs = append(errs, x.im.writer.InterceptTypes(t, x.written+1, sigs))
 		x.written = calls.TypeID(len(t.Types))
+	}
+	if len(left) > 0 {
+		errs = append(errs, fmt.Errorf("not captured at return, since no more than %d words are kept until then: %s", capture.MaxSaves, some(left, 5)))
 	}
 	x.im.p.PlaceAhead(placesOf(fns))
 	for _, f := range fns {
@@ -550,15 +559,19 @@ func (x *intercepts) end() {
 	if x == nil {
 		return
 	}
-	if n := len(x.unknown); n > 0 {
-		names := x.unknown[:min(n, 5)]
-		more := ""
-		if n > len(names) {
-			more = fmt.Sprintf(" and %d more", n-len(names))
-		}
-		x.ps.note(fmt.Sprintf("there is neither debug information nor a known prototype of %s%s: only the times of their calls were captured", strings.Join(names, ", "), more))
+	if len(x.unknown) > 0 {
+		x.ps.note(fmt.Sprintf("there is neither debug information nor a known prototype of %s: only the times of their calls were captured", some(x.unknown, 5)))
 	}
 	x.callers()
+}
+
+// some are the first of some names, and how many there are more.
+func some(names []string, most int) string {
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if n := len(names) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
 }
 
 // callers enters all images into the profile: a return address may lie in any.
