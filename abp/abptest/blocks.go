@@ -51,7 +51,7 @@ func Random(rng *rand.Rand, n int, s Shape) (Blocks, error) {
 	}
 	out := Blocks{nil}
 	for id := 1; id < n; id++ {
-		b := &abp.Block{ID: uint32(id), Addr: s.Addr(), Words: rng.IntN(14), TimeWord: abp.NoWord, BranchWord: abp.NoWord}
+		b := &abp.Block{ID: uint32(id), Addr: s.Addr(), Words: words(rng), TimeWord: abp.NoWord, BranchWord: abp.NoWord}
 		for range s.Instructions() {
 			in := abp.Ins{Off: uint16(len(b.Code)), Len: uint8(s.Bytes()), Flags: abp.InsRecorded | abp.InsAddrs | abp.InsMemory, AccFrom: uint16(len(b.Accesses))}
 			b.Code = append(b.Code, make([]byte, in.Len)...)
@@ -67,6 +67,14 @@ func Random(rng *rand.Rand, n int, s Shape) (Blocks, error) {
 		out = append(out, b)
 	}
 	return out, nil
+}
+
+// words is how many a block has: few, or so many that loops take them from several registers, or from memory.
+func words(rng *rand.Rand) int {
+	if rng.IntN(4) == 0 {
+		return rng.IntN(50)
+	}
+	return rng.IntN(14)
 }
 
 // access makes an access of a block with so many words.

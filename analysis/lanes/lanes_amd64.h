@@ -49,9 +49,28 @@ struct pages {
 	uint64_t events, room;
 };
 
+// Eight tracks: the last addresses, the strides of the runs that go on and how often they came, and of addresses before the lowest and the highest.
+struct octet {
+	uint64_t last[LANES], stride[LANES], run[LANES], low[LANES], high[LANES];
+};
+
+enum { END_ROOM = 3 * LANES * MOST_GROUPS };
+
+// Runs that ended.
+struct ends {
+	uint64_t track[END_ROOM], stride[END_ROOM], run[END_ROOM];
+	uint64_t n;
+};
+
+struct tracks {
+	struct at at;
+	uint64_t ends;
+};
+
 int lanes_supported(void);
 void lines_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys);
 void pages_run(struct pages *p, const uint64_t *words, const struct plan *plans, uint64_t *arena, uint64_t *since, uint64_t *runs, struct recent *recents, uint64_t *events);
+void tracks_run(struct tracks *t, const uint64_t *words, const struct plan *plans, const uint64_t *arena, struct octet *octets, struct ends *ends);
 
 // planned is the plan of the execution that begins at w; words 0: it is none that has one, or not all of it is there.
 TARGET static inline struct plan planned(const struct plan *plans, uint64_t blocks, const uint64_t *w, const uint64_t *end)
@@ -63,15 +82,28 @@ TARGET static inline struct plan planned(const struct plan *plans, uint64_t bloc
 	return p.words > end - w ? none : p;
 }
 
+// some_of is the first n of eight words, all of them if n is more. No others are read.
+TARGET static inline __m512i some_of(unsigned n, const uint64_t *words)
+{
+	return _mm512_maskz_loadu_epi64((__mmask8)_bzhi_u32(0xff, n), words);
+}
+
 // addresses are those of a group's lanes, of an execution with so many words, whose words behind its number are in.
 TARGET static inline __m512i addresses(const uint64_t *g, unsigned words, const uint64_t *in)
 {
 	const __mmask8 with = g[GROUP_MASKS] >> LANES;
 	const __m512i index = _mm512_cvtepu16_epi64(_mm_loadu_si128((const __m128i *)(g + GROUP_INDEX)));
 	__m512i added;
-	if (words <= LANES + 1) // _bzhi: as many as there are
-		added = _mm512_maskz_permutexvar_epi64(with, index, _mm512_maskz_loadu_epi64((__mmask8)_bzhi_u32(0xff, words - 1), in));
-	else
+	if (words <= LANES + 1) // some_of: as many as there are
+		added = _mm512_maskz_permutexvar_epi64(with, index, some_of(words - 1, in));
+	else if (words <= 2 * LANES + 1)
+		added = _mm512_maskz_permutex2var_epi64(with, _mm512_loadu_si512(in), index, some_of(words - 1 - LANES, in + LANES));
+	else if (words <= 4 * LANES + 1) {
+		const unsigned third = words - 1 - 2 * LANES, fourth = third > LANES ? third - LANES : 0;
+		const __m512i low = _mm512_permutex2var_epi64(_mm512_loadu_si512(in), index, _mm512_loadu_si512(in + LANES));
+		const __m512i high = _mm512_permutex2var_epi64(some_of(third, in + 2 * LANES), index, some_of(fourth, in + 3 * LANES));
+		added = _mm512_maskz_mov_epi64(with, _mm512_mask_mov_epi64(low, _mm512_test_epi64_mask(index, _mm512_set1_epi64(2 * LANES)), high));
+	} else // a gather takes several times as long
 		added = _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), with, index, in, 8);
 	return _mm512_add_epi64(added, _mm512_loadu_si512(g + GROUP_OFFSET));
 }

@@ -5,6 +5,8 @@ package lanes
 // #cgo nocallback pages_run
 // #cgo noescape lines_run
 // #cgo nocallback lines_run
+// #cgo noescape tracks_run
+// #cgo nocallback tracks_run
 // #include "lanes_amd64.h"
 import "C"
 
@@ -16,6 +18,7 @@ var _ = [...]any{
 	[1]int{}[groupIndex-C.GROUP_INDEX], [1]int{}[groupOffset-C.GROUP_OFFSET], [1]int{}[groupOwn-C.GROUP_OWN], [1]int{}[groupNumber-C.GROUP_NUMBER], [1]int{}[groupMasks-C.GROUP_MASKS],
 	[1]int{}[groupWords-C.GROUP_WORDS], [1]int{}[mostGroups-C.MOST_GROUPS],
 	[1]int{}[unsafe.Sizeof(recent{})-C.sizeof_struct_recent], [1]int{}[recents-C.RECENTS], [1]int{}[eventWords-C.EVENT_WORDS],
+	[1]int{}[unsafe.Sizeof(Octet{})-C.sizeof_struct_octet], [1]int{}[unsafe.Sizeof(Ends{})-C.sizeof_struct_ends], [1]int{}[endRoom-C.END_ROOM],
 }
 
 // Supported tells whether the processor has what the loops need.
@@ -46,5 +49,14 @@ func (v *Pages) run(words []uint64, at int) int {
 	C.pages_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), v.first(), (*C.uint64_t)(unsafe.SliceData(v.arena)),
 		(*C.uint64_t)(unsafe.SliceData(v.since)), (*C.uint64_t)(unsafe.SliceData(v.runs)), (*C.struct_recent)(unsafe.Pointer(&v.recent)), (*C.uint64_t)(&v.events[0]))
 	v.used = int(s.events)
+	return int(s.at.at)
+}
+
+// run is Run.
+func (t *Tracks) run(words []uint64, at int) int {
+	s := C.struct_tracks{at: t.at(words, at, 0)}
+	C.tracks_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), t.first(), (*C.uint64_t)(unsafe.SliceData(t.arena)),
+		(*C.struct_octet)(unsafe.Pointer(unsafe.SliceData(t.Octets))), (*C.struct_ends)(unsafe.Pointer(&t.Ends)))
+	t.Ends.N = int(s.ends)
 	return int(s.at.at)
 }

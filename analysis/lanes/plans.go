@@ -36,37 +36,59 @@ func (v *Plans) Has(id uint32) bool { return int(id) < len(v.plans) && v.plans[i
 
 // add makes a block known, all of whose accesses are plain, if it is not too large; own is what the loop keeps of each.
 func (v *Plans) add(b *abp.Block, own func(a *abp.Access) uint64) {
+	var p groups
+	n := 0
+	PlainAccesses(b, func(_ int, a *abp.Access) {
+		if n%lanes == 0 {
+			p.begin(uint64(v.groups + n/lanes))
+		}
+		p.put(n/lanes, n%lanes, a, own(a))
+		n++
+	})
+	v.keep(b, &p)
+}
+
+// keep keeps the groups of a block, if it is not too large.
+func (v *Plans) keep(b *abp.Block, p *groups) {
 	if n := int(b.ID) + 1 - len(v.plans); n > 0 {
 		v.plans = append(v.plans, make([]plan, n+len(v.plans)/2)...)
 	}
-	var groups []uint64
-	var g []uint64
-	n := 0
-	PlainAccesses(b, func(_ int, a *abp.Access) {
-		k := n % lanes
-		if k == 0 {
-			groups = append(groups, make([]uint64, groupWords)...)
-			g = groups[len(groups)-groupWords:]
-			g[groupMasks] = uint64(v.groups+n/lanes) << groupNumber
-		}
-		n++
-		g[groupOffset+k], g[groupOwn+k] = uint64(a.Offset), own(a)
-		g[groupMasks] |= 1 << k
-		if a.Word >= 0 {
-			g[groupIndex+k/4] |= uint64(a.Word) << (k % 4 * 16)
-			g[groupMasks] |= 1 << (lanes + k)
-		}
-		if a.Store {
-			g[groupMasks] |= 1 << (2*lanes + k)
-		}
-	})
-	if n > MostAccesses || b.Words >= 1<<15 {
+	n := len(p.words) / groupWords
+	if n > mostGroups || b.Words >= 1<<15 {
 		return
 	}
-	v.plans[b.ID] = plan{at: uint32(len(v.arena)), words: uint16(b.Words + 1), groups: uint16(len(groups) / groupWords)}
-	v.groups += len(groups) / groupWords
-	v.arena = append(v.arena, groups...)
+	v.plans[b.ID] = plan{at: uint32(len(v.arena)), words: uint16(b.Words + 1), groups: uint16(n)}
+	v.groups += n
+	v.arena = append(v.arena, p.words...)
 }
 
 // of are the groups of a plan.
 func (v *Plans) of(p plan) []uint64 { return v.arena[p.at:][:int(p.groups)*groupWords] }
+
+// groups are those of a block that is looked at.
+type groups struct{ words []uint64 }
+
+// begin begins a group with a number of its own, and returns which one it is.
+func (p *groups) begin(number uint64) int {
+	p.words = append(p.words, make([]uint64, groupWords)...)
+	i := len(p.words)/groupWords - 1
+	p.group(i)[groupMasks] = number << groupNumber
+	return i
+}
+
+// group is one of them.
+func (p *groups) group(i int) []uint64 { return p.words[i*groupWords:][:groupWords] }
+
+// put puts an access into a lane of a group.
+func (p *groups) put(i, k int, a *abp.Access, own uint64) {
+	g := p.group(i)
+	g[groupOffset+k], g[groupOwn+k] = uint64(a.Offset), own
+	g[groupMasks] |= 1 << k
+	if a.Word >= 0 {
+		g[groupIndex+k/4] |= uint64(a.Word) << (k % 4 * 16)
+		g[groupMasks] |= 1 << (lanes + k)
+	}
+	if a.Store {
+		g[groupMasks] |= 1 << (2*lanes + k)
+	}
+}

@@ -11,72 +11,23 @@ type operand struct {
 	store bool
 }
 
-// walk is what is known of an operand in one thread, or in several.
+// walk is what is known of an operand beside its addresses: some block with it, and where it is there, for names. Without a block there is no operand.
 type walk struct {
-	block     *abp.Block // some block with it, and where it is there: for names
-	ins       int
-	size      uint32
-	begun     bool   // there was an access; what follows is nothing otherwise
-	n         uint64 // accesses, but for the run that is not counted yet
-	low, high uint64 // of the addresses, likewise
-	strides   tally
+	block *abp.Block
+	ins   int
+	size  uint32
 }
 
-// track is what an access looks at: the run of one stride that goes on. All else of a walk changes where a run ends.
-// Tracks lie apart from walks, two in a cache line, and never in two.
-type track struct {
-	last, stride uint64
-	run          uint64 // how often stride came, not counted yet
-	walk         *walk
-}
-
-// nowhere and nothing are last and stride of a track in front of its first access, which is at no address that is their sum.
-const (
-	nowhere = 0
-	nothing = 1<<63 + 1
-)
-
-// access takes an address.
-func (t *track) access(addr uint64) {
-	s := addr - t.last
-	t.last = addr
-	if s == t.stride {
-		t.run++
-		return
-	}
-	t.turn(s)
-}
-
-// turn begins a run of another stride, which has come once, or the first one.
-func (t *track) turn(s uint64) {
-	if w := t.walk; !w.begun {
-		w.begun, w.n, w.low, w.high = true, 1, t.last, t.last
-		t.stride = 0
-		return
-	}
-	t.end(t.last - s)
-	t.stride, t.run = s, 1
-}
-
-// end counts the run, whose last address is given. Its first one was the last of the run before, and the others lie between
-// both: no program walks over the address space's end, where nothing is mapped.
-func (t *track) end(last uint64) {
-	w := t.walk
-	w.low, w.high = min(w.low, last), max(w.high, last)
-	if t.run > 0 {
-		w.n += t.run
-		w.strides.add(int64(t.stride), t.run)
-	}
-	t.run = 0
-}
-
-// Counter counts one thread. It is a stream.Sink.
+// Counter counts one thread. It is a stream.Sink. Operands have numbers, which are those of their tracks and tallies; some are nobody's.
 type Counter struct {
-	proc  *abp.Process
-	walks map[operand]*track
-	room  []track // for the next ones
-	plans []plan  // by block
-	x     abp.Exec
+	proc    *abp.Process
+	numbers map[operand]uint32
+	walks   []walk
+	tracks  *lanes.Tracks
+	strides tallies
+	vector  bool   // eight accesses at a time
+	plans   []plan // by block
+	x       abp.Exec
 }
 
 // plan is what executions of a block have in common.
@@ -90,17 +41,60 @@ type plan struct {
 type op struct {
 	offset uint64
 	word   int16
-	track  *track
+	number uint32
 }
 
 // NewCounter begins with a thread.
-func NewCounter(p *abp.Process) *Counter { return &Counter{proc: p, walks: map[operand]*track{}} }
+func NewCounter(p *abp.Process) *Counter {
+	c := newCounter(p)
+	c.vector = haveVector()
+	return c
+}
+
+// newCounter takes accesses one by one.
+func newCounter(p *abp.Process) *Counter {
+	return &Counter{proc: p, numbers: map[operand]uint32{}, tracks: lanes.NewTracks()}
+}
+
+// access takes an operand's address.
+func (c *Counter) access(number uint32, addr uint64) {
+	o, k := c.tracks.At(number)
+	s := addr - o.Last[k]
+	if s == o.Stride[k] {
+		o.Run[k]++
+		o.Last[k] = addr
+		return
+	}
+	if o.Stride[k] == lanes.Nothing {
+		o.Last[k], o.Stride[k], o.Low[k], o.High[k] = addr, 0, addr, addr
+		return
+	}
+	c.end(number)
+	o.Last[k], o.Stride[k], o.Run[k] = addr, s, 1
+}
+
+// end counts an operand's run. Its first address was the last of the run before, and the others lie between that and its
+// last: no program walks over the address space's end, where nothing is mapped.
+func (c *Counter) end(number uint32) {
+	o, k := c.tracks.At(number)
+	o.Low[k], o.High[k] = min(o.Low[k], o.Last[k]), max(o.High[k], o.Last[k])
+	if o.Run[k] > 0 {
+		c.strides.add(number, o.Stride[k], o.Run[k])
+	}
+	o.Run[k] = 0
+}
 
 // Stretch is stream.Sink's.
 func (c *Counter) Stretch(state *abp.Exec, words []uint64) {
 	for i := 0; i < len(words); {
+		if c.vector {
+			if i = c.vectors(words, i); i == len(words) {
+				return
+			}
+		}
 		id := words[i]
-		if id >= uint64(len(c.plans)) || c.plans[id].words == 0 {
+		isNew := id >= uint64(len(c.plans)) || c.plans[id].words == 0
+		if isNew {
 			c.plan(uint32(id))
 		}
 		p := &c.plans[id]
@@ -118,9 +112,33 @@ func (c *Counter) Stretch(state *abp.Exec, words []uint64) {
 			if o.word >= 0 {
 				addr += exec[o.word]
 			}
-			o.track.access(addr)
+			c.access(o.number, addr)
+		}
+		if isNew && c.vector {
+			c.hand(uint32(id), p)
 		}
 	}
+}
+
+// vectors takes whole executions eight accesses at a time, as far as they are known, and returns where it stopped.
+func (c *Counter) vectors(words []uint64, at int) int {
+	for {
+		at = c.tracks.Run(words, at)
+		full := c.tracks.Ends.Full()
+		c.strides.ends(&c.tracks.Ends)
+		if !full {
+			return at
+		}
+	}
+}
+
+// hand leaves a block's further executions to vectors.
+func (c *Counter) hand(id uint32, p *plan) {
+	numbers := make([]uint32, len(p.ops))
+	for k := range p.ops {
+		numbers[k] = p.ops[k].number
+	}
+	c.tracks.Add(c.proc.Block(id), numbers)
 }
 
 // Single is stream.Sink's.
@@ -136,29 +154,25 @@ func (c *Counter) expand(x *abp.Exec) {
 		if !b.Counted(i) {
 			continue
 		}
-		x.InsAccesses(i, func(m *abp.Mem) { c.track(b, i, m.Store, m.Size).access(m.Addr) })
+		x.InsAccesses(i, func(m *abp.Mem) { c.access(c.number(b, i, m.Store, m.Size), m.Addr) })
 	}
 }
 
-// tracksAtOnce is how many tracks are made together: pages, so that each lies within a cache line.
-const tracksAtOnce = 1 << 10
-
-// track returns what is known of the loads or the stores of an instruction.
-func (c *Counter) track(b *abp.Block, i int, store bool, size uint32) *track {
+// number is that of the loads or the stores of an instruction.
+func (c *Counter) number(b *abp.Block, i int, store bool, size uint32) uint32 {
 	key := operand{code: b.InsAddr(i), store: store}
-	t := c.walks[key]
-	if t == nil {
-		if len(c.room) == 0 {
-			c.room = make([]track, tracksAtOnce)
-		}
-		t, c.room = &c.room[0], c.room[1:]
-		*t = track{last: nowhere, stride: nothing, walk: &walk{block: b, ins: i, size: size}}
-		c.walks[key] = t
+	n, known := c.numbers[key]
+	if !known {
+		n = uint32(len(c.walks))
+		c.numbers[key] = n
+		c.walks = append(c.walks, walk{block: b, ins: i, size: size})
+		c.tracks.Grow(len(c.walks))
+		c.strides.grow(len(c.walks))
 	}
-	return t
+	return n
 }
 
-// plan looks at a block.
+// plan looks at a block. Its new operands get numbers that follow each other.
 func (c *Counter) plan(id uint32) {
 	if n := int(id) + 1 - len(c.plans); n > 0 {
 		c.plans = append(c.plans, make([]plan, n+len(c.plans)/2)...)
@@ -166,7 +180,14 @@ func (c *Counter) plan(id uint32) {
 	b := c.proc.Block(id)
 	p := &c.plans[id]
 	*p = plan{words: b.Words + 1}
+	fresh := 0
+	lanes.PlainAccesses(b, func(i int, a *abp.Access) {
+		if _, known := c.numbers[operand{code: b.InsAddr(i), store: a.Store}]; !known {
+			fresh++
+		}
+	})
+	c.walks = append(c.walks, make([]walk, lanes.Begin(len(c.walks), fresh)-len(c.walks))...)
 	p.plain = lanes.PlainAccesses(b, func(i int, a *abp.Access) {
-		p.ops = append(p.ops, op{uint64(a.Offset), a.Word, c.track(b, i, a.Store, a.Size)})
+		p.ops = append(p.ops, op{uint64(a.Offset), a.Word, c.number(b, i, a.Store, a.Size)})
 	})
 }

@@ -2,7 +2,8 @@
 // the one before it of the same instruction and thread.
 //
 // In a nutshell: a Counter is the stream.Sink of one thread. It keeps, for each operand of each instruction, the latest address, the range of
-// addresses, and how often each stride came, of up to 64 different ones; a run of one stride is counted without a look at the table. What
+// addresses, and how often each stride came, of up to 64 different ones; a run of one stride is counted without a look at the table.
+// Whole executions of plain accesses are taken eight accesses at a time where the processor can (lanes.Tracks). What
 // blocks an instruction is part of does not matter: all of them share what is known of it. Totals adds threads up, and a Result lists operands by how often
 // they were executed, with the pattern that their strides make.
 //

@@ -11,6 +11,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis"
+	"alleria/analysis/lanes"
 	"alleria/analysis/stream"
 )
 
@@ -54,12 +55,22 @@ type Stride struct {
 
 // Totals puts together what was counted of a process's threads, each by itself.
 type Totals struct {
-	proc *abp.Process
-	all  map[operand]*walk
+	proc    *abp.Process
+	numbers map[operand]uint32
+	all     []total
+	strides tallies
+}
+
+// total is what is known of an operand in all threads.
+type total struct {
+	operand
+	walk
+	n         uint64 // accesses
+	low, high uint64 // of the addresses
 }
 
 // NewTotals begins with nothing.
-func NewTotals(p *abp.Process) *Totals { return &Totals{proc: p, all: map[operand]*walk{}} }
+func NewTotals(p *abp.Process) *Totals { return &Totals{proc: p, numbers: map[operand]uint32{}} }
 
 // Thread returns what counts a thread.
 func (t *Totals) Thread() *Counter { return NewCounter(t.proc) }
@@ -72,46 +83,41 @@ func (t *Totals) Add(c *Counter, scale float64) {
 		}
 		return uint64(math.Round(float64(n) * scale))
 	}
-	for key, tr := range c.walks {
-		w := tr.walk
-		if !w.begun {
-			continue
+	for key, number := range c.numbers {
+		o, k := c.tracks.At(number)
+		if o.Stride[k] == lanes.Nothing {
+			continue // without an access
 		}
-		tr.end(tr.last)
-		sum := t.all[key]
-		if sum == nil {
-			sum = &walk{block: w.block, ins: w.ins, size: w.size, low: w.low, high: w.high}
-			t.all[key] = sum
+		c.end(number)
+		n, known := t.numbers[key]
+		if !known {
+			n = uint32(len(t.all))
+			t.numbers[key] = n
+			t.all = append(t.all, total{operand: key, walk: c.walks[number], low: o.Low[k], high: o.High[k]})
+			t.strides.grow(len(t.all))
 		}
-		sum.n += scaled(w.n)
-		sum.low, sum.high = min(sum.low, w.low), max(sum.high, w.high)
-		sum.strides.others += scaled(w.strides.others)
-		for _, s := range w.strides.sorted() { // in an order of its own: there may be no room for all
-			sum.strides.add(s.Bytes, scaled(s.Count))
+		sum := &t.all[n]
+		sum.n += scaled(c.strides.all(number) + 1)
+		sum.low, sum.high = min(sum.low, o.Low[k]), max(sum.high, o.High[k])
+		for _, s := range c.strides.sorted(number) { // in an order of its own: there may be no room for all
+			if many := scaled(s.Count); many > 0 {
+				t.strides.add(n, uint64(s.Bytes), many)
+			}
 		}
+		t.strides.addOthers(n, scaled(c.strides.others(number)))
 	}
-}
-
-// sorted lists strides, the most frequent first.
-func (t *tally) sorted() []Stride {
-	out := []Stride{}
-	for _, s := range t.slots {
-		if s.Count > 0 {
-			out = append(out, s)
-		}
-	}
-	slices.SortFunc(out, func(a, b Stride) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Bytes, b.Bytes)) })
-	return out
 }
 
 // Result lists what was found.
 func (t *Totals) Result() *Result {
 	out := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, Operands: []Operand{}}
-	for key, w := range t.all {
-		o := Operand{Address: key.code, Store: key.store, Size: w.size, Accesses: w.n, Low: w.low, High: w.high, Strides: w.strides.sorted(), Others: w.strides.others}
+	for i := range t.all {
+		w := &t.all[i]
+		o := Operand{Address: w.code, Store: w.store, Size: w.size, Accesses: w.n, Low: w.low, High: w.high,
+			Strides: t.strides.sorted(uint32(i)), Others: t.strides.others(uint32(i))}
 		o.Pattern = o.pattern()
 		if f := t.proc.Function(w.block.Ins[w.ins].Func); f != nil {
-			o.Function, o.Offset = f.Display(), key.code-f.Addr
+			o.Function, o.Offset = f.Display(), w.code-f.Addr
 		}
 		if im := t.proc.Image(w.block.Image); im != nil {
 			o.Image = im.Path[strings.LastIndexByte(im.Path, '/')+1:]
