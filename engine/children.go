@@ -59,6 +59,9 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 	parent.p.bred = parent.p.bred || kind != tracee.EventClone
 	if kind == tracee.EventClone {
 		k.num = parent.p.nextNum() // a younger sister may stop first
+		if err := parent.tracee.StopAtEnd(parent.stopsAtEnd()); err != nil {
+			return err
+		}
 	} else if parent.fate != Detach {
 		k.fate = tr.client.Born(parent.processID(), id)
 	}
@@ -130,7 +133,7 @@ func (tr *Tracer) unknown(s sys.Stop) error {
 		return nil
 	}
 	if s.Event() == tracee.EventExit { // killed before its first instruction
-		return tr.stops.Bare(s.TID).Cont(0)
+		return tr.stops.Bare(s.TID).GoToEnd()
 	}
 	if tr.births.Stop(s.TID, time.Now()) {
 		return tr.adopt(s.TID)

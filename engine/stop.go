@@ -215,19 +215,24 @@ func (p *Process) WatchEnds(on bool) {
 	}
 }
 
-// stopsAtEnd tells whether the kernel is to report the thread's end.
-func (t *Thread) stopsAtEnd() bool { return t.p.hearEnds && !t.vfork }
+// stopsAtEnd tells whether the kernel is to report the thread's end. Of the first thread of a program that has had others it is, as one of these may
+// take its id (tracee.Thread.GoToEnd).
+func (t *Thread) stopsAtEnd() bool {
+	return !t.vfork && (t.p.hearEnds || t.tid == t.p.pid && t.p.lastNum > t.num)
+}
 
 // endingStop takes a thread that stands at the beginning of its end. It executes
 // nothing any more. The others are taken over to what follows from its end before it
 // goes on.
 func (t *Thread) endingStop() error {
-	t.ending()
+	if t.tracee.Ending = true; t.p.hearEnds {
+		t.ending()
+	}
 	if t.p.modeChanged {
 		t.p.switchOthers()
 	}
 	t.tracee.Stopped = false
-	return t.tracee.Cont(0)
+	return t.tracee.GoToEnd()
 }
 
 // ending tells the client once that a thread ends or has ended.

@@ -25,6 +25,7 @@ type machine struct {
 	pending []sys.Siginfo
 	zombie  bool
 	over    bool
+	message uint // of the event that is looked at
 }
 
 // answer is a request that is expected, and what is reported then.
@@ -93,7 +94,7 @@ func (m *machine) SendSignal(_, _ int, s sys.Signal) error {
 	}
 	return nil
 }
-func (m *machine) EventMsg(int) (uint, error)                    { return 0, nil }
+func (m *machine) EventMsg(int) (uint, error)                    { return m.message, nil }
 func (m *machine) XState(int, []byte) (int, error)               { return 0, nil }
 func (m *machine) SetXState(int, []byte) error                   { return nil }
 func (m *machine) ReadUserDispatch(int, *sys.UserDispatch) error { return nil }

@@ -75,14 +75,24 @@ func (t *Thread) stepped() error {
 	}
 }
 
-// alive is Wait for a stop that is not the thread's end: ErrEnded, and the end is put aside.
+// alive is Wait for a stop that is not the thread's end: ErrEnded, and the end is put aside. So is that it stands in front of its end, or that
+// another thread has its id by now.
 func (t *Thread) alive() (sys.Stop, error) {
 	s, err := t.Wait()
-	if err == nil && (s.Status.Exited() || s.Status.Signaled()) {
+	if err == nil && (s.Status.Exited() || s.Status.Signaled() || s.Event() == EventExit || t.replaced(s)) {
 		t.stops.putBack(s)
 		err = ErrEnded
 	}
 	return s, err
+}
+
+// replaced tells whether a report says that another thread has executed a program and has taken t's id.
+func (t *Thread) replaced(s sys.Stop) bool {
+	if s.Event() != EventExec {
+		return false
+	}
+	former, err := t.Message(EventExec)
+	return err == nil && former != t.TID
 }
 
 // Undisturbed calls steps with the signals of a stopped thread blocked, but for those

@@ -170,7 +170,7 @@ func (s *Stops) resumeEnding() {
 	kept, numbers := s.later[:0], s.numbers[:0]
 	for i, r := range s.later {
 		if r.Event() == EventExit {
-			if err := s.kernel.Cont(r.TID, 0); !Passing(err) {
+			if err := s.goToEnd(r.TID); !Passing(err) {
 				s.fail(fmt.Errorf("thread %d at its end: %w", r.TID, err))
 			}
 			continue

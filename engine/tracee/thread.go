@@ -84,14 +84,29 @@ func (t *Thread) Message(event int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return int(id), t.stops.standsAt(t.TID, event)
+}
+
+// standsAt is nil for a thread that has stopped for an event and still does, ErrBusy for one that stops for something else by now.
+func (s *Stops) standsAt(tid, event int) error {
 	var info sys.Siginfo
-	if err := t.stops.kernel.GetSiginfo(t.TID, &info); err != nil {
-		return 0, err
+	if err := s.kernel.GetSiginfo(tid, &info); err != nil {
+		return err
 	}
 	if int(info.Code())>>8 != event {
-		return 0, ErrBusy
+		return ErrBusy
 	}
-	return int(id), nil
+	return nil
+}
+
+// GoToEnd lets a thread go on that was reported to stand in front of its end, if it still does; see the end of this file.
+func (t *Thread) GoToEnd() error { return t.stops.goToEnd(t.TID) }
+
+func (s *Stops) goToEnd(tid int) error {
+	if err := s.standsAt(tid, EventExit); err != nil {
+		return err
+	}
+	return s.kernel.Cont(tid, 0)
 }
 
 // Interrupt asks a thread to stop, which will report something. ErrEnded: it does not,
@@ -129,16 +144,22 @@ func (t *Thread) Resume(sig sys.Signal, toCall, stopsAtEnd bool) error {
 			return nil
 		}
 	}
-	if !t.optionsSet || t.stopsAtEnd != stopsAtEnd {
-		t.optionsSet, t.stopsAtEnd = true, stopsAtEnd
-		if err := k.SetOptions(t.TID, stopsAtEnd); err != nil {
-			return err
-		}
+	if err := t.StopAtEnd(stopsAtEnd); err != nil {
+		return err
 	}
 	if toCall || t.sheltered {
 		return k.ContToCall(t.TID, sig)
 	}
 	return k.Cont(t.TID, sig)
+}
+
+// StopAtEnd has the kernel report the end of a stopped thread, or no longer.
+func (t *Thread) StopAtEnd(on bool) error {
+	if t.optionsSet && t.stopsAtEnd == on {
+		return nil
+	}
+	t.optionsSet, t.stopsAtEnd = true, on
+	return t.stops.kernel.SetOptions(t.TID, on)
 }
 
 // StopsAtEnd tells whether the kernel reports that the thread begins to end.
@@ -209,3 +230,14 @@ func (t *Thread) Freeze() (bool, error) {
 	t.GroupStopped = s.Signal() != SIGTRAP
 	return true, nil
 }
+
+// When a thread that is not the first executes another program, the kernel kills the first, which wakes it from whatever it has stopped for, and gives
+// the other its id. A request that the tracer makes for the first thread then, which it takes to be still in its stop, meets the other, which stands in its
+// execve, and lets that go on before its report was looked at: the new program's first instructions were executed while it was thought not to have begun.
+//
+// So first threads of several stop in front of their end, from before the second executes anything. That holds the other one in its execve until the
+// tracer lets the first go on: the request that was late does, or the report of this stop. Whichever comes second must not be made, since
+// the id may be the other's by then (GoToEnd); who waits for another stop of a thread hears that it has ended (alive).
+//
+// Refused: looking whose the id is in front of each request, which leaves time between the two. It does where the first thread ends by itself
+// and another executes a program while it stands in front of that end; nothing can be known of that before.

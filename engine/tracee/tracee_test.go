@@ -424,3 +424,53 @@ func TestPutBack(t *testing.T) {
 	}
 	m.expect("interrupt 0", "interrupt 0")
 }
+
+// TestEndComesInstead: a thread that is to report one stop begins to end, or another one has its id by then. No further request is made, and the
+// report is left for whoever takes the next one.
+func TestEndComesInstead(t *testing.T) {
+	first := func(m *machine, th *Thread) error { return th.CallStops(1) }
+	for _, c := range []struct {
+		name    string
+		request string
+		is      func(*machine, *Thread) error
+	}{
+		{"a call", "call", first},
+		{"a step", "step", func(_ *machine, th *Thread) error { return th.Step() }},
+		{"a run", "cont", func(_ *machine, th *Thread) error { _, err := th.RunTo((*Signal).Breakpoint); return err }},
+		{"a signal", "cont", func(_ *machine, th *Thread) error { return th.SetInfo(&Signal{Number: sigUsr1}) }},
+	} {
+		for _, s := range []sys.Stop{stop(tid, EventExit, SIGTRAP), stop(tid, EventExec, SIGTRAP)} {
+			m, th := newMachine(t, &owner{}, answer{request: c.request, reports: []sys.Stop{s}})
+			m.info[tid], m.message = siginfo(SIGTRAP, SIGTRAP|s.Event()<<8, 0), 77
+			if err := c.is(m, th); !errors.Is(err, ErrEnded) {
+				t.Errorf("%s, %d instead: %v", c.name, s.Event(), err)
+			}
+			if got, ok := th.stops.Aside(); !ok || got != s {
+				t.Errorf("%s, %d instead: %v is left", c.name, s.Event(), got)
+			}
+		}
+	}
+	m, th := newMachine(t, &owner{}, answer{request: "call", reports: []sys.Stop{stop(tid, EventExec, SIGTRAP)}}, answer{request: "call", reports: []sys.Stop{stop(tid, 0, CallStop)}})
+	m.info[tid], m.message = siginfo(SIGTRAP, SIGTRAP|EventExec<<8, 0), tid
+	if err := first(m, th); err != nil {
+		t.Errorf("its own execve: %v", err)
+	}
+}
+
+// TestGoToEnd: a thread that was reported in front of its end is let go on if it still stands there, not if another one has its id by now; also
+// while another thread is waited for.
+func TestGoToEnd(t *testing.T) {
+	for event, want := range map[int][]string{EventExit: {"cont 0"}, EventExec: nil} {
+		m, th := newMachine(t, &owner{})
+		if want != nil {
+			m.answers = []answer{{request: "cont"}, {request: "cont"}}
+		}
+		m.info[tid] = siginfo(SIGTRAP, SIGTRAP|event<<8, 0)
+		if err := th.GoToEnd(); !Passing(err) {
+			t.Error(err)
+		}
+		th.stops.PutAside(stop(tid, EventExit, SIGTRAP))
+		th.stops.resumeEnding()
+		m.expect(append(want, want...)...)
+	}
+}

@@ -42,7 +42,7 @@ func wrap(op string, tid int, err error) error {
 // tracer that was killed.
 //
 // There is no PTRACE_O_TRACEEXIT: a dying thread would stop once more, and a tracer
-// that is slow to answer would hold up exit_group. SetOptions adds it, as for the first threads of what is followed.
+// that is slow to answer would hold up exit_group. SetOptions adds it, as for the first threads of what is followed, or has several.
 const traceOptions = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK |
 	unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACEVFORKDONE
 
