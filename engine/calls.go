@@ -264,6 +264,7 @@ func (t *Thread) callBy32Bits(b *codecache.Block, regs *sys.Regs) error {
 		return err
 	}
 	t.native = true
+	t.p.calls.HandlersChange()
 	t.calls.AwaitReturn(false)
 	return t.run(0)
 }
@@ -287,6 +288,7 @@ func (t *Thread) returnInCache(b *codecache.Block) bool {
 	if !ok || f.Flags()&translate.FlagTrap != 0 || f.CS() != userCS || p.cache.Watched[rip] {
 		return false
 	}
+	t.entries.leftBy(&f)
 	to := sys.Regs{Rip: rip, Rsp: f.Rsp()}
 	takeBack := t.resume.Return(&to)
 	code := p.codeFor(rip, t.variant, t.resume.Recall(&to))
@@ -354,6 +356,7 @@ func (t *Thread) sigreturn(regs *sys.Regs) error {
 		r.Rip, r.Rcx, r.Gs_base = regs.Rip+2, regs.Rip+2, t.appGS
 		return t.enter(&r, 0)
 	}
+	t.entries = entries{} // the frame may have had another alternate stack
 	t.resume.Return(&r)
 	if !t.vfork {
 		if err := t.tracee.RestFrom(&r); err != nil {

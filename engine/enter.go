@@ -158,6 +158,7 @@ func (t *Thread) runNatively(regs *sys.Regs, sig sys.Signal) error {
 		return err
 	}
 	t.native = true
+	t.p.calls.HandlersChange()
 	t.calls.Leave()
 	t.p.runsNatively()
 	r := *regs

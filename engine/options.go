@@ -62,6 +62,7 @@ type Switches struct {
 	NoStartSites bool // a native start stops at all of its system calls
 	NoSafePoint  bool // threads in the middle of a block are stepped out of it
 	NoReturn     bool // a thread that returns from a handler is stopped for it
+	NoFrames     bool // the kernel writes all frames of signals
 	NoBatch      bool // each system call at the start has stops of its own
 	StopSignals  bool // the kernel signals each stop
 	ReuseSwitches

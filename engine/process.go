@@ -133,13 +133,13 @@ type members struct {
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
-	Renewed                                                                                  int // times that the code cache was emptied
-	Reused                                                                                   int // blocks that were taken over from a process before
-	Spared                                                                                   int // processes whose code cache is memory of one before
-	Dispatches, Indirect, Blocks, Stops, Signals, Returns, Traps, Toggles, Jumps, SafePoints int
-	Behind                                                                                   int // stops of threads whose own signal was still to be reported: see tracee.Thread.FaultWaits
-	CacheBytes                                                                               int
-	DispatchTime                                                                             time.Duration // that dispatches took to be answered
+	Renewed                                                                                          int // times that the code cache was emptied
+	Reused                                                                                           int // blocks that were taken over from a process before
+	Spared                                                                                           int // processes whose code cache is memory of one before
+	Dispatches, Indirect, Blocks, Stops, Signals, Frames, Returns, Traps, Toggles, Jumps, SafePoints int
+	Behind                                                                                           int // stops of threads whose own signal was still to be reported: see tracee.Thread.FaultWaits
+	CacheBytes                                                                                       int
+	DispatchTime                                                                                     time.Duration // that dispatches took to be answered
 }
 
 // add adds what was done for one process.
@@ -148,7 +148,7 @@ func (s *Stats) add(o *Stats) {
 		to   *int
 		from int
 	}{{&s.Renewed, o.Renewed}, {&s.Reused, o.Reused}, {&s.Spared, o.Spared}, {&s.Dispatches, o.Dispatches}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
-		{&s.Signals, o.Signals}, {&s.Returns, o.Returns}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.SafePoints, o.SafePoints},
+		{&s.Signals, o.Signals}, {&s.Frames, o.Frames}, {&s.Returns, o.Returns}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.SafePoints, o.SafePoints},
 		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
 		*n.to += n.from
 	}
@@ -190,6 +190,8 @@ type Thread struct {
 	segments
 	toggle toggle.Thread
 	resume recovery.Resumes
+
+	entries entries // into handlers
 }
 
 // birth is how a thread came about, and what it may bring forth.

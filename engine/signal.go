@@ -149,6 +149,11 @@ func (t *Thread) handOver(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets
 		h.Info.SetAddr(regs.Rip)
 	}
 	bit := uint64(1) << (h.Number - 1)
+	if sets.Caught&bit != 0 && t.plainEntry(regs, h, sets) {
+		if did, err := t.makeEntry(regs, h, sets); did || err != nil {
+			return err
+		}
+	}
 	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
@@ -158,23 +163,25 @@ func (t *Thread) handOver(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets
 	if sets.Caught&bit == 0 || h.Fault() && sets.Blocked&bit != 0 { // it ends the process
 		return t.run(h.Number)
 	}
-	return t.enterHandler(regs, h.Number)
+	return t.enterHandler(regs, h, sets)
 }
 
 // enterHandler has the kernel deliver a signal that has a handler to a thread with
 // the application's registers, and lets the thread go on with the translation of
 // the handler. What the step has left in the frame is put right.
-func (t *Thread) enterHandler(regs *sys.Regs, sig sys.Signal) error {
+func (t *Thread) enterHandler(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets) error {
 	own := regs.Eflags&translate.FlagTrap != 0
 	t.p.points.InterruptedAt(regs.Rip)
 	t.resume.Interrupt(regs)
 	t.calls.Interrupted()
-	if err := t.tracee.Enter(sig); err != nil {
+	entry := t.watchEntry(regs, h, sets)
+	if err := t.tracee.Enter(h.Number); err != nil {
 		return err
 	}
 	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
+	t.learn(entry, regs)
 	step := uint64(translate.FlagTrap)
 	if own {
 		step = 0

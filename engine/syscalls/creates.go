@@ -12,6 +12,7 @@ import (
 // Flags of clone (include/uapi/linux/sched.h).
 const (
 	cloneVM       = 0x100
+	cloneSighand  = 0x800
 	cloneThread   = 0x10000
 	cloneUntraced = 0x800000
 )
@@ -44,6 +45,7 @@ func (c *Calls) BornAs(regs *sys.Regs, event int) (int, error) {
 	case flags&cloneThread != 0:
 		return tracee.EventClone, nil
 	case flags&cloneVM != 0:
+		c.handlers.shared = c.handlers.shared || flags&cloneSighand != 0
 		return tracee.EventVfork, nil
 	}
 	return tracee.EventFork, nil

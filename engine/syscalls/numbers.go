@@ -24,6 +24,8 @@ const (
 	sysMlockall    = 151
 	Prctl          = 157
 	ArchPrctl      = 158
+	sysSigaction   = 13
+	sysSigaltstack = 131
 	sysSetrlimit   = 160
 	sysExitGroup   = 231
 	sysOpenat      = 257

@@ -60,10 +60,14 @@ func (t *Thread) IsRefused(next uint64) bool {
 	return t.refuses.Mode != dispatchOff && t.judge(next) != allowed
 }
 
-// MayMake tells whether a thread that asks only because calls are judged, and has not been refused this one, may make it in the cache by itself; notify: it
+// MayMake tells whether a thread that asks only because calls are judged, and has not been refused this one, or because the call changes a handler, may make it in the cache by itself; notify: it
 // tells of the call then.
 func (t *Thread) MayMake(nr uint32) (notify, ok bool) {
-	if !t.calls.judged {
+	changes := changesHandlers(nr)
+	if changes {
+		t.calls.HandlersChange()
+	}
+	if !t.calls.judged && !(changes && t.calls.handlers.asked) {
 		return false, false
 	}
 	switch t.calls.table(nr % layout.SyscallEntries) {

@@ -68,6 +68,7 @@ type Calls struct {
 	special   map[int]byte    // what translated code does with them, but for those
 	starting  int             // stops at calls that are left to a native start
 	sequences bool            // it has registered restartable sequences; see BornWithSequences
+	handlers  handlers
 }
 
 // Init makes c that of a process. memory is what it shares with the tracer, which may not be mapped yet.
@@ -142,7 +143,7 @@ func (c *Calls) setTables() {
 // setTable says what translated code does with a call: it asks where calls are judged.
 func (c *Calls) setTable(nr uint32) {
 	what := c.table(nr)
-	if c.judged {
+	if c.judged || c.handlers.asked && changesHandlers(nr) {
 		what = layout.SyscallTracer
 	}
 	c.shm.Ctl.Mem[layout.SyscallTable+int(nr)] = what
@@ -191,3 +192,31 @@ func (c *Calls) instruction(addr uint64) (code [Length]byte) {
 	}
 	return code
 }
+
+// handlers is what is known of what the process does with signals: nothing but whether it may have changed.
+type handlers struct {
+	asked   bool // translated code asks before it changes any
+	shared  bool // with a process that is no thread of it
+	changes int
+}
+
+// changesHandlers tells calls that change what an entry into a handler depends on.
+func changesHandlers(nr uint32) bool { return nr == sysSigaction || nr == sysSigaltstack }
+
+// Dispositions is another number as soon as an entry into a handler may be another one.
+func (c *Calls) Dispositions() int { return c.handlers.changes }
+
+// HandlersChange says that the process may change them, or a thread's alternate stack, unseen.
+func (c *Calls) HandlersChange() { c.handlers.changes++ }
+
+// AskOfHandlers has translated code ask before it changes any, from now on. Until then it does so unseen.
+func (c *Calls) AskOfHandlers() {
+	if !c.handlers.asked {
+		c.handlers.asked = true
+		c.setTable(sysSigaction)
+		c.setTable(sysSigaltstack)
+	}
+}
+
+// SharesHandlers tells whether another process may change them.
+func (c *Calls) SharesHandlers() bool { return c.handlers.shared }

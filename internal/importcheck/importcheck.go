@@ -120,7 +120,7 @@ func engineRules() map[string][]string {
 		"engine/starts":    {"internal/sys"},
 		"engine/captures":  {"engine/probe", "engine/recovery", "engine/shm", "engine/tracee", "engine/x86", "internal/capture", "internal/layout", "internal/records", "internal/sys"},
 		"engine/detach":    {"engine/tracee"},
-		"engine/sigframe":  {"internal/layout"},
+		"engine/sigframe":  {"internal/layout", "internal/sys"},
 		// what tests have in place of a process
 		"engine/testprogram": {"engine/codecache", "engine/shm", "engine/x86", "internal/layout", "internal/sys"},
 		"engine/toggle":      {"engine/codecache", "engine/probe", "engine/shm", "internal/layout", "internal/records"},
