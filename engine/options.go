@@ -87,6 +87,7 @@ type CaptureSwitches struct {
 // StartSwitches are those of what counts where programs do nothing but start.
 type StartSwitches struct {
 	AskPointers bool // the tracer looks at each x87 pointer that may have been written
+	AskOpens    bool // and at each file that is opened
 }
 
 // ReuseSwitches are those of what processes take over from others.

@@ -303,6 +303,9 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 	p.code = appcode.New(codeOwner{p}, pid, mem, &p.cache, tr.opts.NoAside)
 	p.code.ReadPersonality()
 	p.calls.Init(callHost{p}, &p.code, pid, mem, &p.shm, tr.filters)
+	if tr.opts.AskOpens {
+		p.calls.TellOpens()
+	}
 	p.calls.Filtered, p.calls.Widened = from.filtered || syscalls.Limited(pid, tr.filters), from.widened
 	if at == mapping.Executing {
 		p.calls.SetStarting(starts.Calls)

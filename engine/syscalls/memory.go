@@ -21,7 +21,7 @@ const everything = 1 << 47
 // Errors are results above -4096. Shared memory segments (shmat,
 // shmdt) come without a length: everything is forgotten.
 func (c *Calls) Ended(nr, res uint64, regs *sys.Regs) {
-	if nr >= layout.SyscallEntries || c.special[int(nr)] != layout.SyscallNotify {
+	if nr >= layout.SyscallEntries || c.special[int(nr)] != layout.SyscallNotify && c.special[int(nr)] != layout.SyscallOpens {
 		return
 	}
 	if Failed(res) {

@@ -73,7 +73,7 @@ func (t *Thread) MayMake(nr uint32) (notify, ok bool) {
 	switch t.calls.table(nr % layout.SyscallEntries) {
 	case layout.SyscallTracer:
 		return false, false
-	case layout.SyscallNotify:
+	case layout.SyscallNotify, layout.SyscallOpens:
 		notify = true
 	}
 	t.restarted = false

@@ -80,7 +80,11 @@ func (c *Calls) Init(h Host, code Code, pid int, mem Memory, memory *shm.Memory,
 	for _, nr := range changesMemory() {
 		c.special[nr] = layout.SyscallNotify
 	}
+	c.special[sysOpenat] = layout.SyscallOpens
 }
+
+// TellOpens has the process be asked about files that are opened for reading, too.
+func (c *Calls) TellOpens() { c.special[sysOpenat] = layout.SyscallNotify }
 
 // InitTable fills the table of the control area, which has just been mapped.
 // A filter of system calls survives execve, and so does what it forbids.
@@ -155,7 +159,7 @@ func (c *Calls) table(nr uint32) byte {
 	switch {
 	case c.watched[nr], c.told && leaves(uint64(nr)):
 		what = layout.SyscallTracer
-	case c.told && what == layout.SyscallPlain:
+	case c.told && (what == layout.SyscallPlain || what == layout.SyscallOpens):
 		what = layout.SyscallNotify
 	}
 	return what

@@ -392,7 +392,7 @@ func (u *Translator) jmpAnywhere(target uint64) {
 //
 // Three ways, by a byte of the table in the control area: execute; stop for the tracer; or
 // execute and then report, for calls whose effect on the address space matters. A plain call
-// pays a load and one branch.
+// pays a load and one branch. Calls that open files are one of the two, by what for.
 func (u *Translator) syscall(b *codecache.Block, in *x86.Insn) {
 	a := &u.asm
 	trap := u.cache.NewExit(codecache.Exit{Target: in.Addr, Region: u.ar, Variant: u.Variant, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
@@ -404,8 +404,10 @@ func (u *Translator) syscall(b *codecache.Block, in *x86.Insn) {
 	plain := a.JrcxzLater()
 	start := a.Pos()
 	a.LeaDisp(x86.RCX, x86.RCX, -1)
-	a.Jrcxz(syscallNotify) // to the trap
-	notify := a.Pos()
+	a.Jrcxz(syscallOpens + syscallNotify) // to the trap
+	a.LeaDisp(x86.RCX, x86.RCX, -1)
+	opens := a.JnrcxzLater()
+	notify, tells := a.Pos(), a.Here()
 	a.StoreWord(layout.ReqArg, x86.RAX)
 	a.Mov(x86.R11, x86.RDX)
 	stamp(a, layout.CallTSC)
@@ -426,9 +428,20 @@ func (u *Translator) syscall(b *codecache.Block, in *x86.Insn) {
 	if a.Pos()-start != syscallSpecial {
 		panic("system call's special cases have another size")
 	}
-	a.Link(plain, a.Here())
+	silent := a.Here()
+	a.Link(plain, silent)
 	a.Syscall()
 	u.movNext(in)
+	u.cold = append(u.cold, coldStub{opens, func(u *Translator) { u.opens(tells, silent) }})
+}
+
+// opens makes a call that opens a file with its access in rdx: it is told of unless that is for reading only.
+func (u *Translator) opens(tells, silent uint64) {
+	a := &u.asm
+	u.lowBits(x86.RDX, 2)
+	a.Jrcxz(5)
+	a.Jmp(tells)
+	a.Jmp(silent)
 }
 
 // Sizes of the parts of a translated system call; syscall checks them.
@@ -438,7 +451,8 @@ const (
 	SyscallStamp   = 3 + stampSize + 3 + 9
 	SyscallEnd     = 3 + 9 + stampSize + 9 + 3
 	syscallNotify  = 9 + SyscallStamp + 2 + SyscallEnd + 10 + DispatchSize
-	syscallSpecial = 4 + 2 + syscallNotify + DispatchSize
+	syscallOpens   = 4 + 7
+	syscallSpecial = 4 + 2 + syscallOpens + syscallNotify + DispatchSize
 	DispatchSize   = 12 + 5
 	SyscallTail    = 2 + 10 // the plain call and what follows it
 	// How far in front of the plain call the one lies that is reported.

@@ -80,22 +80,28 @@ func loggedStops(t *testing.T, dir, log string) (n int) {
 	return n
 }
 
-// TestStateNotAskedFor has a program save the processor's state without the x87's 2,000 times, where something else lies in its place: nobody asks for it.
-func TestStateNotAskedFor(t *testing.T) {
+// What a start does often and changes nothing is not asked about: the processor's state that is saved without the x87's, where something else lies in its place,
+// and files that are opened for reading. Each program does one of these 2,000 times.
+func TestNotAskedAbout(t *testing.T) {
 	t.Parallel()
-	prog := build(t, programs+"/state-x87-chosen.c", "")
-	if native := run(t, command{argv: []string{prog}, dir: workDir(t)}); native.status != 0 {
-		t.Skipf("natively: status %d, no xsavec", native.status)
-	}
-	var asked [2]int
-	for i, flags := range [][]string{nil, {"--engine", "ask-pointers"}} {
-		got, of := statsOf(t, workDir(t), append(flags, "--only", "translate"), prog)
-		if got.status != 0 || string(got.stdout) != "ok\n" {
-			t.Errorf("%v: status %d, %q, %s", flags, got.status, got.stdout, clip(got.stderr))
-		}
-		asked[i] = of("Dispatches")
-	}
-	if asked[1]-asked[0] < 1900 {
-		t.Errorf("%d requests, and %d where the tracer looks at all", asked[0], asked[1])
+	for name, off := range map[string]string{"state-x87-chosen.c": "ask-pointers", "calls-opens.c": "ask-opens"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			prog := build(t, programs+"/"+name, "")
+			if native := run(t, command{argv: []string{prog}, dir: workDir(t)}); native.status != 0 {
+				t.Skipf("natively: status %d; it needs xsavec", native.status)
+			}
+			var asked [2]int
+			for i, flags := range [][]string{nil, {"--engine", off}} {
+				got, of := statsOf(t, workDir(t), append(flags, "--only", "translate"), prog)
+				if got.status != 0 || string(got.stdout) != "ok\n" {
+					t.Errorf("%v: status %d, %q, %s", flags, got.status, got.stdout, clip(got.stderr))
+				}
+				asked[i] = of("Dispatches")
+			}
+			if asked[1]-asked[0] < 1900 {
+				t.Errorf("%d requests, and %d where the tracer is asked about all", asked[0], asked[1])
+			}
+		})
 	}
 }

@@ -259,6 +259,7 @@ const (
 	SyscallPlain  = 0 // execute it
 	SyscallTracer = 1 // stop for the tracer, which executes it or answers
 	SyscallNotify = 2 // execute it, then leave through an exit, so that the tracer looks at what it did
+	SyscallOpens  = 3 // openat: SyscallPlain where it is for reading only, else SyscallNotify
 )
 
 // Dispatches in Req: one of these, the number of an exit plus one, or ReqSideExit with the number of a

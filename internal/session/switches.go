@@ -71,7 +71,7 @@ func engineSwitches(o *engine.Options, names []string) error {
 		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-aside": &o.NoAside, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, noDiskCache: &o.NoDiskCache, "no-kept-records": &o.NoKeptRecords, "no-kept-bursts": &o.NoKeptBursts, "keep-few": &o.KeepFew, "no-inherit": &o.NoInherit, "no-spare": &o.NoSpare, "no-batch": &o.NoBatch, "stop-signals": &o.StopSignals, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
 		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn, "no-frames": &o.NoFrames,
 		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture, "no-behind-check": &o.NoBehindCheck, "no-place-ahead": &o.NoPlaceAhead, "no-shared-scans": &o.NoSharedScans,
-		"no-start-sites": &o.NoStartSites, "ask-pointers": &o.AskPointers, "no-short": &o.NoShort, "short": &o.Short,
+		"no-start-sites": &o.NoStartSites, "ask-pointers": &o.AskPointers, "ask-opens": &o.AskOpens, "no-short": &o.NoShort, "short": &o.Short,
 		noVector: &elsewhere, captureAlone: &elsewhere, noSizes: &elsewhere, wholeTables: &elsewhere, noKeptNames: &elsewhere, wholeBinary: &elsewhere, noLongBursts: &elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: &elsewhere, fewBursts: &elsewhere,
 	}
 	for _, n := range names {
