@@ -13,12 +13,15 @@ import (
 // hundreds of threads. It doubles when its producer has waited for room, or overwritten records, though the
 // consumers had nothing to do before: then the work comes in bursts, which a larger
 // ring takes up. Where the consumers are behind all the time, more room would only delay the
-// first wait. What it had before its thread went quiet (settle) it gets again by the first wait.
+// first wait. And it doubles only when its producer has gone round it some times since it did so last: on a busy machine each wait has a lull in front of it, and a program
+// that does little more than start had a ring of 32 megabytes of which it filled the most once. What it had before its thread went quiet (settle) it gets again by the first wait.
 type growth struct {
 	most  uint64      // chunks that it may have; guarded by Ring.mu
 	waits uint64      // the producer's waits when it was last looked at; guarded by Ring.mu
 	lull  atomic.Bool // a processing thread went to sleep since
 	fixed bool        // no growth; guarded by Ring.mu
+	hasty bool        // growth by the first wait; guarded by Ring.mu
+	since uint64      // chunks that had been released when it grew last; guarded by Ring.mu
 	asked uint64      // ticks that the producer had waited when Widen looked last; guarded by Ring.mu
 	// What settle goes by, and where chunks lie whose memory was given back. Guarded by Ring.mu.
 	head  uint64
@@ -60,9 +63,18 @@ func (r *Ring) grow() {
 		return
 	}
 	g.waits = waits
-	if g.most > chunks && (g.lull.Swap(false) || len(g.spare) > 0) {
+	if g.most > chunks && (g.lull.Swap(false) && r.worthMore(chunks) || len(g.spare) > 0) {
 		r.extend(chunks)
+		g.since = r.u64(layout.Tail).Load()
 	}
+}
+
+// rounds is how often a producer goes round its ring before that grows: memory that is made takes as long as writing and consuming it a few times.
+const rounds = 8
+
+// worthMore tells whether what has been consumed since the ring grew last is worth as much memory again as it has. r.mu is held.
+func (r *Ring) worthMore(chunks uint64) bool {
+	return r.growth.hasty || r.u64(layout.Tail).Load()-r.growth.since >= rounds*chunks
 }
 
 // extend gives the ring so many chunks more, or as many as it may have, and returns how many. r.mu is held.
@@ -131,6 +143,13 @@ func (r *Ring) fix() {
 	r.lock()
 	defer r.mu.Unlock()
 	r.growth.fixed = true
+}
+
+// hurry has the ring grow whenever that would help.
+func (r *Ring) hurry() {
+	r.lock()
+	defer r.mu.Unlock()
+	r.growth.hasty = true
 }
 
 // waitedSince is how many ticks the producer has waited since this was asked last.

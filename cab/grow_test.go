@@ -36,6 +36,7 @@ func (p *producer) release(t *testing.T) {
 // it may have, and no two of its chunks share memory.
 func TestGrows(t *testing.T) {
 	p := newGrowing(t, 2, 12)
+	p.hurry()
 	for _, step := range []struct {
 		lull, full bool
 		want       uint64
@@ -62,6 +63,25 @@ func TestGrows(t *testing.T) {
 	}
 }
 
+// TestGrowsByUse: the same ring doubles only when its producer has gone round it some times, and each time anew.
+func TestGrowsByUse(t *testing.T) {
+	p := newGrowing(t, 2, 12)
+	for want, released := uint64(2), uint64(0); want < 12; want *= 2 {
+		for range want * rounds {
+			if got := p.u64(layout.Chunks).Load(); got != want {
+				t.Fatalf("%d chunks behind %d, want %d", got, released, want)
+			}
+			p.growth.lull.Store(true)
+			p.fill()
+			p.release(t)
+			released++
+		}
+		if got := p.u64(layout.Chunks).Load(); got != min(2*want, 12) {
+			t.Fatalf("%d chunks behind %d, want %d", got, released, min(2*want, 12))
+		}
+	}
+}
+
 // TestUnplacedChunk: the chunk that a producer waits for has no memory, whatever its
 // control entry says.
 func TestUnplacedChunk(t *testing.T) {
@@ -80,6 +100,7 @@ func TestUnplacedChunk(t *testing.T) {
 func TestGrowsUnderWay(t *testing.T) {
 	const piece = growPiece / testChunk
 	p := newGrowing(t, 2*piece, 8*piece)
+	p.hurry()
 	chunks := p.u64(layout.Chunks)
 	var woken []uint64 // how many chunks there were
 	r := p.readers[0]

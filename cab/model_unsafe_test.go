@@ -45,6 +45,7 @@ func modelRing(slot, control []byte, m *model) *producer {
 		}
 	}
 	p.Ring = NewRing(slot, m.most, func(words []uint64) int { return len(words) })
+	p.hurry()
 	return p
 }
 

@@ -85,6 +85,8 @@ type PoolOptions struct {
 	OnBroken func(n int, why error)
 	// Fixed rings never grow by themselves.
 	Fixed bool
+	// Hasty rings grow whenever their producer waits and the consumers had nothing to do before, however little it has written.
+	Hasty bool
 }
 
 // entry is a reader of a ring with what the sinks know it by.
@@ -119,6 +121,9 @@ func StartPool(bell *Bell, o PoolOptions) *Pool {
 func (p *Pool) Add(r *Ring, tags ...any) {
 	if p.Fixed {
 		r.fix()
+	}
+	if p.Hasty {
+		r.hurry()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -54,6 +54,7 @@ func (p *producer) use(t *testing.T, chunks int) {
 // TestGivesBack: a ring whose thread has gone quiet gives its memory back, and has it again at once when the thread needs it; one in use keeps it.
 func TestGivesBack(t *testing.T) {
 	p, there := newShared(t, 4, 16)
+	p.hurry()
 	look := func() {
 		for range quietLooks + 1 {
 			p.settle()

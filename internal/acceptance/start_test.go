@@ -105,3 +105,21 @@ func TestNotAskedAbout(t *testing.T) {
 		})
 	}
 }
+
+// TestRingsThatGrow: a program whose rings grow by what it writes has the same recorded as one whose rings grow by each wait.
+func TestRingsThatGrow(t *testing.T) {
+	t.Parallel()
+	var dumps [2]string
+	for i, flags := range [][]string{nil, {"--engine", "hasty-rings"}} {
+		dir := workDir(t)
+		argv := append([]string{alleria(), "-q", "record", "--no-aslr", "--buffer-chunk", "16K", "--fields", "function,address", "-o", profileDir}, flags...)
+		if r := run(t, command{argv: append(argv, "--", "/bin/ls", "/nothing/there"), dir: dir}); r.status != 2 {
+			t.Fatalf("%v: status %d\n%s", flags, r.status, clip(r.stderr))
+		}
+		verify(t, dir)
+		dumps[i] = withoutTIDs(string(run(t, command{argv: []string{alleria(), "dump", profileDir}, dir: dir}).stdout))
+	}
+	if dumps[0] != dumps[1] || len(dumps[0]) < 1<<20 {
+		t.Errorf("%d and %d bytes, which differ from line %d on", len(dumps[0]), len(dumps[1]), firstDifference(dumps[0], dumps[1]))
+	}
+}

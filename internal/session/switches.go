@@ -33,6 +33,9 @@ const fewBursts = "few-bursts"
 // wholeBinary leaves pages of our own code in memory that only the start has needed.
 const wholeBinary = "whole-binary"
 
+// hastyRings has rings grow by each wait that follows a lull.
+const hastyRings = "hasty-rings"
+
 // captureAlone has what is captured of each function made by itself.
 const captureAlone = "capture-alone"
 
@@ -72,7 +75,7 @@ func engineSwitches(o *engine.Options, names []string) error {
 		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn, "no-frames": &o.NoFrames,
 		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture, "no-behind-check": &o.NoBehindCheck, "no-place-ahead": &o.NoPlaceAhead, "no-shared-scans": &o.NoSharedScans,
 		"no-start-sites": &o.NoStartSites, "ask-pointers": &o.AskPointers, "ask-opens": &o.AskOpens, "no-short": &o.NoShort, "short": &o.Short,
-		noVector: &elsewhere, captureAlone: &elsewhere, noSizes: &elsewhere, wholeTables: &elsewhere, noKeptNames: &elsewhere, wholeBinary: &elsewhere, noLongBursts: &elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: &elsewhere, fewBursts: &elsewhere,
+		noVector: &elsewhere, hastyRings: &elsewhere, captureAlone: &elsewhere, noSizes: &elsewhere, wholeTables: &elsewhere, noKeptNames: &elsewhere, wholeBinary: &elsewhere, noLongBursts: &elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: &elsewhere, fewBursts: &elsewhere,
 	}
 	for _, n := range names {
 		on := switches[n]
