@@ -24,7 +24,11 @@
 // never asks the user anything: scripts are its users too.
 package main
 
-import "os"
+import (
+	"os"
+
+	_ "alleria/internal/monitor"
+)
 
 // main is all that tests cannot call.
 func main() {

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"alleria/internal/sys"
 )
 
 // This is the command without all that a recording does not need: what reads profiles, libraries of other tools' formats, and the reader of C headers. A third of
@@ -30,6 +33,8 @@ func elsewhere(args []string) error {
 		return &statusError{statusOwn, fmt.Errorf("this program's own file: %w", err)}
 	}
 	whole := self + wholeSuffix
+	runtime.LockOSThread()
+	sys.OwnSlack() // the whole command inherits the thread's
 	err = syscall.Exec(whole, os.Args, os.Environ())
 	return &statusError{statusOwn, fmt.Errorf("this needs %s in %s, beside %s, which only runs programs; \"make build\" makes both: %w",
 		filepath.Base(whole), filepath.Dir(whole), filepath.Base(self), err)}

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -86,6 +87,7 @@ __attribute__((noreturn, used)) static void stage(struct alleria_stage *s) {
 int alleria_launch(struct alleria_stage *s) {
 	uint64_t all = ~0ull, old;
 	call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, 8);
+	call(SYS_prctl, PR_SET_TIMERSLACK, s->slack, 0, 0); /* the stage's by default, too */
 	char *top = s->stack + sizeof s->stack;
 	long r;
 	__asm__ volatile("mov %[s], %%r8\n\t"

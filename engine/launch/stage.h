@@ -8,6 +8,7 @@ struct alleria_stage {
 	int wait, release;      /* the stage waits for a byte in wait; release is its other end, not the stage's business */
 	int report;             /* where an errno goes */
 	int fixed;              /* no address space randomisation */
+	long slack;             /* the timer slack that the tracer was started with */
 	int copied;             /* the stage gets a copy of the tracer's memory, as by fork */
 	char stack[16384] __attribute__((aligned(16)));
 };

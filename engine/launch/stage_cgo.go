@@ -27,6 +27,7 @@ func startStage(o *Program, copied bool, wait, release, report *os.File) (pid in
 	}
 	s.argv, s.envp = cStrings(o.Argv), cStrings(o.Env)
 	s.wait, s.release, s.report = C.int(wait.Fd()), C.int(release.Fd()), C.int(report.Fd())
+	s.slack = C.long(sys.Slack())
 	if o.NoASLR {
 		s.fixed = 1
 	}

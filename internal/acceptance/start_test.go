@@ -123,3 +123,30 @@ func TestRingsThatGrow(t *testing.T) {
 		t.Errorf("%d and %d bytes, which differ from line %d on", len(dumps[0]), len(dumps[1]), firstDifference(dumps[0], dumps[1]))
 	}
 }
+
+// TestTimerSlack: programs have the timer slack that alleria was started with, whatever its own threads have; and of these only some of the runtime's have more.
+func TestTimerSlack(t *testing.T) {
+	t.Parallel()
+	slack := build(t, "../../testdata/events/slack.c", "")
+	dir := workDir(t)
+	for _, flags := range [][]string{nil, {"--engine", "punctual-monitor"}, {"--analysis", "methods"}, {"--header", os.DevNull}} { // the last two are the whole command's
+		for _, of := range []string{"70000", "700000"} {
+			argv := append([]string{slack, of, alleria(), "-q", "record", "--force", "-o", "out"}, flags...)
+			r := run(t, command{argv: append(argv, "--", slack), dir: dir})
+			if want := of + " " + of + "\n"; r.status != 0 || !strings.HasPrefix(string(r.stdout), want) {
+				t.Errorf("%v: status %d, %q, want %q\n%s", flags, r.status, r.stdout, want, clip(r.stderr))
+			}
+		}
+		// What each thread of the tracer has, which the program reads.
+		look := `for t in /proc/$PPID/task/*; do cat $t/timerslack_ns || exit 9; done`
+		argv := append([]string{alleria(), "-q", "record", "--force", "-o", "out"}, flags...)
+		r := run(t, command{argv: append(argv, "--", "sh", "-c", look), dir: dir})
+		more, on := strings.Count("\n"+string(r.stdout), "\n500000"), len(flags) == 0 || flags[1] != "punctual-monitor"
+		if r.status == 9 {
+			t.Skip("others' timer slack cannot be read here")
+		}
+		if (more > 0) != on || strings.Count(string(r.stdout), "\n") <= more {
+			t.Errorf("%v: threads of the tracer have\n%s", flags, r.stdout)
+		}
+	}
+}

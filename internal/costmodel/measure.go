@@ -89,9 +89,10 @@ func (o *Options) run(ctx context.Context, k kind, r *Runs) (got Run, exit int, 
 	if k.argv != nil {
 		cmd.Stderr = &said // the program's own as well: what matters of it is at its end
 	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	sys.OwnSlack()
 	if k.bound {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
 		undo, err := sys.Bind()
 		if err != nil {
 			return got, 0, err

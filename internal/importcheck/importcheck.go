@@ -77,6 +77,7 @@ func rules() map[string][]string {
 		"internal/sys":            {},
 		"internal/diskcache":      {"internal/sys"},
 		"internal/spin":           {},
+		"internal/monitor":        {"internal/sys"},
 		"internal/symbols":        {"internal/debuginfo"},
 		"internal/debuginfo":      {},
 		"internal/randprog":       {},
