@@ -302,14 +302,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 	p.mem = mem
 	p.code = appcode.New(codeOwner{p}, pid, mem, &p.cache, tr.opts.NoAside)
 	p.code.ReadPersonality()
-	p.calls.Init(callHost{p}, &p.code, pid, mem, &p.shm, tr.filters)
-	if tr.opts.AskOpens {
-		p.calls.TellOpens()
-	}
-	p.calls.Filtered, p.calls.Widened = from.filtered || syscalls.Limited(pid, tr.filters), from.widened
-	if at == mapping.Executing {
-		p.calls.SetStarting(starts.Calls)
-	}
+	p.initCalls(&from, at)
 	spare := tr.takeMemory(p.past, at)
 	if spare != nil {
 		p.stats.Spared++
@@ -336,6 +329,18 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 		return nil, err
 	}
 	return p, nil
+}
+
+// initCalls prepares what is known of the process's system calls.
+func (p *Process) initCalls(from *inherited, at mapping.Where) {
+	p.calls.Init(callHost{p}, &p.code, p.pid, p.mem, &p.shm, p.tr.filters)
+	if p.tr.opts.AskOpens {
+		p.calls.TellOpens()
+	}
+	p.calls.Filtered, p.calls.Widened = from.filtered || syscalls.Limited(p.pid, p.tr.filters), from.widened
+	if at == mapping.Executing {
+		p.calls.SetStarting(starts.Calls)
+	}
 }
 
 // probesOff is which ways of probing are switched off.

@@ -259,7 +259,9 @@ follow. Each iteration of a string instruction and each lane of a gather is an a
 		Args:    oneProfile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*strides.Result, error) {
-				return foundOr(a, proc, "strides", &all.orderFlags, nil, func() (*strides.Result, error) { return strides.Count(p, proc, q.Threads, stream.PartOf(proc, q), progress) })
+				return foundOr(a, proc, "strides", &all.orderFlags, nil, func() (*strides.Result, error) {
+					return strides.Count(p, proc, q.Threads, stream.PartOf(proc, q), progress)
+				})
 			}, func(_ *abp.Process, r *strides.Result) error { return r.WriteText(a.stdout, all.top) })
 		},
 	}

@@ -49,28 +49,12 @@ func rules() map[string][]string {
 		"config/draft":            {"config", "config/quantity"},
 		"abp":                     {},
 		"emit":                    {"cab", "abp", "internal/records", "internal/sys"},
-		"analysis":                {"abp", "cab", "analysis/pages"},
-		"analysis/pages":          {"abp", "analysis/lanes"},
-		"analysis/lanes":          {"abp"},
 		"cab":                     {"internal/sys", "internal/layout"},
 		"cab/tuner":               {},
 		"cab/topology":            {},
 		"window":                  {"config"},
 		"proctree":                {"internal/sys"},
 		"interceptors":            {"config", "abp", "internal/capture", "internal/debuginfo", "internal/symbols"},
-		"analysis/openings":       {"abp", "analysis"},
-		"analysis/reuse":          {"abp", "analysis"},
-		"analysis/sharedmem":      {"abp", "analysis"},
-		"analysis/stream":         {"abp", "analysis"},
-		"analysis/cache":          {"abp", "analysis"},
-		"analysis/calls":          {"abp", "analysis"},
-		"analysis/live":           {"abp", "analysis"},
-		"analysis/paths":          {"abp", "analysis"},
-		"analysis/strides":        {"abp", "analysis"},
-		"analysis/coherence":      {"abp", "analysis"},
-		"analysis/adaptive":       {"abp"},
-		"analysis/convert":        {"abp", "analysis", "internal/symbols"},
-		"analysis/intercepts":     {"abp", "analysis", "internal/symbols"},
 		"internal/layout":         {},
 		"internal/records":        {},
 		"internal/capture":        {},
@@ -99,7 +83,30 @@ func rules() map[string][]string {
 		"bench/queues":            {"bench/rings"},
 	}
 	maps.Copy(table, engineRules())
+	maps.Copy(table, analysisRules())
 	return table
+}
+
+// analysisRules are the rows of what reads profiles.
+func analysisRules() map[string][]string {
+	return map[string][]string{
+		"analysis":            {"abp", "cab", "analysis/pages"},
+		"analysis/pages":      {"abp", "analysis/lanes"},
+		"analysis/lanes":      {"abp"},
+		"analysis/openings":   {"abp", "analysis"},
+		"analysis/reuse":      {"abp", "analysis"},
+		"analysis/sharedmem":  {"abp", "analysis"},
+		"analysis/stream":     {"abp", "analysis"},
+		"analysis/cache":      {"abp", "analysis"},
+		"analysis/calls":      {"abp", "analysis"},
+		"analysis/live":       {"abp", "analysis"},
+		"analysis/paths":      {"abp", "analysis"},
+		"analysis/strides":    {"abp", "analysis"},
+		"analysis/coherence":  {"abp", "analysis"},
+		"analysis/adaptive":   {"abp"},
+		"analysis/convert":    {"abp", "analysis", "internal/symbols"},
+		"analysis/intercepts": {"abp", "analysis", "internal/symbols"},
+	}
 }
 
 // engineRules are the rows of the engine and its rooms.
