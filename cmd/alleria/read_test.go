@@ -296,3 +296,30 @@ func TestRecordsThatWereNotKept(t *testing.T) {
 		}
 	}
 }
+
+// TestDamagedStatus: a damaged frame has every command that comes upon it end with the status of bad input; what we cannot write is our own failure, also in
+// commands below another.
+func TestDamagedStatus(t *testing.T) {
+	run := syntheticRun(t)
+	path := filepath.Join(run, "p1", "1.abp")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, _, errs := command(t, "analyze", "calltree", "-o", filepath.Join(run, "nowhere", "x.svg"), run); status != statusOwn {
+		t.Errorf("no such folder: status %d, %s", status, errs)
+	}
+	for i := len(data) / 2; i < len(data)/2+8; i++ {
+		data[i] ^= 0x5a
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []string{"report --decode", "report --by-line --decode", "report --by-address", "report --inclusive", "report --callers *", "analyze methods", "analyze callgraph", "analyze calltree", "analyze cache",
+		"analyze reuse", "analyze paths", "analyze strides", "analyze coherence", "histobin", "dump", "heatmap", "annotate *"} {
+		status, _, errs := command(t, append(strings.Fields(c), run)...)
+		if status != statusUsage || !strings.Contains(errs, "profile is corrupt") {
+			t.Errorf("%s: status %d, %q", c, status, errs)
+		}
+	}
+}

@@ -70,8 +70,8 @@ func (a *app) root(args []string) *cobra.Command {
 and records its instructions and memory accesses, only where and when a window
 configuration says. The other commands read what was recorded.
 
-Exit status: the program's own; 128+N if signal N ended it; 2 bad usage or
-configuration; 125 alleria's own failure; 126 cannot be executed or traced;
+Exit status: the program's own; 128+N if signal N ended it; 2 bad usage,
+configuration or profile; 125 alleria's own failure; 126 cannot be executed or traced;
 127 not found.`,
 		Args:          unknownCommand,
 		SilenceErrors: true, // status prints them, once and in one form

@@ -6,6 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"alleria/abp"
+	"alleria/abp/calls"
+	"alleria/analysis/live"
 	"alleria/internal/session"
 )
 
@@ -48,6 +51,9 @@ func usagef(format string, args ...any) error {
 // ours, unless it has one. Whatever else Execute returns then comes from cobra,
 // and is about usage: there is no type to tell it by.
 func markOwnErrors(c *cobra.Command) {
+	for _, below := range c.Commands() {
+		markOwnErrors(below)
+	}
 	inner := c.RunE
 	if inner == nil {
 		return
@@ -62,7 +68,7 @@ func markOwnErrors(c *cobra.Command) {
 	}
 }
 
-// statusOf sorts the errors of a recording.
+// statusOf sorts the errors of a recording, and of reading one: what is damaged is not our failure.
 func statusOf(err error) int {
 	switch {
 	case errors.Is(err, session.ErrNotFound):
@@ -71,6 +77,11 @@ func statusOf(err error) int {
 		return statusNotTraced
 	case errors.Is(err, session.ErrUsage):
 		return statusUsage
+	}
+	for _, damaged := range []error{abp.ErrCorrupt, abp.ErrCutOff, abp.ErrNotProfile, abp.ErrVersion, calls.ErrCorrupt, live.ErrFormat} {
+		if errors.Is(err, damaged) {
+			return statusUsage
+		}
 	}
 	return statusOwn
 }
