@@ -39,6 +39,9 @@ type Error struct {
 	Right string // what would be right; may be empty
 	// Err is the cause where there is one (the file could not be read).
 	Err error
+	// Unmatched tells of a warning that it is about a selector which no instruction can match. A file may be older
+	// or newer than the decoder; where somebody has just written the name it is an error.
+	Unmatched bool
 
 	// rule marks a fault that XSD 1.0 has no means to express; the agreement
 	// test between parser and schema rests on it.
@@ -104,6 +107,11 @@ func (f *faults) rule(p Pos, what, right string) {
 // warn records a warning.
 func (f *faults) warn(p Pos, what, right string) {
 	f.warns = append(f.warns, Warning{Pos: p, What: what, Right: right})
+}
+
+// unmatched records a warning of a selector that no instruction can match.
+func (f *faults) unmatched(p Pos, what, right string) {
+	f.warns = append(f.warns, Warning{Pos: p, What: what, Right: right, Unmatched: true})
 }
 
 // sort puts both lists into reading order. Stable, so that two faults of one

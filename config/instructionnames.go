@@ -25,7 +25,7 @@ func (d *decoder) checkXEDName(a *attr) {
 		// Mnemonics are typed as disassemblers print them, in small letters; there are
 		// too many to list, but this much can be told.
 		if upper := strings.ToUpper(a.value); upper != a.value {
-			d.warn(a.Pos, fmt.Sprintf("class=%q can match no instruction: the names of classes are in capitals", short(a.value)),
+			d.unmatched(a.Pos, fmt.Sprintf("class=%q can match no instruction: the names of classes are in capitals", short(a.value)),
 				fmt.Sprintf("write %q", short(upper)))
 		}
 		return
@@ -40,7 +40,7 @@ func (d *decoder) checkXEDName(a *attr) {
 	}
 	// Case counts less than letters there, so that cond_br finds COND_BR.
 	best, _ := vocab.Closest(a.value, known)
-	d.warn(a.Pos, fmt.Sprintf("%s=%q is not known to the decoder and will match nothing", a.name, short(a.value)),
+	d.unmatched(a.Pos, fmt.Sprintf("%s=%q is not known to the decoder and will match nothing", a.name, short(a.value)),
 		fmt.Sprintf("the nearest known one is %q", best))
 }
 
@@ -55,10 +55,10 @@ func (d *decoder) checkForm(a *attr) {
 	switch {
 	case wrong != "":
 		best, _ := vocab.Closest(wrong, vocab.FormOperands())
-		d.warn(a.Pos, fmt.Sprintf("form=%q can match nothing: no form has an operand %s", short(a.value), short(wrong)),
+		d.unmatched(a.Pos, fmt.Sprintf("form=%q can match nothing: no form has an operand %s", short(a.value), short(wrong)),
 			fmt.Sprintf("the nearest known one is %s; alleria explain Instruction lists them", best))
 	case ours != a.value:
-		d.warn(a.Pos, fmt.Sprintf("form=%q is XED's spelling and will match nothing", short(a.value)),
+		d.unmatched(a.Pos, fmt.Sprintf("form=%q is XED's spelling and will match nothing", short(a.value)),
 			fmt.Sprintf("forms here have no opcodes and no element types: write %q", short(ours)))
 	}
 }

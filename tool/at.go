@@ -12,7 +12,7 @@ import (
 // At says where records are made. Accesses, Instructions, Blocks and Entry make one; its fields narrow it down.
 type At struct {
 	// Select picks instructions as `alleria record --select` does: any, anyMem, or class=, cat=, ext=, isa= or form= with a name
-	// of Intel XED's tables, as in class=RET_NEAR.
+	// of Intel XED's tables, as in class=RET.
 	Select string
 	// Image is main, app (every image but the system's), a file name or a full path. Empty: all code.
 	Image string

@@ -15,6 +15,7 @@ import (
 	"alleria/abp"
 	"alleria/analysis/live"
 	"alleria/config"
+	"alleria/internal/against"
 	"alleria/internal/session"
 )
 
@@ -217,11 +218,22 @@ func (t *Tool) config() (*config.Config, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	c, _, err := config.Parse(t.name, []byte(text+"</AlleriaConfig>\n"))
+	c, warnings, err := config.Parse(t.name, []byte(text+"</AlleriaConfig>\n"))
 	if err != nil {
 		return nil, fmt.Errorf("windows of the places to fill buffers at: %w", err)
 	}
-	return c, nil
+	return c, t.unmatched(append(warnings, against.UnknownClasses(c)...))
+}
+
+// unmatched says which places no instruction can match.
+func (t *Tool) unmatched(warnings []config.Warning) error {
+	var errs []error
+	for _, w := range warnings {
+		if i := w.Pos.Line - 2; w.Unmatched && i >= 0 && i < len(t.fills) { // a line each, behind the first
+			errs = append(errs, fmt.Errorf("%s: %s; %s", t.fills[i].place, w.What, w.Right))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // spec is the tool as an analysis beside the program.

@@ -338,7 +338,14 @@ func TestDefinitions(t *testing.T) {
 			Define(y, Buffer[ref]{Full: ok}).Fill(Blocks().Between("<Nothing/>", ""), Fields{"Addr": PC()})
 		},
 		"both are counted from 1": func(y *Tool) { Define(y, Buffer[ref]{Full: ok}).Fill(Blocks().By("0", 1), Fields{"Addr": PC()}) },
-		"there are 0 places":      func(y *Tool) { Define(y, Buffer[ref]{Full: ok}) },
+		`class="RET_NEAR" is not known to the decoder and will match nothing; the nearest known one is "RET"`: func(y *Tool) {
+			Define(y, Buffer[ref]{Full: ok}).Fill(Instructions("class=RET_NEAR"), Fields{"Addr": PC()})
+		},
+		`cat="COND_BRA" is not known to the decoder and will match nothing; the nearest known one is "COND_BR"`: func(y *Tool) {
+			Define(y, Buffer[ref]{Full: ok}).Fill(Accesses("any"), Fields{"Addr": Address()})
+			Define(y, Buffer[ref]{Full: ok}).Fill(Accesses("cat=COND_BRA"), Fields{"Addr": Address()})
+		},
+		"there are 0 places": func(y *Tool) { Define(y, Buffer[ref]{Full: ok}) },
 	} {
 		y := New("wrong")
 		define(y)

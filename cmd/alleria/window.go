@@ -10,6 +10,7 @@ import (
 
 	"alleria/analysis/live"
 	"alleria/config"
+	"alleria/internal/against"
 )
 
 // windowFlags say which window configuration a command uses: a file, or a window
@@ -96,7 +97,7 @@ func (f *windowFlags) load(messages io.Writer, outputs []string) (*config.Config
 }
 
 // fromFlags builds the window that the flags describe.
-// Warnings are of names that nothing has; they have no place but the flag's own text.
+// Warnings have no place but the flag's own text. Of names that no instruction has they are errors here.
 func (f *windowFlags) fromFlags(messages io.Writer) (c *config.Config, from string, err error) {
 	if f.fields != "" {
 		if f.oneOff.Fields, err = config.ParseFields(f.fields); err != nil {
@@ -107,8 +108,11 @@ func (f *windowFlags) fromFlags(messages io.Writer) (c *config.Config, from stri
 	if err != nil {
 		return nil, "", &statusError{statusUsage, err}
 	}
-	for _, w := range warnings {
-		fmt.Fprintf(messages, "alleria: --select: %s; %s (warning)\n", w.What, w.Right)
+	for _, w := range append(warnings, against.UnknownClasses(c)...) {
+		if w.Unmatched {
+			return nil, "", usagef("--select: %s; %s", w.What, w.Right)
+		}
+		fmt.Fprintf(messages, "alleria: %s; %s (warning)\n", w.What, w.Right)
 	}
 	return c, "options", nil
 }
@@ -122,6 +126,9 @@ func loadConfig(messages io.Writer, path string) (*config.Config, error) {
 	}
 	if err != nil {
 		return nil, configError(err)
+	}
+	for _, w := range against.UnknownClasses(c) {
+		fmt.Fprintln(messages, w, "(warning)")
 	}
 	return c, nil
 }

@@ -28,10 +28,14 @@ func UnknownClasses(c *config.Config) []config.Warning {
 				continue
 			}
 			right := "alleria functions and disassemblers show mnemonics; write them in capitals"
-			if near := vocab.Nearest(value, known); near != "" {
+			near := vocab.Form(value) // XED has classes of its own for near and far
+			if !slices.Contains(known, near) {
+				near = vocab.Nearest(value, known)
+			}
+			if near != "" {
 				right = fmt.Sprintf("the nearest known one is %q", near)
 			}
-			out = append(out, config.Warning{Pos: in.Pos, What: fmt.Sprintf("class=%q is not known to the decoder and will match nothing", value), Right: right})
+			out = append(out, config.Warning{Pos: in.Pos, What: fmt.Sprintf("class=%q is not known to the decoder and will match nothing", value), Right: right, Unmatched: true})
 		}
 	}
 	return out

@@ -76,7 +76,7 @@ func rules() map[string][]string {
 		"internal/session/asks":   {"engine", "engine/asking", "internal/sys"},
 		"internal/session/plan":   {"config", "abp", "emit", "engine", "engine/x86", "internal/records", "internal/symbols", "internal/sys"},
 		"cmd":                     {all},
-		"tool":                    {"abp", "analysis", "cab", "config", "internal/session"},
+		"tool":                    {"abp", "analysis", "cab", "config", "internal/against", "internal/session"},
 		"examples":                {"tool"},
 		"bench":                   {"abp", "internal/sys"},
 		"bench/rings":             {},
