@@ -18,7 +18,8 @@ type Annotated struct {
 	Function string          `json:"function"`
 	Image    string          `json:"image"`
 	Total    abp.Counts      `json:"total"`
-	Rows     []AnnotatedLine `json:"lines"` // in the order of addresses; a line comes again where code goes back to it
+	Misses   *Misses         `json:"misses,omitempty"` // where caches were simulated
+	Rows     []AnnotatedLine `json:"lines"`            // in the order of addresses; a line comes again where code goes back to it
 }
 
 // AnnotatedLine is a run of instructions of one line of source.
@@ -54,8 +55,34 @@ type AnnotatedIns struct {
 	Text    string      `json:"text"`
 	Loaded  *ValueRange `json:"loaded,omitempty"` // where values of up to 8 bytes were recorded
 	Stored  *ValueRange `json:"stored,omitempty"`
+	Misses  *Misses     `json:"misses,omitempty"` // where caches were simulated
 	abp.Counts
 }
+
+// Misses are those of simulated caches: of the first levels, and of what lies behind all.
+type Misses struct {
+	L1I uint64 `json:"l1i"`
+	L1D uint64 `json:"l1d"`
+	LL  uint64 `json:"ll"`
+}
+
+// add adds o; nil: nothing is known of it.
+func (m *Misses) add(o *Misses) {
+	if o != nil {
+		m.L1I, m.L1D, m.LL = m.L1I+o.L1I, m.L1D+o.L1D, m.LL+o.LL
+	}
+}
+
+// cells are a row's columns.
+func (m *Misses) cells() []string {
+	if m == nil {
+		return []string{"", "", ""}
+	}
+	return []string{FormatExact(m.L1I), FormatExact(m.L1D), FormatExact(m.LL)}
+}
+
+// missHeads are their headings.
+func missHeads() []string { return []string{"l1i misses", "l1d misses", "ll misses"} }
 
 // ValueRange is the least and the greatest of some values, as unsigned numbers.
 type ValueRange struct {
@@ -93,6 +120,8 @@ type Annotator struct {
 	// address. Both may be nil.
 	Inlined func(img *abp.Image, addr uint64) []InlinedCall
 	Lines   func(img *abp.Image, from, to uint64) []CodeLine
+	// Misses finds those of the instructions at an address; nil: no caches were simulated.
+	Misses func(addr uint64) *Misses
 }
 
 // Annotate shows the functions that q picks, in the order of their instructions, the busiest
@@ -120,7 +149,14 @@ func Annotate(p *abp.Profile, proc *abp.Process, q abp.Query, a Annotator, progr
 			by[c.Function], images[f], out = f, c, append(out, f)
 		}
 		f.Total.Add(c.Counts, 1)
-		ins := AnnotatedIns{c.Addr, c.Addr - c.Function.Addr, a.Text(c), loaded[c.Addr], stored[c.Addr], c.Counts}
+		ins := AnnotatedIns{Address: c.Addr, Offset: c.Addr - c.Function.Addr, Text: a.Text(c), Loaded: loaded[c.Addr], Stored: stored[c.Addr], Counts: c.Counts}
+		if a.Misses != nil {
+			if f.Misses == nil {
+				f.Misses = new(Misses)
+			}
+			ins.Misses = a.Misses(c.Addr)
+			f.Misses.add(ins.Misses)
+		}
 		f.append(ins, c, &a)
 	}
 	for f, c := range images {
@@ -174,9 +210,20 @@ func (f *Annotated) unexecuted(some *InsCount, a *Annotator) {
 	slices.SortStableFunc(f.Rows, func(a, b AnnotatedLine) int { return cmp.Compare(a.Address, b.Address) })
 }
 
-// name is the line's place, with what it was inlined into.
-func (l *AnnotatedLine) name() string {
-	s := (&LineCount{File: l.File, Line: l.Line}).Name()
+// sum is what its instructions count for.
+func (l *AnnotatedLine) sum() (n uint64, m Misses) {
+	for k := range l.Code {
+		n += l.Code[k].Instructions
+		m.add(l.Code[k].Misses)
+	}
+	return n, m
+}
+
+// place is the line's.
+func (l *AnnotatedLine) place() string { return (&LineCount{File: l.File, Line: l.Line}).Name() }
+
+// inlinings says what it was inlined into.
+func (l *AnnotatedLine) inlinings() (s string) {
 	for _, in := range l.Inlined {
 		s += fmt.Sprintf(" in %s, inlined at %s", in.Function, (&LineCount{File: in.File, Line: in.Line}).Name())
 	}
@@ -226,14 +273,20 @@ func (i *AnnotatedIns) values() string {
 func (f *Annotated) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s (%s): %s instructions, %s loads, %s stores\n", f.Function, f.Image, FormatExact(f.Total.Instructions), FormatExact(f.Total.Loads), FormatExact(f.Total.Stores))
+	missed := func(cells []string) (s string) {
+		if f.Misses != nil {
+			for _, c := range cells {
+				s += fmt.Sprintf(" %10s", c)
+			}
+		}
+		return s
+	}
+	fmt.Fprintf(out, "%14s %5s%s    place and code\n", "executed", "%", missed(missHeads()))
 	for i := range f.Rows {
 		l := &f.Rows[i]
-		var n uint64
-		for k := range l.Code {
-			n += l.Code[k].Instructions
-		}
+		n, m := l.sum()
 		if l.File != "" {
-			fmt.Fprintf(out, "%14s %5s  %s  %s\n", FormatExact(n), share(n, f.Total.Instructions), l.name(), l.Text)
+			fmt.Fprintf(out, "%14s %5s%s  %s%s  %s\n", FormatExact(n), share(n, f.Total.Instructions), missed(m.cells()), l.place(), l.inlinings(), l.Text)
 		}
 		for k := range l.Code {
 			c := &l.Code[k]
@@ -241,7 +294,7 @@ func (f *Annotated) WriteText(w io.Writer) error {
 			if v := c.values(); v != "" {
 				text = fmt.Sprintf("%-44s ; %s", text, v)
 			}
-			fmt.Fprintf(out, "%14s %5s    %#x  +%#-6x %s\n", FormatExact(c.Instructions), share(c.Instructions, f.Total.Instructions), c.Address, c.Offset, text)
+			fmt.Fprintf(out, "%14s %5s%s    %#x  +%#-6x %s\n", FormatExact(c.Instructions), share(c.Instructions, f.Total.Instructions), missed(c.Misses.cells()), c.Address, c.Offset, text)
 		}
 	}
 	fmt.Fprintln(out)
@@ -256,10 +309,12 @@ const annotateHead = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Annotated code</title><style>
 body { font: 13px sans-serif; margin: 12px; color: #222; background: #fff; }
 table { border-collapse: collapse; font: 12px monospace; }
-td { padding: 0 8px; white-space: pre; }
+th { padding: 2px 8px; text-align: right; font-weight: normal; color: #666; background: #fff; position: sticky; top: 0; white-space: nowrap; }
+th.t { text-align: left; }
+td { padding: 0 8px; white-space: pre; vertical-align: top; }
 td.n { text-align: right; }
 tr.line td { background: #eef2f7; padding-top: 3px; }
-td.v { color: #666; }
+td.v, span.in { color: #666; }
 tr.never td { color: #999; background: #faf5f5; }
 </style></head><body>
 `
@@ -269,10 +324,18 @@ func WriteAnnotatedHTML(w io.Writer, all []*Annotated) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, annotateHead)
 	for _, f := range all {
-		fmt.Fprintf(out, "<h2>%s</h2><p>%s: %s instructions, %s loads, %s stores</p>\n<table>\n", html.EscapeString(f.Function), html.EscapeString(f.Image),
+		fmt.Fprintf(out, "<h2>%s</h2><p>%s: %s instructions, %s loads, %s stores</p>\n<table>\n<thead><tr>", html.EscapeString(f.Function), html.EscapeString(f.Image),
 			FormatExact(f.Total.Instructions), FormatExact(f.Total.Loads), FormatExact(f.Total.Stores))
+		heads := []string{"executed", "loads", "stores"}
+		if f.Misses != nil {
+			heads = append(heads, missHeads()...)
+		}
+		for _, h := range heads {
+			fmt.Fprintf(out, "<th>%s</th>", h)
+		}
+		fmt.Fprint(out, "<th class=\"t\">place</th><th class=\"t\">source and instructions</th><th class=\"t\">values</th></tr></thead>\n")
 		for i := range f.Rows {
-			f.Rows[i].html(out, f.Total.Instructions)
+			f.Rows[i].html(out, f)
 		}
 		fmt.Fprint(out, "</table>\n")
 	}
@@ -283,27 +346,37 @@ func WriteAnnotatedHTML(w io.Writer, all []*Annotated) error {
 	return nil
 }
 
-// html writes the rows of a line.
-func (l *AnnotatedLine) html(w io.Writer, total uint64) {
-	var n uint64
-	for k := range l.Code {
-		n += l.Code[k].Instructions
+// html writes the rows of a line of a function. What it was inlined into stands with the source: the column of places is no
+// wider than these are.
+func (l *AnnotatedLine) html(w io.Writer, f *Annotated) {
+	missed := func(m *Misses) (s string) {
+		if f.Misses != nil {
+			for _, c := range m.cells() {
+				s += `<td class="n">` + c + `</td>`
+			}
+		}
+		return s
 	}
 	if l.File != "" {
 		class := "line"
 		if len(l.Code) == 0 {
 			class = "line never"
 		}
-		fmt.Fprintf(w, `<tr class="%s"><td class="n">%s</td><td class="n"></td><td class="n"></td><td>%s</td><td colspan="2">%s</td></tr>`+"\n",
-			class, FormatExact(n), html.EscapeString(l.name()), html.EscapeString(l.Text))
+		n, m := l.sum()
+		in := ""
+		if s := l.inlinings(); s != "" {
+			in = `<span class="in">` + html.EscapeString(s[1:]) + "\n</span>"
+		}
+		fmt.Fprintf(w, `<tr class="%s"><td class="n">%s</td><td class="n"></td><td class="n"></td>%s<td>%s</td><td colspan="2">%s%s</td></tr>`+"\n",
+			class, FormatExact(n), missed(&m), html.EscapeString(l.place()), in, html.EscapeString(l.Text))
 	}
 	for k := range l.Code {
 		c := &l.Code[k]
 		warm := 100.0
-		if total > 0 {
-			warm -= 45 * min(1, 10*float64(c.Instructions)/float64(total))
+		if f.Total.Instructions > 0 {
+			warm -= 45 * min(1, 10*float64(c.Instructions)/float64(f.Total.Instructions))
 		}
-		fmt.Fprintf(w, `<tr><td class="n" style="background:hsl(20,90%%,%.0f%%)">%s</td><td class="n">%s</td><td class="n">%s</td><td>%#x</td><td>%s</td><td class="v">%s</td></tr>`+"\n",
-			warm, FormatExact(c.Instructions), FormatExact(c.Loads), FormatExact(c.Stores), c.Address, html.EscapeString(c.Text), html.EscapeString(c.values()))
+		fmt.Fprintf(w, `<tr><td class="n" style="background:hsl(20,90%%,%.0f%%)">%s</td><td class="n">%s</td><td class="n">%s</td>%s<td>%#x</td><td>%s</td><td class="v">%s</td></tr>`+"\n",
+			warm, FormatExact(c.Instructions), FormatExact(c.Loads), FormatExact(c.Stores), missed(c.Misses), c.Address, html.EscapeString(c.Text), html.EscapeString(c.values()))
 	}
 }

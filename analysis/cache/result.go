@@ -153,6 +153,15 @@ func (m *Misses) scaled(by float64) Misses {
 
 // Simulate takes the threads of a process through the caches. progress may be nil.
 func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.Progress) (*Result, error) {
+	all, err := SimulateAll(p, proc, o, progress)
+	if err != nil {
+		return nil, err
+	}
+	return all.Result(), nil
+}
+
+// SimulateAll is Simulate for who wants other sums than by function.
+func SimulateAll(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.Progress) (*Totals, error) {
 	all := NewTotals(proc, o)
 	threads := proc.Threads()
 	for i := range threads {
@@ -171,7 +180,7 @@ func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.P
 		}
 		all.Add(sim, 1)
 	}
-	return all.Result(), nil
+	return all, nil
 }
 
 // optional makes a cache unless its shape is that of none.
@@ -195,6 +204,24 @@ func (r *recipe) whole(i int) (m Misses) {
 		}
 	}
 	return m
+}
+
+// Instructions are the misses by instruction's address.
+func (t *Totals) Instructions() map[uint64]Misses {
+	out := map[uint64]Misses{}
+	for _, r := range t.blocks {
+		if r == nil {
+			continue
+		}
+		for i := range r.ins {
+			m := out[r.block.InsAddr(i)]
+			m.Add(&r.ins[i], 1)
+			one := r.whole(i)
+			m.Add(&one, r.runs)
+			out[r.block.InsAddr(i)] = m
+		}
+	}
+	return out
 }
 
 // Result sums up by function.

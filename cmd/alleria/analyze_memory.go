@@ -61,7 +61,7 @@ Each thread has caches of its own, as if it ran on a processor by itself; with
 			if err != nil {
 				return err
 			}
-			changed := changedOf(c.Flags(), "l1i", "l1d", "l2", "ll", "itlb", "dtlb", "shared")
+			changed := changedOf(c.Flags(), cacheNames()...)
 			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*cache.Result, error) {
 				o.Threads, o.Part = q.Threads, stream.PartOf(proc, q)
 				return a.cacheOf(p, proc, &all.orderFlags, o, changed, progress)
@@ -73,6 +73,9 @@ Each thread has caches of its own, as if it ran on a processor by itself; with
 	all.registerTop(c.Flags(), "functions and lines")
 	return c
 }
+
+// cacheNames are their flags.
+func cacheNames() []string { return []string{"l1i", "l1d", "l2", "ll", "itlb", "dtlb", "shared"} }
 
 // register declares the caches.
 func (f *cacheFlags) register(fl *pflag.FlagSet) {

@@ -14,6 +14,8 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis"
+	"alleria/analysis/cache"
+	"alleria/analysis/stream"
 	"alleria/internal/symbols"
 )
 
@@ -23,24 +25,33 @@ their source lines, with how often they were executed and, where values were rec
 the ranges of the values that they read and wrote. Code of inlined functions is shown
 with its own lines and with the place of the call. Lines whose code was never executed
 have a count of 0. Source files are read from where the debug information says they
-are.`
+are. With --misses the recorded accesses go through caches, as analyze cache has them,
+and each instruction is shown with its misses.`
 
 // annotateCommand shows functions' code with counts.
 func (a *app) annotateCommand() *cobra.Command {
 	var filter queryFlags
-	json, syntax, output := false, string(analysis.Intel), ""
+	json, syntax, output, misses := false, string(analysis.Intel), "", false
+	var caches cacheFlags
 	c := &cobra.Command{
 		Use:     "annotate FUNCTION PROFILE",
 		Short:   "Show a function's source and instructions with their counts",
 		Long:    annotateHelp,
-		Example: "  alleria annotate BZ2_compressBlock out\n  alleria annotate -o code.html 'parse_*' out",
+		Example: "  alleria annotate BZ2_compressBlock out\n  alleria annotate --misses --l1d 48k,12,64 BZ2_compressBlock out\n  alleria annotate -o code.html 'parse_*' out",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usagef("annotate takes a function and a profile: alleria annotate FUNCTION PROFILE")
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			simulated, err := caches.options()
+			if err != nil {
+				return err
+			}
+			if given := changedOf(c.Flags(), cacheNames()...); !misses && len(given) > 0 {
+				return usagef("--%s is for --misses", given[0])
+			}
 			switch analysis.Syntax(syntax) {
 			case analysis.Intel, analysis.ATT:
 			default:
@@ -55,7 +66,12 @@ func (a *app) annotateCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				all, err := a.annotate(profiles[0], q, analysis.Syntax(syntax))
+				var o *cache.Options
+				if misses {
+					o = &simulated
+					a.sayBursts(profiles, q, lacksMisses)
+				}
+				all, err := a.annotate(profiles[0], q, analysis.Syntax(syntax), o)
 				if err != nil {
 					return err
 				}
@@ -81,11 +97,13 @@ func (a *app) annotateCommand() *cobra.Command {
 	fl.StringVar(&syntax, "syntax", syntax, "assembler `syntax`: intel or att")
 	fl.StringVarP(&output, "output", "o", "", "write a page to this `file` (.html)")
 	fl.BoolVar(&json, "json", false, "print JSON: a list of functions")
+	fl.BoolVar(&misses, "misses", false, "show what each instruction misses in caches")
+	caches.register(fl)
 	return c
 }
 
-// annotate annotates the functions of all processes that q wants.
-func (a *app) annotate(p *abp.Profile, q abp.Query, syntax analysis.Syntax) (all []*analysis.Annotated, err error) {
+// annotate annotates the functions of all processes that q wants, with what they miss in caches if there are some.
+func (a *app) annotate(p *abp.Profile, q abp.Query, syntax analysis.Syntax, caches *cache.Options) (all []*analysis.Annotated, err error) {
 	src := newSourceLines()
 	defer func() { err = errors.Join(err, src.close()) }()
 	d, err := analysis.NewDisassembler(syntax)
@@ -113,6 +131,11 @@ func (a *app) annotate(p *abp.Profile, q abp.Query, syntax analysis.Syntax) (all
 		if len(q.Processes) > 0 && !slices.Contains(q.Processes, proc.Number()) {
 			continue
 		}
+		if caches != nil {
+			if how.Misses, err = a.missesOf(p, proc, q, *caches); err != nil {
+				return nil, err
+			}
+		}
 		progress, stop := a.reading()
 		one, err := analysis.Annotate(p, proc, q, how, progress)
 		stop()
@@ -122,6 +145,22 @@ func (a *app) annotate(p *abp.Profile, q abp.Query, syntax analysis.Syntax) (all
 		all = append(all, one...)
 	}
 	return all, nil
+}
+
+// missesOf simulates caches over all that a process has recorded and returns the misses by instruction.
+func (a *app) missesOf(p *abp.Profile, proc *abp.Process, q abp.Query, o cache.Options) (func(addr uint64) *analysis.Misses, error) {
+	o.Threads, o.Part = q.Threads, stream.PartOf(proc, q)
+	progress, stop := a.reading()
+	defer stop()
+	all, err := cache.SimulateAll(p, proc, o, progress)
+	if err != nil {
+		return nil, err
+	}
+	by := all.Instructions()
+	return func(addr uint64) *analysis.Misses {
+		m := by[addr]
+		return &analysis.Misses{L1I: m.L1I, L1D: m.L1DRead + m.L1DWrite, LL: m.LLI + m.LLRead + m.LLWrite}
+	}, nil
 }
 
 // annotatedPage writes the page.

@@ -69,6 +69,7 @@ const (
 	lacksCounts  lacking = "" // only counts are too few
 	lacksCallers lacking = "callers in front of a burst are not known, unless it returns to them: inclusive counts are of what bursts show"
 	lacksPaths   lacking = "paths end where bursts do"
+	lacksMisses  lacking = "misses are of what is recorded alone"
 	lacksOrder   lacking = "what lies between bursts is missing, so that misses, distances and strides across it are not those of the program"
 	lacksRecords lacking = "what lies between bursts is missing"
 )

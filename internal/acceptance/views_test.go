@@ -480,6 +480,70 @@ func TestAnnotateInlined(t *testing.T) {
 	if !strings.Contains(string(r.stdout), "lines.c:15 in clamp, inlined at lines.c:21 in scale, inlined at lines.c:28 ") {
 		t.Errorf("%s", clip(r.stdout))
 	}
+	// On a page the columns have headings, as many as cells, and places have theirs to themselves.
+	r = run(t, command{argv: []string{alleria(), "annotate", "-o", "a.html", "work", profileDir}, dir: dir})
+	b, err := os.ReadFile(filepath.Join(dir, "a.html"))
+	if err != nil {
+		t.Fatal(err, clip(r.stderr))
+	}
+	page := string(b)
+	for _, want := range []string{"<th>executed</th><th>loads</th><th>stores</th><th class=\"t\">place</th>", "<td>lines.c:15</td>", ">in clamp, inlined at lines.c:21 in scale, inlined at lines.c:28\n</span>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("page lacks %q", want)
+		}
+	}
+	for row := range strings.SplitSeq(page, "<tr") {
+		if heads, cells := strings.Count(row, "<th"), strings.Count(row, "<td")+strings.Count(row, "colspan"); heads > 1 && heads != 6 || heads == 0 && cells != 6 && cells > 0 {
+			t.Errorf("%d headings, %d cells: %s", heads, cells, row)
+		}
+	}
+}
+
+// TestAnnotatedMisses: what annotate says that instructions miss is what analyze cache has of all.
+func TestAnnotatedMisses(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/calls/caches.c", "-static -nostdlib -fno-stack-protector -no-pie")
+	run(t, command{argv: []string{alleria(), "-q", "record", "--select", "any", "--fields", "address", "-o", profileDir, "--", prog}, dir: dir})
+	shape := []string{"--l1d", "8k,2,64", "--l1i", "1k,1,64"}
+	read := func(to any, args ...string) {
+		t.Helper()
+		r := run(t, command{argv: append(append(append([]string{alleria(), "-q"}, args...), shape...), "--json", profileDir), dir: dir})
+		if err := json.Unmarshal(r.stdout, to); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, clip(r.stderr))
+		}
+	}
+	var caches []struct{ Total map[string]uint64 }
+	read(&caches, "analyze", "cache")
+	type misses struct{ L1I, L1D, LL uint64 }
+	var all []struct {
+		Function string
+		Misses   *misses
+		Lines    []struct{ Code []struct{ Misses *misses } }
+	}
+	read(&all, "annotate", "--misses", "*")
+	var sum, ins misses
+	for _, f := range all {
+		sum = misses{sum.L1I + f.Misses.L1I, sum.L1D + f.Misses.L1D, sum.LL + f.Misses.LL}
+		for _, l := range f.Lines {
+			for _, c := range l.Code {
+				ins = misses{ins.L1I + c.Misses.L1I, ins.L1D + c.Misses.L1D, ins.LL + c.Misses.LL}
+			}
+		}
+	}
+	m := caches[0].Total
+	want := misses{m["l1i_misses"], m["l1d_read_misses"] + m["l1d_write_misses"], m["ll_instruction_misses"] + m["ll_read_misses"] + m["ll_write_misses"]}
+	if sum != want || ins != want || want.L1I < 1000 || want.L1D < 10_000 || want.LL == 0 {
+		t.Errorf("functions %+v, instructions %+v, analyze cache %+v", sum, ins, want)
+	}
+	r := run(t, command{argv: append([]string{alleria(), "annotate", "work", profileDir}, shape...), dir: dir})
+	if r.status != 2 || !strings.Contains(string(r.stderr), "--l1i is for --misses") {
+		t.Errorf("caches without --misses: status %d, %s", r.status, clip(r.stderr))
+	}
+	r = run(t, command{argv: []string{alleria(), "annotate", "--misses", "work", profileDir}, dir: dir})
+	if !strings.Contains(string(r.stdout), "l1d misses") {
+		t.Errorf("%s", clip(r.stdout))
+	}
 }
 
 // TestCallTreePictures: the flame graph is XML that xmllint takes, and the page has the tree.
