@@ -285,6 +285,38 @@ func TestConvertTraces(t *testing.T) {
 	}
 }
 
+// TestCoverageEqualsGcovs: without optimisation lines have gcov's counts, but for those that the documentation names.
+func TestCoverageEqualsGcovs(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	source, err := filepath.Abs("../../testdata/convert/coverage.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := build(t, source, "-O0 -g")
+	run(t, command{argv: []string{alleria(), "-q", "record", "--select", "any", "--fields", "none", "--image", "main", "-o", profileDir, "--", prog}, dir: dir})
+	r := run(t, command{argv: []string{alleria(), "-q", "convert", "--to", "lcov", profileDir}, dir: dir})
+	_, part, _ := strings.Cut(string(r.stdout), "SF:"+source+"\n")
+	part, _, _ = strings.Cut(part, "end_of_record")
+	outside(t, dir, "gcc", "-O0", "--coverage", "-o", "counted", source)
+	outside(t, dir, filepath.Join(dir, "counted"))
+	compared, differ := 0, 0
+	for _, l := range regexp.MustCompile(`(?m)^ *(\d+|#####)\*?: *(\d+):(.*)`).FindAllStringSubmatch(outside(t, dir, "gcov", "-t", "counted-coverage.gcda"), -1) {
+		count := strings.Replace(l[1], "#####", "0", 1)
+		equal, differs := strings.Contains(part, "DA:"+l[2]+","+count+"\n"), strings.Contains(l[3], "differs")
+		if equal == differs {
+			t.Errorf("line %s was executed %s times by gcov, which equals ours: %v:%s", l[2], count, equal, l[3])
+		}
+		compared++
+		if differs {
+			differ++
+		}
+	}
+	if compared < 25 || differ != 7 {
+		t.Errorf("gcov has %d lines, %d of which differ\n%s", compared, differ, part)
+	}
+}
+
 // TestConvertCoverage: coverage has what was executed, as gcov counts it.
 func TestConvertCoverage(t *testing.T) {
 	t.Parallel()
