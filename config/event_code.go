@@ -101,16 +101,16 @@ var addressSpec = eventSpec{kind: EventAddress, traits: Occurs | AtCode,
 			{name: "image", kind: textValue, doc: "the image's file name, or its full path"},
 			{name: "offset", kind: numberValue, doc: "the address as in the image's file, before the loader moved it"},
 			{name: "value", kind: numberValue, doc: "the address in the running process"},
-			eventThreshold,
+			eventProcess, eventThreshold,
 		}},
 	decode: decodeAddress,
 	// "About to": what the window records begins or ends before that instruction.
-	words: func(e *Event, _ string) string {
+	words: func(e *Event, of string) string {
 		where := "address " + hex(e.Value)
 		if e.Image != "" {
 			where = e.addressWords()
 		}
-		return "the instruction at " + where + " is about to execute" + nthTime(e.Threshold)
+		return "the instruction at " + where + " is about to execute" + nthTime(e.Threshold) + of
 	},
 	// One attribute for both: a file name cannot hold a slash.
 	image: func(e *Event) (path, name string, given bool) { return e.Image, e.Image, true },

@@ -42,10 +42,11 @@ var (
 			attrs: []attribute{
 				{name: "period", kind: count1Value, required: true, doc: "instructions from one opening to the next"},
 				{name: "burst", kind: count1Value, required: true, doc: "instructions recorded after each opening; less than period"},
+				eventProcess,
 			}},
 		decode: decodeSample,
-		words: func(e *Event, _ string) string {
-			return fmt.Sprintf("every %s instructions, for %s", countText(e.Period), countText(e.Burst))
+		words: func(e *Event, of string) string {
+			return fmt.Sprintf("every %s instructions%s, for %s", countText(e.Period), of, countText(e.Burst))
 		},
 	}
 )

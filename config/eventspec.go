@@ -87,7 +87,7 @@ func eventKindOf(name string) EventKind {
 }
 
 // eventElements is everything that may stand in On and Till. The rows without
-// "process" in the published profiler's tables are kept without it here: giving
+// "thread" in the published profiler's tables are kept without it here: giving
 // every event every attribute would make the table shorter and let through what
 // nobody could run.
 //

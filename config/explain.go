@@ -91,7 +91,7 @@ func (e *explainer) window(w *Window) {
 	case w.On == nil:
 		e.line(1, "Open from the first instruction of each process.")
 	case w.On.Kind == EventSample:
-		e.line(1, "Opens every %s instructions, each time for %s instructions.", countText(w.On.Period), countText(w.On.Burst))
+		e.line(1, "Opens every %s instructions%s, each time for %s instructions.", countText(w.On.Period), w.On.processWords(), countText(w.On.Burst))
 		return // what follows would speak of a Till that there cannot be
 	case w.Reopenable:
 		e.when("Opens, and reopens after each closing, when ", w.On)

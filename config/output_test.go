@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -165,11 +166,32 @@ func TestLanguageIsWhole(t *testing.T) {
 		}
 		if s := k.spec(); s.words == nil && !k.Is(Group) {
 			t.Errorf("%s says nothing of itself", k)
+		} else if of := " in process 7"; s.words != nil && k != EventCreation && k != EventTermination && !strings.Contains(s.words(&Event{Kind: k}, of), of) {
+			t.Errorf("%s does not say in which process", k)
+		} else if !k.Is(Group) && !slices.ContainsFunc(s.attrs, func(a attribute) bool { return a.name == "process" }) {
+			t.Errorf("%s names no process", k)
 		}
 	}
 	for _, name := range append([]string{"Sample"}, eventNames...) {
 		if eventKindOf(name) == EventNone {
 			t.Errorf("%s is no kind of event", name)
+		}
+	}
+}
+
+// TestProcessOfEvents: what is read of a process is written and explained.
+func TestProcessOfEvents(t *testing.T) {
+	for event, words := range map[string]string{
+		`<Address value="0x1" process="2"/>`:         "the instruction at address 0x1 is about to execute in process 2.",
+		`<Sample period="2" burst="1" process="2"/>`: "Opens every 2 instructions in process 2, each time for 1 instruction",
+	} {
+		c := mustParse(t, windowText("", "<On>"+event+"</On>"))
+		if c.Windows[0].On.Process != 2 || !strings.Contains(string(c.XML()), event) {
+			t.Errorf("%s is written as\n%s", event, c.XML())
+		}
+		var b strings.Builder
+		if err := c.Explain(&b); err != nil || !strings.Contains(b.String(), words) {
+			t.Errorf("%s: %v, %s", event, err, b.String())
 		}
 	}
 }

@@ -178,7 +178,11 @@ func TestTreeUntouched(t *testing.T) {
 func TestTreeCrossing(t *testing.T) {
 	t.Parallel()
 	prog := build(t, "../../testdata/windows/crossing.c", "-O1")
+	address := fmt.Sprintf(`<Address image="%s" offset="%#x" process="2"/>`, filepath.Base(prog), labels(t, prog)["child"])
 	for _, c := range []struct{ on, till, want string }{
+		{address, `<Termination process="2"/>`, "during"},
+		{`<Fork process="1"/>`, address, "before"},
+		{strings.Replace(address, "process=", `threshold="2" process=`, 1), `<Termination process="2"/>`, ""},
 		{`<Call name="child" process="2"/>`, `<Termination process="2"/>`, "during"},
 		{`<Fork process="1"/>`, `<Call name="child" process="2"/>`, "before"},
 		{`<Termination process="2"/>`, `<Call name="after"/>`, "between"},
@@ -194,6 +198,34 @@ func TestTreeCrossing(t *testing.T) {
 			if n := got.functions[name]; (n > 0) != (name == c.want) && !(name == "before" && c.want == "during") {
 				t.Errorf("%s till %s: %d instructions of %s", c.on, c.till, n, name)
 			}
+		}
+	}
+}
+
+// TestTreeSampled has the windows of a process open and close for the bursts of another one.
+func TestTreeSampled(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/windows/crossing.c", "-O1")
+	for process, other := range map[int]int{1: 2, 2: 1} {
+		dir := workDir(t)
+		record(t, dir, windowed("", fmt.Sprintf(`<On><Sample period="100" burst="60" process="%d"/></On>`, process), ""), prog)
+		r := run(t, command{argv: []string{alleria(), "windows", "--json", profileDir}, dir: dir})
+		var rows []struct {
+			Process int
+			Reason  string
+		}
+		if err := json.Unmarshal(r.stdout, &rows); err != nil {
+			t.Fatal(err)
+		}
+		opened := make(map[int]int)
+		for _, row := range rows {
+			if row.Reason == "Sample 60 of 100" || row.Reason == "open since before the process began" {
+				opened[row.Process]++
+			}
+		}
+		// The first process may have had bursts before the second is there, and behind its end.
+		if n, m := opened[process], opened[other]; m < 5 || m > n || process == 2 && m != n {
+			t.Errorf("%d bursts of process %d have opened %d windows of process %d", n, process, m, other)
 		}
 	}
 }
