@@ -39,7 +39,7 @@ demo: build ## record a real program and draw its heat map
 test: check-go build-deps test-deps ## run all tests
 	$(GO) test -timeout 20m $(TEST)
 
-# Every program in every mode, and a thousand random configurations: about an hour.
+# Every program in every mode, a thousand random configurations, servers twenty times: an hour or two.
 soak: check-go build-deps test-deps ## run the long forms of the tests
 	$(GO) test -timeout 4h ./internal/acceptance -every -pairs 1000 -paired-calls 100000000
 	$(GO) test -timeout 1h ./engine/difftest -programs 100 -seed $$(date +%s) -timers 10 -armings 1000

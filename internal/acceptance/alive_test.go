@@ -3,7 +3,10 @@ package acceptance
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,4 +106,72 @@ func memoryBelow(t *testing.T, pid int) int {
 		}
 	}
 	return sum
+}
+
+// TestKilledTracers kills tracers at any moment, one that is in another's tree among them, while their trees are listed: nothing of what they traced lives on, nothing
+// is listed, their database is gone. What is listed meanwhile holds together.
+func TestKilledTracers(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 || find("unshare") == "" {
+		t.Skip("needs namespaces of its own, for a database that nobody else uses")
+	}
+	script, err := filepath.Abs("../../testdata/trees/kills.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := workDir(t)
+	if err := os.WriteFile(filepath.Join(dir, "followed.xml"), []byte(treeConfigs()["followed.xml"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, command{argv: []string{"unshare", "-mpf", "--mount-proc", "--kill-child", "bash", script, strconv.Itoa(short(4, 200)), alleria()}, dir: dir, timeout: 20 * time.Minute})
+	if why, ok := strings.CutPrefix(string(r.stdout), "skip: "); ok {
+		t.Skip(why)
+	}
+	if string(r.stdout) != "listing ended with 0\n" || r.status != 0 {
+		t.Errorf("status %d: %s%s", r.status, r.stdout, r.stderr)
+	}
+	f, err := os.Open(filepath.Join(dir, "ps.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	seen := 0
+	for d := json.NewDecoder(f); ; seen++ {
+		var trees []listedTree
+		if err := d.Decode(&trees); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("listing %d: %v", seen+1, err)
+		}
+		for _, tree := range trees {
+			if why := tree.wrong(); why != "" {
+				t.Errorf("listing %d: %s", seen+1, why)
+			}
+		}
+	}
+	if seen < 4 {
+		t.Errorf("%d listings", seen)
+	}
+}
+
+// listedTree is a tree of ps --json.
+type listedTree struct {
+	Tree, Counter int
+	Processes     []struct {
+		Number, Parent int
+		Rate           float64 `json:"instructions_per_second"`
+		Bytes          float64 `json:"recorded_bytes_per_second"`
+	}
+}
+
+// wrong says what cannot be.
+func (l *listedTree) wrong() string {
+	numbers := make(map[int]bool)
+	for _, p := range l.Processes {
+		if p.Number < 1 || p.Number > l.Counter || p.Parent >= p.Number || numbers[p.Number] || p.Rate < 0 || p.Bytes < 0 {
+			return fmt.Sprintf("tree %d, whose last number is %d: %+v", l.Tree, l.Counter, p)
+		}
+		numbers[p.Number] = true
+	}
+	return ""
 }

@@ -21,17 +21,19 @@ var servers = []struct {
 	script string
 	needs  []string // commands; the script is left out where one is missing
 	root   int      // 1: as root only; -1: never as root
+	rounds int      // in each way, where -rounds does not say how many
 }{
-	{"redis.sh", []string{"redis-server", "redis-cli", "redis-benchmark"}, 0},
-	{"nginx.sh", []string{"nginx", "curl"}, 0},
-	{"postgres.sh", []string{"initdb", "pgbench", "psql"}, -1},
-	{"cmake.sh", []string{"cmake", "ninja"}, 0},
-	{"chromium.sh", []string{"chromium"}, 0},
-	{"perl.sh", []string{"perl"}, 0},
-	{"python.sh", []string{"/usr/bin/python3"}, 0},
-	{"go.sh", nil, 0},
-	{"git.sh", []string{"git"}, 0},
-	{"rights.sh", []string{"sudo", "su", "setpriv", "unshare", "script"}, 1},
+	{"redis.sh", []string{"redis-server", "redis-cli", "redis-benchmark"}, 0, 20},
+	{"nginx.sh", []string{"nginx", "curl"}, 0, 20},
+	{"postgres.sh", []string{"initdb", "pgbench", "psql"}, -1, 20},
+	{"cmake.sh", []string{"cmake", "ninja"}, 0, 20},
+	{"terminal.sh", []string{"/usr/bin/python3"}, 0, 20},
+	{"rights.sh", []string{"sudo", "su", "setpriv", "unshare", "script"}, 1, 20},
+	{"chromium.sh", []string{"chromium"}, 0, 1},
+	{"perl.sh", []string{"perl"}, 0, 1},
+	{"python.sh", []string{"/usr/bin/python3"}, 0, 1},
+	{"go.sh", nil, 0, 1},
+	{"git.sh", []string{"git"}, 0, 1},
 }
 
 // TestServers compares what the scripts say of a native run and of traced ones.
@@ -58,10 +60,18 @@ func TestServers(t *testing.T) {
 			if why, ok := strings.CutPrefix(string(native.stdout), "skip: "); ok {
 				t.Skip(why)
 			}
+			n := s.rounds
+			if *rounds > 0 {
+				n = *rounds
+			}
 			for name, flags := range modes {
 				t.Run(name, func(t *testing.T) {
-					traced := runServer(t, s.script, s.root < 0, append(append([]string{alleria(), "-q", "record"}, flags...), "--")...)
-					same(t, native, traced)
+					for round := range n {
+						traced := runServer(t, s.script, s.root < 0, append(append([]string{alleria(), "-q", "record"}, flags...), "--")...)
+						if same(t, native, traced); t.Failed() {
+							t.Fatalf("in round %d", round+1)
+						}
+					}
 				})
 			}
 		})

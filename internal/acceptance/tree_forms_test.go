@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var rounds = flag.Int("rounds", 0, "how often each tree of TestTreeForms runs in each way; 0: once, or with -every three times")
+var rounds = flag.Int("rounds", 0, "how often each tree of TestTreeForms, TestServers, TestTreeBuild, TestTreePrograms and TestTreeKilled runs in each way; 0: once, or with -every three times in TestTreeForms, and the short ones of TestServers 20 times")
 
 // formed are trees of processes that people run: scripts for bash, whose output and tree are the same each time. The first needs nothing and is quick; the others belong to the long form.
 var formed = []struct{ name, needs, script string }{

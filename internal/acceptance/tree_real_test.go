@@ -35,7 +35,7 @@ func treeConfigs() map[string]string {
 	}
 }
 
-// likeNative runs a command in each mode and compares what it puts out, and its exit status, with a native run's.
+// likeNative runs a command in each mode, once or -rounds times, and compares what it puts out, and its exit status, with a native run's.
 func likeNative(t *testing.T, argv ...string) {
 	t.Helper()
 	for name, flags := range treeModes(t) {
@@ -43,7 +43,9 @@ func likeNative(t *testing.T, argv ...string) {
 			t.Parallel()
 			native := run(t, command{argv: argv, dir: workDir(t)})
 			traced := append(append([]string{alleria(), "-q", "record"}, flags...), "--")
-			same(t, native, run(t, command{argv: append(traced, argv...), dir: workDir(t)}))
+			for range max(*rounds, 1) {
+				same(t, native, run(t, command{argv: append(traced, argv...), dir: workDir(t)}))
+			}
 		})
 	}
 }
@@ -74,10 +76,10 @@ func TestTreePrograms(t *testing.T) {
 	}
 }
 
-// TestTreeBuild builds a C program of several files with several jobs at a time; with -every of forty, else of six.
+// TestTreeBuild builds a C program of several files with several jobs at a time; with -every of 200, else of three.
 func TestTreeBuild(t *testing.T) {
 	t.Parallel()
-	files := short(3, 40)
+	files := short(3, 200)
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
