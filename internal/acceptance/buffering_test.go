@@ -29,6 +29,7 @@ func TestBufferings(t *testing.T) {
 // TestFixturesInRivals runs programs that fault, take signals, change their code, start threads and end
 // suddenly with the ways of handing records over that are there for comparison.
 func TestFixturesInRivals(t *testing.T) {
+	t.Parallel()
 	var all []mode
 	for _, way := range rivals {
 		all = append(all, mode{way, []string{"--buffering", way, "--buffer-chunk", "16K", "--buffer-max", "64K",

@@ -13,6 +13,7 @@ import (
 // its window opened or closed before it goes on, since the ending thread is held
 // until then.
 func TestThreadEnds(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/rows-ends.S", "-nostdlib -static -no-pie")
 	at := labels(t, prog)
 	for _, c := range []struct {
@@ -143,6 +144,7 @@ func TestDetachBehindBreakpoint(t *testing.T) {
 // by a signal, an exit of all, or an execve, while a window waits for the end of a thread
 // that never was: natively and in the code cache.
 func TestFixturesWithEnds(t *testing.T) {
+	t.Parallel()
 	for _, file := range fixtures(t) {
 		name := filepath.Base(file)
 		if kind, _, _ := strings.Cut(name, "-"); kind != "threads" && kind != "death" && kind != "exec" && kind != "children" && kind != "goroutines.go" {

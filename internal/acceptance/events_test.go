@@ -155,6 +155,7 @@ func openingsOf(t *testing.T, dir, name string) []opening {
 // closes one, and looks at the exact instruction where its records begin or end:
 // natively, and in the code cache.
 func TestKernelEvents(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/events/kernel.S", "-nostdlib -static -no-pie")
 	at := labels(t, prog)
 	const syscall = 2 // bytes
@@ -217,6 +218,7 @@ func TestKernelEvents(t *testing.T) {
 // TestTimeOpensWhileNothingRuns checks that a window on a time opens in a thread
 // that sleeps in the kernel, with what it executes next.
 func TestTimeOpensWhileNothingRuns(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/events/sleep.S", "-nostdlib -static -no-pie")
 	at := labels(t, prog)
 	for kind, others := range map[string]string{"native": "", "cached": nothing} {
@@ -243,6 +245,7 @@ func TestTimeOpensWhileNothingRuns(t *testing.T) {
 // TestLoadAndUnload looks at which stages of a program that loads a library twice
 // a window on that saw.
 func TestLoadAndUnload(t *testing.T) {
+	t.Parallel()
 	plugin := build(t, "../../testdata/events/plugin.c", "-shared -fPIC")
 	prog := build(t, "../../testdata/events/loads.c", "-fno-inline")
 	name := plugin[strings.LastIndexByte(plugin, '/')+1:]

@@ -55,6 +55,7 @@ func faulted(t *testing.T, dir string, flags []string, kind string, point int) f
 // foreign memory, each change of shared memory, each write. Nothing hangs, nobody is left, the status is that of the
 // run without the fault or of the kill, and what was written is whole or cut off, never damaged.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	for mode, flags := range faultModes(t) {
 		for i, kind := range []string{"thread", "tree", "tracer"} {
 			t.Run(mode+" "+kind, func(t *testing.T) {

@@ -160,6 +160,7 @@ func fixtures(t *testing.T) (files []string) {
 // TestFixtures runs every fixture natively, to know that it says the truth, and in
 // its modes.
 func TestFixtures(t *testing.T) {
+	t.Parallel()
 	for _, file := range fixtures(t) {
 		fx, err := readFixture(file)
 		if err != nil {

@@ -98,6 +98,7 @@ func soon(so func() bool) bool {
 // TestKilled: alleria's death is the target's, and the target's leaves a sound
 // profile.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"wait", "compute", "threads"} {
 		for _, flags := range [][]string{{"--discard"}, {"--only", "translate"}, {"--discard", "--on-call", "no_such"}} {
 			t.Run("alleria, "+how+strings.Join(flags, ""), func(t *testing.T) {
@@ -173,6 +174,7 @@ func running(pid int) (n int) {
 // TestCircumstances: what a program inherits is what it would natively, under
 // alleria as without: descriptors, limits, masks, terminals, ignored signals.
 func TestCircumstances(t *testing.T) {
+	t.Parallel()
 	sh := find("sh")
 	for _, c := range []struct{ name, before, program string }{
 		{"descriptors", "exec 5</dev/null 9>/dev/null;", "ls /proc/self/fd"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -26,6 +27,9 @@ func TestMain(m *testing.M) {
 	// Most tests wait for two processes that wait for each other: on two processors four at a time take less than two.
 	if p := flag.Lookup("test.parallel"); p.Value.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) && runtime.GOMAXPROCS(0) < 4 {
 		_ = p.Value.Set("4")
+	}
+	if signal.Ignored(os.Interrupt) { // as in a shell's background: what is started here would not be ended by it
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "alleria-acceptance-")

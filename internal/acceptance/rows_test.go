@@ -25,6 +25,7 @@ type rowCase struct {
 
 // TestConfigRows has a case for each row that one thread can show.
 func TestConfigRows(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/rows.S", "-nostdlib -static -no-pie")
 	// The environment, and with it the stack, is the same in all runs.
 	dir := t.TempDir()

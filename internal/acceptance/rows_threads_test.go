@@ -47,6 +47,7 @@ func (w threadWork) reaches(thread int, addr uint64, n int) int {
 // TestConfigRowsThreads opens and closes windows in programs with several threads: in
 // the thread, and in front of the instruction, that the language says.
 func TestConfigRowsThreads(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/rows-threads.S", "-nostdlib -static -no-pie")
 	at := labels(t, prog)
 	w := newThreadWork(at)

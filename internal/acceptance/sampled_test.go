@@ -11,6 +11,7 @@ import (
 // all the time: windows open and close at counts of instructions and accesses in
 // programs that fault, take signals, change their code and start threads.
 func TestFixturesSampled(t *testing.T) {
+	t.Parallel()
 	conf := sampledConfig(t)
 	over := mode{"overwritten", []string{"--sample-rate", "1/3", "--engine", "overwrite-bursts", "--buffer-chunk", "16K", "--buffer-max", "32K", "-o", "../" + profileDir}, true}
 	bursts := mode{"bursts", []string{"--sample-rate", "1/3", "--buffer-chunk", "16K", "--buffer-max", "32K", "-o", "../" + profileDir}, true}

@@ -57,6 +57,7 @@ func switchWays() map[string][]string {
 // TestSwitch opens and closes windows often, and compares what was recorded between
 // the ways in which that is done.
 func TestSwitch(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/switch.c", "-O1 -foptimize-sibling-calls -Wno-clobbered")
 	at := labels(t, prog)
 	for _, c := range switchCases() {

@@ -9,6 +9,7 @@ import (
 // its own memory, call the same function: theirs are not its. The window opens at the
 // last of the 20, and does not at one further.
 func TestCallsOfVforkChildren(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/vfork.c", "-O1")
 	for kind, others := range map[string]string{"native": "", "cached": nothing} {
 		for _, flags := range [][]string{nil, {"--engine", "no-jumps"}, {"--engine", "no-busy"}} {

@@ -28,6 +28,7 @@ func withinCases() []withinCase {
 // window opens at the last one, and not where one more is awaited; a window on each opens as
 // often as the function is entered.
 func TestJumpsFromWithin(t *testing.T) {
+	t.Parallel()
 	prog := build(t, "../../testdata/windows/within.c", "-O2 -Wl,--no-warn-rwx-segments")
 	for _, c := range withinCases() {
 		t.Run(c.function+c.how, func(t *testing.T) {
