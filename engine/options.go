@@ -100,6 +100,7 @@ type ReuseSwitches struct {
 	NoKeptRecords bool
 	// nothing is taken over by, or left by, processes whose blocks count against budgets, or that have run natively
 	NoKeptBursts bool
+	CopyFacts    bool // facts of recorded blocks are copied where they are the process's alone, too
 	KeepFew      bool // translations of small processes are kept, too, for which that is no gain
 	NoPrefetch   bool // what a program asked for when it ran before is not translated ahead
 }

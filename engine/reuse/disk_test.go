@@ -142,6 +142,11 @@ func (*nobody) Publish([]codecache.CheckAt, uint64) {}
 
 // takenOver is what a process elsewhere has of a template.
 func takenOver(t testing.TB, tmpl *Template) (*codecache.Cache, *Taken, *nobody) {
+	return takenWith(t, tmpl, false)
+}
+
+// takenWith is takenOver with the facts copied always, or not.
+func takenWith(t testing.TB, tmpl *Template, copied bool) (*codecache.Cache, *Taken, *nobody) {
 	c, host := testCache(t, 0x7eff_d000_0000), new(nobody)
 	w := Written{Written: &c.Written}
 	for i := range tmpl.images {
@@ -149,7 +154,7 @@ func takenOver(t testing.TB, tmpl *Template) (*codecache.Cache, *Taken, *nobody)
 		im.Start, im.End = im.Start+1<<24, im.End+1<<24
 		w.images = append(w.images, im)
 	}
-	f := TakeOver(tmpl, c, &w, host, false)
+	f := TakeOver(tmpl, c, &w, host, false, copied)
 	if f != nil {
 		f.TakeImages()
 	}
@@ -190,6 +195,30 @@ func TestTemplateFromDisk(t *testing.T) {
 	if !reflect.DeepEqual(a.Exits.Pieces(), b.Exits.Pieces()) || !slices.Equal(a.SlotChecks[0], b.SlotChecks[0]) || read.exe != tmpl.exe || read.bytes != tmpl.bytes {
 		t.Error("tables are others")
 	}
+}
+
+// TestFirstHasFactsItself: the first process has the facts that were read without a copy, and they say of its blocks what copied ones do, moved and with more behind them.
+func TestFirstHasFactsItself(t *testing.T) {
+	tmpl := translated(t)
+	var caches [2]*codecache.Cache
+	for i := range caches {
+		read, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read.fresh = true
+		id, last := read.images[0].facts[0], read.facts.Last()
+		was := read.facts.Addr(id)
+		c, _, _ := takenWith(t, read, i == 1)
+		if own := read.facts.Addr(id) != was; own != (i == 0) || c.Facts.Addr(id) != was+1<<24 {
+			t.Errorf("copied %t: the facts of block %d are at %#x in the table, at %#x in the process, %#x before", i == 1, id, read.facts.Addr(id), c.Facts.Addr(id), was)
+		}
+		if got := c.Facts.Add(c.Facts.Get(id)); got != last+1 || read.facts.Last() != last {
+			t.Errorf("copied %t: block %d is next, behind %d", i == 1, got, read.facts.Last())
+		}
+		caches[i] = c
+	}
+	sameRecorded(t, caches[0], caches[1])
 }
 
 // TestFirstHasPoolsThemselves: the first process that takes over what was just read has it without a copy, and the same as others; whatever it does with it, the next one reads the file again.
@@ -562,7 +591,7 @@ func TestImagesAreCarriedOn(t *testing.T) {
 			l.Start, l.End = l.Start+1<<23, l.End+1<<23
 			w.images = append(w.images, l)
 		}
-		f := TakeOver(tmpl, c, w, new(nobody), false)
+		f := TakeOver(tmpl, c, w, new(nobody), false, false)
 		f.TakeImages()
 		return c, f
 	}
@@ -613,7 +642,7 @@ func TestNewVersionsTakeTheirPlace(t *testing.T) {
 		c := testCache(t, 0x7eff_c000_0000)
 		w, f := &Written{Written: &c.Written, images: []Image{testImage(at), lib}}, (*Taken)(nil)
 		if tmpl := ts.Find(name, exe); tmpl != nil {
-			f = TakeOver(tmpl, c, w, new(nobody), false)
+			f = TakeOver(tmpl, c, w, new(nobody), false, false)
 			f.TakeImages()
 			reused = f.Reused
 		}

@@ -35,16 +35,21 @@ type Host interface {
 }
 
 // TakeOver gives a cache that has no translations yet a template's. They become known with their images, see takeImages. nil: the
-// cache has other regions.
-func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, huge bool) *Taken {
+// cache has other regions. copied: facts have memory of their own, also where no other process has them.
+func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, huge, copied bool) *Taken {
 	if !sameSizes(t, cache) {
 		return nil
 	}
 	f := &Taken{Template: t, cache: cache, written: w, host: h, done: make([]bool, len(t.images))}
-	cache.Take(&t.Kept, huge, t.fresh)
-	t.spent, t.fresh = t.spent || t.fresh, false
+	own := t.fresh
+	cache.Take(&t.Kept, huge, own)
+	t.spent, t.fresh = t.spent || own, false
 	cache.Loose = t.Blocks.N - t.useful
-	if t.facts != nil {
+	switch {
+	case t.facts == nil:
+	case own && !copied:
+		cache.Facts.Own(t.facts)
+	default:
 		cache.Facts.Copy(t.facts)
 	}
 	w.Literals = append([]codecache.LiteralAt(nil), t.Literals...)

@@ -16,6 +16,15 @@ func (t *Blocks) Share(from *Blocks) {
 	t.next = (from.next + factsBytes - 1) &^ (factsBytes - 1) // the last piece is the other's to go on in
 }
 
+// Own is Share of a table that nobody adds to, moves blocks of or takes over any more: blocks can be moved, and are the other one's under the same addresses then.
+func (t *Blocks) Own(from *Blocks) {
+	t.takePages(from)
+	for i := range from.pieces() {
+		t.facts[i].Store(from.facts[i].Load())
+	}
+	t.next = from.next
+}
+
 // Copy is Share with memory of its own, so that blocks can be moved.
 func (t *Blocks) Copy(from *Blocks) {
 	t.takePages(from)

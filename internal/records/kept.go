@@ -34,7 +34,7 @@ func (t *Blocks) Keep() Kept {
 // Highest is the highest numbers of images and functions in a table.
 type Highest struct{ Image, Func uint32 }
 
-// FromKept is the table of what was kept, with the highest numbers that facts have of images and functions; nil where some facts are none, or their records
+// FromKept is the table of what was kept, in whose memory most of it stays, with the highest numbers that facts have of images and functions; nil where some facts are none, or their records
 // would have more than so many words.
 func FromKept(k Kept, mostWords int) (*Blocks, Highest) {
 	t := new(Blocks)
@@ -46,9 +46,7 @@ func FromKept(k Kept, mostWords int) (*Blocks, Highest) {
 		if len(piece) > factsBytes || len(piece) < factsBytes && i+1 < len(k.Facts) {
 			return nil, high
 		}
-		p := newPiece()
-		copy(p.mem[:], piece)
-		t.facts[i].Store(p)
+		t.facts[i].Store(keptPiece(piece))
 		t.next = uint32(i)<<factsBits + uint32(len(piece))
 	}
 	for i, at := range k.At {
@@ -66,6 +64,16 @@ func FromKept(k Kept, mostWords int) (*Blocks, Highest) {
 		return nil, high
 	}
 	return t, high
+}
+
+// keptPiece is what was kept of a piece as one. A whole one stays where it is; in another the table goes on.
+func keptPiece(kept []byte) *factsPiece {
+	if len(kept) == factsBytes {
+		return &factsPiece{(*[factsBytes]byte)(kept)}
+	}
+	p := newPiece()
+	copy(p.mem[:], kept)
+	return p
 }
 
 // of is the packed facts of the block at a place of the list, and what is behind them.
