@@ -35,6 +35,8 @@ type Result struct {
 	Lines     []DataLine        `json:"lines"`     // of data, likewise
 	// CodeMissing: some code was not recorded, so that instructions are not all of them.
 	CodeMissing bool `json:"code_missing,omitempty"`
+	// Unscaled is there where only bursts were recorded: counts are those of what is recorded, and no estimates.
+	Unscaled *analysis.SamplingReport `json:"unscaled_sampling,omitempty"`
 }
 
 // FunctionMisses are the misses of a function, exclusive of what it calls.
@@ -226,7 +228,7 @@ func (t *Totals) Instructions() map[uint64]Misses {
 
 // Result sums up by function.
 func (t *Totals) Result() *Result {
-	out := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, Functions: []FunctionMisses{}, Lines: []DataLine{}}
+	out := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, Functions: []FunctionMisses{}, Lines: []DataLine{}, Unscaled: analysis.SamplingOf(t.proc)}
 	places := analysis.NewPlaces(t.proc)
 	type key struct {
 		f   *abp.Function

@@ -59,6 +59,8 @@ type Result struct {
 	Threads []ThreadCounts `json:"threads"`
 	Lines   []Line         `json:"lines"` // with a coherence miss; the most first
 	Pairs   []Pair         `json:"pairs"` // over all lines, likewise
+	// Unscaled is there where only bursts were recorded: counts are those of what is recorded, and no estimates.
+	Unscaled *analysis.SamplingReport `json:"unscaled_sampling,omitempty"`
 }
 
 // ThreadCounts are what a thread did.
@@ -128,7 +130,7 @@ func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.P
 // newResult begins with what was asked for.
 func newResult(proc *abp.Process, o Options) *Result {
 	out := &Result{Process: proc.Number(), Command: proc.Header().CommandLine, Private: o.Own.String(), Timed: true,
-		Threads: []ThreadCounts{}, Lines: []Line{}, Pairs: []Pair{}}
+		Threads: []ThreadCounts{}, Lines: []Line{}, Pairs: []Pair{}, Unscaled: analysis.SamplingOf(proc)}
 	if o.Shared.Ways > 0 {
 		out.Shared = o.Shared.String()
 	}

@@ -35,6 +35,8 @@ type Result struct {
 	Curve      []Point  `json:"curve"`
 	Sets       []uint64 `json:"working_sets,omitempty"` // different lines in each stretch of time
 	Every      uint64   `json:"references_a_stretch,omitempty"`
+	// Unscaled is there where only bursts were recorded: counts are those of what is recorded, and no estimates.
+	Unscaled *analysis.SamplingReport `json:"unscaled_sampling,omitempty"`
 }
 
 // Step is the references whose distance is From lines or more, and less than To.
@@ -171,7 +173,7 @@ func Count(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.Prog
 func (t *Totals) Result() *Result {
 	c := &Counter{Refs: t.refs, Hist: t.hist, Cold: t.cold, shift: uint(bits.TrailingZeros64(t.options.Line))}
 	r := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, LineSize: t.options.Line, References: t.refs,
-		Lines: t.different(), Rate: t.rate, Histogram: []Step{}, Curve: []Point{}, Sets: t.sets[t.every]}
+		Lines: t.different(), Rate: t.rate, Histogram: []Step{}, Curve: []Point{}, Sets: t.sets[t.every], Unscaled: analysis.SamplingOf(t.proc)}
 	if len(r.Sets) > 0 {
 		r.Every = 1 << (t.every + unitBits)
 	}

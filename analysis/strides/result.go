@@ -29,6 +29,8 @@ type Result struct {
 	Process  uint32    `json:"process"`
 	Command  []string  `json:"command"`
 	Operands []Operand `json:"operands"` // the most executed first
+	// Unscaled is there where only bursts were recorded: counts are those of what is recorded, and no estimates.
+	Unscaled *analysis.SamplingReport `json:"unscaled_sampling,omitempty"`
 }
 
 // Operand is the loads, or the stores, of an instruction.
@@ -110,7 +112,7 @@ func (t *Totals) Add(c *Counter, scale float64) {
 
 // Result lists what was found.
 func (t *Totals) Result() *Result {
-	out := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, Operands: []Operand{}}
+	out := &Result{Process: t.proc.Number(), Command: t.proc.Header().CommandLine, Operands: []Operand{}, Unscaled: analysis.SamplingOf(t.proc)}
 	for i := range t.all {
 		w := &t.all[i]
 		o := Operand{Address: w.code, Store: w.store, Size: w.size, Accesses: w.n, Low: w.low, High: w.high,

@@ -260,6 +260,11 @@ func TestSamplesAreToldOf(t *testing.T) {
 		{"convert --to csv", recorded, "between bursts"}, {"convert --to collapsed", estimates, "callers"}, {"convert --to lcov", estimates, ""}, {"convert --to din --thread 1", recorded, "between bursts"}, {"analyze methods --json", estimates, "callers"},
 	} {
 		_, _, errs := command(t, append(strings.Fields(c.args), run)...)
+		if c.counts == recorded && strings.HasPrefix(c.args, "analyze") {
+			if _, out, _ := command(t, append(strings.Fields(c.args), "--json", run)...); !strings.Contains(out, `"unscaled_sampling": {`) {
+				t.Errorf("%s --json does not say that it does not scale: %s", c.args, out)
+			}
+		}
 		if want := says + c.counts; strings.Count(errs, want) != 1 || strings.Contains(errs, want+"; ") != (c.lacks != "") || !strings.Contains(errs, c.lacks) {
 			t.Errorf("%s: %q", c.args, errs)
 		}
