@@ -28,11 +28,17 @@ have a count of 0. Source files are read from where the debug information says t
 are. With --misses the recorded accesses go through caches, as analyze cache has them,
 and each instruction is shown with its misses.`
 
+// annotateFlags are the command's.
+type annotateFlags struct {
+	filter         queryFlags
+	json, misses   bool
+	syntax, output string
+	caches         cacheFlags
+}
+
 // annotateCommand shows functions' code with counts.
 func (a *app) annotateCommand() *cobra.Command {
-	var filter queryFlags
-	json, syntax, output, misses := false, string(analysis.Intel), "", false
-	var caches cacheFlags
+	f := annotateFlags{syntax: string(analysis.Intel)}
 	c := &cobra.Command{
 		Use:     "annotate FUNCTION PROFILE",
 		Short:   "Show a function's source and instructions with their counts",
@@ -45,61 +51,66 @@ func (a *app) annotateCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			simulated, err := caches.options()
-			if err != nil {
-				return err
-			}
-			if given := changedOf(c.Flags(), cacheNames()...); !misses && len(given) > 0 {
+			if given := changedOf(c.Flags(), cacheNames()...); !f.misses && len(given) > 0 {
 				return usagef("--%s is for --misses", given[0])
 			}
-			switch analysis.Syntax(syntax) {
-			case analysis.Intel, analysis.ATT:
-			default:
-				return usagef("--syntax is intel or att, not %q", syntax)
-			}
-			if ext := strings.ToLower(filepath.Ext(output)); output != "" && ext != ".html" && ext != ".htm" {
-				return usagef("--output: annotated code is written to .html, not %q", output)
-			}
-			filter.functions = append(filter.functions, args[0])
-			return a.openProfiles(args[1:], func(profiles []*abp.Profile) error {
-				q, err := filter.queryRecords(profiles)
-				if err != nil {
-					return err
-				}
-				var o *cache.Options
-				if misses {
-					o = &simulated
-					a.sayBursts(profiles, q, lacksMisses)
-				}
-				all, err := a.annotate(profiles[0], q, analysis.Syntax(syntax), o)
-				if err != nil {
-					return err
-				}
-				switch {
-				case output != "":
-					return a.annotatedPage(output, all)
-				case json:
-					return a.printJSON(all)
-				}
-				for _, f := range all {
-					if err := f.WriteText(a.stdout); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			f.filter.functions = append(f.filter.functions, args[0])
+			return a.annotated(&f, args[1:])
 		},
 	}
 	fl := c.Flags()
-	fl.UintSliceVar(&filter.processes, "process", nil, "only these processes, by `number`")
-	fl.UintSliceVar(&filter.threads, "thread", nil, "only these threads, by `number` within their process")
-	fl.StringVar(&filter.time, "time", "", "only this `range` of seconds since the start: 0.5-1.5")
-	fl.StringVar(&syntax, "syntax", syntax, "assembler `syntax`: intel or att")
-	fl.StringVarP(&output, "output", "o", "", "write a page to this `file` (.html)")
-	fl.BoolVar(&json, "json", false, "print JSON: a list of functions")
-	fl.BoolVar(&misses, "misses", false, "show what each instruction misses in caches")
-	caches.register(fl)
+	fl.UintSliceVar(&f.filter.processes, "process", nil, "only these processes, by `number`")
+	fl.UintSliceVar(&f.filter.threads, "thread", nil, "only these threads, by `number` within their process")
+	fl.StringVar(&f.filter.time, "time", "", "only this `range` of seconds since the start: 0.5-1.5")
+	fl.StringVar(&f.syntax, "syntax", f.syntax, "assembler `syntax`: intel or att")
+	fl.StringVarP(&f.output, "output", "o", "", "write a page to this `file` (.html)")
+	fl.BoolVar(&f.json, "json", false, "print JSON: a list of functions")
+	fl.BoolVar(&f.misses, "misses", false, "show what each instruction misses in caches")
+	f.caches.register(fl)
 	return c
+}
+
+// annotated does what the flags ask for.
+func (a *app) annotated(f *annotateFlags, paths []string) error {
+	caches, err := f.caches.options()
+	if err != nil {
+		return err
+	}
+	switch analysis.Syntax(f.syntax) {
+	case analysis.Intel, analysis.ATT:
+	default:
+		return usagef("--syntax is intel or att, not %q", f.syntax)
+	}
+	if ext := strings.ToLower(filepath.Ext(f.output)); f.output != "" && ext != ".html" && ext != ".htm" {
+		return usagef("--output: annotated code is written to .html, not %q", f.output)
+	}
+	return a.openProfiles(paths, func(profiles []*abp.Profile) error {
+		q, err := f.filter.queryRecords(profiles)
+		if err != nil {
+			return err
+		}
+		var o *cache.Options
+		if f.misses {
+			o = &caches
+			a.sayBursts(profiles, q, lacksMisses)
+		}
+		all, err := a.annotate(profiles[0], q, analysis.Syntax(f.syntax), o)
+		if err != nil {
+			return err
+		}
+		switch {
+		case f.output != "":
+			return a.annotatedPage(f.output, all)
+		case f.json:
+			return a.printJSON(all)
+		}
+		for _, f := range all {
+			if err := f.WriteText(a.stdout); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // annotate annotates the functions of all processes that q wants, with what they miss in caches if there are some.
