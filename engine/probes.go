@@ -53,6 +53,11 @@ func (p *Process) Unnotify(addr uint64)     { p.points.Unnotify(addr) }
 func (p *Process) Intercept(entry uint64, fn uint32, prog *capture.Program) error {
 	return p.orEnded(p.points.Intercept(entry, fn, prog))
 }
+
+// FindErrno says who finds out where errno of each thread is, from the base of fs on, 0: it is not known yet. Calls that fail are captured with it
+// (capture.Program.Fails), of functions that are intercepted from then on.
+func (p *Process) FindErrno(find func() int64) { p.points.FindErrno(find) }
+
 func (p *Process) Unintercept(entry uint64) { p.points.Unintercept(entry) }
 
 // PlaceAhead makes the Intercepts that follow cheaper, of functions with native probes at some addresses. It need not be called.

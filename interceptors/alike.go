@@ -24,7 +24,7 @@ func (c *Compiler) alike(p *Prototype) ([]byte, bool) {
 	for _, set := range []bool{p.Go, p.Windows, p.Unplaced, p.Results, p.CaptureResult, p.Variadic, p.Format} {
 		flag(set)
 	}
-	for _, n := range []uint64{uint64(p.Result), uint64(p.Clang), uint64(p.Rust), uint64(p.ResultAs), uint64(p.Widest), p.MaxBytes, uint64(p.ResultScope), uint64(len(p.Args))} {
+	for _, n := range []uint64{uint64(p.Result), uint64(p.Clang), uint64(p.Rust), uint64(p.Fails), uint64(p.ResultAs), uint64(p.Widest), p.MaxBytes, uint64(p.ResultScope), uint64(len(p.Args))} {
 		number(n)
 	}
 	for _, t := range p.Args {

@@ -273,6 +273,7 @@ func TestAlike(t *testing.T) {
 		"convention":      func(p *Prototype) { p.Go = true },
 		"Windows":         func(p *Prototype) { p.Windows = true },
 		"Rust":            func(p *Prototype) { p.Rust = 95 },
+		"failing":         func(p *Prototype) { p.Fails = capture.Zero },
 		"unplaced":        func(p *Prototype) { p.Unplaced = true },
 		"compiler":        func(p *Prototype) { p.Clang = 14 },
 		"vectors":         func(p *Prototype) { p.Widest = 16 },

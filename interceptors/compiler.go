@@ -39,9 +39,10 @@ type Prototype struct {
 	// CaptureResult: the result is wanted too.
 	CaptureResult bool
 	Variadic      bool
-	Format        bool     // the last parameter is a format of printf, which says what the variable arguments are
-	MaxBytes      uint64   // of a call; 0: the default
-	Changes       *Changes // of calls; nil: none
+	Fails         capture.Failing // how the result says that errno says more
+	Format        bool            // the last parameter is a format of printf, which says what the variable arguments are
+	MaxBytes      uint64          // of a call; 0: the default
+	Changes       *Changes        // of calls; nil: none
 	// Scopes are what names mean, where several Intercepts were joined (Join), and ResultScope is the one that the result's type goes by.
 	Scopes      []Scope
 	ResultScope int
@@ -159,7 +160,7 @@ func (c *Compiler) compile(p *Prototype) (*Capture, error) {
 		}
 	}
 	// The return is of interest also where nothing is captured at it: how long the call took.
-	b.out.Program.Returns = true
+	b.out.Program.Returns, b.out.Program.Fails = true, p.Fails
 	if err := b.alter(); err != nil {
 		return nil, err
 	}

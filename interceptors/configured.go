@@ -14,7 +14,7 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 	if known != nil {
 		p.Args = append(p.Args, known.Args...)
 		p.Result, p.Variadic, p.Go, p.Windows, p.Results, p.Clang, p.Widest = known.Result, known.Variadic, known.Go, known.Windows, known.Results, known.Clang, known.Widest
-		p.Rust, p.Unplaced = known.Rust, known.Unplaced
+		p.Rust, p.Unplaced, p.Fails = known.Rust, known.Unplaced, known.Fails
 	}
 	if known != nil && ic.Auto {
 		p.CaptureResult, p.Format = known.CaptureResult, known.Format

@@ -40,6 +40,7 @@ func (c *Compiler) Join(p, q *Prototype) {
 	if q.CaptureResult && !p.CaptureResult {
 		p.Result, p.ResultAs, p.Results, p.CaptureResult, p.ResultScope = q.Result, q.ResultAs, q.Results, true, first+q.ResultScope
 	}
+	p.Fails = max(p.Fails, q.Fails)
 	p.Variadic, p.Format = p.Variadic || q.Variadic, p.Format || q.Format
 	p.MaxBytes = max(callBytes(p), callBytes(q))
 	p.joinChanges(q)

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"alleria/abp/calls"
+	"alleria/internal/capture"
 )
 
 // Prototypes in ltrace's language (ltrace.conf(5)), with names of parameters behind their types as an addition:
@@ -21,6 +22,12 @@ import (
 // A type is a plain one (void, int, uint, long, ulong, short, ushort, char, float, double, ldouble, addr, file, string, format,
 // octal, hex, bool, bitvec), struct(…), array(TYPE, COUNT), enum(…), flags(…) of ours, a typedef's name, or one with *. COUNT is a number, argN,
 // eltN, retval, zero, or a parameter's name. + before a type: it is filled in by the function. hide(…) is there and not captured.
+//
+//	errno: open, malloc
+//	errno -1: mmap
+//
+// says, behind their prototypes, of which functions errno tells why they have failed: with -1, or with a null pointer where they return one; and
+// which return -1 as a pointer.
 
 // ErrPrototype is wrapped by errors of files of prototypes.
 var ErrPrototype = errors.New("no prototype")
@@ -32,13 +39,14 @@ var libcPrototypes string
 type Prototypes struct {
 	lines map[string]string // by function: what stands behind the name, and the result before it
 	types map[string]string
+	errno map[string]bool // functions that set it where they fail; true: with -1 in any case
 }
 
 // ParsePrototypes adds a file to what is known. Lines that it does not understand are errors; what is used of a line is looked
 // at when it is used.
 func (p *Prototypes) ParsePrototypes(name, text string) error {
 	if p.lines == nil {
-		p.lines, p.types = make(map[string]string), make(map[string]string)
+		p.lines, p.types, p.errno = make(map[string]string), make(map[string]string), make(map[string]bool)
 	}
 	for n, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
@@ -58,6 +66,9 @@ func (p *Prototypes) ParsePrototypes(name, text string) error {
 			p.types[alias] = strings.TrimSpace(def)
 			continue
 		}
+		if p.failing(line) {
+			continue
+		}
 		fn, err := functionName(line)
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", name, n+1, err)
@@ -65,6 +76,35 @@ func (p *Prototypes) ParsePrototypes(name, text string) error {
 		p.lines[fn] = line
 	}
 	return nil
+}
+
+// failing reads a line that says which functions set errno; false: it is none.
+func (p *Prototypes) failing(line string) bool {
+	how, names, found := strings.Cut(line, ":")
+	if !found || how != "errno" && how != "errno -1" {
+		return false
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		p.errno[strings.TrimSpace(name)] = how != "errno"
+	}
+	return true
+}
+
+// fails is how the result of a function of a type says that it has failed.
+func (c *Compiler) fails(p *Prototypes, name string, result calls.TypeID) capture.Failing {
+	minus, known := p.errno[name]
+	switch t := c.Table.Type(result); {
+	case !known:
+	case minus:
+		return capture.MinusOne
+	case t.Kind == calls.Pointer || t.Kind == calls.Address:
+		return capture.Zero
+	case t.Kind == calls.Signed && t.Size == 4:
+		return capture.MinusOneInt
+	case t.Kind == calls.Signed && t.Size == 8:
+		return capture.MinusOne
+	}
+	return capture.NeverFails
 }
 
 // functionName finds the name that a line is about: the word before the parenthesis at the outermost level that ends the line.
@@ -108,6 +148,7 @@ func (c *Compiler) Shipped(names []string) *Prototype {
 				continue
 			}
 			if p, err := c.prototype(all, all.lines[name]); err == nil {
+				p.Fails = c.fails(all, name, p.Result)
 				return p
 			}
 		}

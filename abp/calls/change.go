@@ -3,7 +3,11 @@ package calls
 import (
 	"encoding/binary"
 	"fmt"
+	"strconv"
+	"strings"
 	"syscall"
+
+	"alleria/abp/internal/linux"
 )
 
 // How is how something of a call was changed while the program ran. The numbers are the file's.
@@ -14,6 +18,7 @@ const (
 	Replaced How = iota // the value itself
 	Contents            // bytes of what a pointer leads to
 	Failed              // the function was not executed; New is the error
+	Told                // nothing was: the function has failed, and New is errno
 )
 
 // Change is one change that was made of a call.
@@ -39,7 +44,7 @@ func changesOf(words []uint64) ([]Change, []uint64, error) {
 	out := make([]Change, 0, n)
 	for range n {
 		c := Change{Param: int32(words[0]), How: How(words[0] >> 32), Bytes: uint8(words[0] >> 40), Offset: words[1], Old: words[2], New: words[3]}
-		if c.How > Failed || c.Bytes > 8 {
+		if c.How > Told || c.Bytes > 8 {
 			return nil, nil, fmt.Errorf("change of a call %#x: %w", words[0], ErrCorrupt)
 		}
 		out, words = append(out, c), words[changeWords:]
@@ -55,6 +60,24 @@ func (c *Call) Failed() uint32 {
 		}
 	}
 	return 0
+}
+
+// Errno is the C library's error number of a call that has failed by itself; 0: it has not, or is none of a function of which that is known.
+func (c *Call) Errno() uint32 {
+	for _, ch := range c.Changes {
+		if ch.How == Told {
+			return uint32(ch.New)
+		}
+	}
+	return 0
+}
+
+// ErrorName is the name of an error number, or the number where it has none.
+func ErrorName(errno uint32) string {
+	if name := linux.ErrnoName(errno); name != "" {
+		return name
+	}
+	return strconv.FormatUint(uint64(errno), 10)
 }
 
 // ErrorText words an error number.
@@ -94,8 +117,13 @@ func (f Format) appendWas(dst []byte, c *Call, a *Argument, atReturn bool) []byt
 	return dst
 }
 
-// appendFailed appends that a call was made to fail.
+// appendFailed appends why a call has failed, or that it was made to.
 func (c *Call) appendFailed(dst []byte) []byte {
+	if e := c.Errno(); e != 0 {
+		text := ErrorText(e)
+		dst = append(append(dst, ' '), ErrorName(e)...)
+		dst = append(append(append(append(dst, " ("...), strings.ToUpper(text[:1])...), text[1:]...), ')')
+	}
 	if e := c.Failed(); e != 0 {
 		dst = append(append(append(dst, " [made to fail: "...), ErrorText(e)...), ']')
 	}

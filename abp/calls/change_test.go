@@ -51,7 +51,7 @@ func TestChangedRecord(t *testing.T) {
 	if want := []Change{{Bytes: 4, Old: 7, New: 9}, {Param: ResultParam, How: Failed, Bytes: 4, New: 12, AtReturn: true}}; !reflect.DeepEqual(changes, want) {
 		t.Errorf("got %+v, want %+v", changes, want)
 	}
-	for _, words := range [][]uint64{nil, {1}, {1 << 62, 0, 0, 0, 0}, {1, 3 << 32, 0, 0, 0}, {1, 9 << 40, 0, 0, 0}} {
+	for _, words := range [][]uint64{nil, {1}, {1 << 62, 0, 0, 0, 0}, {1, 4 << 32, 0, 0, 0}, {1, 9 << 40, 0, 0, 0}} {
 		if err := p.Add(&Record{Func: 1, Altered: true, Words: words}); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%x: %v", words, err)
 		}

@@ -26,6 +26,7 @@ type Row struct {
 	In       json.RawMessage `json:"in"`
 	Out      json.RawMessage `json:"out,omitempty"`
 	Result   json.RawMessage `json:"result,omitempty"`
+	Errno    string          `json:"errno,omitempty"` // by name; of a function of the C library that has failed
 	End      string          `json:"end"`
 	Changes  []ChangeRow     `json:"changes,omitempty"`
 }
@@ -44,6 +45,9 @@ type ChangeRow struct {
 func changes(c *calls.Call, args []calls.Argument) []ChangeRow {
 	var rows []ChangeRow
 	for _, ch := range c.Changes {
+		if ch.How == calls.Told {
+			continue
+		}
 		row := ChangeRow{Of: "result"}
 		if ch.Param != calls.ResultParam && int(ch.Param) < len(c.Sig.Params) {
 			row.Of = ParamName(c.Sig, &calls.Argument{Param: ch.Param})
@@ -103,6 +107,9 @@ func NewRow(i *Item, caller string) *Row {
 	}
 	if len(c.Changes) > 0 {
 		r.Changes = changes(c, append(append([]calls.Argument(nil), in...), out...))
+	}
+	if e := c.Errno(); e != 0 {
+		r.Errno = calls.ErrorName(e)
 	}
 	if len(rest) > 0 {
 		r.Out = arguments(c.Sig, rest)

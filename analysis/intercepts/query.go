@@ -1,6 +1,7 @@
 package intercepts
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -101,6 +102,9 @@ func number(v calls.Value) (float64, bool) {
 
 // matches tells whether some value of the call that the condition names satisfies it.
 func (c *Condition) matches(call *calls.Call, t *calls.Table) bool {
+	if c.Name == errnoName {
+		return c.errno(call)
+	}
 	name, path, _ := strings.Cut(c.Name, ".")
 	in, _ := call.In(t)
 	out, _ := call.Out(t)
@@ -113,6 +117,20 @@ func (c *Condition) matches(call *calls.Call, t *calls.Table) bool {
 		}
 	}
 	return false
+}
+
+// errnoName is what conditions call the error of a call that has failed.
+const errnoName = "errno"
+
+// errno is matches of the error of a call, which is compared as a number, or by its name.
+func (c *Condition) errno(call *calls.Call) bool {
+	e := call.Errno()
+	if e == 0 {
+		return false
+	}
+	t := &calls.Table{Types: []calls.Type{{Kind: calls.Unsigned, Size: 4},
+		{Kind: calls.Enum, Size: 4, Elem: 1, Names: []calls.Const{{Name: calls.ErrorName(e), Value: int64(e)}}}}}
+	return c.holds(calls.Value{Table: t, Type: 2, Data: binary.LittleEndian.AppendUint32(nil, e)})
 }
 
 // named tells whether a name means a parameter or the result.

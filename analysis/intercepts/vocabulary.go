@@ -96,7 +96,7 @@ func (v *Vocabulary) HasParameter(c *Condition) bool {
 			return true
 		}
 	}
-	return v.extra && strings.HasPrefix(c.Name, calls.VariadicName)
+	return c.Name == errnoName || v.extra && strings.HasPrefix(c.Name, calls.VariadicName)
 }
 
 // Functions and Parameters are the names, in order.

@@ -14,6 +14,7 @@ package captures
 import (
 	"encoding/binary"
 	"io"
+	"slices"
 
 	"alleria/engine/probe"
 	"alleria/engine/shm"
@@ -163,6 +164,32 @@ func (t *Thread) Skip(regs *sys.Regs) bool {
 	return true
 }
 
+// errnoOf is errno of a call that returns; false: it has not failed by itself, or it is not known where that is.
+func (t *Thread) errnoOf(moment capture.Moment, c *probe.Interception, m *Machine) (uint32, bool) {
+	if moment != capture.Left || !c.Prog.Fails.Failed(m.gpr[x86.RAX]) ||
+		slices.ContainsFunc(m.changes, func(ch capture.Changed) bool { return ch.How == capture.Failed }) {
+		return 0, false
+	}
+	at := t.points.Errno()
+	if at == 0 {
+		return 0, false
+	}
+	base := m.ThreadBase()
+	if m.regs == nil {
+		t.host.InPlace(func() {
+			var regs sys.Regs
+			if t.tracee.GetRegs(&regs) == nil {
+				base = regs.Fs_base
+			}
+		})
+	}
+	var b [4]byte
+	if n, _ := m.ReadAt(b[:], int64(base)+at); base == 0 || n < len(b) {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint32(b[:]), true
+}
+
 // write runs a program and writes what comes of it into the thread's ring.
 func (t *Thread) write(moment capture.Moment, c *probe.Interception, m *Machine, sp, site uint64) {
 	if tell := c.Prog.Tell; tell != nil {
@@ -176,6 +203,9 @@ func (t *Thread) write(moment capture.Moment, c *probe.Interception, m *Machine,
 		items = c.Prog.Exit
 	}
 	now := sys.TSC()
+	if errno, ok := t.errnoOf(moment, c, m); ok {
+		m.changes = append(m.changes, capture.Errno(errno))
+	}
 	var words []uint64
 	altered := uint64(0)
 	if len(m.changes) > 0 {

@@ -115,6 +115,7 @@ type captureGen struct {
 	followed []*capture.Target
 	words    int
 	bytes    uint32
+	before   int // words in front of the values
 }
 
 // entry writes the code of entries, 0 if that is the tracer's.
@@ -154,18 +155,66 @@ func (g *captureGen) leave() uint64 {
 	a.StoreWord(layout.CaptureNext, x86.RAX)
 	a.Jmp(g.rt + rt.Leave)
 	a.Link(next, a.Here())
+	failed := g.failed()
 	g.items(g.c.Prog.Exit)
 	a.MovImm(x86.RAX, capture.Head(capture.Left, 0, g.c.Fn))
 	a.Jmp(g.rt + rt.LeftDone)
+	if failed != nil {
+		a.Link(*failed, a.Here())
+		g.told()
+		g.items(g.c.Prog.Exit)
+		a.MovImm(x86.RAX, capture.Head(capture.Left, capture.Altered, g.c.Fn))
+		a.Jmp(g.rt + rt.LeftDone)
+	}
 	if g.bad {
 		return 0
 	}
 	return code
 }
 
+// failed goes elsewhere with a call that has failed, so that others pay for nothing but the look; nil: none does.
+func (g *captureGen) failed() *asm.Site {
+	a := &g.asm
+	if g.c.Prog.Fails == capture.NeverFails || g.p.errno == nil {
+		return nil
+	}
+	a.LoadWord(x86.RAX, layout.CaptureSpill)
+	switch g.c.Prog.Fails {
+	case capture.Zero:
+		a.TestSelf(x86.RAX)
+	case capture.MinusOneInt:
+		a.SignExtend(x86.RAX, x86.RAX, 4)
+		a.CmpImm(x86.RAX, 1<<32-1)
+	default:
+		a.CmpImm(x86.RAX, 1<<32-1)
+	}
+	site := a.JccLater(asm.IfZero)
+	return &site
+}
+
+// told writes errno of a call that has failed, as of one that was changed.
+func (g *captureGen) told() {
+	a := &g.asm
+	a.LoadWord(x86.RDX, layout.ControlPtr)
+	a.Get(x86.RDX, x86.RDX, layout.ErrnoAt)
+	a.TestSelf(x86.RDX)
+	a.Jcc(asm.IfZero, g.rt+g.p.cache.Regions[0].Routines.Capture.Bail) // the tracer looks where it is
+	words := capture.AppendChanges(nil, []capture.Changed{capture.Errno(0)})
+	for i, w := range words {
+		if a.MovImm(x86.RAX, w); i == len(words)-1 {
+			at := asm.At(x86.RDX, 0)
+			at.Seg = x86.SegFS
+			a.Load(x86.RAX, at, 4)
+		}
+		a.Put(x86.RCX, 8*i, x86.RAX)
+	}
+	g.advance(8 * len(words))
+	g.followed, g.bytes, g.before = nil, 0, len(words)
+}
+
 // items writes values, from rcx on, which ends up behind them. rax and rdx are free.
 func (g *captureGen) items(items []capture.Item) {
-	g.off, g.words = 0, capture.HeaderWords
+	g.off, g.words = 0, capture.HeaderWords+g.before
 	for i := range items {
 		it := &items[i]
 		g.words += capture.WordsOf(int(it.Bytes))

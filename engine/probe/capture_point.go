@@ -79,6 +79,19 @@ func (p *Points) Intercept(entry uint64, fn uint32, prog *capture.Program) error
 	return p.probeNatively(entry)
 }
 
+// FindErrno says who finds out where errno of each thread is, from the base of fs on: 0 as long as that is not known. Functions that are intercepted before
+// have none.
+func (p *Points) FindErrno(find func() int64) { p.errno = find }
+
+// Errno is where errno is, 0: nobody knows.
+func (p *Points) Errno() int64 {
+	w := p.shm.Ctl.U64(layout.ErrnoAt)
+	if w.Load() == 0 && p.errno != nil {
+		w.Store(uint64(p.errno()))
+	}
+	return int64(w.Load())
+}
+
 // pointOf returns what is known of a function that is intercepted with a program, which may have been so before.
 func (p *Points) pointOf(entry uint64, fn uint32, prog *capture.Program) *Interception {
 	cs := &p.captures

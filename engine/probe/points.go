@@ -24,6 +24,7 @@ type Points struct {
 	translator *translate.Translator
 	shm        *shm.Memory
 	off        Off
+	errno      func() int64 // see FindErrno
 
 	probes  byPage[byte]    // original bytes under native breakpoints
 	removed map[uint64]byte // and under those that are no more: a thread may have run into one just before

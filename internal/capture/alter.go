@@ -8,7 +8,14 @@ const (
 	Replaced How = iota // the value itself
 	Contents            // bytes of what a pointer leads to
 	Failed              // the function was not executed; New is the error
+	Told                // nothing was: the function has failed, and New is errno
 )
+
+// Errno is what is said of a call that has failed by itself (Program.Fails), in front of its values, as of one that was changed.
+func Errno(errno uint32) Changed {
+	const result = -1 // as readers number it
+	return Changed{Param: result, How: Told, Bytes: 4, New: uint64(errno)}
+}
 
 // Changed is one change of a call. In a ring it is ChangedWords words: the parameter in the low half of the first, How from bit 32, Bytes
 // from bit 40; the offset; the old and the new bits.

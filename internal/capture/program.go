@@ -17,10 +17,36 @@ type Program struct {
 	// Alter, if not nil, is asked at each entry and return what is to be changed there, nil: nothing. The tracer does it, before it
 	// captures, while the thread waits.
 	Alter func(m Moment) *Alteration
+	// Fails is by what a return tells that the function has failed and errno says why, which is captured then.
+	Fails Failing
 	// Jumps: an Alteration may be a Jump.
 	Jumps bool
 	// Go: the function is a Go program's, which may begin with a look at its stack.
 	Go bool
+}
+
+// Failing is how a function's result says that it has failed.
+type Failing uint8
+
+// The ways.
+const (
+	NeverFails  Failing = iota
+	MinusOneInt         // the lower half of rax is -1
+	MinusOne            // rax is -1
+	Zero                // rax is 0
+)
+
+// Failed tells whether a call has failed that returned with such a rax.
+func (f Failing) Failed(rax uint64) bool {
+	switch f {
+	case MinusOneInt:
+		return int32(rax) == -1
+	case MinusOne:
+		return int64(rax) == -1
+	case Zero:
+		return rax == 0
+	}
+	return false
 }
 
 // ByTracer tells whether the tracer has to take part in each call.

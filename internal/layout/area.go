@@ -217,6 +217,7 @@ const (
 // Control area: one for each process, in front of its slots.
 const (
 	NoCalls        = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)
+	ErrnoAt        = 0x108 // where errno of each thread is, from the base of fs on; 0: not known (tracer)
 	SyscallTable   = 0x1000
 	SyscallEntries = 1 << 16 // one byte a system call, by the low 16 bits of its number: see Syscall…
 	// Places, whose entries code counts: see Place….

@@ -137,6 +137,7 @@ func (p *fakeProcess) Notify(addr uint64) error                     { p.notified
 func (p *fakeProcess) Unnotify(addr uint64)                         { delete(p.notified, addr) }
 func (p *fakeProcess) Settle()                                      {}
 func (p *fakeProcess) PlaceAhead([]uint64)                          {}
+func (p *fakeProcess) FindErrno(func() int64)                       {}
 func (p *fakeProcess) Unintercept(uint64)                           {}
 func (p *fakeProcess) WatchSignals(on bool)                         { p.signals = on }
 func (p *fakeProcess) WatchReturns(bool)                            {}

@@ -32,6 +32,7 @@ type intercepts struct {
 	unknown []string // functions of which auto found nothing, each once, which told says
 	told    map[string]bool
 	ifuncs  map[uint64]*ifunc // by the resolver's address
+	errno   bool              // the engine knows who finds it
 	replays bool              // main waits for the call that is to be made again
 }
 
@@ -376,6 +377,7 @@ func (x *intercepts) arm(fns []*intercepted) error {
 	if len(left) > 0 {
 		errs = append(errs, fmt.Errorf("not captured at return, since no more than %d words are kept until then: %s", capture.MaxSaves, some(left, 5)))
 	}
+	x.findErrno(fns)
 	x.im.p.PlaceAhead(placesOf(fns))
 	for _, f := range fns {
 		w := f.armed
@@ -478,20 +480,42 @@ func (f *intercepted) linked() string {
 // errnoOf returns what finds a thread's errno: 0 where nobody knows.
 func (x *intercepts) errnoOf() func(base uint64, m io.ReaderAt) uint64 {
 	return func(base uint64, m io.ReaderAt) uint64 {
-		for _, l := range x.im.tables.Symbols.Images() {
-			for _, fn := range l.Image.Find("__errno_location", true) {
-				if fn.Kind == symbols.PLT {
-					continue
-				}
-				addr := fn.Addr + l.Bias
-				code := make([]byte, 48)
-				n, _ := m.ReadAt(code, int64(addr))
-				if at, ok := interceptors.ErrnoAt(code[:n], addr, base, m); ok && base != 0 {
-					return at
-				}
-			}
+		if at, ok := x.errnoAt(base, m); ok && base != 0 {
+			return at
 		}
 		return 0
+	}
+}
+
+// errnoAt is where errno of the thread is that has a base of fs; false: nobody knows.
+func (x *intercepts) errnoAt(base uint64, m io.ReaderAt) (uint64, bool) {
+	for _, l := range x.im.tables.Symbols.Images() {
+		for _, fn := range l.Image.Find("__errno_location", true) {
+			if fn.Kind == symbols.PLT {
+				continue
+			}
+			addr := fn.Addr + l.Bias
+			code := make([]byte, 48)
+			n, _ := m.ReadAt(code, int64(addr))
+			if at, ok := interceptors.ErrnoAt(code[:n], addr, base, m); ok {
+				return at, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// findErrno has errno found as soon as a function is captured that has it: it lies in the same distance from the base of fs in all threads. The dynamic linker binds
+// the library after it has told of it; until then the word that has the distance is empty.
+func (x *intercepts) findErrno(fns []*intercepted) {
+	if !x.errno && slices.ContainsFunc(fns, func(f *intercepted) bool {
+		return f.armed.capture != nil && f.armed.capture.Program.Fails != capture.NeverFails
+	}) {
+		x.errno = true
+		x.im.p.FindErrno(func() int64 {
+			at, _ := x.errnoAt(0, x.im.p)
+			return int64(at)
+		})
 	}
 }
 

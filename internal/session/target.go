@@ -51,6 +51,7 @@ type target interface {
 	Settle()
 	Intercept(entry uint64, fn uint32, prog *capture.Program) error
 	PlaceAhead(entries []uint64)
+	FindErrno(find func() int64)
 	Unintercept(entry uint64)
 
 	// What is reported of it.
