@@ -64,7 +64,7 @@ func (d *debugInfo) make(e *dwarf.Entry, name string, depth int) calls.TypeID {
 		return d.pointer(to, depth)
 	case dwarf.TagPtrToMemberType:
 		return d.memberPointer(e)
-	case dwarf.TagUnspecifiedType: // nullptr_t
+	case dwarf.TagUnspecifiedType, dwarf.TagSubroutineType: // nullptr_t; a function as a value, which Go has
 		return c.address("void *")
 	case dwarf.TagBaseType:
 		return d.base(e)

@@ -121,10 +121,10 @@ func TestInterceptGo(t *testing.T) {
 		functions.WriteString(`<Function name="` + name + `"><Intercept auto="true" depth="3"/></Function>`)
 	}
 	c := interceptConfig(t, dir, `main="true"`, functions.String())
-	if out := intercepted(t, dir, c, prog); out != "38 te {8 5} 145 2 1.5 two 4 10\n" {
+	if out := intercepted(t, dir, c, prog); out != "38 te {8 5} 145 2 1.5 two 4 10 6\n" {
 		t.Errorf("it prints %q", out)
 	}
-	if got := intercepts(t, dir, "--max-string", "0"); len(want) != 7 || !slices.Equal(got, want) {
+	if got := intercepts(t, dir, "--max-string", "0"); len(want) != 8 || !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	dir = workDir(t)

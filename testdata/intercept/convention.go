@@ -40,6 +40,20 @@ func (b *box) add(d int) { b.n += d }
 //go:noinline
 func array(a [2]int, b [1]int, c int) int { return a[0] + a[1] + b[0] + c }
 
+type hook struct {
+	a int
+	f func(int) int
+	b int
+}
+
+//go:noinline
+func hooked(h hook, c int) int {
+	if h.f != nil {
+		return h.f(c)
+	}
+	return h.a + h.b + c
+}
+
 func main() {
 	// main.add(a=40, b=-2) = 38
 	n := add(40, -2)
@@ -56,5 +70,7 @@ func main() {
 	b.add(3)
 	// main.array(a={1,2}, b={3}, c=4) = 10
 	a := array([2]int{1, 2}, [1]int{3}, 4)
-	fmt.Println(n, s, p, m, h, r, name, b.n, a)
+	// main.hooked(h={a=1, f=NULL, b=2}, c=3) = 6
+	k := hooked(hook{a: 1, b: 2}, 3)
+	fmt.Println(n, s, p, m, h, r, name, b.n, a, k)
 }
