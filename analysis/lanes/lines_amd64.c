@@ -30,7 +30,7 @@ TARGET void lines_run(struct lines *l, const uint64_t *words, const struct plan 
 			const __m512i addr = addresses(g, p.words, w + 1);
 			const __m512i line = _mm512_srl_epi64(addr, shift);
 			const __m512i last = _mm512_srl_epi64(_mm512_add_epi64(addr, _mm512_loadu_si512(g + GROUP_OWN)), shift);
-			several |= _mm512_mask_cmpneq_epi64_mask(all, line, last);
+			several = _kor_mask8(several, _mm512_mask_cmpneq_epi64_mask(all, line, last));
 			_mm512_storeu_si512(keys + k, _mm512_add_epi64(line, one)); // what is behind the lanes is overwritten
 			k += _mm_popcnt_u32(all);
 		}

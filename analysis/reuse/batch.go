@@ -32,9 +32,7 @@ func (c *Counter) many(keys []uint64) {
 	b, now := c.batch, uint32(c.Refs>>unitBits)+1
 	b.pass(c, keys, now)
 	c.Refs += uint64(len(keys))
-	for _, before := range b.stale[:b.stales] {
-		c.sets.touch(before, now)
-	}
+	c.touch(now)
 	for k, n := range b.hits {
 		if n > 0 {
 			c.at(k)
@@ -42,16 +40,32 @@ func (c *Counter) many(keys []uint64) {
 			b.hits[k] = 0
 		}
 	}
-	for i := range b.missed[:b.misses] {
-		m := &b.missed[i]
-		epoch, _, _ := c.far(m.key-1, m.hash)
-		if epoch != now {
-			c.sets.touch(epoch, now)
+	for i := 0; ; i++ {
+		i = b.far(c, i, now)
+		c.touch(now)
+		if i == b.misses {
+			return
 		}
-		if m.out != 0 {
-			c.tick(m.out, recent{uint32(m.epoch), nowhere})
-		} else {
-			c.fresh++
-		}
+		c.miss(&b.missed[i], now)
+	}
+}
+
+// touch counts lines that were used first in this unit, and before in those that are listed.
+func (c *Counter) touch(now uint32) {
+	for _, before := range c.batch.stale[:c.batch.stales] {
+		c.sets.touch(before, now)
+	}
+}
+
+// miss refers to a line that was not recent.
+func (c *Counter) miss(m *missed, now uint32) {
+	epoch, _, _ := c.far(m.key-1, m.hash)
+	if epoch != now {
+		c.sets.touch(epoch, now)
+	}
+	if m.out != 0 {
+		c.tick(m.out, recent{uint32(m.epoch), nowhere})
+	} else {
+		c.fresh++
 	}
 }

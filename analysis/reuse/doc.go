@@ -4,7 +4,7 @@
 // In a nutshell: the reuse distance of a reference to a line is how many other lines have
 // been used since the last one; a cache of n lines that evicts the line used longest ago
 // misses exactly those with a distance of n or more. Exact counts the distances with a hash
-// table (line to the time of its last use) and a set of times, bits with a Fenwick tree over groups of them, that has those at which
+// table (line to the time of its last use) and a set of times, bits with sums of groups of them, that has those at which
 // a line was used last; times are renumbered when they run out. Sampled does so for lines
 // whose hash is below a threshold, which is lowered so that no more than a fixed number of
 // lines is followed (SHARDS: Waldspurger et al., FAST 2015), and multiplies.

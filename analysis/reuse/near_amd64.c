@@ -1,7 +1,7 @@
 //go:build cgo
 
 // The list of recent lines, with AVX-512: one comparison of all of them for each reference. References to others are listed
-// for Go, in their order. What the list does depends on nothing but references, so that all else may come later.
+// for far_amd64.c, in their order. What the list does depends on nothing but references, so that all else may come later.
 // The same in Go is Counter.ref.
 #include "near_amd64.h"
 #include <immintrin.h>
@@ -11,17 +11,14 @@
 int near_supported(void)
 {
 	__builtin_cpu_init();
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+		__builtin_cpu_supports("popcnt") && __builtin_cpu_supports("lzcnt");
 }
 
-// mix is Go's mix.
-static inline uint64_t mix(uint64_t x)
+// unit is that of one of the list.
+TARGET static inline uint32_t unit(__m512i used, unsigned k)
 {
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccd;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53;
-	return x ^ x >> 33;
+	return _mm_cvtsi128_si32(_mm512_castsi512_si128(_mm512_permutexvar_epi32(_mm512_set1_epi32(k), used)));
 }
 
 TARGET void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, const uint64_t *keys, const struct entry *table, uint64_t *hits,
@@ -40,12 +37,26 @@ TARGET void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, const 
 		}
 		front = key;
 		const __m512i k8 = _mm512_set1_epi64(key);
-		const __mmask8 flo = _mm512_cmpeq_epi64_mask(lo, k8), fhi = _mm512_cmpeq_epi64_mask(hi, k8);
-		// Where the list changes: up to the line's place, or all of it. The next reference waits for these masks, which stay among the
-		// processor's masks therefore: to other registers and back took as long as all else.
-		const __mmask8 mlo = _kxor_mask8(flo, _kadd_mask8(flo, ones));
-		const __mmask8 mhi = _kand_mask8(_kxor_mask8(fhi, _kadd_mask8(fhi, ones)), _cvtu32_mask8(_cvtmask8_u32(flo) ? 0 : 0xff));
-		const unsigned found = _cvtmask8_u32(flo) | _cvtmask8_u32(fhi) << 8;
+		const __mmask8 flo = _mm512_cmpeq_epi64_mask(lo, k8);
+		const unsigned inlo = _cvtmask8_u32(flo);
+		if (__builtin_expect(inlo != 0, 1)) { // the other half of the list stays as it is
+			const unsigned moved = _blsmsk_u32(inlo), k = _tzcnt_u32(inlo);
+			hits[k]++;
+			// Where the list changes: up to the line's place. The next reference waits for this mask, which stays among the processor's
+			// masks therefore: to other registers and back took as long as all else.
+			const __mmask8 mlo = _kxor_mask8(flo, _kadd_mask8(flo, ones));
+			lo = _mm512_mask_blend_epi64(mlo, lo, _mm512_alignr_epi64(lo, k8, 7));
+			if (__builtin_expect(moved & ~fresh, 0)) { // nearly always the units are this one, and may change their places
+				if (!(fresh >> k & 1))
+					stale[stales++] = unit(used, k);
+				used = _mm512_mask_blend_epi32(moved, used, _mm512_alignr_epi32(used, now, 15));
+				fresh = (fresh & ~moved) | ((fresh << 1) & moved) | 1;
+			}
+			continue;
+		}
+		const __mmask8 fhi = _mm512_cmpeq_epi64_mask(hi, k8);
+		const __mmask8 mhi = _kxor_mask8(fhi, _kadd_mask8(fhi, ones));
+		const unsigned found = _cvtmask8_u32(fhi) << 8;
 		const unsigned moved = _blsmsk_u32(found | 1u << (RECENTS - 1));
 		if (!found) {
 			struct missed *m = &missed[misses++];
@@ -57,14 +68,11 @@ TARGET void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, const 
 		} else {
 			const unsigned k = _tzcnt_u32(found);
 			hits[k]++;
-			if (!(fresh >> k & 1)) {
-				uint32_t all[RECENTS];
-				_mm512_storeu_si512(all, used);
-				stale[stales++] = all[k];
-			}
+			if (!(fresh >> k & 1))
+				stale[stales++] = unit(used, k);
 		}
 		hi = _mm512_mask_blend_epi64(mhi, hi, _mm512_alignr_epi64(hi, lo, 7));
-		lo = _mm512_mask_blend_epi64(mlo, lo, _mm512_alignr_epi64(lo, k8, 7));
+		lo = _mm512_alignr_epi64(lo, k8, 7);
 		used = _mm512_mask_blend_epi32(moved, used, _mm512_alignr_epi32(used, now, 15));
 		fresh = (fresh & ~moved) | ((fresh << 1) & moved) | 1;
 	}

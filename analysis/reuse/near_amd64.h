@@ -23,6 +23,31 @@ struct near {
 
 enum { RECENTS = 16 };
 
+enum { GROUP_BITS = 512, GROUP_SHIFT = 9, FAN = 16, FAN_SHIFT = 4, MOST_LEVELS = 6, SUB_BITS = 4 };
+
+// What far_pass goes by: references that were not to recent lines, the set of times (times.go), and what it leaves.
+struct far {
+	uint64_t at, count; // where it goes on, and how many references there are
+	uint64_t now, mask; // as in near
+	uint64_t recent;    // lines in the list
+	uint64_t time, in, room; // the last time that was given, how many are in the set, and what it has no room for
+	uint64_t levels;
+	uint64_t buckets;   // that the histogram has
+	uint64_t stale;     // units that were listed
+	uint32_t level[MOST_LEVELS + 2]; // where each begins
+};
+
 int near_supported(void);
 void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, const uint64_t *keys, const struct entry *table, uint64_t *hits,
 	struct missed *missed, uint32_t *stale);
+void far_pass(struct far *f, const struct missed *missed, struct entry *table, uint64_t *bits, uint32_t *sums, double *hist, uint32_t *stale);
+
+// mix is Go's mix.
+static inline uint64_t mix(uint64_t x)
+{
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccd;
+	x ^= x >> 33;
+	x *= 0xc4ceb9fe1a85ec53;
+	return x ^ x >> 33;
+}

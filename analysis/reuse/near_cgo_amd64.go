@@ -3,6 +3,8 @@ package reuse
 // #cgo CFLAGS: -O2
 // #cgo noescape near_pass
 // #cgo nocallback near_pass
+// #cgo noescape far_pass
+// #cgo nocallback far_pass
 // #include "near_amd64.h"
 import "C"
 
@@ -12,6 +14,7 @@ import "unsafe"
 var _ = [...]any{
 	[1]int{}[unsafe.Sizeof(missed{})-C.sizeof_struct_missed], [1]int{}[unsafe.Offsetof(missed{}.epoch)-24],
 	[1]int{}[unsafe.Sizeof(entry{})-C.sizeof_struct_entry], [1]int{}[recents-C.RECENTS],
+	[1]int{}[groupBits-C.GROUP_BITS], [1]int{}[fan-C.FAN], [1]int{}[mostLevels-C.MOST_LEVELS], [1]int{}[subBits-C.SUB_BITS],
 }
 
 // haveVector tells whether the processor has what near_pass needs.
@@ -24,4 +27,19 @@ func (b *batch) pass(c *Counter, keys []uint64, now uint32) {
 	C.near_pass(&n, (*C.uint64_t)(&c.recent[0]), (*C.uint32_t)(&c.epochs[0]), (*C.uint64_t)(&keys[0]), (*C.struct_entry)(unsafe.Pointer(&c.table[0])),
 		(*C.uint64_t)(&b.hits[0]), (*C.struct_missed)(unsafe.Pointer(&b.missed[0])), (*C.uint32_t)(&b.stale[0]))
 	b.misses, b.stales = int(n.missed), int(n.stale)
+}
+
+// far goes on with what was not among the recent lines, from one on, up to one that is left to Go, and returns which. The units in which lines had been used
+// before that are used first in this one are in b.stale.
+func (b *batch) far(c *Counter, at int, now uint32) int {
+	t := &c.times
+	f := C.struct_far{at: C.uint64_t(at), count: C.uint64_t(b.misses), now: C.uint64_t(now), mask: C.uint64_t(len(c.table) - 1), recent: C.uint64_t(c.fresh),
+		time: C.uint64_t(c.now), in: C.uint64_t(t.in), room: C.uint64_t(t.room()), levels: C.uint64_t(len(t.levels)), buckets: C.uint64_t(len(c.Hist))}
+	for i, l := range t.levels {
+		f.level[i] = C.uint32_t(l)
+	}
+	C.far_pass(&f, (*C.struct_missed)(unsafe.Pointer(&b.missed[0])), (*C.struct_entry)(unsafe.Pointer(&c.table[0])), (*C.uint64_t)(&t.bits[0]),
+		(*C.uint32_t)(&t.sums[0]), (*C.double)(unsafe.SliceData(c.Hist)), (*C.uint32_t)(&b.stale[0]))
+	c.now, b.stales = uint32(f.time), int(f.stale)
+	return int(f.at)
 }

@@ -7,3 +7,5 @@ package reuse
 func haveVector() bool { return false }
 
 func (b *batch) pass(*Counter, []uint64, uint32) {}
+
+func (b *batch) far(*Counter, int, uint32) int { return b.misses }
