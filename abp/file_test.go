@@ -165,7 +165,7 @@ func TestRowsRoundTrip(t *testing.T) {
 		{&WindowEvent{1, true, "call", 2, 3, 4, 5, 6, 7, 8, 9}, new(WindowEvent), func(v any, d *wire.Decoder) { v.(*WindowEvent).decode(d) }},
 		{&Syscall{1, 2, 3, 4, 5, [6]uint64{1, 2, 3, 4, 5, 6}, -7, 8, CallOwn}, new(Syscall), func(v any, d *wire.Decoder) { v.(*Syscall).decode(d) }},
 		{&Signal{1, 2, 3, 4, -5, 6, 7, 8}, new(Signal), func(v any, d *wire.Decoder) { v.(*Signal).decode(d) }},
-		{&Snapshot{1, "open", []Region{{1, 2, 3, true, 4, 5, "heap", 6, 7, 8}, {9, 10, 3, true, 4, 5, "", 6, 11, 12}}, false}, new(Snapshot), func(v any, d *wire.Decoder) { v.(*Snapshot).decode(d) }},
+		{&Snapshot{1, "open", []Region{{1, 2, 3, true, 4, 5, "heap", 6, 7, 8, 9}, {9, 10, 3, true, 4, 5, "", 6, 11, 12, 13}}, false}, new(Snapshot), func(v any, d *wire.Decoder) { v.(*Snapshot).decode(d) }},
 		{&SubProfile{1, "1.abp"}, new(SubProfile), func(v any, d *wire.Decoder) { v.(*SubProfile).decode(d) }},
 		{&QueryMessage{"q", "t", -1, 2, 3}, new(QueryMessage), func(v any, d *wire.Decoder) { v.(*QueryMessage).decode(d) }},
 		{&EndInfo{1, 2, Counts{1, 2, 3, 4, 5, 6}, 3, 4, "r"}, new(EndInfo), func(v any, d *wire.Decoder) { v.(*EndInfo).decode(d) }},

@@ -41,7 +41,8 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.13 captured calls in streams (calls.Streams)
 //	1.14 what is mapped, and what has become different since the last snapshot of the address space (Region.Inode, Snapshot.Change)
 //	1.15 registers in front of instructions that the recorder executed, and their values (MarkBeside)
-//	1.16 errno of calls that have failed (calls.Told); enumerations with values in captured calls (calls.Type.IsVariants)
+//	1.16 errno of calls that have failed (calls.Told); enumerations with values in captured calls (calls.Type.IsVariants);
+//	     who has asked for memory without a name (Region.By)
 const (
 	VersionMajor = 1
 	VersionMinor = 16

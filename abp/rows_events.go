@@ -141,6 +141,9 @@ func (r *Snapshot) Append(dst []byte) []byte {
 			e.U64(r.Regions[i].Device)
 			e.U64(r.Regions[i].Inode)
 		}
+		for i := range r.Regions {
+			e.U64(r.Regions[i].By)
+		}
 	})
 }
 
@@ -157,6 +160,11 @@ func (r *Snapshot) decode(d *wire.Decoder) {
 	if len(d.B) > 0 { // since 1.14
 		for i := range r.Regions {
 			r.Regions[i].Device, r.Regions[i].Inode = d.U64(), d.U64()
+		}
+	}
+	if len(d.B) > 0 { // since 1.15
+		for i := range r.Regions {
+			r.Regions[i].By = d.U64()
 		}
 	}
 }

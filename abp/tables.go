@@ -157,6 +157,9 @@ type Region struct {
 	// What is mapped, as of a file: it tells anonymous shared memory, which has one name, apart. Since 1.14.
 	Device uint64 // major number in the upper half, minor in the lower one
 	Inode  uint64 // 0: private memory
+	// By is where the function returns to that has asked for private memory without a name, by the call for it or one of a C library's function; 0: not
+	// known, as of all that was there when a window opened first. Since 1.15.
+	By uint64
 }
 
 // Kinds of regions.

@@ -221,6 +221,10 @@ func TestHeatHTML(t *testing.T) {
 	if h.Map("", 4096, DefaultHeatColumns, []Region{{0x10000, 0x11000, anonymous}, {0x11000, 0x12000, anonymous}, {0x20000, 0x21000, anonymous}}).WriteHTML(&b); strings.Count(b.String(), `"name":"[anonymous] 1"`) != 2 || !strings.Contains(b.String(), `"name":"[anonymous] 2"`) || !strings.Contains(b.String(), `"fit":false`) {
 		t.Error("anonymous memory at two places is one region, or a size that was asked for is changed")
 	}
+	b.Reset()
+	if h.Map("", 4096, DefaultHeatColumns, []Region{{0x10000, 0x11000, anonymous + " of f"}, {0x11000, 0x12000, anonymous + " of g"}}).WriteHTML(&b); !strings.Contains(b.String(), `"name":"[anonymous] 1 of f"`) || !strings.Contains(b.String(), `"name":"[anonymous] 2 of g"`) {
+		t.Error("who has asked for anonymous memory is not said")
+	}
 	var at uint64
 	var sum Traffic
 	for i := 0; i < len(d.Cells); i += 3 {

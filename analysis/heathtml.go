@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -68,17 +67,22 @@ func (m *HeatMap) WriteHTML(w io.Writer) error {
 		d.Cells = append(d.Cells, page-last, c.Reads, c.Writes)
 		last = page
 	}
-	unnamed, end := 0, uint64(0)
+	unnamed, end, before := 0, uint64(0), ""
 	for _, r := range m.regions {
 		if r.Hi <= r.Lo {
 			continue
 		}
 		name := r.Name
-		if name == "" || name == anonymous { // numbered by address, as there is nothing else to tell them by; those that follow each other are one
-			if r.Lo != end || unnamed == 0 {
+		if of, ok := strings.CutPrefix(name, anonymous); ok || name == "" { // numbered by address, as there may be nothing else to tell them by; those that follow each other are one
+			if r.Lo != end || unnamed == 0 || name != before {
 				unnamed++
 			}
-			name, end = fmt.Sprintf("%s %d", cmp.Or(name, "anonymous"), unnamed), r.Hi
+			kind := "anonymous"
+			if ok {
+				kind = anonymous
+			}
+			before, end = name, r.Hi
+			name = fmt.Sprintf("%s %d%s", kind, unnamed, of)
 		}
 		d.Regions = append(d.Regions, heatRegion{r.Lo / grain, (r.Hi-1)/grain + 1, name})
 	}

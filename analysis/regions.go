@@ -16,7 +16,11 @@ const anonymous = "[anonymous]"
 // snapshots and their changes; without one, those that can be told from the images and the usual layout.
 //
 // Where different things lay at one address the last one counts. What an image has beyond its file (.bss) is anonymous to the kernel, and the image's here.
-func Regions(p *abp.Process) []Region {
+func Regions(p *abp.Process) []Region { return RegionsBy(p, nil) }
+
+// RegionsBy is Regions, with memory without a name called by who has asked for it, as far as the profile tells: function is the name of the one that an address
+// lies in; "" where that is not known, and nil to leave it out.
+func RegionsBy(p *abp.Process, function func(addr uint64) string) []Region {
 	var c layers
 	snaps := p.Snapshots()
 	if len(snaps) == 0 {
@@ -28,7 +32,13 @@ func Regions(p *abp.Process) []Region {
 	for _, s := range snaps {
 		for i := range s.Regions {
 			r := &s.Regions[i]
-			c.paint(Region{r.Start, r.End, RegionName(r)})
+			name := RegionName(r)
+			if name == anonymous && r.By != 0 && function != nil {
+				if by := function(r.By); by != "" {
+					name += " of " + by
+				}
+			}
+			c.paint(Region{r.Start, r.End, name})
 		}
 	}
 	for _, img := range imagesOf(p) {
@@ -85,12 +95,12 @@ func (c *layers) paint(r Region) {
 	c.regions = slices.Replace(c.regions, i, k, put...)
 }
 
-// paintOver is paint, but only where nothing is, or something of that name.
+// paintOver is paint, but only where nothing is, or something whose name begins so.
 func (c *layers) paintOver(r Region, name string) {
 	var parts []Region
 	at := r.Lo
 	for i := sort.Search(len(c.regions), func(i int) bool { return c.regions[i].Hi > r.Lo }); i < len(c.regions) && c.regions[i].Lo < r.Hi; i++ {
-		if o := c.regions[i]; o.Name != name {
+		if o := c.regions[i]; !strings.HasPrefix(o.Name, name) {
 			parts = append(parts, Region{at, max(o.Lo, at), r.Name})
 			at = o.Hi
 		}

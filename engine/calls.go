@@ -228,6 +228,7 @@ func (t *Thread) createAgain(regs *sys.Regs) error {
 func (t *Thread) afterCall(e *codecache.Exit) {
 	regs := &sys.Regs{}
 	t.recovery.Saved(regs)
+	regs.Rsp, regs.Rip = t.recovery.SavedSP(), regs.Rcx // as the call leaves it
 	t.calls.Noted(t.slot.Get(layout.ReqArg), regs, e.Recorded)
 }
 

@@ -498,6 +498,12 @@ types:
         repeat-expr: num_regions
         if: not _io.eof
         doc: What each of the regions maps. Since 1.14.
+      - id: asked_by
+        type: u8
+        repeat: expr
+        repeat-expr: num_regions
+        if: not _io.eof
+        doc: Where what has asked for private memory without a name returns to, 0 where that is not known. Since 1.16.
   mapped:
     seq:
       - id: device

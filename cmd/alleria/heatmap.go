@@ -15,6 +15,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis"
+	"alleria/analysis/intercepts"
 	"alleria/analysis/sharedmem"
 	"alleria/config/quantity"
 )
@@ -116,13 +117,18 @@ func (h *heatmaps) draw() error {
 	if err != nil {
 		return err
 	}
+	names := intercepts.NewCallers()
+	defer names.Close()
 	for _, p := range procs {
 		heat, err := h.heatOf(p)
 		if err != nil {
 			return err
 		}
 		title := cmp.Or(h.title, strings.Join(p.Header().CommandLine, " "))
-		m := heat.Map(title, h.block, h.columns, analysis.Regions(p))
+		m := heat.Map(title, h.block, h.columns, analysis.RegionsBy(p, func(addr uint64) string {
+			name, _, _ := strings.Cut(names.Name(p, addr), "+0x")
+			return name
+		}))
 		if m.Total == (analysis.Traffic{}) {
 			fmt.Fprintf(h.messages(), "alleria: no access that is asked for was recorded in process %d: its map is empty\n", p.Number())
 		}

@@ -1,6 +1,8 @@
 package syscalls
 
 import (
+	"encoding/binary"
+
 	"bytes"
 	"fmt"
 	"os"
@@ -78,6 +80,7 @@ type Mapped struct {
 	Start, End    uint64 // End not included
 	Prot          uint32
 	From, FromEnd uint64 // MappedMoved: where it was
+	By            uint64 // where the function that made the call returns to, or the call itself; 0: not known
 }
 
 // MappedHow is what is known of a mapping without asking the kernel.
@@ -118,7 +121,43 @@ func (c *Calls) tellMapped(nr, res uint64, regs *sys.Regs) {
 	case tracee.SysBrk:
 		m = Mapped{How: MappedBreak, End: res}
 	}
+	if m.How == MappedAnonymous {
+		m.By = c.calledFrom(regs)
+	}
 	c.host.Mapped(m)
+}
+
+// calledFrom is the address behind the call of the function that a system call was made in: C libraries' functions for it
+// push nothing. Where the stack has none, the call is the program's own.
+func (c *Calls) calledFrom(regs *sys.Regs) uint64 {
+	var b [8]byte
+	if regs.Rsp == 0 {
+		return 0
+	}
+	if _, err := c.mem.ReadAt(b[:], int64(regs.Rsp)); err == nil {
+		if ret := binary.LittleEndian.Uint64(b[:]); ret != 0 && c.code.MayExecute(ret-1, ret) && c.callsBefore(ret) {
+			return ret
+		}
+	}
+	return regs.Rip
+}
+
+// callsBefore tells whether in front of an address may be a call: direct, or by a register or memory.
+func (c *Calls) callsBefore(ret uint64) bool {
+	const longest = 7
+	var code [longest]byte
+	if n, _ := c.mem.ReadAt(code[:], int64(ret-longest)); n < longest {
+		return false
+	}
+	if code[longest-5] == 0xe8 {
+		return true
+	}
+	for n := 2; n <= longest; n++ { // ff /2
+		if at := longest - n; code[at] == 0xff && code[at+1]>>3&7 == 2 {
+			return true
+		}
+	}
+	return false
 }
 
 // failed looks at a call that has failed, and may have done so halfway: the pages in front of one that is not there, or must not be

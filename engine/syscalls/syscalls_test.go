@@ -127,9 +127,27 @@ func TestMapped(t *testing.T) {
 		t.Errorf("brk has %d in the table", got)
 	}
 	all()
-	p.expect("mapped {How:0 Start:28672 End:36864 Prot:1 From:0 FromEnd:0}", "mapped {How:1 Start:28672 End:32768 Prot:0 From:0 FromEnd:0}",
-		"mapped {How:2 Start:40960 End:49152 Prot:0 From:28672 FromEnd:32768}", "mapped {How:3 Start:0 End:36864 Prot:0 From:0 FromEnd:0}",
-		"mapped {How:4 Start:0 End:0 Prot:0 From:0 FromEnd:0}")
+	p.expect("mapped {How:0 Start:28672 End:36864 Prot:1 From:0 FromEnd:0 By:0}", "mapped {How:1 Start:28672 End:32768 Prot:0 From:0 FromEnd:0 By:0}",
+		"mapped {How:2 Start:40960 End:49152 Prot:0 From:28672 FromEnd:32768 By:0}", "mapped {How:3 Start:0 End:36864 Prot:0 From:0 FromEnd:0 By:0}",
+		"mapped {How:4 Start:0 End:0 Prot:0 From:0 FromEnd:0 By:0}")
+	// Who asks: what the function of the call returns to, if it has been called, or the call itself.
+	p.code = true
+	for _, c2 := range []struct {
+		before []byte
+		want   uint64
+	}{
+		{[]byte{0x90, 0x90, 0xe8, 1, 2, 3, 4}, 0x4007}, {[]byte{0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0}, 0x4007},
+		{[]byte{0x90, 0xff, 0x15, 1, 2, 3, 4}, 0x4007}, {[]byte{0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xe0}, 0x5002},
+	} {
+		p.put(0x4000, c2.before)
+		p.put(0x8000, []byte{7, 0x40, 0, 0, 0, 0, 0, 0})
+		if got := c.calledFrom(&sys.Regs{Rsp: 0x8000, Rip: 0x5002}); got != c2.want {
+			t.Errorf("behind % x: asked by %#x, want %#x", c2.before, got, c2.want)
+		}
+	}
+	if got := c.calledFrom(&sys.Regs{Rsp: 0x9000, Rip: 0x5002}); got != 0x5002 {
+		t.Errorf("without a stack: asked by %#x", got)
+	}
 }
 
 // TestTable holds what translated code does with a call to what is asked for, whatever that is.

@@ -118,7 +118,7 @@ func TestMappedBetween(t *testing.T) {
 		n := in[r.regions]
 		in[r.regions] = [2]uint64{n[0] + r.reads, n[1] + r.writes}
 	}
-	if in["[anonymous]"][1] < 64000+5000 || in["file"][0] < 2048 || in["[heap]"][1] < 256 {
+	if in["[anonymous] of main"][1] < 64000+5000 || in["file"][0] < 2048 || in["[heap]"][1] < 256 {
 		t.Errorf("reads and writes by region: %v", in)
 	}
 	p, err := abp.Open(filepath.Join(dir, profileDir))
@@ -142,4 +142,30 @@ func TestMappedBetween(t *testing.T) {
 		t.Errorf("what work has written to: %+v", heatRows(t, dir, "--block", "4K"))
 	}
 	verified(t, dir)
+}
+
+// TestWhoAskedForMemory: memory without a name is called by the function that has mapped it.
+func TestWhoAskedForMemory(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/trees/asking.c", "-O1")
+	if r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "--", prog}, dir: dir}); r.status != 0 {
+		t.Fatalf("record: %d %s", r.status, r.stderr)
+	}
+	writes := map[string]uint64{}
+	for _, r := range heatRows(t, dir, "--block", "4K") {
+		writes[r.regions] += r.writes
+	}
+	for function, n := range map[string]uint64{"make_table": 100, "make_pool": 200} {
+		if got := writes["[anonymous] of "+function]; got != n {
+			t.Errorf("%d writes to the memory of %s, want %d: %v", got, function, n, writes)
+		}
+	}
+	found := false
+	for name, got := range writes { // the function of the C library is static; it writes a header
+		found = found || strings.HasPrefix(name, "[anonymous] of ") && got >= 300 && got < 304
+	}
+	if !found {
+		t.Errorf("nothing has the 300 writes to malloc's memory: %v", writes)
+	}
 }

@@ -77,7 +77,7 @@ func (a *addressSpace) mapped(m engine.Mapped) {
 	var news []abp.Region
 	switch m.How {
 	case engine.MappedAnonymous:
-		news = a.space.Put(spaces.Anonymous(m.Start, m.End, m.Prot))
+		news = a.space.Put(spaces.Anonymous(m.Start, m.End, m.Prot, m.By))
 	case engine.MappedMoved:
 		news = a.space.Moved(m.From, m.FromEnd-m.From, m.Start, m.End-m.Start)
 	case engine.MappedBreak:

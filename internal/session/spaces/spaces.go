@@ -123,7 +123,7 @@ func (s *Space) cut(start, end uint64) int {
 // join makes one region of those beside each other that are parts of one.
 func (s *Space) join(at int) {
 	for _, i := range [...]int{at + 1, at} {
-		if i > 0 && i < len(s.regions) && s.regions[i-1].End == s.regions[i].Start && same(&s.regions[i-1], &s.regions[i]) {
+		if i > 0 && i < len(s.regions) && s.regions[i-1].End == s.regions[i].Start && s.regions[i-1].By == s.regions[i].By && same(&s.regions[i-1], &s.regions[i]) {
 			s.regions[i-1].End = s.regions[i].End
 			s.regions = slices.Delete(s.regions, i, i+1)
 		}
@@ -140,7 +140,7 @@ func clip(r abp.Region, start, end uint64) abp.Region {
 }
 
 // same tells whether two regions are the same memory where they overlap, or parts of the same where they touch. What may be done with it may
-// change, and does so often.
+// change, and does so often. Who has asked for it may be somebody else the next time, and stays who it was the first time.
 func same(a, b *abp.Region) bool {
 	if a.Label != b.Label || a.Device != b.Device || a.Inode != b.Inode || a.Shared != b.Shared {
 		return false
@@ -154,9 +154,9 @@ const (
 	heapLabel = "[heap]"
 )
 
-// Anonymous is a private mapping of memory that has no name.
-func Anonymous(start, end uint64, prot uint32) abp.Region {
-	return abp.Region{Start: start, End: end, Prot: prot, Kind: abp.RegionAnonymous}
+// Anonymous is a private mapping of memory that has no name, which was asked for by what returns to an address, or lies there.
+func Anonymous(start, end uint64, prot uint32, by uint64) abp.Region {
+	return abp.Region{Start: start, End: end, Prot: prot, Kind: abp.RegionAnonymous, By: by}
 }
 
 // RegionOf says of a mapping what a profile does.

@@ -56,8 +56,8 @@ func TestChurn(t *testing.T) {
 	var s Space
 	rows := 0
 	for range 100_000 {
-		rows += len(s.Put(Anonymous(0x10000, 0x90000, protRead|protWrite)))
-		rows += len(s.Put(Anonymous(0x20000, 0x30000, protRead)))
+		rows += len(s.Put(Anonymous(0x10000, 0x90000, protRead|protWrite, 1)))
+		rows += len(s.Put(Anonymous(0x20000, 0x30000, protRead, 2)))
 	}
 	if rows != 1 || len(s.regions) != 1 {
 		t.Errorf("%d rows, %d regions", rows, len(s.regions))
@@ -105,5 +105,19 @@ func TestPages(t *testing.T) {
 				t.Fatalf("known: %v, told: %v, expected %v", got, told, pages)
 			}
 		}
+	}
+}
+
+// TestAskedBy: mappings beside each other that different functions have asked for are two, also where the kernel makes one of them.
+func TestAskedBy(t *testing.T) {
+	var s Space
+	for _, r := range [][]uint64{{0x10000, 0x20000, 7}, {0x20000, 0x30000, 8}, {0x30000, 0x40000, 8}} {
+		s.Put(Anonymous(r[0], r[1], protRead, r[2]))
+	}
+	if news := s.Put(Anonymous(0x10000, 0x40000, protRead, 0)); len(news) != 0 {
+		t.Errorf("news of what is known: %+v", news)
+	}
+	if len(s.regions) != 2 || s.regions[0].By != 7 || s.regions[1].By != 8 || s.regions[1].Start != 0x20000 || s.regions[1].End != 0x40000 {
+		t.Errorf("%+v", s.regions)
 	}
 }
