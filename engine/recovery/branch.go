@@ -13,7 +13,9 @@ import (
 // left its return address. A call of which both is true is the one; else a jump or a return, if it is the only one that can be. (Code that changes its caller's operand and jumps by it
 // at once, with nothing pushed, is taken for its caller.)
 //
-// Refused: a store of its number by each branch; to take the likeliest of several. So jumps by registers, and returns, are found where no other such branch has been translated, which is
+// Refused: a store of its number by each branch; to look whether the target is canonical in front of the look-up, one or two instructions each; to take the likeliest of several. Nothing on the way of a branch is its
+// own: it loads an entry of the table by the low 16 bits of its target, and target checks and the miss routine are shared. To leave out returns whose block cannot have been executed (what it has popped differs from what lies below the stack, a
+// constant from a register) would be right, but bare returns and epilogues of one shape stay, of which each program has many. A record tells which block was last only where all code is recorded. So jumps by registers, and returns, are found where no other such branch has been translated, which is
 // seldom; they fault behind themselves, at their target, as all of them did.
 
 // Canonical tells whether an address can be one.
