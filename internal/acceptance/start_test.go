@@ -138,7 +138,7 @@ func TestTimerSlack(t *testing.T) {
 			}
 		}
 		// What each thread of the tracer has, which the program reads.
-		look := `for t in /proc/$PPID/task/*; do cat $t/timerslack_ns || exit 9; done`
+		look := `for t in /proc/$PPID/task/*; do cat /proc/${t##*/}/timerslack_ns || exit 9; done`
 		argv := append([]string{alleria(), "-q", "record", "--force", "-o", "out"}, flags...)
 		r := run(t, command{argv: append(argv, "--", "sh", "-c", look), dir: dir})
 		more, on := strings.Count("\n"+string(r.stdout), "\n500000"), len(flags) == 0 || flags[1] != "punctual-monitor"
