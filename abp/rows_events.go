@@ -162,7 +162,7 @@ func (r *Snapshot) decode(d *wire.Decoder) {
 			r.Regions[i].Device, r.Regions[i].Inode = d.U64(), d.U64()
 		}
 	}
-	if len(d.B) > 0 { // since 1.15
+	if len(d.B) > 0 { // since 1.16
 		for i := range r.Regions {
 			r.Regions[i].By = d.U64()
 		}

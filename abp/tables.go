@@ -158,7 +158,7 @@ type Region struct {
 	Device uint64 // major number in the upper half, minor in the lower one
 	Inode  uint64 // 0: private memory
 	// By is where the function returns to that has asked for private memory without a name, by the call for it or one of a C library's function; 0: not
-	// known, as of all that was there when a window opened first. Since 1.15.
+	// known, as of all that was there when a window opened first. Since 1.16.
 	By uint64
 }
 

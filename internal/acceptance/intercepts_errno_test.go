@@ -79,7 +79,7 @@ func TestInterceptErrnoAsStrace(t *testing.T) {
 			continue
 		}
 		dir := workDir(t)
-		c := writeFile(t, dir, "c.xml", `<AlleriaConfig version="1.0"><Window><Profile><Process><Thread><Image name="libc.so.6">` + functions.String() + `</Image></Thread></Process></Profile></Window></AlleriaConfig>`)
+		c := writeFile(t, dir, "c.xml", `<AlleriaConfig version="1.0"><Window><Profile><Process><Thread><Image name="libc.so.6">`+functions.String()+`</Image></Thread></Process></Profile></Window></AlleriaConfig>`)
 		run(t, command{argv: append([]string{alleria(), "-q", "record", "-o", profileDir, "-c", c, "--"}, prog...), dir: dir})
 		got := make(map[string]bool)
 		for _, m := range told.FindAllStringSubmatch(strings.Join(intercepts(t, dir), "\n"), -1) {
