@@ -225,6 +225,17 @@ func TestBuildTargets(t *testing.T) {
 	}
 }
 
+// TestBenchArming: what arming a function takes is what the run takes more than natively, by how many functions there are; no other mode runs the program.
+func TestBenchArming(t *testing.T) {
+	_, rows, errs := runBench(t, "-alleria", fakeTracer(t, "true"), "-n", "1", "-only", "arming", "-modes", "arming,translate")
+	if len(rows) != 2 {
+		t.Fatalf("%+v\n%s", rows, errs)
+	}
+	if r := rows[1]; r.Failure != "" || r.Mode != "arming" || r.NanosPerCall == 0 || r.MustNanos != 20_000 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestBenchCaptured: what a captured call costs is what the program says of itself, less what it says natively; the configuration names the function of the case.
 func TestBenchCaptured(t *testing.T) {
 	_, rows, errs := runBench(t, "-alleria", fakeTracer(t, "true"), "-n", "1", "-only", "captured-ints,captured-never,true", "-modes", "captured,translate")

@@ -44,13 +44,13 @@ type mode struct {
 }
 
 // runs tells whether the mode has a row for a program.
-// calls does nothing but call a function, as those whose calls are captured do: the modes that record it all say nothing of them.
+// calls does nothing but call a function, as those whose calls are captured do, and another has functions to be armed: the modes that record it all say nothing of them.
 func (m *mode) runs(program string) bool {
 	switch captured := strings.HasPrefix(program, capturedPrefix); {
 	case m.name == nativeMode:
 		return true
 	case m.only == "":
-		return program != callsProgram && !captured
+		return program != callsProgram && program != armingProgram && !captured
 	case m.only == capturedPrefix:
 		return captured
 	}
@@ -116,6 +116,7 @@ func modes(alleria, configs string) []mode {
 		only(callsProgram, record("toggled", "a window opened and closed at each call, recording nothing", nil, windowed("toggled.xml")...)),
 		only(callsProgram, record("closed", "a window that would open at a call that is never reached", nil, windowed("closed.xml")...)),
 		only(callsProgram, record("threshold", "a window that opens at each millionth call", nil, windowed("threshold.xml")...)),
+		only(armingProgram, record(armingProgram, "50,000 functions armed at once, what a call stands for one of them", nil, windowed("arming.xml")...)),
 		only(buildProgram, record("followed", "every process followed, nothing recorded", nil, windowed("followed.xml")...)),
 		only(buildProgram, straceChildren()),
 		translate,

@@ -50,6 +50,7 @@ func programs() []program {
 		{callsProgram, prepareCalls},
 		{buildProgram, prepareBuild},
 		{changingProgram, prepareChanging},
+		{armingProgram, prepareArming},
 		{"true", command("true")},
 		{startPrefix + "bash", command("bash", "-c", ":")},
 		{startPrefix + "perl", command("perl", "-e", "1")},

@@ -160,6 +160,7 @@ func (b *bench) rows(name string, all []*series) []row {
 			r.memoryOf(s, all[0], t)
 			r.calls(nativeTime, pick(b.size, callsN, callsN/5))
 			r.captured(s, all[0])
+			r.arming(nativeTime)
 			r.accurate(s, all)
 			r.pool(ratio)
 		}

@@ -92,6 +92,7 @@ func windowConfigs() map[string]string {
 		"threshold.xml": file(window(` reopenable="true"`,
 			`<On><Call name="called" threshold="1000000"/></On><Till><Return name="called"/></Till>`)),
 	}
+	configs["arming.xml"] = armingConfig
 	maps.Copy(configs, capturedConfigs())
 	return configs
 }
