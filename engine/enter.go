@@ -210,6 +210,9 @@ func (t *Thread) handNext() error {
 	if err != nil {
 		return err
 	}
+	if h.Number == 0 { // taken back meanwhile
+		return t.run(0)
+	}
 	return t.passOn(h)
 }
 

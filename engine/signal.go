@@ -132,6 +132,9 @@ func (t *Thread) deliver(regs *sys.Regs, h tracee.Signal) error {
 		if err := t.tracee.SetInfo(&h); err != nil {
 			return err
 		}
+		if t.tracee.Overtaken(&h) {
+			h.Number = 0
+		}
 		return t.enter(regs, h.Number)
 	}
 	return t.handOver(regs, &h, &sets)
@@ -212,6 +215,9 @@ func (t *Thread) passOn(h tracee.Signal) error {
 	t.tracee.Calm()
 	if err := t.tracee.SetInfo(&h); err != nil {
 		return err
+	}
+	if t.tracee.Overtaken(&h) {
+		h.Number = 0
 	}
 	return t.run(h.Number)
 }

@@ -49,8 +49,54 @@ func (t *Thread) Drop(is func(h *Signal) bool) {
 // HoldFirst holds a signal in front of the others.
 func (t *Thread) HoldFirst(h Signal) { t.held = slices.Insert(t.held, 0, h) }
 
-// HoldAll holds what is held for another thread, which t stands for from now on.
-func (t *Thread) HoldAll(of *Thread) { t.held = append(t.held, of.held...) }
+// HoldAll holds what is held for another thread, which t stands for from now on, in front of what has come since.
+func (t *Thread) HoldAll(of *Thread) {
+	since := t.held
+	t.held = nil
+	for _, h := range slices.Concat(of.held, since) {
+		t.keep(h)
+	}
+}
+
+// keep holds a signal behind the others.
+func (t *Thread) keep(h Signal) {
+	t.held = append(t.held, h)
+	if h.byJobControl() && !slices.Contains(t.stops.halting, t) {
+		t.stops.halting = append(t.stops.halting, t)
+	}
+}
+
+// byJobControl tells the signals that stop a process.
+func (h *Signal) byJobControl() bool {
+	switch h.Number {
+	case SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU:
+		return true
+	}
+	return false
+}
+
+// Overtaken tells whether SIGCONT waits for the process of a thread that stands where the kernel delivers a signal, which is one that would stop it: it has come behind that. What
+// comes from here on the kernel looks after.
+func (t *Thread) Overtaken(h *Signal) bool {
+	if !h.byJobControl() {
+		return false
+	}
+	sets, err := t.stops.kernel.ReadSignalSets(t.TID)
+	return err == nil && sets.Pending&(1<<(SIGCONT-1)) != 0
+}
+
+// continued forgets the signals that were to stop the process of a thread which is told of SIGCONT, as the kernel forgets those that wait when that is sent: delivered later they would stop what nobody
+// continues any more.
+func (s *Stops) continued(by *Thread) {
+	for _, t := range s.halting {
+		if t.TID == by.TID || t.PID == by.PID && t.PID != 0 {
+			t.held = slices.DeleteFunc(t.held, func(h Signal) bool { return h.byJobControl() })
+		}
+	}
+	s.halting = slices.DeleteFunc(s.halting, func(t *Thread) bool {
+		return !slices.ContainsFunc(t.held, func(h Signal) bool { return h.byJobControl() })
+	})
+}
 
 // Last is the signal that was held last, that of the last step if it has ended in one; nil: none is held.
 func (t *Thread) Last() *Signal {
@@ -89,23 +135,28 @@ func (t *Thread) FaultFirst(h *Signal) bool {
 // GiveBackTrap gives a SIGTRAP back to the kernel that was sent to the thread, which has to take it at another time.
 func (t *Thread) GiveBackTrap(h *Signal) {
 	t.SentAgain(h)
-	t.held = append(t.held, *h)
+	t.keep(*h)
 	t.SendTrapsBack(len(t.held) - 1)
 }
 
 // HandOver has the kernel deliver the signals that are held for a thread which runs its own code, of which there are some, but for the last, which it takes. Each handler is entered
 // before the next signal, so that none is lost by another one of the same number.
 func (t *Thread) HandOver() (last Signal, err error) {
-	for ; len(t.held) > 1; t.held = t.held[1:] {
-		if err := t.SetInfo(&t.held[0]); err != nil {
+	for {
+		h, ok := t.Next()
+		if !ok || len(t.held) == 0 { // SIGCONT may have taken the last back meanwhile
+			return h, nil
+		}
+		if err := t.SetInfo(&h); err != nil {
 			return last, err
 		}
-		if err := t.enterBefore(t.held[0].Number); err != nil {
+		if t.Overtaken(&h) {
+			continue
+		}
+		if err := t.enterBefore(h.Number); err != nil {
 			return last, err
 		}
 	}
-	last, t.held = t.held[0], nil
-	return last, nil
 }
 
 // enterBefore has the kernel deliver a signal to a thread that stands where it takes one, whose handler's first instruction it then stands at. Of a signal that has no handler, or that the
@@ -141,11 +192,17 @@ func (t *Thread) ToDetach() (last sys.Signal, err error) {
 	}
 	t.GroupStopped = false
 	for {
-		h := t.held[0]
+		h, ok := t.Next()
+		if !ok {
+			return 0, nil
+		}
 		if err := t.SetInfo(&h); err != nil { // which may hold more
 			return 0, err
 		}
-		if t.held = t.held[1:]; len(t.held) == 0 {
+		if t.Overtaken(&h) {
+			h.Number = 0
+		}
+		if len(t.held) == 0 {
 			return h.Number, nil
 		}
 		if err := t.enterBefore(h.Number); err != nil {
@@ -180,7 +237,7 @@ func (t *Thread) holdPostponed() error {
 			}
 		} else {
 			t.stops.postponed = append(t.stops.postponed[:i], t.stops.postponed[i+1:]...)
-			t.held = append(t.held, q.held)
+			t.keep(q.held)
 		}
 		i = -1 // they have changed places
 	}
@@ -203,6 +260,6 @@ func (t *Thread) fetch(sig sys.Signal) (bool, error) {
 		return false, err
 	}
 	t.SentAgain(&h)
-	t.held = append(t.held, h)
+	t.keep(h)
 	return true, nil
 }

@@ -129,3 +129,50 @@ func TestToDetachPostponed(t *testing.T) {
 		m.expect(c.requests...)
 	}
 }
+
+// TestContinued: SIGCONT takes back the signals that are held to stop its process, for whichever of its threads, and no others.
+func TestContinued(t *testing.T) {
+	m, th := newMachine(t, &owner{})
+	second, other := new(Thread), new(Thread)
+	second.Init(th.stops, &owner{}, tid+1, pid, true)
+	other.Init(th.stops, &owner{}, 30, 30, true)
+	for _, o := range []*Thread{th, second, other} {
+		for _, sig := range []sys.Signal{SIGSTOP, sigUsr1, SIGTSTP} {
+			o.keep(Signal{Number: sig})
+		}
+	}
+	m.answers = []answer{{request: "call", reports: []sys.Stop{stop(tid, 0, SIGCONT)}}, {request: "call", reports: []sys.Stop{stop(tid, 0, CallStop)}}}
+	if err := th.CallStops(1); err != nil {
+		t.Fatal(err)
+	}
+	for o, want := range map[*Thread][]int{th: {sigUsr1, SIGCONT}, second: {sigUsr1}, other: {SIGSTOP, sigUsr1, SIGTSTP}} {
+		if got := numbers(o.held); !slices.Equal(got, want) {
+			t.Errorf("thread %d: held %v, want %v", o.TID, got, want)
+		}
+	}
+	if got := th.stops.halting; len(got) != 1 || got[0] != other {
+		t.Errorf("%d threads have such signals, want 1", len(got))
+	}
+	th.keep(Signal{Number: SIGSTOP})
+	child := new(Thread)
+	child.Init(th.stops, &owner{}, tid, tid, true)
+	child.keep(Signal{Number: sigChld})
+	child.HoldAll(th)
+	if got := numbers(child.held); !slices.Equal(got, []int{sigUsr1, SIGCONT, SIGSTOP, sigChld}) {
+		t.Errorf("held for the thread that it was: %v", got)
+	}
+}
+
+// TestOvertaken: a signal that is to stop a process is not delivered where SIGCONT waits, which has come behind it; any other is.
+func TestOvertaken(t *testing.T) {
+	for waits, want := range map[uint64]bool{1 << (SIGCONT - 1): true, 1 << (sigUsr1 - 1): false} {
+		m, th := newMachine(t, &owner{})
+		m.waits = waits
+		if got := th.Overtaken(&Signal{Number: SIGSTOP}); got != want {
+			t.Errorf("%#x waits: overtaken %v", waits, got)
+		}
+		if th.Overtaken(&Signal{Number: sigUsr1}) {
+			t.Errorf("%#x waits: a signal that stops nothing is overtaken", waits)
+		}
+	}
+}

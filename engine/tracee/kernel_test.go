@@ -26,6 +26,7 @@ type machine struct {
 	zombie  bool
 	over    bool
 	message uint // of the event that is looked at
+	waits   uint64
 }
 
 // answer is a request that is expected, and what is reported then.
@@ -86,7 +87,7 @@ func (m *machine) PendingSignals(_, from int, s []sys.Siginfo) (int, error) {
 	return copy(s, m.pending[min(from, len(m.pending)):]), nil
 }
 func (m *machine) ReadSignalSets(int) (sys.SignalSets, error) {
-	return sys.SignalSets{Blocked: m.mask, Caught: m.caught}, nil
+	return sys.SignalSets{Blocked: m.mask, Caught: m.caught, Pending: m.waits}, nil
 }
 func (m *machine) SendSignal(_, _ int, s sys.Signal) error {
 	if s != 0 {

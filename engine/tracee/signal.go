@@ -10,6 +10,7 @@ const (
 	SIGFPE  = 8
 	SIGKILL = 9
 	SIGSEGV = 11
+	SIGCONT = 18
 	SIGSTOP = 19
 	SIGTSTP = 20
 	SIGTTIN = 21
@@ -44,6 +45,9 @@ type Signal struct {
 // Take takes the signal of a signal-delivery stop out of the kernel's hands.
 func (t *Thread) Take(sig sys.Signal) (Signal, error) {
 	h := Signal{Number: sig}
+	if sig == SIGCONT && len(t.stops.halting) > 0 {
+		t.stops.continued(t)
+	}
 	return h, t.stops.kernel.GetSiginfo(t.TID, &h.Info)
 }
 
@@ -54,7 +58,7 @@ func (t *Thread) hold(sig sys.Signal) error {
 		return err
 	}
 	t.SentAgain(&h)
-	t.held = append(t.held, h)
+	t.keep(h)
 	return nil
 }
 

@@ -64,7 +64,7 @@ func (t *Thread) stepped() error {
 				return nil
 			}
 			t.SentAgain(&h)
-			t.held = append(t.held, h)
+			t.keep(h)
 			if h.Fault() {
 				return nil
 			}
@@ -173,6 +173,6 @@ func (t *Thread) RunTo(is func(*Signal) bool) (h Signal, err error) {
 			return h, fmt.Errorf("what was executed for the program faulted at %#x (signal %d)", h.Info.Addr(), h.Number)
 		}
 		t.SentAgain(&h)
-		t.held = append(t.held, h)
+		t.keep(h)
 	}
 }

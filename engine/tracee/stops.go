@@ -51,7 +51,8 @@ type Stops struct {
 	numbers     []uint64
 	came, taken uint64
 	postponed   []postponed
-	resting     []rest // threads that are sheltered for a time
+	resting     []rest    // threads that are sheltered for a time
+	halting     []*Thread // for which signals are held, or were, that stop their processes
 }
 
 // NewStops makes the stops of a run. await waits for a report, for Patience at most; fail takes errors about threads that

@@ -274,6 +274,7 @@ func (s *Stops) AwaitsSignal(pid int) bool {
 
 // Forget forgets the signals of a thread that is no more.
 func (s *Stops) Forget(t *Thread) {
+	s.halting = slices.DeleteFunc(s.halting, func(o *Thread) bool { return o == t })
 	s.postponed = slices.DeleteFunc(s.postponed, func(q postponed) bool { return q.t == t })
 	s.resting = slices.DeleteFunc(s.resting, func(r rest) bool { return r.t == t })
 }

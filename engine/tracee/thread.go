@@ -204,7 +204,7 @@ func (t *Thread) Halt() (*sys.Regs, error) {
 			break
 		}
 		t.SentAgain(&h)
-		t.held = append(t.held, h)
+		t.keep(h)
 	default:
 		t.stops.putBack(s)
 		return nil, ErrBusy

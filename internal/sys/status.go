@@ -15,6 +15,7 @@ type SignalSets struct {
 	Blocked uint64 // the thread's mask: SigBlk
 	Ignored uint64 // the process's dispositions: SigIgn
 	Caught  uint64 // signals that have a handler: SigCgt
+	Pending uint64 // that wait for the thread or its process: SigPnd, ShdPnd
 }
 
 // ReadSignalSets reads a thread's signal masks and dispositions.
@@ -31,6 +32,13 @@ func ReadSignalSets(tid int) (SignalSets, error) {
 		name, val, _ := strings.Cut(strings.TrimSpace(line), ":\t")
 		var dst *uint64
 		switch name {
+		case "SigPnd", "ShdPnd":
+			waits, err := strconv.ParseUint(val, 16, 64)
+			if err != nil {
+				return s, fmt.Errorf("status of thread %d: %w", tid, err)
+			}
+			s.Pending |= waits
+			continue
 		case "SigBlk":
 			dst = &s.Blocked
 		case "SigIgn":
