@@ -80,7 +80,7 @@ func (t *Thread) makeEntry(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSet
 		return false, nil
 	}
 	made, err := tm.Build(regs, h.Number, &h.Info, state[:n])
-	if err != nil || sys.WriteForeign(t.tid, made.Bytes, made.At) != nil {
+	if err != nil || sys.WriteForeign(t.tid, made.Bytes[:made.GapFrom], made.At) != nil || sys.WriteForeign(t.tid, made.Bytes[made.GapTo:], made.At+uint64(made.GapTo)) != nil {
 		return false, nil // the kernel may do better, and says what is wrong if not
 	}
 	if err := t.tracee.SetXState(made.Start); err != nil {

@@ -54,6 +54,7 @@ type Template struct {
 	mask, inside uint64                        // of the thread, in front of the handler and in it
 	switched     bool                          // it runs on the alternate stack, the thread did not
 	onStack      bool                          // the thread was on the alternate stack
+	info         bool                          // the handler wants a siginfo: there is none in the frame of one that does not (SA_SIGINFO)
 	start        []byte                        // the state that a handler begins with
 }
 
@@ -102,6 +103,10 @@ func Learn(mem io.ReaderAt, e *Entry) (*Template, bool) {
 	if _, err := mem.ReadAt(there, int64(sp)); err != nil || want != e.In {
 		return nil, false
 	}
+	// Where the kernel has written none, there is what was there before.
+	if t.info = bytes.Equal(there[offInfo:size], e.Info[:]); !t.info && bytes.Equal(there[offInfo:][:4], e.Info[:4]) {
+		return nil, false
+	}
 	for _, part := range t.compared(int(state2 - sp)) {
 		if !bytes.Equal(there[part[0]:part[1]], made.Bytes[part[0]:part[1]]) {
 			return nil, false
@@ -112,7 +117,7 @@ func Learn(mem io.ReaderAt, e *Entry) (*Template, bool) {
 
 // compared is the parts of a frame with its state at an offset that the kernel writes, as far as they lie at the same place for all processors.
 func (t *Template) compared(at int) [][2]int {
-	return [][2]int{{0, size}, {at, at + offReserved}, {at + offSoftware, at + min(t.state-footer, sameState)}, {at + t.state - footer, at + t.state}}
+	return [][2]int{{0, offInfo}, {at, at + offReserved}, {at + offSoftware, at + min(t.state-footer, sameState)}, {at + t.state - footer, at + t.state}}
 }
 
 func (t *Template) word(off int) uint64 { return binary.LittleEndian.Uint64(t.frame[off:]) }
@@ -168,10 +173,12 @@ func (t *Template) Same(f *Frame) bool {
 	return bytes.Equal(f[offStack-context:][:stackSize], t.frame[offStack:][:stackSize])
 }
 
-// Made is a frame that Build has made: what is to be written where, and what the thread goes on with.
+// Made is a frame that Build has made: what is to be written where, its two parts with a gap in between that the kernel leaves as it is, and what the thread goes on with.
 type Made struct {
 	At      uint64
 	Bytes   []byte
+	GapFrom int // in Bytes
+	GapTo   int
 	Regs    sys.Regs
 	Blocked uint64
 	Start   []byte
@@ -199,5 +206,9 @@ func (t *Template) Build(before *sys.Regs, sig sys.Signal, info *sys.Siginfo, st
 	copy(image[offSoftware:], t.software[:])
 	binary.LittleEndian.PutUint64(image[offHeader:], binary.LittleEndian.Uint64(image[offHeader:])|legacyStates)
 	binary.LittleEndian.PutUint32(image[t.state-footer:], magic2)
-	return &Made{At: sp, Bytes: b, Regs: t.registers(before, sig, sp), Blocked: t.inside, Start: t.start}, nil
+	gap := size
+	if !t.info {
+		gap = offInfo
+	}
+	return &Made{At: sp, Bytes: b, GapFrom: gap, GapTo: int(at - sp), Regs: t.registers(before, sig, sp), Blocked: t.inside, Start: t.start}, nil
 }

@@ -98,6 +98,21 @@ func TestTemplate(t *testing.T) {
 	if made.At != s.base-0x1000 || !bytes.Equal(made.Bytes, want) {
 		t.Errorf("a frame at %#x\n%x\nwant one at %#x\n%x", made.At, made.Bytes, s.base-0x1000, want)
 	}
+	if made.GapFrom != 440 || made.GapTo != 456 {
+		t.Errorf("a gap from %d to %d", made.GapFrom, made.GapTo)
+	}
+	// A handler without a siginfo: the kernel has left there what was.
+	s2, e2 := entry()
+	copy(s2.b[312:440], bytes.Repeat([]byte{0xcc}, 128))
+	if plain, ok := Learn(s2, e2); !ok {
+		t.Error("nothing was learned of a frame without a siginfo")
+	} else if made, err := plain.Build(&before, 10, &info, e.State); err != nil || made.GapFrom != 312 || made.GapTo != 456 {
+		t.Errorf("%v: a gap from %d to %d", err, made.GapFrom, made.GapTo)
+	}
+	s2.b[312], s2.b[313], s2.b[314], s2.b[315] = 10, 0, 0, 0
+	if _, ok := Learn(s2, e2); ok {
+		t.Error("a siginfo that may be the kernel's is taken for none")
+	}
 	if made.Blocked != 0x240 || made.Regs.Rip != 0x402000 || made.Regs.Rsp != made.At || made.Regs.Rsi != made.At+312 || made.Regs.Rbx != 99 || made.Regs.Eflags != 0x246 {
 		t.Errorf("in the handler %+v, %#x blocked", made.Regs, made.Blocked)
 	}

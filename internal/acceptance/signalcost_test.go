@@ -41,3 +41,22 @@ func TestReturnsInCache(t *testing.T) {
 		t.Logf("%v: the program waited %d times for %d signals", flags, waits, signals)
 	}
 }
+
+// TestFramesOfPlainHandlers: most handlers want no siginfo, and the kernel writes none.
+func TestFramesOfPlainHandlers(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	r := run(t, command{argv: []string{alleria(), "-q", "record", "--log", "log", "--only", "translate", "--",
+		"sh", "-c", "trap 'n=$((n+1))' USR1; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do kill -USR1 $$; done; echo $n"}, dir: dir})
+	log, err := os.ReadFile(filepath.Join(dir, "log"))
+	if err != nil || r.status != 0 || string(r.stdout) != "20\n" {
+		t.Fatalf("%v, status %d: %q\n%s", err, r.status, r.stdout, clip(r.stderr))
+	}
+	m := regexp.MustCompile(`Frames:(\d+)`).FindSubmatch(log)
+	if m == nil {
+		t.Fatalf("no frames in the log:\n%s", clip(log))
+	}
+	if n, _ := strconv.Atoi(string(m[1])); n < 12 {
+		t.Errorf("%d frames without a stop of 20", n)
+	}
+}

@@ -48,6 +48,7 @@ static void moves(int s, siginfo_t *i, void *u) { /* returns with another altern
 	((ucontext_t *)u)->uc_stack = other;
 }
 static void changes(int s, siginfo_t *i, void *u) { on(s, second, 0); }
+static void plain(int s) { hits++, who = s; } /* without a siginfo: nothing is written where it would lie */
 static void chance(int s, siginfo_t *i, void *u) { hits++; }
 /* raises sends the thread a signal with registers that the frame has to show. */
 __attribute__((noinline)) static void raises(int sig, int expected) {
@@ -121,6 +122,11 @@ int main(void) {
 		on(SIGUSR1, changes, 0); /* one that replaces itself */
 		call(SYS_tgkill, getpid(), gettid(), SIGUSR1);
 		raises(SIGUSR1, 1), THAT(who == 2);
+		signal(SIGUSR1, plain);
+		for (int k = 0; k < 5; k++) {
+			who = 0, call(SYS_tgkill, getpid(), gettid(), SIGUSR1);
+			CHECK(who == SIGUSR1);
+		}
 		on(SIGUSR1, first, SA_RESETHAND);
 		raises(SIGUSR1, 1);
 		signal(SIGUSR1, SIG_IGN);
