@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"alleria/config/vocab"
+	"alleria/internal/errno"
 )
 
 // Types is the types that a configuration defines for its interceptors.
@@ -427,29 +428,6 @@ func often(r Rate) string {
 	return " in " + r.String() + " of the calls, at random"
 }
 
-// errnoNames are Linux's error numbers by name, in the order of their numbers from 1; those without a name of their own are empty.
-const errnoNames = "EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT ENOTBLK EBUSY EEXIST EXDEV ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE " +
-	"EROFS EMLINK EPIPE EDOM ERANGE EDEADLK ENAMETOOLONG ENOLCK ENOSYS ENOTEMPTY ELOOP - ENOMSG EIDRM ECHRNG EL2NSYNC EL3HLT EL3RST ELNRNG EUNATCH ENOCSI EL2HLT EBADE EBADR EXFULL ENOANO EBADRQC EBADSLT - EBFONT ENOSTR " +
-	"ENODATA ETIME ENOSR ENONET ENOPKG EREMOTE ENOLINK EADV ESRMNT ECOMM EPROTO EMULTIHOP EDOTDOT EBADMSG EOVERFLOW ENOTUNIQ EBADFD EREMCHG ELIBACC ELIBBAD ELIBSCN ELIBMAX ELIBEXEC EILSEQ ERESTART ESTRPIPE EUSERS ENOTSOCK " +
-	"EDESTADDRREQ EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT ESOCKTNOSUPPORT EOPNOTSUPP EPFNOSUPPORT EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH ENETRESET ECONNABORTED ECONNRESET ENOBUFS EISCONN " +
-	"ENOTCONN ESHUTDOWN ETOOMANYREFS ETIMEDOUT ECONNREFUSED EHOSTDOWN EHOSTUNREACH EALREADY EINPROGRESS ESTALE EUCLEAN ENOTNAM ENAVAIL EISNAM EREMOTEIO EDQUOT ENOMEDIUM EMEDIUMTYPE ECANCELED ENOKEY EKEYEXPIRED " +
-	"EKEYREVOKED EKEYREJECTED EOWNERDEAD ENOTRECOVERABLE ERFKILL EHWPOISON"
-
-// Errno is the error number of a name, 0: there is none.
-func Errno(name string) uint32 {
-	switch name {
-	case "EWOULDBLOCK":
-		name = "EAGAIN"
-	case "EDEADLOCK":
-		name = "EDEADLK"
-	case "ENOTSUP":
-		name = "EOPNOTSUPP"
-	case "-":
-		return 0
-	}
-	return uint32(slices.Index(strings.Fields(errnoNames), name) + 1)
-}
-
 // failure reads fail and what goes with it.
 func (d *decoder) failure(n *node, ic *Intercept) {
 	a := n.get("fail")
@@ -460,9 +438,9 @@ func (d *decoder) failure(n *node, ic *Intercept) {
 		return
 	}
 	ic.Fail, ic.FailProbability = n.text("fail"), d.probability(n)
-	if Errno(ic.Fail) == 0 {
+	if errno.Number(ic.Fail) == 0 {
 		right := "one of the names of errno(3), such as ENOMEM"
-		if best, _ := vocab.Closest(ic.Fail, strings.Fields(errnoNames)); best != "" {
+		if best, _ := vocab.Closest(ic.Fail, errno.Names()); best != "" {
 			right = "the nearest is " + best
 		}
 		d.rule(a.Pos, fmt.Sprintf("%q is no error number", short(ic.Fail)), right)

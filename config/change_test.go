@@ -31,16 +31,6 @@ func TestConstant(t *testing.T) {
 	}
 }
 
-// TestErrnoNames compares some names with numbers from errno-base.h and errno.h.
-func TestErrnoNames(t *testing.T) {
-	for name, want := range map[string]uint32{"EPERM": 1, "ENOMEM": 12, "EPIPE": 32, "ELOOP": 40, "ENOMSG": 42, "EDEADLOCK": 35, "EBFONT": 59, "EILSEQ": 84, "ENOTSUP": 95, "ECONNREFUSED": 111,
-		"EDQUOT": 122, "EHWPOISON": 133, "EWOULDBLOCK": 11, "-": 0, "": 0, "EWHAT": 0} {
-		if got := Errno(name); got != want {
-			t.Errorf("%s is %d, want %d", name, got, want)
-		}
-	}
-}
-
 // TestChanges reads what may be changed, says it in words, and refuses what makes no sense.
 func TestChanges(t *testing.T) {
 	types := `<Types><Type name="pair"><Field name="a" type="s4"/></Type><Pointer name="text" elementType="ascii" direction="inc" sentinel="0"/></Types>`

@@ -22,18 +22,7 @@ type part struct {
 func TestLeases(t *testing.T) {
 	for seed := range uint64(10) {
 		r := &recording{dir: filepath.Join(t.TempDir(), "run"), prog: newProgram(seed, 30), threads: map[uint32]*interpreter{}}
-		run, err := NewRun(Options{Dirs: []string{r.dir}}, abp.Run{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := run.NewProcess(abp.Header{Process: 1, Started: time.Unix(1, 0)}, r.prog.blocks)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range uint32(4) {
-			p.AddFunction(abp.Function{Number: i})
-			p.AddImage(abp.Image{Number: i})
-		}
+		run, p := leased(t, r, Options{})
 		queues := leases(r, 4)
 		rng := r.prog.rng
 		streams := make([]*Stream, len(queues))
@@ -69,6 +58,25 @@ func TestLeases(t *testing.T) {
 			t.Error(all)
 		}
 	}
+}
+
+// leased begins a run of one process.
+func leased(t *testing.T, r *recording, o Options) (*Run, *ProcessWriter) {
+	t.Helper()
+	o.Dirs = []string{r.dir}
+	run, err := NewRun(o, abp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := run.NewProcess(abp.Header{Process: 1, Started: time.Unix(1, 0)}, r.prog.blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint32(4) {
+		p.AddFunction(abp.Function{Number: i})
+		p.AddImage(abp.Image{Number: i})
+	}
+	return run, p
 }
 
 // leases deals the chunks of two threads out to streams, in stretches, some
@@ -114,18 +122,7 @@ func TestLeasesAtOnce(t *testing.T) {
 				all += uint64(e.completed)
 			}
 		}
-		run, err := NewRun(Options{Dirs: []string{r.dir}, MaxInstructions: 1 + all/2}, abp.Run{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := run.NewProcess(abp.Header{Process: 1, Started: time.Unix(1, 0)}, r.prog.blocks)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range uint32(4) {
-			p.AddFunction(abp.Function{Number: i})
-			p.AddImage(abp.Image{Number: i})
-		}
+		run, p := leased(t, r, Options{MaxInstructions: 1 + all/2})
 		var work sync.WaitGroup
 		for _, q := range queues {
 			stream := p.NewStream()

@@ -5,6 +5,7 @@ import (
 
 	"alleria/abp/calls"
 	"alleria/config"
+	"alleria/internal/errno"
 )
 
 // Configured makes the prototype of an Intercept. known is what else is known of the function, nil if nothing: it
@@ -42,7 +43,7 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 		p.Result, p.CaptureResult, p.Results = c.use(ic.RetType), true, false
 	}
 	if ic.Changes() {
-		p.Changes = &Changes{Seed: ic.Seed, Result: ic.Result, Fail: config.Errno(ic.Fail), FailProbability: ic.FailProbability}
+		p.Changes = &Changes{Seed: ic.Seed, Result: ic.Result, Fail: errno.Number(ic.Fail), FailProbability: ic.FailProbability}
 		if p.Result != 0 {
 			p.CaptureResult = true
 		}

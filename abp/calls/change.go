@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"alleria/abp/internal/linux"
+	"alleria/internal/errno"
 )
 
 // How is how something of a call was changed while the program ran. The numbers are the file's.
@@ -73,11 +73,11 @@ func (c *Call) Errno() uint32 {
 }
 
 // ErrorName is the name of an error number, or the number where it has none.
-func ErrorName(errno uint32) string {
-	if name := linux.ErrnoName(errno); name != "" {
+func ErrorName(number uint32) string {
+	if name := errno.Name(number); name != "" {
 		return name
 	}
-	return strconv.FormatUint(uint64(errno), 10)
+	return strconv.FormatUint(uint64(number), 10)
 }
 
 // ErrorText words an error number.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"alleria/config"
+	"alleria/internal/errno"
 )
 
 // TestInterceptErrno compares the errors of calls of the C library, in two threads, with what the program says of errno itself: natively and in the cache, by code and
@@ -49,7 +49,7 @@ func TestInterceptErrno(t *testing.T) {
 						continue // of the library itself
 					}
 					if row.Errno != "" {
-						text := syscall.Errno(config.Errno(row.Errno)).Error()
+						text := syscall.Errno(errno.Number(row.Errno)).Error()
 						row.Function += " (" + strings.ToUpper(text[:1]) + text[1:] + ")"
 					}
 					got = append(got, row.Function)

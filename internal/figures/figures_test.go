@@ -136,7 +136,7 @@ func TestHold(t *testing.T) {
 		{"lines", "complexity 60 config.long\n", map[string]string{"config/a.go": long(61)}, 1, "config.long: 61 lines, more than 60"},
 		{"complexity", "", map[string]string{"config/a.go": long(22)}, 1, "config.long: 21 complexity, more than 20"},
 		{"files", "", many, 1, "config: config: 41 files, more than 40"},
-		{"imports", "", map[string]string{"config/a.go": "package config\nimport _ \"alleria/engine\"\n"}, 1, "config/a.go:2: config may import schemas, config/vocab, but imports engine"},
+		{"imports", "", map[string]string{"config/a.go": "package config\nimport _ \"alleria/engine\"\n"}, 1, "config/a.go:2: config may import schemas, config/vocab, internal/errno, but imports engine"},
 		{"not Go", "", map[string]string{"config/a.go": "pack age"}, 2, "config/a.go:1:1"},
 		{"list: words", "fields config.wide\n", nil, 2, "known.txt:1: a line is a kind, a figure and a name"},
 		{"list: kind", "\nfield 26 config.wide\n", nil, 2, "known.txt:2: kind \"field\" is none of"},
