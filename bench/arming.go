@@ -54,7 +54,7 @@ func (r *row) arming(nativeTime float64) {
 	if r.Program != armingProgram || r.Mode != armingProgram || nativeTime == 0 {
 		return
 	}
-	r.NanosPerCall = (r.Seconds - nativeTime) / armingN * 1e9
+	r.NanosPerCall = new((r.Seconds - nativeTime) / armingN * 1e9)
 	r.MustNanos, r.ReachNanos = armingMust, armingReach
 	r.Must, r.Reach = 0, 0
 }

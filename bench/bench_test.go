@@ -231,7 +231,7 @@ func TestBenchArming(t *testing.T) {
 	if len(rows) != 2 {
 		t.Fatalf("%+v\n%s", rows, errs)
 	}
-	if r := rows[1]; r.Failure != "" || r.Mode != "arming" || r.NanosPerCall == 0 || r.MustNanos != 20_000 {
+	if r := rows[1]; r.Failure != "" || r.Mode != "arming" || r.NanosPerCall == nil || r.MustNanos != 20_000 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -246,7 +246,7 @@ func TestBenchCaptured(t *testing.T) {
 		t.Errorf("true: %+v", r)
 	}
 	for _, r := range rows[2:] {
-		if r.Failure != "" || r.Mode == "captured" && (r.NanosPerCall == 0 || r.Ratio != 0 || r.MustNanos != map[string]float64{"captured-ints": 40, "captured-never": 1}[r.Program]) {
+		if r.Failure != "" || r.Mode == "captured" && (r.NanosPerCall == nil || r.Ratio != 0 || r.MustNanos != map[string]float64{"captured-ints": 40, "captured-never": 1}[r.Program]) {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -242,7 +242,7 @@ func (r *row) captured(s, native *series) {
 		r.Failure = "the program did not say what a call took"
 		return
 	}
-	r.NanosPerCall = median(mine) - median(base)
+	r.NanosPerCall = new(median(mine) - median(base))
 	if !s.mode.rival {
 		r.MustNanos, r.ReachNanos = c.must, c.reach
 	}

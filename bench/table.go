@@ -57,8 +57,8 @@ type pairRow struct {
 // callRow is what a row has that is about calls.
 type callRow struct {
 	// NanosPerCall is what a call of the one function of calls, or one that is captured, costs more than
-	// natively.
-	NanosPerCall float64 `json:"nanoseconds_per_call,omitempty"`
+	// natively: nil where that is not measured, for a measured one may be 0.
+	NanosPerCall *float64 `json:"nanoseconds_per_call,omitempty"`
 	MustNanos    float64 `json:"must_nanoseconds,omitempty"`
 	ReachNanos   float64 `json:"reach_nanoseconds,omitempty"`
 }
@@ -145,12 +145,12 @@ func printTable(w io.Writer, rows []row) {
 	writeColumns(w, lines)
 	for _, r := range rows {
 		switch {
-		case r.Failure != "":
+		case r.Failure != "" || r.NanosPerCall == nil:
 		case r.MustNanos > 0:
-			fmt.Fprintf(w, "\n%s %s: %.1f ns a call more than natively (must %.4g, reach %.4g) %s", r.Program, r.Mode, r.NanosPerCall,
-				r.MustNanos, r.ReachNanos, verdictOf(max(r.NanosPerCall, 0.1), r.MustNanos, r.ReachNanos))
-		case r.NanosPerCall != 0:
-			fmt.Fprintf(w, "\n%s %s: %.1f ns a call more than natively", r.Program, r.Mode, r.NanosPerCall)
+			fmt.Fprintf(w, "\n%s %s: %.1f ns a call more than natively (must %.4g, reach %.4g) %s", r.Program, r.Mode, *r.NanosPerCall,
+				r.MustNanos, r.ReachNanos, verdictOf(max(*r.NanosPerCall, 0.1), r.MustNanos, r.ReachNanos))
+		default:
+			fmt.Fprintf(w, "\n%s %s: %.1f ns a call more than natively", r.Program, r.Mode, *r.NanosPerCall)
 		}
 	}
 	printPairs(w, rows)

@@ -57,7 +57,7 @@ func (r *row) calls(nativeTime float64, n int) {
 	if must == 0 || nativeTime == 0 {
 		return
 	}
-	r.NanosPerCall = (r.Seconds - nativeTime) / float64(n) * 1e9
+	r.NanosPerCall = new((r.Seconds - nativeTime) / float64(n) * 1e9)
 	r.MustNanos, r.ReachNanos = must, reach
 	r.Must, r.Reach = 0, 0
 }
