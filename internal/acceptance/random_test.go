@@ -79,7 +79,7 @@ func randomPairs(t *testing.T, seed uint64, wider, beside bool) {
 	if wider {
 		c.wider = rand.New(rand.NewPCG(seed, 6))
 	}
-	newer, again := rand.New(rand.NewPCG(seed, 7)), rand.New(rand.NewPCG(seed, 8))
+	newer, again, latest := rand.New(rand.NewPCG(seed, 7)), rand.New(rand.NewPCG(seed, 8)), rand.New(rand.NewPCG(seed, 9))
 	for k := range configurations {
 		windows := make([]*oracleWindow, []int{1, 1, 2, 3}[rng.IntN(4)])
 		c.returned = one(rng, c.called...)
@@ -87,7 +87,7 @@ func randomPairs(t *testing.T, seed uint64, wider, beside bool) {
 			windows[i] = c.window(len(windows) == 1)
 		}
 		flags := [][]string{nil, nil, {"--engine", "no-toggle"}, {"--engine", "no-busy,no-toggle"}, {"--engine", "no-follow"}, {"--engine", "no-fast-return"}}[rng.IntN(6)]
-		flags = append(append(flags, c.switches()...), c.newer(newer)...)
+		flags = slices.Concat(flags, c.switches(), c.newer(newer), c.latest(latest))
 		if wider && again.IntN(3) == 0 {
 			flags = append(flags, "--cache", filepath.Join(dir, "kept"), "--engine", "keep-few")
 		}

@@ -9,6 +9,7 @@ import (
 
 	"alleria/abp"
 	"alleria/engine/x86"
+	"alleria/internal/session"
 )
 
 // What random configurations were given later. It has random numbers of its own, so
@@ -92,6 +93,16 @@ func (c *configurer) newer(rng *rand.Rand) []string {
 		return nil
 	}
 	return []string{"--engine", one(rng, "no-handover", "no-batch", "stop-signals", "no-aside", "small-cache", "no-state", "no-behind", "no-callees", "no-wide-compare", "no-inherit", "no-reuse", "no-kept-records", "no-prefetch", "no-disk-cache")}
+}
+
+// latest sometimes turns one more of all that the engine has off, or on, so that nothing new is left out. Not "predict" (see switches), and not
+// those of bursts, which these configurations do not have.
+func (c *configurer) latest(rng *rand.Rand) []string {
+	if c.wider == nil || rng.IntN(2) == 0 {
+		return nil
+	}
+	names := slices.DeleteFunc(session.EngineSwitches(), func(n string) bool { return n == "predict" || strings.HasSuffix(n, "-bursts") })
+	return []string{"--engine", one(rng, names...)}
 }
 
 // compareCalls compares SYSCALLS and SIGNALS: those that happened while a window was

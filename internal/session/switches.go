@@ -2,7 +2,9 @@ package session
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"alleria/engine"
 	"alleria/engine/reuse"
@@ -65,27 +67,35 @@ func (r *run) keepNames() {
 	}
 }
 
-// engineSwitches turns optimisations of the engine off, or on those that did not pay
-// where they were measured. They are for comparing results and times, and their names may change.
-//
-// noVector and noSizes are for whoever writes profiles (openRun), wholeTables and noKeptNames for who looks names up
-// (namesFrom), which are no part of the engine.
-func engineSwitches(o *engine.Options, names []string) error {
-	var elsewhere bool
-	switches := map[string]*bool{
+// switchTable is what each switch sets. Those that are for whoever writes profiles (openRun: noVector, noSizes), looks names up (namesFrom: wholeTables, noKeptNames),
+// or another part that asks opts.Engine by itself, set nothing here.
+func switchTable(o *engine.Options) map[string]*bool {
+	elsewhere := new(bool)
+	return map[string]*bool{
 		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
 		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-aside": &o.NoAside, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, noDiskCache: &o.NoDiskCache, "no-kept-records": &o.NoKeptRecords, "no-kept-bursts": &o.NoKeptBursts, "keep-few": &o.KeepFew, "copy-facts": &o.CopyFacts, "no-inherit": &o.NoInherit, "no-spare": &o.NoSpare, "no-batch": &o.NoBatch, "stop-signals": &o.StopSignals, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
 		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn, "no-frames": &o.NoFrames,
 		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture, "no-behind-check": &o.NoBehindCheck, "no-place-ahead": &o.NoPlaceAhead, "no-shared-scans": &o.NoSharedScans,
 		"no-start-sites": &o.NoStartSites, "ask-pointers": &o.AskPointers, "ask-opens": &o.AskOpens, "no-short": &o.NoShort, "short": &o.Short,
-		noVector: &elsewhere, hastyRings: &elsewhere, punctualMonitor: &elsewhere, captureAlone: &elsewhere, noSizes: &elsewhere, wholeTables: &elsewhere, noKeptNames: &elsewhere, wholeBinary: &elsewhere, noLongBursts: &elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: &elsewhere, fewBursts: &elsewhere,
+		noVector: elsewhere, hastyRings: elsewhere, punctualMonitor: elsewhere, captureAlone: elsewhere, noSizes: elsewhere, wholeTables: elsewhere, noKeptNames: elsewhere, wholeBinary: elsewhere, noLongBursts: elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: elsewhere, fewBursts: elsewhere,
 	}
+}
+
+// engineSwitches turns optimisations of the engine off, or on those that did not pay
+// where they were measured. They are for comparing results and times, and their names may change.
+func engineSwitches(o *engine.Options, names []string) error {
+	switches := switchTable(o)
 	for _, n := range names {
 		on := switches[n]
 		if on == nil {
-			return fmt.Errorf("%w: the engine has no switch %q", ErrUsage, n)
+			return fmt.Errorf("%w: the engine has no switch %q; it has %s", ErrUsage, n, strings.Join(EngineSwitches(), ", "))
 		}
 		*on = true
 	}
 	return nil
+}
+
+// EngineSwitches is the names that Options.Engine may have, in alphabetical order.
+func EngineSwitches() []string {
+	return slices.Sorted(maps.Keys(switchTable(new(engine.Options))))
 }
