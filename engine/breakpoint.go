@@ -21,7 +21,7 @@ func (t *Thread) breakpoint(regs *sys.Regs) (done bool, err error) {
 	if done, err := t.startHit(regs, at); done {
 		return true, err
 	}
-	if done, err := t.ptraceHit(regs, at); done {
+	if done, err := t.callHit(regs, at); done {
 		return true, err
 	}
 	if j := p.points.JumpAt(at); j != nil && j.Ask == at && j.Ask != 0 {

@@ -66,7 +66,7 @@ func (tr *Tracer) born(parent *Thread, event int) error {
 		k.fate = tr.client.Born(parent.processID(), id)
 	}
 	if kind != tracee.EventClone {
-		parent.p.watchPtrace()
+		parent.p.watchCalls()
 	}
 	stands := tr.bornAs(id, kind, k)
 	// The kernel keeps such a parent within its call until the child executes or
@@ -384,7 +384,7 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	child.tracee.HoldAll(&t.tracee)
-	p.watchPtrace()
+	p.watchCalls()
 	return child.enter(regs, 0)
 }
 

@@ -43,16 +43,18 @@ type Client interface {
 	Untraced(pid int, why error)
 	// Exited is called when a followed process is gone, or is detached: then end says neither how it exited nor a signal.
 	Exited(pid int, end End)
-	// PtraceSites is where the native code of a process calls ptrace, as far as that is known from what is mapped there now. It may be asked often.
-	PtraceSites(pid int) []PtraceSite
+	// CallSites is where the native code of a process makes the system calls of package asking, as far as that is known from what is mapped there now. It may be asked often.
+	CallSites(pid int) []CallSite
+	// LibrarySites is those of its C library, or of a small static program, which take a moment to be found.
+	LibrarySites(pid int) []CallSite
 	// Poll is called now and then; it may change modes.
 	Poll()
 	// NamesOf is the Names of which Words was kept on disk; nil where they say nothing, or have no images and functions with numbers as high as these.
 	NamesOf(words []byte, high records.Highest) Names
 }
 
-// PtraceSite is an instruction of a process's that a call of ptrace begins with.
-type PtraceSite = asking.Site
+// CallSite is an instruction of a process's that one of these calls begins with.
+type CallSite = asking.Site
 
 // Names is what numbers of images and functions mean that a Planner has given.
 type Names = reuse.Names

@@ -51,6 +51,7 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 				return err
 			}
 		}
+		p.watchLibrary()
 		return t.runNatively(regs, sig)
 	}
 	if t.native {

@@ -118,8 +118,9 @@ type orders struct {
 type kernelState struct {
 	calls   syscalls.Calls
 	trap    tracee.Trap
-	ptrace  []asking.Site // breakpoints where native code calls ptrace
+	sites   []asking.Site // breakpoints where native code makes calls that have to be known of
 	asksFor int           // how often they were hit
+	watched bool          // those of the C library were looked for
 }
 
 // members is who a process consists of.

@@ -175,8 +175,8 @@ func (h followHost) Attached(tid int, then func() error) error {
 	return h.tr.letGo(tid, leaving{why: errAttached, then: then})
 }
 
-// PtraceSites is where a process calls ptrace, and Memory opens its memory.
-func (h followHost) PtraceSites(pid int) []asking.Site       { return h.tr.client.PtraceSites(pid) }
+// CallSites is where a process makes calls that have to be known of, and Memory opens its memory.
+func (h followHost) CallSites(pid int) []asking.Site         { return h.tr.client.CallSites(pid) }
 func (h followHost) Memory(pid int) (followed.Memory, error) { return mapping.Open(pid) }
 
 // Executed decides about a program that a process has executed.

@@ -1,16 +1,17 @@
-// Package asking is breakpoints where native code calls ptrace.
+// Package asking is breakpoints where native code makes the few system calls that have to be known of.
 //
-// A process has one tracer. What a program traces has to be detached before its call reaches the kernel, and native code's calls are seen by nobody: of those in the
+// A process has one tracer. What a program traces has to be detached before its call of ptrace reaches the kernel. Of what clone creates with CLONE_UNTRACED nobody would hear, and
+// it would run into breakpoints of ours. A limit of the address space would count what we have mapped. Native code's calls are seen by nobody: of those in the
 // code cache package engine knows.
 //
-// In a nutshell: a Site is an instruction behind which nothing but a call of ptrace comes, or a call of the function that makes system calls, whose arguments are set by
-// then. A Set is an int3 on each in one address space. Who runs into one is asked what for (Site.Request), and the tracer executes the instruction in its name (Site.Execute):
+// In a nutshell: a Site is an instruction behind which nothing but one of these calls comes, or a call of the function that makes system calls, whose arguments are set by
+// then. A Set is an int3 on each in one address space. Who runs into one is asked what for (Site.Request, Site.Args), and the tracer executes the instruction in its name (Site.Execute):
 // the breakpoint stays, and is passed without a step.
 //
 // Which instructions of an image are sites the client knows. Package followed has a Set for each process that is followed; what is traced has its
 // breakpoints among the engine's probes. Only the tracer's goroutine uses them, and what it makes no requests of ptrace.
 //
-// Refused: a stop at each system call, a hundred a process; a filter of system calls that stops at ptrace (SECCOMP_RET_TRACE), which is inherited, cannot be taken out, and shows in
+// Refused: a stop at each system call, a hundred a process; a filter of system calls that stops at these (SECCOMP_RET_TRACE), which is inherited, cannot be taken out, and shows in
 // /proc/PID/status, and without CAP_SYS_ADMIN needs no_new_privs, which sudo notices; debug registers, which are a thread's own and four, are not inherited,
 // are set anew at each switch of threads, and are missed where a hypervisor lacks them.
 package asking
@@ -36,21 +37,32 @@ type Kind uint8
 
 // The kinds.
 const (
-	Number Kind = iota // mov $101,%eax in front of syscall
+	Number Kind = iota // mov $NUMBER,%eax in front of syscall
 	C                  // call of a C library's syscall()
 	Go                 // call of a function of Go's package syscall
 )
 
-// Call is the number of ptrace, and what follows are its requests that a process needs to be detached for.
+// The numbers of the calls.
 const (
-	Call    = 101
+	Clone     = 56
+	Ptrace    = 101
+	Setrlimit = 160
+	Prlimit   = 302
+	Clone3    = 435
+)
+
+// Numbers are those of all.
+func Numbers() []uint32 { return []uint32{Clone, Ptrace, Setrlimit, Prlimit, Clone3} }
+
+// Requests of ptrace that a process needs to be detached for.
+const (
 	TraceMe = 0
 	Attach  = 16
 	Seize   = 0x4206
 )
 
-// NumberCode is the code of a Number, with the instruction behind it, by which it is known.
-const NumberCode = "\xb8\x65\x00\x00\x00\x0f\x05"
+// Untraced is the flag of clone that keeps what it creates from us.
+const Untraced = 0x800000
 
 const (
 	shortSize = 5 // of an instruction with four bytes behind its opcode
@@ -60,36 +72,76 @@ const (
 // Site is one instruction. Of a call To is where it leads, or, with Slot, where that stands.
 type Site struct {
 	At, To uint64
+	Call   uint32 // the system call's number
 	Kind   Kind
 	Slot   bool
+	// Zeroed: of a Number, edi is set to zero between it and the system call, as the C library does for prlimit.
+	Zeroed bool
 }
 
-// code is what lies there.
+// code is what lies there, of a Number with what is behind it, by which it is known.
 func (s *Site) code() []byte {
 	switch {
 	case s.Kind == Number:
-		return []byte(NumberCode)
+		b := binary.LittleEndian.AppendUint32([]byte{0xb8}, s.Call)
+		if s.Zeroed {
+			b = append(b, 0x31, 0xff)
+		}
+		return append(b, 0x0f, 0x05)
 	case s.Slot:
 		return binary.LittleEndian.AppendUint32([]byte{0xff, 0x15}, uint32(s.To-s.At-slotSize))
 	}
 	return binary.LittleEndian.AppendUint32([]byte{0xe8}, uint32(s.To-s.At-shortSize))
 }
 
-// Request is what ptrace is about to be asked for by a thread in front of the site, and of which thread; false: the call is another one.
-func (s *Site) Request(r *sys.Regs) (what uint64, tid int, ok bool) {
+// Args are the first four arguments of the call that a thread in front of the site is about to make; false: it is another call.
+func (s *Site) Args(r *sys.Regs) (args [4]uint64, ok bool) {
 	switch s.Kind {
 	case C:
-		return r.Rsi, int(int32(r.Rdx)), r.Rdi == Call
+		return [4]uint64{r.Rsi, r.Rdx, r.Rcx, r.R8}, uint32(r.Rdi) == s.Call
 	case Go:
-		return r.Rbx, int(int32(r.Rcx)), r.Rax == Call
+		return [4]uint64{r.Rbx, r.Rcx, r.Rdi, r.Rsi}, uint32(r.Rax) == s.Call
 	}
-	return r.Rdi, int(int32(r.Rsi)), true
+	args = [4]uint64{r.Rdi, r.Rsi, r.Rdx, r.R10}
+	if s.Zeroed {
+		args[0] = 0
+	}
+	return args, true
+}
+
+// Request is what ptrace is about to be asked for by a thread in front of the site, and of which thread; false: the call is another one.
+func (s *Site) Request(r *sys.Regs) (what uint64, tid int, ok bool) {
+	args, ok := s.Args(r)
+	return args[0], int(int32(args[1])), ok && s.Call == Ptrace
+}
+
+// Registers are those of a thread as the call will find them that it makes behind the site, as far as its number and its first four arguments go.
+func (s *Site) Registers(r *sys.Regs) (call sys.Regs, ok bool) {
+	args, ok := s.Args(r)
+	call = *r
+	call.Rax, call.Rdi, call.Rsi, call.Rdx, call.R10 = uint64(s.Call), args[0], args[1], args[2], args[3]
+	return call, ok
+}
+
+// TakeFlag takes Untraced out of the flags of clone that a thread in front of the site is about to call.
+func (s *Site) TakeFlag(r *sys.Regs) {
+	if args, ok := s.Args(r); !ok || s.Call != Clone || args[0]&Untraced == 0 {
+		return
+	}
+	switch s.Kind {
+	case C:
+		r.Rsi &^= Untraced
+	case Go:
+		r.Rbx &^= Untraced
+	default:
+		r.Rdi &^= Untraced
+	}
 }
 
 // Execute executes the instruction for a thread with these registers, which are those behind it then. A shadow stack of the thread's would not have the call.
 func (s *Site) Execute(r *sys.Regs, mem Memory) error {
 	if s.Kind == Number {
-		r.Rax, r.Rip = Call, s.At+shortSize
+		r.Rax, r.Rip = uint64(s.Call), s.At+shortSize
 		return nil
 	}
 	to, behind := s.To, s.At+shortSize
@@ -97,13 +149,13 @@ func (s *Site) Execute(r *sys.Regs, mem Memory) error {
 	if s.Slot {
 		behind = s.At + slotSize
 		if _, err := mem.ReadAt(word[:], int64(s.To)); err != nil {
-			return fmt.Errorf("function that ptrace is called by: %w", err)
+			return fmt.Errorf("function that makes system calls: %w", err)
 		}
 		to = binary.LittleEndian.Uint64(word[:])
 	}
 	binary.LittleEndian.PutUint64(word[:], behind)
 	if _, err := mem.WriteAt(word[:], int64(r.Rsp-8)); err != nil {
-		return fmt.Errorf("stack of a thread that calls ptrace: %w", err)
+		return fmt.Errorf("stack of a thread that makes a system call: %w", err)
 	}
 	r.Rsp, r.Rip = r.Rsp-8, to
 	return nil

@@ -27,7 +27,7 @@ func (m memory) WriteAt(b []byte, at int64) (int, error) {
 
 // code makes memory with a site of each kind, and a stack.
 func code() (memory, []Site) {
-	sites := []Site{{At: 16, Kind: Number}, {At: 32, Kind: C, To: 80}, {At: 48, Kind: Go, To: 8}, {At: 64, Kind: C, To: 96, Slot: true}}
+	sites := []Site{{At: 16, Call: Ptrace}, {At: 32, Call: Ptrace, Kind: C, To: 80}, {At: 48, Call: Ptrace, Kind: Go, To: 8}, {At: 64, Call: Ptrace, Kind: C, To: 96, Slot: true}}
 	m := make(memory, 256)
 	for i := range sites {
 		copy(m[sites[i].At:], sites[i].code())
@@ -43,9 +43,9 @@ func TestExecute(t *testing.T) {
 		regs      sys.Regs
 	}{
 		{rip: 21, regs: sys.Regs{Rdi: Attach, Rsi: 77}},
-		{rip: 80, back: 37, regs: sys.Regs{Rdi: Call, Rsi: Attach, Rdx: 77}},
-		{rip: 8, back: 53, regs: sys.Regs{Rax: Call, Rbx: Attach, Rcx: 77}},
-		{rip: 120, back: 70, regs: sys.Regs{Rdi: Call, Rsi: Attach, Rdx: 77}},
+		{rip: 80, back: 37, regs: sys.Regs{Rdi: Ptrace, Rsi: Attach, Rdx: 77}},
+		{rip: 8, back: 53, regs: sys.Regs{Rax: Ptrace, Rbx: Attach, Rcx: 77}},
+		{rip: 120, back: 70, regs: sys.Regs{Rdi: Ptrace, Rsi: Attach, Rdx: 77}},
 	} {
 		m, sites := code()
 		var s Set
@@ -62,7 +62,7 @@ func TestExecute(t *testing.T) {
 		if err := hit.Execute(&r, m); err != nil || r.Rip != want.rip {
 			t.Errorf("%d: goes on at %d: %v", i, r.Rip, err)
 		}
-		if want.back != 0 && (r.Rsp != 232 || uint64(m[232]) != want.back) || want.back == 0 && r.Rax != Call {
+		if want.back != 0 && (r.Rsp != 232 || uint64(m[232]) != want.back) || want.back == 0 && r.Rax != Ptrace {
 			t.Errorf("%d: stack %d, %d there, %d in rax", i, r.Rsp, m[232], r.Rax)
 		}
 	}
@@ -73,6 +73,34 @@ func TestExecute(t *testing.T) {
 	}
 	if sites[1].Execute(&r, m) == nil { // there is no stack
 		t.Error("a call without a stack was made")
+	}
+}
+
+// TestArgs: what calls are made with is where each kind has it, and the flag of clone that hides what is created is taken out there.
+func TestArgs(t *testing.T) {
+	const flags = Untraced | 17
+	for _, c := range []struct {
+		site Site
+		regs sys.Regs
+		want [4]uint64
+		ok   bool
+	}{
+		{Site{Call: Clone}, sys.Regs{Rdi: flags, Rsi: 2, Rdx: 3, R10: 4}, [4]uint64{flags, 2, 3, 4}, true},
+		{Site{Call: Prlimit, Zeroed: true}, sys.Regs{Rdi: flags, Rsi: 2, Rdx: 3, R10: 4}, [4]uint64{0, 2, 3, 4}, true},
+		{Site{Call: Clone, Kind: C}, sys.Regs{Rdi: Clone, Rsi: flags, Rdx: 2, Rcx: 3, R8: 4}, [4]uint64{flags, 2, 3, 4}, true},
+		{Site{Call: Clone, Kind: Go}, sys.Regs{Rax: Clone, Rbx: flags, Rcx: 2, Rdi: 3, Rsi: 4}, [4]uint64{flags, 2, 3, 4}, true},
+		{Site{Call: Clone, Kind: C}, sys.Regs{Rdi: Ptrace, Rsi: flags}, [4]uint64{flags}, false},
+	} {
+		r := c.regs
+		args, ok := c.site.Args(&r)
+		call, _ := c.site.Registers(&r)
+		if args != c.want || ok != c.ok || [4]uint64{call.Rdi, call.Rsi, call.Rdx, call.R10} != c.want || call.Rax != uint64(c.site.Call) {
+			t.Errorf("%+v: %v, %t, %+v", c.site, args, ok, call)
+		}
+		c.site.TakeFlag(&r)
+		if args, _ := c.site.Args(&r); ok && c.site.Call == Clone && args[0] != 17 || (!ok || c.site.Call != Clone) && r != c.regs {
+			t.Errorf("%+v: %#x, %+v", c.site, args[0], r)
+		}
 	}
 }
 

@@ -71,7 +71,8 @@ func (alone) Born(int, int) engine.Fate                    { return engine.Detac
 func (alone) Executed(int) engine.Fate                     { return engine.Trace }
 func (a alone) Traced(*engine.Process) engine.Handler      { return a.recorder }
 func (alone) Untraced(int, error)                          {}
-func (alone) PtraceSites(int) []engine.PtraceSite          { return nil }
+func (alone) CallSites(int) []engine.CallSite              { return nil }
+func (alone) LibrarySites(int) []engine.CallSite           { return nil }
 func (alone) Exited(int, engine.End)                       {}
 func (alone) Poll()                                        {}
 func (alone) NamesOf([]byte, records.Highest) engine.Names { return nil }

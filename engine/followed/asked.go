@@ -1,13 +1,15 @@
 package followed
 
 import (
+	"slices"
+
 	"alleria/engine/asking"
 	"alleria/engine/tracee"
 	"alleria/internal/sys"
 )
 
-// What is followed and calls ptrace: breakpoints where its code does (package asking), put there when it creates a process, since who has created none has mostly nobody to
-// trace, and there is no stop at which its libraries are mapped. Who asks to be traced, or is attached to, is detached first.
+// What is followed and calls ptrace, or clone with a flag that hides what is created: breakpoints where its code does (package asking), put there when it creates a process, since who has created none has mostly nobody to
+// trace, and there is no stop at which its libraries are mapped. Who asks to be traced, or is attached to, is detached first. The flag is taken out.
 
 // leaving is a process that is detached, as soon as its threads stop.
 type leaving struct {
@@ -28,7 +30,12 @@ func (f *Threads) Watch(pid int) {
 	if s := f.sets[pid]; s != nil && s.Over() {
 		return
 	}
-	f.place(pid, f.host.PtraceSites(pid))
+	f.place(pid, f.sites(pid))
+}
+
+// sites is where a process calls ptrace, and creates what nobody might hear of. Limits are nothing to it: nothing of ours is mapped.
+func (f *Threads) sites(pid int) []asking.Site {
+	return slices.DeleteFunc(slices.Clone(f.host.CallSites(pid)), func(s asking.Site) bool { return s.Call == asking.Setrlimit || s.Call == asking.Prlimit })
 }
 
 func (f *Threads) place(pid int, sites []asking.Site) {
@@ -73,7 +80,7 @@ func (f *Threads) Forsake(child, creator int, shares bool) {
 	s := f.sets[creator]
 	var sites []asking.Site
 	if s == nil {
-		sites = f.host.PtraceSites(child)
+		sites = f.sites(child)
 	} else {
 		sites = s.Sites()
 	}
@@ -128,6 +135,7 @@ func (f *Threads) hit(bare *tracee.Thread, s sys.Stop, pid int) (site *asking.Si
 		set.Remove(mem)
 	}
 	after := before
+	site.TakeFlag(&after)
 	if err := site.Execute(&after, mem); err != nil {
 		return nil, regs, err
 	}

@@ -12,10 +12,10 @@ const at = 8 // of the site
 // asks makes a world where a process of two threads is followed that has a site, with a breakpoint once it creates a process.
 func asks(t *testing.T) (*world, Threads) {
 	w, f := follows()
-	w.sites = []asking.Site{{At: at, Kind: asking.Number}}
+	w.sites = []asking.Site{{At: at, Call: asking.Ptrace}}
 	w.memory = map[int][]byte{pid: make([]byte, 32), child: make([]byte, 32)}
 	for _, m := range w.memory {
-		copy(m[at:], asking.NumberCode)
+		copy(m[at:], "\xb8\x65\x00\x00\x00\x0f\x05")
 	}
 	w.stands = tracee.EventFork
 	if err := f.Stop(stop(tid, tracee.EventFork, tracee.SIGTRAP)); err != nil {
@@ -83,6 +83,24 @@ func TestAttached(t *testing.T) {
 	w.asked(t, &f, tid, asking.Attach, pid, "12 at 13", "cont 12 0") // itself, which the kernel refuses
 	w.regs.Rip++
 	w.asked(t, &f, tid, asking.Attach, child, "cont 12 5") // the program's own breakpoint
+}
+
+// TestHidden: what is followed creates nothing that no tracer hears of.
+func TestHidden(t *testing.T) {
+	w, f := asks(t)
+	w.sites = []asking.Site{{At: at, Call: asking.Clone}, {At: at, Call: asking.Prlimit}}
+	for _, m := range w.memory {
+		copy(m[at:], "\xb8\x38\x00\x00\x00\x0f\x05")
+	}
+	f.sets[pid] = nil
+	f.Watch(pid)
+	if f.sets[pid].Len() != 1 {
+		t.Fatalf("%d sites", f.sets[pid].Len())
+	}
+	w.asked(t, &f, tid, asking.Untraced|17, 0, "12 at 13", "cont 12 0")
+	if w.set.Rdi != 17 {
+		t.Errorf("flags %#x", w.set.Rdi)
+	}
 }
 
 // TestRelease detaches a process's threads as they stop, tells of what they do before, and goes on then.

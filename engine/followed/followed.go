@@ -38,8 +38,8 @@ type Host interface {
 	TracesItself() error
 	// Attached lets the process of a thread go that another one attaches to. Then comes what follows, at once where it is not traced or followed.
 	Attached(tid int, then func() error) error
-	// PtraceSites is where a process's code calls ptrace, and Memory opens its memory.
-	PtraceSites(pid int) []asking.Site
+	// CallSites is where a process makes calls that have to be known of, and Memory opens its memory.
+	CallSites(pid int) []asking.Site
 	Memory(pid int) (Memory, error)
 }
 

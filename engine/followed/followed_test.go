@@ -23,13 +23,13 @@ const (
 type world struct {
 	tracee.Kernel // what the test does not expect panics
 	log           []string
-	process       bool // the child is one
-	gone          bool // it has ended
-	shares        bool // it has its creator's memory
-	killed        bool // who is ending
-	stands        int  // the event that a thread stands in, when it is looked at
-	int3          bool // a thread has run into one
-	regs          sys.Regs
+	process       bool     // the child is one
+	gone          bool     // it has ended
+	shares        bool     // it has its creator's memory
+	killed        bool     // who is ending
+	stands        int      // the event that a thread stands in, when it is looked at
+	int3          bool     // a thread has run into one
+	regs, set     sys.Regs // what threads have, and were given last
 	sites         []asking.Site
 	memory        map[int][]byte // by process
 }
@@ -83,7 +83,7 @@ func (w *world) Attached(id int, then func() error) error {
 	w.did("attached %d", id)
 	return then()
 }
-func (w *world) PtraceSites(int) []asking.Site { return w.sites }
+func (w *world) CallSites(int) []asking.Site { return w.sites }
 func (w *world) Memory(p int) (Memory, error) {
 	if w.memory[p] == nil {
 		return nil, errors.New("no memory")
@@ -91,7 +91,10 @@ func (w *world) Memory(p int) (Memory, error) {
 	return memory(w.memory[p]), nil
 }
 func (w *world) GetRegs(_ int, r *sys.Regs) error { *r = w.regs; return nil }
-func (w *world) SetRegs(t int, r *sys.Regs) error { return w.did("%d at %d", t, r.Rip) }
+func (w *world) SetRegs(t int, r *sys.Regs) error {
+	w.set = *r
+	return w.did("%d at %d", t, r.Rip)
+}
 
 // memory is a process's.
 type memory []byte

@@ -109,6 +109,17 @@ func (c *Calls) PlainClone(regs *sys.Regs) bool {
 	return !untraced
 }
 
+// NeedsCache tells whether a call that a native thread is about to make with regs is answered as it should be in the cache alone: what it creates would be hidden from us, or
+// the limit that it sets would count what we have mapped.
+func (c *Calls) NeedsCache(regs *sys.Regs) bool {
+	r := *regs
+	if _, untraced := c.createsUntraced(&r); untraced {
+		return true
+	}
+	set, _, ok := c.limits(&r)
+	return ok && set != nil && *set != 0
+}
+
 // hide takes the flag out of the call that a stopped thread is about to make with regs.
 func (t *Thread) hide(regs *sys.Regs) error {
 	h, untraced := t.calls.createsUntraced(regs)

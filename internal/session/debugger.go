@@ -41,10 +41,18 @@ func importsPtrace(path string) bool {
 	return err == nil && slices.ContainsFunc(names, func(s elf.ImportedSymbol) bool { return s.Name == "ptrace" })
 }
 
-// PtraceSites is engine.Client's.
-func (r *run) PtraceSites(pid int) []engine.PtraceSite {
+// CallSites is engine.Client's.
+func (r *run) CallSites(pid int) []engine.CallSite {
 	if r.opts.Unpatched {
 		return nil
 	}
 	return r.debuggers.asks.Sites(pid)
+}
+
+// LibrarySites is engine.Client's.
+func (r *run) LibrarySites(pid int) []engine.CallSite {
+	if r.opts.Unpatched {
+		return nil
+	}
+	return r.debuggers.asks.Library(pid)
 }

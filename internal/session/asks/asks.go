@@ -1,9 +1,9 @@
-// Package asks finds where programs call ptrace.
+// Package asks finds where programs make system calls that have to be known of: ptrace, clone, setrlimit (package engine/asking).
 //
 // In a nutshell: Finder.Sites looks at what is mapped in a process, and at each file once (find.go), for instructions that a breakpoint shows such a call at (package
-// engine/asking). A process that maps nothing else is not looked at again.
+// engine/asking). A process that maps nothing else is not looked at again. Finder.Library looks at the C library, or a small static program, alone, when a process is to run natively.
 //
-// The run asks it for the engine, whenever a process creates another one. It keeps what it has found; only the tracer's goroutine uses it.
+// The run asks it for the engine, Sites whenever a process creates another one. It keeps what it has found; only the tracer's goroutine uses it.
 package asks
 
 import (
@@ -17,8 +17,9 @@ import (
 
 // Finder remembers what was found.
 type Finder struct {
-	files  map[file]found
-	spaces map[int]space // by process
+	files     map[file]found
+	libraries map[file]found // what Library has looked at
+	spaces    map[int]space  // by process
 }
 
 // file is one by its device and number, as mappings have it.
@@ -42,7 +43,7 @@ type space struct {
 // mostSpaces is how many processes are remembered.
 const mostSpaces = 1000
 
-// Sites is where the code of a process calls ptrace. What cannot be read has none.
+// Sites is where the code of a process makes the calls. What cannot be read has none.
 func (f *Finder) Sites(pid int) []asking.Site {
 	mapped := extent(pid)
 	if s, ok := f.spaces[pid]; ok && s.mapped == mapped && mapped != "" {
@@ -55,7 +56,7 @@ func (f *Finder) Sites(pid int) []asking.Site {
 	var sites []asking.Site
 	for i := range maps {
 		if m := &maps[i]; m.Exec() && m.Inode != 0 && !m.Writable() {
-			sites = f.in(sites, pid, m)
+			sites = add(sites, m, look(&f.files, pid, m, find))
 		}
 	}
 	if f.spaces == nil || len(f.spaces) > mostSpaces {
@@ -65,17 +66,36 @@ func (f *Finder) Sites(pid int) []asking.Site {
 	return sites
 }
 
-// in adds the sites of a mapping.
-func (f *Finder) in(sites []asking.Site, pid int, m *sys.Mapping) []asking.Site {
+// Library is where a process's C library makes the calls, or the process itself, if it is small and static: what nearly all calls go through, found in a moment.
+func (f *Finder) Library(pid int) (sites []asking.Site) {
+	maps, err := sys.Maps(pid)
+	if err != nil {
+		return nil
+	}
+	for i := range maps {
+		if m := &maps[i]; m.Exec() && m.Inode != 0 && !m.Writable() {
+			sites = add(sites, m, look(&f.libraries, pid, m, findLibrary))
+		}
+	}
+	return sites
+}
+
+// look is what there is in the file of a mapping, looked through by find the first time.
+func look(files *map[file]found, pid int, m *sys.Mapping, find func(path string, inode uint64) found) found {
 	key := file{m.Dev, m.Inode}
-	in, ok := f.files[key]
+	in, ok := (*files)[key]
 	if !ok {
 		in = find(fmt.Sprintf("/proc/%d/root%s", pid, m.Path), m.Inode)
-		if f.files == nil {
-			f.files = make(map[file]found)
+		if *files == nil {
+			*files = make(map[file]found)
 		}
-		f.files[key] = in
+		(*files)[key] = in
 	}
+	return in
+}
+
+// add adds the sites of a mapping of a file.
+func add(sites []asking.Site, m *sys.Mapping, in found) []asking.Site {
 	for _, site := range in.sites {
 		for _, l := range in.loads {
 			if site.At < l.Vaddr || site.At >= l.Vaddr+l.Filesz {

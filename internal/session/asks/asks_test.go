@@ -1,10 +1,13 @@
 package asks
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"alleria/engine/asking"
@@ -59,6 +62,42 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestLibrary: of the C library ptrace, clone, setrlimit and prlimit are found, where fork and getrlimit, which need nothing, make the same calls; of another library nothing.
+func TestLibrary(t *testing.T) {
+	c := exec.Command("sleep", "60")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
+	maps, err := sys.Maps(c.Process.Pid)
+	for err == nil && !slices.ContainsFunc(maps, func(m sys.Mapping) bool { return m.Exec() && strings.HasPrefix(filepath.Base(m.Path), "libc.so") }) {
+		maps, err = sys.Maps(c.Process.Pid)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maps {
+		m := &maps[i]
+		if !m.Exec() || m.Inode == 0 {
+			continue
+		}
+		calls := make(map[uint32]int)
+		for _, s := range findLibrary(m.Path, m.Inode).sites {
+			if s.Kind == asking.Number {
+				calls[s.Call]++
+			}
+		}
+		switch {
+		case strings.HasPrefix(filepath.Base(m.Path), "libc.so"):
+			if calls[asking.Ptrace] == 0 || calls[asking.Clone] != 1 || calls[asking.Setrlimit]+calls[asking.Prlimit] != 2 {
+				t.Errorf("%s: %v", m.Path, calls)
+			}
+		case strings.Contains(m.Path, "sleep") && len(calls) > 0:
+			t.Errorf("%s: %v", m.Path, calls)
+		}
+	}
+}
+
 // TestSites finds the C library's ptrace in a process, and looks no further while nothing is mapped.
 func TestSites(t *testing.T) {
 	c := exec.Command("sleep", "60")
@@ -75,14 +114,14 @@ func TestSites(t *testing.T) {
 	}
 	settled := extent(pid)
 	for n, s := range f.Sites(pid) {
-		var code [len(asking.NumberCode)]byte
+		code := make([]byte, 5)
 		mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 		if err != nil {
 			t.Skip(err)
 		}
-		_, err = mem.ReadAt(code[:], int64(s.At))
+		_, err = mem.ReadAt(code, int64(s.At))
 		mem.Close()
-		if err != nil || s.Kind == asking.Number && string(code[:]) != asking.NumberCode {
+		if err != nil || s.Kind == asking.Number && string(code) != string(binary.LittleEndian.AppendUint32([]byte{0xb8}, s.Call)) {
 			t.Errorf("site %d: % x, %v", n, code, err)
 		}
 	}

@@ -7,15 +7,17 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"alleria/engine/asking"
 	"alleria/internal/sys"
 )
 
-// What calls ptrace in a file:
+// What makes one of the calls in a file:
 //
-//   - a system call with its number right in front of it: the C library's ptrace, which libraries, debuggers and what looks it up by name call, the same in a static program, and
-//     those that make the call themselves;
+//   - a system call with its number right in front of it: the C library's ptrace, which libraries, debuggers and what looks it up by name call, its clone and its setrlimit, the same in a static program, and
+//     those that make the call themselves. Left out are calls that cannot be meant: clone with flags that are written down in front of it (fork), prlimit that sets none (getrlimit), and
+//     clone3, which C libraries call for each thread, with flags of their own;
 //   - a call of the C library's syscall(), or of Go's functions of that kind, with the number loaded a few instructions before.
 //
 // The second kind is known by where the call leads, so that data or an instruction's middle is not taken for one. A number that is not written down where the call is (syscall() by
@@ -26,12 +28,20 @@ const (
 	window   = 64        // bytes between number and call
 )
 
-// The code of numbers as arguments, and of the C library's syscall() from its beginning to the call.
+// The first byte of instructions that load a number: into edi and into eax.
 const (
-	cNumber   = "\xbf\x65\x00\x00\x00" // mov $101,%edi
-	goNumber  = "\xb8\x65\x00\x00\x00" // mov $101,%eax
-	cSyscall  = "\x48\x89\xf8\x48\x89\xf7\x48\x89\xd6\x48\x89\xca\x4d\x89\xc2\x4d\x89\xc8\x4c\x8b\x4c\x24\x08\x0f\x05"
-	endBranch = "\xf3\x0f\x1e\xfa"
+	cNumber  = '\xbf'
+	goNumber = '\xb8'
+)
+
+// The code of a system call, what sets its first argument to zero, in front of that its third or its fourth, and the C library's syscall() from its beginning to the call.
+const (
+	syscallCode = "\x0f\x05"
+	zeroFirst   = "\x31\xff"         // xor %edi,%edi
+	noLimit     = "\x31\xd2\x89\xfe" // xor %edx,%edx; mov %edi,%esi
+	noOld       = "\x45" + noLimit   // xor %r10d,%r10d; mov %edi,%esi
+	cSyscall    = "\x48\x89\xf8\x48\x89\xf7\x48\x89\xd6\x48\x89\xca\x4d\x89\xc2\x4d\x89\xc8\x4c\x8b\x4c\x24\x08\x0f\x05"
+	endBranch   = "\xf3\x0f\x1e\xfa"
 )
 
 const direct = 5 // size of a call of an address
@@ -44,8 +54,32 @@ type image struct {
 	heads []uint64 // syscall() itself
 }
 
+// smallStatic is how large a static program may be for findLibrary.
+const smallStatic = 4 << 20
+
 // find looks through a file, if it is the one with that number.
 func find(path string, inode uint64) found {
+	return findIn(path, inode, func(*elf.File) bool { return true })
+}
+
+// findLibrary is find for a C library and for a small static program. There is nothing in others.
+func findLibrary(path string, inode uint64) found {
+	return findIn(path, inode, func(e *elf.File) bool {
+		size, static := uint64(0), true
+		for _, p := range e.Progs {
+			static = static && p.Type != elf.PT_INTERP
+			size += p.Filesz
+		}
+		if static && size <= smallStatic {
+			return true
+		}
+		names, err := e.DynString(elf.DT_SONAME)
+		return err == nil && len(names) == 1 && (strings.HasPrefix(names[0], "libc.so") || strings.HasPrefix(names[0], "libc.musl") || strings.HasPrefix(names[0], "ld-musl"))
+	})
+}
+
+// findIn looks through a file, if it is the one with that number, and one that is wanted.
+func findIn(path string, inode uint64, wanted func(*elf.File) bool) found {
 	f, err := sys.OpenPlain(path, os.O_RDONLY, 0)
 	if err != nil {
 		return found{}
@@ -55,7 +89,7 @@ func find(path string, inode uint64) found {
 		return found{}
 	}
 	e, err := elf.NewFile(f)
-	if err != nil || e.Machine != elf.EM_X86_64 {
+	if err != nil || e.Machine != elf.EM_X86_64 || !wanted(e) {
 		return found{}
 	}
 	im := &image{File: e}
@@ -120,11 +154,11 @@ func (im *image) ownSyscall(code []byte, at uint64) {
 
 // look finds the sites in code that begins at an address.
 func (im *image) look(code []byte, at uint64) {
-	each(code, asking.NumberCode, func(n int) {
-		if n > 0 && code[n-1]&0xf0 == 0x40 { // another register's number
-			return
+	each(code, syscallCode, func(n int) {
+		if site, ok := numberIn(code[:n]); ok {
+			site.At += at
+			im.sites = append(im.sites, site)
 		}
-		im.sites = append(im.sites, asking.Site{At: at + uint64(n), Kind: asking.Number})
 	})
 	if len(im.slots)+len(im.heads) > 0 {
 		im.calls(code, at, cNumber, asking.C, func(to uint64) bool {
@@ -136,11 +170,45 @@ func (im *image) look(code []byte, at uint64) {
 	}
 }
 
-// calls finds calls of functions behind a number that is loaded.
-func (im *image) calls(code []byte, at uint64, number string, kind asking.Kind, leads func(to uint64) bool) {
-	each(code, number, func(n int) {
-		for i := n + len(number); i < min(n+window, len(code)-direct-1); i++ {
-			site := asking.Site{At: at + uint64(i), Kind: kind}
+// numberIn is the site in front of a system call, in the code that comes before it, from whose beginning its address counts.
+func numberIn(code []byte) (site asking.Site, ok bool) {
+	if bytes.HasSuffix(code, []byte(zeroFirst)) {
+		code, site.Zeroed = code[:len(code)-len(zeroFirst)], true
+	}
+	n := len(code) - direct
+	if n < 0 || code[n] != goNumber || n > 0 && code[n-1]&0xf0 == 0x40 { // another register's number
+		return site, false
+	}
+	site.At, site.Call = uint64(n), binary.LittleEndian.Uint32(code[n+1:])
+	switch site.Call {
+	case asking.Ptrace, asking.Setrlimit:
+		return site, true
+	case asking.Prlimit:
+		return site, !bytes.HasSuffix(code[:n], []byte(noLimit)) || bytes.HasSuffix(code[:n], []byte(noOld))
+	case asking.Clone:
+		return site, !site.Zeroed && !setsFlags(code[max(0, n-window/2):n])
+	}
+	return site, false
+}
+
+// setsFlags tells whether code loads edi with flags of clone that do not keep anything from us.
+func setsFlags(code []byte) bool {
+	n := bytes.LastIndexByte(code, cNumber)
+	return n >= 0 && n+direct <= len(code) && (n == 0 || code[n-1]&0xf0 != 0x40) && binary.LittleEndian.Uint32(code[n+1:])&asking.Untraced == 0
+}
+
+// calls finds calls of functions behind a number that is loaded, by an instruction with that opcode.
+func (im *image) calls(code []byte, at uint64, opcode byte, kind asking.Kind, leads func(to uint64) bool) {
+	for _, number := range asking.Numbers() {
+		im.callsOf(number, code, at, opcode, kind, leads)
+	}
+}
+
+func (im *image) callsOf(number uint32, code []byte, at uint64, opcode byte, kind asking.Kind, leads func(to uint64) bool) {
+	load := binary.LittleEndian.AppendUint32([]byte{opcode}, number)
+	each(code, string(load), func(n int) {
+		for i := n + len(load); i < min(n+window, len(code)-direct-1); i++ {
+			site := asking.Site{At: at + uint64(i), Call: number, Kind: kind}
 			switch {
 			case code[i] == 0xe8:
 				site.To = relative(code[i+1:], site.At+direct)

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"slices"
+
+	"alleria/engine/asking"
+	"alleria/internal/sys"
+)
+
+// Native code of traced processes that makes calls which have to be known of: breakpoints, as of a start (package asking). Code in the cache needs none.
+
+// watchCalls puts breakpoints where a process's native code makes these calls. It is asked when the process creates another one, and at its own creation.
+func (p *Process) watchCalls() {
+	if p.mode == ModeNative {
+		p.watch(p.tr.client.CallSites(p.pid))
+	}
+}
+
+// watchLibrary is watchCalls for the C library alone, once, when it is there and threads run natively. The start that is watched is over then.
+func (p *Process) watchLibrary() {
+	if !p.watched && p.start == nil && p.calls.Starting() == 0 {
+		p.watched = true
+		p.watch(p.tr.client.LibrarySites(p.pid))
+	}
+}
+
+func (p *Process) watch(sites []asking.Site) {
+	if p.asksFor >= asking.Most {
+		return
+	}
+	for _, site := range sites {
+		if p.callSite(site.At) != nil || p.points.IsPoint(site.At) || !site.Lies(p.mem) {
+			continue
+		}
+		if err := p.points.Add(site.At); err == nil { // who cannot be written to is ending
+			p.sites = append(p.sites, site)
+		}
+	}
+}
+
+// callSite is the site at an address; nil if there is none.
+func (p *Process) callSite(at uint64) *asking.Site {
+	if i := slices.IndexFunc(p.sites, func(s asking.Site) bool { return s.At == at }); i >= 0 {
+		return &p.sites[i]
+	}
+	return nil
+}
+
+// callHit handles a native thread that has executed the int3 in front of such a call; done is false if it is none.
+// One that the cache alone answers as it should has the process go on there for good.
+func (t *Thread) callHit(regs *sys.Regs, at uint64) (done bool, err error) {
+	p := t.p
+	site := p.callSite(at)
+	if site == nil || !t.native || p.points.IsPoint(at) {
+		return false, nil
+	}
+	what, tid, ok := site.Request(regs)
+	if err := p.mendTrap(t); err != nil {
+		return true, err
+	}
+	if call, ok := site.Registers(regs); ok && p.calls.NeedsCache(&call) {
+		p.KeepTranslated()
+		regs.Rip = at
+		return true, t.goOn(regs)
+	}
+	if err := site.Execute(regs, p.mem); err != nil {
+		return true, err
+	}
+	switch {
+	case !ok:
+	case what == asking.TraceMe:
+		return true, t.traceMe(regs)
+	case what == asking.Attach || what == asking.Seize:
+		return true, p.tr.attached(t, tid, regs, func() error { return t.goOn(regs) })
+	}
+	if p.asksFor++; p.asksFor == asking.Most {
+		for _, s := range p.sites {
+			p.points.RemoveIdle(s.At)
+		}
+	}
+	return true, t.goOn(regs)
+}
