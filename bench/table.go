@@ -59,8 +59,8 @@ type callRow struct {
 	// NanosPerCall is what a call of the one function of calls, or one that is captured, costs more than
 	// natively: nil where that is not measured, for a measured one may be 0.
 	NanosPerCall *float64 `json:"nanoseconds_per_call,omitempty"`
-	MustNanos    float64 `json:"must_nanoseconds,omitempty"`
-	ReachNanos   float64 `json:"reach_nanoseconds,omitempty"`
+	MustNanos    float64  `json:"must_nanoseconds,omitempty"`
+	ReachNanos   float64  `json:"reach_nanoseconds,omitempty"`
 }
 
 // memoryRow is the memory that a row's runs took.
