@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -22,6 +23,20 @@ type hooks struct {
 func (h *hooks) step() {
 	if h != nil {
 		h.at()
+	}
+}
+
+// clear makes slots free, from the first to the last.
+func (h *hooks) clear(words []uint64) {
+	if h == nil {
+		for i := range words {
+			words[i] = layout.SlotClear
+		}
+		return
+	}
+	for i := range words {
+		h.at()
+		words[i] = layout.SlotClear
 	}
 }
 

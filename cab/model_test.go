@@ -32,6 +32,7 @@ type flaws struct {
 	hasty          bool // memory is taken back without a second look at Head
 	early          bool // memory is taken back though the producer is still opening a chunk
 	leaveFlag      bool // a thread that was killed between Head and the flag of an N-way buffer leaves it as it is
+	slotFlaws
 }
 
 // world is one run of the model.
@@ -191,6 +192,7 @@ type asm struct {
 	chunks  int
 	lossy   bool
 	nway    bool
+	slots   uint64
 	carries bool
 	dies    int // at that step; 0: never
 	steps   int
@@ -241,6 +243,10 @@ const modelChunk = 32 // bytes
 
 // produce writes numbers from 1 on, two a chunk, of which the first may be carried over from the chunk before.
 func (a *asm) produce() {
+	if a.slots != 0 {
+		a.produceSlots()
+		return
+	}
 	buf := a.w.p.u64(layout.Buf).Load()
 	for n := range a.chunks {
 		if a.flagFirst {
@@ -380,6 +386,9 @@ func (c *modelConsumer) Flush() error    { return nil }
 type model struct {
 	chunks, start, most, workers, bound int
 	lossy, nway                         bool
+	slots                               uint64 // layout.BufferSlots or BufferBatched: chunks is then how many records there are
+	long                                uint64 // records more in a chunk of a ring with slots
+	marks                               bool   // the last record of each of its chunks is a mark
 	dies                                int
 	readers                             int // one more than these
 	alone                               bool
@@ -403,7 +412,7 @@ func (m *model) once(t *testing.T, slot, control []byte, choices []int) *world {
 	pool.Add(p.Ring, tags...)
 	var made *asm
 	w.spawn(func(a *actor) {
-		made = &asm{actor: a, w: w, flaws: m.flaws, chunks: m.chunks, lossy: m.lossy, nway: m.nway, carries: m.carries, dies: m.dies}
+		made = &asm{actor: a, w: w, flaws: m.flaws, chunks: m.chunks, lossy: m.lossy, nway: m.nway, slots: m.slots, carries: m.carries, dies: m.dies}
 		made.produce()
 		made.drain()
 	})
@@ -465,28 +474,27 @@ func (m *model) check(w *world, pool *Pool, readers []map[uint64][]uint64) {
 	if w.failure == "" && m.dies == 0 && w.p.u64(layout.Head).Load() != w.p.u64(layout.Tail).Load() {
 		w.failure = fmt.Sprintf("%d chunks are complete, %d released, and all sleep", w.p.u64(layout.Head).Load(), w.p.u64(layout.Tail).Load())
 	}
-	if m.dies != 0 {
+	if m.dies != 0 && m.slots != 0 {
+		for range 4 { // until there is room, as the engine waits
+			if w.p.endSlots() {
+				break
+			}
+			m.goOn(w, h)
+		}
+	} else if m.dies != 0 {
 		// As the engine does, which waits for room for the chunk that was not opened.
 		if m.nway && !m.leaveFlag {
 			w.p.endFlag()
 		}
 		if head := w.p.u64(layout.Head).Load(); !w.p.placed(head) {
-			w.p.hooks, w.p.bell.hooks = h, h
-			w.p.bellWord(layout.ConsumerBell).Add(1)
-			w.wake(w.p.bell.word())
-			w.run()
-			w.p.hooks, w.p.bell.hooks = nil, nil
+			m.goOn(w, h)
 		}
 		w.p.endRing()
 	}
 	// As Pool.Remove does: what is left is drained.
 	w.p.closed.Store(true)
 	for range 4 {
-		w.p.hooks, w.p.bell.hooks = h, h
-		w.p.bellWord(layout.ConsumerBell).Add(1)
-		w.wake(w.p.bell.word())
-		w.run()
-		w.p.hooks, w.p.bell.hooks = nil, nil
+		m.goOn(w, h)
 	}
 	if w.failure == "" && len(pool.rings) > 0 {
 		w.failure = "the ring was not drained"
@@ -499,6 +507,15 @@ func (m *model) check(w *world, pool *Pool, readers []map[uint64][]uint64) {
 			m.checkWords(w, got)
 		}
 	}
+}
+
+// goOn has the processing threads look again, until all sleep.
+func (m *model) goOn(w *world, h *hooks) {
+	w.p.hooks, w.p.bell.hooks = h, h
+	w.p.bellWord(layout.ConsumerBell).Add(1)
+	w.wake(w.p.bell.word())
+	w.run()
+	w.p.hooks, w.p.bell.hooks = nil, nil
 }
 
 // checkWords looks at what a reader has got.

@@ -26,7 +26,7 @@ func modelRing(slot, control []byte, m *model) *producer {
 		p.u64(off).Store(0)
 	}
 	p.u64(layout.RingBase).Store(layout.RingOff)
-	p.u64(layout.ChunkBytes).Store(modelChunk)
+	p.u64(layout.ChunkBytes).Store(m.chunkSize())
 	p.u64(layout.Chunks).Store(uint64(m.start))
 	p.u64(layout.Buf).Store(layout.RingOff)
 	p.u64(layout.Floor).Store(layout.RingOff)
@@ -44,7 +44,13 @@ func modelRing(slot, control []byte, m *model) *producer {
 			p.u64(chunkCtl(uint64(n)) + layout.ChunkUsed).Store(1)
 		}
 	}
+	if m.slots != 0 {
+		m.initSlots(p)
+	}
 	p.Ring = NewRing(slot, m.most, func(words []uint64) int { return len(words) })
+	if m.slots != 0 {
+		m.findSlots(p)
+	}
 	p.hurry()
 	return p
 }

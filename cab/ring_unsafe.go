@@ -24,6 +24,7 @@ type Ring struct {
 	// layout.Buffer…, and of a ring with slots what finds the records in it
 	buffering uint64
 	filled    Filled
+	apart     distances
 	alone     bool // one lease at a time
 	kept      bool // consumed only where its producer could not go on otherwise
 
@@ -62,7 +63,7 @@ const (
 // last ones may yet be replaced by others. It is asked by one processing thread at a time, once for
 // each drain of an open chunk.
 func NewRing(slot []byte, most int, committed func(words []uint64) int) *Ring {
-	r := &Ring{slot: slot, committed: committed}
+	r := &Ring{slot: slot, committed: committed, apart: usualDistances()}
 	size := r.u64(layout.ChunkBytes).Load()
 	r.growth.most = min(uint64(most), layout.MaxChunks, layout.RingMax/size)
 	if r.buffering = r.u64(layout.Buffering).Load(); r.buffering >= layout.BufferNWay {

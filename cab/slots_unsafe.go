@@ -12,12 +12,19 @@ import (
 // word are where the consumer is; nobody else has to know, and the producer learns of it from the words
 // that have become free. Taken, which it looks at only when it finds a word that is not, is written once a batch.
 
-// Distances, in words. The published ones are two and six cache lines, for queues that hand over a word at a time;
-// here each batch costs a call of a sink, so that the consumer lets the producer get further ahead.
-const (
-	slotSafe = 512     // so much has to be there before any is taken
-	slotMost = 4 << 10 // so much is taken at a time, about
-)
+// distances are the consumer's in a ring with slots, in words. The published ones are two and six cache lines, for queues that hand over a
+// word at a time; here each batch costs a call of a sink, so that the consumer lets the producer get further ahead. The check of the protocol
+// has small ones.
+type distances struct {
+	safe  int // so much has to be there before any is taken
+	most  int // so much is taken at a time, about
+	guard int // that are never free at a chunk's end
+}
+
+// usualDistances are those of rings that are recorded into.
+func usualDistances() distances {
+	return distances{safe: 512, most: 4 << 10, guard: layout.SlotGuard / 8}
+}
 
 // Filled finds records in words, see records.Blocks.
 type Filled func(words []uint64, clear, end uint64, most int, all bool) (n int, ended bool)
@@ -45,17 +52,25 @@ func (l *Lease) rest() []uint64 {
 	return l.ring.words(l.at, l.done, l.ring.u64(layout.ChunkBytes).Load()/8)
 }
 
-// slot is a word that the producer may be writing.
-func slot(words []uint64, at int) *atomic.Uint64 {
+// flag is a word that the producer may be writing.
+func (r *Ring) flag(words []uint64, at int) *atomic.Uint64 {
+	r.hooks.step()
 	return (*atomic.Uint64)(unsafe.Pointer(&words[at]))
 }
 
-// readySlots tells whether there is something to take: a word a distance ahead, or the chunk's end.
+// readySlots tells whether there is something to take: a word a distance ahead, or the chunk's end, and with them a record. Words ahead may
+// be of the one record that is being written, and near the chunk's end its guard lies ahead: nothing can be taken then, and who was told otherwise would ask for ever.
 func (l *Lease) readySlots(x Extent) bool {
-	l.ring.hooks.step()
-	words := l.rest()
-	first := slot(words, 0).Load()
-	return first != layout.SlotClear && (x != Completed || first == layout.SlotEnd || slot(words, min(slotSafe, len(words)-1)).Load() != layout.SlotClear)
+	r, words := l.ring, l.rest()
+	first := r.flag(words, 0).Load()
+	if first == layout.SlotClear || x != Completed || first == layout.SlotEnd {
+		return first != layout.SlotClear
+	}
+	if r.flag(words, min(r.apart.safe, len(words)-1)).Load() == layout.SlotClear {
+		return false
+	}
+	n, ended := r.filled(words, layout.SlotClear, layout.SlotEnd, 1, false)
+	return n > 0 || ended
 }
 
 // takeSlots is Take.
@@ -64,7 +79,7 @@ func (l *Lease) takeSlots(x Extent) (c Chunk, ok bool) {
 		return Chunk{}, false
 	}
 	words := l.rest()
-	n, ended := l.ring.filled(words, layout.SlotClear, layout.SlotEnd, slotMost, x == Everything)
+	n, ended := l.ring.filled(words, layout.SlotClear, layout.SlotEnd, l.ring.apart.most, x == Everything)
 	ctl := chunkCtl(l.at)
 	c = Chunk{words[:n], l.at, l.done, ended, l.ring.u64(ctl + layout.ChunkOpened).Load(), 0}
 	if c.Complete = sys.TSC(); ended {
@@ -79,11 +94,9 @@ func (l *Lease) releaseSlots(c Chunk) {
 	words := l.rest()
 	n := len(c.Words)
 	if c.Whole { // all words behind are what the first is
-		n = len(words) - layout.SlotGuard/8
+		n = len(words) - r.apart.guard
 	}
-	for i := range words[:n] {
-		words[i] = layout.SlotClear
-	}
+	r.hooks.clear(words[:n])
 	size := r.u64(layout.ChunkBytes).Load()
 	if l.done += uint64(len(c.Words)); c.Whole {
 		l.at++
@@ -108,8 +121,8 @@ func (l *Lease) releaseSlots(c Chunk) {
 func (r *Ring) drainedSlots() bool {
 	rd := r.readers[0]
 	if len(rd.leases) == 0 {
-		return slot(r.words(0, 0, 1), 0).Load() == layout.SlotClear
+		return r.flag(r.words(0, 0, 1), 0).Load() == layout.SlotClear
 	}
 	l := rd.leases[0]
-	return !l.held && slot(l.rest(), 0).Load() == layout.SlotClear
+	return !l.held && r.flag(l.rest(), 0).Load() == layout.SlotClear
 }
