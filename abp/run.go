@@ -106,9 +106,13 @@ type ProcessEntry struct {
 	LostInstructions uint64 `json:"lost_instructions,omitempty"`
 	// Counted is what a run found that counted and recorded nothing.
 	Counted *Counted `json:"counted,omitempty"`
-	// Analyses are the kinds of analyses that were made while it ran; its records were not kept then.
-	Analyses []string `json:"analyses,omitempty"`
+	// Analyses are the kinds of analyses that were made while it ran; its records were not kept then, unless RecordsKept says so.
+	Analyses    []string `json:"analyses,omitempty"`
+	RecordsKept bool     `json:"records_kept,omitempty"`
 }
+
+// HasRecords tells whether the process's records are to be in its profile.
+func (e *ProcessEntry) HasRecords() bool { return len(e.Analyses) == 0 || e.RecordsKept }
 
 // Counted are exact counts of instructions, for runs without entries to count.
 // Both lists add up to the process's instructions.

@@ -75,7 +75,7 @@ func (p *Profile) processGap(dir string, e *ProcessEntry) {
 		p.gap(main, gapMissing)
 	case proc == nil || proc.main.path != main || proc.main.header.PID != e.PID:
 		p.gap(main, gapForeign)
-	case len(e.Analyses) == 0 && e.Counts != (Counts{}) && proc.Complete() && len(proc.gaps) == 0 && proc.Counts() != e.Counts:
+	case e.HasRecords() && e.Counts != (Counts{}) && proc.Complete() && len(proc.gaps) == 0 && proc.Counts() != e.Counts:
 		p.gap(main, fmt.Sprintf("has %d instructions, %s says %d", proc.Counts().Instructions, RunFile, e.Instructions))
 	}
 }

@@ -390,8 +390,8 @@ type model struct {
 	long                                uint64 // records more in a chunk of a ring with slots
 	marks                               bool   // the last record of each of its chunks is a mark
 	dies                                int
-	readers                             int // one more than these
-	alone                               bool
+	readers                             int  // one more than these
+	alone, first                        bool // readers that are consumed by one at a time: all, or the first
 	settles                             int  // times that memory is taken back
 	carries                             bool // a word of each chunk is carried over from the one before
 	flaws
@@ -403,7 +403,12 @@ func (m *model) once(t *testing.T, slot, control []byte, choices []int) *world {
 	w := &world{t: t, choices: choices, widths: make([]int, 0, len(choices)+64), bound: m.bound, p: p}
 	pool := &Pool{bell: p.bell}
 	p.Split(1 + m.readers)
-	p.alone = m.alone
+	if m.alone {
+		p.Alone(1 + m.readers)
+	}
+	if m.first {
+		p.Alone(1)
+	}
 	got := make([]map[uint64][]uint64, 1+m.readers)
 	tags := make([]any, len(got))
 	for i := range got {

@@ -72,6 +72,7 @@ func TestProtocol(t *testing.T) {
 		{"memory is taken back without a second look", model{chunks: 4, start: 3, most: 3, workers: 1, settles: 1, bound: 2, flaws: flaws{hasty: true}}, true},
 		{"two readers", model{chunks: 3, start: 2, most: 2, workers: 1, readers: 1, bound: 2}, false},
 		{"two readers, two processing threads", model{chunks: 4, start: 2, most: 2, workers: 2, readers: 1, alone: true, bound: 1}, false},
+		{"two readers, one of which is consumed by one at a time", model{chunks: 4, start: 2, most: 2, workers: 2, readers: 1, first: true, bound: 1}, false},
 		{"two readers, growth", model{chunks: 5, start: 2, most: 4, workers: 2, readers: 1, bound: 1}, false},
 		{"two readers of N-way buffers", model{chunks: 4, start: 2, most: 2, workers: 2, readers: 1, nway: true, alone: true, bound: 1}, false},
 		{"two readers, lossy", model{chunks: 3, start: 2, most: 2, workers: 1, readers: 1, lossy: true, bound: 1}, false},

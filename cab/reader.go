@@ -11,6 +11,7 @@ import (
 type Reader struct {
 	*Ring
 	drops  atomic.Bool // what comes is thrown away, after a sink's error
+	alone  bool        // one lease at a time
 	leases []*Lease    // not yet wholly released, in order; guarded by Ring.mu
 	next   uint64      // first chunk that no lease covers; guarded by Ring.mu
 	// holders is how many leases are held, also used up: who holds one looks at the slot behind its last Release. Guarded by Ring.mu.

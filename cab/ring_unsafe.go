@@ -25,7 +25,6 @@ type Ring struct {
 	buffering uint64
 	filled    Filled
 	apart     distances
-	alone     bool // one lease at a time
 	kept      bool // consumed only where its producer could not go on otherwise
 
 	growth  growth
@@ -73,9 +72,13 @@ func NewRing(slot []byte, most int, committed func(words []uint64) int) *Ring {
 	return r
 }
 
-// Alone has one processing thread at a time consume the ring, for sinks that need its records in order. It is called
-// before the ring is handed to a pool.
-func (r *Ring) Alone() { r.alone = true }
+// Alone has one processing thread at a time consume the ring for each of its first readers, for sinks that need its records in order. It is
+// called before the ring is handed to a pool.
+func (r *Ring) Alone(readers int) {
+	for _, rd := range r.readers[:readers] {
+		rd.alone = true
+	}
+}
 
 // Keep has a lossy ring not consumed: its producer goes on over the chunk that it has open. It is for measuring what
 // producing takes by itself. Where the producer waits all the same, since what is in the chunk must stay, the ring is drained, as

@@ -122,11 +122,11 @@ func (t *Tables) addFunction(r abp.Function) {
 	t.function[r.Number] = &r
 }
 
-// SetAnalyses says that the process's records are not kept but analysed, by kinds of analyses.
-func (p *ProcessWriter) SetAnalyses(kinds []string) {
+// SetAnalyses says that the process's records are analysed, by kinds of analyses, and whether they are kept as well.
+func (p *ProcessWriter) SetAnalyses(kinds []string, kept bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.elsewhere.analyses = kinds
+	p.elsewhere.analyses, p.elsewhere.kept = kinds, kept
 }
 
 // AddCounts adds a thread whose records others than streams have consumed: run.json has it, the profile, which has no records
@@ -141,6 +141,7 @@ func (p *ProcessWriter) AddCounts(c abp.Counts) {
 // elsewhere is what others than streams have consumed of a process.
 type elsewhere struct {
 	analyses []string
+	kept     bool // streams have consumed it as well
 	counts   abp.Counts
 	threads  int
 }
@@ -152,7 +153,7 @@ func (p *ProcessWriter) recorded(e *abp.ProcessEntry) {
 	defer p.mu.Unlock()
 	e.Counts.Add(p.elsewhere.counts, 1)
 	e.Threads += p.elsewhere.threads
-	e.Analyses = p.elsewhere.analyses
+	e.Analyses, e.RecordsKept = p.elsewhere.analyses, p.elsewhere.kept
 }
 
 // Bounded returns the words that a run with a bound on instructions takes of a chunk, where others

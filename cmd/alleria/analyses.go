@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -81,10 +82,18 @@ func analysedAs(proc *abp.Process) []string {
 		return nil
 	}
 	i := slices.IndexFunc(run.Processes, func(e abp.ProcessEntry) bool { return e.Dir == filepath.Base(dir) })
-	if i < 0 {
+	if i < 0 || run.Processes[i].HasRecords() {
 		return nil
 	}
 	return run.Processes[i].Analyses
+}
+
+// orRecords is an error that says that a result does not suit, nil where the process's records are there to be counted instead.
+func orRecords(proc *abp.Process, err error) error {
+	if len(analysedAs(proc)) == 0 {
+		return nil
+	}
+	return err
 }
 
 // sayLive tells that a result was found while the program ran, and what it stands for.
@@ -115,13 +124,18 @@ func foundOr[R any](a *app, proc *abp.Process, kind string, f *orderFlags, fits 
 	if !ok {
 		return count()
 	}
+	err = f.wholeOnly(proc)
 	if fits != nil {
-		if err := fits(r); err != nil {
-			return nil, err
+		err = cmp.Or(fits(r), err)
+	}
+	if err != nil {
+		if err = orRecords(proc, err); err == nil {
+			return count()
 		}
+		return nil, err
 	}
 	a.sayLive(proc, file)
-	return r, f.wholeOnly(proc)
+	return r, nil
 }
 
 // wholeFlags are what commands take that have one result for each process, of its accesses in their order.
@@ -203,10 +217,15 @@ func (h *heatmaps) heatOf(proc *abp.Process) (*analysis.Heat, error) {
 	}
 	if r, ok := found.(*live.HeatResult); ok {
 		if q := &h.query; len(q.Threads)+len(q.Windows)+len(q.Functions) > 0 || !q.Code.All() || !q.Data.All() || !q.Time.All() {
-			return nil, usagef("process %s was analysed while it ran: filters need a recorded profile", proc.Name())
+			err = usagef("process %s was analysed while it ran: filters need a recorded profile", proc.Name())
 		}
-		h.sayLive(proc, file)
-		return r.Heat(), nil
+		if err == nil {
+			h.sayLive(proc, file)
+			return r.Heat(), nil
+		}
+		if err := orRecords(proc, err); err != nil {
+			return nil, err
+		}
 	}
 	progress, stop := h.reading()
 	defer stop()

@@ -102,8 +102,14 @@ func (a *app) tree(p *abp.Profile, proc *abp.Process, f *orderFlags, q abp.Query
 		return nil, err
 	}
 	if t, ok := r.(*calls.Tree); ok {
-		a.sayLive(proc, file)
-		return t, f.wholeOnly(proc)
+		err := f.wholeOnly(proc)
+		if err == nil {
+			a.sayLive(proc, file)
+			return t, nil
+		}
+		if err := orRecords(proc, err); err != nil {
+			return nil, err
+		}
 	}
 	progress, stop := a.reading()
 	defer stop()

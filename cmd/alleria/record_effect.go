@@ -16,7 +16,7 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 		window = []string{"config", "on-call", "till-return", "on-instructions", "till-instructions", "reopenable",
 			"process", "image", "function", "select", "fields"}
 		limits  = []string{"max-size", "max-time", "max-instructions"}
-		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "buffering", "discard", "sample-rate", "sample-by", "analysis",
+		streams = []string{"compress", "threads", "buffer-chunk", "buffer-max", "buffering", "discard", "sample-rate", "sample-by", "analysis", "keep-records",
 			"tuner", "affinity", "ptc", "bc", "bs", "tf", "tp", "tay1", "tay2", "taz"}
 		beside = []string{"threads", "buffer-max", "buffering", "sample-rate", "sample-by", "tuner", "affinity", "ptc", "bc", "tf", "tp", "tay1", "tay2", "taz"}
 	)
@@ -31,7 +31,16 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 	if err := stageFits(fl, o, inline); err != nil {
 		return err
 	}
-	if fl.Changed("analysis") {
+	switch {
+	case o.KeepRecords && len(o.Analyses) == 0:
+		return usagef("--keep-records keeps records that are analysed: name analyses with --analysis")
+	case o.KeepRecords:
+		for _, name := range []string{"max-size", "max-instructions"} {
+			if fl.Changed(name) {
+				return usagef("--keep-records has the same records written and analysed, and --%s bounds what is written alone; leave one of them out", name)
+			}
+		}
+	case fl.Changed("analysis"):
 		if err := refuse("--analysis writes no entries", []string{"sync", "compress", "max-size"}); err != nil {
 			return err
 		}
@@ -58,7 +67,7 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 		}
 	}
 	if o.Discard {
-		return refuse("--discard writes nothing", []string{"output", "force", "sync", "compress", "max-size"})
+		return refuse("--discard writes nothing", []string{"output", "force", "sync", "compress", "max-size", "keep-records"})
 	}
 	return nil
 }
@@ -72,8 +81,8 @@ func stageFits(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 	default:
 		return usagef("--stage is produce or queue, not %q", o.Stage)
 	}
-	if !fl.Changed("analysis") || inline || fl.Changed("sample-rate") {
-		return usagef("--stage is for events on their way to --analysis, without --sequential and --sample-rate")
+	if !fl.Changed("analysis") || inline || fl.Changed("sample-rate") || o.KeepRecords {
+		return usagef("--stage is for events on their way to --analysis, without --sequential, --keep-records and --sample-rate")
 	}
 	return nil
 }

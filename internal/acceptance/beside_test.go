@@ -262,6 +262,11 @@ func TestAnalysesRefused(t *testing.T) {
 		{"record", "--analysis", "nothing", "--", "/bin/true"},
 		{"record", "--analysis", "cache", "--max-size", "1M", "--", "/bin/true"},
 		{"record", "--analysis", "cache", "--only", "count", "--", "/bin/true"},
+		{"record", "--keep-records", "--", "/bin/true"},
+		{"record", "--analysis", "cache", "--keep-records", "--discard", "--", "/bin/true"},
+		{"record", "--analysis", "cache", "--keep-records", "--max-instructions", "5M", "--", "/bin/true"},
+		{"record", "--analysis", "cache", "--keep-records", "--buffering", "batched", "--", "/bin/true"},
+		{"record", "--analysis", "methods", "--keep-records", "--sequential", "--", "/bin/true"},
 		{"analyze", "cache", "--l1d", "16k,4,64", "out"},
 		{"analyze", "cache", "--time", "0-1", "out"},
 	} {

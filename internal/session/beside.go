@@ -29,6 +29,7 @@ type beside struct {
 	sampled live.Sampling              // of all threads that have ended
 	bursts  bool                       // only these are recorded
 	kept    bool                       // what is in rings is not consumed
+	written bool                       // the records are written as well, by a reader of their own
 }
 
 // besideThread is what one of the readers of an application thread's ring is known by to the sink.
@@ -71,9 +72,9 @@ func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
 			kinds = append(kinds, s.Kind)
 		}
 	}
-	w.SetAnalyses(kinds)
+	w.SetAnalyses(kinds, ps.opts.KeepRecords)
 	b := &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[thread][]*besideThread{},
-		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce}
+		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce, written: ps.opts.KeepRecords}
 	b.readers = min(ps.readers(), b.process.Members())
 	return b
 }
@@ -97,14 +98,23 @@ func (im *image) tags(t thread, r *cab.Ring) []any {
 
 // started begins with a thread and returns what the readers of its ring are known by.
 func (b *beside) started(t thread, r *cab.Ring) (tags []any) {
-	r.Alone()
+	readers := b.readers
+	if b.written {
+		r.Split(readers + 1)
+	} else {
+		readers = r.Split(readers)
+	}
+	r.Alone(readers)
 	if b.kept {
 		r.Keep()
 	}
-	for _, th := range b.process.Threads(uint32(t.Num()), r.Split(b.readers)) {
+	for _, th := range b.process.Threads(uint32(t.Num()), readers) {
 		bt := &besideThread{Thread: th, of: b}
 		b.threads[t] = append(b.threads[t], bt)
 		tags = append(tags, bt)
+	}
+	if b.written {
+		tags = append(tags, &fed{t, b.writer})
 	}
 	return tags
 }
@@ -129,7 +139,9 @@ func (b *beside) ended(t thread, s *abp.Sampling, r *cab.Ring) {
 		b.sampled.ByTime += s.ByTime
 		b.sampled.Lost += lost
 	}
-	b.writer.AddCounts(bt.Counts())
+	if !b.written { // else the streams have counted
+		b.writer.AddCounts(bt.Counts())
+	}
 	for _, bt := range all {
 		b.process.End(bt.Thread, scale)
 	}
@@ -145,6 +157,9 @@ func (s besideSink) Consume(tag any, c cab.Chunk) error {
 		s.fault(s.number, c.Number)
 	}
 	t.words += uint64(len(c.Words))
+	if t.of.written { // without bounds
+		return t.Consume(c.Words, c.Opened)
+	}
 	return t.Consume(t.of.writer.Bounded(c.Words), c.Opened)
 }
 
@@ -161,6 +176,36 @@ func (besideSink) Leave(any) error { return nil }
 
 // Flush is cab.Sink's.
 func (besideSink) Flush() error { return nil }
+
+// bothSink is what processing threads do where records are analysed and written: what a reader of a ring is known by says which.
+type bothSink struct {
+	*sink
+	beside besideSink
+}
+
+// Consume is cab.Sink's.
+func (s bothSink) Consume(tag any, c cab.Chunk) error {
+	if _, ok := tag.(*besideThread); ok {
+		return s.beside.Consume(tag, c)
+	}
+	return s.sink.Consume(tag, c)
+}
+
+// Lose is cab.Loser's.
+func (s bothSink) Lose(tag any, c *cab.Chunk, why error) error {
+	if _, ok := tag.(*besideThread); ok {
+		return s.beside.Lose(tag, c, why) // what it was about to write it still writes
+	}
+	return s.sink.Lose(tag, c, why)
+}
+
+// Leave is cab.Sink's.
+func (s bothSink) Leave(tag any) error {
+	if _, ok := tag.(*besideThread); ok {
+		return nil
+	}
+	return s.sink.Leave(tag)
+}
 
 // analysed is what was found of a program image.
 type analysed struct {
@@ -179,6 +224,9 @@ func (ps *process) closeBeside(im *image) {
 	im.beside = nil
 	for t := range b.threads {
 		b.ended(t, nil, nil)
+	}
+	if f := ps.proc.cut.Load(); f != nil && b.written { // behind it rings were drained and nothing was looked at
+		b.process.Fail(fmt.Errorf("not all records were analysed, since writing failed: %s", plain(*f)))
 	}
 	a := analysed{name: abp.ProgramName(uint32(ps.number), uint32(ps.parts)), command: ps.argv, outcomes: b.process.Finish()}
 	if b.bursts {

@@ -162,11 +162,13 @@ type Children struct {
 
 // Beside says what is analysed while the program runs.
 type Beside struct {
-	// Analyses are made beside the program instead of writing what was recorded: results go into the
+	// Analyses are made beside the program instead of writing what was recorded (see KeepRecords): results go into the
 	// output, and are told at the end.
 	Analyses []live.Spec
 	// Readers is at how many places they read each ring, 0: as many as there are processors for. Those of one place take turns.
 	Readers int
+	// KeepRecords has the records written as well, by a reader of each ring of their own.
+	KeepRecords bool
 	// Sites, if any, is told which windows select what is translated.
 	Sites *Sites
 }

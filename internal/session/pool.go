@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"alleria/abp"
 	"alleria/cab"
@@ -22,10 +23,11 @@ type processing struct {
 	pool *cab.Pool // nil before the first image of which something is recorded
 
 	mu    sync.Mutex
-	sinks []*sink  // guarded by mu
-	gone  []string // which processing threads gave up; guarded by mu
-	why   string   // the first of their reasons; guarded by mu
-	tuned *tuning  // nil: nothing adapts
+	sinks []*sink               // guarded by mu
+	gone  []string              // which processing threads gave up; guarded by mu
+	why   string                // the first of their reasons; guarded by mu
+	tuned *tuning               // nil: nothing adapts
+	cut   atomic.Pointer[error] // nobody is left who writes, and why
 	// where processing threads run; nil before the pool is opened
 	placed *placing
 }
@@ -80,19 +82,23 @@ func (r *run) newSink(n int) cab.Sink {
 	switch {
 	case len(r.opts.Analyses) > 0 && r.opts.Stage != StageAll:
 		return &touchSink{}
-	case len(r.opts.Analyses) > 0:
+	case len(r.opts.Analyses) > 0 && !r.opts.KeepRecords:
 		return besideSink{number: n, fault: r.opts.fault}
 	}
 	s := &sink{number: n, outlets: make(map[*emit.ProcessWriter]*outlet), fault: r.opts.fault}
 	r.proc.mu.Lock()
 	defer r.proc.mu.Unlock()
 	r.proc.sinks = append(r.proc.sinks, s)
+	if len(r.opts.Analyses) > 0 {
+		return bothSink{s, besideSink{number: n, fault: r.opts.fault}}
+	}
 	return s
 }
 
 // writingFailed ends the recording, from a processing thread: nothing more can be written.
 func (r *run) writingFailed(err error) {
 	r.failed.CompareAndSwap(nil, &err)
+	r.proc.cut.CompareAndSwap(nil, &err)
 	r.end("writing failed: " + plain(err))
 }
 

@@ -52,6 +52,53 @@ func TestPanicBeside(t *testing.T) {
 	}
 }
 
+// TestPanicBesideWritten has the same happen where records are written as well: in a panic either analyses or frames have lost something,
+// never both, and it is told.
+func TestPanicBesideWritten(t *testing.T) {
+	program, err := exec.LookPath("true")
+	if err != nil {
+		t.Skip(err)
+	}
+	specs, err := live.Parse("heatmap,methods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	analysed, written := 0, 0
+	for at := int64(1); at <= 4; at++ {
+		dir := filepath.Join(t.TempDir(), "out")
+		var panics atomic.Int64
+		status, err := Record(context.Background(), Options{Program: program, Args: []string{program}, Dir: t.TempDir(), Outputs: []string{dir},
+			Beside: Beside{Analyses: specs, KeepRecords: true}, Processing: Processing{FixedThreads: 2, fault: func(int, uint64) {
+				if panics.Add(1) == at {
+					panic("as the test has it")
+				}
+			}}})
+		if status != 0 || !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "panic: as the test has it") {
+			t.Errorf("status %d, %v", status, err)
+		}
+		problems := 0
+		if err := abp.Verify(dir, func(p abp.Problem) {
+			if !p.CutOff {
+				t.Errorf("%+v", p)
+			}
+			if filepath.Base(p.Path) != abp.RunFile { // which says that the recording is incomplete
+				problems++
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+		switch names, _ := filepath.Glob(filepath.Join(dir, "p1", "analysis-*")); {
+		case len(names) == 0 && problems == 0:
+			analysed++
+		case len(names) == 2 && problems > 0:
+			written++
+		default:
+			t.Errorf("results %q and %d problems of the profile", names, problems)
+		}
+	}
+	t.Logf("the analyses' %d times, the profile's %d times", analysed, written)
+}
+
 // TestLostWithoutInstructions: a frame that is lost is told of also where no instruction was in it, since readers miss it.
 func TestLostWithoutInstructions(t *testing.T) {
 	out, err := emit.NewRun(emit.Options{Dirs: []string{filepath.Join(t.TempDir(), "run")}}, abp.Run{Tool: "test"})

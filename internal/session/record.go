@@ -194,11 +194,8 @@ func (r *run) prepare() (path string, err error) {
 		}
 		return "", fmt.Errorf("%w: %w", ErrUsage, errors.Join(all...))
 	}
-	if o.NoThreads && o.Buffering != cab.CAB {
-		return "", fmt.Errorf("%w: without processing threads nothing is handed over, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
-	}
-	if r.samples() && o.Buffering != cab.CAB {
-		return "", fmt.Errorf("%w: sampling records bursts through cab, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
+	if err := r.bufferingCheck(); err != nil {
+		return "", err
 	}
 	if len(o.Analyses) > 0 && leastSample(o.Config) > 1 {
 		return "", fmt.Errorf("%w: instructions of which only some are kept (sample=) cannot be analysed beside the program; leave sample out, or record bursts (sampleRate)", ErrUsage)
@@ -221,6 +218,21 @@ func (r *run) prepare() (path string, err error) {
 		return "", fmt.Errorf("%w: %w", ErrCannotTrace, err)
 	}
 	return o.Program, nil
+}
+
+// bufferingCheck refuses ways of handing records over that do not go with the other options.
+func (r *run) bufferingCheck() error {
+	o := r.opts
+	if o.NoThreads && o.Buffering != cab.CAB {
+		return fmt.Errorf("%w: without processing threads nothing is handed over, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
+	}
+	if r.samples() && o.Buffering != cab.CAB {
+		return fmt.Errorf("%w: sampling records bursts through cab, so that --buffering %v has no effect; leave one of them out", ErrUsage, o.Buffering)
+	}
+	if o.KeepRecords && layout.Slotted(uint64(o.Buffering)) {
+		return fmt.Errorf("%w: records in slots have one reader, so that --buffering %v does not go with --keep-records; leave one of them out", ErrUsage, o.Buffering)
+	}
+	return nil
 }
 
 // Refused lists what Record refuses of a configuration that is right by itself: system calls that
@@ -427,6 +439,9 @@ func (r *run) report(st engine.Status) {
 		where := "consumed and dropped"
 		if len(r.opts.Analyses) > 0 {
 			where = "analysed"
+		}
+		if r.opts.KeepRecords {
+			where = "recorded and analysed"
 		}
 		if !r.opts.Discard {
 			where = strings.Replace(where+" in ", "consumed and dropped", "recorded", 1) + r.emit.Dir()
