@@ -168,7 +168,7 @@ func TestReplay(t *testing.T) {
 			{"mixed", "", 0, "mixed(x=1.5, a=1, b=2, c=3, d=4, e=5, f=6, g=7) = 42, as before"},
 			{"depth", "result=2", 0, "depth(l=&{value=1, next=&{value=2, next=NULL}}) = 2, as before"},
 			{"is_even", "n=7", 0, "is_even(n=7) = 0, as before"},
-			{"impure", "result=7", 1, "impure(n=5) = 6, before = 7: it depends on more than its arguments"},
+			{"impure", "result=7", 1, "impure(n=5) = 6, before = 7: it depends on more than what was captured of its arguments"},
 			{"strlen", "result=7", 0, `strlen(s="dynamic") = 7, as before`},
 			{"by_size", "", 1, "points to was not captured: give its type as a Pointer"},
 		} {
@@ -190,6 +190,8 @@ func TestReplay(t *testing.T) {
 			r := run(t, command{argv: []string{alleria(), "replay", "--call", strconv.Itoa(row.Call), "-o", name, profileDir}, dir: dir})
 			if text := string(r.stdout) + string(r.stderr); r.status != c.status || !strings.Contains(text, strings.Replace(c.want, "NAME", name, 1)) {
 				t.Errorf("%s: status %d, %s\nwant %q", c.function, r.status, text, c.want)
+			} else if strings.Contains(text, "10 3 42") { // also where the call cannot be made
+				t.Errorf("%s: main was run: %s", c.function, text)
 			}
 		}
 	}

@@ -18,6 +18,9 @@ import (
 // ErrReplay is wrapped by what Replay.Err says.
 var ErrReplay = errors.New("the call cannot be made again")
 
+// ErrInUse is wrapped, beside ErrReplay, where the memory is in use to which an argument points: in another process it may be free.
+var ErrInUse = errors.New("the memory is in use")
+
 // Replay is a captured call that is made again. The program starts as it does; where its main is entered, the thread gets the captured arguments, what they
 // point to where that lay, and goes on in the function instead, which returns to main's caller.
 type Replay struct {
@@ -62,7 +65,9 @@ func (x *intercepts) armReplay() error {
 			}
 			made = true
 			return &capture.Alteration{Jump: true, Do: func(m capture.Alterable) []capture.Changed {
-				r.Err = x.makeCall(r, m)
+				if r.Err = x.makeCall(r, m); r.Err != nil {
+					leaveMain(m)
+				}
 				return nil
 			}}
 		}})
@@ -95,6 +100,15 @@ func (x *intercepts) makeCall(r *Replay, m capture.Alterable) error {
 		return err
 	}
 	return r.enter(m, f.entry, c.Program, got)
+}
+
+// leaveMain has main return at once: what the program does is not asked for.
+func leaveMain(m capture.Alterable) {
+	var ret [8]byte
+	if n, _ := m.ReadAt(ret[:], int64(m.Stack())); n == len(ret) {
+		m.Set(capture.Source{Kind: capture.GPR}, make([]byte, 8)) // rax: the exit status
+		m.Go(binary.LittleEndian.Uint64(ret[:]), m.Stack()+8)
+	}
 }
 
 // captureAs is the way of capturing a function in which a call of it was captured: that of one element, or of all together.
@@ -217,7 +231,7 @@ func putMemory(m capture.Alterable, blocks []capture.Block) error {
 				continue
 			}
 			if !m.Map(at, page) {
-				return fmt.Errorf("the memory at %#x, to which an argument points, is in use or cannot be mapped: %w", at, ErrReplay)
+				return fmt.Errorf("an argument points to %#x, which cannot be mapped: %w: %w", at, ErrInUse, ErrReplay)
 			}
 			mapped[at] = true
 		}
