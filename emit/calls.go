@@ -21,7 +21,6 @@ const callBlockBytes = 256 << 10
 type callFile struct {
 	mu      sync.Mutex
 	out     *output                     // guarded by mu
-	packers sync.Pool                   // *callPacker: blocks are packed outside of mu
 	not     map[uint32]*calls.Signature // functions of which not all threads' calls are meant; guarded by mu
 	any     bool                        // there is a file, or was to be one; guarded by mu
 	types   []typeRows                  // the sections of types that are in it, while it is open; guarded by mu
@@ -34,9 +33,9 @@ type callPacker struct {
 	buf []byte
 }
 
-// packer takes a packer, or makes one. It is given back by packers.Put.
-func (c *callFile) packer() (*callPacker, error) {
-	if p, ok := c.packers.Get().(*callPacker); ok {
+// packer takes a packer, or makes one, which costs megabytes. It is given back by packers.Put.
+func (r *Run) packer() (*callPacker, error) {
+	if p, ok := r.packers.Get().(*callPacker); ok {
 		return p, nil
 	}
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithSingleSegment(true))
@@ -74,11 +73,11 @@ func (p *ProcessWriter) InterceptTypes(t *calls.Table, first calls.TypeID, sigs 
 	for _, s := range sigs {
 		rows = abp.AppendSignature(rows, s)
 	}
-	k, err := c.packer()
+	k, err := p.run.packer()
 	if err != nil {
 		return err
 	}
-	defer c.packers.Put(k)
+	defer p.run.packers.Put(k)
 	r := typeRows{rows: rows}
 	if packed := k.enc.EncodeAll(rows, nil); len(packed) < len(rows) {
 		r = typeRows{flags: abp.SectionZstd, rows: packed}
@@ -271,11 +270,11 @@ func (p *ProcessWriter) writeCalls(o *openCalls, t *ThreadState) error {
 	payload := o.enc.Payload()
 	b.First, b.Last, b.Records, b.Raw, b.Zstd, b.Encoding = o.enc.First, o.enc.Last, o.enc.Count, uint32(len(payload)), p.run.opts.Level >= 0, calls.Streams
 	// Packing is most of the work: under the file's lock processing threads would take turns at it.
-	k, err := c.packer()
+	k, err := p.run.packer()
 	if err != nil {
 		return err
 	}
-	defer c.packers.Put(k)
+	defer p.run.packers.Put(k)
 	k.buf = b.Append(k.buf[:0])
 	if b.Zstd {
 		k.buf = k.enc.EncodeAll(payload, k.buf)

@@ -52,6 +52,7 @@ type Run struct {
 	limit   limit
 	// adaptive is the log of what is adapted, nil until something is; its goroutine's.
 	adaptive *os.File
+	packers  sync.Pool // *callPacker, of all processes: blocks of calls are packed outside of their files' locks
 
 	mu   sync.Mutex
 	info abp.Run          // guarded by mu

@@ -44,6 +44,15 @@ func (h captureHost) InPlace(f func()) {
 	}
 }
 
+// Runner captures for all threads, unless each call is to be captured by itself.
+func (h captureHost) Runner() *capture.Runner {
+	tr := h.t.p.tr
+	if tr.opts.NoCapturePages {
+		return nil
+	}
+	return &tr.runner
+}
+
 // enteredCaptured captures what happens where a thread is natively about to execute regs.Rip.
 func (t *Thread) enteredCaptured(regs *sys.Regs) {
 	c := t.p.points.CapturesAt(regs.Rip)

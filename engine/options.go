@@ -81,6 +81,7 @@ type CaptureSwitches struct {
 	NoNativeCapture, NoCodeCapture bool
 	NoPlaceAhead                   bool // each int3 of a capture is written by itself
 	NoSharedScans                  bool // branches of an image are looked for in each process
+	NoCapturePages                 bool // captures by the tracer read each value by itself, and have memory of their own
 	NoBehindCheck                  bool // functions that begin with a look at their stack are captured at it
 }
 

@@ -17,6 +17,7 @@ import (
 	"alleria/engine/shm"
 	"alleria/engine/tracee"
 	"alleria/engine/x86"
+	"alleria/internal/capture"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -61,6 +62,8 @@ type Tracer struct {
 type sharings struct {
 	spare codecache.Spare // memory of tables of processes that are gone
 	scans probe.Scans     // of images, for jumps that capture
+	// runner takes captures by the tracer.
+	runner capture.Runner
 }
 
 // newborn is the children that are being born, and those who want to attach to one, by its id.

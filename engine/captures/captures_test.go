@@ -28,6 +28,7 @@ type program struct {
 	xstate  []byte
 	inPlace int
 	native  bool
+	runner  *capture.Runner
 }
 
 func (p *program) Native() bool              { return p.native }
@@ -36,6 +37,7 @@ func (p *program) Invalidate(uint64, uint64) {}
 func (p *program) Fail(err error)            { p.t.Error(err) }
 func (p *program) Map(uint64, uint64) bool   { return false }
 func (p *program) InPlace(f func())          { p.inPlace++; f() }
+func (p *program) Runner() *capture.Runner   { return p.runner }
 
 func (p *program) XState(_ int, b []byte) (int, error) { return copy(b, p.xstate), nil }
 func (p *program) SetXState(_ int, b []byte) error     { copy(p.xstate, b); return nil }
@@ -65,7 +67,7 @@ func calling(t *testing.T, prog *capture.Program) (*call, *probe.Interception) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mem.Close() })
-	c := &call{program: &program{t: t, xstate: make([]byte, 1024)}, slot: slot, stack: []uint64{site, 0x5555}}
+	c := &call{program: &program{t: t, xstate: make([]byte, 1024), runner: new(capture.Runner)}, slot: slot, stack: []uint64{site, 0x5555}}
 	probe.InitCaptureFrames(c.slot)
 	var cache codecache.Cache
 	cache.Init(false, nil)

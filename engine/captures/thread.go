@@ -34,6 +34,8 @@ type Host interface {
 	Map(addr, bytes uint64) bool
 	// InPlace stops the thread, which waits, calls f, and lets it wait on. If something else stops it first, f is not called.
 	InPlace(f func())
+	// Runner captures, one call at a time; nil: each is captured by itself.
+	Runner() *capture.Runner
 }
 
 // Thread is a thread whose calls are captured.
@@ -212,7 +214,8 @@ func (t *Thread) write(moment capture.Moment, c *probe.Interception, m *Machine,
 		words, altered = capture.AppendChanges(nil, m.changes), capture.Altered
 		m.changes = nil
 	}
-	words, cut := capture.Run(m, items, c.Prog.MaxBytes, words)
+	words, cut := t.run(m, items, c.Prog.MaxBytes, words)
+	var room [capture.MaxWords + 1]uint64
 	for {
 		n := min(len(words), capture.MaxWords-capture.HeaderWords)
 		flags := altered
@@ -222,7 +225,7 @@ func (t *Thread) write(moment capture.Moment, c *probe.Interception, m *Machine,
 		} else if cut {
 			flags |= capture.Cut
 		}
-		mark := []uint64{records.Mark(records.MarkCall, uint64(n+capture.HeaderWords)), capture.Head(moment, flags, c.Fn), now, sp, site}
+		mark := append(room[:0], records.Mark(records.MarkCall, uint64(n+capture.HeaderWords)), capture.Head(moment, flags, c.Fn), now, sp, site)
 		if !t.shares {
 			t.slot.Mark(append(mark, words[:n]...)...)
 		}
@@ -230,4 +233,12 @@ func (t *Thread) write(moment capture.Moment, c *probe.Interception, m *Machine,
 			return
 		}
 	}
+}
+
+// run runs a program's items.
+func (t *Thread) run(m *Machine, items []capture.Item, maxBytes uint32, first []uint64) (words []uint64, cut bool) {
+	if r := t.host.Runner(); r != nil {
+		return r.Run(m, items, maxBytes, first)
+	}
+	return capture.Run(m, items, maxBytes, first)
 }

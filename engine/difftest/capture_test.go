@@ -264,6 +264,7 @@ var captureModes = []struct {
 	opts func(*engine.Options)
 }{
 	{"tracer", engine.ModeNative, func(o *engine.Options) { o.NoNativeCapture, o.NoCodeCapture, o.NoBusy = true, true, true }},
+	{"tracer, value by value", engine.ModeNative, func(o *engine.Options) { o.NoNativeCapture, o.NoBusy, o.NoCapturePages = true, true, true }},
 	{"tracer from the cache", engine.ModePlain, func(o *engine.Options) { o.NoCodeCapture = true }},
 	{"code", engine.ModePlain, nil},
 	{"recording", engine.ModeRecord, nil},

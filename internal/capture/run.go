@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math/bits"
+	"slices"
 )
 
 // Machine is a thread at a call's entry or return.
@@ -17,11 +18,44 @@ type Machine interface {
 // Run captures items, with at most maxBytes of targets, and appends the words to dst. cut tells that the bound
 // ended it.
 func Run(m Machine, items []Item, maxBytes uint32, dst []uint64) (words []uint64, cut bool) {
-	r := runner{m: m, left: int(maxBytes), words: dst, seen: make(map[seenKey]int)}
+	r := Runner{m: m, words: dst}
+	return r.run(items, maxBytes)
+}
+
+// Runner captures one call after the other, with the memory that it had for those before, and reads by pages (see pages). The zero value is ready.
+type Runner struct {
+	m     Machine
+	left  int // bytes
+	words []uint64
+	seen  map[seenKey]int // the bytes that were captured
+	room  []byte          // of targets that are under way, those of the innermost last
+	pages pages
+}
+
+// mostKept is how much memory of each kind a Runner keeps for its next capture.
+const mostKept = 1 << 20
+
+// Run is the function Run, for first and what comes behind it. The words are valid until the next Run.
+func (r *Runner) Run(m Machine, items []Item, maxBytes uint32, first []uint64) (words []uint64, cut bool) {
+	if cap(r.room) > mostKept || cap(r.words) > mostKept/8 {
+		r.room, r.words = nil, nil
+	}
+	clear(r.seen)
+	r.m, r.room, r.words = r.pages.over(m), r.room[:0], append(r.words[:0], first...)
+	return r.run(items, maxBytes)
+}
+
+func (r *Runner) run(items []Item, maxBytes uint32) (words []uint64, cut bool) {
+	r.left = int(maxBytes)
+	if r.seen == nil {
+		r.seen = make(map[seenKey]int)
+	}
 	for i := range items {
 		it := &items[i]
-		b := make([]byte, it.Bytes)
-		m.Value(it.Src, b) // zeros if it cannot
+		r.room = r.room[:0]
+		b := r.make(uint64(it.Bytes))
+		clear(b)
+		r.m.Value(it.Src, b) // zeros if it cannot
 		r.put(b)
 		if !r.points(b, it.Points) {
 			return r.words, true
@@ -30,12 +64,11 @@ func Run(m Machine, items []Item, maxBytes uint32, dst []uint64) (words []uint64
 	return r.words, false
 }
 
-// runner is one capture under way.
-type runner struct {
-	m     Machine
-	left  int // bytes
-	words []uint64
-	seen  map[seenKey]int // the bytes that were captured
+// make is n more bytes of room, with anything in them. Where room moves, the bytes before stay where they are, for who has them.
+func (r *Runner) make(n uint64) []byte {
+	r.room = slices.Grow(r.room, int(n))
+	r.room = r.room[:len(r.room)+int(n)]
+	return r.room[len(r.room)-int(n):]
 }
 
 // seenKey is what a target is known by: a list that leads back to itself would never end. Where a variable
@@ -46,7 +79,7 @@ type seenKey struct {
 }
 
 // put appends bytes, padded.
-func (r *runner) put(b []byte) {
+func (r *Runner) put(b []byte) {
 	var w [8]byte
 	for len(b) >= 8 {
 		r.words = append(r.words, binary.LittleEndian.Uint64(b))
@@ -59,7 +92,7 @@ func (r *runner) put(b []byte) {
 }
 
 // points captures what the pointers in b lead to; false: the bound is reached.
-func (r *runner) points(b []byte, ps []Pointer) bool {
+func (r *Runner) points(b []byte, ps []Pointer) bool {
 	for _, p := range ps {
 		if r.left <= 0 {
 			return false
@@ -73,7 +106,7 @@ func (r *runner) points(b []byte, ps []Pointer) bool {
 }
 
 // part captures one target. record is the bytes that hold the pointer.
-func (r *runner) part(ptr uint64, t *Target, record []byte) bool {
+func (r *Runner) part(ptr uint64, t *Target, record []byte) bool {
 	if ptr == 0 {
 		return r.none(Null)
 	}
@@ -81,6 +114,8 @@ func (r *runner) part(ptr uint64, t *Target, record []byte) bool {
 	if had, seen := r.seen[key]; seen && !r.longer(ptr, t, record, had) {
 		return r.none(Seen)
 	}
+	had := len(r.room)
+	defer func() { r.room = r.room[:had] }()
 	data, status := r.read(ptr, t, record)
 	if len(data) > r.left {
 		whole := r.left - r.left%int(max(t.Size, 1))
@@ -104,7 +139,7 @@ func (r *runner) part(ptr uint64, t *Target, record []byte) bool {
 }
 
 // longer tells whether a target that was captured before, so many bytes of it, is longer this time.
-func (r *runner) longer(ptr uint64, t *Target, record []byte, had int) bool {
+func (r *Runner) longer(ptr uint64, t *Target, record []byte, had int) bool {
 	if t.Len.Kind == Fixed || t.Len.Kind == Sentinel {
 		return false
 	}
@@ -113,14 +148,14 @@ func (r *runner) longer(ptr uint64, t *Target, record []byte, had int) bool {
 }
 
 // none appends a part without bytes. It costs a word of the bound, or an endless list of nulls would cost nothing.
-func (r *runner) none(s Status) bool {
+func (r *Runner) none(s Status) bool {
 	r.left -= 8
 	r.words = append(r.words, PartWord(s, 0))
 	return true
 }
 
 // read reads a target's bytes.
-func (r *runner) read(ptr uint64, t *Target, record []byte) ([]byte, Status) {
+func (r *Runner) read(ptr uint64, t *Target, record []byte) ([]byte, Status) {
 	size, most := uint64(t.Size), uint64(t.Max)
 	switch {
 	case t.Len.Kind == Sentinel && t.Dec:
@@ -147,7 +182,7 @@ func (r *runner) read(ptr uint64, t *Target, record []byte) ([]byte, Status) {
 }
 
 // extent is where a target of known length begins, and how long it is.
-func (r *runner) extent(ptr uint64, t *Target, record []byte) (from, bytes uint64, ok bool) {
+func (r *Runner) extent(ptr uint64, t *Target, record []byte) (from, bytes uint64, ok bool) {
 	size := uint64(t.Size)
 	switch t.Len.Kind {
 	case Fixed:
@@ -187,7 +222,7 @@ func times(n, size uint64) (uint64, bool) {
 }
 
 // variable is the value of a length's variable.
-func (r *runner) variable(v *Var, record []byte) (uint64, bool) {
+func (r *Runner) variable(v *Var, record []byte) (uint64, bool) {
 	var b [8]byte
 	n := int(v.Bytes)
 	if v.Deref {
@@ -216,11 +251,10 @@ func (r *runner) variable(v *Var, record []byte) (uint64, bool) {
 }
 
 // bytes reads memory, as far as it can be read.
-func (r *runner) bytes(addr, n uint64) ([]byte, Status) {
-	b := make([]byte, n)
-	const page = 4096
+func (r *Runner) bytes(addr, n uint64) ([]byte, Status) {
+	b := r.make(n)
 	for at := uint64(0); at < n; {
-		step := min(n-at, page-(addr+at)%page)
+		step := min(n-at, pageSize-(addr+at)%pageSize)
 		got, _ := r.m.ReadAt(b[at:at+step], int64(addr+at))
 		at += uint64(got)
 		if uint64(got) < step {
@@ -231,17 +265,18 @@ func (r *runner) bytes(addr, n uint64) ([]byte, Status) {
 }
 
 // sentinel reads elements up to the one that ends them. Page by page: what lies behind may not be readable.
-func (r *runner) sentinel(ptr uint64, t *Target) ([]byte, Status) {
+func (r *Runner) sentinel(ptr uint64, t *Target) ([]byte, Status) {
 	size, most := uint64(t.Size), uint64(t.Max)/uint64(t.Size)*uint64(t.Size)
 	end := t.end()
+	start := len(r.room)
 	var data []byte
 	for done := uint64(0); ; {
 		if uint64(len(data)) >= most {
 			return data[:most], Bounded
 		}
 		at := ptr + uint64(len(data))
-		more, status := r.bytes(at, min(4096-at%4096, most-uint64(len(data))))
-		data = append(data, more...)
+		more, status := r.bytes(at, min(pageSize-at%pageSize, most-uint64(len(data))))
+		data = r.room[start : start+len(data)+len(more)] // one behind the other
 		for ; done+size <= uint64(len(data)); done += size {
 			if string(data[done:done+size]) == string(end) {
 				return data[:done+size], Whole
@@ -255,7 +290,7 @@ func (r *runner) sentinel(ptr uint64, t *Target) ([]byte, Status) {
 
 // sentinelBelow is sentinel for elements that lie downwards from the last, which the pointer holds. The bytes are in the
 // order of addresses all the same: the sentinel is the first of them.
-func (r *runner) sentinelBelow(ptr uint64, t *Target) ([]byte, Status) {
+func (r *Runner) sentinelBelow(ptr uint64, t *Target) ([]byte, Status) {
 	size, most := uint64(t.Size), uint64(t.Max)/uint64(t.Size)
 	end := t.end()
 	var back []byte // elements, the last first
