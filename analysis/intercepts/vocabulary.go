@@ -17,6 +17,8 @@ type Vocabulary struct {
 	parameters map[string]bool
 	fields     map[int]bool // conditions of the query whose fields some type has
 	extra      bool         // some function has variable arguments
+	// Allocates and Frees tell whether some function does, of those that Leaks knows.
+	Allocates, Frees bool
 }
 
 // NewVocabulary makes one without names.
@@ -28,6 +30,13 @@ func NewVocabulary(q *Query) *Vocabulary {
 func (v *Vocabulary) Add(c *abp.Calls) {
 	for _, s := range c.Signatures {
 		s.Named(func(name string) bool { v.functions[name] = true; return false })
+		switch kindOf(s) {
+		case other:
+		case free:
+			v.Frees = true
+		default:
+			v.Allocates = true
+		}
 		if !v.q.means(s) {
 			continue
 		}

@@ -188,6 +188,9 @@ func (f *interceptsFlags) known(profiles []*abp.Profile, q *intercepts.Query) er
 	if v.Empty() { // nothing was captured, which is said
 		return nil
 	}
+	if f.leaks && !(v.Allocates && v.Frees) {
+		return usagef("--leaks: functions that allocate memory and functions that free it have to be captured: record --intercept '*alloc@libc.so.6' --intercept free@libc.so.6")
+	}
 	hint := func(name string, names []string) string {
 		if near := vocab.Nearest(name, names); near != "" {
 			return "; the nearest name is " + near

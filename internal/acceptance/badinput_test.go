@@ -99,6 +99,8 @@ func TestMissingSelections(t *testing.T) {
 		{"function anywhere", []string{"--function", "memcpyy"}, "there is no function memcpyy in env, libc.so.6, ld-linux-x86-64.so.2, printenv; the nearest: "},
 		{"pattern", []string{"--image", "libc.so.6", "--function", "zz_*"}, "there is no function zz_* in libc.so.6; alleria functions"},
 		{"call", []string{"--intercept", "mallocc@libc.so.6"}, "--intercept mallocc: there is no function mallocc in libc.so.6; the nearest: calloc, malloc, "},
+		{"call anywhere", []string{"--intercept", "free@libc.so.6", "--intercept", "_dl_relocate_object"}, ""},
+		{"call nowhere", []string{"--intercept", "free@libc.so.6", "--intercept", "mallocc"}, "--intercept mallocc: there is no function mallocc in "},
 		{"call in an image", []string{"--intercept", "f@libnone.so"}, "--intercept libnone.so: no image libnone.so was loaded"},
 		{"there", []string{"--image", "libc.so.6", "--function", "mallo*"}, ""},
 		{"not executed", []string{"--image", "libc.so.6", "--function", "qsort"}, ""},

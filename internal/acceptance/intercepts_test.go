@@ -215,6 +215,7 @@ func TestInterceptViews(t *testing.T) {
 	}{
 		{[]string{"--function", "leav"}, "no call of such a function was to be captured; the nearest name is leave"},
 		{[]string{"--function", "leave", "--where", "m=1"}, "no captured function that is asked about has such a parameter or field"},
+		{[]string{"--leaks"}, "functions that allocate memory and functions that free it have to be captured"},
 		{[]string{"--where", "n.x=1"}, "no captured function that is asked about has such a parameter or field"},
 	} {
 		r := run(t, command{argv: append([]string{alleria(), "intercepts", profileDir}, c.args...), dir: dir})

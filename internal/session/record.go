@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -446,9 +447,8 @@ func (r *run) report(st engine.Status) {
 		if !r.opts.Discard {
 			where = strings.Replace(where+" in ", "consumed and dropped", "recorded", 1) + r.emit.Dir()
 		}
-		if n := r.armed.functions; n > 0 {
-			fmt.Fprintf(w, "alleria: %s of %s captured; alleria intercepts prints them\n", counted(r.emit.CallRecords(), "entry or return", "entries and returns"),
-				counted(n, "intercepted function", "intercepted functions"))
+		if r.reportCalls(w) && c.Instructions == 0 { // nor were any asked for, mostly
+			break
 		}
 		fmt.Fprintf(w, "alleria: %s, %s, %s %s\n", counted(c.Instructions, "instruction", "instructions"),
 			counted(c.Loads, "load", "loads"), counted(c.Stores, "store", "stores"), where)
@@ -463,4 +463,20 @@ func (r *run) report(st engine.Status) {
 		}
 		fmt.Fprintf(log, "engine: %+v\nwaits: %d times, %d ticks\nfunctions' names: %d images kept, %d made\n", st.Stats, r.waits.times, r.waits.ticks, taken, made)
 	}
+}
+
+// reportCalls says how many entries and returns were captured; false: nothing was intercepted, or it was dropped.
+func (r *run) reportCalls(w io.Writer) bool {
+	n := r.armed.functions
+	if n == 0 {
+		return false
+	}
+	functions := counted(n, "intercepted function", "intercepted functions")
+	if r.opts.Discard {
+		fmt.Fprintf(w, "alleria: calls of %s captured and dropped\n", functions)
+		return false
+	}
+	dir := r.emit.Dir()
+	fmt.Fprintf(w, "alleria: %s of %s captured in %s; alleria intercepts %s prints them\n", counted(r.emit.CallRecords(), "entry or return", "entries and returns"), functions, dir, dir)
+	return true
 }

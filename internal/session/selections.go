@@ -99,6 +99,7 @@ func selects(im *symbols.Image, f *config.Function) bool {
 // missing words what was never there. Notes and no errors, as for events.
 func (s *selections) missing() []string {
 	var out []string
+	s.gather()
 	for _, i := range s.images {
 		if name := i.Name + i.Path; name != "" && !s.loaded[i] {
 			out = append(out, fmt.Sprintf("%s: no image %s was loaded; the loaded images were %s", selectionPlace(i.Pos, imageFlag(i), name), name, strings.Join(s.were, ", ")))
@@ -110,6 +111,31 @@ func (s *selections) missing() []string {
 		}
 	}
 	return fewMissing(out)
+}
+
+// gather has functions that options name without an image be told of once: config has put them into each image that other options name as well, and they are where any image has them.
+func (s *selections) gather() {
+	all := make(map[string]*config.Function)
+	isOption := func(i *config.Image) bool { return strings.HasPrefix(i.Pos.String(), optionsFile) }
+	isNamed := func(i *config.Image) bool { return i.Main || i.AnyButSys || i.Name+i.Path != "" }
+	for _, i := range s.images {
+		for _, f := range i.Functions {
+			if isOption(i) && !isNamed(i) {
+				all[f.Name] = f
+			}
+		}
+	}
+	for _, i := range s.images {
+		for _, f := range i.Functions {
+			of := all[f.Name]
+			if of == nil || of == f || !isOption(i) {
+				continue
+			}
+			s.found[of] = s.found[of] || s.found[f]
+			s.searched[of] = append(s.searched[of], s.searched[f]...)
+			delete(s.searched, f)
+		}
+	}
 }
 
 // functionFlag is the option that named a function, where an option did.
