@@ -74,7 +74,7 @@ func TestOrdered(t *testing.T) {
 	for range 100 {
 		all, threads := executedAtRandom(rng)
 		a := NewOrdered(p, o)
-		sinks, left := make([]*Ahead, threads), make([][]executed, threads)
+		sinks, left := make([]*stream.Ahead, threads), make([][]executed, threads)
 		for i := range sinks {
 			sinks[i] = a.Thread()
 		}
@@ -92,8 +92,8 @@ func TestOrdered(t *testing.T) {
 			give(p, sinks[i], left[i][:n], rng.IntN(5) == 0)
 			left[i] = left[i][n:]
 		}
-		if a.held != 0 || len(a.threads) != 0 {
-			t.Fatalf("%d words of %d threads are left", a.held, len(a.threads))
+		if words, threads := a.Held(); words != 0 || threads != 0 {
+			t.Fatalf("%d words of %d threads are left", words, threads)
 		}
 		same(t, a.Result(), inOrder(t, p, o, all))
 	}
@@ -136,12 +136,13 @@ func TestOrderedGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := NewOrdered(p, o)
-	a.most = 30
+	const most = 30
+	a.Limit(most)
 	quick, slow := a.Thread(), a.Thread()
 	for i := range 100 {
 		give(p, quick, []executed{{1, uint64(i), []uint64{2, uint64(i), 0}}}, false)
-		if a.held > a.most {
-			t.Fatalf("%d words are kept", a.held)
+		if words, _ := a.Held(); words > most {
+			t.Fatalf("%d words are kept", words)
 		}
 	}
 	give(p, slow, []executed{{2, 5, []uint64{1, 5, 0}}, {2, 6, []uint64{1, 6, 0}}, {2, 200, []uint64{1, 200, 0}}}, false)

@@ -98,5 +98,5 @@ func newSharing(p *abp.Process, o coherence.Options) *sharing {
 }
 
 func (a *sharing) Thread() stream.Sink          { return a.all.Thread() }
-func (a *sharing) Add(s stream.Sink, _ float64) { a.all.End(s.(*coherence.Ahead)) }
+func (a *sharing) Add(s stream.Sink, _ float64) { a.all.End(s.(*stream.Ahead)) }
 func (a *sharing) Result() Result               { return a.all.Result() }

@@ -12,6 +12,7 @@
 //
 // The analyses below this folder's parent call it. A Sink is called from one goroutine at a
 // time. What guards what: a frame belongs to the goroutine that decodes it until it is sent
-// over its channel, and to the Sink's afterwards; there are no locks. The package keeps
+// over its channel, and to the Sink's afterwards; Ordered, which brings threads that come side by side
+// into the order of time, has the only lock. The package keeps
 // nothing, filters nothing but by thread, and looks at no instruction.
 package stream
