@@ -14,11 +14,13 @@
 // them for one load; misses are the same, since the store hits). Stores allocate. An
 // instruction refers to its lines when it is executed. Nothing is prefetched, levels neither
 // include nor exclude each other, and addresses are virtual: a simulated cache behaves as
-// cachegrind's.
+// cachegrind's. With Options.Inclusion they do: then each line of an access is brought in by
+// itself, and the access is a miss at a level if one of its lines is.
 //
 // Callers: the command analyze cache, and analyses beside the application. A Simulator belongs to one
 // goroutine and has one thread, with caches of its own: as if each ran on a processor of its own, and none shared
 // memory. Totals adds them up. On request threads go through the same caches one after the other.
-// In neither case the order of time between threads matters: that is analysis/coherence. The package reads no files and
+// In neither case the order of time between threads matters. With Options.SharedLL it does: the last level is all threads', who come
+// as they came (Ordered beside the application). Stores take no line away from other threads: that is analysis/coherence. The package reads no files and
 // symbolises nothing.
 package cache

@@ -40,14 +40,7 @@ func TestEightAtATime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var words []uint64
-		for range 20_000 {
-			id := 1 + min(rng.IntN(len(blocks)-1), rng.IntN(len(blocks)-1))
-			words = append(words, uint64(id))
-			for range blocks[id].Words {
-				words = append(words, 0x7f0000000000+uint64(rng.ExpFloat64()*20000))
-			}
-		}
+		words := randomWords(rng, blocks, 20_000)
 		state := &abp.Exec{Process: proc, FSBase: 0x7e0000000000}
 		result := func(o Options) []byte {
 			all := NewTotals(proc, o)

@@ -18,7 +18,7 @@ func Default(name string) string {
 }
 
 // ParseOptions reads the shapes of the caches, by their names; value returns the empty string for those that are as
-// Default has them, and off leaves one out. Buffers for translations are ENTRIES,WAYS,PAGE.
+// Default has them, and off leaves one out. The values of inclusion and shared-ll say how levels belong together. Buffers for translations are ENTRIES,WAYS,PAGE.
 func ParseOptions(value func(name string) string) (o Options, err error) {
 	for _, c := range []struct {
 		name string
@@ -47,7 +47,40 @@ func ParseOptions(value func(name string) string) (o Options, err error) {
 	if o.L1I.Ways == 0 && o.ITLB.Ways > 0 {
 		return o, fmt.Errorf("itlb needs l1i")
 	}
-	return o, nil
+	if text := value("inclusion"); text != "" {
+		if o.Inclusion, err = ParseInclusion(text); err != nil {
+			return o, fmt.Errorf("inclusion: %w", err)
+		}
+	}
+	switch value("shared-ll") {
+	case "", "no":
+	case "yes":
+		o.SharedLL = true
+	default:
+		return o, fmt.Errorf("shared-ll: %q is not yes or no", value("shared-ll"))
+	}
+	return o, o.check()
+}
+
+// check says what does not go together.
+func (o *Options) check() error {
+	if o.SharedLL && o.LL.Ways == 0 {
+		return fmt.Errorf("shared-ll needs ll")
+	}
+	if o.Inclusion == Neither {
+		return nil
+	}
+	line := uint64(0)
+	for _, s := range []Shape{o.L1I, o.L1D, o.L2, o.LL} {
+		if s.Ways == 0 {
+			continue
+		}
+		if line != 0 && s.Line != line {
+			return fmt.Errorf("inclusion: levels with lines of %d and %d bytes cannot be %s", line, s.Line, o.Inclusion)
+		}
+		line = s.Line
+	}
+	return nil
 }
 
 // parseTLB reads ENTRIES,WAYS,PAGE: a cache whose lines are pages.

@@ -21,6 +21,8 @@ type Options struct {
 	Threads          []uint32
 	Part             stream.Part // what counts; all goes through the caches
 	Shared           bool        // threads go through the same caches, one after the other; else each has its own
+	SharedLL         bool        // the last level is all threads', who come in the order of time; what is in front is each one's own
+	Inclusion        Inclusion
 
 	oneByOne bool
 }
@@ -29,10 +31,17 @@ type Options struct {
 type Result struct {
 	Process   uint32            `json:"process"`
 	Command   []string          `json:"command"`
-	Caches    map[string]string `json:"caches"` // name to shape
-	Total     Misses            `json:"total"`
-	Functions []FunctionMisses  `json:"functions"` // the most misses of the first levels first
-	Lines     []DataLine        `json:"lines"`     // of data, likewise
+	Caches    map[string]string `json:"caches"`              // name to shape
+	Inclusion string            `json:"inclusion,omitempty"` // inclusive or exclusive; empty: neither
+	// SharedLL: the last level is all threads', who came in the order of time.
+	SharedLL bool `json:"shared_ll,omitempty"`
+	// Untimed: of what came in the order of time some has no time stamps, so that the order is known to within thousands of records.
+	Untimed bool `json:"untimed,omitempty"`
+	// Late is how many executions came behind others that were later, beside the program.
+	Late      uint64           `json:"late_executions,omitempty"`
+	Total     Misses           `json:"total"`
+	Functions []FunctionMisses `json:"functions"` // the most misses of the first levels first
+	Lines     []DataLine       `json:"lines"`     // of data, likewise
 	// CodeMissing: some code was not recorded, so that instructions are not all of them.
 	CodeMissing bool `json:"code_missing,omitempty"`
 	// Unscaled is there where only bursts were recorded: counts are those of what is recorded, and no estimates.
@@ -60,38 +69,79 @@ type Totals struct {
 	proc    *abp.Process
 	options Options
 	shared  *Hierarchy // with Options.Shared
-	blocks  []*recipe  // by number: counts of all simulators
+	last    *Cache     // with Options.SharedLL, or lastly
+	lastly  *level     // likewise, inclusive or exclusive
+	untimed bool
+	late    uint64
+	blocks  []*recipe // by number: counts of all simulators
 	lines   map[uint64]*LineMisses
 }
 
 // NewTotals begins with nothing.
 func NewTotals(proc *abp.Process, o Options) *Totals {
 	t := &Totals{proc: proc, options: o, lines: map[uint64]*LineMisses{}}
-	if o.Shared {
-		t.shared = o.hierarchy()
+	switch {
+	case o.SharedLL && o.Inclusion == Neither:
+		t.last = New(o.LL)
+	case o.SharedLL:
+		t.lastly = newLevel(o.LL, o.Inclusion, nil)
+	case o.Shared:
+		t.shared = t.hierarchy()
 	}
 	return t
 }
 
-// hierarchy makes the caches, empty.
-func (o *Options) hierarchy() *Hierarchy {
+// hierarchy makes the caches, empty but for the last one if that is shared.
+func (t *Totals) hierarchy() *Hierarchy {
+	o := &t.options
 	h := &Hierarchy{L1I: optional(o.L1I), L1D: optional(o.L1D), ITLB: optional(o.ITLB), DTLB: optional(o.DTLB)}
-	for _, s := range []Shape{o.L2, o.LL} {
-		if s.Ways > 0 {
-			h.Levels = append(h.Levels, New(s))
-		}
+	if o.Inclusion != Neither {
+		t.relate(h)
+		return h
+	}
+	if o.L2.Ways > 0 {
+		h.Levels = append(h.Levels, New(o.L2))
+	}
+	switch {
+	case t.last != nil:
+		h.Levels = append(h.Levels, t.last)
+	case o.LL.Ways > 0:
+		h.Levels = append(h.Levels, New(o.LL))
 	}
 	return h
+}
+
+// relate makes the caches of levels that include or exclude each other.
+func (t *Totals) relate(h *Hierarchy) {
+	o := &t.options
+	behind := t.lastly
+	if behind == nil && o.LL.Ways > 0 {
+		behind = newLevel(o.LL, o.Inclusion, nil)
+	}
+	if o.LL.Ways > 0 {
+		h.Levels = append(h.Levels, nil)
+	}
+	if o.L2.Ways > 0 {
+		behind = newLevel(o.L2, o.Inclusion, behind)
+		h.Levels = append(h.Levels, nil)
+	}
+	h.related = &levels{}
+	if o.L1I.Ways > 0 {
+		h.related.code = newLevel(o.L1I, o.Inclusion, behind)
+	}
+	if o.L1D.Ways > 0 {
+		h.related.data = newLevel(o.L1D, o.Inclusion, behind)
+	}
 }
 
 // Thread returns what simulates a thread, with caches of its own unless all share theirs.
 func (t *Totals) Thread() *Simulator {
 	h := t.shared
 	if h == nil {
-		h = t.options.hierarchy()
+		h = t.hierarchy()
 	}
 	s := NewSimulator(t.proc, h)
-	if !t.options.oneByOne {
+	if !t.options.oneByOne && !t.options.SharedLL {
 		s.filter = newFilter(s)
 	}
 	return s
@@ -165,6 +215,9 @@ func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.P
 // SimulateAll is Simulate for who wants other sums than by function.
 func SimulateAll(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.Progress) (*Totals, error) {
 	all := NewTotals(proc, o)
+	if o.SharedLL {
+		return all, all.inOrder(p, progress)
+	}
 	threads := proc.Threads()
 	for i := range threads {
 		if t := &threads[i]; len(o.Threads) == 0 || slices.Contains(o.Threads, t.Number) {
@@ -277,6 +330,10 @@ func (t *Totals) Result() *Result {
 		out.Lines[i].Place = analysis.RegionAt(regions, out.Lines[i].Address)
 	}
 	out.Caches = t.options.Shapes()
+	if t.options.Inclusion != Neither {
+		out.Inclusion = t.options.Inclusion.String()
+	}
+	out.SharedLL, out.Untimed, out.Late = t.options.SharedLL, t.untimed, t.late
 	return out
 }
 
@@ -302,6 +359,7 @@ func (r *Result) WriteText(w io.Writer, top int) error {
 	if r.CodeMissing {
 		fmt.Fprintf(out, "  blocks without any recorded instruction are not in the profile: misses of code are too few (record with --select any)\n")
 	}
+	r.writeHow(out)
 	t := analysis.NewTextTable("cache", "size,ways,line", "read misses", "write misses", "instruction misses", "% of accesses", "per 1000 instructions")
 	t.Text = 2
 	r.row(t, "l1i", 0, 0, r.Total.L1I, 0)
@@ -339,6 +397,22 @@ func (r *Result) WriteText(w io.Writer, top int) error {
 		return fmt.Errorf("write caches: %w", err)
 	}
 	return nil
+}
+
+// writeHow says what was simulated besides the caches' shapes, if it is not what is simulated mostly.
+func (r *Result) writeHow(out *bufio.Writer) {
+	if r.Inclusion != "" {
+		fmt.Fprintf(out, "  levels are %s\n", r.Inclusion)
+	}
+	if r.SharedLL {
+		fmt.Fprintf(out, "  each thread has levels of its own and shares the last one, in the order of time\n")
+	}
+	if r.Untimed {
+		fmt.Fprintf(out, "  without time stamps, the order between threads is known only to within thousands of records (record with --fields address,time)\n")
+	}
+	if r.Late > 0 {
+		fmt.Fprintf(out, "  %s executions came late and were taken behind later ones\n", analysis.FormatExact(r.Late))
+	}
 }
 
 // row adds a cache to the table if it is there.

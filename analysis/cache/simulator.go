@@ -9,6 +9,9 @@ type Hierarchy struct {
 	L1I, L1D   *Cache
 	Levels     []*Cache // behind both, the last is LL
 	ITLB, DTLB *Cache
+	// What is simulated instead of the caches above where levels include or exclude each other; L1I and L1D have shapes only, and
+	// Levels is as long as there are levels. Nil otherwise.
+	related *levels
 }
 
 // Misses are the counts of an instruction, or of several.
@@ -119,11 +122,11 @@ func NewSimulator(p *abp.Process, h *Hierarchy) *Simulator {
 	s := &Simulator{h: h, proc: p, recipes: make([]*recipe, len(p.Blocks())), moved: 1}
 	if h.L1D != nil {
 		s.line = h.L1D.shift
-		if h.DTLB == nil {
+		if h.DTLB == nil && h.related == nil {
 			s.latestD = h.L1D.latest
 		}
 	}
-	if h.L1I != nil && h.ITLB == nil {
+	if h.L1I != nil && h.ITLB == nil && h.related == nil {
 		s.latestI = h.L1I.latest
 	}
 	s.each = func(m *abp.Mem) {
@@ -364,19 +367,63 @@ func (s *Simulator) data(m *Misses, addr, size uint64, store bool) {
 	if s.h.DTLB != nil && s.h.DTLB.Miss(addr, size) {
 		m.DTLB++
 	}
-	if s.h.L1D != nil && s.h.L1D.Miss(addr, size) {
+	switch {
+	case s.h.L1D == nil:
+	case s.h.related != nil:
+		s.dataMissed(m, addr, store, s.h.related.data.access(addr, size, s.line))
+	case s.h.L1D.Miss(addr, size):
 		s.missed(m, addr, size, store)
 	}
 }
 
+// dataMissed counts an access that so many levels have missed.
+func (s *Simulator) dataMissed(m *Misses, addr uint64, store bool, levels int) {
+	if levels == 0 {
+		return
+	}
+	s.firstMissed(m, store)
+	for i := range levels - 1 {
+		s.levelMissed(m, i, store)
+	}
+	s.lines.miss(addr>>s.line, levels > 1 && levels == 1+len(s.h.Levels))
+}
+
 // missed goes on behind the first level.
 func (s *Simulator) missed(m *Misses, addr, size uint64, store bool) {
+	s.firstMissed(m, store)
+	s.lines.miss(addr>>s.line, s.behind(m, addr, size, store))
+}
+
+// firstMissed counts a miss of data in the first level.
+func (s *Simulator) firstMissed(m *Misses, store bool) {
 	if store {
 		m.L1DWrite++
 	} else {
 		m.L1DRead++
 	}
-	s.lines.miss(addr>>s.line, s.behind(m, addr, size, store))
+}
+
+// levelMissed counts a miss of data in a level behind the first, and tells whether it is the last one.
+func (s *Simulator) levelMissed(m *Misses, i int, store bool) (last bool) {
+	switch {
+	case i < len(s.h.Levels)-1:
+		m.L2++
+		return false
+	case store:
+		m.LLWrite++
+	default:
+		m.LLRead++
+	}
+	return true
+}
+
+// levelMissedCode counts a miss of code in a level behind the first.
+func (s *Simulator) levelMissedCode(m *Misses, i int) {
+	if i < len(s.h.Levels)-1 {
+		m.L2++
+	} else {
+		m.LLI++
+	}
 }
 
 // behind goes on in the levels behind the first and tells whether the last one missed.
@@ -385,16 +432,7 @@ func (s *Simulator) behind(m *Misses, addr, size uint64, store bool) (last bool)
 		if !c.Miss(addr, size) {
 			return false
 		}
-		if i < len(s.h.Levels)-1 {
-			m.L2++
-			continue
-		}
-		last = true
-		if store {
-			m.LLWrite++
-		} else {
-			m.LLRead++
-		}
+		last = s.levelMissed(m, i, store)
 	}
 	return last
 }
@@ -409,6 +447,15 @@ func (s *Simulator) fetch(m *Misses, addr, size uint64) {
 			return
 		}
 	}
+	if s.h.related != nil {
+		if levels := s.h.related.code.access(addr, size, s.h.L1I.shift); levels > 0 {
+			m.L1I++
+			for i := range levels - 1 {
+				s.levelMissedCode(m, i)
+			}
+		}
+		return
+	}
 	s.moved++
 	if s.h.L1I.Miss(addr, size) {
 		s.fetchMissed(m, addr, size)
@@ -422,10 +469,6 @@ func (s *Simulator) fetchMissed(m *Misses, addr, size uint64) {
 		if !c.Miss(addr, size) {
 			return
 		}
-		if i < len(s.h.Levels)-1 {
-			m.L2++
-		} else {
-			m.LLI++
-		}
+		s.levelMissedCode(m, i)
 	}
 }

@@ -32,6 +32,17 @@ func (a *caches) Thread() stream.Sink              { return a.all.Thread() }
 func (a *caches) Add(s stream.Sink, scale float64) { a.all.Add(s.(*cache.Simulator), scale) }
 func (a *caches) Result() Result                   { return a.all.Result() }
 
+// orderedCaches simulates caches of which the last is shared. All threads meet in it.
+type orderedCaches struct{ all *cache.Ordered }
+
+func newOrderedCaches(p *abp.Process, o cache.Options) *orderedCaches {
+	return &orderedCaches{cache.NewOrdered(p, o)}
+}
+
+func (a *orderedCaches) Thread() stream.Sink          { return a.all.Thread() }
+func (a *orderedCaches) Add(s stream.Sink, _ float64) { a.all.End(s.(*stream.Ahead)) }
+func (a *orderedCaches) Result() Result               { return a.all.Result() }
+
 // distances counts reuse distances.
 type distances struct{ all *reuse.Totals }
 

@@ -46,8 +46,10 @@ func Custom(name string, make func(*abp.Process) Analysis) Spec {
 	return Spec{Name: name, Kind: name, make: make}
 }
 
-// cacheOptions are the caches that can be given shapes.
-func cacheOptions() []string { return []string{"l1i", "l1d", "l2", "ll", "itlb", "dtlb"} }
+// cacheOptions are the caches that can be given shapes, and how they belong together.
+func cacheOptions() []string {
+	return []string{"l1i", "l1d", "l2", "ll", "itlb", "dtlb", "inclusion", "shared-ll"}
+}
 
 // KindCalls is what methods, call graphs and call trees are views of.
 const KindCalls = "calls"
@@ -167,11 +169,12 @@ func (k *kind) parseOptions(list string) (map[string]string, error) {
 // NeedsOf is what some analyses want to have recorded, all together.
 func NeedsOf(specs []Spec) (n Needs) {
 	for _, k := range kinds() {
-		if slices.ContainsFunc(specs, func(s Spec) bool { return s.Name == k.name }) {
+		if i := slices.IndexFunc(specs, func(s Spec) bool { return s.Name == k.name }); i >= 0 {
+			inOrder := k.name == "cache" && specs[i].Options["shared-ll"] == "yes"
 			n.Code = n.Code || k.needs.Code
 			n.Addresses = n.Addresses || k.needs.Addresses
-			n.Times = n.Times || k.needs.Times
-			n.Order = n.Order || k.needs.Order
+			n.Times = n.Times || k.needs.Times || inOrder
+			n.Order = n.Order || k.needs.Order || inOrder
 		}
 	}
 	return n
@@ -182,6 +185,9 @@ func makeCache(options map[string]string) (func(*abp.Process) Analysis, error) {
 	o, err := cache.ParseOptions(func(name string) string { return options[name] })
 	if err != nil {
 		return nil, err
+	}
+	if o.SharedLL {
+		return func(p *abp.Process) Analysis { return newOrderedCaches(p, o) }, nil
 	}
 	return func(p *abp.Process) Analysis { return newCaches(p, o) }, nil
 }

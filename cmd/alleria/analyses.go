@@ -191,7 +191,12 @@ func eachResult[R any](a *app, args []string, f *wholeFlags, what lacking, resul
 func (a *app) cacheOf(p *abp.Profile, proc *abp.Process, f *orderFlags, o cache.Options, changed []string, progress *analysis.Progress) (*cache.Result, error) {
 	return foundOr(a, proc, "cache", f, func(r *cache.Result) error {
 		for _, name := range changed {
-			if name == "shared" || o.Shapes()[name] != r.Caches[name] {
+			switch {
+			case name == "shared-ll" && o.SharedLL == r.SharedLL:
+			case name == "inclusion" && o.Inclusion.String() == cmp.Or(r.Inclusion, cache.Neither.String()):
+			case name == "shared-ll" || name == "inclusion" || name == "shared":
+				return usagef("process %s was analysed while it ran, with another --%s; record it again", proc.Name(), name)
+			case o.Shapes()[name] != r.Caches[name]:
 				return usagef("process %s was analysed while it ran, with --%s %s; record it again with another", proc.Name(), name, r.Caches[name])
 			}
 		}

@@ -20,13 +20,22 @@ import (
 
 // cacheFlags are the caches as they were written.
 type cacheFlags struct {
-	l1i, l1d, l2, ll, itlb, dtlb string
-	shared                       bool
+	l1i, l1d, l2, ll, itlb, dtlb, inclusion string
+	shared, sharedLL                        bool
 }
 
 // options reads the shapes.
 func (f *cacheFlags) options() (cache.Options, error) {
 	o, err := cache.ParseOptions(func(name string) string {
+		switch name {
+		case "inclusion":
+			return f.inclusion
+		case "shared-ll":
+			if f.sharedLL {
+				return "yes"
+			}
+			return "no"
+		}
 		text := map[string]string{"l1i": f.l1i, "l1d": f.l1d, "l2": f.l2, "ll": f.ll, "itlb": f.itlb, "dtlb": f.dtlb}[name]
 		if text == "" {
 			return "off"
@@ -36,6 +45,9 @@ func (f *cacheFlags) options() (cache.Options, error) {
 	o.Shared = f.shared
 	if err != nil {
 		return o, usagef("--%w", err)
+	}
+	if o.Shared && o.SharedLL {
+		return o, usagef("--shared has all levels shared, one thread after the other; --shared-ll only the last one: give one of them")
 	}
 	return o, nil
 }
@@ -53,7 +65,12 @@ added; "off" leaves the cache out. A TLB is ENTRIES,WAYS,PAGE. An access that to
 two lines is one access, and one miss if either line is missing, as cachegrind counts.
 Code is followed as far as it was recorded: record with --select any for all of it.
 Each thread has caches of its own, as if it ran on a processor by itself; with
---shared all threads go through the same caches, one after the other.`,
+--shared all threads go through the same caches, one after the other; with --shared-ll
+each has levels of its own in front of one last level, and threads come in the order of
+time: record with --fields address,time for that. Stores take nothing away from other
+threads (analyze coherence has that). With --inclusion inclusive a line that leaves a
+level leaves those in front of it too; with exclusive, levels behind have only what
+those in front have let go.`,
 		Example: "  alleria analyze cache --l1d 48k,12,64 --ll 32M,16,64 out\n  alleria analyze cache --dtlb 64,4,4k --ll off out",
 		Args:    oneProfile,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -75,7 +92,9 @@ Each thread has caches of its own, as if it ran on a processor by itself; with
 }
 
 // cacheNames are their flags.
-func cacheNames() []string { return []string{"l1i", "l1d", "l2", "ll", "itlb", "dtlb", "shared"} }
+func cacheNames() []string {
+	return []string{"l1i", "l1d", "l2", "ll", "itlb", "dtlb", "shared", "shared-ll", "inclusion"}
+}
 
 // register declares the caches.
 func (f *cacheFlags) register(fl *pflag.FlagSet) {
@@ -85,6 +104,8 @@ func (f *cacheFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.ll, "ll", cache.Default("ll"), "last-level `cache`, for both")
 	fl.StringVar(&f.itlb, "itlb", cache.Default("itlb"), "instruction translation `buffer` (TLB), like 64,8,4k")
 	fl.BoolVar(&f.shared, "shared", false, "take all threads through the same caches, one after the other")
+	fl.BoolVar(&f.sharedLL, "shared-ll", false, "give each thread levels of its own in front of one last level, in the order of time")
+	fl.StringVar(&f.inclusion, "inclusion", cache.Neither.String(), "what levels have to do with those in front: `neither`, inclusive or exclusive")
 	fl.StringVar(&f.dtlb, "dtlb", cache.Default("dtlb"), "data translation `buffer` (TLB), like 64,4,4k")
 }
 

@@ -284,7 +284,7 @@ func (f *recordFlags) checkSampling() error {
 		return usagef("--sample-by is instructions or time, not %q", f.by)
 	}
 	if f.rate != "" && live.NeedsOf(f.opts.Analyses).Order {
-		return usagef("--sample-rate leaves out what coherence cannot do without: who took a line between two bursts")
+		return usagef("--sample-rate leaves out what the order between threads needs: what others did to a line between two bursts (coherence, and cache with shared-ll)")
 	}
 	return nil
 }

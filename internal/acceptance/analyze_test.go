@@ -209,7 +209,7 @@ func cachegrind(t *testing.T, dir string, i1, d1, ll string, argv ...string) (m 
 }
 
 // simulated simulates the caches over a recorded profile.
-func simulated(t *testing.T, dir string, i1, d1, ll string) (m cacheMisses) {
+func simulated(t *testing.T, dir string, i1, d1, ll string, more ...string) (m cacheMisses) {
 	t.Helper()
 	var out []struct {
 		Total struct {
@@ -222,7 +222,7 @@ func simulated(t *testing.T, dir string, i1, d1, ll string) (m cacheMisses) {
 			LLW             uint64 `json:"ll_write_misses"`
 		}
 	}
-	r := run(t, command{argv: []string{alleria(), "analyze", "cache", "--json", "--l1i", i1, "--l1d", d1, "--ll", ll, profileDir}, dir: dir})
+	r := run(t, command{argv: append([]string{alleria(), "analyze", "cache", "--json", "--l1i", i1, "--l1d", d1, "--ll", ll, profileDir}, more...), dir: dir})
 	if err := json.Unmarshal(r.stdout, &out); err != nil || len(out) != 1 {
 		t.Fatalf("analyze cache: %v\n%s%s", err, clip(r.stdout), clip(r.stderr))
 	}

@@ -432,3 +432,53 @@ func TestStridesEqualLackeys(t *testing.T) {
 		}
 	}
 }
+
+// TestCachesInOrderBeside: caches of which threads share the last one come to the same beside a program of one thread and of its profile, whatever levels have to do with each other; threads
+// that take turns are taken in the order of time, and what leaves records out is refused.
+func TestCachesInOrderBeside(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/calls/caches.c", "-static -nostdlib -fno-stack-protector -no-pie")
+	run(t, command{argv: []string{alleria(), "-q", "record", "--force", "--no-aslr", "--select", "any", "--fields", "address,time", "-o", profileDir, "--", prog}, dir: dir})
+	total := func(out string, flags ...string) (text string, all []struct {
+		Total   map[string]uint64
+		Untimed bool
+		Late    uint64 `json:"late_executions"`
+	}) {
+		r := run(t, command{argv: append([]string{alleria(), "-q", "analyze", "cache", "--json", out}, flags...), dir: dir})
+		if err := json.Unmarshal(r.stdout, &all); err != nil || len(all) != 1 || all[0].Untimed || all[0].Late > 0 {
+			t.Fatalf("%s %v: %v in %s%s", out, flags, err, clip(r.stdout), clip(r.stderr))
+		}
+		return fmt.Sprint(all[0].Total), all
+	}
+	seen := map[string]bool{}
+	for _, inclusion := range []string{"neither", "inclusive", "exclusive"} {
+		shapes := []string{"--l1d", "8k,4,64", "--l1i", "8k,4,64", "--ll", "16k,4,64", "--inclusion", inclusion}
+		recordBeside(t, dir, inclusion, "cache(shared-ll=yes;l1d=8k,4,64;l1i=8k,4,64;ll=16k,4,64;inclusion="+inclusion+")", []string{"--no-aslr"}, prog)
+		beside, _ := total(inclusion)
+		inOrder, _ := total(profileDir, append(shapes, "--shared-ll")...)
+		alone, _ := total(profileDir, shapes...)
+		if beside != inOrder || inOrder != alone {
+			t.Errorf("%s: beside the program %s\nin order %s\nby thread %s", inclusion, beside, inOrder, alone)
+		}
+		seen[alone] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("inclusion makes no difference: %v", seen)
+	}
+	turns := build(t, "../../testdata/calls/turns.c", "-no-pie -pthread")
+	recordBeside(t, dir, "turns", "cache(shared-ll=yes)", nil, turns, "pipes")
+	if _, all := total("turns"); all[0].Total["ll_read_misses"]+all[0].Total["ll_write_misses"] >= all[0].Total["l1d_read_misses"]+all[0].Total["l1d_write_misses"] {
+		t.Errorf("no thread finds in the last level what another has brought there: %v", all[0].Total)
+	}
+	for _, argv := range [][]string{
+		{"record", "--analysis", "cache(shared-ll=yes)", "--sample-rate", "5%", "--", prog},
+		{"analyze", "cache", "--shared", "--shared-ll", profileDir},
+		{"analyze", "cache", "--inclusion", "exclusive", "inclusive"},
+		{"analyze", "cache", "--shared-ll=false", "inclusive"},
+	} {
+		if r := run(t, command{argv: append([]string{alleria()}, argv...), dir: dir}); r.status != 2 {
+			t.Errorf("%v: status %d, %s", argv, r.status, clip(r.stderr))
+		}
+	}
+}

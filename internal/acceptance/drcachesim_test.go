@@ -130,17 +130,31 @@ func TestAgreementWithDrcachesim(t *testing.T) {
 					t.Errorf("%d lines: %d misses of %d references, drcachesim %d of %d", lines, ours, got.References, c.misses, c.hits+c.misses)
 				}
 			}
-			sim := simulated(t, dir, "32768,8,64", "32768,8,64", "262144,16,64")
-			r := tool("-tool", "cache_simulator", "-cores", "1", "-data_prefetcher", "none", "-L1I_size", "32768", "-L1I_assoc", "8", "-L1D_size", "32768", "-L1D_assoc", "8",
-				"-LL_size", "262144", "-LL_assoc", "16")
-			i, d, ll := drCaches(t, r, "L1I0"), drCaches(t, r, "L1D0"), drCaches(t, r, "LL (")
-			t.Logf("misses of instructions %d (drcachesim %d), data %d (%d), last level %d (%d); %d references to data", sim.l1i, i.misses, sim.l1dr+sim.l1dw, d.misses,
-				sim.lli+sim.llr+sim.llw, ll.misses, got.References)
-			// An access in two lines that misses both is one miss here, as in cachegrind, and two there.
-			for _, n := range [][2]uint64{{sim.l1i, i.misses}, {sim.l1dr + sim.l1dw, d.misses}, {sim.lli + sim.llr + sim.llw, ll.misses}} {
-				if n[0] > n[1] || n[0]*100 < n[1]*98 {
-					t.Errorf("%d misses, drcachesim %d", n[0], n[1])
+			alike := func(sim cacheMisses, r result) {
+				i, d, ll := drCaches(t, r, "L1I"), drCaches(t, r, "L1D"), drCaches(t, r, "LL (")
+				t.Logf("misses of instructions %d (drcachesim %d), data %d (%d), last level %d (%d); %d references to data", sim.l1i, i.misses, sim.l1dr+sim.l1dw, d.misses,
+					sim.lli+sim.llr+sim.llw, ll.misses, got.References)
+				// An access in two lines that misses both is one miss here, as in cachegrind, and two there.
+				for _, n := range [][2]uint64{{sim.l1i, i.misses}, {sim.l1dr + sim.l1dw, d.misses}, {sim.lli + sim.llr + sim.llw, ll.misses}} {
+					if n[0] > n[1] || n[0]*100 < n[1]*98 {
+						t.Errorf("%d misses, drcachesim %d", n[0], n[1])
+					}
 				}
+			}
+			alike(simulated(t, dir, "32768,8,64", "32768,8,64", "262144,16,64"), tool("-tool", "cache_simulator", "-cores", "1", "-data_prefetcher", "none", "-L1I_size", "32768", "-L1I_assoc", "8", "-L1D_size", "32768", "-L1D_assoc", "8",
+				"-LL_size", "262144", "-LL_assoc", "16"))
+			for _, inclusion := range []string{"inclusive", "exclusive"} {
+				text := fmt.Sprintf(`num_cores 1
+line_size 64
+L1I { type instruction core 0 size 16K assoc 4 parent L2 prefetcher none }
+L1D { type data core 0 size 16K assoc 4 parent L2 prefetcher none }
+L2 { size 32K assoc 4 %[1]s true parent LL prefetcher none }
+LL { size 64K assoc 8 %[1]s true parent memory prefetcher none }
+`, inclusion)
+				if err := os.WriteFile(filepath.Join(dir, "caches.conf"), []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				alike(simulated(t, dir, "16k,4,64", "16k,4,64", "64k,8,64", "--l2", "32k,4,64", "--inclusion", inclusion), tool("-tool", "cache_simulator", "-config_file", "caches.conf"))
 			}
 		})
 	}
