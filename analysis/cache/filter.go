@@ -30,8 +30,8 @@ const (
 	groupOps   = 24
 	groupMasks = 26
 	mostOps    = 255
-	eventWords = 2
-	eventRoom  = 1 << 14
+	eventWords = 3
+	eventRoom  = eventWords << 13
 )
 
 // newFilter returns nil where the processor, or what is simulated, is not made for it.
@@ -79,7 +79,7 @@ func (f *filter) stretch(words []uint64, at int) int {
 	for {
 		next := f.run(words, at)
 		for e := 0; e < f.used; e += eventWords {
-			f.event(f.events[e], f.events[e+1])
+			f.event(f.events[e], f.events[e+1], f.events[e+2])
 		}
 		if next == at || f.used+eventWords*(mostOps+1) <= len(f.events) {
 			return next
@@ -89,9 +89,16 @@ func (f *filter) stretch(words []uint64, at int) int {
 }
 
 // event goes on behind the first levels.
-func (f *filter) event(addr, what uint64) {
+func (f *filter) event(addr, what, pos uint64) {
 	r := f.sim.recipes[what>>32]
 	op := &r.ops[uint32(what)]
+	if l := f.sim.list; l != nil {
+		if op.kind == opFetch {
+			addr = op.offset
+		}
+		l.out = append(l.out, reference{pos: pos, step: uint32(what), block: uint32(what >> 32), addr: addr, size: op.size, ins: op.ins, store: op.store, code: op.kind == opFetch})
+		return
+	}
 	if op.kind == opFetch {
 		f.sim.fetchMissed(&r.ins[op.ins], op.offset, uint64(op.size))
 		return

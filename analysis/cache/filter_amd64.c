@@ -1,7 +1,7 @@
 //go:build cgo
 
 // The loop over whole executions, with AVX-512: addresses of eight accesses at a time, and the sets of the first
-// levels. What the first levels miss is listed for Go, which goes on behind them; whatever is not an execution of
+// levels. What the first levels miss, or in lists all that is not to the latest line of its set, is listed for Go, which goes on behind them; whatever is not an execution of
 // a block with a plan is left to Go altogether. The same in Go is Simulator.whole and Simulator.run.
 #include "filter_amd64.h"
 #include <immintrin.h>
@@ -35,14 +35,15 @@ TARGET static inline int use(uint64_t *set, uint64_t ways, uint64_t tag)
 	return 1;
 }
 
-static inline void event(struct filter *f, uint64_t *events, uint64_t addr, uint64_t id, uint64_t op)
+static inline void event(struct filter *f, uint64_t *events, uint64_t addr, uint64_t id, uint64_t op, uint64_t pos)
 {
 	events[f->events++] = addr;
 	events[f->events++] = id << 32 | op;
+	events[f->events++] = pos;
 }
 
 // code refers to a block's lines of code.
-TARGET static void code(struct filter *f, struct plan *p, const uint64_t *fetches, uint64_t id, uint64_t *tags, uint64_t *latest, uint64_t *events)
+TARGET static void code(struct filter *f, struct plan *p, const uint64_t *fetches, uint64_t id, uint64_t pos, uint64_t *tags, uint64_t *latest, uint64_t *events)
 {
 	unsigned same = 1;
 	for (unsigned k = 0; k < p->fetches; k++) {
@@ -51,10 +52,11 @@ TARGET static void code(struct filter *f, struct plan *p, const uint64_t *fetche
 			continue;
 		same = 0;
 		latest[set] = line + 1;
-		if (use(tags + set * f->i_ways, f->i_ways, line + 1)) {
+		if (f->list || use(tags + set * f->i_ways, f->i_ways, line + 1)) {
 			uint64_t op = id << 32 | fetches[k * FETCH_WORDS + 1];
-			if (k == 0 || f->events == 0 || events[f->events - 1] != op) // one miss, however many lines
-				event(f, events, 0, id, fetches[k * FETCH_WORDS + 1]);
+			// One miss, however many lines.
+			if (f->events == 0 || events[f->events - 2] != op || events[f->events - 1] != pos)
+				event(f, events, 0, id, fetches[k * FETCH_WORDS + 1], pos);
 		}
 	}
 	if (same)
@@ -64,28 +66,29 @@ TARGET static void code(struct filter *f, struct plan *p, const uint64_t *fetche
 }
 
 // data refers to the data of one access.
-TARGET static void data(struct filter *f, uint64_t addr, uint64_t last, uint64_t id, uint64_t op, uint64_t *tags, uint64_t *latest, uint64_t *events)
+TARGET static void data(struct filter *f, uint64_t addr, uint64_t last, uint64_t id, uint64_t op, uint64_t pos, uint64_t *tags, uint64_t *latest, uint64_t *events)
 {
-	int miss = 0;
+	int miss = f->list;
 	for (uint64_t l = addr >> f->d_shift, end = (addr + last) >> f->d_shift;; l++) {
 		uint64_t set = l & f->d_mask;
 		latest[set] = l + 1;
-		miss |= use(tags + set * f->d_ways, f->d_ways, l + 1);
+		if (!f->list)
+			miss |= use(tags + set * f->d_ways, f->d_ways, l + 1);
 		if (l == end)
 			break;
 	}
 	if (miss)
-		event(f, events, addr, id, op);
+		event(f, events, addr, id, op, pos);
 }
 
 // order puts the events of one execution in the order of its operations: those of code came first.
 static void order(uint64_t *from, uint64_t *to)
 {
 	for (uint64_t *e = from + EVENT_WORDS; e < to; e += EVENT_WORDS) {
-		uint64_t addr = e[0], key = e[1], *k = e;
-		for (; k > from && k[-1] > key; k -= EVENT_WORDS) {
-			k[0] = k[-2];
-			k[1] = k[-1];
+		uint64_t addr = e[0], key = e[1], *k = e; // all have the same position
+		for (; k > from && k[-2] > key; k -= EVENT_WORDS) {
+			k[0] = k[-3];
+			k[1] = k[-2];
 		}
 		k[0] = addr;
 		k[1] = key;
@@ -105,11 +108,11 @@ TARGET void filter_run(struct filter *f, const uint64_t *words, struct plan *pla
 		if (p->words == 0 || p->words > f->words - f->at)
 			return;
 		const uint64_t *w = words + f->at + 1, *g = arena + p->at + p->fetches * FETCH_WORDS;
-		uint64_t before = f->events;
+		uint64_t before = f->events, pos = f->pos + f->at;
 		runs[id]++;
 		f->at += p->words;
 		if (p->latest != f->moved && f->i_ways)
-			code(f, p, arena + p->at, id, i_tags, i_latest, events);
+			code(f, p, arena + p->at, id, pos, i_tags, i_latest, events);
 		uint64_t fetched = f->events;
 		for (unsigned n = p->groups; n; n--, g += GROUP_WORDS) {
 			__mmask8 lanes = g[GROUP_MASKS], with = g[GROUP_MASKS] >> 8;
@@ -126,7 +129,7 @@ TARGET void filter_run(struct filter *f, const uint64_t *words, struct plan *pla
 				_mm512_mask_cmpneq_epi64_mask(lanes, line, end);
 			if (!other)
 				continue;
-			// One by one from the first that changes something: later ones may find their sets changed.
+			// One by one from the first that other something: later ones may find their sets changed.
 			uint64_t at[LANES], tag[LANES];
 			_mm512_storeu_si512(at, addr);
 			_mm512_storeu_si512(tag, line);
@@ -134,7 +137,7 @@ TARGET void filter_run(struct filter *f, const uint64_t *words, struct plan *pla
 				if (!(other >> k & 1) && d_latest[tag[k] & f->d_mask] == tag[k] + 1)
 					continue;
 				uint16_t op = (uint16_t)(g[GROUP_OPS + k / 4] >> k % 4 * 16);
-				data(f, at[k], g[GROUP_LAST + k], id, op, d_tags, d_latest, events);
+				data(f, at[k], g[GROUP_LAST + k], id, op, pos, d_tags, d_latest, events);
 			}
 		}
 		if (fetched > before && f->events > fetched)

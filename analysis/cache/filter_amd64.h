@@ -14,8 +14,8 @@ struct plan {
 enum { FETCH_WORDS = 2, LANES = 8, GROUP_WORDS = 28 };
 enum { GROUP_OFFSET = 0, GROUP_LAST = 8, GROUP_INDEX = 16, GROUP_OPS = 24, GROUP_MASKS = 26 };
 
-// An event is an access or a fetch that the first level missed: its address, and block << 32 | operation.
-enum { EVENT_WORDS = 2, MOST_OPS = 255 };
+// An event is an access or a fetch that the first level missed: its address, block << 32 | operation, and the position of its execution.
+enum { EVENT_WORDS = 3, MOST_OPS = 255 };
 
 struct filter {
 	uint64_t at, words; // the next word, and how many there are
@@ -23,6 +23,8 @@ struct filter {
 	uint64_t events, room;
 	uint64_t moved;
 	uint64_t d_shift, d_mask, d_ways, i_mask, i_ways; // i_ways 0: code is not simulated
+	uint64_t list;      // 1: what is not to the latest line of its set is an event, sets are left alone
+	uint64_t pos;       // of the first word
 };
 
 int filter_supported(void);

@@ -14,6 +14,7 @@ var _ = [...]any{
 	[1]int{}[unsafe.Offsetof(filterPlan{}.latest)-8],
 	[1]int{}[fetchWords-C.FETCH_WORDS], [1]int{}[lanes-C.LANES], [1]int{}[groupWords-C.GROUP_WORDS], [1]int{}[groupLast-C.GROUP_LAST],
 	[1]int{}[groupIndex-C.GROUP_INDEX], [1]int{}[groupOps-C.GROUP_OPS], [1]int{}[groupMasks-C.GROUP_MASKS], [1]int{}[mostOps-C.MOST_OPS],
+	[1]int{}[eventWords-C.EVENT_WORDS],
 }
 
 // haveVector tells whether the processor has what filter_run needs.
@@ -31,6 +32,9 @@ func (f *filter) run(words []uint64, at int) int {
 	if f.i != nil {
 		i = f.i
 		s.i_mask, s.i_ways = C.uint64_t(i.mask), C.uint64_t(i.ways)
+	}
+	if f.sim.list != nil {
+		s.list, s.pos = 1, C.uint64_t(f.sim.list.pos)
 	}
 	C.filter_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), (*C.struct_plan)(unsafe.Pointer(unsafe.SliceData(f.plans))), (*C.uint64_t)(unsafe.SliceData(f.arena)),
 		(*C.uint64_t)(unsafe.SliceData(f.runs)), (*C.uint64_t)(&f.d.tags[0]), (*C.uint64_t)(&f.d.latest.tags[0]),

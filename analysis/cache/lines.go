@@ -67,6 +67,13 @@ func (t *lineTable) miss(line uint64, last bool) {
 	}
 }
 
+// missLast counts a miss in the last level, of a line whose miss in the first one is counted.
+func (t *lineTable) missLast(line uint64) {
+	if c := &t.page(line)[line%pageLines]; c.ll < math.MaxUint32 {
+		c.ll++
+	}
+}
+
 // each calls f for every line with misses.
 func (t *lineTable) each(f func(line uint64, m LineMisses)) {
 	for n, p := range t.pages {

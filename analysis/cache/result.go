@@ -23,6 +23,7 @@ type Options struct {
 	Shared           bool        // threads go through the same caches, one after the other; else each has its own
 	SharedLL         bool        // the last level is all threads', who come in the order of time; what is in front is each one's own
 	Inclusion        Inclusion
+	Processors       int // that simulate a thread side by side, by set, as far as what is simulated can be divided; 0: one
 
 	oneByOne bool
 }
@@ -150,6 +151,11 @@ func (t *Totals) Thread() *Simulator {
 // Add adds what a simulator has found, times scale.
 func (t *Totals) Add(s *Simulator, scale float64) {
 	s.Count(true)
+	t.add(s, scale, func(*Misses) {}, true)
+}
+
+// add is Add of what keep leaves of an instruction's counts, with executions or without.
+func (t *Totals) add(s *Simulator, scale float64, keep func(m *Misses), executions bool) {
 	if s.filter != nil {
 		s.filter.settle(s.recipes)
 	}
@@ -165,9 +171,12 @@ func (t *Totals) Add(s *Simulator, scale float64) {
 			sum = &recipe{block: r.block, ops: r.ops, ins: make([]Misses, len(r.ins))}
 			t.blocks[id] = sum
 		}
-		sum.runs += scaled(r.runs, scale)
+		if executions {
+			sum.runs += scaled(r.runs, scale)
+		}
 		for i := range r.ins {
 			m := r.ins[i].scaled(scale)
+			keep(&m)
 			sum.ins[i].Add(&m, 1)
 		}
 	}
@@ -229,13 +238,24 @@ func SimulateAll(p *abp.Profile, proc *abp.Process, o Options, progress *analysi
 		if len(o.Threads) > 0 && !slices.Contains(o.Threads, t.Number) {
 			continue
 		}
-		sim := all.Thread()
-		if err := stream.Thread(p, proc, t, progress, stream.Only(o.Part, sim)); err != nil {
+		if err := all.thread(p, t, progress); err != nil {
 			return nil, fmt.Errorf("cache simulation of thread %d: %w", t.Number, err)
 		}
-		all.Add(sim, 1)
 	}
 	return all, nil
+}
+
+// thread simulates a thread of a profile.
+func (t *Totals) thread(p *abp.Profile, th *abp.Thread, progress *analysis.Progress) error {
+	if c := t.Classes(t.options.Processors); c != nil {
+		err := stream.Thread(p, t.proc, th, progress, stream.Only(t.options.Part, c))
+		t.AddClasses(c, 1)
+		return err
+	}
+	sim := t.Thread()
+	err := stream.Thread(p, t.proc, th, progress, stream.Only(t.options.Part, sim))
+	t.Add(sim, 1)
+	return err
 }
 
 // optional makes a cache unless its shape is that of none.

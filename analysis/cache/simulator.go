@@ -110,6 +110,7 @@ type Simulator struct {
 	moved            uint64 // how often a line of code was not the latest of its set, plus one
 	lines            lineTable
 	filter           *filter // nil: everything is done here
+	list             *list   // where references are listed instead of simulated; nil: they are simulated
 	x                abp.Exec
 	cur              *recipe
 	each             func(m *abp.Mem)
@@ -130,6 +131,9 @@ func NewSimulator(p *abp.Process, h *Hierarchy) *Simulator {
 		s.latestI = h.L1I.latest
 	}
 	s.each = func(m *abp.Mem) {
+		if s.list != nil {
+			s.list.ins = uint16(m.Ins)
+		}
 		i := &s.cur.ins[m.Ins]
 		if m.Store {
 			i.Writes++
@@ -230,6 +234,12 @@ func (s *Simulator) Stretch(state *abp.Exec, words []uint64) {
 		r := s.recipes[id]
 		r.runs++
 		w := words[i+1 : i+r.words]
+		if s.list != nil {
+			s.list.begin(uint32(id), uint64(i))
+			i += r.words
+			s.run(r, w, len(r.block.Ins))
+			continue
+		}
 		i += r.words
 		if !r.fast || r.latest != s.moved && !s.fetched(r) {
 			s.run(r, w, len(r.block.Ins))
@@ -296,6 +306,10 @@ func latestLines(ops []plainOp, words []uint64, d *latest, shift uint) int {
 func (s *Simulator) Single(x *abp.Exec) {
 	s.x = *x
 	r := s.recipe(x.Block.ID)
+	if s.list != nil {
+		s.list.begin(x.Block.ID, 0)
+		s.list.ins = 0
+	}
 	for i := range x.Completed {
 		r.ins[i].Executed++
 	}
@@ -327,6 +341,9 @@ func (s *Simulator) run(r *recipe, words []uint64, completed int) {
 		op := &r.ops[i]
 		if int(op.ins) >= completed {
 			return
+		}
+		if s.list != nil {
+			s.list.ins = op.ins
 		}
 		switch op.kind {
 		case opPlain:
@@ -369,6 +386,8 @@ func (s *Simulator) data(m *Misses, addr, size uint64, store bool) {
 	}
 	switch {
 	case s.h.L1D == nil:
+	case s.list != nil:
+		s.refer(reference{addr: addr, size: uint32(size), store: store})
 	case s.h.related != nil:
 		s.dataMissed(m, addr, store, s.h.related.data.access(addr, size, s.line))
 	case s.h.L1D.Miss(addr, size):
@@ -441,6 +460,11 @@ func (s *Simulator) behind(m *Misses, addr, size uint64, store bool) (last bool)
 func (s *Simulator) fetch(m *Misses, addr, size uint64) {
 	if s.h.ITLB != nil && s.h.ITLB.Miss(addr, size) {
 		m.ITLB++
+	}
+	if s.list != nil {
+		s.moved++
+		s.refer(reference{addr: addr, size: uint32(size), code: true})
+		return
 	}
 	if s.latestI != nil {
 		if l := addr >> s.h.L1I.shift; s.latestI.of(l) == l+1 && (addr+size-1)>>s.h.L1I.shift == l {

@@ -22,6 +22,7 @@ import (
 type cacheFlags struct {
 	l1i, l1d, l2, ll, itlb, dtlb, inclusion string
 	shared, sharedLL                        bool
+	processors                              int
 }
 
 // options reads the shapes.
@@ -42,7 +43,10 @@ func (f *cacheFlags) options() (cache.Options, error) {
 		}
 		return text
 	})
-	o.Shared = f.shared
+	o.Shared, o.Processors = f.shared, f.processors
+	if f.processors < 1 || f.processors > 64 {
+		return o, usagef("--processors is a number from 1 to 64, not %d", f.processors)
+	}
 	if err != nil {
 		return o, usagef("--%w", err)
 	}
@@ -70,7 +74,9 @@ each has levels of its own in front of one last level, and threads come in the o
 time: record with --fields address,time for that. Stores take nothing away from other
 threads (analyze coherence has that). With --inclusion inclusive a line that leaves a
 level leaves those in front of it too; with exclusive, levels behind have only what
-those in front have let go.`,
+those in front have let go. With --processors 4 four processors share out the sets
+of each thread's caches, with the same result, unless a cache evicts at random, or
+--inclusion, --shared or --shared-ll has more to be kept in order.`,
 		Example: "  alleria analyze cache --l1d 48k,12,64 --ll 32M,16,64 out\n  alleria analyze cache --dtlb 64,4,4k --ll off out",
 		Args:    oneProfile,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -105,7 +111,8 @@ func (f *cacheFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.itlb, "itlb", cache.Default("itlb"), "instruction translation `buffer` (TLB), like 64,8,4k")
 	fl.BoolVar(&f.shared, "shared", false, "take all threads through the same caches, one after the other")
 	fl.BoolVar(&f.sharedLL, "shared-ll", false, "give each thread levels of its own in front of one last level, in the order of time")
-	fl.StringVar(&f.inclusion, "inclusion", cache.Neither.String(), "what levels have to do with those in front: `neither`, inclusive or exclusive")
+	fl.IntVar(&f.processors, "processors", 1, "`number` of processors that simulate a thread side by side, by set (2, 4, ...); the result is the same")
+	fl.StringVar(&f.inclusion, "inclusion", cache.Neither.String(), "`what` levels have to do with those in front: neither, inclusive or exclusive")
 	fl.StringVar(&f.dtlb, "dtlb", cache.Default("dtlb"), "data translation `buffer` (TLB), like 64,4,4k")
 }
 

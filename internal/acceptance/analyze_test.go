@@ -250,6 +250,9 @@ func TestMissesEqualCachegrinds(t *testing.T) {
 		if got != want {
 			t.Errorf("%v: %+v, cachegrind %+v", c, got, want)
 		}
+		if got := simulated(t, dir, c[0], c[1], c[2], "--processors", "4"); got != want {
+			t.Errorf("%v, by set: %+v, cachegrind %+v", c, got, want)
+		}
 	}
 	gzip := find("gzip")
 	run(t, command{argv: append(record, gzip, "-c", "/etc/services"), dir: dir})
