@@ -62,23 +62,23 @@ func (p *Process) Strata() []Stratum { return p.strata }
 // Scale is what the counts of a frame have to be multiplied by, for an estimate of what the thread executed;
 // 1 where everything was recorded.
 func (p *Process) Scale(ref *FrameRef) float64 {
-	if s := p.stratum(ref); s != nil {
-		return s.Scale
+	if i := p.StratumOf(ref); i >= 0 {
+		return p.strata[i].Scale
 	}
 	return 1
 }
 
-// stratum is what a frame belongs to, nil where everything was recorded.
-func (p *Process) stratum(ref *FrameRef) *Stratum {
+// StratumOf is which of Strata a frame belongs to, -1 where everything was recorded.
+func (p *Process) StratumOf(ref *FrameRef) int {
 	at := Sampling{Thread: ref.Thread, Chunk: ref.Chunk}
 	i, found := slices.BinarySearchFunc(p.strata, &at, func(s Stratum, at *Sampling) int { return s.compare(at) })
 	if !found {
 		i--
 	}
 	if i < 0 || p.strata[i].Thread != ref.Thread {
-		return nil
+		return -1
 	}
-	return &p.strata[i]
+	return i
 }
 
 // scale finds the strata's scales once the frames are known.
@@ -95,8 +95,8 @@ func (p *Process) scale() {
 	}
 	for i := range p.threads {
 		for _, ref := range p.threads[i].Frames {
-			if s := p.stratum(ref); s != nil {
-				s.Words += ref.Words
+			if s := p.StratumOf(ref); s >= 0 {
+				p.strata[s].Words += ref.Words
 			}
 		}
 	}

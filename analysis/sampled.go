@@ -1,11 +1,9 @@
 package analysis
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"alleria/abp"
 )
@@ -85,61 +83,79 @@ func scaled(c abp.Counts, by float64) abp.Counts {
 		BytesRead: f(c.BytesRead), BytesWritten: f(c.BytesWritten)}
 }
 
-// Spread tells how much what was counted differs from burst to burst, or from frame to frame, which says how far
+// Spread tells how much what was counted differs from burst to burst, or from row to row of SAMPLING, which says how far
 // estimates may be off.
 //
-// A frame holds some bursts. What it counts of a function, y, is about as much as the function's share of all that
-// the frame's bursts have executed, x. How much y is beside that differs by chance from one frame to the
-// next: the sum of the squares of these differences gives the error of the ratio (successive differences, as for any
-// sample that is taken evenly along something that changes). Refused: differences from the mean, by which a program that
-// does one thing after the other has errors of ten times the true ones.
+// How much was executed is known to the instruction, so that estimates are off only by the share that is counted of it. How much
+// the shares of stretches that follow each other differ gives the error of one (balanced differences of five, as for
+// any sample that is taken evenly along something that changes: a share that stays, or changes steadily, has none). Refused: differences from the mean, by which a program that
+// does one thing after the other has errors of ten times the true ones; differences of counts, by which stretches
+// that are not equally long differ though their shares are the same; and of two neighbours, which know nothing of steady change.
 type Spread struct {
-	n       int
-	x, dxx  float64
-	of      map[any]spreadOf
-	beforeX float64
-	before  map[any]float64
+	n, m int // stretches, and how often five of them were compared
+	x    float64
+	of   map[any]spreadOf
+	last []stretch
+	by   map[any]float64 // memory of Add's
 }
 
-// spreadOf are sums over all frames: of a count, and of products of its differences.
-type spreadOf struct{ y, dxy, dyy float64 }
+// spreadOf is what is known of a count: its sum, and that of the squares of its differences.
+type spreadOf struct{ y, squares float64 }
+
+// stretch is what Add was told.
+type stretch struct {
+	x float64
+	y map[any]float64
+}
+
+// balanced are the weights by which shares that follow each other are compared; the sum of their squares is 3.5.
+func balanced() [5]float64 { return [...]float64{0.5, -1, 1, -1, 0.5} }
 
 // Add adds what follows what was added before: all that was executed, and what was counted of it by whatever names
-// it. y is kept until the next one.
+// it. y is kept until four more were added.
 func (s *Spread) Add(x float64, y map[any]float64) {
-	if s.of == nil {
-		s.of = make(map[any]spreadOf)
+	if x <= 0 {
+		return
 	}
-	s.x += x
+	if s.of == nil {
+		s.of, s.by = make(map[any]spreadOf), make(map[any]float64)
+	}
 	for k, v := range y {
 		o := s.of[k]
 		o.y += v
 		s.of[k] = o
 	}
 	s.n++
-	if s.n > 1 {
-		dx := x - s.beforeX
-		s.dxx += dx * dx
-		differ := func(k any, dy float64) {
-			o := s.of[k]
-			o.dxy += dx * dy
-			o.dyy += dy * dy
-			s.of[k] = o
-		}
-		for k, v := range y {
-			differ(k, v-s.before[k])
-		}
-		for k, v := range s.before {
-			if _, both := y[k]; !both {
-				differ(k, -v)
-			}
+	s.x += x
+	weights := balanced()
+	if s.last = append(s.last, stretch{x, y}); len(s.last) < len(weights) {
+		return
+	}
+	clear(s.by)
+	s.m++
+	mean := 0.0
+	for i, f := range s.last {
+		mean += f.x / float64(len(weights))
+		for k, v := range f.y {
+			s.by[k] += weights[i] * v / f.x
 		}
 	}
-	s.beforeX, s.before = x, y
+	for k, d := range s.by {
+		o := s.of[k]
+		o.squares += mean * d * mean * d / 3.5
+		s.of[k] = o
+	}
+	s.last = append(s.last[:0], s.last[1:]...)
 }
 
-// fewFrames is below how many frames nothing can be said of errors.
-const fewFrames = 8
+// Executed is all that Add was told was executed.
+func (s *Spread) Executed() float64 { return s.x }
+
+// apart says that what comes does not follow what was added before.
+func (s *Spread) apart() { s.last = nil }
+
+// fewCompared is below how many comparisons nothing can be said of errors.
+const fewCompared = 8
 
 // Error is half of the interval of 95 % about what was estimated for a key, by that; part is which part was recorded. 1: nothing
 // is known.
@@ -148,55 +164,57 @@ func (s *Spread) Error(key any, part float64) float64 {
 	if o.y == 0 {
 		return 0
 	}
-	n := float64(s.n)
-	if n < fewFrames || s.x == 0 {
+	if s.m < fewCompared {
 		return 1
 	}
-	r := o.y / s.x
-	sum := math.Max(o.dyy-2*r*o.dxy+r*r*s.dxx, 0) * n / (2 * (n - 1)) * (1 - part)
-	return math.Min(1.96*math.Sqrt(sum)/o.y, 1)
+	variance := o.squares * float64(s.n) / float64(s.m) * (1 - part)
+	return math.Min(1.96*math.Sqrt(variance)/o.y, 1)
 }
 
-// frameSpread is a Spread of frames that are counted in no order: the keys are functions, images, and nil for the process.
+// frameSpread is a Spread of rows of SAMPLING, whose frames are counted in no order: the keys are functions, images, and nil for the process.
 type frameSpread struct {
 	Spread
-	frames []frameCounts
-}
-
-// frameCounts is what one frame counts.
-type frameCounts struct {
-	thread uint32
-	seq    uint64
-	x      float64
-	y      map[any]float64
+	rows map[int]map[any]float64 // by number among the process's strata
 }
 
 // frame adds a frame that was counted alone.
-func (s *frameSpread) frame(sum *summary, thread uint32, counted *tally) {
-	f := frameCounts{thread: thread, seq: counted.seq, y: make(map[any]float64)}
-	for k, w := range counted.byWindows {
-		for id, n := range w.runs {
-			if n > 0 {
-				f.x += float64(n) * float64(len(sum.proc.Block(uint32(id)).Ins)) * k.scale
-			}
+func (s *frameSpread) frame(sum *summary, counted *tally) {
+	y := s.rows[counted.row]
+	if y == nil {
+		if s.rows == nil {
+			s.rows = make(map[int]map[any]float64)
 		}
+		y = make(map[any]float64)
+		s.rows[counted.row] = y
 	}
 	counted.each(sum.proc, func(_ uint64, b *abp.Block, ins int, c abp.Counts) {
 		n, img := float64(c.Instructions), sum.places.image(b)
-		f.y[nil] += n
-		f.y[img] += n
-		f.y[functionKey{sum.places.function(b, ins), img}] += n
+		y[nil] += n
+		y[img] += n
+		y[functionKey{sum.places.function(b, ins), img}] += n
 	})
-	s.frames = append(s.frames, f)
 }
 
-// close puts the frames in order and sums up.
-func (s *frameSpread) close() {
-	slices.SortFunc(s.frames, func(a, b frameCounts) int { return cmp.Or(cmp.Compare(a.thread, b.thread), cmp.Compare(a.seq, b.seq)) })
-	for i := range s.frames {
-		s.Add(s.frames[i].x, s.frames[i].y)
+// close sums up: of each thread the rows from the first that something was counted of to the last. Of those in between that nothing was
+// counted of it is known all the same how much was executed.
+func (s *frameSpread) close(strata []abp.Stratum) {
+	for from := 0; from < len(strata); {
+		to := from
+		first, last := -1, -1
+		for ; to < len(strata) && strata[to].Thread == strata[from].Thread; to++ {
+			if s.rows[to] != nil {
+				if last = to; first < 0 {
+					first = to
+				}
+			}
+		}
+		s.apart()
+		for i := first; i >= 0 && i <= last; i++ {
+			s.Add(float64(strata[i].Recorded+strata[i].Passed), s.rows[i])
+		}
+		from = to
 	}
-	s.frames = nil
+	s.rows = nil
 }
 
 // ErrorText is an error as reports show it.

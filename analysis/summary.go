@@ -89,7 +89,7 @@ func addTo[K comparable](m map[K]*abp.Counts, k K, c abp.Counts) {
 // report puts the process's part of the report together. Lists are never nil:
 // in JSON an empty list and null are not the same.
 func (s *summary) report() (*ProcessReport, error) {
-	s.spread.close()
+	s.spread.close(s.proc.Strata())
 	slices.SortFunc(s.threads, func(a, b ThreadReport) int { return cmp.Compare(a.Number, b.Number) })
 	h := s.proc.Header()
 	windows, err := s.windowReports()

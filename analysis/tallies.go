@@ -37,7 +37,7 @@ func (t *tallies) add(i, frames int, counted *tally) {
 	defer t.mu.Unlock()
 	if s, ok := t.sum.(*summary); ok && len(s.proc.Strata()) > 0 { // it is of one frame
 		// Nothing is put together, and kept, of frames that count by factors of their own.
-		s.spread.frame(s, t.threads[i].Number, counted)
+		s.spread.frame(s, counted)
 		s.thread(&t.threads[i], counted)
 		return
 	}
@@ -80,7 +80,7 @@ func (w *tallyWorker) frame(i int, ref *abp.FrameRef) error {
 		}
 		return nil
 	}
-	t.begin(ref.Seq, w.proc.Scale(ref))
+	t.begin(w.proc.StratumOf(ref), w.proc.Scale(ref))
 	if !w.entries && !w.execs && !w.decode {
 		if s, err := r.FrameSums(w.proc, ref); s != nil || err != nil {
 			if s != nil {

@@ -16,7 +16,7 @@ type tally struct {
 	last      *windowTally // of the execution before
 	lastMask  uint64
 	scale     float64    // of the frame that is counted
-	seq       uint64     // its number
+	row       int        // of SAMPLING, that of the frame that is counted
 	steps     []uint32   // by block number: stepWords and flags; 0: not met yet
 	lost      abp.Counts // of frames whose code the main file lacks
 }
@@ -71,9 +71,9 @@ func (t *tally) part(k tallyKey) *windowTally {
 	return w
 }
 
-// begin has what comes counted for a frame of that scale.
-func (t *tally) begin(seq uint64, scale float64) {
-	t.seq = seq
+// begin has what comes counted for a frame of that row of SAMPLING and of its scale.
+func (t *tally) begin(row int, scale float64) {
+	t.row = row
 	if t.scale != scale {
 		t.scale, t.last = scale, nil
 	}

@@ -178,3 +178,30 @@ func TestViewsOfSamplesAgree(t *testing.T) {
 		}
 	}
 }
+
+// TestSampledSelection: where one function alone is recorded, report tells an error of it all the same, though all that is recorded is that function; methods,
+// which cannot know it, tell none.
+func TestSampledSelection(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/counts/phases.c", mixFlags)
+	run(t, command{argv: []string{alleria(), "-q", "record", "--select", "any", "--function", "look", "--sample-rate", "5%", "--sample-seed", "3", "-o", "part", "--", prog}, dir: dir})
+	var said struct {
+		Processes []struct {
+			Functions []struct {
+				Name  string
+				Error float64
+			}
+		}
+	}
+	r := run(t, command{argv: []string{alleria(), "report", "--json", "part"}, dir: dir})
+	if err := json.Unmarshal(r.stdout, &said); err != nil || len(said.Processes) != 1 || len(said.Processes[0].Functions) != 1 {
+		t.Fatalf("%v: %s%s", err, clip(r.stdout), clip(r.stderr))
+	}
+	if f := said.Processes[0].Functions[0]; f.Name != "look" || f.Error < 0.001 || f.Error >= 1 {
+		t.Errorf("%+v", f)
+	}
+	if r := run(t, command{argv: []string{alleria(), "-q", "analyze", "methods", "part"}, dir: dir}); strings.Contains(string(r.stdout), "± 0 %") || !strings.Contains(string(r.stdout), "?") {
+		t.Errorf("methods: %s", clip(r.stdout))
+	}
+}
