@@ -1,12 +1,14 @@
 package acceptance
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,6 +27,21 @@ func buildRust(t *testing.T, dir, file string, flags ...string) string {
 		t.Fatalf("rustc: %v\n%s", err, clip(msg))
 	}
 	return out
+}
+
+// rustMinor is the N of rustc's version 1.N.
+func rustMinor(t *testing.T) int {
+	t.Helper()
+	out, err := exec.Command("rustc", "--version").Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("rustc is not installed")
+	}
+	m := regexp.MustCompile(`^rustc 1\.(\d+)`).FindSubmatch(out)
+	if m == nil {
+		t.Fatalf("rustc --version: %v, %s", err, clip(out))
+	}
+	n, _ := strconv.Atoi(string(m[1])) // digits
+	return n
 }
 
 // TestInterceptRust compares calls of functions of Rust's own convention, of its types, with what the program's comments say of them.
@@ -74,7 +91,8 @@ func TestInterceptRust(t *testing.T) {
 }
 
 // TestInterceptRustRandom captures calls of Rust functions with random signatures, and compares what is said of them with what the functions themselves printed. What
-// nobody can tell is shown as ?, which only few are where the compiler has left the functions as they are.
+// nobody can tell is shown as ?, which only few are where the compiler has left the functions as they are. An older compiler does not say what it has changed, so that what it
+// has optimised is not compared; and it names arguments that have nothing in them.
 func TestInterceptRustRandom(t *testing.T) {
 	t.Parallel()
 	seeds := []uint64{1, 2}
@@ -83,8 +101,16 @@ func TestInterceptRustRandom(t *testing.T) {
 			seeds = append(seeds, seed+3)
 		}
 	}
+	flags := []string{"-Copt-level=0", "-Copt-level=2"}
+	line := func(s string) string { return s }
+	if minor := rustMinor(t); minor < 87 {
+		t.Logf("rustc 1.%d: without optimisation only", minor)
+		flags = flags[:1]
+		empty := regexp.MustCompile(`a\d+=(\{\}|V0)([,)])`)
+		line = func(s string) string { return empty.ReplaceAllString(s, "$1$2") }
+	}
 	for _, seed := range seeds {
-		for _, flag := range []string{"-Copt-level=0", "-Copt-level=2"} {
+		for _, flag := range flags {
 			t.Run(fmt.Sprint(seed, flag), func(t *testing.T) {
 				dir := workDir(t)
 				prog := buildRust(t, dir, writeFile(t, dir, "signatures.rs", randprog.RustSignatures(seed, 40)), flag)
@@ -93,7 +119,7 @@ func TestInterceptRustRandom(t *testing.T) {
 				got := intercepts(t, dir, "--max-string", "0", "--max-elements", "0")
 				unknown := 0
 				for i := range max(len(got), len(want)) {
-					g, w := at(got, i), at(want, i)
+					g, w := line(at(got, i)), line(at(want, i))
 					if strings.Contains(g, "?") {
 						unknown++
 					}
