@@ -73,6 +73,7 @@ func rules() map[string][]string {
 		"internal/costmodel":      {"abp", "internal/sys"},
 		"internal/acceptance":     {}, // tests through the command line only
 		"internal/session":        {all},
+		"internal/session/ways":   {"config", "interceptors"},
 		"internal/session/spaces": {"abp", "internal/sys"},
 		"internal/session/asks":   {"engine", "engine/asking", "internal/sys"},
 		"internal/session/plan":   {"config", "abp", "emit", "engine", "engine/x86", "internal/records", "internal/symbols", "internal/sys"},

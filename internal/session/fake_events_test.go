@@ -427,7 +427,7 @@ func TestForkedHasItsCreatorsCaptures(t *testing.T) {
 		of, own := p.ps.image.capture, child.ps.image.capture
 		for entry, a := range of.at {
 			b := own.at[entry]
-			if b == nil || b.armed == nil || b.armed.number != a.armed.number || b.name != a.name || (b.armed.capture == a.armed.capture) == alone {
+			if b == nil || b.armed == nil || b.armed.Number != a.armed.Number || b.name != a.name || (b.armed.Capture == a.armed.Capture) == alone {
 				t.Errorf("alone %v: %s is %+v in the creator and %+v in the child", alone, a.name, a, b)
 			}
 		}

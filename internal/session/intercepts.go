@@ -14,6 +14,7 @@ import (
 	"alleria/interceptors"
 	"alleria/internal/capture"
 	"alleria/internal/session/plan"
+	"alleria/internal/session/ways"
 	"alleria/internal/symbols"
 )
 
@@ -45,28 +46,15 @@ type intercepted struct {
 	// names are those that it has instead, which resolvers chose it for or elements ask for; naming is how good they are. See rename.
 	names   []string
 	naming  naming
-	ways    []way
-	armed   *way
+	ways    ways.Ways
+	armed   *ways.Way
 	counted bool // in armings
-	// joined are the ways that stand for several of ways, by their bits.
-	joined map[uint64]*way
 }
 
 // armings are what a run has armed, and how long that took.
 type armings struct {
 	functions uint64 // of all program images, each once
 	took      time.Duration
-}
-
-// way is one way of capturing a function's calls.
-type way struct {
-	parts     []*way // that it stands for; none: it is one by itself
-	intercept *config.Intercept
-	windows   uint64   // that ask for it
-	threads   []uint32 // of which alone, or of all but which, its calls are meant
-	except    bool
-	capture   *interceptors.Capture // nil: it cannot be captured, which was said
-	number    uint32
 }
 
 // hasIntercepts tells whether a configuration has any.
@@ -225,31 +213,22 @@ func (x *intercepts) add(l *symbols.Loaded, fn *symbols.Function, entry uint64, 
 		x.at[entry] = f
 	}
 	for ic, plans := range kinds {
-		w := way{intercept: ic, windows: 1 << window}
-		w.threads, w.except = x.threadsOf(plans)
-		k := slices.IndexFunc(f.ways, func(o way) bool {
-			return o.intercept == ic && o.except == w.except && slices.Equal(o.threads, w.threads)
-		})
-		if k >= 0 {
-			f.ways[k].windows |= w.windows
-			continue
-		}
-		f.ways = append(f.ways, w)
+		f.ways.Add(ic, window, x.threadsOf(plans))
 	}
 }
 
-// threadsOf says which threads some plans are of: none means all.
-func (x *intercepts) threadsOf(plans []int) (threads []uint32, except bool) {
+// threadsOf says which threads some plans are of.
+func (x *intercepts) threadsOf(plans []int) (t ways.Threads) {
 	if len(plans) == x.ps.threads.kinds() {
-		return nil, false
+		return t
 	}
-	except = slices.Contains(plans, 0)
+	t.Except = slices.Contains(plans, 0)
 	for plan := 1; plan < x.ps.threads.kinds(); plan++ {
-		if slices.Contains(plans, plan) != except {
-			threads = append(threads, uint32(x.ps.threads.thread(plan)))
+		if slices.Contains(plans, plan) != t.Except {
+			t.Of = append(t.Of, uint32(x.ps.threads.thread(plan)))
 		}
 	}
-	return threads, except
+	return t
 }
 
 // apply arms what the open windows ask for, and disarms what none does any more.
@@ -260,7 +239,7 @@ func (x *intercepts) apply() {
 	open := x.im.windows.Open()
 	var arm []*intercepted
 	for _, f := range x.at {
-		w := f.wayOf(open)
+		w := f.ways.While(open)
 		switch {
 		case w == f.armed:
 		case w != nil:
@@ -288,57 +267,6 @@ func (x *intercepts) apply() {
 // manyArmed is from how many functions on what is made of them is a large part of the tracer's memory.
 const manyArmed = 1000
 
-// wayOf is how a function is captured while some windows are open; nil: it is not.
-func (f *intercepted) wayOf(open uint64) *way {
-	var parts []*way
-	bits := uint64(0)
-	for i := range f.ways {
-		if w := &f.ways[i]; w.windows&open != 0 {
-			parts = append(parts, w)
-			bits |= 1 << (i & 63)
-		}
-	}
-	if len(parts) == 0 {
-		return nil
-	}
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	w := f.joined[bits]
-	if w == nil {
-		w = &way{parts: parts, intercept: parts[0].intercept}
-		w.threads, w.except = parts[0].threads, parts[0].except
-		for _, q := range parts[1:] {
-			w.threads, w.except = unionOf(w.threads, w.except, q.threads, q.except)
-		}
-		if f.joined == nil {
-			f.joined = make(map[uint64]*way)
-		}
-		f.joined[bits] = w
-	}
-	return w
-}
-
-// unionOf is the union of two sets of threads, each of which is some, or all but some.
-func unionOf(a []uint32, exceptA bool, b []uint32, exceptB bool) (union []uint32, except bool) {
-	isAll := func(s []uint32, except bool) bool { return len(s) == 0 && !except }
-	switch {
-	case isAll(a, exceptA) || isAll(b, exceptB):
-		return nil, false
-	case exceptA && exceptB: // all but those of both
-		union, except = slices.DeleteFunc(slices.Clone(a), func(t uint32) bool { return !slices.Contains(b, t) }), true
-	case exceptA:
-		union, except = slices.DeleteFunc(slices.Clone(a), func(t uint32) bool { return slices.Contains(b, t) }), true
-	case exceptB:
-		union, except = slices.DeleteFunc(slices.Clone(b), func(t uint32) bool { return slices.Contains(a, t) }), true
-	default:
-		union = append(slices.Clone(a), b...)
-		slices.Sort(union)
-		return slices.Compact(union), false
-	}
-	return union, except && len(union) > 0
-}
-
 // arm has functions captured. The profile hears of them first.
 func (x *intercepts) arm(fns []*intercepted) error {
 	if len(fns) == 0 {
@@ -351,14 +279,14 @@ func (x *intercepts) arm(fns []*intercepted) error {
 	code := newCodeReader(x.im.p, len(fns))
 	for _, f := range fns {
 		w := f.armed
-		if w.number != 0 {
+		if w.Number != 0 {
 			continue
 		}
 		x.number++
-		w.number = x.number
+		w.Number = x.number
 		c, err := x.compile(f, w)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.intercept.Pos, f.name, err))
+			errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.Intercept.Pos, f.name, err))
 			continue
 		}
 		c.Program.Go = c.Program.Go || f.image.Image.Go()
@@ -366,7 +294,7 @@ func (x *intercepts) arm(fns []*intercepted) error {
 			x.told["return of "+f.name] = true
 			left = append(left, strings.Join(c.Left, ", ")+" of "+f.name)
 		}
-		w.capture = c
+		w.Capture = c
 		sigs = append(sigs, x.signature(f, w, code))
 	}
 	if len(sigs) > 0 {
@@ -381,15 +309,15 @@ func (x *intercepts) arm(fns []*intercepted) error {
 	x.im.p.PlaceAhead(placesOf(fns))
 	for _, f := range fns {
 		w := f.armed
-		if w.capture == nil {
+		if w.Capture == nil {
 			continue
 		}
-		err := x.im.p.Intercept(f.entry, w.number, w.capture.Program)
+		err := x.im.p.Intercept(f.entry, w.Number, w.Capture.Program)
 		if errors.Is(err, engine.ErrEnded) { // so would the others be
 			break
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.intercept.Pos, f.name, err))
+			errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.Intercept.Pos, f.name, err))
 			continue
 		}
 		if !f.counted {
@@ -404,7 +332,7 @@ func (x *intercepts) arm(fns []*intercepted) error {
 // placesOf is where natively something is going to lie for functions, as far as that is known: Go's are captured behind their first instructions.
 func placesOf(fns []*intercepted) (entries []uint64) {
 	for _, f := range fns {
-		if c := f.armed.capture; c != nil && !c.Program.Go {
+		if c := f.armed.Capture; c != nil && !c.Program.Go {
 			entries = append(entries, f.entry)
 		}
 	}
@@ -412,16 +340,16 @@ func placesOf(fns []*intercepted) (entries []uint64) {
 }
 
 // compile makes the capture of a function.
-func (x *intercepts) compile(f *intercepted, w *way) (*interceptors.Capture, error) {
-	if len(w.parts) > 0 {
-		p, _ := x.prototype(f, w.parts[0].intercept)
-		for _, q := range w.parts[1:] {
-			other, _ := x.prototype(f, q.intercept)
+func (x *intercepts) compile(f *intercepted, w *ways.Way) (*interceptors.Capture, error) {
+	if len(w.Parts) > 0 {
+		p, _ := x.prototype(f, w.Parts[0].Intercept)
+		for _, q := range w.Parts[1:] {
+			other, _ := x.prototype(f, q.Intercept)
 			x.compiler.Join(p, other)
 		}
 		return x.compiler.Compile(p)
 	}
-	ic := w.intercept
+	ic := w.Intercept
 	if c := x.same[ic]; c != nil && !interceptors.IsRust(f.linked()) {
 		return c, nil
 	}
@@ -509,7 +437,7 @@ func (x *intercepts) errnoAt(base uint64, m io.ReaderAt) (uint64, bool) {
 // the library after it has told of it; until then the word that has the distance is empty.
 func (x *intercepts) findErrno(fns []*intercepted) {
 	if !x.errno && slices.ContainsFunc(fns, func(f *intercepted) bool {
-		return f.armed.capture != nil && f.armed.capture.Program.Fails != capture.NeverFails
+		return f.armed.Capture != nil && f.armed.Capture.Program.Fails != capture.NeverFails
 	}) {
 		x.errno = true
 		x.im.p.FindErrno(func() int64 {
@@ -543,10 +471,10 @@ func (x *intercepts) known(f *intercepted, ic *config.Intercept) *interceptors.P
 const mostCode = 64 << 10
 
 // signature describes a function to readers.
-func (x *intercepts) signature(f *intercepted, w *way, code *codeReader) *calls.Signature {
-	s := w.capture.Signature
-	s.Number, s.Name, s.Linked, s.Addr = w.number, f.name, f.name, f.entry
-	s.Image, s.Threads, s.Except = f.image.Path, w.threads, w.except
+func (x *intercepts) signature(f *intercepted, w *ways.Way, code *codeReader) *calls.Signature {
+	s := w.Capture.Signature
+	s.Number, s.Name, s.Linked, s.Addr = w.Number, f.name, f.name, f.entry
+	s.Image, s.Threads, s.Except = f.image.Path, w.Threads.Of, w.Threads.Except
 	if f.fn != nil {
 		s.Linked, s.Size = f.fn.Linked(), f.fn.Size
 		// From the process: before it is armed, its code is what it executes.

@@ -99,10 +99,8 @@ func (x *intercepts) rename(at *intercepted, name string, by naming) bool {
 	if shown == at.name {
 		return false
 	}
-	at.name, at.armed, at.joined = shown, nil, nil
-	for i := range at.ways {
-		at.ways[i].capture, at.ways[i].number = nil, 0
-	}
+	at.name, at.armed = shown, nil
+	at.ways.Forget()
 	return true
 }
 

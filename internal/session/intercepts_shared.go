@@ -120,7 +120,7 @@ func (x *intercepts) inherit(from *process) {
 			continue
 		}
 		x.im.tables.Image(same[f.image]) // searched, as by find
-		x.at[entry] = &intercepted{entry: entry, image: same[f.image], fn: f.fn, name: f.name, names: slices.Clone(f.names), naming: f.naming, ways: slices.Clone(f.ways)}
+		x.at[entry] = &intercepted{entry: entry, image: same[f.image], fn: f.fn, name: f.name, names: slices.Clone(f.names), naming: f.naming, ways: f.ways.Clone()}
 	}
 	for entry, f := range of.ifuncs {
 		if same[f.image] == nil {

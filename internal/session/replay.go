@@ -113,12 +113,8 @@ func leaveMain(m capture.Alterable) {
 
 // captureAs is the way of capturing a function in which a call of it was captured: that of one element, or of all together.
 func (x *intercepts) captureAs(f *intercepted, sig *calls.Signature) (*interceptors.Capture, error) {
-	ways := []*way{f.wayOf(^uint64(0))}
-	for i := range f.ways {
-		ways = append(ways, &f.ways[i])
-	}
 	var errs []error
-	for _, w := range ways {
+	for _, w := range f.ways.All() {
 		c, err := x.compile(f, w)
 		if err == nil && (reflect.DeepEqual(c.Signature.Entry, sig.Entry) || sameSlots(c.Signature.Entry, sig.Entry)) {
 			return c, nil
