@@ -119,7 +119,13 @@ func putWord(b []byte, w uint64) bool {
 }
 
 // ReadAt is capture.Machine's. It reads what the application could read.
+//
+// A page that userfaultfd is to fill comes first: process_vm_readv waits for whoever fills it, who may be a thread that waits for us. A read of /proc/PID/mem fails there,
+// and asks nobody; but it reads what the application may not.
 func (m *Machine) ReadAt(b []byte, addr int64) (int, error) {
+	if n, err := m.t.mem.ReadAt(b[:min(len(b), 1)], addr); n == 0 && err != nil {
+		return 0, err
+	}
 	n, err := sys.ReadForeign(m.t.tracee.TID, b, uint64(addr))
 	if n > 0 || err == nil || !errors.Is(err, sys.ErrForbidden) {
 		return n, err

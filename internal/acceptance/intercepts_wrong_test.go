@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,5 +87,29 @@ func TestInterceptManyPointers(t *testing.T) {
 	want := "many(a=&0, b=&1, c=&2, d=&3, e=&4, f=&5, g=&6, h=&7, i=&8, j=&9) = 29, a=&10, b=&11, c=&12, d=&13, e=&14, f=&15, g=&16, h=&17"
 	if got := intercepts(t, dir); !slices.Equal(got, []string{want}) {
 		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// TestInterceptUserfault has the tracer capture what leads to memory that userfaultfd is to fill: it must not ask for it, since a thread of the program would be told,
+// which may wait for the tracer at that time.
+func TestInterceptUserfault(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/intercept/userfault.c", "")
+	natively := run(t, command{argv: []string{prog}, dir: workDir(t)})
+	if natively.status == 77 {
+		t.Skip("no userfaultfd here")
+	}
+	for _, engine := range []string{"no-native-capture", "no-native-capture,no-capture-pages"} {
+		dir := workDir(t)
+		c := interceptConfig(t, dir, `main="true"`, `<Function name="text*"><Intercept auto="true" depth="3"/></Function>`)
+		r := run(t, command{argv: []string{alleria(), "-q", "record", "--engine", engine, "-o", profileDir, "-c", c, "--", prog}, dir: dir})
+		if r.status != 0 || string(r.stdout) != string(natively.stdout) || len(r.stderr) > 0 {
+			t.Errorf("%s: status %d, %s%snatively %s", engine, r.status, clip(r.stdout), clip(r.stderr), clip(natively.stdout))
+		}
+		got := strings.Join(intercepts(t, dir), "\n")
+		want := `^text\(s=0x[0-9a-f]+ \(unreadable\), n=1\) = 1\ntext\(s=0x[0-9a-f]+ \(unreadable\), n=2\) = 2\ntexts\(t=&\{first="there", second=0x[0-9a-f]+ \(unreadable\)\}\) = 1$`
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s: %s", engine, got)
+		}
 	}
 }
