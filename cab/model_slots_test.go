@@ -249,8 +249,12 @@ func TestProtocolSlots(t *testing.T) {
 
 // TestProtocolSlotsDeath kills the producer at each of its steps.
 func TestProtocolSlotsDeath(t *testing.T) {
+	each := 1
+	if testing.Short() { // with the race detector each order takes twenty times as long
+		each = 9
+	}
 	for _, m := range []model{{slots: layout.BufferSlots}, {slots: layout.BufferBatched}} {
-		for at := 1; at <= 160; at++ {
+		for at := 1; at <= 160; at += each {
 			m.chunks, m.start, m.most, m.workers, m.bound, m.dies = 10, 2, 2, 1, 1, at
 			if failure, runs := m.all(t); failure != "" {
 				t.Errorf("%+v: killed at step %d: after %d orders: %.150q", m, at, runs, failure)
