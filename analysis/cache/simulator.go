@@ -116,6 +116,7 @@ type Simulator struct {
 	each             func(m *abp.Mem)
 	apart            *counting // what counts nothing, or else what counts; nil: everything counts
 	muted            bool      // nothing counts
+	missedAny        bool      // since Take
 }
 
 // NewSimulator starts with an empty count.
@@ -415,6 +416,7 @@ func (s *Simulator) missed(m *Misses, addr, size uint64, store bool) {
 
 // firstMissed counts a miss of data in the first level.
 func (s *Simulator) firstMissed(m *Misses, store bool) {
+	s.missedAny = true
 	if store {
 		m.L1DWrite++
 	} else {
@@ -473,6 +475,7 @@ func (s *Simulator) fetch(m *Misses, addr, size uint64) {
 	}
 	if s.h.related != nil {
 		if levels := s.h.related.code.access(addr, size, s.h.L1I.shift); levels > 0 {
+			s.missedAny = true
 			m.L1I++
 			for i := range levels - 1 {
 				s.levelMissedCode(m, i)
@@ -488,11 +491,28 @@ func (s *Simulator) fetch(m *Misses, addr, size uint64) {
 
 // fetchMissed goes on behind the first level.
 func (s *Simulator) fetchMissed(m *Misses, addr, size uint64) {
+	s.missedAny = true
 	m.L1I++
 	for i, c := range s.h.Levels {
 		if !c.Miss(addr, size) {
 			return
 		}
 		s.levelMissedCode(m, i)
+	}
+}
+
+// Take calls f with what the instructions of a block have missed since the last time, and forgets it: for who asks after each execution, of a simulator that does one after the
+// other.
+func (s *Simulator) Take(b *abp.Block, f func(ins int, m *Misses)) {
+	if !s.missedAny {
+		return
+	}
+	s.missedAny = false
+	r := s.recipe(b.ID)
+	for i := range r.ins {
+		if m := &r.ins[i]; m.first() > 0 {
+			f(i, m)
+			*m = Misses{}
+		}
 	}
 }

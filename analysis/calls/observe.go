@@ -54,12 +54,16 @@ type Observer func(s *Step)
 type Flushed func(to []int32, scale float64)
 
 // ObserveThread follows the calls of one thread and tells observe of every step, and flushed (which may be nil) of every
-// burst's end. It returns the thread's tree, and its nodes by their numbers; the first is the root.
-func ObserveThread(p *abp.Profile, proc *abp.Process, thread *abp.Thread, q Query, progress *analysis.Progress, observe Observer, flushed Flushed) (*Tree, []Node, error) {
+// burst's end. It returns the thread's tree, and its nodes by their numbers; the first is the root. ahead, if it is not nil, gets each execution by itself in front of its steps.
+func ObserveThread(p *abp.Profile, proc *abp.Process, thread *abp.Thread, q Query, progress *analysis.Progress, ahead stream.Sink, observe Observer, flushed Flushed) (*Tree, []Node, error) {
 	b := NewBuilder(proc, q)
 	o := b.Observed(observe, nil)
 	o.bursts.flushed = flushed
-	if err := stream.Thread(p, proc, thread, progress, o); err != nil {
+	var sink stream.Sink = o
+	if ahead != nil {
+		sink = &behind{o, ahead}
+	}
+	if err := stream.Thread(p, proc, thread, progress, sink); err != nil {
 		return nil, nil, fmt.Errorf("calls of thread %d: %w", thread.Number, err)
 	}
 	b.Add(o.Tracker, 1)
@@ -98,6 +102,28 @@ type observed struct {
 	*Tracker
 	observe Observer
 	step    Step
+}
+
+// behind brings each execution to another Sink first.
+type behind struct {
+	*observed
+	ahead stream.Sink
+}
+
+// Stretch is stream.Sink's.
+func (o *behind) Stretch(state *abp.Exec, words []uint64) {
+	for i := 0; i < len(words); {
+		next := i + 1 + state.Process.Block(uint32(words[i])).Words
+		o.ahead.Stretch(state, words[i:next])
+		o.observed.Stretch(state, words[i:next])
+		i = next
+	}
+}
+
+// Single is stream.Sink's.
+func (o *behind) Single(x *abp.Exec) {
+	o.ahead.Single(x)
+	o.observed.Single(x)
 }
 
 // Stretch is stream.Sink's.

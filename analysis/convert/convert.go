@@ -7,6 +7,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis"
+	"alleria/analysis/cache"
 )
 
 // ErrNotRecorded says that a profile lacks what a format cannot do without.
@@ -54,6 +55,8 @@ type Options struct {
 	// Partition leaves process and thread out of parquet: the file's path says them.
 	Partition bool
 	Rows      Rows // what csv, jsonl and parquet have a row for
+	// Misses are the caches whose misses pprof has; nil: none.
+	Misses *cache.Options
 	// Note is told of what could not be converted or looked up; it may be nil.
 	Note func(format string, args ...any)
 }
@@ -83,6 +86,9 @@ func Find(name string) *Format {
 func (f *Format) Write(w io.Writer, o Options) error {
 	if o.Note == nil {
 		o.Note = func(string, ...any) {}
+	}
+	if o.Misses != nil && f.Name != "pprof" {
+		return fmt.Errorf("misses are for pprof: %w", ErrUsage)
 	}
 	if o.Rows == "" {
 		o.Rows = Accesses

@@ -87,7 +87,7 @@ func writePerfetto(w io.Writer, o *Options) error {
 	}
 	err := o.eachThread(func(p *abp.Process, t *abp.Thread, cq calls.Query) error {
 		l := pf.thread(p, t)
-		_, _, err := calls.ObserveThread(o.Profile, p, t, cq, o.Progress, l.step, l.flush)
+		_, _, err := calls.ObserveThread(o.Profile, p, t, cq, o.Progress, nil, l.step, l.flush)
 		l.end()
 		return err
 	})

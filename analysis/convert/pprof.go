@@ -32,6 +32,9 @@ const (
 	pprofRead
 	pprofWritten
 	pprofCalls
+	pprofL1I // with Options.Misses
+	pprofL1D
+	pprofLL
 	pprofValues
 )
 
@@ -45,6 +48,7 @@ type pprofMaker struct {
 	samples   map[pprofSample]*profile.Sample
 	stacks    map[*calls.Node][]*profile.Location // of the callers of a node
 	image     func(addr uint64) *abp.Image        // of the current process
+	values    int                                 // of a sample
 }
 
 // pprofPlace is an address in a function of a process.
@@ -70,8 +74,13 @@ func writePprof(w io.Writer, o *Options) error {
 	m := &pprofMaker{out: &profile.Profile{DefaultSampleType: "instructions"}, sources: newSources(o),
 		mappings: map[*abp.Image]*profile.Mapping{}, functions: map[profile.Function]*profile.Function{}, locations: map[pprofPlace]*profile.Location{}}
 	defer m.sources.close()
-	for _, t := range [pprofValues][2]string{{"instructions", "count"}, {"loads", "count"}, {"stores", "count"},
-		{"read", "bytes"}, {"written", "bytes"}, {"calls", "count"}} {
+	types := [pprofValues][2]string{{"instructions", "count"}, {"loads", "count"}, {"stores", "count"},
+		{"read", "bytes"}, {"written", "bytes"}, {"calls", "count"}, {"l1i_misses", "count"}, {"l1d_misses", "count"}, {"ll_misses", "count"}}
+	m.values = pprofValues
+	if o.Misses == nil {
+		m.values = pprofL1I
+	}
+	for _, t := range types[:m.values] {
 		m.out.SampleType = append(m.out.SampleType, &profile.ValueType{Type: t[0], Unit: t[1]})
 	}
 	for i, p := range o.processes() {
@@ -138,6 +147,12 @@ func (m *pprofMaker) thread(s *threadStacks) {
 		v[pprofRead] += int64(c.BytesRead)
 		v[pprofWritten] += int64(c.BytesWritten)
 	})
+	for k, c := range s.misses {
+		v := m.sample(s, &s.nodes[k.node], k.windows, k.block.InsAddr(int(k.ins))).Value
+		v[pprofL1I] += int64(c.code)
+		v[pprofL1D] += int64(c.data)
+		v[pprofLL] += int64(c.last)
+	}
 	for i := range s.nodes {
 		if n := &s.nodes[i]; n.Calls > 0 && n.Func != nil {
 			m.sample(s, n, 0, n.Func.Addr).Value[pprofCalls] += int64(n.Calls)
@@ -151,7 +166,7 @@ func (m *pprofMaker) sample(s *threadStacks, node *calls.Node, windows, addr uin
 	if found := m.samples[k]; found != nil {
 		return found
 	}
-	out := &profile.Sample{Value: make([]int64, pprofValues), Label: map[string][]string{},
+	out := &profile.Sample{Value: make([]int64, m.values), Label: map[string][]string{},
 		NumLabel: map[string][]int64{"process": {int64(s.proc.Number())}, "thread": {int64(s.thread.Number)}}}
 	if names := windowNames(s.proc, windows); len(names) > 0 {
 		out.Label["window"] = names

@@ -6,7 +6,10 @@ import (
 	"slices"
 
 	"alleria/abp"
+	"alleria/analysis"
+	"alleria/analysis/cache"
 	"alleria/analysis/calls"
+	"alleria/analysis/stream"
 )
 
 // threadStacks is what was counted of a thread, by instruction in the context of its callers.
@@ -17,9 +20,62 @@ type threadStacks struct {
 	runs   map[leaf]*uint64
 	extra  map[leafIns]*abp.Counts
 	recent [1 << 12]recentLeaf
+	sim    *cache.Simulator // nil: no misses are wanted
+	missed []missedIns      // by the execution whose steps come, beginning with the next
+	misses map[leafIns]*cacheMisses
 	// Of bursts that are over, times what they stand for.
 	sums  map[leaf]float64
 	parts map[leafIns]*estimate
+}
+
+// missedIns is what an instruction missed.
+type missedIns struct {
+	ins int
+	cacheMisses
+}
+
+// cacheMisses are misses of first levels and the last.
+type cacheMisses struct{ code, data, last uint64 }
+
+// add adds what another missed.
+func (m *cacheMisses) add(o cacheMisses) {
+	m.code += o.code
+	m.data += o.data
+	m.last += o.last
+}
+
+// simulated takes executions through caches and keeps what each has missed until its steps come. It is a stream.Sink.
+type simulated struct{ of *threadStacks }
+
+// Stretch takes a whole execution.
+func (s simulated) Stretch(state *abp.Exec, words []uint64) {
+	s.of.sim.Stretch(state, words)
+	s.took(s.of.proc.Block(uint32(words[0])))
+}
+
+// Single takes an execution that may be cut or emulated.
+func (s simulated) Single(x *abp.Exec) {
+	s.of.sim.Single(x)
+	s.took(x.Block)
+}
+
+// took keeps what an execution of a block has missed.
+func (s simulated) took(b *abp.Block) {
+	t := s.of
+	t.missed = t.missed[:0]
+	t.sim.Take(b, func(ins int, m *cache.Misses) {
+		t.missed = append(t.missed, missedIns{ins, cacheMisses{m.L1I, m.L1DRead + m.L1DWrite, m.LLI + m.LLRead + m.LLWrite}})
+	})
+}
+
+// simulate has the thread go through caches as well.
+func (s *threadStacks) simulate(o *cache.Options) stream.Sink {
+	if o == nil {
+		return nil
+	}
+	s.misses = map[leafIns]*cacheMisses{}
+	s.sim = cache.NewTotals(s.proc, o.NoVector()).Thread()
+	return simulated{s}
 }
 
 // estimate is counts with fractions.
@@ -53,8 +109,11 @@ func (o *Options) withStacks(f func(s *threadStacks) error) error {
 	}
 	return o.eachThread(func(p *abp.Process, t *abp.Thread, cq calls.Query) error {
 		s := &threadStacks{proc: p, thread: t, runs: map[leaf]*uint64{}, extra: map[leafIns]*abp.Counts{}}
+		if o.Misses != nil && analysis.SamplingOf(p) != nil {
+			return fmt.Errorf("misses of a sample are not the program's: %w", ErrUsage)
+		}
 		var err error
-		if _, s.nodes, err = calls.ObserveThread(o.Profile, p, t, cq, o.Progress, s.step, s.flush); err != nil {
+		if _, s.nodes, err = calls.ObserveThread(o.Profile, p, t, cq, o.Progress, s.simulate(o.Misses), s.step, s.flush); err != nil {
 			return err
 		}
 		return f(s)
@@ -97,6 +156,15 @@ func (s *threadStacks) step(st *calls.Step) {
 		return
 	}
 	k := leaf{st.Block, st.Windows, st.Top(), uint16(st.From), uint16(st.To)}
+	for _, m := range s.missed {
+		if m.ins >= st.From && m.ins < st.To {
+			at := leafIns{k, uint16(m.ins)}
+			if s.misses[at] == nil {
+				s.misses[at] = new(cacheMisses)
+			}
+			s.misses[at].add(m.cacheMisses)
+		}
+	}
 	if st.Emulated {
 		s.more(k, st.From, st.Accesses)
 		return

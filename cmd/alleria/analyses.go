@@ -192,6 +192,7 @@ func (a *app) cacheOf(p *abp.Profile, proc *abp.Process, f *orderFlags, o cache.
 	return foundOr(a, proc, "cache", f, func(r *cache.Result) error {
 		for _, name := range changed {
 			switch {
+			case name == "processors":
 			case name == "shared-ll" && o.SharedLL == r.SharedLL:
 			case name == "inclusion" && o.Inclusion.String() == cmp.Or(r.Inclusion, cache.Neither.String()):
 			case name == "shared-ll" || name == "inclusion" || name == "shared":

@@ -56,6 +56,21 @@ func (f *cacheFlags) options() (cache.Options, error) {
 	return o, nil
 }
 
+// forStacks is options for misses by call stack, nil if they are not wanted.
+func (f *cacheFlags) forStacks(fl *pflag.FlagSet, wanted bool) (*cache.Options, error) {
+	if given := changedOf(fl, cacheNames()...); !wanted && len(given) > 0 {
+		return nil, usagef("--%s is for --misses", given[0])
+	}
+	if !wanted {
+		return nil, nil
+	}
+	if given := changedOf(fl, "shared", "shared-ll", "processors"); len(given) > 0 {
+		return nil, usagef("--%s is for analyze cache: misses by call stack are those of each thread by itself", given[0])
+	}
+	o, err := f.options()
+	return &o, err
+}
+
 // cacheCommand simulates caches over what was recorded.
 func (a *app) cacheCommand() *cobra.Command {
 	var all wholeFlags

@@ -15,6 +15,17 @@ import (
 	"alleria/config/vocab"
 )
 
+// convertHelp is what convert says of itself.
+const convertHelp = `convert writes what was recorded in the format of another tool: profilers, coverage
+reports, cache and pipeline simulators, databases. It streams: memory does not
+grow with the profile. Without --output it writes to standard output. A format that
+holds one process or one thread makes several files of a profile with more, with -pN
+or -pN-tN before the extension. An output that ends in .gz or .zst is compressed.
+
+With --misses, pprof has the misses of caches, as analyze cache has them.
+
+--to help lists the formats, with what each needs recorded.`
+
 // convertCommand takes one profile: most formats have no place for several.
 //
 // What is wrong with the format, its options or the output is said before anything is read,
@@ -25,17 +36,13 @@ func (a *app) convertCommand() *cobra.Command {
 		c      = conversion{app: a}
 		to     string
 		rows   string
+		misses bool
+		caches cacheFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "convert --to FORMAT PROFILE",
 		Short: "Write a profile in the format of another tool",
-		Long: `convert writes what was recorded in the format of another tool: profilers, coverage
-reports, cache and pipeline simulators, databases. It streams: memory does not
-grow with the profile. Without --output it writes to standard output. A format that
-holds one process or one thread makes several files of a profile with more, with -pN
-or -pN-tN before the extension. An output that ends in .gz or .zst is compressed.
-
---to help lists the formats, with what each needs recorded.`,
+		Long:  convertHelp,
 		Example: `  alleria convert --to help
   alleria convert --to pprof -o out.pb.gz out && go tool pprof -top out.pb.gz
   alleria convert --to csv --function main out | head
@@ -46,7 +53,7 @@ or -pN-tN before the extension. An output that ends in .gz or .zst is compressed
 			}
 			return oneProfile(cmd, args)
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "help" {
 				return a.listFormats()
 			}
@@ -57,6 +64,9 @@ or -pN-tN before the extension. An output that ends in .gz or .zst is compressed
 			c.rows = convert.Rows(rows)
 			if c.rows != convert.Accesses && c.rows != convert.Instructions {
 				return usagef("--rows is accesses or instructions, not %q", rows)
+			}
+			if c.misses, err = caches.forStacks(cmd.Flags(), misses); err != nil {
+				return err
 			}
 			return a.openProfiles(args, func(profiles []*abp.Profile) error {
 				if c.query, err = filter.queryRecords(profiles); err != nil {
@@ -73,6 +83,8 @@ or -pN-tN before the extension. An output that ends in .gz or .zst is compressed
 	fl.StringVar(&to, "to", "", "`format` to write; help lists them")
 	fl.StringVarP(&c.output, "output", "o", "", "write to this `file`; for parquet also to a directory, which ends with a slash")
 	fl.StringVar(&rows, "rows", string(convert.Accesses), "for csv, jsonl and parquet, what has a row: `accesses` or instructions")
+	fl.BoolVar(&misses, "misses", false, "for pprof: misses of caches as well, by call stack")
+	caches.register(fl)
 	fl.BoolVar(&c.force, "force", false, "write into a directory that is not empty")
 	_ = cmd.RegisterFlagCompletionFunc("to", completeFormats) // fails only for a flag that is not there
 	_ = cmd.RegisterFlagCompletionFunc("rows", cobra.FixedCompletions([]string{"accesses", "instructions"}, cobra.ShellCompDirectiveNoFileComp))

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"alleria/abp"
+	"alleria/analysis/cache"
 	"alleria/analysis/convert"
 )
 
@@ -26,6 +27,7 @@ type conversion struct {
 	query   abp.Query
 	format  *convert.Format
 	rows    convert.Rows
+	misses  *cache.Options
 	output  string // as given; "": standard output
 	force   bool
 }
@@ -120,7 +122,7 @@ func (c *conversion) emptyDirectory() error {
 
 // one writes one output. A file that could not be finished is taken away again.
 func (c *conversion) one(p part, name string) (err error) {
-	o := convert.Options{Profile: c.profile, Query: c.query, Rows: c.rows, Partition: strings.HasSuffix(c.output, "/"),
+	o := convert.Options{Profile: c.profile, Query: c.query, Rows: c.rows, Misses: c.misses, Partition: strings.HasSuffix(c.output, "/"),
 		Note: func(format string, args ...any) {
 			fmt.Fprintf(c.messages(), "alleria: "+format+"\n", args...)
 		}}

@@ -57,6 +57,52 @@ func TestConvertPprof(t *testing.T) {
 	}
 }
 
+// TestConvertPprofMisses: go tool pprof has the misses that analyze cache has, of each function and in total, with their callers.
+func TestConvertPprofMisses(t *testing.T) {
+	t.Parallel()
+	c := conversions(t)
+	shapes := []string{"--l1d", "1k,2,64", "--l1i", "1k,2,64", "--ll", "4k,4,64"}
+	file := filepath.Join(t.TempDir(), "out.pb.gz")
+	c.alleria(t, append([]string{"convert", "--to", "pprof", "--misses", "-o", file, "out"}, shapes...)...)
+	type misses struct {
+		Name string
+		L1I  int `json:"l1i_misses"`
+		L1DR int `json:"l1d_read_misses"`
+		L1DW int `json:"l1d_write_misses"`
+		LLI  int `json:"ll_instruction_misses"`
+		LLR  int `json:"ll_read_misses"`
+		LLW  int `json:"ll_write_misses"`
+	}
+	var want []struct {
+		Total     misses
+		Functions []misses
+	}
+	if err := json.Unmarshal(c.alleria(t, append([]string{"analyze", "cache", "--json", "out"}, shapes...)...), &want); err != nil || len(want) != 1 {
+		t.Fatalf("%v: %d", err, len(want))
+	}
+	for kind, of := range map[string]func(m *misses) int{"l1i_misses": func(m *misses) int { return m.L1I }, "l1d_misses": func(m *misses) int { return m.L1DR + m.L1DW },
+		"ll_misses": func(m *misses) int { return m.LLI + m.LLR + m.LLW }} {
+		top := outside(t, t.TempDir(), "go", "tool", "pprof", "-top", "-noinlines", "-sample_index="+kind, "-nodecount=10000", "-nodefraction=0", file)
+		if n := of(&want[0].Total); n == 0 || !strings.Contains(top, fmt.Sprintf("of %d total", n)) {
+			t.Errorf("%d %s in total:\n%s", n, kind, clip([]byte(top)))
+		}
+		for i := range want[0].Functions {
+			f := &want[0].Functions[i]
+			if n := of(f); n > 0 && (f.Name == "leaf" || f.Name == "fib" || f.Name == "outer" || f.Name == "main") && !regexp.MustCompile(fmt.Sprintf(`(?m)^ +%d .* %s$`, n, f.Name)).MatchString(top) {
+				t.Errorf("%s has %d %s:\n%s", f.Name, n, kind, clip([]byte(top)))
+			}
+		}
+	}
+	if peek := outside(t, t.TempDir(), "go", "tool", "pprof", "-sample_index=l1d_misses", "-nodefraction=0", "-peek=^outer$", file); !regexp.MustCompile(`100% \| +main\n`).MatchString(peek) {
+		t.Errorf("callers:\n%s", peek)
+	}
+	for _, args := range [][]string{{"--to", "csv", "--misses"}, {"--to", "pprof", "--l1d", "1k,2,64"}, {"--to", "pprof", "--misses", "--shared"}} {
+		if r := run(t, command{argv: append(append([]string{alleria(), "convert"}, args...), "-o", filepath.Join(t.TempDir(), "bad"), "out"), dir: c.dir}); r.status != 2 {
+			t.Errorf("%v: status %d, %s", args, r.status, clip(r.stderr))
+		}
+	}
+}
+
 // TestConvertCallgrind: callgrind_annotate shows what it shows of callgrind's own file of the
 // program, function by function, exclusive and inclusive.
 func TestConvertCallgrind(t *testing.T) {
