@@ -19,7 +19,7 @@ func TestClasses(t *testing.T) {
 		{"l1d": "4k,4,64,fifo", "l1i": "4k,4,32", "l2": "off", "ll": "off", "dtlb": "64,4,4k", "itlb": "8,2,4k"},
 	}
 	divided := 0
-	for seed := range uint64(16) {
+	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 19))
 		blocks := randomBlocks(t, rng, 40+rng.IntN(200))
 		proc := abp.Growing(abp.Header{}, blocks)
