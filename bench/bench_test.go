@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -175,6 +177,14 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%s of a start: %+v, want %v", mode, got, want)
 		}
 	}
+	both := func(m string) float64 {
+		return map[string]float64{"translate-in-turn": 10, "addresses-once": 4}[m]
+	}
+	for mode, want := range map[string]float64{"translate-together": 12, "addresses-twice": 6, "translate-in-turn": 0, "addresses-once": 0} {
+		if got := targetOf(mode, "start-bash", both); math.Abs(got.must-want) > 1e-9 {
+			t.Errorf("%s: %+v, want %v", mode, got, want)
+		}
+	}
 	for _, c := range []struct {
 		got, must, reach float64
 		want             string
@@ -258,5 +268,38 @@ func TestBenchCaptured(t *testing.T) {
 	}
 	if got := fewer([]string{"p", "ints", "2000", "1"}, 100); got[2] != "20" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestSeveral has modes that run their program several times do so, side by side or not, and print what the last one does; recorders are told to keep nothing where a shell executes it.
+func TestSeveral(t *testing.T) {
+	marks := t.TempDir()
+	of := func(name string) mode {
+		return mode{name: name, command: func(p []string, _ string) []string { return append([]string{"env", "--"}, p...) }}
+	}
+	program := []string{"sh", "-c", `mktemp "$1/XXXXXX" >/dev/null; echo done; exit 3`, "sh", marks}
+	runs := map[string]int{inTurn: 4, together: 4, once: 1, twice: 2}
+	for _, m := range several(of("a"), of("b")) {
+		argv := m.command(program, "")
+		kind := m.name[1:]
+		if kind == once || kind == twice {
+			if len(argv) < 4 || argv[1] != "--cache" || argv[2] != "off" || argv[3] != "--" {
+				t.Errorf("%s: %q keeps translations", m.name, argv)
+				continue
+			}
+			argv = append([]string{"env"}, argv[4:]...)
+		}
+		out, err := exec.Command(argv[0], argv[1:]...).Output()
+		var status *exec.ExitError
+		if !errors.As(err, &status) || status.ExitCode() != 3 || string(out) != "done\n" {
+			t.Errorf("%s: %v, %q", m.name, err, out)
+		}
+		made, _ := filepath.Glob(filepath.Join(marks, "*"))
+		if len(made) != runs[kind] {
+			t.Errorf("%s: %d runs, want %d", m.name, len(made), runs[kind])
+		}
+		for _, f := range made {
+			_ = os.Remove(f)
+		}
 	}
 }

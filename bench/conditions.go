@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -87,4 +88,53 @@ func crowded(translate mode) []mode {
 	one.name, one.about, one.conditions = "translate-one", "translation alone, everything on one processor", conditions{processor: "0"}
 	one.missing = one.conditions.needs()
 	return []mode{busy, one}
+}
+
+// severalGroup names the modes that run the program several times.
+const severalGroup = "several"
+
+// several are modes that run the program more than once, and take as many times as long: four recorders one after the other and at once, and a recorded shell that executes the program
+// once and twice, with nothing kept of earlier runs. What the program prints is the last one's.
+func several(translate, addresses mode) []mode {
+	const one = `"$@" >/dev/null`
+	var all []mode
+	add := func(of mode, name, about, script string, inside bool, needs string) {
+		m := of
+		m.name, m.about, m.slow, m.group, m.needs = name, about, true, severalGroup, needs
+		m.command = func(program []string, dir string) []string {
+			if inside {
+				argv := of.command(append([]string{"sh", "-c", script, "sh"}, program...), dir)
+				at := slices.Index(argv, "--")
+				return slices.Insert(argv, at, "--cache", "off")
+			}
+			return append([]string{"sh", "-c", script, "sh"}, of.command(program, dir)...)
+		}
+		all = append(all, m)
+	}
+	for _, of := range []mode{translate, addresses} {
+		add(of, of.name+inTurn, "four recorders, one after the other", one+`; `+one+`; `+one+`; "$@"`, false, "")
+		add(of, of.name+together, "four recorders at once", one+` & `+one+` & `+one+` & "$@"; s=$?; wait; exit $s`, false, of.name+inTurn)
+		add(of, of.name+once, "a shell that executes the program, nothing kept", `"$@"; exit $?`, true, "")
+		add(of, of.name+twice, "a shell that executes the program twice, nothing kept", one+`; "$@"; exit $?`, true, of.name+once)
+	}
+	return all
+}
+
+// What the names of those modes end in.
+const (
+	inTurn   = "-in-turn"
+	together = "-together"
+	once     = "-once"
+	twice    = "-twice"
+)
+
+// severalTarget is what such a mode must reach, in terms of the one beside which it runs; false for other modes.
+func severalTarget(mode string, measured func(string) float64) (target, bool) {
+	if of, ok := strings.CutSuffix(mode, together); ok {
+		return target{must: mustTogether * measured(of+inTurn)}, true
+	}
+	if of, ok := strings.CutSuffix(mode, twice); ok {
+		return target{must: mustTwice * measured(of+once)}, true
+	}
+	return target{}, strings.HasSuffix(mode, inTurn) || strings.HasSuffix(mode, once)
 }

@@ -109,6 +109,7 @@ func modes(alleria, configs string) []mode {
 		return m
 	}
 	translate := record("translate", "translation alone", nil, "--only", "translate")
+	dropped := record("addresses", "every block and address, entries dropped", nil, append(addresses, "--discard")...)
 	ours := []mode{
 		{name: nativeMode, about: "the program by itself", command: func(p []string, _ string) []string { return p }},
 		inPairs(record("armed", "no window open; Call, Return, Load and Time armed, none of which comes", nil, windowed("armed.xml")...)),
@@ -122,12 +123,13 @@ func modes(alleria, configs string) []mode {
 		translate,
 		counting(alleria),
 		record("blocks", "every basic block, entries dropped", nil, "--only", "blocks", "--discard"),
-		record("addresses", "every block and address, entries dropped", nil, append(addresses, "--discard")...),
+		dropped,
 		record("disk", "every block and address to disk", recorded, append(addresses, "-o", "DIR")...),
 		record("all", "instructions, addresses, values and time to disk", recorded, append(all, "-o", "DIR")...),
 	}
 	ours = append(ours, pools(record, addresses)...)
 	ours = append(ours, crowded(translate)...)
+	ours = append(ours, several(translate, dropped)...)
 	ours = append(ours, figures(record, addresses)...)
 	ours = append(ours, accuracyModes(alleria, record)...)
 	ours = append(ours, tools(alleria)...)

@@ -52,6 +52,9 @@ func targetOf(mode, program string, measured func(mode string) float64) target {
 		}
 		return best
 	}
+	if t, ok := severalTarget(mode, measured); ok {
+		return t
+	}
 	if starts(program) && mode != "armed" {
 		return startTarget(mode, measured, rival)
 	}
@@ -102,6 +105,9 @@ const (
 	mustBusy   = 2.5
 	mustOne    = 1.3
 	mustRecord = 1.5
+	// Four recorders at once, of what they take one after the other; a program executed twice, of once.
+	mustTogether = 1.2
+	mustTwice    = 1.5
 )
 
 // startTarget is what programs must reach that only start and end.
