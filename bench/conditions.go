@@ -128,8 +128,14 @@ const (
 	twice    = "-twice"
 )
 
-// severalTarget is what such a mode must reach, in terms of the one beside which it runs; false for other modes.
-func severalTarget(mode string, measured func(string) float64) (target, bool) {
+// besideTarget is what crowded modes and several must reach, in terms of the one beside which they run; false for other modes.
+func besideTarget(mode string, measured func(string) float64) (target, bool) {
+	switch mode {
+	case "translate-busy":
+		return target{must: mustBusy * measured("translate")}, true
+	case "translate-one":
+		return target{must: mustOne * measured("translate")}, true
+	}
 	if of, ok := strings.CutSuffix(mode, together); ok {
 		return target{must: mustTogether * measured(of+inTurn)}, true
 	}

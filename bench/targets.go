@@ -52,7 +52,7 @@ func targetOf(mode, program string, measured func(mode string) float64) target {
 		}
 		return best
 	}
-	if t, ok := severalTarget(mode, measured); ok {
+	if t, ok := besideTarget(mode, measured); ok {
 		return t
 	}
 	if starts(program) && mode != "armed" {
@@ -62,10 +62,6 @@ func targetOf(mode, program string, measured func(mode string) float64) target {
 		return buildTarget(mode, rival(0, "dr", "dr-notrace"))
 	}
 	switch mode {
-	case "translate-busy":
-		return target{must: mustBusy * measured("translate")}
-	case "translate-one":
-		return target{must: mustOne * measured("translate")}
 	case "armed":
 		return target{must: 1.01, reach: 1}
 	case "counting":
@@ -115,10 +111,6 @@ func startTarget(mode string, measured func(string) float64, rival func(float64,
 	switch mode {
 	case "translate":
 		return target{must: rival(0, "dr", "dr-notrace")}
-	case "translate-busy":
-		return target{must: mustBusy * measured("translate")}
-	case "translate-one":
-		return target{must: mustOne * measured("translate")}
 	case "addresses":
 		return target{must: mustRecord * measured("translate")}
 	}
