@@ -54,6 +54,10 @@ func (p *Process) Intercept(entry uint64, fn uint32, prog *capture.Program) erro
 	return p.orEnded(p.points.Intercept(entry, fn, prog))
 }
 
+// FollowByTracer has the tracer, instead of code, capture what pointers lead to, of functions that are intercepted from then on, as in programs that fill memory when it is
+// asked for (userfaultfd): code would ask for what the program might not have.
+func (p *Process) FollowByTracer() { p.points.FollowByTracer() }
+
 // FindErrno says who finds out where errno of each thread is, from the base of fs on, 0: it is not known yet. Calls that fail are captured with it
 // (capture.Program.Fails), of functions that are intercepted from then on.
 func (p *Process) FindErrno(find func() int64) { p.points.FindErrno(find) }

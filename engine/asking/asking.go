@@ -54,6 +54,9 @@ const (
 // Numbers are those of all.
 func Numbers() []uint32 { return []uint32{Clone, Ptrace, Setrlimit, Prlimit, Clone3} }
 
+// Userfaultfd is the number of the call after which a program fills memory by itself. No breakpoints lie there: who makes it is to be known beforehand.
+const Userfaultfd = 323
+
 // Requests of ptrace that a process needs to be detached for.
 const (
 	TraceMe = 0

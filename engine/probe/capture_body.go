@@ -32,7 +32,7 @@ type captureRange struct {
 
 // captureCode returns where the code is that captures entries of c, 0: there is none. It makes it.
 func (p *Points) captureCode(c *Interception) uint64 {
-	if c.made || p.off.CacheCapture || c.Prog.ByTracer() {
+	if c.made || p.off.CacheCapture || c.Prog.ByTracer() || p.filled && c.Prog.Follows() {
 		return c.code
 	}
 	c.made = true

@@ -51,6 +51,10 @@ type Interception struct {
 
 var errProgram = errors.New("a program that cannot be captured")
 
+// FollowByTracer has the tracer capture calls of functions, of those that are intercepted from then on, where pointers are followed: a program's memory may be filled when it is
+// asked for (userfaultfd), and a load by code asks.
+func (p *Points) FollowByTracer() { p.filled = true }
+
 // Intercept has the calls of the function at entry captured as prog says, in threads of this process, and
 // written into their rings as calls of function fn. A function that is intercepted already gets the new program, while
 // calls of it that are under way return by the program that they were entered with: only that has saved what it needs, and whoever

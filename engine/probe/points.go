@@ -24,6 +24,7 @@ type Points struct {
 	translator *translate.Translator
 	shm        *shm.Memory
 	off        Off
+	filled     bool         // memory may be userfaultfd's, which code would ask for by following a pointer
 	errno      func() int64 // see FindErrno
 
 	probes  byPage[byte]    // original bytes under native breakpoints

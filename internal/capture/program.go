@@ -1,5 +1,7 @@
 package capture
 
+import "slices"
+
 // Program is what is captured of each call of a function.
 type Program struct {
 	// Saves are values at entry that the Exit items need: pointers whose targets are captured
@@ -51,6 +53,12 @@ func (f Failing) Failed(rax uint64) bool {
 
 // ByTracer tells whether the tracer has to take part in each call.
 func (p *Program) ByTracer() bool { return p.Tell != nil || p.Alter != nil }
+
+// Follows tells whether something is captured that a pointer leads to.
+func (p *Program) Follows() bool {
+	follows := func(i Item) bool { return len(i.Points) > 0 }
+	return slices.ContainsFunc(p.Entry, follows) || slices.ContainsFunc(p.Exit, follows)
+}
 
 // MaxSaves bounds Program.Saves.
 const MaxSaves = 8

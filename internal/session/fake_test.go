@@ -155,6 +155,7 @@ func (p *fakeProcess) SetMode(m engine.Mode) {
 	}
 }
 
+func (p *fakeProcess) FollowByTracer() {}
 func (p *fakeProcess) Intercept(entry uint64, _ uint32, _ *capture.Program) error {
 	p.armed = append(p.armed, entry)
 	if p.going > 0 && len(p.armed) > p.going {

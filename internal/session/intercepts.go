@@ -272,6 +272,9 @@ func (x *intercepts) arm(fns []*intercepted) error {
 	if len(fns) == 0 {
 		return nil
 	}
+	if x.ps.run.debuggers.asks.Fills(x.im.p.PID()) {
+		x.im.p.FollowByTracer()
+	}
 	from := time.Now()
 	var sigs []*calls.Signature
 	var errs []error

@@ -49,6 +49,7 @@ type target interface {
 	Notify(addr uint64) error
 	Unnotify(addr uint64)
 	Settle()
+	FollowByTracer()
 	Intercept(entry uint64, fn uint32, prog *capture.Program) error
 	PlaceAhead(entries []uint64)
 	FindErrno(find func() int64)

@@ -39,7 +39,11 @@ int main(void)
 		return 77;
 	pthread_t t;
 	pthread_create(&t, NULL, filler, NULL);
-	struct two two = {"there", p + 2 * PAGE};
+	struct two two = {"there", p + 2 * PAGE}, known = {"known", "known"};
+	for (int i = 0; i < 3000; i++) { /* often, so that code captures them */
+		text("known", 0);
+		texts(&known);
+	}
 	text(p, 1);
 	text(p + PAGE, 2);
 	texts(&two);

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
+	"slices"
 
 	"alleria/engine/asking"
 	"alleria/internal/sys"
@@ -19,6 +20,7 @@ import (
 type Finder struct {
 	files     map[file]found
 	libraries map[file]found // what Library has looked at
+	fills     map[file]found // what Fills has looked at
 	spaces    map[int]space  // by process
 }
 
@@ -78,6 +80,14 @@ func (f *Finder) Library(pid int) (sites []asking.Site) {
 		}
 	}
 	return sites
+}
+
+// Fills tells whether code that is mapped in a process calls userfaultfd: some of its memory may be filled when it is asked for.
+func (f *Finder) Fills(pid int) bool {
+	maps, err := sys.Maps(pid)
+	return err == nil && slices.ContainsFunc(maps, func(m sys.Mapping) bool {
+		return m.Exec() && m.Inode != 0 && !m.Writable() && len(look(&f.fills, pid, &m, findFills).sites) > 0
+	})
 }
 
 // look is what there is in the file of a mapping, looked through by find the first time.

@@ -49,9 +49,10 @@ const direct = 5 // size of a call of an address
 // image is a file that is looked through.
 type image struct {
 	*elf.File
-	sites []asking.Site
-	slots []uint64 // of dynamic links to syscall()
-	heads []uint64 // syscall() itself
+	numbers []uint32 // of the calls that are looked for
+	sites   []asking.Site
+	slots   []uint64 // of dynamic links to syscall()
+	heads   []uint64 // syscall() itself
 }
 
 // smallStatic is how large a static program may be for findLibrary.
@@ -59,12 +60,12 @@ const smallStatic = 4 << 20
 
 // find looks through a file, if it is the one with that number.
 func find(path string, inode uint64) found {
-	return findIn(path, inode, func(*elf.File) bool { return true })
+	return findIn(path, inode, asking.Numbers(), func(*elf.File) bool { return true })
 }
 
 // findLibrary is find for a C library and for a small static program. There is nothing in others.
 func findLibrary(path string, inode uint64) found {
-	return findIn(path, inode, func(e *elf.File) bool {
+	return findIn(path, inode, asking.Numbers(), func(e *elf.File) bool {
 		size, static := uint64(0), true
 		for _, p := range e.Progs {
 			static = static && p.Type != elf.PT_INTERP
@@ -78,8 +79,13 @@ func findLibrary(path string, inode uint64) found {
 	})
 }
 
-// findIn looks through a file, if it is the one with that number, and one that is wanted.
-func findIn(path string, inode uint64, wanted func(*elf.File) bool) found {
+// findFills is find for the calls of userfaultfd alone.
+func findFills(path string, inode uint64) found {
+	return findIn(path, inode, []uint32{asking.Userfaultfd}, func(*elf.File) bool { return true })
+}
+
+// findIn looks through a file for calls with some numbers, if it is the one with that inode, and one that is wanted.
+func findIn(path string, inode uint64, numbers []uint32, wanted func(*elf.File) bool) found {
 	f, err := sys.OpenPlain(path, os.O_RDONLY, 0)
 	if err != nil {
 		return found{}
@@ -92,7 +98,7 @@ func findIn(path string, inode uint64, wanted func(*elf.File) bool) found {
 	if err != nil || e.Machine != elf.EM_X86_64 || !wanted(e) {
 		return found{}
 	}
-	im := &image{File: e}
+	im := &image{File: e, numbers: numbers}
 	var all found
 	im.linked()
 	var texts [][]byte
@@ -155,7 +161,7 @@ func (im *image) ownSyscall(code []byte, at uint64) {
 // look finds the sites in code that begins at an address.
 func (im *image) look(code []byte, at uint64) {
 	each(code, syscallCode, func(n int) {
-		if site, ok := numberIn(code[:n]); ok {
+		if site, ok := numberIn(code[:n]); ok && slices.Contains(im.numbers, site.Call) {
 			site.At += at
 			im.sites = append(im.sites, site)
 		}
@@ -181,7 +187,7 @@ func numberIn(code []byte) (site asking.Site, ok bool) {
 	}
 	site.At, site.Call = uint64(n), binary.LittleEndian.Uint32(code[n+1:])
 	switch site.Call {
-	case asking.Ptrace, asking.Setrlimit:
+	case asking.Ptrace, asking.Setrlimit, asking.Userfaultfd:
 		return site, true
 	case asking.Prlimit:
 		return site, !bytes.HasSuffix(code[:n], []byte(noLimit)) || bytes.HasSuffix(code[:n], []byte(noOld))
@@ -199,7 +205,7 @@ func setsFlags(code []byte) bool {
 
 // calls finds calls of functions behind a number that is loaded, by an instruction with that opcode.
 func (im *image) calls(code []byte, at uint64, opcode byte, kind asking.Kind, leads func(to uint64) bool) {
-	for _, number := range asking.Numbers() {
+	for _, number := range im.numbers {
 		im.callsOf(number, code, at, opcode, kind, leads)
 	}
 }
