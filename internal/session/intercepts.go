@@ -261,6 +261,9 @@ func (x *intercepts) apply() {
 		x.ps.warn(x.arm(arm))
 		return
 	}
+	if len(arm) > 0 && x.ps.run.debuggers.asks.Fills(x.im.p.PID()) {
+		x.im.p.FollowByTracer()
+	}
 	x.ps.garbage.grow(func() { x.ps.warn(x.arm(arm)) })
 }
 
@@ -271,9 +274,6 @@ const manyArmed = 1000
 func (x *intercepts) arm(fns []*intercepted) error {
 	if len(fns) == 0 {
 		return nil
-	}
-	if x.ps.run.debuggers.asks.Fills(x.im.p.PID()) {
-		x.im.p.FollowByTracer()
 	}
 	from := time.Now()
 	var sigs []*calls.Signature
