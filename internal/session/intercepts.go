@@ -250,6 +250,9 @@ func (x *intercepts) apply() {
 			x.im.p.Unintercept(f.entry)
 		}
 	}
+	if len(arm) > 0 && x.ps.run.debuggers.asks.Fills(x.im.p.PID()) {
+		x.im.p.FollowByTracer()
+	}
 	// In the order of addresses, so that numbers do not depend on chance.
 	slices.SortFunc(arm, func(a, b *intercepted) int {
 		if a.entry < b.entry {
@@ -260,9 +263,6 @@ func (x *intercepts) apply() {
 	if len(arm) < manyArmed {
 		x.ps.warn(x.arm(arm))
 		return
-	}
-	if len(arm) > 0 && x.ps.run.debuggers.asks.Fills(x.im.p.PID()) {
-		x.im.p.FollowByTracer()
 	}
 	x.ps.garbage.grow(func() { x.ps.warn(x.arm(arm)) })
 }
