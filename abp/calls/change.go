@@ -117,15 +117,16 @@ func (f Format) appendWas(dst []byte, c *Call, a *Argument, atReturn bool) []byt
 	return dst
 }
 
-// appendFailed appends why a call has failed, or that it was made to.
+// appendFailed appends why a call has failed, and whether it was made to.
 func (c *Call) appendFailed(dst []byte) []byte {
-	if e := c.Errno(); e != 0 {
+	made := c.Failed()
+	if e := max(c.Errno(), made); e != 0 {
 		text := ErrorText(e)
 		dst = append(append(dst, ' '), ErrorName(e)...)
 		dst = append(append(append(append(dst, " ("...), strings.ToUpper(text[:1])...), text[1:]...), ')')
 	}
-	if e := c.Failed(); e != 0 {
-		dst = append(append(append(dst, " [made to fail: "...), ErrorText(e)...), ']')
+	if made != 0 {
+		dst = append(dst, " [made to fail]"...)
 	}
 	return dst
 }

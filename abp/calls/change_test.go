@@ -45,7 +45,7 @@ func TestChangedRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := "f(n=9 [was 7]) = -1 [made to fail: cannot allocate memory]"; text != want {
+	if want := "f(n=9 [was 7]) = -1 ENOMEM (Cannot allocate memory) [made to fail]"; text != want {
 		t.Errorf("got %s, want %s", text, want)
 	}
 	if want := []Change{{Bytes: 4, Old: 7, New: 9}, {Param: ResultParam, How: Failed, Bytes: 4, New: 12, AtReturn: true}}; !reflect.DeepEqual(changes, want) {

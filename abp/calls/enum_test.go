@@ -31,3 +31,26 @@ func TestEnumText(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreadMode: the mode of a file is shown where open reads it.
+func TestUnreadMode(t *testing.T) {
+	table := &Table{}
+	number := table.Add(Type{Kind: Signed, Size: 4})
+	open := table.Add(Type{Kind: Enum, Size: 4, Elem: number, Count: EnumBits, Names: []Const{{"O_WRONLY", 1}, {"O_CREAT", 0x40}}})
+	other := table.Add(Type{Kind: Enum, Size: 4, Elem: number, Count: EnumBits, Names: []Const{{"F_OK", 0}}})
+	mode := table.Add(Type{Kind: Enum, Size: 4, Elem: number, Count: EnumOctal})
+	value := func(of TypeID, n uint32) *Value {
+		return &Value{Table: table, Type: of, Data: binary.LittleEndian.AppendUint32(nil, n)}
+	}
+	for _, c := range []struct {
+		first, second *Value
+		want          bool
+	}{
+		{value(open, 1), value(mode, 0o644), true}, {value(open, 0x41), value(mode, 0o644), false}, {value(open, 0x410000), value(mode, 0o600), false},
+		{value(other, 0), value(mode, 0o644), false}, {value(open, 0), value(number, 7), false}, {&Value{Table: table, Type: open}, value(mode, 0), false},
+	} {
+		if got := unread(c.first, c.second); got != c.want {
+			t.Errorf("%x, %x: %t", c.first.Data, c.second.Data, got)
+		}
+	}
+}

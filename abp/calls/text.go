@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -338,6 +339,9 @@ func (f Format) AppendEntry(dst []byte, c *Call, t *Table) []byte {
 	dst = append(append(dst, c.Sig.Name...), '(')
 	in, err := c.In(t)
 	for i, a := range in {
+		if i > 0 && unread(&in[i-1].Value, &a.Value) {
+			continue
+		}
 		if i > 0 {
 			dst = append(dst, ", "...)
 		}
@@ -347,6 +351,17 @@ func (f Format) AppendEntry(dst []byte, c *Call, t *Table) []byte {
 		dst = append(dst, "?"...)
 	}
 	return append(dst, ')')
+}
+
+// unread tells whether v is the mode of a file that flags, the argument before, do not have created: open does not read it then, and callers leave it out.
+func unread(flags, v *Value) bool {
+	of, t := flags.Table.Type(flags.Type), v.Table.Type(v.Type)
+	if of.Kind != Enum || of.Count != EnumBits || t.Kind != Enum || t.Count != EnumOctal || len(flags.Data) < int(of.Size) {
+		return false
+	}
+	const temporary = 0x400000 // O_TMPFILE without O_DIRECTORY
+	i := slices.IndexFunc(of.Names, func(c Const) bool { return c.Name == "O_CREAT" })
+	return i >= 0 && flags.Uint()&(uint64(of.Names[i].Value)|temporary) == 0
 }
 
 // argument writes a parameter's name, if it has one, and its value.

@@ -75,10 +75,10 @@ func checkChanges(t *testing.T, dir string) {
 	t.Helper()
 	lines := intercepts(t, dir, "--thread", "1")
 	for _, want := range []string{"number(n=41 [was 1]) = 42", "tiny(c=-3 [was 1]) = -3", "real(x=2.5 [was 1], f=-1 [was 2]) = 100.25 [was 1.5]", "seventh(g=50 [was 1]) = 56", `text(s="aaaa") = 0`,
-		"tail(n=1) = -1", "inner() = -1 [made to fail: invalid argument]", `open(path="/dev/null", flags=0) = -1 [made to fail: not a directory]`,
-		"malloc(size=100000) = NULL [made to fail: cannot allocate memory]", "access() = 0", "access() = -1 [made to fail: permission denied]"} {
+		"tail(n=1) = -1", "inner() = -1 EINVAL (Invalid argument) [made to fail]", `open(path="/dev/null", flags=0) = -1 ENOTDIR (Not a directory) [made to fail]`,
+		"malloc(size=100000) = NULL ENOMEM (Cannot allocate memory) [made to fail]", "access() = 0", "access() = -1 EACCES (Permission denied) [made to fail]"} {
 		if !slices.ContainsFunc(lines, func(s string) bool {
-			return s == want || strings.HasPrefix(want, "open") && strings.HasPrefix(s, "open(") && strings.HasSuffix(s, "made to fail: not a directory]")
+			return s == want || strings.HasPrefix(want, "open") && strings.HasPrefix(s, "open(") && strings.HasSuffix(s, "ENOTDIR (Not a directory) [made to fail]")
 		}) {
 			t.Errorf("no call is %q:\n%s", want, strings.Join(lines[:min(len(lines), 12)], "\n"))
 		}
