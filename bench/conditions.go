@@ -128,8 +128,9 @@ const (
 	twice    = "-twice"
 )
 
-// besideTarget is what crowded modes and several must reach, in terms of the one beside which they run; false for other modes.
-func besideTarget(mode string, measured func(string) float64) (target, bool) {
+// besideTarget is what crowded modes and several must reach, in terms of the one beside which they run; false for other modes. What a second execution has to save is the start, of
+// programs that do little else.
+func besideTarget(mode string, start bool, measured func(string) float64) (target, bool) {
 	switch mode {
 	case "translate-busy":
 		return target{must: mustBusy * measured("translate")}, true
@@ -139,8 +140,8 @@ func besideTarget(mode string, measured func(string) float64) (target, bool) {
 	if of, ok := strings.CutSuffix(mode, together); ok {
 		return target{must: mustTogether * measured(of+inTurn)}, true
 	}
-	if of, ok := strings.CutSuffix(mode, twice); ok {
+	if of, ok := strings.CutSuffix(mode, twice); ok && start {
 		return target{must: mustTwice * measured(of+once)}, true
 	}
-	return target{}, strings.HasSuffix(mode, inTurn) || strings.HasSuffix(mode, once)
+	return target{}, strings.HasSuffix(mode, inTurn) || strings.HasSuffix(mode, once) || strings.HasSuffix(mode, twice)
 }

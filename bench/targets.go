@@ -52,7 +52,7 @@ func targetOf(mode, program string, measured func(mode string) float64) target {
 		}
 		return best
 	}
-	if t, ok := besideTarget(mode, measured); ok {
+	if t, ok := besideTarget(mode, starts(program), measured); ok {
 		return t
 	}
 	if starts(program) && mode != "armed" {

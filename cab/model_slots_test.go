@@ -213,11 +213,7 @@ func (p *producer) endSlots() bool {
 // TestProtocolSlots checks rings with slots, and that the check finds mistakes.
 func TestProtocolSlots(t *testing.T) {
 	const free, batched = layout.BufferSlots, layout.BufferBatched
-	for _, c := range []struct {
-		name  string
-		model model
-		fails bool
-	}{
+	for _, c := range []modelCase{
 		{"FastForward", model{chunks: 8, start: 2, most: 2, workers: 1, slots: free, bound: 2}, false},
 		{"FastForward, three chunks", model{chunks: 15, start: 3, most: 3, workers: 1, slots: free, bound: 1}, false},
 		{"FastForward, two processing threads", model{chunks: 10, start: 2, most: 2, workers: 2, slots: free, bound: 1}, false},
@@ -232,18 +228,7 @@ func TestProtocolSlots(t *testing.T) {
 		{"no fence before sleeping", model{chunks: 10, start: 2, most: 2, workers: 1, slots: free, bound: 2, flaws: flaws{noFenceStarved: true}}, true},
 		{"no fence before the bell", model{chunks: 4, start: 2, most: 2, workers: 1, slots: free, bound: 3, flaws: flaws{noFenceBell: true}}, true},
 	} {
-		if testing.Short() {
-			c.model.bound = min(c.model.bound, 1)
-			if c.fails {
-				continue // these take more departures
-			}
-		}
-		failure, runs := c.model.all(t)
-		if c.fails != (failure != "") {
-			t.Errorf("%s: after %d orders: %.150q", c.name, runs, failure)
-		} else {
-			t.Logf("%s: %d orders %.150s", c.name, runs, failure)
-		}
+		c.check(t)
 	}
 }
 

@@ -17,25 +17,32 @@ import (
 	"alleria/internal/records"
 )
 
-// TestPanicBeside has a processing thread panic outside of the analyses that it makes: the program ends as ever, and no result is given
-// out that lacks what was lost.
-func TestPanicBeside(t *testing.T) {
+// panicBeside records a program beside which two analyses run, and has a processing thread panic the nth time that it is handed something. Times is how often one was.
+func panicBeside(t *testing.T, n int64, keep bool) (dir string, status int, times int64, err error) {
+	t.Helper()
 	program, err := exec.LookPath("true")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	specs, err := live.Parse("heatmap,methods")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "out")
-	var panics atomic.Int64
-	status, err := Record(context.Background(), Options{Program: program, Args: []string{program}, Dir: t.TempDir(), Outputs: []string{dir},
-		Beside: Beside{Analyses: specs}, Processing: Processing{FixedThreads: 2, fault: func(int, uint64) {
-			if panics.Add(1) == 1 {
+	dir = filepath.Join(t.TempDir(), "out")
+	var handed atomic.Int64
+	status, err = Record(context.Background(), Options{Program: program, Args: []string{program}, Dir: t.TempDir(), Outputs: []string{dir},
+		Beside: Beside{Analyses: specs, KeepRecords: keep}, Processing: Processing{FixedThreads: 2, fault: func(int, uint64) {
+			if handed.Add(1) == n {
 				panic("as the test has it")
 			}
 		}}})
+	return dir, status, handed.Load(), err
+}
+
+// TestPanicBeside has a processing thread panic outside of the analyses that it makes: the program ends as ever, and no result is given
+// out that lacks what was lost.
+func TestPanicBeside(t *testing.T) {
+	dir, status, _, err := panicBeside(t, 1, false)
 	if status != 0 || !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "records were lost: panic: as the test has it") {
 		t.Errorf("status %d, %v", status, err)
 	}
@@ -55,24 +62,12 @@ func TestPanicBeside(t *testing.T) {
 // TestPanicBesideWritten has the same happen where records are written as well: in a panic either analyses or frames have lost something,
 // never both, and it is told.
 func TestPanicBesideWritten(t *testing.T) {
-	program, err := exec.LookPath("true")
-	if err != nil {
-		t.Skip(err)
-	}
-	specs, err := live.Parse("heatmap,methods")
-	if err != nil {
-		t.Fatal(err)
-	}
 	analysed, written := 0, 0
 	for at := int64(1); at <= 4; at++ {
-		dir := filepath.Join(t.TempDir(), "out")
-		var panics atomic.Int64
-		status, err := Record(context.Background(), Options{Program: program, Args: []string{program}, Dir: t.TempDir(), Outputs: []string{dir},
-			Beside: Beside{Analyses: specs, KeepRecords: true}, Processing: Processing{FixedThreads: 2, fault: func(int, uint64) {
-				if panics.Add(1) == at {
-					panic("as the test has it")
-				}
-			}}})
+		dir, status, times, err := panicBeside(t, at, true)
+		if times < at { // how often records are handed over goes by how fast they come
+			break
+		}
 		if status != 0 || !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "panic: as the test has it") {
 			t.Errorf("status %d, %v", status, err)
 		}
