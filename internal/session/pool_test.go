@@ -71,24 +71,26 @@ func TestPanicBesideWritten(t *testing.T) {
 		if status != 0 || !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "panic: as the test has it") {
 			t.Errorf("status %d, %v", status, err)
 		}
-		problems := 0
+		problems, gaps := 0, 0
 		if err := abp.Verify(dir, func(p abp.Problem) {
 			if !p.CutOff {
 				t.Errorf("%+v", p)
 			}
-			if filepath.Base(p.Path) != abp.RunFile { // which says that the recording is incomplete
-				problems++
+			if problems++; filepath.Base(p.Path) != abp.RunFile { // which says that the recording is incomplete
+				gaps++
 			}
 		}); err != nil {
 			t.Error(err)
 		}
+		// The end of a thread's records has no frame behind it that would show that it is missing: run.json and the message say it.
+		lost := err != nil && strings.Contains(err.Error(), "could not be written")
 		switch names, _ := filepath.Glob(filepath.Join(dir, "p1", "analysis-*")); {
-		case len(names) == 0 && problems == 0:
+		case len(names) == 0 && gaps == 0 && !lost:
 			analysed++
-		case len(names) == 2 && problems > 0:
+		case len(names) == 2 && lost && problems > 0:
 			written++
 		default:
-			t.Errorf("results %q and %d problems of the profile", names, problems)
+			t.Errorf("results %q and %d problems of the profile, %d of them gaps: %v", names, problems, gaps, err)
 		}
 	}
 	t.Logf("the analyses' %d times, the profile's %d times", analysed, written)
