@@ -114,7 +114,7 @@ func (c *cursor) start(p *Process, ref *FrameRef) (wanted bool, err error) {
 	x := &c.x
 	x.Process, x.Thread, x.OSID = p, h.Thread, h.OSID
 	x.Ordinal, x.Windows, x.FSBase, x.GSBase = h.Ordinal, h.Windows, h.FSBase, h.GSBase
-	x.TSC, x.Gaps = h.FirstTSC, 0
+	x.TSC, x.Gaps, x.Callers = h.FirstTSC, 0, nil
 	x.Block, x.Completed = nil, 0
 	c.words, c.left, c.cut = nil, h.Words, -1
 	c.beside = c.beside[:0]
@@ -303,6 +303,7 @@ func (c *cursor) mark() step {
 		return stepWindows
 	case MarkGap:
 		x.Gaps++
+		x.Callers = nil
 	case MarkThread:
 		x.OSID = uint32(w[2])
 	case MarkEmulated:
@@ -310,6 +311,8 @@ func (c *cursor) mark() step {
 	case MarkBeside:
 		// Marks of one execution go on where the one in front of them ends.
 		c.beside = append(c.beside[:min(int(uint16(payload)), len(c.beside))], w[1:]...)
+	case MarkCallers:
+		x.Callers = AppendCallers(x.Callers, payload, w[1:])
 	}
 	return stepEnd
 }

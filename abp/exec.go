@@ -56,6 +56,9 @@ type Exec struct {
 	// Gaps is how many bursts of the thread have ended in the execution's frame before it: where there are more than
 	// before, records are missing in front of it.
 	Gaps uint64
+	// Callers says who had called whom where the burst began, as ParseStack reads it; nil: that was not recorded. It is the same slice in
+	// all of the burst's executions, and never written again.
+	Callers []uint64
 
 	scratch []byte // packed values, reused
 	mem     Mem    // what InsAccesses calls back with, reused
@@ -153,4 +156,86 @@ func laneMask(lanes uint8) uint64 {
 		return ^uint64(0)
 	}
 	return 1<<lanes - 1
+}
+
+// Stack is who had called whom where a thread was when a burst began: the functions that had not returned.
+type Stack struct {
+	// PC is what the thread executes next.
+	PC uint64
+	// Whole: the last caller is where the thread began. Else who called it is not known.
+	Whole bool
+	// Frames are how its function was called, how that one's caller was, and so on.
+	Frames []StackFrame
+}
+
+// StackFrame is a call.
+type StackFrame struct {
+	Slot uint64 // where the return address lies
+	Ret  uint64 // the return address
+	Site uint64 // the address of the call; 0: not known
+	// Targets are what was called directly, and what that jumps to with its first instruction, as far as these are others than the function that runs.
+	Targets []uint64
+	// Interrupted: a signal has called, between two instructions of which Ret is the second. Slot is that of the handler.
+	Interrupted bool
+}
+
+// A frame is two words: the slot, in whose lower three bits are the length of the call's instruction, 0 or stackInterrupted; and the return address.
+// With stackMore in it, or in a target, a target follows; in the first word of all it says that the stack is whole.
+const (
+	stackInterrupted = 1
+	stackLength      = 7
+	stackMore        = 1 << 63
+)
+
+// Words appends the words of a MarkCallers that say it.
+func (s *Stack) Words(dst []uint64) []uint64 {
+	dst = append(dst, s.PC)
+	if s.Whole {
+		dst[len(dst)-1] |= stackMore
+	}
+	for _, f := range s.Frames {
+		slot, ret := f.Slot&^stackLength, f.Ret
+		switch {
+		case f.Interrupted:
+			slot |= stackInterrupted
+		case f.Site != 0 && f.Ret-f.Site <= stackLength:
+			slot |= f.Ret - f.Site
+		}
+		dst = append(dst, slot, ret)
+		for _, t := range f.Targets {
+			dst[len(dst)-1] |= stackMore
+			dst = append(dst, t)
+		}
+	}
+	return dst
+}
+
+// ParseStack reads the words of an Exec's Callers. What is cut short is left out.
+func ParseStack(words []uint64) (s Stack) {
+	if len(words) == 0 {
+		return s
+	}
+	s.PC, s.Whole, words = words[0]&^stackMore, words[0]&stackMore != 0, words[1:]
+	for len(words) >= 2 {
+		f := StackFrame{Slot: words[0] &^ stackLength, Ret: words[1] &^ stackMore}
+		switch n := words[0] & stackLength; {
+		case n == stackInterrupted:
+			f.Interrupted = true
+		case n != 0:
+			f.Site = f.Ret - n
+		}
+		last := words[1]
+		for words = words[2:]; last&stackMore != 0 && len(words) > 0; words = words[1:] {
+			last = words[0]
+			f.Targets = append(f.Targets, last&^stackMore)
+		}
+		s.Frames = append(s.Frames, f)
+	}
+	return s
+}
+
+// AppendCallers adds a mark's words to those of the marks in front of it: a first one begins anew. What it returns is not written again.
+func AppendCallers(callers []uint64, payload uint64, words []uint64) []uint64 {
+	at := min(int(uint16(payload)), len(callers))
+	return append(callers[:at:at], words...)
 }

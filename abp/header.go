@@ -43,9 +43,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.15 registers in front of instructions that the recorder executed, and their values (MarkBeside)
 //	1.16 errno of calls that have failed (calls.Told); enumerations with values in captured calls (calls.Type.IsVariants);
 //	     who has asked for memory without a name (Region.By)
+//	1.17 who had called whom where bursts begin (MarkCallers)
 const (
 	VersionMajor = 1
-	VersionMinor = 16
+	VersionMinor = 17
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

@@ -16,6 +16,7 @@ const (
 	MarkChunk    = frame.MarkChunk
 	MarkGap      = frame.MarkGap
 	MarkBeside   = frame.MarkBeside
+	MarkCallers  = frame.MarkCallers
 
 	// EmulatedStore is the bit of an emulated access's size word that makes it a
 	// store.

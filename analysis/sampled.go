@@ -25,6 +25,9 @@ type SamplingReport struct {
 	ByTime uint64 `json:"by_time,omitempty"`
 	// Error is by how much of itself the process's number of instructions may be wrong, with a confidence of 95 %.
 	Error float64 `json:"error"`
+	// CallersUnknown is the part of all instructions in bursts of which not all callers are known, who then are missing in inclusive counts. Only
+	// where calls were followed.
+	CallersUnknown float64 `json:"callers_unknown,omitempty"`
 }
 
 // SamplingOf is nil where everything was recorded. Error is not filled in.

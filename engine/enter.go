@@ -31,7 +31,9 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 		how = t.resume.Recall(regs)
 	}
 	if how != codecache.Counted && !t.native {
+		t.stands = regs
 		t.askSpent(regs.Rip)
+		t.stands = nil
 	}
 	t.dropHit(regs)
 	// A signal comes before anything else that could happen here.
@@ -115,7 +117,9 @@ func (t *Thread) enterCache(regs *sys.Regs, sig sys.Signal, how codecache.Entry)
 	t.useVariant(v)
 	if !t.vfork {
 		p.takeOver(v)
+		t.stands = regs
 		t.p.client.Entering(t)
+		t.stands = nil
 	}
 	if regs.Eflags&translate.FlagTrap != 0 {
 		return t.stepOwn(regs, v)

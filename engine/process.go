@@ -192,7 +192,8 @@ type Thread struct {
 	toggle toggle.Thread
 	resume recovery.Resumes
 
-	entries entries // into handlers
+	entries entries   // into handlers
+	stands  *sys.Regs // the registers that it has where it is stopped, while the client is asked about it; nil: it waits in the dispatch routine
 }
 
 // birth is how a thread came about, and what it may bring forth.

@@ -54,7 +54,9 @@ const (
 	// MarkBeside: words of the MarkEmulated that follows: how many as in each mark from MarkLater on, the lower 16 bits of the payload
 	// are the number of the first. Since 1.15.
 	MarkBeside = MarkLater + 1
-	laterShift = markShift - 8
+	// MarkCallers: words of who had called whom where a burst begins, as in MarkBeside (abp.Stack). Since 1.17.
+	MarkCallers = MarkLater + 2
+	laterShift  = markShift - 8
 )
 
 // EmulatedStore is the bit of an emulated access's size word that makes it a

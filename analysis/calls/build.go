@@ -19,6 +19,8 @@ type Builder struct {
 	// sampling and spread are nil where everything was recorded.
 	sampling *analysis.SamplingReport
 	spread   *analysis.Spread
+	// lacking and executed are the instructions of bursts whose callers are not all known, and of all.
+	lacking, executed float64
 }
 
 // NewBuilder begins with an empty tree.
@@ -42,6 +44,7 @@ func (b *Builder) Thread() *Tracker {
 func (b *Builder) Add(t *Tracker, scale float64) {
 	if b.sampling != nil || t.bursts.all != nil {
 		t.Gap() // also behind the last one
+		b.lacking, b.executed = b.lacking+t.bursts.lacking*scale, b.executed+t.bursts.sum*scale
 		b.all.merge(t.bursts.all, scale)
 		return
 	}

@@ -13,6 +13,9 @@ type bursts struct {
 	all      *nodes  // of the bursts that are over; nil: there was none
 	scale    float64 // what counts of this one are to be multiplied by
 	executed uint64  // instructions of this one, recorded or not
+	whole    bool    // all callers of this one are known
+	lacking  float64 // instructions of those whose callers are not all known, recorded or not, times what they stand for
+	sum      float64 // and of all
 	sampled  bool    // it is known already that there will be more than one
 	spread   *analysis.Spread
 	// flushed is told of the numbers that the burst's nodes have among those of all, and of the scale; nil: nobody.
@@ -39,7 +42,11 @@ func (t *Tracker) Gap() {
 	if b.flushed != nil {
 		b.flushed(to, b.scale)
 	}
-	b.executed = 0
+	b.sum += float64(b.executed) * b.scale
+	if !b.whole {
+		b.lacking += float64(b.executed) * b.scale
+	}
+	b.executed, b.whole = 0, false
 	t.nodes.clear()
 }
 

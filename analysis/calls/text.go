@@ -57,7 +57,12 @@ func (t *Tree) sampled(w io.Writer) {
 		return
 	}
 	t.Sampling.WriteText(w)
-	fmt.Fprintf(w, "  sampled: callers in front of a burst are not known, unless it returns to them (%s): inclusive counts are of what bursts show\n", UnknownCaller)
+	switch part := t.Sampling.CallersUnknown; {
+	case part == 1:
+		fmt.Fprintf(w, "  sampled: callers in front of a burst are not known, unless it returns to them (%s): inclusive counts are of what bursts show\n", UnknownCaller)
+	case part >= 0.0005:
+		fmt.Fprintf(w, "  sampled: not all callers of %.1f %% of the instructions are known (%s): they are missing in inclusive counts\n", 100*part, UnknownCaller)
+	}
 }
 
 // timed tells whether blocks were stamped with their time.

@@ -50,8 +50,7 @@ type Tree struct {
 	Root    *Node // its children are the functions whose callers are not known
 	Nodes   int
 	Deepest int // calls within calls, at most MaxDepth
-	// Sampling is nil where everything was recorded. Else all counts are estimates, callers in front of each burst
-	// are not known, and inclusive counts are of what bursts show.
+	// Sampling is nil where everything was recorded. Else all counts are estimates.
 	Sampling *analysis.SamplingReport
 
 	spread *analysis.Spread
@@ -112,14 +111,16 @@ func (b *Builder) finish(all *nodes) (*Tree, []Node) {
 	t.Root = &made[root]
 	if t.Sampling != nil {
 		t.Sampling.Error = t.error(nil)
+		if b.executed > 0 {
+			t.Sampling.CallersUnknown = b.lacking / b.executed
+		}
 	}
 	return t, made
 }
 
-// Stacks is the root for who writes whole stacks. Where nearly no outermost caller is known, since only bursts were
-// recorded, a function stands for those that are not.
+// Stacks is the root for who writes whole stacks. Where only bursts were recorded and not all outermost callers are known, a function stands for them.
 func (t *Tree) Stacks() *Node {
-	if t.Sampling == nil {
+	if t.Sampling == nil || t.Sampling.CallersUnknown < 0.01 {
 		return t.Root
 	}
 	top := *t.Root

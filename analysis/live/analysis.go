@@ -30,15 +30,20 @@ type part struct {
 	words    []uint64
 	single   bool
 	gapAhead bool
+	callers  []uint64 // who had called whom, where a burst begins with it; nil: it does not, or nobody knows
 }
 
 // feed hands parts to a sink.
 func feed(s stream.Sink, parts []part) {
 	g, _ := s.(stream.Gapped)
+	c, _ := s.(stream.Stacked)
 	for i := range parts {
 		p := &parts[i]
 		if p.gapAhead && g != nil {
 			g.Gap()
+		}
+		if len(p.callers) > 0 && c != nil {
+			c.Callers(abp.ParseStack(p.callers))
 		}
 		if p.single {
 			s.Single(&p.x)

@@ -23,6 +23,7 @@ type Thread struct {
 	execs   []uint64 // by block
 	counts  abp.Counts
 	gap     bool // records are missing in front of what comes
+	callers []uint64
 	done    bool
 }
 
@@ -79,6 +80,7 @@ func (t *Thread) part(p part) {
 		p.x = t.state
 	}
 	p.gapAhead, t.gap = t.gap, false
+	p.callers, t.callers = t.callers, nil
 	t.parts = append(t.parts, p)
 }
 
@@ -161,7 +163,9 @@ func (t *Thread) mark(words []uint64) (int, error) {
 	case abp.MarkWindows, markSwitch:
 		t.state.Windows = payload
 	case abp.MarkGap:
-		t.gap = true
+		t.gap, t.callers = true, nil
+	case abp.MarkCallers:
+		t.callers = abp.AppendCallers(t.callers, payload, words[1:n])
 	case abp.MarkThread:
 		t.state.OSID = uint32(words[2])
 	}

@@ -118,6 +118,13 @@ func (o *only) Gap() {
 	}
 }
 
+// Callers is Stacked's, likewise.
+func (o *only) Callers(stack abp.Stack) {
+	if s, ok := o.sink.(Stacked); ok {
+		s.Callers(stack)
+	}
+}
+
 // Scale is Scaled's, likewise.
 func (o *only) Scale(by float64) {
 	if s, ok := o.sink.(Scaled); ok {

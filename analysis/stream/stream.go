@@ -25,6 +25,13 @@ type Gapped interface {
 	Gap()
 }
 
+// Stacked is a Sink that wants to know who had called whom where a burst begins.
+type Stacked interface {
+	Sink
+	// Callers says it of what comes. It is not called where it was not recorded.
+	Callers(s abp.Stack)
+}
+
 // Scaled is a Sink that wants to know what its counts have to be multiplied by, where only bursts were recorded.
 type Scaled interface {
 	Sink
@@ -37,13 +44,16 @@ type gaps struct {
 	proc  *abp.Process
 	sink  Gapped // nil: it does not want to know
 	scale Scaled // likewise
-	seen  uint64 // of the frame, so far
+	stack Stacked
+	told  *uint64 // the callers that it has been told last
+	seen  uint64  // of the frame, so far
 }
 
 func newGaps(proc *abp.Process, sink Sink) *gaps {
 	g := &gaps{proc: proc}
 	g.sink, _ = sink.(Gapped)
 	g.scale, _ = sink.(Scaled)
+	g.stack, _ = sink.(Stacked)
 	return g
 }
 
@@ -70,6 +80,15 @@ func (g *gaps) before(n uint64) {
 	}
 }
 
+// at is before, for what comes in a state of the thread.
+func (g *gaps) at(x *abp.Exec) {
+	g.before(x.Gaps)
+	if g.stack != nil && len(x.Callers) > 0 && g.told != &x.Callers[0] {
+		g.told = &x.Callers[0]
+		g.stack.Callers(abp.ParseStack(x.Callers))
+	}
+}
+
 // Thread reads a thread of a process into the sink, and returns the first error of reading.
 // What was handed over in front of an error is right.
 func Thread(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis.Progress, sink Sink) error {
@@ -88,7 +107,7 @@ func alone(p *abp.Profile, proc *abp.Process, t *abp.Thread, progress *analysis.
 		g.begin(ref)
 		r.Frame(proc, ref)
 		for r.NextStretch() {
-			g.before(r.Exec().Gaps)
+			g.at(r.Exec())
 			if words := r.Stretch(); words != nil {
 				sink.Stretch(r.Exec(), words)
 			} else {
@@ -177,12 +196,17 @@ func (d *decoded) stretch(x *abp.Exec, words []uint64) {
 	d.words = append(d.words, words...)
 	if n := len(d.parts); n > 0 {
 		last := &d.parts[n-1]
-		if !last.single && last.x.Windows == x.Windows && last.x.FSBase == x.FSBase && last.x.GSBase == x.GSBase && last.x.TSC == x.TSC && last.x.Gaps == x.Gaps {
+		if !last.single && last.x.Windows == x.Windows && last.x.FSBase == x.FSBase && last.x.GSBase == x.GSBase && last.x.TSC == x.TSC && last.x.Gaps == x.Gaps && sameCallers(&last.x, x) {
 			last.to = len(d.words)
 			return
 		}
 	}
 	d.parts = append(d.parts, part{x: *x, from: from, to: len(d.words)})
+}
+
+// sameCallers tells whether two states are of a burst that began once: the slice is the same then.
+func sameCallers(a, b *abp.Exec) bool {
+	return len(a.Callers) == len(b.Callers) && (len(a.Callers) == 0 || &a.Callers[0] == &b.Callers[0])
 }
 
 // single appends one execution with copies of what it points at.
@@ -202,7 +226,7 @@ func (d *decoded) hand(sink Sink, g *gaps) {
 	defer func() { g.frame(d.gaps) }()
 	for i := range d.parts {
 		p := &d.parts[i]
-		g.before(p.x.Gaps)
+		g.at(&p.x)
 		words := d.words[p.from:p.to]
 		switch {
 		case !p.single:

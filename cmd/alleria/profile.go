@@ -66,13 +66,17 @@ type lacking string
 
 // How commands depend on what lies between bursts.
 const (
-	lacksCounts  lacking = "" // only counts are too few
-	lacksCallers lacking = "callers in front of a burst are not known, unless it returns to them: inclusive counts are of what bursts show"
-	lacksPaths   lacking = "paths end where bursts do"
-	lacksMisses  lacking = "misses are of what is recorded alone"
-	lacksOrder   lacking = "what lies between bursts is missing, so that misses, distances and strides across it are not those of the program"
-	lacksRecords lacking = "what lies between bursts is missing"
+	lacksCounts      lacking = "" // only counts are too few
+	lacksCallers     lacking = "callers in front of a burst are not known, unless it returns to them: inclusive counts are of what bursts show"
+	lacksSomeCallers lacking = "callers in front of a burst whose stack could not be read are missing in inclusive counts"
+	lacksPaths       lacking = "paths end where bursts do"
+	lacksMisses      lacking = "misses are of what is recorded alone"
+	lacksOrder       lacking = "what lies between bursts is missing, so that misses, distances and strides across it are not those of the program"
+	lacksRecords     lacking = "what lies between bursts is missing"
 )
+
+// callersSince is the minor version of profiles that have the callers of bursts.
+const callersSince = 17
 
 // scales tells whether the commands show estimates.
 func (l lacking) scales() bool { return l != lacksOrder && l != lacksRecords }
@@ -100,6 +104,9 @@ func (a *app) sayBursts(profiles []*abp.Profile, q abp.Query, what lacking) {
 		text := burstsOf(proc) + "; counts are estimates"
 		if !what.scales() {
 			text = burstsOf(proc) + "; counts are those of what is recorded"
+		}
+		if what == lacksCallers && proc.Header().Minor >= callersSince {
+			what = lacksSomeCallers
 		}
 		if what != lacksCounts {
 			text += "; " + string(what)

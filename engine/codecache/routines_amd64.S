@@ -119,7 +119,7 @@
 	.globl alleria_stubs, alleria_stubs_end
 
 /* What the routines use goes to the save area; rbx, rbp and r12 to r15 are never
- * touched. lahf puts SF ZF AF PF CF into ah, seto OF into al: pushf would need the
+ * changed. lahf puts SF ZF AF PF CF into ah, seto OF into al: pushf would need the
  * application's stack. The order of the words is that of register numbers. */
 .macro SAVEALL
 	mov gs:[SAVE+0], rax
@@ -225,6 +225,8 @@ alleria_indirect:
 	.globl alleria_dispatch
 alleria_dispatch:
 	SAVEALL
+	mov gs:[SAVE+24], rbx		/* not used here: who unwinds the stack wants them */
+	mov gs:[SAVE+40], rbp
 	mov eax, gs:[ASK]
 	mov gs:[REQ], eax
 	.globl alleria_dispatch_core

@@ -69,10 +69,12 @@ func rules() map[string][]string {
 		"internal/importcheck":    {},
 		"internal/figures":        {"internal/importcheck"},
 		"internal/against":        {"config", "config/vocab", "analysis", "engine/x86", "internal/symbols"},
+		"internal/unwind":         {},
 		"internal/doctor":         {"analysis", "internal/sys"},
 		"internal/costmodel":      {"abp", "internal/sys"},
 		"internal/acceptance":     {}, // tests through the command line only
 		"internal/session":        {all},
+		"internal/session/stacks": {"abp", "engine", "engine/x86", "internal/symbols", "internal/unwind"},
 		"internal/session/ways":   {"config", "interceptors"},
 		"internal/session/spaces": {"abp", "internal/sys"},
 		"internal/session/asks":   {"engine", "engine/asking", "internal/sys"},

@@ -34,7 +34,7 @@ func markLen(first uint64, words []uint64) int {
 		if payload < uint64(len(words)) {
 			return 1 + int(payload)
 		}
-	case MarkBeside:
+	case MarkBeside, MarkCallers:
 		return 1 + int(payload>>besideShift)
 	case MarkEmulated:
 		if len(words) > 1 && words[1] < uint64(len(words)) {
@@ -49,5 +49,5 @@ func markLen(first uint64, words []uint64) int {
 // what is in front of them.
 func StateMark(w uint64) bool {
 	kind, _ := SplitMark(w)
-	return kind > MarkCut && kind != MarkEmulated && kind != MarkGap && kind != MarkBeside
+	return kind > MarkCut && kind != MarkEmulated && kind != MarkGap && kind != MarkBeside && kind != MarkCallers
 }

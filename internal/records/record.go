@@ -54,16 +54,24 @@ const (
 	// say; bits 0 to 15: the number of the first. Those below the block's Words are its words, of which the ones of
 	// registers are filled in; behind them come the values of the accesses, in their order and each in whole words.
 	MarkBeside = 0xa1
+	// MarkCallers: words that say who had called whom where a burst begins (abp.Stack), as many as in MarkBeside.
+	MarkCallers = 0xa2
 )
 
 // maxBeside is how many words a MarkBeside can have.
 const maxBeside = 255
 
 // Beside appends the marks that say words of an execution by the tracer.
-func Beside(dst, words []uint64) []uint64 {
+func Beside(dst, words []uint64) []uint64 { return pieces(dst, MarkBeside, words) }
+
+// Callers appends the marks that say who had called whom.
+func Callers(dst, words []uint64) []uint64 { return pieces(dst, MarkCallers, words) }
+
+// pieces appends words in as many marks of a kind as it takes.
+func pieces(dst []uint64, kind uint8, words []uint64) []uint64 {
 	for at := 0; at < len(words); at += maxBeside {
 		part := words[at:min(at+maxBeside, len(words))]
-		dst = append(append(dst, Mark(MarkBeside, uint64(len(part))<<besideShift|uint64(at))), part...)
+		dst = append(append(dst, Mark(kind, uint64(len(part))<<besideShift|uint64(at))), part...)
 	}
 	return dst
 }

@@ -108,6 +108,7 @@ func (t *fakeThread) Counts(func(uint64, int, uint64))    {}
 func (t *fakeThread) Entries(func(addr uint64, n uint64)) {}
 func (t *fakeThread) Publish() (chunk uint64, empty bool) { return 0, true }
 func (t *fakeThread) SlotMemory() []byte                  { return t.slot }
+func (t *fakeThread) Registers(uint64) engine.Registers   { return engine.Registers{} }
 func (t *fakeThread) Mark(words ...uint64) {
 	if words[0] == records.Mark(records.MarkWindows, words[0]&0xff) {
 		t.marks = append(t.marks, fmt.Sprint(words[0]&0xff))

@@ -255,6 +255,7 @@ func (ps *process) restEntering(t thread) {
 		d.burst = ps.rest.length(im.budget.sampler)
 		d.left = d.burst
 		d.row.Bursts++
+		ps.sampleCallers(t, 0)
 	case !recording && !d.rested.away:
 		ps.restAway(t, d)
 	}

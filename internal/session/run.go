@@ -17,6 +17,7 @@ import (
 	"alleria/engine/x86"
 	"alleria/internal/records"
 	"alleria/internal/session/plan"
+	"alleria/internal/session/stacks"
 	"alleria/internal/symbols"
 	"alleria/internal/sys"
 	"alleria/proctree"
@@ -99,6 +100,7 @@ type image struct {
 	sampled time.Time         // when rows of sampling were written last
 	entry   funcEntry         // the one that is being told of
 	space   *addressSpace     // nil: nobody asks for it
+	stacks  *stacks.Stacks    // nil: nobody has asked yet
 }
 
 // funcEntry is a thread about to execute an address that is watched, with its stack pointer.
@@ -397,7 +399,7 @@ func (ps *process) BudgetLow(t thread, addr uint64) {
 		}
 		return
 	}
-	ps.sample(t)
+	ps.sample(t, addr)
 	im.budget.freeze()
 	ps.exceeded = im.budget.exceeded(t)
 	ps.countsReached(t, addr)

@@ -10,6 +10,7 @@ import (
 	"alleria/cab"
 	"alleria/config"
 	"alleria/internal/records"
+	"alleria/internal/session/stacks"
 )
 
 // sampler has threads record bursts of their instructions only, and run without recording in between.
@@ -198,18 +199,40 @@ func (s *sampler) adapt(d *sampled, ring *cab.Ring) bool {
 }
 
 // sample has a thread that waits begin or end a burst if it is time to, brings its counts up to date in any case, and
-// hands what a burst has recorded to the processing threads.
-func (ps *process) sample(t thread) {
+// hands what a burst has recorded to the processing threads. It stands before addr.
+func (ps *process) sample(t thread, addr uint64) {
 	im := ps.image
 	d := im.budget.sampled(t)
 	if d != nil && ps.rest != nil {
 		ps.restSample(t, d)
 		return
 	}
-	if d == nil || !im.budget.sampler.change(t, d, im.rings[t]) || im.rings[t] == nil {
+	if d == nil {
 		return
 	}
-	ps.sampleBurst(t, d)
+	before := d.recording
+	ended := im.budget.sampler.change(t, d, im.rings[t])
+	if d.recording && !before {
+		ps.sampleCallers(t, addr)
+	}
+	if ended && im.rings[t] != nil {
+		ps.sampleBurst(t, d)
+	}
+}
+
+// sampleCallers notes who had called whom where a burst begins, at addr.
+func (ps *process) sampleCallers(t thread, addr uint64) {
+	im := ps.image
+	if im.rings[t] == nil || !ps.wantsCallers() {
+		return
+	}
+	if im.stacks == nil {
+		im.stacks = stacks.New(im.tables.Symbols, im.tables, im.p, ps.logf)
+	}
+	r := t.Registers(addr)
+	if words := im.stacks.Words(&r); words != nil {
+		t.Mark(records.Callers(nil, words)...)
+	}
 }
 
 // sampleBurst hands what a burst has recorded to the processing threads.
@@ -304,6 +327,15 @@ func (r *run) overwrites() bool {
 // warms tells whether something goes by what caches hold.
 func (r *run) warms() bool {
 	return slices.Contains(r.opts.Engine, fewBursts) || slices.ContainsFunc(r.opts.Analyses, func(a live.Spec) bool { return a.Kind == "cache" || a.Kind == "reuse" })
+}
+
+// wantsCallers tells whether somebody asks who had called whom where bursts begin.
+func (r *run) wantsCallers() bool {
+	o := r.opts
+	if slices.Contains(o.Engine, noCallers) {
+		return false
+	}
+	return len(o.Analyses) == 0 || o.KeepRecords || slices.ContainsFunc(o.Analyses, func(a live.Spec) bool { return a.Kind == live.KindCalls })
 }
 
 // samples tells whether only a part is to be recorded.

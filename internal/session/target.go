@@ -78,6 +78,7 @@ type thread interface {
 	Entries(func(addr uint64, times uint64))
 	Publish() (chunk uint64, empty bool)
 	SlotMemory() []byte
+	Registers(app uint64) engine.Registers
 }
 
 // counter is what a run asks of a counter of entries or returns: *engine.Counter has it.

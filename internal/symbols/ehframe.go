@@ -267,3 +267,13 @@ func (t *unwindTable) fromIndex(im *Image) {
 		}
 	}
 }
+
+// UnwindTable returns .eh_frame and its address, in the image's own terms; nil: the image has none.
+func (im *Image) UnwindTable() (table []byte, addr uint64, err error) {
+	s, ok := im.section(".eh_frame")
+	if !ok {
+		return nil, 0, nil
+	}
+	table, err = im.contents(s)
+	return table, s.vaddr, err
+}

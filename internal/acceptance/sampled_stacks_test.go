@@ -1,0 +1,50 @@
+package acceptance
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCallersOfBursts: where a burst begins is known who had called whom, so that functions which run for longer than one count for all that
+// they call, as where everything is recorded. Without, those that no burst sees returned to have nothing; what they do themselves is the same.
+func TestCallersOfBursts(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/counts/stacks.c", "-O2 -g -pthread -Wl,-z,now")
+	recordBeside(t, dir, "whole", "methods", []string{"--select", "any"}, prog)
+	sampled := func(name string, flags ...string) {
+		t.Helper()
+		args := append([]string{alleria(), "-q", "record", "--select", "any", "--sample-rate", "5%", "--sample-seed", "3"}, flags...)
+		run(t, command{argv: append(args, "-o", name, "--", prog), dir: dir})
+	}
+	sampled("part")
+	sampled("without", "--engine", "no-callers")
+	whole, part, without := methodsOf(t, dir, "whole")[0], methodsOf(t, dir, "part")[0], methodsOf(t, dir, "without")[0]
+	for name, off := range map[string]float64{"main": 0.01, "deep": 0.03, "sorted": 0.03, "qsort": 0.03, "qsort@plt": 0.03, "compare": 0.05, "aligned": 0.05, "sized": 0.05,
+		"interrupted": 0.05, "raise": 0.05, "handler": 0.05, "spin": 0.03, "start_thread": 0.2, "thread": 0.2} {
+		w, p := whole[name].Inclusive.Instructions, part[name].Inclusive.Instructions
+		if w == 0 || !near(p, w, off) {
+			t.Errorf("%s: %d, of all %d", name, p, w)
+		}
+	}
+	if main := without["main"].Inclusive.Instructions; main > whole["main"].Inclusive.Instructions/2 {
+		t.Errorf("without callers: main %d of %d", main, whole["main"].Inclusive.Instructions)
+	}
+	for _, name := range []string{"spin", "compare", "msort_with_tmp.part.0"} {
+		if p, o := part[name].Exclusive.Instructions, without[name].Exclusive.Instructions; !near(o, p, 0.05) {
+			t.Errorf("%s: %d by itself, %d without callers", name, p, o)
+		}
+	}
+	tree := run(t, command{argv: []string{alleria(), "-q", "analyze", "calltree", "part"}, dir: dir})
+	if text := string(tree.stdout); !strings.Contains(text, "handler") || strings.Contains(text, "callers in front of a burst are not known") {
+		t.Errorf("tree:\n%s", clip(tree.stdout))
+	}
+	if tree := run(t, command{argv: []string{alleria(), "-q", "analyze", "calltree", "without"}, dir: dir}); !strings.Contains(string(tree.stdout), "callers in front of a burst are not known") {
+		t.Errorf("tree without callers:\n%s", clip(tree.stdout))
+	}
+	recordBeside(t, dir, "live", "calltree", []string{"--select", "any", "--sample-rate", "5%", "--sample-seed", "3"}, prog)
+	live := run(t, command{argv: []string{alleria(), "-q", "analyze", "calltree", "live"}, dir: dir})
+	if text := string(live.stdout); !strings.Contains(text, "main  from __libc_start_call_main") {
+		t.Errorf("beside the program:\n%s", clip(live.stdout))
+	}
+}
