@@ -179,7 +179,7 @@ func (t *Tree) WriteTree(w io.Writer, o TextOptions) error {
 			visit(c, depth+1)
 		}
 	}
-	if t.Sampling != nil {
+	if t.above() > 0 {
 		row(t.Root, "  "+UnknownCaller)
 	}
 	visit(t.Root, t.above())
@@ -192,7 +192,7 @@ func (t *Tree) WriteTree(w io.Writer, o TextOptions) error {
 
 // above is how many levels are drawn above the root's children: who called them is said where it is not known of nearly all.
 func (t *Tree) above() int {
-	if t.Sampling != nil {
+	if t.callersLack() {
 		return 1
 	}
 	return 0

@@ -118,9 +118,12 @@ func (b *Builder) finish(all *nodes) (*Tree, []Node) {
 	return t, made
 }
 
+// callersLack tells whether callers of more than a hundredth are not known, since only bursts were recorded.
+func (t *Tree) callersLack() bool { return t.Sampling != nil && t.Sampling.CallersUnknown >= 0.01 }
+
 // Stacks is the root for who writes whole stacks. Where only bursts were recorded and not all outermost callers are known, a function stands for them.
 func (t *Tree) Stacks() *Node {
-	if t.Sampling == nil || t.Sampling.CallersUnknown < 0.01 {
+	if !t.callersLack() {
 		return t.Root
 	}
 	top := *t.Root

@@ -22,7 +22,13 @@ const (
 type Table struct {
 	fdes frame.FrameDescriptionEntries
 	rows map[uint64]*row
+	// Sized is asked where the table has nothing: how much of the stack lies in front of the return address, at an instruction, and whether nobody has called its
+	// function; ok: it is known. nil: nobody knows. Rows are kept, so it is set before the first question.
+	Sized func(pc uint64) (size uint64, top, ok bool)
 }
+
+// New makes a table that has nothing.
+func New() *Table { return &Table{rows: make(map[uint64]*row)} }
 
 // row is how a function's caller is found from one of its instructions.
 type row struct {
@@ -58,7 +64,9 @@ func Parse(section []byte, at uint64) (t *Table, err error) {
 		}
 		return 0
 	})
-	return &Table{fdes: fdes, rows: make(map[uint64]*row)}, nil
+	t = New()
+	t.fdes = fdes
+	return t, nil
 }
 
 // row returns how the caller is found at an address; nil: it is not known.
@@ -80,7 +88,7 @@ func (t *Table) find(pc uint64) (r *row) {
 	}()
 	fde, err := t.fdes.FDEForPC(pc)
 	if err != nil {
-		return nil
+		return t.sized(pc)
 	}
 	c, err := fde.EstablishFrame(pc)
 	if err != nil {
@@ -97,4 +105,17 @@ func (t *Table) find(pc uint64) (r *row) {
 		}
 	}
 	return r
+}
+
+// sized is a row of code whose frames are told by their sizes alone. The frame pointer is not followed.
+func (t *Table) sized(pc uint64) *row {
+	if t.Sized == nil {
+		return nil
+	}
+	size, top, ok := t.Sized(pc)
+	if !ok {
+		return nil
+	}
+	return &row{last: top, cfa: frame.DWRule{Rule: frame.RuleCFA, Reg: SP, Offset: int64(size) + 8},
+		regs: []saved{{PC, frame.DWRule{Rule: frame.RuleOffset, Offset: -8}}, {BP, frame.DWRule{Rule: frame.RuleUndefined}}}}
 }

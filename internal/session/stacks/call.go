@@ -86,7 +86,7 @@ func (s *Stacks) jump(at uint64) uint64 {
 		return 0
 	}
 	b := bytes.TrimPrefix(room[:], []byte{0xf3, 0x0f, 0x1e, 0xfa}) // endbr64
-	b = bytes.TrimPrefix(b, []byte{0xf2})                         // bnd
+	b = bytes.TrimPrefix(b, []byte{0xf2})                          // bnd
 	behind := func(n int) uint64 { return at + uint64(len(room)-len(b)+n) }
 	switch {
 	case b[0] == 0xe9:

@@ -122,6 +122,14 @@ func (s *Stacks) tableOf(im *symbols.Image) *unwind.Table {
 		if err != nil {
 			s.logf("callers of bursts in %s: %v", im.Name, err)
 		}
+		if sizes, err := im.GoFrames(); err != nil {
+			s.logf("callers of bursts in %s: %v", im.Name, err)
+		} else if sizes != nil {
+			if t == nil {
+				t = unwind.New()
+			}
+			t.Sized = sizes.Size
+		}
 		s.unwind[im] = t
 	}
 	return t
