@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
 )
 
@@ -39,9 +40,9 @@ func TestMemory(t *testing.T) {
 	}
 	s := stack{mem: bytes.NewReader(mem)}
 	s.from(32)
-	for _, at := range []uint64{0, 24, 32, 40, window - 8, window + 24, window + 32, window + 56} {
+	for _, at := range []uint64{0, 24, 32, 40, window - 8, window + 24, window + 28, window + 32, window + 56} {
 		w, ok := s.Word(at)
-		if want := uint64(byte(at>>3)) * 0x0101010101010101; !ok || w != want {
+		if want := binary.LittleEndian.Uint64(mem[at:]); !ok || w != want {
 			t.Errorf("at %d: %#x, %v, want %#x", at, w, ok, want)
 		}
 	}
