@@ -255,7 +255,8 @@ func (f *Taken) chainCheck(h codecache.CheckAt) {
 	if !ar.Contains(next) {
 		next = f.cache.Veneer(ar, next)
 	}
-	codecache.Patch32(ar.Mem[h.Miss:], uint32(int64(next)-int64(ar.Base+uint64(h.Miss)+4)))
+	// Nothing leads to this check yet, so that it is written by a plain store: its displacement may lie in two cache lines, where a locked one stops all processors.
+	binary.LittleEndian.PutUint32(ar.Mem[h.Miss:], uint32(int64(next)-int64(ar.Base+uint64(h.Miss)+4)))
 	f.cache.SetSlotCheck(h.Variant, s, ar, h.Code)
 	f.written.Checks.Append(h)
 }
