@@ -71,14 +71,46 @@ func (t *blockTable) get(id uint32) *block {
 		if !ok {
 			return nil
 		}
-		return t.enter(id, s.Words, abp.Counts{Instructions: s.Instructions, MemInstructions: s.MemInstructions, Loads: s.Loads,
-			Stores: s.Stores, BytesRead: s.BytesRead, BytesWritten: s.BytesWritten}, s.Dynamic)
+		return t.enter(id, s.Words, countsOf(&s), s.Dynamic)
 	}
 	full := t.convert(id)
 	if full == nil {
 		return nil
 	}
 	return t.enter(id, full.Words, full.Static, full.Dynamic)
+}
+
+// countsOf is what a sum says that an execution counts for.
+func countsOf(s *records.Sum) abp.Counts {
+	return abp.Counts{Instructions: s.Instructions, MemInstructions: s.MemInstructions, Loads: s.Loads,
+		Stores: s.Stores, BytesRead: s.BytesRead, BytesWritten: s.BytesWritten}
+}
+
+// brief is how many words an execution of a block has, and whether they decide what it counts for; false if there is no such block. Nothing is kept of it, as
+// the engine's table has that: two processing threads do not learn it one after the other, under a lock.
+func (t *blockTable) brief(id uint32) (words int, dynamic, ok bool) {
+	if t.sampling == nil {
+		s, ok := t.raw.Sum(id)
+		if !s.Dynamic {
+			return s.Words, false, ok
+		}
+	}
+	b := t.get(id)
+	if b == nil {
+		return 0, false, false
+	}
+	whole := t.wholeOf(b)
+	return int(b.words), whole != nil && whole.Dynamic, true
+}
+
+// staticOf is static of a block of which brief has told.
+func (t *blockTable) staticOf(id uint32) abp.Counts {
+	if t.sampling == nil {
+		if s, ok := t.raw.Sum(id); ok {
+			return countsOf(&s)
+		}
+	}
+	return t.static(t.get(id))
 }
 
 // enter keeps what is needed of a block.

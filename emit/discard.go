@@ -14,10 +14,15 @@ import (
 type Dropper struct {
 	p      *ProcessWriter
 	thread *ThreadState // whose executions execs counts
-	execs  []uint32     // by block
-	words  []uint16     // of a block's record, and walkDynamic, by block
+	met    []metBlock   // by block
 	ids    []uint32     // whose execs are not zero
 	sum    uint64       // of all words, so that each is read
+}
+
+// metBlock is what is wanted of a block at each execution. It lies in one place, since programs execute more blocks than lie in a processor's nearest cache.
+type metBlock struct {
+	execs uint32
+	words uint16 // of its record, and walkDynamic
 }
 
 // walkDynamic marks the blocks whose words decide what they count for.
@@ -91,12 +96,13 @@ func (w *Dropper) records(words []uint64, at int) (int, error) {
 			break
 		}
 		// Zero executions stand for a block that was not met since the last settling.
-		if id >= uint64(len(w.execs)) || w.execs[id] == 0 {
+		if id >= uint64(len(w.met)) || w.met[id].execs == 0 {
 			if !w.meet(uint32(id)) {
 				return at, fmt.Errorf("block %d: %w", id, records.ErrMalformed)
 			}
 		}
-		n := w.words[id]
+		b := &w.met[id]
+		n := b.words
 		if n&walkDynamic != 0 {
 			n &^= walkDynamic
 			w.dynamic(uint32(id), words[at+1:], int(n))
@@ -105,7 +111,7 @@ func (w *Dropper) records(words []uint64, at int) (int, error) {
 		if int(n) >= len(words)-at {
 			return at, fmt.Errorf("block %d is cut short: %w", id, records.ErrMalformed)
 		}
-		w.execs[id]++
+		b.execs++
 		at++
 		for ; n > 0; n-- {
 			sum += words[at]
@@ -118,18 +124,17 @@ func (w *Dropper) records(words []uint64, at int) (int, error) {
 
 // meet prepares the counting of a block.
 func (w *Dropper) meet(id uint32) bool {
-	b := w.p.blocks.get(id)
-	if id == 0 || b == nil {
+	words, dynamic, ok := w.p.blocks.brief(id)
+	if id == 0 || !ok {
 		return false
 	}
-	if n := int(id) + 1 - len(w.execs); n > 0 {
-		w.execs = append(w.execs, make([]uint32, n)...)
-		w.words = append(w.words, make([]uint16, n)...)
+	if n := max(int(id), int(w.p.blocks.raw.Last())) + 1 - len(w.met); n > 0 { // of all that there are: a start meets most of what is kept of it
+		w.met = append(w.met, make([]metBlock, n)...)
 	}
-	w.words[id] = b.words
+	w.met[id].words = uint16(words)
 	w.ids = append(w.ids, id)
-	if whole := w.p.blocks.wholeOf(b); whole != nil && whole.Dynamic {
-		w.words[id] |= walkDynamic
+	if dynamic {
+		w.met[id].words |= walkDynamic
 	}
 	return true
 }
@@ -147,11 +152,13 @@ func (w *Dropper) dynamic(id uint32, words []uint64, n int) {
 // It multiplies, once a thread's turn is over, what would else be added per
 // execution.
 func (w *Dropper) settle() {
+	var c abp.Counts
 	for _, id := range w.ids {
-		var c abp.Counts
-		c.Add(w.p.blocks.static(w.p.blocks.get(id)), uint64(w.execs[id]))
+		c.Add(w.p.blocks.staticOf(id), uint64(w.met[id].execs))
+		w.met[id].execs = 0
+	}
+	if len(w.ids) > 0 {
 		w.thread.add(c)
-		w.execs[id] = 0
 	}
 	w.ids = w.ids[:0]
 }

@@ -143,9 +143,13 @@ func (t *Thread) trapOwn(regs *sys.Regs) error {
 	return t.deliver(regs, h)
 }
 
-// beforeEmulation notes the accesses of the instruction in block b, which a thread with these registers is about to execute.
+// beforeEmulation notes the accesses of the instruction in block b, which a thread with these registers is about to execute; nil where its facts come from a file and are none.
 func (t *Thread) beforeEmulation(b *codecache.Block, regs *sys.Regs) *emulate.Execution {
-	return emulate.Before(t.p.mem, t.p.cache.Facts.Get(b.Rec.ID), b.App, regs, t.appGS, t.tracee.XState)
+	facts := t.p.cache.Facts.Get(b.Rec.ID)
+	if facts == nil {
+		return nil
+	}
+	return emulate.Before(t.p.mem, facts, b.App, regs, t.appGS, t.tracee.XState)
 }
 
 // vsyscallPage is where three calls lie, 1 KiB apart, that old programs make as

@@ -102,6 +102,7 @@ type ReuseSwitches struct {
 	// nothing is taken over by, or left by, processes whose blocks count against budgets, or that have run natively
 	NoKeptBursts bool
 	CopyFacts    bool // facts of recorded blocks are copied where they are the process's alone, too
+	CheckFacts   bool // all facts of recorded blocks are looked at when they are read from a file
 	KeepFew      bool // translations of small processes are kept, too, for which that is no gain
 	NoPrefetch   bool // what a program asked for when it ran before is not translated ahead
 }

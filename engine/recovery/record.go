@@ -82,6 +82,9 @@ func (t *Thread) cutLoop(rec *codecache.Recording, regs *sys.Regs, at uint32) {
 // Its facts are those of a part: the instruction has not retired.
 func (t *Thread) iterations(b *codecache.Block, i int, regs *sys.Regs) []uint64 {
 	f := t.cache.Facts.Get(b.Rec.ID)
+	if f == nil { // a file's that are none
+		return nil
+	}
 	in := &f.Ins[i]
 	if len(in.Accesses) == 0 || in.Accesses[0].Kind != records.AccessString {
 		return nil

@@ -24,6 +24,8 @@ type Disk struct {
 	Read func(bytes int)
 	// NameOf is what numbers of images and functions mean, of what Names.Words has said in an earlier run.
 	NameOf NameOf
+	// CheckFacts has all facts of blocks looked at when a file is read, not those that are read later.
+	CheckFacts bool
 
 	keys     map[bool]string
 	contents map[contentKey]uint64
@@ -53,7 +55,7 @@ func (d *Disk) keyOf(name Name) string {
 		d.keys = make(map[bool]string)
 	}
 	if d.keys[records] == "" {
-		d.keys[records] = "templates 3\n" + OwnBinary() + "\n" + d.Key(records) + "\n"
+		d.keys[records] = "templates 4\n" + OwnBinary() + "\n" + d.Key(records) + "\n"
 	}
 	return d.keys[records] + name.Program + "\n" + name.Records
 }
@@ -81,7 +83,7 @@ func (d *Disk) load(name Name, exe FileVersion) *Template {
 	if d.Read != nil {
 		d.Read(len(data))
 	}
-	t, err := unflatten(data, d.NameOf)
+	t, err := unflatten(data, d.NameOf, d.CheckFacts)
 	if err != nil {
 		d.log(fmt.Errorf("translations of %s: %w", name.Program, err))
 		d.log(d.Dir.Drop(key))

@@ -164,7 +164,7 @@ func takenWith(t testing.TB, tmpl *Template, copied bool) (*codecache.Cache, *Ta
 // TestTemplateFromDisk: what is taken over of a template that was written and read is byte for byte what is taken over of itself.
 func TestTemplateFromDisk(t *testing.T) {
 	tmpl := translated(t)
-	read, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf)
+	read, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestFirstHasFactsItself(t *testing.T) {
 	tmpl := translated(t)
 	var caches [2]*codecache.Cache
 	for i := range caches {
-		read, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf)
+		read, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +318,7 @@ func TestKeptHasNoPointers(t *testing.T) {
 		}
 	}
 	for _, v := range []any{codecache.Block{}, codecache.ExitWords{}, codecache.RegionAt{}, codecache.LiteralAt{}, codecache.CheckAt{}, codecache.CheckKey{},
-		codecache.Reloc{}, codecache.LazySideExit{}, codecache.OddHead{}, codecache.Fixup{}, codecache.Stretch{}, codecache.Pointer{}, codecache.OddPart{}, Image{}, FileVersion{}, Entry{}, counts{}} {
+		codecache.Reloc{}, codecache.LazySideExit{}, codecache.OddHead{}, codecache.Fixup{}, codecache.Stretch{}, codecache.Pointer{}, codecache.OddPart{}, Image{}, FileVersion{}, Entry{}, counts{}, records.Row{}, records.Highest{}} {
 		if !check(reflect.TypeOf(v)) {
 			t.Errorf("%T has pointers", v)
 		}
@@ -397,7 +397,7 @@ func TestNoneLeadsToMadeCode(t *testing.T) {
 			tmpl := translated(t)
 			tmpl.Blocks.At(3).NoteIf(codecache.Gated, made)
 			damage(&tmpl.images[0])
-			if _, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf); (err != nil) != made {
+			if _, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf, false); (err != nil) != made {
 				t.Errorf("%s, made %t: %v", name, made, err)
 			}
 		}
@@ -464,7 +464,7 @@ func FuzzTemplate(f *testing.F) {
 			b[(int(changes[0])|int(changes[1])<<8|int(changes[2])<<16)%len(b)] ^= changes[3]
 		}
 		b = b[:len(b)-len(b)*len(changes)/4] // cut off
-		tmpl, err := unflatten(b, namesOf)
+		tmpl, err := unflatten(b, namesOf, false)
 		if err != nil {
 			if tmpl != nil {
 				t.Error("a template and an error")
@@ -533,7 +533,7 @@ func TestTemplateLeavesMadeCode(t *testing.T) {
 		if tmpl == nil {
 			t.Fatalf("%#x: no template", target)
 		}
-		read, err := unflatten(bytes.Join(tmpl.flatten(nil), nil), namesOf)
+		read, err := unflatten(bytes.Join(tmpl.flatten(nil), nil), namesOf, false)
 		if err != nil || read.useful != WorthKeeping {
 			t.Fatalf("%#x: %v, %+v", target, err, read)
 		}
@@ -605,7 +605,7 @@ func TestImagesAreCarriedOn(t *testing.T) {
 	if carried == nil || len(carried.images) != 2 || carried.useful != 2*WorthKeeping+1 {
 		t.Fatalf("carried on is %+v", carried)
 	}
-	read, err := unflatten(bytes.Join(carried.flatten([]byte("names")), nil), namesOf)
+	read, err := unflatten(bytes.Join(carried.flatten([]byte("names")), nil), namesOf, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -696,7 +696,7 @@ func TestTemplateLeavesRecordedMadeCode(t *testing.T) {
 		if tmpl == nil {
 			continue
 		}
-		read, err := unflatten(bytes.Join(tmpl.flatten([]byte("names")), nil), namesOf)
+		read, err := unflatten(bytes.Join(tmpl.flatten([]byte("names")), nil), namesOf, false)
 		runtime.KeepAlive(tmpl)
 		if err != nil {
 			t.Fatal(err)

@@ -90,7 +90,7 @@ type counts struct{ regions, pieces, facts, images uint64 }
 
 // flatten is the template as parts of a file; it is good for as long as the template is. names is what the numbers in facts mean, in words.
 func (t *Template) flatten(names []byte) [][]byte {
-	f, facts := new(flattener), records.Kept{}
+	f, facts := new(flattener), (&records.Blocks{}).Keep()
 	if t.facts != nil {
 		facts = t.facts.Keep()
 	}
@@ -136,8 +136,9 @@ func (t *Template) putRecorded(f *flattener, facts records.Kept) {
 	for _, p := range facts.Facts {
 		put(f, p)
 	}
-	put(f, facts.At)
+	put(f, facts.Rows)
 	put(f, facts.Rates)
+	put(f, []records.Highest{facts.High})
 	putPool(f, &t.SideExits)
 	odds := codecache.FlattenOdds(t.Odds)
 	put(f, odds.Each)
@@ -150,8 +151,8 @@ func (t *Template) putRecorded(f *flattener, facts records.Kept) {
 // errTemplate means that a file has no template in it.
 var errTemplate = errors.New("no translations that fit together")
 
-// unflatten is flatten's inverse. The template is in the file's memory. nameOf finds what the numbers in facts mean.
-func unflatten(file []byte, nameOf NameOf) (*Template, error) {
+// unflatten is flatten's inverse. The template is in the file's memory. nameOf finds what the numbers in facts mean; checkFacts is Disk's.
+func unflatten(file []byte, nameOf NameOf, checkFacts bool) (*Template, error) {
 	if !aligned(file) {
 		file = append(make([]byte, 0, len(file)), file...)
 	}
@@ -170,7 +171,7 @@ func unflatten(file []byte, nameOf NameOf) (*Template, error) {
 		t.PosPieces = append(t.PosPieces, take[byte](u))
 	}
 	t.Literals = take[codecache.LiteralAt](u)
-	high := t.takeRecorded(u, n.facts)
+	high := t.takeRecorded(u, n.facts, checkFacts)
 	names := take[byte](u)
 	for range atMost(u, n.images) {
 		t.images = append(t.images, imageCode{Image: takeOne[Image](u), unused: takeOne[uint32](u), blocks: take[uint32](u), exits: take[uint32](u), sides: take[uint32](u), facts: take[uint32](u), index: take[Entry](u),
@@ -193,18 +194,18 @@ func unflatten(file []byte, nameOf NameOf) (*Template, error) {
 }
 
 // takeRecorded takes what putRecorded added, and returns the highest numbers in facts.
-func (t *Template) takeRecorded(u *unflattener, pieces uint64) (high records.Highest) {
+func (t *Template) takeRecorded(u *unflattener, pieces uint64, all bool) (high records.Highest) {
 	var facts records.Kept
 	for range atMost(u, pieces) {
 		facts.Facts = append(facts.Facts, take[byte](u))
 	}
-	facts.At, facts.Rates = take[uint32](u), take[uint32](u)
+	facts.Rows, facts.Rates, facts.High = take[records.Row](u), take[uint32](u), takeOne[records.Highest](u)
 	t.SideExits = takePool[codecache.LazySideExit](u)
 	odds, ok := codecache.FlatOdds{Each: take[codecache.OddHead](u), Fixes: take[codecache.Fixup](u), Stretch: take[codecache.Stretch](u),
 		Pointers: take[codecache.Pointer](u), Parts: take[codecache.OddPart](u)}.Odds()
 	t.Odds = odds
 	if !u.bad {
-		t.facts, high = records.FromKept(facts, layout.MaxRecordWords)
+		t.facts, high = records.FromKept(facts, layout.MaxRecordWords, all)
 	}
 	u.bad = u.bad || !ok || t.facts == nil
 	return high

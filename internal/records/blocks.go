@@ -25,11 +25,14 @@ const (
 // took ten times as much, and the garbage collector looked at each again and
 // again.
 type Blocks struct {
-	at    [blockPages]atomic.Pointer[[1 << blockPageBits]atomic.Uint32] // by id: place plus 1; 0 none
-	facts [factsMax]atomic.Pointer[factsPiece]                          // by the upper bits of a place
+	rows  [blockPages]atomic.Pointer[rowPage]  // by id
+	facts [factsMax]atomic.Pointer[factsPiece] // by the upper bits of a place
 	last  atomic.Uint32
-	next  uint32 // place of the next facts; the adder's
-	buf   []byte // the adder's
+	next  uint32  // place of the next facts; the adder's
+	buf   []byte  // the adder's
+	high  Highest // of all facts; the adder's
+	// kept is what is looked at when facts are read that come from a file.
+	kept keptFacts
 	// rates is the few blocks of which not every instruction is kept: []uint32 by id.
 	rates sync.Map
 }
@@ -64,12 +67,18 @@ func (t *Blocks) Holds(n uint32) bool { return t.last.Load()+n < blockPages<<blo
 // table is full. Only the engine's goroutine calls it.
 func (t *Blocks) Add(b *Block) uint32 {
 	t.buf = b.pack(t.buf[:0])
-	b.ID = t.append()
+	t.high.Image = max(t.high.Image, b.Image)
+	for i := range b.Ins {
+		t.high.Func = max(t.high.Func, b.Ins[i].Func)
+	}
+	var s Sum
+	s.add(t.buf, -1)
+	b.ID = t.append(newRow(s, len(b.Ins), false))
 	return b.ID
 }
 
-// append makes buf the facts of the next id.
-func (t *Blocks) append() uint32 {
+// append makes buf the facts of the next id, and a row without a place its row.
+func (t *Blocks) append(r Row) uint32 {
 	id := t.Next()
 	if id == 0 {
 		return 0
@@ -86,7 +95,7 @@ func (t *Blocks) append() uint32 {
 		t.facts[t.next>>factsBits].Store(newPiece())
 	}
 	copy(t.facts[t.next>>factsBits].Load().mem[t.next&(factsBytes-1):], t.buf)
-	t.place(id, t.next)
+	t.put(id, t.next, r)
 	t.next += n
 	t.last.Store(id)
 	return id
@@ -104,7 +113,12 @@ type Part struct {
 // that is kept of it is how much of the block it is.
 func (t *Blocks) AddPart(of uint32, part Part) uint32 {
 	t.buf = part.pack(t.buf[:0], of, t.Addr(of))
-	return t.append()
+	s := Sum{}
+	if r := t.row(of); r != nil && !r.isPart() && t.good(of) { // a file's facts may be none
+		s.add(t.factsAt(r), part.Ins)
+	}
+	s.Words = part.Words
+	return t.append(newRow(s, part.Ins, true))
 }
 
 // Get returns a copy of the block of that id, nil if there is none.
@@ -119,11 +133,13 @@ func (t *Blocks) Get(id uint32) *Block {
 // Read makes b a copy of the block of that id, in b's own memory as far as that
 // reaches. It returns false if there is none.
 func (t *Blocks) Read(id uint32, b *Block) bool {
-	packed := t.packed(id)
-	if packed == nil {
+	r := t.row(id)
+	if r == nil || !t.good(id) {
 		return false
 	}
-	if of, part, ok := unpackPart(packed); ok {
+	packed := t.factsAt(r)
+	if r.isPart() {
+		of, part := unpackPart(packed)
 		if !t.Read(of, b) {
 			return false
 		}
@@ -138,18 +154,15 @@ func (t *Blocks) Read(id uint32, b *Block) bool {
 
 // packed is the packed facts of that id, and what lies behind them; nil if there are none.
 func (t *Blocks) packed(id uint32) []byte {
-	if id >= blockPages<<blockPageBits {
-		return nil
+	if r := t.row(id); r != nil {
+		return t.factsAt(r)
 	}
-	page := t.at[id>>blockPageBits].Load()
-	if page == nil {
-		return nil
-	}
-	at := page[id&(1<<blockPageBits-1)].Load()
-	if at == 0 {
-		return nil
-	}
-	at--
+	return nil
+}
+
+// factsAt is the packed facts of a row, and what lies behind them.
+func (t *Blocks) factsAt(r *Row) []byte {
+	at := r.place - 1
 	return t.facts[at>>factsBits].Load().mem[at&(factsBytes-1):]
 }
 

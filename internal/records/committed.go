@@ -1,9 +1,6 @@
 package records
 
-import (
-	"encoding/binary"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Committed tells how many of the words at the start of words stay as they are. words is what
 // a thread has recorded up to the place in Buf, from the start of any record on, read while
@@ -60,16 +57,12 @@ func (t *Blocks) recordWords(words []uint64) (n int, mark bool) {
 }
 
 // wordsOf is how many words follow the first one of a record of a block. It looks at nothing else
-// of the block's facts.
+// of the block.
 func (t *Blocks) wordsOf(first uint64) (int, bool) {
 	id, _ := SplitNumber(first) // the size it may say is for those that are in a hurry
-	packed := t.packed(id)
-	if packed == nil {
+	r := t.row(id)
+	if r == nil {
 		return 0, false
 	}
-	if _, part, ok := unpackPart(packed); ok {
-		return part.Words, true
-	}
-	n, _ := binary.Uvarint(packed)
-	return int(n) - 1, true
+	return int(r.words), true
 }

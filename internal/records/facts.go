@@ -74,9 +74,6 @@ func (a *Access) vector() bool {
 	return a.Lanes != 0 || a.Scale != 0 || a.IndexSize != 0 || a.AuxWord != NoWord || a.IndexWord != NoWord
 }
 
-// packedHead is how many numbers stand in front of a block's address.
-const packedHead = 8
-
 // pack appends the packed form of b to dst.
 func (b *Block) pack(dst []byte) []byte {
 	n := 0
@@ -87,11 +84,11 @@ func (b *Block) pack(dst []byte) []byte {
 	if b.Target != 0 {
 		branch, target = branch|hasTarget, int64(b.Target-b.Addr)
 	}
-	for _, v := range [...]uint64{uint64(b.Words + 1), uint64(b.Image), uint64(b.TimeWord + 1), uint64(b.BranchWord + 1),
+	dst = binary.LittleEndian.AppendUint64(dst, b.Addr)
+	for _, v := range [...]uint64{uint64(b.Words), uint64(b.Image), uint64(b.TimeWord + 1), uint64(b.BranchWord + 1),
 		branch, uint64(len(b.Ins)), uint64(n), uint64(len(b.Code))} {
 		dst = binary.AppendUvarint(dst, v)
 	}
-	dst = binary.LittleEndian.AppendUint64(dst, b.Addr)
 	dst = binary.AppendVarint(dst, target)
 	dst = append(dst, b.Code...)
 	dst = binary.AppendUvarint(dst, uint64(len(b.Regs)))
@@ -196,13 +193,13 @@ func (u *unpacker) word() int16 { return int16(u.number()) - 1 }
 // unpack makes b what was packed, but for its id.
 func (b *Block) unpack(packed []byte) {
 	u := &unpacker{packed}
-	b.Words, b.Image = int(u.number())-1, uint32(u.number())
+	b.Addr = binary.LittleEndian.Uint64(u.b)
+	u.b = u.b[8:]
+	b.Words, b.Image = int(u.number()), uint32(u.number())
 	b.TimeWord, b.BranchWord = u.word(), u.word()
 	branch := u.number()
 	b.Branch = BranchKind(branch >> 1)
 	ins, accesses, code := int(u.number()), int(u.number()), int(u.number())
-	b.Addr = binary.LittleEndian.Uint64(u.b)
-	u.b = u.b[8:]
 	if b.Target = uint64(u.signed()); branch&hasTarget != 0 {
 		b.Target += b.Addr
 	}
@@ -279,23 +276,18 @@ func (a *Access) unpack(u *unpacker, addr uint64, word int16) {
 	}
 }
 
-// pack appends the packed form of a part of a block: a number of words that no block has,
-// and how much of which block it is, which lies at addr.
+// pack appends the packed form of a part of a block: how much of which block it is, which lies at addr.
 func (p *Part) pack(dst []byte, of uint32, addr uint64) []byte {
-	dst = append(dst, 0)
 	for _, v := range [...]uint64{uint64(of), uint64(p.Ins), uint64(p.Words)} {
 		dst = binary.AppendUvarint(dst, v)
 	}
 	return binary.AppendVarint(dst, int64(p.Target-addr))
 }
 
-// unpackPart reads what Part.pack wrote, but that the target is the distance from the block; false for a block's facts.
-func unpackPart(packed []byte) (of uint32, p Part, ok bool) {
-	if packed[0] != 0 {
-		return 0, p, false
-	}
-	u := &unpacker{packed[1:]}
-	return uint32(u.number()), Part{Ins: int(u.number()), Words: int(u.number()), Target: uint64(u.signed())}, true
+// unpackPart reads what Part.pack wrote, but that the target is the distance from the block.
+func unpackPart(packed []byte) (of uint32, p Part) {
+	u := &unpacker{packed}
+	return uint32(u.number()), Part{Ins: int(u.number()), Words: int(u.number()), Target: uint64(u.signed())}
 }
 
 // cut leaves of a block what the part has, as unpackPart gave it.

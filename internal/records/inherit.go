@@ -3,7 +3,6 @@ package records
 import (
 	"encoding/binary"
 	"runtime"
-	"sync/atomic"
 )
 
 // Share makes the blocks of another table this one's, which has none yet, under their numbers. What is added to either is not the
@@ -44,16 +43,15 @@ func (t *Blocks) pieces() int { return int((t.next + factsBytes - 1) >> factsBit
 func (t *Blocks) takePages(from *Blocks) {
 	last := from.last.Load()
 	for i := range last>>blockPageBits + 1 {
-		page := from.at[i].Load()
+		page := from.rows[i].Load()
 		if end := (i + 1) << blockPageBits; page != nil && last < end-1 { // the other one goes on in it
-			mine := new([1 << blockPageBits]atomic.Uint32)
-			for k := range last&(1<<blockPageBits-1) + 1 {
-				mine[k].Store(page[k].Load())
-			}
+			mine := new(rowPage)
+			copy(mine[:], page[:last&(1<<blockPageBits-1)+1])
 			page = mine
 		}
-		t.at[i].Store(page)
+		t.rows[i].Store(page)
 	}
+	t.high, t.kept = from.high, from.kept
 	from.rates.Range(func(id, rates any) bool { t.rates.Store(id, rates); return true })
 	t.last.Store(last)
 }
@@ -63,8 +61,8 @@ func (t *Blocks) Bytes() int { return int(t.next) }
 
 // IsPart tells whether a number is that of a part of a block.
 func (t *Blocks) IsPart(id uint32) bool {
-	packed := t.packed(id)
-	return packed != nil && packed[0] == 0
+	r := t.row(id)
+	return r != nil && r.isPart()
 }
 
 // Addr is the address of a block; 0 if there is none of that id.
@@ -85,16 +83,16 @@ func (t *Blocks) Move(id uint32, shift uint64) {
 
 // address is where the packed facts of a block, or of what a part is of, have its address.
 func (t *Blocks) address(id uint32) []byte {
-	packed := t.packed(id)
-	if packed == nil {
-		return nil
-	}
-	if of, _, ok := unpackPart(packed); ok {
-		if packed = t.packed(of); packed == nil {
+	r := t.row(id)
+	if r != nil && r.isPart() {
+		if !t.good(id) {
 			return nil
 		}
+		of, _ := unpackPart(t.factsAt(r))
+		r = t.row(of)
 	}
-	u := unpacker{packed}
-	u.skip(packedHead)
-	return u.b
+	if r == nil || len(t.factsAt(r)) < 8 {
+		return nil
+	}
+	return t.factsAt(r)
 }

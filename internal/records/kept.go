@@ -3,27 +3,31 @@ package records
 import (
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"sync"
-	"sync/atomic"
 )
 
-// Kept is a table as it is kept in a file: its memory, and what finds blocks in it. What is read from one is looked at as a whole before it is a table
-// (FromKept): whoever reads facts later looks at nothing.
+// Kept is a table as it is kept in a file: its memory, and what finds blocks in it. Rows and places of what is read from one are looked at as a whole before it is a table
+// (FromKept), facts when somebody reads them (good): a start that counts reads those of few blocks.
 type Kept struct {
 	Facts [][]byte // in pieces
-	At    []uint32 // places by id, from 1
+	Rows  []Row    // by id, from 0, which is none
 	Rates []uint32 // of the few blocks with sample rates: the id, how many there are, the rates
+	High  Highest
 }
 
 // Keep is the table as it is now, in the table's own memory, which must be in reach for as long as that is read.
 func (t *Blocks) Keep() Kept {
-	k := Kept{At: make([]uint32, t.Last())}
+	k := Kept{Rows: make([]Row, t.Last()+1), High: t.high}
 	for i := range t.pieces() {
 		k.Facts = append(k.Facts, t.facts[i].Load().mem[:min(t.next-uint32(i)<<factsBits, factsBytes)])
 	}
-	for i := range k.At {
-		id := uint32(i) + 1
-		k.At[i] = t.at[id>>blockPageBits].Load()[id&(1<<blockPageBits-1)].Load() - 1
+	for at := 0; at < len(k.Rows); at += 1 << blockPageBits {
+		if page := t.rows[at>>blockPageBits].Load(); page != nil {
+			copy(k.Rows[at:], page[:])
+		}
+	}
+	for id := uint32(1); id <= t.Last(); id++ {
 		if rates := t.SampleRates(id); rates != nil {
 			k.Rates = append(append(k.Rates, id, uint32(len(rates))), rates...)
 		}
@@ -34,36 +38,67 @@ func (t *Blocks) Keep() Kept {
 // Highest is the highest numbers of images and functions in a table.
 type Highest struct{ Image, Func uint32 }
 
-// FromKept is the table of what was kept, in whose memory most of it stays, with the highest numbers that facts have of images and functions; nil where some facts are none, or their records
-// would have more than so many words.
-func FromKept(k Kept, mostWords int) (*Blocks, Highest) {
+// keptFacts is what facts that come from a file are held against.
+type keptFacts struct {
+	last uint32 // the highest number of a block with such facts
+	most int    // words of a record
+	high Highest
+}
+
+// FromKept is the table of what was kept, in whose memory most of it stays, with the highest numbers that facts have of images and functions; nil where some rows are none, or records
+// would have more than so many words. Facts that are none are no block's: there is none of that id for who reads it. With all they are all looked at now, and some that are none are no table.
+//
+// All was what was done, a tenth of a recorded start of a compiler on all threads. The file's checksum finds what was damaged.
+func FromKept(k Kept, mostWords int, all bool) (*Blocks, Highest) {
 	t := new(Blocks)
-	var high Highest
-	if len(k.At) >= blockPages<<blockPageBits || len(k.Facts) >= factsMax {
-		return nil, high
+	var none Highest
+	if len(k.Rows) == 0 || len(k.Rows) >= blockPages<<blockPageBits || len(k.Facts) >= factsMax || !k.fitRows(mostWords) {
+		return nil, none
 	}
 	for i, piece := range k.Facts {
 		if len(piece) > factsBytes || len(piece) < factsBytes && i+1 < len(k.Facts) {
-			return nil, high
+			return nil, none
 		}
 		t.facts[i].Store(keptPiece(piece))
 		t.next = uint32(i)<<factsBits + uint32(len(piece))
 	}
-	for i, at := range k.At {
-		if at>>factsBits >= uint32(len(k.Facts)) || at&(factsBytes-1) >= uint32(len(k.Facts[at>>factsBits])) {
-			return nil, high
+	for at := 0; at < len(k.Rows); at += 1 << blockPageBits {
+		t.rows[at>>blockPageBits].Store(keptPage(k.Rows[at:]))
+	}
+	last := uint32(len(k.Rows) - 1)
+	t.last.Store(last)
+	t.high, t.kept = k.High, keptFacts{last, mostWords, k.High}
+	if all && !t.fit() || !t.takeRates(k.Rates) {
+		return nil, none
+	}
+	return t, k.High
+}
+
+// fitRows tells whether all rows are such, and lead to facts that there are.
+func (k *Kept) fitRows(mostWords int) bool {
+	if k.Rows[0].place != 0 {
+		return false
+	}
+	end := uint32(0)
+	if n := len(k.Facts); n > 0 {
+		end = uint32(n-1)<<factsBits + uint32(len(k.Facts[n-1]))
+	}
+	for i := range k.Rows[1:] {
+		if r := &k.Rows[i+1]; r.place-1 >= end || int(r.words) > mostWords || r.ins == 0 {
+			return false
 		}
-		t.place(uint32(i)+1, at)
 	}
-	high, ok := t.fit(&k, mostWords)
-	if !ok {
-		return nil, high
+	return true
+}
+
+// keptPage is the first rows of a list as a page. A whole one stays where it is; in another the table goes on.
+func keptPage(rows []Row) *rowPage {
+	if len(rows) >= 1<<blockPageBits {
+		return (*rowPage)(rows)
 	}
-	t.last.Store(uint32(len(k.At)))
-	if !t.takeRates(k.Rates) {
-		return nil, high
-	}
-	return t, high
+	p := new(rowPage)
+	copy(p[:], rows)
+	return p
 }
 
 // keptPiece is what was kept of a piece as one. A whole one stays where it is; in another the table goes on.
@@ -76,56 +111,44 @@ func keptPiece(kept []byte) *factsPiece {
 	return p
 }
 
-// of is the packed facts of the block at a place of the list, and what is behind them.
-func (k *Kept) of(i int) []byte {
-	at := k.At[i]
-	return k.Facts[at>>factsBits][at&(factsBytes-1):]
-}
-
 // leastShare is how many blocks are gone over in the time that it takes to have another goroutine do it.
 const leastShare = 2048
 
-// fit tells whether all facts are such, with the highest numbers that they have. They are gone over side by side, as a program waits for it: first the blocks, then the parts of them.
-func (t *Blocks) fit(k *Kept, mostWords int) (high Highest, ok bool) {
-	shares := max(1, min(runtime.GOMAXPROCS(0), len(k.At)/leastShare))
-	found := make([]checker, shares)
+// fit tells whether all facts are such. They are gone over side by side, as a program waits for it.
+func (t *Blocks) fit() bool {
+	all := int(t.Last())
+	shares := max(1, min(runtime.GOMAXPROCS(0), all/leastShare))
+	bad := make([]bool, shares)
 	share := func(n int) {
-		c, to := checker{}, len(k.At)*(n+1)/shares
-		for i := len(k.At) * n / shares; i < to && !c.bad; i++ {
-			if c.b = k.of(i); c.b[0] != 0 {
-				c.block(mostWords)
-			}
+		to := all * (n + 1) / shares
+		for i := all * n / shares; i < to && !bad[n]; i++ {
+			bad[n] = !t.good(uint32(i) + 1)
 		}
-		found[n] = c
 	}
-	var all sync.WaitGroup
+	var others sync.WaitGroup
 	for n := 1; n < shares; n++ {
-		all.Go(func() { share(n) })
+		others.Go(func() { share(n) })
 	}
 	share(0)
-	all.Wait()
-	ok = true
-	for _, c := range found {
-		ok = ok && !c.bad
-		high.Image, high.Func = max(high.Image, c.highest.Image), max(high.Func, c.highest.Func)
-	}
-	for i := 0; i < len(k.At) && ok; i++ {
-		if c := (checker{b: k.of(i)}); c.b[0] == 0 {
-			ok = t.fitsPart(&c, uint32(i), mostWords)
-		}
-	}
-	return high, ok
+	others.Wait()
+	return !slices.Contains(bad, true)
 }
 
-// place says where the facts of an id are.
-func (t *Blocks) place(id, at uint32) {
-	slot := &t.at[id>>blockPageBits]
-	page := slot.Load()
-	if page == nil {
-		page = new([1 << blockPageBits]atomic.Uint32)
-		slot.Store(page)
+// good tells whether a block's facts are such, and what its row says: whoever unpacks them looks at nothing. Those that were packed here are.
+func (t *Blocks) good(id uint32) bool {
+	if id > t.kept.last {
+		return true
 	}
-	page[id&(1<<blockPageBits-1)].Store(at + 1)
+	r := t.row(id)
+	if r == nil {
+		return false
+	}
+	c := checker{b: t.factsAt(r)}
+	defer runtime.KeepAlive(t)
+	if r.isPart() {
+		return t.fitsPart(&c, r, id)
+	}
+	return c.block(t.kept.most) && c.words == int(r.words) && c.instructions == uint64(r.ins) && c.highest.Image <= t.kept.high.Image && c.highest.Func <= t.kept.high.Func
 }
 
 // takeRates makes kept sample rates the table's; false where they are of something else.
@@ -142,33 +165,22 @@ func (t *Blocks) takeRates(kept []uint32) bool {
 
 // Instructions is how many instructions the block of that id has; 0 if there is none.
 func (t *Blocks) Instructions(id uint32) int {
-	packed := t.packed(id)
-	if packed == nil {
+	r := t.row(id)
+	if r == nil {
 		return 0
 	}
-	defer runtime.KeepAlive(t)
-	if _, part, ok := unpackPart(packed); ok {
-		return part.Ins
-	}
-	u := unpacker{packed}
-	u.skip(packedIns)
-	return int(u.number())
+	return int(r.ins)
 }
 
-// packedIns is how many numbers stand in front of that of instructions.
-const packedIns = 5
-
-// fitsPart tells whether what c is at is a part of one of the first last blocks.
-func (t *Blocks) fitsPart(c *checker, last uint32, mostWords int) bool {
-	c.skip(1)
+// fitsPart tells whether what c is at is the part that a row says, of a block in front of it.
+func (t *Blocks) fitsPart(c *checker, r *Row, id uint32) bool {
 	of, ins, words := c.number(), c.number(), c.number()
 	c.number() // the target's distance
-	if c.bad || of == 0 || of > uint64(last) || t.IsPart(uint32(of)) || ins == 0 || words > uint64(mostWords) {
+	if c.bad || of >= uint64(id) || ins != uint64(r.ins) || words != uint64(r.words) {
 		return false
 	}
-	u := unpacker{t.packed(uint32(of))}
-	all := u.number() - 1
-	return ins <= uint64(t.Instructions(uint32(of))) && words <= all
+	whole := t.row(uint32(of))
+	return whole != nil && !whole.isPart() && ins <= uint64(whole.ins) && words <= uint64(whole.words)
 }
 
 // checker goes over packed facts as unpack does, stops at their end, and looks whether what is said of a block's records lies in them, and of its instructions in its
@@ -183,6 +195,8 @@ type checker struct {
 	off     uint16 // where it lies
 	word    int16
 	highest Highest
+	// instructions is how many there are
+	instructions uint64
 }
 
 // number is the next number; 0 where there is none. Most are a byte.
@@ -233,7 +247,8 @@ func (c *checker) is(ok bool) { c.bad = c.bad || !ok }
 
 // block goes over a block of records with at most so many words. What it has most of is bounded by the bytes that there are.
 func (c *checker) block(most int) bool {
-	c.words, c.flags, c.off, c.word = int(c.number())-1, 0, 0, NoWord
+	c.skip(8) // the address
+	c.words, c.flags, c.off, c.word = int(c.number()), 0, 0, NoWord
 	c.is(c.words >= 0 && c.words <= most)
 	c.highest.Image = max(c.highest.Image, uint32(c.number()))
 	_, time := c.wordOf()
@@ -242,7 +257,7 @@ func (c *checker) block(most int) bool {
 	ins, accesses := c.number(), c.number()
 	c.code = c.number()
 	c.is(ins > 0 && ins <= c.code)
-	c.skip(8)
+	c.instructions = ins
 	c.number() // the target's distance
 	c.skip(c.code)
 	for n := c.number(); n > 0 && !c.bad; n-- {

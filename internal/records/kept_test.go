@@ -55,11 +55,18 @@ func keptTable(n int) *Blocks {
 	return t
 }
 
-// TestKept: a table that was kept has the same blocks, parts and rates, and goes on by itself.
+// TestKept: a table that was kept has the same blocks, parts, rates and sums, and goes on by itself, whether its facts are looked at when it is read or when they are.
 func TestKept(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		keptComesBack(t, all)
+	}
+}
+
+func keptComesBack(t *testing.T, all bool) {
+	t.Helper()
 	const n = 1<<blockPageBits + 500
 	first := keptTable(n)
-	read, high := FromKept(first.Keep(), mostWords)
+	read, high := FromKept(first.Keep(), mostWords, all)
 	if read == nil {
 		t.Fatal("no table")
 	}
@@ -73,6 +80,9 @@ func TestKept(t *testing.T) {
 		}
 		b := first.Get(id)
 		same(t, b, read.Get(id))
+		if x, y := sumOf(first, id), sumOf(read, id); x != y || x.Words != b.Words || first.Addr(id) != read.Addr(id) || first.IsPart(id) != read.IsPart(id) {
+			t.Errorf("block %d: %+v, read %+v", id, x, y)
+		}
 		most.Image = max(most.Image, b.Image)
 		for _, in := range b.Ins {
 			most.Func = max(most.Func, in.Func)
@@ -90,12 +100,47 @@ func TestKept(t *testing.T) {
 	}
 	same(t, next, read.Get(next.ID))
 	runtime.KeepAlive(first)
-	if empty, _ := FromKept(new(Blocks).Keep(), mostWords); empty == nil || empty.Last() != 0 {
+	if empty, _ := FromKept(new(Blocks).Keep(), mostWords, all); empty == nil || empty.Last() != 0 {
 		t.Error("nothing that was kept is no table")
 	}
 }
 
-// TestKeptIsWrong: what would have a reader look beyond a block's code, its words or the table's memory is no table.
+// sumOf is Sum of a block that there is.
+func sumOf(t *Blocks, id uint32) Sum {
+	s, ok := t.Sum(id)
+	if !ok {
+		return Sum{Words: -1}
+	}
+	return s
+}
+
+// TestWideRows: what a row has no room for is told by the facts.
+func TestWideRows(t *testing.T) {
+	b := &Block{Words: 70, Code: make([]byte, 8), TimeWord: NoWord, BranchWord: NoWord, Ins: []Ins{{Len: 8, Flags: InsRecorded | InsAddrs}}}
+	for i := range 300 {
+		b.Ins[0].Accesses = append(b.Ins[0].Accesses, Access{Word: int16(i % 70), Value: NoWord, AuxWord: NoWord, IndexWord: NoWord, AddrBits: 64, Size: 1 << (i % 4)})
+	}
+	large := *b
+	large.Ins = []Ins{{Len: 8, Flags: InsRecorded | InsAddrs, Accesses: []Access{{Word: 1, Value: NoWord, AuxWord: NoWord, IndexWord: NoWord, Store: true, AddrBits: 64, Size: 1 << 20}}}}
+	var table Blocks
+	table.Add(b)
+	table.Add(&large)
+	table.AddPart(1, Part{Ins: 1, Words: 3})
+	read, _ := FromKept(table.Keep(), mostWords, false)
+	for _, from := range []*Blocks{&table, read} {
+		if s := sumOf(from, 1); s.Loads != 300 || s.BytesRead != 75*15 || s.Words != 70 {
+			t.Errorf("%+v", s)
+		}
+		if s := sumOf(from, 2); s.Stores != 1 || s.BytesWritten != 1<<20 {
+			t.Errorf("%+v", s)
+		}
+		if s := sumOf(from, 3); s.Loads != 300 || s.Words != 3 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestKeptIsWrong: what would have a reader look beyond a block's code, its words or the table's memory is no table where all is looked at, and else no block for who reads it.
 func TestKeptIsWrong(t *testing.T) {
 	for what, spoil := range map[string]func(b *Block){
 		"words":      func(b *Block) { b.Words = mostWords + 1 },
@@ -117,20 +162,27 @@ func TestKeptIsWrong(t *testing.T) {
 		b := sensibleBlock(rand.New(rand.NewPCG(3, 3)))
 		var good, bad Blocks
 		good.Add(b)
-		if table, _ := FromKept(good.Keep(), mostWords); table == nil {
+		if table, _ := FromKept(good.Keep(), mostWords, true); table == nil || table.Get(1) == nil {
 			t.Fatalf("%s: no table before", what)
 		}
 		runtime.KeepAlive(&good)
 		spoil(b)
 		bad.Add(b)
-		if table, _ := FromKept(bad.Keep(), mostWords); table != nil {
+		if table, _ := FromKept(bad.Keep(), mostWords, true); table != nil {
 			t.Errorf("%s: a table", what)
+		}
+		if table, _ := FromKept(bad.Keep(), mostWords, false); table != nil && table.Get(1) != nil {
+			t.Errorf("%s: a block", what)
 		}
 		runtime.KeepAlive(&bad)
 	}
 	for what, spoil := range map[string]func(k *Kept){
-		"place":  func(k *Kept) { k.At[5] = 1 << 30 },
-		"end":    func(k *Kept) { k.Facts[0] = k.Facts[0][:len(k.Facts[0])-1] },
+		"place":  func(k *Kept) { k.Rows[5].place = 1 << 30 },
+		"none":   func(k *Kept) { k.Rows[5].place = 0 },
+		"nought": func(k *Kept) { k.Rows[0].place = 1 },
+		"words":  func(k *Kept) { k.Rows[5].words = mostWords + 1 },
+		"rows":   func(k *Kept) { k.Rows = nil },
+		"end":    func(k *Kept) { k.Facts[0] = k.Facts[0][:len(k.Facts[0])/2] },
 		"piece":  func(k *Kept) { k.Facts = append(k.Facts, k.Facts[0]) },
 		"nobody": func(k *Kept) { k.Rates = []uint32{1 << 20, 0, 1} },
 		"rates":  func(k *Kept) { k.Rates = k.Rates[:len(k.Rates)-1] },
@@ -138,8 +190,33 @@ func TestKeptIsWrong(t *testing.T) {
 		whole := keptTable(100)
 		k := whole.Keep()
 		spoil(&k)
-		if table, _ := FromKept(k, mostWords); table != nil {
+		if table, _ := FromKept(k, mostWords, false); table != nil {
 			t.Errorf("%s: a table", what)
+		}
+		runtime.KeepAlive(whole)
+	}
+	for what, spoil := range map[string]func(k *Kept){
+		"row's words": func(k *Kept) { k.Rows[len(k.Rows)-1].words-- },
+		"row's ins":   func(k *Kept) { k.Rows[len(k.Rows)-1].ins++ },
+		"no part":     func(k *Kept) { k.Rows[len(k.Rows)-1].flags ^= rowPart },
+		"image":       func(k *Kept) { k.High.Image-- },
+		"function":    func(k *Kept) { k.High.Func-- },
+	} {
+		whole := keptTable(100)
+		k := whole.Keep()
+		spoil(&k)
+		if table, _ := FromKept(k, mostWords, true); table != nil {
+			t.Errorf("%s: a table where all is looked at", what)
+		}
+		table, _ := FromKept(k, mostWords, false)
+		missing := 0
+		for id := uint32(1); id <= whole.Last(); id++ {
+			if table == nil || table.Get(id) == nil {
+				missing++
+			}
+		}
+		if missing == 0 || missing == int(whole.Last()) {
+			t.Errorf("%s: %d of %d blocks are none", what, missing, whole.Last())
 		}
 		runtime.KeepAlive(whole)
 	}
@@ -160,7 +237,7 @@ func TestKeptIsWrongSomewhere(t *testing.T) {
 				}
 				table.Add(&b)
 			}
-			read, high := FromKept(table.Keep(), mostWords)
+			read, high := FromKept(table.Keep(), mostWords, true)
 			if good := words <= mostWords; (read != nil) != good || good && high.Image != 7 {
 				t.Errorf("%d words of block %d: a table %t, with images up to %d", words, at, read != nil, high.Image)
 			}
@@ -173,23 +250,32 @@ func TestKeptIsWrongSomewhere(t *testing.T) {
 func FuzzKept(f *testing.F) {
 	whole := keptTable(40)
 	k := whole.Keep()
-	f.Add(slices.Clone(k.Facts[0]), uint16(3), uint32(9))
+	f.Add(slices.Clone(k.Facts[0]), uint16(3), uint32(9), uint8(0))
 	runtime.KeepAlive(whole)
-	f.Fuzz(func(t *testing.T, facts []byte, which uint16, at uint32) {
-		k := Kept{Facts: [][]byte{facts}, At: slices.Clone(k.At), Rates: k.Rates}
-		k.At[int(which)%len(k.At)] += at
-		table, _ := FromKept(k, mostWords)
-		if table == nil {
+	f.Fuzz(func(t *testing.T, facts []byte, which uint16, at uint32, flags uint8) {
+		k := Kept{Facts: [][]byte{facts}, Rows: slices.Clone(k.Rows), Rates: k.Rates, High: k.High}
+		r := &k.Rows[int(which)%len(k.Rows)]
+		r.place += at
+		r.flags ^= flags
+		table, _ := FromKept(k, mostWords, false)
+		if all, _ := FromKept(k, mostWords, true); table == nil {
+			if all != nil {
+				t.Error("it is a table where more is looked at")
+			}
 			return
 		}
 		var b Block
 		for id := range table.Last() + 1 {
-			table.Read(id, &b)
+			there := table.Read(id, &b)
 			_, _ = table.Sum(id)
-			table.Move(id, 1<<20)
-			if table.Addr(id); id > 0 && table.Instructions(id) != len(b.Ins) {
+			_ = table.Addr(id)
+			if there && table.Instructions(id) != len(b.Ins) {
 				t.Errorf("block %d has %d instructions, not %d", id, len(b.Ins), table.Instructions(id))
 			}
+		}
+		for id := range table.Last() + 1 {
+			table.Move(id, 1<<20)
+			table.AddPart(id, Part{Ins: 1})
 		}
 	})
 }

@@ -14,15 +14,22 @@ type Sum struct {
 	Dynamic                       bool // some accesses depend on the words, and are not among these
 }
 
-// Sum adds a block's static facts up without making a Block of them: that is all that who only counts wants of most
+// Sum is what an execution of a block counts for, without its facts: that is all that who only counts wants of most
 // blocks, and in a program's start each block is met for the first time. False if there is none of that id.
 func (t *Blocks) Sum(id uint32) (s Sum, ok bool) {
-	packed := t.packed(id)
-	if packed == nil {
+	r := t.row(id)
+	if r == nil {
 		return s, false
 	}
-	most, words := -1, 0
-	if of, part, ok := unpackPart(packed); ok {
+	if r.flags&rowWide == 0 {
+		return r.sum(), true
+	}
+	if !t.good(id) {
+		return s, false
+	}
+	packed, most, words := t.factsAt(r), -1, 0
+	if r.isPart() {
+		of, part := unpackPart(packed)
 		if packed = t.packed(of); packed == nil {
 			return s, false
 		}
@@ -38,14 +45,13 @@ func (t *Blocks) Sum(id uint32) (s Sum, ok bool) {
 
 // add adds the first instructions of a block up, all if most is negative.
 func (s *Sum) add(packed []byte, most int) {
-	u := &unpacker{packed}
-	s.Words = int(u.number()) - 1
+	u := &unpacker{packed[8:]} // behind the address
+	s.Words = int(u.number())
 	u.skip(4) // image, the words of time and branch, the branch's kind
 	ins := int(u.number())
 	u.skip(1) // accesses
 	code := int(u.number())
-	u.b = u.b[8:] // address
-	u.skip(1)     // target
+	u.skip(1) // target
 	u.b = u.b[code:]
 	u.skip(3 * int(u.number())) // registers
 	if most >= 0 {
