@@ -13,6 +13,7 @@ import (
 // --discard costs is the cost of recording itself.
 type Dropper struct {
 	p      *ProcessWriter
+	sized  bool         // records' first words may say how long they are
 	thread *ThreadState // whose executions execs counts
 	met    []metBlock   // by block
 	ids    []uint32     // whose execs are not zero
@@ -21,16 +22,14 @@ type Dropper struct {
 
 // metBlock is what is wanted of a block at each execution. It lies in one place, since programs execute more blocks than lie in a processor's nearest cache.
 type metBlock struct {
-	execs uint32
-	words uint16 // of its record, and walkDynamic
+	execs   uint32
+	words   uint16 // of its record, behind the first
+	dynamic bool   // they decide what an execution counts for
 }
-
-// walkDynamic marks the blocks whose words decide what they count for.
-const walkDynamic = 1 << 15
 
 // newDropper adds one to what is settled when the process's part is closed.
 func (p *ProcessWriter) newDropper() *Dropper {
-	w := &Dropper{p: p}
+	w := &Dropper{p: p, sized: p.run.Sizes()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.outlets = append(p.outlets, w)
@@ -85,65 +84,71 @@ func (w *Dropper) Lose(int, Place, Place, []uint64) {}
 // LoseClosing is Sink's.
 func (w *Dropper) LoseClosing() {}
 
-// records walks executions until a mark or the end. The index is advanced word
-// by word, not by the record's length: then the processor need not wait for the
-// length to know where the next record is, because it predicts the loop.
+// records walks executions until a mark or the end. Where the next record begins a record's first word says, if it may (Run.Sizes):
+// then nothing has to be looked up to know that, and no loop's end be predicted. All words are read behind that, one behind the other.
 func (w *Dropper) records(words []uint64, at int) (int, error) {
-	sum := uint64(0)
+	from := at
 	for at < len(words) {
-		id := words[at]
-		if id>>32 != 0 {
+		first := words[at]
+		if records.IsMark(first) {
 			break
 		}
+		id, n := uint32(first), 0
+		if w.sized {
+			id, n = records.SplitNumber(first)
+		}
 		// Zero executions stand for a block that was not met since the last settling.
-		if id >= uint64(len(w.met)) || w.met[id].execs == 0 {
-			if !w.meet(uint32(id)) {
+		if uint64(id) >= uint64(len(w.met)) || w.met[id].execs == 0 {
+			if !w.meet(id, n) {
 				return at, fmt.Errorf("block %d: %w", id, records.ErrMalformed)
 			}
 		}
 		b := &w.met[id]
-		n := b.words
-		if n&walkDynamic != 0 {
-			n &^= walkDynamic
-			w.dynamic(uint32(id), words[at+1:], int(n))
+		if n == 0 {
+			n = 1 + int(b.words)
 		}
-		// Of n words behind the head all must be there.
-		if int(n) >= len(words)-at {
+		if n > len(words)-at {
 			return at, fmt.Errorf("block %d is cut short: %w", id, records.ErrMalformed)
 		}
-		b.execs++
-		at++
-		for ; n > 0; n-- {
-			sum += words[at]
-			at++
+		if b.dynamic {
+			w.dynamic(id, words[at+1:at+n])
 		}
+		b.execs++
+		at += n
 	}
-	w.sum += sum
+	w.read(words[from:at])
 	return at, nil
 }
 
-// meet prepares the counting of a block.
-func (w *Dropper) meet(id uint32) bool {
+// read reads words, with nothing that waits for anything. Refused: to read them before they are walked, to have the lines come from the producer's processor: both passes took as
+// long as the walk alone.
+func (w *Dropper) read(words []uint64) {
+	var a, b, c, d uint64
+	for ; len(words) >= 4; words = words[4:] {
+		a, b, c, d = a+words[0], b+words[1], c+words[2], d+words[3]
+	}
+	for _, v := range words {
+		a += v
+	}
+	w.sum += a + b + c + d
+}
+
+// meet prepares the counting of a block, of which a record says that it has size words, 0: nothing.
+func (w *Dropper) meet(id uint32, size int) bool {
 	words, dynamic, ok := w.p.blocks.brief(id)
-	if id == 0 || !ok {
+	if id == 0 || !ok || size != 0 && size != 1+words {
 		return false
 	}
 	if n := max(int(id), int(w.p.blocks.raw.Last())) + 1 - len(w.met); n > 0 { // of all that there are: a start meets most of what is kept of it
 		w.met = append(w.met, make([]metBlock, n)...)
 	}
-	w.met[id].words = uint16(words)
+	w.met[id].words, w.met[id].dynamic = uint16(words), dynamic
 	w.ids = append(w.ids, id)
-	if dynamic {
-		w.met[id].words |= walkDynamic
-	}
 	return true
 }
 
 // dynamic counts the accesses of an execution that depend on its words.
-func (w *Dropper) dynamic(id uint32, words []uint64, n int) {
-	if n > len(words) {
-		return // the caller complains
-	}
+func (w *Dropper) dynamic(id uint32, words []uint64) {
 	b := w.p.blocks.wholeOf(w.p.blocks.get(id)) // kept for blocks of this kind
 	b.DynamicCounts(words, len(b.Ins), func(_ int, c abp.Counts) { w.thread.add(c) })
 }

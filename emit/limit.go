@@ -184,7 +184,7 @@ func (l *limit) bounded(p *ProcessWriter, words []uint64) []uint64 {
 
 // prefix returns the words of a chunk up to so many instructions, and how many there are.
 func (p *ProcessWriter) prefix(words []uint64, most uint64) ([]uint64, uint64) {
-	it := records.NewIterator(words, false, p.blocks.size)
+	it := records.NewIterator(words, p.run.opts.Discard && p.run.Sizes(), p.blocks.size)
 	var sum, last uint64
 	for sum < most && it.Next() {
 		var ok bool

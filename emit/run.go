@@ -97,10 +97,10 @@ func NewRun(opts Options, info abp.Run) (*Run, error) {
 }
 
 // Sizes tells whether records are to begin with their sizes besides their numbers, as
-// records.Number has it. Only the encoder for vector instructions gains by them, and only it takes them.
+// records.Number has it. Of the encoders only that for vector instructions gains by them, and takes them; who drops records knows by them where the next begins.
 func (r *Run) Sizes() bool {
 	o := &r.opts
-	return o.Sizes && !o.NoVector && !o.Discard && o.Level <= 0 && frame.SizedHere()
+	return o.Sizes && (o.Discard || !o.NoVector && o.Level <= 0 && frame.SizedHere())
 }
 
 // Dir returns the run's first directory, empty with Discard.

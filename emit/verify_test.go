@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"alleria/abp"
+	"alleria/internal/records"
 )
 
 func problems(t *testing.T, path string) (all []abp.Problem) {
@@ -267,9 +268,17 @@ func TestWriteError(t *testing.T) {
 	}
 }
 
+// TestDiscard: what is dropped is counted, whether records say how long they are or not, up to a bound too; words that no engine writes are refused.
 func TestDiscard(t *testing.T) {
+	for _, o := range []Options{{Discard: true}, {Discard: true, Sizes: true}, {Discard: true, Sizes: true, MaxInstructions: 700}} {
+		discard(t, o)
+	}
+}
+
+func discard(t *testing.T, o Options) {
+	t.Helper()
 	prog := newProgram(4, 30)
-	run, err := NewRun(Options{Discard: true}, abp.Run{})
+	run, err := NewRun(o, abp.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,25 +287,45 @@ func TestDiscard(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := p.SinkOf(0)
-	want := uint64(0)
+	var want abp.Counts
 	for i := range uint64(20) {
 		var words []uint64
-		for range 50 {
+		for k := range 50 {
 			b := prog.list[prog.rng.IntN(len(prog.list))]
+			at := len(words)
 			words = prog.record(words, b)
-			for k := range b.Ins {
-				want += uint64(b.Ins[k].Flags & 1)
+			full := p.blocks.convert(b.ID)
+			want.Add(full.Static, 1)
+			full.DynamicCounts(words[at+1:], len(full.Ins), func(_ int, c abp.Counts) { want.Add(c, 1) })
+			if o.Sizes && k%5 != 0 {
+				words[at] = uint64(records.Number(uint32(words[at]), b.Words))
 			}
 		}
 		if err := s.ConsumeAt(1, Place{Chunk: i}, Place{Chunk: i + 1}, words, 0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
+	if o.MaxInstructions == 0 {
+		short, wrong := []uint64{uint64(prog.list[0].ID)}, []uint64{uint64(records.Number(prog.list[0].ID, prog.list[0].Words+1)), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+		if prog.list[0].Words == 0 {
+			t.Fatal("the first block has no words")
+		}
+		if err := s.ConsumeAt(1, Place{Chunk: 20}, Place{Chunk: 21}, short, 0, 0); !errors.Is(err, records.ErrMalformed) {
+			t.Errorf("a record that is cut short: %v", err)
+		}
+		if err := s.ConsumeAt(2, Place{Chunk: 20}, Place{Chunk: 21}, wrong, 0, 0); o.Sizes && !errors.Is(err, records.ErrMalformed) {
+			t.Errorf("a record of another size: %v", err)
+		}
+	}
 	if err := p.Close(abp.EndInfo{}); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := p.Counts(); got.Instructions != want {
-		t.Errorf("%d instructions, want %d", got.Instructions, want)
+	got, _ := p.Counts()
+	switch {
+	case o.MaxInstructions == 0 && got != want:
+		t.Errorf("sizes %t: %+v, want %+v", o.Sizes, got, want)
+	case o.MaxInstructions != 0 && (got.Instructions < o.MaxInstructions || got.Instructions >= o.MaxInstructions+64): // the last execution counts whole
+		t.Errorf("%d instructions of at most %d", got.Instructions, o.MaxInstructions)
 	}
 	if err := run.Finish(abp.Outcome{State: abp.OutcomeComplete}); err != nil {
 		t.Fatal(err)
