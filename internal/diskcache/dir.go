@@ -23,6 +23,7 @@ type Dir struct {
 	path      string
 	Most      int64 // bytes of all entries
 	MostEntry int64 // of one
+	Alone     bool  // nobody helps who reads an entry
 }
 
 // ErrRefused means that a folder is not the user's alone, or that the process has other rights than who started it.

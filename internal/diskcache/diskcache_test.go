@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,7 @@ func TestDamageIsNoEntry(t *testing.T) {
 		}
 	}
 	for i := range whole {
-		if i >= headSize+8 && i < dataAt(8) { // between the texts and the data
+		if i >= headSize+8+4 && i < dataAt(8, 9) { // between the checksums and the data
 			continue
 		}
 		b := bytes.Clone(whole)
@@ -152,6 +153,49 @@ func TestWritersDoNotDisturb(t *testing.T) {
 	all.Wait()
 	if left, _ := os.ReadDir(d.Path()); len(left) != 1 {
 		t.Errorf("%v was left", left)
+	}
+}
+
+// TestPieces: data of any number of pieces, stored in parts of any length, come back, read by one thread or by two, and damage of any piece is found by both.
+func TestPieces(t *testing.T) {
+	d := opened(t)
+	alone := *d
+	alone.Alone = true
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 9*pieceBytes + 77} {
+		data := make([]byte, n)
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		var parts [][]byte
+		for rest := data; len(rest) > 0; {
+			k := min(1+rng.IntN(pieceBytes), len(rest))
+			parts, rest = append(parts, rest[:k]), rest[k:]
+		}
+		about := string(make([]byte, firstRead-headSize-20*(n%3))) // the header's end lies behind what is read first, or not
+		must(t, d.Store("key", about, parts))
+		file := filepath.Join(d.Path(), nameOf("key"))
+		whole, err := os.ReadFile(file)
+		must(t, err)
+		for _, from := range []*Dir{d, &alone} {
+			for range 20 {
+				if got, err := from.Load("key"); !bytes.Equal(got, data) || got == nil || err != nil {
+					t.Fatalf("%d bytes: %d came back, %v", n, len(got), err)
+				}
+			}
+			for k := range piecesOf(n) {
+				b := bytes.Clone(whole)
+				b[len(b)-n+k*pieceBytes] ^= 1
+				must(t, os.WriteFile(file, b, 0o600))
+				if got, err := from.Load("key"); got != nil || !errors.Is(err, ErrDamaged) {
+					t.Fatalf("%d bytes, piece %d is another: %d came back, %v", n, k, len(got), err)
+				}
+				must(t, os.WriteFile(file, whole, 0o600))
+			}
+		}
+		if _, got, _, err := Parse(whole); got != about || err != nil {
+			t.Errorf("%d bytes: %v", n, err)
+		}
 	}
 }
 

@@ -21,18 +21,17 @@ import (
 //
 //	 0  magic, 8 bytes
 //	 8  version of this layout
-//	12  checksum of what follows of the header, and of the texts
+//	12  checksum of what follows of the header, of the texts, and of the pieces' checksums
 //	16  length of the key
 //	20  length of what is said about the entry
 //	24  length of the data
-//	32  checksum of the data
-//	36  zeros up to 64
-//	64  the key, what is said about it, zeros up to a multiple of 64, the data
+//	32  zeros up to 64
+//	64  the key, what is said about it, a checksum of each piece of the data (pieces.go), zeros up to a multiple of 64, the data
 //
 // Checksums are CRC-32C: of damage, not of malice, against which only the folder's owner helps.
 const (
 	magic    = "alleria\x01"
-	version  = 1
+	version  = 2
 	headSize = 64
 	mostText = 64 << 10 // of the two texts together
 )
@@ -49,14 +48,17 @@ func nameOf(key string) string {
 	return hex.EncodeToString(sum[:16]) + suffix
 }
 
-// dataAt is where the data begin behind texts of a length.
-func dataAt(texts int) int { return (headSize + texts + 63) &^ 63 }
+// dataAt is where the data begin, which are so many bytes, behind texts of a length.
+func dataAt(texts, data int) int { return (headSize + texts + 4*piecesOf(data) + 63) &^ 63 }
 
 // head is a header that was read.
 type head struct {
 	key, about, texts, data int
-	sumTexts, sumData       uint32
+	sum                     uint32
 }
+
+// end is where the header's texts and checksums end.
+func (h *head) end() int { return headSize + h.texts + 4*piecesOf(h.data) }
 
 // parseHead reads a header of a file of a size.
 func parseHead(b []byte, size int64) (head, error) {
@@ -64,18 +66,23 @@ func parseHead(b []byte, size int64) (head, error) {
 		return head{}, fmt.Errorf("%w: no header", ErrDamaged)
 	}
 	key, about, data := uint64(binary.LittleEndian.Uint32(b[16:])), uint64(binary.LittleEndian.Uint32(b[20:])), binary.LittleEndian.Uint64(b[24:])
-	if key > mostText || about > mostText || key+about > mostText || data > 1<<40 || int64(dataAt(int(key+about)))+int64(data) != size {
+	if key > mostText || about > mostText || key+about > mostText || data > 1<<40 || int64(dataAt(int(key+about), int(data)))+int64(data) != size {
 		return head{}, fmt.Errorf("%w: it should have another size", ErrDamaged)
 	}
-	return head{int(key), int(about), int(key + about), int(data), binary.LittleEndian.Uint32(b[12:]), binary.LittleEndian.Uint32(b[32:])}, nil
+	return head{int(key), int(about), int(key + about), int(data), binary.LittleEndian.Uint32(b[12:])}, nil
 }
 
-// parseTexts checks a header and its texts, which follow it in b.
+// parseTexts checks a header, its texts and its checksums, which follow it in b.
 func (h *head) parseTexts(b []byte) (key, about string, err error) {
-	if len(b) < headSize+h.texts || crc32.Checksum(b[16:headSize+h.texts], castagnoli()) != h.sumTexts {
+	if len(b) < h.end() || crc32.Checksum(b[16:h.end()], castagnoli()) != h.sum {
 		return "", "", fmt.Errorf("%w: its header's checksum is another", ErrDamaged)
 	}
 	return string(b[headSize:][:h.key]), string(b[headSize+h.key:][:h.about]), nil
+}
+
+// sumOf is the checksum of a piece of the data, in a header that was checked.
+func (h *head) sumOf(b []byte, piece int) uint32 {
+	return binary.LittleEndian.Uint32(b[headSize+h.texts+4*piece:])
 }
 
 // Parse takes a whole file apart. The data are part of it, at an address that is a multiple of 64 if the file's is.
@@ -87,29 +94,29 @@ func Parse(file []byte) (key, about string, data []byte, err error) {
 	if key, about, err = h.parseTexts(file); err != nil {
 		return "", "", nil, err
 	}
-	data = file[dataAt(h.texts):][:h.data]
-	if crc32.Checksum(data, castagnoli()) != h.sumData {
-		return "", "", nil, fmt.Errorf("%w: its checksum is another", ErrDamaged)
+	data = file[dataAt(h.texts, h.data):][:h.data]
+	for n := range piecesOf(h.data) {
+		if crc32.Checksum(piece(data, n), castagnoli()) != h.sumOf(file, n) {
+			return "", "", nil, errSum
+		}
 	}
 	return key, about, data, nil
 }
 
+// errSum means that a piece of the data has another checksum.
+var errSum = fmt.Errorf("%w: its checksum is another", ErrDamaged)
+
 // Load returns the data of an entry, nil if there is none. A damaged one is removed; the error says that. The entry has been used now.
 func (d *Dir) Load(key string) ([]byte, error) {
 	name := nameOf(key)
-	file, err := d.read(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := d.read(name, key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	found, _, data, err := Parse(file)
-	if err != nil {
+	case errors.Is(err, ErrDamaged):
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), d.remove(name))
-	}
-	if found != key {
-		return nil, nil
+	case data == nil || err != nil:
+		return nil, err
 	}
 	now := time.Now()
 	_ = os.Chtimes(filepath.Join(d.path, name), now, now) // it may have been removed
@@ -136,22 +143,47 @@ func (d *Dir) open(name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// read reads a whole file.
-func (d *Dir) read(name string) ([]byte, error) {
+// read reads the data of a key's file, nil where it is another key's.
+func (d *Dir) read(name, key string) ([]byte, error) {
 	f, info, err := d.open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	if info.Size() > d.MostEntry+mostText {
-		return nil, errors.Join(fmt.Errorf("%s: %w: it is too large", name, ErrDamaged), d.remove(name))
+		return nil, fmt.Errorf("%w: it is too large", ErrDamaged)
 	}
-	file := sys.Buffer(int(info.Size()))
-	if _, err := io.ReadFull(f, file); err != nil {
-		return nil, fmt.Errorf("read what is kept: %w", err)
+	b, h, err := readHead(f, info.Size())
+	if err != nil {
+		return nil, err
 	}
-	return file, nil
+	found, _, err := h.parseTexts(b)
+	if err != nil || found != key {
+		return nil, err
+	}
+	l := loading{h: h, head: b, from: f, data: make([]byte, h.data), alone: d.Alone}
+	return l.read()
 }
+
+// readHead reads a header with all that is checked with it, of a file of a size.
+func readHead(f *os.File, size int64) ([]byte, head, error) {
+	b := make([]byte, min(size, firstRead))
+	if _, err := io.ReadFull(f, b); err != nil {
+		return nil, head{}, fmt.Errorf("read what is kept: %w", err)
+	}
+	h, err := parseHead(b, size)
+	if err != nil || h.end() <= len(b) {
+		return b, h, err
+	}
+	more := make([]byte, h.end())
+	if _, err := io.ReadFull(f, more[copy(more, b):]); err != nil {
+		return nil, head{}, fmt.Errorf("read what is kept: %w", err)
+	}
+	return more, h, nil
+}
+
+// firstRead is as much as most headers have.
+const firstRead = 4 << 10
 
 // readTexts reads a file's header and texts.
 func (d *Dir) readTexts(name string) (key, about string, err error) {
@@ -160,11 +192,7 @@ func (d *Dir) readTexts(name string) (key, about string, err error) {
 		return "", "", err
 	}
 	defer f.Close()
-	b := make([]byte, min(info.Size(), headSize+mostText))
-	if _, err := io.ReadFull(f, b); err != nil {
-		return "", "", fmt.Errorf("read what is kept: %w", err)
-	}
-	h, err := parseHead(b, info.Size())
+	b, h, err := readHead(f, info.Size())
 	if err != nil {
 		return "", "", err
 	}
@@ -202,21 +230,19 @@ func (d *Dir) Store(key, about string, parts [][]byte) error {
 
 // header is what stands in front of the data, and the size of the file.
 func header(key, about string, parts [][]byte) (head []byte, size int64) {
-	texts := len(key) + len(about)
-	head = make([]byte, dataAt(texts))
-	copy(head, magic)
-	sum, data := uint32(0), 0
+	texts, data := len(key)+len(about), 0
 	for _, p := range parts {
-		sum = crc32.Update(sum, castagnoli(), p)
 		data += len(p)
 	}
+	head = make([]byte, dataAt(texts, data))
+	copy(head, magic)
 	binary.LittleEndian.PutUint32(head[8:], version)
 	binary.LittleEndian.PutUint32(head[16:], uint32(len(key)))
 	binary.LittleEndian.PutUint32(head[20:], uint32(len(about)))
 	binary.LittleEndian.PutUint64(head[24:], uint64(data))
-	binary.LittleEndian.PutUint32(head[32:], sum)
 	copy(head[headSize:], key)
 	copy(head[headSize+len(key):], about)
-	binary.LittleEndian.PutUint32(head[12:], crc32.Checksum(head[16:headSize+texts], castagnoli()))
+	putSums(head[headSize+texts:], parts)
+	binary.LittleEndian.PutUint32(head[12:], crc32.Checksum(head[16:headSize+texts+4*piecesOf(data)], castagnoli()))
 	return head, int64(len(head) + data)
 }

@@ -8,6 +8,7 @@ import (
 
 	"alleria/engine"
 	"alleria/engine/reuse"
+	"alleria/internal/diskcache"
 	"alleria/internal/symbols"
 )
 
@@ -53,6 +54,19 @@ const (
 	noDiskCache = "no-disk-cache"
 )
 
+// readAlone has what is kept read by one thread.
+const readAlone = "read-alone"
+
+// keptFrom is where translations are kept.
+func keptFrom(opts *Options) *diskcache.Dir {
+	if opts.Kept == nil || !slices.Contains(opts.Engine, readAlone) {
+		return opts.Kept
+	}
+	d := *opts.Kept
+	d.Alone = true
+	return &d
+}
+
 // namesFrom says where names of functions are looked for.
 func namesFrom(opts *Options) symbols.Options {
 	o := symbols.Options{WholeTables: slices.Contains(opts.Engine, wholeTables)}
@@ -76,7 +90,7 @@ func switchTable(o *engine.Options) map[string]*bool {
 	elsewhere := new(bool)
 	return map[string]*bool{
 		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
-		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-aside": &o.NoAside, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, noDiskCache: &o.NoDiskCache, "no-kept-records": &o.NoKeptRecords, "no-kept-bursts": &o.NoKeptBursts, "keep-few": &o.KeepFew, "copy-facts": &o.CopyFacts, "check-facts": &o.CheckFacts, "no-inherit": &o.NoInherit, "no-spare": &o.NoSpare, "no-batch": &o.NoBatch, "stop-signals": &o.StopSignals, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
+		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-aside": &o.NoAside, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, noDiskCache: &o.NoDiskCache, readAlone: elsewhere, "no-kept-records": &o.NoKeptRecords, "no-kept-bursts": &o.NoKeptBursts, "keep-few": &o.KeepFew, "copy-facts": &o.CopyFacts, "check-facts": &o.CheckFacts, "no-inherit": &o.NoInherit, "no-spare": &o.NoSpare, "no-batch": &o.NoBatch, "stop-signals": &o.StopSignals, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
 		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn, "no-frames": &o.NoFrames,
 		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture, "no-behind-check": &o.NoBehindCheck, "no-place-ahead": &o.NoPlaceAhead, "no-shared-scans": &o.NoSharedScans, "no-capture-pages": &o.NoCapturePages,
 		"no-start-sites": &o.NoStartSites, "ask-pointers": &o.AskPointers, "ask-opens": &o.AskOpens, "no-short": &o.NoShort, "short": &o.Short,

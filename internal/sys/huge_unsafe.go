@@ -49,7 +49,7 @@ func UnmapAligned(b []byte) error {
 	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(b)), uintptr(cap(b)))
 }
 
-// bufferAhead is from how many bytes on Buffer has the pages given at once.
+// bufferAhead is from how many bytes on Ahead has the pages given at once.
 const bufferAhead = 64 << 10
 
 // Buffer is memory of n bytes of the runtime's that is about to be written from its beginning to its end. Its pages are there: a fault for each takes half as long as
@@ -58,19 +58,19 @@ const bufferAhead = 64 << 10
 // Refused: large pages, which take as long (the kernel clears as much), and longer where it has to make room for one first.
 func Buffer(n int) []byte {
 	b := make([]byte, n)
-	ahead(b)
+	Ahead(b)
 	return b
 }
 
 // Words32 is Buffer of n words of 32 bits, which are about to be written all over.
 func Words32(n int) []uint32 {
 	w := make([]uint32, n)
-	ahead(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 4*n))
+	Ahead(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 4*n))
 	return w
 }
 
-// ahead has the pages of memory be there.
-func ahead(b []byte) {
+// Ahead has the pages of memory be there that is about to be written, as far as they are wholly of it.
+func Ahead(b []byte) {
 	if len(b) < bufferAhead {
 		return
 	}
