@@ -1,6 +1,7 @@
 package cab
 
 import (
+	"cmp"
 	"sync/atomic"
 
 	"alleria/internal/layout"
@@ -21,8 +22,10 @@ type growth struct {
 	lull  atomic.Bool // a processing thread went to sleep since
 	fixed bool        // no growth; guarded by Ring.mu
 	hasty bool        // growth by the first wait; guarded by Ring.mu
-	since uint64      // chunks that had been released when it grew last; guarded by Ring.mu
-	asked uint64      // ticks that the producer had waited when Widen looked last; guarded by Ring.mu
+	// often is how often its producer goes round it before it grows; 0: rounds. Guarded by Ring.mu.
+	often uint64
+	since uint64 // chunks that had been released when it grew last; guarded by Ring.mu
+	asked uint64 // ticks that the producer had waited when Widen looked last; guarded by Ring.mu
 	// What settle goes by, and where chunks lie whose memory was given back. Guarded by Ring.mu.
 	head  uint64
 	quiet int
@@ -74,7 +77,7 @@ const rounds = 8
 
 // worthMore tells whether what has been consumed since the ring grew last is worth as much memory again as it has. r.mu is held.
 func (r *Ring) worthMore(chunks uint64) bool {
-	return r.growth.hasty || r.u64(layout.Tail).Load()-r.growth.since >= rounds*chunks
+	return r.growth.hasty || r.u64(layout.Tail).Load()-r.growth.since >= cmp.Or(r.growth.often, rounds)*chunks
 }
 
 // extend gives the ring so many chunks more, or as many as it may have, and returns how many. r.mu is held.
@@ -143,6 +146,13 @@ func (r *Ring) fix() {
 	r.lock()
 	defer r.mu.Unlock()
 	r.growth.fixed = true
+}
+
+// grows has the ring grow when its producer has gone round it so often.
+func (r *Ring) grows(often int) {
+	r.lock()
+	defer r.mu.Unlock()
+	r.growth.often = uint64(often)
 }
 
 // hurry has the ring grow whenever that would help.

@@ -65,7 +65,14 @@ func TestGrows(t *testing.T) {
 
 // TestGrowsByUse: the same ring doubles only when its producer has gone round it some times, and each time anew.
 func TestGrowsByUse(t *testing.T) {
+	growsAfter(t, 0, rounds)
+	growsAfter(t, 3*rounds, 3*rounds)
+}
+
+func growsAfter(t *testing.T, often int, rounds uint64) {
+	t.Helper()
 	p := newGrowing(t, 2, 12)
+	p.grows(often)
 	for want, released := uint64(2), uint64(0); want < 12; want *= 2 {
 		for range want * rounds {
 			if got := p.u64(layout.Chunks).Load(); got != want {

@@ -87,6 +87,8 @@ type PoolOptions struct {
 	Fixed bool
 	// Hasty rings grow whenever their producer waits and the consumers had nothing to do before, however little it has written.
 	Hasty bool
+	// Rounds is how often a producer goes round its ring before that grows; 0: as often as pays where what is consumed is written.
+	Rounds int
 }
 
 // entry is a reader of a ring with what the sinks know it by.
@@ -121,6 +123,9 @@ func StartPool(bell *Bell, o PoolOptions) *Pool {
 func (p *Pool) Add(r *Ring, tags ...any) {
 	if p.Fixed {
 		r.fix()
+	}
+	if p.Rounds > 0 {
+		r.grows(p.Rounds)
 	}
 	if p.Hasty {
 		r.hurry()

@@ -43,7 +43,7 @@ func (r *run) openPool(bell []byte) {
 	o := r.opts
 	begin, most := r.threads()
 	po := cab.PoolOptions{Interval: flushInterval, Threads: begin, Most: most, Spare: perDisk * max(len(o.Outputs), 1),
-		Fixed: o.Buffers > 0 || o.NoThreads, Hasty: slices.Contains(o.Engine, hastyRings), Sink: r.newSink, OnError: r.writingFailed, OnBroken: r.threadBroke}
+		Fixed: o.Buffers > 0 || o.NoThreads, Hasty: slices.Contains(o.Engine, hastyRings), Rounds: r.ringRounds(), Sink: r.newSink, OnError: r.writingFailed, OnBroken: r.threadBroke}
 	r.proc.pool = cab.StartPool(cab.NewBell(bell), po)
 	r.proc.placed = r.startPlacing()
 	if r.adapts() {

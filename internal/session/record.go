@@ -32,7 +32,11 @@ import (
 const (
 	chunkMost = 4 << 20
 	ringStart = 4 << 20
-	ringMost  = layout.RingMax
+	// Where entries are dropped, and the consumers nearly keep up, a ring is smaller and grows later: a start does not fill more of it than once, and each page is a
+	// fault of the program's and one of ours.
+	ringDropped   = 1 << 20
+	roundsDropped = 32
+	ringMost      = layout.RingMax
 	// ringLong is what it begins with where bursts by processor time are recorded: the longest at 1 % with accesses, 1.2 million instructions, lie in it
 	// though nobody consumes any of it meanwhile. A ring that nobody waits for does not grow.
 	ringLong = 2 * ringStart
@@ -157,10 +161,27 @@ func (r *run) startChunks() int {
 		return min(o.Buffers, ringMost/r.chunk())
 	}
 	start := ringStart
+	if r.drops() {
+		start = ringDropped
+	}
 	if o := r.opts; o.SampleBy == SampleByTime && !slices.Contains(o.Engine, noLongBursts) {
 		start = ringLong
 	}
 	return max(min(start, r.ringMost())/r.chunk(), 2)
+}
+
+// drops tells whether entries are counted and nothing else, by consumers that are about as fast as a producer.
+func (r *run) drops() bool {
+	o := r.opts
+	return o.Discard && len(o.Analyses) == 0 && !slices.Contains(o.Engine, largeRings)
+}
+
+// ringRounds is PoolOptions.Rounds.
+func (r *run) ringRounds() int {
+	if r.drops() {
+		return roundsDropped
+	}
+	return 0
 }
 
 // ringMost is how many bytes a ring may grow to.

@@ -42,6 +42,9 @@ const wholeBinary = "whole-binary"
 // hastyRings has rings grow by each wait that follows a lull.
 const hastyRings = "hasty-rings"
 
+// largeRings has rings be as large where entries are dropped as where they are written.
+const largeRings = "large-rings"
+
 // punctualMonitor has the runtime's monitor wake as often as the runtime has it: internal/monitor looks for it before there is Go.
 const punctualMonitor = "punctual-monitor"
 
@@ -94,7 +97,7 @@ func switchTable(o *engine.Options) map[string]*bool {
 		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn, "no-frames": &o.NoFrames,
 		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture, "no-behind-check": &o.NoBehindCheck, "no-place-ahead": &o.NoPlaceAhead, "no-shared-scans": &o.NoSharedScans, "no-capture-pages": &o.NoCapturePages,
 		"no-start-sites": &o.NoStartSites, "ask-pointers": &o.AskPointers, "ask-opens": &o.AskOpens, "no-short": &o.NoShort, "short": &o.Short,
-		noVector: elsewhere, hastyRings: elsewhere, punctualMonitor: elsewhere, captureAlone: elsewhere, noSizes: elsewhere, wholeTables: elsewhere, noKeptNames: elsewhere, wholeBinary: elsewhere, noLongBursts: elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: elsewhere, fewBursts: elsewhere, noCallers: elsewhere,
+		noVector: elsewhere, hastyRings: elsewhere, largeRings: elsewhere, punctualMonitor: elsewhere, captureAlone: elsewhere, noSizes: elsewhere, wholeTables: elsewhere, noKeptNames: elsewhere, wholeBinary: elsewhere, noLongBursts: elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: elsewhere, fewBursts: elsewhere, noCallers: elsewhere,
 	}
 }
 
