@@ -357,3 +357,28 @@ func TestKeptOfProgramThatMakesCode(t *testing.T) {
 		}
 	}
 }
+
+// TestDroppedStarts: what is dropped is counted alike in first runs and in those that begin with what is kept, whether facts are checked when they are read or before, whatever reads the
+// file, says how long records are, and makes rings.
+func TestDroppedStarts(t *testing.T) {
+	t.Parallel()
+	want := ""
+	for _, off := range []string{"", "check-facts", "read-alone", "no-sizes", "large-rings"} {
+		dir := workDir(t)
+		kept, files := keptIn(dir)
+		argv := []string{alleria(), "record", "--no-aslr", "--cache", kept, "--fields", "address", "--discard"}
+		if off != "" {
+			argv = append(argv, "--engine", off)
+		}
+		for round := range 3 {
+			r := run(t, command{argv: append(argv, "--", "/bin/ls", "/nothing/there"), dir: dir})
+			_, got, _ := strings.Cut(string(r.stderr), "alleria: ")
+			if want == "" {
+				want = got
+			}
+			if r.status != 2 || got != want || !strings.Contains(got, "instructions") || !strings.Contains(string(r.stderr), "/nothing/there") || len(files()) != 1 {
+				t.Errorf("%s, run %d: status %d, %d files\n%swant %s", off, round, r.status, len(files()), r.stderr, want)
+			}
+		}
+	}
+}
