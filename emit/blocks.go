@@ -90,9 +90,8 @@ func countsOf(s *records.Sum) abp.Counts {
 // the engine's table has that: two processing threads do not learn it one after the other, under a lock.
 func (t *blockTable) brief(id uint32) (words int, dynamic, ok bool) {
 	if t.sampling == nil {
-		s, ok := t.raw.Sum(id)
-		if !s.Dynamic {
-			return s.Words, false, ok
+		if words, dynamic, ok = t.raw.Words(id); !dynamic {
+			return words, false, ok
 		}
 	}
 	b := t.get(id)

@@ -25,13 +25,16 @@ func TestSumsWithoutBlocks(t *testing.T) {
 		if !table.read(id, &raw) {
 			t.Fatalf("block %d is gone", id)
 		}
-		_ = convertBlock(&full, &raw) // a part with words that its accesses have not is no block, but it has sums
+		bad := convertBlock(&full, &raw) // a part with words that its accesses have not is no block, but it has sums
 		static, dyn := full.StaticCounts(len(full.Ins))
 		s, ok := table.raw.Sum(id)
 		got := abp.Counts{Instructions: s.Instructions, MemInstructions: s.MemInstructions, Loads: s.Loads, Stores: s.Stores,
 			BytesRead: s.BytesRead, BytesWritten: s.BytesWritten}
 		if !ok || got != static || s.Dynamic != dyn || s.Words != raw.Words {
 			t.Fatalf("block %d: %+v, %+v and %v as a block", id, s, static, dyn)
+		}
+		if words, d, ok := table.brief(id); bad == nil && (words != s.Words || d != dyn || !ok || table.staticOf(id) != static) {
+			t.Errorf("block %d: %d words, dynamic %t, %+v", id, words, d, table.staticOf(id))
 		}
 		if dyn {
 			dynamic++

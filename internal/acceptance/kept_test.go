@@ -366,10 +366,11 @@ func TestDroppedStarts(t *testing.T) {
 	for _, off := range []string{"", "check-facts", "read-alone", "no-sizes", "large-rings"} {
 		dir := workDir(t)
 		kept, files := keptIn(dir)
-		argv := []string{alleria(), "record", "--no-aslr", "--cache", kept, "--fields", "address", "--discard"}
+		flags := []string{"--no-aslr", "--fields", "address", "--discard"}
 		if off != "" {
-			argv = append(argv, "--engine", off)
+			flags = append(flags, "--engine", off)
 		}
+		argv := append([]string{alleria(), "record", "--cache", kept}, flags...)
 		for round := range 3 {
 			r := run(t, command{argv: append(argv, "--", "/bin/ls", "/nothing/there"), dir: dir})
 			_, got, _ := strings.Cut(string(r.stderr), "alleria: ")
@@ -379,6 +380,9 @@ func TestDroppedStarts(t *testing.T) {
 			if r.status != 2 || got != want || !strings.Contains(got, "instructions") || !strings.Contains(string(r.stderr), "/nothing/there") || len(files()) != 1 {
 				t.Errorf("%s, run %d: status %d, %d files\n%swant %s", off, round, r.status, len(files()), r.stderr, want)
 			}
+		}
+		if _, reused := keptRun(t, dir, kept, flags, "/bin/ls", "/nothing/there"); reused < 1000 {
+			t.Errorf("%s: a later run begins with %d blocks", off, reused)
 		}
 	}
 }

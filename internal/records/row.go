@@ -69,6 +69,15 @@ func (t *Blocks) row(id uint32) *Row {
 	return nil
 }
 
+// Words is how many words follow the first one of a record of a block, and whether they decide what it counts for (Sum.Dynamic); false if there is no such block.
+func (t *Blocks) Words(id uint32) (words int, dynamic, ok bool) {
+	r := t.row(id)
+	if r == nil {
+		return 0, false, false
+	}
+	return int(r.words), r.flags&rowDynamic != 0, true
+}
+
 // put makes a row that of a number, whose facts lie at a place.
 func (t *Blocks) put(id, at uint32, r Row) {
 	slot := &t.rows[id>>blockPageBits]
