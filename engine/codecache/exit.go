@@ -89,6 +89,9 @@ func (c *Cache) ExitAt(n int) Exit {
 	w := c.Exits.At(n)
 	e := Exit{Target: w.Target, Region: c.Regions[w.region], Variant: w.v, Fixed: w.flags&exitFixed != 0, Call: w.flags&exitCall != 0,
 		Recorded: w.flags&exitRecorded != 0, Spent: w.flags&exitSpent != 0, Entry: Entry(w.flags / exitEntry & 3)}
+	if w.site != 0 {
+		e.Site = e.Region.Base + uint64(w.site)
+	}
 	if w.rare != 0 {
 		e.RareExit = c.RareExits[w.rare-1]
 	}

@@ -164,6 +164,29 @@ func TestMoved(t *testing.T) {
 	}
 }
 
+// TestPatchedInOneLine: what is patched while threads may be executing it does not lie in two cache lines, where the store would stop all processors, and on some be a trap besides.
+func TestPatchedInOneLine(t *testing.T) {
+	const base, region = 0x7f12_3400_0000, 0x7f12_3400_0000 + 1<<29
+	var list [][]byte
+	for n := range 2048 { // at each place in a line: some bytes of code, and a branch to code that is not there yet
+		list = append(list, append(bytes.Repeat([]byte{0x90}, n%13), direct[n%6]...))
+	}
+	sites := 0
+	for _, v := range []codecache.Variant{codecache.Plain, codecache.Count, codecache.Record} {
+		c := anywhere(t, spread(list), base, region, v)
+		for n := range c.Exits.N {
+			if e := c.ExitAt(n); e.Site != 0 {
+				if sites++; e.Site%64 > 60 {
+					t.Errorf("variant %d: the displacement of an exit lies at %#x", v, e.Site)
+				}
+			}
+		}
+	}
+	if sites < 1000 {
+		t.Errorf("%d displacements", sites)
+	}
+}
+
 // TestNotMoved: what cannot be moved with its image is not for others.
 func TestNotMoved(t *testing.T) {
 	for what, code := range map[string][]byte{
