@@ -3,7 +3,7 @@
 //
 // In a nutshell: a ring is a sequence of 64-bit words, in which executions of blocks alternate with
 // marks. Block says of a block what does not change from one execution to the next, Blocks is the table
-// of all of a process, kept packed; MarkLen is the one place that knows how long each mark is, and
+// of all of a process, kept packed, with a Row for each of what is wanted again and again; MarkLen is the one place that knows how long each mark is, and
 // Iterator goes over a chunk's words, a record at a time, for whoever has no need to be faster than
 // that (encoders have: they are in abp/frame, and emit's tests hold the two together). AccessKind and Reg
 // are the vocabulary of operands and registers that decoding, instrumentation and the oracle share.
