@@ -14,7 +14,7 @@ type Policy uint8
 const (
 	LRU    Policy = iota // the one that was used longest ago
 	FIFO                 // the one that has been there longest
-	Random               // any, by a generator that always begins alike
+	Random               // any, by a generator for each set that always begins alike
 )
 
 // Shape is the geometry of a cache.
@@ -108,7 +108,7 @@ type Cache struct {
 	mask   uint64 // of a set
 	shift  uint
 	policy Policy
-	seed   uint64
+	seeds  []uint64 // Random: of generators, by set
 	next   []uint16 // FIFO: the way that goes next, by set
 	latest *latest  // LRU with few sets; else nil
 }
@@ -119,7 +119,7 @@ const addressBits = 48
 // New returns an empty cache of a shape, which has been checked by ParseShape.
 func New(s Shape) *Cache {
 	sets := s.Size / s.Line / uint64(s.Ways)
-	c := &Cache{ways: uint64(s.Ways), mask: sets - 1, shift: uint(bits.TrailingZeros64(s.Line)), policy: s.Policy, seed: 1,
+	c := &Cache{ways: uint64(s.Ways), mask: sets - 1, shift: uint(bits.TrailingZeros64(s.Line)), policy: s.Policy,
 		bits: uint(bits.TrailingZeros64(sets))}
 	if c.policy == LRU && c.shift+c.bits > addressBits-32 {
 		c.small = make([]uint32, sets*uint64(s.Ways))
@@ -129,6 +129,8 @@ func New(s Shape) *Cache {
 	switch {
 	case s.Policy == FIFO:
 		c.next = make([]uint16, sets)
+	case s.Policy == Random:
+		c.seeds = seedsOf(sets)
 	case s.Policy == LRU && sets <= mostLatest:
 		c.latest = &latest{mask: sets - 1}
 	}
@@ -176,7 +178,7 @@ func (c *Cache) line(l uint64) bool {
 		set[*n] = tag
 		*n = uint16((uint64(*n) + 1) % c.ways)
 	default:
-		c.replace(set, tag)
+		replace(set, tag, &c.seeds[l&c.mask])
 	}
 	return true
 }
@@ -195,15 +197,32 @@ func use[T uint32 | uint64](set []T, tag T) (miss bool) {
 }
 
 // replace takes a free way, or any.
-func (c *Cache) replace(set []uint64, tag uint64) {
+func replace(set []uint64, tag uint64, seed *uint64) {
 	for i, t := range set {
 		if t == 0 {
 			set[i] = tag
 			return
 		}
 	}
-	c.seed ^= c.seed << 13
-	c.seed ^= c.seed >> 7
-	c.seed ^= c.seed << 17
-	set[c.seed%c.ways] = tag
+	set[draw(seed)%uint64(len(set))] = tag
+}
+
+// seedsOf begins with a generator for each set: what one draws goes by what is referred to in its set alone, whoever simulates the others.
+func seedsOf(sets uint64) []uint64 {
+	seeds := make([]uint64, sets)
+	for i := range seeds { // splitmix64
+		z := uint64(i+1) * 0x9e3779b97f4a7c15
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		seeds[i] = z ^ z>>31 | 1
+	}
+	return seeds
+}
+
+// draw draws a number (xorshift64, whose low bits are mixed with the high ones).
+func draw(seed *uint64) uint64 {
+	*seed ^= *seed << 13
+	*seed ^= *seed >> 7
+	*seed ^= *seed << 17
+	return *seed >> 32
 }

@@ -19,7 +19,7 @@
 //
 // Callers: the command analyze cache, and analyses beside the application. A Simulator belongs to one
 // goroutine and has one thread, with caches of its own: as if each ran on a processor of its own, and none shared
-// memory. Classes divides a thread's simulation by sets between goroutines. Totals adds simulators up. On request threads go through the same caches one after the other.
+// memory. Classes divides a simulation by sets between goroutines. Totals adds simulators up. On request threads go through the same caches one after the other.
 // In neither case the order of time between threads matters. With Options.SharedLL it does: the last level is all threads', who come
 // as they came (Ordered beside the application). Stores take no line away from other threads: that is analysis/coherence. The package reads no files and
 // symbolises nothing.

@@ -96,7 +96,8 @@ func (f *filter) event(addr, what, pos uint64) {
 		if op.kind == opFetch {
 			addr = op.offset
 		}
-		l.out = append(l.out, reference{pos: pos, step: uint32(what), block: uint32(what >> 32), addr: addr, size: op.size, ins: op.ins, store: op.store, code: op.kind == opFetch})
+		m := reference{pos: pos, step: uint32(what), block: uint32(what >> 32), addr: addr, size: uint16(op.size), ins: op.ins, kind: f.sim.kindOf(op)}
+		l.add(&m)
 		return
 	}
 	if op.kind == opFetch {

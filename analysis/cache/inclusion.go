@@ -34,7 +34,7 @@ type level struct {
 	ways      uint64
 	mask      uint64 // of a set
 	policy    Policy
-	seed      uint64
+	seeds     []uint64 // Random: of generators, by set
 	inclusion Inclusion
 	behind    *level   // nil: memory
 	front     []*level // who has it behind
@@ -43,7 +43,10 @@ type level struct {
 // newLevel makes an empty one in front of another, nil for memory.
 func newLevel(s Shape, n Inclusion, behind *level) *level {
 	sets := s.Size / s.Line / uint64(s.Ways)
-	l := &level{tags: make([]uint64, sets*uint64(s.Ways)), ways: uint64(s.Ways), mask: sets - 1, policy: s.Policy, seed: 1, inclusion: n, behind: behind}
+	l := &level{tags: make([]uint64, sets*uint64(s.Ways)), ways: uint64(s.Ways), mask: sets - 1, policy: s.Policy, inclusion: n, behind: behind}
+	if s.Policy == Random {
+		l.seeds = seedsOf(sets)
+	}
 	if behind != nil {
 		behind.front = append(behind.front, l)
 	}
@@ -152,10 +155,7 @@ func (c *level) room(line uint64) (victim uint64) {
 		return 0
 	}
 	if c.policy == Random {
-		c.seed ^= c.seed << 13
-		c.seed ^= c.seed >> 7
-		c.seed ^= c.seed << 17
-		last = int(c.seed % c.ways)
+		last = int(draw(&c.seeds[line&c.mask]) % c.ways)
 	}
 	victim = set[last]
 	copy(set[last:], set[last+1:])

@@ -135,7 +135,7 @@ func TestInclusion(t *testing.T) {
 		last := newBag(o.LL)
 		var firsts []*level
 		for range 3 { // threads
-			h := totals.hierarchy()
+			h := totals.options.hierarchy(totals.last)
 			firsts = append(firsts, h.related.code, h.related.data)
 			behind := []*bag{last}
 			if o.L2.Ways > 0 {

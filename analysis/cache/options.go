@@ -18,7 +18,7 @@ func Default(name string) string {
 }
 
 // ParseOptions reads the shapes of the caches, by their names; value returns the empty string for those that are as
-// Default has them, and off leaves one out. The values of inclusion and shared-ll say how levels belong together. Buffers for translations are ENTRIES,WAYS,PAGE.
+// Default has them, and off leaves one out. The values of inclusion and shared-ll say how levels belong together, that of processors how many simulate. Buffers for translations are ENTRIES,WAYS,PAGE.
 func ParseOptions(value func(name string) string) (o Options, err error) {
 	for _, c := range []struct {
 		name string
@@ -58,6 +58,11 @@ func ParseOptions(value func(name string) string) (o Options, err error) {
 		o.SharedLL = true
 	default:
 		return o, fmt.Errorf("shared-ll: %q is not yes or no", value("shared-ll"))
+	}
+	if text := value("processors"); text != "" {
+		if o.Processors, err = strconv.Atoi(text); err != nil || o.Processors < 1 || o.Processors > 64 {
+			return o, fmt.Errorf("processors is a number from 1 to 64, not %s", text)
+		}
 	}
 	return o, o.check()
 }

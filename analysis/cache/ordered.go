@@ -12,6 +12,7 @@ import (
 // threads are the simulators of threads that share the last level: each execution goes to its thread's.
 type threads struct {
 	all    *Totals
+	split  *Classes // nil: one processor
 	by     map[uint32]*Simulator
 	latest *Simulator
 	number uint32
@@ -34,8 +35,18 @@ func (t *threads) of(number uint32) *Simulator {
 	return s
 }
 
+// newThreads begins with the options' processors.
+func newThreads(all *Totals) threads {
+	return threads{all: all, split: all.Classes(all.options.Processors)}
+}
+
 // take takes one execution.
 func (t *threads) take(x *abp.Exec) {
+	if t.split != nil {
+		t.split.Count(t.all.options.Part.Has(x))
+		t.split.one(x)
+		return
+	}
 	s := t.of(x.Thread)
 	s.Count(t.all.options.Part.Has(x))
 	if x.IsEmulated || x.Completed != len(x.Block.Ins) {
@@ -54,6 +65,9 @@ func (t *threads) take(x *abp.Exec) {
 
 // sum adds up what the threads have done.
 func (t *threads) sum() {
+	if t.split != nil {
+		t.all.AddClasses(t.split, 1)
+	}
 	for _, s := range t.by {
 		t.all.Add(s, 1)
 	}
@@ -68,7 +82,7 @@ func (t *Totals) inOrder(p *abp.Profile, progress *analysis.Progress) error {
 			numbers = append(numbers, th.Number)
 		}
 	}
-	by := threads{all: t}
+	by := newThreads(t)
 	q := abp.Query{Order: abp.OrderTime, Processes: []uint32{t.proc.Number()}, Programs: []uint32{t.proc.Generation()}, Threads: numbers}
 	err := p.EachExec(q, func(x *abp.Exec) error {
 		t.untimed = t.untimed || !x.Timed
@@ -91,7 +105,7 @@ type Ordered struct {
 
 // NewOrdered begins with a process; the options have SharedLL.
 func NewOrdered(p *abp.Process, o Options) *Ordered {
-	out := &Ordered{by: threads{all: NewTotals(p, o)}}
+	out := &Ordered{by: newThreads(NewTotals(p, o))}
 	out.Ordered = stream.NewOrdered(p, out.by.take)
 	return out
 }

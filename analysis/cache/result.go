@@ -70,8 +70,7 @@ type Totals struct {
 	proc    *abp.Process
 	options Options
 	shared  *Hierarchy // with Options.Shared
-	last    *Cache     // with Options.SharedLL, or lastly
-	lastly  *level     // likewise, inclusive or exclusive
+	last    lastLevel  // with Options.SharedLL
 	untimed bool
 	late    uint64
 	blocks  []*recipe // by number: counts of all simulators
@@ -82,30 +81,41 @@ type Totals struct {
 func NewTotals(proc *abp.Process, o Options) *Totals {
 	t := &Totals{proc: proc, options: o, lines: map[uint64]*LineMisses{}}
 	switch {
-	case o.SharedLL && o.Inclusion == Neither:
-		t.last = New(o.LL)
 	case o.SharedLL:
-		t.lastly = newLevel(o.LL, o.Inclusion, nil)
+		t.last = o.lastLevel()
 	case o.Shared:
-		t.shared = t.hierarchy()
+		t.shared = o.hierarchy(lastLevel{})
 	}
 	return t
 }
 
+// lastLevel is a level that threads share: one of both, or none.
+type lastLevel struct {
+	plain   *Cache
+	related *level // inclusive or exclusive
+}
+
+// lastLevel makes one.
+func (o *Options) lastLevel() lastLevel {
+	if o.Inclusion == Neither {
+		return lastLevel{plain: New(o.LL)}
+	}
+	return lastLevel{related: newLevel(o.LL, o.Inclusion, nil)}
+}
+
 // hierarchy makes the caches, empty but for the last one if that is shared.
-func (t *Totals) hierarchy() *Hierarchy {
-	o := &t.options
+func (o *Options) hierarchy(last lastLevel) *Hierarchy {
 	h := &Hierarchy{L1I: optional(o.L1I), L1D: optional(o.L1D), ITLB: optional(o.ITLB), DTLB: optional(o.DTLB)}
 	if o.Inclusion != Neither {
-		t.relate(h)
+		o.relate(h, last.related)
 		return h
 	}
 	if o.L2.Ways > 0 {
 		h.Levels = append(h.Levels, New(o.L2))
 	}
 	switch {
-	case t.last != nil:
-		h.Levels = append(h.Levels, t.last)
+	case last.plain != nil:
+		h.Levels = append(h.Levels, last.plain)
 	case o.LL.Ways > 0:
 		h.Levels = append(h.Levels, New(o.LL))
 	}
@@ -113,9 +123,7 @@ func (t *Totals) hierarchy() *Hierarchy {
 }
 
 // relate makes the caches of levels that include or exclude each other.
-func (t *Totals) relate(h *Hierarchy) {
-	o := &t.options
-	behind := t.lastly
+func (o *Options) relate(h *Hierarchy, behind *level) {
 	if behind == nil && o.LL.Ways > 0 {
 		behind = newLevel(o.LL, o.Inclusion, nil)
 	}
@@ -139,7 +147,7 @@ func (t *Totals) relate(h *Hierarchy) {
 func (t *Totals) Thread() *Simulator {
 	h := t.shared
 	if h == nil {
-		h = t.hierarchy()
+		h = t.options.hierarchy(t.last)
 	}
 	s := NewSimulator(t.proc, h)
 	if !t.options.oneByOne && !t.options.SharedLL {
@@ -233,29 +241,52 @@ func SimulateAll(p *abp.Profile, proc *abp.Process, o Options, progress *analysi
 			progress.Expect(t)
 		}
 	}
+	var one *Classes // all threads go through
+	if o.Shared {
+		one = all.Classes(o.Processors)
+	}
 	for i := range threads {
 		t := &threads[i]
 		if len(o.Threads) > 0 && !slices.Contains(o.Threads, t.Number) {
 			continue
 		}
-		if err := all.thread(p, t, progress); err != nil {
+		if err := all.thread(p, t, one, progress); err != nil {
 			return nil, fmt.Errorf("cache simulation of thread %d: %w", t.Number, err)
 		}
+	}
+	if one != nil {
+		all.AddClasses(one, 1)
 	}
 	return all, nil
 }
 
-// thread simulates a thread of a profile.
-func (t *Totals) thread(p *abp.Profile, th *abp.Thread, progress *analysis.Progress) error {
-	if c := t.Classes(t.options.Processors); c != nil {
-		err := stream.Thread(p, t.proc, th, progress, stream.Only(t.options.Part, c))
-		t.AddClasses(c, 1)
-		return err
+// thread simulates a thread of a profile, in the caches of all if there are any.
+func (t *Totals) thread(p *abp.Profile, th *abp.Thread, one *Classes, progress *analysis.Progress) error {
+	if one != nil {
+		one.Count(true)
+		return stream.Thread(p, t.proc, th, progress, stream.Only(t.options.Part, one))
 	}
-	sim := t.Thread()
-	err := stream.Thread(p, t.proc, th, progress, stream.Only(t.options.Part, sim))
-	t.Add(sim, 1)
+	sink := t.Sink()
+	err := stream.Thread(p, t.proc, th, progress, stream.Only(t.options.Part, sink))
+	t.AddSink(sink, 1)
 	return err
+}
+
+// Sink returns what simulates a thread, on as many processors as the options have.
+func (t *Totals) Sink() stream.Counted {
+	if c := t.Classes(t.options.Processors); c != nil {
+		return c
+	}
+	return t.Thread()
+}
+
+// AddSink adds what a thread's sink has found, times scale.
+func (t *Totals) AddSink(s stream.Sink, scale float64) {
+	if c, ok := s.(*Classes); ok {
+		t.AddClasses(c, scale)
+		return
+	}
+	t.Add(s.(*Simulator), scale)
 }
 
 // optional makes a cache unless its shape is that of none.

@@ -388,7 +388,11 @@ func (s *Simulator) data(m *Misses, addr, size uint64, store bool) {
 	switch {
 	case s.h.L1D == nil:
 	case s.list != nil:
-		s.refer(reference{addr: addr, size: uint32(size), store: store})
+		kind := uint8(0)
+		if store {
+			kind = refStore
+		}
+		s.refer(reference{addr: addr, size: uint16(size), kind: kind})
 	case s.h.related != nil:
 		s.dataMissed(m, addr, store, s.h.related.data.access(addr, size, s.line))
 	case s.h.L1D.Miss(addr, size):
@@ -406,6 +410,18 @@ func (s *Simulator) dataMissed(m *Misses, addr uint64, store bool, levels int) {
 		s.levelMissed(m, i, store)
 	}
 	s.lines.miss(addr>>s.line, levels > 1 && levels == 1+len(s.h.Levels))
+}
+
+// codeMissed counts a fetch that so many levels have missed.
+func (s *Simulator) codeMissed(m *Misses, levels int) {
+	if levels == 0 {
+		return
+	}
+	s.missedAny = true
+	m.L1I++
+	for i := range levels - 1 {
+		s.levelMissedCode(m, i)
+	}
 }
 
 // missed goes on behind the first level.
@@ -465,7 +481,7 @@ func (s *Simulator) fetch(m *Misses, addr, size uint64) {
 	}
 	if s.list != nil {
 		s.moved++
-		s.refer(reference{addr: addr, size: uint32(size), code: true})
+		s.refer(reference{addr: addr, size: uint16(size), kind: refCode})
 		return
 	}
 	if s.latestI != nil {
@@ -474,13 +490,7 @@ func (s *Simulator) fetch(m *Misses, addr, size uint64) {
 		}
 	}
 	if s.h.related != nil {
-		if levels := s.h.related.code.access(addr, size, s.h.L1I.shift); levels > 0 {
-			s.missedAny = true
-			m.L1I++
-			for i := range levels - 1 {
-				s.levelMissedCode(m, i)
-			}
-		}
+		s.codeMissed(m, s.h.related.code.access(addr, size, s.h.L1I.shift))
 		return
 	}
 	s.moved++

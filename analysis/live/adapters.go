@@ -28,8 +28,8 @@ type caches struct{ all *cache.Totals }
 
 func newCaches(p *abp.Process, o cache.Options) *caches { return &caches{cache.NewTotals(p, o)} }
 
-func (a *caches) Thread() stream.Sink              { return a.all.Thread() }
-func (a *caches) Add(s stream.Sink, scale float64) { a.all.Add(s.(*cache.Simulator), scale) }
+func (a *caches) Thread() stream.Sink              { return a.all.Sink() }
+func (a *caches) Add(s stream.Sink, scale float64) { a.all.AddSink(s, scale) }
 func (a *caches) Result() Result                   { return a.all.Result() }
 
 // orderedCaches simulates caches of which the last is shared. All threads meet in it.

@@ -2,15 +2,13 @@ package live
 
 import (
 	"fmt"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"alleria/abp"
+	"alleria/analysis/stream"
 )
 
 // Process is one program image of a process with what is analysed of it.
@@ -130,21 +128,8 @@ func failure(v any) error {
 	return fmt.Errorf("%v, at %s", v, PanicPlace(1))
 }
 
-// PanicPlace is the innermost place of our code below a panic, which is not the runtime's. It is called by the function that
-// recovers from it; or by one that it calls, further is how many lie in between.
-func PanicPlace(further int) string {
-	var pcs [32]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3+further, pcs[:])])
-	for {
-		f, more := frames.Next()
-		if !strings.HasPrefix(f.Function, "runtime.") {
-			return fmt.Sprintf("%s:%d (%s)", filepath.Base(f.File), f.Line, f.Function)
-		}
-		if !more {
-			return "a place that is not known"
-		}
-	}
-}
+// PanicPlace is stream.PanicPlace.
+func PanicPlace(further int) string { return stream.PanicPlace(further + 1) }
 
 // Outcome is what became of one analysis.
 type Outcome struct {

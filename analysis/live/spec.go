@@ -48,7 +48,7 @@ func Custom(name string, make func(*abp.Process) Analysis) Spec {
 
 // cacheOptions are the caches that can be given shapes, and how they belong together.
 func cacheOptions() []string {
-	return []string{"l1i", "l1d", "l2", "ll", "itlb", "dtlb", "inclusion", "shared-ll"}
+	return []string{"l1i", "l1d", "l2", "ll", "itlb", "dtlb", "inclusion", "shared-ll", "processors"}
 }
 
 // KindCalls is what methods, call graphs and call trees are views of.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,6 +37,8 @@ func (f *cacheFlags) options() (cache.Options, error) {
 				return "yes"
 			}
 			return "no"
+		case "processors":
+			return strconv.Itoa(f.processors)
 		}
 		text := map[string]string{"l1i": f.l1i, "l1d": f.l1d, "l2": f.l2, "ll": f.ll, "itlb": f.itlb, "dtlb": f.dtlb}[name]
 		if text == "" {
@@ -43,10 +46,7 @@ func (f *cacheFlags) options() (cache.Options, error) {
 		}
 		return text
 	})
-	o.Shared, o.Processors = f.shared, f.processors
-	if f.processors < 1 || f.processors > 64 {
-		return o, usagef("--processors is a number from 1 to 64, not %d", f.processors)
-	}
+	o.Shared = f.shared
 	if err != nil {
 		return o, usagef("--%w", err)
 	}
@@ -90,8 +90,7 @@ time: record with --fields address,time for that. Stores take nothing away from 
 threads (analyze coherence has that). With --inclusion inclusive a line that leaves a
 level leaves those in front of it too; with exclusive, levels behind have only what
 those in front have let go. With --processors 4 four processors share out the sets
-of each thread's caches, with the same result, unless a cache evicts at random, or
---inclusion, --shared or --shared-ll has more to be kept in order.`,
+of the caches, with the same result.`,
 		Example: "  alleria analyze cache --l1d 48k,12,64 --ll 32M,16,64 out\n  alleria analyze cache --dtlb 64,4,4k --ll off out",
 		Args:    oneProfile,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -114,7 +113,7 @@ of each thread's caches, with the same result, unless a cache evicts at random, 
 
 // cacheNames are their flags.
 func cacheNames() []string {
-	return []string{"l1i", "l1d", "l2", "ll", "itlb", "dtlb", "shared", "shared-ll", "inclusion"}
+	return []string{"l1i", "l1d", "l2", "ll", "itlb", "dtlb", "shared", "shared-ll", "inclusion", "processors"}
 }
 
 // register declares the caches.

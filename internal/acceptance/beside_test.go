@@ -461,7 +461,29 @@ func TestCachesInOrderBeside(t *testing.T) {
 		if beside != inOrder || inOrder != alone {
 			t.Errorf("%s: beside the program %s\nin order %s\nby thread %s", inclusion, beside, inOrder, alone)
 		}
+		recordBeside(t, dir, "several", "cache(processors=4;shared-ll=yes;l1d=8k,4,64;l1i=8k,4,64;ll=16k,4,64;inclusion="+inclusion+")", []string{"--no-aslr"}, prog)
+		recordBeside(t, dir, "each", "cache(processors=2;l1d=8k,4,64;l1i=8k,4,64;ll=16k,4,64;inclusion="+inclusion+")", []string{"--no-aslr"}, prog)
+		for _, out := range []string{"several", "each"} {
+			if got, _ := total(out); got != alone {
+				t.Errorf("%s: %s on several processors beside the program %s\none %s", inclusion, out, got, alone)
+			}
+		}
+		for _, more := range []string{"--shared-ll", "--shared", "--shared-ll=false"} {
+			if got, _ := total(profileDir, append(shapes, more, "--processors", "4")...); got != alone {
+				t.Errorf("%s: %s on several processors %s\none %s", inclusion, more, got, alone)
+			}
+		}
 		seen[alone] = true
+	}
+	random := []string{"--l1d", "8k,4,64,random", "--l1i", "8k,4,64,random", "--ll", "16k,4,64,random"}
+	recordBeside(t, dir, "several", "cache(processors=4;l1d=8k,4,64,random;l1i=8k,4,64,random;ll=16k,4,64,random)", []string{"--no-aslr"}, prog)
+	if one, _ := total(profileDir, random...); seen[one] {
+		t.Errorf("chance makes no difference: %s", one)
+	} else {
+		several, _ := total(profileDir, append(random, "--processors", "4")...)
+		if beside, _ := total("several"); several != one || beside != one {
+			t.Errorf("by chance: one %s\nseveral %s\nbeside %s", one, several, beside)
+		}
 	}
 	if len(seen) != 3 {
 		t.Errorf("inclusion makes no difference: %v", seen)
@@ -474,6 +496,9 @@ func TestCachesInOrderBeside(t *testing.T) {
 	for _, argv := range [][]string{
 		{"record", "--analysis", "cache(shared-ll=yes)", "--sample-rate", "5%", "--", prog},
 		{"analyze", "cache", "--shared", "--shared-ll", profileDir},
+		{"analyze", "cache", "--processors", "0", profileDir},
+		{"convert", "--to", "pprof", "--processors", "2", profileDir},
+		{"record", "--analysis", "cache(processors=65)", "--", prog},
 		{"analyze", "cache", "--inclusion", "exclusive", "inclusive"},
 		{"analyze", "cache", "--shared-ll=false", "inclusive"},
 	} {
