@@ -1,6 +1,9 @@
 package cache
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Inclusion says what the contents of a level have to do with those of the levels in front of it.
 type Inclusion uint8
@@ -27,14 +30,47 @@ func ParseInclusion(text string) (Inclusion, error) {
 	return 0, fmt.Errorf("%q is not neither, inclusive or exclusive", text)
 }
 
+// Lines is the lines that a cache has, for who says himself what brings them in and takes them out. Lines are numbers, addresses without the bits within one.
+type Lines struct {
+	tags   []uint64 // ways of each set, the one that goes last first; line number + 1, 0: free, behind all others
+	ways   uint64
+	mask   uint64 // of a set
+	policy Policy
+	seeds  []uint64 // Random: of generators, by set
+}
+
+// NewLines makes an empty cache of a shape, which has been checked by ParseShape.
+func NewLines(s Shape) *Lines {
+	sets := s.Size / s.Line / uint64(s.Ways)
+	c := &Lines{tags: make([]uint64, sets*uint64(s.Ways)), ways: uint64(s.Ways), mask: sets - 1, policy: s.Policy}
+	if s.Policy == Random {
+		c.seeds = seedsOf(sets)
+	}
+	return c
+}
+
+// set is the ways that a line may be in.
+func (c *Lines) set(line uint64) []uint64 {
+	at := (line & c.mask) * c.ways
+	return c.tags[at : at+c.ways]
+}
+
+// Has tells whether a line is there.
+func (c *Lines) Has(line uint64) bool { return slices.Contains(c.set(line), line+1) }
+
+// Room makes room for a line that is not there, and returns the one that has gone for it, if a way was not free.
+func (c *Lines) Room(line uint64) (out uint64, evicted bool) {
+	victim := c.room(line)
+	return victim - 1, victim != 0
+}
+
+// Put brings a line in for which there is room.
+func (c *Lines) Put(line uint64) { put(c.set(line), line+1) }
+
 // level is a cache of which lines are taken out: by a level behind that includes it, or by one in front that excludes it.
 // What happens to a line is known before the next line is referred to, so that nothing is put off here.
 type level struct {
-	tags      []uint64 // ways of each set, the one that goes last first; line number + 1, 0: free, behind all others
-	ways      uint64
-	mask      uint64 // of a set
-	policy    Policy
-	seeds     []uint64 // Random: of generators, by set
+	*Lines
 	inclusion Inclusion
 	behind    *level   // nil: memory
 	front     []*level // who has it behind
@@ -42,26 +78,16 @@ type level struct {
 
 // newLevel makes an empty one in front of another, nil for memory.
 func newLevel(s Shape, n Inclusion, behind *level) *level {
-	sets := s.Size / s.Line / uint64(s.Ways)
-	l := &level{tags: make([]uint64, sets*uint64(s.Ways)), ways: uint64(s.Ways), mask: sets - 1, policy: s.Policy, inclusion: n, behind: behind}
-	if s.Policy == Random {
-		l.seeds = seedsOf(sets)
-	}
+	l := &level{Lines: NewLines(s), inclusion: n, behind: behind}
 	if behind != nil {
 		behind.front = append(behind.front, l)
 	}
 	return l
 }
 
-// set is the ways that a line may be in.
-func (c *level) set(line uint64) []uint64 {
-	at := (line & c.mask) * c.ways
-	return c.tags[at : at+c.ways]
-}
-
 // refer brings a line into a first level and returns how many levels missed it.
 func (c *level) refer(line uint64) (missed int) {
-	if c.hit(line) {
+	if c.Use(line) {
 		return 0
 	}
 	// Who makes room is known before the levels behind are asked: what those take away from here leaves a way free.
@@ -82,7 +108,7 @@ func (c *level) refer(line uint64) (missed int) {
 // yield takes a line out for a level in front and returns how many levels did not have it.
 func (c *level) yield(line uint64) (missed int) {
 	for ; c != nil; c = c.behind {
-		if c.drop(line) {
+		if c.Drop(line) {
 			return missed
 		}
 		missed++
@@ -92,7 +118,7 @@ func (c *level) yield(line uint64) (missed int) {
 
 // take keeps a line that a level in front has let go.
 func (c *level) take(line uint64) {
-	if c.hit(line) {
+	if c.Use(line) {
 		return // another one in front has let it go as well
 	}
 	c.evicted(c.room(line))
@@ -113,13 +139,13 @@ func (c *level) evicted(tag uint64) {
 // lose takes a line out of all levels in front.
 func (c *level) lose(line uint64) {
 	for _, f := range c.front {
-		f.drop(line)
+		f.Drop(line)
 		f.lose(line)
 	}
 }
 
-// hit tells whether a line is there, and uses it.
-func (c *level) hit(line uint64) bool {
+// Use tells whether a line is there, and uses it.
+func (c *Lines) Use(line uint64) bool {
 	set := c.set(line)
 	for i, t := range set {
 		if t != line+1 {
@@ -134,8 +160,8 @@ func (c *level) hit(line uint64) bool {
 	return false
 }
 
-// drop takes a line out and tells whether it was there.
-func (c *level) drop(line uint64) bool {
+// Drop takes a line out and tells whether it was there.
+func (c *Lines) Drop(line uint64) bool {
 	set := c.set(line)
 	for i, t := range set {
 		if t == line+1 {
@@ -148,7 +174,7 @@ func (c *level) drop(line uint64) bool {
 }
 
 // room makes room in the set of a line that is to come and returns what has gone, 0 if a way was free.
-func (c *level) room(line uint64) (victim uint64) {
+func (c *Lines) room(line uint64) (victim uint64) {
 	set := c.set(line)
 	last := len(set) - 1
 	if set[last] == 0 {

@@ -1,7 +1,9 @@
 package coherence
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"alleria/analysis/cache"
@@ -27,11 +29,17 @@ type reference struct {
 
 // simulated takes references through caches.
 func simulated(t *testing.T, own, shared string, refs []reference) *Simulator {
-	o, err := ParseOptions(own, shared)
+	return simulatedWith(t, map[string]string{"private": own, "shared": shared}, refs)
+}
+
+// simulatedWith takes references through caches by their names.
+func simulatedWith(t *testing.T, options map[string]string, refs []reference) *Simulator {
+	t.Helper()
+	o, err := ParseOptions(func(name string) string { return options[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewSimulator(o.Own, o.Shared)
+	s := NewSimulator(o)
 	for i, r := range refs {
 		s.Access(r.cpu, uint64(1000+i), r.addr, r.size, r.store)
 	}
@@ -151,11 +159,130 @@ func defined(refs []reference) (shared, falsely uint64) {
 	return shared, falsely
 }
 
+// list is the lines of one set, the one that goes next last.
+type list struct {
+	lines []uint64
+	most  int
+	fifo  bool
+}
+
+func (l *list) use(line uint64) {
+	if !l.fifo {
+		l.drop(line)
+		l.lines = slices.Insert(l.lines, 0, line)
+	}
+}
+
+func (l *list) has(line uint64) bool { return slices.Contains(l.lines, line) }
+
+func (l *list) drop(line uint64) {
+	l.lines = slices.DeleteFunc(l.lines, func(o uint64) bool { return o == line })
+}
+
+// put returns the line that goes.
+func (l *list) put(line uint64) (out uint64, any bool) {
+	if len(l.lines) == l.most {
+		out, any = l.lines[l.most-1], true
+		l.drop(out)
+	}
+	l.lines = slices.Insert(l.lines, 0, line)
+	return out, any
+}
+
+// TestPrivateLevels holds two private levels to lists: which level has a line, and what a miss is due to.
+func TestPrivateLevels(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		const cpus, sets1, sets2 = 3, 2, 4
+		ways1, ways2 := 1+rng.IntN(3), 2+rng.IntN(4)
+		policy := []string{"", ",fifo"}[rng.IntN(2)]
+		inclusion := []string{"neither", "inclusive", "exclusive"}[seed%3]
+		refs := make([]reference, 2000)
+		for i := range refs {
+			refs[i] = reference{rng.IntN(cpus), uint64(rng.IntN(30)) * 64, 8, rng.IntN(6) == 0}
+		}
+		sim := simulatedWith(t, map[string]string{"private": fmt.Sprintf("%d,%d,64%s", 64*sets1*ways1, ways1, policy), "private-l2": fmt.Sprintf("%d,%d,64%s", 64*sets2*ways2, ways2, policy),
+			"inclusion": inclusion, "shared": "off"}, refs)
+		levels := [cpus][2][]*list{}
+		for c := range levels {
+			for range sets1 {
+				levels[c][0] = append(levels[c][0], &list{most: ways1, fifo: policy != ""})
+			}
+			for range sets2 {
+				levels[c][1] = append(levels[c][1], &list{most: ways2, fifo: policy != ""})
+			}
+		}
+		at := func(cpu, level int, line uint64) *list {
+			return levels[cpu][level][line%uint64(len(levels[cpu][level]))]
+		}
+		lost := map[[2]uint64]bool{} // processor and line: the last that has become of it is another's store
+		met := map[[2]uint64]bool{}
+		var want Counts
+		sharing := uint64(0)
+		for _, r := range refs {
+			line, key := r.addr/64, [2]uint64{uint64(r.cpu), r.addr / 64}
+			first, second := at(r.cpu, 0, line), at(r.cpu, 1, line)
+			out, any := uint64(0), false
+			room := func() {
+				if any = len(first.lines) == first.most; any {
+					out = first.lines[first.most-1]
+					first.drop(out)
+				}
+			}
+			toFirst := func() {
+				if first.put(line); any && inclusion == "exclusive" {
+					at(r.cpu, 1, out).put(out)
+				}
+			}
+			switch {
+			case first.has(line):
+				first.use(line)
+			case second.has(line):
+				want.Second++
+				room()
+				if second.use(line); inclusion == "exclusive" {
+					second.drop(line)
+				}
+				toFirst()
+			default:
+				switch {
+				case !met[key]:
+					want.Cold++
+				case lost[key]:
+					sharing++
+				default:
+					want.Capacity++
+				}
+				met[key], lost[key] = true, false
+				room()
+				if inclusion != "exclusive" {
+					if out, any := second.put(line); any && inclusion == "inclusive" {
+						at(r.cpu, 0, out).drop(out)
+					}
+				}
+				toFirst()
+			}
+			for c := range cpus {
+				if c != r.cpu && r.store && (at(c, 0, line).has(line) || at(c, 1, line).has(line)) {
+					at(c, 0, line).drop(line)
+					at(c, 1, line).drop(line)
+					lost[[2]uint64{uint64(c), line}] = true
+				}
+			}
+		}
+		got := total(sim)
+		if got.Second != want.Second || got.Cold != want.Cold || got.Capacity != want.Capacity || got.Coherence() != sharing || want.Second == 0 || want.Capacity == 0 || sharing == 0 {
+			t.Fatalf("seed %d, %s%s: %+v, want %+v and %d by sharing", seed, inclusion, policy, got, want, sharing)
+		}
+	}
+}
+
 // TestOptions says what is wrong with shapes.
 func TestOptions(t *testing.T) {
 	shape(t, "32k,8,64")
-	for _, c := range []struct{ own, shared string }{{"32k", "off"}, {"32k,8,64,fifo", "off"}, {"32k,8,64", "x"}, {"32k,8,64", "8M,16,128"}} {
-		if _, err := ParseOptions(c.own, c.shared); err == nil {
+	for _, c := range []map[string]string{{"private": "32k"}, {"private": "off"}, {"private": "32k,8,64,old"}, {"shared": "x"}, {"shared": "8M,16,128"}, {"private-l2": "1M,16,128"}, {"inclusion": "inclusive"},
+		{"private-l2": "1M,16,64", "inclusion": "both"}} {
+		if _, err := ParseOptions(func(name string) string { return c[name] }); err == nil {
 			t.Errorf("%v is taken", c)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package coherence simulates private caches that are kept coherent, over the accesses of all threads in the order of time: what
 // lines that several threads use cost, and whose code it is that takes them away.
 //
-// In a nutshell: each thread runs on a processor of its own with a private cache, in front of a cache that all share. A store takes its line
+// In a nutshell: each thread runs on a processor of its own with a private cache, or two, in front of a cache that all share. A store takes its line
 // away from the others that have it (the protocol is MSI with an owner; that a line is exclusive and clean is not told apart). A processor that
 // comes back for a line that was taken away has a coherence miss. It shares truly if, before the line goes again, it touches a byte that another
 // processor has written since it last did so, and falsely otherwise (Dubois and others, "The detection and elimination of useless misses in

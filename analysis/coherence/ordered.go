@@ -16,7 +16,7 @@ type Ordered struct {
 
 // NewOrdered begins with a process.
 func NewOrdered(p *abp.Process, o Options) *Ordered {
-	sim := NewSimulator(o.Own, o.Shared)
+	sim := NewSimulator(o)
 	all := newExecutions(p, sim)
 	return &Ordered{Ordered: stream.NewOrdered(p, all.take), o: o, proc: p, sim: sim, all: all}
 }

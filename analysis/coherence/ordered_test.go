@@ -50,7 +50,7 @@ func inOrder(t *testing.T, p *abp.Process, o Options, all []executed) *Result {
 	t.Helper()
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b executed) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.thread, b.thread)) })
-	sim := NewSimulator(o.Own, o.Shared)
+	sim := NewSimulator(o)
 	e := newExecutions(p, sim)
 	for _, x := range all {
 		state := abp.Exec{Process: p, Thread: x.thread}
@@ -67,7 +67,9 @@ func inOrder(t *testing.T, p *abp.Process, o Options, all []executed) *Result {
 func TestOrdered(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	p := blocks{nil, made(1, false), made(2, true)}.process()
-	o, err := ParseOptions("32k,8,64", "1M,16,64")
+	o, err := ParseOptions(func(name string) string {
+		return map[string]string{"shared": "1M,16,64"}[name]
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,9 @@ func same(t *testing.T, got, want *Result) {
 // TestOrderedGoesOn: a thread of which nothing comes holds the others up only until too much is kept; what it brings of the past then is late.
 func TestOrderedGoesOn(t *testing.T) {
 	p := blocks{nil, made(1, false), made(2, true)}.process()
-	o, err := ParseOptions("32k,8,64", "off")
+	o, err := ParseOptions(func(name string) string {
+		return map[string]string{"shared": "off"}[name]
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,59 +6,86 @@ import (
 	"alleria/analysis/cache"
 )
 
-// private is the cache of one processor: sets of lines, the one used last first. Its state of a line is the directory's.
+// private is the caches of one processor: a first level, and perhaps a second one. The processor has a line if one of them has it; what the line is to it is the directory's.
 type private struct {
-	tags []uint64 // line number + 1, 0: free
-	ways uint64
-	mask uint64 // of a set
+	first, second *cache.Lines // second is nil where there is one level
+	inclusion     cache.Inclusion
+	gone          [2]uint64 // lines that the latest reference has put out of the processor; the first n are there
+	n             int
 }
 
-// newPrivate makes an empty cache of a shape, which has been checked by cache.ParseShape.
-func newPrivate(s cache.Shape) *private {
-	sets := s.Size / s.Line / uint64(s.Ways)
-	return &private{tags: make([]uint64, sets*uint64(s.Ways)), ways: uint64(s.Ways), mask: sets - 1}
+// newPrivate makes empty caches.
+func newPrivate(o *Options) *private {
+	c := &private{first: cache.NewLines(o.Own), inclusion: o.Inclusion}
+	if o.Own2.Ways > 0 {
+		c.second = cache.NewLines(o.Own2)
+	}
+	return c
 }
 
-// set returns the lines of the set of a line.
-func (c *private) set(line uint64) []uint64 {
-	at := (line & c.mask) * c.ways
-	return c.tags[at : at+c.ways]
+// use refers to a line that the processor has, and tells whether the first level has it.
+func (c *private) use(line uint64) bool {
+	c.n = 0
+	if c.first.Use(line) {
+		return true
+	}
+	out, evicted := c.first.Room(line)
+	if c.inclusion == cache.Exclusive {
+		c.second.Drop(line)
+	} else {
+		c.second.Use(line)
+	}
+	c.toFirst(line, out, evicted)
+	return false
 }
 
-// use makes a line that is there the one used last.
-func (c *private) use(line uint64) {
-	set, front := c.set(line), line+1
-	for i, t := range set {
-		set[i] = front
-		if t == line+1 {
-			return
+// fill brings a line in that no level has. As in a cache.Hierarchy, what makes room in the first level is known before the second one is asked.
+func (c *private) fill(line uint64) {
+	c.n = 0
+	out, evicted := c.first.Room(line)
+	if c.second != nil && c.inclusion != cache.Exclusive {
+		behind, gone := c.second.Room(line)
+		if gone && c.inclusion == cache.Inclusive {
+			c.first.Drop(behind)
 		}
-		front = t
+		c.second.Put(line)
+		if gone {
+			c.leaves(behind)
+		}
+	}
+	c.toFirst(line, out, evicted)
+}
+
+// toFirst brings a line into the first level, for which another one has gone, or none.
+func (c *private) toFirst(line, out uint64, evicted bool) {
+	c.first.Put(line)
+	if evicted && c.inclusion == cache.Exclusive {
+		behind, gone := c.second.Room(out)
+		c.second.Put(out)
+		out, evicted = behind, gone
+	}
+	if evicted {
+		c.leaves(out)
 	}
 }
 
-// fill puts a line that is not there in front, and returns the one that it puts out.
-func (c *private) fill(line uint64) (out uint64, evicted bool) {
-	set, front := c.set(line), line+1
-	for i, t := range set {
-		set[i] = front
-		if t == 0 {
-			return 0, false
-		}
-		front = t
+// leaves notes a line that a level has put out, if the other has it neither.
+func (c *private) leaves(line uint64) {
+	if c.first.Has(line) || c.second != nil && c.second.Has(line) || c.n > 0 && c.gone[0] == line {
+		return
 	}
-	return front - 1, true
+	c.gone[c.n] = line
+	c.n++
 }
+
+// out is the lines that the latest reference has put out of the processor.
+func (c *private) out() []uint64 { return c.gone[:c.n] }
 
 // drop takes a line out.
 func (c *private) drop(line uint64) {
-	set := c.set(line)
-	for i, t := range set {
-		if t == line+1 {
-			copy(set[i:], set[i+1:])
-			set[len(set)-1] = 0
-			return
-		}
+	c.first.Drop(line)
+	if c.second != nil {
+		c.second.Drop(line)
 	}
 }
 

@@ -14,33 +14,46 @@ import (
 
 // Options are what to simulate.
 type Options struct {
-	Own    cache.Shape // of each processor, LRU; its lines are what is shared
-	Shared cache.Shape // behind them; without ways there is none
+	Own       cache.Shape     // first level of each processor; its lines are what is shared
+	Own2      cache.Shape     // second level of each processor; without ways there is none
+	Inclusion cache.Inclusion // what it has to do with the first
+	Shared    cache.Shape     // behind them; without ways there is none
 	// Threads names those that take part; none: all.
 	Threads []uint32
 	// Part is what counts; all goes through the caches.
 	Part stream.Part
 }
 
-// DefaultPrivate is the cache of a thread where none is named.
-const DefaultPrivate = "32k,8,64"
+// Names are the options that ParseOptions reads.
+func Names() []string { return []string{"private", "private-l2", "inclusion", "shared"} }
 
-// ParseOptions reads both shapes; shared may be off.
-func ParseOptions(own, shared string) (o Options, err error) {
-	if o.Own, err = cache.ParseShape(own); err != nil {
-		return o, fmt.Errorf("--private: %w", err)
+// Default is an option where it is not given.
+func Default(name string) string {
+	return map[string]string{"private": "32k,8,64", "private-l2": "off", "inclusion": cache.Neither.String(), "shared": cache.Default("ll")}[name]
+}
+
+// ParseOptions reads the caches' shapes and what private levels have to do with each other. value returns the empty string for what is as Default has it.
+func ParseOptions(value func(name string) string) (o Options, err error) {
+	for _, c := range []struct {
+		name string
+		to   *cache.Shape
+	}{{"private", &o.Own}, {"private-l2", &o.Own2}, {"shared", &o.Shared}} {
+		text := cmp.Or(value(c.name), Default(c.name))
+		if text == "off" && c.to != &o.Own {
+			continue
+		}
+		if *c.to, err = cache.ParseShape(text); err != nil {
+			return o, fmt.Errorf("--%s: %w", c.name, err)
+		}
+		if c.to.Line != o.Own.Line {
+			return o, fmt.Errorf("--%s: its lines have %d bytes, those of --private %d: they have to be the same", c.name, c.to.Line, o.Own.Line)
+		}
 	}
-	if o.Own.Policy != cache.LRU {
-		return o, fmt.Errorf("--private: private caches evict the line used longest ago, and nothing else: %q", own)
+	if o.Inclusion, err = cache.ParseInclusion(cmp.Or(value("inclusion"), Default("inclusion"))); err != nil {
+		return o, fmt.Errorf("--inclusion: %w", err)
 	}
-	if shared == "off" {
-		return o, nil
-	}
-	if o.Shared, err = cache.ParseShape(shared); err != nil {
-		return o, fmt.Errorf("--shared: %w", err)
-	}
-	if o.Shared.Line != o.Own.Line {
-		return o, fmt.Errorf("--shared: its lines have %d bytes, those of private caches %d: they have to be the same", o.Shared.Line, o.Own.Line)
+	if o.Inclusion != cache.Neither && o.Own2.Ways == 0 {
+		return o, fmt.Errorf("--inclusion: %s is what --private-l2 is to --private; there is one private level only", o.Inclusion)
 	}
 	return o, nil
 }
@@ -50,7 +63,10 @@ type Result struct {
 	Process uint32   `json:"process"`
 	Command []string `json:"command"`
 	Private string   `json:"private_cache"`
-	Shared  string   `json:"shared_cache,omitempty"`
+	// PrivateL2 is the second private level, and Inclusion what it has to do with the first; empty: there is none, and nothing.
+	PrivateL2 string `json:"private_l2_cache,omitempty"`
+	Inclusion string `json:"inclusion,omitempty"`
+	Shared    string `json:"shared_cache,omitempty"`
 	// Timed: all records have time stamps. Else threads take turns by chunks of records, and what was shared is seen in part.
 	Timed bool `json:"timed"`
 	// Late is how many executions were simulated behind others that were later, beside the program.
@@ -109,7 +125,7 @@ func Simulate(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.P
 			numbers = append(numbers, t.Number)
 		}
 	}
-	sim := NewSimulator(o.Own, o.Shared)
+	sim := NewSimulator(o)
 	out := newResult(proc, o)
 	all := newExecutions(proc, sim)
 	err := p.EachExec(abp.Query{Order: abp.OrderTime, Processes: []uint32{proc.Number()}, Programs: []uint32{proc.Generation()}, Threads: numbers}, func(x *abp.Exec) error {
@@ -133,6 +149,12 @@ func newResult(proc *abp.Process, o Options) *Result {
 		Threads: []ThreadCounts{}, Lines: []Line{}, Pairs: []Pair{}, Unscaled: analysis.SamplingOf(proc)}
 	if o.Shared.Ways > 0 {
 		out.Shared = o.Shared.String()
+	}
+	if o.Own2.Ways > 0 {
+		out.PrivateL2 = o.Own2.String()
+	}
+	if o.Inclusion != cache.Neither {
+		out.Inclusion = o.Inclusion.String()
 	}
 	return out
 }

@@ -13,7 +13,9 @@ const MostProcessors = 64
 type Counts struct {
 	Reads  uint64 `json:"reads"` // references to lines: an access of two lines is two
 	Writes uint64 `json:"writes"`
-	// Misses of the private cache, by what they are due to.
+	// References that the first private level misses and the second one has.
+	Second uint64 `json:"private_l2_hits,omitempty"`
+	// Misses of the private caches, by what they are due to.
 	Cold     uint64 `json:"cold_misses"`          // the processor has never had the line
 	Capacity uint64 `json:"capacity_misses"`      // it had to make room
 	True     uint64 `json:"true_sharing_misses"`  // another wrote it, and what was written is used
@@ -33,6 +35,7 @@ func (c *Counts) Coherence() uint64 { return c.True + c.False }
 func (c *Counts) add(o *Counts) {
 	c.Reads += o.Reads
 	c.Writes += o.Writes
+	c.Second += o.Second
 	c.Cold += o.Cold
 	c.Capacity += o.Capacity
 	c.True += o.True
@@ -60,14 +63,14 @@ type lineNote struct {
 
 // Simulator takes accesses of processors, in the order of time.
 type Simulator struct {
-	line   uint // shift
-	grain  uint // shift of what a bit of a line stands for
-	shape  cache.Shape
-	shared *cache.Cache // nil: none
-	cpus   []processor
-	dir    directory
-	noted  []uint64 // lines with a note
-	muted  bool     // what comes does not count
+	line    uint // shift
+	grain   uint // shift of what a bit of a line stands for
+	options Options
+	shared  *cache.Cache // nil: none
+	cpus    []processor
+	dir     directory
+	noted   []uint64 // lines with a note
+	muted   bool     // what comes does not count
 }
 
 // processor is one with its private cache.
@@ -85,14 +88,14 @@ func (s *Simulator) of(c *processor) *Counts {
 	return &c.Counts
 }
 
-// NewSimulator starts with empty caches; shared without ways is none.
-func NewSimulator(own, shared cache.Shape) *Simulator {
-	s := &Simulator{line: shiftOf(own.Line), shape: own, dir: directory{pages: map[uint64]*statePage{}}}
-	if own.Line > 64 {
-		s.grain = shiftOf(own.Line / 64)
+// NewSimulator starts with empty caches.
+func NewSimulator(o Options) *Simulator {
+	s := &Simulator{line: shiftOf(o.Own.Line), options: o, dir: directory{pages: map[uint64]*statePage{}}}
+	if o.Own.Line > 64 {
+		s.grain = shiftOf(o.Own.Line / 64)
 	}
-	if shared.Ways > 0 {
-		s.shared = cache.New(shared)
+	if o.Shared.Ways > 0 {
+		s.shared = cache.New(o.Shared)
 	}
 	return s
 }
@@ -103,7 +106,7 @@ func (s *Simulator) cpu(n int) *processor {
 		s.cpus = append(s.cpus, processor{})
 	}
 	if s.cpus[n].cache == nil {
-		s.cpus[n].cache = newPrivate(s.shape)
+		s.cpus[n].cache = newPrivate(&s.options)
 	}
 	return &s.cpus[n]
 }
@@ -137,8 +140,9 @@ func (s *Simulator) reference(cpu int, code, line, bytes uint64, store bool) {
 	}
 	if st.holders&bit == 0 {
 		s.miss(c, st, cpu, code, line)
-	} else {
-		c.cache.use(line)
+	} else if !c.cache.use(line) {
+		s.of(c).Second++
+		s.evict(c, cpu)
 	}
 	if st.views != nil {
 		s.look(c, st, cpu, bytes)
@@ -183,9 +187,8 @@ func (s *Simulator) miss(c *processor, st *lineState, cpu int, code, line uint64
 	if v != nil {
 		v.lost = false
 	}
-	if out, evicted := c.cache.fill(line); evicted {
-		s.evict(c, cpu, out)
-	}
+	c.cache.fill(line)
+	s.evict(c, cpu)
 	st.holders |= bit
 	if st.touched |= bit; st.views == nil && bits.OnesCount64(st.touched) > 1 {
 		st.views, st.note = make([]*loss, 0, 2), &lineNote{pairs: map[pairKey]*pairCount{}}
@@ -193,19 +196,21 @@ func (s *Simulator) miss(c *processor, st *lineState, cpu int, code, line uint64
 	}
 }
 
-// evict lets a line go that had to make room.
-func (s *Simulator) evict(c *processor, cpu int, line uint64) {
-	st := s.dir.at(line)
-	st.holders &^= 1 << cpu
-	if st.owner == int8(cpu)+1 {
-		st.owner = 0
-		if s.shared != nil {
-			s.shared.Miss(line<<s.line, 1) // written back
+// evict lets the lines go that had to make room.
+func (s *Simulator) evict(c *processor, cpu int) {
+	for _, line := range c.cache.out() {
+		st := s.dir.at(line)
+		st.holders &^= 1 << cpu
+		if st.owner == int8(cpu)+1 {
+			st.owner = 0
+			if s.shared != nil {
+				s.shared.Miss(line<<s.line, 1) // written back
+			}
 		}
-	}
-	if cpu < len(st.views) && st.views[cpu] != nil {
-		s.close(c, st, st.views[cpu], false)
-		st.views[cpu].written = 0 // comes with the next fill, which is due to the room
+		if cpu < len(st.views) && st.views[cpu] != nil {
+			s.close(c, st, st.views[cpu], false)
+			st.views[cpu].written = 0 // comes with the next fill, which is due to the room
+		}
 	}
 }
 

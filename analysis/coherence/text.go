@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"alleria/analysis"
@@ -18,6 +19,12 @@ func (r *Result) WriteText(w io.Writer, top int) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "Process %d: %s\n", r.Process, strings.Join(r.Command, " "))
 	fmt.Fprintf(out, "  a private cache of %s for each thread", r.Private)
+	if r.PrivateL2 != "" {
+		fmt.Fprintf(out, ", another of %s behind it", r.PrivateL2)
+	}
+	if r.Inclusion != "" {
+		fmt.Fprintf(out, " (%s)", r.Inclusion)
+	}
 	if r.Shared != "" {
 		fmt.Fprintf(out, ", one of %s for all", r.Shared)
 	}
@@ -38,11 +45,21 @@ func (r *Result) WriteText(w io.Writer, top int) error {
 
 // writeThreads writes what each thread did.
 func (r *Result) writeThreads(out io.Writer) {
-	t := analysis.NewTextTable("thread", "reads", "writes", "cold", "capacity", "true sharing", "false sharing", "dirty transfers", "memory", "invalidations")
+	head := []string{"thread", "reads", "writes", "private l2 hits", "cold", "capacity", "true sharing", "false sharing", "dirty transfers", "memory", "invalidations"}
+	if r.PrivateL2 == "" {
+		head = slices.Delete(head, 3, 4)
+	}
+	t := analysis.NewTextTable(head...)
 	t.Text = 1
 	row := func(name string, c *Counts) {
-		t.Add(name, analysis.FormatExact(c.Reads), analysis.FormatExact(c.Writes), analysis.FormatExact(c.Cold), analysis.FormatExact(c.Capacity), analysis.FormatExact(c.True),
-			analysis.FormatExact(c.False), analysis.FormatExact(c.Dirty), analysis.FormatExact(c.Memory), analysis.FormatExact(c.Losses))
+		cells := []string{name}
+		for _, n := range []uint64{c.Reads, c.Writes, c.Second, c.Cold, c.Capacity, c.True, c.False, c.Dirty, c.Memory, c.Losses} {
+			cells = append(cells, analysis.FormatExact(n))
+		}
+		if r.PrivateL2 == "" {
+			cells = slices.Delete(cells, 3, 4)
+		}
+		t.Add(cells...)
 	}
 	for i := range r.Threads {
 		row(fmt.Sprint(r.Threads[i].Thread), &r.Threads[i].Counts)

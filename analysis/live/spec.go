@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -69,7 +68,7 @@ func kinds() []kind {
 			return func(p *abp.Process) Analysis { return newPaths(p) }, nil
 		}, calls},
 		{"cache", "cache", cacheOptions(), makeCache, Needs{Code: true, Addresses: true}},
-		{"coherence", "coherence", []string{"private", "shared"}, makeSharing, Needs{Addresses: true, Times: true, Order: true}},
+		{"coherence", "coherence", coherence.Names(), makeSharing, Needs{Addresses: true, Times: true, Order: true}},
 		{"reuse", "reuse", []string{"line", "sample"}, makeReuse, Needs{Addresses: true}},
 		{"strides", "strides", nil, func(map[string]string) (func(*abp.Process) Analysis, error) {
 			return func(p *abp.Process) Analysis { return newStrides(p) }, nil
@@ -194,7 +193,7 @@ func makeCache(options map[string]string) (func(*abp.Process) Analysis, error) {
 
 // makeSharing reads the caches' shapes, as the command on profiles has them.
 func makeSharing(options map[string]string) (func(*abp.Process) Analysis, error) {
-	o, err := coherence.ParseOptions(cmp.Or(options["private"], coherence.DefaultPrivate), cmp.Or(options["shared"], cache.Default("ll")))
+	o, err := coherence.ParseOptions(func(name string) string { return options[name] })
 	if err != nil {
 		return nil, err
 	}

@@ -133,13 +133,13 @@ func (f *cacheFlags) register(fl *pflag.FlagSet) {
 // coherenceCommand simulates private caches of threads that share memory.
 func (a *app) coherenceCommand() *cobra.Command {
 	var all wholeFlags
-	own, shared := coherence.DefaultPrivate, cache.Default("ll")
+	given := map[string]*string{}
 	c := &cobra.Command{
 		Use:   "coherence PROFILE",
 		Short: "Simulate each thread on its own processor: true and false sharing, with the code on both sides",
 		Long: `coherence takes all threads' accesses, in order of time, through a private cache for
-each thread and one that all share. A store takes its line away from the other
-threads. A thread that comes back for such a line misses: by true sharing if it then
+each thread (two with --private-l2) and one that all share. A store takes its line
+away from the other threads. A thread that comes back for such a line misses: by true sharing if it then
 uses a byte that another thread has written since, by false sharing if not. Lines are
 shown with the store that takes them away, the instruction that misses them and the
 bytes of the line that each uses. Caches are SIZE,WAYS,LINE. Record with --fields
@@ -148,7 +148,7 @@ thousands of records. Or analyse while the program runs (record --analysis coher
 		Example: "  alleria record --fields address,time -o out -- ./program\n  alleria analyze coherence --private 1M,16,64 out",
 		Args:    oneProfile,
 		RunE: func(c *cobra.Command, args []string) error {
-			o, err := coherence.ParseOptions(own, shared)
+			o, err := coherence.ParseOptions(func(name string) string { return *given[name] })
 			if err != nil {
 				return usagef("%w", err)
 			}
@@ -158,8 +158,14 @@ thousands of records. Or analyse while the program runs (record --analysis coher
 			}, func(_ *abp.Process, r *coherence.Result) error { return r.WriteText(a.stdout, all.top) })
 		},
 	}
-	c.Flags().StringVar(&own, "private", own, "private `cache` of each thread")
-	c.Flags().StringVar(&shared, "shared", shared, "`cache` behind the private ones, shared by all; off: none")
+	for name, use := range map[string]string{
+		"private":    "private `cache` of each thread",
+		"private-l2": "second private `cache` of each thread, behind the first; off: none",
+		"inclusion":  "`what` the second private cache has to do with the first: neither, inclusive or exclusive",
+		"shared":     "`cache` behind the private ones, shared by all; off: none",
+	} {
+		given[name] = c.Flags().String(name, coherence.Default(name), use)
+	}
 	all.register(c.Flags(), "with everything in it")
 	all.registerTop(c.Flags(), "lines")
 	return c
@@ -170,7 +176,7 @@ func sameSharing(fl *pflag.FlagSet, proc *abp.Process, r *coherence.Result, o *c
 	for _, c := range []struct {
 		name, was string
 		now       cache.Shape
-	}{{"private", r.Private, o.Own}, {"shared", r.Shared, o.Shared}} {
+	}{{"private", r.Private, o.Own}, {"private-l2", r.PrivateL2, o.Own2}, {"shared", r.Shared, o.Shared}} {
 		now := ""
 		if c.now.Ways > 0 {
 			now = c.now.String()
@@ -178,6 +184,9 @@ func sameSharing(fl *pflag.FlagSet, proc *abp.Process, r *coherence.Result, o *c
 		if fl.Changed(c.name) && now != c.was {
 			return usagef("process %s was analysed while it ran, with --%s %s", proc.Name(), c.name, cmp.Or(c.was, "off"))
 		}
+	}
+	if was := cmp.Or(r.Inclusion, cache.Neither.String()); fl.Changed("inclusion") && o.Inclusion.String() != was {
+		return usagef("process %s was analysed while it ran, with --inclusion %s", proc.Name(), was)
 	}
 	return nil
 }

@@ -124,15 +124,25 @@ func TestCoherenceBeside(t *testing.T) {
 	const turns = 600
 	// The first access of each thread is no miss by sharing; main looks at the counter in the end.
 	want := map[uint64]line{base: {base, filepath.Base(prog), 0, turns - 2, turns - 1}, base + 64: {base + 64, filepath.Base(prog), turns - 1, 0, turns - 1}}
-	for _, out := range []string{"beside", "inside", profileDir} {
+	recordBeside(t, dir, "levels", "coherence(private=1k,2,64;private-l2=32k,8,64;inclusion=exclusive)", nil, prog, "pipes")
+	levels := []string{"--private", "1k,2,64", "--private-l2", "32k,8,64", "--inclusion", "inclusive"}
+	for _, c := range [][]string{{"beside"}, {"inside"}, {profileDir}, {"levels"}, append([]string{profileDir}, levels...)} {
+		out := c[0]
 		var got []struct {
 			Timed bool
 			Late  uint64 `json:"late_executions"`
+			Total struct {
+				Second uint64 `json:"private_l2_hits"`
+			}
 			Lines []line
 		}
-		text := analysisJSON(t, dir, out, "coherence")
+		r := run(t, command{argv: append([]string{alleria(), "-q", "analyze", "coherence", "--json"}, c...), dir: dir})
+		text := r.stdout
 		if err := json.Unmarshal(text, &got); err != nil || len(got) != 1 || !got[0].Timed || got[0].Late != 0 {
 			t.Fatalf("%s: %v in %s", out, err, clip(text))
+		}
+		if second := got[0].Total.Second; (second > 0) != (out == "levels" || len(c) > 1) {
+			t.Errorf("%v: %d references found in a second private level", c, second)
 		}
 		found := 0
 		for _, l := range got[0].Lines {
@@ -149,6 +159,8 @@ func TestCoherenceBeside(t *testing.T) {
 	}
 	for _, argv := range [][]string{
 		{"analyze", "coherence", "--private", "64k,8,64", "beside"},
+		{"analyze", "coherence", "--private-l2", "1M,16,64", "beside"},
+		{"analyze", "coherence", "--inclusion", "inclusive", "--private-l2", "32k,8,64", "levels"},
 		{"record", "--analysis", "coherence", "--sample-rate", "5%", "--", prog},
 		{"record", "--analysis", "coherence(private=32k)", "--", prog},
 	} {
