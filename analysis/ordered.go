@@ -147,34 +147,59 @@ func (o *ordering[T]) collect(use func(T) error) error {
 // OrderedText is Ordered for text: work appends to a buffer, which is written and used again
 // as soon as it is full.
 func OrderedText(w io.Writer, p *abp.Profile, q abp.Query, progress *Progress, start func() (TextWork, func(), error)) error {
+	return OrderedJoined(w, p, q, progress, start, nil)
+}
+
+// Join puts what batches have left together with text that comes behind them, which begins where something begins: the text that is to be written, and what is left still. At the end
+// the text is nil.
+type Join func(left, text []byte) (joined, still []byte)
+
+// OrderedJoined is OrderedText for work that cannot be done of a batch alone: what hangs on the next one is left to it (Text.Left), and put together in the order of the profile.
+func OrderedJoined(w io.Writer, p *abp.Profile, q abp.Query, progress *Progress, start func() (TextWork, func(), error), join Join) error {
 	pool := sync.Pool{New: func() any { b := make([]byte, 0, textPiece+textPiece/4); return &b }}
-	type piece = *[]byte
-	return Ordered(p, q, progress, func() (OrderedWork[piece], func(), error) {
+	type piece struct{ text, left *[]byte } // left is nil but in the last one of a batch
+	var left []byte
+	write := func(text []byte) error {
+		if len(left) > 0 {
+			text, left = join(left, text)
+		}
+		if _, err := w.Write(text); err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+		return nil
+	}
+	err := Ordered(p, q, progress, func() (OrderedWork[piece], func(), error) {
 		work, done, err := start()
 		return func(r *abp.Reader, b *abp.Batch, emit func(piece) error) error {
 			t := Text{next: func(full []byte) ([]byte, error) {
 				if len(full) > 0 {
 					out := full
-					if err := emit(&out); err != nil {
+					if err := emit(piece{text: &out}); err != nil {
 						return nil, err
 					}
 				}
-				return (*pool.Get().(piece))[:0], nil
+				return (*pool.Get().(*[]byte))[:0], nil
 			}}
 			t.Buf, _ = t.next(nil)
 			if err := work(r, b, &t); err != nil {
 				return err
 			}
-			return emit(&t.Buf)
+			return emit(piece{&t.Buf, &t.Left})
 		}, done, err
 	}, func(b piece) error {
-		_, err := w.Write(*b)
-		pool.Put(b)
-		if err != nil {
-			return fmt.Errorf("write: %w", err)
+		if err := write(*b.text); err != nil {
+			return err
+		}
+		pool.Put(b.text)
+		if b.left != nil {
+			left = append(left, *b.left...)
 		}
 		return nil
 	})
+	if err == nil && len(left) > 0 {
+		err = write(nil)
+	}
+	return err
 }
 
 // textPiece is the size at which a piece of text is handed on.
@@ -186,6 +211,7 @@ type TextWork func(r *abp.Reader, b *abp.Batch, t *Text) error
 // Text is text that grows.
 type Text struct {
 	Buf  []byte
+	Left []byte // what the work leaves to the next batch, for who joins them
 	next func(full []byte) ([]byte, error)
 }
 

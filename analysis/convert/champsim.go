@@ -49,7 +49,7 @@ type champsimIns struct {
 type champsimWorker struct {
 	proc    *abp.Process
 	statics [][]champsimIns // by block, then instruction
-	mems    []abp.Mem       // of the instruction and what came of it before
+	begun   []byte          // records of instructions of which some iterations have come: their addresses and accesses
 }
 
 // writeChampsim writes a record for each instruction.
@@ -60,10 +60,40 @@ func writeChampsim(w io.Writer, o *Options) error {
 	if err := o.need(abp.FlagBranches, "branches"); err != nil {
 		return err
 	}
-	return analysis.OrderedText(w, o.Profile, o.Query, o.Progress, func() (analysis.TextWork, func(), error) {
+	return analysis.OrderedJoined(w, o.Profile, o.Query, o.Progress, func() (analysis.TextWork, func(), error) {
 		c := &champsimWorker{}
 		return c.batch, func() {}, nil
-	})
+	}, joinChampsim)
+}
+
+// joinChampsim has the accesses of iterations that batches have left in the records of the instructions that they belong to, in front of what these have: of several batches the last one's
+// first.
+func joinChampsim(left, text []byte) (joined, still []byte) {
+	for end := len(left); end > 0; end -= champsimSize {
+		begun, found := left[end-champsimSize:end], false
+		for at := 0; at < len(text) && !found; at += champsimSize {
+			if rec := text[at : at+champsimSize]; [8]byte(rec) == [8]byte(begun) {
+				addBegun(rec, begun)
+				found = true
+			}
+		}
+		if !found {
+			still = slices.Insert(still, 0, begun...)
+		}
+	}
+	return text, still
+}
+
+// addBegun has accesses of a record in front of those of another.
+func addBegun(rec, begun []byte) {
+	for _, part := range [][2]int{{champsimStores, champsimLoads}, {champsimLoads, champsimSize}} {
+		at := part[0]
+		for ; at < part[1] && binary.LittleEndian.Uint64(begun[at:]) != 0; at += 8 {
+		}
+		n := at - part[0]
+		copy(rec[at:part[1]], rec[part[0]:part[1]-n])
+		copy(rec[part[0]:at], begun[part[0]:at])
+	}
 }
 
 // batch is analysis.TextWork.
@@ -71,22 +101,45 @@ func (c *champsimWorker) batch(r *abp.Reader, b *abp.Batch, t *analysis.Text) er
 	if c.proc != b.Process() {
 		c.proc, c.statics = b.Process(), make([][]champsimIns, len(b.Process().Blocks()))
 	}
-	c.mems = c.mems[:0]
+	c.begun = c.begun[:0]
 	for r.NextTrace() {
-		tr := r.Trace()
 		// Iterations that did not retire are part of the record of the instruction that they
-		// belong to, unless that is in the next batch.
-		c.mems = append(c.mems, tr.Mems...)
+		// belong to. A signal's handler may lie in between.
+		tr := r.Trace()
 		if tr.Ins.Part {
+			c.part(tr)
 			continue
 		}
+		at := len(t.Buf)
 		t.Buf = c.append(t.Buf, tr)
-		c.mems = c.mems[:0]
+		for i := 0; i < len(c.begun); i += champsimSize {
+			if [8]byte(c.begun[i:]) == [8]byte(t.Buf[at:]) {
+				addBegun(t.Buf[at:], c.begun[i:i+champsimSize])
+				c.begun = slices.Delete(c.begun, i, i+champsimSize)
+				break
+			}
+		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
 	}
+	t.Left = slices.Clone(c.begun)
 	return nil
+}
+
+// part keeps the accesses of iterations of an instruction that did not retire, as far as its record has room for them.
+func (c *champsimWorker) part(t *abp.Trace) {
+	var rec [champsimSize]byte
+	binary.LittleEndian.PutUint64(rec[:], t.Ins.Addr)
+	putAccesses(rec[:], t.Mems)
+	for i := 0; i < len(c.begun); i += champsimSize {
+		if [8]byte(c.begun[i:]) == [8]byte(rec[:]) {
+			addBegun(rec[:], c.begun[i:i+champsimSize])
+			copy(c.begun[i:], rec[:])
+			return
+		}
+	}
+	c.begun = append(c.begun, rec[:]...)
 }
 
 // append appends the record of an execution. Of accesses there is room for two stores and four
@@ -99,9 +152,15 @@ func (c *champsimWorker) append(dst []byte, t *abp.Trace) []byte {
 	if s.kind == kindConditional && taken(t) {
 		rec[champsimBranch+1] = 1
 	}
+	putAccesses(rec, t.Mems)
+	return dst
+}
+
+// putAccesses puts the first ones into a record.
+func putAccesses(rec []byte, mems []abp.Mem) {
 	stores, loads := 0, 0
-	for i := range c.mems {
-		m := &c.mems[i]
+	for i := range mems {
+		m := &mems[i]
 		switch {
 		case m.Store && stores < 2:
 			binary.LittleEndian.PutUint64(rec[champsimStores+8*stores:], m.Addr)
@@ -111,7 +170,6 @@ func (c *champsimWorker) append(dst []byte, t *abp.Trace) []byte {
 			loads++
 		}
 	}
-	return dst
 }
 
 // taken tells whether a conditional branch was: in the middle of a block, where the block goes

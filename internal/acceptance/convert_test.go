@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -414,5 +415,58 @@ func (c *converted) drcov(t *testing.T) {
 	}
 	if len(bytesRun) != len(covered) {
 		t.Errorf("%d bytes are covered, %d ran", len(covered), len(bytesRun))
+	}
+}
+
+// TestConvertChampsimRepeats: the record of a repeated string instruction has the accesses of its first iterations, also where these were recorded long before it retired.
+func TestConvertChampsimRepeats(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/convert/repeats.c", "-O1 -static -nostdlib -fno-stack-protector -no-pie")
+	for _, fields := range []string{"address,branch", "address,value,branch"} {
+		run(t, command{argv: []string{alleria(), "-q", "record", "--force", "--select", "any", "--fields", fields, "-o", profileDir, "--", prog}, dir: dir})
+		trace := run(t, command{argv: []string{alleria(), "-q", "convert", "--to", "champsim", profileDir}, dir: dir}).stdout
+		rows, err := csv.NewReader(bytes.NewReader(run(t, command{argv: []string{alleria(), "-q", "convert", "--to", "csv", profileDir}, dir: dir}).stdout)).ReadAll()
+		if err != nil || len(trace)%64 != 0 {
+			t.Fatalf("%v, %d bytes", err, len(trace))
+		}
+		type accesses struct{ stores, loads []string }
+		want := map[string]*accesses{} // by the instruction's number
+		for _, r := range rows[1:] {
+			a := want[r[3]]
+			if a == nil {
+				a = new(accesses)
+				want[r[3]] = a
+			}
+			if r[9] == "true" && len(a.stores) < 2 {
+				a.stores = append(a.stores, r[10])
+			} else if r[9] != "true" && len(a.loads) < 4 {
+				a.loads = append(a.loads, r[10])
+			}
+		}
+		full := 0
+		for n := 0; n < len(trace)/64; n++ {
+			var got accesses
+			for at := 16; at < 64; at += 8 {
+				if v := binary.LittleEndian.Uint64(trace[64*n+at:]); v != 0 && at < 32 {
+					got.stores = append(got.stores, fmt.Sprintf("%#x", v))
+				} else if v != 0 {
+					got.loads = append(got.loads, fmt.Sprintf("%#x", v))
+				}
+			}
+			w := want[strconv.Itoa(n)]
+			if w == nil {
+				w = new(accesses)
+			}
+			if !slices.Equal(got.stores, w.stores) || !slices.Equal(got.loads, w.loads) {
+				t.Fatalf("%s: instruction %d has %v, want %v", fields, n, got, *w)
+			}
+			if len(got.loads) == 4 {
+				full++
+			}
+		}
+		if full != 20 {
+			t.Errorf("%s: %d instructions have four loads", fields, full)
+		}
 	}
 }

@@ -179,7 +179,7 @@ func TestConvertDrmemtrace(t *testing.T) {
 		switch {
 		case kind == 47: // an encoding
 			bytesTold += size
-		case kind >= 10 && kind <= 16 || kind == 29: // instructions, by how they branch, and iterations
+		case kind >= 10 && kind <= 16 || kind == 29 || kind == 48 || kind == 49: // instructions, by how they branch, and iterations
 			if kind != 29 {
 				fetched++
 			}
@@ -201,5 +201,114 @@ func TestConvertDrmemtrace(t *testing.T) {
 	want := c.report(t)
 	if fetched != want.Instructions || access != len(rows) || kinds[25] != 1 || kinds[26] != 1 || binary.LittleEndian.Uint16(trace) != 25 {
 		t.Errorf("%d instructions, %d accesses; there are %d and %d", fetched, access, want.Instructions, len(rows))
+	}
+}
+
+// drEntry is an entry of a trace.
+type drEntry struct {
+	kind, size uint16
+	value      uint64
+}
+
+// drEntries takes a trace apart.
+func drEntries(trace []byte) (all []drEntry) {
+	for ; len(trace) >= 12; trace = trace[12:] {
+		all = append(all, drEntry{binary.LittleEndian.Uint16(trace), binary.LittleEndian.Uint16(trace[2:]), binary.LittleEndian.Uint64(trace[4:])})
+	}
+	return all
+}
+
+// TestConvertDrmemtraceEvents: where branches, system calls and signals are recorded, a trace says of each branch which way it went, as the next instruction shows, has the number of each call
+// behind its instruction, and says where handlers begin and what they return to; DynamoRIO's checker finds it sound.
+func TestConvertDrmemtraceEvents(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := build(t, "../../testdata/programs/signals-nested.c", "-O1 -pthread")
+	conf := func(instruction string) {
+		writeConfig(t, dir, outsideConfig(`syscalls="true" signals="true"`, `<Image><Function>`+instruction+`</Function></Image>`))
+	}
+	const accesses = ` accessAddressAndSize="true"`
+	for _, c := range []struct{ name, instruction string }{
+		{"all", `<Instruction cat="any" branch="true"` + accesses + `/>`},
+		{"some", `<Instruction cat="COND_BR" branch="true"/><Instruction cat="any"` + accesses + `/>`},
+	} {
+		conf(c.instruction)
+		if r := run(t, command{argv: []string{alleria(), "-q", "record", "--force", "-c", "w.xml", "-o", profileDir, "--", prog}, dir: dir, env: withoutRepeats}); r.status != 0 {
+			t.Fatalf("record: %d %s", r.status, clip(r.stderr))
+		}
+		run(t, command{argv: []string{alleria(), "-q", "convert", "--to", "drmemtrace", "-o", "out.trace", profileDir}, dir: dir})
+		trace, err := os.ReadFile(filepath.Join(dir, "out.trace"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var counts [64]int
+		var events []uint64 // of handlers that have not returned
+		var calls, handlers, returns, wrong int
+		var last drEntry // the instruction before
+		target, returned := uint64(0), uint64(0)
+		code, isCall := map[uint64][]byte{}, false
+		var bytesTold []byte
+		event := false
+		drTargets := map[drEntry]uint64{} // of the latest branch
+		for _, e := range drEntries(trace) {
+			switch {
+			case e.kind == 47:
+				bytesTold = append(bytesTold, binary.LittleEndian.AppendUint64(nil, e.value)[:e.size]...)
+			case e.kind == 28 && e.size == 29:
+				target = e.value // of the branch that comes
+			case e.kind == 28 && e.size == 25:
+				if calls++; !isCall {
+					t.Errorf("%s: call %d behind %#x, which is no syscall", c.name, e.value, last.value)
+				}
+			case e.kind == 28 && e.size == 0:
+				if handlers++; returned != 0 && e.value != returned {
+					t.Errorf("%s: a handler returned to %#x, where the next one's signal came at %#x", c.name, returned, e.value)
+				}
+				events, event, returned = append(events, e.value), true, 0
+			case e.kind == 28 && e.size == 1:
+				returns++
+				if len(events) > 0 {
+					returned, events = events[len(events)-1], events[:len(events)-1]
+				}
+			case e.kind >= 10 && e.kind <= 16 || e.kind == 29 || e.kind == 48 || e.kind == 49:
+				counts[e.kind]++
+				next := last.value + uint64(last.size)
+				switch {
+				case returned != 0 && e.value != returned:
+					t.Errorf("%s: a handler returned to %#x, and %#x was interrupted", c.name, e.value, returned)
+				case event || returned != 0 || last.size == 0:
+				case last.kind == 48 && e.value == next, last.kind == 49 && e.value != next, last.value == 0:
+					wrong++
+				}
+				if bytesTold != nil {
+					code[e.value], bytesTold = bytesTold, nil
+				}
+				isCall = bytes.Equal(code[e.value], []byte{0x0f, 0x05})
+				if e.kind == 12 || e.kind == 15 || e.kind == 16 {
+					if target == 0 {
+						wrong++
+					}
+				} else if target != 0 {
+					wrong++
+				}
+				if wanted := last.kind == 12 || last.kind == 15 || last.kind == 16; wanted && !event && drTargets[last] != e.value {
+					wrong++
+				}
+				last, event, returned = e, false, 0
+				clear(drTargets)
+				drTargets[e], target = target, 0
+			}
+		}
+		if wrong > 0 || counts[13] > 0 || counts[48] < 100 || counts[49] < 100 || counts[16] < 100 {
+			t.Errorf("%s: %d branches are told otherwise than they went; kinds %v", c.name, wrong, counts)
+		}
+		if handlers != 14 || returns != 14 || len(events) != 0 || calls < 40 {
+			t.Errorf("%s: %d handlers, %d of them returned, %d calls", c.name, handlers, returns, calls)
+		}
+		if drrun() != nil {
+			if r := run(t, command{argv: append(drrun("-infile", "out.trace"), "-tool", "invariant_checker"), dir: dir}); r.status != 0 || bytes.Contains(r.stderr, []byte("failure")) {
+				t.Errorf("%s: the trace is not sound: %s", c.name, clip(r.stderr))
+			}
+		}
 	}
 }

@@ -87,6 +87,16 @@ func flagsOfConfig(c *config.Config) abp.HeaderFlags {
 				f |= abp.FlagRegisters
 			}
 		}
+		for _, p := range w.Profile.Processes {
+			for _, t := range p.Threads {
+				if t.Syscalls {
+					f |= abp.FlagSyscalls
+				}
+				if t.Signals {
+					f |= abp.FlagSignals
+				}
+			}
+		}
 	}
 	return f
 }
