@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"alleria/abp"
 	"alleria/analysis/stream"
@@ -365,7 +366,7 @@ type Classes struct {
 	work    chan []*splitBatch
 	free    chan []*splitBatch
 	done    chan struct{}
-	failed  error // of what was simulated; set before what was handed over comes back
+	failed  atomic.Pointer[error] // of what was simulated; nil: nothing
 	most    int
 }
 
@@ -554,8 +555,8 @@ func (c *Classes) filledUp(b *splitBatch) {
 func (c *Classes) hand() {
 	c.work <- c.fill
 	c.fill, c.filled = <-c.free, 0
-	if c.failed != nil {
-		panic(c.failed)
+	if err := c.failed.Load(); err != nil {
+		panic(*err)
 	}
 	for _, b := range c.fill {
 		b.words, b.parts = b.words[:0], b.parts[:0]
@@ -570,8 +571,8 @@ func (c *Classes) settle() {
 	c.hand()
 	c.work <- nil
 	<-c.done
-	if c.failed != nil {
-		panic(c.failed)
+	if err := c.failed.Load(); err != nil {
+		panic(*err)
 	}
 }
 
@@ -582,8 +583,10 @@ func (c *Classes) run() {
 			c.done <- struct{}{}
 			continue
 		}
-		if c.failed == nil {
-			c.failed = c.batch(b)
+		if c.failed.Load() == nil {
+			if err := c.batch(b); err != nil {
+				c.failed.Store(&err)
+			}
 		}
 		c.free <- b
 	}
@@ -671,11 +674,13 @@ func (b *splitBatch) feed(of func(thread uint16) *Simulator) {
 			x.FSBase, x.GSBase = p.fs, p.gs
 			s.Stretch(&x, words)
 		case p.single.IsEmulated:
-			p.single.Emulated = words
-			s.Single(p.single)
+			x := *p.single // others feed the same to simulators of theirs
+			x.Emulated = words
+			s.Single(&x)
 		default:
-			p.single.Words = words
-			s.Single(p.single)
+			x := *p.single
+			x.Words = words
+			s.Single(&x)
 		}
 		if s.list != nil {
 			s.list.pos += uint64(len(words)) + 1
