@@ -49,6 +49,7 @@ type EdgeJSON struct {
 	Calls     uint64        `json:"calls"`
 	Inclusive abp.Counts    `json:"inclusive"`
 	Nested    abp.Counts    `json:"inclusive_each_call"`
+	Seconds   float64       `json:"inclusive_seconds,omitempty"` // where blocks were stamped with their time
 	Sites     []SiteJSON    `json:"sites"`
 	Error     float64       `json:"error,omitempty"` // of Inclusive, where it is an estimate
 }
@@ -127,7 +128,7 @@ func (t *Tree) EdgesJSON(edges []*Edge) []EdgeJSON {
 	out := []EdgeJSON{}
 	for _, e := range edges {
 		callee := e.Callee.json()
-		j := EdgeJSON{Callee: &callee, Calls: e.Calls, Inclusive: e.Total, Nested: e.Nested, Sites: []SiteJSON{}, Error: e.Error}
+		j := EdgeJSON{Callee: &callee, Calls: e.Calls, Inclusive: e.Total, Nested: e.Nested, Seconds: e.Seconds, Sites: []SiteJSON{}, Error: e.Error}
 		if e.Caller != nil {
 			caller := e.Caller.json()
 			j.Caller = &caller

@@ -27,8 +27,10 @@ type Edge struct {
 	// Nested is the same with each call of a recursion by itself, so that what is inside of
 	// several counts for each. It is what callgrind writes.
 	Nested abp.Counts
-	Sites  []Site  // by calls, the most first
-	Error  float64 // by how much of itself Total may be off, as in a Method
+	// Seconds of Total, 0 where blocks were not stamped with their time.
+	Seconds float64
+	Sites   []Site  // by calls, the most first
+	Error   float64 // by how much of itself Total may be off, as in a Method
 }
 
 // Site is a place that an Edge's calls were made from.
@@ -87,6 +89,7 @@ func (t *Tree) Edges() []*Edge {
 		e.Nested.Add(n.Total, 1)
 		if open[k] == 0 {
 			e.Total.Add(n.Total, 1)
+			e.Seconds += n.TotalSeconds
 		}
 		open[k]++
 		sites[k][n.Site] += n.Calls

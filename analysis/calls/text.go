@@ -109,7 +109,7 @@ func (t *Tree) WriteMethods(w io.Writer, o TextOptions) error {
 func (t *Tree) WriteGraph(w io.Writer, o TextOptions) error {
 	out := bufio.NewWriter(w)
 	t.head(out)
-	table := t.errorTable("", "function", "image", "calls", "exclusive", "inclusive", "%")
+	table := t.moreTable([]string{"", "function", "image", "calls", "exclusive", "inclusive", "%"}, "seconds", "inclusive")
 	table.Text = 3
 	callers, callees := map[*Function][]*Edge{}, map[*Function][]*Edge{}
 	for _, e := range t.Edges() {
@@ -126,11 +126,14 @@ func (t *Tree) WriteGraph(w io.Writer, o TextOptions) error {
 			table.Add(make([]string, table.Columns())...)
 		}
 		for _, e := range callers[m.Func] {
-			table.Add(t.withError(e.Error, "  from", name(e.Caller), image(e.Caller), analysis.FormatExact(e.Calls), "", analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))...)
+			table.Add(t.withMore([]string{"  from", name(e.Caller), image(e.Caller), analysis.FormatExact(e.Calls), "", analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions)},
+				e.Error, "", seconds(e.Seconds))...)
 		}
-		table.Add(t.withError(m.TotalError, "function", name(m.Func), image(m.Func), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Own.Instructions), analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions))...)
+		table.Add(t.withMore([]string{"function", name(m.Func), image(m.Func), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Own.Instructions), analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions)},
+			m.TotalError, seconds(m.OwnSeconds), seconds(m.TotalSeconds))...)
 		for _, e := range callees[m.Func] {
-			table.Add(t.withError(e.Error, "  to", name(e.Callee), image(e.Callee), analysis.FormatExact(e.Calls), "", analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))...)
+			table.Add(t.withMore([]string{"  to", name(e.Callee), image(e.Callee), analysis.FormatExact(e.Calls), "", analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions)},
+				e.Error, "", seconds(e.Seconds))...)
 		}
 	}
 	table.Write(out, "  ")
@@ -227,7 +230,7 @@ func flush(out *bufio.Writer) error {
 func (t *Tree) WriteInclusive(w io.Writer, top int) error {
 	out := bufio.NewWriter(w)
 	t.sampled(out)
-	table := t.errorTable("function", "image", "calls", "inclusive", "%", "exclusive", "%")
+	table := t.moreTable([]string{"function", "image", "calls", "inclusive", "%", "exclusive", "%"}, "seconds", "exclusive")
 	table.Text = 2
 	all := byInclusive(t.Methods())
 	for i, m := range all {
@@ -235,8 +238,8 @@ func (t *Tree) WriteInclusive(w io.Writer, top int) error {
 			table.More = len(all) - i
 			break
 		}
-		table.Add(t.withError(m.TotalError, name(m.Func), image(m.Func), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions),
-			analysis.FormatExact(m.Own.Instructions), t.percent(m.Own.Instructions))...)
+		table.Add(t.withMore([]string{name(m.Func), image(m.Func), analysis.FormatExact(m.Calls), analysis.FormatExact(m.Total.Instructions), t.percent(m.Total.Instructions),
+			analysis.FormatExact(m.Own.Instructions), t.percent(m.Own.Instructions)}, m.TotalError, seconds(m.TotalSeconds), seconds(m.OwnSeconds))...)
 	}
 	table.Write(out, "  ")
 	return flush(out)
@@ -246,7 +249,7 @@ func (t *Tree) WriteInclusive(w io.Writer, top int) error {
 func (t *Tree) WriteEdges(w io.Writer, edges []*Edge, top int) error {
 	out := bufio.NewWriter(w)
 	t.sampled(out)
-	table := t.errorTable("caller", "callee", "mostly from", "calls", "inclusive", "%")
+	table := t.moreTable([]string{"caller", "callee", "mostly from", "calls", "inclusive", "%"}, "seconds")
 	table.Text = 3
 	for i, e := range edges {
 		if top > 0 && i == top {
@@ -257,24 +260,32 @@ func (t *Tree) WriteEdges(w io.Writer, edges []*Edge, top int) error {
 		if len(e.Sites) > 0 {
 			from = t.Place(e.Sites[0].Addr)
 		}
-		table.Add(t.withError(e.Error, name(e.Caller), name(e.Callee), shorten(from, 50), analysis.FormatExact(e.Calls), analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions))...)
+		table.Add(t.withMore([]string{name(e.Caller), name(e.Callee), shorten(from, 50), analysis.FormatExact(e.Calls), analysis.FormatExact(e.Total.Instructions), t.percent(e.Total.Instructions)},
+			e.Error, seconds(e.Seconds))...)
 	}
 	table.Write(out, "  ")
 	return flush(out)
 }
 
-// errorTable has a column for the errors of inclusive counts behind, where counts are estimates.
-func (t *Tree) errorTable(head ...string) *analysis.TextTable {
+// moreTable has columns of times behind its others where there are times, and one for the errors of inclusive counts where counts are
+// estimates.
+func (t *Tree) moreTable(head []string, times ...string) *analysis.TextTable {
+	if t.timed() {
+		head = append(head, times...)
+	}
 	if t.Sampling != nil {
 		head = append(head, "error")
 	}
 	return analysis.NewTextTable(head...)
 }
 
-// withError adds the cell of that column.
-func (t *Tree) withError(e float64, cells ...string) []string {
-	if t.Sampling == nil {
-		return cells
+// withMore adds the cells of those columns.
+func (t *Tree) withMore(cells []string, e float64, times ...string) []string {
+	if t.timed() {
+		cells = append(cells, times...)
 	}
-	return append(cells, analysis.ErrorText(e))
+	if t.Sampling != nil {
+		cells = append(cells, analysis.ErrorText(e))
+	}
+	return cells
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"alleria/abp"
@@ -16,9 +17,9 @@ import (
 func callgrindFormat() *Format {
 	return &Format{
 		Name: "callgrind", Ending: ".out", Split: SplitProcess,
-		Summary: "for callgrind_annotate and KCachegrind: instructions, loads and stores by instruction and line, with calls",
-		Needs:   "as pprof",
-		write:   writeCallgrind,
+		Summary: "for callgrind_annotate and KCachegrind: instructions, loads, stores and time by instruction and line, with calls", all: true,
+		Needs: "as pprof",
+		write: writeCallgrind,
 	}
 }
 
@@ -40,7 +41,7 @@ type cgBody struct {
 	linked string
 	file   string
 	line   uint32
-	own    map[uint64]*abp.Counts // by address
+	own    map[uint64]*costs // by address
 	calls  map[cgCall]*cgCost
 }
 
@@ -48,7 +49,7 @@ type cgBody struct {
 // inside of several calls of a recursion counts for each, as callgrind has it.
 type cgCost struct {
 	calls uint64
-	total abp.Counts
+	total costs
 }
 
 // cgMaker collects and writes.
@@ -58,6 +59,45 @@ type cgMaker struct {
 	image   func(addr uint64) *abp.Image
 	bodies  map[cgFunction]*cgBody
 	names   map[string]int // compressed names, by kind and name
+	events  []cgEvent
+	of      *abp.Process // whose time stamps are counted
+}
+
+// cgEvent is a column. Those of misses are called what callgrind calls them, so that KCachegrind knows them and what it makes of them.
+type cgEvent struct {
+	name, long string // long is for what callgrind does not have
+	of         func(c *costs) uint64
+}
+
+// cgEvents lists the columns of a file.
+func (o *Options) cgEvents() []cgEvent {
+	list := []cgEvent{{"Ir", "", func(c *costs) uint64 { return c.Instructions }}, {"Dr", "", func(c *costs) uint64 { return c.Loads }},
+		{"Dw", "", func(c *costs) uint64 { return c.Stores }}}
+	if o.Misses != nil {
+		for _, e := range []struct {
+			name string
+			kind int
+		}{{"I1mr", missesL1I}, {"D1mr", missesL1DRead}, {"D1mw", missesL1DWrite}, {"ILmr", missesLLI}, {"DLmr", missesLLRead}, {"DLmw", missesLLWrite}} {
+			list = append(list, cgEvent{e.name, "", func(c *costs) uint64 { return c.more[e.kind] }})
+		}
+	}
+	if o.timed() {
+		list = append(list, cgEvent{"Time", "Time [ns]", func(c *costs) uint64 { return c.time }})
+	}
+	return list
+}
+
+// values are a line's.
+func (m *cgMaker) values(c *costs) string {
+	c.time = nanoseconds(m.of, c.more[ticks])
+	var out []byte
+	for i := range m.events {
+		if i > 0 {
+			out = append(out, ' ')
+		}
+		out = strconv.AppendUint(out, m.events[i].of(c), 10)
+	}
+	return string(out)
 }
 
 // writeCallgrind writes one process.
@@ -65,26 +105,26 @@ func writeCallgrind(w io.Writer, o *Options) error {
 	if err := o.need(abp.FlagInstructions, "instructions"); err != nil {
 		return err
 	}
-	m := &cgMaker{out: bufio.NewWriter(w), sources: newSources(o), bodies: map[cgFunction]*cgBody{}, names: map[string]int{}}
+	m := &cgMaker{out: bufio.NewWriter(w), sources: newSources(o), bodies: map[cgFunction]*cgBody{}, names: map[string]int{}, events: o.cgEvents()}
 	defer m.sources.close()
-	var total abp.Counts
+	var total costs
 	err := o.withStacks(func(s *threadStacks) error {
 		s.each(func(n *calls.Node, _ uint64, b *abp.Block, ins int, c abp.Counts) {
 			total.Add(c, 1)
-			addCounts(m.body(n.Func).own, b.InsAddr(ins), c)
+			m.body(n.Func).at(b.InsAddr(ins)).Add(c, 1)
 		})
-		for i := range s.nodes {
-			if n := &s.nodes[i]; n.Func != nil && n.Parent.Func != nil {
-				m.called(n)
-			}
-		}
+		s.eachMore(func(n *calls.Node, _ uint64, b *abp.Block, ins int, c *moreCosts) {
+			total.more.add(c)
+			m.body(n.Func).at(b.InsAddr(ins)).more.add(c)
+		})
+		m.callsOf(s)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	for _, p := range o.processes() {
-		m.image = imageFinder(p)
+		m.image, m.of = imageFinder(p), p
 		m.head(p, &total)
 	}
 	var all []*cgBody
@@ -97,18 +137,32 @@ func writeCallgrind(w io.Writer, o *Options) error {
 	for _, b := range all {
 		m.write(b)
 	}
-	fmt.Fprintf(m.out, "totals: %d %d %d\n", total.Instructions, total.Loads, total.Stores)
+	fmt.Fprintf(m.out, "totals: %s\n", m.values(&total))
 	return m.out.Flush()
 }
 
-// addCounts adds to one of a map's sums.
-func addCounts[K comparable](to map[K]*abp.Counts, k K, c abp.Counts) {
-	sum := to[k]
-	if sum == nil {
-		sum = new(abp.Counts)
-		to[k] = sum
+// at returns the costs of an instruction by itself.
+func (b *cgBody) at(addr uint64) *costs {
+	c := b.own[addr]
+	if c == nil {
+		c = new(costs)
+		b.own[addr] = c
 	}
-	sum.Add(c, 1)
+	return c
+}
+
+// callsOf adds the calls of a thread.
+func (m *cgMaker) callsOf(s *threadStacks) {
+	more := s.byNode() // and with what each called, below: children have higher numbers than their parents
+	for i := len(s.nodes) - 1; i > 0; i-- {
+		n := &s.nodes[i]
+		sum, all := more[n.Parent], more[n]
+		sum.add(&all)
+		more[n.Parent] = sum
+		if n.Func != nil && n.Parent.Func != nil {
+			m.called(n, &costs{Counts: n.Total, more: all})
+		}
+	}
 }
 
 // body returns what is known of a function.
@@ -116,14 +170,14 @@ func (m *cgMaker) body(f *calls.Function) *cgBody {
 	k := cgFunction{f.Name, f.ImagePath, f.Addr}
 	b := m.bodies[k]
 	if b == nil {
-		b = &cgBody{cgFunction: k, linked: f.Linked, file: f.File, line: f.Line, own: map[uint64]*abp.Counts{}, calls: map[cgCall]*cgCost{}}
+		b = &cgBody{cgFunction: k, linked: f.Linked, file: f.File, line: f.Line, own: map[uint64]*costs{}, calls: map[cgCall]*cgCost{}}
 		m.bodies[k] = b
 	}
 	return b
 }
 
-// called adds the calls of a node.
-func (m *cgMaker) called(n *calls.Node) {
+// called adds the calls of a node, which cost so much.
+func (m *cgMaker) called(n *calls.Node, total *costs) {
 	caller := m.body(n.Parent.Func)
 	k := cgCall{m.body(n.Func).cgFunction, n.Site}
 	if k.site == 0 { // a jump or a signal: nothing says from where
@@ -135,14 +189,23 @@ func (m *cgMaker) called(n *calls.Node) {
 		caller.calls[k] = cost
 	}
 	cost.calls += n.Calls
-	cost.total.Add(n.Total, 1)
+	cost.total.Add(total.Counts, 1)
+	cost.total.more.add(&total.more)
 }
 
 // head writes what comes in front of the functions.
-func (m *cgMaker) head(p *abp.Process, total *abp.Counts) {
+func (m *cgMaker) head(p *abp.Process, total *costs) {
 	fmt.Fprintf(m.out, "# callgrind format\nversion: 1\ncreator: alleria\npid: %d\ncmd: %s\npart: 1\n\n",
 		p.Header().PID, strings.ReplaceAll(strings.Join(p.Header().CommandLine, " "), "\n", " "))
-	fmt.Fprintf(m.out, "positions: instr line\nevents: Ir Dr Dw\nsummary: %d %d %d\n", total.Instructions, total.Loads, total.Stores)
+	fmt.Fprint(m.out, "positions: instr line\n")
+	names := make([]string, len(m.events))
+	for i, e := range m.events {
+		names[i] = e.name
+		if e.long != "" {
+			fmt.Fprintf(m.out, "event: %s : %s\n", e.name, e.long)
+		}
+	}
+	fmt.Fprintf(m.out, "events: %s\nsummary: %s\n", strings.Join(names, " "), m.values(total))
 }
 
 // name writes a name, compressed: whole the first time, then by its number.
@@ -186,8 +249,7 @@ func (m *cgMaker) write(b *cgBody) {
 			m.name(key, "fl", at)
 			in = at
 		}
-		c := b.own[a]
-		fmt.Fprintf(m.out, "%#x %d %d %d %d\n", a, line, c.Instructions, c.Loads, c.Stores)
+		fmt.Fprintf(m.out, "%#x %d %s\n", a, line, m.values(b.own[a]))
 	}
 	m.writeCalls(b, in, file)
 }
@@ -211,8 +273,7 @@ func (m *cgMaker) writeCalls(b *cgBody, in, file string) {
 		m.name("cob", "ob", callee.image)
 		m.name("cfi", "fl", m.file(callee))
 		m.name("cfn", "fn", callee.name)
-		fmt.Fprintf(m.out, "calls=%d %#x %d\n%#x %d %d %d %d\n", cost.calls, callee.addr, target,
-			k.site, line, cost.total.Instructions, cost.total.Loads, cost.total.Stores)
+		fmt.Fprintf(m.out, "calls=%d %#x %d\n%#x %d %s\n", cost.calls, callee.addr, target, k.site, line, m.values(&cost.total))
 	}
 }
 

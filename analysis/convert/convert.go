@@ -35,6 +35,8 @@ type Format struct {
 	Split   Split
 	Binary  bool // not for terminals
 	Packed  bool // it is compressed by itself
+	one     bool // it has one cost a stack
+	all     bool // it has all costs, misses among them where they are wanted
 	write   func(w io.Writer, o *Options) error
 }
 
@@ -55,8 +57,10 @@ type Options struct {
 	// Partition leaves process and thread out of parquet: the file's path says them.
 	Partition bool
 	Rows      Rows // what csv, jsonl and parquet have a row for
-	// Misses are the caches whose misses pprof has; nil: none.
+	// Misses are the caches whose misses stacks have; nil: none.
 	Misses *cache.Options
+	// Cost is what a format with one cost a stack has, a name of CostNames; "": instructions. Others take none.
+	Cost string
 	// Note is told of what could not be converted or looked up; it may be nil.
 	Note func(format string, args ...any)
 }
@@ -87,8 +91,11 @@ func (f *Format) Write(w io.Writer, o Options) error {
 	if o.Note == nil {
 		o.Note = func(string, ...any) {}
 	}
-	if o.Misses != nil && f.Name != "pprof" {
-		return fmt.Errorf("misses are for pprof: %w", ErrUsage)
+	if err := f.check(&o); err != nil {
+		return err
+	}
+	if o.Cost == "" {
+		o.Cost = CostNames()[0]
 	}
 	if o.Rows == "" {
 		o.Rows = Accesses

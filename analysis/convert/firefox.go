@@ -13,7 +13,7 @@ import (
 // firefoxFormat is the processed profile of profiler.firefox.com.
 func firefoxFormat() *Format {
 	return &Format{
-		Name: "firefox", Ending: ".json", Summary: "processed profile for profiler.firefox.com: instructions by stack, a track a thread",
+		Name: "firefox", Ending: ".json", Summary: "processed profile for profiler.firefox.com: instructions, or another cost, by stack, a track a thread", one: true,
 		Needs: "as collapsed",
 		write: writeFirefox,
 	}
@@ -47,7 +47,7 @@ type (
 		Length     int       `json:"length"`
 		Stack      []int     `json:"stack"`
 		Time       []float64 `json:"time"`
-		Weight     []uint64  `json:"weight"`
+		Weight     []float64 `json:"weight"`
 		WeightType string    `json:"weightType"`
 	}
 	ffMarkers struct {
@@ -105,8 +105,8 @@ type (
 	}
 )
 
-// ffMeta is what the page wants to know of the whole. Times are of instructions: a
-// millisecond is a million.
+// ffMeta is what the page wants to know of the whole. Times are of instructions, or whatever the
+// cost is: a millisecond is a million, which is right of nanoseconds.
 const ffMeta = `{"meta":{"version":24,"preprocessedProfileVersion":49,"interval":1,"startTime":0,"processType":0,"product":%s,` +
 	`"importedFrom":"alleria","stackwalk":1,"debug":0,"gcpoison":0,"asyncstack":0,"symbolicated":true,"markerSchema":[],` +
 	`"categories":[{"name":"Other","color":"grey","subcategories":["Other"]}]},"libs":[],"pages":[],"threads":[`
@@ -116,11 +116,15 @@ func writeFirefox(w io.Writer, o *Options) error {
 	if err := o.need(abp.FlagInstructions, "instructions"); err != nil {
 		return err
 	}
+	c, err := o.oneCost()
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, ffMeta, appendString(nil, o.title()))
 	first := true
-	err := o.eachTree(func(p *abp.Process, t *abp.Thread, root *calls.Node) error {
-		b, err := json.Marshal(firefoxThread(p, t, root))
+	err = o.eachTree(c, func(p *abp.Process, t *abp.Thread, root *calls.Node, own func(n *calls.Node) uint64) error {
+		b, err := json.Marshal(firefoxThread(p, t, root, &c, own))
 		if err != nil {
 			return err
 		}
@@ -147,14 +151,20 @@ func (o *Options) title() string {
 }
 
 // firefoxThread makes the tables of a thread.
-func firefoxThread(p *abp.Process, t *abp.Thread, root *calls.Node) *ffThread {
-	m := &ffMaker{t: &ffThread{ProcessType: "default", PausedRanges: []int{}, Name: fmt.Sprintf("thread %d", t.Number),
+func firefoxThread(p *abp.Process, t *abp.Thread, root *calls.Node, c *cost, own func(n *calls.Node) uint64) *ffThread {
+	m := &ffMaker{own: own, scale: 1, t: &ffThread{ProcessType: "default", PausedRanges: []int{}, Name: fmt.Sprintf("thread %d", t.Number),
 		IsMainThread: t.Number == 1, ProcessName: processName(p), PID: fmt.Sprint(p.Header().PID), TID: t.OSID,
-		Samples:    ffSamples{Stack: []int{}, Time: []float64{}, Weight: []uint64{}, WeightType: "samples"},
+		Samples:    ffSamples{Stack: []int{}, Time: []float64{}, Weight: []float64{}, WeightType: "samples"},
 		Markers:    ffMarkers{0, []int{}, []int{}, []float64{}, []int{}, []int{}, []float64{}},
 		StackTable: ffStacks{0, []*int{}, []int{}, []int{}, []int{}}, ResourceTable: ffResource{0, []*int{}, []int{}, []*int{}, []int{}},
 		NativeSymbols: ffSymbols{0, []int{}, []*int{}, []int{}, []int{}}, StringArray: []string{}},
 		strings: map[string]int{}, funcs: map[*calls.Function]int{}, images: map[string]int{}}
+	switch c.unit {
+	case "bytes":
+		m.t.Samples.WeightType = "bytes"
+	case "nanoseconds":
+		m.t.Samples.WeightType, m.scale = "tracing-ms", 1e6
+	}
 	m.walk(root, nil)
 	return m.t
 }
@@ -165,10 +175,12 @@ type ffMaker struct {
 	strings map[string]int
 	funcs   map[*calls.Function]int
 	images  map[string]int
-	done    uint64 // instructions
+	own     func(n *calls.Node) uint64
+	scale   float64 // what weights are divided by
+	done    uint64  // of the cost
 }
 
-// walk adds the stacks of a node's children and a sample for each that has instructions.
+// walk adds the stacks of a node's children and a sample for each that has a cost of its own.
 func (m *ffMaker) walk(n *calls.Node, prefix *int) {
 	for _, c := range n.Children {
 		s := &m.t.StackTable
@@ -176,12 +188,12 @@ func (m *ffMaker) walk(n *calls.Node, prefix *int) {
 		s.Length++
 		s.Prefix, s.Frame = append(s.Prefix, prefix), append(s.Frame, m.function(c.Func))
 		s.Category, s.Subcategory = append(s.Category, 0), append(s.Subcategory, 0)
-		if c.Own.Instructions > 0 {
+		if cost := m.own(c); cost > 0 {
 			sm := &m.t.Samples
 			sm.Length++
-			sm.Stack, sm.Weight = append(sm.Stack, at), append(sm.Weight, c.Own.Instructions)
+			sm.Stack, sm.Weight = append(sm.Stack, at), append(sm.Weight, float64(cost)/m.scale)
 			sm.Time = append(sm.Time, float64(m.done)/1e6)
-			m.done += c.Own.Instructions
+			m.done += cost
 		}
 		m.walk(c, &at)
 	}

@@ -18,25 +18,11 @@ import (
 func pprofFormat() *Format {
 	return &Format{
 		Name: "pprof", Ending: ".pb.gz", Binary: true, Packed: true,
-		Summary: "for go tool pprof: instructions, loads, stores, bytes and calls, with call stacks, inlined functions and source lines",
-		Needs:   "instructions (--select any for all of them), addresses for right stacks, debug information for lines",
-		write:   writePprof,
+		Summary: "for go tool pprof: instructions, loads, stores, bytes, calls and time, with call stacks, inlined functions and source lines", all: true,
+		Needs: "instructions (--select any for all of them), addresses for right stacks, debug information for lines",
+		write: writePprof,
 	}
 }
-
-// Sample values, by their place.
-const (
-	pprofInstructions = iota
-	pprofLoads
-	pprofStores
-	pprofRead
-	pprofWritten
-	pprofCalls
-	pprofL1I // with Options.Misses
-	pprofL1D
-	pprofLL
-	pprofValues
-)
 
 // pprofMaker puts a profile together.
 type pprofMaker struct {
@@ -48,7 +34,7 @@ type pprofMaker struct {
 	samples   map[pprofSample]*profile.Sample
 	stacks    map[*calls.Node][]*profile.Location // of the callers of a node
 	image     func(addr uint64) *abp.Image        // of the current process
-	values    int                                 // of a sample
+	costs     []cost                              // the values of a sample
 }
 
 // pprofPlace is an address in a function of a process.
@@ -74,14 +60,9 @@ func writePprof(w io.Writer, o *Options) error {
 	m := &pprofMaker{out: &profile.Profile{DefaultSampleType: "instructions"}, sources: newSources(o),
 		mappings: map[*abp.Image]*profile.Mapping{}, functions: map[profile.Function]*profile.Function{}, locations: map[pprofPlace]*profile.Location{}}
 	defer m.sources.close()
-	types := [pprofValues][2]string{{"instructions", "count"}, {"loads", "count"}, {"stores", "count"},
-		{"read", "bytes"}, {"written", "bytes"}, {"calls", "count"}, {"l1i_misses", "count"}, {"l1d_misses", "count"}, {"ll_misses", "count"}}
-	m.values = pprofValues
-	if o.Misses == nil {
-		m.values = pprofL1I
-	}
-	for _, t := range types[:m.values] {
-		m.out.SampleType = append(m.out.SampleType, &profile.ValueType{Type: t[0], Unit: t[1]})
+	m.costs = o.columns()
+	for _, c := range m.costs {
+		m.out.SampleType = append(m.out.SampleType, &profile.ValueType{Type: c.name, Unit: c.unit})
 	}
 	for i, p := range o.processes() {
 		h := p.Header()
@@ -140,23 +121,22 @@ func (m *pprofMaker) thread(s *threadStacks) {
 	m.image = imageFinder(s.proc)
 	m.samples, m.stacks = map[pprofSample]*profile.Sample{}, map[*calls.Node][]*profile.Location{}
 	s.each(func(node *calls.Node, windows uint64, b *abp.Block, ins int, c abp.Counts) {
-		v := m.sample(s, node, windows, b.InsAddr(ins)).Value
-		v[pprofInstructions] += int64(c.Instructions)
-		v[pprofLoads] += int64(c.Loads)
-		v[pprofStores] += int64(c.Stores)
-		v[pprofRead] += int64(c.BytesRead)
-		v[pprofWritten] += int64(c.BytesWritten)
+		m.add(m.sample(s, node, windows, b.InsAddr(ins)), &costs{Counts: c})
 	})
-	for k, c := range s.misses {
-		v := m.sample(s, &s.nodes[k.node], k.windows, k.block.InsAddr(int(k.ins))).Value
-		v[pprofL1I] += int64(c.code)
-		v[pprofL1D] += int64(c.data)
-		v[pprofLL] += int64(c.last)
-	}
+	s.eachMore(func(node *calls.Node, windows uint64, b *abp.Block, ins int, more *moreCosts) {
+		m.add(m.sample(s, node, windows, b.InsAddr(ins)), &costs{more: *more, time: nanoseconds(s.proc, more[ticks])})
+	})
 	for i := range s.nodes {
 		if n := &s.nodes[i]; n.Calls > 0 && n.Func != nil {
-			m.sample(s, n, 0, n.Func.Addr).Value[pprofCalls] += int64(n.Calls)
+			m.add(m.sample(s, n, 0, n.Func.Addr), &costs{calls: n.Calls})
 		}
+	}
+}
+
+// add adds costs to a sample.
+func (m *pprofMaker) add(s *profile.Sample, c *costs) {
+	for i := range m.costs {
+		s.Value[i] += int64(m.costs[i].of(c))
 	}
 }
 
@@ -166,7 +146,7 @@ func (m *pprofMaker) sample(s *threadStacks, node *calls.Node, windows, addr uin
 	if found := m.samples[k]; found != nil {
 		return found
 	}
-	out := &profile.Sample{Value: make([]int64, m.values), Label: map[string][]string{},
+	out := &profile.Sample{Value: make([]int64, len(m.costs)), Label: map[string][]string{},
 		NumLabel: map[string][]int64{"process": {int64(s.proc.Number())}, "thread": {int64(s.thread.Number)}}}
 	if names := windowNames(s.proc, windows); len(names) > 0 {
 		out.Label["window"] = names

@@ -14,7 +14,7 @@ import (
 // speedscopeFormat is the file format of speedscope.app.
 func speedscopeFormat() *Format {
 	return &Format{
-		Name: "speedscope", Ending: ".speedscope.json", Summary: "JSON for speedscope.app: instructions by stack, a profile a thread",
+		Name: "speedscope", Ending: ".speedscope.json", Summary: "JSON for speedscope.app: instructions, or another cost, by stack, a profile a thread", one: true,
 		Needs: "as collapsed",
 		write: writeSpeedscope,
 	}
@@ -27,16 +27,17 @@ type speedscopeFrame struct {
 	Line uint32 `json:"line,omitempty"`
 }
 
-// stackedThread is the stacks of a thread that have instructions of their own.
+// stackedThread is the stacks of a thread that have costs of their own.
 type stackedThread struct {
 	name    string
+	unit    string
 	stacks  [][]int // numbers of functions, the outermost first
 	weights []uint64
 	total   uint64
 }
 
 // writeSpeedscope writes a sampled profile a thread: a sample a stack, whose weight is its
-// instructions.
+// instructions or another cost.
 func writeSpeedscope(w io.Writer, o *Options) error {
 	if err := o.need(abp.FlagInstructions, "instructions"); err != nil {
 		return err
@@ -46,8 +47,15 @@ func writeSpeedscope(w io.Writer, o *Options) error {
 		numbers = map[speedscopeFrame]int{}
 		threads []stackedThread
 	)
-	err := o.eachTree(func(p *abp.Process, t *abp.Thread, root *calls.Node) error {
-		st := stackedThread{name: fmt.Sprintf("%s, thread %d", processName(p), t.Number)}
+	chosen, err := o.oneCost()
+	if err != nil {
+		return err
+	}
+	err = o.eachTree(chosen, func(p *abp.Process, t *abp.Thread, root *calls.Node, own func(n *calls.Node) uint64) error {
+		st := stackedThread{name: fmt.Sprintf("%s, thread %d", processName(p), t.Number), unit: "none"}
+		if chosen.unit != "count" {
+			st.unit = chosen.unit
+		}
 		var walk func(n *calls.Node, stack []int)
 		walk = func(n *calls.Node, stack []int) {
 			for _, c := range n.Children {
@@ -58,9 +66,9 @@ func writeSpeedscope(w io.Writer, o *Options) error {
 					numbers[fr], frames = k, append(frames, fr)
 				}
 				s := append(stack[:len(stack):len(stack)], k)
-				if c.Own.Instructions > 0 {
-					st.stacks, st.weights = append(st.stacks, s), append(st.weights, c.Own.Instructions)
-					st.total += c.Own.Instructions
+				if cost := own(c); cost > 0 {
+					st.stacks, st.weights = append(st.stacks, s), append(st.weights, cost)
+					st.total += cost
 				}
 				walk(c, s)
 			}
@@ -90,7 +98,7 @@ func writeSpeedscope(w io.Writer, o *Options) error {
 
 // speedscope writes a thread's profile. Errors wait for the writer's Flush.
 func (t *stackedThread) speedscope(out *bufio.Writer) {
-	fmt.Fprintf(out, `{"type":"sampled","name":%s,"unit":"none","startValue":0,"endValue":%d,"samples":`, appendString(nil, t.name), t.total)
+	fmt.Fprintf(out, `{"type":"sampled","name":%s,"unit":%q,"startValue":0,"endValue":%d,"samples":`, appendString(nil, t.name), t.unit, t.total)
 	line := append([]byte(nil), '[')
 	for i, s := range t.stacks {
 		if i > 0 {

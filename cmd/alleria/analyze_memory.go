@@ -59,7 +59,7 @@ func (f *cacheFlags) options() (cache.Options, error) {
 // forStacks is options for misses by call stack, nil if they are not wanted.
 func (f *cacheFlags) forStacks(fl *pflag.FlagSet, wanted bool) (*cache.Options, error) {
 	if given := changedOf(fl, cacheNames()...); !wanted && len(given) > 0 {
-		return nil, usagef("--%s is for --misses", given[0])
+		return nil, usagef("--%s is for misses: --misses of pprof and callgrind, --cost l1d_misses of others", given[0])
 	}
 	if !wanted {
 		return nil, nil

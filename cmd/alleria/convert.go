@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -22,7 +23,10 @@ grow with the profile. Without --output it writes to standard output. A format t
 holds one process or one thread makes several files of a profile with more, with -pN
 or -pN-tN before the extension. An output that ends in .gz or .zst is compressed.
 
-With --misses, pprof has the misses of caches, as analyze cache has them.
+pprof and callgrind have all costs that were recorded: instructions, loads, stores,
+and time where blocks were stamped with it; with --misses also the misses of caches,
+as analyze cache has them. collapsed, speedscope and firefox have one, which --cost
+chooses; for misses it is one of l1i_misses, l1d_misses and ll_misses.
 
 --to help lists the formats, with what each needs recorded.`
 
@@ -57,15 +61,11 @@ func (a *app) convertCommand() *cobra.Command {
 			if to == "help" {
 				return a.listFormats()
 			}
-			var err error
-			if c.format, err = findFormat(to); err != nil {
+			err := c.choose(to, rows)
+			if err != nil {
 				return err
 			}
-			c.rows = convert.Rows(rows)
-			if c.rows != convert.Accesses && c.rows != convert.Instructions {
-				return usagef("--rows is accesses or instructions, not %q", rows)
-			}
-			if c.misses, err = caches.forStacks(cmd.Flags(), misses); err != nil {
+			if c.misses, err = caches.forStacks(cmd.Flags(), misses || convert.IsMisses(c.cost)); err != nil {
 				return err
 			}
 			return a.openProfiles(args, func(profiles []*abp.Profile) error {
@@ -83,12 +83,29 @@ func (a *app) convertCommand() *cobra.Command {
 	fl.StringVar(&to, "to", "", "`format` to write; help lists them")
 	fl.StringVarP(&c.output, "output", "o", "", "write to this `file`; for parquet also to a directory, which ends with a slash")
 	fl.StringVar(&rows, "rows", string(convert.Accesses), "for csv, jsonl and parquet, what has a row: `accesses` or instructions")
-	fl.BoolVar(&misses, "misses", false, "for pprof: misses of caches as well, by call stack")
+	fl.BoolVar(&misses, "misses", false, "for pprof and callgrind: misses of caches as well, by call stack")
+	fl.StringVar(&c.cost, "cost", "", "for collapsed, speedscope and firefox: the `cost` that stacks have, instead of instructions; time, loads, l1d_misses …")
 	caches.register(fl)
 	fl.BoolVar(&c.force, "force", false, "write into a directory that is not empty")
 	_ = cmd.RegisterFlagCompletionFunc("to", completeFormats) // fails only for a flag that is not there
+	_ = cmd.RegisterFlagCompletionFunc("cost", cobra.FixedCompletions(convert.CostNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("rows", cobra.FixedCompletions([]string{"accesses", "instructions"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// choose looks at what is asked for by name.
+func (c *conversion) choose(to, rows string) (err error) {
+	if c.format, err = findFormat(to); err != nil {
+		return err
+	}
+	if names := convert.CostNames(); c.cost != "" && !slices.Contains(names, c.cost) {
+		return usagef("--cost is one of %s, not %q", strings.Join(names, ", "), c.cost)
+	}
+	c.rows = convert.Rows(rows)
+	if c.rows != convert.Accesses && c.rows != convert.Instructions {
+		return usagef("--rows is accesses or instructions, not %q", rows)
+	}
+	return nil
 }
 
 // lackingIn says how a format depends on what lies between bursts.

@@ -28,6 +28,7 @@ type conversion struct {
 	format  *convert.Format
 	rows    convert.Rows
 	misses  *cache.Options
+	cost    string
 	output  string // as given; "": standard output
 	force   bool
 }
@@ -122,7 +123,7 @@ func (c *conversion) emptyDirectory() error {
 
 // one writes one output. A file that could not be finished is taken away again.
 func (c *conversion) one(p part, name string) (err error) {
-	o := convert.Options{Profile: c.profile, Query: c.query, Rows: c.rows, Misses: c.misses, Partition: strings.HasSuffix(c.output, "/"),
+	o := convert.Options{Profile: c.profile, Query: c.query, Rows: c.rows, Misses: c.misses, Cost: c.cost, Partition: strings.HasSuffix(c.output, "/"),
 		Note: func(format string, args ...any) {
 			fmt.Fprintf(c.messages(), "alleria: "+format+"\n", args...)
 		}}
