@@ -701,5 +701,6 @@ func (t *Totals) AddClasses(c *Classes, scale float64) {
 	for _, s := range c.tlb {
 		s.Count(true)
 		t.add(s, scale, func(m *Misses) { *m = Misses{ITLB: m.ITLB, DTLB: m.DTLB} }, false)
+		t.addLines(s, scale)
 	}
 }

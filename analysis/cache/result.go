@@ -160,6 +160,45 @@ func (t *Totals) Thread() *Simulator {
 func (t *Totals) Add(s *Simulator, scale float64) {
 	s.Count(true)
 	t.add(s, scale, func(*Misses) {}, true)
+	t.addLines(s, scale)
+}
+
+// AddWarmed is Add of bursts, of which a part has only warmed the caches (stream.Warm): executions and accesses are of all, misses of what
+// has counted stand for the rest.
+func (t *Totals) AddWarmed(s *Simulator, scale float64) {
+	s.Count(true)
+	if s.apart == nil { // there was one burst
+		t.Add(s, scale)
+		return
+	}
+	counted := s.executed()
+	s.Count(false)
+	warming := s.executed()
+	t.add(s, scale, func(m *Misses) { *m = Misses{Executed: m.Executed, Reads: m.Reads, Writes: m.Writes} }, true)
+	s.Count(true)
+	if counted == 0 {
+		return
+	}
+	more := (counted + warming) / counted
+	t.add(s, scale, func(m *Misses) {
+		by := m.scaled(more)
+		by.Executed, by.Reads, by.Writes = m.Executed, m.Reads, m.Writes
+		*m = by
+	}, true)
+	t.addLines(s, scale*more)
+}
+
+// executed is how many instructions of whole executions are counted.
+func (s *Simulator) executed() (n float64) {
+	if s.filter != nil {
+		s.filter.settle(s.recipes)
+	}
+	for _, r := range s.recipes {
+		if r != nil {
+			n += float64(r.runs) * float64(len(r.ins))
+		}
+	}
+	return n
 }
 
 // add is Add of what keep leaves of an instruction's counts, with executions or without.
@@ -188,6 +227,10 @@ func (t *Totals) add(s *Simulator, scale float64, keep func(m *Misses), executio
 			sum.ins[i].Add(&m, 1)
 		}
 	}
+}
+
+// addLines adds misses by line.
+func (t *Totals) addLines(s *Simulator, scale float64) {
 	s.lines.each(func(l uint64, m LineMisses) {
 		sum := t.lines[l]
 		if sum == nil {
@@ -242,7 +285,7 @@ func SimulateAll(p *abp.Profile, proc *abp.Process, o Options, progress *analysi
 		}
 	}
 	var one *Classes // all threads go through
-	if o.Shared {
+	if o.Shared && !all.sampled() {
 		one = all.Classes(o.Processors)
 	}
 	for i := range threads {
@@ -266,11 +309,20 @@ func (t *Totals) thread(p *abp.Profile, th *abp.Thread, one *Classes, progress *
 		one.Count(true)
 		return stream.Thread(p, t.proc, th, progress, stream.Only(t.options.Part, one))
 	}
+	if t.sampled() && t.options.Part.All() {
+		sim := t.Thread()
+		err := stream.Thread(p, t.proc, th, progress, stream.Warm(sim))
+		t.AddWarmed(sim, 1)
+		return err
+	}
 	sink := t.Sink()
 	err := stream.Thread(p, t.proc, th, progress, stream.Only(t.options.Part, sink))
 	t.AddSink(sink, 1)
 	return err
 }
+
+// sampled tells whether only bursts were recorded. These are not divided over processors: what counts changes twice in each, where all would wait for each other.
+func (t *Totals) sampled() bool { return analysis.SamplingOf(t.proc) != nil }
 
 // Sink returns what simulates a thread, on as many processors as the options have.
 func (t *Totals) Sink() stream.Counted {

@@ -28,8 +28,31 @@ type caches struct{ all *cache.Totals }
 
 func newCaches(p *abp.Process, o cache.Options) *caches { return &caches{cache.NewTotals(p, o)} }
 
-func (a *caches) Thread() stream.Sink              { return a.all.Sink() }
-func (a *caches) Add(s stream.Sink, scale float64) { a.all.AddSink(s, scale) }
+// simulating is a simulator and what feeds it.
+type simulating struct {
+	stream.Sink
+	s *cache.Simulator
+}
+
+// Gap is stream.Gapped's.
+func (s *simulating) Gap() { s.Sink.(stream.Gapped).Gap() }
+
+func (a *caches) Thread() stream.Sink {
+	s := a.all.Sink()
+	if sim, ok := s.(*cache.Simulator); ok {
+		return &simulating{stream.Warm(sim), sim}
+	}
+	return s // on several processors; they would wait for each other where bursts change what counts
+}
+
+func (a *caches) Add(s stream.Sink, scale float64) {
+	if w, ok := s.(*simulating); ok {
+		a.all.AddWarmed(w.s, scale)
+		return
+	}
+	a.all.AddSink(s, scale)
+}
+
 func (a *caches) Result() Result                   { return a.all.Result() }
 
 // orderedCaches simulates caches of which the last is shared. All threads meet in it.
@@ -58,8 +81,11 @@ func newReuse(p *abp.Process, line uint64, sample int) *distances {
 
 func (a *distances) Thread() stream.Sink {
 	c, sink := a.all.Thread()
-	return &counting{sink, c}
+	return &counting{stream.Warm(sink), c}
 }
+
+// Gap is stream.Gapped's.
+func (c *counting) Gap() { c.Sink.(stream.Gapped).Gap() }
 
 func (a *distances) Add(s stream.Sink, scale float64) { a.all.Add(s.(*counting).c, scale) }
 func (a *distances) Result() Result                   { return a.all.Result() }

@@ -78,6 +78,7 @@ type Totals struct {
 	hist    []float64
 	cold    float64
 	rate    float64           // the lowest of all threads
+	warmed  bool              // some were of bursts, of which a part does not count
 	tables  [][]entry         // of the lines that were met, of a sample of those that were followed
 	sets    map[uint][]uint64 // working sets by length
 	every   uint              // the length that is told, a shift of units
@@ -89,10 +90,10 @@ func NewTotals(proc *abp.Process, o Options) *Totals {
 }
 
 // Thread returns what counts a thread, and what takes its executions apart for it.
-func (t *Totals) Thread() (*Counter, *stream.Lines) {
+func (t *Totals) Thread() (*Counter, stream.Counted) {
 	c := New(t.options.Line, t.options.Limit)
 	c.lines = stream.NewLines(t.proc, c.shift, 1<<unitBits, c.refer)
-	return c, c.lines
+	return c, counted{c.lines, c}
 }
 
 // Add adds what was counted of a thread, times scale. The thread is at its end.
@@ -101,7 +102,14 @@ func (t *Totals) Add(c *Counter, scale float64) {
 		c.lines.Flush()
 	}
 	counted{c.lines, c}.Count(true)
-	t.refs += uint64(math.Round(float64(c.Refs-c.part.refs) * scale))
+	refs := c.Refs - c.part.refs
+	if c.part.refs > 0 && t.options.Part.All() && refs > 0 { // bursts: what has counted stands for what has only warmed
+		t.warmed = true
+		t.refs += uint64(math.Round(float64(c.Refs) * scale))
+		scale *= float64(c.Refs) / float64(refs)
+	} else {
+		t.refs += uint64(math.Round(float64(refs) * scale))
+	}
 	for len(t.hist) < len(c.Hist) {
 		t.hist = append(t.hist, 0)
 	}
@@ -129,7 +137,7 @@ func (t *Totals) Add(c *Counter, scale float64) {
 
 // different is how many lines were met in all, of a sample an estimate.
 func (t *Totals) different() float64 {
-	if len(t.tables) == 1 || !t.options.Part.All() {
+	if len(t.tables) == 1 && !t.warmed || !t.options.Part.All() {
 		return t.cold
 	}
 	lines, most := map[uint64]struct{}{}, ^uint64(0)
@@ -161,12 +169,20 @@ func Count(p *abp.Profile, proc *abp.Process, o Options, progress *analysis.Prog
 			continue
 		}
 		c, sink := all.Thread()
-		if err := stream.Thread(p, proc, &threads[i], progress, stream.Only(o.Part, counted{sink, c})); err != nil {
+		if err := stream.Thread(p, proc, &threads[i], progress, all.sink(sink)); err != nil {
 			return nil, fmt.Errorf("reuse distances of thread %d: %w", threads[i].Number, err)
 		}
 		all.Add(c, 1)
 	}
 	return all.Result(), nil
+}
+
+// sink is what a thread's executions are brought to.
+func (t *Totals) sink(c stream.Counted) stream.Sink {
+	if analysis.SamplingOf(t.proc) != nil && t.options.Part.All() {
+		return stream.Warm(c)
+	}
+	return stream.Only(t.options.Part, c)
 }
 
 // Result puts what was counted together.

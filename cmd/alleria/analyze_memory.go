@@ -99,7 +99,7 @@ of the caches, with the same result.`,
 				return err
 			}
 			changed := changedOf(c.Flags(), cacheNames()...)
-			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*cache.Result, error) {
+			return eachResult(a, args, &all, lacksWarmth, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*cache.Result, error) {
 				o.Threads, o.Part = q.Threads, stream.PartOf(proc, q)
 				return a.cacheOf(p, proc, &all.orderFlags, o, changed, progress)
 			}, func(_ *abp.Process, r *cache.Result) error { return r.WriteText(a.stdout, all.top) })
@@ -215,7 +215,7 @@ working sets, and accurate enough with a few thousand lines or more.`,
 				return usagef("--sample is a number from 64 to 16777216, or 0 for all lines, not %d", sample)
 			}
 			changed := changedOf(c.Flags(), "line", "sample")
-			return eachResult(a, args, &all, lacksOrder, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*reuse.Result, error) {
+			return eachResult(a, args, &all, lacksWarmth, func(p *abp.Profile, proc *abp.Process, q abp.Query, progress *analysis.Progress) (*reuse.Result, error) {
 				return a.reuseOf(p, proc, &all.orderFlags, reuse.Options{Line: uint64(size), Limit: sample, Threads: q.Threads, Part: stream.PartOf(proc, q)}, changed, progress)
 			}, func(_ *abp.Process, r *reuse.Result) error { return r.WriteText(a.stdout, 0) })
 		},

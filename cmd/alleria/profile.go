@@ -72,6 +72,7 @@ const (
 	lacksPaths       lacking = "paths end where bursts do"
 	lacksMisses      lacking = "misses are of what is recorded alone"
 	lacksOrder       lacking = "what lies between bursts is missing, so that misses, distances and strides across it are not those of the program"
+	lacksWarmth      lacking = "the first half of each burst fills caches and is not counted, but what lies between bursts is missing, so that rare misses and long distances are told too often"
 	lacksRecords     lacking = "what lies between bursts is missing"
 )
 
@@ -79,7 +80,7 @@ const (
 const callersSince = 17
 
 // scales tells whether the commands show estimates.
-func (l lacking) scales() bool { return l != lacksOrder && l != lacksRecords }
+func (l lacking) scales() bool { return l != lacksOrder && l != lacksWarmth && l != lacksRecords }
 
 // wanted lists the processes of profiles that a query asks for.
 func wanted(profiles []*abp.Profile, q abp.Query) (all []*abp.Process) {
