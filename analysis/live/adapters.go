@@ -53,7 +53,7 @@ func (a *caches) Add(s stream.Sink, scale float64) {
 	a.all.AddSink(s, scale)
 }
 
-func (a *caches) Result() Result                   { return a.all.Result() }
+func (a *caches) Result() Result { return a.all.Result() }
 
 // orderedCaches simulates caches of which the last is shared. All threads meet in it.
 type orderedCaches struct{ all *cache.Ordered }
