@@ -3,7 +3,6 @@ package engine
 import (
 	"alleria/engine/codecache"
 	"alleria/engine/sigframe"
-	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/sys"
@@ -11,17 +10,25 @@ import (
 
 // A signal that has a handler is a stop where the kernel is about to deliver it, and one at the handler's first instruction, behind the
 // frame that the kernel has written. What that frame depends on is the kernel's alone (the handler, its flags and mask, the alternate
-// stack), but the one of the signal before tells it: the second stop goes where a frame of the same thread and signal was seen, nothing of that can have changed since, and
-// the thread was interrupted between two instructions. The tracer writes the frame then, and the kernel drops the signal.
+// stack), but the one of the signal before tells it: the second stop goes where a frame of the same thread, signal and mask was seen, nothing of that can have changed since, and
+// the thread was interrupted between two instructions or within a system call. The tracer writes the frame then, and the kernel drops the signal.
 //
-// What can change it is asked for before it is done (rt_sigaction, sigaltstack), as soon as there is a frame to go by. Native code does it
+// What can change it is asked for before it is done (rt_sigaction, sigaltstack), as soon as there is a frame to go by; where there are several threads from the second one on, so
+// that none is past the question when a frame is learned from, and told of behind it: a handler that one thread is about to change is the kernel's to enter. Native code does it
 // unseen, so that nothing is kept over a stretch of it.
 
 // entries is what was seen of a thread's entries into handlers.
 type entries struct {
 	asOf  int // calls.Calls.Dispositions then
-	seen  map[sys.Signal]*sigframe.Template
+	seen  map[entryKey]*sigframe.Template
 	tries map[sys.Signal]int
+}
+
+// entryKey is what entries differ in that may well come by turns: the mask that the frame holds, and the one that is in force, which a call such as
+// ppoll has set for its own time.
+type entryKey struct {
+	sig           sys.Signal
+	mask, blocked uint64
 }
 
 // mostTries is how many entries into a handler are looked at that are none to go by, until no more are.
@@ -31,7 +38,7 @@ const mostTries = 8
 func (t *Thread) entriesOf() *entries {
 	e := &t.entries
 	if now := t.p.calls.Dispositions(); e.asOf != now || e.seen == nil {
-		*e = entries{asOf: now, seen: make(map[sys.Signal]*sigframe.Template), tries: make(map[sys.Signal]int)}
+		*e = entries{asOf: now, seen: make(map[entryKey]*sigframe.Template), tries: make(map[sys.Signal]int)}
 	}
 	return e
 }
@@ -39,11 +46,20 @@ func (t *Thread) entriesOf() *entries {
 // plainEntry tells whether a frame for a signal could be written by the tracer, or be learned from.
 func (t *Thread) plainEntry(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets) bool {
 	p := t.p
-	if p.tr.opts.NoFrames || t.vfork || p.detachedThreads || h.Fault() || t.recovery.Wrote() || interruptedCall(regs) || regs.Eflags&translate.FlagTrap != 0 || t.tracee.Sheltered() || sets.Blocked>>(h.Number-1)&1 != 0 {
+	if p.tr.opts.NoFrames || t.vfork || p.detachedThreads || h.Fault() || t.recovery.Wrote() || regs.Eflags&translate.FlagTrap != 0 || t.tracee.Sheltered() || sets.Blocked>>(h.Number-1)&1 != 0 {
 		return false
 	}
-	// Another thread may be about to change a handler, and one that sleeps be the next to take a signal which the handler blocks: the kernel wakes it.
-	return len(p.threads) == 1 && !t.native && !p.calls.SharesHandlers()
+	return !t.native && !p.calls.SharesHandlers() && !t.othersChange()
+}
+
+// othersChange tells whether another thread may be changing a handler: one that makes the call, or runs native code.
+func (t *Thread) othersChange() bool {
+	for _, o := range t.p.threads {
+		if o != t && !o.vfork && (o.native || o.calls.ChangesHandler()) {
+			return true
+		}
+	}
+	return false
 }
 
 // leftBy forgets the thread's entries where it returns through a frame that changes its alternate stack.
@@ -56,22 +72,20 @@ func (e *entries) leftBy(f *sigframe.Frame) {
 	}
 }
 
-// interruptedCall tells a thread at the end of a call that the signal has interrupted: what becomes of the call depends on the handler's flags, and the call may have
-// set the mask for its own time.
-func interruptedCall(regs *sys.Regs) bool {
-	const eintr = 4
-	return regs.Orig_rax != ^uint64(0) && (syscalls.Restarting(regs) || regs.Rax == ^uint64(eintr-1))
-}
-
 // makeEntry writes the frame of a signal that has a handler, and lets the thread go on with the handler's translation; false if the
 // kernel is to write it.
 func (t *Thread) makeEntry(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets) (bool, error) {
-	tm := t.entriesOf().seen[h.Number]
-	if tm == nil {
+	mask, err := t.tracee.Mask()
+	if err != nil {
 		return false, nil
 	}
-	mask, err := t.tracee.Mask()
-	if err != nil || !tm.Fits(regs, mask) {
+	tm := t.entriesOf().seen[entryKey{h.Number, mask, sets.Blocked}]
+	if tm == nil || !tm.Fits(regs, mask, sets.Blocked) {
+		return false, nil
+	}
+	// What waits for the process may have been this thread's to take. Where the handler blocks it the kernel wakes another thread for it, which it
+	// does not where a tracer sets a mask. Nothing new is this thread's while it stands.
+	if len(t.p.threads) > 1 && tm.Blocks()&sets.Pending != 0 {
 		return false, nil
 	}
 	state := make([]byte, sigframe.StateSize)
@@ -109,9 +123,9 @@ func (t *Thread) watchEntry(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSe
 	if t.p.calls.AskOfHandlers(); s.asOf != t.p.calls.Dispositions() {
 		return nil
 	}
-	e := &sigframe.Entry{Before: *regs, Signal: h.Number, Info: h.Info}
+	e := &sigframe.Entry{Before: *regs, Signal: h.Number, Info: h.Info, Blocked: sets.Blocked}
 	var err error
-	if e.Blocked, err = t.tracee.Mask(); err != nil {
+	if e.Mask, err = t.tracee.Mask(); err != nil {
 		return nil
 	}
 	e.State = make([]byte, sigframe.StateSize)
@@ -141,6 +155,8 @@ func (t *Thread) learn(e *sigframe.Entry, regs *sys.Regs) {
 	}
 	e.Start = e.Start[:n]
 	if tm, ok := sigframe.Learn(t.p.mem, e); ok && t.entries.asOf == t.p.calls.Dispositions() {
-		t.entries.seen[e.Signal] = tm
+		key := entryKey{e.Signal, e.Mask, e.Blocked}
+		tm.Inherit(t.entries.seen[key])
+		t.entries.seen[key] = tm
 	}
 }

@@ -457,6 +457,9 @@ func (p *Process) addThread(t *Thread) error {
 	}
 	p.threads[t.tid] = t
 	p.tr.threads[t.tid] = t
+	if len(p.threads) > 1 && !t.vfork {
+		p.calls.AskOfHandlers() // before any thread can be on its way past the question; see handler.go
+	}
 	return nil
 }
 

@@ -53,6 +53,7 @@ func (t *Thread) signal(sig sys.Signal) error {
 	if !t.vfork && t.tracee.Postpone(regs, &h) {
 		return t.run(0)
 	}
+	t.tracee.PostponedFirst(&h)
 	return t.deliver(regs, h)
 }
 

@@ -11,7 +11,7 @@ import (
 
 // A frame that the kernel has written says nearly all that the next one of the same signal depends on: the handler, its flags, its mask and the
 // alternate stack. A Template is what was seen of one, and Build writes the next frame as the kernel would, so that the thread needs
-// no stop at the handler's first instruction. It is for signals that come between two instructions, of threads whose mask is the same as it was. Whoever
+// no stop at the handler's first instruction. It is for signals that come between two instructions or interrupt a system call, of threads whose masks are the same as they were. Whoever
 // keeps one drops it when the program may have changed a disposition or the thread's alternate stack.
 
 // Offsets in struct rt_sigframe, whose ucontext lies behind the address that the handler returns to; its siginfo is last.
@@ -25,7 +25,9 @@ const (
 	size      = offInfo + 128
 	offFrame  = context + offState
 	redZone   = 128
-	alignment = 64
+
+	raxInFrame = 13 // of the registers
+	alignment  = 64
 
 	stackDisabled = 2       // SS_DISABLE
 	stackDisarms  = 1 << 31 // SS_AUTODISARM
@@ -47,29 +49,53 @@ const (
 
 // Template is what the kernel did when it entered a handler.
 type Template struct {
-	handler      uint64
-	frame        [size]byte
-	software     [offHeader - offSoftware]byte // of the saved state
-	state        int                           // its size, with the word behind it
-	mask, inside uint64                        // of the thread, in front of the handler and in it
-	switched     bool                          // it runs on the alternate stack, the thread did not
-	onStack      bool                          // the thread was on the alternate stack
-	info         bool                          // the handler wants a siginfo: there is none in the frame of one that does not (SA_SIGINFO)
-	start        []byte                        // the state that a handler begins with
+	handler  uint64
+	frame    [size]byte
+	software [offHeader - offSoftware]byte // of the saved state
+	state    int                           // its size, with the word behind it
+	mask     uint64                        // that the frame holds
+	blocked  uint64                        // that was in force in front of the handler: another one where a call has set it for its own time
+	inside   uint64                        // in the handler
+	restart  restart
+	switched bool   // it runs on the alternate stack, the thread did not
+	onStack  bool   // the thread was on the alternate stack
+	info     bool   // the handler wants a siginfo: there is none in the frame of one that does not (SA_SIGINFO)
+	start    []byte // the state that a handler begins with
 }
+
+// restart is what becomes of a call that the signal has interrupted and that is made again if the handler wants it so (SA_RESTART).
+type restart uint8
+
+const (
+	unknownRestart restart = iota // no such call was seen
+	restarts
+	fails // with EINTR
+)
+
+// What a call that a signal has interrupted has for its result (include/linux/errno.h), and what the program finds.
+const (
+	restartSys   = -512 // made again if the handler wants it so
+	restartAlway = -513 // made again
+	restartNo    = -514 // not made again behind a handler
+	restartBlock = -516 // neither
+	interrupted  = -4   // EINTR
+	callLength   = 2
+)
 
 // Entry is what there is to be seen of an entry into a handler, in front of it and in it: registers, the signals that the thread blocks, and its vector and x87 state.
 type Entry struct {
-	Before, In      sys.Regs
-	Blocked, Blocks uint64
-	Signal          sys.Signal
-	Info            sys.Siginfo
-	State, Start    []byte // the thread's state, and what the handler began with
+	Before, In   sys.Regs
+	Mask         uint64 // that it has once the call that it is in has ended
+	Blocked      uint64 // in front of the handler
+	Blocks       uint64 // in it
+	Signal       sys.Signal
+	Info         sys.Siginfo
+	State, Start []byte // the thread's state, and what the handler began with
 }
 
 // Learn makes a template of an entry; false where the frame is not what Build would have made of it.
 func Learn(mem io.ReaderAt, e *Entry) (*Template, bool) {
-	t := &Template{handler: e.In.Rip, mask: e.Blocked, inside: e.Blocks, start: bytes.Clone(e.Start)}
+	t := &Template{handler: e.In.Rip, mask: e.Mask, blocked: e.Blocked, inside: e.Blocks, start: bytes.Clone(e.Start)}
 	if _, err := mem.ReadAt(t.frame[:], int64(e.In.Rsp)); err != nil || t.word(offFrame) == 0 {
 		return nil, false
 	}
@@ -89,9 +115,10 @@ func Learn(mem io.ReaderAt, e *Entry) (*Template, bool) {
 	t.onStack = t.onAlternate(e.Before.Rsp - redZone)
 	t.switched = e.In.Rsp != t.place(e.Before.Rsp-redZone)
 	sp, state2, ok := t.where(e.Before.Rsp)
-	if !ok || sp != e.In.Rsp || state2 != t.word(offFrame) || t.word(offMask) != e.Blocked {
+	if !ok || sp != e.In.Rsp || state2 != t.word(offFrame) || t.word(offMask) != e.Mask {
 		return nil, false
 	}
+	t.restart = t.restartOf(&e.Before)
 	made, err := t.Build(&e.Before, e.Signal, &e.Info, e.State)
 	if err != nil {
 		return nil, false
@@ -162,10 +189,63 @@ func (t *Template) registers(before *sys.Regs, sig sys.Signal, sp uint64) sys.Re
 	return r
 }
 
-// Fits tells whether a thread with these registers and this mask gets a frame as the template's.
-func (t *Template) Fits(before *sys.Regs, blocked uint64) bool {
+// Fits tells whether a thread with these registers and masks gets a frame as the template's.
+func (t *Template) Fits(before *sys.Regs, mask, blocked uint64) bool {
 	_, _, ok := t.where(before.Rsp)
-	return ok && blocked == t.mask
+	return ok && mask == t.mask && blocked == t.blocked && (t.restart != unknownRestart || result(before) != restartSys)
+}
+
+// Blocks is the signals that the handler blocks and that were not.
+func (t *Template) Blocks() uint64 { return t.inside &^ t.blocked }
+
+// restartOf is what the template's frame says of a call that its thread was within.
+func (t *Template) restartOf(before *sys.Regs) restart {
+	failed := int64(interrupted)
+	switch {
+	case result(before) != restartSys:
+		return unknownRestart
+	case t.word(offRegs+8*raxInFrame) == uint64(failed):
+		return fails
+	}
+	return restarts
+}
+
+// Inherit takes over what the template before it of the same signal knows of the handler; nil: there is none.
+func (t *Template) Inherit(of *Template) {
+	if of != nil && t.restart == unknownRestart {
+		t.restart = of.restart
+	}
+}
+
+// result is that of the call that a thread is within; 0: it is within none.
+func result(before *sys.Regs) int64 {
+	if int32(before.Orig_rax) == -1 { // as the kernel looks at it
+		return 0
+	}
+	return int64(before.Rax)
+}
+
+// behindCall is the registers that a thread will go on with behind the handler, those that the frame holds: a call that the signal has interrupted has
+// failed or is made again.
+func (t *Template) behindCall(before *sys.Regs) sys.Regs {
+	r := *before
+	how := fails
+	switch result(before) {
+	case restartSys:
+		how = t.restart
+	case restartAlway:
+		how = restarts
+	case restartNo, restartBlock:
+	default:
+		return r
+	}
+	if how == restarts {
+		r.Rax, r.Rip = r.Orig_rax, r.Rip-callLength
+		return r
+	}
+	failed := int64(interrupted)
+	r.Rax = uint64(failed)
+	return r
 }
 
 // Same tells whether a frame that a thread returns through has the alternate stack of the template's: the kernel sets what it says.
@@ -187,11 +267,13 @@ type Made struct {
 // errState is a state that is no frame's.
 var errState = errors.New("the thread's state is not as large as a frame's")
 
-// Build makes the frame of a signal for a thread that Fits, with its registers and its state, as it is between two instructions.
+// Build makes the frame of a signal for a thread that Fits, with its registers and its state.
 func (t *Template) Build(before *sys.Regs, sig sys.Signal, info *sys.Siginfo, state []byte) (*Made, error) {
 	if len(state) < t.state-footer {
 		return nil, errState
 	}
+	behind := t.behindCall(before)
+	before = &behind
 	sp, at, _ := t.where(before.Rsp)
 	b := make([]byte, int(at-sp)+t.state)
 	copy(b, t.frame[:])

@@ -22,7 +22,7 @@ func entry() (*stack, *Entry) {
 	const below, state = 0x7fff0000, 0x7fff0000 - 128 - 1092 - 60
 	s := &stack{state - 456, make([]byte, 456+1092)}
 	put := func(off int, v uint64) { binary.LittleEndian.PutUint64(s.b[off:], v) }
-	e := &Entry{Signal: 10, Blocked: 0x40, Blocks: 0x240, State: make([]byte, 1088), Start: []byte{9}}
+	e := &Entry{Signal: 10, Mask: 0x40, Blocked: 0x40, Blocks: 0x240, State: make([]byte, 1088), Start: []byte{9}}
 	e.Before = sys.Regs{Rip: 0x401000, Rsp: below, Rax: 5, Rbx: 6, R15: 7, Eflags: 0x646, Orig_rax: 234}
 	e.In = sys.Regs{Rip: 0x402000, Rsp: s.base, Rdi: 10, Rsi: s.base + 312, Rdx: s.base + 8, Rbx: 6, R15: 7, Eflags: 0x246, Orig_rax: ^uint64(0)}
 	e.Info[0] = 10
@@ -80,8 +80,11 @@ func TestTemplate(t *testing.T) {
 	// The next one, further down, with other registers.
 	before := e.Before
 	before.Rsp, before.Rbx, before.Rip = before.Rsp-0x1000, 99, 0x401111
-	if !tm.Fits(&before, 0x40) || tm.Fits(&before, 0x41) {
-		t.Error("it is for a thread with the same mask")
+	if !tm.Fits(&before, 0x40, 0x40) || tm.Fits(&before, 0x41, 0x40) || tm.Fits(&before, 0x40, 0x41) {
+		t.Error("it is for a thread with the same masks")
+	}
+	if got := tm.Blocks(); got != 0x200 {
+		t.Errorf("the handler blocks %#x besides", got)
 	}
 	info := sys.Siginfo{10, 20: 3}
 	made, err := tm.Build(&before, 10, &info, e.State)
@@ -118,5 +121,65 @@ func TestTemplate(t *testing.T) {
 	}
 	if _, err := tm.Build(&before, 10, &info, e.State[:700]); err == nil {
 		t.Error("a frame of less than a state")
+	}
+}
+
+// within makes an entry one that has interrupted a call with a result, and behind which the thread finds rax and rip.
+func within(result int64, rax, rip uint64) (*stack, *Entry) {
+	s, e := entry()
+	e.Before.Rax, e.Before.Orig_rax = uint64(result), 7
+	binary.LittleEndian.PutUint64(s.b[8+40+13*8:], rax)
+	binary.LittleEndian.PutUint64(s.b[8+40+16*8:], rip)
+	return s, e
+}
+
+// TestInterruptedCalls: what becomes of a call depends on its result, and of some on the handler, which is known once one such was seen.
+func TestInterruptedCalls(t *testing.T) {
+	const failed, rip = ^uint64(3), 0x401000
+	for _, c := range []struct {
+		result   int64
+		rax, rip uint64
+	}{
+		{-512, 7, rip - 2}, {-512, failed, rip}, {-513, 7, rip - 2}, {-514, failed, rip}, {-516, failed, rip}, {-4, failed, rip}, {3, 3, rip},
+	} {
+		s, e := within(c.result, c.rax, c.rip)
+		tm, ok := Learn(s, e)
+		if !ok {
+			t.Errorf("%d: nothing was learned", c.result)
+			continue
+		}
+		made, err := tm.Build(&e.Before, 10, &e.Info, e.State)
+		if err != nil || !bytes.Equal(made.Bytes[:312], s.b[:312]) || made.Regs.Orig_rax != ^uint64(0) {
+			t.Errorf("%d: another frame, %v", c.result, err)
+		}
+		if _, e := within(-512, 0, 0); tm.Fits(&e.Before, 0x40, 0x40) != (c.result == -512) {
+			t.Errorf("%d: whether the handler has calls made again is known: %v", c.result, c.result != -512)
+		}
+	}
+	for _, c := range []struct {
+		result   int64
+		rax, rip uint64
+	}{{-513, failed, rip}, {-514, 7, rip - 2}, {-516, 7, rip - 2}, {-512, 7, rip}, {-4, 7, rip - 2}} {
+		if _, ok := Learn(within(c.result, c.rax, c.rip)); ok {
+			t.Errorf("%d: learned from what is none of the kernel's", c.result)
+		}
+	}
+	s, e := within(-512, failed, rip)
+	knows, _ := Learn(s, e)
+	s, e = entry()
+	tm, _ := Learn(s, e)
+	tm.Inherit(nil)
+	if _, e := within(-512, 0, 0); tm.Fits(&e.Before, 0x40, 0x40) {
+		t.Error("it knows of calls that none was seen of")
+	} else if tm.Inherit(knows); !tm.Fits(&e.Before, 0x40, 0x40) {
+		t.Error("what the template before knew is forgotten")
+	} else if made, err := tm.Build(&e.Before, 10, &e.Info, e.State); err != nil || binary.LittleEndian.Uint64(made.Bytes[8+40+13*8:]) != failed {
+		t.Errorf("the call is made again, %v", err)
+	}
+	// A call has set another mask for its own time: the frame holds the one that comes behind it.
+	s, e = within(-514, failed, rip)
+	e.Blocked = 0x1000
+	if tm, ok := Learn(s, e); !ok || !tm.Fits(&e.Before, 0x40, 0x1000) || tm.Fits(&e.Before, 0x40, 0x40) || tm.Blocks() != 0x240 {
+		t.Error("a call with a mask of its own")
 	}
 }

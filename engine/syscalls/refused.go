@@ -67,6 +67,7 @@ func (t *Thread) MayMake(nr uint32) (notify, ok bool) {
 	if changes {
 		t.calls.HandlersChange()
 	}
+	t.changes = changes && !t.host.Alone() // others must not go by what was until the call has been made
 	if !t.calls.judged && !(changes && t.calls.handlers.asked) {
 		return false, false
 	}
@@ -77,7 +78,7 @@ func (t *Thread) MayMake(nr uint32) (notify, ok bool) {
 		notify = true
 	}
 	t.restarted = false
-	return notify, true
+	return notify || t.changes, true
 }
 
 // setRefused answers the call that sets it: the kernel says whether it would take it.

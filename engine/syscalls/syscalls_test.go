@@ -23,6 +23,7 @@ type program struct {
 	regs           sys.Regs
 	area           uint64 // where it has registered restartable sequences
 	kernel                // what the kernel is asked
+	several        bool   // it has several threads
 }
 
 // kernel answers nothing but what the tests use.
@@ -39,6 +40,7 @@ func (p *program) note(format string, args ...any) {
 
 func (p *program) Native() bool                { return p.native }
 func (p *program) Shares() bool                { return p.shares }
+func (p *program) Alone() bool                 { return !p.several }
 func (p *program) Changed()                    { p.note("changed") }
 func (p *program) ChangedCode()                { p.note("code") }
 func (p *program) StayTranslated()             { p.note("stay") }
@@ -184,6 +186,40 @@ func TestTable(t *testing.T) {
 	want("judged", sysGetpid, layout.SyscallTracer)
 	if c.Plain(sysGetpid) || c.Plain(sysExit) || c.Plain(Clone) {
 		t.Error("a call is taken for one that the tracer has no part in")
+	}
+}
+
+// TestChangesOfHandlers: a thread that changes a handler asks before, and tells of it where others may go by what was meanwhile.
+func TestChangesOfHandlers(t *testing.T) {
+	p, c, th := start(t)
+	if _, ok := th.MayMake(sysSigaction); ok {
+		t.Error("nobody has asked for it")
+	}
+	c.AskOfHandlers()
+	was := c.Dispositions()
+	if notify, ok := th.MayMake(sysSigaction); !ok || notify || th.ChangesHandler() || c.Dispositions() == was {
+		t.Error("a thread that is alone need not tell of it")
+	}
+	p.several = true
+	regs := &sys.Regs{}
+	for what, end := range map[string]func(){
+		"told of":                     func() { th.Noted(sysSigaction, regs, false) },
+		"seen to end":                 func() { th.Done(0) },
+		"to be made behind a handler": th.Interrupted,
+	} {
+		if notify, ok := th.MayMake(sysSigaltstack); !ok || !notify || !th.ChangesHandler() {
+			t.Errorf("%s: others do not know that it is made", what)
+		}
+		if end(); th.ChangesHandler() {
+			t.Errorf("%s: it is still under way", what)
+		}
+	}
+	c.Watch(sysSigaction, true)
+	if _, ok := th.MayMake(sysSigaction); ok || !th.ChangesHandler() {
+		t.Error("others do not know of one that is watched")
+	}
+	if th.MayMake(sysGetpid); th.ChangesHandler() {
+		t.Error("another call changes none")
 	}
 }
 

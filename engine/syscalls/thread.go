@@ -33,6 +33,8 @@ type ThreadHost interface {
 	Native() bool
 	// Shares tells a child that shares the address space, whose calls are not the program's.
 	Shares() bool
+	// Alone tells whether it is the only thread of its process.
+	Alone() bool
 	// CallEntered and CallReturned tell the client of a call.
 	CallEntered(c *Call)
 	CallReturned(c *Call)
@@ -61,6 +63,7 @@ type Thread struct {
 	inside    bool // between the stops at a watched call
 	toReturn  bool // see AwaitReturn
 	restarted bool // the kernel will make its last call again
+	changes   bool // it makes a call that changes a handler, and tells when it has
 
 	refuses sys.UserDispatch // which calls it has refused; while it runs natively the kernel's is meant
 }
@@ -119,6 +122,7 @@ func (t *Thread) begins(regs *sys.Regs, recorded bool) {
 
 // Done tells of the return of the call that was seen to begin, if any.
 func (t *Thread) Done(result uint64) {
+	t.changes = false
 	c := t.call
 	if c == nil {
 		return
@@ -138,6 +142,7 @@ func (t *Thread) Leaves() {
 // Noted tells of a call that translated code has made by itself; regs are those
 // behind it, with the arguments and the result.
 func (t *Thread) Noted(nr uint64, regs *sys.Regs, recorded bool) {
+	t.changes = false
 	t.calls.Ended(nr, regs.Rax, regs)
 	if !t.calls.told || t.host.Shares() {
 		return
@@ -167,6 +172,9 @@ func (t *Thread) MadeAgain() { t.toReturn, t.call = false, nil }
 // NotAgain says that what the thread does next is no restart of its last call.
 func (t *Thread) NotAgain() { t.restarted = false }
 
+// ChangesHandler tells whether the thread may be within a call that changes a handler.
+func (t *Thread) ChangesHandler() bool { return t.changes }
+
 // IsAgain tells whether the kernel makes the thread's last call again.
 func (t *Thread) IsAgain() bool { return t.restarted }
 
@@ -185,6 +193,7 @@ func (t *Thread) Leave() { t.inside = false }
 // Interrupted says that a handler comes between a thread and the end of its call.
 func (t *Thread) Interrupted() {
 	t.toReturn, t.inside = t.toReturn && !t.host.Native(), t.inside && !t.host.Native()
+	t.changes = false // it has been made, or will be asked for once more
 }
 
 // Stops tells whether the thread is to stop at system calls.

@@ -108,6 +108,22 @@ func (t *Thread) Postpone(regs *sys.Regs, h *Signal) bool {
 	return true
 }
 
+// PostponedFirst has a signal that was postponed for a thread come before the one that it is about to take, which is held: the handler of that may block it, and wait
+// for another thread to take it, which of one that was sent to the process the kernel would have seen to. As the tracer sends it again it is the thread's alone.
+func (t *Thread) PostponedFirst(h *Signal) {
+	if t.host.Alone() || h.Fault() {
+		return
+	}
+	for i := range t.stops.postponed {
+		if q := &t.stops.postponed[i]; q.t == t && !q.sent && q.held.Number != h.Number {
+			t.keep(*h)
+			*h = q.held
+			t.stops.postponed = slices.Delete(t.stops.postponed, i, i+1)
+			return
+		}
+	}
+}
+
 // sentItself tells whether a thread has sent itself a signal, and executes nothing before that arrives. Of a process with several threads it may have
 // been another one.
 func (t *Thread) sentItself(h *Signal) bool {

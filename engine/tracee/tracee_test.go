@@ -191,6 +191,33 @@ func TestCallEnds(t *testing.T) {
 	m.expect("call 0")
 }
 
+// TestPostponedFirst: what was postponed comes before a signal of another number, where another thread could have taken it.
+func TestPostponedFirst(t *testing.T) {
+	const sigUsr2 = 12
+	for _, c := range []struct {
+		name        string
+		owner       owner
+		sent        bool
+		next        sys.Signal
+		code        int
+		first, held int
+	}{
+		{name: "another one", next: sigUsr2, first: sigUsr1, held: 1},
+		{name: "the same", next: sigUsr1, first: sigUsr1},
+		{name: "one that has been sent again", sent: true, next: sigUsr2, first: sigUsr2},
+		{name: "a thread that is alone", owner: owner{alone: true}, next: sigUsr2, first: sigUsr2},
+		{name: "a fault", next: SIGSEGV, code: 1, first: int(SIGSEGV)},
+	} {
+		_, th := newMachine(t, &c.owner)
+		th.stops.postponed = []postponed{{t: th, held: Signal{sigUsr1, siginfo(sigUsr1, CodeUser, 77)}, sent: c.sent}}
+		h := Signal{c.next, siginfo(int(c.next), c.code, 5)}
+		th.PostponedFirst(&h)
+		if int(h.Number) != c.first || len(th.held) != c.held || len(th.stops.postponed) != 1-c.held {
+			t.Errorf("%s: %v comes first, held %v, %d postponed", c.name, h.Number, numbers(th.held), len(th.stops.postponed))
+		}
+	}
+}
+
 // TestStorm sends a thread signals one after the other while it does not move: the fifth is postponed, and comes with what it came
 // with first. Faults, and what the thread has sent itself, are never.
 func TestStorm(t *testing.T) {

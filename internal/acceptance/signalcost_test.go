@@ -42,6 +42,30 @@ func TestReturnsInCache(t *testing.T) {
 	}
 }
 
+// TestFramesOfSeveralThreads: nor does an entry cost a second stop where there are several threads, or where it interrupts a call.
+func TestFramesOfSeveralThreads(t *testing.T) {
+	prog := build(t, programs+"/signals-several.c", "-pthread")
+	for flags, least := range map[string]int{"": 300, "no-frames": 0} {
+		dir := workDir(t)
+		argv := []string{alleria(), "-q", "record", "--log", "log", "--only", "translate"}
+		if flags != "" {
+			argv = append(argv, "--engine", flags)
+		}
+		r := run(t, command{argv: append(argv, "--", prog), dir: dir})
+		log, err := os.ReadFile(filepath.Join(dir, "log"))
+		if err != nil || r.status != 0 || string(r.stdout) != "ok\n" {
+			t.Fatalf("%v, status %d: %q\n%s", err, r.status, r.stdout, clip(r.stderr))
+		}
+		m := regexp.MustCompile(`Frames:(\d+)`).FindSubmatch(log)
+		if m == nil {
+			t.Fatalf("no frames in the log:\n%s", clip(log))
+		}
+		if n, _ := strconv.Atoi(string(m[1])); n < least || least == 0 && n != 0 {
+			t.Errorf("%q: %d frames without a stop of some 500", flags, n)
+		}
+	}
+}
+
 // TestFramesOfPlainHandlers: most handlers want no siginfo, and the kernel writes none.
 func TestFramesOfPlainHandlers(t *testing.T) {
 	t.Parallel()
