@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"alleria/engine/starts"
 	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
@@ -100,7 +102,23 @@ func (t *Thread) mergedTrap(regs *sys.Regs, h *tracee.Signal) bool {
 
 // mendTrap puts right what a hit of an int3 of ours has done to a stopped native thread.
 func (p *Process) mendTrap(t *Thread) error {
-	return p.trap.Mend(&t.tracee, func() (tracee.Borrowed, bool) { return t.borrowed(), p.calls.Look(t.tid) })
+	return p.trap.Mend(&t.tracee, t.borrow)
+}
+
+// borrow is borrowed, and whether the calls may be made.
+func (t *Thread) borrow() (tracee.Borrowed, bool) { return t.borrowed(), t.p.calls.Look(t.tid) }
+
+// leaveCache puts what is watched into the program's own code for a stopped thread that is about to leave the cache with signal sig, and asks what the program does with
+// SIGTRAP by now. Not where a signal is to be delivered first: the call would come in between; nor beside other native threads, one of which may have run into an int3 and lost a handler just now.
+func (t *Thread) leaveCache(sig sys.Signal) error {
+	p := t.p
+	others := slices.ContainsFunc(p.running(), func(o *Thread) bool { return o.native })
+	if sig == 0 && !others && !t.tracee.Holds() {
+		if err := p.trap.Learn(&t.tracee, t.borrow); err != nil {
+			return err
+		}
+	}
+	return p.points.PlaceAll(p.slots())
 }
 
 // borrowed is what calls need that the thread is had to make.

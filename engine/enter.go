@@ -49,7 +49,7 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 	}
 	if p.mode == ModeNative && !t.vfork {
 		if !t.native {
-			if err := p.points.PlaceAll(p.slots()); err != nil {
+			if err := t.leaveCache(sig); err != nil {
 				return err
 			}
 		}

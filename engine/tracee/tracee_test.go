@@ -429,6 +429,19 @@ func TestTrapHandled(t *testing.T) {
 	if slot[off] != 100 || slot[off+24] != 103 || m.mask&bit == 0 {
 		t.Errorf("it is given %v back, with the mask %#x", slot, m.mask)
 	}
+	// Where it comes from code that nobody hears of it may do another thing with it, or nothing any more.
+	for i := range 4 {
+		slot[off+8*i] = uint64(200 + i)
+	}
+	m.log, m.caught, m.answers = nil, bit, call(m, 0, 0x51040)
+	if err := d.Learn(th, borrow); err != nil || !d.Known() || d.words[0] != 200 {
+		t.Errorf("%v, known: %v, handler %d", err, d.Known(), d.words[0])
+	}
+	m.log, m.caught = nil, 0
+	if err := d.Learn(th, borrow); err != nil || d.Known() {
+		t.Errorf("%v, known: %v, though it does nothing with it", err, d.Known())
+	}
+	m.expect()
 }
 
 // TestPutBack asks a thread to stop whose stop was put aside: that keeps its turn, before those that came later.

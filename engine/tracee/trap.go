@@ -6,8 +6,8 @@ import (
 
 // An int3 of ours that a thread hits while it blocks or ignores SIGTRAP makes the kernel forget what the program does
 // with that signal, and the block. So what the program does is asked at each hit, while it can be: programs that handle
-// SIGTRAP are few. A handler that is gone with a hit was lost by it, and the thread had the signal blocked. A handler
-// that was installed natively, with no hit since, cannot be known.
+// SIGTRAP are few. A handler that is gone with a hit was lost by it, and the thread had the signal blocked. It is asked where a thread leaves the code cache as well, whose
+// calls are not heard of. A handler that was installed natively, with no hit since, cannot be known.
 
 // Trap is what a process does with SIGTRAP, where that is not the default.
 type Trap struct {
@@ -65,8 +65,7 @@ func (d *Trap) Mend(t *Thread, borrow func() (Borrowed, bool)) error {
 		return nil
 	}
 	if handled {
-		d.known = true
-		return d.act(t, &b, 0, b.Addr)
+		return d.read(t, &b)
 	}
 	if d.words[0] != ignore { // not just ignored
 		if err := t.SetMask(sets.Blocked | bit); err != nil {
@@ -75,6 +74,28 @@ func (d *Trap) Mend(t *Thread, borrow func() (Borrowed, bool)) error {
 	}
 	b.set(d.words)
 	return d.act(t, &b, b.Addr, 0)
+}
+
+// Learn asks what the program does with the signal, before a stopped thread may run into an int3 of ours for the first time since the program could change it.
+func (d *Trap) Learn(t *Thread, borrow func() (Borrowed, bool)) error {
+	sets, err := t.stops.kernel.ReadSignalSets(t.TID)
+	if err != nil {
+		return nil // it is gone
+	}
+	if d.known = false; (sets.Caught|sets.Ignored)&(1<<(SIGTRAP-1)) == 0 {
+		return nil
+	}
+	b, ok := borrow()
+	if !ok {
+		return nil
+	}
+	return d.read(t, &b)
+}
+
+// read has a stopped thread read what its process does with the signal, which is something.
+func (d *Trap) read(t *Thread, b *Borrowed) error {
+	d.known = true
+	return d.act(t, b, 0, b.Addr)
 }
 
 // act has a stopped thread set or read what its process does with SIGTRAP: addresses of it, or 0.
