@@ -67,6 +67,12 @@ func (k *Kept) InCode(region uint8, at uint32, n int) bool {
 	return start >= int64(a.Next-len(a.Hot)) && end <= int64(a.Next) || start >= int64(coldAt(a.Size)) && end <= int64(a.Cold)
 }
 
+// patchable tells whether a displacement at an offset of a region may be patched while threads run: regions begin with a page, so that an
+// offset says whether it lies in one cache line.
+func (k *Kept) patchable(region uint8, at uint32) bool {
+	return k.InCode(region, at, 4) && !crossesLine(uintptr(at))
+}
+
 // Has tells whether a reference is to something.
 func (k *Kept) Has(r Ref) bool {
 	if n, ok := r.exit(); ok {
@@ -133,7 +139,7 @@ func (k *Kept) fitSideExits(facts *records.Blocks) bool {
 			return false
 		}
 		b := k.Blocks.At(int(s.Block))
-		if ins := s.Ins & LazyIns; b.Rec.ID == 0 || ins == 0 || ins > b.Insns || !k.InCode(uint8(k.regionOf(b)), s.Site, 4) {
+		if ins := s.Ins & LazyIns; b.Rec.ID == 0 || ins == 0 || ins > b.Insns || !k.patchable(uint8(k.regionOf(b)), s.Site) {
 			return false
 		}
 	}
@@ -154,7 +160,7 @@ func (k *Kept) fitOdds(last uint32) bool {
 func (k *Kept) fitExits() bool {
 	for n := range k.Exits.N {
 		w := k.Exits.At(n)
-		if w.v >= NumVariants || int64(w.next) > int64(n) || int64(w.rare) > int64(len(k.Rare)) || w.site == 0 && int(w.region) >= len(k.Regions) || w.site != 0 && !k.InCode(w.region, w.site, 4) {
+		if w.v >= NumVariants || int64(w.next) > int64(n) || int64(w.rare) > int64(len(k.Rare)) || w.site == 0 && int(w.region) >= len(k.Regions) || w.site != 0 && !k.patchable(w.region, w.site) {
 			return false
 		}
 	}

@@ -161,6 +161,22 @@ func takenWith(t testing.TB, tmpl *Template, copied bool) (*codecache.Cache, *Ta
 	return c, f, host
 }
 
+// TestDisplacementsInOneLine: a branch that would have to be patched across a cache line while threads run makes no template.
+func TestDisplacementsInOneLine(t *testing.T) {
+	for by := range uint32(64) {
+		tmpl := translated(t)
+		if tmpl.SideExits.N == 0 {
+			t.Fatal("no side exit")
+		}
+		side := tmpl.SideExits.At(0)
+		side.Site = side.Site&^63 + by
+		_, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf)
+		if crosses := by > 60; (err != nil) != crosses {
+			t.Errorf("%d bytes into a line: %v", by, err)
+		}
+	}
+}
+
 // TestTemplateFromDisk: what is taken over of a template that was written and read is byte for byte what is taken over of itself.
 func TestTemplateFromDisk(t *testing.T) {
 	tmpl := translated(t)
