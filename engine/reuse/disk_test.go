@@ -170,7 +170,7 @@ func TestDisplacementsInOneLine(t *testing.T) {
 		}
 		side := tmpl.SideExits.At(0)
 		side.Site = side.Site&^63 + by
-		_, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf)
+		_, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf, false)
 		if crosses := by > 60; (err != nil) != crosses {
 			t.Errorf("%d bytes into a line: %v", by, err)
 		}
