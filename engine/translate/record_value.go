@@ -131,7 +131,7 @@ func (r *recorder) laneWay(in *x86.Insn, o *x86.Operand) (valueWay, x86.Op) {
 			}
 		}
 	}
-	if op, ok := vectorBeside(in, o); ok && (in.Cat == x86.CatDATAXFER || o.Kind == records.AccessGather || isMaskMove(in)) {
+	if op, ok := vectorBeside(in, o); ok && (in.Cat == x86.CatDATAXFER || in.Mnem == x86.MVMOVSH || o.Kind == records.AccessGather || isMaskMove(in)) {
 		return valueVector, op
 	}
 	return valueNone, x86.Op{}

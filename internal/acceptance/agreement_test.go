@@ -311,6 +311,7 @@ var otherwise = []struct {
 	why      string
 }{
 	{regexp.MustCompile(`^libc\.so\.6!(_Exit|_exit)$`), "callgrind does not count the block that ends the process"},
+	{regexp.MustCompile(`^libc\.so\.6!(__x86_cacheinfo|init_cacheinfo\S*|__cpu_features\S*)$`), "goes by what the processor says of itself"},
 	{regexp.MustCompile(`^(libc\.so\.6!(__)?(time|gettimeofday|clock_gettime|clock_gettime@GLIBC\S*|strstr|wcsnlen|dl_vdso_vsym)|\[vdso\]!\S+)$`), "valgrind has no vDSO, and another processor's name"},
 	{regexp.MustCompile(`^libsigsegv\.so\S*!`), "reads what is mapped"},
 	{regexp.MustCompile(`^libc\.so\.6!__(str|mem|raw|wcs|wmem)\w+_(avx2\w*|avx_\w+|sse2\w*|evex\w*)$`), "goes by where its operands lie in their pages"},

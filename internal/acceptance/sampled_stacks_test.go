@@ -57,15 +57,16 @@ func TestCallersOfBurstsInGo(t *testing.T) {
 	recordBeside(t, dir, "whole", "methods", []string{"--select", "any"}, prog)
 	run(t, command{argv: []string{alleria(), "-q", "record", "--select", "any", "--sample-rate", "20%", "--sample-seed", "3", "-o", "part", "--", prog}, dir: dir})
 	whole, part := methodsOf(t, dir, "whole")[0], methodsOf(t, dir, "part")[0]
-	// The scheduler may run where a function was interrupted: recorded whole it counts for that function then.
-	for name, off := range map[string]float64{"main.deep": 0.1, "main.spin": 0.1, "main.sorted": 0.3, "main.closed": 0.3, "main.main.func1": 0.3, "sort.Sort": 0.3} {
+	// The scheduler may run where a function was interrupted: recorded whole, it and other goroutines count for that function, or the function's rest for others.
+	// Without callers next to nothing would be below these.
+	for name, off := range map[string]float64{"main.deep": 0.1, "main.spin": 0.1, "main.sorted": 0.6, "main.closed": 0.6, "main.main.func1": 0.6, "sort.Sort": 0.6} {
 		w, p := whole[name].Inclusive.Instructions, part[name].Inclusive.Instructions
 		if w == 0 || !near(p, w, off) {
 			t.Errorf("%s: %d, of all %d", name, p, w)
 		}
 	}
 	// A goroutine's first function has been called by nobody. Where everything is recorded it is below what the scheduler was called by.
-	if p, w := part["main.side"].Inclusive.Instructions, whole["main.side"].Inclusive.Instructions; w == 0 || !near(p, w, 0.3) {
+	if p, w := part["main.side"].Inclusive.Instructions, whole["main.side"].Inclusive.Instructions; w == 0 || !near(p, w, 0.6) {
 		t.Errorf("main.side: %d, of all %d", p, w)
 	}
 	if text := string(run(t, command{argv: []string{alleria(), "-q", "analyze", "calltree", "part"}, dir: dir}).stdout); !strings.Contains(text, "  runtime.goexit") {

@@ -47,11 +47,12 @@ func (c *counts) add(tb *plan.Tables, names *functionNames, t thread) {
 			byFunction[last] += sum
 		}
 	}
+	near := tb.Symbols.Near()
 	tc := abp.CountedThread{Number: uint32(t.Num()), TID: uint32(t.TID())}
 	t.Counts(func(addr uint64, instructions int, times uint64) {
 		n := uint64(instructions) * times
 		tc.Instructions += n
-		l, fn := tb.Symbols.Function(addr)
+		l, fn := near.Function(addr)
 		if f := (located{l, fn}); f != last { // neighbours are of one function, mostly
 			note()
 			last, sum = f, 0

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -273,5 +274,40 @@ func TestSystemDirs(t *testing.T) {
 		if below(path, want) != is {
 			t.Errorf("%s is below: %v", path, !is)
 		}
+	}
+}
+
+// TestNear: whatever was asked for before, the function at an address is the one that is there.
+func TestNear(t *testing.T) {
+	p := start(t, build(t, "gcc", "testdata/wait.c"))
+	m := NewMap(MapOptions{Cache: NewCache(Options{}), Exe: p.exe})
+	m.Update(p.mappings())
+	rng := rand.New(rand.NewPCG(1, 2))
+	near, found, none := m.Near(), 0, 0
+	for _, l := range m.Images() {
+		addr := l.Start
+		for range 20_000 {
+			switch rng.IntN(8) {
+			case 0:
+				addr = l.Start - 100 + rng.Uint64N(l.End-l.Start+200)
+			case 1:
+				addr -= rng.Uint64N(1 << 12)
+			default:
+				addr += rng.Uint64N(1 << 9)
+			}
+			gotIn, got := near.Function(addr)
+			in, want := m.Function(addr)
+			if gotIn != in || got != want {
+				t.Fatalf("%#x: %v in %v, want %v in %v", addr, got, gotIn, want, in)
+			}
+			if want != nil {
+				found++
+			} else {
+				none++
+			}
+		}
+	}
+	if found < 10_000 || none < 1_000 {
+		t.Errorf("%d addresses of functions, %d of none", found, none)
 	}
 }

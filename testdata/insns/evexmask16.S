@@ -33,4 +33,9 @@ _start:
 	TRY	\op xmm1{k1}{z}, [rbx]
 	.endr
 	TRY	vmovsh	xmm1{k1}, [rbx]
+	TRY	vmovsh	xmm1, [rbx+2]
+	TRY	vmovsh	[rbx+64]{k1}, xmm1
+	TRY	vmovsh	[rbx+66], xmm1
+	TRY	vmovw	xmm1, [rbx+4]
+	TRY	vmovw	[rbx+68], xmm1
 	EXIT0

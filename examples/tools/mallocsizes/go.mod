@@ -6,6 +6,7 @@ require alleria v0.0.0
 
 require (
 	github.com/beevik/etree v1.8.1 // indirect
+	github.com/go-delve/delve v1.27.2 // indirect
 	github.com/ianlancetaylor/demangle v0.0.0-20260724033716-83e58baca724 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
