@@ -93,10 +93,10 @@ func (s *Stacks) at(addr uint64, returns bool) *place {
 		return p
 	}
 	p = &place{in: l}
-	s.places[addr] = p
-	if l == nil {
+	if l == nil { // code that is made is at ever new addresses
 		return p
 	}
+	s.places[addr] = p
 	p.table = s.tableOf(l.Image)
 	if returns {
 		var target uint64
