@@ -110,7 +110,7 @@ func parse(args []string, stdout, stderr io.Writer) (*bench, error) {
 	fl.StringVar(&b.alleria, "alleria", "bin/alleria", "the `command` to measure")
 	b.placeFlags(fl)
 	fl.IntVar(&b.n, "n", 3, "`number` of runs of each row")
-	fl.IntVar(&b.pairCount, "pairs", 15, "`number` of pairs, a native run and one of the mode, for armed; 0: runs as for other modes")
+	fl.IntVar(&b.pairCount, "pairs", 15, "`number` of pairs, a native run and one of the mode, for armed and native-1% to native-50%; 0: runs as for other modes")
 	less := fl.Bool("short", false, "inputs a fifth as large")
 	more := fl.Bool("long", false, "inputs five times as large: for modes that cost hardly more than their start")
 	fl.BoolVar(&b.asJSON, "json", false, "print JSON")

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // usage is what the program itself took, without the tool around it, as the kernel
@@ -112,8 +114,12 @@ func usedOf(dir string) (u usage, err error) {
 	if err != nil {
 		return u, fmt.Errorf("log: %w", err)
 	}
+	_, line, ok := strings.Cut("\n"+string(text), "\ntarget: ")
+	if !ok {
+		return u, errors.New("log: no line says what the program has used")
+	}
 	var user, system float64
-	if _, err := fmt.Sscanf(string(text), "target: %f s user, %f s system, %d page faults, %d waits", &user, &system, &u.faults, &u.switches); err != nil {
+	if _, err := fmt.Sscanf(line, "%f s user, %f s system, %d page faults, %d waits", &user, &system, &u.faults, &u.switches); err != nil {
 		return u, fmt.Errorf("log: %w", err)
 	}
 	u.cpu = user + system
