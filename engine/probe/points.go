@@ -187,8 +187,15 @@ func (p *Points) watch(addr uint64) {
 	}
 }
 
-// PlaceAll puts native probes at all notify points.
+// PlaceAll puts native probes at all notify points, where returns are awaited first: code at an entry that finds a return site in the
+// table relies on what lies there.
 func (p *Points) PlaceAll(slots []*shm.Slot) error {
+	if err := p.placeCaptureSites(slots); err != nil {
+		return err
+	}
+	if err := p.placeSites(slots); err != nil {
+		return err
+	}
 	for addr := range p.cache.Watched {
 		if err := p.Add(addr); err != nil {
 			return err
@@ -199,10 +206,7 @@ func (p *Points) PlaceAll(slots []*shm.Slot) error {
 			return err
 		}
 	}
-	if err := p.placeCaptureSites(slots); err != nil {
-		return err
-	}
-	return p.placeSites(slots)
+	return nil
 }
 
 // Add writes a breakpoint into the application's code.

@@ -220,6 +220,26 @@ func TestSiteIsToldOfLast(t *testing.T) {
 	}
 }
 
+// TestSitesBeforeEntries: returns are awaited before an entry is armed, so also where that fails.
+func TestSitesBeforeEntries(t *testing.T) {
+	prog, p := newProgram(t, true)
+	if err := p.CatchAt(f); err != nil {
+		t.Fatal(err)
+	}
+	prog.native = false
+	if err := p.Notify(f + 0x200); err != nil {
+		t.Fatal(err)
+	}
+	p.removeProbe(f)
+	if err := prog.mem.Truncate(f + 0x100); err != nil {
+		t.Fatal(err)
+	}
+	prog.native = true
+	if err := p.PlaceAll(nil); err == nil || prog.byteAt(f) != 0xcc {
+		t.Errorf("%#x lies where a return is awaited, and the entry: %v", prog.byteAt(f), err)
+	}
+}
+
 // TestPlaceAhead: int3s that are written together are those that would be written one by one, and are taken away as these.
 func TestPlaceAhead(t *testing.T) {
 	for _, off := range []bool{false, true} {
