@@ -26,6 +26,8 @@ var servers = []struct {
 	{"redis.sh", []string{"redis-server", "redis-cli", "redis-benchmark"}, 0, 20},
 	{"nginx.sh", []string{"nginx", "curl"}, 0, 20},
 	{"postgres.sh", []string{"initdb", "pgbench", "psql"}, -1, 20},
+	{"daemons.sh", []string{"curl"}, 0, 5},
+	{"desktop.sh", nil, 0, 1},
 	{"cmake.sh", []string{"cmake", "ninja"}, 0, 20},
 	{"terminal.sh", []string{"/usr/bin/python3"}, 0, 20},
 	{"rights.sh", []string{"sudo", "su", "setpriv", "unshare", "script"}, 1, 20},
