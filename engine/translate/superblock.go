@@ -125,7 +125,7 @@ func (u *Translator) writeBehind() {
 		case !u.targetCheck(app):
 			return
 		case b != nil:
-			u.jmpAnywhere(b.Code)
+			u.jmpAnywhere(u.cache.LinkTo(b, codecache.Uncounted))
 		case u.chain(app) == nil:
 			u.jumpTo(app, codecache.Uncounted)
 		}
