@@ -94,7 +94,8 @@ func (t *Thread) callTrapped(b *codecache.Block) error {
 	at := p.cache.InsAddr(b, int(b.Insns)-1)
 	plain := b.Code + uint64(b.Size) - translate.SyscallTail // the call itself
 	refused := t.calls.IsRefused(at + syscalls.Length)
-	if !refused {
+	reached, written := t.reachedByCall()
+	if !refused && len(reached) == 0 {
 		if notify, ok := t.calls.MayMake(uint32(t.slot.Get(layout.Save))); ok {
 			if notify {
 				plain -= translate.SyscallNotifyBack
@@ -114,6 +115,9 @@ func (t *Thread) callTrapped(b *codecache.Block) error {
 	}
 	regs, err := t.fetchWaiting(at)
 	if err != nil {
+		return err
+	}
+	if err := t.giveBack(reached, written); err != nil {
 		return err
 	}
 	if refused {
@@ -261,7 +265,7 @@ func (t *Thread) callBy32Bits(b *codecache.Block, regs *sys.Regs) error {
 	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}
-	if err := t.calls.GiveRefused(); err != nil {
+	if err := t.leaveGuards(); err != nil {
 		return err
 	}
 	t.native = true

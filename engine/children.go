@@ -230,6 +230,9 @@ func (tr *Tracer) adoptNew(tid, event int, k told) error {
 func (tr *Tracer) detachThread(t *Thread, regs *sys.Regs) error {
 	t.p.detachedThreads = true
 	t.borrowSlot()
+	if err := t.giveAllBack(); err != nil { // who would hear of its faults
+		return err
+	}
 	if err := t.afterClone(regs); err != nil {
 		return err
 	}

@@ -321,6 +321,7 @@ func (g target) Executable(addr uint64) bool                  { return g.p.code.
 func (g target) Changing(addr uint64) bool                    { return g.p.code.Changing(addr) }
 func (g target) Made(addr uint64) bool                        { return g.p.code.Made(addr) }
 func (g target) Changes(ins []x86.Insn) bool                  { return g.p.code.Changes(ins) }
+func (g target) Guarded(addr uint64) bool                     { return g.p.code.Guarded(addr) }
 func (g target) Splits(addr uint64) bool                      { return g.p.points.Splits(addr) }
 func (g target) EntryFrom(from, to uint64) codecache.Entry    { return g.p.points.EntryFrom(from, to) }
 func (g target) Publish(checks []uint64, v codecache.Variant) { g.p.publishChecks(checks, v) }

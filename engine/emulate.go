@@ -178,6 +178,9 @@ func (t *Thread) vsyscall(regs *sys.Regs, nr uint64) error {
 	if _, err := t.p.mem.ReadAt(ret[:], int64(regs.Rsp)); err != nil {
 		return t.vsyscallFaults(regs)
 	}
+	if err := t.giveAllBack(); err != nil {
+		return err
+	}
 	a := t.p.cache.Regions[0]
 	r := *regs
 	r.Rip, r.Rax, r.Orig_rax = a.Base+a.Routines.Inject, nr, ^uint64(0)

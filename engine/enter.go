@@ -159,7 +159,7 @@ func (t *Thread) runNatively(regs *sys.Regs, sig sys.Signal) error {
 	if !t.native && !t.vfork {
 		t.p.client.Entering(t) // its records of the mode that it leaves end here
 	}
-	if err := t.calls.GiveRefused(); err != nil {
+	if err := t.leaveGuards(); err != nil {
 		return err
 	}
 	t.native = true

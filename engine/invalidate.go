@@ -64,6 +64,7 @@ func (p *Process) standStill(dead []*codecache.Block) []*Thread {
 // Another thread may have asked first.
 func (p *Process) stale(b *codecache.Block) {
 	if !b.Is(codecache.Dead) {
+		p.code.Changed(b.App)
 		p.forget([]*codecache.Block{b})
 	}
 }

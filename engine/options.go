@@ -70,8 +70,8 @@ type Switches struct {
 	CaptureSwitches
 	StartSwitches
 	SmallCache bool // the code cache is renewed after a megabyte
-	NoAside    bool // code that a program makes is translated anew whenever its rights have changed
-	NoBusy     bool // a process never stays in the cache because native probes are hit often
+	GuardSwitches
+	NoBusy bool // a process never stays in the cache because native probes are hit often
 	RecordingSwitches
 }
 
@@ -89,6 +89,13 @@ type CaptureSwitches struct {
 type StartSwitches struct {
 	AskPointers bool // the tracer looks at each x87 pointer that may have been written
 	AskOpens    bool // and at each file that is opened
+}
+
+// GuardSwitches are those of code that the program makes, or may write.
+type GuardSwitches struct {
+	NoAside   bool // it is translated anew whenever its rights have changed
+	NoGuard   bool // it compares itself, also where it has long been quiet
+	GuardSoon bool // it is guarded when it has been quiet for a moment
 }
 
 // ReuseSwitches are those of what processes take over from others.

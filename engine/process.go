@@ -74,7 +74,8 @@ type Process struct {
 	translations
 	points probe.Points // what is watched by address
 	toggle toggle.Process
-	start  *starts.Sites // breakpoints in place of stops at a native start's calls; nil: none
+	guarding
+	start *starts.Sites // breakpoints in place of stops at a native start's calls; nil: none
 	budgeting
 	watches
 	residency residency.Process // whether it stays in the cache though it would run natively
@@ -136,6 +137,7 @@ type members struct {
 type Stats struct {
 	Renewed                                                                                          int // times that the code cache was emptied
 	Reused                                                                                           int // blocks that were taken over from a process before
+	Guarded, Caught                                                                                  int // pages of code that were made read-only, and writes to them
 	Spared                                                                                           int // processes whose code cache is memory of one before
 	Dispatches, Indirect, Blocks, Stops, Signals, Frames, Returns, Traps, Toggles, Jumps, SafePoints int
 	Behind                                                                                           int // stops of threads whose own signal was still to be reported: see tracee.Thread.FaultWaits
@@ -148,7 +150,7 @@ func (s *Stats) add(o *Stats) {
 	for _, n := range []struct {
 		to   *int
 		from int
-	}{{&s.Renewed, o.Renewed}, {&s.Reused, o.Reused}, {&s.Spared, o.Spared}, {&s.Dispatches, o.Dispatches}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
+	}{{&s.Renewed, o.Renewed}, {&s.Reused, o.Reused}, {&s.Spared, o.Spared}, {&s.Guarded, o.Guarded}, {&s.Caught, o.Caught}, {&s.Dispatches, o.Dispatches}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
 		{&s.Signals, o.Signals}, {&s.Frames, o.Frames}, {&s.Returns, o.Returns}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.SafePoints, o.SafePoints},
 		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
 		*n.to += n.from
@@ -192,8 +194,9 @@ type Thread struct {
 	toggle toggle.Thread
 	resume recovery.Resumes
 
-	entries entries   // into handlers
-	stands  *sys.Regs // the registers that it has where it is stopped, while the client is asked about it; nil: it waits in the dispatch routine
+	entries  entries // into handlers
+	altStack signalStack
+	stands   *sys.Regs // the registers that it has where it is stopped, while the client is asked about it; nil: it waits in the dispatch routine
 }
 
 // birth is how a thread came about, and what it may bring forth.
@@ -304,6 +307,9 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 	p.mem = mem
 	p.code = appcode.New(codeOwner{p}, pid, mem, &p.cache, tr.opts.NoAside)
 	p.code.ReadPersonality()
+	if tr.opts.GuardSoon {
+		p.code.GuardSoon()
+	}
 	p.initCalls(&from, at)
 	spare := tr.takeMemory(p.past, at)
 	if spare != nil {

@@ -31,6 +31,9 @@ func (t *Thread) signal(sig sys.Signal) error {
 			return err
 		}
 	}
+	if done, err := t.writesAgain(regs, &h); done {
+		return err
+	}
 	if t.inCache(regs.Rip) && p.lostOurs(&h) {
 		return errUnmapped
 	}
@@ -89,7 +92,12 @@ func (t *Thread) trap(regs *sys.Regs, h *tracee.Signal) (done bool, err error) {
 // the handler's first instruction, from where the thread goes on in the cache. A signal
 // without a handler is handed over with the application's registers, so that a core dump
 // shows the application.
+//
+// A write that was caught is no signal of the application's: one that another stop came in front of gets here as well.
 func (t *Thread) deliver(regs *sys.Regs, h tracee.Signal) error {
+	if done, err := t.writesAgain(regs, &h); done {
+		return err
+	}
 	if err := t.outOfJump(regs, &h); err != nil {
 		return err
 	}
@@ -127,6 +135,9 @@ func (t *Thread) deliver(regs *sys.Regs, h tracee.Signal) error {
 		if err := t.toSafePoint(regs, &h); err != nil {
 			return err
 		}
+		if done, err := t.writesAgain(regs, &h); done { // caught on the way there: the signal is held
+			return err
+		}
 		t.signalled(&h, regs)
 	}
 	if passes {
@@ -151,6 +162,9 @@ func (t *Thread) handOver(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets
 	}
 	if h.Number == syscalls.SIGSYS && h.Info.Code() > 0 && t.inCache(h.Info.Addr()) { // si_call_addr is behind the call
 		h.Info.SetAddr(regs.Rip)
+	}
+	if err := t.giveBackFrame(regs.Rsp); err != nil {
+		return err
 	}
 	bit := uint64(1) << (h.Number - 1)
 	if sets.Caught&bit != 0 && t.plainEntry(regs, h, sets) {

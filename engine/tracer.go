@@ -483,6 +483,7 @@ func (tr *Tracer) poll() {
 	tr.polled = now
 	for _, p := range tr.procs {
 		p.cool()
+		p.guardQuiet()
 	}
 	tr.strays()
 	tr.client.Poll()
@@ -511,6 +512,9 @@ func (tr *Tracer) nap() time.Duration {
 	for _, p := range tr.procs {
 		if !p.alarm.IsZero() {
 			nap = max(min(nap, time.Until(p.alarm)), time.Microsecond)
+		}
+		if at, ok := p.guardsNext(); ok {
+			nap = min(nap, max(at-tr.now(), pollEvery))
 		}
 		if p.shm.Ctl.U32(layout.NoCalls).Load() != 0 {
 			nap = min(nap, soon)

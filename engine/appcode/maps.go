@@ -114,7 +114,7 @@ func (c *Pages) readMaps() {
 	if err != nil {
 		return
 	}
-	for _, m := range maps {
+	for _, m := range c.asAsked(maps) {
 		if !c.host.Ours(m.Start) {
 			c.maps = append(c.maps, m)
 		}
@@ -122,8 +122,11 @@ func (c *Pages) readMaps() {
 	c.host.Mapped(c.maps)
 }
 
-// Changing tells whether the code at addr may change unnoticed.
-func (c *Pages) Changing(addr uint64) bool {
+// Changing tells whether the code at addr may change unnoticed, as things are: see Guard.
+func (c *Pages) Changing(addr uint64) bool { return c.MayChange(addr) && !c.Guarded(addr) }
+
+// MayChange tells whether the code at addr may change without a system call.
+func (c *Pages) MayChange(addr uint64) bool {
 	if !c.Executable(addr) {
 		return false
 	}
@@ -166,18 +169,17 @@ func (c *Pages) ReadPersonality() {
 // which a private mapping shows as well.
 const deleted = " (deleted)"
 
-// Changes tells whether any of the instructions, which follow each other, may change unnoticed.
+// Changes tells whether any of the instructions, which follow each other, may change unnoticed. What does is watched, to be guarded once it is quiet.
 func (c *Pages) Changes(ins []x86.Insn) bool {
 	first, last := ins[0].Addr, ins[len(ins)-1].Next()-1
-	if c.Changing(first) {
-		return true
+	changes := c.Changing(first)
+	for at := first&^(PageSize-1) + PageSize; at <= last && !changes; at += PageSize {
+		changes = c.Changing(at)
 	}
-	for at := first&^(PageSize-1) + PageSize; at <= last; at += PageSize {
-		if c.Changing(at) {
-			return true
-		}
+	if changes {
+		c.watch(first, last)
 	}
-	return false
+	return changes
 }
 
 // Know reads the mappings if they may have changed since; known tells whether they have not.

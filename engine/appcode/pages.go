@@ -62,6 +62,7 @@ type Pages struct {
 	// PROT_READ gives the right to execute, too (READ_IMPLIES_EXEC)
 	readExecutes bool
 	aside        map[uint64]*[PageSize]byte // pages whose translations are out of use, as they were; see setAside
+	guards       guards
 }
 
 // Fetch reads up to n bytes of code at addr; fewer where executable memory

@@ -14,7 +14,7 @@ import (
 //
 // A return or jump may be followed by padding, which nothing leads to: the jump covers it.
 func (p *Points) displaceCapture(j *Jump) []x86.Insn {
-	if p.code.Changing(j.Entry) {
+	if p.code.MayChange(j.Entry) {
 		return nil
 	}
 	code := p.code.Fetch(j.Entry, translate.FetchBytes)

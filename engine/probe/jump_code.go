@@ -18,7 +18,7 @@ const maxJumpCode = 128
 // matter gets no jump: hardly any function of a compiler, some written by hand.
 func (p *Points) displace(j *Jump) []x86.Insn {
 	const most = 32 // instructions until the flags are known to be overwritten
-	if p.code.Changing(j.Entry) {
+	if p.code.MayChange(j.Entry) {
 		return nil
 	}
 	buf := make([]x86.Insn, most)

@@ -58,8 +58,8 @@ type Code interface {
 	// Fetch reads up to n bytes, fewer where executable memory ends. They are valid until the next Fetch.
 	Fetch(addr uint64, n int) []byte
 	Executable(addr uint64) bool
-	// Changing tells whether the code at addr may change unnoticed.
-	Changing(addr uint64) bool
+	// MayChange tells whether the code at addr may change without a system call.
+	MayChange(addr uint64) bool
 	// Mapping is the executable mapping that holds addr, nil if none does.
 	Mapping(addr uint64) *sys.Mapping
 	// Lowest is where the first executable mapping begins.

@@ -33,7 +33,7 @@ func (f *program) Fetch(addr uint64, n int) []byte {
 	return b[:k]
 }
 func (f *program) Executable(addr uint64) bool { return addr >= codeAt && addr < codeAt+appPage }
-func (f *program) Changing(uint64) bool        { return false }
+func (f *program) MayChange(uint64) bool       { return false }
 func (f *program) Mapping(addr uint64) *sys.Mapping {
 	if !f.Executable(addr) {
 		return nil

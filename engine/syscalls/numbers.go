@@ -5,39 +5,49 @@ import "alleria/engine/tracee"
 // Numbers of the system calls that the tracer has a part in.
 // They are x86-64's (arch/x86/entry/syscalls/syscall_64.tbl) and never change.
 const (
-	sysWrite       = 1
-	sysMprotect    = 10
-	Sigreturn      = 15
-	sysPwrite64    = 18
-	sysWritev      = 20
-	sysMremap      = 25
-	sysShmat       = 30
-	Clone          = 56
-	sysFork        = 57
-	sysVfork       = 58
-	sysExecve      = 59
-	sysExit        = 60
-	sysShmdt       = 67
-	sysGetrlimit   = 97
-	Ptrace         = 101
-	sysPersonality = 135
-	sysMlockall    = 151
-	Prctl          = 157
-	ArchPrctl      = 158
-	sysSigaction   = 13
-	sysSigaltstack = 131
-	sysSetrlimit   = 160
-	sysExitGroup   = 231
-	sysOpenat      = 257
-	sysPwritev     = 296
-	sysPrlimit64   = 302
-	sysSeccomp     = 317
-	sysExecveat    = 322
-	sysMembarrier  = 324
-	sysPwritev2    = 328
-	sysPkeyProtect = 329
-	Rseq           = 334
-	Clone3         = 435
+	sysReadv         = 19
+	sysRecvmsg       = 47
+	sysIOSetup       = 206
+	sysVmsplice      = 278
+	sysPreadv        = 295
+	sysRecvmmsg      = 299
+	sysProcessReadv  = 310
+	sysProcessWritev = 311
+	sysPreadv2       = 327
+	sysIOUringSetup  = 425
+	sysWrite         = 1
+	sysMprotect      = 10
+	Sigreturn        = 15
+	sysPwrite64      = 18
+	sysWritev        = 20
+	sysMremap        = 25
+	sysShmat         = 30
+	Clone            = 56
+	sysFork          = 57
+	sysVfork         = 58
+	sysExecve        = 59
+	sysExit          = 60
+	sysShmdt         = 67
+	sysGetrlimit     = 97
+	Ptrace           = 101
+	sysPersonality   = 135
+	sysMlockall      = 151
+	Prctl            = 157
+	ArchPrctl        = 158
+	sysSigaction     = 13
+	sysSigaltstack   = 131
+	sysSetrlimit     = 160
+	sysExitGroup     = 231
+	sysOpenat        = 257
+	sysPwritev       = 296
+	sysPrlimit64     = 302
+	sysSeccomp       = 317
+	sysExecveat      = 322
+	sysMembarrier    = 324
+	sysPwritev2      = 328
+	sysPkeyProtect   = 329
+	Rseq             = 334
+	Clone3           = 435
 )
 
 const (
@@ -108,5 +118,5 @@ func changesMemory() []int {
 // sigreturn takes, the bases of segments, filters that could forbid calls of ours, and what
 // is answered as by a kernel without it.
 func asked() []int {
-	return []int{Sigreturn, ArchPrctl, Ptrace, sysMlockall, Prctl, sysSeccomp, Rseq, sysMembarrier, Clone, Clone3, sysGetrlimit, sysSetrlimit, sysPrlimit64}
+	return []int{sysIOSetup, sysIOUringSetup, Sigreturn, ArchPrctl, Ptrace, sysMlockall, Prctl, sysSeccomp, Rseq, sysMembarrier, Clone, Clone3, sysGetrlimit, sysSetrlimit, sysPrlimit64}
 }

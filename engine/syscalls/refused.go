@@ -60,7 +60,7 @@ func (t *Thread) IsRefused(next uint64) bool {
 	return t.refuses.Mode != dispatchOff && t.judge(next) != allowed
 }
 
-// MayMake tells whether a thread that asks only because calls are judged, and has not been refused this one, or because the call changes a handler, may make it in the cache by itself; notify: it
+// MayMake tells whether a thread that asks only because calls are judged, and has not been refused this one, because the call changes a handler, or because it may write to guarded pages, may make it in the cache by itself; notify: it
 // tells of the call then.
 func (t *Thread) MayMake(nr uint32) (notify, ok bool) {
 	changes := changesHandlers(nr)
@@ -68,7 +68,7 @@ func (t *Thread) MayMake(nr uint32) (notify, ok bool) {
 		t.calls.HandlersChange()
 	}
 	t.changes = changes && !t.host.Alone() // others must not go by what was until the call has been made
-	if !t.calls.judged && !(changes && t.calls.handlers.asked) {
+	if !t.calls.judged && !(changes && t.calls.handlers.asked) && !(t.calls.guarding && mayWrite(nr)) {
 		return false, false
 	}
 	switch t.calls.table(nr % layout.SyscallEntries) {

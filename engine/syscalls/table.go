@@ -65,6 +65,8 @@ type Calls struct {
 	told      bool            // the client is told of all
 	mappings  bool            // and of what is mapped
 	judged    bool            // translated code asks before each; see judge
+	guarding  bool            // and before those that may write memory; see Guard
+	unguarded bool            // some may write memory without being asked for; see asynchronous
 	special   map[int]byte    // what translated code does with them, but for those
 	starting  int             // stops at calls that are left to a native start
 	sequences bool            // it has registered restartable sequences; see BornWithSequences
@@ -147,7 +149,7 @@ func (c *Calls) setTables() {
 // setTable says what translated code does with a call: it asks where calls are judged.
 func (c *Calls) setTable(nr uint32) {
 	what := c.table(nr)
-	if c.judged || c.handlers.asked && changesHandlers(nr) {
+	if c.judged || c.handlers.asked && changesHandlers(nr) || c.guarding && mayWrite(nr) {
 		what = layout.SyscallTracer
 	}
 	c.shm.Ctl.Mem[layout.SyscallTable+int(nr)] = what

@@ -42,6 +42,7 @@ func (g *Program) Fetch(addr uint64, n int) []byte {
 func (g *Program) LookAround(uint64) bool                  { return false }
 func (g *Program) Made(uint64) bool                        { return false }
 func (g *Program) Executable(addr uint64) bool             { return addr-CodeAt < uint64(len(g.Code)) }
+func (g *Program) Guarded(uint64) bool                     { return false }
 func (g *Program) Changing(uint64) bool                    { return false }
 func (g *Program) Changes([]x86.Insn) bool                 { return false }
 func (g *Program) WithProbes(code []byte, _ uint64) []byte { return code }

@@ -14,12 +14,15 @@ const (
 	SysOpen       = 2
 	SysClose      = 3
 	SysMmap       = 9
+	SysMprotect   = 10
 	SysBrk        = 12
 	SysMunmap     = 11
 	SysSigaction  = 13
 	SysMadvise    = 28
 	sysRecvmsg    = 47
 	sysSocketpair = 53
+
+	SysSigaltstack = 131
 )
 
 // Arguments of them.

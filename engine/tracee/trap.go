@@ -2,6 +2,8 @@ package tracee
 
 import (
 	"fmt"
+
+	"alleria/internal/sys"
 )
 
 // An int3 of ours that a thread hits while it blocks or ignores SIGTRAP makes the kernel forget what the program does
@@ -9,11 +11,24 @@ import (
 // SIGTRAP are few. A handler that is gone with a hit was lost by it, and the thread had the signal blocked. It is asked where a thread leaves the code cache as well, whose
 // calls are not heard of. A handler that was installed natively, with no hit since, cannot be known.
 
-// Trap is what a process does with SIGTRAP, where that is not the default.
+//
+// The same holds for SIGSEGV where pages of code are guarded (appcode), and a write of the program's to one of them faults. What the program does with that
+// signal is asked when pages are guarded.
+
+// Trap is what a process does with SIGTRAP, or another signal that faults of ours raise, where that is not the default.
 type Trap struct {
-	Ignored bool // it was started with the signal ignored
+	Signal  sys.Signal // 0: SIGTRAP
+	Ignored bool       // it was started with the signal ignored
 	known   bool
 	words   action
+}
+
+// number is the signal's.
+func (d *Trap) number() sys.Signal {
+	if d.Signal != 0 {
+		return d.Signal
+	}
+	return SIGTRAP
 }
 
 // action is as rt_sigaction wants it: handler, flags, restorer, mask.
@@ -48,7 +63,7 @@ func (b *Borrowed) set(a action) {
 
 // Mend puts right what a hit of an int3 of ours has done to a stopped native thread. borrow says what its calls need, and whether it may make any.
 func (d *Trap) Mend(t *Thread, borrow func() (Borrowed, bool)) error {
-	const bit = 1 << (SIGTRAP - 1)
+	bit := uint64(1) << (d.number() - 1)
 	sets, err := t.stops.kernel.ReadSignalSets(t.TID)
 	if err != nil {
 		return nil // it is gone
@@ -82,7 +97,7 @@ func (d *Trap) Learn(t *Thread, borrow func() (Borrowed, bool)) error {
 	if err != nil {
 		return nil // it is gone
 	}
-	if d.known = false; (sets.Caught|sets.Ignored)&(1<<(SIGTRAP-1)) == 0 {
+	if d.known = false; (sets.Caught|sets.Ignored)>>(d.number()-1)&1 == 0 {
 		return nil
 	}
 	b, ok := borrow()
@@ -104,7 +119,7 @@ func (d *Trap) act(t *Thread, b *Borrowed, set, get uint64) error {
 	if err != nil {
 		return err
 	}
-	_, err = in.Call(SysSigaction, SIGTRAP, set, get, 8)
+	_, err = in.Call(SysSigaction, uint64(d.number()), set, get, 8)
 	if cerr := in.Close(); cerr != nil {
 		return cerr
 	}

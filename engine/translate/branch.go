@@ -326,13 +326,13 @@ func (u *Translator) gate(app uint64) uint64 {
 }
 
 // through makes a block that was written with app behind it go on there by app's gate, unless both
-// are taken out of use together: then it returns the block, which goes on as it is.
+// are taken out of use together: then it returns the block, which goes on as it is. Code of a guarded page is entered by gates alone, see guards.
 func (u *Translator) through(b *codecache.Block, app uint64) *codecache.Block {
 	if u.checkFor != 0 || u.gate(app) == 0 {
 		return nil
 	}
 	page := app &^ (codePage - 1)
-	if b.Idles() && b.App&^(codePage-1) == page && (b.App+uint64(b.AppSize)-1)&^(codePage-1) == page && !b.Is(codecache.InPieces) {
+	if !u.guarded && b.Idles() && b.App&^(codePage-1) == page && (b.App+uint64(b.AppSize)-1)&^(codePage-1) == page && !b.Is(codecache.InPieces) {
 		return b
 	}
 	u.jumpTo(app, codecache.Uncounted)

@@ -16,10 +16,10 @@ import (
 // instruction that may write code, so that a program which changes the
 // instructions right behind itself sees them changed, as on the processor.
 //
-// The refused alternative takes the right to write away from such pages and
-// catches the faults: two stops and two system calls for each change, system
-// calls of the application that write there would fail, and a second mapping
-// of the same memory goes unnoticed.
+// That is what is done with code that has just been written, or is written again and again. Once a page of private memory has been quiet
+// for a while it is guarded: the right to write it is taken away, and blocks of it are those of code that does not change, until the first
+// write to it faults (engine/guard.go). Guarding pages from the first is refused: two stops and two system calls for each change. So is guarding
+// other memory, which a second mapping changes without a fault.
 
 // maxChangingInsns bounds the blocks of such code: what is compared grows with
 // them.
@@ -46,6 +46,29 @@ func untilStore(ins []x86.Insn) int {
 		}
 	}
 	return n
+}
+
+// untilSerialized returns how many of the instructions come up to the first that has the processor fetch what follows it anew: a thread that
+// another one has told of new code executes one, and goes on with what is there.
+func untilSerialized(ins []x86.Insn) int {
+	for i := range ins {
+		if ins[i].Mnem == x86.MCPUID {
+			return i + 1
+		}
+	}
+	return len(ins)
+}
+
+// guards tells whether any of the instructions, which follow each other, lies in a guarded page: it does not change for now.
+//
+// From the moment that such a page is written its blocks are not entered any more, wherever threads are: each is entered by
+// its gate, also from the one in front of it. So a change by another thread is seen where the next block begins, as by blocks that compare
+// themselves.
+//
+// Refused: blocks that fall through to each other, with all threads taken out of them at the first write. That stops every thread of a compiler's process, those that wait in
+// the kernel among them.
+func (u *Translator) guards(ins []x86.Insn) bool {
+	return u.target.Guarded(ins[0].Addr) || u.target.Guarded(ins[len(ins)-1].Next()-1)
 }
 
 // keepsStack tells an instruction that leads rsp and rbp nowhere but along the stack that they point to.

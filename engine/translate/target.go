@@ -23,6 +23,8 @@ type Target interface {
 	Changing(addr uint64) bool
 	// Changes tells whether any of the instructions, which follow each other, may.
 	Changes(ins []x86.Insn) bool
+	// Guarded tells whether code at addr cannot change now, but may at any time: with a fault, by which its blocks are forgotten.
+	Guarded(addr uint64) bool
 	// WithProbes is code at addr with the breakpoints in it.
 	WithProbes(code []byte, addr uint64) []byte
 	// Mapping is the bounds of the executable mapping that holds addr, 0 and 0 if none does.

@@ -32,6 +32,7 @@ type Translator struct {
 	checks   []uint64      // application addresses that got a target check
 	limit    int           // of the next block's instructions, for one that is used once; 0 none
 	forced   bool          // the tracer executes the next block
+	guarded  bool          // the block being written is code of a guarded page; see guards
 	checkFor uint64        // a return address whose target check comes next
 	certain  bool          // what is written is executed if the group's beginning is
 	callee   uint64        // what it calls there; 0: nothing
@@ -255,6 +256,7 @@ func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 		return b, 0
 	}
 	changing := u.target.Changes(u.Ins[:n])
+	u.guarded = !changing && u.guards(u.Ins[:n])
 	ins := u.extent(app, n, why, changing)
 	u.setPositions(ins)
 	b.Code = u.asm.Here()
@@ -288,7 +290,7 @@ func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 // extent is the instructions that make one block, of n that were decoded at app and those that a
 // superblock goes on with.
 func (u *Translator) extent(app uint64, n int, why x86.Why, changing bool) []x86.Insn {
-	if u.Variant.Records() && why == x86.EndOfBlock && !changing {
+	if u.Variant.Records() && why == x86.EndOfBlock && !changing && !u.guarded {
 		n = u.superblock(app, n)
 	}
 	n = u.withinFunction(u.Ins[:u.untilTrap(u.Ins[:n])])
@@ -301,6 +303,9 @@ func (u *Translator) extent(app uint64, n int, why x86.Why, changing bool) []x86
 	n = untilPointer(u.Ins[:n])
 	if changing {
 		n = untilStore(u.Ins[:n])
+	}
+	if changing || u.guarded {
+		n = untilSerialized(u.Ins[:n])
 	}
 	return u.Ins[:n]
 }

@@ -157,6 +157,9 @@ everything in all of them; commands with a star are recorded to disk then only.
 
 What a program can see if it looks:
 
+- Private memory that may be written and executed at once is made read-only while its code is executed and nobody writes it. Stores and system calls that write there get the right back before they
+  do, so that they end as natively; ` + "`/proc/self/maps`" + ` shows it. Another process that is not traced and writes there by ` + "`process_vm_writev`" + ` is refused, and so is an ` + "`ioctl`" + ` that writes where a structure points
+  to, or a futex that passes priorities on, in a page of code.
 - ` + "`/proc/self/maps`" + ` has our mappings, ` + "`/proc/self/status`" + ` names the tracer, and what waits takes other times.
 - Its own code where functions are watched while it runs natively: a breakpoint or a jump lies on a function's first bytes for as long as a window waits for
   the function, and a program that copies or sums up those bytes, by loads, ` + "`write`, `process_vm_readv`" + ` or ` + "`/proc/self/mem`" + `, gets them. Where it never runs natively, as with
