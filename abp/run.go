@@ -119,6 +119,16 @@ func (e *ProcessEntry) HasRecords() bool { return len(e.Analyses) == 0 || e.Reco
 type Counted struct {
 	Threads   []CountedThread   `json:"threads"`   // by number
 	Functions []CountedFunction `json:"functions"` // the most instructions first
+	Edges     []CountedEdge     `json:"edges,omitempty"`
+}
+
+// CountedEdge is from where a function was entered, where that was counted; the most calls first.
+type CountedEdge struct {
+	Caller int    `json:"caller"` // which of the functions; -1: none, as of a program's first one
+	Callee int    `json:"callee"`
+	Calls  uint64 `json:"calls"`
+	// Sites are addresses of call instructions, each with its calls; address 0 is jumps, signals and the like.
+	Sites [][2]uint64 `json:"sites"`
 }
 
 // CountedThread is a thread by its number in the process, and by its OS id.

@@ -301,6 +301,7 @@ func (t *Thread) returnInCache(b *codecache.Block) bool {
 		takeBack()
 		return false
 	}
+	t.restores(p.cache.InsAddr(b, int(b.Insns)-1), rip, 1)
 	f.Copy(s.Mem[layout.SigFrame:], code)
 	s.Set(layout.SigCopy, s.Base+layout.SigFrame)
 	t.returning = b
@@ -343,7 +344,21 @@ func (t *Thread) recoverReturn(regs *sys.Regs, refused bool) {
 	}
 	how := t.untrapped(b, regs)
 	regs.Rip = t.p.cache.InsAddr(b, int(b.Insns)-1)
+	if f, ok := sigframe.Read(t.p.mem, regs.Rsp); ok {
+		t.restores(regs.Rip, f.Rip(), -1)
+	}
 	t.resume.At(regs, how)
+}
+
+// restores counts the function that makes rt_sigreturn by an instruction as entered from where the thread was interrupted, which it goes on
+// at: the handler has returned to it, and is none of its callers. times of -1 is for a call that was not made after all.
+func (t *Thread) restores(call, interrupted uint64, times int) {
+	if !t.p.translator.Entries.Edges.On {
+		return
+	}
+	if start, end := t.p.translator.Entries.Function(call); end > start {
+		t.counts.Led(translate.Edge{From: interrupted, To: start, Jump: true}, uint64(times))
+	}
 }
 
 // sigreturn executes rt_sigreturn from the cache's own syscall instruction and
@@ -361,6 +376,7 @@ func (t *Thread) sigreturn(regs *sys.Regs) error {
 		r.Rip, r.Rcx, r.Gs_base = regs.Rip+2, regs.Rip+2, t.appGS
 		return t.enter(&r, 0)
 	}
+	t.restores(regs.Rip, r.Rip, 1)
 	t.entries = entries{} // the frame may have had another alternate stack
 	t.resume.Return(&r)
 	if !t.vfork {

@@ -267,6 +267,7 @@ func (t *Thread) emulate(b *codecache.Block, regs *sys.Regs) error {
 	}
 	if b.Variant == codecache.Count && r.Rip != regs.Rip {
 		t.counts.Executed(b.App)
+		t.ledBy(b, regs, &r)
 	}
 	if raised := t.tracee.Raised(); raised != nil {
 		h := *raised
@@ -284,6 +285,13 @@ func (t *Thread) emulate(b *codecache.Block, regs *sys.Regs) error {
 		return t.trapOwn(&r)
 	}
 	return t.enter(&r, 0)
+}
+
+// ledBy counts where a branch has led that was executed for the thread, from its registers before and behind it. A return leads into no function.
+func (t *Thread) ledBy(b *codecache.Block, was, is *sys.Regs) {
+	if is.Rip != was.Rip+uint64(b.AppSize) && is.Rsp <= was.Rsp {
+		t.counts.Led(translate.Edge{From: was.Rip, To: is.Rip, Jump: is.Rsp == was.Rsp}, 1)
+	}
 }
 
 // inCache tells whether a thread is in the cache at an address.

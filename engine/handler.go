@@ -106,6 +106,7 @@ func (t *Thread) makeEntry(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSet
 	t.p.points.InterruptedAt(regs.Rip)
 	t.resume.Interrupt(regs)
 	t.calls.Interrupted()
+	t.counts.Led(translate.Edge{From: regs.Rip, To: made.Regs.Rip, Jump: true}, 1)
 	*regs = made.Regs
 	if ptr, ok := sigframe.Clean(t.p.mem, regs.Rdx, 0); ok {
 		t.p.fixPointer(t, ptr, codecache.X87Pointer{Size: 8})

@@ -106,12 +106,12 @@ func (tr *Tracer) renew(p *Process) {
 	}
 	if all && !tr.births.Any(func(k told) bool { return k.parent == nil || k.by(p) }) {
 		for _, t := range p.running() {
-			t.counts.Keep()
+			t.counts.Keep(t.recovery.Partial())
 		}
 		p.cache.Renew()
 		p.from, p.tookOver = nil, true
 		p.code.DropAside()
-		clear(p.translator.Entries.Jumps)
+		p.translator.Entries.Forget()
 		p.stats.Renewed++
 	}
 	for _, o := range out {

@@ -446,6 +446,7 @@ func (p *Process) addThread(t *Thread) error {
 	if p.cache.Counters.N > 0 {
 		clear(s.Mem[layout.CounterOff : layout.CounterOff+8*p.cache.Counters.N])
 	}
+	counts.ClearEdges(&p.translator.Entries.Edges, s)
 	s.Set(layout.ControlPtr, p.shm.Control())
 	s.Set(layout.SlotIndex, uint64(s.Index))
 	s.Set(layout.SlotsBase, p.shm.SlotsBase)

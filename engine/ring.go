@@ -50,12 +50,15 @@ func (p *Process) BellMemory() []byte { return p.tr.bell.Mem }
 func (p *Process) Blocks() *records.Blocks { return &p.cache.Facts }
 
 // CountEntries has the blocks of ModeCount tell how often functions are entered (Thread.Entries). function returns the extent of the function
-// that holds an address, zeros if there is none. It is called before anything is translated.
-func (p *Process) CountEntries(function func(addr uint64) probe.Extent) {
+// that holds an address, zeros if there is none. With edges they tell where functions are entered from as well (Thread.Edges). It is called before anything is translated.
+func (p *Process) CountEntries(edges bool, function func(addr uint64) probe.Extent) {
 	p.translator.Entries = translate.EntryCounts{Jumps: make(map[int]uint64), Function: func(addr uint64) (start, end uint64) {
 		e := function(addr)
 		return e.Start, e.End
 	}}
+	if edges {
+		p.translator.Entries.Edges.Start()
+	}
 }
 
 // Counts calls f for each counted block that the thread executed: its address,
@@ -72,6 +75,21 @@ func (t *Thread) Counts(f func(addr uint64, instructions int, times uint64)) {
 // no entries: f must add in uint64. Other addresses come too, at which no function begins. Only for a thread that is stopped or
 // has ended.
 func (t *Thread) Entries(f func(addr uint64, times uint64)) { t.counts.Entries(f) }
+
+// Edges calls f for calls and jumps that have led into functions (CountEntries), from and to which instruction, with a negative number of times for
+// those that a signal has prevented: f must add in uint64. Of jumps only those are entries that lead from one function to another's first instruction. Only for a thread that is stopped or has ended.
+func (t *Thread) Edges(f func(from, to uint64, jump bool, times uint64)) {
+	t.counts.Edges(t.recovery.Partial(), func(e translate.Edge, times uint64) { f(e.From, e.To, e.Jump, times) })
+}
+
+// branched counts the indirect branch of a thread that asks about it, once.
+func (t *Thread) branched() {
+	site := t.slot.U32(layout.EdgeSite)
+	if n := site.Load(); n != 0 {
+		site.Store(0)
+		t.counts.Branched(n-1, t.slot.Get(layout.ReqArg))
+	}
+}
 
 // segmentChanged notes the bases of fs and gs where records need them.
 // It is asked wherever a thread's bases may have changed without translated code

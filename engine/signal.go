@@ -188,7 +188,7 @@ func (t *Thread) handOver(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets
 // the application's registers, and lets the thread go on with the translation of
 // the handler. What the step has left in the frame is put right.
 func (t *Thread) enterHandler(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets) error {
-	own := regs.Eflags&translate.FlagTrap != 0
+	own, from := regs.Eflags&translate.FlagTrap != 0, regs.Rip
 	t.p.points.InterruptedAt(regs.Rip)
 	t.resume.Interrupt(regs)
 	t.calls.Interrupted()
@@ -200,6 +200,7 @@ func (t *Thread) enterHandler(regs *sys.Regs, h *tracee.Signal, sets *sys.Signal
 		return err
 	}
 	t.learn(entry, regs)
+	t.counts.Led(translate.Edge{From: from, To: regs.Rip, Jump: true}, 1)
 	step := uint64(translate.FlagTrap)
 	if own {
 		step = 0

@@ -243,23 +243,23 @@ func changedOf(fl *pflag.FlagSet, names ...string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return !fl.Changed(n) })
 }
 
-// countedMethods shows what a run has counted that counted calls in the program's own threads; false for any other profile,
+// countedCalls shows what a run has counted that counted calls in the program's own threads, as methods or as a call graph; false for any other profile,
 // which is opened again and told of then.
-func (a *app) countedMethods(path string, f *orderFlags, top int, json bool) (done bool, err error) {
+func (a *app) countedCalls(path, view string, f *orderFlags, top int, json bool) (done bool, err error) {
 	err = openQuietly([]string{path}, func(profiles []*abp.Profile) error {
 		run := profiles[0].Run()
 		if run == nil {
 			return nil
 		}
-		all := []calls.MethodsJSON{}
+		all := []calls.GraphJSON{}
 		for i := range run.Processes {
 			e := &run.Processes[i]
-			if e.Counted == nil || !slices.ContainsFunc(e.Counted.Functions, func(f abp.CountedFunction) bool { return f.Calls > 0 }) {
+			if !hasCounted(e.Counted, view) {
 				continue
 			}
 			done = true
 			if len(f.processes) == 0 || slices.Contains(f.processes, uint(e.Number)) {
-				all = append(all, methodsOf(e))
+				all = append(all, graphOf(e))
 			}
 		}
 		switch {
@@ -267,15 +267,65 @@ func (a *app) countedMethods(path string, f *orderFlags, top int, json bool) (do
 			return nil
 		case len(f.threads) > 0 || f.time != "" || len(f.windows) > 0:
 			return usagef("%s has counts of whole processes: --thread, --time and --window need a recorded profile", path)
-		case json:
+		case json && view == "callgraph":
 			return a.printJSON(all)
+		case json:
+			methods := []calls.MethodsJSON{}
+			for i := range all {
+				methods = append(methods, methodsIn(&all[i]))
+			}
+			return a.printJSON(methods)
 		}
 		for i := range all {
-			a.printMethods(&all[i], top)
+			if view == "callgraph" {
+				a.printGraph(&all[i], top)
+				continue
+			}
+			m := methodsIn(&all[i])
+			a.printMethods(&m, top)
 		}
 		return nil
 	})
 	return done || err != nil, err
+}
+
+// hasCounted tells whether counts have what a view shows.
+func hasCounted(c *abp.Counted, view string) bool {
+	if c == nil || view != "methods" && view != "callgraph" {
+		return false
+	}
+	if view == "callgraph" {
+		return len(c.Edges) > 0
+	}
+	return slices.ContainsFunc(c.Functions, func(f abp.CountedFunction) bool { return f.Calls > 0 })
+}
+
+// methodsIn is the functions of a graph.
+func methodsIn(g *calls.GraphJSON) calls.MethodsJSON {
+	return calls.MethodsJSON{Process: g.Process, Command: g.Command, Total: g.Total, Functions: g.Functions}
+}
+
+// graphOf gives counts the form that trees of calls give.
+func graphOf(e *abp.ProcessEntry) calls.GraphJSON {
+	m := methodsOf(e)
+	out := calls.GraphJSON{Process: m.Process, Command: m.Command, Total: m.Total, Functions: m.Functions, Edges: []calls.EdgeJSON{}}
+	function := func(i int) *calls.FunctionJSON {
+		if i < 0 || i >= len(m.Functions) {
+			return nil
+		}
+		return &m.Functions[i].FunctionJSON
+	}
+	for _, c := range e.Counted.Edges {
+		j := calls.EdgeJSON{Caller: function(c.Caller), Callee: function(c.Callee), Calls: c.Calls, Sites: []calls.SiteJSON{}}
+		if j.Callee == nil {
+			continue // of a file that others have written
+		}
+		for _, s := range c.Sites {
+			j.Sites = append(j.Sites, calls.SiteJSON{Address: s[0], Calls: s[1]})
+		}
+		out.Edges = append(out.Edges, j)
+	}
+	return out
 }
 
 // methodsOf gives counts the form that trees of calls give.
@@ -307,6 +357,48 @@ func (a *app) printMethods(m *calls.MethodsJSON, top int) {
 		f := &m.Functions[i]
 		t.Add(f.Name, f.Image, analysis.FormatExact(f.Calls), analysis.FormatExact(f.Exclusive.Instructions),
 			fmt.Sprintf("%.1f", 100*float64(f.Exclusive.Instructions)/float64(max(m.Total.Instructions, 1))))
+	}
+	t.Write(a.stdout, "  ")
+}
+
+// printGraph prints who called whom in a process, the functions with the most calls first.
+func (a *app) printGraph(g *calls.GraphJSON, top int) {
+	fmt.Fprintf(a.stdout, "Process %d: %s\n  %s instructions; what functions call is not counted for them\n\n", g.Process, strings.Join(g.Command, " "),
+		analysis.FormatExact(g.Total.Instructions))
+	callers, callees := map[*calls.FunctionJSON][]*calls.EdgeJSON{}, map[*calls.FunctionJSON][]*calls.EdgeJSON{}
+	for i := range g.Edges {
+		e := &g.Edges[i]
+		callers[e.Callee] = append(callers[e.Callee], e)
+		callees[e.Caller] = append(callees[e.Caller], e)
+	}
+	functions := make([]*calls.MethodJSON, len(g.Functions))
+	for i := range functions {
+		functions[i] = &g.Functions[i]
+	}
+	slices.SortStableFunc(functions, func(a, b *calls.MethodJSON) int { return cmp.Compare(b.Calls, a.Calls) })
+	t := analysis.NewTextTable("", "function", "image", "calls", "exclusive")
+	t.Text = 3
+	row := func(how string, f *calls.FunctionJSON, n uint64) {
+		if f == nil {
+			f = &calls.FunctionJSON{Name: calls.UnknownCaller}
+		}
+		t.Add(how, f.Name, f.Image, analysis.FormatExact(n), "")
+	}
+	for i, f := range functions {
+		if top > 0 && i == top {
+			t.More = len(functions) - i
+			break
+		}
+		if i > 0 {
+			t.Add("", "", "", "", "")
+		}
+		for _, e := range callers[&f.FunctionJSON] {
+			row("  from", e.Caller, e.Calls)
+		}
+		t.Add("function", f.Name, f.Image, analysis.FormatExact(f.Calls), analysis.FormatExact(f.Exclusive.Instructions))
+		for _, e := range callees[&f.FunctionJSON] {
+			row("  to", e.Callee, e.Calls)
+		}
 	}
 	t.Write(a.stdout, "  ")
 }

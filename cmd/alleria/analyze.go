@@ -135,10 +135,8 @@ func (a *app) callsCommand(use, short string, text func(*calls.Tree, io.Writer, 
 					return err
 				}
 			}
-			if use == "methods" {
-				if done, err := a.countedMethods(args[0], &f, o.Top, json); done {
-					return err
-				}
+			if done, err := a.countedCalls(args[0], use, &f, o.Top, json); done {
+				return err
 			}
 			all := []any{}
 			err := a.eachTree(args[0], &f, func(p *abp.Profile, proc *abp.Process, t *calls.Tree) error {

@@ -92,7 +92,7 @@ func (a *app) bench(c *cobra.Command, f *benchFlags, args []string) error {
 		return err
 	}
 	o := costmodel.Options{Program: append([]string{program}, args[1:]...), Record: []string{self, "record", "--analysis", f.model}, Rounds: f.rounds, Dir: dir}
-	if specs[0].Name == "methods" {
+	if countedInside(specs) {
 		o.Sequential = append(o.Record[:len(o.Record):len(o.Record)], "--sequential")
 	}
 	var share atomic.Uint64

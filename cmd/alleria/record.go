@@ -258,19 +258,20 @@ func (f *recordFlags) check(fl *pflag.FlagSet) (err error) {
 	return f.checkBounds()
 }
 
-// sequential has analyses made in the program's own time. Methods are counters in its code. The others are too large for
+// sequential has analyses made in the program's own time. Methods, and who calls them, are counters in its code. The others are too large for
 // that: they are called where a thread's chunk is full, and the thread waits for them.
 func sequential(o *session.Options) {
-	if countsMethods(o) {
+	if countedInside(o.Analyses) {
+		o.CountEdges = slices.ContainsFunc(o.Analyses, func(s live.Spec) bool { return s.Name == "callgraph" })
 		o.Analyses, o.Only, o.CountCalls = nil, session.OnlyCount, true
 		return
 	}
 	o.NoThreads = true
 }
 
-// countsMethods tells whether methods are all that is asked for.
-func countsMethods(o *session.Options) bool {
-	return len(o.Analyses) == 1 && o.Analyses[0].Name == "methods"
+// countedInside tells whether code in the program's own threads can count all that is asked for: calls, and from where.
+func countedInside(analyses []live.Spec) bool {
+	return len(analyses) > 0 && !slices.ContainsFunc(analyses, func(s live.Spec) bool { return s.Name != "methods" && s.Name != "callgraph" })
 }
 
 // checkSampling reads how bursts are laid out.

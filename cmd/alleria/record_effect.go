@@ -51,7 +51,7 @@ func withoutEffect(fl *pflag.FlagSet, o *session.Options, inline bool) error {
 			return usagef("--sequential says how analyses are made: name some with --analysis")
 		case o.Only != session.OnlyAll:
 			return usagef("--only %s leaves nothing to analyse; leave it or --sequential out", o.Only)
-		case countsMethods(o):
+		case countedInside(o.Analyses):
 			return refuse("--sequential counts the whole program", window, limits, slices.DeleteFunc(streams, func(n string) bool { return n == "analysis" }))
 		}
 		return refuse("--sequential has threads wait while they are analysed", beside)

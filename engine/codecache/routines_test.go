@@ -58,13 +58,13 @@ func TestSlotPartsDoNotOverlap(t *testing.T) {
 		{"await", layout.Await, layout.Place + 4}, {"mailbox", layout.Req, layout.Asleep + 4},
 		{"return words", layout.Back, layout.Toggles + 8},
 		{"save area", layout.Save, layout.SaveFlags + 8}, {"operand", layout.Operand, layout.VecSave + 64},
-		{"counting", layout.CountReg, layout.CountLanes + 8}, {"budgets", layout.Budgets, BudgetOff(NumMetrics, 0)}, {"x87 registers", layout.FXSave, layout.FXSave + 512},
+		{"counting", layout.CountReg, layout.CountLanes + 8}, {"edges' words", layout.EdgeRAX, layout.EdgeSite + 4}, {"budgets", layout.Budgets, BudgetOff(NumMetrics, 0)}, {"x87 registers", layout.FXSave, layout.FXSave + 512},
 		{"chunk control", layout.ChunkCtl, layout.ChunkCtl + layout.MaxChunks*layout.ChunkCtlSize},
 		{"captures", layout.CaptureAwait, layout.CaptureVec + 16*64},
 		{"frames' places", layout.FramePlace, layout.FramePlace + 2*layout.FrameMax},
 		{"tables", layout.TableOff, int(TableOff(NumVariants))}, {"counters", layout.CounterOff, layout.CounterOff + 8*layout.MaxCounters},
 		{"captures' frames", layout.CaptureFrames, layout.CaptureFrames + layout.CaptureFrame*layout.CaptureMax},
-		{"frames", layout.FrameSP, layout.FrameSite + 8*layout.FrameMax}, {"ring", layout.RingOff, layout.RingOff + layout.RingMax},
+		{"frames", layout.FrameSP, layout.FrameSite + 8*layout.FrameMax}, {"edges", layout.EdgeKeys, layout.EdgeCounts + 8*layout.EdgeEntries}, {"ring", layout.RingOff, layout.RingOff + layout.RingMax},
 		{"slot", layout.SlotSize, layout.SlotSize},
 	}
 	for i, p := range parts[1:] {

@@ -18,8 +18,10 @@ type Thread struct {
 	cache    *codecache.Cache
 	entries  *translate.EntryCounts
 	slot     *shm.Slot
-	emulated map[uint64]uint64 // executions of counted instructions that the tracer executed, by address
-	counted  map[block]uint64  // what blocks counted that are forgotten
+	emulated map[uint64]uint64         // executions of counted instructions that the tracer executed, by address
+	counted  map[block]uint64          // what blocks counted that are forgotten
+	edges    map[translate.Edge]uint64 // what has led into functions, as far as counters do not tell
+	folded   int                       // so many partial executions are in there
 }
 
 // Init says where the counts of a thread's blocks are.
@@ -35,7 +37,7 @@ func (t *Thread) Init(c *codecache.Cache, e *translate.EntryCounts, s *shm.Slot)
 // to the right sum.
 func (t *Thread) Each(partial []recovery.Partial, f func(addr uint64, instructions int, times uint64)) {
 	for i, num := range t.cache.Counters.All() {
-		if n := t.slot.Get(layout.CounterOff + 8*i); n != 0 && !t.entries.IsJump(i) {
+		if n := t.slot.Get(layout.CounterOff + 8*i); n != 0 && !t.entries.IsJump(i) && !t.entries.Edges.IsJump(i) {
 			b := t.cache.BlockPool.At(int(num))
 			f(b.App, int(b.Insns), n)
 		}
@@ -68,7 +70,7 @@ func (t *Thread) Entries(f func(addr uint64, times uint64)) {
 	for i, num := range t.cache.Counters.All() {
 		n := t.slot.Get(layout.CounterOff + 8*i)
 		switch {
-		case n == 0:
+		case n == 0 || t.entries.Edges.IsJump(i):
 		case t.entries.IsJump(i):
 			f(t.entries.Jumps[i], -n)
 		default:
@@ -94,7 +96,8 @@ type block struct {
 }
 
 // Keep takes what a thread's counters hold before their blocks are forgotten.
-func (t *Thread) Keep() {
+func (t *Thread) Keep(partial []recovery.Partial) {
+	t.keepEdges(partial)
 	if t.counted == nil && t.cache.Counters.N > 0 {
 		t.counted = make(map[block]uint64)
 	}
@@ -107,6 +110,9 @@ func (t *Thread) Keep() {
 		t.slot.Set(off, 0)
 		if to, ok := t.entries.Jumps[i]; ok {
 			t.counted[block{addr: to, jump: true}] += n
+			continue
+		}
+		if t.entries.Edges.IsJump(i) {
 			continue
 		}
 		b := t.cache.BlockPool.At(int(num))

@@ -42,7 +42,7 @@ func TestCounts(t *testing.T) {
 		if want := map[uint64]uint64{0x1000: 7, 0x2000: 5, 0x3000: 2}; !maps.Equal(entered, want) {
 			t.Errorf("entries %v, want %v", entered, want)
 		}
-		th.Keep()
+		th.Keep(partial)
 	}
 	if slot.Get(layout.CounterOff) != 0 {
 		t.Error("what is kept is counted once more")

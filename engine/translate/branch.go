@@ -54,7 +54,7 @@ func (u *Translator) branch(b *codecache.Block, in *x86.Insn) (next uint64) {
 // Following a jump saves executing it and makes two blocks one stretch of memory.
 func (u *Translator) direct(in *x86.Insn) (next uint64) {
 	target := in.Target()
-	if u.jumpsToEntry(in) {
+	if u.isCounted(in) {
 		u.countJump(in)
 	}
 	how := u.target.EntryFrom(in.Addr, target)
@@ -122,7 +122,7 @@ func (u *Translator) dispatch(req uint32) {
 func (u *Translator) cond(in *x86.Insn) {
 	target := in.Target()
 	how := u.target.EntryFrom(in.Addr, target)
-	if u.jumpsToEntry(in) {
+	if u.isCounted(in) {
 		u.countedCond(in, how)
 		return
 	}
@@ -229,9 +229,14 @@ func (u *Translator) indirect(b *codecache.Block, in *x86.Insn) (next uint64) {
 	last := len(u.pos) - 1
 	u.pos[last].Exec = uint16(a.Here() - b.Code)
 	u.loadTarget(in)
+	from := in.Addr // the instruction is overwritten before the closure runs
 	if in.Cat == x86.CatCALL {
-		return u.call(in, (*Translator).lookUp)
+		return u.call(in, func(u *Translator) {
+			u.countTarget(Site{Addr: from})
+			u.lookUp()
+		})
 	}
+	u.countTarget(Site{Addr: from, Jump: true})
 	u.lookUpFrom(in)
 	return 0
 }

@@ -18,6 +18,13 @@ type EntryCounts struct {
 	// counted.
 	Function func(addr uint64) (start, end uint64)
 	Jumps    map[int]uint64 // where the jumps lead that a counter counts, by its number
+	Edges    EdgeCounts
+}
+
+// Forget is for when all counters are forgotten.
+func (e *EntryCounts) Forget() {
+	clear(e.Jumps)
+	e.Edges.Forget()
 }
 
 // IsJump tells whether a counter is one of jumps.
@@ -65,8 +72,17 @@ func (u *Translator) jumpsToEntry(in *x86.Insn) bool {
 	return end > start && start == in.Target()
 }
 
-// countJump writes the counting of a jump to the beginning of its function.
+// isCounted tells whether a direct jump is counted where it is taken.
+func (u *Translator) isCounted(in *x86.Insn) bool {
+	return u.jumpsToEntry(in) || u.entersFrom(in.Addr, in.Target())
+}
+
+// countJump writes the counting of a jump to the beginning of its function, or of another one.
 func (u *Translator) countJump(in *x86.Insn) {
+	if !u.jumpsToEntry(in) {
+		u.countEnter(in.Addr, in.Target())
+		return
+	}
 	n := u.cache.Counters.N
 	u.cache.Counters.Append(0)
 	u.Entries.Jumps[n] = in.Target()

@@ -17,6 +17,7 @@ func (u *Translator) count(b *codecache.Block, ins []x86.Insn) {
 		return
 	}
 	u.cache.Counters.Append(b.Num)
+	u.noteCall(b, &ins[len(ins)-1])
 	off := layout.CounterOff + 8*n
 	if u.flagsFree(ins) {
 		u.asm.IncWord(off)

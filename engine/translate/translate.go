@@ -277,6 +277,7 @@ func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 		u.spend(b, ins)
 		u.count(b, ins)
 		next = u.plainBlock(b, ins)
+		u.countFall(&ins[len(ins)-1], next)
 	default:
 		u.spend(b, ins)
 		next = u.plainBlock(b, ins)

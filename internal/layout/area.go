@@ -116,6 +116,11 @@ const (
 	// 1 if the latest record that was under conditions is one, 0 if none of them held (code).
 	Kept = 0x3a0
 
+	// What code that counts where an indirect branch leads keeps meanwhile: rax and the target; and which branch it is that asks (code).
+	EdgeRAX  = 0x3a8
+	EdgeTo   = 0x3b0
+	EdgeSite = 0x3b8 // uint32: its number, plus one; the tracer clears it
+
 	// What is left of the budgets of instructions, accesses, reads and writes:
 	// BudgetWords words each, which together are the budget, and of which each block
 	// uses one (code, tracer). A subtraction has to wait for the one before it from the
@@ -157,6 +162,15 @@ const (
 	FrameSite  = FrameSP + 8*FrameMax
 	FrameMax   = 1 << 16
 	FrameNone  = 1 << 62
+)
+
+// How often indirect branches have led where: two tables of EdgeEntries words each. Which entry is a branch's to a target is the
+// branch's hash added to the target's low bits, so that an entry's place and the target tell which branch it is. EdgeKeys has minus the
+// target (tracer, while the thread is stopped or waits), EdgeCounts the count (code).
+const (
+	EdgeKeys    = 31 << 20 // behind the frames
+	EdgeCounts  = EdgeKeys + 8*EdgeEntries
+	EdgeEntries = 1 << 16
 )
 
 // What captures of intercepted calls keep of a thread.
@@ -271,5 +285,6 @@ const (
 	ReqEntered  = 0xf0000002 // the count of Place, an entry, ran out
 	ReqReturned = 0xf0000003 // the count of Place, a function's returns, ran out; ReqArg: where it returned to
 	ReqCapture  = 0xf0000004 // the function CaptureAsked is entered; code goes on at CaptureBack
+	ReqBranched = 0xf0000006 // as ReqIndirect; that the branch EdgeSite has led there is not counted yet
 	ReqLeft     = 0xf0000005 // a return, not executed yet, has reached a captured frame; likewise
 )

@@ -19,6 +19,7 @@ type counts struct {
 	funcs   map[uint32]uint64 // by the function's number in names
 	names   *functionNames
 	calls   map[uint32]uint64 // entries, likewise; nil: they are not counted
+	edges   map[edge]uint64   // from where functions were entered; nil: that is not counted
 	total   uint64
 }
 
@@ -65,11 +66,7 @@ func (c *counts) add(tb *plan.Tables, names *functionNames, t thread) {
 	}
 	c.total += tc.Instructions
 	if c.calls != nil {
-		t.Entries(func(addr uint64, times uint64) {
-			if l, fn := tb.Symbols.Function(addr); l != nil && fn != nil && fn.Addr == l.Address(addr) {
-				c.calls[names.of(located{l, fn})] += times
-			}
-		})
+		c.addCalls(tb, t)
 	}
 	// A thread that executed another program is the same there, maybe by another id.
 	if i := slices.IndexFunc(c.threads, func(o abp.CountedThread) bool { return o.Number == tc.Number }); i >= 0 {
@@ -80,12 +77,100 @@ func (c *counts) add(tb *plan.Tables, names *functionNames, t thread) {
 	c.threads = append(c.threads, tc)
 }
 
-// countCalls has entries of functions counted as well, of what is translated from here on.
-func (c *counts) countCalls(p target, tb *plan.Tables) {
+// edge is one place from which a function is entered, by functions' numbers in names.
+type edge struct {
+	caller, callee uint32
+	site           uint64 // the call instruction's address; 0: it was a jump, a signal or the like
+}
+
+// noCaller is the caller of who was entered otherwise than by a branch: a program's first function.
+const noCaller = ^uint32(0)
+
+// addCalls takes the functions that a thread has entered, and from where.
+func (c *counts) addCalls(tb *plan.Tables, t thread) {
+	entered, starts := make(map[uint32]uint64), make(map[uint32]uint64)
+	t.Entries(func(addr uint64, times uint64) {
+		if f := (located{}); f.at(tb, addr) {
+			n := c.names.of(f)
+			entered[n] += times
+			starts[n] = addr
+		}
+	})
+	if c.edges != nil {
+		c.addEdges(tb, t, entered, starts)
+	}
+	for f, n := range entered {
+		c.calls[f] += n
+	}
+}
+
+// at makes it the function of an address, and tells whether that is its first instruction's.
+func (f *located) at(tb *plan.Tables, addr uint64) (entry bool) {
+	f.image, f.fn = tb.Symbols.Function(addr)
+	return f.image != nil && f.fn != nil && f.fn.Addr == f.image.Address(addr)
+}
+
+// addEdges takes from where a thread has entered functions, of which it has done so as often as entered says; starts is where they begin. What no branch tells of has no
+// caller, but where a call has returned to a function's beginning, as of one that is written to go on in the next. A function's indirect jumps to its own beginning are taken off: they are no entries.
+//
+// Code without a symbol is a function for each address that is called, as it is to the analysis of records.
+func (c *counts) addEdges(tb *plan.Tables, t thread, entered, starts map[uint32]uint64) {
+	known := make(map[uint32]uint64)
+	returns := make(map[uint64]uint32) // whose direct calls return to an address
+	t.Edges(func(from, to uint64, jump bool, times uint64) {
+		var caller, callee located
+		caller.at(tb, from)
+		entry := callee.at(tb, to)
+		e := edge{site: from}
+		switch {
+		case jump && !entry:
+			return
+		case jump && caller == callee:
+			entered[c.names.of(callee)] -= times
+			return
+		case jump:
+			e.site = 0
+		}
+		e.caller = c.names.of(caller)
+		if callee.fn == nil {
+			e.callee = c.names.called(callee.image, to)
+			entered[e.callee] += times
+		} else {
+			e.callee = c.names.of(callee)
+		}
+		c.edges[e] += times
+		if !jump {
+			returns[from+directCall] = e.caller
+		}
+		if entry || callee.fn == nil {
+			known[e.callee] += times
+		}
+	})
+	for f, n := range entered {
+		rest := n - known[f]
+		if int64(rest) <= 0 {
+			continue
+		}
+		e := edge{caller: noCaller, callee: f}
+		if caller, ok := returns[starts[f]]; ok {
+			e.caller = caller
+		}
+		c.edges[e] += rest
+	}
+}
+
+// directCall is how many bytes a direct call has.
+const directCall = 5
+
+// countCalls has entries of functions counted as well, of what is translated from here on, and where they are from.
+func (c *counts) countCalls(p target, tb *plan.Tables, edges bool) {
 	if c.calls == nil {
 		c.calls = make(map[uint32]uint64)
 	}
-	p.CountEntries(func(addr uint64) engine.Extent {
+	if edges && c.edges == nil {
+		c.edges = make(map[edge]uint64)
+	}
+	p.CountEntries(edges, func(addr uint64) engine.Extent {
 		l, fn := tb.Symbols.Function(addr)
 		if l == nil || fn == nil {
 			return engine.Extent{}
@@ -141,6 +226,21 @@ func (n *functionNames) of(f located) uint32 {
 	return number
 }
 
+// called is the number of code without a symbol that was called at an address.
+func (n *functionNames) called(l *symbols.Loaded, addr uint64) uint32 {
+	name := funcName{name: fmt.Sprintf("%#x", addr)}
+	if l != nil {
+		name = funcName{image: l.Name, name: fmt.Sprintf("%s+%#x", l.Name, l.Address(addr))}
+	}
+	number, ok := n.byName[name]
+	if !ok {
+		number = uint32(len(n.names))
+		n.byName[name] = number
+		n.names = append(n.names, name)
+	}
+	return number
+}
+
 // result puts the counts in the order in which they are read: threads by number,
 // functions by instructions.
 // The order is settled to the last name, so that two equal runs print the same.
@@ -151,8 +251,59 @@ func (c *counts) result() *abp.Counted {
 		name := c.names.names[f]
 		out.Functions = append(out.Functions, abp.CountedFunction{Name: name.name, Image: name.image, Instructions: n, Calls: c.calls[f]})
 	}
+	for f, n := range c.calls { // of code without a symbol instructions are those of its image
+		if name := c.names.names[f]; n > 0 && !has(c.funcs, f) {
+			out.Functions = append(out.Functions, abp.CountedFunction{Name: name.name, Image: name.image, Calls: n})
+		}
+	}
 	slices.SortFunc(out.Functions, func(a, b abp.CountedFunction) int {
 		return cmp.Or(cmp.Compare(b.Instructions, a.Instructions), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Name, b.Name))
+	})
+	out.Edges = c.edgesOf(out.Functions)
+	return out
+}
+
+// has tells whether a map has a key.
+func has(m map[uint32]uint64, k uint32) bool {
+	_, ok := m[k]
+	return ok
+}
+
+// edgesOf lists the edges between functions, the most calls first, and of each its sites likewise.
+func (c *counts) edgesOf(funcs []abp.CountedFunction) (out []abp.CountedEdge) {
+	place := make(map[funcName]int, len(funcs))
+	for i := range funcs {
+		place[funcName{funcs[i].Image, funcs[i].Name}] = i
+	}
+	index := func(f uint32) int {
+		if f == noCaller {
+			return -1
+		}
+		if i, ok := place[c.names.names[f]]; ok {
+			return i
+		}
+		return -1
+	}
+	at := make(map[[2]int]int)
+	for e, n := range c.edges {
+		if n == 0 {
+			continue
+		}
+		k := [2]int{index(e.caller), index(e.callee)}
+		i, ok := at[k]
+		if !ok {
+			i = len(out)
+			at[k] = i
+			out = append(out, abp.CountedEdge{Caller: k[0], Callee: k[1]})
+		}
+		out[i].Calls += n
+		out[i].Sites = append(out[i].Sites, [2]uint64{e.site, n})
+	}
+	for i := range out {
+		slices.SortFunc(out[i].Sites, func(a, b [2]uint64) int { return cmp.Or(cmp.Compare(b[1], a[1]), cmp.Compare(a[0], b[0])) })
+	}
+	slices.SortFunc(out, func(a, b abp.CountedEdge) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Caller, b.Caller), cmp.Compare(a.Callee, b.Callee))
 	})
 	return out
 }

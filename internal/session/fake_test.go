@@ -97,58 +97,59 @@ type fakeThread struct {
 	asked  int // how often it has run out of budget
 }
 
-func (t *fakeThread) Num() int                            { return t.num }
-func (t *fakeThread) TID() int                            { return t.p.pid + t.num - 1 }
-func (t *fakeThread) Ended() bool                         { return t.ended }
-func (t *fakeThread) SetPlan(int)                         {}
-func (t *fakeThread) Rest(bool)                           {}
-func (t *fakeThread) Budget(m engine.Metric) int64        { return t.budget[m] }
-func (t *fakeThread) SetBudget(m engine.Metric, n int64)  { t.budget[m] = n }
-func (t *fakeThread) Counts(func(uint64, int, uint64))    {}
-func (t *fakeThread) Entries(func(addr uint64, n uint64)) {}
-func (t *fakeThread) Publish() (chunk uint64, empty bool) { return 0, true }
-func (t *fakeThread) SlotMemory() []byte                  { return t.slot }
-func (t *fakeThread) Registers(uint64) engine.Registers   { return engine.Registers{} }
+func (t *fakeThread) Num() int                                  { return t.num }
+func (t *fakeThread) TID() int                                  { return t.p.pid + t.num - 1 }
+func (t *fakeThread) Ended() bool                               { return t.ended }
+func (t *fakeThread) SetPlan(int)                               {}
+func (t *fakeThread) Rest(bool)                                 {}
+func (t *fakeThread) Budget(m engine.Metric) int64              { return t.budget[m] }
+func (t *fakeThread) SetBudget(m engine.Metric, n int64)        { t.budget[m] = n }
+func (t *fakeThread) Counts(func(uint64, int, uint64))          {}
+func (t *fakeThread) Entries(func(addr uint64, n uint64))       {}
+func (t *fakeThread) Edges(func(_, _ uint64, _ bool, _ uint64)) {}
+func (t *fakeThread) Publish() (chunk uint64, empty bool)       { return 0, true }
+func (t *fakeThread) SlotMemory() []byte                        { return t.slot }
+func (t *fakeThread) Registers(uint64) engine.Registers         { return engine.Registers{} }
 func (t *fakeThread) Mark(words ...uint64) {
 	if words[0] == records.Mark(records.MarkWindows, words[0]&0xff) {
 		t.marks = append(t.marks, fmt.Sprint(words[0]&0xff))
 	}
 }
 
-func (p *fakeProcess) PID() int                                     { return p.pid }
-func (p *fakeProcess) Apply()                                       {}
-func (p *fakeProcess) LetRun(f engine.Fate)                         { p.goes = &f }
-func (p *fakeProcess) ReadAt([]byte, int64) (int, error)            { return 0, nil }
-func (p *fakeProcess) Mode() engine.Mode                            { return p.mode }
-func (p *fakeProcess) SetToggle(*toggle)                            {}
-func (p *fakeProcess) HasSequences() bool                           { return false }
-func (p *fakeProcess) KeepTranslated()                              {}
-func (p *fakeProcess) TakeOver()                                    { p.took = append(p.took, p.mode) }
-func (p *fakeProcess) StayTranslated()                              {}
-func (p *fakeProcess) KeepFlags()                                   {}
-func (p *fakeProcess) Replan()                                      {}
-func (p *fakeProcess) Blocks() *records.Blocks                      { return &p.blocks }
-func (p *fakeProcess) BellMemory() []byte                           { return p.bell }
-func (p *fakeProcess) CountExecuted(m ...engine.Metric)             { p.metrics = m }
-func (p *fakeProcess) CountEntries(func(addr uint64) engine.Extent) {}
-func (p *fakeProcess) AwaitReturns()                                {}
-func (p *fakeProcess) SetExtent(addr uint64, _ ...engine.Extent)    { p.extents[addr] = true }
-func (p *fakeProcess) HasExtent(addr uint64) bool                   { return p.extents[addr] }
-func (p *fakeProcess) Notify(addr uint64) error                     { p.notified[addr] = true; return nil }
-func (p *fakeProcess) Unnotify(addr uint64)                         { delete(p.notified, addr) }
-func (p *fakeProcess) Settle()                                      {}
-func (p *fakeProcess) PlaceAhead([]uint64)                          {}
-func (p *fakeProcess) FindErrno(func() int64)                       {}
-func (p *fakeProcess) Unintercept(uint64)                           {}
-func (p *fakeProcess) WatchSignals(on bool)                         { p.signals = on }
-func (p *fakeProcess) WatchReturns(bool)                            {}
-func (p *fakeProcess) WatchMappings()                               {}
-func (p *fakeProcess) Ours(uint64) bool                             { return false }
-func (p *fakeProcess) WatchEnds(on bool)                            { p.ends = on }
-func (p *fakeProcess) SetAlarm(at time.Time)                        { p.alarm = at }
-func (p *fakeProcess) Entries(addr uint64) (counter, error)         { return p.counter(addr, "entry"), nil }
-func (p *fakeProcess) Within(addr uint64) (counter, error)          { return p.counter(addr, "within"), nil }
-func (p *fakeProcess) Returns(addr uint64) (counter, error)         { return p.counter(addr, "return"), nil }
+func (p *fakeProcess) PID() int                                           { return p.pid }
+func (p *fakeProcess) Apply()                                             {}
+func (p *fakeProcess) LetRun(f engine.Fate)                               { p.goes = &f }
+func (p *fakeProcess) ReadAt([]byte, int64) (int, error)                  { return 0, nil }
+func (p *fakeProcess) Mode() engine.Mode                                  { return p.mode }
+func (p *fakeProcess) SetToggle(*toggle)                                  {}
+func (p *fakeProcess) HasSequences() bool                                 { return false }
+func (p *fakeProcess) KeepTranslated()                                    {}
+func (p *fakeProcess) TakeOver()                                          { p.took = append(p.took, p.mode) }
+func (p *fakeProcess) StayTranslated()                                    {}
+func (p *fakeProcess) KeepFlags()                                         {}
+func (p *fakeProcess) Replan()                                            {}
+func (p *fakeProcess) Blocks() *records.Blocks                            { return &p.blocks }
+func (p *fakeProcess) BellMemory() []byte                                 { return p.bell }
+func (p *fakeProcess) CountExecuted(m ...engine.Metric)                   { p.metrics = m }
+func (p *fakeProcess) CountEntries(bool, func(addr uint64) engine.Extent) {}
+func (p *fakeProcess) AwaitReturns()                                      {}
+func (p *fakeProcess) SetExtent(addr uint64, _ ...engine.Extent)          { p.extents[addr] = true }
+func (p *fakeProcess) HasExtent(addr uint64) bool                         { return p.extents[addr] }
+func (p *fakeProcess) Notify(addr uint64) error                           { p.notified[addr] = true; return nil }
+func (p *fakeProcess) Unnotify(addr uint64)                               { delete(p.notified, addr) }
+func (p *fakeProcess) Settle()                                            {}
+func (p *fakeProcess) PlaceAhead([]uint64)                                {}
+func (p *fakeProcess) FindErrno(func() int64)                             {}
+func (p *fakeProcess) Unintercept(uint64)                                 {}
+func (p *fakeProcess) WatchSignals(on bool)                               { p.signals = on }
+func (p *fakeProcess) WatchReturns(bool)                                  {}
+func (p *fakeProcess) WatchMappings()                                     {}
+func (p *fakeProcess) Ours(uint64) bool                                   { return false }
+func (p *fakeProcess) WatchEnds(on bool)                                  { p.ends = on }
+func (p *fakeProcess) SetAlarm(at time.Time)                              { p.alarm = at }
+func (p *fakeProcess) Entries(addr uint64) (counter, error)               { return p.counter(addr, "entry"), nil }
+func (p *fakeProcess) Within(addr uint64) (counter, error)                { return p.counter(addr, "within"), nil }
+func (p *fakeProcess) Returns(addr uint64) (counter, error)               { return p.counter(addr, "return"), nil }
 
 func (p *fakeProcess) SetMode(m engine.Mode) {
 	if m != p.mode {

@@ -113,6 +113,8 @@ type Options struct {
 	Only string
 	// CountCalls has OnlyCount count how often functions are called, too.
 	CountCalls bool
+	// CountEdges has it count from where they are called as well.
+	CountEdges bool
 	Children
 	// Tree numbers the processes and is told what becomes of them. Nil: the run makes one of its own.
 	// The caller closes one that it gives.

@@ -160,7 +160,7 @@ func (ps *process) Started(p target) error {
 	// Neither this nor translation has windows: they run the whole program in one mode.
 	if ps.opts.Only == OnlyCount {
 		if ps.opts.CountCalls {
-			ps.counts.countCalls(p, im.tables)
+			ps.counts.countCalls(p, im.tables, ps.opts.CountEdges)
 		}
 		p.SetMode(engine.ModeCount)
 		return nil

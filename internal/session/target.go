@@ -35,7 +35,7 @@ type target interface {
 
 	// What is counted.
 	CountExecuted(...engine.Metric)
-	CountEntries(function func(addr uint64) engine.Extent)
+	CountEntries(edges bool, function func(addr uint64) engine.Extent)
 	Rebudget()
 
 	// What is watched by address.
@@ -76,6 +76,7 @@ type thread interface {
 	SetBudget(engine.Metric, int64)
 	Counts(func(addr uint64, instructions int, times uint64))
 	Entries(func(addr uint64, times uint64))
+	Edges(func(from, to uint64, jump bool, times uint64))
 	Publish() (chunk uint64, empty bool)
 	SlotMemory() []byte
 	Registers(app uint64) engine.Registers
