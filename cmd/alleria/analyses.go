@@ -337,6 +337,9 @@ func methodsOf(e *abp.ProcessEntry) calls.MethodsJSON {
 		if m.Name == "" {
 			m.Name = calls.NoFunction
 		}
+		if m.Image == "" {
+			m.Image = analysis.ImageName(nil)
+		}
 		m.Exclusive.Instructions = f.Instructions
 		out.Functions = append(out.Functions, m)
 	}

@@ -79,7 +79,7 @@ func (t *Thread) Branched(site uint32, to uint64) {
 	edges := &t.entries.Edges
 	s := edges.Sites[site]
 	e := translate.Edge{From: s.Addr, To: to, Jump: s.Jump}
-	k, ok := translate.EntryOf(site, to)
+	k, ok := edges.Entry(site, to)
 	if !ok {
 		t.Led(e, 1)
 		return
@@ -91,6 +91,7 @@ func (t *Thread) Branched(site uint32, to uint64) {
 	}
 	if was, ok := pairs[k]; ok {
 		t.Led(was, t.slot.Get(countOff(k)))
+		defer edges.Took(site)
 	}
 	pairs[k] = e
 	t.slot.Set(keyOff(k), -to)

@@ -483,15 +483,18 @@ func (u *Translator) movNext(in *x86.Insn) {
 func (u *Translator) lookUpFrom(in *x86.Insn) {
 	if in.Cat == x86.CatUNCONDBR {
 		for _, entry := range u.target.EntriesAround(in.Addr) {
-			u.branchIf(entry)
+			u.branchIf(entry, codecache.BackEdge, nil)
+		}
+		if entry := u.ownEntry(in); entry != 0 {
+			u.branchIf(entry, codecache.Uncounted, func() { u.countOwn(entry) })
 		}
 	}
 	u.lookUp()
 }
 
-// branchIf goes on at a function's first instruction, without counting, if that is the target
-// in rcx, whose own value is in S0. Flags stay as they are, and rcx the target if not.
-func (u *Translator) branchIf(entry uint64) {
+// branchIf goes on at a function's first instruction, as what has been counted of that says, if that is the target
+// in rcx, whose own value is in S0, behind what also writes, if anything. Flags stay as they are, and rcx the target if not.
+func (u *Translator) branchIf(entry uint64, how codecache.Entry, also func()) {
 	a := &u.asm
 	a.StoreWord(layout.S1, x86.RDX)
 	a.MovImm64(x86.RDX, -entry)
@@ -501,7 +504,10 @@ func (u *Translator) branchIf(entry uint64) {
 	other := a.JmpShort()
 	a.LoadWord(x86.RCX, layout.S0)
 	a.LoadWord(x86.RDX, layout.S1)
-	u.jumpTo(entry, codecache.BackEdge)
+	if also != nil {
+		also()
+	}
+	u.jumpTo(entry, how)
 	a.Land(other)
 	a.Not(x86.RDX)
 	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RDX, 1, 1))

@@ -30,8 +30,9 @@ type EdgeCounts struct {
 	Calls map[uint32]Edge // of blocks that end with a direct call, by the block's number
 	Jumps map[int]Edge    // of direct jumps into functions, by counter
 
-	Sites  []Site          // indirect branches, by number
+	Sites  []Branch        // indirect branches, by number
 	number map[Site]uint32 // of those
+	hashes uint32          // that have been given to branches
 	// Pairs are the edges that have an entry in a thread's table, by the slot's number and the entry's.
 	Pairs map[int]map[uint32]Edge
 }
@@ -40,6 +41,16 @@ type EdgeCounts struct {
 type Site struct {
 	Addr uint64
 	Jump bool
+}
+
+// Branch is what is known of one.
+type Branch struct {
+	Site
+	hash   uint32
+	hashed bool     // else there were too many: each execution asks
+	places [][]byte // where code has its hash
+	lost   int      // entries that others had, since it got its hash
+	bears  int      // so many, until it gets another one
 }
 
 // Start has edges counted.
@@ -53,29 +64,61 @@ func (e *EdgeCounts) IsJump(counter int) bool {
 	return ok
 }
 
-// Forget is for when all blocks and counters are forgotten. Numbers of indirect branches stay: threads' tables go by them.
+// Forget is for when all blocks and counters are forgotten. Hashes of indirect branches stay: threads' tables go by them.
 func (e *EdgeCounts) Forget() {
 	clear(e.Calls)
 	clear(e.Jumps)
+	for i := range e.Sites {
+		e.Sites[i].places = nil
+	}
 }
 
-// numberOf is the number of an indirect branch.
-func (e *EdgeCounts) numberOf(s Site) uint32 {
+// leastBorne is how many entries an indirect branch may take from others before it gets another hash; each time it may be twice as many, as a branch with very many
+// targets meets others wherever it is.
+const leastBorne = 4
+
+// Number is the number of an indirect branch.
+func (e *EdgeCounts) Number(s Site) uint32 {
 	n, ok := e.number[s]
 	if !ok {
 		n = uint32(len(e.Sites))
 		e.number[s] = n
-		e.Sites = append(e.Sites, s)
+		e.Sites = append(e.Sites, Branch{Site: s, bears: leastBorne})
+		e.Sites[n].hash, e.Sites[n].hashed = e.newHash()
 	}
 	return n
 }
 
-// hash is what is added to targets' low bits. An odd factor gives each of the first EdgeEntries branches another one.
-func hash(site uint32) uint32 { return site * 0x9e3b % layout.EdgeEntries }
+// newHash is a hash that no branch has had; false if all have been given.
+func (e *EdgeCounts) newHash() (uint32, bool) {
+	if e.hashes == layout.EdgeEntries {
+		return 0, false
+	}
+	e.hashes++
+	return e.hashes * 0x9e3b % layout.EdgeEntries, true // an odd factor gives each another one
+}
 
-// EntryOf is the entry for a branch and a target; false for a branch that has none: there are too many.
-func EntryOf(site uint32, to uint64) (uint32, bool) {
-	return (hash(site) + uint32(to)) % layout.EdgeEntries, site < layout.EdgeEntries
+// Entry is the entry of a branch, by its number, and a target; false for a branch that has none.
+func (e *EdgeCounts) Entry(site uint32, to uint64) (uint32, bool) {
+	b := &e.Sites[site]
+	return (b.hash + uint32(to)) % layout.EdgeEntries, b.hashed
+}
+
+// Took notes that a branch has taken an entry that another edge had. Two that are executed by turns would do so each time: the branch gets another hash
+// then, in the code that threads may be executing. Where they still see the old one they find the old entries, whose counts are right.
+func (e *EdgeCounts) Took(site uint32) {
+	b := &e.Sites[site]
+	if b.lost++; b.lost < b.bears {
+		return
+	}
+	h, ok := e.newHash()
+	if !ok {
+		return
+	}
+	b.hash, b.lost, b.bears = h, 0, 2*b.bears
+	for _, p := range b.places {
+		codecache.Patch32(p, h)
+	}
 }
 
 // countsEdges tells whether what is being written counts edges.
@@ -130,7 +173,7 @@ func (u *Translator) countTarget(s Site) {
 		return
 	}
 	a := &u.asm
-	site := u.Entries.Edges.numberOf(s)
+	site := u.Entries.Edges.Number(s)
 	a.StoreWord(layout.S1, x86.RDX)
 	a.StoreWord(layout.EdgeTo, x86.RCX)
 	a.StoreWord(layout.EdgeRAX, x86.RAX)
@@ -144,11 +187,14 @@ func (u *Translator) countTarget(s Site) {
 		a.StoreWordImm(layout.EdgeSite, site+1)
 		u.dispatch(layout.ReqBranched)
 	}
-	if site >= layout.EdgeEntries {
+	b := &u.Entries.Edges.Sites[site]
+	if !b.hashed {
 		u.cold = append(u.cold, coldStub{a.JmpLater(), ask})
 		return
 	}
-	a.LeaLong(x86.RDX, x86.RCX, int32(hash(site)))
+	a.AlignRel32(leaOpcode)
+	b.places = append(b.places, u.ar.Mem[a.Pos()+leaOpcode:][:4])
+	a.LeaLong(x86.RDX, x86.RCX, int32(b.hash))
 	a.MovzxHalf(x86.RDX, x86.RDX)
 	a.Load(x86.RAX, asm.WordBy(layout.EdgeKeys, x86.RDX, 8), 8)
 	a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RAX, 1, 0))
@@ -160,3 +206,6 @@ func (u *Translator) countTarget(s Site) {
 	a.LoadWord(x86.RCX, layout.EdgeTo)
 	a.LoadWord(x86.RDX, layout.S1)
 }
+
+// leaOpcode is how many bytes are in front of the displacement that LeaLong writes.
+const leaOpcode = 3

@@ -10,7 +10,8 @@ import (
 // go on from one function into the next, less the jumps to a function's first instruction from within the
 // function: these are a loop's. Such jumps are few, and have counters of their own.
 //
-// Not counted are indirect jumps of that kind (a table of a switch in a loop that begins with the function).
+// Indirect ones (a table of a switch in a loop that begins with the function) are compared with that instruction's address.
+// Where edges are counted these tell of them.
 
 // EntryCounts is what a process knows of that.
 type EntryCounts struct {
@@ -83,10 +84,26 @@ func (u *Translator) countJump(in *x86.Insn) {
 		u.countEnter(in.Addr, in.Target())
 		return
 	}
+	u.countOwn(in.Target())
+}
+
+// countOwn writes the counting of a jump to the beginning of its function.
+func (u *Translator) countOwn(entry uint64) {
 	n := u.cache.Counters.N
 	u.cache.Counters.Append(0)
-	u.Entries.Jumps[n] = in.Target()
+	u.Entries.Jumps[n] = entry
 	u.increment(layout.CounterOff + 8*n)
+}
+
+// ownEntry is the first instruction of the function that an indirect jump is in, 0 where jumps there need no counting.
+func (u *Translator) ownEntry(in *x86.Insn) uint64 {
+	if u.Variant != codecache.Count || u.Entries.Function == nil || u.Entries.Edges.On || u.cache.Counters.N == layout.MaxCounters {
+		return 0
+	}
+	if start, end := u.Entries.Function(in.Addr); end > start {
+		return start
+	}
+	return 0
 }
 
 // countedCond writes a conditional branch that is counted where it is taken.

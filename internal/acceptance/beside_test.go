@@ -288,6 +288,7 @@ func TestMethodsSequential(t *testing.T) {
 		{build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")},
 		{within, "follow", "8"}, // functions with a loop to their first instruction
 		{within, "take", "8"},
+		{build(t, "../../testdata/calls/edges.c", "-O2 -fno-ipa-icf -pthread"), "again"}, // and an indirect jump there
 		{find("gzip"), "-c", "/etc/services"},
 		{find("sqlite3"), ":memory:", "select 1+2;"},
 	} {
