@@ -23,6 +23,11 @@ func figures(record recorder, addresses []string) []mode {
 			all[len(all)-1].group = "analyses"
 		}
 	}
+	// The form in the program: counted by its code, or called once a chunk.
+	for _, form := range [...][2]string{{"methods-inlined", "methods"}, {"callgraph-inlined", "callgraph"}, {"callgraph-called", "callgraph,calltree"}} {
+		add(form[0], form[1]+" in the program's own threads", nil, "--analysis", form[1], "--sequential", "-o", "DIR")
+		all[len(all)-1].group = "analyses"
+	}
 	for _, size := range []string{"64K", "256K", "1M", "4M", "16M"} {
 		add("buffer-"+size, "addresses, buffers that stay at "+size+" with chunks of 32K", nil, append(addresses, "--discard", "--buffer-chunk", "32K", "--buffer-max", size)...)
 	}

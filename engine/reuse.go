@@ -125,8 +125,11 @@ func (p *Process) lookAround() {
 
 // plainly tells whether nothing is asked of the process that changes what its translations do, besides counting instructions against a budget, which
 // recordsLike has in it.
-func (p *Process) plainly() bool {
-	return !p.translator.Awaits && !p.toggle.Has() && !(p.translator.Budgeted && p.tr.opts.NoKeptBursts) && !p.translator.CountsAccesses && !p.translator.KeepFlags && p.points.Unasked() && len(p.cache.Watched) == 0 && p.translator.Entries.Function == nil
+func (p *Process) plainly() bool { return p.plain() && p.translator.Entries.Function == nil }
+
+// plain is plainly but for what counters of entries are of, which a child's creator tells it (EntryCounts.Inherit).
+func (p *Process) plain() bool {
+	return !p.translator.Awaits && !p.toggle.Has() && !(p.translator.Budgeted && p.tr.opts.NoKeptBursts) && !p.translator.CountsAccesses && !p.translator.KeepFlags && p.points.Unasked() && len(p.cache.Watched) == 0
 }
 
 // template makes one of the process's translations, for the next one that executes its program; nil where they are of no use to others: because
@@ -234,7 +237,7 @@ func (p *Process) changedCode() {
 // leave keeps what a forked child that is gone has translated for the next child of its creator.
 func (p *Process) leave() {
 	c := p.creator.Value()
-	if c == nil || c.dropped || c.closed || p.changed > 0 || p.asOf != c.changed || p.written.Mixed || !p.code.Known() || len(p.threads) > 0 || !p.points.Untouched() ||
+	if p.translator.Entries.Function != nil || c == nil || c.dropped || c.closed || p.changed > 0 || p.asOf != c.changed || p.written.Mixed || !p.code.Known() || len(p.threads) > 0 || !p.points.Untouched() ||
 		!p.heritable(codecache.Plain) && !p.heritable(codecache.Count) && !p.heritable(codecache.Record) || p.hasRecorded() && p.names == nil {
 		return
 	}
@@ -253,16 +256,20 @@ func (p *Process) leave() {
 // inherit gives a forked child, which has translated nothing yet and is about to run in variant v, what the child before it
 // has left, whose memory it has, or its creator's translations.
 func (p *Process) inherit(from *Process, h *heir, v codecache.Variant) {
-	if p.tr.opts.NoInherit || p.translator.Budgeted || p.asOf != from.changed || v >= codecache.KeptVariants || !p.plainly() {
+	if p.tr.opts.NoInherit || p.translator.Budgeted || p.asOf != from.changed || v >= codecache.KeptVariants || !p.plain() || !p.translator.Entries.Like(&from.translator.Entries) {
 		return
 	}
+	counts := p.translator.Entries.Function != nil
 	switch {
-	case h != nil && p.cache.SamePlaces(h.cache) && h.cache.SlotChecks[v] != nil && p.takesRecords(h.like, h.names, h.cache):
+	case h != nil && !counts && p.cache.SamePlaces(h.cache) && h.cache.SlotChecks[v] != nil && p.takesRecords(h.like, h.names, h.cache):
 		p.cache.Adopt(h.cache)
 		p.code.Inherit(h.code)
 	case p.cache.SamePlaces(&from.cache) && from.heritable(v) && p.inheritsRecords(from):
 		p.cache.Inherit(&from.cache)
 		p.code.Inherit(from.code.Inherited())
+		if counts {
+			p.translator.Entries.Inherit(&from.translator.Entries)
+		}
 	default:
 		return
 	}
@@ -290,7 +297,7 @@ func (p *Process) inheritsRecords(from *Process) bool {
 // heritable tells whether the process's translations of a variant are such as a child of its would make, and worth a copy. Those of programs that make
 // code are not: pages that are set aside, and gates, are the process's.
 func (p *Process) heritable(v codecache.Variant) bool {
-	if p.closed || p.detaching.Gone() || p.translator.Budgeted || !p.code.AsMade() || !p.plainly() || !p.points.Untouched() {
+	if p.closed || p.detaching.Gone() || p.translator.Budgeted || !p.code.AsMade() || !p.plain() || !p.points.Untouched() {
 		return false
 	}
 	return p.cache.SlotChecks[v] != nil && p.cache.BlockPool.N >= reuse.WorthKeeping && !p.cache.HasGates()

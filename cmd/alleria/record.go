@@ -88,7 +88,7 @@ is the program's, or 128+N if signal N ended it.`,
 	fl.StringArrayVar(&f.analyses, "analysis", nil, "analyse beside the program instead of writing what it did: `names` separated by commas, each with options if wanted: methods, callgraph, calltree, paths, cache(l1d=48k,12,64;ll=off), coherence, reuse(sample=8192), strides, heatmap; results go into the output")
 	fl.IntVar(&f.opts.Readers, "readers", 0, "with --analysis: the `number` of readers of what a thread has recorded; analyses that share a reader take turns (0: one for each analysis, as far as there are processors for them)")
 	fl.BoolVar(&o.KeepRecords, "keep-records", false, "with --analysis: write the records into the output as well, as without it")
-	fl.BoolVar(&f.inline, "sequential", false, "with --analysis: nothing runs beside the program. methods by itself is counted by code in the program's threads; for the others a thread waits while what it has done is analysed")
+	fl.BoolVar(&f.inline, "sequential", false, "with --analysis: nothing runs beside the program. methods and callgraph by themselves are counted by code in the program's threads, without inclusive counts; for the others a thread waits while what it has done is analysed")
 	fl.BoolVar(&o.Discard, "discard", false, "consume the entries and drop them")
 	fl.StringVar(&f.follow, "follow", "all", "what to follow besides the program: `all` processes that it creates, as far as the configuration names them; none; threads (the same as none)")
 	fl.StringVar(&f.cache, "cache", "", "`directory` in which translations of programs are kept for later runs, instead of $XDG_CACHE_HOME/alleria or ~/.cache/alleria; off: none are kept")

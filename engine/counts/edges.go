@@ -91,7 +91,7 @@ func (t *Thread) Branched(site uint32, to uint64) {
 	}
 	if was, ok := pairs[k]; ok {
 		t.Led(was, t.slot.Get(countOff(k)))
-		defer edges.Took(site)
+		defer edges.Took(t.cache, site)
 	}
 	pairs[k] = e
 	t.slot.Set(keyOff(k), -to)

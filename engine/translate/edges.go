@@ -1,6 +1,9 @@
 package translate
 
 import (
+	"maps"
+	"slices"
+
 	"alleria/engine/asm"
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
@@ -47,10 +50,33 @@ type Site struct {
 type Branch struct {
 	Site
 	hash   uint32
-	hashed bool     // else there were too many: each execution asks
-	places [][]byte // where code has its hash
-	lost   int      // entries that others had, since it got its hash
-	bears  int      // so many, until it gets another one
+	hashed bool    // else there were too many: each execution asks
+	places []place // where code has its hash
+	lost   int     // entries that others had, since it got its hash
+	bears  int     // so many, until it gets another one
+}
+
+// place is where in a region something lies.
+type place struct {
+	region uint8
+	off    uint32
+}
+
+// Inherit is for who has got another process's translations: what their counters and hashes are of.
+func (e *EntryCounts) Inherit(from *EntryCounts) {
+	e.Jumps = maps.Clone(from.Jumps)
+	f := &from.Edges
+	e.Edges = EdgeCounts{On: f.On, Calls: maps.Clone(f.Calls), Jumps: maps.Clone(f.Jumps), number: maps.Clone(f.number), hashes: f.hashes,
+		Sites: slices.Clone(f.Sites), Pairs: make(map[int]map[uint32]Edge)}
+	for i := range e.Edges.Sites {
+		s := &e.Edges.Sites[i]
+		s.places = slices.Clone(s.places)
+	}
+}
+
+// Like tells whether translations count the same as those of another process.
+func (e *EntryCounts) Like(o *EntryCounts) bool {
+	return (e.Function == nil) == (o.Function == nil) && e.Edges.On == o.Edges.On
 }
 
 // Start has edges counted.
@@ -106,7 +132,7 @@ func (e *EdgeCounts) Entry(site uint32, to uint64) (uint32, bool) {
 
 // Took notes that a branch has taken an entry that another edge had. Two that are executed by turns would do so each time: the branch gets another hash
 // then, in the code that threads may be executing. Where they still see the old one they find the old entries, whose counts are right.
-func (e *EdgeCounts) Took(site uint32) {
+func (e *EdgeCounts) Took(c *codecache.Cache, site uint32) {
 	b := &e.Sites[site]
 	if b.lost++; b.lost < b.bears {
 		return
@@ -117,7 +143,7 @@ func (e *EdgeCounts) Took(site uint32) {
 	}
 	b.hash, b.lost, b.bears = h, 0, 2*b.bears
 	for _, p := range b.places {
-		codecache.Patch32(p, h)
+		codecache.Patch32(c.Regions[p.region].Mem[p.off:][:4], h)
 	}
 }
 
@@ -193,7 +219,7 @@ func (u *Translator) countTarget(s Site) {
 		return
 	}
 	a.AlignRel32(leaOpcode)
-	b.places = append(b.places, u.ar.Mem[a.Pos()+leaOpcode:][:4])
+	b.places = append(b.places, place{u.ar.Num, uint32(a.Pos() + leaOpcode)})
 	a.LeaLong(x86.RDX, x86.RCX, int32(b.hash))
 	a.MovzxHalf(x86.RDX, x86.RDX)
 	a.Load(x86.RAX, asm.WordBy(layout.EdgeKeys, x86.RDX, 8), 8)

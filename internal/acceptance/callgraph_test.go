@@ -61,7 +61,9 @@ func TestCallGraphSequential(t *testing.T) {
 		argv []string
 		own  string // only what is called in this image: with several threads the C library does more or less
 		also string // what is asked for besides
+		flag string
 	}{
+		{argv: []string{edges}, own: "edges-", flag: "--engine=no-inherit"}, // the child translates anew
 		{argv: []string{edges}, own: "edges-", also: ",methods"},
 		{argv: []string{build(t, "../../testdata/calls/calls.cc", "-foptimize-sibling-calls")}},
 		{argv: []string{build(t, "../../testdata/calls/beside.c", "-pthread"), "child"}, own: "beside-"},
@@ -75,7 +77,11 @@ func TestCallGraphSequential(t *testing.T) {
 		}
 		dir := workDir(t)
 		recordBeside(t, dir, "beside", "callgraph", nil, argv...)
-		r := recordBeside(t, dir, "inside", "callgraph"+c.also, []string{"--sequential"}, argv...)
+		flags := []string{"--sequential"}
+		if c.flag != "" {
+			flags = append(flags, c.flag)
+		}
+		r := recordBeside(t, dir, "inside", "callgraph"+c.also, flags, argv...)
 		same(t, run(t, command{argv: argv, dir: dir, env: bound}), result{stdout: r.stdout, status: r.status})
 		got, want := edgesOf(t, dir, "inside"), edgesOf(t, dir, "beside")
 		held := 0
