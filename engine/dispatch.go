@@ -28,10 +28,8 @@ func (t *Thread) dispatch(req uint32) error {
 	t.sync()
 	t.budget.Call(false)
 	switch req {
-	case layout.ReqBranched:
+	case layout.ReqIndirect, layout.ReqBranched:
 		t.branched()
-		return t.answer(s.Get(layout.ReqArg), true)
-	case layout.ReqIndirect:
 		p.stats.Indirect++
 		t.calls.Done(s.Get(layout.Save)) // one that the kernel has made again
 		return t.answer(s.Get(layout.ReqArg), true)

@@ -140,10 +140,8 @@ func (t *Thread) dispatchTarget(regs *sys.Regs) (uint64, codecache.Entry, bool) 
 	switch {
 	case req == 0:
 		return 0, codecache.Uncounted, false
-	case req == layout.ReqBranched:
+	case req == layout.ReqIndirect, req == layout.ReqBranched:
 		t.branched()
-		return t.slot.Get(layout.ReqArg), codecache.Uncounted, true
-	case req == layout.ReqIndirect:
 		return t.slot.Get(layout.ReqArg), codecache.Uncounted, true
 	case req == layout.ReqEntered: // it will arrive once more
 		pl := t.p.points.Counter(t.slot.U32(layout.Place).Load())

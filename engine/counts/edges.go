@@ -105,6 +105,7 @@ func ClearEdges(e *translate.EdgeCounts, s *shm.Slot) {
 		s.Set(countOff(k), 0)
 	}
 	delete(e.Pairs, s.Index)
+	s.U32(layout.EdgeSite).Store(0)
 }
 
 func keyOff(k uint32) int   { return layout.EdgeKeys + 8*int(k) }

@@ -111,10 +111,7 @@ type Options struct {
 
 	// Only is one of the Only constants.
 	Only string
-	// CountCalls has OnlyCount count how often functions are called, too.
-	CountCalls bool
-	// CountEdges has it count from where they are called as well.
-	CountEdges bool
+	Calls
 	Children
 	// Tree numbers the processes and is told what becomes of them. Nil: the run makes one of its own.
 	// The caller closes one that it gives.
@@ -253,3 +250,9 @@ const (
 	OfPC       = engine.OfPC
 	OfLength   = engine.OfLength
 )
+
+// Calls is what OnlyCount counts besides instructions.
+type Calls struct {
+	CountCalls bool // how often functions are called
+	CountEdges bool // and from where
+}
