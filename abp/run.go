@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -122,13 +124,45 @@ type Counted struct {
 	Edges     []CountedEdge     `json:"edges,omitempty"`
 }
 
-// CountedEdge is from where a function was entered, where that was counted; the most calls first.
+// CountedEdge is from where a function was entered, where that was counted; the most calls first. In JSON it is one string of numbers, since a
+// compiler has twenty thousand: caller, callee, calls, and ADDRESS:CALLS of each site.
 type CountedEdge struct {
-	Caller int    `json:"caller"` // which of the functions; -1: none, as of a program's first one
-	Callee int    `json:"callee"`
-	Calls  uint64 `json:"calls"`
+	Caller int // which of the functions; -1: none, as of a program's first one
+	Callee int
+	Calls  uint64
 	// Sites are addresses of call instructions, each with its calls; address 0 is jumps, signals and the like.
-	Sites [][2]uint64 `json:"sites"`
+	Sites [][2]uint64
+}
+
+// MarshalText gives an edge its form in JSON.
+func (e CountedEdge) MarshalText() ([]byte, error) {
+	out := fmt.Appendf(nil, "%d %d %d", e.Caller, e.Callee, e.Calls)
+	for _, s := range e.Sites {
+		out = fmt.Appendf(out, " %#x:%d", s[0], s[1])
+	}
+	return out, nil
+}
+
+// UnmarshalText reads that.
+func (e *CountedEdge) UnmarshalText(text []byte) error {
+	*e = CountedEdge{}
+	words := strings.Fields(string(text))
+	if len(words) < 3 {
+		return fmt.Errorf("edge %q: %w", text, ErrCorrupt)
+	}
+	if _, err := fmt.Sscan(strings.Join(words[:3], " "), &e.Caller, &e.Callee, &e.Calls); err != nil {
+		return fmt.Errorf("edge %q: %w", text, ErrCorrupt)
+	}
+	for _, w := range words[3:] {
+		addr, calls, _ := strings.Cut(w, ":")
+		a, err := strconv.ParseUint(addr, 0, 64)
+		n, also := strconv.ParseUint(calls, 10, 64)
+		if err != nil || also != nil {
+			return fmt.Errorf("site %q: %w", w, ErrCorrupt)
+		}
+		e.Sites = append(e.Sites, [2]uint64{a, n})
+	}
+	return nil
 }
 
 // CountedThread is a thread by its number in the process, and by its OS id.
