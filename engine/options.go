@@ -111,6 +111,7 @@ type ReuseSwitches struct {
 	CopyFacts    bool // facts of recorded blocks are copied where they are the process's alone, too
 	CheckFacts   bool // all facts of recorded blocks are looked at when they are read from a file
 	KeepFew      bool // translations of small processes are kept, too, for which that is no gain
+	KeepRarely   bool // translations take the place of others only where one process has enough more than the one before
 	NoPrefetch   bool // what a program asked for when it ran before is not translated ahead
 }
 

@@ -90,7 +90,7 @@ type Status struct {
 func New(o Options, c Client) *Tracer {
 	tr := &Tracer{opts: o, client: c, threads: make(map[int]*Thread),
 		newborn: newborn{births.New[told](births.Linux{}), make(map[int][]leaving)}, remembered: births.Remember((*Process).close), began: time.Now(),
-		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse, Few: o.KeepFew}, hand: handover.New(o.NoHandover)}
+		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse, Few: o.KeepFew, Rarely: o.KeepRarely}, hand: handover.New(o.NoHandover)}
 	if o.Kept != nil && !o.NoReuse && !o.NoDiskCache {
 		tr.templates.Disk = &reuse.Disk{Dir: o.Kept, Key: tr.opts.codeKey, Log: o.Log, Read: o.KeptRead, NameOf: c.NamesOf, CheckFacts: o.CheckFacts}
 	}

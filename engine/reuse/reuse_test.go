@@ -178,6 +178,52 @@ func TestBetterTemplate(t *testing.T) {
 	}
 }
 
+// TestLittleAddsUp: what processes translate beyond a template, each too little for another one, adds up to one; not where it comes with more that nobody can use,
+// and not where it is asked for rarely.
+func TestLittleAddsUp(t *testing.T) {
+	of := func(useful, loose int) *Template {
+		made := &Template{useful: useful}
+		made.Blocks.N = useful + loose
+		return made
+	}
+	name, made := Name{Program: "a"}, 0
+	keep := func(ts *Templates, blocks, loose int) {
+		ts.Keep(name, FileVersion{}, blocks, func() *Template { made++; return of(blocks, loose) })
+	}
+	start := func(rarely bool) *Templates {
+		ts := &Templates{Rarely: rarely}
+		keep(ts, 3200, 0)
+		made = 0
+		return ts
+	}
+	ts := start(false)
+	for range 3 {
+		keep(ts, 3230, 0)
+	}
+	if made != 0 || ts.of[name].useful != 3200 {
+		t.Errorf("after 90 of 100 blocks: %d made, of %d blocks", made, ts.of[name].useful)
+	}
+	keep(ts, 3200, 0) // adds nothing
+	keep(ts, 3210, 0)
+	if made != 1 || ts.of[name].useful != 3210 || ts.of[name].lacked != 0 {
+		t.Errorf("after 100: %d made, of %d blocks", made, ts.of[name].useful)
+	}
+	ts = start(false)
+	for range 7 {
+		keep(ts, 3230, 40)
+	}
+	if made != 1 || ts.of[name].useful != 3200 {
+		t.Errorf("with more of no use: %d made, of %d blocks", made, ts.of[name].useful)
+	}
+	ts = start(true)
+	for range 9 {
+		keep(ts, 3230, 0)
+	}
+	if made != 0 {
+		t.Errorf("rarely: %d made", made)
+	}
+}
+
 // TestOneTemplateAProgram: a smaller one does not replace a larger, and all together are bounded.
 func TestOneTemplateAProgram(t *testing.T) {
 	var ts Templates

@@ -29,6 +29,7 @@ type Template struct {
 	isNew  bool // it is not on disk
 	fresh  bool // it was just read: the first process that takes it over has its pools, without a copy
 	spent  bool // a process has them. Only its other lists are good any more
+	lacked int  // blocks that processes with it have translated beyond it, of which each was too few for another template; see Keep
 }
 
 // imageCode is what of a template belongs to one image.
@@ -63,6 +64,21 @@ const (
 	growthLoose = 8
 )
 
+// outgrown tells whether processes that had too few blocks beyond a template for another one have translated as many together as make one, with this one's.
+func (t *Template) outgrown(gain int) bool {
+	if t.lacked < t.useful/growth {
+		t.lacked += max(gain, 0)
+	}
+	return gain > 0 && t.lacked >= t.useful/growth
+}
+
+// notOutgrown notes that a process could leave nothing better, so that not each one after it tries; t may be nil.
+func (t *Template) notOutgrown() {
+	if t != nil {
+		t.lacked = 0
+	}
+}
+
 // betterThan tells whether a template is to take another's place. What the other one has of files that are another version by now is of use to nobody: counted,
 // it would have a library's new version translated anew at each start, since that has hardly more blocks than the old one.
 func (t *Template) betterThan(old *Template) bool {
@@ -70,7 +86,7 @@ func (t *Template) betterThan(old *Template) bool {
 	if (t.Blocks.N-t.useful)-(old.Blocks.N-old.useful) > gain {
 		by = growthLoose
 	}
-	return gain > 0 && gain >= old.useful/by
+	return gain > 0 && (gain >= old.useful/by || by == growth && old.lacked >= old.useful/growth)
 }
 
 // outdated is how many blocks another template has of files that this one has as another version.
@@ -193,7 +209,7 @@ const (
 	sideBytes  = 24
 )
 
-// sortBlocks puts the blocks' numbers to their images, but for those of code that the program has made; false where another lies in none.
+// sortBlocks puts the blocks' numbers to their images, but for those of code that the program has made, and of variants that are not kept; false where another lies in none.
 func (t *Template) sortBlocks(left numbers) bool {
 	for n := range t.Blocks.N {
 		if left.has(n) {
@@ -207,6 +223,7 @@ func (t *Template) sortBlocks(left numbers) bool {
 		case b.OfMadeCode():
 		case im == nil:
 			return false
+		case b.Variant >= codecache.KeptVariants: // nobody finds it: what vfork's children have translated is not of use, and each one's is not more
 		default:
 			im.blocks = append(im.blocks, uint32(n))
 		}
@@ -301,6 +318,7 @@ type Templates struct {
 	Off    bool
 	Disk   *Disk // nil: nothing is kept between runs
 	Few    bool  // also of processes with less than WorthKeeping blocks
+	Rarely bool  // only where one process has enough more than the one before; see Keep
 	of     map[Name]*Template
 	looked map[Name]bool // that were looked for on disk
 	bytes  int
@@ -325,17 +343,20 @@ func (ts *Templates) least() int {
 }
 
 // Keep makes a template of a process that is gone and has so many blocks of use to others, in place of the program's where there is one of less, or of the program as it
-// was before.
+// was before. Where it has hardly more, what it has translated beyond the template counts with that of the processes before it: each source file has a compiler
+// execute some code that none before had, a thirtieth of what it has translated, and all of them translated it anew. To make a template takes as long as
+// to translate some thousand blocks, so that no more time goes into keeping than goes into what is not kept.
 func (ts *Templates) Keep(name Name, exe FileVersion, blocks int, from func() *Template) {
 	if ts.Off || blocks < ts.least() {
 		return
 	}
 	old := ts.find(name, exe)
-	if old != nil && blocks < old.useful+old.useful/growth {
+	if old != nil && blocks < old.useful+old.useful/growth && (ts.Rarely || !old.outgrown(blocks-old.useful)) {
 		return
 	}
 	t := from()
 	if t == nil {
+		old.notOutgrown()
 		return
 	}
 	if old != nil && t.Blocks.N > 2*t.useful && t.outdated(old) > 0 { // old versions would be most of it: the next process begins with nothing
@@ -345,6 +366,7 @@ func (ts *Templates) Keep(name Name, exe FileVersion, blocks int, from func() *T
 		return
 	}
 	if t.useful < ts.least() || old != nil && !t.betterThan(old) { // the rest is of images that nobody else has
+		old.notOutgrown()
 		t.close()
 		return
 	}

@@ -332,7 +332,7 @@ func (u *Translator) finish(b *codecache.Block) {
 		u.list(b)
 		u.cache.Enter(b)
 	}
-	if b.OfMadeCode() {
+	if b.OfMadeCode() || b.Variant >= codecache.KeptVariants {
 		u.cache.Loose++
 	}
 }

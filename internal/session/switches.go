@@ -93,7 +93,12 @@ func switchTable(o *engine.Options) map[string]*bool {
 	elsewhere := new(bool)
 	return map[string]*bool{
 		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
-		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-aside": &o.NoAside, "no-protect": &o.NoGuard, "protect-soon": &o.GuardSoon, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, noDiskCache: &o.NoDiskCache, readAlone: elsewhere, "no-kept-records": &o.NoKeptRecords, "no-kept-bursts": &o.NoKeptBursts, "keep-few": &o.KeepFew, "copy-facts": &o.CopyFacts, "check-facts": &o.CheckFacts, "no-inherit": &o.NoInherit, "no-spare": &o.NoSpare, "no-batch": &o.NoBatch, "stop-signals": &o.StopSignals, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps,
+		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-aside": &o.NoAside,
+		"no-protect": &o.NoGuard, "protect-soon": &o.GuardSoon, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover,
+		"no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, noDiskCache: &o.NoDiskCache, readAlone: elsewhere,
+		"no-kept-records": &o.NoKeptRecords, "no-kept-bursts": &o.NoKeptBursts, "keep-few": &o.KeepFew, "copy-facts": &o.CopyFacts,
+		"check-facts": &o.CheckFacts, "no-inherit": &o.NoInherit, "no-spare": &o.NoSpare, "no-batch": &o.NoBatch,
+		"stop-signals": &o.StopSignals, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps, "keep-rarely": &o.KeepRarely,
 		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn, "no-frames": &o.NoFrames,
 		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture, "no-behind-check": &o.NoBehindCheck, "no-place-ahead": &o.NoPlaceAhead, "no-shared-scans": &o.NoSharedScans, "no-capture-pages": &o.NoCapturePages,
 		"no-start-sites": &o.NoStartSites, "ask-pointers": &o.AskPointers, "ask-opens": &o.AskOpens, "no-short": &o.NoShort, "short": &o.Short,
