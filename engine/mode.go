@@ -120,7 +120,7 @@ func (t *Thread) due() codecache.Variant {
 // over to others.
 func (p *Process) retranslate(v codecache.Variant) {
 	p.cache.Epoch[v]++
-	p.cache.Index[v] = codecache.Index{}
+	p.cache.ForgetIndex(v)
 	p.cache.Unlist(v)
 	clear(p.cache.SlotChecks[v])
 	for k := range p.cache.BareChecks {

@@ -18,6 +18,7 @@ type Cache struct {
 	// all translations by number; a dead block is no longer in the index
 	BlockPool  Pool[Block]
 	Index      [NumVariants]Index
+	under      []beneath             // of images that were taken over; see SharedIndex
 	Epoch      [NumVariants]int      // how often a variant's translations were Forgotten
 	BareChecks map[CheckKey]bool     // addresses with a target check that have no block
 	Stepped    map[CheckKey]*Block   // of single instructions that are executed with the trap flag set

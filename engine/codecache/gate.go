@@ -176,6 +176,7 @@ func (c *Cache) Return(b *Block) bool {
 
 // unknown takes a block out of the index.
 func (c *Cache) unknown(b *Block) {
+	c.settleAt(b.App) // a forgotten address would be found there again
 	if s := c.slotAt(b.App, b.Variant); s != nil && c.refTo(s.Ref) == b {
 		s.Ref = Forgotten
 		if b.Is(Checked) {

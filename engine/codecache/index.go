@@ -100,9 +100,9 @@ func (x *Index) eachPart() iter.Seq2[*indexPart, int] {
 	}
 }
 
-// Bits is how large a table is that has room for what is in this one: for Resize.
-func (x *Index) Bits() uint {
-	n := 0
+// bitsFor is how large a table is that has room for what is in this one, and more.
+func (x *Index) bitsFor(more int) uint {
+	n := more
 	for p := range x.eachPart() {
 		n += p.used
 	}
@@ -170,6 +170,20 @@ func (c *Cache) AddrOf(r Ref) (app uint64, ok bool) {
 
 // slotAt returns the slot of an address in variant v, nil if there is none.
 func (c *Cache) slotAt(app uint64, v Variant) *SlotRef {
+	if s := c.ownSlot(app, v); s != nil || len(c.under) == 0 {
+		return s
+	}
+	ref := c.beneathOf(app, v)
+	if ref == 0 {
+		return nil
+	}
+	s := c.addSlot(app, v)
+	s.Ref = ref
+	return s
+}
+
+// ownSlot is slotAt of the variant's own table.
+func (c *Cache) ownSlot(app uint64, v Variant) *SlotRef {
 	x := &c.Index[v]
 	if len(x.parts) == 0 {
 		return nil
@@ -196,15 +210,25 @@ func (c *Cache) MakeSlot(app uint64, v Variant) *SlotRef {
 	if s := c.slotAt(app, v); s != nil {
 		return s
 	}
+	return c.addSlot(app, v)
+}
+
+// addSlot makes the slot of an address that has none.
+func (c *Cache) addSlot(app uint64, v Variant) *SlotRef {
 	x := &c.Index[v]
 	if len(x.parts) == 0 {
 		x.resize(partBits, c.spare)
 	}
 	h := hashOf(app)
-	for x.partOf(h).full() {
-		x.grow(h)
+	return x.room(h).put(SlotRef{hash: h})
+}
+
+// room is the part of a hash, with room for another.
+func (x *Index) room(hash uint32) *indexPart {
+	for x.partOf(hash).full() {
+		x.grow(hash)
 	}
-	return x.partOf(h).put(SlotRef{hash: h})
+	return x.partOf(hash)
 }
 
 // grow makes room in the part of a hash: it leaves out forgotten addresses where these are half of it, and splits it otherwise.
@@ -253,9 +277,7 @@ func (x *Index) split(p *indexPart, hash uint32) (second *indexPart) {
 	return second
 }
 
-// Resize makes an empty table of so many bits, or a part's.
-func (x *Index) Resize(bits uint) { x.resize(bits, nil) }
-
+// resize makes an empty table of so many bits, or a part's.
 func (x *Index) resize(bits uint, spare *Spare) {
 	x.bits = min(max(bits, partBits)-partBits, indexDepth)
 	x.parts = make([]*indexPart, 1<<x.bits)
@@ -263,9 +285,6 @@ func (x *Index) resize(bits uint, spare *Spare) {
 		x.parts[i] = spare.part(x.bits)
 	}
 }
-
-// SizeIndex is Index.Resize for a variant's.
-func (c *Cache) SizeIndex(v Variant, bits uint) { c.Index[v].resize(bits, c.spare) }
 
 // BlockOf returns the translation of app in variant v, nil if there is none.
 func (c *Cache) BlockOf(app uint64, v Variant) *Block {
@@ -277,6 +296,7 @@ func (c *Cache) BlockOf(app uint64, v Variant) *Block {
 
 // EachBlock calls f for every block that is known by its address.
 func (c *Cache) EachBlock(f func(*Block)) {
+	c.Settle()
 	for v := range c.Index {
 		for s := range c.Index[v].Slots() {
 			if b := c.refTo(s.Ref); b != nil {

@@ -128,7 +128,7 @@ func TestIndexGrows(t *testing.T) {
 		var again Cache
 		again.Init(false, nil)
 		again.BlockPool = p.BlockPool
-		again.Index[Plain].Resize(p.Index[Plain].Bits())
+		again.Index[Plain].resize(p.Index[Plain].bitsFor(0), nil)
 		for s := range p.Index[Plain].Slots() { // in the order of hashes
 			if a, ok := p.AddrOf(s.Ref); ok {
 				again.MakeSlot(a, Plain).Ref = s.Ref
@@ -182,5 +182,75 @@ func TestPositions(t *testing.T) {
 func TestBlockIsSmall(t *testing.T) {
 	if n := reflect.TypeFor[Block]().Size(); n > 64 {
 		t.Errorf("%d bytes a block", n)
+	}
+}
+
+// TestBeneath: what is known of an image that was taken over is found where the image lies, in its variant, as if it had been entered; what the process itself
+// knows comes first, and what is forgotten is not found again, by address or with its variant.
+func TestBeneath(t *testing.T) {
+	const start, moved, many = 0x40_0000, 0x7000, 3000
+	app := func(n int) uint64 { return start + 24*uint64(n) }
+	var entries []IndexEntry
+	for n := range many {
+		entries = append(entries, IndexEntry{app(n), blockRef(uint32(n)), Variant(n % 2)})
+	}
+	shared := NewSharedIndex(entries)
+	of := func(settled bool) *Cache {
+		c := new(Cache)
+		c.Init(false, nil)
+		for n := range many {
+			b := c.NewBlock()
+			b.App, b.Variant = app(n)+moved, Variant(n%2)
+		}
+		own := c.NewBlock()
+		own.App = app(100) + moved
+		c.MakeSlot(own.App, Plain).Ref = blockRef(own.Num)
+		c.PutBeneath(shared, start+moved, app(many)+moved, moved)
+		if settled {
+			c.Settle()
+		}
+		return c
+	}
+	for _, settled := range []bool{false, true} {
+		c := of(settled)
+		for n := range many {
+			want := n
+			if n == 100 {
+				want = many
+			}
+			if b := c.BlockOf(app(n)+moved, Variant(n%2)); b == nil || int(b.Num) != want {
+				t.Fatalf("settled %t: block %d is %v", settled, n, b)
+			}
+			if c.BlockOf(app(n)+moved, Variant(1-n%2)) != nil {
+				t.Fatalf("settled %t: block %d is known in another variant", settled, n)
+			}
+		}
+		c = of(settled)
+		c.unknown(c.BlockPool.At(200))
+		for n := range many {
+			if b := c.BlockOf(app(n)+moved, Variant(n%2)); (b == nil) != (n == 200) {
+				t.Fatalf("settled %t: with block 200 forgotten block %d is %v", settled, n, b)
+			}
+		}
+		c = of(settled)
+		c.ForgetIndex(Count)
+		known := 0
+		c.EachBlock(func(b *Block) {
+			if known++; b.Variant != Plain {
+				t.Fatalf("settled %t: with its variant forgotten block %d is known", settled, b.Num)
+			}
+		})
+		if known != many/2 {
+			t.Errorf("settled %t: %d blocks are known", settled, known)
+		}
+		child := new(Cache)
+		child.Init(false, nil)
+		child.Inherit(of(settled))
+		if b := child.BlockOf(app(7)+moved, Count); b == nil || b.Num != 7 {
+			t.Errorf("settled %t: a child has %v", settled, b)
+		}
+		if c.BlockOf(app(0), Plain) != nil {
+			t.Errorf("settled %t: a block is known where it lay", settled)
+		}
 	}
 }

@@ -28,6 +28,7 @@ func (c *Cache) Inherit(from *Cache) {
 	c.uses = maps.Clone(from.uses)
 	c.SideExits.CopyFrom(&from.SideExits)
 	c.Facts.Share(&from.Facts)
+	c.under = slices.Clone(from.under)
 	for v := range KeptVariants {
 		c.Index[v] = from.Index[v].clone()
 		c.SlotChecks[v] = slices.Clone(from.SlotChecks[v])
@@ -69,7 +70,7 @@ func (c *Cache) Adopt(from *Cache) {
 	c.BlockPool, c.Exits, c.RareExits = from.BlockPool, from.Exits, from.RareExits
 	c.Counters, c.PosPieces, c.PosPool = from.Counters, from.PosPieces, from.PosPool
 	c.GoneEntries, c.odds, c.uses = from.GoneEntries, from.odds, from.uses
-	c.SideExits = from.SideExits
+	c.SideExits, c.under = from.SideExits, from.under
 	c.Facts.Share(&from.Facts) // who reads the other process's records may not be done yet
 	for v := range KeptVariants {
 		c.Index[v], c.SlotChecks[v], c.Epoch[v] = from.Index[v], from.SlotChecks[v], from.Epoch[v]

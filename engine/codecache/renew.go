@@ -30,10 +30,11 @@ func (c *Cache) Renew() {
 		a.empty()
 	}
 	for v := range c.Index {
-		c.Index[v] = Index{}
+		c.ForgetIndex(Variant(v))
 		c.Epoch[v]++
 		clear(c.SlotChecks[v])
 	}
+	c.under = nil
 	clear(c.BareChecks)
 	clear(c.Stepped)
 	c.BlockPool, c.Exits, c.SideExits, c.RareExits = Pool[Block]{}, Pool[ExitWords]{}, Pool[LazySideExit]{}, nil

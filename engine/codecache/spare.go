@@ -97,6 +97,7 @@ func (c *Cache) GiveBack() {
 	for _, a := range c.Regions {
 		a.Blocks.giveBack()
 	}
+	c.under = nil
 	for v := range c.Index {
 		for p := range c.Index[v].eachPart() {
 			c.spare.keepPart(p)

@@ -154,7 +154,7 @@ func takenWith(t testing.TB, tmpl *Template, copied bool) (*codecache.Cache, *Ta
 		im.Start, im.End = im.Start+1<<24, im.End+1<<24
 		w.images = append(w.images, im)
 	}
-	f := TakeOver(tmpl, c, &w, host, false, copied)
+	f := TakeOver(tmpl, c, &w, host, How{CopyFacts: copied})
 	if f != nil {
 		f.TakeImages()
 	}
@@ -334,7 +334,7 @@ func TestKeptHasNoPointers(t *testing.T) {
 		}
 	}
 	for _, v := range []any{codecache.Block{}, codecache.ExitWords{}, codecache.RegionAt{}, codecache.LiteralAt{}, codecache.CheckAt{}, codecache.CheckKey{},
-		codecache.Reloc{}, codecache.LazySideExit{}, codecache.OddHead{}, codecache.Fixup{}, codecache.Stretch{}, codecache.Pointer{}, codecache.OddPart{}, Image{}, FileVersion{}, Entry{}, counts{}, records.Row{}, records.Highest{}} {
+		codecache.Reloc{}, codecache.LazySideExit{}, codecache.OddHead{}, codecache.Fixup{}, codecache.Stretch{}, codecache.Pointer{}, codecache.OddPart{}, Image{}, FileVersion{}, codecache.IndexEntry{}, counts{}, records.Row{}, records.Highest{}} {
 		if !check(reflect.TypeOf(v)) {
 			t.Errorf("%T has pointers", v)
 		}
@@ -607,7 +607,7 @@ func TestImagesAreCarriedOn(t *testing.T) {
 			l.Start, l.End = l.Start+1<<23, l.End+1<<23
 			w.images = append(w.images, l)
 		}
-		f := TakeOver(tmpl, c, w, new(nobody), false, false)
+		f := TakeOver(tmpl, c, w, new(nobody), How{})
 		f.TakeImages()
 		return c, f
 	}
@@ -658,7 +658,7 @@ func TestNewVersionsTakeTheirPlace(t *testing.T) {
 		c := testCache(t, 0x7eff_c000_0000)
 		w, f := &Written{Written: &c.Written, images: []Image{testImage(at), lib}}, (*Taken)(nil)
 		if tmpl := ts.Find(name, exe); tmpl != nil {
-			f = TakeOver(tmpl, c, w, new(nobody), false, false)
+			f = TakeOver(tmpl, c, w, new(nobody), How{})
 			f.TakeImages()
 			reused = f.Reused
 		}

@@ -3,7 +3,6 @@ package reuse
 import (
 	"encoding/binary"
 	"errors"
-	"math/bits"
 	"slices"
 
 	"alleria/engine/codecache"
@@ -96,7 +95,6 @@ func (t *Template) flatten(names []byte) [][]byte {
 	}
 	put(f, []counts{{uint64(len(t.Regions)), uint64(len(t.PosPieces)), uint64(len(facts.Facts)), uint64(len(t.images))}})
 	put(f, []FileVersion{t.exe})
-	put(f, t.bits[:])
 	for i := range t.Regions {
 		a := &t.Regions[i]
 		put(f, []codecache.RegionAt{a.RegionAt})
@@ -159,9 +157,6 @@ func unflatten(file []byte, nameOf NameOf, checkFacts bool) (*Template, error) {
 	u, t := &unflattener{b: file}, new(Template)
 	n := takeOne[counts](u)
 	t.exe = takeOne[FileVersion](u)
-	if sizes := take[uint](u); len(sizes) == len(t.bits) {
-		copy(t.bits[:], sizes)
-	}
 	for range atMost(u, n.regions) {
 		t.Regions = append(t.Regions, codecache.RegionCode{RegionAt: takeOne[codecache.RegionAt](u), Hot: take[byte](u), Far: take[byte](u), Blocks: takePool[uint32](u)})
 	}
@@ -174,7 +169,7 @@ func unflatten(file []byte, nameOf NameOf, checkFacts bool) (*Template, error) {
 	high := t.takeRecorded(u, n.facts, checkFacts)
 	names := take[byte](u)
 	for range atMost(u, n.images) {
-		t.images = append(t.images, imageCode{Image: takeOne[Image](u), unused: takeOne[uint32](u), blocks: take[uint32](u), exits: take[uint32](u), sides: take[uint32](u), facts: take[uint32](u), index: take[Entry](u),
+		t.images = append(t.images, imageCode{Image: takeOne[Image](u), unused: takeOne[uint32](u), blocks: take[uint32](u), exits: take[uint32](u), sides: take[uint32](u), facts: take[uint32](u), index: take[codecache.IndexEntry](u),
 			checks: take[codecache.CheckAt](u), bare: take[codecache.CheckKey](u), relocs: take[codecache.Reloc](u), pages: take[uint64](u)})
 	}
 	if u.bad || !t.fits() {
@@ -218,9 +213,6 @@ func atMost(u *unflattener, n uint64) uint64 { return min(n, uint64(len(u.b))/16
 func (t *Template) fits() bool {
 	if !t.Fits(t.facts) {
 		return false
-	}
-	for i := range t.bits { // of a table that grows anyway
-		t.bits[i] = min(t.bits[i], uint(bits.Len(uint(t.Blocks.N+t.Exits.N)))+2)
 	}
 	checks, made := 0, t.hasMadeCode()
 	for i := range t.images {
@@ -284,7 +276,7 @@ func below(numbers []uint32, n int) bool {
 // fitsIndex is fitsImage of what is known by address.
 func (t *Template) fitsIndex(im *imageCode, made bool) bool {
 	for _, e := range im.index {
-		if e.v >= codecache.KeptVariants || !t.Has(e.ref) || t.bits[e.v] == 0 || made && t.BlockOf(e.ref).OfMadeCode() {
+		if e.Variant >= codecache.KeptVariants || !t.Has(e.Ref) || made && t.BlockOf(e.Ref).OfMadeCode() {
 			return false
 		}
 	}

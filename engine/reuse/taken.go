@@ -34,31 +34,35 @@ type Host interface {
 	Publish(checks []codecache.CheckAt, shift uint64)
 }
 
+// How says how translations are taken over.
+type How struct {
+	Huge      bool // code lies in large pages
+	CopyFacts bool // facts have memory of their own, also where no other process has them
+	CopyIndex bool // what is known by address gets into the cache's own tables at once, not when it is asked for
+}
+
 // TakeOver gives a cache that has no translations yet a template's. They become known with their images, see takeImages. nil: the
-// cache has other regions. copied: facts have memory of their own, also where no other process has them.
-func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, huge, copied bool) *Taken {
+// cache has other regions.
+func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, how How) *Taken {
 	if !sameSizes(t, cache) {
 		return nil
 	}
-	f := &Taken{Template: t, cache: cache, written: w, host: h, done: make([]bool, len(t.images))}
+	f := &Taken{Template: t, cache: cache, written: w, host: h, done: make([]bool, len(t.images)), shift: make([]uint64, len(t.images)), settled: how.CopyIndex}
+	for i, a := range cache.Regions {
+		f.moved = f.moved || a.Base != t.Regions[i].Base
+	}
 	own := t.fresh
-	cache.Take(&t.Kept, huge, own)
+	cache.Take(&t.Kept, how.Huge, own)
 	t.spent, t.fresh = t.spent || own, false
 	cache.Loose = t.Blocks.N - t.useful
 	switch {
 	case t.facts == nil:
-	case own && !copied:
+	case own && !how.CopyFacts:
 		cache.Facts.Own(t.facts)
 	default:
 		cache.Facts.Copy(t.facts)
 	}
 	w.Literals = append([]codecache.LiteralAt(nil), t.Literals...)
-	// As large as the template's at once: its entries come in the order of their hashes, and in a smaller table they would lie in one row.
-	for v := range codecache.KeptVariants {
-		if t.bits[v] > 0 {
-			cache.SizeIndex(v, t.bits[v])
-		}
-	}
 	f.moveLiterals()
 	return f
 }
@@ -74,9 +78,12 @@ type Taken struct {
 	cache   *codecache.Cache
 	written *Written
 	host    Host
-	done    []bool // by image: it is known here
-	Reused  int    // blocks that are known here
-	refused bool   // something was asked of the process that translations of others do not do
+	done    []bool   // by image: it is known here
+	shift   []uint64 // by image that is: how much further on it lies than in the template
+	moved   bool     // a region lies elsewhere than in the template
+	settled bool     // what is known by address gets into the cache's own tables at once
+	Reused  int      // blocks that are known here
+	refused bool     // something was asked of the process that translations of others do not do
 }
 
 // numbers are some of a table.
@@ -154,7 +161,8 @@ func (f *Taken) TakeImages() {
 		}
 		for k := range f.written.images {
 			if here := &f.written.images[k]; here.same(&im.Image) && f.host.Holds(here) {
-				f.done[i] = f.takeImage(im, here.Start-im.Start)
+				f.shift[i] = here.Start - im.Start
+				f.done[i] = f.takeImage(im, f.shift[i])
 				break
 			}
 		}
@@ -167,28 +175,23 @@ func (f *Taken) takeImage(im *imageCode, shift uint64) bool {
 	if shift != 0 && im.Start < 1<<32 || !f.reachable(im, shift) {
 		return false
 	}
-	if f.isPlanned(im) && !f.host.TakeNames(f.names, im.Start+shift) {
+	if im.planned && !f.host.TakeNames(f.names, im.Start+shift) {
 		return false
 	}
-	for _, id := range im.facts {
-		f.cache.Facts.Move(id, shift)
+	if shift != 0 {
+		f.move(im, shift)
 	}
-	for _, n := range im.sides {
-		f.cache.SideExits.At(int(n)).Target += shift
-	}
-	for _, n := range im.blocks {
-		f.cache.BlockPool.At(int(n)).App += shift
-	}
-	for _, n := range im.exits {
-		f.cache.Exits.At(int(n)).Target += shift
-	}
-	for _, r := range im.relocs {
-		f.relocate(r, shift)
-	}
-	for _, k := range im.index {
-		if s := f.cache.MakeSlot(k.app+shift, k.v); s.Ref == 0 {
-			s.Ref = k.ref
+	if shift != 0 || f.moved {
+		for _, r := range im.relocs {
+			f.relocate(r, shift)
 		}
+	}
+	if im.shared == nil {
+		im.shared = codecache.NewSharedIndex(im.index)
+	}
+	f.cache.PutBeneath(im.shared, im.Start+shift, im.End+shift, shift)
+	if f.settled {
+		f.cache.Settle()
 	}
 	for _, k := range im.bare {
 		f.cache.BareChecks[codecache.CheckKey{Variant: k.Variant, App: k.App + shift}] = true
@@ -205,26 +208,26 @@ func (f *Taken) takeImage(im *imageCode, shift uint64) bool {
 	return true
 }
 
-// isPlanned tells whether it was asked what an image's blocks record, which may be nothing: that, too, goes by names.
-func (f *Taken) isPlanned(im *imageCode) bool {
-	for _, n := range im.blocks {
-		if f.cache.BlockPool.At(int(n)).Variant.Records() {
-			return true
-		}
+// move corrects the addresses of an image in the tables, which lies shift bytes further on.
+func (f *Taken) move(im *imageCode, shift uint64) {
+	for _, id := range im.facts {
+		f.cache.Facts.Move(id, shift)
 	}
-	return false
+	for _, n := range im.sides {
+		f.cache.SideExits.At(int(n)).Target += shift
+	}
+	for _, n := range im.blocks {
+		f.cache.BlockPool.At(int(n)).App += shift
+	}
+	for _, n := range im.exits {
+		f.cache.Exits.At(int(n)).Target += shift
+	}
 }
 
 // reachable tells whether an image's code lies where displacements of the regions that it was translated into reach it.
 func (f *Taken) reachable(im *imageCode, shift uint64) bool {
-	var in [4]bool
-	for _, r := range im.relocs {
-		if r.Kind == codecache.RelocDisp {
-			in[r.Region] = true
-		}
-	}
 	for i, a := range f.cache.Regions {
-		if in[i] && (!a.Near(im.Start+shift) || !a.Near(im.End+shift)) {
+		if im.near[i] && (!a.Near(im.Start+shift) || !a.Near(im.End+shift)) {
 			return false
 		}
 	}
@@ -243,8 +246,6 @@ func (f *Taken) relocate(r codecache.Reloc, shift uint64) {
 	case codecache.RelocNeg:
 		binary.LittleEndian.PutUint64(at, binary.LittleEndian.Uint64(at)-shift)
 	}
-	r.App += shift
-	f.written.Relocs.Append(r)
 }
 
 // chainCheck puts a target check in front of those of its entry of the look-up tables.
@@ -258,5 +259,4 @@ func (f *Taken) chainCheck(h codecache.CheckAt) {
 	// Nothing leads to this check yet, so that it is written by a plain store: its displacement may lie in two cache lines, where a locked one stops all processors.
 	binary.LittleEndian.PutUint32(ar.Mem[h.Miss:], uint32(int64(next)-int64(ar.Base+uint64(h.Miss)+4)))
 	f.cache.SetSlotCheck(h.Variant, s, ar, h.Code)
-	f.written.Checks.Append(h)
 }

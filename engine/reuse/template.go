@@ -21,8 +21,7 @@ type Template struct {
 	facts  *records.Blocks     // of recorded blocks; nil: there are none
 	names  Names               // what the numbers in them mean; nil where nothing was asked about recording
 	images []imageCode
-	bits   [codecache.KeptVariants]uint // the sizes of its index
-	exe    FileVersion                  // the program
+	exe    FileVersion // the program
 	bytes  int
 	useful int  // blocks of images that other processes may have
 	used   int  // when it was last taken over, by a count of all
@@ -39,19 +38,16 @@ type imageCode struct {
 	exits  []uint32 // that lead into it
 	sides  []uint32 // lazy side exits of its blocks, written when they are taken
 	facts  []uint32 // of its blocks, by number
-	index  []Entry
+	index  []codecache.IndexEntry
+	shared *codecache.SharedIndex // of index; nil: nobody has taken the image over yet
 	checks []codecache.CheckAt
 	bare   []codecache.CheckKey // target checks without a block
 	relocs []codecache.Reloc
 	pages  []uint64 // that blocks were translated from
 	unused uint32   // how many processes before left it as they found it
-}
-
-// Entry is an entry of the index.
-type Entry struct {
-	app uint64
-	ref codecache.Ref
-	v   codecache.Variant
+	// of blocks and relocs, which would be gone through by each process: some block is of a variant that records, and regions with displacements, by number
+	planned bool
+	near    [4]bool
 }
 
 // WorthKeeping is how many blocks a process must have for its translations to be kept: what has less is translated as fast.
@@ -121,7 +117,7 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], nam
 	if !t.sortBlocks(left.blocks) || !t.sortExits(left.exits) || !t.sortRecorded(cache, left) {
 		return nil
 	}
-	t.sortCode(cache, w, pages)
+	t.sortCode(cache, w, pages, from)
 	t.carry(cache, from)
 	if t.measure(); t.useful == 0 {
 		return nil
@@ -148,18 +144,18 @@ func (t *Template) forgetChanged(left numbers) {
 }
 
 // sortCode puts to their images what is known by address of the code, and what refers to the application in it.
-func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[uint64]) {
+func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], from *Taken) {
 	for i := range t.images { // about as long as they will be: growing them left 15 MB behind, of a compiler's 12
 		im := &t.images[i]
-		im.index = make([]Entry, 0, len(im.blocks)+len(im.exits))
-		im.checks = make([]codecache.CheckAt, 0, len(im.blocks)*w.Checks.N/max(t.Blocks.N, 1))
+		im.index = make([]codecache.IndexEntry, 0, len(im.blocks)+len(im.exits))
 	}
+	t.sortTaken(from)
+	cache.Settle()
 	for v := range codecache.KeptVariants {
-		t.bits[v] = cache.Index[v].Bits()
 		for s := range cache.Index[v].Slots() {
 			if app, ok := cache.AddrOf(s.Ref); ok && s.Ref != codecache.Forgotten {
 				if im := t.knownAt(app); im != nil {
-					im.index = append(im.index, Entry{app, s.Ref, v})
+					im.index = append(im.index, codecache.IndexEntry{App: app, Ref: s.Ref, Variant: v})
 				}
 			}
 		}
@@ -186,11 +182,37 @@ func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[u
 	}
 }
 
+// sortTaken puts to their images what a process has taken over that refers to them, which it has not written down again.
+func (t *Template) sortTaken(from *Taken) {
+	if from == nil {
+		return
+	}
+	for i := range from.images {
+		old := &from.images[i]
+		shift := from.shift[i]
+		im := t.knownAt(old.Start + shift)
+		if !from.done[i] || im == nil {
+			continue
+		}
+		im.checks = make([]codecache.CheckAt, 0, len(old.checks)+len(old.checks)/growth)
+		for _, h := range old.checks {
+			h.App += shift
+			im.checks = append(im.checks, h)
+		}
+		im.relocs = make([]codecache.Reloc, 0, len(old.relocs)+len(old.relocs)/growth)
+		for _, r := range old.relocs {
+			r.App += shift
+			im.relocs = append(im.relocs, r)
+		}
+	}
+}
+
 // measure adds up what the template takes, and what of it is of use.
 func (t *Template) measure() {
 	for i := range t.images {
 		if im := &t.images[i]; im.id.known() {
 			t.useful += len(im.blocks)
+			t.lookThrough(im)
 		}
 	}
 	for i := range t.Regions {
@@ -199,6 +221,17 @@ func (t *Template) measure() {
 	t.bytes += t.Blocks.N*blockBytes + t.Exits.N*exitBytes
 	if t.facts != nil {
 		t.bytes += t.facts.Bytes() + t.SideExits.N*sideBytes
+	}
+}
+
+// lookThrough notes of an image what each process that takes it over asks for.
+func (t *Template) lookThrough(im *imageCode) {
+	im.planned = t.names != nil && slices.ContainsFunc(im.blocks, func(n uint32) bool { return t.Blocks.At(int(n)).Variant.Records() })
+	im.near = [4]bool{}
+	for i := range im.relocs {
+		if im.relocs[i].Kind == codecache.RelocDisp {
+			im.near[im.relocs[i].Region] = true
+		}
 	}
 }
 
