@@ -161,6 +161,13 @@ func takenWith(t testing.TB, tmpl *Template, copied bool) (*codecache.Cache, *Ta
 	return c, f, host
 }
 
+// fileOf is a template as it is written. Its facts lie in memory that goes with it.
+func fileOf(tmpl *Template, names []byte) []byte {
+	b := bytes.Join(tmpl.flatten(names), nil)
+	runtime.KeepAlive(tmpl)
+	return b
+}
+
 // TestDisplacementsInOneLine: a branch that would have to be patched across a cache line while threads run makes no template.
 func TestDisplacementsInOneLine(t *testing.T) {
 	for by := range uint32(64) {
@@ -170,7 +177,7 @@ func TestDisplacementsInOneLine(t *testing.T) {
 		}
 		side := tmpl.SideExits.At(0)
 		side.Site = side.Site&^63 + by
-		_, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf, false)
+		_, err := unflatten(fileOf(tmpl, tmpl.names.Words()), namesOf, false)
 		if crosses := by > 60; (err != nil) != crosses {
 			t.Errorf("%d bytes into a line: %v", by, err)
 		}
@@ -180,7 +187,7 @@ func TestDisplacementsInOneLine(t *testing.T) {
 // TestTemplateFromDisk: what is taken over of a template that was written and read is byte for byte what is taken over of itself.
 func TestTemplateFromDisk(t *testing.T) {
 	tmpl := translated(t)
-	read, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf, false)
+	read, err := unflatten(fileOf(tmpl, tmpl.names.Words()), namesOf, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +225,7 @@ func TestFirstHasFactsItself(t *testing.T) {
 	tmpl := translated(t)
 	var caches [2]*codecache.Cache
 	for i := range caches {
-		read, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf, false)
+		read, err := unflatten(fileOf(tmpl, tmpl.names.Words()), namesOf, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -413,7 +420,7 @@ func TestNoneLeadsToMadeCode(t *testing.T) {
 			tmpl := translated(t)
 			tmpl.Blocks.At(3).NoteIf(codecache.Gated, made)
 			damage(&tmpl.images[0])
-			if _, err := unflatten(bytes.Join(tmpl.flatten(tmpl.names.Words()), nil), namesOf, false); (err != nil) != made {
+			if _, err := unflatten(fileOf(tmpl, tmpl.names.Words()), namesOf, false); (err != nil) != made {
 				t.Errorf("%s, made %t: %v", name, made, err)
 			}
 		}
@@ -468,7 +475,7 @@ func TestContents(t *testing.T) {
 // files take too long to be made.
 func FuzzTemplate(f *testing.F) {
 	first := translated(f)
-	whole := bytes.Join(first.flatten([]byte("names")), nil)
+	whole := fileOf(first, []byte("names"))
 	runtime.KeepAlive(first)
 	f.Add([]byte{})
 	for at := 0; at < len(whole); at += len(whole)/40 + 3 {
@@ -549,7 +556,7 @@ func TestTemplateLeavesMadeCode(t *testing.T) {
 		if tmpl == nil {
 			t.Fatalf("%#x: no template", target)
 		}
-		read, err := unflatten(bytes.Join(tmpl.flatten(nil), nil), namesOf, false)
+		read, err := unflatten(fileOf(tmpl, nil), namesOf, false)
 		if err != nil || read.useful != WorthKeeping {
 			t.Fatalf("%#x: %v, %+v", target, err, read)
 		}
@@ -621,7 +628,7 @@ func TestImagesAreCarriedOn(t *testing.T) {
 	if carried == nil || len(carried.images) != 2 || carried.useful != 2*WorthKeeping+1 {
 		t.Fatalf("carried on is %+v", carried)
 	}
-	read, err := unflatten(bytes.Join(carried.flatten([]byte("names")), nil), namesOf, false)
+	read, err := unflatten(fileOf(carried, []byte("names")), namesOf, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -712,7 +719,7 @@ func TestTemplateLeavesRecordedMadeCode(t *testing.T) {
 		if tmpl == nil {
 			continue
 		}
-		read, err := unflatten(bytes.Join(tmpl.flatten([]byte("names")), nil), namesOf, false)
+		read, err := unflatten(fileOf(tmpl, []byte("names")), namesOf, false)
 		runtime.KeepAlive(tmpl)
 		if err != nil {
 			t.Fatal(err)
