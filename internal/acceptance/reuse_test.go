@@ -62,8 +62,11 @@ func TestReuse(t *testing.T) {
 		// The shell (process 1) looks digits of its creator's number up.
 		return string(run(t, command{argv: []string{alleria(), "report", "--by-program", "--process", "2,3,4", out}, dir: dir}).stdout)
 	}
-	if with, without := counts("with"), counts("without", "--engine", "no-reuse"); with != without || !strings.Contains(with, "perl        3 ") {
-		t.Errorf("counts with:\n%s\nwithout:\n%s", with, without)
+	with := counts("with")
+	for _, off := range []string{"no-reuse", "copy-index", "keep-rarely"} {
+		if without := counts(off, "--engine", off); with != without || !strings.Contains(with, "perl        3 ") {
+			t.Errorf("counts with:\n%s\n%s:\n%s", with, off, without)
+		}
 	}
 }
 
