@@ -87,7 +87,7 @@ func (p *Process) mayGuard() bool {
 // make a call that it has not been asked about.
 func (p *Process) guard(due []appcode.Stretch) (did bool) {
 	p.calls.Guard(true)
-	defer func() { p.calls.Guard(p.code.Guards()) }()
+	defer p.guardCalls()
 	type taken struct {
 		t    *Thread
 		regs *sys.Regs
@@ -224,8 +224,21 @@ func (t *Thread) giveBack(pages []appcode.Stretch, written bool) error {
 			return fmt.Errorf("giving back the right to write %#x: %w", s.Start, err)
 		}
 	}
-	p.calls.Guard(p.code.Guards())
+	if !p.code.Guards() {
+		p.calls.Guard(false)
+	}
 	return t.close(in)
+}
+
+// guardCalls has translated code ask before the calls that may get at guarded pages. Bounds change here alone, behind a time in which all of them were asked for and
+// threads that ran were taken out of the cache: where pages have been given back those of before do.
+func (p *Process) guardCalls() {
+	in := p.code.GuardedIn(0, ^uint64(0))
+	if len(in) == 0 {
+		p.calls.Guard(false)
+		return
+	}
+	p.calls.GuardWithin(in[0].Start, in[len(in)-1].End)
 }
 
 // giveAllBack is giveBack for all guarded pages.

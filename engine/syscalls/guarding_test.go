@@ -74,6 +74,29 @@ func TestReached(t *testing.T) {
 	}
 }
 
+// TestGuardWithin: once it is known where guarded pages are, code asks before calls that write where their arguments point to only by these.
+func TestGuardWithin(t *testing.T) {
+	_, c, _ := start(t)
+	const page = 0x7f0000400000
+	c.Guard(true)
+	c.GuardWithin(page, page+0x3000)
+	for nr, want := range map[int]byte{
+		syscall.SYS_READ: layout.SyscallReach, syscall.SYS_PREAD64: layout.SyscallReach, sysReadv: layout.SyscallTracer, sysRecvmsg: layout.SyscallTracer,
+		sysMprotect: layout.SyscallTracer, sysSigaltstack: layout.SyscallTracer, sysWrite: layout.SyscallPlain,
+	} {
+		if got := c.shm.Ctl.Mem[layout.SyscallTable+nr]; got != want {
+			t.Errorf("call %d: %d, want %d", nr, got, want)
+		}
+	}
+	below, span := c.shm.Ctl.U64(layout.GuardBelow).Load(), c.shm.Ctl.U64(layout.GuardSpan).Load()
+	if below+page != layout.GuardMargin || span != layout.GuardMargin+0x3000 {
+		t.Errorf("they begin at %#x and are %#x long", -below, span)
+	}
+	if c.Guard(true); c.shm.Ctl.Mem[layout.SyscallTable+syscall.SYS_READ] != layout.SyscallTracer {
+		t.Error("while bounds change a read is not asked about")
+	}
+}
+
 // TestGuardAsks: translated code asks before calls that may write memory while pages are guarded, and makes them by itself then.
 func TestGuardAsks(t *testing.T) {
 	_, c, th := start(t)

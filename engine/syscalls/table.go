@@ -66,6 +66,7 @@ type Calls struct {
 	mappings  bool            // and of what is mapped
 	judged    bool            // translated code asks before each; see judge
 	guarding  bool            // and before those that may write memory; see Guard
+	reach     bool            // of these only where an argument points to guarded pages; see GuardWithin
 	unguarded bool            // some may write memory without being asked for; see asynchronous
 	special   map[int]byte    // what translated code does with them, but for those
 	starting  int             // stops at calls that are left to a native start
@@ -149,7 +150,13 @@ func (c *Calls) setTables() {
 // setTable says what translated code does with a call: it asks where calls are judged.
 func (c *Calls) setTable(nr uint32) {
 	what := c.table(nr)
-	if c.judged || c.handlers.asked && changesHandlers(nr) || c.guarding && mayWrite(nr) {
+	switch {
+	case c.judged || c.handlers.asked && changesHandlers(nr):
+		what = layout.SyscallTracer
+	case !c.guarding || !mayWrite(nr):
+	case c.reach && what == layout.SyscallPlain && byArguments(nr):
+		what = layout.SyscallReach
+	default:
 		what = layout.SyscallTracer
 	}
 	c.shm.Ctl.Mem[layout.SyscallTable+int(nr)] = what

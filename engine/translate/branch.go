@@ -429,6 +429,7 @@ func (u *Translator) syscall(b *codecache.Block, in *x86.Insn) {
 	if a.Pos()-notify != syscallNotify {
 		panic("system call's notification has another size")
 	}
+	asks := a.Here()
 	u.dispatch(uint32(trap) + 1)
 	if a.Pos()-start != syscallSpecial {
 		panic("system call's special cases have another size")
@@ -437,16 +438,78 @@ func (u *Translator) syscall(b *codecache.Block, in *x86.Insn) {
 	a.Link(plain, silent)
 	a.Syscall()
 	u.movNext(in)
-	u.cold = append(u.cold, coldStub{opens, func(u *Translator) { u.opens(tells, silent) }})
+	u.cold = append(u.cold, coldStub{opens, func(u *Translator) { u.byArguments(tells, silent, asks) }})
 }
 
-// opens makes a call that opens a file with its access in rdx: it is told of unless that is for reading only.
-func (u *Translator) opens(tells, silent uint64) {
+// byArguments goes on with a call by what its arguments are: rcx is 1 for SyscallOpens and 2 for SyscallReach, r11 the control area. One that opens a file, with
+// its access in rdx, is told of unless that is for reading only.
+func (u *Translator) byArguments(tells, silent, asks uint64) {
 	a := &u.asm
+	a.LeaDisp(x86.RCX, x86.RCX, -1)
+	reach := a.JnrcxzLater()
 	u.lowBits(x86.RDX, 2)
 	a.Jrcxz(5)
 	a.Jmp(tells)
 	a.Jmp(silent)
+	a.Link(reach, a.Here())
+	if u.HasBMI2 {
+		u.reaches(asks)
+		a.Jmp(silent)
+	} else {
+		a.Jmp(asks)
+	}
+}
+
+// reaches goes to asks if an argument of a call points to guarded pages, or to less than GuardMargin in front of them, or may be a length that is more. Flags
+// stay as they are, which the program finds in r11 behind the call.
+//
+// Refused: saving the flags in rax for ordinary comparisons; a signal that comes meanwhile would have to find its value elsewhere.
+func (u *Translator) reaches(asks uint64) {
+	a := &u.asm
+	const margin, longest = 16, 31 // bits of the least and of the largest length that is asked for
+	for _, arg := range []x86.Reg{x86.RSI, x86.RDX, x86.R10} {
+		a.Rorx(x86.RCX, arg, margin)
+		a.Mov32(x86.RCX, x86.RCX)
+		a.Jrcxz(6 + 2 + askSize)
+		a.Rorx(x86.RCX, arg, longest)
+		a.Mov32(x86.RCX, x86.RCX)
+		u.askIfZero(asks)
+	}
+	control := func(off int) {
+		a.LoadWord(x86.R11, layout.ControlPtr)
+		a.Load(x86.R11, asm.At(x86.R11, off), 8)
+	}
+	control(layout.GuardBelow)
+	for _, arg := range []x86.Reg{x86.RDI, x86.RSI, x86.RDX, x86.R10, x86.R8, x86.R9} {
+		a.Lea(x86.RCX, asm.Sum(x86.R11, arg, 1, 0)) // from where they begin
+		u.sign()
+		outside := a.JnrcxzLater()
+		a.Lea(x86.RCX, asm.Sum(x86.R11, arg, 1, 0))
+		a.Not(x86.RCX)
+		control(layout.GuardSpan)
+		a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.R11, 1, 0)) // to where they end, less one
+		u.sign()
+		u.askIfZero(asks)
+		control(layout.GuardBelow)
+		a.Link(outside, a.Here())
+	}
+}
+
+// sign leaves 0 in rcx if what is there, a difference of addresses, is not negative.
+func (u *Translator) sign() {
+	u.asm.Rorx(x86.RCX, x86.RCX, 56)
+	u.asm.MovzxByte(x86.RCX, x86.RCX)
+}
+
+// askSize is the size of askIfZero.
+const askSize = 9
+
+// askIfZero goes to asks if rcx is 0.
+func (u *Translator) askIfZero(asks uint64) {
+	u.asm.Jrcxz(2)
+	over := u.asm.JmpShort()
+	u.asm.Jmp(asks)
+	u.asm.Land(over)
 }
 
 // Sizes of the parts of a translated system call; syscall checks them.

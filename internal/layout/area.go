@@ -232,6 +232,9 @@ const (
 const (
 	NoCalls        = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)
 	ErrnoAt        = 0x108 // where errno of each thread is, from the base of fs on; 0: not known (tracer)
+	// While pages of code are guarded (engine/appcode): where they begin, less GuardMargin, negated, and from there to where they end (tracer).
+	GuardBelow     = 0x110
+	GuardSpan      = 0x118
 	SyscallTable   = 0x1000
 	SyscallEntries = 1 << 16 // one byte a system call, by the low 16 bits of its number: see Syscall…
 	// Places, whose entries code counts: see Place….
@@ -269,12 +272,16 @@ const (
 	PlaceGone   = 0x50 // entries that were left otherwise than by a return (code, tracer; counted up by both)
 )
 
+// GuardMargin is how far in front of guarded pages a call's memory may begin whose length is less; longer ones are asked for.
+const GuardMargin = 1 << 16
+
 // What translated code does with a system call, by number.
 const (
 	SyscallPlain  = 0 // execute it
 	SyscallTracer = 1 // stop for the tracer, which executes it or answers
 	SyscallNotify = 2 // execute it, then leave through an exit, so that the tracer looks at what it did
 	SyscallOpens  = 3 // openat: SyscallPlain where it is for reading only, else SyscallNotify
+	SyscallReach  = 4 // SyscallPlain where no argument points to guarded pages, else SyscallTracer
 )
 
 // Dispatches in Req: one of these, the number of an exit plus one, or ReqSideExit with the number of a

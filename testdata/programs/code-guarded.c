@@ -143,6 +143,34 @@ static void kernel(void) {
 	close(fd[0]), close(fd[1]), close(f);
 }
 
+/* calls whose memory begins near guarded pages, and far in front of them */
+static void around(void) {
+	enum { BEFORE = 40 };
+	unsigned char *p = pages(BEFORE + 2), *c = calloc(BEFORE + 2, PAGE), *code_at = p + BEFORE * PAGE;
+	int f = memfd_create("long", 0), n = 2000;
+	size_t all = (BEFORE + 1) * PAGE;
+	CHECK(c && pwrite(f, c, all, 0) == (ssize_t)all);
+	emit(code_at, n), check(code_at, n);
+	for (int i = 0; i < 3; i++) {
+		code(c + BEFORE * PAGE, ++n);
+		CHECK(pwrite(f, c, all, 0) == (ssize_t)all);
+		CHECK(pread(f, p, all, 0) == (ssize_t)all); /* from 160 KiB before */
+		check(code_at, n);
+		code(c + BEFORE * PAGE, ++n);
+		CHECK(pwrite(f, c, all, 0) == (ssize_t)all);
+		CHECK(pread(f, code_at - 8, 16, BEFORE * PAGE - 8) == 16); /* from a few bytes before */
+		check(code_at, n);
+		CHECK(pread(f, code_at - 16, 16, 0) == 16); /* up to them */
+		CHECK(pread(f, code_at + PAGE, 16, 0) == 16); /* behind them */
+		check(code_at, n);
+		code(c + BEFORE * PAGE, ++n);
+		CHECK(pwrite(f, c, all, 0) == (ssize_t)all && lseek(f, BEFORE * PAGE, SEEK_SET) == BEFORE * PAGE);
+		CHECK(read(f, code_at, 7) == 7);
+		check(code_at, n);
+	}
+	close(f), free(c);
+}
+
 static void mappings(void) {
 	unsigned char *p = pages(4), *q = pages(8);
 	emit(p, 1), check(p, 1);
@@ -246,6 +274,6 @@ static void children(void) {
 }
 
 int main(void) {
-	stores(), own_code(), threads(), kernel(), mappings(), signals(), children();
+	stores(), own_code(), threads(), kernel(), around(), mappings(), signals(), children();
 	return OK();
 }
