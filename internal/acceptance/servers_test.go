@@ -62,6 +62,9 @@ func TestServers(t *testing.T) {
 			if why, ok := strings.CutPrefix(string(native.stdout), "skip: "); ok {
 				t.Skip(why)
 			}
+			if native.status != 0 {
+				t.Fatalf("natively the script ends with %d\n%s", native.status, clip(native.stdout))
+			}
 			n := s.rounds
 			if *rounds > 0 {
 				n = *rounds

@@ -1,6 +1,7 @@
 # Further servers, those that are installed one after the other: a client's requests, a clean end.
 # daemons.sh PORT [TRACER ARGUMENT...]: says the same with and without a tracer.
-port=$1; shift
+# Not among those that clients are given, which nobody can listen at for a minute afterwards.
+port=$((20000 + $1 % 10000)); shift
 here=$(pwd)
 chmod 755 .
 mkdir www && seq 2000 >www/a.txt && chmod 755 www
@@ -12,8 +13,13 @@ begin() {
 	name=$1; shift
 	"$@" >log 2>&1 &
 	waiting=$!
-	for _ in $(seq 300); do (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && return; sleep 0.1; done
+	for _ in $(seq 300); do
+		curl -s --max-time 0.1 "telnet://127.0.0.1:$port" </dev/null >/dev/null 2>&1
+		[ $? = 7 ] || return # not refused
+		sleep 0.1
+	done
 	echo "$name does not listen"
+	exit 1
 }
 # As a server that writes no file with its number: "$0" is one, and the rest is executed.
 as='echo $$ >pid; exec "$@"'
@@ -28,10 +34,7 @@ pages() { for _ in $(seq 50); do curl -s "http://127.0.0.1:$port/$1"; done | cks
 
 if has memcached; then
 	begin memcached "$@" bash -c "$as" - memcached -u "$(id -un)" -l 127.0.0.1 -p "$port" -U 0
-	exec 3<>"/dev/tcp/127.0.0.1/$port"
-	{ for i in $(seq 200); do printf 'set k%d 0 0 3\r\nabc\r\nget k%d\r\n' "$i" "$i"; done; printf 'quit\r\n'; } >&3
-	cksum <&3
-	exec 3>&-
+	{ for i in $(seq 200); do printf 'set k%d 0 0 3\r\nabc\r\nget k%d\r\n' "$i" "$i"; done; printf 'quit\r\n'; sleep 1; } | curl -s --max-time 60 "telnet://127.0.0.1:$port" | cksum
 	end TERM
 fi
 if has lighttpd; then
