@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"sync"
 	"unsafe"
-
-	"alleria/abp"
 )
 
 // bufferType is what buffers of one type of records have in common. Records are known by their size: they hold no pointers, so that
@@ -24,7 +22,10 @@ type bufferType struct {
 	buffers  int
 	most     int
 	alloc    func(n int) unsafe.Pointer
+	recycle  func(unsafe.Pointer) // takes a buffer that nobody has any more; nil: the collector does
 	full     func(*handed) unsafe.Pointer
+	ids      func(unsafe.Pointer) uint64     // of shared buffers
+	named    func(id uint64) (buffer, error) // likewise
 
 	mu     sync.Mutex
 	users  map[unsafe.Pointer]string // buffers that are the user's, with where they became that; guarded by mu
@@ -55,7 +56,7 @@ type buffer struct {
 type handed struct {
 	buffer
 	process, thread, osid uint32
-	proc                  *abp.Process
+	names                 names
 	final                 bool
 }
 
@@ -63,7 +64,7 @@ type handed struct {
 func erase[R any](c *bufferType, full func(*Batch[R]) []R) {
 	c.alloc = func(n int) unsafe.Pointer { return address(make([]R, n)) }
 	c.full = func(h *handed) unsafe.Pointer {
-		return address(full(&Batch[R]{Process: h.process, Thread: h.thread, OSID: h.osid, Records: slice[R](h.base, h.n), Final: h.final, proc: h.proc}))
+		return address(full(&Batch[R]{Process: h.process, Thread: h.thread, OSID: h.osid, Records: slice[R](h.base, h.n), Final: h.final, names: h.names}))
 	}
 }
 
@@ -76,6 +77,7 @@ func slice[R any](base unsafe.Pointer, n int) []R { return unsafe.Slice((*R)(bas
 // allocate makes a buffer for the user.
 func (c *bufferType) allocate(place string) unsafe.Pointer {
 	b := c.alloc(c.records)
+	clear(unsafe.Slice((*byte)(b), uintptr(c.records)*c.size)) // it may have been another's
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.give(b, place)
@@ -97,7 +99,17 @@ func (c *bufferType) release(b unsafe.Pointer, place string) {
 	if _, ok := c.users[b]; !ok && c.broken == nil {
 		c.broken = fmt.Errorf("Free of a buffer of %s that is not the user's, at %s", c.name, place)
 	}
+	if _, ok := c.users[b]; ok {
+		c.drop(buffer{base: b})
+	}
 	delete(c.users, b)
+}
+
+// drop takes a buffer that nobody has any more.
+func (c *bufferType) drop(b buffer) {
+	if c.recycle != nil {
+		c.recycle(b.base)
+	}
 }
 
 // exchange says which buffer is filled next: the one that the callback has returned for the one that it got.

@@ -30,6 +30,7 @@ type options struct {
 	sequential, verbose, noASLR     bool
 	noPlans                         bool
 	engine                          string
+	inProcess                       bool
 }
 
 // How room in a buffer is looked for.
@@ -49,6 +50,7 @@ func (o *options) register(fl *flag.FlagSet) {
 	fl.BoolVar(&o.noASLR, "no-aslr", false, "switch the program's address-space randomisation off")
 	fl.BoolVar(&o.noPlans, "no-plans", false, "make each record the general way, for comparison")
 	fl.StringVar(&o.engine, "engine", "", "switch optimisations of the engine off by `name`, between commas, for comparison")
+	fl.BoolVar(&o.inProcess, "in-process", false, "call the callbacks in the tracer's process: what ends them ends the program as well")
 	fl.StringVar(&o.log, "log", "", "append what happens inside to this `file`")
 	fl.BoolVar(&o.verbose, "v", false, "say what was executed")
 }
@@ -103,15 +105,11 @@ func (t *Tool) Run(ctx context.Context, argv []string, messages io.Writer) (exit
 	if err != nil {
 		return 0, err
 	}
-	if t.opts.log != "" {
-		log, err := os.OpenFile(t.opts.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-		if err != nil {
-			return 0, fmt.Errorf("%w: -log: %w", session.ErrUsage, err)
-		}
-		defer log.Close()
-		o.Log = log
+	if tracer != nil && !t.opts.inProcess {
+		exit, err = tracer.run(ctx, t, argv, messages)
+	} else {
+		exit, err = t.record(ctx, o)
 	}
-	exit, err = session.Record(ctx, o)
 	if err != nil && !errors.Is(err, session.ErrIncomplete) {
 		return exit, err
 	}
@@ -129,6 +127,19 @@ func (t *Tool) Run(ctx context.Context, argv []string, messages io.Writer) (exit
 		err = t.failed()
 	}
 	return exit, errors.Join(err, t.finish(messages))
+}
+
+// record runs the program in this process.
+func (t *Tool) record(ctx context.Context, o session.Options) (exit int, err error) {
+	if t.opts.log != "" {
+		log, err := os.OpenFile(t.opts.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			return 0, fmt.Errorf("%w: -log: %w", session.ErrUsage, err)
+		}
+		defer log.Close()
+		o.Log = log
+	}
+	return session.Record(ctx, o)
 }
 
 // failed is why the user has ended the analysis, nil: that has not happened.

@@ -22,7 +22,7 @@ func (a *analysis) Add(s stream.Sink, _ float64) {
 	a.tool.words.Add(s.(*sink).words)
 	for _, f := range s.(*sink).fillers {
 		if f != nil {
-			f.end()
+			f.finish()
 		}
 	}
 }
@@ -48,7 +48,7 @@ func (s *sink) Gap() { s.next = 0 }
 // filler is what fills the buffers of a type.
 func (s *sink) filler(to int) *filler {
 	if s.fillers[to] == nil {
-		s.fillers[to] = newFiller(s.a.tool.types[to], handed{process: s.a.proc.Number(), thread: s.x.Thread, osid: s.x.OSID, proc: s.a.proc})
+		s.fillers[to] = newFiller(s.a.tool.types[to], handed{process: s.a.proc.Number(), thread: s.x.Thread, osid: s.x.OSID, names: procNames{s.a.proc}})
 	}
 	return s.fillers[to]
 }

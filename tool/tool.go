@@ -37,6 +37,7 @@ type Tool struct {
 	opts   options
 	words  atomic.Uint64 // that the program's threads have recorded
 	over   over
+	beside *callbacks // who calls the callbacks, if they are another process's
 }
 
 // over says that the analysis has been ended by the user, or by a goroutine of the user's.
@@ -114,20 +115,31 @@ type Batch[R any] struct {
 	Records []R
 	Final   bool // the thread has ended
 
-	proc *abp.Process
+	names names
 }
 
-// Function names a function by what a field got from the source Function, with the file name of its image. Code in no function has no names.
-func (b *Batch[R]) Function(number uint32) (name, image string) {
-	f := b.proc.Function(number)
+// names says what functions are called.
+type names interface {
+	function(number uint32) (name, image string)
+}
+
+// procNames asks the process's tables.
+type procNames struct{ *abp.Process }
+
+// function is of names.
+func (p procNames) function(number uint32) (name, image string) {
+	f := p.Function(number)
 	if f == nil {
 		return "", ""
 	}
-	if im := b.proc.Image(f.Image); im != nil {
+	if im := p.Image(f.Image); im != nil {
 		image = filepath.Base(im.Path)
 	}
 	return f.Display(), image
 }
+
+// Function names a function by what a field got from the source Function, with the file name of its image. Code in no function has no names.
+func (b *Batch[R]) Function(number uint32) (name, image string) { return b.names.function(number) }
 
 // Type is a type of records, with its buffers.
 type Type[R any] struct{ core *bufferType }

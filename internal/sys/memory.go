@@ -63,6 +63,18 @@ func Memfd(name string, size int64) (*os.File, error) {
 	return f, nil
 }
 
+// Inherit says whether programs that this process executes have the file as well, under its number.
+func Inherit(f *os.File, yes bool) error {
+	flags := unix.FD_CLOEXEC
+	if yes {
+		flags = 0
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, flags); err != nil {
+		return fmt.Errorf("inheritance of %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
 // MapShared maps length bytes of f at offset into this process, readable and
 // writable.
 // MAP_NORESERVE, because the areas are sized for the largest target and mostly stay
