@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/signal"
@@ -175,16 +176,24 @@ func (k *keeper) pass(user *os.Process) {
 
 // wait waits for both. The user's end is told to the tracer, which says what the command's status is if the program was still running.
 func (k *keeper) wait(u, t *os.Process) int {
+	said := make(chan string, 1)
+	go func() {
+		status := ""
+		for lines := bufio.NewScanner(k.told); lines.Scan(); {
+			if status = lines.Text(); status == toldHung {
+				_ = u.Kill()
+			}
+		}
+		said <- status
+	}()
 	st, err := u.Wait()
 	how := "it has ended"
 	if err == nil {
 		how = st.String()
 	}
 	_, _ = k.told.WriteString(how + "\n")
-	var text [16]byte
-	n, _ := k.told.Read(text[:]) // nothing: its end
 	_, _ = t.Wait()
-	if exit, err := strconv.Atoi(strings.TrimSpace(string(text[:n]))); err == nil {
+	if exit, err := strconv.Atoi(<-said); err == nil {
 		return exit
 	}
 	if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
@@ -192,6 +201,9 @@ func (k *keeper) wait(u, t *os.Process) int {
 	}
 	return st.ExitCode()
 }
+
+// toldHung is what the tracer says of a user's process that answers nothing any more, and that nobody is to wait for.
+const toldHung = "hung"
 
 // endBy ends as the user's process has ended, without a core of ours.
 func endBy(s syscall.Signal) int {

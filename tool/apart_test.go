@@ -120,6 +120,7 @@ func TestUsersEnd(t *testing.T) {
 		"nil":    {"the process of its callbacks ended: panic: runtime error: invalid memory address or nil pointer dereference, at apart_test.go:", "done"},
 		"kill":   {"the process of its callbacks ended: signal: killed; buffers were with the callback of ref at apart_test.go:", "done"},
 		"maps":   {"the process of its callbacks ended: a fatal error of Go's runtime, which has said which, at apart_test.go:", "done"},
+		"stop":   {"the process of its callbacks does not answer; buffers were with the callback of ref at apart_test.go:", "done"},
 		"hang":   {"has been at one buffer for more than 300ms, at apart_test.go:", ""},
 	} {
 		out, errs, status := apart(t, []string{misbehaviour + "=" + how}, "sh", "-c", loop)

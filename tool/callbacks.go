@@ -22,7 +22,7 @@ type callbacks struct {
 	*conn
 	arena  *arena
 	crash  *os.File
-	keeper *bufio.Reader // who has started both, and says how the other one has ended
+	keeper *os.File // who has started both, and says how the other one has ended
 
 	mu      sync.Mutex
 	fillers map[uint32]*remoteRunner // guarded by mu, as all below
@@ -30,6 +30,7 @@ type callbacks struct {
 	names   []*abp.Process           // tables of names
 	run     *tracerRun               // that is at work; nil: none
 	gone    error                    // why the other process is not there any more; nil: it is
+	hung    bool                     // it is there and answers nothing
 }
 
 // tracerRun is a run, as the tracer sees it.
@@ -45,7 +46,7 @@ func trace(files [sideFiles]*os.File) int {
 	_, stop := session.Outlive() // the user's process is sent the same
 	defer stop()
 	c := &callbacks{conn: newConn(files[fileConn]), arena: newArena([2]*os.File{files[fileOwn], files[fileUsers]}, 0), crash: files[fileCrash],
-		keeper: bufio.NewReader(files[fileKeeper]), fillers: map[uint32]*remoteRunner{}}
+		keeper: files[fileKeeper], fillers: map[uint32]*remoteRunner{}}
 	for {
 		f, err := c.receive()
 		if err != nil {
@@ -70,31 +71,46 @@ func trace(files [sideFiles]*os.File) int {
 	if exit == 0 {
 		exit = statusOf(r.result.error())
 	}
-	fmt.Fprintf(files[fileKeeper], "%d\n", exit)
+	fmt.Fprintf(c.keeper, "%d\n", exit)
 	return 0
 }
 
 // lost ends the analysis, since the other process has ended: why, and at which callbacks.
 func (c *callbacks) lost() error {
-	how, _ := c.keeper.ReadString('\n')
+	how, _ := bufio.NewReader(c.keeper).ReadString('\n')
 	crash, _ := io.ReadAll(io.NewSectionReader(c.crash, 0, 1<<20))
 	err := ended(strings.TrimSpace(how), string(crash))
 	c.mu.Lock()
+	err = fmt.Errorf("%w%s", err, c.busy())
+	c.gone = err
+	t := c.run.tool
+	c.mu.Unlock()
+	t.over.end(err)
+	return err
+}
+
+// stuck ends the analysis: the other process is there and answers nothing, as it is stopped, or busy beyond any measure.
+func (c *callbacks) stuck() {
+	c.mu.Lock()
+	c.hung = true
+	t, at := c.run.tool, c.busy()
+	c.mu.Unlock()
+	t.over.end(fmt.Errorf("the process of its callbacks does not answer%s", at))
+}
+
+// busy says which callbacks have buffers, to be appended to a reason. c.mu is held.
+func (c *callbacks) busy() string {
 	var at []string
 	for _, r := range c.fillers {
 		if place := fmt.Sprintf("%s at %s", r.f.of.name, r.f.of.callback); r.out > 0 && !slices.Contains(at, place) {
 			at = append(at, place)
 		}
 	}
-	slices.Sort(at)
-	if len(at) > 0 {
-		err = fmt.Errorf("%w; buffers were with the callback of %s", err, strings.Join(at, ", and of "))
+	if len(at) == 0 {
+		return ""
 	}
-	c.gone = err
-	t := c.run.tool
-	c.mu.Unlock()
-	t.over.end(err)
-	return err
+	slices.Sort(at)
+	return "; buffers were with the callback of " + strings.Join(at, ", and of ")
 }
 
 // take takes one frame.
@@ -199,6 +215,9 @@ func (r *remoteRunner) call(h handed) {
 // close is of callee.
 func (r *remoteRunner) close() { r.c.send(frame{kind: tellClose, id: r.id}) }
 
+// late is of callee.
+func (r *remoteRunner) late() { r.c.stuck() }
+
 // start starts what is asked for.
 func (c *callbacks) start(f *frame) {
 	var q request
@@ -209,6 +228,7 @@ func (c *callbacks) start(f *frame) {
 	t := q.tool(c)
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &tracerRun{tool: t, cancel: cancel, done: make(chan struct{})}
+	c.patience(2*t.Limit+unanswered, c.stuck)
 	c.mu.Lock()
 	c.run = r
 	c.mu.Unlock()
@@ -218,13 +238,16 @@ func (c *callbacks) start(f *frame) {
 		r.result = resultOf(exit, err)
 		r.result.Words = t.words.Load()
 		c.mu.Lock()
-		if c.gone == nil {
+		if c.gone == nil && !c.hung {
 			c.run = nil
 		}
-		clear(c.fillers)
+		hung := c.hung
 		c.mu.Unlock()
 		c.sendAs(frame{kind: tellResult}, r.result)
 		close(r.done)
+		if hung {
+			fmt.Fprintln(c.keeper, toldHung)
+		}
 	}()
 }
 

@@ -22,6 +22,7 @@ type filler struct {
 type callee interface {
 	call(h handed) // does not wait: as many as there are buffers have room
 	close()        // behind the last
+	late()         // it has not answered for so long that the analysis is over
 }
 
 // newFiller begins with the first record of a thread.
@@ -92,8 +93,8 @@ const unanswered = 5 * time.Second
 // wait waits for a buffer, or for the last callback's end, if gone is not nil. A callback that takes too long is told by who calls it; that it is not told either
 // is the end as well.
 func (f *filler) wait(gone chan struct{}) {
-	late := time.NewTimer(2*f.of.tool.Limit + unanswered)
-	defer late.Stop()
+	wait := time.NewTimer(2*f.of.tool.Limit + unanswered)
+	defer wait.Stop()
 	for {
 		select {
 		case b := <-f.free:
@@ -102,7 +103,7 @@ func (f *filler) wait(gone chan struct{}) {
 				return
 			}
 			f.of.drop(b)
-			late.Reset(2*f.of.tool.Limit + unanswered)
+			wait.Reset(2*f.of.tool.Limit + unanswered)
 		case err := <-f.failed:
 			panic(live.Failure{Err: err})
 		case <-f.of.tool.over.done:
@@ -110,8 +111,8 @@ func (f *filler) wait(gone chan struct{}) {
 		case <-gone:
 			f.last()
 			return
-		case <-late.C:
-			panic(live.Failure{Err: fmt.Errorf("the callback of %s at %s has been at one buffer for more than %v, and the process that calls it does not answer", f.of.name, f.of.callback, f.of.tool.Limit)})
+		case <-wait.C:
+			f.to.late()
 		}
 	}
 }

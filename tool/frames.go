@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
+	"time"
 )
 
 // frame is what the tracer and the process of the callbacks tell each other. What its numbers mean its kind says.
@@ -115,8 +117,18 @@ type conn struct {
 	file *os.File
 	in   *bufio.Reader
 
-	mu  sync.Mutex
-	out []byte // guarded by mu
+	mu    sync.Mutex
+	out   []byte        // guarded by mu, as all below
+	wait  time.Duration // how long sending may take; 0: as long as it takes
+	stuck func()        // called when it takes longer; nothing is sent any more
+	mute  bool
+}
+
+// patience says how long sending may take, and what is called then.
+func (c *conn) patience(wait time.Duration, stuck func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wait, c.stuck = wait, stuck
 }
 
 func newConn(file *os.File) *conn { return &conn{file: file, in: bufio.NewReaderSize(file, 1<<16)} }
@@ -125,13 +137,22 @@ func newConn(file *os.File) *conn { return &conn{file: file, in: bufio.NewReader
 func (c *conn) send(f frame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.mute {
+		return
+	}
+	if c.wait > 0 {
+		_ = c.file.SetWriteDeadline(time.Now().Add(c.wait))
+	}
 	b := binary.LittleEndian.AppendUint32(c.out[:0], uint32(len(f.text)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(f.kind))
 	b = binary.LittleEndian.AppendUint64(b, uint64(f.id))
 	b = binary.LittleEndian.AppendUint64(b, f.a)
 	b = binary.LittleEndian.AppendUint64(b, f.b)
 	c.out = append(b, f.text...)
-	_, _ = c.file.Write(c.out)
+	if _, err := c.file.Write(c.out); errors.Is(err, os.ErrDeadlineExceeded) {
+		c.mute = true // half a frame may be there
+		c.stuck()
+	}
 }
 
 // sendAs sends a frame with a text in JSON.

@@ -78,7 +78,7 @@ func (r *runner) one(h *handed) (next buffer, err error) {
 	return next, err
 }
 
-// late is called when the callback has been at one buffer for too long.
+// late is of callee, and called as well when the callback has been at one buffer for too long.
 func (r *runner) late() {
 	r.to.fail(fmt.Errorf("the callback of %s has been at one buffer for more than %v, at %s", r.of.name, r.of.tool.Limit, r.where()))
 }
