@@ -23,7 +23,8 @@
 // returns another one; Type.mu guards the list of the user's.
 //
 // An analysis that panics, takes longer over a buffer than Tool.Limit, or never gives buffers back is over, and the end says
-// which and at which place of its code; the program runs on as if nothing were.
+// which and at which place of its code; the program runs on as if nothing were. The user's main and callbacks are in a process
+// of their own (apart.go), so that this holds for whatever ends that process.
 //
 // The package changes nothing of the program: no registers, no memory, no calls in its place.
 package tool
