@@ -80,7 +80,7 @@ func rules() map[string][]string {
 		"internal/session/asks":   {"engine", "engine/asking", "internal/sys"},
 		"internal/session/plan":   {"config", "abp", "emit", "engine", "engine/x86", "internal/records", "internal/symbols", "internal/sys"},
 		"cmd":                     {all},
-		"tool":                    {"abp", "analysis", "cab", "config", "internal/against", "internal/session"},
+		"tool":                    {"abp", "analysis", "cab", "config", "internal/against", "internal/session", "internal/sys"},
 		"examples":                {"tool"},
 		"bench":                   {"abp", "internal/sys"},
 		"bench/rings":             {},

@@ -230,8 +230,8 @@ const (
 
 // Control area: one for each process, in front of its slots.
 const (
-	NoCalls        = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)
-	ErrnoAt        = 0x108 // where errno of each thread is, from the base of fs on; 0: not known (tracer)
+	NoCalls = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)
+	ErrnoAt = 0x108 // where errno of each thread is, from the base of fs on; 0: not known (tracer)
 	// While pages of code are guarded (engine/appcode): where they begin, less GuardMargin, negated, and from there to where they end (tracer).
 	GuardBelow     = 0x110
 	GuardSpan      = 0x118
