@@ -17,6 +17,10 @@ const misbehaviour = "ALLERIA_TOOL_TEST"
 
 // TestMain is a tool's main as well.
 func TestMain(m *testing.M) {
+	if os.Getenv(inProcessVariable) == "apart" && tracer == nil {
+		fmt.Fprintln(os.Stderr, "this is to be apart, and is not")
+		os.Exit(1)
+	}
 	if how := os.Getenv(misbehaviour); how != "" {
 		misbehave(how)
 	}
