@@ -2,11 +2,13 @@ package emit
 
 import (
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"alleria/abp"
+	"alleria/internal/records"
 )
 
 // part is what one call of ConsumeAt gets.
@@ -150,5 +152,32 @@ func TestLeasesAtOnce(t *testing.T) {
 		if found := problems(t, r.dir); len(found) > 0 {
 			t.Error(found)
 		}
+	}
+}
+
+// TestPrefixKeepsMarks: a bound that is reached within what a mark stands for keeps all of it. Blocks of real programs that are executed for the tracer have one instruction.
+func TestPrefixKeepsMarks(t *testing.T) {
+	r := &recording{dir: filepath.Join(t.TempDir(), "run"), prog: newProgram(1, 30)}
+	run, p := leased(t, r, Options{})
+	tried := 0
+	for id := uint32(1); id <= 30; id++ {
+		b := p.blocks.convert(id)
+		if b == nil || b.Static.Instructions < 2 {
+			continue
+		}
+		tried++
+		words := []uint64{records.Mark(records.MarkEmulated, uint64(id)), 0}
+		if got, n := p.prefix(words, 1); !slices.Equal(got, words) || n != 1 {
+			t.Errorf("block %d: %x with %d instructions", id, got, n)
+		}
+	}
+	if tried == 0 {
+		t.Error("no block has several instructions")
+	}
+	if err := p.Close(abp.EndInfo{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Finish(abp.Outcome{State: abp.OutcomeComplete}); err != nil {
+		t.Fatal(err)
 	}
 }

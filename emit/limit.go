@@ -196,8 +196,8 @@ func (p *ProcessWriter) prefix(words []uint64, most uint64) ([]uint64, uint64) {
 	if sum < most || it.Err != nil {
 		return words, sum // who consumes them finds what is wrong
 	}
-	if sum == most {
-		return words[:it.To], sum
+	if sum == most || it.Mark != 0 { // what a mark stands for, an instruction, has no parts
+		return words[:it.To], most
 	}
 	// Of the last execution a part, as a fault or a window's end would have cut it.
 	part := words[it.From:it.To]
