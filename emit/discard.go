@@ -2,6 +2,7 @@ package emit
 
 import (
 	"fmt"
+	"math"
 
 	"alleria/abp"
 	"alleria/internal/records"
@@ -18,6 +19,7 @@ type Dropper struct {
 	met    []metBlock   // by block
 	ids    []uint32     // whose execs are not zero
 	sum    uint64       // of all words, so that each is read
+	walked uint64       // words since counts were added up
 }
 
 // metBlock is what is wanted of a block at each execution. It lies in one place, since programs execute more blocks than lie in a processor's nearest cache.
@@ -47,6 +49,11 @@ func (w *Dropper) ConsumeAt(thread int, _, _ Place, words []uint64, _, _ uint64)
 		// Counts belong to one thread at a time.
 		w.settle()
 		w.thread = w.p.thread(uint32(thread))
+	}
+	// A block has at most as many executions as there are words: its count has 32 bits.
+	if w.walked += uint64(len(words)); w.walked > math.MaxUint32 {
+		w.settle()
+		w.walked = uint64(len(words))
 	}
 	for at := 0; at < len(words); {
 		n, err := w.records(words, at)
@@ -165,5 +172,5 @@ func (w *Dropper) settle() {
 	if len(w.ids) > 0 {
 		w.thread.add(c)
 	}
-	w.ids = w.ids[:0]
+	w.ids, w.walked = w.ids[:0], 0
 }

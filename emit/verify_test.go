@@ -3,6 +3,7 @@ package emit
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -329,6 +330,42 @@ func discard(t *testing.T, o Options) {
 	}
 	if err := run.Finish(abp.Outcome{State: abp.OutcomeComplete}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDiscardSettles: what a thread has executed of a block is added up before its count of 32 bits is full.
+func TestDiscardSettles(t *testing.T) {
+	prog := newProgram(4, 30)
+	run, err := NewRun(Options{Discard: true, Sizes: true}, abp.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := run.NewProcess(abp.Header{Process: 1}, prog.blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.SinkOf(0)
+	w, ok := s.(*Dropper)
+	if !ok {
+		t.Fatalf("%T", s)
+	}
+	b := prog.list[0]
+	words := prog.record(nil, b)
+	words[0] = uint64(records.Number(b.ID, b.Words))
+	consume := func(chunk uint64) {
+		if err := s.ConsumeAt(1, Place{Chunk: chunk}, Place{Chunk: chunk + 1}, words, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	consume(0)
+	w.met[b.ID].execs, w.walked = math.MaxUint32, math.MaxUint32
+	consume(1)
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	static := p.blocks.convert(b.ID).Static.Instructions
+	if got, _ := p.Counts(); got.Instructions != (1<<32)*static {
+		t.Errorf("%d instructions, want %d", got.Instructions, (1<<32)*static)
 	}
 }
 
