@@ -278,16 +278,7 @@ func TestDiscard(t *testing.T) {
 
 func discard(t *testing.T, o Options) {
 	t.Helper()
-	prog := newProgram(4, 30)
-	run, err := NewRun(o, abp.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := run.NewProcess(abp.Header{Process: 1}, prog.blocks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := p.SinkOf(0)
+	prog, p, s := dropping(t, o)
 	var want abp.Counts
 	for i := range uint64(20) {
 		var words []uint64
@@ -328,15 +319,16 @@ func discard(t *testing.T, o Options) {
 	case o.MaxInstructions != 0 && (got.Instructions < o.MaxInstructions || got.Instructions >= o.MaxInstructions+64): // the last execution counts whole
 		t.Errorf("%d instructions of at most %d", got.Instructions, o.MaxInstructions)
 	}
-	if err := run.Finish(abp.Outcome{State: abp.OutcomeComplete}); err != nil {
+	if err := p.run.Finish(abp.Outcome{State: abp.OutcomeComplete}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestDiscardSettles: what a thread has executed of a block is added up before its count of 32 bits is full.
-func TestDiscardSettles(t *testing.T) {
+// dropping is a program's process whose records are dropped.
+func dropping(t *testing.T, o Options) (*program, *ProcessWriter, Sink) {
+	t.Helper()
 	prog := newProgram(4, 30)
-	run, err := NewRun(Options{Discard: true, Sizes: true}, abp.Run{})
+	run, err := NewRun(o, abp.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +336,12 @@ func TestDiscardSettles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := p.SinkOf(0)
+	return prog, p, p.SinkOf(0)
+}
+
+// TestDiscardSettles: what a thread has executed of a block is added up before its count of 32 bits is full.
+func TestDiscardSettles(t *testing.T) {
+	prog, p, s := dropping(t, Options{Discard: true, Sizes: true})
 	w, ok := s.(*Dropper)
 	if !ok {
 		t.Fatalf("%T", s)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,45 +87,19 @@ func (p *Process) mayGuard() bool {
 func (p *Process) guard(due []appcode.Stretch) (did bool) {
 	p.calls.Guard(true)
 	defer p.guardCalls()
-	type taken struct {
-		t    *Thread
-		regs *sys.Regs
-	}
-	var out []taken
-	free := true
-	for _, t := range p.running() {
-		if t.tracee.Ending {
-			continue
-		}
-		var ok bool
-		if due, ok = p.notUsed(due, t.tid); ok {
-			continue
-		}
-		regs, err := t.tracee.Halt()
-		if err == nil {
-			var none tracee.Signal
-			err = t.toSafePoint(regs, &none)
-		}
-		switch {
-		case err == nil:
-			out = append(out, taken{t, regs})
-			free = free && !t.tracee.Holds() // a write, say, by which what the program does with SIGSEGV is not to be seen
-			due = p.withoutUsed(due, regs.Orig_rax, regs)
-		case errors.Is(err, tracee.ErrEnded) || sys.Gone(err):
-		case errors.Is(err, tracee.ErrBusy):
-			free = false
-		default:
-			t.failed(err)
-			free = false
-		}
+	out, free := p.takeOut(func(t *Thread) (used bool) {
+		due, used = p.notUsed(due, t.tid)
+		return used
+	})
+	for _, o := range out {
+		free = free && !o.t.tracee.Holds() // a write, say, by which what the program does with SIGSEGV is not to be seen
+		due = p.withoutUsed(due, o.regs.Orig_rax, o.regs)
 	}
 	if did = free && len(out) > 0 && len(due) > 0; did {
 		t := out[0].t
 		t.failed(t.takeRights(due))
 	}
-	for _, o := range out {
-		o.t.failed(o.t.enter(o.regs, 0))
-	}
+	p.putBack(out)
 	return did
 }
 
@@ -164,7 +137,8 @@ func (p *Process) withoutUsed(due []appcode.Stretch, nr uint64, regs *sys.Regs) 
 // takeRights has a stopped thread take the right to write stretches of pages away.
 func (t *Thread) takeRights(due []appcode.Stretch) error {
 	p := t.p
-	if p.guarding.fault.Signal = tracee.SIGSEGV; !p.code.Guards() { // else no change of it would have gone unseen
+	p.guarding.fault.Signal = tracee.SIGSEGV
+	if !p.code.Guards() { // else no change of it would have gone unseen
 		if err := p.guarding.fault.Learn(&t.tracee, t.borrow); err != nil {
 			return err
 		}

@@ -79,31 +79,7 @@ func (tr *Tracer) renew(p *Process) {
 		}
 	}
 	p.toggle.Stop()
-	type taken struct {
-		t    *Thread
-		regs *sys.Regs
-	}
-	var out []taken
-	all := true
-	for _, t := range p.running() {
-		if t.native || t.tracee.Ending {
-			continue
-		}
-		regs, err := t.tracee.Halt()
-		if err == nil {
-			var none tracee.Signal
-			err = t.toSafePoint(regs, &none)
-		}
-		switch {
-		case err == nil:
-			out = append(out, taken{t, regs})
-		case errors.Is(err, tracee.ErrEnded) || sys.Gone(err):
-		case errors.Is(err, tracee.ErrBusy):
-			all = false
-		default:
-			t.failed(err)
-		}
-	}
+	out, all := p.takeOut(func(t *Thread) bool { return t.native })
 	if all && !tr.births.Any(func(k told) bool { return k.parent == nil || k.by(p) }) {
 		for _, t := range p.running() {
 			t.counts.Keep(t.recovery.Partial())
@@ -114,6 +90,43 @@ func (tr *Tracer) renew(p *Process) {
 		p.translator.Entries.Forget()
 		p.stats.Renewed++
 	}
+	p.putBack(out)
+}
+
+// takenOut is a thread that was taken out of the cache, and its registers.
+type takenOut struct {
+	t    *Thread
+	regs *sys.Regs
+}
+
+// takeOut takes all threads out of the cache but those that are ending and those that skip tells of; all: none could not be.
+func (p *Process) takeOut(skip func(*Thread) bool) (out []takenOut, all bool) {
+	all = true
+	for _, t := range p.running() {
+		if t.tracee.Ending || skip(t) {
+			continue
+		}
+		regs, err := t.tracee.Halt()
+		if err == nil {
+			var none tracee.Signal
+			err = t.toSafePoint(regs, &none)
+		}
+		switch {
+		case err == nil:
+			out = append(out, takenOut{t, regs})
+		case errors.Is(err, tracee.ErrEnded) || sys.Gone(err):
+		case errors.Is(err, tracee.ErrBusy):
+			all = false
+		default:
+			t.failed(err)
+			all = false
+		}
+	}
+	return out, all
+}
+
+// putBack has them go on there.
+func (p *Process) putBack(out []takenOut) {
 	for _, o := range out {
 		o.t.failed(o.t.enter(o.regs, 0))
 	}

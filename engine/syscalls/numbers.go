@@ -5,23 +5,16 @@ import "alleria/engine/tracee"
 // Numbers of the system calls that the tracer has a part in.
 // They are x86-64's (arch/x86/entry/syscalls/syscall_64.tbl) and never change.
 const (
-	sysReadv         = 19
-	sysRecvmsg       = 47
-	sysIOSetup       = 206
-	sysVmsplice      = 278
-	sysPreadv        = 295
-	sysRecvmmsg      = 299
-	sysProcessReadv  = 310
-	sysProcessWritev = 311
-	sysPreadv2       = 327
-	sysIOUringSetup  = 425
 	sysWrite         = 1
 	sysMprotect      = 10
+	sysSigaction     = 13
 	Sigreturn        = 15
 	sysPwrite64      = 18
+	sysReadv         = 19
 	sysWritev        = 20
 	sysMremap        = 25
 	sysShmat         = 30
+	sysRecvmsg       = 47
 	Clone            = 56
 	sysFork          = 57
 	sysVfork         = 58
@@ -30,23 +23,30 @@ const (
 	sysShmdt         = 67
 	sysGetrlimit     = 97
 	Ptrace           = 101
+	sysSigaltstack   = 131
 	sysPersonality   = 135
 	sysMlockall      = 151
 	Prctl            = 157
 	ArchPrctl        = 158
-	sysSigaction     = 13
-	sysSigaltstack   = 131
 	sysSetrlimit     = 160
+	sysIOSetup       = 206
 	sysExitGroup     = 231
 	sysOpenat        = 257
+	sysVmsplice      = 278
+	sysPreadv        = 295
 	sysPwritev       = 296
+	sysRecvmmsg      = 299
 	sysPrlimit64     = 302
+	sysProcessReadv  = 310
+	sysProcessWritev = 311
 	sysSeccomp       = 317
 	sysExecveat      = 322
 	sysMembarrier    = 324
+	sysPreadv2       = 327
 	sysPwritev2      = 328
 	sysPkeyProtect   = 329
 	Rseq             = 334
+	sysIOUringSetup  = 425
 	Clone3           = 435
 )
 

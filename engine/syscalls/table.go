@@ -67,7 +67,7 @@ type Calls struct {
 	judged    bool            // translated code asks before each; see judge
 	guarding  bool            // and before those that may write memory; see Guard
 	reach     bool            // of these only where an argument points to guarded pages; see GuardWithin
-	unguarded bool            // some may write memory without being asked for; see asynchronous
+	unguarded bool            // the kernel may write memory while no call is being made
 	special   map[int]byte    // what translated code does with them, but for those
 	starting  int             // stops at calls that are left to a native start
 	sequences bool            // it has registered restartable sequences; see BornWithSequences

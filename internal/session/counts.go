@@ -252,7 +252,8 @@ func (c *counts) result() *abp.Counted {
 		out.Functions = append(out.Functions, abp.CountedFunction{Name: name.name, Image: name.image, Instructions: n, Calls: c.calls[f]})
 	}
 	for f, n := range c.calls { // of code without a symbol instructions are those of its image
-		if name := c.names.names[f]; n > 0 && !has(c.funcs, f) {
+		name := c.names.names[f]
+		if _, listed := c.funcs[f]; n > 0 && !listed {
 			out.Functions = append(out.Functions, abp.CountedFunction{Name: name.name, Image: name.image, Calls: n})
 		}
 	}
@@ -261,12 +262,6 @@ func (c *counts) result() *abp.Counted {
 	})
 	out.Edges = c.edgesOf(out.Functions)
 	return out
-}
-
-// has tells whether a map has a key.
-func has(m map[uint32]uint64, k uint32) bool {
-	_, ok := m[k]
-	return ok
 }
 
 // edgesOf lists the edges between functions, the most calls first, and of each its sites likewise.
