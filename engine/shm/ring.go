@@ -188,6 +188,17 @@ func (s *Slot) EndRing() {
 	}
 }
 
+// EndsWith tells whether a record of the block with this number, with so many words behind it, is what the thread has written last.
+func (s *Slot) EndsWith(block uint32, words int) bool {
+	size := 8 * (1 + uint64(words))
+	buf, base := s.Get(layout.Buf), s.chunkBase(s.Get(layout.Head))
+	if buf < base+size {
+		return false
+	}
+	id, _ := records.SplitNumber(s.Get(int(buf - size - s.Base)))
+	return id == block
+}
+
 // endFlag completes the buffer of an N-way ring whose producer was killed between counting it in Head and raising its flag, without which consumers
 // would never get past it.
 func (s *Slot) endFlag(head uint64) {
