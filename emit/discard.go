@@ -96,6 +96,11 @@ func (w *Dropper) LoseClosing() {}
 func (w *Dropper) records(words []uint64, at int) (int, error) {
 	from := at
 	for at < len(words) {
+		if w.sized {
+			if at = w.passOver(words, at); at == len(words) {
+				break
+			}
+		}
 		first := words[at]
 		if records.IsMark(first) {
 			break
@@ -125,6 +130,25 @@ func (w *Dropper) records(words []uint64, at int) (int, error) {
 	}
 	w.read(words[from:at])
 	return at, nil
+}
+
+// passOver counts executions as far as nothing has to be looked up: of blocks that were met, whose records say how long they are and whose words do not matter. It returns where something
+// else begins. A mark's first word says a length that no chunk has.
+func (w *Dropper) passOver(words []uint64, at int) int {
+	met := w.met
+	for at < len(words) {
+		id, n := records.SplitNumber(words[at])
+		if int(id) >= len(met) {
+			return at
+		}
+		b := &met[id]
+		if b.execs == 0 || b.dynamic || uint(n-1) >= uint(len(words)-at) {
+			return at
+		}
+		b.execs++
+		at += n
+	}
+	return at
 }
 
 // read reads words, with nothing that waits for anything. Refused: to read them before they are walked, to have the lines come from the producer's processor: both passes took as

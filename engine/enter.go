@@ -114,9 +114,13 @@ func (t *Thread) enterCache(regs *sys.Regs, sig sys.Signal, how codecache.Entry)
 	if t.vfork {
 		v = codecache.Aside
 	}
-	t.useVariant(v)
+	waitForTable := t.tableAhead(v)
 	if !t.vfork {
 		p.takeOver(v)
+	}
+	waitForTable()
+	t.useVariant(v)
+	if !t.vfork {
 		t.stands = regs
 		t.p.client.Entering(t)
 		t.stands = nil

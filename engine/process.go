@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 	"weak"
@@ -492,19 +493,41 @@ func (t *Thread) useVariant(v codecache.Variant) {
 // prepareTable makes the thread's look-up table of a variant what it has to be.
 func (t *Thread) prepareTable(v codecache.Variant) {
 	if e := t.p.cache.Epoch[v]; !t.filled[v] || t.epoch[v] != e {
-		// Not before: a program that runs natively has no use for the tables.
-		at := codecache.TableOff(v)
-		switch {
-		case t.p.translator.NoHuge:
-		case at+layout.TableSize > sys.HugePage: // of code that records: a large page for it would hold three others' as well
-			_ = sys.Populate(t.slot.Mem[at : at+layout.TableSize])
-		case !t.slot.Huge:
-			t.slot.Huge = true
-			_ = sys.Collapse(t.slot.Mem[:sys.HugePage]) // the thread area and two look-up tables; small pages do too
-		}
-		t.p.cache.SlotEntries(v, t.slot.Table(at))
+		t.tablePages(v)()
+		t.p.cache.SlotEntries(v, t.slot.Table(codecache.TableOff(v)))
 		t.filled[v], t.epoch[v] = true, e
 	}
+}
+
+// tablePages returns what gives a variant's look-up table its pages, or does nothing where they are there.
+// It is not done before they are needed: a program that runs natively has no use for the tables.
+func (t *Thread) tablePages(v codecache.Variant) func() {
+	at := codecache.TableOff(v)
+	switch {
+	case t.p.translator.NoHuge:
+	case at+layout.TableSize > sys.HugePage: // of code that records: a large page for it would hold three others' as well
+		table := t.slot.Mem[at : at+layout.TableSize]
+		return func() { _ = sys.Populate(table) }
+	case !t.slot.Huge:
+		t.slot.Huge = true
+		area := t.slot.Mem[:sys.HugePage]
+		return func() { _ = sys.Collapse(area) } // the thread area and two look-up tables; small pages do too
+	}
+	return func() {}
+}
+
+// tableAhead has the pages of a look-up table given beside taking over what others have translated, where that is to come and a processor has nothing to do.
+// The table itself is filled afterwards, once. The result waits for the pages.
+func (t *Thread) tableAhead(v codecache.Variant) (wait func()) {
+	if t.vfork || t.p.tookOver || t.filled[v] || runtime.GOMAXPROCS(0) == 1 {
+		return func() {}
+	}
+	give, given := t.tablePages(v), make(chan struct{})
+	go func() {
+		defer close(given)
+		give()
+	}()
+	return func() { <-given }
 }
 
 // running returns the process's threads.

@@ -24,6 +24,7 @@ type Dir struct {
 	Most      int64 // bytes of all entries
 	MostEntry int64 // of one
 	Alone     bool  // nobody helps who reads an entry
+	Small     bool  // no large pages for what is read
 }
 
 // ErrRefused means that a folder is not the user's alone, or that the process has other rights than who started it.

@@ -159,10 +159,10 @@ func TestWritersDoNotDisturb(t *testing.T) {
 // TestPieces: data of any number of pieces, stored in parts of any length, come back, read by one thread or by two, and damage of any piece is found by both.
 func TestPieces(t *testing.T) {
 	d := opened(t)
-	alone := *d
-	alone.Alone = true
+	alone, small := *d, *d
+	alone.Alone, small.Small = true, true
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 9*pieceBytes + 77} {
+	for _, n := range []int{0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 9*pieceBytes + 77, 16 * pieceBytes, 19*pieceBytes + 77} {
 		data := make([]byte, n)
 		for i := range data {
 			data[i] = byte(rng.Uint32())
@@ -177,7 +177,7 @@ func TestPieces(t *testing.T) {
 		file := filepath.Join(d.Path(), nameOf("key"))
 		whole, err := os.ReadFile(file)
 		must(t, err)
-		for _, from := range []*Dir{d, &alone} {
+		for _, from := range []*Dir{d, &alone, &small} {
 			for range 20 {
 				if got, err := from.Load("key"); !bytes.Equal(got, data) || got == nil || err != nil {
 					t.Fatalf("%d bytes: %d came back, %v", n, len(got), err)

@@ -161,7 +161,12 @@ func (d *Dir) read(name, key string) ([]byte, error) {
 	if err != nil || found != key {
 		return nil, err
 	}
-	l := loading{h: h, head: b, from: f, data: make([]byte, h.data), alone: d.Alone}
+	l := loading{h: h, head: b, from: f, alone: d.Alone, large: h.data >= largeFrom && !d.Small}
+	if l.large {
+		l.data = sys.LargeBuffer(h.data)
+	} else {
+		l.data = make([]byte, h.data)
+	}
 	return l.read()
 }
 

@@ -19,6 +19,10 @@ import (
 // pieceBytes is the size of a piece but for the last: some fifty microseconds, as much as waking a thread takes.
 const pieceBytes = 256 << 10
 
+// largeFrom is from how many bytes on data are read into large pages, each by one thread: to give 32 MiB takes 2.8 ms in those and 9.6 in small ones, reading them 4.
+// Less is left to small ones, as large ones may have to be made first.
+const largeFrom = 2 * sys.HugePage
+
 // piecesOf is how many pieces so many bytes have.
 func piecesOf(data int) int { return (data + pieceBytes - 1) / pieceBytes }
 
@@ -55,13 +59,14 @@ type loading struct {
 	from  io.ReaderAt // the file
 	data  []byte
 	alone bool
+	large bool // data lie in large pages
 	mu    sync.Mutex
 	next  int   // the first piece that nobody has begun; guarded by mu
 	err   error // guarded by mu
 }
 
 // alonePieces is how many pieces are read in about the time that it takes to have another thread begin.
-const alonePieces = 4
+const alonePieces = 16
 
 // read reads all pieces, with the help of another thread where there are enough of them.
 func (l *loading) read() ([]byte, error) {
@@ -88,30 +93,42 @@ func (l *loading) read() ([]byte, error) {
 	return l.data, nil
 }
 
-// one reads a piece that nobody has begun; false if there is none.
+// one reads a piece that nobody has begun, or those of a large page; false if there is none.
 func (l *loading) one() bool {
 	l.mu.Lock()
-	n := l.next
-	done := n >= piecesOf(len(l.data)) || l.err != nil
+	n, all := l.next, piecesOf(len(l.data))
+	done := n >= all || l.err != nil
+	end := min(n+l.atOnce(), all)
 	if !done {
-		l.next++
+		l.next = end
 	}
 	l.mu.Unlock()
 	if done {
 		return false
 	}
-	if err := l.readPiece(n); err != nil {
-		l.mu.Lock()
-		l.err = err
-		l.mu.Unlock()
+	sys.Ahead(l.data[n*pieceBytes : min(end*pieceBytes, len(l.data))])
+	for ; n < end; n++ {
+		if err := l.readPiece(n); err != nil {
+			l.mu.Lock()
+			l.err = err
+			l.mu.Unlock()
+			return true
+		}
 	}
 	return true
 }
 
-// readPiece reads a piece, in memory whose pages are given at once.
+// atOnce is how many pieces a thread takes: two threads in one large page would both have it made.
+func (l *loading) atOnce() int {
+	if l.large {
+		return sys.HugePage / pieceBytes
+	}
+	return 1
+}
+
+// readPiece reads a piece.
 func (l *loading) readPiece(n int) error {
 	b := piece(l.data, n)
-	sys.Ahead(b)
 	if _, err := l.from.ReadAt(b, int64(dataAt(l.h.texts, l.h.data)+n*pieceBytes)); err != nil {
 		return fmt.Errorf("read what is kept: %w", err)
 	}

@@ -59,6 +59,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	defer r.cache.Close()
 	defer r.keepNames()
 	defer r.background.Wait()
+	r.lookAbout()
 	path, err := r.prepare()
 	if err != nil {
 		return 0, err
@@ -77,7 +78,6 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 		env = os.Environ()
 	}
 	r.readProcessor()
-	r.systemDirs = sync.OnceValue(func() []string { return symbols.SystemDirs("/") })
 	r.started = time.Now()
 	o := engine.Options{Program: launch.Program{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR},
 		Lossy: r.overwrites() || opts.Stage == StageProduce, Bursts: r.samples(), Buffering: int(opts.Buffering), ChunkBytes: r.chunk(), Chunks: r.firstChunks(), Ending: r.closePool,
@@ -106,6 +106,19 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 		return 0, fmt.Errorf("tracing %s: %w", opts.Program, err)
 	}
 	return r.status(st), r.finish(st, nil)
+}
+
+// lookAbout reads what the machine has, processors and folders of libraries, where something is recorded: half a millisecond of a start each, which the launcher
+// and the program's beginning take anyway.
+func (r *run) lookAbout() {
+	r.systemDirs = sync.OnceValue(func() []string { return symbols.SystemDirs("/") })
+	if r.opts.Only == OnlyTranslate || r.opts.Only == OnlyCount {
+		return
+	}
+	r.background.Go(func() {
+		r.processors()
+		r.systemDirs()
+	})
 }
 
 // readProcessor reads what the processor says of itself, where somebody will read that in a header. In a virtual machine each leaf is an exit to the one below,

@@ -57,16 +57,19 @@ const (
 	noDiskCache = "no-disk-cache"
 )
 
-// readAlone has what is kept read by one thread.
-const readAlone = "read-alone"
+// readAlone has what is kept read by one thread, noHuge everything lie in small pages.
+const (
+	readAlone = "read-alone"
+	noHuge    = "no-huge"
+)
 
 // keptFrom is where translations are kept.
 func keptFrom(opts *Options) *diskcache.Dir {
-	if opts.Kept == nil || !slices.Contains(opts.Engine, readAlone) {
-		return opts.Kept
+	if opts.Kept == nil {
+		return nil
 	}
 	d := *opts.Kept
-	d.Alone = true
+	d.Alone, d.Small = slices.Contains(opts.Engine, readAlone), slices.Contains(opts.Engine, noHuge)
 	return &d
 }
 
@@ -92,7 +95,7 @@ func (r *run) keepNames() {
 func switchTable(o *engine.Options) map[string]*bool {
 	elsewhere := new(bool)
 	return map[string]*bool{
-		"no-follow": &o.NoFollow, "ahead": &o.Ahead, "no-huge": &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
+		"no-follow": &o.NoFollow, "ahead": &o.Ahead, noHuge: &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
 		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-aside": &o.NoAside,
 		"no-protect": &o.NoGuard, "protect-soon": &o.GuardSoon, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover,
 		"no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, noDiskCache: &o.NoDiskCache, readAlone: elsewhere,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,13 +44,29 @@ func checksLeaks(path string, program bool) bool {
 	if s == nil {
 		return false
 	}
-	if text, err := s.Data(); err != nil || !bytes.Contains(text, []byte("__lsan_")) {
+	if !holds(s.Open(), []byte("__lsan_")) {
 		return false
 	}
 	names, err := f.DynamicSymbols()
 	return err == nil && slices.ContainsFunc(names, func(s elf.Symbol) bool {
 		return s.Name == "__lsan_is_turned_off" || s.Name == "__lsan_do_leak_check" && s.Section != elf.SHN_UNDEF
 	})
+}
+
+// holds tells whether a text has some bytes. It is read through a small buffer: a compiler's names are megabytes, which would be memory to make first.
+func holds(from io.Reader, what []byte) bool {
+	buf, kept := make([]byte, 64<<10), 0
+	for {
+		n, err := from.Read(buf[kept:])
+		if bytes.Contains(buf[:kept+n], what) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		end := kept + n
+		kept = copy(buf, buf[max(end-len(what)+1, 0):end])
+	}
 }
 
 // keepTranslated keeps a process in the code cache that has loaded a leak sanitizer, or restartable sequences.

@@ -54,11 +54,19 @@ const bufferAhead = 64 << 10
 
 // Buffer is memory of n bytes of the runtime's that is about to be written from its beginning to its end. Its pages are there: a fault for each takes half as long as
 // reading what is written to it. Where the kernel refuses, it is memory like any other.
-//
-// Refused: large pages, which take as long (the kernel clears as much), and longer where it has to make room for one first.
 func Buffer(n int) []byte {
 	b := make([]byte, n)
 	Ahead(b)
+	return b
+}
+
+// LargeBuffer is memory of n bytes of the runtime's that begins at a large page's address and gets large pages where the machine has some, when it is
+// touched or by Ahead. A large page more than n is taken from the address space.
+func LargeBuffer(n int) []byte {
+	b := make([]byte, n+HugePage)
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (HugePage - 1)
+	b = b[skip : skip+n : skip+n]
+	_ = unix.Madvise(b[:n&^(HugePage-1)], unix.MADV_HUGEPAGE) // small ones do as well
 	return b
 }
 
