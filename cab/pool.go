@@ -2,6 +2,7 @@ package cab
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,6 +67,7 @@ type Pool struct {
 	// what reserves sleep on: changed for each that is called, and how many do
 	more    atomic.Uint32
 	resting atomic.Int32
+	drops   atomic.Uint32 // how often a ring was taken out, for who waits for that
 }
 
 // PoolOptions say how many processing threads there are, and what they do.
@@ -147,6 +149,7 @@ func (p *Pool) Add(r *Ring, tags ...any) {
 func (p *Pool) Remove(r *Ring) {
 	r.closed.Store(true)
 	for {
+		drops := p.drops.Load()
 		p.wake()
 		p.mu.Lock()
 		there := false
@@ -157,7 +160,8 @@ func (p *Pool) Remove(r *Ring) {
 		if !there {
 			return
 		}
-		time.Sleep(50 * time.Microsecond)
+		// Not time.Sleep: the runtime's shortest sleep may be a millisecond, where nothing else runs.
+		sys.FutexWaitAt(&p.drops, drops, time.Millisecond)
 	}
 }
 
@@ -175,6 +179,8 @@ func (p *Pool) drop(r *Ring) {
 		p.gone.add(r.last)
 	}
 	p.rings = left
+	p.drops.Add(1)
+	sys.FutexWakeAt(&p.drops, math.MaxInt32)
 }
 
 // Close drains all rings, flushes all sinks and ends the processing threads. It

@@ -65,12 +65,15 @@ func (s *Slot) roomFor(n uint64) bool {
 	return n-s.Get(layout.Tail) < s.Get(layout.Chunks)
 }
 
+// roomNap is how long the tracer sleeps between two looks for room in a ring.
+const roomNap = 50 * time.Microsecond
+
 // AwaitRoom waits until chunk number n may be opened. The consumers are other threads of the
 // tracer and need nothing of this one's.
 func (s *Slot) AwaitRoom(n uint64) {
 	for !s.roomFor(n) {
 		s.bell.ringConsumers()
-		time.Sleep(50 * time.Microsecond)
+		sys.Nap(roomNap)
 	}
 }
 

@@ -2,7 +2,6 @@ package shm
 
 import (
 	"encoding/binary"
-	"time"
 
 	"alleria/internal/layout"
 	"alleria/internal/records"
@@ -63,7 +62,7 @@ func (s *Slot) free() uint64 {
 func (s *Slot) markSlots(words []uint64) {
 	for s.free() < slotRoom {
 		s.bell.ringConsumers()
-		time.Sleep(50 * time.Microsecond)
+		sys.Nap(roomNap)
 	}
 	if s.Get(layout.Buf) > s.Get(layout.Last) {
 		s.leaveChunk()
@@ -99,7 +98,7 @@ func (s *Slot) endSlots() {
 	}
 	for s.free() < slotRoom { // what lies there may be from the round before
 		s.bell.ringConsumers()
-		time.Sleep(50 * time.Microsecond)
+		sys.Nap(roomNap)
 	}
 	s.ClearRecord(layout.MaxRecordWords)
 }

@@ -124,13 +124,26 @@ func (r *run) lookAbout() {
 // readProcessor reads what the processor says of itself, where somebody will read that in a header. In a virtual machine each leaf is an exit to the one below,
 // a millisecond together: they are read while the launcher starts.
 func (r *run) readProcessor() {
-	o := r.opts
-	if r.emit == nil || o.Only == OnlyCount || o.Discard && len(o.Analyses) == 0 && o.Sites == nil {
+	if !r.hasHeaders() {
 		r.cpuid = func() []sys.CPUIDLeaf { return nil }
 		return
 	}
 	r.cpuid = sync.OnceValue(sys.CPUIDLeaves)
 	r.background.Go(func() { r.cpuid() })
+}
+
+// hasHeaders tells whether somebody will read the processes' headers.
+func (r *run) hasHeaders() bool {
+	o := r.opts
+	return r.emit != nil && o.Only != OnlyCount && (!o.Discard || len(o.Analyses) > 0 || o.Sites != nil)
+}
+
+// tscFrequency is that of the time-stamp counter, 0 where nobody will read it: where the processor does not say it, it has to be waited for.
+func (r *run) tscFrequency() uint64 {
+	if !r.hasHeaders() {
+		return 0
+	}
+	return r.clock.TSCFrequency()
 }
 
 // newRun makes a run of which nothing is prepared yet.

@@ -53,7 +53,7 @@ func (ps *process) header(im *image) abp.Header {
 	pid := im.p.PID()
 	now := time.Now()
 	h := abp.Header{Machine: abp.Machine{OS: abp.OSLinux, Arch: abp.ArchX8664, TargetArch: abp.ArchX8664, VirtualBits: 48,
-		PageSize: uint32(os.Getpagesize()), Memory: sys.Memory()}, Created: now, Started: now, TSCAtStart: sys.TSC(), TSCFrequency: ps.clock.TSCFrequency(),
+		PageSize: uint32(os.Getpagesize()), Memory: sys.Memory()}, Created: now, Started: now, TSCAtStart: sys.TSC(), TSCFrequency: ps.tscFrequency(),
 		PID: uint32(pid), Flags: flagsOfConfig(ps.opts.Config), SystemDir: "/usr/lib", OSVersion: sys.Kernel()}
 	switch sys.CPUVendor() {
 	case "GenuineIntel":
