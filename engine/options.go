@@ -25,9 +25,14 @@ type Options struct {
 	// power of two; 0: nothing can be recorded. Who consumes them lets them grow. With a single chunk a thread waits
 	// until that is consumed.
 	ChunkBytes, Chunks int
-	Lossy              bool // a thread without room overwrites its latest records instead of waiting
-	Bursts             bool // threads are recorded in bursts, whose ends need not be exact
-	Buffering          int  // layout.Buffer…, how records are exchanged otherwise; with slots, Chunks is a power of two
+	// Rings says the two instead, while the launcher starts: what they go by may take a while to find out. nil: they stand above.
+	Rings     func() (chunkBytes, chunks int)
+	Lossy     bool // a thread without room overwrites its latest records instead of waiting
+	Bursts    bool // threads are recorded in bursts, whose ends need not be exact
+	Buffering int  // layout.Buffer…, how records are exchanged otherwise; with slots, Chunks is a power of two
+
+	// Asked says what is recorded from the first program's beginning on, for whoever looks for translations before there is a process (reuse.Disk.ReadAhead); empty: nothing.
+	Asked string
 
 	// Kept is where translations stay for later runs; nil: nowhere. KeptRead is told of how many bytes of them were read, and
 	// Log what goes wrong there; nil: nobody.

@@ -92,7 +92,7 @@ func New(o Options, c Client) *Tracer {
 		newborn: newborn{births.New[told](births.Linux{}), make(map[int][]leaving)}, remembered: births.Remember((*Process).close), began: time.Now(),
 		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse, Few: o.KeepFew, Rarely: o.KeepRarely}, hand: handover.New(o.NoHandover)}
 	if o.Kept != nil && !o.NoReuse && !o.NoDiskCache {
-		tr.templates.Disk = &reuse.Disk{Dir: o.Kept, Key: tr.opts.codeKey, Log: o.Log, Read: o.KeptRead, NameOf: c.NamesOf, CheckFacts: o.CheckFacts}
+		tr.templates.Disk = &reuse.Disk{Dir: o.Kept, Key: tr.opts.codeKey, Log: o.Log, Read: o.KeptRead, NameOf: c.NamesOf, CheckFacts: o.CheckFacts, Asked: o.Asked}
 	}
 	return tr
 }
@@ -113,6 +113,7 @@ func (tr *Tracer) Run() (Status, error) {
 	if err := l.Proceed(); err != nil {
 		return Status{}, err
 	}
+	tr.templates.Disk.ReadAhead(tr.opts.Program.Path)
 	if tr.filters, err = sys.ReadFilters(0); err != nil {
 		return Status{}, err
 	}
@@ -135,6 +136,9 @@ func (tr *Tracer) Run() (Status, error) {
 	// Behind the launcher: the target is not to have it.
 	if !tr.opts.NoHandover {
 		sys.ShortSlices()
+	}
+	if tr.opts.Rings != nil {
+		tr.opts.ChunkBytes, tr.opts.Chunks = tr.opts.Rings()
 	}
 	if err := tr.firstExec(l); err != nil {
 		return Status{}, err

@@ -26,7 +26,11 @@ type Disk struct {
 	NameOf NameOf
 	// CheckFacts has all facts of blocks looked at when a file is read, not those that are read later.
 	CheckFacts bool
+	// Asked is what is to be recorded, in words that are known before the program is (ReadAhead); empty: nothing is read ahead.
+	Asked string
 
+	ahead    *ahead       // what is being read ahead, until something is asked for
+	first    func() error // keeps what that was; nil: it is kept
 	keys     map[bool]string
 	contents map[contentKey]uint64
 }
@@ -74,8 +78,11 @@ func (d *Disk) load(name Name, exe FileVersion) *Template {
 	if d == nil || OwnBinary() == "" {
 		return nil
 	}
+	data, err, ok := d.takeAhead(name)
 	key := d.keyOf(name)
-	data, err := d.Dir.Load(key)
+	if !ok {
+		data, err = d.Dir.Load(key)
+	}
 	if data == nil {
 		d.log(err)
 		return nil

@@ -749,3 +749,57 @@ func addBlock(c *codecache.Cache, w *Written, app, i uint64) {
 	}
 	a.Next += 64
 }
+
+// TestReadAhead: a program's file is read ahead once a run has asked for it, whatever the path it was executed by; another one is read when it is asked for.
+func TestReadAhead(t *testing.T) {
+	if runtime.GOMAXPROCS(0) == 1 {
+		t.Skip("nothing is read ahead on one processor")
+	}
+	dir := kept(t).Dir
+	disk := func(asked string) *Disk {
+		return &Disk{Dir: dir, Key: func(bool) string { return "switches" }, Log: t.Logf, NameOf: namesOf, Asked: asked}
+	}
+	plain, recorded := Name{Program: "/usr/bin/p"}, Name{Program: "/usr/bin/p", Records: "all"}
+	tmpl := translated(t)
+	exe := tmpl.exe
+	first := Templates{Disk: disk("")}
+	first.Keep(plain, exe, tmpl.useful, func() *Template { return tmpl })
+	first.Close()
+	// asked returns whether the name's file was the one that was read ahead, and whether it was there.
+	asked := func(what, path string, name Name) (ahead, found bool) {
+		d := disk(what)
+		d.ReadAhead(path)
+		a := d.ahead
+		found = d.load(name, exe) != nil
+		if a != nil {
+			<-a.done
+			ahead = a.name == name
+		}
+		d.keepFirst()
+		return ahead, found
+	}
+	for i, c := range []struct {
+		what, path   string
+		name         Name
+		ahead, found bool
+	}{
+		{"a", "/bin/p", plain, false, true},
+		{"a", "/bin/p", plain, true, true},
+		{"b", "/bin/p", plain, false, true}, // something else is recorded
+		{"a", "/bin/q", plain, false, true},
+		{"a", "/bin/p", recorded, false, false}, // it is another one now, of which there is none
+		{"a", "/bin/p", recorded, true, false},
+		{"a", "/bin/p", plain, false, true},
+		{"", "/bin/p", plain, false, true},
+	} {
+		if ahead, found := asked(c.what, c.path, c.name); ahead != c.ahead || found != c.found {
+			t.Errorf("%d: read ahead %t, found %t", i, ahead, found)
+		}
+	}
+	unasked := disk("a")
+	unasked.ReadAhead("/bin/p")
+	unasked.keepFirst() // a run that has asked for nothing
+	if ahead, _ := asked("a", "/bin/p", plain); !ahead {
+		t.Error("it was forgotten")
+	}
+}

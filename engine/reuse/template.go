@@ -484,6 +484,7 @@ func (ts *Templates) drop(name Name) {
 
 // Close forgets all, which stay on disk if anything does.
 func (ts *Templates) Close() {
+	ts.Disk.keepFirst()
 	for name, t := range ts.of {
 		ts.Disk.store(name, t)
 		ts.drop(name)

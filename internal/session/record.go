@@ -80,8 +80,8 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	r.readProcessor()
 	r.started = time.Now()
 	o := engine.Options{Program: launch.Program{Path: path, Argv: opts.Args, Env: env, Dir: opts.Dir, NoASLR: opts.NoASLR},
-		Lossy: r.overwrites() || opts.Stage == StageProduce, Bursts: r.samples(), Buffering: int(opts.Buffering), ChunkBytes: r.chunk(), Chunks: r.firstChunks(), Ending: r.closePool,
-		Unpatched: opts.Unpatched, Kept: keptFrom(&opts), KeptRead: garbage.read, Log: r.logf}
+		Lossy: r.overwrites() || opts.Stage == StageProduce, Bursts: r.samples(), Buffering: int(opts.Buffering), Rings: func() (int, int) { return r.chunk(), r.firstChunks() }, Ending: r.closePool,
+		Unpatched: opts.Unpatched, Kept: keptFrom(&opts), Asked: askedAtOnce(&opts), KeptRead: garbage.read, Log: r.logf}
 	if err := engineSwitches(&o, opts.Engine); err != nil {
 		return 0, err
 	}

@@ -1,10 +1,12 @@
 package session
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
 
+	"alleria/config"
 	"alleria/engine"
 	"alleria/internal/records"
 	"alleria/internal/session/plan"
@@ -25,6 +27,15 @@ func (ps *process) RecordsLike() string {
 		fmt.Fprintf(&b, " %d", slices.Index(w.Profile.Processes, ps.matched.Element(i)))
 	}
 	return b.String() + " " + ps.selected.config
+}
+
+// askedAtOnce says what is recorded from a program's beginning on, in words; empty where nothing is translated then.
+func askedAtOnce(o *Options) string {
+	atOnce := func(w *config.Window) bool { return w.On == nil }
+	if o.Only != OnlyTranslate && o.Only != OnlyCount && !slices.ContainsFunc(o.Config.Windows, atOnce) {
+		return ""
+	}
+	return fmt.Sprintf("%s %x", o.Only, sha256.Sum256(o.Config.XML()))
 }
 
 // NamesOf is engine.Client's.
