@@ -113,7 +113,7 @@ func (tr *Tracer) Run() (Status, error) {
 	if err := l.Proceed(); err != nil {
 		return Status{}, err
 	}
-	tr.templates.Disk.ReadAhead(tr.opts.Program.Path)
+	tr.beginAhead()
 	if tr.filters, err = sys.ReadFilters(0); err != nil {
 		return Status{}, err
 	}
@@ -137,9 +137,6 @@ func (tr *Tracer) Run() (Status, error) {
 	if !tr.opts.NoHandover {
 		sys.ShortSlices()
 	}
-	if tr.opts.Rings != nil {
-		tr.opts.ChunkBytes, tr.opts.Chunks = tr.opts.Rings()
-	}
 	if err := tr.firstExec(l); err != nil {
 		return Status{}, err
 	}
@@ -158,6 +155,14 @@ func (tr *Tracer) Run() (Status, error) {
 		f.file.Close()
 	}
 	return tr.status, tr.err
+}
+
+// beginAhead begins, while the launcher executes the target, what needs no process. Sizes of rings come first: names of what is kept go by them.
+func (tr *Tracer) beginAhead() {
+	if tr.opts.Rings != nil {
+		tr.opts.ChunkBytes, tr.opts.Chunks = tr.opts.Rings()
+	}
+	tr.templates.Disk.ReadAhead(tr.opts.Program.Path)
 }
 
 // report waits for the kernel's next report; false where there is none any more.
