@@ -2,7 +2,6 @@ package emit
 
 import (
 	"fmt"
-	"math"
 
 	"alleria/abp"
 	"alleria/internal/records"
@@ -17,10 +16,14 @@ type Dropper struct {
 	sized  bool         // records' first words may say how long they are
 	thread *ThreadState // whose executions execs counts
 	met    []metBlock   // by block
-	ids    []uint32     // whose execs are not zero
+	quick  []uint32     // executions by block, unmet of one that is not counted here; without sizes there are none
+	ids    []uint32     // that were met since the last settling
 	sum    uint64       // of all words, so that each is read
 	walked uint64       // words since counts were added up
 }
+
+// unmet is the count of a block that has to be looked up: it was not met since the last settling, or its words matter.
+const unmet = 1 << 31
 
 // metBlock is what is wanted of a block at each execution. It lies in one place, since programs execute more blocks than lie in a processor's nearest cache.
 type metBlock struct {
@@ -50,8 +53,8 @@ func (w *Dropper) ConsumeAt(thread int, _, _ Place, words []uint64, _, _ uint64)
 		w.settle()
 		w.thread = w.p.thread(uint32(thread))
 	}
-	// A block has at most as many executions as there are words: its count has 32 bits.
-	if w.walked += uint64(len(words)); w.walked > math.MaxUint32 {
+	// A block has at most as many executions as there are words: its count has 31 bits.
+	if w.walked += uint64(len(words)); w.walked >= unmet {
 		w.settle()
 		w.walked = uint64(len(words))
 	}
@@ -125,6 +128,9 @@ func (w *Dropper) records(words []uint64, at int) (int, error) {
 		if b.dynamic {
 			w.dynamic(id, words[at+1:at+n])
 		}
+		if w.sized && !b.dynamic && w.quick[id] == unmet {
+			w.quick[id] = 0 // records that say how long they are count there from here on
+		}
 		b.execs++
 		at += n
 	}
@@ -134,18 +140,20 @@ func (w *Dropper) records(words []uint64, at int) (int, error) {
 
 // passOver counts executions as far as nothing has to be looked up: of blocks that were met, whose records say how long they are and whose words do not matter. It returns where something
 // else begins. A mark's first word says a length that no chunk has.
+//
+// A count is four bytes by itself, as what is waited for is memory: a compiler executes more blocks than a second-level cache holds counts of with what is known of them beside.
 func (w *Dropper) passOver(words []uint64, at int) int {
-	met := w.met
+	quick := w.quick
 	for at < len(words) {
 		id, n := records.SplitNumber(words[at])
-		if int(id) >= len(met) {
+		if int(id) >= len(quick) || uint(n-1) >= uint(len(words)-at) {
 			return at
 		}
-		b := &met[id]
-		if b.execs == 0 || b.dynamic || uint(n-1) >= uint(len(words)-at) {
+		c := quick[id]
+		if c >= unmet {
 			return at
 		}
-		b.execs++
+		quick[id] = c + 1
 		at += n
 	}
 	return at
@@ -172,6 +180,9 @@ func (w *Dropper) meet(id uint32, size int) bool {
 	}
 	if n := max(int(id), int(w.p.blocks.raw.Last())) + 1 - len(w.met); n > 0 { // of all that there are: a start meets most of what is kept of it
 		w.met = append(w.met, make([]metBlock, n)...)
+		for w.sized && len(w.quick) < len(w.met) {
+			w.quick = append(w.quick, unmet)
+		}
 	}
 	w.met[id].words, w.met[id].dynamic = uint16(words), dynamic
 	w.ids = append(w.ids, id)
@@ -190,7 +201,12 @@ func (w *Dropper) dynamic(id uint32, words []uint64) {
 func (w *Dropper) settle() {
 	var c abp.Counts
 	for _, id := range w.ids {
-		c.Add(w.p.blocks.staticOf(id), uint64(w.met[id].execs))
+		n := uint64(w.met[id].execs)
+		if w.sized && w.quick[id] < unmet {
+			n += uint64(w.quick[id])
+			w.quick[id] = unmet
+		}
+		c.Add(w.p.blocks.staticOf(id), n)
 		w.met[id].execs = 0
 	}
 	if len(w.ids) > 0 {
