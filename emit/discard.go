@@ -197,20 +197,33 @@ func (w *Dropper) dynamic(id uint32, words []uint64) {
 
 // settle adds what was counted to the thread's counts.
 // It multiplies, once a thread's turn is over, what would else be added per
-// execution.
+// execution. Where much was met it goes in the order in which blocks' facts lie: they come from memory then, one behind the other.
 func (w *Dropper) settle() {
 	var c abp.Counts
-	for _, id := range w.ids {
-		n := uint64(w.met[id].execs)
-		if w.sized && w.quick[id] < unmet {
-			n += uint64(w.quick[id])
-			w.quick[id] = unmet
+	if len(w.ids) > len(w.met)/8 {
+		for id := range w.met {
+			w.take(&c, uint32(id))
 		}
-		c.Add(w.p.blocks.staticOf(id), n)
-		w.met[id].execs = 0
+	} else {
+		for _, id := range w.ids {
+			w.take(&c, id)
+		}
 	}
 	if len(w.ids) > 0 {
 		w.thread.add(c)
 	}
 	w.ids, w.walked = w.ids[:0], 0
+}
+
+// take adds what was counted of a block.
+func (w *Dropper) take(c *abp.Counts, id uint32) {
+	n := uint64(w.met[id].execs)
+	if w.sized && w.quick[id] < unmet {
+		n += uint64(w.quick[id])
+		w.quick[id] = unmet
+	}
+	if n > 0 {
+		c.Add(w.p.blocks.staticOf(id), n)
+		w.met[id].execs = 0
+	}
 }
