@@ -516,16 +516,28 @@ func (t *Thread) tablePages(v codecache.Variant) func() {
 	return func() {}
 }
 
+// ringPages returns what has the beginning of a process's first ring lie in a large page: the thread would run into a fault for each small one, and who
+// consumes it into another.
+func (t *Thread) ringPages(v codecache.Variant) func() {
+	r := t.p.tr.opts.ring()
+	if !v.Records() || t.p.translator.NoHuge || len(t.p.threads) > 1 || r.ChunkBytes*r.Chunks < sys.HugePage/2 {
+		return func() {}
+	}
+	memory := t.slot.Mem[layout.RingOff : layout.RingOff+sys.HugePage]
+	return func() { _ = sys.Collapse(memory) }
+}
+
 // tableAhead has the pages of a look-up table given beside taking over what others have translated, where that is to come and a processor has nothing to do.
 // The table itself is filled afterwards, once. The result waits for the pages.
 func (t *Thread) tableAhead(v codecache.Variant) (wait func()) {
 	if t.vfork || t.p.tookOver || t.filled[v] || runtime.GOMAXPROCS(0) == 1 {
 		return func() {}
 	}
-	give, given := t.tablePages(v), make(chan struct{})
+	table, ring, given := t.tablePages(v), t.ringPages(v), make(chan struct{})
 	go func() {
 		defer close(given)
-		give()
+		table()
+		ring()
 	}()
 	return func() { <-given }
 }
