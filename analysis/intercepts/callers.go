@@ -25,9 +25,9 @@ type caller struct {
 	addr uint64
 }
 
-// NewCallers opens nothing yet.
-func NewCallers() *Callers {
-	return &Callers{symbols.NewCache(symbols.Options{Fetcher: symbols.FetcherFromEnv()}), make(map[*abp.Image]*symbols.Image),
+// NewCallers opens nothing yet. fetcher, which may be nil, gets separate debug files.
+func NewCallers(fetcher symbols.Fetcher) *Callers {
+	return &Callers{symbols.NewCache(symbols.Options{Fetcher: fetcher}), make(map[*abp.Image]*symbols.Image),
 		make(map[*abp.Process]func(uint64) *abp.Image), make(map[caller]string), make(map[*calls.Signature]bool)}
 }
 

@@ -11,6 +11,7 @@ import (
 	"alleria/abp"
 	"alleria/analysis"
 	"alleria/analysis/intercepts"
+	"alleria/internal/symbols"
 )
 
 // Opening is an opening of a window, as JSON has it. The fields of the opening itself are those of report --json's first and last.
@@ -26,10 +27,10 @@ type Opening struct {
 // Each calls f for the openings of windows, of all or of those that are named, process by process, window by window. By time would mix
 // processes whose clocks start apart.
 // There may be more than fit in memory: each is handed on as it is found, for which the
-// profile is read once for each window.
+// profile is read once for each window. fetcher gets separate debug files for callers' names; nil: nobody does.
 // Numbers count from 1 within a window of a process.
-func Each(profiles []*abp.Profile, only []string, f func(o *Opening) error) error {
-	names := intercepts.NewCallers()
+func Each(profiles []*abp.Profile, only []string, fetcher symbols.Fetcher, f func(o *Opening) error) error {
+	names := intercepts.NewCallers(fetcher)
 	defer names.Close()
 	for _, p := range profiles {
 		for _, proc := range p.Processes() {

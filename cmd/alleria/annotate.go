@@ -196,7 +196,7 @@ type sourceLines struct {
 
 // newSourceLines opens nothing yet; Close closes what was opened.
 func newSourceLines() *sourceLines {
-	return &sourceLines{symbols.NewCache(symbols.Options{Fetcher: symbols.FetcherFromEnv()}), map[*abp.Image]*symbols.Image{}}
+	return &sourceLines{symbols.NewCache(symbols.Options{Fetcher: fetcher()}), map[*abp.Image]*symbols.Image{}}
 }
 
 // open returns the file of an image, nil if there is none that fits.

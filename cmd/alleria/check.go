@@ -134,7 +134,7 @@ func openTarget(name string) (*against.Target, error) {
 		}
 		path = found
 	}
-	t, err := against.Open(path)
+	t, err := against.Open(path, fetcher())
 	switch {
 	case errors.Is(err, symbols.ErrNotFound):
 		return nil, &statusError{statusNotFound, err}

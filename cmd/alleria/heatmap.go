@@ -117,7 +117,7 @@ func (h *heatmaps) draw() error {
 	if err != nil {
 		return err
 	}
-	names := intercepts.NewCallers()
+	names := intercepts.NewCallers(fetcher())
 	defer names.Close()
 	for _, p := range procs {
 		heat, err := h.heatOf(p)

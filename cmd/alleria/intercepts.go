@@ -134,7 +134,7 @@ func (a *app) intercepts(profiles []*abp.Profile, f *interceptsFlags, q *interce
 		return err
 	}
 	w := bufio.NewWriterSize(a.stdout, 64<<10)
-	names := intercepts.NewCallers()
+	names := intercepts.NewCallers(fetcher())
 	defer names.Close()
 	var p present.Printer
 	switch {
@@ -244,7 +244,7 @@ func (a *app) liveIntercepts(paths []string, f *interceptsFlags, q *intercepts.Q
 		return usagef("--live follows one run")
 	}
 	w := bufio.NewWriter(a.stdout)
-	names := intercepts.NewCallers()
+	names := intercepts.NewCallers(fetcher())
 	defer names.Close()
 	p := f.limited(present.List(w, f.options(), names))
 	followed := make(map[string]*abp.CallFollower)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"alleria/internal/symbols"
 	"alleria/internal/sys"
 )
 
@@ -55,6 +56,9 @@ func isForRecorder(args []string) bool {
 	}
 	return false
 }
+
+// fetcher is what commands of the whole form look for debug files with.
+func fetcher() symbols.Fetcher { return nil }
 
 // subcommands makes the commands, each by its name.
 func (a *app) subcommands(*cobra.Command) []subcommand {

@@ -2,12 +2,20 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"alleria/internal/debuginfod"
+	"alleria/internal/symbols"
+)
 
 // This is the whole command, with all there is; recorder.go has another form.
 
 // elsewhere executes what has a command that is not in here: none.
 func elsewhere([]string) error { return nil }
+
+// fetcher gets separate debug files from where the environment says; nil: from nowhere.
+func fetcher() symbols.Fetcher { return debuginfod.FromEnv() }
 
 // subcommands makes the commands, each by its name.
 func (a *app) subcommands(root *cobra.Command) []subcommand {

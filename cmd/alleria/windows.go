@@ -44,7 +44,7 @@ func (a *app) windowsCommand() *cobra.Command {
 				if asJSON {
 					return a.printOpenings(profiles, only, &known)
 				}
-				return openings.Each(profiles, only, func(o *openings.Opening) error {
+				return openings.Each(profiles, only, fetcher(), func(o *openings.Opening) error {
 					known.Note(&o.WindowOpening)
 					_, err := fmt.Fprintf(a.stdout, "process %s window %s #%d: opened %s\n", abp.ProgramName(o.Process, o.Program), o.Window, o.Number, o.Words())
 					return err
@@ -81,7 +81,7 @@ func knownWindows(profiles []*abp.Profile, only []string) error {
 // nameCallers names the callers of openings that nothing was recorded of, by the symbols of
 // their images: the profile has no names of those.
 func nameCallers(r *analysis.Report) {
-	names := intercepts.NewCallers()
+	names := intercepts.NewCallers(fetcher())
 	defer names.Close()
 	r.NameCallers(names.Name)
 }
@@ -90,7 +90,7 @@ func nameCallers(r *analysis.Report) {
 func (a *app) printOpenings(profiles []*abp.Profile, only []string, known *openings.Counted) error {
 	w := bufio.NewWriter(a.stdout)
 	before := "[\n  "
-	err := openings.Each(profiles, only, func(o *openings.Opening) error {
+	err := openings.Each(profiles, only, fetcher(), func(o *openings.Opening) error {
 		known.Note(&o.WindowOpening)
 		b, err := json.MarshalIndent(o, "  ", "  ")
 		if err != nil {

@@ -47,7 +47,7 @@ func anyOf(functions ...string) string {
 // compareWith loads a configuration and compares it with a program.
 func compareWith(t *testing.T, program, file string) ([]config.Warning, *Estimate) {
 	t.Helper()
-	target, err := Open(program)
+	target, err := Open(program, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestEstimateOfWindows(t *testing.T) {
 // right.
 func TestNamesAgainst(t *testing.T) {
 	program := fixture.Program(t)
-	target, err := Open(program)
+	target, err := Open(program, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestNamesAgainst(t *testing.T) {
 // fixture and names its second byte.
 func TestAddressInsideInstruction(t *testing.T) {
 	program := fixture.Program(t)
-	target, err := Open(program)
+	target, err := Open(program, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,8 +47,8 @@ type Image struct {
 //
 // The path is not looked up in PATH. An error wraps symbols.ErrNotFound if there is no such
 // file; any other means that it is not to be read. The caller closes the target.
-func Open(path string) (*Target, error) {
-	t := &Target{path: path, cache: symbols.NewCache(symbols.Options{Fetcher: symbols.FetcherFromEnv()})}
+func Open(path string, fetcher symbols.Fetcher) (*Target, error) {
+	t := &Target{path: path, cache: symbols.NewCache(symbols.Options{Fetcher: fetcher})}
 	// Asked for the way from a script to its interpreter; that it cannot be traced
 	// (setuid, say) is record's business and no reason to know nothing of it.
 	program, refused := symbols.Classify(path)

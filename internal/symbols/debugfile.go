@@ -11,6 +11,17 @@ import (
 	"strings"
 )
 
+// ErrNoDebugInfo is a Fetcher's answer when it asked everybody and nobody has
+// the file.
+var ErrNoDebugInfo = errors.New("no debug information for this build-id")
+
+// Fetcher gets separate debug files from somewhere else. Implementations may be
+// called by several goroutines.
+type Fetcher interface {
+	// DebugInfo gives the path of the debug file for a build-id.
+	DebugInfo(ctx context.Context, buildID string) (path string, err error)
+}
+
 // debugRoot is where Debian, Fedora and the rest install debug files.
 const debugRoot = "/usr/lib/debug"
 

@@ -2,16 +2,9 @@ package symbols
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // stripped makes a stripped copy of the shapes fixture and its debug file.
@@ -157,106 +150,5 @@ func TestXZDictionary(t *testing.T) {
 		if got := xzDictionary(header); got != want {
 			t.Errorf("%d: %d, want %d", bits, got, want)
 		}
-	}
-}
-
-// TestDebuginfod serves a debug file, and counts how often it is asked.
-func TestDebuginfod(t *testing.T) {
-	program, debug := stripped(t)
-	b, err := os.ReadFile(debug)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(debug); err != nil {
-		t.Fatal(err)
-	}
-	id := mustOpen(t, program).BuildID
-	var asked atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		if r.URL.Path != "/buildid/"+id+"/debuginfo" {
-			http.NotFound(w, r)
-			return
-		}
-		w.Write(b)
-	}))
-	defer server.Close()
-	cache := t.TempDir()
-	for range 2 { // the second time from the cache
-		im, err := OpenWith(program, Options{DebugDirs: []string{}, Fetcher: NewDebuginfod([]string{server.URL + "/"}, cache)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantDebug(t, im, DebugFile)
-		im.Close()
-	}
-	if n := asked.Load(); n != 1 {
-		t.Errorf("the server was asked %d times", n)
-	}
-	unknown := strings.Repeat("ab", 20)
-	d := NewDebuginfod([]string{server.URL}, cache)
-	for range 2 {
-		if _, err := d.DebugInfo(context.Background(), unknown); !errors.Is(err, ErrNoDebugInfo) {
-			t.Errorf("unknown build-id: %v", err)
-		}
-	}
-	if n := asked.Load(); n != 2 {
-		t.Errorf("a miss was asked for again: %d", n)
-	}
-	miss := filepath.Join(cache, unknown, "debuginfo")
-	old := time.Now().Add(-2 * missTime)
-	if err := os.Chtimes(miss, old, old); err != nil {
-		t.Fatal(err)
-	}
-	d.DebugInfo(context.Background(), unknown)
-	if n := asked.Load(); n != 3 {
-		t.Errorf("an old miss was not asked for again: %d", n)
-	}
-}
-
-// TestDebuginfodFailures: servers that are down, silent, cut off or malicious
-// cost an error and little time, and leave nothing in the cache.
-func TestDebuginfodFailures(t *testing.T) {
-	id := strings.Repeat("cd", 20)
-	var asked atomic.Int32
-	short := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		w.Header().Set("Content-Length", "1000")
-		w.Write([]byte("short"))
-	}))
-	defer short.Close()
-	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) }))
-	defer broken.Close()
-	cache := t.TempDir()
-	d := NewDebuginfod([]string{"http://127.0.0.1:1", broken.URL, short.URL}, cache)
-	for range 2 {
-		path, err := d.DebugInfo(context.Background(), id)
-		if path != "" || err == nil {
-			t.Errorf("got %q, %v", path, err)
-		}
-	}
-	if asked.Load() != 1 {
-		t.Errorf("a failing server was asked %d times", asked.Load())
-	}
-	left, _ := filepath.Glob(filepath.Join(cache, id, "*"))
-	if len(left) != 0 {
-		t.Errorf("left in the cache: %v", left)
-	}
-	if _, err := d.DebugInfo(context.Background(), "../../etc"); err == nil {
-		t.Error("a build-id that is a path was accepted")
-	}
-}
-
-func TestFetcherFromEnv(t *testing.T) {
-	t.Setenv("DEBUGINFOD_URLS", "")
-	if f := FetcherFromEnv(); f != nil {
-		t.Errorf("without DEBUGINFOD_URLS: %v", f)
-	}
-	t.Setenv("DEBUGINFOD_URLS", "http://a http://b")
-	t.Setenv("DEBUGINFOD_CACHE_PATH", "")
-	t.Setenv("XDG_CACHE_HOME", "/cache")
-	d, ok := FetcherFromEnv().(*Debuginfod)
-	if !ok || len(d.URLs) != 2 || d.Cache != "/cache/debuginfod_client" {
-		t.Errorf("from the environment: %+v", d)
 	}
 }

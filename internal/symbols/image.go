@@ -128,7 +128,7 @@ type Options struct {
 	// debug files; nil means /usr/lib/debug.
 	DebugDirs []string
 	// Fetcher gets debug files from elsewhere when no directory has them; nil
-	// means no such search. FetcherFromEnv makes the usual one.
+	// means no such search. package debuginfod has the usual one.
 	Fetcher Fetcher
 	// WholeTables has exact names, too, looked for in the table of functions: for
 	// comparison.
@@ -144,10 +144,9 @@ type Options struct {
 func (im *Image) Static() bool { return im.Interp == "" }
 
 // Open reads the headers of the ELF file at path, with the debug directories
-// of the system and, where DEBUGINFOD_URLS asks for it, a debuginfod client.
-// The file stays open until Close.
+// of the system. The file stays open until Close.
 func Open(path string) (*Image, error) {
-	return OpenWith(path, Options{Fetcher: FetcherFromEnv()})
+	return OpenWith(path, Options{})
 }
 
 // OpenWith is Open with other places to search.

@@ -1,4 +1,9 @@
-package symbols
+// Package debuginfod asks debuginfod servers for separate debug files, for commands that look for names and lines of source
+// (internal/symbols calls it through its Fetcher).
+//
+// It is a package of its own so that what only runs programs is linked without a client of HTTP, whose libraries' initialisation is a part of each start.
+// A Client may be used by several goroutines. It knows no other artefacts than debug files, and never asks where DEBUGINFOD_URLS is empty.
+package debuginfod
 
 import (
 	"context"
@@ -12,18 +17,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"alleria/internal/symbols"
 )
-
-// ErrNoDebugInfo is a Fetcher's answer when it asked everybody and nobody has
-// the file.
-var ErrNoDebugInfo = errors.New("no debug information for this build-id")
-
-// Fetcher gets separate debug files from somewhere else. Implementations may be
-// called by several goroutines.
-type Fetcher interface {
-	// DebugInfo gives the path of the debug file for a build-id.
-	DebugInfo(ctx context.Context, buildID string) (path string, err error)
-}
 
 const (
 	// answerTimeout bounds the wait for a server's first byte. elfutils waits
@@ -38,23 +34,23 @@ const (
 	maxDebugInfo = 4 << 30
 )
 
-// Debuginfod is a client of debuginfod servers. Its cache has the layout of
+// Client is a client of debuginfod servers. Its cache has the layout of
 // elfutils' client, and by default the place, so that what gdb fetched is not
 // fetched again, nor the other way round.
 // Servers are asked in the order of URLs. The fields must not change once it is used.
-type Debuginfod struct {
-	URLs   []string // servers
-	Cache  string   // a directory, made when needed
-	Client *http.Client
+type Client struct {
+	URLs  []string // servers
+	Cache string   // a directory, made when needed
+	HTTP  *http.Client
 
 	mu   sync.Mutex
 	dead map[string]bool // servers that did not answer; guarded by mu
 }
 
-// FetcherFromEnv makes the client that the environment asks for: servers from
+// FromEnv makes the client that the environment asks for: servers from
 // DEBUGINFOD_URLS, nil without any; the cache in DEBUGINFOD_CACHE_PATH or else
 // in the user's cache directory.
-func FetcherFromEnv() Fetcher {
+func FromEnv() symbols.Fetcher {
 	urls := strings.Fields(os.Getenv("DEBUGINFOD_URLS"))
 	if len(urls) == 0 {
 		return nil
@@ -67,15 +63,15 @@ func FetcherFromEnv() Fetcher {
 		}
 		cache = filepath.Join(dir, "debuginfod_client")
 	}
-	return NewDebuginfod(urls, cache)
+	return New(urls, cache)
 }
 
-// NewDebuginfod makes a client with short timeouts.
-func NewDebuginfod(urls []string, cache string) *Debuginfod {
+// New makes a client with short timeouts.
+func New(urls []string, cache string) *Client {
 	dial := net.Dialer{Timeout: answerTimeout}
-	return &Debuginfod{
+	return &Client{
 		URLs: urls, Cache: cache, dead: make(map[string]bool),
-		Client: &http.Client{
+		HTTP: &http.Client{
 			Timeout: fetchTimeout,
 			Transport: &http.Transport{
 				Proxy: http.ProxyFromEnvironment, DialContext: dial.DialContext,
@@ -85,13 +81,13 @@ func NewDebuginfod(urls []string, cache string) *Debuginfod {
 	}
 }
 
-// DebugInfo implements Fetcher.
+// DebugInfo implements symbols.Fetcher.
 //
 // Servers are asked one after the other. One that does not answer is not asked again by
 // this client: a run has hundreds of images, and each would wait for it.
-func (d *Debuginfod) DebugInfo(ctx context.Context, buildID string) (string, error) {
+func (d *Client) DebugInfo(ctx context.Context, buildID string) (string, error) {
 	if !hexadecimal(buildID) {
-		return "", fmt.Errorf("build-id %q: %w", buildID, ErrNoDebugInfo)
+		return "", fmt.Errorf("build-id %q: %w", buildID, symbols.ErrNoDebugInfo)
 	}
 	// elfutils' layout: a directory for each build-id, a file for each artefact.
 	path := filepath.Join(d.Cache, buildID, "debuginfo")
@@ -101,7 +97,7 @@ func (d *Debuginfod) DebugInfo(ctx context.Context, buildID string) (string, err
 		}
 		// An empty file remembers that nobody had it.
 		if time.Since(st.ModTime()) < missTime {
-			return "", ErrNoDebugInfo
+			return "", symbols.ErrNoDebugInfo
 		}
 	}
 	var errs error
@@ -113,7 +109,7 @@ func (d *Debuginfod) DebugInfo(ctx context.Context, buildID string) (string, err
 		if err == nil {
 			return path, nil
 		}
-		if !errors.Is(err, ErrNoDebugInfo) {
+		if !errors.Is(err, symbols.ErrNoDebugInfo) {
 			// One silent server must not cost every image its timeout.
 			d.setDead(url)
 			errs = errors.Join(errs, err)
@@ -131,14 +127,14 @@ func hexadecimal(s string) bool {
 }
 
 // isDead reports whether a server has failed before.
-func (d *Debuginfod) isDead(url string) bool {
+func (d *Client) isDead(url string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.dead[url]
 }
 
 // setDead has a server left out from here on.
-func (d *Debuginfod) setDead(url string) {
+func (d *Client) setDead(url string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.dead == nil {
@@ -150,7 +146,7 @@ func (d *Debuginfod) setDead(url string) {
 // remember notes a miss in the cache; where that can't be written, it is asked
 // again the next time. Servers that are down say nothing about the file, so a
 // round in which one was is not remembered.
-func (d *Debuginfod) remember(path string) error {
+func (d *Client) remember(path string) error {
 	// Guarded separately from the download, which must not hold up other images.
 	d.mu.Lock()
 	complete := len(d.dead) == 0
@@ -162,17 +158,17 @@ func (d *Debuginfod) remember(path string) error {
 			os.Chtimes(path, now, now) // the file may have been there, and old
 		}
 	}
-	return ErrNoDebugInfo
+	return symbols.ErrNoDebugInfo
 }
 
 // fetch downloads one URL to path. The file appears complete or not at all:
 // other clients read the same cache.
-func (d *Debuginfod) fetch(ctx context.Context, url, path string) error {
+func (d *Client) fetch(ctx context.Context, url, path string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return fmt.Errorf("debuginfod: %w", err)
 	}
-	client := d.Client
+	client := d.HTTP
 	if client == nil {
 		client = http.DefaultClient
 	}
@@ -184,7 +180,7 @@ func (d *Debuginfod) fetch(ctx context.Context, url, path string) error {
 	switch {
 	// The one definite "no"; anything else is the server's trouble.
 	case res.StatusCode == http.StatusNotFound:
-		return ErrNoDebugInfo
+		return symbols.ErrNoDebugInfo
 	case res.StatusCode != http.StatusOK:
 		return fmt.Errorf("debuginfod: %s: %s", url, res.Status)
 	}
