@@ -206,7 +206,7 @@ func TestAddressInsideInstruction(t *testing.T) {
 // TestFormsOfAProgramAreKnown holds the decoder's names of forms against the
 // configuration's idea of them, which cannot import each other.
 func TestFormsOfAProgramAreKnown(t *testing.T) {
-	target, err := Open(codec.Installed(t, "/bin/gzip"))
+	target, err := Open(codec.Installed(t, "/bin/gzip"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
