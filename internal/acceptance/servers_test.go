@@ -29,6 +29,7 @@ var servers = []struct {
 	{"daemons.sh", []string{"curl"}, 0, 5},
 	{"desktop.sh", nil, 0, 1},
 	{"cmake.sh", []string{"cmake", "ninja"}, 0, 20},
+	{"make.sh", []string{"bash", "make", "gcc"}, 0, 20},
 	{"terminal.sh", []string{"/usr/bin/python3"}, 0, 20},
 	{"rights.sh", []string{"sudo", "su", "setpriv", "unshare", "script"}, 1, 20},
 	{"chromium.sh", []string{"chromium"}, 0, 1},
