@@ -252,7 +252,7 @@ func (t *Thread) callBy32Bits(b *codecache.Block, regs *sys.Regs) error {
 		t.countExecuted(b, regs, &after)
 	}
 	if b.Variant == codecache.Count {
-		t.counts.Executed(b.App)
+		t.counts.Executed(b.App, 1)
 	}
 	if rec != nil {
 		t.mark(rec.After(&after)...)
@@ -317,10 +317,13 @@ func (t *Thread) returnInCache(b *codecache.Block) bool {
 // plainReturn tells whether nothing but the return is to happen to a thread that waits at an rt_sigreturn.
 func (t *Thread) plainReturn() bool {
 	p := t.p
-	if t.p.tr.opts.NoReturn || t.vfork || t.calls.Awaits() || t.tracee.Sheltered() || t.tracee.Holds() || p.calls.Hears(syscalls.Sigreturn) || t.modeDiffers() {
-		return false
-	}
-	if t.tracee.Storming() { // see tracee.Thread.RestFrom
+	return !p.tr.opts.NoReturn && !p.calls.Hears(syscalls.Sigreturn) && !t.tracee.Storming() && t.goesOn() // see tracee.Thread.RestFrom
+}
+
+// goesOn tells whether a thread that waits has nothing else to do than to go on in the cache, as it is.
+func (t *Thread) goesOn() bool {
+	p := t.p
+	if t.vfork || t.calls.Awaits() || t.tracee.Sheltered() || t.tracee.Holds() || t.modeDiffers() {
 		return false
 	}
 	if p.translator.Budgeted {

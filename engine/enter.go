@@ -231,6 +231,9 @@ func (t *Thread) trapped(b *codecache.Block) error {
 	if b.Term == codecache.TermSyscall {
 		return t.callTrapped(b)
 	}
+	if t.iretInCache(b) {
+		return nil
+	}
 	regs, err := t.fetchWaiting(t.p.cache.InsAddr(b, int(b.Insns)-1))
 	if err != nil {
 		return err
@@ -270,8 +273,8 @@ func (t *Thread) emulate(b *codecache.Block, regs *sys.Regs) error {
 		t.recovery.Refund(b, 0)
 	}
 	if b.Variant == codecache.Count && r.Rip != regs.Rip {
-		t.counts.Executed(b.App)
-		t.ledBy(b, regs, &r)
+		t.counts.Executed(b.App, 1)
+		t.ledBy(b, regs, &r, 1)
 	}
 	if raised := t.tracee.Raised(); raised != nil {
 		h := *raised
@@ -292,9 +295,9 @@ func (t *Thread) emulate(b *codecache.Block, regs *sys.Regs) error {
 }
 
 // ledBy counts where a branch has led that was executed for the thread, from its registers before and behind it. A return leads into no function.
-func (t *Thread) ledBy(b *codecache.Block, was, is *sys.Regs) {
+func (t *Thread) ledBy(b *codecache.Block, was, is *sys.Regs, times int) {
 	if is.Rip != was.Rip+uint64(b.AppSize) && is.Rsp <= was.Rsp {
-		t.counts.Led(translate.Edge{From: was.Rip, To: is.Rip, Jump: is.Rsp == was.Rsp}, 1)
+		t.counts.Led(translate.Edge{From: was.Rip, To: is.Rip, Jump: is.Rsp == was.Rsp}, uint64(times))
 	}
 }
 

@@ -136,14 +136,14 @@ type members struct {
 // Stats is what the engine did.
 // They are for developers: nothing depends on them, and they may be renamed.
 type Stats struct {
-	Renewed                                                                                          int // times that the code cache was emptied
-	Reused                                                                                           int // blocks that were taken over from a process before
-	Guarded, Caught                                                                                  int // pages of code that were made read-only, and writes to them
-	Spared                                                                                           int // processes whose code cache is memory of one before
-	Dispatches, Indirect, Blocks, Stops, Signals, Frames, Returns, Traps, Toggles, Jumps, SafePoints int
-	Behind                                                                                           int // stops of threads whose own signal was still to be reported: see tracee.Thread.FaultWaits
-	CacheBytes                                                                                       int
-	DispatchTime                                                                                     time.Duration // that dispatches took to be answered
+	Renewed                                                                                                 int // times that the code cache was emptied
+	Reused                                                                                                  int // blocks that were taken over from a process before
+	Guarded, Caught                                                                                         int // pages of code that were made read-only, and writes to them
+	Spared                                                                                                  int // processes whose code cache is memory of one before
+	Dispatches, Indirect, Blocks, Stops, Signals, Frames, Returns, Irets, Traps, Toggles, Jumps, SafePoints int
+	Behind                                                                                                  int // stops of threads whose own signal was still to be reported: see tracee.Thread.FaultWaits
+	CacheBytes                                                                                              int
+	DispatchTime                                                                                            time.Duration // that dispatches took to be answered
 }
 
 // add adds what was done for one process.
@@ -152,7 +152,7 @@ func (s *Stats) add(o *Stats) {
 		to   *int
 		from int
 	}{{&s.Renewed, o.Renewed}, {&s.Reused, o.Reused}, {&s.Spared, o.Spared}, {&s.Guarded, o.Guarded}, {&s.Caught, o.Caught}, {&s.Dispatches, o.Dispatches}, {&s.Indirect, o.Indirect}, {&s.Blocks, o.Blocks}, {&s.Stops, o.Stops},
-		{&s.Signals, o.Signals}, {&s.Frames, o.Frames}, {&s.Returns, o.Returns}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.SafePoints, o.SafePoints},
+		{&s.Signals, o.Signals}, {&s.Frames, o.Frames}, {&s.Returns, o.Returns}, {&s.Irets, o.Irets}, {&s.Traps, o.Traps}, {&s.Toggles, o.Toggles}, {&s.Jumps, o.Jumps}, {&s.SafePoints, o.SafePoints},
 		{&s.Behind, o.Behind}, {&s.CacheBytes, o.CacheBytes}} {
 		*n.to += n.from
 	}
@@ -222,6 +222,7 @@ type callState struct {
 	calls     syscalls.Thread
 	callStops bool             // it runs to the next stop at a system call
 	returning *codecache.Block // whose rt_sigreturn it makes, see returnInCache
+	iret      iret             // see iretInCache
 }
 
 // endState is what is known of a thread's end; see stop.go.

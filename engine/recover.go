@@ -24,7 +24,7 @@ func (t *Thread) recoverState(regs *sys.Regs, exact bool) bool {
 	}
 	off := regs.Rip - a.Base
 	if off < a.Routines.Size {
-		return t.recoverInRoutine(a, off, regs)
+		return t.recoverInRoutine(a, off, regs, exact)
 	}
 	b := p.cache.BlockAt(a, regs.Rip)
 	if b == nil {
@@ -96,7 +96,7 @@ func (t *Thread) recoverInSyscall(b *codecache.Block, i int, at uint32, regs *sy
 // recoverInRoutine rebuilds the registers of a thread in an assembly routine.
 // A thread in the chunk routine has to get out of it: the record is not complete
 // yet.
-func (t *Thread) recoverInRoutine(a *codecache.Region, off uint64, regs *sys.Regs) bool {
+func (t *Thread) recoverInRoutine(a *codecache.Region, off uint64, regs *sys.Regs, exact bool) bool {
 	switch {
 	case off >= a.Routines.DispatchCore && off <= a.Routines.DispatchEnd:
 		side := t.sideExitAsked()
@@ -123,6 +123,9 @@ func (t *Thread) recoverInRoutine(a *codecache.Region, off uint64, regs *sys.Reg
 		return true
 	case off == a.Routines.Sigreturn || off == a.Routines.SigreturnCall || off == a.Routines.SigreturnAfter:
 		t.recoverReturn(regs, off == a.Routines.SigreturnAfter)
+		return true
+	case off == a.Routines.Iret || off == a.Routines.IretCopy:
+		t.recoverIret(regs, exact)
 		return true
 	// in front of it: the kernel has moved the thread back, to make the call again
 	case off == a.Routines.Syscall:

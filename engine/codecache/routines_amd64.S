@@ -991,6 +991,12 @@ alleria_sigreturn_call:
 	syscall
 alleria_sigreturn_after:
 	int3
+/* iretq, with a copy of its words whose instruction pointer leads into the cache. */
+	.globl alleria_iret, alleria_iret_copy
+alleria_iret:
+	mov rsp, gs:[SIGCOPY]
+alleria_iret_copy:
+	iretq
 /* The tracer's own system calls end here. */
 	.globl alleria_inject, alleria_inject_after
 alleria_inject:

@@ -4,14 +4,14 @@ package codecache
 #include <stdint.h>
 extern const uint8_t alleria_stubs[], alleria_stubs_end[], alleria_indirect[], alleria_dispatch[],
 	alleria_dispatch_core[], alleria_dispatch_end[], alleria_switch[], alleria_switch_core[], alleria_switch_end[],
-	alleria_switch_wait[], alleria_switch_tail[], alleria_syscall[], alleria_syscall_after[], alleria_sigreturn[], alleria_sigreturn_call[], alleria_sigreturn_after[], alleria_inject[], alleria_inject_after[],
+	alleria_switch_wait[], alleria_switch_tail[], alleria_syscall[], alleria_syscall_after[], alleria_sigreturn[], alleria_sigreturn_call[], alleria_sigreturn_after[], alleria_iret[], alleria_iret_copy[], alleria_inject[], alleria_inject_after[],
 	alleria_capture[], alleria_capture_enter[], alleria_capture_done[], alleria_capture_left[], alleria_capture_left_done[],
 	alleria_capture_leave[], alleria_capture_text[], alleria_capture_text_core[], alleria_capture_text_end[], alleria_capture_text_bail[], alleria_capture_bail[], alleria_capture_end[],
 	alleria_entered[], alleria_entered_caller[], alleria_entered_known[], alleria_return[], alleria_return_any[], alleria_return_end[], alleria_batch[], alleria_batch_end[];
 #define OFF(l) static uint64_t off_##l(void) { return (uint64_t)(alleria_##l - alleria_stubs); }
 OFF(stubs_end) OFF(indirect) OFF(dispatch) OFF(dispatch_core) OFF(dispatch_end) OFF(switch) OFF(switch_core)
 OFF(switch_end) OFF(switch_wait) OFF(switch_tail) OFF(syscall) OFF(syscall_after) OFF(inject) OFF(inject_after)
-OFF(sigreturn) OFF(sigreturn_call) OFF(sigreturn_after)
+OFF(sigreturn) OFF(sigreturn_call) OFF(sigreturn_after) OFF(iret) OFF(iret_copy)
 OFF(entered) OFF(entered_caller) OFF(entered_known) OFF(return) OFF(return_any) OFF(return_end)
 OFF(capture) OFF(capture_enter) OFF(capture_done) OFF(capture_left) OFF(capture_left_done) OFF(capture_leave)
 OFF(capture_text) OFF(capture_text_core) OFF(capture_text_end) OFF(capture_text_bail) OFF(capture_bail) OFF(capture_end)
@@ -27,20 +27,25 @@ import "unsafe"
 // saved: that is what tells where the application's are. chunkWait to chunkTail is where a
 // thread waits for room.
 type Routines struct {
-	Size                        uint64
-	Indirect                    uint64
-	Dispatch, DispatchCore      uint64
-	DispatchEnd                 uint64
-	Chunk, ChunkCore, chunkEnd  uint64
-	chunkWait, ChunkTail        uint64
-	Syscall, SyscallAfter       uint64
-	Inject, InjectAfter         uint64
-	Sigreturn, SigreturnCall    uint64
-	SigreturnAfter              uint64
+	Size                       uint64
+	Indirect                   uint64
+	Dispatch, DispatchCore     uint64
+	DispatchEnd                uint64
+	Chunk, ChunkCore, chunkEnd uint64
+	chunkWait, ChunkTail       uint64
+	Syscall, SyscallAfter      uint64
+	Inject, InjectAfter        uint64
+	ReturnRoutines
 	Entered                     uint64 // counted places
 	EnteredCaller, EnteredKnown uint64 // a load, and where it goes on if that faults
 	Ret, RetAny, retEnd         uint64
 	Capture                     CaptureRoutines
+}
+
+// ReturnRoutines take registers from a copy of what the application has on its stack.
+type ReturnRoutines struct {
+	Sigreturn, SigreturnCall, SigreturnAfter uint64
+	Iret, IretCopy                           uint64
 }
 
 // CaptureRoutines are those that capture calls. A fault in them or in code that goes to them leads
@@ -70,7 +75,10 @@ func routineOffsets() Routines {
 		SyscallAfter: uint64(C.off_syscall_after()),
 		Inject:       uint64(C.off_inject()),
 		InjectAfter:  uint64(C.off_inject_after()),
-		Sigreturn:    uint64(C.off_sigreturn()), SigreturnCall: uint64(C.off_sigreturn_call()), SigreturnAfter: uint64(C.off_sigreturn_after()),
+		ReturnRoutines: ReturnRoutines{
+			Sigreturn: uint64(C.off_sigreturn()), SigreturnCall: uint64(C.off_sigreturn_call()), SigreturnAfter: uint64(C.off_sigreturn_after()),
+			Iret: uint64(C.off_iret()), IretCopy: uint64(C.off_iret_copy()),
+		},
 		Entered:       uint64(C.off_entered()),
 		EnteredCaller: uint64(C.off_entered_caller()), EnteredKnown: uint64(C.off_entered_known()),
 		Ret:    uint64(C.off_return()),

@@ -56,11 +56,11 @@ func (t *Thread) Each(partial []recovery.Partial, f func(addr uint64, instructio
 }
 
 // Executed counts an instruction that the tracer executed.
-func (t *Thread) Executed(addr uint64) {
+func (t *Thread) Executed(addr, times uint64) {
 	if t.emulated == nil {
 		t.emulated = make(map[uint64]uint64)
 	}
-	t.emulated[addr]++
+	t.emulated[addr] += times
 }
 
 // Entries calls f for counts of entries at functions' first instructions, with a negative number of times for those that are

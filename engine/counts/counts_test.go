@@ -29,8 +29,8 @@ func TestCounts(t *testing.T) {
 	}
 	var th Thread
 	th.Init(&cache, entries, slot)
-	th.Executed(0x3000)
-	th.Executed(0x3000)
+	th.Executed(0x3000, 1)
+	th.Executed(0x3000, 1)
 	partial := []recovery.Partial{{Block: cache.BlockPool.At(int(*cache.Counters.At(2))), Done: 1}}
 	for range 2 {
 		instructions, entered := map[uint64]uint64{}, map[uint64]uint64{}

@@ -84,3 +84,24 @@ func TestFramesOfPlainHandlers(t *testing.T) {
 		t.Errorf("%d frames without a stop of 20", n)
 	}
 }
+
+// TestIretInCache: a program that goes on by iretq, as .NET does from each exception, is not stopped for it.
+func TestIretInCache(t *testing.T) {
+	prog := build(t, programs+"/state-iret.c", "")
+	for _, only := range []string{"translate", "count"} {
+		dir := workDir(t)
+		r := run(t, command{argv: []string{alleria(), "-q", "record", "--log", "log", "--only", only, "--", prog}, dir: dir})
+		log, err := os.ReadFile(filepath.Join(dir, "log"))
+		if err != nil || r.status != 0 || string(r.stdout) != "ok\n" {
+			t.Fatalf("%v, status %d: %q\n%s", err, r.status, r.stdout, clip(r.stderr))
+		}
+		m := regexp.MustCompile(`Irets:(\d+) Traps:(\d+)`).FindSubmatch(log)
+		if m == nil {
+			t.Fatalf("neither in the log:\n%s", clip(log))
+		}
+		irets, _ := strconv.Atoi(string(m[1]))
+		if traps, _ := strconv.Atoi(string(m[2])); irets < 500 || traps > 100 {
+			t.Errorf("%s: %d were executed in the cache, %d instructions by the tracer", only, irets, traps)
+		}
+	}
+}
