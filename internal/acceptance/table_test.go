@@ -167,6 +167,10 @@ What a program can see if it looks:
 - The address of the last x87 instruction (` + "`fnstenv`, `fnsave`, `fxsave`, `xsave`" + `, frames of signals) is the program's own, but in environments of 16 bits and where the
   processor still holds one of the code cache when the program goes on natively.
 
+By hand, since few have it: .NET Core 3.1 (` + "`dotnet`" + `), sixteen runs of programs of exceptions (also from SIGSEGV and SIGFPE, through frames and filters, unhandled), stack overflow, the collector with finalizers, pinned and large
+objects, threads and their pool, tasks and timers, hot and made code, delegates, generics, vectors, calls of libc with callbacks, mapped files, sockets, children and ends of every kind: natively, and five times each *translate*, *count*, *discard* and
+armed natively on ` + "`malloc`" + `; SIGINT and SIGTERM from outside three times each. Nothing differed.
+
 ## Commands
 
 `
