@@ -423,6 +423,9 @@ func (tr *Tracer) fail(err error) {
 // spins waits actively for something to do, and tells whether there is.
 func (tr *Tracer) spins() bool {
 	most := uint64(handover.NativeTime)
+	if len(tr.procs) == 0 { // what is followed asks for nothing, and is waited for by others than us
+		return tr.hand.Spin(0, work{tr})
+	}
 	if tr.anyTranslated() {
 		most = handover.SpinTime
 	}

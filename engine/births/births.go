@@ -236,7 +236,7 @@ func (Linux) Traced(tid int) bool { return sys.Traced(tid) }
 
 // Process is System's.
 func (Linux) Process(tid int) (parent int, ok bool) {
-	if group, err := sys.ThreadGroup(tid); err != nil || group != tid {
+	if !sys.Leads(tid) {
 		return 0, false
 	}
 	parent, err := sys.Parent(tid)

@@ -3,8 +3,11 @@ package sys
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestParseStat(t *testing.T) {
@@ -102,5 +105,27 @@ func TestExecName(t *testing.T) {
 		if got, err := ExecName(c.Process.Pid); got != "" || err == nil {
 			t.Errorf("a process that is gone: %q, %v", got, err)
 		}
+	}
+}
+
+// TestLeads: a process's first thread leads it, another one does not, nor does who is not there; its parent is whose child it is.
+func TestLeads(t *testing.T) {
+	pid := os.Getpid()
+	done, tid := make(chan struct{}), make(chan int)
+	go func() {
+		runtime.LockOSThread()
+		tid <- unix.Gettid()
+		<-done
+	}()
+	other := <-tid
+	defer close(done)
+	if other != pid && Leads(other) {
+		t.Error("another thread leads")
+	}
+	if !Leads(pid) || Leads(1<<22+1) {
+		t.Error("the first thread does not, or nobody does")
+	}
+	if parent, err := Parent(pid); err != nil || parent != os.Getppid() {
+		t.Errorf("parent %d instead of %d: %v", parent, os.Getppid(), err)
 	}
 }

@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -71,8 +72,27 @@ func Zombie(tid int) bool {
 // ThreadGroup returns the id of the process that a thread is of.
 func ThreadGroup(tid int) (int, error) { return statusNumber(tid, "Tgid") }
 
+// Leads tells whether a thread is a process's first one. The kernel looks for a thread of that id in a process of that id and sends nothing: a file in
+// /proc that says the same takes it thirty times as long.
+func Leads(tid int) bool {
+	err := unix.Tgkill(tid, tid, 0)
+	return err == nil || errors.Is(err, unix.EPERM) // it is there, and another user's
+}
+
 // Parent returns the id of a process's parent.
-func Parent(pid int) (int, error) { return statusNumber(pid, "PPid") }
+//
+// It follows the state, which follows the name: see Zombie. A thread's status says it as well, and twenty things besides that take longer to find out.
+func Parent(pid int) (int, error) {
+	b, err := readProc(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	f := strings.Fields(string(b[max(strings.LastIndexByte(string(b), ')'), 0):]))
+	if len(f) < 3 {
+		return 0, fmt.Errorf("parent of process %d: %q", pid, b)
+	}
+	return strconv.Atoi(f[2])
+}
 
 // Children lists the processes that the threads of a process have created, or inherited, and that have not been waited for; none where the kernel does not tell
 // (CONFIG_PROC_CHILDREN). The first thread comes last: it is who inherits the children of another one that ends meanwhile.
