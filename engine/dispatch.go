@@ -136,12 +136,19 @@ func (t *Thread) goNativeAt(app uint64) error {
 	if err != nil {
 		return err
 	}
-	if !recovery.Canonical(app) { // the branch itself faults
-		if at, sp, ok := t.recovery.Branch(app, regs, t.variant, t.p.code.Fetch); ok {
-			regs.Rip, regs.Rsp = at, sp
-		}
-	}
 	return t.runNatively(regs, 0)
+}
+
+// goOnAt has regs, with which a thread asks for the code of app, be those of a thread that stands there, or at the branch that has led there: if app is not
+// canonical the branch itself faults.
+func (t *Thread) goOnAt(app uint64, regs *sys.Regs) {
+	regs.Rip = app
+	if recovery.Canonical(app) {
+		return
+	}
+	if at, sp, ok := t.recovery.Branch(app, regs, t.variant, t.p.code.Fetch); ok {
+		regs.Rip, regs.Rsp = at, sp
+	}
 }
 
 // fetchWaiting stops a thread that waits in the dispatch routine and returns the
@@ -160,7 +167,7 @@ func (t *Thread) fetchWaiting(app uint64) (*sys.Regs, error) {
 	}
 	t.slot.U32(layout.Req).Store(0)
 	t.slot.Set(layout.Resp, 0)
-	regs.Rip = app
+	t.goOnAt(app, regs)
 	return regs, nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"alleria/engine/codecache"
 	"alleria/engine/emulate"
+	"alleria/engine/recovery"
 	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/sys"
@@ -211,6 +212,14 @@ func (t *Thread) vsyscallFaults(regs *sys.Regs) error {
 // A program may have the processor refuse it the time-stamp counter (PR_SET_TSC, strict seccomp). Translated code that
 // takes the time faults then, in front of nothing of the program's: it is given the time by the tracer, and goes on.
 
+// ownFault deals with a fault of translated code that is not the program's, and has regs behind it; false if it is.
+func (t *Thread) ownFault(regs *sys.Regs, h *tracee.Signal) (bool, error) {
+	if t.stampFault(regs, h) {
+		return true, nil
+	}
+	return t.goesOnBehind(regs, h)
+}
+
 // stampFault gives a thread the time that translated code could not take at regs; false if the fault is the
 // program's own.
 func (t *Thread) stampFault(regs *sys.Regs, h *tracee.Signal) bool {
@@ -221,6 +230,27 @@ func (t *Thread) stampFault(regs *sys.Regs, h *tracee.Signal) bool {
 	regs.Rax, regs.Rdx = now&(1<<32-1), now>>32
 	regs.Rip += 2
 	return true
+}
+
+// goesOnBehind has a thread at regs go on behind a load from a branch's target (translate.TargetLoad) that has faulted; false if the fault is the branch's own:
+// its target is not canonical. What the processor does about addresses of the kernel goes by its features (LASS), so that the address decides.
+// What may be executed and not be read raises no fault natively: what it has done to a thread that blocks the signal is put right.
+func (t *Thread) goesOnBehind(regs *sys.Regs, h *tracee.Signal) (bool, error) {
+	if !h.Fault() || !recovery.Canonical(regs.Rcx) {
+		return false, nil
+	}
+	size, _ := t.recovery.TargetLoad(regs.Rip)
+	if size == 0 {
+		return false, nil
+	}
+	target := regs.Rcx
+	regs.Rip += uint64(size)
+	if h.Number != tracee.SIGSEGV || !t.p.code.Executable(target) {
+		return true, nil
+	}
+	f := &t.p.guarding.fault
+	f.Signal = tracee.SIGSEGV
+	return true, f.Mend(&t.tracee, t.borrow)
 }
 
 // ownStamp tells whether at a cache address lies an rdtsc that is not a copy of the program's.

@@ -61,6 +61,7 @@ type Switches struct {
 	NoToggle     bool // code asks at each opening and closing
 	// Each return that is awaited is looked at in general.
 	NoFastReturn bool
+	NoTargetLoad bool // branches do not load from their targets
 	NoDetach     bool // a process is traced to its end
 	NoMemo       bool // each instruction is decoded anew
 	NoJumps      bool // native probes are int3s, all of them
@@ -141,7 +142,8 @@ type RecordingSwitches struct {
 func newSettings(o *Options) translate.Settings {
 	s := translate.Settings{Budgets: translate.Budgets{Words: layout.BudgetWords}}
 	s.Switches = translate.Switches{NoFollow: o.NoFollow, NoHuge: o.NoHuge, NoSuper: o.NoSuper, Sizes: o.Sizes, NoLazy: o.NoLazy,
-		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, NoWideCompare: o.NoWideCompare, NoConditions: o.NoConditions, AskPointers: o.AskPointers, Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
+		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, NoWideCompare: o.NoWideCompare, NoConditions: o.NoConditions, AskPointers: o.AskPointers, NoTargetLoad: o.NoTargetLoad,
+		Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
 	switch {
 	case o.NoShort:
 		s.ShortAfter = math.MaxUint32

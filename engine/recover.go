@@ -108,7 +108,7 @@ func (t *Thread) recoverInRoutine(a *codecache.Region, off uint64, regs *sys.Reg
 		if side != nil {
 			t.recovery.CompleteSide(side, regs)
 		}
-		regs.Rip = app
+		t.goOnAt(app, regs)
 		t.resume.At(regs, how)
 		t.slot.U32(layout.Req).Store(0)
 		t.slot.Set(layout.Resp, 0)

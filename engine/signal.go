@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"alleria/engine/codecache"
@@ -37,8 +38,11 @@ func (t *Thread) signal(sig sys.Signal) error {
 	if t.inCache(regs.Rip) && p.lostOurs(&h) {
 		return errUnmapped
 	}
-	if t.stampFault(regs, &h) {
-		if err := t.tracee.SetRegs(regs); err != nil {
+	if own, err := t.ownFault(regs, &h); own {
+		if err == nil {
+			err = t.tracee.SetRegs(regs)
+		}
+		if err != nil {
 			return err
 		}
 		return t.run(0)
@@ -369,9 +373,11 @@ func (t *Thread) stepHidden(regs *sys.Regs) error {
 	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
-	if h := t.tracee.Last(); h != nil && t.stampFault(regs, h) {
-		t.tracee.DropLast()
-		return t.tracee.SetRegs(regs)
+	if h := t.tracee.Last(); h != nil {
+		if own, err := t.ownFault(regs, h); own {
+			t.tracee.DropLast()
+			return errors.Join(err, t.tracee.SetRegs(regs))
+		}
 	}
 	if own {
 		return nil

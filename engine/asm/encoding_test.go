@@ -79,6 +79,7 @@ func (l *list) oneRegister(r x86.Reg) {
 	}
 	l.add(fmt.Sprintf("mov %s #1", q), func(w *Writer) { w.MovImm64(r, 1) }, "MovImm64 ", r)
 	l.add("push "+q, func(w *Writer) { w.Push(r) }, "Push ", r)
+	l.add("pop "+q, func(w *Writer) { w.Pop(r) }, "Pop ", r)
 	l.add("not "+q, func(w *Writer) { w.Not(r) }, "Not ", r)
 	l.add("bswap "+q, func(w *Writer) { w.Bswap(r) }, "Bswap ", r)
 	l.add("dec! "+q, func(w *Writer) { w.Dec(r) }, "Dec ", r)

@@ -204,6 +204,14 @@ func (w *Writer) Push(reg x86.Reg) {
 	w.b1(0x50 | byte(reg&7))
 }
 
+// Pop writes pop reg.
+func (w *Writer) Pop(reg x86.Reg) {
+	if reg >= 8 {
+		w.b1(rexB)
+	}
+	w.b1(0x58 | byte(reg&7))
+}
+
 // PushImm writes the push of eight bytes, v sign-extended.
 func (w *Writer) PushImm(v uint32) {
 	w.b1(0x68)

@@ -8,17 +8,12 @@ import (
 	"alleria/internal/sys"
 )
 
-// A branch to an address that is not canonical faults at itself, not at its target. In translated code its target has been looked up in vain by then, and no word
-// says which branch asked: that would be a store for each indirect branch. But it is one of those that have been translated, its operand still holds the target, and a call has
+// A branch to an address that is not canonical faults at itself, not at its target. Returns and jumps of code that does not record do so in translated code, too
+// (translate.TargetLoad). Of the others the target has been looked up in vain by then, and no word says which branch asked. But it is one of those that have been translated, its operand still holds the target, and a call has
 // left its return address. A call of which both is true is the one; else a jump or a return, if it is the only one that can be. (Code that changes its caller's operand and jumps by it
-// at once, with nothing pushed, is taken for its caller.)
+// at once, with nothing pushed, is taken for its caller.) A block that records has written its record last, if it was the last one, at no cost.
 //
-// Refused: a store of its number by each branch; to look whether the target is canonical in front of the look-up, one or two instructions each; to take the likeliest of several. Nothing on the way of a branch is its
-// own: it loads an entry of the table by the low 16 bits of its target, and target checks and the miss routine are shared. To leave out returns whose block cannot have been executed (what it has popped differs from what lies below the stack, a
-// constant from a register) would be right, but bare returns and epilogues of one shape stay, of which each program has many. A store by each return makes fib(40), which does little else, take 1.19 times as long (medians of 15 pairs).
-//
-// A block that records has written its record last, if it was the last one, at no cost: so where all code is recorded jumps by registers, and returns, are found too. Elsewhere they are where no other such branch of code that is not recorded has been translated, which is
-// seldom; else they fault behind themselves, at their target, as all of them did.
+// With conditions a block may leave no record; then returns and jumps fault behind themselves, at their target, where several can have led there.
 
 // Canonical tells whether an address can be one.
 func Canonical(addr uint64) bool { return int64(addr<<16)>>16 == int64(addr) }
@@ -42,7 +37,7 @@ func (t *Thread) Branch(target uint64, regs *sys.Regs, v codecache.Variant, fetc
 			continue
 		}
 		was, leads := t.ledTo(&one[0], target, regs)
-		if !leads || !t.canBeLast(b) {
+		if !leads || !t.canBeLast(b, one[0].Cat == x86.CatCALL) {
 			continue
 		}
 		switch is := one[0].Cat == x86.CatCALL; {
@@ -55,10 +50,14 @@ func (t *Thread) Branch(target uint64, regs *sys.Regs, v codecache.Variant, fetc
 	return at, sp, ok && !many
 }
 
-// canBeLast tells whether a block can be what the thread has executed last: false where it would have left a record, and another one, or none, lies in front of the thread's words.
-func (t *Thread) canBeLast(b *codecache.Block) bool {
+// canBeLast tells whether a block can be what the thread has executed last, and has come through its branch: false where that would have loaded from its target, and where
+// it would have left a record, and another one, or none, lies in front of the thread's words.
+func (t *Thread) canBeLast(b *codecache.Block, call bool) bool {
 	r := &b.Rec
-	return r.ID == 0 || t.cache.Conditional(r) || t.cache.IsLoop(r) || t.slot.EndsWith(r.ID, int(r.Words))
+	if r.ID == 0 {
+		return call || t.translator.NoTargetLoad || t.translator.Predict
+	}
+	return t.cache.Conditional(r) || t.cache.IsLoop(r) || t.slot.EndsWith(r.ID, int(r.Words))
 }
 
 // ledTo tells whether a branch can have led to target, with registers as they are behind it, and what the stack pointer was.

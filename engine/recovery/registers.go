@@ -67,9 +67,13 @@ func (t *Thread) Registers(b *codecache.Block, at uint32, regs *sys.Regs, exact 
 	pos := t.cache.PositionsOf(b)
 	i, clean := pos.Find(at)
 	switch {
-	// the load of an indirect branch's target faulted: rcx is in its spill word
+	// the load of an indirect branch's target faulted, or of a byte at the target: rcx, and rdx, are in their spill words
 	case exact && i == pos.N-1 && b.Term == codecache.TermIndirect && at > uint32(pos.At[i].Exec):
 		regs.Rcx = t.slot.Get(layout.S0)
+		if size, popped := t.TargetLoad(regs.Rip); size > 0 {
+			regs.Rdx = t.slot.Get(layout.S1)
+			regs.Rsp -= popped
+		}
 	case exact:
 		t.unspill(b, at, regs)
 		t.wrote = b.Rec.ID != 0 && t.cache.Writes(&b.Rec, at)
@@ -79,6 +83,24 @@ func (t *Thread) Registers(b *codecache.Block, at uint32, regs *sys.Regs, exact 
 		return false
 	}
 	return true
+}
+
+// TargetLoad tells of a place in the cache how long the load from a branch's target there is (translate.TargetLoad), 0 if there is none, and by how much the
+// stack pointer has moved.
+func (t *Thread) TargetLoad(rip uint64) (size int, popped uint64) {
+	a := t.cache.RegionAt(rip)
+	if a == nil {
+		return 0, 0
+	}
+	b := t.cache.BlockAt(a, rip)
+	if b == nil || b.Term != codecache.TermIndirect {
+		return 0, 0
+	}
+	pos := t.cache.PositionsOf(b)
+	if i, _ := pos.Find(uint32(rip - b.Code)); i != pos.N-1 || rip-b.Code <= uint64(pos.At[i].Exec) {
+		return 0, 0 // what the program does itself
+	}
+	return translate.TargetLoad(a.Mem[rip-a.Base:])
 }
 
 // fix takes what recording has put aside back into the registers.

@@ -164,7 +164,7 @@ func (u *Translator) shortCond(in *x86.Insn, target uint64, how codecache.Entry)
 func (u *Translator) call(in *x86.Insn, then func(*Translator)) (next uint64) {
 	ret := in.Next()
 	u.checkFor = ret
-	if !u.Predict || u.limit > 0 {
+	if !u.predicts() {
 		u.push(ret)
 		then(u)
 		return ret
@@ -193,9 +193,30 @@ func (u *Translator) ret(in *x86.Insn) {
 	a := &u.asm
 	a.StoreWord(layout.S0, x86.RCX)
 	u.checkReturn(in)
-	a.Get(x86.RCX, x86.RSP, 0)
-	u.retLookUp(in)
+	if u.predicts() {
+		a.Get(x86.RCX, x86.RSP, 0)
+		u.retLookUp(in)
+		return
+	}
+	a.Pop(x86.RCX)
+	a.StoreWord(layout.S1, x86.RDX)
+	u.seeTarget(true)
+	if pop := popped(in); pop != 0 {
+		a.LeaDisp(x86.RSP, x86.RSP, int64(pop))
+	}
+	u.find()
 }
+
+// popped is how much a return takes from the stack behind its address.
+func popped(in *x86.Insn) uint16 {
+	if in.ImmSize > 0 {
+		return uint16(in.Imm)
+	}
+	return 0
+}
+
+// predicts tells whether calls and returns go by the processor's predictor.
+func (u *Translator) predicts() bool { return u.Predict && u.limit == 0 }
 
 // retLookUp goes on to the translation of the return address in rcx. It is put
 // into the slot that the return frees, so that a real ret, which the processor
@@ -206,11 +227,8 @@ func (u *Translator) ret(in *x86.Insn) {
 // red zone of a function that has returned is nobody's.
 func (u *Translator) retLookUp(in *x86.Insn) {
 	a := &u.asm
-	pop := uint16(0)
-	if in.ImmSize > 0 {
-		pop = uint16(in.Imm)
-	}
-	if !u.Predict || u.limit > 0 {
+	pop := popped(in)
+	if !u.predicts() {
 		a.LeaDisp(x86.RSP, x86.RSP, 8+int64(pop))
 		u.lookUp()
 		return
@@ -237,7 +255,10 @@ func (u *Translator) indirect(b *codecache.Block, in *x86.Insn) (next uint64) {
 		})
 	}
 	u.countTarget(Site{Addr: from, Jump: true})
-	u.lookUpFrom(in)
+	u.branchToEntries(in)
+	a.StoreWord(layout.S1, x86.RDX)
+	u.seeTarget(false)
+	u.find()
 	return 0
 }
 
@@ -275,8 +296,13 @@ func (u *Translator) loadTarget(in *x86.Insn) {
 // rcx and rdx go to words of their own, which the target check or the miss routine takes
 // back. A block that is used once asks, as at a miss: see askSpent.
 func (u *Translator) lookUp() {
+	u.asm.StoreWord(layout.S1, x86.RDX)
+	u.find()
+}
+
+// find is the rest of it, with rdx in its word.
+func (u *Translator) find() {
 	a := &u.asm
-	a.StoreWord(layout.S1, x86.RDX)
 	if u.limit > 0 {
 		a.Jmp(u.ar.Base + u.ar.Routines.Indirect)
 		return
@@ -541,9 +567,9 @@ func (u *Translator) movNext(in *x86.Insn) {
 	u.reloc(codecache.RelocAbs, in.Addr, 8, 0)
 }
 
-// lookUpFrom is lookUp for an indirect jump, which may lead to the first instruction of the
+// branchToEntries comes in front of the look-up of an indirect jump, which may lead to the first instruction of the
 // function that it is in: a table of a switch in a loop.
-func (u *Translator) lookUpFrom(in *x86.Insn) {
+func (u *Translator) branchToEntries(in *x86.Insn) {
 	if in.Cat == x86.CatUNCONDBR {
 		for _, entry := range u.target.EntriesAround(in.Addr) {
 			u.branchIf(entry, codecache.BackEdge, nil)
@@ -552,7 +578,6 @@ func (u *Translator) lookUpFrom(in *x86.Insn) {
 			u.branchIf(entry, codecache.Uncounted, func() { u.countOwn(entry) })
 		}
 	}
-	u.lookUp()
 }
 
 // branchIf goes on at a function's first instruction, as what has been counted of that says, if that is the target

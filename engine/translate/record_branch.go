@@ -149,7 +149,8 @@ func (r *recorder) finishIndirect(i int, in *x86.Insn, branch bool) (next uint64
 	case x86.CatCALL:
 		return u.call(in, (*Translator).lookUp)
 	}
-	u.lookUpFrom(in)
+	u.branchToEntries(in)
+	u.lookUp()
 	return 0
 }
 
