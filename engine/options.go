@@ -53,15 +53,11 @@ type Options struct {
 // Switches turn optimisations off, or on those that did not pay where they were measured: for comparison.
 type Switches struct {
 	NoFollow     bool // blocks don't continue along direct jumps and calls
-	Predict      bool // calls and returns go by the return predictor; slower where it was measured
 	Ahead        bool // more is translated than was asked for; slower where it was measured
 	NoHuge       bool // code cache and look-up tables in small pages only
 	NoSpread     bool // blocks count against one word of each budget
 	SpreadBursts bool // those that record bursts against several, like others
 	NoToggle     bool // code asks at each opening and closing
-	// Each return that is awaited is looked at in general.
-	NoFastReturn bool
-	NoTargetLoad bool // branches do not load from their targets
 	NoDetach     bool // a process is traced to its end
 	NoMemo       bool // each instruction is decoded anew
 	NoJumps      bool // native probes are int3s, all of them
@@ -75,6 +71,7 @@ type Switches struct {
 	NoHandover bool // who waits for the other side spins, wherever that is
 	CaptureSwitches
 	StartSwitches
+	BranchSwitches
 	SmallCache bool // the code cache is renewed after a megabyte
 	GuardSwitches
 	NoBusy bool // a process never stays in the cache because native probes are hit often
@@ -95,6 +92,13 @@ type CaptureSwitches struct {
 type StartSwitches struct {
 	AskPointers bool // the tracer looks at each x87 pointer that may have been written
 	AskOpens    bool // and at each file that is opened
+}
+
+// BranchSwitches are those of indirect branches.
+type BranchSwitches struct {
+	Predict      bool // calls and returns go by the return predictor; slower where it was measured
+	NoFastReturn bool // each return that is awaited is looked at in general
+	NoTargetLoad bool // none loads from its target
 }
 
 // GuardSwitches are those of code that the program makes, or may write.
