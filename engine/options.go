@@ -106,6 +106,8 @@ type GuardSwitches struct {
 	NoAside   bool // it is translated anew whenever its rights have changed
 	NoGuard   bool // it compares itself, also where it has long been quiet
 	GuardSoon bool // it is guarded when it has been quiet for a moment
+	// pages of files are looked at behind each stretch of native code, whether there were page faults or not
+	NoFaultCount bool
 }
 
 // ReuseSwitches are those of what processes take over from others.

@@ -307,11 +307,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 		return nil, err
 	}
 	p.mem = mem
-	p.code = appcode.New(codeOwner{p}, pid, mem, &p.cache, tr.opts.NoAside)
-	p.code.ReadPersonality()
-	if tr.opts.GuardSoon {
-		p.code.GuardSoon()
-	}
+	p.initCode()
 	p.initCalls(&from, at)
 	spare := tr.takeMemory(p.past, at)
 	if spare != nil {
@@ -339,6 +335,19 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 		return nil, err
 	}
 	return p, nil
+}
+
+// initCode prepares what is known of the process's code.
+func (p *Process) initCode() {
+	opts := &p.tr.opts
+	p.code = appcode.New(codeOwner{p}, p.pid, p.mem, &p.cache, opts.NoAside)
+	p.code.ReadPersonality()
+	if opts.GuardSoon {
+		p.code.GuardSoon()
+	}
+	if opts.NoFaultCount {
+		p.code.IgnoreFaults()
+	}
 }
 
 // initCalls prepares what is known of the process's system calls.
@@ -425,6 +434,7 @@ func (p *Process) close() {
 	p.keepMemory()
 	p.shm.Unmap()
 	p.mem.Close()
+	p.code.Close()
 	p.heir.close()
 }
 

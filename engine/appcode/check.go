@@ -10,7 +10,7 @@ import (
 
 // What a process does natively with its code is not seen: a library goes and another one comes to where it was, a just-in-time
 // compiler writes anew what it protects again. Before translations are used after a stretch of native code, the mappings
-// are compared with those that they were made from, and code that lies in no file with itself.
+// are compared with those that they were made from, code that lies in no file with itself, and of files' code what may have changed (infile.go).
 
 // ran is what of a process's native code may have changed translated code.
 type ran uint8
@@ -28,11 +28,24 @@ func (c *Pages) CompareCode() {
 	c.readMaps()
 	c.near = 0
 	same := slices.EqualFunc(before, c.maps, sameCode)
-	if same && len(c.soft) == 0 {
-		return
-	}
-	old := Pages{maps: before}
 	var gone []uint64
+	if !same || len(c.soft) > 0 {
+		gone = c.other(before, same)
+	}
+	if !same {
+		c.dropFiles()
+	}
+	for _, addr := range c.patched(gone) {
+		c.Invalidate(addr, addr+PageSize)
+	}
+	if !same {
+		c.host.ImagesChanged()
+	}
+}
+
+// other is the pages that lie in other mappings than before, or in none, or in no file and hold something else.
+func (c *Pages) other(before []sys.Mapping, same bool) (gone []uint64) {
+	old := Pages{maps: before}
 	for addr, page := range c.pages {
 		if _, soft := c.soft[addr]; soft {
 			if !c.samePage(addr, page) {
@@ -45,12 +58,7 @@ func (c *Pages) CompareCode() {
 			}
 		}
 	}
-	for _, addr := range gone {
-		c.Invalidate(addr, addr+PageSize)
-	}
-	if !same {
-		c.host.ImagesChanged()
-	}
+	return gone
 }
 
 // samePage tells whether a page that lies in no file holds what it held when it was read, and still cannot change
@@ -168,7 +176,13 @@ func (c *Pages) asideIn(b *codecache.Block) bool {
 }
 
 // RunsNatively notes that what the process does to its code is not seen.
-func (c *Pages) RunsNatively() { c.ran = ranAll }
+func (c *Pages) RunsNatively() {
+	was := c.ran
+	c.ran = ranAll
+	if c.noteFiles(); was == ranNot {
+		c.countFaults()
+	}
+}
 
 // AsMade tells whether it was seen since translations were made, or compared.
 func (c *Pages) AsMade() bool { return c.ran == ranNot }

@@ -63,6 +63,7 @@ type Pages struct {
 	readExecutes bool
 	aside        map[uint64]*[PageSize]byte // pages whose translations are out of use, as they were; see setAside
 	guards       guards
+	files        inFiles
 }
 
 // Fetch reads up to n bytes of code at addr; fewer where executable memory
@@ -114,6 +115,9 @@ func (c *Pages) page(addr uint64) *[PageSize]byte {
 	}
 	c.host.Unprobed(pg[:], addr)
 	c.host.Fetched(pg[:], addr)
+	if _, again := c.pages[addr]; !again {
+		c.fetched(addr, pg)
+	}
 	c.pages[addr] = pg
 	delete(c.soft, addr)
 	if !changing {
@@ -260,11 +264,13 @@ type Inherited struct {
 	maps  []sys.Mapping
 	pages map[uint64]*[PageSize]byte
 	soft  map[uint64]struct{}
+	files heldPages
 }
 
 // Inherited is what a child gets of what is known of its creator's code. The contents of pages stay the creator's, but of those that are compared.
 func (c *Pages) Inherited() Inherited {
-	h := Inherited{slices.Clone(c.maps), make(map[uint64]*[PageSize]byte, len(c.pages)), maps.Clone(c.soft)}
+	h := Inherited{slices.Clone(c.maps), make(map[uint64]*[PageSize]byte, len(c.pages)), maps.Clone(c.soft), c.files.heldPages}
+	h.files.held = maps.Clone(h.files.held)
 	for addr := range c.pages {
 		h.pages[addr] = nil
 	}
@@ -277,7 +283,10 @@ func (c *Pages) Inherited() Inherited {
 }
 
 // Inherit takes over what is known of the code of a creator, or of its last child.
-func (c *Pages) Inherit(h Inherited) { c.maps, c.pages, c.soft = h.maps, h.pages, h.soft }
+func (c *Pages) Inherit(h Inherited) {
+	c.maps, c.pages, c.soft = h.maps, h.pages, h.soft
+	c.files.inherit(h.files)
+}
 
 // MadeFrom notes that there are translations of a page, which was not read here.
 func (c *Pages) MadeFrom(page uint64) {
@@ -286,6 +295,7 @@ func (c *Pages) MadeFrom(page uint64) {
 	}
 	if _, ok := c.pages[page]; !ok {
 		c.pages[page] = nil
+		c.more(page)
 	}
 }
 

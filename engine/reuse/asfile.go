@@ -2,7 +2,6 @@ package reuse
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +14,7 @@ import (
 // something depends on it: when a page is read that translations are made from, and when translations of another process are taken over. What is
 // patched in an image that the next process begins with, or patched here before, makes that image unknown; the others are kept.
 //
-// A patched page of a file's private mapping is a copy in the process's own memory, which the kernel tells (/proc/PID/pagemap): only copies
+// A patched page of a file's private mapping is a copy in the process's own memory, which the kernel tells: only copies
 // are compared with the file, byte by byte, as breakpoints of ours make copies, too.
 //
 // Refused: nothing kept of processes that have run natively, as it was: bursts by processor time, between which a program does, were
@@ -68,7 +67,9 @@ func (w *Written) Unpatched(pid int, m *sys.Mapping, im *Image, mem Memory) bool
 	}
 	defer f.Close()
 	page := make([]byte, pageSize)
-	for _, addr := range copies(pid, im.Start, im.End) {
+	kernel := sys.OpenCopies(pid)
+	defer kernel.Close()
+	for _, addr := range kernel.In(im.Start, im.End, nil) {
 		if mem.ReadPage(page, addr) != nil || !im.holds(f, addr, page) {
 			return false
 		}
@@ -96,35 +97,4 @@ func (im *Image) holds(f *os.File, addr uint64, page []byte) bool {
 		return false
 	}
 	return bytes.Equal(there[:], page)
-}
-
-// Bits of an entry of /proc/PID/pagemap.
-const (
-	mapPresent = 1 << 63
-	mapSwapped = 1 << 62
-	mapOfFile  = 1 << 61 // or shared
-)
-
-// copies are the pages of a private mapping of a file that are, or may be, no longer the file's; all where the kernel does not say.
-func copies(pid int, start, end uint64) (pages []uint64) {
-	entries := make([]byte, (end-start)/pageSize*8)
-	if f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", pid)); err == nil {
-		n, err := f.ReadAt(entries, int64(start/pageSize*8))
-		f.Close()
-		if err != nil {
-			entries = entries[:n&^7]
-		}
-	} else {
-		entries = nil
-	}
-	for i := range int((end - start) / pageSize) {
-		e := uint64(mapSwapped)
-		if 8*i < len(entries) {
-			e = binary.LittleEndian.Uint64(entries[8*i:])
-		}
-		if e&mapSwapped != 0 || e&mapPresent != 0 && e&mapOfFile == 0 {
-			pages = append(pages, start+uint64(i)*pageSize)
-		}
-	}
-	return pages
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +17,30 @@ const mfdExec = 0x10 // MFD_EXEC, Linux 6.3: execution allowed whatever vm.memfd
 // It is that of the program which the process executed when it was opened: once the process has ended, or executes another
 // program, nothing can be read or written any more, which the kernel says by giving no byte, and no error. What is not mapped is an error of
 // its own (EIO).
-type ProcessMemory struct{ *os.File }
+type ProcessMemory struct {
+	*os.File
+	written []uint64 // see Written
+}
+
+// mostWritten bounds what is remembered of pages that were written.
+const mostWritten = 32
+
+// Written is the pages that were written by WriteAt, each once, since this was asked last; all: they were too many.
+// The result is valid until the next WriteAt.
+func (m *ProcessMemory) Written() (pages []uint64, all bool) {
+	pages = m.written
+	m.written = pages[:0]
+	return pages, len(pages) == mostWritten
+}
+
+// noteWritten notes the pages of a stretch that is about to be written.
+func (m *ProcessMemory) noteWritten(addr uint64, n int) {
+	for page := addr &^ (PageSize - 1); page < addr+uint64(n) && len(m.written) < mostWritten; page += PageSize {
+		if !slices.Contains(m.written, page) {
+			m.written = append(m.written, page)
+		}
+	}
+}
 
 // errNoMemory is what reads and writes answer then: Gone, as of what is asked of the thread.
 var errNoMemory = fmt.Errorf("the memory is that of a program which has ended: %w", unix.ESRCH)
@@ -29,6 +53,7 @@ func (m *ProcessMemory) ReadAt(b []byte, addr int64) (int, error) {
 
 // WriteAt is io.WriterAt's.
 func (m *ProcessMemory) WriteAt(b []byte, addr int64) (int, error) {
+	m.noteWritten(uint64(addr), len(b))
 	n, err := m.File.WriteAt(b, addr)
 	return n, goneMemory(err)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 )
@@ -53,5 +54,33 @@ func TestMemoryOfWhatIsGone(t *testing.T) {
 				t.Errorf("read: %v; written: %v", err, werr)
 			}
 		})
+	}
+}
+
+// TestWritten: which pages were written is remembered, up to some.
+func TestWritten(t *testing.T) {
+	f, err := Memfd("written", 100*PageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	mem := &ProcessMemory{File: f}
+	write := func(at int64, n int) {
+		if _, err := mem.WriteAt(make([]byte, n), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(PageSize+7, 1)
+	write(PageSize+9, 1)
+	write(4*PageSize-1, 2)
+	if pages, all := mem.Written(); all || !slices.Equal(pages, []uint64{PageSize, 3 * PageSize, 4 * PageSize}) {
+		t.Errorf("%#x, all %t", pages, all)
+	}
+	if pages, all := mem.Written(); len(pages) > 0 || all {
+		t.Errorf("then %#x, all %t", pages, all)
+	}
+	write(0, 90*PageSize)
+	if _, all := mem.Written(); !all {
+		t.Error("ninety pages are told")
 	}
 }
