@@ -36,6 +36,8 @@ type rester struct {
 	begun   int           // bursts with that period
 	even    bool          // it is not to grow any more (from the start: Options.Engine, no-long-bursts)
 	flooded bool          // a burst has overwritten what it had recorded
+	bound   bool          // the part of the time that bursts take is (Options.Engine, unbound-bursts)
+	spent   spending
 }
 
 // restedThread is what is known of a thread that runs natively between bursts.
@@ -51,6 +53,13 @@ const (
 	restPeriod = 12 * time.Millisecond
 	restMost   = 4 * restPeriod
 	restBursts = 64
+	// One part in spendPart of the process's time may go into bursts, without what they translate. spendAtOnce of it may be taken at once: by the many bursts of
+	// short programs, and by code that comes once. No more than spendAhead is made up for: a burst during which the tracer had no processor does not put
+	// the next one off for seconds. burstBehind is what a burst takes behind it, caches being cold.
+	spendPart   = 16
+	spendAtOnce = 80 * time.Millisecond
+	spendAhead  = 4 * restMost / spendPart
+	burstBehind = 500 * time.Microsecond
 	// restSpeed is how many instructions a nanosecond has, about, for the length of bursts: they need not be of the rate exactly.
 	restSpeed = 2.5
 	mostBy    = 4_000_000 // instructions of a burst
@@ -76,7 +85,8 @@ func (ps *process) newRester() *rester {
 	if ps.opts.SampleBy != SampleByTime || !ps.samples() {
 		return nil
 	}
-	r := &rester{resting: true, shorter: restShortest, period: restPeriod, even: slices.Contains(ps.opts.Engine, noLongBursts)}
+	r := &rester{resting: true, shorter: restShortest, period: restPeriod, even: slices.Contains(ps.opts.Engine, noLongBursts), bound: !slices.Contains(ps.opts.Engine, unboundBursts)}
+	r.spent.left = spendAtOnce
 	ps.budget.sampler.away = true
 	r.next(ps.budget.sampler)
 	return r
@@ -133,14 +143,19 @@ func (r *run) restCheck() error {
 	return nil
 }
 
-// next lays the next period out: a burst somewhere in it. What of it lies behind the burst is part of the gap to the next one.
+// next lays the next period out: a burst somewhere in it. What of it lies behind the burst is part of the gap to the next one. Where bursts have taken
+// more than they may, the period is as long as it takes to make up for that.
 func (r *rester) next(s *sampler) {
-	before := time.Duration(s.rng.Int64N(int64(r.period)))
+	period := r.period
+	if r.bound {
+		period = max(period, -r.spent.left*spendPart)
+	}
+	before := time.Duration(s.rng.Int64N(int64(period)))
 	r.gap += r.tail + before
-	r.tail = r.period - before
+	r.tail = period - before
 }
 
-// grow is called behind a burst. It doubles the period behind so many of them, but for rates whose bursts would be longer than any may be. Where a burst has overwritten what it had
+// grow is called behind a burst. It doubles the period behind so many of them, or where they are dear, but for rates whose bursts would be longer than any may be. Where a burst has overwritten what it had
 // recorded, the ring being too small for it, it goes back to the half for good. Rows of SAMPLING have bursts of one length, which count for the time that
 // they stand for: no part of the program weighs more than another by that.
 func (r *rester) grow(s *sampler) {
@@ -148,9 +163,22 @@ func (r *rester) grow(s *sampler) {
 	switch {
 	case r.flooded:
 		r.flooded, r.even, r.period = false, true, max(r.period/2, restPeriod)
-	case r.begun >= restBursts && !r.even && r.period < restMost && s.rate*restSpeed*float64(2*r.period) <= mostBy:
+	case (r.begun >= restBursts || r.dear()) && !r.even && r.period < restMost && s.rate*restSpeed*float64(2*r.period) <= mostBy:
 		r.period, r.begun = 2*r.period, 0
 	}
+}
+
+// passed counts what of the process's time has passed natively.
+func (r *rester) passed(now time.Duration) {
+	d := now - r.used
+	r.gap -= d
+	r.used = now
+	r.spent.left = min(r.spent.left+max(d, 0)/spendPart, spendAtOnce)
+}
+
+// dear tells whether bursts take so much that they may not come within twice the period: longer ones know more for it, as half of what a burst takes is to come and go.
+func (r *rester) dear() bool {
+	return r.bound && r.spent.left < 0 && r.spent.burst*spendPart >= 2*r.period
 }
 
 // wait has the next burst come later, and be shorter, where one has come upon code that was never recorded before: translating takes no more than its
@@ -165,6 +193,14 @@ func (r *rester) wait(made uint32) {
 	case made < manyBlocks/4:
 		r.shorter = max(r.shorter-1, 0)
 	}
+}
+
+// made is how many blocks the burst has made.
+func (r *rester) made(p target) uint32 {
+	if !r.entered {
+		return 0
+	}
+	return p.Blocks().Last() - r.blocks
 }
 
 // length is how long the next burst is.
@@ -187,7 +223,7 @@ func (ps *process) restLook() {
 	}
 	now := ps.processorTime(r.used)
 	if r.open {
-		r.gap -= now - r.used
+		r.passed(now)
 	}
 	r.open, r.used, r.looked = !r.open, now, false
 	r.at = time.Now().Add(r.gap)
@@ -215,9 +251,7 @@ func (ps *process) restAlarm() {
 	if r == nil || !r.resting || !r.open || time.Now().Before(r.at) {
 		return
 	}
-	now := ps.processorTime(r.used)
-	r.gap -= now - r.used
-	r.used = now
+	r.passed(ps.processorTime(r.used))
 	if r.gap > 50*time.Microsecond { // it has slept, or waited for a processor
 		r.at = time.Now().Add(max(r.gap, time.Millisecond))
 		return
@@ -232,6 +266,10 @@ func (ps *process) restAlarm() {
 	r.resting, r.entered = false, false
 	ps.setMode()
 	im.p.TakeOver() // threads are stopped behind this
+	if ps.wantsCallers() && ps.makeStacks() {
+		im.stacks.Prepare()
+	}
+	ps.spendFrom()
 	r.looked = true
 }
 
@@ -271,6 +309,8 @@ func (ps *process) restAway(t thread, d *sampled) {
 		d.times = times
 	}
 	ps.sampleBurst(t, d)
+	ps.spend()
+	ps.rest.spent.began = time.Time{} // others may be away much later, behind a system call
 }
 
 // restSample ends the bursts of all threads if that of one is over.
@@ -281,9 +321,10 @@ func (ps *process) restSample(t thread, d *sampled) {
 	r := ps.rest
 	r.resting = true
 	r.used = ps.processorTime(r.used)
+	ps.spend()
 	r.grow(ps.image.budget.sampler)
 	r.next(ps.image.budget.sampler)
-	r.wait(ps.image.p.Blocks().Last() - r.blocks)
+	r.wait(r.made(ps.image.p))
 	r.at = time.Now().Add(max(r.gap, 0))
 	ps.setMode()
 	ps.watch()
@@ -329,4 +370,36 @@ func (d *sampled) begins(ps *process, t thread) {
 	if d != nil && ps.rest != nil {
 		d.rested.since = ps.threadTime(t, 0)
 	}
+}
+
+// spending is what bursts have taken of the process's time, beside what they may.
+type spending struct {
+	left time.Duration // may still be taken; below zero: too much was
+	// As of the burst's beginning: the time, and processor time of the process and of the tracer's thread.
+	began           time.Time // zero: there is none, or it has been counted
+	process, tracer time.Duration
+	burst           time.Duration // counted of this burst
+}
+
+// spendFrom begins with a burst, in front of its first stop.
+func (ps *process) spendFrom() {
+	s := &ps.rest.spent
+	s.began, s.burst = time.Now(), burstBehind
+	s.left -= burstBehind
+	s.process, s.tracer = ps.processorTime(ps.rest.used), sys.ThreadTime()
+}
+
+// spend counts what the burst has taken up to now: elapsed time of each thread, as they wait for the tracer where they do not record themselves, but no more than the
+// processor time of both sides, since what others take on a busy machine is not the burst's. Translating has a part of the time for itself (wait): first runs would have
+// half as many bursts, and later ones have what these have translated.
+func (ps *process) spend() {
+	s := &ps.rest.spent
+	if s.began.IsZero() {
+		return
+	}
+	used := sys.ThreadTime() - s.tracer + max(ps.processorTime(s.process)-s.process, 0)
+	took := min(time.Since(s.began)*time.Duration(len(ps.image.p.Threads())), used)
+	took = burstBehind + max(took-time.Duration(ps.rest.made(ps.image.p))*perBlock, 0)
+	s.left = max(s.left-max(took-s.burst, 0), -spendAhead)
+	s.burst = max(took, s.burst)
 }

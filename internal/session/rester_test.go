@@ -1,12 +1,14 @@
 package session
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
 	"alleria/config"
 	"alleria/engine"
 	"alleria/internal/records"
+	"alleria/internal/sys"
 )
 
 // burst has a process that runs natively between bursts begin with one and end it; new is how many blocks it makes.
@@ -134,6 +136,140 @@ func TestBurstsGrow(t *testing.T) {
 		}
 		if off := gaps - all; off < -2*restMost || off > 2*restMost {
 			t.Errorf("%+v: %v between bursts that stand for %v", c, gaps, all)
+		}
+		p.exits()
+		f.end()
+	}
+}
+
+// TestBurstsBound: bursts take no more than their part of the time, and what may be spent at once, however dear they are; with the switch they come as often
+// as ever. Those that are cheap do in any case.
+func TestBurstsBound(t *testing.T) {
+	const takes = 4 * time.Millisecond // a third of what lies between two bursts
+	for _, c := range []struct {
+		takes  time.Duration
+		engine []string
+		bound  bool
+	}{{takes, nil, true}, {takes, []string{unboundBursts}, false}, {restPeriod / spendPart / 2, nil, false}} {
+		f := newFakeRun(t, `<Window></Window>`)
+		f.opts.SampleBy, f.opts.Engine = SampleByTime, append(c.engine, noLongBursts)
+		f.opts.Config.Windows[0].Profile.SampleRate.Part = 0.01
+		p, _ := f.begin()
+		r, s := p.ps.rest, p.ps.newSampler(config.Rate{Part: 0.01})
+		const bursts = 1000
+		var now, natively time.Duration
+		r.used, r.gap, r.tail = 0, 0, 0
+		for range bursts {
+			r.next(s)
+			natively += r.gap
+			now += r.gap
+			r.passed(now)
+			now += c.takes
+			r.used, r.spent.left = now, r.spent.left-c.takes
+		}
+		want := bursts * restPeriod
+		if c.bound {
+			want = (bursts*c.takes - spendAtOnce) * spendPart
+		}
+		if off := natively - want; off < -want/20 || off > want/20 {
+			t.Errorf("%v natively between %d bursts of %v with %v, want %v", natively, bursts, c.takes, c.engine, want)
+		}
+		p.exits()
+		f.end()
+	}
+}
+
+// TestBurstsSpend: a burst has taken the time that has passed, where processors were busy with it, and not what passed while neither side had one.
+func TestBurstsSpend(t *testing.T) {
+	f := newFakeRun(t, `<Window></Window>`)
+	f.opts.SampleBy = SampleByTime
+	f.opts.Config.Windows[0].Profile.SampleRate.Part = 0.01
+	p, _ := f.begin()
+	runtime.LockOSThread() // as Run does, whose thread's time counts
+	defer runtime.UnlockOSThread()
+	took := func(do func()) time.Duration {
+		s := &p.ps.rest.spent
+		s.left = spendAtOnce
+		p.ps.spendFrom()
+		do()
+		p.ps.spend()
+		p.ps.spend() // again where it has left
+		return spendAtOnce - s.left - burstBehind
+	}
+	const long = 20 * time.Millisecond
+	if d := took(func() { time.Sleep(long) }); d < 0 || d > long/2 {
+		t.Errorf("a burst that slept for %v has taken %v", long, d)
+	}
+	busy := func() {
+		for from := sys.ThreadTime(); sys.ThreadTime()-from < long; {
+		}
+	}
+	if d := took(busy); d < long*9/10 {
+		t.Errorf("a burst of %v has taken %v", long, d)
+	}
+	if d := took(func() {
+		p.ps.rest.entered, p.ps.rest.blocks = true, p.blocks.Last()
+		for range long / 2 / perBlock {
+			p.blocks.Add(&records.Block{Addr: 0x1000, Code: []byte{0x90}, Ins: make([]records.Ins, 1)})
+		}
+		busy()
+	}); d < long*4/10 || d > long*8/10 {
+		t.Errorf("a burst of %v that has translated for half of that has taken %v without", long, d)
+	}
+	if took(func() {
+		for range 20 {
+			busy()
+		}
+	}); p.ps.rest.spent.left != -spendAhead {
+		t.Errorf("%v may be spent behind a burst of %v, want %v", p.ps.rest.spent.left, 20*long, -spendAhead)
+	}
+	p.exits()
+	f.end()
+}
+
+// TestBurstsDear: where bursts take more than twice what their period has for them, and no more may be spent at once, it grows at once; not where they are cheap, something
+// may be spent, or with the switch.
+func TestBurstsDear(t *testing.T) {
+	for _, c := range []struct {
+		left, burst time.Duration
+		engine      []string
+		grows       bool
+	}{
+		{-time.Millisecond, 3 * restPeriod / spendPart, nil, true},
+		{-time.Millisecond, restPeriod / spendPart, nil, false},
+		{time.Millisecond, 3 * restPeriod / spendPart, nil, false},
+		{-time.Millisecond, 3 * restPeriod / spendPart, []string{unboundBursts}, false},
+	} {
+		f := newFakeRun(t, `<Window></Window>`)
+		f.opts.SampleBy, f.opts.Engine = SampleByTime, c.engine
+		f.opts.Config.Windows[0].Profile.SampleRate.Part = 0.01
+		p, _ := f.begin()
+		r, s := p.ps.rest, p.ps.newSampler(config.Rate{Part: 0.01})
+		r.spent.left, r.spent.burst = c.left, c.burst
+		before := r.length(s)
+		r.grow(s)
+		if grows := r.period == 2*restPeriod; grows != c.grows || grows != (r.length(s) > before) {
+			t.Errorf("%+v: a burst of %d instructions each %v", c, r.length(s), r.period)
+		}
+		p.exits()
+		f.end()
+	}
+}
+
+// TestBurstsCallersAhead: what callers are told by is read before threads stop for the first burst.
+func TestBurstsCallersAhead(t *testing.T) {
+	for _, c := range []struct {
+		engine []string
+		ahead  bool
+	}{{nil, true}, {[]string{noCallers}, false}} {
+		f := newFakeRun(t, `<Window></Window>`)
+		f.opts.SampleBy, f.opts.Engine = SampleByTime, c.engine
+		f.opts.Config.Windows[0].Profile.SampleRate.Part = 0.01
+		p, _ := f.begin()
+		p.ps.rest.gap, p.ps.rest.at = 0, time.Now().Add(-time.Second)
+		p.ps.Alarm()
+		if ahead := p.ps.image.stacks != nil; ahead != c.ahead {
+			t.Errorf("with %v callers are looked for ahead: %v", c.engine, ahead)
 		}
 		p.exits()
 		f.end()

@@ -25,6 +25,8 @@ const wholeTables = "whole-tables"
 const (
 	noLongBursts = "no-long-bursts"
 	spreadBursts = "spread-bursts"
+	// unboundBursts has them come as often whatever they take, but for what they translate.
+	unboundBursts = "unbound-bursts"
 )
 
 // overwriteBursts has threads that record bursts never wait, as where the rate is auto.
@@ -105,7 +107,7 @@ func switchTable(o *engine.Options) map[string]*bool {
 		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn, "no-frames": &o.NoFrames,
 		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture, "no-behind-check": &o.NoBehindCheck, "no-place-ahead": &o.NoPlaceAhead, "no-shared-scans": &o.NoSharedScans, "no-capture-pages": &o.NoCapturePages,
 		"no-start-sites": &o.NoStartSites, "ask-pointers": &o.AskPointers, "ask-opens": &o.AskOpens, "no-short": &o.NoShort, "short": &o.Short,
-		noVector: elsewhere, hastyRings: elsewhere, largeRings: elsewhere, punctualMonitor: elsewhere, captureAlone: elsewhere, noSizes: elsewhere, wholeTables: elsewhere, noKeptNames: elsewhere, wholeBinary: elsewhere, noLongBursts: elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: elsewhere, fewBursts: elsewhere, noCallers: elsewhere,
+		noVector: elsewhere, hastyRings: elsewhere, largeRings: elsewhere, punctualMonitor: elsewhere, captureAlone: elsewhere, noSizes: elsewhere, wholeTables: elsewhere, noKeptNames: elsewhere, wholeBinary: elsewhere, noLongBursts: elsewhere, unboundBursts: elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: elsewhere, fewBursts: elsewhere, noCallers: elsewhere,
 	}
 }
 
