@@ -226,13 +226,21 @@ func (ps *process) sampleCallers(t thread, addr uint64) {
 	if im.rings[t] == nil || !ps.wantsCallers() {
 		return
 	}
-	if im.stacks == nil {
-		im.stacks = stacks.New(im.tables.Symbols, im.tables, im.p, ps.logf)
-	}
+	ps.makeStacks()
 	r := t.Registers(addr)
 	if words := im.stacks.Words(&r); words != nil {
 		t.Mark(records.Callers(nil, words)...)
 	}
+}
+
+// makeStacks begins to know of callers; false if it has before.
+func (ps *process) makeStacks() bool {
+	im := ps.image
+	if im.stacks != nil {
+		return false
+	}
+	im.stacks = stacks.New(im.tables.Symbols, im.tables, im.p, ps.logf)
+	return true
 }
 
 // sampleBurst hands what a burst has recorded to the processing threads.

@@ -44,6 +44,17 @@ func New(images *symbols.Map, tables Tables, mem io.ReaderAt, logf func(format s
 	return &Stacks{images: images, tables: tables, mem: stack{mem: mem}, unwind: make(map[*symbols.Image]*unwind.Table), places: make(map[uint64]*place), logf: logf}
 }
 
+// Prepare reads what the program itself says of its functions and their frames, for whoever has time for it: of a compiler it takes 40 ms, for which a thread
+// would stand otherwise, the first that is looked at. Libraries are read when they come up, since there may be many of them.
+func (s *Stacks) Prepare() {
+	for _, l := range s.images.Images() {
+		if l.Main {
+			s.tableOf(l.Image)
+			l.Image.Functions()
+		}
+	}
+}
+
 // Words is who has called whom where a thread is, as words of a MarkCallers; nil where nothing is known.
 func (s *Stacks) Words(r *engine.Registers) []uint64 {
 	out := abp.Stack{PC: r.PC}
