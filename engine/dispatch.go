@@ -318,6 +318,9 @@ func (p *Process) makeReady(at uint64, v codecache.Variant, indirect bool) bool 
 // target is a process as its translator sees it.
 type target struct{ p *Process }
 
+// Made is also of pages of files that the program could write, whatever rights they have by now.
+func (g target) Made(addr uint64) bool { return g.p.code.Made(addr) || g.p.written.Patched(addr) }
+
 // LookAround is for what was taken over, and for what was set aside.
 func (g target) LookAround(addr uint64) bool {
 	g.p.lookAround()
@@ -327,7 +330,6 @@ func (g target) LookAround(addr uint64) bool {
 func (g target) Fetch(addr uint64, n int) []byte              { return g.p.code.Fetch(addr, n) }
 func (g target) Executable(addr uint64) bool                  { return g.p.code.Executable(addr) }
 func (g target) Changing(addr uint64) bool                    { return g.p.code.Changing(addr) }
-func (g target) Made(addr uint64) bool                        { return g.p.code.Made(addr) }
 func (g target) Changes(ins []x86.Insn) bool                  { return g.p.code.Changes(ins) }
 func (g target) Guarded(addr uint64) bool                     { return g.p.code.Guarded(addr) }
 func (g target) Splits(addr uint64) bool                      { return g.p.points.Splits(addr) }

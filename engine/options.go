@@ -119,13 +119,14 @@ type ReuseSwitches struct {
 	// recording code is not taken over by other processes
 	NoKeptRecords bool
 	// nothing is taken over by, or left by, processes whose blocks count against budgets, or that have run natively
-	NoKeptBursts bool
-	CopyFacts    bool // facts of recorded blocks are copied where they are the process's alone, too
-	CopyIndex    bool // what is known by address of what was taken over gets into the process's own tables at once
-	CheckFacts   bool // all facts of recorded blocks are looked at when they are read from a file
-	KeepFew      bool // translations of small processes are kept, too, for which that is no gain
-	KeepRarely   bool // translations take the place of others only where one process has enough more than the one before
-	NoPrefetch   bool // what a program asked for when it ran before is not translated ahead
+	NoKeptBursts  bool
+	NoKeptPatched bool // nothing is kept of an image of which the program could write a page
+	CopyFacts     bool // facts of recorded blocks are copied where they are the process's alone, too
+	CopyIndex     bool // what is known by address of what was taken over gets into the process's own tables at once
+	CheckFacts    bool // all facts of recorded blocks are looked at when they are read from a file
+	KeepFew       bool // translations of small processes are kept, too, for which that is no gain
+	KeepRarely    bool // translations take the place of others only where one process has enough more than the one before
+	NoPrefetch    bool // what a program asked for when it ran before is not translated ahead
 }
 
 // RecordingSwitches are those of code that records.

@@ -291,6 +291,7 @@ func newProcess(tr *Tracer, pid int, from inherited, at mapping.Where) (*Process
 	p.translator.Init(&p.cache, target{p}, &tr.decoder, newSettings(&tr.opts))
 	p.keepUnpatched()
 	p.written = tr.templates.Written(&p.cache.Written, at != mapping.Executing)
+	p.written.Whole = tr.opts.NoKeptPatched || tr.opts.NoAside
 	if from.creator != nil && !tr.opts.NoInherit {
 		p.creator, p.asOf = weak.Make(from.creator), from.asOf
 	}

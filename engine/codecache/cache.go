@@ -58,7 +58,8 @@ type changes struct {
 	pageBlocks  map[uint64][]uint32 // its blocks by page, by number; see ListIn
 	GoneEntries map[uint64]struct{} // where blocks' entries were overwritten, by cache address
 	InMade      bool                // what is being written is of code that the program has made
-	Loose       int                 // how many blocks are, or were of what was taken over and not found: no other process has a use for them
+	doors
+	Loose int // how many blocks are, or were of what was taken over and not found: no other process has a use for them
 }
 
 // Init makes an empty cache. ahead: what exits lead to is queued; full is called where there is no
@@ -259,6 +260,8 @@ const (
 	Spends             // it subtracts itself from budgets
 	HasUses            // its instructions subtract more than just themselves, see Uses
 	LastRecorded       // the last instruction, a system call, is part of the records
+	Made               // it is of code that the program has made, or its first instruction reaches into such code
+	Past               // it was dead where it was left to others, see reuse.Template
 )
 
 // Is tells whether one of these traits is the block's.
@@ -278,7 +281,7 @@ func (b *Block) NoteIf(t Trait, has bool) {
 func (b *Block) Unnote(t Trait) { b.traits &^= t }
 
 // OfMadeCode tells a block of code that the program has made, or may change unnoticed.
-func (b *Block) OfMadeCode() bool { return b.Is(Gated) || b.Compared != 0 }
+func (b *Block) OfMadeCode() bool { return b.Is(Gated|Made) || b.Compared != 0 }
 
 // Uses is of each instruction what it subtracted; nil where that is just itself.
 func (c *Cache) Uses(b *Block) []Use {

@@ -48,6 +48,7 @@ const (
 	exitSpent
 	exitEntry          // two bits: the entry
 	exitMade  = 1 << 6 // of code that the program has made
+	exitDoor  = 1 << 7 // of a door
 )
 
 // NewExit enters an exit and returns its number. Exits to notify points are
@@ -164,7 +165,7 @@ func (c *Cache) Link(n int, b *Block) {
 		e.site = 0
 		return
 	}
-	ar, to := c.Regions[e.region], c.LinkTo(b, Entry(e.flags/exitEntry&3))
+	ar, to := c.Regions[e.region], c.wayTo(n, b)
 	if !ar.Contains(to) {
 		to = c.Veneer(ar, to)
 	}

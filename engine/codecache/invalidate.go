@@ -61,7 +61,10 @@ func (c *Cache) overwrite(b *Block, how Entry) {
 	stub.AlignRel32(1)
 	at := stub.Here()
 	site := stub.AddrOf(stub.JmpLater()) // to what follows
-	n := c.NewExit(Exit{Site: site, Target: b.App, Region: ar, Variant: b.Variant, Made: b.OfMadeCode(), Entry: how})
+	was := c.InMade
+	c.InMade = b.OfMadeCode() // whatever is being written
+	n := c.NewExit(Exit{Site: site, Target: b.App, Region: ar, Variant: b.Variant, Entry: how})
+	c.InMade = was
 	stub.StoreWordImm(layout.Ask, uint32(n)+1)
 	stub.Jmp(ar.Base + ar.Routines.Dispatch)
 	ar.Cold = (stub.Pos() + 7) &^ 7

@@ -35,7 +35,7 @@ const pageSize = 4096
 // Compare has the image that a page lies in be unknown if the page, as translations are made from it now, is not its file's. It costs nothing in a
 // process whose whole life was seen.
 func (w *Written) Compare(pid int, m *sys.Mapping, addr uint64, page []byte) {
-	if !w.native || w.Off || w.Mixed || m == nil {
+	if !w.native || w.Off || w.Mixed || m == nil || w.Patched(addr) {
 		return
 	}
 	for i := range w.images {

@@ -47,6 +47,8 @@ type Written struct {
 	Began   time.Time
 	disk    *Disk     // nil: nothing is kept between runs
 	native  bool      // see RanNatively
+	Whole   bool      // an image of which a page could be written is of no use to others
+	patched []stretch // pages of images, each one by itself; see Patched
 	touched []stretch // file memory, and other, that could be written: an image there may have other code than its file
 }
 
@@ -56,13 +58,13 @@ type stretch struct{ start, end uint64 }
 // mostTouched bounds what is remembered of memory that could be written.
 const mostTouched = 512
 
-// Touch notes that memory can be written. An image that lies there is not known any more: its translations are of use to nobody else.
+// Touch notes that memory can be written. An image that lies there is not known any more, but for single pages: its translations are of use to nobody else.
 func (w *Written) Touch(start, end uint64) {
 	if w.Off || w.Mixed {
 		return
 	}
 	for i := range w.images {
-		if im := &w.images[i]; start < im.End && im.Start < end {
+		if im := &w.images[i]; start < im.End && im.Start < end && !(im.id.known() && w.patch(im, start, end)) {
 			im.forget()
 		}
 	}
@@ -109,7 +111,7 @@ func (w *Written) knows(m *sys.Mapping) bool {
 		if im.Start == m.Start && im.End == m.End && im.offset == m.Offset && im.id.inode == m.Inode {
 			return true
 		}
-		if !im.id.known() && im.Start <= m.Start && m.End <= im.End {
+		if im.id.known() && w.isPartOf(im, m) || !im.id.known() && im.Start <= m.Start && m.End <= im.End {
 			return true
 		}
 	}

@@ -103,6 +103,7 @@ func testWritten() *Written {
 // TestWrittenCodeIsMixed: translations of memory that is written to are of use to nobody else.
 func TestWrittenCodeIsMixed(t *testing.T) {
 	w := testWritten()
+	w.Whole = true
 	w.NoteImages(os.Getpid(), []sys.Mapping{file(0x10000, 0, 5)})
 	w.images[0].id.size = 1
 	if w.Touch(0x20000, 0x21000); w.Mixed || !w.images[0].id.known() {

@@ -107,17 +107,21 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], nam
 	if Useful(cache) < cache.Loose {
 		return nil
 	}
+	cache.Shut()
+	gone := cache.Gone()
 	t := &Template{Kept: cache.Keep(w.Literals), names: names}
 	for _, im := range w.images {
 		t.images = append(t.images, imageCode{Image: im})
 	}
 	sort.Slice(t.images, func(i, j int) bool { return t.images[i].Start < t.images[j].Start })
 	left := from.left()
-	t.forgetChanged(left.blocks)
+	reaching := t.forgetChanged(cache, w, left.blocks)
 	if !t.sortBlocks(left.blocks) || !t.sortExits(left.exits) || !t.sortRecorded(cache, left) {
 		return nil
 	}
 	t.sortCode(cache, w, pages, from)
+	t.withoutMade(cache, w, reaching)
+	t.withoutGone(gone)
 	t.carry(cache, from)
 	if t.measure(); t.useful == 0 {
 		return nil
@@ -131,17 +135,6 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], nam
 
 // Useful is how many of a cache's blocks are of use to other processes.
 func Useful(cache *codecache.Cache) int { return cache.BlockPool.N - cache.Loose }
-
-// forgetChanged has images be unknown of which some code has changed while the process ran, or may have: their blocks compare themselves, or were
-// overwritten.
-func (t *Template) forgetChanged(left numbers) {
-	for n := range t.Blocks.N {
-		b := t.Blocks.At(n)
-		if im := t.imageAt(b.App); im != nil && !left.has(n) && (b.Is(codecache.Dead) || b.OfMadeCode()) {
-			im.forget()
-		}
-	}
-}
 
 // sortCode puts to their images what is known by address of the code, and what refers to the application in it.
 func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], from *Taken) {

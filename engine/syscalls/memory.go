@@ -170,7 +170,12 @@ func (c *Calls) failed(nr, res uint64, regs *sys.Regs) {
 	}
 	switch {
 	case int64(res) == einval || addr >= everything: // it was not begun
-	case nr == sysMprotect || nr == sysPkeyProtect, nr == tracee.SysMmap && regs.R10&mapFixed != 0, nr == tracee.SysMunmap:
+	case nr == sysMprotect || nr == sysPkeyProtect:
+		if third&tracee.ProtWrite != 0 {
+			c.host.Touched(addr, addr+length)
+		}
+		c.mapped(addr, length, true)
+	case nr == tracee.SysMmap && regs.R10&mapFixed != 0, nr == tracee.SysMunmap:
 		c.mapped(addr, length, true)
 	case nr == sysMremap && regs.R10&mremapFixed != 0:
 		c.mapped(regs.R8, third, true)
@@ -195,6 +200,9 @@ func (c *Calls) ended32(tid int, regs *sys.Regs) {
 	case sys32Munmap:
 		c.unmapped(addr, length)
 	case sys32Mprotect, sys32PkeyMprot:
+		if prot&tracee.ProtWrite != 0 {
+			c.host.Touched(addr, addr+length)
+		}
 		c.mapped(addr, length, prot&tracee.ProtExec != 0)
 	case sys32Mmap2:
 		c.mapped(regs.Rax&low, length, prot&tracee.ProtExec != 0)

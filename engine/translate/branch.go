@@ -83,13 +83,13 @@ func (u *Translator) jumpTo(target uint64, how codecache.Entry) {
 }
 
 // linkable returns target's block if a displacement reaches it.
-// A watched address is never linked: the tracer is asked each time.
+// A watched address is never linked: the tracer is asked each time. A file's code is linked to what the program has made when it asks first (codecache.Cache.Shut).
 func (u *Translator) linkable(target uint64) *codecache.Block {
-	if b := u.cache.BlockOf(target, u.Variant); b != nil && u.ar.Contains(b.Code) && !u.cache.Watched[target] {
-		u.cache.Written.Mixed = u.cache.Written.Mixed || b.OfMadeCode() && !u.cache.InMade // as in chain
-		return b
+	b := u.cache.BlockOf(target, u.Variant)
+	if b == nil || !u.ar.Contains(b.Code) || u.cache.Watched[target] || b.OfMadeCode() && !u.cache.InMade {
+		return nil
 	}
-	return nil
+	return b
 }
 
 // exit notes the displacement of a branch to target, and its cold stub, which

@@ -72,6 +72,7 @@ func (u *Translator) WriteLazySideExit(s *codecache.LazySideExit, b *codecache.B
 	if ar == nil || u.cache.NumberSideExit(s, b) == 0 {
 		return false
 	}
+	u.cache.InMade = b.OfMadeCode()
 	var code uint32
 	u.write(ar, b.Variant, func(u *Translator) *codecache.Block {
 		code = uint32(u.asm.Pos())

@@ -88,7 +88,7 @@ func (u *Translator) superblock(app uint64, n int) int {
 			}
 		}
 		next := onward(last)
-		if u.target.Splits(next) || next < start || next >= end || u.elsewhere(last, n) {
+		if u.target.Splits(next) || next < start || next >= end || !u.goesWith(next) || u.elsewhere(last, n) {
 			break
 		}
 		if next != last.Next() || next-u.code.base >= uint64(len(u.code.cur)) {
@@ -116,7 +116,7 @@ func (u *Translator) writeBehind() {
 	for written := 0; len(u.behind) > 0 && written < maxBehind; {
 		app := u.behind[len(u.behind)-1]
 		u.behind = u.behind[:len(u.behind)-1]
-		if u.cache.HasCheck(app, u.Variant) || u.cache.NewCheck == app || u.cache.Watched[app] || u.target.Splits(app) {
+		if u.cache.HasCheck(app, u.Variant) || u.cache.NewCheck == app || u.cache.Watched[app] || u.target.Splits(app) || !u.goesWith(app) {
 			continue
 		}
 		u.basics = behindBasics
@@ -150,6 +150,9 @@ func (u *Translator) decodeOn(next uint64, ins []x86.Insn) int {
 		if u.target.Splits(ins[i].Addr) {
 			return i
 		}
+	}
+	if k > 0 && !u.cache.InMade {
+		return u.untilMade(ins[:k])
 	}
 	return k
 }

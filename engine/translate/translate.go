@@ -192,6 +192,7 @@ func (u *Translator) write(ar *codecache.Region, v codecache.Variant, body func(
 // a dispatch from translating what may never be executed.
 func (u *Translator) chain(app uint64) *codecache.Block {
 	var first, falls *codecache.Block
+	parts := false // what comes next belongs in no group with what was written
 	for n := 0; ; n++ {
 		if u.checkFor != 0 {
 			u.checkFor = 0
@@ -199,17 +200,13 @@ func (u *Translator) chain(app uint64) *codecache.Block {
 				return first
 			}
 		}
-		if b := u.cache.BlockOf(app, u.Variant); b != nil || n == maxGroupBlocks || u.Variant.Records() && u.basics >= maxGroupBlocks || n > 0 && u.cache.Watched[app] {
+		if b := u.cache.BlockOf(app, u.Variant); b != nil || n == maxGroupBlocks || u.Variant.Records() && u.basics >= maxGroupBlocks || n > 0 && u.cache.Watched[app] || parts {
 			if n > 0 {
 				u.jumpTo(app, codecache.Uncounted)
 			}
 			return first
 		}
-		made := u.cache.InMade
 		b, next := u.block(app)
-		if n > 0 && u.cache.InMade && !made { // a file's code goes on with what no other process has
-			u.cache.Written.Mixed = true
-		}
 		if falls != nil && b != nil {
 			falls.Note(codecache.Falls)
 		}
@@ -225,7 +222,9 @@ func (u *Translator) chain(app uint64) *codecache.Block {
 		if next == 0 {
 			return first
 		}
-		falls = u.through(b, next)
+		if parts = !u.goesWith(next); !parts {
+			falls = u.through(b, next)
+		}
 		app = next
 	}
 }
@@ -240,12 +239,12 @@ func (u *Translator) chain(app uint64) *codecache.Block {
 func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 	u.lastRecorded = false
 	n, why := u.decode(app)
-	u.cache.InMade = u.target.Made(app) || u.target.Changing(app)
 	if n == 0 && why == x86.OutOfBytes {
 		return nil, 0
 	}
 	b = u.cache.NewBlock()
 	b.App, b.Variant = app, u.Variant
+	b.NoteIf(codecache.Made, u.cache.InMade)
 	if n == 0 { // undecodable
 		b.Code = u.asm.Here()
 		if u.target.Changing(app) {
@@ -375,10 +374,11 @@ func (u *Translator) decode(app uint64) (int, x86.Why) {
 	}
 	for i := 1; i < n; i++ {
 		if u.target.Splits(u.Ins[i].Addr) {
-			return i, x86.Full
+			n, why = i, x86.Full
+			break
 		}
 	}
-	return n, why
+	return u.ofOneKind(app, n, why)
 }
 
 // plainBlock writes the instructions as they are and the branch.
