@@ -1,6 +1,7 @@
 package difftest
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +46,7 @@ func processorFlags(t testing.TB) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := make(map[string]bool)
+	flags := map[string]bool{"AuthenticAMD": bytes.Contains(b, []byte("AuthenticAMD"))}
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, "flags"); ok {
 			for _, f := range strings.Fields(rest) {
