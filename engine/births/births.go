@@ -35,7 +35,8 @@ const (
 type System interface {
 	// Traced tells whether a thread has a tracer: one that has ended, and has been waited for, has none.
 	Traced(tid int) bool
-	// Process tells whether a thread is a process's first, and which process is its parent; false if it has ended as well.
+	// Leads tells whether a thread is a process's first; false if it has ended as well. Process tells which process is its parent, too, and takes longer.
+	Leads(tid int) bool
 	Process(tid int) (parent int, ok bool)
 	// SharesMemory tells whether two processes have one address space.
 	SharesMemory(a, b int) bool
@@ -52,7 +53,7 @@ type Child[T any] struct {
 
 	stands bool
 	gone   bool      // the kernel knows it no more: the report of its end is under way
-	since  time.Time // when its stop came, while the parent's event is awaited; or when it was found gone
+	since  time.Time // when its stop came, while the parent's event is awaited; or when that came, or it was found gone, while the stop is
 }
 
 // Stands tells whether the child has stopped in front of its first instruction. It stays there until somebody lets it go.
@@ -96,8 +97,8 @@ func (r *Children[T]) Tell(id, event int, told T, now time.Time) State {
 		return Over
 	}
 	c.Event, c.Told = event, told
-	if !c.stands && !r.system.Traced(id) {
-		c.gone, c.since = true, now
+	if !c.stands { // whether it ever will nobody asks before Missed: mostly it does at once
+		c.since = now
 	}
 	r.children[id] = c
 	if c.stands {
@@ -177,16 +178,22 @@ func (r *Children[T]) Any(holds func(told T) bool) bool {
 	return false
 }
 
-// Missed takes those out of the register that the kernel knew no more when their parents told of them, and whose ends have not been reported since: they were taken
-// for strays before.
+// Missed takes those out of the register that their parents have told of, that the kernel knew no more a moment later, and whose ends have not been reported since: they were taken
+// for strays before. Who is asked at the parent's event is nearly always there, and the question takes the kernel as long as all else about a new process.
 func (r *Children[T]) Missed(now time.Time) map[int]Child[T] {
 	var missed map[int]Child[T]
 	for id, c := range r.children {
-		if c.gone && now.Sub(c.since) >= strayAfter {
+		waited := now.Sub(c.since)
+		switch {
+		case c.Event == 0 || c.stands:
+		case c.gone && waited >= strayAfter:
 			if missed == nil {
 				missed = make(map[int]Child[T])
 			}
 			missed[id] = r.Take(id)
+		case !c.gone && waited >= orphanAfter:
+			c.gone, c.since = !r.system.Traced(id), now
+			r.children[id] = c
 		}
 	}
 	for id, e := range r.ends {
@@ -233,6 +240,9 @@ var _ System = Linux{}
 
 // Traced is System's.
 func (Linux) Traced(tid int) bool { return sys.Traced(tid) }
+
+// Leads is System's.
+func (Linux) Leads(tid int) bool { return sys.Leads(tid) }
 
 // Process is System's.
 func (Linux) Process(tid int) (parent int, ok bool) {

@@ -18,8 +18,10 @@ type system struct {
 func (s *system) Traced(tid int) bool { return !slices.Contains(s.untraced, tid) }
 
 func (s *system) Process(tid int) (int, bool) {
-	return s.parents[tid], !slices.Contains(s.threads, tid)
+	return s.parents[tid], s.Leads(tid)
 }
+
+func (s *system) Leads(tid int) bool { return !slices.Contains(s.threads, tid) }
 
 func (s *system) Children(int) []int { return nil }
 
@@ -80,15 +82,22 @@ func TestEndedUnseen(t *testing.T) {
 	}
 
 	r := New[string](&system{untraced: []int{child}})
-	if s := r.Tell(child, fork, "early", at(0)); s != Comes || r.Missed(at(strayAfter-1)) != nil {
+	if s := r.Tell(child, fork, "early", at(0)); s != Comes || r.Missed(at(orphanAfter)) != nil || r.Missed(at(orphanAfter+strayAfter-1)) != nil {
 		t.Errorf("an end that is being reported: state %d, want Comes; empty: %t", s, r.Empty())
 	}
 	if c := r.End(killed, at(1)); c.Event != fork || c.Told != "early" || !r.Empty() {
 		t.Errorf("its end: %+v, empty: %t", c, r.Empty())
 	}
 	r.Tell(child, fork, "never", at(0))
-	if m := r.Missed(at(strayAfter)); m[child].Told != "never" || !r.Empty() {
+	r.Missed(at(orphanAfter))
+	if m := r.Missed(at(orphanAfter + strayAfter)); m[child].Told != "never" || !r.Empty() {
 		t.Errorf("missed: %+v, empty: %t", m, r.Empty())
+	}
+	r = New[string](&system{})
+	r.Tell(child, fork, "slow", at(0))
+	r.Missed(at(orphanAfter))
+	if m := r.Missed(at(time.Hour)); m != nil || !r.Told(child) {
+		t.Errorf("a child that is slow to stop: missed: %+v, told of: %t", m, r.Told(child))
 	}
 }
 

@@ -186,7 +186,7 @@ func (f *Threads) born(parent *tracee.Thread, pid, event int) error {
 	if err != nil {
 		return err
 	}
-	_, process := f.system.Process(id)
+	process := f.system.Leads(id)
 	switch {
 	case !process && event != tracee.EventClone && !f.system.Traced(id): // a process that has ended already: it has its number all the same
 	case !process: // a thread, or something that has ended already

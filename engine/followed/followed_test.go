@@ -43,7 +43,7 @@ func (w *world) Cont(t int, s sys.Signal) error   { return w.did("cont %d %d", t
 func (w *world) Detach(t int, s sys.Signal) error { return w.did("detach %d %d", t, s) }
 func (w *world) Listen(t int) error               { return w.did("listen %d", t) }
 func (w *world) Interrupt(t int) error            { return w.did("interrupt %d", t) }
-func (w *world) SetOptions(t int, atEnd bool) error {
+func (w *world) FollowOptions(t int, atEnd bool) error {
 	return w.did("stops at its end %d %t", t, atEnd)
 }
 func (w *world) EventMsg(int) (uint, error) {
@@ -63,6 +63,7 @@ func (w *world) GetSiginfo(_ int, s *sys.Siginfo) error {
 func (w *world) Children(int) []int { return []int{child} }
 
 func (w *world) Traced(int) bool            { return !w.gone }
+func (w *world) Leads(int) bool             { return w.process }
 func (w *world) Process(int) (int, bool)    { return pid, w.process }
 func (w *world) SharesMemory(int, int) bool { return w.shares }
 

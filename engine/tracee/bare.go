@@ -10,7 +10,7 @@ func (s *Stops) Bare(tid int) *Thread { return &Thread{stops: s, TID: tid, Stopp
 
 // Follow lets a bare thread run with a signal, and stop where it begins to end if atEnd says so. What it has inherited of that may be otherwise.
 func (t *Thread) Follow(sig sys.Signal, atEnd bool) error {
-	if err := t.stops.kernel.SetOptions(t.TID, atEnd); err != nil {
+	if err := t.stops.kernel.FollowOptions(t.TID, atEnd); err != nil {
 		return err
 	}
 	return t.Cont(sig)

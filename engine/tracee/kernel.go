@@ -11,6 +11,7 @@ type Kernel interface {
 	Listen(tid int) error
 	Detach(tid int, sig sys.Signal) error
 	SetOptions(tid int, atExit bool) error
+	FollowOptions(tid int, atExit bool) error
 	GetRegs(tid int, r *sys.Regs) error
 	SetRegs(tid int, r *sys.Regs) error
 	GetSiginfo(tid int, s *sys.Siginfo) error
@@ -49,6 +50,7 @@ func (Linux) Step(tid int, sig sys.Signal) error          { return sys.Step(tid,
 func (Linux) Listen(tid int) error                        { return sys.Listen(tid) }
 func (Linux) Detach(tid int, sig sys.Signal) error        { return sys.Detach(tid, sig) }
 func (Linux) SetOptions(tid int, atExit bool) error       { return sys.SetOptions(tid, atExit) }
+func (Linux) FollowOptions(tid int, atExit bool) error    { return sys.FollowOptions(tid, atExit) }
 func (Linux) GetRegs(tid int, r *sys.Regs) error          { return sys.GetRegs(tid, r) }
 func (Linux) SetRegs(tid int, r *sys.Regs) error          { return sys.SetRegs(tid, r) }
 func (Linux) GetSiginfo(tid int, s *sys.Siginfo) error    { return sys.GetSiginfo(tid, s) }

@@ -70,6 +70,7 @@ func (m *machine) Step(tid int, s sys.Signal) error       { return m.did("step",
 func (m *machine) Listen(tid int) error                   { return m.did("listen", tid, 0) }
 func (m *machine) Detach(tid int, s sys.Signal) error     { return m.did("detach", tid, s) }
 func (m *machine) SetOptions(int, bool) error             { return nil }
+func (m *machine) FollowOptions(int, bool) error          { return nil }
 func (m *machine) GetRegs(_ int, r *sys.Regs) error       { *r = m.regs; return nil }
 func (m *machine) SetRegs(_ int, r *sys.Regs) error       { m.regs = *r; return nil }
 func (m *machine) GetSiginfo(tid int, s *sys.Siginfo) error {

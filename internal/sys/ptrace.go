@@ -72,8 +72,14 @@ func AnyTracee() bool {
 // SetOptions makes a stopped tracee stop once more when it begins to end
 // (PTRACE_EVENT_EXIT), or no longer. The other options stay; threads that it creates
 // inherit them all.
-func SetOptions(tid int, atExit bool) error {
-	options := traceOptions
+func SetOptions(tid int, atExit bool) error { return setOptions(tid, traceOptions, atExit) }
+
+// FollowOptions is SetOptions for a tracee whose return from vfork nobody needs to hear of: a stop less for each program that is started so.
+func FollowOptions(tid int, atExit bool) error {
+	return setOptions(tid, traceOptions&^unix.PTRACE_O_TRACEVFORKDONE, atExit)
+}
+
+func setOptions(tid, options int, atExit bool) error {
 	if atExit {
 		options |= unix.PTRACE_O_TRACEEXIT
 	}
