@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -33,6 +32,7 @@ func (r *run) born(parent *process, pid int) engine.Fate {
 
 // Executed is engine.Client's.
 func (r *run) Executed(pid int) engine.Fate {
+	r.debuggers.asks.Forget(pid)
 	ps := r.byPID[pid]
 	if ps == nil { // the user's own
 		ps = r.newProcess(pid, nil)
@@ -118,6 +118,7 @@ func (r *run) ended(ps *process, end *engine.End) {
 		}
 		r.tree.Ended(ps.number, status, proctree.Usage{MaxRSS: end.Usage.MaxRSS, User: end.Usage.User, System: end.Usage.System})
 	}
+	r.debuggers.asks.Forget(ps.pid)
 	if ps.number > 1 {
 		delete(r.byPID, ps.pid)
 	}
@@ -169,14 +170,22 @@ func (r *run) Poll() {
 
 // live is the processes of which a program image is traced, by number.
 func (r *run) live() []*process {
-	return slices.DeleteFunc(r.inOrder(), func(ps *process) bool { return ps.image == nil })
+	return r.those(func(ps *process) bool { return ps.image != nil })
 }
 
 // inOrder is the processes that are followed, by number.
-func (r *run) inOrder() []*process {
-	all := slices.Collect(maps.Values(r.byPID))
-	slices.SortFunc(all, func(a, b *process) int { return a.number - b.number })
-	return all
+func (r *run) inOrder() []*process { return r.those(func(*process) bool { return true }) }
+
+// those is the processes that are followed and for which something holds, by number. Every millisecond it is asked for those that are traced: what is only followed, and may be
+// many, is not to be put in order for that.
+func (r *run) those(holds func(*process) bool) (some []*process) {
+	for _, ps := range r.byPID {
+		if holds(ps) {
+			some = append(some, ps)
+		}
+	}
+	slices.SortFunc(some, func(a, b *process) int { return a.number - b.number })
+	return some
 }
 
 // closeAll closes the process's windows for good and detaches it.

@@ -94,6 +94,20 @@ func Parent(pid int) (int, error) {
 	return strconv.Atoi(f[2])
 }
 
+// MappedPages is how many pages a process has mapped. The file that says it is the shortest of /proc that changes with what is mapped.
+func MappedPages(pid int) (uint64, error) {
+	b, err := readProc(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0, err
+	}
+	size, _, _ := strings.Cut(string(b), " ")
+	n, err := strconv.ParseUint(size, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("pages of process %d: %w", pid, err)
+	}
+	return n, nil
+}
+
 // Children lists the processes that the threads of a process have created, or inherited, and that have not been waited for; none where the kernel does not tell
 // (CONFIG_PROC_CHILDREN). The first thread comes last: it is who inherits the children of another one that ends meanwhile.
 func Children(pid int) []int {

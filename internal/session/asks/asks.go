@@ -1,13 +1,12 @@
 // Package asks finds where programs make system calls that have to be known of: ptrace, clone, setrlimit (package engine/asking).
 //
 // In a nutshell: Finder.Sites looks at what is mapped in a process, and at each file once (find.go), for instructions that a breakpoint shows such a call at (package
-// engine/asking). A process that maps nothing else is not looked at again. Finder.Library looks at the C library, or a small static program, alone, when a process is to run natively.
+// engine/asking). A process that maps as much as before is not looked at again until it executes another program (Forget). Finder.Library looks at the C library, or a small static program, alone, when a process is to run natively.
 //
 // The run asks it for the engine, Sites whenever a process creates another one. It keeps what it has found; only the tracer's goroutine uses it.
 package asks
 
 import (
-	"bytes"
 	"debug/elf"
 	"fmt"
 	"slices"
@@ -38,7 +37,7 @@ type found struct {
 
 // space is what is known of a process, for as long as it maps as much.
 type space struct {
-	mapped string
+	mapped uint64
 	sites  []asking.Site
 }
 
@@ -47,17 +46,20 @@ const mostSpaces = 1000
 
 // Sites is where the code of a process makes the calls. What cannot be read has none.
 func (f *Finder) Sites(pid int) []asking.Site {
-	mapped := extent(pid)
-	if s, ok := f.spaces[pid]; ok && s.mapped == mapped && mapped != "" {
+	mapped, err := sys.MappedPages(pid)
+	if err != nil {
+		return nil
+	}
+	if s, ok := f.spaces[pid]; ok && s.mapped == mapped {
 		return s.sites
 	}
-	maps, err := sys.Maps(pid)
+	maps, err := sys.CodeMaps(pid)
 	if err != nil {
 		return nil
 	}
 	var sites []asking.Site
 	for i := range maps {
-		if m := &maps[i]; m.Exec() && m.Inode != 0 && !m.Writable() {
+		if m := &maps[i]; m.Inode != 0 && !m.Writable() {
 			sites = add(sites, m, look(&f.files, pid, m, find))
 		}
 	}
@@ -67,6 +69,9 @@ func (f *Finder) Sites(pid int) []asking.Site {
 	f.spaces[pid] = space{mapped, sites}
 	return sites
 }
+
+// Forget says that a process has executed another program, or ended.
+func (f *Finder) Forget(pid int) { delete(f.spaces, pid) }
 
 // Library is where a process's C library makes the calls, or the process itself, if it is small and static: what nearly all calls go through, found in a moment.
 func (f *Finder) Library(pid int) (sites []asking.Site) {
@@ -120,19 +125,4 @@ func add(sites []asking.Site, m *sys.Mapping, in found) []asking.Site {
 		}
 	}
 	return sites
-}
-
-// extent is what changes as a process maps more, or executes another program: how much is mapped, and where its code and its stack begin. They are
-// the 23rd, 26th and 28th words of /proc/PID/stat.
-func extent(pid int) string {
-	text, err := sys.ReadProc(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return ""
-	}
-	const behindName = 2
-	words := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(words) < 28-behindName {
-		return ""
-	}
-	return string(bytes.Join([][]byte{words[22-behindName], words[25-behindName], words[27-behindName]}, []byte(" ")))
 }
