@@ -50,17 +50,29 @@ type process struct {
 // describe reads what the process executes now. What cannot be read stays empty.
 func (ps *process) describe() {
 	ps.path = ps.exe(ps.pid)
-	ps.also, ps.argv = nil, nil
-	if name, err := sys.ExecName(ps.pid); err == nil {
-		if !filepath.IsAbs(name) {
-			wd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", ps.pid))
-			name = filepath.Join(wd, name)
-		}
-		ps.also = []string{name}
+	ps.also = nil
+	name, argv, err := sys.Started(ps.pid)
+	if err != nil { // a program of 32 bits, say, or one whose memory may not be read
+		name, err = sys.ExecName(ps.pid)
+		argv = commandLine(ps.pid)
 	}
-	if b, err := sys.ReadProc(fmt.Sprintf("/proc/%d/cmdline", ps.pid)); err == nil && len(b) > 0 {
-		ps.argv = strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+	if ps.argv = argv; err != nil {
+		return
 	}
+	if !filepath.IsAbs(name) {
+		wd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", ps.pid))
+		name = filepath.Join(wd, name)
+	}
+	ps.also = []string{name}
+}
+
+// commandLine is the words of a process, nil if they cannot be read.
+func commandLine(pid int) []string {
+	b, err := sys.ReadProc(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }
 
 // executable is the path of what a process executes, "" if that cannot be read.

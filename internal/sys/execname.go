@@ -3,8 +3,11 @@ package sys
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -29,6 +32,86 @@ func ExecName(pid int) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("name that process %d was executed by: not among what the kernel told it", pid)
+}
+
+// errStart is what a stack gives that is not as the kernel leaves it for a program.
+var errStart = errors.New("what its program was started with cannot be read from its stack")
+
+// A stack is read at once as far as most programs' words and environment go, and then as far as large ones' do.
+const (
+	mostStarts = 8 << 10
+	allStarts  = 128 << 10
+	userCode   = 0x33 // the segment of 64-bit code
+)
+
+// Started is the name that a process was executed by and its words, of one that stands in front of its program's first instruction and is traced by the calling thread. Both lie on its stack,
+// which is two questions to the kernel, where ExecName and the file of its words take eleven. An error: they have to be asked for there.
+func Started(pid int) (name string, words []string, err error) {
+	var r Regs
+	if err := GetRegs(pid, &r); err != nil {
+		return "", nil, err
+	}
+	if r.Cs != userCode {
+		return "", nil, errStart
+	}
+	for _, size := range [...]int{mostStarts, allStarts} {
+		b := make([]byte, size)
+		n, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &b[0], Len: uint64(size)}}, []unix.RemoteIovec{{Base: uintptr(r.Rsp), Len: size}}, 0)
+		if err != nil {
+			return "", nil, fmt.Errorf("stack of process %d: %w", pid, err)
+		}
+		if name, words, ok := parseStart(b[:n], r.Rsp); ok {
+			return name, words, nil
+		}
+		if n < size { // there is no more
+			break
+		}
+	}
+	return "", nil, errStart
+}
+
+// parseStart takes apart what lies on a stack from at on: a number of words and where each is, the environment likewise up to a zero, what the kernel tells in pairs up to
+// one, and behind that the texts.
+func parseStart(stack []byte, at uint64) (name string, words []string, ok bool) {
+	next := uint64(0)
+	take := func() (word uint64) {
+		if ok = next+8 <= uint64(len(stack)); ok {
+			word = binary.LittleEndian.Uint64(stack[next:])
+			next += 8
+		}
+		return word
+	}
+	text := func(addr uint64) (s string) {
+		ok = false
+		if addr >= at && addr-at < uint64(len(stack)) {
+			b := stack[addr-at:]
+			if n := bytes.IndexByte(b, 0); n >= 0 {
+				s, ok = string(b[:n]), true
+			}
+		}
+		return s
+	}
+	for n := take(); n > 0 && ok; n-- {
+		if word := take(); ok {
+			words = append(words, text(word))
+		}
+	}
+	if !ok || take() != 0 || !ok {
+		return "", nil, false
+	}
+	for take() != 0 { // the environment
+	}
+	for ok {
+		switch key, value := take(), take(); key {
+		case 0:
+			return "", nil, false
+		case atExecFn:
+			if name = text(value); ok {
+				return name, words, true
+			}
+		}
+	}
+	return "", nil, false
 }
 
 // stringAt reads a text up to its zero from a process's memory.

@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,4 +130,68 @@ func TestLeads(t *testing.T) {
 	if parent, err := Parent(pid); err != nil || parent != os.Getppid() {
 		t.Errorf("parent %d instead of %d: %v", parent, os.Getppid(), err)
 	}
+}
+
+// TestStarted compares what programs' stacks say of how they were started with what they were: with many words and none, a script, an environment that is read in two steps, and one that is too
+// large to be read.
+func TestStarted(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := t.TempDir() + "/script"
+	if err := os.WriteFile(script, []byte("#!"+cat+" -u\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path        string
+		given, want []string
+		environment int
+		beyond      bool
+	}{
+		{path: cat, given: []string{"cat", "", "-u", ""}, want: []string{"cat", "", "-u", ""}},
+		{path: cat, given: []string{"cat"}, want: []string{"cat"}, environment: 2 * mostStarts},
+		{path: cat, given: []string{"cat"}, environment: allStarts, beyond: true},
+		{path: script, given: []string{"s", "a"}, want: []string{cat, "-u", script, "a"}},
+	} {
+		attr := &os.ProcAttr{Sys: &unix.SysProcAttr{Ptrace: true}}
+		for n := 0; n < c.environment; n += 1 << 10 {
+			attr.Env = append(attr.Env, "V="+strings.Repeat("x", 1<<10))
+		}
+		p, err := os.StartProcess(c.path, c.given, attr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.Wait4(p.Pid, nil, unix.WALL, nil); err != nil {
+			t.Fatal(err)
+		}
+		name, words, err := Started(p.Pid)
+		if c.beyond {
+			if err == nil {
+				t.Error("a stack of which a part was read tells all")
+			}
+		} else if err != nil || name != c.path || !slices.Equal(words, c.want) {
+			t.Errorf("%s %q: %q %q, %v", c.path, c.given, name, words, err)
+		}
+		if other, err := ExecName(p.Pid); other != c.path {
+			t.Errorf("%s: %q, %v", c.path, other, err)
+		}
+		_ = p.Kill()
+		_, _ = p.Wait()
+	}
+	if _, _, err := Started(os.Getpid()); err == nil {
+		t.Error("a process that is not traced is asked")
+	}
+}
+
+// FuzzParseStart takes any stack apart: it is all there, or nothing is said of it.
+func FuzzParseStart(f *testing.F) {
+	f.Add([]byte("\x01\x00\x00\x00\x00\x00\x00\x00\x40\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\x42\x10\x00\x00\x00\x00\x00\x00" + strings.Repeat("\x00", 16) + "a\x00b\x00"))
+	f.Fuzz(func(t *testing.T, stack []byte) {
+		if name, words, ok := parseStart(stack, 0x1000); !ok && (name != "" || words != nil) {
+			t.Errorf("%q %q of a stack that is not whole", name, words)
+		}
+	})
 }
