@@ -66,9 +66,8 @@ type Switches struct {
 	NoReturn     bool // a thread that returns from a handler is stopped for it
 	NoFrames     bool // the kernel writes all frames of signals
 	NoBatch      bool // each system call at the start has stops of its own
-	StopSignals  bool // the kernel signals each stop
 	ReuseSwitches
-	NoHandover bool // who waits for the other side spins, wherever that is
+	WaitSwitches
 	CaptureSwitches
 	StartSwitches
 	BranchSwitches
@@ -76,6 +75,13 @@ type Switches struct {
 	GuardSwitches
 	NoBusy bool // a process never stays in the cache because native probes are hit often
 	RecordingSwitches
+}
+
+// WaitSwitches are those of how the tracer waits.
+type WaitSwitches struct {
+	NoHandover  bool // who waits for the other side spins, wherever that is
+	StopSignals bool // the kernel signals each stop
+	NoOwnWait   bool // another thread waits for reports also where they are all that the tracer waits for
 }
 
 // CaptureSwitches are those of captured calls.

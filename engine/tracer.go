@@ -289,13 +289,23 @@ func (tr *Tracer) closeDropped(p *Process) {
 // turn does what there is to do, or waits for something to do.
 func (tr *Tracer) turn() {
 	tr.ringAlarms()
+	if len(tr.procs) > 0 {
+		tr.reports.WaitThere()
+	}
 	if tr.work() {
 		return
 	}
 	if !tr.spins() {
-		tr.hand.Sleep(work{tr}, tr.nap)
+		tr.sleep()
 	}
 	tr.poll()
+}
+
+// sleep waits for something to do. Where nothing is in a code cache that is the kernel's next report alone, which the tracer's own thread waits for then.
+func (tr *Tracer) sleep() {
+	if len(tr.procs) > 0 || tr.opts.NoOwnWait || runtime.GOMAXPROCS(0) == 1 || !tr.reports.WaitHere() {
+		tr.hand.Sleep(work{tr}, tr.nap)
+	}
 }
 
 // now is the time since the tracer started.
@@ -434,6 +444,7 @@ func (tr *Tracer) spins() bool {
 
 // awaitReport waits for a report of the kernel, at most for tracee.Patience: actively first, as for dispatches.
 func (tr *Tracer) awaitReport() {
+	tr.reports.WaitThere()
 	if !tr.hand.SpinFor(tr.reports.Pending) {
 		tr.reports.Wait(tracee.Patience)
 	}

@@ -99,7 +99,7 @@ func switchTable(o *engine.Options) map[string]*bool {
 	return map[string]*bool{
 		"no-follow": &o.NoFollow, "ahead": &o.Ahead, noHuge: &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
 		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-target-load": &o.NoTargetLoad, "no-aside": &o.NoAside,
-		"no-protect": &o.NoGuard, "protect-soon": &o.GuardSoon, "no-fault-count": &o.NoFaultCount, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover,
+		"no-protect": &o.NoGuard, "protect-soon": &o.GuardSoon, "no-fault-count": &o.NoFaultCount, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-own-wait": &o.NoOwnWait,
 		"no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, noDiskCache: &o.NoDiskCache, readAlone: elsewhere,
 		"no-kept-records": &o.NoKeptRecords, "no-kept-bursts": &o.NoKeptBursts, "no-kept-patched": &o.NoKeptPatched, "keep-few": &o.KeepFew, "copy-facts": &o.CopyFacts,
 		"check-facts": &o.CheckFacts, "no-inherit": &o.NoInherit, "no-spare": &o.NoSpare, "no-batch": &o.NoBatch,

@@ -26,7 +26,18 @@ import (
 // Its methods are for one goroutine at a time. It is the only wait for tracees of a recording,
 // so that no stop is taken by a stranger: os/exec's Wait is not used for targets. __WALL
 // includes threads made by clone with another exit signal than SIGCHLD.
-type Waiter struct{ w *C.struct_waiter }
+//
+// Two threads that hand a report from one to the other are a change of threads more for each, and the runtime's monitor, woken by whoever comes back from a sleep that it has noticed, is two more.
+// Whoever gets report after report and has nothing else to wait for may therefore wait by itself (WaitHere): the thread does not, then. The runtime takes it for busy meanwhile, so that this is no way to
+// wait for long: after two ticks without a report the thread waits again.
+type Waiter struct {
+	w    *C.struct_waiter
+	here bool // the ticks are on
+	idle bool // the last wait ended with one
+}
+
+// longestHere is for how long WaitHere waits at most. The runtime's collector may wait for that.
+const longestHere = 5 * time.Millisecond
 
 // StartWaiter starts the thread. There must be something to wait for: it ends with the
 // last tracee and child. Stops of tracees send us no signal from then on, unless stopSignals: of each, the thread that traces would run a handler that does nothing.
@@ -39,11 +50,56 @@ func StartWaiter(stopSignals bool) (*Waiter, error) {
 	if w == nil {
 		return nil, fmt.Errorf("thread that waits for tracees: %w", err)
 	}
-	return &Waiter{w}, nil
+	return &Waiter{w: w}, nil
 }
 
 // word is one of the shared words as Go's atomics want it.
 func word[T any](p *T) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(p)) }
+
+// WaitHere waits for the next report on the calling thread, at most for longestHere, and tells whether it has. It has not where the thread that was started still waits, which lets go with the
+// next report, and where nothing has been reported for a while. The calling thread is the one that started it, its processor one of several.
+func (w *Waiter) WaitHere() bool {
+	if w.w.has_ticks == 0 {
+		return false
+	}
+	if word(&w.w.parked).Load() == 0 {
+		word(&w.w.wish).Store(1)
+		return false
+	}
+	if !w.here {
+		w.here, w.idle = true, false
+		C.alleria_wait_ticks(w.w, C.long(longestHere))
+	}
+	head := word(&w.w.head).Load()
+	r := &w.w.ring[head%C.REPORTS]
+	// A raw call: the runtime's monitor is to leave this thread its share of the processors, which it would take and give back with each report.
+	tid, _, e := unix.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&r.status)), unix.WALL, uintptr(unsafe.Pointer(&r.used)), 0, 0)
+	switch {
+	case e == 0:
+		r.tid, w.idle = C.int(tid), false
+		word(&w.w.head).Store(head + 1)
+		return true
+	case e == unix.EINTR && !w.idle:
+		w.idle = true
+		return true
+	}
+	w.WaitThere()
+	return false
+}
+
+// WaitThere has the thread that was started wait again, if WaitHere did.
+func (w *Waiter) WaitThere() {
+	word(&w.w.wish).Store(0)
+	if word(&w.w.parked).Load() == 0 {
+		return
+	}
+	if w.here {
+		w.here = false
+		C.alleria_wait_ticks(w.w, 0)
+	}
+	word(&w.w.parked).Store(0)
+	FutexWakeAt(word(&w.w.parked), 1)
+}
 
 // Next returns the oldest report that has not been taken, false if there is none.
 func (w *Waiter) Next() (Stop, bool) {
@@ -73,6 +129,7 @@ func (w *Waiter) Over() bool {
 // Wait sleeps until something is Pending, at most for the timeout (0: without end). It may
 // return earlier.
 func (w *Waiter) Wait(timeout time.Duration) {
+	w.WaitThere()
 	asleep, news := word(&w.w.asleep), word(&w.w.news)
 	asleep.Store(1)
 	if now := news.Load(); !w.Pending() {
@@ -90,6 +147,7 @@ func (w *Waiter) Bell(bell, asleep *uint32) {
 // Close frees what the thread used, if it has ended: it lives on while there is another
 // child to wait for, whose end it then takes.
 func (w *Waiter) Close() {
+	w.WaitThere()
 	w.Bell(nil, nil)
 	for range 10 {
 		if word(&w.w.error).Load() != 0 {
