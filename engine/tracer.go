@@ -22,8 +22,8 @@ import (
 	"alleria/internal/sys"
 )
 
-// pollEvery is the least time between two calls of Client.Poll.
-const pollEvery = time.Millisecond
+// pollEvery is the least time between two calls of Client.Poll, and pollFollowed that while nothing is in a code cache or being born, so that there is little to look after.
+const pollEvery, pollFollowed = time.Millisecond, 10 * time.Millisecond
 
 // Tracer runs one target and what that creates. Its methods are for the goroutine of Run.
 //
@@ -499,8 +499,11 @@ func (tr *Tracer) translateAhead() bool {
 
 // poll lets the client look after its limits now and then.
 func (tr *Tracer) poll() {
-	now := tr.now()
-	if now-tr.polled < pollEvery {
+	now, every := tr.now(), pollEvery
+	if len(tr.procs) == 0 && tr.births.Empty() && !tr.over {
+		every = pollFollowed
+	}
+	if now-tr.polled < every {
 		return
 	}
 	tr.polled = now

@@ -52,6 +52,7 @@ type Child[T any] struct {
 	Told T
 
 	stands bool
+	looked bool      // whether the kernel knows it
 	gone   bool      // the kernel knows it no more: the report of its end is under way
 	since  time.Time // when its stop came, while the parent's event is awaited; or when that came, or it was found gone, while the stop is
 }
@@ -191,8 +192,8 @@ func (r *Children[T]) Missed(now time.Time) map[int]Child[T] {
 				missed = make(map[int]Child[T])
 			}
 			missed[id] = r.Take(id)
-		case !c.gone && waited >= orphanAfter:
-			c.gone, c.since = !r.system.Traced(id), now
+		case !c.looked && waited >= orphanAfter:
+			c.looked, c.gone, c.since = true, !r.system.Traced(id), now
 			r.children[id] = c
 		}
 	}

@@ -54,20 +54,26 @@ func Started(pid int) (name string, words []string, err error) {
 	if r.Cs != userCode {
 		return "", nil, errStart
 	}
-	for _, size := range [...]int{mostStarts, allStarts} {
-		b := make([]byte, size)
-		n, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &b[0], Len: uint64(size)}}, []unix.RemoteIovec{{Base: uintptr(r.Rsp), Len: size}}, 0)
-		if err != nil {
-			return "", nil, fmt.Errorf("stack of process %d: %w", pid, err)
-		}
-		if name, words, ok := parseStart(b[:n], r.Rsp); ok {
-			return name, words, nil
-		}
-		if n < size { // there is no more
-			break
-		}
+	var few [mostStarts]byte
+	name, words, whole, err := readStart(pid, r.Rsp, few[:])
+	if errors.Is(err, errStart) && !whole {
+		name, words, _, err = readStart(pid, r.Rsp, make([]byte, allStarts))
 	}
-	return "", nil, errStart
+	return name, words, err
+}
+
+// readStart reads a stack into b, and tells whether that is all of it.
+func readStart(pid int, sp uint64, b []byte) (name string, words []string, whole bool, err error) {
+	n, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}, []unix.RemoteIovec{{Base: uintptr(sp), Len: len(b)}}, 0)
+	if err != nil {
+		return "", nil, false, fmt.Errorf("stack of process %d: %w", pid, err)
+	}
+	whole = n < len(b)
+	name, words, ok := parseStart(b[:n], sp)
+	if !ok {
+		err = errStart
+	}
+	return name, words, whole, err
 }
 
 // parseStart takes apart what lies on a stack from at on: a number of words and where each is, the environment likewise up to a zero, what the kernel tells in pairs up to

@@ -41,27 +41,37 @@ type mapQuery struct {
 
 // newMapQuery is to be closed.
 func newMapQuery(pid int) (*mapQuery, error) {
-	fd, err := unix.Open(fmt.Sprintf("/proc/%d/maps", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := openShort(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return nil, fmt.Errorf("address space of process %d: %w", pid, err)
 	}
 	return &mapQuery{pid: pid, fd: fd}, nil
 }
 
-func (q *mapQuery) close() { _ = unix.Close(q.fd) }
+func (q *mapQuery) close() { closeShort(q.fd) }
+
+// find is ask without the name.
+func (q *mapQuery) find(addr, flags uint64) (m Mapping, ok bool, err error) {
+	return q.answer(procmap{addr: addr, flags: flags})
+}
 
 // ask returns the mapping at addr, or with vmaNext among the flags the first one from there on, that has the rights the flags name.
 func (q *mapQuery) ask(addr, flags uint64) (m Mapping, ok bool, err error) {
-	q.procmap = procmap{addr: addr, flags: flags, nameSize: uint32(len(q.name)), name: unsafe.Pointer(&q.name[0])}
+	return q.answer(procmap{addr: addr, flags: flags, nameSize: uint32(len(q.name)), name: unsafe.Pointer(&q.name[0])})
+}
+
+// answer has the kernel answer a question.
+func (q *mapQuery) answer(question procmap) (m Mapping, ok bool, err error) {
+	q.procmap = question
 	q.size = uint64(unsafe.Sizeof(q.procmap))
-	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(q.fd), procmapQuery, uintptr(unsafe.Pointer(&q.procmap)))
+	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(q.fd), procmapQuery, uintptr(unsafe.Pointer(&q.procmap)))
 	runtime.KeepAlive(q)
 	switch e {
 	case 0:
 	case unix.ENOENT:
 		return m, false, nil
 	default:
-		return m, false, fmt.Errorf("address space of process %d at %#x: %w", q.pid, addr, e)
+		return m, false, fmt.Errorf("address space of process %d at %#x: %w", q.pid, question.addr, e)
 	}
 	m = Mapping{Start: q.start, End: q.end, Offset: q.offset, Dev: fmt.Sprintf("%02x:%02x", q.major, q.minor), Inode: q.inode}
 	if q.nameSize > 0 {
@@ -98,7 +108,12 @@ func MapAt(pid int, addr uint64) (Mapping, bool, error) {
 
 // CodeMaps is Maps of what may be executed, without [vsyscall], which is no mapping of the process's. The text of all mappings takes the kernel
 // as long as they are many, mostly for the names of files whose data nobody wants: 0.2 ms for 60, where a few questions take 0.01.
-func CodeMaps(pid int) ([]Mapping, error) {
+func CodeMaps(pid int) ([]Mapping, error) { return codeMaps(pid, (*mapQuery).ask) }
+
+// CodeFiles is CodeMaps without the names, of which most are known by device and number: they take the kernel as long as all else. An older kernel tells them.
+func CodeFiles(pid int) ([]Mapping, error) { return codeMaps(pid, (*mapQuery).find) }
+
+func codeMaps(pid int, ask func(q *mapQuery, addr, flags uint64) (Mapping, bool, error)) ([]Mapping, error) {
 	q, err := newMapQuery(pid)
 	if err != nil {
 		return nil, err
@@ -106,7 +121,7 @@ func CodeMaps(pid int) ([]Mapping, error) {
 	defer q.close()
 	var maps []Mapping
 	for at := uint64(0); ; {
-		m, ok, err := q.ask(at, vmaExecutable|vmaNext)
+		m, ok, err := ask(q, at, vmaExecutable|vmaNext)
 		if err != nil { // an older kernel, or the process's first thread has ended
 			return codeAmongAll(pid)
 		}

@@ -82,6 +82,11 @@ func TestCodeMaps(t *testing.T) {
 		if !slices.Equal(got, want) || len(got) < 3 {
 			t.Errorf("%+v, want %+v", got, want)
 		}
+		files, err := CodeFiles(os.Getpid())
+		same := func(a, b Mapping) bool { b.Path = a.Path; return a == b }
+		if err != nil || !slices.EqualFunc(files, want, same) {
+			t.Errorf("%+v, %v, want %+v", files, err, want)
+		}
 		if !slices.ContainsFunc(got, func(m Mapping) bool { return strings.Contains(m.Path, `a\012b`) && m.Offset == 1<<12 }) {
 			t.Errorf("the file is not among %+v", got)
 		}

@@ -35,15 +35,15 @@ func (m *Mapping) Shared() bool { return len(m.Prot) > 3 && m.Prot[3] == 's' }
 
 // readProc reads a short file of /proc. os.ReadFile asks the kernel six times more of each, which is a third of the time that some take.
 func readProc(name string) ([]byte, error) {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := openShort(name)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
-	defer func() { _ = unix.Close(fd) }()
+	defer closeShort(fd)
 	text := make([]byte, 0, 4<<10)
 	for {
 		text = slices.Grow(text, 1<<10)
-		n, err := unix.Read(fd, text[len(text):cap(text)])
+		n, err := readShort(fd, text[len(text):cap(text)])
 		switch {
 		case err == unix.EINTR:
 		case err != nil:

@@ -83,7 +83,7 @@ func setOptions(tid, options int, atExit bool) error {
 	if atExit {
 		options |= unix.PTRACE_O_TRACEEXIT
 	}
-	return wrap("PTRACE_SETOPTIONS", tid, unix.PtraceSetOptions(tid, options))
+	return wrap("PTRACE_SETOPTIONS", tid, ptraceShort(unix.PTRACE_SETOPTIONS, tid, 0, uintptr(options)))
 }
 
 // Interrupt asks a running tracee to stop.
@@ -97,7 +97,9 @@ func GetRegs(tid int, r *Regs) error { return wrap("PTRACE_GETREGS", tid, unix.P
 func SetRegs(tid int, r *Regs) error { return wrap("PTRACE_SETREGS", tid, unix.PtraceSetRegs(tid, r)) }
 
 // Cont lets a stopped tracee run and delivers sig to it, if not 0.
-func Cont(tid int, sig Signal) error { return wrap("PTRACE_CONT", tid, unix.PtraceCont(tid, int(sig))) }
+func Cont(tid int, sig Signal) error {
+	return wrap("PTRACE_CONT", tid, ptraceShort(unix.PTRACE_CONT, tid, 0, uintptr(sig)))
+}
 
 // ContToCall is Cont until the next entry or end of a system call.
 func ContToCall(tid int, sig Signal) error {
@@ -146,7 +148,7 @@ func SendSignal(pid, tid int, sig Signal) error {
 
 // EventMsg reads what a ptrace event stop is about: a child's id, an exit status.
 func EventMsg(tid int) (uint, error) {
-	m, err := unix.PtraceGetEventMsg(tid)
+	m, err := eventMessage(tid)
 	return m, wrap("PTRACE_GETEVENTMSG", tid, err)
 }
 

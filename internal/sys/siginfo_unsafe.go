@@ -50,7 +50,7 @@ func PendingSignals(tid, from int, s []Siginfo) (int, error) {
 // GetSiginfo reads what a signal-delivery stop is about.
 // In a group stop there is none, and the kernel answers EINVAL.
 func GetSiginfo(tid int, s *Siginfo) error {
-	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(s)), 0, 0)
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(s)), 0, 0)
 	if e != 0 {
 		return wrap("PTRACE_GETSIGINFO", tid, e)
 	}

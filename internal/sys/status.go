@@ -1,7 +1,6 @@
 package sys
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -75,8 +74,8 @@ func ThreadGroup(tid int) (int, error) { return statusNumber(tid, "Tgid") }
 // Leads tells whether a thread is a process's first one. The kernel looks for a thread of that id in a process of that id and sends nothing: a file in
 // /proc that says the same takes it thirty times as long.
 func Leads(tid int) bool {
-	err := unix.Tgkill(tid, tid, 0)
-	return err == nil || errors.Is(err, unix.EPERM) // it is there, and another user's
+	_, _, e := unix.RawSyscall(unix.SYS_TGKILL, uintptr(tid), uintptr(tid), 0)
+	return e == 0 || e == unix.EPERM // it is there, and another user's
 }
 
 // Parent returns the id of a process's parent.
@@ -209,6 +208,6 @@ func statusNumber(tid int, name string) (int, error) {
 // does not tell, they have not.
 func SharesMemory(a, b int) bool {
 	const kcmpVM = 1
-	r, _, e := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
+	r, _, e := unix.RawSyscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
 	return e == 0 && r == 0
 }

@@ -29,15 +29,18 @@ import (
 //
 // Two threads that hand a report from one to the other are a change of threads more for each, and the runtime's monitor, woken by whoever comes back from a sleep that it has noticed, is two more.
 // Whoever gets report after report and has nothing else to wait for may therefore wait by itself (WaitHere): the thread does not, then. The runtime takes it for busy meanwhile, so that this is no way to
-// wait for long: after two ticks without a report the thread waits again.
+// wait for long: after some ticks without a report the thread waits again.
 type Waiter struct {
 	w    *C.struct_waiter
 	here bool // the ticks are on
-	idle bool // the last wait ended with one
+	idle int  // how many of them have ended a wait since the last report
 }
 
-// longestHere is for how long WaitHere waits at most. The runtime's collector may wait for that.
-const longestHere = 5 * time.Millisecond
+// longestHere is for how long WaitHere waits at most, for which the runtime's collector may have to wait, and mostIdle how often it does in vain until the thread waits again.
+const (
+	longestHere = 5 * time.Millisecond
+	mostIdle    = 10
+)
 
 // StartWaiter starts the thread. There must be something to wait for: it ends with the
 // last tracee and child. Stops of tracees send us no signal from then on, unless stopSignals: of each, the thread that traces would run a handler that does nothing.
@@ -67,7 +70,7 @@ func (w *Waiter) WaitHere() bool {
 		return false
 	}
 	if !w.here {
-		w.here, w.idle = true, false
+		w.here, w.idle = true, 0
 		C.alleria_wait_ticks(w.w, C.long(longestHere))
 	}
 	head := word(&w.w.head).Load()
@@ -76,11 +79,11 @@ func (w *Waiter) WaitHere() bool {
 	tid, _, e := unix.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&r.status)), unix.WALL, uintptr(unsafe.Pointer(&r.used)), 0, 0)
 	switch {
 	case e == 0:
-		r.tid, w.idle = C.int(tid), false
+		r.tid, w.idle = C.int(tid), 0
 		word(&w.w.head).Store(head + 1)
 		return true
-	case e == unix.EINTR && !w.idle:
-		w.idle = true
+	case e == unix.EINTR && w.idle < mostIdle:
+		w.idle++
 		return true
 	}
 	w.WaitThere()

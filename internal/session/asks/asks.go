@@ -53,7 +53,7 @@ func (f *Finder) Sites(pid int) []asking.Site {
 	if s, ok := f.spaces[pid]; ok && s.mapped == mapped {
 		return s.sites
 	}
-	maps, err := sys.CodeMaps(pid)
+	maps, err := sys.CodeFiles(pid)
 	if err != nil {
 		return nil
 	}
@@ -95,12 +95,20 @@ func (f *Finder) Fills(pid int) bool {
 	})
 }
 
-// look is what there is in the file of a mapping, looked through by find the first time.
+// look is what there is in the file of a mapping, which may lack its path, looked through by find the first time.
 func look(files *map[file]found, pid int, m *sys.Mapping, find func(path string, inode uint64) found) found {
 	key := file{m.Dev, m.Inode}
 	in, ok := (*files)[key]
 	if !ok {
-		in = find(fmt.Sprintf("/proc/%d/root%s", pid, m.Path), m.Inode)
+		path := m.Path
+		if path == "" {
+			named, _, err := sys.MapAt(pid, m.Start)
+			if err != nil || named.Inode != m.Inode { // it is ending: another process will tell
+				return found{}
+			}
+			path = named.Path
+		}
+		in = find(fmt.Sprintf("/proc/%d/root%s", pid, path), m.Inode)
 		if *files == nil {
 			*files = make(map[file]found)
 		}

@@ -1,0 +1,53 @@
+package sys
+
+import (
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// System calls that the kernel answers at once, of which the tracer makes some twenty for each process that it follows. The runtime is not told of them: its monitor takes the share
+// of the processors away from a thread that it finds in a system call, and is woken when that wants it back, which at a busy tracer it does for each second report.
+
+// ptraceShort is a request of ptrace.
+func ptraceShort(request, tid int, addr, data uintptr) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// eventMessage is PTRACE_GETEVENTMSG.
+func eventMessage(tid int) (message uint, err error) {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETEVENTMSG, uintptr(tid), 0, uintptr(unsafe.Pointer(&message)), 0, 0); e != 0 {
+		return 0, e
+	}
+	return message, nil
+}
+
+// openShort opens a file of /proc to be read.
+func openShort(name string) (fd int, err error) {
+	path, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return -1, err
+	}
+	r, _, e := unix.RawSyscall6(unix.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(path)), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0) // AT_FDCWD
+	runtime.KeepAlive(path)
+	if e != 0 {
+		return -1, e
+	}
+	return int(r), nil
+}
+
+// readShort reads such a file.
+func readShort(fd int, b []byte) (n int, err error) {
+	r, _, e := unix.RawSyscall6(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), 0, 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(r), nil
+}
+
+// closeShort closes it.
+func closeShort(fd int) { _, _, _ = unix.RawSyscall6(unix.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0) }
