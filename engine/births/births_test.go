@@ -96,6 +96,8 @@ func TestEndedUnseen(t *testing.T) {
 	r = New[string](&system{})
 	r.Tell(child, fork, "slow", at(0))
 	r.Missed(at(orphanAfter))
+	r.system.(*system).untraced = []int{child} // it is asked once
+	r.Missed(at(time.Minute))
 	if m := r.Missed(at(time.Hour)); m != nil || !r.Told(child) {
 		t.Errorf("a child that is slow to stop: missed: %+v, told of: %t", m, r.Told(child))
 	}

@@ -8,7 +8,7 @@
 //
 // A thread that waits for a processor of the runtime's waits up to half a millisecond longer for it, where all are held by threads that sleep in the kernel.
 //
-// Refused: system calls that the runtime is not told of, behind whose back a collection would wait; a longer time, which gains little more.
+// Refused: waits without end that the runtime is not told of, behind whose back a collection would wait (sys.Waiter.WaitHere has an end); a longer time, which gains little more.
 // There is no way to do so later, so that its switch (--engine punctual-monitor) is looked for in all of the command line.
 package monitor
 
