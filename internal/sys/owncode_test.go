@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // ownCode is our executable's code, and how many kilobytes of it this process holds.
@@ -37,7 +38,8 @@ func ownCode(t *testing.T) (start, end int64, held int) {
 	return 0, 0, 0
 }
 
-// Our own code is forgotten and goes on: what was used by nobody but the kernel, which read all of it here, is not held any more.
+// Our own code is forgotten and goes on: what was used by nobody but the kernel, which read all of it here, is not held any more. What others of the process execute meanwhile
+// comes back, so that it is tried again.
 func TestForgetOwnCode(t *testing.T) {
 	start, end, _ := ownCode(t)
 	mem, err := os.Open("/proc/self/mem")
@@ -45,14 +47,21 @@ func TestForgetOwnCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mem.Close()
-	if _, err := mem.ReadAt(make([]byte, end-start), start); err != nil {
-		t.Fatal(err)
-	}
-	_, _, before := ownCode(t)
-	if err := ForgetOwnCode(); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, after := ownCode(t); before*1024 < int(end-start)/2 || after > before/4*3 {
-		t.Errorf("%d kilobytes of %d are held, of %d", after, before, (end-start)/1024)
+	for n := 1; ; n++ {
+		if _, err := mem.ReadAt(make([]byte, end-start), start); err != nil {
+			t.Fatal(err)
+		}
+		_, _, before := ownCode(t)
+		if err := ForgetOwnCode(); err != nil {
+			t.Fatal(err)
+		}
+		_, _, after := ownCode(t)
+		if before*1024 >= int(end-start)/2 && after <= before/4*3 {
+			return
+		}
+		if n == 10 {
+			t.Fatalf("%d kilobytes of %d are held, of %d", after, before, (end-start)/1024)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
