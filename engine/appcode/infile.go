@@ -81,8 +81,8 @@ func (c *Pages) Close() {
 }
 
 // keepsFile tells a mapping that shows a file, or copies of its pages.
-func keepsFile(m *sys.Mapping) bool {
-	return m != nil && m.Path != "" && m.Path[0] == '/' && inFile(m) && !m.Writable() && !m.Shared()
+func (c *Pages) keepsFile(m *sys.Mapping) bool {
+	return m != nil && m.Path != "" && m.Path[0] == '/' && c.inFile(m) && !m.Writable() && !m.Shared()
 }
 
 // more notes that blocks are translated from a page that they were not before.
@@ -114,7 +114,7 @@ func (c *Pages) noteFiles() {
 	c.stretch()
 	for i := range c.maps {
 		m := &c.maps[i]
-		if !keepsFile(m) || !s.reaches(m) {
+		if !c.keepsFile(m) || !s.reaches(m) {
 			continue
 		}
 		f := s.file(m)
@@ -189,7 +189,7 @@ func (c *Pages) stretch() {
 	}
 	slices.Sort(s.new)
 	for _, page := range s.new {
-		if keepsFile(c.Mapping(page)) {
+		if c.keepsFile(c.Mapping(page)) {
 			s.stretches = append(s.stretches, Stretch{page, page + PageSize})
 		}
 	}
@@ -327,7 +327,7 @@ func (c *Pages) pagesOf(f *file, pages []uint64) []uint64 {
 		if _, held := c.files.held[page]; held {
 			continue
 		}
-		if m := c.Mapping(page); keepsFile(m) && m.Inode == f.inode && m.Path == f.path {
+		if m := c.Mapping(page); c.keepsFile(m) && m.Inode == f.inode && m.Path == f.path {
 			pages = append(pages, page)
 		}
 	}
@@ -337,7 +337,7 @@ func (c *Pages) pagesOf(f *file, pages []uint64) []uint64 {
 // holdFile tells whether a page that has become a copy has what its file does, as with a breakpoint of ours, and has it compared from now on.
 func (c *Pages) holdFile(page uint64) bool {
 	m := c.Mapping(page)
-	if !keepsFile(m) {
+	if !c.keepsFile(m) {
 		return true // of something else
 	}
 	f, now, was := c.files.file(m), &c.files.page[0], &c.files.page[1]
@@ -371,7 +371,7 @@ func (c *Pages) countFaults() {
 // fetched notes whether a page of a file that was read for the first time is a copy.
 func (c *Pages) fetched(page uint64, pg *[PageSize]byte) {
 	s := &c.files
-	if c.more(page); !s.unseen || !keepsFile(c.Mapping(page)) {
+	if c.more(page); !s.unseen || !c.keepsFile(c.Mapping(page)) {
 		return
 	}
 	s.open(c.pid)

@@ -46,7 +46,7 @@ func (c *Pages) Overlaps(start, end uint64) bool {
 func (c *Pages) inFiles(start, end uint64) bool {
 	i := sort.Search(len(c.maps), func(i int) bool { return c.maps[i].End > start })
 	for ; i < len(c.maps) && c.maps[i].Start < end; i++ {
-		if inFile(&c.maps[i]) {
+		if c.inFile(&c.maps[i]) {
 			return true
 		}
 	}
@@ -131,12 +131,12 @@ func (c *Pages) MayChange(addr uint64) bool {
 		return false
 	}
 	m := c.Mapping(addr)
-	return m != nil && (m.Writable() || m.Shared() || strings.HasSuffix(m.Path, deleted))
+	return m != nil && (m.Writable() || m.Shared() || strings.HasSuffix(m.Path, deleted) || c.mayWrite(m))
 }
 
-// inFile tells a mapping whose contents are a file's, which keeps its name: code there changes with the mapping.
-func inFile(m *sys.Mapping) bool {
-	return m.Path == "[vdso]" || strings.HasPrefix(m.Path, "/") && !strings.HasSuffix(m.Path, deleted)
+// inFile tells a mapping whose contents are a file's, which keeps its name and its contents: code there changes with the mapping.
+func (c *Pages) inFile(m *sys.Mapping) bool {
+	return m.Path == "[vdso]" || strings.HasPrefix(m.Path, "/") && !strings.HasSuffix(m.Path, deleted) && !c.mayWrite(m)
 }
 
 // sameCode tells whether two executable mappings are one.
@@ -150,7 +150,7 @@ func (c *Pages) Made(addr uint64) bool {
 		return false
 	}
 	m := c.Mapping(addr)
-	return m != nil && (!inFile(m) || m.Writable() || m.Shared())
+	return m != nil && (!c.inFile(m) || m.Writable() || m.Shared())
 }
 
 // ReadPersonality looks whether what may be read may be executed, too.

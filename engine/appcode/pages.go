@@ -63,7 +63,8 @@ type Pages struct {
 	readExecutes bool
 	aside        map[uint64]*[PageSize]byte // pages whose translations are out of use, as they were; see setAside
 	guards       guards
-	files        inFiles
+	opened
+	files inFiles
 }
 
 // Fetch reads up to n bytes of code at addr; fewer where executable memory
@@ -129,7 +130,7 @@ func (c *Pages) page(addr uint64) *[PageSize]byte {
 
 // soften notes that a page which does not change unnoticed lies in no file.
 func (c *Pages) soften(page uint64) {
-	if m := c.Mapping(page); m != nil && !inFile(m) {
+	if m := c.Mapping(page); m != nil && !c.inFile(m) {
 		if c.soft == nil {
 			c.soft = make(map[uint64]struct{})
 		}
@@ -213,6 +214,9 @@ func (c *Pages) Invalidate(start, end uint64) {
 				dead = append(dead, b)
 			}
 		}
+		if page >= start && page+PageSize <= end {
+			c.cache.UnlistPage(page)
+		}
 	})
 	if !all {
 		c.cache.EachBlock(func(b *codecache.Block) {
@@ -265,11 +269,12 @@ type Inherited struct {
 	pages map[uint64]*[PageSize]byte
 	soft  map[uint64]struct{}
 	files heldPages
+	opened
 }
 
 // Inherited is what a child gets of what is known of its creator's code. The contents of pages stay the creator's, but of those that are compared.
 func (c *Pages) Inherited() Inherited {
-	h := Inherited{slices.Clone(c.maps), make(map[uint64]*[PageSize]byte, len(c.pages)), maps.Clone(c.soft), c.files.heldPages}
+	h := Inherited{slices.Clone(c.maps), make(map[uint64]*[PageSize]byte, len(c.pages)), maps.Clone(c.soft), c.files.heldPages, c.opened.clone()}
 	h.files.held = maps.Clone(h.files.held)
 	for addr := range c.pages {
 		h.pages[addr] = nil
@@ -284,7 +289,7 @@ func (c *Pages) Inherited() Inherited {
 
 // Inherit takes over what is known of the code of a creator, or of its last child.
 func (c *Pages) Inherit(h Inherited) {
-	c.maps, c.pages, c.soft = h.maps, h.pages, h.soft
+	c.maps, c.pages, c.soft, c.opened = h.maps, h.pages, h.soft, h.opened
 	c.files.inherit(h.files)
 }
 

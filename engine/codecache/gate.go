@@ -103,6 +103,9 @@ func (c *Cache) ListIn(page uint64, b *Block) {
 	c.pageBlocks[page] = append(list, b.Num)
 }
 
+// UnlistPage is for a page whose blocks are all about to be forgotten: what is translated there next may be a file's, whose blocks are in no list.
+func (c *Cache) UnlistPage(page uint64) { delete(c.pageBlocks, page) }
+
 // living leaves dead blocks out of a list.
 func (c *Cache) living(list []uint32) []uint32 {
 	n := 0

@@ -1,12 +1,13 @@
 package syscalls
 
 import (
-	"encoding/binary"
-
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"alleria/engine/appcode"
 	"alleria/engine/tracee"
@@ -39,9 +40,11 @@ func (c *Calls) Ended(nr, res uint64, regs *sys.Regs) {
 	case sysPersonality:
 		c.code.ReadPersonality()
 	case tracee.SysOpen:
-		c.opened(addr)
+		c.opened(addr, res, length)
 	case sysOpenat:
-		c.opened(length)
+		c.opened(length, res, third)
+	case sysCreat, sysOpenat2:
+		c.openedToWrite(res)
 	case sysWrite, sysWritev, sysPwritev, sysPwritev2:
 		c.wroteFile(addr, 0, everything)
 	case sysPwrite64:
@@ -301,9 +304,12 @@ func (c *Calls) replaced(addr, length uint64) {
 	}
 }
 
-// opened looks whether the file whose path lies at an address, which has been opened, is a process's memory: what is written
-// to files is looked at from then on.
-func (c *Calls) opened(path uint64) {
+// opened looks at a file that has been opened as fd, with its path at an address, and flags: whether it is a process's memory, so that what is written
+// to files is looked at from then on, and whether code is mapped of it, or will be, which may change then.
+func (c *Calls) opened(path, fd, flags uint64) {
+	if flags&unix.O_ACCMODE != unix.O_RDONLY {
+		c.openedToWrite(fd)
+	}
 	var b [32]byte
 	n, _ := c.mem.ReadAt(b[:], int64(path))
 	text, _, _ := bytes.Cut(b[:n], []byte{0})
@@ -313,6 +319,18 @@ func (c *Calls) opened(path uint64) {
 	for _, nr := range []uint32{sysWrite, sysPwrite64, sysWritev, sysPwritev, sysPwritev2} {
 		c.special[int(nr)] = layout.SyscallNotify
 		c.setTable(nr)
+	}
+}
+
+// openedToWrite says that the file of a descriptor may be written from now on.
+func (c *Calls) openedToWrite(fd uint64) {
+	var st unix.Stat_t
+	if unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", c.pid, fd), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return
+	}
+	for _, where := range c.code.OpenedToWrite(st.Ino) {
+		c.host.Lost(where[0], where[1])
+		c.host.ChangedCode()
 	}
 }
 

@@ -32,6 +32,8 @@ const (
 	sysIOSetup       = 206
 	sysExitGroup     = 231
 	sysOpenat        = 257
+	sysCreat         = 85
+	sysOpenat2       = 437
 	sysVmsplice      = 278
 	sysPreadv        = 295
 	sysPwritev       = 296
@@ -109,7 +111,7 @@ func leaves(nr uint64) bool {
 
 // changesMemory tells calls that are told of because they may change what lies in memory.
 func changesMemory() []int {
-	return []int{tracee.SysMmap, tracee.SysMunmap, sysMprotect, sysPkeyProtect, sysPersonality, tracee.SysMadvise, tracee.SysOpen, sysOpenat, sysMremap, sysShmat, sysShmdt}
+	return []int{tracee.SysMmap, tracee.SysMunmap, sysMprotect, sysPkeyProtect, sysPersonality, tracee.SysMadvise, tracee.SysOpen, sysOpenat, sysCreat, sysOpenat2, sysMremap, sysShmat, sysShmdt}
 }
 
 // asked are the calls that translated code asks the tracer for.

@@ -38,24 +38,25 @@ func (p *program) note(format string, args ...any) {
 	p.log = append(p.log, fmt.Sprintf(format, args...))
 }
 
-func (p *program) Native() bool                { return p.native }
-func (p *program) Shares() bool                { return p.shares }
-func (p *program) Alone() bool                 { return !p.several }
-func (p *program) Changed()                    { p.note("changed") }
-func (p *program) ChangedCode()                { p.note("code") }
-func (p *program) StayTranslated()             { p.note("stay") }
-func (p *program) ImagesChanged()              { p.note("images") }
-func (p *program) Unmapped(s, e uint64)        { p.note("unmapped %x-%x", s, e) }
-func (p *program) Lost(s, e uint64)            { p.note("lost %x-%x", s, e) }
-func (p *program) Mapped(m Mapped)             { p.note("mapped %+v", m) }
-func (p *program) Touched(s, e uint64)         { p.note("touched %x-%x", s, e) }
-func (p *program) OwnCall() uint64             { return 0xcac4e }
-func (p *program) CallEntered(c *Call)         { p.note("entered %d", c.Number) }
-func (p *program) CallReturned(c *Call)        { p.note("returned %d %v %d", c.Number, c.Returned, c.Result) }
-func (p *program) MayExecute(_, _ uint64) bool { return p.code }
-func (p *program) Overlaps(_, _ uint64) bool   { return p.code }
-func (p *program) HasCode(_, _ uint64) bool    { return p.code }
-func (p *program) Followed(_, _ uint64) bool   { return true }
+func (p *program) Native() bool                     { return p.native }
+func (p *program) Shares() bool                     { return p.shares }
+func (p *program) Alone() bool                      { return !p.several }
+func (p *program) Changed()                         { p.note("changed") }
+func (p *program) ChangedCode()                     { p.note("code") }
+func (p *program) StayTranslated()                  { p.note("stay") }
+func (p *program) ImagesChanged()                   { p.note("images") }
+func (p *program) Unmapped(s, e uint64)             { p.note("unmapped %x-%x", s, e) }
+func (p *program) Lost(s, e uint64)                 { p.note("lost %x-%x", s, e) }
+func (p *program) Mapped(m Mapped)                  { p.note("mapped %+v", m) }
+func (p *program) Touched(s, e uint64)              { p.note("touched %x-%x", s, e) }
+func (p *program) OwnCall() uint64                  { return 0xcac4e }
+func (p *program) CallEntered(c *Call)              { p.note("entered %d", c.Number) }
+func (p *program) CallReturned(c *Call)             { p.note("returned %d %v %d", c.Number, c.Returned, c.Result) }
+func (p *program) MayExecute(_, _ uint64) bool      { return p.code }
+func (p *program) Overlaps(_, _ uint64) bool        { return p.code }
+func (p *program) HasCode(_, _ uint64) bool         { return p.code }
+func (p *program) Followed(_, _ uint64) bool        { return true }
+func (p *program) OpenedToWrite(uint64) [][2]uint64 { return nil }
 func (p *program) Protect(s, e, _ uint64) ([][2]uint64, bool) {
 	return [][2]uint64{{s, e}}, p.code
 }

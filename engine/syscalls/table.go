@@ -40,6 +40,7 @@ type Code interface {
 	SetAside(start, end uint64)
 	Invalidate(start, end uint64)
 	Remapped()
+	OpenedToWrite(inode uint64) [][2]uint64
 	ReadPersonality()
 }
 

@@ -44,6 +44,59 @@ static void files(void) {
 	munmap(p, 4096);
 	close(fd);
 }
+/* a file that keeps its name: written by what it was opened with before it was mapped (0), and by what it is opened with later (1 to 3), when another process has made it; also by a shared mapping */
+static void named(int later) {
+	char name[64];
+	sprintf(name, "/tmp/code-named-%d", getpid());
+	unlink(name);
+	unsigned char c[4096] = {0}, *s = 0;
+	put(c, 1);
+	pid_t child = later ? fork() : 0;
+	int fd = -1;
+	if (child == 0) {
+		fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+		CHECK(fd >= 0 && write(fd, c, sizeof c) == sizeof c);
+		if (later) _exit(0);
+	}
+	if (later) CHECK(waitpid(child, 0, 0) == child && (fd = open(name, O_RDONLY)) >= 0);
+	unsigned char *p = mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	CHECK(p != MAP_FAILED && ((fn)p)() == 1);
+	if (later) CHECK(close(fd) == 0 && (fd = later == 1 ? open(name, O_WRONLY) : later == 2 ? (int)syscall(SYS_open, name, O_RDWR) : creat(name, 0600)) >= 0);
+	if (later == 3) CHECK(write(fd, c, sizeof c) == sizeof c);
+	if (later % 2 == 0) CHECK((s = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) != MAP_FAILED);
+	for (int i = 2; i < 20; i++) {
+		put(c, i);
+		CHECK(pwrite(fd, c, 6, 0) == 6 && ((fn)p)() == i);
+		if (s) put(s, i + 100);
+		if (s) CHECK(((fn)p)() == i + 100);
+	}
+	munmap(p, 4096);
+	if (s) munmap(s, 4096);
+	CHECK(close(fd) == 0 && unlink(name) == 0);
+}
+/* one address: code that the program makes, then a file's, then another file's; others have made those */
+static void turns(void) {
+	char name[2][64];
+	unsigned char *p = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	put(p, 1);
+	CHECK(((fn)p)() == 1);
+	for (int k = 0; k < 2; k++) sprintf(name[k], "/tmp/code-turns-%d-%d", getpid(), k);
+	pid_t child = fork();
+	if (child == 0)
+		for (int k = 0; k < 2; k++) {
+			unsigned char c[4096] = {0};
+			put(c, 21 + k);
+			int fd = open(name[k], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+			CHECK(fd >= 0 && write(fd, c, sizeof c) == sizeof c);
+			if (k) _exit(0);
+		}
+	CHECK(waitpid(child, 0, 0) == child);
+	for (int i = 0; i < 4; i++) {
+		int fd = open(name[i % 2], O_RDONLY);
+		CHECK(fd >= 0 && mmap(p, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) == p && ((fn)p)() == 21 + i % 2 && close(fd) == 0);
+	}
+	CHECK(unlink(name[0]) == 0 && unlink(name[1]) == 0 && munmap(p, 4096) == 0);
+}
 /* by the kernel's hand: /proc/self/mem, process_vm_writev, read */
 static void kernel(void) {
 	unsigned char *p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), c[8];
@@ -99,13 +152,15 @@ static void dual(void) {
 	}
 }
 int main(int argc, char **argv) {
-	int what = argc > 1 ? atoi(argv[1]) : 31;
+	int what = argc > 1 ? atoi(argv[1]) : 127;
 	work();
 	if (what & 1) flows();
 	if (what & 2) files();
 	if (what & 4) kernel();
 	if (what & 8) stacks();
 	if (what & 16) dual();
+	if (what & 64) turns();
+	for (int later = 0; what & 32 && later < 4; later++) named(later);
 	work();
 	return OK();
 }
