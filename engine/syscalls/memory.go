@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"alleria/engine/appcode"
 	"alleria/engine/tracee"
 	"alleria/internal/layout"
@@ -39,12 +37,8 @@ func (c *Calls) Ended(nr, res uint64, regs *sys.Regs) {
 		}
 	case sysPersonality:
 		c.code.ReadPersonality()
-	case tracee.SysOpen:
-		c.opened(addr, res, length)
-	case sysOpenat:
-		c.opened(length, res, third)
-	case sysCreat, sysOpenat2:
-		c.openedToWrite(res)
+	case tracee.SysOpen, sysOpenat, sysCreat, sysOpenat2:
+		c.opened(nr, res, regs)
 	case sysWrite, sysWritev, sysPwritev, sysPwritev2:
 		c.wroteFile(addr, 0, everything)
 	case sysPwrite64:
@@ -304,10 +298,19 @@ func (c *Calls) replaced(addr, length uint64) {
 	}
 }
 
-// opened looks at a file that has been opened as fd, with its path at an address, and flags: whether it is a process's memory, so that what is written
+// opened looks at a file that a call with its arguments in regs has opened as fd: whether it is a process's memory, so that what is written
 // to files is looked at from then on, and whether code is mapped of it, or will be, which may change then.
-func (c *Calls) opened(path, fd, flags uint64) {
-	if flags&unix.O_ACCMODE != unix.O_RDONLY {
+func (c *Calls) opened(nr, fd uint64, regs *sys.Regs) {
+	path, flags := regs.Rsi, regs.Rdx
+	switch nr {
+	case tracee.SysOpen:
+		path, flags = regs.Rdi, regs.Rsi
+	case sysCreat:
+		path, flags = regs.Rdi, uint64(os.O_WRONLY)
+	case sysOpenat2: // its flags are in memory, where they may be others by now
+		flags = uint64(os.O_RDWR)
+	}
+	if flags&uint64(os.O_WRONLY|os.O_RDWR) != 0 {
 		c.openedToWrite(fd)
 	}
 	var b [32]byte
@@ -324,11 +327,11 @@ func (c *Calls) opened(path, fd, flags uint64) {
 
 // openedToWrite says that the file of a descriptor may be written from now on.
 func (c *Calls) openedToWrite(fd uint64) {
-	var st unix.Stat_t
-	if unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", c.pid, fd), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	inode, ok := sys.RegularFile(fmt.Sprintf("/proc/%d/fd/%d", c.pid, fd))
+	if !ok {
 		return
 	}
-	for _, where := range c.code.OpenedToWrite(st.Ino) {
+	for _, where := range c.code.OpenedToWrite(inode) {
 		c.host.Lost(where[0], where[1])
 		c.host.ChangedCode()
 	}

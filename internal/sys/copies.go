@@ -110,6 +110,15 @@ func faultsOf(stat []byte) (n uint64, ok bool) {
 	return n, true
 }
 
+// RegularFile is the number of the file at a path, false where none lies there or it is not a regular one.
+func RegularFile(path string) (inode uint64, ok bool) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return 0, false
+	}
+	return st.Ino, true
+}
+
 // FileState is what changes with a file's contents. The zero value is no file's.
 type FileState struct {
 	Inode        uint64
