@@ -20,9 +20,7 @@ var lengthMasks = [16]uint64{0, 1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1, 1<<40
 // What the loop waits for is the table (a prediction depends on the one before) and the
 // streams' positions: each group's length is known from the one in front.
 func (d *Decoder) denseRun() {
-	if cap(d.out) < batchWords+MaxWords+1 {
-		d.out = append(make([]uint64, 0, batchWords+MaxWords+1), d.out...)
-	}
+	d.reserveOut()
 	out, hist, last := d.out, d.hist, d.last
 	ids := (*[1 << idBits]uint32)(d.ids)
 	left := uint64(d.idHits)
@@ -58,6 +56,13 @@ func (d *Decoder) denseRun() {
 	}
 	d.out, d.hist, d.last = out, hist, last
 	d.advance(c, p)
+}
+
+// reserveOut makes room for a batch that ends with the largest block, and for a group behind it.
+func (d *Decoder) reserveOut() {
+	if room := batchWords + MaxWords + 1 + groupWords; cap(d.out) < room {
+		d.out = append(make([]uint64, 0, room), d.out...)
+	}
 }
 
 // advance goes on in the streams of words and payloads: c bytes, in version 4 to half byte c.

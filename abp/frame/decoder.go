@@ -31,9 +31,9 @@ type Decoder struct {
 	symbol int    // what is behind them; -1: another run
 	newID  uint32 // the last block that was new
 	hits   run    // of address words
-	halves int    // half bytes of words that version 4 has used
 	vals   run    // of value words
 
+	lengths
 	patching
 	outcome outcomes
 	lookahead
@@ -57,6 +57,12 @@ type lookahead struct {
 	isAhead bool
 }
 
+// lengths is how far version 4 is in its words, and whether there is a loop in C for it.
+type lengths struct {
+	halves int // half bytes that were used
+	vector bool
+}
+
 // run is a position in a stream of runs and classes.
 type run struct {
 	hits  int // right predictions left
@@ -73,7 +79,7 @@ type outcomes struct {
 // NewDecoder returns a decoder for frames whose blocks shape looks up.
 // shape returns nil for a number that is no block; it is asked once a block.
 func NewDecoder(shape func(id uint32) *Shape) *Decoder {
-	return &Decoder{model: newModel(shape)}
+	return &Decoder{model: newModel(shape), lengths: lengths{vector: haveVector()}}
 }
 
 // Start begins with a frame's body of that version, which must stay as it is until the
@@ -117,12 +123,17 @@ func (d *Decoder) Next() ([]uint64, error) {
 	d.out = d.out[:0]
 	marks := false
 	for d.err == nil && d.items > 0 && len(d.out) < batchWords {
-		if d.plain && d.idHits > 0 && !d.isAhead {
-			if marks {
+		if d.plain && !d.isAhead {
+			if d.idHits > 0 && marks {
 				break
 			}
-			d.denseRun()
-			continue
+			if d.forVector(marks) && d.denseVector() {
+				continue
+			}
+			if d.idHits > 0 {
+				d.denseRun()
+				continue
+			}
 		}
 		id := d.item()
 		if d.err != nil {
@@ -148,6 +159,11 @@ func (d *Decoder) Next() ([]uint64, error) {
 		return nil, io.EOF
 	}
 	return d.out, nil
+}
+
+// forVector tells whether what comes next may be an execution for the loop in C: neither a new block nor, behind marks, perhaps another mark.
+func (d *Decoder) forVector(marks bool) bool {
+	return d.vector && d.strung && !marks && (d.idHits > 0 || d.symbol != symNew && d.symbol != symMark)
 }
 
 // lookAhead settles the batch's last branch word by the item behind the batch.

@@ -40,6 +40,16 @@ struct dense {
 	uint32_t hist, last, gen;
 };
 
+// What undense_run goes by, and leaves: places in streams and where those end (ctl in half bytes, its end in bytes).
+struct undense {
+	uint64_t out, room; // words that there are, and how many are enough
+	uint64_t id_hits, items, time;
+	uint64_t blocks; // entries of past
+	uint64_t ctl, ctl_end, pay, pay_end, runs, runs_end, symbols, symbols_end, numbers, numbers_end;
+	int64_t symbol; // that is next; less than 0: another run
+	uint32_t hist, last, gen;
+};
+
 int dense_supported(void);
 // dense_run encodes executions from s->at on. diffs has room for MANY words, those of the largest
 // block, and two groups.
@@ -49,3 +59,7 @@ void dense_run(struct dense *s, const uint64_t *words, uint32_t *ids, struct blo
 
 // dense_flush writes all whole groups of diffs.
 void dense_flush(struct dense *s, uint64_t *diffs, uint8_t *ctl, uint8_t *pay);
+
+// undense_run decodes executions, until there are words enough or something is left to Go. Beyond s->room out has room for the largest block, its number and a group.
+void undense_run(struct undense *s, uint64_t *out, uint32_t *ids, const struct block *blocks, struct past *past, uint64_t *lasts, const uint8_t *ctl,
+	const uint8_t *pay, const uint8_t *runs, const uint8_t *symbols, const uint8_t *numbers);

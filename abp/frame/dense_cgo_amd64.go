@@ -5,6 +5,8 @@ package frame
 // #cgo nocallback dense_run
 // #cgo noescape dense_flush
 // #cgo nocallback dense_flush
+// #cgo noescape undense_run
+// #cgo nocallback undense_run
 // #include "dense_amd64.h"
 import "C"
 
@@ -62,4 +64,26 @@ func (e *Encoder) flushVector() {
 	s := C.struct_dense{ctl: C.uint64_t(e.ctl.n), pay: C.uint64_t(e.pay.n), diffs: C.uint64_t(e.diffs)}
 	C.dense_flush(&s, (*C.uint64_t)(&e.waiting[0]), (*C.uint8_t)(&e.ctl.b[0]), (*C.uint8_t)(&e.pay.b[0]))
 	e.ctl.n, e.pay.n, e.diffs = int(s.ctl), int(s.pay), int(s.diffs)
+}
+
+// denseVector is denseRun by a loop in C, which goes on behind mispredicted blocks too. It tells whether anything was decoded: what comes next is left to
+// Go if nothing was.
+func (d *Decoder) denseVector() bool {
+	d.reserveOut()
+	have := len(d.out)
+	s := C.struct_undense{
+		out: C.uint64_t(have), room: batchWords, id_hits: C.uint64_t(d.idHits), items: C.uint64_t(d.items), time: C.uint64_t(d.time),
+		blocks: C.uint64_t(len(d.past)), ctl: C.uint64_t(d.halves), ctl_end: C.uint64_t(len(d.words)), pay_end: C.uint64_t(len(d.pay)),
+		runs_end: C.uint64_t(len(d.runs)), symbols_end: C.uint64_t(len(d.symbols)), numbers_end: C.uint64_t(len(d.numbers)),
+		symbol: C.int64_t(d.symbol), hist: C.uint32_t(d.hist), last: C.uint32_t(d.last), gen: C.uint32_t(d.gen),
+	}
+	C.undense_run(&s, (*C.uint64_t)(unsafe.SliceData(d.out)), (*C.uint32_t)(&d.ids[0]),
+		(*C.struct_block)(unsafe.Pointer(&d.blocks[0])), (*C.struct_past)(unsafe.Pointer(&d.past[0])), (*C.uint64_t)(&d.lasts[0]),
+		(*C.uint8_t)(unsafe.SliceData(d.words)), (*C.uint8_t)(unsafe.SliceData(d.pay)), (*C.uint8_t)(unsafe.SliceData(d.runs)),
+		(*C.uint8_t)(unsafe.SliceData(d.symbols)), (*C.uint8_t)(unsafe.SliceData(d.numbers)))
+	d.out = d.out[:s.out]
+	d.idHits, d.items, d.time, d.symbol = int(s.id_hits), uint64(s.items), uint64(s.time), int(s.symbol)
+	d.hist, d.last, d.halves = uint32(s.hist), uint32(s.last), int(s.ctl)
+	d.pay, d.runs, d.symbols, d.numbers = d.pay[s.pay:], d.runs[s.runs:], d.symbols[s.symbols:], d.numbers[s.numbers:]
+	return len(d.out) > have
 }

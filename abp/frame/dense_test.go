@@ -188,3 +188,64 @@ func TestSizes(t *testing.T) {
 		t.Errorf("%d bytes and with sizes %d, or others", len(bodies[0]), len(bodies[1]))
 	}
 }
+
+// TestVectorDecodes: the loop in C and the one in Go give the same words, in the same batches, and errors of the same frames that are damaged.
+func TestVectorDecodes(t *testing.T) {
+	if !haveVector() {
+		t.Skip("the processor has no AVX-512 with VBMI2, or there is no C")
+	}
+	for seed := range uint64(60) {
+		list := shapes()
+		rng := rand.New(rand.NewPCG(seed, 13))
+		body := strungFrame(t, list, [][]uint64{generate(rng, list, int(seed)*20), {Mark(MarkFS, 0), 1}, generate(rng, list, 500)})
+		compareDecoded(t, list, body)
+		for range 40 {
+			damaged := slices.Clone(body)
+			for range 1 + rng.IntN(3) {
+				damaged[bodyHeader+rng.IntN(len(damaged)-bodyHeader)] ^= 1 << rng.IntN(8)
+			}
+			compareDecoded(t, list, damaged)
+		}
+	}
+	for _, w := range workloads() {
+		chunks, _ := w.chunks(1 << 18)
+		compareDecoded(t, w.shapes(), strungFrame(t, w.shapes(), chunks))
+	}
+}
+
+// strungFrame is a frame of version 4 that is not compressed.
+func strungFrame(t *testing.T, list []Shape, chunks [][]uint64) []byte {
+	t.Helper()
+	enc, err := NewEncoderOf(Version4, lookUp(list), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc.Begin()
+	for _, c := range chunks {
+		if err := enc.Chunk(c, 1, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return enc.Finish(nil)
+}
+
+// compareDecoded decodes a frame with and without vector instructions, batch by batch.
+func compareDecoded(t *testing.T, list []Shape, body []byte) {
+	t.Helper()
+	with, without := NewDecoder(lookUp(list)), NewDecoder(lookUp(list))
+	without.vector = false
+	errA, errB := with.Start(body, Version4), without.Start(body, Version4)
+	for n := 0; errA == nil && errB == nil && n < 1<<20; {
+		var a, b []uint64
+		a, errA = with.Next()
+		b, errB = without.Next()
+		if !slices.Equal(a, b) {
+			t.Fatalf("behind %d words %d in a batch that is not that of %d without vectors", n, len(a), len(b))
+		}
+		n += len(a)
+	}
+	// Which error it is goes by how much of the streams is left, in Go too.
+	if (errA == nil) != (errB == nil) || errors.Is(errA, ErrMalformed) != errors.Is(errB, ErrMalformed) {
+		t.Fatalf("%v, without vectors %v", errA, errB)
+	}
+}
