@@ -4,6 +4,7 @@ package reuse
 // them one by one: which lines it follows changes with each.
 type batch struct {
 	hits           [recents]uint64 // by place in the list
+	ages           [recents]uint8  // how many of Counter.recent were used later than each: lines keep their places in it
 	missed         [1 << unitBits]missed
 	stale          [1 << unitBits]uint32 // of recent lines that were first used in this unit: the units in which they were before
 	misses, stales int
@@ -68,4 +69,13 @@ func (c *Counter) miss(m *missed, now uint32) {
 	} else {
 		c.fresh++
 	}
+}
+
+// newBatch has an empty list of recent lines.
+func newBatch() *batch {
+	b := new(batch)
+	for i := range b.ages {
+		b.ages[i] = uint8(i)
+	}
+	return b
 }

@@ -36,7 +36,7 @@ type Counter struct {
 
 	shift uint
 	lines *stream.Lines // where references come from
-	// recent are the lines that were used last, the last one first, with times of 0 in the
+	// recent are the lines that were used last, the last one first (with a batch in places of their own), with times of 0 in the
 	// table and none in times: nearly all references are to them, and cost neither. Numbers of lines are as in entry, and
 	// apart from what else there is of them, since they are what is looked through.
 	recent [recents]uint64
@@ -97,7 +97,7 @@ func (h *hashHeap) Pop() any {
 func New(line uint64, limit int) *Counter {
 	c := newCounter(line, limit)
 	if limit == 0 && haveVector() {
-		c.batch = new(batch)
+		c.batch = newBatch()
 	}
 	return c
 }

@@ -21,7 +21,7 @@ struct near {
 	uint64_t missed, stale; // how many were listed
 };
 
-enum { RECENTS = 16 };
+enum { RECENTS = 16, MOST_COUNTED = 255 }; // lines of the list, and references of which a byte can say how many
 
 enum { GROUP_BITS = 512, GROUP_SHIFT = 9, FAN = 16, FAN_SHIFT = 4, MOST_LEVELS = 6, SUB_BITS = 4 };
 
@@ -38,7 +38,7 @@ struct far {
 };
 
 int near_supported(void);
-void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, const uint64_t *keys, const struct entry *table, uint64_t *hits,
+void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, uint8_t *ages, const uint64_t *keys, const struct entry *table, uint64_t *hits,
 	struct missed *missed, uint32_t *stale);
 void far_pass(struct far *f, const struct missed *missed, struct entry *table, uint64_t *bits, uint32_t *sums, double *hist, uint32_t *stale);
 

@@ -24,7 +24,7 @@ func haveVector() bool { return C.near_supported() != 0 }
 // units of those that were used first in this one in b.stale.
 func (b *batch) pass(c *Counter, keys []uint64, now uint32) {
 	n := C.struct_near{count: C.uint64_t(len(keys)), now: C.uint64_t(now), mask: C.uint64_t(len(c.table) - 1)}
-	C.near_pass(&n, (*C.uint64_t)(&c.recent[0]), (*C.uint32_t)(&c.epochs[0]), (*C.uint64_t)(&keys[0]), (*C.struct_entry)(unsafe.Pointer(&c.table[0])),
+	C.near_pass(&n, (*C.uint64_t)(&c.recent[0]), (*C.uint32_t)(&c.epochs[0]), (*C.uint8_t)(&b.ages[0]), (*C.uint64_t)(&keys[0]), (*C.struct_entry)(unsafe.Pointer(&c.table[0])),
 		(*C.uint64_t)(&b.hits[0]), (*C.struct_missed)(unsafe.Pointer(&b.missed[0])), (*C.uint32_t)(&b.stale[0]))
 	b.misses, b.stales = int(n.missed), int(n.stale)
 }

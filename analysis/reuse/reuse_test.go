@@ -143,6 +143,9 @@ func TestVectorIsOneByOne(t *testing.T) {
 	for range 300_000 { // so many lines that sums of their times have several levels
 		keys = append(keys, 1<<41+rng.Uint64N(1<<17))
 	}
+	for i := range uint64(5000) { // the same distance more often in a row than a byte counts
+		keys = append(keys, i%2)
+	}
 	for i := range keys {
 		keys[i]++
 	}
