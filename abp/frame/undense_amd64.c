@@ -68,7 +68,7 @@ TARGET static inline uint64_t group(uint64_t lengths, const uint8_t *pay, uint64
 		return 1ull << 63;
 	const __mmask64 some = _mm512_cmplt_epu8_mask(places, _mm512_shuffle_epi8(_mm512_set1_epi64(sizes), words));
 	__m512i bytes = _mm512_loadu_si512(pay);
-	__asm__("" : "+v"(bytes)); // an expansion from memory takes longer
+	__asm__("" : "+v"(bytes)); // an expansion from memory takes a little longer
 	const __m512i z = _mm512_maskz_expand_epi8(some, bytes);
 	const __m512i sign = _mm512_sub_epi64(_mm512_setzero_si512(), _mm512_and_si512(z, _mm512_set1_epi64(1)));
 	const __m512i v = _mm512_add_epi64(_mm512_loadu_si512(lasts), _mm512_xor_si512(_mm512_srli_epi64(z, 1), sign));
