@@ -43,13 +43,14 @@ type FileVersion struct {
 // Written is what a process has written down.
 type Written struct {
 	*codecache.Written
-	images  []Image
-	Began   time.Time
-	disk    *Disk     // nil: nothing is kept between runs
-	native  bool      // see RanNatively
-	Whole   bool      // an image of which a page could be written is of no use to others
-	patched []stretch // pages of images, each one by itself; see Patched
-	touched []stretch // file memory, and other, that could be written: an image there may have other code than its file
+	images   []Image
+	Began    time.Time
+	disk     *Disk     // nil: nothing is kept between runs
+	native   bool      // see RanNatively
+	Whole    bool      // an image of which a page could be written is of no use to others
+	patched  []stretch // pages of images, each one by itself; see Patched
+	replaced []stretch // where other files were mapped over the ends of images, until the mappings are read; see Replace
+	touched  []stretch // file memory, and other, that could be written: an image there may have other code than its file
 }
 
 // stretch is memory from start to before end.
@@ -68,6 +69,11 @@ func (w *Written) Touch(start, end uint64) {
 			im.forget()
 		}
 	}
+	w.remember(start, end)
+}
+
+// remember notes memory for images that come to lie there later.
+func (w *Written) remember(start, end uint64) {
 	for i := range w.touched {
 		if t := &w.touched[i]; start <= t.end && t.start <= end { // a heap that grows
 			t.start, t.end = min(t.start, start), max(t.end, end)
@@ -98,10 +104,12 @@ func (w *Written) NoteImages(pid int, maps []sys.Mapping) {
 		return
 	}
 	for i := range maps {
+		w.rebound(pid, maps, i)
 		if m := &maps[i]; !w.knows(m) {
 			w.add(w.disk.imageOf(pid, m))
 		}
 	}
+	w.settle()
 }
 
 // knows tells whether a mapping is noted, or lies where no image is known.

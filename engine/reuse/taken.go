@@ -160,7 +160,7 @@ func (f *Taken) TakeImages() {
 			continue
 		}
 		for k := range f.written.images {
-			if here := &f.written.images[k]; here.same(&im.Image) && f.host.Holds(here) {
+			if here := &f.written.images[k]; here.same(&im.Image) && !f.written.isPatched(here) && f.host.Holds(here) {
 				f.shift[i] = here.Start - im.Start
 				f.done[i] = f.takeImage(im, f.shift[i])
 				break

@@ -110,6 +110,7 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], nam
 	cache.Shut()
 	gone := cache.Gone()
 	t := &Template{Kept: cache.Keep(w.Literals), names: names}
+	w.settle()
 	for _, im := range w.images {
 		t.images = append(t.images, imageCode{Image: im})
 	}

@@ -45,7 +45,7 @@ func (c *Calls) Ended(nr, res uint64, regs *sys.Regs) {
 		c.wroteFile(addr, regs.R10, res)
 	case tracee.SysMmap:
 		if third&tracee.ProtWrite != 0 && regs.R10&tracee.MapAnonymous == 0 {
-			c.host.Touched(res, res+length)
+			c.host.Replaced(res, endOf(res, length))
 		}
 		c.mapped(res, length, third&tracee.ProtExec != 0)
 		c.tellMapped(nr, res, regs)

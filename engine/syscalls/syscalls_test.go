@@ -57,6 +57,7 @@ func (p *program) Overlaps(_, _ uint64) bool        { return p.code }
 func (p *program) HasCode(_, _ uint64) bool         { return p.code }
 func (p *program) Followed(_, _ uint64) bool        { return true }
 func (p *program) OpenedToWrite(uint64) [][2]uint64 { return nil }
+func (p *program) Replaced(s, e uint64)             { p.note("replaced %x-%x", s, e) }
 func (p *program) Protect(s, e, _ uint64) ([][2]uint64, bool) {
 	return [][2]uint64{{s, e}}, p.code
 }
@@ -237,7 +238,7 @@ func TestMemory(t *testing.T) {
 		want    []string
 	}{
 		{what: "mmap of code", nr: tracee.SysMmap, res: 0x70000, third: tracee.ProtExec, want: []string{"lost 70000-72000", "code", "remapped", "images"}},
-		{what: "mmap of a file for writing", nr: tracee.SysMmap, res: 0x70000, third: tracee.ProtWrite, want: []string{"touched 70000-71800", "lost 70000-72000"}},
+		{what: "mmap of a file for writing", nr: tracee.SysMmap, res: 0x70000, third: tracee.ProtWrite, want: []string{"replaced 70000-72000", "lost 70000-72000"}},
 		{what: "munmap", nr: tracee.SysMunmap, want: []string{"lost 10000-12000", "unmapped 10000-12000"}},
 		{what: "munmap of code", nr: tracee.SysMunmap, code: true,
 			want: []string{"lost 10000-12000", "code", "remapped", "remapped", "aside 10000-12000", "unmapped 10000-12000"}},

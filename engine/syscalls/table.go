@@ -23,9 +23,10 @@ type Host interface {
 	Unmapped(start, end uint64)
 	// Mapped tells what calls map, once WatchMappings asked for it.
 	Mapped(m Mapped)
-	// Lost says that nothing is left of probes in a stretch of memory, and Touched that what lies there may be no file's any more.
+	// Lost says that nothing is left of probes in a stretch of memory, Touched that what lies there may be no file's any more, and Replaced that a file was mapped there for writing.
 	Lost(start, end uint64)
 	Touched(start, end uint64)
+	Replaced(start, end uint64)
 	// OwnCall is the cache address of a syscall instruction.
 	OwnCall() uint64
 }
