@@ -38,10 +38,11 @@ func (u *Translator) seeTarget(ret bool) {
 // TargetLoad is the size of the load from a branch's target with which code begins, 0 if it is none, and by how much the branch has moved the
 // stack pointer in front of it.
 func TargetLoad(code []byte) (size int, popped uint64) {
+	first := string(code[:min(len(code), len(returnLoad))])
 	switch {
-	case strings.HasPrefix(string(code), returnLoad):
+	case first == returnLoad:
 		return len(returnLoad), 8
-	case strings.HasPrefix(string(code), jumpLoad):
+	case strings.HasPrefix(first, jumpLoad):
 		return len(jumpLoad), 0
 	}
 	return 0, 0
