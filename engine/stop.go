@@ -225,14 +225,16 @@ func (t *Thread) stopsAtEnd() bool {
 // nothing any more. The others are taken over to what follows from its end before it
 // goes on.
 func (t *Thread) endingStop() error {
-	if t.tracee.Ending = true; t.p.hearEnds {
-		t.ending()
-	}
-	if t.p.modeChanged {
-		t.p.switchOthers()
-	}
-	t.tracee.Stopped = false
-	return t.tracee.GoToEnd()
+	t.tracee.Ending = true
+	return t.tracee.AtEnd(func() {
+		if t.p.hearEnds {
+			t.ending()
+		}
+		if t.p.modeChanged {
+			t.p.switchOthers()
+		}
+		t.tracee.Stopped = false
+	})
 }
 
 // ending tells the client once that a thread ends or has ended.

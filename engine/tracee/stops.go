@@ -51,6 +51,7 @@ type Stops struct {
 	numbers     []uint64
 	came, taken uint64
 	postponed   []postponed
+	ending      int       // the thread in front of whose end something is being done (AtEnd), 0: none, or it has been let go
 	resting     []rest    // threads that are sheltered for a time
 	halting     []*Thread // for which signals are held, or were, that stop their processes
 }
@@ -166,8 +167,14 @@ func (s *Stops) next(t *Thread) (r sys.Stop, ok bool, err error) {
 }
 
 // resumeEnding lets the threads go on that stand at the beginning of their end and
-// were put aside for later.
+// were put aside for later, and the one about which something is being done.
 func (s *Stops) resumeEnding() {
+	if tid := s.ending; tid != 0 {
+		s.ending = 0
+		if err := s.goToEnd(tid); !Passing(err) {
+			s.fail(fmt.Errorf("thread %d at its end: %w", tid, err))
+		}
+	}
 	kept, numbers := s.later[:0], s.numbers[:0]
 	for i, r := range s.later {
 		if r.Event() == EventExit {

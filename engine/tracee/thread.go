@@ -102,6 +102,19 @@ func (s *Stops) standsAt(tid, event int) error {
 // GoToEnd lets a thread go on that was reported to stand in front of its end, if it still does; see the end of this file.
 func (t *Thread) GoToEnd() error { return t.stops.goToEnd(t.TID) }
 
+// AtEnd does something about a thread that was reported to stand in front of its end, and lets it go on: behind that, or before, where do waits for
+// a thread that waits for this end, as one does within an execve.
+func (t *Thread) AtEnd(do func()) error {
+	s := t.stops
+	s.ending = t.TID
+	do()
+	if s.ending == 0 { // its id may be another's by now
+		return nil
+	}
+	s.ending = 0
+	return t.GoToEnd()
+}
+
 func (s *Stops) goToEnd(tid int) error {
 	if err := s.standsAt(tid, EventExit); err != nil {
 		return err

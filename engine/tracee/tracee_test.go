@@ -497,6 +497,26 @@ func TestEndComesInstead(t *testing.T) {
 	}
 }
 
+// TestAtEnd: a thread in front of its end is let go once, behind what is done about it, or while that waits for another thread.
+func TestAtEnd(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		m, th := newMachine(t, &owner{})
+		m.answers = []answer{{request: "cont"}}
+		m.info[tid] = siginfo(SIGTRAP, SIGTRAP|EventExit<<8, 0)
+		err := th.AtEnd(func() {
+			m.expect()
+			if waits {
+				th.stops.resumeEnding()
+				m.expect("cont 0")
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		m.expect("cont 0")
+	}
+}
+
 // TestGoToEnd: a thread that was reported in front of its end is let go on if it still stands there, not if another one has its id by now; also
 // while another thread is waited for.
 func TestGoToEnd(t *testing.T) {
