@@ -60,8 +60,8 @@ func TestForgetOwnCode(t *testing.T) {
 			return
 		}
 		if n == 10 {
-			// Seen where the executable had just been linked, and never with the same one later: what is used brings more back there than sixteen pages.
-			t.Skipf("%d kilobytes of %d are held, of %d: the kernel gives them back at once", after, before, (end-start)/1024)
+			// As the linker has just written it the file lies in the page cache in large pieces, and a fault maps a whole one; a copy of it does not.
+			t.Skipf("%d kilobytes of %d are held, of %d: a file that was just linked comes back in large pieces", after, before, (end-start)/1024)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
