@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"alleria/engine/detach"
 	"alleria/engine/tracee"
@@ -22,7 +23,8 @@ var (
 // is the application's state at the system call.
 func (t *Thread) traceMe(regs *sys.Regs) error {
 	if !t.vfork {
-		return t.p.detach(leaving{by: t, regs: regs, why: errTracesItself, then: func() error { return nil }})
+		t.asks = regs
+		return t.p.detach(leaving{by: t, why: errTracesItself, then: func() error { return nil }})
 	}
 	if err := t.goNative(regs); err != nil {
 		return err
@@ -51,8 +53,7 @@ func (t *Thread) goNative(regs *sys.Regs) error {
 
 // leaving is what a process is to be detached by.
 type leaving struct {
-	by   *Thread // one of its own, stopped with the application's registers in regs; nil: it is another process's wish
-	regs *sys.Regs
+	by   *Thread // who stands at a call that asks for it (Thread.asks), of whatever process; nil: one that is followed
 	why  error
 	then func() error // what follows
 }
@@ -61,12 +62,7 @@ type leaving struct {
 // The memory that we share stays mapped: it is out of the way, and
 // taking it away would be system calls in the program's name.
 func (p *Process) detach(l leaving) error {
-	if was := p.leaving; was != nil { // by another process, or by itself
-		then := l.then
-		l = *was
-		l.then = func() error { return errors.Join(was.then(), then()) }
-	}
-	p.leaving = &l
+	p.leaving = append(p.leaving, l)
 	return p.tryToLeave()
 }
 
@@ -75,26 +71,32 @@ func (p *Process) detach(l leaving) error {
 //
 // Refused: to have the thread that asked make its call once more; it would be counted twice.
 func (p *Process) tryToLeave() error {
-	l, tr := p.leaving, p.tr
-	if l.by != nil && tr.threads[l.by.tid] != l.by { // it was killed, or another thread has executed a program
-		p.leaving = nil
-		return l.then()
-	}
-	if !p.halted(l.by) {
+	tr := p.tr
+	// who was killed, or in whose process another thread has executed a program, wants nothing any more
+	p.leaving = slices.DeleteFunc(p.leaving, func(l leaving) bool { return l.by != nil && tr.threads[l.by.tid] != l.by })
+	if len(p.leaving) == 0 || !p.halted() {
 		return nil
 	}
-	p.leaving = nil
-	if err := tr.detachProcess(p, l); err != nil {
-		return err
-	}
-	return l.then()
+	return errors.Join(tr.detachProcess(p, p.leaving[0].why), p.released())
 }
 
-// halted stops all threads but one; false if one of them has something else to report, which comes first.
-func (p *Process) halted(but *Thread) bool {
+// released goes on with what waits for the process to be detached, or to be gone.
+func (p *Process) released() error {
+	all := p.leaving
+	p.leaving = nil
+	var errs []error
+	for _, l := range all {
+		errs = append(errs, l.then())
+	}
+	return errors.Join(errs...)
+}
+
+// halted stops all threads that do not stand at a call that asks for a process to be detached; false if one of them has something else to report, which
+// comes first.
+func (p *Process) halted() bool {
 	var stood []*Thread
 	for _, o := range p.running() {
-		if o == but {
+		if o.asks != nil {
 			continue
 		}
 		switch _, err := o.tracee.Halt(); {
@@ -112,25 +114,16 @@ func (p *Process) halted(but *Thread) bool {
 	return true
 }
 
-// detachProcess detaches a process whose threads stand.
-func (tr *Tracer) detachProcess(p *Process, l *leaving) error {
+// detachProcess detaches a process whose threads stand. Those that ask for a process to be detached make their calls once more, untraced.
+func (tr *Tracer) detachProcess(p *Process, why error) error {
 	// the program gets its code back
 	p.points.RemoveAll()
 	for _, o := range p.running() {
-		if o == l.by {
-			continue
-		}
 		if err := o.bringHome(); err != nil {
 			o.failed(err)
 		}
 	}
-	tr.detachBorn(p)
-	t := l.by
-	if t != nil {
-		if err := t.goNative(l.regs); err != nil {
-			return err
-		}
-	}
+	born := tr.detachBorn(p)
 	with := make(map[*Thread]sys.Signal) // while all stand and are known
 	for _, o := range p.running() {
 		sig, err := o.tracee.ToDetach()
@@ -138,34 +131,51 @@ func (tr *Tracer) detachProcess(p *Process, l *leaving) error {
 			o.failed(err)
 		}
 	}
-	var first sys.Signal
 	for _, o := range p.running() {
 		o.endRing()
 		if !o.vfork {
 			p.client.ThreadEnded(o)
 		}
-		switch {
-		case o.tid == p.pid:
-			first = with[o]
-		case o != t:
+	}
+	p.detaching.Left()
+	tr.client.Untraced(p.pid, why)
+	var err error
+	all := slices.SortedStableFunc(slices.Values(p.running()), byAsking)
+	tr.dropProcess(p)
+	for _, o := range all {
+		if o.tid == p.pid {
+			err = tr.detach(p.pid, with[o], why)
+		} else {
 			o.tracee.Detach(with[o])
 		}
 	}
-	p.detaching.Left()
-	tr.client.Untraced(p.pid, l.why)
-	tr.dropProcess(p)
-	err := tr.detach(p.pid, first, l.why)
-	if t != nil && t.tid != p.pid { // last: it may be about to trace the others
-		t.tracee.Detach(with[t])
+	for _, tid := range born { // no sooner: a thread of this process that waits for one would go on in the cache
+		tr.settled(tid)
 	}
 	tr.lookWhetherDone()
 	return err
 }
 
+// byAsking is the order in which threads are detached: from then on they run, and the kernel refuses to let them trace those that are not detached yet. Who
+// asks for it comes last. Others may be about to: threads can trace children that share their memory, but not each other.
+func byAsking(a, b *Thread) int {
+	rank := func(t *Thread) int {
+		switch {
+		case t.asks != nil:
+			return 2
+		case t.vfork:
+			return 0
+		}
+		return 1
+	}
+	return rank(a) - rank(b)
+}
+
 // detachBorn detaches what was born of a process meanwhile and has not been adopted: it stands
 // before its first instruction, and nobody would come for it any more. What its
 // parent is does not matter but for gs, which threads seldom have of their own.
-func (tr *Tracer) detachBorn(p *Process) {
+// Who wanted to attach to one is still to go on (settled).
+func (tr *Tracer) detachBorn(p *Process) (born []int) {
 	t := p.running()[len(p.threads)-1] // the first
 	for _, s := range tr.stops.Collect() {
 		_, follows := tr.followed.ProcessOf(s.TID)
@@ -179,9 +189,9 @@ func (tr *Tracer) detachBorn(p *Process) {
 			continue
 		}
 		tr.births.Take(tid)
+		born = append(born, tid)
 		if !c.Stands() {
 			if s, err := tr.newThread(nil, tid).tracee.Wait(); err != nil || !s.Status.Stopped() {
-				tr.settled(tid)
 				continue
 			}
 		}
@@ -196,12 +206,16 @@ func (tr *Tracer) detachBorn(p *Process) {
 		} else {
 			p.failed(tr.detachThread(child, &regs))
 		}
-		tr.settled(tid)
 	}
+	return born
 }
 
-// bringHome gives a stopped thread the application's registers.
+// bringHome gives a stopped thread the application's registers. One that stands at a call which asks for a process to be detached has them elsewhere already:
+// where it stands, in the dispatch routine, say, it would wait for an answer.
 func (t *Thread) bringHome() error {
+	if t.asks != nil {
+		return t.goNative(t.asks)
+	}
 	regs, err := t.tracee.Halt()
 	if err != nil {
 		return err
@@ -220,15 +234,17 @@ func (t *Thread) bringHome() error {
 // attached handles PTRACE_ATTACH and PTRACE_SEIZE: the kernel would refuse them for a thread that is traced by us, so
 // that its process is detached first. A leak sanitizer does it to its own process, from a child that shares the memory.
 func (tr *Tracer) attached(t *Thread, tid int, regs *sys.Regs, goOn func() error) error {
-	l := leaving{why: errAttached, then: func() error {
-		if tr.threads[t.tid] != t { // it was killed meanwhile
+	t.asks = regs
+	l := leaving{by: t, why: errAttached, then: func() error {
+		if tr.threads[t.tid] != t { // it was killed meanwhile, or detached with its process and makes its call untraced
 			return nil
 		}
+		t.asks = nil
 		t.failed(goOn())
 		return nil
 	}}
-	if o := tr.threads[tid]; o != nil && o.p == t.p { // which makes its call untraced
-		l = leaving{by: t, regs: regs, why: errTracesItself, then: func() error { return nil }}
+	if o := tr.threads[tid]; o != nil && o.p == t.p {
+		l.why = errTracesItself
 	}
 	return tr.letGo(tid, l)
 }

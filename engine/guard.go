@@ -71,7 +71,7 @@ func (p *Process) guardsNext() (at time.Duration, ok bool) {
 
 // mayGuard tells whether pages of the process may be guarded: every thread is in the cache, and our calls are not forbidden.
 func (p *Process) mayGuard() bool {
-	if p.mode == ModeNative || p.leaving != nil || p.detachedThreads || p.dropped || p.calls.Unguarded() || !p.calls.May() {
+	if p.mode == ModeNative || len(p.leaving) > 0 || p.detachedThreads || p.dropped || p.calls.Unguarded() || !p.calls.May() {
 		return false
 	}
 	for _, t := range p.running() {

@@ -113,7 +113,7 @@ type orders struct {
 	modeChanged bool      // some thread may run otherwise than it should: see switchOthers
 	alarm       time.Time // zero: never; see SetAlarm
 	detaching   detach.Process
-	leaving     *leaving // nil: it is not to be detached at once
+	leaving     []leaving // why it is to be detached at once
 }
 
 // kernelState is how the program stands with the kernel, where that matters to the tracer.
@@ -223,6 +223,7 @@ type callState struct {
 	callStops bool             // it runs to the next stop at a system call
 	returning *codecache.Block // whose rt_sigreturn it makes, see returnInCache
 	iret      iret             // see iretInCache
+	asks      *sys.Regs        // the registers at a call before which a process is to be detached; it stands until that is done
 }
 
 // endState is what is known of a thread's end; see stop.go.

@@ -256,10 +256,7 @@ func (tr *Tracer) dropProcess(p *Process) {
 		p.noteRecords()
 		p.client.Ended(p, p.end)
 		p.client = deaf{p.client}
-		if l := p.leaving; l != nil { // there is nothing to detach any more
-			p.leaving = nil
-			p.failed(l.then())
-		}
+		p.failed(p.released()) // there is nothing to detach any more
 	}
 	if len(p.threads) > 0 {
 		return
@@ -354,7 +351,7 @@ func (tr *Tracer) work() bool {
 // workFor handles the dispatches of one process, and what its handler has asked for; false if there was nothing.
 func (tr *Tracer) workFor(p *Process) bool {
 	did := false
-	if p.leaving != nil {
+	if len(p.leaving) > 0 {
 		p.failed(p.tryToLeave())
 		return true
 	}
@@ -377,7 +374,7 @@ func (tr *Tracer) workFor(p *Process) bool {
 			if err := t.dispatch(req); err != nil {
 				t.failed(err)
 			}
-			if p.detaching.Gone() || p.leaving != nil {
+			if p.detaching.Gone() || len(p.leaving) > 0 {
 				return true
 			}
 		}
@@ -480,7 +477,7 @@ func (tr *Tracer) anyTranslated() bool {
 // anyWish tells whether some handler has asked for something that is still to be done.
 func (tr *Tracer) anyWish() bool {
 	for _, p := range tr.procs {
-		if p.modeChanged || p.leaving != nil || p.detaching.Wanted() {
+		if p.modeChanged || len(p.leaving) > 0 || p.detaching.Wanted() {
 			return true
 		}
 	}

@@ -235,6 +235,33 @@ func TestManyThreads(t *testing.T) {
 	}
 }
 
+// TestNewborn: threads attach to children that share their memory as soon as these exist, several at once where they run in the cache, one where they run
+// natively. Each is asked often: it takes one that is attached to before it has been seen.
+func TestNewborn(t *testing.T) {
+	t.Parallel()
+	prog := build(t, programs+"/manual/traces-newborn.c", "")
+	for _, c := range []struct {
+		name, threads string
+		args          []string
+	}{
+		{"counted", "4", []string{"--only", "count"}},
+		{"dropped", "4", []string{"--discard"}},
+		{"armed", "1", []string{"--discard", "--on-call", "nosuch"}},
+		{"followed", "1", []string{"--discard", "--process", "nosuch"}},
+	} {
+		for i := range 8 {
+			t.Run(c.name+"/"+strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				argv := append([]string{alleria(), "-q", "record", "--follow", "all"}, append(c.args, "--", prog, c.threads)...)
+				r := run(t, command{argv: argv, dir: t.TempDir()})
+				if r.status != 0 || string(r.stdout) != "ok\n" {
+					t.Errorf("status %d, %q, %q", r.status, clip(r.stdout), clip(r.stderr))
+				}
+			})
+		}
+	}
+}
+
 // TestItself: alleria traces alleria.
 func TestItself(t *testing.T) {
 	t.Parallel()
