@@ -96,10 +96,31 @@ func (t *Thread) execute(regs *sys.Regs) error {
 	if _, ok := t.p.points.Original(regs.Rip); ok {
 		step = t.overProbe
 	}
-	if err := step(regs.Rip); err != nil {
+	at := regs.Rip
+	if err := step(at); err != nil {
 		return err
 	}
-	return t.tracee.GetRegs(regs)
+	if err := t.tracee.GetRegs(regs); err != nil {
+		return err
+	}
+	if next, ok := emulate.Icebp(t.p.code.Fetch(at, 15), at); ok && t.tracee.Raised() == nil {
+		return t.icebp(regs, next)
+	}
+	return nil
+}
+
+// icebp makes the trap of a step the application's, which is behind its int1: that raises the same one, and there is no second. Some hypervisors leave the
+// processor in front of the instruction, so that it is executed again and again natively; the manuals say behind it.
+func (t *Thread) icebp(regs *sys.Regs, next uint64) error {
+	h, err := t.tracee.Take(tracee.SIGTRAP)
+	if err != nil {
+		return err
+	}
+	h.Info.SetCode(tracee.CodeBreak)
+	h.Info.SetAddr(next)
+	t.tracee.Hold(h)
+	regs.Rip = next
+	return nil
 }
 
 // stepAt is step for a thread that stands at addr, undisturbed by signals unless it enters

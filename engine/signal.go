@@ -176,6 +176,11 @@ func (t *Thread) handOver(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets
 			return err
 		}
 	}
+	if h.Number == tracee.SIGTRAP && h.Fault() && sets.Blocked&bit != 0 {
+		if err := t.forceTrap(); err != nil {
+			return err
+		}
+	}
 	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
 	}
@@ -186,6 +191,23 @@ func (t *Thread) handOver(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets
 		return t.run(h.Number)
 	}
 	return t.enterHandler(regs, h, sets)
+}
+
+// forceTrap has the kernel take the handler of SIGTRAP and the bit of the mask from a thread that blocks it, as it does where an instruction raises a blocked
+// signal: those that raise SIGTRAP are stepped with the signal unblocked, and the kernel would keep a blocked one for later. It is an int3 of ours that the
+// thread runs into.
+func (t *Thread) forceTrap() error {
+	a, r := t.p.cache.Regions[0], sys.Regs{}
+	if err := t.tracee.GetRegs(&r); err != nil {
+		return err
+	}
+	r.Rip, r.Orig_rax = a.Base+a.Routines.InjectAfter, ^uint64(0)
+	r.Eflags &^= translate.FlagTrap
+	if err := t.tracee.SetRegs(&r); err != nil {
+		return err
+	}
+	_, err := t.tracee.RunTo(func(h *tracee.Signal) bool { return h.Breakpoint() })
+	return err
 }
 
 // enterHandler has the kernel deliver a signal that has a handler to a thread with

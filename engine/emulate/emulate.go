@@ -185,6 +185,15 @@ func (m *mark) iterations(e *Execution, after [x86.NumRegs]uint64) {
 // Next is the address behind the instruction.
 func (e *Execution) Next() uint64 { return e.in.Next() }
 
+// Icebp tells whether code at an address begins with an int1, and what is behind it.
+func Icebp(code []byte, addr uint64) (next uint64, ok bool) {
+	var one [1]x86.Insn
+	if k, _ := x86.Decode(code, addr, one[:]); k == 0 || one[0].Mnem != x86.MINT1 {
+		return 0, false
+	}
+	return one[0].Next(), true
+}
+
 // RepeatsAt tells whether a string instruction with a repeat prefix lies at addr.
 // Nothing is known of an instruction that was executed natively but its address.
 func RepeatsAt(mem io.ReaderAt, addr uint64) bool {

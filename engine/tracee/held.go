@@ -49,6 +49,9 @@ func (t *Thread) Drop(is func(h *Signal) bool) {
 // HoldFirst holds a signal in front of the others.
 func (t *Thread) HoldFirst(h Signal) { t.held = slices.Insert(t.held, 0, h) }
 
+// Hold holds one behind the others, as what the last step has ended in.
+func (t *Thread) Hold(h Signal) { t.keep(h) }
+
 // HoldAll holds what is held for another thread, which t stands for from now on, in front of what has come since.
 func (t *Thread) HoldAll(of *Thread) {
 	since := t.held

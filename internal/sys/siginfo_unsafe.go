@@ -19,6 +19,9 @@ type Siginfo [128]byte
 // negative for what a process sent.
 func (s *Siginfo) Code() int32 { return *(*int32)(unsafe.Pointer(&s[8])) }
 
+// SetCode replaces si_code.
+func (s *Siginfo) SetCode(c int32) { *(*int32)(unsafe.Pointer(&s[8])) = c }
+
 // Addr is si_addr (or si_call_addr).
 func (s *Siginfo) Addr() uint64 { return *(*uint64)(unsafe.Pointer(&s[16])) }
 
