@@ -176,10 +176,8 @@ func (t *Thread) handOver(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets
 			return err
 		}
 	}
-	if h.Number == tracee.SIGTRAP && h.Fault() && sets.Blocked&bit != 0 {
-		if err := t.forceTrap(); err != nil {
-			return err
-		}
+	if err := t.forceTrap(h, sets); err != nil {
+		return err
 	}
 	if err := t.tracee.SetRegs(regs); err != nil {
 		return err
@@ -193,10 +191,13 @@ func (t *Thread) handOver(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets
 	return t.enterHandler(regs, h, sets)
 }
 
-// forceTrap has the kernel take the handler of SIGTRAP and the bit of the mask from a thread that blocks it, as it does where an instruction raises a blocked
+// forceTrap has the kernel take the handler of SIGTRAP and the bit of the mask from a thread that blocks it and is to get one that an instruction has raised, as it does where an instruction raises a blocked
 // signal: those that raise SIGTRAP are stepped with the signal unblocked, and the kernel would keep a blocked one for later. It is an int3 of ours that the
 // thread runs into.
-func (t *Thread) forceTrap() error {
+func (t *Thread) forceTrap(h *tracee.Signal, sets *sys.SignalSets) error {
+	if h.Number != tracee.SIGTRAP || !h.Fault() || sets.Blocked>>(tracee.SIGTRAP-1)&1 == 0 {
+		return nil
+	}
 	a, r := t.p.cache.Regions[0], sys.Regs{}
 	if err := t.tracee.GetRegs(&r); err != nil {
 		return err
