@@ -29,13 +29,17 @@ func (t *Thread) traceMe(regs *sys.Regs) error {
 	if err := t.goNative(regs); err != nil {
 		return err
 	}
-	tr := t.p.tr
+	t.p.tr.forgetChild(t, errTracesItself)
+	return t.tracee.Detach(0)
+}
+
+// forgetChild forgets a child in its creator's memory that is about to be detached.
+func (tr *Tracer) forgetChild(t *Thread, why error) {
 	tr.forget(t)
 	if t.fate != Detach {
-		tr.client.Untraced(t.tid, errTracesItself)
+		tr.client.Untraced(t.tid, why)
 		tr.client.Exited(t.tid, End{})
 	}
-	return t.tracee.Detach(0)
 }
 
 // goNative gives a stopped thread the application's registers.
@@ -77,13 +81,20 @@ func (p *Process) tryToLeave() error {
 	if len(p.leaving) == 0 || !p.halted() {
 		return nil
 	}
-	return errors.Join(tr.detachProcess(p, p.leaving[0].why), p.released())
+	all := p.leaving
+	p.leaving = nil // nobody goes on sooner
+	return errors.Join(tr.detachProcess(p, all[0].why), goOn(all))
 }
 
-// released goes on with what waits for the process to be detached, or to be gone.
+// released goes on with what waits for the process to be detached: it is gone.
 func (p *Process) released() error {
 	all := p.leaving
 	p.leaving = nil
+	return goOn(all)
+}
+
+// goOn goes on with those who have waited.
+func goOn(all []leaving) error {
 	var errs []error
 	for _, l := range all {
 		errs = append(errs, l.then())
@@ -143,11 +154,14 @@ func (tr *Tracer) detachProcess(p *Process, why error) error {
 	all := slices.SortedStableFunc(slices.Values(p.running()), byAsking)
 	tr.dropProcess(p)
 	for _, o := range all {
-		if o.tid == p.pid {
+		switch {
+		case o.tid == p.pid:
 			err = tr.detach(p.pid, with[o], why)
-		} else {
-			o.tracee.Detach(with[o])
+			continue
+		case o.vfork: // which the process's memory was kept for
+			tr.forgetChild(o, why)
 		}
+		o.tracee.Detach(with[o])
 	}
 	for _, tid := range born { // no sooner: a thread of this process that waits for one would go on in the cache
 		tr.settled(tid)
