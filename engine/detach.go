@@ -83,18 +83,18 @@ func (p *Process) tryToLeave() error {
 	}
 	all := p.leaving
 	p.leaving = nil // nobody goes on sooner
-	return errors.Join(tr.detachProcess(p, all[0].why), goOn(all))
+	return errors.Join(tr.detachProcess(p, all[0].why), followUp(all))
 }
 
 // released goes on with what waits for the process to be detached: it is gone.
 func (p *Process) released() error {
 	all := p.leaving
 	p.leaving = nil
-	return goOn(all)
+	return followUp(all)
 }
 
-// goOn goes on with those who have waited.
-func goOn(all []leaving) error {
+// followUp goes on with those who have waited.
+func followUp(all []leaving) error {
 	var errs []error
 	for _, l := range all {
 		errs = append(errs, l.then())
@@ -152,16 +152,18 @@ func (tr *Tracer) detachProcess(p *Process, why error) error {
 	tr.client.Untraced(p.pid, why)
 	var err error
 	all := slices.SortedStableFunc(slices.Values(p.running()), byAsking)
-	tr.dropProcess(p)
 	for _, o := range all {
-		switch {
-		case o.tid == p.pid:
-			err = tr.detach(p.pid, with[o], why)
-			continue
-		case o.vfork: // which the process's memory was kept for
+		if o.vfork { // first: the process and its memory would be kept for it
 			tr.forgetChild(o, why)
 		}
-		o.tracee.Detach(with[o])
+	}
+	tr.dropProcess(p)
+	for _, o := range all {
+		if o.tid == p.pid {
+			err = tr.detach(p.pid, with[o], why)
+		} else {
+			o.tracee.Detach(with[o])
+		}
 	}
 	for _, tid := range born { // no sooner: a thread of this process that waits for one would go on in the cache
 		tr.settled(tid)

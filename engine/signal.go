@@ -191,9 +191,9 @@ func (t *Thread) handOver(regs *sys.Regs, h *tracee.Signal, sets *sys.SignalSets
 	return t.enterHandler(regs, h, sets)
 }
 
-// forceTrap has the kernel take the handler of SIGTRAP and the bit of the mask from a thread that blocks it and is to get one that an instruction has raised, as it does where an instruction raises a blocked
-// signal: those that raise SIGTRAP are stepped with the signal unblocked, and the kernel would keep a blocked one for later. It is an int3 of ours that the
-// thread runs into.
+// forceTrap has the kernel take SIGTRAP's handler and the bit of the mask from a thread that blocks the signal and is to get one that an instruction has
+// raised. The kernel does it by itself where instructions raise blocked signals; but those that raise SIGTRAP are stepped, with the signal unblocked, and one
+// that is handed to the kernel while it is blocked would be kept for later. What raises it once more is an int3 of ours that the thread runs into.
 func (t *Thread) forceTrap(h *tracee.Signal, sets *sys.SignalSets) error {
 	if h.Number != tracee.SIGTRAP || !h.Fault() || sets.Blocked>>(tracee.SIGTRAP-1)&1 == 0 {
 		return nil

@@ -7,6 +7,7 @@
 package emulate
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
 
@@ -187,6 +188,9 @@ func (e *Execution) Next() uint64 { return e.in.Next() }
 
 // Icebp tells whether code at an address begins with an int1, and what is behind it.
 func Icebp(code []byte, addr uint64) (next uint64, ok bool) {
+	if bytes.IndexByte(code, 0xf1) < 0 { // nearly always: nothing is to be decoded
+		return 0, false
+	}
 	var one [1]x86.Insn
 	if k, _ := x86.Decode(code, addr, one[:]); k == 0 || one[0].Mnem != x86.MINT1 {
 		return 0, false
