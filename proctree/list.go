@@ -70,7 +70,7 @@ func list(dir string, step func(string)) ([]LiveTree, error) {
 
 // read copies what the region holds.
 func (r *region) read() []LiveTree {
-	byID := map[uint32]*LiveTree{}
+	byID, slots := map[uint32]*LiveTree{}, map[uint32]*treeSlot{}
 	for i := range treeSlots {
 		s := r.tree(i)
 		id := s.id.Load()
@@ -78,13 +78,14 @@ func (r *region) read() []LiveTree {
 			continue
 		}
 		t := &LiveTree{
-			ID: int(id), Tracer: int(s.pid.Load()), Started: time.Unix(0, s.begun.Load()), Counter: int(s.counter.Load()),
+			ID: int(id), Tracer: int(s.pid.Load()), Started: time.Unix(0, s.begun.Load()),
 			Command: loadWords(&s.command.length, s.command.words[:]),
 		}
 		if s.id.Load() == id { // else the slot was given to another while we read
-			byID[id] = t
+			byID[id], slots[id] = t, s
 		}
 	}
+	r.at("trees read")
 	places := map[int]Place{} // by process number of the kernel's
 	for i := range r.backed() {
 		owner, p, ok := r.process(i).read()
@@ -94,8 +95,15 @@ func (r *region) read() []LiveTree {
 		}
 	}
 	var trees []LiveTree
-	for _, t := range byID {
+	for id, t := range byID {
 		slices.SortFunc(t.Processes, func(a, b LiveProcess) int { return cmp.Compare(a.Number, b.Number) })
+		// Read behind the processes: a tracer counts one before it shows it, and may have gone on meanwhile.
+		counter := int(slots[id].counter.Load())
+		if slots[id].id.Load() == id { // else it has ended, and the slot may be another's
+			t.Counter = counter
+		} else if n := len(t.Processes); n > 0 {
+			t.Counter = t.Processes[n-1].Number
+		}
 		if at, ok := places[t.Tracer]; ok && at.Tree != t.ID {
 			t.Inside = &at
 		}

@@ -111,6 +111,39 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// TestListedMeanwhile has a tree go on, or end, while it is listed: its counter is never below the number of a process that is listed.
+func TestListedMeanwhile(t *testing.T) {
+	for name, then := range map[string]func(*Tree){
+		"goes on": func(tr *Tree) { tr.Created(1, os.Getppid()) },
+		"ends":    (*Tree).Close,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			tr := New([]string{"sh"}, Options{Dir: dir})
+			defer tr.Close()
+			tr.Created(0, os.Getpid())
+			other := New([]string{"sh"}, Options{Dir: dir})
+			defer other.Close()
+			other.Created(0, os.Getpid())
+			trees, err := list(dir, func(point string) {
+				if point == "trees read" {
+					then(tr)
+				}
+			})
+			if err != nil || len(trees) != 2 {
+				t.Fatalf("%+v, %v", trees, err)
+			}
+			for _, tree := range trees {
+				for _, p := range tree.Processes {
+					if p.Number > tree.Counter {
+						t.Errorf("process %d of a tree whose last number is %d", p.Number, tree.Counter)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestDetached has processes that nobody tells the end of.
 func TestDetached(t *testing.T) {
 	dir := t.TempDir()
