@@ -29,12 +29,13 @@ if [ "$1" = report ]; then
 	echo '{"processes":[{"functions":[{"name":"f","image":"a","instructions":400,"error":0.2},{"name":"f","image":"a","instructions":440,"error":0.2},{"name":"g","image":"a","instructions":160,"error":0.1}]}]}'
 	exit
 fi
-out= only= sample=
+out= only= sample= cache=$XDG_CACHE_HOME
 while [ "$1" != -- ]; do
 	case $1 in
 	-o) out=$2; shift ;;
 	--only) only=$2; shift ;;
 	--sample-rate) sample=1; shift ;;
+	--cache) cache=$2; shift ;;
 	--log) printf "%s\\n" "processing threads anywhere" "target: 0.250000 s user, 0.125000 s system, 70 page faults, 3 waits, 1 times without its processor" >"$2"; shift ;;
 	esac
 	shift
@@ -87,6 +88,29 @@ func TestBenchMeasures(t *testing.T) {
 	}
 	if r := rows[0]; r.Ratio != 1 || r.NativeRSS == 0 {
 		t.Errorf("native: %+v", r)
+	}
+}
+
+// TestBenchFirstRuns: a start's first run, which takes a second here, has a row of its own, and counts in no other.
+func TestBenchFirstRuns(t *testing.T) {
+	tracer := fakeTracer(t, `k=$cache/${1##*/}; [ -e "$k" ] || { mkdir -p "$cache"; touch "$k"; sleep 1; }`)
+	_, rows, errs := runBench(t, "-alleria", tracer, "-n", "1", "-only", "true,perl", "-modes", "translate,translate-first")
+	if len(rows) != 5 {
+		t.Fatalf("%d rows\n%s", len(rows), errs)
+	}
+	for i, want := range []string{"perl native", "perl translate", "true native", "true translate", "true translate-first"} {
+		if got := rows[i].Program + " " + rows[i].Mode; got != want {
+			t.Errorf("row %d is %q, want %q", i, got, want)
+		}
+	}
+	if rows[1].Seconds < 1 {
+		t.Errorf("of another program the first run counts: %+v", rows[1])
+	}
+	if rows[3].Seconds >= 1 {
+		t.Errorf("a start's first run counts among the later ones: %+v", rows[3])
+	}
+	if rows[4].Seconds < 1 {
+		t.Errorf("what was kept is there at a first run: %+v", rows[4])
 	}
 }
 

@@ -9,7 +9,8 @@
 // figures that are to be reached (targets.go).
 //
 // Translations that alleria keeps between runs lie in -dir too, and are removed first: of a row's runs the first is a first one, and the others begin as a user's
-// second run does. With -cold each is a first one, and the table's head says so.
+// second run does. Of programs that only start and end the first is not counted, and translate-first and addresses-first have rows in which each is one. With -cold
+// each is one in all rows, and the table's head says so.
 //
 // It uses alleria only as its users do: the command line, and run.json for
 // counts. Absolute times mean nothing on shared machines, which is why everything

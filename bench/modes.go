@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"alleria/abp"
@@ -37,6 +38,9 @@ type mode struct {
 	needs string
 	// only names the program that the mode is about, or begins the names of several; empty: all but those that other modes are about.
 	only string
+	// first: each run is a program's first one, of programs that only start and end. The other modes' first runs of these are not counted: one that
+	// finds no translations and the second one are two figures, and each has a row of its own.
+	first bool
 	// conditions that the mode's own runs are under.
 	conditions conditions
 	// rival: its output may have lines added behind the program's.
@@ -49,6 +53,8 @@ func (m *mode) runs(program string) bool {
 	switch captured := strings.HasPrefix(program, capturedPrefix); {
 	case m.name == nativeMode:
 		return true
+	case m.first:
+		return starts(program)
 	case m.only == "":
 		return program != callsProgram && program != armingProgram && !captured
 	case m.only == capturedPrefix:
@@ -76,8 +82,8 @@ type recorder func(name, about string, after func(string) (volume, error), flags
 // modes lists everything that can be measured, alleria's modes first. The
 // options are those that users have; there are none for benchmarks only.
 //
-// "DIR" among the flags stands for the run's directory and "LOG" for a log there, which are only known when a run
-// begins. Modes whose entries are dropped share the path of those that write, up to the
+// "DIR" among the flags stands for the run's directory, "LOG" for a log there and "KEPT" for a folder of translations that no other run has, which are
+// only known when a run begins. Modes whose entries are dropped share the path of those that write, up to the
 // disk: the difference between the two is what writing costs.
 func modes(alleria, configs string) []mode {
 	record := func(name, about string, after func(string) (volume, error), flags ...string) mode {
@@ -89,6 +95,8 @@ func modes(alleria, configs string) []mode {
 					f = filepath.Join(dir, "run")
 				case "LOG":
 					f = filepath.Join(dir, logFile)
+				case "KEPT":
+					f = filepath.Join(dir, "kept")
 				}
 				argv = append(argv, f)
 			}
@@ -129,12 +137,21 @@ func modes(alleria, configs string) []mode {
 	}
 	ours = append(ours, pools(record, addresses)...)
 	ours = append(ours, crowded(translate)...)
+	ours = append(ours, firstRuns(record, addresses)...)
 	ours = append(ours, several(translate, dropped)...)
 	ours = append(ours, figures(record, addresses)...)
 	ours = append(ours, accuracyModes(alleria, record)...)
 	ours = append(ours, tools(alleria)...)
 	ours = append(ours, capturedModes(alleria, configs)...)
 	return append(ours, rivals()...)
+}
+
+// firstRuns are modes whose runs find nothing that an earlier one has kept, and keep what they translate.
+func firstRuns(record recorder, addresses []string) []mode {
+	translate := record("translate-first", "translation alone, a program's first run", nil, "--only", "translate", "--cache", "KEPT")
+	dropped := record("addresses-first", "every block and address, entries dropped, a program's first run", nil, append(slices.Clone(addresses), "--discard", "--cache", "KEPT")...)
+	translate.first, dropped.first = true, true
+	return []mode{translate, dropped}
 }
 
 // counting is the one mode that is not quiet: counts are what it prints.
