@@ -25,8 +25,14 @@ if [ "$1" = heatmap ]; then
 	printf 'address,bytes,reads,writes,regions\n0x1000,1,%s,10,a\n0x2000,1,0,810,b c\n0x3000,1,1,0,d\n' $n >"$6"
 	exit
 fi
+if [ "$1" = analyze ]; then
+	[ "$GOMAXPROCS" = 1 ] || exit 1
+	i=0
+	while [ $i -lt 30000 ]; do i=$((i+1)); done
+	exit
+fi
 if [ "$1" = report ]; then
-	echo '{"processes":[{"functions":[{"name":"f","image":"a","instructions":400,"error":0.2},{"name":"f","image":"a","instructions":440,"error":0.2},{"name":"g","image":"a","instructions":160,"error":0.1}]}]}'
+	echo '{"processes":[{"loads":3000,"stores":1000,"functions":[{"name":"f","image":"a","instructions":400,"error":0.2},{"name":"f","image":"a","instructions":440,"error":0.2},{"name":"g","image":"a","instructions":160,"error":0.1}]}]}'
 	exit
 fi
 out= only= sample= cache=$XDG_CACHE_HOME
@@ -88,6 +94,24 @@ func TestBenchMeasures(t *testing.T) {
 	}
 	if r := rows[0]; r.Ratio != 1 || r.NativeRSS == 0 {
 		t.Errorf("native: %+v", r)
+	}
+}
+
+// TestBenchReads: each analysis of what was recorded has its rate, on one processor.
+func TestBenchReads(t *testing.T) {
+	_, rows, errs := runBench(t, "-alleria", fakeTracer(t, "true"), "-n", "1", "-only", "perl", "-modes", "analyze")
+	if len(rows) != 2 || rows[1].Failure != "" || len(rows[1].Rates) != 8 {
+		t.Fatalf("%+v\n%s", rows, errs)
+	}
+	for _, r := range rows[1].Rates {
+		if r.Accesses <= 0 || r.Accesses > 4000/0.001 {
+			t.Errorf("%s: 4,000 accesses in what takes at least a millisecond were %.0f a second", r.Analysis, r.Accesses)
+		}
+	}
+	var out bytes.Buffer
+	printRates(&out, []row{{Program: "p", readingRow: readingRow{Rates: []rate{{"reuse --sample 8192", 99e6}, {"paths", 100e6}}}}})
+	if want := "\np analyze reuse --sample 8192: 99 M accesses a second and processor (must 100) ✗\np analyze paths: 100 M accesses a second and processor (must 100) ✓"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
 
@@ -206,6 +230,12 @@ func TestTargets(t *testing.T) {
 	}
 	for mode, want := range map[string]float64{"translate-together": 12, "addresses-twice": 6, "translate-in-turn": 0, "addresses-once": 0} {
 		if got := targetOf(mode, "start-bash", both); math.Abs(got.must-want) > 1e-9 {
+			t.Errorf("%s: %+v, want %v", mode, got, want)
+		}
+	}
+	analyses := func(m string) float64 { return map[string]float64{"vg-cachegrind": 40, "count": 2}[m] }
+	for mode, want := range map[string]float64{"methods-inlined": 1.5, "calltree": 3, "cache": 40, "reuse": 13, "reuse-8192": 3, "heatmap": 0} {
+		if got := targetOf(mode, "perl", analyses); got.must != want {
 			t.Errorf("%s: %+v, want %v", mode, got, want)
 		}
 	}

@@ -2,7 +2,7 @@ package main
 
 // figures are modes that remake the figures of the paper on CAB: the ways of handing records over, with
 // consumers that drop them and with ones that write; overhead against the size of buffers and of chunks; and overhead against
-// the sampling rate. They run when they are named, or the group's name is; analyses by each way are a group of their own.
+// the sampling rate. They run when they are named, or the group's name is; analyses by each way are in a group of their own (analyses.go).
 func figures(record recorder, addresses []string) []mode {
 	var all []mode
 	add := func(name, about string, after func(string) (volume, error), flags ...string) {
@@ -15,18 +15,6 @@ func figures(record recorder, addresses []string) []mode {
 		add("blocks-"+way, "blocks, by way of "+way, nil, append(blocks, "--buffering", way)...)
 		add("addresses-"+way, "addresses, by way of "+way, nil, append(addresses, "--discard", "--buffering", way)...)
 		add("disk-"+way, "disk, by way of "+way, recorded, append(addresses, "-o", "DIR", "--buffering", way)...)
-	}
-	// Analyses beside the program, those of the paper's comparison: call graphs and paths.
-	for _, analysis := range []string{"callgraph", "paths"} {
-		for _, way := range []string{"cab", "nway", "fastforward", "batched"} {
-			add(analysis+"-"+way, analysis+" beside the program, by way of "+way, nil, "--analysis", analysis, "-o", "DIR", "--buffering", way)
-			all[len(all)-1].group = "analyses"
-		}
-	}
-	// The form in the program: counted by its code, or called once a chunk.
-	for _, form := range [...][2]string{{"methods-inlined", "methods"}, {"callgraph-inlined", "callgraph"}, {"callgraph-called", "callgraph,calltree"}} {
-		add(form[0], form[1]+" in the program's own threads", nil, "--analysis", form[1], "--sequential", "-o", "DIR")
-		all[len(all)-1].group = "analyses"
 	}
 	for _, size := range []string{"64K", "256K", "1M", "4M", "16M"} {
 		add("buffer-"+size, "addresses, buffers that stay at "+size+" with chunks of 32K", nil, append(addresses, "--discard", "--buffer-chunk", "32K", "--buffer-max", size)...)

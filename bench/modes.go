@@ -71,6 +71,7 @@ type volume struct {
 	cache        uint64 // of memory: touched pages that tracer and target share, but for the rings
 	functions    map[string]function
 	heat         map[string]function // accesses by blocks of memory
+	rates        []rate              // of analyses that read what was recorded
 }
 
 // nativeMode is the mode that all ratios are to.
@@ -140,6 +141,7 @@ func modes(alleria, configs string) []mode {
 	ours = append(ours, firstRuns(record, addresses)...)
 	ours = append(ours, several(translate, dropped)...)
 	ours = append(ours, figures(record, addresses)...)
+	ours = append(append(ours, analysisModes(record)...), readingMode(alleria, record, addresses))
 	ours = append(ours, accuracyModes(alleria, record)...)
 	ours = append(ours, tools(alleria)...)
 	ours = append(ours, capturedModes(alleria, configs)...)

@@ -14,6 +14,7 @@ type series struct {
 	volume  volume
 	samples []map[string]function // of each run, in modes that are compared by function
 	heats   []map[string]function // the same by blocks of memory
+	rates   [][]rate              // of each run, in the mode that reads what it has recorded
 	failure string
 	pairs   []pair
 	expect  *outcome // of the native series: what every run has to put out
@@ -138,6 +139,9 @@ func (b *bench) once(s, native *series, argv []string) error {
 			s.samples, s.heats = append(s.samples, s.volume.functions), append(s.heats, s.volume.heat)
 		}
 	}
+	if s.volume.rates != nil {
+		s.rates = append(s.rates, s.volume.rates)
+	}
 	return freshDir(dir) // the next run may need the room
 }
 
@@ -179,6 +183,7 @@ func (b *bench) rows(name string, all []*series) []row {
 			r.arming(nativeTime)
 			r.accurate(s, all)
 			r.pool(ratio)
+			r.read(s)
 		}
 		out = append(out, r)
 	}

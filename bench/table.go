@@ -36,6 +36,7 @@ type row struct {
 	memoryRow
 	accuracyRow
 	poolRow
+	readingRow
 	// Failure is why the row has no figures, or why they don't count.
 	Failure string `json:"failure,omitempty"`
 }
@@ -156,6 +157,7 @@ func printTable(w io.Writer, rows []row) {
 	printPairs(w, rows)
 	printErrors(w, rows)
 	printPools(w, rows)
+	printRates(w, rows)
 	fmt.Fprintln(w, "\nratio: median to native's median. must, reach: slowdowns to be reached; where a rival ran, from its figure.")
 	fmt.Fprintln(w, "Peak MiB. tracer: resident. memory: private and shared with the target, each page once, but for the rings.")
 	fmt.Fprintln(w, "target+: the program's private memory beyond the native.")

@@ -55,6 +55,9 @@ func targetOf(mode, program string, measured func(mode string) float64) target {
 	if t, ok := besideTarget(mode, starts(program), measured); ok {
 		return t
 	}
+	if t, ok := analysisTarget(mode, measured); ok {
+		return t
+	}
 	if starts(program) && mode != "armed" {
 		return startTarget(mode, measured, rival)
 	}
