@@ -137,8 +137,7 @@ func modes(alleria, configs string) []mode {
 		record("all", "instructions, addresses, values and time to disk", recorded, append(all, "-o", "DIR")...),
 	}
 	ours = append(ours, pools(record, addresses)...)
-	ours = append(ours, crowded(translate)...)
-	ours = append(ours, firstRuns(record, addresses)...)
+	ours = append(append(ours, crowded(translate)...), firstRuns(record, addresses)...)
 	ours = append(ours, several(translate, dropped)...)
 	ours = append(ours, figures(record, addresses)...)
 	ours = append(append(ours, analysisModes(record)...), readingMode(alleria, record, addresses))
