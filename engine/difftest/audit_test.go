@@ -28,12 +28,19 @@ func TestProcessorAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	cpu := processorFlags(t)
+	// Some virtual machines keep debug registers and heed none: what is left there are registers, flags and memory.
+	probe := &audit{t: t, blind: true, asked: make(map[uint64]int)}
+	single(t, build(t, "../../testdata/insns/moves.S", lowLink), step.Options{Started: probe.started, Before: probe.before}, probe.after)
+	probe.settle()
+	if probe.hits == 0 {
+		t.Log("nothing that is watched here is ever reported: accesses are not compared")
+	}
 	for _, source := range sources {
 		t.Run(strings.TrimSuffix(filepath.Base(source), ".S"), func(t *testing.T) {
 			if missing := lacks(t, source, cpu); missing != "" {
 				t.Skipf("the processor has no %s", missing)
 			}
-			a := &audit{t: t, limit: 10, asked: make(map[uint64]int), whole: cpu["AuthenticAMD"]}
+			a := &audit{t: t, limit: 10, asked: make(map[uint64]int), whole: cpu["AuthenticAMD"], blind: probe.hits == 0}
 			single(t, build(t, source, lowLink), step.Options{Started: a.started, Before: a.before}, a.after)
 			a.settle()
 		})
@@ -61,7 +68,9 @@ type audit struct {
 	regs    sys.Regs
 	trapped int
 	wrong   int
+	hits    int
 	limit   int  // of complaints
+	blind   bool // what debug registers say is not compared
 	whole   bool // the processor tells masked-out elements of an operand as accessed, too
 }
 
@@ -191,6 +200,12 @@ func (a *audit) after(in *step.Ins) error {
 	for i, at := range a.watched {
 		got, want := hit>>i&1 != 0, covered(in, at, false)
 		a.trapped++
+		if got {
+			a.hits++
+		}
+		if a.blind {
+			continue
+		}
 		if got != want && !coarse(in, got) && !(got && a.whole && within(in, at)) {
 			a.say(in, "the processor accessed %#x: %v; accesses say %v", at, got, want)
 		}

@@ -161,7 +161,7 @@ func TestBudgets(t *testing.T) {
 	cpu := processorFlags(t)
 	for seed := range max(1, uint64(*programs)/4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			g := randprog.New(2000+seed, cpu, append(randprog.Templates(), randprog.Faulting(), randprog.Trapping()))
+			g := randprog.New(2000+seed, cpu, append(append(randprog.Templates(), randprog.Faulting()), randprog.Trapping()...))
 			bin, keep := buildRandom(t, fmt.Sprintf("budget%d", seed), g.Sequences(2*sequencesPerProgram, 1), seed%2 == 1)
 			defer keep(t)
 			want, steps, _ := oracle(t, bin)

@@ -34,7 +34,7 @@ func TestSequences(t *testing.T) {
 // randomProgram makes the program of a seed and checks it. Its source is kept
 // if it fails.
 func randomProgram(t *testing.T, seed uint64, cpu map[string]bool) {
-	g := randprog.New(seed, cpu, append(randprog.Templates(), randprog.Faulting(), randprog.Trapping()))
+	g := randprog.New(seed, cpu, append(append(randprog.Templates(), randprog.Faulting()), randprog.Trapping()...))
 	bin, keep := buildRandom(t, fmt.Sprintf("random%d", seed), g.Sequences(sequencesPerProgram, 1), seed%2 == 1)
 	o := check(t, bin)
 	if o.status != "exit 0" || len(o.output) == 0 {

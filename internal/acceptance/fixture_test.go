@@ -21,7 +21,7 @@ import (
 //	expect stderr: TEXT
 //	expect exit: N          default 0; 128+N for a signal
 //	build: FLAGS            for the compiler; one line for each way to build it; "musl" first: musl-gcc
-//	needs: FLAG             of /proc/cpuinfo; skipped without
+//	needs: FLAG             of /proc/cpuinfo, or of machineHas; skipped without
 //	untraced: REASON        it, or a program that it executes, may run untraced, which alleria says with this reason
 //	armed: FUNCTION         it also runs with windows on the function, natively between them
 //	skip MODE: REASON       a limit that the documentation names
@@ -186,8 +186,8 @@ func (fx *fixture) name(flags string) string {
 
 // test builds a fixture and runs it.
 func (fx *fixture) test(t *testing.T, flags string, in []mode) {
-	if fx.needs != "" && !cpuHas(fx.needs) {
-		t.Skipf("this processor has no %s", fx.needs)
+	if fx.needs != "" && !machineHas(t, fx.needs) {
+		t.Skipf("this machine has no %s", fx.needs)
 	}
 	bin := build(t, fx.file, flags)
 	if !t.Run("native", func(t *testing.T) { fx.check(t, runIn(t, []string{bin}, nil)) }) {
@@ -258,6 +258,14 @@ func (fx *fixture) withoutUntraced(stderr []byte) (rest []byte) {
 }
 
 // cpuHas tells whether the processor has a feature.
+// machineHas is cpuHas; of a flag that begins with "does-" the rest is asked of testdata/programs/manual/does.c.
+func machineHas(t *testing.T, flag string) bool {
+	if what, ok := strings.CutPrefix(flag, "does-"); ok {
+		return run(t, command{argv: []string{build(t, programs+"/manual/does.c", ""), what}, dir: t.TempDir()}).status == 0
+	}
+	return cpuHas(flag)
+}
+
 func cpuHas(flag string) bool {
 	b, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -58,12 +58,14 @@ lea {w64}, {L}[rip]; mov resume[rip], {=}; cmov{cc} {w64}, [0x1000]; {L}: cmp rs
 `}
 }
 
-// Trapping is instructions that the tracer executes: slow ones.
-func Trapping() Set {
-	return Set{weight: 1, text: `
+// Trapping is instructions that the tracer executes: slow ones. A kernel that does not know of those that set a segment's base loses what they set with the next
+// switch of threads, whatever the processor can do.
+func Trapping() []Set {
+	return []Set{{needs: "fsgsbase", weight: 1, text: `
 rax: rdfsbase rax; lea rax, [rax+8]; wrfsbase rax; mov {w64}, fs:[64]; lea rax, buf[rip+1600]; wrfsbase rax
+`}, {weight: 1, text: `
 mov {w64}, gs:[{u6}]
 mov gs:[{u6}], {r64}
 add gs:[{u6}], {r32}
-`}
+`}}
 }

@@ -85,13 +85,6 @@ next:	jae	bad
 	syscall
 	dec	ebx
 	jnz	3b
-	/* the 32-bit table, which has other numbers */
-	mov	eax, 20
-	int	0x80
-	mov	ebp, eax
-	mov	eax, 39
-	syscall
-	CHECK	11, eax, ebp
 	EXIT0
 bad:	mov	edi, 99
 	jmp	failed

@@ -1,5 +1,6 @@
 /* The 32-bit table of calls, by int 0x80: what creates processes, changes mappings, waits and is interrupted. */
 /* expect stdout: ok */
+/* needs: does-int80 */
 /* armed: work */
 #include "check.h"
 #include <sched.h>

@@ -1,6 +1,7 @@
 /* System calls by the back doors: int 0x80 with the 32-bit table, vsyscall, an
  * unknown number, flags and registers around a call. */
 /* expect stdout: ok */
+/* needs: does-int80 */
 #include "check.h"
 int main(void) {
 	long r;

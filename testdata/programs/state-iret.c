@@ -1,5 +1,6 @@
 /* iretq, by which runtimes go on from an exception: flags, stack and target at once, from anywhere, out of handlers, between signals; and where the processor refuses it */
 /* expect stdout: ok */
+/* needs: does-nested-task */
 /* armed: work */
 #include "check.h"
 

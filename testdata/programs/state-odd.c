@@ -1,5 +1,6 @@
 /* What no program should do, and what happens to it then: natively and traced. */
 /* expect stdout: ok */
+/* needs: does-tsc-refusal */
 #include "check.h"
 #include <sys/prctl.h>
 static sigjmp_buf back;
