@@ -168,7 +168,7 @@ func newSettings(o *Options) translate.Settings {
 	}
 	s.RecordedInOne = o.Bursts && !o.SpreadBursts
 	x := &cpu.X86
-	s.Features = translate.Features{HasAVX: x.HasAVX, HasBMI2: x.HasBMI2, HasVBMI2: x.HasAVX512VBMI2, States: sync.OnceValue(x86.States),
+	s.Features = translate.Features{HasAVX: x.HasAVX, HasBMI2: x.HasBMI2, HasVBMI2: x.HasAVX512VBMI2, States: sync.OnceValue(x86.States), HasRTM: sync.OnceValue(x86.HasRTM),
 		HasAVX512: x.HasAVX512F && x.HasAVX512VL && x.HasAVX512BW && x.HasAVX512DQ}
 	return s
 }
@@ -181,7 +181,7 @@ func (o *Options) codeKey(records bool) string {
 	if records {
 		states = s.States()
 	}
-	s.States = nil
+	s.States, s.HasRTM = nil, nil
 	return fmt.Sprintf("%+v %+v %+v chunk %d %d %t states %v", s, cpu.X86, o.Switches, o.ChunkBytes, o.Chunks, o.Lossy, states)
 }
 

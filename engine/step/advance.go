@@ -127,7 +127,7 @@ func (t *tracee) answer(regs *sys.Regs) (done bool, err error) {
 		r.Rax = ^uint64(refused(&r)) + 1
 		r.Rip = t.cur.Next()
 		r.Rcx, r.R11 = r.Rip, r.Eflags
-	case t.cur.Mnem == x86.MXBEGIN:
+	case t.cur.Mnem == x86.MXBEGIN && x86.HasRTM():
 		r.Rax, r.Rip = 0, t.cur.Target()
 		t.cur.Branch = true
 	default:

@@ -65,7 +65,7 @@ func anywhere(t *testing.T, code []byte, base, region uint64, v codecache.Varian
 	c.Regions = []*codecache.Region{r}
 	g := &movable{program{Program: testprogram.Program{Code: code}}, base}
 	u := new(Translator)
-	u.Init(c, g, new(x86.Decoder), Settings{Switches: Switches{NoHuge: true}, Budgets: Budgets{Words: layout.BudgetWords}, Features: Features{HasAVX: true, HasBMI2: true, HasAVX512: true, States: x86.States}})
+	u.Init(c, g, new(x86.Decoder), Settings{Switches: Switches{NoHuge: true}, Budgets: Budgets{Words: layout.BudgetWords}, Features: Features{HasAVX: true, HasBMI2: true, HasAVX512: true, States: x86.States, HasRTM: x86.HasRTM}})
 	for at := 0; at < len(code); at += apart {
 		if c.BlockOf(base+uint64(at), v) == nil {
 			u.Translate(base+uint64(at), v)

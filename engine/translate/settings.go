@@ -40,4 +40,5 @@ type Features struct {
 	HasAVX512       bool // with everything that copies masked operands
 	HasVBMI2        bool
 	States          func() []x86.State // the components of state areas, asked for when the first is recorded
+	HasRTM          func() bool        // asked for at the first xbegin
 }

@@ -31,6 +31,8 @@ func (u *Translator) MustTrap(in *x86.Insn) bool {
 		return true
 	case x86.MWRFSBASE:
 		return u.Variant.Records()
+	case x86.MXBEGIN, x86.MXABORT: // in a transaction nothing could be seen; invalid ones are the processor's to refuse
+		return !u.HasRTM()
 	}
 	if in.Has(x86.AttrGS) && in.NMem > 0 && in.Cat != x86.CatNOP && in.Cat != x86.CatWIDENOP && in.Mnem != x86.MLEA {
 		return true

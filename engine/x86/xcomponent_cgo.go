@@ -18,6 +18,12 @@ static unsigned long long components(void) {
 	__get_cpuid_count(0xd, 0, &a, &b, &c, &d);
 	return (unsigned long long)d << 32 | a;
 }
+
+// Leaf 7: bit 11 of EBX.
+static int rtm(void) {
+	unsigned a = 0, b = 0, c = 0, d = 0;
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 11 & 1;
+}
 */
 import "C"
 
@@ -42,6 +48,9 @@ type State struct {
 	Offset, Size uint32
 	Aligned      bool
 }
+
+// HasRTM tells whether the processor has transactions. It asks the processor, as States does.
+func HasRTM() bool { return C.rtm() != 0 }
 
 // States is the components that the processor has beyond the legacy region, in the order of their numbers, which is that
 // of their places in the compacted format. It asks the processor, which takes some microseconds
