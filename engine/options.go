@@ -81,6 +81,7 @@ type Switches struct {
 type WaitSwitches struct {
 	NoHandover  bool // who waits for the other side spins, wherever that is
 	StopSignals bool // the kernel signals each stop
+	StopAtEnds  bool // every process that is followed stops in front of its end
 	NoOwnWait   bool // another thread waits for reports also where they are all that the tracer waits for
 }
 

@@ -45,6 +45,7 @@ type Tracer struct {
 	// processes whose memory a child may still have that nobody has told of: see remember
 	remembered births.Remembered[*Process]
 	untold     time.Time // until then a child may stand that nobody has told of
+	start      start     // of the program that was executed last
 	status     Status
 	done       bool
 	// the first error of ours; the target is not told
@@ -122,7 +123,7 @@ func (tr *Tracer) Run() (Status, error) {
 	}
 	defer tr.reports.Close()
 	tr.stops = tracee.NewStops(tracee.Linux{}, tr.reports, tr.awaitReport, tr.fail)
-	tr.followed = followed.New(tr.stops, births.Linux{}, followHost{tr})
+	tr.followed = followed.New(tr.stops, followed.Linux{}, followHost{tr}, tr.opts.StopAtEnds)
 	if tr.bell, err = shm.NewBell(); err != nil {
 		return Status{}, err
 	}

@@ -51,7 +51,7 @@ type process struct {
 func (ps *process) describe() {
 	ps.path = ps.exe(ps.pid)
 	ps.also = nil
-	name, argv, err := sys.Started(ps.pid)
+	name, argv, err := ps.tracer.Started(ps.pid)
 	if err != nil { // a program of 32 bits, say, or one whose memory may not be read
 		name, err = sys.ExecName(ps.pid)
 		argv = commandLine(ps.pid)

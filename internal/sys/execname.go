@@ -45,21 +45,22 @@ const (
 )
 
 // Started is the name that a process was executed by and its words, of one that stands in front of its program's first instruction and is traced by the calling thread. Both lie on its stack,
-// which is two questions to the kernel, where ExecName and the file of its words take eleven. An error: they have to be asked for there.
-func Started(pid int) (name string, words []string, err error) {
+// which is two questions to the kernel, where ExecName and the file of its words take eleven. An error: they have to be asked for there. stack is where that begins (StackStart),
+// 0 for a program of 32 bits.
+func Started(pid int) (name string, words []string, stack uint64, err error) {
 	var r Regs
 	if err := GetRegs(pid, &r); err != nil {
-		return "", nil, err
+		return "", nil, 0, err
 	}
 	if r.Cs != userCode {
-		return "", nil, errStart
+		return "", nil, 0, errStart
 	}
 	var few [mostStarts]byte
 	name, words, whole, err := readStart(pid, r.Rsp, few[:])
 	if errors.Is(err, errStart) && !whole {
 		name, words, _, err = readStart(pid, r.Rsp, make([]byte, allStarts))
 	}
-	return name, words, err
+	return name, words, r.Rsp, err
 }
 
 // readStart reads a stack into b, and tells whether that is all of it.
