@@ -75,12 +75,6 @@ func commandLine(pid int) []string {
 	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }
 
-// executable is the path of what a process executes, "" if that cannot be read.
-func executable(pid int) string {
-	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	return path
-}
-
 // choose decides what becomes of the process, from what the configuration says of such a one.
 //
 // A process of which nothing is recorded, and that no event is about, needs no code cache.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -32,6 +30,18 @@ func ExecName(pid int) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("name that process %d was executed by: not among what the kernel told it", pid)
+}
+
+// Executable is the path of what a process executes, "" if that cannot be read.
+func Executable(pid int) string {
+	name := fmt.Sprintf("/proc/%d/exe", pid)
+	var b [256]byte
+	n, err := readlinkShort(name, b[:])
+	if err == nil && n < len(b) {
+		return string(b[:n])
+	}
+	path, _ := os.Readlink(name) // a longer one
+	return path
 }
 
 // errStart is what a stack gives that is not as the kernel leaves it for a program.
@@ -65,7 +75,7 @@ func Started(pid int) (name string, words []string, stack uint64, err error) {
 
 // readStart reads a stack into b, and tells whether that is all of it.
 func readStart(pid int, sp uint64, b []byte) (name string, words []string, whole bool, err error) {
-	n, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}, []unix.RemoteIovec{{Base: uintptr(sp), Len: len(b)}}, 0)
+	n, err := readvShort(pid, sp, b)
 	if err != nil {
 		return "", nil, false, fmt.Errorf("stack of process %d: %w", pid, err)
 	}
