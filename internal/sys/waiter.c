@@ -63,7 +63,7 @@ static void *run(void *arg) {
  * runtime's handler to find that nobody asked for it. What is neither handled nor ignored by name, as by default, is not sent, and children are still waited for. Whoever installs a handler
  * again has what there was before. */
 static void no_child_signals(struct waiter *w) {
-	struct sigaction a = {.sa_handler = SIG_DFL};
+	struct sigaction a = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
 	if (sigaction(SIGCHLD, 0, &w->former) || w->former.sa_handler == SIG_IGN || w->former.sa_handler == SIG_DFL) return;
 	w->quiet = !sigaction(SIGCHLD, &a, 0);
 }
