@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"alleria/engine/births"
+	"alleria/engine/followed"
 	"alleria/engine/mapping"
 	"alleria/engine/shm"
 	"alleria/engine/syscalls"
@@ -17,8 +18,9 @@ import (
 
 // told is what a parent's event tells of its child, besides what it is.
 type told struct {
-	parent   *Thread // that made it, in a code cache or natively
-	follower int     // or the process that did, which is followed
+	parent   *Thread          // that made it, in a code cache or natively
+	follower int              // or the process that did, which is followed
+	has      followed.Options // of a child of that
 	hidden   *syscalls.Hidden
 	after    uint64 // where it goes on, if the routine that begins calls again made the call
 	num      int    // of a thread
@@ -395,7 +397,7 @@ func (tr *Tracer) traceForked(t *Thread, regs *sys.Regs) error {
 func (tr *Tracer) adoptFollowed(tid, event int, k told) error {
 	switch {
 	case event == tracee.EventClone:
-		return tr.follow(tid, k.follower, 0)
+		return tr.followBorn(tid, k.follower, k)
 	case k.fate == Detach:
 		tr.status.Detached++
 		tr.followed.Forsake(tid, k.follower, event == tracee.EventVfork)
@@ -411,13 +413,21 @@ func (tr *Tracer) adoptFollowed(tid, event int, k told) error {
 		return tr.traceForked(t, &regs)
 	}
 	tr.followed.Inherit(tid, k.follower, event == tracee.EventVfork)
-	return tr.follow(tid, tid, 0)
+	return tr.followBorn(tid, tid, k)
+}
+
+// followBorn is follow for what a thread that is followed has brought forth.
+func (tr *Tracer) followBorn(tid, pid int, k told) error {
+	if tr.followed.Quitting() {
+		return tr.detach(pid, 0, nil)
+	}
+	return tr.followed.FollowBorn(tid, pid, k.follower, k.has)
 }
 
 // A process that is killed within fork has created a child, and its event is never reported (package followed says why): the
 // child is seized with it, stops before its first instruction, and nobody says whose it is. The same happens to a thread
-// that forks while another one of its process ends it or executes a program. Who is followed is asked for such children in front of its end. Whose memory a child
-// of a traced process has is known by what is mapped there. One that neither tells of (its creator was followed, and its first thread had ended before) has no
+// that forks while another one of its process ends it or executes a program. Who is followed is asked for such children in front of its end, or known by where their stacks begin. Whose memory a child
+// of a traced process has is known by what is mapped there. One that none of this tells of (its creator was followed, and its first thread had ended before) has no
 // number, since there is nobody that it could be counted for, and runs untraced.
 
 // remember keeps the memory of a process that may have created something that nobody has told of; false for any other.
@@ -454,16 +464,26 @@ func (tr *Tracer) strays() {
 
 // orphaned tells whether a child has the memory of a program that is gone, so that nobody tells of it any more.
 func (tr *Tracer) orphaned(pid int) bool {
-	if tr.remembered.Empty() {
-		return false
+	if !tr.remembered.Empty() {
+		if p := tr.creatorOf(pid); p != nil {
+			return p.dropped
+		}
 	}
-	p := tr.creatorOf(pid)
-	return p != nil && p.dropped
+	_, ok := tr.followed.Orphaned(pid)
+	return ok
 }
 
 // adoptStray is adopt for a process that nobody will say anything of.
 func (tr *Tracer) adoptStray(tid int) error {
 	p := tr.creatorOf(tid)
+	if creator, ok := tr.followed.Orphaned(tid); ok && p == nil {
+		// Its creator cannot be asked for anything any more: what it has of breakpoints it has itself.
+		k := told{follower: tid, fate: tr.client.Orphaned(creator, tid)}
+		if err := tr.adoptFollowed(tid, tracee.EventFork, k); err != nil {
+			return tr.notAdopted(tid, tracee.EventFork, k.fate, err)
+		}
+		return nil
+	}
 	if p == nil { // it was followed: nothing of ours is there
 		tr.status.Detached++
 		tr.followed.Forsake(tid, 0, false)

@@ -30,6 +30,8 @@ type Client interface {
 	// the kernel reports it, before the new one has executed anything. Of one that shares the
 	// creator's address space (vfork) Follow and Trace are the same until it executes a program.
 	Born(parent, pid int) Fate
+	// Orphaned is Born for a process that one has created which was followed and killed meanwhile, of which Exited has told.
+	Orphaned(parent, pid int) Fate
 	// Executed is called when a followed process stands before the first instruction of a
 	// program that it has executed.
 	Executed(pid int) Fate

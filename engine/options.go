@@ -80,7 +80,8 @@ type Switches struct {
 // WaitSwitches are those of how the tracer waits.
 type WaitSwitches struct {
 	NoHandover  bool // who waits for the other side spins, wherever that is
-	StopSignals bool // the kernel signals each stop
+	StopSignals bool // the kernel signals each stop and end
+	StopAtEnds  bool // every process that is followed stops in front of its end
 	NoOwnWait   bool // another thread waits for reports also where they are all that the tracer waits for
 }
 

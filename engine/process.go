@@ -17,6 +17,7 @@ import (
 	"alleria/engine/codecache"
 	"alleria/engine/counts"
 	"alleria/engine/detach"
+	"alleria/engine/followed"
 	"alleria/engine/mapping"
 	"alleria/engine/probe"
 	"alleria/engine/recovery"
@@ -261,9 +262,10 @@ type inherited struct {
 	filtered    bool
 	sequences   bool // of a forked child
 	widened     uint64
-	creator     *Process // of a forked child: our memory lay there
-	asOf        int      // see inheritance
-	heir        *heir    // whose memory the process gets; nil: new memory
+	creator     *Process         // of a forked child: our memory lay there
+	asOf        int              // see inheritance
+	heir        *heir            // whose memory the process gets; nil: new memory
+	options     followed.Options // of one that was followed
 }
 
 // memory is what a process shares with the tracer, in a file that is spare if there is one.

@@ -13,6 +13,27 @@ import (
 
 // Programs that are executed, and processes that are followed or detached: those that have no code cache.
 
+// start is where the stack of a program begins that a process has executed.
+type start struct {
+	pid   int
+	stack uint64
+}
+
+// of is that of the program that a process executes, 0 if it is another one's.
+func (s start) of(pid int) uint64 {
+	if s.pid != pid {
+		return 0
+	}
+	return s.stack
+}
+
+// Started is the name that a process was executed by and its words: for Client.Executed. An error: they have to be asked for elsewhere (sys.Started).
+func (tr *Tracer) Started(pid int) (name string, words []string, err error) {
+	name, words, stack, err := sys.Started(pid)
+	tr.start = start{pid, stack}
+	return name, words, err
+}
+
 // exec handles a thread that executed another program.
 //
 // The kernel has ended the other threads and unmapped everything of ours by then. Records
@@ -75,7 +96,10 @@ func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 	case Detach:
 		return tr.detach(pid, 0, nil)
 	case Follow:
-		return tr.follow(pid, pid, 0)
+		if tr.followed.Quitting() {
+			return tr.detach(pid, 0, nil)
+		}
+		return tr.followed.FollowProgram(pid, tr.start.of(pid), from.options)
 	}
 	p, err := newProcess(tr, pid, from, mapping.Executing)
 	if err != nil {
@@ -180,16 +204,16 @@ func (h followHost) CallSites(pid int) []asking.Site         { return h.tr.clien
 func (h followHost) Memory(pid int) (followed.Memory, error) { return mapping.Open(pid) }
 
 // Executed decides about a program that a process has executed.
-func (h followHost) Executed(pid int) error {
-	return h.tr.executed(pid, inherited{}, h.tr.client.Executed(pid))
+func (h followHost) Executed(pid int, has followed.Options) error {
+	return h.tr.executed(pid, inherited{options: has}, h.tr.client.Executed(pid))
 }
 
 // Born takes what a process has created.
-func (h followHost) Born(pid, id, event int) error {
+func (h followHost) Born(pid, id, event int, has followed.Options) error {
 	if h.tr.knows(id) {
 		return nil
 	}
-	k := told{follower: pid}
+	k := told{follower: pid, has: has}
 	if event != tracee.EventClone {
 		k.fate = h.tr.client.Born(pid, id)
 	}

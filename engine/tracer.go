@@ -66,8 +66,9 @@ type sharings struct {
 	runner capture.Runner
 }
 
-// newborn is the children that are being born, and those who want to attach to one, by its id.
+// newborn is where the last program that was executed begins, the children that are being born, and those who want to attach to one, by its id.
 type newborn struct {
+	start     start // of the program that was executed last
 	births    births.Children[told]
 	attachers map[int][]leaving
 }
@@ -89,7 +90,7 @@ type Status struct {
 // Nothing is started yet.
 func New(o Options, c Client) *Tracer {
 	tr := &Tracer{opts: o, client: c, threads: make(map[int]*Thread),
-		newborn: newborn{births.New[told](births.Linux{}), make(map[int][]leaving)}, remembered: births.Remember((*Process).close), began: time.Now(),
+		newborn: newborn{births: births.New[told](births.Linux{}), attachers: make(map[int][]leaving)}, remembered: births.Remember((*Process).close), began: time.Now(),
 		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse, Few: o.KeepFew, Rarely: o.KeepRarely}, hand: handover.New(o.NoHandover)}
 	if o.Kept != nil && !o.NoReuse && !o.NoDiskCache {
 		tr.templates.Disk = &reuse.Disk{Dir: o.Kept, Key: tr.opts.codeKey, Log: o.Log, Read: o.KeptRead, NameOf: c.NamesOf, CheckFacts: o.CheckFacts, Asked: o.Asked}
@@ -122,7 +123,7 @@ func (tr *Tracer) Run() (Status, error) {
 	}
 	defer tr.reports.Close()
 	tr.stops = tracee.NewStops(tracee.Linux{}, tr.reports, tr.awaitReport, tr.fail)
-	tr.followed = followed.New(tr.stops, births.Linux{}, followHost{tr})
+	tr.followed = followed.New(tr.stops, followed.Linux{}, followHost{tr}, tr.opts.StopAtEnds)
 	if tr.bell, err = shm.NewBell(); err != nil {
 		return Status{}, err
 	}

@@ -2,7 +2,8 @@
 // ours mapped, and stop for what the kernel reports of processes and programs, and where they call ptrace. There is nothing to be answered for them but whether
 // what they create or execute is to be traced, which package engine is asked (Host), and who is detached for a tracer among them (asked.go).
 //
-// A process's first thread stops in front of its end too: one that is killed within fork tells of its child in no other way.
+// A process that is killed within fork tells of no child. Whose such a child is follows from where its stack begins, which is where its creator's did (programs.go); where several
+// processes that may have created it have that stack, or the process has several threads, the first thread stops in front of its end too, and is asked for its children there.
 //
 // In a nutshell: Threads holds them by id. Follow lets a stopped thread run on as one of them, Stop handles a report about one, DetachAll
 // detaches all of them as they stop, Release those of one process. The user's own process stays in the list when it is detached (Await): it is our child, whose end is told.
@@ -26,11 +27,11 @@ type Host interface {
 	// Exited is called when a process has ended, with the report of that.
 	Exited(s sys.Stop)
 	// Born is called when a thread of process pid has created something: event says what it is, rather than by which call. Of one that is killed
-	// meanwhile it may be called once more.
-	Born(pid, id, event int) error
+	// meanwhile it may be called once more. has is what the kernel does for it (FollowBorn).
+	Born(pid, id, event int, has Options) error
 	// Executed is called when a process stands before the first instruction of a program that it has executed. It is not followed
-	// any more.
-	Executed(pid int) error
+	// any more. has is as with Born.
+	Executed(pid int, has Options) error
 	// DetachStopped detaches a process that stands, with a signal, after DetachAll.
 	DetachStopped(pid int, sig sys.Signal) error
 	// Released is the same after Release, and TracesItself its reason for a process that asks to be traced.
@@ -52,14 +53,31 @@ type Memory interface {
 // Threads is the threads that are followed in a run.
 type Threads struct {
 	stops    *tracee.Stops
-	system   births.System
+	system   System
 	host     Host
+	always   bool                // every first thread stops in front of its end
 	threads  map[int]thread      // by id
 	sets     map[int]*asking.Set // of processes, by id; one for all that share a memory
 	leaving  map[int]*leaving    // processes that are detached
 	late     map[int]bool        // children in whose creation breakpoints were put into their creators' memory, which have none yet
+	killed   births.Remembered[killed]
 	quitting bool
 }
+
+// System is what a process is looked up by.
+type System interface {
+	births.System
+	// StackStart is where the stack of its program begins, 0: that is not known.
+	StackStart(pid int) uint64
+}
+
+// Linux is the system.
+type Linux struct{ births.Linux }
+
+var _ System = Linux{}
+
+// StackStart is System's.
+func (Linux) StackStart(pid int) uint64 { return sys.StackStart(pid) }
 
 // thread is one that is followed.
 type thread struct {
@@ -67,22 +85,42 @@ type thread struct {
 	free    bool // it is not even followed: it is the user's own process, whose end is awaited
 	several bool // of a first thread: its program has had others
 	ending  bool // it stands in front of its end, or is behind that
+	options Options
+	program *program // of a first thread; nil: not known
 }
 
-// New makes an empty list.
-func New(s *tracee.Stops, system births.System, h Host) Threads {
-	return Threads{stops: s, system: system, host: h, threads: make(map[int]thread), sets: make(map[int]*asking.Set), leaving: make(map[int]*leaving), late: make(map[int]bool)}
+// New makes an empty list. always: every first thread stops in front of its end.
+func New(s *tracee.Stops, system System, h Host, always bool) Threads {
+	return Threads{stops: s, system: system, host: h, always: always, threads: make(map[int]thread), sets: make(map[int]*asking.Set), leaving: make(map[int]*leaving),
+		late: make(map[int]bool), killed: births.Remember(func(killed) {})}
 }
 
 // Follow lets a stopped thread run on, untraced but followed, with a signal.
 func (f *Threads) Follow(tid, pid int, sig sys.Signal) error {
-	f.Add(tid, pid)
-	return f.stops.Bare(tid).Follow(sig, tid == pid)
+	return f.follow(tid, thread{pid: pid}, sig)
+}
+
+// follow is Follow for a thread of which more may be known. What it has inherited of options may be right already.
+func (f *Threads) follow(tid int, t thread, sig sys.Signal) error {
+	bare, want := f.stops.Bare(tid), f.optionsFor(tid, t)
+	had := t.options
+	t.options = unknown // it may be killed by now
+	f.add(tid, t)
+	if want != had {
+		if err := bare.FollowOptions(want == atEnd); err != nil {
+			return err
+		}
+	}
+	f.has(tid, want)
+	return bare.Cont(sig)
 }
 
 // Add has a thread followed from its next report on, which may be its end.
-func (f *Threads) Add(tid, pid int) {
-	f.threads[tid] = thread{pid: pid}
+func (f *Threads) Add(tid, pid int) { f.add(tid, thread{pid: pid}) }
+
+func (f *Threads) add(tid int, t thread) {
+	f.threads[tid] = t
+	pid := t.pid
 	if first, ok := f.threads[pid]; ok && tid != pid {
 		first.several = true
 		f.threads[pid] = first
@@ -117,6 +155,7 @@ func (f *Threads) Stop(s sys.Stop) error {
 	case s.Status.Exited() || s.Status.Signaled():
 		delete(f.threads, tid)
 		if tid == t.pid {
+			f.bequeath(s, t)
 			delete(f.sets, tid)
 			f.host.Exited(s)
 		}
@@ -156,7 +195,7 @@ func (f *Threads) Stop(s sys.Stop) error {
 func (f *Threads) event(bare *tracee.Thread, s sys.Stop, t thread) error {
 	switch ev := s.Event(); ev {
 	case tracee.EventFork, tracee.EventVfork, tracee.EventClone:
-		return f.born(bare, t.pid, ev)
+		return f.born(bare, t, ev)
 	case tracee.EventExit:
 		return f.ending(bare, t)
 	case tracee.EventExec:
@@ -172,7 +211,11 @@ func (f *Threads) event(bare *tracee.Thread, s sys.Stop, t thread) error {
 		}
 		err := f.left(t.pid)
 		delete(f.sets, t.pid)
-		if xerr := f.host.Executed(t.pid); xerr != nil {
+		options := t.options
+		if t.several { // maybe another thread has executed it, and has the first one's id now
+			options = unknown
+		}
+		if xerr := f.host.Executed(t.pid, options); xerr != nil {
 			return xerr
 		}
 		return err
@@ -181,11 +224,12 @@ func (f *Threads) event(bare *tracee.Thread, s sys.Stop, t thread) error {
 }
 
 // born takes the event of a thread that has created something, which goes on then.
-func (f *Threads) born(parent *tracee.Thread, pid, event int) error {
-	id, err := parent.Message(event)
+func (f *Threads) born(parent *tracee.Thread, t thread, kernel int) error {
+	id, err := f.message(parent, t, kernel)
 	if err != nil {
 		return err
 	}
+	pid, event := t.pid, kernel
 	process := f.system.Leads(id)
 	switch {
 	case !process && event != tracee.EventClone && !f.system.Traced(id): // a process that has ended already: it has its number all the same
@@ -199,20 +243,24 @@ func (f *Threads) born(parent *tracee.Thread, pid, event int) error {
 	if event != tracee.EventClone {
 		f.watchFor(pid, id)
 	}
-	if err := f.host.Born(pid, id, event); err != nil {
+	waits := kernel == tracee.EventVfork // it creates nothing until the child executes a program, or ends
+	if event != tracee.EventClone && !waits && t.program != nil {
+		t.program.copied = true
+	}
+	if err := f.host.Born(pid, id, event, t.options); err != nil {
 		return err
+	}
+	if !waits {
+		if err := f.stopAtEnd(parent, t); err != nil {
+			return err
+		}
 	}
 	return parent.Cont(0)
 }
 
-// A thread that is killed within fork has created a child and says nothing of it: the kernel reports no event of who has a deadly signal
-// pending. First threads stop in front of their end therefore, where the process still has its children. What is killed creates none any more: fork
-// looks for deadly signals where the child is made known. Refused: the stop for all threads, which would hold up exit_group by a round trip each; to go by the
-// first look at the child, whose creator has mostly, not always, not got to its end by then.
-
 // ending takes the first thread of a process that stands in front of its end.
 func (f *Threads) ending(bare *tracee.Thread, t thread) error {
-	status, err := bare.Message(tracee.EventExit)
+	status, err := f.message(bare, t, tracee.EventExit)
 	if err != nil {
 		return err
 	}
@@ -236,7 +284,7 @@ func (f *Threads) untold(pid int) error {
 		if f.system.SharesMemory(id, pid) {
 			event = tracee.EventVfork
 		}
-		if err := f.host.Born(pid, id, event); err != nil {
+		if err := f.host.Born(pid, id, event, unknown); err != nil {
 			return err
 		}
 	}

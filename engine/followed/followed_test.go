@@ -32,6 +32,9 @@ type world struct {
 	regs, set     sys.Regs // what threads have, and were given last
 	sites         []asking.Site
 	memory        map[int][]byte // by process
+	stacks        map[int]uint64 // likewise
+	had           Options        // of who was born, or has executed something, last
+	looks         int            // at what a thread stands in
 }
 
 func (w *world) did(format string, args ...any) error {
@@ -53,6 +56,7 @@ func (w *world) EventMsg(int) (uint, error) {
 	return child, nil
 }
 func (w *world) GetSiginfo(_ int, s *sys.Siginfo) error {
+	w.looks++
 	code := uint32(w.stands<<8) | uint32(unix.SIGTRAP)
 	if w.int3 {
 		code = tracee.CodeKernel
@@ -68,10 +72,15 @@ func (w *world) Process(int) (int, bool)    { return pid, w.process }
 func (w *world) SharesMemory(int, int) bool { return w.shares }
 
 func (w *world) Exited(s sys.Stop) { w.did("exited %d", s.TID) }
-func (w *world) Executed(p int) error {
+func (w *world) Executed(p int, has Options) error {
+	w.had = has
 	return w.did("executed %d", p)
 }
-func (w *world) Born(p, id, event int) error { return w.did("born %d %d %d", p, id, event) }
+func (w *world) Born(p, id, event int, has Options) error {
+	w.had = has
+	return w.did("born %d %d %d", p, id, event)
+}
+func (w *world) StackStart(p int) uint64 { return w.stacks[p] }
 func (w *world) DetachStopped(p int, s sys.Signal) error {
 	return w.did("detach stopped %d %d", p, s)
 }
@@ -107,7 +116,7 @@ func (m memory) Close() error                            { return nil }
 // follows makes a world where two threads of a process are followed.
 func follows() (*world, Threads) {
 	w := &world{process: true}
-	f := New(tracee.NewStops(w, nil, func() {}, func(error) {}), w, w)
+	f := New(tracee.NewStops(w, nil, func() {}, func(error) {}), w, w, false)
 	f.Add(pid, pid)
 	f.Add(tid, pid)
 	return w, f
@@ -185,17 +194,6 @@ func TestStop(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestFirstStopsAtItsEnd: the others do not, who would hold up exit_group.
-func TestFirstStopsAtItsEnd(t *testing.T) {
-	w, f := follows()
-	for _, id := range []int{pid, tid} {
-		if err := f.Follow(id, pid, 0); err != nil {
-			t.Error(err)
-		}
-	}
-	w.expect(t, "followed", "stops at its end 10 true", "cont 10 0", "stops at its end 12 false", "cont 12 0")
 }
 
 // TestDetachAll asks all to stop once, and detaches each as it reports something, with the signal that it was about to take.

@@ -8,13 +8,8 @@ import "alleria/internal/sys"
 // Bare is a stopped thread that nobody owns.
 func (s *Stops) Bare(tid int) *Thread { return &Thread{stops: s, TID: tid, Stopped: true} }
 
-// Follow lets a bare thread run with a signal, and stop where it begins to end if atEnd says so. What it has inherited of that may be otherwise.
-func (t *Thread) Follow(sig sys.Signal, atEnd bool) error {
-	if err := t.stops.kernel.FollowOptions(t.TID, atEnd); err != nil {
-		return err
-	}
-	return t.Cont(sig)
-}
+// FollowOptions has a bare thread stop where it begins to end if atEnd says so, and behind vfork no more.
+func (t *Thread) FollowOptions(atEnd bool) error { return t.stops.kernel.FollowOptions(t.TID, atEnd) }
 
 // PassOn lets a bare thread go on from what it has reported, as if nobody had looked: with the signal that it was about to take, or in the
 // stop that job control has asked for.

@@ -87,6 +87,12 @@ func (t *Thread) Message(event int) (int, error) {
 	return int(id), t.stops.standsAt(t.TID, event)
 }
 
+// OnlyMessage is Message of a thread that can have stopped for nothing else meanwhile.
+func (t *Thread) OnlyMessage() (int, error) {
+	id, err := t.stops.kernel.EventMsg(t.TID)
+	return int(id), err
+}
+
 // standsAt is nil for a thread that has stopped for an event and still does, ErrBusy for one that stops for something else by now.
 func (s *Stops) standsAt(tid, event int) error {
 	var info sys.Siginfo

@@ -92,6 +92,7 @@ func TestTreeForms(t *testing.T) {
 			modes := treeModes(t)
 			modes["translated"], modes["counted"], modes["recorded"] = []string{"--only", "translate"}, []string{"--only", "count", "-o", profileDir}, []string{"-o", profileDir}
 			modes["followed, with reports handed over"] = append([]string{"--engine", "no-own-wait"}, modes["followed"]...)
+			modes["followed, stopped at their ends"] = append([]string{"--engine", "stop-at-ends,stop-signals"}, modes["followed"]...)
 			for name, flags := range modes {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()

@@ -51,7 +51,7 @@ type process struct {
 func (ps *process) describe() {
 	ps.path = ps.exe(ps.pid)
 	ps.also = nil
-	name, argv, err := sys.Started(ps.pid)
+	name, argv, err := ps.tracer.Started(ps.pid)
 	if err != nil { // a program of 32 bits, say, or one whose memory may not be read
 		name, err = sys.ExecName(ps.pid)
 		argv = commandLine(ps.pid)
@@ -73,12 +73,6 @@ func commandLine(pid int) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
-}
-
-// executable is the path of what a process executes, "" if that cannot be read.
-func executable(pid int) string {
-	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	return path
 }
 
 // choose decides what becomes of the process, from what the configuration says of such a one.

@@ -55,7 +55,7 @@ const (
 func Record(ctx context.Context, opts Options) (exit int, err error) {
 	garbage, restore := collectSeldom()
 	defer restore()
-	r := newRun(&opts, machine{clock: sys.StartClock(), exe: executable, maps: sys.ReadMaps, processors: sync.OnceValue(machineCPUs), garbage: garbage})
+	r := newRun(&opts, machine{clock: sys.StartClock(), exe: sys.Executable, maps: sys.ReadMaps, processors: sync.OnceValue(machineCPUs), garbage: garbage})
 	defer r.cache.Close()
 	defer r.keepNames()
 	defer r.background.Wait()

@@ -28,8 +28,11 @@ import (
 // of Record.
 type run struct {
 	opts   *Options
-	tracer interface{ DetachAll() } // *engine.Tracer
-	cache  *symbols.Cache
+	tracer interface { // *engine.Tracer
+		DetachAll()
+		Started(pid int) (name string, words []string, err error)
+	}
+	cache *symbols.Cache
 	// background is what is done while the target runs, and used at the end.
 	background sync.WaitGroup
 	machine
@@ -37,6 +40,7 @@ type run struct {
 	proc    processing
 	matcher *config.Matcher  // of all windows
 	byPID   map[int]*process // that are followed
+	killed  []*process       // some that were, in the order in which they were killed
 	crossings
 	tree      *proctree.Tree // numbers the processes, and has all that there were
 	debuggers debuggers

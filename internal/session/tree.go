@@ -14,6 +14,19 @@ import (
 // process is followed or not (Alleria, section 2.5).
 func (r *run) Born(parent, pid int) engine.Fate { return r.born(r.byPID[parent], pid) }
 
+// Orphaned is engine.Client's.
+func (r *run) Orphaned(parent, pid int) engine.Fate {
+	for _, ps := range slices.Backward(r.killed) {
+		if ps.pid == parent {
+			return r.born(ps, pid)
+		}
+	}
+	return engine.Detach // it has no number
+}
+
+// mostKilled is how many processes that were killed are remembered: more than the engine asks for.
+const mostKilled = 16
+
 // born is Born for a parent that may have ended.
 func (r *run) born(parent *process, pid int) engine.Fate {
 	ps := r.newProcess(pid, parent)
@@ -117,6 +130,9 @@ func (r *run) ended(ps *process, end *engine.End) {
 			status = -int(end.Signal)
 		}
 		r.tree.Ended(ps.number, status, proctree.Usage{MaxRSS: end.Usage.MaxRSS, User: end.Usage.User, System: end.Usage.System})
+	}
+	if end != nil && end.Signal != 0 {
+		r.killed = append(r.killed[max(0, len(r.killed)+1-mostKilled):], ps)
 	}
 	r.debuggers.asks.Forget(ps.pid)
 	if ps.number > 1 {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -34,6 +32,18 @@ func ExecName(pid int) (string, error) {
 	return "", fmt.Errorf("name that process %d was executed by: not among what the kernel told it", pid)
 }
 
+// Executable is the path of what a process executes, "" if that cannot be read.
+func Executable(pid int) string {
+	name := fmt.Sprintf("/proc/%d/exe", pid)
+	var b [256]byte
+	n, err := readlinkShort(name, b[:])
+	if err == nil && n < len(b) {
+		return string(b[:n])
+	}
+	path, _ := os.Readlink(name) // a longer one
+	return path
+}
+
 // errStart is what a stack gives that is not as the kernel leaves it for a program.
 var errStart = errors.New("what its program was started with cannot be read from its stack")
 
@@ -45,26 +55,27 @@ const (
 )
 
 // Started is the name that a process was executed by and its words, of one that stands in front of its program's first instruction and is traced by the calling thread. Both lie on its stack,
-// which is two questions to the kernel, where ExecName and the file of its words take eleven. An error: they have to be asked for there.
-func Started(pid int) (name string, words []string, err error) {
+// which is two questions to the kernel, where ExecName and the file of its words take eleven. An error: they have to be asked for there. stack is where that begins (StackStart),
+// 0 for a program of 32 bits.
+func Started(pid int) (name string, words []string, stack uint64, err error) {
 	var r Regs
 	if err := GetRegs(pid, &r); err != nil {
-		return "", nil, err
+		return "", nil, 0, err
 	}
 	if r.Cs != userCode {
-		return "", nil, errStart
+		return "", nil, 0, errStart
 	}
 	var few [mostStarts]byte
 	name, words, whole, err := readStart(pid, r.Rsp, few[:])
 	if errors.Is(err, errStart) && !whole {
 		name, words, _, err = readStart(pid, r.Rsp, make([]byte, allStarts))
 	}
-	return name, words, err
+	return name, words, r.Rsp, err
 }
 
 // readStart reads a stack into b, and tells whether that is all of it.
 func readStart(pid int, sp uint64, b []byte) (name string, words []string, whole bool, err error) {
-	n, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}, []unix.RemoteIovec{{Base: uintptr(sp), Len: len(b)}}, 0)
+	n, err := readvShort(pid, sp, b)
 	if err != nil {
 		return "", nil, false, fmt.Errorf("stack of process %d: %w", pid, err)
 	}

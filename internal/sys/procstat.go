@@ -43,6 +43,31 @@ func parseStat(text []byte) (start uint64, ended bool, err error) {
 	return start, fields[0][0] == 'Z' || fields[0][0] == 'X', nil
 }
 
+// StackStart is where the stack of the program begins that a process executes: where its stack pointer was in front of the first instruction. It is the same in copies of the
+// process, and mostly no other's. 0 where the kernel does not tell, as of who has ended.
+func StackStart(pid int) uint64 {
+	text, err := readProc(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	return stackStart(text)
+}
+
+// stackStart is StackStart of a text.
+func stackStart(text []byte) uint64 {
+	const field = 28 - 3 // as in parseStat
+	_, rest, _ := bytes.Cut(text[max(bytes.LastIndexByte(text, ')'), 0):], []byte(" "))
+	fields := bytes.Fields(rest)
+	if len(fields) <= field {
+		return 0
+	}
+	at, err := strconv.ParseUint(string(fields[field]), 10, 64)
+	if err != nil || at < PageSize { // 1: it may not be known
+		return 0
+	}
+	return at
+}
+
 // Alive tells whether the process that started then still lives.
 func Alive(pid int, start uint64) bool {
 	now, ended, err := StartTime(pid)

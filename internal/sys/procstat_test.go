@@ -167,7 +167,7 @@ func TestStarted(t *testing.T) {
 		if _, err := unix.Wait4(p.Pid, nil, unix.WALL, nil); err != nil {
 			t.Fatal(err)
 		}
-		name, words, err := Started(p.Pid)
+		name, words, stack, err := Started(p.Pid)
 		if c.beyond {
 			if err == nil {
 				t.Error("a stack of which a part was read tells all")
@@ -175,13 +175,16 @@ func TestStarted(t *testing.T) {
 		} else if err != nil || name != c.path || !slices.Equal(words, c.want) {
 			t.Errorf("%s %q: %q %q, %v", c.path, c.given, name, words, err)
 		}
+		if at := StackStart(p.Pid); stack == 0 || at != stack {
+			t.Errorf("%s: its stack begins at %#x, the kernel says %#x", c.path, stack, at)
+		}
 		if other, err := ExecName(p.Pid); other != c.path {
 			t.Errorf("%s: %q, %v", c.path, other, err)
 		}
 		_ = p.Kill()
 		_, _ = p.Wait()
 	}
-	if _, _, err := Started(os.Getpid()); err == nil {
+	if _, _, _, err := Started(os.Getpid()); err == nil {
 		t.Error("a process that is not traced is asked")
 	}
 }

@@ -91,7 +91,7 @@ func setOptions(tid, options int, atExit bool) error {
 func Interrupt(tid int) error { return wrap("PTRACE_INTERRUPT", tid, unix.PtraceInterrupt(tid)) }
 
 // GetRegs reads the general registers of a stopped tracee.
-func GetRegs(tid int, r *Regs) error { return wrap("PTRACE_GETREGS", tid, unix.PtraceGetRegs(tid, r)) }
+func GetRegs(tid int, r *Regs) error { return wrap("PTRACE_GETREGS", tid, getRegs(tid, r)) }
 
 // SetRegs writes the general registers of a stopped tracee.
 func SetRegs(tid int, r *Regs) error { return wrap("PTRACE_SETREGS", tid, unix.PtraceSetRegs(tid, r)) }

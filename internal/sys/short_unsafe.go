@@ -49,5 +49,47 @@ func readShort(fd int, b []byte) (n int, err error) {
 	return int(r), nil
 }
 
+// preadShort reads it again from its beginning.
+func preadShort(fd int, b []byte) (n int, err error) {
+	r, _, e := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), 0, 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(r), nil
+}
+
+// readlinkShort is where a link of /proc leads.
+func readlinkShort(name string, b []byte) (n int, err error) {
+	path, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return 0, err
+	}
+	r, _, e := unix.RawSyscall6(unix.SYS_READLINK, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), 0, 0, 0)
+	runtime.KeepAlive(path)
+	if e != 0 {
+		return 0, e
+	}
+	return int(r), nil
+}
+
+// getRegs is PTRACE_GETREGS.
+func getRegs(tid int, regs *Regs) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGS, uintptr(tid), 0, uintptr(unsafe.Pointer(regs)), 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// readvShort reads a stretch of another process's memory.
+func readvShort(pid int, at uint64, b []byte) (n int, err error) {
+	here, there := unix.Iovec{Base: unsafe.SliceData(b), Len: uint64(len(b))}, unix.RemoteIovec{Base: uintptr(at), Len: len(b)}
+	r, _, e := unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(pid), uintptr(unsafe.Pointer(&here)), 1, uintptr(unsafe.Pointer(&there)), 1, 0)
+	runtime.KeepAlive(&here)
+	if e != 0 {
+		return 0, e
+	}
+	return int(r), nil
+}
+
 // closeShort closes it.
 func closeShort(fd int) { _, _, _ = unix.RawSyscall6(unix.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0) }

@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -93,19 +94,36 @@ func Parent(pid int) (int, error) {
 	return strconv.Atoi(f[2])
 }
 
-// MappedPages is how many pages a process has mapped. The file that says it is the shortest of /proc that changes with what is mapped.
-func MappedPages(pid int) (uint64, error) {
-	b, err := readProc(fmt.Sprintf("/proc/%d/statm", pid))
+// MappedPages says how many pages a process has mapped, again and again: by the shortest file of /proc that changes with what is mapped, which stays open.
+type MappedPages struct{ fd int }
+
+// OpenMappedPages is for a process, whatever programs it executes. It is to be closed.
+func OpenMappedPages(pid int) (*MappedPages, error) {
+	name := fmt.Sprintf("/proc/%d/statm", pid)
+	fd, err := openShort(name)
 	if err != nil {
-		return 0, err
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
-	size, _, _ := strings.Cut(string(b), " ")
-	n, err := strconv.ParseUint(size, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("pages of process %d: %w", pid, err)
-	}
-	return n, nil
+	return &MappedPages{fd}, nil
 }
+
+// Read is how many there are now.
+func (m *MappedPages) Read() (uint64, error) {
+	var b [128]byte // all of it: it is written at once
+	n, err := preadShort(m.fd, b[:])
+	if err != nil {
+		return 0, fmt.Errorf("pages of a process: %w", err)
+	}
+	size, _, _ := bytes.Cut(b[:n], []byte(" "))
+	pages, err := strconv.ParseUint(string(size), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("pages of a process: %w", err)
+	}
+	return pages, nil
+}
+
+// Close closes the file.
+func (m *MappedPages) Close() { closeShort(m.fd) }
 
 // Children lists the processes that the threads of a process have created, or inherited, and that have not been waited for; none where the kernel does not tell
 // (CONFIG_PROC_CHILDREN). The first thread comes last: it is who inherits the children of another one that ends meanwhile.

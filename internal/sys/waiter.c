@@ -59,13 +59,13 @@ static void *run(void *arg) {
 	return 0;
 }
 
-/* Has the kernel send no SIGCHLD for a stop, which wait4 tells of anyway: it interrupts the thread that the tracee is traced by, in whatever it does, for the
- * runtime's handler to find that nobody asked for it. The end of a child is still signalled. Whoever installs a handler again has what there was before. */
-static void no_stop_signals(void) {
-	struct sigaction a;
-	if (sigaction(SIGCHLD, 0, &a) || a.sa_handler == SIG_IGN || a.sa_handler == SIG_DFL) return;
-	a.sa_flags |= SA_NOCLDSTOP;
-	sigaction(SIGCHLD, &a, 0);
+/* Has the kernel send no SIGCHLD for stops and ends, which wait4 tells of anyway: it interrupts the thread that the tracee is traced by, in whatever it does, for the
+ * runtime's handler to find that nobody asked for it. What is neither handled nor ignored by name, as by default, is not sent, and children are still waited for. Whoever installs a handler
+ * again has what there was before. */
+static void no_child_signals(struct waiter *w) {
+	struct sigaction a = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
+	if (sigaction(SIGCHLD, 0, &w->former) || w->former.sa_handler == SIG_IGN || w->former.sa_handler == SIG_DFL) return;
+	w->quiet = !sigaction(SIGCHLD, &a, 0);
 }
 
 /* A signal of the tracer's own, to its own thread. */
@@ -95,10 +95,17 @@ void alleria_wait_ticks(struct waiter *w, long every) {
 	timer_settime(w->ticks, 0, &t, 0);
 }
 
+void alleria_wait_signals(struct waiter *w) {
+	struct sigaction now;
+	if (!w->quiet || sigaction(SIGCHLD, 0, &now)) return;
+	if (now.sa_handler == SIG_DFL) sigaction(SIGCHLD, &w->former, 0);
+	w->quiet = 0;
+}
+
 struct waiter *alleria_wait_start(int stop_signals) {
-	if (!stop_signals) no_stop_signals();
 	struct waiter *w = calloc(1, sizeof *w);
 	if (!w) return 0;
+	if (!stop_signals) no_child_signals(w);
 	pthread_mutex_init(&w->lock, 0);
 	w->has_ticks = make_ticks(w);
 	pthread_attr_t a;
@@ -112,6 +119,7 @@ struct waiter *alleria_wait_start(int stop_signals) {
 	pthread_sigmask(SIG_SETMASK, &old, 0);
 	pthread_attr_destroy(&a);
 	if (e) {
+		alleria_wait_signals(w);
 		if (w->has_ticks) timer_delete(w->ticks);
 		free(w);
 		errno = e;

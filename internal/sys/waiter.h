@@ -1,4 +1,5 @@
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -22,10 +23,13 @@ struct waiter {
 	pthread_t thread;
 	timer_t ticks;
 	int has_ticks;
+	struct sigaction former; /* what SIGCHLD did, if it is quiet now */
+	int quiet;
 	struct report ring[REPORTS];
 };
 
 struct waiter *alleria_wait_start(int stop_signals);
 void alleria_wait_bell(struct waiter *w, void *bell, void *asleep);
 void alleria_wait_ticks(struct waiter *w, long every);
+void alleria_wait_signals(struct waiter *w);
 void alleria_wait_end(struct waiter *w);

@@ -43,7 +43,7 @@ const (
 )
 
 // StartWaiter starts the thread. There must be something to wait for: it ends with the
-// last tracee and child. Stops of tracees send us no signal from then on, unless stopSignals: of each, the thread that traces would run a handler that does nothing.
+// last tracee and child. Stops and ends of tracees and children send us no signal from then on until Close, unless stopSignals: of each, the thread that traces would run a handler that does nothing.
 func StartWaiter(stopSignals bool) (*Waiter, error) {
 	all := C.int(0)
 	if stopSignals {
@@ -151,6 +151,7 @@ func (w *Waiter) Bell(bell, asleep *uint32) {
 // child to wait for, whose end it then takes.
 func (w *Waiter) Close() {
 	w.WaitThere()
+	C.alleria_wait_signals(w.w)
 	w.Bell(nil, nil)
 	for range 10 {
 		if word(&w.w.error).Load() != 0 {

@@ -4,6 +4,7 @@
 // the children have ended with that it inherits.
 // orphans N inherits: it inherits them all (a subreaper).
 // orphans N thread: a second thread of each kills it instead.
+// orphans N program: each of them executes the program anew, so that no other process has its stack.
 // orphans last: the first process itself is killed, by its second thread; its child says so in a file.
 
 #define _GNU_SOURCE
@@ -67,16 +68,33 @@ static void last(void) {
 	_exit(3);
 }
 
+// Where the counters are in programs that are executed.
+#define COUNTERS 100
+
+static void count(void) {
+	shared = mmap(0, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, COUNTERS, 0);
+}
+
 int main(int argc, char **argv) {
-	int n = atoi(argv[1]), byThread = argc > 2 && !strcmp(argv[2], "thread"), inherits = argc > 2 && !byThread, sum = 0, status;
+	const char *way = argc > 2 ? argv[2] : "";
+	int n = atoi(argv[1]), byThread = !strcmp(way, "thread"), inherits = !strcmp(way, "inherits"), program = !strcmp(way, "program"), sum = 0, status;
+	if (!strcmp(argv[1], "creator")) {
+		count();
+		parent(0);
+	}
 	if (n == 0)
 		last();
-	shared = mmap(0, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int counters = memfd_create("counters", 0);
+	ftruncate(counters, sizeof *shared);
+	dup2(counters, COUNTERS);
+	count();
 	shared->processes++;
 	if (inherits)
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (int i = 0; i < n; i++) {
 		pid_t p = fork();
+		if (p == 0 && program)
+			_exit(execl("/proc/self/exe", argv[0], "creator", (char *)0));
 		if (p == 0)
 			parent(byThread);
 		if (!byThread)

@@ -21,6 +21,7 @@ type Finder struct {
 	libraries map[file]found // what Library has looked at
 	fills     map[file]found // what Fills has looked at
 	spaces    map[int]space  // by process
+	open      int            // how many of them have a file
 }
 
 // file is one by its device and number, as mappings have it.
@@ -39,18 +40,22 @@ type found struct {
 type space struct {
 	mapped uint64
 	sites  []asking.Site
+	pages  *sys.MappedPages // nil: too many are open
 }
 
-// mostSpaces is how many processes are remembered.
-const mostSpaces = 1000
+// mostSpaces is how many processes are remembered, and mostOpen of how many a file is.
+const mostSpaces, mostOpen = 1000, 50
 
 // Sites is where the code of a process makes the calls. What cannot be read has none.
 func (f *Finder) Sites(pid int) []asking.Site {
-	mapped, err := sys.MappedPages(pid)
+	s, known := f.spaces[pid]
+	mapped, err := f.mapped(pid, &s)
 	if err != nil {
+		f.Forget(pid)
 		return nil
 	}
-	if s, ok := f.spaces[pid]; ok && s.mapped == mapped {
+	f.keep(pid, s)
+	if known && s.mapped == mapped {
 		return s.sites
 	}
 	maps, err := sys.CodeFiles(pid)
@@ -63,15 +68,57 @@ func (f *Finder) Sites(pid int) []asking.Site {
 			sites = add(sites, m, look(&f.files, pid, m, find))
 		}
 	}
-	if f.spaces == nil || len(f.spaces) > mostSpaces {
-		f.spaces = make(map[int]space)
-	}
-	f.spaces[pid] = space{mapped, sites}
+	s.mapped, s.sites = mapped, sites
+	f.spaces[pid] = s
 	return sites
 }
 
+// mapped is how much a process maps, by its file, which is opened if it has none and there is room for it.
+func (f *Finder) mapped(pid int, s *space) (uint64, error) {
+	if s.pages != nil {
+		return s.pages.Read()
+	}
+	pages, err := sys.OpenMappedPages(pid)
+	if err != nil {
+		return 0, err
+	}
+	n, err := pages.Read()
+	if err != nil || f.open >= mostOpen {
+		pages.Close()
+		return n, err
+	}
+	f.open++
+	s.pages = pages
+	return n, nil
+}
+
+// keep keeps what is known of a process.
+func (f *Finder) keep(pid int, s space) {
+	if f.spaces == nil {
+		f.spaces = make(map[int]space)
+	}
+	if len(f.spaces) > mostSpaces {
+		for other := range f.spaces {
+			if other != pid {
+				f.Forget(other)
+			}
+		}
+	}
+	f.spaces[pid] = s
+}
+
 // Forget says that a process has executed another program, or ended.
-func (f *Finder) Forget(pid int) { delete(f.spaces, pid) }
+func (f *Finder) Forget(pid int) {
+	s, ok := f.spaces[pid]
+	if !ok {
+		return
+	}
+	if s.pages != nil {
+		s.pages.Close()
+		f.open--
+	}
+	delete(f.spaces, pid)
+}
 
 // Library is where a process's C library makes the calls, or the process itself, if it is small and static: what nearly all calls go through, found in a moment.
 func (f *Finder) Library(pid int) (sites []asking.Site) {

@@ -112,7 +112,12 @@ func TestSites(t *testing.T) {
 			break
 		}
 	}
-	settled, err := sys.MappedPages(pid)
+	mapped, err := sys.OpenMappedPages(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mapped.Close()
+	settled, err := mapped.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +134,8 @@ func TestSites(t *testing.T) {
 		}
 	}
 	if s := f.spaces[pid]; s.mapped == settled {
-		f.spaces[pid] = space{mapped: settled}
+		s.sites = nil
+		f.spaces[pid] = s
 		if f.Sites(pid) != nil {
 			t.Error("it is looked at again")
 		}
@@ -139,5 +145,17 @@ func TestSites(t *testing.T) {
 	}
 	if f.Sites(1<<30) != nil {
 		t.Error("a process that is none has sites")
+	}
+	if f.open != 1 {
+		t.Errorf("%d files are open", f.open)
+	}
+	f.Forget(pid)
+	f.open = mostOpen
+	if f.Sites(pid); f.spaces[pid].pages != nil || f.open != mostOpen {
+		t.Error("another file is open than there is room for")
+	}
+	f.open = 0
+	if f.Sites(pid); f.spaces[pid].pages == nil || f.open != 1 {
+		t.Error("none is opened though there is room")
 	}
 }
