@@ -1003,6 +1003,12 @@ alleria_inject:
 	syscall
 alleria_inject_after:
 	int3
+/* Room for code that notes what the program does with SIGTRAP, as the tracer writes it (engine/probe/note.go). Here, it is mapped as early as anything,
+ * lies near the libraries, and stays where code is taken over from another process or forgotten. */
+	.globl alleria_notes, alleria_notes_end
+alleria_notes:
+	.fill 1024, 1, 0xcc
+alleria_notes_end:
 alleria_stubs_end:
 	nop
 
