@@ -142,7 +142,7 @@ func (t *Thread) ignoreTrap() error {
 	if !t.p.calls.Look(t.tid) {
 		return nil
 	}
-	return t.tracee.IgnoreTrap(t.borrowed())
+	return t.p.trap.Ignore(&t.tracee, t.borrowed())
 }
 
 // watchStart puts breakpoints in place of the stops at a native start's system calls, where

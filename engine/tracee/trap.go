@@ -138,14 +138,21 @@ func (d *Trap) act(t *Thread, b *Borrowed, set, get uint64) error {
 	return nil
 }
 
-// IgnoreTrap makes the kernel ignore SIGTRAP again.
+// Ignores tells whether the process has been seen to ignore the signal. What it does now the kernel says.
+func (d *Trap) Ignores() bool { return d.Ignored || d.known && d.words[0] == ignore }
+
+// Ignore makes the kernel ignore SIGTRAP again.
 // It is done in the program's name because dispositions can be set by nobody else.
-func (t *Thread) IgnoreTrap(b Borrowed) error {
+func (d *Trap) Ignore(t *Thread, b Borrowed) error {
 	in, err := t.Inject(b.Call)
 	if err != nil {
 		return err
 	}
-	b.set(action{ignore}) // no flags, no restorer, no mask
+	words := action{ignore} // no flags, no restorer, no mask
+	if d.known && d.words[0] == ignore {
+		words = d.words
+	}
+	b.set(words)
 	if _, err := in.Call(SysSigaction, SIGTRAP, b.Addr, 0, 8); err != nil {
 		return fmt.Errorf("disposition of SIGTRAP: %w", err)
 	}
