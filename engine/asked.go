@@ -96,13 +96,13 @@ func (t *Thread) noteActions(sig sys.Signal) error {
 	p.unnoted = nil
 	thaw := p.freeze()
 	defer thaw()
+	var low *probe.JumpRegion
 	for i := range sites {
 		site := &sites[i]
 		if !site.Lies(p.mem) {
 			continue
 		}
-		var low *probe.JumpRegion
-		if !p.points.NoteNear(site.At) {
+		if !p.points.NoteNear(site.At, low) {
 			if sig != 0 || t.tracee.Holds() || !p.calls.Look(t.tid) {
 				continue
 			}

@@ -50,7 +50,7 @@ func (p *Points) WriteNote(at uint64, orig []byte, low *JumpRegion) *Jump {
 	if w.Full() {
 		return nil
 	}
-	if low != nil {
+	if low != nil && low.holds(j.Code) {
 		low.next = (w.Pos() + 15) &^ 15
 	}
 	j.patchBytes()
@@ -58,8 +58,11 @@ func (p *Points) WriteNote(at uint64, orig []byte, low *JumpRegion) *Jump {
 	return j
 }
 
-// NoteNear tells whether the code for a call at an address goes where translations are.
-func (p *Points) NoteNear(at uint64) bool {
+// NoteNear tells whether the code for a call at an address goes where translations are, or into a region for jumps, nil if there is none.
+func (p *Points) NoteNear(at uint64, low *JumpRegion) bool {
+	if low != nil && low.near(at, at+jumpBytes) && low.next+maxNote <= len(low.mem) {
+		return true
+	}
 	for _, a := range p.cache.Regions {
 		if a.Near(at) {
 			return true
@@ -70,7 +73,7 @@ func (p *Points) NoteNear(at uint64) bool {
 
 // noteWriter writes where the code is to lie.
 func (p *Points) noteWriter(at uint64, low *JumpRegion) (asm.Writer, bool) {
-	if low != nil {
+	if low != nil && low.near(at, at+jumpBytes) {
 		return asm.New(low.mem, low.base, low.next), low.next+maxNote <= len(low.mem)
 	}
 	for _, a := range p.cache.Regions {
@@ -109,12 +112,8 @@ func (p *Points) writeNote(a *asm.Writer, j *Jump) {
 	j.Hit = a.Here() - 1
 }
 
-// PlaceNote writes a jump that notes over its instruction; false if other code is there by now. All native threads stand.
+// PlaceNote writes a jump that notes over its instruction, which is still there; false if that fails. All native threads stand.
 func (p *Points) PlaceNote(j *Jump) bool {
-	now := make([]byte, len(j.orig))
-	if _, err := p.mem.ReadAt(now, int64(j.Entry)); err != nil || !bytes.Equal(now, j.orig) {
-		return false
-	}
 	if _, err := p.mem.WriteAt(j.ours, int64(j.Entry)); err != nil {
 		return false
 	}

@@ -71,11 +71,12 @@ func findLibrary(path string, inode uint64) found {
 			static = static && p.Type != elf.PT_INTERP
 			size += p.Filesz
 		}
-		if static && size <= smallStatic {
-			return true
-		}
 		names, err := e.DynString(elf.DT_SONAME)
-		return err == nil && len(names) == 1 && (strings.HasPrefix(names[0], "libc.so") || strings.HasPrefix(names[0], "libc.musl") || strings.HasPrefix(names[0], "ld-musl"))
+		named := err == nil && len(names) == 1
+		if static && size <= smallStatic && !(named && strings.HasPrefix(names[0], "ld-linux")) {
+			return true // glibc's dynamic linker has no program interpreter either, and makes none of the calls but rt_sigaction
+		}
+		return named && (strings.HasPrefix(names[0], "libc.so") || strings.HasPrefix(names[0], "libc.musl") || strings.HasPrefix(names[0], "ld-musl"))
 	})
 }
 
