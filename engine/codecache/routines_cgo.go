@@ -11,7 +11,7 @@ extern const uint8_t alleria_stubs[], alleria_stubs_end[], alleria_indirect[], a
 #define OFF(l) static uint64_t off_##l(void) { return (uint64_t)(alleria_##l - alleria_stubs); }
 OFF(stubs_end) OFF(indirect) OFF(dispatch) OFF(dispatch_core) OFF(dispatch_end) OFF(switch) OFF(switch_core)
 OFF(switch_end) OFF(switch_wait) OFF(switch_tail) OFF(syscall) OFF(syscall_after) OFF(inject) OFF(inject_after)
-OFF(notes) OFF(notes_end) OFF(sigreturn) OFF(sigreturn_call) OFF(sigreturn_after) OFF(iret) OFF(iret_copy)
+OFF(batch) OFF(notes) OFF(notes_end) OFF(sigreturn) OFF(sigreturn_call) OFF(sigreturn_after) OFF(iret) OFF(iret_copy)
 OFF(entered) OFF(entered_caller) OFF(entered_known) OFF(return) OFF(return_any) OFF(return_end)
 OFF(capture) OFF(capture_enter) OFF(capture_done) OFF(capture_left) OFF(capture_left_done) OFF(capture_leave)
 OFF(capture_text) OFF(capture_text_core) OFF(capture_text_end) OFF(capture_text_bail) OFF(capture_bail) OFF(capture_end)
@@ -35,6 +35,7 @@ type Routines struct {
 	chunkWait, ChunkTail       uint64
 	Syscall, SyscallAfter      uint64
 	Inject, InjectAfter        uint64
+	Batch                      uint64 // as BatchCode has it
 	notes, notesEnd            uint64 // see Region.NoteRoom
 	ReturnRoutines
 	Entered                     uint64 // counted places
@@ -76,6 +77,7 @@ func routineOffsets() Routines {
 		SyscallAfter: uint64(C.off_syscall_after()),
 		Inject:       uint64(C.off_inject()),
 		InjectAfter:  uint64(C.off_inject_after()),
+		Batch:        uint64(C.off_batch()),
 		notes:        uint64(C.off_notes()),
 		notesEnd:     uint64(C.off_notes_end()),
 		ReturnRoutines: ReturnRoutines{
