@@ -1,8 +1,8 @@
 /* A handler for SIGTRAP that is installed while the program runs natively, with the signal blocked by the time a watched function is called: the breakpoint there makes the kernel
  * forget it. By the C library, and by a call of the program's own, which is found in a small static program. */
 /* expect stdout: ok */
-/* build: */
-/* build: -DOWN -static */
+/* build: -O1 */
+/* build: -O1 -DOWN -static */
 /* armed: work */
 #include "check.h"
 #include <spawn.h>
