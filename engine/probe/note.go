@@ -2,9 +2,7 @@ package probe
 
 import (
 	"bytes"
-	"encoding/binary"
 
-	"alleria/engine/asking"
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
@@ -39,7 +37,7 @@ func (p *Points) WriteNote(at uint64, orig []byte, low *JumpRegion) *Jump {
 	if p.gone || p.jumps.refused[at] || p.host == nil || p.IsPoint(at) || p.awaited(at) || p.disturbed(j) {
 		return nil
 	}
-	if _, ok := p.probes.get(at); ok || binary.LittleEndian.Uint32(orig[1:]) != asking.Sigaction {
+	if _, ok := p.probes.get(at); ok {
 		return nil
 	}
 	w, ok := p.noteWriter(at, low)

@@ -5,14 +5,13 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"alleria/engine/asking"
 	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
 // loadSigaction is the instruction in front of rt_sigaction, and the call.
-var loadSigaction = []byte{0xb8, asking.Sigaction, 0, 0, 0, 0x0f, 0x05}
+var loadSigaction = []byte{0xb8, 13, 0, 0, 0, 0x0f, 0x05}
 
 const regionBytes = 1 << 22
 
