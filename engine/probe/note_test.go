@@ -90,7 +90,7 @@ func TestNoteGivesWay(t *testing.T) {
 	if !bytes.Equal(prog.Fetch(f, 7), loadSigaction) {
 		t.Error("it is not the program's code behind that")
 	}
-	prog, p = newNoted(t)
+	_, p = newNoted(t)
 	if err := p.Notify(f + 2); err != nil {
 		t.Fatal(err)
 	}
