@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"alleria/engine/asking"
+	"alleria/engine/probe"
 	"alleria/internal/sys"
 )
 
@@ -25,11 +26,14 @@ func (p *Process) watchLibrary() {
 }
 
 func (p *Process) watch(sites []asking.Site) {
-	if p.asksFor >= asking.Most {
-		return
-	}
 	for _, site := range sites {
-		if p.callSite(site.At) != nil || p.points.IsPoint(site.At) || !site.Lies(p.mem) {
+		if site.Call == asking.Sigaction {
+			if p.points.JumpOf(site.At) == nil && !slices.Contains(p.unnoted, site) {
+				p.unnoted = append(p.unnoted, site)
+			}
+			continue
+		}
+		if p.asksFor >= asking.Most || p.callSite(site.At) != nil || p.points.IsPoint(site.At) || !site.Lies(p.mem) {
 			continue
 		}
 		if err := p.points.Add(site.At); err == nil { // who cannot be written to is ending
@@ -79,4 +83,47 @@ func (t *Thread) callHit(regs *sys.Regs, at uint64) (done bool, err error) {
 		}
 	}
 	return true, t.goOn(regs)
+}
+
+// noteActions has native code note what the program does with SIGTRAP (probe.Points.WriteNote), where it runs into int3s of ours. t is stopped, and about to run natively with
+// signal sig.
+func (t *Thread) noteActions(sig sys.Signal) error {
+	p := t.p
+	if len(p.unnoted) == 0 || p.tr.opts.NoTrapNotes || !p.points.Armed() || p.detachedThreads {
+		return nil
+	}
+	sites := p.unnoted
+	p.unnoted = nil
+	thaw := p.freeze()
+	defer thaw()
+	var low *probe.JumpRegion
+	for i := range sites {
+		site := &sites[i]
+		if !site.Lies(p.mem) {
+			continue
+		}
+		if !p.points.NoteNear(site.At, low) {
+			if sig != 0 || t.tracee.Holds() || !p.calls.Look(t.tid) {
+				continue
+			}
+			var err error
+			if low, err = t.jumpRegion(site.At); err != nil {
+				return err
+			}
+			if low == nil {
+				continue
+			}
+		}
+		if j := p.points.WriteNote(site.At, site.Load(), low); j != nil && p.points.PlaceNote(j) {
+			p.stats.Jumps++
+		}
+	}
+	return nil
+}
+
+// takeNote learns what the program has done with SIGTRAP natively, as far as its code has noted it.
+func (p *Process) takeNote() {
+	if action, ok := p.points.Noted(); ok {
+		p.trap.Noted(action)
+	}
 }

@@ -27,6 +27,9 @@ func (t *Thread) breakpoint(regs *sys.Regs) (done bool, err error) {
 		return true, err
 	}
 	if j := p.points.JumpAt(at); j != nil && j.Ask == at && j.Ask != 0 {
+		if err := p.mendTrap(t); err != nil {
+			return true, err
+		}
 		return true, t.siteAsked(regs)
 	}
 	if p.points.HitAt(at, regs) {
@@ -50,6 +53,9 @@ func (t *Thread) breakpoint(regs *sys.Regs) (done bool, err error) {
 		return true, t.enter(regs, 0)
 	}
 	if p.points.Gone(at) { // it ran into a probe that was taken away meanwhile
+		if err := p.mendTrap(t); err != nil {
+			return true, err
+		}
 		regs.Rip = at
 		return true, t.goOn(regs)
 	}
@@ -85,7 +91,10 @@ func (t *Thread) ownTrap() bool {
 // that is pending and blocked takes the hit's place, and gets through. It is given back to the kernel.
 func (t *Thread) mergedTrap(regs *sys.Regs, h *tracee.Signal) bool {
 	p := t.p
-	if !t.native || h.Fault() || !p.trap.Known() {
+	if !t.native || h.Fault() {
+		return false
+	}
+	if p.takeNote(); !p.trap.Known() {
 		return false
 	}
 	if _, ok := p.points.Original(regs.Rip - 1); !ok {
@@ -102,6 +111,7 @@ func (t *Thread) mergedTrap(regs *sys.Regs, h *tracee.Signal) bool {
 
 // mendTrap puts right what a hit of an int3 of ours has done to a stopped native thread.
 func (p *Process) mendTrap(t *Thread) error {
+	p.takeNote()
 	return p.trap.Mend(&t.tracee, t.borrow)
 }
 
@@ -112,6 +122,7 @@ func (t *Thread) borrow() (tracee.Borrowed, bool) { return t.borrowed(), t.p.cal
 // SIGTRAP by now. Not where a signal is to be delivered first: the call would come in between; nor beside other native threads, one of which may have run into an int3 and lost a handler just now.
 func (t *Thread) leaveCache(sig sys.Signal) error {
 	p := t.p
+	p.takeNote()
 	others := slices.ContainsFunc(p.running(), func(o *Thread) bool { return o.native })
 	if sig == 0 && !others && !t.tracee.Holds() {
 		if err := p.trap.Learn(&t.tracee, t.borrow); err != nil {
@@ -131,7 +142,7 @@ func (t *Thread) ignoreTrap() error {
 	if !t.p.calls.Look(t.tid) {
 		return nil
 	}
-	return t.tracee.IgnoreTrap(t.borrowed())
+	return t.p.trap.Ignore(&t.tracee, t.borrowed())
 }
 
 // watchStart puts breakpoints in place of the stops at a native start's system calls, where

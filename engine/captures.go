@@ -160,6 +160,8 @@ func (t *Thread) bailOut(regs *sys.Regs, h *tracee.Signal) bool {
 	}
 	if bail, ok := t.p.points.CaptureBail(regs.Rip); ok {
 		regs.Rip = bail
+	} else if call, ok := t.p.points.NoteBail(regs.Rip); ok {
+		regs.Rip = call
 	} else if n := t.p.loadsReturn(regs.Rip); n > 0 {
 		regs.Rip, regs.Rdx = regs.Rip+n, 0
 	} else {

@@ -54,6 +54,9 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 			}
 		}
 		p.watchLibrary()
+		if err := t.noteActions(sig); err != nil {
+			return err
+		}
 		return t.runNatively(regs, sig)
 	}
 	if t.native {

@@ -46,6 +46,9 @@ func (t *Thread) stepOutOfJump(regs *sys.Regs, h *tracee.Signal) error {
 			t.awaitRoom(regs)
 		case j == nil:
 			return nil
+		case j.Notes():
+			regs.Rip = j.Entry
+			return t.tracee.SetRegs(regs)
 		case j.Ask != 0 && regs.Rip == j.Ask: // it is about to execute the int3
 			if err := t.p.points.CatchAt(probe.TopFrame(t.slot).Site()); err != nil {
 				return err

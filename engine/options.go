@@ -92,6 +92,7 @@ type CaptureSwitches struct {
 	NoPlaceAhead                   bool // each int3 of a capture is written by itself
 	NoSharedScans                  bool // branches of an image are looked for in each process
 	NoCapturePages                 bool // captures by the tracer read each value by itself, and have memory of their own
+	NoTrapNotes                    bool // native code does not note what the program does with SIGTRAP
 	NoBehindCheck                  bool // functions that begin with a look at their stack are captured at it
 }
 

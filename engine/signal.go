@@ -360,7 +360,7 @@ func (t *Thread) leaveChunk(regs *sys.Regs) (did bool, err error) {
 		return false, nil
 	}
 	const bit = 1 << (tracee.SIGTRAP - 1)
-	if mask, err := t.tracee.Mask(); err != nil || mask&bit != 0 || t.p.trap.Ignored || regs.Eflags&translate.FlagTrap != 0 {
+	if mask, err := t.tracee.Mask(); err != nil || mask&bit != 0 || t.p.trap.Ignores() || regs.Eflags&translate.FlagTrap != 0 {
 		return false, err
 	}
 	t.awaitRoom(regs)

@@ -158,9 +158,9 @@ func (t *Thread) run(sig sys.Signal) error {
 // that arrive instead are held until the thread is at a safe point.
 //
 // That the program ignores SIGTRAP the kernel would forget with the step's trap; that is looked after where the program
-// was started so, since programs themselves hardly ever do it.
+// was started so, or has been seen to do it.
 func (t *Thread) step() error {
-	ignored := t.p.trap.Ignored && t.slot != nil
+	ignored := t.p.trap.Ignores() && t.slot != nil
 	if ignored {
 		sets, err := sys.ReadSignalSets(t.tid)
 		ignored = err == nil && sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0

@@ -51,8 +51,12 @@ const (
 	Clone3    = 435
 )
 
+// Sigaction is the number of the call that says what is done with a signal. It has no breakpoints, since programs make it for most signals when they start: what a
+// traced process asks for SIGTRAP its own code notes (package probe).
+const Sigaction = 13
+
 // Numbers are those of all.
-func Numbers() []uint32 { return []uint32{Clone, Ptrace, Setrlimit, Prlimit, Clone3} }
+func Numbers() []uint32 { return []uint32{Clone, Ptrace, Setrlimit, Prlimit, Clone3, Sigaction} }
 
 // Userfaultfd is the number of the call after which a program fills memory by itself. No breakpoints lie there: who makes it is to be known beforehand.
 const Userfaultfd = 323
@@ -96,6 +100,9 @@ func (s *Site) code() []byte {
 	}
 	return binary.LittleEndian.AppendUint32([]byte{0xe8}, uint32(s.To-s.At-shortSize))
 }
+
+// Load is the instruction of a Number that loads it.
+func (s *Site) Load() []byte { return s.code()[:shortSize] }
 
 // Args are the first four arguments of the call that a thread in front of the site is about to make; false: it is another call.
 func (s *Site) Args(r *sys.Regs) (args [4]uint64, ok bool) {

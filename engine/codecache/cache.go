@@ -133,6 +133,7 @@ type Region struct {
 	// Up to where the two parts were made of large pages, or that was tried.
 	hugeNext, hugeCold int
 	holds              int // see Hold
+	noted              int // see NoteRoom
 }
 
 // NewRegion maps a region in the tracer and puts the routines at its start. base is where
@@ -169,6 +170,17 @@ const hugeAfter = 256 << 10
 func (a *Region) Enlarge() {
 	a.hugeNext = a.enlargePart(a.hugeNext, a.Next, 0)
 	a.hugeCold = a.enlargePart(a.hugeCold, a.Cold, a.Size/4*3)
+}
+
+// NoteRoom is where a piece of native code of so many bytes may be written that stays for the life of the process, as an offset, behind the routines; false: there is no
+// more room.
+func (a *Region) NoteRoom(size int) (off int, ok bool) {
+	off = int(a.Routines.notes) + a.noted
+	if off+size > int(a.Routines.notesEnd) {
+		return 0, false
+	}
+	a.noted += size
+	return off, true
 }
 
 // Hold has one Unmap more pass before the region's memory is given back.

@@ -1003,10 +1003,7 @@ alleria_inject:
 	syscall
 alleria_inject_after:
 	int3
-alleria_stubs_end:
-	nop
-
-/* Not a routine: what a target executes, written over its first instructions for as long,
+/* What a target executes, here or, as long as it has none of this, written over its own instructions,
  * to make r13 system calls, whose numbers, arguments and results lie at r12, 56 bytes
  * each (see batch.go). A call of open yields a descriptor, which those that follow get as
  * their fifth argument, and as their first where that is 0. */
@@ -1030,4 +1027,12 @@ alleria_batch:
 	jnz alleria_batch
 	int3
 alleria_batch_end:
+/* Room for code that notes what the program does with SIGTRAP, as the tracer writes it (engine/probe/note.go). Here, it is mapped as early as anything,
+ * lies near the libraries, and stays where code is taken over from another process or forgotten. */
+	.globl alleria_notes, alleria_notes_end
+alleria_notes:
+	.fill 1024, 1, 0xcc
+alleria_notes_end:
+alleria_stubs_end:
+	nop
 	.section .note.GNU-stack,"",@progbits

@@ -4,14 +4,14 @@ package codecache
 #include <stdint.h>
 extern const uint8_t alleria_stubs[], alleria_stubs_end[], alleria_indirect[], alleria_dispatch[],
 	alleria_dispatch_core[], alleria_dispatch_end[], alleria_switch[], alleria_switch_core[], alleria_switch_end[],
-	alleria_switch_wait[], alleria_switch_tail[], alleria_syscall[], alleria_syscall_after[], alleria_sigreturn[], alleria_sigreturn_call[], alleria_sigreturn_after[], alleria_iret[], alleria_iret_copy[], alleria_inject[], alleria_inject_after[],
+	alleria_switch_wait[], alleria_switch_tail[], alleria_syscall[], alleria_syscall_after[], alleria_sigreturn[], alleria_sigreturn_call[], alleria_sigreturn_after[], alleria_iret[], alleria_iret_copy[], alleria_inject[], alleria_inject_after[], alleria_notes[], alleria_notes_end[],
 	alleria_capture[], alleria_capture_enter[], alleria_capture_done[], alleria_capture_left[], alleria_capture_left_done[],
 	alleria_capture_leave[], alleria_capture_text[], alleria_capture_text_core[], alleria_capture_text_end[], alleria_capture_text_bail[], alleria_capture_bail[], alleria_capture_end[],
 	alleria_entered[], alleria_entered_caller[], alleria_entered_known[], alleria_return[], alleria_return_any[], alleria_return_end[], alleria_batch[], alleria_batch_end[];
 #define OFF(l) static uint64_t off_##l(void) { return (uint64_t)(alleria_##l - alleria_stubs); }
 OFF(stubs_end) OFF(indirect) OFF(dispatch) OFF(dispatch_core) OFF(dispatch_end) OFF(switch) OFF(switch_core)
 OFF(switch_end) OFF(switch_wait) OFF(switch_tail) OFF(syscall) OFF(syscall_after) OFF(inject) OFF(inject_after)
-OFF(sigreturn) OFF(sigreturn_call) OFF(sigreturn_after) OFF(iret) OFF(iret_copy)
+OFF(batch) OFF(notes) OFF(notes_end) OFF(sigreturn) OFF(sigreturn_call) OFF(sigreturn_after) OFF(iret) OFF(iret_copy)
 OFF(entered) OFF(entered_caller) OFF(entered_known) OFF(return) OFF(return_any) OFF(return_end)
 OFF(capture) OFF(capture_enter) OFF(capture_done) OFF(capture_left) OFF(capture_left_done) OFF(capture_leave)
 OFF(capture_text) OFF(capture_text_core) OFF(capture_text_end) OFF(capture_text_bail) OFF(capture_bail) OFF(capture_end)
@@ -35,6 +35,8 @@ type Routines struct {
 	chunkWait, ChunkTail       uint64
 	Syscall, SyscallAfter      uint64
 	Inject, InjectAfter        uint64
+	Batch                      uint64 // as BatchCode has it
+	notes, notesEnd            uint64 // see Region.NoteRoom
 	ReturnRoutines
 	Entered                     uint64 // counted places
 	EnteredCaller, EnteredKnown uint64 // a load, and where it goes on if that faults
@@ -75,6 +77,9 @@ func routineOffsets() Routines {
 		SyscallAfter: uint64(C.off_syscall_after()),
 		Inject:       uint64(C.off_inject()),
 		InjectAfter:  uint64(C.off_inject_after()),
+		Batch:        uint64(C.off_batch()),
+		notes:        uint64(C.off_notes()),
+		notesEnd:     uint64(C.off_notes_end()),
 		ReturnRoutines: ReturnRoutines{
 			Sigreturn: uint64(C.off_sigreturn()), SigreturnCall: uint64(C.off_sigreturn_call()), SigreturnAfter: uint64(C.off_sigreturn_after()),
 			Iret: uint64(C.off_iret()), IretCopy: uint64(C.off_iret_copy()),

@@ -70,6 +70,9 @@ type Jump struct {
 	captures bool
 	point    *Interception
 	Ask      uint64
+	// It notes what the program does with SIGTRAP (note.go): behind that it goes on at skip.
+	notes bool
+	skip  uint64
 }
 
 // movedInsn says where a displaced instruction has gone.

@@ -26,6 +26,11 @@ func (a *JumpRegion) counts() uint64 { return a.base + shm.JumpRegionBytes }
 // other by a displacement.
 func (a *JumpRegion) near(start, end uint64) bool { return reaches(a.base, start, end) }
 
+// holds tells whether an address lies in the region.
+func (a *JumpRegion) holds(addr uint64) bool {
+	return addr-a.base < shm.JumpRegionBytes+shm.CountsBytes
+}
+
 // reaches is near for a region that would begin at base.
 func reaches(base, start, end uint64) bool {
 	lo, hi := min(base, start), max(base+shm.JumpRegionBytes+shm.CountsBytes, end)
@@ -96,7 +101,7 @@ func (p *Points) RegionBases() (bases []uint64, size uint64) {
 // HoldsRegion tells whether an address lies in memory for jumps.
 func (p *Points) HoldsRegion(addr uint64) bool {
 	for _, a := range p.jumps.regions {
-		if addr-a.base < shm.JumpRegionBytes+shm.CountsBytes {
+		if a.holds(addr) {
 			return true
 		}
 	}

@@ -25,7 +25,11 @@ type program struct {
 func (f *program) Native() bool                 { return f.native }
 func (f *program) Freeze() (thaw func())        { return func() {} }
 func (f *program) Invalidate(start, end uint64) { f.invalidated++ }
-func (f *program) Fail(err error)               { f.t.Error(err) }
+func (f *program) Fail(err error) {
+	if err != nil {
+		f.t.Error(err)
+	}
+}
 
 func (f *program) Fetch(addr uint64, n int) []byte {
 	b := make([]byte, n)

@@ -28,6 +28,32 @@ func (in *Injector) Batch(code []byte, calls []BatchCall, scratch uint64) error 
 	if _, err := in.mem.ReadAt(orig, int64(in.at)); err != nil {
 		return fmt.Errorf("code at %#x: %w", in.at, err)
 	}
+	if _, err := in.mem.WriteAt(code, int64(in.at)); err != nil {
+		return fmt.Errorf("code at %#x: %w", in.at, err)
+	}
+	if err := in.runBatch(in.at, calls, scratch); err != nil {
+		return err
+	}
+	if _, err := in.mem.WriteAt(orig, int64(in.at)); err != nil {
+		return fmt.Errorf("code at %#x: %w", in.at, err)
+	}
+	return nil
+}
+
+// BatchAt is Batch where the code lies at an address of the target's already. scratch is in mem.
+func (t *Thread) BatchAt(mem Memory, at uint64, calls []BatchCall, scratch uint64) error {
+	in := &Injector{t: t, mem: mem}
+	if err := t.GetRegs(&in.saved); err != nil {
+		return err
+	}
+	if err := in.runBatch(at, calls, scratch); err != nil {
+		return err
+	}
+	return in.Close()
+}
+
+// runBatch has the thread execute the code at an address.
+func (in *Injector) runBatch(at uint64, calls []BatchCall, scratch uint64) error {
 	var table []byte
 	for i := range calls {
 		c := &calls[i]
@@ -39,19 +65,13 @@ func (in *Injector) Batch(code []byte, calls []BatchCall, scratch uint64) error 
 	if _, err := in.mem.WriteAt(table, int64(scratch)); err != nil {
 		return fmt.Errorf("stack at %#x: %w", scratch, err)
 	}
-	if _, err := in.mem.WriteAt(code, int64(in.at)); err != nil {
-		return fmt.Errorf("code at %#x: %w", in.at, err)
-	}
 	r := in.saved
-	r.Rip, r.Rbx, r.R12, r.R13, r.Orig_rax = in.at, ^uint64(0), scratch, uint64(len(calls)), ^uint64(0)
+	r.Rip, r.Rbx, r.R12, r.R13, r.Orig_rax = at, ^uint64(0), scratch, uint64(len(calls)), ^uint64(0)
 	if err := in.t.SetRegs(&r); err != nil {
 		return err
 	}
 	if _, err := in.t.RunTo(func(h *Signal) bool { return h.Number == SIGTRAP && h.Info.Code() == CodeKernel }); err != nil {
 		return err
-	}
-	if _, err := in.mem.WriteAt(orig, int64(in.at)); err != nil {
-		return fmt.Errorf("code at %#x: %w", in.at, err)
 	}
 	if _, err := in.mem.ReadAt(table, int64(scratch)); err != nil {
 		return fmt.Errorf("stack at %#x: %w", scratch, err)

@@ -400,6 +400,29 @@ func TestTrapMask(t *testing.T) {
 	m.expect(fmt.Sprintf("mask %#x", ^uint64(0)))
 }
 
+// TestTrapNoted gives a program back what its own code has noted that it asked for, though it was never asked itself.
+func TestTrapNoted(t *testing.T) {
+	const bit, off = 1 << (SIGTRAP - 1), 0x40
+	slot := words{}
+	borrow := func() (Borrowed, bool) { return Borrowed{Call: 0xcac4e, Addr: 0x51040, Words: slot, Off: off}, true }
+	var d Trap
+	m, th := newMachine(t, &owner{})
+	if d.Noted([4]uint64{100, 101, 102, 103}); !d.Known() || d.Ignores() {
+		t.Error("it is not known")
+	}
+	m.answers = []answer{{request: "call", reports: []sys.Stop{stop(tid, 0, CallStop)}},
+		{request: "call", reports: []sys.Stop{stop(tid, 0, CallStop)}, then: func() { m.regs.Rax = 0 }}}
+	if err := d.Mend(th, borrow); err != nil || slot[off] != 100 || slot[off+24] != 103 || m.mask&bit == 0 {
+		t.Errorf("it is given %v back, with the mask %#x: %v", slot, m.mask, err)
+	}
+	if d.Noted([4]uint64{ignore}); !d.Known() || !d.Ignores() {
+		t.Error("it is not known to ignore the signal")
+	}
+	if d.Noted([4]uint64{0, 1}); d.Known() || d.Ignores() {
+		t.Error("the default is taken for something")
+	}
+}
+
 // TestTrapHandled reads what a program does with SIGTRAP while it does, and gives it back when a hit of ours has taken it away.
 func TestTrapHandled(t *testing.T) {
 	const bit, off = 1 << (SIGTRAP - 1), 0x40

@@ -9,7 +9,7 @@ import (
 // An int3 of ours that a thread hits while it blocks or ignores SIGTRAP makes the kernel forget what the program does
 // with that signal, and the block. So what the program does is asked at each hit, while it can be: programs that handle
 // SIGTRAP are few. A handler that is gone with a hit was lost by it, and the thread had the signal blocked. It is asked where a thread leaves the code cache as well, whose
-// calls are not heard of. A handler that was installed natively, with no hit since, cannot be known.
+// calls are not heard of. A handler that is installed natively, with no hit since, the program's own code has noted (package probe), where the call was found.
 
 //
 // The same holds for SIGSEGV where pages of code are guarded (appcode), and a write of the program's to one of them faults. What the program does with that
@@ -22,6 +22,9 @@ type Trap struct {
 	known   bool
 	words   action
 }
+
+// Noted says what the program has asked for last, as rt_sigaction wants it: handler, flags, restorer, mask.
+func (d *Trap) Noted(words [4]uint64) { d.known, d.words = words[0] != 0, words }
 
 // number is the signal's.
 func (d *Trap) number() sys.Signal {
@@ -135,14 +138,21 @@ func (d *Trap) act(t *Thread, b *Borrowed, set, get uint64) error {
 	return nil
 }
 
-// IgnoreTrap makes the kernel ignore SIGTRAP again.
+// Ignores tells whether the process has been seen to ignore the signal. What it does now the kernel says.
+func (d *Trap) Ignores() bool { return d.Ignored || d.known && d.words[0] == ignore }
+
+// Ignore makes the kernel ignore SIGTRAP again.
 // It is done in the program's name because dispositions can be set by nobody else.
-func (t *Thread) IgnoreTrap(b Borrowed) error {
+func (d *Trap) Ignore(t *Thread, b Borrowed) error {
 	in, err := t.Inject(b.Call)
 	if err != nil {
 		return err
 	}
-	b.set(action{ignore}) // no flags, no restorer, no mask
+	words := action{ignore} // no flags, no restorer, no mask
+	if d.known && d.words[0] == ignore {
+		words = d.words
+	}
+	b.set(words)
 	if _, err := in.Call(SysSigaction, SIGTRAP, b.Addr, 0, 8); err != nil {
 		return fmt.Errorf("disposition of SIGTRAP: %w", err)
 	}

@@ -193,7 +193,7 @@ func (fx *fixture) test(t *testing.T, flags string, in []mode) {
 	if !t.Run("native", func(t *testing.T) { fx.check(t, runIn(t, []string{bin}, nil)) }) {
 		return
 	}
-	for _, m := range append(in, fx.armedModes()...) {
+	for _, m := range append(in, fx.armedModes(t)...) {
 		t.Run(m.name, func(t *testing.T) {
 			if why := fx.skip[m.name]; why != "" {
 				t.Skip(why)
@@ -208,15 +208,20 @@ func (fx *fixture) test(t *testing.T, flags string, in []mode) {
 
 // armedModes are those in which a fixture runs natively between windows on one of its functions: with native probes of
 // every kind.
-func (fx *fixture) armedModes() []mode {
+func (fx *fixture) armedModes(t *testing.T) []mode {
 	if fx.armed == "" {
 		return nil
+	}
+	config := filepath.Join(t.TempDir(), "never.xml")
+	never := windowed("", `<On><Call name="`+fx.armed+`" threshold="100000000"/></On>`, "")
+	if err := os.WriteFile(config, []byte(never), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	window := []string{"--discard", "--reopenable", "--on-call", fx.armed, "--till-return", fx.armed}
 	return []mode{
 		{"armed", window, false},
 		{"stops", append([]string{"--engine", "no-busy", "--engine", "no-jumps"}, window...), false},
-		{"never", []string{"--engine", "no-jumps", "--discard", "--on-call", fx.armed + ":100000000"}, false},
+		{"never", []string{"--engine", "no-jumps", "--discard", "--config", config}, false},
 	}
 }
 

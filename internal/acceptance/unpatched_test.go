@@ -15,7 +15,7 @@ func TestUnpatched(t *testing.T) {
 	}
 	bin := build(t, fx.file, "")
 	fx.armed = "work"
-	modes := append(fx.armedModes()[:2], mode{"once", []string{"--discard", "--on-call", "work", "--till-return", "work"}, false},
+	modes := append(fx.armedModes(t)[:2], mode{"once", []string{"--discard", "--on-call", "work", "--till-return", "work"}, false},
 		mode{"intercepted", []string{"--discard", "--intercept", "work"}, false})
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {

@@ -233,8 +233,12 @@ const (
 	NoCalls = 0x100 // uint32: 1: code makes no system calls of ours, since a filter could kill for them (tracer)
 	ErrnoAt = 0x108 // where errno of each thread is, from the base of fs on; 0: not known (tracer)
 	// While pages of code are guarded (engine/appcode): where they begin, less GuardMargin, negated, and from there to where they end (tracer).
-	GuardBelow     = 0x110
-	GuardSpan      = 0x118
+	GuardBelow = 0x110
+	GuardSpan  = 0x118
+	// What the program has last asked the kernel to do with SIGTRAP natively: four words as rt_sigaction has them, and a word that is 1 when they are
+	// there (code; the tracer takes them).
+	NotedAction    = 0x140
+	NotedLast      = 0x160
 	SyscallTable   = 0x1000
 	SyscallEntries = 1 << 16 // one byte a system call, by the low 16 bits of its number: see Syscall…
 	// Places, whose entries code counts: see Place….

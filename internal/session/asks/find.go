@@ -71,11 +71,12 @@ func findLibrary(path string, inode uint64) found {
 			static = static && p.Type != elf.PT_INTERP
 			size += p.Filesz
 		}
-		if static && size <= smallStatic {
-			return true
-		}
 		names, err := e.DynString(elf.DT_SONAME)
-		return err == nil && len(names) == 1 && (strings.HasPrefix(names[0], "libc.so") || strings.HasPrefix(names[0], "libc.musl") || strings.HasPrefix(names[0], "ld-musl"))
+		named := err == nil && len(names) == 1
+		if static && size <= smallStatic && !(named && strings.HasPrefix(names[0], "ld-linux")) {
+			return true // glibc's dynamic linker has no program interpreter either, and makes none of the calls but rt_sigaction
+		}
+		return named && (strings.HasPrefix(names[0], "libc.so") || strings.HasPrefix(names[0], "libc.musl") || strings.HasPrefix(names[0], "ld-musl"))
 	})
 }
 
@@ -187,7 +188,7 @@ func numberIn(code []byte) (site asking.Site, ok bool) {
 	}
 	site.At, site.Call = uint64(n), binary.LittleEndian.Uint32(code[n+1:])
 	switch site.Call {
-	case asking.Ptrace, asking.Setrlimit, asking.Userfaultfd:
+	case asking.Ptrace, asking.Setrlimit, asking.Userfaultfd, asking.Sigaction:
 		return site, true
 	case asking.Prlimit:
 		return site, !bytes.HasSuffix(code[:n], []byte(noLimit)) || bytes.HasSuffix(code[:n], []byte(noOld))
@@ -206,6 +207,9 @@ func setsFlags(code []byte) bool {
 // calls finds calls of functions behind a number that is loaded, by an instruction with that opcode.
 func (im *image) calls(code []byte, at uint64, opcode byte, kind asking.Kind, leads func(to uint64) bool) {
 	for _, number := range im.numbers {
+		if number == asking.Sigaction { // nothing is done there
+			continue
+		}
 		im.callsOf(number, code, at, opcode, kind, leads)
 	}
 }
