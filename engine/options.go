@@ -107,6 +107,7 @@ type BranchSwitches struct {
 	Predict      bool // calls and returns go by the return predictor; slower where it was measured
 	NoFastReturn bool // each return that is awaited is looked at in general
 	NoTargetLoad bool // none loads from its target
+	PlainCounts  bool // blocks that count borrow rax for it, and look no further than themselves for what becomes of the flags
 }
 
 // GuardSwitches are those of code that the program makes, or may write.
@@ -157,7 +158,7 @@ type RecordingSwitches struct {
 func newSettings(o *Options) translate.Settings {
 	s := translate.Settings{Budgets: translate.Budgets{Words: layout.BudgetWords}}
 	s.Switches = translate.Switches{NoFollow: o.NoFollow, NoHuge: o.NoHuge, NoSuper: o.NoSuper, Sizes: o.Sizes, NoLazy: o.NoLazy,
-		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, NoWideCompare: o.NoWideCompare, NoConditions: o.NoConditions, AskPointers: o.AskPointers, NoTargetLoad: o.NoTargetLoad,
+		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, NoWideCompare: o.NoWideCompare, NoConditions: o.NoConditions, AskPointers: o.AskPointers, NoTargetLoad: o.NoTargetLoad, PlainCounts: o.PlainCounts,
 		Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
 	switch {
 	case o.NoShort:

@@ -177,7 +177,7 @@ func (u *Translator) countEnter(from, to uint64) {
 	n := u.cache.Counters.N
 	u.cache.Counters.Append(0)
 	u.Entries.Edges.Jumps[n] = Edge{From: from, To: to, Jump: true}
-	u.increment(layout.CounterOff + 8*n)
+	u.increment(layout.CounterOff+8*n, x86.RAX)
 }
 
 // countFall writes the counting of falling from a block's last instruction into the next function. What lies behind a system call is looked

@@ -34,14 +34,14 @@ func (e *EntryCounts) IsJump(counter int) bool {
 	return ok
 }
 
-// increment counts one up without changing a flag.
-func (u *Translator) increment(off int) {
+// increment counts one up without changing a flag, with a register that it borrows.
+func (u *Translator) increment(off int, r x86.Reg) {
 	a := &u.asm
-	a.StoreWord(layout.S0, x86.RAX)
-	a.LoadWord(x86.RAX, off)
-	a.LeaDisp(x86.RAX, x86.RAX, 1)
-	a.StoreWord(off, x86.RAX)
-	a.LoadWord(x86.RAX, layout.S0)
+	a.StoreWord(layout.S0, r)
+	a.LoadWord(r, off)
+	a.LeaDisp(r, r, 1)
+	a.StoreWord(off, r)
+	a.LoadWord(r, layout.S0)
 }
 
 // withinFunction returns how many of the instructions of a block lie in the function that it begins in.
@@ -92,7 +92,7 @@ func (u *Translator) countOwn(entry uint64) {
 	n := u.cache.Counters.N
 	u.cache.Counters.Append(0)
 	u.Entries.Jumps[n] = entry
-	u.increment(layout.CounterOff + 8*n)
+	u.increment(layout.CounterOff+8*n, x86.RAX)
 }
 
 // ownEntry is the first instruction of the function that an indirect jump is in, 0 where jumps there need no counting.

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"math/bits"
+
 	"alleria/engine/asm"
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
@@ -19,12 +21,103 @@ func (u *Translator) count(b *codecache.Block, ins []x86.Insn) {
 	u.cache.Counters.Append(b.Num)
 	u.noteCall(b, &ins[len(ins)-1])
 	off := layout.CounterOff + 8*n
-	if u.flagsFree(ins) {
+	switch {
+	case u.flagsFree(ins), u.flagsDeadAhead(b, ins):
 		u.asm.IncWord(off)
-		return
+	case u.PlainCounts:
+		u.increment(off, x86.RAX)
+	default:
+		u.increment(off, unread(ins))
 	}
-	u.increment(off)
 }
+
+// unread is the register that a count in front of instructions borrows: one that they overwrite before they read it, so that nothing waits for its value to come
+// back from memory; else one that they do not read. Behind a call rax is what it has returned, and read most of the time.
+func unread(ins []x86.Insn) x86.Reg {
+	var read uint16
+	for i := range ins {
+		in := &ins[i]
+		read |= in.GPRRead | in.GPRPartial
+		if over := in.GPRWrite &^ (read | 1<<x86.RSP); over != 0 && in.Cat != x86.CatCONDBR {
+			return x86.Reg(bits.TrailingZeros16(over))
+		}
+	}
+	for _, r := range []x86.Reg{x86.R11, x86.R10, x86.RCX} {
+		if read>>r&1 == 0 {
+			return r
+		}
+	}
+	return x86.RAX
+}
+
+// maxAhead is how many instructions behind a block are looked at for what they do with flags.
+const maxAhead = 32
+
+// flagsDeadAhead tells whether flags are written before they are read from a block's start on, whichever way is gone behind it. Only instructions of the block's own page are
+// looked at: what changes them has the block forgotten, too. That is not so of code that changes, or may change, without the page's being forgotten as a whole.
+func (u *Translator) flagsDeadAhead(b *codecache.Block, ins []x86.Insn) bool {
+	last := &ins[len(ins)-1]
+	if u.KeepFlags || u.PlainCounts || u.guarded || u.limit > 0 || last.Addr&^(codePage-1) != b.App&^(codePage-1) ||
+		u.target.Made(b.App) || u.target.Changing(b.App) {
+		return false
+	}
+	left := uint8(x86.AllFlags)
+	for i := range ins {
+		if ins[i].FlagsRead&left != 0 {
+			return false
+		}
+		left &^= ins[i].FlagsAlways()
+	}
+	budget := maxAhead
+	return u.deadBehind(last, left, &budget)
+}
+
+// deadBehind tells whether the flags left are written before they are read behind an instruction that ends a block, or is followed by one.
+func (u *Translator) deadBehind(in *x86.Insn, left uint8, budget *int) bool {
+	if left == 0 {
+		return true
+	}
+	next, target := in.Next(), in.Target()
+	switch {
+	case in.Mnem == x86.MXBEGIN, in.Mnem == x86.MXABORT:
+		return false
+	case in.Cat == x86.CatCONDBR:
+		return u.deadFrom(next, in.Addr, left, budget) && u.deadFrom(target, in.Addr, left, budget)
+	case in.Cat == x86.CatUNCONDBR && in.Opcode != 0xff, in.Cat == x86.CatCALL && in.Opcode == 0xe8:
+		return u.deadFrom(target, in.Addr, left, budget)
+	case in.Cat == x86.CatUNCONDBR, in.Cat == x86.CatCALL, in.Cat == x86.CatRET, in.Cat == x86.CatSYSCALL:
+		return false
+	}
+	return u.deadFrom(next, in.Addr, left, budget)
+}
+
+// deadFrom is deadBehind from the instruction at an address on, which must lie in the same page as near does. Fetching what does not reach beyond its page leaves
+// what has been fetched before as it is.
+func (u *Translator) deadFrom(addr, near uint64, left uint8, budget *int) bool {
+	for *budget > 0 && addr&^(codePage-1) == near&^(codePage-1) {
+		*budget--
+		code := u.target.Fetch(addr, min(longestInsn, codePage-int(addr&(codePage-1))))
+		n, why := u.decoder.Decode(code, addr, u.ahead[:])
+		if n != 1 {
+			return false
+		}
+		in := u.ahead[0]
+		if in.FlagsRead&left != 0 || u.MustTrap(&in) || popsFlags(&in) {
+			return false
+		}
+		if left &^= in.FlagsAlways(); left == 0 {
+			return true
+		}
+		if why == x86.EndOfBlock {
+			return in.Cat != x86.CatINTERRUPT && u.deadBehind(&in, left, budget)
+		}
+		addr = in.Next()
+	}
+	return false
+}
+
+// longestInsn is the most bytes that an instruction has.
+const longestInsn = 15
 
 // flagsFree tells whether code at a block's start may change the flags.
 func (u *Translator) flagsFree(ins []x86.Insn) bool { return !u.KeepFlags && FlagsDead(ins, 0) }

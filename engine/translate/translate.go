@@ -57,6 +57,7 @@ type stubs struct {
 type recordRoom struct {
 	wants [codecache.MaxBlockInsns]Want
 	opBuf []x86.Operand
+	ahead [1]x86.Insn // behind the block, see flagsDeadAhead
 	rec   recorder
 	// lastRecorded: the instruction being written is part of the records.
 	lastRecorded bool

@@ -299,7 +299,8 @@ func TestMethodsSequential(t *testing.T) {
 		recordBeside(t, dir, "beside", "methods", nil, argv...)
 		r := recordBeside(t, dir, "inside", "methods", []string{"--sequential"}, argv...)
 		same(t, run(t, command{argv: argv, dir: dir, env: bound}), result{stdout: r.stdout, status: r.status})
-		got, want := methodsOf(t, dir, "inside")[0], methodsOf(t, dir, "beside")[0]
+		recordBeside(t, dir, "plain", "methods", []string{"--sequential", "--engine", "plain-counts"}, argv...)
+		got, want, plain := methodsOf(t, dir, "inside")[0], methodsOf(t, dir, "beside")[0], methodsOf(t, dir, "plain")[0]
 		named := 0
 		for name, w := range want {
 			if strings.Contains(name, "+0x") || strings.HasPrefix(name, "[") {
@@ -308,6 +309,9 @@ func TestMethodsSequential(t *testing.T) {
 			named++
 			if g := got[name]; g.Calls != w.Calls || g.Exclusive != w.Exclusive {
 				t.Errorf("%s: %s is called %d times and has %d instructions, beside the program %d and %d", argv[0], name, g.Calls, g.Exclusive.Instructions, w.Calls, w.Exclusive.Instructions)
+			}
+			if p := plain[name]; p.Calls != w.Calls || p.Exclusive != w.Exclusive {
+				t.Errorf("%s: with plain-counts %s is called %d times and has %d instructions, beside the program %d and %d", argv[0], name, p.Calls, p.Exclusive.Instructions, w.Calls, w.Exclusive.Instructions)
 			}
 		}
 		if named < 30 {

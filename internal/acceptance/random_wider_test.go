@@ -92,7 +92,7 @@ func (c *configurer) newer(rng *rand.Rand) []string {
 	if c.wider == nil || rng.IntN(2) == 0 {
 		return nil
 	}
-	return []string{"--engine", one(rng, "no-handover", "no-batch", "stop-signals", "no-aside", "no-protect", "protect-soon", "small-cache", "no-state", "no-behind", "no-callees", "no-wide-compare", "no-target-load", "no-inherit", "no-reuse", "no-kept-records", "no-prefetch", "no-disk-cache")}
+	return []string{"--engine", one(rng, "no-handover", "no-batch", "stop-signals", "no-aside", "no-protect", "protect-soon", "small-cache", "no-state", "no-behind", "no-callees", "no-wide-compare", "no-target-load", "plain-counts", "no-inherit", "no-reuse", "no-kept-records", "no-prefetch", "no-disk-cache")}
 }
 
 // latest sometimes turns one more of all that the engine has off, or on, so that nothing new is left out. Not "predict" (see switches), and not

@@ -98,7 +98,7 @@ func switchTable(o *engine.Options) map[string]*bool {
 	elsewhere := new(bool)
 	return map[string]*bool{
 		"no-follow": &o.NoFollow, "ahead": &o.Ahead, noHuge: &o.NoHuge, "no-memo": &o.NoMemo, "predict": &o.Predict,
-		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-target-load": &o.NoTargetLoad, "no-aside": &o.NoAside,
+		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-target-load": &o.NoTargetLoad, "plain-counts": &o.PlainCounts, "no-aside": &o.NoAside,
 		"no-protect": &o.NoGuard, "protect-soon": &o.GuardSoon, "no-fault-count": &o.NoFaultCount, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-own-wait": &o.NoOwnWait,
 		"no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, noDiskCache: &o.NoDiskCache, readAlone: elsewhere,
 		"no-kept-records": &o.NoKeptRecords, "no-kept-bursts": &o.NoKeptBursts, "no-kept-patched": &o.NoKeptPatched, "keep-few": &o.KeepFew, "copy-facts": &o.CopyFacts,
