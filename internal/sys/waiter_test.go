@@ -71,7 +71,7 @@ func stopAndEnd(t *testing.T, all bool) {
 	}
 	signalled(t, got, "an end", all)
 	w.Close()
-	if p, err = os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{}); err != nil {
+	if _, err = os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{}); err != nil {
 		t.Fatal(err)
 	}
 	signalled(t, got, "an end behind the run", true)
