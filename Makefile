@@ -37,7 +37,7 @@ demo: build ## record a real program and draw its heat map
 	@.ci/demo $(BIN) $(DEMO)
 
 test: check-go build-deps test-deps ## run all tests
-	$(GO) test -timeout 20m $(TEST)
+	$(GO) test -timeout 30m $(TEST)
 
 # Every program in every mode, a thousand random configurations, servers twenty times: an hour or two.
 soak: check-go build-deps test-deps ## run the long forms of the tests
