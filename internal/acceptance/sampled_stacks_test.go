@@ -60,7 +60,7 @@ func TestCallersOfBurstsInGo(t *testing.T) {
 	whole, part := methodsOf(t, dir, "whole")[0], methodsOf(t, dir, "part")[0]
 	// The scheduler may run where a function was interrupted: recorded whole, it and other goroutines count for that function, or the function's rest for others.
 	// Without callers next to nothing would be below these.
-	for name, off := range map[string]float64{"main.deep": 0.1, "main.spin": 0.1, "main.sorted": 0.6, "main.closed": 0.6, "main.main.func1": 0.6, "sort.Sort": 0.6} {
+	for name, off := range map[string]float64{"main.deep": 0.35, "main.spin": 0.35, "main.sorted": 0.6, "main.closed": 0.6, "main.main.func1": 0.6, "sort.Sort": 0.6} {
 		w, p := whole[name].Inclusive.Instructions, part[name].Inclusive.Instructions
 		if w == 0 || !near(p, w, off) {
 			t.Errorf("%s: %d, of all %d", name, p, w)
