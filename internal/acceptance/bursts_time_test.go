@@ -35,8 +35,9 @@ func TestBurstsByTime(t *testing.T) {
 	if ns != 0 {
 		t.Errorf("bursts by instructions stand for %d ns", ns)
 	}
-	timed, bursts, ns := share("timed", "--sample-rate", "2%", "--sample-by", "time")
-	if timed < 0.25 || timed > 0.75 || counted < timed+0.1 { // by how much goes by the processor: 0.69 to 0.9 of the instructions
+	// As many bursts as there can be: with thirty, a share of half is off by a tenth.
+	timed, bursts, ns := share("timed", "--sample-rate", "2%", "--sample-by", "time", "--engine", "unbound-bursts,no-long-bursts")
+	if timed < 0.25 || timed > 0.75 || counted < timed+0.03 { // by how much goes by the processor: 0.69 to 0.9 of the instructions
 		t.Errorf("quick has %.2f of the time, and %.2f of the instructions", timed, counted)
 	}
 	if bursts < 10 {
@@ -64,7 +65,7 @@ func TestBurstsByTimeSwitches(t *testing.T) {
 		for _, f := range rep.Functions {
 			of[f.Name] += float64(f.Instructions)
 		}
-		if part := of["quick"] / (of["quick"] + of["slow"]); !(part > 0.25 && part < 0.75) {
+		if part := of["quick"] / (of["quick"] + of["slow"]); !(part > 0.2 && part < 0.8) {
 			t.Errorf("%s: quick has %.2f of the time", out, part)
 		}
 		p, err := abp.Open(filepath.Join(dir, out))

@@ -26,7 +26,7 @@ __attribute__((noinline)) static unsigned long slow(unsigned long n) {
 
 /* The argument: milliseconds in all. */
 int main(int argc, char **argv) {
-	double end = used() + (argc > 1 ? atoi(argv[1]) : 800) / 1e3, turn = 0.003;
+	double end = used() + (argc > 1 ? atoi(argv[1]) : 1600) / 1e3, turn = 0.003;
 	unsigned long sum = 0;
 	for (int k = 0; used() < end; k++)
 		for (double until = used() + turn; used() < until;)
