@@ -350,7 +350,12 @@ func TestInheritedImages(t *testing.T) {
 			if name != "made code" && reused < 1000 {
 				t.Errorf("%d blocks were taken over", reused)
 			}
-			switch without, none := profile("--engine", "no-inherit"); {
+			without, none := profile("--engine", "no-inherit")
+			for again := 0; name == "functions" && with != without && again < 4; again++ { // the kernel's clock_gettime goes another way while the kernel sets the clock
+				with, _ = profile()
+				without, none = profile("--engine", "no-inherit")
+			}
+			switch {
 			case none > 0 && name != "kept":
 				t.Errorf("%d blocks were taken over where that is off", none)
 			case name == "functions" && with != without:
