@@ -103,7 +103,11 @@ func (t *Thread) noteActions(sig sys.Signal) error {
 			continue
 		}
 		if !p.points.NoteNear(site.At, low) {
-			if sig != 0 || t.tracee.Holds() || !p.calls.Look(t.tid) {
+			if sig != 0 || t.tracee.Holds() { // the calls that map memory would come in between: another time
+				p.unnoted = append(p.unnoted, *site)
+				continue
+			}
+			if !p.calls.Look(t.tid) {
 				continue
 			}
 			var err error
