@@ -71,6 +71,6 @@ func samePatched(t *testing.T, dir string, flags, argv []string) {
 		t.Errorf("%v: with nothing kept status %d and %d blocks", argv, got.status, reused)
 	}
 	if cold := dump(); cold != warm || strings.Count(cold, "\n") < 10000 {
-		t.Errorf("%v: the profile differs from line %d on", argv, firstDifference(cold, warm))
+		t.Errorf("%v: the profile differs from line %s on", argv, firstDifference(cold, warm))
 	}
 }

@@ -62,10 +62,10 @@ func TestKeptNames(t *testing.T) {
 	}
 	warm, taken, made := profile("warm")
 	if cold != warm || taken != len(names) || made != all-taken {
-		t.Errorf("the second run took %d of %d tables and made %d; they differ from line %d on", taken, len(names), made, firstDifference(cold, warm))
+		t.Errorf("the second run took %d of %d tables and made %d; they differ from line %s on", taken, len(names), made, firstDifference(cold, warm))
 	}
 	if off, taken, made := profile("off", "--engine", "no-kept-names"); off != cold || taken != 0 || made != all {
-		t.Errorf("without it took %d tables and made %d; they differ from line %d on", taken, made, firstDifference(cold, off))
+		t.Errorf("without it took %d tables and made %d; they differ from line %s on", taken, made, firstDifference(cold, off))
 	}
 	if _, taken, _ := profile("other", "--image", "libc.so.6"); taken == 0 {
 		t.Error("another configuration took none")
@@ -81,7 +81,7 @@ func TestKeptNames(t *testing.T) {
 		writeFile(t, kept, filepath.Base(file), string(b))
 	}
 	if again, taken, made := profile("damaged"); again != cold || taken != 0 || made != all {
-		t.Errorf("of damaged ones it took %d tables and made %d; they differ from line %d on", taken, made, firstDifference(cold, again))
+		t.Errorf("of damaged ones it took %d tables and made %d; they differ from line %s on", taken, made, firstDifference(cold, again))
 	}
 }
 
@@ -156,7 +156,7 @@ func TestKeptRecords(t *testing.T) {
 			warm, some, few := profile("warm")
 			off, zero, _ := profile("off", "--engine", "no-disk-cache")
 			if cold != warm || cold != off {
-				t.Errorf("profiles differ from line %d on; that without what was kept from line %d on", firstDifference(cold, warm), firstDifference(cold, off))
+				t.Errorf("profiles differ from line %s on; that without what was kept from line %s on", firstDifference(cold, warm), firstDifference(cold, off))
 			}
 			if none != 0 || some < 500 || zero != 0 || few*4 > many || len(files()) != 1 {
 				t.Errorf("runs began with %d blocks, %d, and %d where that is off; %d requests, then %d; files: %v", none, some, zero, many, few, files())
@@ -186,7 +186,7 @@ func TestKeptRecordsMoved(t *testing.T) {
 		runs[i] = byDistance(t, run(t, command{argv: []string{alleria(), "dump", "--json", "out"}, dir: dir}).stdout)
 	}
 	if strings.Count(runs[0], "main+") < 1000 || runs[0] != runs[1] || runs[1] != runs[2] {
-		t.Errorf("the second run differs from line %d on, the third from line %d", firstDifference(runs[0], runs[1]), firstDifference(runs[1], runs[2]))
+		t.Errorf("the second run differs from line %s on, the third from line %s", firstDifference(runs[0], runs[1]), firstDifference(runs[1], runs[2]))
 	}
 }
 
@@ -220,7 +220,7 @@ func TestKeptOfOtherModules(t *testing.T) {
 			for n := range 4 {
 				text, asked := ask(n%2, append([]string{"--cache", kept}, flags...)...)
 				if text != cold[n%2] {
-					t.Errorf("run %d differs from one with nothing kept from line %d on", n, firstDifference(text, cold[n%2]))
+					t.Errorf("run %d differs from one with nothing kept from line %s on", n, firstDifference(text, cold[n%2]))
 				}
 				if (asked > 200) != (n < 2) {
 					t.Errorf("run %d made %d requests", n, asked)

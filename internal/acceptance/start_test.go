@@ -120,7 +120,7 @@ func TestRingsThatGrow(t *testing.T) {
 		dumps[i] = withoutTIDs(string(run(t, command{argv: []string{alleria(), "dump", profileDir}, dir: dir}).stdout))
 	}
 	if dumps[0] != dumps[1] || len(dumps[0]) < 1<<20 {
-		t.Errorf("%d and %d bytes, which differ from line %d on", len(dumps[0]), len(dumps[1]), firstDifference(dumps[0], dumps[1]))
+		t.Errorf("%d and %d bytes, which differ from line %s on", len(dumps[0]), len(dumps[1]), firstDifference(dumps[0], dumps[1]))
 	}
 }
 
