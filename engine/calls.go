@@ -69,6 +69,9 @@ type threadHost struct{ t *Thread }
 // Native tells whether the thread runs its own code.
 func (h threadHost) Native() bool { return h.t.native }
 
+// Away tells whether it has left 64-bit code.
+func (h threadHost) Away() bool { return h.t.away }
+
 // Shares tells a child that shares the address space.
 func (h threadHost) Shares() bool { return h.t.vfork }
 
@@ -196,7 +199,7 @@ func (t *Thread) behindCall(regs *sys.Regs, next syscalls.Next, err error) error
 		return t.createAgain(regs)
 	case syscalls.Over:
 		t.segmentChanged(regs)
-		if t.modeDiffers() || t.tracee.Holds() || t.native && t.vfork {
+		if t.isBack(regs) || t.modeDiffers() || t.tracee.Holds() || t.native && t.vfork {
 			return t.switchStopped()
 		}
 	}

@@ -38,6 +38,7 @@ func (p *program) note(format string, args ...any) {
 	p.log = append(p.log, fmt.Sprintf(format, args...))
 }
 
+func (p *program) Away() bool                       { return false }
 func (p *program) Native() bool                     { return p.native }
 func (p *program) Shares() bool                     { return p.shares }
 func (p *program) Alone() bool                      { return !p.several }
