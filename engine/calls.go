@@ -294,7 +294,7 @@ func (t *Thread) returnInCache(b *codecache.Block) bool {
 	}
 	f, ok := sigframe.Read(p.mem, s.Get(layout.Save+4*8))
 	rip := f.Rip()
-	if !ok || f.Flags()&translate.FlagTrap != 0 || f.CS() != userCS || p.cache.Watched[rip] {
+	if !ok || f.Flags()&translate.FlagTrap != 0 || f.CS() != tracee.UserCS || p.cache.Watched[rip] {
 		return false
 	}
 	t.entries.leftBy(&f)

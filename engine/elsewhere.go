@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"alleria/engine/tracee"
 	"alleria/internal/sys"
 )
 
@@ -24,7 +25,7 @@ type otherCode struct {
 func (p *Process) OtherCode() (stepped int, unseen bool) { return p.other.stepped, p.other.unseen }
 
 // elsewhere reports registers of a thread that executes no 64-bit code.
-func elsewhere(regs *sys.Regs) bool { return regs.Cs != userCS }
+func elsewhere(regs *sys.Regs) bool { return regs.Cs != tracee.UserCS }
 
 // runElsewhere lets a stopped thread run code of another segment.
 func (t *Thread) runElsewhere(regs *sys.Regs, sig sys.Signal) error {

@@ -254,9 +254,6 @@ func (t *Thread) Num() int { return t.num }
 // TID is the thread's id in the kernel.
 func (t *Thread) TID() int { return t.tid }
 
-// userCS is the code segment of 64-bit programs (__USER_CS).
-const userCS = 0x33
-
 // inherited is what a process has from the program before, or from its creator. Of the numbers of threads, which count
 // on through execve: that of the thread that made it, which is its own further on, and the
 // last one given out; both are 0 in a new process.
@@ -383,7 +380,7 @@ func (p *Process) readBeginning() (rip uint64, err error) {
 	if err := p.tr.stops.Bare(p.pid).GetRegs(&regs); err != nil {
 		return 0, err
 	}
-	if regs.Cs != userCS {
+	if regs.Cs != tracee.UserCS {
 		return 0, errors.New("a 32-bit program")
 	}
 	return regs.Rip, nil
