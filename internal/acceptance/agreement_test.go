@@ -294,7 +294,7 @@ func valgrindsEnv(t *testing.T, dir string, env []string) []string {
 
 // withoutRepeats is bound, and has the library not repeat string instructions, of which callgrind counts each iteration.
 var withoutRepeats = []string{"LD_BIND_NOW=1", "PERL_HASH_SEED=0",
-	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD,-ERMS,-FSRM,-RTM,Fast_Unaligned_Load"}
+	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD,-ERMS,-FSRM,-RTM,-Prefer_No_VZEROUPPER,Fast_Unaligned_Load"}
 
 // sumBy adds up by another key.
 func sumBy[K, L comparable](m map[K]uint64, name func(K) L) map[L]uint64 {
