@@ -257,6 +257,8 @@ func coarse(in *step.Ins, touched bool) bool {
 		return touched
 	case strings.HasPrefix(name, "vbroadcast") && strings.Contains(name, "x"): // single elements of a tuple
 		return !touched
+	case name == "pop" && in.Map == 1: // of a selector
+		return !touched
 	case strings.HasPrefix(name, "fxsave"), strings.HasPrefix(name, "fxrstor"):
 		return !touched
 	case strings.Contains(name, "unpckl"), // the half that they use
