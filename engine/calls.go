@@ -55,6 +55,7 @@ func (h callHost) Mapped(m Mapped)            { h.p.client.Mapped(h.p, m) }
 func (h callHost) Lost(start, end uint64)     { h.p.points.Lost(start, end) }
 func (h callHost) Touched(start, end uint64)  { h.p.written.Touch(start, end) }
 func (h callHost) Replaced(start, end uint64) { h.p.written.Replace(start, end) }
+func (h callHost) Ours(addr uint64) bool      { return h.p.ours(addr) }
 func (h callHost) OwnCall() uint64            { return h.p.ownCall() }
 
 // ownCall is the cache address of a syscall instruction.
