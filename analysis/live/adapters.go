@@ -87,6 +87,12 @@ func (a *distances) Thread() stream.Sink {
 // Gap is stream.Gapped's.
 func (c *counting) Gap() { c.Sink.(stream.Gapped).Gap() }
 
+// LeftOut is leaver's.
+func (c *counting) LeftOut(b *abp.Block, times uint64) { c.c.LeftOut(b, times) }
+
+// Follows is leaver's.
+func (c *counting) Follows() uint64 { return c.c.Follows() }
+
 func (a *distances) Add(s stream.Sink, scale float64) { a.all.Add(s.(*counting).c, scale) }
 func (a *distances) Result() Result                   { return a.all.Result() }
 

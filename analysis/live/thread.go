@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"alleria/abp"
 	"alleria/analysis/stream"
@@ -51,6 +52,40 @@ func (t *Thread) Counts() abp.Counts {
 		}
 	}
 	return c
+}
+
+// LeftOut adds executions of a block, all whole, that are not among the words, as none of its accesses matters to any of the analyses. Each of these lies in one line.
+func (t *Thread) LeftOut(id uint32, times uint64) {
+	b := t.state.Process.Block(id)
+	if int(id) >= len(t.shapes) || t.shapes[id] == 0 {
+		if !t.meet(id) {
+			return
+		}
+	}
+	t.execs[id] += times
+	for i, m := range t.members {
+		m.guard(func() {
+			if s, ok := t.sinks[i].(leaver); ok {
+				s.LeftOut(b, times)
+			}
+		})
+	}
+}
+
+// Follows is up to which hash of a line an execution matters that accesses it (reuse.Hash): all of them, if its analyses do not go by lines.
+func (t *Thread) Follows() uint64 {
+	if len(t.sinks) == 1 {
+		if s, ok := t.sinks[0].(leaver); ok {
+			return s.Follows()
+		}
+	}
+	return math.MaxUint64
+}
+
+// leaver is a sink that needs not be brought executions that access none of the lines that it follows.
+type leaver interface {
+	LeftOut(b *abp.Block, times uint64)
+	Follows() uint64
 }
 
 // parse takes words apart. What came in front of an error is right.

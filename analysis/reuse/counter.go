@@ -111,13 +111,10 @@ func newCounter(line uint64, limit int) *Counter {
 // Rate is the share of lines that is followed: 1 if all are.
 func (c *Counter) Rate() float64 { return float64(c.threshold) / (1 << 64) }
 
-// mix is a hash of a line (the finaliser of MurmurHash3, a permutation).
+// mix is a hash of a line, a permutation. A program's threads leave out by it what accesses no line that a sample follows (translate.LineHash).
 func mix(x uint64) uint64 {
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	x *= 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
+	x *= 0x5851f42d
+	return (x ^ x>>29) * 0x4c957f2d
 }
 
 // ref refers to a line.

@@ -45,9 +45,6 @@ void far_pass(struct far *f, const struct missed *missed, struct entry *table, u
 // mix is Go's mix.
 static inline uint64_t mix(uint64_t x)
 {
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccd;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53;
-	return x ^ x >> 33;
+	x *= 0x5851f42d;
+	return (x ^ x >> 29) * 0x4c957f2d;
 }

@@ -42,6 +42,27 @@ func (w *Writer) CmpImm(reg x86.Reg, v uint32) {
 	w.u32(v)
 }
 
+// TestImm32 writes test reg32, v.
+func (w *Writer) TestImm32(reg x86.Reg, v uint32) {
+	w.regs(0xf7, 0, byte(reg))
+	w.u32(v)
+}
+
+// ShrImm writes shr reg, n.
+func (w *Writer) ShrImm(reg x86.Reg, n uint8) {
+	w.regs(wide|0xc1, 5, byte(reg))
+	w.b1(n)
+}
+
+// ImulImm writes imul dst, src, v, whose highest bit is not set.
+func (w *Writer) ImulImm(dst, src x86.Reg, v uint32) {
+	w.regs(wide|0x69, byte(dst), byte(src))
+	w.u32(v)
+}
+
+// Xor writes xor dst, src.
+func (w *Writer) Xor(dst, src x86.Reg) { w.regs(wide|0x31, byte(src), byte(dst)) }
+
 // TestSelf writes test reg, reg.
 func (w *Writer) TestSelf(reg x86.Reg) { w.regs(wide|0x85, byte(reg), byte(reg)) }
 

@@ -30,6 +30,7 @@ type beside struct {
 	bursts  bool                       // only these are recorded
 	kept    bool                       // what is in rings is not consumed
 	written bool                       // the records are written as well, by a reader of their own
+	lines   bool                       // threads leave out what accesses no line of a sample
 }
 
 // besideThread is what one of the readers of an application thread's ring is known by to the sink.
@@ -37,6 +38,7 @@ type besideThread struct {
 	*live.Thread
 	of    *beside
 	words uint64 // consumed
+	ring  *cab.Ring
 }
 
 // besideSink is what processing threads do where analyses are made: all that there is to know comes with the ring.
@@ -74,7 +76,7 @@ func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
 	}
 	w.SetAnalyses(kinds, ps.opts.KeepRecords)
 	b := &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[thread][]*besideThread{},
-		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce, written: ps.opts.KeepRecords}
+		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce, written: ps.opts.KeepRecords, lines: ps.opts.sampledLines(ps.samples()) > 0}
 	b.readers = min(ps.readers(), b.process.Members())
 	return b
 }
@@ -109,7 +111,7 @@ func (b *beside) started(t thread, r *cab.Ring) (tags []any) {
 		r.Keep()
 	}
 	for _, th := range b.process.Threads(uint32(t.Num()), readers) {
-		bt := &besideThread{Thread: th, of: b}
+		bt := &besideThread{Thread: th, of: b, ring: r}
 		b.threads[t] = append(b.threads[t], bt)
 		tags = append(tags, bt)
 	}
@@ -157,10 +159,15 @@ func (s besideSink) Consume(tag any, c cab.Chunk) error {
 		s.fault(s.number, c.Number)
 	}
 	t.words += uint64(len(c.Words))
-	if t.of.written { // without bounds
-		return t.Consume(c.Words, c.Opened)
+	words := c.Words
+	if !t.of.written { // else there are no bounds
+		words = t.of.writer.Bounded(words)
 	}
-	return t.Consume(t.of.writer.Bounded(c.Words), c.Opened)
+	err := t.Consume(words, c.Opened)
+	if t.of.lines {
+		t.ring.Follow(t.Follows())
+	}
+	return err
 }
 
 // Lose is cab.Loser's: the processing thread has panicked outside of any analysis. None of the process's has seen these words, and none would be right.
