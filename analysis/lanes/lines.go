@@ -5,7 +5,10 @@ import "alleria/abp"
 // Lines takes whole executions to the lines that their accesses lie in.
 type Lines struct {
 	Plans
-	shift uint
+	shift  uint
+	sample bool
+	most   uint64
+	passed uint64 // accesses of which there is no key
 }
 
 // NewLines is for lines of 1 << shift bytes; nil: the processor has no lanes.
@@ -19,4 +22,27 @@ func NewLines(shift uint) *Lines {
 // Add makes a block known, all of whose accesses are plain, if it is not too large.
 func (l *Lines) Add(b *abp.Block) {
 	l.add(b, func(a *abp.Access) uint64 { return uint64(a.Size) - 1 })
+}
+
+// Sample has Run give keys of lines alone whose hash is not more than most.
+func (l *Lines) Sample(most uint64) { l.sample, l.most = true, most }
+
+// Passed is how many accesses there were since it was asked last of which there is no key.
+func (l *Lines) Passed() uint64 {
+	n := l.passed
+	l.passed = 0
+	return n
+}
+
+// What Hash is made of.
+const (
+	hashFactor1 = 0x5851f42d
+	hashFactor2 = 0x4c957f2d
+	hashShift   = 29
+)
+
+// Hash is a hash of a line's number, a permutation whose upper bits depend on all of it. A program's threads leave out by it what accesses no line of a sample (translate.LineHash).
+func Hash(line uint64) uint64 {
+	line *= hashFactor1
+	return (line ^ line>>hashShift) * hashFactor2
 }

@@ -60,6 +60,7 @@ enum { AHEAD = 4 };
 TARGET void far_pass(struct far *f, const struct missed *missed, struct entry *table, uint64_t *bits, uint32_t *sums, double *hist, uint32_t *stale)
 {
 	const uint64_t mask = f->mask;
+	const double weight = f->weight;
 	uint64_t stales = 0, at = f->at;
 	for (; at < f->count; at++) {
 		const struct missed *m = &missed[at];
@@ -70,7 +71,10 @@ TARGET void far_pass(struct far *f, const struct missed *missed, struct entry *t
 		struct entry *e = found(table, mask, m->key, m->hash);
 		if (e->line == 0)
 			break;
-		const uint64_t b = bucket(f->recent + f->in - before(f, bits, sums, e->time) - 1);
+		uint64_t d = f->recent + f->in - before(f, bits, sums, e->time) - 1;
+		if (weight != 0)
+			d = (uint64_t)((double)d * weight);
+		const uint64_t b = bucket(d);
 		if (b >= f->buckets)
 			break;
 		hist[b]++;

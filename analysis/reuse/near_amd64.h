@@ -34,6 +34,7 @@ struct far {
 	uint64_t levels;
 	uint64_t buckets;   // that the histogram has
 	uint64_t stale;     // units that were listed
+	double weight;      // of a sample: how many lines one stands for; else 0
 	uint32_t level[MOST_LEVELS + 2]; // where each begins
 };
 
@@ -42,7 +43,7 @@ void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, uint8_t *ages
 	struct missed *missed, uint32_t *stale);
 void far_pass(struct far *f, const struct missed *missed, struct entry *table, uint64_t *bits, uint32_t *sums, double *hist, uint32_t *stale);
 
-// mix is Go's mix.
+// mix is lanes.Hash.
 static inline uint64_t mix(uint64_t x)
 {
 	x *= 0x5851f42d;

@@ -34,7 +34,7 @@ func (b *batch) pass(c *Counter, keys []uint64, now uint32) {
 func (b *batch) far(c *Counter, at int, now uint32) int {
 	t := &c.times
 	f := C.struct_far{at: C.uint64_t(at), count: C.uint64_t(b.misses), now: C.uint64_t(now), mask: C.uint64_t(len(c.table) - 1), recent: C.uint64_t(c.fresh),
-		time: C.uint64_t(c.now), in: C.uint64_t(t.in), room: C.uint64_t(t.room()), levels: C.uint64_t(len(t.levels)), buckets: C.uint64_t(len(c.Hist))}
+		time: C.uint64_t(c.now), in: C.uint64_t(t.in), room: C.uint64_t(t.room()), levels: C.uint64_t(len(t.levels)), buckets: C.uint64_t(len(c.Hist)), weight: C.double(c.sample.weight)}
 	for i, l := range t.levels {
 		f.level[i] = C.uint32_t(l)
 	}

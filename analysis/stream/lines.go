@@ -32,6 +32,21 @@ func newLines(p *abp.Process, shift uint, many int, full func(keys []uint64)) *L
 	return l
 }
 
+// Sample says that lines matter alone whose hash (lanes.Hash) is not more than most. Others may come all the same.
+func (l *Lines) Sample(most uint64) {
+	if l.vector != nil {
+		l.vector.Sample(most)
+	}
+}
+
+// Passed is how many references there were since it was asked last that were not handed on, to lines that do not matter.
+func (l *Lines) Passed() uint64 {
+	if l.vector == nil {
+		return 0
+	}
+	return l.vector.Passed()
+}
+
 // Flush hands on what waits.
 func (l *Lines) Flush() {
 	if l.n > 0 {
