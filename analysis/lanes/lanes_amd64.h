@@ -21,7 +21,7 @@ enum {
 	MOST_GROUPS = 32,
 };
 
-enum { HASH_FACTOR1 = 0x5851f42d, HASH_FACTOR2 = 0x4c957f2d, HASH_SHIFT = 29 }; // of Hash
+enum { HASH_FACTOR = 0x5851f42d }; // of Hash
 
 // Where a loop is in the words, and what it goes by.
 struct at {

@@ -16,7 +16,7 @@ import "unsafe"
 
 // Indices that are not zero do not compile.
 var _ = [...]any{
-	[1]int{}[unsafe.Sizeof(plan{})-C.sizeof_struct_plan], [1]int{}[unsafe.Offsetof(plan{}.words)-4], [1]int{}[lanes-C.LANES], [1]int{}[hashFactor1-C.HASH_FACTOR1], [1]int{}[hashFactor2-C.HASH_FACTOR2], [1]int{}[hashShift-C.HASH_SHIFT],
+	[1]int{}[unsafe.Sizeof(plan{})-C.sizeof_struct_plan], [1]int{}[unsafe.Offsetof(plan{}.words)-4], [1]int{}[lanes-C.LANES], [1]int{}[hashFactor-C.HASH_FACTOR],
 	[1]int{}[groupIndex-C.GROUP_INDEX], [1]int{}[groupOffset-C.GROUP_OFFSET], [1]int{}[groupOwn-C.GROUP_OWN], [1]int{}[groupNumber-C.GROUP_NUMBER], [1]int{}[groupMasks-C.GROUP_MASKS],
 	[1]int{}[groupWords-C.GROUP_WORDS], [1]int{}[mostGroups-C.MOST_GROUPS],
 	[1]int{}[unsafe.Sizeof(recent{})-C.sizeof_struct_recent], [1]int{}[recents-C.RECENTS], [1]int{}[eventWords-C.EVENT_WORDS],

@@ -34,15 +34,12 @@ func (l *Lines) Passed() uint64 {
 	return n
 }
 
-// What Hash is made of.
-const (
-	hashFactor1 = 0x5851f42d
-	hashFactor2 = 0x4c957f2d
-	hashShift   = 29
-)
+// hashFactor is what Hash is made of.
+const hashFactor = 0x5851f42d
 
-// Hash is a hash of a line's number, a permutation whose upper bits depend on all of it. A program's threads leave out by it what accesses no line of a sample (translate.LineHash).
+// Hash is a hash of a line's number. Its upper bits depend on all of the number, and are for thresholds; the lowest are few numbers' alone, as it is a square. A program's threads leave
+// out by it what accesses no line of a sample (translate.LineHash).
 func Hash(line uint64) uint64 {
-	line *= hashFactor1
-	return (line ^ line>>hashShift) * hashFactor2
+	line *= hashFactor
+	return line * line
 }

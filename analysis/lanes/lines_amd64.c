@@ -14,9 +14,8 @@ int lanes_supported(void)
 // followed tells of which of the lines the hash is at most that: Hash is the same in Go.
 TARGET static inline __mmask8 followed(__mmask8 all, __m512i line, __m512i most)
 {
-	__m512i h = _mm512_mullo_epi64(line, _mm512_set1_epi64(HASH_FACTOR1));
-	h = _mm512_mullo_epi64(_mm512_xor_si512(h, _mm512_srli_epi64(h, HASH_SHIFT)), _mm512_set1_epi64(HASH_FACTOR2));
-	return _mm512_mask_cmple_epu64_mask(all, h, most);
+	const __m512i h = _mm512_mullo_epi64(line, _mm512_set1_epi64(HASH_FACTOR));
+	return _mm512_mask_cmple_epu64_mask(all, _mm512_mullo_epi64(h, h), most);
 }
 
 // run is both loops: that of a sample has keys of lines that are followed alone.

@@ -211,10 +211,16 @@ func (c *Counter) tick(key uint64, r recent) {
 // find returns the entry of a line, or the free one where it belongs.
 func (c *Counter) find(line, h uint64) *entry { return &c.table[c.index(line, h)] }
 
+// homeShift: bits of a hash that places in the table do not go by, as they are the same of too many lines.
+const homeShift = 28
+
+// home is the place in the table that is looked at first.
+func home(hash, mask uint64) uint64 { return hash >> homeShift & mask }
+
 // index is where that is.
 func (c *Counter) index(line, h uint64) uint64 {
 	mask := uint64(len(c.table) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
+	for i := home(h, mask); ; i = (i + 1) & mask {
 		if e := &c.table[i]; e.line == line+1 || e.line == 0 {
 			return i
 		}

@@ -10,7 +10,7 @@
 // found is where a line's entry is, or a free one.
 TARGET static inline struct entry *found(struct entry *table, uint64_t mask, uint64_t key, uint64_t hash)
 {
-	for (uint64_t i = hash & mask;; i = (i + 1) & mask)
+	for (uint64_t i = home(hash, mask);; i = (i + 1) & mask)
 		if (table[i].line == key || table[i].line == 0)
 			return &table[i];
 }
@@ -67,7 +67,7 @@ TARGET void far_pass(struct far *f, const struct missed *missed, struct entry *t
 		if (m->out == 0 || f->time + 1 >= f->room)
 			break;
 		if (at + AHEAD < f->count) // the entry is there since near_pass, the bits of its time are not; another's entry does no harm
-			__builtin_prefetch(&bits[table[m[AHEAD].hash & mask].time / GROUP_BITS * (GROUP_BITS / 64)]);
+			__builtin_prefetch(&bits[table[home(m[AHEAD].hash, mask)].time / GROUP_BITS * (GROUP_BITS / 64)]);
 		struct entry *e = found(table, mask, m->key, m->hash);
 		if (e->line == 0)
 			break;

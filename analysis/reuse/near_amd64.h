@@ -23,7 +23,7 @@ struct near {
 
 enum { RECENTS = 16, MOST_COUNTED = 255 }; // lines of the list, and references of which a byte can say how many
 
-enum { GROUP_BITS = 512, GROUP_SHIFT = 9, FAN = 16, FAN_SHIFT = 4, MOST_LEVELS = 6, SUB_BITS = 4 };
+enum { GROUP_BITS = 512, GROUP_SHIFT = 9, FAN = 16, FAN_SHIFT = 4, MOST_LEVELS = 6, SUB_BITS = 4, HOME_SHIFT = 28 };
 
 // What far_pass goes by: references that were not to recent lines, the set of times (times.go), and what it leaves.
 struct far {
@@ -47,5 +47,8 @@ void far_pass(struct far *f, const struct missed *missed, struct entry *table, u
 static inline uint64_t mix(uint64_t x)
 {
 	x *= 0x5851f42d;
-	return (x ^ x >> 29) * 0x4c957f2d;
+	return x * x;
 }
+
+// home is Go's home.
+static inline uint64_t home(uint64_t hash, uint64_t mask) { return hash >> HOME_SHIFT & mask; }

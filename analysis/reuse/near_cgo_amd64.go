@@ -14,7 +14,7 @@ import "unsafe"
 var _ = [...]any{
 	[1]int{}[unsafe.Sizeof(missed{})-C.sizeof_struct_missed], [1]int{}[unsafe.Offsetof(missed{}.epoch)-24],
 	[1]int{}[unsafe.Sizeof(entry{})-C.sizeof_struct_entry], [1]int{}[recents-C.RECENTS],
-	[1]int{}[groupBits-C.GROUP_BITS], [1]int{}[fan-C.FAN], [1]int{}[mostLevels-C.MOST_LEVELS], [1]int{}[subBits-C.SUB_BITS],
+	[1]int{}[groupBits-C.GROUP_BITS], [1]int{}[fan-C.FAN], [1]int{}[mostLevels-C.MOST_LEVELS], [1]int{}[subBits-C.SUB_BITS], [1]int{}[homeShift-C.HOME_SHIFT],
 }
 
 // haveVector tells whether the processor has what near_pass needs.

@@ -148,7 +148,7 @@ func (c *Counter) lower() {
 func (c *Counter) remove(line uint64) {
 	c.forget(line + 1)
 	mask := uint64(len(c.table) - 1)
-	i := lanes.Hash(line) & mask
+	i := home(lanes.Hash(line), mask)
 	for c.table[i].line != line+1 {
 		i = (i + 1) & mask
 	}
@@ -156,8 +156,8 @@ func (c *Counter) remove(line uint64) {
 		c.times.remove(t)
 	}
 	for j := (i + 1) & mask; c.table[j].line != 0; j = (j + 1) & mask {
-		home := lanes.Hash(c.table[j].line-1) & mask
-		if (j-home)&mask >= (j-i)&mask {
+		at := home(lanes.Hash(c.table[j].line-1), mask)
+		if (j-at)&mask >= (j-i)&mask {
 			c.table[i] = c.table[j]
 			i = j
 		}

@@ -60,6 +60,9 @@ func (w *Writer) ImulImm(dst, src x86.Reg, v uint32) {
 	w.u32(v)
 }
 
+// Imul writes imul dst, src.
+func (w *Writer) Imul(dst, src x86.Reg) { w.regs(wide|esc|0xaf, byte(dst), byte(src)) }
+
 // Xor writes xor dst, src.
 func (w *Writer) Xor(dst, src x86.Reg) { w.regs(wide|0x31, byte(src), byte(dst)) }
 

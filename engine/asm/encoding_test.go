@@ -118,6 +118,7 @@ func (l *list) oneRegister(r x86.Reg) {
 func (l *list) twoRegisters(r, s x86.Reg) {
 	q, p, d, e := part(r, 8), part(s, 8), part(r, 4), part(s, 4)
 	l.add("mov "+q+" "+p, func(w *Writer) { w.Mov(r, s) }, "Mov ", r, s)
+	l.add("imul! "+q+" "+p, func(w *Writer) { w.Imul(r, s) }, "Imul ", r, s)
 	l.add("xor! "+q+" "+p, func(w *Writer) { w.Xor(r, s) }, "Xor ", r, s)
 	l.add("imul! "+q+" "+p+" #1234567", func(w *Writer) { w.ImulImm(r, s, 0x1234567) }, "ImulImm ", r, s)
 	l.add("mov "+d+" "+e, func(w *Writer) { w.Mov32(r, s) }, "Mov32 ", r, s)
