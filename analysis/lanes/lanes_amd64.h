@@ -71,8 +71,9 @@ struct tracks {
 };
 
 int lanes_supported(void);
-void lines_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys);
-void sample_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys);
+// runs, if there are any, are executions by block.
+void lines_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys, uint64_t *runs);
+void sample_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys, uint64_t *runs);
 void pages_run(struct pages *p, const uint64_t *words, const struct plan *plans, uint64_t *arena, uint64_t *since, uint64_t *runs, struct recent *recents, uint64_t *events);
 void tracks_run(struct tracks *t, const uint64_t *words, const struct plan *plans, const uint64_t *arena, struct octet *octets, struct ends *ends);
 

@@ -19,7 +19,7 @@ TARGET static inline __mmask8 followed(__mmask8 all, __m512i line, __m512i most)
 }
 
 // run is both loops: that of a sample has keys of lines that are followed alone.
-TARGET __attribute__((always_inline)) static inline void run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys, const int sample)
+TARGET __attribute__((always_inline)) static inline void run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys, uint64_t *runs, const int sample)
 {
 	const __m128i shift = _mm_cvtsi64_si128(l->at.shift);
 	const __m512i one = _mm512_set1_epi64(1), most = _mm512_set1_epi64(l->most);
@@ -54,6 +54,8 @@ TARGET __attribute__((always_inline)) static inline void run(struct lines *l, co
 			break;
 		n = k;
 		passed += others;
+		if (runs)
+			runs[*w]++;
 		w = behind(w, p.words);
 	}
 	l->at.at = w - words;
@@ -61,12 +63,12 @@ TARGET __attribute__((always_inline)) static inline void run(struct lines *l, co
 	l->passed = passed;
 }
 
-TARGET void lines_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys)
+TARGET void lines_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys, uint64_t *runs)
 {
-	run(l, words, plans, arena, keys, 0);
+	run(l, words, plans, arena, keys, runs, 0);
 }
 
-TARGET void sample_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys)
+TARGET void sample_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys, uint64_t *runs)
 {
-	run(l, words, plans, arena, keys, 1);
+	run(l, words, plans, arena, keys, runs, 1);
 }

@@ -53,6 +53,16 @@ func (h *hashHeap) Pop() any {
 func (c *Counter) sampled(keys []uint64) {
 	c.Refs += uint64(len(keys))
 	s := &c.sample
+	if was := c.threshold; c.lines != nil && !c.lines.Mixed() {
+		for len(keys) > 0 && c.threshold == was {
+			n := min(cap(s.waiting)-len(s.waiting), len(keys))
+			s.waiting = append(s.waiting, keys[:n]...)
+			keys = keys[n:]
+			if len(s.waiting) == cap(s.waiting) {
+				c.turn()
+			}
+		}
+	}
 	for _, k := range keys {
 		if lanes.Hash(k-1) > c.threshold {
 			continue
@@ -126,6 +136,12 @@ func (c *Counter) found() (hist []float64, cold float64) {
 	c.flush()
 	return c.sample.hist, c.sample.cold
 }
+
+// Walk takes whole executions from the first word on as far as their blocks are known, and returns how many words these are. It counts them by block, for Walked.
+func (c *Counter) Walk(state *abp.Exec, words []uint64) int { return c.lines.Walk(state, words) }
+
+// Walked tells of executions that Walk has taken.
+func (c *Counter) Walked(f func(id uint32, times uint64)) { c.lines.Walked(f) }
 
 // Follows is up to which hash of its number a line is followed.
 func (c *Counter) Follows() uint64 { return c.threshold }
