@@ -56,7 +56,7 @@ TARGET __attribute__((always_inline)) static inline void run(struct lines *l, co
 		passed += others;
 		if (runs)
 			runs[*w]++;
-		w = behind(w, p.words);
+		w = sample ? w + p.words : behind(w, p.words);
 	}
 	l->at.at = w - words;
 	l->n = n;

@@ -42,10 +42,14 @@ func (w *Writer) CmpImm(reg x86.Reg, v uint32) {
 	w.u32(v)
 }
 
-// TestImm32 writes test reg32, v.
-func (w *Writer) TestImm32(reg x86.Reg, v uint32) {
-	w.regs(0xf7, 0, byte(reg))
-	w.u32(v)
+// TestLow writes test reg8, v, of the lowest byte.
+func (w *Writer) TestLow(reg x86.Reg, v byte) {
+	if reg >= x86.RSP && reg <= x86.RDI { // without a prefix these are ah to bh
+		w.regs(rex|0xf6, 0, byte(reg))
+	} else {
+		w.regs(0xf6, 0, byte(reg))
+	}
+	w.b1(v)
 }
 
 // ShrImm writes shr reg, n.

@@ -86,7 +86,7 @@ func (l *list) oneRegister(r x86.Reg) {
 	l.add(fmt.Sprintf("xor! %s %s", d, d), func(w *Writer) { w.Clear32(r) }, "Clear32 ", r)
 	l.add(fmt.Sprintf("cmp! %s #1234567", q), func(w *Writer) { w.CmpImm(r, 0x1234567) }, "CmpImm ", r)
 	l.add(fmt.Sprintf("and! %s #ff", d), func(w *Writer) { w.AndImm32(r, 255) }, "AndImm32 ", r)
-	l.add(fmt.Sprintf("test! %s #1f", d), func(w *Writer) { w.TestImm32(r, 0x1f) }, "TestImm32 ", r)
+	l.add(fmt.Sprintf("test! %s #1f", b), func(w *Writer) { w.TestLow(r, 0x1f) }, "TestLow ", r)
 	l.add(fmt.Sprintf("shr! %s #1d", q), func(w *Writer) { w.ShrImm(r, 29) }, "ShrImm ", r)
 	l.add(fmt.Sprintf("test! %s %s", q, q), func(w *Writer) { w.TestSelf(r) }, "TestSelf ", r)
 	l.add("setnz "+b, func(w *Writer) { w.SetCond(IfNotZero, r) }, "SetCond ", r)

@@ -24,7 +24,7 @@ import (
 const lineFactor = 0x5851f42d
 
 // LineHash is the hash of a line's number, by which it is followed or not. Two instructions make it, and what is taken by its upper bits differs no more from what chance would take than by a hash of three
-// times as many (TestLineHash): at no stride from 1 to 2^19 lines. A multiplication alone takes lines at regular distances, a cyclic redundancy check both or neither of two lines at many distances, and a multiplication, a shift and another multiplication
+// times as many (lanes.TestHash): at no stride from 1 to 2^19 lines. A multiplication alone takes lines at regular distances, a cyclic redundancy check both or neither of two lines at many distances, and a multiplication, a shift and another multiplication
 // is as bad as these for some factors.
 func LineHash(line uint64) uint64 {
 	line *= lineFactor
@@ -103,6 +103,9 @@ func (u *Translator) commitCounted(rec *codecache.Recording, tests []codecache.T
 	a.FlagsToRAX()
 	a.StoreWord(spillF+8, x86.RAX)
 	var kept []asm.Site
+	if len(tests) > 0 {
+		a.LoadWord(x86.RAX, layout.Follow)
+	}
 	for k := range tests {
 		kept = u.lineTest(kept, rec, &tests[k])
 	}
@@ -127,23 +130,24 @@ func (u *Translator) commitCounted(rec *codecache.Recording, tests []codecache.T
 	}})
 }
 
-// lineTest writes the look at lines; where the execution is to be kept code goes to the sites that are added.
+// lineTest writes the look at lines, rax being up to which hash they are followed, before and behind it; where the execution is to be kept code goes to the sites that are added.
 func (u *Translator) lineTest(kept []asm.Site, rec *codecache.Recording, t *codecache.Test) []asm.Site {
 	a, rb := &u.asm, rec.RB
 	if t.Word == records.NoWord {
 		a.MovImm(rb, LineHash(t.Least>>t.Line))
-		a.CmpWord(rb, layout.Follow)
+		a.Op(0x39, 64, rb, x86.RAX)
 		return append(kept, a.JccLater(asm.IfNotAbove))
 	}
 	u.lineAddress(rec, t, 0)
 	if t.Align != 0 {
-		a.TestImm32(rb, uint32(t.Align))
+		a.TestLow(rb, t.Align)
 		kept = append(kept, a.JccLater(asm.IfNotZero))
 	}
 	if t.Span > uint64(t.Align) { // it may be two
 		a.LeaDisp(x86.RAX, rb, int64(t.Span))
 		a.Xor(x86.RAX, rb)
 		a.ShrImm(x86.RAX, t.Line)
+		a.LoadWord(x86.RAX, layout.Follow)
 		same := a.JccLater(asm.IfZero)
 		u.lineAddress(rec, t, t.Span)
 		kept = append(kept, u.isFollowed(rb, t.Line))
@@ -164,15 +168,16 @@ func (u *Translator) lineAddress(rec *codecache.Recording, t *codecache.Test, fu
 	default:
 		a.MovImm(x86.RAX, by)
 		a.Lea(rb, asm.Sum(rb, x86.RAX, 1, 0))
+		a.LoadWord(x86.RAX, layout.Follow)
 	}
 }
 
-// isFollowed writes the look whether the line of an address is followed. The address is lost.
+// isFollowed writes the look whether the line of an address is followed, rax being up to which hash. The address is lost.
 func (u *Translator) isFollowed(addr x86.Reg, shift uint8) asm.Site {
 	a := &u.asm
 	a.ShrImm(addr, shift)
 	a.ImulImm(addr, addr, lineFactor)
 	a.Imul(addr, addr)
-	a.CmpWord(addr, layout.Follow)
+	a.Op(0x39, 64, addr, x86.RAX)
 	return a.JccLater(asm.IfNotAbove)
 }
